@@ -87,15 +87,13 @@ const char *mr_bench_precision_name(mr_bench_precision precision)
 
 const char *mr_case_backend(const mr_case *c, mr_bench_precision precision)
 {
-	static const char *const order[] = {"auto", "fused", "onednn", "reference"};
+	static const char *const order[] = {"auto", "fused", "onednn"};
 	mr_dtype dtype = precision == MR_BENCH_BF16 ? MR_BF16 : MR_F32;
-	size_t i = 0;
 
-	if (c->backend)
-		return c->backend;
-	while (i + 1 < sizeof(order) / sizeof(*order) && !mr_kernels_find(order[i], dtype))
-		i++;
-	return order[i];
+	for (size_t i = 0; !c->backend && i < sizeof(order) / sizeof(*order); i++)
+		if (mr_kernels_find(order[i], dtype))
+			return order[i];
+	return c->backend ? c->backend : order[0];
 }
 
 static mr_status temporary(char path[64], FILE **out)

@@ -74,8 +74,8 @@ bool mr_case_has(const mr_case *c, int system, mr_bench_precision precision);
 /** "f32", "bf16". */
 const char *mr_bench_precision_name(mr_bench_precision precision);
 
-/** The backend by which our systems train @c: "auto" where it has the precision, else the first of fused, onednn and
- * reference that has. */
+/** The backend by which our systems train @c: "auto" where it has the precision, else the first of fused and onednn
+ * that has; "auto" where none has, which then says why. */
 const char *mr_case_backend(const mr_case *c, mr_bench_precision precision);
 
 static inline bool mr_case_is_attention(const mr_case *c)

@@ -58,7 +58,7 @@ mr_status mr_contender_open(mr_contender *x, const mr_bout *b, const char *token
 	if (x->same)
 		return MR_OK;
 	st = mr_case_is_attention(b->c) ? open_attention(x, b) : open_session(x, b->c, tokens);
-	if (st != MR_ERESOURCE)
+	if (st != MR_ERESOURCE && !(st == MR_ECONFIG && x->precision == MR_BENCH_BF16))
 		return st == MR_OK ? MR_OK
 				   : mr_fail_in(st, "%s in %s", x->label, mr_bench_precision_name(x->precision));
 	snprintf(x->why, sizeof(x->why), "%s", mr_error_text());

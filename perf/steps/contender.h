@@ -69,8 +69,8 @@ const mr_samples *mr_contender_samples(const mr_contender *x, int place);
 bool mr_contender_marked(const mr_contender *x, int place);
 
 /**
- * Build @x for @b->c and run one burst of it, untimed. Where memory does not suffice it is out, with a sentence that is
- * also printed. Other errors are errors.
+ * Build @x for @b->c and run one burst of it, untimed. Where memory does not suffice, or the machine has no kernels of
+ * its own for bf16, it is out, with a sentence that is also printed. Other errors are errors.
  */
 mr_status mr_contender_open(mr_contender *x, const mr_bout *b, const char *tokens) MR_MUST_USE;
 
