@@ -36,6 +36,20 @@ static const mr_vec *vec_of_cpu(void)
 	return NULL;
 }
 
+/* The same on activations of type @t. */
+static const mr_vec_ops *ops_of_cpu(const mr_vec *vec, mr_dtype t)
+{
+#ifdef __x86_64__
+	if (vec && t == MR_BF16)
+		return vec != &mr_vec_avx512 ? &mr_vec_ops_bf16_avx2
+		       : mr_onednn_bf16() && __builtin_cpu_supports("avx512bf16")
+			       ? &mr_vec_ops_bf16_avx512_bf16
+			       : &mr_vec_ops_bf16_avx512;
+#endif
+	(void)t;
+	return vec ? &vec->ops : NULL;
+}
+
 const char *mr_kernels_fused_refusal(void)
 {
 	return vec_of_cpu() ? NULL : "it needs a CPU with AVX2 and FMA; use backend reference";
@@ -80,6 +94,7 @@ static mr_status ctx_create(const mr_kernels *k, uint32_t n_threads, mr_kctx **o
 		return mr_fail(MR_ERESOURCE, "no memory for a kernel context");
 	kc->n_threads = n_threads ? n_threads : 1;
 	kc->vec = vec_of_cpu();
+	kc->ops = ops_of_cpu(kc->vec, k->types.activations);
 	kc->chooses = k->choices;
 	if (k->choices)
 		mr_choices_select(k->choices, mr_kernels_fused_isa(), k->dtype, kc->n_threads, &kc->chosen);
@@ -106,23 +121,34 @@ static size_t ctx_bytes(const mr_kctx *kc)
 
 /* --- gemm, sum, activations, norm --------------------------------------------------------------------------------- */
 
-static void sum(mr_kctx *kc, int64_t n, const void *x, const void *x2, void *y)
+static void sum_of(const mr_kctx *kc, const mr_vec_ops *ops, int64_t n, const void *x, const void *x2, void *y)
 {
 	mr_vec_sum a = {.a = x, .b = x2, .y = y};
 
-	team(kc, kc->vec->sum, &a, n, 64, 1);
+	team(kc, ops->sum, &a, n, 64, 1);
+}
+
+static void sum(mr_kctx *kc, int64_t n, const void *a, const void *b, void *y)
+{
+	sum_of(kc, kc->ops, n, a, b, y);
 }
 
 static void sum_gradients(mr_kctx *kc, int64_t n, const void *a, const void *b, void *y)
 {
-	sum(kc, n, a, b, y);
+	sum_of(kc, &kc->vec->ops, n, a, b, y);
+}
+
+static void act_backward_of(const mr_kctx *kc, const mr_vec_ops *ops, mr_act act, int64_t n, const void *aux,
+			    const void *dy, void *dz)
+{
+	mr_vec_act a = {.act = act, .in = aux, .dy = dy, .out = dz};
+
+	team(kc, ops->act_backward, &a, n, 64, 1);
 }
 
 static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *aux, const void *dy, void *dz)
 {
-	mr_vec_act a = {.act = act, .in = aux, .dy = dy, .out = dz};
-
-	team(kc, kc->vec->act_backward, &a, n, 64, 1);
+	act_backward_of(kc, kc->ops, act, n, aux, dy, dz);
 }
 
 /* Is this product computed here? Else by oneDNN. */
@@ -146,6 +172,7 @@ static mr_status library_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, cons
 	return MR_OK;
 }
 
+/* In f32, as all products of this file: also where activations are not. */
 static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *aux)
 {
 	bool ours = is_ours(kc, g, false);
@@ -160,15 +187,15 @@ static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *
 	else
 		MR_TRY(library_gemm(kc, &now, a, b, bias, c, aux));
 	if (g->addend && !now.addend)
-		sum(kc, g->m * g->n, c, g->addend, c);
+		sum_gradients(kc, g->m * g->n, c, g->addend, c);
 	if (g->fuse_act_backward != now.fuse_act_backward)
-		act_backward(kc, g->fuse_act_backward, g->m * g->n, g->fuse_act_backward_aux, c, c);
+		act_backward_of(kc, &kc->vec->ops, g->fuse_act_backward, g->m * g->n, g->fuse_act_backward_aux, c, c);
 	return MR_OK;
 }
 
 static void colsum(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, void *y, bool add)
 {
-	mr_gemm_colsum(kc->vec, kc->n_threads, rows, cols, x, y, add);
+	mr_gemm_colsum(kc->ops, kc->n_threads, rows, cols, x, y, add);
 }
 
 static void norm(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void *x, const void *gain,
@@ -177,7 +204,7 @@ static void norm(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void
 	mr_vec_norm a = {.rows = rows, .cols = cols, .eps = (float)eps, .x = x, .gain = gain, .shift = shift,
 			 .y = y, .mean = mean, .rstd = rstd};
 
-	team(kc, kc->vec->norm, &a, rows, 1, cols);
+	team(kc, kc->ops->norm, &a, rows, 1, cols);
 }
 
 static void norm_backward_input(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain,
@@ -186,7 +213,7 @@ static void norm_backward_input(mr_kctx *kc, int64_t rows, int64_t cols, const v
 	mr_vec_norm a = {.rows = rows, .cols = cols, .x = x, .gain = gain, .saved_mean = mean, .saved_rstd = rstd,
 			 .dy = dy, .dx = dx, .add = add};
 
-	team(kc, kc->vec->norm_backward_input, &a, rows, 1, cols);
+	team(kc, kc->ops->norm_backward_input, &a, rows, 1, cols);
 }
 
 static void norm_backward_weight(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *mean,
@@ -195,7 +222,7 @@ static void norm_backward_weight(mr_kctx *kc, int64_t rows, int64_t cols, const 
 	mr_vec_norm a = {.rows = rows, .cols = cols, .x = x, .saved_mean = mean, .saved_rstd = rstd, .dy = dy,
 			 .dgain = dgain, .dshift = dshift, .add_weight = add};
 
-	team(kc, kc->vec->norm_backward_weight, &a, cols, 16, rows);
+	team(kc, kc->ops->norm_backward_weight, &a, cols, 16, rows);
 }
 
 /*
@@ -212,8 +239,8 @@ static void norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *x
 			 .dy = dy, .dx = dx, .dgain = dgain, .dshift = dshift, .add = add, .add_weight = add_weight,
 			 .first = cols <= NORM_COLS ? rows / pieces : 0, .sums = sums};
 
-	mr_team_run_pieces(pieces, kc->vec->norm_backward_input, &a, rows, 1);
-	team(kc, kc->vec->norm_backward_weight, &a, cols, 16, rows - a.first);
+	mr_team_run_pieces(pieces, kc->ops->norm_backward_input, &a, rows, 1);
+	team(kc, kc->ops->norm_backward_weight, &a, cols, 16, rows - a.first);
 }
 
 /* --- attention ---------------------------------------------------------------------------------------------------- */
@@ -233,7 +260,8 @@ static size_t attn_scratch_bytes(const mr_attn *a)
 
 static mr_status attn_reserve(mr_kctx *kc, const mr_attn *a, bool backward, mr_vec_attn *args)
 {
-	size_t floats = kc->vec->attn_scratch_floats(a, backward);
+	const mr_block_engine *engine = kc->engine.block ? &kc->engine : NULL;
+	size_t floats = kc->ops->attn_scratch_floats(a, engine, backward);
 
 	if (floats > kc->attn_floats) {
 		size_t bytes = kc->n_threads * (floats = (floats + 1023) & ~(size_t)1023) * sizeof(float);
@@ -246,6 +274,7 @@ static mr_status attn_reserve(mr_kctx *kc, const mr_attn *a, bool backward, mr_v
 		kc->attn_floats = floats;
 	}
 	args->a = *a;
+	args->engine = engine;
 	args->scratch = kc->attn_scratch;
 	args->scratch_floats = kc->attn_floats;
 	return MR_OK;
@@ -257,7 +286,7 @@ static mr_status attn(mr_kctx *kc, const mr_attn *a, const void *qkv, void *y, v
 
 	(void)scratch;
 	MR_TRY(attn_reserve(kc, a, false, &args));
-	team(kc, kc->vec->attn, &args, a->samples * a->heads, 1, a->t * a->t * a->dim / 8);
+	team(kc, kc->ops->attn, &args, a->samples * a->heads, 1, a->t * a->t * a->dim / 8);
 	return MR_OK;
 }
 
@@ -268,7 +297,7 @@ static mr_status attn_backward(mr_kctx *kc, const mr_attn *a, const void *qkv, c
 
 	(void)scratch;
 	MR_TRY(attn_reserve(kc, a, true, &args));
-	team(kc, kc->vec->attn_backward, &args, a->samples * a->heads, 1, a->t * a->t * a->dim / 4);
+	team(kc, kc->ops->attn_backward, &args, a->samples * a->heads, 1, a->t * a->t * a->dim / 4);
 	return MR_OK;
 }
 
@@ -279,7 +308,7 @@ static void embed(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, const int3
 {
 	mr_vec_embed a = {.rows = rows, .t = t, .cols = cols, .tokens = tokens, .wte = wte, .wpe = wpe, .y = y};
 
-	team(kc, kc->vec->embed, &a, rows, 1, cols);
+	team(kc, kc->ops->embed, &a, rows, 1, cols);
 }
 
 static void embed_backward(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, int64_t vocab, const int32_t *tokens,
@@ -288,7 +317,7 @@ static void embed_backward(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, i
 	mr_vec_embed a = {.rows = rows, .t = t, .cols = cols, .vocab = vocab, .tokens = tokens, .dy = dy, .dwte = dwte,
 			  .dwpe = dwpe, .add = add};
 
-	team(kc, kc->vec->embed_backward, &a, cols, 16, rows);
+	team(kc, kc->ops->embed_backward, &a, cols, 16, rows);
 }
 
 static void dropout(mr_kctx *kc, int64_t samples, int64_t per_sample, double rate, const mr_mask_key *key,
@@ -296,9 +325,9 @@ static void dropout(mr_kctx *kc, int64_t samples, int64_t per_sample, double rat
 {
 	mr_vec_dropout a = {.samples = samples, .per_sample = per_sample, .threshold = mr_dropout_threshold(rate),
 			    .scale = (float)(1 / (1 - rate)), .key = *key, .x = x, .y = y};
-	int64_t group = kc->vec->dropout_group;
+	int64_t group = kc->ops->dropout_group;
 
-	team(kc, kc->vec->dropout, &a, samples * ((per_sample + group - 1) / group), 1, 2 * group);
+	team(kc, kc->ops->dropout, &a, samples * ((per_sample + group - 1) / group), 1, 2 * group);
 }
 
 /* --- losses ------------------------------------------------------------------------------------------------------- */
@@ -311,13 +340,11 @@ static double loss(const mr_kctx *kc, mr_vec_fn *fn, mr_vec_loss *a)
 	for (int64_t r = 0; r < rows; r += LOSS_ROWS) {
 		int64_t n = rows - r < LOSS_ROWS ? rows - r : LOSS_ROWS;
 
+		a->first = r;
 		a->row_loss = row_loss;
 		team(kc, fn, a, n, 1, 4 * a->cols);
 		for (int64_t i = 0; i < n; i++)
 			total += row_loss[i];
-		a->x += n * a->cols;
-		a->y = a->y ? a->y + n * a->cols : NULL;
-		a->targets = a->targets ? a->targets + n : NULL;
 	}
 	return total;
 }
@@ -326,14 +353,14 @@ static double xent(mr_kctx *kc, int64_t rows, int64_t classes, void *logits, con
 {
 	mr_vec_loss a = {.rows = rows, .cols = classes, .x = logits, .targets = targets};
 
-	return loss(kc, kc->vec->xent, &a) / (double)rows;
+	return loss(kc, kc->ops->xent, &a) / (double)rows;
 }
 
 static double mse(mr_kctx *kc, int64_t rows, int64_t cols, void *x, const void *y)
 {
 	mr_vec_loss a = {.rows = rows, .cols = cols, .x = x, .y = y};
 
-	return loss(kc, kc->vec->mse, &a) / (2 * (double)rows);
+	return loss(kc, kc->ops->mse, &a) / (2 * (double)rows);
 }
 
 /* One thread takes 85 % of the memory bandwidth, and one order of the sum is promised. */

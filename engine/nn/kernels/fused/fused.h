@@ -13,6 +13,7 @@
 
 struct mr_kctx {
 	const mr_vec *vec;
+	const mr_vec_ops *ops;     /* on activations, which may be in bf16 */
 	mr_onednn *onednn;
 	uint32_t n_threads;
 	float *attn_scratch;       /* [n_threads, attn_floats] */

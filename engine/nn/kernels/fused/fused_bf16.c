@@ -1,47 +1,39 @@
 /*
- * fused_bf16.c - the backends `fused` and `auto` in bf16: products, steps and averages of their own (products_bf16.h),
- * the rest as in f32, on numbers that are widened and rounded (nn/kernels/bf16.inc).
+ * fused_bf16.c - the backends `fused` and `auto` in bf16: products, steps and averages by products_bf16.h, all else by
+ * fused.c with the kernels that read and write bf16 (vec.h). The context is that of f32.
  */
 #include "nn/choices.h"
+#include "nn/kernels/fused/fused.h"
 #include "nn/kernels/fused/products_bf16.h"
 
-#define BASE mr_kernels_fused_f32
-#define SAVES_PROBABILITIES false
-#define OWN_PRODUCTS
-#include "nn/kernels/bf16.inc"
-
-static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *aux)
-{
-	MR_TRY(check(kc));
-	return mr_bf16_gemm(kc->base, g, a, b, bias, c, aux);
-}
-
-static mr_status gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s)
-{
-	return mr_bf16_gemm_step(kc->base, g, a, b, c, s);
-}
-
-static mr_status gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b,
-			  void *c, const mr_step *s)
-{
-	return mr_bf16_gemm_sum(kc->base, g, n, a, b, c, s);
-}
-
-static mr_status gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s,
-				const mr_gemm_rows *r)
-{
-	return mr_bf16_gemm_step_rows(kc->base, g, a, b, c, s, r);
-}
-
-static void step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
-{
-	mr_bf16_step(kc->base, n, s, g);
-}
-
-static void mix(mr_kctx *kc, int64_t n, const mr_averaging *m)
-{
-	mr_bf16_mix(kc->base, n, m);
-}
+#define OF_ctx_create mr_fused_ctx_create
+#define OF_ctx_destroy mr_fused_ctx_destroy
+#define OF_ctx_bytes mr_fused_ctx_bytes
+#define OF_gemm mr_bf16_gemm
+#define OF_colsum mr_fused_colsum
+#define OF_act_backward mr_fused_act_backward
+#define OF_norm mr_fused_norm
+#define OF_norm_backward_input mr_fused_norm_backward_input
+#define OF_norm_backward_weight mr_fused_norm_backward_weight
+#define OF_norm_backward mr_fused_norm_backward
+#define OF_attn_saved mr_fused_attn_saved
+#define OF_attn_scratch_bytes mr_fused_attn_scratch_bytes
+#define OF_attn mr_fused_attn
+#define OF_attn_backward mr_fused_attn_backward
+#define OF_embed mr_fused_embed
+#define OF_embed_backward mr_fused_embed_backward
+#define OF_sum mr_fused_sum
+#define OF_sum_gradients mr_fused_sum_gradients
+#define OF_dropout mr_fused_dropout
+#define OF_xent mr_fused_xent
+#define OF_mse mr_fused_mse
+#define OF_sumsq mr_fused_sumsq
+#define OF_ranges mr_fused_ranges
+#define OF_mix mr_bf16_mix
+#define OF_step mr_bf16_step
+#define OF_gemm_step mr_bf16_gemm_step
+#define OF_gemm_sum mr_bf16_gemm_sum
+#define OF_gemm_step_rows mr_bf16_gemm_step_rows
 
 const mr_kernels mr_kernels_fused_bf16 = {
 	.name = "fused",
@@ -49,8 +41,8 @@ const mr_kernels mr_kernels_fused_bf16 = {
 	.types = MR_TYPES_BF16,
 	.gelu_aux = "slope of GELU",
 	.executor = mr_bf16_executor,
-#define MR_KERNEL_PART(type, id, args) .id = id,
-#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) .id = id,
+#define MR_KERNEL_PART(type, id, args) .id = OF_##id,
+#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) .id = OF_##id,
 #include "nn/kernels.def"
 };
 
@@ -61,7 +53,7 @@ const mr_kernels mr_kernels_auto_bf16 = {
 	.gelu_aux = "slope of GELU",
 	.choices = &mr_choices_built_in,
 	.executor = mr_bf16_executor,
-#define MR_KERNEL_PART(type, id, args) .id = id,
-#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) .id = id,
+#define MR_KERNEL_PART(type, id, args) .id = OF_##id,
+#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) .id = OF_##id,
 #include "nn/kernels.def"
 };

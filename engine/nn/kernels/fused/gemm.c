@@ -58,20 +58,20 @@ bool mr_gemm_fuses_act_backward(const mr_gemm *g, uint32_t n_threads)
 	       order_of(g) == MR_GEMM_TALL;
 }
 
-void mr_gemm_colsum(const mr_vec *vec, uint32_t n_threads, int64_t rows, int64_t cols, const float *x, float *y,
+void mr_gemm_colsum(const mr_vec_ops *ops, uint32_t n_threads, int64_t rows, int64_t cols, const void *x, float *y,
 		    bool add)
 {
 	mr_vec_colsum a = {.rows = rows, .cols = cols, .x = x, .y = y, .add = add};
 
-	mr_team_run(n_threads, vec->colsum, &a, cols, 64, rows);
+	mr_team_run(n_threads, ops->colsum, &a, cols, 64, rows);
 }
 
 void mr_gemm_sums(const mr_vec *vec, uint32_t n_threads, const mr_gemm *g, const float *a, const float *b)
 {
 	if (g->colsum_a)
-		mr_gemm_colsum(vec, n_threads, g->k, g->m, a, g->colsum_a, g->add);
+		mr_gemm_colsum(&vec->ops, n_threads, g->k, g->m, a, g->colsum_a, g->add);
 	if (g->colsum_b)
-		mr_gemm_colsum(vec, n_threads, g->k, g->n, b, g->colsum_b, g->add);
+		mr_gemm_colsum(&vec->ops, n_threads, g->k, g->n, b, g->colsum_b, g->add);
 }
 
 static mr_status reserve(mr_gemm_scratch *s, uint32_t n_threads, size_t floats)

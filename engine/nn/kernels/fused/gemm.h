@@ -21,7 +21,7 @@ typedef struct mr_gemm_scratch {
 } mr_gemm_scratch;
 
 /** y[cols] (+)= the column sums of x[rows, cols]: see mr_kernels.colsum. */
-void mr_gemm_colsum(const mr_vec *vec, uint32_t n_threads, int64_t rows, int64_t cols, const float *x, float *y,
+void mr_gemm_colsum(const mr_vec_ops *ops, uint32_t n_threads, int64_t rows, int64_t cols, const void *x, float *y,
 		    bool add);
 
 /** The sums of columns that @g asks for, apart from its product. */

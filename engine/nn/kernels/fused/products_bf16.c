@@ -119,19 +119,12 @@ static mr_status product(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *
 	return MR_OK;
 }
 
-void mr_bf16_colsum(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, void *y, bool add)
-{
-	mr_block_colsum sums = {.rows = rows, .cols = cols, .x = x, .y = y, .add = add};
-
-	mr_team_run(kc->n_threads, kc->blocks->colsum, &sums, cols, 64, rows);
-}
-
 static void column_sums(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b)
 {
 	if (g->colsum_a)
-		mr_bf16_colsum(kc, g->k, g->m, a, g->colsum_a, g->add);
+		mr_fused_colsum(kc, g->k, g->m, a, g->colsum_a, g->add);
 	if (g->colsum_b)
-		mr_bf16_colsum(kc, g->k, g->n, b, g->colsum_b, g->add);
+		mr_fused_colsum(kc, g->k, g->n, b, g->colsum_b, g->add);
 }
 
 static mr_block_out out_of(const mr_gemm *g, void *c)

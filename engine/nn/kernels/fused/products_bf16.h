@@ -18,9 +18,6 @@ mr_status mr_bf16_gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, c
 void mr_bf16_step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g);
 void mr_bf16_mix(mr_kctx *kc, int64_t n, const mr_averaging *m);
 
-/** y[cols] (+)= the column sums of x[rows, cols] in bf16. */
-void mr_bf16_colsum(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, void *y, bool add);
-
 /** nn/recorder.h */
 mr_kernel_by mr_bf16_executor(const mr_kernels *k, uint32_t n_threads, const mr_kernel_call *c);
 

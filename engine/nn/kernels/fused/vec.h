@@ -1,10 +1,12 @@
 /*
- * vec.h - the kernels of the backend `fused`, in f32, for AVX-512 and for AVX2: everything but the matrix products that
- * are left to oneDNN (gemm.h says which).
+ * vec.h - the kernels of the backend `fused` for AVX-512 and for AVX2: everything but the matrix products that are left
+ * to oneDNN (gemm.h says which).
  *
  * oneDNN's elementwise, norm and softmax primitives take two to four times the time of a plain fused loop, so these are
  * ours. Each kernel is written once, in a file vec_<noun>.inc, against the vector operations of vec_lanes_*.inc, and
- * compiled twice.
+ * compiled for each instruction set. Those on activations (mr_vec_ops) are compiled for each of their types as well:
+ * they compute in f32, widen what they load and round what they store, so in bf16 they give the bits of f32's result,
+ * rounded once. In the structs `void *` stands for activations and weights; all else is f32 whatever their type.
  *
  * A kernel has its arguments in a struct and computes a range [lo, hi) of what it is split by over threads (rows,
  * columns, elements, heads). The result of an element never depends on how the range was cut: elementwise kernels use
@@ -16,6 +18,7 @@
 #define MR_KERNELS_VEC_H
 
 #include "nn/kernels.h"
+#include "nn/kernels/fused/block_engine.h"
 #include "nn/kernels/fused/share.h"
 
 /** @worker numbers the calling thread from 0: which scratch to use. */
@@ -23,13 +26,13 @@ typedef void mr_vec_fn(const void *args, int64_t lo, int64_t hi, uint32_t worker
 
 typedef struct mr_vec_act {
 	mr_act act;
-	const float *in, *dy; /* in: forward z, backward the slope or for ReLU the output */
-	float *out, *slope;   /* slope: forward; it may be in */
+	const void *in, *dy; /* in: forward z, backward the slope or for ReLU the output */
+	void *out, *slope;   /* slope: forward; it may be in */
 } mr_vec_act;
 
 typedef struct mr_vec_colsum {
 	int64_t rows, cols;
-	const float *x;
+	const void *x;
 	float *y;
 	bool add;
 } mr_vec_colsum;
@@ -38,10 +41,11 @@ typedef struct mr_vec_colsum {
 typedef struct mr_vec_norm {
 	int64_t rows, cols;
 	float eps;
-	const float *x, *gain, *shift, *dy;
-	float *y, *mean, *rstd;
+	const void *x, *gain, *shift, *dy;
+	void *y, *dx;
+	float *mean, *rstd;
 	const float *saved_mean, *saved_rstd;
-	float *dx, *dgain, *dshift;
+	float *dgain, *dshift;
 	bool add, add_weight;  /* to dx; to dgain and dshift */
 	/* Where both halves are one call: the share of the first rows (their number is given), in one range, in dgain
 	 * and dshift, which begins at 0 and is made with their dx. */
@@ -51,25 +55,27 @@ typedef struct mr_vec_norm {
 
 typedef struct mr_vec_attn {
 	mr_attn a;
-	const float *qkv, *dy;
-	float *y, *dqkv;
+	const void *qkv, *dy;
+	void *y, *dqkv;
 	float *saved;          /* [samples, heads, 2, t]: largest scaled scores, 1 / sums of exponentials */
 	const float *saved_in;
 	float *scratch;        /* of worker 0; the others follow at this distance */
 	size_t scratch_floats;
+	const mr_block_engine *engine; /* of products in bf16; NULL: products are in f32 */
 } mr_vec_attn;
 
 typedef struct mr_vec_embed {
 	int64_t rows, t, cols, vocab;
 	const int32_t *tokens;
-	const float *wte, *wpe, *dy;
-	float *y, *dwte, *dwpe;
+	const void *wte, *wpe, *dy;
+	void *y;
+	float *dwte, *dwpe;
 	bool add;
 } mr_vec_embed;
 
 typedef struct mr_vec_sum {
-	const float *a, *b;
-	float *y;
+	const void *a, *b;
+	void *y;
 } mr_vec_sum;
 
 typedef struct mr_vec_dropout {
@@ -77,13 +83,14 @@ typedef struct mr_vec_dropout {
 	uint32_t threshold;
 	float scale;
 	mr_mask_key key;
-	const float *x;
-	float *y;
+	const void *x;
+	void *y;
 } mr_vec_dropout;
 
 typedef struct mr_vec_loss {
 	int64_t rows, cols;   /* rows: of the whole call (the gradient is of the mean) */
-	float *x;
+	int64_t first;        /* the row of the call that row 0 of the range is */
+	void *x;
 	const int32_t *targets;
 	const float *y;
 	double *row_loss;     /* [hi] */
@@ -157,9 +164,9 @@ typedef struct mr_vec_products {
 	int64_t cols;                            /* ranges of columns begin at its multiples */
 } mr_vec_products;
 
-typedef struct mr_vec {
-	const mr_vec_products *products;
-	mr_vec_fn *act, *act_backward;                        /* elements; forward: GELU and ReLU */
+/* On activations of one type. */
+typedef struct mr_vec_ops {
+	mr_vec_fn *act_backward;                              /* elements */
 	mr_vec_fn *colsum;                                    /* columns */
 	mr_vec_fn *norm, *norm_backward_input;                /* rows */
 	mr_vec_fn *norm_backward_weight;                      /* columns */
@@ -169,16 +176,27 @@ typedef struct mr_vec {
 	mr_vec_fn *sum;                                       /* elements */
 	mr_vec_fn *dropout;                                   /* groups of dropout_group elements of one sample */
 	mr_vec_fn *xent, *mse;                                /* rows */
+	/* Of one worker; @engine as in mr_vec_attn. */
+	size_t (*attn_scratch_floats)(const mr_attn *a, const mr_block_engine *engine, bool backward);
+	int64_t dropout_group;
+} mr_vec_ops;
+
+/* All in f32. */
+typedef struct mr_vec {
+	const mr_vec_products *products;
+	mr_vec_ops ops;
+	mr_vec_fn *act;                                       /* elements: GELU and ReLU */
 	mr_vec_fn *step[MR_N_STEPS];                          /* elements */
 	mr_vec_fn *mix_mean, *mix_outer, *mix_pull;           /* elements */
 	double (*sumsq)(int64_t n, const float *x);           /* one thread */
-	size_t (*attn_scratch_floats)(const mr_attn *a, bool backward); /* of one worker */
-	int64_t dropout_group;
 } mr_vec;
 
 extern const mr_vec_products mr_vec_products_avx2;
 extern const mr_vec_products mr_vec_products_avx512;
 extern const mr_vec mr_vec_avx2;
 extern const mr_vec mr_vec_avx512;
+extern const mr_vec_ops mr_vec_ops_bf16_avx2;
+extern const mr_vec_ops mr_vec_ops_bf16_avx512;      /* rounds by shifts and sums, */
+extern const mr_vec_ops mr_vec_ops_bf16_avx512_bf16; /* and by the instruction for it */
 
 #endif

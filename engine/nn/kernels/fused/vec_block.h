@@ -52,13 +52,6 @@ typedef struct mr_block_masters {
 	float *wide;
 } mr_block_masters;
 
-typedef struct mr_block_colsum {
-	int64_t rows, cols;
-	const uint16_t *x;
-	float *y;
-	bool add;
-} mr_block_colsum;
-
 typedef struct mr_vec_blocks {
 	mr_block_pack_fn *rows, *rows_turned;     /* of A, stored [m, k]; stored [k, m] */
 	mr_block_pack_fn *panels, *panels_turned; /* of B, stored [k, n]; stored [n, k] */
@@ -69,7 +62,6 @@ typedef struct mr_vec_blocks {
 	void (*add)(int64_t n, const float *from, float *to);
 	mr_vec_fn *step[MR_N_STEPS];              /* mr_block_step: elements */
 	mr_vec_fn *join, *split;                  /* mr_block_masters: elements */
-	mr_vec_fn *colsum;                        /* mr_block_colsum: columns */
 	mr_block_fn *block;                       /* by multiply-adds in f32 */
 } mr_vec_blocks;
 

@@ -7,38 +7,6 @@
 #include <string.h>
 #include "nn/kernels/fused/vec_lanes_avx2.inc"
 
-static inline V v_load_bf16(const uint16_t *p, int64_t part)
-{
-	uint16_t some[8] = {0};
-
-	if (part)
-		memcpy(some, p, (size_t)part * sizeof(some[0]));
-	return _mm256_castsi256_ps(
-		_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(part ? some : p))), 16));
-}
-
-static inline void v_store_bf16(uint16_t *p, V v, int64_t part)
-{
-	__m256i bits = _mm256_castps_si256(v);
-	__m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
-	__m256i size = _mm256_and_si256(bits, _mm256_set1_epi32(0x7fffffff));
-	__m256i up = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
-	__m256i sign = _mm256_and_si256(bits, _mm256_set1_epi32(INT32_MIN));
-	__m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
-	uint16_t some[8];
-
-	up = _mm256_blendv_epi8(up, sign, _mm256_cmpgt_epi32(_mm256_set1_epi32(0x00800000), size));
-	up = _mm256_blendv_epi8(up, quiet, _mm256_cmpgt_epi32(size, _mm256_set1_epi32(0x7f800000)));
-	up = _mm256_srli_epi32(up, 16);
-	up = _mm256_permute4x64_epi64(_mm256_packus_epi32(up, up), 0x08);
-	if (part) {
-		_mm_storeu_si128((__m128i *)some, _mm256_castsi256_si128(up));
-		memcpy(p, some, (size_t)part * sizeof(some[0]));
-	} else {
-		_mm_storeu_si128((__m128i *)p, _mm256_castsi256_si128(up));
-	}
-}
-
 static inline V v_pair(V first, V second)
 {
 	return _mm256_castsi256_ps(

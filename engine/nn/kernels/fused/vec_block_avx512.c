@@ -7,40 +7,6 @@
 #include <string.h>
 #include "nn/kernels/fused/vec_lanes_avx512.inc"
 
-/* bf16 (nn/bf16.h) widened, and rounded as mr_bf16_round does: what vcvtneps2bf16 does. */
-static inline V v_load_bf16(const uint16_t *p, int64_t part)
-{
-	__m256i x = part ? _mm256_maskz_loadu_epi16(v_first(part), p) : _mm256_loadu_si256((const __m256i *)p);
-
-	return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
-}
-
-static inline __m256i v_bf16(V v)
-{
-#ifdef __AVX512BF16__
-	return (__m256i)_mm512_cvtneps_pbh(v);
-#else
-	__m512i bits = _mm512_castps_si512(v);
-	__m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-	__m512i size = _mm512_and_si512(bits, _mm512_set1_epi32(0x7fffffff));
-	__m512i up = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
-
-	up = _mm512_mask_and_epi32(up, _mm512_cmplt_epi32_mask(size, _mm512_set1_epi32(0x00800000)), bits,
-				   _mm512_set1_epi32(INT32_MIN));
-	up = _mm512_mask_or_epi32(up, _mm512_cmpgt_epi32_mask(size, _mm512_set1_epi32(0x7f800000)), bits,
-				  _mm512_set1_epi32(0x400000));
-	return _mm512_cvtepi32_epi16(_mm512_srli_epi32(up, 16));
-#endif
-}
-
-static inline void v_store_bf16(uint16_t *p, V v, int64_t part)
-{
-	if (part)
-		_mm256_mask_storeu_epi16(p, v_first(part), v_bf16(v));
-	else
-		_mm256_storeu_si256((__m256i *)p, v_bf16(v));
-}
-
 /* Of two numbers that were widened: the first in the lower half. */
 static inline V v_pair(V first, V second)
 {
