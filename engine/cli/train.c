@@ -11,7 +11,7 @@
 #include "session/checkpoints.h"
 #include "host/signals.h"
 #include "host/clock.h"
-#include "exec/record.h"
+#include "replay/record.h"
 #include "session/trajectory.h"
 
 #define BUBBLE_MIN_NS 200000000u /* a shorter window is no measure of waiting */

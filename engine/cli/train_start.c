@@ -16,7 +16,7 @@
 #include "host/signals.h"
 #include "session/staleness_warning.h"
 #include "host/probe.h"
-#include "exec/record.h"
+#include "replay/record.h"
 #include "exec/run_plan.h"
 #include "session/trajectory.h"
 

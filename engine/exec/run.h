@@ -80,7 +80,7 @@ typedef struct mr_run_config {
 	bool measures;               /* look for the largest gradient (mr_run_largest_gradient): one more pass over each
 	                                */
 	uint64_t record_micro;       /* racing, or W placed on any worker: keep the order of this many micro-batches
-	                                from the start (exec/record.h); 0: none */
+	                                from the start (replay/record.h); 0: none */
 	const mr_link_kind *const *links; /* kinds of link to choose from, NULL behind the last (channel.h); NULL: those
 					     of link_kinds.def */
 	mr_run_observer *observer;

@@ -51,7 +51,7 @@
  * carries out the next of either sequence that is ready, B before F, so timing decides how many F lie between two B.
  * What stands in the list is one legal order of these: it is what is walked, drawn and checked, and what an executor
  * follows that has no time of its own. The numbers read by F and B then are the latest of that moment and not those in
- * the list. Whatever the order was, the same lists in that order are an ordinary plan (exec/record.h).
+ * the list. Whatever the order was, the same lists in that order are an ordinary plan (replay/record.h).
  *
  * Replicas (contract.average). Each pipe has versions of its own of every stage and commits them by itself; nothing is
  * reduced between pipes. A round is the `need` micro-batches that make one commit in every pipe; after every `every`

@@ -11,7 +11,7 @@
 #include "check.h"
 #include "race_cases.h"
 #include "rig.h"
-#include "exec/record.h"
+#include "replay/record.h"
 
 #define MODEL "model.depth=3 model.width=6 train.batch=4 train.steps=600 "
 

@@ -6,7 +6,7 @@
 #include "lower/check.h"
 #include "ir/text.h"
 #include "rig.h"
-#include "exec/record.h"
+#include "replay/record.h"
 
 void race_open(rig *r, bool gpt, const char *sets, unsigned workers, uint64_t record)
 {

@@ -6,7 +6,7 @@
 
 #include "check.h"
 #include "race_cases.h"
-#include "exec/record.h"
+#include "replay/record.h"
 
 #define RUNS 5
 

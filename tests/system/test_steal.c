@@ -6,7 +6,7 @@
 #include "check.h"
 #include "lower/check.h"
 #include "race_cases.h"
-#include "exec/record.h"
+#include "replay/record.h"
 
 #define STEPS 4
 #ifdef __SANITIZE_THREAD__

@@ -8,8 +8,8 @@
  * Where W are placed on any worker (ir/plan.h, "Stealing") the note is which W a worker took out of turn or from
  * another (20 bytes), and the record the plan that has them where they were carried out (lower/steal.h).
  */
-#ifndef MR_EXEC_RECORD_H
-#define MR_EXEC_RECORD_H
+#ifndef MR_REPLAY_RECORD_H
+#define MR_REPLAY_RECORD_H
 
 #include "exec/run.h"
 

@@ -1,4 +1,4 @@
-#include "exec/record.h"
+#include "replay/record.h"
 
 #include <stdlib.h>
 

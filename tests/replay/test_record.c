@@ -2,13 +2,13 @@
  * test_record.c - the record of a race, made of logs that are written by hand: the plan has the order that was taken,
  * and a log that cannot be true is refused.
  */
-#include "exec/record.h"
+#include "replay/record.h"
 
 #include <string.h>
 
 #include "check.h"
 #include "lower/small_plans.h"
-#include "small_run.h"
+#include "exec/small_run.h"
 
 /* Two workers that race, with room to record @micro micro-batches. */
 static void open_race(small_run *r, uint64_t micro)
