@@ -3,6 +3,7 @@
 #include "exec/exec_internal.h"
 #include "exec/ranges.h"
 #include "exec/reduction.h"
+#include "exec/tied_links.h"
 
 static bool reached_all(const mr_worker *w, uint64_t version, bool norms)
 {
@@ -54,6 +55,24 @@ static bool has_total(const mr_worker *w, const mr_task *t)
 	return is_reduced(w, t->in->stage, t->version) && (!b->ranges || mr_ranges_have_totals(b, 0, t->version));
 }
 
+/* The version of the first stage that the last one reads of tied parameters: is it where this worker reads it? */
+static bool has_tied_weights(const mr_worker *w, const mr_task *t)
+{
+	mr_stage_weights *b = &w->run->weights[0];
+
+	return mr_counter_reached(&b->published, w->id, (uint32_t)t->version) &&
+	       mr_tied_links_have_weights(b, t->in->pipe, t->version);
+}
+
+/* The gradients of the last stage for tied parameters: are they complete, and where this worker reads them? */
+static bool has_tied_sums(const mr_worker *w, const mr_task *t)
+{
+	const mr_run *run = w->run;
+
+	return is_finished(w, (uint16_t)(run->n_stages - 1), t->version) &&
+	       mr_tied_links_have_sums(&run->weights[0], mr_run_shard(run, t->in->pipe, 0), t->version);
+}
+
 /* U of a shard that steps with the shards of other replicas: are their sums added up, and, where each clips by the norm
  * of all of them, here? */
 static bool has_step(const mr_worker *w, const mr_task *t)
@@ -88,7 +107,7 @@ static mr_wait_cause acquire_f(mr_worker *w, const mr_task *t, mr_status *status
 		return MR_WAIT_WEIGHTS;
 	if ((run->shares || run->replicas) && !has_weights(w, t))
 		return MR_WAIT_WEIGHTS;
-	if (k->tied && s == last && !mr_counter_reached(&run->weights[0].published, w->id, (uint32_t)t->version))
+	if (k->tied && s == last && !has_tied_weights(w, t))
 		return MR_WAIT_WEIGHTS;
 	if (!(w->acquired.got & MR_GOT_IN)) {
 		int64_t want = s ? (int64_t)mr_instr_in_fwd(l->plan, t->in, t->n) : -1;
@@ -147,8 +166,7 @@ static mr_wait_cause acquire_ar(mr_worker *w, const mr_task *t)
 
 	if (run->shares && !has_sums(w, t))
 		return MR_WAIT_WEIGHTS;
-	if (t->links->plan->contract.tied && s == 0 &&
-	    !is_finished(w, (uint16_t)(run->n_stages - 1), t->version))
+	if (t->links->plan->contract.tied && s == 0 && !has_tied_sums(w, t))
 		return MR_WAIT_WEIGHTS;
 	return MR_WAIT_NONE;
 }

@@ -9,6 +9,7 @@
 #include "exec/predict.h"
 #include "exec/ranges.h"
 #include "exec/reduction.h"
+#include "exec/tied_links.h"
 #include "exec/tied_sum.h"
 
 bool mr_exec_asks_norm(const mr_run *run, const mr_stage_weights *b, uint64_t version)
@@ -213,6 +214,8 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 		mr_mitigated_follow(b, shard, w->kc);
 	if (b->ranges)
 		mr_ranges_send_weights(b, shard, t->version);
+	if (b->tied && b->tied->links)
+		mr_tied_links_send_weights(b, shard, t->version);
 	w->made = mr_weights_last_of(&b->n_stepped, b->n_shards);
 	if (!w->made)
 		return MR_OK;

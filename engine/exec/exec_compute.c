@@ -7,6 +7,7 @@
 #include "exec/mitigated.h"
 #include "exec/predict.h"
 #include "exec/ranges.h"
+#include "exec/tied_links.h"
 #include "exec/reduction.h"
 
 /* The weights of an instruction that works on predicted ones (exec/predict.h). */
@@ -73,7 +74,7 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 	if (l->train && b->prediction && (b->prediction->holds || mr_instr_horizon(l->plan, t->in)))
 		io.weights = predicted(w, t, b, (uint32_t)(slot - t->st->slot));
 	if (l->plan->contract.tied && s + 1 == run->n_stages)
-		io.tied_weights = mr_weights_at(&run->weights[0], pipe, t->version);
+		io.tied_weights = mr_tied_links_weights(&run->weights[0], pipe, t->version);
 	return io;
 }
 
@@ -296,6 +297,8 @@ static void count_sum(mr_worker *w, const mr_task *t)
 		return;
 	if (b->ranges)
 		mr_ranges_send_sum(b, mr_run_shard(run, t->in->pipe, t->in->stage));
+	if (t->links->plan->contract.tied && t->in->stage + 1 == run->n_stages)
+		mr_tied_links_send_sum(&run->weights[0], mr_run_shard(run, t->in->pipe, t->in->stage));
 	mr_reduction_finish(b, w->id);
 }
 

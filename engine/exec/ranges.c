@@ -27,7 +27,7 @@ static size_t bytes_of(mr_range_span s)
 
 /* --- building --- */
 
-static void widen(mr_range_span *s, size_t at, size_t bytes)
+void mr_range_span_widen(mr_range_span *s, size_t at, size_t bytes)
 {
 	s->begin = s->end && s->begin < at ? s->begin : at;
 	s->end = s->end > at + bytes ? s->end : at + bytes;
@@ -44,9 +44,10 @@ static void find_spans(const mr_stage_weights *b, mr_ranges *r, uint32_t i)
 	for (uint32_t p = begin; p < end; p++) {
 		if (!mr_weights_part(b, (uint8_t)i, p, &first, &n))
 			continue;
-		widen(&r->of_weights[i], mr_stage_weight_at(b->stage, p) + (size_t)first * weight, (size_t)n * weight);
-		widen(&r->of_gradients[i], mr_stage_grad_at(b->stage, p) + (size_t)first * gradient,
-		      (size_t)n * gradient);
+		mr_range_span_widen(&r->of_weights[i], mr_stage_weight_at(b->stage, p) + (size_t)first * weight,
+				    (size_t)n * weight);
+		mr_range_span_widen(&r->of_gradients[i], mr_stage_grad_at(b->stage, p) + (size_t)first * gradient,
+				    (size_t)n * gradient);
 	}
 }
 
@@ -107,8 +108,7 @@ mr_status mr_ranges_choose(mr_stage_weights *b, uint16_t stage, const uint16_t *
 	return MR_OK;
 }
 
-/* Let @range carry @span of what lies at @from to @to, one message each @stride bytes. */
-static mr_status open_range(mr_range *range, mr_range_span span, size_t stride, const uint8_t *from, uint8_t *to)
+mr_status mr_range_open(mr_range *range, mr_range_span span, size_t stride, const uint8_t *from, uint8_t *to)
 {
 	mr_channel *c = &range->channel;
 
@@ -133,13 +133,13 @@ mr_status mr_ranges_open(mr_stage_weights *b)
 							mr_align_up(bytes_of(r->of_gradients[j]) + 1, MR_CACHE_LINE));
 				if (!g->copy)
 					return mr_fail(MR_ERESOURCE, "no memory for a shard's gradients");
-				MR_TRY(open_range(g, r->of_gradients[j], 0, b->shard[i].grads, g->copy));
+				MR_TRY(mr_range_open(g, r->of_gradients[j], 0, b->shard[i].grads, g->copy));
 			}
 			if (g->channel.kind && j < r->n_whole)
-				MR_TRY(open_range(total_of(r, i, j), r->of_gradients[i], 0, b->shard[i].grads,
+				MR_TRY(mr_range_open(total_of(r, i, j), r->of_gradients[i], 0, b->shard[i].grads,
 						  b->shard[j].grads + r->of_gradients[i].begin));
 			if (w->channel.kind)
-				MR_TRY(open_range(w, r->of_weights[i], stride, b->shard[i].version,
+				MR_TRY(mr_range_open(w, r->of_weights[i], stride, b->shard[i].version,
 						  b->shard[j].version + r->of_weights[i].begin));
 		}
 	return MR_OK;
@@ -169,7 +169,7 @@ void mr_ranges_close(mr_stage_weights *b)
 	b->ranges = NULL;
 }
 
-static void reset_range(mr_range *range, uint64_t arrived, mr_parker *receiver)
+void mr_range_reset(mr_range *range, uint64_t arrived, mr_parker *receiver)
 {
 	range->arrived = arrived;
 	if (range->channel.kind)
@@ -182,19 +182,18 @@ void mr_ranges_reset(mr_stage_weights *b, mr_parker *const *parker)
 
 	for (uint32_t i = 0; r && i < r->n; i++) {
 		for (uint32_t j = 0; j < r->n; j++) {
-			reset_range(gradients_of(r, i, j), b->latest, parker[j]);
-			reset_range(weights_of(r, i, j), b->latest, parker[j]);
+			mr_range_reset(gradients_of(r, i, j), b->latest, parker[j]);
+			mr_range_reset(weights_of(r, i, j), b->latest, parker[j]);
 		}
 		for (uint32_t j = 0; j < r->n_whole; j++)
-			reset_range(total_of(r, i, j), b->latest, parker[j]);
+			mr_range_reset(total_of(r, i, j), b->latest, parker[j]);
 		r->n_sums[i] = b->latest;
 	}
 }
 
 /* --- on the step path --- */
 
-/* Has @number come through @range? */
-static bool has(mr_range *range, uint64_t number)
+bool mr_range_has(mr_range *range, uint64_t number)
 {
 	uint64_t got;
 
@@ -216,7 +215,7 @@ void mr_ranges_send_sum(mr_stage_weights *b, uint32_t shard)
 bool mr_ranges_have_sums(mr_stage_weights *b, uint32_t owner, uint64_t commit)
 {
 	for (uint32_t i = 0; i < b->n_shards; i++)
-		if (b->shard[i].need && !has(gradients_of(b->ranges, i, owner), commit))
+		if (b->shard[i].need && !mr_range_has(gradients_of(b->ranges, i, owner), commit))
 			return false;
 	return true;
 }
@@ -264,7 +263,7 @@ void mr_ranges_send_total(mr_stage_weights *b, uint32_t owner, uint64_t commit)
 bool mr_ranges_have_totals(mr_stage_weights *b, uint32_t shard, uint64_t commit)
 {
 	for (uint32_t i = 0; i < b->n_shards; i++)
-		if (!has(total_of(b->ranges, i, shard), commit))
+		if (!mr_range_has(total_of(b->ranges, i, shard), commit))
 			return false;
 	return true;
 }
@@ -287,7 +286,7 @@ void mr_ranges_send_weights(mr_stage_weights *b, uint32_t owner, uint64_t versio
 bool mr_ranges_have_weights(mr_stage_weights *b, uint32_t shard, uint64_t version)
 {
 	for (uint32_t i = 0; i < b->n_shards; i++)
-		if (!has(weights_of(b->ranges, i, shard), version))
+		if (!mr_range_has(weights_of(b->ranges, i, shard), version))
 			return false;
 	return true;
 }

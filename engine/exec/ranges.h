@@ -33,6 +33,20 @@ typedef struct mr_range_span {
 	size_t begin, end;
 } mr_range_span;
 
+/** Make @s reach over the @bytes bytes at @at too; {0, 0} reaches nowhere. */
+void mr_range_span_widen(mr_range_span *s, size_t at, size_t bytes);
+
+/** Let @range, whose kind is set, carry @span of what lies at @from to @to, one message each @stride bytes. Errors: the
+ * kind's. */
+mr_status mr_range_open(mr_range *range, mr_range_span span, size_t stride, const uint8_t *from,
+			uint8_t *to) MR_MUST_USE;
+
+/** Nothing under way, and @arrived has come; wake @receiver from now on. Workers idle. */
+void mr_range_reset(mr_range *range, uint64_t arrived, mr_parker *receiver);
+
+/** Has @number come through @range? Always, where its ends share memory. */
+bool mr_range_has(mr_range *range, uint64_t number);
+
 typedef struct mr_ranges {
 	uint32_t n;                               /* shards */
 	mr_range *gradients, *weights;            /* [n][n] by sender, then receiver */

@@ -32,7 +32,8 @@ void mr_reduction_finish(mr_stage_weights *b, uint16_t worker)
 		mr_counter_raise(&b->reduction->finished, worker, (uint32_t)(b->latest + 1));
 }
 
-void mr_reduction_shards(mr_stage_weights *b, mr_kctx *kc, size_t at, int64_t n)
+/* @n elements from byte @at of the gradients: those of all shards into the total. */
+static void add_shards(mr_stage_weights *b, mr_kctx *kc, size_t at, int64_t n)
 {
 	uint8_t *total = mr_weights_total(b);
 
@@ -51,12 +52,11 @@ void mr_reduction_range(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc)
 	for (uint32_t p = begin; p < end; p++) {
 		if (!mr_weights_part(b, pipe, p, &first, &n))
 			continue;
-		if (b->ranges) { /* no parameter is tied */
+		if (b->ranges)
 			mr_ranges_sum(b, pipe, kc, mr_stage_grad_at(b->stage, p) + (size_t)first * bytes, n);
-			continue;
-		}
-		mr_reduction_shards(b, kc, mr_stage_grad_at(b->stage, p) + (size_t)first * bytes, n);
+		else
+			add_shards(b, kc, mr_stage_grad_at(b->stage, p) + (size_t)first * bytes, n);
 		if (b->tied)
-			mr_tied_sum_range(b, kc, p, first, n);
+			mr_tied_sum_range(b, pipe, kc, p, first, n);
 	}
 }

@@ -42,7 +42,4 @@ void mr_reduction_finish(mr_stage_weights *b, uint16_t worker);
 /** Add the gradients of all shards in @pipe's range into mr_weights_total, pipe by pipe, then those of tied uses. */
 void mr_reduction_range(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc);
 
-/** @n elements from byte @at of the gradients: those of all shards into the total. */
-void mr_reduction_shards(mr_stage_weights *b, mr_kctx *kc, size_t at, int64_t n);
-
 #endif

@@ -17,6 +17,7 @@
 #include "exec/run_links.h"
 #include "exec/run_plan.h"
 #include "exec/slow_start.h"
+#include "exec/tied_links.h"
 #include "exec/tied_sum.h"
 
 /* --- building --- */
@@ -444,7 +445,7 @@ static mr_status warm_up_stage(mr_run *run, uint16_t id, uint8_t pipe, uint16_t 
 		.slot = st->slot[0].memory,
 		.scratch = run->worker[id].scratch,
 		.weights = mr_weights_at(mr_run_weights(run, pipe, s), mr_run_shard(run, pipe, s), 0),
-		.tied_weights = mr_weights_at(mr_run_weights(run, pipe, 0), mr_run_shard(run, pipe, 0), 0),
+		.tied_weights = mr_tied_links_weights(mr_run_weights(run, pipe, 0), mr_run_shard(run, pipe, 0), 0),
 		.grads = mr_run_weights(run, pipe, s)->shard[mr_run_shard(run, pipe, s)].grads,
 		.target = last ? mr_link_buffer(&st->target, 0) : NULL,
 		.loss = &loss,
@@ -608,6 +609,7 @@ void mr_run_spread(mr_run *run)
 			mr_replicas_spread(&run->replicas[s]);
 		else
 			mr_weights_spread(&run->weights[s]);
+	mr_tied_links_spread(&run->weights[0]);
 }
 
 mr_status mr_run_begin_eval(mr_run *run, uint64_t *until)

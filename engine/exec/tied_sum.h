@@ -12,9 +12,12 @@
 
 #include "exec/stage_weights.h"
 
+typedef struct mr_tied_links mr_tied_links;
+
 struct mr_tied_sum {
 	mr_stage_weights *user; /* of another stage that uses a parameter of this one; NULL: there is none */
 	bool summed;            /* the uses of the current commit have been added */
+	mr_tied_links *links;   /* to the workers of `user` (tied_links.h); NULL: all share memory */
 };
 
 /**
@@ -27,8 +30,11 @@ void mr_tied_sum_close(mr_stage_weights *b);
 /** Without AR: add the uses within the stage to its sum, unless this commit's have been added. */
 void mr_tied_sum_within(mr_stage_weights *b, mr_kctx *kc);
 
-/** AR: add to elements [@first, @first + @n) of parameter @p, whose own pipes have been added up, those of its further
- * uses. */
-void mr_tied_sum_range(mr_stage_weights *b, mr_kctx *kc, uint32_t p, int64_t first, int64_t n);
+/** Is a parameter used more than once in the stage of @b? */
+bool mr_tied_sum_uses_again(const mr_stage_weights *b);
+
+/** AR of @shard: add to elements [@first, @first + @n) of parameter @p, whose own pipes have been added up, those of
+ * its further uses. */
+void mr_tied_sum_range(mr_stage_weights *b, uint8_t shard, mr_kctx *kc, uint32_t p, int64_t first, int64_t n);
 
 #endif

@@ -184,7 +184,7 @@ static void tied_uses_add_up_once_a_commit(void)
 	grads[0] = 1; /* AR: of a range alone */
 	grads[1] = 1;
 	second[1] = 8;
-	mr_tied_sum_range(&b, kc, 0, 1, 2);
+	mr_tied_sum_range(&b, 0, kc, 0, 1, 2);
 	CU_ASSERT_EQUAL(grads[0], 1);
 	CU_ASSERT_EQUAL(grads[1], 9);
 	mr_weights_fini(&b);

@@ -39,6 +39,8 @@ static bool check(const char *sets, const char *system, unsigned workers)
 
 	snprintf(what, sizeof(what), "%s %s, %u workers", sets, system, workers);
 	rig_init(&r);
+	if (strstr(sets, "model.tied"))
+		rig_gpt(&r);
 	rig_sets(&r, sets);
 	rig_sets(&r, system);
 	rig_set(&r, "machine.workers=%u", workers);
@@ -125,6 +127,28 @@ static void clipped(void)
 		CU_ASSERT_TRUE(check(MLP " train.microbatches=8 train.clip=0.05", systems[i], 4));
 }
 
+/* The last stage reads what the first one steps, and sends it gradients. */
+static void tied(void)
+{
+	static const struct {
+		const char *system;
+		unsigned fewest, most; /* workers */
+	} cases[] = {
+		{"system.name=gpipe train.microbatches=4", 2, 4},
+		{"system.name=1f1b train.microbatches=8 train.clip=0.05", 2, 4},
+		{"system.name=zb_h1 train.microbatches=8", 2, 4},
+		{"system.name=interleaved train.microbatches=8 model.layers=6", 2, 2},
+		{"system.name=chimera train.microbatches=8", 2, 4},
+		{"system.name=chimera train.microbatches=8 train.clip=0.05 optimizer.name=muon train.lr=0.01", 4, 4},
+		{"system.name=dualpipe train.microbatches=8 model.layers=6", 4, 4},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		for (unsigned d = cases[i].most; d >= cases[i].fewest; d--)
+			CU_ASSERT_TRUE(check("dtype=f32 train.norm_every=0 model.tied=true", cases[i].system, d) ||
+				       d == 3);
+}
+
 /* What shares memory whatever its edges are is refused, and nothing is left behind. */
 static void refused(void)
 {
@@ -135,6 +159,8 @@ static void refused(void)
 		 "a worker that steals a weight gradient reads in place"},
 		{"system.name=local_sgd system.replicas=2 system.every=4 train.microbatches=2",
 		 "an average reads and writes the weights of all replicas"},
+		{"model.tied=true system.name=data_parallel train.microbatches=8",
+		 "several pipes add up the gradients of a parameter that one stage uses twice in place"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -143,7 +169,10 @@ static void refused(void)
 		rig r;
 
 		rig_init(&r);
-		rig_sets(&r, MLP);
+		if (strstr(cases[i].sets, "model.tied"))
+			rig_gpt(&r);
+		else
+			rig_sets(&r, MLP);
 		rig_sets(&r, cases[i].sets);
 		rig_open(&r);
 		c = mr_session_run_config(&r.s, NULL);
@@ -170,6 +199,7 @@ void mr_suite_links(void)
 	MR_TEST(flushing);
 	MR_TEST(asynchronous);
 	MR_TEST(clipped);
+	MR_TEST(tied);
 	MR_TEST(refused);
 	MR_TEST(carried);
 }
