@@ -10,8 +10,10 @@
 #define ROUND_PAIRS 2048
 #define UNIT_BYTES ((int64_t)512 * 1024)
 
-/* Pairs of a block that the engine does at a time: its panel of B then stays in L1. */
+/* Pairs of a block that the engine does at a time: its panel of B then stays in L1. What a step reads and writes comes
+ * from memory, four times as much as the rest needs, and is fetched in as many parts as there are chunks. */
 #define CHUNK_PAIRS 256
+#define STEP_CHUNK_PAIRS 128
 
 /* Lines, in pairs, between parts of packed operands: powers of two from one to the next would share few sets of L1. */
 #define PAD_PAIRS 16
@@ -117,32 +119,54 @@ static void finish_gradient(const work *w, const float *c, int64_t i, int64_t j,
 static void finish_activations(const work *w, float *c, int64_t i, int64_t j, int64_t rows, int64_t cols)
 {
 	int64_t row_blocks = (w->g->n + MR_BLOCK - 1) / MR_BLOCK, n = MR_BLOCK * MR_BLOCK;
-	float *sum = w->s->carry + (i / MR_BLOCK * row_blocks + j / MR_BLOCK) * n;
+	float *sum = w->rounds > 1 ? w->s->carry + (i / MR_BLOCK * row_blocks + j / MR_BLOCK) * n : c;
 
-	if (w->rounds > 1 && w->round == 0) {
+	if (w->rounds > 1 && w->round == 0)
 		memcpy(sum, c, (size_t)n * sizeof(float));
-		return;
-	}
-	if (w->rounds > 1)
+	else if (w->rounds > 1)
 		w->g->vec->add(n, c, sum);
 	if (w->round + 1 == w->rounds)
-		w->g->vec->finish(&w->g->out, w->rounds > 1 ? sum : c, MR_BLOCK, i, j, rows, cols);
+		w->g->vec->finish(&w->g->out, sum, MR_BLOCK, i, j, rows, cols);
 }
 
-/* The block at row @i and column @j. */
-static void one_block(const work *w, const uint32_t *a, const uint32_t *b, int64_t i, int64_t j)
+/* A block of C: its first row and column. */
+typedef struct place {
+	int64_t i, j;
+} place;
+
+static place place_of(const work *w, int64_t unit_block, int64_t other)
+{
+	place at = {MR_BLOCK * (w->by_rows ? unit_block : other), MR_BLOCK * (w->by_rows ? other : unit_block)};
+
+	return at;
+}
+
+/* Rows @r to r + n of a block, of those that are there. */
+static void fetch(const work *w, place at, int64_t r, int64_t n)
+{
+	n = least(n, least(MR_BLOCK, w->g->m - at.i) - r);
+	if (n > 0 && at.j < w->g->n)
+		w->g->vec->fetch(&w->g->out, at.i + r, at.j, n);
+}
+
+/* The block at @at; @next comes after it. In one chunk there is little time: then what is fetched is for that one. */
+static void one_block(const work *w, const uint32_t *a, const uint32_t *b, place at, place next)
 {
 	const mr_block_gemm *g = w->g;
-	int64_t rows = least(MR_BLOCK, g->m - i), cols = least(MR_BLOCK, g->n - j);
-	bool go_on = g->out.gradient && (g->out.add || w->round > 0);
+	int64_t i = at.i, j = at.j, rows = least(MR_BLOCK, g->m - i), cols = least(MR_BLOCK, g->n - j);
+	int64_t chunks = (w->now + w->chunk - 1) / w->chunk, each = chunks ? (MR_BLOCK + chunks - 1) / chunks : 0;
+	bool go_on = g->out.gradient && (g->out.add || w->round > 0), last = w->round + 1 == w->rounds;
 	_Alignas(64) float c[MR_BLOCK * MR_BLOCK];
 
 	if (go_on || rows < MR_BLOCK || !w->now)
 		memset(c, 0, sizeof(c)); /* what is not there is added up all the same */
 	if (go_on)
 		load_gradient(g, i, j, rows, cols, c);
-	for (int64_t p = 0; p < w->now; p += w->chunk, go_on = true)
+	for (int64_t p = 0, r = 0; p < w->now; p += w->chunk, r += each, go_on = true) {
+		if (last)
+			fetch(w, chunks > 1 ? at : next, r, each);
 		g->engine->block(a + p, a_pitch(w), rows, b + p * MR_BLOCK, least(w->chunk, w->now - p), go_on, c);
+	}
 	if (g->out.gradient)
 		finish_gradient(w, c, i, j, rows, cols);
 	else
@@ -161,10 +185,8 @@ static void one_unit(const work *w, int64_t unit, uint32_t *own)
 		for (int64_t u = first; u < end; u++) {
 			const uint32_t *mine = own + operand_words(w, w->by_rows, u - first);
 
-			if (w->by_rows)
-				one_block(w, mine, other, u * MR_BLOCK, o * MR_BLOCK);
-			else
-				one_block(w, other, mine, o * MR_BLOCK, u * MR_BLOCK);
+			one_block(w, w->by_rows ? mine : other, w->by_rows ? other : mine, place_of(w, u, o),
+				  u + 1 < end ? place_of(w, u + 1, o) : place_of(w, first, o + 1));
 		}
 	}
 }
@@ -193,7 +215,8 @@ static void plan(work *w, const mr_block_gemm *g, uint32_t n_threads)
 	w->rounds = w->pairs > ROUND_PAIRS ? (w->pairs + ROUND_PAIRS - 1) / ROUND_PAIRS : 1;
 	w->round_pairs = up((w->pairs + w->rounds - 1) / w->rounds, step);
 	w->rounds = w->pairs ? (w->pairs + w->round_pairs - 1) / w->round_pairs : 1;
-	chunks = (w->round_pairs + CHUNK_PAIRS - 1) / CHUNK_PAIRS;
+	most = g->out.step ? STEP_CHUNK_PAIRS : CHUNK_PAIRS;
+	chunks = (w->round_pairs + most - 1) / most;
 	w->chunk = chunks ? up((w->round_pairs + chunks - 1) / chunks, step) : 1;
 	w->by_rows = g->m >= g->n;
 	w->blocks = w->by_rows ? row_blocks : col_blocks;

@@ -16,7 +16,10 @@ mr_status mr_bf16_products_init(mr_kctx *kc)
 	const mr_block_engine *found;
 	const char *why;
 
-	kc->blocks = kc->vec == &mr_vec_avx512 ? &mr_vec_blocks_avx512 : &mr_vec_blocks_avx2;
+	kc->blocks = kc->vec != &mr_vec_avx512 ? &mr_vec_blocks_avx2
+		     : mr_onednn_bf16() && __builtin_cpu_supports("avx512bf16")
+			     ? &mr_vec_blocks_avx512_bf16
+			     : &mr_vec_blocks_avx512;
 	found = mr_block_engine_find(&why);
 	kc->engine = found ? *found : (mr_block_engine){"f32", kc->blocks->block, NULL, 1};
 	kc->masters = malloc((PIECE + MR_AVERAGING_MOST + 1) * sizeof(float));

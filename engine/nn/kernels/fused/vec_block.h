@@ -58,6 +58,8 @@ typedef struct mr_vec_blocks {
 	/** Rows i.. and columns j.. of C, @rows and @cols of them, from @sum, whose rows are @pitch apart. */
 	void (*finish)(const mr_block_out *o, const float *sum, int64_t pitch, int64_t i, int64_t j, int64_t rows,
 		       int64_t cols);
+	/** Fetch what finish will read and write of these rows of a block. */
+	void (*fetch)(const mr_block_out *o, int64_t i, int64_t j, int64_t rows);
 	/** to[n] += from[n] */
 	void (*add)(int64_t n, const float *from, float *to);
 	mr_vec_fn *step[MR_N_STEPS];              /* mr_block_step: elements */
@@ -67,5 +69,6 @@ typedef struct mr_vec_blocks {
 
 extern const mr_vec_blocks mr_vec_blocks_avx2;
 extern const mr_vec_blocks mr_vec_blocks_avx512;
+extern const mr_vec_blocks mr_vec_blocks_avx512_bf16; /* rounds by an instruction */
 
 #endif
