@@ -38,6 +38,14 @@ static void list_kind(mr_plugin_kind kind)
 		printf("%-*s  %s\n", (int)width, p.name, p.summary);
 }
 
+static void print_bf16_engine(void)
+{
+	const mr_kernels *k = mr_kernels_find("fused", MR_BF16);
+
+	printf("bf16       %s%s\n", k ? "products of fused and auto by " : "",
+	       k ? mr_kernels_bf16_engine(k) : mr_error_text());
+}
+
 /* What executes each operation in each backend. */
 static mr_status list_kernels(void)
 {
@@ -50,6 +58,7 @@ static mr_status list_kernels(void)
 
 	for (uint32_t i = 0; mr_backend_at(i, &b); i++)
 		printf("%-9s  %s\n", b.name, b.summary);
+	print_bf16_engine();
 	putchar('\n');
 	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
 	for (uint32_t i = 0; mr_operation_at(i, &op); i++) {

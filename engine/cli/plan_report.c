@@ -80,14 +80,17 @@ static mr_status print_known(const mr_session *s, FILE *out)
 static mr_status print_head(const mr_forecast *f, FILE *out)
 {
 	const mr_session *s = f->s;
+	const char *bf16 = mr_kernels_bf16_engine(s->kernels);
 	char params[16], text[512];
 
 	fprintf(out, "model    %s, %s parameters, %u layers; %s, %s\n", s->job->model.name,
 		mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes, s->kernels->name,
 		mr_dtype_name(s->kernels->dtype));
 	if (s->kernels->choices)
-		fprintf(out, "kernels  %s by choices %016" PRIx64 ", %s\n", mr_kernels_isa(),
+		fprintf(out, "kernels  %s by choices %016" PRIx64 ", %s\n", mr_kernels_isa(s->kernels->dtype),
 			mr_choices_hash(s->kernels->choices), s->kernels->choices->source);
+	if (bf16)
+		fprintf(out, "bf16     products by %s\n", bf16);
 	fprintf(out, "data     %s\n", s->data->describe);
 	MR_TRY(print_known(s, out));
 	fprintf(out, "system   %s, %u worker%s, %u micro-batch%s of %lld sample%s a step",

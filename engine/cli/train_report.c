@@ -81,11 +81,14 @@ static void print_memory_notes(const mr_run *run)
 void mr_train_print_start(const mr_train *t)
 {
 	const mr_session *s = &t->s;
+	const char *bf16 = mr_kernels_bf16_engine(s->kernels);
 	char params[32], text[1000];
 
 	printf("model    %s, %s parameters, %u layers; %s, %s\n", s->job->model.name,
 	       mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes, s->kernels->name,
 	       mr_dtype_name(s->kernels->dtype));
+	if (bf16)
+		printf("bf16     products by %s\n", bf16);
 	printf("data     %s\n", s->data->describe);
 	mr_objective_report_print(s->known, stdout);
 	print_system(t);

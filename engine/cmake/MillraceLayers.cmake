@@ -67,6 +67,8 @@ function(mr_layer name)
       COMPILE_OPTIONS ${avx512})
     set_property(SOURCE ${vec}_bf16_avx512_bf16.c ${vec}_block_avx512_bf16.c ${dir}/kernels/fused/block_avx512.c
       PROPERTY COMPILE_OPTIONS ${avx512} -mavx512bf16)
+    set_property(SOURCE ${dir}/kernels/fused/block_model.c PROPERTY COMPILE_OPTIONS ${avx2})
+    set_property(SOURCE ${dir}/kernels/fused/block_amx.c PROPERTY COMPILE_OPTIONS -mamx-tile -mamx-bf16)
   endif()
   # Its inlined functions keep no address of what has left its scope; to check that takes the compiler a quarter longer.
   if(name STREQUAL "nn" AND MILLRACE_SANITIZE MATCHES "address")

@@ -75,7 +75,7 @@ uint64_t mr_choices_hash(const mr_choices *c);
 /** As a file that mr_choices_read reads and C includes. */
 void mr_choices_print(const mr_choices *c, mr_strbuf *out);
 
-/** Look up everything at once. @isa: mr_kernels_isa(). */
+/** Look up everything at once. @isa: mr_kernels_isa(@dtype). */
 void mr_choices_select(const mr_choices *c, const char *isa, mr_dtype dtype, uint32_t n_threads, mr_chosen *out);
 
 /** @c, but for this instruction set, type and number of threads @chosen; the caller destroys *@out. Errors:

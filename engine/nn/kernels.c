@@ -1,8 +1,10 @@
 #include "nn/kernels.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "nn/kernels/backend.h"
+#include "nn/kernels/fused/block_engine.h"
 
 #ifdef MR_DNNL
 #define FUSED_F32 &mr_kernels_fused_f32
@@ -12,6 +14,7 @@
 #define AUTO_F32 &mr_kernels_auto_f32
 #define AUTO_BF16 &mr_kernels_auto_bf16
 #define FUSED_REFUSAL mr_kernels_fused_refusal
+#define FUSED_BF16_REFUSAL mr_kernels_fused_bf16_refusal
 #define BF16_REFUSAL mr_kernels_onednn_bf16_refusal
 #else
 #define FUSED_F32 NULL
@@ -21,6 +24,7 @@
 #define AUTO_F32 NULL
 #define AUTO_BF16 NULL
 #define FUSED_REFUSAL NULL
+#define FUSED_BF16_REFUSAL NULL
 #define BF16_REFUSAL NULL
 #endif
 
@@ -32,9 +36,9 @@ typedef struct backend {
 
 static const backend backends[] = {
 	{"auto", "dnnl", "of fused and onednn the one that a table of choices names for the operation and its shape",
-	 AUTO_F32, NULL, AUTO_BF16, FUSED_REFUSAL, FUSED_REFUSAL},
+	 AUTO_F32, NULL, AUTO_BF16, FUSED_REFUSAL, FUSED_BF16_REFUSAL},
 	{"fused", NULL, "our AVX2 and AVX-512 kernels; in f32 oneDNN executes the products that they leave out",
-	 FUSED_F32, NULL, FUSED_BF16, FUSED_REFUSAL, FUSED_REFUSAL},
+	 FUSED_F32, NULL, FUSED_BF16, FUSED_REFUSAL, FUSED_BF16_REFUSAL},
 	{"onednn", NULL,
 	 "oneDNN's primitives wherever it has one that keeps NaN; fused executes the rest; f32 and bf16", ONEDNN_F32,
 	 NULL, ONEDNN_BF16, FUSED_REFUSAL, BF16_REFUSAL},
@@ -112,12 +116,30 @@ bool mr_operation_at(uint32_t i, mr_operation *out)
 	return true;
 }
 
-const char *mr_kernels_isa(void)
+const char *mr_kernels_isa(mr_dtype dtype)
 {
 #ifdef MR_DNNL
-	return mr_kernels_fused_isa();
+	return mr_kernels_fused_isa(dtype);
 #else
+	(void)dtype;
 	return "none";
+#endif
+}
+
+const char *mr_kernels_bf16_engine(const mr_kernels *k)
+{
+#ifdef MR_DNNL
+	static _Thread_local char text[128];
+	const char *why;
+	const mr_block_engine *e = k->gemm == mr_kernels_fused_bf16.gemm ? mr_block_engine_find(&why) : NULL;
+
+	if (!e)
+		return NULL;
+	snprintf(text, sizeof(text), "%s%s%s", e->name, why ? ", not amx: " : "", why ? why : "");
+	return text;
+#else
+	(void)k;
+	return NULL;
 #endif
 }
 

@@ -204,8 +204,12 @@ typedef struct mr_operation {
 bool mr_operation_at(uint32_t i, mr_operation *out);
 
 /** The instruction set of the kernels of `fused` on this machine, as tables of choices call it: "avx512", "avx2",
- * "none". */
-const char *mr_kernels_isa(void);
+ * "none"; in bf16 that of products, where it has one of its own: "amx", "avx512_bf16". */
+const char *mr_kernels_isa(mr_dtype dtype);
+
+/** By which instructions @k multiplies bf16 numbers: "avx512_bf16, not amx: this CPU has no AMX with bf16". NULL where
+ * nn/kernels/fused/block_engine.h has no part in it. Valid until the thread's next call. */
+const char *mr_kernels_bf16_engine(const mr_kernels *k);
 
 /** Library name, version and ISA for --version, such as "oneDNN 2.6.3 (AVX-512)"; "none" without it. */
 const char *mr_kernels_library(void);

@@ -266,7 +266,7 @@ static mr_status uniform(uint32_t n_threads, bool onednn, mr_choices **out)
 	mr_chosen all;
 
 	memset(&all, onednn, sizeof(all));
-	return mr_choices_with(&none, mr_kernels_isa(), MR_F32, n_threads, &all, out);
+	return mr_choices_with(&none, mr_kernels_isa(MR_F32), MR_F32, n_threads, &all, out);
 }
 
 mr_status mr_tune_run(const mr_tune *t, const mr_choices *base, uint32_t n_threads, mr_choices **out)
@@ -288,7 +288,7 @@ mr_status mr_tune_run(const mr_tune *t, const mr_choices *base, uint32_t n_threa
 	for (int k = 0; st == MR_OK && k < MR_N_CHOICES; k++)
 		st = measure_kind(&b, (mr_choice_kind)k, &chosen);
 	if (st == MR_OK)
-		st = mr_choices_with(base, mr_kernels_isa(), MR_F32, n_threads, &chosen, out);
+		st = mr_choices_with(base, mr_kernels_isa(MR_F32), MR_F32, n_threads, &chosen, out);
 	close_bench(&b);
 	mr_choices_destroy(table[0]), mr_choices_destroy(table[1]);
 	return st;

@@ -81,7 +81,7 @@ static mr_kernel_by executor(const mr_kernels *k, uint32_t n_threads, const mr_k
 	};
 	mr_chosen chosen;
 
-	mr_choices_select(k->choices, mr_kernels_fused_isa(), k->dtype, n_threads, &chosen);
+	mr_choices_select(k->choices, mr_kernels_fused_isa(k->dtype), k->dtype, n_threads, &chosen);
 	if (c->is_gemm)
 		return mr_chosen_gemm(&chosen, &c->gemm) ? MR_BY_ONEDNN : mr_fused_executor(k, n_threads, c);
 	return kinds[c->id] && mr_chosen_onednn(&chosen, kinds[c->id], c->rows, c->rows * c->cols)

@@ -19,15 +19,17 @@ extern const mr_kernels mr_kernels_fused_bf16;
 extern const mr_kernels mr_kernels_auto_bf16;
 extern const mr_kernels mr_kernels_onednn_bf16;
 
-/** Why the backends `fused`, `onednn` and `auto` cannot be used on this CPU, or NULL; and `onednn` in bf16. */
+/** Why the backends `fused`, `onednn` and `auto` cannot be used on this CPU, or NULL; and in bf16 `fused` and `auto`,
+ * and `onednn`. */
 const char *mr_kernels_fused_refusal(void);
+const char *mr_kernels_fused_bf16_refusal(void);
 const char *mr_kernels_onednn_bf16_refusal(void);
 /** As mr_kernels.gemm of the backend `onednn`, but A and B are bf16, and there is neither an addend nor
  * fuse_act_backward. @kc: of mr_kernels_onednn_f32. */
 mr_status mr_onednn_product_bf16(mr_kctx *kc, const mr_gemm *g, const uint16_t *a, const uint16_t *b, const float *bias,
 				 float *c, float *aux) MR_MUST_USE;
 /** mr_kernels_isa. */
-const char *mr_kernels_fused_isa(void);
+const char *mr_kernels_fused_isa(mr_dtype dtype);
 /** "oneDNN 2.6.3 (AVX-512)". Static storage. */
 const char *mr_kernels_onednn_library(void);
 #endif

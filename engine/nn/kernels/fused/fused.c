@@ -55,11 +55,24 @@ const char *mr_kernels_fused_refusal(void)
 	return vec_of_cpu() ? NULL : "it needs a CPU with AVX2 and FMA; use backend reference";
 }
 
-const char *mr_kernels_fused_isa(void)
+const char *mr_kernels_fused_bf16_refusal(void)
+{
+	const char *why = mr_kernels_fused_refusal(), *engine;
+
+	return why || mr_block_engine_find(&engine) ? why : engine;
+}
+
+const char *mr_kernels_fused_isa(mr_dtype dtype)
 {
 #ifdef __x86_64__
+	const char *why;
+	const mr_block_engine *e = dtype == MR_BF16 ? mr_block_engine_find(&why) : NULL;
+
+	if (e && strcmp(e->name, "f32") != 0)
+		return e->name;
 	return vec_of_cpu() == &mr_vec_avx512 ? "avx512" : vec_of_cpu() == &mr_vec_avx2 ? "avx2" : "none";
 #else
+	(void)dtype;
 	return "none";
 #endif
 }
@@ -97,7 +110,7 @@ static mr_status ctx_create(const mr_kernels *k, uint32_t n_threads, mr_kctx **o
 	kc->ops = ops_of_cpu(kc->vec, k->types.activations);
 	kc->chooses = k->choices;
 	if (k->choices)
-		mr_choices_select(k->choices, mr_kernels_fused_isa(), k->dtype, kc->n_threads, &kc->chosen);
+		mr_choices_select(k->choices, mr_kernels_fused_isa(k->dtype), k->dtype, kc->n_threads, &kc->chosen);
 	st = kc->vec ? mr_onednn_create(kc->n_threads, &kc->onednn)
 		     : mr_fail(MR_ECONFIG, "backend fused: %s", mr_kernels_fused_refusal());
 	if (st == MR_OK && k->dtype == MR_BF16)

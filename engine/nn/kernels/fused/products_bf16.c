@@ -10,18 +10,19 @@
 /* Masters that are brought together at a time. */
 enum { PIECE = 16384 };
 
-/* Without instructions that multiply bf16, by multiply-adds of the widened numbers. */
 mr_status mr_bf16_products_init(mr_kctx *kc)
 {
-	const mr_block_engine *found;
 	const char *why;
+	const mr_block_engine *found = mr_block_engine_find(&why);
 
 	kc->blocks = kc->vec != &mr_vec_avx512 ? &mr_vec_blocks_avx2
 		     : mr_onednn_bf16() && __builtin_cpu_supports("avx512bf16")
 			     ? &mr_vec_blocks_avx512_bf16
 			     : &mr_vec_blocks_avx512;
-	found = mr_block_engine_find(&why);
-	kc->engine = found ? *found : (mr_block_engine){"f32", kc->blocks->block, NULL, 1};
+	/* Where none is found the context is for f32: mr_kernels_fused_bf16_refusal. */
+	kc->engine = found ? *found : (mr_block_engine){"f32", NULL, NULL, 1};
+	if (!kc->engine.block)
+		kc->engine.block = kc->blocks->block;
 	kc->masters = malloc((PIECE + MR_AVERAGING_MOST + 1) * sizeof(float));
 	return kc->masters ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for a kernel context");
 }
@@ -304,6 +305,6 @@ mr_kernel_by mr_bf16_executor(const mr_kernels *k, uint32_t n_threads, const mr_
 		return mr_fused_executor(k, n_threads, c);
 	if (!k->choices)
 		return MR_BY_FUSED;
-	mr_choices_select(k->choices, mr_kernels_fused_isa(), MR_BF16, n_threads, &chosen);
+	mr_choices_select(k->choices, mr_kernels_fused_isa(MR_BF16), MR_BF16, n_threads, &chosen);
 	return mr_chosen_gemm(&chosen, &c->gemm) ? MR_BY_ONEDNN : MR_BY_FUSED;
 }

@@ -293,6 +293,11 @@ bool mr_onednn_bf16(void)
 	       dnnl_cpu_isa_avx512_core_bf16;
 }
 
+bool mr_onednn_amx(void)
+{
+	return ((unsigned)dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_amx) == dnnl_cpu_isa_avx512_core_amx;
+}
+
 bool mr_onednn_avx2(void)
 {
 	return ((unsigned)dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx2) == dnnl_cpu_isa_avx2;

@@ -57,5 +57,7 @@ bool mr_onednn_avx512(void);
 bool mr_onednn_avx2(void);
 /** The same of instructions that multiply bf16: avx512_bf16, or AMX. */
 bool mr_onednn_bf16(void);
+/** The same of AMX, which is among them. */
+bool mr_onednn_amx(void);
 
 #endif
