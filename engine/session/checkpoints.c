@@ -291,16 +291,18 @@ static void tell_rate(const mr_session *s, const mr_checkpoint *ck)
 static void warn_threads(const mr_session *s, const mr_checkpoint *ck)
 {
 	const char *then = mr_checkpoint_fact(ck, "threads"), *lib = mr_checkpoint_fact(ck, "kernels");
+	char text[128];
+	const char *now = mr_run_manifest_kernels(s, text, sizeof(text));
 
 	if (then && (uint32_t)atoi(then) != s->place.worker[0].n_threads)
 		fprintf(stderr,
 			"millrace: warning: the checkpoint was made with %s threads a worker, this run has %u: the "
 			"last bits may differ\n",
 			then, s->place.worker[0].n_threads);
-	if (lib && strcmp(lib, mr_kernels_library()))
+	if (lib && strcmp(lib, now))
 		fprintf(stderr,
 			"millrace: warning: the checkpoint was made with %s, this is %s: the last bits may differ\n",
-			lib, mr_kernels_library());
+			lib, now);
 }
 
 /* Name of the best checkpoint of @dir, or "". */

@@ -67,9 +67,18 @@ static const char *options_text(const mr_session *s, char *text, size_t size)
 	return text;
 }
 
+const char *mr_run_manifest_kernels(const mr_session *s, char *text, size_t size)
+{
+	bool bf16 = s->kernels->dtype == MR_BF16 && strcmp(s->kernels->name, "reference") != 0;
+
+	snprintf(text, size, "%s%s%s", mr_kernels_library(), bf16 ? ", bf16 by " : "",
+		 bf16 ? mr_kernels_isa(MR_BF16) : "");
+	return text;
+}
+
 mr_status mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_manifest *f)
 {
-	char rate[96], options[sizeof(f->text[0])];
+	char rate[96], library[128], options[sizeof(f->text[0])];
 	uint64_t identity;
 
 	MR_TRY(mr_identity(s, &identity));
@@ -83,7 +92,7 @@ mr_status mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_m
 	put(f, MR_FACT_backend, "%s", s->kernels->name);
 	if (s->kernels->choices)
 		put(f, MR_FACT_choices, "%016" PRIx64, mr_choices_hash(s->kernels->choices));
-	put(f, MR_FACT_kernels, "%s", mr_kernels_library());
+	put(f, MR_FACT_kernels, "%s", mr_run_manifest_kernels(s, library, sizeof(library)));
 	put(f, MR_FACT_slots, "%016" PRIx64, mr_identity_slots(s));
 	put(f, MR_FACT_stages, "%u", s->partition.n_stages);
 	put(f, MR_FACT_workers, "%u", s->place.n_workers);

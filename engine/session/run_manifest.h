@@ -43,6 +43,9 @@ typedef struct mr_run_manifest {
  * MR_ERESOURCE. */
 mr_status mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_manifest *f) MR_MUST_USE;
 
+/** What computes @s: library and instructions, on which last bits depend; into @text, which is returned. */
+const char *mr_run_manifest_kernels(const mr_session *s, char *text, size_t size);
+
 /** "cosine 0.003 to 0.0003 over 1000 steps, warm-up 10", into @text, which is returned. */
 const char *mr_run_manifest_rate(const mr_lr *lr, char *text, size_t size);
 
