@@ -1,5 +1,6 @@
 #!/bin/sh
-# What bf16 costs a training: the validation loss of an mlp and a gpt, over three seeds, against that of f32.
+# What bf16 costs a training: the validation loss of an mlp and a gpt, over three seeds, against that of f32, on the
+# reference backend and on our kernels.
 #   slow_precision.sh SOURCE BUILD
 . "$(dirname "$0")/train_lib.sh"
 
@@ -30,24 +31,31 @@ awk 'BEGIN {
 	}
 }' >text.txt
 
-# Validation losses of the seeds, on one line.
+# Validation losses of the seeds, on one line: losses CONF PRECISION [BACKEND].
 losses() {
 	for seed in 1 2 3; do
 		rm -rf r
-		train "$1.cfg" --set backend=reference --set precision="$2" --set train.seed=$seed --set run.dir=r
+		train "$1.cfg" --set backend="${3:-reference}" --set precision="$2" --set train.seed=$seed --set run.dir=r
 		expect 0 "$1 in $2, seed $seed"
 		sed -n 's/^done: .*validation loss \([0-9.]*\).*/\1/p' out
 	done | tr '\n' ' '
 }
 
-for conf in class chars; do
-	echo "$(losses $conf f32) $(losses $conf bf16)" | awk -v name=$conf '
+compare() {
+	echo "$2 $3" | awk -v name="$1" '
 		NF != 6 { print name ": losses are missing: " $0; exit 1 }
 		{
 			f32 = ($1 + $2 + $3) / 3
 			bf16 = ($4 + $5 + $6) / 3
 			print name ": f32 " f32 ", bf16 " bf16 " (" $0 ")"
 			if (!(bf16 - f32 < 0.01 && f32 - bf16 < 0.01)) exit 1
-		}' || fail "$conf: bf16 does not end where f32 does"
+		}' || fail "$1: bf16 does not end where f32 does"
+}
+for conf in class chars; do
+	f32=$(losses $conf f32)
+	compare $conf "$f32" "$(losses $conf bf16)"
+	case $backends in
+	*f32*) compare "$conf, fused" "$f32" "$(losses $conf bf16 fused)" ;;
+	esac
 done
 finish
