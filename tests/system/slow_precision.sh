@@ -35,7 +35,8 @@ awk 'BEGIN {
 losses() {
 	for seed in 1 2 3; do
 		rm -rf r
-		train "$1.cfg" --set backend="${3:-reference}" --set precision="$2" --set train.seed=$seed --set run.dir=r
+		train "$1.cfg" --set backend="${3:-reference}" --set precision="$2" --set train.seed=$seed \
+			--set run.dir=r
 		expect 0 "$1 in $2, seed $seed"
 		sed -n 's/^done: .*validation loss \([0-9.]*\).*/\1/p' out
 	done | tr '\n' ' '
