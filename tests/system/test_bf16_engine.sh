@@ -20,14 +20,17 @@ export MR_BF16_ENGINE
 refused 3 "an engine of no name" mlp.cfg $bf16 --set run.dir=none
 grep -q 'MR_BF16_ENGINE names none of' err || fail "the variable is not named"
 
-# The same bits each time, by a pipeline as by sequential training, and after a stop.
+# The same bits each time, and after a stop.
 MR_BF16_ENGINE=model
 for conf in mlp gpt; do
 	train $conf.cfg $bf16 --set system.name=1f1b --set run.dir=$conf-one
 	expect 0 "$conf by the model"
 	grep -q '^bf16  *products by model$' out || fail "train does not name the model"
-	train $conf.cfg $bf16 --set system.name=1f1b --set run.dir=$conf-two
-	same "$conf by the model, twice" $conf-one $conf-two
+	train $conf.cfg $bf16 --set system.name=1f1b --set run.dir=$conf-two --set train.steps=20
+	train $conf.cfg $bf16 --set system.name=1f1b --set run.dir=$conf-two --resume
+	expect 0 "$conf by the model, resumed"
+	grep -q 'the last bits may differ' err && fail "$conf: a warning of other instructions that are the same"
+	same "$conf by the model, stopped and resumed" $conf-one $conf-two
 done
 
 # Other instructions have other last bits, and to go on by them is allowed, with a warning.
