@@ -101,4 +101,10 @@ mr_status mr_dataset_open(const mr_dataset_ops *ops, const mr_values *values, co
 mr_status mr_dataset_check(const mr_dataset *d) MR_MUST_USE;
 void mr_dataset_close(mr_dataset *d);
 
+/* The type of targets that are numbers, beside inputs of @dtype: what a loss computes in. */
+static inline mr_dtype mr_data_target_type(mr_dtype dtype)
+{
+	return dtype == MR_BF16 ? MR_F32 : dtype;
+}
+
 #endif

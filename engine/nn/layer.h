@@ -133,7 +133,6 @@ typedef struct mr_layer_ops {
 	                        (mr_layer_call.right) */
 	bool identity_backward;      /* the gradient of every input is dy[0] itself (residual): the caller may alias the
 	                                buffers, and then does not call backward_input */
-	bool one_type;       /* it computes by itself: only for runs whose tensors are all of one type */
 	bool is_sum;         /* y[0] = x[0] + x[1], which a layer that adds() may have done before */
 	bool produces_dz;       /* linear: I obeys mr_layer_call.fuse_act_backward and, where cfg.act is an activation,
 	                           dy_is_pre_activation. The bits are the same */

@@ -52,7 +52,7 @@ static mr_status load(mr_objective *o, const mr_dataset *data, mr_dtype dtype)
 		data->ops->train(data, i, row, &target);
 		for (uint64_t j = 0; j < o->d; j++)
 			o->x[i * o->d + j] = mr_element(dtype, row, (int64_t)j);
-		o->y[i] = mr_element(dtype, &target, 0);
+		o->y[i] = mr_element(mr_data_target_type(dtype), &target, 0);
 	}
 	free(row);
 	return mr_dataset_check(data);

@@ -77,17 +77,6 @@ bool mr_session_is_mitigated(const mr_session *s)
 	return s->plan && s->plan->contract.flush == MR_FLUSH_NONE && !mr_mitigate_is_none(s->mitigate.ops);
 }
 
-/* Some layers compute by themselves, in one type. */
-static mr_status check_types(const mr_session *s)
-{
-	for (uint32_t i = 0; s->kernels->types.master != s->kernels->types.weights && i < s->graph->n_nodes; i++)
-		if (s->graph->nodes[i].ops->one_type)
-			return mr_fail(MR_ECONFIG, "layer %s (%s) computes in f32 or f64 only, not in %s",
-				       s->graph->nodes[i].name, s->graph->nodes[i].ops->name,
-				       mr_dtype_name(s->kernels->dtype));
-	return MR_OK;
-}
-
 /* The backend of the job, with the table of choices that it names. */
 static mr_status open_kernels(mr_session *s)
 {
@@ -113,7 +102,6 @@ static mr_status open_all(mr_session *s)
 	mr_mitigate_init(&s->mitigate, mr_job_mitigation(s->job), s->job->mitigation.values);
 	MR_TRY(mr_job_blame(s->job, MR_JOB_MITIGATION, "name", check_suits(s)));
 	MR_TRY(open_data(s));
-	MR_TRY(mr_job_blame(s->job, MR_JOB_TOP, "precision", check_types(s)));
 	return mr_session_make_plan(s);
 }
 

@@ -259,7 +259,8 @@ line="f(w)     f(0) 0.5004882812, minimum f\* .*, smoothness L 1.126280344, grad
 1.07316$"
 expect 0 "predicted" plan quad.cfg
 grep -q "^$line" out || complain "plan does not say L and f*"
-expect 3 "(margin) computes in f32 or f64 only, not in bf16" plan quad.cfg --set dtype=f32 --set precision=bf16
+expect 0 "done: 40 of 40 steps" train quad.cfg --set dtype=f32 --set precision=bf16 --set run.dir=quad.bf16
+grep -q "^f(w)     f - f\* 0\.0" out || complain "quadratic in bf16 does not come near its minimum"
 expect 0 "done: 40 of 40 steps" train quad.cfg
 grep -q "^$line" out || complain "train does not say L and f*"
 ending=$(sed -n 's/^f(w)     \(f - f\*.*\)/\1/p' out)

@@ -47,12 +47,6 @@ mr_status mr_data_refuse_context(const char *source, const mr_data_want *want) M
 /** Fold figures that are not in the files (splits, vocabularies) into a fingerprint. */
 uint64_t mr_data_fold(uint64_t fingerprint, uint64_t figure);
 
-/* The type of targets that are numbers, beside inputs of @dtype: what a loss computes in. */
-static inline mr_dtype mr_data_target_type(mr_dtype dtype)
-{
-	return dtype == MR_BF16 ? MR_F32 : dtype;
-}
-
 /** Which sample stands at place @g mod @n of epoch @g / @n. */
 uint64_t mr_data_order(uint64_t n, uint64_t seed, uint64_t g);
 

@@ -37,13 +37,13 @@ static mr_status logistic_target(const mr_layer_cfg *cfg, mr_shape in, mr_shape 
 
 static mr_status logistic_forward(const mr_layer_call *c)
 {
-	mr_dtype t = c->k->dtype;
+	mr_dtype t = c->k->types.activations, target = c->k->types.compute;
 	int64_t n = c->samples, cols = c->in->cols;
 	void *a = (void *)(uintptr_t)c->x[0];
 	double sum = 0;
 
 	for (int64_t i = 0; i < n; i++) {
-		double m = mr_element(t, a, i * cols), y = mr_element(t, c->target, i), e = exp(-fabs(m));
+		double m = mr_element(t, a, i * cols), y = mr_element(target, c->target, i), e = exp(-fabs(m));
 
 		if (c->right)
 			*c->right += (m > 0) == (y > 0.5);
@@ -62,7 +62,6 @@ const mr_layer_ops mr_layer_logistic = {
 	.name = "logistic",
 	.summary = "loss: logistic regression against 0 or 1",
 	.n_in = 1,
-	.one_type = true,
 	.loss = true,
 	.judges = true,
 	.shape = logistic_shape,

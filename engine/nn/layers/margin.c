@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "nn/bf16.h"
 #include "nn/layers/shared.h"
 
 /* Columns of the input and output of a block. */
@@ -37,16 +38,70 @@ static parts parts_of(const mr_layer_cfg *cfg, mr_shape in, int64_t samples)
 		       .rest = rest, .reg = reg};
 }
 
+/* Columns of a gradient that are summed together. */
+enum { COLUMNS = 256 };
+
+#define ITSELF(x) (x)
+
 #define REAL float
+#define STORED float
+#define GRADIENT float
+#define NUMBER ITSELF
+#define NUMBER_G ITSELF
+#define PUT ITSELF
+#define PUT_G ITSELF
 #define NAME(x) x##_f32
-#include "nn/layers/margin_loops.h"
-#undef REAL
-#undef NAME
+#include "nn/layers/margin_loops.inc"
+
 #define REAL double
+#define STORED double
+#define GRADIENT double
+#define NUMBER ITSELF
+#define NUMBER_G ITSELF
+#define PUT ITSELF
+#define PUT_G ITSELF
 #define NAME(x) x##_f64
-#include "nn/layers/margin_loops.h"
-#undef REAL
-#undef NAME
+#include "nn/layers/margin_loops.inc"
+
+#define REAL float
+#define STORED uint16_t
+#define GRADIENT float
+#define NUMBER mr_bf16_widen
+#define NUMBER_G ITSELF
+#define PUT mr_bf16_round
+#define PUT_G ITSELF
+#define NAME(x) x##_bf16
+#include "nn/layers/margin_loops.inc"
+
+#define REAL float
+#define STORED uint16_t
+#define GRADIENT uint16_t
+#define NUMBER mr_bf16_widen
+#define NUMBER_G mr_bf16_widen
+#define PUT mr_bf16_round
+#define PUT_G mr_bf16_round
+#define NAME(x) x##_pure
+#include "nn/layers/margin_loops.inc"
+
+typedef struct loops {
+	void (*forward)(const mr_layer_call *c, const parts *p);
+	void (*input)(const mr_layer_call *c, const parts *p);
+	void (*penalty)(const mr_layer_call *c, const parts *p);
+	void (*weight)(const mr_layer_call *c, const parts *p);
+} loops;
+
+static const loops *loops_of(const mr_kernels *k)
+{
+	static const loops f32 = {forward_f32, input_f32, penalty_f32, weight_f32};
+	static const loops f64 = {forward_f64, input_f64, penalty_f64, weight_f64};
+	static const loops bf16 = {forward_bf16, input_bf16, penalty_bf16, weight_bf16};
+	static const loops pure = {forward_pure, input_pure, penalty_pure, weight_pure};
+
+	return k->types.gradients == MR_BF16 ? &pure
+	       : k->types.weights == MR_BF16 ? &bf16
+	       : k->types.weights == MR_F64  ? &f64
+					     : &f32;
+}
 
 static mr_status margin_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
 {
@@ -87,7 +142,7 @@ static mr_status margin_forward(const mr_layer_call *c)
 {
 	parts p = parts_of(c->cfg, c->in[0], c->samples);
 
-	c->k->dtype == MR_F64 ? forward_f64(c, &p) : forward_f32(c, &p);
+	loops_of(c->k)->forward(c, &p);
 	return MR_OK;
 }
 
@@ -96,9 +151,9 @@ static mr_status margin_backward_input(const mr_layer_call *c)
 	parts p = parts_of(c->cfg, c->in[0], c->samples);
 
 	if (c->dx[0])
-		c->k->dtype == MR_F64 ? input_f64(c, &p) : input_f32(c, &p);
+		loops_of(c->k)->input(c, &p);
 	if (p.reg)
-		c->k->dtype == MR_F64 ? penalty_f64(c, &p) : penalty_f32(c, &p);
+		loops_of(c->k)->penalty(c, &p);
 	return MR_OK;
 }
 
@@ -106,7 +161,7 @@ static mr_status margin_backward_weight(const mr_layer_call *c)
 {
 	parts p = parts_of(c->cfg, c->in[0], c->samples);
 
-	c->k->dtype == MR_F64 ? weight_f64(c, &p) : weight_f32(c, &p);
+	loops_of(c->k)->weight(c, &p);
 	return MR_OK;
 }
 
@@ -114,7 +169,6 @@ const mr_layer_ops mr_layer_margin = {
 	.name = "margin",
 	.summary = "one block of coordinates of a linear objective",
 	.n_in = 1,
-	.one_type = true,
 	.shape = margin_shape,
 	.params = margin_params,
 	.needs = margin_needs,
