@@ -164,7 +164,7 @@ static mr_status print_all(const view *v, const char *isa)
 
 	printf("machine  %s\n", mr_topo_print(&s->topo, machine, sizeof(machine)));
 	printf("         peak %.1f GFLOP/s a core (%s), measured; kernels %s, %s %s\n", v->peak_gflops, isa,
-	       mr_kernels_library(), s->kernels->name, mr_dtype_name(s->kernels->dtype));
+	       mr_kernels_library(), s->kernels->name, mr_types_name(&s->kernels->types));
 	printf("layers   micro-batches of %lld sample%s, median of %u or more\n\n", (long long)s->samples,
 	       s->samples == 1 ? "" : "s", v->p->repeats);
 	MR_TRY(print_layers(v));

@@ -111,7 +111,7 @@ static void put_kernels(mr_json_writer *w, const mr_session *s)
 	mr_json_key(w, "kernels");
 	mr_json_begin_object(w);
 	put_string(w, "backend", s->kernels->name);
-	put_string(w, "dtype", mr_dtype_name(s->kernels->dtype));
+	put_string(w, "dtype", mr_types_name(&s->kernels->types));
 	put_string(w, "isa", mr_kernels_isa(s->kernels->dtype));
 	put_string(w, "library", mr_kernels_library());
 	if (s->kernels->choices) {

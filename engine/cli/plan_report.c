@@ -85,7 +85,7 @@ static mr_status print_head(const mr_forecast *f, FILE *out)
 
 	fprintf(out, "model    %s, %s parameters, %u layers; %s, %s\n", s->job->model.name,
 		mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes, s->kernels->name,
-		mr_dtype_name(s->kernels->dtype));
+		mr_types_name(&s->kernels->types));
 	if (s->kernels->choices)
 		fprintf(out, "kernels  %s by choices %016" PRIx64 ", %s\n", mr_kernels_isa(s->kernels->dtype),
 			mr_choices_hash(s->kernels->choices), s->kernels->choices->source);

@@ -86,7 +86,7 @@ void mr_train_print_start(const mr_train *t)
 
 	printf("model    %s, %s parameters, %u layers; %s, %s\n", s->job->model.name,
 	       mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes, s->kernels->name,
-	       mr_dtype_name(s->kernels->dtype));
+	       mr_types_name(&s->kernels->types));
 	if (bf16)
 		printf("bf16     products by %s\n", bf16);
 	printf("data     %s\n", s->data->describe);

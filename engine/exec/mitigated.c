@@ -168,6 +168,7 @@ static mr_step shifted(const mr_step *step, const mr_types *t, int64_t n)
 
 	s.src_rest = s.src_rest ? s.src_rest + n : NULL;
 	s.dst_rest = s.dst_rest ? s.dst_rest + n : NULL;
+	s.rounding = mr_rounding_shifted(s.rounding, n);
 	s.src = (const uint8_t *)s.src + bytes;
 	s.dst = (uint8_t *)s.dst + bytes;
 	s.m = s.m ? (uint8_t *)s.m + state : NULL;

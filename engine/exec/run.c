@@ -58,6 +58,7 @@ static mr_status open_weights(mr_run *run, uint8_t pipe, uint16_t s)
 
 	b->stage = run->stage[s];
 	b->k = c->kernels;
+	b->seed = c->seed;
 	b->optim = *c->optim;
 	b->cap = c->plan->n_versions[s];
 	b->private_weights = c->plan->contract.private_weights;

@@ -67,7 +67,7 @@ void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe, const mr_
 		b->rest = mr_arena_take(a, mr_stagger(z->rest_bytes), MR_CACHE_LINE);
 	if (b->validation)
 		mr_validation_layout(b, a, o->ops->n_states);
-	s->work = mr_arena_take(a, mr_weights_work_bytes(b->stage, o, b->k->types.compute), MR_CACHE_LINE);
+	s->work = mr_arena_take(a, mr_weights_work_bytes(b->stage, o, b->k->types.state), MR_CACHE_LINE);
 	if (pipe == 0)
 		mr_version_count_layout(&b->version_count, a, b->cap);
 	if (pipe == 0 && b->norms)
@@ -159,6 +159,7 @@ static mr_optim_call call_of(const mr_stage_weights *b, uint8_t pipe, const mr_o
 		.work = b->shard[pipe].work,
 	};
 
+	c.rounding = (mr_rounding){.seed = b->seed, .step = c.t, .first = (uint64_t)first, .param = p};
 	c.src_rest = c.dst_rest = mr_weights_rest(b, at);
 	for (uint32_t i = 0; i < o->ops->n_states; i++)
 		c.state[i] = b->state[i] + state;

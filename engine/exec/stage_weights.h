@@ -76,6 +76,7 @@ typedef struct mr_stage_weights {
 	mr_counter published; /* version number: other pipes, a tied use or a barrier may read the weights of it */
 	mr_stage *stage;     /* owned by the run */
 	const mr_kernels *k;
+	uint64_t seed;       /* of the run, for stochastic rounding */
 	mr_optim optim;      /* the run's, with the changes of the mitigation at this stage */
 	uint8_t *state[MR_OPTIM_STATES]; /* like one version each */
 	int16_t *rest; /* of the latest version's masters, like one version; NULL: the weights are their masters */

@@ -202,6 +202,7 @@ mr_dtype mr_job_numbers(const mr_job *j)
 	case MR_PRECISION_F64:
 		return MR_F64;
 	case MR_PRECISION_BF16:
+	case MR_PRECISION_BF16_PURE:
 		return MR_BF16;
 	default:
 		return j->dtype == MR_JOB_F64 ? MR_F64 : MR_F32;
@@ -210,7 +211,8 @@ mr_dtype mr_job_numbers(const mr_job *j)
 
 const mr_kernels *mr_job_kernels(const mr_job *j)
 {
-	return mr_kernels_find(j->backend, mr_job_numbers(j));
+	return j->precision == MR_PRECISION_BF16_PURE ? mr_kernels_find_pure(j->backend)
+						      : mr_kernels_find(j->backend, mr_job_numbers(j));
 }
 
 uint16_t mr_job_workers(const mr_job *j)

@@ -44,6 +44,15 @@ static inline uint16_t mr_bf16_round(float x)
 	return (uint16_t)(size > 0x7f800000 ? bits >> 16 | 0x40 : nearest);
 }
 
+/* One of the two neighbours of @x, the upper one with the probability of the part of the way that @x has gone to it:
+ * @random is one of 2^16 equally likely numbers. What bf16 has stays as it is, denormals too. */
+static inline uint16_t mr_bf16_round_by(float x, uint16_t random)
+{
+	uint32_t bits = mr_bits_of_f32(x);
+
+	return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? bits >> 16 | 0x40 : (bits + random) >> 16);
+}
+
 /* The master of @weight and @rest. */
 static inline float mr_master_join(uint16_t weight, int16_t rest)
 {

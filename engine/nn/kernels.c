@@ -11,6 +11,8 @@
 #define FUSED_BF16 &mr_kernels_fused_bf16
 #define ONEDNN_F32 &mr_kernels_onednn_f32
 #define ONEDNN_BF16 &mr_kernels_onednn_bf16
+#define FUSED_PURE &mr_kernels_fused_bf16_pure
+#define ONEDNN_PURE &mr_kernels_onednn_bf16_pure
 #define AUTO_F32 &mr_kernels_auto_f32
 #define AUTO_BF16 &mr_kernels_auto_bf16
 #define FUSED_REFUSAL mr_kernels_fused_refusal
@@ -21,6 +23,8 @@
 #define FUSED_BF16 NULL
 #define ONEDNN_F32 NULL
 #define ONEDNN_BF16 NULL
+#define FUSED_PURE NULL
+#define ONEDNN_PURE NULL
 #define AUTO_F32 NULL
 #define AUTO_BF16 NULL
 #define FUSED_REFUSAL NULL
@@ -30,20 +34,21 @@
 
 typedef struct backend {
 	const char *name, *old_name, *summary;
-	const mr_kernels *f32, *f64, *bf16; /* NULL: none in this build */
+	const mr_kernels *f32, *f64, *bf16, *pure; /* NULL: none in this build */
 	const char *(*refusal)(void), *(*bf16_refusal)(void); /* why this CPU cannot use it, or NULL */
 } backend;
 
 static const backend backends[] = {
 	{"auto", "dnnl", "of fused and onednn the one that a table of choices names for the operation and its shape",
-	 AUTO_F32, NULL, AUTO_BF16, FUSED_REFUSAL, FUSED_BF16_REFUSAL},
+	 AUTO_F32, NULL, AUTO_BF16, NULL, FUSED_REFUSAL, FUSED_BF16_REFUSAL},
 	{"fused", NULL, "our AVX2 and AVX-512 kernels; in f32 oneDNN executes the products that they leave out",
-	 FUSED_F32, NULL, FUSED_BF16, FUSED_REFUSAL, FUSED_BF16_REFUSAL},
+	 FUSED_F32, NULL, FUSED_BF16, FUSED_PURE, FUSED_REFUSAL, FUSED_BF16_REFUSAL},
 	{"onednn", NULL,
 	 "oneDNN's primitives wherever it has one that keeps NaN; fused executes the rest; f32 and bf16", ONEDNN_F32,
-	 NULL, ONEDNN_BF16, FUSED_REFUSAL, BF16_REFUSAL},
+	 NULL, ONEDNN_BF16, ONEDNN_PURE, FUSED_REFUSAL, BF16_REFUSAL},
 	{"reference", NULL, "portable C, one thread, sums in textbook order; f32, f64 and bf16",
-	 &mr_kernels_reference_f32, &mr_kernels_reference_f64, &mr_kernels_reference_bf16, NULL, NULL},
+	 &mr_kernels_reference_f32, &mr_kernels_reference_f64, &mr_kernels_reference_bf16,
+	 &mr_kernels_reference_bf16_pure, NULL, NULL},
 };
 
 enum { N_BACKENDS = sizeof(backends) / sizeof(backends[0]) };
@@ -56,15 +61,10 @@ static const backend *backend_of(const char *name)
 	return NULL;
 }
 
-const mr_kernels *mr_kernels_find(const char *name, mr_dtype dtype)
+/* @k of backend @b, which was asked for by @name and @types; NULL with a sentence: @none where there is no @k. */
+static const mr_kernels *usable(const backend *b, const mr_kernels *k, const char *(*refusal)(void), const char *name,
+				const char *types, const char *none)
 {
-	const backend *b = backend_of(name);
-	const mr_kernels *k = !b		 ? NULL
-			      : dtype == MR_BF16 ? b->bf16
-			      : dtype == MR_F64	 ? b->f64
-			      : dtype == MR_F32	 ? b->f32
-						 : NULL;
-	const char *(*refusal)(void) = !b ? NULL : dtype == MR_BF16 ? b->bf16_refusal : b->refusal;
 	const char *why = k && refusal ? refusal() : NULL;
 
 	if (k && !why)
@@ -75,9 +75,29 @@ const mr_kernels *mr_kernels_find(const char *name, mr_dtype dtype)
 		(void)mr_fail(MR_ECONFIG, "backend %s: this program was built without oneDNN; use backend reference",
 			      name);
 	else
-		(void)mr_fail(MR_ECONFIG, "backend %s cannot be used with %s: %s", name, mr_dtype_name(dtype),
-			      why ? why : "it computes in f32 and bf16 only; use backend reference");
+		(void)mr_fail(MR_ECONFIG, "backend %s cannot be used with %s: %s", name, types, why ? why : none);
 	return NULL;
+}
+
+const mr_kernels *mr_kernels_find(const char *name, mr_dtype dtype)
+{
+	const backend *b = backend_of(name);
+	const mr_kernels *k = !b		 ? NULL
+			      : dtype == MR_BF16 ? b->bf16
+			      : dtype == MR_F64	 ? b->f64
+			      : dtype == MR_F32	 ? b->f32
+						 : NULL;
+
+	return usable(b, k, !b ? NULL : dtype == MR_BF16 ? b->bf16_refusal : b->refusal, name, mr_dtype_name(dtype),
+		      "it computes in f32 and bf16 only; use backend reference");
+}
+
+const mr_kernels *mr_kernels_find_pure(const char *name)
+{
+	const backend *b = backend_of(name);
+
+	return usable(b, b ? b->pure : NULL, b ? b->bf16_refusal : NULL, name, "bf16_pure",
+		      "use backend fused, onednn or reference");
 }
 
 const char *mr_kernels_name_now(const char *name)

@@ -1,11 +1,11 @@
 /*
  * kernels.h - the arithmetic that layers and optimizers are written against: one table, which each backend fills.
  *
- *	reference   f32, f64 and bf16: portable C, single-threaded, the textbook order of every sum
+ *	reference   f32, f64, bf16 and bf16_pure: portable C, single-threaded, the textbook order of every sum
  *	            (nn/kernels/reference)
  *	fused       f32, bf16: our kernels for AVX2 and AVX-512, and oneDNN for the products that they leave out
- *	            (nn/kernels/fused)
- *	onednn      f32, bf16: oneDNN's primitives wherever it has one, else fused (nn/kernels/onednn)
+ *	            (nn/kernels/fused); bf16_pure: those of f32 on numbers that are widened and rounded
+ *	onednn      f32, bf16, bf16_pure: oneDNN's primitives wherever it has one, else fused (nn/kernels/onednn)
  *	auto        f32, bf16: of fused and onednn the one that a table of choices names for the operation and its shape
  *	            (nn/choices.h)
  *
@@ -19,6 +19,11 @@
  * "add": false writes the result, true adds it to what is there: dst + result with one rounding, or, for products, the
  * chain of multiply-adds begun at dst. Which of the two depends on the shape alone.
  *
+ * Denormals. The threads of workers flush them (host/group.h): a denormal operand counts as 0, and a denormal result
+ * becomes 0 with its sign. Instructions that multiply bf16 do so in any thread. What is rounded to bf16, to the
+ * nearest, is never a denormal in any thread either (nn/bf16.h). Only bits that are not computed with stay what they
+ * are: a weight in two parts, and a number that is rounded stochastically.
+ *
  * A tensor has the type of its class in mr_kernels.types. What layers hand over are activations, but for weights (of
  * products, gains, shifts, tables), gradients (colsum's result, dgain, dshift, dwte, dwpe, colsum_a, colsum_b), and
  * mean and rstd of norms and the numbers of mse's target, which are of the type that is computed in. An operation
@@ -31,6 +36,7 @@
 #define MR_NN_KERNELS_H
 
 #include "base/status.h"
+#include "nn/rounding.h"
 #include "nn/saved.h"
 #include "nn/tensor.h"
 
@@ -114,6 +120,7 @@ typedef struct mr_step {
 	void *dst, *m, *v;
 	const int16_t *src_rest; /* of the masters at @src; NULL: the weights are what they are */
 	int16_t *dst_rest;       /* where that of the result goes (may be src_rest); NULL: it is lost */
+	mr_rounding rounding;    /* of what is stored in bf16 and has no master; without its step to the nearest */
 	double gscale, lr, decay, mu, b1, b2, eps, c1, c2, cg, cm;
 } mr_step;
 
@@ -140,7 +147,8 @@ typedef enum mr_averaging_kind { MR_AVERAGING_MEAN, MR_AVERAGING_OUTER, MR_AVERA
  * kind does not name are not read. Every backend gives the same bits.
  *
  * With @weights, x_r and reference are weights, and what is brought together are their masters; else they are of the
- *state's type, as velocity and mean always are.
+ *state's type, as velocity and mean always are. Not in bf16_pure: means of neighbours in bf16 are all halves, which
+ *rounding would turn into a drift.
  */
 #define MR_AVERAGING_MOST 255 /* copies */
 
@@ -169,7 +177,7 @@ typedef enum mr_kernel_by { MR_BY_REFERENCE, MR_BY_FUSED, MR_BY_ONEDNN, MR_N_KER
 
 struct mr_kernels {
 	const char *name; /* of the backend: "reference", "fused", "onednn", "auto" */
-	mr_dtype dtype;   /* what a configuration calls the run's types */
+	mr_dtype dtype;   /* of weights and inputs; mr_types_name(&types) is what a configuration calls all of them */
 	mr_types types;
 	const char *gelu_aux; /* what gemm leaves in @aux with GELU, for mr_saved_add */
 	const struct mr_choices *choices; /* of the backend `auto`, by which its contexts choose; else NULL */
@@ -185,6 +193,9 @@ struct mr_kernels {
  * when there is none (fused with f64, or a build without oneDNN). "dnnl" is the old name of auto.
  */
 const mr_kernels *mr_kernels_find(const char *backend, mr_dtype dtype);
+
+/** The same with all that is stored in bf16 (MR_TYPES_BF16_PURE). */
+const mr_kernels *mr_kernels_find_pure(const char *backend);
 
 /** The name that mr_kernels.name has today for @name, which a file of an older build may have: "fused" for "dnnl". */
 const char *mr_kernels_name_now(const char *name);

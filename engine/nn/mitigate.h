@@ -23,7 +23,7 @@ typedef struct mr_mitigate mr_mitigate;
 
 /* One parameter at a commit, of @n elements. Weights are versions: of a master only what stages read of it. */
 typedef struct mr_mitigate_call {
-	mr_dtype dtype;   /* of gradients and state */
+	mr_dtype dtype;   /* of gradients and state; bf16 only for mitigations that keep no state */
 	mr_dtype weights;
 	int64_t n;
 	const void *now;  /* weights that the step starts from */

@@ -30,6 +30,7 @@ typedef struct mr_optim_call {
 	void *state[MR_OPTIM_STATES];
 	double lr;
 	uint64_t t;      /* number of this commit, from 1 */
+	mr_rounding rounding; /* as mr_step has it */
 	double gscale;   /* 1 / count of summed micro-batches, times the clipping factor */
 	bool decay;      /* this tensor takes weight decay */
 	mr_optim_matrix matrix;

@@ -114,6 +114,24 @@ void mr_sparse_rows_add(const mr_sparse_rows *f, const mr_kernels *k, mr_kctx *k
 	k->ranges(kc, f->n * f->cols, move_rows, &back);
 }
 
+/* @s of what was put aside, row by row: the random words of its rounding follow from where a row comes from. */
+static void step_each(const mr_sparse_rows *f, const mr_kernels *k, mr_kctx *kc, const mr_step *s)
+{
+	size_t weight = (size_t)f->cols * mr_dtype_bytes(k->types.weights);
+	size_t state = (size_t)f->cols * mr_dtype_bytes(k->types.state);
+	size_t gradient = (size_t)f->cols * mr_dtype_bytes(k->types.gradients);
+
+	for (int64_t i = 0; i < f->n; i++) {
+		mr_step row = *s;
+
+		row.rounding = mr_rounding_shifted(s->rounding, f->row[i] * f->cols);
+		row.src = row.dst = (char *)f->w + (size_t)i * weight;
+		row.m = s->m ? (char *)s->m + (size_t)i * state : NULL;
+		row.v = s->v ? (char *)s->v + (size_t)i * state : NULL;
+		k->step(kc, f->cols, &row, (const char *)f->last + (size_t)i * gradient);
+	}
+}
+
 void mr_sparse_rows_step(const mr_sparse_rows *f, const mr_kernels *k, mr_kctx *kc, const mr_step *s)
 {
 	mr_step aside = *s;
@@ -127,6 +145,9 @@ void mr_sparse_rows_step(const mr_sparse_rows *f, const mr_kernels *k, mr_kctx *
 	m.from[2] = aside.v = s->v ? f->v : NULL;
 	m.from[3] = aside.src_rest = aside.dst_rest = s->dst_rest ? f->rest : NULL;
 	k->sum_gradients(kc, f->n * f->cols, f->last, f->first, f->last);
-	k->step(kc, f->n * f->cols, &aside, f->last);
+	if (mr_types_pure(&k->types))
+		step_each(f, k, kc, &aside);
+	else
+		k->step(kc, f->n * f->cols, &aside, f->last);
 	k->ranges(kc, f->n * f->cols, move_rows, &m);
 }

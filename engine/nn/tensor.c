@@ -17,6 +17,11 @@ const char *mr_dtype_name(mr_dtype t)
 	return "?";
 }
 
+const char *mr_types_name(const mr_types *t)
+{
+	return mr_types_pure(t) ? "bf16_pure" : mr_dtype_name(t->weights);
+}
+
 mr_shape mr_shape_of(uint32_t n_dims, const int64_t *dim, bool tokens)
 {
 	mr_shape s = {.rows = 1, .cols = dim[n_dims - 1], .tokens = tokens, .n_dims = (uint8_t)n_dims};

@@ -25,7 +25,8 @@ static inline size_t mr_dtype_bytes(mr_dtype t)
  * keep. Inputs that are numbers are activations; targets that are numbers are what the loss computes in.
  *
  * The master is what the optimizer steps. Where it is wider than a weight, a weight is the number nearest to it, and
- * the optimizer keeps the rest beside its state: 16 bits that restore the master exactly (nn/bf16.h).
+ * the optimizer keeps the rest beside its state: 16 bits that restore the master exactly (nn/bf16.h). Where it is the
+ * weight itself and that is bf16, steps round stochastically (nn/rounding.h).
  */
 typedef struct mr_types {
 	mr_dtype weights, activations, gradients, state; /* stored */
@@ -46,6 +47,19 @@ typedef struct mr_types {
 		.compute = MR_F32 \
 	}
 
+/* All that is stored in bf16; no master is kept. */
+#define MR_TYPES_BF16_PURE \
+	{ \
+		.weights = MR_BF16, .activations = MR_BF16, .gradients = MR_BF16, .state = MR_BF16, .master = MR_BF16, \
+		.compute = MR_F32 \
+	}
+
+/* Are weights in bf16 without a master, so that steps round stochastically? */
+static inline bool mr_types_pure(const mr_types *t)
+{
+	return t->master == MR_BF16;
+}
+
 /* Bytes that the rest of a master takes, for each element of the weights; 0: a weight is its master. */
 static inline size_t mr_types_rest_bytes(const mr_types *t)
 {
@@ -63,6 +77,9 @@ static inline size_t mr_types_least_bytes(const mr_types *t)
 
 /** "f32", "f64", "i32" or "bf16". */
 const char *mr_dtype_name(mr_dtype t);
+
+/** What a configuration calls them: "f32", "f64", "bf16" or "bf16_pure". */
+const char *mr_types_name(const mr_types *t);
 
 #define MR_MAX_DIMS 4
 

@@ -106,7 +106,7 @@ size_t mr_sequential_work_bytes(const mr_sequential_config *c)
 
 	for (uint32_t p = 0; p < c->graph->n_params && c->optim->ops->work_bytes; p++) {
 		mr_optim_matrix m = mr_graph_matrix(c->graph, p);
-		size_t bytes = m.rows ? c->optim->ops->work_bytes(&m, c->kernels->types.compute) : 0;
+		size_t bytes = m.rows ? c->optim->ops->work_bytes(&m, c->kernels->types.state) : 0;
 
 		most = bytes > most ? bytes : most;
 	}

@@ -194,6 +194,7 @@ static mr_optim_call step_call(mr_sequential *q, uint32_t p, double lr, double s
 		.gscale = scale,
 		.decay = q->g->params[p].decay,
 		.work = q->work,
+		.rounding = {.seed = q->c.seed, .step = q->step + 1, .param = p},
 	};
 
 	for (uint32_t i = 0; i < q->c.optim->ops->n_states; i++)

@@ -51,7 +51,7 @@ mr_status mr_costs_write(const char *path, const mr_session *s, const mr_costs *
 				     "optimizer=%s; reads=%.3g; writes=%.3g; sums=%.3g; norms=%.3g; saves=%.3g; "
 				     "shares=%.3g; averages=%.3g; hops=%.3g; "
 				     "crowd_f=%.4g; crowd_b=%.4g; spread=%.3g\n" COLUMNS "\n",
-			 machine, mr_kernels_library(), s->kernels->name, mr_dtype_name(s->kernels->dtype),
+			 machine, mr_kernels_library(), s->kernels->name, mr_types_name(&s->kernels->types),
 			 s->place.worker[0].n_threads, (long long)s->samples, s->optim.ops->name, c->remote.read_s,
 			 c->remote.write_s, c->sum_s, c->norm_s, c->save_s, c->shared_s, c->average_s, c->hop_s,
 			 c->crowd_f, c->crowd_b, c->spread);
@@ -142,7 +142,7 @@ static mr_status read_head(const char *path, const mr_session *s, const char *he
 	snprintf(samples, sizeof(samples), "%lld", (long long)s->samples);
 	snprintf(threads, sizeof(threads), "%u", s->place.worker[0].n_threads);
 	MR_TRY(expect(head, "samples", samples));
-	MR_TRY(expect(head, "dtype", mr_dtype_name(s->kernels->dtype)));
+	MR_TRY(expect(head, "dtype", mr_types_name(&s->kernels->types)));
 	MR_TRY(expect(head, "optimizer", s->optim.ops->name));
 	MR_TRY(read_rate(head, "reads", " a byte", &out->remote.read_s));
 	MR_TRY(read_rate(head, "writes", " a byte", &out->remote.write_s));

@@ -16,6 +16,8 @@ static uint64_t fold_run(const mr_session *s)
 			      s->kernels->dtype, s->plan_hash};
 	uint64_t h = mr_hash64(mr_hash64(0, numbers, sizeof(numbers)), &train->clip, sizeof(train->clip));
 
+	if (mr_types_pure(&s->kernels->types))
+		h = fold_text(h, mr_types_name(&s->kernels->types));
 	h = fold_text(h, s->kernels->name);
 	if (s->kernels->choices) {
 		uint64_t choices = mr_choices_hash(s->kernels->choices);

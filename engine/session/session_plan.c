@@ -165,6 +165,20 @@ static mr_status check_direction(const mr_session *s)
 		       s->job->system.name, o->name);
 }
 
+/* Without masters: what keeps small differences of weights, or a long memory, cannot do so in bf16. */
+static mr_status check_masters(const mr_session *s)
+{
+	const char *without = "which bf16_pure has no exact weights for: take precision = \"bf16\"";
+
+	if (!mr_types_pure(&s->kernels->types))
+		return MR_OK;
+	if (s->plan && mr_contract_replicates(&s->plan->contract))
+		return mr_fail(MR_ECONFIG, "%s averages replicas of the weights, %s", s->job->system.name, without);
+	if (s->mitigate.keeps_state && mr_session_is_mitigated(s))
+		return mr_fail(MR_ECONFIG, "%s keeps a running mean of squares, %s", s->mitigate.ops->name, without);
+	return MR_OK;
+}
+
 /*
  * Why no weights can be predicted for the forward of @own, the system's own plan; NULL: they can. Any version that is
  * read can be moved on by the step that made it, but it must have been made by one.
@@ -340,6 +354,7 @@ mr_status mr_session_make_plan(mr_session *s)
 		MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", draft_plan(s)));
 	}
 	MR_TRY(mr_job_blame(s->job, MR_JOB_OPTIMIZER, "name", check_direction(s)));
+	MR_TRY(mr_job_blame(s->job, MR_JOB_TOP, "precision", check_masters(s)));
 	MR_TRY(find_steady(s));
 	MR_TRY(mr_job_blame(s->job, MR_JOB_MITIGATION, "name", check_mitigation(s)));
 	MR_TRY(mr_session_cut(s, s->plan ? s->plan->n_stages : 1));

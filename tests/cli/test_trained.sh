@@ -215,34 +215,48 @@ cp runs/mlp/checkpoints/step-00000006/optimizer.safetensors $hurt/
 sed 's/adamw/adamx/' runs/mlp/checkpoints/step-00000006/MANIFEST.json >$hurt/MANIFEST.json
 expect 5 "MANIFEST.json: damaged or cut" inspect $hurt
 
-# bf16: what stages read is saved in bf16, and beside the optimizer's state what the master weights are beyond it.
-bf16="--set backend=reference --set precision=bf16"
-for conf in mlp gpt; do
-	expect 0 "done" train $conf.cfg $bf16 --set run.dir=bf16
-	has "reference, bf16"
-	expect 0 "BF16" inspect bf16
-	has "I16"
-	expect 0 "validation" eval $conf.cfg $bf16 --set run.dir=bf16
-	expect 0 "done" train $conf.cfg $bf16 --set run.dir=parts --set train.steps=2
-	expect 0 "done" train $conf.cfg $bf16 --set run.dir=parts --resume
-	for part in model optimizer; do
-		cmp -s bf16/checkpoints/step-0000000[56]/$part.safetensors \
-			parts/checkpoints/step-0000000[56]/$part.safetensors ||
-			complain "$conf in bf16: a resumed run differs"
+# bf16: what stages read is saved in bf16, and beside the optimizer's state what the master weights are beyond it. In
+# bf16_pure there is nothing beyond, and the state is in bf16.
+for precision in bf16 bf16_pure; do
+	bf16="--set backend=reference --set precision=$precision"
+	for conf in mlp gpt; do
+		expect 0 "done" train $conf.cfg $bf16 --set run.dir=bf16
+		has "reference, $precision"
+		expect 0 "BF16" inspect bf16
+		if [ $precision = bf16 ]; then
+			has "I16"
+		else
+			! grep -q "I16\|F32" out || complain "$conf in bf16_pure has numbers of another type"
+		fi
+		expect 0 "validation" eval $conf.cfg $bf16 --set run.dir=bf16
+		expect 0 "done" train $conf.cfg $bf16 --set run.dir=parts --set train.steps=2
+		expect 0 "done" train $conf.cfg $bf16 --set run.dir=parts --resume
+		for part in model optimizer; do
+			cmp -s bf16/checkpoints/step-0000000[56]/$part.safetensors \
+				parts/checkpoints/step-0000000[56]/$part.safetensors ||
+				complain "$conf in $precision: a resumed run differs"
+		done
+		expect 5 "dtype" train $conf.cfg --set backend=reference --set run.dir=bf16 --set train.steps=9 --resume
+		rm -rf bf16 parts
 	done
-	expect 5 "dtype" train $conf.cfg --set backend=reference --set run.dir=bf16 --set train.steps=9 --resume
-	rm -rf bf16 parts
-done
-# The rows of a tied table that occur are stepped apart, with what their masters are beyond them.
-for system in sequential gpipe; do
-	expect 0 "done" train gpt.cfg $bf16 --set system.name=$system --set train.microbatches=1 \
-		--set model.tied=true --set data.vocab=byte --set run.dir=tied.$system
-done
-for part in model optimizer; do
-	cmp -s tied.sequential/checkpoints/step-00000005/$part.safetensors \
-		tied.gpipe/checkpoints/step-00000005/$part.safetensors || complain "rows of a tied table in bf16 differ"
+	# The rows of a tied table that occur are stepped apart, with what their masters are beyond them.
+	for system in sequential gpipe; do
+		expect 0 "done" train gpt.cfg $bf16 --set system.name=$system --set train.microbatches=1 \
+			--set model.tied=true --set data.vocab=byte --set run.dir=tied.$system.$precision
+	done
+	for part in model optimizer; do
+		cmp -s tied.sequential.$precision/checkpoints/step-00000005/$part.safetensors \
+			tied.gpipe.$precision/checkpoints/step-00000005/$part.safetensors ||
+			complain "rows of a tied table in $precision differ"
+	done
 done
 expect 3 "precision: expected f64 or auto beside dtype" plan mlp.cfg $bf16 --set dtype=f64
+expect 3 "precision: backend auto cannot be used with bf16_pure: use backend fused, onednn or reference" \
+	plan mlp.cfg --set backend=auto --set precision=bf16_pure
+expect 3 "precision: avgpipe averages replicas of the weights, which bf16_pure has no exact weights for" \
+	plan mlp.cfg $bf16 --set system.name=avgpipe --set train.microbatches=4
+expect 3 "precision: gap_aware keeps a running mean of squares, which bf16_pure" \
+	plan mlp.cfg $bf16 --set system.name=pipedream --set train.microbatches=1 --set mitigation.name=gap_aware
 
 # The constants of the theory for a linear objective: before, after, and in the checkpoint, whose G a resumed run goes
 # on with.
@@ -259,8 +273,12 @@ line="f(w)     f(0) 0.5004882812, minimum f\* .*, smoothness L 1.126280344, grad
 1.07316$"
 expect 0 "predicted" plan quad.cfg
 grep -q "^$line" out || complain "plan does not say L and f*"
-expect 0 "done: 40 of 40 steps" train quad.cfg --set dtype=f32 --set precision=bf16 --set run.dir=quad.bf16
-grep -q "^f(w)     f - f\* 0\.0" out || complain "quadratic in bf16 does not come near its minimum"
+for precision in bf16 bf16_pure; do
+	expect 0 "done: 40 of 40 steps" train quad.cfg --set dtype=f32 --set precision=$precision \
+		--set run.dir=quad.bf16
+	grep -q "^f(w)     f - f\* 0\.0" out || complain "quadratic in $precision does not come near its minimum"
+	rm -rf quad.bf16
+done
 expect 0 "done: 40 of 40 steps" train quad.cfg
 grep -q "^$line" out || complain "train does not say L and f*"
 ending=$(sed -n 's/^f(w)     \(f - f\*.*\)/\1/p' out)

@@ -7,18 +7,20 @@
 #include "base/rng.h"
 #include "check.h"
 #include "guarded.h"
+#include "nn/element.h"
+
+void *make_room(mr_dtype t, int64_t n)
+{
+	void *p = malloc((size_t)n * mr_dtype_bytes(t));
+
+	for (int64_t i = 0; i < n; i++)
+		mr_element_put(t, p, i, 7);
+	return p;
+}
 
 void *make_output(const mr_kernels *k, int64_t n)
 {
-	void *p = malloc((size_t)n * mr_dtype_bytes(k->dtype));
-
-	for (int64_t i = 0; i < n; i++) {
-		if (k->dtype == MR_F64)
-			((double *)p)[i] = 7;
-		else
-			((float *)p)[i] = 7;
-	}
-	return p;
+	return make_room(k->types.activations, n);
 }
 
 plant planted;
@@ -26,22 +28,24 @@ uint32_t made_streams;
 
 void set_number(const mr_kernels *k, void *p, int64_t i, double x)
 {
-	if (k->dtype == MR_F64)
-		((double *)p)[i] = x;
-	else
-		((float *)p)[i] = (float)x;
+	mr_element_put(k->types.activations, p, i, x);
+}
+
+void *make_of(mr_dtype t, int64_t n, uint32_t stream, double lo, double hi)
+{
+	void *p = make_room(t, n);
+
+	for (int64_t i = 0; i < n; i++)
+		mr_element_put(t, p, i, number_of(stream, i, (float)lo, (float)hi));
+	if (stream && stream == planted.stream)
+		mr_element_put(t, p, (int64_t)(planted.where * (double)(n - 1)), planted.value);
+	made_streams |= stream < 32 ? 1u << stream : 0;
+	return p;
 }
 
 void *make_input(const mr_kernels *k, int64_t n, uint32_t stream, double lo, double hi)
 {
-	void *p = make_output(k, n);
-
-	for (int64_t i = 0; i < n; i++)
-		set_number(k, p, i, number_of(stream, i, (float)lo, (float)hi));
-	if (stream && stream == planted.stream)
-		set_number(k, p, (int64_t)(planted.where * (double)(n - 1)), planted.value);
-	made_streams |= stream < 32 ? 1u << stream : 0;
-	return p;
+	return make_of(k->types.activations, n, stream, lo, hi);
 }
 
 void *make_gelu_aux(const mr_kernels *k, mr_kctx *kc, int64_t n, const void *z)
@@ -65,7 +69,7 @@ int32_t *make_tokens(int64_t n, int64_t vocab, uint32_t stream)
 
 double number_at(const mr_kernels *k, const void *p, int64_t i)
 {
-	return k->dtype == MR_F64 ? ((const double *)p)[i] : (double)((const float *)p)[i];
+	return mr_element(k->types.activations, p, i);
 }
 
 void put_number(outputs *o, double x)
@@ -75,10 +79,15 @@ void put_number(outputs *o, double x)
 	o->v[o->n++] = x;
 }
 
-void put(outputs *o, const mr_kernels *k, const void *p, int64_t n)
+void put_of(outputs *o, mr_dtype t, const void *p, int64_t n)
 {
 	for (int64_t i = 0; i < n; i++)
-		put_number(o, number_at(k, p, i));
+		put_number(o, mr_element(t, p, i));
+}
+
+void put(outputs *o, const mr_kernels *k, const void *p, int64_t n)
+{
+	put_of(o, k->types.activations, p, n);
 }
 
 double distance(const outputs *got, const outputs *want)
@@ -101,6 +110,25 @@ bool same_bits(const outputs *a, const outputs *b)
 	return a->n == b->n && memcmp(a->v, b->v, a->n * sizeof(double)) == 0;
 }
 
+uint32_t bf16_tables(const mr_kernels *out[BF16_TABLES])
+{
+	static const char *const names[BF16_TABLES / 2] = {"reference", "fused", "onednn"};
+	uint32_t n = 0;
+
+	for (int i = 0; i < BF16_TABLES / 2; i++) {
+		out[n] = mr_kernels_find(names[i], MR_BF16);
+		n += out[n] != NULL;
+		out[n] = mr_kernels_find_pure(names[i]);
+		n += out[n] != NULL;
+	}
+	return n;
+}
+
+bool has_op(const mr_kernels *k, const op *o)
+{
+	return strcmp(o->name, "mix") || !mr_types_pure(&k->types);
+}
+
 outputs run_op(const op *o, const mr_kernels *k, uint32_t n_threads, const int64_t dim[4], int variant, bool add)
 {
 	outputs out = {0};
@@ -121,16 +149,19 @@ static void run_gemm(const op_case *c)
 {
 	static const mr_act acts[4] = {MR_ACT_NONE, MR_ACT_NONE, MR_ACT_RELU, MR_ACT_GELU};
 	int v = c->variant, fused = v >= 4;
-	mr_gemm g = {.m = c->dim[0], .n = c->dim[1], .k = c->dim[2], .ta = v & 1, .tb = v & 2, .add = c->add,
+	bool gradient = !fused && v & 1;
+	mr_dtype type = gradient ? c->k->types.gradients : c->k->types.activations;
+	mr_gemm g = {.of = gradient ? MR_GEMM_GRADIENTS : MR_GEMM_ACTIVATIONS,
+		     .m = c->dim[0], .n = c->dim[1], .k = c->dim[2], .ta = v & 1, .tb = v & 2, .add = c->add,
 		     .bias = fused && v != 4, .act = fused ? acts[v - 4] : MR_ACT_NONE};
 	void *a = make_input(c->k, g.m * g.k, 1, -1, 1), *b = make_input(c->k, g.k * g.n, 2, -1, 1);
-	void *bias = make_input(c->k, g.n, 3, -1, 1), *y = make_output(c->k, g.m * g.n);
+	void *bias = make_input(c->k, g.n, 3, -1, 1), *y = make_room(type, g.m * g.n);
 	void *aux = make_output(c->k, g.m * g.n), *dz = make_input(c->k, g.m * g.n, 4, -1, 1);
 
 	/* Twice: the second call finds its primitive in the table. */
 	for (int i = 0; i < 2; i++)
 		MR_CHECK_OK(c->k->gemm(c->kc, &g, a, b, g.bias ? bias : NULL, y, g.act == MR_ACT_GELU ? aux : NULL));
-	put(c->out, c->k, y, g.m * g.n);
+	put_of(c->out, type, y, g.m * g.n);
 	if (g.act == MR_ACT_GELU) { /* what a backend leaves there is its own, what it makes of it is not */
 		c->k->act_backward(c->kc, g.act, g.m * g.n, aux, dz, dz);
 		put(c->out, c->k, dz, g.m * g.n);
@@ -142,10 +173,11 @@ static void run_gemm(const op_case *c)
 static void run_colsum(const op_case *c)
 {
 	int64_t rows = c->dim[0], cols = c->dim[1];
-	void *x = make_input(c->k, rows * cols, 1, -1, 1), *y = make_output(c->k, cols);
+	mr_dtype type = c->k->types.gradients;
+	void *x = make_input(c->k, rows * cols, 1, -1, 1), *y = make_room(type, cols);
 
 	c->k->colsum(c->kc, rows, cols, x, y, c->add);
-	put(c->out, c->k, y, cols);
+	put_of(c->out, type, y, cols);
 	free(x), free(y);
 }
 
@@ -169,9 +201,10 @@ static void norm_and_back(const op_case *c, bool apart)
 	const mr_kernels *k = c->k;
 	void *x = make_input(k, n, 1, -1, 3), *gain = make_input(k, cols, 2, 0, 2),
 		*shift = make_input(k, cols, 3, -1, 1);
-	void *dy = make_input(k, n, 4, -1, 1), *y = make_output(k, n), *mean = make_output(k, rows);
-	void *rstd = make_output(k, rows), *dx = make_output(k, n), *dg = make_output(k, cols),
-		*ds = make_output(k, cols);
+	mr_dtype compute = k->types.compute, gradient = k->types.gradients;
+	void *dy = make_input(k, n, 4, -1, 1), *y = make_output(k, n), *mean = make_room(compute, rows);
+	void *rstd = make_room(compute, rows), *dx = make_output(k, n), *dg = make_room(gradient, cols),
+		*ds = make_room(gradient, cols);
 
 	k->norm(c->kc, rows, cols, 1e-5, x, gain, shift, y, mean, rstd);
 	if (apart) {
@@ -181,13 +214,13 @@ static void norm_and_back(const op_case *c, bool apart)
 		k->norm_backward(c->kc, rows, cols, x, gain, mean, rstd, dy, dx, c->add, dg, ds, c->add);
 	}
 	put(c->out, k, y, n);
-	put(c->out, k, mean, rows);
+	put_of(c->out, compute, mean, rows);
 	if (cols > 1) { /* the rstd of one column is 1 / sqrt(eps), which only scales rounding errors */
-		put(c->out, k, rstd, rows);
+		put_of(c->out, compute, rstd, rows);
 		put(c->out, k, dx, n);
-		put(c->out, k, dg, cols);
+		put_of(c->out, gradient, dg, cols);
 	}
-	put(c->out, k, ds, cols);
+	put_of(c->out, gradient, ds, cols);
 	free(x), free(gain), free(shift), free(dy), free(y), free(mean), free(rstd), free(dx), free(dg), free(ds);
 }
 
@@ -233,14 +266,15 @@ static void run_embed(const op_case *c)
 	const mr_kernels *k = c->k;
 	void *wte = make_input(k, vocab * cols, 1, -1, 1), *wpe = make_input(k, t * cols, 2, -1, 1);
 	void *dy = make_input(k, rows * cols, 3, -1, 1), *y = make_output(k, rows * cols);
-	void *dwte = make_output(k, vocab * cols), *dwpe = make_output(k, t * cols);
+	mr_dtype type = k->types.gradients;
+	void *dwte = make_room(type, vocab * cols), *dwpe = make_room(type, t * cols);
 	int32_t *tokens = make_tokens(rows, vocab, 4);
 
 	k->embed(c->kc, rows, t, cols, tokens, wte, c->variant ? NULL : wpe, y);
 	k->embed_backward(c->kc, rows, t, cols, vocab, tokens, dy, dwte, c->variant ? NULL : dwpe, c->add);
 	put(c->out, k, y, rows * cols);
-	put(c->out, k, dwte, vocab * cols);
-	put(c->out, k, dwpe, t * cols);
+	put_of(c->out, type, dwte, vocab * cols);
+	put_of(c->out, type, dwpe, t * cols);
 	free(wte), free(wpe), free(dy), free(y), free(dwte), free(dwpe), free(tokens);
 }
 
@@ -283,7 +317,7 @@ static void run_xent(const op_case *c)
 static void run_mse(const op_case *c)
 {
 	int64_t n = c->dim[0] * c->dim[1];
-	void *a = make_input(c->k, n, 1, -1, 1), *y = make_input(c->k, n, 2, -1, 1);
+	void *a = make_input(c->k, n, 1, -1, 1), *y = make_of(c->k->types.compute, n, 2, -1, 1);
 
 	put_number(c->out, c->k->mse(c->kc, c->dim[0], c->dim[1], a, y));
 	put(c->out, c->k, a, n);
@@ -293,7 +327,7 @@ static void run_mse(const op_case *c)
 static void run_sumsq(const op_case *c)
 {
 	int64_t n = c->dim[0] * c->dim[1];
-	void *x = make_input(c->k, n, 1, -1, 1);
+	void *x = make_of(c->k->types.gradients, n, 1, -1, 1);
 
 	put_number(c->out, c->k->sumsq(c->kc, n, x) / (double)n);
 	free(x);
@@ -307,6 +341,7 @@ static void run_mix(const op_case *c)
 						   MR_AVERAGING_OUTER};
 	int64_t n = c->dim[0] * c->dim[1];
 	const mr_kernels *k = c->k;
+	mr_dtype type = k->types.state;
 	void *x[5], *y[5], *shared[3];
 	bool momentum = c->variant % 4 != 3, in_place = c->variant & 4;
 	uint32_t copies = c->variant & 16 ? 5 : c->variant & 8 ? 3 : 2;
@@ -319,22 +354,22 @@ static void run_mix(const op_case *c)
 			  .mu = momentum ? 0.9 : 0};
 
 	for (uint32_t i = 0; i < 3; i++)
-		shared[i] = make_input(k, n, 7 + i, -1, 1);
+		shared[i] = make_of(type, n, 7 + i, -1, 1);
 	for (uint32_t r = 0; r < copies; r++) {
-		x[r] = make_input(k, n, 10 + r, -1, 1);
-		y[r] = make_output(k, n);
+		x[r] = make_of(type, n, 10 + r, -1, 1);
+		y[r] = make_room(type, n);
 	}
 	m.reference = shared[0];
 	m.velocity = momentum ? shared[1] : NULL;
 	m.mean = shared[2];
 	k->mix(c->kc, n, &m);
 	for (uint32_t i = 0; i < 3; i++) {
-		put(c->out, k, shared[i], n);
+		put_of(c->out, type, shared[i], n);
 		free(shared[i]);
 	}
 	for (uint32_t r = 0; r < copies; r++) {
-		put(c->out, k, x[r], n);
-		put(c->out, k, y[r], n);
+		put_of(c->out, type, x[r], n);
+		put_of(c->out, type, y[r], n);
 		free(x[r]), free(y[r]);
 	}
 }
@@ -344,15 +379,17 @@ static void run_step(const op_case *c)
 {
 	int64_t n = c->dim[0] * c->dim[1];
 	const mr_kernels *k = c->k;
-	void *w = make_input(k, n, 1, -1, 1), *g = make_input(k, n, 2, -1, 1), *m = make_input(k, n, 3, -1, 1);
-	void *v = make_input(k, n, 4, 0, 1), *other = make_output(k, n), *dst = c->variant >= N_STEPS ? w : other;
+	mr_dtype state = k->types.state;
+	void *w = make_input(k, n, 1, -1, 1), *g = make_of(k->types.gradients, n, 2, -1, 1);
+	void *m = make_of(state, n, 3, -1, 1), *v = make_of(state, n, 4, 0, 1);
+	void *other = make_output(k, n), *dst = c->variant >= N_STEPS ? w : other;
 	mr_step s = step_variant(c->variant % N_STEPS, w, dst, m, v);
 
 	k->step(c->kc, n, &s, g);
 	put(c->out, k, dst, n);
 	put(c->out, k, w, n);
-	put(c->out, k, m, n);
-	put(c->out, k, v, n);
+	put_of(c->out, state, m, n);
+	put_of(c->out, state, v, n);
 	free(w), free(g), free(m), free(v), free(other);
 }
 
@@ -360,8 +397,8 @@ static void run_step(const op_case *c)
 static void ask_sums(const mr_kernels *k, mr_gemm *g)
 {
 	if (g->ta && !g->tb) {
-		g->colsum_a = make_output(k, g->m);
-		g->colsum_b = make_output(k, g->n);
+		g->colsum_a = make_room(k->types.gradients, g->m);
+		g->colsum_b = make_room(k->types.gradients, g->n);
 	}
 }
 
@@ -381,9 +418,9 @@ static mr_gemm sums_apart(const op_case *c, const mr_gemm *g, const void *a, con
 static void put_sums(const op_case *c, const mr_gemm *g)
 {
 	if (g->colsum_a)
-		put(c->out, c->k, g->colsum_a, g->m);
+		put_of(c->out, c->k->types.gradients, g->colsum_a, g->m);
 	if (g->colsum_b)
-		put(c->out, c->k, g->colsum_b, g->n);
+		put_of(c->out, c->k->types.gradients, g->colsum_b, g->n);
 	free(g->colsum_a), free(g->colsum_b);
 }
 
@@ -393,15 +430,17 @@ static void gemm_then_step(const op_case *c, bool apart)
 {
 	int64_t n = c->dim[0] * c->dim[1];
 	const mr_kernels *k = c->k;
-	void *w = make_input(k, n, 1, -1, 1), *m = make_input(k, n, 3, -1, 1), *v = make_input(k, n, 4, 0, 1);
+	void *w = make_input(k, n, 1, -1, 1), *m = make_of(k->types.state, n, 3, -1, 1);
+	void *v = make_of(k->types.state, n, 4, 0, 1);
 	void *a = make_input(k, c->dim[0] * c->dim[2], 5, -1, 1), *b = make_input(k, c->dim[1] * c->dim[2], 6, -1, 1);
-	mr_gemm g = {.m = c->dim[0],
+	mr_gemm g = {.of = MR_GEMM_GRADIENTS,
+		     .m = c->dim[0],
 		     .n = c->dim[1],
 		     .k = c->dim[2],
 		     .ta = c->variant / N_STEPS & 1,
 		     .tb = c->variant / N_STEPS & 2,
 		     .add = c->add};
-	void *sum = make_output(k, n), *other = make_output(k, n), *dst = g.ta != g.tb ? w : other;
+	void *sum = make_room(k->types.gradients, n), *other = make_output(k, n), *dst = g.ta != g.tb ? w : other;
 	mr_step s = step_variant(c->variant % N_STEPS, w, dst, m, v);
 
 	ask_sums(k, &g);
@@ -416,8 +455,8 @@ static void gemm_then_step(const op_case *c, bool apart)
 	put_sums(c, &g);
 	put(c->out, k, dst, n);
 	put(c->out, k, w, n);
-	put(c->out, k, m, n);
-	put(c->out, k, v, n);
+	put_of(c->out, k->types.state, m, n);
+	put_of(c->out, k->types.state, v, n);
 	free(w), free(m), free(v), free(a), free(b), free(sum), free(other);
 }
 
@@ -439,9 +478,11 @@ static void sum_of_pieces(const op_case *c, bool apart)
 	uint32_t pieces = c->variant > N_STEPS ? 5 : 2;
 	int kind = c->variant % (N_STEPS + 1);
 	const mr_kernels *k = c->k;
-	void *w = make_input(k, n, 1, -1, 1), *m = make_input(k, n, 3, -1, 1), *v = make_input(k, n, 4, 0, 1);
-	void *sum = make_output(k, n), *a[5], *b[5];
-	mr_gemm g = {.m = c->dim[0], .n = c->dim[1], .k = c->dim[2], .ta = true, .add = c->add};
+	void *w = make_input(k, n, 1, -1, 1), *m = make_of(k->types.state, n, 3, -1, 1);
+	void *v = make_of(k->types.state, n, 4, 0, 1);
+	void *sum = make_room(k->types.gradients, n), *a[5], *b[5];
+	mr_gemm g = {.of = MR_GEMM_GRADIENTS, .m = c->dim[0], .n = c->dim[1], .k = c->dim[2], .ta = true,
+		     .add = c->add};
 	mr_step s = step_variant(kind ? kind - 1 : 0, w, w, m, v);
 
 	for (uint32_t j = 0; j < pieces; j++) {
@@ -463,9 +504,9 @@ static void sum_of_pieces(const op_case *c, bool apart)
 		free(a[j]), free(b[j]);
 	}
 	put_sums(c, &g);
-	put(c->out, k, kind ? w : sum, n);
-	put(c->out, k, m, n);
-	put(c->out, k, v, n);
+	put_of(c->out, kind ? k->types.weights : k->types.gradients, kind ? w : sum, n);
+	put_of(c->out, k->types.state, m, n);
+	put_of(c->out, k->types.state, v, n);
 	free(w), free(m), free(v), free(sum);
 }
 
@@ -484,12 +525,14 @@ void run_gemms(const op_case *c)
 static void step_and_rows(const op_case *c, bool apart)
 {
 	const mr_kernels *k = c->k;
-	mr_gemm g = {.m = c->dim[0], .n = c->dim[1], .k = c->dim[2], .ta = true};
+	mr_gemm g = {.of = MR_GEMM_GRADIENTS, .m = c->dim[0], .n = c->dim[1], .k = c->dim[2], .ta = true};
 	int64_t n = g.m * g.n, some = (g.m + 2) / 3;
-	size_t bytes = (size_t)g.n * mr_dtype_bytes(k->dtype);
-	void *w = make_input(k, n, 1, -1, 1), *m = make_input(k, n, 3, -1, 1), *v = make_input(k, n, 4, 0, 1);
-	void *a = make_input(k, g.m * g.k, 5, -1, 1), *b = make_input(k, g.n * g.k, 6, -1, 1), *sum = make_output(k, n);
-	void *rows = make_output(k, some * g.n), *room = make_output(k, some * g.k);
+	size_t bytes = (size_t)g.n * mr_dtype_bytes(k->types.gradients);
+	void *w = make_input(k, n, 1, -1, 1), *m = make_of(k->types.state, n, 3, -1, 1);
+	void *v = make_of(k->types.state, n, 4, 0, 1);
+	void *a = make_input(k, g.m * g.k, 5, -1, 1), *b = make_input(k, g.n * g.k, 6, -1, 1);
+	void *sum = make_room(k->types.gradients, n), *rows = make_room(k->types.gradients, some * g.n);
+	void *room = make_output(k, some * g.k);
 	int32_t *row = malloc((size_t)some * sizeof(*row));
 	mr_step s = step_variant(c->variant, w, w, m, v);
 
@@ -508,10 +551,10 @@ static void step_and_rows(const op_case *c, bool apart)
 					      &(mr_gemm_rows){.n = some, .row = row, .out = rows, .room = room}));
 	}
 	put_sums(c, &g);
-	put(c->out, k, rows, some * g.n);
+	put_of(c->out, k->types.gradients, rows, some * g.n);
 	put(c->out, k, w, n);
-	put(c->out, k, m, n);
-	put(c->out, k, v, n);
+	put_of(c->out, k->types.state, m, n);
+	put_of(c->out, k->types.state, v, n);
 	free(w), free(m), free(v), free(a), free(b), free(sum), free(rows), free(room), free(row);
 }
 

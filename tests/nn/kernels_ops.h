@@ -57,7 +57,12 @@ extern plant planted;
 /* Bit s: an input was made from stream s < 32 since this was cleared. */
 extern uint32_t made_streams;
 
-/* Numbers in [lo, hi) in the backend's type, the same ones in each type (rounded to f32). To be freed. */
+/* Numbers in [lo, hi) in type @t, the same ones in each type (rounded to f32 and then to it), and room for @n numbers,
+ * each 7. To be freed. */
+void *make_of(mr_dtype t, int64_t n, uint32_t stream, double lo, double hi);
+void *make_room(mr_dtype t, int64_t n);
+
+/* The same of activations and weights. To be freed. */
 void *make_input(const mr_kernels *k, int64_t n, uint32_t stream, double lo, double hi);
 int32_t *make_tokens(int64_t n, int64_t vocab, uint32_t stream);
 
@@ -73,13 +78,21 @@ void *make_output(const mr_kernels *k, int64_t n);
 double number_at(const mr_kernels *k, const void *p, int64_t i);
 void set_number(const mr_kernels *k, void *p, int64_t i, double x);
 
-/* Append @n numbers of @p. */
+/* Append @n numbers of @p, of type @t or activations. */
+void put_of(outputs *o, mr_dtype t, const void *p, int64_t n);
 void put(outputs *o, const mr_kernels *k, const void *p, int64_t n);
 void put_number(outputs *o, double x);
 
 /* Largest difference, divided by 1 + the largest value of @want. Infinity when lengths differ or one is not finite. */
 double distance(const outputs *got, const outputs *want);
 bool same_bits(const outputs *a, const outputs *b);
+
+/* The tables in bf16 and bf16_pure that this machine has to @out; returns how many. */
+#define BF16_TABLES 6
+uint32_t bf16_tables(const mr_kernels *out[BF16_TABLES]);
+
+/* Does @k have the operation? In bf16_pure nothing is averaged. */
+bool has_op(const mr_kernels *k, const op *o);
 
 /* An op on a context of its own. */
 outputs run_op(const op *o, const mr_kernels *k, uint32_t n_threads, const int64_t dim[4], int variant, bool add);

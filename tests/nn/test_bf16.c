@@ -3,9 +3,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
 
 #include "base/rng.h"
 #include "check.h"
+#include "kernels_ops.h"
 #include "nn/bf16.h"
 #include "nn/kernels.h"
 
@@ -103,6 +107,27 @@ static void fill(uint64_t what, int64_t n, uint16_t *to, float *wider)
 		to[i] = mr_bf16_round(number(what, (uint64_t)i));
 		wider[i] = mr_bf16_widen(to[i]);
 	}
+}
+
+/* The thread's flags for denormals as they were, and from now on with them flushed or not. */
+static uint32_t thread_flags(bool flush)
+{
+	uint32_t before = 0;
+
+#if defined(__x86_64__)
+	before = _mm_getcsr();
+	_mm_setcsr(flush ? before | 0x8040 : before & ~0x8040u);
+#endif
+	(void)flush;
+	return before;
+}
+
+static void set_thread_flags(uint32_t flags)
+{
+#if defined(__x86_64__)
+	_mm_setcsr(flags);
+#endif
+	(void)flags;
 }
 
 /* A step of masters is the step of an f32 tensor, to the bit, out of place as in place. */
@@ -249,6 +274,45 @@ static void keeps_nan(void)
 	CU_ASSERT_EQUAL(mr_master_join(c[3], rest[3]), 0);
 }
 
+/* Of numbers whose sums and products are denormals, or that are denormals, comes 0 with its sign, in a thread that
+ * flushes as a worker's does; what is a denormal by rounding is 0 in any thread. A master keeps its bits. */
+static void check_denormals(const mr_kernels *k, bool flush)
+{
+	enum { N_SUMS = 4 };
+	uint16_t a[N_SUMS] = {0x0080, 0x8080, 0x0040, 0x8040}, b[N_SUMS] = {0x80c0, 0x00c0, 0, 0}, y[N_SUMS];
+	uint16_t small[2] = {0x0080, 0x0040}, by[2] = {0xbf00, 0x7f00}, c;
+	uint32_t before = thread_flags(flush);
+	mr_kctx *kc;
+
+	MR_CHECK_OK(k->ctx_create(k, 1, &kc));
+	k->sum(kc, N_SUMS, a, b, y);
+	for (int i = 0; i < N_SUMS; i++)
+		CU_ASSERT_EQUAL(y[i] & 0x7fff, 0);
+	CU_ASSERT(y[0] == 0x8000 && y[1] == 0);
+	for (int i = 0; i < (flush ? 2 : 1); i++) { /* half of the smallest; a denormal times 2^127 */
+		mr_gemm g = {.m = 1, .n = 1, .k = 1};
+
+		MR_CHECK_OK(k->gemm(kc, &g, &small[i], &by[i], NULL, &c, NULL));
+		CU_ASSERT_EQUAL(c & 0x7fff, 0);
+	}
+	k->ctx_destroy(kc);
+	set_thread_flags(before);
+}
+
+static void denormals_become_zero(void)
+{
+	const mr_kernels *all[BF16_TABLES];
+	uint32_t n = bf16_tables(all);
+	int16_t rest;
+	uint16_t w = mr_master_split(mr_f32_of_bits(0x00123456), &rest);
+
+	for (uint32_t i = 0; i < n; i++)
+		for (int flush = 0; flush < 2; flush++)
+			check_denormals(all[i], flush);
+	CU_ASSERT_EQUAL(mr_bits_of_f32(mr_master_join(w, rest)), 0x00123456);
+	CU_ASSERT_EQUAL(mr_bf16_round_by(mr_f32_of_bits(0x00123456), 0), 0x0012);
+}
+
 /* --- another backend: the same to a unit in the last place, which another order of sums may turn --- */
 
 #define UNIT (1.0 / 128)
@@ -392,6 +456,7 @@ void mr_suite_bf16(void)
 	MR_TEST(averages_masters);
 	MR_TEST(products_round_once);
 	MR_TEST(keeps_nan);
+	MR_TEST(denormals_become_zero);
 	MR_TEST(onednn_agrees);
 	MR_TEST(fused_agrees);
 }

@@ -99,8 +99,10 @@ static void onednn_agrees_with_reference(void)
  * the threads. */
 static void apart_pair(const op *o, const int64_t dim[4], int variant, bool add)
 {
-	const mr_kernels *all[4] = {mr_kernels_find("reference", MR_F32), mr_kernels_find("reference", MR_F64),
-				    mr_kernels_find("fused", MR_F32), mr_kernels_find("onednn", MR_F32)};
+	const mr_kernels *all[4 + BF16_TABLES] = {
+		mr_kernels_find("reference", MR_F32), mr_kernels_find("reference", MR_F64),
+		mr_kernels_find("fused", MR_F32), mr_kernels_find("onednn", MR_F32)};
+	uint32_t n = 4 + bf16_tables(all + 4);
 	op apart = *o;
 
 	if (!strcmp(o->name, "gemm_step"))
@@ -113,7 +115,7 @@ static void apart_pair(const op *o, const int64_t dim[4], int variant, bool add)
 		apart.run = run_norm_halves;
 	else
 		return;
-	for (int i = 0; i < 4; i++)
+	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t threads = 1; all[i] && threads <= 2; threads++) {
 			outputs got = run_op(o, all[i], threads, dim, variant, add);
 			outputs want = run_op(&apart, all[i], threads, dim, variant, add);

@@ -35,7 +35,7 @@ static void run_once(rig *r, uint32_t i, rig_result *out)
 	rig_collect(r, false, out);
 }
 
-static bool bf16; /* all cases are to be in it, at one number of workers */
+static const char *precision; /* all cases are to have this one, at one number of workers */
 
 static void open_case(rig *r, bool gpt, const char *sets, unsigned workers)
 {
@@ -43,8 +43,8 @@ static void open_case(rig *r, bool gpt, const char *sets, unsigned workers)
 	if (gpt)
 		rig_gpt(r);
 	rig_sets(r, sets);
-	if (bf16)
-		rig_sets(r, "dtype=f32 precision=bf16");
+	if (precision)
+		rig_set(r, "dtype=f32 precision=%s", precision);
 	rig_set(r, "machine.workers=%u", workers);
 	rig_open(r);
 }
@@ -78,7 +78,7 @@ static void check(bool gpt, const char *sets, unsigned workers, uint32_t runs)
 	open_case(&r, gpt, sets, workers);
 	rig_replay(&r, steps_of(&r), MR_REPLAY_ROUND_ROBIN, 0, &want);
 	CU_ASSERT_EQUAL_FATAL(want.n_steps, steps_of(&r));
-	for (uint64_t seed = 0; seed <= (bf16 ? 1 : 3) && !RIG_TSAN; seed++) {
+	for (uint64_t seed = 0; seed <= (precision ? 1 : 3) && !RIG_TSAN; seed++) {
 		rig_replay(&r, steps_of(&r), seed ? MR_REPLAY_RANDOM : MR_REPLAY_LAST_FIRST, seed, &other);
 		CU_ASSERT_FATAL(rig_equal(&other, &want, true, what));
 	}
@@ -92,7 +92,7 @@ static void check(bool gpt, const char *sets, unsigned workers, uint32_t runs)
 
 static void at_each_size(bool gpt, const char *sets, uint32_t runs)
 {
-	bool one = RIG_TSAN || bf16;
+	bool one = RIG_TSAN || precision;
 
 	for (unsigned d = one ? 3 : 2; d <= (one ? 3 : 4); d++)
 		check(gpt, sets, d, runs);
@@ -145,7 +145,7 @@ void replay_flushing(uint32_t runs)
 	const char *system;
 
 	for (uint32_t i = 0; (system = sync_system(i)); i++)
-		for (unsigned d = 4, done = 0; d >= 2 && !((RIG_TSAN || bf16) && done); d--) {
+		for (unsigned d = 4, done = 0; d >= 2 && !((RIG_TSAN || precision) && done); d--) {
 			char sets[300];
 
 			/* Clipped and not by turns: then with a barrier, or local. */
@@ -277,7 +277,7 @@ void replay_dnnl(uint32_t runs)
 void replay_bf16(uint32_t runs)
 {
 	(void)runs;
-	bf16 = true;
+	precision = "bf16";
 	replay_pipedream(1);
 	replay_vertical_sync(1);
 	replay_no_stash(1);
@@ -289,5 +289,19 @@ void replay_bf16(uint32_t runs)
 	replay_flushing(1);
 	replay_gpt(1);
 	replay_drawn(1);
-	bf16 = false;
+	precision = NULL;
+}
+
+void replay_bf16_pure(uint32_t runs)
+{
+	(void)runs;
+	precision = "bf16_pure";
+	replay_pipedream(1);
+	replay_accumulating(1);
+	replay_aiming(1);
+	replay_turns(1);
+	replay_flushing(1);
+	replay_gpt(1);
+	replay_drawn(1);
+	precision = NULL;
 }

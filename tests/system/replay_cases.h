@@ -30,13 +30,14 @@ void replay_drawn(uint32_t runs);
 /** pipedream on oneDNN, where there is one. */
 void replay_dnnl(uint32_t runs);
 
-/** All of these in bf16 on the reference backend, once each. */
+/** All of these in bf16 on the reference backend, once each; in bf16_pure those that it takes. */
 void replay_bf16(uint32_t runs);
+void replay_bf16_pure(uint32_t runs);
 
 /* All of them, for a suite that calls X(name) on each. */
 #define REPLAY_CASES(X) \
 	X(pipedream) \
 	X(vertical_sync) X(no_stash) X(accumulating) X(aiming) X(mitigated) X(replicas) X(turns) X(flushing) X(gpt) \
-		X(drawn) X(dnnl) X(bf16)
+		X(drawn) X(dnnl) X(bf16) X(bf16_pure)
 
 #endif

@@ -58,10 +58,12 @@ for system in sequential gpipe 1f1b pipedream; do
 	done
 	deep=$((1 - deep))
 done
-# Half of the weights and activations, and 2 bytes a parameter beside the optimizer's state.
+# Half of the weights and activations, and 2 bytes a parameter beside the optimizer's state; or half of everything.
 for system in sequential 1f1b pipedream; do
-	peak 0 mlp.cfg $(sets_of bf16) --set system.name=$system --set "model.hidden=[1024, 1024, 1024]" \
-		--set train.batch=64
+	for type in bf16 bf16_pure; do
+		peak 0 mlp.cfg $(sets_of $type) --set system.name=$system --set "model.hidden=[1024, 1024, 1024]" \
+			--set train.batch=64
+	done
 done
 # Several stages on a worker, several pipes over the workers, copies of the weights for each of them.
 for system in interleaved zb_v chimera "data_parallel --set system.weights=shared" \

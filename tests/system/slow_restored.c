@@ -247,6 +247,18 @@ static void bf16(void)
 	check(false, BF16 "system.name=avgpipe train.batch=8 train.microbatches=4 machine.workers=3");
 }
 
+#define PURE "dtype=f32 precision=bf16_pure "
+
+/* Which numbers a step rounds by goes on with the step's number. */
+static void bf16_pure(void)
+{
+	check(true, PURE "system.name=sequential");
+	check(true, PURE "system.name=1f1b machine.workers=2 model.tied=true train.clip=0.1");
+	check(true, PURE ASYNC "machine.workers=3 model.dropout=0.1");
+	check(false, PURE "system.name=pipemare system.t1_steps=9 system.t3_steps=5 train.batch=4 train.microbatches=2 "
+			  "machine.workers=3");
+}
+
 void mr_suite_restored(void)
 {
 	MR_SUITE("restored");
@@ -263,4 +275,5 @@ void mr_suite_restored(void)
 	MR_TEST(synchronous);
 	MR_TEST(sequential);
 	MR_TEST(bf16);
+	MR_TEST(bf16_pure);
 }

@@ -145,7 +145,7 @@ sets_of() {
 	case $1 in
 	f64) echo "--set backend=reference --set dtype=f64" ;;
 	f32) echo "--set backend=dnnl --set dtype=f32" ;;
-	bf16) echo "--set backend=reference --set precision=bf16" ;;
+	bf16 | bf16_pure) echo "--set backend=reference --set precision=$1" ;;
 	esac
 }
 

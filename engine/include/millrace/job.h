@@ -40,7 +40,8 @@ typedef enum mr_job_precision {
 	MR_PRECISION_AUTO, /* as mr_job.dtype says */
 	MR_PRECISION_F32,
 	MR_PRECISION_F64,
-	MR_PRECISION_BF16 /* weights and activations in bf16; gradients, optimizer state and masters in f32 */
+	MR_PRECISION_BF16, /* weights and activations in bf16; gradients, optimizer state and masters in f32 */
+	MR_PRECISION_BF16_PURE /* all of that in bf16, without masters: steps round stochastically */
 } mr_job_precision;
 typedef enum mr_job_schedule { MR_JOB_CONSTANT, MR_JOB_COSINE, MR_JOB_LINEAR } mr_job_schedule;
 

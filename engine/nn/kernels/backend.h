@@ -9,6 +9,7 @@
 extern const mr_kernels mr_kernels_reference_f32;
 extern const mr_kernels mr_kernels_reference_f64;
 extern const mr_kernels mr_kernels_reference_bf16;
+extern const mr_kernels mr_kernels_reference_bf16_pure;
 
 #ifdef MR_DNNL
 extern const mr_kernels mr_kernels_fused_f32;
@@ -18,6 +19,8 @@ extern const mr_kernels mr_kernels_auto_f32;
 extern const mr_kernels mr_kernels_fused_bf16;
 extern const mr_kernels mr_kernels_auto_bf16;
 extern const mr_kernels mr_kernels_onednn_bf16;
+extern const mr_kernels mr_kernels_fused_bf16_pure;
+extern const mr_kernels mr_kernels_onednn_bf16_pure;
 
 /** Why the backends `fused`, `onednn` and `auto` cannot be used on this CPU, or NULL; and in bf16 `fused` and `auto`,
  * and `onednn`. */
@@ -28,6 +31,9 @@ const char *mr_kernels_onednn_bf16_refusal(void);
  * fuse_act_backward. @kc: of mr_kernels_onednn_f32. */
 mr_status mr_onednn_product_bf16(mr_kctx *kc, const mr_gemm *g, const uint16_t *a, const uint16_t *b, const float *bias,
 				 float *c, float *aux) MR_MUST_USE;
+/** The same without bias and activation, and with C in bf16: rounded once, also where it is added to. */
+mr_status mr_onednn_product_rounded(mr_kctx *kc, const mr_gemm *g, const uint16_t *a, const uint16_t *b,
+				    uint16_t *c) MR_MUST_USE;
 /** mr_kernels_isa. */
 const char *mr_kernels_fused_isa(mr_dtype dtype);
 /** "oneDNN 2.6.3 (AVX-512)". Static storage. */

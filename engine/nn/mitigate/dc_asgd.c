@@ -73,6 +73,8 @@ static void correct(const mr_mitigate *m, const mr_mitigate_call *c, void *g, in
 {
 	if (c->dtype == MR_F64)
 		correct_as(MR_F64, MR_F64, m, c, g, lo, hi);
+	else if (c->dtype == MR_BF16)
+		correct_as(MR_BF16, MR_BF16, m, c, g, lo, hi);
 	else if (c->weights == MR_BF16)
 		correct_as(MR_F32, MR_BF16, m, c, g, lo, hi);
 	else

@@ -15,7 +15,7 @@
  *
  * Source: Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024
  * (kellerjordan.github.io/posts/muon), and the repository KellerJordan/Muon, whose defaults these are.
- * NOTE 1: in the type of the run's states; the source iterates in bf16.
+ * NOTE 1: in the type of the run's states; the source iterates in bf16, as precision = "bf16_pure" does.
  * NOTE 2: a joint projection of queries, keys and values is one matrix here; the source advises three.
  */
 #if defined(MR_OPTIM_LIST)
@@ -99,6 +99,9 @@ static void mix(mr_dtype t, int64_t n, double a, const void *x, double b, const 
 
 		for (int64_t i = 0; i < n; i++)
 			r[i] = a * p[i] + (q ? b * q[i] : 0);
+	} else if (t == MR_BF16) {
+		for (int64_t i = 0; i < n; i++)
+			mr_element_put(t, out, i, a * mr_element(t, x, i) + (y ? b * mr_element(t, y, i) : 0));
 	} else {
 		const float *p = x, *q = y;
 		float *r = out;
@@ -108,9 +111,25 @@ static void mix(mr_dtype t, int64_t n, double a, const void *x, double b, const 
 	}
 }
 
+/* Weights without masters become a times what they were plus b @y. */
+static void step_rounding(int64_t n, double a, double b, const uint16_t *y, const mr_optim_call *c)
+{
+	const uint16_t *src = c->src;
+	uint16_t *dst = c->dst;
+	uint64_t room[MR_ROUNDING_ROOM(1)];
+
+	for (int64_t i = 0; i < n; i++)
+		dst[i] = mr_bf16_round_by((float)(a * (double)mr_bf16_widen(src[i]) + b * (double)mr_bf16_widen(y[i])),
+					  (uint16_t)*mr_rounding_words(&c->rounding, (uint64_t)i, 1, room));
+}
+
 /* The weights become a times what they were plus b @y. */
 static void step_masters(const mr_types *t, int64_t n, double a, double b, const void *y, const mr_optim_call *c)
 {
+	if (mr_types_pure(t)) {
+		step_rounding(n, a, b, y, c);
+		return;
+	}
 	if (t->weights == t->state) {
 		mix(t->state, n, a, c->src, b, y, c->dst);
 		return;

@@ -42,6 +42,7 @@ static inline mr_step mr_optim_base(const mr_optim *o, const mr_optim_call *c, m
 		.dst = c->dst,
 		.src_rest = c->src_rest,
 		.dst_rest = c->dst_rest,
+		.rounding = c->rounding,
 		.m = c->state[0],
 		.v = c->state[1],
 		.gscale = c->gscale,

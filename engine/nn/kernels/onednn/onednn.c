@@ -134,6 +134,16 @@ static mr_status column_sums_bf16(mr_kctx *kc, int64_t rows, int64_t cols, const
 	return mr_onednn_gemm_bf16(kc->onednn, &g, ones, x, NULL, y);
 }
 
+/* The column sums that @g asks for. */
+static mr_status all_column_sums_bf16(mr_kctx *kc, const mr_gemm *g, const uint16_t *a, const uint16_t *b)
+{
+	if (g->colsum_a)
+		MR_TRY(column_sums_bf16(kc, g->k, g->m, a, g->colsum_a, g->add));
+	if (g->colsum_b)
+		MR_TRY(column_sums_bf16(kc, g->k, g->n, b, g->colsum_b, g->add));
+	return noted(kc);
+}
+
 mr_status mr_onednn_product_bf16(mr_kctx *kc, const mr_gemm *g, const uint16_t *a, const uint16_t *b, const float *bias,
 				 float *c, float *aux)
 {
@@ -142,11 +152,14 @@ mr_status mr_onednn_product_bf16(mr_kctx *kc, const mr_gemm *g, const uint16_t *
 	MR_TRY(noted(kc));
 	MR_TRY(mr_onednn_gemm_bf16(kc->onednn, g, a, b, bias, z));
 	MR_TRY(activate(kc, g->act, g->m * g->n, z, c));
-	if (g->colsum_a)
-		MR_TRY(column_sums_bf16(kc, g->k, g->m, a, g->colsum_a, g->add));
-	if (g->colsum_b)
-		MR_TRY(column_sums_bf16(kc, g->k, g->n, b, g->colsum_b, g->add));
-	return noted(kc);
+	return all_column_sums_bf16(kc, g, a, b);
+}
+
+mr_status mr_onednn_product_rounded(mr_kctx *kc, const mr_gemm *g, const uint16_t *a, const uint16_t *b, uint16_t *c)
+{
+	MR_TRY(noted(kc));
+	MR_TRY(mr_onednn_gemm_rounded(kc->onednn, g, a, b, c));
+	return all_column_sums_bf16(kc, g, a, b);
 }
 
 static mr_status gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s)

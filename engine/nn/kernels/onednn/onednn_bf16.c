@@ -7,9 +7,11 @@
 #define BASE mr_kernels_onednn_f32
 #define BACKEND "onednn"
 #define TABLE mr_kernels_onednn_bf16
+#define PURE_TABLE mr_kernels_onednn_bf16_pure
 #define GELU_AUX "argument of GELU"
 #define SAVES_PROBABILITIES false
 #define PRODUCT mr_onednn_product_bf16
+#define PRODUCT_ROUNDED mr_onednn_product_rounded
 #include "nn/kernels/bf16.inc"
 
 const char *mr_kernels_onednn_bf16_refusal(void)

@@ -2,14 +2,14 @@
  * onednn_matmul.c - matrix products by the matmul primitive.
  *
  * All matrices are plain row-major; a transpose is a pair of strides. Bias is fused, `add` is a sum post-op. A and B
- * may be in bf16: sums, bias and C are f32 all the same. Activations are the caller's: the library's ReLU makes 0 of
- * NaN.
+ * may be in bf16: sums and bias are f32 all the same, and C unless it is to be rounded. Activations are the caller's:
+ * the library's ReLU makes 0 of NaN.
  */
 #include "nn/kernels/onednn/onednn_context.h"
 
 #include <string.h>
 
-enum { TA = 1, TB = 2, ADD = 4, BIAS = 8, BF16 = 16, ADDEND = 32, GELU = 64 };
+enum { TA = 1, TB = 2, ADD = 4, BIAS = 8, BF16 = 16, ADDEND = 32, GELU = 64, ROUNDED = 128 };
 
 static dnnl_status_t matmul_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, md_arg a, md_arg b, md_arg bias,
 			       md_arg c, dnnl_primitive_attr_t attr)
@@ -38,7 +38,7 @@ static mr_status matmul_build(mr_onednn *d, onednn_primitive *p)
 	if (st == MR_OK)
 		st = mr_onednn_md_matrix_of(&b, type, p->k, p->n, tb ? 1 : p->n, tb ? p->k : 1);
 	if (st == MR_OK)
-		st = mr_onednn_md_matrix(&c, p->m, p->n, p->n, 1);
+		st = mr_onednn_md_matrix_of(&c, p->flags & ROUNDED ? dnnl_bf16 : dnnl_f32, p->m, p->n, p->n, 1);
 	if (st == MR_OK && bias)
 		st = mr_onednn_md_matrix(&row, 1, p->n, p->n, 1);
 	if (st == MR_OK)
@@ -86,12 +86,27 @@ mr_status mr_onednn_gemm(mr_onednn *d, const mr_gemm *g, const float *a, const f
 	return run(d, g, 0, (const void *[]){a, b, c, g->bias ? bias : g->addend, g->addend});
 }
 
-mr_status mr_onednn_gemm_bf16(mr_onednn *d, const mr_gemm *g, const uint16_t *a, const uint16_t *b, const float *bias,
-			      float *c)
+/* Without what is the caller's. */
+static mr_gemm product_of(const mr_gemm *g)
 {
 	mr_gemm product = *g;
 
 	product.act = MR_ACT_NONE;
 	product.addend = NULL;
+	return product;
+}
+
+mr_status mr_onednn_gemm_bf16(mr_onednn *d, const mr_gemm *g, const uint16_t *a, const uint16_t *b, const float *bias,
+			      float *c)
+{
+	mr_gemm product = product_of(g);
+
 	return run(d, &product, BF16, (const void *[]){a, b, c, bias});
+}
+
+mr_status mr_onednn_gemm_rounded(mr_onednn *d, const mr_gemm *g, const uint16_t *a, const uint16_t *b, uint16_t *c)
+{
+	mr_gemm product = product_of(g);
+
+	return run(d, &product, BF16 | ROUNDED, (const void *[]){a, b, c, NULL});
 }

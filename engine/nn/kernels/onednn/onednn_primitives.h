@@ -33,6 +33,9 @@ mr_status mr_onednn_gemm(mr_onednn *d, const mr_gemm *g, const float *a, const f
 /** The same of A and B in bf16; bias and C stay f32. Where mr_onednn_bf16 says so. */
 mr_status mr_onednn_gemm_bf16(mr_onednn *d, const mr_gemm *g, const uint16_t *a, const uint16_t *b, const float *bias,
 			      float *c) MR_MUST_USE;
+/** op(A) op(B), or that and what is there, with C in bf16 as well: rounded once. */
+mr_status mr_onednn_gemm_rounded(mr_onednn *d, const mr_gemm *g, const uint16_t *a, const uint16_t *b,
+				 uint16_t *c) MR_MUST_USE;
 
 /** y[n] = a[n] + b[n]; y may be a or b. */
 mr_status mr_onednn_sum(mr_onednn *d, int64_t n, const float *a, const float *b, float *y) MR_MUST_USE;
