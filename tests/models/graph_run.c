@@ -11,19 +11,6 @@ struct graph_run_node {
 	void *aux_i, *aux_w, *kept, *scratch;
 };
 
-double graph_run_get(const graph_run *r, const void *buffer, int64_t i)
-{
-	return r->k->dtype == MR_F64 ? ((const double *)buffer)[i] : ((const float *)buffer)[i];
-}
-
-void graph_run_set(const graph_run *r, void *buffer, int64_t i, double x)
-{
-	if (r->k->dtype == MR_F64)
-		((double *)buffer)[i] = x;
-	else
-		((float *)buffer)[i] = (float)x;
-}
-
 static void *take(size_t bytes)
 {
 	void *p = NULL;
@@ -44,22 +31,22 @@ static void **take_list(uint32_t n)
 static void take_tensors(graph_run *r, uint64_t seed)
 {
 	const mr_graph *g = r->g;
-	size_t size = mr_dtype_bytes(r->k->dtype);
+	const mr_types *t = &r->k->types;
 
 	for (uint32_t v = 1; v < g->n_values; v++) {
-		size_t bytes = (size_t)r->samples * mr_shape_bytes(g->values[v].shape, r->k->dtype);
+		size_t bytes = (size_t)r->samples * mr_shape_bytes(g->values[v].shape, t->activations);
 
 		r->value[v] = take(bytes);
 		r->gradient[v] = take(bytes);
 	}
 	for (uint32_t p = 0; p < g->n_params; p++) {
-		r->dw[p] = take((size_t)g->params[p].n * size);
+		r->dw[p] = take((size_t)g->params[p].n * mr_dtype_bytes(t->gradients));
 		if (g->params[p].tied_to >= 0) {
 			r->w[p] = r->w[g->params[p].tied_to];
 			continue;
 		}
-		r->w[p] = take((size_t)g->params[p].n * size);
-		mr_graph_init_param(g, p, seed, r->k->dtype, r->w[p], NULL);
+		r->w[p] = take((size_t)g->params[p].n * mr_dtype_bytes(t->weights));
+		mr_graph_init_param(g, p, seed, t->weights, r->w[p], NULL);
 	}
 }
 
@@ -154,7 +141,7 @@ double graph_run_forward(graph_run *r, const void *input, const void *target)
 			const mr_value *v = &r->g->values[node->in[0]];
 
 			memcpy(r->gradient[node->in[0]], c.x[0],
-			       (size_t)r->samples * mr_shape_bytes(v->shape, r->k->dtype));
+			       (size_t)r->samples * mr_shape_bytes(v->shape, r->k->types.activations));
 			c.x[0] = r->gradient[node->in[0]];
 			c.target = target;
 			c.loss = &loss;

@@ -30,7 +30,4 @@ double graph_run_forward(graph_run *r, const void *input, const void *target);
 /** Backward of the last forward: gradients of the mean loss go to dw, or are added. */
 void graph_run_backward(graph_run *r, bool add);
 
-double graph_run_get(const graph_run *r, const void *buffer, int64_t i);
-void graph_run_set(const graph_run *r, void *buffer, int64_t i, double x);
-
 #endif

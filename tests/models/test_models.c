@@ -7,6 +7,7 @@
 #include "check.h"
 #include "graph_run.h"
 #include "models/registry.h"
+#include "nn/element.h"
 #include "planner/partition.h"
 
 static const mr_model_data classes = {
@@ -161,7 +162,7 @@ static void a_chain_does_its_formula(void)
 	CU_ASSERT_DOUBLE_EQUAL(graph_run_forward(&r, x, y), loss, 1e-15);
 	graph_run_backward(&r, false);
 	for (uint32_t p = 0; p < 3; p++)
-		CU_ASSERT_DOUBLE_EQUAL(graph_run_get(&r, r.dw[p], 0), dw, 1e-15);
+		CU_ASSERT_DOUBLE_EQUAL(mr_element(MR_F64, r.dw[p], 0), dw, 1e-15);
 	graph_run_fini(&r);
 	mr_graph_destroy(g);
 }

@@ -1,5 +1,6 @@
 /*
- * test_models_golden.c - whole models against PyTorch's f64 loss and gradients (tests/golden/torch).
+ * test_models_golden.c - whole models against PyTorch's f64 loss and gradients, and in bf16 against those of its
+ * autocast (tests/golden/torch).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "golden_files.h"
 #include "graph_run.h"
 #include "models/registry.h"
+#include "nn/element.h"
 
 #define F64_TOLERANCE 1e-10 /* both sides are f64 and differ by the order of sums */
 #define F32_TOLERANCE 1e-5  /* what the recorder saw between its own f32 and f64, times five */
@@ -110,7 +112,7 @@ static double flat(const mr_json *list, size_t i)
 						      : mr_json_at(list, i));
 }
 
-static void *read_end(const graph_run *r, const mr_json *list, mr_shape shape)
+static void *read_end(const graph_run *r, const mr_json *list, mr_shape shape, mr_dtype type)
 {
 	int64_t n = r->samples * shape.rows * shape.cols;
 	void *p = calloc((size_t)n, 8);
@@ -120,7 +122,7 @@ static void *read_end(const graph_run *r, const mr_json *list, mr_shape shape)
 		if (shape.tokens)
 			((int32_t *)p)[i] = (int32_t)flat(list, (size_t)i);
 		else
-			graph_run_set(r, p, i, flat(list, (size_t)i));
+			mr_element_put(type, p, i, flat(list, (size_t)i));
 	}
 	return p;
 }
@@ -144,7 +146,8 @@ static void read_params(const golden *m, graph_run *r)
 		for (uint32_t d = 0; d < param->rank; d++)
 			CU_ASSERT_EQUAL_FATAL(mr_json_int(mr_json_at(shape, d)), param->dim[d]);
 		for (int64_t i = 0; i < param->n; i++)
-			graph_run_set(r, r->w[p], i, mr_json_double(mr_json_at(list, (size_t)i)));
+			mr_element_put(r->k->types.weights, r->w[p], i,
+				       mr_json_double(mr_json_at(list, (size_t)i)));
 	}
 	CU_ASSERT_EQUAL(n_own, mr_json_size(params));
 }
@@ -157,7 +160,7 @@ static void check_list(const graph_run *r, const char *name, const mr_json *list
 
 		if (!ok)
 			fprintf(stderr, "\n%s, %s %s: [%zu] is %.17g, recorded %.17g\n", name, r->k->name,
-				mr_dtype_name(r->k->dtype), i, got[i], want);
+				mr_types_name(&r->k->types), i, got[i], want);
 		CU_ASSERT_FATAL(ok);
 	}
 }
@@ -172,7 +175,7 @@ static double *gradient_of(const graph_run *r, uint32_t param, bool with_tied, d
 	for (uint32_t p = 0; p < r->g->n_params; p++)
 		if (p == param || (with_tied && r->g->params[p].tied_to == (int32_t)param))
 			for (int64_t i = 0; i < n; i++)
-				sum[i] += graph_run_get(r, r->dw[p], i) / count;
+				sum[i] += mr_element(r->k->types.gradients, r->dw[p], i) / count;
 	return sum;
 }
 
@@ -206,19 +209,19 @@ static void check_on(const golden *m, const mr_kernels *k, int64_t n_micro, doub
 {
 	int64_t batch = (int64_t)mr_json_size(mr_json_get(m->record, "inputs"));
 	double loss = 0, want = mr_json_double(mr_json_get(m->record, "loss"));
-	size_t size = mr_dtype_bytes(k->dtype), in_bytes, target_bytes;
+	mr_dtype in_type = k->types.activations, target_type = k->types.compute;
+	size_t in_bytes, target_bytes;
 	char *input, *target;
 	graph_run r;
 
 	CU_ASSERT_FATAL(batch > 0 && batch % n_micro == 0);
 	graph_run_init(&r, m->graph, k, batch, 1);
 	read_params(m, &r);
-	input = read_end(&r, mr_json_get(m->record, "inputs"), m->data.input);
-	target = read_end(&r, mr_json_get(m->record, "targets"), m->data.target);
+	input = read_end(&r, mr_json_get(m->record, "inputs"), m->data.input, in_type);
+	target = read_end(&r, mr_json_get(m->record, "targets"), m->data.target, target_type);
 	r.samples = batch / n_micro;
-	in_bytes = (size_t)(r.samples * m->data.input.rows * m->data.input.cols) * (m->data.input.tokens ? 4 : size);
-	target_bytes = (size_t)(r.samples * m->data.target.rows * m->data.target.cols) *
-		       (m->data.target.tokens ? 4 : size);
+	in_bytes = (size_t)r.samples * mr_shape_bytes(m->data.input, in_type);
+	target_bytes = (size_t)r.samples * mr_shape_bytes(m->data.target, target_type);
 	for (int64_t i = 0; i < n_micro; i++) {
 		loss += graph_run_forward(&r, input + (size_t)i * in_bytes, target + (size_t)i * target_bytes);
 		graph_run_backward(&r, i > 0);
@@ -278,6 +281,174 @@ static void mlp_numbers(void)
 	check_model(&m);
 }
 
+/* --- in bf16, against PyTorch's autocast --- */
+
+/*
+ * How far a gradient may be from autocast's, as the norm of the difference over the norm. A rounding to bf16 is off by
+ * at most u = 2^-9 of a number. On the way to a gradient lie at most R of them. Forward through a block of the gpt: two
+ * norms, four products and their weights, the activation, probabilities and their product, two sums, 15; two blocks,
+ * table, sum, norm, head and its weight, 35; as many back: 70. Through the mlp: input, three products and their
+ * weights, two activations, 9; as many back, and the gradient of the logits: 19. They are independent, so their squares
+ * add: sqrt(R) u for one side, sqrt(2 R) u for the difference of two that round in different places. A rounding is off
+ * by u / 2.4 on the average of squares: what is left, a factor of 2.4, is for norms and softmax, which pass on more
+ * than they get, and for tensors of few numbers.
+ */
+static double allowed(int roundings)
+{
+	return sqrt(2.0 * roundings) / 512;
+}
+
+enum { MLP_ROUNDINGS = 19, GPT_ROUNDINGS = 70 };
+
+static const mr_kernels *right; /* what wrong kernels are made of */
+
+/* Every number a unit too small. */
+static mr_status low_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c,
+			  void *aux)
+{
+	uint16_t *y = c;
+
+	MR_TRY(right->gemm(kc, g, a, b, bias, c, aux));
+	for (int64_t i = 0; g->of == MR_GEMM_ACTIVATIONS && i < g->m * g->n; i++)
+		y[i] = (uint16_t)(y[i] - ((y[i] & 0x7fff) != 0));
+	return MR_OK;
+}
+
+static void larger(uint16_t *x, int64_t n, float by)
+{
+	for (int64_t i = 0; i < n; i++)
+		x[i] = mr_bf16_round(mr_bf16_widen(x[i]) * by);
+}
+
+static void large_act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *aux, const void *dy, void *dz)
+{
+	right->act_backward(kc, act, n, aux, dy, dz);
+	larger(dz, n, 1.0625f);
+}
+
+static mr_status large_attn_backward(mr_kctx *kc, const mr_attn *a, const void *qkv, const void *saved, const void *dy,
+				     void *dqkv, void *scratch)
+{
+	MR_TRY(right->attn_backward(kc, a, qkv, saved, dy, dqkv, scratch));
+	larger(dqkv, a->samples * a->t * a->heads * a->dim * 3, 1.0625f);
+	return MR_OK;
+}
+
+static void large_norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain,
+				const void *mean, const void *rstd, const void *dy, void *dx, bool add)
+{
+	right->norm_backward_input(kc, rows, cols, x, gain, mean, rstd, dy, dx, add);
+	larger(dx, rows * cols, 1.0625f);
+}
+
+/* The distance of the gradient of parameter @p from @list. Gradients of keys' biases are 0 but for rounding. */
+static double distance_of(const graph_run *r, uint32_t p, const mr_json *list)
+{
+	const mr_param *param = &r->g->params[p];
+	double *got = gradient_of(r, p, true, 1), off = 0, size = 0;
+	bool keys = strstr(param->name, "c_attn.bias");
+
+	CU_ASSERT_EQUAL_FATAL(mr_json_size(list), (size_t)param->n);
+	for (int64_t i = 0; i < param->n; i++) {
+		double want = mr_json_double(mr_json_at(list, (size_t)i));
+
+		if (keys && i >= param->n / 3 && i < param->n / 3 * 2)
+			continue;
+		off += (got[i] - want) * (got[i] - want);
+		size += want * want;
+	}
+	free(got);
+	return sqrt(off / size);
+}
+
+/* The largest distance of a gradient from @recorded; the loss to *@loss. */
+static double farthest(const golden *m, const mr_kernels *k, const mr_json *recorded, const char **name, double *loss)
+{
+	const mr_json *grads = mr_json_get(recorded, "grads");
+	double most = 0;
+	char *input, *target;
+	graph_run r;
+
+	graph_run_init(&r, m->graph, k, (int64_t)mr_json_size(mr_json_get(m->record, "inputs")), 1);
+	read_params(m, &r);
+	input = read_end(&r, mr_json_get(m->record, "inputs"), m->data.input, k->types.activations);
+	target = read_end(&r, mr_json_get(m->record, "targets"), m->data.target, k->types.compute);
+	*loss = graph_run_forward(&r, input, target);
+	graph_run_backward(&r, false);
+	for (uint32_t p = 0; p < m->graph->n_params; p++) {
+		double d = distance_of(&r, p, mr_json_get(grads, m->graph->params[p].name));
+
+		*name = d >= most ? m->graph->params[p].name : *name;
+		most = d >= most ? d : most;
+	}
+	free(input);
+	free(target);
+	graph_run_fini(&r);
+	return most;
+}
+
+/* Kernels that are wrong by as little as a unit or a sixteenth are beyond the bound. */
+static void wrong_kernels_show(const golden *m, const mr_json *recorded, int roundings, bool has_attention)
+{
+	mr_kernels wrong[4] = {*right, *right, *right, *right};
+	const char *name;
+	double loss;
+
+	wrong[0].gemm = low_gemm;
+	wrong[1].act_backward = large_act_backward;
+	wrong[2].attn_backward = large_attn_backward;
+	wrong[3].norm_backward_input = large_norm_backward;
+	for (int i = 0; i < (has_attention ? 4 : 2); i++)
+		CU_ASSERT(farthest(m, &wrong[i], recorded, &name, &loss) > allowed(roundings));
+}
+
+static void check_bf16(golden *m, const char *part, int roundings)
+{
+	static const char *const backends[] = {"reference", "onednn", "fused"};
+	char path[MR_GOLDEN_PATH];
+	const mr_json *recorded;
+	mr_json *root;
+
+	MR_CHECK_OK(mr_json_read_file(mr_golden_path(path, "torch/bf16.json"), 1 << 24, &root));
+	recorded = mr_json_get(root, part);
+	for (int i = 0; i < 6; i++) {
+		const char *backend = backends[i / 2], *name = "";
+		const mr_kernels *k = i % 2 ? mr_kernels_find_pure(backend) : mr_kernels_find(backend, MR_BF16);
+		double want = mr_json_double(mr_json_get(recorded, "loss")), d, loss;
+
+		if (!k)
+			continue;
+		d = farthest(m, k, recorded, &name, &loss);
+		if (!(d <= allowed(roundings)))
+			fprintf(stderr, "\n%s %s, %s: the gradient of %s is %.3g away, allowed is %.3g\n", part,
+				backend, mr_types_name(&k->types), name, d, allowed(roundings));
+		CU_ASSERT(d <= allowed(roundings));
+		CU_ASSERT_DOUBLE_EQUAL(loss, want, allowed(roundings) * want);
+	}
+	right = mr_kernels_find("reference", MR_BF16);
+	wrong_kernels_show(m, recorded, roundings, mr_graph_find_param(m->graph, "wte.weight") != UINT32_MAX);
+	mr_json_destroy(root);
+	unload(m);
+}
+
+static void gpt_bf16(void)
+{
+	golden m;
+
+	load_gpt(&m, "gpt.json");
+	check_bf16(&m, "gpt", GPT_ROUNDINGS);
+}
+
+static void mlp_bf16(void)
+{
+	golden m;
+
+	load_mlp(&m, NULL);
+	check_bf16(&m, "mlp", MLP_ROUNDINGS);
+	load_mlp(&m, "mse");
+	check_bf16(&m, "mse", MLP_ROUNDINGS);
+}
+
 void mr_suite_models_golden(void); /* the runner declares it too */
 
 void mr_suite_models_golden(void)
@@ -287,4 +458,6 @@ void mr_suite_models_golden(void)
 	MR_TEST(gpt_tied);
 	MR_TEST(mlp_classes);
 	MR_TEST(mlp_numbers);
+	MR_TEST(gpt_bf16);
+	MR_TEST(mlp_bf16);
 }
