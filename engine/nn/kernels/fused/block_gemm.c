@@ -18,6 +18,9 @@
 /* Lines, in pairs, between parts of packed operands: powers of two from one to the next would share few sets of L1. */
 #define PAD_PAIRS 16
 
+/* Blocks side by side that are stepped together, where pairs are few: 64 KiB of sums. */
+#define STEPPED_BLOCKS 16
+
 /* Units a thread: so that the last ones end about together. */
 #define UNITS 4
 
@@ -113,7 +116,7 @@ static void finish_gradient(const work *w, const float *c, int64_t i, int64_t j,
 
 	if (w->round + 1 < w->rounds)
 		out.step = NULL;
-	w->g->vec->finish(&out, c, MR_BLOCK, i, j, rows, cols);
+	w->g->vec->finish(&out, c, MR_BLOCK, MR_BLOCK * MR_BLOCK, i, j, rows, cols);
 }
 
 static void finish_activations(const work *w, float *c, int64_t i, int64_t j, int64_t rows, int64_t cols)
@@ -126,7 +129,7 @@ static void finish_activations(const work *w, float *c, int64_t i, int64_t j, in
 	else if (w->rounds > 1)
 		w->g->vec->add(n, c, sum);
 	if (w->round + 1 == w->rounds)
-		w->g->vec->finish(&w->g->out, sum, MR_BLOCK, i, j, rows, cols);
+		w->g->vec->finish(&w->g->out, sum, MR_BLOCK, MR_BLOCK * MR_BLOCK, i, j, rows, cols);
 }
 
 /* A block of C: its first row and column. */
@@ -173,12 +176,55 @@ static void one_block(const work *w, const uint32_t *a, const uint32_t *b, place
 		finish_activations(w, c, i, j, rows, cols);
 }
 
+/* The sums of one block of a step of few pairs, which one chunk has. */
+static void step_sums(const work *w, const uint32_t *a, const uint32_t *b, place at, float *c)
+{
+	const mr_block_gemm *g = w->g;
+	int64_t rows = least(MR_BLOCK, g->m - at.i);
+	bool go_on = g->out.add || w->round > 0;
+
+	if (go_on)
+		load_gradient(g, at.i, at.j, rows, least(MR_BLOCK, g->n - at.j), c);
+	g->engine->block(a, a_pitch(w), rows, b, w->now, go_on, c);
+}
+
+/* Row block @row of C, column blocks @col to @end of it. Of few pairs a step takes longer than the product, and waits
+ * for memory, which comes fastest in long rows: so several blocks are stepped together. */
+static void stepped_blocks(const work *w, const uint32_t *a, const uint32_t *b, int64_t row, int64_t col, int64_t end)
+{
+	const mr_block_gemm *g = w->g;
+	_Alignas(64) float c[STEPPED_BLOCKS][MR_BLOCK * MR_BLOCK];
+
+	for (int64_t x = col, n; x < end; x += n) {
+		place at = {row * MR_BLOCK, x * MR_BLOCK};
+
+		n = least(STEPPED_BLOCKS, end - x);
+		for (int64_t p = 0; p < n; p++)
+			step_sums(w, a, b + (x - col + p) * b_pitch(w), (place){at.i, (x + p) * MR_BLOCK}, c[p]);
+		finish_gradient(w, c[0], at.i, at.j, least(MR_BLOCK, g->m - at.i), least(n * MR_BLOCK, g->n - at.j));
+	}
+}
+
+static void stepped_unit(const work *w, int64_t first, int64_t end, const uint32_t *own)
+{
+	const uint32_t *shared = w->s->shared;
+
+	for (int64_t u = first; w->by_rows && u < end; u++)
+		stepped_blocks(w, own + operand_words(w, true, u - first), shared, u, 0, w->others);
+	for (int64_t o = 0; !w->by_rows && o < w->others; o++)
+		stepped_blocks(w, shared + operand_words(w, true, o), own, o, first, end);
+}
+
 static void one_unit(const work *w, int64_t unit, uint32_t *own)
 {
 	const mr_block_gemm *g = w->g;
 	int64_t first = unit * w->unit, end = least(w->blocks, first + w->unit), at = first * MR_BLOCK;
 
 	pack(w, w->by_rows, at, least(end * MR_BLOCK, w->by_rows ? g->m : g->n) - at, own);
+	if (g->out.step && w->now && w->now <= w->chunk) {
+		stepped_unit(w, first, end, own);
+		return;
+	}
 	for (int64_t o = 0; o < w->others; o++) {
 		const uint32_t *other = w->s->shared + operand_words(w, !w->by_rows, o);
 

@@ -64,7 +64,7 @@ static void finish_rows(const void *args, int64_t lo, int64_t hi, uint32_t worke
 	int64_t n = f->out->n;
 
 	(void)worker;
-	f->vec->finish(f->out, f->sum + lo * n, n, lo, 0, hi - lo, n);
+	f->vec->finish(f->out, f->sum + lo * n, n, MR_BLOCK, lo, 0, hi - lo, n);
 }
 
 static mr_status library_product(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const mr_block_out *out)

@@ -55,9 +55,10 @@ typedef struct mr_block_masters {
 typedef struct mr_vec_blocks {
 	mr_block_pack_fn *rows, *rows_turned;     /* of A, stored [m, k]; stored [k, m] */
 	mr_block_pack_fn *panels, *panels_turned; /* of B, stored [k, n]; stored [n, k] */
-	/** Rows i.. and columns j.. of C, @rows and @cols of them, from @sum, whose rows are @pitch apart. */
-	void (*finish)(const mr_block_out *o, const float *sum, int64_t pitch, int64_t i, int64_t j, int64_t rows,
-		       int64_t cols);
+	/** Rows i.. and columns j.. of C, @rows and @cols of them, from @sum, whose rows are @pitch apart, and whose
+	 * panels of 32 columns @panel. */
+	void (*finish)(const mr_block_out *o, const float *sum, int64_t pitch, int64_t panel, int64_t i, int64_t j,
+		       int64_t rows, int64_t cols);
 	/** Fetch what finish will read and write of these rows of a block. */
 	void (*fetch)(const mr_block_out *o, int64_t i, int64_t j, int64_t rows);
 	/** to[n] += from[n] */
