@@ -43,8 +43,10 @@ static void open_case(rig *r, bool gpt, const char *sets, unsigned workers)
 	if (gpt)
 		rig_gpt(r);
 	rig_sets(r, sets);
-	if (precision)
-		rig_set(r, "dtype=f32 precision=%s", precision);
+	if (precision) {
+		rig_sets(r, "dtype=f32");
+		rig_set(r, "precision=%s", precision);
+	}
 	rig_set(r, "machine.workers=%u", workers);
 	rig_open(r);
 }
