@@ -5,6 +5,9 @@
 #include "check.h"
 #include "sync_cases.h"
 
+#define MLP "model.depth=16 model.width=8 train.batch=8 train.microbatches=8 "
+#define GPT "model.layers=12 model.width=8 model.heads=1 model.context=4 train.batch=8 train.microbatches=8 "
+
 static void odd_sizes(void)
 {
 	sync_case_odd_sizes(false);
@@ -27,6 +30,19 @@ static void dnnl(void)
 	sync_case_models(sync_dnnl(), 1, 2);
 }
 
+/* What test_equal_sync.c has in bf16, with other optimizers and models. */
+static void bf16(void)
+{
+	static const char *const types[] = {"backend=reference dtype=f32 precision=bf16",
+					    "backend=reference dtype=f32 precision=bf16_pure"};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		sync_case_check(&(sync_case){types[i], false,
+					     MLP "optimizer.name=muon optimizer.weight_decay=0.1", 2, 1 << 4, false});
+	sync_case_check(&(sync_case){types[1], true, GPT "model.tied=true model.dropout=0.2 train.clip=0.5", 2,
+				     1 << 2, false});
+}
+
 void mr_suite_equal_sync_all(void)
 {
 	MR_SUITE("equal_sync_all");
@@ -34,4 +50,5 @@ void mr_suite_equal_sync_all(void)
 	MR_TEST(reference_f64);
 	MR_TEST(reference_f32);
 	MR_TEST(dnnl);
+	MR_TEST(bf16);
 }

@@ -47,12 +47,6 @@ static void gpt_tied_bf16(void)
 				     GPT "model.tied=true model.dropout=0.2 train.clip=0.5", 2, 1 << 2, false});
 }
 
-static void mlp_muon_bf16(void)
-{
-	sync_case_check(&(sync_case){"backend=reference dtype=f32 precision=bf16", false,
-				     MLP "optimizer.name=muon optimizer.weight_decay=0.1", 2, 1 << 4, false});
-}
-
 static void gpt_fused_bf16(void)
 {
 	if (mr_kernels_find("fused", MR_BF16))
@@ -75,14 +69,6 @@ static void mlp_bf16_pure(void)
 {
 	sync_case_check(&(sync_case){"backend=reference dtype=f32 precision=bf16_pure", false,
 				     MLP "optimizer.name=adamw optimizer.weight_decay=0.1", 4, 1 << 2 | 1 << 3, false});
-	sync_case_check(&(sync_case){"backend=reference dtype=f32 precision=bf16_pure", false,
-				     MLP "optimizer.name=muon optimizer.weight_decay=0.1", 2, 1 << 4, false});
-}
-
-static void gpt_tied_bf16_pure(void)
-{
-	sync_case_check(&(sync_case){"backend=reference dtype=f32 precision=bf16_pure", true,
-				     GPT "model.tied=true model.dropout=0.2 train.clip=0.5", 2, 1 << 2, false});
 }
 
 static void gpt_dnnl(void)
@@ -242,11 +228,9 @@ void mr_suite_equal_sync(void)
 	MR_TEST(gpt_tied);
 	MR_TEST(mlp_bf16);
 	MR_TEST(gpt_tied_bf16);
-	MR_TEST(mlp_muon_bf16);
 	MR_TEST(gpt_fused_bf16);
 	MR_TEST(gpt_onednn_bf16);
 	MR_TEST(mlp_bf16_pure);
-	MR_TEST(gpt_tied_bf16_pure);
 	MR_TEST(gpt_dnnl);
 	MR_TEST(gpt_cut_inside_blocks);
 	MR_TEST(gpt_cut_into_many);
