@@ -98,7 +98,7 @@ const mr_command mr_command_tune = {
 	.max_operands = 0,
 	.summary = "measure by which backend each operation is faster here, as a table for machine.choices",
 	.help = "The backend auto gives an operation to oneDNN unless our own kernel is faster by more than 3 %,\n"
-		"and the gradient of a weight to our own unless oneDNN is by 25 %. Which it is for each kind of\n"
+		"and the gradient of a weight to our own unless oneDNN is by 50 %. Which it is for each kind of\n"
 		"operation and class of shape stands in a table, so that weights do not depend on the day's noise.\n"
 		"The program's own table was measured on one machine; name the file that this command writes in\n"
 		"machine.choices. Takes a few minutes, and wants a machine on which nothing else runs.\n",
