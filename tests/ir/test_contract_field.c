@@ -167,7 +167,7 @@ static mr_contract contract_with(const mr_contract_field *f, uint64_t value)
 static void contract_each_value_of_each_field(void)
 {
 	for (unsigned i = 0; i < MR_N_FIELDS; i++) {
-		uint64_t v[MAX_VALUES];
+		uint64_t v[MAX_VALUES] = {0};
 		unsigned n = values_of(field(i), v);
 		mr_contract c = contract_with(field(i), v[0]);
 		shown first = show(&c);
