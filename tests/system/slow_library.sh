@@ -67,7 +67,7 @@ find_package(millrace 0.1 REQUIRED)
 add_executable(by_cmake ${EXAMPLE})
 target_link_libraries(by_cmake PRIVATE millrace::millrace)
 END
-if cmake -S found -B found/build "-DCMAKE_PREFIX_PATH=$work/usr" "-DEXAMPLE=$work/$example" >cmake.log 2>&1 &&
+if cmake -S found -B found/build -G Ninja "-DCMAKE_PREFIX_PATH=$work/usr" "-DEXAMPLE=$work/$example" >cmake.log 2>&1 &&
 	cmake --build found/build >>cmake.log 2>&1; then
 	learns found/build/by_cmake
 else
