@@ -27,7 +27,8 @@
  * A tensor has the type of its class in mr_kernels.types. What layers hand over are activations, but for weights (of
  * products, gains, shifts, tables), gradients (colsum's result, dgain, dshift, dwte, dwpe, colsum_a, colsum_b), and
  * mean and rstd of norms and the numbers of mse's target, which are of the type that is computed in. An operation
- * computes in that type and rounds each element of its result once.
+ * computes in that type and rounds each element of its result once; attention in bf16 by blocks also rounds P and dS,
+ * which are factors of products (nn/kernels/fused/vec_attn_blocks.inc).
  *
  * Products of bf16 numbers: the CPU's instructions for them take denormal factors as 0 and make 0 of denormal sums;
  * what is rounded to a denormal becomes 0 anyway (nn/bf16.h). The reference keeps both. NaN and infinity propagate.

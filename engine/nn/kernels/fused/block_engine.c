@@ -50,7 +50,7 @@ static const char *ask_for_tiles(void)
 	return mr_onednn_amx() ? NULL : "ONEDNN_MAX_CPU_ISA leaves AMX out";
 }
 
-/* Threads that come here at once ask twice and are told the same. */
+/* Two threads that call this at the same time both make the request and get the same answer. */
 static const char *amx_refusal(void)
 {
 	static const char *answer;

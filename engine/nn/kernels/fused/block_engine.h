@@ -18,7 +18,7 @@ typedef struct mr_block_engine {
 	const char *name;
 	mr_block_fn *block;
 	void (*release)(void); /* each thread calls it after its last block of a product; NULL: nothing to do */
-	int64_t pairs;         /* k is padded to a multiple of so many: a power of two, at most 16 */
+	int64_t pairs;         /* k is padded to a multiple of this number of pairs: a power of two, at most 16 */
 } mr_block_engine;
 
 mr_block_fn mr_block_amx, mr_block_avx512, mr_block_model;
