@@ -2,7 +2,7 @@
  * quadratic.c - least squares, cut into blocks of coordinates: f(w) = |X w - y|^2 / (2 n), the mean of (x w - y)^2 / 2.
  *
  * What kind of quadratic it is (random, the tridiagonal one of Nesterov's lower bound, a chosen spectrum) is the data's
- * business: nn/data/generated.c.
+ * business: data/generated.c.
  */
 #include "models/blocks.h"
 

@@ -32,7 +32,7 @@ mr_status mr_weights_load(const mr_session *s, const mr_args *args, const mr_sta
 			  uint64_t *step) MR_MUST_USE;
 
 /**
- * The characters of the trained model that the command names (nn/dataset.h), for the caller to free; *@out is NULL
+ * The characters of the trained model that the command names (data/dataset.h), for the caller to free; *@out is NULL
  * where the checkpoint is of another kind of data (*@known), or of a build that did not note them. Errors: MR_ECKPT.
  */
 mr_status mr_weights_alphabet(const mr_job *job, const mr_args *args, char **out, bool *known) MR_MUST_USE;

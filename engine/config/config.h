@@ -32,7 +32,7 @@
 #include "base/str.h"
 #include "job/job.h"
 #include "models/registry.h"
-#include "nn/dataset.h"
+#include "data/dataset.h"
 #include "nn/kernels.h"
 #include "nn/mitigate.h"
 #include "nn/optim.h"

@@ -1,9 +1,9 @@
 /* exec_acquire.c - what an instruction needs before it may begin: messages, buffers, versions. Nothing here blocks. */
 #include "ir/deps.h"
 #include "exec/exec_internal.h"
-#include "exec/ranges.h"
-#include "exec/reduction.h"
-#include "exec/tied_links.h"
+#include "weights/ranges.h"
+#include "weights/reduction.h"
+#include "weights/tied_links.h"
 
 static bool reached_all(const mr_worker *w, uint64_t version, bool norms)
 {

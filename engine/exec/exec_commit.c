@@ -5,12 +5,12 @@
 
 #include "host/clock.h"
 #include "ir/deps.h"
-#include "exec/mitigated.h"
-#include "exec/predict.h"
-#include "exec/ranges.h"
-#include "exec/reduction.h"
-#include "exec/tied_links.h"
-#include "exec/tied_sum.h"
+#include "weights/mitigated.h"
+#include "weights/predict.h"
+#include "weights/ranges.h"
+#include "weights/reduction.h"
+#include "weights/tied_links.h"
+#include "weights/tied_sum.h"
 
 bool mr_exec_asks_norm(const mr_run *run, const mr_stage_weights *b, uint64_t version)
 {

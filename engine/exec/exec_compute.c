@@ -4,13 +4,13 @@
 #include <math.h>
 
 #include "ir/deps.h"
-#include "exec/mitigated.h"
-#include "exec/predict.h"
-#include "exec/ranges.h"
-#include "exec/tied_links.h"
-#include "exec/reduction.h"
+#include "weights/mitigated.h"
+#include "weights/predict.h"
+#include "weights/ranges.h"
+#include "weights/tied_links.h"
+#include "weights/reduction.h"
 
-/* The weights of an instruction that works on predicted ones (exec/predict.h). */
+/* The weights of an instruction that works on predicted ones (weights/predict.h). */
 static const void *predicted(mr_worker *w, const mr_task *t, mr_stage_weights *b, uint32_t slot)
 {
 	const mr_run *run = w->run;

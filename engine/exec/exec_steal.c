@@ -26,7 +26,7 @@
 #include "base/fault.h"
 #include "host/clock.h"
 #include "exec/exec_internal.h"
-#include "exec/reduction.h"
+#include "weights/reduction.h"
 
 static uint64_t pack(uint64_t n, uint32_t taken)
 {

@@ -11,14 +11,14 @@
 #include "ir/pause.h"
 #include "exec/eval_plan.h"
 #include "exec/exec.h"
-#include "exec/mitigated.h"
-#include "exec/predict.h"
-#include "exec/reduction.h"
+#include "weights/mitigated.h"
+#include "weights/predict.h"
+#include "weights/reduction.h"
 #include "exec/run_links.h"
 #include "exec/run_plan.h"
-#include "exec/slow_start.h"
-#include "exec/tied_links.h"
-#include "exec/tied_sum.h"
+#include "weights/slow_start.h"
+#include "weights/tied_links.h"
+#include "weights/tied_sum.h"
 
 /* --- building --- */
 

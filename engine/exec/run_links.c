@@ -2,10 +2,10 @@
 
 #include <stdlib.h>
 
-#include "exec/ranges.h"
-#include "exec/reduction.h"
-#include "exec/tied_links.h"
-#include "exec/tied_sum.h"
+#include "weights/ranges.h"
+#include "weights/reduction.h"
+#include "weights/tied_links.h"
+#include "weights/tied_sum.h"
 
 /* The counters of @b; NULL: the run goes without. */
 enum { N_COUNTERS = 4 };

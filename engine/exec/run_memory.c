@@ -1,6 +1,6 @@
 /* run_memory.c - what the memory of a run is for. */
-#include "exec/mitigated.h"
-#include "exec/predict.h"
+#include "weights/mitigated.h"
+#include "weights/predict.h"
 #include "exec/run.h"
 
 /* Is stage @s of @pipe the first that its worker has? What the worker has for all of them counts there. */

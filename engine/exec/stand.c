@@ -8,7 +8,7 @@
  */
 #include <assert.h>
 
-#include "exec/predict.h"
+#include "weights/predict.h"
 #include "exec/run.h"
 
 /* Where worker @w stands at pause point @step > 0. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "ir/liveness.h"
-#include "exec/predict.h"
+#include "weights/predict.h"
 
 /* What one pipe has of a stage, in numbers. */
 typedef struct numbers {

@@ -9,7 +9,7 @@
 #include "job/keys.h"
 #include "millrace/job.h"
 #include "models/registry.h"
-#include "nn/dataset.h"
+#include "data/dataset.h"
 #include "nn/kernels.h"
 #include "nn/mitigate.h"
 #include "nn/optim.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "models/registry.h"
-#include "nn/dataset.h"
+#include "data/dataset.h"
 #include "nn/layer.h"
 #include "nn/mitigate.h"
 #include "nn/optim.h"

@@ -4,7 +4,7 @@
 #ifndef MR_PLANNER_GRAPH_OBJECTIVE_H
 #define MR_PLANNER_GRAPH_OBJECTIVE_H
 
-#include "nn/objective.h"
+#include "data/objective.h"
 #include "planner/graph.h"
 
 /** Is @g blocks of coordinates (layer margin) with the loss mse or logistic behind them? */

@@ -7,7 +7,7 @@
 #define MR_PROFILE_LONE_STAGE_H
 
 #include "host/memory.h"
-#include "exec/stage_weights.h"
+#include "weights/stage_weights.h"
 #include "exec/run.h"
 #include "stage/stage.h"
 

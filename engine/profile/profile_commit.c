@@ -13,7 +13,7 @@
 #include "host/group.h"
 #include "planner/make_plan.h"
 #include "profile/profile_live.h"
-#include "exec/replicas.h"
+#include "weights/replicas.h"
 
 #define LEAST_ROUNDS 5u
 #define MOST_ROUNDS 64u

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "session/costs_live.h"
-#include "exec/replicas.h"
+#include "weights/replicas.h"
 
 #define UPDATE_PASSES 7 /* as in mr_partition_cost */
 #define SUM_PASSES 3    /* two gradients are read, one is written */

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "session/session.h"
-#include "nn/objective.h"
+#include "data/objective.h"
 
 typedef struct mr_objective_report {
 	mr_objective *f;                /* NULL: too many numbers for the constants to be looked for */

@@ -10,7 +10,7 @@
 #include "session/session_internal.h"
 #include "host/limits.h"
 #include "host/memory.h"
-#include "nn/data/text.h"
+#include "data/text.h"
 #include "planner/graph_objective.h"
 #include "sequential/sequential_size.h"
 

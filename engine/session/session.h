@@ -24,7 +24,7 @@ typedef struct mr_session {
 	const mr_job *job;     /* borrowed */
 	const char *plan_path;       /* the plan comes from this file (plan_file.h); NULL: from the system. Borrowed */
 	bool is_record;              /* that file is the record of a run: versions and all are as they stand there */
-	const char *alphabet;        /* the characters of a trained model (nn/dataset.h), to read text with; NULL: the
+	const char *alphabet;        /* the characters of a trained model (data/dataset.h), to read text with; NULL: the
 	                                text's own. Borrowed */
 	bool speechless;             /* no text is read: the data spell `alphabet` and have no samples, and there is no
 	                                plan */

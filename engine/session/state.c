@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/stats.h"
-#include "exec/mitigated.h"
-#include "exec/predict.h"
+#include "weights/mitigated.h"
+#include "weights/predict.h"
 
 mr_saved_dtype mr_state_dtype(mr_dtype t)
 {

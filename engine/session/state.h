@@ -6,7 +6,8 @@
  *	model       the latest weights, one tensor a parameter, under the parameter's name (tied ones once)
  *	optimizer   their optimizer state, "<parameter>.<state>", of replicas "r1.<parameter>.<state>" each; an outer
  *	            step's "<parameter>.velocity"; "<parameter>.rest", what its master has beyond the weight
- *	            (nn/tensor.h); "<parameter>.delta" where B is corrected (exec/predict.h), and that of the mitigation
+ *	            (nn/tensor.h); "<parameter>.delta" where B is corrected (weights/predict.h), and that of the
+ *	            mitigation
  *	inflight    what a plan that never drains has under way at a pause point: older versions that backward passes
  *	            will still read ("v12.<parameter>"), saved activations ("slot.s0.m7"), the weights that were made
  *	            for them and that B will take ("aimed.s0.m7"), and boundary buffers ("in.s1.m7", "grad.s0.m7"),

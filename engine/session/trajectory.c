@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/size.h"
-#include "exec/predict.h"
+#include "weights/predict.h"
 #include "nn/element.h"
 
 /* --- memory --- */

@@ -12,7 +12,7 @@
 #define MR_THEORY_FLIGHT_H
 
 #include "host/memory.h"
-#include "nn/dataset.h"
+#include "data/dataset.h"
 #include "planner/partition.h"
 #include "stage/stage.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/size.h"
-#include "exec/stage_weights.h"
+#include "weights/stage_weights.h"
 
 /* How @o steps parameter @p. */
 static mr_optim_call call_of(const mr_history *h, const mr_kernels *k, const mr_optim *o, uint32_t p, double lr,

@@ -3,7 +3,7 @@
 #ifndef MR_PERF_RPD_LM_MODEL_H
 #define MR_PERF_RPD_LM_MODEL_H
 
-#include "nn/dataset.h"
+#include "data/dataset.h"
 #include "perf/rpd/experiments.h"
 #include "planner/graph.h"
 #include "planner/make_plan.h"

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "check.h"
-#include "exec/mitigated.h"
-#include "exec/predict.h"
+#include "weights/mitigated.h"
+#include "weights/predict.h"
 #include "exec/race.h"
-#include "exec/reduction.h"
-#include "exec/slow_start.h"
-#include "exec/tied_sum.h"
+#include "weights/reduction.h"
+#include "weights/slow_start.h"
+#include "weights/tied_sum.h"
 #include "lower/lower.h"
 #include "lower/small_plans.h"
 #include "small_run.h"

@@ -1,5 +1,5 @@
 /* test_predict.c - weights made from one version to stand for another, against the formulas of plan.h (mr_predict). */
-#include "exec/predict.h"
+#include "weights/predict.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  * test_steal_queue.c - what workers offer for stealing and what they note, the order of a stolen sum, and who gets
  * which W when several workers ask at once.
  */
-#include "exec/steal_queue.h"
+#include "weights/steal_queue.h"
 
 #include <pthread.h>
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "exec/predict.h"
+#include "weights/predict.h"
 #include "golden.h"
 #include "session/trajectory.h"
 

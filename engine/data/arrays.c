@@ -1,0 +1,280 @@
+/*
+ * arrays.c - a matrix and its targets from files of bare numbers: little-endian, row by row, no header (as numpy's
+ * tofile writes them). The shape stands in the configuration, and the files must have exactly its size. Numbers become
+ * those of the run's dtype when a sample asks for them. The rows that validate are the last ones, or those of two files
+ * of their own.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/stats.h"
+#include "data/rows.h"
+
+#define PIECE 2048 /* numbers read at once */
+
+/* A file of numbers. */
+typedef struct numbers {
+	mr_contents *in;
+	bool keeps; /* load reads it into memory */
+} numbers;
+
+typedef struct arrays {
+	mr_rows rows;
+	bool wide;                /* the files' numbers are f64 */
+	numbers matrix[2];        /* training rows (and validation rows, where there is no second one) */
+	numbers targets[2];
+	uint64_t n_first;         /* rows in the first files */
+} arrays;
+
+static void close_arrays(mr_dataset *d)
+{
+	arrays *a = (arrays *)d;
+
+	for (int i = 0; i < 2; i++) {
+		mr_contents_close(a->matrix[i].in);
+		mr_contents_close(a->targets[i].in);
+	}
+	mr_rows_close(d);
+}
+
+static double number(const void *from, uint64_t i, bool wide)
+{
+	return wide ? ((const double *)from)[i] : (double)((const float *)from)[i];
+}
+
+/* Numbers [@at, @at + @n) of a file, @n at most PIECE; @room for them. */
+static const void *piece(const arrays *a, const numbers *f, uint64_t at, size_t n, double room[PIECE])
+{
+	size_t size = a->wide ? 8 : 4;
+
+	return mr_contents_at(f->in, at * size, n * size, room);
+}
+
+/* The same, as numbers of @dtype at @to. */
+static void take(const arrays *a, const numbers *f, uint64_t at, uint64_t n, mr_dtype dtype, char *to)
+{
+	double room[PIECE];
+
+	for (uint64_t done = 0, len; done < n; done += len) {
+		const void *from;
+
+		len = n - done < PIECE ? n - done : PIECE;
+		from = piece(a, f, at + done, len, room);
+		if (dtype == (a->wide ? MR_F64 : MR_F32))
+			memcpy(to + done * mr_dtype_bytes(dtype), from, len * mr_dtype_bytes(dtype));
+		else
+			for (uint64_t i = 0; i < len; i++)
+				mr_element_put(dtype, to, (int64_t)(done + i), number(from, i, a->wide));
+	}
+}
+
+static void get(const arrays *a, uint64_t i, void *input, void *target)
+{
+	int second = i >= a->n_first;
+	uint64_t at = second ? i - a->n_first : i, d = a->rows.d;
+
+	take(a, &a->matrix[second], at * d, d, a->rows.dtype, input);
+	take(a, &a->targets[second], at, 1, mr_data_target_type(a->rows.dtype), target);
+}
+
+static void train(const mr_dataset *d, uint64_t g, void *input, void *target)
+{
+	get((const arrays *)d, g % d->n_train, input, target);
+}
+
+static void valid(const mr_dataset *d, uint64_t i, void *input, void *target)
+{
+	get((const arrays *)d, mr_rows_valid_at(d, i), input, target);
+}
+
+static mr_status check(const mr_dataset *d)
+{
+	const arrays *a = (const arrays *)d;
+
+	for (int i = 0; i < 2; i++) {
+		MR_TRY(mr_contents_check(a->matrix[i].in));
+		MR_TRY(mr_contents_check(a->targets[i].in));
+	}
+	return MR_OK;
+}
+
+static mr_status open_file(arrays *a, const mr_data_want *want, const char *key_path, uint64_t count, numbers *f)
+{
+	char *path = mr_data_path(want, key_path);
+	uint64_t size = a->wide ? 8 : 4, len;
+	mr_status st;
+
+	if (!path)
+		return mr_data_no_memory(0);
+	st = mr_contents_open(path, &f->in);
+	len = st == MR_OK ? mr_contents_bytes(f->in) : 0;
+	if (st == MR_OK && len != count * size)
+		st = mr_fail(MR_EDATA, "%s: has %llu bytes where %llu numbers of %llu bytes are %llu", path,
+			     (unsigned long long)len, (unsigned long long)count, (unsigned long long)size,
+			     (unsigned long long)(count * size));
+	if (st == MR_OK)
+		f->keeps = mr_data_will_keep(&a->rows.base, f->in, want);
+	free(path);
+	return st;
+}
+
+/* The targets of file @f, least and greatest of all so far; every number must be finite. */
+static mr_status look_through(const arrays *a, const numbers *f, double *low, double *high)
+{
+	uint64_t n = mr_contents_bytes(f->in) / (a->wide ? 8 : 4);
+	double room[PIECE];
+
+	for (uint64_t at = 0, len; at < n; at += len) {
+		const void *from;
+
+		len = n - at < PIECE ? n - at : PIECE;
+		from = piece(a, f, at, len, room);
+		for (uint64_t i = 0; i < len; i++) {
+			double v = number(from, i, a->wide);
+
+			if (!isfinite(v))
+				return mr_fail(MR_EDATA, "%s: number %llu is not finite", mr_contents_path(f->in),
+					       (unsigned long long)(at + i));
+			*low = fmin(*low, v);
+			*high = fmax(*high, v);
+		}
+	}
+	return mr_contents_check(f->in);
+}
+
+static mr_status open_files(arrays *a, const mr_values *values, const mr_data_want *want)
+{
+	mr_dataset *b = &a->rows.base;
+	double low = INFINITY, high = -INFINITY;
+
+	b->bytes = (mr_data_bytes){0};
+	MR_TRY(open_file(a, want, mr_values_string(values, "matrix"), a->n_first * a->rows.d, &a->matrix[0]));
+	MR_TRY(open_file(a, want, mr_values_string(values, "targets"), a->n_first, &a->targets[0]));
+	MR_TRY(look_through(a, &a->targets[0], &low, &high));
+	if (a->rows.n > a->n_first) {
+		uint64_t n = a->rows.n - a->n_first;
+
+		MR_TRY(open_file(a, want, mr_values_string(values, "validation_matrix"), n * a->rows.d, &a->matrix[1]));
+		MR_TRY(open_file(a, want, mr_values_string(values, "validation_targets"), n, &a->targets[1]));
+		MR_TRY(look_through(a, &a->targets[1], &low, &high));
+	}
+	b->target_low = low;
+	b->target_high = high;
+	return MR_OK;
+}
+
+/* How many rows there are, and train. */
+static mr_status count_rows(arrays *a, const mr_values *values, uint64_t *n, uint64_t *n_train)
+{
+	bool matrix = *mr_values_string(values, "validation_matrix"),
+	     targets = *mr_values_string(values, "validation_targets");
+	int64_t more = mr_values_int(values, "validation_rows");
+
+	*n = *n_train = a->n_first = (uint64_t)mr_values_int(values, "rows");
+	if (matrix != targets || matrix != (more > 0))
+		return mr_fail(
+			MR_ECONFIG,
+			"data \"arrays\": validation_matrix, validation_targets and validation_rows belong together");
+	if (matrix && mr_values_is_set(values, "validation"))
+		return mr_fail(MR_ECONFIG, "data \"arrays\": give validation_matrix or validation, not both");
+	if (!matrix)
+		return mr_data_split("data \"arrays\"", values, *n, n_train);
+	*n += (uint64_t)more;
+	return MR_OK;
+}
+
+static mr_status prepare(arrays *a, const mr_values *values, const mr_data_want *want)
+{
+	uint64_t n, n_train;
+
+	a->wide = !strcmp(mr_values_string(values, "numbers"), "f64");
+	MR_TRY(count_rows(a, values, &n, &n_train));
+	MR_TRY(mr_rows_init(&a->rows, "arrays", "arrays", n, n_train, (uint64_t)mr_values_int(values, "features"), 0,
+			    want));
+	return open_files(a, values, want);
+}
+
+static mr_status open_arrays(const mr_values *values, const mr_data_want *want, mr_dataset **out)
+{
+	arrays *a = calloc(1, sizeof(*a));
+	mr_status st;
+
+	if (!a)
+		return mr_data_no_memory(sizeof(*a));
+	st = prepare(a, values, want);
+	if (st != MR_OK) {
+		close_arrays(&a->rows.base);
+		return st;
+	}
+	*out = &a->rows.base;
+	return MR_OK;
+}
+
+/* On with the hash @h of all numbers of the pair of files, as the run has them: of @dtype. */
+static void hash_files(const arrays *a, const numbers f[2], mr_dtype dtype, mr_hasher *h)
+{
+	size_t each = mr_dtype_bytes(dtype);
+	double room[PIECE];
+
+	for (int k = 0; k < 2 && f[k].in; k++) {
+		uint64_t n = mr_contents_bytes(f[k].in) / (a->wide ? 8 : 4);
+
+		for (uint64_t at = 0, len; at < n; at += len) {
+			len = n - at < PIECE ? n - at : PIECE;
+			take(a, &f[k], at, len, dtype, (char *)room);
+			mr_hasher_add(h, room, len * each);
+		}
+	}
+}
+
+static mr_status load_arrays(mr_dataset *d)
+{
+	arrays *a = (arrays *)d;
+	mr_dtype dtype = a->rows.dtype, target = mr_data_target_type(dtype);
+	double low = 0, high = 0;
+	mr_hasher h;
+
+	for (int i = 0; i < 2; i++) {
+		if (a->matrix[i].keeps)
+			MR_TRY(mr_contents_keep(a->matrix[i].in));
+		if (a->targets[i].keeps)
+			MR_TRY(mr_contents_keep(a->targets[i].in));
+		if (a->matrix[i].in)
+			MR_TRY(look_through(a, &a->matrix[i], &low, &high));
+	}
+	mr_hasher_init(&h, 0, a->rows.n * a->rows.d * mr_dtype_bytes(dtype));
+	hash_files(a, a->matrix, dtype, &h);
+	d->fingerprint = mr_hasher_end(&h);
+	mr_hasher_init(&h, d->fingerprint, a->rows.n * mr_dtype_bytes(target));
+	hash_files(a, a->targets, target, &h);
+	d->fingerprint = mr_rows_fingerprint(&a->rows, mr_hasher_end(&h));
+	return check(d);
+}
+
+static const mr_option options[] = {
+	{"matrix", MR_OPT_STRING, NULL, 0, 0, NULL, NULL, "file of rows * features numbers, row by row"},
+	{"targets", MR_OPT_STRING, NULL, 0, 0, NULL, NULL, "file of rows numbers"},
+	{"rows", MR_OPT_INT, NULL, 1, 1 << 26, NULL, NULL, "samples"},
+	{"features", MR_OPT_INT, NULL, 1, 1 << 20, NULL, NULL, "numbers in a sample"},
+	{"validation_matrix", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "rows that only validate, in a file of their own; empty: split off the last ones"},
+	{"validation_targets", MR_OPT_STRING, "", 0, 0, NULL, NULL, "their targets"},
+	{"validation_rows", MR_OPT_INT, "0", 0, 1 << 26, NULL, NULL, "how many they are"},
+	MR_DATA_NO_VALIDATION,
+	{"numbers", MR_OPT_ENUM, "f64", 0, 0, "f64|f32", NULL, "type of the numbers in all files, little-endian"},
+	{NULL},
+};
+
+extern const mr_dataset_ops mr_data_arrays;
+const mr_dataset_ops mr_data_arrays = {
+	.name = "arrays",
+	.summary = "a matrix and targets from files of bare numbers, in order",
+	.options = options,
+	.open = open_arrays,
+	.load = load_arrays,
+	.check = check,
+	.close = close_arrays,
+	.train = train,
+	.valid = valid,
+};

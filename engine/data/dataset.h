@@ -1,0 +1,110 @@
+/*
+ * dataset.h - what a source of samples is: one file of this folder, one line in data.def. It decodes; it starts no
+ * thread (the loader that feeds a pipeline is exec/loader.h).
+ *
+ * A sample is an input of shape `input` and a target of shape `target`. Training sample number g of a run (from 0) is
+ * element g mod n of epoch g / n's order, so it is a pure function of (seed, g): nothing to save in a checkpoint. Text:
+ * the windows of epoch e start at r_e + k * context, r_e random, and the order of the windows is permuted; one epoch
+ * sees each token once. Validation: everything, in file order, no randomness; text in windows of the context length,
+ * the remainder that does not fill one is dropped. A source of rows without a validation part evaluates the training
+ * rows, and then nothing of it is called validation.
+ *
+ * A source opens in two parts, so that its memory can be judged before any of it is taken: open looks at options and
+ * files (also through whole files, a piece at a time) and finds all shapes, counts and bytes; load reads or makes the
+ * samples, and computes the fingerprint. Files up to a size are read into memory; larger ones are read as samples are
+ * asked for.
+ *
+ * Thread: open and load on any thread; train and valid are pure functions of the loaded dataset, so any threads may
+ * call them at once. They do not allocate: sizes, magic numbers and value ranges are checked by open and load, which
+ * report a wrong, truncated or empty file as one message, MR_EDATA. Where a file is read on the way and fails, samples
+ * are zeros, and mr_dataset_check says why.
+ */
+#ifndef MR_DATA_DATASET_H
+#define MR_DATA_DATASET_H
+
+#include "base/option.h"
+#include "base/status.h"
+#include "nn/tensor.h"
+
+typedef struct mr_dataset mr_dataset;
+
+typedef struct mr_data_want {
+	mr_dtype dtype;       /* of float inputs and targets */
+	uint64_t seed;
+	int64_t context;      /* rows of a token sample; 0: the model takes no sequences */
+	const char *base_dir; /* relative paths in the options start here (the config file's folder); NULL: current
+	                         folder */
+	uint64_t keep_bytes;  /* files up to this size are read into memory; 0: MR_DATA_KEEP */
+	const char *alphabet; /* text is read with these characters (see mr_dataset); NULL: with those of its own */
+} mr_data_want;
+
+/* What a source takes of memory from load on, and what it leaves on the disk. */
+typedef struct mr_data_bytes {
+	uint64_t kept;        /* until it is closed */
+	uint64_t passing;     /* more, while it loads */
+	uint64_t on_disk;     /* read as samples are asked for */
+} mr_data_bytes;
+
+#define MR_DATA_KEEP ((uint64_t)64 << 20)
+
+typedef struct mr_dataset_ops {
+	const char *name;
+	const char *summary;
+	const mr_option *options;
+	mr_status (*open)(const mr_values *values, const mr_data_want *want, mr_dataset **out);
+	/** Read or make the samples, once; NULL: open has. */
+	mr_status (*load)(mr_dataset *d);
+	/** The first failure of reading a sample; NULL: there is none, since all is in memory. */
+	mr_status (*check)(const mr_dataset *d);
+	void (*close)(mr_dataset *d);
+	/** Training sample @g (from 0, without end). @input and @target hold one sample each. */
+	void (*train)(const mr_dataset *d, uint64_t g, void *input, void *target);
+	/** Sample @i < n_valid of an evaluation. */
+	void (*valid)(const mr_dataset *d, uint64_t i, void *input, void *target);
+} mr_dataset_ops;
+
+/* First member of every dataset; plain data for everyone else. */
+struct mr_dataset {
+	const mr_dataset_ops *ops;
+	mr_shape input;       /* tokens: [context, 1] int32; else [1, features] */
+	mr_shape target;      /* classes: [rows, 1] int32; else [1, outputs] of the dtype */
+	int64_t classes;      /* vocabulary or number of classes; 0 for regression */
+	double target_low, target_high; /* least and greatest target where it is one number; else 0 */
+	uint64_t n_train;     /* samples an epoch */
+	uint64_t n_valid;     /* samples of an evaluation; 0: there are none */
+	bool trains_only;     /* there is no validation part: an evaluation is of the training samples */
+	/* Text: decoding of tokens for `sample`. NULL where there is none. */
+	/* bytes of a token, NUL-terminated, owned by @d */
+	const char *(*token_text)(const mr_dataset *d, int32_t token);
+	/* first token of @text; -1: unknown */
+	int32_t (*token_of)(const mr_dataset *d, const char *text, size_t *used);
+	/* Text: the bytes that are tokens, in the order of their numbers, two hexadecimal digits each. NULL where there
+	 * is none. */
+	const char *alphabet;
+	char *describe;       /* one line for the start table, owned by the dataset */
+	uint64_t fingerprint; /* hash of the data: goes into the manifest. Known behind load */
+	mr_data_bytes bytes;
+};
+
+const mr_dataset_ops *mr_dataset_at(uint32_t i);
+const mr_dataset_ops *mr_dataset_find(const char *name);
+/** Open a source, not yet loaded. */
+mr_status mr_dataset_look(const mr_dataset_ops *ops, const mr_values *values, const mr_data_want *want,
+			  mr_dataset **out) MR_MUST_USE;
+/** Load what is open; what has no load is left alone. */
+mr_status mr_dataset_load(mr_dataset *d) MR_MUST_USE;
+/** Both. */
+mr_status mr_dataset_open(const mr_dataset_ops *ops, const mr_values *values, const mr_data_want *want,
+			  mr_dataset **out) MR_MUST_USE;
+/** The first failure of reading a sample, MR_EDATA with a message; MR_OK: all samples so far are right. At any time,
+ * on any thread. */
+mr_status mr_dataset_check(const mr_dataset *d) MR_MUST_USE;
+void mr_dataset_close(mr_dataset *d);
+
+/* The type of targets that are numbers, beside inputs of @dtype: what a loss computes in. */
+static inline mr_dtype mr_data_target_type(mr_dtype dtype)
+{
+	return dtype == MR_BF16 ? MR_F32 : dtype;
+}
+
+#endif

@@ -1,0 +1,322 @@
+/*
+ * libsvm.c - a LIBSVM file: a line `label index:value index:value ...` a sample, indices from 1 and rising, `#` begins
+ * a comment. Stored dense. Two labels become 0 and 1 (the lower one is 0) when asked to; or all labels, which must be
+ * whole numbers, become classes in ascending order. A file is read twice, line by line: open counts, load fills in.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/rows.h"
+
+#define MAX_CLASSES 65536u
+
+typedef enum targets { NUMBERS, TWO, CLASSES } targets;
+
+/* Different labels, ascending. */
+typedef struct labels {
+	double *at;
+	size_t n, room;
+} labels;
+
+typedef struct libsvm {
+	mr_rows rows;
+	targets targets;
+	char *path[2];     /* [1] NULL: no file of its own for validation */
+	labels labels;     /* TWO, CLASSES: of the first file */
+} libsvm;
+
+typedef struct reader {
+	libsvm *l;
+	const char *path;
+	char *at;          /* of the line in hand */
+	uint64_t line;     /* from 1 */
+	bool fills;        /* false: it counts */
+	bool given;        /* labels must be among those of the file before */
+	uint64_t n, d;     /* samples so far, largest index */
+	double low, high;  /* labels */
+} reader;
+
+static mr_status bad(const reader *r, const char *what)
+{
+	return mr_fail(MR_EDATA, "%s:%llu: %s", r->path, (unsigned long long)r->line, what);
+}
+
+static bool number(char **at, double *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtod(*at, &end);
+	if (end == *at || !isfinite(*out))
+		return false;
+	*at = end;
+	return true;
+}
+
+static void blanks(char **at)
+{
+	*at += strspn(*at, " \t\r");
+}
+
+/* Where @label is or would be. */
+static size_t place_of(const labels *l, double label)
+{
+	size_t low = 0, high = l->n;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (l->at[mid] < label)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static mr_status add_label(reader *r, double label)
+{
+	labels *l = &r->l->labels;
+	size_t at = place_of(l, label);
+
+	if (at < l->n && l->at[at] == label)
+		return MR_OK;
+	if (r->given)
+		return mr_fail(MR_EDATA, "%s:%llu: label %g is none of the training file's", r->path,
+			       (unsigned long long)r->line, label);
+	if (r->l->targets == CLASSES && l->n == MAX_CLASSES)
+		return mr_fail(MR_EDATA, "%s:%llu: more than %u different labels: these are no classes", r->path,
+			       (unsigned long long)r->line, MAX_CLASSES);
+	if (l->n == l->room) {
+		size_t room = l->room ? 2 * l->room : 16;
+		double *grown = realloc(l->at, room * sizeof(*grown));
+
+		if (!grown)
+			return mr_data_no_memory(room * sizeof(*grown));
+		l->at = grown;
+		l->room = room;
+	}
+	memmove(l->at + at + 1, l->at + at, (l->n - at) * sizeof(*l->at));
+	l->at[at] = label;
+	l->n++;
+	return MR_OK;
+}
+
+static mr_status note_label(reader *r, double label)
+{
+	bool first = r->n == 0 && !r->given;
+
+	r->low = first ? label : fmin(r->low, label);
+	r->high = first ? label : fmax(r->high, label);
+	if (r->l->targets == NUMBERS || (r->l->targets == TWO && r->l->labels.n > 2))
+		return MR_OK;
+	if (r->l->targets == CLASSES && label != rint(label))
+		return mr_fail(MR_EDATA, "%s:%llu: labels = \"classes\" needs whole numbers as labels, got %g", r->path,
+			       (unsigned long long)r->line, label);
+	return add_label(r, label);
+}
+
+static mr_status pair(reader *r, uint64_t *last)
+{
+	char *end;
+	uint64_t index;
+	double value;
+
+	errno = 0;
+	index = strtoull(r->at, &end, 10);
+	if (end == r->at || *end != ':' || errno || r->at[0] == '-' || index == 0 || index > (1u << 20))
+		return bad(r, "expected index:value with an index from 1 to 1048576");
+	if (index <= *last)
+		return bad(r, "indices must rise within a line");
+	r->at = end + 1;
+	if (!number(&r->at, &value))
+		return bad(r, "expected a finite number behind the colon");
+	*last = index;
+	if (index > r->d)
+		r->d = index;
+	if (r->fills && index <= r->l->rows.d)
+		mr_rows_put(&r->l->rows, r->n, index - 1, value);
+	return MR_OK;
+}
+
+/* One line without its newline; an empty one or a comment is none. */
+static mr_status sample(reader *r)
+{
+	uint64_t last = 0;
+	double label;
+
+	r->at[strcspn(r->at, "#")] = 0;
+	blanks(&r->at);
+	if (!*r->at)
+		return MR_OK;
+	if (!number(&r->at, &label))
+		return bad(r, "expected a number as label");
+	for (blanks(&r->at); *r->at; blanks(&r->at))
+		MR_TRY(pair(r, &last));
+	if (!r->fills)
+		MR_TRY(note_label(r, label));
+	else if (r->n < r->l->rows.n)
+		mr_rows_put_target(&r->l->rows, r->n,
+				   r->l->targets == NUMBERS ? label : (double)place_of(&r->l->labels, label));
+	r->n++;
+	return MR_OK;
+}
+
+/* All lines of @path, behind the samples that @r has read. */
+static mr_status scan(reader *r, const char *path)
+{
+	uint64_t offset = 0, bytes;
+	mr_status st = MR_OK;
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t len;
+	FILE *f;
+
+	r->path = path;
+	r->line = 0;
+	MR_TRY(mr_contents_stat(path, &bytes));
+	f = fopen(path, "re");
+	if (!f)
+		return mr_fail(MR_EDATA, "%s: %s", path, strerror(errno));
+	while (st == MR_OK && (len = getline(&line, &room, f)) >= 0) {
+		size_t text = strlen(line);
+
+		r->line++;
+		if (text != (size_t)len)
+			st = mr_fail(MR_EDATA, "%s: byte %llu is a NUL: not a LIBSVM file", path,
+				     (unsigned long long)(offset + text));
+		line[strcspn(line, "\n")] = 0;
+		r->at = line;
+		if (st == MR_OK && r->fills && r->n == r->l->rows.n && *line)
+			st = mr_fail(MR_EDATA, "%s: the file has grown while it was read", path);
+		if (st == MR_OK)
+			st = sample(r);
+		offset += (uint64_t)len;
+	}
+	if (st == MR_OK && ferror(f))
+		st = mr_fail(MR_EDATA, "%s: %s", path, strerror(errno));
+	free(line);
+	fclose(f);
+	return st;
+}
+
+static mr_status check_labels(const libsvm *l)
+{
+	if (l->targets == TWO && l->labels.n != 2)
+		return mr_fail(MR_EDATA, "%s: labels = \"two\" needs exactly two labels, the file has %s", l->path[0],
+			       l->labels.n > 2 ? "more" : "one");
+	if (l->targets == CLASSES && l->labels.n < 2)
+		return mr_fail(MR_EDATA,
+			       "%s: labels = \"classes\" needs at least two different labels, the file has one",
+			       l->path[0]);
+	return MR_OK;
+}
+
+static mr_status read_keys(libsvm *l, const mr_values *values, const mr_data_want *want)
+{
+	const char *how = mr_values_string(values, "labels");
+
+	l->targets = !strcmp(how, "two") ? TWO : !strcmp(how, "classes") ? CLASSES : NUMBERS;
+	l->path[0] = mr_data_path(want, mr_values_string(values, "path"));
+	if (!*mr_values_string(values, "validation_path"))
+		return l->path[0] ? MR_OK : mr_data_no_memory(0);
+	if (mr_values_is_set(values, "validation"))
+		return mr_fail(MR_ECONFIG, "data \"libsvm\": give validation_path or validation, not both");
+	l->path[1] = mr_data_path(want, mr_values_string(values, "validation_path"));
+	return l->path[0] && l->path[1] ? MR_OK : mr_data_no_memory(0);
+}
+
+static mr_status count(libsvm *l, const mr_values *values, const mr_data_want *want)
+{
+	uint64_t features = (uint64_t)mr_values_int(values, "features"), n_train;
+	mr_dataset *b = &l->rows.base;
+	reader r = {.l = l};
+
+	MR_TRY(read_keys(l, values, want));
+	MR_TRY(scan(&r, l->path[0]));
+	if (r.n == 0 || r.d == 0)
+		return mr_fail(MR_EDATA, "%s: no samples in it", r.path);
+	MR_TRY(check_labels(l));
+	n_train = r.n;
+	if (l->path[1]) {
+		r.given = true;
+		MR_TRY(scan(&r, l->path[1]));
+		if (r.n == n_train)
+			return mr_fail(MR_EDATA, "%s: no samples in it", r.path);
+	} else {
+		MR_TRY(mr_data_split(l->path[0], values, r.n, &n_train));
+	}
+	if (features && features < r.d)
+		return mr_fail(MR_EDATA, "%s: index %llu is beyond features = %llu", r.path, (unsigned long long)r.d,
+			       (unsigned long long)features);
+	MR_TRY(mr_rows_init(&l->rows, "libsvm", l->path[0], r.n, n_train, features ? features : r.d,
+			    l->targets == CLASSES ? (int64_t)l->labels.n : 0, want));
+	if (l->targets != CLASSES) {
+		b->target_low = l->targets == TWO ? 0 : r.low;
+		b->target_high = l->targets == TWO ? 1 : r.high;
+	}
+	return MR_OK;
+}
+
+static void close_libsvm(mr_dataset *d)
+{
+	libsvm *l = (libsvm *)d;
+
+	free(l->path[0]);
+	free(l->path[1]);
+	free(l->labels.at);
+	mr_rows_close(d);
+}
+
+static mr_status open_libsvm(const mr_values *values, const mr_data_want *want, mr_dataset **out)
+{
+	libsvm *l = calloc(1, sizeof(*l));
+	mr_status st;
+
+	if (!l)
+		return mr_data_no_memory(sizeof(*l));
+	st = count(l, values, want);
+	if (st != MR_OK) {
+		close_libsvm(&l->rows.base);
+		return st;
+	}
+	*out = &l->rows.base;
+	return MR_OK;
+}
+
+static mr_status load_libsvm(mr_dataset *d)
+{
+	libsvm *l = (libsvm *)d;
+	reader r = {.l = l, .fills = true};
+
+	MR_TRY(mr_rows_take(&l->rows));
+	for (int i = 0; i < 2 && l->path[i]; i++)
+		MR_TRY(scan(&r, l->path[i]));
+	mr_rows_seal(&l->rows);
+	return MR_OK;
+}
+
+static const mr_option options[] = {
+	{"path", MR_OPT_STRING, NULL, 0, 0, NULL, NULL, "the file"},
+	{"features", MR_OPT_INT, "0", 0, 1 << 20, NULL, NULL, "numbers in a sample; 0: the largest index in the file"},
+	{"labels", MR_OPT_ENUM, "numbers", 0, 0, "numbers|two|classes", NULL,
+	 "targets as they stand; two labels as 0 and 1; or whole numbers as classes, in ascending order"},
+	{"validation_path", MR_OPT_STRING, "", 0, 0, NULL, NULL, "a file of its own for validation; empty: split path"},
+	MR_DATA_NO_VALIDATION,
+	{NULL},
+};
+
+extern const mr_dataset_ops mr_data_libsvm;
+const mr_dataset_ops mr_data_libsvm = {
+	.name = "libsvm",
+	.summary = "rows of a LIBSVM file, in order",
+	.options = options,
+	.open = open_libsvm,
+	.load = load_libsvm,
+	.close = close_libsvm,
+	.train = mr_rows_train,
+	.valid = mr_rows_valid,
+};

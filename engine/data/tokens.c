@@ -1,0 +1,241 @@
+/*
+ * tokens.c - files of 16-bit token numbers, as other trainers write them.
+ *
+ *	nanogpt   little-endian uint16 tokens and nothing else
+ *	llmc      256 little-endian int32: magic 20240520, version 1, number of tokens, zeros; then uint16 tokens; the
+ *	          size of the file must be exactly that
+ *
+ * "auto" takes the magic number as proof of llmc. Read as tokens it would be 55432 and 308, the first of which no GPT-2
+ * vocabulary has. The related magic 20240801 marks 32-bit tokens, which are refused by name.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/stats.h"
+#include "base/str.h"
+#include "data/part.h"
+#include "data/windows.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "token files are read as they lie");
+
+#define HEADER_BYTES 1024u
+#define MAGIC 20240520
+#define MAGIC_32_BIT 20240801
+
+typedef struct shard {
+	char *path;
+	mr_contents *in;
+	bool keeps;      /* load reads it into memory */
+	uint64_t offset; /* of the first token */
+	uint64_t n;
+} shard;
+
+typedef struct tokens {
+	mr_token_windows w;
+	shard train, valid; /* valid.in NULL: the end of train validates */
+} tokens;
+
+static int32_t header_at(const shard *s, uint64_t len, size_t i)
+{
+	int32_t value = 0, room;
+
+	if (len >= 4 * (i + 1))
+		memcpy(&value, mr_contents_at(s->in, 4 * i, sizeof(room), &room), sizeof(value));
+	return value;
+}
+
+static mr_status check_llmc(shard *s, uint64_t len)
+{
+	int32_t magic = header_at(s, len, 0), version = header_at(s, len, 1);
+	int32_t n = header_at(s, len, 2);
+
+	if (magic == MAGIC_32_BIT)
+		return mr_fail(MR_EDATA, "%s: holds 32-bit tokens (magic %d); only 16-bit ones (magic %d) can be read",
+			       s->path, MAGIC_32_BIT, MAGIC);
+	if (magic != MAGIC)
+		return mr_fail(MR_EDATA, "%s: not an llm.c token file: magic %d at offset 0, expected %d", s->path,
+			       magic, MAGIC);
+	if (len < HEADER_BYTES)
+		return mr_fail(MR_EDATA, "%s: %llu bytes, but the header of an llm.c token file has %u", s->path,
+			       (unsigned long long)len, HEADER_BYTES);
+	if (version != 1)
+		return mr_fail(MR_EDATA, "%s: version %d at offset 4, expected 1", s->path, version);
+	if (n < 1)
+		return mr_fail(MR_EDATA, "%s: %d tokens by the header at offset 8, expected at least 1", s->path, n);
+	if (len != HEADER_BYTES + 2 * (uint64_t)n)
+		return mr_fail(MR_EDATA, "%s: %llu bytes, but %d tokens by its header make %llu", s->path,
+			       (unsigned long long)len, n, (unsigned long long)(HEADER_BYTES + 2 * (uint64_t)n));
+	s->offset = HEADER_BYTES;
+	s->n = (uint64_t)n;
+	return MR_OK;
+}
+
+static mr_status check_nanogpt(shard *s, uint64_t len)
+{
+	if (len % 2)
+		return mr_fail(MR_EDATA, "%s: %llu bytes are not a whole number of 16-bit tokens", s->path,
+			       (unsigned long long)len);
+	s->offset = 0;
+	s->n = len / 2;
+	return MR_OK;
+}
+
+static mr_status load(shard *s, const char *option, const mr_values *values, const mr_data_want *want)
+{
+	const char *format = mr_values_string(values, "format");
+	int32_t magic;
+	uint64_t len;
+
+	s->path = mr_data_path(want, mr_values_string(values, option));
+	if (!s->path)
+		return mr_data_no_memory(0);
+	MR_TRY(mr_contents_open(s->path, &s->in));
+	len = mr_contents_bytes(s->in);
+	magic = header_at(s, len, 0);
+	if (!strcmp(format, "llmc") || (!strcmp(format, "auto") && (magic == MAGIC || magic == MAGIC_32_BIT)))
+		return check_llmc(s, len);
+	return check_nanogpt(s, len);
+}
+
+/* Refuse the first token that is not below @vocab; @vocab 0: raise *@classes to hold all of them. Hashes all on behind
+ * *@hash. */
+static mr_status check_range(const shard *s, int64_t vocab, int64_t *classes, uint64_t *hash)
+{
+	uint16_t room[MR_CONTENTS_PIECE / 2], most = 0;
+	mr_hasher h;
+
+	mr_hasher_init(&h, *hash, 2 * s->n);
+	for (uint64_t at = 0, len; at < s->n; at += len) {
+		const uint16_t *t;
+
+		len = s->n - at < sizeof(room) / 2 ? s->n - at : sizeof(room) / 2;
+		t = mr_contents_at(s->in, s->offset + 2 * at, 2 * len, room);
+		mr_hasher_add(&h, t, 2 * len);
+		for (uint64_t i = 0; i < len; i++) {
+			if (vocab && t[i] >= vocab)
+				return mr_fail(MR_EDATA,
+					       "%s: token %u at byte offset %llu is not below the vocabulary of %lld",
+					       s->path, t[i], (unsigned long long)(s->offset + 2 * (at + i)),
+					       (long long)vocab);
+			most = t[i] > most ? t[i] : most;
+		}
+	}
+	*hash = mr_hasher_end(&h);
+	if (vocab)
+		*classes = vocab;
+	else if (*classes < most + 1)
+		*classes = most + 1;
+	return mr_contents_check(s->in);
+}
+
+static mr_status open_shards(tokens *t, const mr_values *values, const mr_data_want *want)
+{
+	bool apart = mr_values_string(values, "validation_path")[0] != '\0';
+	double fraction = mr_values_float(values, "validation");
+	int64_t vocab = mr_values_int(values, "vocab");
+	const char *valid_name = NULL; /* whose shortness is an error */
+	mr_dataset *d = &t->w.base;
+
+	if (apart && mr_values_is_set(values, "validation"))
+		return mr_fail(MR_ECONFIG, "data \"tokens\": give validation_path or validation, not both");
+	MR_TRY(load(&t->train, "path", values, want));
+	MR_TRY(check_range(&t->train, vocab, &d->classes, &d->fingerprint));
+	t->w.train = (mr_token_range){t->train.in, t->train.offset, t->train.n, NULL};
+	t->train.keeps = mr_data_will_keep(d, t->train.in, want);
+	if (apart) {
+		MR_TRY(load(&t->valid, "validation_path", values, want));
+		MR_TRY(check_range(&t->valid, vocab, &d->classes, &d->fingerprint));
+		t->w.valid = (mr_token_range){t->valid.in, t->valid.offset, t->valid.n, NULL};
+		t->valid.keeps = mr_data_will_keep(d, t->valid.in, want);
+	} else {
+		t->w.train.n = mr_data_train_part(t->train.n, fraction);
+		t->w.valid = (mr_token_range){t->train.in, t->train.offset + 2 * t->w.train.n,
+					      t->train.n - t->w.train.n, NULL};
+	}
+	d->fingerprint = mr_data_fold(mr_data_fold(d->fingerprint, t->w.train.n), (uint64_t)d->classes);
+	if (fraction > 0 && mr_values_is_set(values, "validation"))
+		valid_name = t->train.path;
+	return mr_token_windows_init(&t->w, t->train.path, apart ? t->valid.path : valid_name, want);
+}
+
+static mr_status describe(tokens *t)
+{
+	mr_dataset *d = &t->w.base;
+	mr_strbuf b;
+
+	mr_strbuf_init(&b);
+	mr_strbuf_printf(&b, "%s: %s, %llu tokens", t->train.path, t->train.offset ? "llm.c" : "nanoGPT",
+			 (unsigned long long)t->train.n);
+	if (t->valid.in)
+		mr_strbuf_printf(&b, "; %s: %s, %llu tokens", t->valid.path, t->valid.offset ? "llm.c" : "nanoGPT",
+				 (unsigned long long)t->valid.n);
+	mr_strbuf_printf(&b, "; vocabulary %lld, %llu training and %llu validation windows of %lld",
+			 (long long)d->classes, (unsigned long long)d->n_train, (unsigned long long)d->n_valid,
+			 (long long)d->input.rows);
+	d->describe = mr_strbuf_take(&b);
+	return d->describe ? MR_OK : mr_data_no_memory(0);
+}
+
+static void close_tokens(mr_dataset *d)
+{
+	tokens *t = (tokens *)d;
+
+	free(t->train.path);
+	mr_contents_close(t->train.in);
+	free(t->valid.path);
+	mr_contents_close(t->valid.in);
+	free(d->describe);
+	free(t);
+}
+
+static mr_status open_tokens(const mr_values *values, const mr_data_want *want, mr_dataset **out)
+{
+	tokens *t;
+	mr_status st;
+
+	MR_TRY(mr_token_windows_check_context("tokens", want));
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return mr_data_no_memory(sizeof(*t));
+	st = open_shards(t, values, want);
+	if (st == MR_OK)
+		st = describe(t);
+	if (st != MR_OK) {
+		close_tokens(&t->w.base);
+		return st;
+	}
+	*out = &t->w.base;
+	return MR_OK;
+}
+
+static mr_status load_tokens(mr_dataset *d)
+{
+	tokens *t = (tokens *)d;
+
+	if (t->train.keeps)
+		MR_TRY(mr_contents_keep(t->train.in));
+	return t->valid.keeps ? mr_contents_keep(t->valid.in) : MR_OK;
+}
+
+static const mr_option options[] = {
+	{"path", MR_OPT_STRING, NULL, 0, 0, NULL, NULL, "file of 16-bit token numbers"},
+	{"validation_path", MR_OPT_STRING, "", 0, 0, NULL, NULL, "a file of its own for validation; empty: split path"},
+	MR_DATA_VALIDATION,
+	{"format", MR_OPT_ENUM, "auto", 0, 0, "auto|nanogpt|llmc", NULL,
+	 "bare tokens, or llm.c's header in front of them"},
+	{"vocab", MR_OPT_INT, "0", 0, 65536, NULL, NULL, "size of the vocabulary; 0: the largest token plus 1"},
+	{NULL},
+};
+
+extern const mr_dataset_ops mr_data_tokens;
+const mr_dataset_ops mr_data_tokens = {
+	.name = "tokens",
+	.summary = "16-bit token files of nanoGPT and llm.c",
+	.options = options,
+	.open = open_tokens,
+	.load = load_tokens,
+	.check = mr_token_windows_check,
+	.close = close_tokens,
+	.train = mr_token_windows_train,
+	.valid = mr_token_windows_valid,
+};

@@ -1,0 +1,96 @@
+#include "data/windows.h"
+
+#include <string.h>
+
+#include "base/rng.h"
+#include "data/part.h"
+
+mr_status mr_token_windows_check_context(const char *source, const mr_data_want *want)
+{
+	if (want->context < 1)
+		return mr_fail(MR_ECONFIG, "data \"%s\" gives sequences of tokens, but the model takes none", source);
+	return MR_OK;
+}
+
+mr_status mr_token_windows_init(mr_token_windows *w, const char *name, const char *valid_name, const mr_data_want *want)
+{
+	uint64_t t = (uint64_t)want->context, n = w->train.n;
+
+	if (n <= t)
+		return mr_fail(MR_EDATA, "%s: %llu training tokens, but a window of context %llu needs %llu", name,
+			       (unsigned long long)n, (unsigned long long)t, (unsigned long long)t + 1);
+	if (valid_name && w->valid.n <= t)
+		return mr_fail(MR_EDATA, "%s: %llu validation tokens, but a window of context %llu needs %llu",
+			       valid_name,
+			       (unsigned long long)w->valid.n, (unsigned long long)t, (unsigned long long)t + 1);
+	w->seed = want->seed;
+	w->reach = n - t < t ? n - t : t;
+	w->base.n_train = (n - w->reach) / t;
+	w->base.n_valid = w->valid.n ? (w->valid.n - 1) / t : 0;
+	w->base.input = w->base.target = (mr_shape){.rows = want->context, .cols = 1, .tokens = true};
+	return MR_OK;
+}
+
+#define PIECE 1024 /* tokens read at once */
+
+/* Tokens [@start, @start + @n) of @s, as numbers below @classes; what is none becomes 0 and is noted. */
+static void read_tokens(const mr_token_range *s, int64_t classes, uint64_t start, size_t n, int32_t *to)
+{
+	size_t size = s->token ? 1 : 2;
+	uint64_t offset = s->offset + start * size;
+	uint16_t room[PIECE];
+	const void *at = mr_contents_at(s->in, offset, n * size, room);
+
+	for (size_t i = 0; i < n; i++) {
+		int32_t token = s->token ? s->token[((const uint8_t *)at)[i]] : ((const uint16_t *)at)[i];
+
+		if (token < 0 || token >= classes) {
+			mr_contents_has_changed(s->in, offset + i * size);
+			token = 0;
+		}
+		to[i] = token;
+	}
+}
+
+static void copy(const mr_token_windows *w, const mr_token_range *s, uint64_t start, int32_t *input, int32_t *target)
+{
+	uint64_t t = (uint64_t)w->base.input.rows;
+	int32_t piece[PIECE];
+
+	for (uint64_t done = 0; done <= t; done += PIECE) {
+		size_t n = t + 1 - done < PIECE ? (size_t)(t + 1 - done) : PIECE;
+		size_t last = done + n == t + 1; /* is a target alone, as the first is an input alone */
+
+		read_tokens(s, w->base.classes, start + done, n, piece);
+		memcpy(input + done, piece, (n - last) * sizeof(*piece));
+		if (done)
+			memcpy(target + done - 1, piece, n * sizeof(*piece));
+		else
+			memcpy(target, piece + 1, (n - 1) * sizeof(*piece));
+	}
+}
+
+mr_status mr_token_windows_check(const mr_dataset *d)
+{
+	const mr_token_windows *w = (const mr_token_windows *)d;
+
+	MR_TRY(mr_contents_check(w->train.in));
+	return mr_contents_check(w->valid.in);
+}
+
+void mr_token_windows_train(const mr_dataset *d, uint64_t g, void *input, void *target)
+{
+	const mr_token_windows *w = (const mr_token_windows *)d;
+	uint64_t epoch = g / d->n_train;
+	double u = mr_rng_uniform(w->seed, MR_RNG_WINDOW, epoch, 0, 0);
+	uint64_t first = (uint64_t)(u * (double)w->reach);
+
+	copy(w, &w->train, first + mr_data_order(d->n_train, w->seed, g) * (uint64_t)d->input.rows, input, target);
+}
+
+void mr_token_windows_valid(const mr_dataset *d, uint64_t i, void *input, void *target)
+{
+	const mr_token_windows *w = (const mr_token_windows *)d;
+
+	copy(w, &w->valid, i * (uint64_t)d->input.rows, input, target);
+}

@@ -1,0 +1,75 @@
+/*
+ * mitigated.h - corrections of a stage's stale gradients and weights (nn/mitigate.h): the versions read, the rate, and
+ * what is changed.
+ *
+ * Only plans that never flush have stale gradients. Where the mitigation looks at the weights that F read, the plan
+ * keeps that version until the commit (plan.h, keep_read). Of several micro-batches in a count the oldest version
+ * counts.
+ *
+ * Thread: the owner and its team. With stage replicas (ir/plan.h) each part corrects the range that it has reduced,
+ * before the norm of the sum is known, and follows the range that it steps: what it changes is elementwise,
+ * and of its own range. What the other parts have noted it sees behind `finished`, and they note again only behind
+ * `published`.
+ *
+ * A stage's coefficients follow from its steady age. Where the order of the plan is a matter of time, or the record of
+ * one that was, that is the age in the order that the system gives stages of equal costs (mr_run_config.steady): it
+ * must not depend on how a race went, or its record would not be the same run.
+ */
+#ifndef MR_WEIGHTS_MITIGATED_H
+#define MR_WEIGHTS_MITIGATED_H
+
+#include "base/size.h"
+#include "ir/plan.h"
+#include "nn/mitigate.h"
+#include "weights/stage_weights.h"
+
+/* The oldest version that F read for the micro-batches in the sum of a shard; the shard's worker writes it. */
+typedef struct mr_oldest_read {
+	_Alignas(MR_CACHE_LINE) uint64_t version;
+} mr_oldest_read;
+
+struct mr_mitigation {
+	const mr_mitigate *mitigate;
+	uint32_t age;            /* the stage's steady age */
+	uint8_t *state;          /* of the mitigation, like one state of the optimizer; NULL: it keeps none */
+	mr_oldest_read oldest[]; /* [n_shards of the stage] */
+};
+
+/**
+ * Give @b the mitigation @m (NULL: none), if @plan never flushes; @age: the stage's. b->n_shards and b->optim are set;
+ * m may change b->optim. Before mr_weights_layout. Errors: MR_ERESOURCE.
+ */
+mr_status mr_mitigated_open(mr_stage_weights *b, const mr_mitigate *m, uint32_t age, const mr_plan *plan) MR_MUST_USE;
+void mr_mitigated_close(mr_stage_weights *b);
+
+/** Take the memory of the mitigation's state (or measure it). */
+void mr_mitigated_layout(mr_stage_weights *b, mr_arena *a);
+
+/** Version 0: the state is 0. */
+void mr_mitigated_init(mr_stage_weights *b);
+
+/** A gradient enters the sum of @shard; its F has read @version. @first: it begins the sum. */
+void mr_mitigated_note(mr_stage_weights *b, uint8_t shard, uint64_t version, bool first);
+
+/** The learning rate of commit @version (from 1), whose gradients have been noted. */
+double mr_mitigated_lr(const mr_stage_weights *b, const mr_lr *lr, uint64_t version);
+
+/** The same for commits to come, by their steady age: for predictions. */
+double mr_mitigated_lr_ahead(const mr_stage_weights *b, const mr_lr *lr, uint64_t version);
+
+/**
+ * Before and after the step that makes version latest + 1, in the range of @shard. Neither does anything where nothing
+ * is to be done.
+ */
+void mr_mitigated_correct(mr_stage_weights *b, uint8_t shard, mr_kctx *kc);
+void mr_mitigated_follow(mr_stage_weights *b, uint8_t shard, mr_kctx *kc);
+
+/**
+ * All three in one go over pieces that stay in the caches, with the bits of one after the other: for callers that need
+ * nothing of the corrected gradient as a whole, such as its norm. mr_mitigated_steps: may it be? @n_threads: of @kc's
+ * team.
+ */
+bool mr_mitigated_steps(const mr_stage_weights *b);
+void mr_mitigated_step(mr_stage_weights *b, mr_kctx *kc, uint32_t n_threads, double lr, double gscale);
+
+#endif

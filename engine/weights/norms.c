@@ -1,0 +1,137 @@
+#include "weights/norms.h"
+
+#include <math.h>
+
+#include "base/zeroed.h"
+
+mr_status mr_run_norms_create(uint64_t every, bool global, uint32_t n, mr_run_norms **out)
+{
+	mr_run_norms *x = mr_zeroed(sizeof(*x));
+	double *at = calloc(n, sizeof(*at));
+
+	if (!x || !at) {
+		free(x);
+		free(at);
+		return mr_fail(MR_ERESOURCE, "no memory for the gradient norms of %u steps", n);
+	}
+	x->every = every;
+	x->global = global;
+	x->n = n;
+	x->at = at;
+	*out = x;
+	return MR_OK;
+}
+
+void mr_run_norms_destroy(mr_run_norms *x)
+{
+	if (x)
+		free(x->at);
+	free(x);
+}
+
+void mr_run_norms_reset(mr_run_norms *x)
+{
+	atomic_store_explicit(&x->n_stages, 0, memory_order_relaxed);
+	atomic_store_explicit(&x->last, 0, memory_order_relaxed);
+}
+
+mr_status mr_norms_open(mr_stage_weights *b)
+{
+	b->norms = mr_zeroed(sizeof(*b->norms));
+	return b->norms ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the gradient norms of a stage");
+}
+
+void mr_norms_close(mr_stage_weights *b)
+{
+	free(b->norms);
+	b->norms = NULL;
+}
+
+void mr_norms_layout(mr_stage_weights *b, mr_arena *a)
+{
+	uint32_t first, end;
+
+	mr_stage_params(b->stage, &first, &end);
+	b->norms->sumsq = mr_arena_take(a, 2 * (end - first) * sizeof(double), MR_CACHE_LINE);
+}
+
+void mr_norms_reset(mr_stage_weights *b, mr_parker *const *parkers, uint32_t n_workers)
+{
+	mr_counter_reset(&b->norms->known, (uint32_t)b->latest, parkers, n_workers, parkers);
+	b->norms->largest = 0;
+}
+
+double *mr_norms_sumsq(const mr_stage_weights *b, uint64_t version)
+{
+	uint32_t first, end;
+
+	mr_stage_params(b->stage, &first, &end);
+	return b->norms->sumsq + (version & 1) * (end - first);
+}
+
+/* The sum of squares of parameter @p's gradient in the sum @total; 0 where it is stored elsewhere. */
+static double square_in(const mr_stage_weights *b, mr_kctx *kc, uint32_t p, const uint8_t *total)
+{
+	if (mr_stage_weight_at(b->stage, p) == SIZE_MAX)
+		return 0;
+	return b->k->sumsq(kc, mr_stage_graph(b->stage)->params[p].n, total + mr_stage_grad_at(b->stage, p));
+}
+
+void mr_norms_compute(mr_stage_weights *b, mr_kctx *kc, uint64_t version)
+{
+	double *sumsq = mr_norms_sumsq(b, version);
+	uint32_t first, end;
+
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; p < end; p++)
+		sumsq[p - first] = square_in(b, kc, p, mr_weights_total(b));
+}
+
+double mr_norms_of_shard(const mr_stage_weights *b, uint32_t shard, mr_kctx *kc)
+{
+	uint32_t first, end;
+	double sum = 0;
+
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; p < end; p++)
+		sum += square_in(b, kc, p, b->shard[shard].grads);
+	return sqrt(sum);
+}
+
+void mr_norms_clear(mr_stage_weights *b, uint64_t version)
+{
+	uint32_t first, end;
+
+	mr_stage_params(b->stage, &first, &end);
+	memset(mr_norms_sumsq(b, version), 0, (end - first) * sizeof(double));
+}
+
+void mr_norms_measure(mr_stage_weights *b, mr_kctx *kc, double count)
+{
+	uint32_t first, end;
+
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; p < end; p++)
+		b->norms->largest = fmax(b->norms->largest, sqrt(square_in(b, kc, p, mr_weights_total(b))) / count);
+}
+
+double mr_norms_all(const mr_stage_weights *b, uint32_t n, uint64_t version)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t first, end;
+
+		mr_stage_params(b[i].stage, &first, &end);
+		for (uint32_t p = first; p < end; p++)
+			sum += mr_norms_sumsq(&b[i], version)[p - first];
+	}
+	return sqrt(sum);
+}
+
+double mr_clip_factor(double norm, double max_norm)
+{
+	double factor = max_norm / (norm + 1e-6);
+
+	return max_norm > 0 && factor < 1 ? factor : 1;
+}

@@ -1,0 +1,292 @@
+#include "weights/ranges.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/size.h"
+
+static mr_range *gradients_of(const mr_ranges *r, uint32_t from, uint32_t to)
+{
+	return &r->gradients[from * r->n + to];
+}
+
+static mr_range *weights_of(const mr_ranges *r, uint32_t from, uint32_t to)
+{
+	return &r->weights[from * r->n + to];
+}
+
+static mr_range *total_of(const mr_ranges *r, uint32_t from, uint32_t to)
+{
+	return &r->totals[from * r->n_whole + to];
+}
+
+static size_t bytes_of(mr_range_span s)
+{
+	return s.end - s.begin;
+}
+
+/* --- building --- */
+
+void mr_range_span_widen(mr_range_span *s, size_t at, size_t bytes)
+{
+	s->begin = s->end && s->begin < at ? s->begin : at;
+	s->end = s->end > at + bytes ? s->end : at + bytes;
+}
+
+/* From the first to the last byte that shard @i owns. */
+static void find_spans(const mr_stage_weights *b, mr_ranges *r, uint32_t i)
+{
+	size_t weight = mr_dtype_bytes(b->k->types.weights), gradient = mr_dtype_bytes(b->k->types.gradients);
+	uint32_t begin, end;
+	int64_t first, n;
+
+	mr_stage_params(b->stage, &begin, &end);
+	for (uint32_t p = begin; p < end; p++) {
+		if (!mr_weights_part(b, (uint8_t)i, p, &first, &n))
+			continue;
+		mr_range_span_widen(&r->of_weights[i], mr_stage_weight_at(b->stage, p) + (size_t)first * weight,
+				    (size_t)n * weight);
+		mr_range_span_widen(&r->of_gradients[i], mr_stage_grad_at(b->stage, p) + (size_t)first * gradient,
+				    (size_t)n * gradient);
+	}
+}
+
+static mr_status create(mr_stage_weights *b, uint32_t n_whole)
+{
+	uint32_t n = b->n_shards;
+	mr_ranges *r = b->ranges = calloc(1, sizeof(*r));
+
+	if (!r)
+		return mr_fail(MR_ERESOURCE, "no memory for the ranges of %u shards", n);
+	r->n = n;
+	r->n_whole = n_whole;
+	r->gradients = calloc((size_t)n * n, sizeof(*r->gradients));
+	r->weights = calloc((size_t)n * n, sizeof(*r->weights));
+	r->totals = calloc((size_t)n * n_whole + 1, sizeof(*r->totals));
+	r->of_gradients = calloc(n, sizeof(*r->of_gradients));
+	r->of_weights = calloc(n, sizeof(*r->of_weights));
+	r->n_sums = calloc(n, sizeof(*r->n_sums));
+	if (!r->gradients || !r->weights || !r->totals || !r->of_gradients || !r->of_weights || !r->n_sums)
+		return mr_fail(MR_ERESOURCE, "no memory for the ranges of %u shards", n);
+	b->private_weights = true;
+	for (uint32_t i = 0; i < n; i++)
+		find_spans(b, r, i);
+	return MR_OK;
+}
+
+/* The kind for data of @kind from worker @from to @to, in *@c, if they share no memory. */
+static mr_status choose(mr_stage_weights *b, mr_edge e, uint32_t n_whole, const mr_link_kind *const *kinds,
+			const mr_link_kind **out)
+{
+	*out = NULL;
+	if (e.from == e.to)
+		return MR_OK;
+	MR_TRY(mr_link_kind_of(kinds, &e, out));
+	if (mr_link_kind_shares(*out))
+		*out = NULL;
+	return *out && !b->ranges ? create(b, n_whole) : MR_OK;
+}
+
+mr_status mr_ranges_choose(mr_stage_weights *b, uint16_t stage, const uint16_t *worker, uint32_t n_whole,
+			   const mr_link_kind *const *kinds)
+{
+	for (uint32_t i = 0; i < b->n_shards; i++)
+		for (uint32_t j = 0; j < b->n_shards; j++) {
+			mr_edge e = {.kind = MR_EDGE_GRADIENTS, .from = worker[i], .to = worker[j], .stage = stage};
+			const mr_link_kind *k;
+
+			MR_TRY(choose(b, e, n_whole, kinds, &k));
+			if (k)
+				gradients_of(b->ranges, i, j)->channel = (mr_channel){.kind = k, .edge = e, .n = 1};
+			if (k && j < n_whole)
+				total_of(b->ranges, i, j)->channel = (mr_channel){.kind = k, .edge = e, .n = 1};
+			e.kind = MR_EDGE_WEIGHTS;
+			MR_TRY(choose(b, e, n_whole, kinds, &k));
+			if (k)
+				weights_of(b->ranges, i, j)->channel = (mr_channel){.kind = k, .edge = e, .n = b->cap};
+		}
+	return MR_OK;
+}
+
+mr_status mr_range_open(mr_range *range, mr_range_span span, size_t stride, const uint8_t *from, uint8_t *to)
+{
+	mr_channel *c = &range->channel;
+
+	c->bytes = bytes_of(span);
+	c->stride = stride;
+	c->from = from + span.begin;
+	c->to = to;
+	return mr_channel_open(c);
+}
+
+mr_status mr_ranges_open(mr_stage_weights *b)
+{
+	mr_ranges *r = b->ranges;
+	size_t stride = mr_stage_size(b->stage)->weight_bytes;
+
+	for (uint32_t i = 0; r && i < r->n; i++)
+		for (uint32_t j = 0; j < r->n; j++) {
+			mr_range *g = gradients_of(r, i, j), *w = weights_of(r, i, j);
+
+			if (g->channel.kind) {
+				g->copy = aligned_alloc(MR_CACHE_LINE,
+							mr_align_up(bytes_of(r->of_gradients[j]) + 1, MR_CACHE_LINE));
+				if (!g->copy)
+					return mr_fail(MR_ERESOURCE, "no memory for a shard's gradients");
+				MR_TRY(mr_range_open(g, r->of_gradients[j], 0, b->shard[i].grads, g->copy));
+			}
+			if (g->channel.kind && j < r->n_whole)
+				MR_TRY(mr_range_open(total_of(r, i, j), r->of_gradients[i], 0, b->shard[i].grads,
+						  b->shard[j].grads + r->of_gradients[i].begin));
+			if (w->channel.kind)
+				MR_TRY(mr_range_open(w, r->of_weights[i], stride, b->shard[i].version,
+						  b->shard[j].version + r->of_weights[i].begin));
+		}
+	return MR_OK;
+}
+
+void mr_ranges_close(mr_stage_weights *b)
+{
+	mr_ranges *r = b->ranges;
+
+	if (!r)
+		return;
+	for (uint32_t i = 0; r->gradients && i < r->n * r->n; i++) {
+		mr_channel_close(&r->gradients[i].channel);
+		free(r->gradients[i].copy);
+	}
+	for (uint32_t i = 0; r->weights && i < r->n * r->n; i++)
+		mr_channel_close(&r->weights[i].channel);
+	for (uint32_t i = 0; r->totals && i < r->n * r->n_whole; i++)
+		mr_channel_close(&r->totals[i].channel);
+	free(r->gradients);
+	free(r->weights);
+	free(r->totals);
+	free(r->of_gradients);
+	free(r->of_weights);
+	free(r->n_sums);
+	free(r);
+	b->ranges = NULL;
+}
+
+void mr_range_reset(mr_range *range, uint64_t arrived, mr_parker *receiver)
+{
+	range->arrived = arrived;
+	if (range->channel.kind)
+		mr_channel_reset(&range->channel, receiver);
+}
+
+void mr_ranges_reset(mr_stage_weights *b, mr_parker *const *parker)
+{
+	mr_ranges *r = b->ranges;
+
+	for (uint32_t i = 0; r && i < r->n; i++) {
+		for (uint32_t j = 0; j < r->n; j++) {
+			mr_range_reset(gradients_of(r, i, j), b->latest, parker[j]);
+			mr_range_reset(weights_of(r, i, j), b->latest, parker[j]);
+		}
+		for (uint32_t j = 0; j < r->n_whole; j++)
+			mr_range_reset(total_of(r, i, j), b->latest, parker[j]);
+		r->n_sums[i] = b->latest;
+	}
+}
+
+/* --- on the step path --- */
+
+bool mr_range_has(mr_range *range, uint64_t number)
+{
+	uint64_t got;
+
+	while (range->channel.kind && range->arrived < number && mr_channel_poll(&range->channel, &got))
+		range->arrived = got > range->arrived ? got : range->arrived;
+	return !range->channel.kind || range->arrived >= number;
+}
+
+void mr_ranges_send_sum(mr_stage_weights *b, uint32_t shard)
+{
+	mr_ranges *r = b->ranges;
+
+	r->n_sums[shard]++;
+	for (uint32_t owner = 0; owner < r->n; owner++)
+		if (gradients_of(r, shard, owner)->channel.kind)
+			mr_channel_post(&gradients_of(r, shard, owner)->channel, r->n_sums[shard]);
+}
+
+bool mr_ranges_have_sums(mr_stage_weights *b, uint32_t owner, uint64_t commit)
+{
+	for (uint32_t i = 0; i < b->n_shards; i++)
+		if (b->shard[i].need && !mr_range_has(gradients_of(b->ranges, i, owner), commit))
+			return false;
+	return true;
+}
+
+/* Where the owner of range @owner reads byte @at of @shard's gradients. */
+static uint8_t *sum_of(const mr_stage_weights *b, uint32_t shard, uint32_t owner, size_t at)
+{
+	const mr_range *range = gradients_of(b->ranges, shard, owner);
+
+	if (!range->channel.kind)
+		return b->shard[shard].grads + at;
+	return range->copy + (at - b->ranges->of_gradients[owner].begin);
+}
+
+void mr_ranges_sum(mr_stage_weights *b, uint32_t owner, mr_kctx *kc, size_t at, int64_t n)
+{
+	uint8_t *own = b->shard[owner].grads + at, *sum = NULL;
+
+	for (uint32_t i = 0; i < b->n_shards; i++) {
+		if (!b->shard[i].need)
+			continue;
+		if (!sum)
+			sum = sum_of(b, i, owner, at); /* no other shard reads this range of it */
+		else
+			b->k->sum_gradients(kc, n, sum, sum_of(b, i, owner, at), sum);
+	}
+	if (sum && sum != own)
+		memcpy(own, sum, (size_t)n * mr_dtype_bytes(b->k->types.gradients));
+}
+
+void mr_ranges_send_total(mr_stage_weights *b, uint32_t owner, uint64_t commit)
+{
+	mr_range_span s = b->ranges->of_gradients[owner];
+
+	for (uint32_t i = 0; i < b->ranges->n_whole; i++) {
+		mr_range *range = total_of(b->ranges, owner, i);
+
+		if (range->channel.kind)
+			mr_channel_post(&range->channel, commit);
+		else if (i != owner)
+			memcpy(b->shard[i].grads + s.begin, b->shard[owner].grads + s.begin, bytes_of(s));
+	}
+}
+
+bool mr_ranges_have_totals(mr_stage_weights *b, uint32_t shard, uint64_t commit)
+{
+	for (uint32_t i = 0; i < b->n_shards; i++)
+		if (!mr_range_has(total_of(b->ranges, i, shard), commit))
+			return false;
+	return true;
+}
+
+void mr_ranges_send_weights(mr_stage_weights *b, uint32_t owner, uint64_t version)
+{
+	mr_range_span s = b->ranges->of_weights[owner];
+
+	for (uint32_t i = 0; i < b->n_shards; i++) {
+		mr_range *range = weights_of(b->ranges, owner, i);
+
+		if (range->channel.kind)
+			mr_channel_post(&range->channel, version);
+		else if (i != owner)
+			memcpy((uint8_t *)mr_weights_at(b, (uint8_t)i, version) + s.begin,
+			       (uint8_t *)mr_weights_at(b, (uint8_t)owner, version) + s.begin, bytes_of(s));
+	}
+}
+
+bool mr_ranges_have_weights(mr_stage_weights *b, uint32_t shard, uint64_t version)
+{
+	for (uint32_t i = 0; i < b->n_shards; i++)
+		if (!mr_range_has(weights_of(b->ranges, i, shard), version))
+			return false;
+	return true;
+}

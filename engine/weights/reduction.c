@@ -1,0 +1,62 @@
+#include "weights/reduction.h"
+
+#include "base/zeroed.h"
+#include "weights/ranges.h"
+#include "weights/tied_sum.h"
+
+mr_status mr_reduction_open(mr_stage_weights *b)
+{
+	b->reduction = mr_zeroed(sizeof(*b->reduction));
+	return b->reduction ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the reduction of a stage");
+}
+
+void mr_reduction_close(mr_stage_weights *b)
+{
+	free(b->reduction);
+	b->reduction = NULL;
+}
+
+void mr_reduction_reset(mr_stage_weights *b, mr_waiters finished, mr_waiters reduced, mr_parker *const *parkers)
+{
+	mr_reduction *r = b->reduction;
+
+	mr_counter_reset(&r->finished, (uint32_t)b->latest, finished.parker, finished.n, parkers);
+	mr_counter_reset(&r->reduced, (uint32_t)b->latest, reduced.parker, reduced.n, parkers);
+	atomic_store_explicit(&r->n_finished, 0, memory_order_relaxed);
+	atomic_store_explicit(&r->n_reduced, 0, memory_order_relaxed);
+}
+
+void mr_reduction_finish(mr_stage_weights *b, uint16_t worker)
+{
+	if (mr_weights_last_of(&b->reduction->n_finished, b->n_parts))
+		mr_counter_raise(&b->reduction->finished, worker, (uint32_t)(b->latest + 1));
+}
+
+/* @n elements from byte @at of the gradients: those of all shards into the total. */
+static void add_shards(mr_stage_weights *b, mr_kctx *kc, size_t at, int64_t n)
+{
+	uint8_t *total = mr_weights_total(b);
+
+	for (uint32_t i = 0; i < b->n_shards; i++)
+		if (b->shard[i].need && b->shard[i].grads != total)
+			b->k->sum_gradients(kc, n, total + at, b->shard[i].grads + at, total + at);
+}
+
+void mr_reduction_range(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc)
+{
+	size_t bytes = mr_dtype_bytes(b->k->types.gradients);
+	uint32_t begin, end;
+	int64_t first, n;
+
+	mr_stage_params(b->stage, &begin, &end);
+	for (uint32_t p = begin; p < end; p++) {
+		if (!mr_weights_part(b, pipe, p, &first, &n))
+			continue;
+		if (b->ranges)
+			mr_ranges_sum(b, pipe, kc, mr_stage_grad_at(b->stage, p) + (size_t)first * bytes, n);
+		else
+			add_shards(b, kc, mr_stage_grad_at(b->stage, p) + (size_t)first * bytes, n);
+		if (b->tied)
+			mr_tied_sum_range(b, pipe, kc, p, first, n);
+	}
+}

@@ -1,0 +1,280 @@
+#include "weights/stage_weights.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/size.h"
+#include "weights/mitigated.h"
+#include "weights/norms.h"
+#include "weights/predict.h"
+#include "weights/reduction.h"
+#include "weights/replicas.h"
+#include "weights/slow_start.h"
+#include "weights/steal_queue.h"
+#include "weights/tied_sum.h"
+#include "weights/validation.h"
+
+size_t mr_weights_work_bytes(const mr_stage *s, const mr_optim *o, mr_dtype t)
+{
+	uint32_t first, end;
+	size_t most = 0;
+
+	mr_stage_params(s, &first, &end);
+	for (uint32_t p = first; p < end && o->ops->work_bytes; p++) {
+		mr_optim_matrix m = mr_graph_matrix(mr_stage_graph(s), p);
+		size_t bytes = m.rows ? o->ops->work_bytes(&m, t) : 0;
+
+		most = bytes > most ? bytes : most;
+	}
+	return most;
+}
+
+void mr_weights_cut(mr_stage_weights *b, const mr_optim *o)
+{
+	size_t lines = mr_stage_size(b->stage)->weight_bytes / MR_CACHE_LINE; /* every parameter begins on one */
+
+	b->whole = !mr_optim_elementwise(o);
+	b->n_parts = 0;
+	for (uint32_t i = 0; i < b->n_shards; i++) {
+		b->shard[i].begin = lines * i / b->n_shards * MR_CACHE_LINE;
+		b->shard[i].end = lines * (i + 1) / b->n_shards * MR_CACHE_LINE;
+		b->n_parts += b->shard[i].need > 0;
+	}
+}
+
+/* What all shards share. */
+static void layout_features(mr_stage_weights *b, mr_arena *a)
+{
+	if (b->prediction)
+		mr_predict_layout(b, a);
+	if (b->mitigation)
+		mr_mitigated_layout(b, a);
+}
+
+void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe, const mr_optim *o)
+{
+	const mr_stage_sizes *z = mr_stage_size(b->stage);
+	mr_shard *s = &b->shard[pipe];
+	uint32_t first, end;
+
+	mr_stage_params(b->stage, &first, &end);
+	if (pipe == 0 || b->private_weights)
+		s->version = mr_arena_take(a, mr_stagger(z->weight_bytes * b->cap), MR_CACHE_LINE);
+	s->grads = mr_arena_take(a, z->grad_bytes, MR_CACHE_LINE);
+	for (uint32_t i = 0; pipe == 0 && i < o->ops->n_states; i++)
+		b->state[i] = mr_arena_take(a, mr_stagger(z->state_bytes), MR_CACHE_LINE);
+	if (pipe == 0 && z->rest_bytes)
+		b->rest = mr_arena_take(a, mr_stagger(z->rest_bytes), MR_CACHE_LINE);
+	if (b->validation)
+		mr_validation_layout(b, a, o->ops->n_states);
+	s->work = mr_arena_take(a, mr_weights_work_bytes(b->stage, o, b->k->types.state), MR_CACHE_LINE);
+	if (pipe == 0)
+		mr_version_count_layout(&b->version_count, a, b->cap);
+	if (pipe == 0 && b->norms)
+		mr_norms_layout(b, a);
+	s->step = mr_arena_take(a, (end - first) * sizeof(mr_step), MR_CACHE_LINE);
+	if (pipe == 0)
+		layout_features(b, a);
+}
+
+void mr_weights_fini(mr_stage_weights *b)
+{
+	mr_reduction_close(b);
+	mr_steal_queue_close_sum(b);
+	mr_tied_sum_close(b);
+	mr_norms_close(b);
+	mr_validation_close(b);
+	mr_predict_close(b);
+	mr_slow_start_close(b);
+	mr_mitigated_close(b);
+}
+
+void mr_weights_join(mr_stage_weights *b)
+{
+	for (uint32_t i = 1; i < b->n_shards && !b->private_weights; i++)
+		b->shard[i].version = b->shard[0].version;
+}
+
+/* --- sums --- */
+
+/* The first shard that has micro-batches. */
+static uint32_t first_part(const mr_stage_weights *b)
+{
+	uint32_t i = 0;
+
+	while (i + 1 < b->n_shards && !b->shard[i].need)
+		i++;
+	return i;
+}
+
+void *mr_weights_total(const mr_stage_weights *b)
+{
+	if (b->ranges)
+		return b->shard[0].grads;
+	return b->shard[first_part(b)].grads;
+}
+
+void *mr_weights_total_of(const mr_stage_weights *b, uint32_t shard)
+{
+	return b->ranges ? b->shard[shard].grads : mr_weights_total(b);
+}
+
+bool mr_weights_part(const mr_stage_weights *b, uint8_t pipe, uint32_t p, int64_t *first, int64_t *n)
+{
+	const mr_shard *s = &b->shard[pipe];
+	size_t at = mr_stage_weight_at(b->stage, p), bytes = mr_dtype_bytes(b->k->types.weights), end, from;
+
+	*first = 0;
+	*n = mr_stage_graph(b->stage)->params[p].n;
+	if (at == SIZE_MAX)
+		return false;
+	if (b->whole || b->n_shards == 1)
+		return b->n_shards == 1 || (at >= s->begin && at < s->end);
+	end = at + (size_t)*n * bytes;
+	from = at > s->begin ? at : s->begin;
+	end = end < s->end ? end : s->end;
+	if (from >= end)
+		return false;
+	*first = (int64_t)((from - at) / bytes);
+	*n = (int64_t)((end - from) / bytes);
+	return true;
+}
+
+/* --- steps --- */
+
+/* How @o steps parameter @p from element @first on. */
+static mr_optim_call call_of(const mr_stage_weights *b, uint8_t pipe, const mr_optim *o, uint32_t p, int64_t first,
+			     double lr, double gscale)
+{
+	size_t at = mr_stage_weight_at(b->stage, p) + (size_t)first * mr_dtype_bytes(b->k->types.weights);
+	size_t state = mr_stage_state_at(b->stage, p) + (size_t)first * mr_dtype_bytes(b->k->types.state);
+	const mr_graph *g = mr_stage_graph(b->stage);
+	mr_optim_call c = {
+		.src = (const uint8_t *)mr_weights_at(b, pipe, b->latest) + at,
+		.dst = (uint8_t *)mr_weights_at(b, pipe, b->latest + 1) + at,
+		.lr = lr,
+		.t = mr_weights_step_of(b, b->latest + 1),
+		.gscale = gscale,
+		.decay = g->params[p].decay,
+		.work = b->shard[pipe].work,
+	};
+
+	c.rounding = (mr_rounding){.seed = b->seed, .step = c.t, .first = (uint64_t)first, .param = p};
+	c.src_rest = c.dst_rest = mr_weights_rest(b, at);
+	for (uint32_t i = 0; i < o->ops->n_states; i++)
+		c.state[i] = b->state[i] + state;
+	if (!mr_optim_elementwise(o))
+		c.matrix = mr_graph_matrix(g, p);
+	return c;
+}
+
+const mr_step *mr_weights_steps(mr_stage_weights *b, uint8_t pipe, const mr_optim *o, double lr, double gscale)
+{
+	mr_step *step = b->shard[pipe].step;
+	uint32_t first, end;
+
+	assert(mr_optim_elementwise(o));
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; p < end; p++) {
+		mr_optim_call c;
+
+		step[p - first] = (mr_step){0};
+		if (mr_stage_weight_at(b->stage, p) == SIZE_MAX)
+			continue;
+		c = call_of(b, pipe, o, p, 0, lr, gscale);
+		o->ops->fill(o, &c, &step[p - first]);
+	}
+	return step;
+}
+
+/* Private copies: copy the @bytes bytes at @at that @pipe has made to all other copies. */
+static void copy_to_others(mr_stage_weights *b, uint8_t pipe, size_t at, size_t bytes)
+{
+	const uint8_t *made = (const uint8_t *)mr_weights_at(b, pipe, b->latest + 1) + at;
+
+	for (uint32_t i = 0; i < b->n_shards; i++)
+		if (i != pipe)
+			memcpy((uint8_t *)mr_weights_at(b, (uint8_t)i, b->latest + 1) + at, made, bytes);
+}
+
+mr_status mr_weights_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr, double gscale)
+{
+	const uint8_t *total = mr_weights_total_of(b, pipe);
+	size_t bytes = mr_dtype_bytes(b->k->types.weights), each = mr_dtype_bytes(b->k->types.gradients);
+	uint32_t begin, end;
+	int64_t first, n;
+
+	mr_stage_params(b->stage, &begin, &end);
+	for (uint32_t p = begin; p < end; p++) {
+		mr_optim_call c;
+
+		if (!mr_weights_part(b, pipe, p, &first, &n))
+			continue;
+		c = call_of(b, pipe, o, p, first, lr, gscale);
+		MR_TRY(mr_optim_step(o, &c, b->k, kc, n, total + mr_stage_grad_at(b->stage, p) + (size_t)first * each));
+		if (b->private_weights && !b->ranges)
+			copy_to_others(b, pipe, mr_stage_weight_at(b->stage, p) + (size_t)first * bytes,
+				       (size_t)n * bytes);
+	}
+	return MR_OK;
+}
+
+void mr_weights_skip(mr_stage_weights *b, uint8_t pipe)
+{
+	size_t bytes = mr_dtype_bytes(b->k->types.weights);
+	uint32_t begin, end;
+	int64_t first, n;
+
+	if (b->cap == 1)
+		return;
+	mr_stage_params(b->stage, &begin, &end);
+	for (uint32_t p = begin; p < end; p++) {
+		size_t at = mr_stage_weight_at(b->stage, p);
+
+		if (b->private_weights && !b->ranges) { /* the copy is this pipe's own: all of it */
+			first = 0;
+			n = at == SIZE_MAX ? 0 : mr_stage_graph(b->stage)->params[p].n;
+		} else if (!mr_weights_part(b, pipe, p, &first, &n)) {
+			continue;
+		}
+		at += (size_t)first * bytes;
+		if (n)
+			memcpy((uint8_t *)mr_weights_at(b, pipe, b->latest + 1) + at,
+			       (const uint8_t *)mr_weights_at(b, pipe, b->latest) + at, (size_t)n * bytes);
+	}
+}
+
+uint64_t mr_weights_step_of(const mr_stage_weights *b, uint64_t v)
+{
+	return b->replicas ? mr_replicas_step_of(b->replicas, v) : v;
+}
+
+double mr_weights_lr(const mr_stage_weights *b, const mr_lr *lr, uint64_t v)
+{
+	double full = mr_lr_at(lr, (v + b->in_step - 1) / b->in_step) * b->rate;
+
+	return b->slow_start ? mr_slow_start_rate(b->slow_start, full, v) : full;
+}
+
+void mr_weights_committed(mr_stage_weights *b)
+{
+	b->latest++;
+	mr_version_count_made(&b->version_count, b->latest);
+	if (b->tied)
+		b->tied->summed = false;
+	b->unchanged = false;
+}
+
+void mr_weights_spread(mr_stage_weights *b)
+{
+	for (uint32_t i = 1; b->private_weights && i < b->n_shards; i++)
+		memcpy(b->shard[i].version, b->shard[0].version, b->cap * mr_stage_size(b->stage)->weight_bytes);
+}
+
+void mr_weights_staleness(const mr_stage_weights *b, uint64_t *out)
+{
+	memset(out, 0, MR_STALENESS_BINS * sizeof(*out));
+	for (uint32_t i = 0; i < b->n_shards; i++)
+		for (uint32_t k = 0; k < MR_STALENESS_BINS; k++)
+			out[k] += b->shard[i].staleness[k];
+}

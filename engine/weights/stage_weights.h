@@ -1,0 +1,196 @@
+/*
+ * stage_weights.h - the weights of one stage: versions, gradients, optimizer state. A row of the weight-version table.
+ *
+ * Version v (the weights after v commits) lies in buffer v mod cap. The plan proves that no version is overwritten
+ * while a later instruction still reads it, so no reference counts are needed and an optimizer step simply writes
+ * version latest + 1 from version latest, out of place when cap > 1: stashing a version copies nothing. Optimizer
+ * state belongs to latest alone.
+ *
+ * Several pipes. All read one copy of the weights, in the memory of pipe 0's worker (private: each has a copy of its
+ * own). Each sums into a gradient buffer of its own; AR adds these up (reduction.h), U steps. Both are cut into ranges
+ * of cache lines, a pure function of the weights' size, and pipe p's worker handles range p of both. So the workers
+ * share the reduction, the step and the optimizer state (the pages of a range lie on their nodes:
+ * mr_run_spread_states), and every worker reads what one has written, without a copy. Elementwise work gives the same
+ * bits however it is cut; for an optimizer that takes whole matrices a tensor goes to the range in which it begins.
+ *
+ * Stage replicas (ir/plan.h): a shard is a part of the stage, and what is said of pipes holds for parts.
+ *
+ * Features. What only some runs need lies in a struct of its own, which the feature's file defines and allocates; the
+ * pointer is NULL where a run goes without it:
+ *	reduction   a gradient sum that several workers make            weights/reduction.h
+ *	steal_sum   W that any worker may take                          weights/steal_queue.h
+ *	tied        parameters that are used more than once             weights/tied_sum.h
+ *	norms       gradient norms                                      weights/norms.h
+ *	validation  steps that may be taken back                        weights/validation.h
+ *	prediction  weights made for another version than is read       weights/predict.h
+ *	slow_start  learning rates that begin low                       weights/slow_start.h
+ *	mitigation  corrections of stale gradients and weights          weights/mitigated.h
+ *	ranges      what shards send each other that share no memory    weights/ranges.h
+ *	replicas    weights that diverge and are averaged               weights/replicas.h
+ *
+ * Thread: a shard is its pipe's worker's. `published` and n_stepped belong to all workers that have part in the stage.
+ * The worker that does the last part of a commit publishes it, by a counter that all parts raise (mr_weights_last_of):
+ *	edge   writer                             reader                            what becomes visible
+ *	W3/R3  a part is done: release in the     the last part: acquire in its     all that the other parts wrote
+ *	       read-modify-write of the counter   own read-modify-write
+ * `latest` is written by the last U alone; every other use of it comes behind a wait for `published`.
+ */
+#ifndef MR_WEIGHTS_STAGE_WEIGHTS_H
+#define MR_WEIGHTS_STAGE_WEIGHTS_H
+
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "host/event.h"
+#include "nn/optim.h"
+#include "stage/stage.h"
+#include "link/counter.h"
+#include "weights/version_count.h"
+
+#define MR_STALENESS_BINS 64 /* the last bin holds everything from there on */
+
+typedef struct mr_reduction mr_reduction;
+typedef struct mr_steal_sum mr_steal_sum;
+typedef struct mr_tied_sum mr_tied_sum;
+typedef struct mr_stage_norms mr_stage_norms;
+typedef struct mr_stage_validation mr_stage_validation;
+typedef struct mr_prediction mr_prediction;
+typedef struct mr_slow_start mr_slow_start;
+typedef struct mr_mitigation mr_mitigation;
+typedef struct mr_ranges mr_ranges;
+typedef struct mr_replicas mr_replicas;
+
+/* What one pipe holds of a stage: the weights that it reads, its gradient sum, the range that it reduces and steps. */
+typedef struct mr_shard {
+	_Alignas(64) uint8_t *version; /* [cap][weight_bytes] that this pipe reads */
+	uint8_t *grads;                /* its gradient sum */
+	mr_step *step;                 /* [parameters of the stage] of the current commit */
+	void *work;                    /* of an optimizer that steps whole matrices */
+	size_t begin, end;             /* bytes of the weights whose AR and U are its worker's */
+	uint32_t need;                 /* micro-batches of a commit that go through this pipe */
+	uint32_t n_summed;             /* micro-batches in its sum, where there is a reduction */
+	uint64_t staleness[MR_STALENESS_BINS]; /* gradients by their age in versions */
+} mr_shard;
+
+typedef struct mr_stage_weights {
+	mr_counter published; /* version number: other pipes, a tied use or a barrier may read the weights of it */
+	mr_stage *stage;     /* owned by the run */
+	const mr_kernels *k;
+	uint64_t seed;       /* of the run, for stochastic rounding */
+	mr_optim optim;      /* the run's, with the changes of the mitigation at this stage */
+	uint8_t *state[MR_OPTIM_STATES]; /* like one version each */
+	int16_t *rest; /* of the latest version's masters, like one version; NULL: the weights are their masters */
+	uint64_t latest;     /* version number = commits so far */
+	uint32_t cap;        /* buffers of versions */
+	uint32_t n_shards;
+	mr_shard *shard;     /* [n_shards], one a pipe */
+	uint32_t n_parts;    /* shards with micro-batches */
+	_Atomic uint32_t n_stepped; /* parts of the current commit that are done; 0 again after the last */
+	uint32_t sum;        /* micro-batches in a sum of gradients */
+	uint32_t in_step;    /* commits a step of the run; above 1 only with stage replicas */
+	double rate;         /* times the run's learning rate; not 1 only with stage replicas */
+	bool private_weights; /* each shard has its own copy */
+	bool whole;          /* the optimizer takes whole tensors: each belongs to the range in which it begins */
+	bool unchanged;      /* this commit leaves the weights as they are (MR_INSTR_KEEP, MR_INSTR_PASS) */
+	mr_version_count version_count; /* versions live and buffers in use */
+	/* Features; NULL: the run goes without. */
+	mr_reduction *reduction;
+	mr_steal_sum *steal_sum;
+	mr_tied_sum *tied;
+	mr_stage_norms *norms;
+	mr_stage_validation *validation;
+	mr_prediction *prediction;
+	mr_slow_start *slow_start;
+	mr_mitigation *mitigation;
+	mr_ranges *ranges;           /* NULL also where all shards share memory */
+	const mr_replicas *replicas; /* those of the stage, of which this is one; owned by the run */
+} mr_stage_weights;
+
+/** Bytes that @o works in while it steps the largest matrix of @s. */
+size_t mr_weights_work_bytes(const mr_stage *s, const mr_optim *o, mr_dtype t);
+
+/** Cut the weights of a stage into the ranges of its shards, whose need is known. */
+void mr_weights_cut(mr_stage_weights *b, const mr_optim *o);
+
+/** Take shard @pipe's memory (or measure it, see base/arena.h), with what all share at pipe 0. */
+void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe, const mr_optim *o);
+
+/** When all shards have their memory: let them read what they share. */
+void mr_weights_join(mr_stage_weights *b);
+
+/** Free the structs of all features. */
+void mr_weights_fini(mr_stage_weights *b);
+
+/** The weights of version @v for @pipe, which must be live: latest - cap < v <= latest, or v == latest + 1 while
+ * committing. */
+static inline void *mr_weights_at(const mr_stage_weights *b, uint8_t pipe, uint64_t v)
+{
+	return b->shard[pipe].version + (v % b->cap) * mr_stage_size(b->stage)->weight_bytes;
+}
+
+/** The rest of the masters from byte @at of the latest weights on; NULL: these are their masters. */
+static inline int16_t *mr_weights_rest(const mr_stage_weights *b, size_t at)
+{
+	return b->rest ? b->rest + at / sizeof(*b->rest) : NULL;
+}
+
+/** The buffer that holds the sum over all pipes after AR; with one pipe its only one. */
+void *mr_weights_total(const mr_stage_weights *b);
+
+/**
+ * The same for @shard, which owns a range of it. Where shards share no memory (b->ranges) this is a buffer of its own
+ * that holds no more than the range, and mr_weights_total is shard 0's, which has all of it before N.
+ */
+void *mr_weights_total_of(const mr_stage_weights *b, uint32_t shard);
+
+/** Count one of @n parts; true for the last one. */
+static inline bool mr_weights_last_of(_Atomic uint32_t *done, uint32_t n)
+{
+	if (n == 1)
+		return true;
+	/* W3 for those that come later, R3 of all that came before. */
+	if (atomic_fetch_add_explicit(done, 1, memory_order_acq_rel) + 1 < n)
+		return false;
+	/* The next round's parts come behind the event that the caller publishes now. */
+	atomic_store_explicit(done, 0, memory_order_relaxed);
+	return true;
+}
+
+/** The elements of parameter @p that lie in @pipe's range; false: none, or the parameter is stored elsewhere. */
+bool mr_weights_part(const mr_stage_weights *b, uint8_t pipe, uint32_t p, int64_t *first, int64_t *n);
+
+/**
+ * The steps that make version latest + 1, one a parameter of the stage (zeros where it is stored elsewhere), gradients
+ * times @gscale, in @pipe's copy, by an optimizer that goes element by element. They stay until the pipe's next call.
+ * The caller carries them out and then calls mr_weights_committed.
+ */
+const mr_step *mr_weights_steps(mr_stage_weights *b, uint8_t pipe, const mr_optim *o, double lr, double gscale);
+
+/** In place of a step: version latest + 1 becomes what the latest is, in @pipe's range, or in all of its private copy.
+ */
+void mr_weights_skip(mr_stage_weights *b, uint8_t pipe);
+
+/** The optimizer step that makes version @v, from 1: averages are none. */
+uint64_t mr_weights_step_of(const mr_stage_weights *b, uint64_t v);
+
+/** The learning rate of the commit that makes version @v, without a mitigation's. */
+double mr_weights_lr(const mr_stage_weights *b, const mr_lr *lr, uint64_t v);
+
+/** Version latest + 1 is made: it is the latest. Nothing is published. */
+void mr_weights_committed(mr_stage_weights *b);
+
+/**
+ * One optimizer step on all of @pipe's range, gradients times @gscale, into version latest + 1 (private: of every
+ * copy). The worker of the last range calls mr_weights_committed. Errors: MR_EDNN, MR_ERESOURCE; then nothing of a
+ * tensor that failed was stepped.
+ */
+mr_status mr_weights_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr,
+			  double gscale) MR_MUST_USE;
+
+/** Private copies: write pipe 0's latest version to all others. After weights were restored, while no worker runs. */
+void mr_weights_spread(mr_stage_weights *b);
+
+/** Sum of the shards' bins into @out [MR_STALENESS_BINS]. */
+void mr_weights_staleness(const mr_stage_weights *b, uint64_t *out);
+
+#endif

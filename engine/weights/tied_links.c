@@ -1,0 +1,255 @@
+#include "weights/tied_links.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/size.h"
+#include "weights/tied_sum.h"
+
+static mr_tied_links *links_of(const mr_stage_weights *b)
+{
+	return b->tied ? b->tied->links : NULL;
+}
+
+static mr_range *weights_of(const mr_tied_links *l, uint32_t i, uint32_t j)
+{
+	return &l->weights[i * l->n_users + j];
+}
+
+static mr_range *gradients_of(const mr_tied_links *l, uint32_t j, uint32_t i)
+{
+	return &l->gradients[j * l->n_owners + i];
+}
+
+/* --- building --- */
+
+/* What owner @i has of the tied parameters, and where users have their gradients. */
+static void find_spans(const mr_stage_weights *b, mr_tied_links *l, uint32_t i)
+{
+	const mr_stage *users = b->tied->user->stage;
+	const mr_graph *g = mr_stage_graph(b->stage);
+	size_t weight = mr_dtype_bytes(b->k->types.weights), gradient = mr_dtype_bytes(b->k->types.gradients);
+	uint32_t begin, end;
+	int64_t first, n;
+
+	mr_stage_params(users, &begin, &end);
+	for (uint32_t u = begin; u < end; u++) {
+		uint32_t p = (uint32_t)g->params[u].tied_to;
+
+		if (g->params[u].tied_to < 0 || p >= begin || !mr_weights_part(b, (uint8_t)i, p, &first, &n))
+			continue;
+		mr_range_span_widen(&l->of_weights[i], mr_stage_weight_at(b->stage, p) + (size_t)first * weight,
+				    (size_t)n * weight);
+		mr_range_span_widen(&l->of_gradients[i], mr_stage_grad_at(users, u) + (size_t)first * gradient,
+				    (size_t)n * gradient);
+	}
+}
+
+static mr_status create(mr_stage_weights *b)
+{
+	uint32_t owners = b->n_shards, users = b->tied->user->n_shards;
+	mr_tied_links *l = b->tied->links = calloc(1, sizeof(*l));
+
+	if (!l)
+		return mr_fail(MR_ERESOURCE, "no memory for the links of tied parameters");
+	*l = (mr_tied_links){
+		.n_owners = owners,
+		.n_users = users,
+		.weights = calloc((size_t)owners * users, sizeof(*l->weights)),
+		.gradients = calloc((size_t)owners * users, sizeof(*l->gradients)),
+		.of_weights = calloc(owners, sizeof(*l->of_weights)),
+		.of_gradients = calloc(owners, sizeof(*l->of_gradients)),
+		.copy = calloc(users, sizeof(*l->copy)),
+		.n_sums = calloc(users, sizeof(*l->n_sums)),
+	};
+	if (!l->weights || !l->gradients || !l->of_weights || !l->of_gradients || !l->copy || !l->n_sums)
+		return mr_fail(MR_ERESOURCE, "no memory for the links of tied parameters");
+	for (uint32_t i = 0; i < owners; i++)
+		find_spans(b, l, i);
+	return MR_OK;
+}
+
+/* The kind of @e in *@out; NULL: its ends share memory. */
+static mr_status kind_of(const mr_edge *e, const mr_link_kind *const *kinds, const mr_link_kind **out)
+{
+	*out = NULL;
+	if (e->from == e->to)
+		return MR_OK;
+	MR_TRY(mr_link_kind_of(kinds, e, out));
+	if (mr_link_kind_shares(*out))
+		*out = NULL;
+	return MR_OK;
+}
+
+/* The two channels between owner @i on worker @owner and user @j on worker @user. */
+static mr_status choose_pair(mr_stage_weights *b, uint16_t last, uint32_t i, uint16_t owner, uint32_t j, uint16_t user,
+			     const mr_link_kind *const *kinds)
+{
+	mr_edge down = {.kind = MR_EDGE_WEIGHTS, .from = owner, .to = user, .stage = 0};
+	mr_edge up = {.kind = MR_EDGE_GRADIENTS, .from = user, .to = owner, .stage = last};
+	const mr_link_kind *weights, *gradients;
+
+	MR_TRY(kind_of(&down, kinds, &weights));
+	MR_TRY(kind_of(&up, kinds, &gradients));
+	if ((weights || gradients) && !links_of(b))
+		MR_TRY(create(b));
+	if (weights)
+		weights_of(links_of(b), i, j)->channel = (mr_channel){.kind = weights, .edge = down, .n = b->cap};
+	if (gradients)
+		gradients_of(links_of(b), j, i)->channel = (mr_channel){.kind = gradients, .edge = up, .n = 1};
+	return MR_OK;
+}
+
+mr_status mr_tied_links_choose(mr_stage_weights *b, uint16_t last, const uint16_t *owner, const uint16_t *user,
+			       const mr_link_kind *const *kinds)
+{
+	for (uint32_t i = 0; i < b->n_shards; i++)
+		for (uint32_t j = 0; j < b->tied->user->n_shards; j++)
+			MR_TRY(choose_pair(b, last, i, owner[i], j, user[j], kinds));
+	/* Shards with copies of their own: users have some too. */
+	return b->ranges && !links_of(b) ? create(b) : MR_OK;
+}
+
+static uint8_t *take(size_t bytes)
+{
+	return aligned_alloc(MR_CACHE_LINE, mr_align_up(bytes + 1, MR_CACHE_LINE));
+}
+
+mr_status mr_tied_links_open(mr_stage_weights *b)
+{
+	mr_tied_links *l = links_of(b);
+	size_t stride = mr_stage_size(b->stage)->weight_bytes;
+
+	for (uint32_t j = 0; l && j < l->n_users; j++) {
+		l->copy[j] = take(stride * b->cap);
+		if (!l->copy[j])
+			return mr_fail(MR_ERESOURCE, "no memory for a copy of tied parameters");
+		for (uint32_t i = 0; i < l->n_owners; i++) {
+			mr_range *w = weights_of(l, i, j), *g = gradients_of(l, j, i);
+			mr_range_span of = l->of_gradients[i];
+
+			if (w->channel.kind)
+				MR_TRY(mr_range_open(w, l->of_weights[i], stride, b->shard[i].version,
+						     l->copy[j] + l->of_weights[i].begin));
+			if (!g->channel.kind)
+				continue;
+			g->copy = take(of.end - of.begin);
+			if (!g->copy)
+				return mr_fail(MR_ERESOURCE, "no memory for a user's gradients");
+			MR_TRY(mr_range_open(g, of, 0, b->tied->user->shard[j].grads, g->copy));
+		}
+	}
+	return MR_OK;
+}
+
+void mr_tied_links_close(mr_tied_sum *t)
+{
+	mr_tied_links *l = t->links;
+
+	for (uint32_t k = 0; l && l->weights && k < l->n_owners * l->n_users; k++)
+		mr_channel_close(&l->weights[k].channel);
+	for (uint32_t k = 0; l && l->gradients && k < l->n_owners * l->n_users; k++) {
+		mr_channel_close(&l->gradients[k].channel);
+		free(l->gradients[k].copy);
+	}
+	for (uint32_t j = 0; l && l->copy && j < l->n_users; j++)
+		free(l->copy[j]);
+	if (l) {
+		free(l->weights);
+		free(l->gradients);
+		free(l->of_weights);
+		free(l->of_gradients);
+		free(l->copy);
+		free(l->n_sums);
+	}
+	free(l);
+	t->links = NULL;
+}
+
+void mr_tied_links_reset(mr_stage_weights *b, mr_parker *const *owner, mr_parker *const *user)
+{
+	mr_tied_links *l = links_of(b);
+
+	for (uint32_t j = 0; l && j < l->n_users; j++) {
+		for (uint32_t i = 0; i < l->n_owners; i++) {
+			mr_range_reset(weights_of(l, i, j), b->latest, user[j]);
+			mr_range_reset(gradients_of(l, j, i), b->latest, owner[i]);
+		}
+		l->n_sums[j] = b->latest;
+	}
+	mr_tied_links_spread(b);
+}
+
+void mr_tied_links_spread(mr_stage_weights *b)
+{
+	mr_tied_links *l = links_of(b);
+
+	for (uint32_t j = 0; l && j < l->n_users; j++)
+		memcpy(l->copy[j], b->shard[0].version, b->cap * mr_stage_size(b->stage)->weight_bytes);
+}
+
+/* --- on the step path --- */
+
+void mr_tied_links_send_weights(mr_stage_weights *b, uint32_t i, uint64_t version)
+{
+	mr_tied_links *l = links_of(b);
+
+	for (uint32_t j = 0; l && j < l->n_users; j++) {
+		mr_range *w = weights_of(l, i, j);
+		mr_range_span of = l->of_weights[i];
+		size_t at = (version % b->cap) * mr_stage_size(b->stage)->weight_bytes + of.begin;
+
+		if (w->channel.kind)
+			mr_channel_post(&w->channel, version);
+		else
+			memcpy(l->copy[j] + at, b->shard[i].version + at, of.end - of.begin);
+	}
+}
+
+bool mr_tied_links_have_weights(mr_stage_weights *b, uint32_t j, uint64_t version)
+{
+	mr_tied_links *l = links_of(b);
+
+	for (uint32_t i = 0; l && i < l->n_owners; i++)
+		if (!mr_range_has(weights_of(l, i, j), version))
+			return false;
+	return true;
+}
+
+const void *mr_tied_links_weights(const mr_stage_weights *b, uint32_t j, uint64_t version)
+{
+	if (!links_of(b))
+		return mr_weights_at(b, (uint8_t)j, version);
+	return links_of(b)->copy[j] + (version % b->cap) * mr_stage_size(b->stage)->weight_bytes;
+}
+
+void mr_tied_links_send_sum(mr_stage_weights *b, uint32_t j)
+{
+	mr_tied_links *l = links_of(b);
+
+	if (!l)
+		return;
+	l->n_sums[j]++;
+	for (uint32_t i = 0; i < l->n_owners; i++)
+		if (gradients_of(l, j, i)->channel.kind)
+			mr_channel_post(&gradients_of(l, j, i)->channel, l->n_sums[j]);
+}
+
+bool mr_tied_links_have_sums(mr_stage_weights *b, uint32_t i, uint64_t commit)
+{
+	mr_tied_links *l = links_of(b);
+
+	for (uint32_t j = 0; l && j < l->n_users; j++)
+		if (b->tied->user->shard[j].need && !mr_range_has(gradients_of(l, j, i), commit))
+			return false;
+	return true;
+}
+
+uint8_t *mr_tied_links_sum_of(const mr_stage_weights *b, uint32_t j, uint32_t i, size_t at)
+{
+	const mr_range *g = links_of(b) ? gradients_of(links_of(b), j, i) : NULL;
+
+	if (!g || !g->channel.kind)
+		return b->tied->user->shard[j].grads + at;
+	return g->copy + (at - links_of(b)->of_gradients[i].begin);
+}

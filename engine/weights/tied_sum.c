@@ -1,0 +1,86 @@
+#include "weights/tied_sum.h"
+
+#include <stdlib.h>
+
+#include "weights/reduction.h"
+#include "weights/tied_links.h"
+
+bool mr_tied_sum_uses_again(const mr_stage_weights *b)
+{
+	const mr_graph *g = mr_stage_graph(b->stage);
+	uint32_t first, end;
+
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; p < end; p++)
+		if (g->params[p].tied_to >= (int32_t)first && g->params[p].tied_to < (int32_t)end)
+			return true;
+	return false;
+}
+
+mr_status mr_tied_sum_open(mr_stage_weights *b, mr_stage_weights *user)
+{
+	if (!user && !mr_tied_sum_uses_again(b))
+		return MR_OK;
+	b->tied = malloc(sizeof(*b->tied));
+	if (!b->tied)
+		return mr_fail(MR_ERESOURCE, "no memory for a sum of tied gradients");
+	*b->tied = (mr_tied_sum){.user = user};
+	return MR_OK;
+}
+
+void mr_tied_sum_close(mr_stage_weights *b)
+{
+	if (b->tied)
+		mr_tied_links_close(b->tied);
+	free(b->tied);
+	b->tied = NULL;
+}
+
+void mr_tied_sum_within(mr_stage_weights *b, mr_kctx *kc)
+{
+	if (!b->tied->summed)
+		mr_stage_sum_tied(b->stage, kc, b->shard[0].grads);
+	b->tied->summed = true;
+}
+
+/* Where @shard reads byte @at of the gradient sum of shard @j of @user, whose stage uses parameters of @b's. */
+static uint8_t *sum_of(const mr_stage_weights *b, const mr_stage_weights *user, uint32_t j, uint8_t shard, size_t at)
+{
+	return user == b->tied->user ? mr_tied_links_sum_of(b, j, shard, at) : user->shard[j].grads + at;
+}
+
+/* The uses in @user's stage of parameter @p of @b, elements @first to @first + @n: the shards that have any are added
+ * up in the first of them, and that to the sum of the parameter. */
+static void sum_uses(mr_stage_weights *b, uint8_t shard, mr_kctx *kc, uint32_t p, int64_t first, int64_t n,
+		     mr_stage_weights *user)
+{
+	const mr_graph *g = mr_stage_graph(b->stage);
+	size_t off = (size_t)first * mr_dtype_bytes(b->k->types.gradients);
+	uint8_t *to = (uint8_t *)mr_weights_total_of(b, shard) + mr_stage_grad_at(b->stage, p) + off;
+	uint32_t begin, end;
+
+	mr_stage_params(user->stage, &begin, &end);
+	for (uint32_t u = begin; u < end; u++) {
+		size_t at = mr_stage_grad_at(user->stage, u) + off;
+		uint8_t *sum = NULL;
+
+		if (g->params[u].tied_to != (int32_t)p)
+			continue;
+		for (uint32_t j = 0; j < user->n_shards; j++) {
+			if (!user->shard[j].need)
+				continue;
+			if (sum)
+				b->k->sum_gradients(kc, n, sum, sum_of(b, user, j, shard, at), sum);
+			else
+				sum = sum_of(b, user, j, shard, at);
+		}
+		b->k->sum_gradients(kc, n, to, sum, to);
+	}
+}
+
+void mr_tied_sum_range(mr_stage_weights *b, uint8_t shard, mr_kctx *kc, uint32_t p, int64_t first, int64_t n)
+{
+	sum_uses(b, shard, kc, p, first, n, b);
+	if (b->tied->user)
+		sum_uses(b, shard, kc, p, first, n, b->tied->user);
+}

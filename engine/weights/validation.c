@@ -1,0 +1,75 @@
+#include "weights/validation.h"
+
+#include "base/zeroed.h"
+
+mr_status mr_validation_create(const mr_plan *p, mr_validation **out)
+{
+	size_t cells = (size_t)p->n_stages * p->n_micro;
+	mr_validation *v = malloc(sizeof(*v));
+	uint32_t *place = calloc(cells + p->n_stages, sizeof(*place));
+
+	if (!v || !place) {
+		free(v);
+		free(place);
+		return mr_fail(MR_ERESOURCE, "no memory for the repetitions of %u stages", p->n_stages);
+	}
+	*v = (mr_validation){.n_micro = p->n_micro, .place = place, .n_early = place + cells};
+	for (uint16_t w = 0; w < p->n_workers; w++) {
+		const mr_list *l = mr_plan_list(p, w, MR_BODY);
+
+		for (uint32_t i = 0; i < l->n && l->at[i].op != MR_OP_V; i++)
+			place[(size_t)l->at[i].stage * p->n_micro + l->at[i].micro] = ++v->n_early[l->at[i].stage];
+	}
+	*out = v;
+	return MR_OK;
+}
+
+void mr_validation_destroy(mr_validation *v)
+{
+	if (v)
+		free(v->place);
+	free(v);
+}
+
+mr_status mr_validation_open(mr_stage_weights *b)
+{
+	b->validation = mr_zeroed(sizeof(*b->validation));
+	return b->validation ? MR_OK : mr_fail(MR_ERESOURCE, "no memory to take steps back");
+}
+
+void mr_validation_close(mr_stage_weights *b)
+{
+	free(b->validation);
+	b->validation = NULL;
+}
+
+void mr_validation_layout(mr_stage_weights *b, mr_arena *a, uint32_t n_states)
+{
+	const mr_stage_sizes *z = mr_stage_size(b->stage);
+
+	if (z->rest_bytes)
+		b->validation->backup_rest = mr_arena_take(a, z->rest_bytes, MR_CACHE_LINE);
+	for (uint32_t i = 0; i < n_states; i++)
+		b->validation->backup[i] = mr_arena_take(a, z->state_bytes, MR_CACHE_LINE);
+}
+
+void mr_validation_back_up(mr_stage_weights *b, const mr_optim *o, bool restore)
+{
+	const mr_stage_sizes *z = mr_stage_size(b->stage);
+	mr_stage_validation *v = b->validation;
+
+	for (uint32_t i = 0; i < o->ops->n_states; i++)
+		memcpy(restore ? b->state[i] : v->backup[i], restore ? v->backup[i] : b->state[i], z->state_bytes);
+	if (z->rest_bytes)
+		memcpy(restore ? b->rest : v->backup_rest, restore ? v->backup_rest : b->rest, z->rest_bytes);
+}
+
+void mr_validation_reset(mr_stage_weights *b, mr_parker *const *before, mr_parker *const *behind)
+{
+	mr_stage_validation *v = b->validation;
+
+	v->validated = v->settled = b->latest;
+	v->n_taken_back = 0;
+	mr_event_init(&v->arrived, 0, before, before != NULL);
+	mr_event_init(&v->redone, 0, behind, behind != NULL);
+}
