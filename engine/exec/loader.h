@@ -2,12 +2,10 @@
  * loader.h - feeds the links of one plan: inputs to the first stage of each pipe, targets straight to its last.
  *
  * Which sample is where is a pure function of the micro-batch number, whatever pipe it goes through (data/dataset.h),
- * so the loader has no state worth saving: it can begin anywhere. Each ring gets the micro-batches of the F that take from
- * it, in the order of that worker's list. All run ahead independently, each as far as its ring has idle buffers; a
- * sample's other half is decoded into a spare and dropped, which is cheaper than tying the two ends of the pipeline
- * together.
- *
- * In the engine a loader has a thread of its own; the replay calls mr_loader_pump instead.
+ * so the loader has no state worth saving: it can begin anywhere. Each ring gets the micro-batches of the F that take
+ * from it, in the order of that worker's list. All run ahead independently, each as far as its ring has idle buffers;
+ * a sample's other half is decoded into a spare and dropped, which is cheaper than tying the two ends of the pipeline
+ * together. In the engine a loader has a thread of its own; the replay calls mr_loader_pump instead.
  */
 #ifndef MR_EXEC_LOADER_H
 #define MR_EXEC_LOADER_H
