@@ -5,10 +5,10 @@
  */
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/lines.h"
 #include "data/rows.h"
 
 #define MAX_CLASSES 65536u
@@ -168,38 +168,18 @@ static mr_status sample(reader *r)
 /* All lines of @path, behind the samples that @r has read. */
 static mr_status scan(reader *r, const char *path)
 {
-	uint64_t offset = 0, bytes;
-	mr_status st = MR_OK;
-	char *line = NULL;
-	size_t room = 0;
-	ssize_t len;
-	FILE *f;
+	mr_lines lines;
+	mr_status st = mr_lines_open(path, "LIBSVM", &lines);
 
 	r->path = path;
-	r->line = 0;
-	MR_TRY(mr_contents_stat(path, &bytes));
-	f = fopen(path, "re");
-	if (!f)
-		return mr_fail(MR_EDATA, "%s: %s", path, strerror(errno));
-	while (st == MR_OK && (len = getline(&line, &room, f)) >= 0) {
-		size_t text = strlen(line);
-
-		r->line++;
-		if (text != (size_t)len)
-			st = mr_fail(MR_EDATA, "%s: byte %llu is a NUL: not a LIBSVM file", path,
-				     (unsigned long long)(offset + text));
-		line[strcspn(line, "\n")] = 0;
-		r->at = line;
-		if (st == MR_OK && r->fills && r->n == r->l->rows.n && *line)
+	while (st == MR_OK && (st = mr_lines_next(&lines, &r->at)) == MR_OK && r->at) {
+		r->line = lines.number;
+		if (r->fills && r->n == r->l->rows.n && *r->at)
 			st = mr_fail(MR_EDATA, "%s: the file has grown while it was read", path);
-		if (st == MR_OK)
+		else
 			st = sample(r);
-		offset += (uint64_t)len;
 	}
-	if (st == MR_OK && ferror(f))
-		st = mr_fail(MR_EDATA, "%s: %s", path, strerror(errno));
-	free(line);
-	fclose(f);
+	mr_lines_close(&lines);
 	return st;
 }
 

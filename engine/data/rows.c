@@ -28,7 +28,7 @@ size_t mr_rows_target_bytes(const mr_rows *r)
 	return r->base.classes ? sizeof(int32_t) : mr_dtype_bytes(mr_data_target_type(r->dtype));
 }
 
-static void get(const mr_rows *r, uint64_t i, void *input, void *target)
+void mr_rows_get(const mr_rows *r, uint64_t i, void *input, void *target)
 {
 	size_t row = r->d * mr_dtype_bytes(r->dtype), size = mr_rows_target_bytes(r);
 
@@ -38,12 +38,12 @@ static void get(const mr_rows *r, uint64_t i, void *input, void *target)
 
 void mr_rows_train(const mr_dataset *d, uint64_t g, void *input, void *target)
 {
-	get((const mr_rows *)d, g % d->n_train, input, target);
+	mr_rows_get((const mr_rows *)d, g % d->n_train, input, target);
 }
 
 void mr_rows_valid(const mr_dataset *d, uint64_t i, void *input, void *target)
 {
-	get((const mr_rows *)d, mr_rows_valid_at(d, i), input, target);
+	mr_rows_get((const mr_rows *)d, mr_rows_valid_at(d, i), input, target);
 }
 
 static char *describe(const mr_rows *r, const char *what)

@@ -60,6 +60,9 @@ static inline uint64_t mr_rows_valid_at(const mr_dataset *d, uint64_t i)
 	return d->trains_only ? i : d->n_train + i;
 }
 
+/** Row @i, which was taken, and its target. */
+void mr_rows_get(const mr_rows *r, uint64_t i, void *input, void *target);
+
 /* Members of mr_dataset_ops, for rows that were taken. mr_rows_close frees the dataset, mr_rows_fini what is in it. */
 void mr_rows_fini(mr_rows *r);
 void mr_rows_close(mr_dataset *d);

@@ -1,0 +1,421 @@
+/*
+ * csv.c - rows of a CSV file: columns of numbers, and a target that is a number or a class (csv_table.h).
+ *
+ * Classes are the different texts of the target column, in ascending order: of numbers, where all are. Which rows
+ * validate is drawn once (the same with every seed), since files are often sorted; or they have a file of their own.
+ * Training goes through the others in a new random order each epoch. Columns are scaled to mean 0 and deviation 1 over
+ * the training rows, unless scale says otherwise; a column that does not vary becomes 0.
+ *
+ * The file is read line by line: open counts rows and classes, load finds means and deviations, and fills in.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "base/str.h"
+#include "data/csv_table.h"
+#include "data/lines.h"
+#include "data/rows.h"
+
+#define MAX_CLASSES 65536u
+#define SHOWN_CLASSES 5u
+#define SPLIT_SEED 0x637376u /* of the order whose last rows validate */
+
+typedef struct csv {
+	mr_rows rows;
+	uint64_t seed;
+	char *path[2];        /* [1] NULL: no file of its own for validation */
+	mr_csv_table table;
+	bool by_class, scale;
+	char **label;         /* [n_labels] ascending by compare */
+	size_t n_labels, room;
+	bool numeric;         /* all labels are numbers */
+	uint64_t *place;      /* [rows.n] where the file's row comes to lie; while it loads */
+	double *mean, *deviation; /* [features]; while it loads */
+	uint64_t n_weighed;       /* rows that are in them */
+} csv;
+
+/* What one pass does with a line, which is row @row. */
+typedef mr_status row_fn(csv *s, uint64_t row, uint64_t number);
+
+static int compare_numbers(const void *a, const void *b)
+{
+	const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+	double i = strtod(x, NULL), j = strtod(y, NULL);
+
+	return i < j ? -1 : i > j ? 1 : strcmp(x, y);
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Where @text is among the labels or, with *@found false, would be. */
+static size_t place_of(const csv *s, const char *text, bool *found)
+{
+	size_t low = 0, high = s->n_labels;
+
+	*found = false;
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+		int c = (s->numeric ? compare_numbers : compare_texts)(&s->label[mid], &text);
+
+		if (c == 0) {
+			*found = true;
+			return mid;
+		}
+		if (c < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static mr_status add_label(csv *s, const char *text)
+{
+	bool found;
+	size_t at = place_of(s, text, &found);
+
+	if (found)
+		return MR_OK;
+	if (s->n_labels == MAX_CLASSES)
+		return mr_fail(MR_EDATA, "%s: more than %u different values of %s: these are no classes", s->path[0],
+			       MAX_CLASSES, s->table.name[s->table.target]);
+	if (s->n_labels == s->room) {
+		size_t room = s->room ? 2 * s->room : 16;
+		char **grown = realloc(s->label, room * sizeof(*grown));
+
+		if (!grown)
+			return mr_data_no_memory(room * sizeof(*grown));
+		s->label = grown;
+		s->room = room;
+	}
+	memmove(s->label + at + 1, s->label + at, (s->n_labels - at) * sizeof(*s->label));
+	s->label[at] = strdup(text);
+	if (!s->label[at])
+		return mr_data_no_memory(strlen(text));
+	s->n_labels++;
+	return MR_OK;
+}
+
+/* The pass that counts: all numbers are looked at, so that load finds none wrong. */
+static mr_status look(csv *s, uint64_t row, uint64_t number)
+{
+	const mr_csv_table *t = &s->table;
+	mr_dataset *d = &s->rows.base;
+	double v;
+
+	for (uint32_t c = 0; c < t->n_columns; c++)
+		if (c != t->target && !t->left_out[c])
+			MR_TRY(mr_csv_table_number(t, c, number, &v));
+	if (s->by_class) {
+		if (!*t->field[t->target])
+			return mr_fail(MR_EDATA, "%s:%llu: %s is empty, expected a class", t->path,
+				       (unsigned long long)number, t->name[t->target]);
+		return add_label(s, t->field[t->target]);
+	}
+	MR_TRY(mr_csv_table_number(t, t->target, number, &v));
+	d->target_low = row ? fmin(d->target_low, v) : v;
+	d->target_high = row ? fmax(d->target_high, v) : v;
+	return MR_OK;
+}
+
+/* The pass that looks at a validation file: it brings no class of its own. */
+static mr_status look_again(csv *s, uint64_t row, uint64_t number)
+{
+	const char *text = s->table.field[s->table.target];
+	bool found;
+
+	if (s->by_class && (place_of(s, text, &found), !found))
+		return mr_fail(MR_EDATA, "%s:%llu: class \"%.40s\" is none of the training file's", s->table.path,
+			       (unsigned long long)number, text);
+	return look(s, row, number);
+}
+
+/* The pass that adds up the training rows: Welford's running mean and sum of squared distances. */
+static mr_status weigh(csv *s, uint64_t row, uint64_t number)
+{
+	uint64_t at = s->place[row];
+	uint32_t j = 0;
+
+	if (at >= s->rows.base.n_train)
+		return MR_OK;
+	s->n_weighed++;
+	for (uint32_t c = 0; c < s->table.n_columns; c++) {
+		double v, by;
+
+		if (c == s->table.target || s->table.left_out[c])
+			continue;
+		MR_TRY(mr_csv_table_number(&s->table, c, number, &v));
+		by = v - s->mean[j];
+		s->mean[j] += by / (double)s->n_weighed;
+		s->deviation[j] += by * (v - s->mean[j]);
+		j++;
+	}
+	return MR_OK;
+}
+
+/* The pass that fills in. */
+static mr_status fill(csv *s, uint64_t row, uint64_t number)
+{
+	const mr_csv_table *t = &s->table;
+	uint64_t at = s->place[row], j = 0;
+	bool found;
+	double v;
+
+	for (uint32_t c = 0; c < t->n_columns; c++) {
+		if (c == t->target || t->left_out[c])
+			continue;
+		MR_TRY(mr_csv_table_number(t, c, number, &v));
+		if (s->scale)
+			v = s->deviation[j] > 0 ? (v - s->mean[j]) / s->deviation[j] : 0;
+		mr_rows_put(&s->rows, at, j++, v);
+	}
+	if (s->by_class) {
+		size_t label = place_of(s, t->field[t->target], &found);
+
+		if (!found)
+			return mr_fail(MR_EDATA, "%s: the file has changed while it was read", t->path);
+		v = (double)label;
+	} else {
+		MR_TRY(mr_csv_table_number(t, t->target, number, &v));
+	}
+	mr_rows_put_target(&s->rows, at, v);
+	return MR_OK;
+}
+
+/* @fn of all rows of @path, numbered from *@row on; blank lines are none. */
+static mr_status each_row(csv *s, const char *path, row_fn *fn, uint64_t *row)
+{
+	mr_lines lines;
+	mr_status st = mr_lines_open(path, "CSV", &lines);
+	char *line;
+
+	s->table.path = path;
+	while (st == MR_OK && (st = mr_lines_next(&lines, &line)) == MR_OK && line) {
+		if ((lines.number == 1 && s->table.header) || !line[strspn(line, " \r")])
+			continue;
+		if (lines.number == 1 && !strncmp(line, "\xef\xbb\xbf", 3))
+			line += 3;
+		st = mr_csv_table_split(&s->table, line, lines.number);
+		if (st == MR_OK && s->place && *row == s->rows.n)
+			st = mr_fail(MR_EDATA, "%s: the file has grown while it was read", path);
+		if (st == MR_OK)
+			st = fn(s, (*row)++, lines.number);
+	}
+	mr_lines_close(&lines);
+	return st;
+}
+
+static mr_status read_keys(csv *s, const mr_values *values, const mr_data_want *want)
+{
+	s->by_class = !strcmp(mr_values_string(values, "targets"), "classes");
+	s->scale = !strcmp(mr_values_string(values, "scale"), "standard");
+	s->seed = want->seed;
+	s->path[0] = mr_data_path(want, mr_values_string(values, "path"));
+	if (!*mr_values_string(values, "validation_path"))
+		return s->path[0] ? MR_OK : mr_data_no_memory(0);
+	if (mr_values_is_set(values, "validation"))
+		return mr_fail(MR_ECONFIG, "data \"csv\": give validation_path or validation, not both");
+	s->path[1] = mr_data_path(want, mr_values_string(values, "validation_path"));
+	return s->path[0] && s->path[1] ? MR_OK : mr_data_no_memory(0);
+}
+
+static mr_status finish_labels(csv *s)
+{
+	double v;
+
+	if (s->n_labels < 2)
+		return mr_fail(MR_EDATA, "%s: %s has one class, \"%.40s\", where at least two are expected", s->path[0],
+			       s->table.name[s->table.target], s->label[0]);
+	for (size_t i = 0; i < s->n_labels; i++)
+		if (!mr_csv_is_number(s->label[i], &v))
+			return MR_OK;
+	s->numeric = true;
+	qsort(s->label, s->n_labels, sizeof(*s->label), compare_numbers);
+	return MR_OK;
+}
+
+/* All that open finds out of the files. */
+static mr_status count(csv *s, const mr_values *values, uint64_t *n, uint64_t *n_train)
+{
+	*n = 0;
+	MR_TRY(mr_csv_table_open(&s->table, s->path[0], values));
+	MR_TRY(each_row(s, s->path[0], look, n));
+	if (*n == 0)
+		return mr_fail(MR_EDATA, "%s: no rows in it", s->path[0]);
+	if (s->by_class)
+		MR_TRY(finish_labels(s));
+	if (!s->path[1])
+		return mr_data_split(s->path[0], values, *n, n_train);
+	*n_train = *n;
+	MR_TRY(mr_csv_table_same(&s->table, s->path[1]));
+	MR_TRY(each_row(s, s->path[1], look_again, n));
+	return *n > *n_train ? MR_OK : mr_fail(MR_EDATA, "%s: no rows in it", s->path[1]);
+}
+
+static mr_status describe(csv *s)
+{
+	mr_dataset *d = &s->rows.base;
+	mr_strbuf b;
+
+	mr_strbuf_init(&b);
+	mr_strbuf_printf(&b, "%s: %llu training", s->path[0], (unsigned long long)d->n_train);
+	if (!d->trains_only)
+		mr_strbuf_printf(&b, " and %llu validation", (unsigned long long)d->n_valid);
+	mr_strbuf_printf(&b, " rows of %u numbers, target %s", s->table.n_features, s->table.name[s->table.target]);
+	if (s->by_class)
+		mr_strbuf_printf(&b, ", %zu classes:", s->n_labels);
+	for (size_t i = 0; i < s->n_labels && i < SHOWN_CLASSES; i++)
+		mr_strbuf_printf(&b, "%s %.20s", i ? "," : "", s->label[i]);
+	if (s->n_labels > SHOWN_CLASSES)
+		mr_strbuf_append(&b, ", ...");
+	free(d->describe);
+	d->describe = mr_strbuf_take(&b);
+	return d->describe ? MR_OK : mr_data_no_memory(0);
+}
+
+static mr_status prepare(csv *s, const mr_values *values, const mr_data_want *want)
+{
+	mr_dataset *d = &s->rows.base;
+	double low, high;
+	uint64_t n, n_train;
+
+	MR_TRY(read_keys(s, values, want));
+	MR_TRY(count(s, values, &n, &n_train));
+	low = d->target_low;
+	high = d->target_high;
+	MR_TRY(mr_rows_init(&s->rows, "csv", s->path[0], n, n_train, s->table.n_features,
+			    s->by_class ? (int64_t)s->n_labels : 0, want));
+	d->target_low = low;
+	d->target_high = high;
+	d->bytes.passing = n * sizeof(*s->place) + 2 * s->table.n_features * sizeof(double);
+	return describe(s);
+}
+
+static void close_csv(mr_dataset *d)
+{
+	csv *s = (csv *)d;
+
+	mr_csv_table_close(&s->table);
+	for (size_t i = 0; i < s->n_labels; i++)
+		free(s->label[i]);
+	free(s->label);
+	free(s->path[0]);
+	free(s->path[1]);
+	free(s->place);
+	free(s->mean);
+	free(s->deviation);
+	mr_rows_close(d);
+}
+
+static mr_status open_csv(const mr_values *values, const mr_data_want *want, mr_dataset **out)
+{
+	csv *s = calloc(1, sizeof(*s));
+	mr_status st;
+
+	if (!s)
+		return mr_data_no_memory(sizeof(*s));
+	st = prepare(s, values, want);
+	if (st != MR_OK) {
+		close_csv(&s->rows.base);
+		return st;
+	}
+	*out = &s->rows.base;
+	return MR_OK;
+}
+
+/* Rows that only validate go to the end: those of their own file are there. */
+static mr_status place_rows(csv *s)
+{
+	uint64_t n = s->rows.n;
+	mr_permute p;
+
+	s->place = malloc(n * sizeof(*s->place));
+	if (!s->place)
+		return mr_data_no_memory(n * sizeof(*s->place));
+	mr_permute_init(&p, n, SPLIT_SEED, 0);
+	for (uint64_t i = 0; i < n; i++)
+		s->place[s->path[1] || s->rows.base.trains_only ? i : mr_permute_at(&p, i)] = i;
+	return MR_OK;
+}
+
+static mr_status all_rows(csv *s, row_fn *fn)
+{
+	uint64_t row = 0;
+
+	for (int i = 0; i < 2 && s->path[i]; i++)
+		MR_TRY(each_row(s, s->path[i], fn, &row));
+	return row == s->rows.n ? MR_OK
+				: mr_fail(MR_EDATA, "%s: the file has shrunk while it was read", s->table.path);
+}
+
+static mr_status find_scale(csv *s)
+{
+	s->mean = calloc(s->rows.d, sizeof(*s->mean));
+	s->deviation = calloc(s->rows.d, sizeof(*s->deviation));
+	if (!s->mean || !s->deviation)
+		return mr_data_no_memory(2 * s->rows.d * sizeof(*s->mean));
+	MR_TRY(all_rows(s, weigh));
+	for (uint64_t j = 0; j < s->rows.d; j++)
+		s->deviation[j] = sqrt(s->deviation[j] / (double)s->rows.base.n_train);
+	return MR_OK;
+}
+
+static mr_status load_csv(mr_dataset *d)
+{
+	csv *s = (csv *)d;
+
+	MR_TRY(mr_rows_take(&s->rows));
+	MR_TRY(place_rows(s));
+	if (s->scale)
+		MR_TRY(find_scale(s));
+	MR_TRY(all_rows(s, fill));
+	free(s->place);
+	free(s->mean);
+	free(s->deviation);
+	s->place = NULL;
+	s->mean = s->deviation = NULL;
+	mr_rows_seal(&s->rows);
+	return MR_OK;
+}
+
+static void train(const mr_dataset *d, uint64_t g, void *input, void *target)
+{
+	mr_rows_get((const mr_rows *)d, mr_data_order(d->n_train, ((const csv *)d)->seed, g), input, target);
+}
+
+static const mr_option options[] = {
+	{"path", MR_OPT_STRING, NULL, 0, 0, NULL, NULL, "the file, one row a line"},
+	{"target", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "name of the target's column, or its number from 1; empty: the last column"},
+	{"targets", MR_OPT_ENUM, "numbers", 0, 0, "numbers|classes", NULL,
+	 "what the target is; classes are its different values, numbers or texts, in ascending order"},
+	{"ignore", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "columns that are not read: names or numbers from 1, with commas between"},
+	{"separator", MR_OPT_ENUM, "auto", 0, 0, "auto|comma|semicolon|tab", NULL,
+	 "between fields; auto: of these the one that is most often in the first line"},
+	{"header", MR_OPT_ENUM, "auto", 0, 0, "auto|yes|no", NULL,
+	 "does the first line name the columns? auto: if none of its fields is a number"},
+	{"scale", MR_OPT_ENUM, "standard", 0, 0, "standard|none", NULL,
+	 "standard: each column to mean 0 and deviation 1 over the training rows"},
+	{"validation_path", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "a file of its own for validation, with the same columns; empty: split path"},
+	{"validation", MR_OPT_FLOAT, "0.1", 0, 0.99, NULL, NULL, "part of the rows, drawn once, that only validates"},
+	{NULL},
+};
+
+extern const mr_dataset_ops mr_data_csv;
+const mr_dataset_ops mr_data_csv = {
+	.name = "csv",
+	.summary = "columns of a CSV file; numbers or classes as targets",
+	.options = options,
+	.open = open_csv,
+	.load = load_csv,
+	.close = close_csv,
+	.train = train,
+	.valid = mr_rows_valid,
+};

@@ -1,0 +1,33 @@
+/*
+ * lines.h - a text file line by line, each with its number for messages.
+ */
+#ifndef MR_DATA_LINES_H
+#define MR_DATA_LINES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/status.h"
+
+typedef struct mr_lines {
+	const char *path;  /* borrowed */
+	const char *kind;  /* what such a file is, for messages: "LIBSVM"; borrowed */
+	FILE *f;
+	char *line;        /* the current one, without its newline */
+	size_t room;
+	uint64_t number;   /* of the current one, from 1 */
+	uint64_t offset;   /* bytes in front of the next one */
+} mr_lines;
+
+/** Open @path, a regular, non-empty file. Borrows both strings until mr_lines_close, which must follow, also after a
+ * failure. Errors: MR_EDATA with the path. */
+mr_status mr_lines_open(const char *path, const char *kind, mr_lines *out) MR_MUST_USE;
+
+/** The next line to *@line, which may be written to and is valid until the next call; NULL behind the last one.
+ * Errors: MR_EDATA with the path (a NUL in the line, a read that fails). */
+mr_status mr_lines_next(mr_lines *l, char **line) MR_MUST_USE;
+
+void mr_lines_close(mr_lines *l);
+
+#endif

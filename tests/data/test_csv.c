@@ -1,0 +1,200 @@
+/* CSV files: what becomes of columns, targets and rows, and the message for each way of being wrong. */
+#include <math.h>
+#include <string.h>
+
+#include "check.h"
+#include "data_help.h"
+
+static char dir[512];
+
+static mr_data_want want(void)
+{
+	return (mr_data_want){.dtype = MR_F64, .seed = 3, .base_dir = dir};
+}
+
+static void save(const char *name, const char *text)
+{
+	data_help_write(dir, name, text, strlen(text));
+}
+
+static mr_dataset *open_rows(const char *settings)
+{
+	mr_data_want w = want();
+	mr_dataset *d = NULL;
+
+	MR_CHECK_OK(data_help_open("csv", settings, &w, &d));
+	return d;
+}
+
+static void refuse(const char *text, const char *settings, mr_status code, const char *message)
+{
+	mr_data_want w = want();
+	mr_dataset *d;
+
+	save("s", text);
+	MR_CHECK_FAIL(data_help_open("csv", settings, &w, &d), code, message);
+}
+
+static void columns_and_target(void)
+{
+	double x[3], y;
+	mr_dataset *d;
+
+	data_help_folder(dir);
+	save("s", "\xef\xbb\xbf" "id,\"a, b\" , y,c\r\n1, 0.5 ,7,\"-2e1\"\r\n\r\n2,4,8,1\n");
+	d = open_rows("path=s target=y ignore=id scale=none validation=0");
+	CU_ASSERT(d->n_train == 2 && d->input.cols == 2 && d->classes == 0 && d->trains_only);
+	CU_ASSERT(d->target_low == 7 && d->target_high == 8);
+	d->ops->valid(d, 0, x, &y);
+	CU_ASSERT(x[0] == 0.5 && x[1] == -20 && y == 7);
+	d->ops->valid(d, 1, x, &y);
+	CU_ASSERT(x[0] == 4 && x[1] == 1 && y == 8);
+	CU_ASSERT_PTR_NOT_NULL(strstr(d->describe, "2 training rows of 2 numbers, target y"));
+	mr_dataset_close(d);
+	/* Without names; a separator that is found; the target is the last column. */
+	save("s", "1;2;3\n4;5;6\n");
+	d = open_rows("path=s scale=none validation=0");
+	d->ops->valid(d, 1, x, &y);
+	CU_ASSERT(d->n_train == 2 && x[0] == 4 && x[1] == 5 && y == 6);
+	mr_dataset_close(d);
+	save("s", "1\t2\t3\n4\t5\t6\n");
+	d = open_rows("path=s target=1 header=yes scale=none validation=0");
+	d->ops->valid(d, 0, x, &y);
+	CU_ASSERT(d->n_train == 1 && x[0] == 5 && x[1] == 6 && y == 4);
+	mr_dataset_close(d);
+	data_help_remove(dir);
+}
+
+static void classes(void)
+{
+	double x;
+	int32_t y;
+	mr_dataset *d;
+
+	data_help_folder(dir);
+	save("s", "x,kind\n1,\"say \"\"b\"\"\"\n2,a\n3,c\n4,a\n");
+	d = open_rows("path=s targets=classes scale=none validation=0");
+	CU_ASSERT_EQUAL(d->classes, 3);
+	for (int i = 0; i < 4; i++) {
+		const int32_t expected[] = {2, 0, 1, 0};
+
+		d->ops->valid(d, (uint64_t)i, &x, &y);
+		CU_ASSERT(x == i + 1 && y == expected[i]);
+	}
+	CU_ASSERT_PTR_NOT_NULL(strstr(d->describe, "3 classes: a, c, say \"b\""));
+	mr_dataset_close(d);
+	/* Numbers in the order of numbers. */
+	save("s", "1,10\n2,9\n3,-1\n");
+	d = open_rows("path=s targets=classes scale=none validation=0");
+	for (int i = 0; i < 3; i++) {
+		d->ops->valid(d, (uint64_t)i, &x, &y);
+		CU_ASSERT_EQUAL(y, 2 - i);
+	}
+	mr_dataset_close(d);
+	data_help_remove(dir);
+}
+
+/* Each row is in one part, every epoch has each training row once, and scale takes the training rows alone. */
+static void split_and_scale(void)
+{
+	enum { N = 40, TRAIN = 30 };
+	char text[N * 16] = "x,k,y\n";
+	double x[2], y, raw[N], mean = 0, deviation = 0;
+	bool seen[N] = {false}, sorted = true;
+	mr_dataset *d, *plain;
+
+	data_help_folder(dir);
+	for (int i = 0; i < N; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%d,5,%d\n", i * i, i);
+	save("s", text);
+	d = open_rows("path=s validation=0.25");
+	plain = open_rows("path=s validation=0.25 scale=none");
+	CU_ASSERT(d->n_train == TRAIN && d->n_valid == N - TRAIN && !d->trains_only);
+	for (uint64_t g = 0; g < TRAIN; g++) {
+		plain->ops->train(plain, g, x, &y);
+		CU_ASSERT(x[0] == y * y && x[1] == 5 && !seen[(int)y]);
+		seen[(int)y] = true;
+		sorted = sorted && y == (double)g;
+		raw[g] = x[0];
+		mean += x[0] / TRAIN;
+	}
+	CU_ASSERT_FALSE(sorted);
+	for (int i = 0; i < N - TRAIN; i++) {
+		plain->ops->valid(plain, (uint64_t)i, x, &y);
+		CU_ASSERT_FALSE(seen[(int)y]);
+		seen[(int)y] = true;
+	}
+	for (int g = 0; g < TRAIN; g++)
+		deviation += (raw[g] - mean) * (raw[g] - mean) / TRAIN;
+	deviation = sqrt(deviation);
+	for (uint64_t g = 0; g < TRAIN; g++) {
+		d->ops->train(d, g, x, &y);
+		CU_ASSERT_DOUBLE_EQUAL(x[0], (y * y - mean) / deviation, 1e-12);
+		CU_ASSERT_EQUAL(x[1], 0); /* a column that does not vary */
+	}
+	CU_ASSERT_NOT_EQUAL(d->fingerprint, plain->fingerprint);
+	mr_dataset_close(d);
+	mr_dataset_close(plain);
+	data_help_remove(dir);
+}
+
+static void file_of_its_own(void)
+{
+	double x;
+	int32_t y;
+	mr_data_want w = want();
+	mr_dataset *d;
+
+	data_help_folder(dir);
+	save("s", "x,k\n1,a\n3,b\n");
+	save("v", "x,k\n5,b\n");
+	d = open_rows("path=s validation_path=v targets=classes");
+	CU_ASSERT(d->n_train == 2 && d->n_valid == 1);
+	d->ops->valid(d, 0, &x, &y);
+	CU_ASSERT(x == 3 && y == 1); /* (5 - 2) / 1 */
+	mr_dataset_close(d);
+	save("v", "x,k\n5,c\n");
+	MR_CHECK_FAIL(data_help_open("csv", "path=s validation_path=v targets=classes", &w, &d), MR_EDATA,
+		      "v:2: class \"c\" is none of the training file's");
+	save("v", "z,k\n5,a\n");
+	MR_CHECK_FAIL(data_help_open("csv", "path=s validation_path=v targets=classes", &w, &d), MR_EDATA,
+		      "v:1: column 1 is \"z\", in the training file \"x\"");
+	save("v", "x,k\n");
+	MR_CHECK_FAIL(data_help_open("csv", "path=s validation_path=v targets=classes", &w, &d), MR_EDATA,
+		      "v: no rows in it");
+	data_help_remove(dir);
+}
+
+static void wrong_files(void)
+{
+	data_help_folder(dir);
+	refuse("a,b\n1,2\nx,3\n", "path=s", MR_EDATA, "s:3: a: \"x\" is no finite number; ignore leaves");
+	refuse("a,b\n1,2\n,3\n", "path=s", MR_EDATA, "s:3: a is empty, expected a number");
+	refuse("a,b\n1,red\n", "path=s", MR_EDATA, "s:2: b: \"red\" is no finite number; targets = \"classes\"");
+	refuse("a,b\n1,inf\n", "path=s", MR_EDATA, "s:2: b: \"inf\" is no finite number");
+	refuse("a,b\n1,\n", "path=s targets=classes", MR_EDATA, "s:2: b is empty, expected a class");
+	refuse("a,b\n1,2,3\n", "path=s", MR_EDATA, "s:2: 3 fields, where the first line has 2");
+	refuse("a,b\n1,\"2\n", "path=s", MR_EDATA, "s:2: a quote is not closed");
+	refuse("a,b\n1,\"2\"x\n", "path=s", MR_EDATA, "s:2: a quote is not closed");
+	refuse("1 2\n3 4\n", "path=s", MR_EDATA, "s:1: 1 column, expected 2 to 65536 (another separator?)");
+	refuse("a,b\n", "path=s", MR_EDATA, "s: no rows in it");
+	refuse("a,b\n1,x\n2,x\n", "path=s targets=classes", MR_EDATA, "b has one class, \"x\"");
+	refuse("height,b\n1,2\n", "path=s target=hieght", MR_ECONFIG, "did you mean \"height\"?");
+	refuse("a,b\n1,2\n", "path=s target=3", MR_ECONFIG, "target = \"3\" is no column of");
+	refuse("1,2\n", "path=s target=x", MR_ECONFIG, "give a number from 1");
+	refuse("a,b\n1,2\n", "path=s ignore=b", MR_ECONFIG, "holds the target \"b\"");
+	refuse("a,b\n1,2\n", "path=s ignore=a", MR_EDATA, "no column is left beside the target");
+	refuse("a,b\n1,2\n", "path=s validation=0.99", MR_EDATA, "leaves none of 1 sample for training");
+	data_help_remove(dir);
+}
+
+void mr_suite_csv(void);
+void mr_suite_csv(void)
+{
+	MR_SUITE("csv");
+	MR_TEST(columns_and_target);
+	MR_TEST(classes);
+	MR_TEST(split_and_scale);
+	MR_TEST(file_of_its_own);
+	MR_TEST(wrong_files);
+}
