@@ -22,7 +22,8 @@ static mr_status evaluate(const mr_args *args, mr_session *s)
 {
 	char text[32];
 	uint64_t step;
-	double loss, accuracy;
+	mr_scores scores;
+	double loss;
 
 	if (s->data->n_valid == 0 && s->graph->input.tokens)
 		return mr_fail(MR_EDATA, "%s has no validation part, or none as long as a window of %lld tokens",
@@ -36,9 +37,13 @@ static mr_status evaluate(const mr_args *args, mr_session *s)
 	       s->data->trains_only ? "loss on all training samples" : "validation loss", mr_double_text(loss, text));
 	if (mr_session_tokens_per_sample(s))
 		printf(", perplexity %.4f", exp(loss));
-	accuracy = mr_executor_accuracy(&s->executor);
-	if (!isnan(accuracy))
-		printf(", accuracy %.4f%%", 100 * accuracy);
+	scores = mr_executor_scores(&s->executor);
+	if (!isnan(scores.accuracy))
+		printf(", accuracy %.4f%%", 100 * scores.accuracy);
+	if (!isnan(scores.top5))
+		printf(", top-5 accuracy %.4f%%", 100 * scores.top5);
+	if (!isnan(scores.auc))
+		printf(", AUC %.6f", scores.auc);
 	printf(", %llu samples\n", (unsigned long long)s->data->n_valid);
 	return MR_OK;
 }

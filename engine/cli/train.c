@@ -65,7 +65,10 @@ static mr_progress_state progress_state(mr_train *t)
 	if (t->normed.step)
 		p.grad_norm = mr_train_norm(&t->normed);
 	p.val_loss = t->val_loss;
-	p.accuracy = t->accuracy;
+	p.perplexity = t->perplexity;
+	p.accuracy = t->scores.accuracy;
+	p.top5 = t->scores.top5;
+	p.auc = t->scores.auc;
 	p.trains_only = t->s.data->trains_only;
 	p.peak_gflops = t->peak_gflops;
 	if (steps && ns) {
@@ -167,9 +170,13 @@ static mr_status evaluate(mr_train *t)
 	if (st == MR_ESTOPPED)
 		return MR_OK;
 	MR_TRY(st);
-	t->accuracy = mr_executor_accuracy(&t->s.executor);
+	t->scores = mr_executor_scores(&t->s.executor);
+	t->perplexity = mr_session_tokens_per_sample(&t->s) ? exp(t->val_loss) : (double)NAN;
 	row.val_loss = t->val_loss;
-	row.accuracy = t->accuracy;
+	row.perplexity = t->perplexity;
+	row.accuracy = t->scores.accuracy;
+	row.top5 = t->scores.top5;
+	row.auc = t->scores.auc;
 	row.trains_only = t->s.data->trains_only;
 	t->val_step = t->step;
 	row.seconds = t->seconds_before + (double)(now_ns(t) - t->start_ns) / 1e9;

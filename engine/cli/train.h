@@ -45,7 +45,8 @@ typedef struct mr_train {
 	uint64_t trace_first, trace_last;
 	double best;                 /* lowest validation loss; NAN: none yet */
 	double val_loss;             /* the last one; NAN */
-	double accuracy;             /* and the part of its targets that were predicted; NAN */
+	double perplexity;           /* its exponential, of tokens; NAN */
+	mr_scores scores;            /* and how well classes were predicted; NAN */
 	uint64_t val_step;           /* whose weights it is of */
 	double peak_gflops;          /* of the cores in use, measured with the instructions of `isa`, or as configured
 	                                */

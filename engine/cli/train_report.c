@@ -254,8 +254,14 @@ static void print_evaluation(const mr_train *t, const char *between)
 		return;
 	printf("%s%s %s", between, t->s.data->trains_only ? "loss on all training samples" : "validation loss",
 	       mr_loss_text(t->val_loss, text));
-	if (!isnan(t->accuracy))
-		printf(", accuracy %.2f%%", 100 * t->accuracy);
+	if (!isnan(t->perplexity))
+		printf(", perplexity %.4g", t->perplexity);
+	if (!isnan(t->scores.accuracy))
+		printf(", accuracy %.2f%%", 100 * t->scores.accuracy);
+	if (!isnan(t->scores.top5))
+		printf(", top-5 accuracy %.2f%%", 100 * t->scores.top5);
+	if (!isnan(t->scores.auc))
+		printf(", AUC %.4f", t->scores.auc);
 }
 
 double mr_train_norm(const mr_step_rec *rec)

@@ -76,7 +76,8 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 	t->eval_every = (uint64_t)train->eval_every;
 	t->save_every = (uint64_t)mr_config_job(config)->checkpoint.every;
 	t->traced = t->s.plan && mr_job_trace_steps(mr_config_job(config), &t->trace_first, &t->trace_last);
-	t->best = t->val_loss = t->accuracy = NAN;
+	t->best = t->val_loss = t->perplexity = NAN;
+	t->scores = (mr_scores){NAN, NAN, NAN};
 	t->flops = mr_graph_flops_train(t->s.graph);
 	t->peak_gflops = mr_config_job(config)->machine.peak_gflops;
 	if (t->peak_gflops <= 0)

@@ -174,7 +174,6 @@ mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 	mr_links_stage *st = t->st;
 	mr_slot *slot;
 	mr_stage_io io;
-	uint64_t right = 0;
 	double loss = 0;
 	bool kept;
 
@@ -183,8 +182,8 @@ mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 	MR_TRY(take_slot(t, w->acquired.in, &slot));
 	io = make_io(w, t, slot);
 	io.loss = &loss;
-	if (!l->train && run->eval_right)
-		io.right = &right;
+	if (!l->train)
+		io.judged = mr_judging_begin(&run->judging, t->micro);
 	if (w->acquired.got & MR_GOT_OUT)
 		io.out = mr_link_out(&st[1].in, w->acquired.out);
 	if (w->acquired.got & MR_GOT_TARGET)
@@ -197,8 +196,6 @@ mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 		if (!kept)
 			mr_link_give_back(&st->target, w->acquired.target);
 		MR_TRY(book_loss(run, t, loss));
-		if (io.right)
-			run->eval_right[t->micro] = right;
 	}
 	if (l->plan->contract.coverage == MR_COVER_FORWARD) {
 		mr_link_give_back(&st->in, slot->in);

@@ -260,8 +260,9 @@ static mr_status build(mr_run *run)
 	run->eval.st = mr_zeroed((size_t)run->eval_plan->n_pipes * run->n_stages * sizeof(mr_links_stage));
 	run->n_eval = (c->data->n_valid + (uint64_t)c->samples - 1) / (uint64_t)c->samples;
 	run->eval_loss = calloc(run->n_eval + 1, sizeof(double));
-	if (mr_graph_judges(c->graph) && !(run->eval_right = calloc(run->n_eval + 1, sizeof(*run->eval_right))))
-		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
+	MR_TRY(mr_judging_init(&run->judging, mr_graph_judged_classes(c->graph), run->n_eval,
+			       (uint64_t)(c->samples * c->data->target.rows),
+			       c->data->n_valid * (uint64_t)c->data->target.rows));
 	if (!run->losses || !run->eval_loss || !run->train.st || !run->eval.st)
 		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
 	for (int i = 0; i < 2; i++) {
@@ -334,7 +335,7 @@ void mr_run_destroy(mr_run *run)
 	free(run->train.st);
 	free(run->eval.st);
 	free(run->eval_loss);
-	free(run->eval_right);
+	mr_judging_fini(&run->judging);
 	pthread_mutex_destroy(&run->error_lock);
 	free(run);
 }
@@ -635,14 +636,9 @@ double mr_run_eval_loss(const mr_run *run)
 	return sum / (double)run->c.data->n_valid;
 }
 
-double mr_run_eval_accuracy(const mr_run *run)
+mr_scores mr_run_eval_scores(mr_run *run)
 {
-	uint64_t right = 0;
-
-	for (uint64_t m = 0; run->eval_right && m < run->n_eval; m++)
-		right += run->eval_right[m];
-	return run->eval_right ? (double)right / ((double)run->c.data->n_valid * (double)run->c.data->target.rows)
-			       : (double)NAN;
+	return mr_judging_end(&run->judging);
 }
 
 double mr_run_largest_gradient(const mr_run *run)

@@ -187,8 +187,7 @@ struct mr_run {
 	uint64_t base_bytes, before_bytes; /* resident before the workers' memory was mapped, and the most of it until
 	                                      then */
 	double *eval_loss;           /* [n_eval] of the evaluation's micro-batches; each its last stage's */
-	uint64_t *eval_right;        /* [n_eval] targets that were predicted in each; NULL: the loss is over no classes
-	                                */
+	mr_judging judging;          /* of the evaluation */
 	uint64_t n_eval;             /* micro-batches of the whole validation data, the last one maybe partial */
 	mr_step_rec step[MR_STEP_RING]; /* written by the one that commits the last stage, one at a time */
 	_Alignas(64) _Atomic uint64_t n_steps; /* step records written: on a line that workers do not read at each
@@ -256,8 +255,8 @@ mr_status mr_run_begin_eval(mr_run *run, uint64_t *until) MR_MUST_USE;
 /** Mean loss of the evaluation that has been carried out, micro-batches added in their order. */
 double mr_run_eval_loss(const mr_run *run);
 
-/** The part of its targets that were predicted; NAN where the loss is over no classes. */
-double mr_run_eval_accuracy(const mr_run *run);
+/** How well it predicts classes. */
+mr_scores mr_run_eval_scores(mr_run *run);
 
 /* The weights that @stage of @pipe reads and steps; and the pipe's shard of them. */
 static inline mr_stage_weights *mr_run_weights(const mr_run *run, uint8_t pipe, uint16_t stage)

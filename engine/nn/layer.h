@@ -15,6 +15,7 @@
 #include "base/fields.h"
 #include "nn/sparse_rows.h"
 #include "nn/kernels.h"
+#include "nn/scores.h"
 
 /* The most that a layer may have; how many it has its ops say. */
 #define MR_LAYER_INPUTS 8
@@ -118,8 +119,8 @@ typedef struct mr_layer_call {
 	void *aux_i, *aux_w, *kept, *scratch;
 	const void *target;        /* loss layers: [samples * rows] int32 or [samples * rows, cols] of the dtype */
 	double *loss;              /* loss layers: mean over the micro-batch's samples (tokens) */
-	uint64_t *right;           /* loss layers that judge: rows whose class has the largest score. NULL: they are not
-	                              counted */
+	mr_judged *judged;         /* loss layers that judge: what they find in these rows (nn/scores.h). NULL: nothing
+	                              is counted */
 	bool train;                /* false: dropout off */
 	mr_mask_key mask;          /* dropout */
 } mr_layer_call;
@@ -129,8 +130,7 @@ typedef struct mr_layer_ops {
 	const char *summary;
 	uint8_t n_in;
 	bool loss;           /* ends a model: overwrites x[0] by its gradient in F and has no output */
-	bool judges;         /* a loss over classes, which also counts the rows that it finds right
-	                        (mr_layer_call.right) */
+	bool judges;         /* a loss over classes, which also counts what it predicts (mr_layer_call.judged) */
 	bool identity_backward;      /* the gradient of every input is dy[0] itself (residual): the caller may alias the
 	                                buffers, and then does not call backward_input */
 	bool is_sum;         /* y[0] = x[0] + x[1], which a layer that adds() may have done before */

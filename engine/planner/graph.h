@@ -190,8 +190,8 @@ bool mr_graph_tied(const mr_graph *g, uint32_t param);
  * layer that neither reads tokens nor feeds the loss. */
 mr_optim_matrix mr_graph_matrix(const mr_graph *g, uint32_t param);
 
-/** Is the loss one over classes, whose predictions can be counted? */
-bool mr_graph_judges(const mr_graph *g);
+/** Of how many classes the loss is, whose predictions can be counted (nn/scores.h); 0: it is over no classes. */
+int64_t mr_graph_judged_classes(const mr_graph *g);
 
 /** Elements of all parameters, storage that is shared counted once. */
 int64_t mr_graph_n_params(const mr_graph *g);

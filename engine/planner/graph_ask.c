@@ -127,9 +127,13 @@ bool mr_graph_ties(const mr_graph *g)
 	return false;
 }
 
-bool mr_graph_judges(const mr_graph *g)
+int64_t mr_graph_judged_classes(const mr_graph *g)
 {
-	return g->nodes[g->n_nodes - 1].ops->judges;
+	const mr_node *loss = &g->nodes[g->n_nodes - 1];
+
+	if (!loss->ops->judges)
+		return 0;
+	return g->target.tokens ? loss->in_shape[0].cols : 2; /* a number is 0 or 1 */
 }
 
 int64_t mr_graph_n_params(const mr_graph *g)

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,19 @@ struct mr_metrics_log {
 	int error;      /* errno of the first failure: what follows fails for no reason of its own */
 };
 
+/* What an evaluation finds: keys for validation samples and for training samples. */
+static const struct {
+	size_t offset;
+	const char *key[2];
+} evaluated[] = {
+	{offsetof(mr_metrics_row, val_loss), {"val_loss", "train_loss"}},
+	{offsetof(mr_metrics_row, perplexity), {"val_perplexity", "train_perplexity"}},
+	{offsetof(mr_metrics_row, accuracy), {"val_accuracy", "train_accuracy"}},
+	{offsetof(mr_metrics_row, top5), {"val_top5", "train_top5"}},
+	{offsetof(mr_metrics_row, auc), {"val_auc", "train_auc"}},
+};
+#define N_EVALUATED (sizeof(evaluated) / sizeof(evaluated[0]))
+
 mr_metrics_row mr_metrics_row_at(uint64_t step)
 {
 	return (mr_metrics_row){
@@ -31,7 +45,10 @@ mr_metrics_row mr_metrics_row_at(uint64_t step)
 		.rate = NAN,
 		.gflops = NAN,
 		.val_loss = NAN,
+		.perplexity = NAN,
 		.accuracy = NAN,
+		.top5 = NAN,
+		.auc = NAN,
 	};
 }
 
@@ -107,8 +124,9 @@ mr_status mr_metrics_log_put(mr_metrics_log *log, const mr_metrics_row *row)
 	put_double(&w, "stage_grad_norm", row->stage_grad_norm);
 	put_double(&w, "rate", row->rate);
 	put_double(&w, "gflops", row->gflops);
-	put_double(&w, row->trains_only ? "train_loss" : "val_loss", row->val_loss);
-	put_double(&w, row->trains_only ? "train_accuracy" : "val_accuracy", row->accuracy);
+	for (size_t i = 0; i < N_EVALUATED; i++)
+		put_double(&w, evaluated[i].key[row->trains_only],
+			   *(const double *)((const char *)row + evaluated[i].offset));
 	mr_json_end_object(&w);
 	if (mr_json_finish(&w) != MR_OK)
 		return refused(log);
@@ -179,10 +197,10 @@ static bool parse(const char *line, size_t len, mr_metrics_row *row)
 			.stage_grad_norm = get_double(j, "stage_grad_norm"),
 			.rate = get_double(j, "rate"),
 			.gflops = get_double(j, "gflops"),
-			.val_loss = get_double(j, trains_only ? "train_loss" : "val_loss"),
-			.accuracy = get_double(j, trains_only ? "train_accuracy" : "val_accuracy"),
 			.trains_only = trains_only,
 		};
+	for (size_t i = 0; well && i < N_EVALUATED; i++)
+		*(double *)((char *)row + evaluated[i].offset) = get_double(j, evaluated[i].key[trains_only]);
 	mr_json_destroy(j);
 	return well;
 }

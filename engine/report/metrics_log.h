@@ -30,9 +30,9 @@ typedef struct mr_metrics_row {
 	double stage_grad_norm; /* of those of the last stage, where no global norm exists */
 	double rate;        /* samples or tokens a second since the line before */
 	double gflops;
-	double val_loss;    /* of an evaluation, and the part of its targets that were predicted */
-	double accuracy;
-	bool trains_only;   /* the evaluation was of the training samples: the keys are train_loss and train_accuracy */
+	double val_loss;    /* of an evaluation; the four behind it as nn/scores.h has them, perplexity of tokens */
+	double perplexity, accuracy, top5, auc;
+	bool trains_only;   /* the evaluation was of the training samples: keys begin with train_, not val_ */
 } mr_metrics_row;
 
 /** A row of @step in which nothing else is known. */

@@ -18,7 +18,10 @@ mr_progress_state mr_progress_state_at(uint64_t step, uint64_t n_steps)
 		.n_steps = n_steps,
 		.loss = NAN,
 		.val_loss = NAN,
+		.perplexity = NAN,
+		.auc = NAN,
 		.accuracy = NAN,
+		.top5 = NAN,
 		.lr = NAN,
 		.grad_norm = NAN,
 		.rate = NAN,
@@ -45,6 +48,7 @@ enum {
 	RANK_GFLOPS,
 	RANK_BUBBLE,
 	RANK_RATE,
+	RANK_TOP5,
 	RANK_ACC,
 	RANK_VAL,
 	RANK_STEP,
@@ -53,8 +57,10 @@ enum {
 	N_RANKS,
 };
 
+#define MAX_FIELDS 16
+
 typedef struct mr_line {
-	mr_progress_field field[N_RANKS]; /* [n] in the order of the line */
+	mr_progress_field field[MAX_FIELDS]; /* [n] in the order of the line */
 	unsigned n;
 } mr_line;
 
@@ -119,8 +125,14 @@ static void fill(mr_line *l, const mr_progress_state *s, const char *rate_name)
 		put(l, RANK_LOSS, "loss", "%s", mr_loss_text(s->loss, text));
 	if (!isnan(s->val_loss))
 		put(l, RANK_VAL, s->trains_only ? "all" : "val", "%s", mr_loss_text(s->val_loss, text));
+	if (!isnan(s->perplexity))
+		put(l, RANK_ACC, "ppl", "%.4g", s->perplexity);
 	if (!isnan(s->accuracy))
 		put(l, RANK_ACC, "acc", "%.1f%%", 100 * s->accuracy);
+	if (!isnan(s->top5))
+		put(l, RANK_TOP5, "top5", "%.1f%%", 100 * s->top5);
+	if (!isnan(s->auc))
+		put(l, RANK_ACC, "auc", "%.4f", s->auc);
 	if (!isnan(s->lr))
 		put(l, RANK_LR, "lr", "%.2e", s->lr);
 	if (!isnan(s->grad_norm))

@@ -24,7 +24,8 @@ typedef struct mr_progress_state {
 	uint64_t step, n_steps;  /* done, of */
 	double loss;
 	double val_loss;         /* of the last evaluation */
-	double accuracy;         /* 0..1, of the last evaluation */
+	double perplexity, auc;  /* of the last evaluation */
+	double accuracy, top5;   /* the same, 0..1 */
 	bool trains_only;        /* the evaluation was of the training samples: `all`, not `val` */
 	double lr;
 	double grad_norm;        /* the last that was measured */
@@ -42,9 +43,10 @@ mr_progress_state mr_progress_state_at(uint64_t step, uint64_t n_steps);
 char *mr_loss_text(double x, char buf[32]);
 
 /**
- * Write the line, without newline, to @line; @rate_name is "tok/s" or "samples/s". @color: keys are dimmed by escapes,
- * which do not count as columns. Where not all fits into @columns (0: any number), fields are left out: first the share
- * of the peak, then the gradient's norm, lr, gflop/s, bubble, rate, accuracy, val, step, ETA and at last the loss.
+ * Write the line, without newline, to @line; @rate_name is "tok/s" or "samples/s". @color: keys are dimmed by
+ * escapes, which do not count as columns. Where not all fits into @columns (0: any number), fields are left out:
+ * first the share of the peak, then the gradient's norm, lr, gflop/s, bubble, rate, top5, accuracy and its kind, val,
+ * step, ETA and at last the loss.
  */
 void mr_progress_format(const mr_progress_state *s, const char *rate_name, bool color, unsigned columns,
 			char line[512]);

@@ -251,6 +251,14 @@ static mr_status on_group(mr_sequential *q, mr_status (*fn)(mr_sequential *))
 	return q->status == MR_OK ? MR_OK : mr_fail(q->status, "%s", q->text);
 }
 
+static mr_status init_judging(mr_sequential *q)
+{
+	uint64_t n = q->c.data->n_valid, samples = (uint64_t)q->c.samples, rows = (uint64_t)q->c.data->target.rows;
+
+	return mr_judging_init(&q->judging, mr_graph_judged_classes(q->g), (n + samples - 1) / samples, samples * rows,
+			       n * rows);
+}
+
 mr_status mr_sequential_create(const mr_sequential_config *c, mr_sequential **out)
 {
 	mr_sequential *q = calloc(1, sizeof(*q));
@@ -266,6 +274,8 @@ mr_status mr_sequential_create(const mr_sequential_config *c, mr_sequential **ou
 	q->sparse_owner = mr_sequential_sparse_param(c);
 	q->sparse_user = q->sparse_owner == UINT32_MAX ? UINT32_MAX : mr_sequential_tied_user(q->g, q->sparse_owner);
 	st = allocate_tables(q);
+	if (st == MR_OK)
+		st = init_judging(q);
 	if (st == MR_OK)
 		st = allocate(q);
 	if (st == MR_OK)
@@ -299,6 +309,7 @@ void mr_sequential_destroy(mr_sequential *q)
 	free(q->sumsq);
 	free(q->has_grad);
 	free(q->loss);
+	mr_judging_fini(&q->judging);
 	free(q);
 }
 
@@ -326,9 +337,9 @@ mr_status mr_sequential_eval(mr_sequential *q, mr_eval_wanted *wanted, void *arg
 	return MR_OK;
 }
 
-double mr_sequential_accuracy(const mr_sequential *q)
+mr_scores mr_sequential_scores(mr_sequential *q)
 {
-	return q->eval_accuracy;
+	return mr_judging_end(&q->judging);
 }
 
 size_t mr_sequential_out_bytes(const mr_sequential *q)

@@ -64,8 +64,8 @@ const mr_sequential_config *mr_sequential_config_of(const mr_sequential *q);
 mr_status mr_sequential_run(mr_sequential *q, uint64_t until, mr_engine_progress *progress, void *arg,
 			    uint64_t *reached) MR_MUST_USE;
 
-/** Of the last evaluation; see mr_run_eval_accuracy. */
-double mr_sequential_accuracy(const mr_sequential *q);
+/** Of the last evaluation. */
+mr_scores mr_sequential_scores(mr_sequential *q);
 
 /** Mean validation loss at the present weights. As mr_engine_eval, with @wanted asked before each micro-batch on the
  * training thread. */

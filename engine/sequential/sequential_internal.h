@@ -63,7 +63,8 @@ struct mr_sequential {
 	mr_eval_wanted *wanted;
 	void *arg; /* of either */
 	const void *forward_in;
-	double eval_loss, eval_accuracy;
+	double eval_loss;
+	mr_judging judging;    /* of the evaluation */
 	mr_status status;
 	char text[1024];
 };

@@ -18,7 +18,7 @@ typedef struct pass {
 	const mr_step *steps; /* [n_params]; NULL: gradients alone */
 	double *sumsq;         /* [n_params] with steps: as mr_layer_call has it */
 	double *loss;
-	uint64_t *right;       /* rows of which the class was predicted; NULL: not wanted */
+	mr_judged *judged;     /* as mr_layer_call has it */
 	const void *w[MR_LAYER_PARAMS];
 	void *dw[MR_LAYER_PARAMS];
 } pass;
@@ -47,7 +47,7 @@ static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 		.scratch = q->scratch,
 		.target = q->target,
 		.loss = ps->loss,
-		.right = ps->right,
+		.judged = ps->judged,
 		.train = ps->train,
 		.mask = {q->c.seed, ps->first_sample, nd->number},
 	};
@@ -451,16 +451,16 @@ mr_status mr_sequential_steps(mr_sequential *q)
 
 mr_status mr_sequential_evaluate(mr_sequential *q)
 {
-	uint64_t n = q->c.data->n_valid, right = 0;
+	uint64_t n = q->c.data->n_valid, samples = (uint64_t)q->c.samples;
 	double sum = 0;
 
-	for (uint64_t at = 0; at < n; at += (uint64_t)q->c.samples) {
+	for (uint64_t at = 0; at < n; at += samples) {
 		double loss = 0;
-		pass ps = {.first_sample = at, .loss = &loss, .right = mr_graph_judges(q->g) ? &right : NULL};
+		pass ps = {.first_sample = at, .loss = &loss, .judged = mr_judging_begin(&q->judging, at / samples)};
 
 		if (q->wanted && !q->wanted(q->arg))
 			return mr_fail(MR_ESTOPPED, "the evaluation was stopped");
-		ps.samples = at + (uint64_t)q->c.samples <= n ? q->c.samples : (int64_t)(n - at);
+		ps.samples = at + samples <= n ? q->c.samples : (int64_t)(n - at);
 		MR_TRY(load(q, &ps));
 		MR_TRY(forward(q, &ps, q->g->n_nodes));
 		if (!isfinite(loss))
@@ -469,8 +469,6 @@ mr_status mr_sequential_evaluate(mr_sequential *q)
 		sum += loss * (double)ps.samples;
 	}
 	q->eval_loss = sum / (double)n;
-	q->eval_accuracy =
-		mr_graph_judges(q->g) ? (double)right / ((double)n * (double)q->c.data->target.rows) : (double)NAN;
 	return MR_OK;
 }
 

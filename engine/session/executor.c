@@ -18,9 +18,9 @@ mr_status mr_executor_eval(mr_executor *x, mr_eval_wanted *wanted, void *arg, do
 			 : mr_sequential_eval(x->sequential, wanted, arg, loss);
 }
 
-double mr_executor_accuracy(const mr_executor *x)
+mr_scores mr_executor_scores(mr_executor *x)
 {
-	return x->sequential ? mr_sequential_accuracy(x->sequential) : mr_run_eval_accuracy(mr_executor_run_of(x));
+	return x->sequential ? mr_sequential_scores(x->sequential) : mr_run_eval_scores(mr_executor_run_of(x));
 }
 
 mr_status mr_executor_state(mr_executor *x, mr_state *out)

@@ -29,8 +29,8 @@ mr_status mr_executor_run(mr_executor *x, uint64_t until, mr_engine_progress *pr
  * training thread. */
 mr_status mr_executor_eval(mr_executor *x, mr_eval_wanted *wanted, void *arg, double *loss) MR_MUST_USE;
 
-/** Of the last evaluation that came to its end: see mr_run_eval_accuracy. */
-double mr_executor_accuracy(const mr_executor *x);
+/** Of the last evaluation that came to its end. */
+mr_scores mr_executor_scores(mr_executor *x);
 
 /** The state at the present pause point; free with mr_state_fini. */
 mr_status mr_executor_state(mr_executor *x, mr_state *out) MR_MUST_USE;

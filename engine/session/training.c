@@ -91,7 +91,7 @@ mr_status mr_training_evaluate(mr_training *t, double *loss, double *accuracy)
 		return mr_fail(MR_EDATA, "%s has no validation part", t->s.data->ops->name);
 	MR_TRY(mr_executor_eval(&t->s.executor, NULL, NULL, loss));
 	if (accuracy)
-		*accuracy = mr_executor_accuracy(&t->s.executor);
+		*accuracy = mr_executor_scores(&t->s.executor).accuracy;
 	return MR_OK;
 }
 

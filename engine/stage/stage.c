@@ -92,7 +92,7 @@ static mr_layer_call make_call(const mr_stage *s, const mr_stage_io *io, const m
 		.kept = resolve(io, st->kept),
 		.target = io->target,
 		.loss = io->loss,
-		.right = io->right,
+		.judged = io->judged,
 		.train = io->train,
 		.mask = {io->seed, io->first_sample, nd->number},
 	};

@@ -76,7 +76,7 @@ typedef struct mr_stage_io {
 	const mr_sum_order_hook *turn;      /* W apart from its I; of a span, the first's; NULL: nothing */
 	const void *target;
 	double *loss;
-	uint64_t *right;          /* as mr_layer_call.right */
+	mr_judged *judged;        /* as mr_layer_call.judged */
 	int64_t samples;          /* at most what the stage was made for */
 	bool train;
 	uint64_t seed, first_sample;

@@ -96,4 +96,24 @@ sed 's/^[-0-9]*/2/' clouds >one
 expect 4 'one: labels = "classes" needs at least two different labels' train clouds.cfg --set data.path=one \
 	--set run.dir=none
 
+# Two classes have an area under the ROC curve, more than five a top-5 accuracy, tokens a perplexity; the same with and
+# without a pipeline.
+awk 'BEGIN { srand(5); print "a,b,kind"; for (i = 0; i < 150; i++) { c = i % 2
+	printf "%.4f,%.4f,%s\n", c + 2 * rand(), rand(), c ? "yes" : "no" } }' >two.csv
+sed 's/^data = .*/data = { name = "csv"; path = "two.csv"; targets = "classes"; validation = 0.4; };/' \
+	clouds.cfg >two.cfg
+expect 0 "90 training and 60 validation rows of 2 numbers, target kind, 2 classes: no, yes" train two.cfg
+has ", AUC 0."
+has " auc 0."
+auc=$(last val_auc two)
+awk -v a="$auc" 'BEGIN { exit !(a > 0.6 && a < 1) }' || complain "AUC $auc of classes that overlap"
+expect 0 ", AUC $(printf '%.6f' "$auc")" eval two.cfg
+expect 0 ", AUC $(printf '%.6f' "$auc")" eval two.cfg --set system.name=sequential --set machine.workers=1
+sed 's/^data = .*/data = { name = "synthetic"; features = 4; classes = 9; samples = 200; };/' clouds.cfg >nine.cfg
+expect 0 ", top-5 accuracy " train nine.cfg
+has " top5 "
+top=$(last val_top5 nine)
+awk -v t="$top" -v a="$(last val_accuracy nine)" 'BEGIN { exit !(t > a && t <= 1) }' || complain "top-5 accuracy $top"
+expect 0 ", top-5 accuracy $(awk -v p="$top" 'BEGIN { printf "%.4f", 100 * p }')%" eval nine.cfg
+
 exit $failed

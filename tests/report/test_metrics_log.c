@@ -65,7 +65,7 @@ static void lines(void)
 	MR_CHECK_OK(mr_metrics_log_open(path, &log));
 	row.val_loss = 4.5;
 	MR_CHECK_OK(mr_metrics_log_put(log, &row));
-	row = (mr_metrics_row){1, 2.25, 0.001, 16, 2048, 0.5, 0.75, 0.25, 4096, 12.5, NAN, NAN, false};
+	row = (mr_metrics_row){1, 2.25, 0.001, 16, 2048, 0.5, 0.75, 0.25, 4096, 12.5, NAN, NAN, NAN, NAN, NAN, false};
 	MR_CHECK_OK(mr_metrics_log_put(log, &row));
 	MR_CHECK_OK(mr_metrics_log_flush(log, true));
 	check_text("{\"step\":0,\"val_loss\":4.5}\n"

@@ -45,8 +45,11 @@ static mr_status logistic_forward(const mr_layer_call *c)
 	for (int64_t i = 0; i < n; i++) {
 		double m = mr_element(t, a, i * cols), y = mr_element(target, c->target, i), e = exp(-fabs(m));
 
-		if (c->right)
-			*c->right += (m > 0) == (y > 0.5);
+		if (c->judged) {
+			c->judged->right += (m > 0) == (y > 0.5);
+			if (c->judged->two)
+				c->judged->two[i] = (mr_two_score){.above = (float)m, .one = y > 0.5};
+		}
 		sum += fmax(m, 0) - m * y + log1p(e);
 		mr_element_put(t, a, i * cols, ((m >= 0 ? 1 / (1 + e) : e / (1 + e)) - y) / (double)n);
 		if (cols < 2)

@@ -9,6 +9,7 @@
  * Reads nothing of the configuration; the classes are the input's columns.
  */
 #include "nn/bf16.h"
+#include "nn/element.h"
 #include "nn/layers/shared.h"
 
 static mr_status softmax_xent_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
@@ -31,50 +32,61 @@ static mr_status softmax_xent_target(const mr_layer_cfg *cfg, mr_shape in, mr_sh
 	return MR_OK;
 }
 
-/* Is class @target the largest of @n scores, and the first of them that is? */
-#define IS_RIGHT(NAME, T, REAL, NUMBER)                         \
-	static bool NAME(const T *x, int64_t n, int32_t target) \
-	{                                                       \
-		REAL most = NUMBER(x[target]);                  \
-		int64_t above = 0;                              \
-                                                                \
-		for (int64_t j = 0; j < n; j++)                 \
-			above += NUMBER(x[j]) > most;           \
-		for (int64_t j = 0; j < target; j++)            \
-			above += NUMBER(x[j]) >= most;          \
-		return above == 0;                              \
+/* How many of @n scores come before that of class @target: the larger ones, and of equal ones those in front of it. */
+#define BEFORE(NAME, T, REAL, NUMBER)                              \
+	static int64_t NAME(const T *x, int64_t n, int32_t target) \
+	{                                                          \
+		REAL most = NUMBER(x[target]);                     \
+		int64_t before = 0;                                \
+                                                                   \
+		for (int64_t j = 0; j < target; j++)               \
+			before += NUMBER(x[j]) >= most;            \
+		for (int64_t j = target; j < n; j++)               \
+			before += NUMBER(x[j]) > most;             \
+		return before;                                     \
 	}
 #define ITSELF(x) (x)
-IS_RIGHT(is_right_f32, float, float, ITSELF)
-IS_RIGHT(is_right_f64, double, double, ITSELF)
-IS_RIGHT(is_right_bf16, uint16_t, float, mr_bf16_widen)
+BEFORE(before_f32, float, float, ITSELF)
+BEFORE(before_f64, double, double, ITSELF)
+BEFORE(before_bf16, uint16_t, float, mr_bf16_widen)
 
-static bool is_right(mr_dtype t, const void *scores, int64_t row, int64_t n, int32_t target)
+static int64_t before(mr_dtype t, const void *scores, int64_t row, int64_t n, int32_t target)
 {
 	switch (t) {
 	case MR_F64:
-		return is_right_f64((const double *)scores + row * n, n, target);
+		return before_f64((const double *)scores + row * n, n, target);
 	case MR_BF16:
-		return is_right_bf16((const uint16_t *)scores + row * n, n, target);
+		return before_bf16((const uint16_t *)scores + row * n, n, target);
 	default:
-		return is_right_f32((const float *)scores + row * n, n, target);
+		return before_f32((const float *)scores + row * n, n, target);
 	}
 }
 
 /* Before the scores are overwritten. */
-static void count_right(const mr_layer_call *c)
+static void judge(const mr_layer_call *c)
 {
 	int64_t rows = mr_layer_rows(c), cols = c->in->cols;
+	mr_dtype t = c->k->types.activations;
 	const int32_t *target = c->target;
 
-	for (int64_t i = 0; i < rows; i++)
-		*c->right += is_right(c->k->types.activations, c->x[0], i, cols, target[i]);
+	for (int64_t i = 0; i < rows; i++) {
+		int64_t n = before(t, c->x[0], i, cols, target[i]);
+
+		c->judged->right += n < 1;
+		c->judged->in_five += n < 5;
+		if (c->judged->two)
+			c->judged->two[i] = (mr_two_score){
+				.above = (float)(mr_element(t, c->x[0], i * cols + 1) -
+						 mr_element(t, c->x[0], i * cols)),
+				.one = target[i] == 1,
+			};
+	}
 }
 
 static mr_status softmax_xent_forward(const mr_layer_call *c)
 {
-	if (c->right)
-		count_right(c);
+	if (c->judged)
+		judge(c);
 	*c->loss = c->k->xent(c->kc, mr_layer_rows(c), c->in->cols, (void *)c->x[0], c->target);
 	return MR_OK;
 }
