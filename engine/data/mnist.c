@@ -4,8 +4,8 @@
  *	images  big-endian int32: magic 2051, count, rows, columns; then count * rows * columns bytes
  *	labels  big-endian int32: magic 2049, count; then count bytes
  *
- * A file must have exactly the size that its header says. A pixel p becomes (p / 255 - mean) / std. A compressed file
- * is unpacked into memory, whatever its size, since a sample of it cannot be read alone; zlib checks its CRC.
+ * A file must have exactly the size that its header says. A compressed file is unpacked into memory, whatever its size,
+ * since a sample of it cannot be read alone; zlib checks its CRC.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "base/size.h"
 #include "base/stats.h"
 #include "base/str.h"
-#include "data/part.h"
+#include "data/augment.h"
 
 #define MAGIC_IMAGES 2051u
 #define MAGIC_LABELS 2049u
@@ -32,12 +32,10 @@ typedef struct idx {
 
 typedef struct mnist {
 	mr_dataset base;
-	mr_dtype dtype;
-	uint64_t seed;
 	idx images, labels, valid_images, valid_labels; /* the last two empty: the end of the first two validates */
 	const idx *valid_from[2];                       /* images and labels of the validation samples */
 	uint64_t valid_at;                              /* the first of them there */
-	double value[256];
+	mr_augment augment;
 } mnist;
 
 static uint32_t big_endian(const uint8_t *b)
@@ -271,8 +269,8 @@ static mr_status open_all(mnist *m, const mr_values *values, const mr_data_want 
 		MR_TRY(open_validation(m, values, want));
 	else
 		MR_TRY(split(m, mr_values_float(values, "validation")));
-	for (int p = 0; p < 256; p++)
-		m->value[p] = (p / 255.0 - mr_values_float(values, "mean")) / mr_values_float(values, "std");
+	mr_augment_init(&m->augment, m->images.rows, m->images.cols, 1, values, want);
+	mr_augment_normal(&m->augment, 0, mr_values_float(values, "mean"), mr_values_float(values, "std"));
 	count_idx(m, &m->images, want);
 	count_idx(m, &m->labels, want);
 	count_idx(m, &m->valid_images, want);
@@ -291,7 +289,7 @@ static mr_status load_mnist(mr_dataset *d)
 		if (all[i]->in)
 			MR_TRY(look_through(all[i], i % 2 ? d->classes : 0, &d->fingerprint));
 	}
-	d->fingerprint = mr_hash64(mr_data_fold(d->fingerprint, d->n_train), m->value, sizeof(m->value));
+	d->fingerprint = mr_augment_fold(&m->augment, mr_data_fold(d->fingerprint, d->n_train));
 	return MR_OK;
 }
 
@@ -330,8 +328,6 @@ static mr_status open_mnist(const mr_values *values, const mr_data_want *want, m
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		return mr_data_no_memory(sizeof(*m));
-	m->dtype = want->dtype;
-	m->seed = want->seed;
 	st = open_all(m, values, want);
 	if (st == MR_OK)
 		st = describe(m);
@@ -343,20 +339,30 @@ static mr_status open_mnist(const mr_values *values, const mr_data_want *want, m
 	return MR_OK;
 }
 
-#define PIECE 2048 /* pixels read at once */
+#define PIECE ((size_t)1 << 14) /* bytes read at once, unless a row has more */
 
-static void decode(const mnist *m, const idx *images, const idx *labels, uint64_t i, void *input, void *target)
+static void decode(const mnist *m, const idx *images, const idx *labels, uint64_t i, mr_augmented how, void *input,
+		   void *target)
 {
-	uint64_t n = sample_bytes(images), first = images->header + i * n;
-	uint8_t room[PIECE], label;
+	uint64_t first = images->header + i * sample_bytes(images);
+	uint32_t cols = images->cols, most = cols < PIECE ? (uint32_t)PIECE / cols : 1;
+	uint8_t room[MAX_SIDE], label;
+	const uint8_t *pixels = NULL;
+	int64_t begin = 0, end = 0; /* rows in `pixels` */
 
-	for (uint64_t at = 0, len; at < n; at += len) {
-		const uint8_t *pixels;
+	for (int64_t y = 0; y < images->rows; y++) {
+		int64_t from = how.down + y;
+		bool there = from >= 0 && from < images->rows;
+		const uint8_t *row;
 
-		len = n - at < PIECE ? n - at : PIECE;
-		pixels = mr_contents_at(images->in, first + at, len, room);
-		for (uint64_t j = 0; j < len; j++)
-			mr_element_put(m->dtype, input, at + j, m->value[pixels[j]]);
+		if (there && from >= end) {
+			begin = from;
+			end = begin + most < images->rows ? begin + most : images->rows;
+			pixels = mr_contents_at(images->in, first + (uint64_t)begin * cols,
+						(size_t)(end - begin) * cols, room);
+		}
+		row = there ? pixels + (from - begin) * cols : NULL;
+		mr_augment_row(&m->augment, how, y, there ? &row : NULL, 1, input);
 	}
 	label = *(const uint8_t *)mr_contents_at(labels->in, labels->header + i, 1, &label);
 	if (label >= m->base.classes) {
@@ -370,14 +376,15 @@ static void train(const mr_dataset *d, uint64_t g, void *input, void *target)
 {
 	const mnist *m = (const mnist *)d;
 
-	decode(m, &m->images, &m->labels, mr_data_order(d->n_train, m->seed, g), input, target);
+	decode(m, &m->images, &m->labels, mr_data_order(d->n_train, m->augment.seed, g), mr_augment_of(&m->augment, g),
+	       input, target);
 }
 
 static void valid(const mr_dataset *d, uint64_t i, void *input, void *target)
 {
 	const mnist *m = (const mnist *)d;
 
-	decode(m, m->valid_from[0], m->valid_from[1], m->valid_at + i, input, target);
+	decode(m, m->valid_from[0], m->valid_from[1], m->valid_at + i, (mr_augmented){0}, input, target);
 }
 
 static mr_status check(const mr_dataset *d)
@@ -400,6 +407,8 @@ static const mr_option options[] = {
 	{"classes", MR_OPT_INT, "10", 1, 256, NULL, NULL, "number of classes; every label is below it"},
 	{"mean", MR_OPT_FLOAT, "0", -1, 2, NULL, NULL, "taken off every pixel, which first goes from 0 to 1"},
 	{"std", MR_OPT_FLOAT, "1", 1e-6, 1e6, NULL, NULL, "then divides it"},
+	MR_AUGMENT_PADDING("0"),
+	MR_AUGMENT_FLIP("false"),
 	{NULL},
 };
 

@@ -94,3 +94,52 @@ mr_status data_help_open(const char *name, const char *settings, const mr_data_w
 	mr_values_destroy(values);
 	return st;
 }
+
+mr_status data_help_survive(const char *source, const char *settings, const mr_data_want *want)
+{
+	static char input[1 << 16], target[1 << 10];
+	mr_dataset *d;
+	mr_status st = data_help_open(source, settings, want, &d);
+
+	if (st != MR_OK) {
+		CU_ASSERT(st == MR_EDATA || st == MR_ERESOURCE);
+		CU_ASSERT(strlen(mr_error_text()) > 10);
+		return st;
+	}
+	CU_ASSERT_FATAL(mr_shape_bytes(d->input, MR_F32) <= sizeof(input));
+	CU_ASSERT_FATAL(mr_shape_bytes(d->target, MR_F32) <= sizeof(target));
+	for (uint64_t g = 0; g < d->n_train; g++) {
+		d->ops->train(d, g, input, target);
+		CU_ASSERT(((int32_t *)target)[0] >= 0 && ((int32_t *)target)[0] < d->classes);
+	}
+	for (uint64_t i = 0; i < d->n_valid; i++) {
+		d->ops->valid(d, i, input, target);
+		CU_ASSERT(((int32_t *)target)[0] >= 0 && ((int32_t *)target)[0] < d->classes);
+	}
+	mr_dataset_close(d);
+	return MR_OK;
+}
+
+void data_help_mistreat(const char *source, const char *settings, const mr_data_want *want, const char *name,
+			const unsigned char *bytes, size_t len, size_t step, bool exact, size_t flips)
+{
+	unsigned char *changed = malloc(len);
+
+	for (size_t n = 0; n < len; n += step) {
+		mr_status st;
+
+		data_help_write(want->base_dir, name, bytes, n);
+		st = data_help_survive(source, settings, want);
+		if (exact)
+			CU_ASSERT_NOT_EQUAL(st, MR_OK);
+	}
+	for (size_t bit = 0; bit < 8 * flips; bit++) {
+		memcpy(changed, bytes, len);
+		changed[bit / 8] ^= (unsigned char)(1u << bit % 8);
+		data_help_write(want->base_dir, name, changed, len);
+		data_help_survive(source, settings, want);
+	}
+	data_help_write(want->base_dir, name, bytes, len);
+	CU_ASSERT_EQUAL(data_help_survive(source, settings, want), MR_OK);
+	free(changed);
+}

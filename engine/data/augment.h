@@ -1,0 +1,80 @@
+/*
+ * augment.h - what the sources of images share: normal values of pixels, and random changes of training images.
+ *
+ * A pixel p of channel c, 0 to 255, becomes (p / 255 - mean[c]) / std[c]. A training image may be mirrored, and cut out
+ * at a random place of itself with black pixels around it. What happens to training sample g is a pure function of the
+ * seed and of g, whatever thread decodes it; a validation image is never changed.
+ *
+ * Thread: what is filled in may be read by any threads.
+ */
+#ifndef MR_DATA_AUGMENT_H
+#define MR_DATA_AUGMENT_H
+
+#include "data/part.h"
+
+#define MR_AUGMENT_CHANNELS 3
+
+/* Options of a source whose images have one size. */
+#define MR_AUGMENT_PADDING(def)                                                                          \
+	{                                                                                                \
+		"padding", MR_OPT_INT, def, 0, 4096, NULL, "pixels",                                     \
+			"black pixels around a training image, out of which it is cut at a random place" \
+	}
+#define MR_AUGMENT_FLIP(def)                                                                                      \
+	{                                                                                                         \
+		"flip", MR_OPT_BOOL, def, 0, 0, NULL, NULL, "mirror half of the training images, drawn at random" \
+	}
+
+typedef struct mr_augment {
+	mr_dtype dtype;
+	uint64_t seed;
+	int64_t rows, cols, channels; /* of an image */
+	int64_t padding;              /* black pixels on each side of a training image */
+	bool flip;
+	double mean[MR_AUGMENT_CHANNELS], std[MR_AUGMENT_CHANNELS];
+	double value[MR_AUGMENT_CHANNELS][256]; /* of a pixel */
+} mr_augment;
+
+/* What happens to one image. */
+typedef struct mr_augmented {
+	int64_t down, right; /* where it is cut out: row and column of the image at its upper left corner */
+	bool flip;
+} mr_augmented;
+
+/* The random numbers of a training sample: elements of MR_RNG_AUGMENT (base/rng.h). Append only. */
+typedef enum mr_augment_draw {
+	MR_AUGMENT_DOWN,
+	MR_AUGMENT_RIGHT,
+	MR_AUGMENT_MIRROR,
+	MR_AUGMENT_PART = 16 /* the first of those for parts of any size */
+} mr_augment_draw;
+
+/** Images of @rows x @cols with @channels; padding and flip are those of @values, whose table has both. */
+void mr_augment_init(mr_augment *a, int64_t rows, int64_t cols, int64_t channels, const mr_values *values,
+		     const mr_data_want *want);
+
+/** The normal values of channel @c. */
+void mr_augment_normal(mr_augment *a, int64_t c, double mean, double std);
+
+/** Those of all channels, from mean and std of @values: lists of one number, or of one a channel. Errors: MR_ECONFIG;
+ * @source is the data's name. */
+mr_status mr_augment_normals(mr_augment *a, const char *source, const mr_values *values) MR_MUST_USE;
+
+/** What of @a changes samples, folded into @fingerprint. */
+uint64_t mr_augment_fold(const mr_augment *a, uint64_t fingerprint);
+
+/** A random whole number from 0 to @n - 1, @n up to 2^31, for training sample @g. */
+int64_t mr_augment_below(const mr_augment *a, uint64_t g, uint64_t draw, int64_t n);
+
+/** What happens to training sample @g. */
+mr_augmented mr_augment_of(const mr_augment *a, uint64_t g);
+
+/**
+ * Row @y of the changed image into @image, rows x cols x channels numbers in this order. @pixels has for each channel
+ * row @how.down + @y of the image itself, each pixel @step bytes behind the one before; it is NULL where the image has
+ * no such row.
+ */
+void mr_augment_row(const mr_augment *a, mr_augmented how, int64_t y, const uint8_t *const *pixels, size_t step,
+		    void *image);
+
+#endif
