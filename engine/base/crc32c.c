@@ -4,7 +4,7 @@
 
 #define POLYNOMIAL 0x82F63B78u /* 0x1EDC6F41 with its bits reversed */
 
-/* 16 entries, one a nibble: small enough to be a constant, and the portable path is not the one that is waited for. */
+/* 16 entries, one for each nibble: small enough for a constant, and fast enough for a fallback. */
 static const uint32_t nibbles[16] = {
 #define BIT(x) (((x) >> 1) ^ (((x) & 1) ? POLYNOMIAL : 0))
 #define ENTRY(x) BIT(BIT(BIT(BIT((uint32_t)(x)))))

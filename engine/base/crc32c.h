@@ -13,7 +13,7 @@
  */
 uint32_t mr_crc32c(uint32_t crc, const void *data, size_t len);
 
-/** The same by table, on any CPU; what mr_crc32c falls back to. */
+/** The same result by a table, on any CPU: the fallback of mr_crc32c. */
 uint32_t mr_crc32c_portable(uint32_t crc, const void *data, size_t len);
 
 #endif

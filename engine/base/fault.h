@@ -6,7 +6,7 @@
  *
  *	MR_KILL_AT=name:n          SIGKILL to itself at the n-th pass through point "name", n from 1
  *	MR_SIGNAL_AT=name:n:SIGNAL the same with another signal (a number, or INT, TERM, HUP or USR1), and goes on if
- *	                           that is caught
+ *	                           a handler catches it
  *	MR_KILL_LIST=file          append the name of each point passed to the file, one a line
  *	MR_FAIL_AT=name:n:ERRNO    the n-th I/O call "name" fails with that errno (a number, or a name such as ENOSPC)
  *	MR_DELAY=max_us:one_in:seed  one call of mr_fault_delay in one_in waits 0..max_us microseconds

@@ -1,5 +1,5 @@
 /*
- * fields.h - structs whose fields can be listed, so that what has to treat all of them alike cannot forget one.
+ * fields.h - structs whose fields can be listed, so that code which has to treat all of them alike cannot forget one.
  *
  * The fields are written once, as a list of X(type, name); the struct and its table are made from it:
  *
@@ -28,8 +28,8 @@ typedef struct mr_field {
 /** Is this field of @object all 0? */
 bool mr_field_is_zero(const mr_field *f, const void *object);
 
-/** Name and bytes of every field that is not 0, continuing the hash @h (base/stats.h): a field that is added and left
- * at 0 changes nothing. */
+/** Hash the name and the bytes of every field of @object that is not 0, continuing the hash @h (base/stats.h). A new
+ * field that is left at 0 does not change the hash. */
 uint64_t mr_fields_hash(const mr_field *table, const void *object, uint64_t h);
 
 #endif

@@ -10,8 +10,8 @@
 
 #include "base/str.h"
 
-#define FIRST_BYTES 4096 /* for what has no size beforehand, such as a pipe */
-#define MAX_TEMPS 100    /* names tried for a temporary file; others are what crashes left behind */
+#define FIRST_BYTES 4096 /* for files without a size beforehand, such as pipes */
+#define MAX_TEMPS 100    /* names tried for a temporary file: crashes may have left some behind */
 
 /* Read @fd to its end, or to @max + 1 bytes, which is enough to see that it is too large. */
 static mr_status read_all(int fd, const char *path, size_t expected, size_t max, char **buf, size_t *len)
@@ -121,8 +121,8 @@ static bool write_all(int fd, const char *data, size_t len)
 	return true;
 }
 
-/* Write, fsync and rename, and close. The first failing call's name is the reason; the temporary file is gone after a
- * failure. */
+/* Write, fsync, rename and close. On failure the message names the first call that failed, and the temporary file is
+ * removed. */
 static mr_status replace_through(int fd, const char *temp, const char *path, const void *data, size_t len)
 {
 	const char *what = NULL;
@@ -149,8 +149,8 @@ static mr_status replace_through(int fd, const char *temp, const char *path, con
 }
 
 /*
- * Create a temporary file beside @path under a name that does not exist yet: what lies there already, a link above all,
- * is neither followed nor written to. Returns < 0 with errno, and the last name tried.
+ * Create a temporary file beside @path under a name that does not exist yet. An existing file or link of that name is
+ * neither followed nor written to. Returns < 0 with errno, and the last name tried.
  */
 static int create_temp(const char *path, mr_strbuf *temp)
 {
@@ -219,7 +219,7 @@ mr_status mr_file_replace(const char *path, const void *data, size_t len)
 	if (!stat(path, &info) && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
 		return write_into(path, data, len);
 	if (!lstat(path, &link) && S_ISLNK(link.st_mode))
-		file = realpath(path, NULL); /* NULL: it leads nowhere, and is replaced itself */
+		file = realpath(path, NULL); /* NULL: the link leads nowhere, and is itself replaced */
 	st = replace_file(file ? file : path, data, len);
 	free(file);
 	return st;

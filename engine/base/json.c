@@ -1,4 +1,4 @@
-/* Reading: the only file that sees Jansson. An mr_json is a json_t under a name of our own; const is Jansson's loss. */
+/* Reading JSON. Only this file includes Jansson: an mr_json is a json_t, and casts drop the const. */
 #include "base/json.h"
 
 #include <jansson.h>
@@ -17,7 +17,7 @@ static const mr_json *borrowed(const json_t *j)
 	return (const mr_json *)j;
 }
 
-/* A NUL between tokens looks to Jansson like the end of a chunk, and it reads on behind it. */
+/* Jansson takes a NUL between tokens for the end of a chunk and reads on after it, so NUL is refused here. */
 static mr_status refuse_nul(const char *text, const char *nul)
 {
 	const char *line = text;

@@ -1,8 +1,8 @@
 /*
  * json.h - writing JSON as a stream, reading it as a tree.
  *
- * The writer needs no memory and no tree: it prints the values that it is given, puts the commas, and asserts that
- * begins and ends match. Its functions return nothing; a failing file shows in mr_json_finish.
+ * The writer needs no memory and no tree: it prints values as they come, adds the commas, and asserts that begins and
+ * ends match. Its functions return nothing; a failing file shows in mr_json_finish.
  *
  *	mr_json_init(&w, f, false);
  *	mr_json_begin_object(&w);
@@ -12,9 +12,8 @@
  *	MR_TRY(mr_json_finish(&w));
  *
  * The reader checks the whole text first (strict JSON, UTF-8, no key twice in an object) and hands out borrowed nodes:
- * children live as long as the root. A function that asks a node for what it is not returns NULL, 0 or false as
- * stated, so that a check of the kind comes first where it matters; all accept NULL nodes. A tree may be read by
- * many threads.
+ * children live as long as the root. A function called on a node of another kind returns NULL, 0 or false as stated, so
+ * check the kind first where the difference matters; all accept NULL nodes. A tree may be read by many threads.
  */
 #ifndef MR_BASE_JSON_H
 #define MR_BASE_JSON_H
@@ -51,12 +50,12 @@ void mr_json_key(mr_json_writer *w, const char *key);
 void mr_json_put_string(mr_json_writer *w, const char *s);
 void mr_json_put_int(mr_json_writer *w, int64_t x);
 void mr_json_put_uint(mr_json_writer *w, uint64_t x);
-/** As few digits as read back to the same double; NaN and infinities as null, which is all that JSON has for them. */
+/** As few digits as read back to the same double; NaN and infinities as null, since JSON has no word for them. */
 void mr_json_put_double(mr_json_writer *w, double x);
 void mr_json_put_bool(mr_json_writer *w, bool x);
 /**
- * End the document with a newline: also how one object a line (JSON lines) is written, since the writer is ready for
- * the next document. Does not flush or close. Errors: MR_EIO when the file has its error flag set.
+ * End the document with a newline. The writer is then ready for the next document, which is how JSON lines (one object
+ * a line) are written. Does not flush or close. Errors: MR_EIO when the file has its error flag set.
  */
 MR_MUST_USE mr_status mr_json_finish(mr_json_writer *w);
 

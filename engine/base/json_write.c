@@ -25,7 +25,7 @@ static void new_line(mr_json_writer *w)
 		fputc('\t', w->file);
 }
 
-/* What stands between the last entry of the innermost level and the next: comma, and a line break or a space. */
+/* Write what separates the next entry of the innermost level from the last: a comma, and a line break or a space. */
 static void separate(mr_json_writer *w, bool own_line)
 {
 	uint32_t level;

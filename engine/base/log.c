@@ -12,7 +12,7 @@
 
 static const char *const words[] = {[MR_LOG_WARN] = "warn", [MR_LOG_INFO] = "info", [MR_LOG_DEBUG] = "debug"};
 
-/* The level that MR_LOG says; UNREAD: none. */
+/* The level named by the value of MR_LOG; UNREAD for an unknown name. */
 static int level_called(const char *s)
 {
 	for (int i = 0; s && i < (int)(sizeof(words) / sizeof(words[0])); i++)

@@ -1,8 +1,8 @@
 /*
- * log.h - the program's diary on standard error.
+ * log.h - the program's log on standard error.
  *
  * One line a message: time, module, text. Reports go to standard output and traces to files; nothing parses this. The
- * environment variable MR_LOG=warn|info|debug says how much (warn by default). A line leaves in one write(), so lines
+ * environment variable MR_LOG=warn|info|debug sets the level (warn by default). A line leaves in one write(), so lines
  * of several threads never mix. The step path of the engine does not log.
  */
 #ifndef MR_BASE_LOG_H
@@ -20,7 +20,7 @@ void mr_log(mr_log_level level, const char *module, const char *fmt, ...) MR_PRI
 /** Would mr_log write? To spare the work of preparing a message. */
 bool mr_log_wants(mr_log_level level);
 
-/** Warn when MR_LOG says what is no level: then it is warn. */
+/** Warn when MR_LOG names no level; the level is then warn. */
 void mr_log_warn_unknown(void);
 
 #endif

@@ -39,8 +39,8 @@ typedef enum mr_option_type {
 typedef struct mr_option {
 	const char *name;    /* NULL ends a table */
 	mr_option_type type;
-	const char *def;     /* the default as text, as in mr_values_set_text; NULL: the option is required. It is what
-	                        runs did before there was the option: it changes none of them, and never changes */
+	const char *def;     /* the default as text, as in mr_values_set_text; NULL: the option is required. A new
+	                        option's default keeps old configurations as they are, so a default never changes */
 	double min, max;     /* numbers, ends included; both 0: unbounded; one side open: -INFINITY or INFINITY */
 	const char *choices; /* ENUM: "fifo|lifo"; others NULL */
 	const char *unit;    /* such as "bytes"; NULL: none */

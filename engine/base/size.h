@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** What two threads must not share if one of them writes; also the alignment of every tensor and arena (bytes). */
+/** Bytes of a cache line: threads that write must not share one. Also the alignment of every tensor and arena. */
 #define MR_CACHE_LINE 64
 
 /** *@out = @a + @b. False, and *@out untouched, when the sum does not fit. */
@@ -43,15 +43,15 @@ static inline size_t mr_align_up(size_t n, size_t a)
 	return (n + (a - 1)) & ~(a - 1);
 }
 
-#define MR_STAGGER_PAGE 4096u /* bytes: places this far apart share the sets of a first-level cache */
-/* Bytes: five arrays this far apart modulo a page do not meet, and a tile of two lines fits between. */
+#define MR_STAGGER_PAGE 4096u /* bytes: addresses this far apart map to the same sets of a first-level cache */
+/* Bytes: five arrays this far apart modulo a page use different sets, and a tile of two lines fits between. */
 #define MR_STAGGER 832u
 
 /**
- * What an array of @n bytes takes of an arena when others of its size, read and written at the same index, lie behind
- * it (weights, their versions, optimizer state): from a page on a size that is no multiple of a page, so that the same
- * index of the next one falls into other sets of the cache. A multiple of MR_CACHE_LINE if @n is one. @n as for
- * mr_align_up.
+ * The bytes to take from an arena for an array of @n bytes when other arrays of its size that are read and written at
+ * the same index follow it (weights, their versions, optimizer state). From a page on the result is no multiple of a
+ * page, so that equal indices of the arrays map to different sets of the cache. It is a multiple of MR_CACHE_LINE if
+ * @n is one. @n as for mr_align_up.
  */
 static inline size_t mr_stagger(size_t n)
 {

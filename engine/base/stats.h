@@ -30,14 +30,14 @@ mr_quartiles mr_quartiles_of(double *x, size_t n);
  */
 uint64_t mr_hash64(uint64_t seed, const void *data, size_t len);
 
-/* The same of bytes that come in parts of any size. */
+/* The same hash of bytes that arrive in parts of any size. */
 typedef struct mr_hasher {
 	uint64_t h;
 	uint8_t part[8];
-	size_t n; /* bytes in part, which wait for more */
+	size_t n; /* bytes in part, not yet hashed */
 } mr_hasher;
 
-/** @len: of all parts together. */
+/** Begin a hash of @len bytes, the sum over all parts. */
 void mr_hasher_init(mr_hasher *s, uint64_t seed, uint64_t len);
 void mr_hasher_add(mr_hasher *s, const void *data, size_t len);
 uint64_t mr_hasher_end(mr_hasher *s);

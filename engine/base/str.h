@@ -43,8 +43,8 @@ unsigned mr_edit_distance(const char *a, const char *b);
  * are skipped.
  */
 const char *mr_nearest(const char *name, const char *const *names, size_t n);
-/** The distance up to which a name counts as a misspelling of @name: a third of its length; of one below 6 half, so
- * that of three letters two are right. */
+/** The largest distance at which a name counts as a misspelling of @name: a third of its length; half of it below 6
+ * letters, so that two letters of three must be right. */
 unsigned mr_nearest_limit(const char *name);
 
 /** "0 B", "1023 B", "1.5 MiB", "12 GiB": at most 4 digits. Returns @buf. */

@@ -10,7 +10,7 @@
 #include "base/size.h"
 #include "base/str.h"
 
-#define MOST_WHOLE 9007199254740992.0 /* 2^53: up to there a double is the integer that was meant */
+#define MOST_WHOLE 9007199254740992.0 /* 2^53: doubles up to here represent every integer exactly */
 
 mr_status mr_values_create(const mr_option *table, mr_values **out)
 {

@@ -1,4 +1,4 @@
-/* values.h - the inside of mr_values, shared by values.c and values_text.c only; everyone else uses option.h. */
+/* values.h - the inside of mr_values, shared by values.c and values_text.c only; all other code uses option.h. */
 #ifndef MR_BASE_VALUES_H
 #define MR_BASE_VALUES_H
 

@@ -35,8 +35,8 @@ static int hex_digit(char c)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* An integer as libconfig has it: decimal, or hexadecimal without a sign, with an optional L or LL behind. *@end:
- * behind it and what space follows. */
+/* Read an integer in libconfig's syntax: decimal, or hexadecimal without a sign, with an optional suffix L or LL.
+ * *@end points behind it and the space after it. */
 static bool read_int(const char *s, int64_t *x, const char **end)
 {
 	bool hex;
@@ -59,9 +59,8 @@ const char *mr_number_suffix(char c)
 	return c == 'k' ? "e3" : c == 'M' ? "e6" : c == 'G' ? "e9" : NULL;
 }
 
-/* With point, exponent or suffix: strtod takes "inf" and "nan" too, which no configuration file has. An underflow to 0
- * is as good as
- * 0. A suffix is read as its exponent, so that 2.3k is 2300 to the bit. */
+/* Read a number with point, exponent or suffix. strtod also accepts "inf" and "nan", which no configuration file has.
+ * An underflow to 0 is accepted. A suffix is read as its exponent, so that 2.3k is 2300 to the bit. */
 static bool read_double(const char *s, double *x, const char **end)
 {
 	size_t n = strspn(s = skip_space(s), "+-.0123456789eE");
@@ -76,7 +75,7 @@ static bool read_double(const char *s, double *x, const char **end)
 	return stop != copy && !*stop;
 }
 
-/* Any number; *@whole: it was written as an integer, which @integer is. */
+/* Read any number; *@whole: it was written as an integer, whose value is *@integer. */
 static bool read_number(const char *s, double *x, int64_t *integer, bool *whole, const char **end)
 {
 	*whole = read_int(s, integer, end) && (!**end || strchr(",])", **end));
@@ -133,7 +132,7 @@ static mr_status set_floats_text(mr_values *v, const mr_option *o, const char *t
 	return st;
 }
 
-/* Where the next string begins when @s is a closing quote: strings side by side are one. */
+/* @s is a closing quote: return where the next string begins, NULL if none does. Adjacent strings are one string. */
 static const char *next_string(const char *s)
 {
 	const char *next = *s == '"' ? skip_space(s + 1) : s;
@@ -215,7 +214,7 @@ mr_status mr_values_set_text(mr_values *v, const char *name, const char *text)
 	return set_floats_text(v, o, text);
 }
 
-/* Like snprintf, but one piece after the other: @at counts what the whole would need. */
+/* Appends pieces as snprintf would: @at counts the length of the whole text, even beyond the buffer. */
 struct sink {
 	char *buf;
 	size_t size;

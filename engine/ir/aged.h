@@ -37,12 +37,13 @@ typedef struct mr_aged {
 mr_status mr_aged_create(uint16_t n_stages, uint32_t n_steps, mr_aged **out) MR_MUST_USE;
 void mr_aged_destroy(mr_aged *a); /* accepts NULL */
 
-/** Call when stages are filled in, before the questions below. Errors: MR_ECONFIG for a stage that is none. */
+/** Index the steps by stage. Call it once all stages are filled in; the functions below need it. Errors: MR_ECONFIG for
+ * a stage number out of range. */
 mr_status mr_aged_index(mr_aged *a) MR_MUST_USE;
 
 /**
  * Discard the steps that read any block @limit or more updates old, as Ringmaster ASGD does (arXiv 2501.16168): they
- * leave no trace, and the steps behind them move up. Index again afterwards, unless none is left.
+ * are removed, and the steps after them move up. Call mr_aged_index again afterwards, unless no step is left.
  */
 void mr_aged_discard(mr_aged *a, uint32_t limit);
 
@@ -51,7 +52,7 @@ static inline uint32_t mr_aged_delay(const mr_aged *a, uint32_t k, uint16_t bloc
 	return a->delay[(size_t)k * a->n_stages + block];
 }
 
-/** The oldest read of step @k, when it is the run's step @at. */
+/** The largest age at which step @k reads any block, when it is step @at of the run. */
 uint32_t mr_aged_oldest(const mr_aged *a, uint32_t k, uint64_t at);
 
 /** The version of @block that step @k reads. */
@@ -68,9 +69,9 @@ uint32_t mr_aged_cap(const mr_aged *a, uint16_t block);
 mr_status mr_aged_of_timeline(const mr_unit_time *u, uint32_t n_batches, mr_aged **out) MR_MUST_USE;
 
 /**
- * A recorded sequence as text: a line `stage batch delay_0 .. delay_S-1` a step; empty lines and what follows `#` do
- * not count. @name stands in messages. @n_batches: minibatches in the data, 0: unknown. A run of several epochs counts
- * on behind them, as many micro-batches as it made updates of all its stages; a number beyond both is a mistake.
+ * A recorded sequence as text: a line `stage batch delay_0 .. delay_S-1` a step; empty lines and text after `#` are
+ * ignored. @name stands in messages. @n_batches: minibatches in the data, 0: unknown. A run of several epochs numbers
+ * its minibatches on, up to as many as it made updates of all its stages; a number beyond both limits is a mistake.
  * Errors: MR_ECONFIG with the line, MR_ERESOURCE.
  */
 mr_status mr_aged_parse(const char *name, const char *text, uint16_t n_stages, uint32_t n_batches,

@@ -36,7 +36,7 @@ static mr_status check_header(const mr_plan *p)
 	return MR_OK;
 }
 
-/* A delay stands for something: one way to say a thing, so that equal contracts are equal. */
+/* Refuses a delay of 0 with delayed stages and the reverse, so that equal contracts have equal fields. */
 static mr_status check_delay(const mr_plan *p)
 {
 	const mr_contract *c = &p->contract;
@@ -52,7 +52,7 @@ static mr_status check_delay(const mr_plan *p)
 	return MR_OK;
 }
 
-/* Steps of one stage each, and reads that only the lists state. */
+/* Checks plans whose steps update one stage each, and plans whose lists alone state the reads. */
 static mr_status check_blocks(const mr_plan *p)
 {
 	const mr_contract *c = &p->contract;
@@ -69,7 +69,7 @@ static mr_status check_blocks(const mr_plan *p)
 	return MR_OK;
 }
 
-/* One way to say a thing here, too: what a rule has no use for is 0. */
+/* Refuses values that the rule does not use, so that equal contracts have equal fields. */
 static mr_status check_average_numbers(const mr_average *a)
 {
 	bool mean = a->rule == MR_AVERAGE_MEAN, elastic = a->rule == MR_AVERAGE_ELASTIC;
@@ -113,7 +113,7 @@ static mr_status check_replicas(const mr_plan *p)
 	return MR_OK;
 }
 
-/* What a step that may be taken back asks for. */
+/* Checks what a plan with steps that may be rolled back requires. */
 static mr_status check_validated(const mr_plan *p)
 {
 	const mr_contract *c = &p->contract;
@@ -123,12 +123,12 @@ static mr_status check_validated(const mr_plan *p)
 	if (p->n_pipes > 1 || c->tied)
 		return mr_fail(
 			MR_ECONFIG,
-			"a step that may be taken back needs one pipe and no tied weights: other workers would read "
-			"what is taken back");
+			"a step that may be rolled back needs one pipe and no tied weights: other workers would read "
+			"weights that are rolled back");
 	return MR_OK;
 }
 
-/* Weights that are made of two versions may start from any, but these must be steps of all stages. */
+/* Weights predicted from two versions may start from any version, but all stages must step at every commit. */
 static mr_status check_aim_steps(const mr_plan *p)
 {
 	const mr_contract *c = &p->contract;
@@ -140,19 +140,18 @@ static mr_status check_aim_steps(const mr_plan *p)
 	return MR_OK;
 }
 
-/* Other predicted weights are made from the optimizer's state, which belongs to the latest version and to its owner. */
+/* Other predictions use the optimizer's state, which belongs to the latest version and to the stage's owner. */
 static mr_status check_aim(const mr_plan *p)
 {
 	const mr_contract *c = &p->contract;
 
 	if ((c->predict == MR_PREDICT_BACK) != (c->ema_decay_ppm > 0) || c->ema_decay_ppm >= 1000000)
 		return mr_fail(MR_ECONFIG,
-			       "aim %d with a memory of %u millionths: there are none, ahead, steps, and back with 1 "
-			       "to 999999",
+			       "aim=%d with memory=%u millionths: memory must be 1 to 999999 with aim=back, else 0",
 			       (int)c->predict, c->ema_decay_ppm);
 	if (c->read_f == MR_READ_FIRST && c->predict != MR_PREDICT_AHEAD)
 		return mr_fail(MR_ECONFIG,
-			       "only weights predicted ahead are held for the other micro-batches of a commit");
+			       "only weights predicted ahead are held for all micro-batches of a commit");
 	if (c->predict == MR_PREDICT_STEPS)
 		MR_TRY(check_aim_steps(p));
 	else if (c->predict != MR_PREDICT_NONE &&
@@ -176,7 +175,7 @@ static mr_status check_aim(const mr_plan *p)
 	return MR_OK;
 }
 
-/* Two sequences a worker, whose instructions wait for their own sequence and their neighbours alone. */
+/* A racing worker has two sequences, whose instructions wait only for their own sequence and for neighbours. */
 static mr_status check_racing(const mr_plan *p)
 {
 	const mr_contract *c = &p->contract;
@@ -205,7 +204,7 @@ static mr_status check_racing(const mr_plan *p)
 	return MR_OK;
 }
 
-/* What the order of a sum and the waits for it rest on when other workers take part in it. */
+/* Checks what stealing relies on: the order of a sum to which several workers add, and the waits for it. */
 static mr_status check_steal(const mr_plan *p)
 {
 	const mr_contract *c = &p->contract;
@@ -219,7 +218,7 @@ static mr_status check_steal(const mr_plan *p)
 	return MR_OK;
 }
 
-/* Everything that "Stage replicas" in plan.h says of stage @s. */
+/* Checks for stage @s what "Stage replicas" in plan.h requires. */
 static mr_status check_stage_turns(const mr_plan *p, uint16_t s)
 {
 	uint8_t r = p->stage_replicas[s];

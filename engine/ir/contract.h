@@ -1,5 +1,5 @@
 /*
- * contract.h - which contracts this version of millrace can keep; the lowering asks before it begins, and the checker.
+ * contract.h - checks whether this version of millrace can keep a contract. The lowering and the checker call it first.
  */
 #ifndef MR_IR_CONTRACT_H
 #define MR_IR_CONTRACT_H

@@ -1,6 +1,6 @@
 /*
- * contract_field.h - the fields of a contract as a table, made from contract.def: what prints, reads, hashes or checks
- * a contract goes through it field by field, so that it names none.
+ * contract_field.h - the fields of a contract as a table, made from contract.def. Code that prints, reads, hashes or
+ * checks a contract loops over the table and names no field.
  */
 #ifndef MR_IR_CONTRACT_FIELD_H
 #define MR_IR_CONTRACT_FIELD_H
@@ -22,7 +22,7 @@ typedef enum mr_contract_id {
 	MR_N_FIELDS
 } mr_contract_id;
 
-/* Bounds and values of COUNT that are numbers of the plan. */
+/* Stand for a number of the plan in the bounds and values of a COUNT. */
 #define MR_N_MICRO (-1)
 #define MR_N_STAGES (-2)
 
@@ -38,13 +38,13 @@ typedef enum mr_contract_id {
 typedef struct mr_contract_field {
 	const char *name;         /* "need", "average.every" */
 	size_t offset, size;      /* in mr_contract */
-	const char *key;          /* in the JSON form, and in the text form unless .text says another */
+	const char *key;          /* in the JSON form, and in the text form unless .text names another */
 	const char *text;         /* "": the value stands alone, first in its line */
 	mr_field_kind kind;
 	const char *const *words; /* WORD: [n_words], by value */
 	uint32_t n_words;
 	int64_t low, high;        /* COUNT: the range in a JSON file; high may be MR_N_MICRO or MR_N_STAGES */
-	int64_t absent;           /* the value of a JSON file that leaves the key out; as high */
+	int64_t absent;           /* value when a JSON file leaves the key out; may be MR_N_MICRO or MR_N_STAGES */
 	bool in_text, in_json;    /* written also where it is 0 */
 	uint8_t leader;           /* mr_contract_id of an earlier row, 0: none. Where the leader is 0 this field is 0,
 				     too, and JSON has either both or neither. */
@@ -55,10 +55,10 @@ typedef struct mr_contract_field {
 /** All fields, in the order of contract.def. */
 extern const mr_contract_field mr_contract_fields[MR_N_FIELDS];
 
-/** The value of @f: a number, and the bits of a double. */
+/** The value of @f as an integer; of a MR_FIELD_REAL the bits of the double. */
 uint64_t mr_contract_get(const mr_contract *c, const mr_contract_field *f);
 
-/** The same the other way; @value fits the field. */
+/** Set @f to @value, in the form of mr_contract_get; @value must be in the field's range. */
 void mr_contract_set(mr_contract *c, const mr_contract_field *f, uint64_t value);
 
 double mr_contract_get_real(const mr_contract *c, const mr_contract_field *f);

@@ -8,7 +8,7 @@
 
 /* --- reading --- */
 
-/* What is no field of mr_contract and yet part of a contract here. */
+/* Keys of a contract in JSON that are no field of mr_contract. */
 static const char *const other_keys[] = {"repeats", "horizons", "turns"};
 
 static bool is_key(const char *key)
@@ -28,7 +28,7 @@ static mr_status check_keys(const mr_json *contract)
 		return mr_fail(MR_ECONFIG, "must be an object, got %s", mr_json_kind(contract));
 	for (const char *key = mr_json_next_key(contract, NULL); key; key = mr_json_next_key(contract, key))
 		if (!is_key(key))
-			return mr_fail(MR_ECONFIG, "\"%.60s\" is no part of a contract", key);
+			return mr_fail(MR_ECONFIG, "\"%.60s\" is not a key of a contract", key);
 	return MR_OK;
 }
 
@@ -57,13 +57,13 @@ static mr_status read_bool(const mr_json *j, const char *key, bool *out)
 	return MR_OK;
 }
 
-/* A bound or a value of contract.def in @plan. */
+/* A bound or a value of contract.def, with the numbers of @plan in place of MR_N_MICRO and MR_N_STAGES. */
 static int64_t number_in(const mr_plan *plan, int64_t x)
 {
 	return x == MR_N_MICRO ? plan->n_micro : x == MR_N_STAGES ? plan->n_stages : x;
 }
 
-/* Of a member that is left out. */
+/* Set the value that a member has when the file leaves it out. */
 static void set_absent(mr_plan *plan, const mr_contract_field *f)
 {
 	const mr_contract_field *leader = &mr_contract_fields[f->leader];
@@ -116,7 +116,7 @@ static mr_status read_turns(mr_plan *plan, const mr_json *j)
 	return MR_OK;
 }
 
-/* Leaders come before what they lead. */
+/* A leader stands before the fields that depend on it. */
 static mr_status read_fields(const mr_json *contract, mr_plan *plan)
 {
 	for (unsigned i = 0; i < MR_N_FIELDS; i++) {

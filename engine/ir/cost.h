@@ -16,10 +16,10 @@ typedef struct mr_stage_cost {
 	double c;       /* hand-over to the next worker, per direction */
 	double r;       /* reduction of the gradients of all pipes and uses to one, per commit */
 	double n;       /* norm of the gradient, per commit, where it is an instruction */
-	double g;       /* what each further micro-batch of a merged W takes less than w, 0 to w */
-	double s;       /* what a step inside a B or W (MR_INSTR_UPDATE) takes less than u, 0 to u */
+	double g;       /* saving of each further micro-batch of a merged W, compared with w; 0 to w */
+	double s;       /* saving of a step inside a B or W (MR_INSTR_UPDATE), compared with u; 0 to u */
 	double a;       /* average of all replicas, all ranges of it, per average */
-	double v;       /* validation of a step that was right, per commit */
+	double v;       /* validation of a step that is not rolled back, per commit */
 } mr_stage_cost;
 
 typedef struct mr_cost {
@@ -28,8 +28,8 @@ typedef struct mr_cost {
 } mr_cost;
 
 /**
- * Read "f,i,w" or "f,i,w,c" into the fields of these names; the others become 0. Errors: MR_ECONFIG with a message
- * that ends in @text; then *@out is as before.
+ * Read "f,i,w" or "f,i,w,c" into the fields of these names; the other fields become 0. Errors: MR_ECONFIG with a
+ * message that ends in @text; *@out is then unchanged.
  */
 mr_status mr_cost_read(const char *text, mr_stage_cost *out) MR_MUST_USE;
 

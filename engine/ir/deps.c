@@ -60,7 +60,7 @@ static uint32_t deps_of_weights(const mr_plan *plan, const mr_instr *in, uint64_
 	return k;
 }
 
-/* What the gradient sum of a commit must have behind it before N (all of it) or U (a range) may look at it. */
+/* The gradients that N (the whole sum) or U (a range of it) of a commit waits for. */
 static uint32_t deps_of_sum(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep *deps)
 {
 	mr_dep_kind kind = !mr_stage_has_ar(plan, in->stage)			     ? MR_DEP_SUM
@@ -139,8 +139,8 @@ mr_wait_cause mr_dep_cause(mr_dep_kind kind)
 	}
 }
 
-/* @stored, or what the micro-batch number says. A table entry of 0 is an error that the checker reports; here it must
- * not trap. */
+/* The place @stored in the instruction, or the one that follows from the micro-batch's number. A table entry of 0 is an
+ * error that the checker reports; here it must not trap. */
 static uint32_t number_of(const mr_plan *plan, const mr_instr *in, uint64_t n, uint16_t stored, uint16_t room)
 {
 	if (plan->storage == MR_STORED)

@@ -1,8 +1,8 @@
 /*
  * deps.h - the data edges of a plan: what an instruction must find done before it may begin.
  *
- * This is the one place that defines them. The order of a worker's own list is a further edge and the caller's
- * business; so an executor may skip every dependency whose source lies on its own worker (the checker has proven that
+ * This is the one place that defines them. The order of a worker's own list adds further edges, which the caller
+ * handles: an executor may skip every dependency whose source lies on its own worker (the checker has proven that
  * it comes earlier).
  *
  *   instruction     waits for
@@ -10,15 +10,15 @@
  *                   of s+1; tied, s = S-1: the commit of that version at stage 0
  *   R(m,s)          F(m,s)
  *   B|I(m,s)        F(m,s); B|I(m,s+1); a free gradient buffer of s
- *   W(m,s)          I(m,s), of each micro-batch of its span; contract.steal: the W before it in the sum, of which it
- *                   follows each layer, so that it may begin once that has begun and ends when that has ended; with
- *                   another worker than the stage's: every I of its count at s
+ *   W(m,s)          I(m,s), of each micro-batch of its span; contract.steal: the start of the previous W of the sum,
+ *                   which it follows layer by layer and after which it ends; on another worker than the stage's: also
+ *                   every I of its count at s
  *   AR(s,v,p)       the last B|W of its count at s in every pipe; tied, s = 0: the same at stage S-1
  *   N(s,v)          AR(s,v,.) of every pipe where there is one, else the last B|W of its count
  *   U(s,v,p)        AR(s,v,p) where there is one, else the last B|W of its count; with clipping: N(.,v) of every stage
  *
- * Stage replicas (plan.h): what is said of the pipes of a commit holds for the parts of the stage. B(m,s) also waits
- * for the commit before its own, and U(s,v,q) for AR(s,v,.) of every part, so that a norm of the whole sum may come in
+ * Stage replicas (plan.h): the rules for the pipes of a commit hold for the parts of the stage. B(m,s) also waits for
+ * the commit before its own, and U(s,v,q) for AR(s,v,.) of every part, so that a norm of the whole sum may come in
  * between.
  *
  * Several pipes share a stage's optimizer step: the elements of its weights are cut into as many ranges as there are
@@ -48,7 +48,7 @@
 typedef enum mr_dep_kind {
 	MR_DEP_F,        /* F of micro-batch @number at (stage, pipe) has ended */
 	MR_DEP_GRAD,     /* B or I of micro-batch @number at (stage, pipe) has ended */
-	MR_DEP_TURN,     /* contract.steal: the W of micro-batch @number at stage is not behind: see above */
+	MR_DEP_TURN,     /* contract.steal: the W of micro-batch @number, the previous one of the sum, has started */
 	MR_DEP_TAIL,     /* a W away from its stage's worker: every B or I of the count of micro-batch @number at stage
 	                    has ended */
 	MR_DEP_SUM,      /* every B or W of the count that makes version @number has ended at stage, in all pipes;
@@ -81,7 +81,7 @@ typedef struct mr_dep {
  */
 uint32_t mr_deps_of(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep deps[MR_DEPS_MAX]);
 
-/** Under which cause a wait for a dependency of @kind is booked. */
+/** The cause under which a wait for a dependency of @kind is recorded. */
 mr_wait_cause mr_dep_cause(mr_dep_kind kind);
 
 /** The worker that computes N of @stage, and where there is one pipe, owns its weights and does AR and U (pipe 0's

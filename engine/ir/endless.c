@@ -33,7 +33,7 @@ mr_status mr_endless_storage(mr_plan *plan)
 	return MR_OK;
 }
 
-/* How the lowering has treated the B of worker @w: those of all windows are alike. */
+/* The B of worker @w as the lowering left it: it treats those of all windows alike. */
 static const mr_instr *pattern(const mr_plan *plan, uint16_t w)
 {
 	const mr_list *l = mr_plan_list(plan, w, MR_PROLOGUE);

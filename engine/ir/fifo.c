@@ -1,6 +1,7 @@
 #include "ir/fifo.h"
 
-/* The next instruction of @stage in @pipe from *@at on that hands a message on or takes one; NULL: there is none. */
+/* The next instruction of @stage in @pipe from *@at on that sends a message over the boundary or receives one; NULL:
+ * there is none. */
 static const mr_instr *next_of(const mr_list *l, uint32_t *at, uint8_t pipe, uint16_t stage, bool forward)
 {
 	while (*at < l->n) {

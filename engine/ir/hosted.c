@@ -35,7 +35,7 @@ mr_status mr_hosted_init(mr_hosted *h, const mr_plan *plan, uint8_t n_pipes)
 	visit(plan, n_pipes, seen, h->first + 2, NULL);
 	for (uint32_t w = 2; w <= d + 1; w++)
 		h->first[w] += h->first[w - 1];
-	visit(plan, n_pipes, seen, h->first + 1, h->stage); /* which turns begins into ends: those of the next */
+	visit(plan, n_pipes, seen, h->first + 1, h->stage); /* moves each begin to its end: the begin of the next */
 	free(seen);
 	return MR_OK;
 }

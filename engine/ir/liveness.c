@@ -9,8 +9,8 @@
 /* Of one stage in one pipe, by version: where in its worker's list it is committed, and where it is read last. */
 typedef struct life {
 	uint32_t *made, *last; /* [n] node + 1; 0: the start, or never */
-	int32_t *more;         /* [n + 1] versions that are live behind the commit of a version and were not behind the
-	                          one before */
+	int32_t *more;         /* [n + 1] change in the number of live versions from right after the commit of one
+	                          version to right after the commit of the next */
 	uint32_t *first, *own; /* [P * S + 1] into own: the instructions of each part and stage, in the order of their
 	                          numbers */
 	uint64_t n, latest;
@@ -21,7 +21,7 @@ static size_t place_of(const mr_plan *p, const mr_instr *in)
 	return mr_plan_at(p, mr_plan_part(p, in->stage, in->pipe), in->stage);
 }
 
-/* Sorts the instructions by part and stage: of a worker with many stages each looks only at its own. */
+/* Sorts the instructions by part and stage, so that each stage of a worker with many looks only at its own. */
 static void sort(const mr_unroll *g, life *l)
 {
 	size_t places = (size_t)g->plan->n_pipes * g->plan->n_stages;
@@ -105,7 +105,7 @@ static void trace(const mr_unroll *g, uint8_t pipe, uint16_t s, life *l)
 	}
 }
 
-/* The first version from @from to @to, and else @to, that is committed behind the last read of @version. */
+/* The first version from @from up to @to that is committed after the last read of @version; @to if none is. */
 static uint64_t gone_at(const life *l, uint64_t version, uint64_t from, uint64_t to)
 {
 	while (from < to) {
@@ -119,8 +119,8 @@ static uint64_t gone_at(const life *l, uint64_t version, uint64_t from, uint64_t
 	return to;
 }
 
-/* Most at once: right behind a commit. Each version is live behind all commits from its own to its last read; at most
- * @cap. */
+/* The most versions live at once, which can only be right after a commit. A version is live after every commit from its
+ * own to its last read; at most @cap are. */
 static uint16_t most(const life *l, uint32_t cap)
 {
 	uint64_t end = l->latest + 1 < l->n ? l->latest + 1 : l->n;
@@ -152,8 +152,8 @@ static void find(const mr_unroll *g, life *l, uint16_t *live)
 	}
 }
 
-/* Iterations to look at: until all is steady, and as many more as pass until the oldest version of that time has been
- * read. */
+/* Iterations to look at: those until the plan is steady, and once more as many as pass until the oldest version of that
+ * time has been read. */
 static uint32_t bodies(const mr_plan *plan)
 {
 	uint32_t most = 1, steady = mr_plan_steady(plan);

@@ -105,7 +105,7 @@ mr_status mr_metrics_create(const mr_plan *plan, const mr_walk *walk, mr_metrics
 	mr_metrics_staleness(plan, m->staleness);
 	for (uint16_t s = 0; s < plan->n_stages; s++)
 		m->weight_copies += plan->n_versions[s];
-	m->weight_copies /= plan->n_stages; /* once: a sum of sixths is no 1 */
+	m->weight_copies /= plan->n_stages; /* divided once: a sum of six sixths is not exactly 1 */
 	m->weight_copies *=
 		plan->contract.private_weights || mr_contract_replicates(&plan->contract) ? plan->n_pipes : 1;
 	m->weight_copies += mr_average_copies(&plan->contract.average);

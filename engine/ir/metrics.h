@@ -1,5 +1,5 @@
 /*
- * metrics.h - the figures of a lowered plan: what `schedule` prints and what the laws of the systems are about.
+ * metrics.h - the figures of a lowered plan, which `schedule` prints and the law tests of the systems compare.
  *
  * Times come from a walk (walk.h says what they mean), storage from the lowering, staleness from the versions in the
  * lists. Nothing is measured here.
@@ -29,7 +29,7 @@ typedef struct mr_metrics {
 	uint16_t *fwd, *bwd;    /* [n_pipes][n_stages] boundary buffers before the stage, forward and backward */
 	uint16_t *versions;     /* [n_stages] weight versions stored at once */
 	size_t n_stolen;        /* W that were taken from another worker (ir/plan.h, "Stealing") */
-	bool steals;            /* any may be */
+	bool steals;            /* the plan allows W to be taken by other workers */
 	uint32_t *staleness;    /* [n_stages] most commits between the version a micro-batch reads and the one it is
 	                           applied to */
 } mr_metrics;

@@ -1,5 +1,5 @@
 /*
- * op.h - which ops are what.
+ * op.h - classes of ops.
  */
 #ifndef MR_IR_OP_H
 #define MR_IR_OP_H

@@ -19,8 +19,8 @@ uint32_t mr_pauses_of(const mr_plan *plan, uint16_t worker, uint32_t *at, uint32
 {
 	const mr_list *l = mr_plan_list(plan, worker, MR_PROLOGUE);
 	uint32_t n = 0, stages = 0, made = 0; /* made: stages that have version n + 1 */
-	bool ahead = false; /* a stage has made a later version: no plan that can pause has that, and here it costs time
-	                       alone */
+	bool ahead = false; /* a stage has made a later version. No plan that can pause does that; counting again then
+	                       costs time and is right */
 
 	for (uint32_t s = 0; s < plan->n_stages; s++)
 		stages += mr_plan_worker(plan, 0, (uint16_t)s) == worker;
@@ -32,7 +32,7 @@ uint32_t mr_pauses_of(const mr_plan *plan, uint16_t worker, uint32_t *at, uint32
 		if (!here || made < stages)
 			continue;
 		while (plan->contract.steal && i + 1 < l->n && l->at[i + 1].op == MR_OP_W)
-			i++; /* of the same iteration, of other workers: a W of the next one has an F before it */
+			i++; /* a W of this iteration, stolen from another worker: in the next one a W follows an F */
 		if (n < room)
 			at[n] = i + 1;
 		n++;

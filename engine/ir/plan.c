@@ -7,7 +7,8 @@
 #include "ir/contract_field.h"
 #include "ir/endless.h"
 
-/* One plan may hold this many (pipe, stage) pairs; far above any machine, small enough that no table size overflows. */
+/* A plan holds at most this many (pipe, stage) pairs: far above any machine, and too few for a table size to overflow.
+ */
 #define MAX_PLACES 65535u
 
 static const char *const op_names[MR_N_OPS] = {
@@ -15,7 +16,7 @@ static const char *const op_names[MR_N_OPS] = {
 	[MR_OP_N] = "N", [MR_OP_AR] = "AR", [MR_OP_U] = "U", [MR_OP_V] = "V", [MR_OP_AVG] = "AVG",
 };
 
-/* The tables of a plan: each is made, copied and freed by this list. */
+/* The tables of a plan. Creating, copying and freeing all loop over this list. */
 typedef struct plan_table {
 	size_t offset; /* of its pointer, in mr_plan */
 	size_t size;   /* of an entry */
@@ -220,7 +221,7 @@ uint32_t mr_plan_staleness(const mr_plan *plan, uint16_t stage)
 {
 	uint32_t most = 0;
 
-	if (plan->endless) /* what one window shows is not what all do */
+	if (plan->endless) /* one window does not stand for all */
 		return plan->contract.max_staleness;
 	for (unsigned p = 0; p < plan->n_pipes; p++)
 		for (int sec = 0; sec < MR_N_SECTIONS && !is_again(plan, p, stage); sec++) {
@@ -248,7 +249,7 @@ static uint32_t add_ages(const mr_plan *plan, const mr_list *l, int sec, uint16_
 	return n;
 }
 
-/* Of the F of an iteration; or of the last commit, where there is none. */
+/* Averages over the F of an iteration; over those of the last commit where there is no iteration. */
 double mr_plan_delay(const mr_plan *plan, uint16_t stage)
 {
 	uint32_t n = 0;
@@ -290,7 +291,7 @@ bool mr_plan_drains(const mr_plan *plan)
 
 	if (plan->contract.flush != MR_FLUSH_NONE || plan->contract.coverage != MR_COVER_TRAIN || plan->commits < 2)
 		return false;
-	/* What an iteration begins it ends, where nothing is under way before the first. */
+	/* Each iteration ends what it begins if nothing is under way before the first. */
 	for (uint16_t w = 0; w < plan->n_workers; w++) {
 		once += mr_plan_list(plan, w, MR_PROLOGUE)->n;
 		body += mr_plan_list(plan, w, MR_BODY)->n;
@@ -382,7 +383,7 @@ uint64_t mr_plan_hash(const mr_plan *plan)
 	mix(&h, plan->n_stages);
 	mix(&h, plan->n_workers);
 	mix(&h, plan->n_pipes);
-	if (plan->endless) { /* how long a window is changes nothing */
+	if (plan->endless) { /* the length of a window changes nothing */
 		mix_contract(&h, &plan->contract);
 		mix_table(&h, plan->worker_of, places);
 		mix(&h, plan->endless->identity);

@@ -1,27 +1,27 @@
 /*
- * plan.h - the plan: what every worker does, in which order, on which weights. The narrow waist of millrace.
+ * plan.h - the plan: what every worker does, in which order, on which weights. Everything in millrace meets here.
  *
  * A plan is plain data. Schedules emit its compute instructions (F, B, I, W, R); the lowering adds everything else
  * (norms, gradient reductions, optimizer steps, activation slots, boundary buffers, weight versions); the checker
- * proves it against the contract in its header; the walk, the engine and the replay carry it out. None of them looks
- * at the name of a system.
+ * proves it against the contract in its header; the walk, the engine and the replay carry it out. None of them depends
+ * on the name of a system.
  *
  * Words. Stage s in [0, S): contiguous layers. Worker w in [0, D). Pipe p in [0, P): one copy of the pipeline
  * direction. Micro-batch m. Version v of a stage: its weights after v commits. Slot: storage for the saved activations
  * of one micro-batch at one stage. Boundary s (0 < s < S), forward: the activation that enters stage s; backward: the
  * gradient that enters stage s-1 from stage s.
  *
- * Sections. Each worker has three lists: prologue, body, epilogue. The body is carried out N times, N known only to
- * what runs the plan. In a body the numbers are offsets: iteration n (from 0) means
+ * Sections. Each worker has three lists: prologue, body, epilogue. The body is carried out N times; N is no part of the
+ * plan. In a body the numbers are offsets: iteration n (from 0) means
  *     micro   = field + n * n_micro
  *     version = max(0, field + n * commits)          (read and target alike; before the first commits all is version 0;
  *                                                    commits of that stage: mr_plan_commits)
  * In the prologue n = 0, in the epilogue n = N. A synchronous plan is a body alone: one iteration with its flush.
  * A finite list of an asynchronous system is a prologue alone.
  *
- * Windows (mr_plan.endless). Where no iteration is like another, the lists are made as they come: a window is iteration
- * n of a body whose instructions are its own, with the numbers of a body. What stands in the plan's lists then is
- * window 0 as a prologue that drains at its end: what is looked at where one iteration stands for all (ir/endless.h).
+ * Windows (mr_plan.endless). If no iteration equals another, the lists are made during the run: a window is iteration n
+ * of a body with instructions of its own, in the numbers of a body. The plan's lists then hold window 0 as a prologue
+ * that drains at its end; code that needs one iteration as an example of all reads them (ir/endless.h).
  *
  * Storage numbers. MR_STORED: the slot and buffer numbers stand in the instructions (the body leaves no slot taken, so
  * each iteration may use the same ones). MR_MODULO: they follow from the absolute numbers: slot = (micro div P) mod
@@ -30,56 +30,55 @@
  *
  * Recomputation. Where a system emits R(m,s) between F(m,s) and its backward, F keeps nothing but its input, which
  * stays in the forward buffer (held until the last backward use, R or not); it uses a slot while it runs, and R takes
- * the slot that the backward then reads. R reads the input that F read and the weights that its backward reads. Where
- * these are F's (same_version_b, or a flush) it saves the same bits; else what the stage would have saved with its
- * present weights. It hands nothing over. At the last stage the target is kept for R as the input is.
- *
+ * stays in the forward buffer (held until the last backward use, R or not); it uses a slot while it runs, and R takes
+ * the slot that the backward then reads. R reads the input that F read and the weights that its backward reads. If
+ * these are F's weights (same_version_b, or a flush), R saves the same bits as F would; else it saves what the stage
+ * computes with its present weights. R passes nothing to the next stage. At the last stage the target is kept for R,
+ * like the input.
  * Span. A W may handle `span` consecutive micro-batches of one commit at once: the sum of their gradients as one
- * product over all their rows, added up in ascending order. Each has an I of its own before it; all their slots are
- * given back when it ends. `slot` and `in` are those of the first.
- *
+ * Span. A W may handle `span` consecutive micro-batches of one commit at once: it computes the sum of their gradients
+ * as one product over all their rows, added up in ascending order. Each micro-batch has an I of its own before it. All
+ * their slots are given back when the W ends. `slot` and `in` are those of the first micro-batch.
  * Validation (MR_FLUSH_VALIDATED). A step that clips by the global norm needs all gradients, and waiting for them is a
  * barrier. Here U steps at once, as if nothing had to be clipped, unless the norms that are known by then already say
- * otherwise, in which case it waits for the others; the forwards of the next iteration follow. V(s, v), in front of the
- * first instruction of the next iteration that is no F, waits for all norms of version v. If the step was right, that
- * was all. Otherwise it is taken back exactly (version v - 1 lies in the other buffer, the optimizer's state in a copy)
- * and taken again with the factor of clipping, and every worker repeats the forwards that it did before its V.
- * Everything behind V uses validated weights, so the numbers are those of a plan with a barrier. The V of one worker's
- * stages stand together.
- *
- * Racing (mr_contract.racing). A worker's list is a set of two sequences, its F and its B with their U. The engine
+ * barrier. Here U steps at once, as if nothing had to be clipped, and the forwards of the next iteration follow. Only
+ * if the norms that are already there show that clipping is needed does U wait for the others. V(s, v), before the
+ * first instruction of the next iteration that is no F, waits for all norms of version v. If the step was right, V does
+ * nothing. Otherwise it rolls the step back exactly (version v - 1 lies in the other buffer, the optimizer's state in a
+ * copy) and repeats it with the clipping factor, and every worker repeats the forwards that it did before its V.
+ * All instructions after V use validated weights, so the numbers are those of a plan with a barrier. The V of one
+ * worker's stages follow each other directly.
  * carries out the next of either sequence that is ready, B before F, so timing decides how many F lie between two B.
- * What stands in the list is one legal order of these: it is what is walked, drawn and checked, and what an executor
- * follows that has no time of its own. The numbers read by F and B then are the latest of that moment and not those in
- * the list. Whatever the order was, the same lists in that order are an ordinary plan (replay/record.h).
- *
- * Replicas (contract.average). Each pipe has versions of its own of every stage and commits them by itself; nothing is
+ * Racing (mr_contract.racing). A worker's list holds two sequences, its F and its B with their U. The engine carries
+ * out the next instruction of either sequence that is ready, B before F, so timing decides how many F lie between two
+ * B. The list itself is one legal order of both. The walk, the drawings and the checker use that order, and so do
+ * executors without a clock (replay, simulator). In the engine F and B read the latest versions of the moment and not
+ * those in the list. Whatever the order was, the same lists in that order are an ordinary plan (replay/record.h).
  * reduced between pipes. A round is the `need` micro-batches that make one commit in every pipe; after every `every`
  * rounds AVG brings the pipes together, which makes one more version in each. So with H rounds between, n rounds make n
  * + n / H versions, and every (H + 1)-th version is an average. AVG(s, v, p) is carried out in parts as AR is: on pipe
  * p's worker, for range p of the elements, in all pipes.
  *
- * Stealing (mr_contract.steal; one pipe, a barrier, ascending sums). The table worker_of says where a stage's F, R, B
- * and I are carried out and its weights live; its W may be placed ANY, which is what MR_INSTR_ANY says of those behind
- * the last F, R, B and I of their worker's iteration: the tail. Such a W is carried out by whichever worker is free:
- *     - its own worker takes the W of its tail one by one, in the order of its list, when it comes to them;
- *     - a worker that has come to its own tail, and whose next instruction has to wait, takes meanwhile the next W of
- *     the worker
- *       that has the most of them left (of several the first), its own among them.
+ * Stealing (mr_contract.steal; one pipe, a barrier, ascending sums). The table worker_of gives the worker that carries
+ * out a stage's F, R, B and I and holds its weights. The tail of a worker's iteration is the W after its last F, R, B
+ * and I. A W of the tail carries MR_INSTR_ANY and may be carried out by any free worker:
+ *     - its own worker takes the W of its tail one by one, in the order of its list, when it reaches them;
+ *     - a worker that has reached its own tail and whose next instruction has to wait takes meanwhile the next W of the
+ *       worker that has most of them left (of several the first); its own tail counts, too.
  * Whichever worker takes it, the gradients of a stage are added in ascending order: a W follows the one before it layer
- * by layer, so that several may be under way without changing a bit. Which worker takes what is a matter of time; what
- * was taken, written down as W in the list of the worker that did it, is an ordinary finite plan (lower/steal.h). No
- * other op can be placed ANY: what F, B and I hand over, and what they keep, lies with one worker.
+ * by layer, so that several may be under way without changing a bit. Timing decides which worker takes which W. The
+ * result, with each W written into the list of the worker that did it, is an ordinary finite plan (lower/steal.h). No
+ * other op can be placed ANY: the outputs of F, B and I and the activations that they keep stay with one worker.
  *
  * Stage replicas. A stage that is too long for one worker has stage_replicas[s] = r of them, which take the
  * micro-batches in turn: m belongs to part m mod r of the stage. With P the least common multiple of all r, m goes
  * through pipe m mod P, whose stage s lives where part p mod r lives. Each r micro-batches, one of each part, make a
  * commit of that stage, so stages commit at their own pace: stage s makes n_micro / stage_replicas[s] versions an
- * iteration, and its offsets count those. Parts sum into buffers of their own; AR and U of part q carry it in `pipe`,
- * stand on that part's worker, and sum and step range q of as many. Parts read one copy of the weights: each the latest
- * by its own list, which the others have committed as soon as they have done their ranges. A step of the run
- * (contract.need) is P micro-batches, or a multiple. A stage of r workers steps with r / stage_replicas[0] times the
- * rate, for its commits are rarer and of as many more micro-batches.
+ * iteration, and its offsets count those. Parts sum into buffers of their own; AR and U of part q have q in `pipe`,
+ * stand on that part's worker, and sum and step range q of r. All parts read one copy of the weights: each part reads
+ * the latest version by its own list, and the others have committed it when their ranges of it are done. A step of the
+ * run (contract.need) is P micro-batches, or a multiple. A stage of r workers steps with r / stage_replicas[0] times
+ * the rate, since it commits more rarely by that factor and each commit sums more micro-batches by it.
  *
  * Order of the dependencies (as in the literature; loss counts to the last F): F(m,s) after F(m,s-1); B|I(m,s) after
  * F(m,s) and B|I(m,s+1); W after I; R(m,s) before B|I(m,s); U(s) after all B|W of its count, after AR(s) where there is
@@ -126,8 +125,8 @@ typedef struct mr_instr {
 	uint8_t span;   /* consecutive micro-batches handled at once; 1, but on W */
 	uint16_t stage;
 	uint16_t slot;  /* lowered, MR_STORED: activation slot of (micro, stage, pipe); F with MR_INSTR_DROP: its own */
-	uint32_t micro; /* first micro-batch; for N, AR, U and AVG: the last one of their count; V: the first one of the
-	                   next */
+	uint32_t micro; /* first micro-batch; for N, AR, U and AVG: the last one of their count; V: the first one after
+	                   the count */
 	int32_t read;   /* lowered, on F R B I W: version read */
 	int32_t target; /* lowered, on N AR U AVG (and B, W with MR_INSTR_UPDATE): version committed; V: validated; on F
 	                   R B I of a plan that predicts: the version predicted. Not lowered: their horizon */
@@ -135,7 +134,7 @@ typedef struct mr_instr {
 	uint16_t out;   /* lowered, MR_STORED: F: forward buffer written; B, I: gradient buffer written */
 } mr_instr;
 
-_Static_assert(sizeof(mr_instr) == 24, "a million instructions must stay nothing");
+_Static_assert(sizeof(mr_instr) == 24, "a plan of a million instructions must stay small");
 
 typedef enum mr_section { MR_PROLOGUE, MR_BODY, MR_EPILOGUE, MR_N_SECTIONS } mr_section;
 
@@ -149,9 +148,9 @@ typedef enum mr_coverage {
 	MR_COVER_TRAIN,   /* each (m, s, pipe of m): one F, and one B xor (I and W) */
 	MR_COVER_FORWARD, /* each (m, s): one F and nothing else (evaluation) */
 	MR_COVER_BLOCK,   /* each (m, s): one F and one B, but a step updates one stage, the active one of its
-	                     micro-batch: B before it carry MR_INSTR_PASS, B behind it MR_INSTR_KEEP. Every stage
-	                     commits a version a step, most of them unchanged, so version k of any stage is the model
-	                     after k steps. The field `target` of F is the minibatch of the data that its micro-batch
+	                     micro-batch. B of earlier stages carry MR_INSTR_PASS, B of later ones MR_INSTR_KEEP.
+	                     Every stage commits a version a step, most of them unchanged, so version k of any stage is
+	                     the model after k steps. `target` of F is the minibatch of the data that its micro-batch
 	                     takes. */
 } mr_coverage;
 
@@ -159,7 +158,7 @@ typedef enum mr_coverage {
 typedef enum mr_flush {
 	MR_FLUSH_BARRIER,   /* every F of iteration n+1 after every U of iteration n: the makespan counts */
 	MR_FLUSH_LOCAL,     /* F(n+1, s) after U(n, s): the period counts */
-	MR_FLUSH_VALIDATED, /* LOCAL and clipping: U does not wait for the norms of all stages, V does (see below) */
+	MR_FLUSH_VALIDATED, /* LOCAL and clipping: V, not U, waits for the norms of all stages (see "Validation") */
 	MR_FLUSH_NONE,      /* asynchronous: commits do not wait for the pipeline to drain */
 } mr_flush;
 
@@ -169,9 +168,9 @@ typedef enum mr_read_rule {
 	MR_READ_LATEST, /* the stage's own latest at that place of its list (PipeDream) */
 	MR_READ_TAG,    /* what F(m, stage 0) read, at every stage (PipeDream with vertical sync) */
 	MR_READ_AGED,   /* what the system's own lists say; only for finite lists */
-	MR_READ_FIRST,  /* what is latest for the first micro-batch of a commit, for all of them: the weights predicted
-	                   from it are held for the others (XPipe); forwards of a stage ascend, and the version itself
-	                   may be overwritten meanwhile */
+	MR_READ_FIRST,  /* all micro-batches of a commit read the version that is latest for the first of them, as the
+	                   weights predicted from it, which are held for the commit (XPipe); forwards of a stage
+	                   ascend, and the version itself may be overwritten meanwhile */
 } mr_read_rule;
 
 /* In which order the gradients of one count are summed at every stage. */
@@ -182,34 +181,33 @@ typedef enum mr_sum_order {
 } mr_sum_order;
 
 /*
- * Whether F and B may work on weights that are made from the version they read, for the sake of another: target - read
- * is the horizon, the same for all F and for all R, B and I of a stage. AHEAD and with STEPS it is in commits, so the
- * target is the version predicted; BACK it is in micro-batches, `need` of which are a commit: what lies between F and B
- * is seldom a whole number of commits. With same_version_b B works on the weights that were made for its F; they are
- * kept with the activations, and the version itself need not be. What STEPS makes, it makes of two versions alone, so
- * it may start from any that F reads, in any pipe; an R makes it anew.
+ * Whether F and B work on weights that are predicted from the version they read: target - read is the horizon, the same
+ * for all F and for all R, B and I of a stage. With AHEAD and STEPS it is in commits, so the target is the version
+ * predicted. With BACK it is in micro-batches, `need` of which are a commit, since the distance from F to B is seldom a
+ * whole number of commits. With same_version_b B works on the weights that were made for its F; they are kept with the
+ * activations, and the version itself need not be. STEPS makes weights of two versions alone, so it may start from any
+ * version that F reads, in any pipe; an R makes them anew.
  */
 typedef enum mr_predict {
 	MR_PREDICT_NONE,
 	MR_PREDICT_AHEAD, /* w - horizon * lr * direction: along the direction of the optimizer's last step */
 	MR_PREDICT_BACK,  /* R, B, I: w + horizon / need * delta, back by the running mean delta of the last steps
 	                     (horizon < 0) */
-	MR_PREDICT_STEPS, /* w + horizon * (w - the version before it): by as many steps as the one that made it */
+	MR_PREDICT_STEPS, /* w + horizon * (w - the version before it): horizon more steps equal to the last one */
 } mr_predict;
 
-/* How replicas, whose weights diverge, come together again. */
+/* How replicas, whose weights diverge, are brought together again. */
 typedef enum mr_average_rule {
 	MR_AVERAGE_NONE,    /* no replicas: all pipes read the same weights */
-	MR_AVERAGE_MEAN,    /* all go on from their mean, or from where an outer step towards it leads (local SGD,
+	MR_AVERAGE_MEAN,    /* all continue from their mean, or from an outer step towards it (local SGD,
 	                       DiLoCo) */
 	MR_AVERAGE_ELASTIC, /* each is pulled towards a reference, which follows their mean step (AvgPipe) */
 } mr_average_rule;
 
-/* With x_r the weights of replica r of R, ref the reference as it was, mean the mean of all x_r:
+/* With x_r the weights of replica r of R, ref the reference before the average, mean the mean of all x_r:
  *	MEAN             x_r = mean; outer_lr > 0: delta = ref - mean, velocity = outer_mu * velocity + delta,
  *	                 ref -= outer_lr * (delta + outer_mu * velocity), x_r = ref
- *	ELASTIC          x_r -= alpha * (x_r - ref), ref += the mean of what the replicas have moved since the last
- *	                 average */
+ *	ELASTIC          x_r -= alpha * (x_r - ref), ref += the mean of the replicas' changes since the last average */
 typedef struct mr_average {
 #define MR_AVERAGE(type, member, ...) type member;
 #include "ir/contract.def"
@@ -267,7 +265,7 @@ static inline uint64_t mr_contract_batch_version(const mr_contract *c, uint16_t 
 
 struct mr_endless;
 
-/* Of a stage: not said yet. A plan that is carried out says it of every stage; of W, see "Stealing". */
+/* A stage without a worker yet. In a plan that is carried out every stage has one; for W see "Stealing". */
 #define MR_WORKER_ANY UINT16_MAX
 
 typedef struct mr_plan {
@@ -294,7 +292,7 @@ typedef struct mr_plan {
 	uint16_t *n_bwd;        /* [P][S] gradient buffers written by stage s for stage s-1 (0 for s = 0) */
 	uint16_t *n_versions;   /* [S] version buffers (cap) */
 
-	struct mr_endless *endless; /* owned; NULL: the lists say all */
+	struct mr_endless *endless; /* owned; NULL: the lists are the whole plan */
 } mr_plan;
 
 /** Make an empty plan with room for its tables; all workers MR_WORKER_ANY. Errors: MR_EINVAL for zero or too large
@@ -311,7 +309,7 @@ uint64_t mr_plan_bytes(const mr_plan *plan);
  */
 mr_status mr_plan_create_like(const mr_plan *plan, bool lowered, mr_plan **out) MR_MUST_USE;
 
-/** Another plan like @plan, which is not lowered; of one with windows, what its lists say. Errors: MR_ERESOURCE. */
+/** A copy of @plan, which is not lowered; of an endless plan, its lists alone (window 0). Errors: MR_ERESOURCE. */
 mr_status mr_plan_copy(const mr_plan *plan, mr_plan **out) MR_MUST_USE;
 
 /** Has any worker a body? The record of a run has none, nor has a finite list. */
@@ -336,12 +334,12 @@ static inline uint16_t mr_plan_worker(const mr_plan *plan, uint8_t pipe, uint16_
 	return plan->worker_of[mr_plan_at(plan, pipe, stage)];
 }
 
-/** In how many pipes a worker carries out stage s, at most, to @load [n_stages]: so often the stage's cost counts.
- * Returns whether that differs from stage to stage, as it does where some have more workers than others; false where a
- * worker has several stages, whose costs add up. */
+/** Fill @load [n_stages] with the largest number of pipes in which one worker carries out stage s: the stage's cost
+ * counts that many times. Returns whether the numbers differ between stages, as they do where some stages have more
+ * workers than others; false where a worker has several stages, whose costs add up. */
 bool mr_plan_load(const mr_plan *plan, uint32_t *load);
 
-/* Do workers take the micro-batches of a stage in turn? Of all stages or of none; 1 is a turn, too. */
+/* Do stages have replicas (see "Stage replicas")? All have or none; a stage with one worker then counts as one. */
 static inline bool mr_plan_has_stage_replicas(const mr_plan *plan)
 {
 	return plan->stage_replicas[0] > 0;
@@ -353,7 +351,7 @@ static inline uint32_t mr_plan_need(const mr_plan *plan, uint16_t stage)
 	return plan->stage_replicas[stage] ? plan->stage_replicas[stage] : plan->contract.need;
 }
 
-/* Parts into which sum and step of @stage are cut: the pipes, or the workers that take turns. */
+/* Parts into which sum and step of @stage are cut: its replicas, or else the pipes. */
 static inline uint8_t mr_plan_partial_sums(const mr_plan *plan, uint16_t stage)
 {
 	return plan->stage_replicas[stage] ? plan->stage_replicas[stage] : plan->n_pipes;
@@ -383,17 +381,17 @@ static inline uint32_t mr_plan_steps(const mr_plan *plan)
 	return plan->commits ? plan->n_micro / plan->contract.need : 0;
 }
 
-/* Does the plan never flush, and yet let the pipeline run empty at the end of each iteration, of several commits? */
+/* Does the plan never flush, and yet drain the pipeline at the end of each iteration, of several commits? */
 bool mr_plan_drains(const mr_plan *plan);
 
-/* Steps from one pause point to the next: replicas pause only behind an average, which ends an iteration, and plans
- * that drain where they have. */
+/* Steps from one pause point to the next: plans with replicas pause only after an average, which ends an iteration, and
+ * plans that drain only after a drain. */
 static inline uint32_t mr_plan_stride(const mr_plan *plan)
 {
 	return mr_contract_replicates(&plan->contract) || mr_plan_drains(plan) ? mr_plan_steps(plan) : 1;
 }
 
-/* Micro-batches that one sum of gradients of @stage holds in the end: a replica's are its own. */
+/* Micro-batches whose gradients one complete sum of @stage holds: each replica sums its own. */
 static inline uint32_t mr_plan_sum(const mr_plan *plan, uint16_t stage)
 {
 	return mr_plan_need(plan, stage) / (mr_contract_replicates(&plan->contract) ? plan->n_pipes : 1u);
@@ -439,23 +437,23 @@ uint32_t mr_plan_staleness(const mr_plan *plan, uint16_t stage);
  */
 double mr_plan_delay(const mr_plan *plan, uint16_t stage);
 
-/* Does @in, in its first iteration, belong to the commits that are made as if the plan flushed? */
+/* Is @in, in its first iteration, of one of the first commits, which are made as if the plan flushed? */
 static inline bool mr_instr_is_sync(const mr_plan *plan, const mr_instr *in)
 {
 	return in->micro / plan->contract.need < plan->contract.sync_steps;
 }
 
-/** The horizon of F, or else of R, B and I, at @stage; those of the synchronous start are left out. */
+/** The horizon of F, or else of R, B and I, at @stage, without those of the synchronous start. */
 int32_t mr_plan_horizon(const mr_plan *plan, uint16_t stage, bool forward);
 
-/* Does @in work on the weights that were made for its F, whatever has become of the version read? */
+/* Does @in work on the weights that were made for its F, even if the version read has been overwritten? */
 static inline bool mr_instr_takes_made(const mr_plan *plan, const mr_instr *in)
 {
 	return plan->contract.same_version_b && in->op != MR_OP_F && mr_instr_horizon(plan, in) != 0 &&
 	       !(plan->contract.predict == MR_PREDICT_STEPS && in->op == MR_OP_R);
 }
 
-/* Does @in, which reads version @read, work on what is made of that and of the version before it? */
+/* Does @in, which reads version @read, work on weights made from that version and the one before it? */
 static inline bool mr_instr_takes_two(const mr_plan *plan, const mr_instr *in, uint64_t read)
 {
 	return plan->contract.predict == MR_PREDICT_STEPS && read > 0 && in->op <= MR_OP_I &&
@@ -468,7 +466,7 @@ const char *mr_op_name(mr_op op);
 /** The op called @name, or MR_N_OPS. */
 mr_op mr_op_parse(const char *name);
 
-/** A 64-bit hash of everything in the plan that an executor obeys (header, placement, lists; not the system's name). */
+/** A 64-bit hash of everything in the plan that executors follow (header, placement, lists; not the system's name). */
 uint64_t mr_plan_hash(const mr_plan *plan);
 
 #endif

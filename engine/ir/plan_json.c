@@ -11,7 +11,7 @@
 
 _Static_assert(MR_PLAN_JSON_MAX_PIPES < NO_PIPE, "a pipe number must not look like none");
 
-/* What is known while a file is read. */
+/* State of the reader. */
 typedef struct mr_plan_file {
 	const mr_json *root, *workers, *pipes; /* borrowed; pipes is NULL when the file has none */
 	uint32_t n_workers, n_micro, n_stages, n_pipes;
@@ -113,7 +113,8 @@ static mr_op op_of(const mr_json *j)
 	return name && strlen(name) == 1 && strchr("FBIWR", *name) ? mr_op_parse(name) : MR_N_OPS;
 }
 
-/* What only lists of their own reads say, behind a span of 1: F the version and the minibatch, B what it leaves out. */
+/* Read the entries after a span of 1 that plans with aged reads have: of F the version and the minibatch, of B "keep"
+ * or "pass". */
 static mr_status read_own(mr_plan_file *f, uint16_t worker, mr_op op, const mr_json *j)
 {
 	mr_list *l = mr_plan_list(f->plan, worker, f->section);

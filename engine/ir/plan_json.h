@@ -11,23 +11,25 @@
  *
  * D workers, T micro-batches of one iteration (all pipes together, numbered 0..T-1), S = "stages". "workers" holds for
  * every worker its instructions in order, each [op, micro-batch, stage, pipe] with op F, B, I, W or R. A W of several
- * consecutive micro-batches at once has their number behind the pipe: ["W",0,0,0,4]. Behind a number of 1, F of a plan
- * with aged reads has the version that it reads and the minibatch of the data: ["F",7,0,0,1,5,3], and a B that leaves
- * its stage as it is says how: ["B",7,0,0,1,"keep"] or "pass".
+ * consecutive micro-batches at once has their number after the pipe: ["W",0,0,0,4]. In a plan with aged reads more
+ * entries follow a span of 1: of F the version that it reads and the minibatch of the data, ["F",7,0,0,1,5,3], and of a
+ * B that leaves
+ * its stage unchanged the word "keep" or "pass": ["B",7,0,0,1,"keep"].
  *
  * Required when reading: D, T, stages and workers. "pipes" may be absent: the instructions then say where a stage lives
  * and how many pipes there are. "v" and everything else is ignored, "metrics" and "expect" among it.
  *
  * The contract holds the words of the text form (ir/text.h), and "repeats": whether the lists are a body, carried out
- * again and again, or the whole of a finite plan. A member that is left out, or all of them, means: one training
- * iteration with a flush, TRAIN, BARRIER, BATCH, need T (a stage's gradient sums the micro-batches of all its pipes),
- * sum order as listed, staleness 0, same_version_b; it repeats unless "flush" is "none"; "delay" alone means at every
- * stage. Its members are the keys of ir/contract.def, which also says what each means, and "horizons" (how far F and B
- * aim, a number a stage each) and "turns" (stage_replicas of mr_plan, a number a stage); absent: none. Other words
- * and members are refused.
+ * again and again, or the whole of a finite plan. Its members are the keys of ir/contract.def, which says what each
+ * means, and "horizons" (how far F and B predict, a number a stage each) and "turns" (stage_replicas of mr_plan, a
+ * number a stage); absent: none. Other words and members are refused. Defaults of members that are left out: one
+ * training iteration with a flush, TRAIN, BARRIER, BATCH, need T (a stage's gradient sums the micro-batches of all its
+ * pipes), sum order as listed, staleness 0, same_version_b; the plan repeats unless "flush" is "none"; "delay" alone
+ * means at every stage.
  *
- * The plan read is compute only. It is not judged: lower and check it next. A plan file is untrusted: counts are capped
- * (below), every number is checked before it is an index, and every refusal is one message that names the place
+ * The plan read holds compute instructions only. The reader does not judge it: lower and check it next. A plan file is
+ * untrusted: counts are capped (below), every number is checked before it is an index, and every refusal is one message
+ * that names the place
  * ("worker 2, instruction 14: ...").
  */
 #ifndef MR_IR_PLAN_JSON_H

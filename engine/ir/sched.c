@@ -5,8 +5,8 @@
 
 #include "ir/op.h"
 
-/* Split backwards counted in: what is lowered and checked in seconds. A slip of the keyboard is refused before it takes
- * minutes. */
+/* Split backwards included: a plan of this size is lowered and checked in seconds. A mistyped number is refused before
+ * it takes minutes. */
 #define MAX_INSTRS (1u << 22)
 
 uint32_t mr_sched_two_a_worker(uint16_t n_workers)

@@ -1,10 +1,10 @@
 /*
- * sched.h - what a file in schedules/ sees: the interface through which a pipeline system emits its instructions.
+ * sched.h - the interface of the files in schedules/, through which a pipeline system emits its instructions.
  *
  * A system is one file that fills one mr_sched_ops and one line in schedules/schedules.def. Its emit() states the
  * contract, places the stages and appends compute instructions (F, B, I, W, R), worker by worker in the order in which
- * that worker carries them out. It adds no optimizer step, version, slot or hand-over: the lowering does, alike for all
- * systems.
+ * that worker carries them out. It adds no optimizer step, version, slot or transfer: the lowering adds them, alike for
+ * all systems.
  *
  * Call order, all on the caller's thread: check (may be NULL) -> emit. emit may fail with MR_ECONFIG and a message
  * when D, T or an option does not suit the system (such as an odd D for a bidirectional one).
@@ -17,22 +17,22 @@
 #include "ir/cost.h"
 #include "ir/plan.h"
 
-/* What a plan would be in the run. */
+/* Forecast of a run of a plan. */
 typedef struct mr_sched_verdict {
-	double step;     /* how long a step takes */
-	double makespan; /* and an iteration by itself */
-	double period;   /* and from one iteration to the next without a barrier; NAN: the run has one */
-	uint64_t bytes;  /* of memory */
-	bool fits;       /* into the memory at hand */
+	double step;     /* time of a step */
+	double makespan; /* time of one iteration by itself */
+	double period;   /* time from one iteration to the next without a barrier; NAN: the run has one */
+	uint64_t bytes;  /* memory */
+	bool fits;       /* the memory at hand suffices */
 } mr_sched_verdict;
 
-/* Judges plans for the model, the machine and the costs at hand: for a system that chooses among plans. */
+/* Judges plans for the model, the machine and the costs at hand, for systems that choose among plans. */
 typedef struct mr_sched_judge {
 	/* Can the model be cut into @n_stages? */
 	bool (*cuts)(void *arg, uint32_t n_stages);
-	/* What the stages of @plan cost where it places them; @out: [plan->n_stages]. */
+	/* Fill @out [plan->n_stages] with the costs of the stages of @plan on the workers where it places them. */
 	mr_status (*costs)(void *arg, const mr_plan *plan, mr_stage_cost *out);
-	/* What becomes of @plan, which is not lowered, in the run. MR_ECONFIG: it cannot run. */
+	/* Forecast a run of @plan, which is not lowered. MR_ECONFIG: it cannot run. */
 	mr_status (*look)(void *arg, const mr_plan *plan, mr_sched_verdict *out);
 	bool barrier;            /* the run has a barrier at the end of an iteration */
 	void *arg;
@@ -41,7 +41,7 @@ typedef struct mr_sched_judge {
 typedef struct mr_sched_args {
 	uint16_t n_workers;       /* D >= 1 */
 	uint16_t chunks;          /* v: stages of one pipe that a worker hosts; 0: the system's option or default. In
-	                             emit and claims it is never 0, but for a system that chooses it itself */
+	                             emit and claims it is never 0, except for a system that chooses it itself */
 	uint32_t n_micro;         /* T >= 1: micro-batches an iteration (synchronous), a commit (asynchronous and
 	                             accumulates), or of the finite list (asynchronous otherwise) */
 	uint32_t n_commits;       /* finite list of a system that accumulates: how many commits of T micro-batches it
@@ -49,31 +49,31 @@ typedef struct mr_sched_args {
 	bool finite;              /* asynchronous systems: emit a finite list as a prologue, drain included;
 	                             otherwise prologue and endless body */
 	uint64_t n_steps;         /* commits that the run will make, for systems that do not repeat; 0: unknown */
-	uint32_t window;          /* steps of a window, for such systems; 0: the system's choice. Nothing else
-	                             follows from it */
+	uint32_t window;          /* steps of a window, for such systems; 0: the system's choice. No result depends
+	                             on it */
 	uint32_t n_batches;       /* minibatches in the data, for systems that draw them; 0: unknown */
 	const mr_values *options; /* values of the system's own table; never NULL when the table is not */
-	const mr_cost *costs;     /* for systems whose order follows from costs: a row a stage, or one row, the whole
-	                             share of a worker, alike for all; NULL: f = i = w = 1, c = 0 for a whole share.
-	                             Borrowed */
-	const mr_sched_judge *judge; /* for a system that chooses among plans, in place of costs; NULL: costs are all
-	                                that is known. Borrowed */
-	double (*now)(void);      /* seconds since any moment, for a system whose search has a limit of time; NULL: the
-	                             limit is reached at once */
-	uint64_t *n_tries;        /* such a system stores the value of its tries_option that gives the same plan; NULL:
-	                             not wanted */
+	const mr_cost *costs;     /* for systems whose order follows from costs: a row for each stage, or one row with
+	                             a worker's whole share, which then holds for all; NULL: f = i = w = 1, c = 0 for a
+	                             whole share. Borrowed */
+	const mr_sched_judge *judge; /* for a system that chooses among plans, in place of costs; NULL: there are only
+	                                costs. Borrowed */
+	double (*now)(void);      /* a clock in seconds, with any origin, for a system whose search has a time limit;
+	                             NULL: the limit is reached at once */
+	uint64_t *n_tries;        /* such a system stores here the value of its tries_option that gives the same plan;
+	                             NULL: not wanted */
 } mr_sched_args;
 
 /*
- * What the system promises; the law tests hold it to it over D, T, v and several costs. Only what is exact is claimed:
- * where a formula has a condition, the system claims it under that condition alone.
+ * Promises of the system, which the law tests check over D, T, v and several costs. Only exact values are claimed: a
+ * system claims a formula that has a condition under that condition alone.
  */
 typedef struct mr_sched_claims {
 	double bubble_time;        /* makespan - busy of the busiest worker, for the given costs; < 0: no claim */
 	double bubble_period;      /* period - busy of the busiest worker, likewise; < 0: no claim */
-	double peak_first;         /* most micro-batches' activations of its whole share (a chunk counts 1/v, until W)
-	                              that */
-	double peak_last;          /* worker 0 and worker D-1 keep at once; < 0: no claim */
+	double peak_first;         /* most activations that worker 0 keeps at once, in micro-batches of its whole share
+	                              (a chunk counts 1/v, until W); < 0: no claim */
+	double peak_last;          /* the same of worker D-1; < 0: no claim */
 	uint32_t peak_slots_first; /* slots of (pipe 0) stage 0 and of the last stage; 0: no claim */
 	uint32_t peak_slots_last;
 	uint32_t versions_first;   /* version buffers of stage 0 and of the last stage; 0: no claim */
@@ -92,9 +92,9 @@ typedef struct mr_sched_ops {
 	                               an option `chunks` instead (MR_SCHED_CHUNKS), or chunks_of where another option
 	                               decides */
 	uint16_t (*chunks_of)(const mr_values *options); /* NULL: as above */
-	bool (*by_costs)(const mr_values *options); /* the order follows from the costs, and its numbers do not: it is
-	                                               given nominal costs where none were measured. NULL: no */
-	bool judged;                /* it chooses among plans by args->judge */
+	bool (*by_costs)(const mr_values *options); /* the order follows from the costs, while the results do not: the
+	                                               system gets nominal costs where none were measured. NULL: no */
+	bool judged;                /* it chooses among plans with args->judge */
 	bool asynchronous;          /* commits without flushing; one micro-batch a commit unless `accumulates` or
 	                               `step_micro` says otherwise */
 	bool ends;                  /* asynchronous: its lists never repeat; unless they are finite the plan is endless
@@ -104,19 +104,19 @@ typedef struct mr_sched_ops {
 	const char *tries_option;   /* name of the option that repeats a timed search by its number of tries; NULL: it
 	                               has none */
 	bool replicates;            /* trains several models, which diverge: it equals no sequential run, and a run
-	                               pauses at averages alone */
+	                               pauses only at averages */
 	bool accumulates;           /* sums T micro-batches a commit */
 	uint32_t (*default_micro)(uint16_t n_workers); /* micro-batches a commit when the user names none */
-	/* Asynchronous and does not accumulate: micro-batches of a step of the run, of which its lists hold a multiple.
-	 * @values may be wrong ones. NULL: 1. */
+	/* Asynchronous systems that do not accumulate: micro-batches of a step of the run; the lists hold a multiple of
+	 * it. @values may be invalid. NULL: 1. */
 	uint32_t (*step_micro)(const mr_values *values);
-	/* Stages that emit() will make, without making them: the model is cut into that many. NULL: chunks * workers;
-	 * 0: only emit() can tell. */
+	/* The number of stages that emit() will make, and so of parts into which the model is cut. NULL: chunks *
+	 * workers; a result of 0: it is known only after emit(). */
 	uint32_t (*stages)(const mr_sched_args *args);
 	mr_status (*emit)(const mr_sched_args *args, mr_plan **out);
 	/* Append the problem whose approximate solution emit() gives to @out, in CPLEX LP format. May be NULL. */
 	mr_status (*export_lp)(const mr_sched_args *args, mr_strbuf *out);
-	/* For costs @f, @i, @w of a worker's whole share; @out comes in as "no claim" throughout. May be NULL. */
+	/* For costs @f, @i, @w of a worker's whole share; @out is "no claim" throughout on entry. May be NULL. */
 	void (*claims)(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out);
 } mr_sched_ops;
 
@@ -127,8 +127,8 @@ uint32_t mr_sched_two_a_worker(uint16_t n_workers);
 #define MR_SCHED_CHUNKS(def) \
 	{"chunks", MR_OPT_INT, def, 1, 1024, NULL, NULL, "stages that a worker hosts"}
 
-/* The row of a system's option table that lets its users place the W of each worker's tail on any worker. The lists
- * stay the same: such a system ends its emit() with mr_sched_finish_steal, which states what the option means. */
+/* The row of a system's option table that lets users place the W of each worker's tail on any worker. The lists stay
+ * the same: such a system ends its emit() with mr_sched_finish_steal, which puts the option into the contract. */
 #define MR_SCHED_STEAL \
 	{ \
 		"steal", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, \
@@ -137,8 +137,8 @@ uint32_t mr_sched_two_a_worker(uint16_t n_workers);
 	}
 
 /**
- * Make an empty plan called @name for the workers of @args, with @n_stages stages in each of @n_pipes pipes, none of
- * which has a worker yet. @per_micro: at most this many instructions will come for a micro-batch and stage.
+ * Make an empty plan called @name for the workers of @args, with @n_stages stages in each of @n_pipes pipes. No stage
+ * has a worker yet. @per_micro: an upper bound of the instructions for a micro-batch and stage.
  * Errors: MR_ECONFIG for more than a plan may hold.
  */
 mr_status mr_sched_create(const mr_sched_args *args, const char *name, uint32_t n_stages, uint32_t n_pipes,
@@ -149,29 +149,29 @@ mr_status mr_sched_create(const mr_sched_args *args, const char *name, uint32_t 
 void mr_sched_flushes(mr_plan *plan, uint32_t n_micro, mr_sum_order sum);
 
 /**
- * Give @plan the header of replicas, a pipe each: @n_micro micro-batches a round over all of them, each committing its
- * share by itself, and @average behind every average->every rounds, which is where an iteration ends.
+ * Give @plan the header of replicas, a pipe each: @n_micro micro-batches a round over all of them. Each replica commits
+ * its share by itself, and @average follows every average->every rounds, at the end of an iteration.
  * Errors: MR_ECONFIG for a share that is not even, or more than a plan may hold.
  */
 mr_status mr_sched_replicates(mr_plan *plan, uint32_t n_micro, const mr_average *average) MR_MUST_USE;
 
-/** The end of emit(): gives @plan away as *@out when it was @filled without error, else destroys it; returns @filled.
- */
+/** The end of emit(): if @filled is MR_OK, passes @plan to the caller as *@out, else destroys it. Returns @filled. */
 mr_status mr_sched_finish(mr_plan *plan, mr_status filled, mr_plan **out) MR_MUST_USE;
 
-/** The same for a system that has MR_SCHED_STEAL. Where @args ask for it the contract of @plan says so, with a barrier.
- * Errors: also MR_ECONFIG for steps that are validated, and where no W is apart from its backward. */
+/** The same for a system that has MR_SCHED_STEAL. If @args request stealing, the contract of @plan gets it, and a
+ * barrier. Errors: also MR_ECONFIG for steps that are validated, and if no W is apart from its backward. */
 mr_status mr_sched_finish_steal(const mr_sched_args *args, mr_plan *plan, mr_status filled, mr_plan **out) MR_MUST_USE;
 
 /**
- * Fill @out [@n_stages] with the costs of each stage that @args names, its workers hosting @n_stages / D stages each (a
- * pipe). Errors: MR_ECONFIG for a table of several rows, but not as many.
+ * Fill @out [@n_stages] with the costs of each stage from @args; each worker hosts @n_stages / D stages of a pipe.
+ * Errors: MR_ECONFIG for a table that has several rows, but not @n_stages.
  */
 mr_status mr_sched_costs(const mr_sched_args *args, uint16_t n_stages, mr_stage_cost *out) MR_MUST_USE;
 
 /**
- * When all instructions are there: the horizons (plan.h, mr_predict) of F and of R, B and I at each stage, [n_stages].
- * The contract must say which way they predict, and the unit. Those of a synchronous start get none.
+ * Set the horizons (plan.h, mr_predict) of F and of R, B and I at each stage, [n_stages]; call it after all
+ * instructions are emitted. The contract must already state the direction and the unit. Instructions of a synchronous
+ * start get none.
  */
 void mr_sched_aim(mr_plan *plan, const int32_t *forward, const int32_t *backward);
 

@@ -1,25 +1,24 @@
 /*
- * sweep.h - a topological order of a plan's graph as it is walked, worker by worker: each list goes on until it has to
- * wait, then another one does. Where the nodes of a list follow each other in the order, so do their edges and times in
- * memory; that makes it several times as fast as the search of ir/unroll.h. A cycle only ends it early: what stands in
- * the cycle mr_unroll_order says.
- */
-#ifndef MR_IR_SWEEP_H
+ * sweep.h - a topological order of a plan's graph, found worker by worker: each list advances until it has to wait,
+ * then another one does. Nodes that follow each other in a list mostly follow each other in the order, so their edges
+ * and times are near in memory; that makes it several times as fast as the search of ir/unroll.h. A cycle only ends the
+ * order early: mr_unroll_order describes the cycle.
+ */#ifndef MR_IR_SWEEP_H
 #define MR_IR_SWEEP_H
 
 #include "ir/unroll.h"
 
-/* A line is what goes on by itself: the nodes of a worker, or one join. */
+/* A line is a sequence that advances by itself: the nodes of a worker, or one join. */
 typedef struct mr_sweep {
 	const mr_unroll *g;
 	uint32_t *node, *last; /* [n_lines] the next node of each line, and where it ends */
 	uint32_t *source;      /* [n_lines] which source of that node is looked at next; 0: its storage edge */
-	uint32_t *ready;       /* lines that can go on; the last one is under way */
+	uint32_t *ready;       /* lines that can advance; the last one is being advanced */
 	uint32_t n_ready;
-	uint32_t *waiting;     /* [n_all] the line that waits for a node, or MR_NO_NODE; others are linked to it */
+	uint32_t *waiting;     /* [n_all] the line that waits for a node, or MR_NO_NODE; `other` links further ones */
 	uint32_t *other;       /* [n_lines] */
 	uint8_t *done;         /* [n_all] */
-	uint32_t n_done;       /* n_all at the end, less where a cycle forbids an order */
+	uint32_t n_done;       /* n_all at the end, or less if a cycle forbids an order */
 } mr_sweep;
 
 /** Begin. Errors: MR_ERESOURCE. The sweep borrows @g, which stays as it is. */

@@ -16,10 +16,10 @@
  *	...
  *
  * Words of an instruction, in this order: worker, op, micro-batch, stage, pipe; then, in a lowered plan only: v =
- * version read (F R B I W) or committed (N AR U and the rest), a = activation slot, i and o = boundary buffer read and
+ * version read (F R B I W) or committed (all other ops), a = activation slot, i and o = boundary buffer read and
  * written (a, i, o only with `storage stored`); `first` = overwrites the gradient sum; `update` = carries out the
- * optimizer step itself; `drop` = gives up what it saves, an R follows; `any` = whichever worker is free takes it.
- * Three words stand only where they say something: xN = span, when it is not 1; tN = version committed by an op that
+ * optimizer step itself; `drop` = gives up what it saves, an R follows; `any` = any free worker takes it.
+ * Three words are printed only where needed: xN = span, when it is not 1; tN = version committed by an op that
  * has a version read in v; rN = version read by an op that has a version committed in v. In the body and the epilogue
  * m, v, t and r are offsets and carry their sign (m+3, v-2); in the prologue they are numbers (m3, v2). Where F and B
  * predict other versions, their tN is the version predicted. The words of a contract and their meaning stand in
@@ -27,8 +27,8 @@
  * run. Where workers take micro-batches in turn (ir/plan.h) a line "turns 2 1", how many at each stage, stands behind
  * the contract. Empty sections are left out. A "#" begins a comment that ends with its line.
  *
- * Print, read, print gives the same text, and the plan read has the hash of the plan printed. The reader takes no word
- * on trust: every number is checked against the header before it is used as an index; it does not judge whether the
+ * Print, read, print gives the same text, and the plan read has the hash of the plan printed. The text is untrusted:
+ * the reader checks every number against the header before it uses it as an index. It does not judge whether the
  * plan makes sense (lower/check.h does). A name in `system` is printed with every byte outside [A-Za-z0-9_.+-] as "_".
  */
 #ifndef MR_IR_TEXT_H

@@ -27,7 +27,7 @@ typedef struct mr_text_reader {
 	bool placed[UINT8_MAX + 1];
 } mr_text_reader;
 
-/* The line goes in front here, so that every message has it. */
+/* Prepends the line to the message, so that every message has it. */
 #define REFUSE(r, ...) fail_at(r, mr_fail(MR_ECONFIG, __VA_ARGS__))
 
 static mr_status fail_at(const mr_text_reader *r, mr_status st)
@@ -224,7 +224,7 @@ static mr_status read_contract(mr_text_reader *r)
 		const mr_contract_field *f = field_of(r, n);
 
 		if (!f || (f->kind == MR_FIELD_FLAG) != (r->word[n] == 0))
-			return REFUSE(r, "\"%s\" is no part of a contract", r->word);
+			return REFUSE(r, "\"%s\" is not a key of a contract", r->word);
 		MR_TRY(read_field(r, n + 1, f, c));
 		MR_TRY(next(r));
 	}

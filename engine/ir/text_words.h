@@ -1,5 +1,5 @@
 /*
- * text_words.h - words of the text form that printer and reader share, but those of contracts (contract_field.h). Only
+ * text_words.h - words of the text form that printer and reader share; those of contracts are in contract_field.h. Only
  * text.c and text_read.c include it.
  */
 #ifndef MR_IR_TEXT_WORDS_H

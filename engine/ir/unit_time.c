@@ -162,8 +162,8 @@ static uint64_t updates_of(uint64_t n_stages, uint64_t n_micro, uint64_t s, uint
 	return n < n_micro ? n : n_micro;
 }
 
-/* Updates before stage @before has its turn in @time: of all stages in earlier steps, and of those in front of it in
- * this one. */
+/* Updates made before the turn of stage @before in step @time: those of all stages in earlier steps, and those of the
+ * stages before it in this step. */
 static uint64_t updates_before(uint64_t n_stages, uint64_t n_micro, uint64_t time, uint64_t before)
 {
 	uint64_t n = 0;

@@ -1,20 +1,20 @@
 /*
- * unit_time.h - pipelines in the theory's time: every F and every B takes one step, nothing else takes any.
+ * unit_time.h - pipelines in the theory's unit time: every F and every B takes one step, and nothing else takes time.
  *
  *	s0  F0 F1 .  B0 F2 B1 F3 B2 .  B3        greedy 1F1B of 2 stages, 4 micro-batches
  *	s1  .  F0 B0 F1 B1 F2 B2 F3 B3 .         10 = 2 N + 2 S - 2 steps
  *
- * Each step, each stage decides by what other stages had finished before it began. The rule, greedy 1F1B: a B that is
- * ready goes first until the stage has done its first B; from then on F and B alternate, and whichever is ready goes
- * when the other is not. So the middle stages run ahead farther than in the static 1F1B of schedules/pipedream.c.
+ * In each step each stage decides by what other stages had finished before the step began. The rule, greedy 1F1B: a B
+ * that is ready goes first until the stage has done its first B. From then on F and B alternate; if one is not ready,
+ * the other goes. So the middle stages run further ahead than in the static 1F1B of schedules/pipedream.c.
  *
  * Two systems. PipeDream: stage 0 begins no F while as many micro-batches as it admits (NOAM, usually S) are under way.
  * LocalSGD: R replicas of the model share the S stages, micro-batch m belongs to replica m mod R, a round is R H of
  * them; F(m, s) also waits for B(m - R, s) of the same round (its replica's step before), and a round begins after the
  * whole round before it. When a round ends all replicas are averaged, which takes no time.
  *
- * Operations are listed in the order of time and, within a step, of stages: the order in which the theory counts
- * updates.
+ * Operations are listed in the order of time and, within a step, of stages; the theory counts updates in this order.
+ *
  *
  * Source: the scheduler of github.com/vectozavr/randomized-pipedream, as measured; closed forms are our own and checked
  * against it.
@@ -54,24 +54,22 @@ mr_status mr_unit_rounds(uint16_t n_stages, uint32_t n_micro, uint16_t replicas,
 
 void mr_unit_time_fini(mr_unit_time *u); /* zeroed is fine */
 
-/* One update of PipeDream: whose, and how many updates of any block lie between its reads and it. */
+/* One update of PipeDream: its micro-batch and its stage. */
 typedef struct mr_unit_update {
 	uint64_t micro;
 	uint16_t stage;
 } mr_unit_update;
 
-/** Update @k (from 0) of mr_unit_greedy's timeline over @n_micro micro-batches, in closed form; @delay [@n_stages], may
- * be NULL. */
+/** Update @k (from 0) of mr_unit_greedy's timeline over @n_micro micro-batches, in closed form. @delay [@n_stages]: how
+ * many updates of any block lie between the read of each block and this update; may be NULL. */
 mr_unit_update mr_unit_update_at(uint16_t n_stages, uint64_t n_micro, uint64_t k, uint32_t *delay);
 
-/** Steps that mr_unit_rounds takes over @n_micro micro-batches in whole rounds, or with a last one that is not; closed
- * form. */
+/** Steps that mr_unit_rounds takes over @n_micro micro-batches; the last round may be incomplete. In closed form. */
 uint64_t mr_unit_rounds_length(uint16_t n_stages, uint32_t n_micro, uint16_t replicas, uint32_t local);
 
-/* --- PipeDream's delays in closed form: how many updates of any block lie between a read and the update that it serves
- * --- */
+/* --- PipeDream's delays in closed form: updates of any block between a read and the update that uses it --- */
 
-/** Steady state of @n_stages stages: reads of block @read by the update of stage @active. */
+/** Delay in the steady state of @n_stages stages: of the read of block @read for the update of stage @active. */
 uint32_t mr_unit_delay(uint16_t n_stages, uint16_t active, uint16_t read);
 /** The largest of mr_unit_delay, floor(S^2 - S/2); their mean is (S^2 - 1) / 2. */
 uint32_t mr_unit_delay_max(uint16_t n_stages);

@@ -75,7 +75,7 @@ static mr_status check_place(const mr_unroll *g, uint32_t node)
 
 	if (in->op >= MR_N_OPS || (in->op == MR_OP_V && p->contract.flush != MR_FLUSH_VALIDATED) ||
 	    (in->op == MR_OP_AVG && !mr_contract_replicates(&p->contract)))
-		return mr_fail(MR_ECONFIG, "%s: no contract of this version of the plan has this op",
+		return mr_fail(MR_ECONFIG, "%s: the contract of the plan does not allow this op",
 			       mr_unroll_name(g, node, name));
 	if (in->stage >= p->n_stages || in->pipe >= p->n_pipes)
 		return mr_fail(MR_ECONFIG, "%s: the plan has stages 0..%u and pipes 0..%u",
@@ -131,7 +131,7 @@ static bool commits(const mr_instr *in)
 	       (in->flags & MR_INSTR_UPDATE && (in->op == MR_OP_B || in->op == MR_OP_W));
 }
 
-/* How many micro-batches and versions there can be: no stage may name more than the busiest stage has F or commits. */
+/* The number of micro-batches and versions: no stage may name more than the busiest stage has F or commits. */
 static mr_status size_tables(mr_unroll *g)
 {
 	uint32_t n = g->plan->n_stages, places = n * g->plan->n_pipes, most_f = 0, most_u = 0;
@@ -163,8 +163,8 @@ static mr_status size_tables(mr_unroll *g)
 
 /* --- tables --- */
 
-/* Sorts the compute instructions by (pipe, stage): a look at one stage of many must not walk the whole list of its
- * worker. */
+/* Sorts the compute instructions by (pipe, stage), so that looking at one stage of many does not walk its worker's
+ * whole list. */
 static mr_status sort_places(mr_unroll *g)
 {
 	size_t places = (size_t)g->plan->n_pipes * g->plan->n_stages;
@@ -201,8 +201,8 @@ static mr_status put(mr_unroll *g, uint32_t *cell, uint32_t node, const char *wh
 	return MR_OK;
 }
 
-/* Is @node the last of its count so far? In a list what comes later is; of lists that steal from each other, what is
- * summed later. */
+/* Is @node the last of its count so far? In one list that is the later instruction; in lists that steal from each other
+ * it is the one that is summed later. */
 static bool is_last_sum(const mr_unroll *g, uint32_t node, uint64_t version)
 {
 	const mr_instr *in = g->at[node].in;
@@ -355,7 +355,7 @@ static mr_status edge_from_micro(mr_unroll_build *b, uint32_t node, const mr_dep
 	return add_edge(b, from);
 }
 
-/* From the last B or I of a count in its stage's list, which has them all. */
+/* Adds the edge from the last B or I of a count, all of which stand in the list of their stage's worker. */
 static mr_status edge_from_tail(mr_unroll_build *b, uint32_t node, mr_dep *dep)
 {
 	const mr_unroll *g = b->g;
@@ -409,7 +409,7 @@ static mr_status edges_from_sums(mr_unroll_build *b, uint32_t node, const mr_dep
 	return b->n_edges > before ? MR_OK : nobody(g, node, "the gradients for version ", dep);
 }
 
-/* @each: how many a stage has. */
+/* @each: the number of nodes that each stage has. */
 static mr_status edge_from_join(mr_unroll_build *b, uint32_t node, const mr_dep *dep, const uint32_t *count,
 				uint32_t each, uint64_t join, const char *what)
 {
@@ -511,7 +511,7 @@ mr_status mr_unroll_storage(mr_unroll *g, uint8_t pipe, uint16_t stage, bool for
 	uint16_t maker = forward ? (uint16_t)(stage - 1) : stage, user = forward ? stage : (uint16_t)(stage - 1);
 	size_t at = mr_plan_at(p, pipe, stage), from = mr_plan_at(p, pipe, maker);
 	uint32_t room = forward ? p->n_fwd[at] : p->n_bwd[at];
-	uint32_t *held = new_table(room); /* by which node's content each buffer was filled last */
+	uint32_t *held = new_table(room); /* the node whose output each buffer holds */
 	mr_status st = held ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for %u buffers", room);
 	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
 
@@ -605,13 +605,13 @@ uint32_t mr_plan_steady(const mr_plan *plan)
 		return body ? 1 : 0;
 	/* Numbers above the number of instructions are mistakes; the graph refuses them in few iterations as well. */
 	last = last < n ? last : n;
-	/* What a synchronous start has begun it has ended. */
+	/* The commits of a synchronous start must lie in these iterations. */
 	n = plan->contract.sync_steps * (uint64_t)plan->contract.need;
 	last = last > n ? last - n : 0;
 	return (uint32_t)(last / plan->n_micro + 3);
 }
 
-/* Does the body say nothing of another iteration? */
+/* Does no number of the body refer to another iteration? */
 static bool stands_alone(const mr_plan *plan)
 {
 	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++) {

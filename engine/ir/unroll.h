@@ -9,8 +9,8 @@
  * ones.
  *
  * Building fails with a message when an instruction stands on the wrong worker, exists twice, or waits for something
- * that nobody makes within the unrolled iterations. The last means for a repeating plan that no edge may lead from a
- * later iteration to an earlier one: otherwise the run could not stop at the end of an iteration.
+ * that no instruction makes within the unrolled iterations. For a repeating plan this means that no edge may lead from
+ * a later iteration to an earlier one: otherwise the run could not stop at the end of an iteration.
  *
  * Tables by [stage * n_micro + micro] hold node numbers or MR_NO_NODE.
  */
@@ -27,7 +27,7 @@ typedef struct mr_unroll_node {
 	const mr_instr *in; /* NULL for a join */
 	uint32_t n;         /* iteration */
 	uint16_t worker;
-	uint8_t op; /* of @in: what looks at the sources of a node must not follow the pointer of each */
+	uint8_t op; /* of @in, copied here so that code which visits the sources of a node need not load each @in */
 } mr_unroll_node;
 
 typedef struct mr_unroll {
@@ -50,8 +50,8 @@ typedef struct mr_unroll {
 } mr_unroll;
 
 typedef struct mr_unroll_opts {
-	bool no_barrier; /* leave out what a BARRIER plan waits for between iterations: AR, N and U wait for nothing but
-			    their place in the list, and F for no commit. Other plans are as they are. */
+	bool no_barrier; /* leave out what a BARRIER plan waits for between iterations: AR, N and U wait only for their
+			    predecessor in the list, and F for no commit. Other plans are unchanged. */
 	bool no_storage; /* leave all storage edges out; see mr_unroll_storage */
 } mr_unroll_opts;
 
@@ -70,30 +70,29 @@ mr_status mr_unroll_storage(mr_unroll *g, uint8_t pipe, uint16_t stage, bool for
 /** A topological order of all nodes into @order [n_all]. Errors: MR_ECONFIG with a cycle in words, MR_ERESOURCE. */
 mr_status mr_unroll_order(const mr_unroll *g, uint32_t *order) MR_MUST_USE;
 
-/* The same while storage edges change, and without doing again what no change concerns. */
+/* A search that repeats while storage edges change, and reuses the part of its result that no change affects. */
 typedef struct mr_order mr_order;
 
-/** A search that has not begun. It borrows @g, and @order [n_all], which it fills. Errors: MR_ERESOURCE. */
+/** Prepare a search. It borrows @g, and @order [n_all], which it fills. Errors: MR_ERESOURCE. */
 mr_status mr_order_create(const mr_unroll *g, uint32_t *order, mr_order **out) MR_MUST_USE;
 void mr_order_destroy(mr_order *o);
 
 /**
- * Search, or go on searching, and add the nodes met to @visits. On a cycle: MR_ECONFIG, and into @on_cycle a node of it
- * that waits for storage, without a message; or MR_NO_NODE when it has none, with the cycle in words. Node and order
- * are those of a new search.
+ * Search, or continue to search, and add the number of nodes visited to @visits. On a cycle: MR_ECONFIG. *@on_cycle is
+ * then a node of the cycle that waits for storage, and there is no message; or it is MR_NO_NODE when no node of it
+ * does, and the message describes the cycle. Node and order are those that a new search would give.
  */
 mr_status mr_order_search(mr_order *o, uint32_t *on_cycle, uint64_t *visits) MR_MUST_USE;
 
 /** The storage edges of one boundary may have changed (as in mr_unroll_storage). */
 void mr_order_changed(mr_order *o, uint8_t pipe, uint16_t stage, bool forward);
 
-/* What may make times differ from the cost table: how the simulator bends a walk. Either function may be NULL. */
+/* What may make times differ from the cost table: the simulator changes a walk with these. Either may be NULL. */
 typedef struct mr_time_hooks {
-	/* When the instruction of @node ends that begins at @begin and costs @duration; NULL: @begin + @duration. Not
-	   before @begin. */
+	/* The end of the instruction of @node, which begins at @begin and costs @duration; NULL: @begin + @duration.
+	   Not before @begin. */
 	double (*finish)(const void *arg, const mr_unroll *g, uint32_t node, double begin, double duration);
-	/* How long a hand-over takes from worker @from to worker @to that costs @c by the table; NULL: @c. Not below 0.
-	 */
+	/* The time of a transfer from worker @from to worker @to that costs @c by the table; NULL: @c. Not below 0. */
 	double (*handoff)(const void *arg, uint16_t from, uint16_t to, double c);
 	const void *arg;
 	const uint32_t *known; /* [n_workers] worker w's nodes before known[w] keep the begin and end that they have;
@@ -103,39 +102,39 @@ typedef struct mr_time_hooks {
 
 /**
  * When each node begins and ends at the earliest, in topological @order. @begin, @end: [n_all]. @binding [n_all] (may
- * be NULL): the source for which the node waited last, MR_NO_NODE when it begins at 0; a list predecessor wins a tie.
+ * be NULL): the source that the node waited for last, MR_NO_NODE when it begins at 0; a list predecessor wins a tie.
  * @hooks may be NULL.
  */
 void mr_unroll_times(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, const uint32_t *order,
 		     double *begin, double *end, uint32_t *binding);
 
 /**
- * The same without an order at hand, in one of its own; without what each waited for. *@complete is false where a cycle
- * leaves nodes without times. Errors: MR_ERESOURCE.
+ * The same without a given order: it sweeps the graph in an order of its own, and notes no binding sources. *@complete
+ * is false where a cycle leaves nodes without times. Errors: MR_ERESOURCE.
  */
 mr_status mr_unroll_times_swept(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, double *begin,
 				double *end, bool *complete) MR_MUST_USE;
 
-/** Whether the edge from @from to @to hands an activation or a gradient to another worker. */
+/** Whether the edge from @from to @to carries an activation or a gradient to another worker. */
 bool mr_unroll_hands_over(const mr_unroll *g, uint32_t from, uint32_t to);
 
 /* When a node may begin. */
 typedef struct mr_ready {
-	double at;
-	double behind; /* and before when it cannot end: a W, which follows the one before it in its sum */
-	uint32_t last; /* what it waited for last, or MR_NO_NODE */
+	double at;     /* its earliest begin */
+	double behind; /* its earliest end: a W of a shared sum cannot end before the previous W */
+	uint32_t last; /* the source that it waited for last, or MR_NO_NODE */
 } mr_ready;
 
-/** @r, and not before all is there that the edges into @node bring; the times of their sources are known. */
+/** @r, raised to the time at which all edges into @node have arrived; the times of their sources are known. */
 mr_ready mr_unroll_ready(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, uint32_t node,
 			 const double *begin, const double *end, mr_ready r);
 
-/** When @node ends that begins at @r->at. */
+/** The end of @node if it begins at @r->at. */
 double mr_unroll_finish(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks, uint32_t node,
 			const mr_ready *r);
 
-/** Under which cause (mr_wait_cause) the wait of @node for @from is booked, which was binding; MR_WAIT_NONE for its
- * predecessor in the list. */
+/** The cause (mr_wait_cause) under which the wait of @node for its binding source @from is recorded; MR_WAIT_NONE if
+ * @from is its predecessor in the list. */
 uint8_t mr_unroll_cause(const mr_unroll *g, uint32_t node, uint32_t from);
 
 /** Write @node as `w0 F m3 s1 p0` into @text (absolute numbers); returns @text. */
@@ -161,7 +160,7 @@ static inline uint64_t mr_unroll_micro(const mr_unroll *g, uint32_t node)
 	return mr_instr_micro(g->plan, g->at[node].in, g->at[node].n);
 }
 
-/* Is @node with another worker than its stage's (a W that was stolen)? */
+/* Is @node on another worker than its stage's (a stolen W)? */
 static inline bool mr_unroll_is_away(const mr_unroll *g, uint32_t node)
 {
 	return mr_plan_worker(g->plan, g->at[node].in->pipe, g->at[node].in->stage) != g->at[node].worker;
@@ -181,9 +180,9 @@ static inline uint64_t mr_unroll_target(const mr_unroll *g, uint32_t node)
 uint32_t mr_plan_steady(const mr_plan *plan);
 
 /**
- * Iterations behind which each one is to the one before it as the last of them to its own, but for the numbers of
- * versions, which grow alike: 1 of a plan that flushes and says nothing of other iterations, else mr_plan_steady. For
- * proofs, not for times.
+ * Iterations that together show every relation of later ones: from the last of them on, each iteration relates to the
+ * one before it as the last does, except that all version numbers grow alike. 1 of a plan that flushes and does not
+ * refer to other iterations, else mr_plan_steady. For proofs, not for times.
  */
 uint32_t mr_plan_distinct(const mr_plan *plan);
 

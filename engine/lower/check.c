@@ -67,7 +67,7 @@ static mr_status cover_one(const mr_unroll *g, uint64_t micro, size_t stage)
 		return missing("B or I", micro, stage);
 	if (sum == MR_NO_NODE)
 		return missing("W", micro, stage);
-	/* Behind the backward an R would save what nobody reads. */
+	/* An R after the backward would save activations that no instruction reads. */
 	if (r != MR_NO_NODE && (r < f || r > grad))
 		return mr_fail(MR_ECONFIG, "%s: must stand between %s and its backward", mr_unroll_name(g, r, a),
 			       mr_unroll_name(g, f, b));
@@ -139,7 +139,7 @@ static mr_status check_tables(const mr_plan *plan)
 	return MR_OK;
 }
 
-/* The window at the start is what the lists say, but for their drain, and is proved as all behind it will be. */
+/* Window 0 must equal the plan's lists without their drain; it is proved like all later windows. */
 static mr_status check_first_window(const mr_plan *plan)
 {
 	mr_plan *window;
@@ -177,7 +177,7 @@ mr_status mr_plan_check(const mr_plan *plan)
 		MR_TRY(check_first_window(plan));
 	if (!steady)
 		return check_unrolled(plan, 0);
-	/* With a drain behind it the number of iterations matters to what the drain means. */
+	/* With a drain at the end, its meaning depends on the number of iterations. */
 	for (uint32_t n = 0; n < steady && section_length(plan, MR_EPILOGUE); n++)
 		MR_TRY(check_unrolled(plan, n));
 	return check_unrolled(plan, mr_plan_distinct(plan) + 1);

@@ -1,7 +1,7 @@
 /*
  * check.h - the proof that a lowered plan keeps its contract and can be carried out.
  *
- * The checker is total (any bytes in the instructions get an answer, never a crash) and believes nothing that the
+ * The checker is total (any bytes in the instructions get an answer, never a crash) and does not rely on what the
  * lowering noted: it unrolls the lists and recomputes coverage, placement, versions, sums, slots, buffers and the edges
  * of deps.h. A repeating plan is unrolled until every number in it has left its first iterations; as all edges lead to
  * the same or a later iteration (checked), what holds there holds for ever.
@@ -18,14 +18,15 @@
 mr_status mr_plan_check(const mr_plan *plan) MR_MUST_USE;
 
 /**
- * Whether a run of the finite, lowered and checked @plan, which never flushes, can stop behind each of its versions
- * (ir/pause.h); of a repeating one mr_plan_check says it. Errors: MR_ECONFIG with a message; MR_ERESOURCE.
+ * Whether a run of the finite, lowered and checked @plan, which never flushes, can stop after each of its versions
+ * (ir/pause.h); for a repeating plan mr_plan_check proves it. Errors: MR_ECONFIG with a message; MR_ERESOURCE.
  */
 mr_status mr_plan_check_pauses(const mr_plan *plan) MR_MUST_USE;
 
 /**
- * The finite plan (prologue alone, MR_STORED, absolute numbers) that a lowered @plan means with @n_bodies iterations.
- * Buffer and slot numbers are those of @plan. @out is owned by the caller.
+ * Make the finite plan (prologue alone, MR_STORED, absolute numbers) of the prologue, @n_bodies iterations and the
+ * epilogue of the lowered @plan. Buffer and slot numbers are those of @plan. The caller destroys @out. Errors:
+ * MR_EINVAL not lowered; MR_ECONFIG too many micro-batches to number; MR_ERESOURCE.
  */
 mr_status mr_plan_unroll(const mr_plan *plan, uint32_t n_bodies, mr_plan **out) MR_MUST_USE;
 

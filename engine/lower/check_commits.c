@@ -1,10 +1,10 @@
 /*
- * check_commits.c - are the gradients of each commit summed completely, unmixed and in the stated order, and committed
- * once?
+ * check_commits.c - checks that the gradients of each commit are summed completely, unmixed and in the stated order,
+ * and committed once.
  *
- * Everything is read off the lists. Edges prove the rest together with the absence of cycles: that AR, N and U come
- * after what they need (deps.h). What edges do not show is looked at here: that a sum is not begun anew before its
- * commit has used it.
+ * All this is read off the lists. That AR, N and U come after the instructions they need is proved by the edges
+ * (deps.h) together with the absence of cycles. The edges do not show that a sum is not begun anew before its
+ * commit has used it; that is checked here.
  */
 #include "lower/check_internal.h"
 
@@ -30,7 +30,7 @@ static uint32_t by_version(const mr_unroll *g, const uint32_t *table, uint8_t pi
 	return version < g->n_versions ? table[mr_unroll_at(g, pipe, stage, version)] : MR_NO_NODE;
 }
 
-/* An F gives up what it saved where an R saves it again, and nowhere else. */
+/* An F must drop the activations that an R saves again, and no others. */
 static mr_status check_drop(const mr_unroll *g, uint32_t node)
 {
 	const mr_instr *in = g->at[node].in;
@@ -51,7 +51,7 @@ static mr_status check_drop(const mr_unroll *g, uint32_t node)
 	return MR_OK;
 }
 
-/* Any free worker may take @node: nothing behind it in its iteration may be what others wait for. */
+/* Any free worker may take @node, so no later instruction of its iteration may be one that other workers wait for. */
 static mr_status check_any(const mr_unroll *g, uint32_t node)
 {
 	const mr_plan *p = g->plan;
@@ -63,11 +63,11 @@ static mr_status check_any(const mr_unroll *g, uint32_t node)
 	if (!p->contract.steal || in->op != MR_OP_W || in < l->at || in >= l->at + l->n)
 		return mr_fail(
 			MR_ECONFIG,
-			"%s: any worker may take it, but only W of a body whose contract says steal are placed so",
+			"%s: is marked any, but only a W in the body of a plan whose contract has steal may be",
 			mr_unroll_name(g, node, name));
 	while (++in < l->at + l->n)
 		if (mr_op_is_compute(in->op) && !(in->op == MR_OP_W && in->flags & MR_INSTR_ANY))
-			return mr_fail(MR_ECONFIG, "%s: any worker may take it, but its own has %s m%u s%u behind it",
+			return mr_fail(MR_ECONFIG, "%s: is marked any, but %s m%u s%u of its own worker comes after it",
 				       mr_unroll_name(g, node, name), mr_op_name((mr_op)in->op), in->micro, in->stage);
 	return MR_OK;
 }
@@ -91,7 +91,7 @@ static mr_status check_flags(const mr_unroll *g, uint32_t node, bool first)
 	    (g->plan->contract.coverage != MR_COVER_BLOCK || in->op != MR_OP_B))
 		return mr_fail(
 			MR_ECONFIG,
-			"%s: leaves its stage as it is, but only a B of a plan that updates one stage a step may",
+			"%s: leaves its stage as it is, which only a B of a plan that updates one stage a step may do",
 			mr_unroll_name(g, node, name));
 	if (in->flags & MR_INSTR_ANY)
 		MR_TRY(check_any(g, node));
@@ -103,14 +103,14 @@ static mr_status check_flags(const mr_unroll *g, uint32_t node, bool first)
 	if (!(in->flags & MR_INSTR_UPDATE))
 		return MR_OK;
 	if (g->plan->contract.steal)
-		return mr_fail(MR_ECONFIG, "%s: updates by itself, but others may still be at the gradients",
+		return mr_fail(MR_ECONFIG, "%s: updates by itself, but other workers may still add to the gradients",
 			       mr_unroll_name(g, node, name));
 	if (g->plan->contract.predict != MR_PREDICT_NONE)
 		return mr_fail(MR_ECONFIG,
 			       "%s: updates by itself while it works on weights made from the optimizer's state",
 			       mr_unroll_name(g, node, name));
 	if (g->plan->contract.keep_read)
-		return mr_fail(MR_ECONFIG, "%s: updates by itself, but the update is to look at the weights of before",
+		return mr_fail(MR_ECONFIG, "%s: updates by itself, but the update compares with the weights before it",
 			       mr_unroll_name(g, node, name));
 	if (g->plan->contract.clip || mr_stage_has_ar(g->plan, in->stage))
 		return mr_fail(MR_ECONFIG, "%s: updates by itself, but the update has to wait for %s",
@@ -122,7 +122,7 @@ static mr_status check_flags(const mr_unroll *g, uint32_t node, bool first)
 	return MR_OK;
 }
 
-/* A new count begins at @node: the one before must be committed by now, by an instruction above in the same list. */
+/* A new count begins at @node: an instruction before it in the same list must have committed the last count. */
 static mr_status begin_sum(const mr_unroll *g, uint32_t node, const mr_sum_state *s, uint64_t count)
 {
 	const mr_instr *in = g->at[node].in;
@@ -136,15 +136,15 @@ static mr_status begin_sum(const mr_unroll *g, uint32_t node, const mr_sum_state
 	if (commit == MR_NO_NODE)
 		return mr_fail(MR_ECONFIG, "%s: begins a new sum, but %s is in one that is never committed",
 			       mr_unroll_name(g, node, a), mr_unroll_name(g, s->last, b));
-	/* The other pipes' steps, which read this sum too: F of this count waited for them (see mr_check_versions), or
-	 * B (stage replicas). */
+	/* The other pipes' steps read this sum, too. The F of this count (see mr_check_versions), or with stage
+	 * replicas its B, waited for them. */
 	if (commit > node)
 		return mr_fail(MR_ECONFIG, "%s: overwrites a sum that %s has yet to use", mr_unroll_name(g, node, a),
 			       mr_unroll_name(g, commit, b));
 	return MR_OK;
 }
 
-/* One of a sum that several workers make, in whose lists it cannot be seen whole: the edges keep its order (deps.h). */
+/* @node adds to a sum of several workers. No single list shows such a sum; the edges keep its order (deps.h). */
 static mr_status enter_shared(const mr_unroll *g, uint32_t node)
 {
 	uint64_t micro = mr_unroll_micro(g, node), need = g->plan->contract.need;
@@ -152,7 +152,7 @@ static mr_status enter_shared(const mr_unroll *g, uint32_t node)
 	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
 
 	if (last != MR_NO_NODE && g->at[last].in->op != g->at[node].in->op)
-		return mr_fail(MR_ECONFIG, "%s: in one sum with %s, and what is taken by others is all W",
+		return mr_fail(MR_ECONFIG, "%s: in one sum with %s, and a sum that several workers make must be all W",
 			       mr_unroll_name(g, node, a), mr_unroll_name(g, last, b));
 	return check_flags(g, node, micro % need == 0);
 }
@@ -255,7 +255,7 @@ static mr_status check_commit_instr(const mr_unroll *g, uint32_t node)
 	return MR_OK;
 }
 
-/* Passed on before the active stage, kept behind it, and one active stage. */
+/* B before the active stage pass on, B behind it keep, and exactly one stage is active. */
 static mr_status check_active(const mr_unroll *g, uint64_t micro)
 {
 	uint16_t active = g->plan->n_stages;
@@ -272,7 +272,7 @@ static mr_status check_active(const mr_unroll *g, uint64_t micro)
 			active = s;
 		else if (flags != (active == g->plan->n_stages ? MR_INSTR_PASS : MR_INSTR_KEEP))
 			return mr_fail(MR_ECONFIG,
-				       "%s: a B passes before the stage that its step updates, and keeps behind it",
+				       "%s: a B must pass before the stage that its step updates, and keep after it",
 				       mr_unroll_name(g, b, name));
 	}
 	if (active < g->plan->n_stages)

@@ -1,5 +1,5 @@
 /*
- * check_internal.h - the parts of the checker; each looks at one unrolled graph. Not for others.
+ * check_internal.h - the parts of the checker; each looks at one unrolled graph. For files of the checker only.
  */
 #ifndef MR_LOWER_CHECK_INTERNAL_H
 #define MR_LOWER_CHECK_INTERNAL_H
@@ -12,7 +12,8 @@ uint64_t mr_check_full(const mr_unroll *g);
 /** Coverage: every micro-batch exactly once, in one pipe, at every stage. */
 mr_status mr_check_coverage(const mr_unroll *g) MR_MUST_USE;
 
-/** Sums and commits: counts complete and unmixed, flags, order, one commit each, AR and N where the contract says. */
+/** Sums and commits: counts complete and unmixed, flags, order, one commit each, AR and N where the contract has them.
+ */
 mr_status mr_check_commits(const mr_unroll *g) MR_MUST_USE;
 
 /**

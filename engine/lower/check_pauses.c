@@ -1,9 +1,8 @@
 /*
- * check_pauses.c - can a repeating plan without a flush stop after every step?
+ * check_pauses.c - checks that a repeating plan without a flush can stop after every step.
  *
- * Each node belongs to the stretch behind the pause point that its worker passed last. Stopping at a point means
- * carrying out the stretches before it and nothing else, which goes through as long as no node waits for one of a later
- * stretch.
+ * Each node belongs to the stretch after the pause point that its worker passed last. To stop at a point, the workers
+ * carry out the stretches before it and nothing else. That works if no node waits for a node of a later stretch.
  */
 #include "lower/check.h"
 #include "lower/check_internal.h"

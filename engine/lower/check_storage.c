@@ -1,11 +1,11 @@
 /*
- * check_storage.c - is every slot and buffer free when it is taken, and is what is read what was written?
+ * check_storage.c - checks that every slot and buffer is free when it is taken and that readers read what was written.
  *
  * Slots belong to one worker: its list shows when they are free. A boundary buffer is not taken before its last content
- * is released, because the writer waits for that (the storage edges of unroll.h); that the waits end is shown by the
- * absence of cycles, in the same list or across workers. What remains is that readers name the right buffer, and, where
+ * is released, because the writer waits for that (the storage edges of unroll.h); the absence of cycles, in one list or
+ * across workers, shows that these waits end. It remains to check that readers name the right buffer, and, where
  * numbers follow from the micro-batches (MR_MODULO), that the reader takes messages in the order in which they are
- * sent: what is under way at a pause is known by counts there.
+ * sent, since counts determine which are under way at a pause.
  */
 #include "lower/check_internal.h"
 
@@ -20,7 +20,7 @@ static size_t cell(const mr_unroll *g, uint16_t stage, uint32_t node)
 	return stage * (size_t)g->n_micro + (size_t)mr_unroll_micro(g, node);
 }
 
-/* The slots of the further micro-batches of a span, which lie where F or R put them. */
+/* Frees the slots of the further micro-batches of a span, which are those that F or R took. */
 static mr_status free_rest(const mr_unroll *g, uint32_t node, uint32_t *held)
 {
 	char a[MR_NODE_TEXT], b[MR_NODE_TEXT];
@@ -68,7 +68,7 @@ static mr_status check_slot(const mr_unroll *g, uint32_t node, uint32_t *held, c
 	return in->span > 1 ? free_rest(g, node, held) : MR_OK;
 }
 
-/* A W away from its stage's worker: it uses the slot of what F or R saved, and U gives that back (free_away). */
+/* Checks a W on another worker than its stage's: it uses the slot in which F or R saved; U frees it (free_away). */
 static mr_status check_away(const mr_unroll *g, uint32_t node)
 {
 	const mr_instr *in = g->at[node].in;
@@ -84,7 +84,7 @@ static mr_status check_away(const mr_unroll *g, uint32_t node)
 		       mr_unroll_name(g, saver, b), held);
 }
 
-/* U has waited for all W of its count: what those elsewhere used is free again. */
+/* U has waited for all W of its count: the slots that stolen ones used are free again. */
 static void free_away(const mr_unroll *g, uint32_t node, uint32_t *held, const size_t *first_slot)
 {
 	const mr_instr *in = g->at[node].in;
@@ -160,8 +160,8 @@ static uint32_t next_message(const mr_unroll *g, size_t place, uint32_t k, bool 
 	return k;
 }
 
-/* Messages from @maker to @user: the k-th sent is the k-th taken. Where numbers are stored in the lists a reader finds
- * the one that its list names. */
+/* Messages from @maker to @user: the k-th sent must be the k-th taken. Where the lists store numbers the reader finds
+ * its message by number. */
 static mr_status check_fifo(const mr_unroll *g, uint8_t pipe, uint16_t maker, uint16_t user, bool forward)
 {
 	size_t from = mr_plan_at(g->plan, pipe, maker), to = mr_plan_at(g->plan, pipe, user);

@@ -1,21 +1,21 @@
 /*
- * check_versions.c - does every instruction read the version that the contract's rule names, and is it still there?
+ * check_versions.c - checks that every instruction reads the version of the contract's rule while it is still stored.
  *
- * A worker that hosts a stage commits its weights, or its pipe's range of them, so "latest" is a number at each place
- * of its list. Version v lies in buffer v mod cap, and the commit of v + cap overwrites it: a read of v is good as long
- * as latest - v < cap, at the place of the read.
+ * A worker that hosts a stage commits its weights, or its pipe's range of them, so at each place of its list the latest
+ * version is a number. Version v lies in buffer v mod cap, and the commit of v + cap overwrites it: a read of v is
+ * valid if latest - v < cap at the place of the read.
  *
  * Replicas have versions of their own, and each row is that of one stage in one pipe. AVG makes a version of every
- * pipe, also of those that live elsewhere: it waits for all their steps (deps.h), and each of their F that reads what
- * it makes waits for all its parts.
+ * pipe, also of pipes on other workers: it waits for all their steps (deps.h), and each F that reads the average waits
+ * for all parts of the AVG.
  *
  * Stage replicas: the other parts may step to version n + 1 as soon as this part has reduced its range of the sum, and
- * overwrite a version before this worker steps. So from its AR on, not from its own step on, n + 1 counts as there for
- * what it overwrites.
+ * overwrite a version before this worker steps. So from its AR on, not only from its own step on, version n + 1 is
+ * treated as committed when checking overwrites.
  *
- * What other workers do to the same weights (further pipes; a tied use): a read is of the own batch's version, F waits
- * for its commit in all pipes (deps.h), and the next commit waits in each through AR for the last gradient of the
- * batch, which comes after all the reads.
+ * Other workers that change the same weights (further pipes; a tied use): an instruction reads its own batch's version,
+ * F waits for the commit of that version in all pipes (deps.h), and the next commit waits, through AR in each pipe, for
+ * the last gradient of the batch, which comes after all the reads.
  */
 #include "lower/check_internal.h"
 
@@ -28,16 +28,16 @@
 
 typedef struct mr_reads {
 	const mr_unroll *g;
-	uint64_t *latest;    /* [n_pipes][n_stages] of replicas; others: [n_stages], what pipe 0 says holds for all */
+	uint64_t *latest;    /* [n_pipes][n_stages] with replicas; else [n_stages], and pipe 0 stands for all pipes */
 	uint64_t *reduced;   /* likewise: the version of the last AR */
 	uint64_t *validated; /* [n_stages] by V; VALIDATED only */
 	uint8_t *early;      /* [n_nodes] an F that reads a version before it is validated */
 	mr_hosted hosted;    /* of pipe 0; VALIDATED only */
-	uint64_t lowest, highest; /* of validated, over the stages of the worker in hand */
+	uint64_t lowest, highest; /* of validated, over the stages of the current worker */
 	int32_t *horizon; /* [2 n_stages] of F and of B at each stage; INT32_MIN: none seen yet */
 } mr_reads;
 
-/* Whose versions @in is about. */
+/* The row of latest and reduced that belongs to @in. */
 static size_t row(const mr_plan *p, const mr_instr *in)
 {
 	return mr_contract_replicates(&p->contract) ? mr_plan_at(p, in->pipe, in->stage) : in->stage;
@@ -65,7 +65,7 @@ static uint64_t rule(const mr_reads *r, uint32_t node)
 		return first ? r->latest[row(g->plan, in)] : mr_unroll_read(g, g->f[at - micro % c->need]);
 	if (c->read_f == MR_READ_BATCH)
 		return mr_contract_batch_version(c, in->stage, micro / c->need);
-	return mr_unroll_read(g, g->f[micro]); /* F of stage 0, held to the rule itself */
+	return mr_unroll_read(g, g->f[micro]); /* F of stage 0, which is checked against the rule itself */
 }
 
 /* All micro-batches of a span read one version. */
@@ -82,7 +82,7 @@ static mr_status check_span(const mr_unroll *g, uint32_t node)
 	return MR_OK;
 }
 
-/* Whether F works on weights that are held for it: then the version that they were made from is not needed any more. */
+/* Whether F works on weights that are held for it: the version that they were made from is then no longer needed. */
 static bool is_held(const mr_unroll *g, uint32_t node)
 {
 	const mr_contract *c = &g->plan->contract;
@@ -90,7 +90,7 @@ static bool is_held(const mr_unroll *g, uint32_t node)
 	return c->read_f == MR_READ_FIRST && g->at[node].in->op == MR_OP_F && mr_unroll_micro(g, node) % c->need > 0;
 }
 
-/* The weights that are held are those of the commit's own first micro-batch as long as forwards ascend. */
+/* The held weights are those of the commit's first micro-batch if the forwards ascend. */
 static mr_status check_held(const mr_unroll *g, uint32_t node)
 {
 	const mr_instr *in = g->at[node].in;
@@ -104,7 +104,7 @@ static mr_status check_held(const mr_unroll *g, uint32_t node)
 	if (before == MR_NO_NODE || before > node)
 		return mr_fail(MR_ECONFIG,
 			       "%s: comes before F of m%" PRIu64
-			       ", but the weights that are held want forwards in ascending order",
+			       ", but held weights require forwards in ascending order",
 			       mr_unroll_name(g, node, a), micro - 1);
 	return MR_OK;
 }
@@ -166,7 +166,7 @@ static mr_status check_read(const mr_reads *r, uint32_t node)
 
 /* --- validation --- */
 
-/* V: of the version committed last, which nothing has validated yet. */
+/* V must validate the version committed last, which no V has validated yet. */
 static mr_status validate(mr_reads *r, uint32_t node)
 {
 	const mr_unroll *g = r->g;
@@ -190,7 +190,7 @@ static mr_status validate(mr_reads *r, uint32_t node)
 	return MR_OK;
 }
 
-/* Before V there are only F, which can be repeated, and between the V of one worker's stages there is nothing. */
+/* Before V only F may stand, which can be repeated, and nothing may stand between the V of one worker's stages. */
 static mr_status use_validated(const mr_reads *r, uint32_t node)
 {
 	const mr_unroll *g = r->g;
@@ -209,7 +209,7 @@ static mr_status use_validated(const mr_reads *r, uint32_t node)
 	return MR_OK;
 }
 
-/* What an early F reads of another stage must be repeated there too. */
+/* If an early F reads the output of another stage, that stage must repeat it, too. */
 static mr_status check_early(const mr_reads *r)
 {
 	const mr_unroll *g = r->g;
@@ -229,7 +229,7 @@ static mr_status check_early(const mr_reads *r)
 	return MR_OK;
 }
 
-/* The horizon of F or B at a stage is what the first of them has, the right way, and only where the contract says. */
+/* F, or B, of a stage must all have the same horizon, in the direction that the contract allows. */
 static mr_status check_horizon(const mr_reads *r, uint32_t node)
 {
 	const mr_unroll *g = r->g;
@@ -251,7 +251,7 @@ static mr_status check_horizon(const mr_reads *r, uint32_t node)
 	if (*first == INT32_MIN)
 		*first = h;
 	if (c->same_version_b && in->op != MR_OP_F && h != r->horizon[2 * in->stage])
-		return mr_fail(MR_ECONFIG, "%s: has horizon %d where its F has %d, and is to work on the same weights",
+		return mr_fail(MR_ECONFIG, "%s: has horizon %d where its F has %d, and must work on the same weights",
 			       mr_unroll_name(g, node, name), h, r->horizon[2 * in->stage]);
 	if (*first != h)
 		return mr_fail(MR_ECONFIG, "%s: has horizon %d where the others of its stage have %d",
@@ -259,7 +259,7 @@ static mr_status check_horizon(const mr_reads *r, uint32_t node)
 	return MR_OK;
 }
 
-/* Of latest and, behind it, reduced and validated. */
+/* Rows of latest, and of reduced and validated, which follow it. */
 static size_t n_rows(const mr_plan *p)
 {
 	return 2 * (size_t)p->n_pipes * p->n_stages + p->n_stages;

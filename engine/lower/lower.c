@@ -27,7 +27,7 @@ static void raise_to(uint16_t *n, uint16_t least, uint32_t most)
 		*n = least < most ? least : (uint16_t)most;
 }
 
-/* Boundaries between workers get their numbers later; inside a worker the list order says all. */
+/* Boundaries between workers get their numbers later; inside a worker the order of the list determines them. */
 static void make_room(mr_plan *plan, const mr_plan *room)
 {
 	for (uint16_t s = 0; s < plan->n_stages; s++)
@@ -44,8 +44,9 @@ static void make_room(mr_plan *plan, const mr_plan *room)
 }
 
 /*
- * Versions that are kept while order is a matter of time. F of a micro-batch begins when no more than S - 1 before it,
- * with S slots, lack their B; so it reads at most ceil((S - 1) / need) commits less than its gradient is applied to.
+ * Versions that a racing plan keeps, whose order depends on timing. F of a micro-batch begins when at most S - 1 before
+ * it, with S slots, lack their B; so it reads at most ceil((S - 1) / need) commits less than its gradient is applied
+ * to.
  */
 static mr_status keep_racing(mr_plan *plan)
 {
@@ -63,7 +64,7 @@ static mr_status keep_racing(mr_plan *plan)
 	return MR_OK;
 }
 
-/* The tail of each worker's iteration: the W behind its last instruction that another worker may wait for. */
+/* Place the tail of each worker's iteration ANY: the W after its last instruction that another worker may wait for. */
 static void place_any(mr_plan *plan)
 {
 	for (uint16_t w = 0; plan->contract.steal && w < plan->n_workers; w++) {

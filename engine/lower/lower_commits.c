@@ -12,14 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Private marks in the flags while this file works. */
+/* Marks in the flags that only this file uses. */
 #define LAST_SUM 0x40u
 #define KNOWN 0x80u
 
 /* The count that is being summed at one (pipe, stage). */
 typedef struct mr_count {
-	uint64_t next; /* count that begins, or goes on, next */
-	uint32_t seen; /* micro-batches of it so far */
+	uint64_t next; /* the count that begins, or continues, next */
+	uint32_t seen; /* its micro-batches so far */
 	uint32_t first, last; /* nodes of its first and of its last so far */
 } mr_count;
 
@@ -28,8 +28,8 @@ static bool sums(uint8_t op)
 	return op == MR_OP_B || op == MR_OP_W;
 }
 
-/* How many micro-batches of each count go through each pipe, to @needs [n_pipes][@n_counts]; of stage replicas, to a
- * part of any stage. */
+/* Fill @needs [n_pipes][@n_counts] with the number of micro-batches of each count that go through each pipe; with stage
+ * replicas, through a part of any stage. */
 static void fill_needs(const mr_unroll *g, uint32_t *needs, uint64_t n_counts)
 {
 	const mr_plan *p = g->plan;
@@ -89,7 +89,7 @@ static mr_status mark_sums(const mr_unroll *g)
 	uint64_t n_counts = (mr_plan_has_stage_replicas(p) ? g->n_micro : g->n_micro / p->contract.need) + 1;
 	mr_count *counts = calloc((size_t)p->n_pipes * p->n_stages, sizeof(*counts));
 	uint32_t *needs = calloc(p->n_pipes * n_counts, sizeof(*needs));
-	/* of each B or W, the one behind it in its sum */
+	/* of each B or W, the next one of its sum */
 	uint32_t *next = malloc(((size_t)g->n_nodes + 1) * sizeof(*next));
 	mr_status st = counts && needs && next
 			       ? MR_OK
@@ -109,7 +109,7 @@ static mr_status mark_sums(const mr_unroll *g)
 		if (seen)
 			next[c->last] = i;
 		c->last = i;
-		/* Between first and last: nothing to mark, but known to belong to a complete count. */
+		/* Between first and last: mark nothing; its count is complete. */
 		if (st == MR_OK && seen && c->seen == 0)
 			for (uint32_t k = next[first]; st == MR_OK && k != i; k = next[k])
 				st = mark(g, k, 0);
@@ -148,7 +148,7 @@ static bool is_inside(const mr_plan *p, const mr_instr *in, const mr_lower_opts 
 	bool waited_for =
 		stage > 0 && mr_plan_worker(p, in->pipe, (uint16_t)(stage - 1)) != mr_plan_worker(p, in->pipe, stage);
 
-	/* Predicted weights are made from a state that the step would change meanwhile. */
+	/* Weights are predicted from an optimizer state that the step would change meanwhile. */
 	return opts->update_inside && !p->contract.steal && p->contract.predict == MR_PREDICT_NONE &&
 	       !p->contract.keep_read && is_simple(p, stage) &&
 	       !(opts->handoff_first && in->op == MR_OP_B && waited_for && p->contract.flush != MR_FLUSH_NONE);
@@ -206,7 +206,7 @@ static mr_status append_clipped(mr_plan *to, const mr_plan *p, const mr_steps *s
 	return MR_OK;
 }
 
-/* After the last round before an average: what @w does of it. */
+/* After the last round before an average: AVG of each stage of which @w averages a range. */
 static mr_status append_averages(mr_plan *to, const mr_plan *p, const mr_steps *steps, uint16_t w, mr_section section,
 				 uint32_t count)
 {
@@ -254,9 +254,9 @@ static mr_status append_sum(mr_plan *to, const mr_plan *p, uint16_t w, mr_sectio
 }
 
 /*
- * The list with its commits. Blocks at the end of a count exist in flushing plans only, whose counts follow each other
- * unmixed on every worker (or the plan would deadlock at the flush); a worker without part in a count commits it at the
- * end.
+ * Builds the list with its commits. Only flushing plans have blocks at the end of a count. Their counts follow each
+ * other unmixed on every worker (or the plan would deadlock at the flush), and a worker that takes no part in a count
+ * commits it at the end.
  */
 static mr_status rebuild(mr_plan *to, const mr_plan *p, const mr_steps *steps, uint16_t w, mr_section section,
 			 const mr_lower_opts *opts)
@@ -333,7 +333,7 @@ static mr_status insert_commits(mr_plan *p, const mr_steps *steps, const mr_lowe
 	return st;
 }
 
-/* What is known once the lists are in a graph: what is first and last in each sum, and where steps stand. */
+/* Finds in the graph what is first and last in each sum, and where steps stand. */
 static mr_status look(const mr_plan *plan, const mr_unroll *g, uint32_t *order, mr_steps *steps)
 {
 	MR_TRY(mr_unroll_order(g, order));

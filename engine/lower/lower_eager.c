@@ -2,18 +2,18 @@
  * lower_eager.c - reductions that do not wait for the end of the list.
  *
  * With several pipes the gradients of a stage are complete when the slowest pipe's are. Until then, and while a pipe
- * drains through its first stages, workers idle: chimera's outer workers, whose other pipe has long been done, wait
- * between the last backwards for the others. AR (and U, without clipping) of what is complete fits there.
+ * drains through its first stages, workers idle: chimera's outer workers, whose other pipe has long finished, wait
+ * between the last backwards for the others. AR (and U, without clipping) of complete gradients fits there.
  *
- * Where: every instruction is given its time in a walk with equal costs and unlimited buffers. A worker's AR of a stage
- * stands in the first gap of its list that begins or goes on after the last gradient of that stage in any pipe, if from
- * that place on the list makes nothing that another worker reads but sums; else at the end. So it holds up its own
- * worker, which would have to do it anyway, and at most another's last steps. At the end stages come in the order in
- * which they are complete, so that no step waits behind a later one. (Never longer than all steps at the end, and up to
- * a tenth shorter, over a grid of systems and costs: tests/schedules/test_twoway.c.)
+ * Where: a walk with equal costs and unlimited buffers gives every instruction its time. A worker's AR of a stage
+ * stands in the first gap of its list that begins or continues after the last gradient of that stage in any pipe,
+ * provided that the list from there on makes nothing but sums that another worker reads; else at the end. So it delays
+ * only its own worker, which has to do it anyway, and at most another's last steps. At the end stages come in the order
+ * in which they are complete, so that no step waits behind a later one. (Never longer than all steps at the end, and up
+ * to a tenth shorter, over a grid of systems and costs: tests/schedules/test_twoway.c.)
  *
- * No cycle: an AR stands in a gap at a time at which all it waits for has ended, so each edge leads from an earlier
- * time to a later one.
+ * There is no cycle: an AR stands in a gap at a time at which everything that it waits for has ended, so each edge
+ * leads from an earlier time to a later one.
  */
 #include "lower/lower_internal.h"
 
@@ -22,7 +22,7 @@
 
 #include "ir/walk.h"
 
-/* Gaps shorter than this are sums of doubles in another order. */
+/* Shorter gaps are rounding errors of sums in another order. */
 #define GAP 1e-9
 
 typedef struct mr_eager {
@@ -30,7 +30,7 @@ typedef struct mr_eager {
 	const mr_unroll *g;
 	double *begin, *end; /* [n_all] */
 	double *ready;       /* [n_stages] end of the last gradient in any pipe; 0: no pipe has any */
-	mr_section section;  /* of the flushing plan's only lists */
+	mr_section section;  /* the one section of a flushing plan */
 } mr_eager;
 
 static bool applies(const mr_plan *p)

@@ -1,5 +1,6 @@
 /*
- * lower_internal.h - the steps of the lowering, in the order in which lower.c takes them. Not for others.
+ * lower_internal.h - the steps of the lowering, in the order in which lower.c takes them. For files of the lowering
+ * only.
  */
 #ifndef MR_LOWER_LOWER_INTERNAL_H
 #define MR_LOWER_LOWER_INTERNAL_H
@@ -10,13 +11,13 @@
 /** Mark first sums and add AR, N and U (or MR_INSTR_UPDATE) with their targets. */
 mr_status mr_lower_commits(mr_plan *plan, const mr_lower_opts *opts) MR_MUST_USE;
 
-/* No place in a list: behind all of it. */
+/* In place of an index: at the end of the list. */
 #define MR_AT_END UINT32_MAX
 
 /* Where and in which order stages are reduced and stepped. */
 typedef struct mr_steps {
 	uint32_t *before; /* [P][S] the instruction of its worker's list before which AR stands, or MR_AT_END */
-	uint16_t *stages; /* [S] all stages, those whose gradients are complete first first */
+	uint16_t *stages; /* [S] all stages, in the order in which their gradients are complete */
 } mr_steps;
 
 /** Fill @steps. @g is the plan, not lowered yet, as unrolled; @order a topological order of it. Errors: MR_ERESOURCE.
@@ -36,8 +37,8 @@ mr_status mr_lower_storage(mr_plan *plan) MR_MUST_USE;
 mr_status mr_lower_raise(mr_plan *plan, const mr_lower_opts *opts) MR_MUST_USE;
 
 /**
- * MR_STORED: number the buffers of one boundary between workers in the lists of iteration 0 of @g (out of the writers,
- * in of the readers). Errors: MR_ECONFIG when so few buffers cannot work in any numbering.
+ * MR_STORED: number the buffers of one boundary between workers in the lists of iteration 0 of @g (`out` of the
+ * writers, `in` of the readers). Errors: MR_ECONFIG when no numbering works with that number of buffers.
  */
 mr_status mr_lower_number(mr_plan *plan, const mr_unroll *g, uint8_t pipe, uint16_t stage, bool forward) MR_MUST_USE;
 

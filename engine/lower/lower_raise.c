@@ -1,13 +1,13 @@
 /*
- * lower_raise.c - as many boundary buffers as make the plan as fast as without a limit.
+ * lower_raise.c - raises boundary buffers until the plan is as fast as with unlimited ones.
  *
  * One scene is one unrolled graph: a single iteration with its barrier, and a run of iterations without barrier (whose
  * length stands for the period, and is longer when the period turns out not to be met). In each scene and for each cost
  * table the target is the time with unlimited buffers. If the plan is slower, then every critical path contains a wait
- * for a buffer (a path without one would be as long with unlimited buffers): follow one from the end, raise the
+ * for a buffer (a path without one would be as long with unlimited buffers): follow one path from the end, raise the
  * boundary of the first such wait by one, number its buffers anew, and look again. A cycle is treated alike. A boundary
- * is not raised above the micro-batches that pass it. One of many buffers is raised by a 64th at a time: every look is
- * at the whole plan, and where thousands are needed one by one would take minutes.
+ * is not raised above the micro-batches that pass it. A boundary of many buffers is raised by a 64th at a time: each
+ * look visits the whole plan, and where thousands are needed, steps of one would take minutes.
  */
 #include "lower/lower_internal.h"
 
@@ -16,13 +16,13 @@
 #include "lower/lower_scene.h"
 #include "ir/walk.h"
 
-/* Times this close are equal: sums of doubles in another order. */
+/* Times this close are equal: the difference is a rounding error of sums in another order. */
 #define SAME 1e-9
 
 /*
- * Iterations without barrier behind the steady state, over the last ADVANCE of which the period is taken (1, 2 and 4
- * divide it, for plans that repeat only every second or fourth time); doubled while the period is not met, up to so
- * many of them and of instructions.
+ * Iterations without barrier after the steady state; the period is taken over the last ADVANCE of them (1, 2 and 4
+ * divide it, for plans that repeat only every second or fourth time). Their number is doubled while the period is not
+ * met, up to these limits of iterations and of instructions.
  */
 #define RUN_BODIES 8u
 #define ADVANCE 4u
@@ -30,9 +30,9 @@
 #define RUN_NODES (1u << 21)
 
 /*
- * Cost ratios f : i : w for which buffers must not be what slows a plan. Equal costs alone leave plans with a split
- * backward short by one or two buffers at other ratios (7 of 56 golden orders lose up to one f or i); these are the
- * ratios that the literature draws, and real stages lie between them.
+ * Cost ratios f : i : w at which buffers must not slow a plan. Equal costs alone leave plans with a split
+ * backward short by one or two buffers at other ratios (7 of 56 golden orders lose up to one f or i); the literature
+ * draws these ratios, and real stages lie between them.
  */
 #define N_RATIOS 5
 static const double ratios[N_RATIOS][3] = {{1, 1, 1}, {2, 1, 1}, {2, 2, 1}, {2, 3, 1}, {2, 1, 2}};
@@ -46,7 +46,7 @@ typedef struct mr_raise {
 	mr_scene scene;
 	uint64_t visits; /* instructions ordered or timed */
 	bool raised; /* since the flag was last cleared */
-	bool slow;   /* the scene played last has a longer period than with unlimited buffers */
+	bool slow;   /* the last scene has a longer period than with unlimited buffers */
 } mr_raise;
 
 static bool crosses(const mr_plan *p, uint8_t pipe, uint16_t stage)
@@ -54,7 +54,7 @@ static bool crosses(const mr_plan *p, uint8_t pipe, uint16_t stage)
 	return mr_plan_worker(p, pipe, stage) != mr_plan_worker(p, pipe, (uint16_t)(stage - 1));
 }
 
-/* Of a boundary of n buffers, n / this are added beyond the one. */
+/* A boundary of n buffers is raised by 1 + n / RAISE_PART. */
 #define RAISE_PART 64u
 
 /* More buffers than micro-batches that pass can never be full at once. */
@@ -83,7 +83,7 @@ static mr_status renumber(mr_raise *r, uint8_t pipe, uint16_t stage, bool forwar
 	return st;
 }
 
-/* The storage edges of one boundary in the scene; a buffer that is not given back in time asks for one more. */
+/* Set the storage edges of one boundary in the scene; where a buffer is not released in time, add one more. */
 static mr_status reconnect(mr_raise *r, uint8_t pipe, uint16_t stage, bool forward)
 {
 	mr_status st = mr_unroll_storage(r->scene.g, pipe, stage, forward);
@@ -95,7 +95,7 @@ static mr_status reconnect(mr_raise *r, uint8_t pipe, uint16_t stage, bool forwa
 	return st;
 }
 
-/* Which boundary the storage edge of @node belongs to. */
+/* Raise the boundary to which the storage edge of @node belongs. */
 static mr_status raise_for(mr_raise *r, uint32_t node, bool *done)
 {
 	const mr_instr *in = r->scene.g->at[node].in;
@@ -111,7 +111,7 @@ static mr_status raise_for(mr_raise *r, uint32_t node, bool *done)
 	return MR_OK;
 }
 
-/* Follow a critical path from its end and raise the first boundary that can be; *done tells whether one could. */
+/* Follow a critical path from its end and raise the first boundary that can be raised; *done: whether there was one. */
 static mr_status raise_critical(mr_raise *r, double last, bool *done)
 {
 	mr_scene *s = &r->scene;
@@ -142,7 +142,7 @@ static mr_status meet(mr_raise *r, const mr_cost *cost, double target)
 			MR_TRY(raise_for(r, stuck, &done));
 			if (done)
 				continue;
-			/* Say the cycle again: raise_for may have left another message. */
+			/* Restore the cycle's message: raise_for may have left another one. */
 			return mr_scene_order(s, NULL);
 		}
 		MR_TRY(st);
@@ -167,7 +167,7 @@ static mr_status reconnect_all(mr_raise *r)
 	return MR_OK;
 }
 
-/* Storage edges, and an order: one with them where they leave one, which is one without them, too. */
+/* Find an order with storage edges, or without them if there is none with them. */
 static mr_status connect(mr_raise *r)
 {
 	mr_status st = reconnect_all(r);
@@ -175,11 +175,11 @@ static mr_status connect(mr_raise *r)
 
 	if (st == MR_OK && mr_scene_order(s, NULL) == MR_OK)
 		return MR_OK;
-	MR_TRY(mr_scene_order_plain(s)); /* what the plan itself has wrong comes first */
+	MR_TRY(mr_scene_order_plain(s)); /* reports mistakes of the plan itself first */
 	return st;
 }
 
-/* @target, @step: [n_costs] finish and advance with unlimited buffers; @now, @last: with those that there are. */
+/* @target, @step: [n_costs] finish and advance with unlimited buffers; @now, @last: with the present ones. */
 static mr_status play_with(mr_raise *r, double *target, double *step, double *now, double *last)
 {
 	mr_scene *s = &r->scene;
@@ -187,7 +187,7 @@ static mr_status play_with(mr_raise *r, double *target, double *step, double *no
 
 	MR_TRY(connect(r));
 	MR_TRY(mr_scene_time_all(s, r->costs, r->n_costs, ADVANCE, false, target, step));
-	fresh = s->ordered; /* now and last are those of the buffers as they are */
+	fresh = s->ordered; /* now and last belong to the present buffers */
 	if (fresh)
 		MR_TRY(mr_scene_time_all(s, r->costs, r->n_costs, ADVANCE, true, now, last));
 	for (uint32_t c = 0; c < r->n_costs; c++) {
@@ -217,7 +217,7 @@ static mr_status play(mr_raise *r)
 	return st;
 }
 
-/* Play one scene of @n_bodies iterations. */
+/* Evaluate one scene of @n_bodies iterations. */
 static mr_status scene(mr_raise *r, uint32_t n_bodies, bool no_barrier)
 {
 	mr_unroll *shared = !no_barrier && r->once->n_bodies == n_bodies ? r->once : NULL;
@@ -256,7 +256,7 @@ static mr_status raise_all(mr_raise *r)
 			MR_TRY(scene(r, run, true));
 		if (steady && r->slow && 2 * run <= RUN_LONGEST && 2 * run * body <= RUN_NODES) {
 			run *= 2;
-			r->raised = true; /* look again, longer */
+			r->raised = true; /* look again, at more iterations */
 		}
 	} while (r->raised);
 	return MR_OK;

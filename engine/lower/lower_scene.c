@@ -58,7 +58,7 @@ static mr_status order(mr_scene *s, const mr_unroll *g)
 
 	MR_TRY(mr_sweep_order(g, s->order, &complete));
 	if (!complete)
-		MR_TRY(mr_unroll_order(g, s->order)); /* which names the cycle */
+		MR_TRY(mr_unroll_order(g, s->order)); /* its message describes the cycle */
 	number(s);
 	s->visits += g->n_all;
 	return MR_OK;
@@ -127,7 +127,7 @@ mr_status mr_scene_order_plain(mr_scene *s)
 /* Ops that carry MR_INSTR_UPDATE cost more: each op has two rows of a stage. */
 #define ROWS (2u * MR_N_OPS)
 
-/* Tables that there are without costs of the caller's: loops over them are unrolled. */
+/* Number of tables when the caller gives no costs: loops over that many are unrolled. */
 #define USUAL_COSTS 5u
 
 typedef struct mr_pass {
@@ -213,7 +213,7 @@ static double advance_of(const mr_unroll *g, const double *end, uint32_t n, uint
 	return most;
 }
 
-/* A W that follows another in its sum begins with it: only mr_unroll_times computes begins. */
+/* A W that follows another in its sum begins with it, and only mr_unroll_times computes begins. */
 static mr_status time_each(mr_scene *s, const mr_cost *costs, uint32_t n, uint32_t span, bool storage, double *finish,
 			   double *advance)
 {
@@ -308,7 +308,7 @@ static void turn_edges(const mr_unroll *g, mr_scene_change *c)
 		c->out_first[g->edge[e]]++;
 	for (uint32_t i = 0; i <= g->n_all; i++) {
 		n += c->out_first[i];
-		c->out_first[i] = n; /* the end of each; filled from behind it is the begin */
+		c->out_first[i] = n; /* the end of each range; filling it from the end moves it to the begin */
 	}
 	for (uint32_t i = 0; i < g->n_all; i++)
 		for (uint32_t e = g->edge_first[i]; e < g->edge_first[i + 1]; e++)
@@ -342,7 +342,7 @@ mr_status mr_scene_prepare(mr_scene *s)
 	return MR_OK;
 }
 
-/* Up to and without @node the path stays what it is. */
+/* Cut the path behind @node: what lies between its end and @node stays valid. */
 static void cut_path(mr_scene_change *c, uint32_t node)
 {
 	if (c->on_path[node] < c->n_path && c->path[c->on_path[node]] == node)
@@ -354,7 +354,7 @@ static void mark(const mr_scene *s, uint32_t node)
 	s->change.dirty[s->at[node] / 64] |= (uint64_t)1 << s->at[node] % 64;
 }
 
-/* Times @node again; where that changes something, what waits for it is next. */
+/* Time @node again; if its times change, mark the nodes that wait for it. */
 static void time_again(mr_scene *s, uint32_t node)
 {
 	mr_scene_change *c = &s->change;
@@ -384,7 +384,7 @@ static void time_again(mr_scene *s, uint32_t node)
 		mark(s, w);
 }
 
-/* In the order of the graph, from @word of the bits on: what is marked meanwhile lies behind. */
+/* Time the marked nodes in the order of the graph, from @word of the bits on; nodes marked meanwhile come later. */
 static void time_marked(mr_scene *s, uint32_t word)
 {
 	uint64_t *dirty = s->change.dirty;
@@ -398,7 +398,7 @@ static void time_marked(mr_scene *s, uint32_t word)
 		}
 }
 
-/* The waits and times of one boundary. */
+/* Update the waits and times of one boundary. */
 static void follow_change(mr_scene *s, uint8_t pipe, uint16_t stage, bool forward)
 {
 	const mr_unroll *g = s->g;

@@ -1,14 +1,14 @@
 /*
- * lower_storage.c - activation slots and boundary buffers: how many, and which instruction uses which.
+ * lower_storage.c - the number of activation slots and boundary buffers, and which instruction uses which.
  *
- * What one worker alone takes and gives back (slots; boundaries between two of its own stages) is an interval in its
- * list: the fewest places for such intervals are as many as overlap at once, and giving each interval the lowest free
- * place reaches that. With (micro div pipes) mod n in place of stored numbers, n grows until no two overlapping
- * intervals meet.
+ * A place that one worker alone takes and gives back (a slot; a buffer between two of its own stages) is used for an
+ * interval of its list: the fewest places for such intervals are as many as overlap at once, and giving each interval
+ * the lowest free place reaches that. With (micro div pipes) mod n in place of stored numbers, n grows until no two
+ * overlapping intervals share a place.
  *
- * A boundary between workers has no such order. Its writer fills buffers in the order of its list, its reader gives
- * them back in the order of its own; on first come, first served the k-th content gets the buffer that came back as the
- * (k-n)-th. Both orders are known, so that is written down.
+ * A boundary between workers has no such order. Its writer fills buffers in the order of its list, and its reader gives
+ * them back in the order of its own; first come, first served gives the k-th content the buffer that came back as the
+ * (k-n)-th. Both orders are known, so the buffer is written into the list.
  */
 #include "lower/lower_internal.h"
 
@@ -17,15 +17,15 @@
 
 #include "ir/op.h"
 
-/* What is taken by one instruction and given back by another. */
+/* A kind of place, which one instruction takes and another gives back. */
 typedef enum mr_what { SLOT, FORWARD, GRADIENT } mr_what;
 
 typedef struct mr_span {
 	const mr_unroll *g;
 	mr_what what;
 	uint8_t pipe;
-	uint16_t maker, user; /* stages: who takes it, whose last use gives it back */
-	uint32_t *place;      /* [n_micro] of the content of each micro-batch, while it is held and after */
+	uint16_t maker, user; /* the stage that takes a place, and the stage whose last use gives it back */
+	uint32_t *place;      /* [n_micro] place of each micro-batch's content, while it is held and afterwards */
 } mr_span;
 
 /* The instructions of two stages of one worker in the order of its list; of one stage, when both are the same. */
@@ -49,7 +49,7 @@ static bool takes(const mr_span *s, uint32_t node)
 	return in->op == MR_OP_F || (s->what == SLOT && in->op == MR_OP_R);
 }
 
-/* Of how many micro-batches, from its own on, @node gives back the content: of all its span, or of none. */
+/* The number of micro-batches, from its own on, whose content @node gives back: all of its span, or none. */
 static uint32_t gives_back(const mr_span *s, uint32_t node)
 {
 	const mr_instr *in = s->g->at[node].in;
@@ -60,7 +60,7 @@ static uint32_t gives_back(const mr_span *s, uint32_t node)
 	return drops || s->g->release[cell(s->g, s->user, mr_unroll_micro(s->g, node))] == node ? in->span : 0;
 }
 
-/* A micro-batch that is recomputed has two slots, one after the other: each instruction gets that of its time. */
+/* A recomputed micro-batch has two slots, one after the other: each instruction gets the one of its time. */
 static void note_slot(const mr_span *s, uint32_t node)
 {
 	const mr_instr *in = s->g->at[node].in;
@@ -116,7 +116,7 @@ static void set_free(mr_free *f, uint32_t k)
 {
 	uint32_t at = f->n_heap;
 
-	if (k >= f->n_used || !f->held[k]) /* of an order that the checker will refuse */
+	if (k >= f->n_used || !f->held[k]) /* the checker refuses such an order */
 		return;
 	f->held[k] = 0;
 	f->n_heap++;
@@ -125,7 +125,7 @@ static void set_free(mr_free *f, uint32_t k)
 	f->heap[at] = k;
 }
 
-/* Lowest free place to each content in list order; *@n gets how many were needed. */
+/* Give each content the lowest free place, in list order; *@n gets the number of places needed. */
 static mr_status colour(const mr_span *s, uint32_t *n)
 {
 	const mr_unroll *g = s->g;
@@ -162,7 +162,7 @@ static uint32_t peak(const mr_span *s)
 	return most;
 }
 
-/* Whether numbers from the micro-batch, modulo @n, never meet a content that is still held. @held: [n]. */
+/* Whether a number from the micro-batch modulo @n never names the place of a content that is still held. @held: [n]. */
 static bool fits_modulo(const mr_span *s, uint32_t n, uint8_t *held)
 {
 	const mr_unroll *g = s->g;
@@ -189,7 +189,7 @@ static mr_status smallest_modulo(const mr_span *s, uint32_t *n)
 	return held ? MR_OK : mr_fail(MR_ERESOURCE, "no memory to place %u instructions", s->g->n_nodes);
 }
 
-/* Find the places of @s, whose two stages are on one worker; for MR_STORED s->place says which. */
+/* Find the places of @s, both of whose stages are on one worker; for MR_STORED they go into s->place. */
 static mr_status find_places(const mr_plan *plan, const mr_span *s, uint16_t *n_out)
 {
 	uint32_t n;
@@ -262,7 +262,7 @@ static mr_status place_boundary(mr_plan *plan, const mr_unroll *g, uint8_t pipe,
 	return MR_OK;
 }
 
-/* What the reader gives back, in its order: of the last node looked at @part of @n micro-batches are returned. */
+/* The buffers that the reader gives back, in its order: @part of the @n micro-batches of the last node are returned. */
 typedef struct mr_back {
 	mr_pair users;
 	uint32_t node, n, part;
@@ -300,7 +300,7 @@ mr_status mr_lower_number(mr_plan *plan, const mr_unroll *g, uint8_t pipe, uint1
 			continue;
 		if (k >= n)
 			place = next_released(&s, &back);
-		if (place == MR_NO_NODE) /* the buffer that comes back next holds a content that is yet to be made */
+		if (place == MR_NO_NODE) /* the buffer that comes back next holds a content that is not made yet */
 			st = mr_fail(MR_ECONFIG, "boundary %u of pipe %u cannot work with %u buffers", stage, pipe, n);
 		s.place[mr_unroll_micro(g, i)] = place;
 		k++;
@@ -311,14 +311,14 @@ mr_status mr_lower_number(mr_plan *plan, const mr_unroll *g, uint8_t pipe, uint1
 	return st;
 }
 
-/* Without a flush iterations overlap, so numbers stored in the body would make each wait for the one before. */
+/* Without a flush iterations overlap, and numbers stored in the body would make each wait for the one before. */
 static bool overlaps(const mr_plan *plan)
 {
 	return plan->contract.flush == MR_FLUSH_NONE && mr_plan_steady(plan) > 0;
 }
 
-/* In a repeating plan the R of the last micro-batches lies behind what is unrolled: an F has one when any instance has.
- */
+/* In a repeating plan the R of the last micro-batches lies beyond the unrolled iterations, so an F drops if any of its
+ * instances has an R. */
 static void mark_drops(const mr_unroll *g)
 {
 	for (uint32_t i = 0; i < g->n_nodes; i++)
@@ -343,8 +343,8 @@ static mr_status place_all(mr_plan *plan, const mr_unroll *g, uint32_t *place)
 }
 
 /*
- * Racing: whatever is under way may gather before any one stage, and nothing may make it wait there. The last stage,
- * where B is ready as soon as its F is done, is left alone.
+ * Racing: all micro-batches under way may gather before any one stage, and none may have to wait there. The last stage,
+ * where B is ready as soon as its F is done, needs no more.
  */
 static void make_room(mr_plan *plan)
 {
@@ -363,8 +363,8 @@ mr_status mr_lower_storage(mr_plan *plan)
 	mr_unroll *g;
 	mr_status st;
 
-	/* A run of steps of one stage each may stop and go on anywhere in its finite list: numbers must follow from
-	 * numbers. */
+	/* A run whose steps update one stage each may stop anywhere in its finite list and resume there: storage
+	 * numbers must follow from the micro-batches' numbers. */
 	plan->storage = overlaps(plan) || plan->contract.coverage == MR_COVER_BLOCK ? MR_MODULO : MR_STORED;
 	MR_TRY(mr_unroll_create(plan, plan->storage == MR_STORED && steady ? 1 : steady, NULL, &g));
 	mark_drops(g);

@@ -1,11 +1,11 @@
 /*
  * lower_versions.c - which version every instruction reads, found by walking the lists.
  *
- * A worker commits its stages' weights (or its ranges of them) in the order of its list, so "latest" at a place of the
- * list is a number.
+ * A worker commits its stages' weights (or its ranges of them) in the order of its list, so at each place of the list
+ * the latest version is a number.
  * For repeating plans the numbers of the unrolled iterations become offsets: field = version - n * commits, taken from
- * the last iteration and compared with all others through the formula of plan.h, whose max(0, .) stands for "before the
- * first commits all is version 0".
+ * the last iteration and compared with all others through the formula of plan.h, whose max(0, .) yields version 0
+ * before the first commits.
  */
 #include "lower/lower_internal.h"
 
@@ -18,8 +18,8 @@
 typedef struct mr_versions {
 	mr_plan *plan;
 	const mr_unroll *g;
-	uint64_t *latest; /* [n_pipes][n_stages] at the place of the walk, by the commits of its worker; only of
-	                     replicas they differ */
+	uint64_t *latest; /* [n_pipes][n_stages] at the present place of the walk, by the commits of its worker; the
+	                     pipes differ only with replicas */
 	uint64_t *read;   /* [n_nodes] */
 	uint64_t *tag;    /* [n_micro] what F at stage 0 read; where reads are held, [n_stages] what the last F read */
 } mr_versions;
@@ -51,8 +51,8 @@ static uint64_t read_of(const mr_versions *v, uint32_t node)
 	return in->stage ? v->tag[micro] : *latest_of(v, in);
 }
 
-/* Commits from the oldest version that compute node @node needs to the last before it is over with it; @latest: at its
- * place. */
+/* Commits from the oldest version that compute node @node needs to the last one before it has finished using it;
+ * @latest: the latest version at its place. */
 static uint64_t distance_of(const mr_versions *v, uint32_t node, uint64_t latest)
 {
 	const mr_contract *c = &v->plan->contract;
@@ -98,7 +98,7 @@ static mr_status walk_worker(mr_versions *v, uint16_t w)
 	return MR_OK;
 }
 
-/* From horizons to the versions predicted. */
+/* Turn horizons into the versions predicted. */
 static void take_aim(mr_plan *plan)
 {
 	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++)
@@ -107,7 +107,7 @@ static void take_aim(mr_plan *plan)
 				plan->lists[i].at[k].target += plan->lists[i].at[k].read;
 }
 
-/* Offsets from the last instance of each instruction, then the formula against every instance. */
+/* Take offsets from the last instance of each instruction, then compare the formula with every instance. */
 static mr_status fit(mr_versions *v)
 {
 	const mr_unroll *g = v->g;
@@ -148,7 +148,7 @@ mr_status mr_lower_versions(mr_plan *plan)
 
 	for (uint16_t s = 0; s < plan->n_stages; s++)
 		plan->n_versions[s] = plan->contract.flush == MR_FLUSH_VALIDATED ? 2 : 1;
-	/* One iteration more than what has to be seen, since a fit to the last is a prediction of the next. */
+	/* One iteration more than needed: offsets are taken from the last one, which then predicts the next. */
 	MR_TRY(mr_unroll_create(plan, distinct + (distinct > 0), NULL, &g));
 	v.g = g;
 	v.latest = calloc((size_t)plan->n_pipes * plan->n_stages, sizeof(*v.latest));

@@ -8,11 +8,11 @@
 typedef struct rewrite {
 	const mr_plan *plan; /* with a body */
 	uint32_t n_bodies;
-	const mr_plan *flat; /* its iterations one behind the other */
+	const mr_plan *flat; /* its iterations one after the other */
 	mr_plan *to;
 	const mr_steal *steal;
 	size_t n;
-	bool **gone;    /* [D][n_bodies * length of the body] what others took, or their owner out of turn */
+	bool **gone;    /* [D][n_bodies * length of the body] taken by other workers, or by the owner out of order */
 	size_t *next;   /* [D] the next move of each thief */
 } rewrite;
 
@@ -55,7 +55,7 @@ static mr_status put(rewrite *r, uint16_t worker, mr_instr in)
 	return mr_plan_append(r->to, worker, MR_PROLOGUE, in);
 }
 
-/* What @w took in iteration @n before instruction @to of its own. */
+/* Append the W that @w took in iteration @n before instruction @to of its own. */
 static mr_status put_taken(rewrite *r, uint16_t w, uint32_t n, uint32_t to)
 {
 	for (size_t *k = &r->next[w]; *k < r->n; ++*k) {

@@ -1,19 +1,19 @@
 /*
- * steal.h - who took which W of a plan whose W are placed ANY (plan.h, "Stealing"), and the plan that says so.
+ * steal.h - records of which worker took which W of a plan with stealing (plan.h), and the finite plan they make.
  *
- * The plan itself leaves it open which worker carries out the W of a tail. What an executor found out, by the clock or
- * in virtual time, is a list of moves, and with these the same iterations are a finite plan in which every W stands
- * with the worker that did it. It is checked, walked, drawn and carried out as any other, and gives the same bits: the
- * order in which a stage adds up is that of the plan before the moves.
+ * The plan itself does not fix which worker carries out the W of a tail. An executor records its choices, made by the
+ * clock or in virtual time, as a list of moves; with these the same iterations are a finite plan in which every W
+ * stands with the worker that did it. That plan is checked, walked, drawn and carried out as any other, and gives the
+ * same bits: each stage adds its gradients in the order of the original plan.
  */
 #ifndef MR_LOWER_STEAL_H
 #define MR_LOWER_STEAL_H
 
 #include "ir/plan.h"
 
-/* In iteration @n, @thief carried out instruction @from of @owner's body (an ANY) before instruction @to of its own;
- * @to: the length of its body, behind all of it. @thief may be @owner, which had to wait at @to and took a W that
- * stands further behind. */
+/* In iteration @n, @thief carried out instruction @from of @owner's body (an ANY) before instruction @to of its own
+ * body; @to is the length of that body for a W after all of it. @thief may be @owner, which had to wait at @to and took
+ * a W that stands further behind. */
 typedef struct mr_steal {
 	uint32_t n;
 	uint16_t owner, thief;
@@ -21,14 +21,15 @@ typedef struct mr_steal {
 } mr_steal;
 
 /**
- * @n_bodies iterations of @plan (lowered, a body alone) as a finite plan with the moves @steal [@n]; those of one thief
- * in the order in which it carried them out. The caller destroys @out. Errors: MR_EINVAL a move that the plan does not
+ * @n_bodies iterations of @plan (lowered, a body alone) as a finite plan with the moves @steal [@n]; the moves of each
+ * thief stand in the order in which it made them. The caller destroys @out. Errors: MR_EINVAL a move that the plan does
+ * not
  * allow; MR_ERESOURCE.
  */
 mr_status mr_steal_plan(const mr_plan *plan, uint32_t n_bodies, const mr_steal *steal, size_t n,
 			mr_plan **out) MR_MUST_USE;
 
-/** How many instructions any worker may take in an iteration of @worker's body. */
+/** The number of instructions in @worker's body that any worker may take. */
 uint32_t mr_steal_count(const mr_plan *plan, uint16_t worker);
 
 #endif

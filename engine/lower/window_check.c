@@ -4,17 +4,17 @@
 
 #include "lower/window_check.h"
 
-/* A stage on its way through a window. */
+/* State of a stage while a window is checked. */
 typedef struct mr_going {
 	const mr_list *l;
 	uint32_t at;
 	uint64_t n_f, n_b;  /* F and B done since the start of the run */
-	bool owes;          /* the commit of its last B has yet to come */
+	bool owes;          /* its last B is not committed yet */
 } mr_going;
 
 typedef struct mr_proof {
 	const mr_plan *plan;
-	uint64_t n, first, end; /* window; its steps, as far as there are any */
+	uint64_t n, first, end; /* window; its steps, up to the last step of the plan */
 	mr_going *stage;        /* [S] */
 	uint64_t *read;         /* [S][S] what F of a micro-batch under way has read, by micro-batch modulo S */
 	uint16_t *active;       /* [n_micro] */
@@ -53,7 +53,7 @@ static void take_over(mr_proof *p, const mr_plan *before)
 	}
 }
 
-/* The stage that each step updates; @p->active for B that are not of the window stays as it is. */
+/* Find the stage that each step updates; entries of @p->active for B outside the window stay unchanged. */
 static void find_active(mr_proof *p)
 {
 	for (uint32_t i = 0; i < p->plan->n_micro; i++)
@@ -153,7 +153,7 @@ static mr_status check_instr(mr_proof *p, uint16_t s, const mr_instr *in)
 	}
 }
 
-/* Are the messages that @in takes there, and the buffer free into which it writes? */
+/* Have the messages that @in takes arrived, and is the buffer free into which it writes? */
 static bool is_ready(const mr_proof *p, uint16_t s, const mr_instr *in)
 {
 	const mr_going *before = s ? &p->stage[s - 1] : NULL,
@@ -165,7 +165,7 @@ static bool is_ready(const mr_proof *p, uint16_t s, const mr_instr *in)
 	return in->op != MR_OP_B || ((!behind || behind->n_b > m) && (!before || m < before->n_b + p->plan->n_bwd[s]));
 }
 
-/* As far as stage @s gets by itself; *@moved says whether it did anything. */
+/* Advance stage @s as far as it can go by itself; *@moved: whether it carried out anything. */
 static mr_status go(mr_proof *p, uint16_t s, bool *moved)
 {
 	mr_going *g = &p->stage[s];

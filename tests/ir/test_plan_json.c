@@ -218,7 +218,7 @@ static void json_errors(void)
 		{UNDER("\"need\":3"), "contract: need must be from 1 to 2, got 3"},
 		{UNDER("\"staleness\":-1"), "contract: staleness must be from 0 to 1000000, got -1"},
 		{UNDER("\"clip\":1"), "contract: clip must be true or false, got integer"},
-		{UNDER("\"flsh\":\"none\""), "contract: \"flsh\" is no part of a contract"},
+		{UNDER("\"flsh\":\"none\""), "contract: \"flsh\" is not a key of a contract"},
 		{"{\"D\":1,\"T\":3,\"stages\":1,\"contract\":{\"need\":2},\"workers\":[[]]}",
 		 "contract: need: 3 micro-batches make no whole number of commits of 2"},
 		{"{\"D\":1,\"T\":1,\"stages\":1,\"contract\":3,\"workers\":[[]]}",

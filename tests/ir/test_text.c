@@ -211,7 +211,7 @@ static void text_errors(void)
 		{HEAD "stages 2 workers 2 pipes 1 micro 2 commits 1\n", "line 5: the counts stand here a second time"},
 		{HEAD "contract train flush=sometimes\n", "line 5: \"flush=sometimes\" is not a known word"},
 		{HEAD "contract test\n", "line 5: \"test\" is not a known word"},
-		{HEAD "contract train warp=9\n", "line 5: \"warp=9\" is no part of a contract"},
+		{HEAD "contract train warp=9\n", "line 5: \"warp=9\" is not a key of a contract"},
 		{HEAD "place p1 0 1\n", "line 5: \"p1\" is not a pipe"},
 		{HEAD "place p0 0 2\n", "line 5: \"2\" is not a worker"},
 		{HEAD "place p0 0\n", "line 5: \"\" is not a worker"},

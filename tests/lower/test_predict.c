@@ -69,7 +69,7 @@ static void refused(void)
 	mr_plan_list(p, 1, MR_BODY)->at[1].target -= 5;
 	MR_CHECK_OK(mr_plan_check(p));
 	p->contract.ema_decay_ppm = 0;
-	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "memory of 0 millionths");
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "memory=0 millionths");
 	p->contract.ema_decay_ppm = 1;
 	p->contract.same_version_b = true;
 	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG,
@@ -182,7 +182,7 @@ static void shared(void)
 	for (uint32_t i = 0; i < mr_plan_list(p, 1, MR_BODY)->n; i++)
 		if (mr_plan_list(p, 1, MR_BODY)->at[i].op == MR_OP_B)
 			mr_plan_list(p, 1, MR_BODY)->at[i].target++;
-	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "where its F has 1, and is to work on the same weights");
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "where its F has 1, and must work on the same weights");
 	mr_plan_destroy(p);
 }
 
@@ -214,7 +214,7 @@ static void kept(void)
 	mr_plan_list(p, 0, MR_BODY)->n--;
 	mr_plan_list(p, 0, MR_BODY)->at[1].flags |= MR_INSTR_UPDATE;
 	mr_plan_list(p, 0, MR_BODY)->at[1].target = mr_plan_list(p, 0, MR_BODY)->at[2].target;
-	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "the update is to look at the weights of before");
+	MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "the update compares with the weights before it");
 	mr_strbuf_fini(&text);
 	mr_plan_destroy(read);
 	mr_plan_destroy(plain);

@@ -89,7 +89,7 @@ static void what_is_refused(void)
 	mr_plan_destroy(p);
 	p = lowered();
 	at(p, 0, 6)->flags = MR_INSTR_ANY;
-	refuse(p, "w0 W m1 s0 p0: any worker may take it, but its own has I m2 s0 behind it");
+	refuse(p, "w0 W m1 s0 p0: is marked any, but I m2 s0 of its own worker comes after it");
 	p = lowered();
 	at(p, 0, 8)->flags = MR_INSTR_ANY | MR_INSTR_UPDATE;
 	at(p, 0, 8)->target = 1;

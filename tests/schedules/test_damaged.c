@@ -100,7 +100,7 @@ static void one_stage_a_step(void)
 			l->at[i].flags = (uint8_t)((was & ~mine) | other);
 			MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "");
 			n += strstr(mr_error_text(),
-				    "a B passes before the stage that its step updates, and keeps behind it") != NULL;
+				    "a B must pass before the stage that its step updates, and keep after it") != NULL;
 			l->at[i].flags = was;
 		}
 	}
