@@ -1,11 +1,11 @@
 /*
- * backtrace.h - where the threads of a name stand: each is asked by a signal, and answers from its handler.
+ * backtrace.h - the stacks of the threads of a name: each gets a signal and answers from its handler.
  *
  * The threads that this program starts block all signals but MR_BACKTRACE_SIGNAL. The handler only walks the stack into
- * a buffer (glibc's backtrace, whose unwinder mr_backtrace_arm has loaded before); the asking thread turns addresses
- * into names. Members of an OpenMP team have the name of their leader, so asking for "mr-w0" shows the whole team. A
+ * a buffer (glibc's backtrace, whose unwinder mr_backtrace_arm has loaded before); the requesting thread turns
+ * addresses into names. Members of an OpenMP team have the name of their leader, so "mr-w0" names the whole team. A
  * thread that does not answer is inside the kernel, and its state is shown instead. Without glibc there are no
- * backtraces, and no lines.
+ * backtraces, and @line is not called.
  */
 #ifndef MR_HOST_BACKTRACE_H
 #define MR_HOST_BACKTRACE_H
@@ -14,7 +14,7 @@
 
 #define MR_BACKTRACE_SIGNAL (SIGRTMAX - 3)
 
-/** Install the handler and load what it needs. Any number of times; before the threads that may be asked. */
+/** Install the handler and load what it needs. May be called again; call it before any thread that may be signalled. */
 void mr_backtrace_arm(void);
 
 /** Call @line with the state and the frames of each thread of this process that is called @name. From one thread at a

@@ -12,7 +12,7 @@
 /** Nanoseconds since an arbitrary start that is the same for all threads. Thread: any. */
 uint64_t mr_clock_ns(void);
 
-/** The same in seconds: the clock of systems that look for a plan for a limited time (ir/sched.h). */
+/** The same in seconds: the clock of systems whose search for a plan has a time limit (ir/sched.h). */
 double mr_clock_s(void);
 
 /**

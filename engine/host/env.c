@@ -31,7 +31,7 @@ static void say(const mr_env_params *p, const char *line)
 		p->say(p->ctx, line);
 }
 
-/* Take the harmful variables out of the environment; @story lists them. Returns whether anything changed. */
+/* Remove the harmful variables from the environment and list them in @story. Returns whether anything changed. */
 static bool clean(bool shared, char *story, size_t size)
 {
 	bool changed = false;
@@ -72,7 +72,7 @@ void mr_env_unbind(void)
 				CPU_SET((size_t)cpu[k], &all);
 		free(cpu);
 	}
-	(void)sched_setaffinity(0, sizeof(all), &all); /* what fails shows in the line about the machine */
+	(void)sched_setaffinity(0, sizeof(all), &all); /* a failure shows in the line about the machine */
 #endif
 }
 
@@ -95,7 +95,7 @@ mr_status mr_env_prepare(const mr_env_params *p)
 	say(p, line);
 	setenv(guard, story, 1);
 	mr_env_unbind();
-	fflush(NULL); /* what stdio holds would be lost */
+	fflush(NULL); /* or text that stdio holds would be lost */
 	execv(exe, p->argv);
 	error = errno;
 	unsetenv(guard);

@@ -1,14 +1,14 @@
 /*
- * env.h - take the OpenMP runtime's environment away before it does harm.
+ * env.h - removes the OpenMP runtime's environment variables before they do harm.
  *
  * libgomp reads its variables before main, so clearing them needs a new start: mr_env_prepare runs this program
  * again, once (/proc/self/exe, same arguments), without OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY (they put the
  * members of every team on the same places, whatever the threads were pinned to), OMP_WAIT_POLICY, OMP_NUM_THREADS,
  * OMP_DYNAMIC, OMP_NESTED, OMP_MAX_ACTIVE_LEVELS, OMP_THREAD_LIMIT, OMP_STACKSIZE, GOMP_SPINCOUNT, KMP_AFFINITY,
  * KMP_BLOCKTIME and KMP_HW_SUBSET. When workers share cores it adds a short GOMP_SPINCOUNT, because idle teams that
- * spin steal the core from the worker that has work. What the runtime has already bound, this thread, may run on all of
- * the runtime's places again. The second start is recognised by the variable
- * MILLRACE_RESTARTED, which carries the story and is then removed.
+ * spin steal the core from the worker that has work. This thread, which the runtime has already bound, may again run on
+ * all of the runtime's places. The second start is recognised by the variable MILLRACE_RESTARTED, which carries the
+ * text to print and is then removed.
  */
 #ifndef MR_HOST_ENV_H
 #define MR_HOST_ENV_H
@@ -24,15 +24,15 @@ typedef struct mr_env_params {
 	char *const *argv;     /* arguments for the second start, NULL-terminated */
 	const char *exe;       /* program to start; NULL = /proc/self/exe */
 	bool shared;           /* teams of several threads will share cores: use a short spin */
-	void (*say)(void *ctx, const char *line); /* called with what is done, on both starts; may be NULL */
+	void (*say)(void *ctx, const char *line); /* gets a line for each action, on both starts; may be NULL */
 	void *ctx;
 } mr_env_params;
 
 /**
- * Where the environment asks the runtime to bind, it has bound the main thread to the first of its places before main,
- * and a query for the usable CPUs, or a thread that is started, sees that one core alone. Its places are the CPUs that
- * the user gave or that it found usable: let this thread have all of them. Call first of all, from the main thread;
- * mr_env_prepare does too.
+ * If the environment makes the runtime bind threads, it has bound the main thread to the first of its places before
+ * main, and a query for the usable CPUs, or a new thread, sees that one core alone. Its places are the CPUs that the
+ * user gave or that it found usable: let this thread use all of them. Call it before anything else, from the main
+ * thread; mr_env_prepare also does it.
  */
 void mr_env_unbind(void);
 

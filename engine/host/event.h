@@ -1,7 +1,8 @@
 /*
  * event.h - a counter that one thread raises and several wait for: "version 7 of stage 3 is published".
  *
- * One event per (stage, kind). The publisher stores ever larger numbers, waiters want "at least n". Numbers wrap: a is
+ * One event per (stage, kind). The publisher stores ever larger numbers, waiters wait for "at least n". Numbers wrap: a
+ * is
  * before b when (int32_t)(a - b) < 0, so a waiter and its publisher must stay less than 2^31 apart.
  *
  *	edge   writer                    reader                    what becomes visible
@@ -34,10 +35,10 @@ void mr_event_init(mr_event *e, uint32_t count, mr_parker *const *waiter, uint32
 /** Publish @n, not before the present count, and wake the waiters. Thread: the one publisher. */
 void mr_event_publish(mr_event *e, uint32_t n);
 
-/** Whether the count is at least @n; true shows what was written before that was published. Thread: any. */
+/** Whether the count is at least @n; if true, all that was written before @n was published is visible. Thread: any. */
 bool mr_event_reached(const mr_event *e, uint32_t n);
 
-/** The present count; shows what was written before it was published. Thread: any. */
+/** The present count; all that was written before it was published is visible. Thread: any. */
 uint32_t mr_event_count(const mr_event *e);
 
 /** Wait with @w until the count is at least @n. MR_ESTOPPED: the stop flag rose while it waited. */

@@ -7,7 +7,7 @@
 
 _Static_assert(sizeof(_Atomic uint32_t) == 4, "the kernel compares 32 bits");
 
-/* Both results are of no interest: the waiter looks again whatever happened, and a wake may find no sleeper. */
+/* Both results are ignored: the waiter looks again in any case, and a wake may find no sleeper. */
 
 void mr_futex_wait(_Atomic uint32_t *word, uint32_t expected)
 {

@@ -1,6 +1,5 @@
 /*
- * futex.h - the two futex calls that the waits use, apart from them so that the explorer can put a model in their
- * place.
+ * futex.h - the two futex calls of the waits, in a file of their own so that the explorer can replace them by a model.
  *
  * The kernel promises: the comparison inside a wait and the search inside a wake are ordered by one lock per word. So
  * when a waker changes the word and then wakes, the waiter either saw the change and did not sleep, or was found and

@@ -27,7 +27,7 @@ enum { MXCSR_DAZ = 0x0040, MXCSR_FTZ = 0x8000, NAME_BYTES = 16 };
 struct mr_group {
 	pthread_t thread;
 	sem_t ready; /* posted when the report is written */
-	sem_t ended; /* posted behind the function */
+	sem_t ended; /* posted after the function */
 	mr_place_worker worker;
 	mr_thread_report report;
 	void (*fn)(void *arg);
@@ -35,7 +35,7 @@ struct mr_group {
 	char name[NAME_BYTES];
 };
 
-/* What each member of a team does to itself and finds; one slot a member. */
+/* The set-up of each member of a team, and its result; one slot a member. */
 typedef struct member {
 	int error;   /* errno of the pin, 0 = fine */
 	bool pinned; /* read back from the kernel */
@@ -95,7 +95,7 @@ static void set_up_team(const mr_place_worker *w, member *m)
 	omp_set_dynamic(0);
 	omp_set_num_threads((int)w->n_threads);
 	if (w->n_threads > 1) {
-		/* Two regions: what the second one finds is what later regions will find. */
+		/* Two regions: later regions will find the settings that the second one finds. */
 #pragma omp parallel
 		set_up_member(w, (uint32_t)omp_get_thread_num(), &m[omp_get_thread_num()]);
 #pragma omp parallel
@@ -189,7 +189,7 @@ mr_status mr_group_start(const mr_place_worker *w, const char *name, void (*fn)(
 	snprintf(g->name, sizeof(g->name), "%s", name);
 	sem_init(&g->ready, 0, 0);
 	sem_init(&g->ended, 0, 0);
-	/* Inherited by the leader and by its team: signals are the main thread's business. */
+	/* Inherited by the leader and by its team: only the main thread handles signals. */
 	sigfillset(&all);
 	sigdelset(&all, MR_BACKTRACE_SIGNAL);
 	pthread_sigmask(SIG_SETMASK, &all, &before);

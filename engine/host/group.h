@@ -23,19 +23,19 @@
 #include "base/status.h"
 #include "host/place.h"
 
-/* What came of a thread's set-up. */
+/* Result of a thread's set-up. */
 typedef struct mr_thread_report {
 	uint32_t n_threads; /* members the team really has, leader included */
 	uint32_t n_pinned;  /* members that sched_getaffinity shows on their own CPU alone */
 	uint32_t n_ftz;     /* members whose FTZ and DAZ bits are set */
-	char text[200];     /* the first thing that failed, with its reason; "" = all is as asked */
+	char text[200];     /* the first thing that failed, with its reason; "" = nothing failed */
 } mr_thread_report;
 
 typedef struct mr_group mr_group;
 
 /**
  * Set up the calling thread as the leader of @w: pins (if w->bindable), team of w->n_threads, FTZ/DAZ in every member,
- * omp_set_dynamic(0). May be called again. Never fails; *@report says what is missing.
+ * omp_set_dynamic(0). May be called again. Never fails; *@report has what did not succeed.
  */
 void mr_thread_setup(const mr_place_worker *w, mr_thread_report *report);
 
@@ -48,12 +48,12 @@ void mr_thread_setup(const mr_place_worker *w, mr_thread_report *report);
 mr_status mr_group_start(const mr_place_worker *w, const char *name, void (*fn)(void *arg), void *arg,
 			 mr_group **group) MR_MUST_USE;
 
-/** What came of the leader's set-up. Valid until the join. */
+/** The result of the leader's set-up. Valid until the join. */
 const mr_thread_report *mr_group_report(const mr_group *group);
 
 /**
- * A warning in the log where a real machine refused something of the set-up: such a run is slower, not wrong, so it
- * goes on. Until the join.
+ * Log a warning if a real machine refused a part of the set-up: such a run is slower, not wrong, so it goes on. Call it
+ * before the join.
  */
 void mr_group_warn(const mr_group *group);
 

@@ -1,10 +1,10 @@
 /*
- * handoff.h - what it costs that another core wrote what this one reads.
+ * handoff.h - the cost of reading what another core wrote.
  *
  * A boundary buffer is written by one worker and read in place by another (exec/links.h). Its cache lines then lie in
  * the writer's cache, and before the next micro-batch in the reader's: the reader fetches every line from the other
- * core, and the writer takes every line back. The time of a layer that is measured alone does not include it.
- *
+ * the writer's cache, and before the next micro-batch in the reader's: the reader fetches every line from the other
+ * core, and the writer takes every line back. The time of a layer that is measured alone does not include this.
  * One thread measures both by moving back and forth between the two CPUs: on one it writes a buffer twice, on the other
  * it reads it twice; the first time the lines come from the other core, the second time they do not. Medians of the
  * differences.
@@ -18,7 +18,7 @@
 #include "base/status.h"
 
 typedef struct mr_handoff {
-	double read_s, write_s; /* seconds a byte beyond those that the same takes in a core's own cache; from 0 */
+	double read_s, write_s; /* seconds a byte, beyond the same access in a core's own cache; at least 0 */
 } mr_handoff;
 
 /**

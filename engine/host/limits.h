@@ -1,5 +1,5 @@
 /*
- * limits.h - what the cgroups and the rlimits allow this process: CPU time and memory.
+ * limits.h - the CPU time and the memory that cgroups and rlimits allow this process.
  *
  * Both cgroup versions, also mixed: /proc/self/cgroup names the groups, /proc/self/mountinfo says where they are
  * mounted, and the smallest limit on the way from the group up to the mount counts (a parent's limit binds its

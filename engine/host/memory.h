@@ -1,10 +1,10 @@
 /*
- * memory.h - big memory: one mapping per node, huge pages if the kernel has them, bound and touched before the first
- * step.
+ * memory.h - big memory: one mapping per node, with huge pages if the kernel has them, bound and touched before the
+ * first step.
  *
  * A region is reserved by the main thread, bound to a node by policy, and touched by its owner (mr_region_prefault on
- * the worker's leader), so that pages lie where they are used even where binding is not allowed. Failing to bind or
- * to get huge pages is recorded in `note`, not an error: a slow run must say so, but it runs.
+ * the worker's leader), so that pages lie where they are used even where binding is not allowed. A failure to bind or
+ * to get huge pages is recorded in `note` and is no error: the run is slower and says so.
  */
 #ifndef MR_HOST_MEMORY_H
 #define MR_HOST_MEMORY_H
@@ -20,12 +20,12 @@
 /* Page-aligned; 2 MiB-aligned from 2 MiB on. Contents begin as zeros. */
 typedef struct mr_region {
 	void *base;
-	uint64_t bytes;        /* exactly what is mapped: the request rounded up to pages (to 2 MiB from 2 MiB on) */
+	uint64_t bytes;        /* bytes mapped: the request rounded up to pages (to 2 MiB from 2 MiB on) */
 	uint64_t asked_bytes;
 	uint32_t node_os;      /* Linux node number it is bound to, or MR_REGION_ANY_NODE */
 	bool bound;
 	bool huge;             /* the kernel took the advice to use huge pages */
-	char note[120];        /* what was refused and why; "" = nothing */
+	char note[120];        /* the request that was refused, and why; "" = none */
 } mr_region;
 
 /**
@@ -37,9 +37,9 @@ typedef struct mr_region {
 mr_status mr_region_map(mr_region *r, uint64_t bytes, uint32_t node_os) MR_MUST_USE;
 
 /**
- * Bind what is whole pages (huge ones where the region has them) of [@offset, @offset + @bytes) to another node than
- * the rest: a part that another node's threads work on. Not touched yet. Returns the bytes that are bound; a refusal is
- * noted.
+ * Bind the whole pages (huge ones where the region has them) of [@offset, @offset + @bytes) to another node than
+ * the rest: a part that another node's threads work on. Call it before the pages are touched. Returns the bytes that
+ * are bound; a refusal is noted.
  */
 uint64_t mr_region_bind_part(mr_region *r, uint64_t offset, uint64_t bytes, uint32_t node_os);
 
@@ -52,17 +52,17 @@ void mr_region_prefault(const mr_region *r, uint64_t offset, uint64_t bytes);
 /** Unmap and zero *@r; a zeroed *@r is fine. */
 void mr_region_unmap(mr_region *r);
 
-/** Peak resident bytes of this process (VmHWM); 0 if /proc does not say. */
+/** Peak resident bytes of this process (VmHWM); 0 if /proc does not have it. */
 uint64_t mr_memory_peak_bytes(void);
 
-/** Resident bytes of this process now (VmRSS); 0 if /proc does not say. */
+/** Resident bytes of this process now (VmRSS); 0 if /proc does not have it. */
 uint64_t mr_memory_resident_bytes(void);
 
-/** Give what was freed but is still resident back to the system. */
+/** Return memory that was freed but is still resident to the system. */
 void mr_memory_give_back(void);
 
-/** From now on keep what the process frees, for what it allocates next: for a command that makes one large table after
- * the other and ends. Each new page costs a fault. */
+/** From now on keep memory that the process frees for its next allocations: for a command that makes one large table
+ * after the other and ends. Each new page costs a fault. */
 void mr_memory_keep_freed(void);
 
 #endif

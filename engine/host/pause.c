@@ -23,7 +23,7 @@ void mr_parker_wake(mr_parker *p)
 {
 	if (!p)
 		return;
-	/* S1: does it sleep, or is it about to? Pairs with S0. */
+	/* S1: does the owner sleep, or is it about to? Pairs with S0. */
 	if (atomic_load_explicit(&p->asleep, memory_order_seq_cst) == 0)
 		return;
 	/* One of several wakers calls the kernel. Relaxed: no data travels here; the futex orders it with the sleep. */
@@ -53,7 +53,7 @@ mr_status mr_waiter_step(mr_waiter *w)
 		w->n_sleeps++;
 		sched_yield();
 	} else if (!w->armed) {
-		/* S0: the wish to be woken; the caller now looks once more (R0, R1 or R2), and R3 is above. */
+		/* S0: announces the sleep; the caller now looks once more (R0, R1 or R2), and R3 is above. */
 		atomic_store_explicit(&w->parker->asleep, 1, memory_order_seq_cst);
 		w->armed = true;
 	} else {

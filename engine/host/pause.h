@@ -8,10 +8,10 @@
  *	mr_waiter_done(w);
  *
  * Each step pauses once; after w->spin pauses the next step raises the parker's `asleep` word (arms) and returns, so
- * that ready() and the stop flag are looked at once more; only then does a step sleep in the futex. The one that makes
- * ready() true stores its word with memory_order_seq_cst and then calls mr_parker_wake() on the parker of each thread
- * that may wait. A thread has one parker whatever it waits for; being woken for nothing is normal, the loop looks
- * again.
+ * that ready() and the stop flag are looked at once more; only then does a step sleep in the futex. The thread that
+ * makes ready() true stores its word with memory_order_seq_cst and then calls mr_parker_wake() on the parker of each
+ * thread that may wait. A thread has one parker for all its waits; a wake-up without a reason is normal, and the loop
+ * looks again.
  *
  * No wake-up is lost. Four seq_cst accesses, two a side (Dekker's pattern):
  *
@@ -27,7 +27,7 @@
  * are plain moves; W is one xchg (about 20 cycles), which is the whole price of a wake-up when no thread sleeps.
  *
  *	edge   writer                    reader                    what becomes visible
- *	S0/S1  waiter raises asleep      waker looks               the wish to be woken
+ *	S0/S1  waiter raises asleep      waker looks               that the waiter wants to be woken
  *	W3/R3  mr_stop_raise             mr_waiter_step            what the stopper wrote before (the first error)
  *
  * W0/R0 and W1/R1 are in ring.h, W2/R2 in event.h. tests/host explores all executions of these files on small cases and
@@ -55,8 +55,9 @@ typedef struct mr_stop {
 } mr_stop;
 
 /*
- * What one thread waits with. Only its owner touches it, except `why` and `subject`, which a watchdog may read. The
- * counters are the owner's; others read them after joining it. On a line of its own, because each pause writes to it.
+ * The state of one thread's waits. Only its owner touches it, except `why` and `subject`, which a watchdog may read.
+ * The counters are the owner's; others read them after joining it. On a line of its own, because each pause writes to
+ * it.
  */
 typedef struct mr_waiter {
 	_Alignas(64) mr_parker *parker; /* the owner's; NULL: never sleep, give up the CPU instead (sched_yield) */
@@ -87,11 +88,11 @@ void mr_waiter_init(mr_waiter *w, mr_parker *parker, const mr_stop *stop, uint32
  */
 mr_status mr_waiter_step(mr_waiter *w) MR_MUST_USE;
 
-/** End a wait that got what it waited for. Cheap if the wait never began. */
+/** End a wait that is over. Cheap if the wait never began. */
 void mr_waiter_done(mr_waiter *w);
 
 /**
- * Say what the next wait is for (@why != 0), or that there is none (@why = 0). For the watchdog; two relaxed stores.
+ * Note what the next wait is for (@why != 0), or that there is none (@why = 0). For the watchdog; two relaxed stores.
  */
 static inline void mr_waiter_note(mr_waiter *w, uint32_t why, uint32_t subject)
 {

@@ -25,7 +25,7 @@
 
 enum { N_ACC = 12, N_RUNS = 5, RUN_NS = 20000000 };
 
-/* @n > 0 rounds of a loop; what one does. */
+/* A loop of @n > 0 rounds, and the work of one round. */
 typedef struct loop {
 	void (*run)(uint64_t n);
 	double flops;
@@ -121,7 +121,7 @@ static void tiles(uint64_t n)
 			 : "cc");
 }
 
-/* The kernel keeps tile data for those threads alone whose process has asked for it; Linux from 5.16 on. */
+/* The kernel gives tile data only to processes that have requested it; Linux from 5.16 on. */
 static bool may_use_tiles(void)
 {
 	enum { REQUEST = 0x1023, TILE_DATA = 18 };

@@ -1,4 +1,4 @@
-/* pin.h - where the calling thread may run. */
+/* pin.h - restricts the calling thread to CPUs. */
 #ifndef MR_HOST_PIN_H
 #define MR_HOST_PIN_H
 

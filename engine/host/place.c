@@ -139,7 +139,7 @@ static mr_status place_sizes(mr_place *place, const mr_topo *t, const mr_place_p
 				       p->n_threads[w], t->n_usable);
 		at = next_start(t, at, p->n_threads[w]) + p->n_threads[w];
 	}
-	/* Without room to be choosy: one after the other, around the end if need be. */
+	/* If the groups may not fit, no node is skipped: one group after the other, wrapping at the end. */
 	skip = at <= t->n_usable;
 	at = 0;
 	for (uint32_t w = 0; w < p->n_workers; w++) {
@@ -166,7 +166,7 @@ static bool is_gap(char c)
 	return c == ';' || isspace((unsigned char)c);
 }
 
-/* One "0-3,8" list at *@s for worker @w; *@s moves behind it. */
+/* Read one "0-3,8" list at *@s for worker @w; *@s moves behind it. */
 static mr_status read_list(mr_place *place, const mr_topo *t, uint32_t w, const char **s, uint32_t *used)
 {
 	mr_place_worker *worker = &place->worker[w];
@@ -223,7 +223,7 @@ static mr_status place_lists(mr_place *place, const mr_topo *t, const mr_place_p
 	return w == p->n_workers ? MR_OK : mr_fail(MR_ECONFIG, "%u CPU lists for %u workers", w, p->n_workers);
 }
 
-/* What follows from the CPUs: nodes, straddling, sharing, idle cores. @users[n_cores] counts workers per core. */
+/* Derive the rest from the CPUs: nodes, straddling, sharing, idle cores. @users[n_cores] counts workers per core. */
 static void complete(mr_place *place, const mr_topo *t, uint32_t *users)
 {
 	for (uint32_t w = 0; w < place->n_workers; w++)

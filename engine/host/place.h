@@ -11,7 +11,7 @@
  *   - fewer workers than nodes: each takes one node, unless `straddle` gives them equal shares of all cores.
  *   - more workers than cores: one thread each, core (w mod cores), and `shared` is set: spins must be short then.
  *
- * Explicit wishes win: `n_threads` per worker (neighbouring cores in order; a group straddles, or shares cores, only
+ * Explicit settings win: `n_threads` per worker (neighbouring cores in order; a group straddles, or shares cores, only
  * when it has to) or `cpus`, a text with one CPU list a worker, such as "0-3 4-7" (a CPU in two lists is shared).
  */
 #ifndef MR_HOST_PLACE_H
@@ -65,7 +65,8 @@ mr_status mr_place_init(mr_place *place, const mr_topo *t, const mr_place_params
 
 void mr_place_fini(mr_place *place);
 
-/** A line that says what is special: shared, idle cores, straddling, not bound; "" when nothing is. Returns @text. */
+/** Write a line of notes (shared cores, idle cores, straddling, not bound) into @text; "" without any. Returns @text.
+ */
 const char *mr_place_print_notes(const mr_place *place, char *text, size_t size);
 
 #endif

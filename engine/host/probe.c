@@ -32,7 +32,7 @@ static bool await(pingpong *p, uint32_t want)
 	return true;
 }
 
-/* Both sides: pin, and give up together when one cannot. */
+/* Both sides: pin themselves, and give up together if one cannot. */
 static bool take_place(pingpong *p, int side)
 {
 	int error = mr_pin(&p->cpu[side], 1);

@@ -1,13 +1,13 @@
 /*
- * probe.h - two measurements that no table of the machine can give: how far apart two CPUs are now, and what a core
- * can do.
+ * probe.h - two measurements that no table of the machine can give: the present distance of two CPUs, and the peak rate
+ * of a core.
  *
  * Placement. In a virtual machine the host moves the CPUs: two of them may share an L3 now (a cache line travels one
  * way in about 50 ns) and not in ten seconds (about 250 ns), while lscpu shows the same. A benchmark calls the
  * ping-pong before and after each sample, keeps NEAR and FAR samples apart and drops mixed ones.
  *
- * Peak. Independent fused multiply-adds on registers only, in the widest form the CPU has, best of several runs: the
- * number that "percent of peak" divides by.
+ * Peak. Independent fused multiply-adds on registers only, in the widest form that the CPU has, best of several runs:
+ * the divisor of "percent of peak".
  */
 #ifndef MR_HOST_PROBE_H
 #define MR_HOST_PROBE_H

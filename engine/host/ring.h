@@ -7,7 +7,7 @@
  * after the pop, and whatever the consumer read before a pop on this ring has been read when the producer finds the
  * room (so a buffer number may also travel back on a second ring).
  *
- *	producer's line    tail       messages pushed so far; head_seen = a head it saw (never newer than the truth)
+ *	producer's line    tail       messages pushed so far; head_seen = the last head that it loaded
  *	consumer's line    head       messages popped so far; tail_seen likewise
  *
  * tail - head (unsigned, wraps) is the number of messages inside, 0..capacity. Each side loads the other's index only
@@ -25,9 +25,9 @@
  * A message is popped even when the stop flag is up; the flag only ends waits.
  *
  * Waking. A push wakes the consumer, or only every n-th push does (mr_ring_wake_every), for a consumer that need
- * not hurry: a call of the kernel and a sleeper's start are then paid once for many messages. The one that sleeps has
+ * not hurry: a call of the kernel and a sleeper's start are then paid once for many messages. A sleeping consumer has
  * missed no push that wakes (each of these is followed by the look at the parker, so the proof in pause.h holds for
- * it), and so fewer than that many messages.
+ * it), and so has missed fewer than that many messages.
  */
 #ifndef MR_HOST_RING_H
 #define MR_HOST_RING_H
@@ -41,7 +41,7 @@
 
 #define MR_RING_MAX_CAPACITY (1u << 30)
 
-/* Rings up to this capacity keep their messages beside `tail`, so that a hand-over moves one cache line, not two. */
+/* Rings up to this capacity keep their messages beside `tail`, so that a message moves one cache line, not two. */
 #define MR_RING_NEAR 8
 
 /* Transparent because the caller lays it out; only ring.c looks inside. On a 64-byte boundary, not moved after init. */
@@ -54,7 +54,7 @@ typedef struct mr_ring {
 	_Alignas(64) uint32_t *slot;        /* constant after init: shared by both caches; may be `near` */
 	uint32_t mask;
 	uint32_t capacity;
-	uint32_t hush; /* a push wakes when its number, from 1, has none of these bits */
+	uint32_t hush; /* a push wakes when its number, from 1, has none of these bits set */
 	mr_parker *producer;
 	mr_parker *consumer;
 } mr_ring;
@@ -75,9 +75,9 @@ mr_status mr_ring_init(mr_ring *r, uint32_t capacity, uint32_t *slot, mr_parker 
 		       mr_parker *consumer) MR_MUST_USE;
 
 /**
- * Let only each @every-th push (a power of two, at least 1: from mr_ring_init) wake the consumer. A consumer that
- * sleeps then may leave @every - 1 messages lying: the one that waits for it to have taken some must be able to push
- * @every before. Only while neither side uses it.
+ * Let only each @every-th push (a power of two, at least 1: from mr_ring_init) wake the consumer. A sleeping consumer
+ * may then leave up to @every - 1 messages unread: a thread that waits for it to take messages must be able to push
+ * @every of them before. Call it only while neither side uses the ring.
  */
 void mr_ring_wake_every(mr_ring *r, uint32_t every);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* "4180 1290 7\n": nanoseconds on a core, nanoseconds of delay, times it got a core. False: it does not say. */
+/* Read "4180 1290 7\n": nanoseconds on a core, nanoseconds of delay, times it got a core. False: no such line. */
 static bool read_counter(int fd, uint64_t *delay_ns, uint64_t *n_times)
 {
 	char text[96], *end;

@@ -1,9 +1,9 @@
 /*
- * sched_delay.h - how long a thread was ready to run while its core was given to others.
+ * sched_delay.h - the time for which a thread was ready to run while other threads had its core.
  *
  * The kernel counts it for each thread (CONFIG_SCHED_INFO; the second number of /proc/thread-self/schedstat, "run
- * delay"): from the moment a thread becomes runnable, or is preempted, to the moment it runs. Sleeping does not count,
- * the delay of a wake-up does. A thread that runs sees a value that is complete; that of a thread that waits for its
+ * delay"): from the moment a thread becomes runnable, or is preempted, to the moment it runs. Sleep does not count, the
+ * delay of a wake-up does. The value of a running thread is complete; that of a thread that waits for its
  * core lags until it runs again. Time that the host of a virtual machine takes is not in it.
  *
  * A reading is one system call, about a microsecond: for intervals of a millisecond and more.
@@ -27,7 +27,7 @@ typedef struct mr_sched_delay {
 bool mr_sched_delay_open(mr_sched_delay *d, const char *path);
 void mr_sched_delay_close(mr_sched_delay *d);
 
-/** Whether there is a counter behind it. */
+/** Whether the counter was opened. */
 bool mr_sched_delay_known(const mr_sched_delay *d);
 
 /** Nanoseconds of delay since the thread began; only differences of it mean anything. Thread: any; allocates nothing.

@@ -7,11 +7,11 @@
 
 #include "host/clock.h"
 
-/* What comes this soon after the first one is the same wish: timeout(1) signals the process and then its group, systemd
- * and shells that end send SIGTERM and SIGHUP, or SIGHUP twice. A user's second Ctrl-C takes longer. */
+/* A signal this soon after the first one belongs to it: timeout(1) signals the process and then its group, systemd and
+ * ending shells send SIGTERM and SIGHUP, or SIGHUP twice. A user's second Ctrl-C takes longer. */
 #define BURST_NS (200 * UINT64_C(1000000))
 
-/* Lock-free atomics are safe in handlers; everything is read and written by one word. */
+/* Lock-free atomics are safe in handlers, and each of these is one word. */
 static _Atomic int end_by;
 static _Atomic int save_wanted;
 
@@ -25,7 +25,7 @@ static void on_end(int sig)
 		first_ns = now;
 		atomic_store_explicit(&end_by, sig, memory_order_relaxed);
 	} else if (now - first_ns > BURST_NS) {
-		_exit(128 + sig); /* the second one: checkpoints are whole at every instant */
+		_exit(128 + sig); /* the second signal: checkpoints are whole at every instant */
 	}
 }
 
@@ -65,8 +65,8 @@ static void install(void (*end)(int))
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		struct sigaction was;
 
-		/* nohup: a caller that ignores it wants the run to outlive the terminal. (Shells ignore SIGINT for what
-		 * runs in the background, which says nothing about wishes.) */
+		/* nohup: a caller that ignores SIGHUP wants the run to outlive the terminal. (Shells ignore SIGINT for
+		 * background jobs; that expresses no wish.) */
 		if (ends[i] == SIGHUP && !sigaction(SIGHUP, NULL, &was) && was.sa_handler == SIG_IGN)
 			continue;
 		sigaction(ends[i], &a, NULL);

@@ -2,7 +2,7 @@
 
 #include "host/clock.h"
 
-#define LOOK_NS 1000000000u /* a look that comes later than this, or than a quarter of the limit, was held up itself */
+#define LOOK_NS 1000000000u /* a look later than this, or than a quarter of the limit, was itself held up */
 #define AUTOMATIC UINT64_MAX
 #define FIRST_TIMES 6u
 

@@ -1,9 +1,9 @@
 /*
- * team_delay.h - the scheduling delay of a worker's threads, looked at now and then beside its work.
+ * team_delay.h - the scheduling delay of a worker's threads, read now and then between its work.
  *
- * A look is a system call a thread, so it is due once in MR_TEAM_DELAY_EVERY_NS for each thread of the team: a
- * thousandth of the time. What a look finds happened since the look before. Of the team the largest delay counts, since
- * the others wait for the last one at the end of each parallel region.
+ * A look costs a system call a thread, so it is due once in MR_TEAM_DELAY_EVERY_NS for each thread of the team: a
+ * thousandth of the time. It shows what happened since the look before. Of the team the largest delay counts, since
+ * the others wait for the last thread at the end of each parallel region.
  */
 #ifndef MR_HOST_TEAM_DELAY_H
 #define MR_HOST_TEAM_DELAY_H
@@ -11,7 +11,7 @@
 #include "host/sched_delay.h"
 
 #define MR_TEAM_DELAY_EVERY_NS 1000000u /* between looks, a thread */
-/* What took this long is worth a look of its own: the kernel seldom takes a core for less. */
+/* An operation or wait that took this long is worth a look: the kernel seldom takes a core for less. */
 #define MR_TEAM_DELAY_LONG_NS 500000u
 
 /* Used by the leader alone. All zeros: never opened, and never due. */
@@ -28,19 +28,19 @@ typedef struct mr_team_delayed {
 } mr_team_delayed;
 
 /**
- * Open the counters of the calling thread and of its OpenMP team of @n_threads. Where one cannot be opened none is:
+ * Open the counters of the calling thread and of its OpenMP team of @n_threads. If one cannot be opened, none is, and
  * d->n is 0. Thread: the leader, after mr_thread_setup.
  */
 void mr_team_delay_open(mr_team_delay *d, uint32_t n_threads);
 void mr_team_delay_close(mr_team_delay *d);
 
-/** Is a look worth its price at @now, when the work or wait that has just ended took @took_ns? */
+/** Is a look worth its cost at @now, after work or a wait that took @took_ns? */
 static inline bool mr_team_delay_due(const mr_team_delay *d, uint64_t now, uint64_t took_ns)
 {
 	return (now >= d->due_ns || took_ns >= MR_TEAM_DELAY_LONG_NS) && d->n;
 }
 
-/** What has been lost since the last look (or the opening). @now: the present time. */
+/** The delay since the last look (or the opening). @now: the present time. */
 mr_team_delayed mr_team_delay_look(mr_team_delay *d, uint64_t now);
 
 #endif

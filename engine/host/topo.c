@@ -54,7 +54,7 @@ static int by_place(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-/* Collect the cores that have a PU in @allowed. @type is CORE, or PU where the machine does not tell its cores. */
+/* Collect the cores that have a PU in @allowed. @type is CORE, or PU where the machine does not describe its cores. */
 static uint32_t collect(hwloc_topology_t h, hwloc_obj_type_t type, hwloc_const_bitmap_t allowed, found_core *found)
 {
 	hwloc_obj_t core = NULL;
@@ -143,7 +143,7 @@ out:
 	return status;
 }
 
-/* Apply what cgroups and rlimits leave. */
+/* Apply the limits of cgroups and rlimits. */
 static void limit(mr_topo *t)
 {
 	uint32_t n_pus = 0;
@@ -155,7 +155,7 @@ static void limit(mr_topo *t)
 		snprintf(t->cpu_limit, sizeof(t->cpu_limit), "affinity or cpuset: %u of %u CPUs", n_pus,
 			 t->n_machine_pus);
 	mr_limits_read("", &l);
-	/* A guest whose memory grows while it runs tells its only node's size late or never. */
+	/* A guest whose memory grows while it runs updates its only node's size late or never. */
 	if (t->n_nodes == 1 && t->n_cores == t->n_machine_cores && l.total_bytes > t->memory_bytes)
 		t->memory_bytes = t->node[0].memory_bytes = l.total_bytes;
 	if (l.cpus > 0 && l.cpus < t->n_cores) {
@@ -176,7 +176,7 @@ mr_status mr_topo_detect(mr_topo *t)
 	mr_status status;
 
 	*t = (mr_topo){0};
-	/* Disallowed objects stay in, so that the machine can be told apart from the part of it that we may use. */
+	/* Disallowed objects stay in, so that the whole machine can be compared with the part that we may use. */
 	if (!allowed || hwloc_topology_init(&h) ||
 	    hwloc_topology_set_flags(h, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) || hwloc_topology_load(h)) {
 		status = mr_fail(MR_ERESOURCE, "hwloc cannot read this machine: %s", strerror(errno));
@@ -215,7 +215,7 @@ static int set_synthetic(hwloc_topology_t h, const char *text)
 #define MOST_OF_LEVEL 1024u
 #define MOST_PUS 4096u
 
-/* Every "name:number" of @text, "name:" alone being hwloc's to refuse. */
+/* Checks every "name:number" of @text; "name:" alone is left to hwloc to refuse. */
 static mr_status check_size(const char *text)
 {
 	uint64_t all = 1;

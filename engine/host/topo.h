@@ -1,14 +1,14 @@
 /*
- * topo.h - one plain description of the machine: nodes, L3 domains, cores, and what of them this process may use.
+ * topo.h - one plain description of the machine: nodes, L3 domains, cores, and the part that this process may use.
  *
  *	NUMA node -> L3 domain -> core -> first PU        cores are numbered so that a node and an L3 domain are
  *	   memory       bytes              = Linux CPU    ranges [first_core, first_core + n_cores)
  *
- * The machine is asked once (hwloc, the affinity mask, the cgroup, the rlimits) and the answer is passed around as
- * data; a synthetic string gives the same data for a machine that does not exist, so that plans for big hosts are
+ * The machine is queried once (hwloc, the affinity mask, the cgroup, the rlimits) and the result is passed on as
+ * data; a synthetic string gives the same data for a machine that does not exist, so that plans for big hosts can be
  * made and tested on small ones.
  *
- * Only what may be used is listed: a core without an allowed CPU is absent; a core is used through its first allowed PU
+ * Only usable parts are listed: a core without an allowed CPU is absent; a core is used through its first allowed PU
  * (one thread a core). A CPU quota below the number of cores (rounded down, at least 1) limits `n_usable`: the first
  * n_usable cores are meant to be used. A node without usable cores is absent too, and so is its memory.
  */
@@ -46,12 +46,12 @@ typedef struct mr_topo {
 	mr_topo_l3 *l3;
 	mr_topo_core *core;
 	uint32_t n_nodes, n_l3s, n_cores;
-	uint32_t n_usable;               /* 1..n_cores: what the CPU quota leaves */
+	uint32_t n_usable;               /* 1..n_cores, within the CPU quota */
 	uint32_t n_machine_cores;        /* cores of the whole machine, allowed or not */
 	uint32_t n_machine_pus;
 	bool synthetic;                  /* made from a string: threads cannot be bound to it */
 	uint64_t memory_bytes;           /* smallest of: memory of the nodes, cgroup limit, RLIMIT_AS */
-	uint64_t memory_available_bytes; /* the same, at most MemAvailable of the moment (synthetic: memory_bytes) */
+	uint64_t memory_available_bytes; /* the same, at most MemAvailable at that time (synthetic: memory_bytes) */
 	char cpu_limit[160];             /* what limited n_usable, "cgroup quota 2.50 CPUs"; "" = nothing */
 	char memory_limit[160];          /* what set memory_bytes, "cgroup memory.max"; "" = the nodes */
 } mr_topo;

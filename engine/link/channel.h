@@ -1,8 +1,8 @@
 /*
- * channel.h - one direction between two workers that share no memory, and the kinds of link that there are.
+ * channel.h - one direction between two workers that share no memory, and the registered kinds of link.
  *
- * What passes between two workers belongs to an edge of the plan. A kind of link carries it; one line in link_kinds.def
- * registers a kind. When a run is built, mr_link_kind_of takes for each edge the first kind that carries it.
+ * Each message between two workers belongs to an edge of the plan. A kind of link carries an edge; one line in
+ * link_kinds.def registers a kind. When a run is built, mr_link_kind_of takes for each edge the first kind that can.
  *
  *	edge       number     its bytes                          from                       to
  *	FORWARD    a buffer   the activation                     stage s - 1                stage s
@@ -20,10 +20,10 @@
  *
  *	number i lies at from + i % n * stride and arrives at to + i % n * stride
  *
- * The plan proves that the consumer is done with what lay at `to` before a message of the same i % n is posted, so a
- * kind needs room for `n` messages, and posting never waits. Messages arrive in the order in which they are posted, but
- * for a number that replaces one still under way with the same i % n: only a channel of counts, versions or commits
- * does that, and its consumer wants the highest.
+ * The plan proves that the consumer is done with the data at `to` before a message of the same i % n is posted, so a
+ * kind needs room for `n` messages, and posting never waits. Messages arrive in the order in which they are posted. One
+ * exception: a number may replace one that is still under way with the same i % n; only channels of counts, versions or
+ * commits do that, and their consumer needs the highest number alone.
  *
  * Thread: `post` is called by the producer, `poll` by the consumer, at any time and at once; the other functions while
  * neither is running. No function may wait. The kind wakes `consumer` when there may be something to poll: a consumer
@@ -68,11 +68,11 @@ typedef struct mr_link_kind {
 	mr_status (*open)(mr_channel *c) MR_MUST_USE;
 	/** Free @c->state, which may be NULL. */
 	void (*close)(mr_channel *c);
-	/** Back to the beginning: what was under way is gone. */
+	/** Return to the state after `open`: messages under way are dropped. */
 	void (*reset)(mr_channel *c);
 	/**
-	 * Send @number and its bytes. Those of a boundary stay as they are until the number comes back; all others may
-	 * be overwritten when this returns.
+	 * Send @number and its bytes. The bytes of a boundary stay as they are until the number comes back; all others
+	 * may be overwritten when this returns.
 	 */
 	void (*post)(mr_channel *c, uint64_t number);
 	/** The next number that has arrived, with its bytes in place. False: there is none yet. */
@@ -92,12 +92,12 @@ struct mr_channel {
 	uint64_t n_polled;    /* the consumer's */
 };
 
-/** The kinds of link of link_kinds.def, in its order; NULL behind the last. */
+/** The kinds of link of link_kinds.def, in its order; NULL after the last. */
 const mr_link_kind *mr_link_kind_at(uint32_t i);
 
 /**
- * The kind that carries @e: the first of @kinds (NULL behind the last) that can, or of link_kinds.def where @kinds is
- * NULL. Errors: MR_ECONFIG: none can.
+ * The kind that carries @e: the first of @kinds (NULL after the last) that can; of link_kinds.def if @kinds is NULL.
+ * Errors: MR_ECONFIG: none can.
  */
 mr_status mr_link_kind_of(const mr_link_kind *const *kinds, const mr_edge *e, const mr_link_kind **out) MR_MUST_USE;
 
@@ -123,13 +123,13 @@ static inline bool mr_channel_poll(mr_channel *c, uint64_t *number)
 	return true;
 }
 
-/** Open @c, whose members but state and counters are set. Errors: as the kind's. */
+/** Open @c, whose members except state and counters are set. Errors: as the kind's. */
 mr_status mr_channel_open(mr_channel *c) MR_MUST_USE;
 
-/** Back to the beginning, waking @consumer from now on. Workers idle. */
+/** Return to the state after opening, with messages that wake @consumer. Call while the workers are idle. */
 void mr_channel_reset(mr_channel *c, mr_parker *consumer);
 
-/** Free what open made. One that was never opened is fine. */
+/** Free what open made. Accepts a channel that was never opened. */
 void mr_channel_close(mr_channel *c);
 
 #endif

@@ -8,7 +8,7 @@ static bool before(uint32_t a, uint32_t b)
 	return (int32_t)(a - b) < 0;
 }
 
-/* The ends of @c, none of which has a channel. */
+/* Makes the ends of @c, without channels. */
 static mr_status create_ends(mr_counter *c)
 {
 	uint16_t n = c->n_workers;

@@ -2,10 +2,10 @@
  * counter.h - an event between workers: a count that one worker at a time raises and others wait for ("version 7 of
  * stage 3 is published").
  *
- * Where all workers share memory it is one mr_event, which every worker looks at. Otherwise each worker has an end of
- * its own: an event that the workers raise which share memory with it, and a channel from each of the others
- * (channel.h, MR_EDGE_EVENT). What was written before a count was raised is visible after it was seen only where the
- * ends share memory; elsewhere the channels of the data say when these are there.
+ * If all workers share memory it is one mr_event, which every worker reads. Otherwise each worker has an end of its
+ * own: an event that the workers which share memory with it raise, and a channel from each of the others
+ * (channel.h, MR_EDGE_EVENT). What was written before a count was raised is visible after the count only if the ends
+ * share memory; elsewhere the channels that carry the data announce their arrival.
  *
  * Counts wrap as in host/event.h.
  */
@@ -15,15 +15,15 @@
 #include "host/event.h"
 #include "link/channel.h"
 
-/* What one worker sees of a counter. */
+/* One worker's view of a counter. */
 typedef struct mr_counter_end {
 	mr_event near;  /* raised by workers that share memory with this one */
 	mr_channel *in; /* [n_workers] from each of the others; kind NULL: none */
-	uint32_t heard; /* the highest count that has come through them; the worker's */
+	uint32_t heard; /* the highest count received through `in`; written by the worker */
 } mr_counter_end;
 
 typedef struct mr_counter {
-	mr_event event;      /* the count, for all who share memory */
+	mr_event event;      /* the count, for all workers that share memory */
 	mr_counter_end *end; /* [n_workers] owned; NULL: all edges share memory */
 	uint16_t n_workers;
 } mr_counter;
@@ -40,16 +40,16 @@ void mr_counter_close(mr_counter *c);
 
 /**
  * Begin at @count. @waiter lends @n_waiters parkers of the workers that may wait, as mr_event_init; @parkers those of
- * all workers, for counters with ends. Workers idle.
+ * all workers, for counters with ends. Call while the workers are idle.
  */
 void mr_counter_reset(mr_counter *c, uint32_t count, mr_parker *const *waiter, uint32_t n_waiters,
 		      mr_parker *const *parkers);
 
-/** mr_counter_raise and mr_counter_reached where the counter has ends. */
+/** mr_counter_raise and mr_counter_reached for a counter with ends. */
 void mr_counter_raise_ends(mr_counter *c, uint16_t from, uint32_t n);
 bool mr_counter_reached_end(const mr_counter *c, uint16_t worker, uint32_t n);
 
-/** Raise the count to @n, which is not before the present one, and wake those who wait. Thread: worker @from. */
+/** Raise the count to @n, which is not before the present one, and wake the waiting workers. Thread: worker @from. */
 static inline void mr_counter_raise(mr_counter *c, uint16_t from, uint32_t n)
 {
 	if (c->end)

@@ -60,7 +60,8 @@ mr_status mr_link_reset(mr_link *h, mr_parker *producer, mr_parker *consumer)
 		mr_channel_reset(&h->remote->empty, producer);
 		return MR_OK;
 	}
-	/* No ring is ever full, so nobody waits for room: a pop need not look for a sleeper, nor wake one for nothing.
+	/* No ring is ever full, so no thread waits for room: a pop need not look for a sleeper, nor wake one for
+	 * nothing.
 	 */
 	MR_TRY(mr_ring_init(&h->full, h->n, h->slots, NULL, consumer));
 	MR_TRY(mr_ring_init(&h->empty, h->n, h->slots + mr_ring_slots(h->n), NULL, producer));
@@ -68,7 +69,7 @@ mr_status mr_link_reset(mr_link *h, mr_parker *producer, mr_parker *consumer)
 	return MR_OK;
 }
 
-/* A buffer that has arrived; of a link with `arrived`. */
+/* The next buffer that has arrived, for a link with `arrived`. */
 static bool next_full(mr_link *h, uint32_t *buffer)
 {
 	uint64_t number;

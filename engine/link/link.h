@@ -1,15 +1,15 @@
 /*
- * link.h - what carries one boundary: buffers, the way of the full ones, and the way back of the empty ones.
+ * link.h - carries one boundary: its buffers, and the numbers of full buffers one way and of empty ones the other.
  *
  *	producer --[full]--> consumer     the number of a buffer that holds an activation, or a gradient
  *	         <-[empty]--              the number comes back after the consumer's last use
  *
- * Which buffer a micro-batch uses is a fact of the plan, so a message carries no news but "it is there"; the consumer
- * checks it against the plan. Numbers may come back in another order than they left (GPipe's last-in-first-out
- * backward), so the producer notes them in `state`. Where a plan takes messages in another order than they are sent,
- * and where they are not taken from a ring, the consumer notes in `arrived` which have come.
+ * The plan determines which buffer a micro-batch uses, so a message tells only that the buffer is full; the consumer
+ * compares the number with the plan. Numbers may come back in another order than they left (GPipe's last-in-first-out
+ * backward), so the producer keeps them in `state`. If a plan takes messages in another order than they are sent,
+ * and for remote links, the consumer keeps the buffers that have come in `arrived`.
  *
- * A link is one of three things, and all of its users see the same functions:
+ * There are three sorts of links, with the same functions for their users:
  *
  *	local   Both ends are one worker: nothing is sent. Whichever comes later in the worker's list finds the buffer
  *	        in the state in which the earlier one left it. The plan may use such a boundary in any order.
@@ -19,7 +19,7 @@
  *	remote  The ends share no memory: two channels of a kind of link (channel.h). The producer writes into a
  *	        buffer of its own; `full` moves its bytes.
  *
- * Thread: "Producer" and "Consumer" below are the workers at the two ends; all else happens while they are idle.
+ * Thread: "Producer" and "Consumer" below are the workers at the two ends; call all other functions while both idle.
  */
 #ifndef MR_LINK_LINK_H
 #define MR_LINK_LINK_H
@@ -27,7 +27,7 @@
 #include "host/ring.h"
 #include "link/channel.h"
 
-/* Of a boundary buffer. Between workers the producer sees no more than IDLE and TAKEN: FULL is under way. */
+/* State of a boundary buffer. Between workers the producer sees only IDLE and TAKEN: FULL is under way. */
 typedef enum mr_buffer_state { MR_BUFFER_TAKEN, MR_BUFFER_IDLE, MR_BUFFER_FULL } mr_buffer_state;
 
 /* The two channels of a remote link, and the memory that the producer writes into. */
@@ -39,18 +39,18 @@ typedef struct mr_link_remote {
 typedef struct mr_link {
 	mr_ring full, empty;
 	uint32_t n;      /* buffers */
-	uint32_t n_used; /* of them that have been written since the reset: the highest number, plus 1; the producer's
+	uint32_t n_used; /* buffers written since the reset: the highest number, plus 1; written by the producer
 	                    */
 	size_t bytes;    /* of each */
-	uint32_t every;  /* of the buffers that come back, this many at once wake the producer */
+	uint32_t every;  /* one wake-up of the producer for this many buffers that come back */
 	uint8_t *buffer; /* [n][bytes], in the consumer's memory */
 	uint8_t *state;  /* [n] mr_buffer_state, the producer's; of a local link the worker's */
 	uint32_t *slots; /* the two rings' messages */
-	uint8_t *arrived; /* [n] the consumer's: full buffers that have come and have yet to be taken; NULL: it takes
-	                     them in the order in which they are sent */
-	bool local;      /* both ends are one worker: no rings, the states say all */
+	uint8_t *arrived; /* [n] written by the consumer: full buffers that have come and are not taken yet; NULL: it
+	                     takes them in the order in which they are sent */
+	bool local;      /* both ends are one worker: no rings, only the states */
 	mr_link_remote *remote; /* owned; NULL: local, or a ring */
-	const mr_link_kind *kind; /* what carries it; NULL: nothing has been chosen, which means local, or a ring */
+	const mr_link_kind *kind; /* the kind that carries it; NULL: not chosen, which means local, or a ring */
 } mr_link;
 
 /** Give a remote link the channels of edge @e; any other link needs none. @h has its memory. Errors: MR_ERESOURCE. */
@@ -60,8 +60,8 @@ mr_status mr_link_open(mr_link *h, const mr_edge *e) MR_MUST_USE;
 void mr_link_close(mr_link *h);
 
 /**
- * Prepare link @h between these threads' parkers: all buffers idle, nothing under way. Also puts a used link back to
- * its beginning. Errors: those of mr_ring_init.
+ * Prepare link @h between these threads' parkers: all buffers idle, nothing under way. Also returns a used link to that
+ * state. Errors: those of mr_ring_init.
  */
 mr_status mr_link_reset(mr_link *h, mr_parker *producer, mr_parker *consumer) MR_MUST_USE;
 
@@ -71,13 +71,13 @@ static inline void *mr_link_buffer(const mr_link *h, uint32_t i)
 	return h->buffer + (size_t)i * h->bytes;
 }
 
-/* Producer: where it writes buffer @i. */
+/* Producer: where to write buffer @i. */
 static inline void *mr_link_out(const mr_link *h, uint32_t i)
 {
 	return (h->remote ? h->remote->out : h->buffer) + (size_t)i * h->bytes;
 }
 
-/* Producer: buffer @i, which is idle, is taken. */
+/* Producer: take buffer @i, which is idle. */
 static inline void mr_link_hold(mr_link *h, uint32_t i)
 {
 	h->state[i] = MR_BUFFER_TAKEN;
@@ -85,10 +85,10 @@ static inline void mr_link_hold(mr_link *h, uint32_t i)
 		h->n_used = i + 1;
 }
 
-/** Producer: is buffer @i idle (after looking at what came back)? Then it is taken. */
+/** Producer: receive the buffers that came back; if buffer @i is idle then, take it and return true. */
 bool mr_link_take(mr_link *h, uint32_t i);
 
-/** Producer: buffer @i is full. */
+/** Producer: mark buffer @i full and send its number. */
 static inline void mr_link_put(mr_link *h, uint32_t i)
 {
 	bool room = true;
@@ -102,10 +102,10 @@ static inline void mr_link_put(mr_link *h, uint32_t i)
 	(void)room; /* the ring holds all numbers */
 }
 
-/** Consumer: buffer @want of a link with `arrived`. False: it is not full yet. */
+/** Consumer: take buffer @want of a link with `arrived`. False: it is not full yet. */
 bool mr_link_find(mr_link *h, uint32_t want);
 
-/** Consumer: the next full buffer; of a local link, or one with `arrived`, buffer @want. False: it is not there yet. */
+/** Consumer: take the next full buffer; of a local link, or one with `arrived`, buffer @want. False: not there yet. */
 static inline bool mr_link_get(mr_link *h, uint32_t want, uint32_t *got)
 {
 	if (!h->local && h->arrived) {
@@ -121,7 +121,7 @@ static inline bool mr_link_get(mr_link *h, uint32_t want, uint32_t *got)
 	return true;
 }
 
-/** Consumer: done with buffer @i for good. */
+/** Consumer: buffer @i will not be used again; return it to the producer. */
 static inline void mr_link_give_back(mr_link *h, uint32_t i)
 {
 	bool room = true;
@@ -136,12 +136,12 @@ static inline void mr_link_give_back(mr_link *h, uint32_t i)
 }
 
 /**
- * Both ends idle: take in what is under way, so that `state` is true and remote buffers that were sent lie in the
- * consumer's memory.
+ * Receive all messages under way, so that `state` is up to date and remote buffers that were sent lie in the consumer's
+ * memory. Both ends are idle.
  */
 void mr_link_settle(mr_link *h);
 
-/** Both ends idle: buffer @i, which is idle and lies in the consumer's memory, is full. */
+/** Mark buffer @i, which is idle and lies in the consumer's memory, as full. Both ends are idle. */
 void mr_link_restore(mr_link *h, uint32_t i);
 
 /** Bytes of the buffers, at both ends. */

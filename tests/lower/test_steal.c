@@ -94,13 +94,13 @@ static void what_is_refused(void)
 	at(p, 0, 8)->flags = MR_INSTR_ANY | MR_INSTR_UPDATE;
 	at(p, 0, 8)->target = 1;
 	mr_plan_list(p, 0, MR_BODY)->n--;
-	refuse(p, "others may still be at the gradients");
+	refuse(p, "other workers may still add to the gradients");
 	p = lowered();
 	at(p, 0, 7)->flags = MR_INSTR_ANY;
 	refuse(p, "w0 I m2 s0 p0: flags");
 	p = lowered();
 	p->contract.steal = false;
-	refuse(p, "only W of a body whose contract says steal");
+	refuse(p, "only a W in the body of a plan whose contract has steal");
 	p = lowered(); /* on another worker, but still anybody's */
 	MR_CHECK_OK(mr_plan_append(p, 0, MR_BODY, *at(p, 1, 8)));
 	*at(p, 1, 8) = *at(p, 1, 9);
