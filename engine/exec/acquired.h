@@ -1,5 +1,5 @@
 /*
- * acquired.h - what a worker has acquired for an instruction that waits for more.
+ * acquired.h - the buffers that a worker has already acquired for an instruction which still waits for others.
  *
  * Thread: the worker.
  */
@@ -11,8 +11,8 @@
 enum { MR_GOT_IN = 1, MR_GOT_OUT = 2, MR_GOT_TARGET = 4 };
 
 typedef struct mr_acquired {
-	unsigned got;             /* MR_GOT_IN and so on: which of the next are there */
-	uint32_t in, out, target; /* numbers of buffers: with the input, for the output, with the targets */
+	unsigned got;             /* MR_GOT_IN and so on: which of the following are valid */
+	uint32_t in, out, target; /* buffer numbers: of the input, the output and the targets */
 } mr_acquired;
 
 #endif

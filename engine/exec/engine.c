@@ -14,11 +14,11 @@
 #include "exec/watchdog.h"
 
 #define POLL_NS 100000000 /* a tenth of a second between looks at a running engine */
-#define PAUSE_AHEAD 2     /* iterations between the furthest worker and a pause that is asked for meanwhile */
+#define PAUSE_AHEAD 2     /* iterations from the furthest worker to a pause that is requested while workers run */
 
 typedef enum command { CMD_SETUP, CMD_WARM_UP, CMD_TRAIN, CMD_SETTLE, CMD_EVAL, CMD_QUIT } command;
 
-/* What the caller wants of a worker. Guarded by the engine's lock. */
+/* The caller's commands to a worker. Guarded by the engine's lock. */
 typedef struct mailbox {
 	mr_engine *e;
 	uint16_t id;
@@ -29,10 +29,10 @@ typedef struct mailbox {
 
 /*
  * Where to pause. A training command runs to `limit`, which workers read before each iteration; all must stop at the
- * same one. The caller may lower the limit while they run: to a little beyond the iteration that the furthest worker
- * was seen in. Should a worker have passed it by then, it stops later than the others, or waits for one that has
- * stopped already; both are seen by settle(), which lifts the limit beyond that worker and sends the others on. No
- * iteration is undone, and where the pause lies changes no number.
+ * same one. The caller may lower the limit while they run: to a little beyond the iteration in which it last saw the
+ * furthest worker. If a worker has passed it by then, it stops later than the others, or waits for a worker that has
+ * stopped already; settle() detects both, raises the limit beyond that worker and lets the others continue. No
+ * iteration is undone, and the place of the pause changes no number.
  */
 struct mr_engine {
 	mr_run *run;
@@ -40,18 +40,18 @@ struct mr_engine {
 	pthread_mutex_t lock;
 	pthread_cond_t given, done;
 	_Atomic uint64_t limit;
-	uint64_t step;              /* where all workers stand while paused */
+	uint64_t step;              /* the pause point of all workers while paused */
 	mr_loader *loader, *eval_loader;
 	double watchdog_s;
 	bool started;               /* the training loader runs */
 	bool restored;              /* weights may have been restored since a worker ran */
-	bool broken;                /* an error has stopped the workers: no command may follow but quit */
+	bool broken;                /* an error has stopped the workers: only quit may follow */
 	bool stalled;               /* a thread hangs: it cannot be joined */
 };
 
 /* --- a worker's thread --- */
 
-/* What was lost in a pause does not count, nor what was lost in an evaluation. */
+/* Delay during a pause or an evaluation does not count. */
 static mr_status run_links(mr_engine *e, uint16_t id, mr_links *links)
 {
 	mr_worker *w = &e->run->worker[id];
@@ -129,7 +129,7 @@ static bool all_done_locked(const mr_engine *e)
 	return true;
 }
 
-/* Wait until all workers have obeyed, at most POLL_NS; true: they have. */
+/* Wait at most POLL_NS for all workers to finish their command; true: they have. */
 static bool wait_done(mr_engine *e)
 {
 	struct timespec t;
@@ -172,7 +172,7 @@ static mr_status result(mr_engine *e)
 	return mr_fail(st, "%s", run->error_text);
 }
 
-/* Has nothing moved for too long? Then that is the run's error, and some thread may never come back. */
+/* If nothing has progressed for too long, make that the run's error; some thread may then never return. */
 static bool is_stalled(mr_engine *e, mr_watchdog *dog)
 {
 	if (mr_watchdog_look(dog, e->run) == MR_OK)
@@ -183,7 +183,7 @@ static bool is_stalled(mr_engine *e, mr_watchdog *dog)
 	return true;
 }
 
-/* To all at once. */
+/* Give a command to all workers at once. */
 static mr_status order_all(mr_engine *e, command cmd)
 {
 	for (uint16_t w = 0; w < e->run->n_workers; w++)
@@ -216,8 +216,8 @@ static uint64_t furthest(mr_engine *e)
 }
 
 /*
- * See "Where to pause". Send workers on that stopped before the furthest one could. None begins an iteration at or
- * beyond @until, so one that is seen there, and has not reported yet, is about to stop: it lifts nothing.
+ * See "Where to pause". Let workers continue that stopped before the furthest one could. No worker begins an iteration
+ * at or beyond @until, so one seen there that has not reported yet is about to stop; it does not raise the limit.
  */
 static bool settle(mr_engine *e, uint64_t until, bool all_done)
 {
@@ -241,7 +241,7 @@ static bool settle(mr_engine *e, uint64_t until, bool all_done)
 	return all_done && !lag;
 }
 
-/* Hand new step records to the caller; false: it asks for a pause. */
+/* Hand new step records to the caller; false: the caller requests a pause. */
 static bool drain(mr_engine *e, mr_engine_progress *progress, void *arg)
 {
 	mr_step_rec rec;
@@ -299,7 +299,7 @@ mr_status mr_engine_run(mr_engine *e, uint64_t until, mr_engine_progress *progre
 	if (e->broken)
 		return mr_fail(MR_EINVAL, "the engine has stopped after an error");
 	if (until > mr_run_last_step(e->run->c.plan))
-		return mr_fail(MR_ECONFIG, "the plan ends after %llu steps, and %llu were asked for",
+		return mr_fail(MR_ECONFIG, "the plan ends after %llu steps, and %llu were requested",
 			       (unsigned long long)mr_run_last_step(e->run->c.plan), (unsigned long long)until);
 	if (e->restored)
 		mr_run_spread(e->run);
@@ -318,7 +318,7 @@ mr_status mr_engine_run(mr_engine *e, uint64_t until, mr_engine_progress *progre
 	return MR_OK;
 }
 
-/* Stop the loader: it may sleep on a full ring for good. */
+/* Stop the loader, which may sleep on a full ring for ever. */
 static void stop_loader(mr_engine *e)
 {
 	mr_stop_raise(&e->run->stop);
@@ -327,8 +327,8 @@ static void stop_loader(mr_engine *e)
 	e->started = false;
 }
 
-/* All workers through the evaluation; *@cut: it is not wanted any more, and each has stopped behind its instruction or
- * in its wait. */
+/* Run the evaluation on all workers; *@cut: it was cancelled, and each worker has stopped after its instruction or
+ * during its wait. */
 static mr_status forward_all(mr_engine *e, mr_eval_wanted *wanted, void *arg, bool *cut)
 {
 	mr_watchdog dog;
@@ -349,7 +349,7 @@ static mr_status forward_all(mr_engine *e, mr_eval_wanted *wanted, void *arg, bo
 	return result(e);
 }
 
-/* The stop has ended the evaluation and both loaders, and nothing of the training: it goes on where it stands. */
+/* The stop has ended the evaluation and both loaders; the training is untouched and continues from its pause point. */
 static void drop_eval(mr_engine *e)
 {
 	stop_loader(e);
@@ -432,7 +432,7 @@ mr_status mr_engine_create(const mr_run_config *c, double watchdog_s, mr_engine 
 
 void mr_engine_destroy(mr_engine *e)
 {
-	if (!e || e->stalled) /* a hanging thread still uses the memory: the process is about to end */
+	if (!e || e->stalled) /* a hanging thread still uses the memory; the process is about to end */
 		return;
 	if (e->run) {
 		stop_loader(e);

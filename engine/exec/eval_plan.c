@@ -1,5 +1,5 @@
 /*
- * eval_plan.c - every stage once an iteration, at different micro-batches, so that all workers compute at the same
+ * eval_plan.c - runs every stage once an iteration, at different micro-batches, so that all workers compute at the same
  * time.
  *
  * A worker with v stages has v places an iteration. Stage s gets the first free place of its worker behind that of
@@ -20,7 +20,7 @@
 
 #include "lower/check.h"
 
-/* Where a stage stands in the iterations of its worker. */
+/* The place of a stage in the iterations of its worker. */
 typedef struct place {
 	uint32_t lag, slot; /* iterations behind stage 0; place within one, of v */
 } place;

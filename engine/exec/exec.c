@@ -14,7 +14,7 @@ static mr_cursor *cursor_of(mr_worker *w, const mr_links *links)
 	return links->train ? &w->train : &w->eval;
 }
 
-/* The list in which @c stands; NULL: it could not be made. */
+/* The list to which @c points; NULL: its window could not be made. */
 static const mr_list *list_at(const mr_worker *w, const mr_links *links, const mr_cursor *c)
 {
 	if (!links->train || !w->run->windows)
@@ -22,7 +22,7 @@ static const mr_list *list_at(const mr_worker *w, const mr_links *links, const m
 	return w->window.plan ? mr_plan_list(w->window.plan, w->id, MR_BODY) : NULL;
 }
 
-/* From the end of a window to the next one. */
+/* Move from the end of a window to the next one. */
 static void skip_window(mr_worker *w, mr_cursor *c)
 {
 	mr_status st;
@@ -62,7 +62,7 @@ static void skip_beyond(mr_worker *w, mr_links *links, uint64_t until)
 		mr_exec_advance(w, links);
 }
 
-/* Instructions whose version is the one that they make. */
+/* Instructions whose version is the one that they commit. */
 enum { COMMITTING = 1 << MR_OP_N | 1 << MR_OP_AR | 1 << MR_OP_U | 1 << MR_OP_V | 1 << MR_OP_AVG };
 
 bool mr_exec_next(mr_worker *w, mr_links *links, uint64_t until, mr_task *out)
@@ -77,7 +77,7 @@ bool mr_exec_next(mr_worker *w, mr_links *links, uint64_t until, mr_task *out)
 	l = list_at(w, links, &c);
 
 	if (c.step >= until || !l || (c.section == MR_BODY && l->n == 0))
-		return false; /* at the pause point; or without a part in these */
+		return false; /* at the pause point, or without a part in these links */
 	*out = (mr_task){.links = links, .in = &l->at[c.at], .n = c.n};
 	out->st = mr_links_at(links, out->in->pipe, out->in->stage);
 	out->micro = mr_instr_micro(p, out->in, c.n);
@@ -128,8 +128,8 @@ void mr_exec_book(mr_worker *w, mr_wait_cause cause, uint64_t ns)
 	w->wait_ns[cause] = sum > UINT32_MAX ? UINT32_MAX : (uint32_t)sum;
 }
 
-/* How long the threads of @w were kept from their cores since the last look, at @now: it sets how long @w spins from
- * now on. */
+/* Reads how long the threads of @w were kept from their cores since the last look, at @now; from this follows how long
+ * @w spins from now on. */
 static mr_team_delayed look_at_delay(mr_worker *w, uint64_t now)
 {
 	mr_team_delayed d = mr_team_delay_look(&w->delay, now);
@@ -139,7 +139,7 @@ static mr_team_delayed look_at_delay(mr_worker *w, uint64_t now)
 	return d;
 }
 
-/* The wait that ends at @now was in part one for the core. */
+/* Record the part of the wait ending at @now in which the thread waited for its core. */
 static void book_delayed_wait(mr_worker *w, uint64_t now)
 {
 	uint64_t lost = look_at_delay(w, now).leader_ns;
@@ -154,8 +154,9 @@ static void book_delayed_wait(mr_worker *w, uint64_t now)
 	w->stats.lost_before_ns += lost;
 }
 
-/* A wait has ended: why it still waits (MR_WAIT_NONE, or the run was stopped), and when the last booking was. If
- * nothing is waited for the instruction begins at that moment: the clock is read once for both. */
+/* A wait was looked at. @cause: why it goes on (MR_WAIT_NONE: it is over, or the run was stopped); @since: the end of
+ * the time recorded so far. If it is over, the instruction begins at this moment: one reading of the clock serves both.
+ */
 static void end_wait(mr_worker *w, mr_wait_cause cause, uint64_t since)
 {
 	uint64_t waited = 0;
@@ -254,7 +255,7 @@ static mr_status compute(mr_worker *w, const mr_task *t)
 	}
 }
 
-/* Commits of all stages before @t, which is about to begin; of one that commits they are counted when it has. */
+/* Commits of all stages before the task that is about to begin; those of a task that commits are read at its end. */
 static uint32_t count_before(const mr_worker *w)
 {
 	return w->trace ? atomic_load_explicit(&w->run->n_commits, memory_order_relaxed) : 0;
@@ -264,7 +265,7 @@ static uint32_t count_commit(mr_worker *w, const mr_task *t, uint32_t before)
 {
 	bool commits = t->in->op == MR_OP_U || t->in->flags & MR_INSTR_UPDATE;
 
-	/* What a commit follows from has been counted before: its F came before it, whichever worker carried it out. */
+	/* All that a commit depends on has been counted before: its F came earlier, on whichever worker. */
 	return w->trace && commits ? atomic_fetch_add_explicit(&w->run->n_commits, 1, memory_order_relaxed) : before;
 }
 
@@ -287,7 +288,7 @@ static void trace(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t end, 
 	memcpy(r->wait_ns, w->wait_ns, sizeof(r->wait_ns));
 }
 
-/* Training only: evaluation happens in pauses, which no figure of the run counts. */
+/* Of training only: evaluation happens in pauses, which no figure of the run includes. */
 static void keep_stats(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t end, uint64_t lost, uint32_t n_commits)
 {
 	w->stats.busy_ns[t->in->op] += end - begin - lost;
@@ -299,7 +300,7 @@ static void keep_stats(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t 
 		trace(w, t, begin, end, lost, n_commits);
 }
 
-/* Of @took nanoseconds of computing that end at @now: how long other programs had a core of @w. */
+/* The part of the @took nanoseconds of computing up to @now in which other programs had a core of @w. */
 static uint64_t lost_while_busy(mr_worker *w, uint64_t now, uint64_t took)
 {
 	uint64_t lost = look_at_delay(w, now).most_ns, most = took < UINT32_MAX ? took : UINT32_MAX;
@@ -344,7 +345,7 @@ mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 	return MR_OK;
 }
 
-/* The pause point to keep to: looked up again at every one that is passed. */
+/* The present pause limit, which is read again at every pause point that is passed. */
 static uint64_t look_up_limit(mr_worker *w, const mr_links *links, const _Atomic uint64_t *limit)
 {
 	const mr_cursor *c = cursor_of(w, links);
@@ -379,7 +380,7 @@ mr_status mr_exec_run(mr_worker *w, mr_links *links, const _Atomic uint64_t *lim
 			until = look_up_limit(w, links, limit);
 		at = cursor_of(w, links)->step;
 	}
-	/* not idle before the others are */
+	/* help until no other worker has W left */
 	while (steals(links) && mr_exec_help(w, links, MR_WAIT_NONE, mr_clock_ns(), &st))
 		MR_TRY(st);
 	atomic_store_explicit(&w->doing, MR_DOING_NOTHING, memory_order_relaxed);

@@ -28,7 +28,7 @@ static bool is_reduced(const mr_worker *w, uint16_t s, uint64_t version)
 	return mr_counter_reached(&w->run->weights[s].reduction->reduced, w->id, (uint32_t)version);
 }
 
-/* Version @t reads of its stage, made by several workers: is all of it where this one reads it? */
+/* Is the whole version that @t reads of its stage, made by several workers, where this worker reads it? */
 static bool has_weights(const mr_worker *w, const mr_task *t)
 {
 	mr_stage_weights *b = mr_run_weights(w->run, t->in->pipe, t->in->stage);
@@ -38,7 +38,7 @@ static bool has_weights(const mr_worker *w, const mr_task *t)
 		mr_ranges_have_weights(b, mr_run_shard(w->run, t->in->pipe, t->in->stage), t->version));
 }
 
-/* The sums that @t adds, of all pipes: are they complete, and where this worker reads them? */
+/* Are the sums of all pipes that @t adds complete, and where this worker reads them? */
 static bool has_sums(const mr_worker *w, const mr_task *t)
 {
 	mr_stage_weights *b = &w->run->weights[t->in->stage];
@@ -47,7 +47,7 @@ static bool has_sums(const mr_worker *w, const mr_task *t)
 	       (!b->ranges || mr_ranges_have_sums(b, mr_run_shard(w->run, t->in->pipe, t->in->stage), t->version));
 }
 
-/* The gradient that N takes the norm of: is all of it added up, and here? */
+/* Is the whole gradient of which N takes the norm added up, and where this worker reads it? */
 static bool has_total(const mr_worker *w, const mr_task *t)
 {
 	mr_stage_weights *b = &w->run->weights[t->in->stage];
@@ -55,7 +55,7 @@ static bool has_total(const mr_worker *w, const mr_task *t)
 	return is_reduced(w, t->in->stage, t->version) && (!b->ranges || mr_ranges_have_totals(b, 0, t->version));
 }
 
-/* The version of the first stage that the last one reads of tied parameters: is it where this worker reads it? */
+/* Is the version of the first stage whose tied parameters the last stage reads where this worker reads it? */
 static bool has_tied_weights(const mr_worker *w, const mr_task *t)
 {
 	mr_stage_weights *b = &w->run->weights[0];
@@ -64,7 +64,7 @@ static bool has_tied_weights(const mr_worker *w, const mr_task *t)
 	       mr_tied_links_have_weights(b, t->in->pipe, t->version);
 }
 
-/* The gradients of the last stage for tied parameters: are they complete, and where this worker reads them? */
+/* Are the last stage's gradients of tied parameters complete, and where this worker reads them? */
 static bool has_tied_sums(const mr_worker *w, const mr_task *t)
 {
 	const mr_run *run = w->run;
@@ -73,8 +73,8 @@ static bool has_tied_sums(const mr_worker *w, const mr_task *t)
 	       mr_tied_links_have_sums(&run->weights[0], mr_run_shard(run, t->in->pipe, 0), t->version);
 }
 
-/* U of a shard that steps with the shards of other replicas: are their sums added up, and, where each clips by the norm
- * of all of them, here? */
+/* U of a shard that steps together with the shards of other stage replicas: are their sums added up, and here, if each
+ * shard clips by the norm of all of them? */
 static bool has_step(const mr_worker *w, const mr_task *t)
 {
 	mr_stage_weights *b = &w->run->weights[t->in->stage];
@@ -84,7 +84,7 @@ static bool has_step(const mr_worker *w, const mr_task *t)
 		mr_ranges_have_totals(b, mr_run_shard(w->run, t->in->pipe, t->in->stage), t->version));
 }
 
-/* The message that buffer @want is full; any number will do at the model's input and target. */
+/* Pop the message that buffer @want is full; at the model's input and target any number will do. */
 static bool pop_full(mr_worker *w, mr_link *h, uint32_t *got, int64_t want, mr_status *status)
 {
 	if (!mr_link_get(h, (uint32_t)want, got))
@@ -158,7 +158,7 @@ static mr_wait_cause acquire_b(mr_worker *w, const mr_task *t, mr_status *status
 	return MR_WAIT_NONE;
 }
 
-/* Own sums come earlier in the list; those of other pipes, and of a tied use, are waited for. */
+/* This worker's sums come earlier in its list; it waits for those of other pipes, and of a tied use. */
 static mr_wait_cause acquire_ar(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;

@@ -25,8 +25,8 @@ bool mr_exec_asks_norm(const mr_run *run, const mr_stage_weights *b, uint64_t ve
 }
 
 /*
- * All stages have stepped before any has the gradient of the next version, for which each has read weights of this one:
- * so counts do not overlap, and no stage is two versions ahead of the one that reads its sums here.
+ * Every stage steps before any stage has the gradient of the next version, since that gradient needs weights of this
+ * version from each: so counts do not overlap, and no stage is two versions ahead of the one that reads its sums here.
  */
 double mr_exec_take_norm(mr_run *run, mr_stage_weights *b, uint64_t version)
 {
@@ -44,7 +44,7 @@ double mr_exec_take_norm(mr_run *run, mr_stage_weights *b, uint64_t version)
 	return NAN;
 }
 
-/* Step @version is done, in all pipes: one record, of the losses of all its micro-batches. */
+/* Step @version is done in all pipes: write its one record, with the losses of all its micro-batches. */
 static mr_status record_step(mr_run *run, uint64_t version, double lr, double norm)
 {
 	uint32_t need = run->c.plan->contract.need;
@@ -80,7 +80,7 @@ mr_status mr_exec_check_next(const mr_stage_weights *b, const mr_task *t, uint64
 		       (unsigned long long)b->latest);
 }
 
-/* The last stage, in @b, has made @step; of replicas the last to make it writes the record. */
+/* The last stage, with weights @b, has made @step; the last of its replicas to make it writes the record. */
 static mr_status finish_step(mr_run *run, mr_stage_weights *b, uint64_t step, double lr, double norm)
 {
 	mr_run_norms *x = run->norms;
@@ -101,11 +101,11 @@ mr_status mr_exec_publish(mr_worker *w, mr_stage_weights *b, uint16_t stage, uin
 {
 	mr_run *run = w->run;
 
-	/* The record first: with several pipes the next one may be another worker's to write. */
+	/* The record comes first: with several pipes another worker may write the next one. */
 	if (stage + 1 == run->n_stages)
 		MR_TRY(finish_step(run, b, mr_weights_step_of(b, version), lr, norm));
-	/* Other replicas may overwrite it from then on, in place, with their parts of an average: an observer comes
-	 * before. */
+	/* From then on other replicas may overwrite it in place with their parts of an average, so an observer is
+	 * called before. */
 	if (!((run->replicas || run->has_stage_replicas) && run->c.observer))
 		mr_counter_raise(&b->published, w->id, (uint32_t)version);
 	return MR_OK;
@@ -140,7 +140,7 @@ double mr_exec_norm(const mr_run *run, uint64_t version)
 	return mr_norms_all(run->weights, run->n_stages, version) / run->c.plan->contract.need;
 }
 
-/* Are correction and step one pass? */
+/* Do correction and step take one pass? */
 static bool in_one_pass(const mr_run *run, const mr_stage_weights *b, uint64_t version)
 {
 	return run->c.clip <= 0 && mr_mitigated_steps(b) && !mr_exec_asks_norm(run, b, version);
@@ -171,7 +171,7 @@ mr_status mr_exec_step(mr_worker *w, mr_stage_weights *b, uint8_t pipe, uint64_t
 	return MR_OK;
 }
 
-/* The norm by which a step is clipped, or that is asked for: the global one, the stage's own, or none. */
+/* The norm by which a step is clipped, or that is requested: the global one, the stage's own, or none. */
 static double norm_of(mr_worker *w, const mr_task *t, mr_stage_weights *b, uint8_t shard)
 {
 	bool reduced = mr_stage_has_ar(t->links->plan, t->in->stage); /* then that has left them for all parts */
@@ -202,7 +202,7 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 		mr_norms_measure(b, w->kc, b->sum);
 	if (run->validation && !mr_exec_norms_known(run, t->version))
 		return mr_exec_step_early(w, b, t->version);
-	/* of several parts the reduction has */
+	/* with several parts the reduction has done so */
 	if (!b->unchanged && b->n_shards == 1 && !in_one_pass(run, b, t->version))
 		mr_mitigated_correct(b, 0, w->kc);
 	norm = norm_of(w, t, b, shard);

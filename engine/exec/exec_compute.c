@@ -1,4 +1,4 @@
-/* exec_compute.c - F and the backward instructions: arithmetic, slots, hand-over. */
+/* exec_compute.c - F and the backward instructions: arithmetic, slots, sending of the results. */
 #include "exec/exec_internal.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static const void *predicted(mr_worker *w, const mr_task *t, mr_stage_weights *b
 		return mr_predict_kept(b, t->in->pipe, slot);
 	if (horizon && t->links->plan->contract.predict == MR_PREDICT_STEPS)
 		return mr_predict_steps(b, t->in->pipe, w->kc, t->version, horizon, slot);
-	/* One pipe from here on: latest is the owner's to read. */
+	/* One pipe from here on: only the owner reads `latest`. */
 	lr = mr_mitigated_lr_ahead(b, run->c.lr, b->latest + 1);
 	if (horizon && t->links->plan->contract.same_version_b)
 		return mr_predict_keep(b, w->kc, &b->optim, lr, horizon, slot);
@@ -30,15 +30,14 @@ static const void *predicted(mr_worker *w, const mr_task *t, mr_stage_weights *b
 	return horizon ? mr_predict_weights(b, w->kc, &b->optim, lr, horizon) : mr_weights_at(b, 0, t->version);
 }
 
-/* Does the arithmetic of @t begin at the version it reads? Not on weights that were made for its F, or are held for it.
- */
+/* Counts @t as a reader of its version, unless it works on predicted weights that were made or held for its F. */
 static void count_read(const mr_task *t, mr_stage_weights *b)
 {
 	const mr_prediction *x = b->prediction;
 	bool made = x && (mr_instr_takes_made(t->links->plan, t->in) ||
 			  (x->holds && t->in->op == MR_OP_F && x->held_version == t->version));
 
-	/* With stage replicas the first part counts for all: each has the same versions in its list. */
+	/* With stage replicas the first part counts for all: all lists have the same versions. */
 	if (!t->links->train || made ||
 	    (t->links->plan->stage_replicas[t->in->stage] &&
 	     t->in->pipe % t->links->plan->stage_replicas[t->in->stage]))
@@ -90,7 +89,7 @@ mr_status mr_exec_bad_loss(uint64_t micro, double loss, uint64_t version)
 	return bad_loss("loss", micro, loss, version);
 }
 
-/* Where steps may be taken back a forward may have seen weights that never were, so losses are judged with their step.
+/* If steps may be rolled back, a forward may have used weights of a wrong step, so losses are judged with their step.
  */
 static mr_status book_loss(mr_run *run, const mr_task *t, double loss)
 {
@@ -104,7 +103,7 @@ static mr_status book_loss(mr_run *run, const mr_task *t, double loss)
 	return MR_OK;
 }
 
-/* The slot of @t, now its micro-batch's, with @in as the buffer of its input. */
+/* Take the slot of @t for its micro-batch, with @in as the buffer of its input. */
 static mr_status take_slot(const mr_task *t, uint32_t in, mr_slot **out)
 {
 	mr_links_stage *st = t->st;
@@ -126,8 +125,8 @@ static bool is_early(const mr_run *run, const mr_task *t)
 }
 
 /*
- * What F has, for the instructions that come back to it: its input, its target and the version that it read for an R,
- * where what it saved is given up, the target for a repetition. Returns whether the target is kept.
+ * Keeps what later instructions need of F: its input, target and version for an R if it drops its activations, the
+ * target for a repetition. Returns whether the target is kept.
  */
 static bool keep(const mr_worker *w, const mr_task *t, mr_slot *slot)
 {
@@ -144,7 +143,7 @@ static bool keep(const mr_worker *w, const mr_task *t, mr_slot *slot)
 	return true;
 }
 
-/* F once more, on what it had the first time. */
+/* Repeat F on its original inputs. */
 static mr_status repeat(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
@@ -218,7 +217,7 @@ mr_status mr_exec_recompute(mr_worker *w, const mr_task *t)
 	MR_TRY(take_slot(t, st->kept_in[at], &slot));
 	slot->version = st->kept_version[at];
 	io = make_io(w, t, slot);
-	io.loss = &loss; /* F has booked it */
+	io.loss = &loss; /* F has recorded it */
 	io.out = w->scratch + mr_stage_size(run->stage[s])->scratch_bytes;
 	if (last)
 		io.target = mr_link_buffer(&st->target, st->kept_target[at]);
@@ -260,13 +259,13 @@ void mr_exec_release_rest(mr_run *run, const mr_task *t)
  * buffer. That buffer may be the one that this very instruction reads (with one buffer it always is), and it may hold
  * no version that anything else still reads:
  *	- later instructions of this worker: the checker counts this commit at this place of the list
- *	  (check_versions.c), so whatever follows reads a version newer than latest + 1 - cap, which is another buffer
- *	  or the new version itself;
+ *	  (check_versions.c), so they read a version newer than latest + 1 - cap, which is in another buffer
+ *	  or is the new version itself;
  *	- other workers read this stage's weights only where a parameter is tied, and then no instruction has the flag;
- *	- this instruction: a layer's weights are read by its own I alone, which comes before its W and its step (a
+ *	- this instruction: only a layer's own I reads its weights, and comes before its W and its step (a
  *	  weight that two layers of one stage share would be read later, but then mr_run_create refuses the flag). W
- *	  reads no weights. In a W apart from its I, every I of the count is behind us.
- * The source is read by the step itself alone, and lies in the same buffer only where it is the same version.
+ *	  reads no weights. If W is apart from I, every I of the count is done.
+ * Only the step itself reads the source, which lies in the same buffer only if it is the same version.
  */
 static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
 {
@@ -280,7 +279,7 @@ static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
 	return MR_OK;
 }
 
-/* More gradients are in the sum of their pipe; the last of a count in all pipes says so. */
+/* More gradients are in the sum of their pipe; the last of a count in all pipes publishes it. */
 static void count_sum(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
@@ -327,7 +326,7 @@ static mr_status commit_inside(mr_worker *w, const mr_task *t)
 			       mr_mitigated_lr(b, run->c.lr, mr_weights_step_of(b, b->latest)), norm);
 }
 
-/* Where micro-batch @micro is saved: behind the first of a span the plan does not say, but F or R did. */
+/* The slot of @micro. The plan gives only that of the first of a span; F or R has noted the others. */
 static mr_slot *find_saved(const mr_links_stage *st, uint64_t micro)
 {
 	uint32_t i = 0;
@@ -337,7 +336,7 @@ static mr_slot *find_saved(const mr_links_stage *st, uint64_t micro)
 	return &st->slot[i];
 }
 
-/* A gradient whose F has read @version enters the sum of @shard; @first of the micro-batches of @t. */
+/* Note that a gradient whose F read @version enters the sum of @shard; @first: it is of the first micro-batch of @t. */
 static void note_read(const mr_task *t, mr_stage_weights *b, uint8_t shard, uint64_t version, bool first)
 {
 	if (b->mitigation)
@@ -374,7 +373,7 @@ mr_status mr_exec_span(mr_worker *w, const mr_task *t)
 	return MR_OK;
 }
 
-/* B, as far as its step reaches: all of it where the step updates this stage. */
+/* B including its step: with a step that updates this stage, the whole of it. */
 static mr_status whole_backward(mr_run *run, const mr_task *t, const mr_stage_io *io)
 {
 	uint16_t s = t->in->stage;

@@ -5,10 +5,10 @@
 
 #include "exec/exec.h"
 
-/** Book a wait on the current instruction. */
+/** Add @ns nanoseconds of waiting for @cause to the current instruction. */
 void mr_exec_book(mr_worker *w, mr_wait_cause cause, uint64_t ns);
 
-/* What a worker waits for. */
+/* A wait of a worker. */
 typedef struct mr_wait {
 	/* One try: MR_WAIT_NONE when the wait is over, else its cause. It may fail: *@st. */
 	mr_wait_cause (*look)(mr_worker *w, void *arg, mr_status *st);
@@ -16,32 +16,33 @@ typedef struct mr_wait {
 	bool helps; /* the worker carries out W of others meanwhile, where the plan steals */
 } mr_wait;
 
-/** Look until the wait is over, spinning, then sleeping in between; waits are booked by cause. @t is the task that the
- * last look was for. Errors: those of a look, MR_ESTOPPED. */
+/** Look until the wait is over, spinning, then sleeping in between; waits are recorded by cause. @t is the task of the
+ * last look. Errors: those of a look, MR_ESTOPPED. */
 mr_status mr_exec_wait_until(mr_worker *w, const mr_wait *wait, const mr_task *t) MR_MUST_USE;
 
 /** As mr_exec_run, of a racing plan (exec_race.c). */
 mr_status mr_exec_race(mr_worker *w, mr_links *links, const _Atomic uint64_t *limit) MR_MUST_USE;
 
-/** What worker @w of a racing plan does next before pause point *@limit, in *@t: MR_WAIT_NONE, it is ready; else why
- * nothing is. *@more: false, nothing is left to do. */
+/** The next task of worker @w of a racing plan before pause point *@limit, in *@t: MR_WAIT_NONE: it is ready; else why
+ * no task is. *@more: false: no task is left. */
 mr_wait_cause mr_exec_race_look(mr_worker *w, mr_links *links, const _Atomic uint64_t *limit, mr_task *t, bool *more,
 				mr_status *st);
-/** @t, which mr_exec_race_look showed, is carried out. */
+/** @t, which mr_exec_race_look returned, has been carried out. */
 void mr_exec_race_done(mr_worker *w, const mr_task *t);
-/** Forwards that @w has begun, as far as its neighbours can see. */
+/** Forwards that @w has begun, as its neighbours see it. */
 uint64_t mr_exec_race_begun(const mr_worker *w);
-/** @w stands at a pause point. */
+/** @w has reached a pause point. */
 void mr_exec_race_paused(mr_worker *w, const mr_links *links);
 
-/** Plans whose W are placed on any worker (exec_steal.c). May @w do @t, which is in its list, or has another worker
- * taken it? */
+/** Plans whose W may be placed on any worker (exec_steal.c). True: @w carries out @t, which is in its list; false:
+ * another worker has taken it. */
 bool mr_exec_claim(mr_worker *w, const mr_task *t);
-/** @w would wait since @since, for @cause: it takes and carries out a W that is left, if there is one, and says so. */
+/** @w would wait since @since, for @cause: it carries out another W if one is left, and returns whether it did. */
 bool mr_exec_help(mr_worker *w, mr_links *links, mr_wait_cause cause, uint64_t since, mr_status *status);
-/** May W @t begin: has the W before it begun to add, and if it is another worker's, are all I of its count done? */
+/** May W @t begin? The W before it must have begun to add; on another worker, all I of its count must be done. */
 bool mr_exec_has_turn(const mr_worker *w, const mr_task *t);
-/** The place of @t in the order of its sum while it is carried out; *@arg lives as long. */
+/** The place of W @t in the order of its sum while it is carried out. The hook returned below is valid as long as it.
+ */
 typedef struct mr_exec_turn {
 	mr_worker *w;
 	mr_stage_weights *b; /* NULL: the plan does not steal */
@@ -57,17 +58,17 @@ const mr_sum_order_hook *mr_exec_turn_begin(mr_worker *w, const mr_task *t, mr_e
 void mr_exec_turn_end(mr_exec_turn *turn);
 /** An I of @t's stage is done. */
 void mr_exec_open(mr_run *run, const mr_task *t);
-/** Does W @t leave what it used to the U of its stage, to be given back there? */
+/** Does W @t leave its slot and buffers to the U of its stage, which gives them back? */
 bool mr_exec_leaves_slot(const mr_worker *w, const mr_task *t);
 
-/** F: compute, hand over, book the loss. */
+/** F: compute, send the result, record the loss. */
 mr_status mr_exec_forward(mr_worker *w, const mr_task *t) MR_MUST_USE;
-/** R: the saved activations of a dropped micro-batch once more. */
+/** R: compute the dropped activations of a micro-batch again. */
 mr_status mr_exec_recompute(mr_worker *w, const mr_task *t) MR_MUST_USE;
 /** B, I and W, with the optimizer step inside where the instruction has MR_INSTR_UPDATE. */
 mr_status mr_exec_backward(mr_worker *w, const mr_task *t) MR_MUST_USE;
 
-/** Give back what the W of @t's stage have left: all of them are done. */
+/** Give back the slots and buffers that the W of @t's stage have left; all of them are done. */
 void mr_exec_release_rest(mr_run *run, const mr_task *t);
 
 /** W of several micro-batches. */
@@ -77,15 +78,15 @@ mr_status mr_exec_span(mr_worker *w, const mr_task *t) MR_MUST_USE;
 void mr_exec_reduce(mr_worker *w, const mr_task *t);
 void mr_exec_norms(mr_worker *w, const mr_task *t);
 mr_status mr_exec_commit(mr_worker *w, const mr_task *t) MR_MUST_USE;
-/** An observer has seen what @t did: what waited for that goes on. */
+/** An observer has been called for @t: release the workers that waited for that. */
 void mr_exec_observed(mr_worker *w, const mr_task *t);
 /** AVG. */
 void mr_exec_average(mr_worker *w, const mr_task *t);
 
 /** MR_EDIVERGED with the message about the loss of a training micro-batch that is not finite. */
 mr_status mr_exec_bad_loss(uint64_t micro, double loss, uint64_t version) MR_MUST_USE;
-/** One step of @b's @pipe to @version, clipped by @norm where the run clips; none, and the old weights, where the norm
- * is not finite and the run skips such steps. Errors: MR_EDIVERGED. */
+/** One step of @b's @pipe to @version, clipped by @norm if the run clips. If the norm is not finite and the run skips
+ * such steps, the weights stay unchanged. Errors: MR_EDIVERGED. */
 mr_status mr_exec_step(mr_worker *w, mr_stage_weights *b, uint8_t pipe, uint64_t version, double norm) MR_MUST_USE;
 /** Whether each shard of @b computes the norm that it clips by: stage replicas whose workers share no memory. */
 bool mr_exec_clips_by_shard(const mr_run *run, const mr_stage_weights *b);
@@ -96,32 +97,32 @@ double mr_exec_norm(const mr_run *run, uint64_t version);
 bool mr_exec_norms_known(mr_run *run, uint64_t version);
 /** Would a step without clipping be right? */
 bool mr_exec_is_right(const mr_run *run, double norm);
-/** May U go ahead: with all norms, or on trust? */
+/** May U go ahead, with all norms or before validation? */
 bool mr_exec_may_step(mr_run *run, uint64_t version);
-/** U on trust. */
+/** U before validation. */
 mr_status mr_exec_step_early(mr_worker *w, mr_stage_weights *b, uint64_t version) MR_MUST_USE;
 /** V. */
 mr_status mr_exec_validate(mr_worker *w, const mr_task *t) MR_MUST_USE;
 /** As mr_exec_acquire, for an instruction that is repeated. */
 mr_wait_cause mr_exec_acquire_again(const mr_worker *w, const mr_task *t);
-/** Is the input of F what it is to be, also where the stage before had to repeat it? */
+/** Is the input of F right, also if the stage before had to repeat it? */
 bool mr_exec_input_is_redone(const mr_worker *w, const mr_task *t);
 /** A repeated F is done. */
 void mr_exec_redone(mr_worker *w, const mr_task *t);
 
 /**
- * Is the norm of the gradient that makes @version of @b asked for, although nothing is clipped by it
- * (mr_run_config.norm_every)? Then its step is carried out apart, from the whole gradient.
+ * Is the norm of the gradient that makes @version of @b requested, although nothing is clipped by it
+ * (mr_run_config.norm_every)? Then its step is carried out separately, from the whole gradient.
  */
 bool mr_exec_asks_norm(const mr_run *run, const mr_stage_weights *b, uint64_t version);
-/** The squared norms of the gradient that makes @version of @b are known: the norm for the record of its step. NAN
- * where it is global: the last of all stages works that out, before it goes on to its step (mr_run_next_step). */
+/** The squared norms of the gradient that makes @version of @b are known: returns the norm for the record of its step.
+ * NAN if it is global: the last stage to get there computes it, before its step (mr_run_next_step). */
 double mr_exec_take_norm(mr_run *run, mr_stage_weights *b, uint64_t version);
 
 /** A commit must make the version after the latest. */
 mr_status mr_exec_check_next(const mr_stage_weights *b, const mr_task *t, uint64_t version) MR_MUST_USE;
-/** Version @version of @stage, in @b, is made, for good: let others read it, and book the step. Errors: MR_EDIVERGED a
- * loss of it. */
+/** Version @version of @stage, in @b, is made and final: publish it, and record the step. Errors: MR_EDIVERGED a loss
+ * of it is not finite. */
 mr_status mr_exec_publish(mr_worker *w, mr_stage_weights *b, uint16_t stage, uint64_t version, double lr,
 			  double norm) MR_MUST_USE;
 

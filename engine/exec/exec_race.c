@@ -1,22 +1,23 @@
 /*
- * exec_race.c - the step loop of a racing plan (ir/plan.h): whatever is ready goes first, backward before forward.
+ * exec_race.c - the step loop of a racing plan (ir/plan.h): the next ready instruction goes first, backward before
+ * forward.
  *
- * A worker hosts one stage and has two sequences, F(0) F(1) ... and B(0) B(1) ... with their U. Of each it tries the
- * next one: first B, whose gradient frees memory here and work upstream, then F, as long as there is a slot for it (at
- * stage 0 that is what limits the micro-batches under way). A try that fails keeps what it has acquired, apart for each
- * sequence, and what the two wait for is disjoint: so neither holds up the other.
+ * A worker hosts one stage and has two sequences, F(0) F(1) ... and B(0) B(1) ... with their U. It tries the next one
+ * of each: first B, whose gradient frees memory here and gives work upstream, then F, as long as there is a slot for it
+ * (at stage 0 that limits the micro-batches under way). A try that fails keeps its acquisitions, separately for each
+ * sequence, and the two wait for disjoint things: so neither holds up the other.
  *
  * No deadlock. Take the oldest micro-batch that is not done everywhere. All before it are, so the slots and buffers
  * that it needs (number modulo their count) are free, and at each stage it is next in its sequence: its next
  * instruction is ready.
  *
- * Versions. The owner alone commits, so "latest" is its own number: both F and B read it. Nothing is kept of
- * older ones.
+ * Versions. Only the owner commits, so the latest version is its own counter; both F and B read it. Older versions are
+ * not kept.
  *
- * Pause points. Pause point k is where F and B of the first k counts are done and nothing else is begun. The limit
- * holds back the F of the first micro-batch of each count; those before it run through the pipeline, which needs no F
- * from behind it, and empties. A worker that has begun a count beyond a limit lowered meanwhile finishes it: `begun`
- * says so, and engine.c sends the others on.
+ * Pause points. At pause point k, F and B of the first k counts are done and nothing else is begun. The limit
+ * holds back the F of the first micro-batch of each count; those before it run through the pipeline, which needs no
+ * later F, and empties. A worker that has begun a count beyond a limit that was lowered meanwhile finishes it: `begun`
+ * shows it, and engine.c lets the others continue.
  */
 #include "base/fault.h"
 #include "exec/exec_internal.h"
@@ -44,7 +45,7 @@ static mr_task next_forward(const mr_worker *w, mr_links *links)
 	return t;
 }
 
-/* The next B, or the U behind it. */
+/* The next B, or the U after it. */
 static mr_task next_back(const mr_worker *w, mr_links *links)
 {
 	const mr_plan *p = links->plan;
@@ -59,7 +60,7 @@ static mr_task next_back(const mr_worker *w, mr_links *links)
 	return t;
 }
 
-/* Move on to the next instruction of the body that is no F, round and round. */
+/* Move on to the next instruction of the body that is no F, cyclically. */
 static void skip_forwards(mr_worker *w, const mr_plan *p)
 {
 	const mr_list *body = mr_plan_list(p, w->id, MR_BODY);
@@ -79,7 +80,7 @@ static mr_wait_cause try(mr_worker *w, const mr_task *t, mr_status *st)
 	return cause;
 }
 
-/* May the next F begin, as far as slots and the pause point go? */
+/* Do slots and the pause point allow the next F? */
 static bool may_admit(mr_worker *w, const mr_links *links, const _Atomic uint64_t *limit)
 {
 	uint32_t need = links->plan->contract.need;
@@ -128,7 +129,7 @@ static uint64_t doing(const mr_task *t)
 typedef struct choice {
 	mr_links *links;
 	const _Atomic uint64_t *limit;
-	mr_task *t; /* what is ready, or is waited for */
+	mr_task *t; /* the task that is ready, or is waited for */
 	bool more;  /* false: nothing is left to do */
 } choice;
 
@@ -193,7 +194,7 @@ mr_status mr_exec_race(mr_worker *w, mr_links *links, const _Atomic uint64_t *li
 		mr_fault_delay(w->id, w->n_done);
 		MR_TRY(choose(w, links, limit, &t, &more));
 		if (!more) {
-			w->ready_ns = 0; /* what it waited for was the end */
+			w->ready_ns = 0; /* it waited only for the end */
 			break;
 		}
 		atomic_store_explicit(&w->doing, doing(&t), memory_order_relaxed);

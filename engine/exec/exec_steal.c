@@ -1,12 +1,11 @@
 /*
- * exec_steal.c - W that any worker may take (ir/plan.h, "Stealing"): which worker takes which, and in what order they
- * add up.
+ * exec_steal.c - W that any worker may take (ir/plan.h, "Stealing"): which worker takes which, and the order in which
+ * they are added.
  *
- *	w0  ... I3 W1 W2 W3            The owner comes to its tail and opens it. From then on its W go one by one, in
- *	    the
- *	w1  ... I3 .  .  W3'           order of the list, to the worker that asks: the owner, or one that would wait.
+ *	w0  ... I3 W1 W2 W3            The owner reaches its tail and opens it. From then on its W go one by one, in the
+ *	w1  ... I3 .  .  W3'           order of the list, to the next taker: the owner, or a worker that would wait.
  *
- * Taking. `taken` of a worker counts the W of its tail that have been given away, to itself or to others, with the
+ * Taking. `taken` of a worker counts the W of its tail that it or others have taken, with the
  * iteration in the upper half, so that no worker takes one of another iteration. It only rises, by compare and swap;
  * the owner opens the tail by storing 1, as it takes the first W itself.
  *	edge   writer                              reader                           what becomes visible
@@ -16,12 +15,12 @@
  * seq_cst for the store and the look, as in event.h: the look may be the last one before sleeping.
  *
  * Adding up. A W that was taken follows the one before it in its stage's sum layer by layer (steal_queue.h, turn).
- * Its turn comes, because the worker that took the one before does it at once and waits for nothing but the W before
- * that: a worker takes a second one only when it has done the first, and one that waits for its turn takes nothing.
+ * Its turn comes, because the worker that took the W before does it at once and waits only for the W before that: a
+ * worker takes a second one only when it has done the first, and a worker that waits for its turn takes none.
  *
- * Giving back. Slots and boundary buffers belong to the owner's rings. So a W that comes behind the last I of its stage
- * gives nothing back; U does, which waits for all of them. They are not needed before: all that goes through the stage
- * has gone.
+ * Giving back. Slots and boundary buffers belong to the owner's rings. So a W after the last I of its stage gives
+ * nothing back; U, which waits for all of them, does. They are not needed before: every micro-batch of the iteration
+ * has passed through the stage.
  */
 #include "base/fault.h"
 #include "host/clock.h"
@@ -38,7 +37,7 @@ static uint64_t need_of(const mr_run *run)
 	return run->c.plan->contract.need;
 }
 
-/* Is @t of a stage that lives with another worker? */
+/* Does the stage of @t belong to another worker? */
 static bool is_away(const mr_worker *w, const mr_task *t)
 {
 	return mr_plan_worker(w->run->c.plan, t->in->pipe, t->in->stage) != w->id;
@@ -148,8 +147,8 @@ bool mr_exec_claim(mr_worker *w, const mr_task *t)
 						       memory_order_acquire);
 }
 
-/* The iteration at whose end @w stands, and the place in its body before which it would wait. False: it is not at an
- * end. */
+/* The iteration in whose tail @w is, and the place in its body before which it would wait. False: it is not in a tail.
+ */
 static bool stands_at_end(const mr_worker *w, const mr_plan *p, uint64_t *n, uint32_t *to)
 {
 	const mr_cursor *c = &w->train;
@@ -161,7 +160,7 @@ static bool stands_at_end(const mr_worker *w, const mr_plan *p, uint64_t *n, uin
 	return true;
 }
 
-/* The next W of the worker that has most left of iteration @n; false: none has any. */
+/* Take the next W of the worker that has most of iteration @n left; false: none is left. */
 static bool take(mr_run *run, uint64_t n, uint16_t *owner, uint32_t *k)
 {
 	for (;;) {
@@ -189,7 +188,7 @@ static bool take(mr_run *run, uint64_t n, uint16_t *owner, uint32_t *k)
 	}
 }
 
-/* At once, whatever @w has acquired of the instruction that it would wait for. */
+/* Carry @t out at once; acquisitions for the instruction that @w would wait for are kept. */
 static mr_status carry_out(mr_worker *w, mr_task *t)
 {
 	mr_acquired before = w->acquired;

@@ -1,5 +1,5 @@
 /*
- * exec_validate.c - optimizer steps that are taken before the global gradient norm is known, and taken back when they
+ * exec_validate.c - optimizer steps that are taken before the global gradient norm is known, and rolled back if they
  * were wrong.
  *
  * U of a VALIDATED plan (ir/plan.h) steps as if nothing had to be clipped, unless the norms published so far already
@@ -8,23 +8,23 @@
  * answer:
  *
  *	right   the step stands; validated.
- *	wrong   each worker takes back what its stages stepped too early (the version before lies in the other buffer,
- *	        the optimizer's state in a copy) and steps again with the factor of clipping, or not at all where the
+ *	wrong   each worker rolls back the steps that its stages took too early (the version before lies in the other
+ *	        buffer, the optimizer's state in a copy) and steps again with the clipping factor, or not at all if the
  *	        norm is not finite and the run skips such steps. Then all of them repeat the forwards before their V,
- *	        from the first one on: the cursor goes back to the beginning of the iteration, and `redo` tells the step
- *	        loop what is different.
+ *	        from the first one on: the cursor goes back to the beginning of the iteration, and `redo` marks the
+ *	        repetition for the step loop.
  *
- * Repeating. A forward's buffers and slot are still those of the first time, for nothing behind V has touched them. Two
- * things are waited for, both through events that count over the whole run, since the rings have sent their messages
- * already:
+ * Repeating. A forward's buffers and slot are still those of the first time, since no instruction after V has touched
+ * them. Repeated forwards wait for two things, both through events that count over the whole run, because the rings
+ * have sent their messages already:
  *
- *	arrived(s)  how often the worker of s has come to a V that was wrong: from then on it does not read what the
- *	            first time brought, and stage s - 1 may overwrite it
- *	redone(s)   forwards that stage s has repeated: stage s + 1 may read them. This goes for its forwards behind V
- *	            too, where their input was made before the other worker's V.
+ *	arrived(s)  how often the worker of s has reached a V that found a wrong step: from then on it does not read
+ *	            the results of the first time, and stage s - 1 may overwrite them
+ *	redone(s)   forwards that stage s has repeated: stage s + 1 may read them. This also holds for its forwards
+ *	            after V, if their input was made before the other worker's V.
  *
- * Norms alternate between two places: a worker may be as much as one iteration ahead of one that has not looked yet,
- * and no more, since its next but one needs forwards or gradients from behind that one's V.
+ * Norms alternate between two places: a worker may be at most one iteration ahead of one that has not read them yet,
+ * since its next but one needs forwards or gradients from after that one's V.
  */
 #include "exec/exec_internal.h"
 #include "exec/run_links.h"
@@ -39,7 +39,7 @@ bool mr_exec_norms_known(mr_run *run, uint64_t version)
 	return true;
 }
 
-/* Do the norms that are known say already that a step without clipping would be wrong? */
+/* Do the norms known so far already show that a step without clipping would be wrong? */
 static bool is_foreseen(mr_run *run, uint64_t version)
 {
 	double sum = 0;
@@ -74,7 +74,7 @@ mr_status mr_exec_step_early(mr_worker *w, mr_stage_weights *b, uint64_t version
 	return MR_OK;
 }
 
-/* Version @version of stage @s becomes what a barrier would have made of it. All norms are known. */
+/* Make version @version of stage @s what it would be with a barrier. All norms are known. */
 static mr_status finish_step(mr_worker *w, uint16_t s, uint64_t version)
 {
 	mr_run *run = w->run;
@@ -112,7 +112,7 @@ mr_status mr_exec_settle(mr_worker *w)
 
 /* --- V --- */
 
-/* Targets that were kept for a repetition; those of micro-batches that are recomputed are kept on. */
+/* Give back targets that were kept for a repetition; those of micro-batches that are recomputed stay. */
 static void give_targets_back(mr_run *run, const mr_task *t, uint16_t worker)
 {
 	mr_links_stage *st = mr_links_at(t->links, 0, (uint16_t)(run->n_stages - 1));
@@ -143,7 +143,7 @@ mr_status mr_exec_validate(mr_worker *w, const mr_task *t)
 	mr_worker_validation *x = w->validation;
 	mr_run *run = w->run;
 	uint16_t s = t->in->stage;
-	bool last = t->in[1].op != MR_OP_V; /* something follows: a gradient, at least */
+	bool last = t->in[1].op != MR_OP_V; /* another instruction follows: a gradient, at least */
 
 	if (t->version)
 		mr_version_count_read(&run->weights[s].version_count, t->version - 1); /* kept until here */
@@ -172,7 +172,7 @@ static uint32_t count_redone(const mr_worker *w, const mr_task *t, uint16_t s)
 	return (w->validation->n - 1) * v->n_early[s] + mr_validation_place(v, s, t->in->micro);
 }
 
-/* Has stage @s repeated its forward of @t's micro-batch, if it was to? */
+/* Has stage @s repeated its forward of @t's micro-batch, if it must be repeated? */
 static bool is_redone(const mr_worker *w, const mr_task *t, uint16_t s)
 {
 	const mr_run *run = w->run;

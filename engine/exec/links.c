@@ -3,8 +3,8 @@
 #include "base/size.h"
 #include "ir/fifo.h"
 
-/* Input and target buffers beyond those in use, so that decoding overlaps computing: a power of two, as many as
- * AHEAD_BYTES hold. */
+/* Input and target buffers beyond those in use, so that decoding overlaps computing: a power of two, at most
+ * AHEAD_BYTES of them. */
 enum { LEAST_AHEAD = 2, MOST_AHEAD = 32, AHEAD_BYTES = 256 << 10 };
 
 static uint32_t ahead(size_t bytes)
@@ -26,7 +26,7 @@ static void layout_link(mr_link *h, uint32_t n, size_t bytes, mr_arena *a)
 	h->slots = mr_arena_take(a, 2 * (size_t)mr_ring_slots(n) * sizeof(uint32_t), MR_CACHE_LINE);
 }
 
-/* The boundary before @s, or of the gradients that @s hands back: between two stages. */
+/* Lay out the boundary before @s, of activations or of gradients, between two stages. */
 static void layout_boundary(mr_link *h, const mr_plan *p, uint8_t pipe, uint16_t s, bool forward, size_t bytes,
 			    mr_arena *a)
 {
@@ -37,16 +37,15 @@ static void layout_boundary(mr_link *h, const mr_plan *p, uint8_t pipe, uint16_t
 		h->arrived = mr_arena_take(a, n, MR_CACHE_LINE);
 }
 
-/* One that the loader fills, of which the stage uses @n_used at once. Half of the others may lie with a sleeping
- * loader. */
+/* Lay out a link that the loader fills; the stage uses @n_used buffers at once. A sleeping loader may hold half of the
+ * others. */
 static void layout_feed(mr_link *h, uint32_t n_used, size_t bytes, mr_arena *a)
 {
 	layout_link(h, n_used + ahead(bytes), bytes, a);
 	h->every = ahead(bytes) / 2;
 }
 
-/* Micro-batches whose input (@target: whose target, and only where it waits for a recomputation) stage @s of @pipe
- * needs at once. */
+/* Micro-batches whose input stage @s of @pipe needs at once; with @target, whose target is kept for a recomputation. */
 static uint32_t most_held(const mr_plan *p, uint8_t pipe, uint16_t s, bool target)
 {
 	uint32_t n = 0, most = 0;
@@ -69,7 +68,7 @@ static uint32_t most_held(const mr_plan *p, uint8_t pipe, uint16_t s, bool targe
 	return most;
 }
 
-/* Forwards of stage @s before a V, which may have to be repeated: their targets are kept as well. */
+/* Forwards of stage @s before a V, which may have to be repeated: their targets are kept, too. */
 static uint32_t before_validation(const mr_plan *p, uint16_t s)
 {
 	const mr_list *l = mr_plan_list(p, mr_plan_worker(p, 0, s), MR_BODY);
@@ -82,7 +81,7 @@ static uint32_t before_validation(const mr_plan *p, uint16_t s)
 	return n;
 }
 
-/* At most this many micro-batches are begun in @w's prologue and not over: a synchronous commit has F and B of all its
+/* The most micro-batches that are begun in @w's prologue and not finished: a synchronous commit has F and B of all its
  * own, and U. */
 static uint32_t run_ahead(const mr_plan *p, uint16_t w)
 {
@@ -114,7 +113,7 @@ void mr_links_layout(mr_links *l, uint8_t pipe, uint16_t s, const mr_stage *stag
 	st->kept_target = mr_arena_take(a, st->n_kept * sizeof(*st->kept_target), MR_CACHE_LINE);
 	st->kept_version = mr_arena_take(a, st->n_kept * sizeof(*st->kept_version), MR_CACHE_LINE);
 	if (!st->n_slots)
-		return; /* nothing passes here */
+		return; /* no message passes here */
 	if (s)
 		layout_boundary(&st->in, p, pipe, s, true, z->in_bytes, a);
 	else

@@ -1,5 +1,5 @@
 /*
- * links.h - what flows under one plan: the links of its boundaries, and the slots of its stages.
+ * links.h - the data flow of one plan: the links of its boundaries, and the slots of its stages.
  *
  * A run has two sets over the same weights: one for its training plan, one for the forward-only plan of evaluation.
  *
@@ -8,11 +8,11 @@
  *	stage s   <-[grad.full]- stage s+1      gradients likewise, written by s+1 for s
  *	loader  --[in]--> stage 0, --[target]--> last stage
  *
- * A forward that drops what it saves (MR_INSTR_DROP) has no slot to note its buffers in until the recomputation: they
- * are kept by micro-batch.
+ * A forward that drops its activations (MR_INSTR_DROP) has no slot to note its buffers in until the recomputation; they
+ * are noted by micro-batch.
  *
  * The loader has more buffers than are in use, the more the smaller they are. It is woken when half of these have come
- * back, which leaves it the other half of the time to fill them: a worker that calls the kernel at every step pays
+ * back, so it has as long to fill them as the other half lasts: a worker that calls the kernel at every step would pay
  * microseconds for it.
  */
 #ifndef MR_EXEC_LINKS_H
@@ -25,7 +25,7 @@
 
 typedef struct mr_slot {
 	uint8_t *memory;
-	uint64_t micro, version; /* whose activations these are, and which weights its F read */
+	uint64_t micro, version; /* the micro-batch whose activations these are, and the version that its F read */
 	uint32_t in, grad;       /* buffers held for it */
 	bool taken;
 } mr_slot;
@@ -37,7 +37,7 @@ typedef struct mr_links_stage {
 	uint32_t n_taken, most_taken; /* slots taken; most at once since the reset */
 	size_t slot_bytes;
 	uint32_t *kept_in, *kept_target; /* [n_kept], by micro-batch modulo n_kept: buffers of dropped micro-batches */
-	uint64_t *kept_version;          /* likewise: what its F read */
+	uint64_t *kept_version;          /* likewise: the version that its F read */
 	uint32_t n_kept;                 /* 0: the stage drops none */
 } mr_links_stage;
 
@@ -51,28 +51,28 @@ typedef struct mr_links {
 	int64_t samples;         /* of a full micro-batch */
 } mr_links;
 
-/* What stage @s has in @pipe; the stages before and behind it in the same pipe are its neighbours. */
+/* Links and slots of stage @s in @pipe; those of the stages before and after it in the pipe lie beside it. */
 static inline mr_links_stage *mr_links_at(const mr_links *l, uint8_t pipe, uint16_t s)
 {
 	return &l->st[mr_plan_at(l->plan, pipe, s)];
 }
 
 /**
- * Take for each boundary between two workers the first of @kinds that carries it (as mr_link_kind_of). Before the
- * layout. Errors: MR_ECONFIG.
+ * Choose for each boundary between two workers the first of @kinds that carries it (as mr_link_kind_of). Call it before
+ * the layout. Errors: MR_ECONFIG.
  */
 mr_status mr_links_choose(mr_links *l, const mr_link_kind *const *kinds) MR_MUST_USE;
 
-/** Take (or measure) the memory of stage @s in @pipe: what it consumes and what it saves. */
+/** Take (or measure) the memory of stage @s in @pipe: the buffers that it reads, and its slots. */
 void mr_links_layout(mr_links *l, uint8_t pipe, uint16_t s, const mr_stage *stage, mr_arena *a);
 
-/** After the layout: open the channels of boundaries whose ends share no memory. Errors: MR_ERESOURCE, the kind's. */
+/** Open the channels of boundaries whose ends share no memory, after the layout. Errors: MR_ERESOURCE, the kind's. */
 mr_status mr_links_open(mr_links *l) MR_MUST_USE;
 
 /** Close them. Also after a failure of any of the above. */
 void mr_links_close(mr_links *l);
 
-/* The stage's worker: @slot, which is free, is taken; it is free again. */
+/* The stage's worker: take @slot, which is free; and free it again. */
 static inline void mr_links_hold(mr_links_stage *st, mr_slot *slot)
 {
 	slot->taken = true;

@@ -8,16 +8,16 @@
 
 #include "ir/endless.h"
 
-/* One ring: what goes into it is the F of one stage in one pipe, in the order of its list. */
+/* One ring: it carries the samples of the F of one stage in one pipe, in the order of its list. */
 typedef struct feed {
 	mr_link *link;
 	bool is_input;          /* else targets */
 	uint32_t *micro;        /* [n_once + n_body] of the prologue, then of the body as offsets */
 	uint32_t n_once, n_body;
 	uint64_t next;          /* place in that order */
-	const mr_plan *window;  /* of an endless plan: where that place is, when it has been looked up */
-	uint64_t n;             /* which window */
-	uint32_t at;            /* F of micro-batch `next` in the list there, or what is looked at for it */
+	const mr_plan *window;  /* of an endless plan: the window of that place, once it has been looked up */
+	uint64_t n;             /* the window's number */
+	uint32_t at;            /* place of the F of micro-batch `next` in its list, or of the search for it */
 } feed;
 
 struct mr_loader {
@@ -25,15 +25,15 @@ struct mr_loader {
 	mr_links *links;
 	feed *feed;             /* [n_feeds] two a pipe */
 	uint32_t n_feeds;
-	uint64_t end;           /* micro-batches from here on are not fed */
+	uint64_t end;           /* micro-batches from this number on are not loaded */
 	mr_waiter waiter;
 	pthread_t thread;
 	bool started;
 	uint8_t *spare_input, *spare_target; /* one sample each */
 };
 
-/* The minibatches of the F of @stage in @pipe that stand in @section, into @micro unless that is NULL; returns how
- * many. */
+/* Put the minibatches of the F of @stage in @pipe that stand in @section into @micro, unless that is NULL; returns
+ * their number. */
 static uint32_t list_micro(const mr_plan *p, mr_section section, uint8_t pipe, uint16_t stage, uint32_t *micro)
 {
 	const mr_list *l = mr_plan_list(p, mr_plan_worker(p, pipe, stage), section);
@@ -130,7 +130,7 @@ void mr_loader_seek(mr_loader *l, uint64_t step, uint64_t end)
 	l->end = end;
 }
 
-/* The minibatch that step f->next takes: its F are fed in the order of the steps, which is that of the list. */
+/* The minibatch of step f->next: the F are fed in the order of the steps, which is that of the list. */
 static mr_status find_step(mr_loader *l, feed *f, uint64_t *micro)
 {
 	uint16_t stage = f->is_input ? 0 : (uint16_t)(l->run->n_stages - 1);
@@ -166,7 +166,7 @@ static bool next_step(mr_loader *l, feed *f, uint64_t *micro)
 	return st == MR_OK;
 }
 
-/* The micro-batch at place f->next; false: there is none. */
+/* The micro-batch at place f->next of the order; false: there is none. */
 static bool next_micro(mr_loader *l, feed *f, uint64_t *micro)
 {
 	uint64_t k = f->next - f->n_once;
@@ -177,7 +177,7 @@ static bool next_micro(mr_loader *l, feed *f, uint64_t *micro)
 		return false;
 	*micro = f->next < f->n_once ? f->micro[f->next]
 				     : f->micro[f->n_once + k % f->n_body] + k / f->n_body * l->links->plan->n_micro;
-	return *micro < l->end; /* a list is ascending where there is an end */
+	return *micro < l->end; /* with an end, the list is ascending */
 }
 
 static void decode(mr_loader *l, uint64_t m, uint8_t *input, uint8_t *target)

@@ -2,8 +2,8 @@
  * loader.h - feeds the links of one plan: inputs to the first stage of each pipe, targets straight to its last.
  *
  * Which sample is where is a pure function of the micro-batch number, whatever pipe it goes through (data/dataset.h),
- * so the loader has no state worth saving: it can begin anywhere. Each ring gets the micro-batches of the F that take
- * from it, in the order of that worker's list. All run ahead independently, each as far as its ring has idle buffers;
+ * so the loader has no state worth saving: it can begin anywhere. Each ring gets the micro-batches of the F that read
+ * from it, in the order of that worker's list. All rings are filled independently, each as far as it has idle buffers;
  * a sample's other half is decoded into a spare and dropped, which is cheaper than tying the two ends of the pipeline
  * together. In the engine a loader has a thread of its own; the replay calls mr_loader_pump instead.
  */
@@ -18,11 +18,11 @@ typedef struct mr_loader mr_loader;
 mr_status mr_loader_create(mr_run *run, mr_links *links, mr_loader **out) MR_MUST_USE;
 void mr_loader_destroy(mr_loader *l);
 
-/** Feed from where pause point @step stands, micro-batches below number @end (UINT64_MAX: no end). While its thread
- * does not run. */
+/** Feed from pause point @step on, micro-batches below number @end (UINT64_MAX: no end). Call it while the loader's
+ * thread does not run. */
 void mr_loader_seek(mr_loader *l, uint64_t step, uint64_t end);
 
-/** Fill what can be filled without waiting; false: nothing could. */
+/** Fill all buffers that can be filled without waiting; false: none could. */
 bool mr_loader_pump(mr_loader *l);
 
 /** Run on an own thread until the end, or until the run's stop flag rises. */

@@ -1,5 +1,5 @@
 /*
- * race.h - where a worker of a racing plan stands, and what it has done in which order (exec_race.c, record.c).
+ * race.h - the position of a worker in a racing plan, and a log of what it did (exec_race.c, record.c).
  *
  * Thread: the worker.
  */
@@ -19,7 +19,7 @@ typedef struct mr_race_rec {
 typedef struct mr_race {
 	uint64_t n_f, n_b; /* F and B done */
 	uint32_t back;     /* place in the body of the next instruction that is no F */
-	mr_acquired held[2]; /* of the next F, and of the next of the others */
+	mr_acquired held[2]; /* acquisitions for the next F, and for the next of the others */
 	mr_race_rec *log;  /* [room] F and B in the order in which they were done; NULL: they are not recorded */
 	uint64_t n_log, room;
 } mr_race;
@@ -28,10 +28,10 @@ typedef struct mr_race {
 mr_status mr_race_create(uint64_t record_micro, mr_race **out) MR_MUST_USE;
 void mr_race_destroy(mr_race *r); /* accepts NULL */
 
-/** Back to the start, where @n micro-batches are done and nothing is recorded. While no worker runs. */
+/** Return to the start, with @n micro-batches done and nothing recorded. While no worker runs. */
 void mr_race_reset(mr_race *r, uint64_t n);
 
-/** Record @op, which has read version @read, as far as there is room. */
+/** Record @op, which has read version @read, if there is room. */
 void mr_race_note(mr_race *r, uint32_t op, uint64_t read);
 
 #endif

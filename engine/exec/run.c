@@ -27,7 +27,7 @@ static uint16_t worker_of(const mr_run *run, uint8_t pipe, uint16_t stage)
 	return mr_plan_worker(run->c.plan, pipe, stage);
 }
 
-/* What the plan and the configuration want of the features of @b, stage @s. */
+/* Open the features of @b, stage @s, that the plan and the configuration need. */
 static mr_status open_features(mr_run *run, mr_stage_weights *b, uint16_t s)
 {
 	const mr_run_config *c = &run->c;
@@ -50,7 +50,7 @@ static mr_status open_features(mr_run *run, mr_stage_weights *b, uint16_t s)
 	return mr_mitigated_open(b, m, mr_plan_staleness(steady, s), c->plan);
 }
 
-/* The weights of stage @s that begin with @pipe: of all pipes, or of one replica. */
+/* Open the weights of stage @s that begin with @pipe: those of all pipes, or of one replica. */
 static mr_status open_weights(mr_run *run, uint8_t pipe, uint16_t s)
 {
 	const mr_run_config *c = &run->c;
@@ -92,7 +92,7 @@ static mr_status create_stages(mr_run *run)
 	return MR_OK;
 }
 
-/* The largest span that worker @w meets: of its W, all others handle one micro-batch. */
+/* The largest span in worker @w's lists; only W have spans above 1. */
 static uint32_t largest_span(const mr_plan *p, uint16_t w)
 {
 	uint32_t most = 1;
@@ -113,7 +113,7 @@ static void layout_span(mr_worker *w, uint32_t span, mr_arena *a)
 	w->span.slot = mr_arena_take(a, span * sizeof(*w->span.slot), MR_CACHE_LINE);
 }
 
-/* Scratch of stage @s, whose links are laid out, and behind it what a recomputation writes in place of its output. */
+/* Scratch of stage @s, whose links are laid out, followed by the buffer that a recomputation uses as its output. */
 static size_t scratch_bytes(const mr_run *run, uint8_t pipe, uint16_t s)
 {
 	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
@@ -121,7 +121,7 @@ static size_t scratch_bytes(const mr_run *run, uint8_t pipe, uint16_t s)
 	return z->scratch_bytes + (mr_links_at(&run->train, pipe, s)->n_kept ? z->spare_bytes : 0);
 }
 
-/* Measure or take the memory of stage @s in @pipe; returns the scratch that it wants of its worker. */
+/* Measure or take the memory of stage @s in @pipe; returns the bytes of scratch that it needs from its worker. */
 static size_t layout_stage(mr_run *run, uint8_t pipe, uint16_t s, mr_arena *a)
 {
 	if (mr_run_leads(run, pipe, s))
@@ -137,7 +137,7 @@ static size_t layout_stage(mr_run *run, uint8_t pipe, uint16_t s, mr_arena *a)
 /* Measure or take the memory of worker @w. */
 static void layout_worker(mr_run *run, mr_worker *w, mr_arena *a)
 {
-	bool steal = run->c.plan->contract.steal; /* then it may meet the W of any stage */
+	bool steal = run->c.plan->contract.steal; /* then it may carry out the W of any stage */
 	uint32_t span = 1;
 	size_t scratch = 0, before;
 
@@ -198,7 +198,7 @@ static mr_status create_worker(mr_run *run, uint16_t id)
 	return MR_OK;
 }
 
-/* Structs of the features of @run as a whole; its weights are there. */
+/* Create the structs of features of the whole @run; its weights exist already. */
 static mr_status create_features(mr_run *run)
 {
 	const mr_run_config *c = &run->c;
@@ -217,17 +217,17 @@ static mr_status create_features(mr_run *run)
 	return MR_OK;
 }
 
-/* Losses that a run keeps: what a step sums, and what F has done ahead of its commit. */
+/* Number of losses that a run keeps: those that a step sums, and those of F ahead of its commit. */
 static uint32_t count_losses(const mr_run *run)
 {
 	const mr_plan *p = run->c.plan;
 
 	if (run->replicas)
-		return p->n_micro; /* a replica may be as many steps ahead of another as lie between averages */
+		return p->n_micro; /* replicas may be apart by as many steps as lie between averages */
 	if (run->has_stage_replicas)
 		return p->contract.need + run->n_pipes * p->n_slots[run->n_stages - 1];
 	if (run->validation)
-		return 2 * p->contract.need; /* V books a step, behind forwards of the next */
+		return 2 * p->contract.need; /* V records a step, after forwards of the next */
 	return p->contract.need + p->n_slots[run->n_stages - 1];
 }
 
@@ -342,7 +342,7 @@ void mr_run_destroy(mr_run *run)
 
 /* --- starting --- */
 
-/* What lies in the memory of @pipe's worker. */
+/* Initialise the weights in the memory of @pipe's worker. */
 static void init_weights(mr_run *run, uint8_t pipe, uint16_t s)
 {
 	mr_stage_weights *b = mr_run_weights(run, pipe, s);
@@ -385,8 +385,8 @@ void mr_run_finish_worker(mr_run *run, uint16_t id)
 }
 
 /*
- * Backward as the first, a middle and the last micro-batch of a sum go, as far as this plan has them: they differ in
- * adding and in stepping. The step goes at rate 0 and on gradients times 0, so weights and state stay as they are.
+ * Carries out the backward of the first, a middle and the last micro-batch of a sum, as far as the plan has them: they
+ * differ in adding and in stepping. The step has rate 0 and gradients times 0, so weights and state do not change.
  */
 static mr_status warm_up_backward(mr_run *run, uint8_t pipe, uint16_t s, mr_stage_io *io)
 {
@@ -407,7 +407,7 @@ static mr_status warm_up_backward(mr_run *run, uint8_t pipe, uint16_t s, mr_stag
 	return MR_OK;
 }
 
-/* W alone, of a stage that lives elsewhere: as a worker meets it that takes W from others. */
+/* W alone, of another worker's stage, as a worker carries it out that takes W from others. */
 static mr_status warm_up_weights(mr_run *run, uint16_t id, uint16_t s)
 {
 	mr_links_stage *st = mr_links_at(&run->train, 0, s);
@@ -432,7 +432,7 @@ static mr_status warm_up_weights(mr_run *run, uint16_t id, uint16_t s)
 	return MR_OK;
 }
 
-/* A pipe without micro-batches has nothing to train with, but evaluates. */
+/* A pipe without micro-batches does not train, but it evaluates. */
 static mr_status warm_up_stage(mr_run *run, uint16_t id, uint8_t pipe, uint16_t s)
 {
 	bool idle = !mr_links_at(&run->train, pipe, s)->n_slots, last = s + 1 == run->n_stages;
@@ -506,7 +506,7 @@ static mr_parker *const *entry_of(const mr_run *run, uint16_t s)
 	return &run->parkers[worker_of(run, 0, s)];
 }
 
-/* An event wakes the workers that the contract lets wait for it (exec_acquire.c), and no others. */
+/* Each event wakes the workers that may wait for it by the contract (exec_acquire.c), and no others. */
 static void reset_events(mr_run *run, mr_stage_weights *b, uint16_t s)
 {
 	const mr_contract *k = &run->c.plan->contract;

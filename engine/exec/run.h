@@ -33,13 +33,13 @@
 #include "weights/validation.h"
 #include "exec/windows.h"
 
-#define MR_STEP_RING 4096       /* step records that the caller may be behind */
+#define MR_STEP_RING 4096       /* step records: the caller may lag behind by this many */
 #define MR_TRACE_RING (1u << 16) /* trace records a worker keeps */
 #define MR_TRACE_BYTES (MR_TRACE_RING * sizeof(mr_trace_rec))
 
 typedef struct mr_run mr_run;
 
-/* What one commit of the last stage says about a step. */
+/* The record of a step, written at its commit by the last stage. */
 typedef struct mr_step_rec {
 	uint64_t step;    /* commits so far: 1 after the first */
 	double loss;      /* f64 mean over the step's micro-batches, in their order */
@@ -60,44 +60,43 @@ typedef struct mr_run_config {
 	const mr_dataset *data;
 	const mr_optim *optim;
 	const mr_lr *lr;
-	const mr_mitigate *mitigate; /* against stale gradients; NULL: nothing. Plans that flush have none, and ignore
+	const mr_mitigate *mitigate; /* against stale gradients; NULL: none. Plans that flush have none and ignore
 	                                it */
-	const mr_plan *steady; /* the plan by whose ages mitigations go, where the order of @plan has none
+	const mr_plan *steady; /* the plan from which mitigations take their ages if the order of @plan has none
 				  (mitigated.h); NULL: @plan */
 	const mr_place *place;       /* one entry a worker */
-	bool skip_nonfinite;         /* a step whose gradient norm is not finite leaves the weights alone; else the run
-	                                ends */
+	bool skip_nonfinite;         /* a step whose gradient norm is not finite leaves the weights unchanged; else the
+	                                run ends with an error */
 	double clip;                 /* <= 0: none; global where the plan has N, else per stage */
 	uint64_t seed;
 	int64_t samples;             /* per micro-batch */
-	uint64_t memory_limit;       /* of a profile: refuse to map more bytes; 0: no limit. Runs are judged before
+	uint64_t memory_limit;       /* of a profile: refuse to map more bytes; 0: no limit. Runs are checked before
 	                                (session/memory_plan.h) */
-	uint32_t spin_us;            /* at most, before a waiting worker sleeps (host/spin.h); UINT32_MAX: the default
-	                                for its place */
+	uint32_t spin_us;            /* longest spin of a waiting worker before it sleeps (host/spin.h); UINT32_MAX: the
+	                                default for its place */
 	bool trace;                  /* keep trace records */
-	uint64_t norm_every;         /* steps between those whose gradient norm is on the record although nothing is
-	                                clipped by it; 0: none is. No bit of a weight follows from it */
-	bool measures;               /* look for the largest gradient (mr_run_largest_gradient): one more pass over each
+	uint64_t norm_every;         /* record the gradient norm every so many steps although nothing is clipped by it;
+	                                0: never. It changes no bit of a weight */
+	bool measures;               /* find the largest gradient (mr_run_largest_gradient): one more pass over each
 	                                */
 	uint64_t record_micro;       /* racing, or W placed on any worker: keep the order of this many micro-batches
 	                                from the start (replay/record.h); 0: none */
-	const mr_link_kind *const *links; /* kinds of link to choose from, NULL behind the last (channel.h); NULL: those
+	const mr_link_kind *const *links; /* kinds of link to choose from, NULL after the last (channel.h); NULL: those
 					     of link_kinds.def */
 	mr_run_observer *observer;
 	void *observer_arg;
 } mr_run_config;
 
 typedef struct mr_worker_stats {
-	uint64_t busy_ns[MR_N_OPS]; /* by op, without what was lost */
+	uint64_t busy_ns[MR_N_OPS]; /* by op, without lost time */
 	uint64_t count[MR_N_OPS];
 	uint64_t wait_ns[MR_N_WAITS];
 	uint64_t lost_ns;           /* in instructions: ready to run, and another program had the core */
-	uint64_t lost_before_ns;    /* the same, in instructions and waits before the one at whose end it was found:
-	                               still in their times */
+	uint64_t lost_before_ns;    /* the same, in instructions and waits before the one at whose end it was found; it
+	                               is still contained in their times */
 } mr_worker_stats;
 
-/* When an instruction is carried out in virtual time and for what its worker has waited before: in place of the clock.
- */
+/* Times of an instruction in virtual time, and the waits of its worker before it: in place of the clock. */
 typedef struct mr_stamp {
 	uint64_t begin_ns, end_ns; /* since the start of the run */
 	uint32_t wait_ns[MR_N_WAITS];
@@ -111,7 +110,7 @@ typedef struct mr_cursor {
 	uint64_t step;   /* pause points passed (ir/pause.h) */
 } mr_cursor;
 
-/* For a W of several micro-batches: [the largest span in the worker's lists]; NULL where none is above 1. */
+/* Room for a W of several micro-batches: [the largest span in the worker's lists]; NULL if none is above 1. */
 typedef struct mr_span_room {
 	mr_stage_io *io;
 	mr_layer_call *call;
@@ -121,18 +120,18 @@ typedef struct mr_span_room {
 typedef struct mr_worker {
 	mr_parker parker;
 	mr_waiter waiter;
-	mr_team_delay delay;       /* of its threads; not opened where one thread does the work of several workers */
-	mr_spin_window spin_window; /* of it */
+	mr_team_delay delay;       /* of its threads; not opened if one thread does the work of several workers */
+	mr_spin_window spin_window; /* of the leader */
 	uint64_t spin_ns;          /* how long it spins on a quiet host */
 	mr_run *run;
 	uint16_t id;
 	mr_kctx *kc;
 	mr_region region;
 	uint8_t *scratch;
-	size_t scratch_bytes;      /* with what its merged W need */
-	mr_cursor train, eval;     /* where it stands in each; racing: in training, its pause point alone */
-	mr_window_place window;    /* of an endless plan: where train stands */
-	uint32_t *pause_at;        /* [n_pauses] places in the prologue of training behind which a pause point lies */
+	size_t scratch_bytes;      /* including the needs of its merged W */
+	mr_cursor train, eval;     /* its position in each; racing: in training only its pause point */
+	mr_window_place window;    /* of an endless plan: the window of `train` */
+	uint32_t *pause_at;        /* [n_pauses] places in the prologue of training after which a pause point lies */
 	uint32_t n_pauses;
 	uint64_t n_done;           /* instructions so far (delays, watchdog) */
 	_Atomic uint64_t beat;     /* n_done for the watchdog */
@@ -145,14 +144,14 @@ typedef struct mr_worker {
 	uint64_t n_trace;
 	mr_span_room span;
 	bool made;                 /* the current U was the last part of its commit */
-	/* Features; NULL: the run goes without. */
+	/* Features; NULL: the run does not have it. */
 	mr_race *race;                    /* racing plans */
 	mr_steal_queue *steal_queue;      /* plans whose W any worker may take */
 	mr_worker_validation *validation; /* plans with V */
 	mr_acquired acquired;      /* for the current instruction */
 	uint32_t wait_ns[MR_N_WAITS];
 	bool waited;               /* wait_ns is not all 0 */
-	uint64_t ready_ns;         /* when its wait ended, which is when it begins; 0: it did not wait */
+	uint64_t ready_ns;         /* end of its wait, which is the begin of the instruction; 0: it did not wait */
 } mr_worker;
 
 struct mr_run {
@@ -165,12 +164,12 @@ struct mr_run {
 	mr_stage_weights *weights;   /* [n_stages]; replicas: [n_pipes][n_stages] */
 	mr_shard *shard;             /* [n_stages][n_pipes] those of the weights */
 	mr_worker *worker;           /* [n_workers] */
-	/* Features; NULL: the run goes without. */
+	/* Features; NULL: the run does not have it. */
 	mr_replicas *replicas;       /* [n_stages] of stages whose weights diverge; NULL: all pipes read the same */
 	bool remote, ranges; /* some link, or some range of weights, is between workers that share no memory */
 	mr_validation *validation;   /* of a plan with V */
-	mr_run_norms *norms;         /* gradient norms, by which the run clips or which are asked for */
-	mr_windows *windows;         /* of an endless plan; NULL: its lists say all */
+	mr_run_norms *norms;         /* gradient norms, by which the run clips or that are requested */
+	mr_windows *windows;         /* of an endless plan; NULL: its lists are the whole plan */
 	mr_parker **parkers;         /* [n_workers + 2]: the workers', the two loaders' */
 	mr_parker loader_parker[2];  /* train, eval */
 	mr_links train, eval;
@@ -179,83 +178,82 @@ struct mr_run {
 	pthread_mutex_t error_lock;  /* first error wins; never taken on the step path */
 	mr_status error;
 	char error_text[1024];
-	bool resumed;                /* it stood at a later point than the start before its first step */
+	bool resumed;                /* its first step came after a pause point other than the start */
 	double *losses;              /* [n_losses] of the micro-batches under way, by micro-batch modulo; last stage's
 	                                */
-	uint32_t n_losses;           /* need + slots of the last stage: what a step sums, and what F has done ahead of
+	uint32_t n_losses;           /* need + slots of the last stage: micro-batches of a step, and those of F ahead of
 	                                its commit; stage replicas: of each of its parts */
-	uint64_t base_bytes, before_bytes; /* resident before the workers' memory was mapped, and the most of it until
-	                                      then */
-	double *eval_loss;           /* [n_eval] of the evaluation's micro-batches; each its last stage's */
+	uint64_t base_bytes, before_bytes; /* resident before the workers' memory was mapped, and the peak until then */
+	double *eval_loss;           /* [n_eval] of the evaluation's micro-batches; written by its last stage */
 	mr_judging judging;          /* of the evaluation */
 	uint64_t n_eval;             /* micro-batches of the whole validation data, the last one maybe partial */
-	mr_step_rec step[MR_STEP_RING]; /* written by the one that commits the last stage, one at a time */
-	_Alignas(64) _Atomic uint64_t n_steps; /* step records written: on a line that workers do not read at each
-	                                          instruction, */
-	_Alignas(64) uint64_t n_steps_read;    /* the caller's likewise */
+	mr_step_rec step[MR_STEP_RING]; /* written by the worker that commits the last stage, one at a time */
+	_Alignas(64) _Atomic uint64_t n_steps; /* step records written; on a line that workers do not read at each
+	                                          instruction */
+	_Alignas(64) uint64_t n_steps_read;    /* records read by the caller; likewise */
 	mr_spin spin;                /* shared by all workers */
 	_Alignas(64) _Atomic uint32_t n_commits; /* of all stages, counted while the run is traced */
 	_Alignas(64) uint64_t start_ns;
-	const mr_stamp *stamp;       /* of the current instruction; NULL: the clock tells. Only where one thread does
-	                                all */
+	const mr_stamp *stamp;       /* times of the current instruction; NULL: the clock's. Only if one thread does all
+	                                work */
 };
 
 /**
- * Build everything except threads, rings' contents and weights; memory is mapped but not touched. Borrows what @c
- * points to. Errors: MR_ERESOURCE, MR_ECONFIG (the plan needs what the engine does not carry out; the message says
- * what).
+ * Build everything except threads, rings' contents and weights; memory is mapped but not touched. Borrows everything
+ * that @c points to. Errors: MR_ERESOURCE; MR_ECONFIG the engine does not support something in the plan, which the
+ * message names.
  */
 mr_status mr_run_create(const mr_run_config *c, mr_run **out) MR_MUST_USE;
 void mr_run_destroy(mr_run *run);
 
-/** Worker @w's share of start-up, on its own thread: touch its memory, kernel context, initial weights. */
+/** Worker @w's part of the start-up, on its own thread: touch its memory, kernel context, initial weights. */
 mr_status mr_run_setup_worker(mr_run *run, uint16_t w) MR_MUST_USE;
 
 /**
- * Carry out F of every stage of @w once, and B as often as it comes in kinds (at most three: the first, a middle and
- * the last of a sum), on zeros, so that primitives exist and caches are as in a step. One worker at a time, all others
- * idle: it writes into its neighbours' buffers. Gradients are overwritten by the first micro-batch.
+ * Carry out F of every stage of @w once, and each kind of B once (at most three: the first, a middle and the last of a
+ * sum), on zeros, so that primitives exist and caches are as in a step. One worker at a time, all others
+ * idle: it writes into its neighbours' buffers. The first micro-batch overwrites the gradients.
  */
 mr_status mr_run_warm_up(mr_run *run, uint16_t w) MR_MUST_USE;
 
 /** Undo mr_run_setup_worker on the same thread. */
 void mr_run_finish_worker(mr_run *run, uint16_t w);
 
-/** Put rings, cursors, events and counters to the beginning (version 0, or what the weights say after a restore). */
+/** Return rings, cursors, events and counters to the beginning (version 0, or the version of restored weights). */
 mr_status mr_run_reset(mr_run *run) MR_MUST_USE;
 
 /**
- * After mr_run_reset: let all workers stand at pause point @step. Slots and boundary buffers that are in use there must
+ * After mr_run_reset: put all workers at pause point @step. Slots and boundary buffers that are in use there must
  * have been restored (their micro-batches follow from the plan; session/state.h). Errors: those of making a window.
  */
 mr_status mr_run_stand_at(mr_run *run, uint64_t step) MR_MUST_USE;
 
-/** Worker @w of an endless plan to pause point @step of its windows. Errors: those of making them. */
+/** Move worker @w of an endless plan to pause point @step of its windows. Errors: those of making them. */
 mr_status mr_run_seek_window(mr_run *run, mr_worker *w, uint64_t step) MR_MUST_USE;
 
-/** Micro-batches whose F (or else last backward half) @stage of @pipe has done where its worker stands in training.
+/** Micro-batches whose F (or else last backward half) @stage of @pipe has done at its worker's position in training.
  * Paused. */
 uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t stage, bool forward);
 
-/** Weights were restored into what session/state.h lists: bring every private copy up to date. Workers idle. */
+/** After weights were restored into the memory that session/state.h lists: update every private copy. Workers idle. */
 void mr_run_spread(mr_run *run);
 
 /**
- * The next step that this has not returned yet, and whose norm is known if it is to be, into *@out; false: there is
- * none so far. While paused every norm is known. Thread: the caller's.
+ * Put the next step that was not returned yet, and whose norm is known if it gets one, into *@out; false: there is none
+ * so far. While paused every norm is known. Thread: the caller's.
  */
 bool mr_run_next_step(mr_run *run, mr_step_rec *out);
 
 /**
  * Prepare the links of the evaluation for all validation data at the present version. Workers idle. *@until:
- * iterations of its body that do it. Errors: MR_EDATA there is none.
+ * the number of iterations of its body. Errors: MR_EDATA there are no validation data.
  */
 mr_status mr_run_begin_eval(mr_run *run, uint64_t *until) MR_MUST_USE;
 
 /** Mean loss of the evaluation that has been carried out, micro-batches added in their order. */
 double mr_run_eval_loss(const mr_run *run);
 
-/** How well it predicts classes. */
+/** The evaluation's scores of class predictions. */
 mr_scores mr_run_eval_scores(mr_run *run);
 
 /* The weights that @stage of @pipe reads and steps; and the pipe's shard of them. */
@@ -269,8 +267,8 @@ static inline uint8_t mr_run_shard(const mr_run *run, uint8_t pipe, uint16_t sta
 	return run->replicas ? 0 : mr_plan_part(run->c.plan, stage, pipe);
 }
 
-/* Is @pipe the one of its part of @stage that has the part's memory? With stage replicas several pipes are of one part.
- * */
+/* Is @pipe the first of its part of @stage, and so the one that has the part's memory? With stage replicas several
+ * pipes may share a part. */
 static inline bool mr_run_leads(const mr_run *run, uint8_t pipe, uint16_t stage)
 {
 	return pipe < mr_plan_partial_sums(run->c.plan, stage);
@@ -282,7 +280,7 @@ static inline uint64_t mr_run_version_at(const mr_run *run, uint16_t stage, uint
 	return mr_plan_applied_on(run->c.plan, stage, step * run->c.plan->contract.need);
 }
 
-/* How many weights of stages there are: one of each stage, or one of each replica of it. */
+/* Number of entries of run->weights: one of each stage, or one of each replica of it. */
 static inline uint32_t mr_run_n_weights(const mr_run *run)
 {
 	return run->n_stages * (run->replicas ? run->n_pipes : 1u);
@@ -298,28 +296,28 @@ static inline uint64_t mr_doing_pack(uint8_t op, uint8_t pipe, uint16_t stage, u
 /** Record the first error of the run (the calling thread's text) and raise the stop flag. Any thread. */
 void mr_run_fail(mr_run *run, mr_status code);
 
-/** Bytes by purpose, for the start table and the memory plan. What all pipes share counts in pipe 0, and the scratch
- * area of a worker at the first stage that it has. */
+/** Bytes by purpose, for the start table and the memory plan. Memory that all pipes share counts in pipe 0, and the
+ * scratch area of a worker at the first stage that it has. */
 typedef struct mr_run_memory {
 	uint64_t weights;
-	uint64_t stashes; /* version buffers beyond one, predicted weights, and what replicas share */
+	uint64_t stashes; /* version buffers beyond one, predicted weights, and the shared memory of replicas */
 	uint64_t grads, optimizer, activations, boundaries, scratch;
 } mr_run_memory;
 void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t stage, mr_run_memory *out);
 
-/** How many gradients of @stage there were of each age in versions, over all pipes: [MR_STALENESS_BINS]. */
+/** Fill @out [MR_STALENESS_BINS] with the number of gradients of @stage of each age in versions, over all pipes. */
 void mr_run_staleness(const mr_run *run, uint16_t stage, uint64_t *out);
 
 /**
- * The largest norm of one parameter's gradient, as a commit was given it (mean over its micro-batches, before
- * clipping), since the start or the restore; 0 without c.measures. A model of the theory has a parameter a block of
- * coordinates, so this is the bound on block gradients that its convergence is stated with. Paused.
+ * The largest norm of one parameter's gradient, as used by a commit (mean over its micro-batches, before
+ * clipping), since the start or the restore; 0 without c.measures. In a model of the theory a parameter is a block of
+ * coordinates, so this is the bound on block gradients in its convergence theorem. Paused.
  */
 double mr_run_largest_gradient(const mr_run *run);
 
 /**
- * Of stages that several pipes step in ranges, optimizer state lies in one piece in the memory of pipe 0's worker: bind
- * each range to the node of the worker that steps it, as far as that is whole pages. Mapped, and not yet touched.
+ * If several pipes step a stage in ranges, its optimizer state lies in one piece in the memory of pipe 0's worker: bind
+ * the whole pages of each range to the node of the worker that steps it. Call it after mapping and before touching.
  */
 void mr_run_spread_states(mr_run *run);
 

@@ -7,7 +7,7 @@
 #include "weights/tied_links.h"
 #include "weights/tied_sum.h"
 
-/* The counters of @b; NULL: the run goes without. */
+/* The counters of @b; NULL: the run does not have the feature. */
 enum { N_COUNTERS = 4 };
 
 static void counters_of(mr_stage_weights *b, mr_counter *out[N_COUNTERS])
@@ -43,7 +43,7 @@ static mr_status choose_of_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
 		return MR_OK;
 	workers_of(run, s, worker);
 	if (run->c.plan->contract.clip)
-		n_whole = 1; /* N, which is shard 0's */
+		n_whole = 1; /* for N, which is shard 0's */
 	else if (run->has_stage_replicas && run->c.clip > 0)
 		n_whole = b->n_shards;
 	MR_TRY(mr_ranges_choose(b, s, worker, n_whole, kinds));
@@ -60,13 +60,13 @@ static bool sums_uses_in_ranges(const mr_run *run)
 	return false;
 }
 
-/* Why the run needs workers that share memory, whatever its edges are; NULL: it does not. */
+/* Why the run needs workers that share memory, whatever its edges are; NULL: it does not need them. */
 static const char *why_shared(const mr_run *run)
 {
 	if (run->c.plan->contract.steal)
-		return "a worker that steals a weight gradient reads in place what the stage's own worker has saved";
+		return "a worker that steals a weight gradient reads in place the activations of the stage's worker";
 	if (run->validation)
-		return "a step that validation takes back is repeated by workers that look into each other's stages";
+		return "workers repeat a step that validation rolls back by reading each other's stages in place";
 	if (run->replicas)
 		return "an average reads and writes the weights of all replicas in place";
 	if (sums_uses_in_ranges(run))
@@ -114,7 +114,7 @@ mr_status mr_run_choose_links(mr_run *run)
 	for (uint32_t i = 0; i < mr_run_n_weights(run); i++)
 		MR_TRY(choose_of_stage(run, &run->weights[i], (uint16_t)(i % run->n_stages)));
 	MR_TRY(choose_tied(run));
-	if (run->ranges && run->norms) { /* no worker has a whole gradient, but for N */
+	if (run->ranges && run->norms) { /* only N has a whole gradient */
 		run->norms->every = 0;
 		run->norms->global = false;
 	}

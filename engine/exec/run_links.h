@@ -1,6 +1,6 @@
 /*
- * run_links.h - which kind of link carries each edge of a run's plan: boundaries (links.h), events (counter.h), and
- * ranges of gradients and weights (ranges.h).
+ * run_links.h - chooses the kind of link that carries each edge of a run's plan: boundaries (links.h), events
+ * (counter.h), and ranges of gradients and weights (ranges.h).
  */
 #ifndef MR_EXEC_RUN_LINKS_H
 #define MR_EXEC_RUN_LINKS_H
@@ -8,22 +8,22 @@
 #include "exec/run.h"
 
 /**
- * Take a kind for every edge; the stages are there, and no memory yet. Errors: MR_ECONFIG no kind carries an edge, or
- * the plan needs workers that share memory; MR_ERESOURCE; the kinds'.
+ * Choose a kind for every edge, after the stages are made and before memory is laid out. Errors: MR_ECONFIG no kind
+ * carries an edge, or the plan needs workers that share memory; MR_ERESOURCE; the kinds'.
  */
 mr_status mr_run_choose_links(mr_run *run) MR_MUST_USE;
 
-/** The memory is laid out: open the channels. Errors: MR_ERESOURCE, the kinds'. */
+/** Open the channels, after memory is laid out. Errors: MR_ERESOURCE, the kinds'. */
 mr_status mr_run_open_links(mr_run *run) MR_MUST_USE;
 
-/** Free all, also of a run that was not built to its end. */
+/** Free all, even after mr_run_create has failed half-way. */
 void mr_run_close_links(mr_run *run);
 
 /** As mr_run_reset, for the ranges of stage @s. */
 void mr_run_reset_ranges(mr_run *run, mr_stage_weights *b, uint16_t s);
 
 /**
- * All workers stand at one pause point: wait until the latest weights of @w's stages have come. On the worker's thread.
+ * All workers are at one pause point: wait until the latest weights of @w's stages have come. On the worker's thread.
  * Errors: MR_ESTOPPED.
  */
 mr_status mr_run_receive_ranges(mr_worker *w) MR_MUST_USE;

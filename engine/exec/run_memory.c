@@ -1,9 +1,9 @@
-/* run_memory.c - what the memory of a run is for. */
+/* run_memory.c - the memory of a run, by purpose. */
 #include "weights/mitigated.h"
 #include "weights/predict.h"
 #include "exec/run.h"
 
-/* Is stage @s of @pipe the first that its worker has? What the worker has for all of them counts there. */
+/* Is stage @s of @pipe the first of its worker? Memory that the worker has for all its stages counts there. */
 static bool is_first(const mr_run *run, uint8_t pipe, uint16_t s)
 {
 	size_t at = mr_plan_at(run->c.plan, pipe, s);
@@ -14,7 +14,7 @@ static bool is_first(const mr_run *run, uint8_t pipe, uint16_t s)
 	return true;
 }
 
-/* Bytes of the optimizer's states that @b has, and of what else is like them. */
+/* Bytes of the optimizer's states of @b, and of other data of the same form. */
 static uint64_t state_bytes(const mr_run *run, const mr_stage_weights *b)
 {
 	const mr_stage_sizes *z = mr_stage_size(b->stage);
@@ -31,7 +31,7 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 	const mr_links *both[2] = {&run->train, &run->eval};
 	const mr_stage_weights *b = mr_run_weights(run, pipe, s);
 	bool leads = mr_run_leads(run, pipe, s);
-	bool whole = leads && mr_run_shard(run, pipe, s) == 0; /* what all pipes of a stage share counts in the first */
+	bool whole = leads && mr_run_shard(run, pipe, s) == 0; /* memory that all pipes of a stage share counts there */
 	uint64_t weights = whole || b->private_weights ? z->weight_bytes : 0;
 
 	*out = (mr_run_memory){

@@ -57,7 +57,7 @@ static mr_status refuse_instr(const mr_run_config *c, uint16_t w, const mr_list 
 {
 	const mr_instr *in = &l->at[i];
 
-	/* So that nothing lies between them at a pause, and no target has to be kept over one (stand.c). */
+	/* So that no instruction lies between them at a pause, and no target is kept over one (stand.c). */
 	if (in->op == MR_OP_R && c->plan->contract.flush == MR_FLUSH_NONE &&
 	    (in->stage + 1u == c->plan->n_stages || i + 1 == l->n || in[1].op != MR_OP_B || in[1].stage != in->stage ||
 	     in[1].micro != in->micro))
@@ -73,8 +73,8 @@ static mr_status refuse_instr(const mr_run_config *c, uint16_t w, const mr_list 
 }
 
 /*
- * At a pause point no stage holds a part of a sum: a checkpoint saves none. So the body must not begin in the middle of
- * one.
+ * At a pause point no stage may hold a part of a sum, since a checkpoint saves none. So the body must not begin in the
+ * middle of a sum.
  */
 static mr_status refuse_sums(const mr_plan *p, uint16_t w)
 {
@@ -92,7 +92,7 @@ static mr_status refuse_sums(const mr_plan *p, uint16_t w)
 	return MR_OK;
 }
 
-/* oneDNN promises the same bits for one number of threads only. */
+/* oneDNN promises equal bits only for equal numbers of threads. */
 static mr_status refuse_teams(const mr_run_config *c)
 {
 	const mr_place_worker *w = c->place->worker;
@@ -110,7 +110,7 @@ static mr_status refuse_teams(const mr_run_config *c)
 mr_status mr_run_refuse(const mr_run_config *c)
 {
 	const mr_plan *p = c->plan;
-	bool block = p->contract.coverage == MR_COVER_BLOCK; /* stops at its end alone */
+	bool block = p->contract.coverage == MR_COVER_BLOCK; /* stops only at its end */
 
 	if (!p->lowered)
 		return mr_fail(MR_EINVAL, "the plan is not lowered");

@@ -1,25 +1,25 @@
 /*
- * run_plan.h - what a plan asks of the engine, read off its lists when a run is built.
+ * run_plan.h - what a plan requires of the engine, found in its lists when a run is built.
  */
 #ifndef MR_EXEC_RUN_PLAN_H
 #define MR_EXEC_RUN_PLAN_H
 
 #include "exec/run.h"
 
-/** MR_OK, or a message that says what in the plan (or in the plan with this configuration) the engine does not carry
- * out. */
+/** MR_OK, or MR_ECONFIG with a message that names what the engine does not support in the plan, or in the plan with
+ * this configuration. */
 mr_status mr_run_refuse(const mr_run_config *c) MR_MUST_USE;
 
-/** Do I and W come apart anywhere? */
+/** Is any I apart from its W? */
 bool mr_run_has_split(const mr_plan *p);
 
 /** Does stage @s commit by a B or W with MR_INSTR_UPDATE, and never by U? */
 bool mr_run_steps_inside(const mr_plan *p, uint16_t s);
 
-/** Gradients of stage @s that @pipe, or part @pipe, adds up for a commit. */
+/** Number of gradients of stage @s that @pipe, or part @pipe, adds up for a commit. */
 uint32_t mr_run_sums_of(const mr_plan *p, uint8_t pipe, uint16_t s);
 
-/** The last step that the plan's lists reach: without end where they repeat. */
+/** The last step that the plan's lists reach; UINT64_MAX where they repeat. */
 uint64_t mr_run_last_step(const mr_plan *p);
 
 #endif

@@ -1,17 +1,17 @@
 /*
- * stand.c - put a run at a pause point: which micro-batches are under way there follows from the plan alone.
+ * stand.c - puts a run at a pause point: the plan alone determines which micro-batches are under way there.
  *
  * At pause point n (ir/pause.h), stage s has done a number of F and a number of B; the micro-batches between the two
  * counts hold its slots, those that stage s-1 has done and s has not are messages in the ring between them, and
- * everything else is idle. A plan that flushes has nothing under way; one that does not recomputes right before B, so
- * that at a pause what its F dropped is still to be recomputed. Its pipes have every P-th micro-batch each.
+ * everything else is idle. A plan that flushes has nothing under way. A plan that does not flush recomputes right
+ * before B, so the activations that its F dropped are not recomputed yet. Each of its pipes has every P-th micro-batch.
  */
 #include <assert.h>
 
 #include "weights/predict.h"
 #include "exec/run.h"
 
-/* Where worker @w stands at pause point @step > 0. */
+/* The cursor of worker @w at pause point @step > 0. */
 static mr_cursor cursor_at(const mr_run *run, uint16_t w, uint64_t step)
 {
 	const mr_worker *wk = &run->worker[w];
@@ -58,7 +58,7 @@ uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t s, bool forward)
 	return sum;
 }
 
-/* F of micro-batch @m at stage @s of @pipe, and in which iteration. */
+/* F of micro-batch @m at stage @s of @pipe, and its iteration. */
 static const mr_instr *forward_of(const mr_plan *p, uint8_t pipe, uint16_t s, uint64_t m, uint64_t *n)
 {
 	for (int sec = MR_PROLOGUE; sec <= MR_BODY; sec++) {
@@ -78,7 +78,7 @@ static const mr_instr *forward_of(const mr_plan *p, uint8_t pipe, uint16_t s, ui
 	return NULL;
 }
 
-/* What F of @m read, and whether it dropped what it saved. */
+/* The version that F of @m read, and whether it dropped its activations. */
 static mr_status look_up(const mr_run *run, uint8_t pipe, uint16_t s, uint64_t m, uint64_t *read, bool *drops)
 {
 	const mr_plan *window;
@@ -100,8 +100,8 @@ static mr_status look_up(const mr_run *run, uint8_t pipe, uint16_t s, uint64_t m
 }
 
 /*
- * Slots of stage @s in @pipe, and the buffers that they hold; of what is recomputed later, the input alone. @f and @b
- * count the pipe's own micro-batches, as its places are numbered (plan.h).
+ * Takes the slots of stage @s in @pipe, and the buffers that they hold; for a micro-batch that is recomputed later,
+ * only the input. @f and @b count the pipe's own micro-batches, like the numbers of its places (plan.h).
  */
 static mr_status take_slots(mr_run *run, uint8_t pipe, uint16_t s, uint64_t f, uint64_t b)
 {
@@ -130,7 +130,7 @@ static mr_status take_slots(mr_run *run, uint8_t pipe, uint16_t s, uint64_t f, u
 	return MR_OK;
 }
 
-/* What is under way in stage @s of @pipe, and before and behind it. */
+/* Restores what is under way in stage @s of @pipe, and at its two boundaries. */
 static mr_status take_flow(mr_run *run, uint8_t pipe, uint16_t s)
 {
 	const mr_plan *p = run->c.plan;

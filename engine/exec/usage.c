@@ -5,7 +5,7 @@
 #include "ir/liveness.h"
 #include "weights/predict.h"
 
-/* What one pipe has of a stage, in numbers. */
+/* The storage of a stage in one pipe, in numbers. */
 typedef struct numbers {
 	uint32_t versions, buffers, slots, in, grad;
 } numbers;
@@ -41,7 +41,7 @@ mr_status mr_usage_predict(const mr_run *run, mr_usage *out)
 			const mr_stage_weights *b = mr_run_weights(run, (uint8_t)p, s);
 			numbers n = {
 				.versions = run->windows ? b->cap
-							 : live[s], /* a window does not say what all of them have */
+							 : live[s], /* one window does not stand for all */
 				.buffers = b->cap + mr_predict_buffers(b),
 				.slots = ls->n_slots,
 				.in = s ? ls->in.n : 0,

@@ -22,7 +22,7 @@ static const char *const cause_text[MR_N_WAITS] = {
 	[MR_WAIT_DESCHEDULED] = "waits for its core",
 };
 
-/* What one worker does, as it was seen. */
+/* The state in which a worker was seen. */
 typedef struct seen {
 	bool idle;          /* it has done its part */
 	uint8_t op, pipe;
@@ -59,7 +59,7 @@ static int one_that_computes(const mr_run *run)
 	return NOBODY;
 }
 
-/* What the worker that was seen as @x waits for: the worker of a neighbour stage, the loader, or one of several. */
+/* What the worker seen as @x waits for: the worker of a neighbour stage, the loader, or one of several workers. */
 static int waits_for(const mr_run *run, const seen *x)
 {
 	bool forward = x->op == MR_OP_F || x->op == MR_OP_R, up = x->why == MR_WAIT_UPSTREAM;
@@ -68,7 +68,7 @@ static int waits_for(const mr_run *run, const seen *x)
 	if (x->why == MR_WAIT_DATA || (up && forward && x->stage == 0))
 		return LOADER;
 	if (!up && x->why != MR_WAIT_DOWNSTREAM)
-		return one_that_computes(run); /* weights and norms are made by several */
+		return one_that_computes(run); /* several workers make weights and norms */
 	return to < 0 || to >= run->n_stages ? NOBODY : mr_plan_worker(run->c.plan, x->pipe, (uint16_t)to);
 }
 
@@ -87,7 +87,7 @@ static int follow(const mr_run *run, int w)
 	return w == LOADER ? LOADER : NOBODY;
 }
 
-/* Where the chain from the first worker that waits ends; chains that end nowhere say nothing. */
+/* The end of the chain of waits from the first worker that waits; other ends carry no information. */
 static int who_stands(const mr_run *run)
 {
 	for (uint16_t w = 0; w < run->n_workers; w++) {

@@ -7,14 +7,14 @@
 #include "ir/endless.h"
 #include "lower/window_check.h"
 
-#define KEPT 4 /* windows that stay though no worker uses them */
+#define KEPT 4 /* windows that are kept though no worker uses them */
 
 typedef struct entry {
 	uint64_t n;
 	mr_plan *plan;
 	uint32_t n_users;
-	uint64_t asked;  /* when last, by count */
-	bool proved;     /* not where it was made for the seam with the one behind it alone */
+	uint64_t asked;  /* count of requests at the last one for it */
+	bool proved;     /* false: it was made only to prove the one after it */
 } entry;
 
 struct mr_windows {
@@ -56,7 +56,7 @@ static entry *find(mr_windows *w, uint64_t n)
 	return NULL;
 }
 
-/* A place for one more: of as many windows as are kept the unused one that was asked for longest ago goes. */
+/* A free entry: beyond the number of kept windows, the unused one whose last request is oldest is destroyed. */
 static entry *make_room(mr_windows *w)
 {
 	entry *old = NULL;
@@ -99,7 +99,7 @@ static mr_status make(mr_windows *w, uint64_t n)
 	return MR_OK;
 }
 
-/* Locked. The window before is held meanwhile: the seam is proved on both. */
+/* The lock is held, and the window before is taken meanwhile: the proof of the seam needs both. */
 static mr_status prove(mr_windows *w, uint64_t n)
 {
 	const mr_plan *before = NULL;

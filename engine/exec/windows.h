@@ -1,12 +1,12 @@
 /*
- * windows.h - the windows of an endless plan (ir/endless.h) while a run carries it out: made when the first one asks,
- * kept until the last one has gone on.
+ * windows.h - the windows of an endless plan (ir/endless.h) during a run: each is made at its first request and kept
+ * until the last user has given it back.
  *
- * Workers stand a few micro-batches apart, and the loader ahead of them, so two or three windows are in use; a few more
- * are kept. One that is asked for again after that is made again, the same. The loader comes first, as a rule, so that
- * workers find theirs.
+ * Workers are a few micro-batches apart, and the loader is ahead of them, so two or three windows are in use; a few
+ * more are kept. A window that is requested later is made again, and is the same. The loader mostly comes first, so
+ * workers find theirs ready.
  *
- * Any thread; a thread that asks for a window that is being made waits for it.
+ * Any thread; a thread that requests a window while another makes it waits for it.
  */
 #ifndef MR_EXEC_WINDOWS_H
 #define MR_EXEC_WINDOWS_H
@@ -15,7 +15,7 @@
 
 typedef struct mr_windows mr_windows;
 
-/* Where a worker stands in them. */
+/* The position of a worker in them. */
 typedef struct mr_window_place {
 	const mr_plan *plan; /* the window, taken; NULL: none, before the start or after an error */
 	uint64_t n_begun;    /* F that the worker has done */
@@ -25,19 +25,19 @@ typedef struct mr_window_place {
 mr_status mr_windows_create(const mr_plan *plan, mr_windows **out) MR_MUST_USE;
 void mr_windows_destroy(mr_windows *w); /* accepts NULL */
 
-/** Window @n, proved to follow on the one before it; it stays until given back. Errors: MR_ECONFIG, MR_ERESOURCE. */
+/** Take window @n, proved to follow the one before it; it stays until given back. Errors: MR_ECONFIG, MR_ERESOURCE. */
 mr_status mr_windows_take(mr_windows *w, uint64_t n, const mr_plan **out) MR_MUST_USE;
 void mr_windows_give_back(mr_windows *w, const mr_plan *window); /* accepts NULL */
 
-/** Where F of micro-batch @m at stage @s stands, which there is; the window is given back. Errors: as mr_windows_take.
- */
+/** Find F of micro-batch @m at stage @s, which must exist: its window, which the caller gives back, the window's number
+ * @n, and its place in the list. Errors: those of mr_windows_take. */
 mr_status mr_windows_forward(mr_windows *w, uint16_t s, uint64_t m, const mr_plan **window, uint64_t *n,
 			     uint32_t *at) MR_MUST_USE;
 
-/** F that stage @s has done at pause point @step. Errors: as mr_windows_take. */
+/** Number of F that stage @s has done at pause point @step. Errors: those of mr_windows_take. */
 mr_status mr_windows_begun(mr_windows *w, uint16_t s, uint64_t step, uint64_t *n_f) MR_MUST_USE;
 
-/** The window and the place in its list of @worker with which it goes on from pause point @step; the window is given
+/** The window and the place in its list from which @worker continues at pause point @step; the caller gives the window
  * back. */
 mr_status mr_windows_seek(mr_windows *w, uint16_t worker, uint64_t step, uint64_t *n, const mr_plan **window,
 			  uint32_t *at) MR_MUST_USE;

@@ -151,7 +151,7 @@ void mr_mitigated_follow(mr_stage_weights *b, uint8_t shard, mr_kctx *kc)
 
 /* --- all of it in one go --- */
 
-/* Elements a thread: of all that a step and its mitigation look at, this many stay in the caches nearest to it. */
+/* Elements a thread: with this many, the data that a step and its mitigation touch stay in its nearest caches. */
 enum { PIECE = 8192 };
 
 bool mr_mitigated_steps(const mr_stage_weights *b)

@@ -1,19 +1,19 @@
 /*
- * mitigated.h - corrections of a stage's stale gradients and weights (nn/mitigate.h): the versions read, the rate, and
- * what is changed.
+ * mitigated.h - corrections of a stage's stale gradients and weights (nn/mitigate.h): it notes the versions read, and
+ * computes the rate and the corrected range.
  *
- * Only plans that never flush have stale gradients. Where the mitigation looks at the weights that F read, the plan
- * keeps that version until the commit (plan.h, keep_read). Of several micro-batches in a count the oldest version
+ * Only plans that never flush have stale gradients. If the mitigation uses the weights that F read, the plan keeps that
+ * version until the commit (plan.h, keep_read). Of several micro-batches in a count the oldest version
  * counts.
  *
  * Thread: the owner and its team. With stage replicas (ir/plan.h) each part corrects the range that it has reduced,
- * before the norm of the sum is known, and follows the range that it steps: what it changes is elementwise,
- * and of its own range. What the other parts have noted it sees behind `finished`, and they note again only behind
- * `published`.
+ * before the norm of the sum is known, and follows the range that it steps: the changes are elementwise, and each part
+ * changes its own range. A part reads the notes of the other parts after `finished`, and they write new notes only
+ * after `published`.
  *
- * A stage's coefficients follow from its steady age. Where the order of the plan is a matter of time, or the record of
- * one that was, that is the age in the order that the system gives stages of equal costs (mr_run_config.steady): it
- * must not depend on how a race went, or its record would not be the same run.
+ * A stage's coefficients follow from its steady age. If the order of the plan depends on time, or records an order that
+ * did, that is the age in the order that the system gives stages of equal costs (mr_run_config.steady): it
+ * must not depend on the outcome of a race, or the record of the race would not be the same run.
  */
 #ifndef MR_WEIGHTS_MITIGATED_H
 #define MR_WEIGHTS_MITIGATED_H
@@ -54,20 +54,20 @@ void mr_mitigated_note(mr_stage_weights *b, uint8_t shard, uint64_t version, boo
 /** The learning rate of commit @version (from 1), whose gradients have been noted. */
 double mr_mitigated_lr(const mr_stage_weights *b, const mr_lr *lr, uint64_t version);
 
-/** The same for commits to come, by their steady age: for predictions. */
+/** The rate of commits to come, by their steady age: for predictions. */
 double mr_mitigated_lr_ahead(const mr_stage_weights *b, const mr_lr *lr, uint64_t version);
 
 /**
- * Before and after the step that makes version latest + 1, in the range of @shard. Neither does anything where nothing
- * is to be done.
+ * Before and after the step that makes version latest + 1, in the range of @shard. Both return at once if the stage has
+ * no mitigation that needs them.
  */
 void mr_mitigated_correct(mr_stage_weights *b, uint8_t shard, mr_kctx *kc);
 void mr_mitigated_follow(mr_stage_weights *b, uint8_t shard, mr_kctx *kc);
 
 /**
- * All three in one go over pieces that stay in the caches, with the bits of one after the other: for callers that need
- * nothing of the corrected gradient as a whole, such as its norm. mr_mitigated_steps: may it be? @n_threads: of @kc's
- * team.
+ * Correction, step and following at once over pieces that stay in the caches, with the bits of one after the other: for
+ * callers that do not need the whole corrected gradient, for example for its norm. mr_mitigated_steps: may it be used?
+ * @n_threads: of @kc's
  */
 bool mr_mitigated_steps(const mr_stage_weights *b);
 void mr_mitigated_step(mr_stage_weights *b, mr_kctx *kc, uint32_t n_threads, double lr, double gscale);

@@ -1,13 +1,13 @@
 /*
- * norms.h - norms of gradients: those by which steps are clipped, those for the record, and the largest of a parameter.
+ * norms.h - norms of gradients: for clipping, for the record of the run, and the largest one of each parameter.
  *
  * Each parameter tensor gives one sum of squares in f64, computed in a fixed order by one thread; a norm adds tensors
  * in model order over all stages that it covers. So it has the same bits wherever the model is cut.
  *
- * A run has them where it clips, where its plan has N, and where norms are asked for (mr_run_config.norm_every,
+ * A run has them if it clips, if its plan has N, and if norms are requested (mr_run_config.norm_every,
  * measures); else both structs are NULL.
  *
- * Thread: a stage's sums of squares belong to the worker that adds up its gradient, and to everyone behind `known`.
+ * Thread: the worker that adds up a stage's gradient writes its sums of squares; all workers read them after `known`.
  *	edge   writer                                  reader                          what becomes visible
  *	W4/R4  the last of all stages stores `last`    mr_run_next_step (acquire)      the norm of that step
  *	       (release), behind the counter of stages
@@ -17,27 +17,27 @@
 
 #include "weights/stage_weights.h"
 
-/* Of one stage. */
+/* The norms of one stage. */
 struct mr_stage_norms {
 	mr_counter known; /* commit number: sumsq holds the squared norms of that commit's gradient */
 	double *sumsq;  /* [2][parameters of the stage], by version modulo 2 */
 	double largest; /* see mr_norms_measure; the first shard's worker writes it */
 };
 
-/* Of a run. */
+/* The norms of a run. */
 typedef struct mr_run_norms {
 	uint64_t every; /* steps between those whose norm is on the record; 0 where the run clips and has each norm */
-	bool global;    /* with `every`: a norm covers all stages, and the last of them to have its part computes it */
-	uint32_t n;     /* places of @at, by step modulo */
+	bool global;    /* with `every`: a norm covers all stages, and the last stage to finish its part computes it */
+	uint32_t n;     /* entries of @at, by step modulo */
 	double *at;     /* [n] global norms; of replicas, those of the last stage of the first one */
-	_Alignas(64) _Atomic uint32_t n_stages; /* stages that have their part of the current norm */
+	_Alignas(64) _Atomic uint32_t n_stages; /* stages that have finished their part of the current norm */
 	_Atomic uint64_t last;                  /* last step whose global norm is known */
 } mr_run_norms;
 
 /** Of a run with @every as described and room for @n steps. Errors: MR_ERESOURCE. */
 mr_status mr_run_norms_create(uint64_t every, bool global, uint32_t n, mr_run_norms **out) MR_MUST_USE;
 void mr_run_norms_destroy(mr_run_norms *x);
-/** Nothing is known. While no worker runs. */
+/** Forget all norms. While no worker runs. */
 void mr_run_norms_reset(mr_run_norms *x);
 
 /** Give @b its norms. Errors: MR_ERESOURCE. */
@@ -45,19 +45,19 @@ mr_status mr_norms_open(mr_stage_weights *b) MR_MUST_USE;
 void mr_norms_close(mr_stage_weights *b);
 /** Take (or measure) their memory. */
 void mr_norms_layout(mr_stage_weights *b, mr_arena *a);
-/** The norms up to version latest are known; their event wakes @n_workers @parkers. While no worker runs. */
+/** Mark the norms up to version latest as known; their event wakes @n_workers @parkers. While no worker runs. */
 void mr_norms_reset(mr_stage_weights *b, mr_parker *const *parkers, uint32_t n_workers);
 
 /** Squared norms of the gradient sum, one f64 a parameter tensor (owner's storage only), into sumsq. */
 void mr_norms_compute(mr_stage_weights *b, mr_kctx *kc, uint64_t version);
 
-/** The norm of the gradient sum in @shard's own buffer, which holds all of it. */
+/** The norm of the gradient sum in @shard's own buffer, which holds the whole sum. */
 double mr_norms_of_shard(const mr_stage_weights *b, uint32_t shard, mr_kctx *kc);
 
-/** Where the squared norms of the gradient that makes @version lie: [parameters of the stage]. */
+/** The squared norms of the gradient that makes @version: [parameters of the stage]. */
 double *mr_norms_sumsq(const mr_stage_weights *b, uint64_t version);
 
-/** They are all 0: the commit has no gradient. */
+/** Set them all to 0: the commit has no gradient. */
 void mr_norms_clear(mr_stage_weights *b, uint64_t version);
 
 /** Note the norm of each parameter's gradient sum over @count where it is larger than any before since the reset. */

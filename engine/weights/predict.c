@@ -154,7 +154,7 @@ const void *mr_predict_weights(mr_stage_weights *b, mr_kctx *kc, const mr_optim 
 	if (x->moved_back != b->latest)
 		predict_into(b, kc, o, lr, horizon, x->weights);
 	if (horizon < 0)
-		x->moved_back = b->latest; /* nothing that it is made of changes before the next step */
+		x->moved_back = b->latest; /* its sources do not change before the next step */
 	return x->weights;
 }
 
@@ -217,7 +217,7 @@ const void *mr_predict_held(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o,
 	return x->held;
 }
 
-/* Is the current step one that delta follows? */
+/* Does delta follow the current step? */
 static bool follows(const mr_stage_weights *b)
 {
 	return b->prediction->delta && b->latest >= b->prediction->sync_steps;

@@ -1,22 +1,22 @@
 /*
- * predict.h - weights made from one version to stand for another, whose F or B works on them in its place.
+ * predict.h - weights predicted from one version in place of another one, on which F or B then works.
  *
  * AHEAD (plan.h, mr_predict): the latest weights, moved along the direction of the optimizer's last step by the rate of
- * the next one times the horizon. Optimizer state is zero before the first commit, so there is nothing to move along
+ * the next one times the horizon. Optimizer state is zero before the first commit, and then nothing is moved.
  * then.
  *
- * BACK: a stage keeps delta, the running mean of its steps; R and B work on the weights less tau times that, made once
+ * BACK: a stage keeps delta, the running mean of its steps; R and B work on the weights less tau times delta, made once
  * a version. A step may overwrite its source, so the old weights are kept in the buffer of the predicted ones, which
- * nothing reads between the last B of a commit and the first of the next.
+ * no instruction reads between the last B of a commit and the first of the next.
  *
- * BACK and STEPS go by versions, not by masters (nn/tensor.h): by what steps do to the weights that stages read.
+ * BACK and STEPS use the weights that stages read, and not their masters (nn/tensor.h).
  *
- * STEPS: version v moved on by the difference to version v - 1, times the horizon. It needs no optimizer state: so it
+ * STEPS: version v plus the horizon times its difference to version v - 1. It needs no optimizer state, so it
  * serves optimizers that keep no direction, versions other than the latest, and stage replicas (ir/plan.h).
  *
- * All arithmetic is the kernels' optimizer steps: w - h lr m is a step of sgd along m, and Adam's
+ * The kernels' optimizer steps do all arithmetic: w - h lr m is a step of sgd along m, and Adam's
  * w - h lr (m / c1) / (sqrt(v / c2) + eps) is a step of Adam with b1 = b2 = 1 and a gradient times 0, which leaves its
- * state as it is.
+ * state unchanged.
  *
  * Thread: the owner of the stage, where no other is named.
  */
@@ -37,9 +37,9 @@ struct mr_prediction {
 	uint8_t *held;           /* those weights, like one version */
 	uint64_t held_version;   /* the version that they are made from, or MR_PREDICT_NO_VERSION */
 	uint8_t *delta;          /* running mean of the steps, like one state; NULL: none */
-	double delta_keep;       /* what delta keeps of itself a commit */
+	double delta_keep;       /* the factor of the old delta at each commit */
 	double back;             /* commits that R and B move back (tau); 0: none */
-	uint64_t moved_back;     /* the version of which `weights` holds what is moved back, or MR_PREDICT_NO_VERSION */
+	uint64_t moved_back;     /* the version that `weights` holds moved back, or MR_PREDICT_NO_VERSION */
 	uint32_t sync_steps;     /* synchronous commits at the start, which delta does not follow */
 };
 
@@ -50,13 +50,13 @@ void mr_predict_close(mr_stage_weights *b);
 /** Take the memory of the predicted weights and of delta (or measure it). */
 void mr_predict_layout(mr_stage_weights *b, mr_arena *a);
 
-/** Version 0: no step has been made. */
+/** Start at version 0, before any step. */
 void mr_predict_init(mr_stage_weights *b);
 
-/** Nothing is predicted or held. While no worker runs. */
+/** Forget all predicted and held weights. While no worker runs. */
 void mr_predict_reset(mr_stage_weights *b);
 
-/** Buffers like one version each that the stage has for predictions; those of them written since the reset. */
+/** Buffers of the size of a version that the stage has for predictions; and how many were written since the reset. */
 static inline uint32_t mr_predict_buffers(const mr_stage_weights *b)
 {
 	return b->prediction ? b->prediction->n_buffers + b->prediction->holds : 0;
@@ -66,12 +66,12 @@ uint32_t mr_predict_buffers_used(const mr_stage_weights *b);
 
 /**
  * The weights of @b's latest version, moved @horizon commits ahead, or (@horizon < 0) as far back as the stage's
- * gradients are late; @lr: of the next commit. Good until the next call or commit.
+ * gradients are late; @lr: of the next commit. Valid until the next call or commit.
  */
 const void *mr_predict_weights(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon);
 
-/** The same where B takes what was made for its F (same_version_b): into the buffer of the micro-batch's slot, where B
- * finds it. */
+/** The same if B takes the weights that were made for its F (same_version_b): into the buffer of the micro-batch's
+ * slot, where mr_predict_kept finds them. */
 const void *mr_predict_keep(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
 			    uint32_t slot);
 void *mr_predict_kept(const mr_stage_weights *b, uint8_t pipe, uint32_t slot);
@@ -84,11 +84,11 @@ void *mr_predict_kept(const mr_stage_weights *b, uint8_t pipe, uint32_t slot);
 const void *mr_predict_steps(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, uint64_t version, int32_t horizon,
 			     uint32_t slot);
 
-/** The same for an F whose weights are held (MR_READ_FIRST), from @version: made when it is met for the first time. */
+/** The same for an F whose weights are held (MR_READ_FIRST), from @version: made at the first F that reads it. */
 const void *mr_predict_held(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
 			    uint64_t version);
 
-/** Around a commit, before mr_weights_step and after it: let delta follow. Nothing where there is none. */
+/** Around a commit, before mr_weights_step and after it: update delta. Without delta both return at once. */
 void mr_predict_before_step(mr_stage_weights *b);
 void mr_predict_after_step(mr_stage_weights *b, mr_kctx *kc);
 

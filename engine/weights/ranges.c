@@ -74,7 +74,7 @@ static mr_status create(mr_stage_weights *b, uint32_t n_whole)
 	return MR_OK;
 }
 
-/* The kind for data of @kind from worker @from to @to, in *@c, if they share no memory. */
+/* The kind of link that carries edge @e, in *@c, if its workers share no memory. */
 static mr_status choose(mr_stage_weights *b, mr_edge e, uint32_t n_whole, const mr_link_kind *const *kinds,
 			const mr_link_kind **out)
 {

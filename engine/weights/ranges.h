@@ -1,19 +1,20 @@
 /*
  * ranges.h - the gradients and weights of one stage between shards whose workers share no memory.
  *
- * Where they share it there is nothing here: the owner of a range adds the shards' sums where these lie, and what it
- * steps all read (stage_weights.h). Otherwise each shard has its own copy of the weights, and for each commit
+ * If all workers share memory, the stage has no mr_ranges: the owner of a range adds the shards' sums in place, and all
+ * shards read the weights that it steps (stage_weights.h). Otherwise each shard has its own copy of the weights, and
+ * for each commit
  *
- *	shard i --[gradients]--> owner q    i's sum, as far as it lies in q's range, once it is complete
- *	owner q --[total]------> shard j    the sum of all shards in q's range: to shard 0 where the plan has an N,
- *	                                    which reads all of the sum; to each shard where each clips by itself
+ *	shard i --[gradients]--> owner q    the part of i's sum in q's range, once it is complete
+ *	owner q --[total]------> shard j    the sum of all shards in q's range: to shard 0 if the plan has an N, which
+ *	                                    reads the whole sum; to each shard if each clips by itself
  *	owner q --[weights]----> shard i    q's range of the next version
  *
- * The owner adds the shards in ascending order, as where memory is shared, so the bits are the same. An edge between
- * two workers that do share memory is read, or written, where the data lie, in the same stage as others that are sent.
+ * The owner adds the shards in ascending order, as with shared memory, so the bits are the same. An edge between two
+ * workers that share memory is read and written in place, even in a stage in which others send.
  *
- * Thread: a shard's functions are its worker's. What may not be done before something has come (`have_`) is waited for
- * by the caller, behind the counters of stage_weights.h.
+ * Thread: a shard's functions are called by its worker. The caller waits until data have arrived (`have_`), after the
+ * counters of stage_weights.h.
  */
 #ifndef MR_WEIGHTS_RANGES_H
 #define MR_WEIGHTS_RANGES_H
@@ -24,8 +25,8 @@
 /* One range on its way from one shard to another. */
 typedef struct mr_range {
 	mr_channel channel; /* kind NULL: the two share memory */
-	uint64_t arrived;   /* the highest commit or version that has come; the receiver's */
-	uint8_t *copy;      /* gradients: what has come, owned; else NULL */
+	uint64_t arrived;   /* the highest commit or version that has come; written by the receiver */
+	uint8_t *copy;      /* gradients: the data that came, owned; else NULL */
 } mr_range;
 
 /* The bytes of a stage that one shard owns, as offsets into all of them. */
@@ -33,18 +34,18 @@ typedef struct mr_range_span {
 	size_t begin, end;
 } mr_range_span;
 
-/** Make @s reach over the @bytes bytes at @at too; {0, 0} reaches nowhere. */
+/** Widen @s to cover the @bytes bytes at @at, too; {0, 0} covers nothing. */
 void mr_range_span_widen(mr_range_span *s, size_t at, size_t bytes);
 
-/** Let @range, whose kind is set, carry @span of what lies at @from to @to, one message each @stride bytes. Errors: the
- * kind's. */
+/** Open @range, whose kind is set: it carries @span of the data at @from to @to; messages are @stride bytes apart.
+ * Errors: the kind's. */
 mr_status mr_range_open(mr_range *range, mr_range_span span, size_t stride, const uint8_t *from,
 			uint8_t *to) MR_MUST_USE;
 
-/** Nothing under way, and @arrived has come; wake @receiver from now on. Workers idle. */
+/** Nothing is under way, and @arrived has come; messages wake @receiver from now on. Workers idle. */
 void mr_range_reset(mr_range *range, uint64_t arrived, mr_parker *receiver);
 
-/** Has @number come through @range? Always, where its ends share memory. */
+/** Has @number come through @range? Always true if its ends share memory. */
 bool mr_range_has(mr_range *range, uint64_t number);
 
 typedef struct mr_ranges {
@@ -53,45 +54,46 @@ typedef struct mr_ranges {
 	uint32_t n_whole;                         /* shards 0 .. n_whole - 1 get the sum of all shards in all ranges */
 	mr_range *totals;                         /* [n][n_whole] by sender, then receiver */
 	mr_range_span *of_gradients, *of_weights; /* [n] */
-	uint64_t *n_sums;                         /* [n] commits whose sum each shard has sent; the shard's */
+	uint64_t *n_sums;                         /* [n] commits whose sum each shard has sent; written by the shard */
 } mr_ranges;
 
 /**
- * Before the layout of @b, which is @stage's, and whose shards are cut: take a kind of link for each pair of shards,
- * @worker[i] having shard i, and make b->ranges where one of them shares no memory. The first @n_whole shards get the
- * whole sum of each commit. Errors: MR_ECONFIG, MR_ERESOURCE.
+ * Choose a kind of link for each pair of shards of @b, the weights of @stage; shard i is on @worker[i]. Makes b->ranges
+ * if some pair shares no memory. The first @n_whole shards get the whole sum of each commit. Call it after the shards
+ * are cut and before the layout of @b. Errors: MR_ECONFIG, MR_ERESOURCE.
  */
 mr_status mr_ranges_choose(mr_stage_weights *b, uint16_t stage, const uint16_t *worker, uint32_t n_whole,
 			   const mr_link_kind *const *kinds) MR_MUST_USE;
 
-/** After the layout: open the channels. Nothing without b->ranges, as all below. Errors: MR_ERESOURCE, the kind's. */
+/** Open the channels, after the layout. Does nothing without b->ranges, like all functions below. Errors:
+ * MR_ERESOURCE, the kind's. */
 mr_status mr_ranges_open(mr_stage_weights *b) MR_MUST_USE;
 
 /** Free all. */
 void mr_ranges_close(mr_stage_weights *b);
 
-/** Nothing under way, and all shards at version b->latest. @parker[i] is shard i's worker's. Workers idle. */
+/** Nothing is under way, and all shards are at version b->latest. @parker[i] is of shard i's worker. Workers idle. */
 void mr_ranges_reset(mr_stage_weights *b, mr_parker *const *parker);
 
-/** The sum of @shard for its next commit is complete. */
+/** Send the sum of @shard for its next commit, which is complete, to the owners. */
 void mr_ranges_send_sum(mr_stage_weights *b, uint32_t shard);
 
-/** Have all sums of @commit come that the owner of range @owner adds? */
+/** Have all sums of @commit arrived that the owner of range @owner adds? */
 bool mr_ranges_have_sums(mr_stage_weights *b, uint32_t owner, uint64_t commit);
 
 /** Add @n elements from byte @at of the gradients, which lie in range @owner, into that shard's own. */
 void mr_ranges_sum(mr_stage_weights *b, uint32_t owner, mr_kctx *kc, size_t at, int64_t n);
 
-/** Range @owner of @commit's gradients is added up: the shards that get the whole sum get it. */
+/** Send the sum over all shards of @commit in range @owner to the shards that get the whole sum. */
 void mr_ranges_send_total(mr_stage_weights *b, uint32_t owner, uint64_t commit);
 
-/** Has all of the sum of @commit's gradients come to @shard, which gets it? */
+/** Has the whole sum of @commit's gradients arrived at @shard, which is one that gets it? */
 bool mr_ranges_have_totals(mr_stage_weights *b, uint32_t shard, uint64_t commit);
 
-/** Range @owner of version @version is made: all shards are to have it. */
+/** Send range @owner of version @version, which is made, to all shards. */
 void mr_ranges_send_weights(mr_stage_weights *b, uint32_t owner, uint64_t version);
 
-/** Has all of version @version come to @shard? */
+/** Has the whole of version @version arrived at @shard? */
 bool mr_ranges_have_weights(mr_stage_weights *b, uint32_t shard, uint64_t version);
 
 #endif

@@ -32,7 +32,7 @@ void mr_reduction_finish(mr_stage_weights *b, uint16_t worker)
 		mr_counter_raise(&b->reduction->finished, worker, (uint32_t)(b->latest + 1));
 }
 
-/* @n elements from byte @at of the gradients: those of all shards into the total. */
+/* Add @n elements from byte @at of the gradients of all shards into the total. */
 static void add_shards(mr_stage_weights *b, mr_kctx *kc, size_t at, int64_t n)
 {
 	uint8_t *total = mr_weights_total(b);

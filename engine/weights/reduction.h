@@ -1,10 +1,10 @@
 /*
- * reduction.h - a gradient sum that several workers make: pipes (or stage replicas) that share weights, W that any
+ * reduction.h - a gradient sum to which several workers add: pipes (or stage replicas) that share weights, W that any
  * worker may take, uses of a tied parameter in another stage.
  *
  * Each shard sums into a buffer of its own. AR adds these in the order of the pipes into the first one that has any
- * micro-batches (mr_weights_total), then the tied uses (tied_sum.h). It goes by the ranges of the shards
- * (stage_weights.h), so the workers share the reduction; elementwise sums have the same bits however they are cut.
+ * micro-batches (mr_weights_total), then the tied uses (tied_sum.h). The shards' ranges divide it between the workers
+ * (stage_weights.h); elementwise sums have the same bits however they are cut.
  *
  * Stage replicas (ir/plan.h): their step may be clipped by the stage's norm, which the worker that reduces the last
  * range computes before it publishes `reduced`.
@@ -19,7 +19,7 @@
 
 struct mr_reduction {
 	mr_counter finished; /* commit number: the gradient sums of all shards are complete */
-	mr_counter reduced;  /* commit number: all ranges of their sum are */
+	mr_counter reduced;  /* commit number: all ranges of their sum are reduced */
 	_Atomic uint32_t n_finished, n_reduced; /* parts done so far; 0 again after the last */
 };
 
@@ -33,10 +33,10 @@ typedef struct mr_waiters {
 	uint32_t n;
 } mr_waiters;
 
-/** All versions up to the latest are reduced. @parkers: all workers'. While no worker runs. */
+/** Mark all versions up to the latest as reduced. @parkers: all workers'. While no worker runs. */
 void mr_reduction_reset(mr_stage_weights *b, mr_waiters finished, mr_waiters reduced, mr_parker *const *parkers);
 
-/** One pipe more has its sum complete; the last of a count publishes `finished`. Thread: worker @worker. */
+/** The sum of one more pipe is complete; the last of a count publishes `finished`. Thread: worker @worker. */
 void mr_reduction_finish(mr_stage_weights *b, uint16_t worker);
 
 /** Add the gradients of all shards in @pipe's range into mr_weights_total, pipe by pipe, then those of tied uses. */

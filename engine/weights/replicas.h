@@ -3,15 +3,15 @@
  *
  * A replica has mr_stage_weights of its own with one shard: versions, gradient sum, optimizer state. An average is cut
  * into as many ranges of cache lines as there are replicas, a pure function of the stage's size; AVG of pipe p carries
- * out range p, in all replicas, on pipe p's worker. Replicas are added in ascending order and in f64 whatever the
- * dtype is, so no number depends on which worker does which part, or when.
+ * out range p, in all replicas, on pipe p's worker. Replicas are added in ascending order and in f64 for every
+ * dtype, so no number depends on which worker does which part, or when.
  *
- * reference (ELASTIC, and MEAN with an outer step) is what is evaluated and saved; where there is none all replicas are
- * equal at every pause, and any of them is. velocity is the outer step's momentum. mean (ELASTIC) is the mean of the
- * replicas as the last average left them: how far they have moved since is the difference of two means, and nobody
- * keeps the weights that it began with.
+ * Evaluations and checkpoints use the reference (ELASTIC, and MEAN with an outer step); without one all replicas are
+ * equal at every pause, and replica 0 is used. velocity is the outer step's momentum. mean (ELASTIC) is the mean of the
+ * replicas after the last average: their mean movement since is the difference of two means, so the weights from which
+ * they started need not be kept.
  *
- * Thread: parts on the workers of their pipes, each behind the commit of all replicas (their `published`); the last
+ * Thread: parts run on the workers of their pipes, each after the commit of all replicas (their `published`); the last
  * part publishes the version to all, as a step in parts does (stage_weights.h, W3/R3).
  */
 #ifndef MR_WEIGHTS_REPLICAS_H
@@ -28,12 +28,12 @@ struct mr_replicas {
 	const mr_optim *optim;
 	mr_stage_weights *first; /* of replica 0; replica r is first[r * stride] */
 	uint32_t n, stride;
-	uint8_t *reference;        /* like one version; NULL: not wanted */
-	int16_t *rest;             /* of its masters; NULL: it is its own */
-	uint8_t *velocity, *mean;  /* like one state each; NULL: not wanted */
+	uint8_t *reference;        /* like one version; NULL: there is none */
+	int16_t *rest;             /* of its masters; NULL: it is its own master */
+	uint8_t *velocity, *mean;  /* like one state each; NULL: there is none */
 	uint32_t n_steps;          /* steps between averages */
-	_Atomic uint32_t *n_ready; /* [n_steps] replicas that have made a step, by step modulo; NULL but at the last
-				      stage */
+	_Atomic uint32_t *n_ready; /* [n_steps] replicas that have made a step, by step modulo; only at the last
+				      stage, else NULL */
 };
 
 static inline mr_stage_weights *mr_replicas_block(const mr_replicas *g, uint32_t r)
@@ -42,7 +42,7 @@ static inline mr_stage_weights *mr_replicas_block(const mr_replicas *g, uint32_t
 }
 
 /**
- * For all stages of @plan, whose pipes are replicas; @weights: [n_pipes][n_stages], which borrow them. Errors:
+ * Make those of all stages of @plan, whose pipes are replicas; they borrow @weights [n_pipes][n_stages]. Errors:
  * MR_ERESOURCE.
  */
 mr_status mr_replicas_create(const mr_plan *plan, const mr_optim *optim, mr_stage_weights *weights,
@@ -52,25 +52,25 @@ void mr_replicas_destroy(mr_replicas *of, uint16_t n_stages); /* accepts NULL */
 /** No average is under way. While no worker runs. */
 void mr_replicas_reset(mr_replicas *g);
 
-/** The optimizer step that makes version @v, from 1: averages are none. */
+/** The optimizer step that makes version @v, from 1; averages are not counted as steps. */
 static inline uint64_t mr_replicas_step_of(const mr_replicas *g, uint64_t v)
 {
 	return v - v / (g->average->every + (uint64_t)1);
 }
 
 /**
- * A replica of the last stage has made @step; true: all have, and the caller writes the record of it. Each counts once
- * a step, in order, so records follow each other. A counter comes round only behind an average, which waits for all.
+ * Count a replica of the last stage that has made @step; true: all have, and the caller writes its record. Each counts
+ * once a step, in order, so records follow each other. An entry is reused only after an average, which waits for all.
  */
 bool mr_replicas_ready(mr_replicas *g, uint64_t step);
 
-/** Take (or measure) the memory of what the replicas share. */
+/** Take (or measure) the memory that the replicas share. */
 void mr_replicas_layout(mr_replicas *g, mr_arena *a);
 
-/** Bytes of it. */
+/** Bytes of that memory. */
 uint64_t mr_replicas_bytes(const mr_replicas *g);
 
-/** What they share at version 0. Replica 0 has its initial weights, as all have. */
+/** Set the shared memory to version 0. Replica 0 already has its initial weights, which are those of all. */
 void mr_replicas_init(mr_replicas *g);
 
 /** Have all replicas made version @v? */
@@ -79,15 +79,15 @@ bool mr_replicas_made(mr_replicas *g, uint16_t worker, uint64_t v);
 /** Part @part of the average that makes version @v of all, by the team of @kc. Allocates: no. */
 void mr_replicas_average(mr_replicas *g, uint32_t part, uint64_t v, mr_kctx *kc);
 
-/** How often an average of @n replicas by @a, all ranges of it, loads or stores each byte of one version: what its time
- * goes by. */
+/** How often an average of @n replicas by @a, all ranges of it, loads or stores each byte of one version. Its time is
+ * estimated from this. */
 uint32_t mr_replicas_passes(const mr_average *a, uint32_t n, uint32_t n_states);
 
-/** The weights to evaluate and to save, and the rest of their masters (NULL: they are their own). While paused. */
+/** The weights to evaluate and to save, and the rest of their masters (NULL: they are the masters). While paused. */
 void *mr_replicas_model(const mr_replicas *g);
 int16_t *mr_replicas_rest(const mr_replicas *g);
 
-/** The model was restored: replicas that continue from it get it. While no worker runs. */
+/** After the model was restored: copy it to all replicas that continue from it. While no worker runs. */
 void mr_replicas_spread(mr_replicas *g);
 
 #endif

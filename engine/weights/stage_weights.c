@@ -42,7 +42,7 @@ void mr_weights_cut(mr_stage_weights *b, const mr_optim *o)
 	}
 }
 
-/* What all shards share. */
+/* Lay out the features that all shards share. */
 static void layout_features(mr_stage_weights *b, mr_arena *a)
 {
 	if (b->prediction)
@@ -142,7 +142,7 @@ bool mr_weights_part(const mr_stage_weights *b, uint8_t pipe, uint32_t p, int64_
 
 /* --- steps --- */
 
-/* How @o steps parameter @p from element @first on. */
+/* The call of @o that steps parameter @p from element @first on. */
 static mr_optim_call call_of(const mr_stage_weights *b, uint8_t pipe, const mr_optim *o, uint32_t p, int64_t first,
 			     double lr, double gscale)
 {

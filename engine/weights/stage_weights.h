@@ -10,30 +10,31 @@
  * own). Each sums into a gradient buffer of its own; AR adds these up (reduction.h), U steps. Both are cut into ranges
  * of cache lines, a pure function of the weights' size, and pipe p's worker handles range p of both. So the workers
  * share the reduction, the step and the optimizer state (the pages of a range lie on their nodes:
- * mr_run_spread_states), and every worker reads what one has written, without a copy. Elementwise work gives the same
- * bits however it is cut; for an optimizer that takes whole matrices a tensor goes to the range in which it begins.
+ * mr_run_spread_states), and every worker reads in place what one has written. Elementwise work gives the same
+ * bits however it is cut; for an optimizer that takes whole matrices a tensor belongs to the range in which it begins.
  *
- * Stage replicas (ir/plan.h): a shard is a part of the stage, and what is said of pipes holds for parts.
+ * Stage replicas (ir/plan.h): a shard is a part of the stage, and parts take the place of pipes.
  *
- * Features. What only some runs need lies in a struct of its own, which the feature's file defines and allocates; the
- * pointer is NULL where a run goes without it:
+ * Features. State that only some runs need lies in structs of its own. The feature's file defines and allocates its
+ * struct, and the pointer is NULL in a run without the feature:
  *	reduction   a gradient sum that several workers make            weights/reduction.h
  *	steal_sum   W that any worker may take                          weights/steal_queue.h
  *	tied        parameters that are used more than once             weights/tied_sum.h
  *	norms       gradient norms                                      weights/norms.h
- *	validation  steps that may be taken back                        weights/validation.h
- *	prediction  weights made for another version than is read       weights/predict.h
+ *	validation  steps that may be rolled back                       weights/validation.h
+ *	prediction  weights predicted from the version read             weights/predict.h
  *	slow_start  learning rates that begin low                       weights/slow_start.h
  *	mitigation  corrections of stale gradients and weights          weights/mitigated.h
- *	ranges      what shards send each other that share no memory    weights/ranges.h
+ *	ranges      messages between shards that share no memory        weights/ranges.h
  *	replicas    weights that diverge and are averaged               weights/replicas.h
  *
- * Thread: a shard is its pipe's worker's. `published` and n_stepped belong to all workers that have part in the stage.
- * The worker that does the last part of a commit publishes it, by a counter that all parts raise (mr_weights_last_of):
+ * Thread: a shard belongs to its pipe's worker; `published` and n_stepped belong to all workers with a part in the
+ * stage. The worker that does the last part of a commit publishes it, by a counter that all parts raise
+ * (mr_weights_last_of):
  *	edge   writer                             reader                            what becomes visible
  *	W3/R3  a part is done: release in the     the last part: acquire in its     all that the other parts wrote
  *	       read-modify-write of the counter   own read-modify-write
- * `latest` is written by the last U alone; every other use of it comes behind a wait for `published`.
+ * Only the last U writes `latest`; all other code reads it after a wait for `published`.
  */
 #ifndef MR_WEIGHTS_STAGE_WEIGHTS_H
 #define MR_WEIGHTS_STAGE_WEIGHTS_H
@@ -47,7 +48,7 @@
 #include "link/counter.h"
 #include "weights/version_count.h"
 
-#define MR_STALENESS_BINS 64 /* the last bin holds everything from there on */
+#define MR_STALENESS_BINS 64 /* the last bin also holds all larger ages */
 
 typedef struct mr_reduction mr_reduction;
 typedef struct mr_steal_sum mr_steal_sum;
@@ -60,7 +61,7 @@ typedef struct mr_mitigation mr_mitigation;
 typedef struct mr_ranges mr_ranges;
 typedef struct mr_replicas mr_replicas;
 
-/* What one pipe holds of a stage: the weights that it reads, its gradient sum, the range that it reduces and steps. */
+/* One pipe's share of a stage: the weights that it reads, its gradient sum, the range that it reduces and steps. */
 typedef struct mr_shard {
 	_Alignas(64) uint8_t *version; /* [cap][weight_bytes] that this pipe reads */
 	uint8_t *grads;                /* its gradient sum */
@@ -79,7 +80,8 @@ typedef struct mr_stage_weights {
 	uint64_t seed;       /* of the run, for stochastic rounding */
 	mr_optim optim;      /* the run's, with the changes of the mitigation at this stage */
 	uint8_t *state[MR_OPTIM_STATES]; /* like one version each */
-	int16_t *rest; /* of the latest version's masters, like one version; NULL: the weights are their masters */
+	int16_t *rest; /* the bits by which the latest version's masters exceed it, like one version; NULL: the weights
+	                  are their own masters */
 	uint64_t latest;     /* version number = commits so far */
 	uint32_t cap;        /* buffers of versions */
 	uint32_t n_shards;
@@ -93,7 +95,7 @@ typedef struct mr_stage_weights {
 	bool whole;          /* the optimizer takes whole tensors: each belongs to the range in which it begins */
 	bool unchanged;      /* this commit leaves the weights as they are (MR_INSTR_KEEP, MR_INSTR_PASS) */
 	mr_version_count version_count; /* versions live and buffers in use */
-	/* Features; NULL: the run goes without. */
+	/* Features; NULL: the run does not have it. */
 	mr_reduction *reduction;
 	mr_steal_sum *steal_sum;
 	mr_tied_sum *tied;
@@ -106,16 +108,16 @@ typedef struct mr_stage_weights {
 	const mr_replicas *replicas; /* those of the stage, of which this is one; owned by the run */
 } mr_stage_weights;
 
-/** Bytes that @o works in while it steps the largest matrix of @s. */
+/** Bytes of work memory that @o needs to step the largest matrix of @s. */
 size_t mr_weights_work_bytes(const mr_stage *s, const mr_optim *o, mr_dtype t);
 
 /** Cut the weights of a stage into the ranges of its shards, whose need is known. */
 void mr_weights_cut(mr_stage_weights *b, const mr_optim *o);
 
-/** Take shard @pipe's memory (or measure it, see base/arena.h), with what all share at pipe 0. */
+/** Take shard @pipe's memory (or measure it, see base/arena.h); pipe 0's includes the memory that all share. */
 void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe, const mr_optim *o);
 
-/** When all shards have their memory: let them read what they share. */
+/** Connect the shards to the memory that they share, when all have theirs. */
 void mr_weights_join(mr_stage_weights *b);
 
 /** Free the structs of all features. */
@@ -128,7 +130,7 @@ static inline void *mr_weights_at(const mr_stage_weights *b, uint8_t pipe, uint6
 	return b->shard[pipe].version + (v % b->cap) * mr_stage_size(b->stage)->weight_bytes;
 }
 
-/** The rest of the masters from byte @at of the latest weights on; NULL: these are their masters. */
+/** The rest of the masters from byte @at of the latest weights on; NULL: the weights are the masters. */
 static inline int16_t *mr_weights_rest(const mr_stage_weights *b, size_t at)
 {
 	return b->rest ? b->rest + at / sizeof(*b->rest) : NULL;
@@ -138,8 +140,8 @@ static inline int16_t *mr_weights_rest(const mr_stage_weights *b, size_t at)
 void *mr_weights_total(const mr_stage_weights *b);
 
 /**
- * The same for @shard, which owns a range of it. Where shards share no memory (b->ranges) this is a buffer of its own
- * that holds no more than the range, and mr_weights_total is shard 0's, which has all of it before N.
+ * The same for @shard, which owns a range of it. If shards share no memory (b->ranges), this is a buffer of its own
+ * that holds only the range, and mr_weights_total is shard 0's buffer, which holds the whole sum before N.
  */
 void *mr_weights_total_of(const mr_stage_weights *b, uint32_t shard);
 
@@ -151,7 +153,7 @@ static inline bool mr_weights_last_of(_Atomic uint32_t *done, uint32_t n)
 	/* W3 for those that come later, R3 of all that came before. */
 	if (atomic_fetch_add_explicit(done, 1, memory_order_acq_rel) + 1 < n)
 		return false;
-	/* The next round's parts come behind the event that the caller publishes now. */
+	/* The parts of the next round wait for the event that the caller publishes now. */
 	atomic_store_explicit(done, 0, memory_order_relaxed);
 	return true;
 }
@@ -166,28 +168,27 @@ bool mr_weights_part(const mr_stage_weights *b, uint8_t pipe, uint32_t p, int64_
  */
 const mr_step *mr_weights_steps(mr_stage_weights *b, uint8_t pipe, const mr_optim *o, double lr, double gscale);
 
-/** In place of a step: version latest + 1 becomes what the latest is, in @pipe's range, or in all of its private copy.
- */
+/** Instead of a step: copy the latest version to version latest + 1, in @pipe's range or all of its private copy. */
 void mr_weights_skip(mr_stage_weights *b, uint8_t pipe);
 
-/** The optimizer step that makes version @v, from 1: averages are none. */
+/** The optimizer step that makes version @v, from 1; averages are not counted as steps. */
 uint64_t mr_weights_step_of(const mr_stage_weights *b, uint64_t v);
 
 /** The learning rate of the commit that makes version @v, without a mitigation's. */
 double mr_weights_lr(const mr_stage_weights *b, const mr_lr *lr, uint64_t v);
 
-/** Version latest + 1 is made: it is the latest. Nothing is published. */
+/** Version latest + 1 is made: make it the latest. Publishes nothing. */
 void mr_weights_committed(mr_stage_weights *b);
 
 /**
  * One optimizer step on all of @pipe's range, gradients times @gscale, into version latest + 1 (private: of every
- * copy). The worker of the last range calls mr_weights_committed. Errors: MR_EDNN, MR_ERESOURCE; then nothing of a
- * tensor that failed was stepped.
+ * copy). The worker of the last range calls mr_weights_committed. Errors: MR_EDNN, MR_ERESOURCE; a tensor that failed
+ * is then unchanged.
  */
 mr_status mr_weights_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr,
 			  double gscale) MR_MUST_USE;
 
-/** Private copies: write pipe 0's latest version to all others. After weights were restored, while no worker runs. */
+/** Private copies: copy pipe 0's latest version to all others, after weights were restored. While no worker runs. */
 void mr_weights_spread(mr_stage_weights *b);
 
 /** Sum of the shards' bins into @out [MR_STALENESS_BINS]. */

@@ -23,7 +23,7 @@ static mr_range *gradients_of(const mr_tied_links *l, uint32_t j, uint32_t i)
 
 /* --- building --- */
 
-/* What owner @i has of the tied parameters, and where users have their gradients. */
+/* The bytes of the tied parameters that owner @i has, and of their gradients at the users. */
 static void find_spans(const mr_stage_weights *b, mr_tied_links *l, uint32_t i)
 {
 	const mr_stage *users = b->tied->user->stage;

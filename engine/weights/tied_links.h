@@ -1,18 +1,18 @@
 /*
  * tied_links.h - parameters that the first stage stores and the last stage uses, between workers that share no memory.
  *
- * Where they share it there is nothing here: the last stage reads the parameters where they lie, and AR of the first
- * stage reads the gradients of their uses where these lie (tied_sum.h). Otherwise each shard of the last stage, a user,
- * has a copy of the first stage's weights, of which the tied parameters alone are filled, and for each commit
+ * If all share memory, there are no mr_tied_links: the last stage reads the parameters in place, and AR of the first
+ * stage reads the gradients of their uses in place (tied_sum.h). Otherwise each shard of the last stage, a user,
+ * has a copy of the first stage's weights in which only the tied parameters are filled, and for each commit
  *
- *	user j  --[gradients]--> owner q    j's gradients of its uses, as far as they lie in q's range
+ *	user j  --[gradients]--> owner q    the part of j's gradients of its uses in q's range
  *	owner q --[weights]----> user j     the tied parameters of the next version in q's range
  *
- * where an owner is a shard of the first stage. The owner adds the users in ascending order, as where memory is shared,
- * so the bits are the same. An edge between two workers that do share memory is read, or written, where the data lie.
+ * where an owner is a shard of the first stage. The owner adds the users in ascending order, as with shared memory,
+ * so the bits are the same. An edge between two workers that share memory is read and written in place.
  *
- * Thread: an owner's and a user's functions are their workers'. The caller waits for what must have come (`have_`),
- * behind the counters of stage_weights.h.
+ * Thread: an owner's and a user's functions are called by their workers. The caller waits until data have arrived
+ * (`have_`), after the counters of stage_weights.h.
  */
 #ifndef MR_WEIGHTS_TIED_LINKS_H
 #define MR_WEIGHTS_TIED_LINKS_H
@@ -25,40 +25,42 @@ typedef struct mr_tied_links {
 	mr_range *gradients;                      /* [n_users][n_owners] */
 	mr_range_span *of_weights, *of_gradients; /* [n_owners] of an owner's weights; of a user's gradients */
 	uint8_t **copy;                           /* [n_users] versions of the first stage's weights; owned */
-	uint64_t *n_sums;                         /* [n_users] commits whose gradients each has sent; the user's */
+	uint64_t *n_sums;                         /* [n_users] commits whose gradients each user has sent */
 } mr_tied_links;
 
 /**
- * Before the layout of @b, the first stage's, with shards on @owner, and of the last stage @last's, b->tied->user, with
- * shards on @user: take a kind of link for each edge, and make b->tied->links unless all share memory. Errors:
- * MR_ECONFIG, MR_ERESOURCE.
+ * Choose a kind of link for each edge between @b, the first stage's weights with shards on the workers @owner, and
+ * b->tied->user, those of the last stage @last with shards on the workers @user. Makes b->tied->links unless all share
+ * memory. Call it before the layout of @b. Errors: MR_ECONFIG, MR_ERESOURCE.
  */
 mr_status mr_tied_links_choose(mr_stage_weights *b, uint16_t last, const uint16_t *owner, const uint16_t *user,
 			       const mr_link_kind *const *kinds) MR_MUST_USE;
 
-/** After the layout: open the channels. Nothing without links, as all below. Errors: MR_ERESOURCE, the kind's. */
+/** Open the channels, after the layout. Does nothing without links, like all below. Errors: MR_ERESOURCE, the kind's.
+ */
 mr_status mr_tied_links_open(mr_stage_weights *b) MR_MUST_USE;
 void mr_tied_links_close(mr_tied_sum *t);
 
-/** Nothing under way, all users at version b->latest. @owner[i] and @user[j]: the workers' parkers. Workers idle. */
+/** Nothing is under way, all users are at version b->latest. @owner[i], @user[j]: the workers' parkers. Workers idle.
+ */
 void mr_tied_links_reset(mr_stage_weights *b, mr_parker *const *owner, mr_parker *const *user);
 
-/** The first stage's weights were made or restored: all users get them. Workers idle. */
+/** Send the first stage's weights, which were made or restored, to all users. Workers idle. */
 void mr_tied_links_spread(mr_stage_weights *b);
 
-/** Range @i of version @version is made: all users get the tied parameters in it. */
+/** Send the tied parameters in range @i of version @version, which is made, to all users. */
 void mr_tied_links_send_weights(mr_stage_weights *b, uint32_t i, uint64_t version);
 
-/** Has version @version come to user @j? */
+/** Has version @version arrived at user @j? */
 bool mr_tied_links_have_weights(mr_stage_weights *b, uint32_t j, uint64_t version);
 
 /** Version @version of the first stage's weights as user @j reads its tied parameters. */
 const void *mr_tied_links_weights(const mr_stage_weights *b, uint32_t j, uint64_t version);
 
-/** The gradients of user @j for its next commit are complete. */
+/** Send the gradients of user @j for its next commit, which are complete. */
 void mr_tied_links_send_sum(mr_stage_weights *b, uint32_t j);
 
-/** Have the users' gradients of @commit come to owner @i? */
+/** Have the users' gradients of @commit arrived at owner @i? */
 bool mr_tied_links_have_sums(mr_stage_weights *b, uint32_t i, uint64_t commit);
 
 /** Where owner @i reads byte @at, which lies in its range, of user @j's gradients. */

@@ -43,14 +43,14 @@ void mr_tied_sum_within(mr_stage_weights *b, mr_kctx *kc)
 	b->tied->summed = true;
 }
 
-/* Where @shard reads byte @at of the gradient sum of shard @j of @user, whose stage uses parameters of @b's. */
+/* The address of byte @at of the gradient sum of shard @j of @user, whose stage uses parameters of @b's, for @shard. */
 static uint8_t *sum_of(const mr_stage_weights *b, const mr_stage_weights *user, uint32_t j, uint8_t shard, size_t at)
 {
 	return user == b->tied->user ? mr_tied_links_sum_of(b, j, shard, at) : user->shard[j].grads + at;
 }
 
-/* The uses in @user's stage of parameter @p of @b, elements @first to @first + @n: the shards that have any are added
- * up in the first of them, and that to the sum of the parameter. */
+/* Add the uses in @user's stage of parameter @p of @b, elements @first to @first + @n: the shards that have any are
+ * added up in the first of them, and that sum to the sum of the parameter. */
 static void sum_uses(mr_stage_weights *b, uint8_t shard, mr_kctx *kc, uint32_t p, int64_t first, int64_t n,
 		     mr_stage_weights *user)
 {

@@ -2,10 +2,10 @@
  * tied_sum.h - the gradient sum of a stage that stores parameters which are used more than once (tied weights).
  *
  * Every use has a gradient of its own. Those of further uses are added to that of the stored parameter in model order:
- * first the uses in the same stage, then those in another stage, whose pipes are added up before. Where the plan has an
- * AR it does so range by range; else the first reader of the gradient sum does it once a commit.
+ * first the uses in the same stage, then those in another stage, whose pipes are added up before. If the plan has an
+ * AR, it does so range by range; else the first reader of the gradient sum does it once a commit.
  *
- * Thread: `summed` is the owner's of the stage; ranges are their workers'.
+ * Thread: `summed` belongs to the owner of the stage; ranges belong to their workers.
  */
 #ifndef MR_WEIGHTS_TIED_SUM_H
 #define MR_WEIGHTS_TIED_SUM_H
@@ -17,7 +17,7 @@ typedef struct mr_tied_links mr_tied_links;
 struct mr_tied_sum {
 	mr_stage_weights *user; /* of another stage that uses a parameter of this one; NULL: there is none */
 	bool summed;            /* the uses of the current commit have been added */
-	mr_tied_links *links;   /* to the workers of `user` (tied_links.h); NULL: all share memory */
+	mr_tied_links *links;   /* to the workers of `user` (tied_links.h); NULL: all workers share memory */
 };
 
 /**
@@ -33,8 +33,8 @@ void mr_tied_sum_within(mr_stage_weights *b, mr_kctx *kc);
 /** Is a parameter used more than once in the stage of @b? */
 bool mr_tied_sum_uses_again(const mr_stage_weights *b);
 
-/** AR of @shard: add to elements [@first, @first + @n) of parameter @p, whose own pipes have been added up, those of
- * its further uses. */
+/** AR of @shard: add the further uses of parameter @p to its elements [@first, @first + @n), in which its own pipes are
+ * already added up. */
 void mr_tied_sum_range(mr_stage_weights *b, uint8_t shard, mr_kctx *kc, uint32_t p, int64_t first, int64_t n);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * validation.h - what a run keeps where optimizer steps are taken before the global gradient norm is known, and taken
- * back when they were wrong (VALIDATED plans, ir/plan.h): of each stage what it takes to go back, of each worker where
- * it stands in a repetition, of the run which forwards are repeated. exec_validate.c says what is done with it.
+ * validation.h - the state of a run that takes optimizer steps before the global gradient norm is known and rolls wrong
+ * ones back (VALIDATED plans, ir/plan.h): for each stage the data to go back, for each worker its place in a
+ * repetition, for the run the forwards that are repeated. exec_validate.c uses it.
  */
 #ifndef MR_WEIGHTS_VALIDATION_H
 #define MR_WEIGHTS_VALIDATION_H
@@ -9,34 +9,34 @@
 #include "ir/plan.h"
 #include "weights/stage_weights.h"
 
-/* Of the run: the forwards before V, which are repeated when V finds a wrong step. */
+/* State of the run: the forwards before V, which are repeated when V finds a wrong step. */
 typedef struct mr_validation {
-	uint32_t n_micro;  /* of an iteration */
-	uint32_t *place;   /* [n_stages][n_micro] place of F among those before V, from 1; 0: it comes behind V */
+	uint32_t n_micro;  /* micro-batches of an iteration */
+	uint32_t *place;   /* [n_stages][n_micro] place of F among those before V, from 1; 0: it comes after V */
 	uint32_t *n_early; /* [n_stages] forwards before V */
 } mr_validation;
 
-/* Of a stage's weights. */
+/* State of a stage's weights. */
 struct mr_stage_validation {
 	mr_event arrived;    /* wrong V at which the stage's worker has arrived */
 	mr_event redone;     /* forwards that the stage has repeated, over the whole run */
-	uint8_t *backup[MR_OPTIM_STATES]; /* the optimizer's state before a step that may be taken back */
-	int16_t *backup_rest; /* likewise of the rest of the masters; NULL: they have none */
+	uint8_t *backup[MR_OPTIM_STATES]; /* the optimizer's state before a step that may be rolled back */
+	int16_t *backup_rest; /* likewise the rest of the masters; NULL: they have none */
 	uint64_t validated;  /* version whose step is certain */
 	uint64_t settled;    /* the version at the last pause: all steps up to it are certain */
 	uint64_t n_taken_back; /* steps so far that were wrong */
 };
 
-/* Of a worker. */
+/* State of a worker. */
 typedef struct mr_worker_validation {
 	bool wrong;    /* V has found a wrong step in the current iteration */
 	bool redo;     /* the worker is repeating forwards */
-	bool rewind;   /* the cursor is to go back to the beginning of the iteration */
+	bool rewind;   /* the cursor must go back to the beginning of the iteration */
 	uint32_t n;    /* repetitions so far */
 	uint64_t at;   /* iteration of the last one */
 } mr_worker_validation;
 
-/** Of a run of @plan, which has V. Errors: MR_ERESOURCE. */
+/** Make the state of a run of @plan, which has V. Errors: MR_ERESOURCE. */
 mr_status mr_validation_create(const mr_plan *plan, mr_validation **out) MR_MUST_USE;
 void mr_validation_destroy(mr_validation *v);
 
@@ -46,16 +46,16 @@ static inline uint32_t mr_validation_place(const mr_validation *v, uint16_t s, u
 	return v->place[(size_t)s * v->n_micro + micro];
 }
 
-/** Give @b what it takes to take a step back. Errors: MR_ERESOURCE. */
+/** Give @b the state for rolling a step back. Errors: MR_ERESOURCE. */
 mr_status mr_validation_open(mr_stage_weights *b) MR_MUST_USE;
 void mr_validation_close(mr_stage_weights *b);
 /** Take (or measure) the copy of @n_states optimizer states and of the rest of the masters. */
 void mr_validation_layout(mr_stage_weights *b, mr_arena *a, uint32_t n_states);
-/** Put aside what a step by @o that may be taken back changes in place, or (@restore) bring it back. */
+/** Copy the state that a step by @o changes in place, or (@restore) copy it back. */
 void mr_validation_back_up(mr_stage_weights *b, const mr_optim *o, bool restore);
 
-/** All steps so far are certain. `arrived` wakes @before, the worker of the stage in front, `redone` @behind; NULL:
- * there is none. While no worker runs. */
+/** All steps so far are certain. `arrived` wakes @before, the worker of the stage before, `redone` @behind, that of the
+ * stage after; NULL: there is none. While no worker runs. */
 void mr_validation_reset(mr_stage_weights *b, mr_parker *const *before, mr_parker *const *behind);
 
 #endif

@@ -363,7 +363,7 @@ static void the_list_ends(void)
 	rig_open(&r);
 	rig_start(&r);
 	MR_CHECK_FAIL(mr_engine_run(r.s.executor.engine, 11, NULL, NULL, &reached), MR_ECONFIG,
-		      "the plan ends after 10 steps, and 11 were asked for");
+		      "the plan ends after 10 steps, and 11 were requested");
 	MR_CHECK_OK(mr_engine_run(r.s.executor.engine, 10, NULL, NULL, &reached));
 	CU_ASSERT_EQUAL(reached, 10);
 	rig_fini(&r);
