@@ -40,6 +40,7 @@
 #include "nn/rounding.h"
 #include "nn/saved.h"
 #include "nn/tensor.h"
+#include "nn/window.h"
 
 typedef enum mr_act { MR_ACT_NONE, MR_ACT_RELU, MR_ACT_GELU /* tanh form */ } mr_act;
 

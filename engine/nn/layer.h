@@ -29,13 +29,13 @@
  * field of this list that is not 0.
  */
 #define MR_LAYER_CFG(X) \
-	X(int64_t, out)         /* linear: columns of the output; margin: coordinates */ \
+	X(int64_t, out)         /* linear, conv: columns of the output; margin: coordinates */ \
 	X(int64_t, vocab)       /* embedding */ \
 	X(int64_t, context)     /* embedding: rows of the position table */ \
 	X(int64_t, heads)       /* attention */ \
 	X(int64_t, parts)       /* split */ \
-	X(mr_act, act)          /* linear */ \
-	X(bool, no_bias)        /* linear */ \
+	X(mr_act, act)          /* linear, conv */ \
+	X(bool, no_bias)        /* linear, conv */ \
 	X(bool, transposed)     /* linear: weight stored [out, in] (a head tied to the token embedding) */ \
 	X(double, eps)          /* layer norm, RMS norm */ \
 	X(double, rate)         /* dropout */ \
@@ -43,7 +43,17 @@
 	X(double, value)        /* linear, when std < 0: every weight starts at this value (chain) */ \
 	X(bool, first)          /* margin: no sum arrives */ \
 	X(double, l2)           /* margin */ \
-	X(double, noise)        /* margin */
+	X(double, noise)        /* margin */ \
+	X(int64_t, kernel_h)    /* conv, max_pool, avg_pool: height of the window (nn/window.h) and so on */ \
+	X(int64_t, kernel_w) \
+	X(int64_t, stride_h)    /* 0: 1 for conv, the window's height for pools */ \
+	X(int64_t, stride_w) \
+	X(int64_t, pad_h) \
+	X(int64_t, pad_w) \
+	X(int64_t, dilation_h)  /* conv; 0: 1 */ \
+	X(int64_t, dilation_w) \
+	X(int64_t, groups)      /* conv; 0: 1 */ \
+	X(bool, count_pad)      /* avg_pool: padding counts as zeros */
 
 typedef struct mr_layer_cfg {
 	MR_LAYER_CFG(MR_FIELD_MEMBER)

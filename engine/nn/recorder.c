@@ -136,6 +136,40 @@ static void embed_backward(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, i
 	note_rows(kc, MR_KERNEL_embed_backward, rows, cols);
 }
 
+static void note_conv(mr_kctx *kc, mr_kernel_id id, const mr_conv *g)
+{
+	note_rows(kc, id, mr_window_out_pixels(&g->window), g->out);
+}
+
+static mr_status conv(mr_kctx *kc, const mr_conv *g, const void *x, const void *w, const void *bias, void *y)
+{
+	note_conv(kc, MR_KERNEL_conv, g);
+	return MR_OK;
+}
+
+static mr_status conv_backward_input(mr_kctx *kc, const mr_conv *g, const void *dy, const void *w, void *dx, bool add)
+{
+	note_conv(kc, MR_KERNEL_conv_backward_input, g);
+	return MR_OK;
+}
+
+static mr_status conv_backward_weight(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw, bool add)
+{
+	note_conv(kc, MR_KERNEL_conv_backward_weight, g);
+	return MR_OK;
+}
+
+static void pool(mr_kctx *kc, const mr_window *w, mr_pool_kind kind, const void *x, void *y, void *which)
+{
+	note_rows(kc, MR_KERNEL_pool, mr_window_out_pixels(w), w->c);
+}
+
+static void pool_backward(mr_kctx *kc, const mr_window *w, mr_pool_kind kind, const void *which, const void *dy,
+			  void *dx, bool add)
+{
+	note_rows(kc, MR_KERNEL_pool_backward, mr_window_in_pixels(w), w->c);
+}
+
 static void sum(mr_kctx *kc, int64_t n, const void *a, const void *b, void *y)
 {
 	note_rows(kc, MR_KERNEL_sum, 1, n);

@@ -11,6 +11,7 @@
 typedef struct outputs {
 	size_t n, room;
 	double *v;
+	size_t loose; /* the last ones of which a NaN may be in more than depend on it */
 } outputs;
 
 typedef struct op_case {
@@ -35,6 +36,9 @@ typedef struct op {
 } op;
 
 extern const op ops[];
+/* Over images (kernels_images.c). */
+void run_conv(const op_case *c);
+void run_pool(const op_case *c);
 /* What norm_backward promises to give to the bit: its two halves. */
 void run_norm_halves(const op_case *c);
 /* What gemm_step promises to give to the bit: gemm, then step; here and below with sums of columns, and those by

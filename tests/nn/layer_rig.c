@@ -20,7 +20,7 @@ int64_t rig_n_y(const layer_rig *r, uint32_t i)
 
 int64_t rig_n_w(const layer_rig *r, uint32_t i)
 {
-	return r->spec[i].dim[0] * (r->spec[i].rank == 1 ? 1 : r->spec[i].dim[1]);
+	return mr_param_count(&r->spec[i]);
 }
 
 bool rig_has_dx(const layer_rig *r, int i)

@@ -109,7 +109,7 @@ static void every_layer_has_a_case(void)
 		CU_ASSERT(!ops->loss || ops->target);
 		CU_ASSERT(!ops->params == !ops->backward_weight);
 	}
-	CU_ASSERT_PTR_NULL(mr_layer_find("convolution"));
+	CU_ASSERT_PTR_NULL(mr_layer_find("perceptron"));
 }
 
 /* --- gradients --- */

@@ -4,6 +4,8 @@
 #include "check.h"
 #include "nn/layer.h"
 
+#define IMAGES(h, w, c) {.rows = (h) * (w), .cols = (c), .n_dims = 3, .dim = {(h), (w), (c)}}
+
 static void shapes_that_do_not_fit_are_refused(void)
 {
 	static const struct {
@@ -31,6 +33,25 @@ static void shapes_that_do_not_fit_are_refused(void)
 		{"split", {.parts = 1}, {{.rows = 4, .cols = 6}}, "got 1"},
 		{"split", {.parts = 9}, {{.rows = 4, .cols = 9}}, "2 to 8 parts, got 9"},
 		{"split", {.parts = 4}, {{.rows = 4, .cols = 6}}, "4 equal parts of 6 columns"},
+		{"conv", {.out = 3, .kernel_h = 3, .kernel_w = 3}, {{.rows = 16, .cols = 2}}, "got 2"},
+		{"conv", {.out = 3, .kernel_h = 3, .kernel_w = 3}, {{.rows = 4, .cols = 1, .tokens = true}}, "tokens"},
+		{"conv", {.out = 3, .kernel_h = 3, .kernel_w = 0}, {IMAGES(4, 4, 2)}, "got 3 x 0"},
+		{"conv", {.out = 0, .kernel_h = 3, .kernel_w = 3}, {IMAGES(4, 4, 2)}, "got 0"},
+		{"conv", {.out = 3, .kernel_h = 3, .kernel_w = 7, .pad_w = 1}, {IMAGES(4, 4, 2)},
+		 "over 3 x 7 pixels is larger than the padded image of 4 x 6"},
+		{"conv", {.out = 3, .kernel_h = 3, .kernel_w = 3, .dilation_h = 2}, {IMAGES(4, 4, 2)}, "5 x 3"},
+		{"conv", {.out = 3, .kernel_h = 1, .kernel_w = 1, .stride_w = -2}, {IMAGES(4, 4, 2)}, "0 and -2"},
+		{"conv", {.out = 3, .kernel_h = 1, .kernel_w = 1, .pad_h = -1}, {IMAGES(4, 4, 2)}, "-1 and 0"},
+		{"conv", {.out = 3, .kernel_h = 1, .kernel_w = 1, .dilation_h = -1}, {IMAGES(4, 4, 2)}, "-1 and 0"},
+		{"conv", {.out = 4, .kernel_h = 1, .kernel_w = 1, .groups = 4}, {IMAGES(4, 4, 6)},
+		 "6 input and 4 output channels into 4 groups"},
+		{"conv", {.out = 3, .kernel_h = 1, .kernel_w = 1, .groups = 2}, {IMAGES(4, 4, 6)}, "3 output"},
+		{"conv", {.out = 3, .kernel_h = 1, .kernel_w = 1, .act = MR_ACT_GELU}, {IMAGES(4, 4, 6)}, "ReLU"},
+		{"max_pool", {.kernel_h = 17, .kernel_w = 16}, {IMAGES(20, 20, 1)}, "at most 256 pixels, got 17 x 16"},
+		{"max_pool", {.kernel_h = 2, .kernel_w = 2, .pad_h = 2}, {IMAGES(4, 4, 1)}, "2 and 0"},
+		{"avg_pool", {.kernel_h = 2, .kernel_w = 2, .dilation_w = 2}, {IMAGES(4, 4, 1)}, "dilation"},
+		{"avg_pool", {.kernel_h = 5, .kernel_w = 2}, {IMAGES(4, 4, 1)}, "5 x 2"},
+		{"global_avg_pool", {0}, {{.rows = 4, .cols = 4}}, "got 2"},
 		{"dropout", {.rate = 1}, {{.rows = 4, .cols = 6}}, "got 1"},
 		{"dropout", {.rate = NAN}, {{.rows = 4, .cols = 6}}, "got nan"},
 		{"softmax_xent", {0}, {{.rows = 4, .cols = 1, .tokens = true}}, "tokens"},

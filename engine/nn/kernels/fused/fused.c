@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nn/bf16.h"
 #include "nn/kernels/backend.h"
 #include "nn/kernels/fused/fused.h"
 #include "nn/kernels/fused/products_bf16.h"
@@ -314,6 +315,8 @@ static mr_status attn_backward(mr_kctx *kc, const mr_attn *a, const void *qkv, c
 	return MR_OK;
 }
 
+#include "nn/kernels/fused/fused_images.inc"
+
 /* --- embedding, dropout ------------------------------------------------------------------------------------------- */
 
 static void embed(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, const int32_t *tokens, const void *wte,
@@ -531,8 +534,17 @@ static mr_status gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, co
 
 mr_kernel_by mr_fused_executor(const mr_kernels *k, uint32_t n_threads, const mr_kernel_call *c)
 {
+	enum { OURS, ONEDNN, BOTH };
+	static const int by[MR_N_KERNELS] = {
+#define MR_KERNEL_PART(type, id, args)
+#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) fused,
+#include "nn/kernels.def"
+	};
+
 	(void)k;
-	return c->is_gemm && !mr_gemm_has_kernel(&c->gemm, n_threads, c->steps) ? MR_BY_ONEDNN : MR_BY_FUSED;
+	if (c->is_gemm)
+		return mr_gemm_has_kernel(&c->gemm, n_threads, c->steps) ? MR_BY_FUSED : MR_BY_ONEDNN;
+	return by[c->id] == OURS ? MR_BY_FUSED : MR_BY_ONEDNN;
 }
 
 const mr_kernels mr_kernels_fused_f32 = {

@@ -26,11 +26,11 @@ struct mr_kctx {
 	float *masters;            /* of weights that are brought together */
 	bool chooses;              /* of the backend `auto`: who executes what is in */
 	mr_chosen chosen;
+	float *room;               /* [room_floats] of results that are then added, or rounded */
+	size_t room_floats;
 	/* Of the backend `onednn` alone. */
 	float *ones;               /* [n_ones], each 1: a row of them sums columns */
 	size_t n_ones;
-	float *room;               /* [room_floats] of results that are then added */
-	size_t room_floats;
 	mr_status failed;          /* of a call that returns nothing; the next call that returns a status fails with it
 	                              */
 	char why[160];
@@ -40,6 +40,9 @@ struct mr_kctx {
 #define MR_KERNEL_PART(type, id, args) type mr_fused_##id args;
 #define MR_KERNEL(type, id, args, fused, onednn, chosen, what) type mr_fused_##id args;
 #include "nn/kernels.def"
+
+/** At least @n floats at *@p, of which *@has are there; what they held is lost. */
+mr_status mr_fused_reserve(float **p, size_t *has, int64_t n) MR_MUST_USE;
 
 /** The step in f32, but for its gradient. */
 mr_vec_step mr_fused_vec_step(const mr_step *s);

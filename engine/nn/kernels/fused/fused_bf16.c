@@ -3,6 +3,7 @@
  * fused.c with the kernels that read and write bf16 (vec.h). The context is that of f32.
  */
 #include "nn/choices.h"
+#include "nn/kernels/backend.h"
 #include "nn/kernels/fused/fused.h"
 #include "nn/kernels/fused/products_bf16.h"
 
@@ -22,6 +23,11 @@
 #define OF_attn_backward mr_fused_attn_backward
 #define OF_embed mr_fused_embed
 #define OF_embed_backward mr_fused_embed_backward
+#define OF_conv mr_bf16_conv
+#define OF_conv_backward_input mr_bf16_conv_backward_input
+#define OF_conv_backward_weight mr_bf16_conv_backward_weight
+#define OF_pool mr_fused_pool
+#define OF_pool_backward mr_fused_pool_backward
 #define OF_sum mr_fused_sum
 #define OF_sum_gradients mr_fused_sum_gradients
 #define OF_dropout mr_fused_dropout

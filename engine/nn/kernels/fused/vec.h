@@ -78,6 +78,14 @@ typedef struct mr_vec_sum {
 	void *y;
 } mr_vec_sum;
 
+typedef struct mr_vec_pool {
+	mr_window w;
+	mr_pool_kind kind;
+	const void *x, *dy, *which;
+	void *y, *to_which, *dx;
+	bool add;
+} mr_vec_pool;
+
 typedef struct mr_vec_dropout {
 	int64_t samples, per_sample;
 	uint32_t threshold;
@@ -174,6 +182,7 @@ typedef struct mr_vec_ops {
 	mr_vec_fn *embed;                                     /* rows */
 	mr_vec_fn *embed_backward;                            /* columns */
 	mr_vec_fn *sum;                                       /* elements */
+	mr_vec_fn *pool, *pool_backward;                      /* pixels of the output, and of the input */
 	mr_vec_fn *dropout;                                   /* groups of dropout_group elements of one sample */
 	mr_vec_fn *xent, *mse;                                /* rows */
 	/* Of one worker; @engine as in mr_vec_attn. */

@@ -5,6 +5,8 @@
  *	products        matmul with bias and sum; GELU by eltwise, addends by binary. ReLU is ours: the library's makes
  *	                0 of NaN
  *	column sums     matmul with a row of ones: the library's reduction over rows takes some hundred times as long
+ *	convolutions	convolution (onednn_conv.c); ReLU and gradients that are added to are ours
+ *	pools           ours: the library's maximum passes over NaN
  *	layer norm      layer_normalization; there is none without a mean in oneDNN 2.6, so RMS norm is ours
  *	cross-entropy   softmax; the loss and the gradient are made of it by ours
  *	attention       ours: of whole score matrices hidden pairs would count 0 times NaN
@@ -35,23 +37,6 @@ static mr_status noted(const mr_kctx *kc)
 	return kc->failed == MR_OK ? MR_OK : mr_fail(kc->failed, "%s", kc->why);
 }
 
-/* At least @n floats at *@p, of which *@has are there; what they held is lost. */
-static mr_status reserve(float **p, size_t *has, int64_t n)
-{
-	size_t want = ((size_t)n + 1023) & ~(size_t)1023;
-	float *more;
-
-	if ((size_t)n <= *has)
-		return MR_OK;
-	more = aligned_alloc(4096, want * sizeof(float));
-	if (!more)
-		return mr_fail(MR_ERESOURCE, "no memory for %zu floats of scratch", want);
-	free(*p);
-	*p = more;
-	*has = want;
-	return MR_OK;
-}
-
 /* --- products ----------------------------------------------------------------------------------------------------- */
 
 static mr_status column_sums(mr_kctx *kc, int64_t rows, int64_t cols, const float *x, float *y, bool add)
@@ -59,7 +44,7 @@ static mr_status column_sums(mr_kctx *kc, int64_t rows, int64_t cols, const floa
 	mr_gemm g = {.m = 1, .n = cols, .k = rows, .add = add};
 
 	if ((size_t)rows > kc->n_ones) {
-		MR_TRY(reserve(&kc->ones, &kc->n_ones, rows));
+		MR_TRY(mr_fused_reserve(&kc->ones, &kc->n_ones, rows));
 		for (size_t i = 0; i < kc->n_ones; i++)
 			kc->ones[i] = 1;
 	}
@@ -127,7 +112,7 @@ static mr_status column_sums_bf16(mr_kctx *kc, int64_t rows, int64_t cols, const
 	mr_gemm g = {.m = 1, .n = cols, .k = rows, .add = add};
 	uint16_t *ones;
 
-	MR_TRY(reserve(&kc->room, &kc->room_floats, (rows + 1) / 2));
+	MR_TRY(mr_fused_reserve(&kc->room, &kc->room_floats, (rows + 1) / 2));
 	ones = (uint16_t *)(void *)kc->room;
 	for (int64_t i = 0; i < rows; i++)
 		ones[i] = 0x3f80;
@@ -193,6 +178,26 @@ static mr_status gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, co
 	return MR_OK;
 }
 
+/* --- convolutions, which are oneDNN's in `fused` too -------------------------------------------------------------- */
+
+static mr_status conv(mr_kctx *kc, const mr_conv *g, const void *x, const void *w, const void *bias, void *y)
+{
+	MR_TRY(noted(kc));
+	return mr_fused_conv(kc, g, x, w, bias, y);
+}
+
+static mr_status conv_backward_input(mr_kctx *kc, const mr_conv *g, const void *dy, const void *w, void *dx, bool add)
+{
+	MR_TRY(noted(kc));
+	return mr_fused_conv_backward_input(kc, g, dy, w, dx, add);
+}
+
+static mr_status conv_backward_weight(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw, bool add)
+{
+	MR_TRY(noted(kc));
+	return mr_fused_conv_backward_weight(kc, g, x, dy, dw, add);
+}
+
 /* --- layer norm --------------------------------------------------------------------------------------------------- */
 
 static void norm(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void *x, const void *gain,
@@ -217,7 +222,7 @@ static mr_status norm_gradients(mr_kctx *kc, int64_t rows, int64_t cols, const f
 {
 	float *variance, *input, *weight;
 
-	MR_TRY(reserve(&kc->room, &kc->room_floats, rows + 3 * cols + rows * cols));
+	MR_TRY(mr_fused_reserve(&kc->room, &kc->room_floats, rows + 3 * cols + rows * cols));
 	variance = kc->room;
 	weight = variance + rows; /* of the gain, then of the shift, then a gain of 1 where none is given */
 	input = dx && !add ? dx : weight + 3 * cols;
@@ -319,7 +324,7 @@ static mr_status softmax_loss(mr_kctx *kc, int64_t rows, int64_t classes, float 
 	softmax_rows s = {.rows = rows, .classes = classes, .targets = targets, .x = logits};
 	double total = 0;
 
-	MR_TRY(reserve(&kc->room, &kc->room_floats, 2 * rows));
+	MR_TRY(mr_fused_reserve(&kc->room, &kc->room_floats, 2 * rows));
 	s.most = kc->room;
 	s.at = kc->room + rows;
 	mr_team_run(kc->n_threads, look_at_logits, &s, rows, 1, classes);

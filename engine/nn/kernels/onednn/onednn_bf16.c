@@ -1,5 +1,6 @@
 /*
- * onednn_bf16.c - the backend `onednn` in bf16: products of bf16 numbers by oneDNN's matmul, which accumulates in f32;
+ * onednn_bf16.c - the backend `onednn` in bf16: products of bf16 numbers by oneDNN's matmul, which accumulates in f32,
+ * and convolutions by its convolution;
  * all else as in f32, on numbers that are widened and rounded (nn/kernels/bf16.inc).
  */
 #include "nn/kernels/onednn/onednn_primitives.h"
@@ -12,6 +13,9 @@
 #define SAVES_PROBABILITIES false
 #define PRODUCT mr_onednn_product_bf16
 #define PRODUCT_ROUNDED mr_onednn_product_rounded
+#define CONV mr_bf16_conv
+#define CONV_BACKWARD_INPUT mr_bf16_conv_backward_input
+#define CONV_BACKWARD_WEIGHT mr_bf16_conv_backward_weight
 #include "nn/kernels/bf16.inc"
 
 const char *mr_kernels_onednn_bf16_refusal(void)

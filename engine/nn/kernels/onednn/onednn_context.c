@@ -110,7 +110,7 @@ mr_status mr_onednn_attr(const onednn_post_ops *after, dnnl_primitive_attr_t *at
 }
 
 /* The library asks OpenMP for the calling thread's team size, when a primitive is built and again when it runs. */
-static void set_threads(const mr_onednn *d)
+void mr_onednn_set_threads(const mr_onednn *d)
 {
 #ifdef MR_OPENMP
 	if (omp_get_max_threads() != d->n_threads)
@@ -162,7 +162,7 @@ mr_status mr_onednn_finish(mr_onednn *d, onednn_primitive *p, dnnl_primitive_des
 	return reserve_scratch(d, dnnl_memory_desc_get_size(scratch));
 }
 
-static void primitive_free(onednn_primitive *p)
+void mr_onednn_primitive_free(onednn_primitive *p)
 {
 	for (uint32_t i = 0; i < p->n_args; i++)
 		(void)dnnl_memory_destroy(p->arg[i].memory);
@@ -205,11 +205,21 @@ static mr_status grow(mr_onednn *d)
 	return MR_OK;
 }
 
+mr_status mr_onednn_execute(mr_onednn *d, onednn_primitive *p, const void *const *data)
+{
+	mr_onednn_set_threads(d);
+	for (uint32_t i = 0; i < p->n_args; i++)
+		MR_TRY(mr_onednn_check(dnnl_memory_set_data_handle(p->arg[i].memory, i + 1 < p->n_args
+							      ? (void *)(uintptr_t)data[i] : d->scratch),
+				       "set_data_handle"));
+	return mr_onednn_check(dnnl_primitive_execute(p->primitive, d->stream, (int)p->n_args, p->arg), "execute");
+}
+
 mr_status mr_onednn_run(mr_onednn *d, const onednn_primitive *key, onednn_build_fn *build, const void *const *data)
 {
 	onednn_primitive *p = find_place(d->table, d->n_places, key);
 
-	set_threads(d);
+	mr_onednn_set_threads(d);
 	if (p->flags == 0) {
 		mr_status st;
 
@@ -220,16 +230,12 @@ mr_status mr_onednn_run(mr_onednn *d, const onednn_primitive *key, onednn_build_
 		*p = (onednn_primitive){.m = key->m, .n = key->n, .k = key->k, .flags = key->flags};
 		st = build(d, p);
 		if (st != MR_OK) {
-			primitive_free(p);
+			mr_onednn_primitive_free(p);
 			return st;
 		}
 		d->n_used++;
 	}
-	for (uint32_t i = 0; i < p->n_args; i++)
-		MR_TRY(mr_onednn_check(dnnl_memory_set_data_handle(p->arg[i].memory, i + 1 < p->n_args
-							      ? (void *)(uintptr_t)data[i] : d->scratch),
-				       "set_data_handle"));
-	return mr_onednn_check(dnnl_primitive_execute(p->primitive, d->stream, (int)p->n_args, p->arg), "execute");
+	return mr_onednn_execute(d, p, data);
 }
 
 /* --- context and library ------------------------------------------------------------------------------------------ */
@@ -246,7 +252,7 @@ mr_status mr_onednn_create(uint32_t n_threads, mr_onednn **out)
 #ifndef MR_OPENMP
 	*(void **)&d->set_num_threads = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
 #endif
-	set_threads(d);
+	mr_onednn_set_threads(d);
 	st = mr_onednn_check(dnnl_engine_create(&d->engine, dnnl_cpu, 0), "engine_create");
 	if (st == MR_OK)
 		st = mr_onednn_check(dnnl_stream_create(&d->stream, d->engine, dnnl_stream_default_flags),
@@ -266,7 +272,8 @@ void mr_onednn_destroy(mr_onednn *d)
 		return;
 	for (uint32_t i = 0; i < d->n_places; i++)
 		if (d->table[i].flags)
-			primitive_free(&d->table[i]);
+			mr_onednn_primitive_free(&d->table[i]);
+	mr_onednn_convs_free(d);
 	free(d->table);
 	free(d->scratch);
 	if (d->stream)
@@ -279,7 +286,7 @@ void mr_onednn_destroy(mr_onednn *d)
 size_t mr_onednn_bytes(const mr_onednn *d)
 {
 	return sizeof(*d) + d->n_places * sizeof(onednn_primitive) + mr_touched_bytes(d->scratch, d->scratch_bytes) +
-	       d->n_used * (size_t)75 * 1024;
+	       (d->n_used + 2 * d->n_convs) * (size_t)75 * 1024 + mr_touched_bytes(d->weights, d->weights_bytes);
 }
 
 bool mr_onednn_avx512(void)

@@ -2,9 +2,9 @@
  * onednn_context.h - what the files that call oneDNN share: a context with its primitives, and the differences between
  * the library's C interfaces 2.6 and 3.x.
  *
- * A primitive is found by (m, n, k, flags) in an open-addressing table; engine, threads and ISA are fixed for a
- * context. Its memory objects live as long as it does and get this call's addresses, so a hit neither allocates nor
- * locks in our code.
+ * A primitive is found by (m, n, k, flags) in an open-addressing table (convolutions in a list of their own); engine,
+ * threads and ISA are fixed for a context. Its memory objects live as long as it does and get this call's addresses, so
+ * a hit neither allocates nor locks in our code.
  */
 #ifndef MR_KERNELS_ONEDNN_CONTEXT_H
 #define MR_KERNELS_ONEDNN_CONTEXT_H
@@ -41,6 +41,10 @@ struct mr_onednn {
 #endif
 	uint32_t n_used, n_places;    /* n_places: a power of two */
 	onednn_primitive *table;
+	struct onednn_conv *convs;    /* [n_convs]; room for the next power of two (onednn_conv.c) */
+	uint32_t n_convs;
+	void *weights;                /* of one convolution in the primitive's format */
+	size_t weights_bytes;
 	void *scratch;
 	size_t scratch_bytes;
 };
@@ -91,6 +95,13 @@ mr_status mr_onednn_finish(mr_onednn *d, onednn_primitive *p, dnnl_primitive_des
 
 /** Fills @p, whose key is set, by mr_onednn_finish. */
 typedef mr_status onednn_build_fn(mr_onednn *d, onednn_primitive *p);
+
+/** Executes the primitive of @p, on @data in the order of its arguments. */
+mr_status mr_onednn_execute(mr_onednn *d, onednn_primitive *p, const void *const *data) MR_MUST_USE;
+/** Of the library, for what is built or executed next on this thread. */
+void mr_onednn_set_threads(const mr_onednn *d);
+void mr_onednn_primitive_free(onednn_primitive *p); /* what it holds; all 0 is nothing */
+void mr_onednn_convs_free(mr_onednn *d);
 
 /** Executes the primitive with the key of @key, which @build makes on the first call, on @data, in the order of its
  * arguments. */

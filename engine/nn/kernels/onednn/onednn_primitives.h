@@ -55,6 +55,15 @@ mr_status mr_onednn_norm_backward(mr_onednn *d, int64_t rows, int64_t cols, cons
 /** y = softmax of each row of x[rows, cols]; y may be x. */
 mr_status mr_onednn_softmax(mr_onednn *d, int64_t rows, int64_t cols, const float *x, float *y) MR_MUST_USE;
 
+/** Convolutions (nn/window.h) without ReLU; @bf16: all in bf16 but the gradient of the weights, else all in f32. Plain
+ * weights; gradients are overwritten. */
+mr_status mr_onednn_conv(mr_onednn *d, const mr_conv *g, bool bf16, const void *x, const void *w, const void *bias,
+			 void *y) MR_MUST_USE;
+mr_status mr_onednn_conv_backward_input(mr_onednn *d, const mr_conv *g, bool bf16, const void *dy, const void *w,
+					void *dx) MR_MUST_USE;
+mr_status mr_onednn_conv_backward_weight(mr_onednn *d, const mr_conv *g, bool bf16, const void *x, const void *dy,
+					 float *dw) MR_MUST_USE;
+
 /** True when the library uses AVX-512 (the CPU has it and ONEDNN_MAX_CPU_ISA allows it). */
 bool mr_onednn_avx512(void);
 bool mr_onednn_avx2(void);

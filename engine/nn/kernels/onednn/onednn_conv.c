@@ -1,0 +1,339 @@
+/*
+ * onednn_conv.c - convolutions by the convolution primitive, over images [samples, h, w, c].
+ *
+ * Images are as they are: in bf16 the library reaches its fastest kernels only so. Weights are plain to the caller, and
+ * the primitive chooses the format that it wants (half the speed is lost with plain ones): a reorder goes before it, or
+ * behind where it writes the weights' gradient. Both are made on the first call with a shape.
+ */
+#include "nn/kernels/onednn/onednn_context.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum direction { FORWARD, INPUT, WEIGHT } direction;
+
+/* What a primitive is found by; no padding, since it is compared as bytes. */
+typedef struct conv_key {
+	mr_window window;
+	int64_t out, groups;
+	uint32_t direction;
+	uint16_t bias, bf16;
+} conv_key;
+
+struct onednn_conv {
+	conv_key key;
+	onednn_primitive conv, reorder; /* no reorder: the primitive wants plain weights */
+	size_t blocked;                 /* bytes of the weights in its format */
+};
+
+/* --- descriptions, in both interfaces ----------------------------------------------------------------------------- */
+
+typedef struct conv_mds {
+	md_t x, w, bias, y, plain; /* w: any format */
+	md_t hint_w;               /* of the forward primitive that hints at this one */
+	dnnl_dims_t strides, dilates, pads;
+} conv_mds;
+
+#if DNNL_VERSION_MAJOR >= 3
+
+static dnnl_status_t forward_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const conv_mds *m, bool bias,
+				dnnl_primitive_attr_t attr)
+{
+	return dnnl_convolution_forward_primitive_desc_create(
+		pd, engine, dnnl_forward_training, dnnl_convolution_direct, m->x, m->hint_w, bias ? m->bias : NULL,
+		m->y, m->strides, m->dilates, m->pads, m->pads, attr);
+}
+
+static dnnl_status_t backward_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const conv_mds *m, direction to,
+				 dnnl_primitive_desc_t hint, dnnl_primitive_attr_t attr)
+{
+	return to == INPUT ? dnnl_convolution_backward_data_primitive_desc_create(
+				     pd, engine, dnnl_convolution_direct, m->x, m->w, m->y, m->strides, m->dilates,
+				     m->pads, m->pads, hint, attr)
+			   : dnnl_convolution_backward_weights_primitive_desc_create(
+				     pd, engine, dnnl_convolution_direct, m->x, m->w, NULL, m->y, m->strides,
+				     m->dilates, m->pads, m->pads, hint, attr);
+}
+
+static dnnl_status_t md_any(md_t *md, int n, const dnnl_dims_t dims, dnnl_data_type_t type)
+{
+	return dnnl_memory_desc_create_with_tag(md, n, dims, type, dnnl_format_tag_any);
+}
+
+static dnnl_status_t md_plain(md_t *md, int n, const dnnl_dims_t dims, dnnl_data_type_t type, const dnnl_dims_t strides)
+{
+	return dnnl_memory_desc_create_with_strides(md, n, dims, type, strides);
+}
+
+#else
+
+static dnnl_status_t forward_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const conv_mds *m, bool bias,
+				dnnl_primitive_attr_t attr)
+{
+	dnnl_convolution_desc_t desc;
+	dnnl_status_t st = dnnl_dilated_convolution_forward_desc_init(
+		&desc, dnnl_forward_training, dnnl_convolution_direct, &m->x, &m->hint_w, bias ? &m->bias : NULL, &m->y,
+		m->strides, m->dilates, m->pads, m->pads);
+
+	return st == dnnl_success ? dnnl_primitive_desc_create(pd, &desc, attr, engine, NULL) : st;
+}
+
+static dnnl_status_t backward_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const conv_mds *m, direction to,
+				 dnnl_primitive_desc_t hint, dnnl_primitive_attr_t attr)
+{
+	dnnl_convolution_desc_t desc;
+	dnnl_status_t st = to == INPUT ? dnnl_dilated_convolution_backward_data_desc_init(
+						 &desc, dnnl_convolution_direct, &m->x, &m->w, &m->y, m->strides,
+						 m->dilates, m->pads, m->pads)
+				       : dnnl_dilated_convolution_backward_weights_desc_init(
+						 &desc, dnnl_convolution_direct, &m->x, &m->w, NULL, &m->y, m->strides,
+						 m->dilates, m->pads, m->pads);
+
+	return st == dnnl_success ? dnnl_primitive_desc_create(pd, &desc, attr, engine, hint) : st;
+}
+
+static dnnl_status_t md_any(md_t *md, int n, const dnnl_dims_t dims, dnnl_data_type_t type)
+{
+	return dnnl_memory_desc_init_by_tag(md, n, dims, type, dnnl_format_tag_any);
+}
+
+static dnnl_status_t md_plain(md_t *md, int n, const dnnl_dims_t dims, dnnl_data_type_t type, const dnnl_dims_t strides)
+{
+	return dnnl_memory_desc_init_by_strides(md, n, dims, type, strides);
+}
+
+#endif
+
+static dnnl_status_t md_images(md_t *md, dnnl_data_type_t type, int64_t n, int64_t h, int64_t w, int64_t c)
+{
+	dnnl_dims_t dims = {n, c, h, w}, strides = {h * w * c, 1, w * c, c};
+
+	return md_plain(md, 4, dims, type, strides);
+}
+
+/* Logical order of the library: groups, where there are several, outputs, inputs, rows, columns. */
+static dnnl_status_t md_weights(conv_mds *m, const conv_key *k)
+{
+	int64_t in = k->window.c / k->groups, out = k->out / k->groups;
+	dnnl_dims_t all = {k->groups, out, in, k->window.kernel_h, k->window.kernel_w};
+	dnnl_dims_t steps = {out, 1, k->out, k->window.kernel_w * in * k->out, in * k->out}, dims = {0}, strides = {0};
+	int skip = k->groups == 1, n = 5 - skip;
+	dnnl_data_type_t type = k->bf16 ? dnnl_bf16 : dnnl_f32, own = k->direction == WEIGHT ? dnnl_f32 : type;
+	dnnl_status_t st;
+
+	for (int i = 0; i < n; i++) {
+		dims[i] = all[i + skip];
+		strides[i] = steps[i + skip];
+	}
+	st = md_any(&m->w, n, dims, own);
+	if (st == dnnl_success)
+		st = md_any(&m->hint_w, n, dims, type);
+	return st == dnnl_success ? md_plain(&m->plain, n, dims, own, strides) : st;
+}
+
+static mr_status describe(conv_mds *m, const conv_key *k)
+{
+	const mr_window *v = &k->window;
+	dnnl_data_type_t type = k->bf16 ? dnnl_bf16 : dnnl_f32;
+	dnnl_dims_t bias = {k->out}, one = {1};
+	dnnl_status_t st = md_images(&m->x, type, v->samples, v->h, v->w, v->c);
+
+	if (st == dnnl_success)
+		st = md_images(&m->y, type, v->samples, v->out_h, v->out_w, k->out);
+	if (st == dnnl_success)
+		st = md_plain(&m->bias, 1, bias, type, one);
+	if (st == dnnl_success)
+		st = md_weights(m, k);
+	m->strides[0] = v->stride_h, m->strides[1] = v->stride_w;
+	m->dilates[0] = v->dilation_h - 1, m->dilates[1] = v->dilation_w - 1;
+	m->pads[0] = v->pad_h, m->pads[1] = v->pad_w;
+	return mr_onednn_check(st, "memory_desc");
+}
+
+/* --- making ------------------------------------------------------------------------------------------------------- */
+
+static mr_status make_reorder(mr_onednn *d, struct onednn_conv *c, md_arg plain, md_arg blocked,
+			      dnnl_primitive_attr_t attr)
+{
+	bool back = c->key.direction == WEIGHT;
+	md_arg from = back ? blocked : plain, to = back ? plain : blocked;
+	const onednn_arg arg[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+	dnnl_primitive_desc_t pd = NULL;
+	mr_status st;
+
+	c->blocked = dnnl_memory_desc_get_size(blocked);
+	if (dnnl_memory_desc_equal(plain, blocked))
+		return MR_OK;
+	MR_TRY(mr_onednn_check(dnnl_reorder_primitive_desc_create(&pd, from, d->engine, to, d->engine, attr),
+			       "reorder description"));
+	st = mr_onednn_finish(d, &c->reorder, pd, arg, 2);
+	(void)dnnl_primitive_desc_destroy(pd);
+	return st;
+}
+
+static mr_status make_conv(mr_onednn *d, struct onednn_conv *c, const conv_mds *m, dnnl_primitive_desc_t pd,
+			   dnnl_primitive_attr_t attr)
+{
+	bool back = c->key.direction == WEIGHT;
+	md_arg w = dnnl_primitive_desc_query_md(pd, back ? dnnl_query_diff_weights_md : dnnl_query_weights_md, 0);
+	md_arg x = mr_onednn_md(&m->x), y = mr_onednn_md(&m->y);
+	const onednn_arg arg[3][4] = {
+		{{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, y}, {DNNL_ARG_BIAS, mr_onednn_md(&m->bias)}},
+		{{DNNL_ARG_DIFF_SRC, x}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DIFF_DST, y}},
+		{{DNNL_ARG_SRC, x}, {DNNL_ARG_DIFF_WEIGHTS, w}, {DNNL_ARG_DIFF_DST, y}},
+	};
+
+	MR_TRY(mr_onednn_finish(d, &c->conv, pd, arg[c->key.direction], c->key.bias ? 4 : 3));
+	return make_reorder(d, c, mr_onednn_md(&m->plain), w, attr);
+}
+
+static mr_status make_all(mr_onednn *d, struct onednn_conv *c, const conv_mds *m, dnnl_primitive_attr_t attr)
+{
+	dnnl_primitive_desc_t hint = NULL, pd = NULL;
+	mr_status st = mr_onednn_check(forward_pd(&hint, d->engine, m, c->key.bias, attr), "convolution description");
+
+	if (st == MR_OK && c->key.direction != FORWARD)
+		st = mr_onednn_check(backward_pd(&pd, d->engine, m, (direction)c->key.direction, hint, attr),
+				     "convolution description");
+	if (st == MR_OK)
+		st = make_conv(d, c, m, pd ? pd : hint, attr);
+	if (pd)
+		(void)dnnl_primitive_desc_destroy(pd);
+	if (hint)
+		(void)dnnl_primitive_desc_destroy(hint);
+	return st;
+}
+
+static void mds_free(conv_mds *m)
+{
+	mr_onednn_md_free(&m->x), mr_onednn_md_free(&m->w), mr_onednn_md_free(&m->bias), mr_onednn_md_free(&m->y);
+	mr_onednn_md_free(&m->plain), mr_onednn_md_free(&m->hint_w);
+}
+
+static mr_status make(mr_onednn *d, struct onednn_conv *c)
+{
+	dnnl_primitive_attr_t attr = NULL;
+	conv_mds m;
+	mr_status st;
+
+	memset(&m, 0, sizeof(m));
+	st = describe(&m, &c->key);
+	if (st == MR_OK)
+		st = mr_onednn_attr(&(onednn_post_ops){0}, &attr);
+	if (st == MR_OK)
+		st = make_all(d, c, &m, attr);
+	mds_free(&m);
+	if (attr)
+		(void)dnnl_primitive_attr_destroy(attr);
+	return st == MR_OK ? st
+			   : mr_fail_in(st, "convolution %lld x %lld of %lld to %lld channels",
+					(long long)c->key.window.kernel_h, (long long)c->key.window.kernel_w,
+					(long long)c->key.window.c, (long long)c->key.out);
+}
+
+/* --- finding and running ------------------------------------------------------------------------------------------ */
+
+void mr_onednn_convs_free(mr_onednn *d)
+{
+	for (uint32_t i = 0; i < d->n_convs; i++) {
+		mr_onednn_primitive_free(&d->convs[i].conv);
+		mr_onednn_primitive_free(&d->convs[i].reorder);
+	}
+	free(d->convs);
+	free(d->weights);
+}
+
+static mr_status add(mr_onednn *d, const conv_key *key, struct onednn_conv **out)
+{
+	struct onednn_conv *more, *c;
+	mr_status st;
+
+	if ((d->n_convs & (d->n_convs - 1)) == 0) {
+		more = realloc(d->convs, (d->n_convs ? 2 * d->n_convs : 1) * sizeof(*more));
+		if (!more)
+			return mr_fail(MR_ERESOURCE, "no memory for a table of convolutions");
+		d->convs = more;
+	}
+	c = &d->convs[d->n_convs];
+	memset(c, 0, sizeof(*c));
+	c->key = *key;
+	mr_onednn_set_threads(d);
+	st = make(d, c);
+	if (st != MR_OK) {
+		mr_onednn_primitive_free(&c->conv);
+		mr_onednn_primitive_free(&c->reorder);
+		return st;
+	}
+	d->n_convs++;
+	*out = c;
+	return MR_OK;
+}
+
+static mr_status find(mr_onednn *d, const conv_key *key, struct onednn_conv **out)
+{
+	for (uint32_t i = 0; i < d->n_convs; i++)
+		if (!memcmp(&d->convs[i].key, key, sizeof(*key))) {
+			*out = &d->convs[i];
+			return MR_OK;
+		}
+	return add(d, key, out);
+}
+
+static mr_status reserve_weights(mr_onednn *d, size_t bytes)
+{
+	void *p;
+
+	if (bytes <= d->weights_bytes)
+		return MR_OK;
+	bytes = (bytes + 4095) & ~(size_t)4095;
+	p = aligned_alloc(4096, bytes);
+	if (!p)
+		return mr_fail(MR_ERESOURCE, "no memory for %zu bytes of a convolution's weights", bytes);
+	free(d->weights);
+	d->weights = p;
+	d->weights_bytes = bytes;
+	return MR_OK;
+}
+
+static mr_status run(mr_onednn *d, direction to, const mr_conv *g, bool bf16, const void *x, const void *w,
+		     const void *bias, const void *y)
+{
+	conv_key key;
+	struct onednn_conv *c;
+	const void *plain = w;
+
+	memset(&key, 0, sizeof(key));
+	key.window = g->window;
+	key.out = g->out, key.groups = g->groups;
+	key.direction = to;
+	key.bias = to == FORWARD && g->bias, key.bf16 = bf16;
+	MR_TRY(find(d, &key, &c));
+	if (c->reorder.primitive) {
+		MR_TRY(reserve_weights(d, c->blocked));
+		w = d->weights;
+		if (to != WEIGHT)
+			MR_TRY(mr_onednn_execute(d, &c->reorder, (const void *[]){plain, w}));
+	}
+	MR_TRY(mr_onednn_execute(d, &c->conv, (const void *[]){x, w, y, bias}));
+	return c->reorder.primitive && to == WEIGHT
+		       ? mr_onednn_execute(d, &c->reorder, (const void *[]){w, plain})
+		       : MR_OK;
+}
+
+mr_status mr_onednn_conv(mr_onednn *d, const mr_conv *g, bool bf16, const void *x, const void *w, const void *bias,
+			 void *y)
+{
+	return run(d, FORWARD, g, bf16, x, w, bias, y);
+}
+
+mr_status mr_onednn_conv_backward_input(mr_onednn *d, const mr_conv *g, bool bf16, const void *dy, const void *w,
+					void *dx)
+{
+	return run(d, INPUT, g, bf16, dx, w, NULL, dy);
+}
+
+mr_status mr_onednn_conv_backward_weight(mr_onednn *d, const mr_conv *g, bool bf16, const void *x, const void *dy,
+					 float *dw)
+{
+	return run(d, WEIGHT, g, bf16, x, dw, NULL, dy);
+}

@@ -1,0 +1,44 @@
+/*
+ * avg_pool.c - the mean of each window of each channel.
+ *
+ * Nothing is saved. Reads of the configuration: kernel, stride (0: windows follow each other), pad, count_pad: padding
+ * counts as zeros, otherwise means are of the pixels in the image.
+ */
+#include "nn/layers/pools.h"
+
+static mr_status avg_pool_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
+{
+	return mr_layer_pool_shape("avg_pool", cfg, in[0], out);
+}
+
+static mr_pool_kind kind_of(const mr_layer_call *c)
+{
+	return c->cfg->count_pad ? MR_POOL_MEAN_PADDED : MR_POOL_MEAN;
+}
+
+static mr_status avg_pool_forward(const mr_layer_call *c)
+{
+	mr_window w = mr_layer_pool(c->cfg, c->in[0], c->samples);
+
+	c->k->pool(c->kc, &w, kind_of(c), c->x[0], c->y[0], NULL);
+	return MR_OK;
+}
+
+static mr_status avg_pool_backward_input(const mr_layer_call *c)
+{
+	mr_window w = mr_layer_pool(c->cfg, c->in[0], c->samples);
+
+	if (c->dx[0])
+		c->k->pool_backward(c->kc, &w, kind_of(c), NULL, c->dy[0], c->dx[0], c->dx_add[0]);
+	return MR_OK;
+}
+
+const mr_layer_ops mr_layer_avg_pool = {
+	.name = "avg_pool",
+	.summary = "mean of each window of an image",
+	.n_in = 1,
+	.shape = avg_pool_shape,
+	.needs = mr_layer_needs_nothing,
+	.forward = avg_pool_forward,
+	.backward_input = avg_pool_backward_input,
+};

@@ -1,0 +1,163 @@
+/*
+ * conv.c - convolution over images, + bias, and ReLU where it is wanted.
+ *
+ *	x [n, h, w, c]   W [kernel_h, kernel_w, c / groups, out]   b [out]   z = W over x (nn/window.h), + b
+ *	y = relu(z)
+ *	I: dz = dy * relu'(z), dx from dz and W       W: dW from x and dz, db = sum over pixels of dz
+ *
+ * It multiplies without turning the weights, as all of today's libraries do (cross-correlation). With ReLU, I writes dz
+ * to `kept` for W; without it dz is dy itself. A window of one pixel without stride, padding and groups is a product of
+ * matrices of one row a pixel, and goes by gemm.
+ *
+ * Initial weights: normal with cfg.std; by default sqrt(2 / n) in front of ReLU and sqrt(1 / n) without it, n the
+ * numbers that one output sees, as in linear.c. Biases start at 0. Reads of the configuration: out, act (ReLU or none),
+ * no_bias, std, groups, and the window: kernel, stride, pad, dilation.
+ */
+#include "nn/layers/images.h"
+
+#include <math.h>
+
+static mr_conv conv_of(const mr_layer_cfg *cfg, mr_shape in, int64_t samples)
+{
+	return (mr_conv){
+		.window = mr_layer_window(cfg, in, samples, 1, 1),
+		.out = cfg->out,
+		.groups = cfg->groups ? cfg->groups : 1,
+		.bias = !cfg->no_bias,
+		.relu = cfg->act == MR_ACT_RELU,
+	};
+}
+
+static mr_conv conv_of_call(const mr_layer_call *c)
+{
+	return conv_of(c->cfg, c->in[0], c->samples);
+}
+
+static mr_status conv_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
+{
+	mr_window w;
+
+	MR_TRY(mr_layer_check_window("conv", cfg, in[0]));
+	if (cfg->out < 1)
+		return mr_fail(MR_ECONFIG, "conv needs at least 1 output channel, got %lld", (long long)cfg->out);
+	if (cfg->act != MR_ACT_NONE && cfg->act != MR_ACT_RELU)
+		return mr_fail(MR_ECONFIG, "conv ends in ReLU or in no activation");
+	if (cfg->groups < 0 || (cfg->groups && (in[0].cols % cfg->groups || cfg->out % cfg->groups)))
+		return mr_fail(MR_ECONFIG, "conv cannot divide %lld input and %lld output channels into %lld groups",
+			       (long long)in[0].cols, (long long)cfg->out, (long long)cfg->groups);
+	w = mr_layer_window(cfg, in[0], 1, 1, 1);
+	*out = mr_layer_images(w.out_h, w.out_w, cfg->out);
+	return MR_OK;
+}
+
+static uint32_t conv_params(const mr_layer_cfg *cfg, const mr_shape *in, mr_param_spec spec[MR_LAYER_PARAMS])
+{
+	int64_t inputs = in->cols / (cfg->groups ? cfg->groups : 1);
+	double sees = (double)cfg->kernel_h * (double)cfg->kernel_w * (double)inputs;
+
+	spec[0] = (mr_param_spec){
+		.suffix = "weight",
+		.rank = 4,
+		.dim = {cfg->kernel_h, cfg->kernel_w, inputs, cfg->out},
+		.init = MR_INIT_NORMAL,
+		.std = cfg->std > 0 ? cfg->std : sqrt((cfg->act == MR_ACT_NONE ? 1.0 : 2.0) / sees),
+		.decay = true,
+	};
+	if (cfg->no_bias)
+		return 1;
+	spec[1] = (mr_param_spec){.suffix = "bias", .rank = 1, .dim = {cfg->out, 1}, .init = MR_INIT_ZERO};
+	return 2;
+}
+
+static void conv_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
+		       mr_layer_needs *out)
+{
+	mr_conv g = conv_of(cfg, in[0], samples);
+	double flops = 2.0 * (double)mr_window_out_pixels(&g.window) * (double)mr_conv_weights(&g);
+
+	*out = (mr_layer_needs){
+		.kept_is_dy = g.relu,
+		.x_w = true,
+		.y_i = g.relu,
+		.dy_w = !g.relu,
+		.flops_f = flops,
+		.flops_i = flops,
+		.flops_w = flops,
+	};
+	if (g.relu)
+		mr_saved_add(&out->kept, "dz", mr_layer_bytes(k, mr_conv_out(&g)));
+}
+
+/* Is it a product of matrices? */
+static bool is_product(const mr_conv *g)
+{
+	const mr_window *w = &g->window;
+
+	return w->kernel_h == 1 && w->kernel_w == 1 && w->stride_h == 1 && w->stride_w == 1 && !w->pad_h && !w->pad_w &&
+	       g->groups == 1;
+}
+
+static mr_status conv_forward(const mr_layer_call *c)
+{
+	mr_conv g = conv_of_call(c);
+	const void *bias = g.bias ? c->w[1] : NULL;
+	mr_gemm product = {.m = mr_layer_rows(c), .n = g.out, .k = g.window.c, .bias = g.bias, .act = c->cfg->act};
+
+	return is_product(&g) ? c->k->gemm(c->kc, &product, c->x[0], c->w[0], bias, c->y[0], NULL)
+			      : c->k->conv(c->kc, &g, c->x[0], c->w[0], bias, c->y[0]);
+}
+
+static const void *dz_of(const mr_layer_call *c)
+{
+	return c->cfg->act != MR_ACT_NONE ? c->kept : c->dy[0];
+}
+
+static mr_status conv_backward_input(const mr_layer_call *c)
+{
+	mr_conv g = conv_of_call(c);
+	mr_gemm product = {.m = mr_layer_rows(c), .n = g.window.c, .k = g.out, .tb = true, .add = c->dx_add[0]};
+
+	if (g.relu)
+		c->k->act_backward(c->kc, MR_ACT_RELU, mr_conv_out(&g), c->y[0], c->dy[0], c->kept);
+	if (!c->dx[0])
+		return MR_OK;
+	return is_product(&g) ? c->k->gemm(c->kc, &product, dz_of(c), c->w[0], NULL, c->dx[0], NULL)
+			      : c->k->conv_backward_input(c->kc, &g, dz_of(c), c->w[0], c->dx[0], c->dx_add[0]);
+}
+
+static mr_status product_weight(const mr_layer_call *c, const mr_conv *g, const mr_step *step)
+{
+	mr_gemm product = {.of = MR_GEMM_GRADIENTS, .m = g->window.c, .n = g->out, .k = mr_layer_rows(c), .ta = true,
+			   .add = c->dw_add, .colsum_b = g->bias ? c->dw[1] : NULL};
+
+	return step ? c->k->gemm_step(c->kc, &product, c->x[0], dz_of(c), c->dw[0], step)
+		    : c->k->gemm(c->kc, &product, c->x[0], dz_of(c), NULL, c->dw[0], NULL);
+}
+
+static mr_status conv_backward_weight(const mr_layer_call *c)
+{
+	const mr_step *step = c->step && c->step[0].dst ? &c->step[0] : NULL;
+	mr_conv g = conv_of_call(c);
+
+	if (is_product(&g))
+		return product_weight(c, &g, step);
+	MR_TRY(c->k->conv_backward_weight(c->kc, &g, c->x[0], dz_of(c), c->dw[0], c->dw_add));
+	if (g.bias)
+		c->k->colsum(c->kc, mr_window_out_pixels(&g.window), g.out, dz_of(c), c->dw[1], c->dw_add);
+	if (step)
+		c->k->step(c->kc, mr_conv_weights(&g), step, c->dw[0]);
+	return MR_OK;
+}
+
+const mr_layer_ops mr_layer_conv = {
+	.name = "conv",
+	.summary = "convolution over images, with ReLU or without",
+	.n_in = 1,
+	.shape = conv_shape,
+	.params = conv_params,
+	.needs = conv_needs,
+	.forward = conv_forward,
+	.backward_input = conv_backward_input,
+	.backward_weight = conv_backward_weight,
+	.steps = 1, /* the weights; the bias is small */
+};

@@ -1,0 +1,33 @@
+/*
+ * pools.h - what the layers that pool share. Only for the files of this folder.
+ */
+#ifndef MR_NN_LAYERS_POOLS_H
+#define MR_NN_LAYERS_POOLS_H
+
+#include "nn/layers/images.h"
+
+/* Of windows that follow each other without a gap, where the configuration has no stride. */
+static inline mr_window mr_layer_pool(const mr_layer_cfg *cfg, mr_shape in, int64_t samples)
+{
+	return mr_layer_window(cfg, in, samples, cfg->kernel_h, cfg->kernel_w);
+}
+
+/* Every window must see a pixel of the image. */
+static inline mr_status mr_layer_pool_shape(const char *layer, const mr_layer_cfg *cfg, mr_shape in, mr_shape *out)
+{
+	mr_window w;
+
+	MR_TRY(mr_layer_check_window(layer, cfg, in));
+	if (cfg->dilation_h > 1 || cfg->dilation_w > 1)
+		return mr_fail(MR_ECONFIG, "%s has no dilation", layer);
+	if (cfg->pad_h >= cfg->kernel_h || cfg->pad_w >= cfg->kernel_w)
+		return mr_fail(MR_ECONFIG,
+			       "%s: a padding of %lld and %lld needs a window larger than that, got %lld x %lld", layer,
+			       (long long)cfg->pad_h, (long long)cfg->pad_w, (long long)cfg->kernel_h,
+			       (long long)cfg->kernel_w);
+	w = mr_layer_pool(cfg, in, 1);
+	*out = mr_layer_images(w.out_h, w.out_w, w.c);
+	return MR_OK;
+}
+
+#endif

@@ -1,0 +1,101 @@
+/*
+ * window.h - a window that goes over images, and the convolution that multiplies what it sees.
+ *
+ * Images are [samples, height, width, channels], row-major, in every backend and type: a value needs no reorder between
+ * layers, and its matrix view has one row a pixel. Output pixel (i, j) sees pixels (i stride_h - pad_h + r dilation_h,
+ * j stride_w - pad_w + s dilation_w), 0 <= r < kernel_h, 0 <= s < kernel_w; those outside of the image are padding.
+ */
+#ifndef MR_NN_WINDOW_H
+#define MR_NN_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct mr_window {
+	int64_t samples, h, w, c; /* of the images it goes over */
+	int64_t out_h, out_w;
+	int64_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+} mr_window;
+
+/* Weights are [kernel_h, kernel_w, c / groups, out]: output channel o belongs to group o / (out / groups), which sees
+ * input channels of the same group alone. No bias, or one number an output channel. */
+typedef struct mr_conv {
+	mr_window window;
+	int64_t out, groups; /* groups divides c and out */
+	bool bias, relu;
+} mr_conv;
+
+typedef enum mr_pool_kind {
+	MR_POOL_MAX,         /* padding is -infinity */
+	MR_POOL_MEAN,        /* of the pixels of the image */
+	MR_POOL_MEAN_PADDED, /* padding counts as zeros */
+} mr_pool_kind;
+
+/* Positions that the window of a maximum may have at most: their numbers are exact in every type of activations. */
+#define MR_POOL_POSITIONS 256
+
+/* Pixels from the first to the last that the window sees along one side. */
+static inline int64_t mr_window_span(int64_t kernel, int64_t dilation)
+{
+	return (kernel - 1) * dilation + 1;
+}
+
+/* Outputs along one side of @n pixels; below 1: the window is larger than the padded image. */
+static inline int64_t mr_window_out(int64_t n, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation)
+{
+	int64_t left = n + 2 * pad - mr_window_span(kernel, dilation);
+
+	return left < 0 ? 0 : left / stride + 1;
+}
+
+static inline int64_t mr_window_in_pixels(const mr_window *w)
+{
+	return w->samples * w->h * w->w;
+}
+
+static inline int64_t mr_window_out_pixels(const mr_window *w)
+{
+	return w->samples * w->out_h * w->out_w;
+}
+
+/* Numbers of the weights, of the input and of the output. */
+static inline int64_t mr_conv_weights(const mr_conv *g)
+{
+	return g->window.kernel_h * g->window.kernel_w * (g->window.c / g->groups) * g->out;
+}
+
+static inline int64_t mr_conv_in(const mr_conv *g)
+{
+	return mr_window_in_pixels(&g->window) * g->window.c;
+}
+
+static inline int64_t mr_conv_out(const mr_conv *g)
+{
+	return mr_window_out_pixels(&g->window) * g->out;
+}
+
+/* Pixel that output @i sees at position @r along one side of @n pixels; -1: padding. */
+static inline int64_t mr_window_pixel(int64_t i, int64_t r, int64_t stride, int64_t pad, int64_t dilation, int64_t n)
+{
+	int64_t at = i * stride - pad + r * dilation;
+
+	return at < n ? (at < 0 ? -1 : at) : -1;
+}
+
+/* Output that sees pixel @at at position @r along one side of @out outputs; -1: none. */
+static inline int64_t mr_window_seen(int64_t at, int64_t r, int64_t stride, int64_t pad, int64_t dilation, int64_t out)
+{
+	int64_t i = at + pad - r * dilation;
+
+	return i < 0 || i % stride || i / stride >= out ? -1 : i / stride;
+}
+
+/* Positions of output @i along one side of @n pixels that are in the image. */
+static inline int64_t mr_window_inside(int64_t i, int64_t kernel, int64_t stride, int64_t pad, int64_t n)
+{
+	int64_t from = i * stride - pad, to = from + kernel;
+
+	return (to < n ? to : n) - (from > 0 ? from : 0);
+}
+
+#endif

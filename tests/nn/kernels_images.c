@@ -1,0 +1,76 @@
+/* kernels_images.c - convolutions and pools as operations of kernels_ops.h. */
+#include <stdlib.h>
+
+#include "check.h"
+#include "kernels_ops.h"
+
+static mr_window window_of(const op_case *c, mr_window w)
+{
+	w.samples = 2;
+	w.h = c->dim[0], w.w = c->dim[1], w.c = c->dim[2];
+	w.dilation_h += !w.dilation_h, w.dilation_w += !w.dilation_w;
+	w.out_h = mr_window_out(w.h, w.kernel_h, w.stride_h, w.pad_h, w.dilation_h);
+	w.out_w = mr_window_out(w.w, w.kernel_w, w.stride_w, w.pad_w, w.dilation_w);
+	return w;
+}
+
+/* dims h, w, c, out; variant: the window, and 6 for three groups, 7 for one a channel: then there are as many channels
+ * as that takes */
+void run_conv(const op_case *c)
+{
+	static const mr_window windows[] = {
+		{.kernel_h = 3, .kernel_w = 3, .stride_h = 1, .stride_w = 1, .pad_h = 1, .pad_w = 1},
+		{.kernel_h = 3, .kernel_w = 3, .stride_h = 2, .stride_w = 2, .pad_h = 1, .pad_w = 1},
+		{.kernel_h = 1, .kernel_w = 1, .stride_h = 2, .stride_w = 2},
+		{.kernel_h = 2, .kernel_w = 3, .stride_h = 1, .stride_w = 2, .pad_h = 1, .pad_w = 2, .dilation_h = 2},
+		{.kernel_h = 5, .kernel_w = 1, .stride_h = 1, .stride_w = 1, .pad_h = 2},
+		{.kernel_h = 3, .kernel_w = 3, .stride_h = 1, .stride_w = 1},
+	};
+	const mr_kernels *k = c->k;
+	mr_conv g = {.window = window_of(c, windows[c->variant % 6]), .out = c->dim[3], .groups = 1,
+		     .bias = c->variant & 1, .relu = c->variant == 1};
+	void *x, *w, *bias, *dy, *y, *dx, *dw;
+
+	if (c->variant >= 6) {
+		g.groups = c->variant == 6 ? 3 : g.window.c;
+		g.window.c *= c->variant == 6 ? 3 : 1;
+		g.out *= g.groups;
+	}
+	x = make_input(k, mr_conv_in(&g), 1, -1, 1), w = make_input(k, mr_conv_weights(&g), 2, -1, 1);
+	bias = make_input(k, g.out, 3, -1, 1), dy = make_input(k, mr_conv_out(&g), 4, -1, 1);
+	y = make_output(k, mr_conv_out(&g)), dx = make_output(k, mr_conv_in(&g));
+	dw = make_room(k->types.gradients, mr_conv_weights(&g));
+	for (int i = 0; i < 2; i++) /* the second call finds its primitive */
+		MR_CHECK_OK(k->conv(c->kc, &g, x, w, g.bias ? bias : NULL, y));
+	MR_CHECK_OK(k->conv_backward_input(c->kc, &g, dy, w, dx, c->add));
+	MR_CHECK_OK(k->conv_backward_weight(c->kc, &g, x, dy, dw, c->add));
+	put(c->out, k, y, mr_conv_out(&g));
+	put(c->out, k, dx, mr_conv_in(&g));
+	put_of(c->out, k->types.gradients, dw, mr_conv_weights(&g));
+	if (k->types.weights == MR_BF16)
+		c->out->loose = c->out->n; /* products go in pairs, of which one may be 0 times NaN */
+	free(x), free(w), free(bias), free(dy), free(y), free(dx), free(dw);
+}
+
+/* dims h, w, c; variant: the kind + 3 * the window */
+void run_pool(const op_case *c)
+{
+	static const mr_window windows[] = {
+		{.kernel_h = 2, .kernel_w = 2, .stride_h = 2, .stride_w = 2},
+		{.kernel_h = 3, .kernel_w = 3, .stride_h = 2, .stride_w = 2, .pad_h = 1, .pad_w = 1},
+		{.kernel_h = 3, .kernel_w = 2, .stride_h = 1, .stride_w = 1, .pad_w = 1},
+	};
+	const mr_kernels *k = c->k;
+	mr_pool_kind kind = (mr_pool_kind)(c->variant % 3);
+	mr_window w = window_of(c, windows[c->variant / 3]);
+	int64_t in = mr_window_in_pixels(&w) * w.c, out = mr_window_out_pixels(&w) * w.c;
+	void *x = make_input(k, in, 1, -1, 1), *dy = make_input(k, out, 2, -1, 1), *y = make_output(k, out);
+	void *dx = make_output(k, in), *which = make_output(k, out);
+
+	k->pool(c->kc, &w, kind, x, y, kind == MR_POOL_MAX ? which : NULL);
+	k->pool_backward(c->kc, &w, kind, kind == MR_POOL_MAX ? which : NULL, dy, dx, c->add);
+	put(c->out, k, y, out);
+	put(c->out, k, which, out);
+	put(c->out, k, dx, in);
+	free(x), free(dy), free(y), free(dx), free(which);
+}

@@ -1,0 +1,141 @@
+/*
+ * test_images.c - what the conventions of images decide: which of equal numbers is the largest one, what padding
+ * counts, and that a convolution does not turn its weights. Numbers worked out by hand.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "kernels_ops.h"
+#include "nn/layer.h"
+
+static mr_window window_of(int64_t h, int64_t w, int64_t kernel, int64_t stride, int64_t pad)
+{
+	mr_window v = {.samples = 1, .h = h, .w = w, .c = 1, .kernel_h = kernel, .kernel_w = kernel, .stride_h = stride,
+		       .stride_w = stride, .pad_h = pad, .pad_w = pad, .dilation_h = 1, .dilation_w = 1};
+
+	v.out_h = mr_window_out(h, kernel, stride, pad, 1);
+	v.out_w = mr_window_out(w, kernel, stride, pad, 1);
+	return v;
+}
+
+static void *numbers(const mr_kernels *k, int64_t n, const double *x)
+{
+	void *p = make_output(k, n);
+
+	for (int64_t i = 0; i < n; i++)
+		set_number(k, p, i, x[i]);
+	return p;
+}
+
+static void check(const mr_kernels *k, const void *got, int64_t n, const double *want)
+{
+	for (int64_t i = 0; i < n; i++) {
+		double x = number_at(k, got, i);
+
+		CU_ASSERT(isnan(want[i]) ? isnan(x) : x == want[i]);
+	}
+}
+
+static void for_all(void (*test)(const mr_kernels *k, mr_kctx *kc))
+{
+	const mr_kernels *all[4 + BF16_TABLES] = {
+		mr_kernels_find("reference", MR_F32), mr_kernels_find("reference", MR_F64),
+		mr_kernels_find("fused", MR_F32), mr_kernels_find("onednn", MR_F32)};
+	uint32_t n = 4 + bf16_tables(all + 4);
+
+	for (uint32_t i = 0; i < n; i++) {
+		mr_kctx *kc;
+
+		if (!all[i])
+			continue;
+		MR_CHECK_OK(all[i]->ctx_create(all[i], 1, &kc));
+		test(all[i], kc);
+		all[i]->ctx_destroy(kc);
+	}
+}
+
+static void check_largest(const mr_kernels *k, mr_kctx *kc)
+{
+	/* equal ones; -infinity alone; NaN behind a number; the largest one last */
+	mr_window w = window_of(4, 4, 2, 2, 0);
+	void *x = numbers(k, 16, (const double[]){5, 5, -INFINITY, -INFINITY, 5, 5, -INFINITY, -INFINITY, 1, NAN, 1, 2,
+						  0, 7, 3, 4});
+	void *dy = numbers(k, 4, (const double[]){1, 2, 3, 4}), *y = make_output(k, 4), *dx = make_output(k, 16);
+	void *which = make_output(k, 4);
+
+	k->pool(kc, &w, MR_POOL_MAX, x, y, which);
+	check(k, y, 4, (const double[]){5, -INFINITY, NAN, 4});
+	k->pool_backward(kc, &w, MR_POOL_MAX, which, dy, dx, false);
+	check(k, dx, 16, (const double[]){1, 0, 2, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 4});
+	free(x), free(dy), free(y), free(dx), free(which);
+}
+
+static void the_first_of_equal_numbers_is_the_largest(void)
+{
+	for_all(check_largest);
+}
+
+static void check_padding(const mr_kernels *k, mr_kctx *kc)
+{
+	mr_window w = window_of(4, 4, 3, 2, 1);
+	void *x = numbers(k, 16, (const double[]){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1});
+	void *y = make_output(k, 4), *which = make_output(k, 4), *dx = make_output(k, 16);
+	void *dy = numbers(k, 4, (const double[]){4, 0, 0, 0});
+
+	k->pool(kc, &w, MR_POOL_MAX, x, y, which); /* padding with zeros would be larger */
+	check(k, y, 4, (const double[]){-1, -1, -1, -1});
+	k->pool(kc, &w, MR_POOL_MEAN, x, y, NULL);
+	check(k, y, 4, (const double[]){-1, -1, -1, -1});
+	k->pool_backward(kc, &w, MR_POOL_MEAN, NULL, dy, dx, false);
+	check(k, dx, 16, (const double[]){1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+	k->pool(kc, &w, MR_POOL_MEAN_PADDED, x, y, NULL);
+	CU_ASSERT_DOUBLE_EQUAL(number_at(k, y, 0), -4.0 / 9, 2e-3);
+	CU_ASSERT_DOUBLE_EQUAL(number_at(k, y, 3), -1, 1e-6);
+	free(x), free(y), free(which), free(dx), free(dy);
+}
+
+static void padding_is_never_the_largest_and_counts_where_it_is_asked_to(void)
+{
+	for_all(check_padding);
+}
+
+static void check_turning(const mr_kernels *k, mr_kctx *kc)
+{
+	mr_conv g = {.window = window_of(2, 3, 2, 1, 0), .out = 1, .groups = 1};
+	void *x = numbers(k, 6, (const double[]){1, 2, 4, 8, 16, 32});
+	void *w = numbers(k, 4, (const double[]){1, 0, 0, -1});
+	void *y = make_output(k, 2), *dx = make_output(k, 6), *dw = make_room(k->types.gradients, 4);
+	void *dy = numbers(k, 2, (const double[]){1, 2});
+
+	MR_CHECK_OK(k->conv(kc, &g, x, w, NULL, y));
+	check(k, y, 2, (const double[]){-15, -30});
+	MR_CHECK_OK(k->conv_backward_input(kc, &g, dy, w, dx, false));
+	check(k, dx, 6, (const double[]){1, 2, 0, 0, -1, -2});
+	free(x), free(w), free(y), free(dx), free(dw), free(dy);
+}
+
+static void weights_are_not_turned(void)
+{
+	for_all(check_turning);
+}
+
+static void sizes_follow_the_window(void)
+{
+	CU_ASSERT_EQUAL(mr_window_out(224, 11, 4, 2, 1), 55);
+	CU_ASSERT_EQUAL(mr_window_out(6, 3, 2, 0, 1), 2); /* what is left over is dropped */
+	CU_ASSERT_EQUAL(mr_window_out(8, 3, 1, 2, 2), 8);
+	CU_ASSERT_EQUAL(mr_window_out(2, 3, 1, 0, 1), 0);
+	CU_ASSERT_EQUAL(mr_window_out(2, 4, 3, 0, 1), 0);
+}
+
+void mr_suite_images(void);
+
+void mr_suite_images(void)
+{
+	MR_SUITE("images");
+	MR_TEST(the_first_of_equal_numbers_is_the_largest);
+	MR_TEST(padding_is_never_the_largest_and_counts_where_it_is_asked_to);
+	MR_TEST(weights_are_not_turned);
+	MR_TEST(sizes_follow_the_window);
+}
