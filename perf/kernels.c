@@ -134,7 +134,7 @@ static double fma_peak(clockid_t clock)
 
 static mr_attn attn_of(const bench *b)
 {
-	return (mr_attn){b->rows / CONTEXT, CONTEXT, b->heads, b->c / b->heads};
+	return (mr_attn){.samples = b->rows / CONTEXT, .t = CONTEXT, .heads = b->heads, .dim = b->c / b->heads};
 }
 
 static void run_attn(bench *b)

@@ -73,11 +73,38 @@ typedef struct mr_gemm {
 	                       NULL: nothing */
 } mr_gemm;
 
-/* Causal multi-head attention without its projections. qkv [samples*T, 3C]: q, k, v side by side, each heads * dim
- * wide. */
+/* Multi-head attention without its projections. qkv [samples*T, W]: q, k, v side by side; q is heads * dim wide, k and
+ * v kv_heads * dim. Query head h sees key and value head h / (heads / kv_heads); gradients of a key or value head are
+ * summed over its query heads in ascending order. */
 typedef struct mr_attn {
-	int64_t samples, t, heads, dim; /* C = heads * dim; scale 1/sqrt(dim) */
+	int64_t samples, t, heads, dim; /* scale 1/sqrt(dim) */
+	int64_t kv_heads;               /* divides heads; 0: heads */
+	bool bidirectional;             /* all queries see all keys; else query t sees keys 0..t */
 } mr_attn;
+
+static inline int64_t mr_attn_kv_heads(const mr_attn *a)
+{
+	return a->kv_heads ? a->kv_heads : a->heads;
+}
+
+/* Query heads that share a key and value head. */
+static inline int64_t mr_attn_group(const mr_attn *a)
+{
+	return a->heads / mr_attn_kv_heads(a);
+}
+
+/* Columns of qkv. */
+static inline int64_t mr_attn_width(const mr_attn *a)
+{
+	return (a->heads + 2 * mr_attn_kv_heads(a)) * a->dim;
+}
+
+/* Rotary positions: of each head's numbers x_j and x_{j + dim/2} are the coordinates of a point, turned by the angle
+ * position * theta^(-2j / dim), j < dim/2; row r of a sample has position r. Angles are f64. */
+typedef struct mr_rope {
+	int64_t samples, t, heads, kv_heads, dim; /* dim even */
+	double theta;
+} mr_rope;
 
 /* Which random numbers a dropout mask uses: independent of pipeline, cut and micro-batch (base/rng.h, MR_RNG_DROPOUT).
  */

@@ -32,7 +32,7 @@
 	X(int64_t, out)         /* linear, conv: columns of the output; margin: coordinates */ \
 	X(int64_t, vocab)       /* embedding */ \
 	X(int64_t, context)     /* embedding: rows of the position table */ \
-	X(int64_t, heads)       /* attention */ \
+	X(int64_t, heads)       /* attention, rope */ \
 	X(int64_t, parts)       /* split */ \
 	X(mr_act, act)          /* linear, conv */ \
 	X(bool, no_bias)        /* linear, conv */ \
@@ -53,7 +53,10 @@
 	X(int64_t, dilation_h)  /* conv; 0: 1 */ \
 	X(int64_t, dilation_w) \
 	X(int64_t, groups)      /* conv; 0: 1 */ \
-	X(bool, count_pad)      /* avg_pool: padding counts as zeros */
+	X(bool, count_pad)      /* avg_pool: padding counts as zeros */ \
+	X(int64_t, kv_heads)    /* attention, rope: heads of keys and values; 0: heads */ \
+	X(bool, bidirectional)  /* attention: queries see all keys */ \
+	X(double, theta)        /* rope; 0: 10000 */
 
 typedef struct mr_layer_cfg {
 	MR_LAYER_CFG(MR_FIELD_MEMBER)

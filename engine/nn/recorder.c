@@ -124,6 +124,29 @@ static mr_status attn_backward(mr_kctx *kc, const mr_attn *a, const void *qkv, c
 	return MR_OK;
 }
 
+static mr_status rope(mr_kctx *kc, const mr_rope *r, const void *const *x, void *y)
+{
+	note_rows(kc, MR_KERNEL_rope, r->samples * r->t, (r->heads + 2 * r->kv_heads) * r->dim);
+	return MR_OK;
+}
+
+static mr_status rope_backward(mr_kctx *kc, const mr_rope *r, const void *dy, void *const *dx)
+{
+	note_rows(kc, MR_KERNEL_rope_backward, r->samples * r->t, (r->heads + 2 * r->kv_heads) * r->dim);
+	return MR_OK;
+}
+
+static void swiglu(mr_kctx *kc, int64_t n, const void *gate, const void *up, void *y)
+{
+	note_rows(kc, MR_KERNEL_swiglu, 1, n);
+}
+
+static void swiglu_backward(mr_kctx *kc, int64_t n, const void *gate, const void *up, const void *dy, void *dgate,
+			    void *dup)
+{
+	note_rows(kc, MR_KERNEL_swiglu_backward, 1, n);
+}
+
 static void embed(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, const int32_t *tokens, const void *wte,
 		  const void *wpe, void *y)
 {

@@ -88,10 +88,12 @@ static void take_ends(layer_rig *r, uint64_t seed)
 {
 	for (int i = 0; i < r->ops->n_in; i++) {
 		int64_t n = rig_n_x(r, i);
+		/* from the third on streams behind those of the outputs */
+		uint32_t what = (uint32_t)i + (i < 2 ? 2 : 9 + 2 * MR_LAYER_PARAMS + 2 * MR_LAYER_OUTPUTS);
 
 		r->x[i] = r->what->in[i].tokens ? take_tokens(n, r->what->cfg.vocab, seed, 1)
-						: take_numbers(r, n, seed, 2 + (uint32_t)i);
-		r->dx[i] = rig_has_dx(r, i) ? take_numbers(r, n, seed, 4 + (uint32_t)i) : NULL;
+						: take_numbers(r, n, seed, what);
+		r->dx[i] = rig_has_dx(r, i) ? take_numbers(r, n, seed, what + (i < 2 ? 2 : MR_LAYER_INPUTS)) : NULL;
 	}
 	for (uint32_t i = 0; i < r->n_out; i++) { /* streams behind those of the parameters, but for the first */
 		uint32_t what = i ? 9 + 2 * MR_LAYER_PARAMS + 2 * i : 6;
@@ -129,8 +131,6 @@ void rig_init(layer_rig *r, const layer_case *what, const mr_kernels *k, int64_t
 		.in = what->in,
 		.out = r->out,
 		.samples = samples,
-		.x = {r->x[0], r->x[1]},
-		.dx = {r->dx[0], r->dx[1]},
 		.w = (const void *const *)r->w,
 		.dw = r->dw,
 		.aux_i = take_raw(r->needs.aux_i.bytes),
@@ -142,6 +142,10 @@ void rig_init(layer_rig *r, const layer_case *what, const mr_kernels *k, int64_t
 		.train = !what->eval,
 		.mask = {.seed = seed, .first_sample = 1000, .layer = 5},
 	};
+	for (int i = 0; i < r->ops->n_in; i++) {
+		r->call.x[i] = r->x[i];
+		r->call.dx[i] = r->dx[i];
+	}
 	for (uint32_t i = 0; i < r->n_out; i++) {
 		r->call.y[i] = r->y[i];
 		r->call.dy[i] = r->dy[i];

@@ -19,18 +19,19 @@
 static outputs attend(const mr_kernels *k, uint32_t threads, const mr_attn *a, bool at_end)
 {
 	int64_t n = a->samples * a->t * a->heads * a->dim, floats = (int64_t)mr_dtype_bytes(k->dtype) / 4;
-	guarded qkv = guarded_make(3 * n * floats, at_end), dy = guarded_make(n * floats, at_end);
-	guarded y = guarded_make(n * floats, at_end), dqkv = guarded_make(3 * n * floats, at_end);
+	int64_t all = a->samples * a->t * mr_attn_width(a);
+	guarded qkv = guarded_make(all * floats, at_end), dy = guarded_make(n * floats, at_end);
+	guarded y = guarded_make(n * floats, at_end), dqkv = guarded_make(all * floats, at_end);
 	guarded saved = guarded_make((int64_t)saved_bytes(k, a) / 4, at_end);
 	guarded scratch = guarded_make((int64_t)k->attn_scratch_bytes(a) / 4, at_end);
-	guarded *all[] = {&qkv, &dy, &y, &dqkv, &saved, &scratch};
-	void *from[2] = {make_input(k, 3 * n, 1, -2, 2), make_input(k, n, 2, -1, 1)};
+	guarded *each[] = {&qkv, &dy, &y, &dqkv, &saved, &scratch};
+	void *from[2] = {make_input(k, all, 1, -2, 2), make_input(k, n, 2, -1, 1)};
 	outputs out = {0};
 	mr_kctx *kc;
 
 	for (int i = 0; i < 2; i++) {
-		memcpy(all[i]->p, from[i], all[i]->n * sizeof(float));
-		guarded_freeze(all[i]);
+		memcpy(each[i]->p, from[i], each[i]->n * sizeof(float));
+		guarded_freeze(each[i]);
 		free(from[i]);
 	}
 	MR_CHECK_OK(k->ctx_create(k, threads, &kc));
@@ -39,9 +40,9 @@ static outputs attend(const mr_kernels *k, uint32_t threads, const mr_attn *a, b
 	MR_CHECK_OK(k->attn_backward(kc, a, qkv.p, saved.p, dy.p, dqkv.p, scratch.p));
 	k->ctx_destroy(kc);
 	put(&out, k, y.p, n);
-	put(&out, k, dqkv.p, 3 * n);
+	put(&out, k, dqkv.p, all);
 	for (int i = 0; i < 6; i++)
-		guarded_free(all[i]);
+		guarded_free(each[i]);
 	return out;
 }
 
@@ -55,14 +56,15 @@ static void check_attention(const mr_attn *a)
 		outputs more = attend(k, threads, a, threads == 3);
 
 		if (!same_bits(&one, &more))
-			fprintf(stderr, "\n%lld heads of %lld, T %lld: other bits by %u threads\n", (long long)a->heads,
-				(long long)a->dim, (long long)a->t, threads);
+			fprintf(stderr, "\n%lld/%lld heads of %lld, T %lld: other bits by %u threads\n",
+				(long long)a->heads, (long long)a->kv_heads, (long long)a->dim, (long long)a->t,
+				threads);
 		CU_ASSERT(same_bits(&one, &more));
 		free(more.v);
 	}
 	if (!(d <= CLOSE))
-		fprintf(stderr, "\n%lld heads of %lld, T %lld: distance %.3g\n", (long long)a->heads, (long long)a->dim,
-			(long long)a->t, d);
+		fprintf(stderr, "\n%lld/%lld heads of %lld, T %lld: distance %.3g\n", (long long)a->heads,
+			(long long)a->kv_heads, (long long)a->dim, (long long)a->t, d);
 	CU_ASSERT(d <= CLOSE);
 	free(want.v), free(one.v);
 }
@@ -100,6 +102,21 @@ static void long_ones(void)
 
 	for (int i = 0; ready() && i < 18; i++)
 		check_attention(&(mr_attn){.samples = 1, .t = shape[i][0], .heads = 1 + i % 3, .dim = shape[i][1]});
+}
+
+/* Two or four heads to each key and value head, and queries that see all keys, on both sides of the ends of tiles. */
+static void groups_and_both_directions(void)
+{
+	static const int64_t dims[] = {16, 19, 64, 8, 33};
+
+	for (int64_t t = 1, i = 0; ready() && t <= 260; t += t < 50 ? 1 : t < 120 ? 13 : 33, i++) {
+		mr_attn a = {.samples = 2, .t = t, .heads = 4, .dim = dims[i % 5], .kv_heads = 1 + i % 2};
+
+		check_attention(&a);
+		a.bidirectional = true;
+		a.kv_heads = 4 >> i % 3;
+		check_attention(&a);
+	}
 }
 
 /* --- activations -------------------------------------------------------------------------------------------------- */
@@ -182,6 +199,7 @@ void mr_suite_attention(void)
 	MR_TEST(every_length);
 	MR_TEST(every_width);
 	MR_TEST(long_ones);
+	MR_TEST(groups_and_both_directions);
 	MR_TEST(gelu_has_its_slope);
 	MR_TEST(elements_are_alone);
 }

@@ -288,9 +288,9 @@ static void losses(void)
 
 static void attend(side *s, uint32_t threads, const mr_attn *a)
 {
-	int64_t rows = a->samples * a->t, c = a->heads * a->dim;
-	void *qkv = input(s, rows * 3 * c, true, 1, -2, 2), *dy = input(s, rows * c, true, 2, -1, 1);
-	void *y = output(s, rows * c, true), *dqkv = output(s, rows * 3 * c, true);
+	int64_t rows = a->samples * a->t, c = a->heads * a->dim, width = mr_attn_width(a);
+	void *qkv = input(s, rows * width, true, 1, -2, 2), *dy = input(s, rows * c, true, 2, -1, 1);
+	void *y = output(s, rows * c, true), *dqkv = output(s, rows * width, true);
 	void *saved = tensor(s, (int64_t)saved_bytes(s->k, a) / 4, false, false);
 
 	MR_CHECK_OK(s->k->ctx_create(s->k, threads, &s->kc));
@@ -360,6 +360,17 @@ static void attention(void)
 					   .dim = shapes[i][1]});
 }
 
+static void attention_of_groups_and_in_both_directions(void)
+{
+	static const int64_t shapes[][2] = {{1, 8},   {2, 1},   {31, 32},  {33, 33},
+					    {64, 16}, {97, 64}, {130, 40}, {257, 9}};
+
+	for (int i = 0; mr_kernels_find("fused", MR_BF16) && i < 3 * 8; i++)
+		check_attention(&(mr_attn){.samples = 1 + i % 2, .t = shapes[i / 3][0], .heads = 4,
+					   .dim = shapes[i / 3][1], .kv_heads = i % 3 == 2 ? 0 : 1 + i % 2,
+					   .bidirectional = i % 3 > 0});
+}
+
 static void attention_keeps_nan(void)
 {
 	static const float specials[] = {NAN, INFINITY, -INFINITY};
@@ -367,6 +378,7 @@ static void attention_keeps_nan(void)
 	for (int i = 0; mr_kernels_find("fused", MR_BF16) && i < 3; i++) {
 		special = specials[i];
 		check_attention(&(mr_attn){.samples = 2, .t = 50, .heads = 2, .dim = 8});
+		check_attention(&(mr_attn){.samples = 2, .t = 50, .heads = 4, .dim = 8, .kv_heads = 2});
 	}
 	special = 0;
 }
@@ -383,5 +395,6 @@ void mr_suite_bf16_elements(void)
 	MR_TEST(dropouts);
 	MR_TEST(losses);
 	MR_TEST(attention);
+	MR_TEST(attention_of_groups_and_in_both_directions);
 	MR_TEST(attention_keeps_nan);
 }

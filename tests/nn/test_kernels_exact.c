@@ -96,7 +96,7 @@ static double worst_of(const double *a, const double *b)
 static void check_attention(const mr_kernels *k, mr_kctx *kc)
 {
 	static double part[4][T * DIM], want[4][T * DIM], got[T * DIM];
-	mr_attn a = {SAMPLES, T, HEADS, DIM};
+	mr_attn a = {.samples = SAMPLES, .t = T, .heads = HEADS, .dim = DIM};
 	/* values are about 1; a softmax over 21 numbers and sums of 21 terms cost a few eps */
 	double tolerance = k->dtype == MR_F64 ? 1e-14 : 4e-6;
 	void *qkv = make_input(k, SAMPLES * T * 3 * WIDTH, 1, -1, 1);
@@ -133,7 +133,7 @@ static void attention_equals_the_naive_one(void)
 /* What comes later in a sample must not change a bit of what comes before. */
 static void check_causal(const mr_kernels *k, mr_kctx *kc)
 {
-	mr_attn a = {1, 64, 1, 16};
+	mr_attn a = {.samples = 1, .t = 64, .heads = 1, .dim = 16};
 	void *qkv = make_input(k, 64 * 48, 1, -1, 1), *y1 = make_output(k, 64 * 16), *y2 = make_output(k, 64 * 16);
 	void *saved = malloc(saved_bytes(k, &a)), *scratch = malloc(k->attn_scratch_bytes(&a) + 1);
 

@@ -260,7 +260,8 @@ static void check_sums(layer_rig *r)
 	rig_forward(r);
 	rig_input(r);
 	rig_weight(r);
-	s.call.dx_add[0] = s.call.dx_add[1] = s.call.dw_add = true;
+	s.call.dw_add = true;
+	memset(s.call.dx_add, true, sizeof(s.call.dx_add));
 	rig_forward(&s);
 	rig_input(&s);
 	rig_weight(&s);
@@ -402,7 +403,7 @@ static void check_without_dx(layer_rig *r)
 	rig_input(r);
 	rig_weight(r);
 	rig_forward(&s);
-	s.call.dx[0] = s.call.dx[1] = NULL;
+	memset(s.call.dx, 0, sizeof(s.call.dx));
 	rig_input(&s);
 	rig_weight(&s);
 	for (uint32_t i = 0; i < r->n_params; i++)

@@ -11,7 +11,7 @@ static void shapes_that_do_not_fit_are_refused(void)
 	static const struct {
 		const char *layer;
 		mr_layer_cfg cfg;
-		mr_shape in[2];
+		mr_shape in[3];
 		const char *part;
 	} bad[] = {
 		{"linear", {.out = 3}, {{.rows = 4, .cols = 1, .tokens = true}}, "tokens"},
@@ -28,6 +28,21 @@ static void shapes_that_do_not_fit_are_refused(void)
 		{"attention", {.heads = 0}, {{.rows = 4, .cols = 6}}, "got 0"},
 		{"attention", {.heads = 1}, {{.rows = 4, .cols = 7}}, "7 columns"},
 		{"attention", {.heads = 4}, {{.rows = 4, .cols = 18}}, "6 among 4 heads"},
+		{"attention", {.heads = 4, .kv_heads = 3}, {{.rows = 4, .cols = 20}}, "4 heads by 3"},
+		{"attention", {.heads = 4, .kv_heads = -1}, {{.rows = 4, .cols = 20}}, "4 heads by -1"},
+		{"attention", {.heads = 4, .kv_heads = 2}, {{.rows = 4, .cols = 20}}, "20 columns among 4 heads"},
+		{"rope", {.heads = 0}, {{.rows = 4, .cols = 6}, {.rows = 4, .cols = 6}, {.rows = 4, .cols = 6}},
+		 "head, got 0"},
+		{"rope", {.heads = 2}, {{.rows = 4, .cols = 6}, {.rows = 4, .cols = 6}, {.rows = 4, .cols = 6}},
+		 "2 heads of 6 columns"},
+		{"rope", {.heads = 2, .kv_heads = 1},
+		 {{.rows = 4, .cols = 8}, {.rows = 4, .cols = 4}, {.rows = 4, .cols = 8}}, "of 4 x 4, got 4 x 8"},
+		{"rope", {.heads = 1}, {{.rows = 4, .cols = 6}, {.rows = 3, .cols = 6}, {.rows = 4, .cols = 6}},
+		 "values of 4 x 6, got 3 x 6"},
+		{"rope", {.heads = 1, .theta = -1},
+		 {{.rows = 4, .cols = 6}, {.rows = 4, .cols = 6}, {.rows = 4, .cols = 6}}, "got -1"},
+		{"swiglu", {0}, {{.rows = 4, .cols = 6}, {.rows = 4, .cols = 7}}, "4 x 6 and 4 x 7"},
+		{"swiglu", {0}, {{.rows = 4, .cols = 1, .tokens = true}, {.rows = 4, .cols = 1}}, "tokens"},
 		{"residual", {0}, {{.rows = 4, .cols = 6}, {.rows = 4, .cols = 7}}, "4 x 6 and 4 x 7"},
 		{"split", {.parts = 2}, {{.rows = 4, .cols = 1, .tokens = true}}, "tokens"},
 		{"split", {.parts = 1}, {{.rows = 4, .cols = 6}}, "got 1"},

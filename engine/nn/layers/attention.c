@@ -1,33 +1,43 @@
 /*
- * attention.c - causal multi-head self-attention between its two projections, which are linear layers of their own.
+ * attention.c - multi-head self-attention between its projections, which are linear layers of their own.
  *
- *	qkv [samples * T, 3C]: q, k, v side by side, each C = heads * dim wide   y [samples * T, C]
- *	per sample and head: S = q k^T / sqrt(dim), row t sees columns 0..t; P = softmax(S); y = P v
- *	I: dv = P^T dy, dP = dy v^T, dS = P * (dP - rowsum(dP * P)), dq = dS k / sqrt(dim), dk = dS^T q / sqrt(dim)
+ *	qkv [samples * T, (H + 2 K) d]: q, k, v side by side, of H, K and K heads, each d wide   y [samples * T, H d]
+ *	per sample and head: S = q k^T / sqrt(d), row t sees columns 0..t (bidirectional: all); P = softmax(S); y = P v
+ *	I: dv = P^T dy, dP = dy v^T, dS = P * (dP - rowsum(dP * P)), dq = dS k / sqrt(d), dk = dS^T q / sqrt(d)
  *
- * Vaswani et al.: "Attention is all you need", 2017, eq. 1. What F saves for I (the probabilities) is the kernels'
- * business. FLOPs count the full T x T square (4 T^2 C forward, 8 T^2 C backward), causal or not, as model FLOPs
- * usually do. Reads of the configuration: heads.
+ * Vaswani et al.: "Attention is all you need", 2017, eq. 1. With K < H, heads of q share k and v by groups of H / K
+ * that follow each other, whose dk and dv are summed (Ainslie et al.: "GQA", 2023). What F saves for I (the
+ * probabilities) is the kernels' business. FLOPs count the full T x T square (4 T^2 H d forward, 8 T^2 H d backward),
+ * causal or not, as model FLOPs usually do. Reads of the configuration: heads, kv_heads, bidirectional.
  */
 #include "nn/layers/shared.h"
 
+/* Heads of q, k and v. */
+static int64_t all_heads(const mr_layer_cfg *cfg)
+{
+	return cfg->heads + 2 * (cfg->kv_heads ? cfg->kv_heads : cfg->heads);
+}
+
 static mr_attn describe(const mr_layer_cfg *cfg, mr_shape in, int64_t samples)
 {
-	return (mr_attn){.samples = samples, .t = in.rows, .heads = cfg->heads, .dim = in.cols / (3 * cfg->heads)};
+	return (mr_attn){.samples = samples, .t = in.rows, .heads = cfg->heads, .dim = in.cols / all_heads(cfg),
+			 .kv_heads = cfg->kv_heads, .bidirectional = cfg->bidirectional};
 }
 
 static mr_status attention_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
 {
 	MR_TRY(mr_layer_check_numbers("attention", in[0]));
-	if (cfg->heads < 1)
-		return mr_fail(MR_ECONFIG, "attention needs at least 1 head, got %lld", (long long)cfg->heads);
-	if (in[0].cols % 3 != 0)
+	MR_TRY(mr_layer_check_heads("attention", cfg));
+	if (cfg->kv_heads && in[0].cols % all_heads(cfg) != 0)
+		return mr_fail(MR_ECONFIG, "attention cannot share %lld columns among %lld heads of q, %lld of k and v",
+			       (long long)in[0].cols, (long long)cfg->heads, (long long)cfg->kv_heads);
+	if (in[0].cols % 3 != 0 && !cfg->kv_heads)
 		return mr_fail(MR_ECONFIG, "attention takes q, k and v side by side: %lld columns are no multiple of 3",
 			       (long long)in[0].cols);
-	if (in[0].cols / 3 % cfg->heads != 0)
+	if (in[0].cols % all_heads(cfg) != 0)
 		return mr_fail(MR_ECONFIG, "attention cannot share a width of %lld among %lld heads",
 			       (long long)in[0].cols / 3, (long long)cfg->heads);
-	*out = (mr_shape){.rows = in[0].rows, .cols = in[0].cols / 3};
+	*out = (mr_shape){.rows = in[0].rows, .cols = in[0].cols / all_heads(cfg) * cfg->heads};
 	return MR_OK;
 }
 
@@ -35,7 +45,7 @@ static void attention_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t
 			    mr_layer_needs *out)
 {
 	mr_attn a = describe(cfg, in[0], samples);
-	double square = (double)a.t * (double)a.t * (double)in->cols / 3 * (double)samples;
+	double square = (double)a.t * (double)a.t * (double)(a.heads * a.dim) * (double)samples;
 	size_t dqkv = mr_layer_bytes(k, mr_layer_count(in[0], samples)); /* one that is to be added to what is there */
 
 	*out = (mr_layer_needs){.x_i = true, .flops_f = 4 * square, .flops_i = 8 * square};
@@ -69,7 +79,7 @@ static mr_status attention_backward_input(const mr_layer_call *c)
 
 const mr_layer_ops mr_layer_attention = {
 	.name = "attention",
-	.summary = "causal multi-head self-attention without its projections",
+	.summary = "multi-head self-attention without its projections, causal or not",
 	.n_in = 1,
 	.shape = attention_shape,
 	.needs = attention_needs,

@@ -5,9 +5,9 @@
  *	F: y[r] = wte[token[r]] + wpe[r mod T]
  *	W: dwte[v] = sum of dy[r] where token[r] = v, dwpe[t] = sum of dy[r] where r mod T = t, rows ascending
  *
- * Tokens have no gradient, so I does nothing. A context of 0 leaves the position table out. The tables carry their
- * GPT-2 names whatever the node is called. Initial values: normal with cfg.std, by default 0.02 (GPT-2). Reads of the
- * configuration: out (C), vocab, context, std.
+ * Tokens have no gradient, so I does nothing. The tables carry their GPT-2 names whatever the node is called. A context
+ * of 0 leaves the position table out, and the other one is the node's weight. Initial values: normal with cfg.std, by
+ * default 0.02 (GPT-2). Reads of the configuration: out (C), vocab, context, std.
  */
 #include "nn/layers/shared.h"
 
@@ -32,7 +32,7 @@ static uint32_t embedding_params(const mr_layer_cfg *cfg, const mr_shape *in, mr
 {
 	(void)in;
 	spec[0] = (mr_param_spec){
-		.suffix = "wte.weight",
+		.suffix = cfg->context ? "wte.weight" : "weight",
 		.rank = 2,
 		.dim = {cfg->vocab, cfg->out},
 		.init = MR_INIT_NORMAL,

@@ -66,4 +66,15 @@ static inline mr_status mr_layer_check_numbers(const char *layer, mr_shape s)
 	return s.tokens ? mr_fail(MR_ECONFIG, "%s takes numbers, got tokens", layer) : MR_OK;
 }
 
+/* Heads of attention, and of keys and values, that fit each other. */
+static inline mr_status mr_layer_check_heads(const char *layer, const mr_layer_cfg *cfg)
+{
+	if (cfg->heads < 1)
+		return mr_fail(MR_ECONFIG, "%s needs at least 1 head, got %lld", layer, (long long)cfg->heads);
+	if (cfg->kv_heads < 0 || (cfg->kv_heads && cfg->heads % cfg->kv_heads != 0))
+		return mr_fail(MR_ECONFIG, "%s cannot group %lld heads by %lld heads of keys and values", layer,
+			       (long long)cfg->heads, (long long)cfg->kv_heads);
+	return MR_OK;
+}
+
 #endif

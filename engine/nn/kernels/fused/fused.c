@@ -91,6 +91,7 @@ static void ctx_destroy(mr_kctx *kc)
 		return;
 	mr_onednn_destroy(kc->onednn);
 	free(kc->attn_scratch);
+	mr_angles_destroy(kc->angles);
 	free(kc->gemm.data);
 	mr_bf16_products_fini(kc);
 	free(kc->ones);
@@ -130,7 +131,7 @@ static size_t ctx_bytes(const mr_kctx *kc)
 
 	return sizeof(*kc) + mr_onednn_bytes(kc->onednn) + mr_touched_bytes(kc->attn_scratch, attn) +
 	       mr_touched_bytes(kc->gemm.data, gemm) + (kc->n_ones + kc->room_floats) * sizeof(float) +
-	       mr_bf16_products_bytes(kc);
+	       mr_angles_bytes(kc->angles) + mr_bf16_products_bytes(kc);
 }
 
 /* --- gemm, sum, activations, norm --------------------------------------------------------------------------------- */
@@ -311,11 +312,47 @@ static mr_status attn_backward(mr_kctx *kc, const mr_attn *a, const void *qkv, c
 
 	(void)scratch;
 	MR_TRY(attn_reserve(kc, a, true, &args));
-	team(kc, kc->ops->attn_backward, &args, a->samples * a->heads, 1, a->t * a->t * a->dim / 4);
+	team(kc, kc->ops->attn_backward, &args, a->samples * mr_attn_kv_heads(a), 1,
+	     mr_attn_group(a) * a->t * a->t * a->dim / 4);
 	return MR_OK;
 }
 
 #include "nn/kernels/fused/fused_images.inc"
+
+/* --- rotary positions, SwiGLU ------------------------------------------------------------------------------------- */
+
+static mr_status rope(mr_kctx *kc, const mr_rope *r, const void *const *x, void *y)
+{
+	mr_vec_rope a = {.r = *r, .x = {x[0], x[1], x[2]}, .y = y};
+
+	MR_TRY(mr_angles_find(&kc->angles, r, &a.angles, &a.pitch));
+	team(kc, kc->ops->rope, &a, r->samples * r->t, 1, (r->heads + 2 * r->kv_heads) * r->dim);
+	return MR_OK;
+}
+
+static mr_status rope_backward(mr_kctx *kc, const mr_rope *r, const void *dy, void *const *dx)
+{
+	mr_vec_rope a = {.r = *r, .dy = dy, .dx = {dx[0], dx[1], dx[2]}};
+
+	MR_TRY(mr_angles_find(&kc->angles, r, &a.angles, &a.pitch));
+	team(kc, kc->ops->rope_backward, &a, r->samples * r->t, 1, (r->heads + 2 * r->kv_heads) * r->dim);
+	return MR_OK;
+}
+
+static void swiglu(mr_kctx *kc, int64_t n, const void *gate, const void *up, void *y)
+{
+	mr_vec_swiglu a = {.gate = gate, .up = up, .y = y};
+
+	team(kc, kc->ops->swiglu, &a, n, 64, 4);
+}
+
+static void swiglu_backward(mr_kctx *kc, int64_t n, const void *gate, const void *up, const void *dy, void *dgate,
+			    void *dup)
+{
+	mr_vec_swiglu a = {.gate = gate, .up = up, .dy = dy, .dgate = dgate, .dup = dup};
+
+	team(kc, kc->ops->swiglu_backward, &a, n, 64, 4);
+}
 
 /* --- embedding, dropout ------------------------------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 #define MR_KERNELS_FUSED_H
 
 #include "nn/choices.h"
+#include "nn/kernels/fused/angles.h"
 #include "nn/kernels/fused/block_gemm.h"
 #include "nn/kernels/fused/gemm.h"
 #include "nn/kernels/onednn/onednn_primitives.h"
@@ -18,6 +19,7 @@ struct mr_kctx {
 	uint32_t n_threads;
 	float *attn_scratch;       /* [n_threads, attn_floats] */
 	size_t attn_floats;
+	mr_angles *angles;         /* tables of rotary positions that calls have needed */
 	mr_gemm_scratch gemm;
 	/* In bf16 alone. */
 	const mr_vec_blocks *blocks;

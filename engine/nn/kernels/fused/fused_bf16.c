@@ -21,6 +21,10 @@
 #define OF_attn_scratch_bytes mr_fused_attn_scratch_bytes
 #define OF_attn mr_fused_attn
 #define OF_attn_backward mr_fused_attn_backward
+#define OF_rope mr_fused_rope
+#define OF_rope_backward mr_fused_rope_backward
+#define OF_swiglu mr_fused_swiglu
+#define OF_swiglu_backward mr_fused_swiglu_backward
 #define OF_embed mr_fused_embed
 #define OF_embed_backward mr_fused_embed_backward
 #define OF_conv mr_bf16_conv

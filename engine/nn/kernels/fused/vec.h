@@ -64,6 +64,19 @@ typedef struct mr_vec_attn {
 	const mr_block_engine *engine; /* of products in bf16; NULL: products are in f32 */
 } mr_vec_attn;
 
+typedef struct mr_vec_rope {
+	mr_rope r;
+	const float *angles;   /* [t, 2, dim/2 in whole vectors of any width] cosines, sines */
+	int64_t pitch;         /* of one of the two */
+	const void *x[3], *dy;
+	void *y, *dx[3];
+} mr_vec_rope;
+
+typedef struct mr_vec_swiglu {
+	const void *gate, *up, *dy;
+	void *y, *dgate, *dup;
+} mr_vec_swiglu;
+
 typedef struct mr_vec_embed {
 	int64_t rows, t, cols, vocab;
 	const int32_t *tokens;
@@ -178,7 +191,10 @@ typedef struct mr_vec_ops {
 	mr_vec_fn *colsum;                                    /* columns */
 	mr_vec_fn *norm, *norm_backward_input;                /* rows */
 	mr_vec_fn *norm_backward_weight;                      /* columns */
-	mr_vec_fn *attn, *attn_backward;                      /* pairs (sample, head) */
+	mr_vec_fn *attn;                                      /* pairs (sample, head) */
+	mr_vec_fn *attn_backward;                             /* pairs (sample, key and value head) */
+	mr_vec_fn *rope, *rope_backward;                      /* rows */
+	mr_vec_fn *swiglu, *swiglu_backward;                  /* elements */
 	mr_vec_fn *embed;                                     /* rows */
 	mr_vec_fn *embed_backward;                            /* columns */
 	mr_vec_fn *sum;                                       /* elements */

@@ -1,0 +1,65 @@
+/*
+ * swiglu.c - a gated unit: y = silu(gate) * up, with silu(x) = x s(x) and s(x) = 1 / (1 + exp(-x)).
+ *
+ *	gate, up, y [n, C]
+ *	I: dup = dy silu(gate)   dgate = dy up (s + gate s (1 - s))
+ *
+ * Shazeer: "GLU variants improve transformer", 2020, eq. 5, without its products. I computes silu again from the
+ * inputs, so nothing else is saved. Reads nothing of the configuration.
+ */
+#include "nn/layers/shared.h"
+
+static mr_status swiglu_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
+{
+	(void)cfg;
+	MR_TRY(mr_layer_check_numbers("swiglu", in[0]));
+	MR_TRY(mr_layer_check_numbers("swiglu", in[1]));
+	if (!mr_shape_same(in[0], in[1]))
+		return mr_fail(MR_ECONFIG, "swiglu multiplies equal shapes, got %lld x %lld and %lld x %lld",
+			       (long long)in[0].rows, (long long)in[0].cols, (long long)in[1].rows,
+			       (long long)in[1].cols);
+	*out = in[0];
+	return MR_OK;
+}
+
+/* Room for gradients that are to be added, or are not wanted. */
+static void swiglu_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
+			 mr_layer_needs *out)
+{
+	(void)cfg;
+	*out = (mr_layer_needs){.x_i = true,
+				.scratch = 2 * mr_layer_align(mr_layer_bytes(k, mr_layer_count(in[0], samples)))};
+}
+
+static mr_status swiglu_forward(const mr_layer_call *c)
+{
+	c->k->swiglu(c->kc, mr_layer_count(c->in[0], c->samples), c->x[0], c->x[1], c->y[0]);
+	return MR_OK;
+}
+
+static mr_status swiglu_backward_input(const mr_layer_call *c)
+{
+	int64_t n = mr_layer_count(c->in[0], c->samples);
+	char *room = c->scratch;
+	void *dx[2];
+
+	for (int i = 0; i < 2; i++) {
+		dx[i] = c->dx[i] && !c->dx_add[i] ? c->dx[i] : room;
+		room += mr_layer_align(mr_layer_bytes(c->k, n));
+	}
+	c->k->swiglu_backward(c->kc, n, c->x[0], c->x[1], c->dy[0], dx[0], dx[1]);
+	for (int i = 0; i < 2; i++)
+		if (c->dx[i] && c->dx_add[i])
+			c->k->sum(c->kc, n, c->dx[i], dx[i], c->dx[i]);
+	return MR_OK;
+}
+
+const mr_layer_ops mr_layer_swiglu = {
+	.name = "swiglu",
+	.summary = "y = silu(gate) * up",
+	.n_in = 2,
+	.shape = swiglu_shape,
+	.needs = swiglu_needs,
+	.forward = swiglu_forward,
+	.backward_input = swiglu_backward_input,
+};
