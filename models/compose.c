@@ -9,8 +9,8 @@ void mr_compose_init(mr_compose *m, const mr_model_data *data)
 	m->status = mr_graph_create(data->input, data->target, &m->graph);
 }
 
-static uint16_t append(mr_compose *m, const char *layer, const char *name, const mr_layer_cfg *cfg, const uint16_t *in,
-		       uint32_t n_in)
+uint16_t mr_compose_gather(mr_compose *m, const char *layer, const char *name, const mr_layer_cfg *cfg,
+			   const uint16_t *x, uint32_t n)
 {
 	const mr_layer_ops *ops = mr_layer_find(layer);
 	char full[96]; /* a name too long is the graph's to refuse */
@@ -20,18 +20,18 @@ static uint16_t append(mr_compose *m, const char *layer, const char *name, const
 	if (m->status != MR_OK)
 		return 0;
 	snprintf(full, sizeof(full), "%s%s%s", m->stem ? m->stem : "", m->stem ? "." : "", name);
-	m->status = mr_graph_add(m->graph, ops, full, cfg, in, n_in, &out);
+	m->status = mr_graph_add(m->graph, ops, full, cfg, x, n, &out);
 	return out;
 }
 
 uint16_t mr_compose_add(mr_compose *m, const char *layer, const char *name, const mr_layer_cfg *cfg, uint16_t x)
 {
-	return append(m, layer, name, cfg, &x, 1);
+	return mr_compose_gather(m, layer, name, cfg, &x, 1);
 }
 
 uint16_t mr_compose_join(mr_compose *m, const char *layer, const char *name, uint16_t a, uint16_t b)
 {
-	return append(m, layer, name, &(mr_layer_cfg){0}, (uint16_t[]){a, b}, 2);
+	return mr_compose_gather(m, layer, name, &(mr_layer_cfg){0}, (uint16_t[]){a, b}, 2);
 }
 
 void mr_compose_tie(mr_compose *m, const char *param, const char *owner)

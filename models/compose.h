@@ -24,6 +24,10 @@ uint16_t mr_compose_add(mr_compose *m, const char *layer, const char *name, cons
 /** The same for a layer of two inputs. */
 uint16_t mr_compose_join(mr_compose *m, const char *layer, const char *name, uint16_t a, uint16_t b);
 
+/** The same for a layer of @n inputs @x. */
+uint16_t mr_compose_gather(mr_compose *m, const char *layer, const char *name, const mr_layer_cfg *cfg,
+			   const uint16_t *x, uint32_t n);
+
 /** Let the parameter called @param share the storage of @owner. */
 void mr_compose_tie(mr_compose *m, const char *param, const char *owner);
 

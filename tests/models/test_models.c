@@ -53,6 +53,7 @@ static void every_model_is_listed_and_has_working_defaults(void)
 
 	for (size_t i = 0; (ops = mr_model_at(i)); i++) {
 		const mr_model_data kinds[] = {classes, numbers, one_number, row, text(128, 17)};
+		bool sequences = !strcmp(ops->name, "gpt") || !strcmp(ops->name, "llama");
 		mr_values *values;
 		int n_built = 0;
 
@@ -60,7 +61,7 @@ static void every_model_is_listed_and_has_working_defaults(void)
 		CU_ASSERT_PTR_NOT_NULL(ops->summary);
 		MR_CHECK_OK(mr_values_create(ops->options, &values));
 		CU_ASSERT_PTR_NULL(mr_values_missing(values));
-		CU_ASSERT_EQUAL(mr_model_context(ops, values), strcmp(ops->name, "gpt") ? 0 : 128);
+		CU_ASSERT_EQUAL(mr_model_context(ops, values), sequences ? 128 : 0);
 		for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
 			mr_graph *g = NULL;
 			mr_status st = mr_model_build(ops, values, &kinds[k], &g);
@@ -253,6 +254,68 @@ static void a_wrong_gpt_is_refused(void)
 		      "embed: the embedding has 7 positions");
 }
 
+/* --- llama --- */
+
+/* As Hugging Face counts them. */
+static void llamas_have_their_sizes(void)
+{
+	static const struct {
+		int64_t vocab, n;
+		const char *settings[9];
+	} cases[] = {
+		{32000, 6738415616, {"layers=32", "width=4096", "heads=32", "hidden=11008"}},
+		{128256, 8030261248, {"layers=32", "width=4096", "heads=32", "kv_heads=8", "hidden=14336"}},
+		{128256, 1235814400, {"layers=16", "width=2048", "heads=32", "kv_heads=8", "hidden=8192", "tied=true"}},
+		{32000, 1100048384, {"layers=22", "width=2048", "heads=32", "kv_heads=4", "hidden=5632"}},
+		{256, 3033344, {"layers=4", "width=256", "heads=8", "kv_heads=4"}},
+		{65, 2918912, {"layers=4", "width=256", "heads=8", "kv_heads=4", "tied=true"}},
+		{50257, 114114048, {"layers=12", "width=768", "heads=12", "kv_heads=4", "tied=true"}},
+	};
+	mr_graph *g;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const mr_model_data data = text(64, cases[i].vocab);
+
+		MR_CHECK_OK(build("llama", cases[i].settings, &data, &g));
+		CU_ASSERT_EQUAL(mr_graph_n_params(g), cases[i].n);
+		mr_graph_destroy(g);
+	}
+}
+
+static void llama_is_cut_at_its_norms(void)
+{
+	static const char *const places[] = {
+		"model.embed_tokens", "model.layers.0.input_layernorm", "model.layers.0.post_attention_layernorm",
+		"model.layers.1.input_layernorm", "model.layers.1.post_attention_layernorm", "model.norm", "lm_head",
+	};
+	const mr_model_data data = text(8, 20);
+	mr_graph *g;
+	uint32_t n = 0;
+
+	MR_CHECK_OK(build("llama", SETTINGS("layers=2", "width=16", "kv_heads=2", "hidden=40"), &data, &g));
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		if (mr_graph_is_narrow(g, i)) {
+			CU_ASSERT_FATAL(n < 7);
+			CU_ASSERT_STRING_EQUAL(g->nodes[i].name, places[n]);
+			n++;
+		}
+	CU_ASSERT_EQUAL(n, 7);
+	CU_ASSERT_EQUAL(mr_graph_flops_train(g),
+			3 * 8 * (2.0 * (2 * (3 * 16 * 16 + 3 * 16 * 40) + 16 * 20) + 2 * 4 * 8 * 16));
+	mr_graph_destroy(g);
+}
+
+static void a_wrong_llama_is_refused(void)
+{
+	const mr_model_data data = text(8, 20);
+	mr_graph *g;
+
+	MR_CHECK_FAIL(build("llama", DEFAULTS, &numbers, &g), MR_ECONFIG, "takes tokens, the data has 1 x 6 numbers");
+	MR_CHECK_FAIL(build("llama", SETTINGS("heads=3", "width=16"), &data, &g), MR_ECONFIG, "3 heads cannot share");
+	MR_CHECK_FAIL(build("llama", SETTINGS("heads=4", "width=12"), &data, &g), MR_ECONFIG, "in even numbers");
+	MR_CHECK_FAIL(build("llama", SETTINGS("kv_heads=3"), &data, &g), MR_ECONFIG, "4 heads cannot share 3");
+}
+
 /* The loss of @r with every weight moved by @step along @direction. */
 static double loss_along(graph_run *r, double *const *direction, double step, const int32_t *input,
 			 const int32_t *target)
@@ -364,6 +427,9 @@ void mr_suite_models(void)
 	MR_TEST(gpt_starts_as_gpt2);
 	MR_TEST(gpt_is_cut_at_its_norms);
 	MR_TEST(a_wrong_gpt_is_refused);
+	MR_TEST(llamas_have_their_sizes);
+	MR_TEST(llama_is_cut_at_its_norms);
+	MR_TEST(a_wrong_llama_is_refused);
 	MR_TEST(gpt_with_dropout_has_the_right_gradient);
 	MR_TEST(objectives_in_blocks);
 	MR_TEST(objectives_refuse);
