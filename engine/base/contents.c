@@ -2,14 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/failure.h"
 #include "base/str.h"
 
 struct mr_contents {
@@ -17,20 +15,12 @@ struct mr_contents {
 	int fd;             /* -1: there is no file */
 	uint64_t bytes;
 	char *memory;       /* all of them; NULL: they are in the file */
-	_Atomic bool failed; /* C0: set behind `text`; pairs with C0 in mr_contents_check */
-	pthread_mutex_t lock; /* over `text` */
-	char text[400];
+	mr_failure *failure;
 };
 
 static void fail(mr_contents *c, const char *what, uint64_t offset)
 {
-	pthread_mutex_lock(&c->lock);
-	if (!atomic_load_explicit(&c->failed, memory_order_relaxed)) {
-		snprintf(c->text, sizeof(c->text), "%.300s: %s at byte %llu", c->path, what,
-			 (unsigned long long)offset);
-		atomic_store_explicit(&c->failed, true, memory_order_release); /* C0 */
-	}
-	pthread_mutex_unlock(&c->lock);
+	mr_failure_set(c->failure, "%.300s: %s at byte %llu", c->path, what, (unsigned long long)offset);
 }
 
 static mr_status no_memory(uint64_t bytes)
@@ -64,8 +54,8 @@ static mr_contents *create(const char *path)
 		return NULL;
 	c->fd = -1;
 	c->path = strdup(path);
-	pthread_mutex_init(&c->lock, NULL);
-	if (c->path)
+	c->failure = mr_failure_create();
+	if (c->path && c->failure)
 		return c;
 	mr_contents_close(c);
 	return NULL;
@@ -112,7 +102,7 @@ void mr_contents_close(mr_contents *c)
 		return;
 	if (c->fd >= 0)
 		close(c->fd);
-	pthread_mutex_destroy(&c->lock);
+	mr_failure_destroy(c->failure);
 	free(c->memory);
 	free(c->path);
 	free(c);
@@ -177,9 +167,7 @@ const void *mr_contents_at(mr_contents *c, uint64_t offset, size_t n, void *room
 
 mr_status mr_contents_check(mr_contents *c)
 {
-	if (!c || !atomic_load_explicit(&c->failed, memory_order_acquire)) /* C0 */
-		return MR_OK;
-	return mr_fail(MR_EDATA, "%s", c->text);
+	return c ? mr_failure_check(c->failure) : MR_OK;
 }
 
 void mr_contents_has_changed(mr_contents *c, uint64_t offset)

@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "cli/args.h"
+#include "data/picture.h"
 #include "nn/kernels.h"
 
 void mr_help_print(FILE *out)
@@ -99,4 +100,6 @@ void mr_version_print(FILE *out)
 	fprintf(out, "hwloc      %u.%u.%u\n", hw >> 16, hw >> 8 & 0xFF, hw & 0xFF);
 	fprintf(out, "jansson    %s\n", jansson_version_str());
 	fprintf(out, "zlib       %s\n", zlibVersion());
+	fprintf(out, "pictures   PPM, PGM; PNG by libpng: %s; JPEG by libjpeg: %s\n", mr_picture_png_version(),
+		mr_picture_jpeg_version());
 }

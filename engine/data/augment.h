@@ -41,12 +41,17 @@ typedef struct mr_augmented {
 	bool flip;
 } mr_augmented;
 
+/* Part of an image: its upper left corner and size. */
+typedef struct mr_box {
+	int64_t down, right, rows, cols;
+} mr_box;
+
 /* The random numbers of a training sample: elements of MR_RNG_AUGMENT (base/rng.h). Append only. */
 typedef enum mr_augment_draw {
 	MR_AUGMENT_DOWN,
 	MR_AUGMENT_RIGHT,
 	MR_AUGMENT_MIRROR,
-	MR_AUGMENT_PART = 16 /* the first of those for parts of any size */
+	MR_AUGMENT_PART = 16 /* four for each try of mr_augment_part */
 } mr_augment_draw;
 
 /** Images of @rows x @cols with @channels; padding and flip are those of @values, whose table has both. */
@@ -68,6 +73,10 @@ int64_t mr_augment_below(const mr_augment *a, uint64_t g, uint64_t draw, int64_t
 
 /** What happens to training sample @g. */
 mr_augmented mr_augment_of(const mr_augment *a, uint64_t g);
+
+/** A part of training sample @g, an image of @rows x @cols: at least @least of its area, its sides to each other as 3:4
+ * to 4:3; where no such part is found in ten tries, the largest one in the middle that is not longer than that. */
+mr_box mr_augment_part(const mr_augment *a, uint64_t g, int64_t rows, int64_t cols, double least);
 
 /**
  * Row @y of the changed image into @image, rows x cols x channels numbers in this order. @pixels has for each channel

@@ -286,7 +286,7 @@ static void decode(const cifar *c, const batches *b, uint64_t i, mr_augmented ho
 		i -= x->n;
 	record = mr_contents_at(x->in, i * c->kind->record, c->kind->record, room);
 	first = record + c->kind->record - PIXELS;
-	for (int64_t y = 0; y < SIDE; y++) {
+	for (int64_t y = 0; input && y < SIDE; y++) {
 		int64_t from = how.down + y;
 		const uint8_t *row = first + from * SIDE;
 		const uint8_t *rows[3] = {row, row + PLANE, row + 2 * PLANE};
@@ -298,7 +298,8 @@ static void decode(const cifar *c, const batches *b, uint64_t i, mr_augmented ho
 		mr_contents_has_changed(x->in, i * c->kind->record + c->kind->label);
 		label = 0;
 	}
-	*(int32_t *)target = label;
+	if (target)
+		*(int32_t *)target = label;
 }
 
 static void train(const mr_dataset *d, uint64_t g, void *input, void *target)
@@ -350,6 +351,7 @@ const mr_dataset_ops mr_data_cifar = {
 	.name = "cifar",
 	.summary = "CIFAR-10 and CIFAR-100 in their binary form",
 	.options = options,
+	.halves = true,
 	.open = open_cifar,
 	.load = load_cifar,
 	.check = check,

@@ -15,9 +15,9 @@
  * asked for.
  *
  * Thread: open and load on any thread; train and valid are pure functions of the loaded dataset, so any threads may
- * call them at once. They do not allocate: sizes, magic numbers and value ranges are checked by open and load, which
- * report a wrong, truncated or empty file as one message, MR_EDATA. Where a file is read on the way and fails, samples
- * are zeros, and mr_dataset_check says why.
+ * call them at once. They do not allocate, unless they decode a file (bytes.reading): sizes, magic numbers and value
+ * ranges are checked by open and load, which report a wrong, truncated or empty file as one message, MR_EDATA. Where a
+ * file is read on the way and fails, samples are zeros, and mr_dataset_check says why.
  */
 #ifndef MR_DATA_DATASET_H
 #define MR_DATA_DATASET_H
@@ -43,6 +43,7 @@ typedef struct mr_data_bytes {
 	uint64_t kept;        /* until it is closed */
 	uint64_t passing;     /* more, while it loads */
 	uint64_t on_disk;     /* read as samples are asked for */
+	uint64_t reading;     /* more, for each thread that asks for a sample, while it does */
 } mr_data_bytes;
 
 #define MR_DATA_KEEP ((uint64_t)64 << 20)
@@ -51,13 +52,15 @@ typedef struct mr_dataset_ops {
 	const char *name;
 	const char *summary;
 	const mr_option *options;
+	bool halves;
 	mr_status (*open)(const mr_values *values, const mr_data_want *want, mr_dataset **out);
 	/** Read or make the samples, once; NULL: open has. */
 	mr_status (*load)(mr_dataset *d);
 	/** The first failure of reading a sample; NULL: there is none, since all is in memory. */
 	mr_status (*check)(const mr_dataset *d);
 	void (*close)(mr_dataset *d);
-	/** Training sample @g (from 0, without end). @input and @target hold one sample each. */
+	/** Training sample @g (from 0, without end). @input and @target hold one sample each; where `halves` is set,
+	 * one of them may be NULL, and that half is not made. */
 	void (*train)(const mr_dataset *d, uint64_t g, void *input, void *target);
 	/** Sample @i < n_valid of an evaluation. */
 	void (*valid)(const mr_dataset *d, uint64_t i, void *input, void *target);

@@ -350,7 +350,7 @@ static void decode(const mnist *m, const idx *images, const idx *labels, uint64_
 	const uint8_t *pixels = NULL;
 	int64_t begin = 0, end = 0; /* rows in `pixels` */
 
-	for (int64_t y = 0; y < images->rows; y++) {
+	for (int64_t y = 0; input && y < images->rows; y++) {
 		int64_t from = how.down + y;
 		bool there = from >= 0 && from < images->rows;
 		const uint8_t *row;
@@ -369,7 +369,8 @@ static void decode(const mnist *m, const idx *images, const idx *labels, uint64_
 		mr_contents_has_changed(labels->in, labels->header + i);
 		label = 0;
 	}
-	*(int32_t *)target = label;
+	if (target)
+		*(int32_t *)target = label;
 }
 
 static void train(const mr_dataset *d, uint64_t g, void *input, void *target)
@@ -417,6 +418,7 @@ const mr_dataset_ops mr_data_mnist = {
 	.name = "mnist",
 	.summary = "images and labels in IDX files, plain or gzip",
 	.options = options,
+	.halves = true,
 	.open = open_mnist,
 	.load = load_mnist,
 	.check = check,

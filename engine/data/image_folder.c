@@ -1,0 +1,247 @@
+#include "data/image_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/stats.h"
+
+#define HEAD 4096u /* bytes that are read first, and that the fingerprint is of */
+
+static int is_visible(const struct dirent *e)
+{
+	return e->d_name[0] != '.';
+}
+
+static int by_bytes(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* @a/@b, or @a alone where @b is empty. */
+static mr_status join(mr_strbuf *out, const char *a, const char *b)
+{
+	mr_strbuf_init(out);
+	mr_strbuf_append(out, a);
+	if (*b)
+		mr_strbuf_printf(out, "/%s", b);
+	if (!out->failed)
+		return MR_OK;
+	mr_strbuf_fini(out);
+	return mr_data_no_memory(0);
+}
+
+static void forget(struct dirent **list, int n)
+{
+	for (int i = 0; i < n; i++)
+		free(list[i]);
+	free(list);
+}
+
+/* --- files --- */
+
+static mr_status grow(mr_image_folder *f)
+{
+	size_t room = f->room ? 2 * f->room : 64;
+	mr_image_file *file;
+
+	if (f->n < f->room)
+		return MR_OK;
+	file = realloc(f->file, room * sizeof(*file));
+	if (!file)
+		return mr_data_no_memory(room * sizeof(*file));
+	f->file = file;
+	f->room = room;
+	return MR_OK;
+}
+
+/* Read as much of the file as says its size. */
+static mr_status look(mr_image_folder *f, mr_contents *in, mr_picture *size)
+{
+	uint64_t bytes = mr_contents_bytes(in);
+	bool more = true;
+
+	for (uint64_t n = HEAD; more; n *= 16) {
+		size_t len = n < bytes ? n : bytes;
+		uint8_t *room = malloc(len);
+		mr_status st = room ? MR_OK : mr_data_no_memory(len);
+
+		if (st == MR_OK) {
+			const uint8_t *head = mr_contents_at(in, 0, len, room);
+
+			if (n == HEAD)
+				f->fingerprint = mr_hash64(f->fingerprint, head, len);
+			st = mr_picture_look(mr_contents_path(in), head, len, size, &more);
+		}
+		free(room);
+		MR_TRY(st);
+		MR_TRY(mr_contents_check(in));
+		if (more && n >= bytes)
+			return mr_fail(MR_EDATA, "%s: truncated: it ends before its size is said",
+				       mr_contents_path(in));
+	}
+	return MR_OK;
+}
+
+static void count(mr_image_folder *f, const mr_image_file *x)
+{
+	uint64_t pixels = mr_picture_bytes(&x->size);
+
+	f->file_bytes += x->bytes;
+	f->pixel_bytes += pixels;
+	f->most_file = x->bytes > f->most_file ? x->bytes : f->most_file;
+	f->most_pixels = pixels > f->most_pixels ? pixels : f->most_pixels;
+	f->most_decoding = x->size.decoding > f->most_decoding ? x->size.decoding : f->most_decoding;
+	f->most_rows = x->size.rows > f->most_rows ? x->size.rows : f->most_rows;
+	f->most_cols = x->size.cols > f->most_cols ? x->size.cols : f->most_cols;
+}
+
+static mr_status add_file(mr_image_folder *f, size_t class_of, const char *path)
+{
+	mr_image_file x = {.name = f->names.len, .pixels = f->pixel_bytes, .class_of = (int32_t)class_of};
+	const char *name = path + strlen(f->root) + 1;
+	mr_contents *in;
+	mr_status st;
+
+	MR_TRY(grow(f));
+	if (!mr_strbuf_append_n(&f->names, name, strlen(name) + 1))
+		return mr_data_no_memory(f->names.cap);
+	MR_TRY(mr_contents_open(path, &in));
+	x.bytes = mr_contents_bytes(in);
+	f->fingerprint = mr_data_fold(mr_hash64(f->fingerprint, name, strlen(name)), x.bytes);
+	st = look(f, in, &x.size);
+	mr_contents_close(in);
+	MR_TRY(st);
+	count(f, &x);
+	f->file[f->n++] = x;
+	return MR_OK;
+}
+
+static mr_status add_class(mr_image_folder *f, size_t class_of, const char *path)
+{
+	struct dirent **list;
+	size_t before = f->n;
+	int n = scandir(path, &list, is_visible, by_bytes);
+	mr_status st = n < 0 ? mr_fail(MR_EDATA, "%s: %s", path, strerror(errno)) : MR_OK;
+
+	for (int i = 0; i < n && st == MR_OK; i++) {
+		mr_strbuf file;
+
+		if (!mr_picture_name(list[i]->d_name))
+			continue;
+		st = join(&file, path, list[i]->d_name);
+		if (st != MR_OK)
+			break;
+		st = add_file(f, class_of, file.data);
+		mr_strbuf_fini(&file);
+	}
+	if (n >= 0)
+		forget(list, n);
+	if (st == MR_OK && f->n == before)
+		return mr_fail(MR_EDATA, "%s: holds no picture: a class needs files .png, .jpg, .jpeg, .ppm or .pgm",
+			       path);
+	return st;
+}
+
+/* --- classes --- */
+
+/* The number of the class @name, which is a new one where there is no other folder to be like. */
+static mr_status find_class(mr_image_folder *f, const char *name, const mr_image_folder *like, size_t *out)
+{
+	mr_strbuf *grown;
+
+	if (like) {
+		for (*out = 0; *out < like->n_classes; ++*out)
+			if (!strcmp(like->class_name[*out].data, name))
+				return MR_OK;
+		return mr_fail(MR_EDATA, "%s/%s: there is no class of this name in %s", f->root, name, like->root);
+	}
+	grown = realloc(f->class_name, (f->n_classes + 1) * sizeof(*grown));
+	if (!grown)
+		return mr_data_no_memory((f->n_classes + 1) * sizeof(*grown));
+	f->class_name = grown;
+	MR_TRY(join(&f->class_name[f->n_classes], name, ""));
+	*out = f->n_classes++;
+	return MR_OK;
+}
+
+static mr_status add_entry(mr_image_folder *f, const char *name, const mr_image_folder *like)
+{
+	struct stat is;
+	size_t class_of = 0;
+	mr_strbuf path;
+	mr_status st = MR_OK;
+
+	MR_TRY(join(&path, f->root, name));
+	if (!stat(path.data, &is) && S_ISDIR(is.st_mode)) {
+		st = find_class(f, name, like, &class_of);
+		if (st == MR_OK)
+			st = add_class(f, class_of, path.data);
+	}
+	mr_strbuf_fini(&path);
+	return st;
+}
+
+mr_status mr_image_folder_open(mr_image_folder *f, const char *root, const mr_image_folder *like)
+{
+	struct dirent **list;
+	mr_status st = MR_OK;
+	int n;
+
+	mr_strbuf_init(&f->names);
+	f->root = strdup(root);
+	if (!f->root)
+		return mr_data_no_memory(strlen(root));
+	n = scandir(root, &list, is_visible, by_bytes);
+	if (n < 0)
+		return mr_fail(MR_EDATA, "%s: %s", root, strerror(errno));
+	for (int i = 0; i < n && st == MR_OK; i++)
+		st = add_entry(f, list[i]->d_name, like);
+	forget(list, n);
+	if (st == MR_OK && !f->n)
+		return mr_fail(MR_EDATA, "%s: holds no folder of pictures: each class needs one", root);
+	return st;
+}
+
+void mr_image_folder_close(mr_image_folder *f)
+{
+	for (size_t i = 0; i < f->n_classes; i++)
+		mr_strbuf_fini(&f->class_name[i]);
+	free(f->class_name);
+	mr_strbuf_fini(&f->names);
+	free(f->file);
+	free(f->pixels);
+	free(f->root);
+}
+
+/* --- pixels --- */
+
+mr_status mr_image_folder_decode(const mr_image_folder *f, size_t i, uint8_t *rgb)
+{
+	const mr_image_file *x = &f->file[i];
+	mr_contents *in = NULL;
+	mr_strbuf path;
+	mr_status st;
+
+	MR_TRY(join(&path, f->root, mr_image_folder_name(f, i)));
+	st = mr_contents_open(path.data, &in);
+	if (st == MR_OK)
+		st = mr_contents_keep(in);
+	if (st == MR_OK)
+		st = mr_picture_decode(path.data, mr_contents_at(in, 0, 0, NULL), mr_contents_bytes(in), &x->size, rgb);
+	mr_contents_close(in);
+	mr_strbuf_fini(&path);
+	return st;
+}
+
+mr_status mr_image_folder_keep(mr_image_folder *f)
+{
+	f->pixels = malloc(f->pixel_bytes);
+	if (!f->pixels)
+		return mr_data_no_memory(f->pixel_bytes);
+	for (size_t i = 0; i < f->n; i++)
+		MR_TRY(mr_image_folder_decode(f, i, f->pixels + f->file[i].pixels));
+	return MR_OK;
+}

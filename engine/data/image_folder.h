@@ -1,0 +1,56 @@
+/*
+ * image_folder.h - a folder of pictures with a folder for each class.
+ *
+ * Classes are numbered in the byte order of their folders' names, files of a class follow each other in that of theirs.
+ * What begins with a dot, files whose names are not those of pictures (data/picture.h) and folders in a class are
+ * skipped. Opening reads the head of each file.
+ */
+#ifndef MR_DATA_IMAGE_FOLDER_H
+#define MR_DATA_IMAGE_FOLDER_H
+
+#include "base/str.h"
+#include "data/part.h"
+#include "data/picture.h"
+
+typedef struct mr_image_file {
+	uint64_t name;   /* where its path below the root begins in `names` */
+	uint64_t bytes;  /* of the file */
+	uint64_t pixels; /* where it begins in `pixels` */
+	mr_picture size;
+	int32_t class_of;
+} mr_image_file;
+
+typedef struct mr_image_folder {
+	char *root;
+	mr_strbuf *class_name; /* [n_classes] */
+	size_t n_classes;
+	mr_image_file *file;   /* [n], class by class */
+	size_t n, room;
+	mr_strbuf names;       /* the files' paths below the root, each with its NUL */
+	uint8_t *pixels;       /* of all files, decoded; NULL: they are decoded when they are asked for */
+	uint64_t file_bytes, pixel_bytes;      /* of all */
+	uint64_t most_file, most_pixels, most_decoding; /* bytes of the largest */
+	int64_t most_rows, most_cols;
+	uint64_t fingerprint;  /* of paths, sizes and the files' first 4 KiB */
+} mr_image_folder;
+
+/**
+ * Look through folder @root, into the zeroed @f. @like: the classes are those of another folder, and no other is
+ * allowed here; NULL: they are those that there are. Errors: MR_EDATA with the path; MR_ERESOURCE.
+ */
+mr_status mr_image_folder_open(mr_image_folder *f, const char *root, const mr_image_folder *like) MR_MUST_USE;
+void mr_image_folder_close(mr_image_folder *f);
+
+/** Decode file @i into @rgb. Errors: MR_EDATA with the path, MR_ERESOURCE. */
+mr_status mr_image_folder_decode(const mr_image_folder *f, size_t i, uint8_t *rgb) MR_MUST_USE;
+
+/** Decode all files into memory. Errors: the same. */
+mr_status mr_image_folder_keep(mr_image_folder *f) MR_MUST_USE;
+
+/** Path of file @i below the root. */
+static inline const char *mr_image_folder_name(const mr_image_folder *f, size_t i)
+{
+	return f->names.data + f->file[i].name;
+}
+
+#endif

@@ -1,0 +1,382 @@
+/*
+ * images.c - a folder of PNG, JPEG, PPM and PGM files with a folder for each class (image_folder.h, picture.h).
+ *
+ * Images of any size become squares of one: for validation the shorter side is resized and the middle cut out; for
+ * training a part of random area and shape is resized (as for Inception networks), or a random square is cut out behind
+ * resizing. All files can also be asked to have exactly the size. How pixels are resized: resample.h. Which sample gets
+ * what is a pure function of the seed and its number (augment.h).
+ *
+ * The heads of all files are read when the source opens. Folders whose pixels fit are decoded at once, which also shows
+ * what is damaged; of others a file is decoded when its sample is asked for, and one that cannot be is a failure that
+ * mr_dataset_check returns.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/failure.h"
+#include "base/stats.h"
+#include "data/image_folder.h"
+#include "data/resample.h"
+
+#define SHOWN_CLASSES 6u
+
+typedef enum crop { CROP_RANDOM_RESIZED, CROP_RANDOM, CROP_CENTRE, CROP_EXACT } crop;
+
+typedef struct images {
+	mr_dataset base;
+	mr_augment augment;
+	mr_image_folder folder[2];        /* [1] empty: the last images of each class of [0] validate */
+	const mr_image_folder *valid_from;
+	uint32_t *order;                  /* [n_train + n_valid] which image of its folder a sample is */
+	crop crop;
+	int64_t size, resize;
+	double least_area;
+	bool keeps[2];
+	mr_failure *failure;
+} images;
+
+/* --- opening --- */
+
+static mr_status check_options(images *s, const mr_values *values)
+{
+	static const mr_option_need needs[] = {
+		{"padding", "crop", "exact"},
+		{"least_area", "crop", "random_resized"},
+		{"resize", "crop", "random_resized|random|centre"},
+		{NULL, NULL, NULL},
+	};
+	static const char *const crops[] = {"random_resized", "random", "centre", "exact"};
+
+	MR_TRY(mr_values_check_needs(values, needs));
+	while (strcmp(mr_values_string(values, "crop"), crops[s->crop]))
+		s->crop++;
+	s->size = mr_values_int(values, "size");
+	s->resize = mr_values_int(values, "resize");
+	s->least_area = mr_values_float(values, "least_area");
+	if (!s->resize)
+		s->resize = (8 * s->size + 3) / 7;
+	if (s->resize < s->size)
+		return mr_fail(MR_ECONFIG, "data \"images\": resize = %lld is less than size = %lld",
+			       (long long)s->resize, (long long)s->size);
+	if (mr_values_string(values, "validation_path")[0] && mr_values_is_set(values, "validation"))
+		return mr_fail(MR_ECONFIG, "data \"images\": give validation_path or validation, not both");
+	return MR_OK;
+}
+
+static mr_status open_folder(images *s, int which, const char *path, const mr_data_want *want)
+{
+	mr_image_folder *f = &s->folder[which];
+	char *root = mr_data_path(want, path);
+	mr_status st = root ? mr_image_folder_open(f, root, which ? &s->folder[0] : NULL) : mr_data_no_memory(0);
+
+	free(root);
+	MR_TRY(st);
+	for (size_t i = 0; s->crop == CROP_EXACT && i < f->n; i++)
+		if (f->file[i].size.rows != s->size || f->file[i].size.cols != s->size)
+			return mr_fail(MR_EDATA,
+				       "%s/%s: %u x %u pixels, but with crop = \"exact\" each image has %lld x %lld",
+				       f->root, mr_image_folder_name(f, i), f->file[i].size.cols, f->file[i].size.rows,
+				       (long long)s->size, (long long)s->size);
+	return MR_OK;
+}
+
+/* Of each class the last part validates. */
+static mr_status split(images *s, double fraction)
+{
+	const mr_image_folder *f = &s->folder[0];
+	mr_dataset *d = &s->base;
+
+	for (int pass = 0; pass < 2; pass++) {
+		uint64_t n_train = 0, n_valid = 0;
+
+		for (size_t first = 0, n; first < f->n; first += n) {
+			uint64_t train;
+			int32_t class_of = f->file[first].class_of;
+
+			for (n = 1; first + n < f->n && f->file[first + n].class_of == class_of;)
+				n++;
+			train = mr_data_train_part(n, fraction);
+			if (!train)
+				return mr_fail(MR_EDATA,
+					       "%s/%s: validation = %g leaves none of %zu image%s for training",
+					       f->root, f->class_name[class_of].data, fraction, n, n == 1 ? "" : "s");
+			for (size_t i = 0; pass && i < n; i++)
+				s->order[i < train ? n_train + i : d->n_train + n_valid + i - train] =
+					(uint32_t)(first + i);
+			n_train += train;
+			n_valid += n - train;
+		}
+		d->n_train = n_train;
+		d->n_valid = n_valid;
+	}
+	s->valid_from = f;
+	return MR_OK;
+}
+
+static mr_status share_out(images *s, double fraction)
+{
+	size_t n = s->folder[0].n + s->folder[1].n;
+	mr_dataset *d = &s->base;
+
+	s->order = malloc(n * sizeof(*s->order));
+	if (!s->order)
+		return mr_data_no_memory(n * sizeof(*s->order));
+	if (!s->folder[1].n)
+		return split(s, fraction);
+	d->n_train = s->folder[0].n;
+	d->n_valid = s->folder[1].n;
+	for (size_t i = 0; i < n; i++)
+		s->order[i] = (uint32_t)(i < d->n_train ? i : i - d->n_train);
+	s->valid_from = &s->folder[1];
+	return MR_OK;
+}
+
+static void count_bytes(images *s, const mr_data_want *want)
+{
+	mr_data_bytes *b = &s->base.bytes;
+
+	b->kept = (s->folder[0].n + s->folder[1].n) * sizeof(*s->order);
+	for (int k = 0; k < 2; k++) {
+		const mr_image_folder *f = &s->folder[k];
+		uint64_t reading = mr_resample_bytes(f->most_rows, f->most_cols, &s->augment);
+
+		if (!f->n)
+			continue;
+		s->keeps[k] = f->pixel_bytes <= want->keep_bytes;
+		b->kept += f->room * sizeof(*f->file) + f->names.cap + (s->keeps[k] ? f->pixel_bytes : 0);
+		b->on_disk += s->keeps[k] ? 0 : f->file_bytes;
+		if (s->keeps[k] && b->passing < f->most_file + f->most_decoding)
+			b->passing = f->most_file + f->most_decoding;
+		else if (!s->keeps[k])
+			reading += f->most_file + f->most_pixels + f->most_decoding;
+		b->reading = reading > b->reading ? reading : b->reading;
+	}
+}
+
+/* Which samples there are, and what becomes of them. */
+static uint64_t fingerprint_of(const images *s)
+{
+	uint64_t numbers[] = {s->folder[0].fingerprint, s->folder[1].fingerprint, s->base.n_train, s->crop,
+			      (uint64_t)s->size, (uint64_t)s->resize};
+	uint64_t h = mr_hash64(0, numbers, sizeof(numbers));
+
+	for (size_t i = 0; i < s->folder[0].n_classes; i++)
+		h = mr_hash64(h, s->folder[0].class_name[i].data, s->folder[0].class_name[i].len);
+	h = mr_hash64(h, &s->least_area, sizeof(s->least_area));
+	return mr_augment_fold(&s->augment, h);
+}
+
+static mr_status describe(images *s)
+{
+	const mr_image_folder *f = &s->folder[0];
+	mr_dataset *d = &s->base;
+	mr_strbuf b;
+
+	mr_strbuf_init(&b);
+	mr_strbuf_printf(&b, "%s: %llu training and %llu validation images as %lldx%lldx3, %zu classes:", f->root,
+			 (unsigned long long)d->n_train, (unsigned long long)d->n_valid, (long long)s->size,
+			 (long long)s->size, f->n_classes);
+	for (size_t i = 0; i < f->n_classes && i < SHOWN_CLASSES; i++)
+		mr_strbuf_printf(&b, "%s%zu %s", i ? ", " : " ", i, f->class_name[i].data);
+	if (f->n_classes > SHOWN_CLASSES)
+		mr_strbuf_append(&b, ", ...");
+	d->describe = mr_strbuf_take(&b);
+	return d->describe ? MR_OK : mr_data_no_memory(0);
+}
+
+static mr_status open_all(images *s, const mr_values *values, const mr_data_want *want)
+{
+	const char *valid = mr_values_string(values, "validation_path");
+	mr_dataset *d = &s->base;
+
+	MR_TRY(check_options(s, values));
+	s->failure = mr_failure_create();
+	if (!s->failure)
+		return mr_data_no_memory(0);
+	mr_augment_init(&s->augment, s->size, s->size, 3, values, want);
+	MR_TRY(mr_augment_normals(&s->augment, "images", values));
+	MR_TRY(open_folder(s, 0, mr_values_string(values, "path"), want));
+	if (valid[0])
+		MR_TRY(open_folder(s, 1, valid, want));
+	MR_TRY(share_out(s, mr_values_float(values, "validation")));
+	d->input = mr_shape_of(3, (const int64_t[]){s->size, s->size, 3}, false);
+	d->target = (mr_shape){.rows = 1, .cols = 1, .tokens = true};
+	d->classes = (int64_t)s->folder[0].n_classes;
+	count_bytes(s, want);
+	d->fingerprint = fingerprint_of(s);
+	return describe(s);
+}
+
+static void close_images(mr_dataset *d)
+{
+	images *s = (images *)d;
+
+	mr_image_folder_close(&s->folder[0]);
+	mr_image_folder_close(&s->folder[1]);
+	mr_failure_destroy(s->failure);
+	free(s->order);
+	free(d->describe);
+	free(s);
+}
+
+static mr_status open_images(const mr_values *values, const mr_data_want *want, mr_dataset **out)
+{
+	images *s;
+	mr_status st;
+
+	MR_TRY(mr_data_refuse_context("images", want));
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return mr_data_no_memory(sizeof(*s));
+	st = open_all(s, values, want);
+	if (st != MR_OK) {
+		close_images(&s->base);
+		return st;
+	}
+	*out = &s->base;
+	return MR_OK;
+}
+
+static mr_status load_images(mr_dataset *d)
+{
+	images *s = (images *)d;
+
+	for (int k = 0; k < 2; k++)
+		if (s->keeps[k])
+			MR_TRY(mr_image_folder_keep(&s->folder[k]));
+	return MR_OK;
+}
+
+/* --- samples --- */
+
+/* The part of an image of @rows x @cols that is used, and what it is resized to. @g: NULL for validation. */
+static mr_resample place(const images *s, const uint64_t *g, int64_t rows, int64_t cols)
+{
+	int64_t shorter = rows < cols ? rows : cols;
+	mr_resample r = {.cols = cols, .part = {0, 0, rows, cols}};
+
+	if (g && s->crop == CROP_RANDOM_RESIZED) {
+		r.part = mr_augment_part(&s->augment, *g, rows, cols, s->least_area);
+		r.rows_to = r.cols_to = s->size;
+		return r;
+	}
+	r.rows_to = rows * s->resize / shorter;
+	r.cols_to = cols * s->resize / shorter;
+	if (g && s->crop == CROP_RANDOM) {
+		r.down = mr_augment_below(&s->augment, *g, MR_AUGMENT_DOWN, r.rows_to - s->size + 1);
+		r.right = mr_augment_below(&s->augment, *g, MR_AUGMENT_RIGHT, r.cols_to - s->size + 1);
+	} else {
+		r.down = (r.rows_to - s->size) / 2;
+		r.right = (r.cols_to - s->size) / 2;
+	}
+	return r;
+}
+
+/* The pixels of an image of exactly the size. */
+static void put_exact(const images *s, mr_augmented how, const uint8_t *pixels, void *input)
+{
+	for (int64_t y = 0; y < s->size; y++) {
+		int64_t from = how.down + y;
+		const uint8_t *row = pixels + from * s->size * 3;
+		const uint8_t *const rows[3] = {row, row + 1, row + 2};
+
+		mr_augment_row(&s->augment, how, y, from >= 0 && from < s->size ? rows : NULL, 3, input);
+	}
+}
+
+static mr_status put(const images *s, const mr_image_file *x, const uint64_t *g, const uint8_t *pixels, void *input)
+{
+	mr_augmented how = g ? mr_augment_of(&s->augment, *g) : (mr_augmented){0};
+	mr_resample r;
+
+	if (s->crop == CROP_EXACT) {
+		put_exact(s, how, pixels, input);
+		return MR_OK;
+	}
+	r = place(s, g, x->size.rows, x->size.cols);
+	r.pixels = pixels;
+	r.flip = how.flip;
+	return mr_resample_put(&r, &s->augment, input);
+}
+
+static mr_status decode_and_put(const images *s, const mr_image_folder *f, size_t i, const uint64_t *g, void *input)
+{
+	size_t bytes = mr_picture_bytes(&f->file[i].size);
+	uint8_t *pixels;
+	mr_status st;
+
+	if (f->pixels)
+		return put(s, &f->file[i], g, f->pixels + f->file[i].pixels, input);
+	pixels = malloc(bytes);
+	if (!pixels)
+		return mr_data_no_memory(bytes);
+	st = mr_image_folder_decode(f, i, pixels);
+	if (st == MR_OK)
+		st = put(s, &f->file[i], g, pixels, input);
+	free(pixels);
+	return st;
+}
+
+static void make(const images *s, const mr_image_folder *f, size_t i, const uint64_t *g, void *input, void *target)
+{
+	if (target)
+		*(int32_t *)target = f->file[i].class_of;
+	if (input && decode_and_put(s, f, i, g, input) != MR_OK) {
+		mr_failure_set(s->failure, "%s", mr_error_text());
+		memset(input, 0, mr_shape_bytes(s->base.input, s->augment.dtype));
+	}
+}
+
+static void train(const mr_dataset *d, uint64_t g, void *input, void *target)
+{
+	const images *s = (const images *)d;
+
+	make(s, &s->folder[0], s->order[mr_data_order(d->n_train, s->augment.seed, g)], &g, input, target);
+}
+
+static void valid(const mr_dataset *d, uint64_t i, void *input, void *target)
+{
+	const images *s = (const images *)d;
+
+	make(s, s->valid_from, s->order[d->n_train + i], NULL, input, target);
+}
+
+static mr_status check(const mr_dataset *d)
+{
+	return mr_failure_check(((const images *)d)->failure);
+}
+
+static const mr_option options[] = {
+	{"path", MR_OPT_STRING, NULL, 0, 0, NULL, NULL,
+	 "folder with a folder of PNG, JPEG, PPM or PGM files for each class"},
+	{"validation_path", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "such a folder, of the same classes, that only validates; empty: split off the last images of each class"},
+	MR_DATA_VALIDATION,
+	{"size", MR_OPT_INT, "224", 1, 4096, NULL, "pixels", "each side of a sample"},
+	{"resize", MR_OPT_INT, "0", 0, 8192, NULL, "pixels",
+	 "shorter side of an image before a square is cut out of it, in the middle for validation; 0: 8/7 of size"},
+	{"crop", MR_OPT_ENUM, "random_resized", 0, 0, "random_resized|random|centre|exact", NULL,
+	 "how a training image becomes a square; exact: all images have the size"},
+	{"least_area", MR_OPT_FLOAT, "0.08", 0.0001, 1, NULL, NULL,
+	 "of random_resized: least part of an image's area that is used; sides are to each other as 3:4 to 4:3"},
+	MR_AUGMENT_PADDING("0"),
+	MR_AUGMENT_FLIP("true"),
+	{"mean", MR_OPT_FLOATS, "[0.485, 0.456, 0.406]", -1, 2, NULL, NULL,
+	 "taken off the pixels of each channel, which first go from 0 to 1; one number is for all channels"},
+	{"std", MR_OPT_FLOATS, "[0.229, 0.224, 0.225]", 1e-6, 1e6, NULL, NULL, "then divides them"},
+	{NULL},
+};
+
+extern const mr_dataset_ops mr_data_images;
+const mr_dataset_ops mr_data_images = {
+	.name = "images",
+	.summary = "a folder of PNG, JPEG, PPM or PGM files for each class",
+	.options = options,
+	.halves = true,
+	.open = open_images,
+	.load = load_images,
+	.check = check,
+	.close = close_images,
+	.train = train,
+	.valid = valid,
+};
