@@ -7,10 +7,12 @@
  * AHEAD_BYTES of them. */
 enum { LEAST_AHEAD = 2, MOST_AHEAD = 32, AHEAD_BYTES = 256 << 10 };
 
-static uint32_t ahead(size_t bytes)
+static uint32_t ahead(size_t bytes, uint32_t least)
 {
 	uint32_t n = LEAST_AHEAD;
 
+	while (n < least)
+		n *= 2;
 	while (n < MOST_AHEAD && 2 * n * mr_align_up(bytes, MR_CACHE_LINE) <= AHEAD_BYTES)
 		n *= 2;
 	return n;
@@ -39,10 +41,12 @@ static void layout_boundary(mr_link *h, const mr_plan *p, uint8_t pipe, uint16_t
 
 /* Lay out a link that the loader fills; the stage uses @n_used buffers at once. A sleeping loader may hold half of the
  * others. */
-static void layout_feed(mr_link *h, uint32_t n_used, size_t bytes, mr_arena *a)
+static void layout_feed(mr_link *h, uint32_t n_used, size_t bytes, uint32_t least, mr_arena *a)
 {
-	layout_link(h, n_used + ahead(bytes), bytes, a);
-	h->every = ahead(bytes) / 2;
+	uint32_t more = ahead(bytes, least);
+
+	layout_link(h, n_used + more, bytes, a);
+	h->every = more / 2;
 }
 
 /* Micro-batches whose input stage @s of @pipe needs at once; with @target, whose target is kept for a recomputation. */
@@ -117,11 +121,11 @@ void mr_links_layout(mr_links *l, uint8_t pipe, uint16_t s, const mr_stage *stag
 	if (s)
 		layout_boundary(&st->in, p, pipe, s, true, z->in_bytes, a);
 	else
-		layout_feed(&st->in, targets ? most_held(p, pipe, s, false) : st->n_slots, z->in_bytes, a);
+		layout_feed(&st->in, targets ? most_held(p, pipe, s, false) : st->n_slots, z->in_bytes, l->ahead, a);
 	if (s + 1 < p->n_stages && l->train)
 		layout_boundary(&st->grad, p, pipe, (uint16_t)(s + 1), false, z->grad_out_bytes, a);
 	if (s + 1 == p->n_stages)
-		layout_feed(&st->target, targets ? targets : 1, z->target_bytes, a);
+		layout_feed(&st->target, targets ? targets : 1, z->target_bytes, l->ahead, a);
 }
 
 /* --- kinds --- */

@@ -49,6 +49,7 @@ typedef struct mr_links {
 	uint64_t n_samples;      /* evaluation: samples in all, the last micro-batch may be partial; training: 0 = no
 	                            end */
 	int64_t samples;         /* of a full micro-batch */
+	uint32_t ahead;          /* at least this many of the loader's buffers beyond those in use */
 } mr_links;
 
 /* Links and slots of stage @s in @pipe; those of the stages before and after it in the pipe lie beside it. */

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "exec/loader_crew.h"
 #include "host/backtrace.h"
-
 #include "ir/endless.h"
 
 /* One ring: it carries the samples of the F of one stage in one pipe, in the order of its list. */
@@ -29,7 +29,8 @@ struct mr_loader {
 	mr_waiter waiter;
 	pthread_t thread;
 	bool started;
-	uint8_t *spare_input, *spare_target; /* one sample each */
+	mr_crew *crew;          /* NULL: the loader's thread makes all samples */
+	uint8_t *spare_input, *spare_target; /* one sample each; NULL: the source makes halves */
 };
 
 /* Put the minibatches of the F of @stage in @pipe that stand in @section into @micro, unless that is NULL; returns
@@ -69,20 +70,58 @@ static mr_status open_feed(mr_loader *l, uint8_t pipe, bool is_input, feed *f)
 	return MR_OK;
 }
 
-static mr_status create(mr_loader *l)
+/* Sample @i of micro-batch @m for feed @f, into its buffer @to. */
+static void decode(const mr_loader *l, const feed *f, uint64_t m, int64_t i, uint8_t *to)
+{
+	const mr_dataset *d = l->run->c.data;
+	const mr_types *types = &l->run->c.kernels->types;
+	size_t each = f->is_input ? mr_shape_bytes(d->input, types->activations)
+				  : mr_shape_bytes(d->target, types->compute);
+	uint64_t sample = m * (uint64_t)l->links->samples + (uint64_t)i;
+	void *at = to + (size_t)i * each;
+	void *input = f->is_input ? at : l->spare_input, *target = f->is_input ? l->spare_target : at;
+
+	if (l->links->train)
+		d->ops->train(d, sample, input, target);
+	else
+		d->ops->valid(d, sample, input, target);
+}
+
+/* A source that takes long makes halves: no two threads write into one spare. */
+static void make_sample(void *arg, const mr_crew_batch *b, int64_t i)
+{
+	const mr_loader *l = arg;
+	const feed *f = &l->feed[b->feed];
+
+	decode(l, f, b->micro, i, mr_link_out(f->link, b->buffer));
+}
+
+static mr_status create_spare(mr_loader *l)
 {
 	const mr_dataset *d = l->run->c.data;
 	mr_dtype t = l->run->c.kernels->types.activations, target_type = l->run->c.kernels->types.compute;
 
-	l->n_feeds = 2u * l->links->plan->n_pipes;
-	l->feed = calloc(l->n_feeds, sizeof(*l->feed));
+	if (d->ops->halves)
+		return MR_OK;
 	l->spare_input = calloc(1, mr_shape_bytes(d->input, t));
 	l->spare_target = calloc(1, mr_shape_bytes(d->target, target_type));
-	if (!l->feed || !l->spare_input || !l->spare_target)
+	return l->spare_input && l->spare_target ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the loader");
+}
+
+static mr_status create(mr_loader *l)
+{
+	uint32_t n_buffers = 0, n = mr_run_loaders(&l->run->c);
+
+	MR_TRY(create_spare(l));
+	l->n_feeds = 2u * l->links->plan->n_pipes;
+	l->feed = calloc(l->n_feeds, sizeof(*l->feed));
+	if (!l->feed)
 		return mr_fail(MR_ERESOURCE, "no memory for the loader");
-	for (uint32_t i = 0; i < l->n_feeds; i++)
+	for (uint32_t i = 0; i < l->n_feeds; i++) {
 		MR_TRY(open_feed(l, (uint8_t)(i / 2), i % 2 == 0, &l->feed[i]));
-	return MR_OK;
+		n_buffers += l->feed[i].link->n;
+	}
+	return n > 1 ? mr_crew_create(n - 1, n_buffers, make_sample, l, &l->crew) : MR_OK;
 }
 
 mr_status mr_loader_create(mr_run *run, mr_links *links, mr_loader **out)
@@ -111,6 +150,7 @@ void mr_loader_destroy(mr_loader *l)
 		free(l->feed[i].micro);
 	}
 	free(l->feed);
+	mr_crew_destroy(l->crew);
 	free(l->spare_input);
 	free(l->spare_target);
 	free(l);
@@ -180,25 +220,6 @@ static bool next_micro(mr_loader *l, feed *f, uint64_t *micro)
 	return *micro < l->end; /* with an end, the list is ascending */
 }
 
-static void decode(mr_loader *l, uint64_t m, uint8_t *input, uint8_t *target)
-{
-	const mr_dataset *d = l->run->c.data;
-	mr_dtype t = l->run->c.kernels->types.activations;
-	size_t each = mr_shape_bytes(d->target, l->run->c.kernels->types.compute);
-	uint64_t first = m * (uint64_t)l->links->samples;
-	int64_t n = mr_links_samples(l->links, m);
-
-	for (int64_t i = 0; i < n; i++) {
-		void *in = input ? input + (size_t)i * mr_shape_bytes(d->input, t) : l->spare_input;
-		void *tg = target ? target + (size_t)i * each : l->spare_target;
-
-		if (l->links->train)
-			d->ops->train(d, first + (uint64_t)i, in, tg);
-		else
-			d->ops->valid(d, first + (uint64_t)i, in, tg);
-	}
-}
-
 static bool take_any(mr_link *h, uint32_t *buffer)
 {
 	for (uint32_t i = 0; i < h->n; i++)
@@ -209,20 +230,34 @@ static bool take_any(mr_link *h, uint32_t *buffer)
 	return false;
 }
 
+/* The next micro-batch of @f, with a buffer for it; false: one of them is missing. */
+static bool begin(mr_loader *l, feed *f, uint64_t *micro, uint32_t *buffer)
+{
+	if (!next_micro(l, f, micro) || !take_any(f->link, buffer))
+		return false;
+	f->next++;
+	return true;
+}
+
+static void hand_over(mr_loader *l, feed *f, uint32_t buffer)
+{
+	if (mr_dataset_check(l->run->c.data) != MR_OK)
+		mr_run_fail(l->run, MR_EDATA);
+	mr_link_put(f->link, buffer);
+}
+
 static bool pump(mr_loader *l, feed *f)
 {
 	uint32_t buffer;
 	uint64_t micro;
-	void *to;
+	int64_t n;
 
-	if (!next_micro(l, f, &micro) || !take_any(f->link, &buffer))
+	if (!begin(l, f, &micro, &buffer))
 		return false;
-	to = mr_link_out(f->link, buffer);
-	decode(l, micro, f->is_input ? to : NULL, f->is_input ? NULL : to);
-	if (mr_dataset_check(l->run->c.data) != MR_OK)
-		mr_run_fail(l->run, MR_EDATA);
-	mr_link_put(f->link, buffer);
-	f->next++;
+	n = mr_links_samples(l->links, micro);
+	for (int64_t i = 0; i < n; i++)
+		decode(l, f, micro, i, mr_link_out(f->link, buffer));
+	hand_over(l, f, buffer);
 	return true;
 }
 
@@ -233,6 +268,39 @@ bool mr_loader_pump(mr_loader *l)
 	for (uint32_t i = 0; i < l->n_feeds; i++)
 		some = pump(l, &l->feed[i]) || some;
 	return some;
+}
+
+/* --- with a crew --- */
+
+/* Post what there are buffers for, hand on what is done, and make a sample; false: there was nothing to do. */
+static bool pump_with_crew(mr_loader *l)
+{
+	mr_crew_batch b;
+	bool some = false;
+
+	for (uint32_t i = 0; i < l->n_feeds; i++) {
+		b = (mr_crew_batch){.feed = i};
+		if (!begin(l, &l->feed[i], &b.micro, &b.buffer))
+			continue;
+		b.n = mr_links_samples(l->links, b.micro);
+		mr_crew_post(l->crew, b);
+		some = true;
+	}
+	while (mr_crew_take(l->crew, &b)) {
+		hand_over(l, &l->feed[b.feed], b.buffer);
+		some = true;
+	}
+	/* What was posted first, so that no other thread waits while this one decodes. */
+	return some || mr_crew_work(l->crew);
+}
+
+/* What has been begun is finished: a loader may go on where it stopped. */
+static void finish_crew(mr_loader *l)
+{
+	mr_crew_batch b;
+
+	while (mr_crew_wait(l->crew, &b))
+		hand_over(l, &l->feed[b.feed], b.buffer);
 }
 
 static bool finished(mr_loader *l)
@@ -249,16 +317,16 @@ static void *loop(void *arg)
 {
 	mr_loader *l = arg;
 
-	while (!finished(l)) {
-		if (mr_stop_raised(&l->run->stop))
-			return NULL;
-		if (mr_loader_pump(l)) {
+	while (!finished(l) && !mr_stop_raised(&l->run->stop)) {
+		if (l->crew ? pump_with_crew(l) : mr_loader_pump(l)) {
 			mr_waiter_done(&l->waiter);
 			continue;
 		}
 		if (mr_waiter_step(&l->waiter) != MR_OK)
-			return NULL;
+			break;
 	}
+	if (l->crew)
+		finish_crew(l);
 	return NULL;
 }
 
@@ -267,12 +335,18 @@ mr_status mr_loader_start(mr_loader *l)
 	sigset_t all, before;
 	int err;
 
-	mr_waiter_init(&l->waiter, &l->run->loader_parker[l->links->train ? 0 : 1], &l->run->stop, 0);
+	mr_parker *parker = &l->run->loader_parker[l->links->train ? 0 : 1];
+
+	if (l->crew)
+		MR_TRY(mr_crew_start(l->crew, parker));
+	mr_waiter_init(&l->waiter, parker, &l->run->stop, 0);
 	sigfillset(&all);
 	sigdelset(&all, MR_BACKTRACE_SIGNAL);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = pthread_create(&l->thread, NULL, loop, l);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err && l->crew)
+		mr_crew_stop(l->crew);
 	if (err)
 		return mr_fail(MR_ERESOURCE, "cannot start the loader thread: %s", strerror(err));
 	pthread_setname_np(l->thread, "mr-loader");
@@ -282,8 +356,10 @@ mr_status mr_loader_start(mr_loader *l)
 
 void mr_loader_join(mr_loader *l)
 {
-	if (l && l->started)
-		pthread_join(l->thread, NULL);
-	if (l)
-		l->started = false;
+	if (!l || !l->started)
+		return;
+	pthread_join(l->thread, NULL);
+	if (l->crew)
+		mr_crew_stop(l->crew);
+	l->started = false;
 }

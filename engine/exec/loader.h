@@ -4,8 +4,9 @@
  * Which sample is where is a pure function of the micro-batch number, whatever pipe it goes through (data/dataset.h),
  * so the loader has no state worth saving: it can begin anywhere. Each ring gets the micro-batches of the F that read
  * from it, in the order of that worker's list. All rings are filled independently, each as far as it has idle buffers;
- * a sample's other half is decoded into a spare and dropped, which is cheaper than tying the two ends of the pipeline
- * together. In the engine a loader has a thread of its own; the replay calls mr_loader_pump instead.
+ * a sample's other half is not made where the source can leave it out, and else goes into a spare, which is cheaper
+ * than tying the two ends of the pipeline together. In the engine a loader has a thread of its own, and with a source
+ * that decodes files others beside it (loader_crew.h); the replay calls mr_loader_pump instead.
  */
 #ifndef MR_EXEC_LOADER_H
 #define MR_EXEC_LOADER_H

@@ -256,6 +256,8 @@ static mr_status build(mr_run *run)
 	run->train =
 		(mr_links){.plan = c->plan, .train = true, .stride = mr_plan_stride(c->plan), .samples = c->samples};
 	run->eval = (mr_links){.plan = run->eval_plan, .stride = mr_plan_stride(run->eval_plan), .samples = c->samples};
+	/* two samples for each thread that makes some */
+	run->train.ahead = run->eval.ahead = (uint32_t)((2 * mr_run_loaders(c) + c->samples - 1) / c->samples);
 	run->train.st = mr_zeroed((size_t)run->n_pipes * run->n_stages * sizeof(mr_links_stage));
 	run->eval.st = mr_zeroed((size_t)run->eval_plan->n_pipes * run->n_stages * sizeof(mr_links_stage));
 	run->n_eval = (c->data->n_valid + (uint64_t)c->samples - 1) / (uint64_t)c->samples;

@@ -72,6 +72,7 @@ typedef struct mr_run_config {
 	int64_t samples;             /* per micro-batch */
 	uint64_t memory_limit;       /* of a profile: refuse to map more bytes; 0: no limit. Runs are checked before
 	                                (session/memory_plan.h) */
+	uint32_t n_loaders;          /* threads that make samples of a source that decodes files; 0 is 1 */
 	uint32_t spin_us;            /* longest spin of a waiting worker before it sleeps (host/spin.h); UINT32_MAX: the
 	                                default for its place */
 	bool trace;                  /* keep trace records */
@@ -86,6 +87,12 @@ typedef struct mr_run_config {
 	mr_run_observer *observer;
 	void *observer_arg;
 } mr_run_config;
+
+/* Threads that make samples: one, unless the source decodes files, and then can be asked for halves. */
+static inline uint32_t mr_run_loaders(const mr_run_config *c)
+{
+	return c->data->bytes.reading && c->data->ops->halves && c->n_loaders > 1 ? c->n_loaders : 1;
+}
 
 typedef struct mr_worker_stats {
 	uint64_t busy_ns[MR_N_OPS]; /* by op, without lost time */

@@ -43,6 +43,7 @@ static const field fields[] = {
 	{MR_JOB_MACHINE, "threads", FIELD_INT, AT(machine.threads)},
 	{MR_JOB_MACHINE, "cpus", FIELD_STRING, AT(machine.cpus)},
 	{MR_JOB_MACHINE, "topology", FIELD_STRING, AT(machine.topology)},
+	{MR_JOB_MACHINE, "loaders", FIELD_INT, AT(machine.loaders)},
 	{MR_JOB_MACHINE, "spin_us", FIELD_INT, AT(machine.spin_us)},
 	{MR_JOB_MACHINE, "memory_limit", FIELD_INT, AT(machine.memory_limit)},
 	{MR_JOB_MACHINE, "watchdog", FIELD_FLOAT, AT(machine.watchdog)},

@@ -21,6 +21,7 @@ static const char *const names[MR_N_MEMORY_USES] = {
 	[MR_MEMORY_DATA] = "data",
 	[MR_MEMORY_LOADING] = "data while they are made",
 	[MR_MEMORY_WORKERS] = "workers",
+	[MR_MEMORY_READING] = "decoding of samples",
 	[MR_MEMORY_THREADS] = "threads",
 	[MR_MEMORY_EVALUATION] = "evaluation",
 	[MR_MEMORY_TRACE] = "trace",
@@ -69,6 +70,12 @@ uint64_t mr_memory_of_program(const mr_session *s)
 	return s->program_bytes ? s->program_bytes : (program + WHOLE_BYTES - 1) / WHOLE_BYTES * WHOLE_BYTES;
 }
 
+/* Threads that may make a sample at once: the loaders of training and of evaluation; without a plan the workers'. */
+static uint64_t readers(const mr_session *s)
+{
+	return s->plan ? 2 * (uint64_t)mr_session_loaders(s) : s->place.worker[0].n_threads;
+}
+
 mr_status mr_memory_plan_of(const mr_session *s, uint64_t workers, mr_memory_plan *out)
 {
 	const mr_dataset *d = s->data;
@@ -79,6 +86,7 @@ mr_status mr_memory_plan_of(const mr_session *s, uint64_t workers, mr_memory_pla
 	b[MR_MEMORY_PLAN] = plan;
 	b[MR_MEMORY_PROGRAM] = mr_memory_of_program(s);
 	b[MR_MEMORY_DATA] = d->bytes.kept;
+	b[MR_MEMORY_READING] = d->bytes.reading * readers(s);
 	b[MR_MEMORY_LOADING] = d->bytes.passing;
 	b[MR_MEMORY_WORKERS] = workers;
 	if (!workers)

@@ -18,6 +18,7 @@ typedef enum mr_memory_use {
 	MR_MEMORY_DATA,        /* samples in memory */
 	MR_MEMORY_LOADING,     /* more, while they are made; gone before the workers take theirs */
 	MR_MEMORY_WORKERS,     /* weights, versions, gradients, optimizer state, activations, buffers, scratch */
+	MR_MEMORY_READING,     /* what decodes samples */
 	MR_MEMORY_THREADS,     /* stacks, waits and the heap that a run needs beside */
 	MR_MEMORY_EVALUATION,  /* a result for each micro-batch of an evaluation */
 	MR_MEMORY_TRACE,

@@ -17,6 +17,9 @@
 /* Files up to this part of the memory that there is are kept in memory (and never more than MR_DATA_KEEP). */
 #define KEEP_PART 8
 
+/* More loaders are to be asked for. */
+#define MOST_LOADERS 8
+
 static uint64_t memory_limit(const mr_session *s)
 {
 	uint64_t limit = (uint64_t)s->job->machine.memory_limit;
@@ -33,6 +36,13 @@ static uint64_t keep_bytes(const mr_session *s)
 	mr_limits_read("", &have);
 	limit = limit && limit < have.memory_bytes ? limit : have.memory_bytes;
 	return limit / KEEP_PART < MR_DATA_KEEP ? limit / KEEP_PART + 1 : MR_DATA_KEEP;
+}
+
+uint32_t mr_session_loaders(const mr_session *s)
+{
+	uint32_t idle = s->place.n_cores_idle < MOST_LOADERS ? s->place.n_cores_idle : MOST_LOADERS;
+
+	return s->job->machine.loaders ? (uint32_t)s->job->machine.loaders : idle ? idle : 1;
 }
 
 static mr_status open_data(mr_session *s)
@@ -194,6 +204,7 @@ mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *
 		.samples = s->samples,
 		.memory_limit = memory_limit(s),
 		.measures = mr_graph_is_linear(s->graph),
+		.n_loaders = mr_session_loaders(s),
 		.spin_us = mr_job_spin_us(s->job),
 		.norm_every = (uint64_t)train->norm_every,
 	};

@@ -112,6 +112,9 @@ mr_status mr_session_start(mr_session *s, const mr_session_opts *opts) MR_MUST_U
 
 /** What mr_session_start would pass on: for replays. */
 mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *opts);
+/** Threads of a loader, where the data decode files. */
+uint32_t mr_session_loaders(const mr_session *s);
+
 mr_sequential_config mr_session_sequential_config(const mr_session *s);
 
 void mr_session_close(mr_session *s);

@@ -4,6 +4,10 @@
  */
 #include "exec/loader.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
 #include "check.h"
 #include "lower/small_plans.h"
 #include "small_run.h"
@@ -146,6 +150,153 @@ static void its_thread_ends(void)
 	small_run_fini(&r);
 }
 
+/* --- several threads --- */
+
+/* A source that counts its inputs, and can make them out of order: of each three the first waits for the third. */
+static struct {
+	bool out_of_order;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	pthread_t thread[8];   /* that have made inputs */
+	int n_threads;
+	bool made[256];
+	uint64_t n_inputs, n_halves, n_late;
+} slow = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static void note_thread(void)
+{
+	for (int i = 0; i < slow.n_threads; i++)
+		if (pthread_equal(slow.thread[i], pthread_self()))
+			return;
+	if (slow.n_threads < 8)
+		slow.thread[slow.n_threads++] = pthread_self();
+}
+
+static void slow_train(const mr_dataset *d, uint64_t g, void *input, void *target)
+{
+	struct timespec until;
+	bool in_time = true;
+
+	(void)d;
+	for (int i = 0; i < SMALL_COLS; i++)
+		((double *)(input ? input : target))[i] = (input ? 1 : -1) * (double)(g + 1);
+	if (!input)
+		return;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 60;
+	pthread_mutex_lock(&slow.lock);
+	note_thread();
+	slow.n_inputs++;
+	slow.n_halves += !target;
+	while (slow.out_of_order && g % 3 == 0 && g + 2 < 100 && !slow.made[g + 2] && in_time)
+		in_time = pthread_cond_timedwait(&slow.changed, &slow.lock, &until) != ETIMEDOUT;
+	slow.n_late += !in_time;
+	slow.made[g % 256] = true;
+	pthread_cond_broadcast(&slow.changed);
+	pthread_mutex_unlock(&slow.lock);
+}
+
+static const mr_dataset_ops slow_ops = {.name = "slow", .halves = true, .train = slow_train, .valid = slow_train};
+
+static void slow_run_start(small_run *r, uint32_t n_loaders, bool out_of_order)
+{
+	slow.out_of_order = out_of_order;
+	slow.n_threads = 0;
+	slow.n_inputs = slow.n_halves = slow.n_late = 0;
+	memset(slow.made, 0, sizeof(slow.made));
+	small_run_init(r, small_1f1b(2, 2));
+	r->data.ops = &slow_ops;
+	r->data.bytes.reading = 1;
+	r->c.n_loaders = n_loaders;
+	small_run_start(r);
+}
+
+/* Take micro-batches @from to @end of both links, in their order. */
+static void take_all(small_run *r, uint64_t from, uint64_t end)
+{
+	for (uint64_t m = from; m < end; m++)
+		for (uint16_t which = 0; which < 2; which++) {
+			mr_links_stage *st = mr_links_at(&r->run->train, 0, which);
+			mr_link *h = which ? &st->target : &st->in;
+			mr_waiter waiter;
+			uint32_t buffer;
+
+			mr_waiter_init(&waiter, &r->run->worker[which].parker, &r->run->stop, 100);
+			while (!mr_link_get(h, 0, &buffer))
+				MR_CHECK_OK(mr_waiter_step(&waiter));
+			mr_waiter_done(&waiter);
+			for (int64_t i = 0; i < 2; i++)
+				CU_ASSERT_EQUAL(((const double *)mr_link_buffer(h, buffer))[i * SMALL_COLS],
+						(which ? -1 : 1) * (double)(2 * m + (uint64_t)i + 1));
+			mr_link_give_back(h, buffer);
+		}
+}
+
+/* Three threads make samples at once and in another order than they are asked for; they arrive in order. */
+static void several_threads_make_samples(void)
+{
+	mr_loader *l;
+	small_run r;
+
+	slow_run_start(&r, 3, true);
+	CU_ASSERT_EQUAL(mr_run_loaders(&r.c), 3);
+	MR_CHECK_OK(mr_loader_create(r.run, &r.run->train, &l));
+	mr_loader_seek(l, 0, 50);
+	MR_CHECK_OK(mr_loader_start(l));
+	take_all(&r, 0, 50);
+	mr_loader_join(l);
+	CU_ASSERT_EQUAL(slow.n_inputs, 100); /* the feed of targets makes none */
+	CU_ASSERT_EQUAL(slow.n_halves, 100);
+	CU_ASSERT_EQUAL(slow.n_late, 0);
+	CU_ASSERT(slow.n_threads >= 2 && slow.n_threads <= 3);
+	mr_loader_destroy(l);
+	small_run_fini(&r);
+	/* A source that makes no halves has one thread, whatever is asked for. */
+	small_run_init(&r, small_1f1b(2, 2));
+	r.data.bytes.reading = 1;
+	r.c.n_loaders = 3;
+	CU_ASSERT_EQUAL(mr_run_loaders(&r.c), 1);
+	small_run_start(&r);
+	small_run_fini(&r);
+}
+
+/* As far ahead as there are buffers, with nobody at the other end: the threads stand still with all of them full. A
+ * stop loses none of them, and the loader goes on behind them. */
+static void it_runs_ahead_and_goes_on(void)
+{
+	mr_loader *l;
+	uint64_t n;
+	small_run r;
+
+	slow_run_start(&r, 4, false);
+	n = 2 * mr_links_at(&r.run->train, 0, 0)->in.n;
+	CU_ASSERT(n >= 2 * 4);
+	MR_CHECK_OK(mr_loader_create(r.run, &r.run->train, &l));
+	for (int round = 0; round < 20; round++) {
+		mr_loader_seek(l, 0, UINT64_MAX);
+		MR_CHECK_OK(mr_loader_start(l));
+		pthread_mutex_lock(&slow.lock);
+		while (slow.n_inputs < (round % 2 ? 1 : n)) /* stopped at once, or when it stands still */
+			pthread_cond_wait(&slow.changed, &slow.lock);
+		pthread_mutex_unlock(&slow.lock);
+		mr_stop_raise(&r.run->stop);
+		mr_loader_join(l);
+		CU_ASSERT(slow.n_inputs <= n && slow.n_inputs % 2 == 0);
+		mr_stop_clear(&r.run->stop);
+		MR_CHECK_OK(mr_loader_start(l));
+		take_all(&r, 0, 40);
+		mr_stop_raise(&r.run->stop);
+		mr_loader_join(l);
+		mr_stop_clear(&r.run->stop);
+		MR_CHECK_OK(mr_run_reset(r.run));
+		slow.n_inputs = 0;
+		memset(slow.made, 0, sizeof(slow.made));
+	}
+	CU_ASSERT_EQUAL(slow.n_late, 0);
+	mr_loader_destroy(l);
+	small_run_fini(&r);
+}
+
 void mr_suite_loader(void)
 {
 	MR_SUITE("loader");
@@ -153,4 +304,6 @@ void mr_suite_loader(void)
 	MR_TEST(it_begins_at_a_pause_point);
 	MR_TEST(evaluation_ends_with_the_data);
 	MR_TEST(its_thread_ends);
+	MR_TEST(several_threads_make_samples);
+	MR_TEST(it_runs_ahead_and_goes_on);
 }
