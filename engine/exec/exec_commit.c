@@ -146,6 +146,12 @@ static bool in_one_pass(const mr_run *run, const mr_stage_weights *b, uint64_t v
 	return run->c.clip <= 0 && mr_mitigated_steps(b) && !mr_exec_asks_norm(run, b, version);
 }
 
+/* Does the step to @version add up the sums of the shards as it goes? */
+static bool sums_in_step(const mr_run *run, const mr_stage_weights *b, uint8_t shard, uint64_t version)
+{
+	return b->shard[shard].piece && !b->ranges && !mr_exec_asks_norm(run, b, version);
+}
+
 mr_status mr_exec_step(mr_worker *w, mr_stage_weights *b, uint8_t pipe, uint64_t version, double norm)
 {
 	mr_run *run = w->run;
@@ -164,6 +170,8 @@ mr_status mr_exec_step(mr_worker *w, mr_stage_weights *b, uint8_t pipe, uint64_t
 		mr_predict_before_step(b);
 	if (in_one_pass(run, b, version))
 		mr_mitigated_step(b, w->kc, run->c.place->worker[w->id].n_threads, lr, scale);
+	else if (sums_in_step(run, b, pipe, version))
+		MR_TRY(mr_reduction_step(b, pipe, w->kc, &b->optim, lr, scale));
 	else
 		MR_TRY(mr_weights_step(b, pipe, w->kc, &b->optim, lr, scale));
 	if (b->prediction)
@@ -252,13 +260,15 @@ void mr_exec_reduce(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	mr_stage_weights *b = &run->weights[t->in->stage];
+	uint8_t shard = mr_run_shard(run, t->in->pipe, t->in->stage);
 	bool asked = mr_exec_asks_norm(run, b, t->version);
 
-	mr_reduction_range(b, t->in->pipe, w->kc);
+	if (!sums_in_step(run, b, shard, t->version))
+		mr_reduction_range(b, t->in->pipe, w->kc);
 	if (b->n_shards > 1)
-		mr_mitigated_correct(b, mr_run_shard(run, t->in->pipe, t->in->stage), w->kc);
+		mr_mitigated_correct(b, shard, w->kc);
 	if (b->ranges)
-		mr_ranges_send_total(b, mr_run_shard(run, t->in->pipe, t->in->stage), t->version);
+		mr_ranges_send_total(b, shard, t->version);
 	if (!mr_weights_last_of(&b->reduction->n_reduced, b->n_shards))
 		return;
 	if (asked || (run->has_stage_replicas && run->c.clip > 0 && !b->ranges))

@@ -80,6 +80,8 @@ typedef struct mr_run_config {
 	                                0: never. It changes no bit of a weight */
 	bool measures;               /* find the largest gradient (mr_run_largest_gradient): one more pass over each
 	                                */
+	bool sums_apart;             /* AR writes the sums of gradients also where U could add them up as it steps: for
+	                                measurements of both */
 	uint64_t record_micro;       /* racing, or W placed on any worker: keep the order of this many micro-batches
 	                                from the start (replay/record.h); 0: none */
 	const mr_link_kind *const *links; /* kinds of link to choose from, NULL after the last (channel.h); NULL: those

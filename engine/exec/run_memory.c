@@ -41,8 +41,7 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 		.grads = leads ? z->grad_bytes : 0,
 		.optimizer = whole ? state_bytes(run, b) : 0,
 		.scratch =
-			(leads ? mr_weights_work_bytes(run->stage[s], run->c.optim, run->c.kernels->types.state)
-			       : 0) +
+			(leads ? mr_weights_shard_work_bytes(b, mr_run_shard(run, pipe, s), run->c.optim) : 0) +
 			(is_first(run, pipe, s) ? run->worker[mr_plan_worker(run->c.plan, pipe, s)].scratch_bytes : 0),
 	};
 	for (int i = 0; i < (pipe < run->eval_plan->n_pipes ? 2 : 1); i++) {

@@ -379,6 +379,7 @@ static mr_status measure_steps(const mr_run_config *c, double seconds, mr_commit
 	MR_TRY(make_plan(c, &plan));
 	own.plan = plan;
 	own.clip = 0;
+	own.sums_apart = c->clip > 0;
 	own.mitigate = NULL;
 	st = mr_profile_live(&own, seconds, &live);
 	if (st == MR_OK)

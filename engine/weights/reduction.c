@@ -60,3 +60,41 @@ void mr_reduction_range(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc)
 			mr_tied_sum_range(b, pipe, kc, p, first, n);
 	}
 }
+
+/* The sum of all shards of @n elements from byte @at of the gradients: in @room, or of one shard where it lies. */
+static const void *sum_piece(const mr_stage_weights *b, mr_kctx *kc, size_t at, int64_t n, void *room)
+{
+	const void *sum = (uint8_t *)mr_weights_total(b) + at;
+
+	for (uint32_t i = 0; i < b->n_shards; i++) {
+		const uint8_t *part = b->shard[i].grads + at;
+
+		if (!b->shard[i].need || part == (uint8_t *)mr_weights_total(b) + at)
+			continue;
+		b->k->sum_gradients(kc, n, sum, part, room);
+		sum = room;
+	}
+	return sum;
+}
+
+mr_status mr_reduction_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr, double gscale)
+{
+	const mr_shard *s = &b->shard[pipe];
+	size_t bytes = mr_dtype_bytes(b->k->types.gradients);
+	uint32_t begin, end;
+	int64_t first, n;
+
+	mr_stage_params(b->stage, &begin, &end);
+	for (uint32_t p = begin; p < end; p++) {
+		if (!mr_weights_part(b, pipe, p, &first, &n))
+			continue;
+		for (int64_t i = 0; i < n; i += s->piece) {
+			int64_t len = n - i < s->piece ? n - i : s->piece;
+			size_t at = mr_stage_grad_at(b->stage, p) + (size_t)(first + i) * bytes;
+
+			MR_TRY(mr_weights_step_part(b, pipe, kc, o, lr, gscale, p, first + i, len,
+						    sum_piece(b, kc, at, len, s->work)));
+		}
+	}
+	return MR_OK;
+}

@@ -6,6 +6,10 @@
  * micro-batches (mr_weights_total), then the tied uses (tied_sum.h). The shards' ranges divide it between the workers
  * (stage_weights.h); elementwise sums have the same bits however they are cut.
  *
+ * Where nothing but an elementwise step reads the sum, AR only waits for the shards' sums, and U adds them up, a piece
+ * that stays in the caches at a time (mr_reduction_step): the sum is not written to memory and read again, 8 bytes a
+ * parameter in f32 where two pipes' commit moves 32 with momentum.
+ *
  * Stage replicas (ir/plan.h): their step may be clipped by the stage's norm, which the worker that reduces the last
  * range computes before it publishes `reduced`.
  *
@@ -41,5 +45,12 @@ void mr_reduction_finish(mr_stage_weights *b, uint16_t worker);
 
 /** Add the gradients of all shards in @pipe's range into mr_weights_total, pipe by pipe, then those of tied uses. */
 void mr_reduction_range(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc);
+
+/**
+ * mr_weights_step with the sum of all shards, which is not written: the bits of mr_reduction_range and mr_weights_step.
+ * For a shard with a `piece`, where all shards share memory and no parameter is tied. Errors: as mr_weights_step.
+ */
+mr_status mr_reduction_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr,
+			    double gscale) MR_MUST_USE;
 
 #endif

@@ -29,6 +29,14 @@ size_t mr_weights_work_bytes(const mr_stage *s, const mr_optim *o, mr_dtype t)
 	return most;
 }
 
+size_t mr_weights_shard_work_bytes(const mr_stage_weights *b, uint8_t pipe, const mr_optim *o)
+{
+	size_t sums = (size_t)b->shard[pipe].piece * mr_dtype_bytes(b->k->types.gradients);
+	size_t matrix = mr_weights_work_bytes(b->stage, o, b->k->types.state);
+
+	return sums > matrix ? sums : matrix;
+}
+
 void mr_weights_cut(mr_stage_weights *b, const mr_optim *o)
 {
 	size_t lines = mr_stage_size(b->stage)->weight_bytes / MR_CACHE_LINE; /* every parameter begins on one */
@@ -67,7 +75,7 @@ void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe, const mr_
 		b->rest = mr_arena_take(a, mr_stagger(z->rest_bytes), MR_CACHE_LINE);
 	if (b->validation)
 		mr_validation_layout(b, a, o->ops->n_states);
-	s->work = mr_arena_take(a, mr_weights_work_bytes(b->stage, o, b->k->types.state), MR_CACHE_LINE);
+	s->work = mr_arena_take(a, mr_weights_shard_work_bytes(b, pipe, o), MR_CACHE_LINE);
 	if (pipe == 0)
 		mr_version_count_layout(&b->version_count, a, b->cap);
 	if (pipe == 0 && b->norms)
@@ -197,25 +205,30 @@ static void copy_to_others(mr_stage_weights *b, uint8_t pipe, size_t at, size_t 
 			memcpy((uint8_t *)mr_weights_at(b, (uint8_t)i, b->latest + 1) + at, made, bytes);
 }
 
+mr_status mr_weights_step_part(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr,
+			       double gscale, uint32_t p, int64_t first, int64_t n, const void *g)
+{
+	size_t bytes = mr_dtype_bytes(b->k->types.weights);
+	mr_optim_call c = call_of(b, pipe, o, p, first, lr, gscale);
+
+	MR_TRY(mr_optim_step(o, &c, b->k, kc, n, g));
+	if (b->private_weights && !b->ranges)
+		copy_to_others(b, pipe, mr_stage_weight_at(b->stage, p) + (size_t)first * bytes, (size_t)n * bytes);
+	return MR_OK;
+}
+
 mr_status mr_weights_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr, double gscale)
 {
 	const uint8_t *total = mr_weights_total_of(b, pipe);
-	size_t bytes = mr_dtype_bytes(b->k->types.weights), each = mr_dtype_bytes(b->k->types.gradients);
+	size_t each = mr_dtype_bytes(b->k->types.gradients);
 	uint32_t begin, end;
 	int64_t first, n;
 
 	mr_stage_params(b->stage, &begin, &end);
-	for (uint32_t p = begin; p < end; p++) {
-		mr_optim_call c;
-
-		if (!mr_weights_part(b, pipe, p, &first, &n))
-			continue;
-		c = call_of(b, pipe, o, p, first, lr, gscale);
-		MR_TRY(mr_optim_step(o, &c, b->k, kc, n, total + mr_stage_grad_at(b->stage, p) + (size_t)first * each));
-		if (b->private_weights && !b->ranges)
-			copy_to_others(b, pipe, mr_stage_weight_at(b->stage, p) + (size_t)first * bytes,
-				       (size_t)n * bytes);
-	}
+	for (uint32_t p = begin; p < end; p++)
+		if (mr_weights_part(b, pipe, p, &first, &n))
+			MR_TRY(mr_weights_step_part(b, pipe, kc, o, lr, gscale, p, first, n,
+						    total + mr_stage_grad_at(b->stage, p) + (size_t)first * each));
 	return MR_OK;
 }
 

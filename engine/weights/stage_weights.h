@@ -7,11 +7,12 @@
  * state belongs to latest alone.
  *
  * Several pipes. All read one copy of the weights, in the memory of pipe 0's worker (private: each has a copy of its
- * own). Each sums into a gradient buffer of its own; AR adds these up (reduction.h), U steps. Both are cut into ranges
- * of cache lines, a pure function of the weights' size, and pipe p's worker handles range p of both. So the workers
- * share the reduction, the step and the optimizer state (the pages of a range lie on their nodes:
- * mr_run_spread_states), and every worker reads in place what one has written. Elementwise work gives the same
- * bits however it is cut; for an optimizer that takes whole matrices a tensor belongs to the range in which it begins.
+ * own). Each sums into a gradient buffer of its own; AR adds these up, U steps, or U does both in one pass
+ * (reduction.h). Both are cut into ranges of cache lines, a pure function of the weights' size, and pipe p's worker
+ * handles range p of both. So the workers share the reduction, the step and the optimizer state (the pages of a range
+ * lie on their nodes: mr_run_spread_states), and every worker reads in place what one has written. Elementwise work
+ * gives the same bits however it is cut; for an optimizer that takes whole matrices a tensor belongs to the range in
+ * which it begins.
  *
  * Stage replicas (ir/plan.h): a shard is a part of the stage, and parts take the place of pipes.
  *
@@ -66,7 +67,8 @@ typedef struct mr_shard {
 	_Alignas(64) uint8_t *version; /* [cap][weight_bytes] that this pipe reads */
 	uint8_t *grads;                /* its gradient sum */
 	mr_step *step;                 /* [parameters of the stage] of the current commit */
-	void *work;                    /* of an optimizer that steps whole matrices */
+	void *work;                    /* of an optimizer that steps whole matrices; else of mr_reduction_step */
+	int64_t piece;                 /* elements that mr_reduction_step adds up at a time; 0: AR writes all sums */
 	size_t begin, end;             /* bytes of the weights whose AR and U are its worker's */
 	uint32_t need;                 /* micro-batches of a commit that go through this pipe */
 	uint32_t n_summed;             /* micro-batches in its sum, where there is a reduction */
@@ -110,6 +112,9 @@ typedef struct mr_stage_weights {
 
 /** Bytes of work memory that @o needs to step the largest matrix of @s. */
 size_t mr_weights_work_bytes(const mr_stage *s, const mr_optim *o, mr_dtype t);
+
+/** Bytes of shard @pipe's `work`, with the optimizer @o. */
+size_t mr_weights_shard_work_bytes(const mr_stage_weights *b, uint8_t pipe, const mr_optim *o);
 
 /** Cut the weights of a stage into the ranges of its shards, whose need is known. */
 void mr_weights_cut(mr_stage_weights *b, const mr_optim *o);
@@ -187,6 +192,10 @@ void mr_weights_committed(mr_stage_weights *b);
  */
 mr_status mr_weights_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr,
 			  double gscale) MR_MUST_USE;
+
+/** The same for elements [@first, @first + @n) of parameter @p, which lie in @pipe's range, with the gradient @g. */
+mr_status mr_weights_step_part(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr,
+			       double gscale, uint32_t p, int64_t first, int64_t n, const void *g) MR_MUST_USE;
 
 /** Private copies: copy pipe 0's latest version to all others, after weights were restored. While no worker runs. */
 void mr_weights_spread(mr_stage_weights *b);

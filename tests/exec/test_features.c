@@ -118,6 +118,55 @@ static void shards_add_up_once(void)
 	small_weights_fini(&w);
 }
 
+/* Sums of @n_shards gradients, two of which are no part, and the step of all ranges, in pieces of @piece elements; 0:
+ * one after the other, over the whole. */
+static void sum_and_step(small_weights *w, uint32_t n_shards, int64_t piece, double *made)
+{
+	small_weights_init(w, "momentum", 2, n_shards);
+	w->shard[0].need = w->shard[3].need = 0;
+	mr_weights_cut(&w->b, &w->optim);
+	MR_CHECK_OK(mr_reduction_open(&w->b));
+	for (uint8_t s = 0; s < n_shards; s++)
+		w->shard[s].piece = piece;
+	small_weights_layout(w);
+	for (int64_t i = 0; i < small_elements(w); i++)
+		for (uint8_t s = 0; s < n_shards; s++) {
+			*small_weight(w, 0, 0, i) = 1.0 / (double)(i + 1);
+			*small_grad(w, s, i) = s == 3 ? NAN : 1.0 / (double)(7 * i + 3 * s + 1);
+		}
+	for (uint8_t s = 0; s < n_shards; s++) {
+		if (piece) {
+			MR_CHECK_OK(mr_reduction_step(&w->b, s, w->kc, &w->optim, 0.1, 0.25));
+			continue;
+		}
+		mr_reduction_range(&w->b, s, w->kc);
+		MR_CHECK_OK(mr_weights_step(&w->b, s, w->kc, &w->optim, 0.1, 0.25));
+	}
+	for (int64_t i = 0; i < small_elements(w); i++)
+		made[i] = *small_weight(w, 0, 1, i);
+	small_weights_fini(w);
+}
+
+/* U that adds up the gradients itself makes the bits of AR and U, whatever its pieces are. */
+static void sums_may_be_stepped_in_pieces(void)
+{
+	enum { MOST = 64 };
+	static const int64_t pieces[] = {1, 2, 5, 8192};
+	double apart[MOST], joined[MOST];
+	small_weights w;
+
+	for (uint32_t n = 5; n <= 6; n++) {
+		memset(apart, 0, sizeof(apart));
+		sum_and_step(&w, n, 0, apart);
+		CU_ASSERT_NOT_EQUAL(apart[0], 1);
+		for (size_t i = 0; i < sizeof(pieces) / sizeof(*pieces); i++) {
+			memset(joined, 0, sizeof(joined));
+			sum_and_step(&w, n, pieces[i], joined);
+			CU_ASSERT_EQUAL(memcmp(apart, joined, sizeof(apart)), 0);
+		}
+	}
+}
+
 static void the_last_sum_publishes(void)
 {
 	small_weights w;
@@ -411,6 +460,7 @@ void mr_suite_features(void)
 	MR_TEST(the_largest_gradient_is_of_a_parameter);
 	MR_TEST(clipping_only_shrinks);
 	MR_TEST(shards_add_up_once);
+	MR_TEST(sums_may_be_stepped_in_pieces);
 	MR_TEST(the_last_sum_publishes);
 	MR_TEST(tied_uses_add_up_once_a_commit);
 	MR_TEST(slow_starts_end_at_the_full_rate);
