@@ -22,8 +22,7 @@ static const mr_option top[] = {
 	 "auto: as dtype says; f32, f64: all numbers are of that type; bf16: weights and activations are stored in "
 	 "bf16, all else in f32, also the exact weight that the optimizer steps; bf16_pure: weights, activations, "
 	 "gradients and the optimizer's state are stored in bf16, with no exact weight beside them: what a step makes "
-	 "is rounded up or down at random; a parameter takes half the bytes, and it needs backend = \"fused\", "
-	 "\"onednn\" or \"reference\""},
+	 "is rounded up or down at random; a parameter takes half the bytes"},
 	{"costs", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "file of millrace profile with the times that orders and buffers are made for, from this file's folder; "
 	 "empty: nominal ones"},

@@ -12,6 +12,7 @@
 #define ONEDNN_F32 &mr_kernels_onednn_f32
 #define ONEDNN_BF16 &mr_kernels_onednn_bf16
 #define FUSED_PURE &mr_kernels_fused_bf16_pure
+#define AUTO_PURE &mr_kernels_auto_bf16_pure
 #define ONEDNN_PURE &mr_kernels_onednn_bf16_pure
 #define AUTO_F32 &mr_kernels_auto_f32
 #define AUTO_BF16 &mr_kernels_auto_bf16
@@ -24,6 +25,7 @@
 #define ONEDNN_F32 NULL
 #define ONEDNN_BF16 NULL
 #define FUSED_PURE NULL
+#define AUTO_PURE NULL
 #define ONEDNN_PURE NULL
 #define AUTO_F32 NULL
 #define AUTO_BF16 NULL
@@ -40,7 +42,7 @@ typedef struct backend {
 
 static const backend backends[] = {
 	{"auto", "dnnl", "of fused and onednn the one that a table of choices names for the operation and its shape",
-	 AUTO_F32, NULL, AUTO_BF16, NULL, FUSED_REFUSAL, FUSED_BF16_REFUSAL},
+	 AUTO_F32, NULL, AUTO_BF16, AUTO_PURE, FUSED_REFUSAL, FUSED_BF16_REFUSAL},
 	{"fused", NULL, "our AVX2 and AVX-512 kernels; in f32 oneDNN executes the products that they leave out",
 	 FUSED_F32, NULL, FUSED_BF16, FUSED_PURE, FUSED_REFUSAL, FUSED_BF16_REFUSAL},
 	{"onednn", NULL,
@@ -97,7 +99,7 @@ const mr_kernels *mr_kernels_find_pure(const char *name)
 	const backend *b = backend_of(name);
 
 	return usable(b, b ? b->pure : NULL, b ? b->bf16_refusal : NULL, name, "bf16_pure",
-		      "use backend fused, onednn or reference");
+		      "use backend reference");
 }
 
 const char *mr_kernels_name_now(const char *name)

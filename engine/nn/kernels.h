@@ -3,11 +3,11 @@
  *
  *	reference   f32, f64, bf16 and bf16_pure: portable C, single-threaded, the textbook order of every sum
  *	            (nn/kernels/reference)
- *	fused       f32, bf16: our kernels for AVX2 and AVX-512, and oneDNN for the products that they leave out
- *	            (nn/kernels/fused); bf16_pure: those of f32 on numbers that are widened and rounded
+ *	fused       f32, bf16, bf16_pure: our kernels for AVX2 and AVX-512, and oneDNN for the products that they leave
+ *	            out (nn/kernels/fused)
  *	onednn      f32, bf16, bf16_pure: oneDNN's primitives wherever it has one, else fused (nn/kernels/onednn)
- *	auto        f32, bf16: of fused and onednn the one that a table of choices names for the operation and its shape
- *	            (nn/choices.h)
+ *	auto        f32, bf16, bf16_pure: of fused and onednn the one that a table of choices names for the operation
+ *	            and its shape (nn/choices.h)
  *
  * Layers see only the table. nn/kernels.def lists the operations.
  *

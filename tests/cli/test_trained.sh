@@ -251,8 +251,6 @@ for precision in bf16 bf16_pure; do
 	done
 done
 expect 3 "precision: expected f64 or auto beside dtype" plan mlp.cfg $bf16 --set dtype=f64
-expect 3 "precision: backend auto cannot be used with bf16_pure: use backend fused, onednn or reference" \
-	plan mlp.cfg --set backend=auto --set precision=bf16_pure
 expect 3 "precision: avgpipe averages replicas of the weights, which bf16_pure has no exact weights for" \
 	plan mlp.cfg $bf16 --set system.name=avgpipe --set train.microbatches=4
 expect 3 "precision: gap_aware keeps a running mean of squares, which bf16_pure" \

@@ -1,6 +1,6 @@
 /*
- * test_products_bf16.c - products of bf16 numbers by the backends `fused` and `auto`: near to f64's within what f32
- * sums and one rounding can lose, and the laws of nn/kernels.h to the bit.
+ * test_products_bf16.c - products of bf16 numbers by the backends `fused` and `auto`, in bf16 and bf16_pure: near to
+ * f64's within what f32 sums and one rounding can lose, and the laws of nn/kernels.h to the bit.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -28,18 +28,25 @@ static const mr_choice_line to_onednn[] = {
 };
 static const mr_choices all_onednn = {"all onednn", to_onednn, sizeof(to_onednn) / sizeof(to_onednn[0])};
 
-/* Of all backends in bf16 that are under test, the @i-th; name NULL: past the end. */
+/* Of all backends in bf16 that are under test, the @i-th; name NULL: past the end. Odd ones are in bf16_pure. */
 static mr_kernels backend_at(int i)
 {
-	const mr_kernels *fused = mr_kernels_find("fused", MR_BF16), *chooses = mr_kernels_find("auto", MR_BF16);
+	const char *name = i < 2 ? "fused" : "auto";
+	const mr_kernels *found = i % 2 ? mr_kernels_find_pure(name) : mr_kernels_find(name, MR_BF16);
 	mr_kernels k = {0};
 
-	if (!fused || !chooses || i > 2 || (i == 2 && !mr_kernels_find("onednn", MR_BF16)))
+	if (!found || i > 5 || (i > 3 && !mr_kernels_find("onednn", MR_BF16)))
 		return k;
-	k = i ? *chooses : *fused;
-	if (i == 2)
+	k = *found;
+	if (i > 3)
 		k.choices = &all_onednn;
 	return k;
+}
+
+/* Bytes of a gradient's number, and of a state's. */
+static size_t wide_bytes(const mr_kernels *k)
+{
+	return mr_dtype_bytes(k->types.gradients);
 }
 
 static void *room(size_t n, size_t bytes)
@@ -79,6 +86,7 @@ typedef struct near_case {
 	const uint16_t *a, *b, *bias, *was, *addend, *through_aux;
 	uint16_t *aux;
 	const void *c;
+	bool rounds; /* a gradient too */
 } near_case;
 
 /* Element i, j against f64. Lost are: of f32 sums 2^-24 of all that was added, for each addition (and a pair adds
@@ -99,8 +107,9 @@ static bool is_near(const near_case *x, int64_t i, int64_t j)
 	if (g->of == MR_GEMM_GRADIENTS) {
 		want = sum + (x->was ? of(x->was, at) : 0);
 		size += x->was ? fabs(of(x->was, at)) : 0;
-		got = (double)((const float *)x->c)[at];
-		return fabs(got - want) <= (double)(2 * g->k + 2) * ldexp(size, -24);
+		got = x->rounds ? of(x->c, at) : (double)((const float *)x->c)[at];
+		lost = (double)(2 * g->k + 2) * ldexp(size, -24);
+		return fabs(got - want) <= lost + (x->rounds ? round * (fabs(want) + lost) : 0);
 	}
 	want = sum + (x->was ? of(x->was, at) : 0) + (x->bias ? of(x->bias, j) : 0);
 	lost = (double)(2 * g->k + 4) * ldexp(size + fabs(want), -24) + 1e-6 + round * fabs(want);
@@ -175,10 +184,13 @@ static void check_gradients(const mr_kernels *k, mr_kctx *kc, uint32_t threads, 
 			       .a = a,
 			       .b = b,
 			       .was = add ? was : NULL,
-			       .c = c};
+			       .c = c,
+			       .rounds = mr_types_pure(&k->types)};
 
-		for (int64_t i = 0; i < n; i++)
+		for (int64_t i = 0; i < n && !x.rounds; i++)
 			c[i] = mr_bf16_widen(was[i]);
+		if (x.rounds)
+			memcpy(c, was, (size_t)n * sizeof(*was));
 		MR_CHECK_OK(k->gemm(kc, &x.g, a, b, NULL, c, NULL));
 		check_near(&x, k->name, threads);
 	}
@@ -205,29 +217,40 @@ static void products_are_near_f64(void)
 
 /* --- laws --------------------------------------------------------------------------------------------------------- */
 
-/* Weights, rests and state that a step reads and writes, and the sums of columns. */
+/* Weights, rests and state that a step reads and writes, and the sums of columns. What is of the type of gradients and
+ * states is f32, or bf16. */
 typedef struct state {
 	int64_t n;
 	uint16_t *w;
 	int16_t *rest;
-	float *m, *v, *c, *sums;
+	void *m, *v, *c, *sums;
 } state;
 
-static state new_state(int64_t rows, int64_t cols)
+static void put(const mr_kernels *k, void *to, int64_t i, float x)
+{
+	if (mr_types_pure(&k->types))
+		((uint16_t *)to)[i] = mr_bf16_round(x);
+	else
+		((float *)to)[i] = x;
+}
+
+static state new_state(const mr_kernels *k, int64_t rows, int64_t cols)
 {
 	state s = {.n = rows * cols, .w = numbers(6, rows * cols)};
 	uint16_t *v = numbers(7, s.n);
 
 	s.rest = room((size_t)s.n, 2);
-	s.m = room((size_t)s.n, sizeof(float));
-	s.v = room((size_t)s.n, sizeof(float));
-	s.c = room((size_t)s.n, sizeof(float));
-	s.sums = room((size_t)cols, sizeof(float));
+	s.m = room((size_t)s.n, wide_bytes(k));
+	s.v = room((size_t)s.n, wide_bytes(k));
+	s.c = room((size_t)s.n, wide_bytes(k));
+	s.sums = room((size_t)cols, wide_bytes(k));
 	for (int64_t i = 0; i < s.n; i++) {
+		float x = mr_bf16_widen(v[i]);
+
 		s.rest[i] = (int16_t)v[i];
-		s.m[i] = mr_bf16_widen(v[i]);
-		s.v[i] = fabsf(s.m[i]);
-		s.c[i] = 1 + s.m[i];
+		put(k, s.m, i, x);
+		put(k, s.v, i, fabsf(x));
+		put(k, s.c, i, 1 + x);
 	}
 	free(v);
 	return s;
@@ -238,23 +261,27 @@ static void free_state(state *s)
 	free(s->w), free(s->rest), free(s->m), free(s->v), free(s->c), free(s->sums);
 }
 
-static void same_state(const state *x, const state *y, int64_t cols, bool c, const char *what)
+static void same_state(const mr_kernels *k, const state *x, const state *y, int64_t cols, bool c, const char *what)
 {
-	size_t n = (size_t)x->n;
-	bool same = !memcmp(x->w, y->w, n * 2) && !memcmp(x->rest, y->rest, n * 2) && !memcmp(x->m, y->m, n * 4) &&
-		    !memcmp(x->v, y->v, n * 4) && !memcmp(x->sums, y->sums, (size_t)cols * 4) &&
-		    (!c || !memcmp(x->c, y->c, n * 4));
+	size_t n = (size_t)x->n, wide = n * wide_bytes(k);
+	bool same = !memcmp(x->w, y->w, n * 2) && !memcmp(x->rest, y->rest, n * 2) && !memcmp(x->m, y->m, wide) &&
+		    !memcmp(x->v, y->v, wide) && !memcmp(x->sums, y->sums, (size_t)cols * wide_bytes(k)) &&
+		    (!c || !memcmp(x->c, y->c, wide));
 
 	if (!same)
 		fprintf(stderr, "\n%s: %lld numbers differ somewhere\n", what, (long long)x->n);
 	CU_ASSERT(same);
 }
 
-static mr_step step_of(const state *s, int kind)
+static mr_step step_of(const mr_kernels *k, const state *s, int kind)
 {
+	bool pure = mr_types_pure(&k->types);
+
 	return (mr_step){.kind = (mr_step_kind)kind, .nesterov = kind & 1, .gscale = 0.5, .lr = 1e-2, .decay = 1e-4,
 			 .mu = 0.9, .b1 = 0.9, .b2 = 0.99, .eps = 1e-8, .c1 = 0.3, .c2 = 0.2, .cg = 0.4, .cm = 0.6,
-			 .src = s->w, .dst = s->w, .m = s->m, .v = s->v, .src_rest = s->rest, .dst_rest = s->rest};
+			 .src = s->w, .dst = s->w, .m = s->m, .v = s->v, .src_rest = pure ? NULL : s->rest,
+			 .dst_rest = pure ? NULL : s->rest,
+			 .rounding = {.seed = 3, .step = kind == 1 ? 0 : 5, .first = 0x1fffffff7, .param = 2}};
 }
 
 /* A sum of products is the products that add to each other, a step inside is one behind, and the rows that are wanted
@@ -266,8 +293,9 @@ static void check_laws(const mr_kernels *k, uint32_t threads, const struct shape
 	uint16_t *a[PIECES], *b[PIECES];
 	int32_t row[2] = {0, (int32_t)(s.m - 1)};
 	mr_gemm_rows rows = {.n = 2, .row = row, .out = room((size_t)s.n * 2, 4), .room = room((size_t)s.k * 2, 4)};
-	state x = new_state(s.m, s.n), y = new_state(s.m, s.n), z = new_state(s.m, s.n);
-	mr_step x_step = step_of(&x, kind), y_step = step_of(&y, kind), z_step = step_of(&z, kind);
+	state x = new_state(k, s.m, s.n), y = new_state(k, s.m, s.n), z = new_state(k, s.m, s.n);
+	mr_step x_step = step_of(k, &x, kind), y_step = step_of(k, &y, kind), z_step = step_of(k, &z, kind);
+	size_t row_bytes = (size_t)s.n * wide_bytes(k);
 	mr_kctx *one, *many;
 
 	MR_CHECK_OK(k->ctx_create(k, k->choices == &all_onednn ? threads : 1, &one));
@@ -287,11 +315,11 @@ static void check_laws(const mr_kernels *k, uint32_t threads, const struct shape
 	g.add = kind & 2;
 	g.colsum_b = y.sums;
 	MR_CHECK_OK(k->gemm_sum(many, &g, PIECES, (const void *const *)a, (const void *const *)b, y.c, NULL));
-	same_state(&x, &y, s.n, true, "gemm_sum");
+	same_state(k, &x, &y, s.n, true, "gemm_sum");
 	k->step(one, s.m * s.n, &x_step, x.c);
 	g.colsum_b = z.sums;
 	MR_CHECK_OK(k->gemm_sum(many, &g, PIECES, (const void *const *)a, (const void *const *)b, z.c, &z_step));
-	same_state(&x, &z, s.n, false, "gemm_sum with a step");
+	same_state(k, &x, &z, s.n, false, "gemm_sum with a step");
 	g.add = false;
 	g.colsum_b = x.sums;
 	MR_CHECK_OK(k->gemm(one, &g, a[0], b[0], NULL, x.c, NULL));
@@ -299,9 +327,10 @@ static void check_laws(const mr_kernels *k, uint32_t threads, const struct shape
 	k->step(one, s.m * s.n, &y_step, y.c);
 	g.colsum_b = y.sums;
 	MR_CHECK_OK(k->gemm_step_rows(many, &g, a[0], b[0], y.c, &y_step, &rows));
-	same_state(&x, &y, s.n, false, "gemm_step_rows");
+	same_state(k, &x, &y, s.n, false, "gemm_step_rows");
 	for (int r = 0; r < 2; r++)
-		CU_ASSERT(!memcmp((float *)rows.out + r * s.n, x.c + row[r] * s.n, (size_t)s.n * 4));
+		CU_ASSERT(!memcmp((char *)rows.out + (size_t)r * row_bytes,
+				  (const char *)x.c + (size_t)row[r] * row_bytes, row_bytes));
 	for (int j = 0; j < PIECES; j++)
 		free(a[j]), free(b[j]);
 	free(rows.out), free(rows.room), free_state(&x), free_state(&y), free_state(&z);
@@ -335,7 +364,7 @@ static void epilogues_are_operations(void)
 				mr_gemm apart = g, whole = g;
 				mr_kctx *one, *many;
 
-				MR_CHECK_OK(k.ctx_create(&k, i == 2 ? threads : 1, &one));
+				MR_CHECK_OK(k.ctx_create(&k, i > 3 ? threads : 1, &one));
 				MR_CHECK_OK(k.ctx_create(&k, threads, &many));
 				whole.addend = act == MR_ACT_NONE ? more : NULL;
 				whole.fuse_act_backward = (mr_act)act;

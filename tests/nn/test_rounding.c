@@ -12,11 +12,18 @@
 
 static const mr_kernels *pure, *wide;
 static mr_kctx *pure_kc, *wide_kc;
+static const mr_kernels *fused, *fused_wide; /* NULL: none on this machine */
+static mr_kctx *fused_kc, *fused_wide_kc;
 
 static int set_up(void)
 {
 	pure = mr_kernels_find_pure("reference");
 	wide = mr_kernels_find("reference", MR_F32);
+	fused = mr_kernels_find_pure("fused");
+	fused_wide = mr_kernels_find("fused", MR_F32);
+	if (fused && (!fused_wide || fused->ctx_create(fused, 3, &fused_kc) != MR_OK ||
+		      fused_wide->ctx_create(fused_wide, 1, &fused_wide_kc) != MR_OK))
+		return 1;
 	return !pure || !wide || pure->ctx_create(pure, 1, &pure_kc) != MR_OK ||
 	       wide->ctx_create(wide, 1, &wide_kc) != MR_OK;
 }
@@ -25,6 +32,8 @@ static int tear_down(void)
 {
 	pure->ctx_destroy(pure_kc);
 	wide->ctx_destroy(wide_kc);
+	if (fused)
+		fused->ctx_destroy(fused_kc), fused_wide->ctx_destroy(fused_wide_kc);
 	return 0;
 }
 
@@ -110,12 +119,13 @@ static mr_step step_of(int kind, tensors *t, uint64_t step)
 	return (mr_step){.kind = (mr_step_kind)kind, .nesterov = kind & 1, .src = t->w[0], .dst = t->w[1], .m = t->m,
 			 .v = t->v, .gscale = 0.5, .lr = 1e-3, .decay = 1e-4, .mu = 0.9, .b1 = 0.9, .b2 = 0.99,
 			 .eps = 1e-8, .c1 = 0.3, .c2 = 0.2, .cg = 0.4, .cm = 0.6,
-			 .rounding = {.seed = 9, .step = step, .first = 1001, .param = 4}};
+			 .rounding = {.seed = 9, .step = step, .first = 0x200000000 - 20001, .param = 4}};
 }
 
 /* A step is that of f32 on the widened numbers, rounded by the words of its elements, or without a step's number to the
  * nearest. */
-static void check_rounded(int kind, uint64_t step)
+static void check_rounded(const mr_kernels *k, mr_kctx *kc, const mr_kernels *f32, mr_kctx *f32_kc, int kind,
+			  uint64_t step)
 {
 	static tensors t, before;
 	static float w[N], m[N], v[N], g[N];
@@ -134,8 +144,8 @@ static void check_rounded(int kind, uint64_t step)
 	in_f32.src = in_f32.dst = w;
 	in_f32.m = m;
 	in_f32.v = v;
-	wide->step(wide_kc, N, &in_f32, g);
-	pure->step(pure_kc, N, &s, t.g);
+	f32->step(f32_kc, N, &in_f32, g);
+	k->step(kc, N, &s, t.g);
 	for (int64_t i = 0; i < N; i++) {
 		uint64_t word = *mr_rounding_words(&s.rounding, (uint64_t)i, 1, room);
 
@@ -149,14 +159,16 @@ static void check_rounded(int kind, uint64_t step)
 
 static void steps_round(void)
 {
-	for (int kind = 0; kind < MR_N_STEPS; kind++) {
-		check_rounded(kind, 0);
-		check_rounded(kind, 12);
-	}
+	for (int kind = 0; kind < MR_N_STEPS; kind++)
+		for (uint64_t step = 0; step < 24; step += 12) {
+			check_rounded(pure, pure_kc, wide, wide_kc, kind, step);
+			if (fused)
+				check_rounded(fused, fused_kc, fused_wide, fused_wide_kc, kind, step);
+		}
 }
 
 /* However a tensor is cut, and in place: the same bits. Another seed, step, parameter or place: others. */
-static void cuts_do_not_matter(void)
+static void check_cuts(const mr_kernels *k, mr_kctx *kc)
 {
 	static tensors whole, parts;
 	mr_step s = step_of(MR_STEP_ADAM, &whole, 3);
@@ -164,7 +176,7 @@ static void cuts_do_not_matter(void)
 
 	fill(&whole);
 	fill(&parts);
-	pure->step(pure_kc, N, &s, whole.g);
+	k->step(kc, N, &s, whole.g);
 	for (size_t c = 0; c + 1 < sizeof(cut) / sizeof(cut[0]); c++) {
 		mr_step part = step_of(MR_STEP_ADAM, &parts, 3);
 		int64_t i = cut[c];
@@ -173,7 +185,7 @@ static void cuts_do_not_matter(void)
 		part.src = part.dst = parts.w[0] + i;
 		part.m = parts.m + i;
 		part.v = parts.v + i;
-		pure->step(pure_kc, cut[c + 1] - i, &part, parts.g + i);
+		k->step(kc, cut[c + 1] - i, &part, parts.g + i);
 	}
 	CU_ASSERT(!memcmp(whole.w[1], parts.w[0], sizeof(parts.w[0])));
 	CU_ASSERT(!memcmp(whole.m, parts.m, sizeof(parts.m)) && !memcmp(whole.v, parts.v, sizeof(parts.v)));
@@ -185,9 +197,16 @@ static void cuts_do_not_matter(void)
 		t.rounding.step += other == 1;
 		t.rounding.param += other == 2;
 		t.rounding.first += other == 3;
-		pure->step(pure_kc, N, &t, parts.g);
+		k->step(kc, N, &t, parts.g);
 		CU_ASSERT(memcmp(whole.w[1], parts.w[1], sizeof(parts.w[1])));
 	}
+}
+
+static void cuts_do_not_matter(void)
+{
+	check_cuts(pure, pure_kc);
+	if (fused)
+		check_cuts(fused, fused_kc);
 }
 
 static double mean(const uint16_t *x, int64_t n)

@@ -71,6 +71,14 @@ static void mlp_bf16_pure(void)
 				     MLP "optimizer.name=adamw optimizer.weight_decay=0.1", 4, 1 << 2 | 1 << 3, false});
 }
 
+static void gpt_bf16_pure(void)
+{
+	if (!mr_kernels_find_pure("auto"))
+		return;
+	sync_case_check(&(sync_case){"backend=auto dtype=f32 precision=bf16_pure", true,
+				     GPT "model.tied=true model.dropout=0.1", 2, 1 << 2, false});
+}
+
 static void gpt_dnnl(void)
 {
 	if (sync_dnnl())
@@ -231,6 +239,7 @@ void mr_suite_equal_sync(void)
 	MR_TEST(gpt_fused_bf16);
 	MR_TEST(gpt_onednn_bf16);
 	MR_TEST(mlp_bf16_pure);
+	MR_TEST(gpt_bf16_pure);
 	MR_TEST(gpt_dnnl);
 	MR_TEST(gpt_cut_inside_blocks);
 	MR_TEST(gpt_cut_into_many);

@@ -20,6 +20,7 @@ extern const mr_kernels mr_kernels_fused_bf16;
 extern const mr_kernels mr_kernels_auto_bf16;
 extern const mr_kernels mr_kernels_onednn_bf16;
 extern const mr_kernels mr_kernels_fused_bf16_pure;
+extern const mr_kernels mr_kernels_auto_bf16_pure;
 extern const mr_kernels mr_kernels_onednn_bf16_pure;
 
 /** Why the backends `fused`, `onednn` and `auto` cannot be used on this CPU, or NULL; and in bf16 `fused` and `auto`,

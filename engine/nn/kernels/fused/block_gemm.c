@@ -181,7 +181,7 @@ static void step_sums(const work *w, const uint32_t *a, const uint32_t *b, place
 {
 	const mr_block_gemm *g = w->g;
 	int64_t rows = least(MR_BLOCK, g->m - at.i);
-	bool go_on = g->out.add || w->round > 0;
+	bool go_on = g->out.gradient && (g->out.add || w->round > 0);
 
 	if (go_on)
 		load_gradient(g, at.i, at.j, rows, least(MR_BLOCK, g->n - at.j), c);
@@ -221,7 +221,7 @@ static void one_unit(const work *w, int64_t unit, uint32_t *own)
 	int64_t first = unit * w->unit, end = least(w->blocks, first + w->unit), at = first * MR_BLOCK;
 
 	pack(w, w->by_rows, at, least(end * MR_BLOCK, w->by_rows ? g->m : g->n) - at, own);
-	if (g->out.step && w->now && w->now <= w->chunk) {
+	if (g->out.step && w->now && w->now <= w->chunk && (g->out.gradient || w->rounds == 1)) {
 		stepped_unit(w, first, end, own);
 		return;
 	}

@@ -6,7 +6,8 @@
  * come; what a unit needs of its own operand its thread packs, the other operand is packed by all of them beforehand
  * and shared. A long k is done in rounds, so that a unit's part stays in L2. Gradients are one chain over all rounds,
  * begun at 0 or at what is there; activations add up one chain a round, since a single chain over the 50257 columns of
- * a head would lose digits. Bits depend on the shape and on the engine alone.
+ * a head would lose digits, and so do gradients in bf16, which round once. Bits depend on the shape and on the engine
+ * alone.
  */
 #ifndef MR_KERNELS_BLOCK_GEMM_H
 #define MR_KERNELS_BLOCK_GEMM_H

@@ -96,6 +96,7 @@ static void ctx_destroy(mr_kctx *kc)
 	mr_bf16_products_fini(kc);
 	free(kc->ones);
 	free(kc->room);
+	free(kc->gradients);
 	free(kc);
 }
 
@@ -110,6 +111,7 @@ static mr_status ctx_create(const mr_kernels *k, uint32_t n_threads, mr_kctx **o
 	kc->n_threads = n_threads ? n_threads : 1;
 	kc->vec = vec_of_cpu();
 	kc->ops = ops_of_cpu(kc->vec, k->types.activations);
+	kc->pure = mr_types_pure(&k->types);
 	kc->chooses = k->choices;
 	if (k->choices)
 		mr_choices_select(k->choices, mr_kernels_fused_isa(k->dtype), k->dtype, kc->n_threads, &kc->chosen);
@@ -130,8 +132,9 @@ static size_t ctx_bytes(const mr_kctx *kc)
 	       gemm = kc->n_threads * kc->gemm.floats * sizeof(float);
 
 	return sizeof(*kc) + mr_onednn_bytes(kc->onednn) + mr_touched_bytes(kc->attn_scratch, attn) +
-	       mr_touched_bytes(kc->gemm.data, gemm) + (kc->n_ones + kc->room_floats) * sizeof(float) +
-	       mr_angles_bytes(kc->angles) + mr_bf16_products_bytes(kc);
+	       mr_touched_bytes(kc->gemm.data, gemm) +
+	       (kc->n_ones + kc->room_floats + kc->gradient_floats) * sizeof(float) + mr_angles_bytes(kc->angles) +
+	       mr_bf16_products_bytes(kc);
 }
 
 /* --- gemm, sum, activations, norm --------------------------------------------------------------------------------- */

@@ -26,6 +26,9 @@ struct mr_kctx {
 	mr_block_engine engine;
 	mr_block_scratch block;
 	float *masters;            /* of weights that are brought together */
+	bool pure;                 /* gradients and state are in bf16 too */
+	float *gradients;          /* [gradient_floats] before they are rounded, in bf16_pure */
+	size_t gradient_floats;
 	bool chooses;              /* of the backend `auto`: who executes what is in */
 	mr_chosen chosen;
 	float *room;               /* [room_floats] of results that are then added, or rounded */
@@ -33,8 +36,8 @@ struct mr_kctx {
 	/* Of the backend `onednn` alone. */
 	float *ones;               /* [n_ones], each 1: a row of them sums columns */
 	size_t n_ones;
-	mr_status failed;          /* of a call that returns nothing; the next call that returns a status fails with it
-	                              */
+	mr_status failed;          /* of a call that returns nothing, also in bf16_pure; the next call that returns a
+	                              status fails with it */
 	char why[160];
 };
 

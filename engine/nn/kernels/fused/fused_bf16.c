@@ -1,10 +1,12 @@
 /*
- * fused_bf16.c - the backends `fused` and `auto` in bf16: products, steps and averages by products_bf16.h, all else by
- * fused.c with the kernels that read and write bf16 (vec.h). The context is that of f32.
+ * fused_bf16.c - the backends `fused` and `auto` in bf16 and bf16_pure: products, steps and averages by
+ * products_bf16.h, in bf16_pure other gradients by gradients_bf16.h, all else by fused.c with the kernels that read and
+ * write bf16 (vec.h). The context is that of f32.
  */
 #include "nn/choices.h"
 #include "nn/kernels/backend.h"
 #include "nn/kernels/fused/fused.h"
+#include "nn/kernels/fused/gradients_bf16.h"
 #include "nn/kernels/fused/products_bf16.h"
 
 #define OF_ctx_create mr_fused_ctx_create
@@ -60,6 +62,44 @@ const mr_kernels mr_kernels_auto_bf16 = {
 	.name = "auto",
 	.dtype = MR_BF16,
 	.types = MR_TYPES_BF16,
+	.gelu_aux = "slope of GELU",
+	.choices = &mr_choices_built_in,
+	.executor = mr_bf16_executor,
+#define MR_KERNEL_PART(type, id, args) .id = OF_##id,
+#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) .id = OF_##id,
+#include "nn/kernels.def"
+};
+
+#undef OF_colsum
+#undef OF_norm_backward_weight
+#undef OF_norm_backward
+#undef OF_embed_backward
+#undef OF_conv_backward_weight
+#undef OF_sum_gradients
+#undef OF_sumsq
+#define OF_colsum mr_pure_colsum
+#define OF_norm_backward_weight mr_pure_norm_backward_weight
+#define OF_norm_backward mr_pure_norm_backward
+#define OF_embed_backward mr_pure_embed_backward
+#define OF_conv_backward_weight mr_pure_conv_backward_weight
+#define OF_sum_gradients mr_fused_sum
+#define OF_sumsq mr_pure_sumsq
+
+const mr_kernels mr_kernels_fused_bf16_pure = {
+	.name = "fused",
+	.dtype = MR_BF16,
+	.types = MR_TYPES_BF16_PURE,
+	.gelu_aux = "slope of GELU",
+	.executor = mr_bf16_executor,
+#define MR_KERNEL_PART(type, id, args) .id = OF_##id,
+#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) .id = OF_##id,
+#include "nn/kernels.def"
+};
+
+const mr_kernels mr_kernels_auto_bf16_pure = {
+	.name = "auto",
+	.dtype = MR_BF16,
+	.types = MR_TYPES_BF16_PURE,
 	.gelu_aux = "slope of GELU",
 	.choices = &mr_choices_built_in,
 	.executor = mr_bf16_executor,

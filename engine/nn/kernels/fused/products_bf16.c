@@ -5,6 +5,7 @@
 
 #include "nn/kernels/backend.h"
 #include "nn/kernels/fused/fused.h"
+#include "nn/kernels/fused/gradients_bf16.h"
 #include "nn/kernels/fused/team.h"
 
 /* Masters that are brought together at a time. */
@@ -110,6 +111,8 @@ static mr_status product(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *
 			     .out = *out};
 	mr_gemm part = *g;
 
+	if (kc->failed != MR_OK)
+		return mr_fail(kc->failed, "%s", kc->why);
 	if (!by_onednn(kc, g))
 		return mr_block_gemm_run(&all, kc->n_threads, &kc->block);
 	for (uint32_t j = 0; j < n; j++) {
@@ -125,23 +128,26 @@ static mr_status product(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *
 
 static void column_sums(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b)
 {
+	void (*sum)(mr_kctx *, int64_t, int64_t, const void *, void *, bool) =
+		kc->pure ? mr_pure_colsum : mr_fused_colsum;
+
 	if (g->colsum_a)
-		mr_fused_colsum(kc, g->k, g->m, a, g->colsum_a, g->add);
+		sum(kc, g->k, g->m, a, g->colsum_a, g->add);
 	if (g->colsum_b)
-		mr_fused_colsum(kc, g->k, g->n, b, g->colsum_b, g->add);
+		sum(kc, g->k, g->n, b, g->colsum_b, g->add);
 }
 
-static mr_block_out out_of(const mr_gemm *g, void *c)
+static mr_block_out out_of(const mr_kctx *kc, const mr_gemm *g, void *c)
 {
-	return (mr_block_out){.n = g->n, .c = c, .gradient = g->of == MR_GEMM_GRADIENTS, .add = g->add};
+	return (mr_block_out){.n = g->n, .c = c, .gradient = g->of == MR_GEMM_GRADIENTS && !kc->pure, .add = g->add};
 }
 
 mr_status mr_bf16_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c,
 		       void *aux)
 {
-	mr_block_out out = out_of(g, c);
+	mr_block_out out = out_of(kc, g, c);
 
-	if (g->of == MR_GEMM_STATE)
+	if (g->of == MR_GEMM_STATE && !kc->pure)
 		return mr_fused_gemm(kc, g, a, b, bias, c, aux);
 	out.bias = g->bias ? bias : NULL;
 	out.act = g->act;
@@ -156,7 +162,7 @@ mr_status mr_bf16_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void 
 
 /* --- steps -------------------------------------------------------------------------------------------------------- */
 
-static mr_block_step step_of(const mr_step *s, const void *g)
+static mr_block_step step_of(const mr_kctx *kc, const mr_step *s, const void *g)
 {
 	return (mr_block_step){.rule = mr_fused_vec_step(s),
 			       .src = s->src,
@@ -164,25 +170,39 @@ static mr_block_step step_of(const mr_step *s, const void *g)
 			       .src_rest = s->src_rest,
 			       .dst_rest = s->dst_rest,
 			       .g = g,
-			       .along = s->along_weights};
+			       .along = s->along_weights,
+			       .rounding = kc->pure ? &s->rounding : NULL};
 }
 
 void mr_bf16_step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
 {
-	mr_block_step step = step_of(s, g);
+	mr_block_step step = step_of(kc, s, g);
 
-	team(kc, kc->blocks->step[s->kind], &step, n, 2);
+	team(kc, kc->pure ? kc->blocks->step_rounded[s->kind] : kc->blocks->step[s->kind], &step, n, 2);
+}
+
+/* Each product rounds what it adds to. */
+static mr_status rounded_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b,
+			     void *c, const mr_step *s)
+{
+	mr_gemm part = *g;
+
+	for (uint32_t j = 0; j < n; j++, part.add = true)
+		MR_TRY(mr_bf16_gemm_sum(kc, &part, 1, &a[j], &b[j], c, j + 1 < n ? NULL : s));
+	return MR_OK;
 }
 
 mr_status mr_bf16_gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b,
 			   void *c, const mr_step *s)
 {
-	mr_block_out out = out_of(g, c);
+	mr_block_out out = out_of(kc, g, c);
 	mr_gemm part = *g;
 	mr_block_step step;
 
+	if (kc->pure && n > 1)
+		return rounded_sum(kc, g, n, a, b, c, s);
 	if (s) {
-		step = step_of(s, NULL);
+		step = step_of(kc, s, NULL);
 		out.step = &step;
 	}
 	MR_TRY(product(kc, g, n, a, b, &out));
@@ -223,10 +243,11 @@ mr_status mr_bf16_gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, c
 	mr_gemm few = *g;
 
 	if (by_onednn(kc, g)) {
+		size_t row = (size_t)g->n * (kc->pure ? sizeof(uint16_t) : sizeof(float));
+
 		MR_TRY(mr_bf16_gemm(kc, g, a, b, NULL, c, NULL));
 		for (int64_t i = 0; i < r->n; i++)
-			memcpy((float *)r->out + i * g->n, (const float *)c + r->row[i] * g->n,
-			       (size_t)g->n * sizeof(float));
+			memcpy((char *)r->out + (size_t)i * row, (const char *)c + (size_t)r->row[i] * row, row);
 		mr_bf16_step(kc, g->m * g->n, s, c);
 		return MR_OK;
 	}
@@ -301,7 +322,7 @@ mr_kernel_by mr_bf16_executor(const mr_kernels *k, uint32_t n_threads, const mr_
 
 	if (!c->is_gemm)
 		return MR_BY_FUSED;
-	if (c->gemm.of == MR_GEMM_STATE)
+	if (c->gemm.of == MR_GEMM_STATE && !mr_types_pure(&k->types))
 		return mr_fused_executor(k, n_threads, c);
 	if (!k->choices)
 		return MR_BY_FUSED;

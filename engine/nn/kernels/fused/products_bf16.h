@@ -1,6 +1,7 @@
 /*
- * products_bf16.h - products and steps of the backends `fused` and `auto` in bf16: by block_gemm.h, or where the table
- * of choices says so by oneDNN's matmul, with the same bits of all that goes with a product. @kc: of these backends.
+ * products_bf16.h - products and steps of the backends `fused` and `auto` in bf16 and bf16_pure: by block_gemm.h, or
+ * where the table of choices says so by oneDNN's matmul, with the same bits of all that goes with a product. @kc: of
+ * these backends.
  */
 #ifndef MR_KERNELS_PRODUCTS_BF16_H
 #define MR_KERNELS_PRODUCTS_BF16_H

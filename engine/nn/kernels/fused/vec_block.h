@@ -8,6 +8,7 @@
 
 #include "nn/kernels/fused/block.h"
 #include "nn/kernels/fused/vec.h"
+#include "nn/rounding.h"
 
 /* A part of A or B to be packed: @n rows of A, or columns of B, of which @k numbers are there. */
 typedef struct mr_block_pack {
@@ -26,15 +27,17 @@ typedef struct mr_block_step {
 	uint16_t *dst;
 	const int16_t *src_rest; /* NULL: the weights are their masters */
 	int16_t *dst_rest;       /* NULL: the rest is lost */
-	const void *g;           /* of a step by itself: f32, or with @along bf16 */
+	const void *g;           /* of a step by itself: f32, or with @along or @rounding bf16 */
 	bool along;
+	const mr_rounding *rounding; /* bf16_pure: state and gradient are bf16, there are no rests, and this rounds what
+	                                the step makes; else NULL */
 } mr_block_step;
 
 /* What becomes of C[m, n]. The fields are those of mr_gemm. */
 typedef struct mr_block_out {
 	int64_t n;
-	void *c;                   /* activations, or with @gradient f32 */
-	bool gradient, add;        /* add to a gradient: its block begins at what is there */
+	void *c;                   /* activations, and gradients in bf16; or with @gradient f32 */
+	bool gradient, add;        /* add to a gradient in f32: its block begins at what is there */
 	const mr_block_step *step; /* of a gradient: instead of storing it; or NULL */
 	const uint16_t *bias, *addend, *through_aux;
 	uint16_t *aux;
@@ -64,6 +67,7 @@ typedef struct mr_vec_blocks {
 	/** to[n] += from[n] */
 	void (*add)(int64_t n, const float *from, float *to);
 	mr_vec_fn *step[MR_N_STEPS];              /* mr_block_step: elements */
+	mr_vec_fn *step_rounded[MR_N_STEPS];      /* the same with @rounding */
 	mr_vec_fn *join, *split;                  /* mr_block_masters: elements */
 	mr_block_fn *block;                       /* by multiply-adds in f32 */
 } mr_vec_blocks;

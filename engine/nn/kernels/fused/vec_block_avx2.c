@@ -4,6 +4,7 @@
 #pragma GCC target("avx2,fma,bmi2,prfchw")
 #endif
 #include "nn/bf16.h"
+#include <stdbool.h>
 #include <string.h>
 #include "nn/kernels/fused/vec_lanes_avx2.inc"
 
@@ -58,6 +59,33 @@ static inline void v_split(V x, uint16_t *w, int16_t *rest, int64_t part)
 	if (rest)
 		v_store_words((uint16_t *)rest,
 			      _mm256_andnot_si256(is_nan, _mm256_sub_epi32(bits, _mm256_slli_epi32(near, 16))), part);
+}
+
+static inline V v_rounded(V x)
+{
+	uint16_t some[8];
+
+	v_store_bf16(some, x, 0);
+	return v_load_bf16(some, 0);
+}
+
+static inline void u_zip(U a, U b, uint32_t *p)
+{
+	U low = _mm256_unpacklo_epi32(a, b), high = _mm256_unpackhi_epi32(a, b);
+
+	_mm256_storeu_si256((__m256i *)p, _mm256_permute2x128_si256(low, high, 0x20));
+	_mm256_storeu_si256((__m256i *)(p + LANES), _mm256_permute2x128_si256(low, high, 0x31));
+}
+
+static inline void v_store_by(uint16_t *p, V x, const uint32_t *random, bool upper, int64_t part)
+{
+	__m256i bits = _mm256_castps_si256(x), size = _mm256_and_si256(bits, _mm256_set1_epi32(0x7fffffff));
+	__m256i word = _mm256_loadu_si256((const __m256i *)random), by;
+	__m256i is_nan = _mm256_cmpgt_epi32(size, _mm256_set1_epi32(0x7f800000));
+
+	by = upper ? _mm256_srli_epi32(word, 16) : _mm256_and_si256(word, _mm256_set1_epi32(0xffff));
+	by = _mm256_blendv_epi8(_mm256_add_epi32(bits, by), _mm256_or_si256(bits, _mm256_set1_epi32(0x400000)), is_nan);
+	v_store_words(p, _mm256_srli_epi32(by, 16), part);
 }
 
 #define BLOCKS mr_vec_blocks_avx2
