@@ -89,8 +89,8 @@ static void print_mistake(const mr_config *c, const mr_mistake *x, mr_strbuf *ou
 	mr_strbuf_printf(out, "%s%s%s", x->key ? x->key : "", x->key ? ": " : "", x->message);
 }
 
-/* All of them to @out, a line each; the message that ends the program has the first again, for it may be all that a
- * log keeps. */
+/* Append all of them to @out, a line each. The message that ends the program repeats the first, since a log may keep
+ * only that. */
 static mr_status report(mr_config *c, mr_strbuf *out)
 {
 	mr_mistakes *m = &c->mistakes;
@@ -116,7 +116,7 @@ static mr_status report(mr_config *c, mr_strbuf *out)
 	return st;
 }
 
-/* --- whose mistake it is --- */
+/* --- the place of a mistake --- */
 
 static mr_origin origin_of(const mr_config *c, mr_job_group group, const char *key)
 {

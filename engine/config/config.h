@@ -5,20 +5,20 @@
  *	model = { name = "gpt"; layers = 4; };              a plug-in and its own keys
  *	train = { steps = 1000; batch = 16; lr = 3e-4; };   a group of the program
  *
- * conf/reference.cfg documents every key. All mistakes of a file and of --set are found in one go and reported as
- * "file:line: key: message", in the order of the lines; what --set did wrong follows with "--set" in place of file and
- * line. The model is built on made-up data to judge its options, the partition and the number of stages; what needs the
- * data themselves is reported later, in the same form (mr_config_blame).
+ * conf/reference.cfg documents every key. All mistakes of a file and of --set are found at once and reported as
+ * "file:line: key: message", in the order of the lines; those of --set follow with "--set" in place of file and
+ * line. The model is built on made-up data to check its options, the partition and the number of stages; mistakes that
+ * show only with the data themselves are reported later, in the same form (mr_config_blame).
  *
- * Text. A file is at most 1 MiB of UTF-8 without byte order mark or NUL. `@include "name"` on a line of its own takes
- * in another file, relative to the folder of the file that says so, at most 10 deep, at the top or inside a group. A
- * file wins over what it includes, wherever the @include stands, and a later included file over an earlier one; groups
- * are joined key by key. libconfig 1.5 silently reads integers beyond 32 bits as 0, and no version reads 10k or [1,
- * 2.5], so the text is rewritten before libconfig sees it.
+ * Text. A file is at most 1 MiB of UTF-8 without byte order mark or NUL. `@include "name"` on a line of its own
+ * includes another file, relative to the folder of the including file, at most 10 deep, at the top or inside a group. A
+ * file wins over the files that it includes, wherever the @include stands, and a later included file over an earlier
+ * one; groups are merged key by key. libconfig 1.5 silently reads integers beyond 32 bits as 0, and no version reads
+ * 10k or [1, 2.5], so the text is rewritten before libconfig sees it.
  *
  * --set key=value, where key is "train.steps", "model.name" or "backend", wins over the file, the last over the first.
- * If it names another plug-in than the file, the keys of the file's group that only the file's plug-in has are dropped
- * with it.
+ * If it names another plug-in than the file, those keys of the file's group that only the file's plug-in has are
+ * dropped.
  *
  * Paths of the data group start at the file's folder (those from --set at the current one) and are absolute in the
  * values.
@@ -52,20 +52,20 @@ mr_status mr_config_load(const char *path, const char *const *sets, size_t n_set
 void mr_config_destroy(mr_config *c);
 
 /**
- * For what only shows later, with the data at hand: put "file:line: group.key: " in front of this thread's error text
- * when @st is MR_ECONFIG. A text that begins with "KEY: ", KEY another one of the group's, is about that. Returns @st.
+ * For mistakes that show only later, with the data at hand: put "file:line: group.key: " in front of this thread's
+ * error text when @st is MR_ECONFIG. A text that begins with "KEY: " is about that key of the group. Returns @st.
  */
 mr_status mr_config_blame(const mr_config *c, mr_job_group group, const char *key, mr_status st) MR_MUST_USE;
 
-/** The job that it describes; borrowed. */
+/** The job that the configuration describes; borrowed. */
 const mr_job *mr_config_job(const mr_config *c);
 
 /** Values of a group by its table. Borrowed. */
 const mr_values *mr_config_values(const mr_config *c, mr_job_group group);
-/** Take a string of a group without a plug-in from the run that is resumed. Errors: MR_ERESOURCE. */
+/** Set a string of a group without a plug-in to its value in the run that is resumed. Errors: MR_ERESOURCE. */
 mr_status mr_config_take_up(mr_config *c, mr_job_group group, const char *key, const char *value) MR_MUST_USE;
-/** The system's limit of time (ir/sched.h) has come to @n: that is what is configured from now on. Errors:
- * MR_ERESOURCE. */
+/** The search within the system's time limit (ir/sched.h) made @n tries: replace the limit by that number in the
+ * configuration. Errors: MR_ERESOURCE. */
 mr_status mr_config_count_as(mr_config *c, uint64_t n) MR_MUST_USE;
 /**
  * Append the resolved configuration: every key with its value and, as a comment, where it comes from ("default",

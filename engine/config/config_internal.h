@@ -1,9 +1,9 @@
 /*
  * config_internal.h - the inside of mr_config, for the config_*.c files only.
  *
- * Loading: config_text.c reads the files and looks for what libconfig would swallow; config_parse.c lets libconfig
- * parse and hands every setting to the tables; config_set.c does the same for --set; config_job.c makes the job and has
- * it checked; config_print.c writes the result. All of them note mistakes in one list, and only its owner sorts and
+ * Loading: config_text.c reads the files and finds what libconfig would silently misread; config_parse.c lets libconfig
+ * parse and passes every setting to the tables; config_set.c does the same for --set; config_job.c makes the job and
+ * has it checked; config_print.c writes the result. All of them note mistakes in one list, and only its owner sorts and
  * reports it.
  */
 #ifndef MR_CONFIG_CONFIG_INTERNAL_H
@@ -12,7 +12,7 @@
 #include "config/config.h"
 #include "job/plugins.h"
 
-/* Where something was said. */
+/* The place at which a value was written. */
 typedef enum mr_origin_kind { MR_ORIGIN_DEFAULT, MR_ORIGIN_FILE, MR_ORIGIN_SET, MR_ORIGIN_RESUMED } mr_origin_kind;
 
 typedef struct mr_origin {
@@ -23,7 +23,7 @@ typedef struct mr_origin {
 
 typedef struct mr_mistake {
 	mr_origin at;
-	size_t order;  /* in which they were found: keeps the sort stable */
+	size_t order;  /* number of the mistake in the order of detection: keeps the sort stable */
 	char *key;     /* NULL: none */
 	char *message;
 } mr_mistake;
@@ -45,25 +45,25 @@ void mr_mistakes_fini(mr_mistakes *m);
 /* One line of all files together. */
 typedef struct mr_config_line {
 	mr_origin at;           /* where it was written */
-	uint32_t unit;          /* which unit it belongs to */
+	uint32_t unit;          /* the unit that it belongs to */
 } mr_config_line;
 
 /*
- * What libconfig parses by itself: the main file, or one that is included at the top of another file or of one of its
- * groups. The settings of a file win over those of the files that it includes, and those of a later one over those of
- * an earlier one.
+ * A text that libconfig parses by itself: the main file, or one that is included at the top of another file or of one
+ * of its groups. The settings of a file win over those of the files that it includes, and those of a later one over
+ * those of an earlier one.
  */
 typedef struct mr_config_unit {
 	char group[64];         /* the group whose settings it holds; "": it holds groups */
-	mr_strbuf text;         /* its lines, with numbers and brackets as libconfig takes them; made by
+	mr_strbuf text;         /* its lines, with numbers and brackets in libconfig's syntax; made by
 	                           mr_config_text_scan */
-	uint32_t *line;         /* [n_lines] of the text: which line of all files each is, from 0 */
+	uint32_t *line;         /* [n_lines] of the text: the number of each line in all files, from 0 */
 	uint32_t n_lines;
 } mr_config_unit;
 
 typedef struct mr_config_text {
 	mr_strbuf text;         /* all files, each in place of the @include that names it */
-	char **files;           /* [n_files] as they are named in messages; files[0] is the main one */
+	char **files;           /* [n_files] names for messages; files[0] is the main one */
 	uint32_t n_files;
 	mr_config_line *lines;  /* [n_lines] */
 	size_t n_lines, room;
@@ -71,11 +71,11 @@ typedef struct mr_config_text {
 	uint32_t n_units;
 	uint32_t *order;        /* [n_ended] units in the order in which they end: the later wins */
 	uint32_t n_ended;
-	bool partial;           /* an @include could not be followed: what is missing may stand there */
+	bool partial;           /* an @include could not be followed, and may hold missing settings */
 } mr_config_text;
 
-/** Read @path and what it includes. Errors: MR_ECONFIG when @path cannot be read; MR_ERESOURCE. All else is noted in
- * @m. */
+/** Read @path and the files that it includes. Errors: MR_ECONFIG when @path cannot be read; MR_ERESOURCE. All other
+ * mistakes are noted in @m. */
 mr_status mr_config_text_read(const char *path, mr_config_text *t, mr_mistakes *m) MR_MUST_USE;
 /**
  * Make the texts of the units, noting integers that are too large, and strings and groups that do not end (*@whole
@@ -83,24 +83,24 @@ mr_status mr_config_text_read(const char *path, mr_config_text *t, mr_mistakes *
  * 1 and 2.5. Errors: MR_ERESOURCE.
  */
 mr_status mr_config_text_scan(mr_config_text *t, mr_mistakes *m, bool *whole) MR_MUST_USE;
-/** Where line @line (from 1) of all files was written. */
+/** The origin of line @line (from 1) of all files. */
 mr_origin mr_config_text_origin(const mr_config_text *t, uint32_t line);
-/** Where line @line (from 1) of the text of unit @u was written. */
+/** The origin of line @line (from 1) of the text of unit @u. */
 mr_origin mr_config_unit_origin(const mr_config_text *t, const mr_config_unit *u, uint32_t line);
 void mr_config_text_fini(mr_config_text *t);
-/* How a text goes on behind @s[0]: outside of strings and comments, or inside one. *@skip is 1 when s[1] belongs to it.
+/* The state of a text after @s[0]: outside of strings and comments, or inside one. *@skip is 1 when s[1] belongs to it.
  */
 typedef enum mr_text_state { MR_TEXT_PLAIN, MR_TEXT_STRING, MR_TEXT_LINE_COMMENT, MR_TEXT_BLOCK_COMMENT } mr_text_state;
 mr_text_state mr_config_text_advance(mr_text_state state, const char *s, int *skip);
 
 typedef struct mr_config_section {
-	mr_plugin plugin;       /* of a plug-in group; name NULL while not known */
-	const mr_option *table; /* of the group or its plug-in; NULL while that is not known */
-	mr_values *values;      /* by the table; NULL while that is not known. Of a plug-in: the job's, once there is
+	mr_plugin plugin;       /* of a plug-in group; name NULL while unknown */
+	const mr_option *table; /* of the group or its plug-in; NULL while unknown */
+	mr_values *values;      /* by the table; NULL while unknown. Of a plug-in: the job's, once there is
 	                           one */
 	mr_origin *origin;      /* [options] of each value */
 	mr_origin name_origin;  /* of a plug-in's name */
-	mr_origin group_origin; /* of the group in the file; DEFAULT when it is not there */
+	mr_origin group_origin; /* of the group in the file; DEFAULT if the file does not have it */
 } mr_config_section;
 
 struct mr_config {
@@ -111,7 +111,7 @@ struct mr_config {
 	mr_mistakes mistakes;
 };
 
-/* One --set, taken apart. */
+/* One --set, split into its parts. */
 typedef struct mr_set {
 	const char *text;       /* as given */
 	mr_job_group group;
@@ -120,7 +120,7 @@ typedef struct mr_set {
 	char *plain;            /* owned: a plug-in's name without quotes; else NULL */
 } mr_set;
 
-/** Take the --set texts apart; what cannot be read is noted. Errors: MR_ERESOURCE. */
+/** Split the --set texts; mistakes are noted. Errors: MR_ERESOURCE. */
 mr_status mr_config_sets_read(mr_config *c, const char *const *texts, size_t n, mr_set **out) MR_MUST_USE;
 void mr_config_sets_free(mr_set *sets, size_t n);
 
@@ -141,12 +141,12 @@ mr_status mr_config_unknown_group(const char *word, bool keys_too) MR_MUST_USE;
 mr_job_group mr_config_group_find(const char *name);
 
 /**
- * Note a mistake about @key of @group where that was said, or else at the group, or else at the begin of the file. A
- * message that begins with "KEY: ", KEY another one of the group's, is about that.
+ * Note a mistake about @key of @group at the place where the key was written, else at the group, else at the begin of
+ * the file. A message that begins with "KEY: " is about that key of the group.
  */
 void mr_config_mistake(mr_config *c, mr_job_group group, const char *key, const char *text);
 
-/** Make the job, and note what is wrong with it. Errors: MR_ERESOURCE. */
+/** Make the job, and note its mistakes. Errors: MR_ERESOURCE. */
 mr_status mr_config_make_job(mr_config *c) MR_MUST_USE;
 
 #endif

@@ -1,5 +1,5 @@
-/* From the values that a file and --set gave to a job, and back: what the job settles stands in the resolved
- * configuration. */
+/* config_job.c - makes a job of the values that a file and --set gave, and copies the values that the job derives back
+ * into the resolved configuration. */
 #include <string.h>
 
 #include "config/config_internal.h"
@@ -34,8 +34,8 @@ static mr_status blame(const void *arg, mr_job_group group, const char *key, mr_
 }
 
 /*
- * A key of the system that has no effect beside another one. Where a user wrote it, its default value is a mistake
- * too; a resolved configuration writes out all keys of the group, and there a default is none.
+ * Reports keys of the system that have no effect beside another one. A default value that a user wrote is a mistake,
+ * too; in a resolved configuration, which writes out all keys of the group, it is none.
  */
 static void check_system_needs(mr_config *c)
 {
@@ -49,7 +49,7 @@ static void check_system_needs(mr_config *c)
 		mr_config_mistake(c, MR_JOB_SYSTEM, "name", mr_error_text());
 }
 
-/* The values of plug-ins become the job's. */
+/* Move the values of plug-ins into the job. */
 static void handoff(mr_config *c)
 {
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
@@ -67,7 +67,7 @@ static void handoff(mr_config *c)
 	}
 }
 
-/* What the job has settled, where it is printed from. */
+/* Copy the values that the job derived to the place from which they are printed. */
 static mr_status take_back(mr_config *c)
 {
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
@@ -79,7 +79,7 @@ static mr_status take_back(mr_config *c)
 			continue;
 		}
 		MR_TRY(mr_job_put(&c->job, (mr_job_group)g, part->values));
-		mr_job_take(&c->job, (mr_job_group)g, part->values); /* its strings have moved */
+		mr_job_take(&c->job, (mr_job_group)g, part->values); /* its strings have new addresses */
 	}
 	return MR_OK;
 }
@@ -96,7 +96,7 @@ mr_status mr_config_make_job(mr_config *c)
 	check_system_needs(c);
 	handoff(c);
 	st = mr_job_check_for(&c->job, &listener);
-	for (int g = 0; g < MR_N_JOB_GROUPS; g++) /* of what could not be read there are no values */
+	for (int g = 0; g < MR_N_JOB_GROUPS; g++) /* groups that could not be read have no values */
 		if (mr_job_choice(&c->job, (mr_job_group)g))
 			c->part[g].values = mr_job_choice(&c->job, (mr_job_group)g)->values;
 	return st == MR_OK && !c->mistakes.n ? take_back(c) : st;

@@ -1,4 +1,5 @@
-/* Lets libconfig parse the text and hands every setting to its table. The only file that includes libconfig.h. */
+/* config_parse.c - lets libconfig parse the text and passes every setting to its table. Only it includes libconfig.h.
+ */
 #include <ctype.h>
 #include <libconfig.h>
 #include <stdio.h>
@@ -8,7 +9,7 @@
 
 #include "config/config_internal.h"
 
-/* One unit of the text as libconfig has it. Its first member is what every setting in it points to. */
+/* One unit of the text, parsed by libconfig. Its first member is the hook of every setting in it. */
 typedef struct mr_parsed {
 	config_t settings;
 	const mr_config_unit *unit;
@@ -72,7 +73,7 @@ static mr_status set_list(mr_values *values, const char *key, const config_setti
 	return st;
 }
 
-/* One value into its table. Unknown keys and wrong types are the table's to name. */
+/* Put one value into its table, which reports unknown keys and wrong types. */
 static mr_status set_value(mr_values *values, const char *key, const config_setting_t *s)
 {
 	const mr_option *o = mr_option_find(mr_values_table(values), key);
@@ -90,7 +91,7 @@ static mr_status set_value(mr_values *values, const char *key, const config_sett
 	case CONFIG_TYPE_ARRAY:
 	case CONFIG_TYPE_LIST:
 		if (o && o->type != MR_OPT_FLOATS)
-			return mr_values_set_floats(values, key, NULL, 0); /* for its message about what is no list */
+			return mr_values_set_floats(values, key, NULL, 0); /* for its message: not a list */
 		return set_list(values, key, s);
 	}
 	if (!o)
@@ -135,7 +136,7 @@ static mr_status take_setting(mr_config *c, mr_job_group group, const config_set
 	char text[128];
 	mr_status st;
 
-	/* what libconfig made of an integer that the scan has refused would only be reported twice */
+	/* an integer that the scan has refused would be reported twice */
 	if (!values || mr_mistakes_has(&c->mistakes, mr_job_key_text(group, key, text)))
 		return MR_OK;
 	if (group == MR_JOB_TOP && !strcmp(key, "partition"))
@@ -164,7 +165,7 @@ static const char *set_name(mr_job_group group, const mr_set *sets, size_t n, mr
 	return name;
 }
 
-/* The name that the group @s gives, or NULL. */
+/* The name in the group @s, or NULL. */
 static const char *file_name(mr_config *c, mr_job_group group, const config_setting_t *s, mr_origin *at)
 {
 	const config_setting_t *name = config_setting_get_member(s, "name");
@@ -181,7 +182,8 @@ static const char *file_name(mr_config *c, mr_job_group group, const config_sett
 	return NULL;
 }
 
-/* No plug-in is named for @group, and it has no default, or @s, its last part in the files, gives keys of it. */
+/* Note that @group, which has no default, names no plug-in; or that @s, its last part in the files, gives keys without
+ * one. */
 static void miss_name(mr_config *c, mr_job_group group, const config_setting_t *s)
 {
 	const char *word = mr_job_group_of(group)->name;
@@ -197,7 +199,7 @@ static void miss_name(mr_config *c, mr_job_group group, const config_setting_t *
 				"the group is missing, such as %s = { name = \"...\"; };", word);
 }
 
-/* Was @key of a file meant for @old, the plug-in that --set, or a file that wins, replaced by another? */
+/* Was @key of a file meant for @old, a plug-in that --set, or a file that wins, has replaced? */
 static bool went_with(mr_job_group group, const char *old, const mr_values *now, const char *key)
 {
 	mr_plugin p;
@@ -206,7 +208,7 @@ static bool went_with(mr_job_group group, const char *old, const mr_values *now,
 	       mr_plugin_get(mr_job_group_of(group)->kind, old, &p) == MR_OK && mr_option_find(p.options, key);
 }
 
-/* The group called @name in @p, NULL where it has none; one that is no group is noted. */
+/* The group called @name in @p, NULL if there is none; an entry that is no group is noted. */
 static const config_setting_t *group_in(mr_config *c, const mr_parsed *p, const char *name)
 {
 	const config_setting_t *s = config_setting_get_member(config_root_setting(&p->settings), name);
@@ -218,7 +220,7 @@ static const config_setting_t *group_in(mr_config *c, const mr_parsed *p, const 
 	return NULL;
 }
 
-/* The keys of one part of a group. @own is the plug-in that it is about, NULL where that is the one that was chosen. */
+/* Take the keys of one part of a group. @own: the plug-in that the part names, NULL if it is the chosen one. */
 static mr_status take_part(mr_config *c, mr_job_group group, const config_setting_t *s, const char *own)
 {
 	mr_config_section *part = &c->part[group];
@@ -259,7 +261,7 @@ static const char *choose(mr_config *c, mr_job_group group, const config_setting
 	return name || last ? name : usual;
 }
 
-/* All parts of a group, from the files that yield to the one that wins. @parts is room for [n]. */
+/* Take all parts of a group, from the files that lose to the one that wins. @parts is room for [n]. */
 static mr_status take_group(mr_config *c, mr_job_group group, const mr_parsed *parsed, const config_setting_t **parts,
 			    size_t n, const mr_set *sets, size_t n_sets)
 {
@@ -319,7 +321,7 @@ static mr_status take_all(mr_config *c, const mr_parsed *parsed, size_t n, const
 	return st;
 }
 
-/* --- what libconfig refuses --- */
+/* --- texts that libconfig refuses --- */
 
 /* Line @line of the text without the blanks around it, at most @size - 1 bytes. */
 static void copy_line(const mr_config_text *t, uint32_t line, char *out, size_t size)
@@ -336,7 +338,7 @@ static void copy_line(const mr_config_text *t, uint32_t line, char *out, size_t 
 	snprintf(out, size, n < size ? "%.*s" : "%.*s ...", (int)(n < size ? n : size - 5), s);
 }
 
-/* The word without quotes that is the value of the setting on @line, "" where there is none. */
+/* The word without quotes that is the value of the setting on @line, "" if there is none. */
 static void bare_word(const char *line, char *out, size_t size)
 {
 	const char *s = line + strcspn(line, "=:\"#");
@@ -352,7 +354,7 @@ static void bare_word(const char *line, char *out, size_t size)
 		snprintf(out, size, "%.*s", (int)n, s);
 }
 
-/* libconfig names no key, so its message gets the line that it met, and what usually is the matter there. */
+/* libconfig names no key, so its message gets the line at which it stopped, and the usual cause. */
 static void refuse(mr_config *c, const mr_parsed *p)
 {
 	int found = config_error_line(&p->settings);

@@ -1,4 +1,4 @@
-/* The resolved configuration: every key, its value, and where it comes from. */
+/* config_print.c - the resolved configuration: every key, its value, and its origin. */
 #include <stdlib.h>
 #include <string.h>
 

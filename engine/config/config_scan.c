@@ -1,9 +1,9 @@
 /*
- * config_scan.c - what libconfig would swallow is found, and what it would not take is put as it takes it.
+ * config_scan.c - finds text that libconfig would silently misread, and rewrites text that it does not support.
  *
- * libconfig 1.5 misreads integers beyond 32 bits and leaves out what follows an open comment, without a word; no
- * version reads 10k or a list of 1 and 2.5. So the text is gone through once: mistakes are noted, numbers and brackets
- * are rewritten, and each line goes to the unit that it belongs to. Lines stay what they are, so that messages name the
+ * libconfig 1.5 misreads integers beyond 32 bits and skips everything after an open comment, without a message; no
+ * version reads 10k or a list of 1 and 2.5. So the text is scanned once: mistakes are noted, numbers and brackets
+ * are rewritten, and each line goes to the unit that it belongs to. Lines stay lines, so that messages name the
  * right ones.
  */
 #include <ctype.h>
@@ -26,7 +26,7 @@ typedef struct mr_scanner {
 	uint32_t long_line;           /* line of the first string that goes on over its line; 0: none did */
 	char long_key[256];           /* its key */
 	unsigned depth;
-	mr_strbuf out;                /* the text as libconfig takes it */
+	mr_strbuf out;                /* the text in libconfig's syntax */
 } mr_scanner;
 
 static const char *current_key(const mr_scanner *s, char buf[256])
@@ -59,7 +59,7 @@ static void put_integer(mr_scanner *s, const char *literal, size_t len, bool hex
 		mr_strbuf_append(&s->out, "L");
 }
 
-/* A literal that begins at @p with a digit, a sign or a dot; returns what is behind it. */
+/* Scan a literal that begins at @p with a digit, a sign or a dot; returns the place after it. */
 static const char *scan_number(mr_scanner *s, const char *p)
 {
 	const char *start = p, *digits, *power;
@@ -86,7 +86,7 @@ static const char *scan_number(mr_scanner *s, const char *p)
 	return p;
 }
 
-/* A string that begins at @p; returns what is behind it, NULL when it does not end. */
+/* Scan a string that begins at @p; returns the place after it, NULL when it does not end. */
 static const char *scan_string(mr_scanner *s, const char *p)
 {
 	uint32_t first = s->line;
@@ -106,7 +106,7 @@ static const char *scan_string(mr_scanner *s, const char *p)
 	}
 	if (*p)
 		return p + 1;
-	/* Quotes pair up, so it is the last one that has no partner; the one that was forgotten may be further up. */
+	/* Quotes pair up, so the last one has no partner; the forgotten one may be further up. */
 	mr_mistakes_add(s->m, mr_config_text_origin(s->t, s->long_line), s->long_key,
 			"a string that does not end on its line, and one quote too few");
 	return NULL;
@@ -135,7 +135,7 @@ static void scan_brace(mr_scanner *s, char c)
 	s->name[0] = '\0';
 }
 
-/* Behind the comment that begins at @p; @state is which one, and @skip as mr_config_text_advance said. */
+/* Skip the comment that begins at @p; @state: its kind, and @skip as mr_config_text_advance gave it. */
 static const char *scan_comment(mr_scanner *s, const char *p, mr_text_state state, int skip)
 {
 	uint32_t first = s->line;
@@ -144,13 +144,13 @@ static const char *scan_comment(mr_scanner *s, const char *p, mr_text_state stat
 		s->line += *p == '\n';
 		state = mr_config_text_advance(state, p, &skip);
 	}
-	if (state == MR_TEXT_BLOCK_COMMENT) /* libconfig would leave out the rest of the file without a word */
+	if (state == MR_TEXT_BLOCK_COMMENT) /* libconfig would silently skip the rest of the file */
 		mr_mistakes_add(s->m, mr_config_text_origin(s->t, first), NULL,
 				"a comment that does not end: */ is missing");
 	return p;
 }
 
-/* A character with no meaning of its own; a list ( ) may mix types, and an array [ ] may not. */
+/* Scan a character without a meaning of its own; a list ( ) may mix types, and an array [ ] may not. */
 static const char *scan_plain(mr_scanner *s, const char *p)
 {
 	char c = *p, as = c == '[' ? '(' : c == ']' ? ')' : c;
@@ -162,7 +162,7 @@ static const char *scan_plain(mr_scanner *s, const char *p)
 	return p + 1;
 }
 
-/* What begins at @p; returns what is behind it, NULL when it does not end. */
+/* Scan the token that begins at @p; returns the place after it, NULL when it does not end. */
 static const char *scan_next(mr_scanner *s, const char *p)
 {
 	const char *start = p;
@@ -184,7 +184,7 @@ static const char *scan_next(mr_scanner *s, const char *p)
 	return p;
 }
 
-/* Deal out the lines of @text to the units. */
+/* Distribute the lines of @text to the units. */
 static mr_status cut(mr_config_text *t, const char *text)
 {
 	for (size_t i = 0; i < t->n_lines; i++)

@@ -1,4 +1,4 @@
-/* --set key=value: takes the texts apart and applies them to the values. */
+/* config_set.c - --set key=value: splits the texts and applies them to the values. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 #include "config/config_internal.h"
 #include "job/check.h"
 
-/* A plug-in's name may stand in quotes, as in a file. One that is not well quoted is no plug-in's name, and told as
- * that. */
+/* Remove the quotes in which a plug-in's name may stand, as in a file. A malformed quote stays, and is then reported as
+ * an invalid plug-in name. */
 static mr_status plain_name(mr_set *s)
 {
 	s->plain = strdup(s->value);
@@ -20,7 +20,7 @@ static mr_status plain_name(mr_set *s)
 	return MR_OK;
 }
 
-/* "train.steps=5" or "backend=reference". What is wrong is noted, and the set then has no key. */
+/* Split "train.steps=5" or "backend=reference". Mistakes are noted, and the set then has no key. */
 static mr_status read_one(mr_config *c, const char *text, uint32_t i, mr_set *out)
 {
 	mr_origin at = {MR_ORIGIN_SET, 0, i};
@@ -82,7 +82,7 @@ void mr_config_sets_free(mr_set *sets, size_t n)
 	free(sets);
 }
 
-/* Paths on the command line start where the user is, not where the file lies. */
+/* Paths on the command line are relative to the current folder, not to that of the file. */
 static char *absolute_path(const char *value)
 {
 	char cwd[PATH_MAX], *path;
@@ -177,7 +177,7 @@ mr_status mr_config_count_as(mr_config *c, uint64_t n)
 	const mr_option *table = mr_values_table(part->values);
 
 	for (size_t i = 0; table[i].name; i++)
-		/* where the limit came from, the number comes from */
+		/* the number of tries has the origin of the time limit that it replaces */
 		if (!strcmp(table[i].name, ops->time_budget_option))
 			mr_config_section_mark(c, MR_JOB_SYSTEM, ops->tries_option, part->origin[i]);
 	MR_TRY(mr_values_set_float(part->values, ops->time_budget_option, 0));

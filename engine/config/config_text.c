@@ -1,4 +1,4 @@
-/* Reads a configuration and what it includes into one text, and keeps for each line where it comes from. */
+/* config_text.c - reads a configuration and its includes into one text, and keeps the origin of each line. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -98,7 +98,7 @@ mr_text_state mr_config_text_advance(mr_text_state state, const char *s, int *sk
 	return MR_TEXT_PLAIN;
 }
 
-/* Is the line at @s an @include? Then *@name is the quoted part and *@well says whether the whole line is in order. */
+/* Is the line at @s an @include? Then *@name is the quoted part, and *@well tells whether the whole line is valid. */
 static bool is_include(const char *s, const char **name, size_t *len, bool *well)
 {
 	s += strspn(s, " \t");
@@ -125,15 +125,15 @@ typedef struct mr_reading {
 	const char *path;
 	uint16_t file;
 	uint32_t unit;
-	bool inside;       /* its unit goes on around it: it is a part of a setting */
+	bool inside;       /* its unit continues around it: it is a part of a setting */
 	unsigned depth;    /* of files that include each other */
-	unsigned brackets; /* open ones, of any kind, where the reading stands */
+	unsigned brackets; /* open ones, of any kind, at the present place */
 	char word[64];     /* the last one: a key, once = or : follows */
 	char group[64];    /* key of the outermost open bracket */
 	char last;         /* the last character that is no blank */
 } mr_reading;
 
-/* Notes what stands at @s outside of strings and comments. */
+/* Follow the character at @s, which is outside of strings and comments. */
 static void follow(mr_reading *r, const char *s)
 {
 	size_t len = strlen(r->word);
@@ -155,7 +155,7 @@ static void follow(mr_reading *r, const char *s)
 		r->last = ' '; /* a blank ends a word */
 }
 
-/* The unit of a file that is included where @r stands: one of its own, unless it is a part of a setting there. */
+/* The unit of a file that is included at the place of @r: one of its own, unless it is a part of a setting there. */
 static mr_status unit_of(const mr_reading *r, uint32_t *unit, bool *inside)
 {
 	const char *group = r->t->units[r->unit].group;
@@ -197,7 +197,7 @@ static mr_status include(const mr_reading *by, const char *name, size_t len, mr_
 	return st;
 }
 
-/* What no configuration should hold is noted and replaced by something harmless, so that the rest is checked too. */
+/* Note bytes that no configuration may hold, and replace them by harmless ones, so that the rest is checked, too. */
 static void clean(char *text, size_t len, uint16_t file, mr_mistakes *m)
 {
 	uint32_t line = 1;
@@ -259,7 +259,7 @@ static mr_status append_text(mr_reading *r, const char *text)
 	return t->text.failed ? no_memory() : MR_OK;
 }
 
-/* The text of an included file ends its last line, so that what follows starts on a line of its own. */
+/* Read an included file; its last line is ended, so that the following text starts on a line of its own. */
 static mr_status read_into(mr_reading *r, const mr_origin *from)
 {
 	mr_config_text *t = r->t;
@@ -289,7 +289,7 @@ static mr_status read_into(mr_reading *r, const mr_origin *from)
 
 		clean(text, len, r->file, r->m);
 		if (from) {
-			/* the line of the @include itself is used up by the first line of the file */
+			/* the first line of the file takes the place of the @include line */
 			t->n_lines--;
 		}
 		st = append_text(r, text);

@@ -3,8 +3,8 @@
  *
  * A boundary buffer is written by one worker and read in place by another (exec/links.h). Its cache lines then lie in
  * the writer's cache, and before the next micro-batch in the reader's: the reader fetches every line from the other
- * the writer's cache, and before the next micro-batch in the reader's: the reader fetches every line from the other
  * core, and the writer takes every line back. The time of a layer that is measured alone does not include this.
+ *
  * One thread measures both by moving back and forth between the two CPUs: on one it writes a buffer twice, on the other
  * it reads it twice; the first time the lines come from the other core, the second time they do not. Medians of the
  * differences.

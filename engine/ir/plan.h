@@ -30,17 +30,16 @@
  *
  * Recomputation. Where a system emits R(m,s) between F(m,s) and its backward, F keeps nothing but its input, which
  * stays in the forward buffer (held until the last backward use, R or not); it uses a slot while it runs, and R takes
- * stays in the forward buffer (held until the last backward use, R or not); it uses a slot while it runs, and R takes
  * the slot that the backward then reads. R reads the input that F read and the weights that its backward reads. If
  * these are F's weights (same_version_b, or a flush), R saves the same bits as F would; else it saves what the stage
  * computes with its present weights. R passes nothing to the next stage. At the last stage the target is kept for R,
  * like the input.
- * Span. A W may handle `span` consecutive micro-batches of one commit at once: the sum of their gradients as one
+ *
  * Span. A W may handle `span` consecutive micro-batches of one commit at once: it computes the sum of their gradients
  * as one product over all their rows, added up in ascending order. Each micro-batch has an I of its own before it. All
  * their slots are given back when the W ends. `slot` and `in` are those of the first micro-batch.
+ *
  * Validation (MR_FLUSH_VALIDATED). A step that clips by the global norm needs all gradients, and waiting for them is a
- * barrier. Here U steps at once, as if nothing had to be clipped, unless the norms that are known by then already say
  * barrier. Here U steps at once, as if nothing had to be clipped, and the forwards of the next iteration follow. Only
  * if the norms that are already there show that clipping is needed does U wait for the others. V(s, v), before the
  * first instruction of the next iteration that is no F, waits for all norms of version v. If the step was right, V does
@@ -48,12 +47,14 @@
  * copy) and repeats it with the clipping factor, and every worker repeats the forwards that it did before its V.
  * All instructions after V use validated weights, so the numbers are those of a plan with a barrier. The V of one
  * worker's stages follow each other directly.
- * carries out the next of either sequence that is ready, B before F, so timing decides how many F lie between two B.
+ *
  * Racing (mr_contract.racing). A worker's list holds two sequences, its F and its B with their U. The engine carries
  * out the next instruction of either sequence that is ready, B before F, so timing decides how many F lie between two
  * B. The list itself is one legal order of both. The walk, the drawings and the checker use that order, and so do
  * executors without a clock (replay, simulator). In the engine F and B read the latest versions of the moment and not
  * those in the list. Whatever the order was, the same lists in that order are an ordinary plan (replay/record.h).
+ *
+ * Replicas (contract.average). Each pipe has versions of its own of every stage and commits them by itself; nothing is
  * reduced between pipes. A round is the `need` micro-batches that make one commit in every pipe; after every `every`
  * rounds AVG brings the pipes together, which makes one more version in each. So with H rounds between, n rounds make n
  * + n / H versions, and every (H + 1)-th version is an average. AVG(s, v, p) is carried out in parts as AR is: on pipe

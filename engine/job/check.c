@@ -1,4 +1,4 @@
-/* What no single table can judge: fields that must suit each other, and fields that follow from others. */
+/* check.c - checks across tables: fields that must fit each other, and fields that follow from others. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -26,7 +26,7 @@ bool mr_job_doubtful(const mr_job_listener *l, mr_job_group group, const char *k
 	return l->known && l->known(l->arg, group, key);
 }
 
-/* --- what must be there --- */
+/* --- required fields --- */
 
 static void note_missing(const mr_job_listener *l, mr_job_group group, const mr_option *o)
 {
@@ -34,7 +34,7 @@ static void note_missing(const mr_job_listener *l, mr_job_group group, const mr_
 		mr_job_note(l, group, o->name, "is missing (%s: %s)", mr_option_type_text(o->type), o->help);
 }
 
-/* Of the fields without a default these are the values of a job that nobody has filled. */
+/* The values that fields without a default have in a job before it is filled. */
 static bool is_missing(const mr_job *j, mr_job_group group, const char *key)
 {
 	if (group != MR_JOB_TRAIN)
@@ -128,7 +128,7 @@ mr_status mr_job_own(mr_job *j, char *text, const char **out)
 	return MR_OK;
 }
 
-/* @path as it starts at the job's folder; NULL: no memory. */
+/* @path, made absolute from the job's folder; NULL: no memory. */
 static char *absolute(const mr_job *j, const char *path)
 {
 	char *joined, resolved[PATH_MAX];
@@ -144,7 +144,7 @@ static char *absolute(const mr_job *j, const char *path)
 	return joined;
 }
 
-/* --- what follows from other fields --- */
+/* --- fields that follow from others --- */
 
 static mr_status settle_cut(mr_job *j, const mr_job_listener *l)
 {
@@ -174,8 +174,8 @@ static mr_status settle_cut(mr_job *j, const mr_job_listener *l)
 	return MR_OK;
 }
 
-/* Partition names and workers must make the same number of stages; a system that cannot tell beforehand is asked later.
- */
+/* Partition names and workers must make the same number of stages; a system whose number is known only after emit() is
+ * checked later. */
 static void check_stages(const mr_job *j, const mr_job_listener *l)
 {
 	uint32_t stages = mr_job_stages(j, (uint16_t)j->machine.workers);
@@ -190,7 +190,7 @@ static void check_stages(const mr_job *j, const mr_job_listener *l)
 		    (long long)j->machine.workers, make, j->n_cut, j->n_cut + 1);
 }
 
-/* As many workers as make the stages that partition names. */
+/* The number of workers that makes the stages named in partition. */
 static int64_t workers_for(const mr_job *j)
 {
 	uint32_t stages = j->n_cut + 1, each = mr_job_stages(j, 1);
@@ -198,7 +198,7 @@ static int64_t workers_for(const mr_job *j)
 	return each && stages % each == 0 ? stages / each : stages;
 }
 
-/* workers = 0 becomes what it stands for. */
+/* Replace workers = 0 by the number for which it stands. */
 static void settle_workers(mr_job *j, const mr_job_listener *l)
 {
 	bool sequential = !mr_job_system(j);
@@ -217,7 +217,7 @@ static int64_t default_micro(const mr_job *j, const mr_sched_ops *system, int64_
 	return fixed > 1 ? fixed : system ? system->default_micro(mr_job_workers(j)) : 1;
 }
 
-/* microbatches = 0 becomes the system's default; all must divide the batch. */
+/* Replace microbatches = 0 by the system's default; the number must divide the batch. */
 static void settle_micro(mr_job *j, const mr_job_listener *l)
 {
 	const mr_sched_ops *system = mr_job_system(j);
@@ -236,7 +236,7 @@ static void settle_micro(mr_job *j, const mr_job_listener *l)
 	if (batch < 1)
 		return; /* missing, and noted */
 	if (!given && mr_job_doubtful(l, MR_JOB_MACHINE, "workers"))
-		return; /* it would be the default for a number of workers that cannot be */
+		return; /* it would be the default for an impossible number of workers */
 	if (batch % micro == 0) {
 		j->chose_microbatches = !given;
 		j->train.microbatches = micro;
@@ -290,7 +290,7 @@ static void settle_trace(mr_job *j, const mr_job_listener *l)
 		    t->steps);
 }
 
-/* Paths of the data, and of files of costs and choices, start at the job's folder. */
+/* Paths of the data, and of files of costs and choices, are relative to the job's folder. */
 static mr_status settle_paths(mr_job *j, const mr_job_listener *l)
 {
 	mr_values *v = j->data.values;
@@ -316,7 +316,7 @@ static mr_status settle_paths(mr_job *j, const mr_job_listener *l)
 	return *j->costs ? mr_job_own(j, absolute(j, j->costs), &j->costs) : MR_OK;
 }
 
-/* An empty run_dir becomes runs/NAME, so that a copy of the resolved configuration means the same folder. */
+/* An empty run_dir becomes runs/NAME, so that a copy of the resolved configuration names the same folder. */
 static mr_status settle_dir(mr_job *j)
 {
 	char *dir;
@@ -328,7 +328,7 @@ static mr_status settle_dir(mr_job *j)
 	return mr_job_own(j, dir, &j->run_dir);
 }
 
-/* --- keys that mean something only beside others --- */
+/* --- keys that have an effect only beside others --- */
 
 static mr_status set_anew(void *fresh, const mr_option *o, const char *text)
 {
@@ -336,8 +336,8 @@ static mr_status set_anew(void *fresh, const mr_option *o, const char *text)
 }
 
 /*
- * A key that is given its default is as good as not given: some plug-ins take "either this key or those two", and a
- * resolved configuration, which gives all of them, must mean the same as the one that it came from.
+ * Treats a key that is given its default value as not given: some plug-ins take "either this key or those two", and a
+ * resolved configuration, which gives all of them, must mean the same as the configuration from which it was made.
  */
 static mr_status forget_defaults(mr_choice *choice)
 {
@@ -371,7 +371,7 @@ static double default_of(mr_job_group group, const char *key)
 	return strtod(mr_option_find(mr_job_group_of(group)->options, key)->def, NULL);
 }
 
-/* Only now: a key that stands at its default is as good as not given. */
+/* After forget_defaults, so that a key with its default value counts as not given. */
 static void check_needs(const mr_job *j, const mr_job_listener *l)
 {
 	const mr_sched_ops *system = j->system.values ? mr_job_system(j) : NULL;
@@ -409,7 +409,7 @@ static mr_status settle(mr_job *j, const mr_job_listener *l)
 	return MR_OK;
 }
 
-/* --- a listener that makes lines of text --- */
+/* --- a listener that collects lines of text --- */
 
 typedef struct lines {
 	const mr_job *job;

@@ -1,10 +1,10 @@
 /*
- * What only the model or the machine can judge, as far as the configuration alone tells: the options of the model, the
- * names in partition, how many stages there can be, tied weights, the topology and the CPUs.
+ * check_model.c - checks that need the model or the machine, but no data: the options of the model, the
+ * names in partition, the possible number of stages, tied weights, the topology and the CPUs.
  *
  * The model is built on made-up data of the kind that it takes: a vocabulary or a number of features changes the size
- * of layers, not their names, nor where a stage may begin. What depends on the data themselves is for mr_session_open,
- * which names the key as well (mr_job_blame).
+ * of layers, but not their names or the places where a stage may begin. Checks that depend on the data themselves are
+ * made by mr_session_open, which names the key as well (mr_job_blame).
  */
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static mr_status build(mr_job *j, const mr_job_listener *l, mr_graph **out)
 	return st;
 }
 
-/* Each name by itself, so that every wrong one is reported; then their order. */
+/* Checks each name by itself, so that every wrong one is reported; then their order. */
 static mr_status check_names(mr_job *j, const mr_job_listener *l, const mr_graph *g, mr_partition *p)
 {
 	bool well = true;
@@ -127,7 +127,7 @@ static mr_status check_machine(mr_job *j, const mr_job_listener *l)
 	mr_topo_fini(&topo);
 	if (st == MR_ECONFIG && key)
 		mr_job_note(l, MR_JOB_MACHINE, key, "%s", mr_error_text());
-	return MR_OK; /* anything else is no mistake of the file: mr_session_open says it */
+	return MR_OK; /* other errors are no mistake of the file: mr_session_open reports them */
 }
 
 mr_status mr_job_check_build(mr_job *j, const mr_job_listener *l)

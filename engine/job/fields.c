@@ -1,4 +1,4 @@
-/* The typed fields of a job, group by group: which key of a table of options stands where in the struct. */
+/* fields.c - the typed fields of a job, group by group: the member of the struct for each key of a table of options. */
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "job/check.h"
 
 typedef enum field_type {
-	FIELD_INT,    /* int64_t; of an enumeration the number of its word */
+	FIELD_INT,    /* int64_t; of an enumeration, the number of its word */
 	FIELD_FLOAT,  /* double */
 	FIELD_STRING, /* const char *, borrowed */
 } field_type;

@@ -121,7 +121,7 @@ mr_status mr_job_copy(const mr_job *from, mr_job *to)
 	return st;
 }
 
-/* --- whose mistake it is --- */
+/* --- the place of a mistake --- */
 
 const char *mr_job_key_text(mr_job_group group, const char *key, char buf[128])
 {
@@ -167,7 +167,7 @@ mr_status mr_job_blame(const mr_job *j, mr_job_group group, const char *key, mr_
 	return mr_fail(st, "%s: %s", mr_job_key_text(group, key, name), rest);
 }
 
-/* --- what follows from a checked job --- */
+/* --- values derived from a checked job --- */
 
 const mr_model_ops *mr_job_model(const mr_job *j)
 {

@@ -16,7 +16,7 @@ typedef struct mr_job_group_info {
 	bool plugin;
 	mr_plugin_kind kind;      /* when plugin */
 	const mr_option *options; /* when not */
-	const char *usual;        /* plugin: the one that there is where the group is missing; NULL: it must be there */
+	const char *usual;        /* plugin: the default if the group is missing; NULL: the group is required */
 } mr_job_group_info;
 
 /** In the order in which a resolved configuration prints them. */

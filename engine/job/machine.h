@@ -1,5 +1,5 @@
 /*
- * machine.h - from the machine group of a job to a description of the machine and a place for each worker.
+ * machine.h - describes the machine and places the workers, from the machine group of a job.
  */
 #ifndef MR_JOB_MACHINE_H
 #define MR_JOB_MACHINE_H
@@ -10,8 +10,8 @@
 
 /**
  * Describe the machine (this one, or the one of machine.topology) and place the workers on it. The caller calls the
- * fini of both, also after an error. *@key is the key of the group that an error is about; NULL when it is about none.
- * Errors: MR_ECONFIG a topology or CPU list that cannot be; MR_ERESOURCE.
+ * fini of both, also after an error. *@key is the key of the group that an error is about, or NULL.
+ * Errors: MR_ECONFIG an impossible topology or CPU list; MR_ERESOURCE.
  */
 mr_status mr_machine_place(const mr_job *j, mr_topo *topo, mr_place *place, const char **key) MR_MUST_USE;
 

@@ -78,7 +78,7 @@ bool mr_plugin_at(mr_plugin_kind kind, uint32_t i, mr_plugin *out)
 	return layer && found(layer->name, layer->summary, NULL, NULL, out);
 }
 
-/* Which other kind has a plug-in of this name: the word of `list`; NULL: none. */
+/* Another kind that has a plug-in of this name, as its word of `list`; NULL: none. */
 static const char *other_kind(mr_plugin_kind kind, const char *name)
 {
 	mr_plugin p;

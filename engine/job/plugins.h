@@ -1,10 +1,10 @@
 /*
- * plugins.h - the registries of the program seen alike: what `list` prints, and what `name = "..."` in a configuration
- * may say.
+ * plugins.h - one view of all registries of the program: for `list`, and for the names that `name = "..."` in a
+ * configuration may have.
  *
- * Systems, models, layers, optimizers, mitigations and data sources live in registries of their own types; here each is
- * a name, a line, and a table of options. The system "sequential" is in no registry of schedules: the run layer carries
- * it out itself. All tables are constant; any thread may read.
+ * Systems, models, layers, optimizers, mitigations and data sources live in registries of their own types; here each
+ * plug-in is a name, a line, and a table of options. The system "sequential" is in no registry of schedules:
+ * engine/sequential carries it out. All tables are constant; any thread may read.
  */
 #ifndef MR_JOB_PLUGINS_H
 #define MR_JOB_PLUGINS_H
@@ -27,9 +27,9 @@ typedef enum mr_plugin_kind {
 typedef struct mr_plugin {
 	const char *name;
 	const char *summary;
-	const char *alias;        /* another name that it may be called by; NULL: none */
-	const char *source;       /* where it is described; NULL: not said */
-	const char *needs;        /* what it goes with alone; NULL: with anything, or not said */
+	const char *alias;        /* another name that users may write; NULL: none */
+	const char *source;       /* where it is described; NULL: unknown */
+	const char *needs;        /* the only things it goes with; NULL: anything, or unknown */
 	const mr_option *options; /* never NULL; may be empty */
 } mr_plugin;
 
@@ -39,7 +39,7 @@ const char *mr_plugin_kind_word(mr_plugin_kind kind);
 /** Number @i of @kind; false beyond the last. */
 bool mr_plugin_at(mr_plugin_kind kind, uint32_t i, mr_plugin *out);
 
-/** The one called @name, or by its other name. Errors: MR_ECONFIG with a message that names the nearest and lists all.
+/** The plug-in called @name, or by its alias. Errors: MR_ECONFIG with a message that names the nearest and lists all.
  */
 mr_status mr_plugin_get(mr_plugin_kind kind, const char *name, mr_plugin *out) MR_MUST_USE;
 

@@ -1,4 +1,4 @@
-/* A value of a job from a key and a text. */
+/* set.c - sets a value of a job from a key and a text. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "job/check.h"
 
-/* The group of "group.key", and the key behind the dot; a key without a dot is one of the top. */
+/* The group of "group.key", and the key after the dot; a key without a dot belongs to the top. */
 static mr_status find_group(const char *key, mr_job_group *group, const char **name)
 {
 	const char *dot = strchr(key, '.'), *names[MR_N_JOB_GROUPS], *near;

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More elements than this in one sample or one parameter is a mistake in the configuration (8 TiB in f64), and below it
- * no product of a size and an element's bytes overflows. */
+/* A sample or a parameter of more elements is a mistake in the configuration (8 TiB in f64). Below this limit no
+ * product of a size and an element's bytes overflows. */
 #define MAX_ELEMENTS ((int64_t)1 << 40)
 
 #define ENTRY(type, name) MR_FIELD_ENTRY(mr_param, name)
@@ -48,7 +48,7 @@ void mr_graph_destroy(mr_graph *g)
 	free(g);
 }
 
-/* Room for @want elements of @size bytes in *@array. */
+/* Make room for @want elements of @size bytes in *@array. */
 static mr_status grow(void *array, uint32_t *cap, uint32_t want, size_t size)
 {
 	uint32_t n = *cap ? *cap : 16;
@@ -144,7 +144,7 @@ static mr_status add_params(mr_graph *g, mr_node *node, const mr_shape *in, uint
 	return MR_OK;
 }
 
-/* Everything about the new node but its place in the graph. */
+/* Fill in everything of the new node except its place in the graph. */
 static mr_status fill_node(mr_graph *g, mr_node *node, mr_shape shape[MR_LAYER_OUTPUTS])
 {
 	mr_shape in[MR_LAYER_INPUTS];
@@ -165,7 +165,7 @@ static mr_status fill_node(mr_graph *g, mr_node *node, mr_shape shape[MR_LAYER_O
 	return add_params(g, node, in, node->number);
 }
 
-/* The values that @node, the next one of the graph, writes. */
+/* Add the values that @node, the next one of the graph, writes. */
 static mr_status add_values(mr_graph *g, mr_node *node, const mr_shape *shape)
 {
 	if (g->n_values + node->n_out > MR_GRAPH_MAX_VALUES)
@@ -293,7 +293,7 @@ static mr_status check_values(const mr_graph *g)
 	return MR_OK;
 }
 
-/* The loss leaves the gradient where its input was, so the layer that wrote it must not want it back. */
+/* The loss leaves the gradient in the place of its input, so the layer that wrote the input must not read it again. */
 static mr_status check_overwritten(const mr_graph *g, const mr_node *loss)
 {
 	const mr_node *node = &g->nodes[g->values[loss->in[0]].producer];
@@ -329,7 +329,7 @@ static mr_status check_loss(const mr_graph *g)
 	return st == MR_OK ? MR_OK : mr_fail_in(st, "%s", last->name);
 }
 
-/* Is input @j of @node the first that is this value? */
+/* Is input @j the first input of @node with this value? */
 static bool first_of(const mr_node *node, uint32_t j)
 {
 	for (uint32_t i = 0; i < j; i++)
@@ -338,7 +338,7 @@ static bool first_of(const mr_node *node, uint32_t j)
 	return true;
 }
 
-/* How many values are live in front of each node: written before it and read by it or later. */
+/* Count the values that are live before each node: written before it and read by it or later. */
 static void count_live(mr_graph *g)
 {
 	uint16_t n_live = 1;
@@ -353,7 +353,7 @@ static void count_live(mr_graph *g)
 	}
 }
 
-/* What @node may add to its output for the sum behind it. */
+/* The value that @node may add to its output in place of the sum after it. */
 static uint16_t addend_of(const mr_graph *g, uint32_t node)
 {
 	const mr_node *nd = &g->nodes[node], *next = nd + 1;
@@ -372,7 +372,7 @@ static void find_sums(mr_graph *g)
 	}
 }
 
-/* May I of @node go through the activation of the node in front? */
+/* May I of @node do the act_backward of the node before? */
 static bool fuses_act_backward(const mr_graph *g, uint32_t node)
 {
 	const mr_node *nd = &g->nodes[node], *front = nd - 1;

@@ -3,7 +3,7 @@
  *
  * A graph is a list of nodes in topological order. Every node is one layer (nn/layer.h): it reads one or more values
  * and writes one or more, whose numbers follow each other; the last node is the loss, which writes none. A value may be
- * read by several later nodes (a residual branch), and its gradient is then the sum of what they hand back, the last
+ * read by several later nodes (a residual branch), and its gradient is then the sum of their gradients, the last
  * reader first. Value 0 is the model's input and has no gradient. Parameters stand in node order, so a stage (a range
  * of nodes) owns a range of parameters.
  *
@@ -11,18 +11,18 @@
  *	nodes     --> fc.0 ---> ln_1 ---> fc.1 ---> add ---> loss        add reads 3 and 1
  *	                    \______________________/
  *
- * A sum right behind a layer whose output it alone reads, and which can add (mr_layer_ops.adds), may be computed by
- * that layer: given the sum's other input as its addend it writes the output of the sum, its own is never there, and
- * the sum has no F. Where a stage begins between the two, the layer writes its own output and the sum is computed. In
- * the picture above: fc.1, given value 1, writes value 4.
+ * A sum right after a layer that can add (mr_layer_ops.adds), and whose output only the sum reads, may be computed by
+ * that layer: with the sum's other input as its addend it writes the output of the sum, its own output is never
+ * computed, and the sum has no F. If a stage begins between the two, the layer writes its own output and the sum is
+ * computed. In the picture above: fc.1, given value 1, writes value 4.
  *
  * A stage may begin at any node but the loss. The values that are live there, written before and read there or later,
- * cross the boundary between the two stages: value 1 in front of ln_1, values 1 and 2 in front of fc.1, 1 and 3 in
- * front of add.
+ * cross the boundary between the two stages: value 1 before ln_1, values 1 and 2 before fc.1, 1 and 3
+ * before add.
  *
- * A graph has no dtype, no micro-batch size and no memory for tensors: shapes are those of one sample, and the one that
- * runs it brings the rest. Two parameters may share storage (a head tied to the token embedding): the later one names
- * its owner in @tied_to, has no storage of its own, but a gradient of its own.
+ * A graph has no dtype, no micro-batch size and no memory for tensors: shapes are those of one sample, and executors
+ * add the rest. Two parameters may share storage (a head tied to the token embedding): the later one names
+ * its owner in @tied_to; it has no storage of its own, but a gradient of its own.
  *
  * Build once (create, add..., tie, finish) on one thread; a finished graph is constant and any thread may read it.
  * Fields are public to read, never to write.
@@ -50,21 +50,21 @@ typedef struct mr_value {
 	uint32_t producer;   /* node that writes it; MR_GRAPH_NO_NODE: the model's input */
 	uint32_t first_use;  /* first and last node that read it, after mr_graph_finish */
 	uint32_t last_use;
-	uint32_t n_uses;     /* how many inputs of nodes it is: a node that reads it twice counts twice */
+	uint32_t n_uses;     /* inputs of nodes with this value: a node that reads it twice counts twice */
 } mr_value;
 
 typedef char mr_param_name[64];
 typedef int64_t mr_param_dims[MR_MAX_DIMS];
 
-/* What a parameter is. A run's identity (session/identity.h) holds every field of this list: a new one stands last, and
- * lets 0 mean what was before. */
+/* The properties of a parameter. A run's identity (session/identity.h) holds every field of this list: append a new
+ * field, and let its value 0 mean the behaviour before it existed. */
 #define MR_PARAM_FIELDS(X) \
 	X(mr_param_name, name)  /* "h.0.attn.c_attn.weight" */ \
 	X(uint32_t, rank) \
 	X(mr_init, init) \
 	X(bool, decay)          /* weight decay applies */ \
 	X(int32_t, tied_to)     /* -1, or the parameter whose storage it shares (a lower number, itself not tied) */ \
-	X(mr_param_dims, dim)   /* behind the last: 1 */ \
+	X(mr_param_dims, dim)   /* after the last: 1 */ \
 	X(double, std)          /* standard deviation, or the value */
 
 typedef struct mr_param {
@@ -91,9 +91,9 @@ typedef struct mr_node {
 	uint32_t number;     /* layer number in the model, for random numbers: the node's index */
 	uint16_t addend;     /* after mr_graph_finish: the value that this node may add to its output, or
 	                        MR_GRAPH_NO_VALUE */
-	bool fuse_act_backward;        /* after mr_graph_finish: where the node in front is in the same stage, this
-	                                  one's I may do the act_backward of it (mr_layer_call.fuse_act_backward) */
-	bool added;          /* after mr_graph_finish: the node in front may do this one's F so */
+	bool fuse_act_backward;        /* after mr_graph_finish: if the node before is in the same stage, this one's I
+	                                  may do its act_backward (mr_layer_call.fuse_act_backward) */
+	bool added;          /* after mr_graph_finish: the node before may do this one's F as its addend */
 } mr_node;
 
 typedef struct mr_graph {
@@ -103,8 +103,8 @@ typedef struct mr_graph {
 	uint32_t n_nodes, n_values, n_params;
 	mr_shape input, target; /* of one sample */
 	mr_shape *shapes;    /* of all inputs and outputs of all nodes, for in_shape and out_shape */
-	uint16_t *n_live;    /* [n_nodes]: how many values are live in front of it; NULL until mr_graph_finish */
-	uint32_t cap_nodes, cap_values, cap_params; /* room in the arrays: the graph's own business, as are the next two
+	uint16_t *n_live;    /* [n_nodes]: number of values that are live before it; NULL until mr_graph_finish */
+	uint32_t cap_nodes, cap_values, cap_params; /* room in the arrays; private to graph.c, as are the next two
 	                                               */
 	mr_names node_names, param_names;
 } mr_graph;
@@ -128,7 +128,7 @@ void mr_graph_destroy(mr_graph *g); /* accepts NULL */
 
 /**
  * Append a node that reads values @in[0 .. @n_in). *@out (may be NULL) is the number of the first value that it writes,
- * MR_GRAPH_NO_VALUE for a loss; its further outputs are the numbers behind it. Its parameters are called
+ * MR_GRAPH_NO_VALUE for a loss; its further outputs have the following numbers. Its parameters are called
  * "<name>.<suffix>"; a suffix that itself holds a dot takes the place of the name's last component (node "embed",
  * suffix "wte.weight": "wte.weight"). Errors: MR_ECONFIG with a message that names the node (shapes that do not fit, a
  * name used twice or too long), MR_ERESOURCE.
@@ -141,14 +141,14 @@ mr_status mr_graph_add(mr_graph *g, const mr_layer_ops *ops, const char *name, c
 mr_status mr_graph_tie(mr_graph *g, uint32_t param, uint32_t owner) MR_MUST_USE;
 
 /**
- * Close the graph: it ends in its only loss node, no other node reads what that overwrites (so no ReLU stands in front
- * of it), the target fits that loss, every value is read, and a value of tokens (which has no gradient) is only ever
- * the model's input. After an error only mr_graph_destroy is left.
+ * Close the graph. Checks that it ends in its only loss node, that no other node reads the value that the loss
+ * overwrites (so no ReLU stands before it), that the target fits that loss, that every value is read, and that a value
+ * of tokens (which has no gradient) is only ever the model's input. After an error only mr_graph_destroy may follow.
  * Errors: MR_ECONFIG with a message, MR_ERESOURCE.
  */
 mr_status mr_graph_finish(mr_graph *g) MR_MUST_USE;
 
-/* --- asking a finished graph --- */
+/* --- queries on a finished graph --- */
 
 /** The node called @name, the first node of the block called @name ("h.1" is where "h.1.ln_1" stands first), or
  * MR_GRAPH_NO_NODE. */
@@ -157,57 +157,57 @@ uint32_t mr_graph_find_node(const mr_graph *g, const char *name);
 uint32_t mr_graph_find_param(const mr_graph *g, const char *name);
 
 /**
- * May a stage begin at @node? Yes but at the loss, which overwrites its input by the gradient and so stays with the
- * layer that computes it.
+ * May a stage begin at @node? At every node but the loss, which overwrites its input by the gradient and so stays with
+ * the layer that computes it.
  */
 bool mr_graph_cut_ok(const mr_graph *g, uint32_t node);
-/** Is @node one of these with a single live value in front of it? */
+/** May a stage begin at @node, with a single live value before it? */
 bool mr_graph_is_narrow(const mr_graph *g, uint32_t node);
-/** The values that cross into a stage that begins at @node, ascending, to @live unless that is NULL. Returns how many;
- * 0 behind the last node. */
+/** Put the values that cross into a stage that begins at @node, ascending, into @live unless that is NULL. Returns
+ * their number; 0 after the last node. */
 uint32_t mr_graph_live(const mr_graph *g, uint32_t node, uint16_t *live);
 /** Bytes of these for one sample, or of the gradients that come back for them. */
 size_t mr_graph_crossing(const mr_graph *g, uint32_t node, mr_dtype dtype, bool gradients);
-/** How many stages the model can be cut into at most. */
+/** The largest number of stages into which the model can be cut. */
 uint32_t mr_graph_max_stages(const mr_graph *g);
-/** The same if all begin where a single value is live. */
+/** The same if all stages begin at nodes with a single live value. */
 uint32_t mr_graph_narrow_stages(const mr_graph *g);
 /** Has value @v a gradient? Not the model's input, nor tokens. */
 bool mr_graph_has_grad(const mr_graph *g, uint16_t v);
 
-/** Is the gradient of input @i of @node wanted? Not that of the model's input. */
+/** Is the gradient of input @i of @node needed? That of the model's input is not. */
 bool mr_graph_wants_dx(const mr_graph *g, uint32_t node, uint32_t i);
-/** Of any of its inputs? */
+/** Is the gradient of any of its inputs needed? */
 bool mr_graph_wants_any_dx(const mr_graph *g, uint32_t node);
 
 /** Does any parameter share another's storage? */
 bool mr_graph_ties(const mr_graph *g);
 
-/** Does @param: as the one that owns it, or as one that uses it? */
+/** Does @param share storage: as its owner, or as a user? */
 bool mr_graph_tied(const mr_graph *g, uint32_t param);
 
-/** Parameter @param as an optimizer of matrices sees it: no matrix (rows 0) unless it is the untied weight matrix of a
+/** Parameter @param as optimizers of matrices see it: no matrix (rows 0) unless it is the untied weight matrix of a
  * layer that neither reads tokens nor feeds the loss. */
 mr_optim_matrix mr_graph_matrix(const mr_graph *g, uint32_t param);
 
-/** Of how many classes the loss is, whose predictions can be counted (nn/scores.h); 0: it is over no classes. */
+/** Number of classes of the loss, whose predictions can be counted (nn/scores.h); 0: a loss without classes. */
 int64_t mr_graph_judged_classes(const mr_graph *g);
 
-/** Elements of all parameters, storage that is shared counted once. */
+/** Elements of all parameters; shared storage counts once. */
 int64_t mr_graph_n_params(const mr_graph *g);
 
 /**
- * Model FLOPs of one sample, as usually counted: a multiply-add is 2, matrix products and attention alone count.
- * Forward 2 * rows * weights of each linear layer plus 4 * T^2 * C for each attention (the full square: the causal half
- * is not taken off, as in PaLM, appendix B). A training step is three times that, without the input gradient of a layer
- * that reads the model's input (which is not computed), and without recomputation. So an mlp gives 6 * weights - 2 *
- * (weights of the first layer), a gpt 6 * T * (weights of linear layers) + 12 * T^2 * C * layers.
+ * Model FLOPs of one sample, as usually counted: a multiply-add is 2, and only matrix products and attention count.
+ * Forward 2 * rows * weights of each linear layer plus 4 * T^2 * C for each attention (the full square, as in PaLM,
+ * appendix B: the causal half is not subtracted). A training step is three times that, without the input gradient of a
+ * layer that reads the model's input (which is not computed), and without recomputation. So an mlp gives 6 * weights -
+ * 2 * (weights of the first layer), a gpt 6 * T * (weights of linear layers) + 12 * T^2 * C * layers.
  */
 double mr_graph_flops_train(const mr_graph *g);
 
 /**
- * Write the initial value of @param (its owner's, where it is tied) to @dst, @n elements of @dtype (f32 values are the
- * rounded f64 ones), and to @rest what the master, an f32, has beyond a weight in bf16 (NULL: it is no master). Random
+ * Write the initial value of @param (its owner's, if it is tied) to @dst, @n elements of @dtype (f32 values are the
+ * rounded f64 ones), and the rest of the f32 master of a weight in bf16 to @rest (NULL: there is no master). Random
  * values come from base/rng.h, MR_RNG_INIT, addressed by the layer's number (layer), the parameter's index in it
  * (sample) and the element: they do not depend on how the model is cut. Thread: any.
  */

@@ -1,4 +1,4 @@
-/* graph_ask.c - questions to a finished graph: names, cut points, counts, initial values. */
+/* graph_ask.c - queries on a finished graph: names, cut points, counts, initial values. */
 #include "planner/graph.h"
 
 #include <assert.h>

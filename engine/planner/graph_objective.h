@@ -1,5 +1,5 @@
 /*
- * graph_objective.h - is this graph a linear objective, and which?
+ * graph_objective.h - recognises graphs that are linear objectives.
  */
 #ifndef MR_PLANNER_GRAPH_OBJECTIVE_H
 #define MR_PLANNER_GRAPH_OBJECTIVE_H
@@ -7,11 +7,11 @@
 #include "data/objective.h"
 #include "planner/graph.h"
 
-/** Is @g blocks of coordinates (layer margin) with the loss mse or logistic behind them? */
+/** Is @g blocks of coordinates (layer margin) followed by the loss mse or logistic? */
 bool mr_graph_is_linear(const mr_graph *g);
 
 /**
- * If @g is blocks of coordinates (layer margin) with the loss mse or logistic behind them: true, and the objective,
+ * If @g is blocks of coordinates (layer margin) followed by the loss mse or logistic: true, and the objective,
  * whose list of blocks the caller frees. The blocks of stage s of a partition at every block are parameter s. False for
  * any other graph, and without memory.
  */

@@ -60,7 +60,7 @@ mr_status mr_plan_draft_of(mr_plan **given)
 
 /* --- costs --- */
 
-/* The handoffs of @plan between workers of two nodes take q->costs.far. */
+/* Let the handoffs of @plan between workers of two nodes take q->costs.far. */
 static void lengthen(const mr_plan_question *q, const mr_plan *plan, mr_stage_cost *row)
 {
 	const uint16_t *node = q->costs.node;
@@ -94,7 +94,7 @@ static mr_status fill_tables(const mr_plan_question *q, const mr_plan *plan, tab
 	return MR_OK;
 }
 
-/* Once more, in an order for what the stages cost. */
+/* Order again, for the costs of the stages. */
 static mr_status order_again(const mr_plan_question *q, mr_plan **plan, tables *t)
 {
 	uint16_t n = (*plan)->n_stages;
@@ -107,7 +107,7 @@ static mr_status order_again(const mr_plan_question *q, mr_plan **plan, tables *
 	*plan = again;
 	if (again->n_stages != n)
 		return mr_fail(MR_ECONFIG, "%s makes %u stages for the costs of %u", again->system, again->n_stages, n);
-	return fill_tables(q, again, t); /* it may place the stages otherwise; boundaries cost between workers only */
+	return fill_tables(q, again, t); /* its placement may differ; boundaries cost between workers only */
 }
 
 static mr_status use_costs(const mr_plan_question *q, mr_plan **plan, tables *t)
@@ -126,7 +126,7 @@ static mr_status use_costs(const mr_plan_question *q, mr_plan **plan, tables *t)
 
 /* --- the plan --- */
 
-/* Where no stage has to see the whole gradient before it is used, each layer's step goes right behind its gradient. */
+/* If no step needs a whole gradient of several stages, each layer's step goes right after its gradient. */
 static mr_status lower(const mr_plan_question *q, mr_plan *plan, const tables *t)
 {
 	if (plan->lowered)

@@ -5,7 +5,7 @@
 
 #include "base/stats.h"
 
-/* Where @name stands, or the free slot where it would. Less than half of the slots are taken. */
+/* The slot of @name, or the free slot where it belongs. Less than half of the slots are taken. */
 static uint32_t place(const mr_names *t, const char *name, mr_name_of *of, const void *list)
 {
 	uint32_t k = (uint32_t)mr_hash64(0, name, strlen(name)) & (t->room - 1);

@@ -1,5 +1,5 @@
 /*
- * names.h - names found by their hash: which number has a name, for lists of names that the caller keeps.
+ * names.h - a hash table from names to numbers, for lists of names that the caller keeps.
  */
 #ifndef MR_PLANNER_NAMES_H
 #define MR_PLANNER_NAMES_H
@@ -21,7 +21,7 @@ typedef const char *mr_name_of(const void *list, uint32_t i);
 /** The number of @name, or MR_NO_NAME. */
 uint32_t mr_names_find(const mr_names *t, const char *name, mr_name_of *of, const void *list);
 
-/** Number @i has entered the list. Errors: MR_ERESOURCE. */
+/** Enter number @i, which the list now contains. Errors: MR_ERESOURCE. */
 mr_status mr_names_add(mr_names *t, uint32_t i, mr_name_of *of, const void *list) MR_MUST_USE;
 
 void mr_names_fini(mr_names *t);

@@ -35,7 +35,7 @@ static double shape_bytes(mr_shape s, int64_t samples, mr_dtype dtype)
 	return (double)samples * (double)mr_shape_bytes(s, dtype);
 }
 
-/* Bytes that pass for each element of a weight; @multiplies: F and I read it; @steps: it is updated here. */
+/* Bytes moved for each element of a weight; @multiplies: F and I read it; @steps: it is updated here. */
 static double bytes_per_weight(const mr_kernels *k, bool multiplies, bool steps)
 {
 	size_t weight = mr_dtype_bytes(k->types.weights), gradient = mr_dtype_bytes(k->types.gradients);
@@ -67,17 +67,17 @@ double mr_partition_cost(const mr_graph *g, uint32_t node, int64_t samples, cons
 /* --- the exact partition --- */
 
 typedef struct mr_solver {
-	const uint64_t *sum; /* [n_points + 1]: cost of everything in front of a point; the last: of all */
+	const uint64_t *sum; /* [n_points + 1]: cost of all nodes before a point; the last: of all */
 	uint32_t n_points;
-	const uint32_t *weight; /* [n_stages] how often the cost of a stage counts; NULL: once */
-	const uint64_t *enter;  /* [n_points] what a stage costs more that begins at a point; NULL: nothing */
+	const uint32_t *weight; /* [n_stages] factor of each stage's cost; NULL: 1 */
+	const uint64_t *enter;  /* [n_points] additional cost of a stage that begins at a point; NULL: 0 */
 	uint64_t limit;      /* no stage may cost more */
 	uint64_t *best;      /* [n_points + 1] least sum of squares from a point to the end; UINT64_MAX: impossible */
 	uint64_t *next;      /* the same with one stage more */
-	uint32_t *choice;    /* [n_stages][n_points] where the stage after this one begins (a point's number) */
+	uint32_t *choice;    /* [n_stages][n_points] begin of the stage after this one (a point's number) */
 } mr_solver;
 
-/* Do @n_stages stages of at most @limit suffice? Backend each as far as it goes needs the fewest. */
+/* Do @n_stages stages of at most @limit suffice? Filling each as far as possible needs the fewest. */
 static bool suffices(const mr_solver *s, uint16_t n_stages, uint64_t limit)
 {
 	uint32_t at = 0;
@@ -116,8 +116,8 @@ static uint64_t cost_of(const mr_solver *s, uint16_t stage, uint32_t i, uint32_t
 }
 
 /*
- * The same where stages count differently, or cost something to enter: then a stage that is cut further may get dearer,
- * so all ways are tried. best[i] is the least largest stage of those that begin at point i.
+ * The same if stages have different factors, or cost something to enter: then cutting a stage further may make it
+ * dearer, so all cuts are tried. best[i] is the least largest stage of those that begin at point i.
  */
 static uint64_t least_weighted_limit(mr_solver *s, uint16_t n_stages)
 {
@@ -126,7 +126,7 @@ static uint64_t least_weighted_limit(mr_solver *s, uint16_t n_stages)
 	s->best[s->n_points] = 0;
 	for (uint16_t stage = n_stages; stage-- > 0;)
 		for (uint32_t i = 0; i <= s->n_points; i++) {
-			/* Ascending, and a stage is never empty: best[j], j > i, is still that of the stages behind. */
+			/* Ascending, and a stage is never empty: best[j], j > i, is still that of the later stages. */
 			uint64_t least = UINT64_MAX;
 
 			for (uint32_t j = i + 1; j <= s->n_points; j++) {
@@ -142,7 +142,7 @@ static uint64_t least_weighted_limit(mr_solver *s, uint16_t n_stages)
 	return s->best[0];
 }
 
-/* next[i] = least sum of squares of cutting points i.. into stages @stage.., given best for those behind it. */
+/* next[i] = least sum of squares of cutting points i.. into stages @stage.., from best, that of the later stages. */
 static void add_stage(mr_solver *s, uint16_t stage, uint32_t *choice)
 {
 	for (uint32_t i = 0; i <= s->n_points; i++) {
@@ -229,7 +229,7 @@ static mr_status check_count(const mr_graph *g, uint32_t n_stages)
 	return MR_OK;
 }
 
-/* What the solver is asked. */
+/* The input of the solver. */
 typedef struct mr_question {
 	uint64_t *cost;   /* [nodes] */
 	uint32_t *points; /* [n_points] where a stage may begin */
@@ -238,7 +238,7 @@ typedef struct mr_question {
 	bool wide;        /* enter counts */
 } mr_question;
 
-/* Seconds that the values which cross in front of @node take in F, and their gradients in B, written and read. */
+/* Seconds to write and read the values that cross before @node in F, and their gradients in B. */
 static double crossing_cost(const mr_graph *g, uint32_t node, int64_t samples, const mr_kernels *k)
 {
 	size_t bytes = mr_graph_crossing(g, node, k->types.activations, false) +
@@ -305,7 +305,7 @@ out:
 
 /* --- the explicit partition --- */
 
-/* The layer or block whose name comes nearest to @name, into @near; "" when none is near. */
+/* Put the layer or block whose name is nearest to @name into @near; "" when none is near. */
 static void find_near(const mr_graph *g, const char *name, char near[sizeof(g->nodes->name)])
 {
 	char candidate[sizeof(g->nodes->name)];

@@ -1,26 +1,26 @@
 /*
- * partition.h - where a model is cut into stages.
+ * partition.h - cuts a model into stages.
  *
  * A partition is a pure function of the configuration: the cut decides how stale a weight gets in an
- * asynchronous pipeline, so a timing of this machine, which is never twice the same, must not decide the cut. The
+ * asynchronous pipeline, so timings of this machine, which are never twice the same, must not decide it. The
  * automatic partition therefore balances a static cost of each node and not a measured one.
  *
- * Stages begin where a single value is live (mr_graph_is_narrow) as long as the model has enough such places, since
- * every further value that crosses is copied, kept and handed over. Where it has not, any layer but the loss may begin
- * a stage, and a stage then costs the bytes that cross into it as well.
+ * Stages begin at nodes with a single live value (mr_graph_is_narrow) as long as the model has enough such places,
+ * since every further value that crosses is copied, kept and transferred. Otherwise any layer but the loss may begin
+ * a stage, and the bytes that cross into a stage are then part of its cost.
  *
  * It is exact: among all ways to cut at these places it takes one with the smallest largest stage
  * cost, since the slowest stage sets the pace of a pipeline; among those the one with the smallest sum of squared stage
  * costs, which is the most even one; among those the one whose second stage begins earliest, then the third, and so on.
- * Costs are whole numbers while it compares them, so rounding breaks no tie. Where stages have unlike numbers of
+ * It compares costs as whole numbers, so rounding breaks no tie. If stages have different numbers of
  * workers, the cost of each counts as often as one worker carries it out. */
 #ifndef MR_PLANNER_PARTITION_H
 #define MR_PLANNER_PARTITION_H
 
 #include "planner/graph.h"
 
-/* Nominal speeds of one core for the static cost: a typical f32 GEMM rate of a server core with AVX-512, and what it
- * gets from memory. Only their ratio counts: a byte costs as much as 5 FLOPs. */
+/* Nominal speeds of one core for the static cost: a typical f32 GEMM rate of a server core with AVX-512, and its memory
+ * bandwidth. Only their ratio counts: a byte costs as much as 5 FLOPs. */
 #define MR_PARTITION_FLOPS 100e9 /* floating-point operations a second */
 #define MR_PARTITION_BYTES 20e9  /* bytes a second */
 
@@ -29,15 +29,15 @@ typedef struct mr_partition {
 	uint32_t *first; /* [n_stages + 1]: stage s is the nodes [first[s], first[s + 1]); owned */
 } mr_partition;
 
-/** Free what the functions below put into @p; a zeroed partition is fine. */
+/** Free the contents that the functions below give @p; a zeroed partition is fine. */
 void mr_partition_fini(mr_partition *p);
 
 /**
  * Nominal seconds that one micro-batch of @samples samples takes at @node, forward, backward and update: the FLOPs of
- * F, I (where wanted) and W at MR_PARTITION_FLOPS, plus bytes at MR_PARTITION_BYTES. Bytes, in the dtype of @k (nothing
+ * F, I (if needed) and W at MR_PARTITION_FLOPS, plus bytes at MR_PARTITION_BYTES. Bytes, in the dtype of @k (nothing
  * else of @k counts): every input and output passes once in F and its gradient once in B; a weight is read by F and by
- * I where it multiplies, its gradient is written by W, and the update passes seven times over it (Adam: weight,
- * gradient and two moments in, three of them out), unless the owner of its storage does that.
+ * I if it multiplies, its gradient is written by W, and the update passes seven times over it (Adam: weight,
+ * gradient and two moments in, three of them out), unless the owner of its storage does the update.
  */
 double mr_partition_cost(const mr_graph *g, uint32_t node, int64_t samples, const mr_kernels *k);
 
@@ -49,13 +49,13 @@ double mr_partition_cost(const mr_graph *g, uint32_t node, int64_t samples, cons
 mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint32_t *weight, int64_t samples,
 			    const mr_kernels *k, mr_partition *p) MR_MUST_USE;
 
-/* The most that all costs of mr_partition_solve may add up to: squares of sums then fit 64 bits. */
+/* The largest sum of all costs of mr_partition_solve: squares of sums then fit 64 bits. */
 #define MR_PARTITION_MAX_COST ((uint64_t)1 << 31)
 
 /**
- * The algorithm of mr_partition_auto on bare numbers. Element i costs @cost[i]; a stage may begin at the @n_points
- * elements @points, ascending, the first of them 0, and costs @enter[i] more where it begins at point i (NULL:
- * nothing). Stage s counts @weight[s] times (NULL: once each); so much counts in the most above, and so does every
+ * The algorithm of mr_partition_auto on plain numbers. Element i costs @cost[i]; a stage may begin at the @n_points
+ * elements @points, ascending, the first of them 0, and costs @enter[i] more if it begins at point i (NULL:
+ * 0). Stage s counts @weight[s] times (NULL: once each). The limit above includes these factors and every
  * @enter. Fills @first[0 .. @n_stages], @n_stages <= @n_points.
  * Time: n_stages * n_points^2 at worst. Errors: MR_ERESOURCE.
  */
@@ -63,9 +63,10 @@ mr_status mr_partition_solve(const uint64_t *cost, uint32_t n, const uint32_t *p
 			     uint32_t n_points, uint16_t n_stages, const uint32_t *weight, uint32_t *first) MR_MUST_USE;
 
 /**
- * The cut that the user names: @names say where the second and later stages begin, each a layer ("h.1.ln_1"), a block
- * ("h.1": its first layer) or a layer's number ("7"), in the model's order; so there are n_names + 1 stages. Errors:
- * MR_ECONFIG with a message: an unknown name (with the nearest known one), the wrong order, or the loss; MR_ERESOURCE.
+ * The cut that the user names: each of @names is the begin of the second or a later stage, a layer ("h.1.ln_1"), a
+ * block ("h.1": its first layer) or a layer's number ("7"), in the model's order; so there are n_names + 1 stages.
+ * Errors: MR_ECONFIG with a message: an unknown name (with the nearest known one), the wrong order, or the loss;
+ * MR_ERESOURCE.
  */
 mr_status mr_partition_explicit(const mr_graph *g, const char *const *names, uint32_t n_names,
 				mr_partition *p) MR_MUST_USE;

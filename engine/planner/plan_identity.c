@@ -42,7 +42,7 @@ static const mr_instr *next_compute(const mr_list *l, uint32_t *at)
 	return *at < l->n ? &l->at[(*at)++] : NULL;
 }
 
-/* The same versions read and the same sums begun, instruction by instruction? */
+/* Do both plans read the same versions and begin the same sums, instruction by instruction? */
 static bool same_numbers(const mr_plan *a, const mr_plan *b)
 {
 	for (size_t i = 0; i < (size_t)a->n_workers * MR_N_SECTIONS; i++) {
@@ -66,12 +66,12 @@ mr_status mr_plan_identity(const mr_plan *plan, uint64_t *out)
 	mr_plan *plain;
 	mr_status st;
 
-	if (plan->endless) { /* it says what decides its steps */
+	if (plan->endless) { /* its identity holds everything that its steps follow from */
 		*out = mr_plan_hash(plan);
 		return MR_OK;
 	}
 	MR_TRY(mr_plan_emitted(plan, &plain));
-	plain->contract.steal = false; /* which worker takes what changes no weight */
+	plain->contract.steal = false; /* stealing changes no weight */
 	if (plain->contract.flush == MR_FLUSH_BARRIER && !plain->contract.clip)
 		plain->contract.flush = MR_FLUSH_LOCAL;
 	if (plain->contract.flush == MR_FLUSH_VALIDATED)

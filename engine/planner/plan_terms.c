@@ -5,7 +5,7 @@
 #include "ir/sched.h"
 #include "lower/lower.h"
 
-/* How late gradients are shows when a plan is lowered: a copy is. */
+/* The lateness of gradients shows only when a plan is lowered, so a copy is lowered. */
 static mr_status find_ages(const mr_plan *plan, int32_t *age)
 {
 	mr_plan *copy;
@@ -20,9 +20,9 @@ static mr_status find_ages(const mr_plan *plan, int32_t *age)
 }
 
 /*
- * F predicts the version that its gradient will be added to, and B with it where it reads the same: along the
- * optimizer's direction from the latest version where it has one, which follows a changing rate; else by steps like the
- * last.
+ * Lets F predict the version to which its gradient will be added, and B with it if it reads the same: along the
+ * optimizer's direction from the latest version if it has one, which follows a changing rate; else by more steps like
+ * the last one.
  */
 static mr_status aim_ahead(mr_plan *plan, bool along)
 {
@@ -58,8 +58,8 @@ static mr_status check_tied(const mr_plan *plan)
 }
 
 /*
- * Clipping by the global norm needs a barrier or validation, and so do workers that take over what others have left;
- * nothing else does. Replicas clip per stage, as systems that never flush do: each has a norm of its own.
+ * Only clipping by the global norm, and stealing, need a barrier or validation. Replicas clip per stage, as systems
+ * that never flush do: each replica has a norm of its own.
  */
 static void set_flush(mr_contract *k, bool clips)
 {

@@ -15,7 +15,7 @@ static void *take(mr_arena *a, size_t bytes)
 	return mr_arena_take(a, bytes, MR_CACHE_LINE);
 }
 
-/* As long as the arena only counts there is nothing to write to. */
+/* While the arena only counts there is no memory to write to. */
 static void layout_span(mr_lone_stage *x, mr_arena *a)
 {
 	const mr_stage_sizes *z = mr_stage_size(x->s);
@@ -62,7 +62,7 @@ static mr_status make_stages(mr_lone_stage *x)
 			       x->owner, &x->s);
 }
 
-/* May a plan of these (or sequential) carry out steps inside the backward pass? */
+/* May a plan of these stages (or sequential) carry out steps inside the backward pass? */
 static bool could_step_inside(const mr_run_config *c)
 {
 	return !(c->clip > 0) && !mr_graph_ties(c->graph) && mr_optim_elementwise(c->optim);
@@ -169,7 +169,7 @@ mr_status mr_lone_stage_open(mr_lone_stage *x, const mr_run_config *c, uint16_t 
 	x->inside = steps_inside(x);
 	x->could_inside = could_step_inside(c);
 	if (x->inside && n_micro == 1)
-		mr_stage_share_grads(x->s); /* as the run has it */
+		mr_stage_share_grads(x->s); /* as in the run */
 	x->own.stage = x->s;
 	x->own.k = c->kernels;
 	x->own.cap = c->plan ? c->plan->n_versions[stage] : 1;

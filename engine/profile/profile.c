@@ -6,10 +6,10 @@
 
 #include "profile/profile_stage.h"
 
-/* Less than that is what a timer and cold caches do. */
+/* Shorter times are dominated by the timer and by cold caches. */
 #define LEAST_SECONDS 2e-5
-/* Layers that are alike lie in other caches and on other cores: a distance of this many spreads says as much as one
- * spread among equals. */
+/* Equal layers lie in other caches and on other cores: a difference of this many spreads counts as one spread among
+ * equals. */
 #define ALIKE 2
 
 static uint16_t worker_of(const mr_run_config *c, uint16_t stage)
@@ -17,8 +17,8 @@ static uint16_t worker_of(const mr_run_config *c, uint16_t stage)
 	return c->plan ? mr_plan_worker(c->plan, 0, stage) : 0;
 }
 
-/* The @turn-th stage of worker @w; *@has: it has this many. Otherwise one with which to keep it busy: its last one, or,
- * where pipe 0 does not come by, one of another pipe. */
+/* The @turn-th stage of worker @w; *@has: it has that many. Otherwise a stage to keep it busy: its last one, or, if it
+ * has none in pipe 0, one of another pipe. */
 static uint16_t stage_of(const mr_run_config *c, uint16_t w, uint32_t turn, bool *has)
 {
 	uint16_t last = 0;
@@ -39,7 +39,7 @@ static uint16_t stage_of(const mr_run_config *c, uint16_t w, uint32_t turn, bool
 	return last;
 }
 
-/* One stage of every worker, all at once; *@any: at least one was new. */
+/* Measure one stage of every worker, all at once; *@any: at least one was new. */
 static mr_status measure_turn(const mr_bench_series *s, uint16_t n_workers, uint32_t turn, bool *any)
 {
 	mr_stage_bench **b = calloc(n_workers, sizeof(*b));
@@ -60,7 +60,7 @@ static mr_status measure_turn(const mr_bench_series *s, uint16_t n_workers, uint
 		uint16_t stage = stage_of(s->c, w, turn, &has);
 
 		st = mr_stage_bench_begin(s, w, stage, &g, has, &b[w]);
-		if (st != MR_OK) { /* those under way wait for the ones that will never come */
+		if (st != MR_OK) { /* the running ones must not wait for those that will never start */
 			atomic_fetch_sub_explicit(&g.warming, n_workers - w, memory_order_relaxed);
 			atomic_fetch_sub_explicit(&g.measuring, n_workers - w, memory_order_relaxed);
 		}
@@ -74,7 +74,7 @@ static mr_status measure_turn(const mr_bench_series *s, uint16_t n_workers, uint
 	return st;
 }
 
-/* With a buffer as large as what a stage hands on, on the average of the cuts. */
+/* Measures with a buffer of the mean size of a boundary. */
 static mr_status measure_handoff(const mr_run_config *c, mr_handoff *out)
 {
 	const mr_place_worker *a = &c->place->worker[0], *b = &c->place->worker[c->place->n_workers > 1 ? 1 : 0];
@@ -91,7 +91,7 @@ static mr_status measure_handoff(const mr_run_config *c, mr_handoff *out)
 	return mr_handoff_measure(a->cpu[0], b->cpu[0], bytes, out);
 }
 
-/* The run that was disturbed least. */
+/* Measure several times and keep the run that was disturbed least. */
 static mr_status measure_live(const mr_run_config *c, double seconds, mr_live_profile *out)
 {
 	MR_TRY(mr_profile_live(c, seconds, out));
@@ -116,7 +116,7 @@ double mr_profile_spread(double medians, double minima)
 	return medians - minima > LEAST_SECONDS && minima > 0 ? medians / minima - 1 : 0;
 }
 
-/* The same layer, as far as its cost goes? */
+/* Do the two layers cost the same? */
 static bool are_alike(const mr_run_config *c, uint32_t a, uint32_t b)
 {
 	const mr_node *x = &c->graph->nodes[a], *y = &c->graph->nodes[b];

@@ -18,11 +18,11 @@
 #define LEAST_ROUNDS 5u
 #define MOST_ROUNDS 64u
 #define EACH 4u /* micro-batches of a pipe */
-#define LEARNING_RATE 1e-12 /* the weights stay where they are */
+#define LEARNING_RATE 1e-12 /* the weights do not change */
 
 static const mr_average mean = {.rule = MR_AVERAGE_MEAN, .every = 1};
 
-/* What all have in common. */
+/* Shared by all workers. */
 typedef struct yard {
 	const mr_run_config *c;
 	mr_stage *stage;
@@ -54,8 +54,8 @@ static double seconds_since(uint64_t begin)
 	return (double)(mr_clock_ns() - begin) * 1e-9;
 }
 
-/* A barrier for all threads. Release and acquire: what each has written before, all see behind. False: one of them has
- * failed. */
+/* A barrier for all threads. Release and acquire: after it each sees what all have written before. False: one of them
+ * has failed. */
 static bool meet(party *p)
 {
 	yard *y = p->y;
@@ -73,7 +73,7 @@ static int64_t n_elements(const yard *y)
 	return (int64_t)(mr_stage_size(y->stage)->weight_bytes / mr_dtype_bytes(y->c->kernels->types.weights));
 }
 
-/* As micro-batches leave the caches: the weights read, a gradient written. */
+/* Touch the caches as micro-batches do: read the weights, write a gradient. */
 static void work(const party *p, mr_stage_weights *b)
 {
 	const mr_types *t = &p->y->c->kernels->types;
@@ -106,7 +106,7 @@ static mr_status average_together(party *p, double *seconds)
 	return MR_OK;
 }
 
-/* The first decides for all whether there is time for one more round. */
+/* The first worker decides for all whether there is time for one more round. */
 static bool go_on(party *p)
 {
 	yard *y = p->y;
@@ -211,7 +211,7 @@ static void close_yard(yard *y)
 	free(y->shard);
 }
 
-/* Of the slowest worker: the others wait for it. */
+/* The time of the slowest worker, for which the others wait. */
 static double slowest(const yard *y, party *p)
 {
 	double most = 0;
@@ -243,7 +243,7 @@ static mr_status run(yard *y, party *p)
 		if (st != MR_OK)
 			break;
 	}
-	if (st != MR_OK) /* those under way must not wait for the ones that will never come */
+	if (st != MR_OK) /* the running ones must not wait for those that will never start */
 		atomic_store_explicit(&y->stop, true, memory_order_relaxed);
 	for (uint32_t i = 0; i < begun; i++)
 		mr_group_join(p[i].group);
@@ -255,7 +255,7 @@ static mr_status run(yard *y, party *p)
 	return st;
 }
 
-/* The stage with the largest weights, of those that need no other to be made. */
+/* The stage with the largest weights, of those that can be made without another stage. */
 static uint16_t largest(const mr_run_config *c)
 {
 	uint16_t n_stages = c->partition->n_stages, best = 0;
@@ -312,7 +312,7 @@ static mr_status fill(mr_plan *plan)
 	return MR_OK;
 }
 
-/* A pipe a worker, with all stages of @c: nothing but the commits is between workers. */
+/* One pipe a worker, with all stages of @c: only commits are shared between workers. */
 static mr_status make_plan(const mr_run_config *c, mr_plan **out)
 {
 	uint16_t d = c->plan->n_workers, n = c->partition->n_stages;
@@ -343,7 +343,7 @@ static double weight_bytes(const mr_run_config *c)
 	return bytes;
 }
 
-/* What all @op of the plan took together; 0 where one of them was not measured. */
+/* The sum of the times of all @op of the plan; 0 if one of them was not measured. */
 static double seconds_of(const mr_run_config *c, const double *live, mr_op op)
 {
 	double seconds = 0;
@@ -386,7 +386,7 @@ static mr_status measure_steps(const mr_run_config *c, double seconds, mr_commit
 		take_rates(&own, live.instr, out);
 	free(live.instr);
 	mr_plan_destroy(plan);
-	return st == MR_ERESOURCE ? MR_OK : st; /* then no such system can be had here either */
+	return st == MR_ERESOURCE ? MR_OK : st; /* then no such system fits here either */
 }
 
 mr_status mr_profile_commits(const mr_run_config *c, double seconds, mr_commit_rates *out)

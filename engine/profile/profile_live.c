@@ -12,9 +12,9 @@
 #define WARM_BODIES 2u
 #define LEAST_BODIES 5u
 #define MOST_BODIES 64u
-#define LOOKED_AT 512u /* records of a worker, for hand-overs */
+#define LOOKED_AT 512u /* records of a worker that are searched for transfers */
 
-static const mr_lr still = {.kind = MR_LR_CONSTANT, .base = 1e-12}; /* the weights stay where they are */
+static const mr_lr still = {.kind = MR_LR_CONSTANT, .base = 1e-12}; /* the weights do not change */
 
 bool mr_profile_is_live(const mr_run_config *c)
 {
@@ -28,7 +28,7 @@ bool mr_profile_is_live(const mr_run_config *c)
 	return repeats;
 }
 
-/* @bodies more iterations of the body, as far as the plan reaches. */
+/* Run @bodies more iterations of the body, as far as the plan reaches. */
 static mr_status advance(mr_engine *e, const mr_plan *plan, uint64_t bodies, uint64_t *at)
 {
 	uint64_t until = *at + bodies * mr_plan_steps(plan), last = mr_run_last_step(plan);
@@ -47,7 +47,7 @@ static mr_status run_for(mr_engine *e, const mr_plan *plan, double seconds)
 	return left > 1 ? advance(e, plan, (uint64_t)left, &at) : MR_OK;
 }
 
-/* Of the instruction at place @i of the body of worker @w, over the iterations that its trace still has. */
+/* The median time of the instruction at place @i of the body of worker @w, over the iterations left in its trace. */
 static double median_at(const mr_run *run, uint16_t w, uint32_t i, double *least)
 {
 	const mr_list *before = mr_plan_list(run->c.plan, w, MR_PROLOGUE), *l = mr_plan_list(run->c.plan, w, MR_BODY);
@@ -61,7 +61,7 @@ static double median_at(const mr_run *run, uint16_t w, uint32_t i, double *least
 	for (; k < wk->n_trace && n < MOST_BODIES; k += l->n) {
 		const mr_trace_rec *r = &wk->trace[k % MR_TRACE_RING];
 
-		if (r->op == l->at[i].op && r->stage == l->at[i].stage) /* a repetition behind V shifts the others */
+		if (r->op == l->at[i].op && r->stage == l->at[i].stage) /* a repetition after V shifts the others */
 			x[n++] = (double)(r->end_ns - r->begin_ns) * 1e-9;
 	}
 	if (!n)
@@ -73,7 +73,7 @@ static double median_at(const mr_run *run, uint16_t w, uint32_t i, double *least
 
 /* --- hand-overs --- */
 
-/* Does @from, on another worker, hand over what @to waits for? */
+/* Does @from, on another worker, produce the input that @to waits for? */
 static bool hands_over(const mr_trace_rec *from, const mr_trace_rec *to)
 {
 	bool forward = to->op == MR_OP_F;
@@ -85,7 +85,7 @@ static bool hands_over(const mr_trace_rec *from, const mr_trace_rec *to)
 	return (from->op == MR_OP_B || from->op == MR_OP_I) && from->stage == to->stage + 1;
 }
 
-/* And for nothing else. */
+/* Did @to wait for its input and for nothing else? */
 static bool waited_for_input(const mr_trace_rec *to)
 {
 	for (int c = 0; c < MR_N_WAITS; c++)
@@ -94,7 +94,7 @@ static bool waited_for_input(const mr_trace_rec *to)
 	return to->op == MR_OP_F || to->op == MR_OP_B || to->op == MR_OP_I;
 }
 
-/* When what @to waited for was handed over, by the last records of worker @w; false: they do not say. */
+/* The time at which the input of @to was produced, by the last records of worker @w; false: they do not contain it. */
 static bool find_source(const mr_run *run, uint16_t w, const mr_trace_rec *to, double *seconds)
 {
 	const mr_worker *wk = &run->worker[w];

@@ -17,9 +17,9 @@
 
 #define MAX_REPEATS 200u
 #define WARM_UPS 2u
-#define MOST_DELAY 0.02   /* share of a repeat that its thread may have waited for its core */
+#define MOST_DELAY 0.02   /* largest part of a repeat that its thread may wait for its core */
 #define MAX_LEFT_OUT 100u
-#define LEARNING_RATE 1e-12 /* the weights stay where they are: every repeat computes with the same numbers */
+#define LEARNING_RATE 1e-12 /* the weights do not change: every repeat computes with the same numbers */
 
 typedef enum half { HALF_F, HALF_I, HALF_W, HALF_W_STEP /* the W that steps */, HALF_W_MERGED, N_HALVES } half;
 
@@ -29,7 +29,7 @@ typedef struct mr_stage_bench {
 	uint16_t stage;
 	mr_profile *out;     /* NULL: it only keeps its worker busy */
 	mr_bench_gate *gate; /* NULL: it measures alone */
-	bool warm;           /* it has told the gate so */
+	bool warm;           /* it has reported so to the gate */
 	mr_group *group;
 	mr_lone_stage l;
 	bool steps_inside, steps_alone; /* which kinds of a step are measured */
@@ -37,7 +37,7 @@ typedef struct mr_stage_bench {
 	double update[MAX_REPEATS], sum[MAX_REPEATS], norm[MAX_REPEATS];
 	uint32_t repeats;
 	uint64_t n_timed;     /* calls so far (delays) */
-	double least_spread;  /* of what was kept; INFINITY: nothing was */
+	double least_spread;  /* of the measurement that is kept; INFINITY: none is */
 	mr_sched_delay delay; /* of this thread */
 	mr_status status;
 	char text[1024];
@@ -49,8 +49,8 @@ static uint32_t n_layers(const bench *b)
 }
 
 /*
- * Layer @i of the stage as a stage of its own, on the same memory. Nothing of a layer's call depends on its neighbours
- * beyond where its tensors lie, and that is in its step. The copies at the boundaries stay with the last layer.
+ * Layer @i of the stage as a stage of its own, on the same memory. A layer's call depends on its neighbours only
+ * by where its tensors lie, which its step contains. The copies at the boundaries stay with the last layer.
  */
 static mr_stage layer_of(const bench *b, uint32_t i)
 {
@@ -111,8 +111,8 @@ static mr_status pass_merged(bench *b, int64_t r)
 	return MR_OK;
 }
 
-/* One micro-batch through all layers; @w: HALF_W, or HALF_W_STEP with io.step set. Keeps the times of @r >= 0, of F and
- * I those that go with a W of the usual kind. */
+/* One micro-batch through all layers; @w: HALF_W, or HALF_W_STEP with io.step set. For @r >= 0 its times are kept; of F
+ * and I, those of passes with a W of the usual kind. */
 static mr_status pass(bench *b, half w, int64_t r)
 {
 	uint32_t n = n_layers(b);
@@ -144,8 +144,8 @@ static mr_status pass_with_step(bench *b, int64_t r)
 	return st;
 }
 
-/* What several pipes do with their gradients. Here weights are added, for want of another gradient: they stay small
- * enough. */
+/* The sum that several pipes make of their gradients. Here weights are added in place of another gradient; they stay
+ * small enough. */
 static mr_status add_up(bench *b, int64_t r)
 {
 	const mr_stage_sizes *z = mr_stage_size(b->l.s);
@@ -214,7 +214,7 @@ static double least_of(const bench *b, uint32_t layer, half h)
 	return least;
 }
 
-/* How much medians are above minima, of layer @i or, n_layers(b), of all together. */
+/* Distance of the medians from the minima, of layer @i or, for n_layers(b), of all together. */
 static double spread_of(const bench *b, uint32_t i)
 {
 	half w = b->l.inside && b->l.n_micro == 1 ? HALF_W_STEP : HALF_W;
@@ -230,7 +230,7 @@ static double spread_of(const bench *b, uint32_t i)
 	return mr_profile_spread(medians, minima);
 }
 
-/* What the step adds to a backward pass that has it inside, beyond the W that is booked on its layers. */
+/* The time that a step adds to the backward pass that contains it, beyond the W recorded for its layers. */
 static double step_inside_s(const bench *b)
 {
 	double more = 0;
@@ -271,7 +271,7 @@ static void keep(bench *b)
 	b->out->inside_s[b->stage] = b->steps_inside ? step_inside_s(b) : (double)NAN;
 }
 
-/* Tell the others, and keep them company until all have. Relaxed: nothing but the count itself is handed over. */
+/* Report to the others, and work on until all have reported. Relaxed: only the count itself is communicated. */
 static mr_status wait_for_all(bench *b, _Atomic uint32_t *count)
 {
 	atomic_fetch_sub_explicit(count, 1, memory_order_relaxed);
@@ -289,7 +289,7 @@ static mr_status set_up(bench *b)
 	return b->sample ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the times of %u layers", n_layers(b));
 }
 
-/* Repeats for as long as asked for. One in which the thread had to wait for its core is made again, unless most are
+/* Repeat for the requested time. A repeat in which the thread had to wait for its core is made again, unless most are
  * such. */
 static mr_status measure_once(bench *b)
 {
@@ -339,7 +339,7 @@ static void thread(void *arg)
 	bench *b = arg;
 
 	b->status = measure(b);
-	if (b->gate && !b->warm) /* no other must wait for one that has failed */
+	if (b->gate && !b->warm) /* no other stage may wait for one that has failed */
 		atomic_fetch_sub_explicit(&b->gate->warming, 1, memory_order_relaxed);
 	if (b->gate && b->status == MR_OK)
 		b->status = wait_for_all(b, &b->gate->measuring);

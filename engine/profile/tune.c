@@ -7,12 +7,12 @@
 
 #include "base/stats.h"
 
-#define TURNED ((int64_t)1 << 20) /* elements of weights that calls go through, as the layers of a network */
+#define TURNED ((int64_t)1 << 20) /* elements of weights through which calls cycle, like the layers of a network */
 #define BURST_S 4e-4            /* of each candidate, in turns */
-#define COMPANY_ROWS 32         /* a product beside what is none */
+#define COMPANY_ROWS 32         /* rows of the product called between calls of an operation that is no product */
 #define COMPANY_WIDTH 64
 #define LARGEST ((int64_t)1 << 24)
-#define MOST_FLOPS 1.2e10       /* of a call that is measured */
+#define MOST_FLOPS 1.2e10       /* largest call that is measured */
 #define MAX_ROUNDS 101
 
 /* One candidate. */
@@ -26,7 +26,7 @@ typedef struct bench {
 	uint32_t n_threads;
 	side side[2];           /* fused, oneDNN */
 	mr_step_kind step;      /* of gemm_tn */
-	int64_t turn, turns;    /* which of the weights the next call reads */
+	int64_t turn, turns;    /* the part of the weights that the next call reads */
 	int64_t rows, size, width; /* of the present point: @size elements of weights, or of the tensor; its columns */
 	int64_t room;           /* floats in each buffer */
 	float *x, *y, *w, *c, *m, *v, *bias;
@@ -41,7 +41,7 @@ static mr_status run_gemm(const bench *b, const side *s, const mr_gemm *g, void 
 	return s->kernels.gemm(s->kc, g, b->x, b->w + b->turn * b->size, g->bias ? b->bias : NULL, b->y, aux);
 }
 
-/* One call of @kind, with the next of the weights. */
+/* One call of @kind, with the next part of the weights. */
 static mr_status call(bench *b, const side *s, mr_choice_kind kind)
 {
 	int64_t cols = b->width, depth = b->size / b->width;
@@ -90,8 +90,8 @@ static bool is_gemm(mr_choice_kind kind)
 	return kind <= MR_CHOICE_gemm_tn;
 }
 
-/* What a step does between two calls of @kind, by `fused`: the other products of a linear layer, which take the caches
- * of data and of instructions. */
+/* The work of a step between two calls of @kind, by `fused`: the other products of a linear layer, which fill the
+ * caches of data and of instructions. */
 static mr_status company(bench *b, mr_choice_kind kind)
 {
 	static const mr_choice_kind products[] = {MR_CHOICE_gemm_nn, MR_CHOICE_gemm_nt, MR_CHOICE_gemm_tn};
@@ -110,7 +110,7 @@ static mr_status company(bench *b, mr_choice_kind kind)
 	return call(&small, &b->side[0], MR_CHOICE_gemm_nn);
 }
 
-/* Seconds of one of @n calls; @among: with what a step does between two of them. */
+/* Seconds a call, over @n calls; @among: with a step's other work between them. */
 static double burst(bench *b, const side *s, mr_choice_kind kind, bool among, uint64_t n)
 {
 	double begin = now(b);
@@ -124,7 +124,7 @@ static double burst(bench *b, const side *s, mr_choice_kind kind, bool among, ui
 	return (now(b) - begin) / (double)n;
 }
 
-/* What oneDNN's calls take of the time of those of fused, among what a step does between them: the median of the
+/* The ratio of oneDNN's time to that of fused, among a step's other work: from the median of the
  * differences, since all else takes equally long. A call of fused alone takes @fused_s. */
 static double compare(bench *b, mr_choice_kind kind, double *fused_s)
 {
@@ -168,7 +168,7 @@ static void measure(bench *b, mr_choice_kind kind, mr_tune_point *p)
 	p->onednn = kind == MR_CHOICE_gemm_tn ? p->ratio < 1 - MR_TUNE_MARGIN_STEP : p->ratio <= 1 + MR_TUNE_MARGIN;
 }
 
-/* The shape that stands for a class: its bounds; twice or four times the last one where it has none. False: it is not
+/* The shape that represents a class: its bounds; twice or four times the last bound if it has none. False: it is not
  * measured. */
 static bool shape_of(bench *b, mr_choice_kind kind, uint32_t r, uint32_t s)
 {
@@ -184,7 +184,7 @@ static bool shape_of(bench *b, mr_choice_kind kind, uint32_t r, uint32_t s)
 	return is_gemm(kind) ? 2.0 * (double)b->rows * (double)b->size <= MOST_FLOPS : b->width >= 1;
 }
 
-/* A class that is not measured goes by the next smaller one. */
+/* A class that is not measured gets the choice of the next smaller one. */
 static bool like_smaller(const mr_chosen *c, mr_choice_kind kind, uint32_t r, uint32_t s)
 {
 	if (s > 0)
@@ -235,7 +235,7 @@ static void close_bench(bench *b)
 	free(b->x), free(b->y), free(b->w), free(b->c), free(b->m), free(b->v), free(b->bias), free(b->targets);
 }
 
-/* Both candidates as `auto` with a table of its own. */
+/* Opens both candidates as `auto`, each with a table of its own. */
 static mr_status open_sides(bench *b, const mr_kernels *chooses, mr_choices *const table[2])
 {
 	for (int i = 0; i < 2; i++) {
@@ -259,7 +259,7 @@ static mr_status open_bench(bench *b)
 	return mr_fail(MR_ERESOURCE, "no memory for seven tensors of %lld numbers", (long long)b->room);
 }
 
-/* A table that gives everything to one of the two. */
+/* A table that chooses one of the two for everything. */
 static mr_status uniform(uint32_t n_threads, bool onednn, mr_choices **out)
 {
 	const mr_choices none = {.source = "none"};

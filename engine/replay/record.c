@@ -33,7 +33,7 @@ static mr_status check_log(const mr_run *run)
 	return MR_OK;
 }
 
-/* The instructions of @w, in the order of its log. */
+/* Write the instructions of @w into @to, in the order of its log. */
 static mr_status write_list(const mr_run *run, uint16_t w, mr_plan *to)
 {
 	const mr_race *r = run->worker[w].race;
@@ -51,7 +51,7 @@ static mr_status write_list(const mr_run *run, uint16_t w, mr_plan *to)
 	return MR_OK;
 }
 
-/* The plan's versions follow from its lists; the log has those that were really read. */
+/* The plan's versions follow from its lists; they must equal those in the log, which were really read. */
 static mr_status compare(const mr_run *run, uint16_t w, const mr_plan *plan)
 {
 	const mr_list *l = mr_plan_list(plan, w, MR_PROLOGUE);

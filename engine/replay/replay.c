@@ -7,7 +7,7 @@
 #include "ir/endless.h"
 #include "replay/replay_internal.h"
 
-/* One instruction of worker @w, if it is ready. */
+/* Carry out one instruction of worker @w, if it is ready. */
 static bool step(mr_replay *r, uint16_t id, mr_status *st)
 {
 	mr_worker *w = &r->run->worker[id];
@@ -58,7 +58,7 @@ static mr_status go(mr_replay *r)
 
 		if (r->duty == EVALUATE && r->wanted && !r->wanted(r->wanted_arg))
 			return mr_fail(MR_ESTOPPED, "the evaluation was stopped");
-		/* downwards from the first choice, so that LAST_FIRST is what it says */
+		/* downwards from the first choice, as LAST_FIRST requires */
 		for (uint16_t i = 0; i < n && !moved && st == MR_OK; i++)
 			moved = step(r, (uint16_t)((first + n - i) % n), &st);
 		MR_TRY(st);
@@ -139,7 +139,7 @@ static mr_status follow(mr_replay *r)
 	}
 	if (mr_replay_finished(r)) {
 		MR_TRY(mr_replay_settle(r));
-		mr_replay_tell(r); /* the last step may be certain only now */
+		mr_replay_tell(r); /* the last step may become certain only now */
 		return MR_OK;
 	}
 	return mr_fail(MR_EINVAL, "the order ends before step %llu", (unsigned long long)r->until);
@@ -161,7 +161,7 @@ static mr_status evaluate(mr_replay *r)
 	return st;
 }
 
-/* A sample that could not be read is zeros; the loader has told the run, and the steps since then do not count. */
+/* A sample that could not be read is zeros; the loader has failed the run, and the steps since then do not count. */
 static mr_status check_data(const mr_replay *r, mr_status st)
 {
 	return st == MR_OK ? mr_dataset_check(r->run->c.data) : st;
@@ -233,7 +233,7 @@ static mr_status run_duty(mr_replay *r, duty what)
 {
 	r->duty = what;
 	MR_TRY(on_leader(r, run_thread));
-	/* a window that could not be made ends the lists */
+	/* the lists end at a window that could not be made */
 	return r->run->error == MR_OK ? MR_OK : mr_fail(r->run->error, "%s", r->run->error_text);
 }
 
@@ -267,7 +267,7 @@ void mr_replay_destroy(mr_replay *r)
 	if (!r)
 		return;
 	if (r->run && on_leader(r, end_thread) != MR_OK)
-		r->status = MR_OK; /* the context leaks its primitives; nothing to do about it */
+		r->status = MR_OK; /* the context leaks its primitives; nothing can be done about it */
 	mr_loader_destroy(r->loader);
 	mr_loader_destroy(r->eval_loader);
 	mr_run_destroy(r->run);
@@ -283,7 +283,7 @@ mr_status mr_replay_run(mr_replay *r, uint64_t until, mr_replay_order order, uin
 	r->n_drawn = 0;
 	r->progress = NULL;
 	MR_TRY(run_duty(r, ORDERED));
-	mr_replay_tell(r); /* no callback: but then records have the norms that were known last */
+	mr_replay_tell(r); /* there is no callback, but records get the latest norms */
 	return MR_OK;
 }
 

@@ -1,13 +1,13 @@
 /*
- * replay_clock.c - a replay that finds its order out as it goes: each worker begins as soon as it can, in virtual time.
+ * replay_clock.c - a replay that finds its order as it goes: each worker begins as soon as it can, in virtual time.
  *
- * Events are the ends of instructions, earliest first. An instruction acquires what it needs when it begins and is
- * carried out when it ends, so another worker sees what it made at its end and not before. What is handed over to
- * another worker is under way for a time of its own; the table of ends says since when.
+ * Events are the ends of instructions, earliest first. An instruction acquires its inputs when it begins and is
+ * carried out when it ends, so another worker sees its output at its end and not before. A transfer to another worker
+ * takes a time of its own, counted from the entry in the table of ends.
  *
  * A pause holds workers back whose next instruction could have begun before the last end of another one. Afterwards
- * each goes on at the end of its own last instruction. Inputs and norms are not there before the end of what made them;
- * a free buffer may seem free too early there, and only there.
+ * each goes on at the end of its own last instruction. Inputs and norms are not there before the end of the instruction
+ * that makes them; only there may a free buffer seem free too early.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ void mr_replay_times_fini(mr_replay_times *t)
 	*t = (mr_replay_times){0};
 }
 
-/* No stage is further ahead of its neighbour than what is under way at both. */
+/* A stage is ahead of its neighbour by no more than the micro-batches under way at both. */
 static uint32_t most_sent(const mr_plan *p)
 {
 	uint32_t n = 0;
@@ -66,7 +66,7 @@ static double *sent_at(const mr_replay *r, double *table, uint16_t stage, uint64
 	return &table[(size_t)stage * r->times.n_sent + micro % r->times.n_sent];
 }
 
-/* When the output of @from is there for worker @to, whose stage stands next to it. */
+/* When the output of @from reaches worker @to, whose stage is next to it. */
 static double arrival(const mr_replay *r, double *table, uint16_t from, uint64_t micro, uint16_t to)
 {
 	uint16_t worker = mr_plan_worker(r->run->c.plan, 0, from);
@@ -84,7 +84,7 @@ static double all_norms(const mr_replay *r)
 	return last;
 }
 
-/* When what @t waits for was there. */
+/* When everything that @t waits for was there. */
 static double earliest(const mr_replay *r, const mr_task *t, uint16_t worker)
 {
 	uint16_t s = t->in->stage;
@@ -131,7 +131,7 @@ static mr_status try_to_begin(mr_replay *r, uint16_t id)
 	if (!more)
 		return MR_OK;
 	if (cause != MR_WAIT_NONE) {
-		/* Data cost no time here: what is missing is the place of a batch that is kept for a repetition. */
+		/* Data take no time here: it waits for the buffer of a batch that is kept for a repetition. */
 		l->cause = cause == MR_WAIT_DATA ? MR_WAIT_OPTIMIZER : cause;
 		return MR_OK;
 	}
@@ -198,7 +198,7 @@ static mr_status end_one(mr_replay *r, uint16_t id)
 
 /* --- the order --- */
 
-/* The worker whose event is next, of equals the lowest; n_workers: there is none. */
+/* The worker whose event is next, the lowest of equals; n_workers: there is none. */
 static uint16_t next_event(const mr_replay *r)
 {
 	uint16_t best = r->run->n_workers;
@@ -267,6 +267,6 @@ mr_status mr_replay_go_by_clock(mr_replay *r)
 	if (!mr_replay_finished(r))
 		return mr_fail(MR_ECONFIG, "the plan is stuck: no worker can go on");
 	MR_TRY(mr_replay_settle(r));
-	mr_replay_tell(r); /* the last step may be certain only now */
+	mr_replay_tell(r); /* the last step may become certain only now */
 	return MR_OK;
 }

@@ -9,15 +9,15 @@
 #include "exec/loader.h"
 #include "replay/replay.h"
 
-/* What the thread of a replay is to do. */
+/* The present task of a replay's thread. */
 typedef enum duty { SET_UP, ORDERED, FOLLOW, TIMED, EVALUATE } duty;
 
 /* A worker in virtual time. */
 typedef struct mr_replay_lane {
-	double free_at, begin, end; /* seconds: end of its last instruction; of the one under way */
-	mr_task task;               /* the one under way */
-	bool runs, asleep;          /* one is under way; it stands at free_at, which has not come yet */
-	mr_wait_cause cause;        /* of the wait so far */
+	double free_at, begin, end; /* seconds: end of its last instruction; begin and end of the present one */
+	mr_task task;               /* the present one */
+	bool runs, asleep;          /* an instruction is under way; the clock has not reached free_at yet */
+	mr_wait_cause cause;        /* of its wait so far */
 } mr_replay_lane;
 
 /* Virtual times of a replay that orders by a clock. */
@@ -50,13 +50,13 @@ struct mr_replay {
 	char text[1024];
 };
 
-/** Do all workers stand at r->until? */
+/** Are all workers at r->until? */
 bool mr_replay_finished(const mr_replay *r);
 
-/** Make steps certain that were taken on trust. */
+/** Make unvalidated steps certain. */
 mr_status mr_replay_settle(mr_replay *r) MR_MUST_USE;
 
-/** Hand the new step records on; false: a pause is asked for. */
+/** Hand on the new step records; false: the caller requests a pause. */
 bool mr_replay_tell(mr_replay *r);
 
 /** The first step at which all workers can stop. */

@@ -52,7 +52,7 @@ static void layout_grads(mr_sequential *q, mr_arena *a)
 	mr_sequential_layout_sparse(&q->c, &q->sparse_rows, a);
 }
 
-/* @offset of what @passing holds, which is NULL where sizes are counted; or @own; or nothing. */
+/* @offset in @passing, which is NULL where sizes are counted; or @own; or nothing. */
 static void *passes(char *passing, size_t offset, void *own)
 {
 	if (offset == MR_SEQUENTIAL_OWN)
@@ -157,7 +157,7 @@ static mr_status allocate(mr_sequential *q)
 	return st;
 }
 
-/* On the group's leader, whose pages they are then. */
+/* Runs on the group's leader, so that the pages become local to it. */
 static void init_weights(mr_sequential *q)
 {
 	mr_region_prefault(&q->region, 0, q->region.bytes);
@@ -209,7 +209,7 @@ static mr_status tear_down(mr_sequential *q)
 	return MR_OK;
 }
 
-/* --- the thread: a group set up like a leader obeys one job at a time --- */
+/* --- the thread: a group set up like a leader carries out one job at a time --- */
 
 static void thread(void *arg)
 {
@@ -220,7 +220,7 @@ static void thread(void *arg)
 		memcpy(q->text, mr_error_text(), sizeof(q->text) - 1);
 }
 
-/* Has the thread @g done nothing for too long? Then it is left behind: MR_ESTALLED. */
+/* If the thread @g has made no progress for too long, it is abandoned: MR_ESTALLED. */
 static mr_status watch(mr_sequential *q, mr_group *g)
 {
 	mr_stall_go_on(&q->stall);
@@ -290,7 +290,7 @@ mr_status mr_sequential_create(const mr_sequential_config *c, mr_sequential **ou
 
 void mr_sequential_destroy(mr_sequential *q)
 {
-	if (!q || q->stalled) /* the thread that hangs still uses the memory: the process is about to end */
+	if (!q || q->stalled) /* the hanging thread still uses the memory; the process is about to end */
 		return;
 	if (q->kc && on_group(q, tear_down) != MR_OK)
 		q->kc = NULL; /* no thread to free it on: the process is ending */

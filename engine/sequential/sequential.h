@@ -2,10 +2,10 @@
  * sequential.h - plain training on one thread group, without a pipeline: the oracle of every synchronous system.
  *
  * For each step: for each micro-batch, in the order in which the system sums gradients, forward through all layers and
- * backward through all layers; then one optimizer step, or, where nothing has to see the whole gradient first, each
- * layer's step right behind its gradient in the last micro-batch's backward. It shares the layers, kernels and
+ * backward through all layers; then one optimizer step, or, if nothing needs the whole gradient first, each
+ * layer's step right after its gradient in the last micro-batch's backward. It shares the layers, kernels and
  * optimizers with the engine and nothing else: no plan, no lowering, no stages, no planned memory, no aliased
- * gradients. Every value and every gradient has a buffer of its own, but for the value that the loss overwrites by its
+ * gradients. Every value and every gradient has a buffer of its own, except the value that the loss overwrites by its
  * gradient. Given the order and grouping of a synchronous system's sums, as data, it gives that system's weights to the
  * bit.
  *
@@ -21,10 +21,10 @@
 typedef struct mr_sequential mr_sequential;
 
 /*
- * In which order and grouping the gradients of a step are summed, part of the model by part: within a pipe the
- * micro-batches of its list one after the other, then pipe by pipe (those without a micro-batch are left out). Where
- * parts have different lists the step goes over all micro-batches once for each, and keeps of each pass only the
- * gradients of the parts it was made for.
+ * The order and grouping in which the gradients of a step are summed, for each part of the model: within a pipe the
+ * micro-batches of its list one after the other, then pipe by pipe (those without a micro-batch are left out). If
+ * parts have different lists the step goes over all micro-batches once for each, and each pass keeps only the
+ * gradients of the parts for which it is made.
  */
 typedef struct mr_sum_lists {
 	uint32_t n_parts, n_pipes;
@@ -42,32 +42,33 @@ typedef struct mr_sequential_config {
 	const mr_lr *lr;
 	const mr_place_worker *place; /* the thread group */
 	double clip;                  /* global norm; <= 0: none */
-	uint64_t norm_every;          /* as mr_run_config has it */
-	bool measures;                /* look for the largest gradient, as mr_run_config has it */
-	bool skip_nonfinite;          /* with clip: a step whose norm is not finite leaves the weights as they are */
+	uint64_t norm_every;          /* see mr_run_config */
+	bool measures;                /* find the largest gradient; see mr_run_config */
+	bool skip_nonfinite;          /* with clip: a step whose norm is not finite leaves the weights unchanged */
 	uint64_t seed;
 	int64_t samples;              /* per micro-batch */
 	double watchdog_s;            /* as mr_engine_create */
 	uint32_t n_micro;             /* micro-batches a step */
 	mr_sum_order sum;             /* ASCENDING or DESCENDING, in one group; without lists */
-	const mr_sum_lists *lists;    /* NULL: as sum says */
+	const mr_sum_lists *lists;    /* NULL: sum decides */
 } mr_sequential_config;
 
-/** Allocate, set up the thread, initialise the weights. Borrows what @c points to. Errors: MR_ERESOURCE, MR_EDNN. */
+/** Allocate, set up the thread, initialise the weights. Borrows everything that @c points to. Errors: MR_ERESOURCE,
+ * MR_EDNN. */
 mr_status mr_sequential_create(const mr_sequential_config *c, mr_sequential **out) MR_MUST_USE;
 void mr_sequential_destroy(mr_sequential *q);
 
-/** What it was made with. */
+/** The configuration with which @q was made. */
 const mr_sequential_config *mr_sequential_config_of(const mr_sequential *q);
 
 /** As mr_engine_run; @progress is called on the training thread, after steps only. */
 mr_status mr_sequential_run(mr_sequential *q, uint64_t until, mr_engine_progress *progress, void *arg,
 			    uint64_t *reached) MR_MUST_USE;
 
-/** Of the last evaluation. */
+/** Scores of the last evaluation. */
 mr_scores mr_sequential_scores(mr_sequential *q);
 
-/** Mean validation loss at the present weights. As mr_engine_eval, with @wanted asked before each micro-batch on the
+/** Mean validation loss at the present weights. As mr_engine_eval; @wanted is called before each micro-batch on the
  * training thread. */
 mr_status mr_sequential_eval(mr_sequential *q, mr_eval_wanted *wanted, void *arg, double *loss) MR_MUST_USE;
 
@@ -95,7 +96,7 @@ void mr_sequential_resume_at(mr_sequential *q, uint64_t step);
 
 /** Nanoseconds spent in F, in B and in U so far, and bytes of memory it holds. */
 void mr_sequential_busy(const mr_sequential *q, uint64_t *f, uint64_t *b, uint64_t *u);
-/** What is not in these, since other programs had the cores meanwhile; false: this kernel does not count it. Between
+/** Time that other programs had the cores, which is not in these; false: this kernel does not count it. Between
  * runs. */
 bool mr_sequential_lost(const mr_sequential *q, uint64_t *ns);
 uint64_t mr_sequential_bytes(const mr_sequential *q);

@@ -13,7 +13,7 @@
 #include "sequential/sequential.h"
 
 typedef struct mr_sequential_tensor {
-	void *value, *grad; /* of a value */
+	void *value, *grad; /* the value and its gradient */
 } mr_sequential_tensor;
 
 typedef struct mr_sequential_node {
@@ -31,28 +31,28 @@ struct mr_sequential {
 	int16_t **rest;        /* [n_params] of the masters; NULL when tied, and where the weights are their masters */
 	void **state[MR_OPTIM_STATES];
 	bool inside;           /* the last backward of a step carries out the optimizer steps, layer by layer */
-	bool *late;            /* [n_params] of tied ones, when inside: the step comes behind all the same */
+	bool *late;            /* [n_params] of tied ones, when inside: their step comes after the backward passes */
 	uint32_t sparse_owner; /* the parameter whose gradient is MR_GRAD_SPARSE; UINT32_MAX: there is none */
 	uint32_t sparse_user;  /* the one tied to it, likewise */
 	mr_sparse_rows sparse_rows;
-	double *sumsq;         /* [n_params] of the gradients that steps inside have made whole, where the step's norm
-	                          is asked for */
+	double *sumsq;         /* [n_params] of the gradients that steps inside have completed, if the step's norm
+	                          is requested */
 	mr_step *steps;        /* [n_params] of the current step, when inside */
-	void *work;            /* of an optimizer that steps whole matrices; NULL: of another */
+	void *work;            /* of an optimizer that steps whole matrices; else NULL */
 	void *scratch;         /* of the current call */
 	void *target;
 	bool *has_grad;        /* [n_values] scratch of one backward */
-	void **part;           /* [n_params] with lists of several pipes: the sum of one that is not the first */
-	bool *active;          /* [n_nodes] with lists: whose gradients the current pass keeps */
+	void **part;           /* [n_params] with lists of several pipes: the sum of a pipe other than the first */
+	bool *active;          /* [n_nodes] with lists: the present pass keeps the node's gradients */
 	double *loss;          /* [n_micro] */
 	double largest;        /* gradient so far */
 	uint64_t step;
 	mr_region region;      /* all tensors */
-	mr_stall stall;        /* of its thread, looked at by the caller's */
+	mr_stall stall;        /* of its thread; the caller's thread looks at it */
 	_Atomic uint64_t beat; /* layers and parameters done */
-	_Atomic bool reports;  /* it is inside the caller's progress function, which may take its time */
-	uint64_t ns_f, ns_b, ns_u; /* without what was lost */
-	uint64_t ns_lost;      /* in these: ready to run, and another program had a core */
+	_Atomic bool reports;  /* it runs the caller's progress function, which may take long */
+	uint64_t ns_f, ns_b, ns_u; /* without lost time */
+	uint64_t ns_lost;      /* lost in these: ready to run, and another program had a core */
 	mr_team_delay delay;   /* of the thread that trains; open while it does */
 	bool delay_known;
 	bool stalled;          /* its thread hangs: it cannot be joined */

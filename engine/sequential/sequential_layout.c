@@ -28,7 +28,7 @@ static mr_layer_needs needs_of(const notes *n, uint32_t node)
 	return z;
 }
 
-/* When a node goes backward; forward it goes at its own number. */
+/* The time at which a node goes backward; forward it goes at its own number. */
 static uint32_t back(const notes *n, uint32_t node)
 {
 	return 2 * n->g->n_nodes - 1 - node;
@@ -65,10 +65,10 @@ static mr_status place_values(const notes *n, mr_sequential_layout *l)
 }
 
 /*
- * May the gradient of value @v, an input of the sum @node, lie where that of the other input @kept does? The sum must
- * be all that reads @v, and the one that makes @v must go backward, which is to read that gradient, before all that add
- * to the other one, and that make it. A maker that passes its own gradient on would not do: it lives on in the
- * inputs.
+ * May the gradient of value @v, an input of the sum @node, share the memory of the gradient of the other input @kept?
+ * The sum must be the only reader of @v. The maker of @v reads that gradient in its backward, which must come before
+ * that of all nodes that add to the other gradient and of its maker. A maker that passes its own gradient on is not
+ * allowed: the gradient would live on in its inputs.
  */
 static bool may_join(const mr_graph *g, uint32_t node, uint16_t kept, uint16_t v)
 {
@@ -122,7 +122,7 @@ static void find_classes(notes *n)
 	}
 }
 
-/* Of class @k, with all its members. */
+/* Place class @k, with all its members. */
 static mr_status place_class(notes *n, uint16_t k, mr_sequential_layout *l)
 {
 	size_t at;

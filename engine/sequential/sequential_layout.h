@@ -1,19 +1,19 @@
 /*
- * sequential_layout.h - where the tensors of plain training lie that live for a part of a step only: those whose lives
- * do not meet share memory.
+ * sequential_layout.h - places for the tensors of plain training that live for a part of a step only: tensors whose
+ * lives do not overlap share memory.
  *
  *	a value that no backward half reads   from its layer's F to that of its last reader
  *	a gradient                            from the I of its value's last reader to the backward of the layer that
  *	                                      made the value
- *	kept                                  in one layer's backward; in the place of dy where the layer allows it and
+ *	kept                                  in one layer's backward; in the place of dy if the layer allows it and
  *	                                      nothing comes after
  *
- * The gradient of a sum is that of its inputs, so it is one tensor with that of the first input, and with that of the
- * other one if the node that made that goes backward (and reads it) before any adds to it. What enters the loss becomes
- * its own gradient.
+ * The gradient of a sum is that of its inputs, so it is one tensor with the gradient of the first input; and with that
+ * of the other input, if the node that made that input goes backward (and reads the gradient) before any node adds to
+ * it. The value that enters the loss becomes its own gradient.
  *
- * This is for the caches more than for the bytes: with a place for each, every gradient of a step went to memory and
- * came from there, and attention's backward of GPT-256 took 15 to 25 % longer, products of mlp b128 2 to 6 %.
+ * This saves cache misses more than bytes: with a place for each, every gradient of a step went to memory and
+ * back, and attention's backward of GPT-256 took 15 to 25 % longer, products of mlp b128 2 to 6 %.
  */
 #ifndef MR_SEQUENTIAL_SEQUENTIAL_LAYOUT_H
 #define MR_SEQUENTIAL_SEQUENTIAL_LAYOUT_H
@@ -25,13 +25,13 @@
 #define MR_SEQUENTIAL_NOWHERE (SIZE_MAX - 1)
 
 typedef struct mr_sequential_layout {
-	size_t *value;       /* [n_values] offset among what passes, or MR_SEQUENTIAL_OWN: it lives as long as the run;
-	                        MR_SEQUENTIAL_NOWHERE: it never is, only its sum with another (mr_node.addend) */
+	size_t *value;       /* [n_values] offset in `passing`, or MR_SEQUENTIAL_OWN: it lives as long as the run;
+	                        MR_SEQUENTIAL_NOWHERE: only its sum with another is computed (mr_node.addend) */
 	size_t *grad;        /* [n_values] of its gradient; MR_SEQUENTIAL_OWN: in the place of the value that enters the
 	                        loss */
 	size_t *kept;        /* [n_nodes] */
-	mr_lifetime passing; /* .bytes: of all that passes */
-	size_t scratch;      /* bytes that the layer with the most needs during a call */
+	mr_lifetime passing; /* .bytes: of all tensors that live for a part of a step */
+	size_t scratch;      /* the largest need of a layer during a call, in bytes */
 } mr_sequential_layout;
 
 /** For a run made from @c. End with mr_sequential_layout_fini, also after an error: MR_ERESOURCE. */

@@ -29,7 +29,7 @@ static int64_t rows_into(const mr_sequential_config *c, uint32_t node)
 	return c->samples * g->values[g->nodes[node].in[0]].shape.rows;
 }
 
-/* An owner with one other use, in a layer behind its own. */
+/* The owner has one other use, in a layer after its own. */
 static bool may_be_sparse(const mr_sequential_config *c, uint32_t p)
 {
 	const mr_graph *g = c->graph;
@@ -49,7 +49,7 @@ static bool may_be_sparse(const mr_sequential_config *c, uint32_t p)
 	       user->index == 0 && mr_sparse_rows_pays(rows_into(c, owner->node), owner->dim[0]);
 }
 
-/* Nothing is summed, and gradients are not looked at afterwards. */
+/* Nothing is summed, and gradients are not read afterwards. */
 static bool may_share(const mr_sequential_config *c)
 {
 	return c->n_micro == 1 && !c->measures && mr_sequential_steps_inside(c);

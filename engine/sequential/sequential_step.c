@@ -1,4 +1,5 @@
-/* sequential_step.c - what plain training computes: passes over micro-batches, sums, optimizer steps, evaluation. */
+/* sequential_step.c - the arithmetic of plain training: passes over micro-batches, sums, optimizer steps, evaluation.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -14,11 +15,11 @@ typedef struct pass {
 	uint64_t first_sample;
 	bool train, add;
 	void **grad;           /* [n_params] where W leaves them */
-	const bool *active;    /* [n_nodes] whose W is wanted; NULL: all */
+	const bool *active;    /* [n_nodes] nodes whose W is carried out; NULL: all */
 	const mr_step *steps; /* [n_params]; NULL: gradients alone */
-	double *sumsq;         /* [n_params] with steps: as mr_layer_call has it */
+	double *sumsq;         /* [n_params] with steps: see mr_layer_call */
 	double *loss;
-	mr_judged *judged;     /* as mr_layer_call has it */
+	mr_judged *judged;     /* see mr_layer_call */
 	const void *w[MR_LAYER_PARAMS];
 	void *dw[MR_LAYER_PARAMS];
 } pass;
@@ -73,8 +74,8 @@ static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 	return c;
 }
 
-/* Samples by numbers, each in the range where its first one lies: so a team shares them out by how much there is to
- * copy. */
+/* Samples by numbers, each in the range that contains its first number: so the bytes to copy are divided between the
+ * threads of a team. */
 typedef struct loading {
 	mr_sequential *q;
 	const pass *ps;
@@ -106,7 +107,7 @@ static mr_status load(mr_sequential *q, const pass *ps)
 	return mr_dataset_check(q->c.data);
 }
 
-/* For the watchdog: something has been done. */
+/* Report progress to the watchdog. */
 static void beat(mr_sequential *q)
 {
 	atomic_store_explicit(&q->beat, atomic_load_explicit(&q->beat, memory_order_relaxed) + 1, memory_order_relaxed);
@@ -164,7 +165,7 @@ static void sum_tied(mr_sequential *q)
 	}
 }
 
-/* Is the norm of the current step asked for, although nothing is clipped by it? */
+/* Is the norm of the current step requested, although nothing is clipped by it? */
 static bool asks_norm(const mr_sequential *q)
 {
 	return q->c.norm_every && !(q->c.clip > 0) && (q->step + 1) % q->c.norm_every == 0;
@@ -218,7 +219,7 @@ static void fill_steps(mr_sequential *q, double lr, double scale)
 		q->steps[q->sparse_user] = q->steps[q->sparse_owner];
 }
 
-/* Of what backward has not stepped. */
+/* Step the parameters that backward has not stepped. */
 static mr_status update(mr_sequential *q, double lr, double *norm)
 {
 	double count = q->c.n_micro, scale = 1 / count;
@@ -247,7 +248,7 @@ static mr_status update(mr_sequential *q, double lr, double *norm)
 	return MR_OK;
 }
 
-/* Of the micro-batch in hand. */
+/* Find the rows that occur in the present micro-batch. */
 static void find_sparse(mr_sequential *q)
 {
 	const mr_param *p = &q->g->params[q->sparse_owner];
@@ -257,7 +258,7 @@ static void find_sparse(mr_sequential *q)
 			    p->dim[0]);
 }
 
-/* Book @f, @b and @u nanoseconds of computing that end at @now, without what other programs took of them. */
+/* Record @f, @b and @u nanoseconds of computing that end at @now, less the time that other programs had the core. */
 static void book(mr_sequential *q, uint64_t now, uint64_t f, uint64_t b, uint64_t u)
 {
 	uint64_t all = f + b + u, lost;
@@ -276,7 +277,7 @@ static void book(mr_sequential *q, uint64_t now, uint64_t f, uint64_t b, uint64_
 	q->ns_u += (uint64_t)((double)u * kept);
 }
 
-/* Micro-batch @m of the current step, forward and backward; @ps says what to do with its gradients. */
+/* Micro-batch @m of the current step, forward and backward; @ps decides what becomes of its gradients. */
 static mr_status one_micro(mr_sequential *q, uint32_t m, pass *ps)
 {
 	uint64_t t0, t1, t2;
@@ -304,7 +305,7 @@ static mr_status one_micro(mr_sequential *q, uint32_t m, pass *ps)
 	return MR_OK;
 }
 
-/* All gradients in one group, in the order of c.sum. */
+/* Sum all gradients in one group, in the order of c.sum. */
 static mr_status sum_in_order(mr_sequential *q, double lr)
 {
 	for (uint32_t i = 0; i < q->c.n_micro; i++) {
@@ -340,7 +341,7 @@ static bool same_lists(const mr_sum_lists *l, uint32_t a, uint32_t b)
 	return true;
 }
 
-/* The pipes' sums into the first one, for the nodes that are active. */
+/* Add the pipes' sums to the first one, for the nodes that are active. */
 static void add_part(mr_sequential *q)
 {
 	for (uint32_t i = 0; i < q->g->n_nodes; i++)
@@ -349,7 +350,7 @@ static void add_part(mr_sequential *q)
 			q->c.kernels->sum_gradients(q->kc, q->g->params[p].n, q->grad[p], q->part[p], q->grad[p]);
 }
 
-/* Once over all micro-batches as @part sums them, for all active nodes. */
+/* One pass over all micro-batches in the order of @part's sums, for all active nodes. */
 static mr_status sum_pipes(mr_sequential *q, uint32_t part)
 {
 	const mr_sum_lists *l = q->c.lists;
@@ -371,7 +372,7 @@ static mr_status sum_pipes(mr_sequential *q, uint32_t part)
 	return MR_OK;
 }
 
-/* Parts with the same lists as an earlier one were done with it. */
+/* Parts with the same lists as an earlier one are active in its pass. */
 static mr_status sum_by_lists(mr_sequential *q)
 {
 	const mr_sum_lists *l = q->c.lists;
@@ -391,7 +392,8 @@ static mr_status sum_by_lists(mr_sequential *q)
 	return MR_OK;
 }
 
-/* Steps leave the gradients of all parameters behind, each in a buffer of its own (mr_sequential_shares_grads). */
+/* After the steps the gradients of all parameters are still there, each in a buffer of its own
+ * (mr_sequential_shares_grads). */
 static void measure(mr_sequential *q)
 {
 	for (uint32_t p = 0; p < q->g->n_params; p++)

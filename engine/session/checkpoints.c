@@ -13,8 +13,8 @@
 #include "session/objective_report.h"
 #include "store/checkpoint_io.h"
 
-/* What no step of a training that is any good adds to the weights on the average, in multiples of what they were, or of
- * 1. */
+/* Growth of the weights a step, relative to max(1, their previous root mean square), above which a checkpoint is
+ * suspect. */
 #define MOST_GROWTH 1000.0
 
 static void make_content(const mr_state *st, const mr_run_manifest *f, uint64_t step, bool best, uint32_t keep,
@@ -44,7 +44,7 @@ static uint32_t keep_of(const mr_session *s)
 	return (uint32_t)s->job->checkpoint.keep;
 }
 
-/* Sum of the squares; what is not finite stays so through a sum of differences, which needs no branch. */
+/* Adds up the squares. A value that is not finite makes a sum of differences not finite, which needs no branch. */
 static bool is_finite(const mr_saved_tensor *t, double *squares)
 {
 	double sum = 0;
@@ -85,7 +85,7 @@ static bool grew_too_much(const mr_checkpoints_scale *now, const mr_checkpoints_
 	return now->size > MOST_GROWTH * fmax(1, good->size) * (double)steps;
 }
 
-/* Not so without a loss to compare with. */
+/* Did the loss rise? False without a loss to compare with. */
 static bool rose(double now, double before)
 {
 	return now > before || (isinf(now) && !isnan(before));
@@ -105,8 +105,8 @@ static mr_status refuse(const mr_checkpoints_scale *now, const mr_checkpoints_ca
 		       isnan(c->val_loss) ? c->loss : c->val_loss);
 }
 
-/* A step can spoil the weights and still have a loss, and what it leaves must not push out a good checkpoint. Weights
- * that were evaluated and found better than others are good. *@wait: it is not decided yet. */
+/* A step can spoil the weights while its loss is still finite, and its weights must not replace a good checkpoint.
+ * Weights that were evaluated and found better than earlier ones are good. *@wait: undecided as yet. */
 static mr_status judge(const mr_checkpoints_scale *now, const mr_checkpoints_case *c, mr_checkpoints_guard *g,
 		       bool *wait)
 {
@@ -177,7 +177,7 @@ mr_status mr_checkpoints_put(mr_session *s, const char *dir, const mr_checkpoint
 	return err;
 }
 
-/* At most so much will be under way in a plan that never drains: at its first step nothing is yet. */
+/* Upper bound of the tensors under way in a plan that never drains; at its first step there are none yet. */
 static uint64_t inflight_bytes(const mr_session *s)
 {
 	uint64_t sum = 0;
@@ -193,7 +193,7 @@ static uint64_t inflight_bytes(const mr_session *s)
 	return sum;
 }
 
-/* The most checkpoints of this run that lie on the disk at once: those that are kept as far as there will be that many,
+/* The most checkpoints of this run that lie on the disk at once: those that are kept, at most as many as will be made,
  * the best one, and one being written. */
 static uint64_t most_at_once(const mr_session *s, uint64_t step)
 {
@@ -238,7 +238,7 @@ static mr_status load_list(const mr_checkpoint *ck, const char *file, const mr_s
 	return st;
 }
 
-/* May what is in the slots of @inflight come from @ck? */
+/* May the slots of @inflight be loaded from @ck? */
 static mr_status slots_fit(const mr_session *s, const mr_checkpoint *ck, const mr_state_list *inflight)
 {
 	const char *then = mr_checkpoint_fact(ck, "slots");
@@ -276,7 +276,7 @@ static mr_status load_all(mr_session *s, const mr_checkpoint *ck)
 	return err;
 }
 
-/* A run may go on with more steps or another rate: what then changes from this step on should not change silently. */
+/* A run may be resumed with more steps or another rate; the change of the rate from this step on is reported. */
 static void tell_rate(const mr_session *s, const mr_checkpoint *ck)
 {
 	const char *then = mr_checkpoint_fact(ck, "learning_rate");
@@ -426,7 +426,7 @@ mr_status mr_checkpoints_resume(mr_session *s, const char *dir, const char *from
 	if (s->known && largest)
 		s->known->before = strtod(largest, NULL);
 	loss = mr_checkpoint_fact(ck, s->data->trains_only ? "best_train_loss" : "best_val_loss");
-	if (!loss) /* of a build that called both the same */
+	if (!loss) /* made by a build with one name for both */
 		loss = mr_checkpoint_fact(ck, "best_val_loss");
 	*best = loss ? strtod(loss, NULL) : (double)NAN;
 	*step = mr_checkpoint_step(ck);

@@ -1,5 +1,5 @@
 /*
- * checkpoints.h - the checkpoints of a run: what goes into one, and how a session takes up where one ends.
+ * checkpoints.h - the checkpoints of a run: their contents, and how a session resumes from one.
  *
  *	<run.dir>/checkpoints/step-00001000/model.safetensors       weights, by parameter name
  *	                                    optimizer.safetensors   optimizer state
@@ -8,54 +8,54 @@
  *	                                    MANIFEST.json           facts and checksums
  *	                     LATEST, BEST
  *
- * A checkpoint is resumed bitwise, so it must meet the same model, data, plan and arithmetic; the manifest's facts say
- * which those are.
+ * A checkpoint is resumed bitwise, so model, data, plan and arithmetic must be the same; the manifest's facts name
+ * them.
  */
 #ifndef MR_SESSION_CHECKPOINTS_H
 #define MR_SESSION_CHECKPOINTS_H
 
 #include "session/session.h"
 
-/* How large the weights were at a step. */
+/* The size of the weights at a step. */
 typedef struct mr_checkpoints_scale {
 	double size;   /* root of the mean square */
 	uint64_t step;
 } mr_checkpoints_scale;
 
 /*
- * What a save is judged by. Weights whose root of the mean square is more than 1000 * max(1, good.size) * (step -
- * good.step) are suspect: in a training that converges no step on the average makes them grow as much. That alone is no
- * mistake, since a weight may have far to go; they are refused when the loss has risen too. The loss of a step is that
- * of the weights before it and says nothing yet about those that the step has made: so a save that can wait is put off
- * until steps have read them.
+ * The measure by which a save is judged. Weights whose root mean square is more than 1000 * max(1, good.size) * (step -
+ * good.step) are suspect: in a training that converges the average step makes them grow less. That alone is no
+ * mistake, since a weight may have far to go; they are refused if the loss has risen, too. The loss of a step belongs
+ * to the weights before it and does not yet depend on the weights that the step has made: so a save that can wait is
+ * postponed until steps have read them.
  */
 typedef struct mr_checkpoints_guard {
-	mr_checkpoints_scale good;  /* of the weights last saved, or of the first ones, or of weights put off since and
-	                               found good */
-	mr_checkpoints_scale doubt; /* of the weights whose save was put off; step 0: none */
+	mr_checkpoints_scale good;  /* of the weights last saved, or of the first ones, or of weights whose save was
+	                               postponed and that were then found good */
+	mr_checkpoints_scale doubt; /* of the weights whose save was postponed; step 0: none */
 	double loss;          /* of the step that was last saved, or of the session's first step; NAN: no step yet */
 } mr_checkpoints_guard;
 
-/* What is known about the weights to be saved. */
+/* The losses of the weights to be saved. */
 typedef struct mr_checkpoints_case {
 	uint64_t step;
 	double loss;          /* of this step; NAN: no step yet */
 	double val_loss;      /* of these weights; NAN: they were not evaluated */
 	double best_loss;     /* lowest validation loss of earlier weights; NAN: none was evaluated */
-	bool can_wait;        /* the save may be put off */
+	bool can_wait;        /* the save may be postponed */
 } mr_checkpoints_case;
 
 /** Are these weights the best so far? */
 bool mr_checkpoints_is_best(const mr_checkpoints_case *c);
 
-/** A guard for a session whose weights stand at @step. Errors: MR_EDIVERGED when they are not finite, MR_ERESOURCE. */
+/** A guard for a session with the weights of @step. Errors: MR_EDIVERGED when they are not finite, MR_ERESOURCE. */
 mr_status mr_checkpoints_guard_init(mr_session *s, uint64_t step, mr_checkpoints_guard *out) MR_MUST_USE;
 
 /**
- * Save the session's state as of @c and mark it when it is the best. *@saved: it has been saved; else it has been put
- * off, and @g->doubt says so.
+ * Save the session's state described by @c and mark it when it is the best. *@saved: it has been saved; else it was
+ * postponed, and @g->doubt is set.
  * Errors: MR_ERESOURCE, MR_EIO, after which the run may go on; MR_EDIVERGED: the weights are not finite, or have grown
- * too much, the loss having risen (the one of these weights where they were evaluated, above @g->loss and best_loss;
+ * too much while the loss has risen (the loss of these weights if they were evaluated, above @g->loss and best_loss;
  * else the step's, above @g->loss), and are not better than all that were evaluated before. Nothing was saved then.
  */
 mr_status mr_checkpoints_put(mr_session *s, const char *dir, const mr_checkpoints_case *c, mr_checkpoints_guard *g,
@@ -64,28 +64,28 @@ mr_status mr_checkpoints_put(mr_session *s, const char *dir, const mr_checkpoint
 /** The step of the best checkpoint of @dir; false when none is marked. */
 bool mr_checkpoints_best(const char *dir, uint64_t *step);
 
-/** Is there room at @dir for as many checkpoints as will lie there at once from @step on: those kept, the best, and one
- * being written? MR_ERESOURCE with numbers. */
+/** Check that @dir has room for all checkpoints that will lie there at once from @step on: those kept, the best, and
+ * one being written. Errors: MR_ERESOURCE with numbers. */
 mr_status mr_checkpoints_preflight(mr_session *s, const char *dir, uint64_t step) MR_MUST_USE;
 
-/** Is the newest checkpoint of @dir that is whole the one of @step? MR_ECKPT when not, with the reason. */
+/** Check that the newest whole checkpoint of @dir is the one of @step. Errors: MR_ECKPT with the reason. */
 mr_status mr_checkpoints_check(const char *dir, uint64_t step) MR_MUST_USE;
 
 /** Path of the checkpoint of @dir called @name ("best": the one marked so), verified; the caller frees it. Errors:
- * MR_ECKPT; MR_EUSAGE for what is no name. */
+ * MR_ECKPT; MR_EUSAGE for an invalid name. */
 mr_status mr_checkpoints_find(const char *dir, const char *name, char **path) MR_MUST_USE;
 
 /**
  * Load the newest valid checkpoint of @dir into the started session, or the one called @from ("best": the one marked
- * so; "": the newest). *@step is where it stands; *@best the lowest validation loss so far, or NAN. Errors: MR_ECKPT,
- * naming what does not fit; MR_EUSAGE for a @from that is no name.
+ * so; "": the newest). *@step is its step; *@best the lowest validation loss so far, or NAN. Errors: MR_ECKPT,
+ * naming what does not fit; MR_EUSAGE for an invalid @from.
  */
 mr_status mr_checkpoints_resume(mr_session *s, const char *dir, const char *from, uint64_t *step,
 				double *best) MR_MUST_USE;
 
 /**
- * What the checkpoint that mr_checkpoints_resume would load was made with: the backend by its name of today, and the
- * hash of the table of choices ("": none), both to be freed. Errors: as of mr_checkpoints_resume.
+ * The backend of the checkpoint that mr_checkpoints_resume would load, by its present name, and the hash of its table
+ * of choices ("": none); the caller frees both. Errors: those of mr_checkpoints_resume.
  */
 mr_status mr_checkpoints_backend(const char *dir, const char *from, char **backend, char **choices) MR_MUST_USE;
 

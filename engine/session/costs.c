@@ -24,7 +24,7 @@ void mr_costs_fini(mr_costs *c)
 	*c = (mr_costs){0};
 }
 
-/* Bytes of a micro-batch that enter @stage, or of the gradients that it hands back. */
+/* Bytes of a micro-batch that enter @stage, or of the gradients that it sends back. */
 static double bytes_into(const mr_session *s, uint16_t stage, bool gradients)
 {
 	return (double)s->samples *
@@ -55,7 +55,7 @@ static double tied_bytes(const mr_session *s, uint16_t stage)
 	return n * (double)mr_dtype_bytes(s->kernels->types.weights);
 }
 
-/* How many of the stages a worker of stage @stage hosts beyond its share: 0 for the share, 1 for all of them. */
+/* The part of the other stages that a worker of stage @stage hosts beyond its share: 0 for the share, 1 for all. */
 static double crowding(const mr_session *s, uint16_t stage)
 {
 	const mr_plan *p = s->plan;
@@ -81,7 +81,7 @@ static double crowding(const mr_session *s, uint16_t stage)
 	return fmax(0, (all - share) / (1 - share));
 }
 
-/* Weights and gradients of more than a share push each other out of the caches. */
+/* Weights and gradients of more than a share evict each other from the caches. */
 static void add_crowding(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
 {
 	for (uint16_t i = 0; i < s->partition.n_stages; i++) {
@@ -103,7 +103,7 @@ static void add_reductions(const mr_session *s, const mr_costs *c, mr_stage_cost
 					 tied_bytes(s, i) * s->plan->n_pipes);
 }
 
-/* Where commits are more than a step by itself. A norm that is no instruction is part of the step. */
+/* For commits that are more than a step by itself. A norm that is no instruction is part of the step. */
 static void add_commits(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
 {
 	bool clips = s->job->train.clip > 0;
@@ -129,7 +129,7 @@ static void add_commits(const mr_session *s, const mr_costs *c, mr_stage_cost *s
 	}
 }
 
-/* In how many of the pipes stages @a and @b lie on two workers. */
+/* The number of pipes in which stages @a and @b lie on two workers. */
 static double apart(const mr_session *s, uint16_t a, uint16_t b)
 {
 	unsigned n = 0;
@@ -265,7 +265,7 @@ mr_status mr_costs_at_hand(const mr_session *s, mr_costs *out)
 	return s->costs ? mr_costs_scale(s->costs, s, 1, out) : mr_costs_nominal(s, out);
 }
 
-/* Seconds a byte, of what took each stage @seconds. */
+/* Seconds a byte, from the @seconds of each stage. */
 static double rate_of(const mr_session *s, const double *seconds)
 {
 	double sum = 0, bytes = 0;
@@ -277,7 +277,7 @@ static double rate_of(const mr_session *s, const double *seconds)
 	return bytes > 0 ? sum / bytes : 0;
 }
 
-/* Seconds a byte that steps inside take less than those by themselves, where both were measured. */
+/* Seconds a byte that a step inside saves compared with one by itself, if both were measured. */
 static double saved_rate(const mr_session *s, const mr_profile *p)
 {
 	double sum = 0, bytes = 0;
@@ -290,7 +290,7 @@ static double saved_rate(const mr_session *s, const mr_profile *p)
 	return bytes > 0 ? fmax(0, sum / bytes) : 0;
 }
 
-/* How much longer all layers together take by @crowded seconds than by @own; 0: not measured. */
+/* The ratio of @crowded to @own seconds of all layers together; 0: not measured. */
 static double crowd_of(double crowded, double own)
 {
 	return crowded > 0 && own > 0 ? fmin(fmax(crowded / own, LEAST_CROWD), MOST_CROWD) : 0;

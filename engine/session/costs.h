@@ -1,10 +1,10 @@
 /*
- * costs.h - how long each layer takes, for predictions and for orders that follow from costs: nominal figures, or those
+ * costs.h - the time of each layer, for predictions and for orders that follow from costs: nominal figures, or those
  * that `profile` measured.
  *
  * Per layer rather than per stage, so that one file serves every cut of its model. Measured costs predict, and order
- * the plan of a configuration that names their file (`costs`); they never decide the cut. The file is CSV behind one
- * line that says what was measured where:
+ * the plan of a configuration that names their file (`costs`); they never decide the cut. The file is CSV after one
+ * line that describes the measurement:
  *
  *	# millrace costs 1; machine=...; kernels=...; backend=fused; dtype=f32; threads=1; samples=16; optimizer=adamw;
  *	  reads=8.4e-11; writes=1.2e-11; sums=1.4e-10; norms=5e-11; saves=9e-11; shares=3e-10; averages=2e-10;
@@ -13,19 +13,19 @@
  *	embed,embedding,128,16384,24704,2.1e-05,0,1.9e-05,1.1e-05,0,0.02
  *
  * inputs and outputs are elements of one sample, params those of the layer's own parameters. Times are seconds: f_s,
- * i_s and w_s of F, I and W of one micro-batch of `samples` samples, u_s of U of one commit, g_s what a W of several
- * micro-batches takes less for each but the first (0 unless the measured plan has any). spread is how much medians were
- * above minima, and in the first line the largest of all, which tells how disturbed the machine was. Files without the
- * last one or two columns are read too. The other words of the first line; what is missing is 0, a crowd 1:
+ * i_s and w_s of F, I and W of one micro-batch of `samples` samples, u_s of U of one commit, g_s the saving of each
+ * micro-batch but the first in a W of several (0 unless the measured plan has any). spread is the distance of medians
+ * from minima, and in the first line the largest of all: it tells how disturbed the machine was. Files without the
+ * last one or two columns are read, too. The other words of the first line; a missing one is 0, a crowd 1:
  *
  *	reads, writes     s a byte  a boundary between two workers, for its reader and its writer (host/handoff.h)
  *	sums              s a byte  adding one gradient to another (several pipes)
  *	norms             s a byte  the norm of a gradient (clipping)
- *	saves             s a byte  what a step inside a backward pass takes less than one by itself
+ *	saves             s a byte  saving of a step inside a backward pass compared with one by itself
  *	shares            s a byte  a step on weights that several pipes read, all ranges together; 0: as any other step
  *	averages          s a byte  each load or store of an average of replicas; 0: an average takes a step of each
- *	hops              s         until a worker that waits for another goes on
- *	crowd_f, crowd_b  factor    F and backward passes take as many times as long where each worker hosts every
+ *	hops              s         from the end of an instruction to the begin of one on another worker that waits
+ *	crowd_f, crowd_b  factor    slowdown of F and of backward passes if each worker hosts every
  *	                            stage, and so goes through all weights and gradients
  */
 #ifndef MR_SESSION_COSTS_H
@@ -38,8 +38,8 @@
 typedef struct mr_layer_cost {
 	double f, i, w; /* seconds a micro-batch */
 	double u;       /* seconds a commit */
-	double spread;  /* how much the medians that f, i and w come from were above their minima, 0.1 for a tenth */
-	double g;       /* seconds that each further micro-batch of a merged W takes less than w, 0 to w */
+	double spread;  /* distance of the medians f, i and w from their minima, 0.1 for a tenth */
+	double g;       /* seconds that each further micro-batch of a merged W saves, compared with w; 0 to w */
 } mr_layer_cost;
 
 typedef struct mr_costs {
@@ -47,45 +47,45 @@ typedef struct mr_costs {
 	mr_handoff remote;  /* of a byte that one worker writes and another reads */
 	double sum_s;         /* of a byte of one gradient that is added to another */
 	double norm_s;        /* of a byte of a gradient whose norm is taken */
-	double save_s;        /* of a byte of weights that is stepped inside a backward pass, less than by itself */
-	double shared_s;      /* of a byte of weights that several pipes step together; 0: as layer says */
+	double save_s;        /* saving for a byte of weights that is stepped inside a backward pass */
+	double shared_s;      /* of a byte of weights that several pipes step together; 0: as in layer */
 	double average_s;     /* of a byte that an average loads or stores (mr_replicas_passes); 0: of R replicas R
 	                         steps */
-	double crowd_f;       /* times as long that F take where each worker hosts every stage; 0: not measured */
+	double crowd_f;       /* slowdown of F if each worker hosts every stage; 0: not measured */
 	double crowd_b;       /* likewise, I and W */
-	double spread;        /* the largest that was measured anywhere (profile.h); of a file without one 0 */
-	double hop_s;         /* until another worker goes on with what it is handed */
-	uint32_t threads;     /* of each worker that they are of; 0: of the workers that there are */
+	double spread;        /* the largest that was measured anywhere (profile.h); 0 for a file without one */
+	double hop_s;         /* from the end of an instruction to the begin of one on another worker that waits */
+	uint32_t threads;     /* of each worker when they were measured; 0: those of this configuration */
 	bool measured;        /* else nominal */
-	uint64_t hash;        /* of the file that they were read from; 0: none */
-	char source[512];     /* what they are, for people: one line */
+	uint64_t hash;        /* of their file; 0: none */
+	char source[512];     /* one line about them, for people */
 } mr_costs;
 
 /**
  * The costs that the automatic partition balances (planner/partition.h), over the threads of each layer's worker: the
- * update's bytes are U, the rest is shared out by FLOPs. A sum moves three bytes for each of a gradient, a norm one.
+ * update's bytes are U, the rest is divided by FLOPs. A sum moves three bytes for each byte of a gradient, a norm one.
  * Errors: MR_ERESOURCE.
  */
 mr_status mr_costs_nominal(const mr_session *s, mr_costs *out) MR_MUST_USE;
 
 /**
- * Read what mr_costs_write wrote for the model, micro-batch, dtype and optimizer of @s. Another number of threads or
- * another backend is a warning on standard error. Errors: MR_ECONFIG with file, line and what differs; MR_ERESOURCE.
+ * Read a file of mr_costs_write for the model, micro-batch, dtype and optimizer of @s. Another number of threads or
+ * another backend is a warning on standard error. Errors: MR_ECONFIG with file, line and difference; MR_ERESOURCE.
  */
 mr_status mr_costs_read(const char *path, const mr_session *s, mr_costs *out) MR_MUST_USE;
 
 /** Those of the file that the configuration of @s names; if it names none, nominal ones. Errors: MR_ERESOURCE. */
 mr_status mr_costs_at_hand(const mr_session *s, mr_costs *out) MR_MUST_USE;
 
-/** @from, of the same model as @s, for micro-batches @by times as large: F, I and W are as long as the samples are
- * many. Errors: MR_ERESOURCE. */
+/** Fill @out with @from, of the same model as @s, for micro-batches @by times as large: F, I and W are proportional to
+ * the samples. Errors: MR_ERESOURCE. */
 mr_status mr_costs_scale(const mr_costs *from, const mr_session *s, double by, mr_costs *out) MR_MUST_USE;
 
 /** Divide all times of layers and rates by @threads, as if each thread added the speed of one. */
 void mr_costs_divide(mr_costs *c, const mr_session *s, double threads);
 
-/** What @p has measured for @s: the update of a stage is shared out by parameters, to each of which an optimizer does
- * the same. Errors: MR_ERESOURCE. */
+/** The costs that @p measured for @s: the update of a stage is divided by parameters, since an optimizer treats all
+ * alike. Errors: MR_ERESOURCE. */
 mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs *out) MR_MUST_USE;
 
 /** Write @c, measured on the machine and with the threads of @s. Errors: MR_EIO, MR_ERESOURCE. */
@@ -99,10 +99,11 @@ void mr_costs_fini(mr_costs *c);
 int64_t mr_costs_params(const mr_graph *g, uint32_t node);
 
 /**
- * Sums over the stages of @s into @stage [n_stages]. What a boundary between two workers costs is part of the F and I
- * that read and write it, not of c, which is how long the other takes to notice: it keeps the worker busy. What stage 0
- * reads comes from the loader's thread. The norm is part of U where each stage clips by its own. Where several pipes
- * share a stage, each worker hosts more of them than its share, and takes longer by as much of crowd_f and crowd_b.
+ * Sum the costs of layers over the stages of @s into @stage [n_stages]. The cost of a boundary between two workers is
+ * part of the F and I that read and write it, since it keeps the worker busy, and not of c, which is the time until the
+ * other worker notices. The input of stage 0 comes from the loader's thread. The norm is part of U if each stage clips
+ * by its own. If several pipes share a stage, each worker hosts more stages than its share, and is slower by a part of
+ * crowd_f and crowd_b.
  */
 void mr_costs_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *stage);
 

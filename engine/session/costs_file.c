@@ -10,12 +10,13 @@
 #include "session/costs.h"
 
 #define FIRST_WORDS "# millrace costs 1; "
-#define OLD_COLUMNS "layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s" /* of files from before merged W were measured */
-#define MERGED_COLUMNS OLD_COLUMNS ",g_s" /* and from before their spread was kept */
+/* Columns of files that were written before merged W were measured. */
+#define OLD_COLUMNS "layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s"
+#define MERGED_COLUMNS OLD_COLUMNS ",g_s" /* of files written before the spread was kept */
 #define COLUMNS MERGED_COLUMNS ",spread"
 #define MAX_BYTES ((size_t)64 << 20)
 
-/* What a row says about its layer, which the reader compares. */
+/* The description of a layer in its row, which the reader compares. */
 typedef struct shape {
 	long long inputs, outputs, params;
 } shape;
@@ -104,7 +105,7 @@ static void warn(const char *path, const char *head, const char *key, const char
 			want);
 }
 
-/* Seconds (@unit: of what) behind @key; 0 when it is missing: older files do not have it. */
+/* Seconds (@unit: of what) after @key; 0 when it is missing, as in older files. */
 static mr_status read_rate(const char *head, const char *key, const char *unit, double *rate)
 {
 	char value[64], *end;

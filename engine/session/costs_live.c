@@ -6,7 +6,7 @@
 #include "ir/op.h"
 #include "ir/walk.h"
 
-#define MOST_FACTOR 100 /* a layer that takes that much longer in a run was not measured at all */
+#define MOST_FACTOR 100 /* a larger ratio of run to table means that the layer was not measured at all */
 
 /* Instructions of one kind: seconds in the run, and by the table. */
 typedef struct tally {
@@ -14,12 +14,12 @@ typedef struct tally {
 	uint32_t n;
 } tally;
 
-/* Of a stage. */
+/* The sums of a stage. */
 typedef struct stage_tally {
 	tally op[MR_N_OPS][2]; /* [1]: with the optimizer step inside */
 	double bytes;          /* of its parameters */
 	mr_layer_cost sum;     /* of its layers */
-	mr_stage_cost cost;    /* by the table before */
+	mr_stage_cost cost;    /* by the table, before scaling */
 } stage_tally;
 
 typedef struct run_tally {
@@ -69,7 +69,7 @@ static void count(run_tally *t, const double *live)
 	}
 }
 
-/* By what the part of @k that takes @own seconds an instruction beside what boundaries take is to be multiplied. */
+/* The factor for the part @own of an instruction of @k, whose other part, @beside, is the cost of boundaries. */
 static double factor(const tally *k, double beside)
 {
 	double live = k->live - k->n * beside, table = k->table - k->n * beside;
@@ -89,14 +89,14 @@ static void scale(const run_tally *t, uint16_t stage, double f, double i, double
 	}
 }
 
-/* Those of @k without a step inside; all of them, where each has one: then it is part of W. */
+/* The instructions of @k without a step inside; all of them if each has one: then it is part of W. */
 static const tally *plain(const stage_tally *k, mr_op op)
 {
 	return k->op[op][0].n ? &k->op[op][0] : &k->op[op][1];
 }
 
-/* What a step adds to the backward instruction that has it inside, when that one's own part takes @f times as long as
- * by the table; NAN: the plan has none, or nothing but such. */
+/* The time that a step adds to the backward instruction which contains it, when the factor of that instruction's own
+ * part is @f; NAN: the plan has no such instruction, or no others. */
 static double step_inside(const stage_tally *k, mr_op op, double f, double beside)
 {
 	const tally *with = &k->op[op][1];
@@ -105,7 +105,7 @@ static double step_inside(const stage_tally *k, mr_op op, double f, double besid
 	return with->n && k->op[op][0].n ? with->live / with->n - f * own - beside : (double)NAN;
 }
 
-/* U of all stages that have one: by what it is to be multiplied. */
+/* The factor for U of all stages that have one. */
 static double factor_of(const run_tally *t, mr_op op)
 {
 	tally all = {0};
@@ -120,7 +120,7 @@ static double factor_of(const run_tally *t, mr_op op)
 	return factor(&all, 0);
 }
 
-/* F, I and W of a stage; returns what a step inside takes, or NAN. */
+/* Scale F, I and W of a stage; returns the time of a step inside, or NAN. */
 static double follow(const run_tally *t, uint16_t stage, double u)
 {
 	const stage_tally *k = &t->stage[stage];
@@ -134,7 +134,7 @@ static double follow(const run_tally *t, uint16_t stage, double u)
 	return step_inside(k, whole ? MR_OP_B : MR_OP_W, w, whole ? beside_i : 0);
 }
 
-/* Steps of several pipes on the same weights: all their U, over all stages. */
+/* Scale the steps of several pipes on the same weights: all their U, over all stages. */
 static void follow_shared(const run_tally *t)
 {
 	double seconds = 0, bytes = 0;

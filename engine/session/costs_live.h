@@ -1,11 +1,11 @@
 /*
- * costs_live.h - bring the times of layers up to those of instructions in a run.
+ * costs_live.h - scales the times of layers to those of instructions in a run.
  *
- * Layers measured one by one say how the time of a stage is shared out among them; the run (profile/profile_live.h)
- * says how long the stage takes. So the F of all layers of a stage are multiplied by one number, with which the F of
- * the stage take on the average as long as its F did in the run, boundaries included; their I and W likewise, by one
- * number where the plan has B. Steps, reductions, norms and averages are replaced where the plan has them. What it does
- * not have stays as it was measured.
+ * Layers measured one by one show how the time of a stage is divided between them; the run (profile/profile_live.h)
+ * shows how long the stage takes. So the F of all layers of a stage are multiplied by one number, chosen so that the F
+ * of the stage take on the average as long as in the run, boundaries included; likewise their I and W, by one
+ * number if the plan has B. Steps, reductions, norms and averages are replaced if the plan has them. Other times
+ * stay as they were measured.
  */
 #ifndef MR_SESSION_COSTS_LIVE_H
 #define MR_SESSION_COSTS_LIVE_H

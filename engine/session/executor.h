@@ -1,6 +1,6 @@
 /*
- * executor.h - whatever trains: the engine with a plan, a replay in virtual time, or sequential. One face for the
- * commands.
+ * executor.h - one interface to whatever trains, for the commands: the engine with a plan, a replay in virtual time, or
+ * sequential.
  */
 #ifndef MR_SESSION_EXECUTOR_H
 #define MR_SESSION_EXECUTOR_H
@@ -15,7 +15,7 @@ typedef struct mr_executor {
 	mr_engine *engine;
 	mr_replay *replay;
 	mr_sequential *sequential;
-	mr_replay_source *source; /* order and times of the replay; NULL: it finds its order out by the clock */
+	mr_replay_source *source; /* order and times of the replay; NULL: the clock determines its order */
 	void *source_arg;
 	const mr_replay_clock *clock;
 } mr_executor;
@@ -25,17 +25,17 @@ typedef struct mr_executor {
 mr_status mr_executor_run(mr_executor *x, uint64_t until, mr_engine_progress *progress, void *arg,
 			  uint64_t *reached) MR_MUST_USE;
 
-/** Mean validation loss at the present weights; as mr_engine_eval. Sequential and a replay ask @wanted on their
+/** Mean validation loss at the present weights; as mr_engine_eval. Sequential and a replay call @wanted on their
  * training thread. */
 mr_status mr_executor_eval(mr_executor *x, mr_eval_wanted *wanted, void *arg, double *loss) MR_MUST_USE;
 
-/** Of the last evaluation that came to its end. */
+/** Scores of the last evaluation that was not cancelled. */
 mr_scores mr_executor_scores(mr_executor *x);
 
 /** The state at the present pause point; free with mr_state_fini. */
 mr_status mr_executor_state(mr_executor *x, mr_state *out) MR_MUST_USE;
 
-/** The run inside; NULL for sequential. While paused. */
+/** The executor's run; NULL for sequential. While paused. */
 mr_run *mr_executor_run_of(const mr_executor *x);
 
 /** See exec/run.h. */
@@ -44,13 +44,13 @@ double mr_executor_largest_gradient(const mr_executor *x);
 /** Nanoseconds computed so far by all workers together. At any time. */
 uint64_t mr_executor_busy_ns(const mr_executor *x);
 
-/** Where the clock of a replay stands, from the start of the run: the end of the last instruction so far. */
+/** The virtual clock of a replay, from the start of the run: the end of the last instruction so far. */
 uint64_t mr_executor_stands_ns(const mr_executor *x);
 
-/** Stand at @step, ready to have the state of that step loaded into mr_executor_state's lists. */
+/** Move to @step; the state of that step can then be loaded into mr_executor_state's lists. */
 mr_status mr_executor_stand_at(mr_executor *x, uint64_t step) MR_MUST_USE;
 
-/** Bytes of planned memory, of trace records, and of what the kernel contexts hold. While paused. */
+/** Bytes of planned memory, of trace records, and of the kernel contexts' allocations. While paused. */
 uint64_t mr_executor_bytes(const mr_executor *x);
 
 void mr_executor_fini(mr_executor *x);

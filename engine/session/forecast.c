@@ -122,7 +122,7 @@ static mr_status check_nodes(const mr_forecast *f)
 	return MR_OK;
 }
 
-/* What is asked of the workers alone: less than all of the process may have. */
+/* The limit of the workers alone, which is less than that of the whole process. */
 static mr_status check_workers(const mr_forecast *f)
 {
 	char need[16], have[16];

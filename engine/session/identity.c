@@ -31,7 +31,7 @@ static uint64_t fold_run(const mr_session *s)
 
 typedef struct folder {
 	uint64_t h;
-	bool files; /* texts are names of files: their contents are in the fingerprint, and they may move */
+	bool files; /* texts are names of files: their contents are in the fingerprint, and the files may move */
 } folder;
 
 static mr_status fold_option(void *arg, const mr_option *o, const char *text)
@@ -67,7 +67,7 @@ static uint64_t fold_node(const mr_node *n, uint64_t h)
 	return mr_fields_hash(mr_layer_cfg_fields, &n->cfg, h);
 }
 
-/* How many fields of a parameter identities had from the first; they keep the form that they have in checkpoints. */
+/* Number of a parameter's fields in the first identities; these keep their form in checkpoints. */
 enum { FIRST_FIELDS = 7 };
 
 uint64_t mr_identity_of_param(const mr_field *fields, const mr_param *p, uint64_t h)

@@ -1,11 +1,12 @@
-/* What manifests of builds before mr_identity said, so that their checkpoints go on: frozen, no line is ever added. */
+/* identity_former.c - the identities of older builds, so that their checkpoints can be resumed: frozen, never extended.
+ */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/stats.h"
 #include "session/identity.h"
 
-/* The options ("plug-in.option") and fields of layers that there were. Those of systems stand in a manifest by name. */
+/* The options ("plug-in.option") and fields of layers of that time. Manifests name the options of systems. */
 static const char known[] =
 	" "
 	"mlp.hidden mlp.width mlp.depth mlp.activation gpt.layers gpt.width gpt.heads gpt.context gpt.dropout "
@@ -29,7 +30,7 @@ static const char known[] =
 	"layer.act layer.no_bias layer.transposed layer.eps layer.rate layer.std layer.value layer.first layer.l2 "
 	"layer.noise ";
 
-/* What layers and kernels saved when slots were number 2. */
+/* The data that layers and kernels saved when slots were number 2. */
 static const char *const saved[] = {
 	"slope of GELU",
 	"argument of GELU",
@@ -98,7 +99,7 @@ static bool was_there(const char *plugin, const char *option)
 	return strstr(known, word);
 }
 
-/* Options that are not at their defaults come here. */
+/* Called with options that are not at their defaults. */
 static mr_status check_option(void *plugin, const mr_option *o, const char *text)
 {
 	if (was_there(plugin, o->name))

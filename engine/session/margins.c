@@ -27,13 +27,13 @@ static const char machine[] =
 
 #define N_ERRORS (sizeof(errors) / sizeof(errors[0]))
 
-/* How much longer than predicted a step with error @e took. */
+/* The factor by which a step with error @e took longer than predicted. */
 static double longer_by(double e)
 {
 	return 1 / (1 + e / 100) - 1;
 }
 
-/* The median error of all: a system that was measured closer was lucky. */
+/* The median error of all systems: a closer measurement of one was luck. */
 static double median_error(void)
 {
 	double e[N_ERRORS];

@@ -1,9 +1,9 @@
 /*
- * margins.h - the range in which the time of a step lies, given its prediction: from the errors that predictions of
- * each system had.
+ * margins.h - the range in which the time of a step lies, given its prediction: from the measured errors of the
+ * predictions for each system.
  *
- * margins.def is a table of measured errors. What it does not list gets the widest of them. Errors of one machine and
- * one model are no bound for others: they say which differences between predictions mean nothing.
+ * margins.def is a table of measured errors. A system that it does not list gets the widest of them. Errors of one
+ * machine and one model are no bound for others: they show which differences between predictions mean nothing.
  */
 #ifndef MR_SESSION_MARGINS_H
 #define MR_SESSION_MARGINS_H
@@ -11,8 +11,8 @@
 #include <stdbool.h>
 
 typedef struct mr_margin {
-	double less, more; /* a step takes from (1 - less) to (1 + more) times what is predicted */
-	bool measured;     /* of this system; else the widest of all */
+	double less, more; /* a step takes from (1 - less) to (1 + more) times the prediction */
+	bool measured;     /* for this system; else the widest of all */
 } mr_margin;
 
 /** The margin of the system called @name. */

@@ -5,14 +5,14 @@
 #include "session/objective_report.h"
 #include "store/crc_file.h"
 
-/* What a process needs beside its arenas, kernels and data: code that is touched late, stacks, buffers of files. */
+/* Memory of a process beside its arenas, kernels and data: code that is touched late, stacks, buffers of files. */
 #define PROCESS_BYTES ((uint64_t)8 << 20)
 
-/* What a thread needs beside: of its stack what it uses, its waits and its part of the heap (measured with 64 to 1024
+/* Memory of a thread: the used part of its stack, its waits and its part of the heap (measured with 64 to 1024
  * workers: 12 to 14 KiB, and 6 KiB more with the context of oneDNN). */
 #define THREAD_BYTES ((uint64_t)20 << 10)
 
-/* A plan that is chosen by what memory is left is not to follow from single pages, which differ from run to run. */
+/* A plan that depends on the memory that is left must not depend on single pages, which differ from run to run. */
 #define WHOLE_BYTES ((uint64_t)1 << 20)
 
 static const char *const names[MR_N_MEMORY_USES] = {
@@ -37,7 +37,7 @@ uint64_t mr_memory_of_threads(const mr_session *s)
 	return PROCESS_BYTES + n_threads * THREAD_BYTES;
 }
 
-/* The engine's layout, of which nothing is touched. */
+/* Bytes of the engine's layout, without touching any of them. */
 static mr_status workers_bytes(const mr_session *s, uint64_t *out)
 {
 	mr_run_config c = mr_session_run_config(s, NULL);
@@ -116,7 +116,7 @@ void mr_memory_plan_print(const mr_memory_plan *m, mr_strbuf *out)
 		mr_strbuf_printf(out, "  %-24s %10s\n", "read from files meanwhile", mr_bytes_text(m->on_disk, text));
 }
 
-/* A limit that a process of @total bytes is above, and its @name; 0: there is none. */
+/* A limit that a process of @total bytes exceeds, and its @name; 0: there is none. */
 static uint64_t limit_below(const mr_session *s, uint64_t total, const char **name)
 {
 	uint64_t set = (uint64_t)s->job->machine.memory_limit;

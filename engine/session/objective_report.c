@@ -6,7 +6,7 @@
 
 #include "planner/graph_objective.h"
 
-#define MOST_CELLS 5e5 /* numbers in the data of an objective whose constants are looked for: about a second */
+#define MOST_CELLS 5e5 /* largest data, in numbers, for which the constants are computed: about a second */
 
 static mr_status find(const mr_session *s, mr_objective_report *k)
 {
@@ -77,7 +77,7 @@ void mr_objective_report_print(const mr_objective_report *k, FILE *out)
 			k->f0, k->minimum, k->smoothness, k->first);
 }
 
-/* The weights of @s, block by block, into its objective. */
+/* Copy the weights of @s, block by block, into its objective. */
 static mr_status look(const mr_session *s)
 {
 	mr_executor x = s->executor;

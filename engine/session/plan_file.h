@@ -1,16 +1,16 @@
 /*
- * plan_file.h - read a plan from a file, in its text form or as JSON.
+ * plan_file.h - reads a plan from a file, in its text form or as JSON.
  */
 #ifndef MR_SESSION_PLAN_FILE_H
 #define MR_SESSION_PLAN_FILE_H
 
 #include "ir/plan.h"
 
-/** The plan in @path ("-": standard input), as it stands there: it may need lowering, and is not checked. The caller
+/** Read the plan in @path ("-": standard input) as it is: it may need lowering, and is not checked. The caller
  * destroys it. Errors: MR_ECONFIG with the path and the place; MR_ERESOURCE. */
 mr_status mr_plan_file_read(const char *path, mr_plan **out) MR_MUST_USE;
 
-/** Write @plan to @path as text, in place of what was there. Errors: MR_EIO, MR_ERESOURCE. */
+/** Write @plan to @path as text, replacing the file. Errors: MR_EIO, MR_ERESOURCE. */
 mr_status mr_plan_file_write(const mr_plan *plan, const char *path) MR_MUST_USE;
 
 #endif

@@ -26,7 +26,7 @@ static void put(mr_run_manifest *f, mr_fact fact, const char *fmt, ...)
 {
 	va_list ap;
 
-	assert(f->n < MR_RUN_MANIFEST_MOST); /* a fact that is put twice */
+	assert(f->n < MR_RUN_MANIFEST_MOST); /* else a fact was put twice */
 	va_start(ap, fmt);
 	vsnprintf(f->text[f->n], sizeof(f->text[f->n]), fmt, ap);
 	va_end(ap);
@@ -129,11 +129,11 @@ mr_status mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_m
 
 #define OTHER_IDENTITY "other options of the model, the optimizer or the mitigation, or another cut into stages"
 
-/* What a checkpoint and its resumption must have in common; the first difference is reported, so causes stand before
+/* Facts that must be equal in a checkpoint and its resumption; the first difference is reported, so causes stand before
  * effects. */
 static const struct {
 	const char *fact;
-	const char *other; /* the message where the values themselves say nothing; NULL: "@name X, ..., @name Y" */
+	const char *other; /* the message if the values themselves tell nothing; NULL: "@name X, ..., @name Y" */
 	const char *name;
 } common[] = {
 	{"model", NULL, "model"},
@@ -152,7 +152,7 @@ static const struct {
 	{"parameters", NULL, "model parameters"},
 	{"clip", NULL, "train.clip"},
 	{"options", NULL, NULL}, /* compared one by one */
-	{"steps", NULL, "train.steps"}, /* of a plan whose last steps would be others if there were more */
+	{"steps", NULL, "train.steps"}, /* of a plan whose last steps depend on their number */
 	{"plan", NULL, NULL}, /* see plan_fits */
 	{"identity", OTHER_IDENTITY, NULL},
 };
@@ -165,7 +165,7 @@ static const char *fact_now(const mr_run_manifest *f, const char *key)
 	return NULL;
 }
 
-/* Where "@name=" begins in @text, a list as options_text makes it; NULL: nowhere. */
+/* The place of "@name=" in @text, a list in the form of options_text; NULL: it is not there. */
 static const char *find_option(const char *text, const char *name)
 {
 	size_t n = strlen(name);
@@ -208,7 +208,7 @@ static mr_status options_fit(const mr_session *s, const char *then)
 	return MR_OK;
 }
 
-/* All else that decides a plan is equal. Other costs that give the same order are no difference. */
+/* Everything else that decides a plan is equal. Other costs with the same order are no difference. */
 static mr_status plan_fits(const mr_checkpoint *ck, const mr_run_manifest *now)
 {
 	const char *plan = mr_checkpoint_fact(ck, "plan"), *costs = mr_checkpoint_fact(ck, "costs");
@@ -217,7 +217,7 @@ static mr_status plan_fits(const mr_checkpoint *ck, const mr_run_manifest *now)
 		return mr_fail(MR_ECKPT, "its manifest does not say plan");
 	if (!strcmp(plan, fact_now(now, "plan")))
 		return MR_OK;
-	/* no word of them: of a build that ordered by none */
+	/* no such fact: made by a build that did not order by costs */
 	if (strcmp(costs ? costs : "none", fact_now(now, "costs")))
 		return mr_fail(
 			MR_ECKPT,
@@ -226,7 +226,7 @@ static mr_status plan_fits(const mr_checkpoint *ck, const mr_run_manifest *now)
 		       fact_now(now, "plan"));
 }
 
-/* A manifest without identity. */
+/* Compare a manifest without identity. */
 static mr_status former_fits(const mr_session *s, const mr_checkpoint *ck)
 {
 	const char *then = mr_checkpoint_fact(ck, MR_RUN_MANIFEST_FORMER);
@@ -261,13 +261,13 @@ mr_status mr_run_manifest_fit(const mr_session *s, const mr_checkpoint *ck)
 			MR_TRY(former_fits(s, ck));
 			continue;
 		}
-		if (!then && !strcmp(common[i].fact, "mitigation")) /* of a build that had none */
+		if (!then && !strcmp(common[i].fact, "mitigation")) /* made by a build without mitigations */
 			then = MR_MITIGATE_NONE;
-		if (!then && !strcmp(common[i].fact, "workers")) /* of a build whose workers had one stage each */
+		if (!then && !strcmp(common[i].fact, "workers")) /* made by a build with one stage a worker */
 			continue;
 		if (!then && !now && !strcmp(common[i].fact, "choices"))
 			continue;
-		/* of a build that did not say, or of a list without end */
+		/* made by a build without this fact, or by a list without end */
 		if ((!then || !now) && !strcmp(common[i].fact, "steps"))
 			continue;
 		if (!then)

@@ -1,6 +1,6 @@
 /*
- * run_manifest.h - what a checkpoint's manifest says about the run that made it, and whether another run may go on from
- * there.
+ * run_manifest.h - the facts in a checkpoint's manifest about the run that made it, and the check whether another run
+ * may go on from there.
  */
 #ifndef MR_SESSION_RUN_MANIFEST_H
 #define MR_SESSION_RUN_MANIFEST_H
@@ -23,14 +23,14 @@ typedef enum mr_fact {
 	MR_RUN_MANIFEST_MOST
 } mr_fact;
 
-/* The facts "identity" and "slots": session/identity.h. Older builds noted "run_hash" in place of the one, and for the
- * other this number, which stood for what layers and kernels saved then. Still older ones noted no slots, and left
- * GELU's argument, and two numbers of each query side by side. */
+/* The facts "identity" and "slots": session/identity.h. Older builds wrote "run_hash" in place of the first, and for
+ * the second this number, which stood for the data that layers and kernels saved then. Still older ones wrote no slots,
+ * and saved GELU's argument, and two numbers of each query side by side. */
 #define MR_RUN_MANIFEST_FORMER "run_hash"
 #define MR_RUN_MANIFEST_FORMER_SLOTS "2"
 
-/* The fact "vocabulary" of data that are no text; of text it is mr_dataset.alphabet. Older builds noted none.
- * best_train_loss: the lowest loss of an evaluation of all training samples, where there are no others. */
+/* The fact "vocabulary" of data that are no text; for text it is mr_dataset.alphabet. Older builds wrote none.
+ * best_train_loss: the lowest loss of an evaluation of all training samples, if there are no others. */
 #define MR_NO_VOCABULARY "none"
 
 typedef struct mr_run_manifest {
@@ -39,19 +39,20 @@ typedef struct mr_run_manifest {
 	size_t n;
 } mr_run_manifest;
 
-/** The facts of @s, which is started, as it is configured now; @val_loss of its best checkpoint, NAN: none yet. Errors:
+/** Collect the present facts of @s, which is started; @val_loss of its best checkpoint, NAN: none yet. Errors:
  * MR_ERESOURCE. */
 mr_status mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_manifest *f) MR_MUST_USE;
 
-/** What computes @s: library and instructions, on which last bits depend; into @text, which is returned. */
+/** Library and instructions that compute @s, on which last bits depend, into @text, which is returned. */
 const char *mr_run_manifest_kernels(const mr_session *s, char *text, size_t size);
 
 /** "cosine 0.003 to 0.0003 over 1000 steps, warm-up 10", into @text, which is returned. */
 const char *mr_run_manifest_rate(const mr_lr *lr, char *text, size_t size);
 
 /**
- * May @s go on from @ck? MR_ECKPT with a message that names the first difference, causes before effects. A system
- * option that the manifest does not have must be at its default: the build that wrote it had no such option.
+ * Check that @s may go on from @ck. Errors: MR_ECKPT with a message that names the first difference, causes before
+ * effects. A system option that the manifest does not have must be at its default: the build that wrote it had no such
+ * option.
  */
 mr_status mr_run_manifest_fit(const mr_session *s, const mr_checkpoint *ck) MR_MUST_USE;
 

@@ -19,7 +19,7 @@ static char *join(const char *dir, const char *name)
 	return asprintf(&p, "%s/%s", dir, name) < 0 ? NULL : p;
 }
 
-/* *@made: length of the first one that was not there. */
+/* *@made: length of the first folder on the path that did not exist. */
 static mr_status make_parents(const char *path, size_t *made)
 {
 	char *copy = strdup(path);
@@ -66,7 +66,7 @@ static bool has_lock(const char *path)
 	return has;
 }
 
-/* Has a checkpoint ever been finished here? Whether it can be read shows when it is loaded. */
+/* Was a checkpoint ever finished here? Whether it can be read shows when it is loaded. */
 static bool has_checkpoint(const mr_rundir *r)
 {
 	DIR *d = opendir(r->checkpoints);
@@ -146,7 +146,7 @@ char *mr_rundir_plan(const char *path)
 	return NULL;
 }
 
-/* Folders that hold something by now stay. */
+/* Folders that are not empty by now stay. */
 static void remove_parents(const mr_rundir *r)
 {
 	size_t n = strlen(r->path);

@@ -1,5 +1,5 @@
 /*
- * rundir.h - the folder of a run, and which process may use it.
+ * rundir.h - the folder of a run, and the lock that gives it to one process.
  *
  *	<run.dir>/resolved.cfg       the resolved configuration
  *	          choices.def      the table of choices of backend auto (nn/choices.h)
@@ -21,23 +21,23 @@
 typedef struct mr_rundir {
 	char *path, *config, *choices, *plan, *metrics, *memory, *trace, *checkpoints; /* owned */
 	int lock;
-	bool fresh, made_lock; /* no run was there; no LOCK was there */
-	size_t made;           /* length of the first folder on @path that was made; 0: all were there */
+	bool fresh, made_lock; /* there was no run; there was no LOCK */
+	size_t made;           /* length of the first folder on @path that was made; 0: all existed */
 } mr_rundir;
 
 /**
  * Make (with parents) and lock the folder @path. @resume: it must hold checkpoints; otherwise it must not hold a run:
- * MR_EUSAGE with the two ways out. After an error all is as before. Errors: MR_ERESOURCE another process has it, or the
- * disk has no room; MR_EIO it cannot be made or written to (tried now, not at the first save).
+ * MR_EUSAGE with the two ways out. After an error the disk is as before. Errors: MR_ERESOURCE another process has it,
+ * or the disk has no room; MR_EIO it cannot be made or written to (tried now, not at the first save).
  */
 mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out) MR_MUST_USE;
 void mr_rundir_close(mr_rundir *r);
 
-/** Path of the plan in the run folder @path, where there is one; else NULL. The caller frees it. */
+/** Path of the plan in the run folder @path, if it has one; else NULL. The caller frees it. */
 char *mr_rundir_plan(const char *path);
 
-/** The run has not begun: leave what was there before mr_rundir_open and nothing else. To be closed all the same. May
- * be called in a signal's handler. */
+/** For a run that has not begun: remove everything that mr_rundir_open made. It must still be closed. May be called in
+ * a signal handler. */
 void mr_rundir_abandon(const mr_rundir *r);
 
 #endif

@@ -147,7 +147,7 @@ static mr_status write_all(writer *w, const mr_state_list *model, FILE *out)
 	MR_TRY(read_prompt(w, prompt));
 	fputs(prompt, out);
 	live = isatty(fileno(out));
-	/* behind a training Ctrl-C ends the text */
+	/* after a training Ctrl-C ends the text */
 	for (int64_t i = 0; i < want && !mr_signals_end() && !ferror(out); i++) {
 		MR_TRY(next(w, out));
 		if (live)

@@ -1,5 +1,5 @@
 /*
- * sample.h - let a trained language model write.
+ * sample.h - writes text with a trained language model.
  *
  * One token at a time: the last `context` tokens go through the model (the rest of the window is padding that causal
  * attention cannot see), the logits at the last position are divided by the temperature, all but the top_k are dropped,
@@ -19,7 +19,7 @@
  */
 mr_status mr_sample_write(const mr_session *s, const mr_state_list *model, FILE *out) MR_MUST_USE;
 
-/** At the end of a training whose configuration has a sample group: print a sample, with a heading. Otherwise nothing.
+/** At the end of a training whose configuration has a sample group: print a sample, with a heading. Else do nothing.
  */
 mr_status mr_sample_at_end(mr_session *s) MR_MUST_USE;
 

@@ -14,7 +14,7 @@
 #include "planner/graph_objective.h"
 #include "sequential/sequential_size.h"
 
-/* Files up to this part of the memory that there is are kept in memory (and never more than MR_DATA_KEEP). */
+/* Files up to this part of the available memory are kept in memory (and never more than MR_DATA_KEEP). */
 #define KEEP_PART 8
 
 /* More loaders are to be asked for. */
@@ -87,7 +87,7 @@ bool mr_session_is_mitigated(const mr_session *s)
 	return s->plan && s->plan->contract.flush == MR_FLUSH_NONE && !mr_mitigate_is_none(s->mitigate.ops);
 }
 
-/* The backend of the job, with the table of choices that it names. */
+/* Open the backend of the job, with the table of choices that it names. */
 static mr_status open_kernels(mr_session *s)
 {
 	const char *path = s->job->machine.choices;
@@ -124,7 +124,7 @@ static mr_status open_or_close(mr_session *s)
 	return st;
 }
 
-/* Judge the memory of an open session, and load its data. */
+/* Check the memory of an open session, and load its data. */
 static mr_status load_or_close(mr_session *s)
 {
 	mr_memory_plan m;
@@ -241,8 +241,8 @@ mr_sequential_config mr_session_sequential_config(const mr_session *s)
 	};
 }
 
-/* Replicas stop only behind an average, and others where they have drained, so that is where everything must fall that
- * a run stops for. */
+/* Replicas stop only after an average, and plans that drain only after a drain, so everything for which a run stops
+ * must fall there. */
 static mr_status check_stops(const mr_session *s)
 {
 	const struct {

@@ -1,9 +1,9 @@
 /*
- * session.h - from a job (job/job.h) to something that trains: data, model, cut, plan, place and executor, in that
+ * session.h - makes a trainer of a job (job/job.h): data, model, cut, plan, place and executor, in that
  * order.
  *
- * Everything a command needs of a run is here; the commands only decide what to do with it. A session builds as far as
- * it is asked: mr_session_open looks at the data, makes the plan, judges the memory of all and loads the data;
+ * Everything that a command needs of a run is here; the commands only decide what to do with it. A session is built in
+ * two steps: mr_session_open looks at the data, makes the plan, checks the memory and loads the data;
  * mr_session_start makes the executor.
  */
 #ifndef MR_SESSION_SESSION_H
@@ -23,10 +23,10 @@ struct mr_objective_report;
 typedef struct mr_session {
 	const mr_job *job;     /* borrowed */
 	const char *plan_path;       /* the plan comes from this file (plan_file.h); NULL: from the system. Borrowed */
-	bool is_record;              /* that file is the record of a run: versions and all are as they stand there */
-	const char *alphabet;        /* the characters of a trained model (data/dataset.h), to read text with; NULL: the
+	bool is_record;              /* that file is the record of a run, which is carried out unchanged */
+	const char *alphabet;        /* the characters of a trained model (data/dataset.h), for reading text; NULL: the
 	                                text's own. Borrowed */
-	bool speechless;             /* no text is read: the data spell `alphabet` and have no samples, and there is no
+	bool speechless;             /* no text is read: the data have `alphabet` and no samples, and there is no
 	                                plan */
 	const mr_kernels *kernels;   /* `own_kernels` where the job names a table of choices */
 	mr_kernels own_kernels;
@@ -36,27 +36,27 @@ typedef struct mr_session {
 	mr_graph *graph;
 	mr_partition partition;
 	mr_plan *plan;               /* NULL for sequential */
-	mr_plan *steady; /* lowered: the system's own order, where @plan is the record of another and mitigations go by
+	mr_plan *steady; /* lowered: the system's own order, if @plan is the record of another and mitigations use
 			    ages; else NULL */
 	uint64_t plan_hash;          /* mr_plan_identity of it; 0 for sequential */
-	uint64_t n_tries;            /* of a plan found within a limit of time: the value of the system's tries_option
-	                                that gives it again (ir/sched.h); 0: there was no limit */
+	uint64_t n_tries;            /* of a plan found within a time limit: the value of the system's tries_option
+	                                that reproduces it (ir/sched.h); 0: there was no limit */
 	mr_sum_order sum;            /* order in which a step's gradients are summed */
 	uint32_t n_micro;            /* micro-batches a step */
 	int64_t samples;             /* per micro-batch */
 	mr_optim optim;
-	mr_mitigate mitigate;        /* as configured; applied where mr_session_is_mitigated */
+	mr_mitigate mitigate;        /* as configured; applied if mr_session_is_mitigated */
 	mr_lr lr;
-	struct mr_costs *costs;      /* costs.h: of the file that the configuration names; NULL: it names none. Owned */
+	struct mr_costs *costs;      /* costs.h: of the file in the configuration; NULL: it names none. Owned */
 	mr_topo topo;                /* of this machine, or the one that machine.topology describes */
 	mr_place place;
 	mr_executor executor;        /* after mr_session_start */
-	uint64_t program_bytes;      /* memory_plan.h: resident before a plan was made; 0: when memory is judged */
+	uint64_t program_bytes;      /* memory_plan.h: resident before a plan was made; 0: when memory is checked */
 	uint64_t workers_limit;      /* most bytes that the workers may map; 0: only the process has a limit */
-	struct mr_objective_report *known;      /* objective_report.h: of an objective of the theory, where somebody put
-	                                           it; else NULL. Owned */
-	uint64_t base_bytes;         /* resident memory before the executor was made; of a run see there */
-	uint64_t before_bytes;       /* most of it until then: a long list costs more while it is made and checked */
+	struct mr_objective_report *known;      /* objective_report.h: of an objective of the theory, if it was
+	                                           requested; else NULL. Owned */
+	uint64_t base_bytes;         /* resident memory before the executor was made; see mr_run */
+	uint64_t before_bytes;       /* its peak until then: a long list takes more while it is made and checked */
 } mr_session;
 
 typedef struct mr_session_opts {
@@ -67,27 +67,27 @@ typedef struct mr_session_opts {
 	mr_replay_source *source;    /* carry the plan out on one thread, in this order and with its times; NULL: the
 	                                engine */
 	void *source_arg;
-	const mr_replay_clock *clock; /* likewise, in the order that this clock makes; NULL: none does */
+	const mr_replay_clock *clock; /* likewise, in the order of this clock; NULL: none */
 } mr_session_opts;
 
 /**
- * Where the configuration names a file of costs, the plan is one for them: the system orders by them, and the lowering
- * gives boundaries the buffers that they ask for. Memory is judged (memory_plan.h) before samples are read. A system
- * whose order follows from costs gets nominal ones where there is no file, and one that chooses among plans (search)
- * is given a judge of each. Errors: MR_EDATA, MR_ECONFIG, MR_ERESOURCE, each with a message. *@s is zero
+ * Open a session of @job. If the configuration names a file of costs, the plan is made for them: the system orders by
+ * them, and the lowering chooses boundary buffers for them. Memory is checked (memory_plan.h) before samples are read.
+ * A system whose order follows from costs gets nominal ones without a file, and a system that chooses among plans
+ * (search) gets a judge. Errors: MR_EDATA, MR_ECONFIG, MR_ERESOURCE, each with a message. *@s is zero
  * afterwards on error.
  */
 mr_status mr_session_open(const mr_job *job, mr_session *s) MR_MUST_USE;
 
-/** The same, but with the plan in the file @path instead of the system's: it must be one of as many workers and
- * micro-batches a step. Its order and its contract count; what the lowering adds is made anew for this configuration.
+/** The same, but with the plan in the file @path instead of the system's: it must have the same workers and
+ * micro-batches a step. Its order and its contract are used; the lowering is done anew for this configuration.
  * Errors: also MR_ECONFIG with the file's name. */
 mr_status mr_session_open_plan(const mr_job *job, const char *path, mr_session *s) MR_MUST_USE;
 
-/** The same with the record of a run, which is carried out as it stands. */
+/** The same with the record of a run, which is carried out unchanged. */
 mr_status mr_session_open_record(const mr_job *job, const char *path, mr_session *s) MR_MUST_USE;
 
-/** The same with the data of @other, which must stay open as long: for another system on the same model and data.
+/** The same with the data of @other, which must stay open that long: for another system on the same model and data.
  * Costs are those of @other, scaled to the size of a micro-batch; program_bytes and workers_limit are those of @other.
  */
 mr_status mr_session_open_beside(const mr_job *job, const mr_session *other, mr_session *s) MR_MUST_USE;
@@ -100,17 +100,17 @@ mr_status mr_session_open_trained(const mr_job *job, const char *alphabet, bool 
  * stages. Errors: MR_ECONFIG where the system solves none; MR_ERESOURCE. */
 mr_status mr_session_export_lp(mr_session *s, mr_strbuf *out) MR_MUST_USE;
 
-/** Has the run stale gradients, and does something other than "none" deal with them? */
+/** Are gradients of the run stale, and is a mitigation other than "none" applied to them? */
 bool mr_session_is_mitigated(const mr_session *s);
 
-/** Does the order of the open session @s let mitigation @m do its work? Whether the optimizer suits it is
- * m->ops->suits's to say. */
+/** Does the order of the open session @s allow mitigation @m? m->ops->suits decides whether the optimizer
+ * does. */
 bool mr_session_takes(const mr_session *s, const mr_mitigate *m);
 
 /** Threads, memory, initial weights. @opts may be NULL. */
 mr_status mr_session_start(mr_session *s, const mr_session_opts *opts) MR_MUST_USE;
 
-/** What mr_session_start would pass on: for replays. */
+/** The configuration that mr_session_start would use: for replays. */
 mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *opts);
 /** Threads of a loader, where the data decode files. */
 uint32_t mr_session_loaders(const mr_session *s);
@@ -120,8 +120,8 @@ mr_sequential_config mr_session_sequential_config(const mr_session *s);
 void mr_session_close(mr_session *s);
 
 /**
- * mr_session_open up to where memory is judged and the data are loaded: shapes, cut, plan and place are there, samples
- * are not. For what shows a plan, and mr_session_open_beside. mr_session_load then loads the data, once, as it is.
+ * mr_session_open without checking memory and loading the data: shapes, cut, plan and place are there, samples
+ * are not. For commands that show a plan, and mr_session_open_beside. mr_session_load then loads the data, once.
  */
 mr_status mr_session_survey(const mr_job *job, mr_session *s) MR_MUST_USE;
 mr_status mr_session_load(mr_session *s) MR_MUST_USE;

@@ -4,14 +4,14 @@
 
 #include "session/session.h"
 
-/** Cut the model, place the workers, take the costs, and make the plan for them: of what the session has read so far.
+/** Cut the model, place the workers, take the costs, and make the plan for them, from what the session has read so far.
  * Errors: those of mr_session_open. */
 mr_status mr_session_make_plan(mr_session *s) MR_MUST_USE;
 
 /** Cut the model of @s into @stages as its configuration says. Errors: MR_ECONFIG, MR_ERESOURCE. */
 mr_status mr_session_cut(mr_session *s, uint16_t stages) MR_MUST_USE;
 
-/** Make @s's plan of the draft that it has, for its cut and its costs. Errors: MR_ECONFIG, MR_ERESOURCE. */
+/** Finish the draft of @s as its plan, for its cut and its costs. Errors: MR_ECONFIG, MR_ERESOURCE. */
 mr_status mr_session_finish_plan(mr_session *s) MR_MUST_USE;
 
 /* --- session_judge.c --- */

@@ -1,8 +1,8 @@
 /*
- * session_judge.c - what a plan would be as the plan of a session: for systems that choose among plans (ir/sched.h).
+ * session_judge.c - forecasts plans as plans of a session, for systems that choose among plans (ir/sched.h).
  *
- * Each is cut, lowered and checked as the session's own would be, and timed and measured by the functions that the
- * commands ask (forecast.h): so what such a system promises is what plan and plan --compare print.
+ * Each plan is cut, lowered and checked as the session's own would be, and its time and memory are predicted by the
+ * functions of the commands (forecast.h): so the promise of such a system is what plan and plan --compare print.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ typedef struct cut {
 
 struct mr_session_judge {
 	mr_session *s;
-	cut *cuts; /* [n_cuts] those that were asked for */
+	cut *cuts; /* [n_cuts] those made so far */
 	size_t n_cuts;
 	mr_sched_judge face;
 };
@@ -50,7 +50,7 @@ static const cut *cut_into(mr_session_judge *j, uint32_t n_stages)
 	return more;
 }
 
-/* @j's session with @plan for its own; it owns nothing. */
+/* A session like @j's with @plan in place of its own; it owns nothing. */
 static mr_status stand_in(mr_session_judge *j, mr_plan *plan, mr_session *t)
 {
 	const cut *c = cut_into(j, plan->n_stages);
@@ -86,7 +86,7 @@ static bool cuts(void *arg, uint32_t n_stages)
 
 static mr_status costs(void *arg, const mr_plan *plan, mr_stage_cost *out)
 {
-	mr_plan *copy; /* a session's plan is its own */
+	mr_plan *copy; /* a session owns its plan */
 	mr_status st;
 
 	MR_TRY(mr_plan_copy(plan, &copy));
@@ -141,7 +141,7 @@ mr_status mr_session_judge_create(mr_session *s, mr_session_judge **out)
 	*out = j;
 	if (!j)
 		return mr_fail(MR_ERESOURCE, "no memory to choose among plans");
-	s->program_bytes = mr_memory_of_program(s); /* before what the choice itself takes for a while */
+	s->program_bytes = mr_memory_of_program(s); /* before the temporary memory of the choice itself */
 	*j = (mr_session_judge){.s = s, .face = {.cuts = cuts, .costs = costs, .look = look, .barrier = clips,
 		.arg = j}};
 	return MR_OK;
@@ -160,5 +160,5 @@ void mr_session_judge_destroy(mr_session_judge *j)
 		mr_partition_fini(&j->cuts[i].partition);
 	free(j->cuts);
 	free(j);
-	mr_memory_give_back(); /* what many plans took is not to count as the program's */
+	mr_memory_give_back(); /* memory of the many plans must not count as the program's */
 }

@@ -36,7 +36,7 @@ static mr_status find_tied(const mr_session *s, bool *tied)
 	return MR_OK;
 }
 
-/* A plan file fits when workers and micro-batches a step match: the order may be any. */
+/* A plan file fits when workers and micro-batches a step match; its order is free. */
 static mr_status fits(const mr_session *s)
 {
 	const mr_plan *p = s->plan;
@@ -56,7 +56,7 @@ static mr_status fits(const mr_session *s)
 	return MR_OK;
 }
 
-/* What only a record can be replayed for: elsewhere the order changes no weight, or is not said. */
+/* Only records can be replayed: other plans have one order for all runs, or leave it open. */
 static mr_status check_record(const mr_plan *p)
 {
 	if (p->contract.racing)
@@ -91,8 +91,8 @@ static mr_status costs_of(void *arg, const mr_plan *plan, mr_stage_cost *out)
 	return MR_OK;
 }
 
-/* What the session asks for a plan: the system of its job (none where the order comes from a file), and what its
- * training adds. The cut is not asked for, so `tied` is not said. */
+/* The session's question for a plan: the system of its job (none if the order comes from a file), and the terms of its
+ * training. It needs no cut, so `tied` is not set. */
 static mr_plan_question question_of(mr_session *s)
 {
 	const mr_sched_ops *ops = mr_job_system(s->job);
@@ -118,7 +118,7 @@ static mr_plan_question question_of(mr_session *s)
 	};
 }
 
-/* The workers of a stage share what it costs, where some stages have more of them than others. */
+/* Cut so that the workers of a stage share its cost, if some stages have more of them than others. */
 static mr_status cut_evenly(mr_session *s, uint16_t stages)
 {
 	uint32_t *load = calloc(stages, sizeof(*load));
@@ -152,7 +152,7 @@ mr_status mr_session_cut(mr_session *s, uint16_t stages)
 				    n, s->partition.n_stages));
 }
 
-/* What predicts weights goes along a direction that the optimizer keeps. */
+/* Predictions need a direction that the optimizer keeps. */
 static mr_status check_direction(const mr_session *s)
 {
 	const mr_optim_ops *o = mr_job_optimizer(s->job);
@@ -165,7 +165,7 @@ static mr_status check_direction(const mr_session *s)
 		       s->job->system.name, o->name);
 }
 
-/* Without masters: what keeps small differences of weights, or a long memory, cannot do so in bf16. */
+/* Without masters, features that depend on small differences of weights, or on a long memory, do not work in bf16. */
 static mr_status check_masters(const mr_session *s)
 {
 	const char *without = "which bf16_pure has no exact weights for: take precision = \"bf16\"";
@@ -180,8 +180,8 @@ static mr_status check_masters(const mr_session *s)
 }
 
 /*
- * Why no weights can be predicted for the forward of @own, the system's own plan; NULL: they can. Any version that is
- * read can be moved on by the step that made it, but it must have been made by one.
+ * The reason why weights cannot be predicted for the forward of @own, the system's own plan; NULL: they can. Any
+ * version can be moved on by the step that made it, but a step must have made it.
  */
 static const char *no_prediction(const mr_plan *own)
 {
@@ -216,8 +216,8 @@ static mr_status check_mitigation(const mr_session *s)
 }
 
 /*
- * The record of a race has the ages that came up, another each time; what goes by the steady age of a stage takes it
- * from the system's own order, as the race itself did.
+ * The record of a race has the ages of that race, and another record has others; code that uses the steady age of a
+ * stage takes it from the system's own order, as the race itself did.
  */
 static mr_status find_steady(mr_session *s)
 {
@@ -228,8 +228,8 @@ static mr_status find_steady(mr_session *s)
 		return MR_OK;
 	q = question_of(s);
 	q.system = mr_job_system(s->job);
-	q.trains = q.steps_inside = false; /* as the system has it */
-	q.args.costs = &mr_plan_equal_costs; /* which say nothing of ages */
+	q.trains = q.steps_inside = false; /* the system's own contract */
+	q.args.costs = &mr_plan_equal_costs; /* ages do not depend on them */
 	q.costs.of = NULL;
 	MR_TRY(mr_plan_make(&q, &s->steady, NULL));
 	if (s->steady->n_stages == s->plan->n_stages)
@@ -238,7 +238,7 @@ static mr_status find_steady(mr_session *s)
 		       s->steady->system, s->steady->n_stages, s->steady->n_workers);
 }
 
-/* What the system asks of the rest of the configuration. */
+/* Check what the system requires of the rest of the configuration. */
 static mr_status check_system(const mr_session *s)
 {
 	const mr_contract *k = &s->plan->contract;
@@ -309,7 +309,7 @@ static mr_status make_place(mr_session *s)
 	return st == MR_ECONFIG ? mr_job_blame(s->job, MR_JOB_MACHINE, key, st) : mr_fail_in(st, "machine.%s", key);
 }
 
-/* The order by itself; the model is cut into as many stages as it has. */
+/* Make the order by itself; the model is then cut into its number of stages. */
 static mr_status draft_plan(mr_session *s)
 {
 	mr_plan_question q = question_of(s);
@@ -317,7 +317,7 @@ static mr_status draft_plan(mr_session *s)
 	return mr_plan_draft(&q, &s->plan);
 }
 
-/* A system that chooses among plans asks what each would be, and the number of stages follows from its choice. */
+/* A system that chooses among plans has each of them judged, and the number of stages follows from its choice. */
 static mr_status choose_plan(mr_session *s)
 {
 	mr_plan_question q = question_of(s);
@@ -346,7 +346,7 @@ mr_status mr_session_make_plan(mr_session *s)
 					"sequential has no order but its own: to follow %s set system.name to "
 					"another system",
 					s->plan_path));
-	if (judged) { /* which needs all that a plan is judged by */
+	if (judged) { /* the judge needs these */
 		MR_TRY(make_place(s));
 		MR_TRY(take_costs(s));
 		MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", choose_plan(s)));

@@ -16,7 +16,7 @@ static uint32_t most_stale(const mr_session *s)
 	return most;
 }
 
-/* Systems that predict or correct weights, or begin slowly, deal with staleness themselves. */
+/* Systems that predict or correct weights, or start slowly, handle staleness themselves. */
 static bool is_dealt_with(const mr_session *s)
 {
 	return mr_session_is_mitigated(s) || s->plan->contract.predict != MR_PREDICT_NONE ||
@@ -56,7 +56,7 @@ static void warn_unmitigated(const mr_session *s, uint32_t age)
 	mr_strbuf_fini(&names);
 }
 
-/* Is the mitigation a slow start alone, where no stage is so late that it starts slowly? */
+/* Is the mitigation only a slow start, in a plan without a stage that is late enough for it? */
 static bool is_idle(const mr_session *s)
 {
 	mr_mitigate m = s->mitigate;

@@ -1,5 +1,5 @@
 /*
- * staleness_warning.h - what is said about stale gradients before a training begins.
+ * staleness_warning.h - the warnings about stale gradients before a training begins.
  */
 #ifndef MR_SESSION_STALENESS_WARNING_H
 #define MR_SESSION_STALENESS_WARNING_H
@@ -7,8 +7,8 @@
 #include "session/session.h"
 
 /**
- * One line on standard error where the optimizer is known to suffer from gradients as stale as this plan's and nothing
- * is done about them; and one where a mitigation is asked for and no gradient is ever stale. @s is open.
+ * One line on standard error if the optimizer is known to suffer from gradients as stale as this plan's and no
+ * mitigation is chosen; and one if a mitigation is chosen and no gradient is ever stale. @s is open.
  */
 void mr_staleness_warn(const mr_session *s);
 

@@ -72,8 +72,8 @@ static mr_saved_tensor of_bytes(void *data, size_t bytes)
 
 /* --- a pipeline run --- */
 
-/* What the replicas of stage @s have of @param, at byte @at of the weights and @state_at of the states: all weights
- * where they differ at a pause, their states, what they share. */
+/* Add the data of the replicas of stage @s for @param, at byte @at of the weights and @state_at of the states: all
+ * weights if they differ at a pause, their states, and the shared memory. */
 static mr_status add_replicas(const mr_run *run, uint16_t s, const mr_param *param, size_t at, size_t state_at,
 			      mr_state *out)
 {
@@ -149,7 +149,7 @@ static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
 			MR_TRY(add(&out->optimizer, &of_state, "%s.%s", param->name,
 				   b->mitigation->mitigate->ops->state_name));
 		if (run->c.plan->contract.flush != MR_FLUSH_NONE)
-			continue; /* an older version was kept to take a step back, and now the step stands */
+			continue; /* an older version was kept for a rollback, and now the step is certain */
 		for (uint64_t v = b->latest < b->cap ? 0 : b->latest + 1 - b->cap; v < b->latest; v++) {
 			t.data = (char *)mr_weights_at(b, 0, v) + at;
 			MR_TRY(add(&out->inflight, &t, "v%llu.%s", (unsigned long long)v, param->name));
@@ -206,14 +206,14 @@ static mr_status add_flow(const mr_run *run, uint8_t pipe, uint16_t s, mr_state 
 
 		MR_TRY(add(&out->inflight, &t, "held.s%u", s));
 	}
-	/* Those of what will be recomputed have no slot. */
+	/* Micro-batches that will be recomputed have no slot. */
 	for (uint64_t m = mr_run_done(run, pipe, 0, false); s == 0 && st->n_kept && m < mr_run_done(run, pipe, 0, true);
 	     m++) {
 		mr_saved_tensor t = of_bytes(mr_link_buffer(&st->in, st->kept_in[m % st->n_kept]), st->in.bytes);
 
 		MR_TRY(add(&out->inflight, &t, "input.m%llu", (unsigned long long)m));
 	}
-	/* The step that sums these has yet to report them. */
+	/* The step that sums these losses has yet to report them. */
 	for (uint32_t i = 0; s + 1 == run->n_stages && i < st->n_slots; i++) {
 		mr_saved_tensor t = {.dtype = MR_SAVED_F64, .n_dims = 1, .shape = {1}, .bytes = sizeof(double)};
 

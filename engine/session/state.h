@@ -1,24 +1,24 @@
 /*
- * state.h - everything that a run must keep to go on as if it had never stopped, as lists of named tensors.
+ * state.h - everything that a run must keep to continue as if it had never stopped, as lists of named tensors.
  *
  * The lists point into the run's own memory, so the same list is written by a save and filled by a load. Three of them:
  *
  *	model       the latest weights, one tensor a parameter, under the parameter's name (tied ones once)
  *	optimizer   their optimizer state, "<parameter>.<state>", of replicas "r1.<parameter>.<state>" each; an outer
- *	            step's "<parameter>.velocity"; "<parameter>.rest", what its master has beyond the weight
- *	            (nn/tensor.h); "<parameter>.delta" where B is corrected (weights/predict.h), and that of the
+ *	            step's "<parameter>.velocity"; "<parameter>.rest", the part of its master beyond the weight
+ *	            (nn/tensor.h); "<parameter>.delta" if B is corrected (weights/predict.h), and the state of the
  *	            mitigation
- *	inflight    what a plan that never drains has under way at a pause point: older versions that backward passes
+ *	inflight    the work under way at a pause point in a plan that never drains: older versions that backward passes
  *	            will still read ("v12.<parameter>"), saved activations ("slot.s0.m7"), the weights that were made
- *	            for them and that B will take ("aimed.s0.m7"), and boundary buffers ("in.s1.m7", "grad.s0.m7"),
+ *	            for them and that B will use ("aimed.s0.m7"), and boundary buffers ("in.s1.m7", "grad.s0.m7"),
  *	            all but the first as bytes, losses that no step has reported yet ("loss.m7"), and weights
  *	            held for the rest of a commit's forwards ("held.s0"). Of replicas that differ at
  *	            a pause, while the model is their reference: "r1.<parameter>", "r1.<parameter>.rest", and
  *	            "mean.<parameter>". Empty for
  *	            other systems that flush.
  *
- * Random numbers and the data order need nothing: they are functions of step and sample numbers. Which slots and
- * versions are under way follows from the plan and the step (mr_run_stand_at), so it is not stored either.
+ * Random numbers and the data order need nothing: they are functions of step and sample numbers. The slots and
+ * versions under way follow from the plan and the step (mr_run_stand_at), so their list is not stored either.
  */
 #ifndef MR_SESSION_STATE_H
 #define MR_SESSION_STATE_H
@@ -36,12 +36,12 @@ typedef struct mr_state {
 	mr_state_list model, optimizer, inflight;
 } mr_state;
 
-/** The lists of a paused run that stands at its present step. Free with mr_state_fini. Errors: MR_ERESOURCE. */
+/** The lists of a run that is paused at its present step. Free with mr_state_fini. Errors: MR_ERESOURCE. */
 mr_status mr_state_of_run(const mr_run *run, mr_state *out) MR_MUST_USE;
 mr_status mr_state_of_sequential(mr_sequential *q, mr_state *out) MR_MUST_USE;
 void mr_state_fini(mr_state *s);
 
-/** What a tensor of numbers of this type is called in a file. */
+/** The dtype in a file of a tensor of this type. */
 mr_saved_dtype mr_state_dtype(mr_dtype t);
 
 /** A hash of the latest weights, or of their masters: equal for equal ones, whatever the cut, the versions and the

@@ -1,4 +1,4 @@
-/* The library's face of a session (millrace/training.h). */
+/* training.c - the library's interface to a session (millrace/training.h). */
 #include "millrace/training.h"
 
 #include <math.h>
@@ -59,7 +59,7 @@ static bool follow(void *arg, const mr_step_rec *rec)
 	watch *w = arg;
 	mr_training_step step;
 
-	if (!rec) /* it is only asked whether to go on */
+	if (!rec) /* called only for the decision whether to go on */
 		return true;
 	step = (mr_training_step){.step = rec->step, .loss = rec->loss, .lr = rec->lr};
 	w->t->loss = rec->loss;

@@ -196,7 +196,7 @@ static void put_version(mr_trajectory *t, uint16_t r, uint16_t s, uint64_t v, co
 		   run ? mr_weights_at(mr_run_weights(run, (uint8_t)r, s), 0, v) : NULL, run, q);
 }
 
-/* What stands there after @n averages. */
+/* The reference after @n averages. */
 static void put_reference(mr_trajectory *t, uint16_t s, uint64_t n, const mr_run *run)
 {
 	mr_trajectory_stage *row = mr_trajectory_row(t, 0, s);
@@ -264,7 +264,7 @@ static void note_loss(mr_trajectory *t, const mr_run *run, const mr_instr *in, u
 		t->loss[micro] = run->losses[micro % run->n_losses];
 }
 
-/* A part begins its story with its first micro-batch; the first part that of the whole stage. */
+/* The first micro-batch of a part begins its record again; that of the first part, the record of the whole stage. */
 static void begin_part(mr_trajectory *t, const mr_run *run, uint16_t s, uint64_t part)
 {
 	mr_trajectory_stage *row = mr_trajectory_row(t, 0, s);
@@ -278,7 +278,7 @@ static void begin_part(mr_trajectory *t, const mr_run *run, uint16_t s, uint64_t
 	put_version(t, 0, s, 0, run, NULL);
 }
 
-/* What @in, of one of the replicas of a stage, did. Of the parts of a commit the last one makes the version. */
+/* Record @in, of one of the replicas of a stage. Of the parts of a commit the last one makes the version. */
 static void observe_turn(mr_trajectory *t, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version)
 {
 	uint32_t replicas = t->stage_replicas[in->stage];
@@ -312,7 +312,7 @@ static void observe_turn(mr_trajectory *t, const mr_run *run, const mr_instr *in
 	put_version(t, 0, in->stage, version, run, NULL);
 }
 
-/* Does F at stage @s work on weights that are held? */
+/* Does F at stage @s work on held weights? */
 static bool holds(const mr_run *run, uint16_t s)
 {
 	return run->weights[s].prediction && run->weights[s].prediction->holds;
@@ -341,7 +341,7 @@ void mr_trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, ui
 	switch (in->op) {
 	case MR_OP_F:
 		row->f_version[micro] = version;
-		if (holds(run, in->stage) && micro % t->need) /* made from that version, not reading it */
+		if (holds(run, in->stage) && micro % t->need) /* made from that version, and does not read it */
 			row->n_events++;
 		else
 			note_read(t, row, version);
@@ -422,7 +422,7 @@ uint32_t mr_trajectory_peak_live(const mr_trajectory *t, uint16_t stage)
 	uint64_t oldest = 0;
 	uint32_t peak = 1;
 
-	/* What is dead at the birth of a version stays so: those that can be alive begin at the oldest that is. */
+	/* A version that is dead when another is made stays dead: live ones begin at the oldest that is alive. */
 	for (uint64_t v = 0; v <= row->n_commits; v++) {
 		uint64_t born = v ? row->born[v] : 0;
 		uint32_t alive = 1;

@@ -1,6 +1,6 @@
 /*
- * trajectory.h - the whole story of a tiny model's training: which version every micro-batch read, what became of every
- * weight. For comparing update rules with numbers worked out by hand or by another program.
+ * trajectory.h - the complete record of a tiny model's training: the version that every micro-batch read, and every
+ * version of every weight. For comparing update rules with numbers worked out by hand or by another program.
  *
  * Of @n_steps commits with `need` micro-batches each, at every stage: the versions that F and B read, how many commits
  * had been made when the gradient was applied, and the weights of every version; and every micro-batch's loss. An
@@ -8,15 +8,15 @@
  * out.
  *
  * The engine and the replay fill it through mr_trajectory_observer; sequential training through mr_trajectory_note. All
- * memory is taken at the start. Micro-batch 0 of a stage begins its story again, so a restarted engine may use it
- * again. It must see a run from its first step; a resumed one cannot be recorded.
+ * memory is taken at the start. Micro-batch 0 of a stage begins its record again, so a restarted engine may use it
+ * again. It must observe a run from its first step; a resumed one cannot be recorded.
  *
  * Replicas: each has rows of its own, and an average is one more version. Stage replicas (ir/plan.h): a stage has the
  * versions that it commits, at its own pace.
  *
  * Threads: a stage's row is written by the worker that owns the stage, the losses by the one that owns the last stage.
- * With stage replicas a worker writes what its own micro-batches read; the one that makes a version writes its weights,
- * and the lives of versions are reported as the first part sees them.
+ * With stage replicas a worker writes the versions that its own micro-batches read; the worker that makes a version
+ * writes its weights, and the lives of versions are those seen by the first part.
  * Read it while the run is paused.
  */
 #ifndef MR_SESSION_TRAJECTORY_H
@@ -41,48 +41,49 @@ typedef struct mr_trajectory_stage {
 	uint64_t *born, *last_read, n_events;
 	uint64_t *summed;              /* [sum] micro-batches in the gradient sum */
 	uint32_t n_summed;
-	uint64_t first_micro;          /* that begins its story */
+	uint64_t first_micro;          /* the micro-batch that begins its record */
 } mr_trajectory_stage;
 
 typedef struct mr_trajectory {
 	uint16_t n_stages;
 	uint32_t need;                 /* micro-batches a step */
-	uint8_t *stage_replicas;                /* [n_stages] micro-batches a commit, where parts of a stage take turns;
+	uint8_t *stage_replicas;                /* [n_stages] micro-batches a commit, if parts of a stage take turns;
 	                                           NULL: none do */
-	uint32_t sum;                  /* of these in one sum of gradients: need, or a replica's part of it */
+	uint32_t sum;                  /* micro-batches in one sum of gradients: need, or a replica's part of it */
 	uint16_t n_rows;               /* replicas; 1 where there are none */
 	mr_average average;
 	uint64_t n_steps, n_micro;     /* recorded at most; n_micro = n_steps * need */
-	uint64_t n_versions;           /* after these steps: as many, and of replicas the averages; stage replicas:
-	                                  those of the stage that makes most */
+	uint64_t n_versions;           /* versions after these steps, averages included; with stage replicas, of the
+	                                  stage that makes most */
 	const mr_graph *graph;         /* borrowed */
 	uint32_t *first;               /* [n_stages + 1] parameters of the stages */
 	mr_trajectory_stage *stage;    /* [n_rows][n_stages] */
 	double *loss;                  /* [n_micro] */
 } mr_trajectory;
 
-/* Of stage @s of replica @r. */
+/* The row of stage @s of replica @r. */
 static inline mr_trajectory_stage *mr_trajectory_row(const mr_trajectory *t, uint16_t r, uint16_t s)
 {
 	return &t->stage[(size_t)r * t->n_stages + s];
 }
 
 /**
- * For @n_steps steps of @graph cut by @p, @need micro-batches a commit (plan->contract.need). Sequential training may
- * be recorded by the stages of any cut. Borrows @graph. Errors: MR_ECONFIG for a model above MR_TRAJECTORY_MAX_PARAMS;
+ * Make a trajectory of @n_steps steps of @graph cut by @p, @need micro-batches a commit (plan->contract.need).
+ * Sequential training may be recorded by the stages of any cut. Borrows @graph. Errors: MR_ECONFIG for a model above
+ * MR_TRAJECTORY_MAX_PARAMS;
  * MR_ERESOURCE.
  */
 mr_status mr_trajectory_create(const mr_graph *graph, const mr_partition *p, uint32_t need, uint64_t n_steps,
 			       mr_trajectory **out) MR_MUST_USE;
 void mr_trajectory_destroy(mr_trajectory *t); /* accepts NULL */
 
-/** The same for what @plan trains: where it has replicas, a row a replica and stage. Borrows nothing of @plan. */
+/** The same for a training of @plan: if it has replicas, a row a replica and stage. Borrows nothing of @plan. */
 mr_status mr_trajectory_create_for(const mr_graph *graph, const mr_partition *p, const mr_plan *plan, uint64_t n_steps,
 				   mr_trajectory **out) MR_MUST_USE;
 
 /**
- * Replicas: note what the last average made. An average is done in parts, and elsewhere it is noted by the forward that
- * reads it. Before reading, while the run is paused; otherwise it does nothing.
+ * Replicas: record the last average. An average is made in parts, and is otherwise recorded by the forward that reads
+ * it. Call it before reading, while the run is paused; without replicas it does nothing.
  */
 void mr_trajectory_close(mr_trajectory *t, const mr_run *run);
 

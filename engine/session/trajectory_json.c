@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 
-/* The row of stage @s in whose pipe micro-batch @m went. */
+/* The row of stage @s in whose pipe micro-batch @m was. */
 static const mr_trajectory_stage *row_that_had(const mr_trajectory *t, uint16_t s, uint64_t m)
 {
 	uint16_t r = 0;

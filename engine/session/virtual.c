@@ -16,8 +16,8 @@ struct mr_virtual {
 	mr_cost cost;
 	mr_sim_options options;
 	mr_sim_params params;
-	mr_sim_stream *stream;      /* NULL: the order shows in the run */
-	mr_sim_duration *durations; /* then */
+	mr_sim_stream *stream;      /* NULL: the order is found during the run */
+	mr_sim_duration *durations; /* for that case */
 	mr_replay_clock clock;
 	uint32_t stride;      /* steps between pause points */
 	double *free_at;      /* [workers] end of the last instruction */
@@ -34,7 +34,7 @@ mr_status mr_virtual_next(void *arg, uint64_t until, mr_replay_turn *out, bool *
 	mr_sim_event e;
 	double wait;
 
-	/* Steps to pause points: replicas have one behind several steps, and what lies before the next belongs to it.
+	/* Convert steps to pause points: replicas have one after several steps; all before the next belong to it.
 	 */
 	until = until / v->stride + (until % v->stride > 0);
 	MR_TRY(mr_sim_stream_next(v->stream, until, &e, more));
@@ -49,8 +49,8 @@ mr_status mr_virtual_next(void *arg, uint64_t until, mr_replay_turn *out, bool *
 }
 
 /*
- * W that any worker may take: which worker takes which in the whole run is found out first, and the run follows a plan
- * that says so (its bits are the same).
+ * For W that any worker may take: first find which worker takes which in the whole run; the run then follows a plan
+ * with these W in their places (its bits are the same).
  */
 static mr_status let_steal(const mr_virtual *v, mr_session *s)
 {
@@ -96,8 +96,8 @@ const mr_replay_clock *mr_virtual_clock(const mr_virtual *v)
 	return v->durations ? &v->clock : NULL;
 }
 
-/* The order of a racing plan, which forwards are repeated behind a step that was taken back, and lists without end show
- * in the run. */
+/* The order of racing plans, of forwards repeated after a rollback, and of lists without end is found during the run.
+ */
 static mr_status follow(mr_virtual *v, const mr_session *s)
 {
 	const mr_contract *k = &s->plan->contract;
@@ -137,7 +137,7 @@ static mr_status fill(mr_virtual *v, mr_session *s, const mr_values *options)
 	st = let_steal(v, s);
 	if (st == MR_OK)
 		st = follow(v, s);
-	/* it was asked for on the command line */
+	/* the command line requested it */
 	return st == MR_EINVAL ? mr_fail(MR_EUSAGE, "%s", mr_error_text()) : st;
 }
 

@@ -1,10 +1,10 @@
 /*
- * virtual.h - the clock of a simulated training: a stream of the simulator as the source of a replay's order.
+ * virtual.h - the clock of a simulated training: the simulator is the source of a replay's order.
  *
- * The simulator says in which order the plan's instructions begin and when, from the costs of the stages; the replay
- * carries them out in that order and stamps those times. A hand-over between NUMA nodes takes --far, one inside a node
- * nothing. Where the order depends on what is computed (steps that are taken back, racing) the simulator says how long
- * each instruction takes, and the replay finds the order out.
+ * The simulator gives the order in which the plan's instructions begin and their times, from the costs of the stages;
+ * the replay carries them out in that order and records those times. A transfer between NUMA nodes takes --far, one
+ * inside a node nothing. If the order depends on results (rollbacks, racing) the simulator gives only the duration of
+ * each instruction, and the replay finds the order.
  */
 #ifndef MR_SESSION_VIRTUAL_H
 #define MR_SESSION_VIRTUAL_H
@@ -24,19 +24,19 @@
 
 typedef struct mr_virtual mr_virtual;
 
-/** For the open session @s, which has a plan, with the @options of the command; borrows both. Where W are placed on any
- * worker @s gets the plan that has them where the clock says, for the steps of its configuration. Errors: MR_EUSAGE,
+/** For the open session @s, which has a plan, with the @options of the command; borrows both. If any worker may take W,
+ * @s gets the plan that has them where the clock puts them, for the steps of its configuration. Errors: MR_EUSAGE,
  * MR_ECONFIG, MR_ERESOURCE. */
 mr_status mr_virtual_create(mr_session *s, const mr_values *options, mr_virtual **out) MR_MUST_USE;
 void mr_virtual_destroy(mr_virtual *v);
 
-/** The clock of a plan whose order shows only in the run (replay/replay.h); NULL: mr_virtual_next gives the order. */
+/** The clock of a plan whose order is found during the run (replay/replay.h); NULL: mr_virtual_next gives the order. */
 const mr_replay_clock *mr_virtual_clock(const mr_virtual *v);
 
 /** An mr_replay_source; @arg is the mr_virtual. */
 mr_status mr_virtual_next(void *arg, uint64_t until, mr_replay_turn *out, bool *more) MR_MUST_USE;
 
-/** Where the costs come from and what bends the times, for people: one line. */
+/** The source of the costs and the changes of times, for people: one line. */
 const char *mr_virtual_text(const mr_virtual *v, char *text, size_t size);
 
 #endif

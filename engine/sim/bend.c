@@ -25,7 +25,7 @@ static double factor_of(const mr_bend *b, const mr_instr *in, uint64_t micro)
 
 /* --- stragglers --- */
 
-/* How many times as long worker @w takes just after @t, and until when that is so. */
+/* The factor by which worker @w is slower just after @t, and the end of the interval in which that holds. */
 static double slowness(const mr_sim_params *p, uint16_t w, double t, double *until)
 {
 	double slow = 1;

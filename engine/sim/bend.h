@@ -1,6 +1,6 @@
 /*
- * bend.h - the parameters of a simulation as hooks of the function that computes times (ir/unroll.h). For engine/sim
- * only.
+ * bend.h - applies the parameters of a simulation to times, as hooks of the function that computes them (ir/unroll.h).
+ * For engine/sim only.
  */
 #ifndef MR_SIM_BEND_H
 #define MR_SIM_BEND_H
@@ -10,16 +10,16 @@
 typedef struct mr_bend {
 	const mr_sim_params *p; /* borrowed */
 	mr_time_hooks hooks;
-	bool *slow;             /* [n_workers] has stragglers */
-	uint64_t first;         /* the iteration that the graph calls 0 */
+	bool *slow;             /* [n_workers] the worker has stragglers */
+	uint64_t first;         /* the iteration of the plan that is iteration 0 of the graph */
 } mr_bend;
 
-/** Look through @p and @cost for @plan and fill @b, which must stay where it is. The caller calls fini, also after an
+/** Check @p and @cost for @plan and fill @b, which must not move. The caller calls fini, also after an
  * error. Errors: MR_EINVAL with a message; MR_ERESOURCE. */
 mr_status mr_bend_init(mr_bend *b, const mr_plan *plan, const mr_cost *cost, const mr_sim_params *p) MR_MUST_USE;
 void mr_bend_fini(mr_bend *b);
 
-/** When worker @w ends @in of micro-batch @micro that it begins at @begin and that takes @duration by the table. */
+/** The end of @in of micro-batch @micro on worker @w, which begins at @begin and takes @duration by the table. */
 double mr_bend_end(const mr_bend *b, const mr_instr *in, uint64_t micro, uint16_t w, double begin, double duration);
 
 #endif

@@ -20,7 +20,7 @@ static int line_length(const char *line)
 	return n && line[n - 1] == '\r' ? n - 1 : n;
 }
 
-/* Numbers behind the first: 3 to 10, or 0 when @line is no head. */
+/* The number of columns after the first: 3 to 10, or 0 when @line is no head. */
 static unsigned columns_of(const char *line)
 {
 	int n = line_length(line);

@@ -6,9 +6,9 @@
  *	1,2,2,1.5,0.2,0.05,0.1,0,0.1,0,0
  *
  * A row a stage, from 0 upwards without gaps, with the times of ir/cost.h, all in one unit: forward, input gradient and
- * weight gradient of one micro-batch, optimizer step of one commit, hand-over to the next worker, reduction of the
- * gradients of several pipes and norm of a commit, what a step inside a B or W takes less than u, an average of
- * replicas, a validation. The head may end behind w or any later column (what it leaves out is 0); their order is
+ * weight gradient of one micro-batch, optimizer step of one commit, transfer to the next worker, reduction of the
+ * gradients of several pipes and norm of a commit, the saving of a step inside a B or W compared with u, an average of
+ * replicas, a validation. The head may end after w or any later column (missing columns are 0); their order is
  * fixed. Lines that begin with # and empty lines are skipped.
  */
 #ifndef MR_SIM_COST_CSV_H

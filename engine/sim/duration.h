@@ -1,7 +1,7 @@
 /*
- * duration.h - how long single instructions take in a simulation, for an executor that finds its order out as it goes.
+ * duration.h - durations of single instructions in a simulation, for an executor that finds its order as it goes.
  *
- * The same times as those of mr_sim_run: the cost table, bent by jitter, stragglers and links.
+ * The same times as those of mr_sim_run: the cost table, changed by jitter, stragglers and links.
  */
 #ifndef MR_SIM_DURATION_H
 #define MR_SIM_DURATION_H
@@ -15,10 +15,10 @@ mr_status mr_sim_duration_create(const mr_plan *plan, const mr_cost *cost, const
 				 mr_sim_duration **out) MR_MUST_USE;
 void mr_sim_duration_destroy(mr_sim_duration *d);
 
-/** When worker @worker ends @in of micro-batch @micro, which it begins at @begin. */
+/** The end of @in of micro-batch @micro on worker @worker, which begins at @begin. */
 double mr_sim_duration_end(const mr_sim_duration *d, const mr_instr *in, uint64_t micro, uint16_t worker, double begin);
 
-/** How long what @stage hands from worker @from to worker @to is under way. */
+/** The transfer time of an output of @stage from worker @from to worker @to. */
 double mr_sim_duration_hop(const mr_sim_duration *d, uint16_t stage, uint16_t from, uint16_t to);
 
 #endif

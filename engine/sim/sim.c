@@ -5,13 +5,13 @@
 
 #include "sim/bend.h"
 
-/* The period of a plan whose W are stolen is taken from this many iterations, with irregular times and without, and of
- * the first from as many as have at most this many instructions. */
+/* The period of a plan with stealing is taken from this many iterations, with irregular times and without; with
+ * irregular times, from as many of them as have at most this many instructions. */
 #define IRREGULAR_BODIES 64u
 #define REGULAR_BODIES 4u
 #define PERIOD_INSTRUCTIONS (1u << 18)
 
-/* A walk of the lists as they came to be. */
+/* Walks the lists that result from stealing. */
 static mr_status walk_stolen(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params,
 			     const mr_walk_opts *opts, mr_walk **out)
 {
@@ -44,7 +44,7 @@ static mr_status walk_stolen(const mr_plan *plan, const mr_cost *cost, const mr_
 	return MR_OK;
 }
 
-/* When the last stage commits version @v. */
+/* The time at which the last stage commits version @v. */
 static double committed_at(const mr_walk *k, int64_t v)
 {
 	double at = 0;
@@ -55,7 +55,7 @@ static double committed_at(const mr_walk *k, int64_t v)
 	return at;
 }
 
-/* Behind a barrier every iteration begins anew: those of regular times are alike from the second on. */
+/* After a barrier every iteration begins anew: with regular times, all are alike from the second on. */
 static mr_status find_period(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params,
 			     const mr_walk_opts *opts, double *period)
 {

@@ -1,21 +1,21 @@
 /*
- * sim.h - carry out a plan in virtual time: the walk (ir/walk.h) on a machine that is not perfect.
+ * sim.h - carries out a plan in virtual time: the walk (ir/walk.h) on a machine that is not perfect.
  *
- * Instructions take what the cost table says, unless something bends them:
+ * Instructions take the times of the cost table, changed by:
  *   jitter      each instruction's time is multiplied by a random factor of mean 1, drawn for (micro-batch, stage,
  *               pipe, op) and not for its place in an order: two systems, two cuts of a run and two runs with one seed
  *               meet the same factors
  *   stragglers  a worker computes slower by a factor, for the whole run or in an interval of virtual time. Work that is
- *               under way when the interval begins or ends is slow for its part inside
- *   links       a hand-over between workers on different nodes takes longer than one inside a node
+ *               under way when the interval begins or ends is slowed for its part inside
+ *   links       a transfer between workers on different nodes takes longer than one inside a node
  * Without any of them a simulation is the walk, to the last bit: there is one function that computes times.
  *
- * W that any worker may take (ir/plan.h, "Stealing") are taken by the same rule as in the engine: a worker at its end
- * that would have to wait takes the next W of the one that has most of them left. What comes of it is a walk of the
- * plan that has them where they were carried out (walk->plan). Its period is the distance of the steps of a longer run,
- * stolen from and with the barrier, which stealing takes.
+ * W that any worker may take (ir/plan.h, "Stealing") are taken by the same rule as in the engine: a worker in its tail
+ * that would have to wait takes the next W of the worker that has most of them left. The result is a walk of the
+ * plan that has them where they were carried out (walk->plan). Its period is the distance of the steps of a longer run
+ * with stealing and with its barrier.
  *
- * The outcome is a mr_walk: figures as walk.h defines them, and what every instruction did when. ir/walk_trace.h makes
+ * The result is a mr_walk: figures as walk.h defines them, and the times of every instruction. ir/walk_trace.h makes
  * trace records of it, ir/metrics.h figures. A simulation without an end, event by event, is stream.h.
  */
 #ifndef MR_SIM_SIM_H
@@ -49,7 +49,7 @@ typedef struct mr_sim_params {
 	double far;                    /* hand-over between nodes, in place of the table's c */
 	bool unlimited;                /* boundary buffers without limit */
 	bool no_period;                /* leave out the period: it takes several further iterations */
-	uint32_t window;               /* streams: instructions that are looked at at once; 0: as many as suit */
+	uint32_t window;               /* streams: instructions unrolled at once; 0: a suitable number */
 } mr_sim_params;
 
 /**
@@ -60,8 +60,8 @@ typedef struct mr_sim_params {
 mr_status mr_sim_run(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, mr_walk **out) MR_MUST_USE;
 
 /**
- * Who takes which W in @params->n_bodies iterations of @plan, which is lowered and whose contract says steal: [*@n]
- * moves in *@out for mr_steal_plan; the caller frees them. Errors: as mr_sim_run.
+ * Find which worker takes which W in @params->n_bodies iterations of @plan, which is lowered and whose contract has
+ * steal: [*@n] moves in *@out for mr_steal_plan; the caller frees them. Errors: those of mr_sim_run.
  */
 mr_status mr_sim_steals(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, mr_steal **out,
 			size_t *n) MR_MUST_USE;

@@ -32,7 +32,7 @@ static mr_status read_jitter(const char *text, mr_sim_params *p)
 		       text);
 }
 
-/* One of a list, up to the comma or the end; *@rest is where it ends. */
+/* Read one entry of a list, up to the comma or the end; *@rest is where it ends. */
 static bool read_straggler(const char *text, mr_straggler *s, const char **rest)
 {
 	char *end;

@@ -1,5 +1,5 @@
 /*
- * sim_options.h - the options with which commands bend a simulation (sim/sim.h), as text and as parameters.
+ * sim_options.h - the options of commands for a simulation (sim/sim.h), as text and as parameters.
  *
  *	--jitter lognormal:0.1            or uniform:0.5
  *	--straggler 2:1.5                 worker 2 takes 1.5 times as long; 2:3:10-20 from time 10 to time 20 only;
@@ -33,7 +33,7 @@ typedef struct mr_sim_options {
 mr_status mr_sim_options_read(const mr_values *values, mr_sim_options *out) MR_MUST_USE;
 void mr_sim_options_fini(mr_sim_options *o);
 
-/** One line for people: "jitter lognormal:0.1 (seed 7), worker 2 takes 1.5 times as long"; "" when they are plain. */
+/** One line for people: "jitter lognormal:0.1 (seed 7), worker 2 takes 1.5 times as long"; "" for the defaults. */
 const char *mr_sim_options_text(const mr_sim_options *o, char *text, size_t size);
 
 /** The same as a JSON object. */

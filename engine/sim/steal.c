@@ -1,12 +1,12 @@
 /*
  * steal.c - which worker takes which W in virtual time: the rule of the engine (exec/exec_steal.c), event by event.
  *
- * Each worker has at most one thing in hand, and what happens next is the earliest of
- *	claim    it comes to a W of its own tail that no worker has taken: it takes it. The first one opens the tail
- *	begin    what it has in hand, or else its next instruction, has all that it waits for, and it has time
- *	steal    it is at its end, its next instruction has to wait, and another worker has a W left: it takes that
+ * Each worker has at most one W in hand, and the next event is the earliest of
+ *	claim    it reaches a W of its own tail that no worker has taken: it takes it. The first one opens the tail
+ *	begin    the W in its hand, or else its next instruction, has all its inputs, and the worker is free
+ *	steal    it is in its tail, its next instruction has to wait, and another worker has a W left: it takes that
  * of several at one moment in this order, then of the first worker. An instruction's times are known when it begins,
- * and everything that may begin earlier has begun by then, so nothing is ever taken back. Times are those of
+ * and every instruction that may begin earlier has begun by then, so no event is ever undone. Times are those of
  * ir/unroll.h.
  */
 #include <math.h>
@@ -19,12 +19,12 @@
 typedef enum event_kind { CLAIM, BEGIN, STEAL, NOTHING } event_kind;
 
 typedef struct mr_hand {
-	uint32_t next, end;  /* its next node, and the first behind its list */
+	uint32_t next, end;  /* its next node, and the first after its list */
 	uint32_t hand;       /* a W that it has taken, or MR_NO_NODE */
 	double free_at;
-	uint32_t length, from; /* of its body; where its tail begins there */
-	uint32_t left;       /* W of its tail that no worker has taken, */
-	uint32_t iteration;  /* in this iteration, which it has opened */
+	uint32_t length, from; /* of its body; begin of its tail there */
+	uint32_t left;       /* W of its tail that no worker has taken */
+	uint32_t iteration;  /* the iteration of that tail, once it is open */
 	bool opened;
 } mr_hand;
 
@@ -42,7 +42,7 @@ typedef struct mr_thieves {
 
 /* --- what is known --- */
 
-/* Joins cost nothing: they are done when all is that they join. */
+/* Joins cost nothing: a join is done when all its sources are. */
 static bool is_done(mr_thieves *t, uint32_t node)
 {
 	const mr_unroll *g = t->g;
@@ -77,7 +77,7 @@ static bool is_any(const mr_thieves *t, uint32_t node)
 	return t->g->at[node].in->flags & MR_INSTR_ANY;
 }
 
-/* The iteration at whose end @w stands; false: it stands at none. */
+/* The iteration in whose tail @w is; false: it is in none. */
 static bool at_end(const mr_thieves *t, uint16_t w, uint32_t *n, uint32_t *to)
 {
 	const mr_hand *h = &t->of[w];
@@ -100,7 +100,7 @@ static void skip_taken(mr_thieves *t, uint16_t w)
 		h->next++;
 }
 
-/* The worker that has most left of iteration @n; n_workers: none has any. */
+/* The worker that has most W of iteration @n left; n_workers: none has any. */
 static uint16_t victim(const mr_thieves *t, uint32_t n)
 {
 	uint16_t best = t->n_workers;
@@ -112,7 +112,7 @@ static uint16_t victim(const mr_thieves *t, uint32_t n)
 	return best;
 }
 
-/* What @w does next, and when. @now: nothing happens before. */
+/* The next event of @w, and its time, which is not before @now. */
 static event_kind next_of(mr_thieves *t, uint16_t w, double now, double *when)
 {
 	mr_hand *h = &t->of[w];
@@ -160,7 +160,7 @@ static void begin(mr_thieves *t, uint16_t w)
 	uint32_t node = h->hand != MR_NO_NODE ? h->hand : h->next;
 	mr_ready r = ready(t, w, node);
 
-	t->g->at[node].worker = w; /* whose speed it takes */
+	t->g->at[node].worker = w; /* the node takes that worker's time */
 	t->begin[node] = r.at;
 	t->end[node] = h->free_at = mr_unroll_finish(t->g, t->cost, t->hooks, node, &r);
 	t->done[node] = true;
@@ -193,7 +193,7 @@ static mr_status steal(mr_thieves *t, uint16_t w, double when)
 				    .from = node - t->g->first[from] - n * t->of[from].length};
 	t->of[from].left--;
 	t->of[w].hand = node;
-	t->of[w].free_at = when; /* not before it looked */
+	t->of[w].free_at = when; /* not before the event */
 	t->taken[node] = true;
 	return MR_OK;
 }

@@ -8,27 +8,27 @@
 
 #define WINDOW (1u << 16) /* instructions */
 
-/* Where a worker stands. */
+/* The position of a worker. */
 typedef struct mr_lane_at {
-	uint32_t node, end; /* its next instruction in the window, and the first one behind its bodies */
-	uint32_t *pause;    /* [n_pauses] places in its prologue behind which a pause point lies (ir/pause.h) */
+	uint32_t node, end; /* its next instruction in the window, and the first one after its bodies */
+	uint32_t *pause;    /* [n_pauses] places in its prologue after which a pause point lies (ir/pause.h) */
 	uint32_t n_pauses;
 } mr_lane_at;
 
 struct mr_sim_stream {
 	const mr_plan *plan;
 	const mr_cost *cost;
-	mr_bend bend;         /* bend.first: the iteration at which the window stands */
+	mr_bend bend;         /* bend.first: the first iteration of the window */
 	mr_unroll *g;
 	uint32_t reach;       /* iterations that edges reach back, and after which all are alike */
 	uint32_t *order, *binding, *rank, *known;
 	double *begin, *end;
 	uint8_t *cause;
 	mr_lane_at *at;       /* [n_workers] */
-	uint16_t *heap;       /* workers that may go on; the one that comes first is on top */
+	uint16_t *heap;       /* workers that may go on, the one with the earliest instruction on top */
 	uint32_t n_heap;
-	uint64_t until;       /* what the heap has been made for */
-	bool spent;           /* a worker has come to the end of the window */
+	uint64_t until;       /* the pause point for which the heap was made */
+	bool spent;           /* a worker has reached the end of the window */
 };
 
 /* --- the heap --- */
@@ -64,7 +64,7 @@ static uint32_t body_of(const mr_sim_stream *s, uint16_t w)
 	return mr_plan_list(s->plan, w, MR_BODY)->n;
 }
 
-/* The iteration of the window in which worker @w stands; its prologue counts as the first. */
+/* The iteration of the window in which worker @w is; its prologue counts as the first. */
 static uint32_t iteration_of(const mr_sim_stream *s, uint16_t w)
 {
 	uint32_t done = s->at[w].node - s->g->first[w], prologue = prologue_of(s, w), body = body_of(s, w);
@@ -72,7 +72,7 @@ static uint32_t iteration_of(const mr_sim_stream *s, uint16_t w)
 	return done < prologue || !body ? 0 : (done - prologue) / body;
 }
 
-/* Pause points that lie before the next instruction of worker @w. */
+/* Number of pause points before the next instruction of worker @w. */
 static uint64_t step_of(const mr_sim_stream *s, uint16_t w)
 {
 	const mr_lane_at *a = &s->at[w];
@@ -113,7 +113,8 @@ static void compute(mr_sim_stream *s)
 			s->cause[i] = mr_unroll_cause(g, i, s->binding[i]);
 }
 
-/* Move the window @by iterations on. What lies in it already keeps its times; the prologue is long past. */
+/* Move the window forward by @by iterations. Instructions that stay in it keep their times; the prologue is long past.
+ */
 static void move(mr_sim_stream *s, uint32_t by)
 {
 	for (uint16_t w = 0; w < s->plan->n_workers; w++) {
@@ -131,8 +132,8 @@ static void move(mr_sim_stream *s, uint32_t by)
 	compute(s);
 }
 
-/* As far as the slowest worker allows; so much as edges reach back stays known, and iterations that are alike are left.
- */
+/* Move as far as the slowest worker allows, so that the iterations to which edges reach back stay, and iterations that
+ * are alike are left. */
 static mr_status move_on(mr_sim_stream *s)
 {
 	uint32_t by = s->g->n_bodies - 2 * s->reach;
@@ -148,7 +149,7 @@ static mr_status move_on(mr_sim_stream *s)
 	return MR_OK;
 }
 
-/* Does a worker stand at the window's end, and not at the end of all? */
+/* Is a worker at the window's end, and not at the end of the plan? */
 static bool is_spent(const mr_sim_stream *s)
 {
 	for (uint16_t w = 0; w < s->plan->n_workers; w++)
@@ -160,7 +161,7 @@ static bool is_spent(const mr_sim_stream *s)
 
 /* --- building --- */
 
-/* How many iterations back an instruction of a body waits for something: by micro-batch, by buffer and by version. */
+/* How many iterations back the sources of a body's instructions lie at most: by micro-batch, buffer and version. */
 static uint32_t reach_of(const mr_plan *p)
 {
 	uint64_t room = 0, oldest = 0;

@@ -1,17 +1,16 @@
 /*
- * stream.h - a simulation of any length: instruction after instruction, in the order in which they begin.
+ * stream.h - a simulation of any length: one instruction after the other, in the order in which they begin.
  *
- * Of two that begin at once, what the other waits for comes first (instructions may take no time). So the order is
- * legal: a thread that carries out one after the other finds everything that it waits for done. That is how a run
+ * Of two that begin at once, the one for which the other waits comes first (instructions may take no time). So the
+ * order is legal: a thread that carries out one after the other finds all inputs of each done. That is how a run
  * is trained in virtual time (replay/replay.h).
  *
- * A window of the plan's iterations is unrolled once and then moved along: what it shares with its last place is known,
+ * A window of the plan's iterations is unrolled once and then moved along: its overlap with its last place is known,
  * the rest is computed anew. Times are those of one simulation of the whole (mr_sim_run), to the last bit, because
- *   - an instruction waits for nothing that lies further back than the reach of the plan's edges, and so much of what
- *   is known
- *     is kept;
+ *   - an instruction waits for nothing that lies further back than the reach of the plan's edges, and the window keeps
+ *     the known times that far back;
  *   - from a late enough iteration on, all iterations wait alike, and only from there on times are computed after a
- *   move;
+ *     move;
  *   - jitter is drawn for the true number of the micro-batch.
  */
 #ifndef MR_SIM_STREAM_H
@@ -37,8 +36,8 @@ void mr_sim_stream_destroy(mr_sim_stream *s);
 
 /**
  * The next instruction before pause point @until (ir/pause.h: without pause points in the prologue, before iteration
- * @until); *@more is false when there is none. @until may grow from call to call: what lies behind waits until then. No
- * epilogue. Errors: MR_EINVAL workers that drift apart beyond the window, which no lowered plan lets them.
+ * @until); *@more is false when there is none. @until may grow from call to call: later instructions wait until then.
+ * There is no epilogue. Errors: MR_EINVAL workers drift apart beyond the window, which no lowered plan allows.
  */
 mr_status mr_sim_stream_next(mr_sim_stream *s, uint64_t until, mr_sim_event *out, bool *more) MR_MUST_USE;
 

@@ -1,5 +1,5 @@
 /*
- * lifetime.h - offsets for tensors that live only for a while, so that those whose lives do not meet share bytes.
+ * lifetime.h - offsets for tensors that live only for a while, so that tensors whose lives do not overlap share bytes.
  *
  * First fit by birth: items are placed in the order in which they are added (the program's order), each at the lowest
  * offset that no item alive at the same time holds. Not optimal, but deterministic, and within a few percent on layer
@@ -22,7 +22,7 @@ typedef struct mr_lifetime_item {
 typedef struct mr_lifetime {
 	mr_lifetime_item *item;
 	uint32_t n, room;
-	size_t bytes; /* what the whole needs so far */
+	size_t bytes; /* size of the whole so far */
 } mr_lifetime;
 
 /** Place @bytes (rounded up to a cache line) for [@born, @dies]; *@offset is its place. Errors: MR_ERESOURCE. */

@@ -66,7 +66,7 @@ static void *resolve(const mr_stage_io *io, mr_ref r)
 	return (char *)base + r.offset;
 }
 
-/* One layer's arguments; @w and @dw are the caller's arrays that the call points to. */
+/* The arguments of one layer's call; it points to the caller's arrays @w and @dw. */
 static mr_layer_call make_call(const mr_stage *s, const mr_stage_io *io, const mr_stage_step *st,
 			       const void *w[MR_LAYER_PARAMS], void *dw[MR_LAYER_PARAMS])
 {
@@ -113,7 +113,7 @@ static mr_layer_call make_call(const mr_stage *s, const mr_stage_io *io, const m
 	return c;
 }
 
-/* Of each tensor as much as io->samples samples fill. */
+/* Copies of each tensor the part that io->samples samples fill. */
 static void copy(const mr_stage *s, const mr_stage_io *io, const mr_copy *c, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -236,7 +236,7 @@ mr_status mr_stage_backward_weights(const mr_stage *s, mr_stage_io *io, uint32_t
 	}
 	for (uint32_t i = s->end - s->first; i-- > 0;) {
 		const mr_stage_step *st = &s->step[i];
-		const void *w[MR_LAYER_PARAMS]; /* the same for all: one version, one sum */
+		const void *w[MR_LAYER_PARAMS]; /* the same for all micro-batches: one version, one sum */
 		void *dw[MR_LAYER_PARAMS];
 
 		if (st->node->ops->loss || !st->node->ops->backward_weight)

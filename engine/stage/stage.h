@@ -1,29 +1,30 @@
 /*
- * stage.h - one stage as a straight program: its layers in order, and where each of their tensors lies.
+ * stage.h - one stage as a straight program: its layers in order, and the place of each of their tensors.
  *
- * Built once from the graph (mr_stage_create); it owns no tensors. Every call brings the memory in an mr_stage_io:
+ * Built once from the graph (mr_stage_create); it owns no tensors. Every call gets its memory in an mr_stage_io:
  *
  *	in, out            boundary buffers: the activations that enter and those that leave (stage/boundary.h)
- *	grad_out           gradients of `out`, from the stage behind (consumed: they may be overwritten)
- *	grad_in            gradients of `in`, for the stage in front; NULL at the model's input
- *	slot               what must live from F to the end of B for one micro-batch
- *	scratch            what lives during one call
+ *	grad_out           gradients of `out`, from the next stage (consumed: they may be overwritten)
+ *	grad_in            gradients of `in`, for the stage before; NULL at the model's input
+ *	slot               data of one micro-batch that live from F to the end of B
+ *	scratch            data that live during one call
  *	weights, grads     one version of the stage's parameters, and the running sum of their gradients
  *
- * Layers do not care where a tensor lies, so neither F nor B copies anything, with three exceptions: an outgoing
+ * Layers work wherever a tensor lies, so neither F nor B copies anything, with these exceptions. An outgoing
  * activation that this stage's own backward reads again is kept in the slot and copied out once (the boundary buffer
- * belongs to the consumer afterwards), a value that is also read behind this stage is copied from in to out, its
- * gradient from grad_out to grad_in, and so is a gradient that runs through a whole chain of residuals. Between, that
- * chain is one buffer: the gradient of a sum's inputs is the gradient of the sum, and the layers on the branch add to
- * it in place. That needs every reader of the branch's gradient to come before the first writer, which alias_residual
- * checks; where it fails, or when I and W are apart (W reads upstream gradients late), the sum's backward copies.
+ * belongs to the consumer afterwards). A value that is also read after this stage is copied from in to out, and its
+ * gradient from grad_out to grad_in. A gradient that runs through a whole chain of residuals is copied, too; in
+ * between, that chain is one buffer: the gradient of a sum's inputs is the gradient of the sum, and the layers on the
+ * branch add to it in place. That needs every reader of the branch's gradient to come before the first writer, which
+ * alias_residual checks; if it fails, or when I and W are apart (W reads upstream gradients late), the sum's backward
+ * copies.
  *
- * Recomputation runs F again, as far as the last layer that saves anything; what it would hand over goes to a spare
- * place, for `out` is the consumer's by then.
+ * Recomputation runs F again, up to the last layer that saves anything; its output goes to a spare
+ * place, since `out` belongs to the consumer by then.
  *
  * Steps inside: with io->step, each layer's parameters are stepped right after its W, from a gradient that is still in
- * the cache or never leaves the registers; `grads` is then only a place to work in. The layers before (which come later
- * in backward) still need their own weights alone, so a step may overwrite even the version that this call reads: see
+ * the cache or never leaves the registers; `grads` is then only work memory. The layers before (which come later
+ * in backward) still need only their own weights, so a step may overwrite even the version that this call reads: see
  * exec_compute.c.
  *
  * Parameters: every parameter whose storage is here has an offset in the weights and one in the state; gradients begin
@@ -42,17 +43,17 @@ typedef struct mr_stage_sizes {
 	size_t in_bytes, out_bytes;       /* boundary activations of one micro-batch; out 0 at the last stage */
 	size_t grad_in_bytes, grad_out_bytes; /* of their gradients: 0 at the model's input and at the last stage */
 	size_t slot_bytes, scratch_bytes;
-	uint64_t slot_hash;               /* of what the slot holds, piece by piece (nn/saved.h) */
-	size_t spare_bytes;               /* a recomputation's `out`; 0: it has none */
+	uint64_t slot_hash;               /* of the contents of the slot, piece by piece (nn/saved.h) */
+	size_t spare_bytes;               /* size of a recomputation's `out`; 0: it has none */
 	size_t target_bytes;              /* 0 unless this is the last stage */
 	size_t weight_bytes, grad_bytes;
-	size_t state_bytes;               /* of one number of state for each element of the weights */
-	size_t rest_bytes; /* of the masters' rests, which lie as the weights do; 0: weights are their masters */
+	size_t state_bytes;               /* of one state of the optimizer: a number for each element of the weights */
+	size_t rest_bytes; /* of the masters' rests, laid out like the weights; 0: weights are their masters */
 	int64_t n_elements;               /* of the parameters stored here */
 } mr_stage_sizes;
 
-/* For the W of one sum that several threads make at once: what to do before and after each layer with parameters, the
- * k-th of them (from 0) in backward order. */
+/* For W that several threads add to one sum at once: called before and after each layer with parameters, the k-th of
+ * them (from 0) in backward order. */
 typedef struct mr_sum_order_hook {
 	mr_status (*before)(void *arg, uint32_t k);
 	void (*after)(void *arg, uint32_t k);
@@ -72,20 +73,20 @@ typedef struct mr_stage_io {
 	bool add_grads;           /* false: first micro-batch of the sum */
 	const mr_step *step;      /* B and W that complete the sum: [parameters of the stage] steps; NULL: gradients
 	                             alone */
-	double *sumsq;            /* with step: [parameters of the stage], as mr_layer_call has it; NULL: none */
-	const mr_sum_order_hook *turn;      /* W apart from its I; of a span, the first's; NULL: nothing */
+	double *sumsq;            /* with step: [parameters of the stage], see mr_layer_call; NULL: none */
+	const mr_sum_order_hook *turn;      /* W apart from its I; of a span, the first's; NULL: no order */
 	const void *target;
 	double *loss;
-	mr_judged *judged;        /* as mr_layer_call.judged */
-	int64_t samples;          /* at most what the stage was made for */
+	mr_judged *judged;        /* see mr_layer_call.judged */
+	int64_t samples;          /* at most the number for which the stage was made */
 	bool train;
 	uint64_t seed, first_sample;
 } mr_stage_io;
 
 /**
- * The nodes [@first, @end) of @g for micro-batches of @samples. @split: backward may come as I and W apart (which takes
- * more memory). @tied_owner: the stage that stores a parameter which this one shares (create that one first); NULL:
- * none. All borrowed. Errors: MR_ERESOURCE; MR_ECONFIG for a tied parameter without its owner.
+ * Make a stage of the nodes [@first, @end) of @g for micro-batches of @samples. @split: backward may come as I and W
+ * apart (which takes more memory). @tied_owner: the stage that stores a parameter which this one shares (create that
+ * one first); NULL: none. All borrowed. Errors: MR_ERESOURCE; MR_ECONFIG for a tied parameter without its owner.
  */
 mr_status mr_stage_create(const mr_graph *g, uint32_t first, uint32_t end, int64_t samples, const mr_kernels *k,
 			  bool split, const mr_stage *tied_owner, mr_stage **out) MR_MUST_USE;
@@ -95,8 +96,8 @@ const mr_stage_sizes *mr_stage_size(const mr_stage *s);
 const mr_graph *mr_stage_graph(const mr_stage *s);
 
 /**
- * From now on the gradients of all layers lie in one place, as large as the largest layer's: for a stage whose every
- * micro-batch is a sum of its own and steps inside. No parameter may be tied. Before anyone asks for sizes.
+ * From now on the gradients of all layers lie in one place, as large as the largest layer's: for a stage in which every
+ * micro-batch is a sum of its own and steps inside. No parameter may be tied. Call it before any size is read.
  */
 void mr_stage_share_grads(mr_stage *s);
 
@@ -111,31 +112,30 @@ size_t mr_stage_grad_at(const mr_stage *s, uint32_t p);
 
 /** F: reads in, weights (and target); writes out, slot (and *loss). Errors: MR_EDNN. Thread: the owner of io->kc. */
 mr_status mr_stage_forward(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
-/** R: F once more for what it saves in the slot; @io as for F, `out` spare_bytes that are not read. Same bits, same
+/** R: F again, to fill the slot; @io as for F, with `out` spare_bytes that nothing reads. Same bits, same
  * *loss. */
 mr_status mr_stage_recompute(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
 /** B: I then W, layer by layer. */
 mr_status mr_stage_backward(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
 /**
- * W of @n micro-batches at once, for a stage made with @split: @io[j] as mr_stage_backward_weight would get them one
- * after the other, with the same bits. io[0] says whether the sum begins, the last one has the step; the rest of these
- * two fields is set here. @call: [@n] room to work in.
+ * W of @n micro-batches at once, for a stage made with @split, with the same bits as calls of
+ * mr_stage_backward_weight one after the other with each @io[j]. io[0] tells whether the sum begins, the last one has
+ * the step; this function sets these two fields of the others. @call: [@n] work memory.
  */
 mr_status mr_stage_backward_weights(const mr_stage *s, mr_stage_io *io, uint32_t n, mr_layer_call *call) MR_MUST_USE;
-/** I where no W will follow: the gradient of `in` alone. Same bits as B's. */
+/** I if no W will follow: the gradient of `in` alone. Same bits as B's. */
 mr_status mr_stage_backward_through(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
 /** The halves, for a stage made with @split. */
 mr_status mr_stage_backward_input(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
 mr_status mr_stage_backward_weight(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
 
-/** Layers with parameters: those that a W adds to in turn (mr_sum_order_hook). */
+/** Number of layers with parameters, to which W add in order (mr_sum_order_hook). */
 uint32_t mr_stage_weight_layers(const mr_stage *s);
 
-/** Write the initial parameters to @weights, and the rests of their masters to @rest (NULL: there are none, or they are
- * not wanted). */
+/** Write the initial parameters to @weights, and the rests of their masters to @rest (NULL: not wanted). */
 void mr_stage_init_weights(const mr_stage *s, uint64_t seed, void *weights, int16_t *rest);
 
-/** grads of each tied use stored in this stage are added to their owner's, in model order, when the owner is here too.
+/** Add the gradients of each tied use in this stage to those of its owner, in model order, if the owner is here, too.
  */
 void mr_stage_sum_tied(const mr_stage *s, mr_kctx *kc, void *grads);
 /** The same for uses in @user, whose gradients are @user_grads (an AR edge). */

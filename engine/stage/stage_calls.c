@@ -6,7 +6,9 @@
 #include "base/size.h"
 #include "stage/stage_layout.h"
 
-/* A stage's tensors in one piece of memory, each in a place of its own: layers with loops of their own write them. */
+/* A stage's tensors in one block of memory, each in a place of its own, since layers with loops of their own write
+ * them.
+ */
 typedef struct rooms {
 	char *base;
 	size_t at;
@@ -20,7 +22,7 @@ static void *take(rooms *r, size_t bytes)
 	return place;
 }
 
-/* Lays out what @io points to; with r->base NULL it only counts. Returns where all weights and states may be. */
+/* Lay out the memory of @io; with r->base NULL only count it. Returns the place for all weights and states. */
 static void *lay_out(const mr_stage *s, rooms *r, mr_stage_io *io)
 {
 	const mr_stage_sizes *z = &s->size;

@@ -1,8 +1,8 @@
 /*
- * stage_layout.c - decide where every tensor of a stage lies (see stage.h for the rules).
+ * stage_layout.c - gives every tensor of a stage its place (see stage.h for the rules).
  *
  * Three passes over the nodes: values of the forward pass, gradients of the backward pass, parameters. A forward value
- * goes to the slot when a backward half reads it again, else to scratch for as long as a later layer reads it.
+ * goes to the slot if a backward half reads it again, else to scratch until its last reader.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "stage/lifetime.h"
 #include "stage/stage_layout.h"
 
-/* Working notes of the build, indexed by value number. */
+/* State of the build, indexed by value number. */
 typedef struct notes {
 	mr_ref *value;       /* where the forward value lies */
 	mr_ref *grad;        /* where its gradient lies, by class representative */
@@ -20,11 +20,11 @@ typedef struct notes {
 	uint32_t *grad_born, *grad_dies; /* per class, in backward time */
 	bool *grad_live;
 	size_t slot;         /* bytes taken in the slot so far */
-	uint64_t slot_hash;  /* of what they are for */
+	uint64_t slot_hash;  /* of its contents so far */
 	mr_lifetime fwd, bwd;
 } notes;
 
-/* The one place where anything gets into the slot. */
+/* The one function that adds anything to the slot. */
 static mr_ref take_slot(notes *n, const mr_saved *what)
 {
 	mr_ref r = {MR_AT_SLOT, n->slot};
@@ -81,8 +81,8 @@ static uint32_t last_read(const mr_stage *s, uint16_t v)
 	return (last < s->end ? last : s->end - 1) - s->first;
 }
 
-/* The first value that step @i writes: with an addend, which it then has, that of the sum behind it, if that is in this
- * stage. */
+/* The first value that step @i writes. With an addend that is the value of the sum after it, if the sum is in this
+ * stage; the step then gets the addend. */
 static uint16_t written_by(mr_stage *s, const notes *n, uint32_t i)
 {
 	mr_stage_step *st = &s->step[i];
@@ -94,7 +94,7 @@ static uint16_t written_by(mr_stage *s, const notes *n, uint32_t i)
 	return st[1].node->out;
 }
 
-/* What leaves this stage and lies elsewhere: what it only passes on, and what its own backward reads again. */
+/* List the values that leave this stage from another place: those it only passes on, and those its backward reads. */
 static void copy_values(mr_stage *s, const notes *n)
 {
 	for (uint32_t i = 0; i < s->out.n; i++) {
@@ -106,7 +106,7 @@ static void copy_values(mr_stage *s, const notes *n)
 	}
 }
 
-/* Value @v, which step @i writes. */
+/* Place value @v, which step @i writes. */
 static mr_status place_output(const mr_stage *s, notes *n, uint32_t i, uint16_t v)
 {
 	const mr_boundary_part *leaves = mr_boundary_find(&s->out, v);
@@ -147,7 +147,7 @@ static mr_status place_values(mr_stage *s, notes *n)
 	return MR_OK;
 }
 
-/* How far a recomputation goes, and whether it comes past the layer that writes `out`. */
+/* Find the end of a recomputation, and whether it includes the layer that writes `out`. */
 static void end_saves(mr_stage *s, const notes *n)
 {
 	for (uint32_t i = 0; i < n_steps(s); i++) {
@@ -194,10 +194,10 @@ static bool reads_last(const mr_stage *s, uint16_t v, uint32_t node)
 }
 
 /*
- * Join the gradient classes of a node that passes dy on. Its trunk (the input written first) may be joined when the
- * node is its last reader; a branch also needs that its only reader is this node, and that the branch's own producer
+ * Join the gradient classes of a node that passes dy on. Its trunk (the input written first) may be joined if the
+ * node is its last reader. A branch may be joined if this node is also its only reader, and the branch's own producer
  * runs its backward (and so reads the gradient) before any other reader of the trunk adds to the shared buffer. A
- * producer that itself passes dy on would not do: the gradient would live on in its inputs, beside what is added for
+ * producer that itself passes dy on is not allowed: the gradient would live on in its inputs, beside the additions for
  * the trunk.
  */
 static void alias_residual(const mr_stage *s, notes *n, const mr_node *nd, uint32_t node)
@@ -234,7 +234,7 @@ static void live_at(notes *n, uint16_t v, uint32_t t)
 	n->grad_live[c] = true;
 }
 
-/* Classes, lives, and the places that are fixed from outside. */
+/* Find classes, lives, and the places that are fixed from outside. */
 static void class_grads(mr_stage *s, notes *n)
 {
 	const mr_node *last = &s->g->nodes[s->end - 1];
@@ -257,7 +257,7 @@ static void class_grads(mr_stage *s, notes *n)
 				live_at(n, nd->in[j], back(s, i));
 	}
 	for (uint32_t i = 0; i < s->out.n; i++)
-		/* a value that leaves is the last of its class: its readers are behind */
+		/* a value that leaves is the last of its class: its readers come later */
 		if (s->out.part[i].grad_at != MR_NO_GRAD)
 			n->grad[s->out.part[i].value] = (mr_ref){MR_AT_GRAD_OUT, s->out.part[i].grad_at};
 	if (last->ops->loss)
@@ -285,7 +285,7 @@ static bool kept_for_w(const mr_stage *s, uint16_t v)
 	       (s->step[p - s->first].needs.dy_w || s->step[p - s->first].dy_is_pre_activation);
 }
 
-/* Which steps do the act_backward of the one in front. */
+/* Find the steps that do the act_backward of the step before. */
 static void go_through(mr_stage *s)
 {
 	for (uint32_t i = 1; i < n_steps(s); i++) {
@@ -334,10 +334,10 @@ static mr_status place_grads(mr_stage *s, notes *n)
 	return MR_OK;
 }
 
-/* Which dx each node writes, and whether it is the first to write there. */
+/* Find the dx that each node writes, and whether it is the first to write there. */
 static void wire_grads(mr_stage *s, notes *n)
 {
-	bool *has = n->saved; /* free for reuse by now: "someone has written this value's gradient" */
+	bool *has = n->saved; /* reused: the value's gradient has been written */
 
 	for (uint32_t v = 0; v < s->g->n_values; v++)
 		has[v] = mr_boundary_find(&s->out, (uint16_t)v);
@@ -364,14 +364,14 @@ static void wire_grads(mr_stage *s, notes *n)
 			}
 			has[v] = true;
 		}
-		/* linear computes in its input half what its weight half needs, wanted dx or not */
+		/* linear computes in its input half data that its weight half needs, whether dx is wanted or not */
 		if (st->needs.kept.bytes && nd->ops->backward_input)
 			st->quiet_i = false;
 	}
 }
 
 /* The next place in *@bytes for one tensor like @p, of @type. It begins on a cache line, and at the same element in
- * tensors of weights, gradients and state, whatever their types are. */
+ * tensors of weights, gradients and state of any type. */
 static size_t take_param(const mr_stage *s, size_t *bytes, const mr_param *p, mr_dtype type)
 {
 	size_t line = MR_CACHE_LINE / mr_types_least_bytes(&s->k->types);

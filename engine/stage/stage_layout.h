@@ -25,13 +25,13 @@ typedef struct mr_stage_step {
 	mr_ref x[MR_LAYER_INPUTS];
 	mr_ref y[MR_LAYER_OUTPUTS];     /* y[0] with an addend: of the sum behind this node */
 	mr_ref addend;                  /* nowhere: none */
-	bool quiet_f;                   /* no F to call: the node in front does it */
+	bool quiet_f;                   /* no F to call: the node before computes it */
 	mr_ref dy[MR_LAYER_OUTPUTS], dx[MR_LAYER_INPUTS]; /* dx nowhere: not wanted, or the same buffer as dy */
 	bool dx_add[MR_LAYER_INPUTS];
-	mr_act fuse_act_backward;                 /* of the step in front, if this one's I is to do its act_backward,
-	                                             and what that reads */
+	mr_act fuse_act_backward;                 /* of the step before, if this one's I does its act_backward; and the
+	                                             data that it reads */
 	mr_ref fuse_act_backward_aux;
-	bool dy_is_pre_activation;                  /* the step behind does this one's */
+	bool dy_is_pre_activation;                  /* the next step does this one's act_backward */
 	bool quiet_i;                   /* no input half to call: every wanted dx is dy's own buffer, or none is wanted
 	                                   */
 	mr_ref aux_i, aux_w, kept, scratch_f, scratch_b;
@@ -55,12 +55,12 @@ struct mr_stage {
 	uint32_t first_param, end_param;
 	int64_t samples;
 	bool split;
-	mr_boundary in, out;             /* what crosses in front of it and behind it */
+	mr_boundary in, out;             /* before it and after it */
 	mr_stage_step *step;             /* [end - first] */
-	uint32_t saves_end;              /* steps from here on put nothing into the slot in F */
+	uint32_t saves_end;              /* steps from here on save nothing in the slot in F */
 	size_t *weight_at, *state_at, *grad_at; /* [end_param - first_param] */
-	mr_copy *copy_out, *copy_grad;   /* [out.n], [in.n]: what F copies to `out` at its end, B to grad_in before it
-	                                    starts */
+	mr_copy *copy_out, *copy_grad;   /* [out.n], [in.n]: copies of F to `out` at its end, and of B to grad_in at its
+	                                    start */
 	uint32_t n_copy_out, n_copy_grad;
 	mr_stage_sizes size;
 };

@@ -121,7 +121,7 @@ void mr_ckpt_read_link(int dir, const char *link, char name[MR_CKPT_NAME])
 		memcpy(name, e.name, MR_CKPT_NAME);
 }
 
-/* The temporary file @temp with @name in it. */
+/* Write @name into the temporary file @temp. */
 static mr_status write_link_file(int dir, const char *temp, const char *name)
 {
 	mr_crc_file f;
@@ -155,7 +155,7 @@ mr_status mr_ckpt_write_link(int dir, const char *link, const char *name)
 
 /* --- deletion --- */
 
-/* Unlink what lies in the folder @name, which is flat. */
+/* Unlink the files in the folder @name, which has no folders. */
 static bool empty(int dir, const char *name)
 {
 	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -187,7 +187,7 @@ bool mr_ckpt_discard(int dir, const char *name)
 	return empty(dir, name) && mr_ckpt_rmdir(dir, name) == 0;
 }
 
-/* Take the final name away first: half a checkpoint must not look like a whole one. */
+/* Rename it first: half a checkpoint must not look like a whole one. */
 static void remove_checkpoint(int dir, const char *dir_path, const char *name)
 {
 	char temp[MR_CKPT_NAME];
@@ -223,7 +223,7 @@ void mr_ckpt_rotate(int dir, const char *dir_path, const mr_checkpoint_content *
 	free(list);
 }
 
-/* Is it the name of a temporary entry whose process is gone, or is this one? */
+/* Is it the name of a temporary entry of a process that is gone, or of this one? */
 static bool is_stale(const char *name)
 {
 	const char *nonce = strrchr(name, '-'), *pid = nonce;
@@ -327,7 +327,7 @@ static mr_status refuse(const char *dir, int fd)
 	return mr_fail(MR_ERESOURCE, "%s: another process is running there", dir);
 }
 
-/* Between opening and locking, its former holder may have removed it: then it locks no process out. */
+/* Between opening and locking, its former holder may have removed the file, which then locks out no process. */
 static bool was_removed(const char *path, int fd)
 {
 	struct stat named, held;

@@ -46,7 +46,7 @@ static int ask_disk(const char *dir, struct statvfs *disk)
 	return statvfs(slash ? parent : ".", disk);
 }
 
-/* The checkpoints that @dir holds now: their place is free again by the time a later one needs it. */
+/* Number of checkpoints that @dir holds now: their space is free again by the time a later one needs it. */
 static size_t count_present(const char *dir)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -123,7 +123,7 @@ static mr_status write_part(int dir, const mr_checkpoint_shard *p, mr_manifest_f
 	return st;
 }
 
-/* All files and the manifest, made durable, in the folder @temp of @dir. */
+/* Write all files and the manifest into the folder @temp of @dir, and make them durable. */
 static mr_status fill(int dir, const char *temp, const mr_checkpoint_content *c)
 {
 	mr_manifest_file *files = calloc(c->n_parts + 1, sizeof(*files));
@@ -150,7 +150,7 @@ static mr_status fill(int dir, const char *temp, const mr_checkpoint_content *c)
 	return st;
 }
 
-/* Give the finished folder its name for good, and let DIR remember it. */
+/* Give the finished folder its final name, and make that durable in DIR. */
 static mr_status settle(int dir, const char *temp, uint64_t step, char name[MR_CKPT_NAME])
 {
 	struct stat info;

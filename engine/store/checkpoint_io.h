@@ -1,5 +1,6 @@
 /*
- * checkpoint_io.h - checkpoints on the disk: what a kill or a power cut at any instant leaves behind can be loaded.
+ * checkpoint_io.h - checkpoints on the disk, written so that after a kill or a power cut at any instant one can be
+ * loaded.
  *
  * A checkpoint is a folder; its name is its step.
  *
@@ -17,12 +18,12 @@
  * all else as it was; a failure between the rename and LATEST leaves the new folder, whole but not announced; a failure
  * to delete is a warning in the log.
  *
- * Saving the step of an existing checkpoint (a resumed run comes by again) takes the next free suffix. Checkpoints of a
- * higher step than the one saved belong to a course of training that was abandoned by resuming an earlier one; they are
+ * Saving the step of an existing checkpoint (a resumed run reaches it again) takes the next free suffix. Checkpoints of
+ * a higher step than the one saved belong to a training that was abandoned by resuming an earlier one; they are
  * removed with the old ones.
  *
- * The manifest guards itself: its last line is the CRC32C of everything before it. Reading back finds mistakes of ours
- * and of the memory; it cannot find those of a disk that answers from its cache.
+ * The manifest guards itself: its last line is the CRC32C of everything before it. Reading back finds mistakes of this
+ * program and of the memory; it cannot find those of a disk that answers from its cache.
  *
  * Thread: one at a time for a DIR. Processes: hold mr_run_lock.
  */
@@ -49,39 +50,39 @@ typedef struct mr_checkpoint_content {
 	const mr_saved_text *facts; /* config hash, plan hash, seed, ISA, ...: kept in the manifest; no key twice */
 	size_t n_facts;
 	bool best;                  /* mark it as the best so far */
-	uint32_t keep;              /* how many of the newest remain, this one included; 0: 2. The best remains too */
+	uint32_t keep;              /* newest checkpoints to keep, this one included; 0: 2. The best stays, too */
 } mr_checkpoint_content;
 
 /**
- * Save to @dir, which is made if its parent exists. *@path (NULL: not wanted) becomes the checkpoint's path; the caller
- * frees it.
+ * Save to @dir, which is made if its parent exists. *@path becomes the checkpoint's path, which the caller
+ * frees; @path may be NULL.
  * Errors: MR_ERESOURCE (the disk is too small, with both figures, before anything is written; or full on the way),
- * MR_EIO, MR_EINVAL (a bad name or tensor). After an error the checkpoints of before are untouched, and LATEST names
- * the one it did before, or the new one if nothing but its last fsync failed.
+ * MR_EIO, MR_EINVAL (a bad name or tensor). After an error the earlier checkpoints are untouched, and LATEST is
+ * unchanged, or names the new one if only its last fsync failed.
  */
 mr_status mr_checkpoint_save(const char *dir, const mr_checkpoint_content *c, char **path) MR_MUST_USE;
 
-/** Bytes that saving @c takes on the disk, a little more rather than less. */
+/** Bytes that saving @c takes on the disk; a slight overestimate. */
 uint64_t mr_checkpoint_bytes(const mr_checkpoint_content *c);
 
-/** Has the disk of @dir (if it does not exist yet: of the folder it will be in) room for @n checkpoints of @bytes each,
- * at least 1? Those that @dir holds already count towards @n, but for one more there is always to be room. MR_ERESOURCE
- * with both figures when not; MR_EIO. */
+/** Check that the disk of @dir (if it does not exist yet: of its future parent) has room for @n checkpoints of @bytes
+ * each. Those that @dir already holds count towards @n, but there must be room for at least one more. Errors:
+ * MR_ERESOURCE with both figures; MR_EIO. */
 mr_status mr_checkpoint_preflight(const char *dir, uint64_t bytes, uint64_t n) MR_MUST_USE;
 
 /**
- * The checkpoint to resume: the one LATEST names if all its checksums are right, else the newest of which that is true
- * (with a warning in the log). The caller frees *@path. Errors: MR_ECKPT when there is none, with the reason of the
- * first that failed.
+ * The checkpoint to resume: the one that LATEST names if all its checksums are right, else the newest one with right
+ * checksums (with a warning in the log). The caller frees *@path. Errors: MR_ECKPT when there is none, with the reason
+ * of the first that failed.
  */
 mr_status mr_checkpoint_latest(const char *dir, char **path) MR_MUST_USE;
 
-/** Is @dir/@name whole? Every checksum is compared, and a name of a step must be that of the manifest. MR_ECKPT,
- * MR_EIO, MR_ERESOURCE. */
+/** Check that @dir/@name is whole: compares every checksum, and the step in its name with the manifest's. Errors:
+ * MR_ECKPT, MR_EIO, MR_ERESOURCE. */
 mr_status mr_checkpoint_check(const char *dir, const char *name) MR_MUST_USE;
 
-/** Remove what dead processes, or earlier ones with this one's number, left half written or half deleted. To be called
- * before the first save, under the lock. Failures are logged. */
+/** Remove entries that dead processes, or earlier ones with this one's number, left half written or half deleted. Call
+ * it before the first save, under the lock. Failures are logged. */
 void mr_checkpoint_sweep(const char *dir);
 
 /* --- one checkpoint --- */
@@ -98,9 +99,9 @@ mr_status mr_checkpoint_verify(const mr_checkpoint *c) MR_MUST_USE;
 uint64_t mr_checkpoint_step(const mr_checkpoint *c);
 /** NULL: the manifest has no such fact. Borrowed from @c. */
 const char *mr_checkpoint_fact(const mr_checkpoint *c, const char *key);
-/** Fact @i as a pair, in the order they were given; key NULL behind the last. */
+/** Fact @i as a pair, in the order in which they were given; key NULL after the last. */
 mr_saved_text mr_checkpoint_fact_at(const mr_checkpoint *c, size_t i);
-/** Name of file @i with *@bytes (may be NULL) its size; NULL behind the last. */
+/** Name of file @i, and its size in *@bytes (may be NULL); NULL after the last. */
 const char *mr_checkpoint_file_at(const mr_checkpoint *c, size_t i, uint64_t *bytes);
 /** Open the tensors of file @name. MR_ECKPT when the manifest does not list it. */
 mr_status mr_checkpoint_tensors(const mr_checkpoint *c, const char *name, mr_safetensors **out) MR_MUST_USE;
@@ -109,13 +110,13 @@ mr_status mr_checkpoint_tensors(const mr_checkpoint *c, const char *name, mr_saf
 
 /**
  * Take the folder @dir for this process, by flock on @dir/LOCK, until mr_run_unlock or the end of the process. *@lock
- * is the handle. MR_ERESOURCE, naming the process that has it, when another one does; MR_EIO.
+ * is the handle. Errors: MR_ERESOURCE, naming the process that holds it; MR_EIO.
  */
 mr_status mr_run_lock(const char *dir, int *lock) MR_MUST_USE;
-/** Remove @dir/LOCK, which this process holds, before unlocking: it was made for a run that has not begun. May be
- * called in a signal's handler. */
+/** Remove @dir/LOCK, which this process holds and which was made for a run that has not begun; call it before
+ * unlocking. May be called in a signal handler. */
 void mr_run_lock_remove(const char *dir, int lock);
-/** @lock negative: nothing. */
+/** Does nothing for a negative @lock. */
 void mr_run_unlock(int lock);
 
 #endif

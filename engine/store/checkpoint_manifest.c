@@ -1,8 +1,8 @@
 /*
  * checkpoint_manifest.c - MANIFEST.json, written and read.
  *
- * The last member, "manifest_crc32c", is the checksum of all bytes in front of the comma before it, and the end of the
- * file from there on is a fixed text. So a flipped bit anywhere in the manifest is found before a parser sees it.
+ * The last member, "manifest_crc32c", is the checksum of all bytes in front of the comma before it, and the rest of the
+ * file is a fixed text. So a flipped bit anywhere in the manifest is found before a parser sees it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -87,7 +87,7 @@ static char *make_text(const mr_checkpoint_content *c, const mr_manifest_file *f
 		free(text);
 		return NULL;
 	}
-	while (*len && text[*len - 1] != '}') /* what closes the object comes with the tail */
+	while (*len && text[*len - 1] != '}') /* the tail has the closing bracket of the object */
 		--*len;
 	do
 		--*len;

@@ -8,7 +8,7 @@
 
 #include "base/fault.h"
 
-/* Let @result be that of @call, unless a test wants it to fail. The point behind the call must not disturb errno. */
+/* @result becomes that of @call, or a failure that a test injects. The point after the call must not change errno. */
 #define GUARDED(what, result, call)                                                            \
 	do {                                                                                   \
 		int err_;                                                                      \

@@ -1,13 +1,12 @@
 /*
- * ckpt_os.h - the operating system's calls that write checkpoints, each repeated after EINTR and each between two fault
- * points.
+ * ckpt_os.h - the system calls that write checkpoints, each repeated after EINTR and placed between two fault points.
  *
- * Call X passes MR_FAULT_POINT("checkpoint.X.before"), asks mr_fault_io("checkpoint.X") whether to fail, and passes
+ * Call X passes MR_FAULT_POINT("checkpoint.X.before"), fails if mr_fault_io("checkpoint.X") is true, and passes
  * "checkpoint.X.after". X is mkdir, open, write, fsync, rename, syncdir, unlink or rmdir. One injected failure of the
- * call "checkpoint.short" makes a write put down only half of what it was given. Everything that changes a checkpoint
+ * call "checkpoint.short" makes a write take only half of its data. Everything that changes a checkpoint
  * folder goes through here, so that a test which kills or fails at every point has really tried every point.
  *
- * All return -1 with errno set on failure, like the calls they stand for. A failed fsync is never repeated (except
+ * All return -1 with errno set on failure, like the system calls. A failed fsync is never repeated (except
  * after EINTR): the kernel may have dropped the pages that it could not write, and would then report success.
  */
 #ifndef MR_STORE_CKPT_OS_H

@@ -31,7 +31,7 @@ mr_status mr_crc_file_create(mr_crc_file *f, int dir, const char *name)
 	return MR_OK;
 }
 
-/* Put down one block and its CRC. */
+/* Write one block and note its CRC. */
 static mr_status flush(mr_crc_file *f, const uint8_t *data, size_t len)
 {
 	if (f->n_crcs == f->cap_crcs) {
@@ -66,7 +66,7 @@ mr_status mr_crc_file_write(mr_crc_file *f, const void *data, size_t len)
 		size_t room = MR_CRC_BLOCK - f->n_block;
 		size_t n = len < room ? len : room;
 
-		if (n == MR_CRC_BLOCK) { /* a whole block lies there already: no copy */
+		if (n == MR_CRC_BLOCK) { /* a whole block needs no copy */
 			MR_TRY(flush(f, at, n));
 		} else {
 			memcpy(f->block + f->n_block, at, n);
@@ -107,7 +107,7 @@ void mr_crc_file_fini(mr_crc_file *f)
 	*f = (mr_crc_file){.fd = -1};
 }
 
-/* Up to @len bytes at @offset; fewer only at the end of the file. -1: errno. */
+/* Read up to @len bytes at @offset; fewer only at the end of the file. -1: errno. */
 static ssize_t read_block(int fd, uint8_t *buf, size_t len, uint64_t offset)
 {
 	size_t n = 0;

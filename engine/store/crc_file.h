@@ -1,7 +1,7 @@
 /*
  * crc_file.h - a file written once from front to back, with the CRC32C of each MiB collected on the way.
  *
- * Data go out in blocks of one MiB (the last may be shorter), so that block, CRC and write are the same thing: a
+ * Data are written in blocks of one MiB (the last may be shorter), and each block has its CRC: a
  * damaged checkpoint is reported by the offset of the block that does not match.
  *
  *	MR_TRY(mr_crc_file_create(&f, dir, "model.safetensors"));
@@ -24,7 +24,7 @@
 typedef struct mr_crc_file {
 	const char *name; /* borrowed, for messages */
 	int fd;           /* -1: not open */
-	uint8_t *block;   /* what was not written yet, fewer than MR_CRC_BLOCK bytes */
+	uint8_t *block;   /* data not written yet, fewer than MR_CRC_BLOCK bytes */
 	size_t n_block;
 	uint64_t size;    /* bytes written so far, without those in @block */
 	uint32_t *crcs;   /* one a block */
@@ -34,9 +34,9 @@ typedef struct mr_crc_file {
 /** Begin the file @name, which must not exist, in the open directory @dir. On failure nothing is left to undo. */
 mr_status mr_crc_file_create(mr_crc_file *f, int dir, const char *name) MR_MUST_USE;
 mr_status mr_crc_file_write(mr_crc_file *f, const void *data, size_t len) MR_MUST_USE;
-/** Write what is left, make it durable (fsync) and close. The sizes and CRCs remain. */
+/** Write the rest, make it durable (fsync) and close. The sizes and CRCs remain. */
 mr_status mr_crc_file_finish(mr_crc_file *f) MR_MUST_USE;
-/** Close and free, whatever happened. The file itself stays. */
+/** Close and free, also after an error. The file itself stays. */
 void mr_crc_file_fini(mr_crc_file *f);
 
 /**

@@ -6,8 +6,8 @@
  * to an object of strings. Data have no gaps. We pad the JSON with blanks, as the format allows, so that the data begin
  * at a multiple of 4 KiB and can be read into aligned memory straight from the disk.
  *
- * The reader is strict, since it reads what may be damaged: a header of at most 100 MB, known dtypes, no name twice,
- * offsets equal to shape times dtype, no gap, no overlap, nothing behind the last tensor. It reads with pread, never
+ * The reader is strict, since files may be damaged: a header of at most 100 MB, known dtypes, no name twice,
+ * offsets equal to shape times dtype, no gap, no overlap, nothing after the last tensor. It reads with pread, never
  * through a mapping, which a truncation would turn into SIGBUS.
  *
  * Thread: a reader may be shared by threads that only look up and read.
@@ -38,7 +38,7 @@ typedef struct mr_saved_tensor {
 	mr_saved_dtype dtype;
 	uint32_t n_dims;  /* 0: one number */
 	int64_t shape[MR_SAVED_MAX_DIMS];
-	void *data;       /* written from here (not changed), or read to here; NULL in what a reader hands out */
+	void *data;       /* source of a write (not changed), or target of a read; NULL in a reader's list */
 	uint64_t bytes;   /* shape times dtype; checked */
 	uint64_t offset;  /* from the start of the file; set by a reader only */
 } mr_saved_tensor;
@@ -52,7 +52,7 @@ typedef struct mr_saved_text {
 const char *mr_saved_dtype_name(mr_saved_dtype t);
 uint64_t mr_saved_dtype_bytes(mr_saved_dtype t);
 
-/** Bytes of the header that the list needs, the u64 and the padding included: the data begin there. 0: no memory. */
+/** Bytes of the header of the list, including the u64 and the padding: the data begin there. 0: no memory. */
 uint64_t mr_safetensors_header_bytes(const mr_saved_tensor *tensors, size_t n, const mr_saved_text *metadata,
 				     size_t n_metadata);
 
@@ -81,11 +81,11 @@ const mr_saved_tensor *mr_safetensors_at(const mr_safetensors *s, size_t i);
 /** NULL: no such tensor. */
 const mr_saved_tensor *mr_safetensors_find(const mr_safetensors *s, const char *name);
 
-/** Read the whole tensor @t of @s to @to, which holds @t->bytes bytes. MR_ECKPT when the file became shorter,
+/** Read the whole tensor @t of @s to @to, which has room for @t->bytes bytes. Errors: MR_ECKPT the file became shorter;
  * MR_EIO. */
 mr_status mr_safetensors_read(const mr_safetensors *s, const mr_saved_tensor *t, void *to) MR_MUST_USE;
 
-/** Find @want->name, insist on @want's dtype and shape, and read it to @want->data. */
+/** Find @want->name, check that dtype and shape are @want's, and read it to @want->data. Errors: also MR_ECKPT. */
 mr_status mr_safetensors_load(const mr_safetensors *s, const mr_saved_tensor *want) MR_MUST_USE;
 
 #endif

@@ -46,7 +46,7 @@ static void put_tensor(mr_json_writer *w, const mr_saved_tensor *t, uint64_t beg
 	mr_json_end_object(w);
 }
 
-/* The u64, the JSON and the blanks; the caller frees it. NULL: no memory. */
+/* Make the u64, the JSON and the padding; the caller frees it. NULL: no memory. */
 static char *make_header(const mr_saved_tensor *tensors, size_t n, const mr_saved_text *metadata, size_t n_metadata,
 			 size_t *len)
 {

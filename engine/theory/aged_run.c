@@ -29,7 +29,7 @@ static mr_status set_up(run *r)
 		return mr_fail(MR_ERESOURCE, "no memory for %u blocks", a->n_stages);
 	}
 	for (uint16_t s = 0; s < a->n_stages; s++)
-		cap[s] = mr_aged_cap(a, s) + 1; /* one more, so that a step leaves what it read to its observer */
+		cap[s] = mr_aged_cap(a, s) + 1; /* one more: a step leaves the versions it read to its observer */
 	st = mr_flights_create(&(mr_flights_config){.graph = c->graph,
 						    .partition = c->partition,
 						    .kernels = c->kernels,

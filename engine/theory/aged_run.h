@@ -1,9 +1,9 @@
 /*
- * aged_run.h - carry out steps that update one block each (ir/aged.h), one after the other: the definition, executed.
+ * aged_run.h - carries out steps that update one block each (ir/aged.h), one after the other, as they are defined.
  *
  * For each step: forward through all blocks, each at the version that the step reads; back to the block that it
- * updates; one optimizer step there, from the block's latest version. No plan, no lowering, no workers: what every
- * other way of running the same steps must equal bit for bit.
+ * updates; one optimizer step there, from the block's latest version. There is no plan, no lowering and no worker:
+ * every other way of running the same steps must equal this one bit for bit.
  */
 #ifndef MR_THEORY_AGED_RUN_H
 #define MR_THEORY_AGED_RUN_H
@@ -13,12 +13,12 @@
 #include "theory/flight.h"
 #include "theory/history.h"
 
-/* What an observer gets of step @k, right after it. */
+/* Passed to an observer right after step @k. */
 typedef struct mr_aged_event {
 	uint32_t k;
 	uint16_t stage;          /* the block that was updated */
 	double loss;             /* of the micro-batch, at the mixed model that the step read */
-	const uint32_t *read;    /* [n_stages] versions that it read; all of them are still there */
+	const uint32_t *read;    /* [n_stages] versions that it read; all of them still exist */
 	const mr_histories *model; /* latest of each stage is the model after the step; at[stage].grads is the gradient
 	                              */
 } mr_aged_event;

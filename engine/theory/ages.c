@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 typedef struct commit {
-	uint32_t at;   /* its place among all commits of the run */
+	uint32_t at;   /* its number among all commits of the run */
 	uint32_t micro;
 	uint16_t stage;
 } commit;
@@ -23,7 +23,7 @@ static int by_place(const void *a, const void *b)
 	return (x->at > y->at) - (x->at < y->at);
 }
 
-/* How many of these are among the first @n commits of the run. */
+/* The number of commits of @e among the first @n commits of the run. */
 static uint32_t among(const events *e, uint32_t n)
 {
 	uint32_t low = 0, high = e->n;
@@ -39,7 +39,7 @@ static uint32_t among(const events *e, uint32_t n)
 	return low;
 }
 
-/* The op whose end is a commit: U where the plan has it, else the B that steps. */
+/* The op whose end is a commit: U if the plan has it, else the B that steps. */
 static mr_op commit_op(const mr_plan *p)
 {
 	for (uint16_t w = 0; w < p->n_workers; w++)

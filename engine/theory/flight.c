@@ -7,8 +7,8 @@
 
 typedef struct flight {
 	uint64_t micro;
-	uint8_t **in, **grad, **slot; /* [n_stages] into the region: activation that enters, gradient of what leaves,
-	                                 saved */
+	uint8_t **in, **grad, **slot; /* [n_stages] into the region: activation that enters, gradient of the output,
+	                                 saved activations */
 	uint8_t *target;
 } flight;
 
@@ -18,7 +18,7 @@ struct mr_flights {
 	mr_stage **stage;
 	flight *at;        /* [n_flights] */
 	uint8_t **tables;  /* [n_flights][3][n_stages], behind the flights' pointers */
-	uint8_t *scratch, *unread; /* unread: where the gradient of the model's input would go */
+	uint8_t *scratch, *unread; /* unread: place for the gradient of the model's input, which nothing reads */
 	mr_kctx *kc;
 	mr_region region;
 };

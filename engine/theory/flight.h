@@ -1,10 +1,10 @@
 /*
  * flight.h - stages and the buffers of micro-batches under way, without a plan, workers or rings: for executors that
- * say themselves, on one thread, which micro-batch goes through which stage with which weights.
+ * decide themselves, on one thread, which micro-batch goes through which stage with which weights.
  *
  * A flight holds everything of one micro-batch from its first F to its last B: input and target, the activations and
- * gradients between stages, what the stages save. The stages are those of the engine, cut into halves (I and W), so the
- * bits are the engine's.
+ * gradients between stages, and the slots of the stages. The stages are those of the engine, split into halves (I and
+ * W), so the bits are the engine's.
  *
  * Thread: one, set up like a leader (host/group.h).
  */
@@ -36,7 +36,7 @@ void mr_flights_destroy(mr_flights *f); /* accepts NULL; on the thread that made
 mr_stage *const *mr_flights_stages(const mr_flights *f);
 mr_kctx *mr_flights_kctx(mr_flights *f);
 
-/** Flight @i takes off as micro-batch @micro (whose number addresses its random numbers) with minibatch @batch of the
+/** Begin flight @i with micro-batch @micro (whose number addresses its random numbers) and minibatch @batch of the
  * data. */
 void mr_flights_load(mr_flights *f, uint32_t i, uint64_t micro, uint64_t batch);
 

@@ -7,7 +7,7 @@
 #include "base/size.h"
 #include "weights/stage_weights.h"
 
-/* How @o steps parameter @p. */
+/* The call of @o that steps parameter @p. */
 static mr_optim_call call_of(const mr_history *h, const mr_kernels *k, const mr_optim *o, uint32_t p, double lr,
 			     uint64_t t)
 {

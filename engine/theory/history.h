@@ -2,7 +2,7 @@
  * history.h - the last versions of the weights of each stage, and the step that makes the next one: the version table
  * of executors that run on one thread without a plan.
  *
- * Version v of a stage lies in buffer v mod cap. The maker of the histories says how many versions back it will look.
+ * Version v of a stage lies in buffer v mod cap. The caller chooses how many versions are kept.
  */
 #ifndef MR_THEORY_HISTORY_H
 #define MR_THEORY_HISTORY_H
@@ -45,8 +45,8 @@ static inline void *mr_history_latest(const mr_history *h)
 	return mr_history_weights(h, h->latest);
 }
 
-/** Version latest + 1 from latest and the gradient in grads, as commit @t (from 1) for the optimizer. Errors: of
- * mr_optim_step, and then nothing is committed. */
+/** Make version latest + 1 from the latest and the gradient in grads; @t: the number of the commit, from 1, for the
+ * optimizer. Errors: those of mr_optim_step, after which nothing is committed. */
 mr_status mr_history_commit(mr_history *h, const mr_kernels *k, mr_kctx *kc, const mr_optim *o, double lr,
 			    uint64_t t) MR_MUST_USE;
 

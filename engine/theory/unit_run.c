@@ -103,7 +103,7 @@ static mr_status forward(run *r, const mr_unit_op *o)
 	return isfinite(r->loss) ? MR_OK : mr_fail(MR_EDIVERGED, "the loss of micro-batch %u is not finite", o->micro);
 }
 
-/* The noise of the next operation, into the gradients of @b. */
+/* Add the noise of the next operation to the gradients of @b. */
 static mr_status disturb(run *r, mr_history *b)
 {
 	const mr_graph *g = r->c->graph;
@@ -138,7 +138,7 @@ static mr_status backward(run *r, const mr_unit_op *o)
 	return MR_OK;
 }
 
-/* The masters of every replica, ascending, summed, / n_replicas. */
+/* The mean of the masters of all replicas, summed in ascending order. */
 void mr_unit_mean(const mr_histories *model, uint16_t n_replicas, uint16_t stage, const mr_types *types, void *weights,
 		  int16_t *rest)
 {

@@ -26,8 +26,8 @@ typedef struct mr_unit_event {
 	uint16_t stage, replica;  /* UPDATE */
 	uint32_t micro;           /* UPDATE */
 	uint64_t read;            /* UPDATE: version that the micro-batch read there */
-	uint32_t n_losses;        /* STEP: losses so far, */
-	double loss;              /* and the last of them */
+	uint32_t n_losses;        /* STEP: losses so far */
+	double loss;              /* STEP: the last of them */
 	const mr_histories *model; /* [n_replicas]: latest of each stage is the present model */
 } mr_unit_event;
 
@@ -57,7 +57,7 @@ typedef struct mr_unit_config {
 mr_status mr_unit_run(const mr_unit_config *c) MR_MUST_USE;
 
 /** Write the mean over @n_replicas models of the masters of the latest weights of @stage to @weights, as weights of
- * @types are stored, and what the masters have beyond them to @rest (NULL: they are their masters). */
+ * @types are stored, and the rest of the masters to @rest (NULL: the weights are their masters). */
 void mr_unit_mean(const mr_histories *model, uint16_t n_replicas, uint16_t stage, const mr_types *types, void *weights,
 		  int16_t *rest);
 

@@ -67,7 +67,7 @@ void mr_mitigated_follow(mr_stage_weights *b, uint8_t shard, mr_kctx *kc);
 /**
  * Correction, step and following at once over pieces that stay in the caches, with the bits of one after the other: for
  * callers that do not need the whole corrected gradient, for example for its norm. mr_mitigated_steps: may it be used?
- * @n_threads: of @kc's
+ * @n_threads: of @kc's team.
  */
 bool mr_mitigated_steps(const mr_stage_weights *b);
 void mr_mitigated_step(mr_stage_weights *b, mr_kctx *kc, uint32_t n_threads, double lr, double gscale);

@@ -33,11 +33,11 @@ typedef struct mr_values mr_values; /* one value for each entry of a plug-in's t
 typedef enum mr_job_dtype {
 	MR_JOB_F32,
 	MR_JOB_F64,
-	MR_JOB_BF16 /* of a tensor; a job has it as its precision */
+	MR_JOB_BF16 /* of a tensor; of a job only as its precision */
 } mr_job_dtype;
 
 typedef enum mr_job_precision {
-	MR_PRECISION_AUTO, /* as mr_job.dtype says */
+	MR_PRECISION_AUTO, /* follows mr_job.dtype */
 	MR_PRECISION_F32,
 	MR_PRECISION_F64,
 	MR_PRECISION_BF16, /* weights and activations in bf16; gradients, optimizer state and masters in f32 */
@@ -69,7 +69,7 @@ typedef struct mr_choice {
 
 typedef enum mr_nonfinite {
 	MR_NONFINITE_STOP, /* a step whose gradient norm is not finite ends the run */
-	MR_NONFINITE_SKIP, /* it leaves the weights as they are */
+	MR_NONFINITE_SKIP, /* such a step leaves the weights unchanged */
 } mr_nonfinite;
 
 typedef struct mr_job_train {
@@ -88,14 +88,14 @@ typedef struct mr_job_train {
 } mr_job_train;
 
 typedef struct mr_job_machine {
-	int64_t workers;      /* 0: as many as make the stages of the partition, else 2; sequential always has one */
+	int64_t workers;      /* 0: as many as the partition's stages need, else 2; sequential always has one */
 	int64_t threads;      /* a worker; 0: equal shares of the usable cores */
 	const char *cpus;     /* "0-3 4-7"; "": chosen from the topology */
 	const char *topology; /* "numa:4 core:16"; "": the machine at hand */
 	int64_t loaders;      /* threads that make samples, where data decode files; 0: as many as cores are left */
 	int64_t spin_us;      /* -1: by place */
-	int64_t memory_limit; /* bytes; 0: what the machine has */
-	double watchdog;      /* seconds; 0: none, -1: by the longest operation */
+	int64_t memory_limit; /* bytes; 0: the machine's memory */
+	double watchdog;      /* seconds; 0: none, -1: derived from the longest operation */
 	double peak_gflops;   /* of a core; 0: measured */
 	const char *choices;  /* file by which backend auto chooses; "": the library's own table */
 } mr_job_machine;
@@ -117,7 +117,7 @@ typedef struct mr_job_sample {
 	const char *prompt;
 } mr_job_sample;
 
-/* Where a value of a job was written; for readers of configurations. */
+/* The places at which values of a job were written, for readers of configurations. */
 typedef struct mr_job_source {
 	/** Put the place of @key of @group in front of this thread's error text, and return @st, which is MR_ECONFIG.
 	 */
@@ -127,7 +127,7 @@ typedef struct mr_job_source {
 
 typedef struct mr_job {
 	const char *name;      /* of the run; names the folder runs/NAME */
-	const char *base_dir;  /* where relative paths of data, costs and choices start; NULL: the current folder */
+	const char *base_dir;  /* base of relative paths of data, costs and choices; NULL: the current folder */
 	const char *backend;
 	int64_t dtype;         /* mr_job_dtype: F32 or F64 */
 	int64_t precision;     /* mr_job_precision */
@@ -143,33 +143,33 @@ typedef struct mr_job {
 	mr_job_source source;  /* blame NULL: mistakes are named "group.key: message" */
 	/* Set by mr_job_check; owned. */
 	bool chose_workers, chose_microbatches; /* the field was 0 */
-	char **cut;            /* [n_cut] where the second and later stages begin; NULL: "auto" */
+	char **cut;            /* [n_cut] layers at which the second and later stages begin; NULL: "auto" */
 	uint32_t n_cut;
-	char **own;            /* [n_own] strings of the job itself */
+	char **own;            /* [n_own] strings that the job owns */
 	size_t n_own;
 } mr_job;
 
-/** All defaults; no plug-in is chosen but the mitigation "none". Errors: MR_ERESOURCE. */
+/** Set all defaults. No plug-in is chosen, except the mitigation "none". Errors: MR_ERESOURCE. */
 MR_API mr_status mr_job_init(mr_job *j) MR_MUST_USE;
 MR_API void mr_job_fini(mr_job *j);
 
-/** Choose the plug-in @name for @group, with the defaults of its table, in place of any before. Errors: MR_ECONFIG with
- * a message that names the nearest and lists all; MR_ERESOURCE. */
+/** Choose the plug-in @name for @group, with the defaults of its table; it replaces an earlier choice. Errors:
+ * MR_ECONFIG with a message that names the nearest name and lists all; MR_ERESOURCE. */
 MR_API mr_status mr_job_choose(mr_job *j, mr_job_group group, const char *name) MR_MUST_USE;
 
-/** A copy that may be changed by itself and is to be checked then: what mr_job_check chose for @from is open again.
- * Borrows the strings of @from. Errors: MR_ERESOURCE. */
+/** Make a copy that may be changed on its own and must be checked again: fields that mr_job_check derived for @from are
+ * open again. Borrows the strings of @from. Errors: MR_ERESOURCE. */
 MR_API mr_status mr_job_copy(const mr_job *from, mr_job *to) MR_MUST_USE;
 
-/** The value of @key ("train.steps", "model.hidden", "model.name", "backend") from its text, as --set of the program
- * takes it. What it makes of a string belongs to the job. Errors: MR_ECONFIG with a message that begins with @key;
+/** Set the value of @key ("train.steps", "model.hidden", "model.name", "backend") from its text, in the syntax of the
+ * program's --set. The job copies strings. Errors: MR_ECONFIG with a message that begins with @key;
  * MR_ERESOURCE. */
 MR_API mr_status mr_job_set(mr_job *j, const char *key, const char *text) MR_MUST_USE;
 
 /**
- * Judge the job as far as it goes without the data: fields against their tables, what must suit each other, the model
- * built on made-up data, the machine. Settles what follows from other fields: workers, microbatches, run_dir, paths,
- * cut, trace. Errors: MR_ECONFIG with all mistakes at once, a line each, "group.key: message"; MR_ERESOURCE.
+ * Check the job as far as is possible without the data: fields against their tables, fields against each other, the
+ * model built on made-up data, the machine. Sets the fields that follow from others: workers, microbatches, run_dir,
+ * paths, cut, trace. Errors: MR_ECONFIG with all mistakes at once, a line each, "group.key: message"; MR_ERESOURCE.
  */
 MR_API mr_status mr_job_check(mr_job *j) MR_MUST_USE;
 

@@ -1,4 +1,4 @@
-/* millrace/millrace.h - all of libmillrace's interface. */
+/* millrace/millrace.h - the whole interface of libmillrace. */
 #ifndef MILLRACE_MILLRACE_H
 #define MILLRACE_MILLRACE_H
 
@@ -6,7 +6,7 @@
 #include "millrace/status.h"
 #include "millrace/training.h"
 
-/** "0.1.0": of the library that is linked. */
+/** Version of the library that is linked, such as "0.1.0". */
 MR_API const char *mr_version(void);
 
 #endif

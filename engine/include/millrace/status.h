@@ -1,9 +1,9 @@
 /*
- * millrace/status.h - how functions of libmillrace say that something went wrong.
+ * millrace/status.h - how functions of libmillrace report failures.
  *
  * A function that can fail returns mr_status; its results leave through out-parameters, last. mr_error_text() is a
- * message: which value was wrong and what was expected. It belongs to the thread that failed, until that thread's next
- * failure. The library never prints and never exits.
+ * message that names the wrong value and what was expected. It belongs to the thread that failed, until that thread's
+ * next failure. The library never prints and never exits.
  */
 #ifndef MILLRACE_STATUS_H
 #define MILLRACE_STATUS_H
@@ -29,7 +29,7 @@ typedef enum mr_status {
 	MR_ESTALLED,  /* the watchdog saw no progress                                  exit 8 */
 	MR_EIO,       /* the operating system refused a file operation                 exit 1 */
 	MR_EDNN,      /* a kernel library call failed (the text holds its status)      exit 1 */
-	MR_ESTOPPED,  /* another worker failed first, or a stop was asked for; not an error of its own */
+	MR_ESTOPPED,  /* another worker failed first, or a stop was requested; not an error of its own */
 	MR_N_STATUS
 } mr_status;
 

@@ -1,10 +1,10 @@
 /*
- * millrace/training.h - a job that trains.
+ * millrace/training.h - trains a job.
  *
  * mr_training_open reads the data, makes the plan, places the workers and starts them; mr_training_run lets them train
  * to a commit and pauses them there. The weights depend on the job alone, not on how a run is cut into calls. All
- * functions are called by one thread, which need not be the same for two trainings; several trainings may follow each
- * other in a process. Two at once share the machine's cores.
+ * functions of one training must be called by the same thread; different trainings may use different threads. Several
+ * trainings may follow each other in a process. Two at once share the machine's cores.
  */
 #ifndef MILLRACE_TRAINING_H
 #define MILLRACE_TRAINING_H
@@ -19,8 +19,8 @@ typedef struct mr_training_step {
 	double lr;
 } mr_training_step;
 
-/** Called after steps, in their order, on the training's thread or on the caller's. False: stop at the next pause
- * point. */
+/** Called after steps, in their order, on the training's thread or on the caller's. Returning false stops the run at
+ * the next pause point. */
 typedef bool mr_training_progress(void *arg, const mr_training_step *step);
 
 typedef struct mr_training_tensor {
@@ -39,8 +39,8 @@ MR_API mr_status mr_training_open(const mr_job *job, mr_training **out) MR_MUST_
 /** Ends the workers and frees everything. Accepts NULL. */
 MR_API void mr_training_close(mr_training *t);
 
-/** Train until @until commits are done since the start, or @progress (may be NULL) says stop. Errors: MR_EDIVERGED,
- * MR_ESTALLED, MR_EDATA, MR_EDNN. */
+/** Train until @until commits are done since the start, or until @progress (may be NULL) returns false. Errors:
+ * MR_EDIVERGED, MR_ESTALLED, MR_EDATA, MR_EDNN. */
 MR_API mr_status mr_training_run(mr_training *t, uint64_t until, mr_training_progress *progress, void *arg) MR_MUST_USE;
 
 /** Commits done so far. */
@@ -48,11 +48,11 @@ MR_API uint64_t mr_training_steps(const mr_training *t);
 /** Loss of the last step; NAN before the first. */
 MR_API double mr_training_loss(const mr_training *t);
 
-/** Mean loss over the validation samples at the present weights, and the part of the targets that were predicted (NAN
- * where the loss is not one over classes). @accuracy may be NULL. Errors: MR_EDATA there are none. */
+/** Mean loss over the validation samples at the present weights, and the fraction of the targets that were predicted
+ * (NAN if the loss has no classes). @accuracy may be NULL. Errors: MR_EDATA there are no validation samples. */
 MR_API mr_status mr_training_evaluate(mr_training *t, double *loss, double *accuracy) MR_MUST_USE;
 
-/** How many tensors the model has. Errors: MR_ERESOURCE. */
+/** Count the model's tensors. Errors: MR_ERESOURCE. */
 MR_API mr_status mr_training_tensors(mr_training *t, size_t *n) MR_MUST_USE;
 /** Tensor @i of the latest weights, after mr_training_tensors and before the next run. */
 MR_API void mr_training_tensor_at(const mr_training *t, size_t i, mr_training_tensor *out);
