@@ -25,10 +25,10 @@ typedef struct mr_args {
 	uint32_t n_operands;
 	const char **set;           /* [n_sets] texts of --set */
 	uint32_t n_sets;
-	char *own[8];               /* [n_own] of them, those that mr_args_set_key made */
+	char *own[8];               /* [n_own] of these texts, which mr_args_set_key made */
 	uint32_t n_own;
-	char **argv;                /* as the program got them, for a second start */
-	int signal;                 /* a command that ended on a signal stores it here: exit code 128 + n */
+	char **argv;                /* the program's, for a second start */
+	int signal;                 /* a command that a signal ended stores it here: exit code 128 + n */
 } mr_args;
 
 typedef struct mr_command {
@@ -39,7 +39,7 @@ typedef struct mr_command {
 	const char *help;           /* further lines for --help; NULL: none */
 	const mr_option *options;   /* NULL: none */
 	bool sets;                  /* takes --set */
-	const char *sets_help;      /* what --set sets; NULL: keys of the configuration */
+	const char *sets_help;      /* help of --set; NULL: it sets keys of the configuration */
 	mr_status (*run)(mr_args *args);
 } mr_command;
 
@@ -50,15 +50,15 @@ const mr_command *mr_command_at(uint32_t i);
 mr_status mr_command_get(const char *name, const mr_command **out) MR_MUST_USE;
 
 /**
- * Parse @argv[2..] for @command. *@help says that --help was asked for; @out then needs no fini.
+ * Parse @argv[2..] for @command. *@help: --help was given; @out then needs no fini.
  * The caller calls mr_args_fini on @out. Errors: MR_EUSAGE with a message; MR_ERESOURCE.
  */
 mr_status mr_args_parse(const mr_command *command, int argc, char **argv, mr_args *out, bool *help) MR_MUST_USE;
 void mr_args_fini(mr_args *args);
 
 /**
- * An option that is a key of the configuration by a shorter name: what it says is the last word on @key. Nothing where
- * it is not set or empty. To be called once an option. Errors: MR_ERESOURCE.
+ * Apply an option that is a shorter name for a key of the configuration: its value wins over all others of @key. Does
+ * nothing if it is not set or empty. Call it once an option. Errors: MR_ERESOURCE.
  */
 mr_status mr_args_set_key(mr_args *args, const char *option, const char *key) MR_MUST_USE;
 
@@ -67,7 +67,7 @@ void mr_help_print(FILE *out);
 void mr_command_help_print(const mr_command *command, FILE *out);
 void mr_version_print(FILE *out);
 
-/** What an option takes: "integer, 1 to 64 bytes, required", "fifo or lifo". */
+/** The values of an option: "integer, 1 to 64 bytes, required", "fifo or lifo". */
 void mr_option_type_print(const mr_option *o, FILE *out);
 /** One option of a table as two lines of a help text: "  PREFIXname  type, range, default" and its help. */
 void mr_option_help_print(const mr_option *o, const char *prefix, FILE *out);

@@ -5,7 +5,8 @@
 #include "cli/args.h"
 #include "config/config.h"
 
-/** As host/env.h says, for the threads of @config; logs what it does to standard error. Call before any thread exists.
+/** Clean the environment (host/env.h) for the threads of @config; logs to standard error. Call before any thread
+ * exists.
  */
 mr_status mr_clean_env(const mr_args *args, const mr_config *config) MR_MUST_USE;
 

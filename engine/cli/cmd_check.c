@@ -1,4 +1,4 @@
-/* millrace check: is a plan file sound? Reads both forms, lowers where needed, checks, and says what it is. */
+/* millrace check: reads a plan file in either form, lowers it if needed, checks it, and describes it. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -51,7 +51,7 @@ static mr_status run(mr_args *args)
 	if (st == MR_OK)
 		st = print_summary(plan, identity);
 	mr_plan_destroy(plan);
-	/* whatever a plan file makes fail here is the file's fault */
+	/* any failure of a plan file here is the file's fault */
 	if (st == MR_EINVAL)
 		st = mr_fail(MR_ECONFIG, "%s", mr_error_text());
 	return st == MR_OK ? MR_OK : mr_fail_in(st, "%s", path);

@@ -1,4 +1,4 @@
-/* millrace curves: the loss of one or several runs as a picture. */
+/* millrace curves: draws the loss of one or several runs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static mr_status read_run(const char *path, mr_metrics_row **rows, size_t *n, ch
 	return *name ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for a name");
 }
 
-/* Into memory first: what cannot be drawn is no reason to empty the file. */
+/* Drawn into memory first: runs that cannot be drawn must not empty the file. */
 static mr_status put_output(const mr_args *args, const mr_curve *curves, size_t n)
 {
 	const char *path = mr_values_string(args->values, "output"), *title = mr_values_string(args->values, "title");

@@ -1,4 +1,5 @@
-/* millrace eval: the validation loss of a trained model, or its loss on all training samples where none validate. */
+/* millrace eval: prints the validation loss of a trained model, or its loss on all training samples without a
+ * validation part. */
 #include <math.h>
 #include <stdio.h>
 
@@ -66,9 +67,9 @@ const mr_command mr_command_eval = {
 	.summary = "print the validation loss of a trained model",
 	.help = "The loss is the mean over all validation samples (text: over their tokens), computed by the\n"
 		"workers that the configuration describes. With the configuration of the training it is the\n"
-		"number of its last evaluation, to the bit. Where a source of rows has no validation part the loss is\n"
-		"that of all training rows, and says so. Accuracy: of a loss over classes, the part of the targets\n"
-		"(samples; text: tokens) to which the model gives the largest probability.\n",
+		"number of its last evaluation, to the bit. If a source of rows has no validation part, the loss is\n"
+		"that of all training rows, and the output says so. Accuracy, for a loss over classes: the part of\n"
+		"the targets (samples; text: tokens) to which the model gives the largest probability.\n",
 	.options = options,
 	.sets = true,
 	.run = run,

@@ -1,4 +1,4 @@
-/* millrace inspect: what a checkpoint holds, and whether it is whole. */
+/* millrace inspect: lists the contents of a checkpoint, and verifies it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* millrace list: what this build has. */
+/* millrace list: lists the plug-ins and kernels of this build. */
 #include <string.h>
 
 #include "base/str.h"
@@ -46,7 +46,7 @@ static void print_bf16_engine(void)
 	       k ? mr_kernels_bf16_engine(k) : mr_error_text());
 }
 
-/* What executes each operation in each backend. */
+/* Prints the backend that executes each operation, for each backend of a configuration. */
 static mr_status list_kernels(void)
 {
 	static const mr_table_column columns[] = {{"operation", false}, {"reference", false}, {"fused", false},

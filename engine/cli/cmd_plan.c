@@ -1,4 +1,4 @@
-/* millrace plan: what a configuration will do on its machine, or on another one, without training. */
+/* millrace plan: describes the run of a configuration on its machine, or on another one, without training. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static mr_status report(const mr_args *args, const mr_forecast *f)
 	mr_status st;
 	FILE *out;
 
-	if (svg) /* a picture says nothing of memory */
+	if (svg) /* a picture does not show memory */
 		MR_TRY(mr_forecast_fits(f));
 	MR_TRY(mr_output_open(path, &out));
 	st = svg ? mr_forecast_draw(f, true, out) : json ? mr_forecast_print_json(f, out) : mr_forecast_print(f, out);
@@ -56,7 +56,7 @@ static mr_status one(const mr_args *args)
 	MR_TRY(mr_open_config(args, &config));
 	st = *plan ? mr_session_open_plan(mr_config_job(config), plan, &s)
 		   : mr_session_survey(mr_config_job(config), &s);
-	/* the report has the constants of the theory, which follow from the data */
+	/* the report contains the constants of the theory, which follow from the data */
 	if (st == MR_OK && !*plan && mr_objective_report_bytes(&s)) {
 		st = mr_session_load(&s);
 		if (st != MR_OK)

@@ -1,4 +1,4 @@
-/* millrace profile: measure every layer of a configuration on this machine. */
+/* millrace profile: measures every layer of a configuration on this machine. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,7 +127,7 @@ static mr_status print_stages(const view *v)
 	return st;
 }
 
-/* The run's instructions are what the file has. */
+/* The file then holds the times of the run's instructions. */
 static mr_status print_live(const view *v)
 {
 	mr_stage_cost *stage = calloc(v->s->partition.n_stages, sizeof(*stage));
@@ -147,9 +147,9 @@ static mr_status print_live(const view *v)
 			live.f += stage[i].f;
 			live.i += stage[i].i + stage[i].w;
 		}
-		printf("\nin the run itself F take %.3f times as long as these layers, backward passes %.3f times; who "
-		       "waits for another\n"
-		       "worker's goes on %.3g us later\n",
+		printf("\nin the run itself F take %.3f times as long as these layers, backward passes %.3f times; a "
+		       "worker that\n"
+		       "waits for another one continues %.3g us after it\n",
 		       live.f / alone.f, live.i / alone.i, v->p->live.hop_s * 1e6);
 	}
 	mr_costs_fini(&c);
@@ -187,20 +187,20 @@ static mr_status write_costs(const char *path, const mr_session *s, const mr_pro
 	return st;
 }
 
-/* Is what was measured worth anything? */
+/* Is the measurement good enough to be used? */
 static mr_status judge(const mr_profile *p)
 {
 	if (p->worst > MR_PROFILE_HOPELESS) {
 		fflush(stdout);
 		return mr_fail(MR_ERESOURCE,
-			       "the machine does too much else to be measured: of %s the times are %.0f %% above the "
+			       "the machine is too busy to be measured: the times of %s are %.0f %% above the "
 			       "smallest after %u tries, "
-			       "and nothing was written; stop what else runs, or give it more --seconds",
+			       "and nothing was written; stop other programs, or give more --seconds",
 			       p->worst_of, 100 * p->worst, MR_PROFILE_TRIES);
 	}
 	if (p->worst > MR_PROFILE_DISTURBED)
 		fprintf(stderr,
-			"millrace: warning: the machine was disturbed: of %s the times are %.0f %% above the smallest "
+			"millrace: warning: the machine was disturbed: the times of %s are %.0f %% above the smallest "
 			"after %u tries; "
 			"measure again when nothing else runs\n",
 			p->worst_of, 100 * p->worst, MR_PROFILE_TRIES);
@@ -231,7 +231,7 @@ static mr_status measure(const mr_args *args, mr_session *s)
 		return mr_fail(MR_EUSAGE, "--output: the tables go to standard output, so the times need a file");
 	if (*path)
 		MR_TRY(mr_output_check(path));
-	c.norm_every = 0; /* times are those of the other steps */
+	c.norm_every = 0; /* times of steps without a norm */
 	v.peak_gflops = mr_probe_peak_gflops(&isa);
 	st = mr_profile_measure(&c, s->n_micro, mr_values_float(args->values, "seconds"), method_of(args), &p);
 	again = mr_probe_peak_gflops(&isa); /* another program may have disturbed the first */
@@ -252,7 +252,7 @@ static mr_status measure(const mr_args *args, mr_session *s)
 
 static mr_status run(mr_args *args)
 {
-	/* What is measured does not depend on what was measured before, whose file may not exist yet. */
+	/* The measurement does not depend on an earlier one, whose file may not exist yet. */
 	const char **set = calloc(args->n_sets + 1u, sizeof(*set));
 	mr_args own = *args;
 	mr_status st;
@@ -290,11 +290,12 @@ const mr_command mr_command_profile = {
 		"of the stage's worker. Where every W has a step inside, its time is part of W, and there is no "
 		"update.\n"
 		"Percent of peak counts the FLOPs of matrix products and attention.\n"
-		"Then the plan runs, and its instructions tell how much longer they take in company than the layers\n"
-		"measured alone: the file (-o) has the layers' times brought up to that. Not where workers share\n"
-		"cores, or the plan does not repeat in one order.\n"
-		"Spread: by how much medians are above the smallest times. What was disturbed is measured up to three\n"
-		"times; above 25 % there is a warning, above 100 % nothing is written and the exit code is 6.\n",
+		"Then the plan runs, to measure its instructions while all workers run; the file (-o) has the layers'\n"
+		"times scaled to match them. This is left out if workers share cores, or if the plan does not repeat\n"
+		"in one order.\n"
+		"Spread: distance of the medians from the smallest times. A disturbed measurement is made up to\n"
+		"three times; a spread above 25 % gives a warning; above 100 % nothing is written, and the exit code\n"
+		"is 6.\n",
 	.options = options,
 	.sets = true,
 	.run = run,

@@ -1,4 +1,4 @@
-/* millrace sample: let a trained language model write to standard output. */
+/* millrace sample: writes text with a trained language model to standard output. */
 #include <stdio.h>
 
 #include "cli/args.h"

@@ -1,4 +1,4 @@
-/* millrace schedule: the plan of one system without a model, or that of a configuration, in virtual time. */
+/* millrace schedule: the plan of one system without a model, or of a configuration, in virtual time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +65,7 @@ static mr_status read_sets(const mr_args *args, const mr_sched_ops *ops, mr_valu
 	return MR_OK;
 }
 
-/* The linear program of --export-lp, if it is given: of @s, or without one of the system of @q. */
+/* Write the linear program of --export-lp, if it is given: of @s, or without @s of the system of @q. */
 static mr_status put_lp(const mr_args *args, mr_session *s, const mr_plan_question *q)
 {
 	const char *path = mr_values_string(args->values, "export-lp");
@@ -90,7 +90,7 @@ static mr_status put_lp(const mr_args *args, mr_session *s, const mr_plan_questi
 
 /* --- costs --- */
 
-/* What --costs says: one row, the share of a worker, or a row a stage of a file. */
+/* The value of --costs: one row, the share of a worker, or a row a stage of a file. */
 typedef struct costs {
 	mr_stage_cost share;
 	mr_stage_cost *row; /* [n] owned; NULL: share */
@@ -105,7 +105,7 @@ static mr_status read_costs(const char *text, costs *out)
 	mr_status st;
 
 	*out = (costs){.path = text};
-	if (strchr(text, ',') || strtod(text, &data) != 0 || !*data) /* a number is no name of a file */
+	if (strchr(text, ',') || strtod(text, &data) != 0 || !*data) /* a number is not taken for a file name */
 		return mr_cost_read(text, &out->share) == MR_OK ? MR_OK
 								: mr_fail(MR_EUSAGE, "--costs: %s", mr_error_text());
 	st = mr_file_read(text, MAX_COSTS, &data, &len);
@@ -157,8 +157,8 @@ static mr_status check_nodes(const mr_args *args, uint16_t workers, bool placed)
 	return MR_OK;
 }
 
-/* The node of each worker where hand-overs between two of them take a time of their own, else NULL; the caller's.
- * @place: where the workers are unless --nodes spreads them; NULL: on one node. */
+/* The node of each worker if transfers between two nodes take a time of their own, else NULL; the caller frees it.
+ * @place: the nodes of the workers unless --nodes spreads them; NULL: one node. */
 static mr_status settle_nodes(const mr_args *args, uint16_t workers, const mr_place *place, uint16_t **out)
 {
 	bool placed = place && !mr_values_is_set(args->values, "nodes");
@@ -193,7 +193,7 @@ static mr_status put_output(const mr_args *args, const mr_schedule_job *job)
 	return mr_output_close(path, out, st);
 }
 
-/* @job but what --iterations says and the output of it; @bodies: where --iterations says nothing. */
+/* Report @job with the value of --iterations, or without one @bodies. */
 static mr_status report(const mr_args *args, mr_schedule_job *job, uint32_t bodies)
 {
 	bool repeats = mr_plan_repeats(job->plan), asked = mr_values_is_set(args->values, "iterations");
@@ -209,7 +209,7 @@ static mr_status report(const mr_args *args, mr_schedule_job *job, uint32_t bodi
 
 /* --- a system by itself --- */
 
-/* The values of the question, which are made anew. */
+/* Read the values of the question into *@values, which are made here. */
 static mr_status read_options(const mr_args *args, const mr_sched_ops *ops, mr_values **values, mr_sched_args *a)
 {
 	uint32_t step;
@@ -230,7 +230,7 @@ static mr_status read_options(const mr_args *args, const mr_sched_ops *ops, mr_v
 	return MR_OK;
 }
 
-/* The system's order; *@plan is the caller's, also after an error. */
+/* Make the system's order; the caller owns *@plan, also after an error. */
 static mr_status draft(const mr_args *args, const mr_plan_question *q, mr_plan **plan)
 {
 	const mr_sched_ops *ops = q->system;
@@ -312,9 +312,9 @@ static mr_status run_system(const mr_args *args, const mr_sim_options *bent)
 	return st;
 }
 
-/* --- what a configuration trains --- */
+/* --- the plan of a configuration --- */
 
-/* The options that are keys of the configuration. */
+/* Apply the options that are keys of the configuration. */
 static mr_status set_keys(mr_args *args)
 {
 	static const struct {
@@ -332,7 +332,7 @@ static mr_status set_keys(mr_args *args)
 	return MR_OK;
 }
 
-/* Some forms have no room for some plans. */
+/* Refuse forms that cannot hold this plan. */
 static mr_status check_form(const mr_args *args, const mr_plan *plan)
 {
 	const char *format = mr_values_string(args->values, "format");
@@ -351,7 +351,7 @@ static mr_status check_form(const mr_args *args, const mr_plan *plan)
 	return MR_OK;
 }
 
-/* The plan of @s, whose stages take @row, as costs that @c describes. */
+/* Report the plan of @s, whose stages cost @row; @c describes the costs. */
 static mr_status report_session(const mr_args *args, const mr_session *s, const mr_costs *c, const mr_stage_cost *row,
 				const mr_sim_options *bent)
 {

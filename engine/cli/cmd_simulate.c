@@ -1,4 +1,4 @@
-/* millrace simulate: train in virtual time. */
+/* millrace simulate: trains in virtual time. */
 #include "cli/args.h"
 #include "cli/clean_env.h"
 #include "cli/open_config.h"

@@ -1,4 +1,4 @@
-/* millrace train: read the configuration, train, report. */
+/* millrace train: reads the configuration, trains, reports. */
 #include "cli/args.h"
 #include "cli/clean_env.h"
 #include "cli/open_config.h"

@@ -1,4 +1,4 @@
-/* millrace tune: which backend executes what faster on this machine, as a table for the backend auto. */
+/* millrace tune: measures which backend executes each operation faster on this machine, as a table for `auto`. */
 #include <stdio.h>
 #include <string.h>
 
@@ -98,10 +98,10 @@ const mr_command mr_command_tune = {
 	.max_operands = 0,
 	.summary = "measure by which backend each operation is faster here, as a table for machine.choices",
 	.help = "The backend auto gives an operation to oneDNN unless our own kernel is faster by more than 3 %,\n"
-		"and the gradient of a weight to our own unless oneDNN is by 50 %. Which it is for each kind of\n"
-		"operation and class of shape stands in a table, so that weights do not depend on the day's noise.\n"
+		"and the gradient of a weight to our own unless oneDNN is faster by 50 %. A table holds the choice\n"
+		"for each kind of operation and class of shape, so that weights do not depend on the noise of a day.\n"
 		"The program's own table was measured on one machine; name the file that this command writes in\n"
-		"machine.choices. Takes a few minutes, and wants a machine on which nothing else runs.\n",
+		"machine.choices. It takes a few minutes; run nothing else on the machine meanwhile.\n",
 	.options = options,
 	.run = run,
 };

@@ -12,21 +12,21 @@
 #include "sim/sim.h"
 
 #define EXTRA_SETS 7
-#define PICTURE_BODIES 400u /* at most, of one system */
+#define PICTURE_BODIES 400u /* most iterations in the picture of one system */
 
-/* All that the attempts share. */
+/* Shared by all attempts. */
 typedef struct base {
 	mr_config *config;
 	mr_session s;
 	mr_costs costs;
 	uint64_t cap;
 	uint16_t n_workers;
-	uint32_t n_points; /* stages that all begin where a single value is live */
+	uint32_t n_points; /* the largest number of stages that all begin at a single live value */
 } base;
 
 /* --- the job of an attempt --- */
 
-/* The user's job with the row's system, whose options are the user's where it is the user's system. */
+/* The user's job with the row's system; if that is the user's own system, with its options. */
 static mr_status change_job(const base *b, const mr_compare_row *a, mr_job *j)
 {
 	if (strcmp(a->system, j->system.name) != 0)
@@ -34,15 +34,15 @@ static mr_status change_job(const base *b, const mr_compare_row *a, mr_job *j)
 	j->train.microbatches = a->n_micro;
 	if (a->chunks)
 		MR_TRY(mr_values_set_int(j->system.values, "chunks", a->chunks));
-	if (b->cap) /* of the workers, in place of the limit of the process */
+	if (b->cap) /* a limit of the workers, in place of that of the process */
 		j->machine.memory_limit = 0;
 	if (a->auto_cut || !a->ops)
 		j->partition = "auto";
-	if (!a->ops) { /* all that there is, inside each operator */
+	if (!a->ops) { /* all cores, inside each operator */
 		j->machine.workers = 1;
 		j->machine.threads = 0;
 	}
-	j->source = (mr_job_source){0}; /* the row is not what the user wrote */
+	j->source = (mr_job_source){0}; /* a mistake of the row is in no line of the user's file */
 	return mr_job_check(j);
 }
 
@@ -82,7 +82,7 @@ static mr_status take_metrics(const mr_forecast *f, mr_compare_row *row)
 	return MR_OK;
 }
 
-/* The same function that plan asks: the engine's layout, of which nothing is touched. */
+/* By the function that plan uses: the engine's layout, without touching any of it. */
 static mr_status take_memory(mr_forecast *f, mr_compare_row *row)
 {
 	MR_TRY(mr_forecast_memory(f));
@@ -94,7 +94,7 @@ static mr_status take_memory(mr_forecast *f, mr_compare_row *row)
 	return mr_forecast_fits(f);
 }
 
-/* The same of sequential: forward, backward and update, again and again. */
+/* The picture of sequential: forward, backward and update, again and again. */
 static mr_status take_lone_picture(const mr_forecast *f, double horizon, mr_compare_row *row)
 {
 	static const uint8_t op[] = {MR_OP_F, MR_OP_B, MR_OP_U};
@@ -117,7 +117,7 @@ static mr_status take_lone_picture(const mr_forecast *f, double horizon, mr_comp
 	return MR_OK;
 }
 
-/* What @f's plan does in the first @horizon seconds; what begins later is left out, what goes on is cut. */
+/* The first @horizon seconds of @f's plan; later instructions are left out, and the last ones are cut. */
 static mr_status take_picture(const mr_forecast *f, double horizon, mr_compare_row *row)
 {
 	const mr_plan *plan = f->s->plan;
@@ -148,7 +148,7 @@ static mr_status take_picture(const mr_forecast *f, double horizon, mr_compare_r
 	return MR_OK;
 }
 
-/* @horizon 0: the figures; else the picture of a row whose figures are known. */
+/* @horizon 0: compute the figures; else the picture of a row whose figures are known. */
 static mr_status look(const base *b, const mr_session *s, double horizon, mr_compare_row *row)
 {
 	mr_forecast f = {.s = s};
@@ -166,7 +166,7 @@ static mr_status look(const base *b, const mr_session *s, double horizon, mr_com
 	return st;
 }
 
-/* What goes wrong is the row's reason. */
+/* An error becomes the row's reason. */
 static bool attempt(mr_compare *c, const base *b, double horizon, mr_compare_row *row)
 {
 	mr_session s;
@@ -209,7 +209,7 @@ static mr_status add_row(mr_compare *c, const base *b, const mr_sched_ops *ops, 
 	snprintf(row->label, sizeof(row->label), chunks ? "%s, chunks %u" : "%s", row->system, chunks);
 	if (attempt(c, b, 0, row) || !mr_config_job(b->config)->n_cut)
 		return MR_OK;
-	row->auto_cut = true; /* the stages that the user named may be too few or too many for this one */
+	row->auto_cut = true; /* the number of stages that the user named may not fit this system */
 	attempt(c, b, 0, row);
 	return MR_OK;
 }
@@ -239,14 +239,14 @@ static int by_time(const void *x, const void *y)
 		return a_runs ? -1 : 1;
 	if (isnan(a->step_s) != isnan(b->step_s))
 		return isnan(a->step_s) ? 1 : -1;
-	/* sums of doubles in another order are no order */
+	/* differences of rounding do not order rows */
 	if (!isnan(a->step_s) && (float)a->step_s != (float)b->step_s)
 		return a->step_s < b->step_s ? -1 : 1;
 	return strcmp(a->label, b->label);
 }
 
-/* As many micro-batches as the configuration cuts a step into; when its own system does not cut it, the most that its
- * batch can be cut into up to two a worker. */
+/* The number of micro-batches into which the configuration cuts a step; if its own system does not cut it, the most
+ * into which its batch can be cut, up to two a worker. */
 static uint32_t choose_micro(const base *b, int64_t batch)
 {
 	const mr_sched_ops *own = mr_job_system(mr_config_job(b->config));
@@ -280,7 +280,7 @@ static void set_up(mr_compare *c, base *b)
 	c->limit = (uint64_t)mr_config_job(b->config)->machine.memory_limit;
 }
 
-/* Which rows that can run may as well be as fast as which. */
+/* Find for each row that can run the rows that may be equally fast. */
 static void find_alike(mr_compare *c)
 {
 	for (uint32_t i = 0; i < c->n; i++)
@@ -321,8 +321,8 @@ mr_status mr_compare_init(mr_compare *c, const mr_args *args, uint64_t cap, bool
 	st = mr_session_survey(mr_config_job(b.config), &b.s);
 	if (st == MR_OK) {
 		b.s.workers_limit = cap;
-		b.s.program_bytes = mr_memory_of_program(&b.s); /* the program of each row, which the rows before do not
-		                                                   add to */
+		b.s.program_bytes = mr_memory_of_program(&b.s); /* the same for each row: without the memory of the rows
+		                                                   before */
 		st = mr_costs_at_hand(&b.s, &b.costs);
 		if (st == MR_OK) {
 			set_up(c, &b);

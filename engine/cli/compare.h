@@ -1,13 +1,13 @@
 /*
- * compare.h - every registered system on one configuration's model, data and machine: how long a step takes, what it
- * needs.
+ * compare.h - every registered system on one configuration's model, data and machine: the time of a step and its
+ * memory.
  *
- * What is compared is a step of train.batch samples: systems that flush, and those that gather several micro-batches
+ * All rows compare a step of train.batch samples: systems that flush, and systems that gather several micro-batches
  * into a commit without flushing, cut it into the same number of micro-batches; a system that commits after each takes
  * it as one. Each has the plan, the cut and the memory layout that train would give it. A system whose users choose the
  * chunks of a worker is a row with its default and a row with as many as the model's cut points allow. The baseline is
  * sequential, with a step as one micro-batch and all cores of the machine inside each operator; times that were
- * measured with fewer threads are divided as if more threads were as many times as fast, which is the most that they
+ * measured with fewer threads are divided as if speed were proportional to threads, which is the most that it
  * can be.
  */
 #ifndef MR_CLI_COMPARE_H
@@ -25,15 +25,15 @@ typedef struct mr_compare_row {
 	const char *system;
 	const mr_sched_ops *ops; /* NULL: sequential */
 	uint32_t chunks;         /* 0: the system's default */
-	bool auto_cut;           /* the stages that the configuration names do not suit it: the automatic cut */
-	char label[64];          /* the system, and its chunks where they are not its default */
-	char why[400];           /* why it cannot run; "": it can */
+	bool auto_cut;           /* the stages in the configuration do not fit it: the automatic cut is used */
+	char label[64];          /* the system, and its chunks if not the default */
+	char why[400];           /* the reason why it cannot run; "": it can */
 	uint32_t n_micro;
 	uint16_t n_workers;
-	double step_s, bubble;   /* predicted; NAN: not even that is known. Bubble: idle share, mean of the workers */
+	double step_s, bubble;   /* predicted; NAN: unknown. Bubble: idle share, mean of the workers */
 	mr_margin margin;
-	uint32_t above, below;   /* rows above and below it that may as well be as fast: their margins meet */
-	uint64_t worker_bytes;   /* of the worker that needs most; 0: the engine has no layout for it */
+	uint32_t above, below;   /* rows above and below it that may be as fast: their margins overlap */
+	uint64_t worker_bytes;   /* of the worker with the largest need; 0: the engine has no layout for it */
 	uint64_t bytes;          /* of all workers */
 	double weight_copies;
 	uint32_t staleness;
@@ -47,7 +47,7 @@ typedef struct mr_compare {
 	uint32_t n_micro;        /* of systems that cut a step */
 	int64_t batch;
 	uint64_t cap, limit;     /* most bytes of the workers, and of the process; 0: none */
-	bool measured;           /* costs are, else nominal */
+	bool measured;           /* costs are measured, else nominal */
 	bool divided;            /* to another number of threads */
 	bool scaled;             /* measured times were scaled to another size of micro-batch */
 	char source[512];        /* of the costs */
@@ -55,9 +55,9 @@ typedef struct mr_compare {
 } mr_compare;
 
 /**
- * Try all. @args: of the command, whose operand is the configuration;
+ * Try all systems. @args: of the command, whose operand is the configuration;
  * @cap: most bytes of the workers, in place of the configuration's limit of the process; 0: that one. @pictures: keep
- * trace records of a stretch that is as long for all. The caller calls fini, also after an error. Errors: the
+ * trace records of a stretch of equal length for all. The caller calls fini, also after an error. Errors: the
  * configuration itself is wrong; MR_ERESOURCE.
  */
 mr_status mr_compare_init(mr_compare *c, const mr_args *args, uint64_t cap, bool pictures) MR_MUST_USE;
@@ -68,7 +68,7 @@ void mr_compare_fini(mr_compare *c);
 /** As a table. Errors: MR_EIO, MR_ERESOURCE. */
 mr_status mr_compare_print(const mr_compare *c, FILE *out) MR_MUST_USE;
 
-/** The timelines of all that can run under each other, on one axis, as SVG. Errors: MR_ECONFIG none can; MR_EIO. */
+/** The timelines of all systems that can run, on one axis, as SVG. Errors: MR_ECONFIG none can; MR_EIO. */
 mr_status mr_compare_draw(const mr_compare *c, FILE *out) MR_MUST_USE;
 
 #endif

@@ -6,7 +6,7 @@
 #include "report/schedule_picture.h"
 #include "report/table.h"
 
-/* Steps are shown in the unit that suits the longest. */
+/* The unit for steps: it suits the longest. */
 static const char *unit_of(const mr_compare *c, double *seconds)
 {
 	double most = 0;

@@ -1,9 +1,9 @@
 /*
- * main.c - from argv to an exit code.
+ * main.c - parses argv, runs a command, and returns its exit code.
  *
- * Commands report on standard output; what goes wrong is one message on standard error, and its kind is the exit code
- * (base/status.h). Writing into a pipe that is no longer read (| head) is not an error: training goes on without
- * being watched, and a report that is cut short has been read as far as wanted.
+ * Commands report on standard output; a failure is one message on standard error, and its kind is the exit code
+ * (base/status.h). Writing into a pipe that is no longer read (| head) is not an error: training goes on
+ * unwatched, and a report that is cut short has been read as far as wanted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,13 +16,13 @@
 #include "cli/args.h"
 #include "host/env.h"
 
-/* Where a standard stream was closed (>&-), the next file opened would get its number, and what is printed would end up
- * in it: in the lock, the metrics or a checkpoint. Something that cannot be written to takes the place. */
+/* If a standard stream was closed (>&-), the next file opened would get its number, and output would go into that
+ * file: the lock, the metrics or a checkpoint. A stream that cannot be written to takes the number. */
 static void occupy_standard_streams(void)
 {
 	for (int fd = 0; fd <= 2; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDONLY) != fd)
-			_exit(1); /* no /dev/null: there is nowhere to say so */
+			_exit(1); /* no /dev/null: there is no place for a message */
 }
 
 static int finish(int code)
@@ -64,7 +64,7 @@ static int run_command(int argc, char **argv)
 	return finish(code);
 }
 
-/* Of the program, or of the command called @name. */
+/* Help for the program, or for the command called @name. */
 static int help(const char *name)
 {
 	const mr_command *command;
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 	mr_env_unbind();
 	mr_log_warn_unknown();
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* beyond the limit on the size of files, write() fails with a reason instead */
+	signal(SIGXFSZ, SIG_IGN); /* beyond the limit on file sizes, write() then fails with a reason */
 	if (argc < 2) {
 		mr_help_print(stderr);
 		return 2;

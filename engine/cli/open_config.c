@@ -50,7 +50,7 @@ mr_status mr_with_session(const mr_args *args, mr_status (*work)(const mr_args *
 	return st;
 }
 
-/* Do the tokens of the data mean what they meant in training? @known: the checkpoint says what they were. */
+/* Do the tokens of the data mean the same as in training? @known: the checkpoint has their meaning. */
 static mr_status check_tokens(const mr_session *s, bool known)
 {
 	if (known && s->graph->input.tokens && !s->alphabet != !s->data->alphabet)

@@ -1,4 +1,4 @@
-/* open_config.h - from a command line to its configuration, or on to an open session. */
+/* open_config.h - loads the configuration of a command line, and opens a session of it. */
 #ifndef MR_CLI_OPEN_CONFIG_H
 #define MR_CLI_OPEN_CONFIG_H
 
@@ -6,7 +6,7 @@
 #include "config/config.h"
 #include "session/session.h"
 
-/** Operand 0 and --set of @args. Mistakes go to standard error, a line each; the message counts them. Errors:
+/** Load operand 0 and --set of @args. Mistakes go to standard error, a line each; the message counts them. Errors:
  * MR_ECONFIG. */
 mr_status mr_open_config(const mr_args *args, mr_config **out) MR_MUST_USE;
 /** The same with the file @path in place of operand 0. */
@@ -14,17 +14,17 @@ mr_status mr_open_config_file(const mr_args *args, const char *path, mr_config *
 
 
 /**
- * Load the configuration, see to a clean environment, open a session, call @work with it and take all down again, for
- * commands that do one thing with a model. Errors: of each step, and what @work returns; after MR_ESTALLED a thread
- * hangs, so the session stays up.
+ * Load the configuration, clean the environment, open a session, call @work with it and close everything again, for
+ * commands that do one thing with a model. Errors: those of each step and of @work; after MR_ESTALLED a thread
+ * hangs, so the session stays open.
  */
 mr_status mr_with_session(const mr_args *args, mr_status (*work)(const mr_args *args, mr_session *s)) MR_MUST_USE;
 
 /**
- * The same with the checkpoint that --checkpoint of @args names, or run.dir: text is read and written with the
- * characters that the model was trained on, as the checkpoint has them. @speechless: the text itself is not needed.
- * Where an older build's checkpoint does not say them, they are those of the configuration's text, with a warning.
- * Errors: also MR_ECKPT when model and data do not go together.
+ * The same with the checkpoint of --checkpoint in @args, or of run.dir: text is read and written with the
+ * characters of the model's training, from the checkpoint. @speechless: the text itself is not needed.
+ * If an older build's checkpoint does not have them, they are those of the configuration's text, with a warning.
+ * Errors: also MR_ECKPT when model and data do not fit each other.
  */
 mr_status mr_with_trained(const mr_args *args, bool speechless,
 			  mr_status (*work)(const mr_args *args, mr_session *s)) MR_MUST_USE;

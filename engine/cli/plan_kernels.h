@@ -1,5 +1,5 @@
 /*
- * plan_kernels.h - which operations each stage of a plan calls and what executes them, for `millrace plan`.
+ * plan_kernels.h - the operations that each stage of a plan calls and what executes them, for `millrace plan`.
  */
 #ifndef MR_CLI_PLAN_KERNELS_H
 #define MR_CLI_PLAN_KERNELS_H
@@ -9,11 +9,11 @@
 #include "stage/stage_calls.h"
 
 typedef struct mr_plan_kernels {
-	mr_stage_calls *stage; /* [n]; a stage on several pipes has teams of one size, or is shown as the first one's */
+	mr_stage_calls *stage; /* [n]; a stage on several pipes has equal teams, or is shown as the first one's */
 	uint32_t n;
 } mr_plan_kernels;
 
-/** Of the plan of @f, or of sequential training. The caller calls fini, also after an error. Errors: MR_ERESOURCE. */
+/** For the plan of @f, or for sequential training. The caller calls fini, also after an error. Errors: MR_ERESOURCE. */
 mr_status mr_plan_kernels_init(mr_plan_kernels *k, const mr_forecast *f) MR_MUST_USE;
 void mr_plan_kernels_fini(mr_plan_kernels *k);
 

@@ -18,7 +18,7 @@
 #define TEXT_WORKERS 64  /* beyond this many rows the text picture is left out */
 #define PROBED_CORES 16u /* of the latency matrix: pairs grow with the square */
 #define PROBE_US 2000u   /* for each pair */
-#define SAME_TIME 1e-6   /* relative: rounding of sums in another order */
+#define SAME_TIME 1e-6   /* relative: smaller differences are rounding */
 
 /* --- the picture --- */
 
@@ -27,7 +27,7 @@ typedef struct unit {
 	double seconds;
 } unit;
 
-/* In which a time of @seconds is easy to read. */
+/* The unit in which a time of @seconds is easy to read. */
 static const unit *unit_of(double seconds)
 {
 	static const unit units[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
@@ -131,7 +131,7 @@ static void put_versions(mr_table *t, const mr_forecast *f, uint8_t pipe, uint16
 	put_ms(t, p->contract.clip ? f->stage[i].n : 0);
 }
 
-/* What the plan stores and how old weights get, beside what its costs are. */
+/* The versions that the plan stores, the ages of weights, and the source of its costs. */
 static mr_status print_versions(const mr_forecast *f, FILE *out)
 {
 	static const mr_table_column columns[] = {
@@ -210,7 +210,7 @@ static mr_status print_process(const mr_forecast *f, FILE *out)
 	return MR_OK;
 }
 
-/* How long a cache line takes between two cores now: no table of the machine has it (host/probe.h). */
+/* The present travel time of a cache line between cores: no table of the machine has it (host/probe.h). */
 static mr_status print_latency(const mr_topo *topo, FILE *out)
 {
 	uint32_t n = topo->n_usable < PROBED_CORES ? topo->n_usable : PROBED_CORES;
@@ -244,7 +244,7 @@ static mr_status print_latency(const mr_topo *topo, FILE *out)
 	return st;
 }
 
-/* Percent of a step that @busy of it leaves over; rounding may make it a hair less than none. */
+/* The idle percentage of a step with @busy seconds of work; rounding may make it slightly negative. */
 static double idle_percent(const mr_forecast *f, double busy)
 {
 	double part = 1 - busy / f->step_s;

@@ -1,6 +1,5 @@
 /*
- * plan_report.h - what a configuration will do on its machine, before it does it (session/forecast.h): tables and a
- * picture.
+ * plan_report.h - reports the forecast of a configuration on its machine (session/forecast.h): tables and a picture.
  */
 #ifndef MR_CLI_PLAN_REPORT_H
 #define MR_CLI_PLAN_REPORT_H

@@ -17,7 +17,7 @@
 #define STEPS 1000.0     /* trace times are integers: the shortest instruction has at least this many of them, */
 #define MOST_TIME 1e15   /* unless the whole then had more than this */
 
-/* Which plan it is, and what its order was made for: for people, "" where there is nothing to say. */
+/* A line for people about the plan and the costs of its order; "" if there is nothing to report. */
 static const char *note_of(const mr_schedule_job *job, char *text, size_t size)
 {
 	int n = 0;
@@ -113,7 +113,7 @@ static uint32_t most(const uint32_t *x, uint32_t n)
 	return max;
 }
 
-/* What the picture does not show, below it. */
+/* Figures that the picture does not show, below it. */
 static mr_status put_figures(const mr_schedule_job *job, const mr_metrics *m, FILE *out)
 {
 	static const mr_table_column columns[] = {
@@ -190,7 +190,7 @@ mr_status mr_schedule_report(const mr_schedule_job *job, const char *format, FIL
 	if (!strcmp(format, "text"))
 		return put_text(job, out);
 	st = mr_sim_run(job->plan, &job->cost, &job->params, &walk);
-	if (st == MR_EINVAL) /* what breaks its contract was asked for on the command line */
+	if (st == MR_EINVAL) /* the command line requested the invalid value */
 		st = mr_fail(MR_EUSAGE, "%s", mr_error_text());
 	if (st == MR_OK)
 		st = mr_metrics_create(job->plan, walk, &m);

@@ -1,5 +1,5 @@
 /*
- * schedule_report.h - one schedule, simulated, as text, JSON or a picture: what `schedule` writes.
+ * schedule_report.h - the output of `schedule`: one simulated schedule as text, JSON or a picture.
  */
 #ifndef MR_CLI_SCHEDULE_REPORT_H
 #define MR_CLI_SCHEDULE_REPORT_H
@@ -13,12 +13,12 @@ typedef struct mr_schedule_job {
 	mr_cost cost;                  /* of its stages */
 	const mr_sim_options *options;
 	mr_sim_params params;          /* complete */
-	uint64_t identity;             /* mr_plan_identity, to be shown; 0: not asked for */
-	const char *ordered_for;       /* the costs that the order was made for; NULL: it follows from none. Borrowed */
+	uint64_t identity;             /* mr_plan_identity, to be shown; 0: not shown */
+	const char *ordered_for;       /* the costs for which the order was made; NULL: it depends on none. Borrowed */
 } mr_schedule_job;
 
 /** Write @job to @out in @format: text, json, ascii or svg. Errors: of the simulation; MR_EUSAGE when --straggler names
- * a worker that there is not; MR_EIO, MR_ERESOURCE. */
+ * a worker that does not exist; MR_EIO, MR_ERESOURCE. */
 mr_status mr_schedule_report(const mr_schedule_job *job, const char *format, FILE *out) MR_MUST_USE;
 
 #endif

@@ -1,6 +1,6 @@
 #include "cli/search_limit.h"
 
-/* Seconds that the search of @config's system is limited to; 0: there is no limit. */
+/* The limit in seconds of the search of @config's system; 0: there is no limit. */
 static double seconds_of(const mr_config *config)
 {
 	const mr_job *j = mr_config_job(config);
@@ -26,7 +26,7 @@ mr_status mr_search_limit_settle(mr_config *config, uint64_t n)
 	return mr_config_count_as(config, n);
 }
 
-/* What the configuration that was resolved in @path has in its place; 0: nothing. */
+/* The number of tries in the resolved configuration @path; 0: it has none. */
 static mr_status read_count(const char *path, const mr_sched_ops *ops, uint64_t *n)
 {
 	mr_config *then;

@@ -1,8 +1,8 @@
 /*
  * search_limit.h - systems whose search for a plan has a limit of time (ir/sched.h, `time_budget_option`).
  *
- * What a clock decides is not decided twice: the number of tries that the time allowed takes the limit's place in the
- * configuration of the run, so that the resolved configuration and the checkpoints say how to get the same plan, and a
+ * The result of a timed search must be reproducible: in the configuration of the run the number of tries replaces the
+ * time limit, so that the resolved configuration and the checkpoints reproduce the plan, and a
  * run is resumed with it.
  */
 #ifndef MR_CLI_SEARCH_LIMIT_H
@@ -12,12 +12,12 @@
 
 #include "config/config.h"
 
-/** Put @n in the place of the seconds of @config's system, and say so on standard output. 0: none were spent, and
- * nothing changes. Errors: MR_ERESOURCE. */
+/** Replace the seconds in @config's system by @n tries, and report it on standard output. Does nothing if @n is 0: the
+ * search had no time limit. Errors: MR_ERESOURCE. */
 mr_status mr_search_limit_settle(mr_config *config, uint64_t n) MR_MUST_USE;
 
-/** Before the run in @config's folder is resumed: take the number of tries that the run was made with. A folder without
- * one is refused later, where its checkpoints are read. Errors: MR_ERESOURCE. */
+/** Before the run in @config's folder is resumed: set the number of tries with which the run was made. A folder without
+ * one is refused later, when its checkpoints are read. Errors: MR_ERESOURCE. */
 mr_status mr_search_limit_take_up(mr_config *config) MR_MUST_USE;
 
 /** For people: the number @n of tries that the limit in @values of @ops allowed. */

@@ -20,7 +20,8 @@ static void cores_text(const mr_place_worker *w, char *text, size_t size)
 	for (uint32_t i = 0; i < w->n_threads && n < (int)size; i++) {
 		uint32_t end = i, step = i + 1 < w->n_threads ? w->cpu[i + 1] - w->cpu[i] : 0;
 
-		/* Runs of neighbours, also of every second CPU as where threads of a core are numbered together. */
+		/* Ranges of neighbours, also of every second CPU, as on machines that number the threads of a core
+		 * together. */
 		while ((step == 1 || step == 2) && end + 1 < w->n_threads && w->cpu[end + 1] - w->cpu[end] == step)
 			end++;
 		n += snprintf(text + n, size - (size_t)n, end > i ? "%s%u-%u" : "%s%u", i ? "," : "", w->cpu[i],

@@ -14,7 +14,7 @@
 #include "replay/record.h"
 #include "session/trajectory.h"
 
-#define BUBBLE_MIN_NS 200000000u /* a shorter window is no measure of waiting */
+#define BUBBLE_MIN_NS 200000000u /* a shorter window does not measure waiting */
 
 /* --- while it runs --- */
 
@@ -23,7 +23,7 @@ static uint64_t busy_ns(const mr_train *t)
 	return mr_executor_busy_ns(&t->s.executor);
 }
 
-/* A simulated training stands at its last step. */
+/* The time; of a simulated training, the time of its last step. */
 static uint64_t now_ns(const mr_train *t)
 {
 	if (!t->clock)
@@ -31,8 +31,8 @@ static uint64_t now_ns(const mr_train *t)
 	return t->last.step ? t->last.time_ns : t->start_ns;
 }
 
-/* A simulated clock has gone on to the end of the last instruction of all workers, which may lie behind the last step.
- */
+/* As now_ns; a simulated clock continues to the end of the last instruction of all workers, which may be after the last
+ * step. */
 static uint64_t clock_ns(const mr_train *t)
 {
 	return t->clock ? mr_executor_run_of(&t->s.executor)->start_ns + mr_executor_stands_ns(&t->s.executor)
@@ -52,8 +52,8 @@ static double rate(const mr_train *t, uint64_t steps, uint64_t ns)
 	return (double)(steps * samples_per_step(t)) * (double)(tokens ? tokens : 1) / ((double)ns / 1e9);
 }
 
-/* Rates end with the last step known, not now: of short steps many become known at once. The busy times are those of
- * now, which in a short window says nothing. */
+/* Rates end with the last known step, not now: of short steps many become known at once. Busy times are those of the
+ * present, which are no measure in a short window. */
 static mr_progress_state progress_state(mr_train *t)
 {
 	mr_progress_state p = mr_progress_state_at(t->last.step, t->n_steps);
@@ -153,7 +153,7 @@ static bool on_progress(void *arg, const mr_step_rec *rec)
 	return !mr_signals_pending() && t->error == MR_OK;
 }
 
-/* --- what is due --- */
+/* --- due events --- */
 
 static mr_status evaluate(mr_train *t)
 {
@@ -166,7 +166,7 @@ static mr_status evaluate(mr_train *t)
 	MR_FAULT_POINT("train.eval");
 	st = mr_executor_eval(&t->s.executor, mr_signals_go_on, NULL, &t->val_loss);
 	t->eval_ns += now_ns(t) - begin;
-	/* a part of the validation data says nothing: no row, and no loss beside the checkpoint */
+	/* the loss of a part of the validation data is not reported: no row, and no loss beside the checkpoint */
 	if (st == MR_ESTOPPED)
 		return MR_OK;
 	MR_TRY(st);
@@ -187,7 +187,7 @@ static mr_status evaluate(mr_train *t)
 	return MR_OK;
 }
 
-/* Steps until a loss tells what the weights are worth that were just made: until every stage has read them. */
+/* Steps until a loss depends on the weights that were just made: until every stage has read them. */
 static uint64_t steps_to_tell(const mr_train *t)
 {
 	return 1 + (t->s.plan ? t->s.plan->contract.max_staleness : 0);
@@ -199,7 +199,7 @@ static mr_checkpoints_case case_of(const mr_train *t, bool can_wait)
 		.step = t->step,
 		.loss = t->last.step ? t->last.loss : (double)NAN,
 		.val_loss = t->val_step == t->step ? t->val_loss
-						   : (double)NAN, /* only that says anything about these weights */
+						   : (double)NAN, /* only that loss is of these weights */
 		.best_loss = t->best,
 		.can_wait = can_wait,
 	};
@@ -218,13 +218,13 @@ static mr_status save(mr_train *t, bool can_wait)
 	if (!saved)
 		return MR_OK;
 	t->saved = t->step;
-	/* not before it is saved: what failed to be must not keep a later one from being marked */
+	/* not before it is saved: a failed save must not keep a later one from being marked */
 	if (mr_checkpoints_is_best(&c))
 		t->best = c.val_loss;
 	return MR_OK;
 }
 
-/* The failure that ends the training, with what is left to go on from. */
+/* The failure that ends the training, with the state from which it can be resumed. */
 static mr_status ended_by(const mr_train *t, mr_status st)
 {
 	char why[1024], lost[512], advice[128] = "";
@@ -253,7 +253,7 @@ static uint64_t multiple_after(uint64_t step, uint64_t every)
 	return every ? (step / every + 1) * every : UINT64_MAX;
 }
 
-/* The next step at which something is due. */
+/* The next step at which an event is due. */
 static uint64_t next_stop(const mr_train *t)
 {
 	uint64_t next = t->n_steps, e = multiple_after(t->step, t->eval_every),
@@ -273,8 +273,8 @@ static bool eval_is_due(const mr_train *t)
 	return t->step == t->n_steps || (t->eval_every && t->step % t->eval_every == 0);
 }
 
-/* *@leave: a signal has asked to end, and what it asks for has been done. One that comes later is for the next round:
- * it pauses the executor at once. */
+/* *@leave: a signal has requested the end, and all its work is done. A later signal is handled in the next round: it
+ * pauses the executor at once. */
 static mr_status do_due(mr_train *t, bool *leave)
 {
 	bool end = t->step == t->n_steps, asked;
@@ -295,8 +295,8 @@ static mr_status do_due(mr_train *t, bool *leave)
 	return MR_OK;
 }
 
-/* Where a signal broke an evaluation off, it is taken up. It may show that the checkpoint which was saved then is the
- * best: saved again it says so. */
+/* Repeat an evaluation that a signal broke off. It may show that the checkpoint saved then is the best; it is then
+ * saved again and marked. */
 static mr_status take_up_eval(mr_train *t)
 {
 	mr_checkpoints_case c;
@@ -392,9 +392,9 @@ mr_status mr_train_run(mr_config *config, const mr_train_opts *opts, int *signal
 	t->dir.lock = -1;
 	st = run_all(t, config, opts);
 	*signal = 0;
-	if (st == MR_ESTALLED) /* a thread hangs: nothing can be taken down in order */
+	if (st == MR_ESTALLED) /* a thread hangs: nothing can be closed in order */
 		return st;
-	snprintf(why, sizeof(why), "%s", mr_error_text()); /* what closing fails with is the lesser news */
+	snprintf(why, sizeof(why), "%s", mr_error_text()); /* a failure of closing matters less */
 	closed = mr_metrics_log_close(t->metrics);
 	mr_trajectory_destroy(t->trajectory);
 	mr_virtual_destroy(t->clock); /* borrows the session's plan */
@@ -405,7 +405,7 @@ mr_status mr_train_run(mr_config *config, const mr_train_opts *opts, int *signal
 	if (st != MR_OK)
 		return mr_fail(st, "%s", why);
 	st = closed;
-	if (st == MR_OK) /* an error matters more: what the signal asked for may not have been done */
+	if (st == MR_OK) /* an error takes precedence: the signal's work may not have been done */
 		*signal = mr_signals_end();
 	return st;
 }

@@ -15,8 +15,8 @@
 #include "report/table.h"
 #include "store/crc_file.h"
 
-/* A table that could not be written spoils no training; without a reader (| head) it is not even worth a word. Standard
- * output fails for good, so it is reported once. */
+/* A table that could not be written does not fail a training; a reader that left (| head) is not even reported.
+ * Standard output fails for good, so it is reported once. */
 static void complain(mr_status st)
 {
 	static bool told;
@@ -70,7 +70,7 @@ static void print_system(const mr_train *t)
 		printf("clipping to global norm %g, which metrics.jsonl has\n", clip);
 }
 
-/* What the system refused of a worker's memory: its node, or huge pages. */
+/* The requests for a worker's memory that the system refused: its node, or huge pages. */
 static void print_memory_notes(const mr_run *run)
 {
 	for (uint16_t w = 0; run && w < run->n_workers; w++)
@@ -129,7 +129,7 @@ static void stages_of(const mr_run *run, uint16_t w, char *text, size_t size)
 			n += snprintf(text + n, size - (size_t)n, n ? ", %u" : "%u", s);
 }
 
-/* Without a column "descheduled" the table says where that time is. */
+/* If there is no column "descheduled", explain where that time is. */
 static void print_unknown_delays(const mr_train *t, bool known)
 {
 	if (!known && !t->clock)
@@ -174,7 +174,7 @@ static void print_workers(const mr_train *t)
 	free(bins);
 }
 
-/* Where any worker may take a weight gradient: how many were taken, of those that could have been. */
+/* If any worker may take a weight gradient: how many were taken, of those that could have been. */
 static void print_stolen(const mr_train *t)
 {
 	const mr_run *run = mr_executor_run_of(&t->s.executor);
@@ -216,7 +216,7 @@ static const char *time_text(const mr_train *t, uint64_t ns, char buf[32])
 	return buf;
 }
 
-/* The time of metrics.jsonl and curves, which goes on during evaluations and saves, and what it consists of. */
+/* The time of metrics.jsonl and curves, which includes evaluations and saves, and its parts. */
 static void print_times(const mr_train *t)
 {
 	char all[32], train[32], eval[32], save[32];
@@ -245,7 +245,7 @@ static void print_tables(const mr_train *t)
 	putchar('\n');
 }
 
-/* What the last evaluation found, behind @between. */
+/* The result of the last evaluation, after @between. */
 static void print_evaluation(const mr_train *t, const char *between)
 {
 	char text[32];
@@ -280,7 +280,7 @@ static void print_norm(const mr_train *t)
 
 void mr_train_print_end(const mr_train *t)
 {
-	bool idle = t->last.step == 0; /* of what was not done there are no times, and no file that tells them */
+	bool idle = t->last.step == 0; /* without a step there are no times, and no file with them */
 	uint64_t first, last;
 	char text[32];
 

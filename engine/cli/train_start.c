@@ -33,7 +33,7 @@ static mr_status write_config(const mr_train *t)
 	return st;
 }
 
-/* By which the backend chooses, so that the run can go on by it where the program has another table. */
+/* Save the backend's table of choices, so that the run can continue with it if the program has another table. */
 static mr_status write_choices(const mr_train *t)
 {
 	const mr_choices *c = t->s.kernels->choices;
@@ -50,14 +50,14 @@ static mr_status write_choices(const mr_train *t)
 	return st;
 }
 
-/* The metrics of the steps before. After all checks: the metrics of later steps than the checkpoint's are cut off. */
+/* Keep the metrics of earlier steps. After all checks: metrics of later steps than the checkpoint's are cut off. */
 static mr_status take_up_metrics(mr_train *t)
 {
 	mr_metrics_row *rows = NULL;
 	size_t n = 0;
 
 	MR_TRY(mr_metrics_truncate(t->dir.metrics, t->step));
-	if (access(t->dir.metrics, F_OK) == 0) /* without the file its rows are lost, not the training */
+	if (access(t->dir.metrics, F_OK) == 0) /* without the file only its rows are lost, not the training */
 		MR_TRY(mr_metrics_read(t->dir.metrics, &rows, &n));
 	if (n && isfinite(rows[n - 1].seconds))
 		t->seconds_before = rows[n - 1].seconds;
@@ -87,10 +87,10 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 		MR_TRY(mr_checkpoints_resume(&t->s, t->dir.checkpoints, resume, &t->step, &t->best));
 	t->saved = t->step;
 	MR_TRY(mr_checkpoints_guard_init(&t->s, t->step, &t->guard));
-	if (t->step >= t->trace_last) /* an earlier session went through those steps, and has its trace */
+	if (t->step >= t->trace_last) /* an earlier session did those steps, and has its trace */
 		t->traced = false;
 	MR_TRY(mr_checkpoints_preflight(&t->s, t->dir.checkpoints, t->step));
-	mr_signals_catch(); /* from here on there are files that are not to be left half written */
+	mr_signals_catch(); /* from here on there are files that must not be left half written */
 	if (resume)
 		MR_TRY(take_up_metrics(t));
 	MR_TRY(write_config(t));
@@ -145,7 +145,7 @@ static mr_status make_clock(mr_train *t, const mr_train_opts *o, mr_session_opts
 	return MR_OK;
 }
 
-/* A record is of a run from its first step to its last, and so is what is carried out again. */
+/* A record covers a run from its first step to its last, and so does carrying it out again. */
 static mr_status make_record(const mr_train *t, const mr_train_opts *o, mr_session_opts *so)
 {
 	uint64_t steps = (uint64_t)t->s.job->train.steps;
@@ -172,7 +172,7 @@ static mr_status make_record(const mr_train *t, const mr_train_opts *o, mr_sessi
 	return mr_output_check(o->record);
 }
 
-/* Evaluations that are asked for need something to evaluate. */
+/* Requested evaluations need validation data. */
 static mr_status check_valid(const mr_session *s)
 {
 	char window[64] = "";
@@ -213,7 +213,7 @@ void mr_train_give_up(mr_train *t)
 	mr_signals_let();
 }
 
-/* A run that was begun with --plan goes on with its own copy. */
+/* A run that was begun with --plan continues with its own copy. */
 static mr_status open_session(mr_train *t, const mr_config *config, const mr_train_opts *o)
 {
 	if (o->replay)
@@ -229,8 +229,9 @@ static mr_status open_session(mr_train *t, const mr_config *config, const mr_tra
 }
 
 /*
- * A run goes on with the kernels that it had: one that was begun before there were choices with `fused`, and one that
- * chose by its own copy of the table, unless the configuration names another. What cannot be read is refused later.
+ * A run continues with the kernels that it had: with `fused` if it was begun before there were choices, and with its
+ * own copy of the table if it chose by one, unless the configuration names another. An unreadable table is refused
+ * later.
  */
 static mr_status take_up_kernels(mr_config *config, const char *from)
 {

@@ -1,4 +1,4 @@
-/* usage_report.c - what the training had in use of its storage, beside the prediction: a table at the end, and
+/* usage_report.c - the storage that the training has used, beside the prediction: a table at the end, and
  * memory.json. */
 #include <stdlib.h>
 

@@ -58,7 +58,7 @@ static void warn_data(const mr_session *s, const mr_checkpoint *ck, const char *
 		fprintf(stderr, "millrace: warning: %s was trained on other data than the configuration names\n", path);
 }
 
-/* Which checkpoint the command means: one in the run's folder by the names that --from takes, or a path. */
+/* Find the checkpoint that the command names: one in the run's folder by a name that --from takes, or a path. */
 static mr_status find_asked(const mr_job *job, const char *asked, char **path)
 {
 	const char *run = job->run_dir;

@@ -1,9 +1,9 @@
 /*
- * weights.h - which checkpoint a command means, and its weights. For the commands that use a trained model without
- * training.
+ * weights.h - finds the checkpoint that a command names, and loads its weights. For commands that use a trained model
+ * without training.
  *
  * PATH may be one checkpoint (a folder with MANIFEST.json), a folder of checkpoints, or the folder of a run; of several
- * the one named by LATEST counts, or the newest undamaged one.
+ * checkpoints it means the one named by LATEST, or the newest undamaged one.
  */
 #ifndef MR_CLI_WEIGHTS_H
 #define MR_CLI_WEIGHTS_H
@@ -19,7 +19,7 @@
 			"step-00000100: in run.dir; empty: the newest there" \
 	}
 
-/** The one checkpoint that @path means; the caller frees *@out. A checkpoint named itself is not verified. Errors:
+/** The one checkpoint that @path names; the caller frees *@out. A checkpoint named directly is not verified. Errors:
  * MR_ECKPT. */
 mr_status mr_weights_find(const char *path, char **out) MR_MUST_USE;
 
@@ -33,7 +33,7 @@ mr_status mr_weights_load(const mr_session *s, const mr_args *args, const mr_sta
 
 /**
  * The characters of the trained model that the command names (data/dataset.h), for the caller to free; *@out is NULL
- * where the checkpoint is of another kind of data (*@known), or of a build that did not note them. Errors: MR_ECKPT.
+ * if the checkpoint is of another kind of data (*@known), or of a build that did not store them. Errors: MR_ECKPT.
  */
 mr_status mr_weights_alphabet(const mr_job *job, const mr_args *args, char **out, bool *known) MR_MUST_USE;
 

@@ -1,5 +1,5 @@
 /*
- * dataset.h - what a source of samples is: one file of this folder, one line in data.def. It decodes; it starts no
+ * dataset.h - sources of samples: one file of this folder and one line in data.def each. A source decodes; it starts no
  * thread (the loader that feeds a pipeline is exec/loader.h).
  *
  * A sample is an input of shape `input` and a target of shape `target`. Training sample number g of a run (from 0) is
@@ -9,10 +9,10 @@
  * the remainder that does not fill one is dropped. A source of rows without a validation part evaluates the training
  * rows, and then nothing of it is called validation.
  *
- * A source opens in two parts, so that its memory can be judged before any of it is taken: open looks at options and
- * files (also through whole files, a piece at a time) and finds all shapes, counts and bytes; load reads or makes the
- * samples, and computes the fingerprint. Files up to a size are read into memory; larger ones are read as samples are
- * asked for.
+ * A source opens in two parts, so that its memory can be checked before any of it is taken: open reads options and
+ * scans files (if needed as a whole, a piece at a time) and finds all shapes, counts and bytes; load reads or makes the
+ * samples, and computes the fingerprint. Files up to a given size are read into memory; larger ones are read sample by
+ * sample.
  *
  * Thread: open and load on any thread; train and valid are pure functions of the loaded dataset, so any threads may
  * call them at once. They do not allocate, unless they decode a file (bytes.reading): sizes, magic numbers and value
@@ -35,10 +35,10 @@ typedef struct mr_data_want {
 	const char *base_dir; /* relative paths in the options start here (the config file's folder); NULL: current
 	                         folder */
 	uint64_t keep_bytes;  /* files up to this size are read into memory; 0: MR_DATA_KEEP */
-	const char *alphabet; /* text is read with these characters (see mr_dataset); NULL: with those of its own */
+	const char *alphabet; /* characters for reading text (see mr_dataset); NULL: those of the text itself */
 } mr_data_want;
 
-/* What a source takes of memory from load on, and what it leaves on the disk. */
+/* Memory of a source from load on, and the part that stays on the disk. */
 typedef struct mr_data_bytes {
 	uint64_t kept;        /* until it is closed */
 	uint64_t passing;     /* more, while it loads */
@@ -54,9 +54,9 @@ typedef struct mr_dataset_ops {
 	const mr_option *options;
 	bool halves;
 	mr_status (*open)(const mr_values *values, const mr_data_want *want, mr_dataset **out);
-	/** Read or make the samples, once; NULL: open has. */
+	/** Read or make the samples, once; NULL: open has done so. */
 	mr_status (*load)(mr_dataset *d);
-	/** The first failure of reading a sample; NULL: there is none, since all is in memory. */
+	/** The first failure of reading a sample; NULL: reading cannot fail, since all is in memory. */
 	mr_status (*check)(const mr_dataset *d);
 	void (*close)(mr_dataset *d);
 	/** Training sample @g (from 0, without end). @input and @target hold one sample each; where `halves` is set,
@@ -66,37 +66,37 @@ typedef struct mr_dataset_ops {
 	void (*valid)(const mr_dataset *d, uint64_t i, void *input, void *target);
 } mr_dataset_ops;
 
-/* First member of every dataset; plain data for everyone else. */
+/* First member of every dataset; all other code only reads it. */
 struct mr_dataset {
 	const mr_dataset_ops *ops;
 	mr_shape input;       /* tokens: [context, 1] int32; else [1, features] */
 	mr_shape target;      /* classes: [rows, 1] int32; else [1, outputs] of the dtype */
 	int64_t classes;      /* vocabulary or number of classes; 0 for regression */
-	double target_low, target_high; /* least and greatest target where it is one number; else 0 */
+	double target_low, target_high; /* least and greatest target if it is one number; else 0 */
 	uint64_t n_train;     /* samples an epoch */
-	uint64_t n_valid;     /* samples of an evaluation; 0: there are none */
+	uint64_t n_valid;     /* samples of an evaluation; 0: none */
 	bool trains_only;     /* there is no validation part: an evaluation is of the training samples */
-	/* Text: decoding of tokens for `sample`. NULL where there is none. */
+	/* Text: decoding of tokens for `sample`. NULL for other data. */
 	/* bytes of a token, NUL-terminated, owned by @d */
 	const char *(*token_text)(const mr_dataset *d, int32_t token);
 	/* first token of @text; -1: unknown */
 	int32_t (*token_of)(const mr_dataset *d, const char *text, size_t *used);
-	/* Text: the bytes that are tokens, in the order of their numbers, two hexadecimal digits each. NULL where there
-	 * is none. */
+	/* Text: the bytes that are tokens, in the order of their numbers, two hexadecimal digits each. NULL for other
+	 * data. */
 	const char *alphabet;
 	char *describe;       /* one line for the start table, owned by the dataset */
-	uint64_t fingerprint; /* hash of the data: goes into the manifest. Known behind load */
+	uint64_t fingerprint; /* hash of the data, for the manifest. Known after load */
 	mr_data_bytes bytes;
 };
 
 const mr_dataset_ops *mr_dataset_at(uint32_t i);
 const mr_dataset_ops *mr_dataset_find(const char *name);
-/** Open a source, not yet loaded. */
+/** Open a source without loading it. */
 mr_status mr_dataset_look(const mr_dataset_ops *ops, const mr_values *values, const mr_data_want *want,
 			  mr_dataset **out) MR_MUST_USE;
-/** Load what is open; what has no load is left alone. */
+/** Load an open source; does nothing for a source without load. */
 mr_status mr_dataset_load(mr_dataset *d) MR_MUST_USE;
-/** Both. */
+/** Open and load a source. */
 mr_status mr_dataset_open(const mr_dataset_ops *ops, const mr_values *values, const mr_data_want *want,
 			  mr_dataset **out) MR_MUST_USE;
 /** The first failure of reading a sample, MR_EDATA with a message; MR_OK: all samples so far are right. At any time,
@@ -104,7 +104,7 @@ mr_status mr_dataset_open(const mr_dataset_ops *ops, const mr_values *values, co
 mr_status mr_dataset_check(const mr_dataset *d) MR_MUST_USE;
 void mr_dataset_close(mr_dataset *d);
 
-/* The type of targets that are numbers, beside inputs of @dtype: what a loss computes in. */
+/* The type of targets that are numbers, for inputs of @dtype: the type in which a loss computes. */
 static inline mr_dtype mr_data_target_type(mr_dtype dtype)
 {
 	return dtype == MR_BF16 ? MR_F32 : dtype;

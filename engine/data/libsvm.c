@@ -142,7 +142,7 @@ static mr_status pair(reader *r, uint64_t *last)
 	return MR_OK;
 }
 
-/* One line without its newline; an empty one or a comment is none. */
+/* Read one line without its newline; an empty one or a comment is no sample. */
 static mr_status sample(reader *r)
 {
 	uint64_t last = 0;
@@ -165,7 +165,7 @@ static mr_status sample(reader *r)
 	return MR_OK;
 }
 
-/* All lines of @path, behind the samples that @r has read. */
+/* Read all lines of @path, as samples after those that @r has read. */
 static mr_status scan(reader *r, const char *path)
 {
 	mr_lines lines;

@@ -12,7 +12,7 @@
 
 typedef struct mr_lines {
 	const char *path;  /* borrowed */
-	const char *kind;  /* what such a file is, for messages: "LIBSVM"; borrowed */
+	const char *kind;  /* kind of file, for messages: "LIBSVM"; borrowed */
 	FILE *f;
 	char *line;        /* the current one, without its newline */
 	size_t room;
@@ -24,7 +24,7 @@ typedef struct mr_lines {
  * failure. Errors: MR_EDATA with the path. */
 mr_status mr_lines_open(const char *path, const char *kind, mr_lines *out) MR_MUST_USE;
 
-/** The next line to *@line, which may be written to and is valid until the next call; NULL behind the last one.
+/** Set *@line to the next line, which may be written to and is valid until the next call; NULL after the last one.
  * Errors: MR_EDATA with the path (a NUL in the line, a read that fails). */
 mr_status mr_lines_next(mr_lines *l, char **line) MR_MUST_USE;
 

@@ -19,7 +19,7 @@
 #define MAGIC_IMAGES 2051u
 #define MAGIC_LABELS 2049u
 #define MAX_SIDE 65536u
-/* Deflate cannot shrink further than this; a header that claims more lies, and no memory is taken for it. */
+/* Deflate cannot shrink further than this: a header that claims more is wrong, and no memory is taken for it. */
 #define MAX_RATIO 1032u
 
 typedef struct idx {

@@ -1,6 +1,6 @@
 /*
- * objective.h - a linear objective as a function, beside the pipeline that trains it: its value and gradient on all the
- * data, and the constants that the theory names.
+ * objective.h - a linear objective as a function, apart from the pipeline that trains it: its value and gradient on all
+ * the data, and the constants of the theory.
  *
  *	quadratic  f(w) = |X w - y|^2 / (2 n)                       L = largest eigenvalue of X^T X / n
  *	logistic   f(w) = mean(log(1 + e^m) - y m) + l2 |w|^2 / 2   L = that / 4 + l2              m = X w
@@ -9,7 +9,7 @@
  * times that block, not n times all. Shares are computed afresh from the block's weights, so nothing drifts. All in
  * f64, whatever the dtype of the run; sums in ascending order.
  *
- * Training never looks here. It is what reports f - f*, gradient norms, and the step sizes of the theory.
+ * Training does not use it. It serves to report f - f*, gradient norms, and the step sizes of the theory.
  */
 #ifndef MR_DATA_OBJECTIVE_H
 #define MR_DATA_OBJECTIVE_H
@@ -28,8 +28,8 @@ typedef struct mr_objective_spec {
 typedef struct mr_objective mr_objective;
 
 /**
- * The objective of @spec on the rows of @data (all of one epoch, numbers of @dtype, one target each), at w = 0. Copies
- * what it needs. Errors: MR_ECONFIG when rows and blocks do not fit, MR_ERESOURCE.
+ * Make the objective of @spec on the rows of @data (all of one epoch, numbers of @dtype, one target each), at w = 0.
+ * Copies its data. Errors: MR_ECONFIG when rows and blocks do not fit, MR_ERESOURCE.
  */
 mr_status mr_objective_create(const mr_objective_spec *spec, const mr_dataset *data, mr_dtype dtype,
 			      mr_objective **out) MR_MUST_USE;
@@ -37,7 +37,7 @@ void mr_objective_destroy(mr_objective *o); /* accepts NULL */
 
 int64_t mr_objective_coordinates(const mr_objective *o);
 
-/** Block @b is now @w, numbers of @dtype. */
+/** Set block @b to @w, numbers of @dtype. */
 void mr_objective_set(mr_objective *o, uint32_t b, const void *w, mr_dtype dtype);
 
 /** The present w, [coordinates]. */
@@ -56,7 +56,8 @@ double mr_objective_largest(mr_objective *o, uint64_t samples);
  * MR_ERESOURCE. */
 mr_status mr_objective_smoothness(const mr_objective *o, double *l) MR_MUST_USE;
 
-/** f*: Newton's method with conjugate gradients, until the gradient no longer falls. w stays. Errors: MR_ERESOURCE. */
+/** f*: Newton's method with conjugate gradients, until the gradient no longer falls. w is unchanged. Errors:
+ * MR_ERESOURCE. */
 mr_status mr_objective_minimum(mr_objective *o, double *f_star) MR_MUST_USE;
 
 #endif

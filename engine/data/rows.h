@@ -1,9 +1,9 @@
 /*
- * rows.h - what the data of the theory's objectives share: a matrix of numbers and one target a row, in order.
+ * rows.h - shared by the data of the theory's objectives: a matrix of numbers and one target a row, in order.
  *
- * Training sample g is row g mod n: minibatch k is rows k b .. k b + b - 1, again and again, never permuted, as the
- * theory and the published experiments have it. The rows behind the n training rows validate. Where there are none an
- * evaluation is of the training rows: its loss is the objective itself, and mr_dataset.trains_only says so. A target is
+ * Training sample g is row g mod n: minibatch k is rows k b .. k b + b - 1, again and again, never permuted, as in
+ * theory and in the published experiments. The rows after the n training rows validate. Without such rows an
+ * evaluation is of the training rows: its loss is the objective itself, and mr_dataset.trains_only is true. A target is
  * a number, or the number of a class.
  */
 #ifndef MR_DATA_ROWS_H
@@ -17,24 +17,24 @@ typedef struct mr_rows {
 	mr_dtype dtype;
 	uint64_t n, d;   /* all rows; numbers in a row */
 	char *x;         /* [n, d] of dtype, from mr_rows_take on */
-	char *y;         /* [n] of dtype; int32 where base.classes is not 0 */
+	char *y;         /* [n] of dtype; int32 if base.classes is not 0 */
 } mr_rows;
 
 /**
- * @n rows of @d numbers, the first @n_train of which train, with @classes (0: the targets are numbers, of unknown
- * size): shapes, counts and bytes of a zeroed @r, and the description "@what: N rows of D numbers". @source is the
+ * Set shapes, counts, bytes and the description "@what: N rows of D numbers" of a zeroed @r, for @n rows of @d numbers,
+ * the first @n_train of which train, with @classes (0: the targets are numbers of unknown size). @source is the
  * data's name, for messages.
  */
 mr_status mr_rows_init(mr_rows *r, const char *source, const char *what, uint64_t n, uint64_t n_train, uint64_t d,
 		       int64_t classes, const mr_data_want *want) MR_MUST_USE;
 
-/** Room for all rows, zeros. */
+/** Take memory for all rows, zeroed. */
 mr_status mr_rows_take(mr_rows *r) MR_MUST_USE;
 
 /** The fingerprint of rows and targets whose hash is @hash. */
 uint64_t mr_rows_fingerprint(const mr_rows *r, uint64_t hash);
 
-/** Hash what has been filled in. */
+/** Hash the rows, after all are filled in. */
 void mr_rows_seal(mr_rows *r);
 
 /** Bytes of a target. */
@@ -60,10 +60,10 @@ static inline uint64_t mr_rows_valid_at(const mr_dataset *d, uint64_t i)
 	return d->trains_only ? i : d->n_train + i;
 }
 
-/** Row @i, which was taken, and its target. */
+/** Copy row @i, which is in memory, and its target. */
 void mr_rows_get(const mr_rows *r, uint64_t i, void *input, void *target);
 
-/* Members of mr_dataset_ops, for rows that were taken. mr_rows_close frees the dataset, mr_rows_fini what is in it. */
+/* Members of mr_dataset_ops, for rows in memory. mr_rows_close frees the dataset, mr_rows_fini its contents. */
 void mr_rows_fini(mr_rows *r);
 void mr_rows_close(mr_dataset *d);
 void mr_rows_train(const mr_dataset *d, uint64_t g, void *input, void *target);

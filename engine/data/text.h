@@ -1,5 +1,5 @@
 /*
- * text.h - a dataset of characters made from the bytes of a file or of memory; what text and sources have in common.
+ * text.h - a dataset of characters made from the bytes of a file or of memory; shared by text and sources.
  */
 #ifndef MR_DATA_TEXT_H
 #define MR_DATA_TEXT_H
@@ -20,7 +20,8 @@
 mr_status mr_text_create(const char *name, mr_contents *in, const mr_values *values, const mr_data_want *want,
 			 mr_dataset **out) MR_MUST_USE;
 
-/** A dataset of @want->alphabet without a text: it spells tokens and has no samples. Errors: MR_EDATA, MR_ERESOURCE. */
+/** A dataset of @want->alphabet without a text: it decodes tokens and has no samples. Errors: MR_EDATA, MR_ERESOURCE.
+ */
 mr_status mr_text_of_alphabet(const mr_data_want *want, mr_dataset **out) MR_MUST_USE;
 
 /* As mr_dataset_ops.load and close. */

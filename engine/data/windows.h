@@ -4,7 +4,7 @@
  * With a context of T, a sample is T tokens and the T tokens one place further on. The windows of training epoch e
  * start at r_e + k T, so they do not overlap and an epoch sees each token once. r_e is drawn from [0, R) with R =
  * min(T, N - T) for N training tokens; the number of windows, n = (N - R) / T rounded down, therefore holds for every
- * r_e. Their order is permuted. Validation windows start at k T in file order; what does not fill the last one is
+ * r_e. Their order is permuted. Validation windows start at k T in file order; a remainder that does not fill one is
  * dropped.
  */
 #ifndef MR_DATA_WINDOWS_H
@@ -18,7 +18,7 @@ typedef struct mr_token_range {
 	mr_contents *in;
 	uint64_t offset;      /* of the first one */
 	uint64_t n;
-	const int16_t *token; /* [256] what a byte is, -1: no token; NULL: they are uint16_t */
+	const int16_t *token; /* [256] token of each byte, -1: none; NULL: tokens are uint16_t */
 } mr_token_range;
 
 /* First member of a dataset made of windows. */
@@ -33,8 +33,8 @@ typedef struct mr_token_windows {
 mr_status mr_token_windows_check_context(const char *source, const mr_data_want *want) MR_MUST_USE;
 
 /**
- * Fill in shapes and counts from @w->train and @w->valid. @name goes in front of messages, and @valid_name in front of
- * the one that says that the validation part is too short for a window; NULL: that just means no validation. MR_EDATA.
+ * Fill in shapes and counts from @w->train and @w->valid. @name begins messages, and @valid_name the message that the
+ * validation part is too short for a window; NULL: such a part means no validation. Errors: MR_EDATA.
  */
 mr_status mr_token_windows_init(mr_token_windows *w, const char *name, const char *valid_name,
 			  const mr_data_want *want) MR_MUST_USE;

@@ -1,5 +1,5 @@
 /*
- * choices.h - which backend executes an operation under the backend `auto`: a table of measured choices, as data.
+ * choices.h - the backend that executes each operation under the backend `auto`: a table of measured choices, as data.
  *
  * A choice belongs to an instruction set, a type, one thread or a team of several, a kind of operation and a class of
  * shape. The table in the tree, nn/kernels/choices.def, was written by `./mill bench kernels --choices FILE`;
@@ -7,8 +7,8 @@
  *
  *	MR_CHOICE(avx512, f32, one, gemm_nn, 64, 16384, fused)
  *
- * up to 64 rows and weights of up to 16384 elements, 0 in place of either: any number. The first line that fits counts;
- * where none does, `fused` executes. Lines that begin with "/", "*" or "#" are comments.
+ * up to 64 rows and weights of up to 16384 elements; 0 in place of either means any number. The first line that fits
+ * counts; without one `fused` executes. Lines that begin with "/", "*" or "#" are comments.
  *
  *	kind           what                                                rows      size
  *	gemm_nn        A B, with a bias: a layer forward                   m         n k
@@ -21,9 +21,9 @@
  *	norm_backward  its gradients                                       rows      elements
  *	xent           softmax cross-entropy                               rows      elements
  *
- * What must have the bits of another operation goes by one line with it, so all laws of mr_kernels hold whatever a
- * table says: gemm_tn is also of gemm_step, gemm_sum and gemm_step_rows, norm_backward of its halves. Everything that
- * has no kind is executed by `fused`.
+ * Operations that must have the same bits share one line, so all laws of mr_kernels hold whatever a
+ * table contains: gemm_tn also decides gemm_step, gemm_sum and gemm_step_rows, norm_backward its halves. `fused`
+ * executes every operation without a kind.
  */
 #ifndef MR_NN_CHOICES_H
 #define MR_NN_CHOICES_H
@@ -52,12 +52,12 @@ typedef struct mr_choice_line {
 } mr_choice_line;
 
 typedef struct mr_choices {
-	const char *source; /* where they come from: a file, or "built in" */
+	const char *source; /* a file, or "built in" */
 	const mr_choice_line *line;
 	size_t n;
 } mr_choices;
 
-/* What they say for one instruction set, type and number of threads: true is oneDNN. */
+/* The choices for one instruction set, type and number of threads: true is oneDNN. */
 typedef struct mr_chosen {
 	bool onednn[MR_N_CHOICES][MR_CHOICE_ROWS][MR_CHOICE_SIZES];
 } mr_chosen;
@@ -69,17 +69,17 @@ extern const mr_choices mr_choices_built_in;
 mr_status mr_choices_read(const char *path, mr_choices **out) MR_MUST_USE;
 void mr_choices_destroy(mr_choices *c); /* accepts NULL; not for the built-in ones */
 
-/** Of what they say: a part of a run's identity. */
+/** A hash of the choices: a part of a run's identity. */
 uint64_t mr_choices_hash(const mr_choices *c);
 
-/** As a file that mr_choices_read reads and C includes. */
+/** Print them as a file that mr_choices_read reads and C includes. */
 void mr_choices_print(const mr_choices *c, mr_strbuf *out);
 
 /** Look up everything at once. @isa: mr_kernels_isa(@dtype). */
 void mr_choices_select(const mr_choices *c, const char *isa, mr_dtype dtype, uint32_t n_threads, mr_chosen *out);
 
-/** @c, but for this instruction set, type and number of threads @chosen; the caller destroys *@out. Errors:
- * MR_ERESOURCE. */
+/** Make a copy of @c with @chosen for this instruction set, type and number of threads; the caller destroys *@out.
+ * Errors: MR_ERESOURCE. */
 mr_status mr_choices_with(const mr_choices *c, const char *isa, mr_dtype dtype, uint32_t n_threads,
 			  const mr_chosen *chosen, mr_choices **out) MR_MUST_USE;
 
@@ -89,7 +89,7 @@ const char *mr_choice_name(mr_choice_kind kind);
 int64_t mr_choice_most_rows(uint32_t class);
 int64_t mr_choice_most_size(uint32_t class);
 
-/* The base-two logarithm of @n, rounded up; 0 for what is no number of rows. */
+/* The base-two logarithm of @n, rounded up; 0 for @n below 2. */
 static inline uint32_t mr_choice_bits(int64_t n)
 {
 	return n > 1 ? 64u - (uint32_t)__builtin_clzll((unsigned long long)n - 1) : 0;
@@ -105,7 +105,7 @@ static inline bool mr_chosen_onednn(const mr_chosen *c, mr_choice_kind kind, int
 			[s < MR_CHOICE_SIZES ? s : MR_CHOICE_SIZES - 1];
 }
 
-/** By which line a product goes. */
+/** Does oneDNN execute the product @g? */
 static inline bool mr_chosen_gemm(const mr_chosen *c, const mr_gemm *g)
 {
 	if (g->ta)

@@ -18,7 +18,7 @@ static inline double mr_element(mr_dtype t, const void *x, int64_t i)
 	}
 }
 
-/* Element @i of @x becomes @value, rounded. */
+/* Set element @i of @x to @value, rounded. */
 static inline void mr_element_put(mr_dtype t, void *x, int64_t i, double value)
 {
 	switch (t) {
@@ -39,7 +39,7 @@ static inline double mr_element_master(mr_dtype t, const void *w, const int16_t 
 	return rest ? (double)mr_master_join(((const uint16_t *)w)[i], rest[i]) : mr_element(t, w, i);
 }
 
-/* Element @i of weights @w of type @t becomes @master; what is beyond it goes to @rest[i] (NULL: it is lost). */
+/* Set element @i of weights @w of type @t to @master; the rest of it goes to @rest[i] (NULL: it is lost). */
 static inline void mr_element_put_master(mr_dtype t, void *w, int16_t *rest, int64_t i, double master)
 {
 	int16_t lost;

@@ -1,5 +1,5 @@
 /*
- * kernels.h - the arithmetic that layers and optimizers are written against: one table, which each backend fills.
+ * kernels.h - the arithmetic of layers and optimizers as one table of functions, which each backend fills.
  *
  *	reference   f32, f64, bf16 and bf16_pure: portable C, single-threaded, the textbook order of every sum
  *	            (nn/kernels/reference)
@@ -16,8 +16,8 @@
  * first call with a shape may allocate and compile; later ones neither allocate nor lock in our code. All matrices are
  * row-major. Determinism: same arguments, same context settings, same bits.
  *
- * "add": false writes the result, true adds it to what is there: dst + result with one rounding, or, for products, the
- * chain of multiply-adds begun at dst. Which of the two depends on the shape alone.
+ * "add": false writes the result, true adds it to the destination: dst + result with one rounding, or, for products,
+ * the chain of multiply-adds that begins with dst. Which of the two depends on the shape alone.
  *
  * Denormals. The threads of workers flush them (host/group.h): a denormal operand counts as 0, and a denormal result
  * becomes 0 with its sign. Instructions that multiply bf16 do so in any thread. What is rounded to bf16, to the
@@ -46,7 +46,7 @@ typedef enum mr_act { MR_ACT_NONE, MR_ACT_RELU, MR_ACT_GELU /* tanh form */ } mr
 
 typedef struct mr_kctx mr_kctx; /* each backend has its own body */
 
-/* Of which classes A, B and C are. Bias, aux and addend are weights, activations and activations. */
+/* The classes of A, B and C. Bias, aux and addend are weights, activations and activations. */
 typedef enum mr_gemm_of {
 	MR_GEMM_ACTIVATIONS, /* activations, weights, activations */
 	MR_GEMM_GRADIENTS,   /* activations, activations, gradients: of a product with ta */
@@ -62,15 +62,15 @@ typedef struct mr_gemm {
 	bool ta, tb;
 	bool add;    /* beta = 1; excludes bias and act; holds for the sums as well */
 	bool bias;
-	mr_act act;  /* applied to C; with MR_ACT_GELU what act_backward wants of it goes to @aux */
+	mr_act act;  /* applied to C; with MR_ACT_GELU the input of act_backward goes to @aux */
 	void *colsum_a, *colsum_b; /* with ta alone, [m] and [n]: column sums of A and B as stored, the bits of colsum;
 	                              or NULL */
 	mr_act fuse_act_backward;     /* C is the gradient of this activation's output, and becomes that of its input:
-	                                 last of all act_backward(through, through_aux, C), with the same bits. Excludes
-	                                 ta, add, bias, act and addend. NONE: nothing */
+	                                 finally act_backward(fuse_act_backward, fuse_act_backward_aux, C), with the
+	                                 same bits. Excludes ta, add, bias, act and addend. NONE: not done */
 	const void *fuse_act_backward_aux;
 	const void *addend; /* [m, n], not C: added last, with the bits of `sum` afterwards; excludes ta, add and act.
-	                       NULL: nothing */
+	                       NULL: none */
 } mr_gemm;
 
 /* Multi-head attention without its projections. qkv [samples*T, W]: q, k, v side by side; q is heads * dim wide, k and
@@ -114,7 +114,7 @@ typedef struct mr_mask_key {
 	uint32_t layer;        /* number of the layer in the model */
 } mr_mask_key;
 
-/* The rules by which steps go: MR_STEP_SGD, MR_STEP_MOMENTUM, ..., each stated by an optimizer's file
+/* The rules of steps: MR_STEP_SGD, MR_STEP_MOMENTUM, ..., each defined in an optimizer's file
  * (nn/optim/optim.def). */
 typedef enum mr_step_kind {
 #define MR_OPTIM_LIST
@@ -147,13 +147,13 @@ typedef struct mr_step {
 	bool along_weights; /* g is a tensor of weights, in place of a gradient */
 	const void *src;
 	void *dst, *m, *v;
-	const int16_t *src_rest; /* of the masters at @src; NULL: the weights are what they are */
-	int16_t *dst_rest;       /* where that of the result goes (may be src_rest); NULL: it is lost */
-	mr_rounding rounding;    /* of what is stored in bf16 and has no master; without its step to the nearest */
+	const int16_t *src_rest; /* of the masters at @src; NULL: the weights are their masters */
+	int16_t *dst_rest;       /* for the rest of the result (may be src_rest); NULL: it is lost */
+	mr_rounding rounding;    /* of bf16 numbers without a master; without its step to the nearest */
 	double gscale, lr, decay, mu, b1, b2, eps, c1, c2, cg, cm;
 } mr_step;
 
-/* Rows of a product that are wanted for themselves, beside the step that consumes all of it. */
+/* Rows of a product that are returned, beside the step that consumes the whole product. */
 typedef struct mr_gemm_rows {
 	int64_t n;
 	const int32_t *row; /* [n] which */
@@ -164,9 +164,9 @@ typedef struct mr_gemm_rows {
 typedef enum mr_averaging_kind { MR_AVERAGING_MEAN, MR_AVERAGING_OUTER, MR_AVERAGING_PULL } mr_averaging_kind;
 
 /*
- * @n copies x_r of the weights brought together, elementwise. In f64 whatever the type, each sum, product and quotient
- * rounded by itself, copies added in ascending order; mean(x) is that sum / n. x_r comes from src[r], what becomes of
- * it goes to dst[r] (which may be src[r]):
+ * The average of @n copies x_r of the weights, elementwise. In f64 for every type; each sum, product and quotient is
+ * rounded by itself, and copies are added in ascending order; mean(x) is that sum / n. x_r comes from src[r], and its
+ * new value goes to dst[r] (which may be src[r]):
  *
  *	mean   x_r = mean(x)
  *	outer  d = reference - mean(x);  velocity = mu velocity + d;  x_r = reference = reference - lr (d + mu velocity)
@@ -175,9 +175,9 @@ typedef enum mr_averaging_kind { MR_AVERAGING_MEAN, MR_AVERAGING_OUTER, MR_AVERA
  * with a velocity of 0 where there is none (NULL), and the x_r of the last mean as they were stored. Fields that the
  * kind does not name are not read. Every backend gives the same bits.
  *
- * With @weights, x_r and reference are weights, and what is brought together are their masters; else they are of the
- *state's type, as velocity and mean always are. Not in bf16_pure: means of neighbours in bf16 are all halves, which
- *rounding would turn into a drift.
+ * With @weights, x_r and reference are weights, and their masters are averaged; else they are of the
+ * state's type, as velocity and mean always are. Not in bf16_pure: means of neighbours in bf16 are all halves, which
+ * rounding would turn into a drift.
  */
 #define MR_AVERAGING_MOST 255 /* copies */
 
@@ -194,23 +194,23 @@ typedef struct mr_averaging {
 	double alpha, lr, mu;
 } mr_averaging;
 
-/* Work on elements [lo, hi). Several ranges are worked on at once; what becomes of an element must not depend on its
+/* Work on elements [lo, hi). Several ranges are processed at once; the result for an element must not depend on its
  * range. */
 typedef void mr_range_fn(const void *args, int64_t lo, int64_t hi);
 
 typedef struct mr_kernels mr_kernels;
 struct mr_kernel_call;
 
-/* What executes an operation: portable C, our kernels, or a primitive of oneDNN. */
+/* The code that executes an operation: portable C, our kernels, or a primitive of oneDNN. */
 typedef enum mr_kernel_by { MR_BY_REFERENCE, MR_BY_FUSED, MR_BY_ONEDNN, MR_N_KERNEL_BY } mr_kernel_by;
 
 struct mr_kernels {
 	const char *name; /* of the backend: "reference", "fused", "onednn", "auto" */
-	mr_dtype dtype;   /* of weights and inputs; mr_types_name(&types) is what a configuration calls all of them */
+	mr_dtype dtype;   /* of weights and inputs; mr_types_name(&types) is the configuration's name for all of them */
 	mr_types types;
-	const char *gelu_aux; /* what gemm leaves in @aux with GELU, for mr_saved_add */
-	const struct mr_choices *choices; /* of the backend `auto`, by which its contexts choose; else NULL */
-	/** What executes this call in a context with @n_threads? (nn/recorder.h) */
+	const char *gelu_aux; /* the numbers that gemm stores in @aux with GELU, by name, for mr_saved_add */
+	const struct mr_choices *choices; /* of the backend `auto`, for its contexts; else NULL */
+	/** The code that executes this call in a context with @n_threads. (nn/recorder.h) */
 	mr_kernel_by (*executor)(const mr_kernels *k, uint32_t n_threads, const struct mr_kernel_call *c);
 #define MR_KERNEL_PART(type, id, args) type (*id) args;
 #define MR_KERNEL(type, id, args, fused, onednn, chosen, what) type (*id) args;
@@ -223,13 +223,13 @@ struct mr_kernels {
  */
 const mr_kernels *mr_kernels_find(const char *backend, mr_dtype dtype);
 
-/** The same with all that is stored in bf16 (MR_TYPES_BF16_PURE). */
+/** The same with all stored numbers in bf16 (MR_TYPES_BF16_PURE). */
 const mr_kernels *mr_kernels_find_pure(const char *backend);
 
-/** The name that mr_kernels.name has today for @name, which a file of an older build may have: "fused" for "dnnl". */
+/** The present mr_kernels.name for @name, which may come from a file of an older build: "fused" for "dnnl". */
 const char *mr_kernels_name_now(const char *name);
 
-/** What users may call a backend, in the order of the list; false past the end. */
+/** A backend by the name that users write, in the order of the list; false past the end. */
 typedef struct mr_backend {
 	const char *name, *summary;
 } mr_backend;
@@ -243,8 +243,8 @@ typedef struct mr_operation {
 
 bool mr_operation_at(uint32_t i, mr_operation *out);
 
-/** The instruction set of the kernels of `fused` on this machine, as tables of choices call it: "avx512", "avx2",
- * "none"; in bf16 that of products, where it has one of its own: "amx", "avx512_bf16". */
+/** The instruction set of the kernels of `fused` on this machine, by its name in tables of choices: "avx512", "avx2",
+ * "none"; in bf16 that of products, if it has one of its own: "amx", "avx512_bf16". */
 const char *mr_kernels_isa(mr_dtype dtype);
 
 /** By which instructions @k multiplies bf16 numbers: "avx512_bf16, not amx: this CPU has no AMX with bf16". NULL where

@@ -1,13 +1,13 @@
 /*
- * layer.h - what a layer is: one operation with parameters, as a table of functions.
+ * layer.h - layers: each is one operation with parameters, as a table of functions.
  *
  * A layer is one file in nn/layers that fills one mr_layer_ops and one line in nn/layers/layers.def. It is written
- * once, against mr_kernels. It owns no memory: the one that calls it hands it every buffer, sized by needs(). Backward
+ * once, against mr_kernels. It owns no memory: its caller passes every buffer, sized by needs(). Backward
  * comes in halves: I (backward_input) gives the gradient of the inputs, W (backward_weight) that of the parameters;
  * full B is I then W with the same buffers, to the bit.
  *
  * Buffers of one micro-batch: aux_i lives from F to I, aux_w from F to W, kept from I to W, scratch during one call.
- * The flags in mr_layer_needs say which of x, y and dy the backward halves read again.
+ * The flags in mr_layer_needs tell which of x, y and dy the backward halves read again.
  */
 #ifndef MR_NN_LAYER_H
 #define MR_NN_LAYER_H
@@ -17,16 +17,16 @@
 #include "nn/kernels.h"
 #include "nn/scores.h"
 
-/* The most that a layer may have; how many it has its ops say. */
+/* The most that a layer may have; its ops give the numbers. */
 #define MR_LAYER_INPUTS 8
 #define MR_LAYER_OUTPUTS 8
 #define MR_LAYER_PARAMS 16
 #define MR_LAYER_SPAN 255 /* micro-batches whose W may be one call */
 
 /*
- * One plain configuration for all layers; each layer's file says which fields it reads. A field that is 0 is as good as
- * not there, so the one that adds one lets 0 mean what was before: a run's identity (session/identity.h) holds every
- * field of this list that is not 0.
+ * One plain configuration for all layers; each layer's file names the fields that it reads. A field that is 0 counts as
+ * absent, so in a new field 0 must mean the behaviour before it existed: a run's identity (session/identity.h) holds
+ * every field of this list that is not 0.
  */
 #define MR_LAYER_CFG(X) \
 	X(int64_t, out)         /* linear, conv: columns of the output; margin: coordinates */ \
@@ -91,8 +91,8 @@ typedef struct mr_layer_needs {
 	size_t scratch;                /* bytes */
 	bool x_i, x_w, y_i, y_w, dy_w;             /* forward input / output read by I / W; upstream gradient read by W
 	                                              */
-	bool kept_is_dy;                           /* one output: kept may lie in dy's place, since it is as large and W
-	                                              does not read dy */
+	bool kept_is_dy;                           /* one output: kept may lie in dy's place, since it has the same size
+	                                              and W does not read dy */
 	double flops_f, flops_i, flops_w;          /* floating-point operations, multiply-add = 2 */
 } mr_layer_needs;
 
@@ -105,34 +105,34 @@ typedef struct mr_layer_call {
 	int64_t samples;
 	const void *x[MR_LAYER_INPUTS];
 	const void *addend;        /* as large as y[0], not y[0]: F of a layer that adds() writes its output plus this.
-	                              NULL: its output */
+	                              NULL: only its output */
 	void *y[MR_LAYER_OUTPUTS];        /* F writes; a loss has none */
 	const void *dy[MR_LAYER_OUTPUTS]; /* gradients of y */
 	void *dx[MR_LAYER_INPUTS]; /* NULL: not wanted (the model's input) */
 	bool dx_add[MR_LAYER_INPUTS];
-	mr_act fuse_act_backward;            /* I of a layer whose ops->produces_dz: dx[0] is to be the dz of the layer
-	                                        in front, which has this */
-	const void *fuse_act_backward_aux;   /* activation; of that layer aux_i, or y where it has none. Not with
-	                                        dx_add. NONE: dx[0] as it is */
-	bool dy_is_pre_activation;             /* such a layer with an activation: dy has come through it so, and kept
-	                                          is dy */
+	mr_act fuse_act_backward;            /* I of a layer with ops->produces_dz: dx[0] becomes the dz of the layer
+	                                        before, which has this activation */
+	const void *fuse_act_backward_aux;   /* of that layer aux_i, or y if it has none. Not with
+	                                        dx_add. NONE: dx[0] is the gradient of x[0] */
+	bool dy_is_pre_activation;             /* such a layer with an activation: dy is already the gradient before it,
+	                                          and kept is dy */
 	const void *const *w;      /* parameters, in the order of params() */
 	void *const *dw;           /* their gradients */
 	bool dw_add;               /* false: first micro-batch of the sum, overwrite */
 	const mr_sparse_rows *sparse_rows; /* not NULL, for a layer with ops->sparse_rows: parameter 0 is tied,
-	                                              and this call has its part of the step (nn/sparse_rows.h). With a
-	                                              step and not with dw_add; dw[0] is room for the head, and
-	                                              not the embedding's */
+	                                              and this call does its part of the step (nn/sparse_rows.h). With a
+	                                              step and not with dw_add; dw[0] is work memory for the head, and
+	                                              not used by the embedding */
 	const mr_step *step;       /* one a parameter: W completes the sum, and its caller then steps. W carries out
-	                              those that ops->steps names, and may leave anything in their dw. One whose dst is
-	                              NULL is not taken. NULL: the gradient is all */
-	double *sumsq;             /* one a parameter, with step: each gradient is made whole first, and the sum of its
-	                              squares noted here, before its step, which has the same bits; layers never see
-	                              such a call. NULL: nobody asks */
+	                              those in ops->steps, and their dw is then undefined. A step whose dst is
+	                              NULL is not taken. NULL: only gradients */
+	double *sumsq;             /* one a parameter, with step: each gradient is completed first, and the sum of its
+	                              squares stored here, before its step, which has the same bits; layers never get
+	                              such a call. NULL: not requested */
 	void *aux_i, *aux_w, *kept, *scratch;
 	const void *target;        /* loss layers: [samples * rows] int32 or [samples * rows, cols] of the dtype */
 	double *loss;              /* loss layers: mean over the micro-batch's samples (tokens) */
-	mr_judged *judged;         /* loss layers that judge: what they find in these rows (nn/scores.h). NULL: nothing
+	mr_judged *judged;         /* loss layers that judge: their counts in these rows (nn/scores.h). NULL: nothing
 	                              is counted */
 	bool train;                /* false: dropout off */
 	mr_mask_key mask;          /* dropout */
@@ -143,21 +143,22 @@ typedef struct mr_layer_ops {
 	const char *summary;
 	uint8_t n_in;
 	bool loss;           /* ends a model: overwrites x[0] by its gradient in F and has no output */
-	bool judges;         /* a loss over classes, which also counts what it predicts (mr_layer_call.judged) */
+	bool judges;         /* a loss over classes, which also counts its predictions (mr_layer_call.judged) */
 	bool identity_backward;      /* the gradient of every input is dy[0] itself (residual): the caller may alias the
 	                                buffers, and then does not call backward_input */
-	bool is_sum;         /* y[0] = x[0] + x[1], which a layer that adds() may have done before */
-	bool produces_dz;       /* linear: I obeys mr_layer_call.fuse_act_backward and, where cfg.act is an activation,
+	bool is_sum;         /* y[0] = x[0] + x[1], which a layer that adds() may have computed before */
+	bool produces_dz;       /* linear: I supports mr_layer_call.fuse_act_backward and, if cfg.act is an activation,
 	                           dy_is_pre_activation. The bits are the same */
-	/** How many outputs this configuration has, once shape() has accepted it: 1 to MR_LAYER_OUTPUTS. NULL: one, or
-	 * none for a loss. */
+	/** The number of outputs of this configuration, after shape() has accepted it: 1 to MR_LAYER_OUTPUTS. NULL:
+	 * one, or none for a loss. */
 	uint32_t (*outputs)(const mr_layer_cfg *cfg);
 	/** Shapes of the outputs for these inputs to @out, which has room for MR_LAYER_OUTPUTS, or MR_ECONFIG with a
 	 * message. Loss layers check and leave out[0] as input 0. */
 	mr_status (*shape)(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out);
 	/** Loss layers: does a target of this shape fit input 0 of shape @in? Else MR_ECONFIG. Others: NULL. */
 	mr_status (*target)(const mr_layer_cfg *cfg, mr_shape in, mr_shape target);
-	/** Fills @spec, returns how many parameters. NULL: none. A suffix with a dot is a whole name (planner/graph.h).
+	/** Fills @spec, returns the number of parameters. NULL: none. A suffix with a dot is a whole name
+	 * (planner/graph.h).
 	 */
 	uint32_t (*params)(const mr_layer_cfg *cfg, const mr_shape *in, mr_param_spec spec[MR_LAYER_PARAMS]);
 	/** Fills all of @out. FLOPs are those of matrix products and attention only (model FLOPs). @k may be NULL: the
@@ -165,38 +166,38 @@ typedef struct mr_layer_ops {
 	void (*needs)(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
 		      mr_layer_needs *out);
 	mr_status (*forward)(const mr_layer_call *c);
-	/** May forward be given mr_layer_call.addend? It gives the bits of a sum afterwards, and none of the backward
-	 * halves reads y. NULL: no. */
+	/** May forward get mr_layer_call.addend? Its result has the bits of a sum afterwards, and no backward
+	 * half reads y. NULL: no. */
 	bool (*adds)(const mr_layer_cfg *cfg);
 	/** Called once for every micro-batch that goes backward, even when no dx is wanted: it also fills kept. */
 	mr_status (*backward_input)(const mr_layer_call *c);
 	mr_status (*backward_weight)(const mr_layer_call *c); /* NULL: no parameters. Reads no weight */
-	/** backward_input and then backward_weight, with their bits, for a layer where both read the same. NULL: there
-	 * is nothing to gain. */
+	/** backward_input and then backward_weight, with their bits, for a layer in which both read the same. NULL: it
+	 * would save nothing. */
 	mr_status (*backward)(const mr_layer_call *c);
-	/** The same of @n (2 to MR_LAYER_SPAN) micro-batches at once: @c[j] are their calls as backward_weight would
-	 * get them one after the other (c[0] begins the sum or adds to it, the others add, the last one has the step),
-	 * and the bits are those. NULL: there is nothing to gain. */
+	/** backward_weight of @n (2 to MR_LAYER_SPAN) micro-batches at once: @c[j] are the calls that backward_weight
+	 * would get one after the other (c[0] begins the sum or adds to it, the others add, the last one has the step),
+	 * and the bits are the same. NULL: it would save nothing. */
 	mr_status (*backward_weights)(const mr_layer_call *c, uint32_t n);
-	uint32_t steps;      /* bit j: given mr_layer_call.step, backward_weight carries out the step of parameter j
-	                        itself, which is of any use where the gradient can go into it without being written */
-	mr_sparse_rows_role sparse_rows;     /* its part when backward_weight is given mr_layer_call.sparse_rows */
+	uint32_t steps;      /* bit j: with mr_layer_call.step, backward_weight carries out the step of parameter j
+	                        itself; useful if the gradient can go into it without being written */
+	mr_sparse_rows_role sparse_rows;     /* its part when backward_weight gets mr_layer_call.sparse_rows */
 } mr_layer_ops;
 
-/** How many outputs @layer has with this configuration: a loss has none. */
+/** Number of outputs of @layer with this configuration: a loss has none. */
 static inline uint32_t mr_layer_outputs(const mr_layer_ops *layer, const mr_layer_cfg *cfg)
 {
 	return layer->loss ? 0 : layer->outputs ? layer->outputs(cfg) : 1;
 }
 
-/** backward_weight, if there is one, and then the steps of c->step that it leaves to its caller: of a gradient that is
- * still in the cache. The code that goes backward calls this. */
+/** backward_weight, if there is one, and then the steps of c->step that it leaves to its caller, with a gradient that
+ * is still in the cache. Backward passes call this. */
 mr_status mr_layer_weight(const mr_layer_ops *ops, const mr_layer_call *c) MR_MUST_USE;
 
-/** Both halves: backward_input, where there is one, and then as mr_layer_weight. Not for a loss. */
+/** Both halves: backward_input, if there is one, and then mr_layer_weight. Not for a loss. */
 mr_status mr_layer_backward(const mr_layer_ops *ops, const mr_layer_call *c) MR_MUST_USE;
 
-/** The same of @n calls, at once where the layer can. */
+/** mr_layer_weight for @n calls, at once if the layer can. */
 mr_status mr_layer_weights(const mr_layer_ops *ops, const mr_layer_call *c, uint32_t n) MR_MUST_USE;
 
 /** The registered layers, in the order of layers.def; NULL past the end. */

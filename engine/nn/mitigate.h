@@ -1,14 +1,14 @@
 /*
- * mitigate.h - what helps against stale gradients: one file in nn/mitigate, one line in mitigate.def.
+ * mitigate.h - mitigations of stale gradients: one file in nn/mitigate, one line in mitigate.def each.
  *
- * A gradient is `age` commits old when it was made with weights that lie that number of commits behind those that it is
- * added to. Where a plan never flushes, stage s has a steady age that follows from the plan, tau; the first commits are
- * younger. A mitigation does any of three things, all at the commit of a stage:
- *	settle     the coefficients of the optimizer, once a stage, from tau;
- *	rate       a factor on the learning rate, from the age of the current commit;
- *	correct    the gradient itself, from the weights then and now and from a tensor of its own, which `follow`
- *	           brings up to date.
- * With age 0 every one of them leaves everything as it is, to the bit. No arithmetic of a mitigation depends on time.
+ * A gradient is `age` commits old when it was computed from weights that are that many commits behind those to which it
+ * is applied. In a plan that never flushes, stage s has a steady age that follows from the plan, tau; the first commits
+ * are younger. A mitigation does any of three things, all at the commit of a stage:
+ *	settle     sets the coefficients of the optimizer, once a stage, from tau;
+ *	rate       gives a factor on the learning rate, from the age of the current commit;
+ *	correct    changes the gradient itself, from the weights then and now and from a tensor of its own, which
+ *	           `follow` updates.
+ * With age 0 each of them changes nothing, to the bit. No arithmetic of a mitigation depends on time.
  */
 #ifndef MR_NN_MITIGATE_H
 #define MR_NN_MITIGATE_H
@@ -21,14 +21,14 @@
 
 typedef struct mr_mitigate mr_mitigate;
 
-/* One parameter at a commit, of @n elements. Weights are versions: of a master only what stages read of it. */
+/* One parameter at a commit, of @n elements. Weights are versions: of a master only the part that stages read. */
 typedef struct mr_mitigate_call {
 	mr_dtype dtype;   /* of gradients and state; bf16 only for mitigations that keep no state */
 	mr_dtype weights;
 	int64_t n;
 	const void *now;  /* weights that the step starts from */
 	const void *then; /* weights of the oldest version that F of its micro-batches read; may be @now */
-	void *state;      /* NULL where the mitigation keeps none */
+	void *state;      /* NULL if the mitigation keeps none */
 	double gscale;    /* the mean gradient is the sum times this */
 	uint64_t t;       /* number of this commit, from 1 */
 } mr_mitigate_call;
@@ -38,18 +38,18 @@ typedef struct mr_mitigate_ops {
 	const char *summary;
 	const char *source;       /* NULL: nothing to cite */
 	const mr_option *options; /* NULL: none */
-	const char *state_name;   /* of the tensor a parameter that it keeps where mr_mitigate.keeps_state */
+	const char *state_name;   /* name of the tensor that it keeps for each parameter if mr_mitigate.keeps_state */
 	const char *suits_text;   /* the optimizers that `suits` takes, for a message */
 	bool (*suits)(const mr_optim *o); /* NULL: all optimizers suit */
-	/** Does it change anything of @o's steps with gradients that are late? Errors: MR_ECONFIG. NULL: whatever it is
-	 * set to. */
+	/** Does @m change anything of @o's steps with late gradients? Errors: MR_ECONFIG. NULL: always.
+	 */
 	mr_status (*check)(const mr_mitigate *m, const mr_optim *o);
-	void (*init)(mr_mitigate *m, const mr_values *values); /* NULL: there is nothing to set */
+	void (*init)(mr_mitigate *m, const mr_values *values); /* NULL: it has no options */
 	void (*settle)(const mr_mitigate *m, uint32_t tau, uint32_t n_stages, mr_optim *o);
 	double (*rate)(const mr_mitigate *m, uint64_t age);
-	/** Change elements [@lo, @hi) of the sum of gradients @g in place. NULL: gradients stay what they are. */
+	/** Change elements [@lo, @hi) of the sum of gradients @g in place. NULL: gradients stay unchanged. */
 	void (*correct)(const mr_mitigate *m, const mr_mitigate_call *c, void *g, int64_t lo, int64_t hi);
-	/** The step is done, and @made is what it made of @c->now; elements [@lo, @hi). NULL: nothing to follow. */
+	/** Called after the step, with @made, the result of it from @c->now; elements [@lo, @hi). NULL: not needed. */
 	void (*follow)(const mr_mitigate *m, const mr_mitigate_call *c, const void *made, int64_t lo, int64_t hi);
 } mr_mitigate_ops;
 
@@ -70,17 +70,17 @@ const mr_mitigate_ops *mr_mitigate_find(const char *name);
 void mr_mitigate_init(mr_mitigate *m, const mr_mitigate_ops *ops, const mr_values *values);
 
 /**
- * m->ops->correct and m->ops->follow, of which there must be one, over all elements, on the threads of @kc's team:
+ * m->ops->correct and m->ops->follow, which must not be NULL, over all elements, on the threads of @kc's team:
  * element by element, so the bits are those of one thread. Thread: @kc's leader.
  */
 void mr_mitigate_correct(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc, void *g);
 void mr_mitigate_follow(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc,
 			const void *made);
 
-/** Is @ops the one that does nothing? */
+/** Is @ops the mitigation "none"? */
 bool mr_mitigate_is_none(const mr_mitigate_ops *ops);
 
-/** Does it need the whole gradient and the weights that F read, so that no step can hide in a backward pass? */
+/** Does it need the whole gradient and the weights that F read, so that no step may run inside a backward pass? */
 static inline bool mr_mitigate_corrects(const mr_mitigate *m)
 {
 	return m->ops->correct;

@@ -1,5 +1,5 @@
 /*
- * optim.h - what an optimizer is: one file in nn/optim, one line in optim.def.
+ * optim.h - optimizers: one file in nn/optim, one line in optim.def each.
  *
  * A step goes out of place: it reads the latest weights at @src and writes the next version at @dst (which may be
  * @src), so stashing a version costs no copy. State belongs to the latest version only. Scalars are computed in f64 in
@@ -15,7 +15,7 @@
 
 typedef struct mr_optim mr_optim;
 
-/* A tensor as the hidden matrix that it is: the weight of a layer between the embedding and the head, stored [rows,
+/* A tensor as a hidden matrix: the weight of a layer between the embedding and the head, stored [rows,
  * cols]. */
 typedef struct mr_optim_matrix {
 	int64_t rows, cols; /* 0: no hidden matrix */
@@ -25,25 +25,25 @@ typedef struct mr_optim_matrix {
 typedef struct mr_optim_call {
 	const void *src;
 	void *dst;
-	const int16_t *src_rest; /* as mr_step has them */
+	const int16_t *src_rest; /* see mr_step */
 	int16_t *dst_rest;
 	void *state[MR_OPTIM_STATES];
 	double lr;
 	uint64_t t;      /* number of this commit, from 1 */
-	mr_rounding rounding; /* as mr_step has it */
+	mr_rounding rounding; /* see mr_step */
 	double gscale;   /* 1 / count of summed micro-batches, times the clipping factor */
-	bool decay;      /* this tensor takes weight decay */
+	bool decay;      /* weight decay applies to this tensor */
 	mr_optim_matrix matrix;
 	void *work;      /* work_bytes(&matrix) bytes, aligned to cache lines; only for optimizers that have step_matrix
 	                    */
 } mr_optim_call;
 
-/* Where a prediction of later weights goes: along what the last step went along, times the rate. */
+/* The direction in which later weights are predicted: that of the last step, times the rate. */
 typedef enum mr_along {
 	MR_ALONG_NOTHING,  /* no direction is kept: predictions are refused */
 	MR_ALONG_MOMENTUM, /* state 0 */
-	MR_ALONG_ADAM,     /* the corrected mean over the root of the corrected mean of squares: states 0 and 1, as
-	                      fill() has them */
+	MR_ALONG_ADAM,     /* the corrected mean over the root of the corrected mean of squares: states 0 and 1, with
+	                      the constants of fill() */
 } mr_along;
 
 typedef struct mr_optim_ops {
@@ -53,15 +53,15 @@ typedef struct mr_optim_ops {
 	uint32_t n_states;             /* tensors of state a parameter: 0, 1 or 2 */
 	const char *const *state_names; /* "momentum"; "exp_avg", "exp_avg_sq" */
 	mr_along along;
-	bool blends;                   /* fill() heeds mr_optim.blends */
+	bool blends;                   /* fill() uses mr_optim.blends */
 	bool looks_ahead;              /* Nesterov's step on the mean of memory b1 */
-	bool suffers;                  /* published runs got worse with stale gradients: warn where nothing is done
-	                                  about them */
+	bool suffers;                  /* published runs got worse with stale gradients: warn if there is no
+	                                  mitigation */
 	void (*init)(mr_optim *o, const mr_values *values);
-	/** The call as a step that kernels carry out: alone, or right behind the product that makes the gradient. */
+	/** The call as a step that kernels carry out: alone, or right after the product that makes the gradient. */
 	void (*fill)(const mr_optim *o, const mr_optim_call *c, mr_step *out);
-	/** Optimizers that need all of a matrix's gradient at once: the step of a hidden matrix, and the memory that it
-	 * works in. Both NULL for those that go element by element. Errors: MR_EDNN, MR_ERESOURCE. */
+	/** Optimizers that need the whole gradient of a matrix at once: the step of a hidden matrix, and the bytes of
+	 * its work memory. Both NULL for optimizers that go element by element. Errors: MR_EDNN, MR_ERESOURCE. */
 	mr_status (*step_matrix)(const mr_optim *o, const mr_optim_call *c, const mr_kernels *k, mr_kctx *kc,
 				 const void *g);
 	size_t (*work_bytes)(const mr_optim_matrix *m, mr_dtype t);
@@ -74,7 +74,7 @@ struct mr_optim {
 	bool blends;      /* momentum, ema: along blend_g g + blend_m buf instead of buf */
 	double blend_g, blend_m;
 	uint32_t rounds;  /* muon: of Newton-Schulz */
-	double rest_rate; /* muon: learning rate of what is no hidden matrix, as a multiple */
+	double rest_rate; /* muon: learning rate of tensors that are no hidden matrix, as a multiple */
 };
 
 const mr_optim_ops *mr_optim_at(uint32_t i);

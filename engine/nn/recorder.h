@@ -1,9 +1,9 @@
 /*
- * recorder.h - which operations a program over kernels calls, and what executes each: a table of kernels that computes
- * nothing and notes every call.
+ * recorder.h - records the operations that a program over kernels calls, and what executes each: a table of kernels
+ * that computes nothing and notes every call.
  *
- * The recorder stands for a backend: types and sizes are that one's, and so is what executes a call. Tensors
- * are never touched, so any pointers will do. One thread.
+ * The recorder stands for a backend: it has that backend's types and sizes, and the same code would execute each call.
+ * Tensors are never touched, so any pointers will do. One thread.
  */
 #ifndef MR_NN_RECORDER_H
 #define MR_NN_RECORDER_H
@@ -20,7 +20,7 @@ typedef enum mr_kernel_id {
 typedef struct mr_kernel_call {
 	mr_kernel_id id;
 	bool is_gemm, steps; /* a product, whose result goes into an optimizer's step */
-	mr_gemm gemm;        /* of a product; its pointers say nothing */
+	mr_gemm gemm;        /* of a product; its pointers have no meaning */
 	int64_t rows, cols;  /* of anything else: rows 1 where it goes element by element */
 	mr_act act;          /* act_backward */
 	bool no_mean;        /* norms: rows are not shifted */
@@ -33,7 +33,7 @@ typedef struct mr_recorded {
 
 typedef struct mr_recorder mr_recorder;
 
-/** For contexts with @n_threads. Errors: MR_ERESOURCE. */
+/** Make a recorder of the backend @of for contexts with @n_threads. Errors: MR_ERESOURCE. */
 mr_status mr_recorder_create(const mr_kernels *of, uint32_t n_threads, mr_recorder **out) MR_MUST_USE;
 void mr_recorder_destroy(mr_recorder *r); /* accepts NULL */
 

@@ -1,6 +1,6 @@
 /*
- * rounding.h - stochastic rounding to bf16: a number becomes one of its two neighbours, the nearer one the more often,
- * so that on the average it stays what it is.
+ * rounding.h - stochastic rounding to bf16: a number becomes one of its two neighbours, the nearer one more often,
+ * so that on the average it is unchanged.
  *
  * A weight without a master loses every step that is below half a unit in its last place (2^-9 to 2^-8 of the weight)
  * if it is rounded to the nearest: training then stops while the gradients are still large. Rounded stochastically,
@@ -28,15 +28,15 @@
 typedef struct mr_rounding {
 	uint64_t seed;  /* of the run */
 	uint64_t step;  /* number of the step, from 1; 0: everything is rounded to the nearest */
-	uint64_t first; /* element of the parameter that is element 0 of what is stepped */
+	uint64_t first; /* the element of the parameter that is element 0 of the stepped range */
 	uint32_t param; /* number of the parameter in the model */
 } mr_rounding;
 
 /* Words that mr_rounding_words may write for @n elements: they come in pairs. */
 #define MR_ROUNDING_ROOM(n) ((n) + 2)
 
-/* The words of elements @from to @from + @n of what is stepped to the MR_ROUNDING_ROOM(@n) at @room; returns where in
- * it the first one lies. */
+/* Write the words of elements @from to @from + @n of the stepped range into @room, of MR_ROUNDING_ROOM(@n) words;
+ * returns the place of the first one in it. */
 static inline const uint64_t *mr_rounding_words(const mr_rounding *r, uint64_t from, int64_t n, uint64_t *room)
 {
 	uint64_t element = r->first + from, block = element >> 1, odd = element & 1;
@@ -52,7 +52,7 @@ static inline const uint64_t *mr_rounding_words(const mr_rounding *r, uint64_t f
 	return room + odd;
 }
 
-/* @r for what begins @n elements further on. */
+/* @r for a range that begins @n elements further on. */
 static inline mr_rounding mr_rounding_shifted(mr_rounding r, int64_t n)
 {
 	r.first += (uint64_t)n;

@@ -1,11 +1,12 @@
 /*
- * scores.h - how well an evaluation predicts classes: accuracy, top-5 accuracy, and the area under the ROC curve.
+ * scores.h - the quality of an evaluation's class predictions: accuracy, top-5 accuracy, and the area under the ROC
+ * curve.
  *
  *	accuracy  part of the targets whose class has the largest score (the first of equal ones)
  *	top5      part of the targets whose class is among the five largest; with more than five classes
  *	auc       of two classes: the probability that a sample of class 1 has a larger score than one of class 0, equal
  *	          scores counted as half (Hanley and McNeil: "The meaning and use of the area under a receiver operating
- *	          characteristic curve", 1982). A sample's score is how far class 1 is above class 0
+ *	          characteristic curve", 1982). A sample's score is that of class 1 less that of class 0
  *
  * An evaluation goes in micro-batches, in any order and on any thread, one thread a micro-batch; its sums are made at
  * the end, so they do not depend on the order.
@@ -23,13 +24,13 @@ typedef struct mr_two_score {
 	bool one;    /* the target is class 1 */
 } mr_two_score;
 
-/* What a loss over classes finds in one micro-batch. */
+/* The counts of a loss over classes in one micro-batch. */
 typedef struct mr_judged {
 	uint64_t right, in_five; /* rows; a loss adds to both */
-	mr_two_score *two;       /* [rows] of two classes; NULL: not wanted */
+	mr_two_score *two;       /* [rows] of two classes; NULL: not needed */
 } mr_judged;
 
-/* Of a whole evaluation; NAN: does not apply. */
+/* The scores of a whole evaluation; NAN: does not apply. */
 typedef struct mr_scores {
 	double accuracy, top5, auc;
 } mr_scores;
@@ -47,10 +48,10 @@ mr_status mr_judging_init(mr_judging *j, int64_t classes, uint64_t n_micros, uin
 			  uint64_t n_rows) MR_MUST_USE;
 void mr_judging_fini(mr_judging *j);
 
-/** For the loss of micro-batch @micro, empty; NULL when nothing is judged. */
+/** The empty counts for the loss of micro-batch @micro; NULL when nothing is judged. */
 mr_judged *mr_judging_begin(mr_judging *j, uint64_t micro);
 
-/** When all micro-batches are judged. Sorts the scores of two classes. */
+/** The scores, after all micro-batches are judged. Sorts the scores of two classes. */
 mr_scores mr_judging_end(mr_judging *j);
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * tensor.h - element types and the shape that a value has for one sample.
  *
- * Tensors are plain row-major arrays. What an element is depends on the tensor's class (mr_types, one set for a run);
+ * Tensors are plain row-major arrays. The type of an element depends on the tensor's class (mr_types, one set for a
+ * run);
  * token and label arrays are int32. A value that flows between layers has up to four dimensions a sample and can be
  * seen as a matrix [samples * rows, cols]: rows per sample (1 for an mlp, the context length for a gpt), cols features.
  */
@@ -21,17 +22,18 @@ static inline size_t mr_dtype_bytes(mr_dtype t)
 
 /*
  * The types of a run by class of tensor. Gradients are those of parameters, single and summed; the gradient of an
- * activation is stored as activations are. The state is the optimizer's, and what corrections and predictions of steps
- * keep. Inputs that are numbers are activations; targets that are numbers are what the loss computes in.
+ * activation is stored like an activation. The state is the optimizer's, and the tensors of corrections and
+ * predictions. Inputs that are numbers are activations; targets that are numbers have the type in which the loss
+ * computes.
  *
- * The master is what the optimizer steps. Where it is wider than a weight, a weight is the number nearest to it, and
- * the optimizer keeps the rest beside its state: 16 bits that restore the master exactly (nn/bf16.h). Where it is the
- * weight itself and that is bf16, steps round stochastically (nn/rounding.h).
+ * The master is the number that the optimizer steps. If it is wider than a weight, a weight is the number nearest to
+ * it, and the optimizer keeps the rest beside its state: 16 bits that restore the master exactly (nn/bf16.h). If it is
+ * the weight itself and bf16, steps round stochastically (nn/rounding.h).
  */
 typedef struct mr_types {
 	mr_dtype weights, activations, gradients, state; /* stored */
-	mr_dtype master;                                 /* what a weight is to its optimizer */
-	mr_dtype compute; /* what products, sums and functions of elements are computed in */
+	mr_dtype master;                                 /* type of the numbers that the optimizer steps */
+	mr_dtype compute; /* type in which products, sums and functions of elements are computed */
 } mr_types;
 
 /* One type for everything. */
@@ -60,7 +62,7 @@ static inline bool mr_types_pure(const mr_types *t)
 	return t->master == MR_BF16;
 }
 
-/* Bytes that the rest of a master takes, for each element of the weights; 0: a weight is its master. */
+/* Bytes of the rest of a master, for each element of the weights; 0: a weight is its master. */
 static inline size_t mr_types_rest_bytes(const mr_types *t)
 {
 	return t->master == t->weights ? 0 : sizeof(int16_t);
@@ -78,14 +80,14 @@ static inline size_t mr_types_least_bytes(const mr_types *t)
 /** "f32", "f64", "i32" or "bf16". */
 const char *mr_dtype_name(mr_dtype t);
 
-/** What a configuration calls them: "f32", "f64", "bf16" or "bf16_pure". */
+/** Their name in a configuration: "f32", "f64", "bf16" or "bf16_pure". */
 const char *mr_types_name(const mr_types *t);
 
 #define MR_MAX_DIMS 4
 
 /*
- * Up to four dimensions. The one that only wants a matrix reads rows and cols, whatever the dimensions are; the one
- * that makes one of more or fewer dimensions calls mr_shape_of.
+ * Up to four dimensions. Code that needs only a matrix reads rows and cols, for any number of dimensions; code that
+ * makes a shape of another number of dimensions calls mr_shape_of.
  */
 typedef struct mr_shape {
 	int64_t rows;  /* per sample: the product of all dimensions but the last */

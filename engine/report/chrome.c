@@ -7,7 +7,7 @@
 
 #define PID 1
 
-/* What a record hands on to its neighbour stage; instructions that hand on nothing have no arrows. */
+/* The kind of output that a record sends to its neighbour stage; instructions without output have no arrows. */
 enum flow { FLOW_FORWARD, FLOW_BACKWARD, FLOW_NONE };
 
 static enum flow flow_of(const mr_trace_rec *r)
@@ -97,7 +97,8 @@ static void put_names(mr_json_writer *w, const mr_chrome *c)
 	}
 }
 
-/* The waits of @r end where it begins; they never reach back over @free_ns, the end of the instruction before. */
+/* Write the waits of @r, which end where it begins and never begin before @free_ns, the end of the instruction before.
+ */
 static void put_waits(mr_json_writer *w, const mr_trace_rec *r, uint64_t free_ns)
 {
 	uint64_t total = 0, at;

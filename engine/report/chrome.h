@@ -2,7 +2,8 @@
  * chrome.h - a trace in the form that chrome://tracing and ui.perfetto.dev open (Trace Event Format, JSON object form).
  *
  * One process, one track a worker. On a track: each instruction as a complete event "F m3" with its stage, version,
- * pipe and waits as arguments; before it, what the worker waited for, one event a cause ("wait upstream"). Arrows lead
+ * One process, one track a worker. On a track: each instruction as a complete event "F m3" with its stage, version,
+ * pipe and waits as arguments; before it, its worker's waits, one event a cause ("wait upstream"). Arrows lead
  * a micro-batch from F at stage s to F at stage s + 1, and its gradient from B (or I) at stage s + 1 to B (or I) at
  * stage s.
  *

@@ -21,7 +21,7 @@ static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
 
 #define N_COLORS (sizeof(colors) / sizeof(colors[0]))
 
-/* Lines are broken when the colours have been used up, and where they lie on another line, which shows in the gaps. */
+/* Lines are dashed when the colours have been used up, and if they lie on another line, which shows in the gaps. */
 static const char *const dashes[] = {
 	"", " stroke-dasharray=\"7 7\"", " stroke-dasharray=\"2 5\"", " stroke-dasharray=\"9 3 2 3\"",
 };
@@ -29,7 +29,7 @@ static const char *const dashes[] = {
 #define N_DASHES (sizeof(dashes) / sizeof(dashes[0]))
 #define NOBODY SIZE_MAX
 
-/* One point of a curve: position on both axes, and the losses known there. */
+/* One point of a curve: its position on both axes, and the losses known there. */
 typedef struct mr_point {
 	double x[2]; /* tokens or samples; seconds */
 	double loss, val;
@@ -58,7 +58,7 @@ static const char *dash_of(const mr_plot *p, size_t run)
 	return dashes[p->style[run].dash];
 }
 
-/* Evaluations have no count of their own: they stand where the step before them stands. */
+/* Evaluations have no count of their own: they have the position of the step before them. */
 static void fill_points(const mr_curve *c, bool tokens, mr_point *to)
 {
 	double units = 0, seconds = 0;
@@ -150,7 +150,7 @@ static double map_y(const mr_plot *p, double y)
 	return PANEL_TOP + PANEL_HEIGHT * part;
 }
 
-/* Of its dots, or of the rings that a run has on top of others. */
+/* The radius of a run's dots, or of its rings if it lies on others. */
 static double radius_of(const mr_plot *p, size_t run)
 {
 	return DOT + 2 * fmin(p->style[run].n_twins, N_DASHES - 1);
@@ -208,8 +208,8 @@ static void put_dot(const mr_plot *p, size_t run, int axis, double x, double y, 
 		fprintf(out, "fill=\"%s\"%s/>", color, paint);
 }
 
-/* The training loss, averaged over BINS stretches of equal numbers of steps, the last one maybe shorter. Of one step it
- * is a dot. */
+/* The training loss, averaged over BINS stretches of equal numbers of steps; the last one may be shorter. One step
+ * alone is a dot. */
 static void put_training(const mr_plot *p, size_t run, int axis, FILE *out)
 {
 	size_t n = 0, width, in = 0, left;
@@ -271,7 +271,7 @@ static void put_validation(const mr_plot *p, size_t run, int axis, FILE *out)
 	fputs("</g>\n", out);
 }
 
-/* " (validation 1.499; on 1f1b)", or what is known of it. */
+/* " (validation 1.499; on 1f1b)", or the known part of it. */
 static void about_run(const mr_plot *p, const mr_curve *curves, size_t run, mr_strbuf *text)
 {
 	size_t twin = p->style[run].twin;
@@ -293,7 +293,7 @@ static void about_run(const mr_plot *p, const mr_curve *curves, size_t run, mr_s
 		mr_strbuf_append(text, ")");
 }
 
-/* Name and last validation loss of each run, side by side in as many lines as that takes; returns how many. @out may be
+/* Name and last validation loss of each run, side by side in as many lines as needed; returns their number. @out may be
  * NULL: only count. */
 static unsigned put_names(const mr_plot *p, const mr_curve *curves, FILE *out)
 {
@@ -336,7 +336,7 @@ static bool any_evaluation(const mr_plot *p, bool trains_only)
 	return false;
 }
 
-/* What bold and pale lines are. */
+/* Explains bold and pale lines. */
 static void put_key(const mr_plot *p, unsigned y, FILE *out)
 {
 	double x = panel_left(0);
@@ -358,7 +358,7 @@ static void put_key(const mr_plot *p, unsigned y, FILE *out)
 		x + 28, y + 4, BINS);
 }
 
-/* A message for each run that a panel leaves out; returns how many. @out may be NULL: only count. */
+/* A message for each run that a panel leaves out; returns their number. @out may be NULL: only count. */
 static unsigned put_notes(const mr_plot *p, const mr_curve *curves, unsigned y, FILE *out)
 {
 	unsigned n = 0;
@@ -378,7 +378,7 @@ static unsigned put_notes(const mr_plot *p, const mr_curve *curves, unsigned y, 
 	return n;
 }
 
-/* All that stands above the panels; returns its lines. @out may be NULL: only count. */
+/* Everything above the panels; returns its lines. @out may be NULL: only count. */
 static unsigned put_legend(const mr_plot *p, const mr_curve *curves, FILE *out)
 {
 	unsigned lines = put_names(p, curves, out);
@@ -416,7 +416,7 @@ static void put_plot(const mr_plot *p, const mr_curve *curves, const char *title
 	fputs(down ? "</g>\n</svg>\n" : "</svg>\n", out);
 }
 
-/* --- what is drawn over what --- */
+/* --- runs that lie on others --- */
 
 static bool has_count(const mr_curve *c, bool tokens)
 {
@@ -434,7 +434,7 @@ static bool has_seconds(const mr_curve *c)
 	return false;
 }
 
-/* Tokens where more runs count them than samples, or as many: runs of one panel are drawn over the same unit. */
+/* Choose tokens if at least as many runs count them as samples: the runs of one panel share a unit. */
 static void choose_unit(mr_plot *p, const mr_curve *curves)
 {
 	size_t n_tokens = 0, n_samples = 0;
@@ -450,15 +450,15 @@ static void choose_unit(mr_plot *p, const mr_curve *curves)
 	}
 }
 
-/* The validation or training loss of @q, NAN where there is none. */
+/* The validation or training loss of @q, NAN if there is none. */
 static double loss_of(const mr_point *q, bool validation)
 {
 	return validation ? q->val : q->loss;
 }
 
 /*
- * How many points of @run lie on the line of @other in the left panel, within a line's width? Steps ascend in both, so
- * one pass over each will do. *@n_points is how many there are.
+ * The number of points of @run that lie on the line of @other in the left panel, within a line's width. Steps ascend in
+ * both, so one pass over each suffices. *@n_points is the number of points of @run.
  */
 static size_t count_on(const mr_plot *p, size_t run, size_t other, bool validation, size_t *n_points)
 {
@@ -491,7 +491,7 @@ static size_t count_on(const mr_plot *p, size_t run, size_t other, bool validati
 	return on;
 }
 
-/* Does most of the line of @run hide behind that of @other, or the other way round? */
+/* Does most of the line of @run lie behind that of @other, or the reverse? */
 static bool coincide(const mr_plot *p, size_t run, size_t other)
 {
 	size_t n, on;

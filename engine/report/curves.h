@@ -1,11 +1,11 @@
 /*
- * curves.h - loss curves of one or several runs as an SVG: over what was learned from, and over time.
+ * curves.h - loss curves of one or several runs as an SVG: over tokens or samples, and over time.
  *
- * Two panels share their vertical axis. Left: loss over tokens (or samples, where no run counts tokens), which compares
+ * Two panels share their vertical axis. Left: loss over tokens (or samples, if no run counts tokens), which compares
  * how well systems learn. Right: loss over seconds, which compares how fast. A run is one colour: a pale line for the
- * training loss, averaged over stretches of the run, and a bold one with dots for the validation loss; the legend says
- * so. A run whose line lies on an earlier one is broken and has rings around the other's dots, and the legend names the
- * other. A run without the count of a panel's horizontal axis is left out there, with a message.
+ * training loss, averaged over stretches of the run, and a bold one with dots for the validation loss; the legend
+ * explains this. A run whose line lies on an earlier one is dashed and has rings around the other's dots, and the
+ * legend names the other. A run without the count of a panel's horizontal axis is left out there, with a message.
  *
  * A standalone file, 960 pixels wide and 418 high or a little more, light background, no scripts, no fonts of its own.
  */

@@ -17,10 +17,10 @@ struct mr_metrics_log {
 	FILE *file;
 	char *path;
 	double flushed; /* monotonic seconds */
-	int error;      /* errno of the first failure: what follows fails for no reason of its own */
+	int error;      /* errno of the first failure: later failures follow from it */
 };
 
-/* What an evaluation finds: keys for validation samples and for training samples. */
+/* The figures of an evaluation: keys for validation samples and for training samples. */
 static const struct {
 	size_t offset;
 	const char *key[2];
@@ -205,7 +205,7 @@ static bool parse(const char *line, size_t len, mr_metrics_row *row)
 	return well;
 }
 
-/* Tells @take each metrics line with the offset behind it, until @take returns false; the torn tail is not told. */
+/* Calls @take with each metrics line and the offset after it, until it returns false; a torn last line is skipped. */
 static mr_status scan(FILE *f, const char *path, bool (*take)(void *arg, const mr_metrics_row *row, long end),
 		      void *arg)
 {

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define COLUMNS 118 /* where there is no terminal to ask */
+#define COLUMNS 118 /* for a file that is no terminal */
 #define MOST_COLUMNS 1000
 #define LEAST_COLUMNS 40
 
@@ -78,7 +78,7 @@ mr_status mr_output_close(const char *path, FILE *out, mr_status st)
 	err = errno;
 	if (standard && failed && mr_output_abandoned())
 		return st == MR_EIO ? MR_OK : st;
-	if (!standard && fclose(out)) { /* some systems find only now that there was no room */
+	if (!standard && fclose(out)) { /* some systems report only now that there was no room */
 		err = err ? err : errno;
 		failed = true;
 	}

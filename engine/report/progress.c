@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "report/screen.h"
 
-#define UNKNOWN_COLUMNS 80 /* of a terminal that does not say how wide it is */
+#define UNKNOWN_COLUMNS 80 /* of a terminal without a known width */
 
 mr_progress_state mr_progress_state_at(uint64_t step, uint64_t n_steps)
 {
@@ -32,7 +32,7 @@ mr_progress_state mr_progress_state_at(uint64_t step, uint64_t n_steps)
 	};
 }
 
-/* One "key value" of the line, and when it has to go where the line is too narrow for all. */
+/* One "key value" of the line, and its rank for leaving out fields when the line is too narrow. */
 typedef struct mr_progress_field {
 	const char *key; /* borrowed */
 	char value[48];
@@ -40,7 +40,7 @@ typedef struct mr_progress_field {
 	bool left_out;
 } mr_progress_field;
 
-/* What is looked at most stays longest: where it is, how long it will take, and the loss. */
+/* The most important fields stay longest: the step, the time that is left, and the loss. */
 enum {
 	RANK_PEAK,
 	RANK_NORM,
@@ -198,9 +198,9 @@ bool mr_progress_due(const mr_progress *p, uint64_t step, double now_seconds)
 }
 
 /*
- * The line ends before the last column, and the terminal erases what stood behind it. Blanks would not do: after a
- * window has become narrower, as many as the old line had would wrap, and every redraw would begin a line of its own.
- * The width is asked each time.
+ * The line ends before the last column, and the terminal erases the old text after it. Blanks would not do: after a
+ * window has become narrower, as many as the old line had would wrap, and every redraw would begin a new line.
+ * The width is read each time.
  */
 static void draw(mr_progress *p, const mr_progress_state *s, double now_seconds)
 {

@@ -1,12 +1,12 @@
 /*
- * progress.h - the one line that says how training goes.
+ * progress.h - the line that shows the progress of a training.
  *
  *	step 120/1000 loss 2.3412 lr 3.00e-04 norm 0.812 tok/s 12.3k gflop/s 45.1 peak 62% bubble 3.1% eta 1:23
  *
- * `key value` pairs in a fixed order, so that eyes and grep both find what they want. What is not known is left out:
+ * `key value` pairs in a fixed order, so that eyes and grep find them. Unknown figures are left out:
  * there is never a placeholder for a loss. On a terminal the line redraws itself in place and ends before the last
- * column (a line that wraps could not be redrawn): what does not fit is left out, the loss and the ETA last. In a pipe
- * or a file it is a plain line now and then, whole, without escapes.
+ * column (a line that wraps could not be redrawn): fields that do not fit are left out, the loss and the ETA last. In a
+ * pipe or a file it is a plain line now and then, whole, without escapes.
  *
  * Thread: one at a time.
  */
@@ -19,7 +19,7 @@
 
 #include "base/status.h"
 
-/* Doubles that are not known are NAN and are left out. */
+/* Unknown doubles are NAN and are left out. */
 typedef struct mr_progress_state {
 	uint64_t step, n_steps;  /* done, of */
 	double loss;
@@ -36,15 +36,15 @@ typedef struct mr_progress_state {
 	double eta_seconds;
 } mr_progress_state;
 
-/** A state in which nothing is known but the steps. */
+/** A state with the steps and no other figures. */
 mr_progress_state mr_progress_state_at(uint64_t step, uint64_t n_steps);
 
-/** A loss for people: "2.3412"; "4.1000e-07" where that would hide what it is. Returns @buf. */
+/** A loss for people: "2.3412"; "4.1000e-07" if fixed digits would hide it. Returns @buf. */
 char *mr_loss_text(double x, char buf[32]);
 
 /**
  * Write the line, without newline, to @line; @rate_name is "tok/s" or "samples/s". @color: keys are dimmed by
- * escapes, which do not count as columns. Where not all fits into @columns (0: any number), fields are left out:
+ * escapes, which do not count as columns. If not all fits into @columns (0: any number), fields are left out:
  * first the share of the peak, then the gradient's norm, lr, gflop/s, bubble, rate, top5, accuracy and its kind, val,
  * step, ETA and at last the loss.
  */
@@ -57,32 +57,32 @@ typedef struct mr_progress_params {
 	bool terminal;         /* redraw in place */
 	bool color;
 	double every_seconds;  /* least time between two lines (terminal: redraws) */
-	uint64_t every_steps;  /* a line at every multiple of it too (not on a terminal); 0: never for that reason */
+	uint64_t every_steps;  /* a line at every multiple of it, too (not on a terminal); 0: no such lines */
 } mr_progress_params;
 
-/** Parameters for @out: asks isatty, NO_COLOR and TERM=dumb; 0.2 s between redraws, 5 s between lines. */
+/** Parameters for @out, from isatty, NO_COLOR and TERM=dumb; 0.2 s between redraws, 5 s between lines. */
 mr_progress_params mr_progress_defaults(FILE *out, const char *rate_name);
 
 typedef struct mr_progress {
 	mr_progress_params p;
-	double last_seconds;  /* when the last line was drawn; < 0: none yet */
-	uint64_t last_step;   /* what it showed */
+	double last_seconds;  /* time of the last line; < 0: none yet */
+	uint64_t last_step;   /* the step that it showed */
 	double last_val_loss;
-	_Atomic bool stands;  /* a line stands on the terminal, without a newline behind it; a watchdog that ends the
-	                         run asks, too */
+	_Atomic bool stands;  /* a line without a final newline is on the terminal; a watchdog that ends the
+	                         run reads this, too */
 } mr_progress;
 
 void mr_progress_init(mr_progress *p, const mr_progress_params *params);
 
-/** Draw if it is time; @now_seconds is any clock that only grows. Would it draw now? Then the caller need not prepare
- * @s. */
+/** Is a new line due at @now_seconds, on any clock that only grows? If not, the caller need not prepare a state. And
+ * draw @s if a line is due. */
 bool mr_progress_due(const mr_progress *p, uint64_t step, double now_seconds);
 void mr_progress_update(mr_progress *p, const mr_progress_state *s, double now_seconds);
 
-/** Draw @s whatever the time, unless the last line drawn (which stands) was of this step and this validation loss. */
+/** Draw @s at any time, unless the last line (which is still there) was of this step and this validation loss. */
 void mr_progress_force(mr_progress *p, const mr_progress_state *s, double now_seconds);
 
-/** End: leaves the last line standing, with a newline behind it on a terminal. */
+/** End: keeps the last line, on a terminal with a newline after it. */
 void mr_progress_finish(mr_progress *p);
 
 #endif

@@ -11,7 +11,7 @@
 #include "report/schedule_lanes.h"
 
 #define NOBODY SIZE_MAX
-#define MAX_BANDS 6 /* into which a long time is folded, so that every number has its columns */
+#define MAX_BANDS 6 /* into which a long time is folded, to keep columns wide enough for numbers */
 
 mr_status mr_schedule_frame_find(const mr_schedule_picture *p, mr_schedule_frame *out)
 {
@@ -63,9 +63,9 @@ typedef struct mr_text_grid {
 	unsigned band;          /* columns of one line; the drawing is folded there */
 	size_t *first, *of;     /* [n_workers + 1], [n_rec] the records by worker: those of w are of[first[w]] up to
 	                           of[first[w + 1] - 1] */
-	size_t *owner;          /* [n_cols] record that took most of the column, NOBODY while none; for one worker at a
-	                           time */
-	double *most, *busy;    /* [n_cols] share of the column that the owner took, and that all took */
+	size_t *owner;          /* [n_cols] record with the largest part of the column, NOBODY for none; for one worker
+	                           at a time */
+	double *most, *busy;    /* [n_cols] part of the column of the owner, and of all records */
 } mr_text_grid;
 
 static uint64_t gcd(uint64_t a, uint64_t b)
@@ -80,9 +80,9 @@ static uint64_t gcd(uint64_t a, uint64_t b)
 }
 
 /*
- * How many columns to use, and where to fold. A whole number of columns for the greatest common divisor of all times
- * keeps equal times equally wide, and with one more than the longest number has digits every box holds its label. A
- * line that is too short for that is folded into a few bands; where that is not enough, boxes get narrower instead.
+ * Chooses the number of columns, and where to fold. A whole number of columns for the greatest common divisor of all
+ * times keeps equal times equally wide, and with one more column than the longest number has digits every box holds its
+ * label. A line that is too short for that is folded into a few bands; if that does not suffice, boxes get narrower.
  */
 static void choose_columns(mr_text_grid *g, unsigned room)
 {
@@ -102,7 +102,7 @@ static void choose_columns(mr_text_grid *g, unsigned room)
 	}
 }
 
-/* The records that take time, by worker, and of each in their order. */
+/* Sorts the records that take time by worker; those of a worker keep their order. */
 static mr_status sort_by_worker(mr_text_grid *g)
 {
 	const mr_schedule_picture *p = g->p;
@@ -115,7 +115,7 @@ static mr_status sort_by_worker(mr_text_grid *g)
 	for (size_t i = 0; i < p->n_rec; i++)
 		first[p->rec[i].worker + 2u] += p->rec[i].end_ns > p->rec[i].begin_ns;
 	for (unsigned w = 2; w < p->n_workers + 2u; w++)
-		first[w] += first[w - 1]; /* first[w + 1] is where worker w begins, and moves on as it is filled */
+		first[w] += first[w - 1]; /* first[w + 1] is the begin of worker w, and advances as it is filled */
 	for (size_t i = 0; i < p->n_rec; i++)
 		if (p->rec[i].end_ns > p->rec[i].begin_ns)
 			of[first[p->rec[i].worker + 1u]++] = i;
@@ -153,7 +153,7 @@ static void print_box(const mr_text_grid *g, const mr_trace_rec *r, unsigned wid
 
 	if (g->lanes.most == 2 && lane == 1)
 		label[0] = (char)tolower((unsigned char)label[0]);
-	if ((unsigned)n > width) /* the op alone says more than a cut number */
+	if ((unsigned)n > width) /* the op alone is better than a cut number */
 		n = 1;
 	mr_strbuf_append_n(out, label, (size_t)n);
 	for (unsigned c = (unsigned)n; c < width; c++)
@@ -178,7 +178,7 @@ static void print_row(mr_text_grid *g, uint16_t worker, unsigned from, unsigned 
 			;
 		if (g->owner[c] != NOBODY && (c == 0 || g->owner[c - 1] != g->owner[c]))
 			print_box(g, &g->p->rec[g->owner[c]], end - c, out);
-		else /* idle, or the rest of a box that the fold has cut */
+		else /* idle, or the rest of a box that the fold cuts */
 			for (unsigned k = c; k < end; k++)
 				mr_strbuf_append(out, g->owner[c] == NOBODY ? "." : "-");
 	}

@@ -1,23 +1,23 @@
 /*
- * schedule_picture.h - what the workers did when, as a picture: one row a worker, time to the right.
+ * schedule_picture.h - the instructions of all workers over time, as a picture: one row a worker, time to the right.
  *
  * Both forms draw trace records, so they show a walk and a run alike. Boxes are instructions and carry the number of
- * their micro-batch; what is empty is idle time.
+ * their micro-batch; empty places are idle time.
  *
  *	w0 F0F1F2F3......B0--F4..B1--F5..B2--F6        (text; "." is idle, "-" goes on with the instruction before it)
  *	w1 ..F0F1F2....B0--F3..B1--F4..B2--F5
  *	   0         5         10        15
  *
  * A worker that hosts two stages (chunks, or one of each of two pipes) has those of the second in small letters, or
- * paler; one that hosts more has them told apart by a letter behind the number, a, b, c ..., pipe by pipe and by stage,
- * and by shades.
+ * paler; a worker that hosts more has a letter after each number, a, b, c ..., pipe by pipe and by stage, and different
+ * shades.
  *
- * Text: a column stands for the same time everywhere. Where time permits a column is an exact fraction of all durations
+ * Text: a column stands for the same time everywhere. If possible a column is an exact fraction of all durations
  * and every box has room for its number; a time too long for one line is folded into up to six bands, each with its
- * axis. Where that does not suffice (many instructions, measured times) there is one band, and each column shows what
- * took most of it. SVG: a standalone file of at most about 2400 pixels' width, light background, no scripts, no fonts
- * of its own; a number is left out where it would not fit into its box. Instructions that take no time are left out
- * too, except optimizer steps: a small triangle shows when a version appears.
+ * axis. If that does not suffice (many instructions, measured times) there is one band, and each column shows the
+ * instruction with the largest part of it. SVG: a standalone file of at most about 2400 pixels' width, light
+ * background, no scripts, no fonts of its own; a number that does not fit into its box is left out. Instructions that
+ * take no time are left out, too, except optimizer steps: a small triangle shows when a version appears.
  */
 #ifndef MR_REPORT_SCHEDULE_PICTURE_H
 #define MR_REPORT_SCHEDULE_PICTURE_H

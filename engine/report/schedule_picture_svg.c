@@ -86,7 +86,7 @@ static void put_text(FILE *out, double x, double y, const char *css, const char 
 	fputs("</text>\n", out);
 }
 
-/* The later of its stages or directions a worker is at, the paler. */
+/* Later stages or directions of a worker are paler. */
 static double opacity(const mr_panel *a, const mr_trace_rec *r)
 {
 	if (a->lanes.most < 2 || !mr_op_is_compute(r->op))
@@ -94,7 +94,7 @@ static double opacity(const mr_panel *a, const mr_trace_rec *r)
 	return 1 - 0.55 * mr_schedule_lanes_of(&a->lanes, r) / (a->lanes.most - 1);
 }
 
-/* A free optimizer step says when a version appears; free reductions and norms would only hide it. */
+/* An optimizer step without duration shows when a version appears; such reductions and norms would only hide it. */
 static bool is_tick(const mr_trace_rec *r)
 {
 	return r->op == MR_OP_U && r->end_ns == r->begin_ns;
@@ -307,7 +307,7 @@ static void put_head(const mr_svg *v, double height)
 		v->width, height, v->width, height);
 }
 
-/* What all pictures together need: frame, lanes, ops. */
+/* Collect the needs of all pictures together: frame, lanes, ops. */
 static mr_status measure(mr_svg *v, const mr_schedule_picture *p)
 {
 	v->frame = (mr_schedule_frame){.from = UINT64_MAX, .shortest = UINT64_MAX, .digits = 1};
@@ -328,7 +328,7 @@ static mr_status measure(mr_svg *v, const mr_schedule_picture *p)
 	return MR_OK;
 }
 
-/* Where everything goes, from the legend at @y down. */
+/* Place everything, from the legend at @y down. */
 static void lay_out(mr_svg *v, const char *title, const char *sub, double y)
 {
 	uint16_t most = 1;

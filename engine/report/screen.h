@@ -1,13 +1,13 @@
 /*
- * screen.h - how wide the terminal is that reads a stream.
+ * screen.h - the width of the terminal that shows a stream.
  */
 #ifndef MR_REPORT_SCREEN_H
 #define MR_REPORT_SCREEN_H
 
 #include <stdio.h>
 
-/** Columns of the terminal behind @out, asked at each call since windows change; 0 where it is no terminal or does not
- * say. */
+/** Columns of the terminal of @out, read at each call since windows change; 0 if it is no terminal or its width is
+ * unknown. */
 unsigned mr_screen_columns(FILE *out);
 
 #endif

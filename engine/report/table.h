@@ -5,7 +5,7 @@
  *	    0  w0      embed .. h.1.mlp         412 k  1.6 MiB  1.6 MiB  ...  0      0
  *
  * Columns are as wide as their widest cell, separated by two blanks; no line ends in blanks. On a terminal that is
- * narrower than the table, the columns that do not fit follow below, again behind the first one; in a pipe or a file
+ * narrower than the table, the columns that do not fit follow below, again after the first one; in a pipe or a file
  * lines are whole. The renderers do not depend on the engine: the caller fills plain rows. Widths count bytes, so cells
  * are ASCII.
  */
@@ -21,7 +21,7 @@
 typedef enum mr_table_side {
 	MR_TABLE_LEFT,         /* words; columns may be given as false */
 	MR_TABLE_RIGHT,        /* numbers; as true */
-	MR_TABLE_RIGHT_BESIDE, /* numbers that belong to the column before, and stay beside it where a table is cut */
+	MR_TABLE_RIGHT_BESIDE, /* numbers that belong to the column before, and stay beside it when a table is cut */
 } mr_table_side;
 
 typedef struct mr_table_column {
@@ -40,12 +40,12 @@ void mr_table_destroy(mr_table *t);
 void mr_table_put(mr_table *t, const char *fmt, ...) MR_PRINTF(2, 3);
 
 /**
- * Print heads and rows, each line behind @indent. A last row that is not full is printed as far as it goes.
+ * Print heads and rows, each line after @indent. An incomplete last row is printed as far as it goes.
  * Errors: MR_ERESOURCE an append had no memory; MR_EIO @out refuses.
  */
 mr_status mr_table_print(const mr_table *t, const char *indent, FILE *out) MR_MUST_USE;
 
-/* --- what the tables of a run show --- */
+/* --- the tables of a run --- */
 
 typedef struct mr_report_stage_row {
 	uint16_t stage, worker;
@@ -63,8 +63,8 @@ typedef struct mr_report_stage_row {
 	uint64_t scratch_bytes;
 	const char *cores;           /* "0-3"; NULL: not pinned */
 	int32_t node;                /* Linux NUMA node; < 0: unknown */
-	const char *kernels;         /* "fused 12, onednn 3": how many operations each executes; NULL in all rows: no
-	                                such column */
+	const char *kernels;         /* "fused 12, onednn 3": number of operations that each executes; NULL in all rows:
+	                                no such column */
 } mr_report_stage_row;
 
 /** The table at the start, with a line of sums below more than one stage. Errors: MR_EIO, MR_ERESOURCE. */
@@ -76,31 +76,32 @@ typedef struct mr_report_worker_row {
 	uint64_t elapsed_ns;         /* of the steps that the other figures cover; 0: nothing was measured */
 	uint64_t busy_ns;
 	uint64_t wait_ns[MR_N_WAITS];
-	bool lost_known;             /* there is a figure for the column "descheduled": that wait and */
-	uint64_t lost_ns;            /* what was lost in instructions */
+	bool lost_known;             /* there is a figure for the column "descheduled": that wait and lost_ns */
+	uint64_t lost_ns;            /* lost in instructions */
 } mr_report_worker_row;
 
 /**
  * The table at the end: busy time and waiting by cause, in percent of the training time (without evaluations and
- * checkpoints); what is left of it is the column "engine". "descheduled" stands there when it is known for all rows.
+ * checkpoints); the rest of it is the column "engine". The column "descheduled" is printed if it is known for all rows.
  * Errors: MR_EIO, MR_ERESOURCE.
  */
 mr_status mr_report_workers(const mr_report_worker_row *rows, uint32_t n, FILE *out) MR_MUST_USE;
 
 typedef struct mr_report_staleness_row {
 	uint16_t stage;
-	const uint64_t *count;       /* [n] gradients that were applied k commits after the version they were computed
-	                                on */
+	const uint64_t *count;       /* [n] gradients that were applied k commits after the version from which they were
+	                                computed */
 	uint32_t n;
 } mr_report_staleness_row;
 
-/** Staleness actually read: a row for each stage, a column for each that occurred. Errors: MR_EIO, MR_ERESOURCE. */
+/** Staleness of the reads: a row for each stage, a column for each staleness that occurred. Errors: MR_EIO,
+ * MR_ERESOURCE. */
 mr_status mr_report_staleness(const mr_report_staleness_row *rows, uint32_t n, FILE *out) MR_MUST_USE;
 
 typedef struct mr_report_usage_row {
 	uint16_t stage;
 	uint8_t pipe, n_pipes;
-	uint32_t versions[2];        /* of weights live at once: measured, predicted; likewise: */
+	uint32_t versions[2];        /* of weights live at once: measured, predicted; likewise in the following */
 	uint64_t weight_bytes[2];    /* of all their buffers */
 	uint64_t activation_bytes[2];
 	uint64_t boundary_bytes[2];

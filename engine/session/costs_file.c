@@ -138,7 +138,7 @@ static mr_status read_head(const char *path, const mr_session *s, const char *he
 	char samples[24], threads[16], measured[64];
 
 	if (strncmp(head, FIRST_WORDS, strlen(FIRST_WORDS)))
-		return mr_fail(MR_ECONFIG, "line 1 does not begin with \"%s\": this is no file of millrace profile",
+		return mr_fail(MR_ECONFIG, "line 1 does not begin with \"%s\": it was not written by millrace profile",
 			       FIRST_WORDS);
 	snprintf(samples, sizeof(samples), "%lld", (long long)s->samples);
 	snprintf(threads, sizeof(threads), "%u", s->place.worker[0].n_threads);

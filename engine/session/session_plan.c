@@ -64,7 +64,7 @@ static mr_status check_record(const mr_plan *p)
 			       "a racing plan leaves the order open; what can be carried out again is a record of one");
 	if (p->contract.flush != MR_FLUSH_NONE && !(p->contract.steal && mr_run_last_step(p) < UINT64_MAX))
 		return mr_fail(MR_ECONFIG,
-			       "this is no record of a run, but a plan that flushes: train --plan trains it");
+			       "it is a plan that flushes, and not the record of a run: train it with --plan");
 	return MR_OK;
 }
 

@@ -1,10 +1,10 @@
 /*
- * allowed.h - how fast a burst of steps could have been, had the workers waited for nothing but what the plan says.
+ * allowed.h - the shortest time that a plan allows for a burst of steps, from the durations of its instructions.
  *
  * The durations of the burst's own instructions, from the engine's trace, averaged by stage and kind, go through the
- * walk of the plan (ir/walk.h), hand-overs for free. What the burst took beyond that is what pipelining itself costs
- * here: hand-overs, waking up, and durations that vary (the walk goes by averages). Backend and draining the pipeline,
- * and stages of unequal length, are the plan's own and in both.
+ * walk of the plan (ir/walk.h), with transfers at no cost. The rest of the burst's time is the cost of pipelining:
+ * transfers, waking up, and durations that vary (the walk goes by averages). Filling and draining the pipeline,
+ * and stages of unequal length, belong to the plan and are in both.
  */
 #ifndef PERF_STEPS_ALLOWED_H
 #define PERF_STEPS_ALLOWED_H

@@ -152,7 +152,7 @@ expect 0 "half.csv was measured on a disturbed machine: its times are up to 50 %
 	--costs half.csv
 # Every other call is late: medians are hundreds of times the minima, on slow machines too.
 MR_DELAY=5000:2:1 "$millrace" profile mlp.cfg --seconds 0 -o hopeless.csv >out 2>&1 </dev/null
-[ $? -eq 6 ] && grep -q "the machine does too much else to be measured: of .* the times are [0-9]* % above" out ||
+[ $? -eq 6 ] && grep -q "the machine is too busy to be measured: the times of .* are [0-9]* % above" out ||
 	complain "a hopeless measurement is not refused with 6"
 [ ! -e hopeless.csv ] || complain "a hopeless measurement was written"
 # One call in thirty is late: medians stand.

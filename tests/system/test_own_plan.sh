@@ -97,7 +97,7 @@ expect 3 "stages" "zb_v.txt: 6 stages were asked for, but this model"
 refused 2 "both" "$@" --set system.name=1f1b --set run.dir=x --plan zb_h1.txt --replay zb_h1.txt
 expect 2 "both" "a record goes with --replay, any other plan with --plan"
 refused 3 "a plan as a record" "$@" --set system.name=1f1b --set run.dir=x --replay zb_h1.txt
-expect 3 "a plan as a record" "train --plan trains it"
+expect 3 "a plan as a record" "train it with --plan"
 refused 3 "sequential" "$@" --set system.name=sequential --set run.dir=x --plan zb_h1.txt
 expect 3 "sequential" "to follow zb_h1.txt set system.name to another system"
 finish

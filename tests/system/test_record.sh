@@ -99,7 +99,7 @@ train "$@" --set system.name=sequential --set run.dir=x --replay order.plan
 expect 3 "sequential in another order" "sequential has no order but its own"
 "$millrace" schedule 1f1b --workers 2 --microbatches 2 --format text >flush.plan
 train "$@" --set run.dir=x --replay flush.plan
-expect 3 "a plan that flushes" "flush.plan: this is no record of a run, but a plan that flushes"
+expect 3 "a plan that flushes" "flush.plan: it is a plan that flushes, and not the record of a run"
 sed 's/^w0 F m3 /w0 F m4 /' order.plan >bad.plan
 train "$@" --set run.dir=x --replay bad.plan
 expect 3 "a damaged record" "bad.plan: "

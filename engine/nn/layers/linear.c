@@ -5,8 +5,8 @@
  *	I: dz = dy * act'(z), dx = dz W^T        W: dW = x^T dz, db = sum over rows of dz
  *
  * With an activation, I writes dz to `kept` for W; without one dz is dy itself and W reads that. ReLU finds its
- * derivative in y, GELU in what F keeps in aux_i: z, or act'(z) itself, as the kernels like. Where the layer behind is
- * a linear one that alone reads y, it may multiply by act' in the product that gives it dy, which then is dz
+ * derivative in y, GELU in what F keeps in aux_i: z, or act'(z) itself, depending on the kernels. If the next layer is
+ * a linear one and the only reader of y, it may multiply by act' in the product that gives it dy, which then is dz
  * (produces_dz).
  *
  * Initial weights: normal with cfg.std; by default sqrt(2 / in) in front of ReLU and GELU (He, Zhang, Ren, Sun:

@@ -1,5 +1,5 @@
 /*
- * shared.h - what several layers say in the same words. Only for the files of this folder.
+ * shared.h - code that several layers share. Only for the files of this folder.
  *
  * Each file ends in its mr_layer_ops; the header of the folder's contract is nn/layer.h.
  */
@@ -30,7 +30,7 @@ static inline size_t mr_layer_bytes(const mr_kernels *k, int64_t n)
 	return k ? (size_t)n * mr_dtype_bytes(k->types.activations) : 0;
 }
 
-/* The same of what is kept in the type that is computed in. */
+/* The same for data kept in the compute type. */
 static inline size_t mr_layer_compute_bytes(const mr_kernels *k, int64_t n)
 {
 	return k ? (size_t)n * mr_dtype_bytes(k->types.compute) : 0;
@@ -53,7 +53,7 @@ static inline void mr_layer_needs_nothing(const mr_layer_cfg *cfg, const mr_shap
 	*out = (mr_layer_needs){0};
 }
 
-/* backward_input where there is nothing to do: tokens have no gradient, and a loss made its gradient in F. */
+/* A backward_input that does nothing: tokens have no gradient, and a loss made its gradient in F. */
 static inline mr_status mr_layer_pass(const mr_layer_call *c)
 {
 	(void)c;

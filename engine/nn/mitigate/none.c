@@ -1,4 +1,4 @@
-/* Stale gradients as they come. */
+/* none.c - applies stale gradients unchanged. */
 #include "nn/mitigate.h"
 
 extern const mr_mitigate_ops mr_mitigate_none;

@@ -1,5 +1,5 @@
 /*
- * part.h - what the optimizers of this folder share: the option lines that several of them have, the common
+ * part.h - shared by the optimizers of this folder: option lines, the common
  * part of a step, momentum's buffer, and Adam's arithmetic, which AdamW only configures differently.
  */
 #ifndef MR_OPTIM_PART_H
@@ -33,7 +33,7 @@
 	{"eps", MR_OPT_FLOAT, "1e-8", 1e-30, 1, NULL, NULL, "added to the root of the mean of squares"},    \
 	MR_OPTIM_DECAY(decay)
 
-/* What every kind of step has. Decay: w *= 1 - lr weight_decay, where the tensor takes it. */
+/* The fields of every kind of step. Decay: w *= 1 - lr weight_decay, if it applies to the tensor. */
 static inline mr_step mr_optim_base(const mr_optim *o, const mr_optim_call *c, mr_step_kind kind)
 {
 	return (mr_step){
