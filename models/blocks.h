@@ -1,10 +1,10 @@
 /*
- * blocks.h - what the objectives of the theory share: coordinates cut into blocks, a layer each. Only for this folder.
+ * blocks.h - shared by the objectives of the theory: coordinates cut into blocks, one layer each. Only for this folder.
  *
  *	x [d] --> block.0 --> block.1 --> ... --> block.B-1 --> loss          sum so far, and the columns still needed
  *
- * Block b owns d / B coordinates in order, the first d mod B blocks one more; its parameter is block.b.weight. Every
- * block is a legal cut. See nn/layers/margin.c for what flows.
+ * Block b owns d / B coordinates in order, the first d mod B blocks one more; its parameter is block.b.weight. The
+ * model may be cut in front of every block. nn/layers/margin.c describes the values between the blocks.
  */
 #ifndef MR_MODELS_BLOCKS_H
 #define MR_MODELS_BLOCKS_H
@@ -17,10 +17,11 @@
 	{"noise", MR_OPT_FLOAT, "0", 0, 1e6, NULL, NULL,                                                      \
 	 "standard deviation of the normal noise added to each coordinate of every micro-batch's gradient"}
 
-/** As mr_model_ops.features: a coordinate for each block. */
+/** For mr_model_ops.features: at least one coordinate for each block. */
 int64_t mr_blocks_features(const mr_values *values);
 
-/** The whole graph, ending in the loss layer called @loss; @l2: penalty (l2 / 2) |w|^2. */
+/** Build the whole graph, which ends in the loss layer called @loss, with the penalty (@l2 / 2) |w|^2. The caller
+ * destroys *@out. Errors: MR_ECONFIG data that do not fit; MR_ERESOURCE. */
 mr_status mr_blocks_build(const mr_values *values, const mr_model_data *data, double l2, const char *loss,
 			  mr_graph **out) MR_MUST_USE;
 

@@ -3,8 +3,9 @@
  *
  *	a_0 = x,  a_{k+1} = w_k a_k,  loss = mean of (a_D - y)^2 / 2          d loss / d w_k = (a_D - y) * a_D / w_k
  *
- * Every layer is a legal cut, so D stages hold one weight each, and what an update rule does to delayed gradients shows
- * in numbers that a person can follow. Layers are called w.0, w.1, ...; their weights w.0.weight, ...
+ * The model may be cut in front of every layer, so D stages can hold one weight each, and the effect of an update rule
+ * on delayed gradients shows in numbers that can be followed by hand. Layers are called w.0, w.1, ...; their weights
+ * w.0.weight, ...
  */
 #include "models/compose.h"
 

@@ -13,7 +13,7 @@ uint16_t mr_compose_gather(mr_compose *m, const char *layer, const char *name, c
 			   const uint16_t *x, uint32_t n)
 {
 	const mr_layer_ops *ops = mr_layer_find(layer);
-	char full[96]; /* a name too long is the graph's to refuse */
+	char full[96]; /* mr_graph_add refuses a name that is too long */
 	uint16_t out = 0;
 
 	assert(ops);

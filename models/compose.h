@@ -1,5 +1,5 @@
 /*
- * compose.h - how a model's build function strings layers together without a check after every line.
+ * compose.h - for a model's build function: append layers to a graph without a check after every line.
  *
  * Each call appends one layer and returns the value it writes. The first failure sticks: later calls do nothing, and
  * mr_compose_finish reports it, so a build function reads like the model's formula. Only for the files of this folder.
@@ -12,7 +12,7 @@
 typedef struct mr_compose {
 	mr_graph *graph;   /* owned until finish */
 	mr_status status;  /* of the first failure; its message stays in mr_error_text */
-	const char *stem;  /* put in front of each name, with a dot; NULL: nothing */
+	const char *stem;  /* prefix of each name, followed by a dot; NULL: none */
 } mr_compose;
 
 /** Begin a graph for samples like @data's. */

@@ -11,7 +11,7 @@ static const mr_option options[] = {
 	{NULL},
 };
 
-/* With a target outside of 0 to 1 the loss of a sample falls without end along some w. */
+/* With a target outside [0, 1] the loss of a sample is unbounded below in w. */
 static mr_status logistic_build(const mr_values *values, const mr_model_data *data, mr_graph **out)
 {
 	*out = NULL;

@@ -13,19 +13,19 @@
 #include "base/status.h"
 #include "planner/graph.h"
 
-/* What the data say about a model's two ends. */
+/* Shapes of the model's input and target, and the range of the targets, as the data source reports them. */
 typedef struct mr_model_data {
 	mr_shape input;   /* of one sample */
 	mr_shape target;
 	int64_t classes;  /* classes or vocabulary; 0: the targets are numbers (regression) */
-	double target_low, target_high; /* least and greatest target where it is one number; else 0 */
+	double target_low, target_high; /* least and greatest target if it is one number; else 0 */
 } mr_model_data;
 
 typedef struct mr_model_ops {
 	const char *name;
 	const char *summary;
 	const mr_option *options;
-	/** Tokens of a sample that the model wants; 0 when it takes no sequences. NULL: 0. */
+	/** Tokens of a sample that the model needs; 0 if it takes no sequences. NULL: 0. */
 	int64_t (*context)(const mr_values *values);
 	/** Columns that a sample of numbers must have at least; NULL: 1. */
 	int64_t (*features)(const mr_values *values);

@@ -1,8 +1,8 @@
 /*
  * quadratic.c - least squares, cut into blocks of coordinates: f(w) = |X w - y|^2 / (2 n), the mean of (x w - y)^2 / 2.
  *
- * What kind of quadratic it is (random, the tridiagonal one of Nesterov's lower bound, a chosen spectrum) is the data's
- * business: data/generated.c.
+ * The data decide which quadratic it is (random, the tridiagonal one of Nesterov's lower bound, a chosen spectrum): see
+ * data/generated.c.
  */
 #include "models/blocks.h"
 

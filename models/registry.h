@@ -16,7 +16,7 @@ const mr_model_ops *mr_model_find(const char *name);
 /** As mr_model_find, but an unknown name is MR_ECONFIG with a message that names the nearest and lists all. */
 mr_status mr_model_get(const char *name, const mr_model_ops **out) MR_MUST_USE;
 
-/** Tokens of a sample that the model wants with these options; 0 when it takes no sequences. */
+/** Tokens of a sample that the model needs with these options; 0 if it takes no sequences. */
 int64_t mr_model_context(const mr_model_ops *ops, const mr_values *values);
 
 /** Columns that a sample of numbers must have at least with these options. */

@@ -11,13 +11,13 @@
  * ahead by D - 1 - w forwards, just enough to keep the last worker fed, then alternates, then drains.
  *
  * Time: that of gpipe, bubble (D - 1)(f + b). Memory: worker w keeps at most min(T, D - w) micro-batches, whatever T
- * is, so that a larger T buys a smaller share of bubble for nothing. Weights: one version, no staleness. Gradients are
+ * is, so that a larger T lowers the share of the bubble at no cost. Weights: one version, no staleness. Gradients are
  * summed in the order 0..T-1. Fewer micro-batches than workers are fine: the run-ahead is clamped to T.
  *
- * recompute = always keeps of a micro-batch in flight its stage's input alone, and one micro-batch's activations:
- * before each backward an R runs the forward again. It waits for its own worker alone, so in the drain it fills
- * the wait for the gradient: bubble (D - 1)(f + b) - min(2f, f + b), of a longer T(2f + b). Where a backward directly
- * follows its forward (the last worker, or a lone micro-batch) there is nothing to gain, and no R.
+ * recompute = always keeps only the stage's input of each micro-batch in flight, and the activations of one
+ * micro-batch: before each backward an R runs the forward again. R depends on no other worker, so in the drain it fills
+ * the wait for the gradient: the bubble is (D - 1)(f + b) - min(2f, f + b), beside a longer work of T(2f + b). Where a
+ * backward directly follows its forward (the last worker, or a single micro-batch) there is nothing to save, and no R.
  *
  *   w0 F0F1F2R0......B0--F3R1B1--R2..B2--R3B3--
  *   w1 ..F0F1R0..B0--F2R1B1--F3R2B2--R3B3--....
@@ -25,16 +25,16 @@
  *
  * merge_w = K splits the backward, and the weight gradients of K micro-batches become one product over all their rows,
  * which a machine with caches does in much less than K times the time of one: the sum of gradients is read and written
- * once. The W stay away from the path of the gradient I, on which the other workers wait: K of them are held back until
- * 2K wait, or until the drain, where a worker waits for gradients anyway (K = 2).
+ * once. W does not delay I, for which the other workers wait: a worker carries out K of its W when 2K are due, or in
+ * the drain, where it waits for gradients anyway (K = 2).
  *
  *   w0 F0F1F2....I0F3I1W0--I2..I3W2--        (f = i = w)
  *   w1 ..F0F1..I0F2I1F3I2W0--I3W2--..
  *   w2 ....F0I0F1I1F2I2F3I3W0--W2--..
  *
  * Time: bubble max((D - 1) f, (D - 1)(f + i) - min(f, K w)) for T > K, else (D - 1)(f + i), with W at its full cost.
- * Memory: worker w keeps min(T, D - w + 2K - 1) micro-batches. With recompute = always at most 2K have their
- * activations.
+ * Memory: worker w keeps min(T, D - w + 2K - 1) micro-batches. With recompute = always it keeps the activations of at
+ * most 2K.
  *
  * Source: Fan et al., DAPPLE, PPoPP 2021, section 3 (policy A: K_w = D - w in flight); the same order is called
  * PipeDream-flush in Narayanan et al., Memory-Efficient Pipeline-Parallel DNN Training, ICML 2021.
@@ -62,7 +62,7 @@ static uint32_t merged(const mr_sched_args *args)
 	return (uint32_t)mr_values_int(args->options, "merge_w");
 }
 
-/* The list of one worker with merged W: its weight gradients that wait are those of micro-batches begin .. end - 1. */
+/* The list of one worker with merged W: the weight gradients of micro-batches begin .. end - 1 are due. */
 typedef struct merge {
 	mr_plan *plan;
 	uint16_t worker;
@@ -142,7 +142,7 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	out->versions_first = 1;
 	out->versions_last = 1;
 	if (merged(args) && recompute)
-		return; /* R moves what W fills: no closed form */
+		return; /* R changes the waits that W fills: no closed form is known */
 	if (merged(args)) {
 		claim_merged(args, f, i, w, out);
 		return;

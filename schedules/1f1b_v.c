@@ -7,10 +7,10 @@
  *   w2 ....F0f0F1f1F2f2....b0--B0--F3f3b1--B1--F4f4b2--B2--b3--B3--b4--B4--........
  *
  * Problem: 1f1b keeps D micro-batches on its first worker and one on its last. Idea: on a V (see vee.h) each worker's
- * early stage, whose activations live long, is paired with a late one, whose activations live shortly. Lay the passes
- * of one micro-batch down in slots, without a wait but where they would meet those of another, repeat that every six
- * slots, and pull all to the front as far as no worker ever holds more than some worker does in the middle. Backwards
- * are whole: nothing is split.
+ * early stage, whose activations live long, is paired with a late one, whose activations live shortly. Place the passes
+ * of one micro-batch in slots, with a wait only where they would collide with those of another, repeat that every six
+ * slots, and move all passes to the front as long as no worker ever holds more than the most that a worker holds in the
+ * middle. Backwards are not split.
  *
  * Memory: floor(2 D / 3) + 1 micro-batches of a worker's share on the first and last worker from T = 2 D - 1 on. Time:
  * at f = i = w, T >= 2 D - 1, makespan and period have a bubble of 2.5 (D - 1) f where D leaves 1 when divided by 3,
@@ -25,7 +25,7 @@
 
 #include "schedules/common/board.h"
 
-#define ROOM 7 /* slots in front, as its inventors have them: moves of backwards by one slot are not made */
+#define ROOM 7 /* empty slots in front, as in the published scheduler: a backward is not moved by a single slot */
 
 /* Forwards one slot after the other; then backwards of two slots, with three slots left to others after each third. */
 static uint32_t start(uint32_t n_workers, uint32_t worker, mr_vee_step pass)
@@ -145,7 +145,7 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	return mr_sched_finish(plan, st, out);
 }
 
-/* Exact for equal costs once the pipeline fills; the memory for any. */
+/* The times are exact for equal costs and enough micro-batches to fill the pipeline; the memory for any costs. */
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
 {
 	uint32_t d = args->n_workers;

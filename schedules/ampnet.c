@@ -1,30 +1,31 @@
 /*
- * ampnet.c - one copy of the weights, and an update of its own at each stage every U gradients (3 stages, U = 2).
+ * ampnet.c - one copy of the weights; each stage updates its weights by itself every U gradients (3 stages, U = 2).
  *
  *   w0 F0F1F2........B0--F3B1--U1F4B2--F5B3--U2 ...     U1 makes version 1 from the gradients of B0 and B1
- *   w1 ..F0F1....B0--F2B1--U1F3B2--F4B3--U2F5B4 ...     F and B read whatever is latest at their place of the list
+ *   w1 ..F0F1....B0--F2B1--U1F3B2--F4B3--U2F5B4 ...     F and B read the latest version at their place in the list
  *   w2 ....F0B0--F1B1--U1F2B2--F3B3--U2F4B4--F5 ...
  *
- * Problem: stashing multiplies the weights in memory, and a flush leaves workers idle. Idea: keep one copy, let every
- * stage add up U gradients and then step by itself, in place, whatever the others do. Forward and backward of one
- * micro-batch may meet different weights; the larger U, the less they drift apart.
+ * Problem: stashing multiplies the weights in memory, and a flush leaves workers idle. Idea: keep one copy; every
+ * stage adds up U gradients and then steps in place, independently of the others. Forward and backward of one
+ * micro-batch may read different weights; the larger U, the less they differ.
  *
  * Versions. Stage k runs H = max(0, in_flight - 1 - k) forwards ahead. F(m) reads version max(0, m - H) div U, B(m)
  * version m div U, on the activations that F cached; the gradient goes into version m div U + 1. So F is 0 to ceil(H /
  * U) commits old, and B not at all.
  *
- * Time: no bubble but fill and drain, (D - 1)(f + b), with in_flight at least D. Memory: one version, activations of H
- * + 1 micro-batches. T (train.microbatches) is U.
+ * Time: the only bubble is fill and drain, (D - 1)(f + b), if in_flight is at least D. Memory: one version, activations
+ * of H + 1 micro-batches. U is T (train.microbatches).
  *
  * Source: Gaunt et al., AMPNet, arXiv 1705.09786, sections 3 and 4 (min_update_frequency U, max_active_keys in_flight).
  * NOTE 1: AMPNet hands messages to whichever node is ready, backward first, so its order depends on timing.
  * order=static is the order that equal stages give, as a fixed list: deterministic. order=racing is AMPNet's own: each
  * stage does what is ready, backward first, stage 0 admits while fewer than in_flight are under way, and the others
- * take whatever reaches them (so all but the last have room for in_flight). Two racing runs differ in their weights, as
- * their orders do; a run's order can be recorded and then carried out again, to the bit. Drawn it is the fixed list;
- * simulate races by the virtual clock, the same way each time. A pause (evaluation, checkpoint, the end) stops
- * admitting and lets the pipeline run empty; so where pauses lie is part of the order.
- * NOTE 2: a finite list is one order, so a race has none.
+ * take whatever reaches them (so all but the last have room for in_flight). Two racing runs differ in their orders and
+ * therefore in their weights; the order of a run can be recorded and replayed, which gives the same bits. `draw` shows
+ * the fixed list; `simulate` lets the stages race by the virtual clock, with the same result each time. A pause
+ * (evaluation, checkpoint, the end) stops admitting and lets the pipeline drain; so the places of the pauses are part
+ * of the order.
+ * NOTE 2: a finite list is one order, so order = racing has no finite list.
  */
 #include <string.h>
 

@@ -7,26 +7,26 @@
  *
  * Problem: a pipeline that flushes idles for (D - 1)(f + b) in every step, and a larger step to make up for it trains
  * worse. Idea: R pipelines with weights of their own, each with the small batch of M micro-batches that trains well,
- * run through each other on the same workers, so that one drains while another fills: together they idle as one with R
- * M micro-batches. So that the models do not drift apart each is pulled towards a reference after its step, x_r -=
- * alpha (x_r - reference), and the reference moves by the mean of their steps. The pull sees the reference of before.
- * The reference is the model: it is what is evaluated and saved.
+ * are interleaved on the same workers, so that one drains while another fills: together they idle as long as one with
+ * R M micro-batches. So that the models do not drift apart each is pulled towards a reference after its step, x_r -=
+ * alpha (x_r - reference), and the reference moves by the mean of their steps. The pull uses the reference from before
+ * that move. The reference is the model that is evaluated and saved.
  *
  * Worker w runs stage w of all pipelines. Their micro-batches take turns: the first of each, then the second of each,
- * all in one order of 1F1B with D - 1 - w forwards ahead. advance = a (advance forward propagation) runs a forwards
- * more ahead: when activations take long to arrive the extra ones hide it, a = 0 is 1F1B, a = T all forwards before all
+ * all in one order of 1F1B with D - 1 - w forwards ahead. advance = a (advance forward propagation) runs a more
+ * forwards ahead, which hides activations that take long to arrive; a = 0 is 1F1B, a = T puts all forwards before all
  * backwards.
  *
- * Time: bubble (D - 1)(f + b) in R M micro-batches. Memory: R copies of weights and optimizer state, a reference, and
+ * Time: bubble (D - 1)(f + b) for R M micro-batches. Memory: R copies of weights and optimizer state, a reference, and
  * (NOTE 2) the mean of the replicas at the last average; worker w keeps min(T, D - w + a) micro-batches, shared by its
  * pipelines. Staleness 0.
  *
  * T micro-batches make a step, of which pipeline r has the r-th M = T / R. alpha = 0 stands for 1 / R.
  *
  * Source: Chen et al., Elastic Averaging for Efficient Pipelined DNN Training (AvgPipe), PPoPP 2023.
- * NOTE 1: the paper leaves open which reference the pull sees; with the old one no pipeline waits for another's pull.
+ * NOTE 1: the paper leaves open which reference the pull uses; with the old one no pipeline waits for another's pull.
  * NOTE 2: "what a pipeline has moved since the last average" is taken as a difference of means, so that no pipeline has
- * to keep the weights that it began its step with; any optimizer will do.
+ * to keep the weights with which it began its step; this works with any optimizer.
  */
 #include "ir/sched.h"
 

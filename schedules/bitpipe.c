@@ -13,8 +13,8 @@
  * pipe is cut into 2 D stages that go along the workers and back (a V, so that the hand-over at the turn stays on its
  * worker); two such pipes in opposite directions have D micro-batches a unit between them. Chimera's slots (twoway.h)
  * with S = 2 D stages hold: micro-batch j is at stage s in slot 2j + s forward and 2j + 4D - 1 - s backward; no two
- * meet when D is even, and 4 D slots later the next unit's forwards fit behind. This merge of two tables of slots is
- * this file's own; no reference order was at hand.
+ * meet when D is even, and 4 D slots later the next unit's forwards fit behind. This merge of two tables of slots was
+ * made for this file; no reference order was available.
  *
  * Time, U full units: bubble (D - 2)(max(f, b) + (U - 1)|b - f|) / 2, half of chimera's; T < D, T' = T rounded up to
  * even: (D - T)(f + b) + (T' - 2) max(f, b) / 2. Memory: 3D/4 + 1/2 micro-batches on the first and the last worker, D

@@ -14,11 +14,11 @@
  *   direct     unit behind unit; the forwards of one fill the gaps at the end of the one before. Exact for f = b;
  *              otherwise every joint costs another (D - 2) |b - f|.
  *   doubling   units of 2 D micro-batches in slots of two forwards or one backward: no waits at the joints where b = 2
- *              f, for twice the memory. Below is D = 4, T = 8. What is left over (less than 2 D) is joined directly.
- *              Each forward's output is handed on at once, not by twos.
- *   halving    the same from the other side: a forward of one micro-batch, its backward in two halves. A plan has no
- *              part of a micro-batch, so T counts halves and the order is that of doubling. T must be even; what is
- *              left over is a smaller unit of such pairs.
+ *              f, for twice the memory. Below is D = 4, T = 8. The remainder (less than 2 D) is joined directly. Each
+ *              forward's output is handed on at once, not in pairs.
+ *   halving    the converse: a forward of one micro-batch, its backward in two halves. A plan has no part of a
+ *              micro-batch, so T counts halves and the order is that of doubling. T must be even; the remainder is a
+ *              smaller unit of such pairs.
  *
  *   w0 F0F1F2F3f4f5b4--f6f7b5--..B0--b6--B1--b7--B2--....B3--
  *   w1 ..F0F1f4f5F2F3f6f7b4--B0--b5--B1--b6--B2--b7--B3--....

@@ -10,7 +10,7 @@
  *                               w2 ........F0B0--F1B1--F2B2--F3B3--............
  *
  *   replicas = [2, 2]           w0 F0F2....B0--..B2--        stage 0 on workers 0 and 1, stage 1 on 2 and 3;
- *                               w1 F1F3....B1--..B3--        micro-batches 0 and 1 are the slices of one
+ *                               w1 F1F3....B1--..B3--        0 and 1 are the two slices of one micro-batch
  *                               w2 ..F0B0--F2B2--....
  *                               w3 ..F1B1--F3B3--....
  *
@@ -19,22 +19,22 @@
  * memory. memory = M lowers every K_s to M, for as much more bubble as the pipeline needs. Below the limits the order
  * is 1f1b's.
  *
- * Replicated stages. A stage that is too long for one worker gets r of them, and each micro-batch is sliced r ways
- * there. A plan has no part of a micro-batch, so the slice is made the unit: with r_s replicas of stage s, P = the
- * least common multiple of all r_s consecutive micro-batches are the slices of one, and slice p goes through pipe p,
- * whose stage s lives on replica p mod r_s. A stage of fewer replicas carries out several slices in a row. T counts
- * slices. Pipes read one copy of the weights and have a gradient buffer each. The model is cut by what one replica of
- * each stage has to do, where the user does not cut it.
+ * Replicated stages. A stage that is too long for one worker gets r workers, and each micro-batch is sliced r ways
+ * there. A plan has no part of a micro-batch, so the slice is the plan's micro-batch: let r_s be the replicas of stage
+ * s, and P the least common multiple of all r_s. P consecutive micro-batches of the plan are the slices of one, and
+ * slice p goes through pipe p, whose stage s is on replica p mod r_s. A stage of fewer replicas carries out several
+ * slices in a row. T counts slices. Pipes read one copy of the weights and have a gradient buffer each. Unless the user
+ * cuts the model, it is cut so that the replicas of all stages have equal work.
  *
  * Time: pa and pb without a memory limit, r replicas everywhere, whole micro-batches: bubble (S - 1) r (f + b), f and b
- * being costs of a D-th of the model. recompute = always (pa) shortens that by r min(2f, f + b), see 1f1b.c, of a
- * longer whole. Memory: min(K_s, T) micro-batches at stage s, with recomputation one and the inputs of the others.
- * Weights: one version. Gradients: ascending within a pipe, then pipe by pipe.
+ * being costs of a D-th of the model. recompute = always (pa) shortens the bubble by r min(2f, f + b), see 1f1b.c, and
+ * lengthens the work. Memory: min(K_s, T) micro-batches at stage s; with recomputation one, and the inputs of the
+ * others. Weights: one version. Gradients: ascending within a pipe, then pipe by pipe.
  *
  * Source: Fan et al., DAPPLE, PPoPP 2021, section 3 (warm-up policies, recomputation) and section 4 (replicated
  * stages).
- * NOTE 1: replicas are the user's, not chosen here.
- * NOTE 2: a stage of one replica sums P buffers where one would do: what slices as pipes cost.
+ * NOTE 1: the user chooses the replicas; the paper's planner is not part of this.
+ * NOTE 2: a stage of one replica sums P buffers where one would do, because slices are pipes.
  */
 #include <math.h>
 #include <string.h>
@@ -136,7 +136,7 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	out->versions_first = 1;
 	out->versions_last = 1;
 	if (mr_layout_read(args, &l) != MR_OK || l.n_pipes * n != args->n_workers || args->n_micro % l.n_pipes)
-		return; /* stages of unlike replicas or slices of a part */
+		return; /* stages with different numbers of replicas, or an incomplete set of slices */
 	groups = args->n_micro / l.n_pipes;
 	out->peak_slots_first = recomputes(args) ? 1 : first < groups ? first : groups;
 	out->peak_slots_last = 1;

@@ -5,22 +5,23 @@
  *   w1 F2B2--F3B3--        pipe 1
  *   w2 F4B4--......        pipe 2
  *
- * The baseline with which every pipeline must be compared: no hand-over, no bubble. What it pays: every worker reads
- * and writes all weights and all gradients, once a micro-batch, so nothing of them stays in its caches; and D gradient
- * buffers. A replica is a pipe whose stages all live on one worker. The replicas read one copy of the weights (in one
- * address space a copy each buys nothing but locality: weights = private). Their gradients are reduced and stepped by
- * ranges, one range a replica (plan.h), with one optimizer state in all: what ZeRO calls stages 1 and 2 comes by
- * itself.
+ * The baseline with which every pipeline must be compared: no hand-over, no bubble. Its price: every worker reads
+ * and writes all weights and all gradients once per micro-batch, so they do not stay in its caches; and there are D
+ * gradient buffers. A replica is a pipe whose stages are all on one worker. The replicas read one copy of the weights
+ * (in one address space a copy for each improves only locality: weights = private). Their gradients are reduced and
+ * stepped by ranges, one range for each replica (plan.h), with one optimizer state in all: this is ZeRO stages 1 and 2
+ * without further work.
  *
  * Shares are contiguous: pipe 0 has the first micro-batches, and the first T mod D pipes have one more. Round robin
  * would share as evenly; contiguous shares make the sum over pipes run through 0..T-1 in ascending order like the other
- * systems' sums, with D - 1 brackets in it. A share may be empty (T < D): that worker steps its range and else idles.
- * The gradient is that of the mean over all T micro-batches whatever the shares are.
+ * systems' sums, grouped in D partial sums. A share may be empty (T < D): that worker steps its range and is otherwise
+ * idle. The gradient is that of the mean over all T micro-batches, whatever the shares are.
  *
- * chunks = v cuts the model into v stages a replica: a plan with smaller blocks, each reduced on its own.
+ * chunks = v cuts the model of each replica into v stages: a plan with smaller blocks, each reduced on its own.
  *
- * Time: ceil(T / D) micro-batches of the whole model; the bubble is what the smaller shares leave, (D ceil(T / D) - T)
- * D (f + b) worker-time, f and b being a D-th of the model. Memory: one micro-batch of the whole model a worker.
+ * Time: ceil(T / D) micro-batches of the whole model; the bubble comes from the smaller shares and is (D ceil(T / D) -
+ * T) D (f + b) of worker-time, f and b being a D-th of the model. Memory: one micro-batch of the whole model per
+ * worker.
  *
  * Source: folklore; sharded sums and steps: Rajbhandari et al., ZeRO, SC 2020, section 5.
  */

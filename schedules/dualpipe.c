@@ -20,8 +20,8 @@
  * micro-batches on every worker. Weights: one version, one shared copy or one a pipe. Gradients: ascending within a
  * pipe, then pipe by pipe.
  *
- * Any T: with T < 2 D the order for 2 D is emitted without the micro-batches that do not exist, which takes no longer
- * than 1f1b, but zb_v is made for that. D must be even.
+ * Any T: with T < 2 D the order for 2 D is emitted without the micro-batches that do not exist. It takes no longer
+ * than 1f1b, but zb_v suits such a T better. D must be even.
  *
  * Source: DeepSeek-AI, DeepSeek-V3 technical report, arXiv 2412.19437, section 3.2.1, and the published DualPipe
  * program.

@@ -6,15 +6,15 @@
  *   w1 ..F0f0F1f1F2b0--f2B0--F3b1--f3B1--b2--B2--i3I3w3W3        stages 1 and 2
  *
  * Problem: dualpipe holds every weight on two workers. Idea: by symmetry its upper half of the workers does what the
- * lower half does with the pipes exchanged. Leave it out, and let the down pipe go on, at the last worker that is left,
- * as what was the up pipe: 2 D stages on D workers, along the workers and back (a V). The order of each worker is
- * dualpipe's (dual.h).
+ * lower half does with the pipes exchanged. Remove the upper half, and continue the down pipe at the last remaining
+ * worker as the former up pipe: 2 D stages on D workers, along the workers and back (a V). The order of each worker is
+ * that of dualpipe (dual.h).
  *
  * The loss is on worker 0 beside the first stage, so tied embeddings need no hand-over between workers.
  *
  * Time, T >= 2 D, i <= f <= i + w: bubble (D - 1)/2 max(f, f + i - w). Memory: D + 1/2 micro-batches on every worker.
  * Weights: one version. Gradients: every stage sums in ascending order. Any D. With T < 2 D the order for 2 D is
- * emitted without the micro-batches that do not exist, which takes no longer than 1f1b, but zb_v is made for that.
+ * emitted without the micro-batches that do not exist. It takes no longer than 1f1b, but zb_v suits such a T better.
  *
  * Source: DeepSeek-AI, the published DualPipe program (DualPipeV), after Qi et al., DualPipe could be better without
  * the dual, Sea AI Lab, 2025.

@@ -5,9 +5,9 @@
  *   w1 ..F0....B0f1....b1F2....B2f3....b3..        pipe 1 (small letters, m odd):    stage s on worker D - 1 - s
  *   w2 ....F0B0f1........b1F2B2f3........b3
  *
- * Problem: memory for the activations of one micro-batch only, and workers that idle while it is elsewhere. Idea: a
- * second pipe upside down. When micro-batch m comes back down to worker 0, the next one starts there as the other
- * pipe's and follows it: a worker does F of m + 1 right behind B of m.
+ * Problem: there is memory for the activations of one micro-batch only, and workers idle while it is elsewhere. Idea: a
+ * second pipe in the opposite direction. When micro-batch m is back at worker 0, the next one starts there in the other
+ * pipe and follows it: a worker does F of m + 1 right after B of m.
  *
  * Every worker's list is F0 B0 F1 B1 ...; the overlap follows from the dependencies. Any D, also odd (the middle worker
  * then has the same stage of both pipes), and any T.

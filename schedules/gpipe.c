@@ -16,19 +16,20 @@
  * all T micro-batches (1f1b keeps at most D - w for the same time). Weights: one version, no staleness.
  *
  * Two orders of the backwards, of equal time and memory. fifo sums the gradients in the order 0..T-1, as 1f1b does, so
- * both give the same bits. lifo is the paper's: the micro-batch that the caches remember best goes first.
+ * both give the same bits. lifo is the paper's: the micro-batch whose activations are the newest in the caches goes
+ * first.
  *
- * recompute = always, the paper's way, keeps of each micro-batch a stage's input alone, and one micro-batch's
- * activations: an R runs the forward again before each backward. except_last spares the last micro-batch that, whose
- * activations are fresh: with lifo they are used at once and cost no memory, with fifo they wait for their turn and a
- * second one's are kept.
+ * recompute = always, as in the paper, keeps only a stage's input of each micro-batch, and the activations of one
+ * micro-batch: an R runs the forward again before each backward. except_last does not recompute the last micro-batch,
+ * whose activations are still there: with lifo they are used at once and cost no memory; with fifo they wait for their
+ * turn, so that two micro-batches have their activations.
  *
  *   w0 F0F1F2F3............B3--R2B2--R1B1--R0B0--  backward = lifo, recompute = except_last
  *   w1 ..F0F1F2F3......B3--R2B2--R1B1--R0B0--....
  *   w2 ....F0F1F2F3B3--R2B2--R1B1--R0B0--........
  *
- * Bubble: the same (D - 1)(f + b), beside a work of T(2f + b) or f less. An R waits for no other worker, so that of the
- * first backward fills some of the wait for it, and the others only push the next backward back on all workers alike.
+ * Bubble: the same (D - 1)(f + b), beside a work of T(2f + b) or f less. An R depends on no other worker, so the R of
+ * the first backward fills some of the wait for it, and the others delay the next backward equally on all workers.
  *
  * Source: Huang et al., GPipe, NeurIPS 2019, section 2.3 and figure 2c; the names of the choices are torchgpipe's.
  */
@@ -89,7 +90,7 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	uint32_t kept;
 
 	out->bubble_time = out->bubble_period = (args->n_workers - 1) * (f + i + w);
-	/* Recomputed, one at a time is kept; so is the last one, whose backward comes first or last. */
+	/* With recomputation the activations of one micro-batch are kept, and those of the last one if it is spared. */
 	kept = recomputed(args) == 0                                               ? args->n_micro
 	       : recomputed(args) < args->n_micro && !is(args, "backward", "lifo") ? 2
 										   : 1;

@@ -11,19 +11,20 @@
  * worker s mod D when g is even, on D - 1 - (s mod D) when it is odd. At a turn two stages in a row lie on one worker
  * and hand over nothing.
  *
- * Order. A worker does what it can, the oldest micro-batch first, and keeps at most D micro-batches of its share (see
- * list_schedule.h). Which of a forward and a backward should go first, and whether to believe the costs or to make the
- * order as if f = b, depends on D, T and the costs: all four are tried, and the shortest iteration under the costs
- * wins. Costs are those given to `schedule`, else f = i = w.
+ * Order. A worker does what is ready, the oldest micro-batch first, and keeps at most D micro-batches of its share (see
+ * list_schedule.h). Whether a forward or a backward should go first, and whether the order should be made for the costs
+ * or for f = b, depends on D, T and the costs: all four combinations are tried, and the one with the shortest iteration
+ * under the costs is taken. The costs are those given to `schedule`, else f = i = w.
  *
  * Time: where f = b, with W = 1 and T >= D, or with T a multiple of D, bubble (D - 1)(f + b) / (2W), as interleaved
- * with v = 2W. With b = 2f the waves do not lock so well: with W = 1 somewhat more, below 1f1b's; with W > 1 and many
- * micro-batches much more, since D micro-batches are too few to keep long rounds going. Memory: at most D micro-batches
+ * with v = 2W. With b = 2f the waves fit less well: with W = 1 the bubble is somewhat longer, but below that of 1f1b;
+ * with W > 1 and many micro-batches it is much longer, since D micro-batches are too few for long rounds. Memory: at
+ * most D micro-batches
  * on any worker. Gradients are summed in the order 0..T-1.
  *
  * Source: Liu et al., Hanayo, SC 2023, sections 3 and 4.
- * NOTE 1: the paper's own order was not at hand to compare with; the placement, the time for f = b and the memory are
- * its.
+ * NOTE 1: the paper's own order was not available for comparison; the placement, the time for f = b and the memory are
+ * the paper's.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -55,13 +56,13 @@ static void place(mr_plan *plan)
 	}
 }
 
-/* A way to make an order: as if f = b, whatever the costs are, or with the costs; and what is more urgent. */
+/* A way to make an order: for f = b or for the costs; and whether forwards or backwards go first. */
 struct way {
 	bool even, forward_first;
 };
 
-/* Ranks that let every forward go before every backward, the oldest of each first: the limit of memory is what
- * alternates. */
+/* Ranks with which every forward goes before every backward, the oldest of each first: they alternate because of the
+ * limit of memory. */
 static void rank_forwards_first(const mr_list_job *job, uint32_t *rank)
 {
 	for (uint16_t s = 0; s < job->n_stages; s++)

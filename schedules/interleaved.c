@@ -6,20 +6,20 @@
  *   w0 F0F1f0f1F2..b0--F3b1--f2B0--f3B1--..b2--..b3--B2--B3--
  *   w1 ..F0F1f0b0--f1b1--F2B0--F3B1--f2b2--f3b3--B2--B3--....
  *
- * Problem: in 1f1b the first micro-batch needs D times f until the last worker has work, and as much is lost at the
- * end. Idea: give each worker v thin slices of the model instead of one thick one. Stage s lies on worker s mod D, so a
- * micro-batch goes round v times, and the first slice is through after f / v. Micro-batches move in groups of G (see
- * looped.h): with G = D the group's first micro-batch comes round just when its last has left.
+ * Problem: in 1f1b the last worker has its first work after (D - 1) f, and as much is lost at the end. Idea: give each
+ * worker v thin slices of the model instead of one thick one. Stage s lies on worker s mod D, so a micro-batch goes
+ * round v times, and the first slice is done after f / v. Micro-batches move in groups of G (see looped.h): with G = D
+ * the group's first micro-batch is back at a worker just when its last has left.
  *
  * Order. The k-th forward and the k-th backward of a worker stand in two tables. Worker w begins with 2(D - 1 - w) + (v
  * - 1)G forwards, then a forward and a backward in turn, then the backwards that are left.
  *
  * Time: bubble (D - 1)(f + b) / v. Memory: worker 0 keeps 2(D - 1) + (v - 1)G + 1 slices, so D(1 + (D - 1)/(D v)) of
- * its share where 1f1b keeps D; the last worker keeps (v - 1)G + 1 of them. In shared memory the price of a large v is
- * only the overhead of smaller instructions. Gradients are summed in the order 0..T-1, as in 1f1b: the same bits.
+ * its share where 1f1b keeps D; the last worker keeps (v - 1)G + 1 of them. In shared memory a large v costs only the
+ * overhead of smaller instructions. Gradients are summed in the order 0..T-1, as in 1f1b, and have the same bits.
  *
- * Groups that do not come out even. The published programs stop with an error; here the nearest size that does is
- * taken, and the plan is then called interleaved+group<G>. With T < D all micro-batches make one group: a worker then
+ * If G does not divide T, the published programs stop with an error; here the nearest G that divides T is taken, and
+ * the plan is then called interleaved+group<G>. With T < D all micro-batches make one group: a worker then
  * waits in every round, which still costs no more than 1f1b. With one chunk the order is that of 1f1b with twice the
  * run-ahead.
  *

@@ -14,7 +14,7 @@
  * worker keeps D micro-batches of its share. With one stage a worker it is zb_h1. Gradients are summed in the order
  * 0..T-1.
  *
- * Groups that do not come out even are replaced as in interleaved, and the plan is then called interleaved_zb+group<G>.
+ * A G that does not divide T is replaced as in interleaved, and the plan is then called interleaved_zb+group<G>.
  *
  * Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024; the order for v stages a worker is that of PyTorch's
  * ScheduleInterleavedZeroBubble.

@@ -6,28 +6,28 @@
  *   w1 ..F0F1..B0F2B1F3B2F4B3F5B4..B5..A
  *   w2 ....F0B0F1B1F2B2F3B3F4B4F5B5....A
  *
- * Problem: a pipeline must either drain before each step or train on stale weights. Idea: train R models at once. A
- * model whose micro-batches go through one after the other, each behind the step of the one before, is never stale, and
- * keeps one worker in D busy; D such models fill D workers. Every H steps all replicas are replaced by their mean.
- * Micro-batch m belongs to replica m mod R.
+ * Problem: a pipeline must either drain before each step or train on stale weights. Idea: train R models at once. If
+ * the micro-batches of a model go through one after the other, each after the step of the one before, the model is
+ * never stale and keeps one worker of D busy; D such models keep D workers busy. Every H steps all replicas are
+ * replaced by their mean. Micro-batch m belongs to replica m mod R.
  *
  * Worker w runs stage w of all replicas, in the order of 1F1B, at most min(D - 1 - w, R - 1) forwards ahead, so that
- * each forward comes behind the step of its replica that it must see. placement = rotated begins replica r at worker r
+ * each forward comes after the step of its replica that it must read. placement = rotated begins replica r at worker r
  * instead, and goes round: all replicas are at the same stage at the same time, on different workers, and no worker
- * ever waits, whatever the stages cost (R a multiple of D). Its price is that a worker meets all stages.
+ * ever waits, whatever the stages cost (R a multiple of D). Its price is that every worker runs all stages.
  *
  *   w0 F0/0 F1/2 F2/1 B2/1 B1/2 B0/0    (stage/replica, one step)
  *   w1 F0/1 F1/0 F2/2 B2/2 B1/0 B0/1
  *   w2 F0/2 F1/1 F2/0 B2/0 B1/1 B0/2
  *
- * outer = nesterov (DiLoCo) goes on from a reference instead of the mean: the distance from the reference to the mean
- * is taken as a gradient, and a step of SGD with Nesterov momentum on it makes the next reference, which all replicas
- * continue from.
+ * outer = nesterov (DiLoCo) continues from a reference instead of the mean: the difference of reference and mean is
+ * taken as a gradient, and a step of SGD with Nesterov momentum along it makes the next reference, from which all
+ * replicas continue.
  *
  * Time: bubble (D - 1)(f + b) in H steps with R >= D, rotated with R a multiple of D none. Memory: R copies of weights
  * and optimizer state; outer adds a reference and a velocity. Staleness 0 within a replica. Optimizer state stays with
- * its replica unless state = averaged. An average reads and writes R copies of the weights, shared out as R ranges. A
- * run pauses only behind an average, where all replicas are equal.
+ * its replica unless state = averaged. An average reads and writes R copies of the weights, in R ranges. A run pauses
+ * only after an average, where all replicas are equal.
  *
  * T micro-batches make a step: M = T / R of each replica, whose mean gradient it steps by (T = R unless said
  * otherwise).
@@ -102,8 +102,8 @@ static mr_status fill_stages(mr_plan *plan)
 	return MR_OK;
 }
 
-/* What @w does at stage @s in one step that begins with micro-batch @first: for each of its replicas there, their
- * share. */
+/* Append @op of @w at stage @s in the step that begins with micro-batch @first: for each replica that is then at @w,
+ * all its micro-batches of the step. */
 static mr_status fill_turn(mr_plan *plan, uint16_t w, mr_op op, uint16_t s, uint32_t first)
 {
 	for (uint32_t m = first; m < first + plan->contract.need; m++) {

@@ -6,9 +6,9 @@
  *   w1 ..F0F1F2F3f0f1f2f3b3--b2--b1--b0--B3--B2--B1--B0--....
  *
  * Problem: interleaved switches between its stages all the time, so each stage's weights and gradients are fetched
- * again and again. Idea: let all T micro-batches pass one stage before the worker turns to its next one; back the same
- * way. A stage's weights stay in the cache for T micro-batches, its gradient is complete as early as possible, and the
- * short fill of small stages remains.
+ * again and again. Idea: let all T micro-batches pass one stage before the worker turns to its next one; likewise
+ * backward. A stage's weights stay in the cache for T micro-batches, its gradient is complete as early as possible, and
+ * the fill is as short as in interleaved.
  *
  * Time: bubble (D - 1)(f + b) / v, as interleaved, for T >= D; with fewer the worker waits in every round. Memory:
  * every worker keeps the activations of all T micro-batches. Gradients are summed from the last micro-batch to the

@@ -5,11 +5,11 @@
  *   w1 ..F0......B0--......F1......B1--....
  *   w2 ....F0B0--............F1B1--........
  *
- * Problem: a model larger than one worker's memory. The obvious way: cut it, and let the batch go through the parts and
- * back. It is here to show what pipelining is for.
+ * Problem: a model is larger than one worker's memory. The obvious way is to cut it, and to let the batch go through
+ * the parts and back. The system is a baseline that shows what pipelining gains.
  *
- * Time: one worker works at any time, D T (f + b) in all, bubble (D - 1) T (f + b). Memory: one micro-batch. Weights:
- * one version, no staleness. Gradients are summed in the order 0..T-1, so that the bits are those of 1f1b.
+ * Time: only one worker works at any time; D T (f + b) in all, bubble (D - 1) T (f + b). Memory: one micro-batch.
+ * Weights: one version, no staleness. Gradients are summed in the order 0..T-1, so that the bits are those of 1f1b.
  *
  * Source: the baseline in Huang et al., GPipe, NeurIPS 2019, figure 2b.
  */
@@ -18,7 +18,7 @@
 static uint32_t default_micro(uint16_t n_workers)
 {
 	(void)n_workers;
-	return 1; /* further cuts of the batch buy memory, never time */
+	return 1; /* more micro-batches save memory, never time */
 }
 
 static mr_status fill(mr_plan *plan)

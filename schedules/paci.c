@@ -3,9 +3,9 @@
  * version apart (2 stages, M = 2).
  *
  *   w0 F0F1B0--F2B1--U1F3B2--F4B3--U2 ...     F2 reads version 0 and B2 version 1; F3 and B3 both read version 1
- *   w1 ..F0B0--F1B1--U1F2B2--F3B3--U2 ...     here F and B always read the same
+ *   w1 ..F0B0--F1B1--U1F2B2--F3B3--U2 ...     here F and B always read the same version
  *
- * Problem: with one copy of the weights, the backward of a micro-batch meets weights that are up to D - 1 - k commits
+ * Problem: with one copy of the weights, the backward of a micro-batch reads weights that are up to D - 1 - k commits
  * newer than those of its forward, and its gradient is biased by the difference. Idea: let a stage add up M >= D - 1
  * gradients before it steps. Then at most one commit falls between the forward and the backward of a micro-batch, at
  * every stage: the gap is bounded by 1 without a second copy of anything.

@@ -5,9 +5,9 @@
  *   w1 ..F0F1....B0--F2B1--F3B2--F4B3--F5B4-- ...     body: F(n+1) B(n)     F3 and B3 read version 2, after B1
  *   w2 ....F0B0--F1B1--F2B2--F3B3--F4B4--F5B5 ...     body: F(n) B(n)       F3 and B3 read version 3, after B2
  *
- * Problem: a flushing pipeline idles (D - 1)(f + b) an update. Idea: do not flush. Each stage commits a version after
- * each backward and goes on. A micro-batch in flight must then meet the same weights on its way back as on its way out,
- * or its gradient is of no function at all: the stage keeps (stashes) the versions that micro-batches in flight still
+ * Problem: a flushing pipeline idles (D - 1)(f + b) per update. Idea: do not flush. Each stage commits a version after
+ * each backward and goes on. The backward of a micro-batch must then read the same weights as its forward, or its
+ * gradient is the gradient of no function: the stage keeps (stashes) the versions that micro-batches in flight still
  * need.
  *
  * Versions. Stage k runs H = D - 1 - k forwards ahead. F(m) reads the stage's latest, max(0, m - H); B(m) reads the
@@ -15,11 +15,11 @@
  * micro-batch. With vertical_sync every stage reads what stage 0 read, max(0, m - (D - 1)): one consistent model for
  * each micro-batch, at staleness D - 1 and D versions everywhere. None of this depends on timing: the lists decide it.
  *
- * stashing = false keeps one copy: F and B read whatever is latest. The gradient then mixes two versions, min(m, H)
- * commits apart; it is the baseline that stashing is measured against.
+ * stashing = false keeps one copy: F and B read the latest version. The gradient then mixes two versions, min(m, H)
+ * commits apart; this is the baseline with which stashing is compared.
  *
- * noam = K admits K micro-batches at stage 0 in place of D: H = max(0, K - 1 - k). Fewer save memory and leave workers
- * idle, more only add staleness where stages are equal, and can hide the waits of uneven ones.
+ * noam = K admits K micro-batches at stage 0 in place of D: H = max(0, K - 1 - k). A smaller K saves memory and leaves
+ * workers idle; a larger K only adds staleness if the stages are equal, and can hide the waits of unequal ones.
  *
  * replicas = [r_0, r_1, ..] (1F1B-RR): a stage that is too long for one worker gets several, which take the
  * micro-batches in turn, m on replica m mod r, forward and backward. They add their gradients in the order of the
@@ -35,29 +35,30 @@
  * r_k. A step of the run is P micro-batches, the least common multiple of all r.
  *
  * drain = E lets the pipeline run empty after every E micro-batches, such as an epoch, and start again. The first H
- * that follow meet their own versions like any others. (PipeDream's code keeps a queue of stashes over the drain and
- * does not: the first D - 1 - k backwards of each later epoch read older weights than their forwards.) A run stops only
- * where it has drained.
+ * that follow read their own versions like any others. (PipeDream's code keeps a queue of stashes over the drain, with
+ * another result: the first D - 1 - k backwards of each later epoch read older weights than their forwards.) A run
+ * stops only after a drain.
  *
- * Time: no bubble but fill and drain, (D - 1)(f + b) once a run (with drain: each time). Memory at stage k: activations
- * of D - k micro-batches, D - k versions of the weights (D with vertical_sync); replicated, H + 1 of each for a
- * replica, rounded up to a multiple of P / r_k, which keep one copy of each version between them.
+ * Time: the only bubble is fill and drain, (D - 1)(f + b) once per run (with drain: each time). Memory at stage k:
+ * activations of D - k micro-batches, D - k versions of the weights (D with vertical_sync); replicated, H + 1 of each
+ * for a replica, rounded up to a multiple of P / r_k, which keep one copy of each version between them.
  *
  * Endless: the prologue is the H forwards of each stage, the body one F and one B (replicas: of each of P
  * micro-batches; drain: of E, and no prologue). Finite: N micro-batches and the drain, all in the prologue; the
  * run-ahead is clamped to min(N, H).
  *
- * order = greedy lets each stage take whatever is ready, B first until it has done one, then F and B in turn; only
- * stage 0 waits, for noam. Middle stages then run ahead further than D - 1 - k, keep more versions (up to D), and how
- * far depends on the costs: the order is that of a simulation with the given ones, so it is a fixed list all the same.
- * It is simulated until it is regular; the irregular part is the prologue, in which versions are made too.
+ * order = greedy lets each stage do what is ready, B first until it has done one, then F and B in turn; only stage 0
+ * limits what it admits, to noam. Middle stages then run ahead further than D - 1 - k and keep more versions (up to D).
+ * How far they run ahead depends on the costs: the order is that of a simulation with the given costs, so it is a fixed
+ * list as well. It is simulated until it is periodic; the part before that is the prologue, in which versions are made
+ * too.
  *
  * Source: Harlap et al., PipeDream, arXiv 1806.03377; Narayanan et al., SOSP 2019, sections 3.2 and 3.3 (1F1B-RR: 3.2).
  * The greedy rule: the public simulator of Randomized PipeDream, arXiv 2606.03498.
  * NOTE 1: PipeDream's own code has the static order; it keeps one version more than needed (the working copy).
- * NOTE 2: which replica takes what is fixed in advance, as in PipeDream's code, and does not follow from which one is
- * ready. NOTE 3: the rate is that of PipeDream's code. Schedules of the rate count steps of the run, so all stages cool
- * down together.
+ * NOTE 2: which replica takes which micro-batch is fixed in advance, as in PipeDream's code, and does not depend on
+ * which replica is ready. NOTE 3: the rate is that of PipeDream's code. Schedules of the rate count steps of the run,
+ * so the rates of all stages decay together.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +99,7 @@ static uint32_t default_micro(uint16_t n_workers)
 	return 1;
 }
 
-/* What the options make of the workers. */
+/* Stages, replicas and micro-batches in flight, as the options give them. */
 typedef struct shape {
 	mr_layout layout;
 	uint32_t noam;  /* micro-batches in flight at a replica of stage 0 */
@@ -173,7 +174,7 @@ static mr_status read_shape(const mr_sched_args *args, shape *s)
 	return check_shape(args, s);
 }
 
-/* The lists of a greedy order: all of it, or what comes before it is regular and then one version an iteration. */
+/* The lists of a greedy order: all of it, or the prologue and then one version in each iteration. */
 static mr_status fill_greedy(mr_plan *plan, const mr_greedy *g, uint32_t first)
 {
 	for (uint16_t w = 0; w < plan->n_workers; w++) {
@@ -328,8 +329,7 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Activations that pipe 0 of @stage keeps where a replica has @rounds in flight: they are spread over all pipes of the
- * replica. */
+/* Activations that pipe 0 of @stage keeps if a replica has @rounds in flight, which are divided among all its pipes. */
 static uint32_t slots_of(const shape *s, uint32_t stage, uint32_t rounds)
 {
 	uint32_t pipes = s->layout.n_pipes / mr_layout_replicas(&s->layout, stage);
@@ -344,7 +344,7 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	shape s;
 
 	if (read_shape(args, &s) != MR_OK || s.greedy)
-		return; /* greedy: all of it depends on the costs */
+		return; /* greedy: time and memory depend on the costs */
 	if (args->finite)
 		all = args->n_micro;
 	if (s.drain)

@@ -12,16 +12,16 @@
  *	W(t+1) = W(t) - lr * mean of the gradients at W(t-1)
  * The delay is one commit, the same at all stages and for every D: one consistent model for each micro-batch.
  *
- * Time: no bubble but fill and drain, (D - 1)(f + b) once a run. Memory at stage k: two versions, activations of D - k
- * micro-batches. T (train.microbatches) is M.
+ * Time: the only bubble is fill and drain, (D - 1)(f + b) once per run. Memory at stage k: two versions, activations of
+ * D - k micro-batches. M is T (train.microbatches).
  *
- * recompute = always keeps of a micro-batch in flight its stage's input alone, and one micro-batch's activations:
- * before each backward an R runs the forward again, on the same version. At the last stage, where B directly follows F,
- * there is no R.
+ * recompute = always keeps only the stage's input of each micro-batch in flight, and the activations of one
+ * micro-batch: before each backward an R runs the forward again, on the same version. At the last stage, where B
+ * directly follows F, there is no R.
  *
  * Source: Narayanan et al., Memory-Efficient Pipeline-Parallel DNN Training, ICML 2021, section 3.1. Its flushing
  * sibling, PipeDream-Flush, is the system 1f1b.
- * NOTE 1: M = D - 1 would do for this order; the paper's M >= D is asked for.
+ * NOTE 1: M = D - 1 would be enough for this order; the paper's M >= D is required.
  */
 #include <string.h>
 

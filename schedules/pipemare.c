@@ -7,23 +7,23 @@
  *   w1 ..F0F1....B0--F2B1--F3B2--F4B3--F5B4-- ...
  *   w2 ....F0B0--F1B1--F2B2--F3B3--F4B4--F5B5 ...
  *
- * Problem: without stashing, F of stage k has seen weights that are tau = (D - 1 - k) / M commits older than those that
- * B sees and steps, M micro-batches making a commit. The delay makes large steps unstable, and the difference biases
- * the gradient. Idea, in three parts:
+ * Problem: without stashing, F of stage k reads weights that are tau = (D - 1 - k) / M commits older than those that B
+ * reads and that the step changes, with M micro-batches in a commit. The delay makes large steps unstable, and the
+ * difference biases the gradient. Idea, in three parts:
  *	T1  stage k begins with the rate lr / tau, which rises to lr over the first K commits: lr / tau^(1 - t / K);
  *	T2  a running mean of the stage's steps, delta = g delta + (1 - g)(w_new - w_old) with g = Dc^(1 / tau), tells
- *	    how the weights moved lately; B works on w - tau delta, an estimate of what F saw;
- *	T3  the first commits are synchronous: 1F1B with a drain after each. t of T1 and delta begin behind them.
+ *	    estimates how the weights move; B works on w - tau delta, an estimate of the weights that F read;
+ *	T3  the first commits are synchronous: 1F1B with a drain after each. t of T1 and delta begin after them.
  * Stages with tau <= 1 begin at the full rate; those with tau = 0 need no correction.
  *
- * recompute = always keeps of a micro-batch in flight its stage's input alone, and runs its forward again right before
- * its backward. That third read, like the second, is of the latest weights, and needs the same correction: its delay is
- * that of B. What it saves belongs to the weights on which B works, so a stage's own gradient is that of one set of
- * weights.
+ * recompute = always keeps only the stage's input of each micro-batch in flight, and runs its forward again right
+ * before its backward. That third read, like the second, is of the latest weights, and needs the same correction: its
+ * delay is that of B. The recomputed activations belong to the weights on which B works, so a stage's own gradient is
+ * that of one set of weights.
  *
- * Versions. F(m) reads max(0, m - (D - 1 - k)) div M, B(m) reads m div M: as ampnet. Time: no bubble but fill and
- * drain, (D - 1)(f + b), for each commit of T3 once. Memory: one copy; delta and the weights that B works on are two
- * more of the stages with a correction. T (train.microbatches) is M.
+ * Versions. F(m) reads max(0, m - (D - 1 - k)) div M, B(m) reads m div M: as ampnet. Time: the only bubble is fill and
+ * drain, (D - 1)(f + b), once for each commit of T3 and once after them. Memory: one copy; stages with a correction
+ * have two more, for delta and for the weights on which B works. M is T (train.microbatches).
  *
  * Source: Yang et al., PipeMare, MLSys 2021, sections 3.1 (T1), 3.2 (T2) and 3.3 (T3), and its appendix on
  * recomputation.
@@ -31,7 +31,7 @@
  * workers.
  * NOTE 2: the paper recomputes segments of several stages, whose recomputed activations travel on from stage to stage,
  * so that they are a little older than B. Here a segment is a stage, and there is no such delay.
- * NOTE 3: a commit of T3 clips per stage, as the others do.
+ * NOTE 3: a commit of T3 clips the gradient of each stage by its own norm, as the others do.
  */
 #include <string.h>
 

@@ -1,22 +1,22 @@
 /*
- * pipeoptim.c - one copy of the weights, and F on a guess of the weights that its B will find, along the optimizer's
- * direction.
+ * pipeoptim.c - one copy of the weights; F works on a prediction of the weights that its B will read, along the
+ * optimizer's direction.
  *
  *   w0 F0F1F2........B0--F3B1--F4B2--F5B3--F6 ...     F3 reads version 1, aims at 3; B3 reads version 3
  *   w1 ..F0F1....B0--F2B1--F3B2--F4B3--F5B4-- ...     F3 reads version 2, aims at 3; B3 reads version 3
  *   w2 ....F0B0--F1B1--F2B2--F3B3--F4B4--F5B5 ...     F3 and B3 read version 3
  *
- * Problem: with one copy, F and B of a micro-batch see weights that are D - 1 - k commits apart. Idea: the steps
- * between are not unknown: they will go more or less where the last one went. F works on w - (D - 1 - k) lr DW, with DW
- * what the optimizer last went along (the momentum buffer; Adam's corrected mean over root), and B on the latest
- * weights as they are. Where the guess is right, F and B have seen the same weights, and the gradient is added to just
- * these.
+ * Problem: with one copy, F and B of a micro-batch read weights that are D - 1 - k commits apart. Idea: the steps
+ * between can be predicted: they have about the direction of the last one. F works on w - (D - 1 - k) lr DW, where DW
+ * is the optimizer's last direction (the momentum buffer; for Adam the corrected mean over the root), and B on the
+ * latest weights as they are. If the prediction is right, F and B work on the same weights, to which the step is then
+ * applied.
  *
- * Versions: F(m) reads max(0, m - (D - 1 - k)), B(m) reads m. Before the first commit there is no guess. Time: no
- * bubble but fill and drain, (D - 1)(f + b). Memory: one copy of the weights, and the guess that is worked on.
+ * Versions: F(m) reads max(0, m - (D - 1 - k)), B(m) reads m. Before the first commit nothing is predicted. Time: the
+ * only bubble is fill and drain, (D - 1)(f + b). Memory: one copy of the weights, and one prediction.
  *
  * Source: Guan et al., PipeOptim, arXiv 2312.00839.
- * NOTE 1: weight decay is no part of the guess. Plain sgd has no direction to go along, which is refused.
+ * NOTE 1: the prediction leaves weight decay out. Plain sgd keeps no direction, so it is refused.
  */
 #include "schedules/common/unflushed.h"
 

@@ -59,7 +59,7 @@ mr_status mr_schedule_get(const char *name, const mr_sched_ops **out)
 	return st;
 }
 
-/* Chunks that the user did not name come from the option or the system; a system without the option has its own number.
+/* Set the chunks: the user's, else those of the option or the system. A system without the option has a fixed number.
  */
 static mr_status complete_chunks(const mr_sched_ops *ops, mr_sched_args *full)
 {
@@ -116,7 +116,7 @@ mr_status mr_schedule_emit(const mr_sched_ops *ops, const mr_sched_args *args, m
 	mr_values_destroy(defaults);
 	if (st == MR_OK)
 		return MR_OK;
-	/* What breaks a function's contract down there was asked for up here. */
+	/* Arguments that a system's function calls invalid came from the user's configuration. */
 	return mr_fail_in(st == MR_EINVAL ? MR_ECONFIG : st, "%s", ops->name);
 }
 

@@ -32,7 +32,7 @@ mr_status mr_schedule_emit(const mr_sched_ops *ops, const mr_sched_args *args, m
 
 /**
  * Append the problem that @ops solves approximately for @args to @out, for a solver to read (CPLEX LP format). Errors:
- * MR_ECONFIG where the system has none, with those that have, or where @args do not suit it.
+ * MR_ECONFIG if the system has none (the message names those that have one), or if @args do not suit it.
  */
 mr_status mr_schedule_export_lp(const mr_sched_ops *ops, const mr_sched_args *args, mr_strbuf *out) MR_MUST_USE;
 
@@ -40,10 +40,10 @@ mr_status mr_schedule_export_lp(const mr_sched_ops *ops, const mr_sched_args *ar
  * others. */
 uint32_t mr_schedule_step_micro(const mr_sched_ops *ops, const mr_values *values);
 
-/** Stages that mr_schedule_emit would make for @args; 0: it is not known before (or @args are wrong). */
+/** Stages that mr_schedule_emit would make for @args; 0: known only after it (or @args are wrong). */
 uint32_t mr_schedule_stages(const mr_sched_ops *ops, const mr_sched_args *args);
 
-/** Does the order of @ops follow from costs, with the options of @args? What costs they name does not matter. */
+/** Does the order of @ops follow from costs, with the options of @args? Does not depend on the costs in @args. */
 bool mr_schedule_orders_by_costs(const mr_sched_ops *ops, const mr_sched_args *args);
 
 /**

@@ -1,6 +1,7 @@
 /*
- * roundpipe.c - stages are dealt to the workers like cards, and the deal goes on where it stopped (2 workers, S = 3
- * stages, 4 micro-batches in two rounds, b = f here; a, b, c: the worker's first, second, third hand; R recomputes).
+ * roundpipe.c - stages are assigned to the workers round robin, and each round continues where the last one ended (2
+ * workers, S = 3 stages, 4 micro-batches in two rounds, b = f here; a, b, c: the worker's first, second and third
+ * assignment; R recomputes).
  *
  *   w0 F0aF1aF0bF1bF2cF3cR2cB2cR3cB3cR0bB0bR1bB1bR0aB0aR1aB1a..   a: stage 0, b: stage 2 of round 0; c: stage 1 of
  *                                                                 round 1
@@ -8,23 +9,21 @@
  *                                                                 round 1
  *
  * Problem: where a worker has stages of its own, a model whose stages do not divide evenly among the workers leaves
- * some of them idle in every iteration, and all activations between F and B stay in memory. Idea: let no stage belong
- * to a worker. One counter deals the stages out, s of round r being number k = r S + s, to worker k mod D, and all
- * micro-batches of the round pass a stage before the worker turns to its next one. Nothing is kept but the input of
- * each stage: B recomputes the rest. So S need not be a multiple of D: after D / gcd(S, D) rounds every worker has had
- * as many stages as any other.
+ * some of them idle in every iteration, and all activations between F and B stay in memory. Idea: no stage belongs to
+ * a worker. One counter assigns the stages: stage s of round r has the number k = r S + s and goes to worker k mod D,
+ * and all micro-batches of the round pass a stage before the worker turns to its next one. Only the input of each stage
+ * is kept: B recomputes the rest. So S need not be a multiple of D: after D / gcd(S, D) rounds all workers have had the
+ * same number of stages.
  *
  * Order, sync. The T micro-batches are cut into rounds, each at least D micro-batches where T allows. Workers go
  * forward through their numbers k upwards, then backward downwards, so round robin holds in both directions and across
- * rounds; only the very last stage of the last round goes back at once, micro-batch by micro-batch, without
- * recomputing.
+ * rounds; only at the last stage of the last round each backward directly follows its forward, without recomputing.
  *
  * Order, async. The optimizer steps beside the next batch: batch t reads version max(0, t - 1), forward and backward,
  * and
  *	W(t+1) = W(t) - lr * mean of the gradients at W(t-1)
- * as in pipedream_2bw with M = T. There is nothing to wait for between batches: a worker does the forwards of batch t +
- * 1, then the backwards of batch t. One round a batch: stage s is on worker s mod D, so here S should be a multiple of
- * D.
+ * as in pipedream_2bw with M = T. Workers do not wait between batches: a worker does the forwards of batch t + 1, then
+ * the backwards of batch t. A batch is one round: stage s is on worker s mod D, so here S should be a multiple of D.
  *
  * Versions: sync reads the batch's own and keeps one; async keeps two. Time: T S (2f + b) / D for stages of f and b,
  * less f of the micro-batches that turn at once; in sync with rounds of at least D micro-batches the fill and the drain

@@ -1,16 +1,16 @@
 /*
- * rpd.c - Randomized PipeDream: each step updates one stage, drawn at random, and reads every stage at an age of its
- * own.
+ * rpd.c - Randomized PipeDream: each step updates one stage, drawn at random, and reads every stage at an age drawn for
+ * it.
  *
  *   w0  F0 F1 F2 p0 F3 k1 F4 p2 ..      step 0 updates stage 1: w1 and w2 go backward, w1 commits, w0 passes (p)
  *   w1  .. F0 F1 B0 F2 k1 F3 p2 ..      step 1 updates stage 0: w2 and w1 hand its gradient on and keep their weights
  *       (k)
  *   w2  .. .. F0 k0 F1 k1 F2 B2 ..      step 2 updates stage 2
  *
- * Problem: what a pipeline's staleness does to convergence is hard to analyse, since its delays follow from its
- * schedule. Idea: a method whose delays are drawn, with the pipeline as a special case, and a bound on them is all that
- * a proof needs. Step k takes a minibatch, reads stage j as it was min(d_j, k) steps ago, d_j up to delta, and updates
- * one stage.
+ * Problem: the effect of a pipeline's staleness on convergence is hard to analyse, since its delays follow from its
+ * schedule. Idea: a method whose delays are drawn, with the pipeline as a special case; a proof needs only a bound on
+ * them. Step k takes a minibatch, reads stage j as it was min(d_j, k) steps ago, d_j up to delta, and updates one
+ * stage.
  *
  * Versions. Every stage commits a version a step; all but one leave their weights as they are. So version k is the
  * model after k steps, an age in steps is an age in versions, and F of step k at stage j reads version k - min(d_j, k).
@@ -25,13 +25,14 @@
  * Time: with delays of delta or more everywhere no bubble but fill and drain; with none, one step at a time. Memory at
  * a stage: activations of up to D - k micro-batches, and up to delta + 1 versions.
  *
- * The lists have no end and are made as they are wanted, a window at a time (ir/endless.h): a run may be as long as it
- * likes, and be given more steps when it has ended. Recorded steps end where the file does. Where anything follows the
- * timeline the list ends with the run, whose last steps are a pipeline's that drains: more of them would change those.
+ * The lists have no end and are made when they are needed, a window at a time (ir/endless.h): a run may have any
+ * length, and can be extended after it has ended. Recorded steps end with the file. If an option has the value timeline
+ * or exact, the list ends with the run, whose last steps are those of a draining pipeline: more steps would change
+ * them.
  *
- * With one worker a step is of the whole model as it was up to delta steps ago: delta + 1 replicas that send their
- * gradients to one model whenever they have them. That is what `ringmaster` was made for: a gradient that is that
- * number of steps old, or more, is discarded.
+ * With one worker a step reads the whole model as it was up to delta steps ago: this is delta + 1 replicas that send
+ * their gradients to one model when they have them. `ringmaster` is for this case: a gradient that is that number of
+ * steps old, or older, is discarded.
  *
  * Source: "Randomized PipeDream", arXiv 2606.03498; orders and delays as in github.com/vectozavr/randomized-pipedream.
  * NOTE 1: a stage that a step leaves alone still keeps a version of it: delta + 1 copies where the changed ones would
@@ -124,7 +125,7 @@ static mr_status read_record(const char *path, uint16_t n_stages, uint32_t n_bat
 	return st;
 }
 
-/* A timeline so long that Ringmaster leaves @n_steps of it. */
+/* Make the timeline long enough that @n_steps of its steps remain after Ringmaster's limit. */
 static mr_status find_end(mr_rpd_stream *s, uint64_t n_steps)
 {
 	mr_aged *a;
@@ -132,8 +133,8 @@ static mr_status find_end(mr_rpd_stream *s, uint64_t n_steps)
 
 	for (s->p.n_all = n_steps;; s->p.n_all *= 2) {
 		if (!s->limit || s->p.n_all / 64 > n_steps)
-			return MR_OK; /* if that is not enough, it is hopeless, and the first request for a step is
-			                 told */
+			return MR_OK; /* if that is not enough, nothing is; the first request for a step returns the
+			                 error */
 		st = mr_rpd_stream_part(s, n_steps - 1, 1, &a);
 		mr_aged_destroy(a);
 		if (st != MR_ECONFIG)
@@ -141,7 +142,7 @@ static mr_status find_end(mr_rpd_stream *s, uint64_t n_steps)
 	}
 }
 
-/* @n_steps: how many the run or the list has; 0: unknown. */
+/* @n_steps: the steps of the run or the list; 0: unknown. */
 static mr_status open_stream(const mr_sched_args *args, uint64_t n_steps, mr_rpd_stream *s)
 {
 	const mr_values *v = args->options;
@@ -290,7 +291,7 @@ static void destroy(void *arg)
 	free(e);
 }
 
-/* Takes what @steps has. */
+/* Moves the contents of @steps into the plan. */
 static mr_status make_endless(mr_rpd_stream *steps, uint64_t n_steps, mr_plan *plan)
 {
 	endless *e = malloc(sizeof(*e));
@@ -339,8 +340,8 @@ static uint32_t window_length(const mr_sched_args *args, uint64_t n_all)
 	return (uint32_t)(n < n_all ? n : n_all);
 }
 
-/* Steps that the lists have. What the last steps of a run have begun of those behind them stays so when it is given
- * more. */
+/* Steps that the lists have. The forwards of later steps that run among the last steps of a run stay the same when the
+ * run is extended. */
 static uint64_t end_of(const mr_sched_args *args, const mr_rpd_stream *steps)
 {
 	if (args->finite)

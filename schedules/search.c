@@ -1,15 +1,16 @@
 /*
- * search.c - ours: the shortest order that many tries find for measured costs, chunks and a limit of memory (3
- * workers, v = 2, 4 micro-batches, f, i, w = 4, 6, 2 a share; a small letter is the worker's second stage; tries =
+ * search.c - this project's own: the shortest order found in many tries for measured costs, chunks and a limit of
+ * memory (3 workers, v = 2, 4 micro-batches, f, i, w = 4, 6, 2 a share; a small letter is the worker's second stage;
+ * tries =
  * 4000).
  *
  *   w0 F0--F1--F2--F3--....f0--i0----f1--w0i1----f2--i2----w1I0----W0w2..f3--i3----w3I1----W1....I2----W2....I3----W3
  *   w1 ....F0--F1--F2--f0--F3--f1--..i0----w0f2--i1----I0----W0i2----f3--w1w2..I1----i3----I2----W1W2w3I3----W3......
  *   w2 ........F0--f0--F1--f1--F2--f2--....i0----I0----W0w0F3--f3--i1----I1----i2----I2----i3----I3----W1w1W2w2W3w3..
  *
- * Problem: each published system is the right one for some costs, depth and memory; measured costs are none of those,
- * and differ from stage to stage. Idea: all of them are a placement of the stages, whole or split backwards, a limit
- * of memory and an idea of what is urgent, so try many. Every system of the registry that flushes and has one pipe
+ * Problem: each published system is best for certain costs, depth and memory; measured costs are different, and differ
+ * from stage to stage. Idea: each system is a placement of the stages, whole or split backwards, a limit of memory and
+ * a rule of priority, so try many combinations. Every system of the registry that flushes and has one pipe
  * comes first, with its usual options and every number of chunks up to 64 that the model can be cut into: what is found
  * is never worse than the best of them that fits into memory, by the predicted step of `plan` and the bytes of the
  * engine's layout. Without a model (schedule) there are 1 to 4 chunks, and cap is all that limits memory.
@@ -17,11 +18,11 @@
  * whole and with split backwards: with its own priorities, and with random ones, most of which are small changes of
  * the shortest order so far of the same placement (search_candidate.h).
  *
- * All have one copy of weights and gradients. Systems of several pipes are left out: they pay with further gradients,
- * and data_parallel, which has no pipeline to wait for, would always win by this measure.
+ * All have one copy of weights and gradients. Systems of several pipes are left out: they need further gradient
+ * buffers, and data_parallel, in which no worker waits, would always be the shortest by this measure.
  *
- * Time: what is asked for, a step as it would run (without a model: makespan), makespan or period, at the costs of the
- * configuration. With boundary buffers without limit, D = 4,
+ * Time: the option objective says what is minimised: a step as it would run (without a model: makespan), makespan or
+ * period, at the costs of the configuration. With boundary buffers without limit, D = 4,
  * T = 8, v = 4, cap = D, bubble of the makespan, against the best system by name:
  *
  *	f, i, w     by name   search, tries = 20000 (six seeds)   tries = 4000 (six seeds)
@@ -35,9 +36,9 @@
  * W or B, checked by walking; by default bytes alone decide where a model is given, else D. Gradients of a stage are
  * summed in the order 0..T-1, or in that of the system that was best.
  *
- * The same arguments give the same plan: tries are counted, and random numbers are a function of the seed
- * and the number of the try. With a limit of seconds they are timed as well: then the number of tries that there was
- * time for gives the same plan. The plan's name is search+<system> where no try beat that system.
+ * The same arguments give the same plan: tries are counted, and random numbers are a function of the seed and the
+ * number of the try. With a limit of seconds the number of tries depends on the clock; that number given as tries makes
+ * the same plan again. The plan's name is search+<system> if no try was better than that system.
  *
  * NOTE 1: random search with list scheduling is no new idea; waves with split backwards at these costs, which no
  * published system has, are what it finds.
@@ -101,7 +102,7 @@ typedef struct search {
 	uint32_t n_of;
 	mr_plan *best;       /* of the list scheduler's, NULL: none below `value` */
 	double value;        /* first sight of best; before there is one, what it must be below */
-	mr_plan *chosen;     /* what takes least of all and fits, or where none does what needs least memory */
+	mr_plan *chosen;     /* the fastest that fits; if none fits, the one that needs least memory */
 	mr_sched_verdict verdict;
 	double chosen_value; /* INFINITY: it does not fit */
 	uint16_t *worker_of; /* [most stages] */
@@ -145,7 +146,7 @@ static mr_status choose(search *s, mr_plan *plan, double sight, const char *from
 	return st;
 }
 
-/* The systems known by name, until no later one can be better. */
+/* Try the systems of the registry, until no later one can be better. */
 static mr_status choose_by_name(search *s)
 {
 	mr_search_name *names = NULL;
@@ -222,7 +223,7 @@ static mr_status make_plan(const search *s, const family *f, const mr_list_order
 	return mr_sched_finish(plan, mr_list_order_emit(order, plan), out);
 }
 
-/* Keys that say what @order came to: when each instruction began. */
+/* Store in @f the keys that reproduce the order: the time at which each instruction began. */
 static void keep(const search *s, family *f, const mr_search_way *way, const mr_list_job *job,
 		 const mr_list_order *order)
 {
@@ -239,7 +240,7 @@ static void keep(const search *s, family *f, const mr_search_way *way, const mr_
 	f->value = s->judge.period ? order->span : order->makespan;
 }
 
-/* Room for @f's keys and its costs, when it has its first candidate. */
+/* Allocate @f's keys and costs when it has its first candidate. */
 static mr_status begin_family(const search *s, family *f)
 {
 	mr_plan *plan;
@@ -338,7 +339,7 @@ static mr_status try_one(search *s, uint64_t candidate)
 	return try_way(s, &s->next, f);
 }
 
-/* Their number: such that their work is that of the usual number in about a second. */
+/* The number of tries: the usual one, or as many as take about a second. */
 static uint64_t usual_tries(const search *s)
 {
 	double work = 0;
@@ -348,8 +349,8 @@ static uint64_t usual_tries(const search *s)
 	return (uint64_t)fmin(USUAL_TRIES, USUAL_WORK / work);
 }
 
-/* Those that count are tried in any case; where a clock does, one at least, for a number of tries of 0 means another
- * thing. */
+/* A given number of tries is made in any case; with a limit of time at least one is made, since 0 tries would mean
+ * something else. */
 static mr_status try_many(search *s)
 {
 	const mr_sched_args *a = s->args;
@@ -367,7 +368,7 @@ static mr_status try_many(search *s)
 	return MR_OK;
 }
 
-/* Orders of our own, with less to keep from round to round until one fits. */
+/* Search for orders; each round may keep less than the one before, until an order fits. */
 static mr_status choose_by_search(search *s)
 {
 	bool fits = false;
@@ -380,7 +381,7 @@ static mr_status choose_by_search(search *s)
 		for (uint32_t k = 0; k < s->n_of; k++)
 			s->of[k].value = INFINITY;
 		MR_TRY(try_plain(s));
-		if (round == 0) /* of the others only what memory does to the plain ones is asked */
+		if (round == 0) /* later rounds try only the scheduler's own priorities with less memory */
 			MR_TRY(try_many(s));
 		if (!s->best)
 			return MR_OK;

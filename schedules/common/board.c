@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SLOTS (1u << 27) /* over all workers; as the limits on instructions, against slips of the keyboard */
+#define MAX_SLOTS (1u << 27) /* over all workers; like the limits on instructions, against mistyped numbers */
 
 static void lay(mr_board *b, mr_board_start *start)
 {
@@ -54,7 +54,7 @@ void mr_board_fini(mr_board *b)
 	*b = (mr_board){0};
 }
 
-/* The later of @slot and the first slot behind @pass of @micro on @worker. */
+/* The later of @slot and the first slot after @pass of @micro on @worker. */
 static uint32_t behind(const mr_board *b, uint16_t worker, mr_vee_step pass, uint32_t micro, uint32_t slot)
 {
 	uint32_t end = mr_board_when(b, worker, pass)[micro] + (pass >= MR_VEE_I1 ? b->back : 1);

@@ -1,5 +1,6 @@
 /*
- * cap.h - how users say how much a worker may keep: D (as many as there are workers), 2D, none, or a number.
+ * cap.h - the option for the most micro-batches that a worker may keep: D (the number of workers), 2D, none, or a
+ * number.
  */
 #ifndef MR_SCHEDULES_CAP_H
 #define MR_SCHEDULES_CAP_H

@@ -15,8 +15,8 @@
  *	7  R times              W I0
  *	8  the rest             W
  *
- * The order needs T of at least 2 D. What a leg has not got of those T micro-batches is left out of the order, which
- * stays legal: a micro-batch waits for no other.
+ * The order needs T of at least 2 D. If a leg has fewer than T micro-batches, the missing ones are left out of the
+ * order, which stays legal: a micro-batch waits for no other.
  */
 #ifndef MR_SCHEDULES_DUAL_H
 #define MR_SCHEDULES_DUAL_H

@@ -5,10 +5,10 @@
 
 /* One stage on the clock. */
 typedef struct mr_greedy_stage {
-	double free;            /* when its worker has done what is in hand */
-	double *f_there;        /* [n_micro] when the F before this stage's has arrived; INFINITY: not yet */
-	double *b_there;        /* [n_micro] the same of B; at the last stage: when its own F has ended */
-	uint32_t n_f, n_b;      /* begun */
+	double free;            /* end of its worker's present instruction */
+	double *f_there;        /* [n_micro] arrival of the output of the F before this stage's; INFINITY: not yet */
+	double *b_there;        /* [n_micro] the same for B; at the last stage: the end of its own F */
+	uint32_t n_f, n_b;      /* begun so far */
 	uint8_t last;
 } mr_greedy_stage;
 
@@ -51,7 +51,7 @@ static void begin(mr_clock *c, uint16_t s, uint8_t op)
 	*(forward ? &st->n_f : &st->n_b) += 1;
 }
 
-/* Let stage @s begin something, if it can; says whether it did. */
+/* Let stage @s begin its next instruction, if it can; returns whether it did. */
 static bool take_turn(mr_clock *c, uint16_t s)
 {
 	mr_greedy_stage *st = &c->stage[s];
@@ -68,7 +68,7 @@ static bool take_turn(mr_clock *c, uint16_t s)
 	return f || b;
 }
 
-/* All that begins now; more than one round only where something takes no time. */
+/* Begin all instructions that can begin now; instructions without duration need more than one round. */
 static void take_turns(mr_clock *c)
 {
 	bool some = true;
@@ -85,7 +85,7 @@ static double sooner(double a, double b, double now)
 	return b > now && b < a ? b : a;
 }
 
-/* The next moment at which a stage may find something new. */
+/* The next moment at which a stage may be able to begin an instruction. */
 static double next_moment(const mr_clock *c)
 {
 	double t = INFINITY;

@@ -1,5 +1,5 @@
 /*
- * greedy.h - 1F1B as it comes: what each stage of a straight pipeline does next when it takes whatever is ready.
+ * greedy.h - greedy 1F1B: the order in which each stage of a straight pipeline takes the instructions that are ready.
  */
 #ifndef MR_SCHEDULES_GREEDY_H
 #define MR_SCHEDULES_GREEDY_H

@@ -1,8 +1,8 @@
 /*
- * layout.h - stages that are replicated on several workers: which stage has which.
+ * layout.h - the workers of each stage, when stages are replicated on several workers.
  *
- * Stage s has the workers that follow those of stage s - 1, as many as the option `replicas` says. P, the least common
- * multiple of all these numbers, is the number of pipes: pipe p meets replica p mod r of a stage of r replicas.
+ * Stage s has the workers that follow those of stage s - 1; the option `replicas` gives their number. P, the least
+ * common multiple of all these numbers, is the number of pipes: pipe p meets replica p mod r of a stage of r replicas.
  */
 #ifndef MR_SCHEDULES_LAYOUT_H
 #define MR_SCHEDULES_LAYOUT_H
@@ -17,7 +17,8 @@ typedef struct mr_layout {
 /** Stages by the option `replicas` of @args; without it, as many as workers. */
 uint32_t mr_layout_stages(const mr_sched_args *args);
 
-/** Read the option. Errors: MR_ECONFIG for broken numbers, other than the workers there are, or more than 255 pipes. */
+/** Read the option. Errors: MR_ECONFIG for fractions, a sum that is not the number of workers, or more than 255 pipes.
+ */
 mr_status mr_layout_read(const mr_sched_args *args, mr_layout *l) MR_MUST_USE;
 
 /** Give each stage of @plan its workers, in all pipes. */

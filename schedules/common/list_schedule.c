@@ -51,15 +51,14 @@ typedef struct state {
 	size_t *n_steps;       /* [D] */
 } state;
 
-/* --- what can begin when --- */
+/* --- begin times --- */
 
 static double *end_of(const state *s, enum kind kind, uint16_t stage, uint32_t micro)
 {
 	return &s->end[kind][(size_t)stage * s->job->n_micro + micro];
 }
 
-/* When what place @from made of @kind for the @k-th micro-batch @m has arrived at @to; INFINITY while it is not made.
- */
+/* Arrival at @to of the output of @kind of place @from for the @k-th micro-batch @m; INFINITY while it is not made. */
 static double arrival(const state *s, enum kind kind, uint32_t from, const place *to, uint32_t k, uint32_t m)
 {
 	const place *p = &s->places[from];
@@ -81,7 +80,7 @@ static double cost_of(const state *s, uint16_t stage, enum kind kind)
 	return kind == FORWARD ? cost->f : kind == WEIGHTS ? cost->w : cost->i + (s->job->split ? 0 : cost->w);
 }
 
-/* Find out anew what @kind at place @at would do next, and when it could. */
+/* Update the next instruction of @kind at place @at, and the time at which it can begin. */
 static void refresh(state *s, uint32_t at, enum kind kind)
 {
 	static const uint64_t turn[N_KINDS] = {[BACKWARD] = 0, [FORWARD] = 1, [WEIGHTS] = 2};
@@ -130,7 +129,7 @@ static void set_next(state *s, uint16_t worker, double next)
 	}
 }
 
-/* Find out anew when @worker can begin something. */
+/* Update the time at which @worker can begin its next instruction. */
 static void look(state *s, uint16_t worker)
 {
 	uint64_t cap = cap_of(s, worker), kept = s->kept[worker];
@@ -146,7 +145,7 @@ static void look(state *s, uint16_t worker)
 	set_next(s, worker, soonest > s->free_at[worker] ? soonest : s->free_at[worker]);
 }
 
-/* The most urgent of what @worker can begin at its time; or, where it is patient, what to wait for: then false. */
+/* The most urgent instruction that @worker can begin at its time; false if it is patient and waits for another one. */
 static bool choose(const state *s, uint16_t worker, uint32_t *place_at, enum kind *chosen, double *wait)
 {
 	uint64_t cap = cap_of(s, worker), kept = s->kept[worker];

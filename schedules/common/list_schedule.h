@@ -1,19 +1,18 @@
 /*
- * list_schedule.h - a greedy list scheduler: from a placement, costs and a limit of memory to an order.
+ * list_schedule.h - a greedy list scheduler: makes an order from a placement, costs and a memory limit.
  *
  * Whenever a worker is free and at least one instruction of its stages could begin, it begins the most urgent of those.
- * Most orders of the literature are this with a placement, a limit and an idea of what is urgent; a search makes up its
- * own.
+ * Most orders of the literature follow from a placement, a limit and a rule of urgency; a search makes up its own rule.
  *
- * Within one stage of one pipe each kind of instruction goes through the micro-batches in ascending order: what a stage
- * hands on arrives in the order in which the next one takes it, and gradients are summed in the order 0..T-1.
+ * Within one stage of one pipe each kind of instruction goes through the micro-batches in ascending order: the outputs
+ * of a stage arrive in the order in which the next one takes them, and gradients are summed in the order 0..T-1.
  *
  * Memory. A worker keeps an activation for each (micro-batch, stage) from its F to its B, or W where backwards are
- * split. With a limit the workers could lock each other up: all room taken by micro-batches that wait for a later
+ * split. With a limit the workers could deadlock: all room taken by micro-batches that wait for a later
  * stage, whose worker has no room either. Therefore an F is begun only if afterwards room is left for one activation of
- * each later stage that the worker hosts. That never locks: take the unfinished micro-batch that is furthest on. All
- * that its next worker keeps belongs to earlier stages, so the last of these left room for this one, and it goes on to
- * the last stage and back.
+ * each later stage that the worker hosts. Then there is no deadlock: take the unfinished micro-batch that is furthest
+ * on. All activations that its next worker keeps belong to earlier stages, so the last of these left room for this one,
+ * and it goes on to the last stage and back.
  *
  * Time is virtual and nothing is random: the same job gives the same order. A step costs the stages of the one or two
  * workers it touches and the logarithm of the number of workers: 10^4 instructions take a few milliseconds. Any thread;
@@ -31,7 +30,7 @@ typedef struct mr_list_job {
 	uint32_t n_micro;
 	const uint16_t *worker_of;  /* [n_pipes][n_stages], each below n_workers */
 	const uint8_t *pipe_of;     /* [n_micro] pipe of each micro-batch; NULL: all in pipe 0 */
-	const mr_stage_cost *cost;  /* [n_stages] f, i, w, c of each; u is not looked at; none negative */
+	const mr_stage_cost *cost;  /* [n_stages] f, i, w, c of each; u is not used; none negative */
 	const uint32_t *cap;        /* [n_workers] most activations of a worker (mr_list_job_floor is the least); NULL:
 	                               no limit */
 	bool split;                 /* I and W in place of B */
@@ -59,7 +58,7 @@ typedef struct mr_list_order {
 	double span;      /* the longest of a worker's own last end - first begin */
 } mr_list_order;
 
-/** Where the rank of @op (F, B, I or W) of micro-batch @micro at @stage stands. */
+/** The index of the rank of @op (F, B, I or W) of micro-batch @micro at @stage. */
 static inline size_t mr_list_rank_at(const mr_list_job *job, mr_op op, uint16_t stage, uint32_t micro)
 {
 	size_t kind = op == MR_OP_F ? 0 : op == MR_OP_W ? 2 : 1;

@@ -1,13 +1,13 @@
 /*
- * looped.h - what the systems share that lay the stages round and round the workers: stage s on worker s mod D, so that
+ * looped.h - shared by the systems that lay the stages round and round the workers: stage s on worker s mod D, so that
  * worker w hosts the chunks w, w + D, w + 2D, ... and a micro-batch passes all workers v times.
  *
  *	D = 3, v = 2:   w0  s0 s3      w1  s1 s4      w2  s2 s5
  *
- * Two tables say in which order a worker takes its vT pieces of work. They are the same for all workers; systems differ
- * in how far a worker runs ahead. Micro-batches go in groups of G: the first chunk for all of the group, then the
- * second for all of it, and so on, then the next group; backwards with the chunks from last to first. The last group
- * may be smaller.
+ * Two tables give the order in which a worker takes its vT pieces of work. They are the same for all workers; systems
+ * differ in how far a worker runs ahead. Micro-batches go in groups of G: the first chunk for all of the group, then
+ * the second for all of it, and so on, then the next group; backwards with the chunks from last to first. The last
+ * group may be smaller.
  *
  *	v = 2, G = 3, T = 5, worker 0:   F0s0 F1s0 F2s0  F0s3 F1s3 F2s3  F3s0 F4s0  F3s3 F4s3
  */
@@ -31,14 +31,14 @@ mr_status mr_looped_create(const mr_sched_args *args, const char *name, uint32_t
 	}
 
 /**
- * The group size for @args, whose option `group` says which is wanted (0: D). A group must hold at least D
- * micro-batches, or a worker waits for its second chunk; so must the last one, unless all are equal: what is wanted is
- * replaced by the nearest size in [D, T] that keeps this, the smaller of two equally near. With T < D no size does:
- * then all T are one group, which is a legal order with waits in it.
+ * The group size for @args, whose option `group` gives the requested size (0: D). A group must hold at least D
+ * micro-batches, or a worker waits for its second chunk; so must the last one, unless all are equal. The requested size
+ * is replaced by the nearest size in [D, T] that satisfies this, the smaller of two equally near. With T < D no size
+ * does: then all T are one group, which is a legal order with waits in it.
  */
 uint32_t mr_looped_group(const mr_sched_args *args);
 
-/** Add "+group<G>" to the plan's name where the group size is not the one wanted. */
+/** Add "+group<G>" to the plan's name if the group size is not the requested one. */
 void mr_looped_name_group(mr_plan *plan, const mr_sched_args *args);
 
 /* One entry of the tables. */
@@ -47,12 +47,12 @@ typedef struct mr_looped_step {
 	uint16_t stage;
 } mr_looped_step;
 
-/* The row of an option table that says what a step waits for where gradients are clipped. */
+/* The row of an option table for the waits of a step when gradients are clipped. */
 #define MR_LOOPED_OPTIMIZER \
 	{"optimizer", MR_OPT_ENUM, "barrier", 0, 0, "barrier|validated", NULL, \
 	 "where gradients are clipped: all steps wait for the global norm, or step at once and are validated later"}
 
-/** Whether the option says so. */
+/** Is the option `optimizer` "validated"? */
 bool mr_looped_validates(const mr_sched_args *args);
 
 /** Step @k of [0, vT) of @worker, forward or backward, in groups of @group. */

@@ -2,7 +2,7 @@
 
 #include "base/rng.h"
 
-/* What a random number decides: the generator's layer. */
+/* The use of a random number, as the generator's layer. */
 enum { DRAW_STAGE, DRAW_BATCH, DRAW_DELAY };
 
 /* Uniform in 0 .. n-1. */
@@ -11,7 +11,7 @@ static uint32_t below(const mr_rpd_params *p, uint64_t k, uint32_t what, uint64_
 	return (uint32_t)(mr_rng_uniform(p->seed, MR_RNG_STEPS, k, what, element) * n);
 }
 
-/* The delays of step @k, but exact ones. */
+/* Draw the delays of step @k; exact ones are not drawn. */
 static void draw_delays(const mr_rpd_params *p, uint64_t k, uint32_t *delay)
 {
 	uint32_t most = p->delta < k ? p->delta : (uint32_t)k;

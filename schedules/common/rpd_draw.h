@@ -1,5 +1,5 @@
 /*
- * rpd_draw.h - the steps of Randomized PipeDream, drawn: which block, which minibatch, how old each read.
+ * rpd_draw.h - draws the steps of Randomized PipeDream: the block, the minibatch, and the age of each read.
  *
  * Everything is a pure function of the parameters and the seed, step by step: any part of a run can be drawn by itself.
  * Step k reads block j at min(delay, k) updates of age (ir/aged.h).

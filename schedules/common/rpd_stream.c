@@ -37,7 +37,7 @@ static void find_start(const mr_rpd_stream *s, uint64_t first, uint64_t *kept, u
 	*drawn = s->drawn[at];
 }
 
-/* What is left of the block that begins with @drawn, whose first step would be the run's *@kept-th. */
+/* Take the remaining steps of the block that begins with @drawn, whose first step would be the run's *@kept-th. */
 static mr_status sieve(const mr_rpd_stream *s, uint64_t drawn, uint64_t first, mr_aged *out, uint64_t *place,
 		       uint64_t *kept)
 {

@@ -19,7 +19,7 @@ static uint32_t whole(mr_search_dice *d, uint32_t least, uint32_t most)
 	return least + (uint32_t)(mr_search_roll(d) * ((double)most - least + 1));
 }
 
-/* Something from 0.01 to 0.3. */
+/* The size of a change, from 0.01 to 0.3. */
 static double pick_size(mr_search_dice *d)
 {
 	static const double size[] = {0.01, 0.03, 0.1, 0.3};
@@ -36,7 +36,7 @@ uint16_t mr_search_worker(mr_search_place place, uint16_t n_workers, uint16_t n_
 	return (uint16_t)(place == MR_SEARCH_WAVES && s / n_workers % 2 ? n_workers - 1 - at : at);
 }
 
-/* Mostly all that there is; else less, which can keep workers from running ahead of each other. */
+/* A limit of memory: usually @cap; else less, which can keep workers from running ahead of each other. */
 static uint32_t draw_limit(uint32_t floor, uint32_t cap, mr_search_dice *d)
 {
 	bool all = mr_search_roll(d) < 0.6;

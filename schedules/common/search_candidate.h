@@ -1,10 +1,10 @@
 /*
- * search_candidate.h - one candidate of `search`: where the stages lie, whether backwards are split, and what is
- * urgent.
+ * search_candidate.h - one candidate of `search`: the placement of the stages, whether backwards are split, and the
+ * priorities.
  *
  * A candidate is input of the list scheduler (list_schedule.h), which makes an order of it. Every instruction has a
- * key; the one with the lowest goes first. Keys are drawn as a plane over kind, micro-batch and stage with noise on
- * top, or as small changes of keys that did well.
+ * key; the instruction with the lowest key goes first. Keys are drawn as a linear function of kind, micro-batch and
+ * stage plus noise, or as small changes of keys that gave a short order.
  */
 #ifndef MR_SCHEDULES_SEARCH_CANDIDATE_H
 #define MR_SCHEDULES_SEARCH_CANDIDATE_H
@@ -21,7 +21,7 @@ typedef enum mr_search_place {
 typedef struct mr_search_way {
 	mr_search_place place;
 	bool split, patient; /* as in mr_list_job */
-	bool keyed;          /* false: the list scheduler's own idea of what is urgent */
+	bool keyed;          /* false: the list scheduler's own priorities */
 	uint32_t limit;      /* activations that a worker may keep */
 	float *key;          /* [3][S][T] as mr_list_rank_at says; owned */
 } mr_search_way;

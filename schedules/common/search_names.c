@@ -7,8 +7,8 @@
 #include "schedules/registry.h"
 
 /*
- * Options of @ops with which a worker hosts @chunks stages, where they follow from an option of another name; else the
- * usual ones. *@out: NULL where the system has none.
+ * Options of @ops with which a worker hosts @chunks stages, if another option than chunks decides that; else the
+ * defaults. *@out: NULL if the system has no options.
  */
 static mr_status choose_options(const mr_sched_ops *ops, uint16_t chunks, mr_values **out)
 {
@@ -31,7 +31,7 @@ static mr_status choose_options(const mr_sched_ops *ops, uint16_t chunks, mr_val
 	return MR_OK;
 }
 
-/* Once more, in an order for the costs that the first plan's placement gives the stages. */
+/* Emit the plan once more, in an order for the stage costs that follow from the first plan's placement. */
 static mr_status order_again(const mr_search_judge *j, const mr_sched_ops *ops, mr_sched_args *args, mr_plan **plan)
 {
 	mr_stage_cost *stage = malloc((*plan)->n_stages * sizeof(*stage));

@@ -1,6 +1,6 @@
 /*
- * search_names.h - the systems of the registry as candidates of `search`: those that flush, with one pipe, each with
- * its usual options and with every number of chunks that is asked for.
+ * search_names.h - the systems of the registry as candidates of `search`: those that flush and have one pipe, each with
+ * its default options and with every given number of chunks.
  */
 #ifndef MR_SCHEDULES_SEARCH_NAMES_H
 #define MR_SCHEDULES_SEARCH_NAMES_H
@@ -14,13 +14,14 @@ typedef struct mr_search_name {
 } mr_search_name;
 
 /**
- * All that @chunks [@n] allow and the cap admits, by first sight; of equals in the order of the registry. What a system
- * refuses it cannot do here. The caller frees *@out. Errors: MR_ERESOURCE.
+ * List all systems with the numbers of chunks in @chunks [@n] whose plans stay below the cap, sorted by first sight;
+ * equal ones are in the order of the registry. Arguments that a system refuses are skipped. The caller frees *@out.
+ * Errors: MR_ERESOURCE.
  */
 mr_status mr_search_names(const mr_search_judge *j, const uint16_t *chunks, uint32_t n, mr_search_name **out,
 			  uint32_t *n_out) MR_MUST_USE;
 
-/** The plan of @name; the caller's. Errors: as mr_schedule_emit. */
+/** Emit the plan of @name into *@out, which the caller destroys. Errors: as mr_schedule_emit. */
 mr_status mr_search_emit_name(const mr_search_judge *j, const mr_search_name *name, mr_plan **out) MR_MUST_USE;
 
 #endif

@@ -1,13 +1,13 @@
 /*
- * stage_costs.h - the costs that a system orders its instructions by: those of its own option, of the caller, or
- * units.
+ * stage_costs.h - the costs by which a system orders its instructions: those of its option `costs`, those of the
+ * caller, or 1 each.
  */
 #ifndef MR_SCHEDULES_STAGE_COSTS_H
 #define MR_SCHEDULES_STAGE_COSTS_H
 
 #include "ir/sched.h"
 
-/* The row of an option table for costs of the user's own. */
+/* The row of an option table for costs that the user gives. */
 #define MR_STAGE_COSTS_OPTION \
 	{"costs", MR_OPT_STRING, "", 0, 0, NULL, NULL, \
 	 "order for these costs f,i,w[,c] of a worker's whole share; empty: for the costs at hand"}

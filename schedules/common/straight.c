@@ -18,7 +18,7 @@ mr_status mr_straight_emit_1f1b(mr_plan *plan, uint16_t worker, mr_section secti
 {
 	uint32_t ahead = warmup < n_micro ? warmup : n_micro;
 
-	recompute = recompute && ahead > 0 && n_micro > 1; /* else B follows F at once, and keeping costs nothing */
+	recompute = recompute && ahead > 0 && n_micro > 1; /* else B directly follows F, and nothing can be saved */
 	for (uint32_t m = 0; m < n_micro + ahead; m++) {
 		if (m < n_micro)
 			MR_TRY(mr_sched_emit(plan, worker, section, MR_OP_F, first + m, worker, 0));

@@ -1,5 +1,6 @@
 /*
- * straight.h - what the systems with one stage a worker share: the empty plan with stage s on worker s, and 1F1B order.
+ * straight.h - shared by the systems with one stage per worker: the empty plan with stage s on worker s, and 1F1B
+ * order.
  */
 #ifndef MR_SCHEDULES_STRAIGHT_H
 #define MR_SCHEDULES_STRAIGHT_H

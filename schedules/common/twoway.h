@@ -1,5 +1,5 @@
 /*
- * twoway.h - what the systems share in which several pipes run over the same workers, half of them down and half of
+ * twoway.h - shared by the systems in which several pipes run over the same workers, half of them down and half of
  * them up.
  *
  *	down   s -> s            w0 w1 w2 w3           With S = 2D stages a direction is folded at its end

@@ -1,11 +1,11 @@
 /*
  * Squeezing. Blocks six slots apart leave holes at the front, where no backward has begun, and at the back, where no
- * forward is left. The board is gone through slot by slot, and each step moves to the earliest free slot that what it
- * waits for allows and in which its worker holds no more at any time than some worker did before. The middle, from
- * worker 0's first I of leg 0 to its last F, repeats and is left alone. First the weight gradients are steps of their
- * own, put into the first free slots after their I, and all is moved; then they are taken out again and the back is
- * squeezed once more, while each free slot counts as a weight gradient if one is due. Last they are put into the free
- * slots that are left.
+ * forward is left. The slots of the board are visited in order, and each step moves to the earliest free slot that its
+ * dependencies allow and at which its worker never holds more than the most that any worker held before. The middle,
+ * from worker 0's first I of leg 0 to its last F, is periodic and stays as it is. First the weight gradients are steps
+ * like the others, put into the first free slots after their I, and all steps are moved; then the weight gradients are
+ * taken out again and the back is squeezed once more, where each free slot counts as a weight gradient if one is due.
+ * Last they are put into the remaining free slots.
  */
 #include "schedules/common/v_squeeze.h"
 
@@ -178,7 +178,7 @@ static void squeeze_board(squeeze *q, bool with_w)
 		}
 }
 
-/* Every step as soon as it can in the order of its row. */
+/* Move every step to the earliest slot that the order of its row and its dependencies allow. */
 static void settle(squeeze *q)
 {
 	mr_board *b = q->b;

@@ -1,5 +1,5 @@
 /*
- * vee.h - what the systems share that lay the stages down the workers and up again, so that worker w hosts the stages
+ * vee.h - shared by the systems that place the stages down the workers and up again, so that worker w hosts the stages
  * w and 2D - 1 - w. A micro-batch's forward begins and ends at worker 0, which thus has its gradient first.
  *
  *	D = 3:   w0  s0         s5      leg 0: s0 s1 s2, down the workers

@@ -41,7 +41,7 @@ static bool has_w(const zb_run *r, uint16_t w)
 	return r->at[w].n[W] < r->at[w].n[I];
 }
 
-/* When the next @k of worker @w has its input from another worker; before all times if it needs none. */
+/* When the next @k of worker @w has its input from another worker; -1 if it needs none. */
 static double ready(const zb_run *r, uint16_t w, enum kind k)
 {
 	uint16_t from = (uint16_t)(k == F ? w - 1 : w + 1);
@@ -119,7 +119,7 @@ static void warm_up(zb_run *r)
 		put(r, w, I);
 }
 
-/* Worker @w is two forwards ahead of the next one. Should it let this one be? */
+/* Worker @w is two forwards ahead of the next one. Should it leave this forward out? */
 static bool holds_back(const zb_run *r, uint16_t w)
 {
 	const zb_worker *at = &r->at[w];

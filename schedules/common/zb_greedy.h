@@ -1,12 +1,12 @@
 /*
  * zb_greedy.h - the search behind zb_auto: which of F, I and W each worker does next, for given costs and memory.
  *
- * A plan is put together in order of micro-batches while the times of all that was placed are kept, so that each
- * choice can ask "would the worker wait for this, and could a weight gradient fill the wait?". Eight ways of choosing
- * are tried and the best is kept. What a way is: see the three switches in zb_greedy.c.
+ * A plan is built in the order of the micro-batches together with the times of its instructions, so that each choice
+ * can depend on whether the worker would wait and whether a weight gradient could fill the wait. Eight rules of choice
+ * are tried and the best is kept: all settings of the three switches in zb_greedy.c.
  *
- * Memory is counted in forwards: F takes 1, I gives back one half (what the weight gradient does not need), W the
- * other. Within one kind micro-batches go in order on every worker, so a list of kinds says all.
+ * Memory is counted in forwards: F takes 1, I frees one half (which the weight gradient does not need), W the other.
+ * Within one kind micro-batches go in order on every worker, so a list of kinds determines the plan.
  */
 #ifndef MR_SCHEDULES_ZB_GREEDY_H
 #define MR_SCHEDULES_ZB_GREEDY_H
@@ -23,7 +23,7 @@ typedef struct mr_zb_problem {
 
 typedef struct mr_zb_order {
 	uint8_t *op; /* [D][3 T] MR_OP_F, I or W; the k-th of its kind is micro-batch k */
-	double span; /* the longest worker's last end - first start, every instruction as soon as it can */
+	double span; /* the longest last end - first start of a worker, with every instruction as early as possible */
 } mr_zb_order;
 
 /**

@@ -13,19 +13,19 @@
  * says that I 0 comes before F 2 on worker 1. For D workers and T micro-batches these are 3 D T t's, 3 D T (T - 1) / 2
  * p's and R.
  *
- * Rows, each named after the t or p that it is about:
+ * Rows, each named after its t or p:
  *	next_    3 D (T - 1)     an end is at least its cost after that of the same kind's micro-batch before
  *	own_     2 D T           so for I after F, and W after I, of one micro-batch
  *	down_    (D - 1) T       so for F after F of the worker before, with the hand-over
  *	up_      (D - 1) T       so for I after I of the worker behind
  *	first_, second_          3 D T (T - 1) / 2 each: the one end is at least its cost after the other, if p says so;
- *	                         else the row is lifted by more than a span, so that it says nothing
+ *	                         else the row is relaxed by more than a span, so that it always holds
  *	hold_    each a + 1 > cap  at F a the worker holds the a + 1 forwards so far, less one half for each I and W
  *	         before it
  *	span_    3 D T           R is at least the time from the beginning of F 0 to any end, and all work that comes
  *	         behind it
  *
- * The rows of span_ for ends before the last are implied where p is 0 or 1; they tighten the bounds that a solver has
+ * The rows of span_ for ends before the last follow from the others where p is 0 or 1; they tighten a solver's bounds
  * before that. Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, appendix on the ILP.
  */
 #include "schedules/common/zb_lp.h"
@@ -158,7 +158,7 @@ static void put_hold(lp *l, uint16_t w, uint32_t micro)
 	end_row(l, micro + 1.0 - l->p->cap);
 }
 
-/* R covers the end of @x and all work of @w behind it: what always is, and what p puts there. */
+/* R covers the end of @x and all work of @w after it: what always follows, and what p puts there. */
 static void put_span(lp *l, uint16_t w, node x)
 {
 	double least = cost_of(l, w, F);
