@@ -19,8 +19,7 @@
  * Time: where f = b, with W = 1 and T >= D, or with T a multiple of D, bubble (D - 1)(f + b) / (2W), as interleaved
  * with v = 2W. With b = 2f the waves fit less well: with W = 1 the bubble is somewhat longer, but below that of 1f1b;
  * with W > 1 and many micro-batches it is much longer, since D micro-batches are too few for long rounds. Memory: at
- * most D micro-batches
- * on any worker. Gradients are summed in the order 0..T-1.
+ * most D micro-batches on any worker. Gradients are summed in the order 0..T-1.
  *
  * Source: Liu et al., Hanayo, SC 2023, sections 3 and 4.
  * NOTE 1: the paper's own order was not available for comparison; the placement, the time for f = b and the memory are

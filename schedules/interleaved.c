@@ -19,9 +19,8 @@
  * overhead of smaller instructions. Gradients are summed in the order 0..T-1, as in 1f1b, and have the same bits.
  *
  * If G does not divide T, the published programs stop with an error; here the nearest G that divides T is taken, and
- * the plan is then called interleaved+group<G>. With T < D all micro-batches make one group: a worker then
- * waits in every round, which still costs no more than 1f1b. With one chunk the order is that of 1f1b with twice the
- * run-ahead.
+ * the plan is then called interleaved+group<G>. With T < D all micro-batches make one group: a worker then waits in
+ * every round, which still costs no more than 1f1b. With one chunk the order is that of 1f1b with twice the run-ahead.
  *
  * Source: Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters, SC 2021, section 2.2.
  * NOTE 1: groups other than D come from the implementations in Megatron-LM and PyTorch, not from the paper.

@@ -10,20 +10,20 @@
  *
  * Problem: each published system is best for certain costs, depth and memory; measured costs are different, and differ
  * from stage to stage. Idea: each system is a placement of the stages, whole or split backwards, a limit of memory and
- * a rule of priority, so try many combinations. Every system of the registry that flushes and has one pipe
- * comes first, with its usual options and every number of chunks up to 64 that the model can be cut into: what is found
- * is never worse than the best of them that fits into memory, by the predicted step of `plan` and the bytes of the
- * engine's layout. Without a model (schedule) there are 1 to 4 chunks, and cap is all that limits memory.
- * Then the list scheduler makes orders (list_schedule.h) for stages in blocks, round and round and in waves, each with
- * whole and with split backwards: with its own priorities, and with random ones, most of which are small changes of
- * the shortest order so far of the same placement (search_candidate.h).
+ * a rule of priority, so try many combinations. Every system of the registry that flushes and has one pipe comes first,
+ * with its default options and every number of chunks up to 64 into which the model can be cut: the result is never
+ * worse than the best of them that fits into memory, by the predicted step of `plan` and the bytes of the engine's
+ * layout. Without a model (schedule) there are 1 to 4 chunks, and only cap limits memory. Then the list scheduler makes
+ * orders (list_schedule.h) for stages in blocks, round and round and in waves, each with whole and with split
+ * backwards: with its own priorities, and with random ones, most of which are small changes of the shortest order so
+ * far of the same placement (search_candidate.h).
  *
  * All have one copy of weights and gradients. Systems of several pipes are left out: they need further gradient
  * buffers, and data_parallel, in which no worker waits, would always be the shortest by this measure.
  *
  * Time: the option objective says what is minimised: a step as it would run (without a model: makespan), makespan or
- * period, at the costs of the configuration. With boundary buffers without limit, D = 4,
- * T = 8, v = 4, cap = D, bubble of the makespan, against the best system by name:
+ * period, at the costs of the configuration. Bubble of the makespan with boundary buffers without limit, D = 4, T = 8,
+ * v = 4, cap = D, against the best system of the registry:
  *
  *	f, i, w     by name   search, tries = 20000 (six seeds)   tries = 4000 (six seeds)
  *	1, 1, 1     0.75      0.75                                0.75

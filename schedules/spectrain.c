@@ -1,28 +1,28 @@
 /*
- * spectrain.c - one copy of the weights, and every pass on a prediction of the weights that its gradient will be added
- * to.
+ * spectrain.c - one copy of the weights; every pass works on a prediction of the weights to which its gradient will be
+ * added.
  *
  *   w0 F0F1F2........B0--F3B1--F4B2--F5B3--F6 ...     F3 reads version 1, aims 2 ahead; B3 reads version 3
  *   w1 ..F0F1....B0--F2B1--F3B2--F4B3--F5B4-- ...     F3 reads version 2, aims 1 ahead; B3 reads version 3
  *   w2 ....F0B0--F1B1--F2B2--F3B3--F4B4--F5B5 ...     F3 and B3 read version 3, aim 1 ahead
  *
- * Problem: stages see one micro-batch with weights of different ages. Idea: all passes of a micro-batch aim at one
- * version, that at which it ends at stage 0, and work on a guess of it: the weights move on along the momentum, w - s
- * lr v, by as many steps s as are still to come. Stage k of D: s = k div 2 + D - 1 - k in F, k div 2 in B. The update
- * is applied to the true latest.
+ * Problem: the stages work on one micro-batch with weights of different ages. Idea: all passes of a micro-batch aim at
+ * one version, the latest when it ends at stage 0, and work on a prediction of it: w - s lr v, the weights moved along
+ * the momentum by the s steps that are still to come. Stage k of D: s = k div 2 + D - 1 - k in F, k div 2 in B. The
+ * update is applied to the true latest version.
  *
- * Versions: F(m) reads max(0, m - (D - 1 - k)), B(m) reads m. Before the first commit there is no momentum and no
- * guess. Time: no bubble but fill and drain, (D - 1)(f + b). Memory: one copy of the weights, and the guess that is
- * worked on.
+ * Versions: F(m) reads max(0, m - (D - 1 - k)), B(m) reads m. Before the first commit there is no momentum and nothing
+ * is predicted. Time: the only bubble is fill and drain, (D - 1)(f + b). Memory: one copy of the weights, and one
+ * prediction.
  *
- * variant = v2 is the second rule of the authors' code: F guesses s = D - k ahead, the version that its own gradient
- * makes at its stage, and B works on the guess of its F. So one micro-batch meets one set of weights at a stage, as
- * with stashing, and the guesses are stashed in place of versions: D - k of them beside the one copy.
+ * variant = v2 is the second rule of the authors' code: F predicts s = D - k ahead, the version that its own gradient
+ * makes at its stage, and B works on the prediction of its F. So a micro-batch uses one set of weights at a stage, as
+ * with stashing, and predictions are stashed in place of versions: D - k of them beside the one copy.
  *
  * Source: Chen et al., Efficient and Robust Parallel DNN Training through Model Parallelism on Multi-GPU Platforms
  * (SpecTrain), arXiv 1809.02839, section 4; v2: github.com/ntueclab/SpecTrain-PyTorch.
- * NOTE 1: the guess follows the optimizer's own direction: the momentum buffer, or Adam's corrected mean over root.
- * With plain sgd there is none, which is refused.
+ * NOTE 1: the prediction follows the optimizer's own direction: the momentum buffer, or Adam's corrected mean over the
+ * root. Plain sgd keeps no direction, so it is refused.
  */
 #include <string.h>
 

@@ -7,11 +7,11 @@
  *   w2 ....F0F1F2f0..f1..f2i0w0F3i1I0w1W0....I1i2f3w2F4I2W1f4i3w3W2I3i4w4W3I4W4....
  *   w3 ......F0f0F1f1F2f2....i0w0I0W0F3i1w1I1W1f3i2I2w2F4f4W2..i3I3w3W3i4I4w4W4....
  *
- * Problem: zb_v has no bubble, but needs the memory of 1f1b's first worker on every worker. Idea: what a worker keeps
- * is how long the activations of its chunks live, divided by six slots a micro-batch. Choose the slots of one
- * micro-batch's passes so that they live half as long: F of leg 0 goes down the workers in every second slot, F of leg
- * 1 comes back without a pause, and so again for the two backwards. Repeat this block every six slots; then squeeze
- * front and back together (v_squeeze.c).
+ * Problem: zb_v has no bubble, but needs the memory of 1f1b's first worker on every worker. Idea: the memory of a
+ * worker is the lifetime of its chunks' activations divided by the six slots of a micro-batch. Choose the slots of one
+ * micro-batch's passes so that the activations live half as long: F of leg 0 goes down the workers in every second
+ * slot, F of leg 1 comes back without a pause, and likewise the two backwards. Repeat this block every six slots; then
+ * squeeze front and back together (v_squeeze.c).
  *
  * Memory: floor(D / 2) + 1 micro-batches of a worker's share on every worker. Time: at f = i = w and T >= 2 D - 1
  * makespan and period have a bubble of 1.5 D - 2 (D odd, from 3) or 1.5 D - 3.5 (D even, from 4) times f, found on the
@@ -42,7 +42,7 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	return mr_v_squeeze(args, "v_half", start, out);
 }
 
-/* Exact for equal costs once the pipeline fills; the memory for any. */
+/* The times are exact for equal costs and enough micro-batches to fill the pipeline; the memory for any costs. */
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
 {
 	uint32_t d = args->n_workers;

@@ -12,9 +12,10 @@
  *
  * Memory: floor((D + 4) / 3) micro-batches of a worker's share on the last worker; the first keeps the same, or a
  * chunk less where D leaves 2 when divided by 3. Time: at f = i = w and T >= 2 D - 1 makespan and period have a bubble
- * of 2 D - 2.5 (2 D - 3.5 where 3 divides D) times f from D = 2, found on the plans up to D = 18. Every micro-batch's
- * passes follow each other closely, so where costs differ each waits for the other and the bubble grows with T (D = 4,
- * f, i, w = 2, 3, 1: 35.5 at T = 8, 203.5 at T = 64; 1f1b: 18). Gradients of a stage are summed in the order 0..T-1.
+ * of 2 D - 2.5 (2 D - 3.5 where 3 divides D) times f from D = 2, found on the plans up to D = 18. The passes of a
+ * micro-batch follow each other closely, so with different costs they wait for each other and the bubble grows with T
+ * (D = 4, f, i, w = 2, 3, 1: 35.5 at T = 8, 203.5 at T = 64; 1f1b: 18). Gradients of a stage are summed in the order
+ * 0..T-1.
  *
  * Source: Qi et al., Pipeline Parallelism with Controllable Memory, 2024, section 3; the order is that of its
  * published scheduler.
@@ -40,7 +41,7 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	return mr_v_squeeze(args, "v_min", start, out);
 }
 
-/* Exact for equal costs once the pipeline fills; the memory for any. */
+/* The times are exact for equal costs and enough micro-batches to fill the pipeline; the memory for any costs. */
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
 {
 	uint32_t d = args->n_workers;

@@ -7,23 +7,23 @@
  *                      |  phase A(0)  | phase B(0)  | phase A(1)
  *
  * Problem: pipedream_2bw doubles all weights, and all of them are one update old. Idea: cut the model in two groups of
- * D stages; worker n hosts stage n of the first group and stage D + n of the second. While one group goes forward with
- * the next batch, the other goes backward with the present one, so a phase has work in both directions and needs no
- * flush:
+ * D stages; worker n hosts stage n of the first group and stage D + n of the second. While one group runs the forwards
+ * of the next batch, the other runs the backwards of the present one, so a phase has work in both directions and needs
+ * no flush:
  *	phase A(t): F of batch t+1 in group 0, B of batch t in group 1, then group 1 commits;
  *	phase B(t): F of batch t+1 in group 1, B of batch t in group 0, then group 0 commits.
  * In a phase the forwards lead by D - 1 - n micro-batches at worker n.
  *
  * Versions. Batch t reads version max(0, t - 1) in group 0, and version t in group 1, forward and backward:
  *	W(t+1) = W(t) - lr * mean gradient at (W0(t-1), W1(t))
- * so half of the weights is one commit old and has two versions; the other half is fresh and has one.
+ * so half of the weights is one commit old and has two versions; the other half is not stale and has one.
  *
- * Time: between two phases a worker waits (D - 1)(f + b) of one stage, for M >= D: a larger M makes the seam matter
- * less. Memory: 1.5 copies of the weights; activations of 2 M micro-batches in group 0, of M and the lead in group 1. T
- * (train.microbatches) is M.
+ * Time: between two phases a worker waits (D - 1)(f + b) of one stage, for M >= D: a larger M makes the share of these
+ * waits smaller. Memory: 1.5 copies of the weights; activations of 2 M micro-batches in group 0, of M and the lead in
+ * group 1. M is T (train.microbatches).
  *
  * Source: Yang et al., Group-based Interleaved Pipeline Parallelism for Large-scale DNN Training (WPipe), ICLR 2022.
- * NOTE 1: WPipe-style: versions and phases are the paper's, the order inside a phase is our reading of it.
+ * NOTE 1: versions and phases are the paper's; the paper does not fix the order inside a phase, which is chosen here.
  */
 #include "ir/sched.h"
 

@@ -1,24 +1,24 @@
 /*
- * xpipe.c - predicted weights for the micro-batches of a minibatch, guessed once by the first of them (2 stages, T =
- * 2).
+ * xpipe.c - all micro-batches of a minibatch work on one prediction of the weights, made by the first of them (2
+ * stages, T = 2).
  *
- *   w0 F0F1B0--F2B1--U1F3B2--F4B3--U2F5 ...     F2 guesses from version 0; F3 works on the same guess, though version 1
- *                                               is there
- *   w1 ..F0B0--F1B1--U1F2B2--F3B3--U2F4 ...     F2 guesses from version 1
+ *   w0 F0F1B0--F2B1--U1F3B2--F4B3--U2F5 ...     F2 predicts from version 0; F3 uses the same prediction, though version
+ *                                               1 is there
+ *   w1 ..F0B0--F1B1--U1F2B2--F3B3--U2F4 ...     F2 predicts from version 1
  *
- * Problem: micro-batches keep a pipeline busy without a flush, but those of one minibatch would meet different weights.
- * Idea: the first of a minibatch at each stage, the bellwether, guesses the weights at which the minibatch will be
- * applied, along the optimizer's direction, w - s lr DW; the other T - 1 work on the same guess. Stage k of D guesses s
- * commits ahead, rounded half up:
+ * Problem: micro-batches keep a pipeline busy without a flush, but those of one minibatch would read different weights.
+ * Idea: the first of a minibatch at each stage, the bellwether, predicts the weights to which the minibatch's gradient
+ * will be applied, along the optimizer's direction, w - s lr DW; the other T - 1 work on the same prediction. Stage k
+ * of D predicts s commits ahead, rounded half up:
  *	F: s = (D + T - k div 2 - 2) / T        B: s = (T + k div 2 - 1) / T
  * The gradients of the T micro-batches are averaged into one commit on the true latest version.
  *
- * Versions: with H = D - 1 - k, F of minibatch t reads max(0, t - ceil(H / T)), B reads t. Time: no bubble but fill and
- * drain, (D - 1)(f + b). Memory: one copy of the weights, and two guesses, that of F held over T micro-batches. T
- * (train.microbatches) is the paper's T; D is recommended.
+ * Versions: with H = D - 1 - k, F of minibatch t reads max(0, t - ceil(H / T)), B reads t. Time: the only bubble is
+ * fill and drain, (D - 1)(f + b). Memory: one copy of the weights, and two predictions; that of F is kept for T
+ * micro-batches. T (train.microbatches) is the paper's T; T = D is recommended.
  *
  * Source: Guan et al., XPipe, arXiv 1911.04610.
- * NOTE 1: every optimizer that keeps a direction will do; the paper has Adam.
+ * NOTE 1: every optimizer that keeps a direction is accepted; the paper uses Adam.
  */
 #include <stdlib.h>
 

@@ -6,16 +6,16 @@
  *   w1 ....F0--F1--F2--I0--F3--I1--W0F4--I2--W1I3--F5--I4--W2W3I5--W4W5....
  *   w2 ........F0--I0--F1--I1--F2--I2--F3--I3--F4--I4--F5--I5--W0W1W2W3W4W5
  *
- * Problem: zb_h1 and zb_h2 are drawn for f = i = w and for two amounts of memory. Real stages have other costs, and
- * their memory lies in between. Idea: place micro-batch after micro-batch while a clock runs on every worker, and
- * decide at each step by what the clocks show: how many forwards fit in before the first gradient comes; whether a
- * weight gradient fits into a wait, or may overrun because this worker has waited more than others. Do all this in
- * eight ways and keep the best (zb_greedy.c).
+ * Problem: zb_h1 and zb_h2 are made for f = i = w and for two amounts of memory. Real stages have other costs, and
+ * their memory lies in between. Idea: place micro-batch after micro-batch and compute the time at each worker, and
+ * decide at each step by these times: how many forwards fit in before the first gradient comes; whether a weight
+ * gradient fits into a wait, or may be longer than the wait because this worker has waited more than others. Do all
+ * this with eight rules and keep the best order (zb_greedy.c).
  *
- * Time: what the search makes short is the longest worker's own span, which is the period where the next iteration may
- * follow on each worker alone. With cap = D and equal costs it finds zb_h1. How far it is from the optimum: see
- * zb_lp.c. Memory: each worker holds at most `cap` forwards, of each of which I gives back one half and W the other;
- * counted until W it may hold up to twice as many. Gradients are summed in the order 0..T-1: the bits of 1f1b.
+ * Time: the search minimises the longest span of a worker, which is the period if each worker may begin the next
+ * iteration by itself. With cap = D and equal costs it finds zb_h1. zb_lp.c says how far it is from the optimum.
+ * Memory: each worker holds at most `cap` forwards; of each, I frees one half and W the other. Counted until W it may
+ * hold up to twice as many. Gradients are summed in the order 0..T-1: the bits of 1f1b.
  *
  * Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 3.1; the order is that of its published
  * scheduler.
@@ -52,7 +52,7 @@ static mr_status fill(mr_plan *plan, const mr_zb_order *order)
 	return MR_OK;
 }
 
-/* What the search is asked; the caller frees *@cost. */
+/* Fill the search's problem; the caller frees *@cost. */
 static mr_status pose(const mr_sched_args *args, const mr_plan *plan, mr_stage_cost **cost, mr_zb_problem *out)
 {
 	*cost = malloc(plan->n_stages * sizeof(**cost));
@@ -63,7 +63,7 @@ static mr_status pose(const mr_sched_args *args, const mr_plan *plan, mr_stage_c
 	return mr_stage_costs(args, plan, *cost);
 }
 
-/* An empty plan, the problem and the order found. */
+/* Make an empty plan and the problem, and find the order. */
 static mr_status solve(const mr_sched_args *args, mr_plan **plan, mr_stage_cost **cost, mr_zb_problem *p,
 		       mr_zb_order *order)
 {
@@ -105,8 +105,8 @@ static mr_status export_lp(const mr_sched_args *args, mr_strbuf *out)
 }
 
 /*
- * Ordered for equal costs and D forwards, the plan is that of zb_h1, whatever it is then timed with; for twice as many
- * or more it has no bubble in the period where costs are equal indeed.
+ * Ordered for equal costs and D forwards, the plan is that of zb_h1, whatever the costs of the timing are; ordered for
+ * twice as many forwards or more, its period has no bubble if the costs of the timing are equal, too.
  */
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
 {

@@ -1,6 +1,6 @@
 /*
- * zb_h1.c - 1F1B with split backwards: weight gradients wait until nothing else does (3 workers, 5 micro-batches, f = i
- * = w).
+ * zb_h1.c - 1F1B with split backwards: weight gradients fill the waits (3 workers, 5 micro-batches, f = i = w).
+ * Letters: F forward, I gradient of the input, W gradient of the weights.
  *
  *   w0 F0F1F2....I0W0F3I1W1F4I2W2I3W3I4W4....
  *   w1 ..F0F1..I0F2I1W0F3I2W1F4I3W2I4W3W4..
@@ -8,17 +8,17 @@
  *
  * Problem: the backward of a stage does two things, and the stage before it waits for only one of them. Idea: do the
  * gradient of the input (I) at once and hand it on; do the gradient of the weights (W) later, when the worker would
- * wait anyhow. Worker w lets W lag behind I by w micro-batches, so that the last worker, whose turn comes first, passes
- * gradients back fastest.
+ * wait anyway. On worker w, W lags I by w micro-batches, so that the last worker, which has gradients first, hands them
+ * back fastest.
  *
  * Time: without a barrier an iteration takes its work plus (D - 1) max(i, f + i - w), where 1f1b adds (D - 1)(f + i +
- * w); with one, (D - 1) max(f, i, f + i - w). For T >= D: with fewer micro-batches the waits outlast the weight
- * gradients that could fill them. Memory: the lag evens out what 1f1b leaves lopsided: every worker keeps D
- * micro-batches until their W. Gradients are summed in the order 0..T-1: the bits of 1f1b.
+ * w); with one, (D - 1) max(f, i, f + i - w). For T >= D: with fewer micro-batches the waits are longer than the weight
+ * gradients that could fill them. Memory: in 1f1b the workers keep different numbers of micro-batches; here every
+ * worker keeps D until their W. Gradients are summed in the order 0..T-1: the bits of 1f1b.
  *
  * Clipping by the global norm needs all gradients before any step, which is a barrier. With optimizer = validated each
- * stage steps at once and is corrected in the rare case that this was wrong: see zb_h2.c, where it matters. What steal
- * does is said there too.
+ * stage steps at once and is corrected in the rare case that this was wrong. zb_h2.c describes this and the option
+ * steal.
  *
  * Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2 and figure 2.
  */

@@ -9,8 +9,8 @@
  * Problem: in zb_h1 the first workers still wait for the first gradient to come back. Idea: let them do forwards
  * meanwhile, 2(D - w) - 1 on worker w, and let W lag twice as far, 2w behind I. Then every worker is busy from its
  * first instruction to its last: the picture is a parallelogram. Its slanted sides are no loss if the next iteration
- * may begin on worker 0 while worker D - 1 still works at this one, so each stage's next forward waits for that stage's
- * own update and for nothing else.
+ * may begin on worker 0 while worker D - 1 still works on this one, so each stage's next forward waits only for that
+ * stage's own update.
  *
  * Time, for T >= 2D - 1: an iteration takes its work plus (D - 1) max(0, i - f, f + i - 2w): none where f = i = w. Run
  * alone, or with a barrier, it takes (D - 1) max(f, i - f, f + i - 2w) longer than its work; where f = i = w zb_h1 does
@@ -24,11 +24,10 @@
  * forwards are repeated (see ir/plan.h), so the numbers are those of the barrier. It costs a second copy of the
  * weights.
  *
- * With a barrier the slanted side at the end is lost, for the last worker's last W come when the first worker has long
- * been done. With steal = true it is shared: the one that would wait there takes the next W of the worker that has most
- * of them left (ir/plan.h). For D = 8, T = 16 and f = i = w the bubble goes from 7 to 4; for zb_h1 at 2, 1, 2 from 14
- * to
- * 11. Where nothing else asks for a barrier, going without one is better still.
+ * With a barrier the slanted side at the end is lost, since the last worker's last W come long after the first worker
+ * has finished. With steal = true a worker that would wait there takes the next W of the worker that has most of them
+ * left (ir/plan.h). For D = 8, T = 16 and f = i = w the bubble goes from 7 to 4; for zb_h1 with f, i, w = 2, 1, 2 it
+ * goes from 14 to 11. If nothing else needs a barrier, a run without one is better still.
  *
  * Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, section 2 and figure 3; section 4 on validation.
  */

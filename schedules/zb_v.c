@@ -7,15 +7,14 @@
  *   w2 ....F0f0F1f1F2f2i0w0F3I0W0f3i1w1F4I1W1f4i2w2I2i3I3i4I4W2w3w4W3W4
  *
  * Problem: zb_h2 has no bubble, but keeps 2 D - 1 micro-batches on every worker where 1f1b keeps at most D. Idea: give
- * worker w the stages w and 2 D - 1 - w, so that a micro-batch runs down the workers and up again. Where 1F1B's first
- * worker waits longest for its first gradient, here it computes the loss itself; all workers get their gradients
- * equally soon, and the memory that would hold micro-batches on their way holds work instead. Weight gradients fill
- * what waits are left.
+ * worker w the stages w and 2 D - 1 - w, so that a micro-batch runs down the workers and up again. In 1F1B the first
+ * worker waits longest for its first gradient; here it computes the loss itself. All workers get their gradients
+ * equally soon, so activations are kept for a shorter time. Weight gradients fill the remaining waits.
  *
  * hand: a fixed order. Worker w does 2 (D - w) - 1 forwards of leg 0, w pairs of forwards of both legs, D - w forwards
- * of leg 1 each with its I and W; then leg 0 (F, I, W) and leg 1 (F, I, W) in turn; then what is left, I before W. For
+ * of leg 1 each with its I and W; then leg 0 (F, I, W) and leg 1 (F, I, W) in turn; then the rest, I before W. For
  * fewer than 2 D - 1 micro-batches it is the order for 2 D - 1 without those that are missing. greedy: a search for
- * given costs (zb_v_greedy.c), which takes the mean of all chunks where they differ.
+ * given costs (zb_v_greedy.c), which uses the mean over all chunks if the costs differ.
  *
  * Time: the period has no bubble exactly where f = i = w and T >= 2 D - 1; the makespan then adds (D - 1) f / 2.
  * Memory: D micro-batches' activations on every worker. Embedding and loss lie on worker 0, where tied weights need no
@@ -43,7 +42,7 @@ static const mr_option_need needs[] = {
 	{0},
 };
 
-/* One worker's list in the making: a pattern for at least 2 D - 1 micro-batches, of which those beyond T are left out.
+/* The list of one worker: a pattern for at least 2 D - 1 micro-batches, of which those beyond T are left out.
  */
 typedef struct by_hand {
 	mr_plan *plan;
@@ -103,7 +102,7 @@ static mr_status fill_by_hand(mr_plan *plan, uint16_t w)
 	return h.st;
 }
 
-/* The search has one cost for all chunks: the mean of what they were measured at. */
+/* The search has one cost for all chunks: the mean of their costs. */
 static mr_status mean_cost(const mr_sched_args *args, const mr_plan *plan, mr_stage_cost *out)
 {
 	mr_stage_cost *cost = malloc(plan->n_stages * sizeof(*cost));
@@ -158,7 +157,7 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	return mr_sched_finish_steal(args, plan, st, out);
 }
 
-/* Exact where all costs are equal and the pipeline fills. */
+/* Exact if all costs are equal and there are enough micro-batches to fill the pipeline. */
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
 {
 	uint32_t d = args->n_workers;

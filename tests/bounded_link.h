@@ -1,9 +1,9 @@
 /*
  * bounded_link.h - a kind of link whose ends share no memory as far as the engine can see: for tests.
  *
- * Posting copies a message into the channel's own memory. Each poll moves at most as many bytes as BOUNDED_WIRE holds
- * through a small buffer into the consumer's memory, and some polls move nothing: so messages take a while, and
- * different ones different whiles. A channel keeps at most its `n` messages.
+ * Posting copies a message into the channel's own memory. Each poll moves at most BOUNDED_WIRE bytes through a small
+ * buffer into the consumer's memory, and some polls move nothing: so messages take several polls, and the number
+ * differs between messages. A channel keeps at most its `n` messages.
  */
 #ifndef MR_TESTS_BOUNDED_LINK_H
 #define MR_TESTS_BOUNDED_LINK_H
@@ -79,7 +79,7 @@ static inline void bounded_post(mr_channel *c, uint64_t number)
 	if (k == s->n_queued)
 		s->queue[(s->head + s->n_queued++) % c->n] = place;
 	else if (k == 0)
-		s->moved = 0; /* it is replaced: from the beginning */
+		s->moved = 0; /* it is replaced: copy it from the beginning */
 	s->number[place] = number;
 	if (c->bytes)
 		memcpy(s->bytes + place * c->bytes, c->from + place * c->stride, c->bytes);

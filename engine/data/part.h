@@ -41,7 +41,7 @@ uint64_t mr_data_train_part(uint64_t n, double fraction);
  * is left for training; @name goes in front. */
 mr_status mr_data_split(const char *name, const mr_values *values, uint64_t n, uint64_t *n_train) MR_MUST_USE;
 
-/** Refuse a model that wants token sequences from a source that has none. */
+/** Refuse a model that needs token sequences if the source has none. */
 mr_status mr_data_refuse_context(const char *source, const mr_data_want *want) MR_MUST_USE;
 
 /** Fold figures that are not in the files (splits, vocabularies) into a fingerprint. */

@@ -197,7 +197,7 @@ out:
 	return status;
 }
 
-/* hwloc wants the PUs named; a text that ends with cores has one PU a core. */
+/* hwloc needs the PUs in the text; a text that ends with cores gets one PU per core. */
 static int set_synthetic(hwloc_topology_t h, const char *text)
 {
 	char with_pus[400];

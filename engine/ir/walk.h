@@ -66,7 +66,7 @@ typedef struct mr_walk {
  * U.
  * @cost has plan->n_stages rows. @opts may be NULL (all false). @out is owned by the caller and borrows @plan.
  * Errors: MR_EINVAL a cost table of another size; MR_ECONFIG the plan cannot finish: the text has the cycle, or names
- * the instruction whose input nobody makes.
+ * the instruction whose input no instruction makes.
  */
 mr_status mr_plan_walk(const mr_plan *plan, const mr_cost *cost, uint32_t n_bodies, const mr_walk_opts *opts,
 		       mr_walk **out) MR_MUST_USE;

@@ -54,7 +54,7 @@ typedef struct mr_contender {
 	mr_use use;                 /* of all bursts together */
 } mr_contender;
 
-/* What a burst needs to know of the case. */
+/* The case, the machine and the peers of a burst. */
 typedef struct mr_bout {
 	const mr_case *c;
 	const mr_topo *topo;

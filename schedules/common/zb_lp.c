@@ -23,7 +23,7 @@
  *	hold_    each a + 1 > cap  at F a the worker holds the a + 1 forwards so far, less one half for each I and W
  *	         before it
  *	span_    3 D T           R is at least the time from the beginning of F 0 to any end, and all work that comes
- *	         behind it
+ *	         after it
  *
  * The rows of span_ for ends before the last follow from the others where p is 0 or 1; they tighten a solver's bounds
  * before that. Source: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024, appendix on the ILP.

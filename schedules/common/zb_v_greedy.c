@@ -57,7 +57,7 @@ static bool has_input(const v_run *r, uint16_t w, mr_vee_step s)
 	return from == w || r->at[from].n[s] > r->at[w].n[s];
 }
 
-/* When the next @s of worker @w has its input from another worker; before all times if it needs none. */
+/* When the next @s of worker @w has its input from another worker; -1 if it needs none. */
 static double ready(const v_run *r, uint16_t w, mr_vee_step s)
 {
 	uint16_t from = source(r, w, s);

@@ -1,6 +1,6 @@
 /*
- * test_features.c - the structs that hang off a stage's weights, each by itself: norms, reductions, tied sums, slow
- * starts, mitigations, validation, and what workers keep of races.
+ * test_features.c - the optional structs of a stage's weights, each by itself: norms, reductions, tied sums, slow
+ * starts, mitigations, validation, and the logs that workers keep of races.
  */
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * test_steal_queue.c - what workers offer for stealing and what they note, the order of a stolen sum, and who gets
- * which W when several workers ask at once.
+ * test_steal_queue.c - the W that workers offer for stealing and the log of it, the order of a stolen sum, and which
+ * worker gets which W when several try at once.
  */
 #include "weights/steal_queue.h"
 

@@ -1,7 +1,7 @@
 /*
- * test_watchdog.c - what counts as a stall: no progress while we were there to see it, and nothing else.
+ * test_watchdog.c - what counts as a stall: no progress while the watchdog itself was running, and nothing else.
  *
- * A look back in time stands for waiting: seen_ns is moved into the past by hand.
+ * The tests do not wait: they move seen_ns into the past instead.
  */
 #include "exec/watchdog.h"
 

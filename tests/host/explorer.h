@@ -22,7 +22,7 @@
  * the results of the accesses made so far (the log) fed back to them, until they reach the next access. So states can
  * be copied, hashed and met again, and the search is depth-first over distinct states.
  *
- * A failure is: a race, a failed EX_CHECK, or a state in which somebody still waits and nobody can move (a lost
+ * A failure is: a race, a failed EX_CHECK, or a state in which a thread still waits and no thread can run (a lost
  * wake-up).
  */
 #ifndef MR_TESTS_HOST_EXPLORER_H
@@ -70,7 +70,7 @@ void ex_owner(const volatile void *atomic, uint32_t thread); /* only it stores t
 void ex_plain(const void *data);                             /* a plain word, watched for races */
 void ex_private(uint32_t thread, void *memory, size_t bytes);
 
-/* In op: the accesses of the model. @site names the line of code (for mutants and traces); 0 = none. */
+/* In op: the accesses of the model. @site is the line of code (for mutants and traces); 0 = none. */
 uint32_t ex_load(const volatile void *atomic, memory_order order, uint32_t site);
 void ex_store(volatile void *atomic, uint32_t value, memory_order order, uint32_t site);
 uint32_t ex_exchange(volatile void *atomic, uint32_t value, memory_order order, uint32_t site);

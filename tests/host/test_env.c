@@ -1,4 +1,4 @@
-/* The second start, in children: /usr/bin/env stands in for the program and prints what it would see. */
+/* The second start of the program, in children: /usr/bin/env takes the program's place and prints its environment. */
 #include "host/env.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The JSON form of a plan: files of other programs are read, plans come back, damage gives a message and never a
- * crash. */
+/* The JSON form of a plan: files of other programs are read, a written plan is read back, and damage gives a message,
+ * never a crash. */
 #include "ir/plan_json.h"
 
 #include <string.h>

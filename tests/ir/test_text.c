@@ -1,4 +1,4 @@
-/* The text form of a plan: exact text, exact way back, messages for what is wrong, and no crash on damaged text. */
+/* The text form of a plan: the exact text, exact reading back, messages for mistakes, and no crash on damaged text. */
 #include "ir/text.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 /*
  * brute.h - carry out a lowered plan by force, as a naive engine would: for the tests of the checker.
  *
- * Shares nothing with ir/ but plan.h. Workers take turns in a random order; each carries out the next instruction of
- * its list when its messages, buffers and versions are there. Every slot, buffer, sum and version buffer holds a tag of
- * what is in it, and everything read is compared with what the contract says should be there.
+ * Uses only plan.h of ir/. Workers take turns in a random order; each carries out the next instruction of its list when
+ * its messages, buffers and versions are there. Every slot, buffer, sum and version buffer holds a tag that names its
+ * contents, and everything read is compared with what the contract says should be there.
  */
 #ifndef MR_TESTS_LOWER_BRUTE_H
 #define MR_TESTS_LOWER_BRUTE_H

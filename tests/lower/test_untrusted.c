@@ -1,5 +1,5 @@
 /*
- * Plan files from anywhere, all the way: damaged plans that can still be read go through lowering, checker and walk.
+ * Plan files from any source: damaged plans that can still be read go through lowering, checker and walk.
  * None may crash; what the checker accepts must walk to its end, and what it refuses must be refused with a message.
  */
 #include <string.h>

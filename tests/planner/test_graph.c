@@ -1,4 +1,4 @@
-/* test_graph.c - building, checking and questioning a graph: names, ties, cut points, counts, initial values. */
+/* test_graph.c - building, checking and querying a graph: names, ties, cut points, counts, initial values. */
 #include "planner/graph.h"
 
 #include <math.h>

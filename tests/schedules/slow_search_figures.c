@@ -1,4 +1,4 @@
-/* search: figures of the literature's kind, with as many tries as they take. */
+/* search: figures as in the literature, with the number of tries that they need. */
 #include "check.h"
 #include "search_help.h"
 

@@ -1,6 +1,6 @@
 /*
- * roundpipe against closed forms: who gets which stage, that all get as many, what F and B read, and how long
- * it takes, alone and back to back.
+ * roundpipe against closed forms: which worker gets which stage, that all get the same number, what F and B read, and
+ * how long it takes, alone and back to back.
  */
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Checkpoints that other builds made: which of them this one goes on from, and what it says of the others. */
+/* Checkpoints that other builds made: from which of them this build continues, and its message about the others. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * test_checkpoints_judged.c - what is not saved: weights that are of no use, as far as losses tell, whether these are
- * numbers or not; and for how many checkpoints a run wants room before it begins. The disk says what the test wants.
+ * test_checkpoints_judged.c - what is not saved: weights that are of no use, judged by losses, finite or not; and for
+ * how many checkpoints a run needs room on the disk before it begins. The test sets the size that the disk reports.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Which run a checkpoint is of: numbers that checkpoints on people's disks carry, and what must change them. */
+/* The identity of the run in a checkpoint: numbers that existing checkpoints carry, and what must change them. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

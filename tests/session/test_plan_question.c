@@ -1,6 +1,6 @@
 /*
- * test_plan_question.c - a session's plan is the one that anybody gets who asks the author of plans the same question:
- * the question is filled by hand here, from what the job was filled with, for every system.
+ * test_plan_question.c - a session's plan is the plan that the planner makes for the same arguments: here they are
+ * filled by hand from the values of the job, for every system.
  */
 #include <string.h>
 

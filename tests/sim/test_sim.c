@@ -1,4 +1,4 @@
-/* The simulator: without anything that bends it, it is the walk; what bends it by hand-computed times. */
+/* The simulator: without disturbances it equals the walk; disturbances are checked against times computed by hand. */
 #include "sim/sim.h"
 
 #include <math.h>

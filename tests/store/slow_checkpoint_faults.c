@@ -2,8 +2,8 @@
  * Kill at every point of a save, and let every call of a save fail: what was announced before must load afterwards.
  *
  * The points are not listed here. A process of its own (this program, started again) saves once and writes down what it
- * passed; every line of that list is then killed at in a forked child, and every call failed in this process. Needs a
- * build with fault points; others have nothing to test.
+ * passed. At every line of that list a forked child is then killed, and in this process every call is made to fail.
+ * Needs a build with fault points; others have nothing to test.
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /*
  * mitigation_cases.c - every system that has stale gradients, with every mitigation and every optimizer: either a run
- * of the engine is its single-thread replay to the bit, and a run that was saved and restored on the way is the run
- * that was not; or the combination is refused, for a reason that stands in the table below. A race is held to its
+ * of the engine equals its single-thread replay to the bit, and a run that was saved and restored on the way equals one
+ * that was not; or the combination is refused, for a reason that the table below lists. A race is compared with its
  * record.
  */
 #include "mitigation_cases.h"

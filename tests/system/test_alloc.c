@@ -1,8 +1,8 @@
 /*
  * test_alloc.c - after its first steps the engine neither allocates nor frees: no call of malloc's family from a worker
  * or a loader while steps are made, with tracing on. (An evaluation before them must not change that; in itself it
- * starts a loader thread, which glibc frees things for at its end.) oneDNN allocates for itself when it executes; those
- * calls are told by where they come from.
+ * starts a loader thread, for which glibc frees memory at its end.) oneDNN allocates for itself when it executes; those
+ * calls are recognised by their caller.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,10 +2,10 @@
  * test_edges.c - what the engine does obeys the plan, in time: every worker goes through its list, with the versions
  * that stand there, and nothing begins before what it has to wait for has begun.
  *
- * Bits cannot show all of it: a barrier that nobody keeps to changes no number, only when it is made. So runs are
- * traced under random delays, and held against the unrolled plan. (A source may be seen to end late: it tells the
- * others before it looks at the clock.) Not here: orders that are made while running, which are held to their records,
- * and steps that are taken back.
+ * Bits cannot show all of it: a barrier that is not kept changes no number, only when the number is made. So runs are
+ * traced under random delays, and compared with the unrolled plan. (A source may appear to end late: it signals the
+ * other workers before it reads the clock.) Not tested here: orders that are made while running, which are compared
+ * with their records, and steps that are taken back.
  */
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /*
- * test_through.c - layers that hand the layer in front its dz (planner/graph.h): training with them and without gives
- * the same bits, and takes no more memory.
+ * test_fused_backward.c - layers whose backward also computes the dz of the activation before them (fuse_act_backward,
+ * planner/graph.h): training with and without this gives the same bits, and takes no more memory.
  */
 #include "check.h"
 #include "rig.h"
 
-/* Every act_backward where it belongs; returns how many another layer would have done. */
+/* Fuse no act_backward; returns how many were fused. */
 static uint32_t take_apart(const mr_graph *g)
 {
 	uint32_t n = 0;

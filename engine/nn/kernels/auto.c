@@ -3,8 +3,8 @@
  * the rest by those of `fused`, in the one context that both have.
  *
  * Products choose in fused.c: the sums of columns, GELU and everything else that goes with a product is then done as
- * `fused` does it behind oneDNN's product, so that the column sums of any product have the bits of colsum, and GELU
- * leaves what act_backward wants.
+ * `fused` does it after oneDNN's product, so that the column sums of any product have the bits of colsum, and GELU
+ * keeps the input that act_backward needs.
  */
 #include "nn/kernels/backend.h"
 #include "nn/kernels/fused/fused.h"

@@ -1,21 +1,21 @@
 /*
  * share.h - units of work that the threads of one call take as they come.
  *
- * With halves that are fixed beforehand the faster thread waits for the slower one, and a host with other guests slows
- * now one core, now another: of a training step in products of 128 rows 6 to 7 % were such waiting. So each thread has
- * a part of its own, taken in ascending order (what it fetched ahead is what it reads next), and a thread that has
- * finished its part steals units, in ascending order too, that another thread has not started.
+ * With fixed halves the faster thread waits for the slower one, and on a host with other guests now one core, now
+ * another is slower: with products of 128 rows 6 to 7 % of a training step were such waits. So each thread has a part
+ * of its own, taken in ascending order (it reads next what it prefetched), and a thread that has finished its part
+ * steals units, also in ascending order, that another thread has not started.
  *
- * Only for results that do not depend on who computes what. One shared word a thread, raised by all in one atomic read
- * and write, which gives each number once; nothing else is published through it (the fork before and the join after the
- * call order all data), so OpenMP's default, relaxed order, is enough. Who wants to read what another thread made in
- * the same call looks at its `open`:
+ * Only for results that do not depend on which thread computes which unit. Each thread has one shared word, which all
+ * threads increment atomically, so each number is given once; nothing else is published through it (the fork before and
+ * the join after the call order all data), so OpenMP's default, relaxed order, is enough. A thread that reads what
+ * another thread made in the same call checks its `open` first:
  *
- *	W0  mr_share_open      by the thread whose part it is     all that it wrote before becomes visible
- *	R0  mr_share_is_open   by the others                      to who sees true
+ *	W0  mr_share_open      by the thread that owns the part   all that it wrote before becomes visible
+ *	R0  mr_share_is_open   by the others                      to a thread that reads true
  *
- * Nobody waits for it: a team may have fewer threads than there are parts, and then one thread has several, one after
- * the other.
+ * No thread waits for it: a team may have fewer threads than there are parts, and then one thread has several, one
+ * after the other.
  */
 #ifndef MR_KERNELS_SHARE_H
 #define MR_KERNELS_SHARE_H
@@ -24,9 +24,9 @@
 #include <stdint.h>
 
 typedef struct mr_share {
-	_Alignas(64) int64_t next; /* first unit that nobody has taken; may run beyond @end */
+	_Alignas(64) int64_t next; /* first unit that no thread has taken; may run beyond @end */
 	int64_t end;
-	int32_t open;              /* the thread whose part it is has made what others need to take from it */
+	int32_t open;              /* the part's owner has made everything that others need to steal from it */
 } mr_share;
 
 /** Shares out @n units to @threads parts, share[0] to share[@threads - 1]. Before the fork. */

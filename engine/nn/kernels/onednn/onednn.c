@@ -88,7 +88,7 @@ static mr_status activate(mr_kctx *kc, mr_act act, int64_t n, const float *z, fl
 
 static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *aux)
 {
-	bool apart = g->act == MR_ACT_GELU && aux; /* act_backward wants what GELU is applied to */
+	bool apart = g->act == MR_ACT_GELU && aux; /* act_backward needs the input of GELU */
 	float *z = apart ? aux : c;
 	mr_gemm product = *g;
 
