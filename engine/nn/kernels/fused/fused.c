@@ -1,9 +1,9 @@
 /*
- * fused.c - the backend `fused`: most products (gemm.h) and all the rest by the vector kernels of vec.h, the other
- * products by oneDNN.
+ * fused.c - the backend `fused`: the vector kernels of vec.h execute most products (gemm.h) and all other operations;
+ * oneDNN executes the other products.
  *
- * This file is where threads come in. A call goes through team(), which cuts the range that its kernel is split by into
- * one piece a thread; contexts with one thread, and calls too small to share, never enter OpenMP.
+ * This file distributes the work over threads. A call goes through team(), which cuts the range of its kernel into one
+ * piece for each thread; contexts with one thread, and calls too small to share, never enter OpenMP.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,10 +20,10 @@
 /* Rows whose losses are held on the stack at a time, to be added in order. */
 #define LOSS_ROWS 1024
 
-/* Columns whose sums over rows are held there. */
+/* Columns whose sums over rows are held on the stack. */
 #define NORM_COLS 1024
 
-/* NULL: none of ours, as on anything but x86-64. */
+/* NULL: there are no kernels for this CPU, as on everything but x86-64. */
 static const mr_vec *vec_of_cpu(void)
 {
 #ifdef __x86_64__
@@ -175,7 +175,7 @@ static bool is_ours(const mr_kctx *kc, const mr_gemm *g, bool step)
 	return mr_gemm_has_kernel(g, kc->n_threads, step) && !(kc->chooses && mr_chosen_gemm(&kc->chosen, g));
 }
 
-/* By oneDNN, with GELU and the sums of columns behind it. */
+/* By oneDNN; GELU and the sums of columns are computed after it. */
 static mr_status library_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c,
 			      void *aux)
 {
@@ -244,8 +244,8 @@ static void norm_backward_weight(mr_kctx *kc, int64_t rows, int64_t cols, const 
 }
 
 /*
- * An element of dgain is one chain over all rows: the thread that has the first of them begins it while it has them in
- * cache, and the columns' pass goes on with it, for the rows of the others.
+ * An element of dgain is one chain of additions over all rows: the thread that has the first rows begins the chain
+ * while they are in its cache, and the pass over columns continues it with the rows of the other threads.
  */
 static void norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain, const void *mean,
 			  const void *rstd, const void *dy, void *dx, bool add, void *dgain, void *dshift,
@@ -269,7 +269,7 @@ static void attn_saved(const mr_attn *a, mr_saved *out)
 		     (size_t)(a->samples * a->heads * a->t * 2) * sizeof(float));
 }
 
-/* None from the caller: a worker's scratch belongs to the context, because its size depends on the team. */
+/* The caller gives no scratch: it belongs to the context, because its size depends on the number of threads. */
 static size_t attn_scratch_bytes(const mr_attn *a)
 {
 	(void)a;
@@ -419,7 +419,7 @@ static double mse(mr_kctx *kc, int64_t rows, int64_t cols, void *x, const void *
 	return loss(kc, kc->ops->mse, &a) / (2 * (double)rows);
 }
 
-/* One thread takes 85 % of the memory bandwidth, and one order of the sum is promised. */
+/* On one thread: it reaches 85 % of the memory bandwidth, and the order of the sum is guaranteed. */
 static double sumsq(mr_kctx *kc, int64_t n, const void *x)
 {
 	return kc->vec->sumsq(n, x);
@@ -549,8 +549,8 @@ static void pick(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 			*to++ = p->a[l * p->m + p->r->row[i]];
 }
 
-/* What is computed here never writes C, but gives an element the same bits among however many rows: those that are
- * wanted are made once more. oneDNN may sum in another order where there are fewer of them, but then C is there. */
+/* The kernels here do not write C, but an element has the same bits for any number of rows: the rows that are needed
+ * are computed once more. oneDNN may sum in another order for fewer rows, but it has written C. */
 static mr_status gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s,
 				const mr_gemm_rows *r)
 {
@@ -598,7 +598,7 @@ const mr_kernels mr_kernels_fused_f32 = {
 #include "nn/kernels.def"
 };
 
-/* The same functions by the names of fused.h. */
+/* The same functions under the names of fused.h. */
 #define MR_KERNEL_PART(type, id, args) extern __typeof__(id) mr_fused_##id __attribute__((alias(#id)));
 #define MR_KERNEL(type, id, args, fused, onednn, chosen, what) MR_KERNEL_PART(type, id, args)
 #include "nn/kernels.def"

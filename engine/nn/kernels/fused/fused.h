@@ -1,6 +1,7 @@
 /*
  * fused.h - the context of the backend `fused` and its operations, for the backends `onednn` and `auto`, which have the
- * same context: the one takes from here what oneDNN has no primitive for, the other what it does not choose oneDNN for.
+ * same context: `onednn` uses the operations for which oneDNN has no primitive, `auto` those for which it does not
+ * choose oneDNN.
  */
 #ifndef MR_KERNELS_FUSED_H
 #define MR_KERNELS_FUSED_H
@@ -46,10 +47,10 @@ struct mr_kctx {
 #define MR_KERNEL(type, id, args, fused, onednn, chosen, what) type mr_fused_##id args;
 #include "nn/kernels.def"
 
-/** At least @n floats at *@p, of which *@has are there; what they held is lost. */
+/** Make room for at least @n floats at *@p, which has room for *@has; their contents are lost. Errors: MR_ERESOURCE. */
 mr_status mr_fused_reserve(float **p, size_t *has, int64_t n) MR_MUST_USE;
 
-/** The step in f32, but for its gradient. */
+/** @s in f32, without its gradient. */
 mr_vec_step mr_fused_vec_step(const mr_step *s);
 
 /** Does `fused` itself compute this product, in a context that chooses nothing, or oneDNN for it? */

@@ -7,17 +7,17 @@
 /* Rows of a batch beyond which oneDNN is as good (measured at 128 to 1024 columns: level at 512). */
 #define MOST_ROWS 256
 
-/* Rows of dz a thread, beyond which dz W^T is shared out by rows. By rows each thread turns less and reads all of W
+/* Rows of dz per thread, beyond which dz W^T is split by rows. By rows each thread transposes less and reads all of W
  * (1024 x 1024, two threads, alone: 64 rows take 352 us by rows and 329 by columns, 128 rows 632 and 656; but whole
  * steps of six such layers at 128 rows reach 76.6 % of the peak by rows and 77.9 % by columns, means of eight medians).
  */
 #define STRIP_ROWS 64
-/* But where W comes from memory it should come once (256 rows, 768 x 50257: 409 GFLOP/s by rows, 413 by columns), for
- * which the turned dz must be small. */
+/* But a W that is read from memory should be read once (256 rows, 768 x 50257: 409 GFLOP/s by rows, 413 by columns),
+ * for which the transposed dz must be small. */
 #define STRIP_MANY_COLS 8192
 #define STRIP_FEW_K 1024
 
-/* Rows of a batch beyond which the threads do not pass each other the rest of x W: in its small units a panel is packed
+/* Rows of a batch beyond which threads do not steal units of x W from each other: in such small units a panel is packed
  * for too few rows at a time (measured at 256: 768 x 768 columns took 5 % longer, 768 x 50257 20 %). */
 #define MOST_SHARED_ROWS 192
 
@@ -96,8 +96,8 @@ static bool strips_by_rows(const mr_vec_gemm *v, uint32_t n_threads)
 	return v->m > STRIP_ROWS * n_threads && (v->n < STRIP_MANY_COLS || v->k > STRIP_FEW_K);
 }
 
-/* @v but for its scratch and how it is shared out. Clears v->sums where this order of the loops cannot make them as it
- * goes. */
+/* Run @v, whose scratch and distribution over threads are set here. Clears v->sums if this order of the loops cannot
+ * compute them besides. */
 static mr_status run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, mr_gemm_order order, mr_vec_gemm *v)
 {
 	const mr_vec_order *o = &vec->products->order[order];

@@ -3,9 +3,9 @@
  *
  * oneDNN has no product whose result an optimizer step consumes, and at the batch sizes of a pipeline (some dozens to
  * hundreds of rows) it waits for weights: measured on two AVX-512 cores with 2 MiB of L2 each, 1024 x 1024 weights and
- * 32 rows, it runs at 51-57 % of the peak of one core where these reach 61-90 % with the step included. What is chosen
- * depends on shape and number of threads alone, and what is computed here has the same bits whatever the number of
- * threads (oneDNN promises that for one number only).
+ * 32 rows, it runs at 51-57 % of the peak of one core where these reach 61-90 % with the step included. The choice
+ * depends only on shape and number of threads, and a product computed here has the same bits for any number of threads
+ * (oneDNN guarantees equal bits only for one number of threads).
  *
  * A mr_gemm_scratch belongs to one context.
  */
@@ -24,16 +24,16 @@ typedef struct mr_gemm_scratch {
 void mr_gemm_colsum(const mr_vec_ops *ops, uint32_t n_threads, int64_t rows, int64_t cols, const void *x, float *y,
 		    bool add);
 
-/** The sums of columns that @g asks for, apart from its product. */
+/** Compute the sums of columns that @g requests, without its product. */
 void mr_gemm_sums(const mr_vec *vec, uint32_t n_threads, const mr_gemm *g, const float *a, const float *b);
 
 /** Is this product computed here, by a team of @n_threads? @step: the result goes to a step. */
 bool mr_gemm_has_kernel(const mr_gemm *g, uint32_t n_threads, bool step);
 
-/** The same, and with an addend? */
+/** Is it computed here with an addend, too? */
 bool mr_gemm_adds(const mr_gemm *g, uint32_t n_threads);
 
-/** The same, and through the activation that it names? */
+/** Is it computed here together with the backward of the activation that it names? */
 bool mr_gemm_fuses_act_backward(const mr_gemm *g, uint32_t n_threads);
 
 /**
@@ -46,8 +46,9 @@ mr_status mr_gemm_run_sum(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch
 			  const mr_vec_step *step) MR_MUST_USE;
 
 /**
- * The product, for which mr_gemm_has_kernel() said yes, or with an addend mr_gemm_adds(), through an activation
- * mr_gemm_fuses_act_backward(), and the sums that it asks for. @slope: of GELU, as C is shaped; @step may be NULL.
+ * Compute the product and the sums that @g requests. mr_gemm_has_kernel() must be true for it; with an addend
+ * mr_gemm_adds(); with an activation's backward mr_gemm_fuses_act_backward(). @slope: of GELU, with the shape of C;
+ * @step may be NULL.
  * Allocates on the first call that needs more scratch. Errors: MR_ERESOURCE, and then nothing was computed.
  */
 mr_status mr_gemm_run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, const mr_gemm *g, const float *a,

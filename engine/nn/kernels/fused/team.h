@@ -1,5 +1,5 @@
 /*
- * team.h - how a kernel's range is shared out to the threads of a context.
+ * team.h - distribute the range of a kernel over the threads of a context.
  *
  * Header only, for the files of the backend `fused`. A context with one thread, and work too small to share, never
  * enters OpenMP.
@@ -9,11 +9,11 @@
 
 #include "nn/kernels/fused/vec.h"
 
-/* Work below this many elements a thread is not worth waking it (a fork and join costs some microseconds). */
+/* A thread is used only for at least this many elements of work (a fork and join costs some microseconds). */
 #define MR_TEAM_GRAIN 8192
 
-/** In how many pieces @n units of @weight elements of work each are done by @n_threads, if bounds are multiples of
- * @step. */
+/** The number of pieces into which @n units of @weight elements of work each are cut for @n_threads, with bounds that
+ * are multiples of @step. */
 static inline int64_t mr_team_pieces(uint32_t n_threads, int64_t n, int64_t step, int64_t weight)
 {
 #ifdef MR_OPENMP
@@ -31,8 +31,8 @@ static inline int64_t mr_team_pieces(uint32_t n_threads, int64_t n, int64_t step
 }
 
 /**
- * Runs @fn over [0, @n), in @pieces whose bounds are multiples of @step, one a thread. To be called by the leader of a
- * team of at least as many threads, outside any parallel region.
+ * Run @fn over [0, @n), in @pieces whose bounds are multiples of @step, one on each thread. Call it from the leader of
+ * a team of at least as many threads, outside any parallel region.
  */
 static inline void mr_team_run_pieces(int64_t pieces, mr_vec_fn *fn, const void *args, int64_t n, int64_t step)
 {
@@ -54,7 +54,7 @@ static inline void mr_team_run_pieces(int64_t pieces, mr_vec_fn *fn, const void 
 	fn(args, 0, n, 0);
 }
 
-/** Both, in at most @n_threads pieces. */
+/** Cut the range into at most @n_threads pieces with mr_team_pieces and run @fn over them. */
 static inline void mr_team_run(uint32_t n_threads, mr_vec_fn *fn, const void *args, int64_t n, int64_t step,
 			       int64_t weight)
 {

@@ -1,18 +1,19 @@
 /*
- * vec.h - the kernels of the backend `fused` for AVX-512 and for AVX2: everything but the matrix products that are left
- * to oneDNN (gemm.h says which).
+ * vec.h - the kernels of the backend `fused` for AVX-512 and for AVX2: everything but the matrix products that oneDNN
+ * computes (gemm.h says which).
  *
- * oneDNN's elementwise, norm and softmax primitives take two to four times the time of a plain fused loop, so these are
- * ours. Each kernel is written once, in a file vec_<noun>.inc, against the vector operations of vec_lanes_*.inc, and
- * compiled for each instruction set. Those on activations (mr_vec_ops) are compiled for each of their types as well:
- * they compute in f32, widen what they load and round what they store, so in bf16 they give the bits of f32's result,
- * rounded once. In the structs `void *` stands for activations and weights; all else is f32 whatever their type.
+ * oneDNN's elementwise, norm and softmax primitives take two to four times the time of a plain fused loop, so they are
+ * written here. Each kernel is written once, in a file vec_<noun>.inc, with the vector operations of vec_lanes_*.inc,
+ * and compiled for each instruction set. Those on activations (mr_vec_ops) are compiled for each of their types as
+ * well: they compute in f32, widen what they load and round what they store, so in bf16 they give the bits of f32's
+ * result, rounded once. In the structs `void *` stands for activations and weights; all else is f32 whatever their
+ * type.
  *
- * A kernel has its arguments in a struct and computes a range [lo, hi) of what it is split by over threads (rows,
- * columns, elements, heads). The result of an element never depends on how the range was cut: elementwise kernels use
- * the same instructions in the main loop and in tails; sums run along what is not split, in one fixed order. So every
- * kernel gives the same bits for any number of threads. Sums of products are fused (one rounding), unlike in the
- * reference backend.
+ * A kernel has its arguments in a struct and computes a range [lo, hi) of the dimension that is split over threads
+ * (rows, columns, elements, heads). The result of an element never depends on how the range was cut: elementwise
+ * kernels use the same instructions in the main loop and in tails; sums run along dimensions that are not split, in one
+ * fixed order. So every kernel gives the same bits for any number of threads. Sums of products are fused (one
+ * rounding), unlike in the reference backend.
  */
 #ifndef MR_KERNELS_VEC_H
 #define MR_KERNELS_VEC_H
@@ -138,8 +139,8 @@ typedef struct mr_vec_mix {
 typedef struct mr_vec_gemm {
 	int64_t m, n, k;
 	bool ta, tb, add;
-	bool by_rows;             /* what the range of the call counts: rows of C, otherwise columns */
-	mr_share *share;          /* not NULL: the range does not count, and units are taken from here, */
+	bool by_rows;             /* the range of the call is of rows of C; else of columns */
+	mr_share *share;          /* not NULL: the range is ignored, and units are taken from here, */
 	uint32_t n_share;         /* which has this many parts */
 	mr_act act;
 	const float *a, *b, *bias, *addend;
@@ -154,8 +155,8 @@ typedef struct mr_vec_gemm {
 	size_t scratch_floats;
 } mr_vec_gemm;
 
-/** What of a sum of @k products MR_GEMM_STRIPS takes in one chain: as few equal blocks (but for the last) as there may
- * be. A single chain over the 50257 columns of a head would lose digits. */
+/** The number of products that MR_GEMM_STRIPS adds in one chain, of a sum of @k: the sum is cut into as few blocks as
+ * possible, equal but for the last. A single chain over the 50257 columns of a head would lose digits. */
 static inline int64_t mr_gemm_sum_block(int64_t k)
 {
 	int64_t most = 1536, blocks = (k + most - 1) / most; /* panels of 128 rows stay in L2 */
@@ -173,11 +174,11 @@ typedef enum mr_gemm_order {
 
 typedef struct mr_vec_order {
 	mr_vec_fn *run;                          /* rows or columns of C */
-	/* Units that threads may take as they come, each of work for some 20 us at most; 0: the shape has none, and
-	 * ranges are fixed. */
+	/* Number of units that threads take when they are ready, each of about 20 us of work at most; 0: the shape has
+	 * none, and ranges are fixed. */
 	int64_t (*units)(const mr_vec_gemm *g);
 	size_t (*scratch_floats)(int64_t k);     /* of one worker */
-	bool (*sums)(const mr_vec_gemm *g);      /* can it give g->sums besides? NULL: never */
+	bool (*sums)(const mr_vec_gemm *g);      /* can it compute g->sums as well? NULL: never */
 } mr_vec_order;
 
 typedef struct mr_vec_products {
