@@ -27,7 +27,7 @@
  * are plain moves; W is one xchg (about 20 cycles), which is the whole price of a wake-up when no thread sleeps.
  *
  *	edge   writer                    reader                    what becomes visible
- *	S0/S1  waiter raises asleep      waker looks               that the waiter wants to be woken
+ *	S0/S1  waiter raises asleep      waker looks               that the waiter needs to be woken
  *	W3/R3  mr_stop_raise             mr_waiter_step            what the stopper wrote before (the first error)
  *
  * W0/R0 and W1/R1 are in ring.h, W2/R2 in event.h. tests/host explores all executions of these files on small cases and

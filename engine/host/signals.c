@@ -65,8 +65,8 @@ static void install(void (*end)(int))
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		struct sigaction was;
 
-		/* nohup: a caller that ignores SIGHUP wants the run to outlive the terminal. (Shells ignore SIGINT for
-		 * background jobs; that expresses no wish.) */
+		/* nohup: if the caller ignores SIGHUP, the run must outlive the terminal. (Shells ignore SIGINT for
+		 * background jobs; that has no such meaning.) */
 		if (ends[i] == SIGHUP && !sigaction(SIGHUP, NULL, &was) && was.sa_handler == SIG_IGN)
 			continue;
 		sigaction(ends[i], &a, NULL);

@@ -145,7 +145,7 @@ static void automatic(void)
 	}
 }
 
-/* Where nobody measures operations, the longest time without progress that ended stands for the longest. */
+/* If operations are not measured, the longest finished time without progress is used for the longest operation. */
 static void automatic_by_gaps(void)
 {
 	mr_watchdog d;

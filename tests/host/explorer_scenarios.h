@@ -13,7 +13,7 @@ typedef enum exs_program {
 	EXS_TWO,       /* two producers, one consumer that takes from their rings in turn: two wakers of one parker */
 	EXS_EVENT,     /* a publisher and one waiter */
 	EXS_EVENT_TWO, /* a publisher and two waiters */
-	EXS_STOP_POP,  /* a producer pushes some, records an error and raises the stop flag; a consumer wants more */
+	EXS_STOP_POP,  /* a producer pushes some, records an error, raises the stop flag; a consumer waits for more */
 	EXS_STOP_ALL,  /* a third thread stops one that waits for room and one that waits for an event */
 	EXS_POLL_STOP, /* mr_stop_raised without waiting */
 } exs_program;

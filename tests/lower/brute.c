@@ -355,8 +355,7 @@ static void step_replica(brute *b, const mr_instr *in, int v)
 	s->latest = v;
 }
 
-/* One part of an average: with the first one nobody can read any replica of the stage, and with the last one everybody
- * can. */
+/* One part of an average: from the first part to the last no instruction may read a replica of the stage. */
 static bool do_average(brute *b, const mr_instr *in, int v)
 {
 	brute_stage *marks = &b->stage[in->stage];

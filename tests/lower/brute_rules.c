@@ -13,7 +13,7 @@ bool brute_has_turn(brute *b, const mr_instr *in, int micro, bool away)
 	return m >= first + need && (micro == first || brute_at(b, in)->w[micro - 1]);
 }
 
-/* Only what nobody else waits for may be taken by any worker: @in and all behind it in its list. */
+/* Any worker may take @in only if no other worker waits for it or for an instruction after it in its list. */
 void brute_tail_only(brute *b, const mr_instr *in, uint16_t w)
 {
 	const mr_list *l = &b->p->lists[w * MR_N_SECTIONS + MR_BODY];

@@ -1,7 +1,7 @@
 /*
- * guarded.h - arrays of f32 that end at a page which nobody may touch, or begin behind one: a kernel that reads or
- * writes beyond them stops the test at once, whatever it does with what it read. What is left of the pages is marked,
- * and looked at when the array is freed.
+ * guarded.h - arrays of f32 that end at a protected page, or begin after one: a kernel that reads or writes beyond them
+ * stops the test at once, even if it does not use what it read. The rest of the array's pages is filled with a mark,
+ * which is checked when the array is freed.
  */
 #ifndef MR_TESTS_NN_GUARDED_H
 #define MR_TESTS_NN_GUARDED_H

@@ -70,7 +70,7 @@ void *make_room(mr_dtype t, int64_t n);
 void *make_input(const mr_kernels *k, int64_t n, uint32_t stream, double lo, double hi);
 int32_t *make_tokens(int64_t n, int64_t vocab, uint32_t stream);
 
-/* What act_backward wants of GELU of @z[n], from the 1 x n product 1 z. To be freed. */
+/* The values that act_backward needs for GELU of @z[n], from the 1 x n product 1 z. The caller frees them. */
 void *make_gelu_aux(const mr_kernels *k, mr_kctx *kc, int64_t n, const void *z);
 
 /* Of what attention saves. */

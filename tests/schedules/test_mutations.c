@@ -111,7 +111,7 @@ static void of_turns(void)
 
 /*
  * One copy of the weights, and a part whose next forward reads it before its own step. Until it has reduced its range
- * of the sum nobody steps; behind that another part may have stepped, in place.
+ * of the sum no part steps; after that another part may have stepped, in place.
  */
 static void a_forward_before_the_own_step(void)
 {

@@ -42,8 +42,8 @@ static int64_t cols_of(const builder *b, uint16_t v)
 	return b->g->values[v].shape.cols;
 }
 
-/* A value of the segment, more often than not one that nobody has read yet; of @cols columns, of which there is one, or
- * of any number where that is 0. */
+/* A value of the segment, more often than not one that no layer has read yet; of @cols columns, of which there is one,
+ * or of any number where that is 0. */
 static uint16_t pick(builder *b, int64_t cols)
 {
 	uint32_t i = random_below(b->n);
@@ -90,7 +90,7 @@ static void random_layer(builder *b)
 	put(b);
 }
 
-/* A linear layer behind each narrow value that nobody has read. */
+/* Add a linear layer after each narrow value that no layer has read. */
 static void widen(builder *b)
 {
 	for (uint32_t i = 0; i < b->n; i++) {
@@ -102,7 +102,7 @@ static void widen(builder *b)
 	}
 }
 
-/* Add up what nobody has read, in random order, until one value is left. */
+/* Add up the values that no layer has read, in random order, until one value is left. */
 static void close_segment(builder *b)
 {
 	mr_layer_cfg none = {0};

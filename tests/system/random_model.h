@@ -2,10 +2,10 @@
  * random_model.h - models of random layers that are joined at random.
  *
  * A model is a row of segments. Inside one, layers read any value of the segment, unread ones first; at its end
- * everything that nobody has read is added up. Residuals thus join branches of any age, one value has many readers, and
- * sums stand in sums. One kind of layer has three inputs and four parameters, one has two or four outputs, which are
- * narrower than the other values and are read by layers of any kind, several times or together. One model in four ties
- * two weights.
+ * all values that no layer has read are added up. Residuals thus join branches of any age, one value has many readers,
+ * and sums stand in sums. One kind of layer has three inputs and four parameters, one has two or four outputs, which
+ * are narrower than the other values and are read by layers of any kind, several times or together. One model in four
+ * ties two weights.
  */
 #ifndef MR_TESTS_SYSTEM_RANDOM_MODEL_H
 #define MR_TESTS_SYSTEM_RANDOM_MODEL_H

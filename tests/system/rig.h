@@ -41,7 +41,7 @@ typedef struct rig {
 
 typedef struct rig_step {
 	uint64_t step;
-	double loss, lr, norm; /* global, or the last stage's; -1: nobody computed it */
+	double loss, lr, norm; /* global, or the last stage's; -1: not computed */
 } rig_step;
 
 /* What a run leaves behind, to be compared to the bit. */

@@ -113,7 +113,7 @@ static void dnnl(void)
 		check(true, "backend=dnnl dtype=f32 model.dropout=0.1", 2, false, 4);
 }
 
-/* Under way at a pause the last stage would have targets that nobody saves. */
+/* At a pause with micro-batches under way the last stage would have targets that are not saved. */
 static void without_a_flush_not_everywhere(void)
 {
 	mr_run_config c;

@@ -296,7 +296,7 @@ static void nothing_measured(void)
 	}
 }
 
-/* Lists are made a window at a time, and nobody can tell where one ends. */
+/* Lists are made a window at a time, and the result does not depend on where a window ends. */
 static void over_seams(void)
 {
 	check_for("", MLP, 3, "", (mr_rpd_params){.delta = 7}, SEAMS);

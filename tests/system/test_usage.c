@@ -207,7 +207,7 @@ static int policy_at(const void *p)
 
 /*
  * Of two pipes that share their steps, each range of the optimizer's state is bound where it is stepped. One node is
- * enough to see it: worker 0 is told to bind nothing, so what is bound in its memory is worker 1's.
+ * enough to see it: worker 0 binds nothing, so worker 1 has bound whatever is bound in worker 0's memory.
  */
 static void states_lie_where_they_are_stepped(void)
 {

@@ -1,8 +1,8 @@
 /*
- * test_version_table.c - what holds of every weight version while it lives, seen from outside while the engine runs:
- * the bytes that a micro-batch reads do not change between its forward and its backward, nobody reads a buffer that is
- * given up, nothing is under way where a pipeline has run empty, memory for versions is what the papers' formulas say,
- * and without staleness all is plain SGD.
+ * test_version_table.c - invariants of every live weight version, checked from outside while the engine runs: the bytes
+ * that a micro-batch reads do not change between its forward and its backward, no worker reads a buffer that was given
+ * up, nothing is under way after a drain, memory for versions is as in the papers' formulas, and without staleness the
+ * result is plain SGD.
  */
 #include <string.h>
 
@@ -321,7 +321,7 @@ static void plain(const char *sets, const char *optimizer)
 	rig_result_fini(&got);
 }
 
-/* One stage has nobody to be late for: whatever an asynchronous system does about staleness, there is none. */
+/* With one stage there is no staleness, whatever an asynchronous system does about it. */
 static void one_worker_is_plain_sgd(void)
 {
 	static const char *const all[] = {
