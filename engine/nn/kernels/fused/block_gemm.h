@@ -1,8 +1,9 @@
 /*
- * block_gemm.h - products of bf16 numbers in blocks of 32 rows and columns, each finished while it is in L1: stored as
- * activations with what goes with them, stored as a gradient, or consumed by an optimizer's step.
+ * block_gemm.h - products of bf16 numbers in blocks of 32 rows and columns. Several of them side by side are finished
+ * while they are in L2: stored as activations with what goes with them, stored as a gradient, or consumed by an
+ * optimizer's step.
  *
- * Both operands are packed once a call (block.h). The longer of m and n is cut into units, which threads take as they
+ * Both operands are packed once a call (block.h). Rows or columns of C are cut into units, which threads take as they
  * come; what a unit needs of its own operand its thread packs, the other operand is packed by all of them beforehand
  * and shared. A long k is done in rounds, so that a unit's part stays in L2. Gradients are one chain over all rounds,
  * begun at 0 or at what is there; activations add up one chain a round, since a single chain over the 50257 columns of
@@ -28,7 +29,8 @@ typedef struct mr_block_gemm {
 
 /* Of one context. Begins as zeros. */
 typedef struct mr_block_scratch {
-	uint32_t *shared, *own;           /* an operand; a unit's parts of the other, [n_threads, own_words] */
+	uint32_t *shared, *own;           /* an operand; a unit's part of the other and its sums, [n_threads,
+					     own_words] */
 	float *carry;                     /* C between rounds, block by block */
 	mr_share *share;                  /* [n_threads] */
 	size_t shared_words, own_words, carry_floats;

@@ -62,8 +62,6 @@ typedef struct mr_vec_blocks {
 	 * panels of 32 columns @panel. */
 	void (*finish)(const mr_block_out *o, const float *sum, int64_t pitch, int64_t panel, int64_t i, int64_t j,
 		       int64_t rows, int64_t cols);
-	/** Fetch what finish will read and write of these rows of a block. */
-	void (*fetch)(const mr_block_out *o, int64_t i, int64_t j, int64_t rows);
 	/** to[n] += from[n] */
 	void (*add)(int64_t n, const float *from, float *to);
 	mr_vec_fn *step[MR_N_STEPS];              /* mr_block_step: elements */
