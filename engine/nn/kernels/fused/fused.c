@@ -407,8 +407,11 @@ static double loss(const mr_kctx *kc, mr_vec_fn *fn, mr_vec_loss *a)
 
 static double xent(mr_kctx *kc, int64_t rows, int64_t classes, void *logits, const int32_t *targets)
 {
-	mr_vec_loss a = {.rows = rows, .cols = classes, .x = logits, .targets = targets};
+	mr_vec_loss a = {.rows = rows, .cols = classes, .x = logits, .targets = targets,
+			 .exps_pitch = (classes + 31) / 16 * 16}; /* apart by a line at least */
 
+	if (kc->engine.block && mr_fused_reserve(&kc->room, &kc->room_floats, kc->n_threads * a.exps_pitch) == MR_OK)
+		a.exps = kc->room;
 	return loss(kc, kc->ops->xent, &a) / (double)rows;
 }
 

@@ -32,7 +32,7 @@ struct mr_kctx {
 	size_t gradient_floats;
 	bool chooses;              /* of the backend `auto`: who executes what is in */
 	mr_chosen chosen;
-	float *room;               /* [room_floats] of results that are then added, or rounded */
+	float *room;               /* [room_floats], during a call */
 	size_t room_floats;
 	/* Of the backend `onednn` alone. */
 	float *ones;               /* [n_ones], each 1: a row of them sums columns */

@@ -72,7 +72,7 @@ static mr_status library_product(mr_kctx *kc, const mr_gemm *g, const void *a, c
 {
 	mr_gemm plain = {.of = g->of, .m = g->m, .n = g->n, .k = g->k, .ta = g->ta, .tb = g->tb};
 	finishing f = {kc->blocks, out, out->c};
-	size_t n = (size_t)(g->m * g->n);
+	int64_t n = g->m * g->n;
 
 	if (out->gradient) {
 		plain.add = g->add;
@@ -81,13 +81,7 @@ static mr_status library_product(mr_kctx *kc, const mr_gemm *g, const void *a, c
 			team(kc, finish_rows, &f, g->m, g->n);
 		return MR_OK;
 	}
-	if (n > kc->room_floats) {
-		free(kc->room);
-		kc->room = aligned_alloc(4096, (n * sizeof(float) + 4095) & ~(size_t)4095);
-		kc->room_floats = kc->room ? n : 0;
-		if (!kc->room)
-			return mr_fail(MR_ERESOURCE, "no memory for %zu floats of scratch", n);
-	}
+	MR_TRY(mr_fused_reserve(&kc->room, &kc->room_floats, n));
 	f.sum = kc->room;
 	MR_TRY(mr_onednn_gemm_bf16(kc->onednn, &plain, a, b, NULL, kc->room));
 	mr_team_run(kc->n_threads, finish_rows, &f, g->m, 1, g->n);

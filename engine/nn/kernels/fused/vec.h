@@ -116,6 +116,9 @@ typedef struct mr_vec_loss {
 	const int32_t *targets;
 	const float *y;
 	double *row_loss;     /* [hi] */
+	float *exps;          /* xent in bf16: room for the exponentials of a row, of worker 0; the others follow at
+	                         this distance. NULL: they are made twice */
+	int64_t exps_pitch;
 } mr_vec_loss;
 
 typedef struct mr_vec_step {
