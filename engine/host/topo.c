@@ -31,9 +31,19 @@ static hwloc_obj_t l3_of(hwloc_topology_t h, hwloc_obj_t core)
 	return hwloc_get_ancestor_obj_by_type(h, HWLOC_OBJ_L3CACHE, core);
 }
 
+/* What one of its cores has of an L2; 0: nobody knows. */
+static uint64_t l2_of(hwloc_topology_t h, hwloc_obj_type_t type, hwloc_obj_t core)
+{
+	hwloc_obj_t l2 = hwloc_get_ancestor_obj_by_type(h, HWLOC_OBJ_L2CACHE, core);
+	int n = l2 ? hwloc_get_nbobjs_inside_cpuset_by_type(h, l2->cpuset, type) : 0;
+
+	return n > 0 ? l2->attr->cache.size / (uint64_t)n : 0;
+}
+
 /* One allowed core on the way into the arrays. */
 typedef struct found_core {
 	hwloc_obj_t node, l3;
+	uint64_t l2;
 	uint32_t cpu, n_pus;
 	uint32_t order; /* hwloc's logical order, to sort within a domain */
 } found_core;
@@ -67,6 +77,7 @@ static uint32_t collect(hwloc_topology_t h, hwloc_obj_type_t type, hwloc_const_b
 			continue;
 		found[n] = (found_core){.node = node_of(h, core),
 					.l3 = l3_of(h, core),
+					.l2 = l2_of(h, type, core),
 					.cpu = (uint32_t)hwloc_bitmap_first(pus),
 					.n_pus = (uint32_t)hwloc_bitmap_weight(pus),
 					.order = n};
@@ -89,6 +100,8 @@ static void fill(hwloc_topology_t h, mr_topo *t, const found_core *found, uint32
 		const found_core *f = &found[i];
 		bool new_node = i == 0 || f->node != f[-1].node;
 
+		if (i == 0 || f->l2 < t->l2_bytes)
+			t->l2_bytes = f->l2;
 		if (new_node) {
 			t->node[t->n_nodes++] = (mr_topo_node){.memory_bytes = node_memory(h, f->node),
 							       .os_index = f->node ? f->node->os_index : 0,

@@ -49,6 +49,7 @@ typedef struct mr_topo {
 	uint32_t n_usable;               /* 1..n_cores, within the CPU quota */
 	uint32_t n_machine_cores;        /* cores of the whole machine, allowed or not */
 	uint32_t n_machine_pus;
+	uint64_t l2_bytes;               /* of the second cache, what one core has of it: the least; 0 = unknown */
 	bool synthetic;                  /* made from a string: threads cannot be bound to it */
 	uint64_t memory_bytes;           /* smallest of: memory of the nodes, cgroup limit, RLIMIT_AS */
 	uint64_t memory_available_bytes; /* the same, at most MemAvailable at that time (synthetic: memory_bytes) */

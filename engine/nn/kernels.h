@@ -210,6 +210,7 @@ struct mr_kernels {
 	mr_types types;
 	const char *gelu_aux; /* the numbers that gemm stores in @aux with GELU, by name, for mr_saved_add */
 	const struct mr_choices *choices; /* of the backend `auto`, for its contexts; else NULL */
+	uint64_t l2_bytes; /* of a core, by which products are cut; 0: not known. No bit depends on it */
 	/** The code that executes this call in a context with @n_threads. (nn/recorder.h) */
 	mr_kernel_by (*executor)(const mr_kernels *k, uint32_t n_threads, const struct mr_kernel_call *c);
 #define MR_KERNEL_PART(type, id, args) type (*id) args;

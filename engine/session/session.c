@@ -92,13 +92,12 @@ static mr_status open_kernels(mr_session *s)
 {
 	const char *path = s->job->machine.choices;
 
-	s->kernels = mr_job_kernels(s->job);
+	s->own_kernels = *mr_job_kernels(s->job);
+	s->kernels = &s->own_kernels;
 	if (!s->kernels->choices || !*path)
 		return MR_OK;
 	MR_TRY(mr_job_blame(s->job, MR_JOB_MACHINE, "choices", mr_choices_read(path, &s->choices)));
-	s->own_kernels = *s->kernels;
 	s->own_kernels.choices = s->choices;
-	s->kernels = &s->own_kernels;
 	return MR_OK;
 }
 

@@ -28,7 +28,7 @@ typedef struct mr_session {
 	                                text's own. Borrowed */
 	bool speechless;             /* no text is read: the data have `alphabet` and no samples, and there is no
 	                                plan */
-	const mr_kernels *kernels;   /* `own_kernels` where the job names a table of choices */
+	const mr_kernels *kernels;   /* `own_kernels` */
 	mr_kernels own_kernels;
 	mr_choices *choices;         /* of that table; NULL: none is named. Owned */
 	mr_dataset *data;

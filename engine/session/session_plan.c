@@ -304,6 +304,7 @@ static mr_status make_place(mr_session *s)
 	const char *key;
 	mr_status st = mr_machine_place(s->job, &s->topo, &s->place, &key);
 
+	s->own_kernels.l2_bytes = s->topo.l2_bytes;
 	if (st == MR_OK || !key)
 		return st;
 	return st == MR_ECONFIG ? mr_job_blame(s->job, MR_JOB_MACHINE, key, st) : mr_fail_in(st, "machine.%s", key);

@@ -44,11 +44,16 @@ static void test_l3_domains(void)
 	CU_ASSERT_EQUAL(t.l3[3].first_core, 12);
 	CU_ASSERT_EQUAL(t.l3[3].n_cores, 4);
 	CU_ASSERT_EQUAL(t.l3[3].node, 1);
+	CU_ASSERT_EQUAL(t.l2_bytes, 0);
 	CU_ASSERT_EQUAL(t.node[1].first_l3, 2);
 	CU_ASSERT_EQUAL(t.node[1].n_l3s, 2);
 	CU_ASSERT_EQUAL(t.core[7].l3, 1);
 	CU_ASSERT(t.node[0].memory_bytes >> 30 >= 14 && t.node[0].memory_bytes >> 30 <= 16);
 	CU_ASSERT_EQUAL(t.memory_bytes, t.node[0].memory_bytes + t.node[1].memory_bytes);
+	mr_topo_fini(&t);
+	/* Two cores share an L2. */
+	MR_CHECK_OK(mr_topo_synthetic("numa:1 l3:1 l2:2(size=4194304) core:2 pu:1", &t));
+	CU_ASSERT_EQUAL(t.l2_bytes, 2u << 20);
 	mr_topo_fini(&t);
 }
 

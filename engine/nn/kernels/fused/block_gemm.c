@@ -6,9 +6,9 @@
 #include "nn/kernels/fused/team.h"
 #include "nn/kernels/touched.h"
 
-/* Pairs of k in a round: two panels of B, of 128 bytes a pair, fill half of an L2 of 1 MiB. */
+/* Pairs of k in a round: two panels of B, of 128 bytes a pair, fill half of an L2 of 1 MiB. Bits depend on it, so it
+ * does not depend on the L2 of the CPU. */
 #define ROUND_PAIRS 2048
-#define UNIT_BYTES ((int64_t)512 * 1024)
 
 /* Pairs of a block that the engine does at a time. Its panel of B may come from L2: with shorter ones, which L1 holds,
  * loading and storing sums took 2 % longer. */
@@ -23,9 +23,9 @@
 /* Of gradients whole rows of C, up to so many blocks: then a step's weights and state are read and written from their
  * beginning to their end, and the hardware fetches what comes next. From block to block it does not, and instructions
  * that fetch did not help, however spread. With AdamW and 1024 rows 375 GFLOP/s in place of 330; 128 rows: 230 of 175;
- * 32 rows: 95 of 55 (768 and 1024 columns). The sums wait meanwhile: so many bytes, or those of one row of blocks. */
+ * 32 rows: 95 of 55 (768 and 1024 columns). Meanwhile the sums wait: as many as fill L2, or those of a row
+ * of blocks. */
 #define BAND_BLOCKS 128
-#define SUMS_BYTES ((int64_t)1024 * 1024)
 
 enum { BLOCK_SUMS = MR_BLOCK * MR_BLOCK };
 
@@ -260,12 +260,12 @@ static void plan_rounds(work *w, const mr_block_gemm *g)
 	w->chunk = chunks ? up((w->round_pairs + chunks - 1) / chunks, step) : 1;
 }
 
-/* Gradients go by rows where these are enough for all threads. */
+/* Half of L2 is for what stays of B. Gradients go by rows where these are enough for all threads. */
 static void plan_units(work *w, const mr_block_gemm *g, uint32_t n_threads)
 {
 	int64_t row_blocks = blocks_of(g->m), col_blocks = blocks_of(g->n), most;
+	int64_t panels = w->s->l2_bytes / 2 / ((w->round_pairs + 1) * MR_BLOCK * (int64_t)sizeof(uint32_t));
 	bool whole = g->out.gradient || g->out.step;
-	int64_t panels = UNIT_BYTES / ((w->round_pairs + 1) * MR_BLOCK * (int64_t)sizeof(uint32_t));
 
 	panels = panels < 1 ? 1 : panels;
 	w->by_rows = g->m >= g->n || (whole && row_blocks >= UNITS * (int64_t)n_threads);
@@ -275,7 +275,7 @@ static void plan_units(work *w, const mr_block_gemm *g, uint32_t n_threads)
 	w->band = least(whole ? BAND_BLOCKS : w->group, col_blocks);
 	most = panels;
 	if (w->by_rows && w->band > w->group)
-		most = least(most, SUMS_BYTES / (w->band * BLOCK_SUMS * (int64_t)sizeof(float)));
+		most = least(most, w->s->l2_bytes / (w->band * BLOCK_SUMS * (int64_t)sizeof(float)));
 	w->n_share = (uint32_t)mr_team_pieces(n_threads, w->blocks, 1,
 					      MR_BLOCK * MR_BLOCK * w->others * w->pairs / 32);
 	w->unit = w->n_share > 1 ? w->blocks / (UNITS * w->n_share) : w->blocks;

@@ -27,8 +27,11 @@ typedef struct mr_block_gemm {
 	mr_block_out out;
 } mr_block_gemm;
 
-/* Of one context. Begins as zeros. */
+enum { MR_BLOCK_L2 = 1024 * 1024 }; /* where nobody knows it */
+
+/* Of one context. Begins as zeros, but for l2_bytes. */
 typedef struct mr_block_scratch {
+	int64_t l2_bytes;                 /* the second cache of a core */
 	uint32_t *shared, *own;           /* an operand; a unit's part of the other and its sums, [n_threads,
 					     own_words] */
 	float *carry;                     /* C between rounds, block by block */

@@ -118,7 +118,7 @@ static mr_status ctx_create(const mr_kernels *k, uint32_t n_threads, mr_kctx **o
 	st = kc->vec ? mr_onednn_create(kc->n_threads, &kc->onednn)
 		     : mr_fail(MR_ECONFIG, "backend fused: %s", mr_kernels_fused_refusal());
 	if (st == MR_OK && k->dtype == MR_BF16)
-		st = mr_bf16_products_init(kc);
+		st = mr_bf16_products_init(kc, k);
 	if (st == MR_OK)
 		*out = kc;
 	else

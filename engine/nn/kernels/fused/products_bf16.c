@@ -11,7 +11,7 @@
 /* Masters that are brought together at a time. */
 enum { PIECE = 16384 };
 
-mr_status mr_bf16_products_init(mr_kctx *kc)
+mr_status mr_bf16_products_init(mr_kctx *kc, const mr_kernels *k)
 {
 	const char *why;
 	const mr_block_engine *found = mr_block_engine_find(&why);
@@ -24,6 +24,7 @@ mr_status mr_bf16_products_init(mr_kctx *kc)
 	kc->engine = found ? *found : (mr_block_engine){"f32", NULL, NULL, 1};
 	if (!kc->engine.block)
 		kc->engine.block = kc->blocks->block;
+	kc->block.l2_bytes = k->l2_bytes ? (int64_t)k->l2_bytes : MR_BLOCK_L2;
 	kc->masters = malloc((PIECE + MR_AVERAGING_MOST + 1) * sizeof(float));
 	return kc->masters ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for a kernel context");
 }

@@ -23,7 +23,7 @@ void mr_bf16_mix(mr_kctx *kc, int64_t n, const mr_averaging *m);
 mr_kernel_by mr_bf16_executor(const mr_kernels *k, uint32_t n_threads, const mr_kernel_call *c);
 
 /** What all of these need of a context. Errors: MR_ERESOURCE. */
-mr_status mr_bf16_products_init(mr_kctx *kc) MR_MUST_USE;
+mr_status mr_bf16_products_init(mr_kctx *kc, const mr_kernels *k) MR_MUST_USE;
 void mr_bf16_products_fini(mr_kctx *kc);
 size_t mr_bf16_products_bytes(const mr_kctx *kc);
 
