@@ -273,6 +273,9 @@ void replay_dnnl(uint32_t runs)
 		check(true, "dtype=f32 backend=onednn system.name=1f1b train.microbatches=4", 2, runs);
 		check(true, "dtype=f32 precision=bf16 backend=fused model.dropout=0.1" ASYNC, 2, runs);
 		check(true, "dtype=f32 precision=bf16 backend=fused system.name=1f1b train.microbatches=4", 2, runs);
+		check(true, "dtype=f32 precision=bf16_pure backend=auto model.dropout=0.1" ASYNC, 2, runs);
+		check(true, "dtype=f32 precision=bf16_pure backend=auto system.name=data_parallel train.microbatches=4",
+		      2, runs);
 	}
 }
 
