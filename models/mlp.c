@@ -3,6 +3,8 @@
  *
  *	fc.0 (act)  fc.1 (act)  ...  fc.n (no activation)  loss
  *
+ * With norm = "batch" each hidden layer is normalised before its activation: fc.0  bn.0 (act)  fc.1  bn.1 (act)  ...
+ *
  * The last layer's width and the loss come from the data: classes give softmax cross-entropy, numbers give MSE. Weights
  * start as in nn/layers/linear.c: He's scale in front of an activation, 1/sqrt(in) for the last layer; biases at 0.
  */
@@ -20,6 +22,8 @@ static const mr_option options[] = {
 	{"width", MR_OPT_INT, "128", 1, MAX_WIDTH, NULL, NULL, "width of each hidden layer, where hidden is empty"},
 	{"depth", MR_OPT_INT, "2", 0, 10000, NULL, NULL, "number of hidden layers, where hidden is empty"},
 	{"activation", MR_OPT_ENUM, "relu", 0, 0, "relu|gelu|none", NULL, "what follows each hidden layer"},
+	{"norm", MR_OPT_ENUM, "none", 0, 0, "none|batch", NULL,
+	 "batch: each hidden layer is normalised over the micro-batch, before its activation (relu or none)"},
 	{NULL},
 };
 
@@ -28,6 +32,26 @@ static mr_act activation(const mr_values *values)
 	const char *name = mr_values_string(values, "activation");
 
 	return !strcmp(name, "relu") ? MR_ACT_RELU : !strcmp(name, "gelu") ? MR_ACT_GELU : MR_ACT_NONE;
+}
+
+static bool normalises(const mr_values *values)
+{
+	return !strcmp(mr_values_string(values, "norm"), "batch");
+}
+
+/* Hidden layer @i of @width, behind @x. */
+static uint16_t add_hidden(mr_compose *m, const mr_values *values, int64_t i, int64_t width, uint16_t x)
+{
+	mr_layer_cfg act = {.act = activation(values)}, cfg = normalises(values) ? (mr_layer_cfg){0} : act;
+	char name[32];
+
+	cfg.out = width;
+	snprintf(name, sizeof(name), "fc.%lld", (long long)i);
+	x = mr_compose_add(m, "linear", name, &cfg, x);
+	if (!normalises(values))
+		return x;
+	snprintf(name, sizeof(name), "bn.%lld", (long long)i);
+	return mr_compose_add(m, "batch_norm", name, &act, x);
 }
 
 static mr_status check(const mr_values *values, const mr_model_data *data)
@@ -40,6 +64,8 @@ static mr_status check(const mr_values *values, const mr_model_data *data)
 	for (size_t i = 0; i < n; i++)
 		if (hidden[i] != floor(hidden[i]))
 			return mr_fail(MR_ECONFIG, "hidden: a width is a whole number, got %g", hidden[i]);
+	if (normalises(values) && activation(values) == MR_ACT_GELU)
+		return mr_fail(MR_ECONFIG, "activation: batch normalisation is followed by relu or none, not by gelu");
 	if (data->input.tokens)
 		return mr_fail(MR_ECONFIG, "takes numbers as input, the data has tokens");
 	return MR_OK;
@@ -50,7 +76,7 @@ static mr_status mlp_build(const mr_values *values, const mr_model_data *data, m
 	size_t n_list;
 	const double *list = mr_values_floats(values, "hidden", &n_list);
 	int64_t n = n_list ? (int64_t)n_list : mr_values_int(values, "depth");
-	mr_layer_cfg cfg = {.act = activation(values)};
+	mr_layer_cfg cfg;
 	char name[32];
 	mr_compose m;
 	uint16_t x = 0;
@@ -58,11 +84,8 @@ static mr_status mlp_build(const mr_values *values, const mr_model_data *data, m
 	*out = NULL;
 	MR_TRY(check(values, data));
 	mr_compose_init(&m, data);
-	for (int64_t i = 0; i < n; i++) {
-		cfg.out = n_list ? (int64_t)list[i] : mr_values_int(values, "width");
-		snprintf(name, sizeof(name), "fc.%lld", (long long)i);
-		x = mr_compose_add(&m, "linear", name, &cfg, x);
-	}
+	for (int64_t i = 0; i < n; i++)
+		x = add_hidden(&m, values, i, n_list ? (int64_t)list[i] : mr_values_int(values, "width"), x);
 	cfg = (mr_layer_cfg){.out = data->classes ? data->classes : data->target.cols};
 	snprintf(name, sizeof(name), "fc.%lld", (long long)n);
 	x = mr_compose_add(&m, "linear", name, &cfg, x);

@@ -5,6 +5,7 @@
 
 #include "host/clock.h"
 #include "ir/deps.h"
+#include "weights/layer_states.h"
 #include "weights/mitigated.h"
 #include "weights/predict.h"
 #include "weights/ranges.h"
@@ -206,6 +207,8 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 	if (t->links->plan->contract.steal)
 		mr_exec_release_rest(run, t);
 	sum_tied(w, t, b);
+	if (b->layer_states && b->n_shards == 1) /* of several the reduction has */
+		mr_layer_states_fold(b);
 	if (run->c.measures && shard == 0 && !b->unchanged && !b->ranges)
 		mr_norms_measure(b, w->kc, b->sum);
 	if (run->validation && !mr_exec_norms_known(run, t->version))
@@ -241,6 +244,8 @@ void mr_exec_average(mr_worker *w, const mr_task *t)
 	mr_replicas_average(g, t->in->pipe, t->version, w->kc);
 	if (!mr_weights_last_of(&g->n_done, g->n))
 		return;
+	if (g->first->layer_states)
+		mr_layer_states_average(g);
 	for (uint32_t r = 0; r < g->n; r++) {
 		mr_weights_committed(mr_replicas_block(g, r));
 		mr_counter_raise(&mr_replicas_block(g, r)->published, w->id, (uint32_t)t->version);
@@ -271,6 +276,8 @@ void mr_exec_reduce(mr_worker *w, const mr_task *t)
 		mr_ranges_send_total(b, shard, t->version);
 	if (!mr_weights_last_of(&b->reduction->n_reduced, b->n_shards))
 		return;
+	if (b->layer_states && b->n_shards > 1)
+		mr_layer_states_fold(b);
 	if (asked || (run->has_stage_replicas && run->c.clip > 0 && !b->ranges))
 		mr_norms_compute(b, w->kc, t->version);
 	if (asked && run->norms->global)

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "ir/deps.h"
+#include "weights/layer_states.h"
 #include "weights/mitigated.h"
 #include "weights/predict.h"
 #include "weights/ranges.h"
@@ -69,6 +70,8 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 		.first_sample = t->micro * (uint64_t)l->samples,
 	};
 
+	if (b->layer_states)
+		io.layer_state = mr_run_weights(run, 0, s)->layer_states->state;
 	count_read(t, b);
 	if (l->train && b->prediction && (b->prediction->holds || mr_instr_horizon(l->plan, t->in)))
 		io.weights = predicted(w, t, b, (uint32_t)(slot - t->st->slot));
@@ -317,6 +320,8 @@ static mr_status commit_inside(mr_worker *w, const mr_task *t)
 	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
 	double norm = NAN;
 
+	if (b->layer_states)
+		mr_layer_states_fold(b);
 	if (run->c.measures && !b->unchanged)
 		mr_norms_measure(b, w->kc, b->sum);
 	if (mr_exec_asks_norm(run, b, b->latest + 1))
@@ -343,6 +348,17 @@ static void note_read(const mr_task *t, mr_stage_weights *b, uint8_t shard, uint
 		mr_mitigated_note(b, shard, version, first && t->in->flags & MR_INSTR_FIRST_SUM);
 }
 
+/* The gradient of the micro-batch in @slot is in the sum of @t's stage, or, where any worker may take W, will be. */
+static mr_status note_seen(mr_run *run, const mr_task *t, const mr_slot *slot)
+{
+	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
+	bool by_owner = t->in->op == (t->links->plan->contract.steal ? MR_OP_I : MR_OP_W);
+
+	if (!b->layer_states || !(by_owner || t->in->op == MR_OP_B))
+		return MR_OK;
+	return mr_layer_states_note(b, mr_run_shard(run, t->in->pipe, t->in->stage), slot->micro, slot->memory);
+}
+
 mr_status mr_exec_span(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
@@ -356,6 +372,7 @@ mr_status mr_exec_span(mr_worker *w, const mr_task *t)
 
 		MR_TRY(check_saved(t, slot, t->micro + j));
 		note_read(t, &run->weights[s], 0, slot->version, j == 0);
+		MR_TRY(note_seen(run, t, slot));
 		w->span.io[j] = make_io(w, t, slot);
 		if (s + 1 < run->n_stages)
 			w->span.io[j].grad_out = mr_link_buffer(&st->grad, slot->grad);
@@ -402,6 +419,7 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 	if (t->in->op != MR_OP_I)
 		note_read(t, mr_run_weights(run, t->in->pipe, s), mr_run_shard(run, t->in->pipe, s), slot->version,
 			  true);
+	MR_TRY(note_seen(run, t, slot));
 	if (w->acquired.got & MR_GOT_IN)
 		slot->grad = w->acquired.in;
 	io = make_io(w, t, slot);

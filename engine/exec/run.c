@@ -11,6 +11,7 @@
 #include "ir/pause.h"
 #include "exec/eval_plan.h"
 #include "exec/exec.h"
+#include "weights/layer_states.h"
 #include "weights/mitigated.h"
 #include "weights/predict.h"
 #include "weights/reduction.h"
@@ -40,6 +41,7 @@ static mr_status open_features(mr_run *run, mr_stage_weights *b, uint16_t s)
 		MR_TRY(mr_reduction_open(b));
 	if (k->steal)
 		MR_TRY(mr_steal_queue_open_sum(b, k->need));
+	MR_TRY(mr_layer_states_open(b));
 	MR_TRY(mr_tied_sum_open(b, k->tied && s == 0 ? &run->weights[run->n_stages - 1] : NULL));
 	if (run->norms)
 		MR_TRY(mr_norms_open(b));
@@ -374,8 +376,10 @@ static void init_weights(mr_run *run, uint8_t pipe, uint16_t s)
 		mr_predict_init(b);
 	if (shard == 0 && b->mitigation)
 		mr_mitigated_init(b);
-	if (shard == 0)
+	if (shard == 0) {
+		mr_layer_states_init(b);
 		b->latest = 0;
+	}
 	if (shard == 0 || b->private_weights)
 		mr_stage_init_weights(b->stage, run->c.seed, mr_weights_at(b, shard, 0), shard == 0 ? b->rest : NULL);
 	if (run->replicas && pipe == 0)
@@ -560,6 +564,7 @@ static void reset_weights(mr_run *run, mr_stage_weights *b, uint16_t s)
 		mr_predict_reset(b);
 	if (b->tied)
 		b->tied->summed = false;
+	mr_layer_states_reset(b);
 	atomic_store_explicit(&b->n_stepped, 0, memory_order_relaxed);
 	for (uint32_t i = 0; i < b->n_shards; i++) {
 		memset(b->shard[i].staleness, 0, sizeof(b->shard[i].staleness));

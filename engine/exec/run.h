@@ -308,9 +308,10 @@ void mr_run_fail(mr_run *run, mr_status code);
 /** Bytes by purpose, for the start table and the memory plan. Memory that all pipes share counts in pipe 0, and the
  * scratch area of a worker at the first stage that it has. */
 typedef struct mr_run_memory {
-	uint64_t weights;
+	uint64_t weights; /* with the states of layers */
 	uint64_t stashes; /* version buffers beyond one, predicted weights, and the shared memory of replicas */
-	uint64_t grads, optimizer, activations, boundaries, scratch;
+	uint64_t grads; /* with the values that micro-batches of a commit have seen for states */
+	uint64_t optimizer, activations, boundaries, scratch;
 } mr_run_memory;
 void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t stage, mr_run_memory *out);
 

@@ -60,6 +60,15 @@ static bool sums_uses_in_ranges(const mr_run *run)
 	return false;
 }
 
+/* Does a stage with ranges have layers with states? */
+static bool has_states_in_ranges(const mr_run *run)
+{
+	for (uint32_t i = 0; i < mr_run_n_weights(run); i++)
+		if (run->weights[i].ranges && run->weights[i].layer_states)
+			return true;
+	return false;
+}
+
 /* Why the run needs workers that share memory, whatever its edges are; NULL: it does not need them. */
 static const char *why_shared(const mr_run *run)
 {
@@ -69,6 +78,9 @@ static const char *why_shared(const mr_run *run)
 		return "workers repeat a step that validation rolls back by reading each other's stages in place";
 	if (run->replicas)
 		return "an average reads and writes the weights of all replicas in place";
+	if (has_states_in_ranges(run))
+		return "what the micro-batches of several pipes have seen for the states of a layer is put together in "
+		       "place";
 	if (sums_uses_in_ranges(run))
 		return "several pipes add up the gradients of a parameter that one stage uses twice in place";
 	return NULL;

@@ -1,4 +1,5 @@
 /* run_memory.c - the memory of a run, by purpose. */
+#include "weights/layer_states.h"
 #include "weights/mitigated.h"
 #include "weights/predict.h"
 #include "exec/run.h"
@@ -35,10 +36,10 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 	uint64_t weights = whole || b->private_weights ? z->weight_bytes : 0;
 
 	*out = (mr_run_memory){
-		.weights = weights,
+		.weights = weights + (whole ? mr_layer_states_bytes(b) : 0),
 		.stashes = (uint64_t)(b->cap - 1 + mr_predict_buffers(b)) * weights +
 			   (run->replicas && pipe == 0 ? mr_replicas_bytes(&run->replicas[s]) : 0),
-		.grads = leads ? z->grad_bytes : 0,
+		.grads = leads ? z->grad_bytes + mr_layer_states_list_bytes(b, mr_run_shard(run, pipe, s)) : 0,
 		.optimizer = whole ? state_bytes(run, b) : 0,
 		.scratch =
 			(leads ? mr_weights_shard_work_bytes(b, mr_run_shard(run, pipe, s), run->c.optim) : 0) +

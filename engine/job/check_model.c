@@ -92,6 +92,16 @@ static void check_tied(mr_job *j, const mr_job_listener *l, const mr_graph *g, c
 	}
 }
 
+/* A micro-batch too small for a layer. */
+static void check_samples(mr_job *j, const mr_job_listener *l, const mr_graph *g)
+{
+	if (mr_job_doubtful(l, MR_JOB_TRAIN, "batch") || mr_job_doubtful(l, MR_JOB_TRAIN, "microbatches") ||
+	    !mr_job_n_micro(j) || mr_job_samples(j) < 1)
+		return;
+	if (mr_graph_takes(g, mr_job_samples(j)) != MR_OK)
+		mr_job_note(l, MR_JOB_TRAIN, "batch", "%s", mr_error_text());
+}
+
 static mr_status check_model(mr_job *j, const mr_job_listener *l)
 {
 	mr_partition p = {0};
@@ -104,6 +114,8 @@ static mr_status check_model(mr_job *j, const mr_job_listener *l)
 	if (st == MR_OK && g && j->system.values && !mr_job_doubtful(l, MR_JOB_TOP, "partition") &&
 	    !mr_job_doubtful(l, MR_JOB_MACHINE, "workers"))
 		st = cut(j, l, g, &p);
+	if (st == MR_OK && g && j->system.values)
+		check_samples(j, l, g);
 	if (p.first && mr_job_system(j) && mr_job_system(j)->asynchronous)
 		check_tied(j, l, g, &p);
 	mr_partition_fini(&p);

@@ -26,9 +26,9 @@
  *
  * A tensor has the type of its class in mr_kernels.types. What layers hand over are activations, but for weights (of
  * products, gains, shifts, tables), gradients (colsum's result, dgain, dshift, dwte, dwpe, colsum_a, colsum_b), and
- * mean and rstd of norms and the numbers of mse's target, which are of the type that is computed in. An operation
- * computes in that type and rounds each element of its result once; attention in bf16 by blocks also rounds P and dS,
- * which are factors of products (nn/kernels/fused/vec_attn_blocks.inc).
+ * mean, rstd and variance of norms and the numbers of mse's target, which are of the type that is computed in. An
+ * operation computes in that type and rounds each element of its result once; attention in bf16 by blocks also rounds P
+ * and dS, which are factors of products (nn/kernels/fused/vec_attn_blocks.inc).
  *
  * Products of bf16 numbers: the CPU's instructions for them take denormal factors as 0 and make 0 of denormal sums;
  * what is rounded to a denormal becomes 0 anyway (nn/bf16.h). The reference keeps both. NaN and infinity propagate.
@@ -72,6 +72,18 @@ typedef struct mr_gemm {
 	const void *addend; /* [m, n], not C: added last, with the bits of `sum` afterwards; excludes ta, add and act.
 	                       NULL: none */
 } mr_gemm;
+
+/*
+ * Batch normalisation of x[rows, cols]: each column shifted and scaled by its mean and variance over all rows (which
+ * is sum (x - mean)^2 / rows), and act, NONE or RELU, of the result. A column's sums have one fixed order for any
+ * number of threads, but in oneDNN.
+ */
+typedef struct mr_batch_norm {
+	int64_t rows, cols;
+	double eps;  /* added to the variance, under the root */
+	mr_act act;
+	bool given;  /* mean and variance are the caller's, as in evaluation */
+} mr_batch_norm;
 
 /* Multi-head attention without its projections. qkv [samples*T, W]: q, k, v side by side; q is heads * dim wide, k and
  * v kv_heads * dim. Query head h sees key and value head h / (heads / kv_heads); gradients of a key or value head are

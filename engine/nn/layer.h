@@ -8,6 +8,11 @@
  *
  * Buffers of one micro-batch: aux_i lives from F to I, aux_w from F to W, kept from I to W, scratch during one call.
  * The flags in mr_layer_needs tell which of x, y and dy the backward halves read again.
+ *
+ * State is what a layer has from step to step beside its parameters: it has no version and no gradient, belongs to the
+ * stage, is in checkpoints, and evaluation reads it (running statistics). Training does not: F leaves in `seen` what
+ * this micro-batch has for each state, as often as it is repeated, I reads it there, and each commit puts its
+ * micro-batches into the state by fold(), ascending. So its bits depend on the micro-batches alone.
  */
 #ifndef MR_NN_LAYER_H
 #define MR_NN_LAYER_H
@@ -21,6 +26,7 @@
 #define MR_LAYER_INPUTS 8
 #define MR_LAYER_OUTPUTS 8
 #define MR_LAYER_PARAMS 16
+#define MR_LAYER_STATES 4
 #define MR_LAYER_SPAN 255 /* micro-batches whose W may be one call */
 
 /*
@@ -34,10 +40,10 @@
 	X(int64_t, context)     /* embedding: rows of the position table */ \
 	X(int64_t, heads)       /* attention, rope */ \
 	X(int64_t, parts)       /* split */ \
-	X(mr_act, act)          /* linear, conv */ \
+	X(mr_act, act)          /* linear, conv, batch norm */ \
 	X(bool, no_bias)        /* linear, conv */ \
 	X(bool, transposed)     /* linear: weight stored [out, in] (a head tied to the token embedding) */ \
-	X(double, eps)          /* layer norm, RMS norm */ \
+	X(double, eps)          /* layer norm, RMS norm, batch norm */ \
 	X(double, rate)         /* dropout */ \
 	X(double, std)          /* initial standard deviation of the weights; 0: the layer's default */ \
 	X(double, value)        /* linear, when std < 0: every weight starts at this value (chain) */ \
@@ -56,7 +62,8 @@
 	X(bool, count_pad)      /* avg_pool: padding counts as zeros */ \
 	X(int64_t, kv_heads)    /* attention, rope: heads of keys and values; 0: heads */ \
 	X(bool, bidirectional)  /* attention: queries see all keys */ \
-	X(double, theta)        /* rope; 0: 10000 */
+	X(double, theta)        /* rope; 0: 10000 */ \
+	X(double, momentum)     /* batch norm */
 
 typedef struct mr_layer_cfg {
 	MR_LAYER_CFG(MR_FIELD_MEMBER)
@@ -85,6 +92,14 @@ static inline int64_t mr_param_count(const mr_param_spec *p)
 		n *= p->dim[i];
 	return n;
 }
+
+/* A state, in numbers of the type that is computed in. */
+typedef struct mr_layer_state {
+	const char *suffix;  /* "running_mean" */
+	uint32_t rank;       /* 1 to MR_MAX_DIMS */
+	int64_t dim[MR_MAX_DIMS];
+	double value;        /* of every number at the start */
+} mr_layer_state;
 
 typedef struct mr_layer_needs {
 	mr_saved aux_i, aux_w, kept;   /* for one micro-batch */
@@ -130,11 +145,14 @@ typedef struct mr_layer_call {
 	                              squares stored here, before its step, which has the same bits; layers never get
 	                              such a call. NULL: not requested */
 	void *aux_i, *aux_w, *kept, *scratch;
+	const void *state[MR_LAYER_STATES]; /* read by F where train is false */
+	void *seen[MR_LAYER_STATES];        /* like the states: from F to the end of the micro-batch, where train is
+	                                       true */
 	const void *target;        /* loss layers: [samples * rows] int32 or [samples * rows, cols] of the dtype */
 	double *loss;              /* loss layers: mean over the micro-batch's samples (tokens) */
 	mr_judged *judged;         /* loss layers that judge: their counts in these rows (nn/scores.h). NULL: nothing
 	                              is counted */
-	bool train;                /* false: dropout off */
+	bool train;                /* false: dropout off, and states in place of what the micro-batch has */
 	mr_mask_key mask;          /* dropout */
 } mr_layer_call;
 
@@ -161,6 +179,13 @@ typedef struct mr_layer_ops {
 	 * (planner/graph.h).
 	 */
 	uint32_t (*params)(const mr_layer_cfg *cfg, const mr_shape *in, mr_param_spec spec[MR_LAYER_PARAMS]);
+	/** Fills @spec, returns how many states. NULL: none. Suffixes as of parameters. */
+	uint32_t (*states)(const mr_layer_cfg *cfg, const mr_shape *in, mr_layer_state spec[MR_LAYER_STATES]);
+	/** Puts what a micro-batch of @samples has, @seen, into @state: numbers of @dtype. Not NULL where there are
+	 * states. */
+	void (*fold)(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, mr_dtype dtype,
+		     const void *const *seen, void *const *state);
+	uint32_t least_rows; /* rows of all samples that a micro-batch must have in training; 0: any */
 	/** Fills all of @out. FLOPs are those of matrix products and attention only (model FLOPs). @k may be NULL: the
 	 * flags and FLOPs are then filled, and the sizes are 0. */
 	void (*needs)(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,

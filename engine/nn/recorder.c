@@ -111,6 +111,19 @@ static void norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *x
 	note_norm(kc, MR_KERNEL_norm_backward, rows, cols, mean);
 }
 
+static void batch_norm(mr_kctx *kc, const mr_batch_norm *b, const void *x, const void *gain, const void *shift, void *y,
+		       void *mean, void *variance)
+{
+	note_rows(kc, MR_KERNEL_batch_norm, b->rows, b->cols);
+}
+
+static void batch_norm_backward(mr_kctx *kc, const mr_batch_norm *b, const void *x, const void *y, const void *gain,
+				const void *mean, const void *variance, const void *dy, void *dx, bool add, void *dgain,
+				void *dshift)
+{
+	note_rows(kc, MR_KERNEL_batch_norm_backward, b->rows, b->cols);
+}
+
 static mr_status attn(mr_kctx *kc, const mr_attn *a, const void *qkv, void *y, void *saved, void *scratch)
 {
 	note_rows(kc, MR_KERNEL_attn, a->samples * a->t, a->heads * a->dim);

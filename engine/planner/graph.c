@@ -41,6 +41,7 @@ void mr_graph_destroy(mr_graph *g)
 	free(g->nodes);
 	free(g->values);
 	free(g->params);
+	free(g->states);
 	free(g->shapes);
 	free(g->n_live);
 	mr_names_fini(&g->node_names);
@@ -144,6 +145,37 @@ static mr_status add_params(mr_graph *g, mr_node *node, const mr_shape *in, uint
 	return MR_OK;
 }
 
+static bool has_state(const mr_graph *g, const char *name)
+{
+	for (uint32_t i = 0; i < g->n_states; i++)
+		if (!strcmp(g->states[i].name, name))
+			return true;
+	return false;
+}
+
+/* Behind its parameters, whose names no state may have. */
+static mr_status add_states(mr_graph *g, mr_node *node, const mr_shape *in, uint32_t number)
+{
+	mr_layer_state spec[MR_LAYER_STATES];
+
+	node->first_state = g->n_states;
+	node->n_states = node->ops->states ? node->ops->states(&node->cfg, in, spec) : 0;
+	MR_TRY(grow(&g->states, &g->cap_states, g->n_states + node->n_states, sizeof(*g->states)));
+	for (uint32_t i = 0; i < node->n_states; i++) {
+		mr_graph_state *s = &g->states[g->n_states + i];
+
+		*s = (mr_graph_state){.spec = spec[i], .n = 1, .node = number, .index = i};
+		for (uint32_t d = 0; d < MR_MAX_DIMS; d++) {
+			s->spec.dim[d] = d < spec[i].rank ? spec[i].dim[d] : 1;
+			s->n *= s->spec.dim[d];
+		}
+		MR_TRY(name_param(node, spec[i].suffix, s->name, sizeof(s->name)));
+		if (mr_graph_find_param(g, s->name) != UINT32_MAX || has_state(g, s->name))
+			return mr_fail(MR_ECONFIG, "a parameter or state called %s exists already", s->name);
+	}
+	return MR_OK;
+}
+
 /* Fill in everything of the new node except its place in the graph. */
 static mr_status fill_node(mr_graph *g, mr_node *node, mr_shape shape[MR_LAYER_OUTPUTS])
 {
@@ -162,7 +194,8 @@ static mr_status fill_node(mr_graph *g, mr_node *node, mr_shape shape[MR_LAYER_O
 	node->n_out = (uint8_t)mr_layer_outputs(node->ops, &node->cfg);
 	for (uint32_t i = 0; i < node->n_out; i++)
 		MR_TRY(check_shape("its output", shape[i]));
-	return add_params(g, node, in, node->number);
+	MR_TRY(add_params(g, node, in, node->number));
+	return add_states(g, node, in, node->number);
 }
 
 /* Add the values that @node, the next one of the graph, writes. */
@@ -207,6 +240,7 @@ mr_status mr_graph_add(mr_graph *g, const mr_layer_ops *ops, const char *name, c
 	MR_TRY(add_values(g, &node, shape));
 	for (uint32_t i = 0; i < node.n_params; i++)
 		MR_TRY(mr_names_add(&g->param_names, g->n_params++, mr_graph_param_name, g));
+	g->n_states += node.n_states;
 	g->nodes[g->n_nodes] = node;
 	MR_TRY(mr_names_add(&g->node_names, g->n_nodes++, mr_graph_node_name, g));
 	if (out)

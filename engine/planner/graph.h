@@ -77,6 +77,15 @@ typedef struct mr_param {
 /** The fields of MR_PARAM_FIELDS, in its order. */
 extern const mr_field mr_param_fields[];
 
+/* A state of a layer (nn/layer.h). What it is follows from the layer and its configuration. */
+typedef struct mr_graph_state {
+	mr_param_name name;  /* "bn_1.running_mean" */
+	mr_layer_state spec; /* dimensions behind the last: 1 */
+	int64_t n;           /* elements */
+	uint32_t node;
+	uint32_t index;      /* which state of its node */
+} mr_graph_state;
+
 typedef struct mr_node {
 	const mr_layer_ops *ops;
 	char name[48];       /* "h.0.attn.c_attn"; unique in the graph */
@@ -88,6 +97,7 @@ typedef struct mr_node {
 	uint16_t out;        /* the first of its values; MR_GRAPH_NO_VALUE for the loss */
 	const mr_shape *out_shape; /* [n_out] after mr_graph_finish; of the loss that of its input */
 	uint32_t first_param, n_params;
+	uint32_t first_state, n_states;
 	uint32_t number;     /* layer number in the model, for random numbers: the node's index */
 	uint16_t addend;     /* after mr_graph_finish: the value that this node may add to its output, or
 	                        MR_GRAPH_NO_VALUE */
@@ -100,12 +110,13 @@ typedef struct mr_graph {
 	mr_node *nodes;
 	mr_value *values;    /* values[0]: the model's input */
 	mr_param *params;
-	uint32_t n_nodes, n_values, n_params;
+	mr_graph_state *states; /* in node order, as parameters are */
+	uint32_t n_nodes, n_values, n_params, n_states;
 	mr_shape input, target; /* of one sample */
 	mr_shape *shapes;    /* of all inputs and outputs of all nodes, for in_shape and out_shape */
 	uint16_t *n_live;    /* [n_nodes]: number of values that are live before it; NULL until mr_graph_finish */
-	uint32_t cap_nodes, cap_values, cap_params; /* room in the arrays; private to graph.c, as are the next two
-	                                               */
+	uint32_t cap_nodes, cap_values, cap_params, cap_states; /* room in the arrays; private to graph.c, as are the
+	                                                           next two */
 	mr_names node_names, param_names;
 } mr_graph;
 
@@ -195,6 +206,12 @@ int64_t mr_graph_judged_classes(const mr_graph *g);
 
 /** Elements of all parameters; shared storage counts once. */
 int64_t mr_graph_n_params(const mr_graph *g);
+
+/** Do all layers take micro-batches of @samples in training? Else MR_ECONFIG with a message that names one. */
+mr_status mr_graph_takes(const mr_graph *g, int64_t samples) MR_MUST_USE;
+
+/** Write the initial value of @state to @dst, numbers of @dtype, which is computed in. */
+void mr_graph_init_state(const mr_graph *g, uint32_t state, mr_dtype dtype, void *dst);
 
 /**
  * Model FLOPs of one sample, as usually counted: a multiply-add is 2, and only matrix products and attention count.

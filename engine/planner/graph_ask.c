@@ -145,6 +145,28 @@ int64_t mr_graph_n_params(const mr_graph *g)
 	return n;
 }
 
+mr_status mr_graph_takes(const mr_graph *g, int64_t samples)
+{
+	for (uint32_t i = 0; i < g->n_nodes; i++) {
+		const mr_node *nd = &g->nodes[i];
+
+		if (samples * nd->in_shape[0].rows < nd->ops->least_rows)
+			return mr_fail(MR_ECONFIG,
+				       "%s is a %s, which in training needs at least %u rows in a micro-batch: a "
+				       "micro-batch of %lld %s has %lld",
+				       nd->name, nd->ops->name, nd->ops->least_rows, (long long)samples,
+				       samples == 1 ? "sample" : "samples",
+				       (long long)(samples * nd->in_shape[0].rows));
+	}
+	return MR_OK;
+}
+
+void mr_graph_init_state(const mr_graph *g, uint32_t state, mr_dtype dtype, void *dst)
+{
+	for (int64_t i = 0; i < g->states[state].n; i++)
+		mr_element_put(dtype, dst, i, g->states[state].spec.value);
+}
+
 static mr_layer_needs needs_of(const mr_graph *g, uint32_t i)
 {
 	const mr_node *node = &g->nodes[i];

@@ -104,6 +104,10 @@ static void layout(mr_sequential *q, const mr_sequential_layout *l, mr_arena *a)
 		for (uint32_t i = 0; i < q->c.optim->ops->n_states; i++)
 			q->state[i][p] = take(a, mr_stagger(param_bytes(q, p, q->c.kernels->types.state)));
 	}
+	for (uint32_t i = 0; i < g->n_states; i++) {
+		q->layer_state[i] = take(a, mr_sequential_layer_state_bytes(&q->c, i));
+		q->seen[i] = take(a, q->c.n_micro * mr_sequential_layer_state_bytes(&q->c, i));
+	}
 	if (!mr_optim_elementwise(q->c.optim))
 		q->work = take(a, mr_sequential_work_bytes(&q->c));
 	q->target = take(a, (size_t)q->c.samples * mr_shape_bytes(g->target, q->c.kernels->types.compute));
@@ -135,13 +139,16 @@ static mr_status allocate_tables(mr_sequential *q)
 	q->sumsq = calloc(g->n_params + 1, sizeof(*q->sumsq));
 	for (int i = 0; i < MR_OPTIM_STATES; i++)
 		q->state[i] = calloc(g->n_params + 1, sizeof(void *));
+	q->layer_state = calloc(g->n_states + 1, sizeof(void *));
+	q->seen = calloc(g->n_states + 1, sizeof(*q->seen));
 	q->part = calloc(g->n_params + 1, sizeof(void *));
 	q->late = calloc(g->n_params + 1, sizeof(bool));
 	q->active = calloc(g->n_nodes, sizeof(bool));
 	q->has_grad = calloc(g->n_values, sizeof(bool));
 	q->loss = calloc(q->c.n_micro, sizeof(double));
 	if (!q->value || !q->node || !q->weight || !q->rest || !q->grad || !q->part || !q->late || !q->active ||
-	    !q->steps || !q->sumsq || !q->state[0] || !q->state[1] || !q->has_grad || !q->loss)
+	    !q->layer_state || !q->seen || !q->steps || !q->sumsq || !q->state[0] || !q->state[1] || !q->has_grad ||
+	    !q->loss)
 		return mr_fail(MR_ERESOURCE, "no memory for a model of %u layers", g->n_nodes);
 	return MR_OK;
 }
@@ -164,6 +171,8 @@ static void init_weights(mr_sequential *q)
 	for (uint32_t p = 0; p < q->g->n_params; p++)
 		if (q->weight[p])
 			mr_graph_init_param(q->g, p, q->c.seed, q->c.kernels->types.weights, q->weight[p], q->rest[p]);
+	for (uint32_t i = 0; i < q->g->n_states; i++)
+		mr_graph_init_state(q->g, i, q->c.kernels->types.compute, q->layer_state[i]);
 }
 
 const mr_sequential_config *mr_sequential_config_of(const mr_sequential *q)
@@ -184,6 +193,11 @@ int16_t *mr_sequential_rest(mr_sequential *q, uint32_t p)
 void *mr_sequential_state(mr_sequential *q, uint32_t p, uint32_t i)
 {
 	return q->state[i][p];
+}
+
+void *mr_sequential_layer_state(mr_sequential *q, uint32_t i)
+{
+	return q->layer_state[i];
 }
 
 double mr_sequential_largest_gradient(const mr_sequential *q)
@@ -302,6 +316,8 @@ void mr_sequential_destroy(mr_sequential *q)
 	free(q->weight);
 	free(q->rest);
 	free(q->grad);
+	free(q->layer_state);
+	free(q->seen);
 	free(q->part);
 	free(q->late);
 	free(q->active);

@@ -85,6 +85,9 @@ void *mr_sequential_state(mr_sequential *q, uint32_t p, uint32_t i);
 /** The rest of the masters of @p, an owner; NULL: the weights are their masters. Between runs only. */
 int16_t *mr_sequential_rest(mr_sequential *q, uint32_t p);
 
+/** State @i of the graph; between runs only. */
+void *mr_sequential_layer_state(mr_sequential *q, uint32_t i);
+
 /** Losses of the last step's micro-batches, [n_micro] by micro-batch. Between steps: also in @progress. */
 const double *mr_sequential_losses(const mr_sequential *q);
 

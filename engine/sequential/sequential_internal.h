@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 
+#include "base/size.h"
 #include "host/memory.h"
 #include "host/stall.h"
 #include "host/team_delay.h"
@@ -30,6 +31,8 @@ struct mr_sequential {
 	void **weight, **grad; /* [n_params]; weight NULL when tied */
 	int16_t **rest;        /* [n_params] of the masters; NULL when tied, and where the weights are their masters */
 	void **state[MR_OPTIM_STATES];
+	void **layer_state;    /* [n_states] of the graph */
+	char **seen;           /* [n_states] of each micro-batch of a step, like the state, one behind the other */
 	bool inside;           /* the last backward of a step carries out the optimizer steps, layer by layer */
 	bool *late;            /* [n_params] of tied ones, when inside: their step comes after the backward passes */
 	uint32_t sparse_owner; /* the parameter whose gradient is MR_GRAD_SPARSE; UINT32_MAX: there is none */
@@ -73,6 +76,12 @@ struct mr_sequential {
 static inline size_t mr_sequential_value_bytes(const mr_sequential *q, uint32_t v)
 {
 	return (size_t)q->c.samples * mr_shape_bytes(q->g->values[v].shape, q->c.kernels->types.activations);
+}
+
+/* Bytes of state @i, and of what one micro-batch has seen for it. */
+static inline size_t mr_sequential_layer_state_bytes(const mr_sequential_config *c, uint32_t i)
+{
+	return mr_align_up((size_t)c->graph->states[i].n * mr_dtype_bytes(c->kernels->types.compute), MR_CACHE_LINE);
 }
 
 /* Jobs of the thread; results and errors as their callers in sequential.h say. */

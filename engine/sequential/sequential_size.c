@@ -187,6 +187,12 @@ mr_status mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out)
 			out->optimizer += rounded(mr_stagger(n * mr_types_rest_bytes(&k->types)));
 		out->optimizer += c->optim->ops->n_states * rounded(mr_stagger(n * mr_dtype_bytes(k->types.state)));
 	}
+	for (uint32_t i = 0; i < g->n_states; i++) {
+		size_t bytes = mr_align_up((size_t)g->states[i].n * mr_dtype_bytes(k->types.compute), MR_CACHE_LINE);
+
+		out->weights += bytes;
+		out->grads += c->n_micro * bytes;
+	}
 	if (!mr_optim_elementwise(c->optim))
 		out->scratch += rounded(mr_sequential_work_bytes(c));
 	return MR_OK;

@@ -13,6 +13,7 @@
 typedef struct pass {
 	int64_t samples;
 	uint64_t first_sample;
+	uint32_t micro;        /* of the step, with train */
 	bool train, add;
 	void **grad;           /* [n_params] where W leaves them */
 	const bool *active;    /* [n_nodes] nodes whose W is carried out; NULL: all */
@@ -23,6 +24,12 @@ typedef struct pass {
 	const void *w[MR_LAYER_PARAMS];
 	void *dw[MR_LAYER_PARAMS];
 } pass;
+
+/* What micro-batch @m of the step has seen for state @i. */
+static void *seen_at(const mr_sequential *q, uint32_t i, uint32_t m)
+{
+	return q->seen[i] + m * mr_sequential_layer_state_bytes(&q->c, i);
+}
 
 static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 {
@@ -62,6 +69,10 @@ static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 	for (uint32_t j = 0; j < nd->n_out; j++) {
 		c.y[j] = q->value[(adds ? nd[1].out : nd->out) + j].value;
 		c.dy[j] = q->value[nd->out + j].grad;
+	}
+	for (uint32_t j = 0; j < nd->n_states; j++) {
+		c.state[j] = q->layer_state[nd->first_state + j];
+		c.seen[j] = seen_at(q, nd->first_state + j, ps->micro);
 	}
 	for (uint32_t j = 0; j < nd->n_params; j++) {
 		uint32_t p = nd->first_param + j;
@@ -283,6 +294,7 @@ static mr_status one_micro(mr_sequential *q, uint32_t m, pass *ps)
 	uint64_t t0, t1, t2;
 
 	ps->samples = q->c.samples;
+	ps->micro = m;
 	ps->first_sample = (q->step * q->c.n_micro + m) * (uint64_t)q->c.samples;
 	ps->train = true;
 	ps->loss = &q->loss[m];
@@ -392,6 +404,22 @@ static mr_status sum_by_lists(mr_sequential *q)
 	return MR_OK;
 }
 
+/* All micro-batches of the step into the states, ascending in whatever order their gradients are summed. */
+static void fold_states(mr_sequential *q)
+{
+	for (uint32_t i = 0; i < q->g->n_nodes; i++) {
+		const mr_node *nd = &q->g->nodes[i];
+		const void *seen[MR_LAYER_STATES];
+
+		for (uint32_t m = 0; nd->n_states && m < q->c.n_micro; m++) {
+			for (uint32_t j = 0; j < nd->n_states; j++)
+				seen[j] = seen_at(q, nd->first_state + j, m);
+			nd->ops->fold(&nd->cfg, nd->in_shape, q->c.samples, q->c.kernels->types.compute, seen,
+				      q->layer_state + nd->first_state);
+		}
+	}
+}
+
 /* After the steps the gradients of all parameters are still there, each in a buffer of its own
  * (mr_sequential_shares_grads). */
 static void measure(mr_sequential *q)
@@ -410,6 +438,7 @@ static mr_status one_step(mr_sequential *q, mr_step_rec *rec)
 	*rec = (mr_step_rec){.step = q->step + 1, .lr = mr_lr_at(q->c.lr, q->step + 1), .norm = NAN, .stage_norm = NAN};
 	MR_TRY(q->c.lists ? sum_by_lists(q) : sum_in_order(q, rec->lr));
 	begin = mr_clock_ns();
+	fold_states(q);
 	MR_TRY(update(q, rec->lr, &rec->norm));
 	if (q->c.measures)
 		measure(q);

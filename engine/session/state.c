@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/stats.h"
+#include "weights/layer_states.h"
 #include "weights/mitigated.h"
 #include "weights/predict.h"
 
@@ -61,6 +62,21 @@ static mr_saved_tensor of_rest(const mr_param *p, int16_t *rest)
 	mr_saved_tensor t = of_param(p, MR_BF16, rest); /* as large as the weights */
 
 	t.dtype = MR_SAVED_I16;
+	return t;
+}
+
+/* A state of a layer. */
+static mr_saved_tensor of_layer_state(const mr_graph_state *s, mr_dtype dtype, void *data)
+{
+	mr_saved_tensor t = {
+		.dtype = mr_state_dtype(dtype),
+		.n_dims = s->spec.rank,
+		.data = data,
+		.bytes = (uint64_t)s->n * mr_dtype_bytes(dtype),
+	};
+
+	for (uint32_t i = 0; i < s->spec.rank; i++)
+		t.shape[i] = s->spec.dim[i];
 	return t;
 }
 
@@ -158,6 +174,23 @@ static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
 	return MR_OK;
 }
 
+/* Replicas that diverge have averaged theirs at every pause. */
+static mr_status add_layer_states(const mr_run *run, uint16_t s, mr_state *out)
+{
+	const mr_stage_weights *b = &run->weights[s];
+	uint32_t first, end;
+
+	mr_stage_layer_states(b->stage, &first, &end);
+	for (uint32_t i = first; i < end; i++) {
+		const mr_graph_state *of = &run->c.graph->states[i];
+		mr_saved_tensor t = of_layer_state(of, run->c.kernels->types.compute,
+						   b->layer_states->state + mr_stage_layer_state_at(b->stage, i));
+
+		MR_TRY(add(&out->model, &t, "%s", of->name));
+	}
+	return MR_OK;
+}
+
 /* @pipe: "", or "p1." where there are several. */
 static mr_status add_messages(mr_link *h, const char *pipe, const char *kind, uint16_t s, mr_state *out)
 {
@@ -239,6 +272,8 @@ mr_status mr_state_of_run(const mr_run *run, mr_state *out)
 		     p++)
 			st = add_flow(run, (uint8_t)p, s, out);
 	}
+	for (uint16_t s = 0; s < run->n_stages && st == MR_OK; s++)
+		st = add_layer_states(run, s, out);
 	if (st != MR_OK)
 		mr_state_fini(out);
 	return st;
@@ -268,6 +303,12 @@ mr_status mr_state_of_sequential(mr_sequential *q, mr_state *out)
 			of_state.data = mr_sequential_state(q, p, i);
 			st = add(&out->optimizer, &of_state, "%s.%s", g->params[p].name, o->ops->state_names[i]);
 		}
+	}
+	for (uint32_t i = 0; i < g->n_states && st == MR_OK; i++) {
+		mr_saved_tensor t =
+			of_layer_state(&g->states[i], c->kernels->types.compute, mr_sequential_layer_state(q, i));
+
+		st = add(&out->model, &t, "%s", g->states[i].name);
 	}
 	if (st != MR_OK)
 		mr_state_fini(out);

@@ -3,7 +3,8 @@
  *
  * The lists point into the run's own memory, so the same list is written by a save and filled by a load. Three of them:
  *
- *	model       the latest weights, one tensor a parameter, under the parameter's name (tied ones once)
+ *	model       the latest weights, one tensor a parameter, under the parameter's name (tied ones once); behind all
+ *	            of them the states of layers (nn/layer.h), each under its own name
  *	optimizer   their optimizer state, "<parameter>.<state>", of replicas "r1.<parameter>.<state>" each; an outer
  *	            step's "<parameter>.velocity"; "<parameter>.rest", the part of its master beyond the weight
  *	            (nn/tensor.h); "<parameter>.delta" if B is corrected (weights/predict.h), and the state of the
@@ -44,8 +45,8 @@ void mr_state_fini(mr_state *s);
 /** The dtype in a file of a tensor of this type. */
 mr_saved_dtype mr_state_dtype(mr_dtype t);
 
-/** A hash of the latest weights, or of their masters: equal for equal ones, whatever the cut, the versions and the
- * padding. */
+/** A hash of the latest weights, or of their masters, and of the states of layers: equal for equal ones, whatever the
+ * cut, the versions and the padding. */
 uint64_t mr_state_hash(const mr_state *s);
 
 #endif

@@ -106,6 +106,12 @@ static mr_layer_call make_call(const mr_stage *s, const mr_stage_io *io, const m
 		c.y[j] = resolve(io, st->y[j]);
 		c.dy[j] = resolve(io, st->dy[j]);
 	}
+	for (uint32_t j = 0; j < nd->n_states; j++) {
+		size_t at = s->layer_state_at[nd->first_state + j - s->first_state];
+
+		c.state[j] = io->layer_state ? (const char *)io->layer_state + at : NULL;
+		c.seen[j] = (char *)resolve(io, s->seen) + at;
+	}
 	for (uint32_t j = 0; j < nd->n_params; j++) {
 		w[j] = (const char *)(st->weight_tied[j] ? io->tied_weights : io->weights) + st->weight_at[j];
 		dw[j] = (char *)io->grads + st->grad_at[j];
@@ -280,4 +286,45 @@ void mr_stage_sum_tied_from(const mr_stage *s, mr_kctx *kc, void *grads, const m
 void mr_stage_sum_tied(const mr_stage *s, mr_kctx *kc, void *grads)
 {
 	mr_stage_sum_tied_from(s, kc, grads, s, grads);
+}
+
+void mr_stage_layer_states(const mr_stage *s, uint32_t *first, uint32_t *end)
+{
+	*first = s->first_state;
+	*end = s->end_state;
+}
+
+size_t mr_stage_layer_state_at(const mr_stage *s, uint32_t i)
+{
+	assert(i >= s->first_state && i < s->end_state);
+	return s->layer_state_at[i - s->first_state];
+}
+
+void mr_stage_init_layer_state(const mr_stage *s, void *state)
+{
+	for (uint32_t i = s->first_state; i < s->end_state; i++)
+		mr_graph_init_state(s->g, i, s->k->types.compute, (char *)state + mr_stage_layer_state_at(s, i));
+}
+
+const void *mr_stage_seen(const mr_stage *s, const void *slot)
+{
+	return (const char *)slot + s->seen.offset;
+}
+
+void mr_stage_fold(const mr_stage *s, const void *seen, void *state)
+{
+	for (uint32_t i = s->first; i < s->end; i++) {
+		const mr_node *nd = &s->g->nodes[i];
+		const void *from[MR_LAYER_STATES];
+		void *to[MR_LAYER_STATES];
+
+		for (uint32_t j = 0; j < nd->n_states; j++) {
+			size_t at = mr_stage_layer_state_at(s, nd->first_state + j);
+
+			from[j] = (const char *)seen + at;
+			to[j] = (char *)state + at;
+		}
+		if (nd->n_states)
+			nd->ops->fold(&nd->cfg, nd->in_shape, s->samples, s->k->types.compute, from, to);
+	}
 }

@@ -9,6 +9,7 @@
  *	slot               data of one micro-batch that live from F to the end of B
  *	scratch            data that live during one call
  *	weights, grads     one version of the stage's parameters, and the running sum of their gradients
+ *	layer_state        the states of the stage's layers (nn/layer.h), which evaluation reads
  *
  * Layers work wherever a tensor lies, so neither F nor B copies anything, with these exceptions. An outgoing
  * activation that this stage's own backward reads again is kept in the slot and copied out once (the boundary buffer
@@ -26,6 +27,8 @@
  * the cache or never leaves the registers; `grads` is then only work memory. The layers before (which come later
  * in backward) still need only their own weights, so a step may overwrite even the version that this call reads: see
  * exec_compute.c.
+ *
+ * What the layers have seen of a micro-batch for their states lies in its slot, in one piece as the states do.
  *
  * Parameters: every parameter whose storage is here has an offset in the weights and one in the state; gradients begin
  * in the same order, and tied parameters (which share storage, but not gradients) follow. Bytes are those of the
@@ -48,6 +51,7 @@ typedef struct mr_stage_sizes {
 	size_t target_bytes;              /* 0 unless this is the last stage */
 	size_t weight_bytes, grad_bytes;
 	size_t state_bytes;               /* of one state of the optimizer: a number for each element of the weights */
+	size_t layer_state_bytes;         /* of all layers' states, and of what they have seen of a micro-batch */
 	size_t rest_bytes; /* of the masters' rests, laid out like the weights; 0: weights are their masters */
 	int64_t n_elements;               /* of the parameters stored here */
 } mr_stage_sizes;
@@ -69,6 +73,7 @@ typedef struct mr_stage_io {
 	void *slot, *scratch;
 	const void *weights;
 	const void *tied_weights; /* the weights of the stage that owns a parameter tied from here; NULL: none */
+	const void *layer_state;  /* read where train is false */
 	void *grads;
 	bool add_grads;           /* false: first micro-batch of the sum */
 	const mr_step *step;      /* B and W that complete the sum: [parameters of the stage] steps; NULL: gradients
@@ -134,6 +139,17 @@ uint32_t mr_stage_weight_layers(const mr_stage *s);
 
 /** Write the initial parameters to @weights, and the rests of their masters to @rest (NULL: not wanted). */
 void mr_stage_init_weights(const mr_stage *s, uint64_t seed, void *weights, int16_t *rest);
+
+/** Byte offset of state @i of the graph, which is one of this stage's, in the states of all its layers. */
+size_t mr_stage_layer_state_at(const mr_stage *s, uint32_t i);
+/** States of the stage: numbers [first, end) in the graph. */
+void mr_stage_layer_states(const mr_stage *s, uint32_t *first, uint32_t *end);
+/** Write the initial states. */
+void mr_stage_init_layer_state(const mr_stage *s, void *state);
+/** What the layers have seen of the micro-batch in @slot: layer_state_bytes of it. */
+const void *mr_stage_seen(const mr_stage *s, const void *slot);
+/** Put what they have seen of one micro-batch into @state. */
+void mr_stage_fold(const mr_stage *s, const void *seen, void *state);
 
 /** Add the gradients of each tied use in this stage to those of its owner, in model order, if the owner is here, too.
  */

@@ -57,6 +57,18 @@ static bool inside(const mr_stage *s, uint32_t node)
 	return node != MR_GRAPH_NO_NODE && node >= s->first && node < s->end;
 }
 
+/* The states, each on cache lines of its own, and in a slot what was seen for them. */
+static void place_states(mr_stage *s, notes *n)
+{
+	for (uint32_t i = s->first_state; i < s->end_state; i++) {
+		s->layer_state_at[i - s->first_state] = s->size.layer_state_bytes;
+		s->size.layer_state_bytes +=
+			mr_align_up((size_t)s->g->states[i].n * mr_dtype_bytes(s->k->types.compute), MR_CACHE_LINE);
+	}
+	if (s->size.layer_state_bytes)
+		s->seen = take_value(n, "what was seen for states", s->size.layer_state_bytes);
+}
+
 static mr_status ask_needs(mr_stage *s, notes *n)
 {
 	for (uint32_t i = 0; i < n_steps(s); i++) {
@@ -152,7 +164,8 @@ static void end_saves(mr_stage *s, const notes *n)
 {
 	for (uint32_t i = 0; i < n_steps(s); i++) {
 		const mr_stage_step *st = &s->step[i];
-		bool saves = st->needs.aux_i.bytes || st->needs.aux_w.bytes || st->node->ops->loss;
+		bool saves = st->needs.aux_i.bytes || st->needs.aux_w.bytes || st->node->n_states ||
+			     st->node->ops->loss;
 
 		for (uint32_t j = 0; j < st->node->n_out; j++)
 			saves = saves || n->saved[st->node->out + j];
@@ -453,6 +466,7 @@ static void sum_sizes(mr_stage *s, const notes *n)
 
 static mr_status build(mr_stage *s, notes *n)
 {
+	place_states(s, n);
 	MR_TRY(ask_needs(s, n));
 	MR_TRY(place_values(s, n));
 	end_saves(s, n);
@@ -515,11 +529,15 @@ mr_status mr_stage_create(const mr_graph *g, uint32_t first, uint32_t end, int64
 		.split = split};
 	s->first_param = g->nodes[first].first_param;
 	s->end_param = end < g->n_nodes ? g->nodes[end].first_param : g->n_params;
+	s->first_state = g->nodes[first].first_state;
+	s->end_state = end < g->n_nodes ? g->nodes[end].first_state : g->n_states;
 	s->step = calloc(end - first, sizeof(*s->step));
+	s->layer_state_at = calloc(s->end_state - s->first_state + 1, sizeof(size_t));
 	s->weight_at = calloc(s->end_param - s->first_param + 1, sizeof(size_t));
 	s->state_at = calloc(s->end_param - s->first_param + 1, sizeof(size_t));
 	s->grad_at = calloc(s->end_param - s->first_param + 1, sizeof(size_t));
-	if (!notes_init(&n, g->n_values) || !s->step || !s->weight_at || !s->state_at || !s->grad_at)
+	if (!notes_init(&n, g->n_values) || !s->step || !s->layer_state_at || !s->weight_at || !s->state_at ||
+	    !s->grad_at)
 		mr_fail(MR_ERESOURCE, "no memory for a stage of %u layers", end - first);
 	else
 		st = make_boundaries(s);
@@ -543,6 +561,7 @@ void mr_stage_destroy(mr_stage *s)
 	free(s->copy_out);
 	free(s->copy_grad);
 	free(s->step);
+	free(s->layer_state_at);
 	free(s->weight_at);
 	free(s->state_at);
 	free(s->grad_at);

@@ -59,6 +59,9 @@ struct mr_stage {
 	mr_stage_step *step;             /* [end - first] */
 	uint32_t saves_end;              /* steps from here on save nothing in the slot in F */
 	size_t *weight_at, *state_at, *grad_at; /* [end_param - first_param] */
+	uint32_t first_state, end_state;
+	size_t *layer_state_at;          /* [end_state - first_state], in the states and in what was seen */
+	mr_ref seen;                     /* of a micro-batch */
 	mr_copy *copy_out, *copy_grad;   /* [out.n], [in.n]: copies of F to `out` at its end, and of B to grad_in at its
 	                                    start */
 	uint32_t n_copy_out, n_copy_grad;

@@ -2,6 +2,7 @@
 
 #include "base/zeroed.h"
 #include "nn/element.h"
+#include "weights/layer_states.h"
 
 mr_status mr_replicas_create(const mr_plan *p, const mr_optim *optim, mr_stage_weights *weights, mr_replicas **out)
 {
@@ -185,4 +186,5 @@ void mr_replicas_spread(mr_replicas *g)
 		if (b->rest != rest)
 			memcpy(b->rest, rest, mr_stage_size(b->stage)->rest_bytes);
 	}
+	mr_layer_states_spread(g);
 }

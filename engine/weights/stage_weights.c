@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "weights/layer_states.h"
 #include "weights/mitigated.h"
 #include "weights/norms.h"
 #include "weights/predict.h"
@@ -81,6 +82,8 @@ void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe, const mr_
 	if (pipe == 0 && b->norms)
 		mr_norms_layout(b, a);
 	s->step = mr_arena_take(a, (end - first) * sizeof(mr_step), MR_CACHE_LINE);
+	if (b->layer_states)
+		mr_layer_states_layout(b, a, pipe);
 	if (pipe == 0)
 		layout_features(b, a);
 }
@@ -95,6 +98,7 @@ void mr_weights_fini(mr_stage_weights *b)
 	mr_predict_close(b);
 	mr_slow_start_close(b);
 	mr_mitigated_close(b);
+	mr_layer_states_close(b);
 }
 
 void mr_weights_join(mr_stage_weights *b)

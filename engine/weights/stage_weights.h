@@ -28,6 +28,7 @@
  *	mitigation  corrections of stale gradients and weights          weights/mitigated.h
  *	ranges      messages between shards that share no memory        weights/ranges.h
  *	replicas    weights that diverge and are averaged               weights/replicas.h
+ *	layer_states  what layers have beside weights                   weights/layer_states.h
  *
  * Thread: a shard belongs to its pipe's worker; `published` and n_stepped belong to all workers with a part in the
  * stage. The worker that does the last part of a commit publishes it, by a counter that all parts raise
@@ -61,6 +62,7 @@ typedef struct mr_slow_start mr_slow_start;
 typedef struct mr_mitigation mr_mitigation;
 typedef struct mr_ranges mr_ranges;
 typedef struct mr_replicas mr_replicas;
+typedef struct mr_layer_states mr_layer_states;
 
 /* One pipe's share of a stage: the weights that it reads, its gradient sum, the range that it reduces and steps. */
 typedef struct mr_shard {
@@ -106,6 +108,7 @@ typedef struct mr_stage_weights {
 	mr_prediction *prediction;
 	mr_slow_start *slow_start;
 	mr_mitigation *mitigation;
+	mr_layer_states *layer_states;
 	mr_ranges *ranges;           /* NULL also where all shards share memory */
 	const mr_replicas *replicas; /* those of the stage, of which this is one; owned by the run */
 } mr_stage_weights;

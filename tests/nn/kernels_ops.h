@@ -36,6 +36,8 @@ typedef struct op {
 } op;
 
 extern const op ops[];
+/* kernels_batch_norm.c */
+void run_batch_norm(const op_case *c);
 /* Over images (kernels_images.c). */
 void run_conv(const op_case *c);
 void run_pool(const op_case *c);

@@ -113,6 +113,22 @@ static void take_ends(layer_rig *r, uint64_t seed)
 	}
 }
 
+static void take_states(layer_rig *r)
+{
+	if (r->ops->states)
+		r->n_states = r->ops->states(&r->what->cfg, r->what->in, r->state_spec);
+	for (uint32_t i = 0; i < r->n_states; i++) {
+		int64_t n = r->state_spec[i].dim[0];
+
+		CU_ASSERT_EQUAL_FATAL(r->state_spec[i].rank, 1);
+		r->call.state[i] = r->state[i] = take((size_t)n * mr_dtype_bytes(r->k->dtype));
+		r->call.seen[i] = r->seen[i] = take((size_t)n * mr_dtype_bytes(r->k->dtype));
+		for (int64_t k = 0; k < n; k++)
+			rig_set(r, r->state[i], k, r->state_spec[i].value);
+		rig_poison(r, r->seen[i], n);
+	}
+}
+
 void rig_init(layer_rig *r, const layer_case *what, const mr_kernels *k, int64_t samples, uint64_t seed)
 {
 	*r = (layer_rig){.what = what, .k = k, .samples = samples, .ops = mr_layer_find(what->layer)};
@@ -150,6 +166,7 @@ void rig_init(layer_rig *r, const layer_case *what, const mr_kernels *k, int64_t
 		r->call.y[i] = r->y[i];
 		r->call.dy[i] = r->dy[i];
 	}
+	take_states(r);
 }
 
 void rig_fini(layer_rig *r)
@@ -161,6 +178,10 @@ void rig_fini(layer_rig *r)
 	for (int i = 0; i < MR_LAYER_PARAMS; i++) {
 		free(r->w[i]);
 		free(r->dw[i]);
+	}
+	for (uint32_t i = 0; i < r->n_states; i++) {
+		free(r->state[i]);
+		free(r->seen[i]);
 	}
 	for (uint32_t i = 0; i < r->n_out; i++) {
 		free(r->y[i]);

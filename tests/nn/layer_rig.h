@@ -33,11 +33,14 @@ typedef struct layer_rig {
 	int64_t samples;
 	uint32_t n_params;
 	mr_param_spec spec[MR_LAYER_PARAMS];
+	uint32_t n_states;
+	mr_layer_state state_spec[MR_LAYER_STATES];
 	mr_layer_needs needs;
 	mr_layer_call call;                 /* ready to use; x, y, ... below are its buffers */
 	void *x[MR_LAYER_INPUTS], *dx[MR_LAYER_INPUTS];
 	void *y[MR_LAYER_OUTPUTS], *dy[MR_LAYER_OUTPUTS];
 	void *w[MR_LAYER_PARAMS], *dw[MR_LAYER_PARAMS];
+	void *state[MR_LAYER_STATES], *seen[MR_LAYER_STATES]; /* of the type that is computed in, which is the rig's */
 	void *target;
 	double loss;
 } layer_rig;

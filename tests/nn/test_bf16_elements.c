@@ -203,6 +203,23 @@ static void run_norm(side *s, int64_t rows, int64_t cols, int variant)
 	}
 }
 
+/* variant 1: adds; 2: with ReLU; 4: by statistics that are given */
+static void run_batch_norm(side *s, int64_t rows, int64_t cols, int variant)
+{
+	mr_batch_norm b = {.rows = rows, .cols = cols, .eps = 1e-5, .given = variant & 4,
+			   .act = variant & 2 ? MR_ACT_RELU : MR_ACT_NONE};
+	void *x = input(s, rows * cols, true, 1, -1, 3), *dy = input(s, rows * cols, true, 2, -1, 1);
+	void *gain = input(s, cols, true, 3, 0, 2), *shift = input(s, cols, true, 4, -1, 1);
+	void *y = output(s, rows * cols, true), *dx = output(s, rows * cols, true);
+	void *mean = b.given ? input(s, cols, false, 5, 0, 2) : output(s, cols, false);
+	void *variance = b.given ? input(s, cols, false, 6, 1, 2) : output(s, cols, false);
+
+	s->k->batch_norm(s->kc, &b, x, gain, shift, y, mean, variance);
+	if (!b.given)
+		s->k->batch_norm_backward(s->kc, &b, x, y, gain, mean, variance, dy, dx, variant & 1,
+					  output(s, cols, false), output(s, cols, false));
+}
+
 /* variant 1: adds; 2: without positions */
 static void run_embed(side *s, int64_t rows, int64_t cols, int variant)
 {
@@ -266,6 +283,7 @@ static void activations(void)
 static void norms(void)
 {
 	check("norm", run_norm, 8);
+	check("batch_norm", run_batch_norm, 8);
 }
 
 static void embeddings(void)

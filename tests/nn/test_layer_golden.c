@@ -14,13 +14,18 @@
 
 #define GOLDEN_TOLERANCE 1e-10 /* both sides are f64 and differ by the order of sums */
 
-static mr_json *load(void)
+static mr_json *load_from(const char *file)
 {
 	char path[MR_GOLDEN_PATH];
 	mr_json *root;
 
-	MR_CHECK_OK(mr_json_read_file(mr_golden_path(path, "torch/layers.json"), 1 << 20, &root));
+	MR_CHECK_OK(mr_json_read_file(mr_golden_path(path, file), 1 << 20, &root));
 	return root;
+}
+
+static mr_json *load(void)
+{
+	return load_from("torch/layers.json");
 }
 
 static void fill(const mr_json *one, const char *key, void *buffer, int64_t n)
@@ -48,10 +53,10 @@ static void compare(const char *name, const mr_json *one, const char *key, const
 	}
 }
 
-/* Record @name: inputs @keys (x and the parameters in order) and what came out of them. */
-static void check_layer(const char *name, const layer_case *what, int64_t samples, const char *const params[2])
+/* Record @name of @root: inputs @keys (x and the parameters in order) and what came out of them. */
+static void check_record(mr_json *root, const char *name, const layer_case *what, int64_t samples,
+			 const char *const params[2])
 {
-	mr_json *root = load();
 	const mr_json *one = mr_json_get(root, name);
 	layer_rig r;
 
@@ -86,6 +91,11 @@ static void check_layer(const char *name, const layer_case *what, int64_t sample
 	mr_json_destroy(root);
 }
 
+static void check_layer(const char *name, const layer_case *what, int64_t samples, const char *const params[2])
+{
+	check_record(load(), name, what, samples, params);
+}
+
 static const char *const w_and_b[2] = {"w", "b"}, *const tables[2] = {"wte", "wpe"}, *const none[2];
 
 static void linear(void)
@@ -102,6 +112,48 @@ static void linear(void)
 static void layer_norm(void)
 {
 	check_layer("layer_norm", &(layer_case){.layer = "layer_norm", .in = {{.rows = 2, .cols = 7}}}, 2, w_and_b);
+}
+
+/* The states after all micro-batches of the record, and evaluation by them. */
+static void check_states(const char *name, const layer_case *what)
+{
+	mr_json *root = load_from("torch/batch_norm.json");
+	const mr_json *one = mr_json_get(root, name), *micros = mr_json_get(one, "micros");
+	layer_rig r;
+
+	rig_init(&r, what, mr_kernels_find("reference", MR_F64), 2, 1);
+	fill(one, "w", r.w[0], rig_n_w(&r, 0));
+	fill(one, "b", r.w[1], rig_n_w(&r, 1));
+	for (size_t m = 0; m < mr_json_size(micros); m++) {
+		for (int64_t i = 0; i < rig_n_x(&r, 0); i++)
+			((double *)r.x[0])[i] = mr_json_double(mr_json_at(mr_json_at(micros, m), (size_t)i));
+		rig_forward(&r);
+		rig_forward(&r); /* repeated, it leaves the same */
+		r.ops->fold(&what->cfg, what->in, 2, MR_F64, (const void *const *)r.seen, r.state);
+	}
+	compare(name, one, "running_mean", r.state[0], what->in[0].cols);
+	compare(name, one, "running_var", r.state[1], what->in[0].cols);
+	fill(one, "x", r.x[0], rig_n_x(&r, 0));
+	r.call.train = false;
+	rig_poison(&r, r.seen[0], what->in[0].cols);
+	rig_poison(&r, r.seen[1], what->in[0].cols);
+	rig_forward(&r);
+	compare(name, one, "eval_y", r.y[0], rig_n_y(&r, 0));
+	compare(name, one, "running_var", r.state[1], what->in[0].cols);
+	rig_fini(&r);
+	mr_json_destroy(root);
+}
+
+static void batch_norm(void)
+{
+	layer_case what = {.layer = "batch_norm",
+			   .in = {{.rows = 6, .cols = 5, .n_dims = 3, .dim = {2, 3, 5}}}};
+
+	check_record(load_from("torch/batch_norm.json"), "batch_norm", &what, 2, w_and_b);
+	check_states("batch_norm", &what);
+	what.cfg = (mr_layer_cfg){.act = MR_ACT_RELU, .eps = 1e-3, .momentum = 0.3};
+	check_record(load_from("torch/batch_norm.json"), "batch_norm_relu", &what, 2, w_and_b);
+	check_states("batch_norm_relu", &what);
 }
 
 static void attention(void)
@@ -168,6 +220,7 @@ void mr_suite_layer_golden(void)
 	MR_SUITE("layer_golden");
 	MR_TEST(linear);
 	MR_TEST(layer_norm);
+	MR_TEST(batch_norm);
 	MR_TEST(attention);
 	MR_TEST(embedding);
 	MR_TEST(losses);

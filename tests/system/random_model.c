@@ -71,13 +71,15 @@ static void put(builder *b)
 static void random_layer(builder *b)
 {
 	static const char *const layers[] = {"linear",     "linear",   "residual", "residual", "residual", "split",
-					     "layer_norm", "rms_norm", "dropout",  "blend"};
+					     "layer_norm", "rms_norm", "dropout",  "blend",    "batch_norm"};
 	const char *layer = layers[random_below(sizeof(layers) / sizeof(layers[0]))];
 	mr_layer_cfg cfg = {.out = RANDOM_WIDTH, .rate = 0.25, .parts = 2};
 	uint16_t in[3] = {pick(b, 0)};
 	int64_t cols = cols_of(b, in[0]);
 
 	cfg.act = (mr_act[]){MR_ACT_NONE, MR_ACT_RELU, MR_ACT_GELU}[random_below(3)];
+	if (!strcmp(layer, "batch_norm") && cfg.act == MR_ACT_GELU)
+		cfg.act = MR_ACT_NONE;
 	if (!strcmp(layer, "split")) {
 		cfg.parts = cols == RANDOM_WIDTH && random_below(3) == 0 ? RANDOM_WIDTH : 2;
 		layer = cols == 1 ? "linear" : layer;

@@ -279,6 +279,46 @@ void replay_dnnl(uint32_t runs)
 	}
 }
 
+void replay_batch_norm(uint32_t runs)
+{
+	static const struct {
+		const char *sets;
+		unsigned workers;
+	} cases[] = {
+		{ASYNC, 3},
+		{ASYNC " system.vertical_sync=true", 2},
+		{ASYNC " system.stashing=false precision=bf16", 3},
+		{ASYNC " system.replicas=[2,1] train.microbatches=2", 3},
+		{ASYNC " system.replicas=[1,2,1] system.noam=6 train.microbatches=2", 4},
+		{ASYNC " system.replicas=[3,1] train.batch=6 train.microbatches=3", 4},
+		{ASYNC " system.name=spectrain", 3},
+		{ASYNC " system.name=rpd train.steps=24", 2},
+		{" system.name=pipedream_2bw train.microbatches=4", 3},
+		{" system.name=pipedream_2bw system.recompute=always train.microbatches=4 precision=bf16_pure", 2},
+		{" system.name=ampnet system.in_flight=5 train.microbatches=2", 3},
+		{" system.name=pipemare system.t3_steps=2 system.recompute=always train.microbatches=2", 3},
+		{" system.name=wpipe train.microbatches=4", 2},
+		{" system.name=roundpipe system.optimizer=async train.microbatches=4", 3},
+		{" system.name=xpipe train.microbatches=4", 3},
+		{" system.name=local_sgd system.replicas=2 system.every=3 train.steps=1200 train.microbatches=2",
+		 2},
+		{" system.name=local_sgd system.replicas=2 system.every=2 train.steps=1200 system.outer=nesterov "
+		 "train.microbatches=2",
+		 2},
+		{" system.name=avgpipe train.microbatches=4", 2},
+		{" system.name=zb_h2 system.steal=true train.microbatches=4", 2},
+		{" system.name=zb_h1 train.microbatches=4 train.clip=0.1", 3},
+		{" system.name=data_parallel system.weights=private train.microbatches=4", 4},
+	};
+	char sets[300];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(sets, sizeof(sets), "model.depth=4 model.width=8 model.norm=batch dtype=f32 train.batch=8%s",
+			 cases[i].sets);
+		check(false, sets, cases[i].workers, runs);
+	}
+}
+
 void replay_bf16(uint32_t runs)
 {
 	(void)runs;

@@ -30,6 +30,9 @@ void replay_drawn(uint32_t runs);
 /** pipedream on oneDNN, where there is one. */
 void replay_dnnl(uint32_t runs);
 
+/** Systems of all kinds on an mlp with batch normalisation, each at one size. */
+void replay_batch_norm(uint32_t runs);
+
 /** All of these in bf16 on the reference backend, once each; in bf16_pure those that it takes. */
 void replay_bf16(uint32_t runs);
 void replay_bf16_pure(uint32_t runs);

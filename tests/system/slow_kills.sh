@@ -90,7 +90,7 @@ while [ $kills -lt "$n_kills" ]; do
 	left=$((n_kills - kills))
 	each mlp f64 pipedream 1 $(((left + 3) / 4))
 	each gpt "$last" 1f1b 2 $(((left + 2) / 4))
-	each mlp "$last" gpipe 3 $(((left + 1) / 4))
+	each norm "$last" pipedream_2bw 3 $(((left + 1) / 4))
 	each gpt f64 sequential 1 $((left / 4))
 done
 echo "$suite: $landed of $kills kills found the run alive"

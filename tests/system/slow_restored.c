@@ -166,6 +166,22 @@ static void drawn(void)
 	check(true, DRAWN "machine.workers=4");
 }
 
+#define NORM "model.norm=batch train.batch=12 machine.workers=2 "
+
+/* Running statistics, and what micro-batches under way have seen for them. */
+static void batch_norm(void)
+{
+	check(false, NORM "system.name=pipedream train.microbatches=1");
+	check(false, NORM "system.name=pipedream_2bw system.recompute=always train.microbatches=3");
+	check(false, NORM "system.name=ampnet system.in_flight=5 train.microbatches=2 dtype=f32 precision=bf16");
+	check(false, NORM "system.name=data_parallel train.microbatches=4");
+	check(false, NORM "system.name=pipedream train.microbatches=2 system.replicas=[2,1] machine.workers=3");
+	check_every(false, NORM "system.name=local_sgd system.replicas=2 system.every=3 train.steps=1200 "
+			   "train.microbatches=2", 3);
+	check(false, NORM "system.name=avgpipe train.microbatches=4");
+	check(false, NORM "system.name=sequential train.microbatches=4");
+}
+
 static void mitigated(void)
 {
 	check(false, ASYNC
@@ -269,6 +285,7 @@ void mr_suite_restored(void)
 	MR_TEST(double_buffered);
 	MR_TEST(aiming);
 	MR_TEST(drawn);
+	MR_TEST(batch_norm);
 	MR_TEST(mitigated);
 	MR_TEST(replicas);
 	MR_TEST(turns);

@@ -95,4 +95,8 @@ for conf in mlp gpt; do
 	done
 done
 each chain f64
+systems='data_parallel
+pipedream
+pipedream --set system.replicas=[2,1] --set machine.workers=3'
+each norm f64
 finish

@@ -22,6 +22,15 @@ static void mlp_muon(void)
 				     MLP "optimizer.name=muon optimizer.weight_decay=0.1", 2, 1 << 2, false});
 }
 
+/* Running statistics are compared as well, and read by the evaluation. */
+static void mlp_batch_norm(void)
+{
+	sync_case_check(&(sync_case){"backend=reference dtype=f64", false,
+				     "model.depth=16 model.width=8 model.norm=batch train.batch=24 "
+				     "train.microbatches=8 optimizer.name=momentum",
+				     3, 1 << 2 | 1 << 4, false});
+}
+
 static void mlp_clipped(void)
 {
 	sync_case_check(&(sync_case){"backend=reference dtype=f32", false, MLP "train.clip=0.1", 4, 1 << 4, false});
@@ -232,6 +241,7 @@ void mr_suite_equal_sync(void)
 	MR_TEST(loss_of_many_micro_batches);
 	MR_TEST(mlp);
 	MR_TEST(mlp_muon);
+	MR_TEST(mlp_batch_norm);
 	MR_TEST(mlp_clipped);
 	MR_TEST(gpt_tied);
 	MR_TEST(mlp_bf16);

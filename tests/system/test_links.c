@@ -161,6 +161,8 @@ static void refused(void)
 		 "an average reads and writes the weights of all replicas"},
 		{"model.tied=true system.name=data_parallel train.microbatches=8",
 		 "several pipes add up the gradients of a parameter that one stage uses twice in place"},
+		{"model.norm=batch train.batch=24 system.name=data_parallel train.microbatches=8",
+		 "what the micro-batches of several pipes have seen for the states of a layer"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

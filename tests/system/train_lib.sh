@@ -17,8 +17,8 @@
 #	fail TEXT                note a failure and go on
 #	finish                   the test's verdict
 #
-# and with tiny configurations mlp.cfg, gpt.cfg and chain.cfg for pipelines of two workers. They give the machine's
-# peak, since measuring it would be most of such a run.
+# and with tiny configurations mlp.cfg, norm.cfg, gpt.cfg and chain.cfg for pipelines of two workers. They give the
+# machine's peak, since measuring it would be most of such a run.
 
 set -eu
 source=$(cd "$1" && pwd)
@@ -168,6 +168,9 @@ system = { name = "sequential"; };
 train = { steps = 40; batch = 8; lr = 0.01; eval_every = 10; };
 machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
 END
+
+# The same with batch normalisation, whose statistics are no weights.
+sed 's/activation = "gelu";/activation = "relu"; norm = "batch";/' mlp.cfg >norm.cfg
 
 cat >gpt.cfg <<'END'
 model = { name = "gpt"; layers = 3; width = 8; heads = 2; context = 8; dropout = 0.2; };

@@ -261,6 +261,29 @@ static void norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *x
 	team(kc, kc->ops->norm_backward_weight, &a, cols, 16, rows - a.first);
 }
 
+/* --- batch normalisation ------------------------------------------------------------------------------------------ */
+
+static void batch_norm(mr_kctx *kc, const mr_batch_norm *b, const void *x, const void *gain, const void *shift, void *y,
+		       void *mean, void *variance)
+{
+	mr_vec_batch_norm a = {.rows = b->rows, .cols = b->cols, .eps = (float)b->eps, .relu = b->act == MR_ACT_RELU,
+			       .given = b->given, .x = x, .gain = gain, .shift = shift, .y = y, .mean = mean,
+			       .variance = variance};
+
+	team(kc, kc->ops->batch_norm, &a, b->cols, 16, 2 * b->rows);
+}
+
+static void batch_norm_backward(mr_kctx *kc, const mr_batch_norm *b, const void *x, const void *y, const void *gain,
+				const void *mean, const void *variance, const void *dy, void *dx, bool add, void *dgain,
+				void *dshift)
+{
+	mr_vec_batch_norm a = {.rows = b->rows, .cols = b->cols, .eps = (float)b->eps, .relu = b->act == MR_ACT_RELU,
+			       .x = x, .out = y, .gain = gain, .mean = (float *)mean, .variance = (float *)variance,
+			       .dy = dy, .dx = dx, .add = add, .dgain = dgain, .dshift = dshift};
+
+	team(kc, kc->ops->batch_norm_backward, &a, b->cols, 16, 2 * b->rows);
+}
+
 /* --- attention ---------------------------------------------------------------------------------------------------- */
 
 static void attn_saved(const mr_attn *a, mr_saved *out)

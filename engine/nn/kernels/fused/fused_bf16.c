@@ -34,6 +34,8 @@
 #define OF_conv_backward_weight mr_bf16_conv_backward_weight
 #define OF_pool mr_fused_pool
 #define OF_pool_backward mr_fused_pool_backward
+#define OF_batch_norm mr_fused_batch_norm
+#define OF_batch_norm_backward mr_fused_batch_norm_backward
 #define OF_sum mr_fused_sum
 #define OF_sum_gradients mr_fused_sum_gradients
 #define OF_dropout mr_fused_dropout

@@ -54,6 +54,17 @@ typedef struct mr_vec_norm {
 	float *sums;           /* [2, cols] */
 } mr_vec_norm;
 
+typedef struct mr_vec_batch_norm {
+	int64_t rows, cols;
+	float eps;
+	bool relu, given;      /* mean and variance are given */
+	const void *x, *gain, *shift, *dy;
+	const void *out;       /* backward: y, with relu */
+	void *y, *dx;          /* dx: NULL, or dy */
+	float *mean, *variance, *dgain, *dshift;
+	bool add;              /* to dx */
+} mr_vec_batch_norm;
+
 typedef struct mr_vec_attn {
 	mr_attn a;
 	const void *qkv, *dy;
@@ -195,6 +206,7 @@ typedef struct mr_vec_ops {
 	mr_vec_fn *colsum;                                    /* columns */
 	mr_vec_fn *norm, *norm_backward_input;                /* rows */
 	mr_vec_fn *norm_backward_weight;                      /* columns */
+	mr_vec_fn *batch_norm, *batch_norm_backward;          /* columns */
 	mr_vec_fn *attn;                                      /* pairs (sample, head) */
 	mr_vec_fn *attn_backward;                             /* pairs (sample, key and value head) */
 	mr_vec_fn *rope, *rope_backward;                      /* rows */

@@ -8,6 +8,7 @@
  *	convolutions	convolution (onednn_conv.c); ReLU and gradients that are added to are ours
  *	pools           ours: the library's maximum passes over NaN
  *	layer norm      layer_normalization; there is none without a mean in oneDNN 2.6, so RMS norm is ours
+ *	batch norm      batch_normalization, channels last; ReLU is ours
  *	cross-entropy   softmax; the loss and the gradient are made of it by ours
  *	attention       ours: of whole score matrices hidden pairs would count 0 times NaN
  *
@@ -268,6 +269,42 @@ static void norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *x
 		mr_fused_norm_backward(kc, rows, cols, x, gain, mean, rstd, dy, dx, add, dgain, dshift, add_weight);
 	else
 		note(kc, norm_gradients(kc, rows, cols, x, gain, mean, rstd, dy, dx, add, dgain, dshift, add_weight));
+}
+
+/* --- batch normalisation ------------------------------------------------------------------------------------------ */
+
+static void batch_norm(mr_kctx *kc, const mr_batch_norm *b, const void *x, const void *gain, const void *shift, void *y,
+		       void *mean, void *variance)
+{
+	mr_status st = mr_onednn_batch_norm(kc->onednn, b, x, gain, shift, y, mean, variance);
+
+	note(kc, st == MR_OK ? activate(kc, b->act, b->rows * b->cols, y, y) : st);
+}
+
+static mr_status batch_norm_gradients(mr_kctx *kc, const mr_batch_norm *b, const float *x, const float *y,
+				      const float *gain, const float *mean, const float *variance, const float *dy,
+				      float *dx, bool add, float *dgain, float *dshift)
+{
+	int64_t n = b->rows * b->cols;
+	float *made = dx;
+
+	if (!dx || add) {
+		MR_TRY(mr_fused_reserve(&kc->room, &kc->room_floats, n));
+		made = kc->room;
+	}
+	if (b->act == MR_ACT_RELU) {
+		mr_fused_act_backward(kc, b->act, n, y, dy, made);
+		dy = made;
+	}
+	MR_TRY(mr_onednn_batch_norm_backward(kc->onednn, b, x, gain, mean, variance, dy, made, dgain, dshift));
+	return dx && add ? mr_onednn_sum(kc->onednn, n, dx, made, dx) : MR_OK;
+}
+
+static void batch_norm_backward(mr_kctx *kc, const mr_batch_norm *b, const void *x, const void *y, const void *gain,
+				const void *mean, const void *variance, const void *dy, void *dx, bool add, void *dgain,
+				void *dshift)
+{
+	note(kc, batch_norm_gradients(kc, b, x, y, gain, mean, variance, dy, dx, add, dgain, dshift));
 }
 
 /* --- softmax cross-entropy ---------------------------------------------------------------------------------------- */

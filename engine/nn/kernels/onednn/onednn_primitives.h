@@ -52,6 +52,14 @@ mr_status mr_onednn_norm_backward(mr_onednn *d, int64_t rows, int64_t cols, cons
 				  const float *mean, const float *variance, const float *dy, float *dx, float *dgain,
 				  float *dshift) MR_MUST_USE;
 
+/** b->act is the caller's. */
+mr_status mr_onednn_batch_norm(mr_onednn *d, const mr_batch_norm *b, const float *x, const float *gain,
+			       const float *shift, float *y, float *mean, float *variance) MR_MUST_USE;
+/** Overwrites dx, which may be dy, dgain and dshift. */
+mr_status mr_onednn_batch_norm_backward(mr_onednn *d, const mr_batch_norm *b, const float *x, const float *gain,
+					const float *mean, const float *variance, const float *dy, float *dx,
+					float *dgain, float *dshift) MR_MUST_USE;
+
 /** y = softmax of each row of x[rows, cols]; y may be x. */
 mr_status mr_onednn_softmax(mr_onednn *d, int64_t rows, int64_t cols, const float *x, float *y) MR_MUST_USE;
 
