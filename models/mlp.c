@@ -78,12 +78,15 @@ static mr_status mlp_build(const mr_values *values, const mr_model_data *data, m
 	int64_t n = n_list ? (int64_t)n_list : mr_values_int(values, "depth");
 	mr_layer_cfg cfg;
 	char name[32];
+	mr_model_data rows = *data;
 	mr_compose m;
 	uint16_t x = 0;
 
 	*out = NULL;
 	MR_TRY(check(values, data));
-	mr_compose_init(&m, data);
+	if (rows.input.n_dims > 2) /* an image is one row of numbers */
+		rows.input = (mr_shape){.rows = 1, .cols = mr_shape_count(data->input)};
+	mr_compose_init(&m, &rows);
 	for (int64_t i = 0; i < n; i++)
 		x = add_hidden(&m, values, i, n_list ? (int64_t)list[i] : mr_values_int(values, "width"), x);
 	cfg = (mr_layer_cfg){.out = data->classes ? data->classes : data->target.cols};

@@ -16,6 +16,7 @@
 /* Shapes of the model's input and target, and the range of the targets, as the data source reports them. */
 typedef struct mr_model_data {
 	mr_shape input;   /* of one sample */
+	mr_shape image;   /* the same numbers as an image of [height, width, channels]; n_dims 0: they are none */
 	mr_shape target;
 	int64_t classes;  /* classes or vocabulary; 0: the targets are numbers (regression) */
 	double target_low, target_high; /* least and greatest target if it is one number; else 0 */
@@ -29,6 +30,8 @@ typedef struct mr_model_ops {
 	int64_t (*context)(const mr_values *values);
 	/** Columns that a sample of numbers must have at least; NULL: 1. */
 	int64_t (*features)(const mr_values *values);
+	/** An image that the model is made for; it may take others. NULL: it takes no images. */
+	mr_shape (*image)(const mr_values *values);
 	/** A finished graph; the caller destroys it. Layers and their names depend on the options alone, only sizes on
 	 * @data. Errors: MR_ECONFIG with a message, which begins with "KEY: " when it is about one option;
 	 * MR_ERESOURCE. */

@@ -70,6 +70,7 @@ typedef struct mr_dataset_ops {
 struct mr_dataset {
 	const mr_dataset_ops *ops;
 	mr_shape input;       /* tokens: [context, 1] int32; else [1, features] */
+	mr_shape image;       /* input as an image of [height, width, channels]; n_dims 0: as it says itself */
 	mr_shape target;      /* classes: [rows, 1] int32; else [1, outputs] of the dtype */
 	int64_t classes;      /* vocabulary or number of classes; 0 for regression */
 	double target_low, target_high; /* least and greatest target if it is one number; else 0 */

@@ -264,6 +264,7 @@ static mr_status open_all(mnist *m, const mr_values *values, const mr_data_want 
 	MR_TRY(open_idx(&m->labels, "labels", MAGIC_LABELS, values, want));
 	MR_TRY(check_pair(&m->images, &m->labels));
 	d->input = (mr_shape){.rows = 1, .cols = (int64_t)sample_bytes(&m->images)};
+	d->image = mr_shape_of(3, (const int64_t[]){m->images.rows, m->images.cols, 1}, false);
 	d->target = (mr_shape){.rows = 1, .cols = 1, .tokens = true};
 	if (images)
 		MR_TRY(open_validation(m, values, want));

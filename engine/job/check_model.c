@@ -22,7 +22,10 @@ static mr_status build(mr_job *j, const mr_job_listener *l, mr_graph **out)
 	mr_model_data data = {.input = sample, .target = sample, .classes = context ? 256 : 0};
 	mr_status st;
 
-	if (!context)
+	if (model->image)
+		data = (mr_model_data){.input = model->image(values), .image = model->image(values),
+				       .target = {.rows = 1, .cols = 1, .tokens = true}, .classes = 10};
+	else if (!context)
 		data.input.cols = mr_model_features(model, values);
 	st = model->build(values, &data, out);
 

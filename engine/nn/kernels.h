@@ -42,7 +42,15 @@
 #include "nn/tensor.h"
 #include "nn/window.h"
 
-typedef enum mr_act { MR_ACT_NONE, MR_ACT_RELU, MR_ACT_GELU /* tanh form */ } mr_act;
+/* Products take the first three; SiLU is x times sigmoid(x). */
+typedef enum mr_act {
+	MR_ACT_NONE,
+	MR_ACT_RELU,
+	MR_ACT_GELU, /* tanh form */
+	MR_ACT_TANH,
+	MR_ACT_SIGMOID,
+	MR_ACT_SILU,
+} mr_act;
 
 typedef struct mr_kctx mr_kctx; /* each backend has its own body */
 

@@ -39,8 +39,8 @@
 	X(int64_t, vocab)       /* embedding */ \
 	X(int64_t, context)     /* embedding: rows of the position table */ \
 	X(int64_t, heads)       /* attention, rope */ \
-	X(int64_t, parts)       /* split */ \
-	X(mr_act, act)          /* linear, conv, batch norm */ \
+	X(int64_t, parts)       /* split, concat */ \
+	X(mr_act, act)          /* linear, activation, conv, batch norm */ \
 	X(bool, no_bias)        /* linear, conv */ \
 	X(bool, transposed)     /* linear: weight stored [out, in] (a head tied to the token embedding) */ \
 	X(double, eps)          /* layer norm, RMS norm, batch norm */ \
@@ -63,7 +63,12 @@
 	X(int64_t, kv_heads)    /* attention, rope: heads of keys and values; 0: heads */ \
 	X(bool, bidirectional)  /* attention: queries see all keys */ \
 	X(double, theta)        /* rope; 0: 10000 */ \
-	X(double, momentum)     /* batch norm */
+	X(double, momentum)     /* batch norm */ \
+	X(bool, flat)           /* linear: a sample is one row, whatever its dimensions */ \
+	X(int64_t, size)        /* lrn */ \
+	X(double, alpha)        /* lrn */ \
+	X(double, beta)         /* lrn */ \
+	X(double, k)            /* lrn */
 
 typedef struct mr_layer_cfg {
 	MR_LAYER_CFG(MR_FIELD_MEMBER)
@@ -159,7 +164,7 @@ typedef struct mr_layer_call {
 typedef struct mr_layer_ops {
 	const char *name;
 	const char *summary;
-	uint8_t n_in;
+	uint8_t n_in;        /* where inputs is NULL */
 	bool loss;           /* ends a model: overwrites x[0] by its gradient in F and has no output */
 	bool judges;         /* a loss over classes, which also counts its predictions (mr_layer_call.judged) */
 	bool identity_backward;      /* the gradient of every input is dy[0] itself (residual): the caller may alias the
@@ -167,6 +172,8 @@ typedef struct mr_layer_ops {
 	bool is_sum;         /* y[0] = x[0] + x[1], which a layer that adds() may have computed before */
 	bool produces_dz;       /* linear: I supports mr_layer_call.fuse_act_backward and, if cfg.act is an activation,
 	                           dy_is_pre_activation. The bits are the same */
+	/** The number of inputs of this configuration: 1 to MR_LAYER_INPUTS if shape() accepts it. NULL: n_in. */
+	uint32_t (*inputs)(const mr_layer_cfg *cfg);
 	/** The number of outputs of this configuration, after shape() has accepted it: 1 to MR_LAYER_OUTPUTS. NULL:
 	 * one, or none for a loss. */
 	uint32_t (*outputs)(const mr_layer_cfg *cfg);
@@ -213,6 +220,11 @@ typedef struct mr_layer_ops {
 static inline uint32_t mr_layer_outputs(const mr_layer_ops *layer, const mr_layer_cfg *cfg)
 {
 	return layer->loss ? 0 : layer->outputs ? layer->outputs(cfg) : 1;
+}
+
+static inline uint32_t mr_layer_inputs(const mr_layer_ops *layer, const mr_layer_cfg *cfg)
+{
+	return layer->inputs ? layer->inputs(cfg) : layer->n_in;
 }
 
 /** backward_weight, if there is one, and then the steps of c->step that it leaves to its caller, with a gradient that

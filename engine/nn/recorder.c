@@ -76,6 +76,11 @@ static void colsum(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, void 
 	note_rows(kc, MR_KERNEL_colsum, rows, cols);
 }
 
+static void act(mr_kctx *kc, mr_act act, int64_t n, const void *x, void *y)
+{
+	note(kc, &(mr_kernel_call){.id = MR_KERNEL_act, .rows = 1, .cols = n, .act = act});
+}
+
 static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *aux, const void *dy, void *dz)
 {
 	note(kc, &(mr_kernel_call){.id = MR_KERNEL_act_backward, .rows = 1, .cols = n, .act = act});
@@ -204,6 +209,16 @@ static void pool_backward(mr_kctx *kc, const mr_window *w, mr_pool_kind kind, co
 			  void *dx, bool add)
 {
 	note_rows(kc, MR_KERNEL_pool_backward, mr_window_in_pixels(w), w->c);
+}
+
+static void lrn(mr_kctx *kc, const mr_lrn *l, const void *x, void *y)
+{
+	note_rows(kc, MR_KERNEL_lrn, l->pixels, l->c);
+}
+
+static void lrn_backward(mr_kctx *kc, const mr_lrn *l, const void *x, const void *dy, void *dx, bool add)
+{
+	note_rows(kc, MR_KERNEL_lrn_backward, l->pixels, l->c);
 }
 
 static void sum(mr_kctx *kc, int64_t n, const void *a, const void *b, void *y)

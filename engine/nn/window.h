@@ -34,6 +34,15 @@ typedef enum mr_pool_kind {
 /* Positions that the window of a maximum may have at most: their numbers are exact in every type of activations. */
 #define MR_POOL_POSITIONS 256
 
+/* Local response normalisation over the @c channels of each pixel: y_c = x_c s_c^-beta with s_c = k + alpha / size *
+ * the sum of squares of channels c - size / 2 to c + (size - 1) / 2, as far as there are such. */
+typedef struct mr_lrn {
+	int64_t pixels, c, size; /* size: up to MR_LRN_MOST */
+	double alpha, beta, k;
+} mr_lrn;
+
+#define MR_LRN_MOST 64
+
 /* Pixels from the first to the last that the window sees along one side. */
 static inline int64_t mr_window_span(int64_t kernel, int64_t dilation)
 {

@@ -181,8 +181,9 @@ static mr_status fill_node(mr_graph *g, mr_node *node, mr_shape shape[MR_LAYER_O
 {
 	mr_shape in[MR_LAYER_INPUTS];
 
-	if (node->n_in != node->ops->n_in)
-		return mr_fail(MR_ECONFIG, "%s takes %u inputs, got %u", node->ops->name, node->ops->n_in, node->n_in);
+	if (node->n_in != mr_layer_inputs(node->ops, &node->cfg))
+		return mr_fail(MR_ECONFIG, "%s takes %u inputs, got %u", node->ops->name,
+			       mr_layer_inputs(node->ops, &node->cfg), node->n_in);
 	for (uint32_t i = 0; i < node->n_in; i++) {
 		if (node->in[i] >= g->n_values)
 			return mr_fail(MR_ECONFIG, "input %u is value %u, but there are only %u yet", i, node->in[i],

@@ -68,8 +68,12 @@ static mr_status open_data(mr_session *s)
 		MR_TRY(mr_job_blame(s->job, MR_JOB_DATA, "name",
 				       mr_dataset_look(mr_job_data(s->job), s->job->data.values,
 						       &want, &s->data)));
-	md = (mr_model_data){.input = s->data->input, .target = s->data->target, .classes = s->data->classes,
-			     .target_low = s->data->target_low, .target_high = s->data->target_high};
+	md = (mr_model_data){.input = s->data->input,
+			     .image = s->data->image.n_dims ? s->data->image : s->data->input,
+			     .target = s->data->target,
+			     .classes = s->data->classes,
+			     .target_low = s->data->target_low,
+			     .target_high = s->data->target_high};
 	return mr_job_blame(s->job, MR_JOB_MODEL, "name", model->build(mv, &md, &s->graph));
 }
 

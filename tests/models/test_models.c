@@ -23,6 +23,16 @@ static mr_model_data text(int64_t context, int64_t vocab)
 			       .classes = vocab};
 }
 
+static mr_model_data images(int64_t side, int64_t channels, int64_t n)
+{
+	mr_shape image = mr_shape_of(3, (const int64_t[]){side, side, channels}, false);
+
+	return (mr_model_data){.input = {.rows = 1, .cols = side * side * channels},
+			       .image = image,
+			       .target = {.rows = 1, .cols = 1, .tokens = true},
+			       .classes = n};
+}
+
 /* Build @model with "key=value" settings (up to 6, NULL ends them). */
 static mr_status build(const char *model, const char *const *settings, const mr_model_data *data, mr_graph **out)
 {
@@ -52,7 +62,7 @@ static void every_model_is_listed_and_has_working_defaults(void)
 	const mr_model_ops *ops;
 
 	for (size_t i = 0; (ops = mr_model_at(i)); i++) {
-		const mr_model_data kinds[] = {classes, numbers, one_number, row, text(128, 17)};
+		const mr_model_data kinds[] = {classes, numbers, one_number, row, text(128, 17), images(32, 3, 10)};
 		bool sequences = !strcmp(ops->name, "gpt") || !strcmp(ops->name, "llama");
 		mr_values *values;
 		int n_built = 0;
@@ -316,6 +326,75 @@ static void a_wrong_llama_is_refused(void)
 	MR_CHECK_FAIL(build("llama", SETTINGS("kv_heads=3"), &data, &g), MR_ECONFIG, "4 heads cannot share 3");
 }
 
+/* --- images --- */
+
+static void networks_of_images_have_their_sizes(void)
+{
+	static const struct {
+		const char *model, *settings[3];
+		int64_t side, channels, classes, params;
+		double mega_mac; /* of an image, forward */
+	} known[] = {
+		{"lenet", {"form=lenet5"}, 28, 1, 10, 61706, 0.41652},
+		{"lenet", {"form=caffe"}, 28, 1, 10, 431080, 2.293},
+		{"alexnet", {"form=imagenet"}, 224, 3, 1000, 61100840, 714.188},
+		{"alexnet", {"form=paper"}, 227, 3, 1000, 60965224, 724.406},
+		{"alexnet", {"form=cifar"}, 32, 3, 10, 7506762, 172.17},
+		{"vgg16", {"form=imagenet"}, 224, 3, 1000, 138357544, 15470.3},
+		{"vgg16", {"form=cifar"}, 32, 3, 10, 14719818, 313.2},
+		{"vgg16", {"form=cifar_deep"}, 32, 3, 10, 15245130, 313.7},
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		const mr_model_data data = images(known[i].side, known[i].channels, known[i].classes);
+		double flops = 0;
+		mr_graph *g;
+
+		MR_CHECK_OK(build(known[i].model, known[i].settings, &data, &g));
+		CU_ASSERT_EQUAL(mr_graph_n_params(g), known[i].params); /* as published, or counted by PyTorch */
+		for (uint32_t n = 0; n < g->n_nodes; n++) {
+			mr_layer_needs needs;
+
+			g->nodes[n].ops->needs(&g->nodes[n].cfg, g->nodes[n].in_shape, 1, NULL, &needs);
+			flops += needs.flops_f;
+		}
+		CU_ASSERT_DOUBLE_EQUAL(flops / 2e6, known[i].mega_mac, 2e-4 * known[i].mega_mac);
+		mr_graph_destroy(g);
+	}
+}
+
+static void wrong_images_are_refused(void)
+{
+	const mr_model_data small = images(11, 1, 10), text_data = text(8, 4);
+	mr_model_data no_classes = images(28, 1, 0);
+	mr_graph *g;
+
+	no_classes.target = (mr_shape){.rows = 1, .cols = 1};
+	MR_CHECK_FAIL(build("lenet", DEFAULTS, &classes, &g), MR_ECONFIG,
+		      "lenet: takes images, the data has 1 x 6 numbers");
+	MR_CHECK_FAIL(build("vgg16", DEFAULTS, &text_data, &g), MR_ECONFIG,
+		      "vgg16: takes images, the data has 8 x 1 tokens");
+	MR_CHECK_FAIL(build("lenet", DEFAULTS, &no_classes, &g), MR_ECONFIG, "takes classes");
+	MR_CHECK_FAIL(build("lenet", SETTINGS("form=caffe"), &small, &g), MR_ECONFIG,
+		      "conv2: conv: a window over 5 x 5 pixels is larger than the padded image of 3 x 3");
+	CU_ASSERT_PTR_NULL(g);
+}
+
+static void an_mlp_takes_whole_images(void)
+{
+	const mr_model_data data = images(5, 3, 4);
+	mr_model_data as_image = data;
+	mr_graph *g, *h;
+
+	as_image.input = data.image;
+	MR_CHECK_OK(build("mlp", SETTINGS("hidden=[7]"), &data, &g));
+	MR_CHECK_OK(build("mlp", SETTINGS("hidden=[7]"), &as_image, &h));
+	CU_ASSERT(g->params[0].dim[0] == 75 && h->params[0].dim[0] == 75);
+	CU_ASSERT_EQUAL(mr_graph_n_params(g), mr_graph_n_params(h));
+	mr_graph_destroy(g);
+	mr_graph_destroy(h);
+}
+
 /* The loss of @r with every weight moved by @step along @direction. */
 static double loss_along(graph_run *r, double *const *direction, double step, const int32_t *input,
 			 const int32_t *target)
@@ -431,6 +510,9 @@ void mr_suite_models(void)
 	MR_TEST(llama_is_cut_at_its_norms);
 	MR_TEST(a_wrong_llama_is_refused);
 	MR_TEST(gpt_with_dropout_has_the_right_gradient);
+	MR_TEST(networks_of_images_have_their_sizes);
+	MR_TEST(wrong_images_are_refused);
+	MR_TEST(an_mlp_takes_whole_images);
 	MR_TEST(objectives_in_blocks);
 	MR_TEST(objectives_refuse);
 }

@@ -1,4 +1,4 @@
-/* kernels_images.c - convolutions and pools as operations of kernels_ops.h. */
+/* kernels_images.c - convolutions, pools and normalisation of images as operations of kernels_ops.h. */
 #include <stdlib.h>
 
 #include "check.h"
@@ -73,4 +73,21 @@ void run_pool(const op_case *c)
 	put(c->out, k, which, out);
 	put(c->out, k, dx, in);
 	free(x), free(dy), free(y), free(dx), free(which);
+}
+
+/* dims pixels, c; variant: size 5 and beta 3/4, or 4 and another */
+void run_lrn(const op_case *c)
+{
+	mr_lrn l = {.pixels = c->dim[0], .c = c->dim[1], .size = 5 - c->variant, .alpha = 0.4,
+		    .beta = c->variant ? 0.6 : 0.75, .k = 1.5};
+	const mr_kernels *k = c->k;
+	int64_t n = l.pixels * l.c;
+	void *x = make_input(k, n, 1, -2, 2), *dy = make_input(k, n, 2, -1, 1), *y = make_output(k, n);
+	void *dx = make_output(k, n);
+
+	k->lrn(c->kc, &l, x, y);
+	k->lrn_backward(c->kc, &l, x, dy, dx, c->add);
+	put(c->out, k, y, n);
+	put(c->out, k, dx, n);
+	free(x), free(dy), free(y), free(dx);
 }

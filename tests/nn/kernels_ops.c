@@ -194,6 +194,24 @@ static void run_act_backward(const op_case *c)
 	free(z), free(aux), free(dy), free(dz);
 }
 
+/* dims n; variant: activation, without GELU, + 5 * in place */
+static void run_act(const op_case *c)
+{
+	static const mr_act acts[5] = {MR_ACT_NONE, MR_ACT_RELU, MR_ACT_TANH, MR_ACT_SIGMOID, MR_ACT_SILU};
+	int64_t n = c->dim[0] * c->dim[1];
+	mr_act act = acts[c->variant % 5];
+	void *x = make_input(c->k, n, 1, -6, 6), *dy = make_input(c->k, n, 2, -1, 1), *y = make_output(c->k, n);
+	void *dz = make_output(c->k, n), *from = c->variant >= 5 ? x : y;
+
+	c->k->act_backward(c->kc, MR_ACT_SILU, n, x, dy, dz);
+	put(c->out, c->k, dz, n);
+	c->k->act(c->kc, act, n, x, from);
+	put(c->out, c->k, from, n);
+	c->k->act_backward(c->kc, act == MR_ACT_SILU ? MR_ACT_NONE : act, n, from, dy, dz);
+	put(c->out, c->k, dz, n);
+	free(x), free(dy), free(y), free(dz);
+}
+
 /* @apart: backward in its two halves. */
 static void norm_and_back(const op_case *c, bool apart)
 {
@@ -626,6 +644,7 @@ const op ops[] = {
 	  {300, 40, 24}}}, /* the last: by oneDNN with two threads */
 	{"colsum", run_colsum, 1, 1, false, 2e-6, {{1, 1}, {3, 17}, {64, 100}, {300, 300}}},
 	{"act_backward", run_act_backward, 6, 0, false, 1e-6, {{1, 1}, {3, 17}, {300, 101}}},
+	{"act", run_act, 10, 0, false, 1e-6, {{1, 1}, {3, 17}, {300, 101}}},
 	{"norm",
 	 run_norm,
 	 1,
@@ -659,6 +678,7 @@ const op ops[] = {
 	 {{1, 1, 1, 1}, {2, 3, 5, 7}, {3, 17, 64, 65}, {8, 64, 130, 20}, {1, 4200, 2, 4099}}},
 	{"conv", run_conv, 8, 8, true, 3e-6, {{5, 4, 3, 2}, {4, 5, 1, 1}, {6, 7, 17, 19}}},
 	{"pool", run_pool, 9, 9, false, 1e-6, {{3, 3, 1, 1}, {5, 4, 3, 1}, {6, 7, 19, 1}, {16, 17, 33, 1}}},
+	{"lrn", run_lrn, 2, 2, false, 2e-6, {{1, 1}, {3, 17}, {4, 9}, {30, 300}}},
 	{"sum", run_sum, 2, 0, false, 1e-7, {{1, 1}, {3, 17}, {300, 101}}},
 	{"dropout", run_dropout, 2, 0, false, 1e-7, {{1, 1}, {3, 17}, {3, 64}, {5, 300}, {4, 20001}}},
 	{"xent", run_xent, 1, 0, false, 1e-6, {{1, 1}, {3, 17}, {64, 65}, {100, 10}, {1500, 100}, {4200, 5}}},

@@ -8,6 +8,11 @@
 #include "base/size.h"
 #include "check.h"
 
+int rig_n_in(const layer_rig *r)
+{
+	return (int)mr_layer_inputs(r->ops, &r->what->cfg);
+}
+
 int64_t rig_n_x(const layer_rig *r, int i)
 {
 	return r->samples * r->what->in[i].rows * r->what->in[i].cols;
@@ -86,7 +91,7 @@ static void *take_raw(size_t bytes)
 
 static void take_ends(layer_rig *r, uint64_t seed)
 {
-	for (int i = 0; i < r->ops->n_in; i++) {
+	for (int i = 0; i < rig_n_in(r); i++) {
 		int64_t n = rig_n_x(r, i);
 		/* from the third on streams behind those of the outputs */
 		uint32_t what = (uint32_t)i + (i < 2 ? 2 : 9 + 2 * MR_LAYER_PARAMS + 2 * MR_LAYER_OUTPUTS);
@@ -158,7 +163,7 @@ void rig_init(layer_rig *r, const layer_case *what, const mr_kernels *k, int64_t
 		.train = !what->eval,
 		.mask = {.seed = seed, .first_sample = 1000, .layer = 5},
 	};
-	for (int i = 0; i < r->ops->n_in; i++) {
+	for (int i = 0; i < rig_n_in(r); i++) {
 		r->call.x[i] = r->x[i];
 		r->call.dx[i] = r->dx[i];
 	}
@@ -229,7 +234,7 @@ void rig_input(layer_rig *r)
 		return;
 	spoil_bytes(r->call.scratch, r->needs.scratch);
 	spoil_bytes(r->call.kept, r->needs.kept.bytes);
-	for (int i = 0; i < r->ops->n_in; i++)
+	for (int i = 0; i < rig_n_in(r); i++)
 		if (!r->call.dx_add[i])
 			rig_poison(r, r->call.dx[i], rig_n_x(r, i));
 	MR_CHECK_OK(r->ops->backward_input(&r->call));
@@ -252,7 +257,7 @@ void rig_backward(layer_rig *r)
 		return;
 	spoil_bytes(r->call.scratch, r->needs.scratch);
 	spoil_bytes(r->call.kept, r->needs.kept.bytes);
-	for (int i = 0; i < r->ops->n_in; i++)
+	for (int i = 0; i < rig_n_in(r); i++)
 		rig_poison(r, r->call.dx[i], rig_n_x(r, i));
 	for (uint32_t i = 0; i < r->n_params; i++)
 		rig_poison(r, r->call.dw[i], rig_n_w(r, i));
@@ -261,7 +266,7 @@ void rig_backward(layer_rig *r)
 
 static void spoil_x(layer_rig *r)
 {
-	for (int i = 0; i < r->ops->n_in; i++) {
+	for (int i = 0; i < rig_n_in(r); i++) {
 		if (r->what->in[i].tokens)
 			memset(r->x[i], 0, (size_t)rig_n_x(r, i) * sizeof(int32_t));
 		else

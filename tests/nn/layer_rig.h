@@ -49,6 +49,8 @@ typedef struct layer_rig {
 void rig_init(layer_rig *r, const layer_case *what, const mr_kernels *k, int64_t samples, uint64_t seed);
 void rig_fini(layer_rig *r);
 
+int rig_n_in(const layer_rig *r);
+
 /** Elements of input @i, of output @i (0 of a loss), of parameter @i. */
 int64_t rig_n_x(const layer_rig *r, int i);
 int64_t rig_n_y(const layer_rig *r, uint32_t i);

@@ -12,30 +12,42 @@
  * Initial weights: normal with cfg.std; by default sqrt(2 / in) in front of ReLU and GELU (He, Zhang, Ren, Sun:
  * "Delving deep into rectifiers", ICCV 2015, eq. 10) and sqrt(1 / in) without an activation, so that the variance of
  * what flows neither grows nor dies with depth. cfg.std < 0: every weight is cfg.value. Biases start at 0. Reads of the
- * configuration: out, act, no_bias, transposed, std, value.
+ * configuration: out, act, no_bias, transposed, std, value, flat: a row is a whole sample, all its dimensions in order.
  */
 #include "nn/layers/shared.h"
 
 #include <assert.h>
 #include <math.h>
 
+static int64_t columns(const mr_layer_cfg *cfg, const mr_shape *in)
+{
+	return cfg->flat ? mr_shape_count(*in) : in->cols;
+}
+
+static int64_t rows_of(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples)
+{
+	return cfg->flat ? samples : samples * in->rows;
+}
+
 static mr_status linear_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
 {
 	MR_TRY(mr_layer_check_numbers("linear", in[0]));
 	if (cfg->out < 1)
 		return mr_fail(MR_ECONFIG, "linear needs at least 1 output column, got %lld", (long long)cfg->out);
-	*out = mr_shape_with_cols(in[0], cfg->out);
+	if (cfg->act > MR_ACT_GELU)
+		return mr_fail(MR_ECONFIG, "linear ends in ReLU, GELU or nothing; the layer activation has others");
+	*out = cfg->flat ? (mr_shape){.rows = 1, .cols = cfg->out} : mr_shape_with_cols(in[0], cfg->out);
 	return MR_OK;
 }
 
 static uint32_t linear_params(const mr_layer_cfg *cfg, const mr_shape *in, mr_param_spec spec[MR_LAYER_PARAMS])
 {
-	double std = cfg->std != 0 ? cfg->std : sqrt((cfg->act == MR_ACT_NONE ? 1.0 : 2.0) / (double)in->cols);
+	double std = cfg->std != 0 ? cfg->std : sqrt((cfg->act == MR_ACT_NONE ? 1.0 : 2.0) / (double)columns(cfg, in));
 
 	spec[0] = (mr_param_spec){
 		.suffix = "weight",
 		.rank = 2,
-		.dim = {cfg->transposed ? cfg->out : in->cols, cfg->transposed ? in->cols : cfg->out},
+		.dim = {cfg->transposed ? cfg->out : columns(cfg, in), cfg->transposed ? columns(cfg, in) : cfg->out},
 		.init = std < 0 ? MR_INIT_VALUE : MR_INIT_NORMAL,
 		.std = std < 0 ? cfg->value : std,
 		.decay = true,
@@ -50,7 +62,7 @@ static void linear_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t sa
 			 mr_layer_needs *out)
 {
 	double flops = 2.0 * (double)samples * (double)in->rows * (double)in->cols * (double)cfg->out;
-	size_t bytes = mr_layer_bytes(k, samples * in->rows * cfg->out);
+	size_t bytes = mr_layer_bytes(k, rows_of(cfg, in, samples) * cfg->out);
 
 	*out = (mr_layer_needs){
 		.kept_is_dy = cfg->act != MR_ACT_NONE,
@@ -70,9 +82,9 @@ static void linear_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t sa
 static mr_status linear_forward(const mr_layer_call *c)
 {
 	mr_gemm g = {
-		.m = mr_layer_rows(c),
+		.m = rows_of(c->cfg, c->in, c->samples),
 		.n = c->out->cols,
-		.k = c->in->cols,
+		.k = columns(c->cfg, c->in),
 		.tb = c->cfg->transposed,
 		.bias = !c->cfg->no_bias,
 		.act = c->cfg->act,
@@ -93,8 +105,8 @@ static mr_status linear_backward_input(const mr_layer_call *c)
 	mr_act act = c->cfg->act;
 	const void *dz = c->dy[0];
 	mr_gemm g = {
-		.m = mr_layer_rows(c),
-		.n = c->in->cols,
+		.m = rows_of(c->cfg, c->in, c->samples),
+		.n = columns(c->cfg, c->in),
 		.k = c->out->cols,
 		.tb = !c->cfg->transposed,
 		.add = c->dx_add[0],
@@ -124,9 +136,9 @@ static mr_gemm weight_gemm(const mr_layer_call *c)
 
 	return (mr_gemm){
 		.of = MR_GEMM_GRADIENTS,
-		.m = swap ? c->out->cols : c->in->cols,
-		.n = swap ? c->in->cols : c->out->cols,
-		.k = mr_layer_rows(c),
+		.m = swap ? c->out->cols : columns(c->cfg, c->in),
+		.n = swap ? columns(c->cfg, c->in) : c->out->cols,
+		.k = rows_of(c->cfg, c->in, c->samples),
 		.ta = true,
 		.add = c->dw_add,
 		.colsum_a = swap ? db : NULL,

@@ -156,6 +156,13 @@ static void sum_gradients(mr_kctx *kc, int64_t n, const void *a, const void *b, 
 	sum_of(kc, &kc->vec->ops, n, a, b, y);
 }
 
+static void act(mr_kctx *kc, mr_act act, int64_t n, const void *x, void *y)
+{
+	mr_vec_act a = {.act = act, .in = x, .out = y};
+
+	team(kc, kc->ops->activate, &a, n, 64, act == MR_ACT_RELU ? 1 : 4);
+}
+
 static void act_backward_of(const mr_kctx *kc, const mr_vec_ops *ops, mr_act act, int64_t n, const void *aux,
 			    const void *dy, void *dz)
 {

@@ -14,6 +14,7 @@
 #define OF_ctx_bytes mr_fused_ctx_bytes
 #define OF_gemm mr_bf16_gemm
 #define OF_colsum mr_fused_colsum
+#define OF_act mr_fused_act
 #define OF_act_backward mr_fused_act_backward
 #define OF_norm mr_fused_norm
 #define OF_norm_backward_input mr_fused_norm_backward_input
@@ -32,6 +33,8 @@
 #define OF_conv mr_bf16_conv
 #define OF_conv_backward_input mr_bf16_conv_backward_input
 #define OF_conv_backward_weight mr_bf16_conv_backward_weight
+#define OF_lrn mr_fused_lrn
+#define OF_lrn_backward mr_fused_lrn_backward
 #define OF_pool mr_fused_pool
 #define OF_pool_backward mr_fused_pool_backward
 #define OF_batch_norm mr_fused_batch_norm

@@ -27,7 +27,7 @@ typedef void mr_vec_fn(const void *args, int64_t lo, int64_t hi, uint32_t worker
 
 typedef struct mr_vec_act {
 	mr_act act;
-	const void *in, *dy; /* in: forward z, backward the slope or for ReLU the output */
+	const void *in, *dy; /* in: forward z, backward the slope, and as mr_kernels.act_backward */
 	void *out, *slope;   /* slope: forward; it may be in */
 } mr_vec_act;
 
@@ -110,6 +110,13 @@ typedef struct mr_vec_pool {
 	void *y, *to_which, *dx;
 	bool add;
 } mr_vec_pool;
+
+typedef struct mr_vec_lrn {
+	mr_lrn l;
+	const void *x, *dy;
+	void *y, *dx;
+	bool add;
+} mr_vec_lrn;
 
 typedef struct mr_vec_dropout {
 	int64_t samples, per_sample;
@@ -202,7 +209,7 @@ typedef struct mr_vec_products {
 
 /* On activations of one type. */
 typedef struct mr_vec_ops {
-	mr_vec_fn *act_backward;                              /* elements */
+	mr_vec_fn *activate, *act_backward;                   /* elements; activate: all but GELU */
 	mr_vec_fn *colsum;                                    /* columns */
 	mr_vec_fn *norm, *norm_backward_input;                /* rows */
 	mr_vec_fn *norm_backward_weight;                      /* columns */
@@ -215,6 +222,7 @@ typedef struct mr_vec_ops {
 	mr_vec_fn *embed_backward;                            /* columns */
 	mr_vec_fn *sum;                                       /* elements */
 	mr_vec_fn *pool, *pool_backward;                      /* pixels of the output, and of the input */
+	mr_vec_fn *lrn, *lrn_backward;                        /* pixels */
 	mr_vec_fn *dropout;                                   /* groups of dropout_group elements of one sample */
 	mr_vec_fn *xent, *mse;                                /* rows */
 	/* Of one worker; @engine as in mr_vec_attn. */

@@ -1,0 +1,85 @@
+/*
+ * vgg16.c - VGG with 16 layers that have weights: configuration D of Simonyan, Zisserman, "Very deep convolutional
+ * networks for large-scale image recognition", 2015.
+ *
+ *	features     13 convolutions of 3 x 3 with padding 1 and ReLU, of 64 64 P 128 128 P 256 256 256 P 512 512 512 P
+ *	             512 512 512 P channels; P: largest number of 2 x 2
+ *	classifier   imagenet     4096 (ReLU, dropout)  4096 (ReLU, dropout)  classes
+ *	             cifar        classes
+ *	             cifar_deep   512 (ReLU, dropout)  512 (ReLU, dropout)  classes
+ *
+ * Of 224 x 224 x 3 and 1000 classes imagenet has 138,357,544 parameters; of 32 x 32 x 3 and 10 classes cifar has
+ * 14,719,818 and cifar_deep 15,245,130. Names as in torchvision; weights start as there: convolutions normal with
+ * variance 2 / (9 channels out), linear layers with a deviation of 0.01, biases at 0.
+ */
+#include "models/images.h"
+
+#include <math.h>
+#include <string.h>
+
+static const mr_option options[] = {
+	{"form", MR_OPT_ENUM, "cifar", 0, 0, "imagenet|cifar|cifar_deep", NULL,
+	 "what is behind the convolutions: two layers of 4096, none, or two of 512"},
+	{"dropout", MR_OPT_FLOAT, "0.5", 0, 0.99, NULL, NULL, "rate of dropout behind each hidden layer"},
+	{NULL},
+};
+
+static bool is_form(const mr_values *values, const char *form)
+{
+	return !strcmp(mr_values_string(values, "form"), form);
+}
+
+static mr_shape vgg16_image(const mr_values *values)
+{
+	int64_t side = is_form(values, "imagenet") ? 224 : 32;
+
+	return mr_shape_of(3, (const int64_t[]){side, side, 3}, false);
+}
+
+static uint16_t add_features(mr_compose *m, uint16_t x)
+{
+	static const int64_t channels[] = {64,	64,  0,	  128, 128, 0,	 256, 256, 256,
+					   0,	512, 512, 512, 0,   512, 512, 512, 0};
+	int at = 0;
+
+	for (size_t i = 0; i < sizeof(channels) / sizeof(channels[0]); i++) {
+		mr_layer_cfg conv = mr_images_window(3, 1, 1);
+
+		conv.out = channels[i];
+		conv.std = conv.out ? sqrt(2.0 / (9.0 * (double)conv.out)) : 0;
+		x = conv.out ? mr_images_conv(m, at, conv, x) : mr_images_max_pool(m, at, 2, 2, x);
+		at += conv.out ? 2 : 1; /* with the ReLU */
+	}
+	return x;
+}
+
+static mr_status vgg16_build(const mr_values *values, const mr_model_data *data, mr_graph **out)
+{
+	double dropout = mr_values_float(values, "dropout");
+	mr_layer_cfg hidden = {.out = is_form(values, "imagenet") ? 4096 : 512, .act = MR_ACT_RELU, .std = 0.01,
+			       .flat = true};
+	mr_layer_cfg last = {.out = data->classes, .std = 0.01, .flat = is_form(values, "cifar")};
+	int at = 0;
+	mr_compose m;
+	uint16_t x;
+
+	*out = NULL;
+	MR_TRY(mr_images_begin(&m, data));
+	x = add_features(&m, 0);
+	for (; at < 6 && !is_form(values, "cifar"); at += 3) {
+		x = mr_images_linear(&m, at, &hidden, x);
+		x = mr_images_dropout(&m, at + 2, dropout, x);
+		hidden.flat = false;
+	}
+	x = mr_images_linear(&m, at, &last, x);
+	mr_compose_add(&m, "softmax_xent", "loss", &(mr_layer_cfg){0}, x);
+	return mr_compose_finish(&m, out);
+}
+
+const mr_model_ops mr_model_vgg16 = {
+	.name = "vgg16",
+	.summary = "VGG-16; images and classes",
+	.options = options,
+	.image = vgg16_image,
+	.build = vgg16_build,
+};

@@ -1,0 +1,38 @@
+/* test_images_golden.c - small networks of images against PyTorch (images_golden.h). */
+#include "check.h"
+#include "images_golden.h"
+
+#define F64_TOLERANCE 1e-10 /* both sides are f64 and differ by the order of sums */
+#define F32_TOLERANCE 1e-5  /* what the recorder saw between its own f32 and f64, times six */
+
+static void lenet_in_both_forms(void)
+{
+	static const char *const names[] = {"lenet5", "lenet_caffe"};
+
+	for (int i = 0; i < 2; i++) {
+		check_image_network(names[i], mr_kernels_find("reference", MR_F64), F64_TOLERANCE);
+		check_image_network(names[i], mr_kernels_find("reference", MR_F32), F32_TOLERANCE);
+		if (mr_kernels_find("fused", MR_F32))
+			check_image_network(names[i], mr_kernels_find("fused", MR_F32), F32_TOLERANCE);
+	}
+}
+
+/* With kernels of our own and of oneDNN alone: the reference takes seconds (models.images_golden, slow). */
+static void larger_networks_in_f32(void)
+{
+	static const char *const names[] = {"vgg16_cifar", "vgg16_deep", "alexnet_cifar"};
+
+	for (int i = 0; i < 3 && mr_kernels_find("fused", MR_F32); i++) {
+		check_image_network(names[i], mr_kernels_find("fused", MR_F32), F32_TOLERANCE);
+		check_image_network(names[i], mr_kernels_find("onednn", MR_F32), F32_TOLERANCE);
+	}
+}
+
+void mr_suite_images_golden(void);
+
+void mr_suite_images_golden(void)
+{
+	MR_SUITE("images_golden");
+	MR_TEST(lenet_in_both_forms);
+	MR_TEST(larger_networks_in_f32);
+}

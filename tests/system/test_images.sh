@@ -1,0 +1,61 @@
+#!/bin/sh
+# Networks of images through pipelines: flushing systems end in the bits of sequential, PipeDream in those of its
+# simulation on one thread and of a run that was stopped; evaluation and bf16 work; what does not fit is one sentence.
+#	test_images.sh SOURCE BUILD
+. "$(dirname "$0")/train_lib.sh"
+
+# 60 images of 16 x 16 and their labels: bytes of a text, and numbers below 4.
+{
+	printf '\000\000\010\003\000\000\000\074\000\000\000\020\000\000\000\020'
+	cat "$source/README.md" "$source/LICENSE" | head -c 15360
+} >images.idx
+{
+	printf '\000\000\010\001\000\000\000\074'
+	i=0
+	while [ $i -lt 60 ]; do
+		printf "\\00$((i * i % 7 % 4))"
+		i=$((i + 1))
+	done
+} >labels.idx
+cat >lenet.cfg <<'END'
+model = { name = "lenet"; form = "caffe"; };
+data = { name = "mnist"; images = "images.idx"; labels = "labels.idx"; classes = 4; };
+optimizer = { name = "momentum"; };
+system = { name = "sequential"; };
+train = { steps = 6; batch = 8; microbatches = 4; lr = 0.01; eval_every = 3; };
+machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
+END
+sed 's/"caffe"/"lenet5"/; s/"momentum"/"adamw"/' lenet.cfg >lenet5.cfg
+
+[ "$(wc -c <images.idx)" = 15376 ] && [ "$(wc -c <labels.idx)" = 68 ] || fail "the files are not what they should be"
+for conf in lenet lenet5; do
+	for backend in $backends; do
+		train $conf.cfg $(sets_of "$backend") --set run.dir=sequential.$conf.$backend
+		expect 0 "$conf $backend"
+		for system in gpipe 1f1b zb_h1; do
+			train $conf.cfg $(sets_of "$backend") --set system.name=$system --set run.dir=$system.$conf.$backend
+			expect 0 "$conf $system $backend"
+			forget='s/,"[a-z_]*staleness[a-z_]*":[^,}]*//g' same "$conf $system $backend" \
+				sequential.$conf.$backend $system.$conf.$backend
+		done
+	done
+done
+
+for backend in $backends; do
+	set -- lenet.cfg $(sets_of "$backend") --set system.name=pipedream --set train.microbatches=1
+	train "$@" --set run.dir=once.$backend
+	expect 0 "pipedream $backend"
+	"$millrace" simulate "$@" --set run.dir=simulated.$backend >out 2>err || fail "simulate $backend: exit code $?"
+	same "pipedream simulated, $backend" once.$backend simulated.$backend
+	train "$@" --set run.dir=twice.$backend --set train.steps=3
+	train "$@" --set run.dir=twice.$backend --resume
+	expect 0 "pipedream resumed, $backend"
+	forget='/"resume/d' same "pipedream resumed, $backend" once.$backend twice.$backend
+done
+train lenet.cfg --set backend=reference --set precision=bf16 --set system.name=1f1b --set run.dir=bf16
+expect 0 "bf16"
+
+sed 's/data = .*/data = { name = "synthetic"; features = 144; };/' lenet.cfg >numbers.cfg
+train numbers.cfg --set backend=reference --set run.dir=none
+expect 3 "numbers that are no images" "numbers.cfg:.*model.*takes images, the data has 1 x 144 numbers"
+finish
