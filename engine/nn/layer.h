@@ -68,7 +68,8 @@
 	X(int64_t, size)        /* lrn */ \
 	X(double, alpha)        /* lrn */ \
 	X(double, beta)         /* lrn */ \
-	X(double, k)            /* lrn */
+	X(double, k)            /* lrn */ \
+	X(int64_t, patch)       /* patches: height and width of one */
 
 typedef struct mr_layer_cfg {
 	MR_LAYER_CFG(MR_FIELD_MEMBER)

@@ -165,6 +165,16 @@ static void swiglu_backward(mr_kctx *kc, int64_t n, const void *gate, const void
 	note_rows(kc, MR_KERNEL_swiglu_backward, 1, n);
 }
 
+static void gelu_erf(mr_kctx *kc, int64_t n, const void *x, void *y)
+{
+	note_rows(kc, MR_KERNEL_gelu_erf, 1, n);
+}
+
+static void gelu_erf_backward(mr_kctx *kc, int64_t n, const void *x, const void *dy, void *dx)
+{
+	note_rows(kc, MR_KERNEL_gelu_erf_backward, 1, n);
+}
+
 static void embed(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, const int32_t *tokens, const void *wte,
 		  const void *wpe, void *y)
 {

@@ -42,6 +42,11 @@ void run_batch_norm(const op_case *c);
 void run_conv(const op_case *c);
 void run_pool(const op_case *c);
 void run_lrn(const op_case *c);
+/* Of transformers (kernels_attention.c). */
+void run_attn(const op_case *c);
+void run_rope(const op_case *c);
+void run_swiglu(const op_case *c);
+void run_gelu_erf(const op_case *c);
 /* What norm_backward promises to give to the bit: its two halves. */
 void run_norm_halves(const op_case *c);
 /* What gemm_step promises to give to the bit: gemm, then step; here and below with sums of columns, and those by

@@ -352,7 +352,7 @@ static mr_status attn_backward(mr_kctx *kc, const mr_attn *a, const void *qkv, c
 
 #include "nn/kernels/fused/fused_images.inc"
 
-/* --- rotary positions, SwiGLU ------------------------------------------------------------------------------------- */
+/* --- rotary positions, SwiGLU, GELU ------------------------------------------------------------------------------- */
 
 static mr_status rope(mr_kctx *kc, const mr_rope *r, const void *const *x, void *y)
 {
@@ -385,6 +385,20 @@ static void swiglu_backward(mr_kctx *kc, int64_t n, const void *gate, const void
 	mr_vec_swiglu a = {.gate = gate, .up = up, .dy = dy, .dgate = dgate, .dup = dup};
 
 	team(kc, kc->ops->swiglu_backward, &a, n, 64, 4);
+}
+
+static void gelu_erf(mr_kctx *kc, int64_t n, const void *x, void *y)
+{
+	mr_vec_gelu_erf a = {.x = x, .y = y};
+
+	team(kc, kc->ops->gelu_erf, &a, n, 64, 4);
+}
+
+static void gelu_erf_backward(mr_kctx *kc, int64_t n, const void *x, const void *dy, void *dx)
+{
+	mr_vec_gelu_erf a = {.x = x, .dy = dy, .dx = dx};
+
+	team(kc, kc->ops->gelu_erf_backward, &a, n, 64, 4);
 }
 
 /* --- embedding, dropout ------------------------------------------------------------------------------------------- */

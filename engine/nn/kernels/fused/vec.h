@@ -89,6 +89,11 @@ typedef struct mr_vec_swiglu {
 	void *y, *dgate, *dup;
 } mr_vec_swiglu;
 
+typedef struct mr_vec_gelu_erf {
+	const void *x, *dy;
+	void *y, *dx;
+} mr_vec_gelu_erf;
+
 typedef struct mr_vec_embed {
 	int64_t rows, t, cols, vocab;
 	const int32_t *tokens;
@@ -218,6 +223,7 @@ typedef struct mr_vec_ops {
 	mr_vec_fn *attn_backward;                             /* pairs (sample, key and value head) */
 	mr_vec_fn *rope, *rope_backward;                      /* rows */
 	mr_vec_fn *swiglu, *swiglu_backward;                  /* elements */
+	mr_vec_fn *gelu_erf, *gelu_erf_backward;              /* elements */
 	mr_vec_fn *embed;                                     /* rows */
 	mr_vec_fn *embed_backward;                            /* columns */
 	mr_vec_fn *sum;                                       /* elements */

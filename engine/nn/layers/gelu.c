@@ -1,0 +1,53 @@
+/*
+ * gelu.c - y = x P(x), with P(x) the probability that a normal number is below x.
+ *
+ *	I: dx = dy (P(x) + x exp(-x^2 / 2) / sqrt(2 pi))
+ *
+ * Hendrycks, Gimpel: "Gaussian error linear units", 2016, in the exact form, with erf; the activation of a linear layer
+ * is their approximation by tanh. I reads x again. Reads nothing of the configuration.
+ */
+#include "nn/layers/shared.h"
+
+static mr_status gelu_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
+{
+	(void)cfg;
+	MR_TRY(mr_layer_check_numbers("gelu", in[0]));
+	*out = in[0];
+	return MR_OK;
+}
+
+static void gelu_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
+		       mr_layer_needs *out)
+{
+	(void)cfg;
+	*out = (mr_layer_needs){.x_i = true, .scratch = mr_layer_bytes(k, mr_layer_count(in[0], samples))};
+}
+
+static mr_status gelu_forward(const mr_layer_call *c)
+{
+	c->k->gelu_erf(c->kc, mr_layer_count(c->in[0], c->samples), c->x[0], c->y[0]);
+	return MR_OK;
+}
+
+static mr_status gelu_backward_input(const mr_layer_call *c)
+{
+	int64_t n = mr_layer_count(c->in[0], c->samples);
+	void *dx = c->dx_add[0] ? c->scratch : c->dx[0];
+
+	if (!c->dx[0])
+		return MR_OK;
+	c->k->gelu_erf_backward(c->kc, n, c->x[0], c->dy[0], dx);
+	if (c->dx_add[0])
+		c->k->sum(c->kc, n, c->dx[0], dx, c->dx[0]);
+	return MR_OK;
+}
+
+const mr_layer_ops mr_layer_gelu = {
+	.name = "gelu",
+	.summary = "GELU in its exact form",
+	.n_in = 1,
+	.shape = gelu_shape,
+	.needs = gelu_needs,
+	.forward = gelu_forward,
+	.backward_input = gelu_backward_input,
+};

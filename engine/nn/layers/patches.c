@@ -1,0 +1,95 @@
+/*
+ * patches.c - an image as a sequence: a row of numbers for each of its square patches.
+ *
+ *	x [height, width, channels] -> y [height/P width/P, P P channels]
+ *
+ * Patches follow each other row by row, and so do the pixels of a patch. Nothing is computed: the gradient goes back to
+ * where the number came from. A linear layer behind it is a convolution with a window and a stride of P. Reads of the
+ * configuration: patch (P).
+ */
+#include "nn/layers/shared.h"
+
+#include <string.h>
+
+static mr_status patches_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
+{
+	int64_t height = mr_shape_dim(in[0], 0), width = mr_shape_dim(in[0], 1), p = cfg->patch;
+
+	MR_TRY(mr_layer_check_numbers("patches", in[0]));
+	if (mr_shape_dims(in[0]) != 3)
+		return mr_fail(MR_ECONFIG, "patches takes images of height, width and channels, got %u dimensions",
+			       mr_shape_dims(in[0]));
+	if (p < 1 || height % p != 0 || width % p != 0)
+		return mr_fail(MR_ECONFIG, "patches cannot cut images of %lld x %lld into squares of %lld",
+			       (long long)height, (long long)width, (long long)p);
+	*out = (mr_shape){.rows = height / p * (width / p), .cols = p * p * in[0].cols};
+	return MR_OK;
+}
+
+/* Gradients that are added to come in the image's order first. */
+static void patches_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
+			  mr_layer_needs *out)
+{
+	(void)cfg;
+	*out = (mr_layer_needs){.scratch = mr_layer_bytes(k, mr_layer_count(in[0], samples))};
+}
+
+/* Numbers of the patches, between them and the images. */
+typedef struct copying {
+	size_t size;          /* of an element */
+	int64_t width, run;   /* patches in a row of the image; numbers that follow each other in both */
+	int64_t patch;
+	char *to;
+	const char *from;
+	bool back;            /* from the patches to the images */
+} copying;
+
+/* Runs @lo to @hi of the patches. */
+static void copy_runs(const void *args, int64_t lo, int64_t hi)
+{
+	const copying *c = args;
+	size_t bytes = (size_t)c->run * c->size;
+
+	for (int64_t i = lo; i < hi; i++) {
+		int64_t row = i % c->patch, patch = i / c->patch, x = patch % c->width, band = patch / c->width;
+		size_t in_image = (size_t)((band * c->patch + row) * c->width + x) * bytes;
+		size_t in_patches = (size_t)i * bytes;
+
+		memcpy(c->to + (c->back ? in_image : in_patches), c->from + (c->back ? in_patches : in_image), bytes);
+	}
+}
+
+static void copy_all(const mr_layer_call *c, const void *from, void *to, bool back)
+{
+	int64_t p = c->cfg->patch, width = mr_shape_dim(c->in[0], 1) / p;
+	copying a = {.size = mr_dtype_bytes(c->k->types.activations), .width = width, .run = p * c->in->cols,
+		     .patch = p, .to = to, .from = from, .back = back};
+
+	c->k->ranges(c->kc, c->samples * c->out->rows * p, copy_runs, &a);
+}
+
+static mr_status patches_forward(const mr_layer_call *c)
+{
+	copy_all(c, c->x[0], c->y[0], false);
+	return MR_OK;
+}
+
+static mr_status patches_backward_input(const mr_layer_call *c)
+{
+	if (!c->dx[0])
+		return MR_OK;
+	copy_all(c, c->dy[0], c->dx_add[0] ? c->scratch : c->dx[0], true);
+	if (c->dx_add[0])
+		c->k->sum(c->kc, mr_layer_count(c->in[0], c->samples), c->dx[0], c->scratch, c->dx[0]);
+	return MR_OK;
+}
+
+const mr_layer_ops mr_layer_patches = {
+	.name = "patches",
+	.summary = "an image as a sequence of its square patches",
+	.n_in = 1,
+	.shape = patches_shape,
+	.needs = patches_needs,
+	.forward = patches_forward,
+	.backward_input = patches_backward_input,
+};
