@@ -2,15 +2,21 @@
 
 #include <stdio.h>
 
-mr_status mr_images_begin(mr_compose *m, const mr_model_data *data)
+mr_status mr_images_check(const mr_model_data *data)
 {
-	mr_model_data images = *data;
-
 	if (data->image.n_dims != 3)
 		return mr_fail(MR_ECONFIG, "takes images, the data has %lld x %lld %s", (long long)data->input.rows,
 			       (long long)data->input.cols, data->input.tokens ? "tokens" : "numbers");
 	if (!data->classes)
 		return mr_fail(MR_ECONFIG, "takes classes as targets, the data has numbers");
+	return MR_OK;
+}
+
+mr_status mr_images_begin(mr_compose *m, const mr_model_data *data)
+{
+	mr_model_data images = *data;
+
+	MR_TRY(mr_images_check(data));
 	images.input = data->image;
 	mr_compose_init(m, &images);
 	return MR_OK;

@@ -6,6 +6,9 @@
 
 #include "models/compose.h"
 
+/** Are the samples of @data images, and the targets classes? Errors: MR_ECONFIG with a message. */
+mr_status mr_images_check(const mr_model_data *data) MR_MUST_USE;
+
 /** Begin a graph over the images of @data. Errors: MR_ECONFIG when the data have no images, or no classes. */
 mr_status mr_images_begin(mr_compose *m, const mr_model_data *data) MR_MUST_USE;
 

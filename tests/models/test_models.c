@@ -33,6 +33,11 @@ static mr_model_data images(int64_t side, int64_t channels, int64_t n)
 			       .classes = n};
 }
 
+static mr_model_data photos(int64_t side, int64_t n_classes)
+{
+	return images(side, 3, n_classes);
+}
+
 /* Build @model with "key=value" settings (up to 6, NULL ends them). */
 static mr_status build(const char *model, const char *const *settings, const mr_model_data *data, mr_graph **out)
 {
@@ -363,6 +368,31 @@ static void networks_of_images_have_their_sizes(void)
 	}
 }
 
+/* --- vit --- */
+
+/* As torchvision and the literature count them. */
+static void vits_have_their_sizes(void)
+{
+	static const struct {
+		int64_t side, classes, n;
+		const char *settings[9];
+	} cases[] = {
+		{224, 1000, 86567656, {"layers=12", "width=768", "heads=12", "patch=16"}},
+		{32, 10, 5362762, {"layers=12"}},
+		{32, 10, 2697610, {"layers=9", "hidden=384"}},
+		{32, 10, 3195146, {"layers=6", "width=256", "heads=4", "hidden=512"}},
+	};
+	mr_graph *g;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const mr_model_data data = photos(cases[i].side, cases[i].classes);
+
+		MR_CHECK_OK(build("vit", cases[i].settings, &data, &g));
+		CU_ASSERT_EQUAL(mr_graph_n_params(g), cases[i].n);
+		mr_graph_destroy(g);
+	}
+}
+
 static void wrong_images_are_refused(void)
 {
 	const mr_model_data small = images(11, 1, 10), text_data = text(8, 4);
@@ -393,6 +423,17 @@ static void an_mlp_takes_whole_images(void)
 	CU_ASSERT_EQUAL(mr_graph_n_params(g), mr_graph_n_params(h));
 	mr_graph_destroy(g);
 	mr_graph_destroy(h);
+}
+
+static void a_wrong_vit_is_refused(void)
+{
+	const mr_model_data data = photos(32, 10), words = text(8, 20);
+	mr_graph *g;
+
+	MR_CHECK_FAIL(build("vit", DEFAULTS, &words, &g), MR_ECONFIG, "takes images");
+	MR_CHECK_FAIL(build("vit", DEFAULTS, &classes, &g), MR_ECONFIG, "takes images");
+	MR_CHECK_FAIL(build("vit", SETTINGS("patch=5"), &data, &g), MR_ECONFIG, "cannot be cut into squares of 5");
+	MR_CHECK_FAIL(build("vit", SETTINGS("heads=5"), &data, &g), MR_ECONFIG, "5 heads cannot share");
 }
 
 /* The loss of @r with every weight moved by @step along @direction. */
@@ -509,6 +550,8 @@ void mr_suite_models(void)
 	MR_TEST(llamas_have_their_sizes);
 	MR_TEST(llama_is_cut_at_its_norms);
 	MR_TEST(a_wrong_llama_is_refused);
+	MR_TEST(vits_have_their_sizes);
+	MR_TEST(a_wrong_vit_is_refused);
 	MR_TEST(gpt_with_dropout_has_the_right_gradient);
 	MR_TEST(networks_of_images_have_their_sizes);
 	MR_TEST(wrong_images_are_refused);

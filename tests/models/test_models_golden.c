@@ -98,6 +98,25 @@ static void load_llama(golden *m, const char *part)
 	build(m, "llama");
 }
 
+static void load_vit(golden *m)
+{
+	static const char *const same[] = {"layers", "width", "heads", "hidden", "patch"};
+	int64_t side;
+
+	load(m, "vit.json");
+	side = config_int(m, "side");
+	MR_CHECK_OK(mr_values_create(mr_model_find("vit")->options, &m->values));
+	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++)
+		MR_CHECK_OK(mr_values_set_int(m->values, same[i], config_int(m, same[i])));
+	m->data = (mr_model_data){
+		.input = {1, side * side * config_int(m, "channels"), false},
+		.image = mr_shape_of(3, (const int64_t[]){side, side, config_int(m, "channels")}, false),
+		.target = {1, 1, true},
+		.classes = config_int(m, "classes"),
+	};
+	build(m, "vit");
+}
+
 /* @part: NULL for the classifier, "mse" for the regression. */
 static void load_mlp(golden *m, const char *part)
 {
@@ -299,6 +318,14 @@ static void llama(void)
 	check_model(&m);
 }
 
+static void vit(void)
+{
+	golden m;
+
+	load_vit(&m);
+	check_model(&m);
+}
+
 static void mlp_classes(void)
 {
 	golden m;
@@ -491,6 +518,7 @@ void mr_suite_models_golden(void)
 	MR_TEST(gpt);
 	MR_TEST(gpt_tied);
 	MR_TEST(llama);
+	MR_TEST(vit);
 	MR_TEST(mlp_classes);
 	MR_TEST(mlp_numbers);
 	MR_TEST(gpt_bf16);
