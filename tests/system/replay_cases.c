@@ -42,6 +42,8 @@ static void open_case(rig *r, bool gpt, const char *sets, unsigned workers)
 	rig_init(r);
 	if (gpt)
 		rig_gpt(r);
+	else if (strstr(sets, "model.patch="))
+		rig_vit(r);
 	rig_sets(r, sets);
 	if (precision) {
 		rig_sets(r, "dtype=f32");
@@ -246,6 +248,18 @@ void replay_turns(uint32_t runs)
 void replay_gpt(uint32_t runs)
 {
 	at_each_size(true, "dtype=f32 model.dropout=0.1 train.clip=0.5" ASYNC, runs);
+}
+
+void replay_llama(uint32_t runs)
+{
+	at_each_size(true, "dtype=f32 model.name=llama model.kv_heads=1 system.stashing=false train.clip=0.5" ASYNC,
+		     runs);
+	at_each_size(true, "dtype=f32 model.name=llama model.kv_heads=1 system.recompute=always" ASYNC, runs);
+}
+
+void replay_vit(uint32_t runs)
+{
+	at_each_size(false, "dtype=f32 model.patch=16 train.clip=0.5" ASYNC, runs);
 }
 
 void replay_drawn(uint32_t runs)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "base/rng.h"
 #include "check.h"
 #include "job/job_help.h"
 #include "sequential/sequential_size.h"
@@ -62,6 +63,25 @@ void rig_gpt(rig *r)
 	fputs(text, f);
 	CU_ASSERT_EQUAL_FATAL(fclose(f), 0);
 	rig_sets(r, "model.name=gpt model.layers=4 model.width=16 model.heads=2 model.context=8 data.name=text");
+	rig_set(r, "data.path=%s", path);
+}
+
+void rig_vit(rig *r)
+{
+	enum { RECORDS = 40, RECORD = 3073 };
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/images.bin", r->dir);
+	f = fopen(path, "wb");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	for (uint32_t i = 0; i < RECORDS * RECORD; i++) {
+		uint32_t word = mr_rng_u32(1, MR_RNG_TEST, 0, 0, i);
+
+		fputc((int)(i % RECORD ? word & 255 : word % 10), f);
+	}
+	CU_ASSERT_EQUAL_FATAL(fclose(f), 0);
+	rig_sets(r, "model.name=vit model.layers=4 model.width=8 model.heads=2 model.patch=16 data.name=cifar");
 	rig_set(r, "data.path=%s", path);
 }
 

@@ -58,6 +58,8 @@ void rig_set(rig *r, const char *fmt, ...) MR_PRINTF(2, 3);
 void rig_sets(rig *r, const char *text);
 /** A gpt on a text of its own in place of the mlp. */
 void rig_gpt(rig *r);
+/** A vit of four blocks on images of its own. */
+void rig_vit(rig *r);
 void rig_open(rig *r);
 /** As rig_open, but the failure is the caller's; its text is all mistakes of the job. */
 mr_status rig_try_open(rig *r);

@@ -70,6 +70,8 @@ static void set_case(rig *r, const sync_case *c, const char *system, unsigned wo
 	rig_init(r);
 	if (c->gpt)
 		rig_gpt(r);
+	else if (strstr(c->sets, "model.patch="))
+		rig_vit(r);
 	rig_sets(r, c->backend);
 	rig_sets(r, c->sets);
 	rig_sets(r, system);

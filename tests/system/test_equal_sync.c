@@ -94,6 +94,52 @@ static void gpt_dnnl(void)
 		sync_case_check(&(sync_case){sync_dnnl(), true, GPT "model.dropout=0.1", 2, 1 << 2, false});
 }
 
+/* Two heads of queries share their keys and values; with four workers stages begin inside blocks too. */
+#define LLAMA \
+	"model.name=llama model.layers=2 model.width=8 model.heads=2 model.kv_heads=1 model.context=4 train.batch=8 " \
+	"train.microbatches=8 "
+
+static void llama(void)
+{
+	sync_case_check(&(sync_case){"backend=reference dtype=f64", true, LLAMA "model.tied=true train.clip=0.5", 2,
+				     1 << 2, true});
+	if (sync_dnnl())
+		sync_case_check(&(sync_case){sync_dnnl(), true, LLAMA, 2, 1 << 2 | 1 << 3, true});
+}
+
+static void llama_bf16(void)
+{
+	if (mr_kernels_find("fused", MR_BF16))
+		sync_case_check(&(sync_case){"backend=fused dtype=f32 precision=bf16", true, LLAMA "model.tied=true", 2,
+					     1 << 2, true});
+}
+
+static void llama_cut_inside_blocks(void)
+{
+	const sync_case c = {"backend=reference dtype=f32", true, LLAMA "model.tied=true train.clip=0.5 ", 2, 0, false};
+
+	sync_case_system(&c,
+			 "system.name=1f1b partition=model.layers.0.self_attn.v_proj,model.layers.0.mlp.swiglu,"
+			 "model.layers.1.self_attn.core",
+			 4);
+	sync_case_system(&c,
+			 "system.name=gpipe system.recompute=always partition=model.layers.0.self_attn.rope,"
+			 "model.layers.0.mlp.up_proj,model.layers.1.self_attn.k_proj",
+			 4);
+}
+
+/* Positions and the class token belong to the first stage, which begins at the images. */
+static void vit(void)
+{
+	sync_case_check(&(sync_case){"backend=reference dtype=f32", false,
+				     "model.patch=16 model.layers=2 train.batch=8 train.microbatches=8", 2, 1 << 2,
+				     true});
+	if (sync_dnnl())
+		sync_case_check(&(sync_case){sync_dnnl(), false,
+					     "model.patch=16 model.layers=2 train.batch=8 train.microbatches=8", 2,
+					     1 << 3, true});
+}
+
 /*
  * Cut inside blocks: between attention and its residual, in front of a sum (which the layer before it otherwise makes),
  * and inside the branch of a feed-forward network, so that two values cross each boundary.
@@ -251,6 +297,10 @@ void mr_suite_equal_sync(void)
 	MR_TEST(mlp_bf16_pure);
 	MR_TEST(gpt_bf16_pure);
 	MR_TEST(gpt_dnnl);
+	MR_TEST(llama);
+	MR_TEST(llama_bf16);
+	MR_TEST(llama_cut_inside_blocks);
+	MR_TEST(vit);
 	MR_TEST(gpt_cut_inside_blocks);
 	MR_TEST(gpt_cut_into_many);
 	MR_TEST(order_counts);
