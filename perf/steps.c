@@ -13,7 +13,8 @@
  * 50 ns one way) or not (FAR, about 250 ns): virtual machines move. Bursts that saw both are dropped, bursts during
  * which others used CPU (load.h) are left out; medians are reported per placement. `A` is sequential on all cores with
  * threads inside the operators, the thing to beat; it runs twice in each round, and the spread of that pair is the
- * noise below which a ratio means nothing. The peaks of the cores are measured in each round, too.
+ * noise below which a ratio means nothing. The peaks of the cores are measured before each round and after the last; the
+ * best counts, of all cases so far.
  *
  * The hash of each plan is printed, and afterwards the weights of every pipeline are compared, bit for bit, with the
  * single-thread replay of as many steps, but in cases whose steps take seconds. Last comes one table of all cases in
@@ -40,6 +41,7 @@ typedef struct bench {
 	const char *json_path;
 	mr_topo topo;
 	mr_peer peers[MR_N_PEERS];
+	mr_peak peak;        /* of the cases so far */
 	mr_summary summary;
 	bool differs;        /* weights of a plan, from those of its replay */
 	FILE *json_file;
@@ -194,7 +196,7 @@ static void print_backends(const bench *b, const mr_case *c)
 static void run_case(bench *b, const mr_case *c)
 {
 	static mr_contender all[MR_N_CONTENDERS];
-	mr_results r = {.c = c, .all = all, .peers = b->peers, .precisions = b->precisions};
+	mr_results r = {.c = c, .all = all, .peers = b->peers, .peak = b->peak, .precisions = b->precisions};
 	mr_bout bout = {.c = c, .topo = &b->topo, .peers = b->peers};
 	int rounds = c->rounds && c->rounds < b->rounds ? c->rounds : b->rounds;
 	uint64_t begin = mr_clock_ns();
@@ -210,6 +212,8 @@ static void run_case(bench *b, const mr_case *c)
 		for (size_t i = 0; i < r.n; i++)
 			check(mr_contender_burst(&all[(i + (size_t)k) % r.n], &bout), c->name);
 	}
+	check(mr_peak_measure(&b->topo, &r.peak), c->name);
+	b->peak = r.peak;
 	r.flops = flops_of(c, all, r.n);
 	r.rest = bout.rest;
 	r.seconds = (double)(mr_clock_ns() - begin) / 1e9;

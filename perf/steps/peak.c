@@ -1,10 +1,9 @@
 #include "perf/steps/peak.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
-#include <string.h>
 
-#include "base/stats.h"
 #include "host/probe.h"
 
 typedef struct core {
@@ -61,37 +60,31 @@ static mr_status together(const mr_topo *t, int n, mr_bench_precision precision,
 	return started == n ? MR_OK : mr_fail(MR_ERESOURCE, "no thread could be started on CPU %u", c[started].cpu);
 }
 
+static void keep_best(double *best, double now)
+{
+	*best = now > *best ? now : *best;
+}
+
 mr_status mr_peak_measure(const mr_topo *t, mr_peak *p)
 {
 	int n = t->n_usable < MR_PEAK_CORES ? (int)t->n_usable : MR_PEAK_CORES;
-	size_t i = p->n % MR_PEAK_SAMPLES;
 
 	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++) {
-		mr_peak_samples *s = &p->of[k];
+		mr_peak_best *best = &p->of[k];
+		double one, all;
 
-		MR_TRY(together(t, 1, (mr_bench_precision)k, &s->one[i], &s->isa));
-		MR_TRY(together(t, n, (mr_bench_precision)k, &s->all[i], &s->isa));
+		MR_TRY(together(t, 1, (mr_bench_precision)k, &one, &best->isa));
+		MR_TRY(together(t, n, (mr_bench_precision)k, &all, &best->isa));
+		keep_best(&best->one, one);
+		keep_best(&best->all, all);
 	}
-	p->n++;
 	p->cores = n;
 	return MR_OK;
 }
 
-static double median(const double *sample, size_t n)
+double mr_peak_share(const mr_peak *p, mr_bench_precision precision, double gflops)
 {
-	double copy[MR_PEAK_SAMPLES];
+	double peak = p->of[precision].all;
 
-	n = n < MR_PEAK_SAMPLES ? n : MR_PEAK_SAMPLES;
-	memcpy(copy, sample, n * sizeof(*copy));
-	return mr_median(copy, n);
-}
-
-double mr_peak_one(const mr_peak *p, mr_bench_precision precision)
-{
-	return median(p->of[precision].one, p->n);
-}
-
-double mr_peak_all(const mr_peak *p, mr_bench_precision precision)
-{
-	return median(p->of[precision].all, p->n);
+	return peak > 0 && gflops <= peak ? gflops / peak : (double)NAN;
 }

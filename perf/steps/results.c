@@ -44,9 +44,7 @@ const mr_contender *mr_results_peer(const mr_results *r, int peer, mr_bench_prec
 
 double mr_results_percent(const mr_results *r, double ms, mr_bench_precision precision)
 {
-	double peak = mr_peak_all(&r->peak, precision);
-
-	return peak > 0 ? 100 * r->flops / ms / 1e6 / peak : (double)NAN;
+	return 100 * mr_peak_share(&r->peak, precision, r->flops / ms / 1e6);
 }
 
 /* --- ratios ------------------------------------------------------------------------------------------------------- */
@@ -199,6 +197,15 @@ static void put_ratios_json(const mr_results *r, const mr_contender *x, int plac
 	mr_json_end_object(json);
 }
 
+static void put_percent_json(const mr_results *r, const char *key, double ms, mr_bench_precision precision,
+			     mr_json_writer *json)
+{
+	double percent = mr_results_percent(r, ms, precision);
+
+	if (percent == percent)
+		put_number(json, key, percent);
+}
+
 static void put_row_json(const mr_results *r, const mr_contender *x, int place, mr_json_writer *json)
 {
 	const mr_samples *s = mr_contender_samples(x, place);
@@ -221,10 +228,8 @@ static void put_row_json(const mr_results *r, const mr_contender *x, int place, 
 	put_number(json, "ms_quartile_3", q.q3);
 	put_number(json, "samples_per_second", 1e3 * r->c->batch / q.median);
 	put_number(json, "gflops", r->flops / q.median / 1e6);
-	if (mr_peak_all(&r->peak, MR_BENCH_F32) > 0)
-		put_number(json, "percent_of_f32_peak", mr_results_percent(r, q.median, MR_BENCH_F32));
-	if (mr_peak_all(&r->peak, MR_BENCH_BF16) > 0)
-		put_number(json, "percent_of_bf16_peak", mr_results_percent(r, q.median, MR_BENCH_BF16));
+	put_percent_json(r, "percent_of_f32_peak", q.median, MR_BENCH_F32, json);
+	put_percent_json(r, "percent_of_bf16_peak", q.median, MR_BENCH_BF16, json);
 	put_ratios_json(r, x, place, json);
 	if (s->n_over) {
 		put_number(json, "allowed_ms", median_of(s->allowed, s->n_over));
@@ -300,8 +305,8 @@ static void put_peaks(const mr_results *r, mr_json_writer *json)
 			mr_json_begin_object(json);
 			put_string(json, "precision", mr_bench_precision_name((mr_bench_precision)k));
 			put_string(json, "isa", r->peak.of[k].isa);
-			put_number(json, "gflops", mr_peak_all(&r->peak, (mr_bench_precision)k));
-			put_number(json, "gflops_one_core", mr_peak_one(&r->peak, (mr_bench_precision)k));
+			put_number(json, "gflops", r->peak.of[k].all);
+			put_number(json, "gflops_one_core", r->peak.of[k].one);
 			mr_json_end_object(json);
 		}
 	mr_json_end_array(json);
@@ -338,12 +343,12 @@ static void put_json(const mr_results *r, mr_json_writer *json)
 static void print_peaks(const mr_results *r)
 {
 	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++) {
-		mr_bench_precision p = (mr_bench_precision)k;
+		const mr_peak_best *best = &r->peak.of[k];
 
-		if (r->peak.of[k].isa)
+		if (best->isa)
 			printf("  peak in %s: %.1f GFLOP/s of %d core%s at once, %.1f of one (%s)\n",
-			       mr_bench_precision_name(p), mr_peak_all(&r->peak, p), r->peak.cores,
-			       r->peak.cores == 1 ? "" : "s", mr_peak_one(&r->peak, p), r->peak.of[k].isa);
+			       mr_bench_precision_name((mr_bench_precision)k), best->all, r->peak.cores,
+			       r->peak.cores == 1 ? "" : "s", best->one, best->isa);
 	}
 }
 

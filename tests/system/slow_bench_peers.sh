@@ -72,6 +72,8 @@ plans=6
 bench
 grep -q 'A/this  of plan$' out || fail "without peers there is no column for one"
 grep -q '"reason": "not found"' out.json || fail "the JSON does not say that there was no peer"
+tr ',}' '\n\n' <out.json | awk -F': ' '/percent_of_f32_peak/ { n++; if ($2 > 100) exit 1 } END { exit !n }' ||
+	fail "the JSON has no shares of the peak, or some above 100 %"
 
 bench --torch ./good
 grep -q 'A/this  PyTorch/this  of plan$' out || fail "no column for the peer"
