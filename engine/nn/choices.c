@@ -26,9 +26,16 @@ static const char *const kinds[MR_N_CHOICES] = {
 #undef MR_CHOICE_KIND
 };
 
+static const char *const backends[MR_N_CHOICE_BY] = {"fused", "onednn", "f32"};
+
 const char *mr_choice_name(mr_choice_kind kind)
 {
 	return kinds[kind];
+}
+
+const char *mr_choice_by_name(mr_choice_by by)
+{
+	return backends[by];
 }
 
 int64_t mr_choice_most_rows(uint32_t class)
@@ -53,12 +60,21 @@ static bool is_one_of(const char *word, const char *a, const char *b)
 	return !strcmp(word, a) || !strcmp(word, b);
 }
 
-static bool is_kind(const char *word)
+/* Which of @n words; @n: none of them. */
+static uint32_t find(const char *word, const char *const *words, uint32_t n)
 {
-	for (int i = 0; i < MR_N_CHOICES; i++)
-		if (!strcmp(word, kinds[i]))
-			return true;
-	return false;
+	uint32_t i = 0;
+
+	while (i < n && strcmp(word, words[i]))
+		i++;
+	return i;
+}
+
+/* Products of bf16 numbers alone. */
+static bool may_be_f32(const mr_choice_line *l)
+{
+	return !strcmp(l->dtype, mr_dtype_name(MR_BF16)) &&
+	       mr_choice_is_gemm((mr_choice_kind)find(l->kind, kinds, MR_N_CHOICES));
 }
 
 /* What a line must look like, and what its words may be. */
@@ -67,11 +83,11 @@ static mr_status read_line(const char *text, mr_choice_line *l)
 	long long rows, size;
 	int end = -1;
 
-	if (sscanf(text, " MR_CHOICE ( %15[a-z0-9_] , %7[a-z0-9_] , %7[a-z] , %15[a-z_] , %lld , %lld , %7[a-z] )%n",
+	if (sscanf(text, " MR_CHOICE ( %15[a-z0-9_] , %7[a-z0-9_] , %7[a-z] , %15[a-z_] , %lld , %lld , %7[a-z0-9] )%n",
 		   l->isa, l->dtype, l->threads, l->kind, &rows, &size, l->backend, &end) != 7 ||
 	    end < 0)
-		return mr_fail(MR_ECONFIG, "expected \"MR_CHOICE(isa, dtype, one or team, kind, rows, size, fused or "
-					   "onednn)\", got \"%.60s\"",
+		return mr_fail(MR_ECONFIG, "expected \"MR_CHOICE(isa, dtype, one or team, kind, rows, size, fused, "
+					   "onednn or f32)\", got \"%.60s\"",
 			       text);
 	text += end;
 	text += strspn(text, " \t\r");
@@ -79,14 +95,17 @@ static mr_status read_line(const char *text, mr_choice_line *l)
 		return mr_fail(MR_ECONFIG, "nothing may follow a choice, got \"%.60s\"", text);
 	if (!is_one_of(l->threads, ONE, TEAM))
 		return mr_fail(MR_ECONFIG, "threads are \"" ONE "\" or \"" TEAM "\", got \"%s\"", l->threads);
-	if (!is_one_of(l->backend, "fused", "onednn"))
-		return mr_fail(MR_ECONFIG, "a backend is \"fused\" or \"onednn\", got \"%s\"", l->backend);
-	if (!is_kind(l->kind)) {
+	if (find(l->backend, backends, MR_N_CHOICE_BY) == MR_N_CHOICE_BY)
+		return mr_fail(MR_ECONFIG, "a backend is \"fused\", \"onednn\" or \"f32\", got \"%s\"",
+			       l->backend);
+	if (find(l->kind, kinds, MR_N_CHOICES) == MR_N_CHOICES) {
 		const char *near = mr_nearest(l->kind, kinds, MR_N_CHOICES);
 
 		return mr_fail(MR_ECONFIG, "there is no kind of operation \"%s\"%s%s%s", l->kind,
 			       near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 	}
+	if (!strcmp(l->backend, backends[MR_CHOICE_F32]) && !may_be_f32(l))
+		return mr_fail(MR_ECONFIG, "\"f32\" is for products in bf16, got %s in %s", l->kind, l->dtype);
 	if (rows < 0 || size < 0)
 		return mr_fail(MR_ECONFIG, "rows and size are numbers from 0, got %lld and %lld", rows, size);
 	l->rows = rows;
@@ -196,20 +215,18 @@ void mr_choices_select(const mr_choices *c, const char *isa, mr_dtype dtype, uin
 	memset(out, 0, sizeof(*out));
 	for (size_t i = 0; i < c->n; i++) {
 		const mr_choice_line *l = &c->line[i];
-		uint32_t k = 0;
+		uint32_t k = find(l->kind, kinds, MR_N_CHOICES), by = find(l->backend, backends, MR_N_CHOICE_BY);
 
+		assert(k < MR_N_CHOICES && by < MR_N_CHOICE_BY);
 		if (!is_of(l, isa, dtype, n_threads))
 			continue;
-		while (k < MR_N_CHOICES && strcmp(l->kind, kinds[k]))
-			k++;
-		assert(k < MR_N_CHOICES);
 		for (uint32_t r = 0; r < MR_CHOICE_ROWS; r++)
 			for (uint32_t s = 0; s < MR_CHOICE_SIZES; s++) {
 				if (known[k][r][s] || !covers(l->rows, mr_choice_most_rows(r)) ||
 				    !covers(l->size, mr_choice_most_size(s)))
 					continue;
 				known[k][r][s] = true;
-				out->onednn[k][r][s] = !strcmp(l->backend, "onednn");
+				out->by[k][r][s] = (uint8_t)by;
 			}
 	}
 }
@@ -232,9 +249,9 @@ static void append(const mr_choice_line *of, const mr_chosen *chosen, mr_choice_
 		   size_t *n)
 {
 	for (uint32_t r = 0; r < MR_CHOICE_ROWS; r++) {
-		const bool *row = chosen->onednn[kind][r];
+		const uint8_t *row = chosen->by[kind][r];
 
-		if (r + 1 < MR_CHOICE_ROWS && !memcmp(row, chosen->onednn[kind][r + 1], MR_CHOICE_SIZES * sizeof(*row)))
+		if (r + 1 < MR_CHOICE_ROWS && !memcmp(row, chosen->by[kind][r + 1], MR_CHOICE_SIZES * sizeof(*row)))
 			continue;
 		for (uint32_t s = 0; s < MR_CHOICE_SIZES; s++) {
 			mr_choice_line *l = &to[*n];
@@ -245,7 +262,7 @@ static void append(const mr_choice_line *of, const mr_chosen *chosen, mr_choice_
 			snprintf(l->kind, sizeof(l->kind), "%s", kinds[kind]);
 			l->rows = mr_choice_most_rows(r);
 			l->size = mr_choice_most_size(s);
-			snprintf(l->backend, sizeof(l->backend), "%s", row[s] ? "onednn" : "fused");
+			snprintf(l->backend, sizeof(l->backend), "%s", backends[row[s]]);
 			(*n)++;
 		}
 	}

@@ -8,7 +8,9 @@
  *	MR_CHOICE(avx512, f32, one, gemm_nn, 64, 16384, fused)
  *
  * up to 64 rows and weights of up to 16384 elements; 0 in place of either means any number. The first line that fits
- * counts; without one `fused` executes. Lines that begin with "/", "*" or "#" are comments.
+ * counts; without one `fused` executes. Lines that begin with "/", "*" or "#" are comments. The last column is `fused`,
+ * `onednn` or, for products of bf16 numbers, `f32`: our kernels of f32 on numbers that are widened
+ * (nn/kernels/fused/f32_inside.h; in bf16_pure `fused` executes these). In bf16 `fused` executes everything else.
  *
  *	kind           what                                                rows      size
  *	gemm_nn        A B, with a bias: a layer forward                   m         n k
@@ -57,9 +59,11 @@ typedef struct mr_choices {
 	size_t n;
 } mr_choices;
 
-/* The choices for one instruction set, type and number of threads: true is oneDNN. */
+typedef enum mr_choice_by { MR_CHOICE_FUSED, MR_CHOICE_ONEDNN, MR_CHOICE_F32, MR_N_CHOICE_BY } mr_choice_by;
+
+/* What they say for one instruction set, type and number of threads: a mr_choice_by for each class. */
 typedef struct mr_chosen {
-	bool onednn[MR_N_CHOICES][MR_CHOICE_ROWS][MR_CHOICE_SIZES];
+	uint8_t by[MR_N_CHOICES][MR_CHOICE_ROWS][MR_CHOICE_SIZES];
 } mr_chosen;
 
 /** nn/kernels/choices.def. */
@@ -84,6 +88,13 @@ mr_status mr_choices_with(const mr_choices *c, const char *isa, mr_dtype dtype, 
 			  const mr_chosen *chosen, mr_choices **out) MR_MUST_USE;
 
 const char *mr_choice_name(mr_choice_kind kind);
+/** "fused", "onednn", "f32" */
+const char *mr_choice_by_name(mr_choice_by by);
+/** Is it a product? The others have no "f32". */
+static inline bool mr_choice_is_gemm(mr_choice_kind kind)
+{
+	return kind <= MR_CHOICE_gemm_tn;
+}
 
 /** Largest number of a class; 0: there is none. */
 int64_t mr_choice_most_rows(uint32_t class);
@@ -95,25 +106,36 @@ static inline uint32_t mr_choice_bits(int64_t n)
 	return n > 1 ? 64u - (uint32_t)__builtin_clzll((unsigned long long)n - 1) : 0;
 }
 
-static inline bool mr_chosen_onednn(const mr_chosen *c, mr_choice_kind kind, int64_t rows, int64_t size)
+static inline mr_choice_by mr_chosen_by(const mr_chosen *c, mr_choice_kind kind, int64_t rows, int64_t size)
 {
 	uint32_t r = mr_choice_bits(rows), s = mr_choice_bits(size);
 
 	r = r > 4 ? r - 4 : 0;
 	s = s > 12 ? (s - 11) / 2 : 0;
-	return c->onednn[kind][r < MR_CHOICE_ROWS ? r : MR_CHOICE_ROWS - 1]
-			[s < MR_CHOICE_SIZES ? s : MR_CHOICE_SIZES - 1];
+	return (mr_choice_by)c->by[kind][r < MR_CHOICE_ROWS ? r : MR_CHOICE_ROWS - 1]
+				  [s < MR_CHOICE_SIZES ? s : MR_CHOICE_SIZES - 1];
 }
 
-/** Does oneDNN execute the product @g? */
-static inline bool mr_chosen_gemm(const mr_chosen *c, const mr_gemm *g)
+static inline bool mr_chosen_onednn(const mr_chosen *c, mr_choice_kind kind, int64_t rows, int64_t size)
+{
+	return mr_chosen_by(c, kind, rows, size) == MR_CHOICE_ONEDNN;
+}
+
+/** By which line a product goes. */
+static inline mr_choice_by mr_chosen_gemm_by(const mr_chosen *c, const mr_gemm *g)
 {
 	if (g->ta)
-		return mr_chosen_onednn(c, MR_CHOICE_gemm_tn, g->k, g->m * g->n);
-	return mr_chosen_onednn(c, g->tb ? MR_CHOICE_gemm_nt
-				   : g->act == MR_ACT_GELU ? MR_CHOICE_gemm_nn_gelu
-				   : g->act == MR_ACT_RELU ? MR_CHOICE_gemm_nn_relu : MR_CHOICE_gemm_nn,
-				g->m, g->n * g->k);
+		return mr_chosen_by(c, MR_CHOICE_gemm_tn, g->k, g->m * g->n);
+	return mr_chosen_by(c, g->tb ? MR_CHOICE_gemm_nt
+			       : g->act == MR_ACT_GELU ? MR_CHOICE_gemm_nn_gelu
+			       : g->act == MR_ACT_RELU ? MR_CHOICE_gemm_nn_relu : MR_CHOICE_gemm_nn,
+			    g->m, g->n * g->k);
+}
+
+/** Is it oneDNN? */
+static inline bool mr_chosen_gemm(const mr_chosen *c, const mr_gemm *g)
+{
+	return mr_chosen_gemm_by(c, g) == MR_CHOICE_ONEDNN;
 }
 
 #endif

@@ -15,7 +15,7 @@
 #define AUTO_PURE &mr_kernels_auto_bf16_pure
 #define ONEDNN_PURE &mr_kernels_onednn_bf16_pure
 #define AUTO_F32 &mr_kernels_auto_f32
-#define AUTO_BF16 &mr_kernels_auto_bf16
+#define AUTO_BF16 &mr_kernels_auto_in_bf16
 #define FUSED_REFUSAL mr_kernels_fused_refusal
 #define FUSED_BF16_REFUSAL mr_kernels_fused_bf16_refusal
 #define BF16_REFUSAL mr_kernels_onednn_bf16_refusal
@@ -153,7 +153,7 @@ const char *mr_kernels_bf16_engine(const mr_kernels *k)
 #ifdef MR_DNNL
 	static _Thread_local char text[128];
 	const char *why;
-	const mr_block_engine *e = k->gemm == mr_kernels_fused_bf16.gemm ? mr_block_engine_find(&why) : NULL;
+	const mr_block_engine *e = k->step == mr_kernels_fused_bf16.step ? mr_block_engine_find(&why) : NULL;
 
 	if (!e)
 		return NULL;

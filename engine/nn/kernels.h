@@ -7,7 +7,7 @@
  *	            out (nn/kernels/fused)
  *	onednn      f32, bf16, bf16_pure: oneDNN's primitives wherever it has one, else fused (nn/kernels/onednn)
  *	auto        f32, bf16, bf16_pure: of fused and onednn the one that a table of choices names for the operation
- *	            and its shape (nn/choices.h)
+ *	            and its shape (nn/choices.h); products in bf16 also by the kernels of f32 on numbers that are widened
  *
  * Layers see only the table. nn/kernels.def lists the operations.
  *
@@ -221,8 +221,9 @@ typedef void mr_range_fn(const void *args, int64_t lo, int64_t hi);
 typedef struct mr_kernels mr_kernels;
 struct mr_kernel_call;
 
-/* The code that executes an operation: portable C, our kernels, or a primitive of oneDNN. */
-typedef enum mr_kernel_by { MR_BY_REFERENCE, MR_BY_FUSED, MR_BY_ONEDNN, MR_N_KERNEL_BY } mr_kernel_by;
+/* The code that executes an operation: portable C, our kernels, a primitive of oneDNN, or for a product in bf16 our
+ * kernels of f32 (nn/kernels/fused/f32_inside.h). */
+typedef enum mr_kernel_by { MR_BY_REFERENCE, MR_BY_FUSED, MR_BY_ONEDNN, MR_BY_F32, MR_N_KERNEL_BY } mr_kernel_by;
 
 struct mr_kernels {
 	const char *name; /* of the backend: "reference", "fused", "onednn", "auto" */

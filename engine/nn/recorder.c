@@ -336,7 +336,7 @@ const char *mr_kernel_name(mr_kernel_id id)
 
 const char *mr_kernel_by_name(mr_kernel_by e)
 {
-	static const char *const names[MR_N_KERNEL_BY] = {"reference", "fused", "onednn"};
+	static const char *const names[MR_N_KERNEL_BY] = {"reference", "fused", "onednn", "f32 inside"};
 
 	return names[e];
 }

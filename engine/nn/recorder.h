@@ -45,7 +45,7 @@ mr_status mr_recorder_calls(const mr_recorder *r, const mr_recorded **calls, siz
 
 /** "gemm", "norm_backward", ... */
 const char *mr_kernel_name(mr_kernel_id id);
-/** "reference", "fused", "onednn" */
+/** "reference", "fused", "onednn", "f32 inside" */
 const char *mr_kernel_by_name(mr_kernel_by e);
 
 #endif

@@ -188,8 +188,8 @@ static bool shape_of(bench *b, mr_choice_kind kind, uint32_t r, uint32_t s)
 static bool like_smaller(const mr_chosen *c, mr_choice_kind kind, uint32_t r, uint32_t s)
 {
 	if (s > 0)
-		return c->onednn[kind][r][s - 1];
-	return r > 0 && c->onednn[kind][r - 1][s];
+		return c->by[kind][r][s - 1] == MR_CHOICE_ONEDNN;
+	return r > 0 && c->by[kind][r - 1][s] == MR_CHOICE_ONEDNN;
 }
 
 static mr_status measure_kind(bench *b, mr_choice_kind kind, mr_chosen *out)
@@ -200,14 +200,14 @@ static mr_status measure_kind(bench *b, mr_choice_kind kind, mr_chosen *out)
 					   .size = mr_choice_most_size(s)};
 
 			if (kind == MR_CHOICE_sum && r > 0) {
-				out->onednn[kind][r][s] = out->onednn[kind][0][s];
+				out->by[kind][r][s] = out->by[kind][0][s];
 				continue;
 			}
 			if (shape_of(b, kind, r, s))
 				measure(b, kind, &p);
 			else
 				p.onednn = like_smaller(out, kind, r, s);
-			out->onednn[kind][r][s] = p.onednn;
+			out->by[kind][r][s] = p.onednn;
 			if (b->t->tell)
 				b->t->tell(b->t->arg, &p);
 			if (b->failed != MR_OK)

@@ -35,7 +35,9 @@ static void wrong_lines_are_named(void)
 		{"MR_CHOICE(avx512, f32, one, gemm_nn, 64, 64, fused)\nMR_CHOICE(avx512, f32)\n", ":2: expected"},
 		{"MR_CHOICE(avx512, f32, two, gemm_nn, 64, 64, fused)\n", ":1: threads are \"one\" or \"team\""},
 		{"MR_CHOICE(avx512, f32, one, gemm_nm, 64, 64, fused)\n", "did you mean \"gemm_nn\"?"},
-		{"MR_CHOICE(avx512, f32, one, gemm_nn, 64, 64, auto)\n", "\"fused\" or \"onednn\""},
+		{"MR_CHOICE(avx512, f32, one, gemm_nn, 64, 64, auto)\n", "\"fused\", \"onednn\" or \"f32\""},
+		{"MR_CHOICE(avx512, f32, one, gemm_nn, 64, 64, f32)\n", "in bf16, got gemm_nn in f32"},
+		{"MR_CHOICE(amx, bf16, one, norm, 64, 64, f32)\n", "in bf16, got norm in bf16"},
 		{"MR_CHOICE(avx512, f32, one, gemm_nn, -1, 64, fused)\n", "from 0, got -1"},
 		{"MR_CHOICE(avx512, f32, one, gemm_nn, 1, 64, fused) x\n", "nothing may follow"},
 		{"/* nothing */\n", "no choice in it"},
@@ -57,12 +59,14 @@ static void lines_say_what_they_say(void)
 				  "MR_CHOICE(avx512, f32, one, gemm_nn, 64, 16384, fused) /* 1.3 */\n"
 				  "  MR_CHOICE( avx512 , f32 , one , gemm_nn , 64 , 0 , onednn )\r\n"
 				  "MR_CHOICE(avx512, f32, team, gemm_nn, 0, 0, onednn)\n"
-				  "MR_CHOICE(avx2, f32, one, gemm_nn, 0, 0, onednn)\n");
-	mr_chosen one, team;
+				  "MR_CHOICE(avx2, f32, one, gemm_nn, 0, 0, onednn)\n"
+				  "MR_CHOICE(avx2, bf16, one, gemm_tn, 32, 0, f32)\n");
+	mr_chosen one, team, bf16;
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(c);
 	mr_choices_select(c, "avx512", MR_F32, 1, &one);
 	mr_choices_select(c, "avx512", MR_F32, 7, &team);
+	mr_choices_select(c, "avx2", MR_BF16, 1, &bf16);
 	CU_ASSERT(!mr_chosen_onednn(&one, MR_CHOICE_gemm_nn, 64, 16384));
 	CU_ASSERT(mr_chosen_onednn(&one, MR_CHOICE_gemm_nn, 64, 16385));
 	CU_ASSERT(mr_chosen_onednn(&one, MR_CHOICE_gemm_nn, 1, INT64_MAX));
@@ -70,6 +74,9 @@ static void lines_say_what_they_say(void)
 	CU_ASSERT(!mr_chosen_onednn(&one, MR_CHOICE_gemm_nt, 1, 16385));
 	CU_ASSERT(mr_chosen_onednn(&team, MR_CHOICE_gemm_nn, 4096, 1));
 	CU_ASSERT(!mr_chosen_onednn(&team, MR_CHOICE_sum, 1, 1));
+	CU_ASSERT_EQUAL(mr_chosen_by(&bf16, MR_CHOICE_gemm_tn, 32, 1 << 20), MR_CHOICE_F32);
+	CU_ASSERT_EQUAL(mr_chosen_by(&bf16, MR_CHOICE_gemm_tn, 33, 1 << 20), MR_CHOICE_FUSED);
+	CU_ASSERT_EQUAL(mr_chosen_by(&bf16, MR_CHOICE_gemm_nn, 32, 1 << 20), MR_CHOICE_FUSED);
 	mr_choices_destroy(c);
 }
 
@@ -81,7 +88,7 @@ static void classes_have_their_bounds(void)
 			int64_t rows = mr_choice_most_rows(r), size = mr_choice_most_size(s);
 			mr_chosen c = {0};
 
-			c.onednn[MR_CHOICE_norm][r][s] = true;
+			c.by[MR_CHOICE_norm][r][s] = MR_CHOICE_ONEDNN;
 			CU_ASSERT(mr_chosen_onednn(&c, MR_CHOICE_norm, rows, size));
 			CU_ASSERT(!mr_chosen_onednn(&c, MR_CHOICE_norm, rows + 1, size));
 			CU_ASSERT(!mr_chosen_onednn(&c, MR_CHOICE_norm, rows, size + 1));
@@ -99,14 +106,15 @@ static void a_table_survives_its_file(void)
 
 	for (int k = 0; k < MR_N_CHOICES; k++)
 		for (int r = 0; r < MR_CHOICE_ROWS; r++)
-			for (int s = 0; s < MR_CHOICE_SIZES; s++)
-				want.onednn[k][r][s] = (k * 7 + r / 2 * 3 + s / 3) % 3 == 0;
-	MR_CHECK_OK(mr_choices_with(&mr_choices_built_in, "avx512", MR_F32, 2, &want, &made));
+			for (int s = 0, n_by = mr_choice_is_gemm((mr_choice_kind)k) ? MR_N_CHOICE_BY : MR_CHOICE_F32;
+			     s < MR_CHOICE_SIZES; s++)
+				want.by[k][r][s] = (uint8_t)((k * 7 + r / 2 * 3 + s / 3) % n_by);
+	MR_CHECK_OK(mr_choices_with(&mr_choices_built_in, "avx512", MR_BF16, 2, &want, &made));
 	mr_strbuf_init(&text);
 	mr_choices_print(made, &text);
 	again = read_text(mr_strbuf_text(&text));
 	CU_ASSERT_PTR_NOT_NULL_FATAL(again);
-	mr_choices_select(again, "avx512", MR_F32, 2, &got);
+	mr_choices_select(again, "avx512", MR_BF16, 2, &got);
 	CU_ASSERT(!memcmp(&want, &got, sizeof(want)));
 	CU_ASSERT_EQUAL(mr_choices_hash(made), mr_choices_hash(again));
 	CU_ASSERT_NOT_EQUAL(mr_choices_hash(made), mr_choices_hash(&mr_choices_built_in));
@@ -244,6 +252,36 @@ static void calls_are_recorded_with_their_executor(void)
 	}
 }
 
+/* Products of bf16 numbers may go by f32 inside, but not those of an optimizer's state, which are in f32. */
+static void products_in_f32_are_recorded(void)
+{
+	const mr_kernels *chooses = mr_kernels_find("auto", MR_BF16);
+	mr_choice_line line = {.dtype = "bf16", .threads = "one", .kind = "gemm_tn", .backend = "f32"};
+	mr_choices c = {"test", &line, 1};
+	mr_gemm tn = {.of = MR_GEMM_GRADIENTS, .m = 16, .n = 64, .k = 32, .ta = true}, state = tn;
+	mr_gemm nt = {.m = 16, .n = 64, .k = 32, .tb = true};
+	const mr_recorded *call;
+	mr_kernels k;
+	mr_recorder *r;
+	size_t n;
+
+	if (!chooses)
+		return;
+	snprintf(line.isa, sizeof(line.isa), "%s", mr_kernels_isa(MR_BF16));
+	state.of = MR_GEMM_STATE;
+	k = *chooses;
+	k.choices = &c;
+	MR_CHECK_OK(mr_recorder_create(&k, 1, &r));
+	MR_CHECK_OK(mr_recorder_kernels(r)->gemm_step(mr_recorder_context(r), &tn, NULL, NULL, NULL, NULL));
+	MR_CHECK_OK(mr_recorder_kernels(r)->gemm(mr_recorder_context(r), &state, NULL, NULL, NULL, NULL, NULL));
+	MR_CHECK_OK(mr_recorder_kernels(r)->gemm(mr_recorder_context(r), &nt, NULL, NULL, NULL, NULL, NULL));
+	MR_CHECK_OK(mr_recorder_calls(r, &call, &n));
+	CU_ASSERT_EQUAL_FATAL(n, 3);
+	CU_ASSERT(call[0].by == MR_BY_F32 && call[1].by == MR_BY_FUSED && call[2].by == MR_BY_FUSED);
+	CU_ASSERT_STRING_EQUAL(mr_kernel_by_name(call[0].by), "f32 inside");
+	mr_recorder_destroy(r);
+}
+
 void mr_suite_choices(void);
 
 void mr_suite_choices(void)
@@ -256,4 +294,5 @@ void mr_suite_choices(void)
 	MR_TEST(choices_decide_the_bits);
 	MR_TEST(laws_hold_by_any_table);
 	MR_TEST(calls_are_recorded_with_their_executor);
+	MR_TEST(products_in_f32_are_recorded);
 }

@@ -3,6 +3,7 @@
  * f64's within what f32 sums and one rounding can lose, and the laws of nn/kernels.h to the bit.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,12 +23,24 @@ static const struct shape {
 /* The last one is wider than what is finished together, and a large one for f64. */
 enum { N_SHAPES = sizeof(shapes) / sizeof(shapes[0]), N_NEAR = N_SHAPES - 1 };
 
-static const mr_choice_line to_onednn[] = {
-	{"avx512", "bf16", "one", "gemm_nn", 0, 0, "onednn"}, {"avx512", "bf16", "team", "gemm_nn", 0, 0, "onednn"},
-	{"avx512", "bf16", "one", "gemm_nt", 0, 0, "onednn"}, {"avx512", "bf16", "team", "gemm_nt", 0, 0, "onednn"},
-	{"avx512", "bf16", "one", "gemm_tn", 0, 0, "onednn"}, {"avx512", "bf16", "team", "gemm_tn", 0, 0, "onednn"},
-};
-static const mr_choices all_onednn = {"all onednn", to_onednn, sizeof(to_onednn) / sizeof(to_onednn[0])};
+enum { LINES = 6 };
+
+static mr_choice_line to_onednn[LINES], to_f32[LINES];
+static const mr_choices all_onednn = {"all onednn", to_onednn, LINES}, all_f32 = {"all f32", to_f32, LINES};
+
+/* All products by @backend, for the instructions at hand. */
+static void fill(mr_choice_line *line, const char *backend)
+{
+	static const char *const kinds[] = {"gemm_nn", "gemm_nt", "gemm_tn"}, *const threads[] = {"one", "team"};
+
+	for (int i = 0; i < LINES; i++) {
+		snprintf(line[i].isa, sizeof(line[i].isa), "%s", mr_kernels_isa(MR_BF16));
+		snprintf(line[i].dtype, sizeof(line[i].dtype), "bf16");
+		snprintf(line[i].threads, sizeof(line[i].threads), "%s", threads[i % 2]);
+		snprintf(line[i].kind, sizeof(line[i].kind), "%s", kinds[i / 2]);
+		snprintf(line[i].backend, sizeof(line[i].backend), "%s", backend);
+	}
+}
 
 /* Of all backends in bf16 that are under test, the @i-th; name NULL: past the end. Odd ones are in bf16_pure. */
 static mr_kernels backend_at(int i)
@@ -36,11 +49,13 @@ static mr_kernels backend_at(int i)
 	const mr_kernels *found = i % 2 ? mr_kernels_find_pure(name) : mr_kernels_find(name, MR_BF16);
 	mr_kernels k = {0};
 
-	if (!found || i > 5 || (i > 3 && !mr_kernels_find("onednn", MR_BF16)))
+	if (!found || i > 7 || (i > 5 && !mr_kernels_find("onednn", MR_BF16)))
 		return k;
+	fill(to_onednn, "onednn");
+	fill(to_f32, "f32");
 	k = *found;
 	if (i > 3)
-		k.choices = &all_onednn;
+		k.choices = i > 5 ? &all_onednn : &all_f32;
 	return k;
 }
 
@@ -366,7 +381,7 @@ static void epilogues_are_operations(void)
 				mr_gemm apart = g, whole = g;
 				mr_kctx *one, *many;
 
-				MR_CHECK_OK(k.ctx_create(&k, i > 3 ? threads : 1, &one));
+				MR_CHECK_OK(k.ctx_create(&k, i > 5 ? threads : 1, &one));
 				MR_CHECK_OK(k.ctx_create(&k, threads, &many));
 				whole.addend = act == MR_ACT_NONE ? more : NULL;
 				whole.fuse_act_backward = (mr_act)act;

@@ -94,6 +94,7 @@ static void ctx_destroy(mr_kctx *kc)
 	mr_angles_destroy(kc->angles);
 	free(kc->gemm.data);
 	mr_bf16_products_fini(kc);
+	mr_f32_inside_destroy(kc->inside);
 	free(kc->ones);
 	free(kc->room);
 	free(kc->gradients);
@@ -119,6 +120,8 @@ static mr_status ctx_create(const mr_kernels *k, uint32_t n_threads, mr_kctx **o
 		     : mr_fail(MR_ECONFIG, "backend fused: %s", mr_kernels_fused_refusal());
 	if (st == MR_OK && k->dtype == MR_BF16)
 		st = mr_bf16_products_init(kc, k);
+	if (st == MR_OK && k->dtype == MR_BF16 && kc->chooses)
+		st = mr_f32_inside_create(kc->n_threads, &kc->inside);
 	if (st == MR_OK)
 		*out = kc;
 	else
@@ -134,7 +137,7 @@ static size_t ctx_bytes(const mr_kctx *kc)
 	return sizeof(*kc) + mr_onednn_bytes(kc->onednn) + mr_touched_bytes(kc->attn_scratch, attn) +
 	       mr_touched_bytes(kc->gemm.data, gemm) +
 	       (kc->n_ones + kc->room_floats + kc->gradient_floats) * sizeof(float) + mr_angles_bytes(kc->angles) +
-	       mr_bf16_products_bytes(kc);
+	       mr_bf16_products_bytes(kc) + mr_f32_inside_bytes(kc->inside);
 }
 
 /* --- gemm, sum, activations, norm --------------------------------------------------------------------------------- */

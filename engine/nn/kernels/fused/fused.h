@@ -9,6 +9,7 @@
 #include "nn/choices.h"
 #include "nn/kernels/fused/angles.h"
 #include "nn/kernels/fused/block_gemm.h"
+#include "nn/kernels/fused/f32_inside.h"
 #include "nn/kernels/fused/gemm.h"
 #include "nn/kernels/onednn/onednn_primitives.h"
 #include "nn/recorder.h"
@@ -30,6 +31,7 @@ struct mr_kctx {
 	bool pure;                 /* gradients and state are in bf16 too */
 	float *gradients;          /* [gradient_floats] before they are rounded, in bf16_pure */
 	size_t gradient_floats;
+	mr_f32_inside *inside;     /* of the backend `auto` alone */
 	bool chooses;              /* of the backend `auto`: who executes what is in */
 	mr_chosen chosen;
 	float *room;               /* [room_floats], during a call */
