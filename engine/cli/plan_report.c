@@ -288,6 +288,22 @@ static void print_times(const mr_forecast *f, FILE *out)
 	fprintf(out, "costs      %s\n", f->costs.source);
 }
 
+/* In bf16 some products may be computed in f32. */
+static void print_in_f32(const mr_plan_kernels *k, FILE *out)
+{
+	size_t in_f32 = 0, all = 0;
+
+	for (uint32_t i = 0; i < k->n; i++)
+		for (size_t j = 0; j < k->stage[i].n; j++) {
+			in_f32 += k->stage[i].call[j].by == MR_BY_F32;
+			all += k->stage[i].call[j].call.is_gemm;
+		}
+	if (in_f32)
+		fprintf(out, "%zu of %zu products are computed with f32 inside: the table of choices has them slower in "
+			     "bf16\n",
+			in_f32, all);
+}
+
 static mr_status print_stages(const mr_forecast *f, FILE *out)
 {
 	mr_plan_kernels k;
@@ -295,6 +311,8 @@ static mr_status print_stages(const mr_forecast *f, FILE *out)
 
 	if (st == MR_OK)
 		st = mr_stage_table_print(f->s, f->run, &k, out);
+	if (st == MR_OK)
+		print_in_f32(&k, out);
 	mr_plan_kernels_fini(&k);
 	return st;
 }

@@ -34,6 +34,22 @@ total=$(sed -n 's/.* onednn \([0-9]*\)$/\1/p' out | awk '{ n += $1 } END { print
 "$millrace" plan gpt.cfg --set backend=auto --format json >plan.json 2>err || fail "no JSON of sequential: $(cat err)"
 grep -q '"operation": "gemm_step"' plan.json || fail "products with a step are not shown"
 
+# In bf16 a table may say f32; plan says how many products are.
+if "$millrace" plan "$@" --set precision=bf16 >out 2>err; then
+	for isa in amx avx512_bf16 avx512 avx2; do
+		for threads in one team; do
+			echo "MR_CHOICE($isa, bf16, $threads, gemm_tn, 0, 0, f32)"
+		done
+	done >f32.def
+	"$millrace" plan "$@" --set precision=bf16 --set machine.choices=f32.def >out 2>err || fail "no plan: $(cat err)"
+	grep -q '^[1-9][0-9]* of [1-9][0-9]* products are computed with f32 inside: ' out ||
+		fail "plan does not say that products are computed in f32"
+	inside=$(sed -n 's/.* f32 inside \([0-9]*\)$/\1/p' out | awk '{ n += $1 } END { print n }')
+	grep -q "^$inside of " out || fail "the stages of the plan count other products with f32 inside"
+	"$millrace" plan "$@" --set precision=bf16 --set machine.choices=fused.def >out 2>err
+	grep -q 'f32 inside' out && fail "plan has products with f32 inside where no table says so"
+fi
+
 # A table of fused alone trains as fused does, to the bit; another one is another run.
 for run in fused onednn; do
 	train mlp.cfg --set machine.choices=$run.def --set run.dir=$run
