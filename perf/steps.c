@@ -13,8 +13,8 @@
  * 50 ns one way) or not (FAR, about 250 ns): virtual machines move. Bursts that saw both are dropped, bursts during
  * which others used CPU (load.h) are left out; medians are reported per placement. `A` is sequential on all cores with
  * threads inside the operators, the thing to beat; it runs twice in each round, and the spread of that pair is the
- * noise below which a ratio means nothing. The peaks of the cores are measured before each round and after the last; the
- * best counts, of all cases so far.
+ * noise below which a ratio means nothing. The peaks of the cores are measured before each round and after the last;
+ * the best counts, of all cases so far.
  *
  * The hash of each plan is printed, and afterwards the weights of every pipeline are compared, bit for bit, with the
  * single-thread replay of as many steps, but in cases whose steps take seconds. Last comes one table of all cases in

@@ -299,8 +299,8 @@ static void print_in_f32(const mr_plan_kernels *k, FILE *out)
 			all += k->stage[i].call[j].call.is_gemm;
 		}
 	if (in_f32)
-		fprintf(out, "%zu of %zu products are computed with f32 inside: the table of choices has them slower in "
-			     "bf16\n",
+		fprintf(out, "%zu of %zu products are computed with f32 inside: the table of choices has them slower "
+			     "in bf16\n",
 			in_f32, all);
 }
 

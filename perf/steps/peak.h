@@ -5,8 +5,8 @@
  * machine may be one core, and cores may clock lower together. Twice the rate of one alone says that they are what
  * they seem. There are two peaks, of f32 and of products of bf16; a CPU may lack the second.
  *
- * A peak is the best of all its measurements, which stand before, between and after the rounds of cases: clocks fall and
- * neighbours take CPU time for some of them, and a median would then be less than what the steps reached.
+ * A peak is the best of all its measurements, which stand before, between and after the rounds of cases: clocks fall
+ * and neighbours take CPU time for some of them, and a median would then be less than what the steps reached.
  */
 #ifndef PERF_STEPS_PEAK_H
 #define PERF_STEPS_PEAK_H

@@ -41,7 +41,8 @@ if "$millrace" plan "$@" --set precision=bf16 >out 2>err; then
 			echo "MR_CHOICE($isa, bf16, $threads, gemm_tn, 0, 0, f32)"
 		done
 	done >f32.def
-	"$millrace" plan "$@" --set precision=bf16 --set machine.choices=f32.def >out 2>err || fail "no plan: $(cat err)"
+	"$millrace" plan "$@" --set precision=bf16 --set machine.choices=f32.def >out 2>err ||
+		fail "no plan in bf16: $(cat err)"
 	grep -q '^[1-9][0-9]* of [1-9][0-9]* products are computed with f32 inside: ' out ||
 		fail "plan does not say that products are computed in f32"
 	inside=$(sed -n 's/.* f32 inside \([0-9]*\)$/\1/p' out | awk '{ n += $1 } END { print n }')
