@@ -7,7 +7,7 @@
  *	            out (nn/kernels/fused)
  *	onednn      f32, bf16, bf16_pure: oneDNN's primitives wherever it has one, else fused (nn/kernels/onednn)
  *	auto        f32, bf16, bf16_pure: of fused and onednn the one that a table of choices names for the operation
- *	            and its shape (nn/choices.h); products in bf16 also by the kernels of f32 on numbers that are widened
+ *	            and its shape (nn/choices.h); in bf16 products also by the kernels of f32 on widened numbers
  *
  * Layers see only the table. nn/kernels.def lists the operations.
  *

@@ -288,6 +288,19 @@ static void tell_rate(const mr_session *s, const mr_checkpoint *ck)
 			mr_checkpoint_step(ck), then);
 }
 
+/* The same bits are promised for the same instructions alone. */
+static void warn_isa(const mr_session *s, const mr_checkpoint *ck)
+{
+	const char *then = mr_checkpoint_fact(ck, "isa"), *now = mr_identity_isa(s);
+
+	if (then && strcmp(then, now))
+		fprintf(stderr,
+			"millrace: warning: the checkpoint was computed by %s, this run is by %s%s: it goes on as "
+			"another run, with other last bits\n",
+			then, now,
+			s->kernels->choices ? ", for which the table of choices may say something else" : "");
+}
+
 static void warn_threads(const mr_session *s, const mr_checkpoint *ck)
 {
 	const char *then = mr_checkpoint_fact(ck, "threads"), *lib = mr_checkpoint_fact(ck, "kernels");
@@ -421,6 +434,7 @@ mr_status mr_checkpoints_resume(mr_session *s, const char *dir, const char *from
 		return st;
 	}
 	warn_threads(s, ck);
+	warn_isa(s, ck);
 	tell_rate(s, ck);
 	largest = mr_checkpoint_fact(ck, "gradient");
 	if (s->known && largest)

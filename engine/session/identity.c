@@ -89,10 +89,17 @@ static uint64_t fold_graph(const mr_graph *g, uint64_t h)
 	return h;
 }
 
-mr_status mr_identity(const mr_session *s, uint64_t *out)
+const char *mr_identity_isa(const mr_session *s)
+{
+	return strcmp(s->kernels->name, "reference") ? mr_kernels_isa(s->kernels->dtype) : "";
+}
+
+mr_status mr_identity(const mr_session *s, const char *isa, uint64_t *out)
 {
 	uint64_t h = fold_run(s);
 
+	if (*isa)
+		h = fold_text(h, isa);
 	MR_TRY(fold_choices(s, &h));
 	h = fold_graph(s->graph, h);
 	*out = mr_hash64(h, s->partition.first, (s->partition.n_stages + 1u) * sizeof(*s->partition.first));

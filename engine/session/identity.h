@@ -7,6 +7,9 @@
  * (nn/layer.h, planner/graph.h), the cut, the plan. A new option or field is covered without further code: it counts if
  * it is not at its default, and while it is, checkpoints of older builds can be resumed.
  *
+ * The instructions that compute the run are covered, too: the choices of a table and the last bits depend on them. A
+ * run may be resumed by other instructions; it then has another identity, and a warning says so.
+ *
  * Older builds wrote "run_hash" into their manifests, for which fields were chosen by hand. A manifest that has
  * only that is compared by the same number, and options that are younger than it must be at their defaults.
  */
@@ -15,8 +18,11 @@
 
 #include "session/session.h"
 
-/** The hash. @s is open. Errors: MR_ERESOURCE. */
-mr_status mr_identity(const mr_session *s, uint64_t *out) MR_MUST_USE;
+/** The instructions, as tables of choices call them (mr_kernels_isa); of the backend `reference` "". */
+const char *mr_identity_isa(const mr_session *s);
+
+/** The hash, were @s computed by @isa; "": of builds that did not note it. @s is open. Errors: MR_ERESOURCE. */
+mr_status mr_identity(const mr_session *s, const char *isa, uint64_t *out) MR_MUST_USE;
 
 /** Continue the hash @h with @p, whose fields @fields lists (mr_param_fields). */
 uint64_t mr_identity_of_param(const mr_field *fields, const mr_param *p, uint64_t h);

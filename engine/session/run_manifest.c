@@ -81,7 +81,7 @@ mr_status mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_m
 	char rate[96], library[128], options[sizeof(f->text[0])];
 	uint64_t identity;
 
-	MR_TRY(mr_identity(s, &identity));
+	MR_TRY(mr_identity(s, mr_identity_isa(s), &identity));
 	f->n = 0;
 	put(f, MR_FACT_millrace, "%s", MR_VERSION);
 	put(f, MR_FACT_model, "%s", s->job->model.name);
@@ -92,6 +92,8 @@ mr_status mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_m
 	put(f, MR_FACT_backend, "%s", s->kernels->name);
 	if (s->kernels->choices)
 		put(f, MR_FACT_choices, "%016" PRIx64, mr_choices_hash(s->kernels->choices));
+	if (*mr_identity_isa(s))
+		put(f, MR_FACT_isa, "%s", mr_identity_isa(s));
 	put(f, MR_FACT_kernels, "%s", mr_run_manifest_kernels(s, library, sizeof(library)));
 	put(f, MR_FACT_slots, "%016" PRIx64, mr_identity_slots(s));
 	put(f, MR_FACT_stages, "%u", s->partition.n_stages);
@@ -154,7 +156,7 @@ static const struct {
 	{"options", NULL, NULL}, /* compared one by one */
 	{"steps", NULL, "train.steps"}, /* of a plan whose last steps depend on their number */
 	{"plan", NULL, NULL}, /* see plan_fits */
-	{"identity", OTHER_IDENTITY, NULL},
+	{"identity", NULL, NULL}, /* see identity_fits */
 };
 
 static const char *fact_now(const mr_run_manifest *f, const char *key)
@@ -226,6 +228,20 @@ static mr_status plan_fits(const mr_checkpoint *ck, const mr_run_manifest *now)
 		       fact_now(now, "plan"));
 }
 
+/* Compare identities as if the instructions of the checkpoint computed @s: others are allowed, with a warning. */
+static mr_status identity_fits(const mr_session *s, const mr_checkpoint *ck, const char *then)
+{
+	const char *isa = mr_checkpoint_fact(ck, "isa");
+	uint64_t identity;
+	char now[20];
+
+	MR_TRY(mr_identity(s, isa ? isa : "", &identity));
+	snprintf(now, sizeof(now), "%016" PRIx64, identity);
+	if (!strcmp(then, now))
+		return MR_OK;
+	return mr_fail(MR_ECKPT, "it was made with " OTHER_IDENTITY " and cannot be resumed with this configuration");
+}
+
 /* Compare a manifest without identity. */
 static mr_status former_fits(const mr_session *s, const mr_checkpoint *ck)
 {
@@ -257,8 +273,8 @@ mr_status mr_run_manifest_fit(const mr_session *s, const mr_checkpoint *ck)
 			MR_TRY(plan_fits(ck, &f));
 			continue;
 		}
-		if (!then && !strcmp(common[i].fact, "identity")) {
-			MR_TRY(former_fits(s, ck));
+		if (!strcmp(common[i].fact, "identity")) {
+			MR_TRY(then ? identity_fits(s, ck, then) : former_fits(s, ck));
 			continue;
 		}
 		if (!then && !strcmp(common[i].fact, "mitigation")) /* made by a build without mitigations */

@@ -110,7 +110,7 @@ static uint64_t identity(const mr_session *s)
 {
 	uint64_t h;
 
-	MR_CHECK_OK(mr_identity(s, &h));
+	MR_CHECK_OK(mr_identity(s, mr_identity_isa(s), &h));
 	return h;
 }
 

@@ -29,6 +29,9 @@ for conf in mlp gpt; do
 	train $conf.cfg $bf16 --set system.name=1f1b --set run.dir=$conf-two --set train.steps=20
 	train $conf.cfg $bf16 --set system.name=1f1b --set run.dir=$conf-two --resume
 	expect 0 "$conf by the model, resumed"
+	grep -q '"isa": *"model"' $conf-one/checkpoints/$(latest $conf-one)/MANIFEST.json ||
+		fail "the manifest does not name the instructions"
+	grep -q 'other last bits' err && fail "$conf: a warning of another run that is the same"
 	grep -q 'the last bits may differ' err && fail "$conf: a warning of other instructions that are the same"
 	same "$conf by the model, stopped and resumed" $conf-one $conf-two
 done
@@ -42,4 +45,11 @@ cmp -s $one/model.safetensors $other/model.safetensors &&
 	fail "two sums and one chain give the same bits: the variable does nothing"
 train gpt.cfg $bf16 --set system.name=1f1b --set run.dir=gpt-one --set train.steps=60 --resume
 expect 0 "gone on by multiply-adds" 'made with .*bf16 by model, this is .*bf16 by avx.*: the last bits may differ'
+grep -q 'was computed by model, this run is by avx[0-9]*: it goes on as another run, with other last bits$' err ||
+	fail "it is not said that other instructions make another run"
+identity() {
+	sed -n 's/.*"identity": *"\([0-9a-f]*\)".*/\1/p' $1/checkpoints/$(latest $1)/MANIFEST.json
+}
+[ "$(identity gpt-one)" = "$(identity gpt-f32)" ] || fail "the same run by the same instructions has two identities"
+[ "$(identity gpt-one)" != "$(identity gpt-two)" ] || fail "instructions are no part of the identity"
 finish

@@ -4,7 +4,8 @@
  *
  * Products choose in fused.c: the sums of columns, GELU and everything else that goes with a product is then done as
  * `fused` does it after oneDNN's product, so that the column sums of any product have the bits of colsum, and GELU
- * keeps the input that act_backward needs. In bf16 a product may also be computed with f32 inside; that is decided here.
+ * keeps the input that act_backward needs. In bf16 a product may also be computed with f32 inside, which is decided
+ * here.
  */
 #include "nn/kernels/backend.h"
 #include "nn/kernels/fused/fused.h"
