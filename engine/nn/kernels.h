@@ -126,6 +126,34 @@ typedef struct mr_rope {
 	double theta;
 } mr_rope;
 
+/* What goes from row to row in a recurrent layer (nn/layers/recurrent.h). */
+typedef enum mr_cell_kind { MR_CELL_LSTM, MR_CELL_GRU } mr_cell_kind;
+
+/* Gates of an element of y. */
+static inline int64_t mr_cell_gates(mr_cell_kind kind)
+{
+	return kind == MR_CELL_LSTM ? 4 : 3;
+}
+
+/* One row of each of @samples. In a tensor of all rows, the rows of two samples that follow each other are @pitch rows
+ * apart; a pointer names that of sample 0. Rows of gates have mr_cell_gates() times as many columns. */
+typedef struct mr_cell {
+	mr_cell_kind kind;
+	int64_t samples, width; /* columns of y */
+	int64_t pitch;
+} mr_cell;
+
+/* Gradients that go back through a row. Activations, but for the carry. */
+typedef struct mr_cell_gradients {
+	const void *dy;      /* rows: of y, from outside */
+	const void *dy_next; /* [samples, width]: of y, through the product of the next row */
+	void *carry;         /* [samples, width], of the type that is computed in: of what the next row took beside the
+	                        product; becomes that of the row before */
+	void *da;            /* rows: of the gates' part from x */
+	void *db;            /* rows: of their part from y, where it is another; NULL: LSTM */
+	void *db_step;       /* [samples, gates]: the same as db, or as da where there is none */
+} mr_cell_gradients;
+
 /* Which random numbers a dropout mask uses: independent of pipeline, cut and micro-batch (base/rng.h, MR_RNG_DROPOUT).
  */
 typedef struct mr_mask_key {

@@ -35,7 +35,7 @@
  * every field of this list that is not 0.
  */
 #define MR_LAYER_CFG(X) \
-	X(int64_t, out)         /* linear, conv: columns of the output; margin: coordinates */ \
+	X(int64_t, out)         /* linear, conv, lstm, gru: columns of the output; margin: coordinates */ \
 	X(int64_t, vocab)       /* embedding */ \
 	X(int64_t, context)     /* embedding: rows of the position table */ \
 	X(int64_t, heads)       /* attention, rope */ \
@@ -69,7 +69,8 @@
 	X(double, alpha)        /* lrn */ \
 	X(double, beta)         /* lrn */ \
 	X(double, k)            /* lrn */ \
-	X(int64_t, patch)       /* patches: height and width of one */
+	X(int64_t, patch)       /* patches: height and width of one */ \
+	X(bool, reverse)        /* lstm, gru: from the last row to the first */
 
 typedef struct mr_layer_cfg {
 	MR_LAYER_CFG(MR_FIELD_MEMBER)
@@ -78,14 +79,14 @@ typedef struct mr_layer_cfg {
 /** The fields of mr_layer_cfg, in the order of its list. */
 extern const mr_field mr_layer_cfg_fields[];
 
-typedef enum mr_init { MR_INIT_ZERO, MR_INIT_ONE, MR_INIT_NORMAL, MR_INIT_VALUE } mr_init;
+typedef enum mr_init { MR_INIT_ZERO, MR_INIT_ONE, MR_INIT_NORMAL, MR_INIT_VALUE, MR_INIT_UNIFORM } mr_init;
 
 typedef struct mr_param_spec {
 	const char *suffix;  /* "weight", "bias" */
 	uint32_t rank;       /* 1 to MR_MAX_DIMS */
 	int64_t dim[MR_MAX_DIMS];
 	mr_init init;
-	double std;          /* standard deviation, or the value */
+	double std;          /* standard deviation, or the value, or the bound on both sides of 0 */
 	bool decay;          /* weight decay applies (matrices) */
 } mr_param_spec;
 

@@ -163,6 +163,17 @@ static void swiglu_backward(mr_kctx *kc, int64_t n, const void *gate, const void
 			    void *dup)
 {
 	note_rows(kc, MR_KERNEL_swiglu_backward, 1, n);
+
+static void cell(mr_kctx *kc, const mr_cell *c, void *a, const void *b, const void *before, void *memory, void *y,
+		 void *y_step)
+{
+	note_rows(kc, MR_KERNEL_cell, c->samples, c->width);
+}
+
+static void cell_backward(mr_kctx *kc, const mr_cell *c, const void *gates, const void *before, const void *memory,
+			  const void *y_before, const mr_cell_gradients *d)
+{
+	note_rows(kc, MR_KERNEL_cell_backward, c->samples, c->width);
 }
 
 static void gelu_erf(mr_kctx *kc, int64_t n, const void *x, void *y)

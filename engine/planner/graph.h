@@ -65,7 +65,7 @@ typedef int64_t mr_param_dims[MR_MAX_DIMS];
 	X(bool, decay)          /* weight decay applies */ \
 	X(int32_t, tied_to)     /* -1, or the parameter whose storage it shares (a lower number, itself not tied) */ \
 	X(mr_param_dims, dim)   /* after the last: 1 */ \
-	X(double, std)          /* standard deviation, or the value */
+	X(double, std)          /* standard deviation, or the value, or the bound on both sides of 0 */
 
 typedef struct mr_param {
 	MR_PARAM_FIELDS(MR_FIELD_MEMBER)

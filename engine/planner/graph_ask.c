@@ -196,6 +196,13 @@ void mr_graph_init_param(const mr_graph *g, uint32_t param, uint64_t seed, mr_dt
 
 	if (p->tied_to >= 0)
 		p = &g->params[p->tied_to];
+	if (p->init == MR_INIT_UNIFORM) {
+		for (int64_t i = 0; i < p->n; i++)
+			mr_element_put_master(dtype, dst, rest, i,
+					      p->std * (2 * mr_rng_uniform(seed, MR_RNG_INIT, p->index,
+									   g->nodes[p->node].number, (uint64_t)i) - 1));
+		return;
+	}
 	if (p->init != MR_INIT_NORMAL) {
 		double x = p->init == MR_INIT_ONE ? 1 : p->init == MR_INIT_VALUE ? p->std : 0;
 

@@ -1,5 +1,5 @@
 /*
- * test_layer_golden.c - each layer against what PyTorch gave in f64 (tests/golden/torch/layers.json).
+ * test_layer_golden.c - each layer against what PyTorch gave in f64 (tests/golden/torch/layers.json, recurrent.json).
  *
  * Finite differences cannot see a wrong epsilon, a wrong mask or the wrong GELU: F and its gradient would agree.
  */
@@ -82,7 +82,7 @@ static void check_record(mr_json *root, const char *name, const layer_case *what
 	if (!what->in[0].tokens)
 		compare(name, one, "dx", r.dx[0], rig_n_x(&r, 0));
 	for (uint32_t i = 0; i < r.n_params; i++) {
-		char key[16];
+		char key[24];
 
 		snprintf(key, sizeof(key), "d%s", params[i]);
 		compare(name, one, key, r.dw[i], rig_n_w(&r, i));
@@ -180,10 +180,24 @@ static void embedding(void)
 	check_layer("embedding", &what, 2, tables);
 }
 
+static void recurrent(void)
+{
+	static const char *const params[] = {"weight_ih", "weight_hh", "bias_ih", "bias_hh"};
+	layer_case what = {.layer = "lstm", .cfg = {.out = 4}, .in = {{.rows = 6, .cols = 5}}};
+
+	check_record(load_from("torch/recurrent.json"), "lstm", &what, 3, params);
+	what.cfg.reverse = true;
+	check_record(load_from("torch/recurrent.json"), "lstm_backwards", &what, 3, params);
+	what.layer = "gru";
+	check_record(load_from("torch/recurrent.json"), "gru_backwards", &what, 3, params);
+	what.cfg.reverse = false;
+	check_record(load_from("torch/recurrent.json"), "gru", &what, 3, params);
+}
+
 /* A loss: x and targets in, the mean and its gradient out. */
 static void check_loss(const char *name, const layer_case *what, int64_t samples)
 {
-	mr_json *root = load();
+	mr_json *root = load("torch/layers.json");
 	const mr_json *one = mr_json_get(root, name), *targets = mr_json_get(one, "targets");
 	layer_rig r;
 
@@ -223,5 +237,6 @@ void mr_suite_layer_golden(void)
 	MR_TEST(batch_norm);
 	MR_TEST(attention);
 	MR_TEST(embedding);
+	MR_TEST(recurrent);
 	MR_TEST(losses);
 }

@@ -29,6 +29,8 @@ static void shapes_that_do_not_fit_are_refused(void)
 		{"batch_norm", {.momentum = 1.5}, {{.rows = 4, .cols = 2}}, "1.5"},
 		{"batch_norm", {.act = MR_ACT_GELU}, {{.rows = 4, .cols = 2}}, "ReLU"},
 		{"batch_norm", {0}, {{.rows = 4, .cols = 1, .tokens = true}}, "tokens"},
+		{"lstm", {.out = 0}, {{.rows = 4, .cols = 6}}, "lstm needs at least 1 output column, got 0"},
+		{"gru", {.out = 2}, {{.rows = 4, .cols = 1, .tokens = true}}, "gru takes numbers, got tokens"},
 		{"attention", {.heads = 0}, {{.rows = 4, .cols = 6}}, "got 0"},
 		{"attention", {.heads = 1}, {{.rows = 4, .cols = 7}}, "7 columns"},
 		{"attention", {.heads = 4}, {{.rows = 4, .cols = 18}}, "6 among 4 heads"},

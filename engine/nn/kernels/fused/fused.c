@@ -404,6 +404,10 @@ static void gelu_erf_backward(mr_kctx *kc, int64_t n, const void *x, const void 
 	team(kc, kc->ops->gelu_erf_backward, &a, n, 64, 4);
 }
 
+/* --- recurrent cells ---------------------------------------------------------------------------------------------- */
+
+#include "nn/kernels/fused/fused_cell.inc"
+
 /* --- embedding, dropout ------------------------------------------------------------------------------------------- */
 
 static void embed(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, const int32_t *tokens, const void *wte,

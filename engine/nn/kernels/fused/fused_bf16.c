@@ -30,6 +30,8 @@
 #define OF_swiglu_backward mr_fused_swiglu_backward
 #define OF_gelu_erf mr_fused_gelu_erf
 #define OF_gelu_erf_backward mr_fused_gelu_erf_backward
+#define OF_cell mr_fused_cell
+#define OF_cell_backward mr_fused_cell_backward
 #define OF_embed mr_fused_embed
 #define OF_embed_backward mr_fused_embed_backward
 #define OF_conv mr_bf16_conv

@@ -94,6 +94,16 @@ typedef struct mr_vec_gelu_erf {
 	void *y, *dx;
 } mr_vec_gelu_erf;
 
+/* Rows of cells, as mr_kernels.cell and cell_backward have them. */
+typedef struct mr_vec_cell {
+	mr_cell c;
+	void *a, *y, *y_step;
+	const void *b, *y_before;
+	const float *before;
+	float *memory;
+	mr_cell_gradients d;
+} mr_vec_cell;
+
 typedef struct mr_vec_embed {
 	int64_t rows, t, cols, vocab;
 	const int32_t *tokens;
@@ -224,6 +234,7 @@ typedef struct mr_vec_ops {
 	mr_vec_fn *rope, *rope_backward;                      /* rows */
 	mr_vec_fn *swiglu, *swiglu_backward;                  /* elements */
 	mr_vec_fn *gelu_erf, *gelu_erf_backward;              /* elements */
+	mr_vec_fn *cell, *cell_backward;                      /* samples */
 	mr_vec_fn *embed;                                     /* rows */
 	mr_vec_fn *embed_backward;                            /* columns */
 	mr_vec_fn *sum;                                       /* elements */

@@ -1,0 +1,30 @@
+/*
+ * recurrent.h - what lstm.c and gru.c share: a layer that goes through the rows of a sample one after the other.
+ *
+ *	x [n, T, I]   y [n, T, H]   G gates (4, 3)   weight_ih [I, G H]   weight_hh [H, G H]   bias_ih, bias_hh [G H]
+ *	a = x weight_ih + bias_ih for all rows at once; then for each t
+ *	b = y_(t-1) weight_hh + bias_hh, and the cell (mr_kernels.cell) makes y_t of a_t, b and what it remembers
+ *
+ * y before the first row is 0. With cfg.reverse the rows are gone through from the last to the first. Columns of gates
+ * are those of PyTorch, side by side, and there are two biases as there. I goes back through the rows and leaves the
+ * gradients of a and b of all rows for W, where
+ *
+ *	dweight_ih = x^T da, dweight_hh = y_before^T db, and the biases' are sums over rows
+ *
+ * are one product each over all rows. Initial values are uniform between -1 / sqrt(H) and 1 / sqrt(H), as PyTorch's.
+ */
+#ifndef MR_NN_LAYERS_RECURRENT_H
+#define MR_NN_LAYERS_RECURRENT_H
+
+#include "nn/layers/shared.h"
+
+mr_status mr_recurrent_shape(const char *name, const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out) MR_MUST_USE;
+uint32_t mr_recurrent_params(mr_cell_kind kind, const mr_layer_cfg *cfg, const mr_shape *in,
+			     mr_param_spec spec[MR_LAYER_PARAMS]);
+void mr_recurrent_needs(mr_cell_kind kind, const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples,
+			const mr_kernels *k, mr_layer_needs *out);
+mr_status mr_recurrent_forward(mr_cell_kind kind, const mr_layer_call *c) MR_MUST_USE;
+mr_status mr_recurrent_backward_input(mr_cell_kind kind, const mr_layer_call *c) MR_MUST_USE;
+mr_status mr_recurrent_backward_weight(mr_cell_kind kind, const mr_layer_call *c) MR_MUST_USE;
+
+#endif
