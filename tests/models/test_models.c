@@ -68,7 +68,8 @@ static void every_model_is_listed_and_has_working_defaults(void)
 
 	for (size_t i = 0; (ops = mr_model_at(i)); i++) {
 		const mr_model_data kinds[] = {classes, numbers, one_number, row, text(128, 17), images(32, 3, 10)};
-		bool sequences = !strcmp(ops->name, "gpt") || !strcmp(ops->name, "llama");
+		bool lstm = !strcmp(ops->name, "awd_lm");
+		bool sequences = lstm || !strcmp(ops->name, "gpt") || !strcmp(ops->name, "llama");
 		mr_values *values;
 		int n_built = 0;
 
@@ -76,7 +77,7 @@ static void every_model_is_listed_and_has_working_defaults(void)
 		CU_ASSERT_PTR_NOT_NULL(ops->summary);
 		MR_CHECK_OK(mr_values_create(ops->options, &values));
 		CU_ASSERT_PTR_NULL(mr_values_missing(values));
-		CU_ASSERT_EQUAL(mr_model_context(ops, values), sequences ? 128 : 0);
+		CU_ASSERT_EQUAL(mr_model_context(ops, values), !sequences ? 0 : lstm ? 70 : 128);
 		for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
 			mr_graph *g = NULL;
 			mr_status st = mr_model_build(ops, values, &kinds[k], &g);
@@ -191,6 +192,22 @@ static void a_wrong_chain_is_refused(void)
 	MR_CHECK_FAIL(build("chain", SETTINGS("init=[]"), &one_number, &g), MR_ECONFIG, "got 0");
 	MR_CHECK_FAIL(build("chain", DEFAULTS, &numbers, &g), MR_ECONFIG, "the data has 1 x 6 numbers");
 	MR_CHECK_FAIL(build("chain", DEFAULTS, &classes, &g), MR_ECONFIG, "chain: takes one number");
+}
+
+/* --- awd_lm --- */
+
+static void awd_lm_has_its_size(void)
+{
+	const mr_model_data data = text(70, 10000), bytes = text(70, 256);
+	mr_graph *g;
+
+	MR_CHECK_OK(build("awd_lm", DEFAULTS, &data, &g));
+	CU_ASSERT_EQUAL(mr_graph_n_params(g), 24221600); /* 400, 3 x 1150, Penn Treebank's 10,000 words, tied */
+	mr_graph_destroy(g);
+	MR_CHECK_OK(build("awd_lm", SETTINGS("embed=512", "width=512"), &bytes, &g));
+	CU_ASSERT_EQUAL(mr_graph_n_params(g), 6435072); /* 3 x 512 over 256 bytes */
+	mr_graph_destroy(g);
+	MR_CHECK_FAIL(build("awd_lm", DEFAULTS, &numbers, &g), MR_ECONFIG, "takes tokens");
 }
 
 /* --- gpt --- */
@@ -543,6 +560,7 @@ void mr_suite_models(void)
 	MR_TEST(a_chain_is_one_weight_a_stage);
 	MR_TEST(a_chain_does_its_formula);
 	MR_TEST(a_wrong_chain_is_refused);
+	MR_TEST(awd_lm_has_its_size);
 	MR_TEST(gpt2_small_has_its_size);
 	MR_TEST(gpt_starts_as_gpt2);
 	MR_TEST(gpt_is_cut_at_its_norms);

@@ -41,7 +41,7 @@ static void open_case(rig *r, bool gpt, const char *sets, unsigned workers)
 {
 	rig_init(r);
 	if (gpt)
-		rig_gpt(r);
+		rig_tokens(r, sets);
 	else if (strstr(sets, "model.patch="))
 		rig_vit(r);
 	rig_sets(r, sets);
@@ -260,6 +260,19 @@ void replay_llama(uint32_t runs)
 void replay_vit(uint32_t runs)
 {
 	at_each_size(false, "dtype=f32 model.patch=16 train.clip=0.5" ASYNC, runs);
+}
+
+void replay_networks(uint32_t runs)
+{
+	const char *network;
+	char sets[300];
+
+	for (size_t i = 0; (network = rig_network(i)); i++) {
+		snprintf(sets, sizeof(sets), "%s dtype=f32" ASYNC, network);
+		at_each_size(true, sets, runs);
+		snprintf(sets, sizeof(sets), "%s dtype=f32" ASYNC " system.name=pipedream_2bw train.microbatches=4", network);
+		check(true, sets, 2, runs);
+	}
 }
 
 void replay_drawn(uint32_t runs)

@@ -52,7 +52,7 @@ void rig_sets(rig *r, const char *sets)
 	free(copy);
 }
 
-void rig_gpt(rig *r)
+void rig_tokens(rig *r, const char *sets)
 {
 	char path[128];
 	FILE *f;
@@ -62,7 +62,9 @@ void rig_gpt(rig *r)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	fputs(text, f);
 	CU_ASSERT_EQUAL_FATAL(fclose(f), 0);
-	rig_sets(r, "model.name=gpt model.layers=4 model.width=16 model.heads=2 model.context=8 data.name=text");
+	if (strncmp(sets, "model.name=", 11) != 0)
+		rig_sets(r, "model.name=gpt model.layers=4 model.width=16 model.heads=2 model.context=8");
+	rig_set(r, "data.name=text");
 	rig_set(r, "data.path=%s", path);
 }
 
@@ -83,6 +85,20 @@ void rig_vit(rig *r)
 	CU_ASSERT_EQUAL_FATAL(fclose(f), 0);
 	rig_sets(r, "model.name=vit model.layers=4 model.width=8 model.heads=2 model.patch=16 data.name=cifar");
 	rig_set(r, "data.path=%s", path);
+}
+
+void rig_gpt(rig *r)
+{
+	rig_tokens(r, "");
+}
+
+const char *rig_network(size_t i)
+{
+	static const char *const networks[] = {
+		"model.name=awd_lm model.layers=6 model.embed=6 model.width=10 model.context=5 model.dropout=0.2",
+	};
+
+	return i < sizeof(networks) / sizeof(networks[0]) ? networks[i] : NULL;
 }
 
 mr_status rig_try_open(rig *r)

@@ -60,6 +60,10 @@ void rig_sets(rig *r, const char *text);
 void rig_gpt(rig *r);
 /** A vit of four blocks on images of its own. */
 void rig_vit(rig *r);
+/** The same text, and a gpt unless @sets, settings that will be made, begin with another model. */
+void rig_tokens(rig *r, const char *sets);
+/** Settings of the @i-th network over tokens that is no gpt; NULL behind the last. */
+const char *rig_network(size_t i);
 void rig_open(rig *r);
 /** As rig_open, but the failure is the caller's; its text is all mistakes of the job. */
 mr_status rig_try_open(rig *r);

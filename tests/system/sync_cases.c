@@ -69,7 +69,7 @@ static void set_case(rig *r, const sync_case *c, const char *system, unsigned wo
 {
 	rig_init(r);
 	if (c->gpt)
-		rig_gpt(r);
+		rig_tokens(r, c->sets);
 	else if (strstr(c->sets, "model.patch="))
 		rig_vit(r);
 	rig_sets(r, c->backend);

@@ -43,6 +43,21 @@ static void gpt_tied(void)
 				     1 << 1 | 1 << 2 | 1 << 3, false});
 }
 
+/* Each network over tokens, f64 and as users run it. */
+static void networks(void)
+{
+	const char *network;
+	char sets[300];
+
+	for (size_t i = 0; (network = rig_network(i)); i++) {
+		snprintf(sets, sizeof(sets), "%s train.batch=8 train.microbatches=8 train.clip=0.5", network);
+		sync_case_check(&(sync_case){"backend=reference dtype=f64", true, sets, 2, 1 << 2 | 1 << 3, false});
+		snprintf(sets, sizeof(sets), "%s train.batch=8 train.microbatches=4", network);
+		if (sync_dnnl())
+			sync_case_system(&(sync_case){sync_dnnl(), true, sets, 3, 0, false}, "system.name=1f1b", 2);
+	}
+}
+
 /* Versions in bf16, masters in f32: the state that is compared has what the masters are beyond the versions. */
 static void mlp_bf16(void)
 {
@@ -290,6 +305,7 @@ void mr_suite_equal_sync(void)
 	MR_TEST(mlp_batch_norm);
 	MR_TEST(mlp_clipped);
 	MR_TEST(gpt_tied);
+	MR_TEST(networks);
 	MR_TEST(mlp_bf16);
 	MR_TEST(gpt_tied_bf16);
 	MR_TEST(gpt_fused_bf16);

@@ -1,0 +1,79 @@
+/*
+ * awd_lm.c - a language model of LSTM layers (as AWD-LSTM has them), whose head may share the token embedding.
+ *
+ *	encoder [vocab, embed] -> drop -> rnns.0 -> drop.0 -> ... -> rnns.L-1 -> drop.L-1 -> decoder -> loss
+ *
+ * Inner layers are `width` wide; the last one is as wide as the embedding where the head is tied, so that its output
+ * meets the rows of the table. Merity, Keskar, Socher: "Regularizing and optimizing LSTM language models", 2018. Of what
+ * is in that paper the layers, their sizes and their names are here; of its regularizations plain dropout alone. Each
+ * sample begins with a state of zeros.
+ *
+ * Initial weights: embedding normal with the deviation of the published uniform (-0.1, 0.1), LSTM as PyTorch
+ * (nn/layers/recurrent.h), the decoder's bias 0. A stage may begin anywhere but at the loss.
+ */
+#include "models/compose.h"
+
+#include <stdio.h>
+
+#define EMBED_STD 0.057735026918962574 /* 0.1 / sqrt(3) */
+
+static const mr_option options[] = {
+	{"layers", MR_OPT_INT, "3", 1, 1000, NULL, NULL, "number of LSTM layers"},
+	{"embed", MR_OPT_INT, "400", 1, 1000000, NULL, NULL, "width of the token embedding"},
+	{"width", MR_OPT_INT, "1150", 1, 1000000, NULL, NULL, "width of the LSTM layers, but for a tied last one"},
+	{"context", MR_OPT_INT, "70", 1, 1000000, NULL, "tokens", "length of a sample"},
+	{"dropout", MR_OPT_FLOAT, "0.0", 0, 0.95, NULL, NULL,
+	 "probability of zeroing an activation behind the embedding and each layer while training"},
+	{"tied", MR_OPT_BOOL, "true", 0, 0, NULL, NULL, "the head shares the weights of the token embedding"},
+	{NULL},
+};
+
+static int64_t awd_lm_context(const mr_values *values)
+{
+	return mr_values_int(values, "context");
+}
+
+static uint16_t drop(mr_compose *m, const char *name, double rate, uint16_t x)
+{
+	return rate > 0 ? mr_compose_add(m, "dropout", name, &(mr_layer_cfg){.rate = rate}, x) : x;
+}
+
+static mr_status awd_lm_build(const mr_values *values, const mr_model_data *data, mr_graph **out)
+{
+	int64_t layers = mr_values_int(values, "layers"), embed = mr_values_int(values, "embed");
+	int64_t width = mr_values_int(values, "width");
+	double rate = mr_values_float(values, "dropout");
+	bool tied = mr_values_bool(values, "tied");
+	mr_layer_cfg table = {.out = embed, .vocab = data->classes, .std = EMBED_STD};
+	char name[32];
+	mr_compose m;
+	uint16_t x;
+
+	*out = NULL;
+	if (!data->input.tokens || data->classes < 1)
+		return mr_fail(MR_ECONFIG, "takes tokens, the data has %lld x %lld numbers a sample",
+			       (long long)data->input.rows, (long long)data->input.cols);
+	mr_compose_init(&m, data);
+	x = drop(&m, "drop", rate, mr_compose_add(&m, "embedding", "encoder", &table, 0));
+	for (int64_t i = 0; i < layers; i++) {
+		mr_layer_cfg lstm = {.out = tied && i == layers - 1 ? embed : width};
+
+		snprintf(name, sizeof(name), "rnns.%lld", (long long)i);
+		x = mr_compose_add(&m, "lstm", name, &lstm, x);
+		snprintf(name, sizeof(name), "drop.%lld", (long long)i);
+		x = drop(&m, name, rate, x);
+	}
+	x = mr_compose_add(&m, "linear", "decoder", &(mr_layer_cfg){.out = data->classes, .transposed = tied}, x);
+	mr_compose_add(&m, "softmax_xent", "loss", &(mr_layer_cfg){0}, x);
+	if (tied)
+		mr_compose_tie(&m, "decoder.weight", "wte.weight");
+	return mr_compose_finish(&m, out);
+}
+
+const mr_model_ops mr_model_awd_lm = {
+	.name = "awd_lm",
+	.summary = "language model of LSTM layers over tokens",
+	.options = options,
+	.context = awd_lm_context,
+	.build = awd_lm_build,
+};
