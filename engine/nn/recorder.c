@@ -163,6 +163,7 @@ static void swiglu_backward(mr_kctx *kc, int64_t n, const void *gate, const void
 			    void *dup)
 {
 	note_rows(kc, MR_KERNEL_swiglu_backward, 1, n);
+}
 
 static void cell(mr_kctx *kc, const mr_cell *c, void *a, const void *b, const void *before, void *memory, void *y,
 		 void *y_step)

@@ -204,7 +204,7 @@ static void run_norm(side *s, int64_t rows, int64_t cols, int variant)
 }
 
 /* variant 1: adds; 2: with ReLU; 4: by statistics that are given */
-static void run_batch_norm(side *s, int64_t rows, int64_t cols, int variant)
+static void batch_normalised(side *s, int64_t rows, int64_t cols, int variant)
 {
 	mr_batch_norm b = {.rows = rows, .cols = cols, .eps = 1e-5, .given = variant & 4,
 			   .act = variant & 2 ? MR_ACT_RELU : MR_ACT_NONE};
@@ -283,7 +283,7 @@ static void activations(void)
 static void norms(void)
 {
 	check("norm", run_norm, 8);
-	check("batch_norm", run_batch_norm, 8);
+	check("batch_norm", batch_normalised, 8);
 }
 
 static void embeddings(void)

@@ -197,7 +197,7 @@ static void recurrent(void)
 /* A loss: x and targets in, the mean and its gradient out. */
 static void check_loss(const char *name, const layer_case *what, int64_t samples)
 {
-	mr_json *root = load("torch/layers.json");
+	mr_json *root = load();
 	const mr_json *one = mr_json_get(root, name), *targets = mr_json_get(one, "targets");
 	layer_rig r;
 
