@@ -4,9 +4,9 @@
  *	encoder [vocab, embed] -> drop -> rnns.0 -> drop.0 -> ... -> rnns.L-1 -> drop.L-1 -> decoder -> loss
  *
  * Inner layers are `width` wide; the last one is as wide as the embedding where the head is tied, so that its output
- * meets the rows of the table. Merity, Keskar, Socher: "Regularizing and optimizing LSTM language models", 2018. Of what
- * is in that paper the layers, their sizes and their names are here; of its regularizations plain dropout alone. Each
- * sample begins with a state of zeros.
+ * meets the rows of the table. Merity, Keskar, Socher: "Regularizing and optimizing LSTM language models", 2018. Of
+ * what is in that paper the layers, their sizes and their names are here; of its regularizations plain dropout alone.
+ * Each sample begins with a state of zeros.
  *
  * Initial weights: embedding normal with the deviation of the published uniform (-0.1, 0.1), LSTM as PyTorch
  * (nn/layers/recurrent.h), the decoder's bias 0. A stage may begin anywhere but at the loss.
@@ -66,7 +66,7 @@ static mr_status awd_lm_build(const mr_values *values, const mr_model_data *data
 	x = mr_compose_add(&m, "linear", "decoder", &(mr_layer_cfg){.out = data->classes, .transposed = tied}, x);
 	mr_compose_add(&m, "softmax_xent", "loss", &(mr_layer_cfg){0}, x);
 	if (tied)
-		mr_compose_tie(&m, "decoder.weight", "wte.weight");
+		mr_compose_tie(&m, "decoder.weight", "encoder.weight");
 	return mr_compose_finish(&m, out);
 }
 

@@ -38,6 +38,8 @@ typedef struct op {
 extern const op ops[];
 /* kernels_batch_norm.c */
 void run_batch_norm(const op_case *c);
+/* A row of an LSTM or GRU, and back (kernels_cell.c). */
+void run_cell(const op_case *c);
 /* Over images (kernels_images.c). */
 void run_conv(const op_case *c);
 void run_pool(const op_case *c);

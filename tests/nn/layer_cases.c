@@ -97,7 +97,7 @@ static const layer_case cases[] = {
 	{.layer = "lstm", .label = "wide", .cfg = {.out = 37}, .in = {NUMBERS(5, 19)}},
 	{.layer = "gru", .label = "few rows", .cfg = {.out = 3}, .in = {NUMBERS(4, 5)}},
 	{.layer = "gru", .label = "backwards", .cfg = {.out = 4, .reverse = true}, .in = {NUMBERS(3, 2)}},
-	{.layer = "gru", .label = "wide", .cfg = {.out = 37}, .in = {NUMBERS(5, 19)}},
+	{.layer = "gru", .label = "wide", .cfg = {.out = 37}, .in = {NUMBERS(3, 19)}},
 	{.layer = "residual", .label = "", .in = {NUMBERS(2, 5), NUMBERS(2, 5)}},
 	{.layer = "split", .label = "halves", .cfg = {.parts = 2}, .in = {NUMBERS(3, 10)}},
 	{.layer = "split",

@@ -270,7 +270,8 @@ void replay_networks(uint32_t runs)
 	for (size_t i = 0; (network = rig_network(i)); i++) {
 		snprintf(sets, sizeof(sets), "%s dtype=f32" ASYNC, network);
 		at_each_size(true, sets, runs);
-		snprintf(sets, sizeof(sets), "%s dtype=f32" ASYNC " system.name=pipedream_2bw train.microbatches=4", network);
+		snprintf(sets, sizeof(sets), "%s dtype=f32" ASYNC " system.name=pipedream_2bw train.microbatches=4",
+			 network);
 		check(true, sets, 2, runs);
 	}
 }

@@ -84,6 +84,7 @@ void rig_vit(rig *r)
 	}
 	CU_ASSERT_EQUAL_FATAL(fclose(f), 0);
 	rig_sets(r, "model.name=vit model.layers=4 model.width=8 model.heads=2 model.patch=16 data.name=cifar");
+	rig_set(r, "data.classes=10"); /* others of the job are those of the mlp */
 	rig_set(r, "data.path=%s", path);
 }
 

@@ -87,7 +87,8 @@ static void a_file_goes_bad(void)
 		snprintf(path, sizeof(path), "%s/t/odd/03.ppm", r.dir);
 		CU_ASSERT_EQUAL(truncate(path, 1000), 0);
 		MR_CHECK_FAIL(mr_executor_run(&r.s.executor, STEPS, NULL, NULL, &reached), MR_EDATA, "/t/odd/03.ppm: ");
-		CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "bytes behind the head, but 800 x 703 pixels are 1687200"));
+		CU_ASSERT_PTR_NOT_NULL(
+			strstr(mr_error_text(), "bytes behind the head, but 800 x 703 pixels are 1687200"));
 		rig_fini(&r);
 	}
 }

@@ -33,7 +33,8 @@ for conf in lenet lenet5; do
 		train $conf.cfg $(sets_of "$backend") --set run.dir=sequential.$conf.$backend
 		expect 0 "$conf $backend"
 		for system in gpipe 1f1b zb_h1; do
-			train $conf.cfg $(sets_of "$backend") --set system.name=$system --set run.dir=$system.$conf.$backend
+			train $conf.cfg $(sets_of "$backend") --set system.name=$system \
+				--set run.dir=$system.$conf.$backend
 			expect 0 "$conf $system $backend"
 			forget='s/,"[a-z_]*staleness[a-z_]*":[^,}]*//g' same "$conf $system $backend" \
 				sequential.$conf.$backend $system.$conf.$backend

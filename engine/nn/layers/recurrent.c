@@ -124,7 +124,8 @@ mr_status mr_recurrent_backward_input(mr_cell_kind kind, const mr_layer_call *c)
 	mr_dtype act = k->types.activations, compute = k->types.compute;
 	int64_t h = c->cfg->out;
 	places p = find(kind, c->cfg, c->in, c->samples, k);
-	char *gates = c->aux_i, *memory = gates + p.gates, *da = c->kept, *db = kind == MR_CELL_GRU ? da + p.gates : NULL;
+	char *gates = c->aux_i, *memory = gates + p.gates, *da = c->kept;
+	char *db = kind == MR_CELL_GRU ? da + p.gates : NULL;
 	char *fed = c->scratch, *dy = fed + p.step_gates, *carry = dy + p.step;
 	mr_gemm to_y = {.m = c->samples, .n = h, .k = p.width, .tb = true};
 	mr_gemm to_x = {.m = p.rows, .n = p.in, .k = p.width, .tb = true, .add = c->dx_add[0]};

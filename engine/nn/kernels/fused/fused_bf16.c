@@ -82,6 +82,7 @@ const mr_kernels mr_kernels_auto_bf16 = {
 #undef OF_colsum
 #undef OF_norm_backward_weight
 #undef OF_norm_backward
+#undef OF_batch_norm_backward
 #undef OF_embed_backward
 #undef OF_conv_backward_weight
 #undef OF_sum_gradients
@@ -89,6 +90,7 @@ const mr_kernels mr_kernels_auto_bf16 = {
 #define OF_colsum mr_pure_colsum
 #define OF_norm_backward_weight mr_pure_norm_backward_weight
 #define OF_norm_backward mr_pure_norm_backward
+#define OF_batch_norm_backward mr_pure_batch_norm_backward
 #define OF_embed_backward mr_pure_embed_backward
 #define OF_conv_backward_weight mr_pure_conv_backward_weight
 #define OF_sum_gradients mr_fused_sum

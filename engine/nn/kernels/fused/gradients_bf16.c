@@ -80,6 +80,19 @@ void mr_pure_norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *
 	rounded(wide + cols, cols, dshift);
 }
 
+void mr_pure_batch_norm_backward(mr_kctx *kc, const mr_batch_norm *b, const void *x, const void *y, const void *gain,
+				 const void *mean, const void *variance, const void *dy, void *dx, bool add,
+				 void *dgain, void *dshift)
+{
+	float *wide = room(kc, 2 * b->cols);
+
+	if (!wide)
+		return;
+	mr_fused_batch_norm_backward(kc, b, x, y, gain, mean, variance, dy, dx, add, wide, wide + b->cols);
+	rounded(wide, b->cols, dgain);
+	rounded(wide + b->cols, b->cols, dshift);
+}
+
 void mr_pure_embed_backward(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, int64_t vocab, const int32_t *tokens,
 			    const void *dy, void *dwte, void *dwpe, bool add)
 {

@@ -13,6 +13,9 @@ void mr_pure_norm_backward_weight(mr_kctx *kc, int64_t rows, int64_t cols, const
 void mr_pure_norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain, const void *mean,
 			   const void *rstd, const void *dy, void *dx, bool add, void *dgain, void *dshift,
 			   bool add_weight);
+void mr_pure_batch_norm_backward(mr_kctx *kc, const mr_batch_norm *b, const void *x, const void *y, const void *gain,
+				 const void *mean, const void *variance, const void *dy, void *dx, bool add,
+				 void *dgain, void *dshift);
 void mr_pure_embed_backward(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, int64_t vocab, const int32_t *tokens,
 			    const void *dy, void *dwte, void *dwpe, bool add);
 mr_status mr_pure_conv_backward_weight(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw,
