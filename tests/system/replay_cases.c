@@ -254,7 +254,10 @@ void replay_llama(uint32_t runs)
 {
 	at_each_size(true, "dtype=f32 model.name=llama model.kv_heads=1 system.stashing=false train.clip=0.5" ASYNC,
 		     runs);
-	at_each_size(true, "dtype=f32 model.name=llama model.kv_heads=1 system.recompute=always" ASYNC, runs);
+	at_each_size(true,
+		     "dtype=f32 model.name=llama model.kv_heads=1 system.name=pipedream_2bw system.recompute=always "
+		     "train.microbatches=4",
+		     runs);
 }
 
 void replay_vit(uint32_t runs)
@@ -268,10 +271,10 @@ void replay_networks(uint32_t runs)
 	char sets[300];
 
 	for (size_t i = 0; (network = rig_network(i)); i++) {
-		snprintf(sets, sizeof(sets), "%s dtype=f32" ASYNC, network);
+		snprintf(sets, sizeof(sets), "%s model.tied=false dtype=f32" ASYNC, network);
 		at_each_size(true, sets, runs);
-		snprintf(sets, sizeof(sets), "%s dtype=f32" ASYNC " system.name=pipedream_2bw train.microbatches=4",
-			 network);
+		snprintf(sets, sizeof(sets), "%s model.tied=false dtype=f32" ASYNC " system.name=pipedream_2bw "
+			 "train.microbatches=4", network);
 		check(true, sets, 2, runs);
 	}
 }
