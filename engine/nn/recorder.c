@@ -248,6 +248,11 @@ static void sum(mr_kctx *kc, int64_t n, const void *a, const void *b, void *y)
 	note_rows(kc, MR_KERNEL_sum, 1, n);
 }
 
+static void sum_relu(mr_kctx *kc, int64_t n, const void *a, const void *b, void *y)
+{
+	note_rows(kc, MR_KERNEL_sum_relu, 1, n);
+}
+
 static void sum_gradients(mr_kctx *kc, int64_t n, const void *a, const void *b, void *y)
 {
 	note_rows(kc, MR_KERNEL_sum_gradients, 1, n);

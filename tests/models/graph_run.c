@@ -9,6 +9,7 @@
 struct graph_run_node {
 	mr_layer_needs needs;
 	void *aux_i, *aux_w, *kept, *scratch;
+	void *seen[MR_LAYER_STATES];
 };
 
 static void *take(size_t bytes)
@@ -70,6 +71,9 @@ void graph_run_init(graph_run *r, const mr_graph *g, const mr_kernels *k, int64_
 		n->aux_w = take(n->needs.aux_w.bytes);
 		n->kept = take(n->needs.kept.bytes);
 		n->scratch = take(n->needs.scratch);
+		for (uint32_t j = 0; j < node->n_states; j++)
+			n->seen[j] = take((size_t)g->states[node->first_state + j].n *
+					  mr_dtype_bytes(k->types.compute));
 	}
 }
 
@@ -89,6 +93,8 @@ void graph_run_fini(graph_run *r)
 		free(r->node[i].aux_w);
 		free(r->node[i].kept);
 		free(r->node[i].scratch);
+		for (uint32_t j = 0; j < MR_LAYER_STATES; j++)
+			free(r->node[i].seen[j]);
 	}
 	free(r->node);
 	free(r->value);
@@ -119,6 +125,8 @@ static mr_layer_call call_of(const graph_run *r, uint32_t i)
 		.mask = {.seed = r->seed, .layer = node->number},
 	};
 
+	for (uint32_t j = 0; j < node->n_states; j++)
+		c.seen[j] = n->seen[j];
 	for (uint32_t j = 0; j < node->n_in; j++)
 		c.x[j] = r->value[node->in[j]];
 	for (uint32_t j = 0; j < node->n_out; j++) {

@@ -86,6 +86,19 @@ static double scale_of(const mr_param *p)
 	return p->rank == 1 ? 0.125 : exp2(floor(log2(sqrt(6 / (double)fan_in))));
 }
 
+/* The gain of a norm is near 1. */
+static bool is_gain(const network *n, const mr_param *p)
+{
+	return n->graph->nodes[p->node].n_states && p->index == 0;
+}
+
+static double weight(const network *n, const mr_param *p, uint64_t key, int64_t i)
+{
+	double u = number(key, torch_index(p, pixels_of(n, p), i));
+
+	return is_gain(n, p) ? 1 + floor(u * 1048576) / 4194304 : scale_of(p) * u;
+}
+
 static void set_weights(network *n)
 {
 	const mr_json *params = mr_json_get(n->record, "params");
@@ -98,8 +111,7 @@ static void set_weights(network *n)
 
 		CU_ASSERT_STRING_EQUAL_FATAL(ours->name, mr_json_string(mr_json_get(p, "name")));
 		for (int64_t j = 0; j < ours->n; j++)
-			mr_element_put(n->run.k->types.weights, n->run.w[i], j,
-				       scale_of(ours) * number(key, torch_index(ours, pixels_of(n, ours), j)));
+			mr_element_put(n->run.k->types.weights, n->run.w[i], j, weight(n, ours, key, j));
 	}
 }
 
@@ -127,7 +139,7 @@ static void load(network *n, const char *name)
 	char path[MR_GOLDEN_PATH];
 	const mr_model_ops *model;
 	const mr_json *shape, *options;
-	const char *keys[] = {"form", "dropout"};
+	const char *keys[] = {"form", "dropout", "width", "blocks"};
 
 	*n = (network){0};
 	MR_CHECK_OK(mr_json_read_file(mr_golden_path(path, "torch/images.json"), 1 << 24, &n->root));
@@ -144,7 +156,7 @@ static void load(network *n, const char *name)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(model);
 	MR_CHECK_OK(mr_values_create(model->options, &n->values));
 	options = mr_json_get(n->record, "options");
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (mr_json_get(options, keys[i]))
 			MR_CHECK_OK(mr_values_set_text(n->values, keys[i],
 						       mr_json_string(mr_json_get(options, keys[i]))));

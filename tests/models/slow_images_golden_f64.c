@@ -9,6 +9,7 @@ static void larger_networks_in_f64(void)
 
 	for (int i = 0; i < 5; i++)
 		check_image_network(names[i], mr_kernels_find("reference", MR_F64), 1e-10);
+	check_image_network("resnet18", mr_kernels_find("reference", MR_F64), 1e-10);
 }
 
 static void alexnet_in_f32(void)

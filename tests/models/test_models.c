@@ -365,6 +365,10 @@ static void networks_of_images_have_their_sizes(void)
 		{"vgg16", {"form=imagenet"}, 224, 3, 1000, 138357544, 15470.3},
 		{"vgg16", {"form=cifar"}, 32, 3, 10, 14719818, 313.2},
 		{"vgg16", {"form=cifar_deep"}, 32, 3, 10, 15245130, 313.7},
+		{"resnet18", {"form=imagenet"}, 224, 3, 1000, 11689512, 1814.1},
+		{"resnet18", {"form=cifar"}, 32, 3, 10, 11173962, 555.42},
+		{"resnet50", {"form=imagenet"}, 224, 3, 1000, 25557032, 4089.2},
+		{"resnet50", {"form=cifar"}, 32, 3, 10, 23520842, 1297.8},
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {

@@ -291,6 +291,18 @@ static void run_sum(const op_case *c)
 	free(a), free(b), free(y);
 }
 
+/* variant 1: in place */
+static void run_sum_relu(const op_case *c)
+{
+	int64_t n = c->dim[0] * c->dim[1];
+	void *a = make_input(c->k, n, 1, -1, 1), *b = make_input(c->k, n, 2, -1, 1), *y = make_output(c->k, n);
+	void *out = c->variant ? b : y;
+
+	c->k->sum_relu(c->kc, n, a, b, out);
+	put(c->out, c->k, out, n);
+	free(a), free(b), free(y);
+}
+
 /* dims samples, elements a sample; variant 1: in place */
 static void run_dropout(const op_case *c)
 {
@@ -627,6 +639,7 @@ const op ops[] = {
 	{"pool", run_pool, 9, 9, false, 1e-6, {{3, 3, 1, 1}, {5, 4, 3, 1}, {6, 7, 19, 1}, {16, 17, 33, 1}}},
 	{"lrn", run_lrn, 2, 2, false, 2e-6, {{1, 1}, {3, 17}, {4, 9}, {30, 300}}},
 	{"sum", run_sum, 2, 0, false, 1e-7, {{1, 1}, {3, 17}, {300, 101}}},
+	{"sum_relu", run_sum_relu, 2, 0, false, 1e-7, {{1, 1}, {3, 17}, {300, 101}}},
 	{"dropout", run_dropout, 2, 0, false, 1e-7, {{1, 1}, {3, 17}, {3, 64}, {5, 300}, {4, 20001}}},
 	{"xent", run_xent, 1, 0, false, 1e-6, {{1, 1}, {3, 17}, {64, 65}, {100, 10}, {1500, 100}, {4200, 5}}},
 	{"mse", run_mse, 1, 0, false, 1e-6, {{1, 1}, {3, 17}, {64, 65}, {1500, 10}, {4200, 3}}},

@@ -99,6 +99,7 @@ static const layer_case cases[] = {
 	{.layer = "gru", .label = "backwards", .cfg = {.out = 4, .reverse = true}, .in = {NUMBERS(3, 2)}},
 	{.layer = "gru", .label = "wide", .cfg = {.out = 37}, .in = {NUMBERS(3, 19)}},
 	{.layer = "residual", .label = "", .in = {NUMBERS(2, 5), NUMBERS(2, 5)}},
+	{.layer = "add_relu", .label = "", .in = {NUMBERS(2, 37), NUMBERS(2, 37)}},
 	{.layer = "split", .label = "halves", .cfg = {.parts = 2}, .in = {NUMBERS(3, 10)}},
 	{.layer = "split",
 	 .label = "eight parts of four dimensions",

@@ -268,9 +268,18 @@ static void run_sum_gradients(side *s, int64_t rows, int64_t cols, int variant)
 	s->k->sum_gradients(s->kc, rows * cols, a, b, output(s, rows * cols, false));
 }
 
+/* variant 1: in place */
+static void run_sum_relu(side *s, int64_t rows, int64_t cols, int variant)
+{
+	void *a = inout(s, rows * cols, variant, 1, -1, 1), *b = input(s, rows * cols, true, 2, -1, 1);
+
+	s->k->sum_relu(s->kc, rows * cols, a, b, variant ? a : output(s, rows * cols, true));
+}
+
 static void sums(void)
 {
 	check("sum", run_sum, 2);
+	check("sum_relu", run_sum_relu, 2);
 	check("sum_gradients", run_sum_gradients, 1);
 	check("colsum", run_colsum, 2);
 }

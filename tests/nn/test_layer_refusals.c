@@ -56,6 +56,7 @@ static const struct {
 	{"class_token", {0}, {{.rows = 4, .cols = 1, .tokens = true}}, "tokens"},
 	{"first_row", {0}, {{.rows = 4, .cols = 1, .tokens = true}}, "tokens"},
 	{"residual", {0}, {{.rows = 4, .cols = 6}, {.rows = 4, .cols = 7}}, "4 x 6 and 4 x 7"},
+	{"add_relu", {0}, {{.rows = 4, .cols = 6}, {.rows = 4, .cols = 7}}, "4 x 6 and 4 x 7"},
 	{"split", {.parts = 2}, {{.rows = 4, .cols = 1, .tokens = true}}, "tokens"},
 	{"split", {.parts = 1}, {{.rows = 4, .cols = 6}}, "got 1"},
 	{"split", {.parts = 9}, {{.rows = 4, .cols = 9}}, "2 to 8 parts, got 9"},

@@ -28,7 +28,8 @@ END
 sed 's/"caffe"/"lenet5"/; s/"momentum"/"adamw"/' lenet.cfg >lenet5.cfg
 
 [ "$(wc -c <images.idx)" = 15376 ] && [ "$(wc -c <labels.idx)" = 68 ] || fail "the files are not what they should be"
-for conf in lenet lenet5; do
+sed 's/model = .*/model = { name = "resnet18"; form = "cifar"; width = 4; blocks = [1, 1]; };/' lenet.cfg >resnet.cfg
+for conf in lenet lenet5 resnet; do
 	for backend in $backends; do
 		train $conf.cfg $(sets_of "$backend") --set run.dir=sequential.$conf.$backend
 		expect 0 "$conf $backend"

@@ -58,6 +58,8 @@ def weights(name, shape):
     if len(shape) > 1:
         fan_in = math.prod(shape[1:])
         u = u * 2.0 ** math.floor(math.log2(math.sqrt(6 / fan_in)))
+    elif name.endswith("weight"):  # of a norm
+        u = 1 + numpy.floor(u * 2.0 ** 20) / 2.0 ** 22
     else:
         u = u / 8
     return torch.tensor(u).reshape(shape)
@@ -127,7 +129,54 @@ def alexnet_paper():
     return net
 
 
-# name: network, model and options here, input, and our layers in the order of PyTorch's parameters
+class Block(nn.Module):
+    """Of a residual network, with torchvision's names."""
+
+    def __init__(self, inputs, planes, stride, bottleneck):
+        super().__init__()
+        out = planes * (4 if bottleneck else 1)
+        self.bottleneck = bottleneck
+        self.conv1 = nn.Conv2d(inputs, planes, 1 if bottleneck else 3, 1 if bottleneck else stride,
+                               0 if bottleneck else 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(planes)
+        self.conv2 = nn.Conv2d(planes, planes, 3, stride if bottleneck else 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(planes)
+        if bottleneck:
+            self.conv3 = nn.Conv2d(planes, out, 1, bias=False)
+            self.bn3 = nn.BatchNorm2d(out)
+        if stride != 1 or inputs != out:
+            self.downsample = nn.Sequential(nn.Conv2d(inputs, out, 1, stride, bias=False), nn.BatchNorm2d(out))
+        else:
+            self.downsample = nn.Identity()
+
+    def forward(self, x):
+        y = self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(x)))))
+        if self.bottleneck:
+            y = self.bn3(self.conv3(torch.relu(y)))
+        return torch.relu(y + self.downsample(x))
+
+
+def resnet(bottleneck, blocks, width, small):
+    net = nn.Sequential()
+    net.add_module("conv1", nn.Conv2d(3, width, 3 if small else 7, 1 if small else 2, 1 if small else 3, bias=False))
+    net.add_module("bn1", nn.BatchNorm2d(width))
+    net.add_module("relu", nn.ReLU())
+    if not small:
+        net.add_module("maxpool", nn.MaxPool2d(3, 2, 1))
+    inputs = width
+    for g, n in enumerate(blocks):
+        group = []
+        for i in range(n):
+            group.append(Block(inputs, width << g, 2 if g and not i else 1, bottleneck))
+            inputs = (width << g) * (4 if bottleneck else 1)
+        net.add_module(f"layer{g + 1}", nn.Sequential(*group))
+    net.add_module("avgpool", nn.AdaptiveAvgPool2d(1))
+    net.add_module("flatten", nn.Flatten())
+    net.add_module("fc", nn.Linear(inputs, 10))
+    return net
+
+
+# name: network, model and options here, input, and our layers in the order of PyTorch's parameters; None: the same names
 VGG = [f"features.{i}" for i in (0, 2, 5, 7, 10, 12, 14, 17, 19, 21, 24, 26, 28)]
 PAPER = [f"features.{i}" for i in (0, 4, 8, 10, 12)] + [f"classifier.{i}" for i in (1, 4, 6)]
 ALEX = [f"features.{i}" for i in (0, 3, 6, 8, 10)] + [f"classifier.{i}" for i in (1, 4, 6)]
@@ -140,6 +189,11 @@ NETWORKS = {
     "alexnet_cifar": (alexnet_cifar, "alexnet", {"form": "cifar", "dropout": "0"}, (3, 3, 32, 32), ALEX),
     "alexnet_imagenet": (alexnet_imagenet, "alexnet", {"form": "imagenet", "dropout": "0"}, (2, 3, 224, 224), ALEX),
     "alexnet_paper": (alexnet_paper, "alexnet", {"form": "paper", "dropout": "0"}, (1, 3, 227, 227), PAPER),
+    "resnet18_small": (lambda: resnet(False, [2, 1, 1], 6, True), "resnet18",
+                       {"form": "cifar", "width": "6", "blocks": "[2, 1, 1]"}, (3, 3, 12, 10), None),
+    "resnet50_small": (lambda: resnet(True, [1, 2], 4, False), "resnet50",
+                       {"form": "imagenet", "width": "4", "blocks": "[1, 2]"}, (3, 3, 32, 32), None),
+    "resnet18": (lambda: resnet(False, [2, 2, 2, 2], 64, True), "resnet18", {"form": "cifar"}, (8, 3, 32, 32), None),
 }
 
 
@@ -168,7 +222,7 @@ def record(name):
     net, logits, loss = run(name, torch.float64)
     params = []
     for i, (key, p) in enumerate(net.named_parameters()):
-        params.append({"name": f"{ours[i // 2]}.{'bias' if i % 2 else 'weight'}", "torch": key,
+        params.append({"name": f"{ours[i // 2]}.{'bias' if i % 2 else 'weight'}" if ours else key, "torch": key,
                        "shape": list(p.shape), "gradient": summary(p.grad)})
     return {"model": model, "options": options, "input": list(shape), "loss": loss.item(),
             "logits": logits.detach().reshape(-1).tolist(),

@@ -166,6 +166,13 @@ static void act(mr_kctx *kc, mr_act act, int64_t n, const void *x, void *y)
 	team(kc, kc->ops->activate, &a, n, 64, act == MR_ACT_RELU ? 1 : 4);
 }
 
+static void sum_relu(mr_kctx *kc, int64_t n, const void *a, const void *b, void *y)
+{
+	mr_vec_sum s = {.a = a, .b = b, .y = y};
+
+	team(kc, kc->ops->sum_relu, &s, n, 64, 1);
+}
+
 static void act_backward_of(const mr_kctx *kc, const mr_vec_ops *ops, mr_act act, int64_t n, const void *aux,
 			    const void *dy, void *dz)
 {

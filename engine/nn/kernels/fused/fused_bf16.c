@@ -44,6 +44,7 @@
 #define OF_batch_norm mr_fused_batch_norm
 #define OF_batch_norm_backward mr_fused_batch_norm_backward
 #define OF_sum mr_fused_sum
+#define OF_sum_relu mr_fused_sum_relu
 #define OF_sum_gradients mr_fused_sum_gradients
 #define OF_dropout mr_fused_dropout
 #define OF_xent mr_fused_xent

@@ -237,7 +237,7 @@ typedef struct mr_vec_ops {
 	mr_vec_fn *cell, *cell_backward;                      /* samples */
 	mr_vec_fn *embed;                                     /* rows */
 	mr_vec_fn *embed_backward;                            /* columns */
-	mr_vec_fn *sum;                                       /* elements */
+	mr_vec_fn *sum, *sum_relu;                            /* elements */
 	mr_vec_fn *pool, *pool_backward;                      /* pixels of the output, and of the input */
 	mr_vec_fn *lrn, *lrn_backward;                        /* pixels */
 	mr_vec_fn *dropout;                                   /* groups of dropout_group elements of one sample */

@@ -1,0 +1,64 @@
+/*
+ * add_relu.c - y = relu(a + b): a branch joins the stream it left, as residual networks of images have it.
+ *
+ * The gradient of both inputs is dy where y is positive. Reads nothing of the configuration.
+ */
+#include "nn/layers/shared.h"
+
+#include <string.h>
+
+static mr_status add_relu_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
+{
+	(void)cfg;
+	MR_TRY(mr_layer_check_numbers("add_relu", in[0]));
+	MR_TRY(mr_layer_check_numbers("add_relu", in[1]));
+	if (!mr_shape_same(in[0], in[1]))
+		return mr_fail(MR_ECONFIG, "add_relu adds equal shapes, got %lld x %lld and %lld x %lld",
+			       (long long)in[0].rows, (long long)in[0].cols, (long long)in[1].rows,
+			       (long long)in[1].cols);
+	*out = in[0];
+	return MR_OK;
+}
+
+static void add_relu_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
+			   mr_layer_needs *out)
+{
+	(void)cfg;
+	*out = (mr_layer_needs){.y_i = true, .scratch = mr_layer_bytes(k, mr_layer_count(in[0], samples))};
+}
+
+static mr_status add_relu_forward(const mr_layer_call *c)
+{
+	c->k->sum_relu(c->kc, mr_layer_count(c->in[0], c->samples), c->x[0], c->x[1], c->y[0]);
+	return MR_OK;
+}
+
+static mr_status add_relu_backward_input(const mr_layer_call *c)
+{
+	int64_t n = mr_layer_count(c->in[0], c->samples);
+	int first = c->dx[0] && !c->dx_add[0] ? 0 : c->dx[1] && !c->dx_add[1] ? 1 : -1;
+	void *dz = first < 0 ? c->scratch : c->dx[first];
+
+	if (!c->dx[0] && !c->dx[1])
+		return MR_OK;
+	c->k->act_backward(c->kc, MR_ACT_RELU, n, c->y[0], c->dy[0], dz);
+	for (int i = 0; i < 2; i++) {
+		if (!c->dx[i] || i == first)
+			continue;
+		if (c->dx_add[i])
+			c->k->sum(c->kc, n, c->dx[i], dz, c->dx[i]);
+		else
+			memcpy(c->dx[i], dz, mr_layer_bytes(c->k, n));
+	}
+	return MR_OK;
+}
+
+const mr_layer_ops mr_layer_add_relu = {
+	.name = "add_relu",
+	.summary = "y = relu(a + b)",
+	.n_in = 2,
+	.shape = add_relu_shape,
+	.needs = add_relu_needs,
+	.forward = add_relu_forward,
+	.backward_input = add_relu_backward_input,
+};
