@@ -42,7 +42,7 @@ static void open_rig(rig *r, const char *system, int loaders, int rows, int cols
 	rig_set(r, "system.name=%s", system);
 	rig_set(r, "train.microbatches=%d", strcmp(system, "pipedream") ? 2 : 1);
 	rig_set(r, "machine.loaders=%d", loaders);
-	rig_set(r, "machine.memory_limit=%d", 128 << 20);
+	rig_set(r, "machine.memory_limit=%d", 512 << 20); /* a program with sanitizers alone takes 200 MiB */
 	rig_open(r);
 	CU_ASSERT_EQUAL_FATAL(r->s.data->n_train, 10);
 	CU_ASSERT_FATAL(r->s.data->bytes.reading > 0);
@@ -80,15 +80,15 @@ static void a_file_goes_bad(void)
 		uint64_t reached;
 		rig r;
 
-		open_rig(&r, "pipedream", loaders, 700, 800);
-		CU_ASSERT(r.s.data->bytes.on_disk > (uint64_t)16 << 20);
+		open_rig(&r, "pipedream", loaders, 1400, 1600);
+		CU_ASSERT(r.s.data->bytes.on_disk > (uint64_t)64 << 20);
 		rig_start(&r);
 		rig_run(&r, 4, NULL);
 		snprintf(path, sizeof(path), "%s/t/odd/03.ppm", r.dir);
 		CU_ASSERT_EQUAL(truncate(path, 1000), 0);
 		MR_CHECK_FAIL(mr_executor_run(&r.s.executor, STEPS, NULL, NULL, &reached), MR_EDATA, "/t/odd/03.ppm: ");
 		CU_ASSERT_PTR_NOT_NULL(
-			strstr(mr_error_text(), "bytes behind the head, but 800 x 703 pixels are 1687200"));
+			strstr(mr_error_text(), "bytes behind the head, but 1600 x 1403 pixels are 6734400"));
 		rig_fini(&r);
 	}
 }
