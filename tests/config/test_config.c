@@ -23,7 +23,7 @@ static const struct row rows[] = {
 	{5, "train = { steps = 10; batch = 8; lr = 0.1; name = \"x\"; };", 1, "F:5: train.name: unknown key"},
 	{1, "model = { name = \"mpl\"; };", 1,
 	 "F:1: model.name: no model is called \"mpl\"; did you mean \"mlp\"? (known: "},
-	{1, "model = { name = \"resnet50\"; };", 1, "F:1: model.name: no model is called \"resnet50\" (known: mlp, "},
+	{1, "model = { name = \"forest\"; };", 1, "F:1: model.name: no model is called \"forest\" (known: mlp, "},
 	{2, "data = { name = \"syntetic\"; };", 1, "F:2: data.name: no data source is called"},
 	{3, "optimizer = { name = \"adma\"; };", 1,
 	 "F:3: optimizer.name: no optimizer is called \"adma\"; did you mean \"adam\"?"},
