@@ -2,18 +2,18 @@
  * alexnet.c - AlexNet.
  *
  *	imagenet   64 (11 x 11, stride 4, padding 2)  P  192 (5 x 5, padding 2)  P  384  256  256 (3 x 3, padding 1)  P
- *	           classifier: dropout 4096  dropout 4096  classes       P: largest number of 3 x 3, stride 2
+ *	           classifier: dropout 4096  dropout 4096  classes       P: max pool 3 x 3, stride 2
  *	paper      96 (11 x 11, stride 4)  N  P  256 (5 x 5, padding 2, two groups)  N  P  384  384 (two groups)
  *	           256 (two groups)  P; classifier as imagenet       N: local response normalisation
  *	cifar      64  P  192  P  384  256  256  P (all 3 x 3, padding 1)
- *	           classifier: dropout 1024  dropout 1024  classes       P: largest number of 2 x 2
+ *	           classifier: dropout 1024  dropout 1024  classes       P: max pool 2 x 2
  *
- * Every convolution and hidden layer ends in ReLU. paper is the network of Krizhevsky, Sutskever, Hinton, "ImageNet
- * classification with deep convolutional neural networks", 2012, whose weights start with a deviation of 0.01: of 227 x
- * 227 x 3 and 1000 classes it has 60,965,224 parameters. imagenet is the form of Krizhevsky, "One weird trick for
- * parallelizing convolutional neural networks", 2014, with torchvision's names: of 224 x 224 x 3 and 1000 classes it
- * has 61,100,840 parameters. cifar is a form for images of 32 x 32 x 3, of 10 classes 7,506,762. Where nothing is said
- * weights start as in nn/layers/conv.c and linear.c; biases at 0.
+ * A ReLU follows every convolution and hidden layer. paper is the network of Krizhevsky, Sutskever, Hinton, "ImageNet
+ * classification with deep convolutional neural networks", 2012, whose weights start normal with a deviation of 0.01;
+ * for 227 x 227 x 3 and 1000 classes it has 60,965,224 parameters. imagenet is the form of Krizhevsky, "One weird trick
+ * for parallelizing convolutional neural networks", 2014, with torchvision's names; for 224 x 224 x 3 and 1000 classes
+ * it has 61,100,840 parameters. cifar is a form for images of 32 x 32 x 3; for 10 classes it has 7,506,762 parameters.
+ * Its weights and those of imagenet start as in nn/layers/conv.c and linear.c; all biases start at 0.
  */
 #include "models/images.h"
 

@@ -1,15 +1,16 @@
 /*
- * awd_lm.c - a language model of LSTM layers (as AWD-LSTM has them), whose head may share the token embedding.
+ * awd_lm.c - a language model of LSTM layers with the architecture of AWD-LSTM; its head may share the weights of the
+ * token embedding.
  *
  *	encoder [vocab, embed] -> drop -> rnns.0 -> drop.0 -> ... -> rnns.L-1 -> drop.L-1 -> decoder -> loss
  *
- * Inner layers are `width` wide; the last one is as wide as the embedding where the head is tied, so that its output
- * meets the rows of the table. Merity, Keskar, Socher: "Regularizing and optimizing LSTM language models", 2018. Of
- * what is in that paper the layers, their sizes and their names are here; of its regularizations plain dropout alone.
- * Each sample begins with a state of zeros.
+ * Layers are `width` wide. With a tied head the last one is as wide as the embedding, so that its output matches the
+ * rows of the table. Merity, Keskar, Socher: "Regularizing and optimizing LSTM language models", 2018. Layers, sizes
+ * and names are those of the paper; of its regularizations only plain dropout is implemented. Each sample begins with a
+ * state of zeros.
  *
- * Initial weights: embedding normal with the deviation of the published uniform (-0.1, 0.1), LSTM as PyTorch
- * (nn/layers/recurrent.h), the decoder's bias 0. A stage may begin anywhere but at the loss.
+ * Initial weights: embedding normal with the deviation of the published uniform (-0.1, 0.1), LSTM as in PyTorch
+ * (nn/layers/recurrent.h), the decoder's bias 0. A stage may begin at any layer except the loss.
  */
 #include "models/compose.h"
 

@@ -1,12 +1,12 @@
 /*
- * lenet.c - LeNet in the two forms that are common.
+ * lenet.c - LeNet in its two common forms.
  *
- *	lenet5   conv1 (5 x 5, padding 2, tanh)  mean of 2 x 2  conv2 (5 x 5, tanh)  mean of 2 x 2  fc1, fc2 (tanh)  fc3
- *	caffe    conv1 (5 x 5)  largest of 2 x 2  conv2 (5 x 5)  largest of 2 x 2  fc1 (ReLU)  fc2
+ *	lenet5   conv1 (5 x 5, padding 2, tanh)  A  conv2 (5 x 5, tanh)  A  fc1, fc2 (tanh)  fc3   A: average pool 2 x 2
+ *	caffe    conv1 (5 x 5)  M  conv2 (5 x 5)  M  fc1 (ReLU)  fc2                               M: max pool 2 x 2
  *
  * lenet5 is the network of LeCun, Bottou, Bengio, Haffner, "Gradient-based learning applied to document recognition",
- * 1998, as it is built today: pools without parameters, every channel of conv2 sees all of conv1, softmax. Of images of
- * 28 x 28 x 1 and 10 classes the two have 61,706 and 431,080 parameters.
+ * 1998, as it is built today: pools have no parameters, every channel of conv2 reads all channels of conv1, and the
+ * loss is softmax cross-entropy. For images of 28 x 28 x 1 and 10 classes the two have 61,706 and 431,080 parameters.
  */
 #include "models/images.h"
 

@@ -9,11 +9,11 @@
  *	        y = h + mlp.down_proj(silu(mlp.gate_proj(n)) * mlp.up_proj(n))
  *
  * Touvron et al.: "LLaMA", 2023; grouped heads as in Llama 2. Parameters carry the names and shapes of Hugging Face's
- * LlamaForCausalLM: matrices are [out, in] (y = x W^T), there are no biases, and a pair of rotated numbers is half a
- * head apart. Tied, the head is model.embed_tokens.weight, and lm_head.weight has no storage.
+ * LlamaForCausalLM: matrices are [out, in] (y = x W^T), there are no biases, and the two numbers of a rotated pair are
+ * half a head apart. A tied head uses model.embed_tokens.weight, and lm_head.weight then has no storage.
  *
- * Initial weights as there: normal init_std, gains 1. A stage may begin at any layer; one value crosses in front of
- * input_layernorm, post_attention_layernorm, model.norm and lm_head.
+ * Initial weights as there: normal with deviation init_std, gains 1. A stage may begin at any layer; in front of
+ * input_layernorm, post_attention_layernorm, model.norm and lm_head a single value crosses the boundary.
  */
 #include "models/compose.h"
 

@@ -6,14 +6,15 @@
  *	block of 18   conv 3x3, bn, relu, conv 3x3, bn                        + shortcut, relu
  *	block of 50   conv 1x1, bn, relu, conv 3x3, bn, relu, conv 1x1, bn    + shortcut, relu
  *
- * He, Zhang, Ren, Sun: "Deep residual learning for image recognition", CVPR 2016; a block of 50 strides in its 3x3
- * convolution (v1.5). The first block of groups 2 to 4 strides by 2. A shortcut is the block's input, or where the
- * shape changes a 1x1 convolution and bn. The last convolution of a block of 50 has four times the planes. Groups
- * have width, twice, four and eight times as many planes.
+ * He, Zhang, Ren, Sun: "Deep residual learning for image recognition", CVPR 2016; in a block of 50 the 3x3
+ * convolution has the stride (v1.5). The first block of groups 2 to 4 has stride 2. The shortcut is the block's input
+ * or, where the shape changes, a 1x1 convolution of it with bn. The last convolution of a block of 50 has four times as
+ * many planes as the others. Groups 1 to 4 have `width` planes, and 2, 4 and 8 times as many.
  *
- * Two forms: for ImageNet conv1 is 7x7 with stride 2, and a 3x3 maximum with stride 2 follows; for small images (CIFAR)
- * conv1 is 3x3 and nothing follows. No convolution has a bias. They start normal with variance 2 / (kernel out), gains
- * at 1, and fc normal with variance 1 / (3 in). Names are those of torchvision.
+ * Two forms: for ImageNet conv1 is 7x7 with stride 2, followed by a 3x3 max pool with stride 2; for small images
+ * (CIFAR) conv1 is 3x3 with stride 1, without a pool. No convolution has a bias. Convolutions start normal with
+ * variance 2 / (kernel pixels x output planes), gains at 1, and fc normal with variance 1 / (3 inputs). Names are those
+ * of torchvision.
  */
 #include "models/images.h"
 
@@ -34,7 +35,7 @@ static const mr_option options[] = {
 	{NULL},
 };
 
-/* What tells the networks apart. */
+/* Differences between ResNet-18 and ResNet-50. */
 typedef struct resnet {
 	bool bottleneck;
 	int64_t blocks[GROUPS];
@@ -55,7 +56,7 @@ static uint16_t bn(mr_compose *m, const char *name, uint16_t x, mr_act act)
 	return mr_compose_add(m, "batch_norm", name, &(mr_layer_cfg){.act = act}, x);
 }
 
-/* One block behind @x: @planes planes, @stride; @project: its shortcut changes the shape. */
+/* Append a block with @planes planes and @stride to @x; @project: its shortcut is a convolution. */
 static uint16_t block(mr_compose *m, const resnet *r, uint16_t x, int64_t planes, int64_t stride, bool project)
 {
 	int64_t out = r->bottleneck ? 4 * planes : planes;
@@ -101,7 +102,7 @@ static mr_status check(const mr_values *values)
 	return MR_OK;
 }
 
-/* What stands in front of the groups. */
+/* The layers before the first group. */
 static uint16_t stem(mr_compose *m, bool small, int64_t width)
 {
 	mr_layer_cfg pool = mr_images_window(3, 2, 1);

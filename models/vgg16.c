@@ -1,16 +1,16 @@
 /*
- * vgg16.c - VGG with 16 layers that have weights: configuration D of Simonyan, Zisserman, "Very deep convolutional
+ * vgg16.c - VGG with 16 weight layers: configuration D of Simonyan, Zisserman, "Very deep convolutional
  * networks for large-scale image recognition", 2015.
  *
  *	features     13 convolutions of 3 x 3 with padding 1 and ReLU, of 64 64 P 128 128 P 256 256 256 P 512 512 512 P
- *	             512 512 512 P channels; P: largest number of 2 x 2
+ *	             512 512 512 P channels; P: max pool 2 x 2
  *	classifier   imagenet     4096 (ReLU, dropout)  4096 (ReLU, dropout)  classes
  *	             cifar        classes
  *	             cifar_deep   512 (ReLU, dropout)  512 (ReLU, dropout)  classes
  *
- * Of 224 x 224 x 3 and 1000 classes imagenet has 138,357,544 parameters; of 32 x 32 x 3 and 10 classes cifar has
- * 14,719,818 and cifar_deep 15,245,130. Names as in torchvision; weights start as there: convolutions normal with
- * variance 2 / (9 channels out), linear layers with a deviation of 0.01, biases at 0.
+ * For 224 x 224 x 3 and 1000 classes imagenet has 138,357,544 parameters; for 32 x 32 x 3 and 10 classes cifar has
+ * 14,719,818 and cifar_deep 15,245,130. Names and initial weights are those of torchvision: convolutions normal with
+ * variance 2 / (9 output channels), linear layers normal with a deviation of 0.01, biases 0.
  */
 #include "models/images.h"
 
@@ -48,7 +48,7 @@ static uint16_t add_features(mr_compose *m, uint16_t x)
 		conv.out = channels[i];
 		conv.std = conv.out ? sqrt(2.0 / (9.0 * (double)conv.out)) : 0;
 		x = conv.out ? mr_images_conv(m, at, conv, x) : mr_images_max_pool(m, at, 2, 2, x);
-		at += conv.out ? 2 : 1; /* with the ReLU */
+		at += conv.out ? 2 : 1; /* torchvision counts the ReLU as a layer */
 	}
 	return x;
 }

@@ -1,5 +1,5 @@
 /*
- * vit.c - a vision transformer: an image as a sequence of patches behind a class token, which alone is classified.
+ * vit.c - a vision transformer: an image as a class token and a sequence of patches; only the token is classified.
  *
  *	patches -> conv_proj -> encoder (class token, positions) -> [layer 0] -> ... -> [layer L-1] -> token 0
  *		-> encoder.ln -> heads.head -> loss
@@ -7,14 +7,14 @@
  *	block:  h = x + self_attention.out_proj(attention(self_attention.in_proj(ln_1(x))))
  *	        y = h + mlp.3(gelu(mlp.0(ln_2(h))))
  *
- * Dosovitskiy et al.: "An image is worth 16x16 words", 2021. The function is torchvision's VisionTransformer without
- * dropout, and parameters have its names, but encoder.layers.0 stands for encoder.layers.encoder_layer_0,
- * in_proj.weight for in_proj_weight, and the class token belongs to encoder. Matrices are [out, in]. A row of
- * conv_proj.weight is a patch, pixel by pixel, with the channels innermost, as images lie. The last norm acts on each
- * row by itself, so it is made of token 0 alone.
+ * Dosovitskiy et al.: "An image is worth 16x16 words", 2021. The network computes what torchvision's VisionTransformer
+ * computes without dropout. Parameters have its names, except that encoder.layers.0 replaces
+ * encoder.layers.encoder_layer_0, in_proj.weight replaces in_proj_weight, and the class token belongs to encoder.
+ * Matrices are [out, in]. A row of conv_proj.weight is one patch, pixel by pixel with the channels innermost, as in
+ * images. The last norm acts on each row separately, so it is computed for token 0 only.
  *
- * Initial weights: normal init_std, biases and the class token 0, gains 1. A stage may begin at any layer; one value
- * crosses in front of each norm.
+ * Initial weights: normal with deviation init_std, biases and the class token 0, gains 1. A stage may begin at any
+ * layer; in front of each norm a single value crosses the boundary.
  */
 #include "models/images.h"
 

@@ -85,7 +85,7 @@ void mr_augment_row(const mr_augment *a, mr_augmented how, int64_t y, const uint
 	}
 }
 
-/* e^@x, |@x| up to 0.3, of additions and products alone: the same bits with every libm. */
+/* e^@x for |@x| up to 0.3, by additions and multiplications only: the same bits with every libm. */
 static double small_exp(double x)
 {
 	double sum = 1, term = 1;

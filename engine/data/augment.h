@@ -1,11 +1,11 @@
 /*
- * augment.h - what the sources of images share: normal values of pixels, and random changes of training images.
+ * augment.h - shared by the sources of images: normalisation of pixels, and augmentation of training images.
  *
- * A pixel p of channel c, 0 to 255, becomes (p / 255 - mean[c]) / std[c]. A training image may be mirrored, and cut out
- * at a random place of itself with black pixels around it. What happens to training sample g is a pure function of the
- * seed and of g, whatever thread decodes it; a validation image is never changed.
+ * A pixel p of channel c, 0 to 255, becomes (p / 255 - mean[c]) / std[c]. A training image may be mirrored, and may be
+ * padded with black pixels and cropped at a random place to its own size. What happens to training sample g is a pure
+ * function of the seed and of g, on any thread; a validation image is never changed.
  *
- * Thread: what is filled in may be read by any threads.
+ * Thread: after mr_augment_init and mr_augment_normal(s), any threads may read an mr_augment at once.
  */
 #ifndef MR_DATA_AUGMENT_H
 #define MR_DATA_AUGMENT_H
@@ -32,12 +32,12 @@ typedef struct mr_augment {
 	int64_t padding;              /* black pixels on each side of a training image */
 	bool flip;
 	double mean[MR_AUGMENT_CHANNELS], std[MR_AUGMENT_CHANNELS];
-	double value[MR_AUGMENT_CHANNELS][256]; /* of a pixel */
+	double value[MR_AUGMENT_CHANNELS][256]; /* normalised value of each byte of a pixel */
 } mr_augment;
 
-/* What happens to one image. */
+/* The augmentation of one image. */
 typedef struct mr_augmented {
-	int64_t down, right; /* where it is cut out: row and column of the image at its upper left corner */
+	int64_t down, right; /* upper left corner of the crop, in rows and columns of the image; may be negative */
 	bool flip;
 } mr_augmented;
 
@@ -54,34 +54,35 @@ typedef enum mr_augment_draw {
 	MR_AUGMENT_PART = 16 /* four for each try of mr_augment_part */
 } mr_augment_draw;
 
-/** Images of @rows x @cols with @channels; padding and flip are those of @values, whose table has both. */
+/** Fill @a for images of @rows x @cols with @channels; padding and flip are read from @values, whose option table must
+ * have both. */
 void mr_augment_init(mr_augment *a, int64_t rows, int64_t cols, int64_t channels, const mr_values *values,
 		     const mr_data_want *want);
 
-/** The normal values of channel @c. */
+/** Set mean and deviation of channel @c, and its normalised values. */
 void mr_augment_normal(mr_augment *a, int64_t c, double mean, double std);
 
-/** Those of all channels, from mean and std of @values: lists of one number, or of one a channel. Errors: MR_ECONFIG;
- * @source is the data's name. */
+/** The same for all channels, from mean and std of @values: lists of one number, or of one per channel. @source: name
+ * of the data, for messages. Errors: MR_ECONFIG. */
 mr_status mr_augment_normals(mr_augment *a, const char *source, const mr_values *values) MR_MUST_USE;
 
-/** What of @a changes samples, folded into @fingerprint. */
+/** @fingerprint with all settings of @a that change samples folded in. */
 uint64_t mr_augment_fold(const mr_augment *a, uint64_t fingerprint);
 
 /** A random whole number from 0 to @n - 1, @n up to 2^31, for training sample @g. */
 int64_t mr_augment_below(const mr_augment *a, uint64_t g, uint64_t draw, int64_t n);
 
-/** What happens to training sample @g. */
+/** The augmentation of training sample @g. */
 mr_augmented mr_augment_of(const mr_augment *a, uint64_t g);
 
-/** A part of training sample @g, an image of @rows x @cols: at least @least of its area, its sides to each other as 3:4
- * to 4:3; where no such part is found in ten tries, the largest one in the middle that is not longer than that. */
+/** A random part of training sample @g, an image of @rows x @cols: at least the fraction @least of its area, with an
+ * aspect ratio from 3:4 to 4:3. If ten tries find none, the largest part in the middle with such a ratio. */
 mr_box mr_augment_part(const mr_augment *a, uint64_t g, int64_t rows, int64_t cols, double least);
 
 /**
- * Row @y of the changed image into @image, rows x cols x channels numbers in this order. @pixels has for each channel
- * row @how.down + @y of the image itself, each pixel @step bytes behind the one before; it is NULL where the image has
- * no such row.
+ * Write row @y of the augmented image to @image, [rows, cols, channels] numbers of a->dtype. @pixels[c] is row
+ * @how.down + @y of channel c of the original image, with @step bytes from one pixel to the next; @pixels is NULL if
+ * the original has no such row.
  */
 void mr_augment_row(const mr_augment *a, mr_augmented how, int64_t y, const uint8_t *const *pixels, size_t step,
 		    void *image);

@@ -1,10 +1,10 @@
 /*
  * cifar.c - CIFAR-10 and CIFAR-100 in their binary form.
  *
- *	CIFAR-10   records of 3073 bytes: label, then 32 x 32 bytes of red, as many of green, as many of blue
- *	CIFAR-100  records of 3074 bytes: coarse label, fine label, then the same
+ *	CIFAR-10   records of 3073 bytes: label, then 32 x 32 bytes each of red, green and blue
+ *	CIFAR-100  records of 3074 bytes: coarse label, fine label, then the same pixels
  *
- * The records of several files follow each other as if they were one. A sample is 32 x 32 x 3, channels last.
+ * Several files are read as one sequence of records. A sample is [32, 32, 3], channels last.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,13 +19,13 @@
 #define PIXELS (3 * PLANE)
 #define MAX_FILES 64
 
-/* What `labels` may be. */
+/* A value of the option `labels`, with its format. */
 typedef struct kind {
 	const char *name;
-	uint64_t record; /* bytes */
-	uint64_t label;  /* byte of a record */
+	uint64_t record; /* size of a record in bytes */
+	uint64_t label;  /* offset of the label in a record */
 	int64_t classes;
-	const char *train, *valid; /* files that a folder stands for; %d: as many as there are, from 1 */
+	const char *train, *valid; /* names of the files in a folder; %d: numbers from 1 up to the last existing file */
 } kind;
 
 static const kind kinds[] = {
@@ -37,14 +37,14 @@ static const kind kinds[] = {
 typedef struct batch {
 	mr_contents *in;
 	uint64_t n; /* records */
-	bool keeps; /* load reads it into memory */
+	bool keeps; /* load reads the file into memory */
 } batch;
 
-/* Files whose records follow each other. */
+/* Files that are read as one sequence of records. */
 typedef struct batches {
 	batch at[MAX_FILES];
 	uint32_t n_files;
-	uint64_t n; /* records of all */
+	uint64_t n; /* records of all files */
 } batches;
 
 typedef struct cifar {
@@ -87,7 +87,7 @@ static bool is_folder(const char *path)
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* The files that folder @path stands for: @name, or where it has a number those from 1 on. */
+/* Add the files of folder @path: @name, or if it contains %d all from number 1 on. */
 static mr_status add_folder(cifar *c, batches *b, const char *path, const char *name, const mr_data_want *want)
 {
 	const char *number = strstr(name, "%d");
@@ -231,7 +231,7 @@ static mr_status open_cifar(const mr_values *values, const mr_data_want *want, m
 
 /* --- loading --- */
 
-/* Go through the records of @x: hash them on behind *@hash, and refuse a label that is no class. */
+/* Read all records of @x: continue *@hash over them, and reject a label that is not a class. */
 static mr_status look_through(const cifar *c, const batch *x, uint64_t *hash)
 {
 	uint8_t room[2 + PIXELS];

@@ -1,12 +1,12 @@
 /*
  * csv.c - rows of a CSV file: columns of numbers, and a target that is a number or a class (csv_table.h).
  *
- * Classes are the different texts of the target column, in ascending order: of numbers, where all are. Which rows
- * validate is drawn once (the same with every seed), since files are often sorted; or they have a file of their own.
- * Training goes through the others in a new random order each epoch. Columns are scaled to mean 0 and deviation 1 over
- * the training rows, unless scale says otherwise; a column that does not vary becomes 0.
+ * Classes are the different texts of the target column in ascending order, in numeric order if all of them are numbers.
+ * Validation rows are drawn once at random (the same for every seed), since files are often sorted, or are read from a
+ * file of their own. Training visits the other rows in a new random order each epoch. Columns are scaled to mean 0 and
+ * deviation 1 over the training rows, unless scale is off; a column that does not vary becomes 0.
  *
- * The file is read line by line: open counts rows and classes, load finds means and deviations, and fills in.
+ * The file is read line by line: open counts rows and classes; load computes means and deviations and stores the rows.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -20,23 +20,23 @@
 
 #define MAX_CLASSES 65536u
 #define SHOWN_CLASSES 5u
-#define SPLIT_SEED 0x637376u /* of the order whose last rows validate */
+#define SPLIT_SEED 0x637376u /* seed of the random order whose last rows validate */
 
 typedef struct csv {
 	mr_rows rows;
 	uint64_t seed;
-	char *path[2];        /* [1] NULL: no file of its own for validation */
+	char *path[2];        /* [0] training, [1] validation; NULL: validation rows come from [0] */
 	mr_csv_table table;
 	bool by_class, scale;
 	char **label;         /* [n_labels] ascending by compare */
 	size_t n_labels, room;
 	bool numeric;         /* all labels are numbers */
-	uint64_t *place;      /* [rows.n] where the file's row comes to lie; while it loads */
-	double *mean, *deviation; /* [features]; while it loads */
-	uint64_t n_weighed;       /* rows that are in them */
+	uint64_t *place;      /* [rows.n] where each row of the file is stored; during load */
+	double *mean, *deviation; /* [features]; during load */
+	uint64_t n_weighed;       /* number of rows that are in them */
 } csv;
 
-/* What one pass does with a line, which is row @row. */
+/* What one pass over the file does with the current line: row @row, line @number. */
 typedef mr_status row_fn(csv *s, uint64_t row, uint64_t number);
 
 static int compare_numbers(const void *a, const void *b)
@@ -52,7 +52,7 @@ static int compare_texts(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Where @text is among the labels or, with *@found false, would be. */
+/* The index of @text among the labels or, with *@found false, the index at which it would be inserted. */
 static size_t place_of(const csv *s, const char *text, bool *found)
 {
 	size_t low = 0, high = s->n_labels;
@@ -101,7 +101,7 @@ static mr_status add_label(csv *s, const char *text)
 	return MR_OK;
 }
 
-/* The pass that counts: all numbers are looked at, so that load finds none wrong. */
+/* The counting pass of open; it checks all numbers, so that load meets no wrong one. */
 static mr_status look(csv *s, uint64_t row, uint64_t number)
 {
 	const mr_csv_table *t = &s->table;
@@ -123,7 +123,7 @@ static mr_status look(csv *s, uint64_t row, uint64_t number)
 	return MR_OK;
 }
 
-/* The pass that looks at a validation file: it brings no class of its own. */
+/* The pass over a validation file; a class that the training file does not have is an error. */
 static mr_status look_again(csv *s, uint64_t row, uint64_t number)
 {
 	const char *text = s->table.field[s->table.target];
@@ -135,7 +135,7 @@ static mr_status look_again(csv *s, uint64_t row, uint64_t number)
 	return look(s, row, number);
 }
 
-/* The pass that adds up the training rows: Welford's running mean and sum of squared distances. */
+/* The pass that computes the statistics of the training rows: Welford's running mean and sum of squared distances. */
 static mr_status weigh(csv *s, uint64_t row, uint64_t number)
 {
 	uint64_t at = s->place[row];
@@ -158,7 +158,7 @@ static mr_status weigh(csv *s, uint64_t row, uint64_t number)
 	return MR_OK;
 }
 
-/* The pass that fills in. */
+/* The pass that stores the rows. */
 static mr_status fill(csv *s, uint64_t row, uint64_t number)
 {
 	const mr_csv_table *t = &s->table;
@@ -187,7 +187,7 @@ static mr_status fill(csv *s, uint64_t row, uint64_t number)
 	return MR_OK;
 }
 
-/* @fn of all rows of @path, numbered from *@row on; blank lines are none. */
+/* Call @fn for all rows of @path, numbered from *@row on; blank lines are skipped. */
 static mr_status each_row(csv *s, const char *path, row_fn *fn, uint64_t *row)
 {
 	mr_lines lines;
@@ -239,7 +239,7 @@ static mr_status finish_labels(csv *s)
 	return MR_OK;
 }
 
-/* All that open finds out of the files. */
+/* Read from the files all that open needs: number of rows, of training rows, and classes. */
 static mr_status count(csv *s, const mr_values *values, uint64_t *n, uint64_t *n_train)
 {
 	*n = 0;
@@ -328,7 +328,7 @@ static mr_status open_csv(const mr_values *values, const mr_data_want *want, mr_
 	return MR_OK;
 }
 
-/* Rows that only validate go to the end: those of their own file are there. */
+/* Validation rows are stored at the end; those of a separate file are there already. */
 static mr_status place_rows(csv *s)
 {
 	uint64_t n = s->rows.n;

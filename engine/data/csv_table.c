@@ -42,7 +42,7 @@ static char *take_field(char **at, char separator)
 	return from;
 }
 
-/* Fields of @line to @field, at most @room; how many there are, or 0: a quote is wrong. */
+/* Store at most @room fields of @line in @field; returns the number of fields in the line, or 0 if a quote is wrong. */
 static uint32_t split(char *line, char separator, char **field, uint32_t room)
 {
 	uint32_t n = 0;
@@ -93,7 +93,7 @@ mr_status mr_csv_table_number(const mr_csv_table *t, uint32_t column, uint64_t n
 		       column == t->target ? "; targets = \"classes\" takes texts" : "; ignore leaves a column out");
 }
 
-/* The separator that the first line has most of. */
+/* The separator that occurs most often in the first line. */
 static char guess(const char *line)
 {
 	const char all[] = ",;\t";
@@ -120,7 +120,7 @@ static char separator_of(const mr_values *values, const char *line)
 	return !strcmp(key, "comma") ? ',' : !strcmp(key, "semicolon") ? ';' : !strcmp(key, "tab") ? '\t' : guess(line);
 }
 
-/* The column that @text names, or counts from 1. n_columns: none. */
+/* The column whose name, or number from 1, is @text. n_columns: none. */
 static uint32_t find_column(const mr_csv_table *t, const char *text)
 {
 	double number;
@@ -144,7 +144,7 @@ static mr_status no_column(const mr_csv_table *t, const char *key, const char *t
 		       t->n_columns, t->header ? " with names" : " without names: give a number from 1");
 }
 
-/* Names are those of the header when there is one. */
+/* Names come from the header if there is one. */
 static mr_status name_columns(mr_csv_table *t)
 {
 	for (uint32_t c = 0; c < t->n_columns; c++) {
@@ -198,7 +198,7 @@ static mr_status find_columns(mr_csv_table *t, const mr_values *values)
 	return MR_OK;
 }
 
-/* Does the line in hand name columns? It does when none of its fields is a number. */
+/* Does the first line, which is the current one, name the columns? By default: if none of its fields is a number. */
 static bool is_header(const mr_csv_table *t, const mr_values *values)
 {
 	const char *key = mr_values_string(values, "header");
@@ -238,7 +238,7 @@ static mr_status take_first(mr_csv_table *t, char *line, const mr_values *values
 	return find_columns(t, values);
 }
 
-/* A mark of the byte order, which some programs put in front. */
+/* Skip the byte order mark that some programs write at the beginning. */
 static char *behind_mark(char *line)
 {
 	return strncmp(line, "\xef\xbb\xbf", 3) ? line : line + 3;

@@ -8,7 +8,7 @@
 
 #include "base/stats.h"
 
-#define HEAD 4096u /* bytes that are read first, and that the fingerprint is of */
+#define HEAD 4096u /* bytes that are read first and enter the fingerprint */
 
 static int is_visible(const struct dirent *e)
 {
@@ -57,7 +57,7 @@ static mr_status grow(mr_image_folder *f)
 	return MR_OK;
 }
 
-/* Read as much of the file as says its size. */
+/* Read the head of the file, as far as needed, until the size of the picture is known. */
 static mr_status look(mr_image_folder *f, mr_contents *in, mr_picture *size)
 {
 	uint64_t bytes = mr_contents_bytes(in);
@@ -147,7 +147,7 @@ static mr_status add_class(mr_image_folder *f, size_t class_of, const char *path
 
 /* --- classes --- */
 
-/* The number of the class @name, which is a new one where there is no other folder to be like. */
+/* The number of the class @name: that of @like, or without @like a new one. */
 static mr_status find_class(mr_image_folder *f, const char *name, const mr_image_folder *like, size_t *out)
 {
 	mr_strbuf *grown;

@@ -1,9 +1,9 @@
 /*
- * image_folder.h - a folder of pictures with a folder for each class.
+ * image_folder.h - a folder of pictures with one subfolder per class.
  *
- * Classes are numbered in the byte order of their folders' names, files of a class follow each other in that of theirs.
- * What begins with a dot, files whose names are not those of pictures (data/picture.h) and folders in a class are
- * skipped. Opening reads the head of each file.
+ * Classes are numbered in the byte order of their folders' names, and the files of a class in the byte order of theirs.
+ * Skipped are names that begin with a dot, files whose names are not those of pictures (data/picture.h), and folders
+ * inside a class. Opening reads the head of each file.
  */
 #ifndef MR_DATA_IMAGE_FOLDER_H
 #define MR_DATA_IMAGE_FOLDER_H
@@ -13,9 +13,9 @@
 #include "data/picture.h"
 
 typedef struct mr_image_file {
-	uint64_t name;   /* where its path below the root begins in `names` */
-	uint64_t bytes;  /* of the file */
-	uint64_t pixels; /* where it begins in `pixels` */
+	uint64_t name;   /* offset in `names` of its path below the root */
+	uint64_t bytes;  /* size of the file */
+	uint64_t pixels; /* offset in `pixels` of the decoded image */
 	mr_picture size;
 	int32_t class_of;
 } mr_image_file;
@@ -27,24 +27,25 @@ typedef struct mr_image_folder {
 	mr_image_file *file;   /* [n], class by class */
 	size_t n, room;
 	mr_strbuf names;       /* the files' paths below the root, each with its NUL */
-	uint8_t *pixels;       /* of all files, decoded; NULL: they are decoded when they are asked for */
-	uint64_t file_bytes, pixel_bytes;      /* of all */
-	uint64_t most_file, most_pixels, most_decoding; /* bytes of the largest */
+	uint8_t *pixels;       /* of all files, decoded; NULL: each file is decoded on demand */
+	uint64_t file_bytes, pixel_bytes;      /* of all files together */
+	uint64_t most_file, most_pixels, most_decoding; /* bytes of the largest one */
 	int64_t most_rows, most_cols;
-	uint64_t fingerprint;  /* of paths, sizes and the files' first 4 KiB */
+	uint64_t fingerprint;  /* of the files' paths, sizes and first 4 KiB */
 } mr_image_folder;
 
 /**
- * Look through folder @root, into the zeroed @f. @like: the classes are those of another folder, and no other is
- * allowed here; NULL: they are those that there are. Errors: MR_EDATA with the path; MR_ERESOURCE.
+ * Scan folder @root into the zeroed @f. @like: the classes are those of another folder, and any other class is an
+ * error; NULL: each subfolder is a class. mr_image_folder_close follows, also after a failure. Errors: MR_EDATA with
+ * the path; MR_ERESOURCE.
  */
 mr_status mr_image_folder_open(mr_image_folder *f, const char *root, const mr_image_folder *like) MR_MUST_USE;
 void mr_image_folder_close(mr_image_folder *f);
 
-/** Decode file @i into @rgb. Errors: MR_EDATA with the path, MR_ERESOURCE. */
+/** Decode file @i into @rgb, [rows, cols, 3] bytes. On any thread. Errors: MR_EDATA with the path, MR_ERESOURCE. */
 mr_status mr_image_folder_decode(const mr_image_folder *f, size_t i, uint8_t *rgb) MR_MUST_USE;
 
-/** Decode all files into memory. Errors: the same. */
+/** Decode all files into f->pixels. Errors: as mr_image_folder_decode. */
 mr_status mr_image_folder_keep(mr_image_folder *f) MR_MUST_USE;
 
 /** Path of file @i below the root. */

@@ -1,14 +1,14 @@
 /*
- * images.c - a folder of PNG, JPEG, PPM and PGM files with a folder for each class (image_folder.h, picture.h).
+ * images.c - a folder of PNG, JPEG, PPM and PGM files with one subfolder per class (image_folder.h, picture.h).
  *
- * Images of any size become squares of one: for validation the shorter side is resized and the middle cut out; for
- * training a part of random area and shape is resized (as for Inception networks), or a random square is cut out behind
- * resizing. All files can also be asked to have exactly the size. How pixels are resized: resample.h. Which sample gets
- * what is a pure function of the seed and its number (augment.h).
+ * Images of any size become squares of one size. For validation the shorter side is resized and the middle is cropped;
+ * for training a part of random area and aspect ratio is resized (as for Inception networks), or a random square of the
+ * resized image is cropped. With crop = "exact" all files must have exactly that size. resample.h resizes. The
+ * augmentation of a sample is a pure function of the seed and its number (augment.h).
  *
- * The heads of all files are read when the source opens. Folders whose pixels fit are decoded at once, which also shows
- * what is damaged; of others a file is decoded when its sample is asked for, and one that cannot be is a failure that
- * mr_dataset_check returns.
+ * The heads of all files are read when the source opens. A folder whose pixels fit in memory is decoded at load, which
+ * also finds damaged files. Otherwise a file is decoded when its sample is needed, and mr_dataset_check returns the
+ * failure if it cannot be decoded.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ typedef struct images {
 	mr_augment augment;
 	mr_image_folder folder[2];        /* [1] empty: the last images of each class of [0] validate */
 	const mr_image_folder *valid_from;
-	uint32_t *order;                  /* [n_train + n_valid] which image of its folder a sample is */
+	uint32_t *order;                  /* [n_train + n_valid] the index of each sample's image in its folder */
 	crop crop;
 	int64_t size, resize;
 	double least_area;
@@ -80,7 +80,7 @@ static mr_status open_folder(images *s, int which, const char *path, const mr_da
 	return MR_OK;
 }
 
-/* Of each class the last part validates. */
+/* The last part of each class validates. */
 static mr_status split(images *s, double fraction)
 {
 	const mr_image_folder *f = &s->folder[0];
@@ -153,7 +153,7 @@ static void count_bytes(images *s, const mr_data_want *want)
 	}
 }
 
-/* Which samples there are, and what becomes of them. */
+/* Identifies the samples and all settings that change them. */
 static uint64_t fingerprint_of(const images *s)
 {
 	uint64_t numbers[] = {s->folder[0].fingerprint, s->folder[1].fingerprint, s->base.n_train, s->crop,
@@ -249,7 +249,7 @@ static mr_status load_images(mr_dataset *d)
 
 /* --- samples --- */
 
-/* The part of an image of @rows x @cols that is used, and what it is resized to. @g: NULL for validation. */
+/* The part of an image of @rows x @cols that is used, and its size after resizing. @g: NULL for validation. */
 static mr_resample place(const images *s, const uint64_t *g, int64_t rows, int64_t cols)
 {
 	int64_t shorter = rows < cols ? rows : cols;
@@ -272,7 +272,7 @@ static mr_resample place(const images *s, const uint64_t *g, int64_t rows, int64
 	return r;
 }
 
-/* The pixels of an image of exactly the size. */
+/* Write the pixels of an image that has exactly the size of a sample. */
 static void put_exact(const images *s, mr_augmented how, const uint8_t *pixels, void *input)
 {
 	for (int64_t y = 0; y < s->size; y++) {

@@ -14,10 +14,10 @@ typedef struct mr_lines {
 	const char *path;  /* borrowed */
 	const char *kind;  /* kind of file, for messages: "LIBSVM"; borrowed */
 	FILE *f;
-	char *line;        /* the current one, without its newline */
+	char *line;        /* the current line, without its newline */
 	size_t room;
-	uint64_t number;   /* of the current one, from 1 */
-	uint64_t offset;   /* bytes in front of the next one */
+	uint64_t number;   /* of the current line, from 1 */
+	uint64_t offset;   /* of the next line in the file, in bytes */
 } mr_lines;
 
 /** Open @path, a regular, non-empty file. Borrows both strings until mr_lines_close, which must follow, also after a

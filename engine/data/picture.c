@@ -52,13 +52,13 @@ static mr_status look_png(const char *name, const uint8_t *bytes, size_t n, mr_p
 	return MR_OK;
 }
 
-/* Does a frame of a JPEG begin behind marker @m? C4, C8 and CC are something else. */
+/* Is marker @m that of a JPEG frame (SOF)? C4, C8 and CC are not. */
 static bool is_frame(uint8_t m)
 {
 	return m >= 0xc0 && m <= 0xcf && m != 0xc4 && m != 0xc8 && m != 0xcc;
 }
 
-/* Segments, until one says the size. */
+/* Read segments up to the frame header, which has the size. */
 static mr_status look_jpeg(const char *name, const uint8_t *bytes, size_t n, mr_picture *out, bool *more)
 {
 	size_t at = 2;
@@ -75,7 +75,7 @@ static mr_status look_jpeg(const char *name, const uint8_t *bytes, size_t n, mr_
 		if (is_frame(m) && at + 9 <= n) {
 			out->rows = big_endian(bytes + at + 5, 2);
 			out->cols = big_endian(bytes + at + 7, 2);
-			/* several passes over it keep all coefficients, 2 bytes each */
+			/* progressive decoding keeps all coefficients, 2 bytes each */
 			out->decoding = m == 0xc2 ? 2 * (uint64_t)3 * (out->rows + 16) * (out->cols + 16) : 0;
 			return MR_OK;
 		}
@@ -89,7 +89,7 @@ static mr_status look_jpeg(const char *name, const uint8_t *bytes, size_t n, mr_
 
 /* --- PPM and PGM: "P6", columns, rows, largest value, between them blanks and comments; then the bytes --- */
 
-/* The number at *@at, and what stands in front of it. False: there is none. */
+/* Read the number at *@at, after blanks and comments. False: there is none. */
 static bool pnm_number(const uint8_t *bytes, size_t n, size_t *at, uint32_t *out)
 {
 	bool digits = false;

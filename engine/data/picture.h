@@ -1,12 +1,12 @@
 /*
  * picture.h - decoding of PNG, JPEG, PPM and PGM in memory, to rows of red, green and blue bytes.
  *
- * Grey becomes three equal channels, a palette its colours; transparency is dropped, 16 bits a channel become 8, and
- * what a file says of gamma, profiles and orientation is not looked at. PNG is read by libpng and JPEG by libjpeg,
- * where the build has them: without, a picture of that kind is refused. A picture that is cut short or damaged, as far
- * as its format can tell, is refused and not half decoded.
+ * Grey becomes three equal channels, and a palette is replaced by its colours. Transparency is dropped, 16 bits per
+ * channel become 8, and gamma, colour profiles and orientation are ignored. PNG is read by libpng and JPEG by libjpeg;
+ * a build without the library rejects pictures of that kind. A truncated or damaged picture is rejected, as far as its
+ * format can detect the damage, and never partly decoded.
  *
- * Thread: pure functions of what they are given; they take memory while they decode.
+ * Thread: pure functions of their arguments, on any thread; they allocate memory while they decode.
  */
 #ifndef MR_DATA_PICTURE_H
 #define MR_DATA_PICTURE_H
@@ -17,18 +17,19 @@
 
 #include "base/status.h"
 
-/* What the head of a file says. */
+/* Contents of the head of a file. */
 typedef struct mr_picture {
 	uint32_t rows, cols;
-	uint64_t decoding; /* bytes that the library may take beside file and result */
+	uint64_t decoding; /* bytes that the library may allocate besides file and result */
 } mr_picture;
 
-/** Is @name that of a picture: .png, .jpg, .jpeg, .ppm or .pgm, in small or capital letters? */
+/** Does @name end in .png, .jpg, .jpeg, .ppm or .pgm, in lower or upper case? */
 bool mr_picture_name(const char *name);
 
 /**
- * Read the head of the picture @name, whose first @n bytes are at @bytes. *@more: they do not reach far enough, and
- * *@out is not set. Errors: MR_EDATA with the name: of none of the kinds, of one that the build cannot read, too large.
+ * Read the head of the picture @name, whose first @n bytes are at @bytes. *@more: more bytes are needed, and *@out is
+ * not set. Errors: MR_EDATA with the name, for an unknown kind, a kind that the build cannot read, or a picture that is
+ * too large.
  */
 mr_status mr_picture_look(const char *name, const uint8_t *bytes, size_t n, mr_picture *out, bool *more) MR_MUST_USE;
 
@@ -39,17 +40,17 @@ static inline size_t mr_picture_bytes(const mr_picture *p)
 }
 
 /**
- * Decode the picture @name of @n bytes, whose size must still be @size, into @rgb. Errors: MR_EDATA with the name;
- * MR_ERESOURCE.
+ * Decode the picture @name of @n bytes, whose size must still be @size, into @rgb, [rows, cols, 3] bytes. Errors:
+ * MR_EDATA with the name; MR_ERESOURCE.
  */
 mr_status mr_picture_decode(const char *name, const uint8_t *bytes, size_t n, const mr_picture *size,
 			    uint8_t *rgb) MR_MUST_USE;
 
-/** MR_OK where the build has the library, else MR_EDATA with @name and the package that is missing. */
+/** MR_OK if the build has the library, else MR_EDATA with @name and the missing package. */
 mr_status mr_picture_has_png(const char *name) MR_MUST_USE;
 mr_status mr_picture_has_jpeg(const char *name) MR_MUST_USE;
 
-/* The decoders of the kinds. What they are given begins as their kind does and has the size of @p. */
+/* The decoder of each kind. @bytes begins with the signature of the kind, and the picture has the size of @p. */
 mr_status mr_picture_png(const char *name, const uint8_t *bytes, size_t n, const mr_picture *p, uint8_t *rgb)
 	MR_MUST_USE;
 mr_status mr_picture_jpeg(const char *name, const uint8_t *bytes, size_t n, const mr_picture *p, uint8_t *rgb)

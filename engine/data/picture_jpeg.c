@@ -1,7 +1,7 @@
 /*
- * picture_jpeg.c - JPEG by libjpeg or libjpeg-turbo. Their errors leave by a jump, so nothing here owns memory but
- * theirs. They go on behind damage with a warning and grey pixels: here a warning is an error, but that of bytes
- * without a meaning between two segments, which some cameras write.
+ * picture_jpeg.c - JPEG by libjpeg or libjpeg-turbo. The libraries report errors by longjmp, so nothing here owns
+ * memory outside of them. After damage they continue with a warning and grey pixels; here a warning is an error, except
+ * the one about extraneous bytes between two segments, which some cameras write.
  */
 #include "data/picture.h"
 
@@ -44,7 +44,7 @@ static void give_up(struct jpeg_decompress_struct *c, const char *why)
 	longjmp(r->out, 1);
 }
 
-/* May jump. */
+/* May leave by longjmp. */
 static void read_all(struct jpeg_decompress_struct *c, const uint8_t *bytes, size_t n, const mr_picture *p,
 		     uint8_t *rgb)
 {

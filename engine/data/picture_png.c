@@ -1,4 +1,4 @@
-/* picture_png.c - PNG by libpng. Its errors leave by a jump, so nothing here owns memory but libpng's own. */
+/* picture_png.c - PNG by libpng, which reports errors by longjmp, so nothing here owns memory outside of it. */
 #include "data/picture.h"
 
 #ifdef MR_PNG
@@ -36,7 +36,7 @@ static void on_read(png_structp png, png_bytep to, size_t n)
 	r->at += n;
 }
 
-/* May jump. */
+/* May leave by longjmp. */
 static void read_all(png_structp png, png_infop info, const mr_picture *p, uint8_t *rgb)
 {
 	int passes;

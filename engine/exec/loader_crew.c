@@ -13,12 +13,12 @@ struct mr_crew {
 	pthread_t *thread; /* [n_threads] */
 	uint32_t n_threads, n_started, most;
 	mr_parker *loader;
-	pthread_mutex_t lock; /* over all below */
+	pthread_mutex_t lock; /* protects all members below */
 	pthread_cond_t posted, done;
 	mr_crew_batch *batch; /* [most] a ring */
-	uint64_t first; /* count of the oldest under way */
-	uint64_t open;  /* of the oldest with samples to take */
-	uint64_t end;   /* behind the newest */
+	uint64_t first; /* number of the oldest micro-batch under way */
+	uint64_t open;  /* number of the oldest one with samples left to take */
+	uint64_t end;   /* number after the newest */
 	bool ends;
 };
 
@@ -62,8 +62,8 @@ void mr_crew_destroy(mr_crew *c)
 	free(c);
 }
 
-/* Make a sample of the oldest micro-batch that has one to take. Holds the lock, but not while it does. False: none has.
- * *@whole: that was its last. */
+/* Make a sample of the oldest micro-batch that has one left to take. The caller holds the lock, which is released while
+ * the sample is made. False: no sample is left. *@whole: the micro-batch is complete with this sample. */
 static bool make_one(mr_crew *c, bool *whole)
 {
 	mr_crew_batch *b;
@@ -76,7 +76,7 @@ static bool make_one(mr_crew *c, bool *whole)
 	if (b->n_taken == b->n)
 		c->open++;
 	pthread_mutex_unlock(&c->lock);
-	c->make(c->arg, b, i); /* b stays: it is under way until it is done */
+	c->make(c->arg, b, i); /* b remains valid: it is under way until it is done */
 	pthread_mutex_lock(&c->lock);
 	*whole = ++b->n_done == b->n;
 	return true;
@@ -97,7 +97,7 @@ static void *run(void *arg)
 			continue;
 		pthread_cond_signal(&c->done);
 		pthread_mutex_unlock(&c->lock);
-		mr_parker_wake(c->loader); /* it looks under the lock, so it cannot miss what was done before */
+		mr_parker_wake(c->loader); /* it checks under the lock, so it cannot miss this sample */
 		pthread_mutex_lock(&c->lock);
 	}
 	pthread_mutex_unlock(&c->lock);

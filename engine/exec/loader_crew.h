@@ -1,11 +1,12 @@
 /*
- * loader_crew.h - threads beside the loader's that make samples, where each takes milliseconds to decode.
+ * loader_crew.h - threads that make samples together with the loader's thread, for samples that take milliseconds each
+ * to decode.
  *
- * The loader posts micro-batches. It and the crew take their samples one by one, those of the oldest micro-batch first;
- * the loader gets micro-batches back in the order in which it posted them. So timing decides which thread makes a
- * sample, and never which sample is where.
+ * The loader posts micro-batches. Its thread and the crew's take their samples one by one, those of the oldest
+ * micro-batch first; the loader gets micro-batches back in the order in which it posted them. So timing decides which
+ * thread makes a sample, but never which sample is where.
  *
- * Thread: the loader's, but for the crew's own.
+ * Thread: the loader's thread calls all functions; the crew's threads are internal.
  */
 #ifndef MR_EXEC_LOADER_CREW_H
 #define MR_EXEC_LOADER_CREW_H
@@ -20,30 +21,30 @@ typedef struct mr_crew_batch {
 	int64_t n_taken, n_done;
 } mr_crew_batch;
 
-/* Make sample @i of @b. On any thread of the crew and on the loader's, at once. */
+/* Make sample @i of @b. Called on the crew's threads and on the loader's, at the same time. */
 typedef void mr_crew_make(void *arg, const mr_crew_batch *b, int64_t i);
 
 typedef struct mr_crew mr_crew;
 
-/** @n_threads besides the loader's, for up to @most micro-batches under way. Errors: MR_ERESOURCE. */
+/** A crew of @n_threads besides the loader's thread, for up to @most micro-batches under way. Errors: MR_ERESOURCE. */
 mr_status mr_crew_create(uint32_t n_threads, uint32_t most, mr_crew_make *make, void *arg, mr_crew **out) MR_MUST_USE;
 void mr_crew_destroy(mr_crew *c); /* accepts NULL */
 
-/** Start the threads; @loader is woken when a micro-batch is done. Errors: MR_ERESOURCE, and none has started. */
+/** Start the threads; they wake @loader when a micro-batch is done. Errors: MR_ERESOURCE; then no thread runs. */
 mr_status mr_crew_start(mr_crew *c, mr_parker *loader) MR_MUST_USE;
-/** End them. Nothing may be under way. */
+/** End the threads. No micro-batch may be under way. */
 void mr_crew_stop(mr_crew *c);
 
-/** Put a micro-batch under way; its n_taken and n_done are 0. There is room. */
+/** Put a micro-batch under way, with n_taken and n_done 0. The caller keeps to @most. */
 void mr_crew_post(mr_crew *c, mr_crew_batch b);
 
-/** Make one sample on this thread; false: all have been taken. */
+/** Make one sample on the calling thread; false: all samples under way have been taken. */
 bool mr_crew_work(mr_crew *c);
 
-/** The oldest micro-batch under way, if it is done: then it is no longer under way. */
+/** Remove the oldest micro-batch under way and copy it to @out, if it is done; false: it is not, or there is none. */
 bool mr_crew_take(mr_crew *c, mr_crew_batch *out);
 
-/** The same of the oldest one as soon as it is done; false: there is none. */
+/** The same, but makes samples and waits until the oldest one is done; false: there is none. */
 bool mr_crew_wait(mr_crew *c, mr_crew_batch *out);
 
 #endif

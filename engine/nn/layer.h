@@ -9,10 +9,11 @@
  * Buffers of one micro-batch: aux_i lives from F to I, aux_w from F to W, kept from I to W, scratch during one call.
  * The flags in mr_layer_needs tell which of x, y and dy the backward halves read again.
  *
- * State is what a layer has from step to step beside its parameters: it has no version and no gradient, belongs to the
- * stage, is in checkpoints, and evaluation reads it (running statistics). Training does not: F leaves in `seen` what
- * this micro-batch has for each state, as often as it is repeated, I reads it there, and each commit puts its
- * micro-batches into the state by fold(), ascending. So its bits depend on the micro-batches alone.
+ * State (running statistics) persists from step to step beside the parameters: it has no version and no gradient,
+ * belongs to the stage and is saved in checkpoints. Evaluation reads it, training does not: F writes the contribution
+ * of its micro-batch to each state to `seen`, again whenever it is repeated, and I reads it there. Each commit calls
+ * fold() for its micro-batches in ascending order, which updates the state. So the state's bits depend on the
+ * micro-batches alone.
  */
 #ifndef MR_NN_LAYER_H
 #define MR_NN_LAYER_H
@@ -100,7 +101,7 @@ static inline int64_t mr_param_count(const mr_param_spec *p)
 	return n;
 }
 
-/* A state, in numbers of the type that is computed in. */
+/* A state; its numbers are of the compute type. */
 typedef struct mr_layer_state {
 	const char *suffix;  /* "running_mean" */
 	uint32_t rank;       /* 1 to MR_MAX_DIMS */
@@ -152,14 +153,14 @@ typedef struct mr_layer_call {
 	                              squares stored here, before its step, which has the same bits; layers never get
 	                              such a call. NULL: not requested */
 	void *aux_i, *aux_w, *kept, *scratch;
-	const void *state[MR_LAYER_STATES]; /* read by F where train is false */
-	void *seen[MR_LAYER_STATES];        /* like the states: from F to the end of the micro-batch, where train is
-	                                       true */
+	const void *state[MR_LAYER_STATES]; /* read by F if train is false */
+	void *seen[MR_LAYER_STATES];        /* shaped like the states; valid from F to the end of the micro-batch, if
+	                                       train is true */
 	const void *target;        /* loss layers: [samples * rows] int32 or [samples * rows, cols] of the dtype */
 	double *loss;              /* loss layers: mean over the micro-batch's samples (tokens) */
 	mr_judged *judged;         /* loss layers that judge: their counts in these rows (nn/scores.h). NULL: nothing
 	                              is counted */
-	bool train;                /* false: dropout off, and states in place of what the micro-batch has */
+	bool train;                /* false: dropout off, and statistics from the states, not the micro-batch */
 	mr_mask_key mask;          /* dropout */
 } mr_layer_call;
 
@@ -188,10 +189,10 @@ typedef struct mr_layer_ops {
 	 * (planner/graph.h).
 	 */
 	uint32_t (*params)(const mr_layer_cfg *cfg, const mr_shape *in, mr_param_spec spec[MR_LAYER_PARAMS]);
-	/** Fills @spec, returns how many states. NULL: none. Suffixes as of parameters. */
+	/** Fills @spec, returns the number of states. NULL: none. Suffixes are like those of parameters. */
 	uint32_t (*states)(const mr_layer_cfg *cfg, const mr_shape *in, mr_layer_state spec[MR_LAYER_STATES]);
-	/** Puts what a micro-batch of @samples has, @seen, into @state: numbers of @dtype. Not NULL where there are
-	 * states. */
+	/** Updates @state with @seen, the contribution of a micro-batch of @samples; numbers of @dtype. Not NULL if
+	 * there are states. */
 	void (*fold)(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, mr_dtype dtype,
 		     const void *const *seen, void *const *state);
 	uint32_t least_rows; /* rows of all samples that a micro-batch must have in training; 0: any */

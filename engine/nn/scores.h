@@ -2,14 +2,14 @@
  * scores.h - the quality of an evaluation's class predictions: accuracy, top-5 accuracy, and the area under the ROC
  * curve.
  *
- *	accuracy  part of the targets whose class has the largest score (the first of equal ones)
- *	top5      part of the targets whose class is among the five largest; with more than five classes
+ *	accuracy  fraction of the targets whose class has the largest score (the first of equal ones)
+ *	top5      fraction of the targets whose class is among the five largest scores; for more than five classes
  *	auc       of two classes: the probability that a sample of class 1 has a larger score than one of class 0, equal
  *	          scores counted as half (Hanley and McNeil: "The meaning and use of the area under a receiver operating
  *	          characteristic curve", 1982). A sample's score is that of class 1 less that of class 0
  *
- * An evaluation goes in micro-batches, in any order and on any thread, one thread a micro-batch; its sums are made at
- * the end, so they do not depend on the order.
+ * Thread: an evaluation's micro-batches may be judged in any order and on any threads, each by one thread. The sums are
+ * computed at the end, so they do not depend on the order.
  */
 #ifndef MR_NN_SCORES_H
 #define MR_NN_SCORES_H
@@ -42,8 +42,8 @@ typedef struct mr_judging {
 	mr_two_score *two; /* [n_rows]; NULL: there are not two classes */
 } mr_judging;
 
-/** Room for an evaluation of @n_micros micro-batches of @rows targets each (the last may have less), @n_rows in all.
- * @classes 0: nothing is judged. mr_judging_fini frees it, also after a failure. Errors: MR_ERESOURCE. */
+/** Allocate for an evaluation of @n_micros micro-batches of @rows targets each (the last may have fewer), @n_rows in
+ * all. @classes 0: nothing is judged. mr_judging_fini frees it, also after a failure. Errors: MR_ERESOURCE. */
 mr_status mr_judging_init(mr_judging *j, int64_t classes, uint64_t n_micros, uint64_t rows,
 			  uint64_t n_rows) MR_MUST_USE;
 void mr_judging_fini(mr_judging *j);

@@ -1,9 +1,10 @@
 /*
- * window.h - a window that goes over images, and the convolution that multiplies what it sees.
+ * window.h - the window that convolutions and pools slide over images, and their shapes.
  *
- * Images are [samples, height, width, channels], row-major, in every backend and type: a value needs no reorder between
- * layers, and its matrix view has one row a pixel. Output pixel (i, j) sees pixels (i stride_h - pad_h + r dilation_h,
- * j stride_w - pad_w + s dilation_w), 0 <= r < kernel_h, 0 <= s < kernel_w; those outside of the image are padding.
+ * Images are [samples, height, width, channels], row-major, in every backend and type: values are not reordered between
+ * layers, and the matrix view of a value has one row per pixel. Output pixel (i, j) reads pixels
+ * (i stride_h - pad_h + r dilation_h, j stride_w - pad_w + s dilation_w), 0 <= r < kernel_h, 0 <= s < kernel_w; those
+ * outside of the image are padding.
  */
 #ifndef MR_NN_WINDOW_H
 #define MR_NN_WINDOW_H
@@ -17,8 +18,8 @@ typedef struct mr_window {
 	int64_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
 } mr_window;
 
-/* Weights are [kernel_h, kernel_w, c / groups, out]: output channel o belongs to group o / (out / groups), which sees
- * input channels of the same group alone. No bias, or one number an output channel. */
+/* Weights are [kernel_h, kernel_w, c / groups, out]: output channel o belongs to group o / (out / groups) and reads
+ * only the input channels of that group. The bias, if any, has one number per output channel. */
 typedef struct mr_conv {
 	mr_window window;
 	int64_t out, groups; /* groups divides c and out */
@@ -31,11 +32,11 @@ typedef enum mr_pool_kind {
 	MR_POOL_MEAN_PADDED, /* padding counts as zeros */
 } mr_pool_kind;
 
-/* Positions that the window of a maximum may have at most: their numbers are exact in every type of activations. */
+/* The most positions of a max pool's window: all their indices are exact in every activation type. */
 #define MR_POOL_POSITIONS 256
 
 /* Local response normalisation over the @c channels of each pixel: y_c = x_c s_c^-beta with s_c = k + alpha / size *
- * the sum of squares of channels c - size / 2 to c + (size - 1) / 2, as far as there are such. */
+ * the sum of squares of channels c - size / 2 to c + (size - 1) / 2 that exist. */
 typedef struct mr_lrn {
 	int64_t pixels, c, size; /* size: up to MR_LRN_MOST */
 	double alpha, beta, k;
@@ -43,7 +44,7 @@ typedef struct mr_lrn {
 
 #define MR_LRN_MOST 64
 
-/* Pixels from the first to the last that the window sees along one side. */
+/* Extent of the window along one side in pixels, from the first pixel that it reads to the last. */
 static inline int64_t mr_window_span(int64_t kernel, int64_t dilation)
 {
 	return (kernel - 1) * dilation + 1;

@@ -84,7 +84,7 @@ mr_status mr_layer_states_note(mr_stage_weights *b, uint8_t shard, uint64_t micr
 	return MR_OK;
 }
 
-/* The micro-batch with the lowest number from @least on, in any list; NULL: there is none. */
+/* The contribution of the lowest micro-batch from *@least on, in any list; *@least moves behind it. NULL: none. */
 static const uint8_t *find_next(const mr_stage_weights *b, uint64_t *least)
 {
 	const uint8_t *seen = NULL;

@@ -1,10 +1,10 @@
 /*
- * activation.c - an activation of every number: ReLU, tanh, sigmoid or SiLU.
+ * activation.c - an elementwise activation: ReLU, tanh, sigmoid or SiLU.
  *
  *	relu  max(x, 0)     tanh     sigmoid  s(x) = 1 / (1 + exp(-x))     silu  x s(x)
  *
- * The derivative is found in y, but for SiLU in x. ReLU behind a product or a convolution, and GELU, belong to the
- * layer that makes what they are applied to (linear.c, conv.c). Reads of the configuration: act.
+ * The derivative is computed from y, that of SiLU from x. ReLU after a product or a convolution, and GELU, are fused in
+ * the layer that computes their input (linear.c, conv.c). Reads of the configuration: act.
  */
 #include "nn/layers/shared.h"
 
@@ -22,7 +22,7 @@ static void activation_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_
 {
 	bool from_x = cfg->act == MR_ACT_SILU;
 
-	/* scratch: a gradient that is to be added to what is there */
+	/* scratch: a gradient that is then added to dx (dx_add) */
 	*out = (mr_layer_needs){
 		.x_i = from_x, .y_i = !from_x, .scratch = mr_layer_bytes(k, mr_layer_count(in[0], samples))};
 }

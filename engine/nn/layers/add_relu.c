@@ -1,5 +1,5 @@
 /*
- * add_relu.c - y = relu(a + b): a branch joins the stream it left, as residual networks of images have it.
+ * add_relu.c - y = relu(a + b): the sum of branch and shortcut at the end of a block of a residual network.
  *
  * The gradient of both inputs is dy where y is positive. Reads nothing of the configuration.
  */

@@ -1,8 +1,8 @@
 /*
- * avg_pool.c - the mean of each window of each channel.
+ * avg_pool.c - average pooling: the mean of each window, for each channel.
  *
- * Nothing is saved. Reads of the configuration: kernel, stride (0: windows follow each other), pad, count_pad: padding
- * counts as zeros, otherwise means are of the pixels in the image.
+ * Nothing is saved. Reads of the configuration: kernel, stride (0: adjacent windows without overlap), pad, count_pad
+ * (true: padding counts as zeros; false: a mean is over the pixels inside the image).
  */
 #include "nn/layers/pools.h"
 

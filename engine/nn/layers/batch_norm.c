@@ -1,20 +1,21 @@
 /*
- * batch_norm.c - every column shifted to mean 0 and scaled to variance 1 over the rows of a micro-batch, times a gain,
- * plus a shift, and ReLU if asked for.
+ * batch_norm.c - batch normalisation: every column is normalised to mean 0 and variance 1 over the rows of a
+ * micro-batch, then multiplied by a gain and added to a shift; a ReLU may follow.
  *
  *	x, y [m, C], m rows of all samples   gain, shift [C]   rstd = 1 / sqrt(variance + eps)   h = (x - mean) * rstd
  *	F: y = act(h * gain + shift)
- *	I: dx = gain * rstd * (g - mean(g) - h * mean(g * h)), g the gradient in front of act
+ *	I: dx = gain * rstd * (g - mean(g) - h * mean(g * h)), g the gradient before act
  *	W: dgain = sum over rows of g * h, dshift = sum over rows of g
  *
- * Ioffe, Szegedy: "Batch normalization", ICML 2015. Of images, channels last, a row is a point. The variance that
- * normalises is sum (x - mean)^2 / m. In evaluation mean and variance are the running ones, which are state: each
- * micro-batch that was trained with makes them
+ * Ioffe, Szegedy: "Batch normalization", ICML 2015. In images (channels last) a row is one pixel. The variance that
+ * normalises is sum (x - mean)^2 / m. Evaluation uses the running mean and variance, which are state: each micro-batch
+ * of the training updates them,
  *
- *	running = (1 - momentum) * running + momentum * what it has, with a variance of sum (x - mean)^2 / (m - 1)
+ *	running = (1 - momentum) * running + momentum * its own, where its variance is sum (x - mean)^2 / (m - 1)
  *
- * so m is at least 2 in training. A number that is not finite is left out of them: a step may be, too. I makes the sums
- * of W on its way and keeps them. The gain starts at 1, the shift at 0; neither decays. Reads of the configuration: act
+ * so m is at least 2 in training. A mean or variance that is not finite is left out, since the step with it may be
+ * skipped, too. I computes the sums of W as well and stores them in `kept`. The gain starts at 1, the shift at 0;
+ * weight decay does not apply to them. Reads of the configuration: act
  * (NONE or RELU), eps (0: 1e-5), momentum (0: 0.1).
  */
 #include "nn/layers/shared.h"
@@ -116,7 +117,7 @@ static mr_status batch_norm_backward_weight(const mr_layer_call *c)
 	return MR_OK;
 }
 
-/* One number of the running mean or variance. */
+/* The new value of one number of the running mean or variance. */
 static double fold_number(double running, double seen, double momentum)
 {
 	return isfinite(seen) ? (1 - momentum) * running + momentum * seen : running;

@@ -1,12 +1,12 @@
 /*
- * class_token.c - a learned row in front of a sequence, and learned positions added to all.
+ * class_token.c - puts a learned row in front of a sequence and adds learned positions to all rows.
  *
  *	x [T, C]   class_token [C]   pos_embedding [T + 1, C]   y [T + 1, C]
  *	F: y[0] = class_token + pos_embedding[0]    y[t] = x[t - 1] + pos_embedding[t]
- *	I: dx[t] = dy[t + 1]    W: dpos_embedding = sum over samples of dy, dclass_token that of their first rows
+ *	I: dx[t] = dy[t + 1]    W: dpos_embedding = sum over samples of dy, dclass_token = sum over samples of dy[0]
  *
- * Dosovitskiy et al.: "An image is worth 16x16 words", 2021, eq. 1. The row starts at 0, positions normal with cfg.std,
- * by default 0.02. Reads of the configuration: std.
+ * Dosovitskiy et al.: "An image is worth 16x16 words", 2021, eq. 1. The class token starts at 0, positions normal with
+ * deviation cfg.std, by default 0.02. Reads of the configuration: std.
  */
 #include "nn/layers/shared.h"
 
@@ -28,7 +28,7 @@ static uint32_t class_token_params(const mr_layer_cfg *cfg, const mr_shape *in, 
 	return 2;
 }
 
-/* Room for the first rows of dy. */
+/* Scratch: dy[0] of every sample. */
 static void class_token_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
 			      mr_layer_needs *out)
 {

@@ -1,10 +1,10 @@
 /*
- * concat.c - several values side by side: the columns of all inputs as those of one value.
+ * concat.c - concatenation along the last dimension: the output has the columns of all inputs, in their order.
  *
- *	x_0 [n, C_0], ..., x_{parts-1} -> y [n, C_0 + ... + C_{parts-1}]      images: channels behind channels
+ *	x_0 [n, C_0], ..., x_{parts-1} -> y [n, C_0 + ... + C_{parts-1}]      images: along the channels
  *
- * The last dimensions may differ, the others must not. Nothing is saved: the gradient of an input is its columns of
- * that of y. Reads of the configuration: parts.
+ * The last dimensions may differ, the others must be equal. Nothing is saved: the gradient of an input consists of its
+ * columns of dy. Reads of the configuration: parts.
  */
 #include "nn/layers/shared.h"
 
@@ -32,7 +32,7 @@ static mr_status concat_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_sh
 	return MR_OK;
 }
 
-/* Gradients that are added to stand apart first. */
+/* Scratch: a gradient that is then added to dx (dx_add). */
 static void concat_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
 			 mr_layer_needs *out)
 {
@@ -43,9 +43,9 @@ static void concat_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t sa
 	*out = (mr_layer_needs){.scratch = mr_layer_bytes(k, samples * in[0].rows * most)};
 }
 
-/* One input's elements, between it and the whole. */
+/* A copy of one input's columns, between the input ("part") and the output ("whole"), or between their gradients. */
 typedef struct copying {
-	size_t part, whole, first; /* bytes of a row of each, and where it begins in the whole's */
+	size_t part, whole, first; /* bytes of a row of each; byte of the whole's row where the part begins */
 	const char *from;
 	char *to;
 	bool to_whole;
@@ -63,7 +63,7 @@ static void copy_rows(const void *args, int64_t lo, int64_t hi)
 	}
 }
 
-/* Input @j, and the columns in front of it. */
+/* The sizes and the place of input @j; the caller fills in the rest. */
 static copying of_input(const mr_layer_call *c, int64_t j)
 {
 	size_t size = mr_dtype_bytes(c->k->types.activations);

@@ -1,17 +1,17 @@
 /*
- * conv.c - convolution over images, + bias, and ReLU where it is wanted.
+ * conv.c - convolution over images, with an optional bias and an optional ReLU.
  *
  *	x [n, h, w, c]   W [kernel_h, kernel_w, c / groups, out]   b [out]   z = W over x (nn/window.h), + b
  *	y = relu(z)
  *	I: dz = dy * relu'(z), dx from dz and W       W: dW from x and dz, db = sum over pixels of dz
  *
- * It multiplies without turning the weights, as all of today's libraries do (cross-correlation). With ReLU, I writes dz
- * to `kept` for W; without it dz is dy itself. A window of one pixel without stride, padding and groups is a product of
- * matrices of one row a pixel, and goes by gemm.
+ * The weights are not flipped (cross-correlation), as in all of today's libraries. With ReLU, I writes dz to `kept` for
+ * W; without it dz is dy itself. A convolution with a window of one pixel, without stride, padding and groups, is a
+ * matrix product with one row per pixel and is computed by gemm.
  *
  * Initial weights: normal with cfg.std; by default sqrt(2 / n) in front of ReLU and sqrt(1 / n) without it, n the
- * numbers that one output sees, as in linear.c. Biases start at 0. Reads of the configuration: out, act (ReLU or none),
- * no_bias, std, groups, and the window: kernel, stride, pad, dilation.
+ * number of inputs of one output, as in linear.c. Biases start at 0. Reads of the configuration: out, act (ReLU or
+ * none), no_bias, std, groups, and the window: kernel, stride, pad, dilation.
  */
 #include "nn/layers/images.h"
 
@@ -88,7 +88,7 @@ static void conv_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samp
 		mr_saved_add(&out->kept, "dz", mr_layer_bytes(k, mr_conv_out(&g)));
 }
 
-/* Is it a product of matrices? */
+/* Is the convolution one matrix product (see the head of this file)? */
 static bool is_product(const mr_conv *g)
 {
 	const mr_window *w = &g->window;

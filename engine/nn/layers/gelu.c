@@ -1,10 +1,10 @@
 /*
- * gelu.c - y = x P(x), with P(x) the probability that a normal number is below x.
+ * gelu.c - y = x P(x), where P is the cumulative distribution function of the standard normal distribution.
  *
  *	I: dx = dy (P(x) + x exp(-x^2 / 2) / sqrt(2 pi))
  *
- * Hendrycks, Gimpel: "Gaussian error linear units", 2016, in the exact form, with erf; the activation of a linear layer
- * is their approximation by tanh. I reads x again. Reads nothing of the configuration.
+ * Hendrycks, Gimpel: "Gaussian error linear units", 2016, in the exact form, with erf; the GELU fused in a linear layer
+ * is their approximation by tanh. I reads x. Reads nothing of the configuration.
  */
 #include "nn/layers/shared.h"
 

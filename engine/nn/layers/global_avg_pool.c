@@ -1,5 +1,5 @@
 /*
- * global_avg_pool.c - the mean of each channel: an image becomes one pixel.
+ * global_avg_pool.c - global average pooling: the mean of each channel over the image, which becomes one pixel.
  *
  * Nothing is saved. Reads nothing of the configuration.
  */

@@ -1,11 +1,12 @@
 /*
  * gru.c - gated recurrent unit, one direction.
  *
- *	r, z = logistic of (a + b), n = tanh(a + r b), in the order r, z, n (a, b: recurrent.h)
+ *	r, z = logistic(a + b), n = tanh(a + r b); gates in the order r, z, n (a, b: recurrent.h)
  *	y_t = (1 - z) n + z y_(t-1)
  *
- * Cho and others: "Learning phrase representations using RNN encoder-decoder", EMNLP 2014; r multiplies behind the
- * product, as in PyTorch's GRU, whose equations and columns these are. Reads of the configuration: out, reverse.
+ * Cho and others: "Learning phrase representations using RNN encoder-decoder", EMNLP 2014. r is applied after the
+ * recurrent product, as in PyTorch's GRU, whose equations and order of columns these are. Reads of the configuration:
+ * out, reverse.
  */
 #include "nn/layers/recurrent.h"
 

@@ -1,12 +1,13 @@
 /*
- * lrn.c - local response normalisation: every channel of a pixel is divided by what its neighbours sum to.
+ * lrn.c - local response normalisation: every number is divided by a power of a sum of squares over the neighbouring
+ * channels of its pixel.
  *
  *	y_c = x_c s_c^-beta
  *	s_c = k + alpha / size * sum of x_j^2 over channels j from c - size / 2 to c + (size - 1) / 2
  *
  * Krizhevsky, Sutskever, Hinton: "ImageNet classification with deep convolutional neural networks", 2012, section 3.3,
- * whose alpha is not divided by the size: its 1e-4 is 5e-4 here, as in PyTorch and oneDNN. s is computed again for the
- * gradient. Reads of the configuration: size, alpha, beta, k.
+ * whose alpha is not divided by the size: its 1e-4 is 5e-4 here, as in PyTorch and oneDNN. I computes
+ * s again. Reads of the configuration: size, alpha, beta, k.
  */
 #include "nn/layers/images.h"
 

@@ -1,7 +1,7 @@
 /*
  * lstm.c - long short-term memory, one direction.
  *
- *	i, f, o = logistic of, g = tanh of (a + b), in the order i, f, g, o (a, b: recurrent.h)
+ *	i, f, o = logistic(a + b), g = tanh(a + b); gates in the order i, f, g, o (a, b: recurrent.h)
  *	c_t = f c_(t-1) + i g      y_t = o tanh(c_t)      c before the first row is 0
  *
  * Hochreiter, Schmidhuber: "Long short-term memory", Neural Computation 9(8), 1997; with the forget gate of Gers,

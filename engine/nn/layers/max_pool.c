@@ -1,8 +1,8 @@
 /*
- * max_pool.c - the largest number of each window of each channel.
+ * max_pool.c - max pooling: the largest number of each window, for each channel.
  *
- * The gradient goes to the first of the largest numbers, row by row; F keeps its position. Padding is -infinity. Reads
- * of the configuration: kernel, stride (0: windows follow each other), pad.
+ * The gradient goes to the first of the largest numbers in row-major order; F saves its position. Padding is -infinity.
+ * Reads of the configuration: kernel, stride (0: adjacent windows without overlap), pad.
  */
 #include "nn/layers/pools.h"
 

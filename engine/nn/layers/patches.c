@@ -1,11 +1,11 @@
 /*
- * patches.c - an image as a sequence: a row of numbers for each of its square patches.
+ * patches.c - an image as a sequence: one row of numbers for each of its square patches.
  *
  *	x [height, width, channels] -> y [height/P width/P, P P channels]
  *
- * Patches follow each other row by row, and so do the pixels of a patch. Nothing is computed: the gradient goes back to
- * where the number came from. A linear layer behind it is a convolution with a window and a stride of P. Reads of the
- * configuration: patch (P).
+ * Patches are in row-major order, and so are the pixels of a patch. The layer only copies: the gradient of a number
+ * goes back to its place in the image. Followed by a linear layer it is a convolution with a window and a stride of P.
+ * Reads of the configuration: patch (P).
  */
 #include "nn/layers/shared.h"
 
@@ -26,7 +26,7 @@ static mr_status patches_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_s
 	return MR_OK;
 }
 
-/* Gradients that are added to come in the image's order first. */
+/* Scratch: a gradient in the image's order that is then added to dx (dx_add). */
 static void patches_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
 			  mr_layer_needs *out)
 {
@@ -34,17 +34,17 @@ static void patches_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t s
 	*out = (mr_layer_needs){.scratch = mr_layer_bytes(k, mr_layer_count(in[0], samples))};
 }
 
-/* Numbers of the patches, between them and the images. */
+/* A copy between images and patches, or between their gradients. */
 typedef struct copying {
 	size_t size;          /* of an element */
-	int64_t width, run;   /* patches in a row of the image; numbers that follow each other in both */
+	int64_t width, run;   /* patches in a row of the image; elements of a run, contiguous in both */
 	int64_t patch;
 	char *to;
 	const char *from;
 	bool back;            /* from the patches to the images */
 } copying;
 
-/* Runs @lo to @hi of the patches. */
+/* Copy runs @lo to @hi - 1, in the order of the patches. */
 static void copy_runs(const void *args, int64_t lo, int64_t hi)
 {
 	const copying *c = args;

@@ -29,11 +29,11 @@ uint32_t mr_recurrent_params(mr_cell_kind kind, const mr_layer_cfg *cfg, const m
 	return 4;
 }
 
-/* Where things lie. */
+/* Sizes of a call's saved tensors and of its scratch. */
 typedef struct places {
 	mr_cell cell;
 	int64_t t, rows, in, width; /* rows: of all samples; width: of gates */
-	size_t gates, memory;       /* bytes of all rows' gates, and of what the cell remembers of them */
+	size_t gates, memory;       /* bytes of all rows' gates, and of the cell's memory for all rows */
 	size_t step_gates, step;    /* bytes of one step's gates, and of its y; of all samples, aligned */
 	size_t carry;
 } places;
@@ -90,7 +90,7 @@ static const void *at_const(const void *base, int64_t row, int64_t cols, mr_dtyp
 	return (const char *)base + (size_t)(row * cols) * mr_dtype_bytes(type);
 }
 
-/* The row of a sample that comes @i-th. */
+/* The row of a sample that step @i processes. */
 static int64_t row_of(const mr_layer_call *c, const places *p, int64_t i)
 {
 	return c->cfg->reverse ? p->t - 1 - i : i;
@@ -152,7 +152,7 @@ mr_status mr_recurrent_backward_input(mr_cell_kind kind, const mr_layer_call *c)
 	return c->dx[0] ? k->gemm(c->kc, &to_x, da, c->w[0], NULL, c->dx[0], NULL) : MR_OK;
 }
 
-/* y of the row that came before each, 0 before the first, to @to. */
+/* Write to @to, for each row, the y of the row processed before it; 0 for the first one. */
 static void shift(const mr_layer_call *c, const places *p, char *to)
 {
 	size_t row = (size_t)c->cfg->out * mr_dtype_bytes(c->k->types.activations), sample = row * (size_t)p->t;

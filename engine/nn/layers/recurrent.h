@@ -1,17 +1,18 @@
 /*
- * recurrent.h - what lstm.c and gru.c share: a layer that goes through the rows of a sample one after the other.
+ * recurrent.h - what lstm.c and gru.c share: a layer that processes the rows of a sample one after the other.
  *
  *	x [n, T, I]   y [n, T, H]   G gates (4, 3)   weight_ih [I, G H]   weight_hh [H, G H]   bias_ih, bias_hh [G H]
  *	a = x weight_ih + bias_ih for all rows at once; then for each t
- *	b = y_(t-1) weight_hh + bias_hh, and the cell (mr_kernels.cell) makes y_t of a_t, b and what it remembers
+ *	b = y_(t-1) weight_hh + bias_hh, and the cell (mr_kernels.cell) computes y_t and its memory from a_t, b
+ *	                                and its memory of the row before
  *
- * y before the first row is 0. With cfg.reverse the rows are gone through from the last to the first. Columns of gates
- * are those of PyTorch, side by side, and there are two biases as there. I goes back through the rows and leaves the
- * gradients of a and b of all rows for W, where
+ * y before the first row is 0. With cfg.reverse the rows are processed from the last to the first. The columns of the
+ * gates lie side by side in PyTorch's order, and there are two biases, as in PyTorch. I processes the rows in the
+ * opposite order and keeps the gradients of a and b of all rows for W, where
  *
  *	dweight_ih = x^T da, dweight_hh = y_before^T db, and the biases' are sums over rows
  *
- * are one product each over all rows. Initial values are uniform between -1 / sqrt(H) and 1 / sqrt(H), as PyTorch's.
+ * are one product each over all rows. Initial values are uniform between -1 / sqrt(H) and 1 / sqrt(H), as in PyTorch.
  */
 #ifndef MR_NN_LAYERS_RECURRENT_H
 #define MR_NN_LAYERS_RECURRENT_H

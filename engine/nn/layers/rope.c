@@ -1,14 +1,14 @@
 /*
- * rope.c - rotary positions: queries and keys turned by their position, and laid side by side with the values, as
- * attention takes them.
+ * rope.c - rotary positions: queries and keys are rotated by their position and stored side by side with the values, in
+ * the layout that attention reads.
  *
  *	q [samples * T, H d]   k, v [samples * T, K d]  ->  y [samples * T, (H + 2 K) d]
  *	of each head of q and k, at position t, for j < d/2, with the angle a = t theta^(-2j/d):
  *	F: y_j = x_j cos a - x_{j+d/2} sin a    y_{j+d/2} = x_{j+d/2} cos a + x_j sin a
  *	I: the same by the angle -a
  *
- * Su et al.: "RoFormer: enhanced transformer with rotary position embedding", 2021, eq. 34; which numbers make a pair
- * is as in Hugging Face's Llama. Nothing is saved. Reads of the configuration: heads, kv_heads, theta.
+ * Su et al.: "RoFormer: enhanced transformer with rotary position embedding", 2021, eq. 34; numbers are paired as in
+ * Hugging Face's Llama. Nothing is saved. Reads of the configuration: heads, kv_heads, theta.
  */
 #include "nn/layers/shared.h"
 
@@ -43,7 +43,7 @@ static mr_status rope_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shap
 	return MR_OK;
 }
 
-/* Room for gradients that are to be added, or are not wanted. */
+/* Scratch: gradients that are then added to dx (dx_add), or that the caller does not want. */
 static void rope_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
 		       mr_layer_needs *out)
 {

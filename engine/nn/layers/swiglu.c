@@ -4,8 +4,8 @@
  *	gate, up, y [n, C]
  *	I: dup = dy silu(gate)   dgate = dy up (s + gate s (1 - s))
  *
- * Shazeer: "GLU variants improve transformer", 2020, eq. 5, without its products. I computes silu again from the
- * inputs, so nothing else is saved. Reads nothing of the configuration.
+ * Shazeer: "GLU variants improve transformer", 2020, eq. 5, without its matrix products. I computes silu again
+ * from the inputs, so nothing else is saved. Reads nothing of the configuration.
  */
 #include "nn/layers/shared.h"
 
@@ -22,7 +22,7 @@ static mr_status swiglu_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_sh
 	return MR_OK;
 }
 
-/* Room for gradients that are to be added, or are not wanted. */
+/* Scratch: gradients that are then added to dx (dx_add), or that the caller does not want. */
 static void swiglu_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
 			 mr_layer_needs *out)
 {
