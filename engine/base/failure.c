@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 struct mr_failure {
-	_Atomic bool failed;  /* C0: set behind `text`; pairs with C0 in mr_failure_check */
-	pthread_mutex_t lock; /* over `text` */
+	_Atomic bool failed;  /* C0: set after `text`; pairs with C0 in mr_failure_check */
+	pthread_mutex_t lock; /* protects `text` */
 	char text[400];
 };
 

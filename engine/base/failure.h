@@ -1,7 +1,7 @@
 /*
- * failure.h - the first failure of something that many threads use and that goes on behind it, kept for good.
+ * failure.h - keeps the first failure of an object that many threads use and that continues after a failure.
  *
- * Thread: create and destroy on one thread; all else on any, at once.
+ * Thread: create and destroy on one thread; the other functions on any threads, at once.
  */
 #ifndef MR_BASE_FAILURE_H
 #define MR_BASE_FAILURE_H
@@ -10,11 +10,11 @@
 
 typedef struct mr_failure mr_failure;
 
-/** NULL without memory. */
+/** Returns NULL if there is no memory. */
 mr_failure *mr_failure_create(void);
 void mr_failure_destroy(mr_failure *f); /* accepts NULL */
 
-/** Keep this message, unless there is one; its first 399 bytes. */
+/** Keep the first 399 bytes of this message, unless a message is kept already. */
 void mr_failure_set(mr_failure *f, const char *fmt, ...) MR_PRINTF(2, 3);
 
 /** MR_OK, or MR_EDATA with the message. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The pixels that pixel @i of a line is a mean of: of @n that become @to. */
+/* The input pixels of one output pixel, along one side. */
 typedef struct taps {
 	int64_t first, n;
 } taps;
@@ -14,13 +14,13 @@ static double reach(int64_t n, int64_t to)
 	return n > to ? (double)n / (double)to : 1;
 }
 
-/* At most this many. */
+/* The largest number of input pixels of one output pixel, when @n pixels are resized to @to. */
 static int64_t most_taps(int64_t n, int64_t to)
 {
 	return 2 * (int64_t)ceil(reach(n, to)) + 1;
 }
 
-/* Fills @weight, whose sum is 1. */
+/* The input pixels of output pixel @i, when @n pixels are resized to @to. Fills @weight, whose sum is 1. */
 static taps taps_of(int64_t i, int64_t n, int64_t to, float *weight)
 {
 	double wide = reach(n, to), centre = ((double)i + 0.5) * (double)n / (double)to, sum = 0, w;
@@ -42,7 +42,7 @@ static taps taps_of(int64_t i, int64_t n, int64_t to, float *weight)
 	return t;
 }
 
-/* What one call works with: the weights of all columns of the result, those of a row, and one row resized upright. */
+/* Work memory of one call: weights of all columns of the result, weights of one row, and one vertically resized row. */
 typedef struct room {
 	taps *across;          /* [cols of the result] */
 	float *weight;         /* [cols of the result][n_taps] */
@@ -81,7 +81,7 @@ static mr_status room_take(room *m, const mr_resample *r, const mr_augment *a)
 	return MR_OK;
 }
 
-/* Row @y of the result, not yet resized across, into @m->line: columns @from to @end of the part. */
+/* Resize row @y of the result vertically only, into @m->line, for columns @from to @end - 1 of the part. */
 static void resize_upright(const mr_resample *r, const room *m, int64_t y, int64_t from, int64_t end)
 {
 	taps t = taps_of(r->down + y, r->part.rows, r->rows_to, m->upright);

@@ -35,7 +35,7 @@ mr_judged *mr_judging_begin(mr_judging *j, uint64_t micro)
 	return &j->of[micro];
 }
 
-/* Scores that are no numbers come last, so that there is an order in any case. */
+/* NaN scores sort last, so that the order is total. */
 static int compare(const void *a, const void *b)
 {
 	float x = ((const mr_two_score *)a)->above, y = ((const mr_two_score *)b)->above;
@@ -45,8 +45,8 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* By the sum of the ranks of class 1, in which equal scores share their mean rank. NAN: one of the classes is missing.
- */
+/* The area under the ROC curve, from the rank sum of class 1, where equal scores have their mean rank. NAN: one of the
+ * classes is missing. */
 static double area(mr_two_score *s, uint64_t n)
 {
 	double ranks = 0, ones = 0;

@@ -18,13 +18,13 @@ static const mr_data_want *want(uint64_t seed)
 	return &w;
 }
 
-/* The byte of record @i at row @y, column @x of channel @c: no two shifts of an image are alike. */
+/* The byte of record @i at row @y, column @x of channel @c; all shifts of an image differ. */
 static unsigned char pixel(int i, int c, int y, int x)
 {
 	return (unsigned char)(1 + (i * 89 + c * 57 + y * 41 + x * x * 3 + x * 7) % 255);
 }
 
-/* Records @first to @first + @n - 1, with @labels bytes in front of each: 2 i and, of two, then i. */
+/* Write records @first to @first + @n - 1. @labels bytes precede the pixels of record i: 2 i and, if two, then i. */
 static void save(const char *name, int first, int n, int labels)
 {
 	static unsigned char bytes[MAX * (2 + PIXELS)];
@@ -40,7 +40,7 @@ static void save(const char *name, int first, int n, int labels)
 	data_help_write(dir, name, bytes, at);
 }
 
-/* Sample @x is the image @i with the normal values of @mean and @std, moved and mirrored. */
+/* Is sample @x the image @i, normalised by @mean and @std, shifted and mirrored? */
 static bool is_image(const float *x, int i, const double *mean, const double *std, int down, int right, bool flip)
 {
 	for (int y = 0; y < 32; y++)
@@ -58,7 +58,7 @@ static bool is_image(const float *x, int i, const double *mean, const double *st
 
 static const double zero[3] = {0, 0, 0}, one[3] = {1, 1, 1};
 
-/* Which image a plain sample is, and its label's. */
+/* Without augmentation every sample is the image of its label. */
 static void check_plain(const char *settings, uint64_t n_train, uint64_t n_valid, int first_valid, int label_factor,
 			int64_t classes)
 {
@@ -124,7 +124,7 @@ static void records(void)
 
 /* --- random changes --- */
 
-/* Every sample is the image of its label, moved by at most 2 and perhaps mirrored; every place and both sides come. */
+/* Every sample is the image of its label, shifted by at most 2, mirrored or not; all shifts and both kinds occur. */
 static void crops_and_flips(void)
 {
 	enum { EPOCHS = 60, IMAGES = 8 };
@@ -175,7 +175,7 @@ static void crops_and_flips(void)
 	data_help_remove(dir);
 }
 
-/* mnist changes its images by the same function: with the same numbers of a sample, to the same place. */
+/* mnist augments its images by the same function: a sample with the same random numbers gets the same shift. */
 static void crops_of_mnist(void)
 {
 	static const unsigned char header[16] = {0, 0, 8, 3, 0, 0, 0, MAX, 0, 0, 0, 32, 0, 0, 0, 32};
@@ -214,7 +214,7 @@ static void crops_of_mnist(void)
 	data_help_remove(dir);
 }
 
-/* --- files that are no CIFAR --- */
+/* --- files that are not CIFAR --- */
 
 static void bad_files(void)
 {

@@ -1,4 +1,4 @@
-/* CSV files: what becomes of columns, targets and rows, and the message for each way of being wrong. */
+/* CSV files: how columns, targets and rows are read, and the message for each kind of error. */
 #include <math.h>
 #include <string.h>
 
@@ -83,7 +83,7 @@ static void classes(void)
 	}
 	CU_ASSERT_PTR_NOT_NULL(strstr(d->describe, "3 classes: a, c, say \"b\""));
 	mr_dataset_close(d);
-	/* Numbers in the order of numbers. */
+	/* Classes that are numbers are in numeric order. */
 	save("s", "1,10\n2,9\n3,-1\n");
 	d = open_rows("path=s targets=classes scale=none validation=0");
 	for (int i = 0; i < 3; i++) {
@@ -94,7 +94,7 @@ static void classes(void)
 	data_help_remove(dir);
 }
 
-/* Each row is in one part, every epoch has each training row once, and scale takes the training rows alone. */
+/* Each row trains or validates, every epoch has each training row once, and scale uses the training rows only. */
 static void split_and_scale(void)
 {
 	enum { N = 40, TRAIN = 30 };

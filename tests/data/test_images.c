@@ -1,4 +1,4 @@
-/* Pictures of each kind, resizing, and folders of them as samples. */
+/* Decoding of pictures of each kind, resizing, and folders of pictures as samples. */
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static mr_json *golden(const char *name)
 	return root;
 }
 
-/* Is there a library for such a file? */
+/* Does the build have the library for this file? */
 static bool readable(const char *name)
 {
 	const char *version = strstr(name, ".png")  ? mr_picture_png_version()
@@ -263,8 +263,8 @@ static void classes_and_split(void)
 	data_help_remove(dir);
 }
 
-/* Where in its image the pixel of column @x (row @y) of sample @s lies, by its red (green). Resizing in steps that are
- * no whole numbers weighs the pixels around it up to a tenth of a pixel off. */
+/* The column (row) of the original image at column @x (row @y) of sample @s, read from its red (green). After resizing
+ * by a factor that is not a whole number it is up to a tenth of a pixel off. */
 static double column_of(const float *s, int x)
 {
 	return s[(SIDE / 2 * SIDE + x) * 3] / 4;
@@ -295,7 +295,7 @@ static void centre_crops(void)
 	data_help_remove(dir);
 }
 
-/* Training samples show the parts that mr_augment_part draws, and half of them mirrored. */
+/* Training samples are the parts that mr_augment_part draws, and half of them are mirrored. */
 static void random_parts(void)
 {
 	mr_augment a = {.seed = 3, .rows = SIDE, .cols = SIDE, .channels = 3, .flip = true};
@@ -326,7 +326,7 @@ static void random_parts(void)
 		}
 	}
 	CU_ASSERT(flips > 70 && flips < 130 && moved > 150);
-	/* No part of a line is nearly square. */
+	/* No part of an image of one row has an aspect ratio that is allowed. */
 	CU_ASSERT_EQUAL(mr_augment_part(&a, 0, 1, 90, 0.5).cols, 1);
 	CU_ASSERT_EQUAL(mr_augment_part(&a, 0, 30, 900, 0.9).cols, 40);
 	CU_ASSERT_EQUAL(mr_augment_part(&a, 0, 900, 30, 0.9).down, 430);
@@ -346,7 +346,7 @@ static void random_parts(void)
 	data_help_remove(dir);
 }
 
-/* Images of exactly the size stay as they are, with padding around them. */
+/* Images that have exactly the size are not resized, only padded. */
 static void exact_images(void)
 {
 	float x[PIXELS];
@@ -471,7 +471,7 @@ static void bad_folders(void)
 	data_help_remove(dir);
 }
 
-/* Decode what may be no picture, from memory that ends where it does. */
+/* Decode bytes that may not be a picture, from memory that ends with them. */
 static mr_status survive(const uint8_t *bytes, size_t n)
 {
 	uint8_t *copy = malloc(n ? n : 1), *rgb = NULL;
@@ -483,7 +483,7 @@ static mr_status survive(const uint8_t *bytes, size_t n)
 	st = mr_picture_look("x", copy, n, &p, &more);
 	if (st == MR_OK && more)
 		st = mr_fail(MR_EDATA, "x: no size");
-	if (st == MR_OK && mr_picture_bytes(&p) < 1 << 20) { /* others say they are larger than they are */
+	if (st == MR_OK && mr_picture_bytes(&p) < 1 << 20) { /* others have a damaged size */
 		rgb = malloc(mr_picture_bytes(&p));
 		st = mr_picture_decode("x", copy, n, &p, rgb);
 	}
@@ -528,11 +528,11 @@ static void broken_folder(void)
 	data_help_remove(dir);
 }
 
-/* A file that goes bad behind the opening: its samples are zeros, and the check names it, for good. */
+/* A file is damaged after the source was opened: its samples are zeros, and from then on the check names it. */
 static void broken_meanwhile(void)
 {
 	static const struct {
-		const char *bytes, *part; /* NULL: it is gone */
+		const char *bytes, *part; /* NULL: the file is removed */
 	} cases[] = {
 		{NULL, "07.ppm: No such file"},
 		{"P6 43 47 255\n123", "07.ppm: 3 bytes behind the head"},

@@ -232,7 +232,7 @@ static void take_all(small_run *r, uint64_t from, uint64_t end)
 		}
 }
 
-/* Three threads make samples at once and in another order than they are asked for; they arrive in order. */
+/* Three threads make samples at once, in another order than that of the requests; samples arrive in order. */
 static void several_threads_make_samples(void)
 {
 	mr_loader *l;
@@ -251,7 +251,7 @@ static void several_threads_make_samples(void)
 	CU_ASSERT(slow.n_threads >= 2 && slow.n_threads <= 3);
 	mr_loader_destroy(l);
 	small_run_fini(&r);
-	/* A source that makes no halves has one thread, whatever is asked for. */
+	/* A source that makes no halves has one thread, whatever number is requested. */
 	small_run_init(&r, small_1f1b(2, 2));
 	r.data.bytes.reading = 1;
 	r.c.n_loaders = 3;
@@ -260,8 +260,8 @@ static void several_threads_make_samples(void)
 	small_run_fini(&r);
 }
 
-/* As far ahead as there are buffers, with nobody at the other end: the threads stand still with all of them full. A
- * stop loses none of them, and the loader goes on behind them. */
+/* Without a receiver the loader fills all buffers, and then its threads wait. A stop loses none of the buffers, and the
+ * loader continues after them. */
 static void it_runs_ahead_and_goes_on(void)
 {
 	mr_loader *l;

@@ -78,7 +78,7 @@ static int64_t pixels_of(const network *n, const mr_param *p)
 	return node->cfg.flat ? node->in_shape[0].rows : 1;
 }
 
-/* A power of two near the bound of uniform numbers that keeps the variance of what flows; of biases 1/8. */
+/* A power of two near the bound of uniform weights that preserve the variance of activations; 1/8 for biases. */
 static double scale_of(const mr_param *p)
 {
 	int64_t fan_in = p->n / p->dim[p->rank - 1];

@@ -7,8 +7,8 @@
 
 #include "nn/kernels.h"
 
-/** Network @name of the file on @k; the largest distance of a number from the recorded one to fail the test is
- * @tolerance, relative to the largest number of its tensor. */
+/** Check network @name of the file on @k. A number may differ from the recorded one by at most @tolerance, relative to
+ * the largest number of its tensor. */
 void check_image_network(const char *name, const mr_kernels *k, double tolerance);
 
 #endif

@@ -3,7 +3,7 @@
 #include "images_golden.h"
 
 #define F64_TOLERANCE 1e-10 /* both sides are f64 and differ by the order of sums */
-#define F32_TOLERANCE 1e-5  /* what the recorder saw between its own f32 and f64, times six */
+#define F32_TOLERANCE 1e-5  /* six times PyTorch's own difference between f32 and f64 */
 
 static void lenet_in_both_forms(void)
 {
@@ -17,7 +17,7 @@ static void lenet_in_both_forms(void)
 	}
 }
 
-/* In f64 alone: with batch normalisation f32 ends far from f64 in PyTorch, too, where a ReLU takes the other side. */
+/* In f64 only: with batch normalisation f32 ends far from f64, in PyTorch, too, if a ReLU's input changes its sign. */
 static void small_residual_networks(void)
 {
 	static const char *const names[] = {"resnet18_small", "resnet50_small"};
@@ -26,7 +26,7 @@ static void small_residual_networks(void)
 		check_image_network(names[i], mr_kernels_find("reference", MR_F64), F64_TOLERANCE);
 }
 
-/* With kernels of our own and of oneDNN alone: the reference takes seconds (models.images_golden, slow). */
+/* Not with the reference backend, which takes seconds (models.images_golden, slow). */
 static void larger_networks_in_f32(void)
 {
 	static const char *const names[] = {"vgg16_cifar", "vgg16_deep", "alexnet_cifar"};

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* variant 1: with ReLU; 2: by statistics that are given, and then no backward; 4: in place */
+/* variant 1: with ReLU; 2: with given statistics, without backward; 4: in place */
 void run_batch_norm(const op_case *c)
 {
 	const mr_kernels *k = c->k;

@@ -15,8 +15,8 @@ static mr_window window_of(const op_case *c, mr_window w)
 	return w;
 }
 
-/* dims h, w, c, out; variant: the window, and 6 for three groups, 7 for one a channel: then there are as many channels
- * as that takes */
+/* dims h, w, c, out; variant: the window; 6: three groups with c inputs and out outputs each, 7: one group per channel
+ * with out outputs each */
 void run_conv(const op_case *c)
 {
 	static const mr_window windows[] = {
@@ -41,14 +41,14 @@ void run_conv(const op_case *c)
 	bias = make_input(k, g.out, 3, -1, 1), dy = make_input(k, mr_conv_out(&g), 4, -1, 1);
 	y = make_output(k, mr_conv_out(&g)), dx = make_output(k, mr_conv_in(&g));
 	dw = make_room(k->types.gradients, mr_conv_weights(&g));
-	for (int i = 0; i < 2; i++) /* the second call finds its primitive */
+	for (int i = 0; i < 2; i++) /* the second call uses the cached primitive */
 		MR_CHECK_OK(k->conv(c->kc, &g, x, w, g.bias ? bias : NULL, y));
 	MR_CHECK_OK(k->conv_backward_input(c->kc, &g, dy, w, dx, c->add));
 	MR_CHECK_OK(k->conv_backward_weight(c->kc, &g, x, dy, dw, c->add));
 	put(c->out, k, y, mr_conv_out(&g));
 	put(c->out, k, dx, mr_conv_in(&g));
 	put_of(c->out, k->types.gradients, dw, mr_conv_weights(&g));
-	/* Products of bf16 go in pairs, one of which may be 0 times NaN; oneDNN 3.7 multiplies padding by weights. */
+	/* bf16 products are added in pairs, and one may be 0 times NaN; oneDNN 3.7 multiplies padding by weights. */
 	if (k->types.weights == MR_BF16 || strcmp(k->name, "reference") != 0)
 		c->out->loose = c->out->n;
 	free(x), free(w), free(bias), free(dy), free(y), free(dx), free(dw);

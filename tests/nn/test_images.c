@@ -1,6 +1,6 @@
 /*
- * test_images.c - what the conventions of images decide: which of equal numbers is the largest one, what padding
- * counts, and that a convolution does not turn its weights. Numbers worked out by hand.
+ * test_images.c - conventions of layers over images: which of equal numbers is the maximum, how padding counts, and
+ * that a convolution does not flip its weights. The expected numbers were computed by hand.
  */
 #include <math.h>
 #include <stdlib.h>

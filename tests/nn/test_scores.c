@@ -20,7 +20,7 @@ static bool one(int i)
 	return mr_rng_u32(2, MR_RNG_INIT, 0, 0, (uint64_t)i) % 3 == 0;
 }
 
-/* Every pair of a sample of class 1 and one of class 0. */
+/* The area under the ROC curve, by comparing every sample of class 1 with every sample of class 0. */
 static double by_pairs(void)
 {
 	double wins = 0, pairs = 0;
@@ -63,7 +63,7 @@ static void area_of_two_classes(void)
 	mr_judging_fini(&j);
 }
 
-/* The loss counts what it predicts: of equal scores the first is the largest. */
+/* The loss counts its correct predictions; of equal scores the first is the largest. */
 static void a_loss_judges(void)
 {
 	enum { CLASSES = 7, ROWS = 4 };

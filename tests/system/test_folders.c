@@ -71,8 +71,8 @@ static void loaders_change_no_bit(void)
 	}
 }
 
-/* More pixels than an eighth of the memory: they stay on the disk, and each image is decoded when it is asked for. A
- * file that is cut meanwhile ends the training with a sentence; before it is needed all goes well. */
+/* More pixels than an eighth of the memory: they stay on the disk, and each image is decoded when it is needed. A
+ * file that is truncated meanwhile ends the training with a message, once it is needed. */
 static void a_file_goes_bad(void)
 {
 	for (int loaders = 1; loaders <= 3; loaders += 2) {

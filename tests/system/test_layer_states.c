@@ -1,6 +1,6 @@
 /*
- * test_layer_states.c - models with batch normalisation: what layers keep beside their weights belongs to the stage, is
- * folded in by commits, and is read by evaluation alone.
+ * test_layer_states.c - models with batch normalisation: the states of layers belong to the stage, are updated by
+ * commits, and are read by evaluation only.
  *
  * Systems that flush are compared with sequential in system.equal_sync, random models in system.random_graphs,
  * resumption in slow_restored.c.
@@ -14,7 +14,7 @@
 
 #define MLP "model.depth=3 model.width=6 model.norm=batch dtype=f64 backend=reference "
 
-/* The engine, paused and evaluated on the way, equals its replay. */
+/* A run of the engine with a pause and an evaluation equals its replay. */
 static void replays(void)
 {
 	replay_batch_norm(2);
@@ -107,7 +107,7 @@ static void evaluation_reads_them(void)
 	rig_result_fini(&without);
 }
 
-/* The variance of one number is none. */
+/* One number has no sample variance. */
 static void one_row_is_refused(void)
 {
 	static const char *const systems[] = {"sequential", "gpipe"};

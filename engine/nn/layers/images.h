@@ -1,6 +1,6 @@
 /*
- * images.h - what layers over images share: their inputs are numbers of three dimensions, [height, width, channels].
- * Only for the files of this folder.
+ * images.h - shared by layers over images, whose inputs are numbers with three dimensions, [height, width, channels].
+ * Private to this folder.
  */
 #ifndef MR_NN_LAYERS_IMAGES_H
 #define MR_NN_LAYERS_IMAGES_H
@@ -17,8 +17,8 @@ static inline mr_status mr_layer_check_images(const char *layer, mr_shape in)
 	return MR_OK;
 }
 
-/* The window that @cfg describes over @samples images of shape @in, for a layer that checks said fits. @stride_h and
- * @stride_w: where the configuration has none. */
+/* The window that @cfg describes over @samples images of shape @in, after mr_layer_check_window accepted it. @stride_h
+ * and @stride_w: strides if the configuration has none. */
 static inline mr_window mr_layer_window(const mr_layer_cfg *cfg, mr_shape in, int64_t samples, int64_t stride_h,
 					int64_t stride_w)
 {
@@ -42,7 +42,7 @@ static inline mr_window mr_layer_window(const mr_layer_cfg *cfg, mr_shape in, in
 	return w;
 }
 
-/* Does such a window fit? Images @in are checked as well. */
+/* MR_OK if @in are images and the window of @cfg fits into them with their padding; else MR_ECONFIG with a message. */
 static inline mr_status mr_layer_check_window(const char *layer, const mr_layer_cfg *cfg, mr_shape in)
 {
 	const int64_t most = INT32_MAX;

@@ -1,18 +1,18 @@
 /*
- * pools.h - what the layers that pool share. Only for the files of this folder.
+ * pools.h - shared by the pooling layers. Private to this folder.
  */
 #ifndef MR_NN_LAYERS_POOLS_H
 #define MR_NN_LAYERS_POOLS_H
 
 #include "nn/layers/images.h"
 
-/* Of windows that follow each other without a gap, where the configuration has no stride. */
+/* The window of a pool; without a stride in the configuration, windows are adjacent without overlap. */
 static inline mr_window mr_layer_pool(const mr_layer_cfg *cfg, mr_shape in, int64_t samples)
 {
 	return mr_layer_window(cfg, in, samples, cfg->kernel_h, cfg->kernel_w);
 }
 
-/* Every window must see a pixel of the image. */
+/* Checks the window and sets the shape of the output. Every window must contain a pixel of the image. */
 static inline mr_status mr_layer_pool_shape(const char *layer, const mr_layer_cfg *cfg, mr_shape in, mr_shape *out)
 {
 	mr_window w;

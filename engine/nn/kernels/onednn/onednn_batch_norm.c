@@ -1,6 +1,6 @@
 /*
- * onednn_batch_norm.c - batch normalisation by oneDNN's batch_normalization primitive, of one image of rows x 1 points
- * with cols channels, channels last. ReLU is not fused: the library's makes 0 of NaN.
+ * onednn_batch_norm.c - batch normalisation by oneDNN's batch_normalization primitive, for one image of rows x 1 pixels
+ * with cols channels, channels last. ReLU is not fused: the library's turns NaN into 0.
  */
 #include "nn/kernels/onednn/onednn_context.h"
 
@@ -68,7 +68,7 @@ static mr_status finish(mr_onednn *d, onednn_primitive *p, md_arg x, md_arg row,
 	const onednn_arg backward[] = {{DNNL_ARG_SRC, x}, {DNNL_ARG_SCALE, row}, {DNNL_ARG_MEAN, row},
 				       {DNNL_ARG_VARIANCE, row}, {DNNL_ARG_DIFF_DST, x}, {DNNL_ARG_DIFF_SRC, x},
 				       {DNNL_ARG_DIFF_SCALE, row}, {DNNL_ARG_DIFF_SHIFT, row},
-				       {DNNL_ARG_SHIFT, row}}; /* 2.6 asks for it, and 3.x fails with it */
+				       {DNNL_ARG_SHIFT, row}}; /* version 2.6 requires it, and 3.x fails with it */
 	uint32_t bits = (uint32_t)p->k;
 	dnnl_primitive_desc_t hint;
 	dnnl_status_t s;

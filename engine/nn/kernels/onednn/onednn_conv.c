@@ -1,9 +1,9 @@
 /*
  * onednn_conv.c - convolutions by the convolution primitive, over images [samples, h, w, c].
  *
- * Images are as they are: in bf16 the library reaches its fastest kernels only so. Weights are plain to the caller, and
- * the primitive chooses the format that it wants (half the speed is lost with plain ones): a reorder goes before it, or
- * behind where it writes the weights' gradient. Both are made on the first call with a shape.
+ * Images keep their plain format: in bf16 the library uses its fastest kernels only for it. The caller's weights are in
+ * the plain format, too, but the primitive chooses its own (plain weights would halve the speed): a reorder runs before
+ * the primitive, or after it when it writes the weights' gradient. Both are created on the first call with a shape.
  */
 #include "nn/kernels/onednn/onednn_context.h"
 
@@ -12,7 +12,7 @@
 
 typedef enum direction { FORWARD, INPUT, WEIGHT } direction;
 
-/* What a primitive is found by; no padding, since it is compared as bytes. */
+/* The key of a cached primitive; without padding, since it is compared as bytes. */
 typedef struct conv_key {
 	mr_window window;
 	int64_t out, groups;
@@ -111,7 +111,7 @@ static dnnl_status_t md_images(md_t *md, dnnl_data_type_t type, int64_t n, int64
 	return md_plain(md, 4, dims, type, strides);
 }
 
-/* Logical order of the library: groups, where there are several, outputs, inputs, rows, columns. */
+/* Logical order of the library: groups (if there are several), outputs, inputs, rows, columns. */
 static dnnl_status_t md_weights(conv_mds *m, const conv_key *k)
 {
 	int64_t in = k->window.c / k->groups, out = k->out / k->groups;
