@@ -1,13 +1,12 @@
 /*
- * algorithms.c - Randomized PipeDream in its three ways: one definition, the same weights, and what running it for real
- * gains.
+ * algorithms.c - three implementations of Randomized PipeDream: their weights must be equal, and their times show the
+ * gain of parallel execution.
  *
- * For each bound on delays one sequence of steps is drawn and carried out on a gpt of 4 blocks of width 64 on the text
- * given with
- * --text, cut into two stages: step by step (theory/aged_run.h, the definition); by the replay of the plan in turns, as
- * virtual time does it; and by the engine on two workers of one thread, where a step begins as soon as the versions
- * that it reads exist. The largest difference of any weight between them is 0. Times are those of this machine:
- * milliseconds a step, without setting up.
+ * For each bound on delays one sequence of steps is drawn and executed on a gpt of 4 blocks of width 64, cut into two
+ * stages, on the text given with --text: step by step (theory/aged_run.h, the definition); by the replay of the plan,
+ * one operation at a time, as in virtual time; and by the engine on two workers of one thread, where a step begins as
+ * soon as the versions that it reads exist. The largest difference of any weight between them is 0. Times are measured
+ * on this machine, in milliseconds per step without set-up.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -34,12 +33,12 @@ typedef struct task {
 	mr_optim o;
 	mr_topo topo;
 	mr_place place;
-	float *weights[WORKERS]; /* of the definition, a stage each, as mr_stage lays them out */
+	float *weights[WORKERS]; /* of the definition, one array per stage in the layout of mr_stage */
 } task;
 
 typedef struct row {
 	uint32_t delta;
-	double sequential, virtual_time, parallel; /* milliseconds a step */
+	double sequential, virtual_time, parallel; /* milliseconds per step */
 	double difference;
 } row;
 

@@ -3,10 +3,10 @@
  *
  *	(1/K) sum |grad f(w^k)|^2  <=  2 S F0 / (gamma K)  +  gamma S L G^2  +  gamma^2 L^2 G^2 V
  *
- * F0 = f(0) - f*, G the largest block gradient met, L the smoothness. V = delta^2 in the published bound, which counts
- * updates of all blocks; V = mean of sum_j v_j^2, where v_j are the updates of block j itself that a read missed, in
- * the sharper one: what the mixed model lacks are v_j updates of block j, each of size gamma |g|. Both are for randomly
- * drawn steps; PipeDream's own order is measured beside them.
+ * F0 = f(0) - f*, G the largest norm of a block gradient in the run, L the smoothness. V = delta^2 in the published
+ * bound, which counts updates of all blocks; V = mean of sum_j v_j^2, where v_j are the updates of block j itself that
+ * a read missed, in the sharper one: what the mixed model lacks are v_j updates of block j, each of size gamma |g|.
+ * Both are for randomly drawn steps; PipeDream's own order is measured beside them.
  */
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * delays.c - experiment 1: delays of steady 1F1B for 2 to 64 stages: closed form, and counted on the simulated
- * timeline.
+ * delays.c - experiment 1: delays of 1F1B in steady state for 2 to 64 stages, by the closed form and counted on the
+ * simulated timeline.
  *
  * N = 10 S micro-batches. `half`: the second half of all updates, as in the published figure; `run`: all of them, the
  * first micro-batches included, whose delays exceed the steady bound. Fits are least squares of a S^2 + b S + c.
@@ -68,7 +68,7 @@ static row count(uint16_t s)
 	return r;
 }
 
-/* Least squares through the values that @y picks. */
+/* Least-squares fit of the values that @y returns. */
 static square_fit fit(const row *r, size_t n, double (*y)(const row *))
 {
 	double x[64], at[64];

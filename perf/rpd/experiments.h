@@ -8,12 +8,12 @@
 
 typedef struct settings {
 	const char *out;      /* folder */
-	bool tiny;            /* sizes that take no time: does it run at all? */
-	uint32_t seeds;       /* of the scaling experiment */
-	uint32_t stages;      /* the most of the scaling experiment */
-	double seconds;       /* of each method in the experiment by the clock */
+	bool tiny;            /* smallest sizes, for a test that the experiments run */
+	uint32_t seeds;       /* number of seeds of the scaling experiment */
+	uint32_t stages;      /* largest number of stages of the scaling experiment */
+	double seconds;       /* duration of each method in the experiment in wall-clock time (wall.c) */
 	const char *data;     /* folder of the published figures' arrays; NULL: none */
-	const char *text;     /* of the language model; NULL: none */
+	const char *text;     /* text file of the language model; NULL: none */
 } settings;
 
 void experiment_delays(const settings *s);

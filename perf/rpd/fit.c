@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Solve the 3 equations @m by Gauss and Jordan. */
+/* Solve the 3 equations @m by Gauss-Jordan elimination. */
 static void solve(double m[3][4], double out[3])
 {
 	for (int p = 0; p < 3; p++)

@@ -6,11 +6,11 @@
 
 typedef struct square_fit {
 	double a, b, c;
-	double worst; /* the largest distance of a point from the curve, in parts of its value */
+	double worst; /* the largest distance of a point from the curve, relative to the point's value */
 } square_fit;
 
-/** Through @n >= 3 points with different @x; each counts by 1 / y when @relative, so that small and large ones say as
- * much. */
+/** The fit of @n >= 3 points with different @x. If @relative, each residual is divided by y, so that small and large
+ * values have equal weight. */
 square_fit fit_square(const double *x, const double *y, size_t n, int relative);
 
 #endif

@@ -1,14 +1,14 @@
 /*
- * live.c - experiment 5 in the running engine: the language model of lm.c, as many micro-batches, on 4, 8 and 16
- * workers at once.
+ * live.c - experiment 5 in the running engine: the language model of lm.c with the same number of micro-batches, on 4,
+ * 8 and 16 parallel workers.
  *
  * The model of 14 blocks is cut into S stages with a worker each, on however many cores there are: PipeDream over 1,024
- * micro-batches. And Randomized PipeDream with the order and the delays of PipeDream in unit time, in as many steps of
- * one stage each, 1,024 S of them: its last weights must be those of PipeDream in unit time (lm.c), to the bit,
- * although its steps overlap as their versions allow. A step of it takes the whole model forward, so that costs about
- * 0.7 S times as much: it is done for S = 4 alone, and with drawn steps (delta = S^2 - S/2) beside it. Curves are means
- * over 32 micro-batches' losses; live.csv has each, with the seconds since the start, live_table.csv a row a run.
- * Seconds change from run to run, losses and differences do not.
+ * micro-batches; and Randomized PipeDream with the order and the delays of PipeDream in unit time, in 1,024 S steps of
+ * one stage each. Its last weights must equal those of PipeDream in unit time (lm.c), to the bit, although its steps
+ * overlap as their versions allow. Each of its steps runs the forward pass of the whole model, so the run costs about
+ * 0.7 S times as much: it is done for S = 4 only, and there also with drawn steps (delta = S^2 - S/2). Curves are means
+ * over 32 micro-batches' losses; live.csv has each loss with the seconds since the start, live_table.csv one row per
+ * run. Seconds change from run to run; losses and differences do not.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ typedef struct task {
 	const settings *s;
 	lm_model m;
 	const way *way;
-	uint32_t n_micro, n_steps, each; /* each: steps that a micro-batch of PipeDream is worth */
+	uint32_t n_micro, n_steps, each; /* each: steps per micro-batch of PipeDream */
 	int64_t samples;
 	mr_lr lr;
 	mr_optim o;

@@ -4,8 +4,8 @@
  * 16 stages, and 1,024 micro-batches of PipeDream, which take 2,078 steps of unit time, as published: the embedding, 14
  * blocks, the head (the model gpt of width 64, 4 heads, context 32); 8 minibatches of 16 windows, cut from the first
  * 4097 characters of the text given with --text; one step size 2^-3 for all: the published program's usual sizes. The
- * curve is the loss of each micro-batch where it leaves the last stage, at the step of unit time in which it does; what
- * is compared is its mean over the last fifth. The sizes behind the published figure beyond S are unknown, and that
+ * curve is the loss of each micro-batch, at the step of unit time in which it leaves the last stage; its mean over the
+ * last fifth is compared. The sizes behind the published figure beyond S are unknown, and that
  * program's initial weights are uniform; ours are normal of about the same deviation.
  */
 #include <math.h>
@@ -37,7 +37,7 @@ static bool on_time(void *arg, const mr_unit_event *e)
 	return true;
 }
 
-/* Each point of a curve is the mean over this many losses: one micro-batch's says little. */
+/* Each point of a curve is the mean over this number of losses, since the loss of one micro-batch is noisy. */
 #define SMOOTH 8
 
 static void run(const lm_model *m, int64_t samples, FILE *table, plot *chart, const char *name, const mr_unit_time *u)
@@ -82,7 +82,7 @@ static void run(const lm_model *m, int64_t samples, FILE *table, plot *chart, co
 	free(l.loss);
 }
 
-/* As many micro-batches of LocalSGD as fit into @time. */
+/* The number of micro-batches of LocalSGD that fit into @time. */
 static uint32_t micro_of(uint16_t stages, uint32_t local, uint32_t time)
 {
 	uint32_t n = 1;

@@ -1,17 +1,17 @@
 /*
  * measured.c - experiment 1, on this machine: delays of PipeDream in the running engine.
  *
- * Delays are counted in commits: one counter is moved on behind every commit of any stage and read before every F,
- * which then has chosen its weights (theory/ages.h). The delay of a read is the number of commits between it and the
- * update that it serves, as in the simulated experiment. `half`: the second half of all updates, as in delays.c; `run`:
- * all of them, start-up included. measured_fit.csv has a S^2 + b S + c through the measured figures beside the same
- * through what unit time gives for the same S (S^2 - S/2 at most, 5 S^2 / 4 - S with the start-up, (S^2 - 1) / 2 on
- * average): least squares of relative distances. measured_pairs.csv has, for up to 8 stages, the delays of each pair of
- * an active stage and a stage it reads beside the closed form. The steps are written to measured-<S>.steps too, which
- * the system rpd carries out: system = { name = "rpd"; record = "rpd/measured-4.steps"; } on 4 workers, train.steps at
- * most the file's lines. A least-squares problem whose blocks are large enough that arithmetic, and not the hand-over,
- * takes the time. With more workers than cores the kernel's scheduler has a say: that is what is measured. The figures
- * change from run to run.
+ * Delays are counted in commits: one counter is incremented after every commit of any stage and read before every F,
+ * after the F has chosen its weights (theory/ages.h). The delay of a read is the number of commits between it and the
+ * update that uses it, as in the simulated experiment. `half`: the second half of all updates, as in delays.c; `run`:
+ * all of them, start-up included. measured_fit.csv has the fits a S^2 + b S + c of the measured delays and of the
+ * delays in unit time for the same S (S^2 - S/2 at most, 5 S^2 / 4 - S with the start-up, (S^2 - 1) / 2 on average), by
+ * least squares of relative distances. measured_pairs.csv has, for up to 8 stages, the delays of each pair of an active
+ * stage and a stage it reads beside the closed form. The steps are written to measured-<S>.steps too, which the system
+ * rpd executes: system = { name = "rpd"; record = "rpd/measured-4.steps"; } on 4 workers, train.steps at most the
+ * number of lines in the file. The least-squares problem has blocks large enough that arithmetic, not the transfer
+ * between workers, takes the time. With more workers than cores the measured delays include the effect of the operating
+ * system's scheduler. The figures change from run to run.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * order.c - experiment 2: PipeDream against Randomized PipeDream over the bound on delays, on a random quadratic.
  *
  * S = 8 stages, d = 512, 20 minibatches of 100 rows, 20 epochs: K = 3200 block updates. Each method has its own step
- * size, from powers of two: the one with the lowest last value. And the identity: with PipeDream's order and delays the
- * randomized method is PipeDream, so the largest difference of any value is 0.
+ * size, the power of two with the lowest last value. The experiment also checks the identity: with PipeDream's order
+ * and delays the randomized method is PipeDream, so the largest difference of any value is 0.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ typedef struct grid {
 	int low, high; /* powers of two */
 } grid;
 
-/* The run of each step size; the best is kept. @steps, or @u when that is NULL. */
+/* Run every step size and return the best run. Runs @steps, or @u if @steps is NULL. */
 static best search(const grid *g, const char *name, const mr_aged *steps, const mr_unit_time *u)
 {
 	best b = {.c = {.last = INFINITY}};
@@ -60,7 +60,7 @@ static void add(plot *p, const char *name, const best *b)
 	printf("  %-14s %-5s last %.6g, mean of the last fifth %.6g\n", name, text, b->c.last, b->c.tail);
 }
 
-/* Largest difference between PipeDream and its own steps carried out one by one: values, and last weights. */
+/* Largest difference between PipeDream and its steps executed one by one, in values and last weights. */
 static double identity(problem *p, const mr_unit_time *u)
 {
 	size_t bytes = (size_t)mr_objective_coordinates(p->f) * sizeof(double);

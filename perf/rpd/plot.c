@@ -10,7 +10,7 @@
 #define TOP 48.0
 #define PANEL_WIDTH 540.0
 #define PANEL_HEIGHT 340.0
-#define MOST_POINTS 800 /* of a line; more are thinned out */
+#define MOST_POINTS 800 /* of a line; of more points only some are drawn */
 
 static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
 				     "#8a6d00", "#56b4e9", "#5c3c92", "#404040"};
@@ -19,7 +19,7 @@ static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
 
 typedef struct axis {
 	bool log;
-	double low, high; /* of what is drawn; log: powers of ten */
+	double low, high; /* range of the axis; log: both are powers of ten */
 } axis;
 
 static double *room(size_t n)
@@ -65,7 +65,7 @@ static void stretch(axis *a, double v)
 	a->high = v > a->high ? v : a->high;
 }
 
-/* Linear axes show 0; an axis with nothing on it, or one point, is given a length. */
+/* With @zero a linear axis includes 0; an axis with no point or one point gets a positive length. */
 static void widen(axis *a, bool zero)
 {
 	if (!isfinite(a->low) || !isfinite(a->high))
@@ -204,7 +204,7 @@ static void put_line(const series *s, const axis *x, const axis *y, const char *
 				px(x, s->x[k]), py(y, s->y[k]), color);
 }
 
-/* Of series @i: each line has its own, as long as there are any. */
+/* The colour of series @i: lines have different colours until all are used. */
 static const char *color_of(const plot *p, size_t i)
 {
 	size_t lines = 0;

@@ -24,14 +24,14 @@ typedef struct plot {
 	const char *title, *x_label, *y_label;
 	bool log_x, log_y;
 	bool high_only;       /* a linear vertical axis need not show 0 */
-	double y_floor;       /* log_y: nothing below this is shown; 0: what is there */
+	double y_floor;       /* log_y: smaller values are not shown; 0: all are shown */
 	series at[24];
 	size_t n;
 } plot;
 
 /** A new series of @n points with room for them; the caller fills x and y. */
 series *plot_add(plot *p, const char *name, size_t n);
-/** Room for a band too. */
+/** Allocate the band of a series; the caller fills low and high. */
 void plot_band(series *s);
 /** Write the chart to @path and free its series. Ends the program when it cannot. */
 void plot_write(plot *p, const char *path);

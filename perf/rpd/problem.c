@@ -109,7 +109,7 @@ typedef struct watch {
 	curve c;
 	bool by_update;
 	uint16_t replicas;
-	size_t total;         /* values there will be */
+	size_t total;         /* number of values of the whole run */
 	double grads, missed; /* sums */
 	uint64_t n_grads;
 	double *mean;         /* of one block over the replicas */
@@ -133,7 +133,7 @@ static void set_all(watch *w, const mr_histories *model)
 		set_block(w, model, s);
 }
 
-/* Value number @i of the run, unless it is not asked for. */
+/* Record value number @i of the run, if it was requested. */
 static bool note(watch *w, size_t i)
 {
 	double f;

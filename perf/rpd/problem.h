@@ -1,9 +1,9 @@
 /*
- * problem.h - an objective with its data, cut into a stage a block, and the methods that the experiments compare on it.
+ * problem.h - an objective with its data, with one stage per block, and the methods that the experiments compare on it.
  *
- * A method's run gives the objective on all the data after every block update or in every step of unit time, whichever
- * its experiment looks at. A run whose objective is not finite, or is far above where it began, is stopped: its value
- * is INFINITY.
+ * A method's run computes the objective on all the data, after every block update or in every step of unit time,
+ * depending on the experiment. A run is stopped if its objective is not finite or is far above its first value; its
+ * value is then INFINITY.
  */
 #ifndef MR_PERF_RPD_PROBLEM_H
 #define MR_PERF_RPD_PROBLEM_H
@@ -29,7 +29,7 @@ typedef struct problem {
 
 /**
  * @model with "key=value" settings (without blocks), on data @source with its settings, in @n_stages blocks and
- * minibatches of @samples. L and f* are found when @facts. Ends the program on failure, as everything here does.
+ * minibatches of @samples. L and f* are computed if @facts. Ends the program on failure, as everything here does.
  */
 problem problem_open(const char *model, const char *model_sets, const char *source, const char *data_sets,
 		     uint16_t n_stages, int64_t samples, bool facts);
@@ -39,9 +39,9 @@ void problem_close(problem *p);
 typedef struct curve {
 	double *f;      /* [n] */
 	size_t n, room;
-	double last, tail; /* of the run: the last value, and the mean of the last part of it */
-	double mean_grad;  /* mean of |grad f|^2 over all models, the initial one included; NAN: not asked for */
-	double largest;    /* of the block gradients' norms */
+	double last, tail; /* the last value of the run, and the mean over its last part */
+	double mean_grad;  /* mean of |grad f|^2 over all models, the initial one included; NAN: not requested */
+	double largest;    /* largest norm of a block gradient */
 	double missed_sq;  /* mean over updates of sum_j (updates of block j that its read missed)^2 */
 	uint32_t n_updates;
 } curve;
@@ -49,18 +49,18 @@ void curve_fini(curve *c);
 
 typedef struct asking {
 	double gamma;
-	uint64_t seed;      /* of the run: noise */
-	double tail;        /* part of the run that the tail's mean is over */
-	bool grads;         /* full gradients too */
+	uint64_t seed;      /* of the run's noise */
+	double tail;        /* fraction of the run that `curve.tail` averages */
+	bool grads;         /* compute full gradients too */
 	bool all;           /* keep every value, not only those of the tail */
 	const double *noise; /* run_timeline: as mr_unit_config has it; NULL: none */
 	size_t n_noise;
 } asking;
 
-/** Steps of one block each; a value after each. Afterwards mr_objective_point(p->f) is the last model, here and below.
- */
+/** Run steps of one block each, with a value after each step. Here and below mr_objective_point(p->f) is the last model
+ * afterwards. */
 curve run_steps(problem *p, const mr_aged *steps, const asking *a);
-/** A timeline; a value in each step of time, or after each update when @by_update. */
+/** Run a timeline, with a value in each step of time, or after each update if @by_update. */
 curve run_timeline(problem *p, const mr_unit_time *u, const asking *a, bool by_update);
 
 void die_unless(mr_status st, const char *what);

@@ -1,10 +1,10 @@
 /*
- * published.c - the published figures' numbers, from the published figures' own data.
+ * published.c - recomputes the numbers of the published figures from the data of the published figures.
  *
  * Needs the arrays behind the figures in a folder (--data): little-endian f64, row by row, and a recorded sequence of
- * steps, as i32 rows of stage, minibatch and delays; the authors' code writes them with numpy's tofile. What is not
- * there is skipped, and said. The recorded values (recorded.h) are what that code gives; ours differ by the order of
- * sums. published.csv has all of them; in the charts lines are ours and dots are recorded.
+ * steps, as i32 rows of stage, minibatch and delays; the authors' code writes them with numpy's tofile. Missing
+ * files are skipped with a message. The recorded values (recorded.h) were computed by that code; ours differ by the
+ * order of sums. published.csv has all of them; in the charts lines are ours and dots are recorded.
  *
  *	quad_random_n2000_d512_{X,y}.f64, rpd_fig1_S8_delta60_seed0_seq_K3200x10.i32      published.svg: PipeDream and
  *	                                                                                  RPD
@@ -33,7 +33,7 @@ typedef struct task {
 	const settings *s;
 	FILE *table;
 	double worst; /* relative */
-	double f0;    /* of the problem in hand */
+	double f0;    /* of the current problem */
 } task;
 
 static void compare(task *t, const char *what, double got, double want)
@@ -100,8 +100,8 @@ static mr_aged *read_steps(const task *t, const char *name, uint16_t stages, uin
 	return a;
 }
 
-/* The curve @c as a line and what is recorded of it, each @every-th value from the @first, as dots; the worst of them
- * is compared. */
+/* Plot the curve @c as a line and its recorded values, every @every-th one from @first on, as dots; compare them and
+ * keep the largest difference. */
 static void against(task *t, plot *chart, const char *figure, const recorded *r, const curve *c, size_t first,
 		    size_t every)
 {

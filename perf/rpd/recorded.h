@@ -1,9 +1,9 @@
 /*
- * recorded.h - what the authors' program gives on the arrays behind the published figures, as values of the objective
- * along its runs.
+ * recorded.h - values of the objective along the runs of the authors' program on the arrays behind the published
+ * figures.
  *
- * `at` are values on the way, each table says which; `last` is the one that the figure ends with. Included by
- * published.c alone.
+ * `at` are values during the run, at the points that each table names; `last` is the last value in the figure. Included
+ * by published.c only.
  */
 #ifndef MR_PERF_RPD_RECORDED_H
 #define MR_PERF_RPD_RECORDED_H
@@ -13,7 +13,7 @@
 typedef struct recorded {
 	const char *name;
 	uint32_t local;     /* H of LocalSGD; 0: PipeDream, or drawn steps */
-	int power;          /* of the step size, of two */
+	int power;          /* the step size is 2^power */
 	double last;
 	double at[13];      /* 0: no more */
 } recorded;

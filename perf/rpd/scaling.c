@@ -1,9 +1,9 @@
 /*
- * scaling.c - experiment 4: what more stages buy at a fixed simulated time, on logistic regression, with and without
- * noise.
+ * scaling.c - experiment 4: the effect of more stages in a fixed simulated time, on logistic regression, with and
+ * without noise.
  *
  * 2 to 128 stages, as published (--stages: fewer, or to 256). From 64 on the seeds are 32 / S of --seeds, but at least
- * 3, since the randomized method takes S updates of S stages each for one micro-batch; the table says how many.
+ * 3, since the randomized method takes S updates of S stages each for one micro-batch; the table has their number.
  *
  * n = 50 rows taken one by one, d = 512, l2 = 1e-4; 3180 steps of unit time for each. PipeDream; Randomized
  * PipeDream with delta = S^2 - S/2 and as many block updates; LocalSGD with R = S replicas and H = 5. The published
@@ -15,8 +15,8 @@
  * The question is where LocalSGD's advantage comes from. Its model is the mean of S replicas, each with noise of its
  * own, so that a step of the mean has noise of deviation 0.5 / sqrt(S), where a step of PipeDream has all of it. A
  * seventh line therefore gives each replica noise of deviation 0.5 sqrt(S): then the mean's noise is PipeDream's. If
- * averaging noise is what LocalSGD gains by, it must lose its advantage both there and without noise; the words under
- * the table say whether it does.
+ * LocalSGD gains by averaging noise, it must lose its advantage both there and without noise; the text under the table
+ * states whether it does.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -198,7 +198,7 @@ static void draw(const settings *s, const spread (*at)[N_CONTESTS], size_t n)
 	plot_write(&p, out_path(s, "scaling.svg"));
 }
 
-/* How many times LocalSGD's distance to the minimum goes into PipeDream's: the most over S. */
+/* PipeDream's distance to the minimum divided by LocalSGD's: the largest over S. */
 static double most_ahead(const spread (*at)[N_CONTESTS], size_t n, int pipedream, int local, double f_star,
 			 uint32_t *stages)
 {
@@ -215,7 +215,7 @@ static double most_ahead(const spread (*at)[N_CONTESTS], size_t n, int pipedream
 	return most;
 }
 
-/* Less than this is no advantage: a deviation over seeds is some 15 in a hundred. */
+/* A smaller ratio is not an advantage: the deviation over seeds is about 15 %. */
 #define AHEAD 1.3
 
 static void conclude(const spread (*at)[N_CONTESTS], size_t n, double f_star)
@@ -264,6 +264,6 @@ void experiment_scaling(const settings *s)
 	if (!n)
 		die_unless(mr_fail(MR_EUSAGE, "--stages %u: there is nothing to scale below 2", s->stages), "scaling");
 	draw(s, (const spread (*)[N_CONTESTS])at, n);
-	if (!s->tiny) /* sixty steps decide nothing */
+	if (!s->tiny) /* sixty steps are too few for a conclusion */
 		conclude((const spread (*)[N_CONTESTS])at, n, minimum(s));
 }

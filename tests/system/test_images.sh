@@ -1,6 +1,7 @@
 #!/bin/sh
-# Networks of images through pipelines: flushing systems end in the bits of sequential, PipeDream in those of its
-# simulation on one thread and of a run that was stopped; evaluation and bf16 work; what does not fit is one sentence.
+# Networks over images in pipelines: flushing systems end with the bits of sequential, PipeDream with those of its
+# simulation on one thread and of a run that was stopped and resumed; evaluation and bf16 work; a model that does not
+# fit the data is rejected with one message.
 #	test_images.sh SOURCE BUILD
 . "$(dirname "$0")/train_lib.sh"
 
