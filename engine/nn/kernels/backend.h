@@ -17,15 +17,15 @@ extern const mr_kernels mr_kernels_onednn_f32;
 extern const mr_kernels mr_kernels_auto_f32;
 
 extern const mr_kernels mr_kernels_fused_bf16;
-extern const mr_kernels mr_kernels_auto_bf16; /* without f32 inside */
+extern const mr_kernels mr_kernels_auto_bf16; /* without the products of fused/f32_inside.h */
 extern mr_kernels mr_kernels_auto_in_bf16;    /* filled before main begins */
 extern const mr_kernels mr_kernels_onednn_bf16;
 extern const mr_kernels mr_kernels_fused_bf16_pure;
 extern const mr_kernels mr_kernels_auto_bf16_pure;
 extern const mr_kernels mr_kernels_onednn_bf16_pure;
 
-/** Why the backends `fused`, `onednn` and `auto` cannot be used on this CPU, or NULL; and in bf16 `fused` and `auto`,
- * and `onednn`. */
+/** Return why backends cannot be used on this CPU, or NULL: `fused`, `onednn` and `auto` in f32; `fused` and `auto` in
+ * bf16; `onednn` in bf16. */
 const char *mr_kernels_fused_refusal(void);
 const char *mr_kernels_fused_bf16_refusal(void);
 const char *mr_kernels_onednn_bf16_refusal(void);
@@ -33,11 +33,10 @@ const char *mr_kernels_onednn_bf16_refusal(void);
  * fuse_act_backward. @kc: of mr_kernels_onednn_f32. */
 mr_status mr_onednn_product_bf16(mr_kctx *kc, const mr_gemm *g, const uint16_t *a, const uint16_t *b, const float *bias,
 				 float *c, float *aux) MR_MUST_USE;
-/** The same without bias and activation, and with C in bf16: rounded once, also where it is added to. */
+/** The same without bias and activation, and with C in bf16: rounded once, also with `add`. */
 mr_status mr_onednn_product_rounded(mr_kctx *kc, const mr_gemm *g, const uint16_t *a, const uint16_t *b,
 				    uint16_t *c) MR_MUST_USE;
-/** mr_kernels.conv and its gradients as they are in bf16: @dw is in f32. @kc: of mr_kernels_fused_bf16 or
- * mr_kernels_onednn_f32. */
+/** mr_kernels.conv and its gradients in bf16: @dw is in f32. @kc: of mr_kernels_fused_bf16 or mr_kernels_onednn_f32. */
 mr_status mr_bf16_conv(mr_kctx *kc, const mr_conv *g, const void *x, const void *w, const void *bias,
 		       void *y) MR_MUST_USE;
 mr_status mr_bf16_conv_backward_input(mr_kctx *kc, const mr_conv *g, const void *dy, const void *w, void *dx,

@@ -8,16 +8,16 @@
 #include "nn/kernels.h"
 
 typedef struct mr_embed_rounded {
-	const mr_kernels *base; /* whose embed_backward sums in f32, and @kc of it */
+	const mr_kernels *base; /* its embed_backward sums in f32; @kc is its context */
 	mr_kctx *kc;
 	int64_t rows, t, cols, vocab;
 	const int32_t *tokens;
-	const void *dy;         /* as base reads it */
+	const void *dy;         /* in the type that base reads */
 	uint16_t *dwte, *dwpe;  /* dwpe may be NULL */
 	bool add;
-	void *numbers;          /* [vocab + 2 rows] of 32 bits, */
-	float *wide;            /* [rows, cols] and */
-	float *wide_wpe;        /* [t, cols] to work in; without @dwpe NULL */
+	void *numbers;          /* scratch, [vocab + 2 rows] of 32 bits */
+	float *wide;            /* scratch, [rows, cols] */
+	float *wide_wpe;        /* scratch, [t, cols]; NULL without @dwpe */
 } mr_embed_rounded;
 
 /** mr_kernels.embed_backward. */

@@ -1,5 +1,5 @@
 /*
- * step_rules.h - what the backends ask of a rule by which steps go (nn/optim/optim.def), from the one list of them.
+ * step_rules.h - properties of step rules that the backends need, derived from their list (nn/optim/optim.def).
  */
 #ifndef MR_KERNELS_STEP_RULES_H
 #define MR_KERNELS_STEP_RULES_H
@@ -21,7 +21,7 @@ static inline int mr_step_states(mr_step_kind kind)
 	return 0;
 }
 
-/** The rate of what a step goes along, and that of the gradient itself beside it. */
+/** The rate that multiplies the direction of a step, and the rate that multiplies the gradient itself. */
 static inline void mr_step_rates(const mr_step *s, double *rate_of, double *rate_g_of)
 {
 	switch (s->kind) {

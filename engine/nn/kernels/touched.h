@@ -5,9 +5,9 @@
 #include <stddef.h>
 
 /**
- * Bytes of the pages of [@p, @p + @bytes) that memory lies behind: all that was ever written to. Scratch is as large as
- * the largest product of any shape needs; small products touch little of it. @p may be NULL. Where the system does not
- * tell: @bytes.
+ * Returns the bytes of the resident pages of [@p, @p + @bytes): all pages that were ever written. Scratch is as large
+ * as the largest product of any shape needs; small products touch little of it. @p may be NULL. Returns @bytes where
+ * the system does not report residency.
  */
 size_t mr_touched_bytes(const void *p, size_t bytes);
 

@@ -4,16 +4,16 @@
  *
  *	C[32][32] f32 (+)= A[rows][2 pairs] B[2 pairs][32]
  *
- * A number of 32 bits is a pair: two bf16 numbers that follow each other along k, the first in the lower half.
+ * A 32-bit word is a pair: two bf16 numbers that are adjacent along k, the first in the lower half.
  *
- *	A	rows of pairs, @a_pitch pairs apart: bf16 numbers in row-major order are that already. @rows of them are
- *		there, 1 to 32; what C gets in its other rows has no meaning
+ *	A	rows of pairs, @a_pitch pairs apart: bf16 numbers in row-major order have this format. There are @rows
+ *		of them, 1 to 32; the other rows of C are undefined
  *	B	a panel [pairs][32]: rows 2p and 2p + 1 of B side by side, column by column; missing columns are 0
- *	pairs	a multiple of what the engine asks for, at most 16; what lies beyond the end of k is 0 in A and in B
+ *	pairs	a multiple of the engine's `pairs`, at most 16; elements beyond the end of k are 0 in A and in B
  *
- * With @add the sums begin at what is in C, otherwise at 0. Each element of C is one chain in ascending k, in groups of
- * the pairs that the engine asks for; so two calls of which one continues the other give the bits of a single one, and
- * neither the block's place nor its neighbours nor @rows change a bit.
+ * With @add the sums begin at the previous C, otherwise at 0. Each element of C is one chain in ascending k, in groups
+ * of the engine's `pairs`. So two calls of which one continues the other give the same bits as a single call, and the
+ * bits depend neither on the block's place nor on its neighbours nor on @rows.
  */
 #ifndef MR_KERNELS_BLOCK_H
 #define MR_KERNELS_BLOCK_H

@@ -1,20 +1,20 @@
 /*
- * block_amx.c - blocks of bf16 products in the CPU's tiles (AMX): 2 x 2 tiles of C, to which each 16 pairs add the
- * products of two tiles of A and two of B.
+ * block_amx.c - blocks of bf16 products in the CPU's tiles (AMX): 2 x 2 tiles of C, to which every 16 pairs the
+ * products of two tiles of A and two of B are added.
  *
  *	           B0 6   B1 7                   16 columns each
  *	A0 4       C  0   C  1    rows 0 to 15
  *	A1 5       C  2   C  3    rows 16 to 31
  *
- * The tiles of A and C have as many rows as the block, so that nothing behind A's last row is read. The shapes of tiles
+ * The tiles of A and C have as many rows as the block, so that nothing after A's last row is read. The shapes of tiles
  * are a state of the thread: the first block loads them, a block with another number of rows loads them again, and
- * mr_block_amx_release, after the last block of a product, gives the registers back. Until then the operating system
- * saves 8 KiB more whenever the thread loses its CPU; afterwards oneDNN may leave shapes of its own.
+ * mr_block_amx_release, called after the last block of a product, releases the registers. Until then the operating
+ * system saves 8 KiB more at each context switch of the thread; afterwards oneDNN may load its own shapes.
  *
- * tests/nn/tiles.h carries the same file out in C.
+ * tests/nn/tiles.h emulates the instructions of this file in C.
  */
 #if defined(MR_DNNL) && defined(__x86_64__)
-#ifndef __clang__ /* MillraceLayers.cmake says it there */
+#ifndef __clang__ /* MillraceLayers.cmake sets the flags for clang */
 #pragma GCC target("amx-tile,amx-bf16")
 #endif
 #include <assert.h>
@@ -24,7 +24,7 @@
 
 enum { SIDE = MR_BLOCK, HALF = SIDE / 2, PAIRS = 16, TILE_BYTES = 64 };
 
-/* What LDTILECFG reads, palette 1. */
+/* The operand of LDTILECFG, palette 1. */
 typedef struct shape {
 	uint8_t palette, start_row, reserved[14];
 	uint16_t row_bytes[16];
@@ -47,7 +47,7 @@ static void shape_for(int64_t rows)
 		s.rows[t] = (uint8_t)(n > 0 ? n : 0);
 		s.row_bytes[t] = n > 0 ? TILE_BYTES : 0;
 	}
-	__asm__ volatile("" : : "r"(&s) : "memory"); /* GCC 12 believes that only 8 bytes are read */
+	__asm__ volatile("" : : "r"(&s) : "memory"); /* GCC 12 assumes that only 8 bytes are read */
 	_tile_loadconfig(&s);
 	shaped_for = rows;
 }
@@ -124,7 +124,7 @@ void mr_block_amx(const uint32_t *a, int64_t a_pitch, int64_t rows, const uint32
 	assert(rows > 0 && rows <= SIDE && pairs % PAIRS == 0);
 	if (shaped_for != rows)
 		shape_for(rows);
-	__asm__ volatile("" : : : "memory"); /* tile loads, of which GCC does not know what they read, stay behind it */
+	__asm__ volatile("" : : : "memory"); /* keeps tile loads, whose reads are unknown to GCC, after this point */
 	begin(both, add, c);
 	if (both)
 		all(a, a_pitch, b, pairs);

@@ -1,9 +1,9 @@
 /*
  * block_avx512.c - blocks of products of bf16 numbers by vdpbf16ps (avx512_bf16): up to 11 rows and all 32 columns of C
- * stay in 22 of 32 registers. Denormal numbers count as 0, and results that would be denormal become 0.
+ * stay in 22 of 32 registers. The instruction treats denormal operands as 0 and flushes denormal results to 0.
  */
 #if defined(MR_DNNL) && defined(__x86_64__)
-#ifndef __clang__ /* MillraceLayers.cmake says it there */
+#ifndef __clang__ /* MillraceLayers.cmake sets the flags for clang */
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,bmi2,prfchw")
 #endif
 #include <immintrin.h>

@@ -14,7 +14,7 @@
 
 #ifdef __x86_64__
 
-/* Linux's arch_prctl: give this process the state of tiles, component 18 of XSAVE. */
+/* Linux's arch_prctl: request permission for this process to use the state of tiles, component 18 of XSAVE. */
 enum { ARCH_REQ_XCOMP_PERM = 0x1023, TILE_DATA = 18 };
 
 /* Bits of CPUID 7.0 EDX, and of CPUID 1 ECX. */
@@ -56,7 +56,7 @@ static const char *amx_refusal(void)
 	static const char *answer;
 	static int asked;
 
-	/* Pairs with the store below: who sees that it was asked sees the answer. */
+	/* Pairs with the store below: a thread that reads `asked` as set also reads the answer. */
 	if (!__atomic_load_n(&asked, __ATOMIC_ACQUIRE)) {
 		__atomic_store_n(&answer, ask_for_tiles(), __ATOMIC_RELAXED);
 		__atomic_store_n(&asked, 1, __ATOMIC_RELEASE);
@@ -84,7 +84,7 @@ typedef struct candidate {
 	const char *(*refusal)(void); /* why it cannot be used, or NULL */
 } candidate;
 
-/* In the order of preference; what lies behind the first that every CPU has must be asked for. */
+/* In order of preference. Candidates after the first that works on every CPU are used only if they are named. */
 static const candidate candidates[] = {
 #ifdef __x86_64__
 	{{"amx", mr_block_amx, mr_block_amx_release, 16}, amx_refusal},

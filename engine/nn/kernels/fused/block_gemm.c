@@ -6,44 +6,46 @@
 #include "nn/kernels/fused/team.h"
 #include "nn/kernels/touched.h"
 
-/* Pairs of k in a round: two panels of B, of 128 bytes a pair, fill half of an L2 of 1 MiB. Bits depend on it, so it
- * does not depend on the L2 of the CPU. */
+/* Pairs of k in a round: two panels of B, of 128 bytes a pair, fill half of an L2 of 1 MiB. The bits of results depend
+ * on this number, so it does not depend on the L2 of the CPU. */
 #define ROUND_PAIRS 2048
 
-/* Pairs of a block that the engine does at a time. Its panel of B may come from L2: with shorter ones, which L1 holds,
- * loading and storing sums took 2 % longer. */
+/* Pairs of a block that the engine processes at a time. Its panel of B may come from L2: with shorter ones, which L1
+ * holds, loading and storing sums took 2 % longer. */
 #define CHUNK_PAIRS 512
 
-/* Lines, in pairs, between parts of packed operands: powers of two from one to the next would share few sets of L1. */
+/* Padding in pairs between parts of packed operands: with a power of two as their distance, the parts would share few
+ * sets of L1. */
 #define PAD_PAIRS 16
 
-/* Blocks side by side that are finished together: rows of C that are longer than a block's. */
+/* Adjacent blocks that are finished together, so that rows of C are written in longer pieces than one block's. */
 #define GROUP_BLOCKS 16
 
-/* Of gradients whole rows of C, up to so many blocks: then a step's weights and state are read and written from their
- * beginning to their end, and the hardware fetches what comes next. From block to block it does not, and instructions
- * that fetch did not help, however spread. With AdamW and 1024 rows 375 GFLOP/s in place of 330; 128 rows: 230 of 175;
- * 32 rows: 95 of 55 (768 and 1024 columns). Meanwhile the sums wait: as many as fill L2, or those of a row
- * of blocks. */
+/* For gradients whole rows of C, of at most this many blocks, are finished together: then a step reads and writes
+ * weights and state from beginning to end, and the hardware prefetches them. It does not when the step goes block by
+ * block, and prefetch instructions did not help, however they were spread. With AdamW and 1024 rows 375 GFLOP/s instead
+ * of 330; 128 rows: 230 instead of 175; 32 rows: 95 instead of 55 (768 and 1024 columns). Meanwhile the sums are
+ * buffered: as many as fill L2, or those of one row of blocks. */
 #define BAND_BLOCKS 128
 
 enum { BLOCK_SUMS = MR_BLOCK * MR_BLOCK };
 
-/* Units a thread: so that the last ones end about together. */
+/* Units per thread: several, so that the threads finish at about the same time. */
 #define UNITS 4
 
 typedef struct work {
 	const mr_block_gemm *g;
 	mr_block_scratch *s;
-	int64_t piece_pairs, pairs;       /* of one piece, of all */
+	int64_t piece_pairs, pairs;       /* pairs of one piece and of all pieces */
 	int64_t round_pairs, rounds, chunk;
 	bool by_rows;                     /* units are rows of C */
-	int64_t unit;                     /* blocks of one */
-	int64_t blocks, units, others;    /* blocks along units; units; blocks along the other side */
-	int64_t group, band;              /* blocks side by side in units of rows: whose part of B stays in L2; that
-					     are finished together */
+	int64_t unit;                     /* blocks of one unit */
+	int64_t blocks, units, others;    /* blocks along the side that is cut into units; number of units; blocks along
+					     the other side */
+	int64_t group, band;              /* adjacent blocks in units of rows: group, whose part of B stays in L2; band,
+					     that are finished together */
 	uint32_t n_share;
-	int64_t round, first, now;        /* of this round: the first pair, and how many */
+	int64_t round, first, now;        /* the current round, its first pair and its number of pairs */
 } work;
 
 static int64_t least(int64_t a, int64_t b)
@@ -61,7 +63,7 @@ static int64_t blocks_of(int64_t n)
 	return (n + MR_BLOCK - 1) / MR_BLOCK;
 }
 
-/* From one row of A, or one panel of B, to the next. */
+/* The distance from one row of A, or one panel of B, to the next. */
 static int64_t a_pitch(const work *w)
 {
 	return w->round_pairs + PAD_PAIRS;
@@ -80,11 +82,11 @@ static size_t operand_words(const work *w, bool a, int64_t blocks)
 
 /* --- packing ------------------------------------------------------------------------------------------------------ */
 
-/* This round's pairs of @n rows of A, or columns of B, from @at on. */
+/* Packs this round's pairs of @n rows of A, or columns of B, from @at on. */
 static void pack(const work *w, bool a, int64_t at, int64_t n, uint32_t *dst)
 {
 	const mr_block_gemm *g = w->g;
-	bool along_k = a ? !g->ta : g->tb; /* is k what lies side by side? */
+	bool along_k = a ? !g->ta : g->tb; /* are elements along k adjacent in memory? */
 	mr_block_pack_fn *fn = a ? (g->ta ? g->vec->rows_turned : g->vec->rows)
 				 : (g->tb ? g->vec->panels_turned : g->vec->panels);
 	mr_block_pack p = {.pitch = along_k ? g->k : a ? g->m : g->n, .n = n,
@@ -103,7 +105,7 @@ static void pack(const work *w, bool a, int64_t at, int64_t n, uint32_t *dst)
 	}
 }
 
-/* Blocks lo to hi of the operand that all share. */
+/* Packs blocks @lo to @hi of the operand that all threads share. */
 static void pack_shared(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 {
 	const work *w = args;
@@ -116,7 +118,7 @@ static void pack_shared(const void *args, int64_t lo, int64_t hi, uint32_t worke
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
 
-/* Part of C: blocks side by side. */
+/* A part of C: adjacent blocks of one row of blocks. */
 typedef struct strip {
 	int64_t i, j, rows, cols;
 } strip;
@@ -130,7 +132,7 @@ static strip strip_of(const work *w, int64_t row, int64_t col, int64_t end)
 		       .cols = least(end * MR_BLOCK, w->g->n) - col * MR_BLOCK};
 }
 
-/* A gradient's block as it is so far. */
+/* Loads the previous values of a gradient's block. */
 static void load_gradient(const mr_block_gemm *g, int64_t i, int64_t j, int64_t rows, int64_t cols, float *c)
 {
 	const float *from = (const float *)g->out.c + i * g->n + j;
@@ -139,7 +141,7 @@ static void load_gradient(const mr_block_gemm *g, int64_t i, int64_t j, int64_t 
 		memcpy(c + r * MR_BLOCK, from + r * g->n, (size_t)cols * sizeof(float));
 }
 
-/* The sums of the blocks at @at, one behind the other in @c, from its rows of A and its columns of B. */
+/* Computes the sums of the blocks at @at, one after the other in @c, from their rows of A and columns of B. */
 static void sum_up(const work *w, strip at, const uint32_t *a, const uint32_t *b, float *c)
 {
 	const mr_block_gemm *g = w->g;
@@ -149,7 +151,7 @@ static void sum_up(const work *w, strip at, const uint32_t *a, const uint32_t *b
 		bool go_on = begun;
 
 		if (at.rows < MR_BLOCK || !w->now)
-			memset(c, 0, BLOCK_SUMS * sizeof(float)); /* what is not there is added up all the same */
+			memset(c, 0, BLOCK_SUMS * sizeof(float)); /* missing rows and columns are summed as well */
 		if (begun)
 			load_gradient(g, at.i, at.j + j, at.rows, least(MR_BLOCK, at.cols - j), c);
 		for (int64_t p = 0; p < w->now; p += w->chunk, go_on = true)
@@ -179,19 +181,20 @@ static void finish(const work *w, strip at, float *c)
 		w->g->vec->finish(&out, c, MR_BLOCK, BLOCK_SUMS, at.i, at.j, at.rows, at.cols);
 }
 
-/* From the sums of one row of blocks to those of the next: where all are finished at once they are the same. */
+/* The distance from the sums of one row of blocks to those of the next; 0 if a row's sums are finished at once, so that
+ * all rows use the same place. */
 static int64_t sums_pitch(const work *w)
 {
 	return w->band > w->group ? w->band * BLOCK_SUMS : 0;
 }
 
-/* What a unit's sums need. */
+/* The floats of a unit's sums. */
 static size_t sum_floats(const work *w)
 {
 	return (size_t)(w->by_rows ? w->band * BLOCK_SUMS + (w->unit - 1) * sums_pitch(w) : w->unit * BLOCK_SUMS);
 }
 
-/* Row blocks @first to @end: all of them beside some columns of B, which stay in L2, before the next ones. */
+/* Computes row blocks @first to @end: all of them with some columns of B, which stay in L2, before the next columns. */
 static void unit_of_rows(const work *w, int64_t first, int64_t end, const uint32_t *own, float *sums)
 {
 	for (int64_t band = 0, next; band < w->others; band = next) {
@@ -209,7 +212,7 @@ static void unit_of_rows(const work *w, int64_t first, int64_t end, const uint32
 	}
 }
 
-/* Column blocks @first to @end, below all rows of A. */
+/* Computes column blocks @first to @end with all rows of A. */
 static void unit_of_columns(const work *w, int64_t first, int64_t end, const uint32_t *own, float *sums)
 {
 	for (int64_t o = 0; o < w->others; o++) {
@@ -260,7 +263,8 @@ static void plan_rounds(work *w, const mr_block_gemm *g)
 	w->chunk = chunks ? up((w->round_pairs + chunks - 1) / chunks, step) : 1;
 }
 
-/* Half of L2 is for what stays of B. Gradients go by rows where these are enough for all threads. */
+/* Half of L2 is reserved for the part of B that stays there. Gradients use units of rows where there are enough rows
+ * for all threads. */
 static void plan_units(work *w, const mr_block_gemm *g, uint32_t n_threads)
 {
 	int64_t row_blocks = blocks_of(g->m), col_blocks = blocks_of(g->n), most;
@@ -284,7 +288,7 @@ static void plan_units(work *w, const mr_block_gemm *g, uint32_t n_threads)
 	w->units = (w->blocks + w->unit - 1) / w->unit;
 }
 
-/* At least @want of @bytes each at @old, of which *@has are there; what they held is lost. NULL: no memory. */
+/* Grows the buffer @old from *@has to at least @want elements of @bytes each; its content is lost. NULL: no memory. */
 static void *grown(void *old, size_t *has, size_t want, size_t bytes)
 {
 	void *more;

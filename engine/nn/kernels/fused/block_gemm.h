@@ -1,14 +1,13 @@
 /*
- * block_gemm.h - products of bf16 numbers in blocks of 32 rows and columns. Several of them side by side are finished
- * while they are in L2: stored as activations with what goes with them, stored as a gradient, or consumed by an
- * optimizer's step.
+ * block_gemm.h - products of bf16 numbers in blocks of 32 rows and columns. Several adjacent blocks are finished while
+ * they are in L2: stored as activations with their epilogue, stored as a gradient, or consumed by an optimizer's step.
  *
- * Both operands are packed once a call (block.h). Rows or columns of C are cut into units, which threads take as they
- * come; what a unit needs of its own operand its thread packs, the other operand is packed by all of them beforehand
- * and shared. A long k is done in rounds, so that a unit's part stays in L2. Gradients are one chain over all rounds,
- * begun at 0 or at what is there; activations add up one chain a round, since a single chain over the 50257 columns of
- * a head would lose digits, and so do gradients in bf16, which round once. Bits depend on the shape and on the engine
- * alone.
+ * Both operands are packed once a call (block.h). Rows or columns of C are cut into units, which threads take
+ * dynamically; a thread packs its unit's part of one operand, while all threads pack the other operand beforehand and
+ * share it. A long k is processed in rounds, so that a unit's part stays in L2. A gradient is one chain over all
+ * rounds, begun at 0 or at the previous gradient; activations are the sum of one chain per round, since a single chain
+ * over the 50257 columns of a head would lose digits, and so are gradients in bf16, which are rounded once. Bits depend
+ * only on the shape and on the engine.
  */
 #ifndef MR_KERNELS_BLOCK_GEMM_H
 #define MR_KERNELS_BLOCK_GEMM_H
@@ -22,18 +21,18 @@ typedef struct mr_block_gemm {
 	const mr_block_engine *engine;
 	int64_t m, n, k;
 	bool ta, tb;
-	uint32_t pieces;                  /* of A and B, @k each, one behind the other */
+	uint32_t pieces;                  /* of A and B, @k each, one after the other */
 	const uint16_t *const *as, *const *bs;
 	mr_block_out out;
 } mr_block_gemm;
 
-enum { MR_BLOCK_L2 = 1024 * 1024 }; /* where nobody knows it */
+enum { MR_BLOCK_L2 = 1024 * 1024 }; /* assumed where the size is unknown */
 
-/* Of one context. Begins as zeros, but for l2_bytes. */
+/* The buffers of one context. All members except l2_bytes are initially 0. */
 typedef struct mr_block_scratch {
-	int64_t l2_bytes;                 /* the second cache of a core */
-	uint32_t *shared, *own;           /* an operand; a unit's part of the other and its sums, [n_threads,
-					     own_words] */
+	int64_t l2_bytes;                 /* size of a core's L2 cache */
+	uint32_t *shared, *own;           /* shared: one operand; own: a unit's part of the other operand and its sums,
+					     [n_threads, own_words] */
 	float *carry;                     /* C between rounds, block by block */
 	mr_share *share;                  /* [n_threads] */
 	size_t shared_words, own_words, carry_floats;

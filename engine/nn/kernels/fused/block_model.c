@@ -7,13 +7,15 @@
  *	for each pair, ascending:  even += a.even * b.even;  odd += a.odd * b.odd
  *	c += even + odd
  *
- * Each += is one rounding to the nearest even: of products fused multiply-adds, of which bf16 numbers lose nothing.
- * Operands that are denormals count as zeros, and results that are become zeros with their sign, as MXCSR's DAZ and FTZ
- * say it, whatever MXCSR says. The pseudo-code leaves open which NaN comes out; here it is always the same one.
+ * Each += rounds once, to the nearest even: products are fused multiply-adds, in which the product of two bf16 numbers
+ * is exact. Denormal operands are treated as zeros, and denormal results become zeros with their sign, as with DAZ and
+ * FTZ of MXCSR, regardless of MXCSR. The pseudo-code does not specify which NaN results; here it is always the same
+ * one.
  *
- * A block is the same instructions in the same order as in block_amx.c: an instruction for each 16 pairs, ascending.
+ * A block executes the same instructions in the same order as in block_amx.c: an instruction for each 16 pairs,
+ * ascending.
  */
-#if defined(__x86_64__) && !defined(__clang__) /* MillraceLayers.cmake says it there */
+#if defined(__x86_64__) && !defined(__clang__) /* MillraceLayers.cmake sets the flags for clang */
 #pragma GCC target("avx2,fma")
 #endif
 #include <assert.h>
@@ -23,7 +25,7 @@
 #include "nn/bf16.h"
 #include "nn/kernels/fused/block_engine.h"
 
-enum { SIDE = MR_BLOCK, PAIRS = 16 /* of an instruction */ };
+enum { SIDE = MR_BLOCK, PAIRS = 16 /* pairs of one instruction */ };
 
 #define LEAST_NORMAL 0x00800000u
 #define MAGNITUDE 0x7fffffffu
@@ -39,9 +41,9 @@ static inline float flushed(float x)
 }
 
 /*
- * Rounded to the nearest of all f32, denormals too, a result just below the least normal number may become that number.
- * FTZ looks at a result that is rounded as if its exponent had no bounds: below 2^-126 - 2^-151 it becomes 0. The sum
- * in f64 need not be exact to be on the right side, since a product of two bf16 numbers has 16 bits.
+ * If a result just below the least normal number is rounded to the nearest f32, denormals included, it may become that
+ * number. FTZ tests a result that is rounded as if its exponent were unbounded: below 2^-126 - 2^-151 it becomes 0. The
+ * sum in f64 need not be exact to be on the right side, since a product of two bf16 numbers has 16 bits.
  */
 static float add_product_exactly(float sum, float a, float b)
 {
@@ -57,7 +59,7 @@ typedef struct sums {
 	float even[SIDE], odd[SIDE];
 } sums;
 
-/* 16 pairs of B, apart and without denormals. */
+/* 16 pairs of B, with lower and upper numbers separated and denormals replaced by 0. */
 typedef struct panel {
 	float even[PAIRS][SIDE], odd[PAIRS][SIDE];
 } panel;
@@ -71,7 +73,7 @@ static void panel_init(panel *to, const uint32_t *b)
 		}
 }
 
-/* sum += x * b; false: the least normal number occurs, which may be rounded wrongly. */
+/* sum += x * b; returns false if the least normal number occurs, which may be rounded wrongly. */
 static inline bool add_products(float sum[restrict SIDE], float x, const float b[restrict SIDE])
 {
 	uint32_t doubtful = 0;
@@ -112,7 +114,7 @@ static void row_sums_exactly(sums *s, const uint32_t *a, const panel *b)
 	}
 }
 
-/* Sums of two numbers that are no denormals are exact where they are denormals. */
+/* A denormal sum of two numbers that are not denormal is exact. */
 static void add_sums(float c[restrict SIDE], const sums *restrict s)
 {
 	for (int j = 0; j < SIDE; j++) {

@@ -1,7 +1,7 @@
 /*
- * fused_bf16.c - the backends `fused` and `auto` in bf16 and bf16_pure: products, steps and averages by
- * products_bf16.h, in bf16_pure other gradients by gradients_bf16.h, all else by fused.c with the kernels that read and
- * write bf16 (vec.h). The context is that of f32.
+ * fused_bf16.c - the backends `fused` and `auto` in bf16 and bf16_pure: products_bf16.h computes products, steps and
+ * averages, gradients_bf16.h the other gradients of bf16_pure, and fused.c everything else with the kernels that read
+ * and write bf16 (vec.h). The context is the one of f32.
  */
 #include "nn/choices.h"
 #include "nn/kernels/backend.h"

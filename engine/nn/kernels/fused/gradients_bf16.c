@@ -11,7 +11,7 @@
 /* Numbers whose squares are added at a time. */
 enum { PIECE = 4096 };
 
-/* Room for @n floats; NULL: no memory, with which the next call that returns a status fails. */
+/* Returns a buffer of at least @n floats; NULL: no memory, and the next call that returns a status fails. */
 static float *room(mr_kctx *kc, int64_t n)
 {
 	if (kc->gradient_floats >= (size_t)n)
@@ -26,7 +26,7 @@ static float *room(mr_kctx *kc, int64_t n)
 	return kc->gradients;
 }
 
-/* What is added to, if anything is: @n numbers, or none at all. */
+/* Widens the @n numbers to which a gradient is added; does nothing without @add or if @from is NULL. */
 static void widen(const uint16_t *from, int64_t n, bool add, float *to)
 {
 	for (int64_t i = 0; add && from && i < n; i++)

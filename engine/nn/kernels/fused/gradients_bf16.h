@@ -1,6 +1,7 @@
 /*
- * gradients_bf16.h - the operations of `fused` and `auto` in bf16_pure whose results are gradients, but for products
- * (products_bf16.h): as in bf16, where gradients are in f32, on what was widened, and then rounded to the nearest.
+ * gradients_bf16.h - the operations of `fused` and `auto` in bf16_pure whose results are gradients, except products
+ * (products_bf16.h): they compute as in bf16, where gradients are in f32, on widened operands, and round the results to
+ * the nearest.
  */
 #ifndef MR_KERNELS_GRADIENTS_BF16_H
 #define MR_KERNELS_GRADIENTS_BF16_H

@@ -8,7 +8,7 @@
 #include "nn/kernels/fused/gradients_bf16.h"
 #include "nn/kernels/fused/team.h"
 
-/* Masters that are brought together at a time. */
+/* Masters that are averaged at a time. */
 enum { PIECE = 16384 };
 
 mr_status mr_bf16_products_init(mr_kctx *kc, const mr_kernels *k)
@@ -20,7 +20,7 @@ mr_status mr_bf16_products_init(mr_kctx *kc, const mr_kernels *k)
 		     : mr_onednn_bf16() && __builtin_cpu_supports("avx512bf16")
 			     ? &mr_vec_blocks_avx512_bf16
 			     : &mr_vec_blocks_avx512;
-	/* Where none is found the context is for f32: mr_kernels_fused_bf16_refusal. */
+	/* If none is found, the context is used for f32 only: see mr_kernels_fused_bf16_refusal. */
 	kc->engine = found ? *found : (mr_block_engine){"f32", NULL, NULL, 1};
 	if (!kc->engine.block)
 		kc->engine.block = kc->blocks->block;
@@ -53,7 +53,7 @@ static bool by_onednn(const mr_kctx *kc, const mr_gemm *g)
 	return kc->chooses && mr_chosen_gemm(&kc->chosen, g);
 }
 
-/* A product of oneDNN's in f32, to be finished. */
+/* A product computed by oneDNN in f32, whose epilogue is still to be applied. */
 typedef struct finishing {
 	const mr_vec_blocks *vec;
 	const mr_block_out *out;
@@ -89,7 +89,7 @@ static mr_status library_product(mr_kctx *kc, const mr_gemm *g, const void *a, c
 	return MR_OK;
 }
 
-/* @n products that add to each other, of one shape; @out->add: to what is there. */
+/* Computes the sum of @n products of one shape; with @out->add it is added to the previous C. */
 static mr_status product(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b,
 			 const mr_block_out *out)
 {
@@ -176,7 +176,7 @@ void mr_bf16_step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
 	team(kc, kc->pure ? kc->blocks->step_rounded[s->kind] : kc->blocks->step[s->kind], &step, n, 2);
 }
 
-/* Each product rounds what it adds to. */
+/* Adds the products one after the other; each addition is rounded. */
 static mr_status rounded_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b,
 			     void *c, const mr_step *s)
 {
@@ -211,7 +211,7 @@ mr_status mr_bf16_gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const 
 	return mr_bf16_gemm_sum(kc, g, 1, &a, &b, c, s);
 }
 
-/* Columns of A, which make rows of C. */
+/* The columns of A that produce the requested rows of C. */
 typedef struct picking {
 	const mr_gemm_rows *r;
 	int64_t m;
@@ -229,8 +229,8 @@ static void pick(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 			*to++ = p->a[l * p->m + p->r->row[i]];
 }
 
-/* Rows that are wanted are made once more: an element has the same bits among however many. But oneDNN may sum in
- * another order where there are fewer of them: then C is written. */
+/* The requested rows are computed a second time, since an element has the same bits whatever the number of rows. But
+ * oneDNN may sum in another order when there are fewer rows: then C is stored and its rows are copied. */
 mr_status mr_bf16_gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s,
 				 const mr_gemm_rows *r)
 {
@@ -273,7 +273,7 @@ static void split(const mr_kctx *kc, int64_t n, float *wide, const void *to, con
 	     &(mr_block_masters){.to = at(to, i, 2), .to_rest = at(rest, i, 2), .wide = wide}, n, 1);
 }
 
-/* @len elements from @i on of all that @m brings together. */
+/* Averages @len elements from @i on of all copies that @m names. */
 static void mix_piece(mr_kctx *kc, const mr_averaging *m, int64_t i, int64_t len)
 {
 	const void *src[MR_AVERAGING_MOST];

@@ -1,7 +1,7 @@
 /*
- * products_bf16.h - products and steps of the backends `fused` and `auto` in bf16 and bf16_pure: by block_gemm.h, or
- * where the table of choices says so by oneDNN's matmul, with the same bits of all that goes with a product. @kc: of
- * these backends.
+ * products_bf16.h - products and steps of the backends `fused` and `auto` in bf16 and bf16_pure: block_gemm.h computes
+ * the products, or oneDNN's matmul where the table of choices says so; the operations fused to a product give the same
+ * bits with both. @kc: of these backends.
  */
 #ifndef MR_KERNELS_PRODUCTS_BF16_H
 #define MR_KERNELS_PRODUCTS_BF16_H
@@ -22,7 +22,7 @@ void mr_bf16_mix(mr_kctx *kc, int64_t n, const mr_averaging *m);
 /** nn/recorder.h */
 mr_kernel_by mr_bf16_executor(const mr_kernels *k, uint32_t n_threads, const mr_kernel_call *c);
 
-/** What all of these need of a context. Errors: MR_ERESOURCE. */
+/** Initialises the part of a context that all of these need. Errors: MR_ERESOURCE. */
 mr_status mr_bf16_products_init(mr_kctx *kc, const mr_kernels *k) MR_MUST_USE;
 void mr_bf16_products_fini(mr_kctx *kc);
 size_t mr_bf16_products_bytes(const mr_kctx *kc);

@@ -1,6 +1,6 @@
 /* The kernels on activations in bf16 with 8 lanes. */
 #if defined(MR_DNNL) && defined(__x86_64__)
-#ifndef __clang__ /* MillraceLayers.cmake says it there */
+#ifndef __clang__ /* MillraceLayers.cmake sets the flags for clang */
 #pragma GCC target("avx2,fma,bmi2,prfchw")
 #endif
 #include "nn/kernels/fused/vec_lanes_avx2.inc"

@@ -1,6 +1,6 @@
 /* The kernels on activations in bf16 with 16 lanes and the instructions for bf16. */
 #if defined(MR_DNNL) && defined(__x86_64__)
-#ifndef __clang__ /* MillraceLayers.cmake says it there */
+#ifndef __clang__ /* MillraceLayers.cmake sets the flags for clang */
 #pragma GCC target("avx512bf16,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2,prfchw")
 #endif
 #include "nn/kernels/fused/vec_lanes_avx512.inc"

@@ -1,19 +1,19 @@
 /*
- * onednn.c - the backend `onednn`: every operation for which oneDNN has a primitive by that primitive, the rest by the
- * functions of `fused`. The column `onednn` of nn/kernels.def says which.
+ * onednn.c - the backend `onednn`: an operation for which oneDNN has a primitive is executed by that primitive, the
+ * others by the functions of `fused`. The column `onednn` of nn/kernels.def says which.
  *
- *	products        matmul with bias and sum; GELU by eltwise, addends by binary. ReLU is ours: the library's makes
- *	                0 of NaN
+ *	products        matmul with bias and sum; GELU by eltwise, addends by binary. ReLU is ours: the library's turns
+ *	                NaN into 0
  *	column sums     matmul with a row of ones: the library's reduction over rows takes some hundred times as long
- *	convolutions	convolution (onednn_conv.c); ReLU and gradients that are added to are ours
- *	pools           ours: the library's maximum passes over NaN
- *	layer norm      layer_normalization; there is none without a mean in oneDNN 2.6, so RMS norm is ours
+ *	convolutions	convolution (onednn_conv.c); ReLU and the accumulation of gradients are ours
+ *	pools           ours: the library's maximum ignores NaN
+ *	layer norm      layer_normalization; oneDNN 2.6 has none without a mean, so RMS norm is ours
  *	batch norm      batch_normalization, channels last; ReLU is ours
- *	cross-entropy   softmax; the loss and the gradient are made of it by ours
- *	attention       ours: of whole score matrices hidden pairs would count 0 times NaN
+ *	cross-entropy   softmax; our code computes the loss and the gradient from it
+ *	attention       ours: with whole score matrices a masked pair would add 0 times NaN
  *
- * GELU of numbers beyond 1e19 is NaN: the library squares them. Bits depend on the number of threads. What an operation
- * that returns nothing could not do is reported by the next one that returns a status.
+ * GELU of numbers beyond 1e19 is NaN: the library squares them. Bits depend on the number of threads. A failure of an
+ * operation that returns nothing is reported by the next one that returns a status.
  */
 #include <math.h>
 #include <stdio.h>
@@ -75,7 +75,7 @@ static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *aux, co
 		mr_fused_act_backward(kc, act, n, aux, dy, dz);
 }
 
-/* @z, which may be @c, to @c. */
+/* Applies @act to @z and stores to @c, which may be @z. */
 static mr_status activate(mr_kctx *kc, mr_act act, int64_t n, const float *z, float *c)
 {
 	mr_vec_act relu = {.act = act, .in = z, .out = c};
@@ -107,7 +107,7 @@ static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *
 	return noted(kc);
 }
 
-/* Sums of columns of x[rows, cols] in bf16. */
+/* y[cols] = the column sums of x[rows, cols] in bf16. */
 static mr_status column_sums_bf16(mr_kctx *kc, int64_t rows, int64_t cols, const uint16_t *x, float *y, bool add)
 {
 	mr_gemm g = {.m = 1, .n = cols, .k = rows, .add = add};
@@ -120,7 +120,7 @@ static mr_status column_sums_bf16(mr_kctx *kc, int64_t rows, int64_t cols, const
 	return mr_onednn_gemm_bf16(kc->onednn, &g, ones, x, NULL, y);
 }
 
-/* The column sums that @g asks for. */
+/* Computes the column sums that @g requests. */
 static mr_status all_column_sums_bf16(mr_kctx *kc, const mr_gemm *g, const uint16_t *a, const uint16_t *b)
 {
 	if (g->colsum_a)
@@ -215,7 +215,7 @@ static void norm(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void
 		rstd[i] = 1 / sqrtf(rstd[i] + (float)eps);
 }
 
-/* To @dx, and with @dgain to dgain and dshift; dx or dgain may be NULL; each is added to what is there if it says so.
+/* Computes @dx and, with @dgain, dgain and dshift. dx or dgain may be NULL. Each is accumulated when its flag says so.
  * One primitive computes both halves, so that each half has the bits of both at once. */
 static mr_status norm_gradients(mr_kctx *kc, int64_t rows, int64_t cols, const float *x, const float *gain,
 				const float *mean, const float *rstd, const float *dy, float *dx, bool add,
@@ -225,7 +225,7 @@ static mr_status norm_gradients(mr_kctx *kc, int64_t rows, int64_t cols, const f
 
 	MR_TRY(mr_fused_reserve(&kc->room, &kc->room_floats, rows + 3 * cols + rows * cols));
 	variance = kc->room;
-	weight = variance + rows; /* of the gain, then of the shift, then a gain of 1 where none is given */
+	weight = variance + rows; /* gradient of the gain, then of the shift, then a gain of ones if none is given */
 	input = dx && !add ? dx : weight + 3 * cols;
 	for (int64_t i = 0; i < rows; i++)
 		variance[i] = 1 / (rstd[i] * rstd[i]);
@@ -313,7 +313,8 @@ typedef struct softmax_rows {
 	int64_t rows, classes;
 	const int32_t *targets;
 	float *x;          /* logits, then softmax, then the gradient of the mean loss */
-	float *most, *at;  /* of each row: largest logit, NaN if there is one; and the target's, then the loss */
+	float *most, *at;  /* per row: the largest logit, or NaN if the row has one; the target's logit, then the
+			      loss */
 } softmax_rows;
 
 static void look_at_logits(const void *args, int64_t lo, int64_t hi, uint32_t worker)
@@ -335,7 +336,8 @@ static void look_at_logits(const void *args, int64_t lo, int64_t hi, uint32_t wo
 	}
 }
 
-/* The largest probability belongs to the largest logit, so that losses of impossible targets are finite. */
+/* The loss is the largest logit minus the target's minus the log of the largest probability, not minus the log of the
+ * target's probability, so that losses of impossible targets are finite. */
 static void make_gradient(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 {
 	const softmax_rows *s = args;
@@ -344,7 +346,8 @@ static void make_gradient(const void *args, int64_t lo, int64_t hi, uint32_t wor
 	(void)worker;
 	for (int64_t r = lo; r < hi; r++) {
 		float *p = s->x + r * s->classes, most = 0;
-		bool finite = isfinite(s->most[r]); /* else the library's exponential made a number of NaN */
+		bool finite = isfinite(s->most[r]); /* otherwise the library's exponential has turned NaN into a
+						       number */
 
 		for (int64_t i = 0; i < s->classes; i++)
 			most = p[i] > most ? p[i] : most;
@@ -414,7 +417,7 @@ const mr_kernels mr_kernels_onednn_f32 = {
 #include "nn/kernels.def"
 };
 
-/* The same functions by the names of onednn.h. */
+/* Declares the same functions under the names of onednn.h. */
 #define ALIAS(id, of) extern __typeof__(of) mr_by_onednn_##id __attribute__((alias(#of)));
 #define NAME_OURS(id)
 #define NAME_ONEDNN(id) ALIAS(id, id)

@@ -6,7 +6,7 @@
 
 #include "nn/recorder.h"
 
-/* mr_by_onednn_gemm and so on: the functions of the table, of operations that have a primitive. */
+/* mr_by_onednn_gemm and so on: the functions in the table of those operations that have a primitive. */
 #define MR_KERNEL_PART(type, id, args)
 #define MR_KERNEL(type, id, args, fused, onednn, chosen, what) type mr_by_onednn_##id args;
 #include "nn/kernels.def"

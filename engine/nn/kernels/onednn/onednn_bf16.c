@@ -1,7 +1,7 @@
 /*
- * onednn_bf16.c - the backend `onednn` in bf16: products of bf16 numbers by oneDNN's matmul, which accumulates in f32,
- * and convolutions by its convolution;
- * all else as in f32, on numbers that are widened and rounded (nn/kernels/bf16.inc).
+ * onednn_bf16.c - the backend `onednn` in bf16: oneDNN's matmul computes products of bf16 numbers, accumulating in f32,
+ * and its convolution computes convolutions. Everything else runs in f32 on widened numbers, and the results are
+ * rounded (nn/kernels/bf16.inc).
  */
 #include "nn/kernels/onednn/onednn_primitives.h"
 

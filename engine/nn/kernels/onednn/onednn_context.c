@@ -109,7 +109,7 @@ mr_status mr_onednn_attr(const onednn_post_ops *after, dnnl_primitive_attr_t *at
 	return st;
 }
 
-/* The library asks OpenMP for the calling thread's team size, when a primitive is built and again when it runs. */
+/* The library reads the calling thread's team size from OpenMP when a primitive is built and again when it runs. */
 void mr_onednn_set_threads(const mr_onednn *d)
 {
 #ifdef MR_OPENMP

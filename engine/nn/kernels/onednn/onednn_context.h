@@ -3,8 +3,8 @@
  * the library's C interfaces 2.6 and 3.x.
  *
  * A primitive is found by (m, n, k, flags) in an open-addressing table (convolutions in a list of their own); engine,
- * threads and ISA are fixed for a context. Its memory objects live as long as it does and get this call's addresses, so
- * a hit neither allocates nor locks in our code.
+ * threads and ISA are fixed for a context. Its memory objects live as long as the primitive and get the addresses of
+ * each call, so our code neither allocates nor locks when the primitive is found.
  */
 #ifndef MR_KERNELS_ONEDNN_CONTEXT_H
 #define MR_KERNELS_ONEDNN_CONTEXT_H
@@ -19,7 +19,8 @@
 
 enum { ONEDNN_ARGS = 10 };
 
-/* The low bits of flags are the kind's own; the kind is never 0, which marks a free place in the table. */
+/* The meaning of the low bits of flags depends on the kind. The kind is never 0, which marks a free place in the
+ * table. */
 enum { ONEDNN_MATMUL = 1 << 8, ONEDNN_SUM = 2 << 8, ONEDNN_GELU = 3 << 8, ONEDNN_NORM = 4 << 8,
        ONEDNN_SOFTMAX = 5 << 8, ONEDNN_BATCH_NORM = 6 << 8 };
 
@@ -36,14 +37,14 @@ struct mr_onednn {
 	dnnl_stream_t stream;
 	int n_threads;
 #ifndef MR_OPENMP
-	void (*set_num_threads)(int); /* of the runtime that the library is linked with, though we are not; NULL: none
-	                                 */
+	void (*set_num_threads)(int); /* from the OpenMP runtime that the library, but not this program, is linked with;
+					 NULL: none */
 #endif
 	uint32_t n_used, n_places;    /* n_places: a power of two */
 	onednn_primitive *table;
 	struct onednn_conv *convs;    /* [n_convs]; room for the next power of two (onednn_conv.c) */
 	uint32_t n_convs;
-	void *weights;                /* of one convolution in the primitive's format */
+	void *weights;                /* weights of one convolution in the primitive's format */
 	size_t weights_bytes;
 	void *scratch;
 	size_t scratch_bytes;
@@ -64,11 +65,11 @@ typedef struct onednn_arg {
 	md_arg md;
 } onednn_arg;
 
-/** MR_EDNN with the step that failed. */
+/** Returns MR_EDNN with the failed step @what if @st is an error. */
 mr_status mr_onednn_check(dnnl_status_t st, const char *what) MR_MUST_USE;
 
-/** A matrix of f32 with these strides, or of numbers of @type; and @n numbers of f32. Free them with mr_onednn_md_free.
- */
+/** Describe a matrix of f32 or of @type with these strides, and a vector of @n f32. Free them with
+ * mr_onednn_md_free. */
 mr_status mr_onednn_md_matrix(md_t *md, int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride) MR_MUST_USE;
 mr_status mr_onednn_md_matrix_of(md_t *md, dnnl_data_type_t type, int64_t rows, int64_t cols, int64_t row_stride,
 				 int64_t col_stride) MR_MUST_USE;
@@ -76,17 +77,17 @@ mr_status mr_onednn_md_row(md_t *md, int64_t n) MR_MUST_USE;
 md_arg mr_onednn_md(const md_t *md); /* NULL: there is none */
 void mr_onednn_md_free(md_t *md);
 
-/* What is done to the result of a primitive before it is stored, in this order. */
+/* Operations on the result of a primitive before it is stored, in this order. */
 typedef struct onednn_post_ops {
-	bool add;      /* what is there is added */
-	md_arg addend; /* this tensor is added, of which the caller makes the argument ONEDNN_ADDEND; NULL: none. Not
-	                  with add */
+	bool add;      /* the previous content of the destination is added */
+	md_arg addend; /* this tensor is added; the caller passes it as argument ONEDNN_ADDEND; NULL: none. Not with
+			  add */
 	bool gelu;
 } onednn_post_ops;
 
 #define ONEDNN_ADDEND (DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1)
 
-/** Attributes with a scratchpad of the caller's and these operations. */
+/** Creates attributes with a caller-provided scratchpad and these operations. */
 mr_status mr_onednn_attr(const onednn_post_ops *after, dnnl_primitive_attr_t *attr) MR_MUST_USE;
 
 /** Makes the primitive of @p from its description, and its memory objects: @arg[@n], then the scratchpad. */
@@ -98,9 +99,9 @@ typedef mr_status onednn_build_fn(mr_onednn *d, onednn_primitive *p);
 
 /** Executes the primitive of @p, on @data in the order of its arguments. */
 mr_status mr_onednn_execute(mr_onednn *d, onednn_primitive *p, const void *const *data) MR_MUST_USE;
-/** Of the library, for what is built or executed next on this thread. */
+/** Sets the library's team size for primitives that are built or executed next on this thread. */
 void mr_onednn_set_threads(const mr_onednn *d);
-void mr_onednn_primitive_free(onednn_primitive *p); /* what it holds; all 0 is nothing */
+void mr_onednn_primitive_free(onednn_primitive *p); /* frees its members; a zeroed one has none */
 void mr_onednn_convs_free(mr_onednn *d);
 
 /** Executes the primitive with the key of @key, which @build makes on the first call, on @data, in the order of its

@@ -2,8 +2,8 @@
  * onednn_matmul.c - matrix products by the matmul primitive.
  *
  * All matrices are plain row-major; a transpose is a pair of strides. Bias is fused, `add` is a sum post-op. A and B
- * may be in bf16: sums and bias are f32 all the same, and C unless it is to be rounded. Activations are the caller's:
- * the library's ReLU makes 0 of NaN.
+ * may be in bf16: sums and bias are still f32, and so is C unless it is to be rounded. The caller applies activations:
+ * the library's ReLU turns NaN into 0.
  */
 #include "nn/kernels/onednn/onednn_context.h"
 
@@ -86,7 +86,7 @@ mr_status mr_onednn_gemm(mr_onednn *d, const mr_gemm *g, const float *a, const f
 	return run(d, g, 0, (const void *[]){a, b, c, g->bias ? bias : g->addend, g->addend});
 }
 
-/* Without what is the caller's. */
+/* @g without the operations that the caller executes. */
 static mr_gemm product_of(const mr_gemm *g)
 {
 	mr_gemm product = *g;

@@ -1,13 +1,13 @@
 /*
- * onednn_primitives.h - what oneDNN executes, as plain calls.
+ * onednn_primitives.h - plain calls for the operations that oneDNN executes.
  *
  * Only nn/kernels/onednn/onednn_*.c include the library's header and use its two C interfaces (2.6 and 3.x). A
- * mr_onednn holds one engine, one stream, one scratchpad and the primitives that its thread has needed so far; it is
- * used by one thread. Two threads may not share a primitive's scratchpad (results are silently wrong), so nothing is
+ * mr_onednn holds one engine, one stream, one scratchpad and the primitives that its thread has needed so far; only one
+ * thread uses it. Two threads must not share a primitive's scratchpad (results would be silently wrong), so nothing is
  * shared.
  *
- * A call allocates when its shape is new; the library itself makes about six small allocations a call. Errors of all:
- * MR_EDNN, MR_ERESOURCE.
+ * A call allocates when its shape is new; the library itself makes about six small allocations a call. All calls can
+ * return MR_EDNN and MR_ERESOURCE.
  */
 #ifndef MR_KERNELS_ONEDNN_PRIMITIVES_H
 #define MR_KERNELS_ONEDNN_PRIMITIVES_H
@@ -16,24 +16,26 @@
 
 typedef struct mr_onednn mr_onednn;
 
-/** @n_threads: of the calling thread's team; primitives are built for it. Errors: MR_ERESOURCE, MR_EDNN. */
+/** @n_threads: team size of the calling thread; primitives are built for it. Errors: MR_ERESOURCE, MR_EDNN. */
 mr_status mr_onednn_create(uint32_t n_threads, mr_onednn **out) MR_MUST_USE;
 void mr_onednn_destroy(mr_onednn *d); /* accepts NULL */
 
-/** Scratchpad, table and 75 KiB a primitive (measured growth of the process over 100 shapes; AVX2 15 KiB). */
+/** The bytes of scratchpad and table, and 75 KiB a primitive (measured growth of the process over 100 shapes; AVX2 15
+ * KiB). */
 size_t mr_onednn_bytes(const mr_onednn *d);
 
 /**
- * op(A) op(B), with bias, addend or what is there; GELU when @g says so. Everything else that @g asks for is the
- * caller's. Allocates: on the first call with a shape; the library itself makes about six small allocations a call.
+ * c = op(A) op(B), plus bias, addend or the previous C; then GELU when @g says so. The caller executes everything else
+ * that @g requests. Allocates: on the first call with a shape; the library itself makes about six small allocations a
+ * call.
  */
 mr_status mr_onednn_gemm(mr_onednn *d, const mr_gemm *g, const float *a, const float *b, const float *bias,
 		       float *c) MR_MUST_USE;
 
-/** The same of A and B in bf16; bias and C stay f32. Where mr_onednn_bf16 says so. */
+/** The same for A and B in bf16; bias and C stay f32. To be called only where mr_onednn_bf16 returns true. */
 mr_status mr_onednn_gemm_bf16(mr_onednn *d, const mr_gemm *g, const uint16_t *a, const uint16_t *b, const float *bias,
 			      float *c) MR_MUST_USE;
-/** op(A) op(B), or that and what is there, with C in bf16 as well: rounded once. */
+/** op(A) op(B), or its sum with the previous C, with C in bf16 as well: rounded once. */
 mr_status mr_onednn_gemm_rounded(mr_onednn *d, const mr_gemm *g, const uint16_t *a, const uint16_t *b,
 				 uint16_t *c) MR_MUST_USE;
 
@@ -47,15 +49,15 @@ mr_status mr_onednn_gelu_backward(mr_onednn *d, int64_t n, const float *z, const
 /** Layer norm over rows of x[rows, cols]; saves mean[rows] and variance[rows]. */
 mr_status mr_onednn_norm(mr_onednn *d, int64_t rows, int64_t cols, float eps, const float *x, const float *gain,
 			 const float *shift, float *y, float *mean, float *variance) MR_MUST_USE;
-/** Overwrites dx, dgain and dshift. @variance has eps in it. */
+/** Overwrites dx, dgain and dshift. @variance includes eps. */
 mr_status mr_onednn_norm_backward(mr_onednn *d, int64_t rows, int64_t cols, const float *x, const float *gain,
 				  const float *mean, const float *variance, const float *dy, float *dx, float *dgain,
 				  float *dshift) MR_MUST_USE;
 
-/** b->act is the caller's. */
+/** The caller applies b->act. */
 mr_status mr_onednn_batch_norm(mr_onednn *d, const mr_batch_norm *b, const float *x, const float *gain,
 			       const float *shift, float *y, float *mean, float *variance) MR_MUST_USE;
-/** Overwrites dx, which may be dy, dgain and dshift. */
+/** Overwrites dx (which may be dy), dgain and dshift. */
 mr_status mr_onednn_batch_norm_backward(mr_onednn *d, const mr_batch_norm *b, const float *x, const float *gain,
 					const float *mean, const float *variance, const float *dy, float *dx,
 					float *dgain, float *dshift) MR_MUST_USE;
@@ -63,8 +65,8 @@ mr_status mr_onednn_batch_norm_backward(mr_onednn *d, const mr_batch_norm *b, co
 /** y = softmax of each row of x[rows, cols]; y may be x. */
 mr_status mr_onednn_softmax(mr_onednn *d, int64_t rows, int64_t cols, const float *x, float *y) MR_MUST_USE;
 
-/** Convolutions (nn/window.h) without ReLU; @bf16: all in bf16 but the gradient of the weights, else all in f32. Plain
- * weights; gradients are overwritten. */
+/** Convolutions (nn/window.h) without ReLU; @bf16: all tensors are bf16 except the gradient of the weights, otherwise
+ * all are f32. Weights have the plain layout; gradients are overwritten. */
 mr_status mr_onednn_conv(mr_onednn *d, const mr_conv *g, bool bf16, const void *x, const void *w, const void *bias,
 			 void *y) MR_MUST_USE;
 mr_status mr_onednn_conv_backward_input(mr_onednn *d, const mr_conv *g, bool bf16, const void *dy, const void *w,
@@ -75,9 +77,9 @@ mr_status mr_onednn_conv_backward_weight(mr_onednn *d, const mr_conv *g, bool bf
 /** True when the library uses AVX-512 (the CPU has it and ONEDNN_MAX_CPU_ISA allows it). */
 bool mr_onednn_avx512(void);
 bool mr_onednn_avx2(void);
-/** The same of instructions that multiply bf16: avx512_bf16, or AMX. */
+/** The same for instructions that multiply bf16: avx512_bf16 or AMX. */
 bool mr_onednn_bf16(void);
-/** The same of AMX, which is among them. */
+/** The same for AMX alone. */
 bool mr_onednn_amx(void);
 
 #endif

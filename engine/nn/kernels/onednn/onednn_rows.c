@@ -153,7 +153,7 @@ static mr_status elements_build(mr_onednn *d, onednn_primitive *p)
 mr_status mr_onednn_sum(mr_onednn *d, int64_t n, const float *a, const float *b, float *y)
 {
 	onednn_primitive key = {.n = n, .flags = ONEDNN_SUM};
-	/* the library works in place of its first source only */
+	/* the library can work in place only on its first source */
 	const void *data[] = {y == b ? b : a, y == b ? a : b, y};
 
 	return mr_onednn_run(d, &key, elements_build, data);
@@ -194,7 +194,7 @@ static mr_status norm_of(mr_onednn *d, onednn_primitive *p, md_arg x, md_arg sta
 	const onednn_arg backward[] = {
 		{DNNL_ARG_SRC, x},	     {DNNL_ARG_SCALE, row}, {DNNL_ARG_MEAN, stat},    {DNNL_ARG_VARIANCE, stat},
 		{DNNL_ARG_DIFF_DST, x},	     {DNNL_ARG_DIFF_SRC, x},
-		{DNNL_ARG_SHIFT, row}, /* asked for, but not read */
+		{DNNL_ARG_SHIFT, row}, /* required by the library, but not read */
 		{DNNL_ARG_DIFF_SCALE, row}, {DNNL_ARG_DIFF_SHIFT, row},
 	};
 	const uint32_t n_backward = sizeof(backward) / sizeof(backward[0]);

@@ -1,4 +1,5 @@
-/* The reference kernels in bf16: those in single precision, with everything that is stored in bf16 rounded. */
+/* The reference kernels in bf16: the kernels in single precision, whose results are rounded to bf16 when they are
+ * stored. */
 #define BASE mr_kernels_reference_f32
 #define BACKEND "reference"
 #define TABLE mr_kernels_reference_bf16
