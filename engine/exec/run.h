@@ -76,7 +76,7 @@ typedef struct mr_run_config {
 	uint32_t spin_us;            /* longest spin of a waiting worker before it sleeps (host/spin.h); UINT32_MAX: the
 	                                default for its place */
 	bool trace;                  /* keep trace records */
-	uint64_t norm_every;         /* record the gradient norm every so many steps although nothing is clipped by it;
+	uint64_t norm_every;         /* the interval in steps at which the gradient norm is recorded without clipping;
 	                                0: never. It changes no bit of a weight */
 	bool measures;               /* find the largest gradient (mr_run_largest_gradient): one more pass over each
 	                                */
