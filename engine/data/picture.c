@@ -163,7 +163,7 @@ mr_status mr_picture_look(const char *name, const uint8_t *bytes, size_t n, mr_p
 		break;
 	default:
 		return mr_fail(MR_EDATA,
-			       "%s: begins as no picture does that can be read: PNG, JPEG, PPM (P6) or PGM (P5)", name);
+			       "%s: is not a picture of a known format: PNG, JPEG, PPM (P6) or PGM (P5)", name);
 	}
 	if (!*more && (!out->rows || !out->cols || (uint64_t)out->rows * out->cols > MAX_PIXELS))
 		return mr_fail(MR_EDATA, "%s: %u x %u pixels by its head, expected 1 to %u", name, out->cols, out->rows,

@@ -110,10 +110,10 @@ static void bad_pictures(void)
 	static const struct {
 		const char *bytes, *part;
 	} cases[] = {
-		{"GIF89a", "begins as no picture does"},
-		{"P3 1 1 255 1 2 3", "begins as no picture does"},
-		{"P", "begins as no picture does"},
-		{"P6", "begins as no picture does"},
+		{"GIF89a", "is not a picture of a known format"},
+		{"P3 1 1 255 1 2 3", "is not a picture of a known format"},
+		{"P", "is not a picture of a known format"},
+		{"P6", "is not a picture of a known format"},
 		{"P6 1 1", "damaged head of a P6 file"},
 		{"P6 1 x 255\n123", "damaged head"},
 		{"P6 1 1 65535\n123456", "the largest value is 65535, expected 1 to 255"},
@@ -437,7 +437,7 @@ static void bad_folders(void)
 		{"path=absent", "absent: No such file", MR_EDATA},
 		{"path=t/cat", "t/cat: holds no folder of pictures", MR_EDATA},
 		{"path=none", "none/b: holds no picture: a class needs files .png", MR_EDATA},
-		{"path=text", "text/a/x.png: begins as no picture does", MR_EDATA},
+		{"path=text", "text/a/x.png: is not a picture of a known format", MR_EDATA},
 		{"path=cut validation=0", "cut/a/x.ppm: 3 bytes behind the head, but 2 x 2 pixels are 12", MR_EDATA},
 		{"path=empty", "empty/a/x.ppm: the file is empty", MR_EDATA},
 		{"path=folder", "folder/a/x.ppm: is a folder", MR_EDATA},
@@ -537,7 +537,7 @@ static void broken_meanwhile(void)
 		{NULL, "07.ppm: No such file"},
 		{"P6 43 47 255\n123", "07.ppm: 3 bytes behind the head"},
 		{"P6 4 4 255\n123", "07.ppm: the file was changed while it was in use: 4 x 4 pixels, were 43 x 47"},
-		{"junk", "07.ppm: begins as no picture does"},
+		{"junk", "07.ppm: is not a picture of a known format"},
 	};
 	float x[PIXELS];
 	char path[600];
