@@ -300,7 +300,8 @@ static mr_step step_of(const mr_kernels *k, const state *s, int kind)
 }
 
 /* A sum of products is the products that add to each other, a step inside is one behind, and the rows that are wanted
- * besides are copies; also with one thread where the others have several, and a larger cache. */
+ * besides are copies; also with another size of cache, and with one thread where the others have several, but for
+ * backends whose table of choices may have other lines for teams. */
 static void check_laws(const mr_kernels *k, uint32_t threads, const struct shape *shape, int kind)
 {
 	struct shape s = *shape;
@@ -315,7 +316,7 @@ static void check_laws(const mr_kernels *k, uint32_t threads, const struct shape
 	mr_kctx *one, *many;
 
 	small.l2_bytes = kind % 3 * 65536; /* 0: as `one` has it */
-	MR_CHECK_OK(k->ctx_create(k, k->choices == &all_onednn ? threads : 1, &one));
+	MR_CHECK_OK(k->ctx_create(k, k->choices ? threads : 1, &one));
 	MR_CHECK_OK(k->ctx_create(&small, threads, &many));
 	for (uint64_t j = 0; j < PIECES; j++) {
 		a[j] = numbers(10 + j, s.m * s.k);
