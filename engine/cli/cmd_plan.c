@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "choose/compare.h"
 #include "cli/args.h"
-#include "cli/compare.h"
 #include "cli/open_config.h"
 #include "report/output.h"
 #include "cli/plan_kernels.h"
@@ -31,10 +31,13 @@ static mr_status compare(const mr_args *args)
 {
 	const char *path = mr_values_string(args->values, "output");
 	bool svg = !strcmp(mr_values_string(args->values, "format"), "svg");
+	mr_config *config;
 	mr_compare c;
 	FILE *out;
-	mr_status st = mr_compare_init(&c, args, (uint64_t)mr_values_int(args->values, "cap"), svg);
+	mr_status st;
 
+	MR_TRY(mr_open_config(args, &config));
+	st = mr_compare_init(&c, mr_config_job(config), (uint64_t)mr_values_int(args->values, "cap"), svg);
 	if (st == MR_OK)
 		st = mr_output_open(path, &out);
 	if (st == MR_OK) {
@@ -42,6 +45,7 @@ static mr_status compare(const mr_args *args)
 		st = mr_output_close(path, out, st);
 	}
 	mr_compare_fini(&c);
+	mr_config_destroy(config);
 	return st;
 }
 

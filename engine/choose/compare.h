@@ -10,12 +10,12 @@
  * measured with fewer threads are divided as if speed were proportional to threads, which is the most that it
  * can be.
  */
-#ifndef MR_CLI_COMPARE_H
-#define MR_CLI_COMPARE_H
+#ifndef MR_CHOOSE_COMPARE_H
+#define MR_CHOOSE_COMPARE_H
 
 #include <stdio.h>
 
-#include "cli/args.h"
+#include "job/job.h"
 #include "session/margins.h"
 #include "session/costs.h"
 #include "ir/trace.h"
@@ -55,12 +55,11 @@ typedef struct mr_compare {
 } mr_compare;
 
 /**
- * Try all systems. @args: of the command, whose operand is the configuration;
- * @cap: most bytes of the workers, in place of the configuration's limit of the process; 0: that one. @pictures: keep
- * trace records of a stretch of equal length for all. The caller calls fini, also after an error. Errors: the
- * configuration itself is wrong; MR_ERESOURCE.
+ * Try all systems on @job. @cap: most bytes of the workers, in place of the job's limit of the process; 0: that one.
+ * @pictures: keep trace records of a stretch of equal length for all. The caller calls fini, also after an error.
+ * Errors: the job itself is wrong; MR_ERESOURCE.
  */
-mr_status mr_compare_init(mr_compare *c, const mr_args *args, uint64_t cap, bool pictures) MR_MUST_USE;
+mr_status mr_compare_init(mr_compare *c, const mr_job *job, uint64_t cap, bool pictures) MR_MUST_USE;
 void mr_compare_fini(mr_compare *c);
 
 /* --- compare_report.c --- */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/str.h"
-#include "cli/compare.h"
+#include "choose/compare.h"
 #include "report/schedule_picture.h"
 #include "report/table.h"
 

@@ -1,13 +1,12 @@
-#include "cli/compare.h"
+#include "choose/compare.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/open_config.h"
-#include "cli/plan_report.h"
 #include "ir/metrics.h"
 #include "ir/walk_trace.h"
+#include "session/forecast.h"
 #include "session/memory_plan.h"
 #include "sim/sim.h"
 
@@ -16,7 +15,7 @@
 
 /* Shared by all attempts. */
 typedef struct base {
-	mr_config *config;
+	const mr_job *job;
 	mr_session s;
 	mr_costs costs;
 	uint64_t cap;
@@ -174,7 +173,7 @@ static bool attempt(mr_compare *c, const base *b, double horizon, mr_compare_row
 	mr_status st;
 
 	row->why[0] = 0;
-	st = mr_job_copy(mr_config_job(b->config), &job);
+	st = mr_job_copy(b->job, &job);
 	if (st == MR_OK)
 		st = change_job(b, row, &job);
 	if (st == MR_OK)
@@ -204,10 +203,10 @@ static mr_status add_row(mr_compare *c, const base *b, const mr_sched_ops *ops, 
 		.bubble = NAN};
 	row->margin = mr_margin_of(row->system);
 	row->n_micro = !ops || (ops->asynchronous && !ops->accumulates) ? 1 : c->n_micro;
-	if (ops && ops->step_micro && ops == mr_job_system(mr_config_job(b->config))) /* its options are the user's */
-		row->n_micro = mr_schedule_step_micro(ops, mr_config_job(b->config)->system.values);
+	if (ops && ops->step_micro && ops == mr_job_system(b->job)) /* its options are the user's */
+		row->n_micro = mr_schedule_step_micro(ops, b->job->system.values);
 	snprintf(row->label, sizeof(row->label), chunks ? "%s, chunks %u" : "%s", row->system, chunks);
-	if (attempt(c, b, 0, row) || !mr_config_job(b->config)->n_cut)
+	if (attempt(c, b, 0, row) || !b->job->n_cut)
 		return MR_OK;
 	row->auto_cut = true; /* the number of stages that the user named may not fit this system */
 	attempt(c, b, 0, row);
@@ -249,7 +248,7 @@ static int by_time(const void *x, const void *y)
  * into which its batch can be cut, up to two a worker. */
 static uint32_t choose_micro(const base *b, int64_t batch)
 {
-	const mr_sched_ops *own = mr_job_system(mr_config_job(b->config));
+	const mr_sched_ops *own = mr_job_system(b->job);
 	uint32_t n = 2u * b->n_workers;
 
 	if (own && !(own->asynchronous && !own->accumulates))
@@ -263,21 +262,21 @@ static uint32_t choose_micro(const base *b, int64_t batch)
 
 static void set_up(mr_compare *c, base *b)
 {
-	const mr_sched_ops *own = mr_job_system(mr_config_job(b->config));
-	int64_t workers = mr_config_job(b->config)->machine.workers;
+	const mr_sched_ops *own = mr_job_system(b->job);
+	int64_t workers = b->job->machine.workers;
 	char params[16];
 
 	b->n_workers = own || workers > 1 ? (uint16_t)workers : 2;
 	b->n_points = mr_graph_narrow_stages(b->s.graph);
-	c->batch = mr_config_job(b->config)->train.batch;
+	c->batch = b->job->train.batch;
 	c->n_micro = choose_micro(b, c->batch);
 	snprintf(c->what, sizeof(c->what), "%s (%s parameters), %u worker%s, a step of %lld sample%s",
-		 mr_config_job(b->config)->name, mr_count_text((uint64_t)mr_graph_n_params(b->s.graph), params),
+		 b->job->name, mr_count_text((uint64_t)mr_graph_n_params(b->s.graph), params),
 		 b->n_workers, b->n_workers == 1 ? "" : "s", (long long)c->batch, c->batch == 1 ? "" : "s");
 	snprintf(c->source, sizeof(c->source), "%s", b->costs.source);
 	c->measured = b->costs.measured;
 	c->cap = b->cap;
-	c->limit = (uint64_t)mr_config_job(b->config)->machine.memory_limit;
+	c->limit = (uint64_t)b->job->machine.memory_limit;
 }
 
 /* Find for each row that can run the rows that may be equally fast. */
@@ -311,14 +310,13 @@ static mr_status try_all(mr_compare *c, const base *b, bool pictures)
 	return MR_OK;
 }
 
-mr_status mr_compare_init(mr_compare *c, const mr_args *args, uint64_t cap, bool pictures)
+mr_status mr_compare_init(mr_compare *c, const mr_job *job, uint64_t cap, bool pictures)
 {
-	base b = {.cap = cap};
+	base b = {.job = job, .cap = cap};
 	mr_status st;
 
 	*c = (mr_compare){0};
-	MR_TRY(mr_open_config(args, &b.config));
-	st = mr_session_survey(mr_config_job(b.config), &b.s);
+	st = mr_session_survey(job, &b.s);
 	if (st == MR_OK) {
 		b.s.workers_limit = cap;
 		b.s.program_bytes = mr_memory_of_program(&b.s); /* the same for each row: without the memory of the rows
@@ -331,7 +329,6 @@ mr_status mr_compare_init(mr_compare *c, const mr_args *args, uint64_t cap, bool
 		mr_costs_fini(&b.costs);
 		mr_session_close(&b.s);
 	}
-	mr_config_destroy(b.config);
 	return st;
 }
 
