@@ -2,16 +2,18 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "choose/server_report.h"
 #include "cli/args.h"
 #include "job/plugins.h"
 #include "nn/kernels.h"
 #include "report/table.h"
 
 #define KERNELS "kernels"
+#define MACHINES "machines"
 
 static mr_status find_kind(const char *word, mr_plugin_kind *out)
 {
-	const char *words[MR_N_PLUGIN_KINDS + 1], *near;
+	const char *words[MR_N_PLUGIN_KINDS + 2], *near;
 
 	for (int k = 0; k < MR_N_PLUGIN_KINDS; k++) {
 		words[k] = mr_plugin_kind_word((mr_plugin_kind)k);
@@ -21,9 +23,11 @@ static mr_status find_kind(const char *word, mr_plugin_kind *out)
 		}
 	}
 	words[MR_N_PLUGIN_KINDS] = KERNELS;
-	near = mr_nearest(word, words, MR_N_PLUGIN_KINDS + 1);
+	words[MR_N_PLUGIN_KINDS + 1] = MACHINES;
+	near = mr_nearest(word, words, MR_N_PLUGIN_KINDS + 2);
 	return mr_fail(MR_EUSAGE,
-		       "cannot list \"%.60s\"%s%s%s systems, models, layers, optimizers, mitigations, data or kernels",
+		       "cannot list \"%.60s\"%s%s%s systems, models, layers, optimizers, mitigations, data, kernels or "
+		       "machines",
 		       word, near ? "; did you mean \"" : "", near ? near : "", near ? "\"? Known:" : ", expected");
 }
 
@@ -74,11 +78,22 @@ static mr_status list_kernels(void)
 	return st;
 }
 
+static mr_status list_machine(const char *name)
+{
+	const mr_server *s;
+
+	if (mr_server_get(name, &s) != MR_OK)
+		return mr_fail(MR_EUSAGE, "%s", mr_error_text());
+	return mr_server_print(s, stdout);
+}
+
 static mr_status run(mr_args *args)
 {
 	mr_plugin_kind kind;
 	mr_plugin p;
 
+	if (!strcmp(args->operand[0], MACHINES))
+		return args->n_operands == 1 ? mr_servers_print(stdout) : list_machine(args->operand[1]);
 	if (!strcmp(args->operand[0], KERNELS))
 		return args->n_operands == 1 ? list_kernels() : mr_fail(MR_EUSAGE, "list kernels takes no name");
 	MR_TRY(find_kind(args->operand[0], &kind));
@@ -103,7 +118,7 @@ static mr_status run(mr_args *args)
 
 const mr_command mr_command_list = {
 	.name = "list",
-	.operands = "systems|models|layers|optimizers|mitigations|data|kernels [NAME]",
+	.operands = "systems|models|layers|optimizers|mitigations|data|kernels|machines [NAME]",
 	.min_operands = 1,
 	.max_operands = 2,
 	.summary = "name what this build has; with NAME, the keys that it takes in a configuration",

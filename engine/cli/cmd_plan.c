@@ -108,7 +108,8 @@ static mr_status run(mr_args *args)
 
 static const mr_option options[] = {
 	{"topology", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "plan for this machine, such as \"numa:4 core:16 pu:2\", or with sizes \"numa:2(memory=64GB) core:8 pu:1\""},
+	 "plan for this machine, such as \"numa:4 core:16 pu:2\", with sizes \"numa:2(memory=64GB) core:8 pu:1\", or "
+	 "one of list machines"},
 	{"costs", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "times of the layers, a file of millrace profile -o; empty: those of costs in the configuration, or nominal"},
 	{"plan", MR_OPT_STRING, "", 0, 0, NULL, NULL, "this plan in place of the system's, as train --plan"},

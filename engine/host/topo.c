@@ -252,10 +252,18 @@ static mr_status check_size(const char *text)
 
 mr_status mr_topo_synthetic(const char *text, mr_topo *t)
 {
+	const mr_server *server = NULL;
 	hwloc_topology_t h = NULL;
+	char published[200];
 	mr_status status;
 
 	*t = (mr_topo){.synthetic = true};
+	if (!strchr(text, ':')) { /* no level of a machine: a name */
+		if (mr_server_get(text, &server) != MR_OK)
+			return mr_fail(MR_EINVAL, "topology \"%s\" is not of the form \"numa:4 core:16 pu:2\", and %s",
+				       text, mr_error_text());
+		text = mr_server_topology(server, published, sizeof(published));
+	}
 	MR_TRY(check_size(text));
 	if (hwloc_topology_init(&h))
 		return mr_fail(MR_ERESOURCE, "hwloc cannot start: %s", strerror(errno));
@@ -264,6 +272,7 @@ mr_status mr_topo_synthetic(const char *text, mr_topo *t)
 	else
 		status = convert(h, hwloc_get_root_obj(h)->cpuset, t);
 	t->synthetic = status == MR_OK;
+	t->server = status == MR_OK ? server : NULL;
 	t->memory_available_bytes = t->memory_bytes;
 	hwloc_topology_destroy(h);
 	return status;
@@ -281,10 +290,12 @@ const char *mr_topo_print(const mr_topo *t, char *text, size_t size)
 {
 	char memory[16], available[16];
 
-	snprintf(text, size, "%s%u node%s, %u L3 domain%s, %u of %u cores usable%s%s%s, memory %s%s%s%s, available %s",
-		 t->synthetic ? "synthetic: " : "", t->n_nodes, t->n_nodes == 1 ? "" : "s", t->n_l3s,
-		 t->n_l3s == 1 ? "" : "s", t->n_usable, t->n_machine_cores, t->cpu_limit[0] ? " (" : "", t->cpu_limit,
-		 t->cpu_limit[0] ? ")" : "", mr_bytes_text(t->memory_bytes, memory), t->memory_limit[0] ? " (" : "",
-		 t->memory_limit, t->memory_limit[0] ? ")" : "", mr_bytes_text(t->memory_available_bytes, available));
+	snprintf(text, size,
+		 "%s%s%s%u node%s, %u L3 domain%s, %u of %u cores usable%s%s%s, memory %s%s%s%s, available %s",
+		 t->synthetic ? "synthetic: " : "", t->server ? t->server->what : "", t->server ? ", " : "", t->n_nodes,
+		 t->n_nodes == 1 ? "" : "s", t->n_l3s, t->n_l3s == 1 ? "" : "s", t->n_usable, t->n_machine_cores,
+		 t->cpu_limit[0] ? " (" : "", t->cpu_limit, t->cpu_limit[0] ? ")" : "",
+		 mr_bytes_text(t->memory_bytes, memory), t->memory_limit[0] ? " (" : "", t->memory_limit,
+		 t->memory_limit[0] ? ")" : "", mr_bytes_text(t->memory_available_bytes, available));
 	return text;
 }

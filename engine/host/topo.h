@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "host/server.h"
 
 typedef struct mr_topo_core {
 	uint32_t cpu;   /* Linux CPU number (PU os index) to pin to */
@@ -50,6 +51,7 @@ typedef struct mr_topo {
 	uint32_t n_machine_cores;        /* cores of the whole machine, allowed or not */
 	uint32_t n_machine_pus;
 	uint64_t l2_bytes;               /* of the second cache, what one core has of it: the least; 0 = unknown */
+	const mr_server *server;         /* published constants of this machine; NULL: none */
 	bool synthetic;                  /* made from a string: threads cannot be bound to it */
 	uint64_t memory_bytes;           /* smallest of: memory of the nodes, cgroup limit, RLIMIT_AS */
 	uint64_t memory_available_bytes; /* the same, at most MemAvailable at that time (synthetic: memory_bytes) */
@@ -66,9 +68,9 @@ mr_status mr_topo_detect(mr_topo *t) MR_MUST_USE;
 /**
  * Describe the machine of a string such as "numa:4 core:16 pu:2" (counts are per parent: 64 cores, 128 PUs). Words
  * are those of hwloc's synthetic strings (pack, numa or node, l3, core, pu, with attributes in parentheses); without
- * pu at the end a core has one. The limits of this process do not apply. Errors: MR_EINVAL a string that hwloc does not
- * take, or without cores, or with more than 1024 of a kind in one parent or 4096 CPUs in all (hwloc takes minutes for
- * more). Free with fini.
+ * pu at the end a core has one; a text without levels is the name of a machine (server.h). The limits of this process
+ * do not apply. Errors: MR_EINVAL a string that hwloc does not take, or without cores, or with more than 1024 of a kind
+ * in one parent or 4096 CPUs in all (hwloc takes minutes for more). Free with fini.
  */
 mr_status mr_topo_synthetic(const char *text, mr_topo *t) MR_MUST_USE;
 

@@ -91,7 +91,7 @@ typedef struct mr_job_machine {
 	int64_t workers;      /* 0: as many as the partition's stages need, else 2; sequential always has one */
 	int64_t threads;      /* a worker; 0: equal shares of the usable cores */
 	const char *cpus;     /* "0-3 4-7"; "": chosen from the topology */
-	const char *topology; /* "numa:4 core:16"; "": the machine at hand */
+	const char *topology; /* "numa:4 core:16", "genoa9654"; "": the machine at hand */
 	int64_t loaders;      /* threads that make samples, where data decode files; 0: as many as cores are left */
 	int64_t spin_us;      /* -1: by place */
 	int64_t memory_limit; /* bytes; 0: the machine's memory */
