@@ -19,6 +19,7 @@ typedef struct mr_model_data {
 	mr_shape image;   /* the same numbers as an image of [height, width, channels]; n_dims 0: they are none */
 	mr_shape target;
 	int64_t classes;  /* classes or vocabulary; 0: the targets are numbers (regression) */
+	bool columns;     /* samples of a column follow each other: a state can be carried (nn/layer.h) */
 	double target_low, target_high; /* least and greatest target if it is one number; else 0 */
 } mr_model_data;
 

@@ -32,6 +32,7 @@ typedef struct mr_data_want {
 	mr_dtype dtype;       /* of float inputs and targets */
 	uint64_t seed;
 	int64_t context;      /* rows of a token sample; 0: the model takes no sequences */
+	int64_t batch;        /* samples of a step: the columns of text that is read in columns; 0: it cannot be */
 	const char *base_dir; /* relative paths in the options start here (the config file's folder); NULL: current
 	                         folder */
 	uint64_t keep_bytes;  /* files up to this size are read into memory; 0: MR_DATA_KEEP */
@@ -75,6 +76,8 @@ struct mr_dataset {
 	int64_t classes;      /* vocabulary or number of classes; 0 for regression */
 	double target_low, target_high; /* least and greatest target if it is one number; else 0 */
 	uint64_t n_train;     /* samples an epoch */
+	uint64_t columns;     /* training sample g + columns continues sample g, unless it begins an epoch; n_train is a
+	                         multiple; 0: samples come in a random order */
 	uint64_t n_valid;     /* samples of an evaluation; 0: none */
 	bool trains_only;     /* there is no validation part: an evaluation is of the training samples */
 	/* Text: decoding of tokens for `sample`. NULL for other data. */

@@ -193,6 +193,7 @@ static const mr_option options[] = {
 	{"root", MR_OPT_STRING, ".", 0, 0, NULL, NULL, "folder with README.md and sources below it"},
 	MR_TEXT_VOCAB,
 	MR_DATA_VALIDATION,
+	MR_DATA_ORDER,
 	{NULL},
 };
 

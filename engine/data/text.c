@@ -176,7 +176,8 @@ mr_status mr_text_create(const char *name, mr_contents *in, const mr_values *val
 	t->w.valid = (mr_token_range){in, n_train, n - n_train, t->token};
 	if (st == MR_OK)
 		st = mr_token_windows_init(&t->w, name,
-					   fraction > 0 && mr_values_is_set(values, "validation") ? name : NULL, want);
+					   fraction > 0 && mr_values_is_set(values, "validation") ? name : NULL, values,
+					   want);
 	if (st == MR_OK)
 		st = describe(t, name, n, all);
 	if (st != MR_OK) {
@@ -244,6 +245,7 @@ static const mr_option options[] = {
 	{"path", MR_OPT_STRING, NULL, 0, 0, NULL, NULL, "the file"},
 	MR_TEXT_VOCAB,
 	MR_DATA_VALIDATION,
+	MR_DATA_ORDER,
 	{NULL},
 };
 

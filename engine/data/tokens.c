@@ -155,7 +155,7 @@ static mr_status open_shards(tokens *t, const mr_values *values, const mr_data_w
 	d->fingerprint = mr_data_fold(mr_data_fold(d->fingerprint, t->w.train.n), (uint64_t)d->classes);
 	if (fraction > 0 && mr_values_is_set(values, "validation"))
 		valid_name = t->train.path;
-	return mr_token_windows_init(&t->w, t->train.path, apart ? t->valid.path : valid_name, want);
+	return mr_token_windows_init(&t->w, t->train.path, apart ? t->valid.path : valid_name, values, want);
 }
 
 static mr_status describe(tokens *t)
@@ -221,6 +221,7 @@ static const mr_option options[] = {
 	{"path", MR_OPT_STRING, NULL, 0, 0, NULL, NULL, "file of 16-bit token numbers"},
 	{"validation_path", MR_OPT_STRING, "", 0, 0, NULL, NULL, "a file of its own for validation; empty: split path"},
 	MR_DATA_VALIDATION,
+	MR_DATA_ORDER,
 	{"format", MR_OPT_ENUM, "auto", 0, 0, "auto|nanogpt|llmc", NULL,
 	 "bare tokens, or llm.c's header in front of them"},
 	{"vocab", MR_OPT_INT, "0", 0, 65536, NULL, NULL, "size of the vocabulary; 0: the largest token plus 1"},

@@ -12,7 +12,25 @@ mr_status mr_token_windows_check_context(const char *source, const mr_data_want 
 	return MR_OK;
 }
 
-mr_status mr_token_windows_init(mr_token_windows *w, const char *name, const char *valid_name, const mr_data_want *want)
+/* Deals the windows of an epoch, which are counted, to columns. */
+static mr_status deal(mr_token_windows *w, const char *name, int64_t columns)
+{
+	mr_dataset *d = &w->base;
+
+	if (columns < 1)
+		return mr_fail(MR_ECONFIG, "the windows of %s can be read in columns only for training", name);
+	if (d->n_train < (uint64_t)columns)
+		return mr_fail(MR_EDATA,
+			       "%s: %llu training windows of %lld tokens, but %lld columns (train.batch) need one each",
+			       name, (unsigned long long)d->n_train, (long long)d->input.rows, (long long)columns);
+	d->columns = (uint64_t)columns;
+	d->n_train -= d->n_train % d->columns;
+	d->fingerprint = mr_data_fold(d->fingerprint, d->columns);
+	return MR_OK;
+}
+
+mr_status mr_token_windows_init(mr_token_windows *w, const char *name, const char *valid_name, const mr_values *values,
+				const mr_data_want *want)
 {
 	uint64_t t = (uint64_t)want->context, n = w->train.n;
 
@@ -28,7 +46,7 @@ mr_status mr_token_windows_init(mr_token_windows *w, const char *name, const cha
 	w->base.n_train = (n - w->reach) / t;
 	w->base.n_valid = w->valid.n ? (w->valid.n - 1) / t : 0;
 	w->base.input = w->base.target = (mr_shape){.rows = want->context, .cols = 1, .tokens = true};
-	return MR_OK;
+	return strcmp(mr_values_string(values, "order"), "columns") ? MR_OK : deal(w, name, want->batch);
 }
 
 #define PIECE 1024 /* tokens read at once */
@@ -83,9 +101,11 @@ void mr_token_windows_train(const mr_dataset *d, uint64_t g, void *input, void *
 	const mr_token_windows *w = (const mr_token_windows *)d;
 	uint64_t epoch = g / d->n_train;
 	double u = mr_rng_uniform(w->seed, MR_RNG_WINDOW, epoch, 0, 0);
-	uint64_t first = (uint64_t)(u * (double)w->reach);
+	uint64_t first = (uint64_t)(u * (double)w->reach), i = g % d->n_train;
+	uint64_t window = d->columns ? i % d->columns * (d->n_train / d->columns) + i / d->columns
+				     : mr_data_order(d->n_train, w->seed, g);
 
-	copy(w, &w->train, first + mr_data_order(d->n_train, w->seed, g) * (uint64_t)d->input.rows, input, target);
+	copy(w, &w->train, first + window * (uint64_t)d->input.rows, input, target);
 }
 
 void mr_token_windows_valid(const mr_dataset *d, uint64_t i, void *input, void *target)

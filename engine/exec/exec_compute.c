@@ -31,6 +31,12 @@ static const void *predicted(mr_worker *w, const mr_task *t, mr_stage_weights *b
 	return horizon ? mr_predict_weights(b, w->kc, &b->optim, lr, horizon) : mr_weights_at(b, 0, t->version);
 }
 
+/* The values with which @micro begins at the stage of @t. */
+static const void *begin_of(const mr_run *run, const mr_task *t, uint64_t micro)
+{
+	return run->carried && t->links->train ? mr_carried_begin(&run->carried[t->in->stage], micro) : NULL;
+}
+
 /* Counts @t as a reader of its version, unless it works on predicted weights that were made or held for its F. */
 static void count_read(const mr_task *t, mr_stage_weights *b)
 {
@@ -68,8 +74,12 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 		.train = l->train,
 		.seed = run->c.seed,
 		.first_sample = t->micro * (uint64_t)l->samples,
+		.window = t->micro / run->c.plan->contract.need,
 	};
 
+	io.begin = begin_of(run, t, t->micro);
+	if (run->carried && l->train && t->in->op == MR_OP_F)
+		io.end = mr_carried_end(&run->carried[s], t->micro);
 	if (b->layer_states)
 		io.layer_state = mr_run_weights(run, 0, s)->layer_states->state;
 	count_read(t, b);
@@ -78,6 +88,13 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 	if (l->plan->contract.tied && s + 1 == run->n_stages)
 		io.tied_weights = mr_tied_links_weights(&run->weights[0], pipe, t->version);
 	return io;
+}
+
+/* Are the values there with which @micro begins? */
+static mr_status check_carried(const mr_run *run, const mr_task *t, uint64_t micro)
+{
+	return run->carried && t->links->train ? mr_carried_check(&run->carried[t->in->stage], micro, t->in->stage)
+					       : MR_OK;
 }
 
 static mr_status bad_loss(const char *what, uint64_t micro, double loss, uint64_t version)
@@ -182,6 +199,7 @@ mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 	if (w->validation && w->validation->redo && l->train)
 		return repeat(w, t);
 	MR_TRY(take_slot(t, w->acquired.in, &slot));
+	MR_TRY(check_carried(run, t, t->micro));
 	io = make_io(w, t, slot);
 	io.loss = &loss;
 	if (!l->train)
@@ -218,6 +236,7 @@ mr_status mr_exec_recompute(mr_worker *w, const mr_task *t)
 	double loss;
 
 	MR_TRY(take_slot(t, st->kept_in[at], &slot));
+	MR_TRY(check_carried(run, t, t->micro));
 	slot->version = st->kept_version[at];
 	io = make_io(w, t, slot);
 	io.loss = &loss; /* F has recorded it */
@@ -371,9 +390,11 @@ mr_status mr_exec_span(mr_worker *w, const mr_task *t)
 		mr_slot *slot = w->span.slot[j] = find_saved(st, t->micro + j);
 
 		MR_TRY(check_saved(t, slot, t->micro + j));
+		MR_TRY(check_carried(run, t, t->micro + j));
 		note_read(t, &run->weights[s], 0, slot->version, j == 0);
 		MR_TRY(note_seen(run, t, slot));
 		w->span.io[j] = make_io(w, t, slot);
+		w->span.io[j].begin = begin_of(run, t, t->micro + j);
 		if (s + 1 < run->n_stages)
 			w->span.io[j].grad_out = mr_link_buffer(&st->grad, slot->grad);
 	}
@@ -416,6 +437,7 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 	mr_exec_turn turn;
 
 	MR_TRY(check_saved(t, slot, t->micro));
+	MR_TRY(check_carried(run, t, t->micro));
 	if (t->in->op != MR_OP_I)
 		note_read(t, mr_run_weights(run, t->in->pipe, s), mr_run_shard(run, t->in->pipe, s), slot->version,
 			  true);

@@ -15,6 +15,7 @@
 #include "weights/mitigated.h"
 #include "weights/predict.h"
 #include "weights/reduction.h"
+#include "exec/run_carried.h"
 #include "exec/run_links.h"
 #include "exec/run_plan.h"
 #include "weights/slow_start.h"
@@ -148,6 +149,8 @@ static size_t layout_stage(mr_run *run, uint8_t pipe, uint16_t s, mr_arena *a)
 		mr_weights_layout(mr_run_weights(run, pipe, s), a, mr_run_shard(run, pipe, s), run->c.optim);
 	if (run->replicas && pipe == 0)
 		mr_replicas_layout(&run->replicas[s], a);
+	if (run->carried && pipe == 0)
+		mr_carried_layout(&run->carried[s], a);
 	mr_links_layout(&run->train, pipe, s, run->stage[s], a);
 	if (pipe < run->eval_plan->n_pipes)
 		mr_links_layout(&run->eval, pipe, s, run->stage[s], a);
@@ -294,6 +297,7 @@ static mr_status build(mr_run *run)
 	mr_stop_init(&run->stop, run->parkers, run->n_workers + 2u);
 	mr_spin_init(&run->spin);
 	MR_TRY(create_stages(run));
+	MR_TRY(mr_run_open_carried(run));
 	MR_TRY(mr_run_choose_links(run));
 	run->base_bytes = mr_memory_resident_bytes();
 	run->before_bytes = mr_memory_peak_bytes();
@@ -344,6 +348,7 @@ void mr_run_destroy(mr_run *run)
 	for (uint32_t i = 0; run->weights && i < mr_run_n_weights(run); i++)
 		mr_weights_fini(&run->weights[i]);
 	mr_plan_destroy(run->eval_plan);
+	free(run->carried);
 	mr_windows_destroy(run->windows);
 	free(run->stage);
 	free(run->weights);
@@ -384,6 +389,8 @@ static void init_weights(mr_run *run, uint8_t pipe, uint16_t s)
 		mr_stage_init_weights(b->stage, run->c.seed, mr_weights_at(b, shard, 0), shard == 0 ? b->rest : NULL);
 	if (run->replicas && pipe == 0)
 		mr_replicas_init(&run->replicas[s]);
+	if (run->carried && pipe == 0)
+		mr_carried_init(&run->carried[s]);
 }
 
 mr_status mr_run_setup_worker(mr_run *run, uint16_t id)

@@ -24,6 +24,7 @@
 #include "planner/graph.h"
 #include "planner/partition.h"
 #include "exec/acquired.h"
+#include "weights/carried.h"
 #include "weights/stage_weights.h"
 #include "exec/links.h"
 #include "weights/norms.h"
@@ -178,6 +179,7 @@ struct mr_run {
 	bool remote, ranges; /* some link, or some range of weights, is between workers that share no memory */
 	mr_validation *validation;   /* of a plan with V */
 	mr_run_norms *norms;         /* gradient norms, by which the run clips or that are requested */
+	mr_carried *carried;         /* [n_stages] the values that their layers carry; NULL: no layer does */
 	mr_windows *windows;         /* of an endless plan; NULL: its lists are the whole plan */
 	mr_parker **parkers;         /* [n_workers + 2]: the workers', the two loaders' */
 	mr_parker loader_parker[2];  /* train, eval */
@@ -308,7 +310,7 @@ void mr_run_fail(mr_run *run, mr_status code);
 /** Bytes by purpose, for the start table and the memory plan. Memory that all pipes share counts in pipe 0, and the
  * scratch area of a worker at the first stage that it has. */
 typedef struct mr_run_memory {
-	uint64_t weights; /* with the states of layers */
+	uint64_t weights; /* with the states of layers and the values that they carry */
 	uint64_t stashes; /* version buffers beyond one, predicted weights, and the shared memory of replicas */
 	uint64_t grads; /* with the values that micro-batches of a commit have seen for states */
 	uint64_t optimizer, activations, boundaries, scratch;

@@ -81,6 +81,8 @@ static const char *why_shared(const mr_run *run)
 	if (has_states_in_ranges(run))
 		return "what the micro-batches of several pipes have seen for the states of a layer is put together in "
 		       "place";
+	if (run->carried && run->n_pipes > 1)
+		return "the values that the layers of a stage carry lie in one place for all its pipes";
 	if (sums_uses_in_ranges(run))
 		return "several pipes add up the gradients of a parameter that one stage uses twice in place";
 	return NULL;

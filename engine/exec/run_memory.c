@@ -36,7 +36,8 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 	uint64_t weights = whole || b->private_weights ? z->weight_bytes : 0;
 
 	*out = (mr_run_memory){
-		.weights = weights + (whole ? mr_layer_states_bytes(b) : 0),
+		.weights = weights + (whole ? mr_layer_states_bytes(b) : 0) +
+			   (run->carried && pipe == 0 ? mr_carried_bytes(&run->carried[s]) : 0),
 		.stashes = (uint64_t)(b->cap - 1 + mr_predict_buffers(b)) * weights +
 			   (run->replicas && pipe == 0 ? mr_replicas_bytes(&run->replicas[s]) : 0),
 		.grads = leads ? z->grad_bytes + mr_layer_states_list_bytes(b, mr_run_shard(run, pipe, s)) : 0,

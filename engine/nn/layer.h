@@ -14,6 +14,10 @@
  * of its micro-batch to each state to `seen`, again whenever it is repeated, and I reads it there. Each commit calls
  * fold() for its micro-batches in ascending order, which updates the state. So the state's bits depend on the
  * micro-batches alone.
+ *
+ * Carried values (of an LSTM) go from one micro-batch to another: those with which F of a micro-batch ends are those
+ * with which F of the next micro-batch of the same columns begins (weights/carried.h). No gradient crosses between the
+ * two. They have no version, and they are zeros in evaluation.
  */
 #ifndef MR_NN_LAYER_H
 #define MR_NN_LAYER_H
@@ -28,6 +32,7 @@
 #define MR_LAYER_OUTPUTS 8
 #define MR_LAYER_PARAMS 16
 #define MR_LAYER_STATES 4
+#define MR_LAYER_CARRIED 2
 #define MR_LAYER_SPAN 255 /* micro-batches whose W may be one call */
 
 /*
@@ -45,7 +50,7 @@
 	X(bool, no_bias)        /* linear, conv */ \
 	X(bool, transposed)     /* linear: weight stored [out, in] (a head tied to the token embedding) */ \
 	X(double, eps)          /* layer norm, RMS norm, batch norm */ \
-	X(double, rate)         /* dropout */ \
+	X(double, rate)         /* dropout; embedding: of words; lstm: of weight_hh */ \
 	X(double, std)          /* initial standard deviation of the weights; 0: the layer's default */ \
 	X(double, value)        /* linear, when std < 0: every weight starts at this value (chain) */ \
 	X(bool, first)          /* margin: no sum arrives */ \
@@ -67,11 +72,13 @@
 	X(double, momentum)     /* batch norm */ \
 	X(bool, flat)           /* linear: a sample is one row, whatever its dimensions */ \
 	X(int64_t, size)        /* lrn */ \
-	X(double, alpha)        /* lrn */ \
-	X(double, beta)         /* lrn */ \
+	X(double, alpha)        /* lrn, activation penalty */ \
+	X(double, beta)         /* lrn, activation penalty */ \
 	X(double, k)            /* lrn */ \
 	X(int64_t, patch)       /* patches: height and width of one */ \
-	X(bool, reverse)        /* lstm, gru: from the last row to the first */
+	X(bool, reverse)        /* lstm, gru: from the last row to the first */ \
+	X(bool, carry)          /* lstm, gru: a micro-batch begins as the one before it of its columns ended */ \
+	X(bool, variational)    /* dropout: one mask for all rows of a sample */
 
 typedef struct mr_layer_cfg {
 	MR_LAYER_CFG(MR_FIELD_MEMBER)
@@ -108,6 +115,13 @@ typedef struct mr_layer_state {
 	int64_t dim[MR_MAX_DIMS];
 	double value;        /* of every number at the start */
 } mr_layer_state;
+
+/* A value that is carried from one micro-batch to another: a row of numbers for each sample. */
+typedef struct mr_layer_carried {
+	const char *suffix;  /* "h" */
+	int64_t cols;
+	bool compute;        /* the numbers are of the compute type; false: of that of activations */
+} mr_layer_carried;
 
 typedef struct mr_layer_needs {
 	mr_saved aux_i, aux_w, kept;   /* for one micro-batch */
@@ -156,12 +170,17 @@ typedef struct mr_layer_call {
 	const void *state[MR_LAYER_STATES]; /* read by F if train is false */
 	void *seen[MR_LAYER_STATES];        /* shaped like the states; valid from F to the end of the micro-batch, if
 	                                       train is true */
+	const void *begin[MR_LAYER_CARRIED]; /* carried values [samples, cols] with which the micro-batch begins, read
+	                                        by all passes; NULL: zeros */
+	void *end[MR_LAYER_CARRIED];         /* F writes those with which it ends; NULL: they are not wanted */
 	const void *target;        /* loss layers: [samples * rows] int32 or [samples * rows, cols] of the dtype */
 	double *loss;              /* loss layers: mean over the micro-batch's samples (tokens) */
 	mr_judged *judged;         /* loss layers that judge: their counts in these rows (nn/scores.h). NULL: nothing
 	                              is counted */
 	bool train;                /* false: dropout off, and statistics from the states, not the micro-batch */
 	mr_mask_key mask;          /* dropout */
+	uint64_t window;           /* number of the step to which the micro-batch belongs: masks of parameters are those
+	                              of the step */
 } mr_layer_call;
 
 typedef struct mr_layer_ops {
@@ -195,6 +214,8 @@ typedef struct mr_layer_ops {
 	 * there are states. */
 	void (*fold)(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, mr_dtype dtype,
 		     const void *const *seen, void *const *state);
+	/** Fills @spec, returns the number of carried values. NULL: none. */
+	uint32_t (*carried)(const mr_layer_cfg *cfg, mr_layer_carried spec[MR_LAYER_CARRIED]);
 	uint32_t least_rows; /* rows of all samples that a micro-batch must have in training; 0: any */
 	/** Fills all of @out. FLOPs are those of matrix products and attention only (model FLOPs). @k may be NULL: the
 	 * flags and FLOPs are then filled, and the sizes are 0. */
@@ -228,6 +249,19 @@ static inline uint32_t mr_layer_outputs(const mr_layer_ops *layer, const mr_laye
 static inline uint32_t mr_layer_inputs(const mr_layer_ops *layer, const mr_layer_cfg *cfg)
 {
 	return layer->inputs ? layer->inputs(cfg) : layer->n_in;
+}
+
+/* Bytes of such a value for one sample. */
+static inline size_t mr_layer_carried_row(const mr_layer_carried *c, const mr_types *types)
+{
+	return (size_t)c->cols * mr_dtype_bytes(c->compute ? types->compute : types->activations);
+}
+
+/* Number of values that @layer carries with this configuration, and what they are. */
+static inline uint32_t mr_layer_n_carried(const mr_layer_ops *layer, const mr_layer_cfg *cfg,
+					  mr_layer_carried spec[MR_LAYER_CARRIED])
+{
+	return layer->carried ? layer->carried(cfg, spec) : 0;
 }
 
 /** backward_weight, if there is one, and then the steps of c->step that it leaves to its caller, with a gradient that

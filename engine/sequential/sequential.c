@@ -108,6 +108,8 @@ static void layout(mr_sequential *q, const mr_sequential_layout *l, mr_arena *a)
 		q->layer_state[i] = take(a, mr_sequential_layer_state_bytes(&q->c, i));
 		q->seen[i] = take(a, q->c.n_micro * mr_sequential_layer_state_bytes(&q->c, i));
 	}
+	if (q->carried.bytes)
+		mr_carried_layout(&q->carried, a);
 	if (!mr_optim_elementwise(q->c.optim))
 		q->work = take(a, mr_sequential_work_bytes(&q->c));
 	q->target = take(a, (size_t)q->c.samples * mr_shape_bytes(g->target, q->c.kernels->types.compute));
@@ -153,11 +155,30 @@ static mr_status allocate_tables(mr_sequential *q)
 	return MR_OK;
 }
 
+/* Give each value that a layer carries its place in an entry. */
+static void place_carried(mr_sequential *q)
+{
+	uint64_t columns = q->c.data->columns;
+	size_t at = 0;
+
+	q->carried = mr_sequential_carries(&q->c);
+	for (uint32_t i = 0; i < q->g->n_nodes; i++) {
+		size_t bytes[MR_LAYER_CARRIED];
+
+		q->node[i].n_carried = mr_sequential_carried_bytes(&q->c, i, bytes);
+		for (uint32_t j = 0; j < q->node[i].n_carried; at += bytes[j++])
+			q->node[i].carried_at[j] = at;
+	}
+	q->carried.n_windows = columns ? q->c.data->n_train / columns : 1;
+}
+
 static mr_status allocate(mr_sequential *q)
 {
 	mr_sequential_layout l;
-	mr_status st = mr_sequential_layout_make(&q->c, &l);
+	mr_status st;
 
+	place_carried(q);
+	st = mr_sequential_layout_make(&q->c, &l);
 	if (st == MR_OK)
 		st = map_layout(q, &l);
 	mr_sequential_layout_fini(&l);
@@ -173,6 +194,10 @@ static void init_weights(mr_sequential *q)
 			mr_graph_init_param(q->g, p, q->c.seed, q->c.kernels->types.weights, q->weight[p], q->rest[p]);
 	for (uint32_t i = 0; i < q->g->n_states; i++)
 		mr_graph_init_state(q->g, i, q->c.kernels->types.compute, q->layer_state[i]);
+	if (q->carried.bytes) {
+		mr_carried_init(&q->carried);
+		mr_carried_stand(&q->carried, 0, true);
+	}
 }
 
 const mr_sequential_config *mr_sequential_config_of(const mr_sequential *q)
@@ -193,6 +218,12 @@ int16_t *mr_sequential_rest(mr_sequential *q, uint32_t p)
 void *mr_sequential_state(mr_sequential *q, uint32_t p, uint32_t i)
 {
 	return q->state[i][p];
+}
+
+void mr_sequential_carried(mr_sequential *q, uint32_t node, uint32_t place, uint8_t *at[MR_LAYER_CARRIED])
+{
+	for (uint32_t i = 0; i < q->node[node].n_carried; i++)
+		at[i] = mr_carried_next(&q->carried, q->step, place) + q->node[node].carried_at[i];
 }
 
 void *mr_sequential_layer_state(mr_sequential *q, uint32_t i)
@@ -332,8 +363,12 @@ void mr_sequential_destroy(mr_sequential *q)
 mr_status mr_sequential_run(mr_sequential *q, uint64_t until, mr_engine_progress *progress, void *arg,
 			    uint64_t *reached)
 {
+	uint64_t columns = q->c.data->columns, samples = q->c.n_micro * (uint64_t)q->c.samples;
 	mr_status st;
 
+	if (q->carried.bytes && columns != samples)
+		return mr_fail(MR_ECONFIG, "the model carries a state in %llu columns, and a step has %llu samples",
+			       (unsigned long long)columns, (unsigned long long)samples);
 	q->until = until;
 	q->progress = progress;
 	q->arg = arg;
@@ -376,6 +411,8 @@ mr_status mr_sequential_forward(mr_sequential *q, const void *input, void *out)
 void mr_sequential_resume_at(mr_sequential *q, uint64_t step)
 {
 	q->step = step;
+	if (q->carried.bytes)
+		mr_carried_stand(&q->carried, step, true);
 }
 
 void mr_sequential_busy(const mr_sequential *q, uint64_t *f, uint64_t *b, uint64_t *u)

@@ -61,7 +61,8 @@ void mr_sequential_destroy(mr_sequential *q);
 /** The configuration with which @q was made. */
 const mr_sequential_config *mr_sequential_config_of(const mr_sequential *q);
 
-/** As mr_engine_run; @progress is called on the training thread, after steps only. */
+/** As mr_engine_run; @progress is called on the training thread, after steps only. MR_ECONFIG: layers carry values, and
+ * the data are not in as many columns as a step has samples. */
 mr_status mr_sequential_run(mr_sequential *q, uint64_t until, mr_engine_progress *progress, void *arg,
 			    uint64_t *reached) MR_MUST_USE;
 
@@ -87,6 +88,9 @@ int16_t *mr_sequential_rest(mr_sequential *q, uint32_t p);
 
 /** State @i of the graph; between runs only. */
 void *mr_sequential_layer_state(mr_sequential *q, uint32_t i);
+
+/** Where the values lie that @node carries into micro-batch @place of the next step, to @at; between runs only. */
+void mr_sequential_carried(mr_sequential *q, uint32_t node, uint32_t place, uint8_t *at[MR_LAYER_CARRIED]);
 
 /** Losses of the last step's micro-batches, [n_micro] by micro-batch. Between steps: also in @progress. */
 const double *mr_sequential_losses(const mr_sequential *q);

@@ -12,6 +12,7 @@
 #include "host/stall.h"
 #include "host/team_delay.h"
 #include "sequential/sequential.h"
+#include "weights/carried.h"
 
 typedef struct mr_sequential_tensor {
 	void *value, *grad; /* the value and its gradient */
@@ -19,6 +20,8 @@ typedef struct mr_sequential_tensor {
 
 typedef struct mr_sequential_node {
 	void *aux_i, *aux_w, *kept;
+	uint32_t n_carried;
+	size_t carried_at[MR_LAYER_CARRIED]; /* in an entry of what all layers carry */
 	const void *act_aux; /* what act_backward of its activation reads: aux_i, or its output where it has none */
 } mr_sequential_node;
 
@@ -33,6 +36,7 @@ struct mr_sequential {
 	void **state[MR_OPTIM_STATES];
 	void **layer_state;    /* [n_states] of the graph */
 	char **seen;           /* [n_states] of each micro-batch of a step, like the state, one behind the other */
+	mr_carried carried;    /* bytes 0: no layer carries values */
 	bool inside;           /* the last backward of a step carries out the optimizer steps, layer by layer */
 	bool *late;            /* [n_params] of tied ones, when inside: their step comes after the backward passes */
 	uint32_t sparse_owner; /* the parameter whose gradient is MR_GRAD_SPARSE; UINT32_MAX: there is none */

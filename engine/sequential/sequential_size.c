@@ -161,10 +161,37 @@ static mr_status passing_bytes(const mr_sequential_config *c, mr_run_memory *out
 	return st;
 }
 
+uint32_t mr_sequential_carried_bytes(const mr_sequential_config *c, uint32_t node, size_t bytes[MR_LAYER_CARRIED])
+{
+	const mr_node *nd = &c->graph->nodes[node];
+	mr_layer_carried spec[MR_LAYER_CARRIED];
+	uint32_t n = mr_layer_n_carried(nd->ops, &nd->cfg, spec);
+
+	for (uint32_t i = 0; i < n; i++)
+		bytes[i] = mr_align_up((size_t)c->samples * mr_layer_carried_row(&spec[i], &c->kernels->types),
+				       MR_CACHE_LINE);
+	return n;
+}
+
+mr_carried mr_sequential_carries(const mr_sequential_config *c)
+{
+	mr_carried all = {.n_micro = c->n_micro, .depth = 2};
+
+	for (uint32_t i = 0; i < c->graph->n_nodes; i++) {
+		size_t bytes[MR_LAYER_CARRIED];
+		uint32_t n = mr_sequential_carried_bytes(c, i, bytes);
+
+		for (uint32_t j = 0; j < n; j++)
+			all.bytes += bytes[j];
+	}
+	return all;
+}
+
 mr_status mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out)
 {
 	const mr_graph *g = c->graph;
 	const mr_kernels *k = c->kernels;
+	mr_carried carried;
 
 	*out = (mr_run_memory){
 		.boundaries = rounded((uint64_t)c->samples * mr_shape_bytes(g->target, k->types.compute))};
@@ -193,6 +220,9 @@ mr_status mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out)
 		out->weights += bytes;
 		out->grads += c->n_micro * bytes;
 	}
+	carried = mr_sequential_carries(c);
+	if (carried.bytes)
+		out->weights += mr_carried_bytes(&carried);
 	if (!mr_optim_elementwise(c->optim))
 		out->scratch += rounded(mr_sequential_work_bytes(c));
 	return MR_OK;

@@ -6,6 +6,7 @@
 #define MR_SEQUENTIAL_SEQUENTIAL_SIZE_H
 
 #include "sequential/sequential.h"
+#include "weights/carried.h"
 
 /**
  * Bytes by purpose; their sum is mr_sequential_bytes of a run made from @c, without its kernel context. Activations
@@ -51,6 +52,11 @@ static inline uint32_t mr_sequential_ends_in(const mr_graph *g)
 {
 	return g->nodes[g->n_nodes - 1].in[0];
 }
+
+/** Bytes of each value that @node carries, for one micro-batch; returns their number. */
+uint32_t mr_sequential_carried_bytes(const mr_sequential_config *c, uint32_t node, size_t bytes[MR_LAYER_CARRIED]);
+/** What all layers carry, without memory and without the windows of an epoch; bytes 0: nothing. */
+mr_carried mr_sequential_carries(const mr_sequential_config *c);
 
 /** Bytes of work memory of an optimizer of whole matrices; 0 for others. */
 size_t mr_sequential_work_bytes(const mr_sequential_config *c);

@@ -31,6 +31,19 @@ static void *seen_at(const mr_sequential *q, uint32_t i, uint32_t m)
 	return q->seen[i] + m * mr_sequential_layer_state_bytes(&q->c, i);
 }
 
+/* What node @i carries into micro-batch @m and out of it. */
+static void find_carried(mr_sequential *q, uint32_t i, uint64_t m, mr_layer_call *c)
+{
+	uint32_t n = q->node[i].n_carried;
+	const char *begin = n ? mr_carried_begin(&q->carried, m) : NULL;
+	char *end = n ? mr_carried_end(&q->carried, m) : NULL;
+
+	for (uint32_t j = 0; j < n; j++) {
+		c->begin[j] = begin ? begin + q->node[i].carried_at[j] : NULL;
+		c->end[j] = end + q->node[i].carried_at[j];
+	}
+}
+
 static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 {
 	const mr_node *nd = &q->g->nodes[i];
@@ -58,6 +71,7 @@ static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 		.judged = ps->judged,
 		.train = ps->train,
 		.mask = {q->c.seed, ps->first_sample, nd->number},
+		.window = q->step,
 	};
 
 	if (nd->fuse_act_backward) {
@@ -74,6 +88,8 @@ static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 		c.state[j] = q->layer_state[nd->first_state + j];
 		c.seen[j] = seen_at(q, nd->first_state + j, ps->micro);
 	}
+	if (ps->train)
+		find_carried(q, i, q->step * q->c.n_micro + ps->micro, &c);
 	for (uint32_t j = 0; j < nd->n_params; j++) {
 		uint32_t p = nd->first_param + j;
 

@@ -53,6 +53,7 @@ static mr_status open_data(mr_session *s)
 		.dtype = mr_job_numbers(s->job),
 		.seed = (uint64_t)s->job->train.seed,
 		.context = model->context ? model->context(mv) : 0,
+		.batch = s->job->train.batch,
 		.base_dir = s->job->base_dir,
 		.keep_bytes = keep_bytes(s),
 		.alphabet = s->alphabet,
@@ -72,6 +73,7 @@ static mr_status open_data(mr_session *s)
 			     .image = s->data->image.n_dims ? s->data->image : s->data->input,
 			     .target = s->data->target,
 			     .classes = s->data->classes,
+			     .columns = s->data->columns > 0,
 			     .target_low = s->data->target_low,
 			     .target_high = s->data->target_high};
 	return mr_job_blame(s->job, MR_JOB_MODEL, "name", model->build(mv, &md, &s->graph));

@@ -191,6 +191,57 @@ static mr_status add_layer_states(const mr_run *run, uint16_t s, mr_state *out)
 	return MR_OK;
 }
 
+/* The values that @node, in a stage or in all, carries into the micro-batch at place @place of a step: @entry, with @at
+ * saying where each lies. */
+static mr_status add_carried(const mr_graph *g, const mr_kernels *k, int64_t samples, uint32_t node, uint32_t place,
+			     uint8_t *const at[MR_LAYER_CARRIED], mr_state *out)
+{
+	mr_layer_carried spec[MR_LAYER_CARRIED];
+	uint32_t n = mr_layer_n_carried(g->nodes[node].ops, &g->nodes[node].cfg, spec);
+
+	for (uint32_t i = 0; i < n; i++) {
+		mr_saved_tensor t = {
+			.dtype = mr_state_dtype(spec[i].compute ? k->types.compute : k->types.activations),
+			.n_dims = 2,
+			.shape = {samples, spec[i].cols},
+			.data = at[i],
+			.bytes = (uint64_t)samples * mr_layer_carried_row(&spec[i], &k->types),
+		};
+
+		MR_TRY(add(&out->optimizer, &t, "%s.carried_%s.%u", g->nodes[node].name, spec[i].suffix, place));
+	}
+	return MR_OK;
+}
+
+/* A plan that drains has nothing but the values with which the next step begins. */
+static mr_status add_carried_of_stage(const mr_run *run, uint16_t s, mr_state *out)
+{
+	mr_carried *c = &run->carried[s];
+	uint32_t first, end;
+
+	if (run->c.plan->contract.flush == MR_FLUSH_NONE) {
+		mr_saved_tensor entries = of_bytes(c->entry, (size_t)c->depth * c->n_micro * c->bytes);
+		mr_saved_tensor micros = of_bytes(c->micro, (size_t)c->depth * c->n_micro * sizeof(*c->micro));
+
+		if (!c->bytes)
+			return MR_OK;
+		MR_TRY(add(&out->inflight, &entries, "carried.s%u", s));
+		return add(&out->inflight, &micros, "carried.s%u.micro", s);
+	}
+	mr_stage_nodes(run->stage[s], &first, &end);
+	for (uint32_t i = first; i < end; i++)
+		for (uint32_t j = 0; j < c->n_micro; j++) {
+			uint8_t *entry = mr_carried_next(c, run->worker[0].train.step, j), *at[MR_LAYER_CARRIED];
+			mr_layer_carried spec[MR_LAYER_CARRIED];
+			const mr_node *nd = &run->c.graph->nodes[i];
+
+			for (uint32_t k = 0; k < mr_layer_n_carried(nd->ops, &nd->cfg, spec); k++)
+				at[k] = entry + mr_stage_carried_at(run->stage[s], i, k);
+			MR_TRY(add_carried(run->c.graph, run->c.kernels, run->c.samples, i, j, at, out));
+		}
+	return MR_OK;
+}
+
 /* @pipe: "", or "p1." where there are several. */
 static mr_status add_messages(mr_link *h, const char *pipe, const char *kind, uint16_t s, mr_state *out)
 {
@@ -274,6 +325,8 @@ mr_status mr_state_of_run(const mr_run *run, mr_state *out)
 	}
 	for (uint16_t s = 0; s < run->n_stages && st == MR_OK; s++)
 		st = add_layer_states(run, s, out);
+	for (uint16_t s = 0; run->carried && s < run->n_stages && st == MR_OK; s++)
+		st = add_carried_of_stage(run, s, out);
 	if (st != MR_OK)
 		mr_state_fini(out);
 	return st;
@@ -310,6 +363,13 @@ mr_status mr_state_of_sequential(mr_sequential *q, mr_state *out)
 
 		st = add(&out->model, &t, "%s", g->states[i].name);
 	}
+	for (uint32_t i = 0; i < g->n_nodes && st == MR_OK; i++)
+		for (uint32_t j = 0; j < c->n_micro && st == MR_OK; j++) {
+			uint8_t *at[MR_LAYER_CARRIED];
+
+			mr_sequential_carried(q, i, j, at);
+			st = add_carried(g, c->kernels, c->samples, i, j, at, out);
+		}
 	if (st != MR_OK)
 		mr_state_fini(out);
 	return st;

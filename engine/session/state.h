@@ -8,12 +8,14 @@
  *	optimizer   their optimizer state, "<parameter>.<state>", of replicas "r1.<parameter>.<state>" each; an outer
  *	            step's "<parameter>.velocity"; "<parameter>.rest", the part of its master beyond the weight
  *	            (nn/tensor.h); "<parameter>.delta" if B is corrected (weights/predict.h), and the state of the
- *	            mitigation
+ *	            mitigation; what layers carry into the micro-batches of the next step, of a plan that drains or of
+ *	            sequential training: "rnns.0.carried_h.2" of the third one
  *	inflight    the work under way at a pause point in a plan that never drains: older versions that backward passes
  *	            will still read ("v12.<parameter>"), saved activations ("slot.s0.m7"), the weights that were made
  *	            for them and that B will use ("aimed.s0.m7"), and boundary buffers ("in.s1.m7", "grad.s0.m7"),
  *	            all but the first as bytes, losses that no step has reported yet ("loss.m7"), and weights
- *	            held for the rest of a commit's forwards ("held.s0"). Of replicas that differ at
+ *	            held for the rest of a commit's forwards ("held.s0"), what layers
+ *	            carry ("carried.s0") and for which micro-batches ("carried.s0.micro"). Of replicas that differ at
  *	            a pause, while the model is their reference: "r1.<parameter>", "r1.<parameter>.rest", and
  *	            "mean.<parameter>". Empty for
  *	            other systems that flush.

@@ -95,6 +95,7 @@ static mr_layer_call make_call(const mr_stage *s, const mr_stage_io *io, const m
 		.judged = io->judged,
 		.train = io->train,
 		.mask = {io->seed, io->first_sample, nd->number},
+		.window = io->window,
 	};
 
 	for (uint32_t j = 0; j < nd->n_in; j++) {
@@ -111,6 +112,10 @@ static mr_layer_call make_call(const mr_stage *s, const mr_stage_io *io, const m
 
 		c.state[j] = io->layer_state ? (const char *)io->layer_state + at : NULL;
 		c.seen[j] = (char *)resolve(io, s->seen) + at;
+	}
+	for (uint32_t j = 0; j < st->n_carried; j++) {
+		c.begin[j] = io->begin ? (const char *)io->begin + st->carried_at[j] : NULL;
+		c.end[j] = io->end ? (char *)io->end + st->carried_at[j] : NULL;
 	}
 	for (uint32_t j = 0; j < nd->n_params; j++) {
 		w[j] = (const char *)(st->weight_tied[j] ? io->tied_weights : io->weights) + st->weight_at[j];
@@ -304,6 +309,18 @@ void mr_stage_init_layer_state(const mr_stage *s, void *state)
 {
 	for (uint32_t i = s->first_state; i < s->end_state; i++)
 		mr_graph_init_state(s->g, i, s->k->types.compute, (char *)state + mr_stage_layer_state_at(s, i));
+}
+
+void mr_stage_nodes(const mr_stage *s, uint32_t *first, uint32_t *end)
+{
+	*first = s->first;
+	*end = s->end;
+}
+
+size_t mr_stage_carried_at(const mr_stage *s, uint32_t node, uint32_t i)
+{
+	assert(node >= s->first && node < s->end && i < s->step[node - s->first].n_carried);
+	return s->step[node - s->first].carried_at[i];
 }
 
 const void *mr_stage_seen(const mr_stage *s, const void *slot)

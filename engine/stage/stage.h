@@ -28,6 +28,9 @@
  * in backward) still need only their own weights, so a step may overwrite even the version that this call reads: see
  * exec_compute.c.
  *
+ * Values that layers carry from one micro-batch to another lie in memory of the caller, in one piece for all layers of
+ * the stage (weights/carried.h).
+ *
  * What the layers have seen of a micro-batch for their states lies in its slot, in one piece as the states do.
  *
  * Parameters: every parameter whose storage is here has an offset in the weights and one in the state; gradients begin
@@ -52,6 +55,7 @@ typedef struct mr_stage_sizes {
 	size_t weight_bytes, grad_bytes;
 	size_t state_bytes;               /* of one state of the optimizer: a number for each element of the weights */
 	size_t layer_state_bytes;         /* of all layers' states, and of what they have seen of a micro-batch */
+	size_t carried_bytes;             /* of the values that all layers carry, for one micro-batch */
 	size_t rest_bytes; /* of the masters' rests, laid out like the weights; 0: weights are their masters */
 	int64_t n_elements;               /* of the parameters stored here */
 } mr_stage_sizes;
@@ -74,6 +78,8 @@ typedef struct mr_stage_io {
 	const void *weights;
 	const void *tied_weights; /* the weights of the stage that owns a parameter tied from here; NULL: none */
 	const void *layer_state;  /* read where train is false */
+	const void *begin;        /* carried_bytes with which the micro-batch begins; NULL: zeros */
+	void *end;                /* F writes those with which it ends; NULL: it does not */
 	void *grads;
 	bool add_grads;           /* false: first micro-batch of the sum */
 	const mr_step *step;      /* B and W that complete the sum: [parameters of the stage] steps; NULL: gradients
@@ -86,6 +92,7 @@ typedef struct mr_stage_io {
 	int64_t samples;          /* at most the number for which the stage was made */
 	bool train;
 	uint64_t seed, first_sample;
+	uint64_t window;          /* see mr_layer_call.window */
 } mr_stage_io;
 
 /**
@@ -150,6 +157,11 @@ void mr_stage_init_layer_state(const mr_stage *s, void *state);
 const void *mr_stage_seen(const mr_stage *s, const void *slot);
 /** Put what they have seen of one micro-batch into @state. */
 void mr_stage_fold(const mr_stage *s, const void *seen, void *state);
+
+/** Byte offset of carried value @i of @node, which is in this stage, in those of all its layers. */
+size_t mr_stage_carried_at(const mr_stage *s, uint32_t node, uint32_t i);
+/** Nodes of the stage: numbers [first, end) in the graph. */
+void mr_stage_nodes(const mr_stage *s, uint32_t *first, uint32_t *end);
 
 /** Add the gradients of each tied use in this stage to those of its owner, in model order, if the owner is here, too.
  */

@@ -69,6 +69,22 @@ static void place_states(mr_stage *s, notes *n)
 		s->seen = take_value(n, "what was seen for states", s->size.layer_state_bytes);
 }
 
+/* The values that layers carry, each on cache lines of its own. */
+static void place_carried(mr_stage *s)
+{
+	for (uint32_t i = 0; i < n_steps(s); i++) {
+		mr_stage_step *st = &s->step[i];
+		mr_layer_carried spec[MR_LAYER_CARRIED];
+
+		st->n_carried = mr_layer_n_carried(st->node->ops, &st->node->cfg, spec);
+		for (uint32_t j = 0; j < st->n_carried; j++) {
+			st->carried_at[j] = s->size.carried_bytes;
+			s->size.carried_bytes += mr_align_up(
+				(size_t)s->samples * mr_layer_carried_row(&spec[j], &s->k->types), MR_CACHE_LINE);
+		}
+	}
+}
+
 static mr_status ask_needs(mr_stage *s, notes *n)
 {
 	for (uint32_t i = 0; i < n_steps(s); i++) {
@@ -468,6 +484,7 @@ static mr_status build(mr_stage *s, notes *n)
 {
 	place_states(s, n);
 	MR_TRY(ask_needs(s, n));
+	place_carried(s);
 	MR_TRY(place_values(s, n));
 	end_saves(s, n);
 	MR_TRY(place_grads(s, n));

@@ -38,6 +38,8 @@ typedef struct mr_stage_step {
 	size_t weight_at[MR_LAYER_PARAMS];
 	bool weight_tied[MR_LAYER_PARAMS]; /* weight_at counts from io->tied_weights */
 	size_t grad_at[MR_LAYER_PARAMS];
+	uint32_t n_carried;
+	size_t carried_at[MR_LAYER_CARRIED];
 	mr_layer_needs needs;
 } mr_stage_step;
 

@@ -157,6 +157,51 @@ static void windows_of_any_length(void)
 	data_help_remove(dir);
 }
 
+/* In columns, each sample of a step goes on where that of the step before ended, and no two columns share a token. */
+static void windows_in_columns(void)
+{
+	enum { COLUMNS = 3, CONTEXT = 5, N = 200 };
+	mr_data_want want = tokens_want(CONTEXT, 1);
+	int32_t input[CONTEXT], target[CONTEXT], next[COLUMNS];
+	uint64_t fingerprint, moved = 0;
+	mr_dataset *d;
+
+	data_help_folder(dir);
+	write_counting("n.txt", N);
+	MR_CHECK_OK(data_help_open("text", "path=n.txt vocab=byte validation=0", &want, &d));
+	CU_ASSERT_EQUAL(d->columns, 0);
+	fingerprint = d->fingerprint;
+	mr_dataset_close(d);
+	MR_CHECK_FAIL(data_help_open("text", "path=n.txt vocab=byte validation=0 order=columns", &want, &d), MR_ECONFIG,
+		      "only for training");
+	want.batch = 40;
+	MR_CHECK_FAIL(data_help_open("text", "path=n.txt vocab=byte validation=0 order=columns", &want, &d), MR_EDATA,
+		      "39 training windows of 5 tokens, but 40 columns");
+	want.batch = COLUMNS;
+	MR_CHECK_OK(data_help_open("text", "path=n.txt vocab=byte validation=0 order=columns", &want, &d));
+	CU_ASSERT_EQUAL(d->columns, COLUMNS);
+	CU_ASSERT_EQUAL(d->n_train, 39);
+	CU_ASSERT_NOT_EQUAL(d->fingerprint, fingerprint);
+	for (uint64_t e = 0; e < 6; e++) {
+		char seen[N] = {0};
+
+		for (uint64_t i = 0; i < d->n_train; i++) {
+			d->ops->train(d, e * d->n_train + i, input, target);
+			CU_ASSERT(i < COLUMNS || input[0] == next[i % COLUMNS]);
+			moved += i == 0 && input[0] != 0;
+			next[i % COLUMNS] = target[CONTEXT - 1];
+			for (int j = 0; j < CONTEXT; j++) {
+				CU_ASSERT_EQUAL_FATAL(seen[input[j]], 0);
+				CU_ASSERT_EQUAL(target[j], input[j] + 1);
+				seen[input[j]] = 1;
+			}
+		}
+	}
+	CU_ASSERT(moved > 1); /* epochs begin at different tokens */
+	mr_dataset_close(d);
+	data_help_remove(dir);
+}
+
 static void vocabulary(void)
 {
 	const char *text = "banana \xc3\xa4 banana and some more of it, long enough for a window";
@@ -418,6 +463,7 @@ void mr_suite_data(void)
 	MR_TEST(windows_of_text);
 	MR_TEST(long_windows);
 	MR_TEST(windows_of_any_length);
+	MR_TEST(windows_in_columns);
 	MR_TEST(vocabulary);
 	MR_TEST(given_alphabet);
 	MR_TEST(text_of_sources);

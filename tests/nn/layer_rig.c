@@ -134,6 +134,21 @@ static void take_states(layer_rig *r)
 	}
 }
 
+/* The values with which the micro-batch begins are random numbers. */
+static void take_carried(layer_rig *r, uint64_t seed)
+{
+	mr_layer_carried spec[MR_LAYER_CARRIED];
+
+	r->n_carried = mr_layer_n_carried(r->ops, &r->what->cfg, spec);
+	for (uint32_t i = 0; i < r->n_carried; i++) {
+		int64_t n = r->samples * spec[i].cols;
+
+		r->call.begin[i] = r->begin[i] = take_numbers(r, n, seed, 500 + i);
+		r->call.end[i] = r->end[i] = take_numbers(r, n, seed, 510 + i);
+		rig_poison(r, r->end[i], n);
+	}
+}
+
 void rig_init(layer_rig *r, const layer_case *what, const mr_kernels *k, int64_t samples, uint64_t seed)
 {
 	*r = (layer_rig){.what = what, .k = k, .samples = samples, .ops = mr_layer_find(what->layer)};
@@ -172,6 +187,7 @@ void rig_init(layer_rig *r, const layer_case *what, const mr_kernels *k, int64_t
 		r->call.dy[i] = r->dy[i];
 	}
 	take_states(r);
+	take_carried(r, seed);
 }
 
 void rig_fini(layer_rig *r)
@@ -187,6 +203,10 @@ void rig_fini(layer_rig *r)
 	for (uint32_t i = 0; i < r->n_states; i++) {
 		free(r->state[i]);
 		free(r->seen[i]);
+	}
+	for (uint32_t i = 0; i < r->n_carried; i++) {
+		free(r->begin[i]);
+		free(r->end[i]);
 	}
 	for (uint32_t i = 0; i < r->n_out; i++) {
 		free(r->y[i]);
@@ -293,9 +313,26 @@ void rig_spoil_after_input(layer_rig *r)
 		rig_poison(r, r->dy[i], rig_n_y(r, i));
 }
 
+/* What an activation_penalty adds to the objective without adding it to its output. */
+static double penalty(const layer_rig *r)
+{
+	int64_t rows = r->what->in[0].rows, cols = r->what->in[0].cols, n = rig_n_x(r, 0);
+	double size = 0, change = 0;
+
+	for (int64_t i = 0; i < n; i++) {
+		double x = rig_get(r, r->x[0], i);
+		double next = i / cols % rows + 1 < rows ? rig_get(r, r->x[0], i + cols) : x;
+
+		size += x * x;
+		change += (next - x) * (next - x);
+	}
+	return r->what->cfg.alpha * size / (double)n +
+	       (rows > 1 ? r->what->cfg.beta * change / (double)(n / rows * (rows - 1)) : 0);
+}
+
 double rig_objective(layer_rig *r)
 {
-	double sum = 0;
+	double sum = strcmp(r->ops->name, "activation_penalty") != 0 ? 0 : penalty(r);
 
 	rig_forward(r);
 	if (r->ops->loss)

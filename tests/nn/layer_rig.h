@@ -41,6 +41,8 @@ typedef struct layer_rig {
 	void *y[MR_LAYER_OUTPUTS], *dy[MR_LAYER_OUTPUTS];
 	void *w[MR_LAYER_PARAMS], *dw[MR_LAYER_PARAMS];
 	void *state[MR_LAYER_STATES], *seen[MR_LAYER_STATES]; /* of the type that is computed in, which is the rig's */
+	uint32_t n_carried;
+	void *begin[MR_LAYER_CARRIED], *end[MR_LAYER_CARRIED]; /* of the rig's dtype, too */
 	void *target;
 	double loss;
 } layer_rig;

@@ -268,7 +268,7 @@ void replay_vit(uint32_t runs)
 void replay_networks(uint32_t runs)
 {
 	const char *network;
-	char sets[300];
+	char sets[500];
 
 	for (size_t i = 0; (network = rig_network(i)); i++) {
 		snprintf(sets, sizeof(sets), "%s model.tied=false dtype=f32" ASYNC, network);
@@ -347,6 +347,44 @@ void replay_batch_norm(uint32_t runs)
 		snprintf(sets, sizeof(sets), "model.depth=4 model.width=8 model.norm=batch dtype=f32 train.batch=8%s",
 			 cases[i].sets);
 		check(false, sets, cases[i].workers, runs);
+	}
+}
+
+void replay_carried(uint32_t runs)
+{
+	static const struct {
+		const char *sets;
+		unsigned workers;
+	} cases[] = {
+		{ASYNC, 3},
+		{ASYNC " system.noam=6", 2},
+		{ASYNC " system.vertical_sync=true precision=bf16", 2},
+		{ASYNC " system.replicas=[2,1] train.microbatches=2", 3},
+		{ASYNC " system.replicas=[1,2,1] system.noam=6 train.microbatches=2", 4},
+		{ASYNC " system.name=spectrain", 3},
+		{ASYNC " system.name=rpd train.steps=24", 2},
+		{" system.name=pipedream_2bw train.microbatches=4", 3},
+		{" system.name=pipedream_2bw system.recompute=always train.microbatches=4 precision=bf16_pure", 2},
+		{" system.name=ampnet system.in_flight=5 train.microbatches=2", 3},
+		{" system.name=pipemare system.t3_steps=2 system.recompute=always train.microbatches=2", 3},
+		{" system.name=wpipe train.microbatches=4", 2},
+		{" system.name=roundpipe system.optimizer=async train.microbatches=4", 3},
+		{" system.name=xpipe train.microbatches=4", 3},
+		{" system.name=local_sgd system.replicas=2 system.every=3 train.steps=1200 train.microbatches=2",
+		 2},
+		{" system.name=avgpipe train.microbatches=4", 2},
+		{" system.name=zb_h2 system.steal=true train.microbatches=4", 2},
+		{" system.name=zb_h1 train.microbatches=4 train.clip=0.1", 3},
+		{" system.name=data_parallel system.weights=private train.microbatches=4", 4},
+	};
+	char sets[500];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		snprintf(sets, sizeof(sets),
+			 "model.name=awd_lm model.layers=4 model.embed=6 model.width=8 model.context=3 "
+			 "model.tied=false model.weight_dropout=0.3 data.order=columns dtype=f32 train.batch=4%s",
+			 cases[i].sets);
+		check(true, sets, cases[i].workers, runs);
 	}
 }
 

@@ -37,6 +37,8 @@ void replay_dnnl(uint32_t runs);
 
 /** Systems of all kinds on an mlp with batch normalisation, each at one size. */
 void replay_batch_norm(uint32_t runs);
+/** The same on an LSTM language model that carries its state from window to window. */
+void replay_carried(uint32_t runs);
 
 /** All of these in bf16 on the reference backend, once each; in bf16_pure those that it takes. */
 void replay_bf16(uint32_t runs);

@@ -97,6 +97,9 @@ const char *rig_network(size_t i)
 {
 	static const char *const networks[] = {
 		"model.name=awd_lm model.layers=6 model.embed=6 model.width=10 model.context=5 model.dropout=0.2",
+		"model.name=awd_lm model.layers=5 model.embed=6 model.width=10 model.context=5 data.order=columns "
+		"model.word_dropout=0.1 model.input_dropout=0.2 model.hidden_dropout=0.3 model.output_dropout=0.2 "
+		"model.weight_dropout=0.4 model.alpha=2 model.beta=1",
 	};
 
 	return i < sizeof(networks) / sizeof(networks[0]) ? networks[i] : NULL;

@@ -13,7 +13,7 @@ static void open_case(rig *r, bool gpt, const char *sets)
 {
 	rig_init(r);
 	if (gpt)
-		rig_gpt(r);
+		rig_tokens(r, sets);
 	rig_sets(r, sets);
 	rig_open(r);
 }
@@ -182,6 +182,22 @@ static void batch_norm(void)
 	check(false, NORM "system.name=sequential train.microbatches=4");
 }
 
+#define CARRIED \
+	"model.name=awd_lm model.layers=3 model.embed=6 model.width=8 model.context=5 model.tied=false " \
+	"data.order=columns dtype=f32 machine.workers=2 "
+
+/* The state of LSTM layers, of the next step or of micro-batches under way. */
+static void carried(void)
+{
+	check(true, CARRIED "system.name=pipedream train.batch=4 train.microbatches=1");
+	check(true, CARRIED "system.name=pipedream_2bw system.recompute=always train.batch=6 train.microbatches=3");
+	check(true, CARRIED "system.name=1f1b train.batch=4 precision=bf16");
+	check(true, CARRIED "system.name=data_parallel train.batch=4");
+	check_every(true, CARRIED "system.name=local_sgd system.replicas=2 system.every=3 train.steps=1200 "
+			  "train.batch=4 train.microbatches=2", 3);
+	check(true, CARRIED "system.name=sequential train.batch=4");
+}
+
 static void mitigated(void)
 {
 	check(false, ASYNC
@@ -286,6 +302,7 @@ void mr_suite_restored(void)
 	MR_TEST(aiming);
 	MR_TEST(drawn);
 	MR_TEST(batch_norm);
+	MR_TEST(carried);
 	MR_TEST(mitigated);
 	MR_TEST(replicas);
 	MR_TEST(turns);

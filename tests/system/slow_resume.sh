@@ -99,4 +99,8 @@ systems='data_parallel
 pipedream
 pipedream --set system.replicas=[2,1] --set machine.workers=3'
 each norm f64
+systems='sequential
+1f1b
+pipedream'
+each lstm f64
 finish

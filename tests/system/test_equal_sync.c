@@ -47,7 +47,7 @@ static void gpt_tied(void)
 static void networks(void)
 {
 	const char *network;
-	char sets[300];
+	char sets[500];
 
 	for (size_t i = 0; (network = rig_network(i)); i++) {
 		snprintf(sets, sizeof(sets), "%s train.batch=8 train.microbatches=8 train.clip=0.5", network);

@@ -17,8 +17,8 @@
 #	fail TEXT                note a failure and go on
 #	finish                   the test's verdict
 #
-# and with tiny configurations mlp.cfg, norm.cfg, gpt.cfg and chain.cfg for pipelines of two workers. They give the
-# machine's peak, since measuring it would be most of such a run.
+# and with tiny configurations mlp.cfg, norm.cfg, gpt.cfg, lstm.cfg and chain.cfg for pipelines of two workers. They
+# give the machine's peak, since measuring it would be most of such a run.
 
 set -eu
 source=$(cd "$1" && pwd)
@@ -180,6 +180,16 @@ system = { name = "sequential"; };
 train = { steps = 40; batch = 4; lr = 0.01; clip = 1.0; eval_every = 10; };
 machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
 sample = { tokens = 4; };
+END
+
+# State that is carried from window to window.
+cat >lstm.cfg <<'END'
+model = { name = "awd_lm"; layers = 3; embed = 6; width = 8; context = 6; tied = false; weight_dropout = 0.2; };
+data = { name = "text"; path = "text.txt"; validation = 0.02; order = "columns"; };
+optimizer = { name = "adamw"; };
+system = { name = "sequential"; };
+train = { steps = 40; batch = 4; lr = 0.01; clip = 1.0; eval_every = 10; };
+machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
 END
 
 cat >chain.cfg <<'END'

@@ -3,7 +3,8 @@
  *
  * Srivastava et al., 2014, in the inverted form. The mask is a pure function of (seed, global sample, layer, element),
  * so I computes it again instead of reading one that F saved, and it is the same for every cut, micro-batch size and
- * recomputation. Outside training y = x. Reads of the configuration: rate, from 0 up to but not including 1.
+ * recomputation. A variational mask (Gal, Ghahramani, 2016) is one of the columns of a sample, for all its rows.
+ * Outside training y = x. Reads of the configuration: rate, from 0 up to but not including 1, and variational.
  */
 #include "nn/layers/shared.h"
 
@@ -26,10 +27,24 @@ static void dropout_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t s
 	*out = (mr_layer_needs){.scratch = mr_layer_bytes(k, mr_layer_count(in[0], samples))};
 }
 
+/* Each row with the numbers of its sample alone: a row's mask is then the same for all of them. */
+static void apply_rows(const mr_layer_call *c, const char *from, char *to)
+{
+	int64_t cols = c->in->cols;
+	size_t row = mr_layer_bytes(c->k, cols);
+	mr_mask_key key = c->mask;
+
+	for (int64_t s = 0; s < c->samples; s++, key.first_sample++)
+		for (int64_t r = 0; r < c->in->rows; r++, from += row, to += row)
+			c->k->dropout(c->kc, 1, cols, c->cfg->rate, &key, from, to);
+}
+
 /* @to = @from through the mask. */
 static void apply(const mr_layer_call *c, const void *from, void *to)
 {
-	if (c->train && c->cfg->rate > 0)
+	if (c->train && c->cfg->rate > 0 && c->cfg->variational)
+		apply_rows(c, from, to);
+	else if (c->train && c->cfg->rate > 0)
 		c->k->dropout(c->kc, c->samples, c->in->rows * c->in->cols, c->cfg->rate, &c->mask, from, to);
 	else if (from != to)
 		memcpy(to, from, mr_layer_bytes(c->k, mr_layer_count(c->in[0], c->samples)));

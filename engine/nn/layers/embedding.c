@@ -7,9 +7,12 @@
  *
  * Tokens have no gradient, so I does nothing. The tables carry their GPT-2 names whatever the node is called. A context
  * of 0 leaves the position table out, and the other one is the node's weight. Initial values: normal with cfg.std, by
- * default 0.02 (GPT-2). Reads of the configuration: out (C), vocab, context, std.
+ * default 0.02 (GPT-2). With a rate, each word of the vocabulary is left out of a step with that probability, wherever
+ * it occurs, and the others are multiplied by 1 / (1 - rate) (embedding dropout: Gal, Ghahramani, 2016): I leaves dy
+ * through this mask in `kept` for W. Reads of the configuration: out (C), vocab, context, std, rate (without
+ * positions).
  */
-#include "nn/layers/shared.h"
+#include "nn/layers/masks.h"
 
 #include <string.h>
 
@@ -24,6 +27,9 @@ static mr_status embedding_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr
 	if (cfg->context != 0 && in[0].rows > cfg->context)
 		return mr_fail(MR_ECONFIG, "the embedding has %lld positions, and a sample has %lld tokens",
 			       (long long)cfg->context, (long long)in[0].rows);
+	if (!(cfg->rate >= 0 && cfg->rate < 1) || (cfg->rate > 0 && cfg->context))
+		return mr_fail(MR_ECONFIG, "an embedding needs a rate from 0 to below 1, and 0 with positions, got %g",
+			       cfg->rate);
 	*out = (mr_shape){.rows = in[0].rows, .cols = cfg->out};
 	return MR_OK;
 }
@@ -50,17 +56,32 @@ static uint32_t embedding_params(const mr_layer_cfg *cfg, const mr_shape *in, mr
 static void embedding_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
 			    mr_layer_needs *out)
 {
-	(void)cfg;
-	(void)in;
-	(void)samples;
-	(void)k;
 	*out = (mr_layer_needs){.x_w = true, .dy_w = true};
+	if (cfg->rate > 0)
+		*out = (mr_layer_needs){.x_i = true, .x_w = true, .kept_is_dy = true};
+	if (cfg->rate > 0)
+		mr_saved_add(&out->kept, "gradient through the mask of words",
+			     mr_layer_bytes(k, samples * in->rows * cfg->out));
+}
+
+static bool is_masked(const mr_layer_call *c)
+{
+	return c->train && c->cfg->rate > 0;
 }
 
 static mr_status embedding_forward(const mr_layer_call *c)
 {
 	c->k->embed(c->kc, mr_layer_rows(c), c->in->rows, c->out->cols, c->x[0], c->w[0],
 		    c->cfg->context ? c->w[1] : NULL, c->y[0]);
+	if (is_masked(c))
+		mr_mask_words(c, mr_layer_rows(c), c->out->cols, c->x[0], c->y[0], c->y[0]);
+	return MR_OK;
+}
+
+static mr_status embedding_backward_input(const mr_layer_call *c)
+{
+	if (is_masked(c))
+		mr_mask_words(c, mr_layer_rows(c), c->out->cols, c->x[0], c->dy[0], c->kept);
 	return MR_OK;
 }
 
@@ -72,7 +93,7 @@ static mr_status embedding_backward_weight(const mr_layer_call *c)
 	const mr_sparse_rows *f = c->sparse_rows; /* then the table has but the tokens that occur */
 
 	c->k->embed_backward(c->kc, mr_layer_rows(c), t, cols, f ? f->n : c->cfg->vocab, f ? f->placed : c->x[0],
-			     c->dy[0], f ? f->last : c->dw[0], dwpe, c->dw_add);
+			     is_masked(c) ? c->kept : c->dy[0], f ? f->last : c->dw[0], dwpe, c->dw_add);
 	if (f && f->whole)
 		mr_sparse_rows_add(f, c->k, c->kc);
 	else if (f)
@@ -90,7 +111,7 @@ const mr_layer_ops mr_layer_embedding = {
 	.params = embedding_params,
 	.needs = embedding_needs,
 	.forward = embedding_forward,
-	.backward_input = mr_layer_pass,
+	.backward_input = embedding_backward_input,
 	.backward_weight = embedding_backward_weight,
 	.sparse_rows = MR_SPARSE_ROWS_LAST,
 };

@@ -6,7 +6,7 @@
  *
  * Cho and others: "Learning phrase representations using RNN encoder-decoder", EMNLP 2014. r is applied after the
  * recurrent product, as in PyTorch's GRU, whose equations and order of columns these are. Reads of the configuration:
- * out, reverse.
+ * out, rate, reverse, carry.
  */
 #include "nn/layers/recurrent.h"
 
@@ -18,6 +18,11 @@ static mr_status gru_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape
 static uint32_t gru_params(const mr_layer_cfg *cfg, const mr_shape *in, mr_param_spec spec[MR_LAYER_PARAMS])
 {
 	return mr_recurrent_params(MR_CELL_GRU, cfg, in, spec);
+}
+
+static uint32_t gru_carried(const mr_layer_cfg *cfg, mr_layer_carried spec[MR_LAYER_CARRIED])
+{
+	return mr_recurrent_carried(MR_CELL_GRU, cfg, spec);
 }
 
 static void gru_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
@@ -47,6 +52,7 @@ const mr_layer_ops mr_layer_gru = {
 	.n_in = 1,
 	.shape = gru_shape,
 	.params = gru_params,
+	.carried = gru_carried,
 	.needs = gru_needs,
 	.forward = gru_forward,
 	.backward_input = gru_backward_input,

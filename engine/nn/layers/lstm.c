@@ -6,7 +6,7 @@
  *
  * Hochreiter, Schmidhuber: "Long short-term memory", Neural Computation 9(8), 1997; with the forget gate of Gers,
  * Schmidhuber, Cummins, 2000; the equations and columns are those of PyTorch's LSTM. Reads of the configuration: out,
- * reverse.
+ * rate, reverse, carry.
  */
 #include "nn/layers/recurrent.h"
 
@@ -18,6 +18,11 @@ static mr_status lstm_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shap
 static uint32_t lstm_params(const mr_layer_cfg *cfg, const mr_shape *in, mr_param_spec spec[MR_LAYER_PARAMS])
 {
 	return mr_recurrent_params(MR_CELL_LSTM, cfg, in, spec);
+}
+
+static uint32_t lstm_carried(const mr_layer_cfg *cfg, mr_layer_carried spec[MR_LAYER_CARRIED])
+{
+	return mr_recurrent_carried(MR_CELL_LSTM, cfg, spec);
 }
 
 static void lstm_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
@@ -47,6 +52,7 @@ const mr_layer_ops mr_layer_lstm = {
 	.n_in = 1,
 	.shape = lstm_shape,
 	.params = lstm_params,
+	.carried = lstm_carried,
 	.needs = lstm_needs,
 	.forward = lstm_forward,
 	.backward_input = lstm_backward_input,

@@ -3,11 +3,17 @@
 #include <math.h>
 #include <string.h>
 
+#include "nn/layers/masks.h"
+
 mr_status mr_recurrent_shape(const char *name, const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
 {
 	MR_TRY(mr_layer_check_numbers(name, in[0]));
 	if (cfg->out < 1)
 		return mr_fail(MR_ECONFIG, "%s needs at least 1 output column, got %lld", name, (long long)cfg->out);
+	if (cfg->carry && cfg->reverse)
+		return mr_fail(MR_ECONFIG, "a %s that goes from the last row to the first carries no state", name);
+	if (!(cfg->rate >= 0 && cfg->rate < 1))
+		return mr_fail(MR_ECONFIG, "%s needs a rate from 0 to below 1, got %g", name, cfg->rate);
 	*out = mr_shape_with_cols(in[0], cfg->out);
 	return MR_OK;
 }
@@ -29,6 +35,13 @@ uint32_t mr_recurrent_params(mr_cell_kind kind, const mr_layer_cfg *cfg, const m
 	return 4;
 }
 
+uint32_t mr_recurrent_carried(mr_cell_kind kind, const mr_layer_cfg *cfg, mr_layer_carried spec[MR_LAYER_CARRIED])
+{
+	spec[MR_RECURRENT_H] = (mr_layer_carried){.suffix = "h", .cols = cfg->out};
+	spec[MR_RECURRENT_C] = (mr_layer_carried){.suffix = "c", .cols = cfg->out, .compute = true};
+	return !cfg->carry ? 0 : kind == MR_CELL_LSTM ? 2 : 1;
+}
+
 /* Sizes of a call's saved tensors and of its scratch. */
 typedef struct places {
 	mr_cell cell;
@@ -36,6 +49,7 @@ typedef struct places {
 	size_t gates, memory;       /* bytes of all rows' gates, and of the cell's memory for all rows */
 	size_t step_gates, step;    /* bytes of one step's gates, and of its y; of all samples, aligned */
 	size_t carry;
+	size_t masked;              /* bytes of weight_hh through its mask; 0: none */
 } places;
 
 static places find(mr_cell_kind kind, const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k)
@@ -53,6 +67,11 @@ static places find(mr_cell_kind kind, const mr_layer_cfg *cfg, const mr_shape *i
 	p.step_gates = mr_layer_align(mr_layer_bytes(k, samples * p.width));
 	p.step = mr_layer_align(mr_layer_bytes(k, samples * cfg->out));
 	p.carry = mr_layer_align(mr_layer_compute_bytes(k, samples * cfg->out));
+	if (cfg->rate > 0 && k) {
+		size_t gradients = mr_dtype_bytes(k->types.gradients), weights = mr_dtype_bytes(k->types.weights);
+
+		p.masked = mr_layer_align((size_t)(cfg->out * p.width) * (gradients > weights ? gradients : weights));
+	}
 	return p;
 }
 
@@ -76,8 +95,18 @@ void mr_recurrent_needs(mr_cell_kind kind, const mr_layer_cfg *cfg, const mr_sha
 	mr_saved_add(&out->kept, "gradients of gates", p.gates);
 	if (kind == MR_CELL_GRU)
 		mr_saved_add(&out->kept, "gradients of gates that y feeds", p.gates);
-	/* F: gates and y of a step. I: gradients of both, and the carry. W: y of the rows before. */
-	out->scratch = p.step_gates + p.step + p.carry > y ? p.step_gates + p.step + p.carry : y;
+	/* F: gates and y of a step. I: gradients of both, and the carry. W: y of the rows before. All: weight_hh, or
+	 * its gradient, through the mask. */
+	out->scratch = p.masked + (p.step_gates + p.step + p.carry > y ? p.step_gates + p.step + p.carry : y);
+}
+
+/* weight_hh for F and I: through the mask of its step, at @room, if it has one. */
+static const void *weight_hh(const mr_layer_call *c, const places *p, void *room)
+{
+	if (!p->masked || !c->train)
+		return c->w[1];
+	mr_mask_weights(c, c->cfg->out * p->width, c->k->types.weights, c->w[1], room);
+	return room;
 }
 
 static void *at(void *base, int64_t row, int64_t cols, mr_dtype type)
@@ -96,25 +125,87 @@ static int64_t row_of(const mr_layer_call *c, const places *p, int64_t i)
 	return c->cfg->reverse ? p->t - 1 - i : i;
 }
 
+/* The samples [@s, @s + @n) of one step. The state with which they begin lies without a distance between samples, so
+ * then the first step is one of each sample by itself. */
+typedef struct part {
+	mr_cell cell;
+	int64_t s, row, before; /* rows of a sample that are processed now and before; before < 0: none */
+} part;
+
+static part part_of(const mr_layer_call *c, const places *p, int64_t i, int64_t s, int64_t n)
+{
+	part q = {.cell = p->cell, .s = s, .row = row_of(c, p, i), .before = i ? row_of(c, p, i - 1) : -1};
+
+	q.cell.samples = n;
+	return q;
+}
+
+/* Samples that one call of the cell processes in step @i. */
+static int64_t samples_at_once(const mr_layer_call *c, int64_t i)
+{
+	return i == 0 && c->begin[MR_RECURRENT_H] ? 1 : c->samples;
+}
+
+/* Where row @row of sample @s begins in a tensor of all rows. */
+static int64_t row_at(const places *p, int64_t s, int64_t row)
+{
+	return s * p->t + row;
+}
+
+/* The row before that of @q in @rows, a tensor of all rows with @cols columns of @type; in the first step that of
+ * @begin. */
+static const void *before_of(const places *p, const part *q, const void *rows, const void *begin, int64_t cols,
+			     mr_dtype type)
+{
+	if (q->before >= 0)
+		return at_const(rows, row_at(p, q->s, q->before), cols, type);
+	return begin ? at_const(begin, q->s, cols, type) : NULL;
+}
+
+/* The state after the last row, for the micro-batch that follows. */
+static void hand_on(const mr_layer_call *c, const places *p, const void *y, const char *memory)
+{
+	int64_t h = c->cfg->out;
+	size_t row = (size_t)h * mr_dtype_bytes(c->k->types.compute);
+
+	if (c->end[MR_RECURRENT_H])
+		memcpy(c->end[MR_RECURRENT_H], y, mr_layer_bytes(c->k, c->samples * h));
+	for (int64_t s = 0; s < c->samples && p->cell.kind == MR_CELL_LSTM && c->end[MR_RECURRENT_C]; s++)
+		memcpy((char *)c->end[MR_RECURRENT_C] + (size_t)s * row,
+		       memory + (size_t)row_at(p, s, p->t - 1) * row, row);
+}
+
 mr_status mr_recurrent_forward(mr_cell_kind kind, const mr_layer_call *c)
 {
 	const mr_kernels *k = c->k;
 	mr_dtype act = k->types.activations, compute = k->types.compute;
 	places p = find(kind, c->cfg, c->in, c->samples, k);
-	char *gates = c->aux_i, *memory = gates + p.gates, *fed = c->scratch, *y = fed + p.step_gates;
+	int64_t h = c->cfg->out;
+	char *gates = c->aux_i, *memory = gates + p.gates;
+	char *fed = (char *)c->scratch + p.masked, *y = fed + p.step_gates;
+	const void *w = weight_hh(c, &p, c->scratch);
 	mr_gemm of_x = {.m = p.rows, .n = p.width, .k = p.in, .bias = true};
-	mr_gemm of_y = {.m = c->samples, .n = p.width, .k = c->cfg->out, .bias = true};
+	mr_gemm of_y = {.m = c->samples, .n = p.width, .k = h, .bias = true};
 
 	MR_TRY(k->gemm(c->kc, &of_x, c->x[0], c->w[0], c->w[2], gates, NULL));
-	memset(y, 0, p.step);
+	if (c->begin[MR_RECURRENT_H])
+		memcpy(y, c->begin[MR_RECURRENT_H], mr_layer_bytes(k, c->samples * h));
+	else
+		memset(y, 0, p.step);
 	for (int64_t i = 0; i < p.t; i++) {
-		int64_t row = row_of(c, &p, i), before = i ? row_of(c, &p, i - 1) : 0;
+		int64_t n = samples_at_once(c, i);
 
-		MR_TRY(k->gemm(c->kc, &of_y, y, c->w[1], c->w[3], fed, NULL));
-		k->cell(c->kc, &p.cell, at(gates, row, p.width, act), fed,
-			i ? at(memory, before, c->cfg->out, compute) : NULL, at(memory, row, c->cfg->out, compute),
-			at(c->y[0], row, c->cfg->out, act), y);
+		MR_TRY(k->gemm(c->kc, &of_y, y, w, c->w[3], fed, NULL));
+		for (int64_t s = 0; s < c->samples; s += n) {
+			part q = part_of(c, &p, i, s, n);
+			int64_t r = row_at(&p, s, q.row);
+
+			k->cell(c->kc, &q.cell, at(gates, r, p.width, act), at(fed, s, p.width, act),
+				before_of(&p, &q, memory, c->begin[MR_RECURRENT_C], h, compute),
+				at(memory, r, h, compute), at(c->y[0], r, h, act), at(y, s, h, act));
+		}
 	}
+	hand_on(c, &p, y, memory);
 	return MR_OK;
 }
 
@@ -126,46 +217,59 @@ mr_status mr_recurrent_backward_input(mr_cell_kind kind, const mr_layer_call *c)
 	places p = find(kind, c->cfg, c->in, c->samples, k);
 	char *gates = c->aux_i, *memory = gates + p.gates, *da = c->kept;
 	char *db = kind == MR_CELL_GRU ? da + p.gates : NULL;
-	char *fed = c->scratch, *dy = fed + p.step_gates, *carry = dy + p.step;
+	char *fed = (char *)c->scratch + p.masked, *dy = fed + p.step_gates, *carry = dy + p.step;
+	const void *w = weight_hh(c, &p, c->scratch);
 	mr_gemm to_y = {.m = c->samples, .n = h, .k = p.width, .tb = true};
 	mr_gemm to_x = {.m = p.rows, .n = p.in, .k = p.width, .tb = true, .add = c->dx_add[0]};
 
 	memset(dy, 0, p.step);
 	memset(carry, 0, p.carry);
 	for (int64_t i = p.t - 1; i >= 0; i--) {
-		int64_t row = row_of(c, &p, i), before = i ? row_of(c, &p, i - 1) : 0;
-		mr_cell_gradients d = {
-			.dy = at_const(c->dy[0], row, h, act),
-			.dy_next = dy,
-			.carry = carry,
-			.da = at(da, row, p.width, act),
-			.db = db ? at(db, row, p.width, act) : NULL,
-			.db_step = fed,
-		};
+		int64_t n = samples_at_once(c, i);
 
-		k->cell_backward(c->kc, &p.cell, at_const(gates, row, p.width, act),
-				 i ? at_const(memory, before, h, compute) : NULL, at_const(memory, row, h, compute),
-				 i ? at_const(c->y[0], before, h, act) : NULL, &d);
+		for (int64_t s = 0; s < c->samples; s += n) {
+			part q = part_of(c, &p, i, s, n);
+			int64_t r = row_at(&p, s, q.row);
+			mr_cell_gradients d = {
+				.dy = at_const(c->dy[0], r, h, act),
+				.dy_next = at(dy, s, h, act),
+				.carry = at(carry, s, h, compute),
+				.da = at(da, r, p.width, act),
+				.db = db ? at(db, r, p.width, act) : NULL,
+				.db_step = at(fed, s, p.width, act),
+			};
+
+			k->cell_backward(c->kc, &q.cell, at_const(gates, r, p.width, act),
+					 before_of(&p, &q, memory, c->begin[MR_RECURRENT_C], h, compute),
+					 at_const(memory, r, h, compute),
+					 before_of(&p, &q, c->y[0], c->begin[MR_RECURRENT_H], h, act), &d);
+		}
 		if (i)
-			MR_TRY(k->gemm(c->kc, &to_y, fed, c->w[1], NULL, dy, NULL));
+			MR_TRY(k->gemm(c->kc, &to_y, fed, w, NULL, dy, NULL));
 	}
 	return c->dx[0] ? k->gemm(c->kc, &to_x, da, c->w[0], NULL, c->dx[0], NULL) : MR_OK;
 }
 
-/* Write to @to, for each row, the y of the row processed before it; 0 for the first one. */
+/* Write to @to, for each row, the y of the row processed before it; before the first one that with which the
+ * micro-batch begins. */
 static void shift(const mr_layer_call *c, const places *p, char *to)
 {
 	size_t row = (size_t)c->cfg->out * mr_dtype_bytes(c->k->types.activations), sample = row * (size_t)p->t;
-	const char *y = c->y[0];
+	const char *y = c->y[0], *begin = c->begin[MR_RECURRENT_H];
 
 	for (int64_t s = 0; s < c->samples; s++, y += sample, to += sample) {
 		bool back = c->cfg->reverse;
+		char *first = back ? to + sample - row : to;
 
-		memset(back ? to + sample - row : to, 0, row);
+		if (begin)
+			memcpy(first, begin + (size_t)s * row, row);
+		else
+			memset(first, 0, row);
 		memcpy(back ? to : to + row, back ? y + row : y, sample - row);
 	}
 }
 
+/* The gradients of weight @which and of the bias beside it: products of @a, [rows, cols], with @d, the gates'. */
 static mr_status product(const mr_layer_call *c, const places *p, int which, const void *a, int64_t cols, const void *d)
 {
 	mr_gemm g = {
@@ -183,12 +287,29 @@ static mr_status product(const mr_layer_call *c, const places *p, int which, con
 		       : c->k->gemm(c->kc, &g, a, d, NULL, c->dw[which], NULL);
 }
 
+/* The gradient of weight_hh through the mask of the step: it is whole before it is masked, added and stepped. */
+static mr_status masked_product(const mr_layer_call *c, const places *p, const void *a, const void *d)
+{
+	int64_t n = c->cfg->out * p->width;
+	mr_gemm g = {.of = MR_GEMM_GRADIENTS, .m = c->cfg->out, .n = p->width, .k = p->rows, .ta = true};
+	void *made = c->dw_add ? c->scratch : c->dw[1];
+
+	MR_TRY(c->k->gemm(c->kc, &g, a, d, NULL, made, NULL));
+	mr_mask_weights(c, n, c->k->types.gradients, made, made);
+	if (c->dw_add)
+		c->k->sum_gradients(c->kc, n, c->dw[1], made, c->dw[1]);
+	c->k->colsum(c->kc, p->rows, p->width, d, c->dw[3], c->dw_add);
+	if (c->step && c->step[1].dst)
+		c->k->step(c->kc, n, &c->step[1], c->dw[1]);
+	return MR_OK;
+}
+
 mr_status mr_recurrent_backward_weight(mr_cell_kind kind, const mr_layer_call *c)
 {
 	places p = find(kind, c->cfg, c->in, c->samples, c->k);
-	char *da = c->kept, *db = kind == MR_CELL_GRU ? da + p.gates : da;
+	char *da = c->kept, *db = kind == MR_CELL_GRU ? da + p.gates : da, *y = (char *)c->scratch + p.masked;
 
 	MR_TRY(product(c, &p, 0, c->x[0], p.in, da));
-	shift(c, &p, c->scratch);
-	return product(c, &p, 1, c->scratch, c->cfg->out, db);
+	shift(c, &p, y);
+	return p.masked && c->train ? masked_product(c, &p, y, db) : product(c, &p, 1, y, c->cfg->out, db);
 }

@@ -6,9 +6,12 @@
  *	b = y_(t-1) weight_hh + bias_hh, and the cell (mr_kernels.cell) computes y_t and its memory from a_t, b
  *	                                and its memory of the row before
  *
- * y before the first row is 0. With cfg.reverse the rows are processed from the last to the first. The columns of the
- * gates lie side by side in PyTorch's order, and there are two biases, as in PyTorch. I processes the rows in the
- * opposite order and keeps the gradients of a and b of all rows for W, where
+ * y before the first row is 0, or with cfg.carry that with which the micro-batch before it of the same columns ended;
+ * so is the memory of an LSTM. No gradient goes back there. With cfg.rate, F and I read weight_hh through a mask, the
+ * same for all rows and micro-batches of a step, and its gradient goes through the mask, too (DropConnect: Wan and
+ * others, ICML 2013; in an LSTM: Merity, Keskar, Socher, 2018). With cfg.reverse the rows are processed from the last
+ * to the first. The columns of the gates lie side by side in PyTorch's order, and there are two biases, as in PyTorch.
+ * I processes the rows in the opposite order and keeps the gradients of a and b of all rows for W, where
  *
  *	dweight_ih = x^T da, dweight_hh = y_before^T db, and the biases' are sums over rows
  *
@@ -19,6 +22,10 @@
 
 #include "nn/layers/shared.h"
 
+/* Values that are carried, in the order of mr_layer_call.begin. */
+enum { MR_RECURRENT_H, MR_RECURRENT_C };
+
+uint32_t mr_recurrent_carried(mr_cell_kind kind, const mr_layer_cfg *cfg, mr_layer_carried spec[MR_LAYER_CARRIED]);
 mr_status mr_recurrent_shape(const char *name, const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out) MR_MUST_USE;
 uint32_t mr_recurrent_params(mr_cell_kind kind, const mr_layer_cfg *cfg, const mr_shape *in,
 			     mr_param_spec spec[MR_LAYER_PARAMS]);
