@@ -78,7 +78,13 @@
 	X(int64_t, patch)       /* patches: height and width of one */ \
 	X(bool, reverse)        /* lstm, gru: from the last row to the first */ \
 	X(bool, carry)          /* lstm, gru: a micro-batch begins as the one before it of its columns ended */ \
-	X(bool, variational)    /* dropout: one mask for all rows of a sample */
+	X(bool, variational)    /* dropout: one mask for all rows of a sample */ \
+	X(int64_t, first_row)   /* row_range: the first one */ \
+	X(int64_t, count)       /* row_range: how many */ \
+	X(bool, additive)       /* cross_attention: scores by tanh, not by products */ \
+	X(double, smoothing)    /* softmax_xent: part of a target that is spread over all classes */ \
+	X(bool, padding)        /* softmax_xent: class 0 as a target is padding, which does not count */ \
+	X(bool, per_sample)     /* softmax_xent: the sum over a sample's rows, in place of the mean */
 
 typedef struct mr_layer_cfg {
 	MR_LAYER_CFG(MR_FIELD_MEMBER)

@@ -31,7 +31,7 @@ mr_judged *mr_judging_begin(mr_judging *j, uint64_t micro)
 {
 	if (!j->of)
 		return NULL;
-	j->of[micro].right = j->of[micro].in_five = 0;
+	j->of[micro].right = j->of[micro].in_five = j->of[micro].left_out = 0;
 	return &j->of[micro];
 }
 
@@ -68,17 +68,18 @@ static double area(mr_two_score *s, uint64_t n)
 mr_scores mr_judging_end(mr_judging *j)
 {
 	mr_scores s = {NAN, NAN, NAN};
-	uint64_t right = 0, in_five = 0;
+	uint64_t right = 0, in_five = 0, n = j->n_rows;
 
 	if (!j->of)
 		return s;
 	for (uint64_t m = 0; m < j->n_micros; m++) {
 		right += j->of[m].right;
 		in_five += j->of[m].in_five;
+		n -= j->of[m].left_out;
 	}
-	s.accuracy = (double)right / (double)j->n_rows;
+	s.accuracy = (double)right / (double)n;
 	if (j->classes > FIVE)
-		s.top5 = (double)in_five / (double)j->n_rows;
+		s.top5 = (double)in_five / (double)n;
 	if (j->two)
 		s.auc = area(j->two, j->n_rows);
 	return s;

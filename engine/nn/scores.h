@@ -2,7 +2,7 @@
  * scores.h - the quality of an evaluation's class predictions: accuracy, top-5 accuracy, and the area under the ROC
  * curve.
  *
- *	accuracy  fraction of the targets whose class has the largest score (the first of equal ones)
+ *	accuracy  fraction of the targets whose class has the largest score (the first of equal ones); padding is none
  *	top5      fraction of the targets whose class is among the five largest scores; for more than five classes
  *	auc       of two classes: the probability that a sample of class 1 has a larger score than one of class 0, equal
  *	          scores counted as half (Hanley and McNeil: "The meaning and use of the area under a receiver operating
@@ -27,6 +27,7 @@ typedef struct mr_two_score {
 /* The counts of a loss over classes in one micro-batch. */
 typedef struct mr_judged {
 	uint64_t right, in_five; /* rows; a loss adds to both */
+	uint64_t left_out;       /* rows that do not count; a loss adds to it */
 	mr_two_score *two;       /* [rows] of two classes; NULL: not needed */
 } mr_judged;
 

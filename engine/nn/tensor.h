@@ -83,6 +83,9 @@ const char *mr_dtype_name(mr_dtype t);
 /** Their name in a configuration: "f32", "f64", "bf16" or "bf16_pure". */
 const char *mr_types_name(const mr_types *t);
 
+/* The token that fills a sequence up to the rows of its sample. */
+#define MR_PADDING 0
+
 #define MR_MAX_DIMS 4
 
 /*

@@ -315,16 +315,9 @@ static mr_status nobody_reads(const mr_graph *g, uint32_t v)
 
 static mr_status check_values(const mr_graph *g)
 {
-	for (uint32_t v = 0; v < g->n_values; v++) {
-		const mr_value *value = &g->values[v];
-
-		if (value->n_uses == 0)
+	for (uint32_t v = 0; v < g->n_values; v++)
+		if (g->values[v].n_uses == 0)
 			return nobody_reads(g, v);
-		if (v && value->shape.tokens)
-			return mr_fail(MR_ECONFIG,
-				       "%s gives tokens, which have no gradient: only the model's input may be tokens",
-				       g->nodes[value->producer].name);
-	}
 	return MR_OK;
 }
 

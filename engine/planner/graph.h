@@ -153,9 +153,8 @@ mr_status mr_graph_tie(mr_graph *g, uint32_t param, uint32_t owner) MR_MUST_USE;
 
 /**
  * Close the graph. Checks that it ends in its only loss node, that no other node reads the value that the loss
- * overwrites (so no ReLU stands before it), that the target fits that loss, that every value is read, and that a value
- * of tokens (which has no gradient) is only ever the model's input. After an error only mr_graph_destroy may follow.
- * Errors: MR_ECONFIG with a message, MR_ERESOURCE.
+ * overwrites (so no ReLU stands before it), that the target fits that loss, and that every value is read. After an
+ * error only mr_graph_destroy may follow. Errors: MR_ECONFIG with a message, MR_ERESOURCE.
  */
 mr_status mr_graph_finish(mr_graph *g) MR_MUST_USE;
 
@@ -186,7 +185,7 @@ uint32_t mr_graph_narrow_stages(const mr_graph *g);
 /** Has value @v a gradient? Not the model's input, nor tokens. */
 bool mr_graph_has_grad(const mr_graph *g, uint16_t v);
 
-/** Is the gradient of input @i of @node needed? That of the model's input is not. */
+/** Is the gradient of input @i of @node needed? Those of the model's input and of tokens are not. */
 bool mr_graph_wants_dx(const mr_graph *g, uint32_t node, uint32_t i);
 /** Is the gradient of any of its inputs needed? */
 bool mr_graph_wants_any_dx(const mr_graph *g, uint32_t node);

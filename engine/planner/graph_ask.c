@@ -89,7 +89,7 @@ bool mr_graph_has_grad(const mr_graph *g, uint16_t v)
 
 bool mr_graph_wants_dx(const mr_graph *g, uint32_t node, uint32_t i)
 {
-	return g->nodes[node].in[i] != 0;
+	return mr_graph_has_grad(g, g->nodes[node].in[i]);
 }
 
 bool mr_graph_wants_any_dx(const mr_graph *g, uint32_t node)

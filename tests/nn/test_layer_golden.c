@@ -1,5 +1,6 @@
 /*
- * test_layer_golden.c - each layer against what PyTorch gave in f64 (tests/golden/torch/layers.json, recurrent.json).
+ * test_layer_golden.c - each layer against what PyTorch gave in f64 (tests/golden/torch/layers.json, recurrent.json,
+ * gnmt.json).
  *
  * Finite differences cannot see a wrong epsilon, a wrong mask or the wrong GELU: F and its gradient would agree.
  */
@@ -194,11 +195,57 @@ static void recurrent(void)
 	check_record(load_from("torch/recurrent.json"), "gru", &what, 3, params);
 }
 
-/* A loss: x and targets in, the mean and its gradient out. */
-static void check_loss(const char *name, const layer_case *what, int64_t samples)
+/* Record @name: queries, keys and values, of which the second sample has more than the first. */
+static void check_attention(const char *name, bool additive)
 {
-	mr_json *root = load();
-	const mr_json *one = mr_json_get(root, name), *targets = mr_json_get(one, "targets");
+	static const char *const input[] = {"queries", "keys", "values"};
+	static const char *const param[] = {"linear_att", "normalize_bias", "normalize_scalar"};
+	const layer_case what = {.layer = "cross_attention",
+				 .cfg = {.additive = additive, .vocab = 6},
+				 .in = {{.rows = 3, .cols = 4},
+					{.rows = 5, .cols = 4},
+					{.rows = 5, .cols = 6},
+					{.rows = 5, .cols = 1, .tokens = true}}};
+	mr_json *root = load_from("torch/gnmt.json");
+	const mr_json *one = mr_json_get(mr_json_get(root, "attention"), name);
+	char key[32];
+	layer_rig r;
+
+	rig_init(&r, &what, mr_kernels_find("reference", MR_F64), 2, 1);
+	for (int64_t i = 0; i < rig_n_x(&r, 3); i++)
+		((int32_t *)r.x[3])[i] = (int32_t)mr_json_int(mr_json_at(mr_json_get(one, "tokens"), (size_t)i));
+	for (int i = 0; i < 3; i++)
+		fill(one, input[i], r.x[i], rig_n_x(&r, i));
+	for (uint32_t i = 0; i < r.n_params; i++)
+		fill(one, param[i], r.w[i], rig_n_w(&r, i));
+	fill(one, "dy", r.dy[0], rig_n_y(&r, 0));
+	rig_forward(&r);
+	rig_input(&r);
+	rig_weight(&r);
+	compare(name, one, "y", r.y[0], rig_n_y(&r, 0));
+	for (int i = 0; i < 3; i++) {
+		snprintf(key, sizeof(key), "d%s", input[i]);
+		compare(name, one, key, r.dx[i], rig_n_x(&r, i));
+	}
+	CU_ASSERT_EQUAL(r.n_params, additive ? 3 : 0);
+	for (uint32_t i = 0; i < r.n_params; i++) {
+		snprintf(key, sizeof(key), "d%s", param[i]);
+		compare(name, one, key, r.dw[i], rig_n_w(&r, i));
+	}
+	rig_fini(&r);
+	mr_json_destroy(root);
+}
+
+static void cross_attention(void)
+{
+	check_attention("additive", true);
+	check_attention("dot", false);
+}
+
+/* A loss: x and targets in, the mean and its gradient out. @one belongs to @root, which is destroyed. */
+static void check_loss_of(mr_json *root, const mr_json *one, const char *name, const layer_case *what, int64_t samples)
+{
+	const mr_json *targets = mr_json_get(one, "targets");
 	layer_rig r;
 
 	rig_init(&r, what, mr_kernels_find("reference", MR_F64), samples, 1);
@@ -214,6 +261,28 @@ static void check_loss(const char *name, const layer_case *what, int64_t samples
 	compare(name, one, "dx", r.dx[0], rig_n_x(&r, 0));
 	rig_fini(&r);
 	mr_json_destroy(root);
+}
+
+static void check_loss(const char *name, const layer_case *what, int64_t samples)
+{
+	mr_json *root = load();
+
+	check_loss_of(root, mr_json_get(root, name), name, what, samples);
+}
+
+/* With label smoothing and a sum over each sample; and the mean over what is no padding. */
+static void masked_losses(void)
+{
+	layer_case what = {.layer = "softmax_xent",
+			   .cfg = {.smoothing = 0.1, .padding = true, .per_sample = true},
+			   .in = {{.rows = 4, .cols = 6}},
+			   .target = {.rows = 4, .cols = 1, .tokens = true}};
+	mr_json *root = load_from("torch/gnmt.json");
+
+	check_loss_of(root, mr_json_get(root, "loss"), "smoothed", &what, 3);
+	what.cfg = (mr_layer_cfg){.padding = true};
+	root = load_from("torch/gnmt.json");
+	check_loss_of(root, mr_json_get(mr_json_get(root, "loss"), "masked"), "masked", &what, 3);
 }
 
 static void losses(void)
@@ -239,4 +308,6 @@ void mr_suite_layer_golden(void)
 	MR_TEST(embedding);
 	MR_TEST(recurrent);
 	MR_TEST(losses);
+	MR_TEST(cross_attention);
+	MR_TEST(masked_losses);
 }

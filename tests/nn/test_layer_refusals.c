@@ -10,7 +10,7 @@
 static const struct {
 	const char *layer;
 	mr_layer_cfg cfg;
-	mr_shape in[3];
+	mr_shape in[4];
 	const char *part;
 } bad[] = {
 	{"linear", {.out = 3}, {{.rows = 4, .cols = 1, .tokens = true}}, "tokens"},
@@ -28,6 +28,25 @@ static const struct {
 	{"batch_norm", {.momentum = 1.5}, {{.rows = 4, .cols = 2}}, "1.5"},
 	{"batch_norm", {.act = MR_ACT_GELU}, {{.rows = 4, .cols = 2}}, "ReLU"},
 	{"batch_norm", {0}, {{.rows = 4, .cols = 1, .tokens = true}}, "tokens"},
+	{"row_range", {.first_row = 3, .count = 2}, {{.rows = 4, .cols = 6}}, "2 rows from row 3 on"},
+	{"row_range", {0}, {{.rows = 4, .cols = 6}}, "0 rows"},
+	{"reverse_rows", {0}, {{.rows = 4, .cols = 6}, {.rows = 4, .cols = 1}}, "4 tokens, one for each row"},
+	{"cross_attention",
+	 {0},
+	 {{.rows = 2, .cols = 6}, {.rows = 4, .cols = 5}, {.rows = 4, .cols = 6}},
+	 "queries of 6 columns with keys of 5"},
+	{"cross_attention",
+	 {0},
+	 {{.rows = 2, .cols = 6}, {.rows = 4, .cols = 6}, {.rows = 3, .cols = 6}},
+	 "4 keys and 3 values"},
+	{"cross_attention",
+	 {0},
+	 {{.rows = 2, .cols = 6},
+	  {.rows = 4, .cols = 6},
+	  {.rows = 4, .cols = 6},
+	  {.rows = 3, .cols = 1, .tokens = true}},
+	 "got 3 x 1 tokens"},
+	{"softmax_xent", {.smoothing = 1}, {{.rows = 4, .cols = 6}}, "below 1, got 1"},
 	{"lstm", {.out = 0}, {{.rows = 4, .cols = 6}}, "lstm needs at least 1 output column, got 0"},
 	{"lstm", {.out = 2, .rate = 1}, {{.rows = 4, .cols = 6}}, "lstm needs a rate from 0 to below 1, got 1"},
 	{"gru",

@@ -66,6 +66,25 @@ static inline mr_status mr_layer_check_numbers(const char *layer, mr_shape s)
 	return s.tokens ? mr_fail(MR_ECONFIG, "%s takes numbers, got tokens", layer) : MR_OK;
 }
 
+/* Input @s must be @rows tokens, one a row. */
+static inline mr_status mr_layer_check_tokens(const char *layer, mr_shape s, int64_t rows)
+{
+	if (!s.tokens || s.cols != 1 || s.rows != rows)
+		return mr_fail(MR_ECONFIG, "%s needs %lld tokens, one for each row, got %lld x %lld %s", layer,
+			       (long long)rows, (long long)s.rows, (long long)s.cols, s.tokens ? "tokens" : "numbers");
+	return MR_OK;
+}
+
+/* Tokens of a sample of @n in front of the first padding. */
+static inline int64_t mr_layer_length(const int32_t *tokens, int64_t n)
+{
+	int64_t length = 0;
+
+	while (length < n && tokens[length] != MR_PADDING)
+		length++;
+	return length;
+}
+
 /* Heads of attention, and of keys and values, that fit each other. */
 static inline mr_status mr_layer_check_heads(const char *layer, const mr_layer_cfg *cfg)
 {

@@ -6,16 +6,29 @@
  *	F overwrites the logits by dlogits = (softmax(logits) - onehot(target)) / n
  *
  * The mean is over all rows of the micro-batch (samples, or tokens of a gpt), summed in f64. I has nothing left to do.
- * Reads nothing of the configuration; the classes are the input's columns.
+ * The classes are the input's columns.
+ *
+ * With smoothing e a row's loss is (1 - e) times the above, plus e times the mean over all classes of minus the
+ * logarithm of their probability (Szegedy et al., 2016, with PyTorch's convention: the right class is one of them).
+ * With padding, rows whose target is MR_PADDING (nn/tensor.h) do not count: they have no loss and a gradient of 0, and
+ * the mean is over the other rows. With per_sample the loss is the sum over rows divided by the number of samples: then
+ * micro-batches add up to the batch whatever their padding. Reads of the configuration: smoothing, padding, per_sample.
+ *
+ * The operation xent does all rows alike. So padding gets scores with which it yields 0 and 0 exactly, and what
+ * smoothing adds, e (logits[target] - mean of the logits), has the gradient e (onehot(target) - 1 / classes).
  */
 #include "nn/bf16.h"
 #include "nn/element.h"
 #include "nn/layers/shared.h"
 
+#include <string.h>
+
 static mr_status softmax_xent_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
 {
-	(void)cfg;
 	MR_TRY(mr_layer_check_numbers("softmax_xent", in[0]));
+	if (!(cfg->smoothing >= 0 && cfg->smoothing < 1))
+		return mr_fail(MR_ECONFIG, "softmax_xent spreads a part of at least 0 and below 1, got %g",
+			       cfg->smoothing);
 	*out = in[0];
 	return MR_OK;
 }
@@ -62,6 +75,11 @@ static int64_t before(mr_dtype t, const void *scores, int64_t row, int64_t n, in
 	}
 }
 
+static bool counts(const mr_layer_call *c, int64_t row)
+{
+	return !c->cfg->padding || ((const int32_t *)c->target)[row] != MR_PADDING;
+}
+
 /* Before the scores are overwritten. */
 static void judge(const mr_layer_call *c)
 {
@@ -70,8 +88,13 @@ static void judge(const mr_layer_call *c)
 	const int32_t *target = c->target;
 
 	for (int64_t i = 0; i < rows; i++) {
-		int64_t n = before(t, c->x[0], i, cols, target[i]);
+		int64_t n;
 
+		if (!counts(c, i)) {
+			c->judged->left_out++;
+			continue;
+		}
+		n = before(t, c->x[0], i, cols, target[i]);
 		c->judged->right += n < 1;
 		c->judged->in_five += n < 5;
 		if (c->judged->two)
@@ -83,11 +106,90 @@ static void judge(const mr_layer_call *c)
 	}
 }
 
+#define PADDING_SCORE 1000 /* exp(-1000) is 0 in every type */
+
+/* Set the scores of padding, for which the loss is then 0. Returns the number of the other rows. */
+static int64_t blank(const mr_layer_call *c)
+{
+	int64_t rows = mr_layer_rows(c), n = 0;
+	size_t row = mr_layer_bytes(c->k, c->in->cols);
+
+	for (int64_t i = 0; i < rows; i++) {
+		if (counts(c, i)) {
+			n++;
+			continue;
+		}
+		memset((char *)c->x[0] + (size_t)i * row, 0, row);
+		mr_element_put(c->k->types.activations, (void *)c->x[0], i * c->in->cols + MR_PADDING, PADDING_SCORE);
+	}
+	return n;
+}
+
+/* The sum over rows of logits[target] less the mean of the logits. */
+static double above_mean(const mr_layer_call *c)
+{
+	int64_t rows = mr_layer_rows(c), cols = c->in->cols;
+	mr_dtype t = c->k->types.activations;
+	double all = 0;
+
+	for (int64_t i = 0; i < rows; i++) {
+		double sum = 0;
+
+		if (!counts(c, i))
+			continue;
+		for (int64_t j = 0; j < cols; j++)
+			sum += mr_element(t, c->x[0], i * cols + j);
+		all += mr_element(t, c->x[0], i * cols + ((const int32_t *)c->target)[i]) - sum / (double)cols;
+	}
+	return all;
+}
+
+/* From the gradient of the mean over all rows to that of the loss. */
+typedef struct changes {
+	const mr_layer_call *c;
+	double factor, spread, at; /* dlogits = factor dlogits - spread, and + at for the right class */
+} changes;
+
+static void change(const void *args, int64_t lo, int64_t hi)
+{
+	const changes *a = args;
+	const mr_layer_call *c = a->c;
+	int64_t cols = c->in->cols;
+	mr_dtype t = c->k->types.activations;
+
+	for (int64_t i = lo; i < hi; i++) {
+		int32_t target = ((const int32_t *)c->target)[i];
+		void *x = (void *)c->x[0];
+
+		if (!counts(c, i))
+			continue;
+		for (int64_t j = 0; j < cols; j++)
+			mr_element_put(t, x, i * cols + j,
+				       a->factor * mr_element(t, x, i * cols + j) - a->spread +
+					       (j == target ? a->at : 0));
+	}
+}
+
 static mr_status softmax_xent_forward(const mr_layer_call *c)
 {
+	int64_t rows = mr_layer_rows(c), n = rows;
+	double e = c->cfg->smoothing, smooth, over;
+	changes a = {.c = c};
+
 	if (c->judged)
 		judge(c);
-	*c->loss = c->k->xent(c->kc, mr_layer_rows(c), c->in->cols, (void *)c->x[0], c->target);
+	if (c->cfg->padding)
+		n = blank(c);
+	smooth = e > 0 ? e * above_mean(c) : 0;
+	*c->loss = c->k->xent(c->kc, rows, c->in->cols, (void *)c->x[0], c->target);
+	over = c->cfg->per_sample ? (double)c->samples : n > 0 ? (double)n : 1;
+	if (!(e > 0) && over == (double)rows)
+		return MR_OK;
+	*c->loss = (*c->loss * (double)rows + smooth) / over;
+	a.factor = (double)rows / over;
+	a.at = e / over;
+	a.spread = e / (double)c->in->cols / over;
+	c->k->ranges(c->kc, rows, change, &a);
 	return MR_OK;
 }
 

@@ -1,0 +1,310 @@
+/*
+ * cross_attention.c - attention of one sequence to another, which is padded.
+ *
+ *	queries [n, T, H]   keys [n, S, H]   values [n, S, C]   tokens [n, S, 1] of the keys -> y [n, T, C]
+ *	a(t, s) = softmax over s of score(t, s), where s is in front of the padding; 0 for the others
+ *	y_t = sum over s of a(t, s) values_s
+ *
+ *	dot         score = queries_t . keys_s (Luong, Pham, Manning, 2015; the "general" form has a linear layer in
+ *	            front of the keys)
+ *	additive    score = g v / |v| . tanh(queries_t + keys_s + b): the normalised attention of Bahdanau, Cho, Bengio,
+ *	            2015, with linear layers in front of queries and keys
+ *
+ * Parameters of the additive form: linear_att = v [H], normalize_bias = b [H], normalize_scalar = g [1]; the names are
+ * those of the published GNMT v2 code, and so are the initial values: v uniform in +-1/sqrt(H), b 0, g 1/sqrt(H).
+ * A sequence that is padding alone gives 0. F keeps the weights a, in the compute type; tanh is computed again by I, a
+ * sample at a time, so its T S H numbers are never kept. Reads of the configuration: additive.
+ */
+#include "nn/layers/shared.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "nn/bf16.h"
+
+enum { QUERIES, KEYS, VALUES, TOKENS };
+
+/* Sizes, and the parts of scratch and kept. */
+typedef struct places {
+	int64_t t, s, h, c;
+	size_t tanh, share, dshare; /* bytes of activations: [T, S, H], [T, S], [T, S] */
+	size_t dscore, dq, dk, unit; /* bytes of the compute type: [T, S], [T, H], [S, H], [H] */
+	size_t vector;              /* of a vector of H in kept */
+} places;
+
+static places places_of(const mr_shape *in, const mr_kernels *k)
+{
+	places p = {.t = in[QUERIES].rows, .s = in[KEYS].rows, .h = in[QUERIES].cols, .c = in[VALUES].cols};
+
+	p.tanh = mr_layer_align(mr_layer_bytes(k, p.t * p.s * p.h));
+	p.share = p.dshare = mr_layer_align(mr_layer_bytes(k, p.t * p.s));
+	p.dscore = mr_layer_align(mr_layer_compute_bytes(k, p.t * p.s));
+	p.dq = mr_layer_align(mr_layer_compute_bytes(k, p.t * p.h));
+	p.dk = mr_layer_align(mr_layer_compute_bytes(k, p.s * p.h));
+	p.unit = p.vector = mr_layer_align(mr_layer_compute_bytes(k, p.h));
+	return p;
+}
+
+/* One sample of a call. */
+typedef struct sample {
+	const mr_layer_call *c;
+	const places *p;
+	int64_t number, length; /* length of the keys without their padding */
+	const void *q, *k;      /* its queries and keys */
+	void *a;                /* its attention weights, of the compute type */
+	void *tanh;             /* [T, length, H] */
+	void *share;            /* the attention weights as activations */
+	const void *dshare;     /* their gradient, as activations */
+	void *dscore, *dq, *dk; /* of the compute type */
+	const void *unit;       /* g v / |v| */
+	void *dunit, *db;       /* sums over samples */
+} sample;
+
+#define ITSELF(x) (x)
+
+#define REAL float
+#define STORED float
+#define GRADIENT float
+#define NUMBER ITSELF
+#define NUMBER_G ITSELF
+#define PUT ITSELF
+#define PUT_G ITSELF
+#define NAME(x) x##_f32
+#include "nn/layers/cross_attention_loops.inc"
+
+#define REAL double
+#define STORED double
+#define GRADIENT double
+#define NUMBER ITSELF
+#define NUMBER_G ITSELF
+#define PUT ITSELF
+#define PUT_G ITSELF
+#define NAME(x) x##_f64
+#include "nn/layers/cross_attention_loops.inc"
+
+#define REAL float
+#define STORED uint16_t
+#define GRADIENT float
+#define NUMBER mr_bf16_widen
+#define NUMBER_G ITSELF
+#define PUT mr_bf16_round
+#define PUT_G ITSELF
+#define NAME(x) x##_bf16
+#include "nn/layers/cross_attention_loops.inc"
+
+#define REAL float
+#define STORED uint16_t
+#define GRADIENT uint16_t
+#define NUMBER mr_bf16_widen
+#define NUMBER_G mr_bf16_widen
+#define PUT mr_bf16_round
+#define PUT_G mr_bf16_round
+#define NAME(x) x##_pure
+#include "nn/layers/cross_attention_loops.inc"
+
+/* The loops of a set of types; those with a range are called by mr_kernels.ranges, with a sample. */
+typedef struct loops {
+	void (*unit)(const mr_layer_call *c, int64_t h, void *unit);
+	mr_range_fn *add;    /* rows of queries: the arguments of tanh */
+	mr_range_fn *attend; /* rows of queries: weights, from scores */
+	mr_range_fn *share;  /* rows of queries: weights as activations */
+	mr_range_fn *scores; /* rows of queries: gradients of the scores */
+	mr_range_fn *columns; /* columns of queries and keys: their gradients, and those of unit and b */
+	void (*put)(const sample *s, int which, const void *from);
+	void (*params)(const mr_layer_call *c, int64_t h, void *dunit, void *dg);
+	void (*weight)(const mr_layer_call *c, uint32_t which, int64_t n, const void *kept);
+} loops;
+
+#define LOOPS(x)                                                                                            \
+	{                                                                                                   \
+		unit_##x, add_##x, attend_##x, share_##x, scores_##x, columns_##x, put_##x, params_##x, weight_##x \
+	}
+
+static const loops *loops_of(const mr_kernels *k)
+{
+	static const loops f32 = LOOPS(f32), f64 = LOOPS(f64), bf16 = LOOPS(bf16), pure = LOOPS(pure);
+
+	return k->types.gradients == MR_BF16 ? &pure
+	       : k->types.weights == MR_BF16 ? &bf16
+	       : k->types.weights == MR_F64  ? &f64
+					     : &f32;
+}
+
+static mr_status cross_attention_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
+{
+	(void)cfg;
+	for (int i = 0; i < TOKENS; i++)
+		MR_TRY(mr_layer_check_numbers("cross_attention", in[i]));
+	if (in[QUERIES].cols != in[KEYS].cols)
+		return mr_fail(MR_ECONFIG, "cross_attention cannot compare queries of %lld columns with keys of %lld",
+			       (long long)in[QUERIES].cols, (long long)in[KEYS].cols);
+	if (in[KEYS].rows != in[VALUES].rows)
+		return mr_fail(MR_ECONFIG, "cross_attention needs a value for each key, got %lld keys and %lld values",
+			       (long long)in[KEYS].rows, (long long)in[VALUES].rows);
+	MR_TRY(mr_layer_check_tokens("cross_attention", in[TOKENS], in[KEYS].rows));
+	*out = (mr_shape){.rows = in[QUERIES].rows, .cols = in[VALUES].cols};
+	return MR_OK;
+}
+
+static uint32_t cross_attention_params(const mr_layer_cfg *cfg, const mr_shape *in, mr_param_spec spec[MR_LAYER_PARAMS])
+{
+	int64_t h = in[QUERIES].cols;
+	double bound = 1 / sqrt((double)h);
+
+	if (!cfg->additive)
+		return 0;
+	spec[0] = (mr_param_spec){
+		.suffix = "linear_att", .rank = 1, .dim = {h, 1}, .init = MR_INIT_UNIFORM, .std = bound};
+	spec[1] = (mr_param_spec){.suffix = "normalize_bias", .rank = 1, .dim = {h, 1}, .init = MR_INIT_ZERO};
+	spec[2] = (mr_param_spec){
+		.suffix = "normalize_scalar", .rank = 1, .dim = {1, 1}, .init = MR_INIT_VALUE, .std = bound};
+	return 3;
+}
+
+static void cross_attention_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
+				  mr_layer_needs *out)
+{
+	places p = places_of(in, k);
+	double flops = 2.0 * (double)(samples * p.t * p.s) * (double)(p.h + p.c);
+
+	*out = (mr_layer_needs){.x_i = true, .flops_f = flops, .flops_i = 2 * flops};
+	mr_saved_add(&out->aux_i, "attention weights", mr_layer_compute_bytes(k, samples * p.t * p.s));
+	out->scratch = p.share + p.dshare + p.dscore + p.dq + p.dk;
+	if (!cfg->additive)
+		return;
+	mr_saved_add(&out->kept, "gradients of the score's parameters",
+		     2 * p.vector + mr_layer_compute_bytes(k, 1));
+	out->scratch += p.tanh + p.unit;
+}
+
+static const void *of_sample(const mr_layer_call *c, int which, int64_t number)
+{
+	return (const char *)c->x[which] + (size_t)number * mr_layer_bytes(c->k, mr_shape_count(c->in[which]));
+}
+
+static sample sample_of(const mr_layer_call *c, const places *p, int64_t number)
+{
+	const int32_t *tokens = (const int32_t *)c->x[TOKENS] + number * p->s;
+	char *at = c->scratch;
+	sample s = {
+		.c = c,
+		.p = p,
+		.number = number,
+		.length = mr_layer_length(tokens, p->s),
+		.q = of_sample(c, QUERIES, number),
+		.k = of_sample(c, KEYS, number),
+		.a = (char *)c->aux_i + mr_layer_compute_bytes(c->k, number * p->t * p->s),
+	};
+
+	s.share = at;
+	s.dshare = at += p->share;
+	s.dscore = at += p->dshare;
+	s.dq = at += p->dscore;
+	s.dk = at += p->dq;
+	at += p->dk;
+	if (c->cfg->additive) {
+		s.tanh = at;
+		s.unit = at + p->tanh;
+		s.dunit = c->kept;
+		s.db = c->kept ? (char *)c->kept + p->vector : NULL;
+	}
+	return s;
+}
+
+/* tanh(queries_t + keys_s + b), in front of the padding. */
+static void make_tanh(const sample *s, const loops *l)
+{
+	const mr_layer_call *c = s->c;
+
+	if (!c->cfg->additive)
+		return;
+	c->k->ranges(c->kc, s->p->t, l->add, s);
+	c->k->act(c->kc, MR_ACT_TANH, s->p->t * s->length * s->p->h, s->tanh, s->tanh);
+}
+
+static mr_status cross_attention_forward(const mr_layer_call *c)
+{
+	const loops *l = loops_of(c->k);
+	places p = places_of(c->in, c->k);
+	mr_gemm mix = {.m = p.t, .n = p.c, .k = p.s};
+	sample s = sample_of(c, &p, 0);
+
+	if (c->cfg->additive)
+		l->unit(c, p.h, (void *)(uintptr_t)s.unit);
+	for (int64_t i = 0; i < c->samples; i++) {
+		s = sample_of(c, &p, i);
+		make_tanh(&s, l);
+		c->k->ranges(c->kc, p.t, l->attend, &s);
+		c->k->ranges(c->kc, p.t, l->share, &s);
+		MR_TRY(c->k->gemm(c->kc, &mix, s.share, of_sample(c, VALUES, i), NULL,
+				  (char *)c->y[0] + mr_layer_bytes(c->k, i * p.t * p.c), NULL));
+	}
+	return MR_OK;
+}
+
+static mr_status backward_sample(const sample *s, const loops *l)
+{
+	const mr_layer_call *c = s->c;
+	const places *p = s->p;
+	const char *dy = (const char *)c->dy[0] + mr_layer_bytes(c->k, s->number * p->t * p->c);
+	mr_gemm to_share = {.m = p->t, .n = p->s, .k = p->c, .tb = true};
+	mr_gemm to_values = {.m = p->s, .n = p->c, .k = p->t, .ta = true, .add = c->dx_add[VALUES]};
+	size_t value = mr_layer_bytes(c->k, s->number * p->s * p->c);
+
+	MR_TRY(c->k->gemm(c->kc, &to_share, dy, of_sample(c, VALUES, s->number), NULL,
+			  (void *)(uintptr_t)s->dshare, NULL));
+	c->k->ranges(c->kc, p->t, l->scores, s);
+	if (c->dx[VALUES]) {
+		c->k->ranges(c->kc, p->t, l->share, s);
+		MR_TRY(c->k->gemm(c->kc, &to_values, s->share, dy, NULL, (char *)c->dx[VALUES] + value, NULL));
+	}
+	make_tanh(s, l);
+	c->k->ranges(c->kc, p->h, l->columns, s);
+	l->put(s, QUERIES, s->dq);
+	l->put(s, KEYS, s->dk);
+	return MR_OK;
+}
+
+static mr_status cross_attention_backward_input(const mr_layer_call *c)
+{
+	const loops *l = loops_of(c->k);
+	places p = places_of(c->in, c->k);
+	sample s = sample_of(c, &p, 0);
+
+	if (c->cfg->additive) {
+		l->unit(c, p.h, (void *)(uintptr_t)s.unit);
+		memset(c->kept, 0, 2 * p.vector + mr_layer_compute_bytes(c->k, 1));
+	}
+	for (int64_t i = 0; i < c->samples; i++) {
+		s = sample_of(c, &p, i);
+		MR_TRY(backward_sample(&s, l));
+	}
+	if (c->cfg->additive)
+		l->params(c, p.h, c->kept, (char *)c->kept + 2 * p.vector);
+	return MR_OK;
+}
+
+static mr_status cross_attention_backward_weight(const mr_layer_call *c)
+{
+	const loops *l = loops_of(c->k);
+	places p = places_of(c->in, c->k);
+
+	if (!c->cfg->additive)
+		return MR_OK;
+	l->weight(c, 0, p.h, c->kept);
+	l->weight(c, 1, p.h, (char *)c->kept + p.vector);
+	l->weight(c, 2, 1, (char *)c->kept + 2 * p.vector);
+	return MR_OK;
+}
+
+const mr_layer_ops mr_layer_cross_attention = {
+	.name = "cross_attention",
+	.summary = "attention of one sequence to another, which is padded",
+	.n_in = 4,
+	.shape = cross_attention_shape,
+	.params = cross_attention_params,
+	.needs = cross_attention_needs,
+	.forward = cross_attention_forward,
+	.backward_input = cross_attention_backward_input,
+	.backward_weight = cross_attention_backward_weight,
+};
