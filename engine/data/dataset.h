@@ -74,6 +74,7 @@ struct mr_dataset {
 	mr_shape image;       /* input as an image of [height, width, channels]; n_dims 0: as it says itself */
 	mr_shape target;      /* classes: [rows, 1] int32; else [1, outputs] of the dtype */
 	int64_t classes;      /* vocabulary or number of classes; 0 for regression */
+	int64_t source_classes; /* pairs of sequences (data/pair.h): vocabulary of the source; 0: no pairs */
 	double target_low, target_high; /* least and greatest target if it is one number; else 0 */
 	uint64_t n_train;     /* samples an epoch */
 	uint64_t columns;     /* training sample g + columns continues sample g, unless it begins an epoch; n_train is a
