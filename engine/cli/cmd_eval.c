@@ -26,7 +26,7 @@ static mr_status evaluate(const mr_args *args, mr_session *s)
 	mr_scores scores;
 	double loss;
 
-	if (s->data->n_valid == 0 && s->graph->input.tokens)
+	if (s->data->n_valid == 0 && s->graph->input.tokens && !s->data->source_classes)
 		return mr_fail(MR_EDATA, "%s has no validation part, or none as long as a window of %lld tokens",
 			       s->data->ops->name, (long long)s->graph->input.rows);
 	if (s->data->n_valid == 0)
@@ -36,7 +36,7 @@ static mr_status evaluate(const mr_args *args, mr_session *s)
 	MR_TRY(mr_executor_eval(&s->executor, NULL, NULL, &loss));
 	printf("step %llu: %s %s", (unsigned long long)step,
 	       s->data->trains_only ? "loss on all training samples" : "validation loss", mr_double_text(loss, text));
-	if (mr_session_tokens_per_sample(s))
+	if (mr_session_has_perplexity(s))
 		printf(", perplexity %.4f", exp(loss));
 	scores = mr_executor_scores(&s->executor);
 	if (!isnan(scores.accuracy))

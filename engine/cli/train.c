@@ -171,7 +171,7 @@ static mr_status evaluate(mr_train *t)
 		return MR_OK;
 	MR_TRY(st);
 	t->scores = mr_executor_scores(&t->s.executor);
-	t->perplexity = mr_session_tokens_per_sample(&t->s) ? exp(t->val_loss) : (double)NAN;
+	t->perplexity = mr_session_has_perplexity(&t->s) ? exp(t->val_loss) : (double)NAN;
 	row.val_loss = t->val_loss;
 	row.perplexity = t->perplexity;
 	row.accuracy = t->scores.accuracy;

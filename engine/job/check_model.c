@@ -22,7 +22,11 @@ static mr_status build(mr_job *j, const mr_job_listener *l, mr_graph **out)
 	mr_model_data data = {.input = sample, .target = sample, .classes = context ? 256 : 0};
 	mr_status st;
 
-	if (model->image)
+	if (model->pairs)
+		data = (mr_model_data){.input = {.rows = 6, .cols = 1, .tokens = true},
+				       .target = {.rows = 3, .cols = 1, .tokens = true},
+				       .classes = 10, .source_classes = 10};
+	else if (model->image)
 		data = (mr_model_data){.input = model->image(values), .image = model->image(values),
 				       .target = {.rows = 1, .cols = 1, .tokens = true}, .classes = 10};
 	else if (!context)

@@ -74,6 +74,7 @@ static mr_status open_data(mr_session *s)
 			     .target = s->data->target,
 			     .classes = s->data->classes,
 			     .columns = s->data->columns > 0,
+			     .source_classes = s->data->source_classes,
 			     .target_low = s->data->target_low,
 			     .target_high = s->data->target_high};
 	return mr_job_blame(s->job, MR_JOB_MODEL, "name", model->build(mv, &md, &s->graph));
@@ -328,4 +329,11 @@ uint64_t mr_session_predicted_bytes(const mr_session *s)
 int64_t mr_session_tokens_per_sample(const mr_session *s)
 {
 	return s->data->input.tokens ? s->data->input.rows : 0;
+}
+
+bool mr_session_has_perplexity(const mr_session *s)
+{
+	const mr_layer_cfg *loss = &s->graph->nodes[s->graph->n_nodes - 1].cfg;
+
+	return s->data->target.tokens && s->data->input.tokens && !(loss->smoothing > 0) && !loss->per_sample;
 }

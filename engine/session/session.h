@@ -132,4 +132,7 @@ uint64_t mr_session_predicted_bytes(const mr_session *s);
 /** Tokens a sample has (context length), or 0 when samples are not text. */
 int64_t mr_session_tokens_per_sample(const mr_session *s);
 
+/** Is the exponential of the loss a perplexity: is the loss minus the mean logarithm of a token's probability? */
+bool mr_session_has_perplexity(const mr_session *s);
+
 #endif

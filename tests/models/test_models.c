@@ -23,6 +23,14 @@ static mr_model_data text(int64_t context, int64_t vocab)
 			       .classes = vocab};
 }
 
+static mr_model_data pairs(int64_t source, int64_t target, int64_t source_vocab, int64_t vocab)
+{
+	return (mr_model_data){.input = {.rows = source + target, .cols = 1, .tokens = true},
+			       .target = {.rows = target, .cols = 1, .tokens = true},
+			       .classes = vocab,
+			       .source_classes = source_vocab};
+}
+
 static mr_model_data images(int64_t side, int64_t channels, int64_t n)
 {
 	mr_shape image = mr_shape_of(3, (const int64_t[]){side, side, channels}, false);
@@ -67,7 +75,8 @@ static void every_model_is_listed_and_has_working_defaults(void)
 	const mr_model_ops *ops;
 
 	for (size_t i = 0; (ops = mr_model_at(i)); i++) {
-		const mr_model_data kinds[] = {classes, numbers, one_number, row, text(128, 17), images(32, 3, 10)};
+		const mr_model_data kinds[] = {classes, numbers, one_number, row, text(128, 17), images(32, 3, 10),
+					       pairs(6, 5, 9, 8)};
 		bool lstm = !strcmp(ops->name, "awd_lm");
 		bool sequences = lstm || !strcmp(ops->name, "gpt") || !strcmp(ops->name, "llama");
 		mr_values *values;
@@ -208,6 +217,63 @@ static void awd_lm_has_its_size(void)
 	CU_ASSERT_EQUAL(mr_graph_n_params(g), 6435072); /* 3 x 512 over 256 bytes */
 	mr_graph_destroy(g);
 	MR_CHECK_FAIL(build("awd_lm", DEFAULTS, &numbers, &g), MR_ECONFIG, "takes tokens");
+}
+
+/* --- gnmt --- */
+
+static void gnmt_has_its_size(void)
+{
+	const struct {
+		const char *layers, *width;
+		int64_t vocab, encoder, attention, decoder, all;
+	} sizes[] = {
+		{"layers=4", "width=1024", 32320, 46178304, 2099201, 46170112, 193766977}, /* GNMT-8, 4 + 4 layers */
+		{"layers=8", "width=1024", 32320, 79765504, 2099201, 96534528, 277718593},
+		{"layers=4", "width=512", 1000, 11554816, 525313, 11550720, 25167849},
+		{"layers=2", "width=128", 64, 461824, 33025, 329728, 849217},
+	};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		mr_model_data data = pairs(50, 50, sizes[i].vocab, sizes[i].vocab);
+		int64_t encoder = 0, attention = 0, decoder = 0;
+		mr_graph *g;
+
+		MR_CHECK_OK(build("gnmt", SETTINGS(sizes[i].layers, sizes[i].width), &data, &g));
+		for (uint32_t p = 0; p < g->n_params; p++) {
+			const char *name = g->params[p].name;
+
+			if (strstr(name, "attn"))
+				attention += g->params[p].n;
+			else if (!strncmp(name, "encoder.rnn", 11))
+				encoder += g->params[p].n;
+			else if (!strncmp(name, "decoder.rnn", 11) || !strncmp(name, "decoder.att_rnn", 15))
+				decoder += g->params[p].n;
+		}
+		CU_ASSERT_EQUAL(encoder, sizes[i].encoder);
+		CU_ASSERT_EQUAL(attention, sizes[i].attention);
+		CU_ASSERT_EQUAL(decoder, sizes[i].decoder);
+		CU_ASSERT_EQUAL(mr_graph_n_params(g), sizes[i].all);
+		mr_graph_destroy(g);
+	}
+}
+
+/* What is alive behind the attention: its context, the state of the decoder, and nothing of the encoder. */
+static void gnmt_is_cut_behind_its_attention(void)
+{
+	const mr_model_data data = pairs(6, 5, 9, 8), words = text(8, 20);
+	uint16_t live[8];
+	mr_graph *g;
+
+	MR_CHECK_OK(build("gnmt", SETTINGS("layers=3", "width=4"), &data, &g));
+	CU_ASSERT_EQUAL(mr_graph_live(g, mr_graph_find_node(g, "decoder.drop.0"), live), 2);
+	CU_ASSERT_EQUAL(mr_graph_live(g, mr_graph_find_node(g, "decoder.beside.1"), live), 3); /* and the residual */
+	CU_ASSERT_EQUAL(mr_graph_live(g, mr_graph_find_node(g, "encoder.drop.2"), live), 3); /* and both sentences */
+	CU_ASSERT(!mr_graph_has_grad(g, 1));
+	CU_ASSERT(!mr_graph_wants_any_dx(g, mr_graph_find_node(g, "decoder.embedder")));
+	mr_graph_destroy(g);
+	MR_CHECK_FAIL(build("gnmt", DEFAULTS, &words, &g), MR_ECONFIG, "takes pairs of sequences");
+	MR_CHECK_FAIL(build("gnmt", DEFAULTS, &numbers, &g), MR_ECONFIG, "takes pairs of sequences");
+	MR_CHECK_FAIL(build("mlp", DEFAULTS, &data, &g), MR_ECONFIG, "tokens");
 }
 
 /* --- gpt --- */
@@ -565,6 +631,8 @@ void mr_suite_models(void)
 	MR_TEST(a_chain_does_its_formula);
 	MR_TEST(a_wrong_chain_is_refused);
 	MR_TEST(awd_lm_has_its_size);
+	MR_TEST(gnmt_has_its_size);
+	MR_TEST(gnmt_is_cut_behind_its_attention);
 	MR_TEST(gpt2_small_has_its_size);
 	MR_TEST(gpt_starts_as_gpt2);
 	MR_TEST(gpt_is_cut_at_its_norms);

@@ -117,6 +117,23 @@ static void load_vit(golden *m)
 	build(m, "vit");
 }
 
+static void load_gnmt(golden *m)
+{
+	load(m, "gnmt.json");
+	m->record = mr_json_get(m->root, "model");
+	MR_CHECK_OK(mr_values_create(mr_model_find("gnmt")->options, &m->values));
+	MR_CHECK_OK(mr_values_set_int(m->values, "layers", config_int(m, "layers")));
+	MR_CHECK_OK(mr_values_set_int(m->values, "width", config_int(m, "width")));
+	MR_CHECK_OK(mr_values_set_float(m->values, "dropout", 0));
+	m->data = (mr_model_data){
+		.input = {config_int(m, "rows") + config_int(m, "out_rows"), 1, true},
+		.target = {config_int(m, "out_rows"), 1, true},
+		.classes = config_int(m, "target"),
+		.source_classes = config_int(m, "source"),
+	};
+	build(m, "gnmt");
+}
+
 /* @part: NULL for the classifier, "mse" for the regression. */
 static void load_mlp(golden *m, const char *part)
 {
@@ -326,6 +343,15 @@ static void vit(void)
 	check_model(&m);
 }
 
+/* Sentences of different lengths: padding in the encoder, in the attention and in the loss. */
+static void gnmt(void)
+{
+	golden m;
+
+	load_gnmt(&m);
+	check_model(&m);
+}
+
 static void mlp_classes(void)
 {
 	golden m;
@@ -518,6 +544,7 @@ void mr_suite_models_golden(void)
 	MR_TEST(gpt);
 	MR_TEST(gpt_tied);
 	MR_TEST(llama);
+	MR_TEST(gnmt);
 	MR_TEST(vit);
 	MR_TEST(mlp_classes);
 	MR_TEST(mlp_numbers);

@@ -260,6 +260,14 @@ void replay_llama(uint32_t runs)
 		     runs);
 }
 
+void replay_gnmt(uint32_t runs)
+{
+	at_each_size(false,
+		     "dtype=f32 model.name=gnmt model.layers=2 model.width=6 data.name=reversal data.letters=5 "
+		     "data.shortest=1 data.longest=4 train.clip=0.5" ASYNC,
+		     runs);
+}
+
 void replay_vit(uint32_t runs)
 {
 	at_each_size(false, "dtype=f32 model.patch=16 train.clip=0.5" ASYNC, runs);

@@ -143,6 +143,37 @@ static void llama_cut_inside_blocks(void)
 			 4);
 }
 
+/* Sentences of different lengths; tokens, encoded sentence, context and residuals cross boundaries. */
+#define GNMT \
+	"model.name=gnmt model.layers=3 model.width=6 data.name=reversal data.letters=5 data.shortest=1 " \
+	"data.longest=4 train.batch=8 train.microbatches=8 "
+
+static void gnmt(void)
+{
+	sync_case_check(&(sync_case){"backend=reference dtype=f64", false, GNMT "train.clip=0.5", 2, 1 << 2, true});
+	if (sync_dnnl())
+		sync_case_check(&(sync_case){sync_dnnl(), false, GNMT "model.attention=general", 2, 1 << 3, true});
+	if (mr_kernels_find("fused", MR_BF16))
+		sync_case_check(&(sync_case){"backend=fused dtype=f32 precision=bf16", false, GNMT, 2, 1 << 2, true});
+}
+
+/* Through the encoder's first layer, right after attention, and within residual layers. */
+static void gnmt_cut_anywhere(void)
+{
+	const sync_case c = {"backend=reference dtype=f32", false, GNMT "train.clip=0.5 ", 2, 0, false};
+
+	sync_case_system(&c,
+			 "system.name=1f1b partition=encoder.forwards,encoder.add.2,decoder.drop.0", 4);
+	sync_case_system(&c,
+			 "system.name=gpipe system.recompute=always partition=encoder.rnn_layers.1,"
+			 "decoder.att_rnn.attn,decoder.add.1",
+			 4);
+	sync_case_system(&c,
+			 "system.name=zb_h1 partition=encoder.rnn_layers.0_reverse,decoder.embedder,"
+			 "decoder.rnn_layers.1",
+			 4);
+}
+
 /* Positions and the class token belong to the first stage, which begins at the images. */
 static void vit(void)
 {
@@ -316,6 +347,8 @@ void mr_suite_equal_sync(void)
 	MR_TEST(llama);
 	MR_TEST(llama_bf16);
 	MR_TEST(llama_cut_inside_blocks);
+	MR_TEST(gnmt);
+	MR_TEST(gnmt_cut_anywhere);
 	MR_TEST(vit);
 	MR_TEST(gpt_cut_inside_blocks);
 	MR_TEST(gpt_cut_into_many);
