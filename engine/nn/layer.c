@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "nn/lazy_rows.h"
+
 #define MR_LAYER(id) extern const mr_layer_ops mr_layer_##id;
 #include "nn/layers/layers.def"
 #undef MR_LAYER
@@ -31,25 +33,25 @@ const mr_layer_ops *mr_layer_find(const char *name)
 	return NULL;
 }
 
-/* Numbers in each parameter; returns how many there are. */
-static uint32_t n_params(const mr_layer_ops *ops, const mr_layer_call *c, int64_t n[MR_LAYER_PARAMS])
+/* Step @j of @c, of a parameter like @spec, with the gradient @g. */
+static void step(const mr_layer_call *c, uint32_t j, const mr_param_spec *spec, const void *g)
+{
+	int64_t n = mr_param_count(spec);
+
+	if (spec->lazy)
+		mr_lazy_step(c->k, c->kc, n / spec->dim[0], n, &c->step[j], g);
+	else
+		c->k->step(c->kc, n, &c->step[j], g);
+}
+
+static void other_steps(const mr_layer_ops *ops, const mr_layer_call *c)
 {
 	mr_param_spec spec[MR_LAYER_PARAMS];
 	uint32_t count = ops->params(c->cfg, c->in, spec);
 
 	for (uint32_t j = 0; j < count; j++)
-		n[j] = mr_param_count(&spec[j]);
-	return count;
-}
-
-static void other_steps(const mr_layer_ops *ops, const mr_layer_call *c)
-{
-	int64_t n[MR_LAYER_PARAMS];
-	uint32_t count = n_params(ops, c, n);
-
-	for (uint32_t j = 0; j < count; j++)
 		if (!(ops->steps >> j & 1) && c->step[j].dst && !(j == 0 && c->sparse_rows))
-			c->k->step(c->kc, n[j], &c->step[j], c->dw[j]);
+			step(c, j, &spec[j], c->dw[j]);
 }
 
 /* Are the gradients of @c made whole, apart from their steps? */
@@ -70,8 +72,8 @@ static mr_layer_call alone(const mr_layer_call *c)
 /* Norms and steps of gradients that are whole. That of a parameter which two layers share is so behind the second. */
 static void apart_steps(const mr_layer_ops *ops, const mr_layer_call *c)
 {
-	int64_t n[MR_LAYER_PARAMS];
-	uint32_t count = n_params(ops, c, n);
+	mr_param_spec spec[MR_LAYER_PARAMS];
+	uint32_t count = ops->params(c->cfg, c->in, spec);
 
 	for (uint32_t j = 0; j < count; j++) {
 		bool sparse = j == 0 && c->sparse_rows;
@@ -79,8 +81,8 @@ static void apart_steps(const mr_layer_ops *ops, const mr_layer_call *c)
 
 		if (!c->step[j].dst || (sparse && ops->sparse_rows == MR_SPARSE_ROWS_FIRST))
 			continue;
-		c->sumsq[j] = c->k->sumsq(c->kc, n[j], grad);
-		c->k->step(c->kc, n[j], &c->step[j], grad);
+		c->sumsq[j] = c->k->sumsq(c->kc, mr_param_count(&spec[j]), grad);
+		step(c, j, &spec[j], grad);
 	}
 }
 

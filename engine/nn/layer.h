@@ -41,11 +41,12 @@
  * every field of this list that is not 0.
  */
 #define MR_LAYER_CFG(X) \
-	X(int64_t, out)         /* linear, conv, lstm, gru: columns of the output; margin: coordinates */ \
-	X(int64_t, vocab)       /* embedding */ \
+	X(int64_t, out)         /* linear, conv, lstm, gru: columns of the output; margin: coordinates; \
+	                           dot_interaction: numbers of a vector */ \
+	X(int64_t, vocab)       /* embedding, embedding_bag */ \
 	X(int64_t, context)     /* embedding: rows of the position table */ \
 	X(int64_t, heads)       /* attention, rope */ \
-	X(int64_t, parts)       /* split, concat */ \
+	X(int64_t, parts)       /* split, concat, dot_interaction */ \
 	X(mr_act, act)          /* linear, activation, conv, batch norm */ \
 	X(bool, no_bias)        /* linear, conv */ \
 	X(bool, transposed)     /* linear: weight stored [out, in] (a head tied to the token embedding) */ \
@@ -84,7 +85,11 @@
 	X(bool, additive)       /* cross_attention: scores by tanh, not by products */ \
 	X(double, smoothing)    /* softmax_xent: part of a target that is spread over all classes */ \
 	X(bool, padding)        /* softmax_xent: class 0 as a target is padding, which does not count */ \
-	X(bool, per_sample)     /* softmax_xent: the sum over a sample's rows, in place of the mean */
+	X(bool, per_sample)     /* softmax_xent: the sum over a sample's rows, in place of the mean */ \
+	X(int64_t, column)      /* embedding_bag: the first column of the bag */ \
+	X(int64_t, bag)         /* embedding_bag: columns of the bag; 0: 1 */ \
+	X(bool, mean)           /* embedding_bag: the mean, instead of the sum */ \
+	X(double, bias_std)     /* linear: initial standard deviation of the biases */
 
 typedef struct mr_layer_cfg {
 	MR_LAYER_CFG(MR_FIELD_MEMBER)
@@ -102,6 +107,7 @@ typedef struct mr_param_spec {
 	mr_init init;
 	double std;          /* standard deviation, or the value, or the bound on both sides of 0 */
 	bool decay;          /* weight decay applies (matrices) */
+	bool lazy;           /* a table: a step leaves the rows that have no gradient (nn/lazy_rows.h) */
 } mr_param_spec;
 
 /* Elements of such a parameter. */

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "nn/lazy_rows.h"
+
 #define MR_OPTIM_LIST
 #define MR_STEP(kind, id, states, passes, rate, rate_g)
 #define MR_OPTIM(id) extern const mr_optim_ops mr_optim_##id;
@@ -45,6 +47,9 @@ mr_status mr_optim_step(const mr_optim *o, const mr_optim_call *c, const mr_kern
 	if (o->ops->step_matrix && c->matrix.rows)
 		return o->ops->step_matrix(o, c, k, kc, g);
 	o->ops->fill(o, c, &s);
-	k->step(kc, n, &s, g);
+	if (c->lazy_cols)
+		mr_lazy_step(k, kc, c->lazy_cols, n, &s, g);
+	else
+		k->step(kc, n, &s, g);
 	return MR_OK;
 }

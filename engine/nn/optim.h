@@ -33,6 +33,8 @@ typedef struct mr_optim_call {
 	mr_rounding rounding; /* see mr_step */
 	double gscale;   /* 1 / count of summed micro-batches, times the clipping factor */
 	bool decay;      /* weight decay applies to this tensor */
+	int64_t lazy_cols; /* the tensor is rows of so many numbers, and steps leave those without a gradient
+	                      (nn/lazy_rows.h); 0: all numbers are stepped */
 	mr_optim_matrix matrix;
 	void *work;      /* work_bytes(&matrix) bytes, aligned to cache lines; only for optimizers that have step_matrix
 	                    */

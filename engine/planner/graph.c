@@ -130,6 +130,7 @@ static mr_status add_params(mr_graph *g, mr_node *node, const mr_shape *in, uint
 			.init = spec[i].init,
 			.std = spec[i].std,
 			.decay = spec[i].decay,
+			.lazy = spec[i].lazy,
 			.node = number,
 			.index = i,
 			.tied_to = -1,

@@ -65,7 +65,8 @@ typedef int64_t mr_param_dims[MR_MAX_DIMS];
 	X(bool, decay)          /* weight decay applies */ \
 	X(int32_t, tied_to)     /* -1, or the parameter whose storage it shares (a lower number, itself not tied) */ \
 	X(mr_param_dims, dim)   /* after the last: 1 */ \
-	X(double, std)          /* standard deviation, or the value, or the bound on both sides of 0 */
+	X(double, std)          /* standard deviation, or the value, or the bound on both sides of 0 */ \
+	X(bool, lazy)           /* a table: a step leaves the rows that have no gradient (nn/lazy_rows.h) */
 
 typedef struct mr_param {
 	MR_PARAM_FIELDS(MR_FIELD_MEMBER)
@@ -73,6 +74,12 @@ typedef struct mr_param {
 	uint32_t node;
 	uint32_t index;      /* which parameter of its node */
 } mr_param;
+
+/* Numbers in a row of a lazy parameter, whose rows are stepped each by itself; 0: of another. */
+static inline int64_t mr_param_lazy_cols(const mr_param *p)
+{
+	return p->lazy ? p->n / p->dim[0] : 0;
+}
 
 /** The fields of MR_PARAM_FIELDS, in its order. */
 extern const mr_field mr_param_fields[];

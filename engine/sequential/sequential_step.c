@@ -221,6 +221,7 @@ static mr_optim_call step_call(mr_sequential *q, uint32_t p, double lr, double s
 		.t = q->step + 1,
 		.gscale = scale,
 		.decay = q->g->params[p].decay,
+		.lazy_cols = mr_param_lazy_cols(&q->g->params[p]),
 		.work = q->work,
 		.rounding = {.seed = q->c.seed, .step = q->step + 1, .param = p},
 	};

@@ -23,6 +23,7 @@ static mr_optim_call call_of(const mr_history *h, const mr_kernels *k, const mr_
 		.t = t,
 		.gscale = 1,
 		.decay = g->params[p].decay,
+		.lazy_cols = mr_param_lazy_cols(&g->params[p]),
 		.work = h->work,
 	};
 

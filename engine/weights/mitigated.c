@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "base/zeroed.h"
+#include "nn/lazy_rows.h"
 
 mr_status mr_mitigated_open(mr_stage_weights *b, const mr_mitigate *m, uint32_t age, const mr_plan *plan)
 {
@@ -160,32 +161,20 @@ bool mr_mitigated_steps(const mr_stage_weights *b)
 	       mr_optim_elementwise(&b->optim);
 }
 
-/* @step of one parameter, @n elements further on. */
-static mr_step shifted(const mr_step *step, const mr_types *t, int64_t n)
-{
-	size_t bytes = (size_t)n * mr_dtype_bytes(t->weights), state = (size_t)n * mr_dtype_bytes(t->state);
-	mr_step s = *step;
-
-	s.src_rest = s.src_rest ? s.src_rest + n : NULL;
-	s.dst_rest = s.dst_rest ? s.dst_rest + n : NULL;
-	s.rounding = mr_rounding_shifted(s.rounding, n);
-	s.src = (const uint8_t *)s.src + bytes;
-	s.dst = (uint8_t *)s.dst + bytes;
-	s.m = s.m ? (uint8_t *)s.m + state : NULL;
-	s.v = s.v ? (uint8_t *)s.v + state : NULL;
-	return s;
-}
-
 /* Elements [@from, @from + @n) of parameter @p, whose gradient is @g. */
 static void step_piece(mr_stage_weights *b, mr_kctx *kc, const mr_step *step, uint32_t p, int64_t from, int64_t n,
 		       uint64_t then, uint8_t *g)
 {
 	size_t off = (size_t)from * mr_dtype_bytes(b->k->types.gradients);
 	mr_mitigate_call c = call_of(b, 0, p, from, n, then);
-	mr_step s = shifted(step, &b->k->types, from);
+	mr_step s = mr_step_shifted(step, &b->k->types, from);
+	int64_t lazy_cols = mr_param_lazy_cols(&mr_stage_graph(b->stage)->params[p]);
 
 	mr_mitigate_correct(b->mitigation->mitigate, &c, b->k, kc, g + off);
-	b->k->step(kc, n, &s, g + off);
+	if (lazy_cols)
+		mr_lazy_step(b->k, kc, lazy_cols, n, &s, g + off);
+	else
+		b->k->step(kc, n, &s, g + off);
 	if (!b->mitigation->mitigate->ops->follow || b->cap == 1)
 		return;
 	c.then = c.now;
@@ -202,7 +191,8 @@ void mr_mitigated_step(mr_stage_weights *b, mr_kctx *kc, uint32_t n_threads, dou
 	mr_stage_params(b->stage, &first, &end);
 	for (uint32_t p = first; p < end; p++) {
 		size_t at = mr_stage_weight_at(b->stage, p);
-		int64_t n = mr_stage_graph(b->stage)->params[p].n, piece = (int64_t)PIECE * n_threads;
+		int64_t n = mr_stage_graph(b->stage)->params[p].n;
+		int64_t piece = mr_weights_whole_rows(b, p, (int64_t)PIECE * n_threads);
 		uint8_t *g = (uint8_t *)mr_weights_total(b) + mr_stage_grad_at(b->stage, p);
 
 		for (int64_t i = 0; at != SIZE_MAX && i < n; i += piece)

@@ -86,10 +86,12 @@ mr_status mr_reduction_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, cons
 
 	mr_stage_params(b->stage, &begin, &end);
 	for (uint32_t p = begin; p < end; p++) {
+		int64_t piece = mr_weights_whole_rows(b, p, s->piece);
+
 		if (!mr_weights_part(b, pipe, p, &first, &n))
 			continue;
-		for (int64_t i = 0; i < n; i += s->piece) {
-			int64_t len = n - i < s->piece ? n - i : s->piece;
+		for (int64_t i = 0; i < n; i += piece) {
+			int64_t len = n - i < piece ? n - i : piece;
 			size_t at = mr_stage_grad_at(b->stage, p) + (size_t)(first + i) * bytes;
 
 			MR_TRY(mr_weights_step_part(b, pipe, kc, o, lr, gscale, p, first + i, len,

@@ -30,12 +30,26 @@ size_t mr_weights_work_bytes(const mr_stage *s, const mr_optim *o, mr_dtype t)
 	return most;
 }
 
+int64_t mr_weights_whole_rows(const mr_stage_weights *b, uint32_t p, int64_t n)
+{
+	int64_t cols = mr_param_lazy_cols(&mr_stage_graph(b->stage)->params[p]);
+
+	return cols ? (n + cols - 1) / cols * cols : n;
+}
+
 size_t mr_weights_shard_work_bytes(const mr_stage_weights *b, uint8_t pipe, const mr_optim *o)
 {
-	size_t sums = (size_t)b->shard[pipe].piece * mr_dtype_bytes(b->k->types.gradients);
-	size_t matrix = mr_weights_work_bytes(b->stage, o, b->k->types.state);
+	size_t most = mr_weights_work_bytes(b->stage, o, b->k->types.state);
+	uint32_t first, end;
 
-	return sums > matrix ? sums : matrix;
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; p < end; p++) {
+		size_t sums = (size_t)mr_weights_whole_rows(b, p, b->shard[pipe].piece) *
+			      mr_dtype_bytes(b->k->types.gradients);
+
+		most = sums > most ? sums : most;
+	}
+	return most;
 }
 
 void mr_weights_cut(mr_stage_weights *b, const mr_optim *o)
@@ -147,9 +161,9 @@ bool mr_weights_part(const mr_stage_weights *b, uint8_t pipe, uint32_t p, int64_
 	end = end < s->end ? end : s->end;
 	if (from >= end)
 		return false;
-	*first = (int64_t)((from - at) / bytes);
-	*n = (int64_t)((end - from) / bytes);
-	return true;
+	*first = mr_weights_whole_rows(b, p, (int64_t)((from - at) / bytes));
+	*n = mr_weights_whole_rows(b, p, (int64_t)((end - at) / bytes)) - *first;
+	return *n > 0;
 }
 
 /* --- steps --- */
@@ -168,6 +182,7 @@ static mr_optim_call call_of(const mr_stage_weights *b, uint8_t pipe, const mr_o
 		.t = mr_weights_step_of(b, b->latest + 1),
 		.gscale = gscale,
 		.decay = g->params[p].decay,
+		.lazy_cols = mr_param_lazy_cols(&g->params[p]),
 		.work = b->shard[pipe].work,
 	};
 

@@ -119,6 +119,9 @@ size_t mr_weights_work_bytes(const mr_stage *s, const mr_optim *o, mr_dtype t);
 /** Bytes of shard @pipe's `work`, with the optimizer @o. */
 size_t mr_weights_shard_work_bytes(const mr_stage_weights *b, uint8_t pipe, const mr_optim *o);
 
+/** @n elements of parameter @p; of a lazy one (nn/lazy_rows.h) also those that the last row lacks. */
+int64_t mr_weights_whole_rows(const mr_stage_weights *b, uint32_t p, int64_t n);
+
 /** Cut the weights of a stage into the ranges of its shards, whose need is known. */
 void mr_weights_cut(mr_stage_weights *b, const mr_optim *o);
 
@@ -166,7 +169,8 @@ static inline bool mr_weights_last_of(_Atomic uint32_t *done, uint32_t n)
 	return true;
 }
 
-/** The elements of parameter @p that lie in @pipe's range; false: none, or the parameter is stored elsewhere. */
+/** The elements of parameter @p that lie in @pipe's range; false: none, or the parameter is stored elsewhere. A row of
+ * a lazy parameter belongs to the range in which it begins. */
 bool mr_weights_part(const mr_stage_weights *b, uint8_t pipe, uint32_t p, int64_t *first, int64_t *n);
 
 /**

@@ -70,7 +70,7 @@ static void *take_numbers(const layer_rig *r, int64_t n, uint64_t seed, uint32_t
 	return p;
 }
 
-static void *take_tokens(int64_t n, int64_t below, uint64_t seed, uint32_t what)
+static int32_t *take_tokens(int64_t n, int64_t below, uint64_t seed, uint32_t what)
 {
 	int32_t *p = take((size_t)n * sizeof(*p));
 
@@ -89,6 +89,17 @@ static void *take_raw(size_t bytes)
 	return p;
 }
 
+/* Input @i of tokens. */
+static void *take_token_input(const layer_rig *r, int i, uint64_t seed)
+{
+	int64_t n = rig_n_x(r, i);
+	int32_t *p = take_tokens(n, r->what->cfg.vocab, seed, 1);
+
+	for (int64_t k = 0; r->what->empty && k < n; k++)
+		p[k] = k % 3 == 1 || k < r->what->in[i].cols ? -1 - (int32_t)k : p[k];
+	return p;
+}
+
 static void take_ends(layer_rig *r, uint64_t seed)
 {
 	for (int i = 0; i < rig_n_in(r); i++) {
@@ -96,8 +107,7 @@ static void take_ends(layer_rig *r, uint64_t seed)
 		/* from the third on streams behind those of the outputs */
 		uint32_t what = (uint32_t)i + (i < 2 ? 2 : 9 + 2 * MR_LAYER_PARAMS + 2 * MR_LAYER_OUTPUTS);
 
-		r->x[i] = r->what->in[i].tokens ? take_tokens(n, r->what->cfg.vocab, seed, 1)
-						: take_numbers(r, n, seed, what);
+		r->x[i] = r->what->in[i].tokens ? take_token_input(r, i, seed) : take_numbers(r, n, seed, what);
 		r->dx[i] = rig_has_dx(r, i) ? take_numbers(r, n, seed, what + (i < 2 ? 2 : MR_LAYER_INPUTS)) : NULL;
 	}
 	for (uint32_t i = 0; i < r->n_out; i++) { /* streams behind those of the parameters, but for the first */

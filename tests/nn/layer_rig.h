@@ -18,6 +18,7 @@ typedef struct layer_case {
 	mr_shape in[MR_LAYER_INPUTS];
 	mr_shape target;        /* loss layers */
 	bool eval;              /* dropout off */
+	bool empty;             /* some tokens are negative */
 } layer_case;
 
 /* Case @i of the table, or NULL past the end. */

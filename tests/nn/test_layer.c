@@ -11,6 +11,7 @@
 
 #include "check.h"
 #include "layer_rig.h"
+#include "nn/lazy_rows.h"
 
 /* Central differences of step h leave an error of h^2 f'''/6, about 1e-11, and rounding of 1e-16 |f|/h, about 1e-10. */
 #define STEP 1e-5
@@ -316,7 +317,10 @@ static void check_steps(layer_rig *r)
 	for (uint32_t i = 0; i < r->n_params; i++) {
 		mr_step apart = momentum(r, i, m[0][i]);
 
-		r->k->step(r->kc, rig_n_w(r, i), &apart, r->dw[i]);
+		if (r->spec[i].lazy)
+			mr_lazy_step(r->k, r->kc, rig_n_w(r, i) / r->spec[i].dim[0], rig_n_w(r, i), &apart, r->dw[i]);
+		else
+			r->k->step(r->kc, rig_n_w(r, i), &apart, r->dw[i]);
 		check_same_bits(r, "stepped weight", s.w[i], r->w[i], rig_n_w(r, i));
 		check_same_bits(r, "momentum", m[1][i], m[0][i], rig_n_w(r, i));
 		free(m[0][i]), free(m[1][i]);

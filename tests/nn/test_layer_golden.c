@@ -181,6 +181,51 @@ static void embedding(void)
 	check_layer("embedding", &what, 2, tables);
 }
 
+static void check_bag(const mr_json *root, const char *name, const layer_case *what)
+{
+	const mr_json *one = mr_json_get(root, name), *tokens = mr_json_get(one, "tokens");
+	int64_t samples = (int64_t)mr_json_size(tokens) / what->in[0].cols;
+	layer_rig r;
+
+	rig_init(&r, what, mr_kernels_find("reference", MR_F64), samples, 1);
+	for (int64_t i = 0; i < rig_n_x(&r, 0); i++)
+		((int32_t *)r.x[0])[i] = (int32_t)mr_json_int(mr_json_at(tokens, (size_t)i));
+	fill(one, "w", r.w[0], rig_n_w(&r, 0));
+	fill(one, "dy", r.dy[0], rig_n_y(&r, 0));
+	rig_forward(&r);
+	rig_weight(&r);
+	compare(name, one, "y", r.y[0], rig_n_y(&r, 0));
+	compare(name, one, "dw", r.dw[0], rig_n_w(&r, 0));
+	rig_fini(&r);
+}
+
+/* Bags with equal tokens, tokens beyond the table, and none; vectors in two inputs. */
+static void bags_and_their_interaction(void)
+{
+	layer_case what = {.layer = "embedding_bag",
+			   .cfg = {.out = 5, .vocab = 6, .bag = 4},
+			   .in = {{.rows = 1, .cols = 4, .tokens = true}}};
+	mr_json *root = load_from("torch/dlrm.json");
+	const mr_json *one = mr_json_get(root, "interaction");
+	layer_rig r;
+
+	check_bag(root, "bag_sum", &what);
+	what.cfg.mean = true;
+	check_bag(root, "bag_mean", &what);
+	what = (layer_case){.layer = "dot_interaction",
+			    .cfg = {.out = 7},
+			    .in = {{.rows = 5, .cols = 7}}};
+	rig_init(&r, &what, mr_kernels_find("reference", MR_F64), 3, 1);
+	fill(one, "x", r.x[0], rig_n_x(&r, 0));
+	fill(one, "dy", r.dy[0], rig_n_y(&r, 0));
+	rig_forward(&r);
+	rig_input(&r);
+	compare("interaction", one, "y", r.y[0], rig_n_y(&r, 0));
+	compare("interaction", one, "dx", r.dx[0], rig_n_x(&r, 0));
+	rig_fini(&r);
+	mr_json_destroy(root);
+}
+
 static void recurrent(void)
 {
 	static const char *const params[] = {"weight_ih", "weight_hh", "bias_ih", "bias_hh"};
@@ -306,6 +351,7 @@ void mr_suite_layer_golden(void)
 	MR_TEST(batch_norm);
 	MR_TEST(attention);
 	MR_TEST(embedding);
+	MR_TEST(bags_and_their_interaction);
 	MR_TEST(recurrent);
 	MR_TEST(losses);
 	MR_TEST(cross_attention);

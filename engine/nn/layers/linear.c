@@ -11,8 +11,9 @@
  *
  * Initial weights: normal with cfg.std; by default sqrt(2 / in) in front of ReLU and GELU (He, Zhang, Ren, Sun:
  * "Delving deep into rectifiers", ICCV 2015, eq. 10) and sqrt(1 / in) without an activation, so that the variance of
- * what flows neither grows nor dies with depth. cfg.std < 0: every weight is cfg.value. Biases start at 0. Reads of the
- * configuration: out, act, no_bias, transposed, std, value, flat: a row is a whole sample, all its dimensions in order.
+ * what flows neither grows nor dies with depth. cfg.std < 0: every weight is cfg.value. Biases start at 0, or
+ * normal with bias_std. Reads of the configuration: out, act, no_bias, transposed, std, value, bias_std, flat: a row is
+ * a whole sample, all its dimensions in order.
  */
 #include "nn/layers/shared.h"
 
@@ -55,6 +56,10 @@ static uint32_t linear_params(const mr_layer_cfg *cfg, const mr_shape *in, mr_pa
 	if (cfg->no_bias)
 		return 1;
 	spec[1] = (mr_param_spec){.suffix = "bias", .rank = 1, .dim = {cfg->out, 1}, .init = MR_INIT_ZERO};
+	if (cfg->bias_std > 0) {
+		spec[1].init = MR_INIT_NORMAL;
+		spec[1].std = cfg->bias_std;
+	}
 	return 2;
 }
 

@@ -19,7 +19,6 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "nn/bf16.h"
 #include "nn/layers/shared.h"
 
 /* Columns of the input and output of a block. */
@@ -41,46 +40,6 @@ static parts parts_of(const mr_layer_cfg *cfg, mr_shape in, int64_t samples)
 /* Columns of a gradient that are summed together. */
 enum { COLUMNS = 256 };
 
-#define ITSELF(x) (x)
-
-#define REAL float
-#define STORED float
-#define GRADIENT float
-#define NUMBER ITSELF
-#define NUMBER_G ITSELF
-#define PUT ITSELF
-#define PUT_G ITSELF
-#define NAME(x) x##_f32
-#include "nn/layers/margin_loops.inc"
-
-#define REAL double
-#define STORED double
-#define GRADIENT double
-#define NUMBER ITSELF
-#define NUMBER_G ITSELF
-#define PUT ITSELF
-#define PUT_G ITSELF
-#define NAME(x) x##_f64
-#include "nn/layers/margin_loops.inc"
-
-#define REAL float
-#define STORED uint16_t
-#define GRADIENT float
-#define NUMBER mr_bf16_widen
-#define NUMBER_G ITSELF
-#define PUT mr_bf16_round
-#define PUT_G ITSELF
-#define NAME(x) x##_bf16
-#include "nn/layers/margin_loops.inc"
-
-#define REAL float
-#define STORED uint16_t
-#define GRADIENT uint16_t
-#define NUMBER mr_bf16_widen
-#define NUMBER_G mr_bf16_widen
-#define PUT mr_bf16_round
-#define PUT_G mr_bf16_round
-#define NAME(x) x##_pure
 #include "nn/layers/margin_loops.inc"
 
 typedef struct loops {
@@ -92,15 +51,12 @@ typedef struct loops {
 
 static const loops *loops_of(const mr_kernels *k)
 {
-	static const loops f32 = {forward_f32, input_f32, penalty_f32, weight_f32};
-	static const loops f64 = {forward_f64, input_f64, penalty_f64, weight_f64};
-	static const loops bf16 = {forward_bf16, input_bf16, penalty_bf16, weight_bf16};
-	static const loops pure = {forward_pure, input_pure, penalty_pure, weight_pure};
+	static const loops loops_f32 = {forward_f32, input_f32, penalty_f32, weight_f32};
+	static const loops loops_f64 = {forward_f64, input_f64, penalty_f64, weight_f64};
+	static const loops loops_bf16 = {forward_bf16, input_bf16, penalty_bf16, weight_bf16};
+	static const loops loops_pure = {forward_pure, input_pure, penalty_pure, weight_pure};
 
-	return k->types.gradients == MR_BF16 ? &pure
-	       : k->types.weights == MR_BF16 ? &bf16
-	       : k->types.weights == MR_F64  ? &f64
-					     : &f32;
+	return MR_OF_TYPES(k, &loops);
 }
 
 static mr_status margin_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)

@@ -1,0 +1,190 @@
+/*
+ * embedding_bag.c - the sum, or the mean, of some rows of a table for every bag of tokens.
+ *
+ *	tokens [samples * T, W] int32, of which columns column .. column + bag - 1 are a bag   weight [vocab, C]
+ *	F: y[r] = sum over the bag's tokens k of weight[k mod vocab], in their order; mean: divided by their number
+ *	W: dweight[v] = sum of dy[r] (mean: over the number in the bag) for all tokens of v, rows and columns ascending
+ *
+ * A negative token is none: a bag that has only such gives zeros and gets no gradient. Any other number is a row modulo
+ * vocab, so tokens may be hashes, and a table can be smaller than its column has values. The row that a token meets
+ * twice in one bag counts twice. Tokens have no gradient, so I does nothing.
+ *
+ * A micro-batch meets few rows of a large table, and optimizers step only those (nn/lazy_rows.h). Initial values:
+ * uniform between +-sqrt(1 / vocab), as in DLRM. Reads of the configuration: out (C), vocab, column, bag (0: 1), mean.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "nn/layers/shared.h"
+#include "nn/lazy_rows.h"
+#include "nn/row_index.h"
+
+enum { WIDE = 64 };
+
+typedef struct bags {
+	const int32_t *token; /* of the first bag */
+	int64_t pitch;        /* tokens from one bag to the next */
+	int64_t size;         /* tokens in a bag */
+	int64_t vocab, cols;
+	bool mean, add;
+	bool close;           /* gradients of the rows that are met are written side by side */
+	const void *table, *dy;
+	void *y, *gradient;
+	mr_row_index met;     /* places are tokens of all bags, side by side */
+} bags;
+
+static int64_t size_of(const mr_layer_cfg *cfg)
+{
+	return cfg->bag ? cfg->bag : 1;
+}
+
+static bags bags_of(const mr_layer_call *c)
+{
+	return (bags){.token = (const int32_t *)c->x[0] + c->cfg->column, .pitch = c->in->cols,
+		      .size = size_of(c->cfg), .vocab = c->cfg->vocab, .cols = c->cfg->out, .mean = c->cfg->mean};
+}
+
+/* Tokens in the bag @token. */
+static int64_t present(const bags *b, const int32_t *token)
+{
+	int64_t n = 0;
+
+	for (int64_t k = 0; k < b->size; k++)
+		n += token[k] >= 0;
+	return n;
+}
+
+/* The row of a token; 0 of one that is none. */
+static int64_t row_of(const bags *b, int32_t token)
+{
+	return token < 0 ? 0 : token < b->vocab ? token : token % b->vocab;
+}
+
+#include "nn/layers/embedding_bag_loops.inc"
+
+static mr_status bag_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
+{
+	if (!in[0].tokens)
+		return mr_fail(MR_ECONFIG, "embedding_bag takes tokens, got numbers");
+	if (cfg->out < 1 || cfg->vocab < 1 || cfg->vocab > INT32_MAX)
+		return mr_fail(MR_ECONFIG,
+			       "embedding_bag needs at least 1 column and 1 to %d rows, got %lld and %lld", INT32_MAX,
+			       (long long)cfg->out, (long long)cfg->vocab);
+	if (cfg->column < 0 || cfg->bag < 0 || cfg->column + size_of(cfg) > in[0].cols)
+		return mr_fail(MR_ECONFIG, "embedding_bag reads %lld tokens from column %lld on, and there are %lld",
+			       (long long)size_of(cfg), (long long)cfg->column, (long long)in[0].cols);
+	*out = (mr_shape){.rows = in[0].rows, .cols = cfg->out};
+	return MR_OK;
+}
+
+static uint32_t bag_params(const mr_layer_cfg *cfg, const mr_shape *in, mr_param_spec spec[MR_LAYER_PARAMS])
+{
+	(void)in;
+	spec[0] = (mr_param_spec){
+		.suffix = "weight",
+		.rank = 2,
+		.dim = {cfg->vocab, cfg->out},
+		.init = MR_INIT_UNIFORM,
+		.std = sqrt(1 / (double)cfg->vocab),
+		.decay = true,
+		.lazy = true,
+	};
+	return 1;
+}
+
+/* Scratch: the index of the rows that are met. */
+static void bag_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
+		      mr_layer_needs *out)
+{
+	*out = (mr_layer_needs){
+		.x_w = true,
+		.dy_w = true,
+		.scratch = k ? mr_row_index_bytes(samples * in->rows * size_of(cfg)) : 0,
+	};
+}
+
+static mr_status bag_forward(const mr_layer_call *c)
+{
+	bags b = bags_of(c);
+
+	b.table = c->w[0];
+	b.y = c->y[0];
+	c->k->ranges(c->kc, mr_layer_rows(c) * b.cols, MR_OF_TYPES(c->k, look_up), &b);
+	return MR_OK;
+}
+
+static void clear(const void *args, int64_t lo, int64_t hi)
+{
+	memset((char *)(uintptr_t)args + lo, 0, (size_t)(hi - lo));
+}
+
+/* Find the rows that the micro-batch meets. */
+static void meet(bags *b, int64_t n, void *memory)
+{
+	mr_row_index_begin(&b->met, n * b->size, memory);
+	for (int64_t i = 0; i < n; i++) {
+		for (int64_t k = 0; k < b->size; k++) {
+			int32_t token = b->token[i * b->pitch + k];
+
+			if (token >= 0)
+				mr_row_index_meet(&b->met, (int32_t)row_of(b, token), (int32_t)(i * b->size + k));
+		}
+	}
+}
+
+/* The gradient of the whole table. */
+static void whole_gradient(const mr_layer_call *c, bags *b)
+{
+	size_t bytes = (size_t)(b->vocab * b->cols) * mr_dtype_bytes(c->k->types.gradients);
+
+	if (!c->dw_add)
+		c->k->ranges(c->kc, (int64_t)bytes, clear, b->gradient);
+	c->k->ranges(c->kc, b->met.n * b->cols, MR_OF_TYPES(c->k, add_rows), b);
+}
+
+/* The gradients of the rows that are met alone, at the beginning of the table's, and their steps: the work follows from
+ * the micro-batch, not from the table. */
+static void step_rows(const mr_layer_call *c, bags *b)
+{
+	size_t row = (size_t)b->cols * mr_dtype_bytes(c->k->types.gradients);
+
+	b->close = true;
+	c->k->ranges(c->kc, b->met.n * b->cols, MR_OF_TYPES(c->k, add_rows), b);
+	for (int32_t i = 0; i < b->met.n; i++) {
+		mr_step one = mr_step_shifted(&c->step[0], &c->k->types, b->met.row[i] * b->cols);
+
+		mr_lazy_step(c->k, c->kc, b->cols, b->cols, &one, (char *)b->gradient + (size_t)i * row);
+	}
+}
+
+static mr_status bag_backward_weight(const mr_layer_call *c)
+{
+	const mr_step *step = c->step && c->step[0].dst ? &c->step[0] : NULL;
+	bags b = bags_of(c);
+
+	b.dy = c->dy[0];
+	b.gradient = c->dw[0];
+	b.add = c->dw_add;
+	meet(&b, mr_layer_rows(c), c->scratch);
+	if (step && step->dst == step->src && !c->dw_add) {
+		step_rows(c, &b);
+		return MR_OK;
+	}
+	whole_gradient(c, &b);
+	if (step)
+		mr_lazy_step(c->k, c->kc, b.cols, b.vocab * b.cols, step, b.gradient);
+	return MR_OK;
+}
+
+const mr_layer_ops mr_layer_embedding_bag = {
+	.name = "embedding_bag",
+	.summary = "sum or mean of the rows of a table that a bag of tokens names",
+	.n_in = 1,
+	.shape = bag_shape,
+	.params = bag_params,
+	.needs = bag_needs,
+	.forward = bag_forward,
+	.backward_input = mr_layer_pass,
+	.backward_weight = bag_backward_weight,
+	.steps = 1,
+};

@@ -1,0 +1,63 @@
+#include "nn/lazy_rows.h"
+
+#include <string.h>
+
+mr_step mr_step_shifted(const mr_step *s, const mr_types *t, int64_t n)
+{
+	size_t bytes = (size_t)n * mr_dtype_bytes(t->weights), state = (size_t)n * mr_dtype_bytes(t->state);
+	mr_step to = *s;
+
+	to.src_rest = s->src_rest ? s->src_rest + n : NULL;
+	to.dst_rest = s->dst_rest ? s->dst_rest + n : NULL;
+	to.rounding = mr_rounding_shifted(s->rounding, n);
+	to.src = (const uint8_t *)s->src + bytes;
+	to.dst = (uint8_t *)s->dst + bytes;
+	to.m = s->m ? (uint8_t *)s->m + state : NULL;
+	to.v = s->v ? (uint8_t *)s->v + state : NULL;
+	return to;
+}
+
+/* Is one of the @cols numbers of @g not 0? A 0 has no bit but its sign. */
+static bool is_met(mr_dtype t, const void *g, int64_t cols)
+{
+	uint64_t any = 0;
+
+	if (t == MR_F64)
+		for (int64_t j = 0; j < cols; j++)
+			any |= ((const uint64_t *)g)[j] << 1;
+	else if (t == MR_BF16)
+		for (int64_t j = 0; j < cols; j++)
+			any |= (uint16_t)(((const uint16_t *)g)[j] << 1);
+	else
+		for (int64_t j = 0; j < cols; j++)
+			any |= ((const uint32_t *)g)[j] << 1;
+	return any != 0;
+}
+
+static void keep(const mr_types *t, const mr_step *s, int64_t n)
+{
+	if (s->dst != s->src)
+		memcpy(s->dst, s->src, (size_t)n * mr_dtype_bytes(t->weights));
+	if (s->dst_rest && s->dst_rest != s->src_rest)
+		memcpy(s->dst_rest, s->src_rest, (size_t)n * sizeof(*s->dst_rest));
+}
+
+void mr_lazy_step(const mr_kernels *k, mr_kctx *kc, int64_t cols, int64_t n, const mr_step *s, const void *g)
+{
+	size_t bytes = mr_dtype_bytes(k->types.gradients);
+	int64_t end;
+
+	/* Rows that follow each other are one call. */
+	for (int64_t at = 0; at < n; at = end) {
+		bool met = is_met(k->types.gradients, (const uint8_t *)g + (size_t)at * bytes, cols);
+		mr_step part = mr_step_shifted(s, &k->types, at);
+
+		for (end = at + cols; end < n; end += cols)
+			if (is_met(k->types.gradients, (const uint8_t *)g + (size_t)end * bytes, cols) != met)
+				break;
+		if (met)
+			k->step(kc, end - at, &part, (const uint8_t *)g + (size_t)at * bytes);
+		else
+			keep(&k->types, &part, end - at);
+	}
+}

@@ -1,0 +1,24 @@
+/*
+ * lazy_rows.h - the optimizer step of a parameter of which a batch meets few rows: the table of an embedding.
+ *
+ * A row is met by a step if some number of its gradient, summed over all micro-batches of the step, is not 0 (a NaN is
+ * not). Rows that are met are stepped like any tensor, with the step's own number, learning rate and decay. All others
+ * keep their weights and the optimizer's state: no momentum moves them, no mean of the gradients decays, no weight
+ * decay applies. For Adam that is torch.optim.SparseAdam, but for a row all of whose gradients are 0; for plain SGD
+ * without decay it is the dense step.
+ *
+ * So the result depends on the sum alone, in whatever way it was made.
+ */
+#ifndef MR_NN_LAZY_ROWS_H
+#define MR_NN_LAZY_ROWS_H
+
+#include "nn/kernels.h"
+
+/** The step @s of @n numbers, which are whole rows of @cols, with the gradient @g: rows that are not met are copied
+ * from s->src to s->dst. */
+void mr_lazy_step(const mr_kernels *k, mr_kctx *kc, int64_t cols, int64_t n, const mr_step *s, const void *g);
+
+/** @s of tensors that begin @n elements further on. */
+mr_step mr_step_shifted(const mr_step *s, const mr_types *t, int64_t n);
+
+#endif
