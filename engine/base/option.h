@@ -43,7 +43,7 @@ typedef struct mr_option {
 	                        option's default keeps old configurations as they are, so a default never changes */
 	double min, max;     /* numbers, ends included; both 0: unbounded; one side open: -INFINITY or INFINITY */
 	const char *choices; /* ENUM: "fifo|lifo"; others NULL */
-	const char *unit;    /* such as "bytes"; NULL: none */
+	const char *unit;    /* such as "bytes"; of a string "columns"; NULL: none */
 	const char *help;    /* one line, no full stop */
 } mr_option;
 

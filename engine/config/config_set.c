@@ -144,7 +144,7 @@ mr_status mr_config_sets_apply(mr_config *c, const mr_set *sets, size_t n)
 		o = mr_option_find(mr_values_table(values), s->key);
 		if (s->group == MR_JOB_TOP && !strcmp(s->key, "partition"))
 			st = apply_partition(values, s->value);
-		else if ((s->group == MR_JOB_DATA && o && o->type == MR_OPT_STRING) ||
+		else if ((s->group == MR_JOB_DATA && o && o->type == MR_OPT_STRING && !o->unit) ||
 			 (s->group == MR_JOB_TOP && !strcmp(s->key, "costs")) ||
 			 (s->group == MR_JOB_MACHINE && !strcmp(s->key, "choices")))
 			st = apply_path(values, s);

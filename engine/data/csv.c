@@ -4,7 +4,9 @@
  * Classes are the different texts of the target column in ascending order, in numeric order if all of them are numbers.
  * Validation rows are drawn once at random (the same for every seed), since files are often sorted, or are read from a
  * file of their own. Training visits the other rows in a new random order each epoch. Columns are scaled to mean 0 and
- * deviation 1 over the training rows, unless scale is off; a column that does not vary becomes 0.
+ * deviation 1 over the training rows, or by log(1 + x), or not; a column that does not vary becomes 0.
+ *
+ * With categories a sample is numbers and categories (dataset.h), numbers first, both in the file's order (csv_cell.h).
  *
  * The file is read line by line: open counts rows and classes; load computes means and deviations and stores the rows.
  */
@@ -14,7 +16,7 @@
 
 #include "base/rng.h"
 #include "base/str.h"
-#include "data/csv_table.h"
+#include "data/csv_cell.h"
 #include "data/lines.h"
 #include "data/rows.h"
 
@@ -27,6 +29,7 @@ typedef struct csv {
 	uint64_t seed;
 	char *path[2];        /* [0] training, [1] validation; NULL: validation rows come from [0] */
 	mr_csv_table table;
+	mr_csv_cell cell;
 	bool by_class, scale;
 	char **label;         /* [n_labels] ascending by compare */
 	size_t n_labels, room;
@@ -106,11 +109,13 @@ static mr_status look(csv *s, uint64_t row, uint64_t number)
 {
 	const mr_csv_table *t = &s->table;
 	mr_dataset *d = &s->rows.base;
+	int32_t category;
 	double v;
 
 	for (uint32_t c = 0; c < t->n_columns; c++)
 		if (c != t->target && !t->left_out[c])
-			MR_TRY(mr_csv_table_number(t, c, number, &v));
+			MR_TRY(t->category[c] ? mr_csv_cell_category(&s->cell, t, c, number, &category)
+					      : mr_csv_cell_number(&s->cell, t, c, number, &v));
 	if (s->by_class) {
 		if (!*t->field[t->target])
 			return mr_fail(MR_EDATA, "%s:%llu: %s is empty, expected a class", t->path,
@@ -147,9 +152,9 @@ static mr_status weigh(csv *s, uint64_t row, uint64_t number)
 	for (uint32_t c = 0; c < s->table.n_columns; c++) {
 		double v, by;
 
-		if (c == s->table.target || s->table.left_out[c])
+		if (c == s->table.target || s->table.left_out[c] || s->table.category[c])
 			continue;
-		MR_TRY(mr_csv_table_number(&s->table, c, number, &v));
+		MR_TRY(mr_csv_cell_number(&s->cell, &s->table, c, number, &v));
 		by = v - s->mean[j];
 		s->mean[j] += by / (double)s->n_weighed;
 		s->deviation[j] += by * (v - s->mean[j]);
@@ -158,22 +163,40 @@ static mr_status weigh(csv *s, uint64_t row, uint64_t number)
 	return MR_OK;
 }
 
-/* The pass that stores the rows. */
-static mr_status fill(csv *s, uint64_t row, uint64_t number)
+/* Store the current line's features as row @at. */
+static mr_status fill_features(csv *s, uint64_t at, uint64_t number)
 {
 	const mr_csv_table *t = &s->table;
-	uint64_t at = s->place[row], j = 0;
-	bool found;
-	double v;
+	uint64_t j = 0, k = t->n_features - t->n_categories;
 
 	for (uint32_t c = 0; c < t->n_columns; c++) {
+		int32_t category;
+		double v;
+
 		if (c == t->target || t->left_out[c])
 			continue;
-		MR_TRY(mr_csv_table_number(t, c, number, &v));
+		if (t->category[c]) {
+			MR_TRY(mr_csv_cell_category(&s->cell, t, c, number, &category));
+			mr_rows_put_category(&s->rows, at, k++, category);
+			continue;
+		}
+		MR_TRY(mr_csv_cell_number(&s->cell, t, c, number, &v));
 		if (s->scale)
 			v = s->deviation[j] > 0 ? (v - s->mean[j]) / s->deviation[j] : 0;
 		mr_rows_put(&s->rows, at, j++, v);
 	}
+	return MR_OK;
+}
+
+/* The pass that stores the rows. */
+static mr_status fill(csv *s, uint64_t row, uint64_t number)
+{
+	const mr_csv_table *t = &s->table;
+	uint64_t at = s->place[row];
+	bool found;
+	double v;
+
+	MR_TRY(fill_features(s, at, number));
 	if (s->by_class) {
 		size_t label = place_of(s, t->field[t->target], &found);
 
@@ -214,6 +237,9 @@ static mr_status read_keys(csv *s, const mr_values *values, const mr_data_want *
 {
 	s->by_class = !strcmp(mr_values_string(values, "targets"), "classes");
 	s->scale = !strcmp(mr_values_string(values, "scale"), "standard");
+	s->cell = (mr_csv_cell){.log = !strcmp(mr_values_string(values, "scale"), "log"),
+				.zero = !strcmp(mr_values_string(values, "empty"), "zero"),
+				.hash = !strcmp(mr_values_string(values, "category"), "hash")};
 	s->seed = want->seed;
 	s->path[0] = mr_data_path(want, mr_values_string(values, "path"));
 	if (!*mr_values_string(values, "validation_path"))
@@ -266,7 +292,10 @@ static mr_status describe(csv *s)
 	mr_strbuf_printf(&b, "%s: %llu training", s->path[0], (unsigned long long)d->n_train);
 	if (!d->trains_only)
 		mr_strbuf_printf(&b, " and %llu validation", (unsigned long long)d->n_valid);
-	mr_strbuf_printf(&b, " rows of %u numbers, target %s", s->table.n_features, s->table.name[s->table.target]);
+	mr_strbuf_printf(&b, " rows of %u numbers", s->table.n_features - s->table.n_categories);
+	if (s->table.n_categories)
+		mr_strbuf_printf(&b, " and %u categories", s->table.n_categories);
+	mr_strbuf_printf(&b, ", target %s", s->table.name[s->table.target]);
 	if (s->by_class)
 		mr_strbuf_printf(&b, ", %zu classes:", s->n_labels);
 	for (size_t i = 0; i < s->n_labels && i < SHOWN_CLASSES; i++)
@@ -288,6 +317,8 @@ static mr_status prepare(csv *s, const mr_values *values, const mr_data_want *wa
 	MR_TRY(count(s, values, &n, &n_train));
 	low = d->target_low;
 	high = d->target_high;
+	if (s->table.n_categories)
+		d->numbers = s->table.n_features - s->table.n_categories;
 	MR_TRY(mr_rows_init(&s->rows, "csv", s->path[0], n, n_train, s->table.n_features,
 			    s->by_class ? (int64_t)s->n_labels : 0, want));
 	d->target_low = low;
@@ -390,18 +421,25 @@ static void train(const mr_dataset *d, uint64_t g, void *input, void *target)
 
 static const mr_option options[] = {
 	{"path", MR_OPT_STRING, NULL, 0, 0, NULL, NULL, "the file, one row a line"},
-	{"target", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	{"target", MR_OPT_STRING, "", 0, 0, NULL, "columns",
 	 "name of the target's column, or its number from 1; empty: the last column"},
 	{"targets", MR_OPT_ENUM, "numbers", 0, 0, "numbers|classes", NULL,
 	 "what the target is; classes are its different values, numbers or texts, in ascending order"},
-	{"ignore", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "columns that are not read: names or numbers from 1, with commas between"},
+	{"ignore", MR_OPT_STRING, "", 0, 0, NULL, "columns",
+	 "columns that are not read: names, numbers from 1 or ranges, with commas between"},
 	{"separator", MR_OPT_ENUM, "auto", 0, 0, "auto|comma|semicolon|tab", NULL,
 	 "between fields; auto: of these the one that is most often in the first line"},
 	{"header", MR_OPT_ENUM, "auto", 0, 0, "auto|yes|no", NULL,
 	 "does the first line name the columns? auto: if none of its fields is a number"},
-	{"scale", MR_OPT_ENUM, "standard", 0, 0, "standard|none", NULL,
-	 "standard: each column to mean 0 and deviation 1 over the training rows"},
+	{"scale", MR_OPT_ENUM, "standard", 0, 0, "standard|none|log", NULL,
+	 "standard: each column of numbers to mean 0 and deviation 1 over the training rows; log: x to log(1 + x), and "
+	 "to 0 below 0"},
+	{"categories", MR_OPT_STRING, "", 0, 0, NULL, "columns",
+	 "columns that are categories: names, numbers from 1 or ranges such as 15-40, with commas between"},
+	{"category", MR_OPT_ENUM, "hash", 0, 0, "hash|number", NULL,
+	 "what becomes of one: hash: 31 bits of a hash of its text; number: it is a whole number from 0"},
+	{"empty", MR_OPT_ENUM, "refuse", 0, 0, "refuse|zero", NULL,
+	 "what an empty field is; zero: the number 0, or no category"},
 	{"validation_path", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "a file of its own for validation, with the same columns; empty: split path"},
 	{"validation", MR_OPT_FLOAT, "0.1", 0, 0.99, NULL, NULL, "part of the rows, drawn once, that only validates"},

@@ -86,11 +86,13 @@ mr_status mr_csv_table_number(const mr_csv_table *t, uint32_t column, uint64_t n
 	if (mr_csv_is_number(text, out))
 		return MR_OK;
 	if (!*text)
-		return mr_fail(MR_EDATA, "%s:%llu: %s is empty, expected a number", t->path,
-			       (unsigned long long)number, t->name[column]);
+		return mr_fail(MR_EDATA, "%s:%llu: %s is empty, expected a number%s", t->path,
+			       (unsigned long long)number, t->name[column],
+			       column == t->target ? "" : "; empty = \"zero\" takes empty fields");
 	return mr_fail(MR_EDATA, "%s:%llu: %s: \"%.40s\" is no finite number%s", t->path, (unsigned long long)number,
 		       t->name[column], text,
-		       column == t->target ? "; targets = \"classes\" takes texts" : "; ignore leaves a column out");
+		       column == t->target ? "; targets = \"classes\" takes texts"
+					    : "; categories takes texts, ignore leaves a column out");
 }
 
 /* The separator that occurs most often in the first line. */
@@ -162,22 +164,43 @@ static mr_status name_columns(mr_csv_table *t)
 	return MR_OK;
 }
 
-static mr_status leave_out(mr_csv_table *t, const char *list)
+/* The columns that @name stands for: one, or those from one number to another, "3-7". False: there is no such. */
+static bool find_range(const mr_csv_table *t, const char *name, uint32_t *first, uint32_t *last)
 {
+	char *dash, *end;
+	long from, to;
+
+	*first = *last = find_column(t, name);
+	if (*first < t->n_columns)
+		return true;
+	from = strtol(name, &dash, 10);
+	if (dash == name || *dash != '-')
+		return false;
+	to = strtol(dash + 1, &end, 10);
+	*first = (uint32_t)from - 1;
+	*last = (uint32_t)to - 1;
+	return end != dash + 1 && !*end && from >= 1 && from <= to && to <= (long)t->n_columns;
+}
+
+/* Mark the columns that the key @key of @values lists. */
+static mr_status mark(const mr_csv_table *t, const mr_values *values, const char *key, bool *marked)
+{
+	const char *list = mr_values_string(values, key);
 	char *copy = strdup(list);
 	mr_status st = copy ? MR_OK : mr_data_no_memory(0);
 
 	for (char *at = *list ? copy : NULL; st == MR_OK && at;) {
 		char *name = take_field(&at, ',');
-		uint32_t c = name ? find_column(t, name) : t->n_columns;
+		uint32_t first = 0, last = 0;
 
-		if (c == t->n_columns)
-			st = no_column(t, "ignore", name ? name : list);
-		else if (c == t->target)
-			st = mr_fail(MR_ECONFIG, "data \"csv\": ignore = \"%s\" holds the target \"%s\"", list,
-				     t->name[c]);
-		else
-			t->left_out[c] = true;
+		if (!name || !find_range(t, name, &first, &last))
+			st = no_column(t, key, name ? name : list);
+		for (uint32_t c = first; st == MR_OK && c <= last; c++) {
+			marked[c] = true;
+			if (c == t->target)
+				st = mr_fail(MR_ECONFIG, "data \"csv\": %s = \"%s\" holds the target \"%s\"", key,
+					     list, t->name[c]);
+		}
 	}
 	free(copy);
 	return st;
@@ -190,11 +213,17 @@ static mr_status find_columns(mr_csv_table *t, const mr_values *values)
 	t->target = *target ? find_column(t, target) : t->n_columns - 1;
 	if (t->target == t->n_columns)
 		return no_column(t, "target", target);
-	MR_TRY(leave_out(t, mr_values_string(values, "ignore")));
-	for (uint32_t c = 0; c < t->n_columns; c++)
+	MR_TRY(mark(t, values, "ignore", t->left_out));
+	MR_TRY(mark(t, values, "categories", t->category));
+	for (uint32_t c = 0; c < t->n_columns; c++) {
 		t->n_features += c != t->target && !t->left_out[c];
+		t->n_categories += t->category[c] && !t->left_out[c];
+	}
 	if (!t->n_features)
 		return mr_fail(MR_EDATA, "%s: no column is left beside the target", t->path);
+	if (t->n_categories == t->n_features)
+		return mr_fail(MR_EDATA, "%s: no column of numbers is left beside the target and the categories",
+			       t->path);
 	return MR_OK;
 }
 
@@ -230,7 +259,8 @@ static mr_status take_first(mr_csv_table *t, char *line, const mr_values *values
 	t->name = calloc(t->n_columns, sizeof(*t->name));
 	t->field = calloc(t->n_columns, sizeof(*t->field));
 	t->left_out = calloc(t->n_columns, sizeof(*t->left_out));
-	if (!t->name || !t->field || !t->left_out)
+	t->category = calloc(t->n_columns, sizeof(*t->category));
+	if (!t->name || !t->field || !t->left_out || !t->category)
 		return mr_data_no_memory(t->n_columns * sizeof(*t->name));
 	MR_TRY(mr_csv_table_split(t, line, 1));
 	t->header = is_header(t, values);
@@ -267,6 +297,7 @@ void mr_csv_table_close(mr_csv_table *t)
 	free(t->name);
 	free(t->field);
 	free(t->left_out);
+	free(t->category);
 	*t = (mr_csv_table){0};
 }
 

@@ -3,7 +3,8 @@
  *
  * A line is a row of fields with one separator between them. A field may be enclosed in double quotes; inside them a
  * separator is text and "" is a quote, but a field cannot contain a newline. Blanks around a field are ignored. The
- * first line may name the columns. One column is the target, some may be left out, all others are numbers.
+ * first line may name the columns. One column is the target, some may be left out, some are
+ * categories, all others are numbers.
  */
 #ifndef MR_DATA_CSV_TABLE_H
 #define MR_DATA_CSV_TABLE_H
@@ -22,16 +23,17 @@ typedef struct mr_csv_table {
 	char separator;
 	bool header;          /* the first line names the columns */
 	uint32_t n_columns, n_features;
+	uint32_t n_categories; /* of the features */
 	uint32_t target;      /* index of the target's column */
 	char **name;          /* [n_columns], those of the header or "column 1", ... */
-	bool *left_out;       /* [n_columns] */
+	bool *left_out, *category; /* [n_columns] */
 	char **field;         /* [n_columns] of the current line, NUL-terminated, in the line's memory */
 } mr_csv_table;
 
 /**
- * Find separator, columns and target from the first line of @path and the keys separator, header, target and ignore of
- * @values. @t is zeroed; borrows @path; mr_csv_table_close follows, also after a failure. Errors: MR_EDATA with the
- * file, MR_ECONFIG with the key, MR_ERESOURCE.
+ * Find separator, columns and target from the first line of @path and the keys separator, header, target, ignore and
+ * categories of @values. @t is zeroed; borrows @path; mr_csv_table_close follows, also after a failure. Errors:
+ * MR_EDATA with the file, MR_ECONFIG with the key, MR_ERESOURCE.
  */
 mr_status mr_csv_table_open(mr_csv_table *t, const char *path, const mr_values *values) MR_MUST_USE;
 void mr_csv_table_close(mr_csv_table *t);

@@ -76,6 +76,8 @@ struct mr_dataset {
 	int64_t classes;      /* vocabulary or number of classes; 0 for regression */
 	int64_t source_classes; /* pairs of sequences (data/pair.h): vocabulary of the source; 0: no pairs */
 	double target_low, target_high; /* least and greatest target if it is one number; else 0 */
+	int64_t numbers;      /* samples of numbers and categories: input is [1, numbers + categories] tokens, first
+	                         the bits of f32 numbers, then categories from 0; -1: there is none. Else 0 */
 	uint64_t n_train;     /* samples an epoch */
 	uint64_t columns;     /* training sample g + columns continues sample g, unless it begins an epoch; n_train is a
 	                         multiple; 0: samples come in a random order */

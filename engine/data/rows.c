@@ -30,7 +30,7 @@ size_t mr_rows_target_bytes(const mr_rows *r)
 
 void mr_rows_get(const mr_rows *r, uint64_t i, void *input, void *target)
 {
-	size_t row = r->d * mr_dtype_bytes(r->dtype), size = mr_rows_target_bytes(r);
+	size_t row = r->d * mr_dtype_bytes(r->cells), size = mr_rows_target_bytes(r);
 
 	memcpy(input, r->x + i * row, row);
 	memcpy(target, r->y + i * size, size);
@@ -71,17 +71,18 @@ mr_status mr_rows_init(mr_rows *r, const char *source, const char *what, uint64_
 
 	MR_TRY(mr_data_refuse_context(source, want));
 	r->dtype = want->dtype;
+	r->cells = b->numbers ? MR_F32 : want->dtype;
 	r->n = n;
 	r->d = d;
 	b->classes = classes;
-	b->input = (mr_shape){.rows = 1, .cols = (int64_t)d};
+	b->input = (mr_shape){.rows = 1, .cols = (int64_t)d, .tokens = b->numbers > 0};
 	b->target = (mr_shape){.rows = 1, .cols = 1, .tokens = classes > 0};
 	b->target_low = classes ? 0 : -INFINITY;
 	b->target_high = classes ? 0 : INFINITY;
 	b->n_train = n_train;
 	b->trains_only = n_train == n;
 	b->n_valid = b->trains_only ? n_train : n - n_train;
-	if (!mr_size_mul(n, d, &cells) || !mr_size_mul(cells, mr_dtype_bytes(want->dtype), &bytes) ||
+	if (!mr_size_mul(n, d, &cells) || !mr_size_mul(cells, mr_dtype_bytes(r->cells), &bytes) ||
 	    !mr_size_mul(n, mr_rows_target_bytes(r), &targets) || bytes + targets < bytes)
 		return mr_data_no_memory(UINT64_MAX);
 	b->bytes.kept = bytes + targets;
@@ -91,7 +92,7 @@ mr_status mr_rows_init(mr_rows *r, const char *source, const char *what, uint64_
 
 mr_status mr_rows_take(mr_rows *r)
 {
-	r->x = calloc(r->n, r->d * mr_dtype_bytes(r->dtype));
+	r->x = calloc(r->n, r->d * mr_dtype_bytes(r->cells));
 	r->y = calloc(r->n, mr_rows_target_bytes(r));
 	return r->x && r->y ? MR_OK : mr_data_no_memory(r->base.bytes.kept);
 }
@@ -105,7 +106,7 @@ uint64_t mr_rows_fingerprint(const mr_rows *r, uint64_t hash)
 
 void mr_rows_seal(mr_rows *r)
 {
-	uint64_t x = mr_hash64(0, r->x, r->n * r->d * mr_dtype_bytes(r->dtype));
+	uint64_t x = mr_hash64(0, r->x, r->n * r->d * mr_dtype_bytes(r->cells));
 
 	r->base.fingerprint = mr_rows_fingerprint(r, mr_hash64(x, r->y, r->n * mr_rows_target_bytes(r)));
 }

@@ -4,7 +4,7 @@
  * Training sample g is row g mod n: minibatch k is rows k b .. k b + b - 1, again and again, never permuted, as in
  * theory and in the published experiments. The rows after the n training rows validate. Without such rows an
  * evaluation is of the training rows: its loss is the objective itself, and mr_dataset.trains_only is true. A target is
- * a number, or the number of a class.
+ * a number, or the number of a class. Rows of numbers and categories hold 32-bit words (mr_dataset.numbers).
  */
 #ifndef MR_DATA_ROWS_H
 #define MR_DATA_ROWS_H
@@ -15,15 +15,16 @@
 typedef struct mr_rows {
 	mr_dataset base;
 	mr_dtype dtype;
-	uint64_t n, d;   /* all rows; numbers in a row */
-	char *x;         /* [n, d] of dtype, from mr_rows_take on */
+	mr_dtype cells;  /* of what is in a row: dtype; f32 beside categories */
+	uint64_t n, d;   /* all rows; numbers and categories in a row */
+	char *x;         /* [n, d] of cells, from mr_rows_take on */
 	char *y;         /* [n] of dtype; int32 if base.classes is not 0 */
 } mr_rows;
 
 /**
  * Set shapes, counts, bytes and the description "@what: N rows of D numbers" of a zeroed @r, for @n rows of @d numbers,
  * the first @n_train of which train, with @classes (0: the targets are numbers of unknown size). @source is the
- * data's name, for messages.
+ * data's name, for messages. If base.numbers is set, the columns behind so many are categories.
  */
 mr_status mr_rows_init(mr_rows *r, const char *source, const char *what, uint64_t n, uint64_t n_train, uint64_t d,
 		       int64_t classes, const mr_data_want *want) MR_MUST_USE;
@@ -42,7 +43,12 @@ size_t mr_rows_target_bytes(const mr_rows *r);
 
 static inline void mr_rows_put(mr_rows *r, uint64_t i, uint64_t j, double value)
 {
-	mr_element_put(r->dtype, r->x, (int64_t)(i * r->d + j), value);
+	mr_element_put(r->cells, r->x, (int64_t)(i * r->d + j), value);
+}
+
+static inline void mr_rows_put_category(mr_rows *r, uint64_t i, uint64_t j, int32_t category)
+{
+	((int32_t *)(void *)r->x)[i * r->d + j] = category;
 }
 
 /* A class is a whole number. */

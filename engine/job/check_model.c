@@ -29,6 +29,9 @@ static mr_status build(mr_job *j, const mr_job_listener *l, mr_graph **out)
 	else if (model->image)
 		data = (mr_model_data){.input = model->image(values), .image = model->image(values),
 				       .target = {.rows = 1, .cols = 1, .tokens = true}, .classes = 10};
+	else if (model->categories)
+		data = (mr_model_data){.input = {.rows = 1, .cols = 1 + model->categories(values), .tokens = true},
+				       .numbers = 1, .target = {.rows = 1, .cols = 1}, .target_high = 1};
 	else if (!context)
 		data.input.cols = mr_model_features(model, values);
 	st = model->build(values, &data, out);

@@ -76,7 +76,8 @@ static mr_status open_data(mr_session *s)
 			     .columns = s->data->columns > 0,
 			     .source_classes = s->data->source_classes,
 			     .target_low = s->data->target_low,
-			     .target_high = s->data->target_high};
+			     .target_high = s->data->target_high,
+			     .numbers = s->data->numbers};
 	return mr_job_blame(s->job, MR_JOB_MODEL, "name", model->build(mv, &md, &s->graph));
 }
 
@@ -328,7 +329,7 @@ uint64_t mr_session_predicted_bytes(const mr_session *s)
 
 int64_t mr_session_tokens_per_sample(const mr_session *s)
 {
-	return s->data->input.tokens ? s->data->input.rows : 0;
+	return s->data->input.tokens && !s->data->numbers ? s->data->input.rows : 0;
 }
 
 bool mr_session_has_perplexity(const mr_session *s)

@@ -165,10 +165,54 @@ static void file_of_its_own(void)
 	data_help_remove(dir);
 }
 
+/* Numbers first, as the bits of f32; then categories: a hash of the text, or the number itself, or none. */
+static void categories(void)
+{
+	union {
+		int32_t category[4];
+		float number[4];
+	} x, again;
+	mr_dataset *d;
+	double y;
+
+	data_help_folder(dir);
+	save("s", "label,c1,n1,c2,n2\n1,red,3,7,-2\n0,blue,,8,0.5\n1,red,1,,\n");
+	d = open_rows("path=s target=label categories=c1,4 scale=log empty=zero validation=0");
+	CU_ASSERT(d->numbers == 2 && d->input.cols == 4 && d->input.tokens && d->classes == 0);
+	CU_ASSERT(d->target_low == 0 && d->target_high == 1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(d->describe, "3 training rows of 2 numbers and 2 categories, target label"));
+	d->ops->valid(d, 0, &x, &y);
+	CU_ASSERT(x.number[0] == (float)log(4) && x.number[1] == 0 && y == 1);
+	CU_ASSERT(x.category[2] >= 0 && x.category[3] >= 0);
+	d->ops->valid(d, 1, &again, &y);
+	CU_ASSERT(again.number[0] == 0 && again.number[1] == (float)log(1.5) && y == 0);
+	CU_ASSERT(again.category[2] >= 0 && again.category[2] != x.category[2] && again.category[3] != x.category[3]);
+	d->ops->valid(d, 2, &again, &y);
+	CU_ASSERT(again.category[2] == x.category[2] && again.category[3] == -1);
+	mr_dataset_close(d);
+	/* By ranges of numbers, and scaled: the statistics are those of the numbers alone. */
+	save("s", "1\t10\t3\t70\t2000000000\n0\t20\t5\t80\t0\n");
+	d = open_rows("path=s target=1 categories=4-5 category=number validation=0");
+	d->ops->valid(d, 1, &x, &y);
+	CU_ASSERT(d->numbers == 2 && x.number[0] == 1 && x.number[1] == 1 && x.category[2] == 80 && x.category[3] == 0);
+	d->ops->valid(d, 0, &x, &y);
+	CU_ASSERT(x.number[0] == -1 && x.category[2] == 70 && x.category[3] == 2000000000);
+	mr_dataset_close(d);
+	refuse("a,b,y\n1,red,0\n2,,1\n", "path=s categories=b", MR_EDATA, "s:3: b is empty, expected a category");
+	refuse("a,b,y\n1,red,0\n", "path=s categories=b category=number", MR_EDATA,
+	       "s:2: b: \"red\" is no whole number from 0 to 2147483647; category = \"hash\" takes texts");
+	refuse("a,b,y\n1,-3,0\n", "path=s categories=b category=number", MR_EDATA, "s:2: b: \"-3\"");
+	refuse("a,b,y\nx,red,0\n", "path=s categories=b", MR_EDATA, "s:2: a: \"x\" is no finite number; categories");
+	refuse("a,b,y\n1,red,0\n", "path=s categories=2-4", MR_ECONFIG, "categories = \"2-4\" is no column");
+	refuse("a,b,y\n1,red,0\n", "path=s categories=y", MR_ECONFIG, "categories = \"y\" holds the target");
+	refuse("a,b,y\n1,2,0\n", "path=s categories=1-2", MR_EDATA, "no column of numbers is left");
+	data_help_remove(dir);
+}
+
 static void wrong_files(void)
 {
 	data_help_folder(dir);
-	refuse("a,b\n1,2\nx,3\n", "path=s", MR_EDATA, "s:3: a: \"x\" is no finite number; ignore leaves");
+	refuse("a,b\n1,2\nx,3\n", "path=s", MR_EDATA, "s:3: a: \"x\" is no finite number; categories takes");
 	refuse("a,b\n1,2\n,3\n", "path=s", MR_EDATA, "s:3: a is empty, expected a number");
 	refuse("a,b\n1,red\n", "path=s", MR_EDATA, "s:2: b: \"red\" is no finite number; targets = \"classes\"");
 	refuse("a,b\n1,inf\n", "path=s", MR_EDATA, "s:2: b: \"inf\" is no finite number");
@@ -196,5 +240,6 @@ void mr_suite_csv(void)
 	MR_TEST(classes);
 	MR_TEST(split_and_scale);
 	MR_TEST(file_of_its_own);
+	MR_TEST(categories);
 	MR_TEST(wrong_files);
 }

@@ -14,6 +14,8 @@ static const mr_model_data classes = {
 	.input = {.rows = 1, .cols = 6}, .target = {.rows = 1, .cols = 1, .tokens = true}, .classes = 4};
 static const mr_model_data numbers = {.input = {.rows = 1, .cols = 6}, .target = {.rows = 1, .cols = 3}};
 static const mr_model_data row = {.input = {.rows = 1, .cols = 14}, .target = {.rows = 1, .cols = 1}};
+static const mr_model_data clicks = {.input = {.rows = 1, .cols = 13 + 8, .tokens = true},
+				     .numbers = 13, .target = {.rows = 1, .cols = 1}, .target_high = 1};
 static const mr_model_data one_number = {.input = {.rows = 1, .cols = 1}, .target = {.rows = 1, .cols = 1}};
 
 static mr_model_data text(int64_t context, int64_t vocab)
@@ -76,7 +78,7 @@ static void every_model_is_listed_and_has_working_defaults(void)
 
 	for (size_t i = 0; (ops = mr_model_at(i)); i++) {
 		const mr_model_data kinds[] = {classes, numbers, one_number, row, text(128, 17), images(32, 3, 10),
-					       pairs(6, 5, 9, 8)};
+					       pairs(6, 5, 9, 8), clicks};
 		bool lstm = !strcmp(ops->name, "awd_lm");
 		bool sequences = lstm || !strcmp(ops->name, "gpt") || !strcmp(ops->name, "llama");
 		mr_values *values;
@@ -618,6 +620,77 @@ static void objectives_refuse(void)
 		      "one number a sample as target, the data has 1 x 1 classes");
 }
 
+/* --- dlrm --- */
+
+static int64_t params_of(const mr_graph *g, const char *stem)
+{
+	int64_t n = 0;
+
+	for (uint32_t p = 0; p < g->n_params; p++)
+		n += strncmp(g->params[p].name, stem, strlen(stem)) ? 0 : g->params[p].n;
+	return n;
+}
+
+static void a_dlrm_has_tables_that_can_be_cut(void)
+{
+	uint32_t first;
+	mr_graph *g;
+
+	MR_CHECK_OK(build("dlrm", DEFAULTS, &clicks, &g));
+	CU_ASSERT_EQUAL(params_of(g, "bot_l."), 3504);
+	CU_ASSERT_EQUAL(params_of(g, "top_l."), 5505);
+	CU_ASSERT_EQUAL(params_of(g, "emb_l."), 128000);
+	first = mr_graph_find_node(g, "emb_l.0");
+	for (uint32_t i = 0; i < 8; i++) {
+		CU_ASSERT_STRING_EQUAL_FATAL(g->nodes[first + i].ops->name, "embedding_bag");
+		CU_ASSERT(mr_graph_cut_ok(g, first + i));
+		CU_ASSERT(g->params[g->nodes[first + i].first_param].lazy);
+		CU_ASSERT_EQUAL(g->nodes[first + i].cfg.column, 13 + i);
+	}
+	mr_graph_destroy(g);
+	MR_CHECK_OK(build("dlrm", SETTINGS("rows=[]"), &clicks, &g)); /* numbers alone */
+	CU_ASSERT_EQUAL(params_of(g, "top_l."), 16 * 64 + 64 + 64 * 32 + 32 + 32 + 1);
+	mr_graph_destroy(g);
+	/* The networks of the paper's public code, but for the sizes of their tables. */
+	MR_CHECK_OK(build("dlrm",
+			  SETTINGS("rows=[2, 3, 4, 5, 6, 7, 8, 9]", "width=64", "bottom=[512, 256]",
+				   "top=[512, 512, 256]"),
+			  &clicks, &g));
+	CU_ASSERT_EQUAL(params_of(g, "bot_l."), 154944);
+	CU_ASSERT_EQUAL(g->nodes[mr_graph_find_node(g, "interaction")].out_shape->cols, 64 + 36);
+	mr_graph_destroy(g);
+}
+
+static void a_dlrm_has_26_tables_as_well(void)
+{
+	mr_model_data data = clicks;
+	char rows[200] = "rows=[";
+	mr_graph *g;
+
+	for (int i = 0; i < 26; i++)
+		snprintf(rows + strlen(rows), sizeof(rows) - strlen(rows), "%s%d", i ? ", " : "", i + 2);
+	strcat(rows, "]");
+	data.input.cols = 13 + 26;
+	MR_CHECK_OK(build("dlrm", SETTINGS(rows, "bottom=[512, 256, 64]", "top=[512, 256]"), &data, &g));
+	CU_ASSERT_EQUAL(params_of(g, "bot_l."), 155984);
+	CU_ASSERT_EQUAL(params_of(g, "top_l."), 320001);
+	CU_ASSERT_EQUAL(g->nodes[mr_graph_find_node(g, "interaction")].out_shape->cols, 367);
+	mr_graph_destroy(g);
+}
+
+static void data_that_do_not_fit_a_dlrm_are_refused(void)
+{
+	mr_model_data data = clicks;
+	mr_graph *g;
+
+	MR_CHECK_FAIL(build("dlrm", DEFAULTS, &row, &g), MR_ECONFIG, "takes samples of numbers and categories");
+	MR_CHECK_FAIL(build("dlrm", SETTINGS("rows=[5, 5]"), &clicks, &g), MR_ECONFIG,
+		      "rows: 2 tables with bags of 1 look up 2 columns of categories, the data has 8");
+	MR_CHECK_FAIL(build("dlrm", SETTINGS("rows=[2.5]"), &clicks, &g), MR_ECONFIG, "rows: expected whole numbers");
+	data.target_high = 7;
+	MR_CHECK_FAIL(build("dlrm", DEFAULTS, &data, &g), MR_ECONFIG, "from 0 to 1, those of the data go from 0 to 7");
+}
+
 void mr_suite_models(void); /* the runner declares it too */
 
 void mr_suite_models(void)
@@ -648,4 +721,7 @@ void mr_suite_models(void)
 	MR_TEST(an_mlp_takes_whole_images);
 	MR_TEST(objectives_in_blocks);
 	MR_TEST(objectives_refuse);
+	MR_TEST(a_dlrm_has_tables_that_can_be_cut);
+	MR_TEST(a_dlrm_has_26_tables_as_well);
+	MR_TEST(data_that_do_not_fit_a_dlrm_are_refused);
 }

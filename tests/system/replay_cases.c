@@ -268,6 +268,23 @@ void replay_gnmt(uint32_t runs)
 		     runs);
 }
 
+void replay_dlrm(uint32_t runs)
+{
+	static const char model[] =
+		"model.name=dlrm model.rows=[41,7,19,300,5,23,11,90,13] model.width=6 model.bottom=[8,6,6] "
+		"model.top=[9,8,7,6] data.name=clicks data.numbers=3 data.categories=9 data.values=400 dtype=f32 ";
+	static const char *const systems[] = {
+		"optimizer.name=momentum train.clip=0.5" ASYNC,
+		"system.name=pipedream_2bw system.recompute=always train.microbatches=4",
+	};
+	char sets[500];
+
+	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++) {
+		snprintf(sets, sizeof(sets), "%s%s", model, systems[i]);
+		at_each_size(false, sets, runs);
+	}
+}
+
 void replay_vit(uint32_t runs)
 {
 	at_each_size(false, "dtype=f32 model.patch=16 train.clip=0.5" ASYNC, runs);

@@ -30,6 +30,8 @@ void replay_llama(uint32_t runs);
 void replay_vit(uint32_t runs);
 /** pipedream on a translation model with dropout. */
 void replay_gnmt(uint32_t runs);
+/** pipedream and pipedream_2bw on a dlrm, whose tables lie in several stages. */
+void replay_dlrm(uint32_t runs);
 /** pipedream and pipedream_2bw on the networks of rig_network. */
 void replay_networks(uint32_t runs);
 /** rpd with drawn, fixed, exact and limited delays, on an mlp and a gpt. */
@@ -50,6 +52,6 @@ void replay_bf16_pure(uint32_t runs);
 #define REPLAY_CASES(X) \
 	X(pipedream) \
 	X(vertical_sync) X(no_stash) X(accumulating) X(aiming) X(mitigated) X(replicas) X(turns) X(flushing) X(gpt) \
-		X(llama) X(vit) X(gnmt) X(networks) X(drawn) X(dnnl) X(bf16) X(bf16_pure)
+		X(llama) X(vit) X(gnmt) X(dlrm) X(networks) X(drawn) X(dnnl) X(bf16) X(bf16_pure)
 
 #endif

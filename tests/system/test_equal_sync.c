@@ -174,6 +174,39 @@ static void gnmt_cut_anywhere(void)
 			 4);
 }
 
+/* Tables of which a step meets few rows: whatever makes the sum, the same rows are stepped. Stages begin among tables,
+ * rows are longer than a cache line, and ranges of pipes would cut them. */
+#define DLRM \
+	"model.name=dlrm model.rows=[41,7,19,300,5,23,11,90,13] model.width=18 model.bottom=[8,6,6] " \
+	"model.top=[9,8,7,6] data.name=clicks data.numbers=3 data.categories=9 data.values=400 train.batch=16 " \
+	"train.microbatches=8 "
+
+static void dlrm(void)
+{
+	sync_case_check(&(sync_case){"backend=reference dtype=f64", false, DLRM "optimizer.name=momentum", 3,
+				     1 << 2 | 1 << 3, false});
+	sync_case_check(&(sync_case){"backend=reference dtype=f32", false,
+				     DLRM "train.clip=0.1 optimizer.weight_decay=0.1", 2, 1 << 2, false});
+	if (sync_dnnl())
+		sync_case_check(&(sync_case){sync_dnnl(), false, DLRM "optimizer.name=adam", 3, 1 << 2, false});
+}
+
+static void dlrm_bf16(void)
+{
+	if (!mr_kernels_find("fused", MR_BF16))
+		return;
+	sync_case_check(&(sync_case){"backend=fused dtype=f32 precision=bf16", false, DLRM, 2, 1 << 2, false});
+	sync_case_check(&(sync_case){"backend=fused dtype=f32 precision=bf16_pure", false, DLRM, 2, 1 << 2, false});
+}
+
+static void dlrm_cut_among_tables(void)
+{
+	const sync_case c = {"backend=reference dtype=f32", false, DLRM "train.clip=0.5 ", 2, 0, false};
+
+	sync_case_system(&c, "system.name=1f1b partition=emb_l.0,emb_l.4,interaction", 4);
+	sync_case_system(&c, "system.name=gpipe system.recompute=always partition=bot_l.4,emb_l.7,join.0", 4);
+}
+
 /* Positions and the class token belong to the first stage, which begins at the images. */
 static void vit(void)
 {
@@ -349,6 +382,9 @@ void mr_suite_equal_sync(void)
 	MR_TEST(llama_cut_inside_blocks);
 	MR_TEST(gnmt);
 	MR_TEST(gnmt_cut_anywhere);
+	MR_TEST(dlrm);
+	MR_TEST(dlrm_bf16);
+	MR_TEST(dlrm_cut_among_tables);
 	MR_TEST(vit);
 	MR_TEST(gpt_cut_inside_blocks);
 	MR_TEST(gpt_cut_into_many);
