@@ -232,6 +232,9 @@ static mr_status enter_micro(mr_unroll *g, uint32_t node, uint64_t micro)
 			g->last_sum[mr_unroll_at(g, mr_plan_part(g->plan, in->stage, in->pipe), in->stage, version)] =
 				node;
 	}
+	/* A W on another worker may have a lower number than its I, and comes after it nevertheless. */
+	if (in->op == MR_OP_I && g->sum[at] != MR_NO_NODE)
+		return MR_OK;
 	if ((in->op != MR_OP_F && in->op != MR_OP_R) || g->plan->contract.coverage == MR_COVER_FORWARD)
 		g->release[at] = node;
 	return MR_OK;
@@ -505,6 +508,18 @@ static mr_status fill_edges(mr_unroll_build *b)
 
 /* --- storage --- */
 
+/* The node that gives back the boundary buffer with the input, or the gradient, of @micro at stage @user: the last that
+ * reads it, or the U of the stage where that is a W on another worker (exec/exec_steal.c). */
+static uint32_t giver(const mr_unroll *g, uint8_t pipe, uint16_t user, uint64_t micro)
+{
+	uint32_t node = g->release[user * (size_t)g->n_micro + (size_t)micro];
+	uint64_t version = micro / g->plan->contract.need + 1;
+
+	if (node == MR_NO_NODE || !mr_unroll_is_away(g, node))
+		return node;
+	return version < g->n_versions ? g->commit[mr_unroll_at(g, pipe, user, version)] : MR_NO_NODE;
+}
+
 mr_status mr_unroll_storage(mr_unroll *g, uint8_t pipe, uint16_t stage, bool forward)
 {
 	const mr_plan *p = g->plan;
@@ -530,8 +545,7 @@ mr_status mr_unroll_storage(mr_unroll *g, uint8_t pipe, uint16_t stage, bool for
 		}
 		g->storage[i] = MR_NO_NODE;
 		if (held[number] != MR_NO_NODE) {
-			g->storage[i] =
-				g->release[user * (size_t)g->n_micro + (size_t)mr_unroll_micro(g, held[number])];
+			g->storage[i] = giver(g, pipe, user, mr_unroll_micro(g, held[number]));
 			if (g->storage[i] == MR_NO_NODE)
 				st = mr_fail(MR_ECONFIG,
 					     "%s: writes %s buffer %u of boundary %u, which still holds what %s wrote",
