@@ -8,6 +8,7 @@
 #include "session/costs.h"
 #include "cli/open_config.h"
 #include "report/output.h"
+#include "host/bandwidth.h"
 #include "host/probe.h"
 #include "report/table.h"
 #include "profile/profile.h"
@@ -16,6 +17,7 @@ typedef struct view {
 	const mr_session *s;
 	const mr_profile *p;
 	double peak_gflops; /* of one core */
+	const mr_bandwidth *bandwidth;
 } view;
 
 static const mr_place_worker *worker_of(const mr_session *s, uint16_t stage)
@@ -165,6 +167,7 @@ static mr_status print_all(const view *v, const char *isa)
 	printf("machine  %s\n", mr_topo_print(&s->topo, machine, sizeof(machine)));
 	printf("         peak %.1f GFLOP/s a core (%s), measured; kernels %s, %s %s\n", v->peak_gflops, isa,
 	       mr_kernels_library(), s->kernels->name, mr_types_name(&s->kernels->types));
+	mr_bandwidth_print(v->bandwidth, stdout);
 	printf("layers   micro-batches of %lld sample%s, median of %u or more\n\n", (long long)s->samples,
 	       s->samples == 1 ? "" : "s", v->p->repeats);
 	MR_TRY(print_layers(v));
@@ -221,7 +224,8 @@ static mr_status measure(const mr_args *args, mr_session *s)
 	const char *path = mr_values_string(args->values, "output"), *isa;
 	mr_run_config c = mr_session_run_config(s, NULL);
 	mr_profile p;
-	view v = {s, &p, 0};
+	mr_bandwidth bandwidth;
+	view v = {s, &p, 0, &bandwidth};
 	double again;
 	mr_status st;
 
@@ -232,6 +236,7 @@ static mr_status measure(const mr_args *args, mr_session *s)
 	if (*path)
 		MR_TRY(mr_output_check(path));
 	c.norm_every = 0; /* times of steps without a norm */
+	MR_TRY(mr_bandwidth_of(&s->topo, &bandwidth));
 	v.peak_gflops = mr_probe_peak_gflops(&isa);
 	st = mr_profile_measure(&c, s->n_micro, mr_values_float(args->values, "seconds"), method_of(args), &p);
 	again = mr_probe_peak_gflops(&isa); /* another program may have disturbed the first */

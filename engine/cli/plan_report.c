@@ -9,6 +9,7 @@
 #include "session/memory_plan.h"
 #include "report/output.h"
 #include "cli/plan_kernels.h"
+#include "host/bandwidth.h"
 #include "host/probe.h"
 #include "ir/metrics.h"
 #include "ir/walk_trace.h"
@@ -244,6 +245,16 @@ static mr_status print_latency(const mr_topo *topo, FILE *out)
 	return st;
 }
 
+static mr_status print_bandwidth(const mr_topo *topo, FILE *out)
+{
+	mr_bandwidth b;
+
+	MR_TRY(mr_bandwidth_of(topo, &b));
+	fputc('\n', out);
+	mr_bandwidth_print(&b, out);
+	return MR_OK;
+}
+
 /* The idle percentage of a step with @busy seconds of work; rounding may make it slightly negative. */
 static double idle_percent(const mr_forecast *f, double busy)
 {
@@ -333,6 +344,8 @@ mr_status mr_forecast_print(const mr_forecast *f, FILE *out)
 	MR_TRY(print_process(f, out));
 	if (!s->topo.synthetic && s->topo.n_usable > 1)
 		MR_TRY(print_latency(&s->topo, out));
+	if (!s->topo.synthetic)
+		MR_TRY(print_bandwidth(&s->topo, out));
 	if (s->plan && s->place.n_workers <= TEXT_WORKERS) {
 		fputc('\n', out);
 		MR_TRY(mr_forecast_draw(f, false, out));

@@ -8,8 +8,8 @@
 
 #include "session/forecast.h"
 
-/** Everything as text. Measures the distance between cores unless the machine is synthetic. Errors: MR_EIO,
- * MR_ERESOURCE. */
+/** Everything as text. Measures the distance between cores and their bandwidth unless the machine is synthetic. Errors:
+ * MR_EIO, MR_ERESOURCE. */
 mr_status mr_forecast_print(const mr_forecast *f, FILE *out) MR_MUST_USE;
 
 /** The schedule as a picture, SVG or text. Errors: MR_ECONFIG sequential has none; MR_EIO, MR_ERESOURCE. */

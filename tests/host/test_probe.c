@@ -2,9 +2,11 @@
 
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
+#include "host/bandwidth.h"
 #include "host/clock.h"
 #include "host/topo.h"
 
@@ -78,6 +80,69 @@ static void test_peak_bf16(void)
 	CU_ASSERT(gflops > 4 && gflops < 10000);
 }
 
+/* Between a slow disk and eight lines a cycle at 6 GHz. */
+static bool is_possible(mr_bandwidth_rates r, uint32_t cores)
+{
+	return r.read > 1e6 && r.triad > 1e6 && r.read < 3.1e12 * cores && r.triad < 3.1e12 * cores;
+}
+
+static void test_bandwidth(void)
+{
+	mr_bandwidth_rates r = {0};
+	uint32_t cpu[2], nowhere = 1001, node;
+	cpu_set_t before, after;
+	mr_topo t;
+
+	MR_CHECK_OK(mr_topo_detect(&t));
+	cpu[0] = cpu[1] = t.core[0].cpu;
+	node = t.node[0].os_index;
+	sched_getaffinity(0, sizeof(before), &before);
+	MR_CHECK_FAIL(mr_bandwidth_measure(cpu, 0, 1 << 20, NULL, &r), MR_EINVAL, "not on 0");
+	MR_CHECK_FAIL(mr_bandwidth_measure(cpu, 1, 4095, NULL, &r), MR_EINVAL, "and 4095");
+	MR_CHECK_FAIL(mr_bandwidth_measure(&nowhere, 1, 1 << 20, NULL, &r), MR_ERESOURCE, "Invalid argument");
+	MR_CHECK_OK(mr_bandwidth_measure(cpu, 1, 4096, NULL, &r));
+	CU_ASSERT(is_possible(r, 1));
+	/* Two threads on one CPU find each other though only one of them runs; the memory is that of a given node. */
+	cpu[1] = cpu[0];
+	r = (mr_bandwidth_rates){0};
+	MR_CHECK_OK(mr_bandwidth_measure(cpu, 2, 1 << 20, (uint32_t[]){node, node}, &r));
+	CU_ASSERT(is_possible(r, 2));
+	sched_getaffinity(0, sizeof(after), &after);
+	CU_ASSERT_TRUE(CPU_EQUAL(&before, &after));
+	mr_topo_fini(&t);
+}
+
+static void test_bandwidth_levels(void)
+{
+	mr_bandwidth b;
+	size_t bytes;
+	char *text;
+	FILE *out;
+	mr_topo t;
+
+	MR_CHECK_OK(mr_topo_synthetic("numa:2 l3:1 core:4 pu:1", &t));
+	MR_CHECK_FAIL(mr_bandwidth_of(&t, &b), MR_EINVAL, "not here");
+	mr_topo_fini(&t);
+	MR_CHECK_OK(mr_topo_detect(&t));
+	MR_CHECK_OK(mr_bandwidth_of(&t, &b));
+	CU_ASSERT_EQUAL(b.n_cores, t.n_usable);
+	for (int level = 0; level < MR_N_BANDWIDTH_LEVELS; level++)
+		if (b.at[level].one_bytes) {
+			CU_ASSERT(is_possible(b.at[level].one, 1));
+			CU_ASSERT(!b.at[level].all_bytes || is_possible(b.at[level].all, t.n_usable));
+		}
+	CU_ASSERT(b.at[MR_BANDWIDTH_MEMORY].one_bytes > b.at[MR_BANDWIDTH_L3].one_bytes);
+	CU_ASSERT(b.at[MR_BANDWIDTH_MEMORY].one_bytes > t.l3[0].bytes);
+	CU_ASSERT(b.at[MR_BANDWIDTH_L2].one_bytes <= t.l2_bytes);
+	out = open_memstream(&text, &bytes);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(out);
+	mr_bandwidth_print(&b, out);
+	fclose(out);
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\nmemory "));
+	free(text);
+	mr_topo_fini(&t);
+}
+
 void mr_suite_probe(void); /* the runner declares it too */
 
 void mr_suite_probe(void)
@@ -86,4 +151,6 @@ void mr_suite_probe(void)
 	MR_TEST(test_pair);
 	MR_TEST(test_peak);
 	MR_TEST(test_peak_bf16);
+	MR_TEST(test_bandwidth);
+	MR_TEST(test_bandwidth_levels);
 }
