@@ -95,6 +95,7 @@ static mr_status run(mr_args *args)
 	MR_TRY(mr_topo_detect(&topo));
 	threads = threads ? threads : topo.n_usable;
 	t.cache_bytes = largest_cache(&topo);
+	t.l2_bytes = topo.l2_bytes;
 	st = measure(&t, mr_values_string(args->values, "precision"), threads, &table);
 	if (st == MR_OK)
 		st = mr_output_open(path, &out);

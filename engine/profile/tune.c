@@ -321,6 +321,7 @@ static mr_status add_side(bench *b, const mr_kernels *chooses, mr_choice_by by)
 	*s = (side){.by = by, .kernels = *chooses};
 	MR_TRY(mr_choices_with(&none, mr_kernels_isa(b->dtype), b->dtype, b->n_threads, &all, &s->table));
 	s->kernels.choices = s->table;
+	s->kernels.l2_bytes = b->t->l2_bytes;
 	return chooses->ctx_create(&s->kernels, b->n_threads, &s->kc);
 }
 

@@ -40,6 +40,7 @@ typedef struct mr_tune {
 	uint32_t rounds;      /* turns a point, at least 1 */
 	int64_t largest;      /* most elements of any tensor that is measured; 0: 2^24 */
 	uint64_t cache_bytes; /* of the last level of cache; 0: not known */
+	uint64_t l2_bytes;    /* of a core's L2, by which products are cut as in a run; 0: not known */
 	void (*tell)(void *arg, const mr_tune_point *p); /* of each point; may be NULL */
 	void *arg;
 } mr_tune;
