@@ -15,7 +15,7 @@
 #define AUTO_PURE &mr_kernels_auto_bf16_pure
 #define ONEDNN_PURE &mr_kernels_onednn_bf16_pure
 #define AUTO_F32 &mr_kernels_auto_f32
-#define AUTO_BF16 &mr_kernels_auto_in_bf16
+#define AUTO_BF16 &mr_kernels_auto_bf16
 #define FUSED_REFUSAL mr_kernels_fused_refusal
 #define FUSED_BF16_REFUSAL mr_kernels_fused_bf16_refusal
 #define BF16_REFUSAL mr_kernels_onednn_bf16_refusal

@@ -4,12 +4,10 @@
  *
  * Products choose in fused.c: the sums of columns, GELU and everything else that goes with a product is then done as
  * `fused` does it after oneDNN's product, so that the column sums of any product have the bits of colsum, and GELU
- * keeps the input that act_backward needs. In bf16 a product may also be computed with f32 inside, which is decided
- * here.
+ * keeps the input that act_backward needs. The tables of bf16 are in fused_bf16.c.
  */
 #include "nn/kernels/backend.h"
 #include "nn/kernels/fused/fused.h"
-#include "nn/kernels/fused/products_bf16.h"
 #include "nn/kernels/onednn/onednn.h"
 
 static bool by_onednn(const mr_kctx *kc, mr_choice_kind kind, int64_t rows, int64_t size)
@@ -105,56 +103,3 @@ const mr_kernels mr_kernels_auto_f32 = {
 #define MR_KERNEL(type, id, args, fused, onednn, chosen, what) .id = BY_##chosen(id),
 #include "nn/kernels.def"
 };
-
-/* --- bf16 --------------------------------------------------------------------------------------------------------- */
-
-static bool in_f32(const mr_chosen *c, const mr_gemm *g)
-{
-	return mr_chosen_gemm_by(c, g) == MR_CHOICE_F32 && mr_f32_inside_has(g);
-}
-
-static mr_status bf16_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c,
-			   void *aux)
-{
-	return (in_f32(&kc->chosen, g) ? mr_f32_inside_gemm : mr_bf16_gemm)(kc, g, a, b, bias, c, aux);
-}
-
-static mr_status bf16_gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b,
-			       void *c, const mr_step *s)
-{
-	return (in_f32(&kc->chosen, g) ? mr_f32_inside_gemm_sum : mr_bf16_gemm_sum)(kc, g, n, a, b, c, s);
-}
-
-static mr_status bf16_gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s)
-{
-	return bf16_gemm_sum(kc, g, 1, &a, &b, c, s);
-}
-
-static mr_status bf16_gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c,
-				     const mr_step *s, const mr_gemm_rows *r)
-{
-	return (in_f32(&kc->chosen, g) ? mr_f32_inside_gemm_step_rows : mr_bf16_gemm_step_rows)(kc, g, a, b, c, s, r);
-}
-
-static mr_kernel_by bf16_executor(const mr_kernels *k, uint32_t n_threads, const mr_kernel_call *c)
-{
-	mr_chosen chosen;
-
-	mr_choices_select(k->choices, mr_kernels_fused_isa(MR_BF16), MR_BF16, n_threads, &chosen);
-	return c->is_gemm && in_f32(&chosen, &c->gemm) ? MR_BY_F32 : mr_bf16_executor(k, n_threads, c);
-}
-
-mr_kernels mr_kernels_auto_in_bf16;
-
-/* The table of products_bf16.h, but for its products. */
-__attribute__((constructor)) static void fill_bf16(void)
-{
-	mr_kernels *k = &mr_kernels_auto_in_bf16;
-
-	*k = mr_kernels_auto_bf16;
-	k->gemm = bf16_gemm;
-	k->gemm_sum = bf16_gemm_sum;
-	k->gemm_step = bf16_gemm_step;
-	k->gemm_step_rows = bf16_gemm_step_rows;
-	k->executor = bf16_executor;
-}

@@ -17,8 +17,7 @@ extern const mr_kernels mr_kernels_onednn_f32;
 extern const mr_kernels mr_kernels_auto_f32;
 
 extern const mr_kernels mr_kernels_fused_bf16;
-extern const mr_kernels mr_kernels_auto_bf16; /* without the products of fused/f32_inside.h */
-extern mr_kernels mr_kernels_auto_in_bf16;    /* filled before main begins */
+extern const mr_kernels mr_kernels_auto_bf16;
 extern const mr_kernels mr_kernels_onednn_bf16;
 extern const mr_kernels mr_kernels_fused_bf16_pure;
 extern const mr_kernels mr_kernels_auto_bf16_pure;

@@ -1,10 +1,11 @@
 /*
  * fused_bf16.c - the backends `fused` and `auto` in bf16 and bf16_pure: products_bf16.h computes products, steps and
- * averages, gradients_bf16.h the other gradients of bf16_pure, and fused.c everything else with the kernels that read
- * and write bf16 (vec.h). The context is the one of f32.
+ * averages, in `auto` chosen_bf16.h the products, gradients_bf16.h the other gradients of bf16_pure, and fused.c
+ * everything else with the kernels that read and write bf16 (vec.h). The context is the one of f32.
  */
 #include "nn/choices.h"
 #include "nn/kernels/backend.h"
+#include "nn/kernels/fused/chosen_bf16.h"
 #include "nn/kernels/fused/fused.h"
 #include "nn/kernels/fused/gradients_bf16.h"
 #include "nn/kernels/fused/products_bf16.h"
@@ -68,17 +69,35 @@ const mr_kernels mr_kernels_fused_bf16 = {
 #include "nn/kernels.def"
 };
 
+#undef OF_gemm
+#undef OF_gemm_step
+#undef OF_gemm_sum
+#undef OF_gemm_step_rows
+#define OF_gemm mr_chosen_bf16_gemm
+#define OF_gemm_step mr_chosen_bf16_gemm_step
+#define OF_gemm_sum mr_chosen_bf16_gemm_sum
+#define OF_gemm_step_rows mr_chosen_bf16_gemm_step_rows
+
 const mr_kernels mr_kernels_auto_bf16 = {
 	.name = "auto",
 	.dtype = MR_BF16,
 	.types = MR_TYPES_BF16,
 	.gelu_aux = "slope of GELU",
 	.choices = &mr_choices_built_in,
-	.executor = mr_bf16_executor,
+	.executor = mr_chosen_bf16_executor,
 #define MR_KERNEL_PART(type, id, args) .id = OF_##id,
 #define MR_KERNEL(type, id, args, fused, onednn, chosen, what) .id = OF_##id,
 #include "nn/kernels.def"
 };
+
+#undef OF_gemm
+#undef OF_gemm_step
+#undef OF_gemm_sum
+#undef OF_gemm_step_rows
+#define OF_gemm mr_bf16_gemm
+#define OF_gemm_step mr_bf16_gemm_step
+#define OF_gemm_sum mr_bf16_gemm_sum
+#define OF_gemm_step_rows mr_bf16_gemm_step_rows
 
 #undef OF_colsum
 #undef OF_norm_backward_weight
