@@ -19,9 +19,17 @@
  *
  * chunks = v cuts the model of each replica into v stages: a plan with smaller blocks, each reduced on its own.
  *
+ * gradients = joint leaves the weight gradients to the end of the iteration: then each worker computes those of some
+ * layers from the activations of all replicas, and steps these layers, each of them while its gradient is in the
+ * registers. No gradient is written, read by another worker, or added up, and the sum is that of one replica which
+ * has all micro-batches. But the activations of a replica's whole share are kept until then.
+ *
+ *   w0 F0I0F1I1W01  AR: the first layers, of 0..3, with their steps
+ *   w1 F2I2F3I3W23  AR: the last layers, of 0..3, with their steps
+ *
  * Time: ceil(T / D) micro-batches of the whole model; the bubble comes from the smaller shares and is (D ceil(T / D) -
  * T) D (f + b) of worker-time, f and b being a D-th of the model. Memory: one micro-batch of the whole model per
- * worker.
+ * worker; joint: its share of them.
  *
  * Source: folklore; sharded sums and steps: Rajbhandari et al., ZeRO, SC 2020, section 5.
  */
@@ -29,7 +37,18 @@
 
 #include "schedules/common/twoway.h"
 
-static const mr_option options[] = {MR_TWOWAY_WEIGHTS, MR_SCHED_CHUNKS("1"), {0}};
+static const mr_option options[] = {
+	MR_TWOWAY_WEIGHTS,
+	MR_SCHED_CHUNKS("1"),
+	{"gradients", MR_OPT_ENUM, "summed", 0, 0, "summed|joint", NULL,
+	 "each replica sums its own, or one worker computes a layer's over all replicas and steps it at once"},
+	{0},
+};
+
+static bool is_joint(const mr_sched_args *args)
+{
+	return args->n_workers > 1 && !strcmp(mr_values_string(args->options, "gradients"), "joint");
+}
 
 static uint32_t default_micro(uint16_t n_workers)
 {
@@ -55,10 +74,34 @@ static mr_status fill(mr_plan *plan)
 	return MR_OK;
 }
 
+/* The activations of a replica's share stay until W, which comes last. */
+static mr_status fill_joint(mr_plan *plan)
+{
+	uint32_t d = plan->n_workers, share = plan->n_micro / d, more = plan->n_micro % d, m = 0;
+
+	for (uint16_t w = 0; w < d; w++) {
+		uint32_t end = m + share + (w < more), first = m;
+
+		for (; m < end; m++) {
+			MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_F, m, 0, (uint8_t)w));
+			MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_I, m, 0, (uint8_t)w));
+		}
+		for (uint32_t n; first < end; first += n) {
+			n = end - first < UINT8_MAX ? end - first : UINT8_MAX;
+			MR_TRY(mr_sched_emit_span(plan, w, MR_BODY, MR_OP_W, first, n, 0, (uint8_t)w));
+		}
+	}
+	return MR_OK;
+}
+
 static mr_status emit(const mr_sched_args *args, mr_plan **out)
 {
 	mr_plan *plan;
 
+	if (is_joint(args) && args->chunks > 1)
+		return mr_fail(MR_ECONFIG,
+			       "chunks: joint gradients are those of whole replicas, so chunks must be 1, got %u",
+			       args->chunks);
 	MR_TRY(mr_sched_create(args, "data_parallel", args->chunks, args->n_workers, 2, &plan));
 	for (uint16_t p = 0; p < plan->n_pipes; p++)
 		for (uint16_t s = 0; s < plan->n_stages; s++)
@@ -66,20 +109,24 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	mr_sched_flushes(plan, args->n_micro, MR_SUM_ASCENDING);
 	plan->contract.private_weights =
 		plan->n_pipes > 1 && !strcmp(mr_values_string(args->options, "weights"), "private");
-	return mr_sched_finish(plan, fill(plan), out);
+	plan->contract.joint_w = is_joint(args);
+	return mr_sched_finish(plan, is_joint(args) ? fill_joint(plan) : fill(plan), out);
 }
 
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
 {
+	uint32_t share = (args->n_micro + args->n_workers - 1u) / args->n_workers;
+	uint32_t kept = is_joint(args) ? share : 1, last = is_joint(args) ? args->n_micro / args->n_workers : 1;
+
 	(void)f;
 	(void)i;
 	(void)w;
 	out->bubble_time = 0;
 	out->bubble_period = 0;
-	out->peak_first = args->n_workers;
-	out->peak_last = args->n_micro >= args->n_workers ? args->n_workers : 0;
-	out->peak_slots_first = 1;
-	out->peak_slots_last = 1;
+	out->peak_first = (double)args->n_workers * kept;
+	out->peak_last = args->n_micro >= args->n_workers ? (double)args->n_workers * last : 0;
+	out->peak_slots_first = kept;
+	out->peak_slots_last = kept;
 	out->versions_first = 1;
 	out->versions_last = 1;
 }

@@ -231,6 +231,8 @@ static mr_status compute(mr_worker *w, const mr_task *t)
 	case MR_OP_R:
 		return mr_exec_recompute(w, t);
 	case MR_OP_W:
+		if (t->links->plan->contract.joint_w)
+			return mr_exec_leave(w, t);
 		if (t->in->span > 1)
 			return mr_exec_span(w, t);
 		return mr_exec_backward(w, t);
@@ -241,8 +243,7 @@ static mr_status compute(mr_worker *w, const mr_task *t)
 		mr_exec_norms(w, t);
 		return MR_OK;
 	case MR_OP_AR:
-		mr_exec_reduce(w, t);
-		return MR_OK;
+		return mr_exec_reduce(w, t);
 	case MR_OP_U:
 		return mr_exec_commit(w, t);
 	case MR_OP_V:

@@ -193,7 +193,8 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 			return MR_WAIT_NONE;
 		return mr_exec_norms_known(run, t->version) ? MR_WAIT_NONE : MR_WAIT_OPTIMIZER;
 	case MR_OP_U:
-		if (run->has_stage_replicas && run->weights[t->in->stage].n_shards > 1)
+		if (run->weights[t->in->stage].joint ||
+		    (run->has_stage_replicas && run->weights[t->in->stage].n_shards > 1))
 			return has_step(w, t) ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;
 		if (run->validation)
 			return mr_exec_may_step(run, t->version) ? MR_WAIT_NONE : MR_WAIT_OPTIMIZER;

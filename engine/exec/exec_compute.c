@@ -378,26 +378,43 @@ static mr_status note_seen(mr_run *run, const mr_task *t, const mr_slot *slot)
 	return mr_layer_states_note(b, mr_run_shard(run, t->in->pipe, t->in->stage), slot->micro, slot->memory);
 }
 
+/* The call of the @j-th W of the span of @t, whose slot is *@slot. */
+static mr_status span_io(mr_worker *w, const mr_task *t, uint32_t j, mr_slot **slot, mr_stage_io *io)
+{
+	uint16_t s = t->in->stage;
+
+	*slot = find_saved(t->st, t->micro + j);
+	MR_TRY(check_saved(t, *slot, t->micro + j));
+	MR_TRY(check_carried(w->run, t, t->micro + j));
+	note_read(t, &w->run->weights[s], 0, (*slot)->version, j == 0);
+	MR_TRY(note_seen(w->run, t, *slot));
+	*io = make_io(w, t, *slot);
+	io->begin = begin_of(w->run, t, t->micro + j);
+	if (s + 1 < w->run->n_stages)
+		io->grad_out = mr_link_buffer(&t->st->grad, (*slot)->grad);
+	return MR_OK;
+}
+
+mr_status mr_exec_leave(mr_worker *w, const mr_task *t)
+{
+	mr_stage_weights *b = &w->run->weights[t->in->stage];
+	mr_slot *slot;
+
+	for (uint32_t j = 0; j < t->in->span; j++)
+		MR_TRY(span_io(w, t, j, &slot, &b->reduction->left[(t->micro + j) % b->sum]));
+	count_sum(w, t);
+	return MR_OK;
+}
+
 mr_status mr_exec_span(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	uint16_t s = t->in->stage;
-	mr_links_stage *st = t->st;
 	uint32_t n = t->in->span;
 	mr_exec_turn turn;
 
-	for (uint32_t j = 0; j < n; j++) {
-		mr_slot *slot = w->span.slot[j] = find_saved(st, t->micro + j);
-
-		MR_TRY(check_saved(t, slot, t->micro + j));
-		MR_TRY(check_carried(run, t, t->micro + j));
-		note_read(t, &run->weights[s], 0, slot->version, j == 0);
-		MR_TRY(note_seen(run, t, slot));
-		w->span.io[j] = make_io(w, t, slot);
-		w->span.io[j].begin = begin_of(run, t, t->micro + j);
-		if (s + 1 < run->n_stages)
-			w->span.io[j].grad_out = mr_link_buffer(&st->grad, slot->grad);
-	}
+	for (uint32_t j = 0; j < n; j++)
+		MR_TRY(span_io(w, t, j, &w->span.slot[j], &w->span.io[j]));
 	if (t->in->flags & MR_INSTR_UPDATE)
 		MR_TRY(prepare_steps(run, t, &w->span.io[n - 1]));
 	w->span.io[0].turn = mr_exec_turn_begin(w, t, &turn);

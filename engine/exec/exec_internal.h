@@ -68,14 +68,16 @@ mr_status mr_exec_recompute(mr_worker *w, const mr_task *t) MR_MUST_USE;
 /** B, I and W, with the optimizer step inside where the instruction has MR_INSTR_UPDATE. */
 mr_status mr_exec_backward(mr_worker *w, const mr_task *t) MR_MUST_USE;
 
-/** Give back the slots and buffers that the W of @t's stage have left; all of them are done. */
+/** Give back the slots and buffers that the W of @t's stage and pipe have left; all of them are done. */
 void mr_exec_release_rest(mr_run *run, const mr_task *t);
 
 /** W of several micro-batches. */
 mr_status mr_exec_span(mr_worker *w, const mr_task *t) MR_MUST_USE;
+/** W of a plan whose AR carries out the W of all pipes. */
+mr_status mr_exec_leave(mr_worker *w, const mr_task *t) MR_MUST_USE;
 
 /** AR, N and U. */
-void mr_exec_reduce(mr_worker *w, const mr_task *t);
+mr_status mr_exec_reduce(mr_worker *w, const mr_task *t) MR_MUST_USE;
 void mr_exec_norms(mr_worker *w, const mr_task *t);
 mr_status mr_exec_commit(mr_worker *w, const mr_task *t) MR_MUST_USE;
 /** An observer has been called for @t: release the workers that waited for that. */

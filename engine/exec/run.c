@@ -61,7 +61,7 @@ static void join_sum_and_step(const mr_run *run, mr_stage_weights *b, uint16_t s
 {
 	const mr_run_config *c = &run->c;
 
-	if (!b->reduction || b->n_shards == 1 || b->whole || b->tied || b->validation || b->prediction ||
+	if (!b->reduction || b->n_shards == 1 || b->joint || b->whole || b->tied || b->validation || b->prediction ||
 	    b->mitigation || c->clip > 0 || c->measures || c->sums_apart)
 		return;
 	for (uint32_t p = 0; p < b->n_shards; p++)
@@ -81,6 +81,7 @@ static mr_status open_weights(mr_run *run, uint8_t pipe, uint16_t s)
 	b->optim = *c->optim;
 	b->cap = c->plan->n_versions[s];
 	b->private_weights = c->plan->contract.private_weights;
+	b->joint = c->plan->contract.joint_w;
 	b->n_shards = run->replicas ? 1 : mr_plan_partial_sums(c->plan, s);
 	b->sum = mr_plan_sum(c->plan, s);
 	b->in_step = run->has_stage_replicas ? c->plan->contract.need / c->plan->stage_replicas[s] : 1;
@@ -457,10 +458,9 @@ static void reset_events(mr_run *run, mr_stage_weights *b, uint16_t s)
 	uint16_t last = (uint16_t)(run->n_stages - 1);
 	bool barrier = k->flush == MR_FLUSH_BARRIER || run->shares || run->replicas;
 	mr_waiters published = barrier ? all : (mr_waiters){entry_of(run, last), k->tied && s == 0};
-	mr_waiters finished =
-		run->shares || k->steal ? all : (mr_waiters){entry_of(run, 0), k->tied && s == last};
+	mr_waiters finished = run->shares || k->steal ? all : (mr_waiters){entry_of(run, 0), k->tied && s == last};
 	mr_waiters reduced =
-		run->has_stage_replicas ? all : (mr_waiters){entry_of(run, s), k->clip && run->shares};
+		run->has_stage_replicas || b->joint ? all : (mr_waiters){entry_of(run, s), k->clip && run->shares};
 
 	mr_counter_reset(&b->published, (uint32_t)b->latest, published.parker, published.n, run->parkers);
 	if (b->norms)

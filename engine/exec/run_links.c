@@ -78,6 +78,8 @@ static const char *why_shared(const mr_run *run)
 		return "workers repeat a step that validation rolls back by reading each other's stages in place";
 	if (run->replicas)
 		return "an average reads and writes the weights of all replicas in place";
+	if (run->c.plan->contract.joint_w)
+		return "joint gradients are computed from the activations that all replicas keep";
 	if (has_states_in_ranges(run))
 		return "what the micro-batches of several pipes have seen for the states of a layer is put together in "
 		       "place";

@@ -129,6 +129,11 @@ mr_status mr_run_refuse(const mr_run_config *c)
 			for (uint32_t i = 0; i < mr_plan_list(p, w, (mr_section)sec)->n; i++)
 				MR_TRY(refuse_instr(c, w, mr_plan_list(p, w, (mr_section)sec), i));
 	}
+	if (p->contract.joint_w)
+		MR_TRY(refuse_inside(c));
+	if (p->contract.joint_w && c->measures)
+		return mr_fail(MR_ECONFIG, "the norms of whole gradients are measured, and joint gradients go into the "
+					   "step without being written: set gradients = \"summed\"");
 	MR_TRY(refuse_teams(c));
 	if (p->contract.predict == MR_PREDICT_AHEAD && c->optim->ops->along == MR_ALONG_NOTHING)
 		return mr_fail(MR_ECONFIG,

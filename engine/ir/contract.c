@@ -218,6 +218,44 @@ static mr_status check_steal(const mr_plan *p)
 	return MR_OK;
 }
 
+/* What is left for joint gradients is kept until all of them are computed. */
+static mr_status check_left(const mr_plan *p)
+{
+	for (size_t i = 0; i < (size_t)p->n_workers * MR_N_SECTIONS; i++) {
+		bool left = false;
+
+		for (uint32_t k = 0; k < p->lists[i].n; k++) {
+			const mr_instr *in = &p->lists[i].at[k];
+
+			if (in->op == MR_OP_B || in->op == MR_OP_R ||
+			    (left && (in->op == MR_OP_F || in->op == MR_OP_I)))
+				return mr_fail(MR_ECONFIG,
+					       "worker %zu: %s of micro-batch %u: before joint gradients every W comes "
+					       "behind all F and I, and there is no B or R",
+					       i / MR_N_SECTIONS, mr_op_name((mr_op)in->op), in->micro);
+			left = left || in->op == MR_OP_W;
+		}
+	}
+	return MR_OK;
+}
+
+/* Checks what "Joint W" in plan.h requires. */
+static mr_status check_joint(const mr_plan *p)
+{
+	const mr_contract *c = &p->contract;
+
+	if (c->coverage != MR_COVER_TRAIN || (c->flush != MR_FLUSH_BARRIER && c->flush != MR_FLUSH_LOCAL) ||
+	    c->sum != MR_SUM_ASCENDING || p->n_pipes == 1 || p->n_stages > 1 || c->private_weights || c->tied ||
+	    c->steal || mr_contract_replicates(c) || p->n_micro != c->need)
+		return mr_fail(MR_ECONFIG, "the gradients of all pipes are computed jointly where several pipes of one "
+					   "stage each share their weights, flush and sum in ascending order");
+	if (c->clip)
+		return mr_fail(MR_ECONFIG, "gradients that are computed jointly go into the step without being "
+					   "written, so they cannot be clipped: leave train.clip out, or let each "
+					   "replica sum its own");
+	return check_left(p);
+}
+
 /* Checks for stage @s what "Stage replicas" in plan.h requires. */
 static mr_status check_stage_turns(const mr_plan *p, uint16_t s)
 {
@@ -335,6 +373,8 @@ mr_status mr_contract_check(const mr_plan *plan)
 	MR_TRY(check_blocks(plan));
 	if (plan->contract.steal)
 		MR_TRY(check_steal(plan));
+	if (plan->contract.joint_w)
+		MR_TRY(check_joint(plan));
 	if (plan->contract.racing)
 		MR_TRY(check_racing(plan));
 	for (unsigned p = 0; p < plan->n_pipes; p++)

@@ -64,8 +64,9 @@ static uint32_t deps_of_weights(const mr_plan *plan, const mr_instr *in, uint64_
 static uint32_t deps_of_sum(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep *deps)
 {
 	mr_dep_kind kind = !mr_stage_has_ar(plan, in->stage)			     ? MR_DEP_SUM
-			   : in->op == MR_OP_N || mr_plan_has_stage_replicas(plan) ? MR_DEP_REDUCED
-										     : MR_DEP_AR;
+			   : in->op == MR_OP_N || plan->contract.joint_w || mr_plan_has_stage_replicas(plan)
+				   ? MR_DEP_REDUCED
+				   : MR_DEP_AR;
 
 	deps[0] = (mr_dep){(uint8_t)kind, in->pipe, in->stage, mr_instr_target(plan, in, n), 0};
 	return 1;

@@ -15,7 +15,8 @@
  *                   every I of its count at s
  *   AR(s,v,p)       the last B|W of its count at s in every pipe; tied, s = 0: the same at stage S-1
  *   N(s,v)          AR(s,v,.) of every pipe where there is one, else the last B|W of its count
- *   U(s,v,p)        AR(s,v,p) where there is one, else the last B|W of its count; with clipping: N(.,v) of every stage
+ *   U(s,v,p)        AR(s,v,p) where there is one (contract.joint_w: AR(s,v,.) of every pipe), else the last B|W of its
+ *                   count; with clipping: N(.,v) of every stage
  *
  * Stage replicas (plan.h): the rules for the pipes of a commit hold for the parts of the stage. B(m,s) also waits for
  * the commit before its own, and U(s,v,q) for AR(s,v,.) of every part, so that a norm of the whole sum may come in

@@ -71,6 +71,12 @@
  * result, with each W written into the list of the worker that did it, is an ordinary finite plan (lower/steal.h). No
  * other op can be placed ANY: the outputs of F, B and I and the activations that they keep stay with one worker.
  *
+ * Joint W (mr_contract.joint_w; several pipes of one stage each, one copy of the weights, a flush, no clipping). A W
+ * computes nothing: it leaves what its micro-batches have saved to the AR of all pipes. The range of a pipe is whole
+ * layers, and its AR computes their gradients as the sum over the micro-batches of all pipes in ascending order, and
+ * steps. So no sum of gradients is written and read again, and the bits are those of one pipe. U(s, v, p) waits for the
+ * AR of every pipe, gives back what the W of its pipe have left, and commits. In every pipe W come behind all F and I.
+ *
  * Stage replicas. A stage that is too long for one worker has stage_replicas[s] = r of them, which take the
  * micro-batches in turn: m belongs to part m mod r of the stage. With P the least common multiple of all r, m goes
  * through pipe m mod P, whose stage s lives where part p mod r lives. Each r micro-batches, one of each part, make a

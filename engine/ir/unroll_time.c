@@ -19,8 +19,8 @@ double mr_instr_cost(const mr_plan *plan, const mr_instr *in, const mr_cost *cos
 		return in->span * c->w - (in->span - 1) * c->g + update;
 	case MR_OP_U: /* one range of as many as there are parts, but of a replica its own */
 		return mr_contract_replicates(&plan->contract) ? c->u : c->u / mr_plan_partial_sums(plan, in->stage);
-	case MR_OP_AR: /* likewise */
-		return c->r / mr_plan_partial_sums(plan, in->stage);
+	case MR_OP_AR: /* likewise; of joint W the sums are part of W */
+		return plan->contract.joint_w ? 0 : c->r / mr_plan_partial_sums(plan, in->stage);
 	case MR_OP_N:
 		return c->n;
 	case MR_OP_V:

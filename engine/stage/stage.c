@@ -238,6 +238,12 @@ mr_status mr_stage_backward_weight(const mr_stage *s, const mr_stage_io *io)
 
 mr_status mr_stage_backward_weights(const mr_stage *s, mr_stage_io *io, uint32_t n, mr_layer_call *call)
 {
+	return mr_stage_backward_layers(s, io, n, call, s->first_param, s->end_param);
+}
+
+mr_status mr_stage_backward_layers(const mr_stage *s, mr_stage_io *io, uint32_t n, mr_layer_call *call, uint32_t first,
+				   uint32_t end)
+{
 	uint32_t k = 0;
 
 	assert(s->split);
@@ -251,6 +257,8 @@ mr_status mr_stage_backward_weights(const mr_stage *s, mr_stage_io *io, uint32_t
 		void *dw[MR_LAYER_PARAMS];
 
 		if (st->node->ops->loss || !st->node->ops->backward_weight)
+			continue;
+		if (st->node->n_params && (st->node->first_param < first || st->node->first_param >= end))
 			continue;
 		for (uint32_t j = 0; j < n; j++) {
 			call[j] = make_call(s, &io[j], st, w, dw);

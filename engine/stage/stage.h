@@ -135,6 +135,10 @@ mr_status mr_stage_backward(const mr_stage *s, const mr_stage_io *io) MR_MUST_US
  * the step; this function sets these two fields of the others. @call: [@n] work memory.
  */
 mr_status mr_stage_backward_weights(const mr_stage *s, mr_stage_io *io, uint32_t n, mr_layer_call *call) MR_MUST_USE;
+/** The same for the layers alone whose parameters are numbers [@first, @end) in the graph. Several threads may call it
+ * at once for different layers, with io of their own whose kc, scratch and grads are their own, too. */
+mr_status mr_stage_backward_layers(const mr_stage *s, mr_stage_io *io, uint32_t n, mr_layer_call *call, uint32_t first,
+				   uint32_t end) MR_MUST_USE;
 /** I if no W will follow: the gradient of `in` alone. Same bits as B's. */
 mr_status mr_stage_backward_through(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
 /** The halves, for a stage made with @split. */

@@ -32,6 +32,37 @@ void mr_reduction_finish(mr_stage_weights *b, uint16_t worker)
 		mr_counter_raise(&b->reduction->finished, worker, (uint32_t)(b->latest + 1));
 }
 
+void mr_reduction_layout(mr_stage_weights *b, mr_arena *a, uint8_t shard)
+{
+	if (shard == 0)
+		b->reduction->left = mr_arena_take(a, b->sum * sizeof(*b->reduction->left), MR_CACHE_LINE);
+	b->shard[shard].io = mr_arena_take(a, b->sum * sizeof(*b->shard->io), MR_CACHE_LINE);
+	b->shard[shard].call = mr_arena_take(a, b->sum * sizeof(*b->shard->call), MR_CACHE_LINE);
+}
+
+mr_status mr_reduction_joint(mr_stage_weights *b, uint8_t shard, mr_kctx *kc, void *scratch, const mr_step *step,
+			     double *sumsq)
+{
+	mr_shard *s = &b->shard[shard];
+	uint32_t first, end, from;
+
+	mr_stage_params(b->stage, &first, &end);
+	while (first < end && mr_stage_weight_at(b->stage, first) < s->begin)
+		first++;
+	for (from = first; first < end && mr_stage_weight_at(b->stage, first) < s->end;)
+		first++;
+	for (uint32_t j = 0; j < b->sum; j++) {
+		s->io[j] = b->reduction->left[j];
+		s->io[j].kc = kc;
+		s->io[j].scratch = scratch;
+		s->io[j].grads = s->grads;
+		s->io[j].add_grads = false;
+	}
+	s->io[b->sum - 1].step = step;
+	s->io[b->sum - 1].sumsq = sumsq;
+	return mr_stage_backward_layers(b->stage, s->io, b->sum, s->call, from, first);
+}
+
 /* Add @n elements from byte @at of the gradients of all shards into the total. */
 static void add_shards(mr_stage_weights *b, mr_kctx *kc, size_t at, int64_t n)
 {

@@ -10,6 +10,9 @@
  * that stays in the caches at a time (mr_reduction_step): the sum is not written to memory and read again, 8 bytes a
  * parameter in f32 where two pipes' commit moves 32 with momentum.
  *
+ * Joint W (ir/plan.h): the shards have no sums. A W notes its call in `left`, AR carries out all of them for the layers
+ * of its range, steps inside, and U commits when all AR have ended.
+ *
  * Stage replicas (ir/plan.h): their step may be clipped by the stage's norm, which the worker that reduces the last
  * range computes before it publishes `reduced`.
  *
@@ -25,6 +28,8 @@ struct mr_reduction {
 	mr_counter finished; /* commit number: the gradient sums of all shards are complete */
 	mr_counter reduced;  /* commit number: all ranges of their sum are reduced */
 	_Atomic uint32_t n_finished, n_reduced; /* parts done so far; 0 again after the last */
+	mr_stage_io *left;   /* joint: [sum] what the W of a commit have left, by micro-batch modulo; the worker of a W
+	                        writes it, all read it after `finished` */
 };
 
 /** Give @b a reduction. Errors: MR_ERESOURCE. */
@@ -36,6 +41,16 @@ typedef struct mr_waiters {
 	mr_parker *const *parker;
 	uint32_t n;
 } mr_waiters;
+
+/** Joint W: take (or measure) what they need in @shard, in all of them the same; shard 0's includes `left`. */
+void mr_reduction_layout(mr_stage_weights *b, mr_arena *a, uint8_t shard);
+
+/**
+ * Joint W: compute the gradients of @shard's layers from all that the W have left, in the context @kc with @scratch,
+ * and carry out their steps (mr_weights_steps). @sumsq: see mr_stage_io. Errors: those of the layers.
+ */
+mr_status mr_reduction_joint(mr_stage_weights *b, uint8_t shard, mr_kctx *kc, void *scratch, const mr_step *step,
+			     double *sumsq) MR_MUST_USE;
 
 /** Mark all versions up to the latest as reduced. @parkers: all workers'. While no worker runs. */
 void mr_reduction_reset(mr_stage_weights *b, mr_waiters finished, mr_waiters reduced, mr_parker *const *parkers);

@@ -52,6 +52,25 @@ size_t mr_weights_shard_work_bytes(const mr_stage_weights *b, uint8_t pipe, cons
 	return most;
 }
 
+/* The begin of a layer, or the end of the last, that is nearest to byte @at of the weights. */
+static size_t nearest_layer(const mr_stage_weights *b, size_t at)
+{
+	const mr_graph *g = mr_stage_graph(b->stage);
+	size_t best = mr_stage_size(b->stage)->weight_bytes, off = best - at;
+	uint32_t first, end;
+
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = end; p-- > first;) {
+		size_t begin = mr_stage_weight_at(b->stage, p), by = begin > at ? begin - at : at - begin;
+
+		if ((p > first && g->params[p - 1].node == g->params[p].node) || by > off)
+			continue;
+		best = begin;
+		off = by;
+	}
+	return best;
+}
+
 void mr_weights_cut(mr_stage_weights *b, const mr_optim *o)
 {
 	size_t lines = mr_stage_size(b->stage)->weight_bytes / MR_CACHE_LINE; /* every parameter begins on one */
@@ -61,6 +80,11 @@ void mr_weights_cut(mr_stage_weights *b, const mr_optim *o)
 	for (uint32_t i = 0; i < b->n_shards; i++) {
 		b->shard[i].begin = lines * i / b->n_shards * MR_CACHE_LINE;
 		b->shard[i].end = lines * (i + 1) / b->n_shards * MR_CACHE_LINE;
+		if (b->joint) {
+			b->shard[i].begin = i ? b->shard[i - 1].end : 0;
+			b->shard[i].end = i + 1 < b->n_shards ? nearest_layer(b, b->shard[i].end)
+							      : mr_stage_size(b->stage)->weight_bytes;
+		}
 		b->n_parts += b->shard[i].need > 0;
 	}
 }
@@ -96,6 +120,8 @@ void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe, const mr_
 	if (pipe == 0 && b->norms)
 		mr_norms_layout(b, a);
 	s->step = mr_arena_take(a, (end - first) * sizeof(mr_step), MR_CACHE_LINE);
+	if (b->joint)
+		mr_reduction_layout(b, a, pipe);
 	if (b->layer_states)
 		mr_layer_states_layout(b, a, pipe);
 	if (pipe == 0)

@@ -12,7 +12,7 @@
  * handles range p of both. So the workers share the reduction, the step and the optimizer state (the pages of a range
  * lie on their nodes: mr_run_spread_states), and every worker reads in place what one has written. Elementwise work
  * gives the same bits however it is cut; for an optimizer that takes whole matrices a tensor belongs to the range in
- * which it begins.
+ * which it begins. Where W are joint (ir/plan.h) a layer does, and AR computes its gradients and steps.
  *
  * Stage replicas (ir/plan.h): a shard is a part of the stage, and parts take the place of pipes.
  *
@@ -70,6 +70,8 @@ typedef struct mr_shard {
 	uint8_t *grads;                /* its gradient sum */
 	mr_step *step;                 /* [parameters of the stage] of the current commit */
 	void *work;                    /* of an optimizer that steps whole matrices; else of mr_reduction_step */
+	mr_stage_io *io;               /* joint: [sum] the W of all shards, as this one's worker carries them out */
+	mr_layer_call *call;           /* joint: [sum] work memory of these */
 	int64_t piece;                 /* elements that mr_reduction_step adds up at a time; 0: AR writes all sums */
 	size_t begin, end;             /* bytes of the weights whose AR and U are its worker's */
 	uint32_t need;                 /* micro-batches of a commit that go through this pipe */
@@ -96,6 +98,7 @@ typedef struct mr_stage_weights {
 	uint32_t in_step;    /* commits a step of the run; above 1 only with stage replicas */
 	double rate;         /* times the run's learning rate; not 1 only with stage replicas */
 	bool private_weights; /* each shard has its own copy */
+	bool joint;          /* AR computes the gradients of its range, whole layers, and steps: ir/plan.h, "Joint W" */
 	bool whole;          /* the optimizer takes whole tensors: each belongs to the range in which it begins */
 	bool unchanged;      /* this commit leaves the weights as they are (MR_INSTR_KEEP, MR_INSTR_PASS) */
 	mr_version_count version_count; /* versions live and buffers in use */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "ir/contract.h"
 #include "ir/metrics.h"
 #include "sched_help.h"
 
@@ -164,6 +165,71 @@ static void twoway_data_parallel_shares(void)
 	mr_plan_destroy(plan);
 }
 
+/* All F and I of a share, then one W of all of them; the range of each replica is stepped when all sums are made. */
+static void twoway_joint_gradients(void)
+{
+	static const uint32_t first[] = {0, 3, 6, 8, 10};
+	sched_case c = at("data_parallel", 5, 12, "gradients=joint");
+	mr_plan *plan = sched_emit(&c);
+
+	CU_ASSERT_TRUE(plan->contract.joint_w);
+	for (uint16_t w = 0; w < 5; w++) {
+		const mr_list *l = mr_plan_list(plan, w, MR_BODY);
+		uint32_t share = w < 2 ? 3 : 2;
+
+		CU_ASSERT_EQUAL_FATAL(l->n, 2 * share + 1);
+		for (uint32_t i = 0; i < 2 * share; i++) {
+			CU_ASSERT_EQUAL(l->at[i].micro, first[w] + i / 2);
+			CU_ASSERT_EQUAL(l->at[i].op, i % 2 ? MR_OP_I : MR_OP_F);
+		}
+		CU_ASSERT_EQUAL(l->at[2 * share].op, MR_OP_W);
+		CU_ASSERT_EQUAL(l->at[2 * share].micro, first[w]);
+		CU_ASSERT_EQUAL(l->at[2 * share].span, share);
+	}
+	mr_plan_destroy(plan);
+	plan = sched_lowered(&c);
+	for (uint16_t w = 0; w < 5; w++) {
+		CU_ASSERT_EQUAL(plan->n_slots[w], w < 2 ? 3 : 2);
+		CU_ASSERT_EQUAL(mr_plan_list(plan, w, MR_BODY)->n, 2 * (w < 2 ? 3 : 2) + 3);
+	}
+	/* One who has finished early may not step while another still adds: the AR of all come first. */
+	CU_ASSERT_EQUAL(makespan("data_parallel", 5, 12, "gradients=joint", sched_costs[0]),
+			makespan("data_parallel", 5, 12, NULL, sched_costs[0]));
+	mr_plan_destroy(plan);
+	c = at("data_parallel", 1, 3, "gradients=joint"); /* there is nothing to join */
+	plan = sched_lowered(&c);
+	CU_ASSERT_FALSE(plan->contract.joint_w);
+	mr_plan_destroy(plan);
+	refuse("data_parallel", 2, 4, "gradients=joint chunks=2", "chunks must be 1, got 2");
+}
+
+/* W of a list that F follows, a B, clipping, or weights of their own are refused by the contract. */
+static void twoway_joint_contract(void)
+{
+	sched_case c = at("data_parallel", 2, 4, "gradients=joint");
+	mr_plan *plan = sched_emit(&c);
+	mr_list *l = mr_plan_list(plan, 0, MR_BODY);
+	mr_instr kept;
+
+	MR_CHECK_OK(mr_contract_check(plan));
+	kept = l->at[l->n - 1];
+	l->at[l->n - 1] = l->at[0];
+	l->at[0] = kept;
+	MR_CHECK_FAIL(mr_contract_check(plan), MR_ECONFIG, "every W comes behind all F and I");
+	mr_plan_destroy(plan);
+	plan = sched_emit(&c);
+	mr_plan_list(plan, 1, MR_BODY)->at[1].op = MR_OP_B;
+	MR_CHECK_FAIL(mr_contract_check(plan), MR_ECONFIG, "there is no B or R");
+	mr_plan_destroy(plan);
+	plan = sched_emit(&c);
+	plan->contract.clip = true;
+	MR_CHECK_FAIL(mr_contract_check(plan), MR_ECONFIG, "cannot be clipped");
+	plan->contract.clip = false;
+	plan->contract.private_weights = true;
+	MR_CHECK_FAIL(mr_contract_check(plan), MR_ECONFIG, "share their weights");
+	mr_plan_destroy(plan);
+}
+
 /* With fewer micro-batches than the order is made for, dualpipe still takes no longer than 1f1b. */
 static void twoway_dualpipe_with_few(void)
 {
@@ -265,6 +331,8 @@ void mr_suite_twoway(void)
 	MR_TEST(twoway_memory_of_every_worker);
 	MR_TEST(twoway_private_weights);
 	MR_TEST(twoway_data_parallel_shares);
+	MR_TEST(twoway_joint_gradients);
+	MR_TEST(twoway_joint_contract);
 	MR_TEST(twoway_dualpipe_with_few);
 	MR_TEST(twoway_steps_in_gaps);
 	MR_TEST(twoway_bitpipe_halves_the_bubble);

@@ -365,6 +365,7 @@ void replay_batch_norm(uint32_t runs)
 		{" system.name=zb_h2 system.steal=true train.microbatches=4", 2},
 		{" system.name=zb_h1 train.microbatches=4 train.clip=0.1", 3},
 		{" system.name=data_parallel system.weights=private train.microbatches=4", 4},
+		{" system.name=data_parallel system.gradients=joint train.microbatches=4", 3},
 	};
 	char sets[300];
 

@@ -96,6 +96,7 @@ for conf in mlp gpt; do
 done
 each chain f64
 systems='data_parallel
+data_parallel --set system.gradients=joint
 pipedream
 pipedream --set system.replicas=[2,1] --set machine.workers=3'
 each norm f64

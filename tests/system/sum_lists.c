@@ -35,7 +35,7 @@ static bool same(const sum_lists *l, uint32_t a, uint32_t b)
 
 void sum_lists_of(const mr_plan *p, const mr_partition *cut, sum_lists *out)
 {
-	uint32_t at = 0, n = p->n_stages, pipes = p->n_pipes;
+	uint32_t at = 0, n = p->n_stages, joint = p->contract.joint_w ? p->n_pipes : 1, pipes = p->n_pipes / joint;
 	bool alike = true;
 
 	CU_ASSERT_EQUAL_FATAL(n, cut->n_stages);
@@ -49,7 +49,8 @@ void sum_lists_of(const mr_plan *p, const mr_partition *cut, sum_lists *out)
 	memcpy(out->first, cut->first, (n + 1) * sizeof(uint32_t));
 	for (uint32_t i = 0; i < n * pipes; i++) {
 		out->begin[i] = at;
-		at += put_list(p, (uint16_t)(i / pipes), (uint8_t)(i % pipes), out->micro + at);
+		for (uint32_t k = 0; k < joint; k++) /* of all pipes one sum, pipe after pipe */
+			at += put_list(p, (uint16_t)(i / pipes), (uint8_t)(joint > 1 ? k : i % pipes), out->micro + at);
 	}
 	out->begin[n * pipes] = at;
 	CU_ASSERT_EQUAL_FATAL(at, n * p->n_micro);

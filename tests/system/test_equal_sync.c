@@ -103,16 +103,40 @@ static void gpt_bf16_pure(void)
 				     GPT "model.tied=true model.dropout=0.1", 2, 1 << 2, false});
 }
 
+/* Two heads of queries share their keys and values; with four workers stages begin inside blocks too. */
+#define LLAMA \
+	"model.name=llama model.layers=2 model.width=8 model.heads=2 model.kv_heads=1 model.context=4 train.batch=8 " \
+	"train.microbatches=8 "
+
+/* Gradients over all replicas at once are one sum in ascending order, whatever the number of workers. */
+static void joint_gradients(void)
+{
+	static const char *const mlps[] = {"backend=reference dtype=f64", "backend=auto dtype=f32",
+					   "backend=reference dtype=f32 precision=bf16",
+					   "backend=auto dtype=f32 precision=bf16",
+					   "backend=reference dtype=f32 precision=bf16_pure"};
+	const char *joint = "system.name=data_parallel system.gradients=joint";
+
+	for (size_t i = 0; i < sizeof(mlps) / sizeof(mlps[0]); i++)
+		for (unsigned workers = 2; workers <= 5 && (!strstr(mlps[i], "auto") || sync_dnnl()); workers++)
+			sync_case_system(&(sync_case){mlps[i], false,
+						      "model.depth=4 model.width=8 model.norm=batch train.batch=24 "
+						      "train.microbatches=6 optimizer.name=adamw",
+						      4, 0, false},
+					 joint, workers);
+	sync_case_system(&(sync_case){"backend=reference dtype=f32", true, GPT "model.dropout=0.2", 3, 0, false}, joint,
+			 3);
+	if (sync_dnnl()) {
+		sync_case_system(&(sync_case){sync_dnnl(), true, GPT "model.dropout=0.2", 3, 0, false}, joint, 2);
+		sync_case_system(&(sync_case){sync_dnnl(), true, LLAMA, 3, 0, false}, joint, 2);
+	}
+}
+
 static void gpt_dnnl(void)
 {
 	if (sync_dnnl())
 		sync_case_check(&(sync_case){sync_dnnl(), true, GPT "model.dropout=0.1", 2, 1 << 2, false});
 }
-
-/* Two heads of queries share their keys and values; with four workers stages begin inside blocks too. */
-#define LLAMA \
-	"model.name=llama model.layers=2 model.width=8 model.heads=2 model.kv_heads=1 model.context=4 train.batch=8 " \
-	"train.microbatches=8 "
 
 static void llama(void)
 {
@@ -376,6 +400,7 @@ void mr_suite_equal_sync(void)
 	MR_TEST(gpt_onednn_bf16);
 	MR_TEST(mlp_bf16_pure);
 	MR_TEST(gpt_bf16_pure);
+	MR_TEST(joint_gradients);
 	MR_TEST(gpt_dnnl);
 	MR_TEST(llama);
 	MR_TEST(llama_bf16);

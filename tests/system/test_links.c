@@ -161,6 +161,8 @@ static void refused(void)
 		 "an average reads and writes the weights of all replicas"},
 		{"model.tied=true system.name=data_parallel train.microbatches=8",
 		 "several pipes add up the gradients of a parameter that one stage uses twice in place"},
+		{"system.name=data_parallel system.gradients=joint train.microbatches=8",
+		 "joint gradients are computed from the activations that all replicas keep"},
 		{"model.norm=batch train.batch=24 system.name=data_parallel train.microbatches=8",
 		 "what the micro-batches of several pipes have seen for the states of a layer"},
 	};
