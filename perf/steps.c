@@ -375,7 +375,7 @@ int main(int argc, char **argv)
 
 	b->rounds = 7;
 	b->precisions = 1u << MR_BENCH_F32;
-	b->peers[MR_TORCH] = (mr_peer){.ops = &mr_peer_torch, .patience_s = 180};
+	b->peers[MR_TORCH] = (mr_peer){.ops = &mr_peer_torch, .patience_s = 420};
 	b->peers[MR_LLMC] = (mr_peer){.ops = &mr_peer_llmc, .patience_s = 180};
 	parse(b, argc, argv);
 	if (!b->small && !b->peers[MR_TORCH].where)

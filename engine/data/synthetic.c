@@ -4,8 +4,9 @@
  * Sample i belongs to class i mod classes. Its feature f is centre[class][f] + noise * e, where centres and e are
  * standard normal and a pure function of the run's seed. All samples are made when the source is loaded, so that
  * reading one costs a copy and not a thousand random numbers. Layer 0 of the generator makes the centres, layer 1 the
- * samples.
+ * samples. With `image` the features of a sample are an image, row by row, each pixel with its channels.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,8 @@
 #include "base/stats.h"
 #include "base/str.h"
 #include "data/part.h"
+
+#define MAX_FEATURES (1 << 20)
 
 typedef struct synthetic {
 	mr_dataset base;
@@ -35,7 +38,7 @@ static void close_synthetic(mr_dataset *d)
 
 static void make(synthetic *s)
 {
-	uint64_t features = (uint64_t)s->base.input.cols, samples = s->base.n_train + s->base.n_valid;
+	uint64_t features = (uint64_t)mr_shape_count(s->base.input), samples = s->base.n_train + s->base.n_valid;
 
 	for (uint64_t i = 0; i < samples; i++) {
 		uint64_t class = i % (uint64_t)s->base.classes;
@@ -52,6 +55,33 @@ static void make(synthetic *s)
 	}
 }
 
+/* The shape of a sample: an image or a row of features. */
+static mr_status take_input(const mr_values *values, mr_shape *out)
+{
+	size_t n;
+	const double *image = mr_values_floats(values, "image", &n);
+	int64_t dim[3], most = 1;
+
+	*out = (mr_shape){.rows = 1, .cols = mr_values_int(values, "features")};
+	if (!n)
+		return MR_OK;
+	if (n != 3)
+		return mr_fail(MR_ECONFIG,
+			       "data \"synthetic\": image: expected height, width and channels, got %zu numbers", n);
+	for (int i = 0; i < 3; i++) {
+		if (image[i] != floor(image[i]))
+			return mr_fail(MR_ECONFIG, "data \"synthetic\": image: expected whole numbers, got %g",
+				       image[i]);
+		dim[i] = (int64_t)image[i];
+		most *= dim[i];
+	}
+	if (most > MAX_FEATURES)
+		return mr_fail(MR_ECONFIG, "data \"synthetic\": image: at most %d numbers, got %lld", MAX_FEATURES,
+			       (long long)most);
+	*out = mr_shape_of(3, dim, false);
+	return MR_OK;
+}
+
 static mr_status fill(synthetic *s, const mr_values *values, const mr_data_want *want)
 {
 	uint64_t samples = (uint64_t)mr_values_int(values, "samples");
@@ -61,7 +91,7 @@ static mr_status fill(synthetic *s, const mr_values *values, const mr_data_want 
 
 	s->seed = want->seed;
 	d->classes = mr_values_int(values, "classes");
-	d->input = (mr_shape){.rows = 1, .cols = mr_values_int(values, "features")};
+	MR_TRY(take_input(values, &d->input));
 	d->target = (mr_shape){.rows = 1, .cols = 1, .tokens = true};
 	d->n_train = mr_data_train_part(samples, mr_values_float(values, "validation"));
 	d->n_valid = samples - d->n_train;
@@ -76,8 +106,8 @@ static mr_status fill(synthetic *s, const mr_values *values, const mr_data_want 
 	d->bytes.kept = bytes;
 	mr_strbuf_init(&b);
 	mr_strbuf_printf(&b, "synthetic: %llu training and %llu validation samples of %lld features, %lld classes",
-			 (unsigned long long)d->n_train, (unsigned long long)d->n_valid, (long long)d->input.cols,
-			 (long long)d->classes);
+			 (unsigned long long)d->n_train, (unsigned long long)d->n_valid,
+			 (long long)mr_shape_count(d->input), (long long)d->classes);
 	d->describe = mr_strbuf_take(&b);
 	return d->describe ? MR_OK : mr_data_no_memory(0);
 }
@@ -132,7 +162,9 @@ static void valid(const mr_dataset *d, uint64_t i, void *input, void *target)
 }
 
 static const mr_option options[] = {
-	{"features", MR_OPT_INT, "20", 1, 1 << 20, NULL, NULL, "numbers in a sample"},
+	{"features", MR_OPT_INT, "20", 1, MAX_FEATURES, NULL, NULL, "numbers in a sample"},
+	{"image", MR_OPT_FLOATS, "[]", 1, 65536, NULL, NULL,
+	 "height, width and channels: a sample is such an image, whatever `features` says; empty: it is no image"},
 	{"classes", MR_OPT_INT, "4", 1, 1 << 20, NULL, NULL, "number of classes"},
 	{"samples", MR_OPT_INT, "2048", 1, 1 << 30, NULL, NULL, "samples in all, the validation part included"},
 	{"noise", MR_OPT_FLOAT, "0.5", 0, 1000, NULL, NULL,

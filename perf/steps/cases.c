@@ -17,6 +17,8 @@
 		{"model.context", context}
 #define X6(w) "[" w "," w "," w "," w "," w "," w "]"
 #define X16(w) "[" w "," w "," w "," w "," w "," w "," w "," w "," w "," w "," w "," w "," w "," w "," w "," w "]"
+#define IMAGES(shape, classes, samples)                                                                          \
+	{"data.name", "synthetic"}, {"data.image", shape}, {"data.classes", classes}, {"data.samples", samples}
 #define SOURCES {"data.name", "sources"} /* of the current folder */
 #define MOMENTUM {"optimizer.name", "momentum"}
 #define ADAMW {"optimizer.name", "adamw"}
@@ -30,6 +32,7 @@
 #define GPT2(context) GPT("12", "768", "12", context), ADAMW
 #define GPT2_RUN .vocab = 50257, .burst = 1, .big = true
 #define TIED {"model.tied", "true"}
+#define PIPELINES (BIT(MR_A) | BIT(MR_A_AGAIN) | BIT(MR_1F1B) | BIT(MR_PIPEDREAM) | BIT(MR_DATA_PARALLEL))
 
 const mr_case mr_cases[] = {
 	{"mlp1024-b32", MLP1024, .batch = 32, .micro = 2, .burst = 20},
@@ -50,6 +53,15 @@ const mr_case mr_cases[] = {
 	 .rounds = 5, .long_steps = true, .systems = BIT(MR_A) | BIT(MR_1F1B)},
 	{"gpt2-16x256", "GPT-2 124M, context 256, tied head", {GPT2("256"), TIED}, GPT2_RUN, .batch = 16, .micro = 8,
 	 .whole = 4, .rounds = 3, .long_steps = true, .systems = BIT(MR_A) | BIT(MR_1F1B)},
+	{"vgg16-b32", "VGG-16 on images of 32 x 32 (15.2M)",
+	 {{"model.name", "vgg16"}, {"model.form", "cifar_deep"}, IMAGES("[32, 32, 3]", "10", "512"), MOMENTUM},
+	 .batch = 32, .micro = 4, .burst = 2, .systems = PIPELINES},
+	{"resnet18-b32", "ResNet-18 on images of 32 x 32 (11.2M)",
+	 {{"model.name", "resnet18"}, IMAGES("[32, 32, 3]", "10", "512"), MOMENTUM},
+	 .batch = 32, .micro = 4, .burst = 1, .systems = PIPELINES},
+	{"resnet50-b8", "ResNet-50 on images of 224 x 224 (25.6M)",
+	 {{"model.name", "resnet50"}, {"model.form", "imagenet"}, IMAGES("[224, 224, 3]", "1000", "32"), MOMENTUM},
+	 .batch = 8, .micro = 4, .burst = 1, .rounds = 5, .big = true, .long_steps = true, .systems = PIPELINES},
 	{"attention-2048", "attention of GPT-2 alone, 12 heads of 64, 2048 positions", .attention = {1, 2048, 12, 64},
 	 .batch = 1, .micro = 1, .burst = 2, .systems = BIT(MR_A) | BIT(MR_A_AGAIN)},
 	{0},

@@ -2,7 +2,7 @@
  * cases.h - what perf/steps times: the cases, and the line-up of systems that take turns on each.
  *
  * A case is a model, its data (synthetic or random tokens: what they say does not change how long a step takes), an
- * optimizer and a batch. peer_torch.py holds the same cases under the same names.
+ * optimizer and a batch. perf/peer_models holds the same cases under the same names.
  *
  * GPT-2 comes in two forms. gpt2-124m is the published model: 12 layers, 768 wide, 12 heads, vocabulary 50257 (llm.c
  * pads it to 50304, 0.1 % more), head tied to the token embedding, 124 M parameters; every row, PyTorch and llm.c

@@ -6,8 +6,8 @@
  *
  *   PyTorch  peer_torch.py as a co-process: "go N f32" makes it run N steps in that precision and answer with the time
  *            of one. As its CPU users tune it: one pool of pinned threads, a malloc that keeps its memory, fused
- *            optimizers. f32 is eager. bf16 is autocast, in the fastest of the settings that it tries before it is
- *            ready: eager, compiled, packed weights; what it says of each is printed.
+ *            optimizers. bf16 is autocast. Each precision runs in the fastest of the settings that it tries before it
+ *            is ready: eager, compiled, packed weights; what it says of each is printed.
  *   llm.c    train_gpt2 of a checkout, built by its user (-Ofast, OpenMP), on a random checkpoint and random tokens
  *            that are written in its formats for the time being. It takes no commands, so it is stopped
  *            (SIGSTOP) whenever a step line appears and continued for a burst, which is then timed from here; what it

@@ -421,6 +421,26 @@ static void synthetic_classes(void)
 		      "none for training");
 }
 
+static void synthetic_images(void)
+{
+	mr_data_want want = {.dtype = MR_F64, .seed = 5};
+	mr_dataset *flat, *d;
+	double x[24], y[24];
+	int32_t a, b;
+
+	MR_CHECK_OK(data_help_open("synthetic", "image=[3,4,2] classes=3 samples=10", &want, &d));
+	MR_CHECK_OK(data_help_open("synthetic", "features=24 classes=3 samples=10", &want, &flat));
+	CU_ASSERT(mr_shape_same(d->input, mr_shape_of(3, (const int64_t[]){3, 4, 2}, false)));
+	d->ops->train(d, 4, x, &a);
+	flat->ops->train(flat, 4, y, &b);
+	CU_ASSERT(a == b && !memcmp(x, y, sizeof(x)));
+	mr_dataset_close(flat);
+	mr_dataset_close(d);
+	MR_CHECK_FAIL(data_help_open("synthetic", "image=[3,4]", &want, &d), MR_ECONFIG, "got 2 numbers");
+	MR_CHECK_FAIL(data_help_open("synthetic", "image=[3,4.5,1]", &want, &d), MR_ECONFIG, "got 4.5");
+	MR_CHECK_FAIL(data_help_open("synthetic", "image=[4096,4096,3]", &want, &d), MR_ECONFIG, "at most 1048576");
+}
+
 static void registry(void)
 {
 	for (uint32_t i = 0; mr_dataset_at(i); i++) {
@@ -470,5 +490,6 @@ void mr_suite_data(void)
 	MR_TEST(sources_stop_at_a_megabyte);
 	MR_TEST(pairs_of_numbers);
 	MR_TEST(synthetic_classes);
+	MR_TEST(synthetic_images);
 	MR_TEST(order_of_epochs);
 }
