@@ -22,6 +22,9 @@
  *	norm           layer norm                                          rows      elements
  *	norm_backward  its gradients                                       rows      elements
  *	xent           softmax cross-entropy                               rows      elements
+ *	batch_norm     batch normalisation and its gradients               rows      elements
+ *	pool           average pools and their gradients                   pixels in elements in
+ *	lrn            local response normalisation and its gradient       pixels    elements
  *
  * Operations that must have the same bits share one line, so all laws of mr_kernels hold whatever a
  * table contains: gemm_tn also decides gemm_step, gemm_sum and gemm_step_rows, norm_backward its halves. `fused`
@@ -34,7 +37,8 @@
 #include "nn/kernels.h"
 
 #define MR_CHOICE_KINDS(X) \
-	X(gemm_nn) X(gemm_nn_relu) X(gemm_nn_gelu) X(gemm_nt) X(gemm_tn) X(sum) X(norm) X(norm_backward) X(xent)
+	X(gemm_nn) X(gemm_nn_relu) X(gemm_nn_gelu) X(gemm_nt) X(gemm_tn) X(sum) X(norm) X(norm_backward) X(xent) \
+	X(batch_norm) X(pool) X(lrn)
 
 typedef enum mr_choice_kind {
 #define MR_CHOICE_KIND(id) MR_CHOICE_##id,

@@ -89,7 +89,10 @@
 	X(int64_t, column)      /* embedding_bag: the first column of the bag */ \
 	X(int64_t, bag)         /* embedding_bag: columns of the bag; 0: 1 */ \
 	X(bool, mean)           /* embedding_bag: the mean, instead of the sum */ \
-	X(double, bias_std)     /* linear: initial standard deviation of the biases */
+	X(double, bias_std)     /* linear: initial standard deviation of the biases */ \
+	X(double, bias)         /* linear, conv: initial value of the biases */ \
+	X(int64_t, out_h)       /* adaptive_avg_pool: height of the output */ \
+	X(int64_t, out_w)
 
 typedef struct mr_layer_cfg {
 	MR_LAYER_CFG(MR_FIELD_MEMBER)

@@ -222,25 +222,43 @@ static mr_status conv_backward_weight(mr_kctx *kc, const mr_conv *g, const void 
 	return MR_OK;
 }
 
+static mr_status conv_step(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw, bool add,
+			   const mr_step *s)
+{
+	note_conv(kc, MR_KERNEL_conv_step, g);
+	return MR_OK;
+}
+
+static void note_pool(mr_kctx *kc, mr_kernel_id id, const mr_window *w, mr_pool_kind kind)
+{
+	note(kc, &(mr_kernel_call){.id = id, .rows = mr_window_in_pixels(w), .cols = w->c,
+				   .no_primitive = kind == MR_POOL_MAX || kind == MR_POOL_ADAPTIVE});
+}
+
+static void note_lrn(mr_kctx *kc, mr_kernel_id id, const mr_lrn *l)
+{
+	note(kc, &(mr_kernel_call){.id = id, .rows = l->pixels, .cols = l->c, .no_primitive = l->size % 2 == 0});
+}
+
 static void pool(mr_kctx *kc, const mr_window *w, mr_pool_kind kind, const void *x, void *y, void *which)
 {
-	note_rows(kc, MR_KERNEL_pool, mr_window_out_pixels(w), w->c);
+	note_pool(kc, MR_KERNEL_pool, w, kind);
 }
 
 static void pool_backward(mr_kctx *kc, const mr_window *w, mr_pool_kind kind, const void *which, const void *dy,
 			  void *dx, bool add)
 {
-	note_rows(kc, MR_KERNEL_pool_backward, mr_window_in_pixels(w), w->c);
+	note_pool(kc, MR_KERNEL_pool_backward, w, kind);
 }
 
 static void lrn(mr_kctx *kc, const mr_lrn *l, const void *x, void *y)
 {
-	note_rows(kc, MR_KERNEL_lrn, l->pixels, l->c);
+	note_lrn(kc, MR_KERNEL_lrn, l);
 }
 
 static void lrn_backward(mr_kctx *kc, const mr_lrn *l, const void *x, const void *dy, void *dx, bool add)
 {
-	note_rows(kc, MR_KERNEL_lrn_backward, l->pixels, l->c);
+	note_lrn(kc, MR_KERNEL_lrn_backward, l);
 }
 
 static void sum(mr_kctx *kc, int64_t n, const void *a, const void *b, void *y)

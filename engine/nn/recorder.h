@@ -24,6 +24,7 @@ typedef struct mr_kernel_call {
 	int64_t rows, cols;  /* of anything else: rows 1 where it goes element by element */
 	mr_act act;          /* act_backward */
 	bool no_mean;        /* norms: rows are not shifted */
+	bool no_primitive;   /* pools and lrn: oneDNN has none for this kind or size */
 } mr_kernel_call;
 
 typedef struct mr_recorded {

@@ -30,6 +30,8 @@ typedef enum mr_pool_kind {
 	MR_POOL_MAX,         /* padding is -infinity */
 	MR_POOL_MEAN,        /* of the pixels of the image */
 	MR_POOL_MEAN_PADDED, /* padding counts as zeros */
+	MR_POOL_ADAPTIVE,    /* mean of windows whose number is given: see mr_window_adaptive; kernel, stride and
+	                        padding are not read */
 } mr_pool_kind;
 
 /* The most positions of a max pool's window: all their indices are exact in every activation type. */
@@ -98,6 +100,15 @@ static inline int64_t mr_window_seen(int64_t at, int64_t r, int64_t stride, int6
 	int64_t i = at + pad - r * dilation;
 
 	return i < 0 || i % stride || i / stride >= out ? -1 : i / stride;
+}
+
+/* Pixels *@from to *@to, the last one excluded, of the @i-th of @out windows along one side of @n pixels that cover all
+ * of them: windows overlap where @out does not divide @n. The windows that contain pixel p are in turn
+ * mr_window_adaptive(p, n, out). */
+static inline void mr_window_adaptive(int64_t i, int64_t out, int64_t n, int64_t *from, int64_t *to)
+{
+	*from = i * n / out;
+	*to = ((i + 1) * n + out - 1) / out;
 }
 
 /* Positions of output @i along one side of @n pixels that are in the image. */

@@ -75,6 +75,36 @@ static mr_status run_step(const bench *b, const side *s)
 	return s->kernels.gemm_step(s->kc, &g, b->x, b->y, b->c, &step);
 }
 
+/* Forward and backward, with ReLU. */
+static void run_batch_norm(const bench *b, const side *s)
+{
+	mr_batch_norm n = {.rows = b->rows, .cols = b->width, .eps = 1e-5, .act = MR_ACT_RELU};
+	float *mean = b->sums, *variance = b->sums + b->width;
+
+	s->kernels.batch_norm(s->kc, &n, b->x, b->m, b->m, b->y, mean, variance);
+	s->kernels.batch_norm_backward(s->kc, &n, b->x, b->y, b->m, mean, variance, b->w, b->c, false,
+				       (float *)b->bias, (float *)b->bias + b->width);
+}
+
+/* 3 x 3 pixels with padding, of images of 4 x 4. */
+static void run_pool(const bench *b, const side *s)
+{
+	mr_window w = {.samples = b->rows / 16, .h = 4, .w = 4, .c = b->width, .out_h = 4, .out_w = 4,
+		       .kernel_h = 3, .kernel_w = 3, .stride_h = 1, .stride_w = 1, .pad_h = 1, .pad_w = 1,
+		       .dilation_h = 1, .dilation_w = 1};
+
+	s->kernels.pool(s->kc, &w, MR_POOL_MEAN_PADDED, b->x, b->y, NULL);
+	s->kernels.pool_backward(s->kc, &w, MR_POOL_MEAN_PADDED, NULL, b->w, b->c, false);
+}
+
+static void run_lrn(const bench *b, const side *s)
+{
+	mr_lrn l = {.pixels = b->rows, .c = b->width, .size = 5, .alpha = 5e-4, .beta = 0.75, .k = 2};
+
+	s->kernels.lrn(s->kc, &l, b->x, b->y);
+	s->kernels.lrn_backward(s->kc, &l, b->x, b->w, b->c, false);
+}
+
 /* One call of @kind. */
 static mr_status call(const bench *b, const side *s, mr_choice_kind kind)
 {
@@ -98,6 +128,9 @@ static mr_status call(const bench *b, const side *s, mr_choice_kind kind)
 					 false);
 		break;
 	case MR_CHOICE_xent: (void)s->kernels.xent(s->kc, b->rows, cols, b->y, b->targets); break;
+	case MR_CHOICE_batch_norm: run_batch_norm(b, s); break;
+	case MR_CHOICE_pool: run_pool(b, s); break;
+	case MR_CHOICE_lrn: run_lrn(b, s); break;
 	case MR_N_CHOICES: break;
 	}
 	return MR_OK;
@@ -210,13 +243,15 @@ static void compare(bench *b, mr_choice_kind kind, double *ratio, double *fused_
 		ratio[b->side[i].by] = 1 + mr_median(more[i], rounds) / *fused_s;
 }
 
-/* Of those that are equally fast within the margin the first in this order: oneDNN, but for gradients of weights,
- * fused, f32 inside. */
+/* Of those that are equally fast within the margin the first in this order: oneDNN, but for gradients of weights and
+ * what images are normalised and pooled by, fused, f32 inside. */
 static mr_choice_by decide(mr_choice_kind kind, const double *ratio)
 {
 	mr_choice_by ours = ratio[MR_CHOICE_F32] > 0 && ratio[MR_CHOICE_F32] < 1 - MR_TUNE_MARGIN ? MR_CHOICE_F32
 												  : MR_CHOICE_FUSED;
-	double most = kind == MR_CHOICE_gemm_tn ? 1 - MR_TUNE_MARGIN_STEP : 1 + MR_TUNE_MARGIN;
+	bool images = kind == MR_CHOICE_batch_norm || kind == MR_CHOICE_pool || kind == MR_CHOICE_lrn;
+	double most = kind == MR_CHOICE_gemm_tn ? 1 - MR_TUNE_MARGIN_STEP : images ? 1 - MR_TUNE_MARGIN
+										    : 1 + MR_TUNE_MARGIN;
 
 	return ratio[MR_CHOICE_ONEDNN] > 0 && ratio[MR_CHOICE_ONEDNN] <= most * ratio[ours] ? MR_CHOICE_ONEDNN : ours;
 }

@@ -54,7 +54,17 @@ void run_conv(const op_case *c)
 	free(x), free(w), free(bias), free(dy), free(y), free(dx), free(dw);
 }
 
-/* dims h, w, c; variant: the kind + 3 * the window */
+/* Fewer windows than pixels along one side, and more along the other. */
+static mr_window adaptive_of(const op_case *c)
+{
+	mr_window w = window_of(c, (mr_window){.kernel_h = 1, .kernel_w = 1, .stride_h = 1, .stride_w = 1});
+
+	w.out_h = w.h * 2 / 3 + 1;
+	w.out_w = w.w * 3 / 2;
+	return w;
+}
+
+/* dims h, w, c; variant: the kind + 3 * the window; 9: adaptive */
 void run_pool(const op_case *c)
 {
 	static const mr_window windows[] = {
@@ -63,8 +73,9 @@ void run_pool(const op_case *c)
 		{.kernel_h = 3, .kernel_w = 2, .stride_h = 1, .stride_w = 1, .pad_w = 1},
 	};
 	const mr_kernels *k = c->k;
-	mr_pool_kind kind = (mr_pool_kind)(c->variant % 3);
-	mr_window w = window_of(c, windows[c->variant / 3]);
+	bool adaptive = c->variant == 9;
+	mr_pool_kind kind = adaptive ? MR_POOL_ADAPTIVE : (mr_pool_kind)(c->variant % 3);
+	mr_window w = adaptive ? adaptive_of(c) : window_of(c, windows[c->variant / 3]);
 	int64_t in = mr_window_in_pixels(&w) * w.c, out = mr_window_out_pixels(&w) * w.c;
 	void *x = make_input(k, in, 1, -1, 1), *dy = make_input(k, out, 2, -1, 1), *y = make_output(k, out);
 	void *dx = make_output(k, in), *which = make_output(k, out);

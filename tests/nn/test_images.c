@@ -4,10 +4,13 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "check.h"
 #include "kernels_ops.h"
+#include "nn/element.h"
 #include "nn/layer.h"
+#include "step_variants.h"
 
 static mr_window window_of(int64_t h, int64_t w, int64_t kernel, int64_t stride, int64_t pad)
 {
@@ -120,6 +123,86 @@ static void weights_are_not_turned(void)
 	for_all(check_turning);
 }
 
+/* What a step reads and writes, twice. */
+typedef struct stepped {
+	void *w, *m, *v, *dw;
+	int16_t *rest;
+} stepped;
+
+static stepped new_stepped(const mr_kernels *k, int64_t n)
+{
+	stepped s = {.w = make_room(k->types.weights, n), .m = make_room(k->types.state, n),
+		     .v = make_room(k->types.state, n), .dw = make_room(k->types.gradients, n),
+		     .rest = make_room(MR_BF16, n)};
+
+	for (int64_t i = 0; i < n; i++) {
+		mr_element_put(k->types.weights, s.w, i, 0.01 * (double)(i % 37) - 0.2);
+		mr_element_put(k->types.state, s.m, i, 0.02 * (double)(i % 29) - 0.3);
+		mr_element_put(k->types.state, s.v, i, 0.01 * (double)(i % 31));
+		mr_element_put(k->types.gradients, s.dw, i, 0.03 * (double)(i % 23) - 0.4);
+		s.rest[i] = (int16_t)(i * 977 % 3000 - 1500);
+	}
+	return s;
+}
+
+static void free_stepped(stepped *s)
+{
+	free(s->w), free(s->m), free(s->v), free(s->dw), free(s->rest);
+}
+
+static bool same_after(const mr_kernels *k, const stepped *a, const stepped *b, int64_t n)
+{
+	size_t state = (size_t)n * mr_dtype_bytes(k->types.state);
+
+	return !memcmp(a->w, b->w, (size_t)n * mr_dtype_bytes(k->types.weights)) && !memcmp(a->m, b->m, state) &&
+	       !memcmp(a->v, b->v, state) && !memcmp(a->rest, b->rest, (size_t)n * sizeof(*a->rest));
+}
+
+static mr_step step_of(const mr_kernels *k, int variant, const stepped *s)
+{
+	mr_step step = step_variant(variant, s->w, s->w, s->m, s->v);
+
+	if (mr_types_rest_bytes(&k->types))
+		step.src_rest = step.dst_rest = s->rest;
+	step.rounding = (mr_rounding){.seed = 3};
+	return step;
+}
+
+/* conv_step has the bits of conv_backward_weight and step, also on top of a sum. */
+static void check_conv_step(const mr_kernels *k, mr_kctx *kc)
+{
+	const struct {
+		int64_t c, out, kernel, groups;
+	} shapes[] = {{3, 64, 3, 1}, {48, 80, 3, 1}, {64, 17, 2, 1}, {32, 1100, 2, 1}, {8, 16, 3, 2}};
+
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		mr_conv g = {.window = window_of(5, 6, shapes[i].kernel, 1, 1), .out = shapes[i].out,
+			     .groups = shapes[i].groups};
+		int64_t n;
+		void *x, *dy;
+
+		g.window.c = shapes[i].c;
+		n = mr_conv_weights(&g);
+		x = make_input(k, mr_conv_in(&g), 1, -1, 1), dy = make_input(k, mr_conv_out(&g), 2, -1, 1);
+		for (int v = 0; v < 2 * N_STEPS; v++) {
+			stepped a = new_stepped(k, n), b = new_stepped(k, n);
+			mr_step at_once = step_of(k, v / 2, &a), apart = step_of(k, v / 2, &b);
+
+			MR_CHECK_OK(k->conv_step(kc, &g, x, dy, a.dw, v % 2, &at_once));
+			MR_CHECK_OK(k->conv_backward_weight(kc, &g, x, dy, b.dw, v % 2));
+			k->step(kc, n, &apart, b.dw);
+			CU_ASSERT(same_after(k, &a, &b, n));
+			free_stepped(&a), free_stepped(&b);
+		}
+		free(x), free(dy);
+	}
+}
+
+static void a_step_of_a_convolution_has_the_bits_of_its_gradient_and_a_step(void)
+{
+	for_all(check_conv_step);
+}
+
 static void sizes_follow_the_window(void)
 {
 	CU_ASSERT_EQUAL(mr_window_out(224, 11, 4, 2, 1), 55);
@@ -137,5 +220,6 @@ void mr_suite_images(void)
 	MR_TEST(the_first_of_equal_numbers_is_the_largest);
 	MR_TEST(padding_is_never_the_largest_and_counts_where_it_is_asked_to);
 	MR_TEST(weights_are_not_turned);
+	MR_TEST(a_step_of_a_convolution_has_the_bits_of_its_gradient_and_a_step);
 	MR_TEST(sizes_follow_the_window);
 }

@@ -127,6 +127,7 @@ static const struct {
 	{"max_pool", {.kernel_h = 2, .kernel_w = 2, .pad_h = 2}, {IMAGES(4, 4, 1)}, "2 and 0"},
 	{"avg_pool", {.kernel_h = 2, .kernel_w = 2, .dilation_w = 2}, {IMAGES(4, 4, 1)}, "dilation"},
 	{"avg_pool", {.kernel_h = 5, .kernel_w = 2}, {IMAGES(4, 4, 1)}, "5 x 2"},
+	{"adaptive_avg_pool", {.out_h = 2}, {IMAGES(4, 4, 1)}, "at least 1 x 1 pixels, got 2 x 0"},
 	{"global_avg_pool", {0}, {{.rows = 4, .cols = 4}}, "got 2"},
 	{"dropout", {.rate = 1}, {{.rows = 4, .cols = 6}}, "got 1"},
 	{"dropout", {.rate = NAN}, {{.rows = 4, .cols = 6}}, "got nan"},

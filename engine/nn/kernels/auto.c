@@ -63,6 +63,54 @@ static double chosen_xent(mr_kctx *kc, int64_t rows, int64_t classes, void *logi
 	return (other ? mr_by_onednn_xent : mr_fused_xent)(kc, rows, classes, logits, targets);
 }
 
+static void chosen_batch_norm(mr_kctx *kc, const mr_batch_norm *b, const void *x, const void *gain, const void *shift,
+			      void *y, void *mean, void *variance)
+{
+	bool other = by_onednn(kc, MR_CHOICE_batch_norm, b->rows, b->rows * b->cols);
+
+	(other ? mr_by_onednn_batch_norm : mr_fused_batch_norm)(kc, b, x, gain, shift, y, mean, variance);
+}
+
+static void chosen_batch_norm_backward(mr_kctx *kc, const mr_batch_norm *b, const void *x, const void *y,
+				       const void *gain, const void *mean, const void *variance, const void *dy,
+				       void *dx, bool add, void *dgain, void *dshift)
+{
+	bool other = by_onednn(kc, MR_CHOICE_batch_norm, b->rows, b->rows * b->cols);
+
+	(other ? mr_by_onednn_batch_norm_backward : mr_fused_batch_norm_backward)(kc, b, x, y, gain, mean, variance, dy,
+										  dx, add, dgain, dshift);
+}
+
+static bool pool_by_onednn(const mr_kctx *kc, const mr_window *w)
+{
+	return by_onednn(kc, MR_CHOICE_pool, mr_window_in_pixels(w), mr_window_in_pixels(w) * w->c);
+}
+
+static void chosen_pool(mr_kctx *kc, const mr_window *w, mr_pool_kind kind, const void *x, void *y, void *which)
+{
+	(pool_by_onednn(kc, w) ? mr_by_onednn_pool : mr_fused_pool)(kc, w, kind, x, y, which);
+}
+
+static void chosen_pool_backward(mr_kctx *kc, const mr_window *w, mr_pool_kind kind, const void *which, const void *dy,
+				 void *dx, bool add)
+{
+	(pool_by_onednn(kc, w) ? mr_by_onednn_pool_backward : mr_fused_pool_backward)(kc, w, kind, which, dy, dx, add);
+}
+
+static void chosen_lrn(mr_kctx *kc, const mr_lrn *l, const void *x, void *y)
+{
+	bool other = by_onednn(kc, MR_CHOICE_lrn, l->pixels, l->pixels * l->c);
+
+	(other ? mr_by_onednn_lrn : mr_fused_lrn)(kc, l, x, y);
+}
+
+static void chosen_lrn_backward(mr_kctx *kc, const mr_lrn *l, const void *x, const void *dy, void *dx, bool add)
+{
+	bool other = by_onednn(kc, MR_CHOICE_lrn, l->pixels, l->pixels * l->c);
+
+	(other ? mr_by_onednn_lrn_backward : mr_fused_lrn_backward)(kc, l, x, dy, dx, add);
+}
+
 /* Of these everything is decided there. */
 #define chosen_gemm mr_fused_gemm
 #define chosen_gemm_step mr_fused_gemm_step
@@ -78,6 +126,12 @@ static mr_kernel_by executor(const mr_kernels *k, uint32_t n_threads, const mr_k
 		[MR_KERNEL_norm_backward_input] = MR_CHOICE_norm_backward,
 		[MR_KERNEL_norm_backward_weight] = MR_CHOICE_norm_backward,
 		[MR_KERNEL_xent] = MR_CHOICE_xent,
+		[MR_KERNEL_batch_norm] = MR_CHOICE_batch_norm,
+		[MR_KERNEL_batch_norm_backward] = MR_CHOICE_batch_norm,
+		[MR_KERNEL_pool] = MR_CHOICE_pool,
+		[MR_KERNEL_pool_backward] = MR_CHOICE_pool,
+		[MR_KERNEL_lrn] = MR_CHOICE_lrn,
+		[MR_KERNEL_lrn_backward] = MR_CHOICE_lrn,
 	};
 	mr_chosen chosen;
 

@@ -42,6 +42,9 @@ mr_status mr_bf16_conv_backward_input(mr_kctx *kc, const mr_conv *g, const void 
 				      bool add) MR_MUST_USE;
 mr_status mr_bf16_conv_backward_weight(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw,
 				       bool add) MR_MUST_USE;
+/** Their step, with masters. @kc: of mr_kernels_fused_bf16. */
+mr_status mr_bf16_conv_step(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw, bool add,
+			    const mr_step *s) MR_MUST_USE;
 /** mr_kernels_isa. */
 const char *mr_kernels_fused_isa(mr_dtype dtype);
 /** "oneDNN 2.6.3 (AVX-512)". Static storage. */

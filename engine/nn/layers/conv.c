@@ -10,8 +10,8 @@
  * matrix product with one row per pixel and is computed by gemm.
  *
  * Initial weights: normal with cfg.std; by default sqrt(2 / n) in front of ReLU and sqrt(1 / n) without it, n the
- * number of inputs of one output, as in linear.c. Biases start at 0. Reads of the configuration: out, act (ReLU or
- * none), no_bias, std, groups, and the window: kernel, stride, pad, dilation.
+ * number of inputs of one output, as in linear.c. Biases start at cfg.bias. Reads of the configuration: out, act (ReLU
+ * or none), no_bias, std, bias, groups, and the window: kernel, stride, pad, dilation.
  */
 #include "nn/layers/images.h"
 
@@ -66,6 +66,10 @@ static uint32_t conv_params(const mr_layer_cfg *cfg, const mr_shape *in, mr_para
 	if (cfg->no_bias)
 		return 1;
 	spec[1] = (mr_param_spec){.suffix = "bias", .rank = 1, .dim = {cfg->out, 1}, .init = MR_INIT_ZERO};
+	if (cfg->bias != 0) {
+		spec[1].init = MR_INIT_VALUE;
+		spec[1].std = cfg->bias;
+	}
 	return 2;
 }
 
@@ -141,12 +145,10 @@ static mr_status conv_backward_weight(const mr_layer_call *c)
 
 	if (is_product(&g))
 		return product_weight(c, &g, step);
-	MR_TRY(c->k->conv_backward_weight(c->kc, &g, c->x[0], dz_of(c), c->dw[0], c->dw_add));
 	if (g.bias)
 		c->k->colsum(c->kc, mr_window_out_pixels(&g.window), g.out, dz_of(c), c->dw[1], c->dw_add);
-	if (step)
-		c->k->step(c->kc, mr_conv_weights(&g), step, c->dw[0]);
-	return MR_OK;
+	return step ? c->k->conv_step(c->kc, &g, c->x[0], dz_of(c), c->dw[0], c->dw_add, step)
+		    : c->k->conv_backward_weight(c->kc, &g, c->x[0], dz_of(c), c->dw[0], c->dw_add);
 }
 
 const mr_layer_ops mr_layer_conv = {

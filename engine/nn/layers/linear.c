@@ -59,6 +59,9 @@ static uint32_t linear_params(const mr_layer_cfg *cfg, const mr_shape *in, mr_pa
 	if (cfg->bias_std > 0) {
 		spec[1].init = MR_INIT_NORMAL;
 		spec[1].std = cfg->bias_std;
+	} else if (cfg->bias != 0) {
+		spec[1].init = MR_INIT_VALUE;
+		spec[1].std = cfg->bias;
 	}
 	return 2;
 }

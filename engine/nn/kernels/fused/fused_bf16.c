@@ -38,6 +38,7 @@
 #define OF_conv mr_bf16_conv
 #define OF_conv_backward_input mr_bf16_conv_backward_input
 #define OF_conv_backward_weight mr_bf16_conv_backward_weight
+#define OF_conv_step mr_bf16_conv_step
 #define OF_lrn mr_fused_lrn
 #define OF_lrn_backward mr_fused_lrn_backward
 #define OF_pool mr_fused_pool
@@ -105,6 +106,7 @@ const mr_kernels mr_kernels_auto_bf16 = {
 #undef OF_batch_norm_backward
 #undef OF_embed_backward
 #undef OF_conv_backward_weight
+#undef OF_conv_step
 #undef OF_sum_gradients
 #undef OF_sumsq
 #define OF_colsum mr_pure_colsum
@@ -113,6 +115,7 @@ const mr_kernels mr_kernels_auto_bf16 = {
 #define OF_batch_norm_backward mr_pure_batch_norm_backward
 #define OF_embed_backward mr_pure_embed_backward
 #define OF_conv_backward_weight mr_pure_conv_backward_weight
+#define OF_conv_step mr_pure_conv_step
 #define OF_sum_gradients mr_fused_sum
 #define OF_sumsq mr_pure_sumsq
 

@@ -7,6 +7,7 @@
 #include "nn/kernels/backend.h"
 #include "nn/kernels/embed_rounded.h"
 #include "nn/kernels/fused/fused.h"
+#include "nn/kernels/fused/products_bf16.h"
 
 /* Numbers whose squares are added at a time. */
 enum { PIECE = 4096 };
@@ -119,6 +120,14 @@ mr_status mr_pure_conv_backward_weight(mr_kctx *kc, const mr_conv *g, const void
 	widen(dw, n, add, wide);
 	MR_TRY(mr_bf16_conv_backward_weight(kc, g, x, dy, wide, add));
 	rounded(wide, n, dw);
+	return MR_OK;
+}
+
+mr_status mr_pure_conv_step(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw, bool add,
+			    const mr_step *s)
+{
+	MR_TRY(mr_pure_conv_backward_weight(kc, g, x, dy, dw, add));
+	mr_bf16_step(kc, mr_conv_weights(g), s, dw);
 	return MR_OK;
 }
 

@@ -21,6 +21,8 @@ void mr_pure_embed_backward(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, 
 			    const void *dy, void *dwte, void *dwpe, bool add);
 mr_status mr_pure_conv_backward_weight(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw,
 				       bool add) MR_MUST_USE;
+mr_status mr_pure_conv_step(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw, bool add,
+			    const mr_step *s) MR_MUST_USE;
 double mr_pure_sumsq(mr_kctx *kc, int64_t n, const void *x);
 
 #endif

@@ -157,7 +157,7 @@ mr_status mr_bf16_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void 
 
 /* --- steps -------------------------------------------------------------------------------------------------------- */
 
-static mr_block_step step_of(const mr_kctx *kc, const mr_step *s, const void *g)
+mr_block_step mr_bf16_step_of(const mr_kctx *kc, const mr_step *s, const void *g)
 {
 	return (mr_block_step){.rule = mr_fused_vec_step(s),
 			       .src = s->src,
@@ -171,7 +171,7 @@ static mr_block_step step_of(const mr_kctx *kc, const mr_step *s, const void *g)
 
 void mr_bf16_step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
 {
-	mr_block_step step = step_of(kc, s, g);
+	mr_block_step step = mr_bf16_step_of(kc, s, g);
 
 	team(kc, kc->pure ? kc->blocks->step_rounded[s->kind] : kc->blocks->step[s->kind], &step, n, 2);
 }
@@ -197,7 +197,7 @@ mr_status mr_bf16_gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void
 	if (kc->pure && n > 1)
 		return rounded_sum(kc, g, n, a, b, c, s);
 	if (s) {
-		step = step_of(kc, s, NULL);
+		step = mr_bf16_step_of(kc, s, NULL);
 		out.step = &step;
 	}
 	MR_TRY(product(kc, g, n, a, b, &out));

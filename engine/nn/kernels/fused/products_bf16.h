@@ -6,6 +6,7 @@
 #ifndef MR_KERNELS_PRODUCTS_BF16_H
 #define MR_KERNELS_PRODUCTS_BF16_H
 
+#include "nn/kernels/fused/vec_block.h"
 #include "nn/recorder.h"
 
 mr_status mr_bf16_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c,
@@ -16,6 +17,8 @@ mr_status mr_bf16_gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void
 			   void *c, const mr_step *s) MR_MUST_USE;
 mr_status mr_bf16_gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c,
 				 const mr_step *s, const mr_gemm_rows *r) MR_MUST_USE;
+/** @s with the gradient @g. */
+mr_block_step mr_bf16_step_of(const mr_kctx *kc, const mr_step *s, const void *g);
 void mr_bf16_step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g);
 void mr_bf16_mix(mr_kctx *kc, int64_t n, const mr_averaging *m);
 

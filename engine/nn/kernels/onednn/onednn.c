@@ -6,7 +6,8 @@
  *	                NaN into 0
  *	column sums     matmul with a row of ones: the library's reduction over rows takes some hundred times as long
  *	convolutions	convolution (onednn_conv.c); ReLU and the accumulation of gradients are ours
- *	pools           ours: the library's maximum ignores NaN
+ *	average pools   pooling (onednn_pool.c); maxima are ours, since the library's ignore NaN
+ *	lrn             lrn, for odd numbers of channels: of an even number the library takes one less
  *	layer norm      layer_normalization; oneDNN 2.6 has none without a mean, so RMS norm is ours
  *	batch norm      batch_normalization, channels last; ReLU is ours
  *	cross-entropy   softmax; our code computes the loss and the gradient from it
@@ -199,6 +200,13 @@ static mr_status conv_backward_weight(mr_kctx *kc, const mr_conv *g, const void 
 	return mr_fused_conv_backward_weight(kc, g, x, dy, dw, add);
 }
 
+static mr_status conv_step(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw, bool add,
+			   const mr_step *s)
+{
+	MR_TRY(noted(kc));
+	return mr_fused_conv_step(kc, g, x, dy, dw, add, s);
+}
+
 /* --- layer norm --------------------------------------------------------------------------------------------------- */
 
 static void norm(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void *x, const void *gain,
@@ -307,6 +315,71 @@ static void batch_norm_backward(mr_kctx *kc, const mr_batch_norm *b, const void 
 	note(kc, batch_norm_gradients(kc, b, x, y, gain, mean, variance, dy, dx, add, dgain, dshift));
 }
 
+/* --- average pools and local response normalisation --------------------------------------------------------------- */
+
+static void pool(mr_kctx *kc, const mr_window *w, mr_pool_kind kind, const void *x, void *y, void *which)
+{
+	if (mr_onednn_has_pool(w, kind))
+		note(kc, mr_onednn_pool(kc->onednn, w, kind, x, y));
+	else
+		mr_fused_pool(kc, w, kind, x, y, which);
+}
+
+/* Adds the gradient @made to @dx, if it is another tensor. */
+static mr_status add_made(mr_kctx *kc, int64_t n, float *dx, const float *made)
+{
+	return made == dx ? MR_OK : mr_onednn_sum(kc->onednn, n, dx, made, dx);
+}
+
+static mr_status pool_gradient(mr_kctx *kc, const mr_window *w, mr_pool_kind kind, const void *dy, float *dx, bool add)
+{
+	int64_t n = mr_window_in_pixels(w) * w->c;
+	float *made = dx;
+
+	if (add) {
+		MR_TRY(mr_fused_reserve(&kc->room, &kc->room_floats, n));
+		made = kc->room;
+	}
+	MR_TRY(mr_onednn_pool_backward(kc->onednn, w, kind, dy, made));
+	return add_made(kc, n, dx, made);
+}
+
+static void pool_backward(mr_kctx *kc, const mr_window *w, mr_pool_kind kind, const void *which, const void *dy,
+			  void *dx, bool add)
+{
+	if (mr_onednn_has_pool(w, kind))
+		note(kc, pool_gradient(kc, w, kind, dy, dx, add));
+	else
+		mr_fused_pool_backward(kc, w, kind, which, dy, dx, add);
+}
+
+static void lrn(mr_kctx *kc, const mr_lrn *l, const void *x, void *y)
+{
+	if (mr_onednn_has_lrn(l))
+		note(kc, mr_onednn_lrn(kc->onednn, l, x, y));
+	else
+		mr_fused_lrn(kc, l, x, y);
+}
+
+static mr_status lrn_gradient(mr_kctx *kc, const mr_lrn *l, const float *x, const float *dy, float *dx, bool add)
+{
+	int64_t n = l->pixels * l->c;
+	float *made;
+
+	MR_TRY(mr_fused_reserve(&kc->room, &kc->room_floats, 4 * n));
+	made = add ? kc->room + 3 * n : dx;
+	MR_TRY(mr_onednn_lrn_backward(kc->onednn, l, x, dy, made, kc->room));
+	return add_made(kc, n, dx, made);
+}
+
+static void lrn_backward(mr_kctx *kc, const mr_lrn *l, const void *x, const void *dy, void *dx, bool add)
+{
+	if (mr_onednn_has_lrn(l))
+		note(kc, lrn_gradient(kc, l, x, dy, dx, add));
+	else
+		mr_fused_lrn_backward(kc, l, x, dy, dx, add);
+}
+
 /* --- softmax cross-entropy ---------------------------------------------------------------------------------------- */
 
 typedef struct softmax_rows {
@@ -397,7 +470,8 @@ mr_kernel_by mr_onednn_executor(const mr_kernels *k, uint32_t n_threads, const m
 
 	(void)k;
 	(void)n_threads;
-	if (by[c->id] == OURS || c->no_mean || (c->id == MR_KERNEL_act_backward && c->act != MR_ACT_GELU))
+	if (by[c->id] == OURS || c->no_mean || c->no_primitive ||
+	    (c->id == MR_KERNEL_act_backward && c->act != MR_ACT_GELU))
 		return MR_BY_FUSED;
 	return MR_BY_ONEDNN;
 }

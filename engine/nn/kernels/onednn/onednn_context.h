@@ -22,7 +22,7 @@ enum { ONEDNN_ARGS = 10 };
 /* The meaning of the low bits of flags depends on the kind. The kind is never 0, which marks a free place in the
  * table. */
 enum { ONEDNN_MATMUL = 1 << 8, ONEDNN_SUM = 2 << 8, ONEDNN_GELU = 3 << 8, ONEDNN_NORM = 4 << 8,
-       ONEDNN_SOFTMAX = 5 << 8, ONEDNN_BATCH_NORM = 6 << 8 };
+       ONEDNN_SOFTMAX = 5 << 8, ONEDNN_BATCH_NORM = 6 << 8, ONEDNN_POOL = 7 << 8, ONEDNN_LRN = 8 << 8 };
 
 typedef struct onednn_primitive {
 	int64_t m, n, k;

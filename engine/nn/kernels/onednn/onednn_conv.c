@@ -2,8 +2,10 @@
  * onednn_conv.c - convolutions by the convolution primitive, over images [samples, h, w, c].
  *
  * Images keep their plain format: in bf16 the library uses its fastest kernels only for it. The caller's weights are in
- * the plain format, too, but the primitive chooses its own (plain weights would halve the speed): a reorder runs before
- * the primitive, or after it when it writes the weights' gradient. Both are created on the first call with a shape.
+ * the plain format, too, but the primitive chooses its own (plain weights would halve the speed), and a reorder runs
+ * before the primitive. A gradient of weights is left in the primitive's format, and who reads it next, a sum or an
+ * optimizer's step, reads it there; a reorder runs where that format is an unusual one. Primitives are created on the
+ * first call with a shape.
  */
 #include "nn/kernels/onednn/onednn_context.h"
 
@@ -23,7 +25,8 @@ typedef struct conv_key {
 struct onednn_conv {
 	conv_key key;
 	onednn_primitive conv, reorder; /* no reorder: the primitive wants plain weights */
-	size_t blocked;                 /* bytes of the weights in its format */
+	size_t bytes;                   /* of the weights in its format */
+	mr_onednn_blocked blocked;      /* its format, of a gradient; width 0: mr_onednn_blocked cannot describe it */
 };
 
 /* --- descriptions, in both interfaces ----------------------------------------------------------------------------- */
@@ -150,6 +153,66 @@ static mr_status describe(conv_mds *m, const conv_key *k)
 	return mr_onednn_check(st, "memory_desc");
 }
 
+/* --- the format of a gradient ------------------------------------------------------------------------------------- */
+
+typedef struct blocking {
+	int n;                     /* inner blocks, the last one innermost */
+	dnnl_dim_t size[DNNL_MAX_NDIMS], dim[DNNL_MAX_NDIMS], stride[DNNL_MAX_NDIMS];
+} blocking;
+
+#if DNNL_VERSION_MAJOR >= 3
+
+static bool blocking_of(md_arg md, blocking *b)
+{
+	dnnl_format_kind_t kind;
+	dnnl_dims_t *size, *dim, *stride;
+	int n;
+
+	if (dnnl_memory_desc_query(md, dnnl_query_format_kind, &kind) != dnnl_success || kind != dnnl_blocked ||
+	    dnnl_memory_desc_query(md, dnnl_query_inner_nblks_s32, &n) != dnnl_success ||
+	    dnnl_memory_desc_query(md, dnnl_query_inner_blks, &size) != dnnl_success ||
+	    dnnl_memory_desc_query(md, dnnl_query_inner_idxs, &dim) != dnnl_success ||
+	    dnnl_memory_desc_query(md, dnnl_query_strides, &stride) != dnnl_success)
+		return false;
+	b->n = n;
+	memcpy(b->size, *size, sizeof(b->size));
+	memcpy(b->dim, *dim, sizeof(b->dim));
+	memcpy(b->stride, *stride, sizeof(b->stride));
+	return true;
+}
+
+#else
+
+static bool blocking_of(md_arg md, blocking *b)
+{
+	const dnnl_blocking_desc_t *f = &md->format_desc.blocking;
+
+	if (md->format_kind != dnnl_blocked || md->extra.flags)
+		return false;
+	b->n = f->inner_nblks;
+	memcpy(b->size, f->inner_blks, sizeof(b->size));
+	memcpy(b->dim, f->inner_idxs, sizeof(b->dim));
+	memcpy(b->stride, f->strides, sizeof(b->stride));
+	return true;
+}
+
+#endif
+
+/* Blocks of outputs, in which there may be blocks of inputs; without groups. */
+static void describe_blocked(struct onednn_conv *c, md_arg md)
+{
+	enum { OUT, IN, ROW, COL };
+	blocking b;
+	int64_t depth;
+
+	if (c->key.groups != 1 || !blocking_of(md, &b) || b.n < 1 || b.n > 2 || b.dim[b.n - 1] != OUT ||
+	    (b.n == 2 && b.dim[0] != IN))
+		return;
+	depth = b.n == 2 ? b.size[0] : 1;
+	c->blocked = (mr_onednn_blocked){.row = b.stride[ROW], .col = b.stride[COL], .in = b.stride[IN],
+					 .out = b.stride[OUT], .depth = depth, .width = b.size[b.n - 1]};
+}
+
 /* --- making ------------------------------------------------------------------------------------------------------- */
 
 static mr_status make_reorder(mr_onednn *d, struct onednn_conv *c, md_arg plain, md_arg blocked,
@@ -161,7 +224,9 @@ static mr_status make_reorder(mr_onednn *d, struct onednn_conv *c, md_arg plain,
 	dnnl_primitive_desc_t pd = NULL;
 	mr_status st;
 
-	c->blocked = dnnl_memory_desc_get_size(blocked);
+	c->bytes = dnnl_memory_desc_get_size(blocked);
+	if (back)
+		describe_blocked(c, blocked);
 	if (dnnl_memory_desc_equal(plain, blocked))
 		return MR_OK;
 	MR_TRY(mr_onednn_check(dnnl_reorder_primitive_desc_create(&pd, from, d->engine, to, d->engine, attr),
@@ -295,29 +360,30 @@ static mr_status reserve_weights(mr_onednn *d, size_t bytes)
 	return MR_OK;
 }
 
-static mr_status run(mr_onednn *d, direction to, const mr_conv *g, bool bf16, const void *x, const void *w,
-		     const void *bias, const void *y)
+static mr_status find_for(mr_onednn *d, direction to, const mr_conv *g, bool bf16, struct onednn_conv **out)
 {
 	conv_key key;
-	struct onednn_conv *c;
-	const void *plain = w;
 
 	memset(&key, 0, sizeof(key));
 	key.window = g->window;
 	key.out = g->out, key.groups = g->groups;
 	key.direction = to;
 	key.bias = to == FORWARD && g->bias, key.bf16 = bf16;
-	MR_TRY(find(d, &key, &c));
+	return find(d, &key, out);
+}
+
+static mr_status run(mr_onednn *d, direction to, const mr_conv *g, bool bf16, const void *x, const void *w,
+		     const void *bias, const void *y)
+{
+	struct onednn_conv *c;
+
+	MR_TRY(find_for(d, to, g, bf16, &c));
 	if (c->reorder.primitive) {
-		MR_TRY(reserve_weights(d, c->blocked));
+		MR_TRY(reserve_weights(d, c->bytes));
+		MR_TRY(mr_onednn_execute(d, &c->reorder, (const void *[]){w, d->weights}));
 		w = d->weights;
-		if (to != WEIGHT)
-			MR_TRY(mr_onednn_execute(d, &c->reorder, (const void *[]){plain, w}));
 	}
-	MR_TRY(mr_onednn_execute(d, &c->conv, (const void *[]){x, w, y, bias}));
-	return c->reorder.primitive && to == WEIGHT
-		       ? mr_onednn_execute(d, &c->reorder, (const void *[]){w, plain})
-		       : MR_OK;
+	return mr_onednn_execute(d, &c->conv, (const void *[]){x, w, y, bias});
 }
 
 mr_status mr_onednn_conv(mr_onednn *d, const mr_conv *g, bool bf16, const void *x, const void *w, const void *bias,
@@ -332,8 +398,20 @@ mr_status mr_onednn_conv_backward_input(mr_onednn *d, const mr_conv *g, bool bf1
 	return run(d, INPUT, g, bf16, dx, w, NULL, dy);
 }
 
-mr_status mr_onednn_conv_backward_weight(mr_onednn *d, const mr_conv *g, bool bf16, const void *x, const void *dy,
-					 float *dw)
+mr_status mr_onednn_conv_gradient(mr_onednn *d, const mr_conv *g, bool bf16, const void *x, const void *dy, float *dw,
+				  mr_onednn_blocked *out)
 {
-	return run(d, WEIGHT, g, bf16, x, dw, NULL, dy);
+	struct onednn_conv *c;
+
+	*out = (mr_onednn_blocked){0};
+	MR_TRY(find_for(d, WEIGHT, g, bf16, &c));
+	if (!c->reorder.primitive)
+		return mr_onednn_execute(d, &c->conv, (const void *[]){x, dw, dy});
+	MR_TRY(reserve_weights(d, c->bytes));
+	MR_TRY(mr_onednn_execute(d, &c->conv, (const void *[]){x, d->weights, dy}));
+	if (!c->blocked.width)
+		return mr_onednn_execute(d, &c->reorder, (const void *[]){d->weights, dw});
+	*out = c->blocked;
+	out->at = d->weights;
+	return MR_OK;
 }

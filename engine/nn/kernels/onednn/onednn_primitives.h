@@ -62,6 +62,18 @@ mr_status mr_onednn_batch_norm_backward(mr_onednn *d, const mr_batch_norm *b, co
 					const float *mean, const float *variance, const float *dy, float *dx,
 					float *dgain, float *dshift) MR_MUST_USE;
 
+/** Means of windows, where mr_onednn_has_pool; @dx is overwritten. */
+bool mr_onednn_has_pool(const mr_window *w, mr_pool_kind kind);
+mr_status mr_onednn_pool(mr_onednn *d, const mr_window *w, mr_pool_kind kind, const float *x, float *y) MR_MUST_USE;
+mr_status mr_onednn_pool_backward(mr_onednn *d, const mr_window *w, mr_pool_kind kind, const float *dy,
+				  float *dx) MR_MUST_USE;
+
+/** Local response normalisation, where mr_onednn_has_lrn. @dx is overwritten; @room: 3 * pixels * c floats. */
+bool mr_onednn_has_lrn(const mr_lrn *l);
+mr_status mr_onednn_lrn(mr_onednn *d, const mr_lrn *l, const float *x, float *y) MR_MUST_USE;
+mr_status mr_onednn_lrn_backward(mr_onednn *d, const mr_lrn *l, const float *x, const float *dy, float *dx,
+				 float *room) MR_MUST_USE;
+
 /** y = softmax of each row of x[rows, cols]; y may be x. */
 mr_status mr_onednn_softmax(mr_onednn *d, int64_t rows, int64_t cols, const float *x, float *y) MR_MUST_USE;
 
@@ -71,8 +83,22 @@ mr_status mr_onednn_conv(mr_onednn *d, const mr_conv *g, bool bf16, const void *
 			 void *y) MR_MUST_USE;
 mr_status mr_onednn_conv_backward_input(mr_onednn *d, const mr_conv *g, bool bf16, const void *dy, const void *w,
 					void *dx) MR_MUST_USE;
-mr_status mr_onednn_conv_backward_weight(mr_onednn *d, const mr_conv *g, bool bf16, const void *x, const void *dy,
-					 float *dw) MR_MUST_USE;
+
+/*
+ * A gradient of a convolution's weights in the primitive's format: as the plain one a matrix with a row for each kernel
+ * position and input and a column for each output, but columns come in blocks of @width, and within each the rows of
+ * @depth inputs lie together. (i, o) of kernel position (r, s) is number r * row + s * col + i / depth * in +
+ * o / width * out + i % depth * width + o % width.
+ */
+typedef struct mr_onednn_blocked {
+	const float *at; /* NULL: the gradient is plain */
+	int64_t row, col, in, out, depth, width;
+} mr_onednn_blocked;
+
+/** The gradient of the weights to @dw or, without a reorder, to memory of the context, where it is valid until the next
+ * convolution; *@out says where. */
+mr_status mr_onednn_conv_gradient(mr_onednn *d, const mr_conv *g, bool bf16, const void *x, const void *dy, float *dw,
+				  mr_onednn_blocked *out) MR_MUST_USE;
 
 /** True when the library uses AVX-512 (the CPU has it and ONEDNN_MAX_CPU_ISA allows it). */
 bool mr_onednn_avx512(void);
