@@ -9,11 +9,12 @@
  *	           classifier: dropout 1024  dropout 1024  classes       P: max pool 2 x 2
  *
  * A ReLU follows every convolution and hidden layer. paper is the network of Krizhevsky, Sutskever, Hinton, "ImageNet
- * classification with deep convolutional neural networks", 2012, whose weights start normal with a deviation of 0.01;
- * for 227 x 227 x 3 and 1000 classes it has 60,965,224 parameters. imagenet is the form of Krizhevsky, "One weird trick
+ * classification with deep convolutional neural networks", 2012, whose weights start normal with a deviation of 0.01,
+ * and the biases of the second, fourth and fifth convolution and of the hidden layers at 1; for 227 x 227 x 3 and 1000
+ * classes it has 60,965,224 parameters. imagenet is the form of Krizhevsky, "One weird trick
  * for parallelizing convolutional neural networks", 2014, with torchvision's names; for 224 x 224 x 3 and 1000 classes
  * it has 61,100,840 parameters. cifar is a form for images of 32 x 32 x 3; for 10 classes it has 7,506,762 parameters.
- * Its weights and those of imagenet start as in nn/layers/conv.c and linear.c; all biases start at 0.
+ * Its weights and those of imagenet start as in nn/layers/conv.c and linear.c; all other biases start at 0.
  */
 #include "models/images.h"
 
@@ -76,13 +77,13 @@ static uint16_t add_paper(mr_compose *m, uint16_t x)
 	x = first(m, 96, 0, 0.01, x);
 	x = mr_images_feature(m, 2, "lrn", &lrn, x);
 	x = mr_images_max_pool(m, 3, 3, 2, x);
-	cfg.std = 0.01, cfg.groups = 2, cfg.out = 256;
+	cfg.std = 0.01, cfg.groups = 2, cfg.out = 256, cfg.bias = 1;
 	x = mr_images_conv(m, 4, cfg, x);
 	x = mr_images_feature(m, 6, "lrn", &lrn, x);
 	x = mr_images_max_pool(m, 7, 3, 2, x);
-	cfg.kernel_h = cfg.kernel_w = 3, cfg.pad_h = cfg.pad_w = 1, cfg.groups = 1, cfg.out = 384;
+	cfg.kernel_h = cfg.kernel_w = 3, cfg.pad_h = cfg.pad_w = 1, cfg.groups = 1, cfg.out = 384, cfg.bias = 0;
 	x = mr_images_conv(m, 8, cfg, x);
-	cfg.groups = 2;
+	cfg.groups = 2, cfg.bias = 1;
 	x = mr_images_conv(m, 10, cfg, x);
 	cfg.out = 256;
 	x = mr_images_conv(m, 12, cfg, x);
@@ -93,7 +94,7 @@ static mr_status alexnet_build(const mr_values *values, const mr_model_data *dat
 {
 	double dropout = mr_values_float(values, "dropout"), std = is_form(values, "paper") ? 0.01 : 0;
 	mr_layer_cfg hidden = {.out = is_form(values, "cifar") ? 1024 : 4096, .act = MR_ACT_RELU, .flat = true,
-			       .std = std};
+			       .std = std, .bias = is_form(values, "paper")};
 	mr_compose m;
 	uint16_t x;
 

@@ -47,6 +47,12 @@ uint16_t mr_images_conv(mr_compose *m, int at, mr_layer_cfg cfg, uint16_t x)
 	return mr_images_feature(m, at, "conv", &cfg, x);
 }
 
+uint16_t mr_images_conv_norm(mr_compose *m, int at, const mr_layer_cfg *cfg, uint16_t x)
+{
+	x = mr_images_feature(m, at, "conv", cfg, x);
+	return mr_images_feature(m, at + 1, "batch_norm", &(mr_layer_cfg){.act = MR_ACT_RELU}, x);
+}
+
 uint16_t mr_images_max_pool(mr_compose *m, int at, int64_t kernel, int64_t stride, uint16_t x)
 {
 	mr_layer_cfg cfg = mr_images_window(kernel, stride, 0);

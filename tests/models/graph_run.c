@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "nn/element.h"
 
 /* What one node saves between its calls. */
 struct graph_run_node {
@@ -157,6 +158,36 @@ double graph_run_forward(graph_run *r, const void *input, const void *target)
 		MR_CHECK_OK(node->ops->forward(&c));
 	}
 	return loss;
+}
+
+static void convert(const graph_run *r, void *to, const graph_run *of, const void *from, uint32_t v)
+{
+	int64_t n = r->samples * mr_shape_count(r->g->values[v].shape);
+
+	for (int64_t i = 0; i < n; i++)
+		mr_element_put(r->k->types.activations, to, i, mr_element(of->k->types.activations, from, i));
+}
+
+void graph_run_alone(graph_run *r, uint32_t i, const graph_run *of)
+{
+	const mr_node *node = &r->g->nodes[i];
+	mr_layer_call c = call_of(r, i);
+
+	for (uint32_t j = 0; j < node->n_in; j++) {
+		uint32_t v = node->in[j];
+
+		if (v)
+			convert(r, r->value[v], of, of->value[v], v);
+		if (mr_graph_wants_dx(r->g, i, j))
+			c.dx[j] = r->gradient[v];
+	}
+	for (uint32_t v = node->out; v < node->out + node->n_out; v++)
+		convert(r, r->gradient[v], of, of->gradient[v], v);
+	MR_CHECK_OK(node->ops->forward(&c));
+	if (node->ops->backward_input)
+		MR_CHECK_OK(node->ops->backward_input(&c));
+	if (node->ops->backward_weight)
+		MR_CHECK_OK(node->ops->backward_weight(&c));
 }
 
 void graph_run_backward(graph_run *r, bool add)

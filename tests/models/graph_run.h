@@ -27,6 +27,10 @@ void graph_run_fini(graph_run *r);
 
 /** Forward: @input and @target hold @samples samples. Returns the loss. */
 double graph_run_forward(graph_run *r, const void *input, const void *target);
+/** Node @i of @r alone, forward and backward, with the inputs and the gradients of its outputs that @of has, converted.
+ * Its outputs are then in value, the gradients of its inputs in gradient. Value 0 is the caller's. */
+void graph_run_alone(graph_run *r, uint32_t i, const graph_run *of);
+
 /** Backward of the last forward: gradients of the mean loss go to dw, or are added. */
 void graph_run_backward(graph_run *r, bool add);
 

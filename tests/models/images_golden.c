@@ -139,7 +139,7 @@ static void load(network *n, const char *name)
 	char path[MR_GOLDEN_PATH];
 	const mr_model_ops *model;
 	const mr_json *shape, *options;
-	const char *keys[] = {"form", "dropout", "width", "blocks"};
+	const char *keys[] = {"form", "dropout", "width", "blocks", "hidden", "batch_norm"};
 
 	*n = (network){0};
 	MR_CHECK_OK(mr_json_read_file(mr_golden_path(path, "torch/images.json"), 1 << 24, &n->root));
@@ -220,15 +220,114 @@ static void check_logits(const network *n, const char *name, double tolerance)
 			   mr_json_double(mr_json_at(logits, i)), tolerance * most);
 }
 
+static void close_network(network *n)
+{
+	graph_run_fini(&n->run);
+	mr_graph_destroy(n->graph);
+	mr_values_destroy(n->values);
+	mr_json_destroy(n->root);
+	free(n->input);
+	free(n->target);
+}
+
+static void open_network(network *n, const char *name, const mr_kernels *k)
+{
+	load(n, name);
+	graph_run_init(&n->run, n->graph, k, n->samples, 1);
+	set_weights(n);
+	set_input(n);
+	n->run.value[0] = n->input;
+}
+
+/* --- layer by layer ----------------------------------------------------------------------------------------------- */
+
+static double largest(mr_dtype type, const void *x, int64_t n)
+{
+	double most = 0;
+
+	for (int64_t i = 0; i < n; i++)
+		most = fmax(most, fabs(mr_element(type, x, i)));
+	return most;
+}
+
+/* @n numbers of @got on @k, @want in f64; none may differ by more than @allowed. */
+static void check_tensor(const char *what, const char *of, const mr_kernels *k, mr_dtype type, const void *got,
+			 const double *want, int64_t n, double allowed)
+{
+	double worst = 0;
+
+	for (int64_t i = 0; i < n; i++) {
+		double d = fabs(mr_element(type, got, i) - want[i]);
+
+		worst = d <= worst ? worst : d; /* NaN is worst */
+	}
+	check_near(what, of, k, worst, 0, allowed);
+}
+
+/* @most: the largest number of the network's gradients of parameters. */
+static void check_alone(const network *got, const network *want, uint32_t i, double most, double tolerance)
+{
+	const mr_node *node = &got->graph->nodes[i];
+	const mr_kernels *k = got->run.k;
+	double weight = 0;
+
+	for (uint32_t v = node->out; v < node->out + node->n_out; v++) {
+		int64_t n = got->samples * mr_shape_count(got->graph->values[v].shape);
+
+		check_tensor("output", node->name, k, k->types.activations, got->run.value[v], want->run.value[v], n,
+			     tolerance * largest(MR_F64, want->run.value[v], n));
+	}
+	for (uint32_t j = 0; j < node->n_in; j++) {
+		uint32_t v = node->in[j];
+		int64_t n = got->samples * mr_shape_count(got->graph->values[v].shape);
+		const double *dx = want->run.gradient[v];
+
+		if (mr_graph_wants_dx(got->graph, i, j))
+			check_tensor("gradient of an input", node->name, k, k->types.activations, got->run.gradient[v],
+				     dx, n, tolerance * fmax(largest(MR_F64, dx, n), 1e-3 * most));
+	}
+	for (uint32_t p = node->first_param; p < node->first_param + node->n_params; p++) {
+		const mr_param *param = &got->graph->params[p];
+		double own = largest(MR_F64, want->run.dw[p], param->n);
+
+		/* The bias of a convolution before batch normalisation has a gradient of 0 but for rounding. */
+		weight = fmax(weight, own);
+		check_tensor("gradient", param->name, k, k->types.gradients, got->run.dw[p], want->run.dw[p], param->n,
+			     tolerance * fmax(weight, 1e-3 * most));
+	}
+}
+
+void check_image_layers(const char *name, const mr_kernels *k, double tolerance)
+{
+	const mr_kernels *f64 = mr_kernels_find("reference", MR_F64);
+	network of, want, got;
+	double most = 0;
+
+	open_network(&of, name, f64);
+	open_network(&want, name, f64);
+	open_network(&got, name, k);
+	(void)graph_run_forward(&of.run, of.input, of.target);
+	graph_run_backward(&of.run, false);
+	for (uint32_t p = 0; p < of.graph->n_params; p++)
+		most = fmax(most, largest(MR_F64, of.run.dw[p], of.graph->params[p].n));
+	for (uint32_t i = 0; i + 1 < of.graph->n_nodes; i++) {
+		graph_run_alone(&want.run, i, &of.run);
+		graph_run_alone(&got.run, i, &of.run);
+		check_alone(&got, &want, i, most, tolerance);
+	}
+	close_network(&of);
+	close_network(&want);
+	close_network(&got);
+}
+
+/* --- the whole network -------------------------------------------------------------------------------------------- */
+
 void check_image_network(const char *name, const mr_kernels *k, double tolerance)
 {
 	double want, loss, most = 0;
 	network n;
 
-	load(&n, name);
-	graph_run_init(&n.run, n.graph, k, n.samples, 1);
-	set_weights(&n);
-	set_input(&n);
+	open_network(&n, name, k);
 	loss = graph_run_forward(&n.run, n.input, n.target);
 	want = mr_json_double(mr_json_get(n.record, "loss"));
 	check_near("loss", name, k, loss, want, tolerance * want);
@@ -241,10 +340,5 @@ void check_image_network(const char *name, const mr_kernels *k, double tolerance
 	}
 	for (uint32_t i = 0; i < n.graph->n_params; i++)
 		check_gradient(&n, i, most, tolerance);
-	graph_run_fini(&n.run);
-	mr_graph_destroy(n.graph);
-	mr_values_destroy(n.values);
-	mr_json_destroy(n.root);
-	free(n.input);
-	free(n.target);
+	close_network(&n);
 }

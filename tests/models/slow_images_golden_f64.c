@@ -4,12 +4,11 @@
 
 static void larger_networks_in_f64(void)
 {
-	static const char *const names[] = {"vgg16_cifar", "vgg16_deep", "alexnet_cifar", "alexnet_imagenet",
-					    "alexnet_paper"};
+	static const char *const names[] = {"vgg16_cifar", "vgg16_deep", "vgg16_torchvision", "vgg16_bn",
+					    "alexnet_cifar", "alexnet_imagenet", "alexnet_paper", "resnet18"};
 
-	for (int i = 0; i < 5; i++)
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		check_image_network(names[i], mr_kernels_find("reference", MR_F64), 1e-10);
-	check_image_network("resnet18", mr_kernels_find("reference", MR_F64), 1e-10);
 }
 
 static void alexnet_in_f32(void)
@@ -20,6 +19,12 @@ static void alexnet_in_f32(void)
 		check_image_network(names[i], mr_kernels_find("fused", MR_F32), 1e-5);
 }
 
+static void layers_with_batch_normalisation_in_f32(void)
+{
+	if (mr_kernels_find("fused", MR_F32))
+		check_image_layers("vgg16_bn", mr_kernels_find("fused", MR_F32), 1e-5);
+}
+
 void mr_suite_images_golden_f64(void);
 
 void mr_suite_images_golden_f64(void)
@@ -27,4 +32,5 @@ void mr_suite_images_golden_f64(void)
 	MR_SUITE("images_golden_f64");
 	MR_TEST(larger_networks_in_f64);
 	MR_TEST(alexnet_in_f32);
+	MR_TEST(layers_with_batch_normalisation_in_f32);
 }

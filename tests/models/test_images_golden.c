@@ -17,21 +17,28 @@ static void lenet_in_both_forms(void)
 	}
 }
 
-/* In f64 only: with batch normalisation f32 ends far from f64, in PyTorch, too, if a ReLU's input changes its sign. */
-static void small_residual_networks(void)
+/* f32 layer by layer: with batch normalisation it ends far from f64 if a ReLU's input changes its sign, in PyTorch,
+ * too. */
+static void small_networks_with_batch_normalisation(void)
 {
-	static const char *const names[] = {"resnet18_small", "resnet50_small"};
+	static const char *const names[] = {"resnet18_small", "resnet50_small", "inception_small"};
 
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 3; i++) {
 		check_image_network(names[i], mr_kernels_find("reference", MR_F64), F64_TOLERANCE);
+		check_image_layers(names[i], mr_kernels_find("reference", MR_F32), F32_TOLERANCE);
+		if (mr_kernels_find("fused", MR_F32)) {
+			check_image_layers(names[i], mr_kernels_find("fused", MR_F32), F32_TOLERANCE);
+			check_image_layers(names[i], mr_kernels_find("onednn", MR_F32), F32_TOLERANCE);
+		}
+	}
 }
 
 /* Not with the reference backend, which takes seconds (models.images_golden, slow). */
 static void larger_networks_in_f32(void)
 {
-	static const char *const names[] = {"vgg16_cifar", "vgg16_deep", "alexnet_cifar"};
+	static const char *const names[] = {"vgg16_cifar", "vgg16_deep", "vgg16_torchvision", "alexnet_cifar"};
 
-	for (int i = 0; i < 3 && mr_kernels_find("fused", MR_F32); i++) {
+	for (int i = 0; i < 4 && mr_kernels_find("fused", MR_F32); i++) {
 		check_image_network(names[i], mr_kernels_find("fused", MR_F32), F32_TOLERANCE);
 		check_image_network(names[i], mr_kernels_find("onednn", MR_F32), F32_TOLERANCE);
 	}
@@ -43,6 +50,6 @@ void mr_suite_images_golden(void)
 {
 	MR_SUITE("images_golden");
 	MR_TEST(lenet_in_both_forms);
-	MR_TEST(small_residual_networks);
+	MR_TEST(small_networks_with_batch_normalisation);
 	MR_TEST(larger_networks_in_f32);
 }

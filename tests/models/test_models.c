@@ -78,7 +78,7 @@ static void every_model_is_listed_and_has_working_defaults(void)
 
 	for (size_t i = 0; (ops = mr_model_at(i)); i++) {
 		const mr_model_data kinds[] = {classes, numbers, one_number, row, text(128, 17), images(32, 3, 10),
-					       pairs(6, 5, 9, 8), clicks};
+					       images(75, 3, 10), pairs(6, 5, 9, 8), clicks};
 		bool lstm = !strcmp(ops->name, "awd_lm");
 		bool sequences = lstm || !strcmp(ops->name, "gpt") || !strcmp(ops->name, "llama");
 		mr_values *values;
@@ -433,6 +433,11 @@ static void networks_of_images_have_their_sizes(void)
 		{"vgg16", {"form=imagenet"}, 224, 3, 1000, 138357544, 15470.3},
 		{"vgg16", {"form=cifar"}, 32, 3, 10, 14719818, 313.2},
 		{"vgg16", {"form=cifar_deep"}, 32, 3, 10, 15245130, 313.7},
+		{"vgg16", {"form=torchvision"}, 32, 3, 10, 134301514, 432.8},
+		{"vgg16", {"form=torchvision"}, 224, 3, 1000, 138357544, 15470.3},
+		{"vgg16", {"form=cifar", "batch_norm=true"}, 32, 3, 10, 14728266, 313.2},
+		{"vgg16", {"form=imagenet", "batch_norm=true"}, 224, 3, 1000, 138365992, 15470.3},
+		{"inception_v3", {0}, 299, 3, 1000, 23834568, 5713.2},
 		{"resnet18", {"form=imagenet"}, 224, 3, 1000, 11689512, 1814.1},
 		{"resnet18", {"form=cifar"}, 32, 3, 10, 11173962, 555.42},
 		{"resnet50", {"form=imagenet"}, 224, 3, 1000, 25557032, 4089.2},

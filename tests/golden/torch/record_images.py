@@ -95,6 +95,20 @@ def vgg16_deep():
                          nn.Linear(512, 10))
 
 
+def vgg16_bn():
+    layers = []
+    for part in vgg_features():
+        layers.append(part)
+        if isinstance(part, nn.Conv2d):
+            layers.append(nn.BatchNorm2d(part.out_channels))
+    return nn.Sequential(nn.Sequential(*layers), nn.Flatten(), nn.Linear(512, 10))
+
+
+def vgg16_pooled():
+    return nn.Sequential(vgg_features(), nn.AdaptiveAvgPool2d(7), nn.Flatten(), nn.Linear(25088, 32), nn.ReLU(),
+                         nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 10))
+
+
 def alexnet_of(first, second, pool, inputs, hidden):
     def max_pool():
         return nn.MaxPool2d(pool, 2)
@@ -176,6 +190,111 @@ def resnet(bottleneck, blocks, width, small):
     return net
 
 
+class Unit(nn.Module):
+    """Of Inception: a convolution with batch normalisation and ReLU."""
+
+    def __init__(self, inputs, out, kernel, stride=1, padding=0):
+        super().__init__()
+        self.conv = nn.Conv2d(inputs, out, kernel, stride, padding, bias=False)
+        self.bn = nn.BatchNorm2d(out, eps=0.001)
+
+    def forward(self, x):
+        return torch.relu(self.bn(self.conv(x)))
+
+
+class Mixed(nn.Module):
+    """A block of Inception: branches are lists of (name, channels, kernel, stride, padding), where a list of such in
+    place of the last one is several side by side; the pool is "max", or the channels behind an average."""
+
+    def __init__(self, inputs, branches, pool):
+        super().__init__()
+        self.branches, self.pool, self.out = [], pool, 0
+        for branch in branches:
+            last, names = inputs, []
+            for part in branch:
+                side = part if isinstance(part, list) else [part]
+                for name, out, kernel, stride, padding in side:
+                    self.add_module(name, Unit(last, out, kernel, stride, padding))
+                names.append([s[0] for s in side])
+                last = side[0][1]
+            self.out += last * len(names[-1])
+            self.branches.append(names)
+        if pool != "max":
+            self.branch_pool = Unit(inputs, pool, 1)
+        self.out += inputs if pool == "max" else pool
+
+    def forward(self, x):
+        found = []
+        for names in self.branches:
+            y = x
+            for side in names[:-1]:
+                y = getattr(self, side[0])(y)
+            found += [getattr(self, name)(y) for name in names[-1]]
+        if self.pool == "max":
+            found.append(nn.functional.max_pool2d(x, 3, 2))
+        else:
+            found.append(self.branch_pool(nn.functional.avg_pool2d(x, 3, 1, 1)))
+        return torch.cat(found, 1)
+
+
+def inception(width):
+    """Inception-v3 without the auxiliary head, with torchvision's names; channels times width."""
+    def c(n):
+        return max(1, math.floor(n * width + 0.5))
+
+    def k(name, out, kernel=1, stride=1, padding=0):
+        return (name, c(out), kernel, stride, padding)
+
+    def a(inputs, pool):
+        return Mixed(inputs, [[k("branch1x1", 64)], [k("branch5x5_1", 48), k("branch5x5_2", 64, 5, 1, 2)],
+                              [k("branch3x3dbl_1", 64), k("branch3x3dbl_2", 96, 3, 1, 1),
+                               k("branch3x3dbl_3", 96, 3, 1, 1)]], c(pool))
+
+    def b(inputs):
+        return Mixed(inputs, [[k("branch3x3", 384, 3, 2)], [k("branch3x3dbl_1", 64), k("branch3x3dbl_2", 96, 3, 1, 1),
+                                                            k("branch3x3dbl_3", 96, 3, 2)]], "max")
+
+    def seven(inputs, n):
+        row, col = ((1, 7), 1, (0, 3)), ((7, 1), 1, (3, 0))
+        return Mixed(inputs, [[k("branch1x1", 192)],
+                              [k("branch7x7_1", n), k("branch7x7_2", n, *row), k("branch7x7_3", 192, *col)],
+                              [k("branch7x7dbl_1", n), k("branch7x7dbl_2", n, *col), k("branch7x7dbl_3", n, *row),
+                               k("branch7x7dbl_4", n, *col), k("branch7x7dbl_5", 192, *row)]], c(192))
+
+    def d(inputs):
+        return Mixed(inputs, [[k("branch3x3_1", 192), k("branch3x3_2", 320, 3, 2)],
+                              [k("branch7x7x3_1", 192), k("branch7x7x3_2", 192, (1, 7), 1, (0, 3)),
+                               k("branch7x7x3_3", 192, (7, 1), 1, (3, 0)), k("branch7x7x3_4", 192, 3, 2)]], "max")
+
+    def e(inputs):
+        def both(name):
+            return [k(name + "a", 384, (1, 3), 1, (0, 1)), k(name + "b", 384, (3, 1), 1, (1, 0))]
+
+        return Mixed(inputs, [[k("branch1x1", 320)], [k("branch3x3_1", 384), both("branch3x3_2")],
+                              [k("branch3x3dbl_1", 448), k("branch3x3dbl_2", 384, 3, 1, 1), both("branch3x3dbl_3")]],
+                     c(192))
+
+    net = nn.Sequential()
+    net.add_module("Conv2d_1a_3x3", Unit(3, c(32), 3, 2))
+    net.add_module("Conv2d_2a_3x3", Unit(c(32), c(32), 3))
+    net.add_module("Conv2d_2b_3x3", Unit(c(32), c(64), 3, 1, 1))
+    net.add_module("maxpool1", nn.MaxPool2d(3, 2))
+    net.add_module("Conv2d_3b_1x1", Unit(c(64), c(80), 1))
+    net.add_module("Conv2d_4a_3x3", Unit(c(80), c(192), 3))
+    net.add_module("maxpool2", nn.MaxPool2d(3, 2))
+    last = c(192)
+    for name, make in (("5b", lambda n: a(n, 32)), ("5c", lambda n: a(n, 64)), ("5d", lambda n: a(n, 64)), ("6a", b),
+                       ("6b", lambda n: seven(n, 128)), ("6c", lambda n: seven(n, 160)),
+                       ("6d", lambda n: seven(n, 160)), ("6e", lambda n: seven(n, 192)), ("7a", d), ("7b", e),
+                       ("7c", e)):
+        net.add_module("Mixed_" + name, make(last))
+        last = net[-1].out
+    net.add_module("avgpool", nn.AdaptiveAvgPool2d(1))
+    net.add_module("flatten", nn.Flatten())
+    net.add_module("fc", nn.Linear(last, 10))
+    return net
+
+
 # name: network, model and options here, input, and our layers in the order of PyTorch's parameters; None: the same names
 VGG = [f"features.{i}" for i in (0, 2, 5, 7, 10, 12, 14, 17, 19, 21, 24, 26, 28)]
 PAPER = [f"features.{i}" for i in (0, 4, 8, 10, 12)] + [f"classifier.{i}" for i in (1, 4, 6)]
@@ -193,6 +312,13 @@ NETWORKS = {
                        {"form": "cifar", "width": "6", "blocks": "[2, 1, 1]"}, (3, 3, 12, 10), None),
     "resnet50_small": (lambda: resnet(True, [1, 2], 4, False), "resnet50",
                        {"form": "imagenet", "width": "4", "blocks": "[1, 2]"}, (3, 3, 32, 32), None),
+    "inception_small": (lambda: inception(1 / 16), "inception_v3", {"dropout": "0", "width": "0.0625"}, (4, 3, 79, 91),
+                        None),
+    "vgg16_bn": (vgg16_bn, "vgg16", {"form": "cifar", "batch_norm": "true"}, (8, 3, 32, 32),
+                 [f"features.{3 * i + j + p}" for i, p in enumerate((0, 0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4))
+                  for j in range(2)] + ["classifier.0"]),
+    "vgg16_torchvision": (vgg16_pooled, "vgg16", {"form": "torchvision", "hidden": "32", "dropout": "0"},
+                          (2, 3, 32, 64), VGG + ["classifier.0", "classifier.3", "classifier.6"]),
     "resnet18": (lambda: resnet(False, [2, 2, 2, 2], 64, True), "resnet18", {"form": "cifar"}, (8, 3, 32, 32), None),
 }
 
