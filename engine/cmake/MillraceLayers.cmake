@@ -52,9 +52,9 @@ function(mr_layer name)
   # The objects make up the shared library too; no name of theirs is meant to be replaced from outside.
   set_target_properties(mr_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_compile_options(mr_${name} PRIVATE $<$<C_COMPILER_ID:GNU>:-fno-semantic-interposition>)
-  if(name STREQUAL "nn")
+  if(name STREQUAL "mitigate")
     # So that loops with roots and choices become vectors, with the same bits: nobody reads errno or traps.
-    set_property(SOURCE ${dir}/mitigate/gap_aware.c PROPERTY COMPILE_OPTIONS -fno-math-errno -fno-trapping-math)
+    set_property(SOURCE ${dir}/gap_aware.c PROPERTY COMPILE_OPTIONS -fno-math-errno -fno-trapping-math)
   endif()
   if(name STREQUAL "data")
     target_compile_definitions(mr_data PRIVATE $<$<BOOL:${PNG_FOUND}>:MR_PNG=1> $<$<BOOL:${JPEG_FOUND}>:MR_JPEG=1>)

@@ -19,7 +19,7 @@
 #include "ir/plan.h"
 #include "ir/trace.h"
 #include "data/dataset.h"
-#include "nn/mitigate.h"
+#include "mitigate/mitigate.h"
 #include "nn/optim.h"
 #include "planner/graph.h"
 #include "planner/partition.h"

@@ -11,7 +11,7 @@
 #include "models/registry.h"
 #include "data/dataset.h"
 #include "nn/kernels.h"
-#include "nn/mitigate.h"
+#include "mitigate/mitigate.h"
 #include "nn/optim.h"
 #include "schedules/registry.h"
 

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "nn/mitigate.h"
+#include "mitigate/mitigate.h"
 
 #ifdef MR_DNNL
 #define DEFAULT_BACKEND "auto"

@@ -5,7 +5,7 @@
 #include "models/registry.h"
 #include "data/dataset.h"
 #include "nn/layer.h"
-#include "nn/mitigate.h"
+#include "mitigate/mitigate.h"
 #include "nn/optim.h"
 #include "schedules/registry.h"
 

@@ -20,7 +20,7 @@
 
 #include "base/size.h"
 #include "ir/plan.h"
-#include "nn/mitigate.h"
+#include "mitigate/mitigate.h"
 #include "weights/stage_weights.h"
 
 /* The oldest version that F read for the micro-batches in the sum of a shard; the shard's worker writes it. */

@@ -16,7 +16,7 @@
  * NOTE 2: f32 is worked on in f32 throughout.
  * NOTE 3: it also divides weight decay; here decay is no part of the gradient.
  */
-#include "nn/mitigate.h"
+#include "mitigate/mitigate.h"
 
 #include <math.h>
 

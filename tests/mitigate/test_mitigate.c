@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "nn/mitigate.h"
+#include "mitigate/mitigate.h"
 
 #define N 3
 

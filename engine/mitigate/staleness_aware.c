@@ -4,7 +4,7 @@
  * Source: Zhang et al., "Staleness-aware async-SGD for distributed deep learning", IJCAI 2016, which divides by d
  * itself and leaves d = 0 alone; with d + 1 the rate falls from the first stale commit on.
  */
-#include "nn/mitigate.h"
+#include "mitigate/mitigate.h"
 
 static double rate(const mr_mitigate *m, uint64_t age)
 {

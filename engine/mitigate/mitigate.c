@@ -1,14 +1,14 @@
-#include "nn/mitigate.h"
+#include "mitigate/mitigate.h"
 
 #include <string.h>
 
 #define MR_MITIGATE(id) extern const mr_mitigate_ops mr_mitigate_##id;
-#include "nn/mitigate/mitigate.def"
+#include "mitigate/mitigate.def"
 #undef MR_MITIGATE
 
 static const mr_mitigate_ops *const mitigations[] = {
 #define MR_MITIGATE(id) &mr_mitigate_##id,
-#include "nn/mitigate/mitigate.def"
+#include "mitigate/mitigate.def"
 #undef MR_MITIGATE
 };
 

@@ -1,5 +1,5 @@
 /*
- * mitigate.h - mitigations of stale gradients: one file in nn/mitigate, one line in mitigate.def each.
+ * mitigate.h - mitigations of stale gradients: one file in engine/mitigate, one line in mitigate.def each.
  *
  * A gradient is `age` commits old when it was computed from weights that are that many commits behind those to which it
  * is applied. In a plan that never flushes, stage s has a steady age that follows from the plan, tau; the first commits

@@ -14,7 +14,7 @@
  * Source: Kosson et al., "Pipelined backpropagation at scale: training large models without batches", MLSys 2021,
  * section 3.
  */
-#include "nn/mitigate.h"
+#include "mitigate/mitigate.h"
 
 #include <math.h>
 

@@ -14,7 +14,7 @@
  * DC-ASGD-c and DC-ASGD-a. Published implementations have lambda 0.04 for the former (Apache MXNet's optimizer dcasgd)
  * and 2 with a memory of 0.95 for the latter; these are what is taken where no lambda is given.
  */
-#include "nn/mitigate.h"
+#include "mitigate/mitigate.h"
 
 #include <math.h>
 

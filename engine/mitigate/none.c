@@ -1,5 +1,5 @@
 /* none.c - applies stale gradients unchanged. */
-#include "nn/mitigate.h"
+#include "mitigate/mitigate.h"
 
 extern const mr_mitigate_ops mr_mitigate_none;
 const mr_mitigate_ops mr_mitigate_none = {

@@ -17,7 +17,7 @@
  * Source: Kosson et al., "Pipelined backpropagation at scale: training large models without batches", MLSys 2021,
  * section 3: linear weight prediction, in its form by velocity and in that by weights.
  */
-#include "nn/mitigate.h"
+#include "mitigate/mitigate.h"
 
 static void init(mr_mitigate *m, const mr_values *values)
 {

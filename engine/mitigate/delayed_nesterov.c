@@ -12,7 +12,7 @@
  * stage-dependent momentum, from 0.9 at the last stage to 0.99; nadamw with its default beta1 of 0.99 is the uniform
  * variant, in which nothing is left to raise: that is refused, unless t1_steps is set.
  */
-#include "nn/mitigate.h"
+#include "mitigate/mitigate.h"
 
 static const mr_option options[] = {
 	{"limit", MR_OPT_FLOAT, "0.99", 0, 0.9999, NULL, NULL,
