@@ -6,6 +6,7 @@
 
 #include "ir/metrics.h"
 #include "ir/walk_trace.h"
+#include "session/cost_model.h"
 #include "session/forecast.h"
 #include "session/memory_plan.h"
 #include "sim/sim.h"
@@ -57,11 +58,9 @@ static void take_reason(mr_compare_row *row)
 static mr_status scale_costs(const base *b, const mr_session *s, mr_costs *out)
 {
 	if (!b->costs.measured)
-		return mr_costs_nominal(s, out);
+		return mr_costs_modelled(s, out);
 	MR_TRY(mr_costs_scale(&b->costs, s, (double)s->samples / (double)b->s.samples, out));
-	if (!s->plan && out->threads)
-		mr_costs_divide(out, s, (double)s->place.worker[0].n_threads / out->threads);
-	return MR_OK;
+	return out->threads && out->threads != s->place.worker[0].n_threads ? mr_costs_rescale(out, s) : MR_OK;
 }
 
 static mr_status take_metrics(const mr_forecast *f, mr_compare_row *row)
@@ -181,7 +180,7 @@ static bool attempt(mr_compare *c, const base *b, double horizon, mr_compare_row
 	if (st == MR_OK) {
 		row->n_workers = (uint16_t)s.place.n_workers;
 		c->scaled |= b->costs.measured && s.samples != b->s.samples;
-		c->divided |= b->costs.measured && !s.plan && b->costs.threads != s.place.worker[0].n_threads;
+		c->rescaled |= b->costs.measured && b->costs.threads != s.place.worker[0].n_threads;
 		st = look(b, &s, horizon, row);
 		mr_session_close(&s);
 	}
@@ -321,7 +320,7 @@ mr_status mr_compare_init(mr_compare *c, const mr_job *job, uint64_t cap, bool p
 		b.s.workers_limit = cap;
 		b.s.program_bytes = mr_memory_of_program(&b.s); /* the same for each row: without the memory of the rows
 		                                                   before */
-		st = mr_costs_at_hand(&b.s, &b.costs);
+		st = b.s.costs ? mr_costs_at_hand(&b.s, &b.costs) : mr_costs_modelled(&b.s, &b.costs);
 		if (st == MR_OK) {
 			set_up(c, &b);
 			st = try_all(c, &b, pictures);

@@ -7,8 +7,7 @@
  * it as one. Each has the plan, the cut and the memory layout that train would give it. A system whose users choose the
  * chunks of a worker is a row with its default and a row with as many as the model's cut points allow. The baseline is
  * sequential, with a step as one micro-batch and all cores of the machine inside each operator; times that were
- * measured with fewer threads are divided as if speed were proportional to threads, which is the most that it
- * can be.
+ * measured with another number of threads are changed by the ratio of the model's (session/cost_model.h).
  */
 #ifndef MR_CHOOSE_COMPARE_H
 #define MR_CHOOSE_COMPARE_H
@@ -48,7 +47,7 @@ typedef struct mr_compare {
 	int64_t batch;
 	uint64_t cap, limit;     /* most bytes of the workers, and of the process; 0: none */
 	bool measured;           /* costs are measured, else nominal */
-	bool divided;            /* to another number of threads */
+	bool rescaled;            /* some rows have another number of threads than was measured */
 	bool scaled;             /* measured times were scaled to another size of micro-batch */
 	char source[512];        /* of the costs */
 	char what[200];          /* model, workers, batch: for titles */

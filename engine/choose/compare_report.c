@@ -78,9 +78,9 @@ mr_status mr_compare_print(const mr_compare *c, FILE *out)
 		fputs("         measured for micro-batches of another size than some of these have, and scaled to "
 		      "theirs\n",
 		      out);
-	if (c->divided)
-		fputs("         sequential as if all cores together were as many times as fast as one, which is the "
-		      "most that they can be\n",
+	if (c->rescaled)
+		fputs("         measured with another number of threads than some of these have, and changed as the "
+		      "model of nominal costs changes\n",
 		      out);
 	fprintf(out,
 		"margin   what a step may take less and more than predicted, by the errors of live profiles on %s%s\n",

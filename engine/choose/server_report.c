@@ -67,9 +67,8 @@ mr_status mr_server_print(const mr_server *s, FILE *out)
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (all[i].value > 0 || all[i].what != all[6].what) /* 0: the socket's is the limit */
 			fprintf(out, "%c  %8.4g %-8s %s\n", *mark++, all[i].value, all[i].unit, all[i].what);
-	fprintf(out,
-		"A  %8.4g ns       to enter and leave a team; a barrier takes two messages more for each doubling\n",
-		MR_BARRIER_NS);
+	fprintf(out, "M  %8.4g ns       to start and end a team of threads, and %g messages for each doubling of it\n",
+		MR_BARRIER_NS, MR_BARRIER_MESSAGES);
 	fprintf(out, "%s\nsources: %s\n", MR_SERVER_MARKS, s->sources);
 	return ferror(out) ? mr_fail(MR_EIO, "cannot write the constants of a machine") : MR_OK;
 }

@@ -55,5 +55,5 @@ double mr_server_barrier_ns(const mr_server *s, uint32_t k)
 
 	while (1u << levels < k)
 		levels++;
-	return levels ? MR_BARRIER_NS + 2 * far * levels : 0;
+	return levels ? MR_BARRIER_NS + MR_BARRIER_MESSAGES * far * levels : 0;
 }

@@ -21,6 +21,7 @@ mr_status mr_costs_alloc(const mr_session *s, mr_costs *out)
 void mr_costs_fini(mr_costs *c)
 {
 	free(c->layer);
+	free(c->bytes);
 	*c = (mr_costs){0};
 }
 
@@ -129,30 +130,114 @@ static void add_commits(const mr_session *s, const mr_costs *c, mr_stage_cost *s
 	}
 }
 
-/* The number of pipes in which stages @a and @b lie on two workers. */
-static double apart(const mr_session *s, uint16_t a, uint16_t b)
+/* The part of the pipes in which stages @a and @b lie on two workers; @far: on two nodes. */
+static double apart(const mr_session *s, uint16_t a, uint16_t b, bool far)
 {
 	unsigned n = 0;
 
-	for (unsigned p = 0; s->plan && p < s->plan->n_pipes; p++)
-		n += mr_plan_worker(s->plan, (uint8_t)p, a) != mr_plan_worker(s->plan, (uint8_t)p, b);
+	for (unsigned p = 0; s->plan && p < s->plan->n_pipes; p++) {
+		uint16_t from = mr_plan_worker(s->plan, (uint8_t)p, a), to = mr_plan_worker(s->plan, (uint8_t)p, b);
+
+		n += far ? s->place.worker[from].node != s->place.worker[to].node : from != to;
+	}
 	return n ? (double)n / s->plan->n_pipes : 0;
 }
 
-static void add_boundaries(const mr_session *s, const mr_handoff *r, mr_stage_cost *stage)
+static void add_boundaries(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
 {
 	uint16_t n = s->partition.n_stages;
+	bool differ = c->far.read_s > 0 || c->far.write_s > 0;
 
 	if (s->plan)
-		stage[0].f += bytes_into(s, 0, false) * r->read_s;
+		stage[0].f += bytes_into(s, 0, false) * c->remote.read_s;
 	for (uint16_t i = 1; i < n; i++) {
-		double share = apart(s, (uint16_t)(i - 1), i);
-		double values = bytes_into(s, i, false) * share, gradients = bytes_into(s, i, true) * share;
+		double far = differ ? apart(s, (uint16_t)(i - 1), i, true) : 0;
+		double near = apart(s, (uint16_t)(i - 1), i, false) - far;
+		double read = near * c->remote.read_s + far * c->far.read_s;
+		double write = near * c->remote.write_s + far * c->far.write_s;
 
-		stage[i - 1].f += values * r->write_s;
-		stage[i].f += values * r->read_s;
-		stage[i].i += gradients * r->write_s;
-		stage[i - 1].i += gradients * r->read_s;
+		stage[i - 1].f += bytes_into(s, i, false) * write;
+		stage[i].f += bytes_into(s, i, false) * read;
+		stage[i].i += bytes_into(s, i, true) * write;
+		stage[i - 1].i += bytes_into(s, i, true) * read;
+	}
+}
+
+/* Weights of a stage that pipes on several nodes read. */
+typedef struct spread_weights {
+	double sums; /* copies of the gradient that cross when each worker sums its range */
+	double far;  /* pipes on other nodes than the first */
+	double part; /* the same as a part of all pipes */
+} spread_weights;
+
+static spread_weights spread_of(const mr_session *s, uint16_t stage)
+{
+	const mr_plan *p = s->plan;
+	unsigned parts = p && !mr_contract_replicates(&p->contract) ? mr_plan_partial_sums(p, stage) : 1;
+	spread_weights x = {0};
+
+	for (unsigned a = 0; a < parts && parts > 1; a++) {
+		uint32_t node = s->place.worker[mr_plan_worker(p, (uint8_t)a, stage)].node;
+
+		for (unsigned b = 0; b < parts; b++)
+			x.sums += s->place.worker[mr_plan_worker(p, (uint8_t)b, stage)].node != node ? 1.0 / parts : 0;
+		x.far += s->place.worker[mr_plan_worker(p, 0, stage)].node != node;
+	}
+	x.part = x.far / parts;
+	return x;
+}
+
+/* Bytes of layers over the stages, from the memory of the nodes. */
+static void add_memory(const mr_session *s, const mr_costs *c, mr_stage_cost *memory)
+{
+	for (uint16_t i = 0; i < s->partition.n_stages; i++) {
+		memory[i] = (mr_stage_cost){0};
+		for (uint32_t n = s->partition.first[i]; c->bytes && n < s->partition.first[i + 1]; n++) {
+			memory[i].f += c->bytes[n].f;
+			memory[i].i += c->bytes[n].i;
+			memory[i].w += c->bytes[n].w;
+			memory[i].u += c->bytes[n].u;
+		}
+		/* sums and norms go through the gradients that U reads */
+		if (s->plan && memory[i].u > 0) {
+			memory[i].r = SUM_PASSES * param_bytes(s, i) * (mr_plan_partial_sums(s->plan, i) - 1);
+			memory[i].n = param_bytes(s, i);
+		}
+	}
+}
+
+void mr_costs_bytes_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *memory, mr_stage_cost *link)
+{
+	add_memory(s, c, memory);
+	for (uint16_t i = 0; i < s->partition.n_stages; i++)
+		link[i] = (mr_stage_cost){0};
+	for (uint16_t i = 0; c->bytes && s->plan && i < s->partition.n_stages; i++) {
+		double far = i ? apart(s, (uint16_t)(i - 1), i, true) : 0, bytes = param_bytes(s, i);
+		spread_weights x = spread_of(s, i);
+
+		link[i].f += bytes_into(s, i, false) * far;
+		if (i)
+			link[i - 1].i += bytes_into(s, i, true) * far;
+		link[i].r += bytes * (x.sums + x.far); /* gradients to where they are summed, new weights back */
+		if (memory[i].f > 0) {                 /* no cache keeps them until the next micro-batch */
+			link[i].f += bytes * x.part;
+			link[i].i += bytes * x.part;
+		}
+	}
+}
+
+/* What crosses between nodes takes time beside the boundaries, whose readers wait for them. */
+static void add_links(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
+{
+	for (uint16_t i = 0; c->far_s > 0 && s->plan && i < s->partition.n_stages; i++) {
+		double bytes = param_bytes(s, i), kept = 0;
+		spread_weights x = spread_of(s, i);
+
+		for (uint32_t n = s->partition.first[i]; c->bytes && n < s->partition.first[i + 1]; n++)
+			kept += c->bytes[n].f;
+		stage[i].r += c->far_s * bytes * (x.sums + x.far);
+		stage[i].f += kept > 0 ? c->far_s * bytes * x.part : 0;
+		stage[i].i += kept > 0 ? c->far_s * bytes * x.part : 0;
 	}
 }
 
@@ -169,8 +254,9 @@ void mr_costs_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *s
 		}
 	}
 	add_crowding(s, c, stage);
-	add_boundaries(s, &c->remote, stage);
+	add_boundaries(s, c, stage);
 	add_reductions(s, c, stage);
+	add_links(s, c, stage);
 	add_commits(s, c, stage);
 }
 
@@ -237,6 +323,7 @@ mr_status mr_costs_scale(const mr_costs *from, const mr_session *s, double by, m
 	layer = out->layer;
 	*out = *from;
 	out->layer = layer;
+	out->bytes = NULL; /* measured ones have none */
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
 		const mr_layer_cost *c = &from->layer[i];
 
@@ -244,20 +331,6 @@ mr_status mr_costs_scale(const mr_costs *from, const mr_session *s, double by, m
 			.f = c->f * by, .i = c->i * by, .w = c->w * by, .u = c->u, .g = c->g * by, .spread = c->spread};
 	}
 	return MR_OK;
-}
-
-void mr_costs_divide(mr_costs *c, const mr_session *s, double threads)
-{
-	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
-		mr_layer_cost *l = &c->layer[i];
-
-		*l = (mr_layer_cost){.f = l->f / threads, .i = l->i / threads, .w = l->w / threads, .u = l->u / threads,
-			.g = l->g / threads,
-				     .spread = l->spread};
-	}
-	c->norm_s /= threads;
-	c->sum_s /= threads;
-	c->save_s /= threads;
 }
 
 mr_status mr_costs_at_hand(const mr_session *s, mr_costs *out)

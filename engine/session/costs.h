@@ -42,9 +42,19 @@ typedef struct mr_layer_cost {
 	double g;       /* seconds that each further micro-batch of a merged W saves, compared with w; 0 to w */
 } mr_layer_cost;
 
+/* Bytes that a layer takes from the memory of its worker's node, where the caches do not hold them. */
+typedef struct mr_layer_bytes {
+	double f, i, w; /* a micro-batch */
+	double u;       /* a commit */
+} mr_layer_bytes;
+
 typedef struct mr_costs {
 	mr_layer_cost *layer; /* [nodes of the graph]; owned */
+	mr_layer_bytes *bytes; /* [nodes of the graph] of a model (cost_model.h), whose instructions share memory and
+	                          links; NULL: measured, sharing included. Owned */
 	mr_handoff remote;  /* of a byte that one worker writes and another reads */
+	mr_handoff far;       /* the same between workers on two nodes; zero: as remote */
+	double far_s;         /* of a byte over a link between nodes; 0: links take no time */
 	double sum_s;         /* of a byte of one gradient that is added to another */
 	double norm_s;        /* of a byte of a gradient whose norm is taken */
 	double save_s;        /* saving for a byte of weights that is stepped inside a backward pass */
@@ -81,9 +91,6 @@ mr_status mr_costs_at_hand(const mr_session *s, mr_costs *out) MR_MUST_USE;
  * the samples. Errors: MR_ERESOURCE. */
 mr_status mr_costs_scale(const mr_costs *from, const mr_session *s, double by, mr_costs *out) MR_MUST_USE;
 
-/** Divide all times of layers and rates by @threads, as if each thread added the speed of one. */
-void mr_costs_divide(mr_costs *c, const mr_session *s, double threads);
-
 /** The costs that @p measured for @s: the update of a stage is divided by parameters, since an optimizer treats all
  * alike. Errors: MR_ERESOURCE. */
 mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs *out) MR_MUST_USE;
@@ -106,5 +113,9 @@ int64_t mr_costs_params(const mr_graph *g, uint32_t node);
  * crowd_f and crowd_b.
  */
 void mr_costs_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *stage);
+
+/** The bytes that the stages of @s take from the memory of their workers' nodes, and over the links between nodes, as
+ * tables like those of times: @memory, @link [n_stages]. All 0 where @c has no bytes. */
+void mr_costs_bytes_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *memory, mr_stage_cost *link);
 
 #endif

@@ -6,6 +6,7 @@
 #include "ir/pause.h"
 #include "sequential/sequential_size.h"
 #include "session/memory_plan.h"
+#include "session/cost_model.h"
 #include "sim/sim.h"
 
 mr_status mr_forecast_memory(mr_forecast *f)
@@ -64,6 +65,41 @@ static double busy_of(const mr_forecast *f, uint16_t w)
 	return sum;
 }
 
+/* Walk the plan of @f; where its costs have bytes, with workers that share memory and links. */
+static mr_status walk(mr_forecast *f, const mr_cost *cost)
+{
+	const mr_session *s = f->s;
+	uint16_t n = s->partition.n_stages;
+	uint32_t n_bodies = mr_forecast_bodies(s->plan);
+	mr_server m = mr_model_server(s);
+	mr_stage_cost *bytes;
+	mr_sharing sharing;
+	uint16_t *node;
+	mr_status st;
+
+	if (!f->costs.bytes)
+		return mr_sim_run(s->plan, cost, &(mr_sim_params){.n_bodies = n_bodies}, &f->walk);
+	bytes = calloc(2 * (size_t)n, sizeof(*bytes));
+	node = calloc(s->place.n_workers, sizeof(*node));
+	if (bytes && node) {
+		for (uint32_t w = 0; w < s->place.n_workers; w++)
+			node[w] = (uint16_t)s->place.worker[w].node;
+		mr_costs_bytes_of_stages(s, &f->costs, bytes, bytes + n);
+		sharing = (mr_sharing){.node = node,
+				       .n_nodes = (uint16_t)s->topo.n_nodes,
+				       .memory = {n, bytes},
+				       .link = {n, bytes + n},
+				       .memory_rate = mr_model_memory_rate(&m),
+				       .link_rate = mr_model_link_rate(&m)};
+		st = mr_sim_run_shared(s->plan, cost, &sharing, n_bodies, &f->walk, &f->use);
+	} else {
+		st = mr_fail(MR_ERESOURCE, "no memory for a plan");
+	}
+	free(bytes);
+	free(node);
+	return st;
+}
+
 mr_status mr_forecast_time(mr_forecast *f)
 {
 	const mr_plan *plan = f->s->plan;
@@ -83,7 +119,7 @@ mr_status mr_forecast_time(mr_forecast *f)
 	f->step_s = f->busy_s;
 	if (!plan)
 		return MR_OK;
-	MR_TRY(mr_sim_run(plan, &cost, &(mr_sim_params){.n_bodies = mr_forecast_bodies(plan)}, &f->walk));
+	MR_TRY(walk(f, &cost));
 	f->step_s = (plan->contract.flush == MR_FLUSH_BARRIER || ends(plan) ? f->walk->makespan : f->walk->period) /
 		    mr_forecast_steps(plan);
 	return MR_OK;
@@ -92,7 +128,7 @@ mr_status mr_forecast_time(mr_forecast *f)
 mr_status mr_forecast_init(mr_forecast *f, const mr_session *s)
 {
 	*f = (mr_forecast){.s = s};
-	MR_TRY(mr_costs_at_hand(s, &f->costs));
+	MR_TRY(mr_costs_forecast(s, &f->costs));
 	MR_TRY(mr_forecast_memory(f));
 	return mr_forecast_time(f);
 }

@@ -9,6 +9,7 @@
 
 #include "ir/walk.h"
 #include "session/costs.h"
+#include "sim/shared.h"
 
 typedef struct mr_forecast {
 	const mr_session *s; /* borrowed */
@@ -16,6 +17,7 @@ typedef struct mr_forecast {
 	mr_costs costs;
 	mr_stage_cost *stage;  /* [stages] */
 	mr_walk *walk;         /* NULL for sequential */
+	mr_shared_use use;     /* of memory and links, where the costs have bytes */
 	double step_s;         /* seconds from commit to commit */
 	double busy_s;         /* computing time of a step: mean over the workers */
 	double busiest_s;      /* computing time of a step of the busiest worker */
@@ -23,8 +25,8 @@ typedef struct mr_forecast {
 	uint64_t bytes;        /* planned in all */
 } mr_forecast;
 
-/** Build all of it for an open session, with the costs at hand (costs.h). The caller calls fini, also after an error.
- * Errors: MR_ECONFIG, MR_ERESOURCE. */
+/** Build all of it for an open session, with measured costs, or else those of a model (cost_model.h). The caller calls
+ * fini, also after an error. Errors: MR_ECONFIG, MR_ERESOURCE. */
 mr_status mr_forecast_init(mr_forecast *f, const mr_session *s) MR_MUST_USE;
 void mr_forecast_fini(mr_forecast *f);
 

@@ -41,7 +41,7 @@ expect 0 "costs      nominal: " plan mlp.cfg --set run.dir=unwritten
 [ ! -e unwritten ] || complain "plan made the folder of the run"
 
 # Slow steps have a rate too, and long stretches a unit of their own.
-expect 6 ", 0.119 samples/s; " plan mlp.cfg --set 'model.hidden=[]' --set model.depth=1 --set model.width=1000000000 \
+expect 6 ", 0.142 samples/s; " plan mlp.cfg --set 'model.hidden=[]' --set model.depth=1 --set model.width=1000000000 \
 	--set data.features=64 \
 	--set data.classes=10 --set train.batch=64 --set train.microbatches=4 --set machine.workers=1 \
 		--topology "core:2"

@@ -51,9 +51,9 @@ static void barriers_grow_with_the_team(void)
 
 	MR_CHECK_OK(mr_server_get("genoa9654", &s));
 	CU_ASSERT_EQUAL(mr_server_barrier_ns(s, 1), 0);
-	CU_ASSERT_DOUBLE_EQUAL(mr_server_barrier_ns(s, 8), MR_BARRIER_NS + 2 * 24 * 3, 1e-9);
-	CU_ASSERT_DOUBLE_EQUAL(mr_server_barrier_ns(s, 9), MR_BARRIER_NS + 2 * 190 * 4, 1e-9);
-	CU_ASSERT_DOUBLE_EQUAL(mr_server_barrier_ns(s, 128), MR_BARRIER_NS + 2 * 260 * 7, 1e-9);
+	CU_ASSERT_DOUBLE_EQUAL(mr_server_barrier_ns(s, 8), MR_BARRIER_NS + MR_BARRIER_MESSAGES * 24 * 3, 1e-9);
+	CU_ASSERT_DOUBLE_EQUAL(mr_server_barrier_ns(s, 9), MR_BARRIER_NS + MR_BARRIER_MESSAGES * 190 * 4, 1e-9);
+	CU_ASSERT_DOUBLE_EQUAL(mr_server_barrier_ns(s, 128), MR_BARRIER_NS + MR_BARRIER_MESSAGES * 260 * 7, 1e-9);
 }
 
 static void unknown_names_are_refused(void)

@@ -1,0 +1,315 @@
+#include "session/cost_model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "weights/replicas.h"
+
+#define UPDATE_PASSES 7 /* as in mr_partition_cost */
+
+/* --- constants --- */
+
+/* A core's peak and its bandwidth are those of the nominal costs (planner/partition.h); a node has the memory of a
+ * usual socket. */
+static mr_server nominal(const mr_topo *t)
+{
+	uint32_t cores = t->n_usable / t->n_nodes;
+
+	return (mr_server){
+		.name = "nominal",
+		.what = "a server core",
+		.sockets = t->n_nodes,
+		.nodes = 1,
+		.domains = 1,
+		.cores = cores ? cores : 1,
+		.smt = 1,
+		.l2_kib = 2048,
+		.l3_mib = 2 * (cores ? cores : 1),
+		.ghz_vector = MR_PARTITION_FLOPS / MR_MODEL_EFFICIENCY / 50e9,
+		.ghz_matrix = MR_PARTITION_FLOPS / MR_MODEL_EFFICIENCY / 50e9,
+		.f32_cycle = 50,
+		.bf16_cycle = 50,
+		.dram_gbs = 300,
+		.l3_gbs = MR_PARTITION_BYTES / 1e9,
+		.domain_ns = 60,
+		.node_ns = 60,
+		.socket_ns = 150,
+		.link_gbs = 100,
+	};
+}
+
+mr_server mr_model_server(const mr_session *s)
+{
+	return s->topo.server ? *s->topo.server : nominal(&s->topo);
+}
+
+double mr_model_memory_rate(const mr_server *m)
+{
+	return m->dram_gbs * 1e9 / m->nodes;
+}
+
+double mr_model_link_rate(const mr_server *m)
+{
+	return m->link_gbs * 1e9 / m->nodes;
+}
+
+double mr_model_peak(const mr_server *m, const mr_session *s)
+{
+	double f32 = m->f32_cycle * m->ghz_vector, bf16 = m->bf16_cycle * m->ghz_matrix;
+	bool wide = s->kernels->types.compute != MR_BF16;
+
+	return 1e9 * (wide || bf16 < f32 ? f32 : bf16);
+}
+
+/* Fitted (cost_model.h). */
+#define HALF_ROWS 7.0
+#define HALF_COLUMNS 4.0
+#define HALF_TERMS 7.0
+
+double mr_model_efficiency(double elements, double columns, double terms, uint32_t k)
+{
+	double pieces = fmax(1, ceil(elements / MR_MODEL_PIECE)), part = fmax(1, elements / fmin(k, pieces));
+	double rows = fmax(1, elements / columns), m = fmin(rows, fmax(sqrt(part), part / columns)), n = part / m;
+
+	return MR_MODEL_EFFICIENCY * pieces / (k * ceil(pieces / k)) * m / (m + HALF_ROWS) * n / (n + HALF_COLUMNS) *
+	       terms / (terms + HALF_TERMS);
+}
+
+/* --- passes --- */
+
+/* One worker's team and the rates at which it reads what it uses. */
+typedef struct team {
+	const mr_server *m;
+	uint32_t k;
+	double peak;                     /* FLOP/s of a core */
+	double rate_pass, rate_step;     /* bytes a second in F, I, W; in U */
+	bool memory_pass, memory_step;   /* they come from the node's memory */
+	double extra;                    /* seconds of each pass beside its work */
+} team;
+
+/* Bytes that worker @w uses in each pass, and in a step. Without a plan worker 0 has all stages. */
+static void working_set(const mr_session *s, uint16_t w, double *pass, double *step)
+{
+	const mr_types *types = &s->kernels->types;
+	const mr_plan *p = s->plan;
+	double n_weights = 0, values = 0, copies = 1;
+
+	for (uint16_t i = 0; i < s->partition.n_stages; i++) {
+		bool hosts = !p;
+
+		for (unsigned q = 0; p && q < p->n_pipes; q++)
+			hosts |= mr_plan_worker(p, (uint8_t)q, i) == w;
+		for (uint32_t n = s->partition.first[i]; hosts && n < s->partition.first[i + 1]; n++) {
+			n_weights += (double)mr_costs_params(s->graph, n);
+			for (uint32_t o = 0; o < s->graph->nodes[n].n_out; o++)
+				values += (double)s->samples *
+					  (double)mr_shape_bytes(s->graph->nodes[n].out_shape[o], types->activations);
+		}
+		copies = hosts && p && p->n_versions[i] > copies ? p->n_versions[i] : copies;
+	}
+	*pass = n_weights * (double)(mr_dtype_bytes(types->weights) + mr_dtype_bytes(types->gradients)) + values;
+	*step = *pass + n_weights * ((copies - 1) * (double)mr_dtype_bytes(types->weights) +
+				     s->optim.ops->n_states * (double)mr_dtype_bytes(types->state));
+}
+
+/* The bandwidth at which @k cores use @bytes again and again. */
+static double rate_of(const mr_server *m, uint32_t k, double bytes, bool *memory)
+{
+	double domains = ceil((double)k / m->cores), rate = k * m->l3_gbs * 1e9;
+
+	*memory = false;
+	if (bytes <= k * 1024.0 * m->l2_kib)
+		return INFINITY;
+	if (bytes <= k * 1048576.0 * m->l3_mib / m->cores)
+		return rate;
+	*memory = true;
+	if (m->domain_gbs > 0)
+		rate = fmin(rate, domains * m->domain_gbs * 1e9);
+	return fmin(rate, mr_model_memory_rate(m));
+}
+
+static team team_of(const mr_session *s, const mr_server *m, uint16_t w, uint32_t k)
+{
+	team t = {.m = m, .k = k, .peak = mr_model_peak(m, s)};
+	double pass, step;
+
+	working_set(s, w, &pass, &step);
+	t.rate_pass = rate_of(m, k, pass, &t.memory_pass);
+	t.rate_step = rate_of(m, k, step, &t.memory_step);
+	t.extra = MR_MODEL_CALL_S + mr_server_barrier_ns(m, k) / 1e9;
+	return t;
+}
+
+static double seconds(const team *t, double flops, double bytes, double elements, double columns)
+{
+	double e = mr_model_efficiency(elements, columns, flops / (2 * elements), t->k);
+
+	return fmax(flops > 0 ? flops / (t->k * t->peak * e) : 0, bytes / t->rate_pass) + t->extra;
+}
+
+/* What the passes over a layer read and write, and make. */
+typedef struct work {
+	double flops[3], bytes[3], elements[3], columns[3]; /* of F, I, W; no bytes: no such pass */
+	double step_bytes;
+} work;
+
+static work work_of(const mr_session *s, uint32_t node)
+{
+	const mr_types *types = &s->kernels->types;
+	const mr_graph *g = s->graph;
+	const mr_node *n = &g->nodes[node];
+	double in = 0, gradients = 0, out = 0, weights = 0, n_weights = 0,
+	a = (double)mr_dtype_bytes(types->activations);
+	double wide = n->n_out ? fmax(1, (double)n->out_shape[0].cols) : 1;
+	bool back = mr_graph_wants_any_dx(g, node);
+	mr_layer_needs z;
+
+	n->ops->needs(&n->cfg, n->in_shape, s->samples, NULL, &z);
+	for (uint32_t i = 0; i < n->n_in; i++) {
+		double each = (double)s->samples * (double)mr_shape_count(g->values[n->in[i]].shape);
+
+		in += each;
+		gradients += mr_graph_wants_dx(g, node, i) ? each : 0;
+	}
+	for (uint32_t i = 0; i < n->n_out; i++)
+		out += (double)s->samples * (double)mr_shape_count(n->out_shape[i]);
+	for (uint32_t i = n->first_param; i < n->first_param + n->n_params; i++)
+		n_weights += (double)g->params[i].n;
+	/* Without products it looks rows up, or scales: it reads no more of the weights than it has results. */
+	n_weights = z.flops_f > 0 ? n_weights : fmin(n_weights, out);
+	weights = n_weights * (double)mr_dtype_bytes(types->weights);
+	return (work){
+		.flops = {z.flops_f, back ? z.flops_i : 0, z.flops_w},
+		.bytes = {in * a + out * a + weights, back ? out * a + gradients * a + weights : 0,
+			  n_weights > 0 ? in * a + out * a + n_weights * (double)mr_dtype_bytes(types->gradients) : 0},
+		.elements = {fmax(out, 1), gradients, n_weights},
+		.columns = {wide, fmax(1, (double)n->in_shape[0].cols), wide},
+		.step_bytes = UPDATE_PASSES * (double)mr_costs_params(g, node) * (double)mr_dtype_bytes(types->weights),
+	};
+}
+
+/* The teams of all workers; the caller frees them. NULL without memory. @k: threads of each; 0: those of the session.
+   */
+static team *teams_of(const mr_session *s, const mr_server *m, uint32_t k)
+{
+	team *t = calloc(s->place.n_workers, sizeof(*t));
+
+	for (uint16_t w = 0; t && w < s->place.n_workers; w++)
+		t[w] = team_of(s, m, w, k ? k : s->place.worker[w].n_threads);
+	return t;
+}
+
+static uint16_t worker_of(const mr_session *s, uint32_t node)
+{
+	return s->plan ? mr_plan_worker(s->plan, 0, mr_partition_stage(&s->partition, node)) : 0;
+}
+
+static void cost_layer(const mr_session *s, const team *t, uint32_t node, mr_layer_cost *c, mr_layer_bytes *b)
+{
+	work w = work_of(s, node);
+	bool loss = s->graph->nodes[node].ops->loss;
+	double *const into[] = {&c->f, &c->i, &c->w};
+
+	for (int k = 0; k < 3; k++)
+		*into[k] = w.bytes[k] > 0 && !(loss && k) ? seconds(t, w.flops[k], w.bytes[k], w.elements[k],
+								    w.columns[k]) : 0;
+	c->u = w.step_bytes > 0 ? w.step_bytes / fmin(t->rate_step, t->k * t->m->l3_gbs * 1e9) + t->extra : 0;
+	if (t->memory_pass)
+		*b = (mr_layer_bytes){.f = w.bytes[0], .i = w.bytes[1], .w = w.bytes[2]};
+	if (t->memory_step)
+		b->u = w.step_bytes;
+}
+
+/* Whether some workers of the plan lie on different nodes. */
+static bool is_spread(const mr_session *s)
+{
+	for (uint32_t w = 1; w < s->place.n_workers; w++)
+		if (s->place.worker[w].node != s->place.worker[0].node)
+			return true;
+	return false;
+}
+
+static void rates_of_bytes(const mr_session *s, const mr_server *m, const team *t, mr_costs *out)
+{
+	double rate = fmin(t->rate_step, t->k * m->l3_gbs * 1e9);
+
+	out->norm_s = 1 / rate;
+	out->sum_s = 3 / rate;
+	out->average_s = 1 / rate;
+	out->remote = (mr_handoff){.read_s = 1 / (t->k * m->l3_gbs * 1e9)};
+	out->far = (mr_handoff){.read_s = 1 / fmin(mr_model_link_rate(m), t->k * m->l3_gbs * 1e9)};
+	out->far_s = 1 / mr_model_link_rate(m);
+	/* a hand-over is two messages: a number in the ring, and the place that it frees */
+	out->hop_s = s->plan ? 2e-9 * (is_spread(s) ? m->socket_ns : m->node_ns) : 0;
+}
+
+static void name_source(const mr_session *s, const mr_server *m, mr_costs *out)
+{
+	if (s->topo.server)
+		snprintf(out->source, sizeof(out->source),
+			 "modelled by published constants of %s, %s, not measured: %.0f GFLOP/s a core, %.0f GB/s a "
+			 "node",
+			 m->name, m->what, mr_model_peak(m, s) / 1e9, mr_model_memory_rate(m) / 1e9);
+	else
+		snprintf(out->source, sizeof(out->source),
+			 "nominal: at most %g GFLOP/s and %g GB/s a core, %g GB/s a node; measure them with "
+			 "profile -o FILE, then --costs FILE",
+			 mr_model_peak(m, s) * MR_MODEL_EFFICIENCY / 1e9, m->l3_gbs, m->dram_gbs);
+}
+
+mr_status mr_costs_modelled(const mr_session *s, mr_costs *out)
+{
+	mr_server m = mr_model_server(s);
+	team *t;
+
+	MR_TRY(mr_costs_alloc(s, out));
+	out->bytes = calloc(s->graph->n_nodes, sizeof(*out->bytes));
+	t = teams_of(s, &m, 0);
+	if (!out->bytes || !t) {
+		free(t);
+		mr_costs_fini(out);
+		return mr_fail(MR_ERESOURCE, "no memory for the costs of %u layers", s->graph->n_nodes);
+	}
+	for (uint32_t i = 0; i < s->graph->n_nodes; i++)
+		cost_layer(s, &t[worker_of(s, i)], i, &out->layer[i], &out->bytes[i]);
+	rates_of_bytes(s, &m, &t[0], out);
+	name_source(s, &m, out);
+	free(t);
+	return MR_OK;
+}
+
+static double ratio(double is, double was)
+{
+	return was > 0 ? is / was : 1;
+}
+
+mr_status mr_costs_rescale(mr_costs *c, const mr_session *s)
+{
+	mr_server m = mr_model_server(s);
+	team *from = teams_of(s, &m, c->threads), *to = teams_of(s, &m, 0);
+
+	for (uint32_t i = 0; from && to && i < s->graph->n_nodes; i++) {
+		mr_layer_cost was = {0}, is = {0}, *l = &c->layer[i];
+		mr_layer_bytes ignored = {0};
+
+		cost_layer(s, &from[worker_of(s, i)], i, &was, &ignored);
+		cost_layer(s, &to[worker_of(s, i)], i, &is, &ignored);
+		l->f *= ratio(is.f, was.f);
+		l->i *= ratio(is.i, was.i);
+		l->g *= ratio(is.w, was.w);
+		l->w *= ratio(is.w, was.w);
+		l->u *= ratio(is.u, was.u);
+	}
+	free(from);
+	free(to);
+	return from && to ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the teams of %u workers", s->place.n_workers);
+}
+
+mr_status mr_costs_forecast(const mr_session *s, mr_costs *out)
+{
+	if (!s->costs)
+		return mr_costs_modelled(s, out);
+	MR_TRY(mr_costs_scale(s->costs, s, 1, out));
+	return out->threads && out->threads != s->place.worker[0].n_threads ? mr_costs_rescale(out, s) : MR_OK;
+}

@@ -1,0 +1,62 @@
+/*
+ * cost_model.h - what layers would take on a machine, from constants: a roofline with granularity.
+ *
+ * A pass over a layer (F, I, W of a micro-batch, U of a commit) by k threads takes
+ *
+ *	max(flops / (k peak e), bytes / rate) + call + barrier(k)
+ *
+ *	peak     of a core in the type of the products
+ *	e        MR_MODEL_EFFICIENCY, less for small products: a thread whose part of a product is m x n with sums of
+ *	         l terms reaches m / (m + 7) n / (n + 4) l / (l + 7) of it, as one core does (fitted to f32 products of
+ *	         64 to 512 columns and 2 to 512 rows; session.cost_model has them). And less where threads have no
+ *	         work: results come in pieces of MR_MODEL_PIECE elements, so 5 pieces take 2 threads 3 turns
+ *	bytes    inputs, outputs, weights, gradients and state that the pass reads and writes
+ *	rate     none where what a worker touches again and again fits its second caches; the L3's of k cores where it
+ *	         fits its part of the L3; else that, the node's memory at most, which all its workers share
+ *	call     what an operation takes to begin and end
+ *	barrier  of k threads: c0 + c1 ceil(log2 k) (host/server.h)
+ *
+ * F, I and W keep a worker's weights and gradients and the activations of a micro-batch in use, U all that it has.
+ * Between nodes, boundaries and weights that pipes on several nodes share cross a link.
+ *
+ * The constants are those of the machine that machine.topology names (host/server.h), else nominal ones: they say how
+ * the plan of this machine's workers would scale, not how fast it is. Nothing of it was measured.
+ */
+#ifndef MR_SESSION_COST_MODEL_H
+#define MR_SESSION_COST_MODEL_H
+
+#include "host/server.h"
+#include "session/costs.h"
+
+#define MR_MODEL_EFFICIENCY 0.8
+#define MR_MODEL_PIECE 1024.0
+#define MR_MODEL_CALL_S 0.3e-6
+
+/** The constants for @s: of the machine named, or nominal ones of a machine like its topology. */
+mr_server mr_model_server(const mr_session *s);
+
+/** Bytes a second of the memory and of the link of each node of @m. */
+double mr_model_memory_rate(const mr_server *m);
+double mr_model_link_rate(const mr_server *m);
+
+/** FLOP/s that a core of @m has for the products of @s. */
+double mr_model_peak(const mr_server *m, const mr_session *s);
+
+/** The part of the peak that @k threads reach on a pass that makes @elements results in rows of @columns, with @terms
+ * products a result. */
+double mr_model_efficiency(double elements, double columns, double terms, uint32_t k);
+
+/** The costs of the layers of @s by the model, with the threads of its workers. Errors: MR_ERESOURCE. */
+mr_status mr_costs_modelled(const mr_session *s, mr_costs *out) MR_MUST_USE;
+
+/** For predictions: those of the file that the configuration of @s names, rescaled to its threads; if it names none,
+ * those of the model. Errors: MR_ERESOURCE. */
+mr_status mr_costs_forecast(const mr_session *s, mr_costs *out) MR_MUST_USE;
+
+/**
+ * Change @c, measured with @c->threads threads, to those of the workers of @s: each time by the ratio of the model's.
+ * Errors: MR_ERESOURCE.
+ */
+mr_status mr_costs_rescale(mr_costs *c, const mr_session *s) MR_MUST_USE;
+
+#endif

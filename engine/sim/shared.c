@@ -1,0 +1,409 @@
+#include "sim/shared.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The period is taken over the last ADVANCE of this many iterations beyond the steady state; 1, 2 and 4 divide it. */
+#define PERIOD_BODIES 12u
+#define ADVANCE 8u
+#define PERIOD_NODES (1u << 21)
+
+/* What a worker carries out now. */
+typedef struct running {
+	uint32_t node;     /* MR_NO_NODE: it waits */
+	double left;       /* the part that is not done, 1 to 0 */
+	double duration;   /* alone */
+	double bytes[2];   /* of memory and link, in all */
+	double speed;      /* 1: as if alone */
+	double end;        /* at this speed */
+} running;
+
+/* The workers of one node. */
+typedef struct place {
+	uint32_t first, n; /* in `worker` */
+	double at;         /* time until which their work is counted */
+	double end;        /* of the first that ends */
+} place;
+
+typedef struct start {
+	double at;
+	uint32_t node;
+} start;
+
+typedef struct shared {
+	const mr_plan *plan;
+	const mr_cost *cost;
+	const mr_sharing *sharing;
+	mr_unroll *g;
+	uint32_t *waits;               /* [n_all] sources that have not ended */
+	uint32_t *out_first, *out;     /* edges by their sources, those of storage and of the lists included */
+	double *ready, *begin, *end;   /* [n_all] */
+	start *heap;                   /* of those that may begin, earliest first */
+	uint32_t n_heap;
+	running *now;                  /* [n_workers] */
+	uint16_t *worker;              /* [n_workers] by their nodes */
+	place *place;                  /* [n_nodes] */
+	mr_shared_use use;
+	double alone, taken;           /* sums of durations: of the table, and in this run */
+} shared;
+
+/* --- the graph by its sources --- */
+
+static void each_source(const shared *s, uint32_t to, void (*one)(shared *s, uint32_t from, uint32_t to), shared *arg)
+{
+	const mr_unroll *g = s->g;
+
+	if (to < g->n_nodes && to > g->first[g->at[to].worker])
+		one(arg, to - 1, to);
+	for (uint32_t e = g->edge_first[to]; e < g->edge_first[to + 1]; e++)
+		one(arg, g->edge[e], to);
+	if (to < g->n_nodes && g->storage[to] != MR_NO_NODE)
+		one(arg, g->storage[to], to);
+}
+
+static void count_edge(shared *s, uint32_t from, uint32_t to)
+{
+	s->waits[to]++;
+	s->out_first[from]++;
+}
+
+static void add_edge(shared *s, uint32_t from, uint32_t to)
+{
+	s->out[--s->out_first[from]] = to;
+}
+
+static mr_status turn_edges(shared *s)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->g->n_all; i++)
+		each_source(s, i, count_edge, s);
+	for (uint32_t i = 0; i <= s->g->n_all; i++) {
+		n += s->out_first[i];
+		s->out_first[i] = n; /* the end of each range; filling it from the end moves it to the begin */
+	}
+	s->out = malloc(((size_t)n + 1) * sizeof(*s->out));
+	if (!s->out)
+		return mr_fail(MR_ERESOURCE, "no memory to simulate %u instructions", s->g->n_all);
+	for (uint32_t i = s->g->n_all; i-- > 0;)
+		each_source(s, i, add_edge, s);
+	return MR_OK;
+}
+
+/* --- instructions that may begin --- */
+
+static bool earlier(const start *a, const start *b)
+{
+	return a->at < b->at || (a->at == b->at && a->node < b->node);
+}
+
+static void push(shared *s, uint32_t node)
+{
+	start new = {s->ready[node], node};
+	uint32_t at = s->n_heap++;
+
+	for (; at && earlier(&new, &s->heap[(at - 1) / 2]); at = (at - 1) / 2)
+		s->heap[at] = s->heap[(at - 1) / 2];
+	s->heap[at] = new;
+}
+
+static uint32_t pop(shared *s)
+{
+	uint32_t node = s->heap[0].node, at = 0;
+	start last = s->heap[--s->n_heap];
+
+	for (uint32_t child; (child = 2 * at + 1) < s->n_heap; at = child) {
+		child += child + 1 < s->n_heap && earlier(&s->heap[child + 1], &s->heap[child]);
+		if (!earlier(&s->heap[child], &last))
+			break;
+		s->heap[at] = s->heap[child];
+	}
+	s->heap[at] = last;
+	return node;
+}
+
+/* --- rates --- */
+
+static double factor(double demand, double rate)
+{
+	return rate > 0 && demand > rate ? rate / demand : 1;
+}
+
+static void note_use(double *most, double demand, double rate)
+{
+	if (rate > 0)
+		*most = fmax(*most, fmin(demand, rate) / rate);
+}
+
+/* Count the work of a node's workers until @t. */
+static void count_work(shared *s, place *p, double t)
+{
+	for (uint32_t i = p->first; i < p->first + p->n; i++) {
+		running *r = &s->now[s->worker[i]];
+
+		if (r->node != MR_NO_NODE && r->speed < 1)
+			r->left -= (t - p->at) * r->speed / r->duration;
+	}
+	p->at = t;
+}
+
+/* Share memory and link of a node among its workers. One at full speed keeps the end that it began with. */
+static void share(shared *s, place *p)
+{
+	double demand[2] = {0}, part[2];
+
+	for (uint32_t i = p->first; i < p->first + p->n; i++) {
+		const running *r = &s->now[s->worker[i]];
+
+		for (int k = 0; k < 2 && r->node != MR_NO_NODE && r->duration > 0; k++)
+			demand[k] += r->bytes[k] / r->duration;
+	}
+	note_use(&s->use.memory, demand[0], s->sharing->memory_rate);
+	note_use(&s->use.link, demand[1], s->sharing->link_rate);
+	part[0] = factor(demand[0], s->sharing->memory_rate);
+	part[1] = factor(demand[1], s->sharing->link_rate);
+	p->end = INFINITY;
+	for (uint32_t i = p->first; i < p->first + p->n; i++) {
+		running *r = &s->now[s->worker[i]];
+		double speed;
+
+		if (r->node == MR_NO_NODE)
+			continue;
+		speed = fmin(r->bytes[0] > 0 ? part[0] : 1, r->bytes[1] > 0 ? part[1] : 1);
+		if (speed != r->speed) {
+			if (!(r->speed < 1)) /* it ran at full speed until now */
+				r->left = r->duration > 0 ? (r->end - p->at) / r->duration : 0;
+			r->speed = speed;
+			r->end = p->at + fmax(0, r->left) * r->duration / speed;
+		}
+		p->end = fmin(p->end, r->end);
+	}
+}
+
+/* --- events --- */
+
+static void finish(shared *s, uint32_t node, double t);
+
+/* @node's sources have all ended. A join takes no time. */
+static void arrive(shared *s, uint32_t from, uint32_t to, double t)
+{
+	const mr_unroll *g = s->g;
+	double at = t;
+
+	if (to < g->n_nodes && mr_unroll_hands_over(g, from, to))
+		at += s->cost->stage[g->at[from].in->stage].c;
+	s->ready[to] = fmax(s->ready[to], at);
+	if (--s->waits[to])
+		return;
+	if (to < g->n_nodes)
+		push(s, to);
+	else
+		finish(s, to, s->ready[to]);
+}
+
+static void finish(shared *s, uint32_t node, double t)
+{
+	s->end[node] = t;
+	for (uint32_t e = s->out_first[node]; e < s->out_first[node + 1]; e++)
+		arrive(s, node, s->out[e], t);
+}
+
+static void begin(shared *s, uint32_t node)
+{
+	const mr_unroll_node *n = &s->g->at[node];
+	running *r = &s->now[n->worker];
+	place *p = &s->place[s->sharing->node[n->worker]];
+	double t = s->ready[node], d = mr_instr_cost(s->plan, n->in, s->cost);
+
+	s->begin[node] = t;
+	s->alone += d;
+	count_work(s, p, t);
+	*r = (running){.node = node, .left = 1, .duration = d, .speed = 1, .end = t + d};
+	r->bytes[0] = mr_instr_cost(s->plan, n->in, &s->sharing->memory);
+	r->bytes[1] = mr_instr_cost(s->plan, n->in, &s->sharing->link);
+	share(s, p);
+}
+
+/* End all of @p that end now. */
+static void end_first(shared *s, place *p)
+{
+	double t = p->end;
+
+	count_work(s, p, t);
+	for (uint32_t i = p->first; i < p->first + p->n; i++) {
+		running *r = &s->now[s->worker[i]];
+		uint32_t node = r->node;
+
+		if (node == MR_NO_NODE || r->end > t)
+			continue;
+		r->node = MR_NO_NODE;
+		s->taken += t - s->begin[node];
+		finish(s, node, t);
+	}
+	share(s, p);
+}
+
+static mr_status play(shared *s)
+{
+	uint32_t done = 0;
+
+	for (uint32_t i = s->g->n_all; i-- > 0;)
+		if (!s->waits[i] && i < s->g->n_nodes)
+			push(s, i);
+	for (;;) {
+		place *first = &s->place[0];
+
+		for (uint16_t k = 1; k < s->sharing->n_nodes; k++)
+			if (s->place[k].end < first->end)
+				first = &s->place[k];
+		if (s->n_heap && s->heap[0].at < first->end) {
+			begin(s, pop(s));
+			done++;
+		} else if (first->end < INFINITY) {
+			end_first(s, first);
+		} else {
+			break;
+		}
+	}
+	if (done < s->g->n_nodes)
+		return mr_fail(MR_ECONFIG, "the plan cannot finish: %u of %u instructions begin", done, s->g->n_nodes);
+	return MR_OK;
+}
+
+/* --- one run --- */
+
+static void shared_fini(shared *s)
+{
+	mr_unroll_destroy(s->g);
+	free(s->waits);
+	free(s->out);
+	free(s->ready);
+	free(s->heap);
+	free(s->now);
+	free(s->worker);
+	free(s->place);
+}
+
+static mr_status allocate(shared *s)
+{
+	size_t all = (size_t)s->g->n_all + 1, workers = s->plan->n_workers;
+
+	s->waits = calloc(2 * all, sizeof(*s->waits));
+	s->ready = calloc(3 * all, sizeof(*s->ready));
+	s->heap = malloc((workers + 1) * sizeof(*s->heap));
+	s->now = calloc(workers, sizeof(*s->now));
+	s->worker = malloc(workers * sizeof(*s->worker));
+	s->place = calloc(s->sharing->n_nodes, sizeof(*s->place));
+	if (!s->waits || !s->ready || !s->heap || !s->now || !s->worker || !s->place)
+		return mr_fail(MR_ERESOURCE, "no memory to simulate %u instructions", s->g->n_all);
+	s->out_first = s->waits + all;
+	s->begin = s->ready + all;
+	s->end = s->begin + all;
+	return MR_OK;
+}
+
+static void place_workers(shared *s)
+{
+	uint32_t at = 0;
+
+	for (uint16_t k = 0; k < s->sharing->n_nodes; k++) {
+		s->place[k] = (place){.first = at, .end = INFINITY};
+		for (uint16_t w = 0; w < s->plan->n_workers; w++)
+			if (s->sharing->node[w] == k)
+				s->worker[at++] = w;
+		s->place[k].n = at - s->place[k].first;
+	}
+	for (uint16_t w = 0; w < s->plan->n_workers; w++)
+		s->now[w].node = MR_NO_NODE;
+}
+
+static mr_status run(shared *s, const mr_plan *plan, const mr_cost *cost, const mr_sharing *sharing, uint32_t n_bodies)
+{
+	*s = (shared){.plan = plan, .cost = cost, .sharing = sharing};
+	MR_TRY(mr_unroll_create(plan, n_bodies, &(mr_unroll_opts){0}, &s->g));
+	MR_TRY(allocate(s));
+	place_workers(s);
+	MR_TRY(turn_edges(s));
+	MR_TRY(play(s));
+	s->use.slowed = s->taken > s->alone ? 1 - s->alone / s->taken : 0;
+	return MR_OK;
+}
+
+/* --- as a walk --- */
+
+static double recorded_end(const void *arg, const mr_unroll *g, uint32_t node, double begin, double duration)
+{
+	const shared *s = arg;
+
+	(void)g;
+	(void)duration;
+	return fmax(begin, s->end[node]);
+}
+
+static mr_status find_period(const mr_plan *plan, const mr_cost *cost, const mr_sharing *sharing, double *period)
+{
+	uint32_t n = PERIOD_BODIES + mr_plan_steady(plan), advance = ADVANCE;
+	uint64_t length = 0;
+	mr_status st;
+	shared s;
+
+	*period = 0;
+	for (uint16_t w = 0; w < plan->n_workers; w++)
+		length += mr_plan_list(plan, w, MR_BODY)->n;
+	while (n > 4 && n * length > PERIOD_NODES)
+		n--;
+	while (2 * advance > n)
+		advance /= 2;
+	if (!length)
+		return MR_OK;
+	st = run(&s, plan, cost, sharing, n);
+	for (uint16_t w = 0; st == MR_OK && w < plan->n_workers; w++)
+		if (mr_plan_list(plan, w, MR_BODY)->n)
+			*period = fmax(*period, (s.end[mr_unroll_body_end(s.g, w, n - 1)] -
+						 s.end[mr_unroll_body_end(s.g, w, n - 1 - advance)]) / advance);
+	shared_fini(&s);
+	return st;
+}
+
+static bool is_shared(const mr_sharing *h)
+{
+	for (uint16_t i = 0; i < h->memory.n_stages; i++) {
+		const mr_stage_cost *m = &h->memory.stage[i], *l = &h->link.stage[i];
+
+		if (m->f + m->i + m->w + m->u + m->r + m->n + m->a + l->f + l->i + l->w + l->u + l->r + l->n + l->a > 0)
+			return true;
+	}
+	return false;
+}
+
+mr_status mr_sim_run_shared(const mr_plan *plan, const mr_cost *cost, const mr_sharing *sharing, uint32_t n_bodies,
+			    mr_walk **out, mr_shared_use *use)
+{
+	double period = 0, most = 0;
+	mr_status st;
+	shared s;
+
+	if (use)
+		*use = (mr_shared_use){0};
+	if (!is_shared(sharing) || plan->contract.steal)
+		return mr_sim_run(plan, cost, &(mr_sim_params){.n_bodies = n_bodies}, out);
+	if (plan->contract.flush != MR_FLUSH_BARRIER)
+		MR_TRY(find_period(plan, cost, sharing, &period));
+	st = run(&s, plan, cost, sharing, n_bodies);
+	if (st == MR_OK)
+		st = mr_plan_walk(plan, cost, n_bodies,
+				  &(mr_walk_opts){.no_period = true,
+						  .hooks = &(mr_time_hooks){.finish = recorded_end, .arg = &s}},
+				  out);
+	if (st == MR_OK) {
+		for (uint16_t w = 0; w < plan->n_workers; w++)
+			most = fmax(most, (*out)->busy[w] / (n_bodies ? n_bodies : 1));
+		(*out)->period = period;
+		(*out)->bubble_period = period > 0 ? fmax(0, 1 - most / period) : 0;
+		if (use)
+			*use = s.use;
+	}
+	shared_fini(&s);
+	return st;
+}

@@ -1,0 +1,36 @@
+/*
+ * shared.h - a simulation of workers that share the memory of their nodes and the links between nodes.
+ *
+ * An instruction takes the time of the cost table where it has node and link to itself. While it runs it takes bytes at
+ * an even rate. Where the instructions that run on a node take more bytes a second from its memory, or over its link,
+ * than there are, all that take any there slow down in proportion, until one begins or ends: rates are solved anew at
+ * each begin and end, so workers in different phases overlap as they would.
+ *
+ * Bytes are tables like those of times: an instruction takes of a resource what mr_instr_cost says of its table.
+ */
+#ifndef MR_SIM_SHARED_H
+#define MR_SIM_SHARED_H
+
+#include "sim/sim.h"
+
+typedef struct mr_sharing {
+	const uint16_t *node;            /* [n_workers], borrowed */
+	uint16_t n_nodes;
+	mr_cost memory, link;            /* bytes in place of times; c does not count */
+	double memory_rate, link_rate;   /* bytes per unit of time of each node; 0: without limit */
+} mr_sharing;
+
+/* What sharing did to a run. */
+typedef struct mr_shared_use {
+	double memory, link; /* most of the rate that was in use at any time, 0 to 1 */
+	double slowed;       /* the part of the instructions' time that sharing added */
+} mr_shared_use;
+
+/**
+ * Simulate @n_bodies iterations of @plan, whose W nobody steals, and find its period. @use may be NULL. Without bytes
+ * the result is that of mr_sim_run, to the last bit. Errors: as mr_sim_run.
+ */
+mr_status mr_sim_run_shared(const mr_plan *plan, const mr_cost *cost, const mr_sharing *sharing, uint32_t n_bodies,
+			    mr_walk **out, mr_shared_use *use) MR_MUST_USE;
+
+#endif

@@ -1,0 +1,202 @@
+/* test_cost_model.c - the model of nominal and published costs: against recorded rates, and laws on synthetic hosts. */
+#include "session/cost_model.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "check.h"
+#include "job/job_help.h"
+#include "session/forecast.h"
+
+/* --- recorded --- */
+
+/*
+ * GFLOP/s of f32 products of one core with AVX-512, millrace profile --method alone of a layer @width x @width with
+ * @rows samples: the output, the gradient of the input, that of the weights.
+ */
+static const struct {
+	double width, rows, rate[3];
+} recorded[] = {
+	{64, 4, {47.4, 28.0, 53.6}},      {64, 16, {116.9, 103.9, 128.9}},  {64, 64, {182.4, 164.6, 150.9}},
+	{64, 512, {217.0, 203.6, 204.6}}, {128, 4, {112.8, 36.1, 77.5}},    {128, 16, {180.5, 136.7, 161.1}},
+	{128, 64, {213.5, 196.4, 178.2}}, {128, 512, {224.1, 204.2, 212.8}}, {256, 4, {124.4, 40.7, 88.1}},
+	{256, 16, {199.2, 156.5, 172.6}}, {256, 64, {228.6, 210.6, 194.1}}, {256, 512, {227.7, 217.4, 217.9}},
+	{512, 4, {111.5, 41.2, 78.5}},    {512, 16, {200.3, 159.4, 170.4}}, {512, 64, {223.6, 225.9, 207.9}},
+};
+
+/* The mean of the three passes: which of them is the slower one differs from kernel to kernel. */
+static void efficiency_is_that_of_small_products(void)
+{
+	const double best = 230, top = MR_MODEL_EFFICIENCY;
+	size_t n = sizeof(recorded) / sizeof(recorded[0]), far = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double w = recorded[i].width, b = recorded[i].rows, flops = 2 * b * w * w, model = 0, measured = 0;
+		double e[3] = {mr_model_efficiency(b * w, w, w, 1), mr_model_efficiency(b * w, w, w, 1),
+			       mr_model_efficiency(w * w, w, b, 1)};
+
+		for (int k = 0; k < 3; k++) {
+			model += flops / (best * 1e9 * e[k] / top) + MR_MODEL_CALL_S;
+			measured += flops / (recorded[i].rate[k] * 1e9);
+		}
+		far += fabs(model / measured - 1) > 0.25;
+		CU_ASSERT(fabs(model / measured - 1) < 0.5);
+		if (fabs(model / measured - 1) >= 0.25)
+			printf("%g x %g, %g rows: modelled %.3g us, measured %.3g us\n", w, w, b, 1e6 * model,
+			       1e6 * measured);
+	}
+	CU_ASSERT(far <= n / 5);
+}
+
+static void more_threads_are_no_more_efficient(void)
+{
+	for (double elements = 1; elements < 1e8; elements *= 7)
+		for (double columns = 1; columns <= elements; columns *= 5)
+			for (uint32_t k = 1; k <= 1024; k *= 2) {
+				double one = mr_model_efficiency(elements, columns, 64, 1);
+				double e = mr_model_efficiency(elements, columns, 64, k);
+
+				CU_ASSERT(e > 0 && e <= MR_MODEL_EFFICIENCY);
+				CU_ASSERT(e <= one * (1 + 1e-12));
+			}
+}
+
+/* --- laws --- */
+
+#define BASE                                                                                                           \
+	"model.name=mlp model.hidden=[%u,%u,%u,%u,%u,%u,%u] data.name=synthetic data.features=%u data.classes=16 "     \
+	"data.samples=4096 optimizer.name=adamw train.steps=2 train.batch=256 train.lr=0.01 machine.workers=%u "       \
+	"machine.threads=%u"
+
+typedef struct host {
+	mr_job job;
+	mr_session s;
+	mr_forecast f;
+} host;
+
+static void open_host(host *h, uint32_t width, const char *system, uint32_t workers, uint32_t threads,
+		      const char *topology)
+{
+	char base[600], more[200];
+
+	snprintf(base, sizeof(base), BASE, width, width, width, width, width, width, width, width, workers, threads);
+	snprintf(more, sizeof(more), "system.name=%s", system);
+	mr_test_job_of(&h->job, base, more);
+	h->job.machine.topology = topology;
+	MR_CHECK_OK(mr_session_survey(&h->job, &h->s));
+	MR_CHECK_OK(mr_forecast_init(&h->f, &h->s));
+}
+
+static void close_host(host *h)
+{
+	mr_forecast_fini(&h->f);
+	mr_session_close(&h->s);
+	mr_job_fini(&h->job);
+}
+
+static const char *const topologies[] = {"core:8",      "numa:2 core:4", "numa:4 core:16", "spr8480",
+					 "genoa9654", "graviton4",    "gnr6980"};
+static const char *const systems[] = {"1f1b", "data_parallel", "pipedream", "zb_h1", "chimera"};
+#define N_TOPOLOGIES (sizeof(topologies) / sizeof(topologies[0]))
+#define N_SYSTEMS (sizeof(systems) / sizeof(systems[0]))
+
+/* No layer is faster than the peak of its threads times the efficiency, and no node gives more than it has. */
+static void limits_hold(const host *h)
+{
+	mr_server m = mr_model_server(&h->s);
+	double k = h->s.place.worker[0].n_threads, flops = 0;
+
+	for (uint32_t i = 0; i < h->s.graph->n_nodes; i++) {
+		const mr_node *n = &h->s.graph->nodes[i];
+		mr_layer_needs z;
+
+		n->ops->needs(&n->cfg, n->in_shape, h->s.samples, NULL, &z);
+		CU_ASSERT(h->f.costs.layer[i].f >= z.flops_f / (k * mr_model_peak(&m, &h->s) * MR_MODEL_EFFICIENCY));
+		CU_ASSERT(h->f.costs.layer[i].w >= z.flops_w / (k * mr_model_peak(&m, &h->s) * MR_MODEL_EFFICIENCY));
+		flops += z.flops_f + z.flops_w;
+	}
+	CU_ASSERT(h->f.step_s * h->s.place.n_workers * k * mr_model_peak(&m, &h->s) * MR_MODEL_EFFICIENCY >=
+		  flops * h->s.n_micro);
+	CU_ASSERT(h->f.use.memory <= 1 && h->f.use.link <= 1);
+}
+
+static void nothing_is_faster_than_the_machine(void)
+{
+	for (size_t t = 0; t < N_TOPOLOGIES; t++)
+		for (size_t y = 0; y < N_SYSTEMS; y++)
+			for (uint32_t width = 64; width <= 2048; width *= 8) {
+				host h;
+
+				open_host(&h, width, systems[y], 4, 0, topologies[t]);
+				limits_hold(&h);
+				close_host(&h);
+			}
+}
+
+/* Steps of 2,048 wide layers stream weights and state: eight workers of one thread on one node share its memory. */
+static void streams_share_a_nodes_memory(void)
+{
+	host one, two;
+
+	open_host(&one, 2048, "data_parallel", 8, 1, "icx8380");
+	CU_ASSERT(one.f.use.memory > 0);
+	open_host(&two, 2048, "data_parallel", 32, 1, "icx8380");
+	CU_ASSERT(two.f.use.memory > 0.99 && two.f.use.slowed > one.f.use.slowed);
+	close_host(&one);
+	close_host(&two);
+}
+
+static void one_core_agrees(void)
+{
+	host here, there;
+
+	for (size_t y = 0; y < 2; y++) {
+		open_host(&here, 128, y ? "1f1b" : "sequential", 1, 1, "");
+		open_host(&there, 128, y ? "1f1b" : "sequential", 1, 1, "numa:1 core:1");
+		CU_ASSERT_DOUBLE_EQUAL(here.f.step_s, there.f.step_s, 1e-12 * here.f.step_s);
+		close_host(&here);
+		close_host(&there);
+	}
+}
+
+/* The same workers and threads on twice the nodes: memory is shared by fewer, and only hand-overs get longer. */
+static void twice_the_nodes_are_no_slower(void)
+{
+	for (size_t y = 0; y < N_SYSTEMS; y++)
+		for (uint32_t width = 256; width <= 2048; width *= 2) {
+			host few, more;
+			double hops;
+
+			open_host(&few, width, systems[y], 8, 8, "numa:1 core:64");
+			open_host(&more, width, systems[y], 8, 8, "numa:2 core:64");
+			hops = 2.0 * (few.s.n_micro + 8) * more.f.costs.hop_s;
+			CU_ASSERT(more.f.step_s <= few.f.step_s + hops);
+			close_host(&few);
+			close_host(&more);
+		}
+}
+
+/* Layers 128 wide: 128 cores are not 64 times as fast as two. */
+static void small_layers_do_not_scale(void)
+{
+	host two, many;
+
+	open_host(&two, 128, "1f1b", 2, 1, "core:2");
+	open_host(&many, 128, "1f1b", 2, 64, "numa:2 core:64");
+	CU_ASSERT(many.f.step_s > two.f.step_s / 16);
+	close_host(&two);
+	close_host(&many);
+}
+
+void mr_suite_cost_model(void);
+void mr_suite_cost_model(void)
+{
+	MR_SUITE("cost_model");
+	MR_TEST(efficiency_is_that_of_small_products);
+	MR_TEST(more_threads_are_no_more_efficient);
+	MR_TEST(nothing_is_faster_than_the_machine);
+	MR_TEST(streams_share_a_nodes_memory);
+	MR_TEST(one_core_agrees);
+	MR_TEST(twice_the_nodes_are_no_slower);
+	MR_TEST(small_layers_do_not_scale);
+}
