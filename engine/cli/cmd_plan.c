@@ -2,9 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "choose/auto.h"
 #include "choose/compare.h"
 #include "cli/args.h"
 #include "cli/open_config.h"
+#include "host/memory.h"
 #include "report/output.h"
 #include "cli/plan_kernels.h"
 #include "cli/plan_report.h"
@@ -77,9 +80,76 @@ static mr_status one(const mr_args *args)
 	return st;
 }
 
+/* Write the configuration of @args with the settings of @r, for the machine that trains with it. */
+static mr_status write_choice(const mr_args *args, const mr_auto_row *r, const char *path)
+{
+	const char *sets[64];
+	mr_args chosen = *args;
+	mr_config *config;
+	mr_strbuf text;
+	mr_status st;
+
+	if (args->n_sets + r->n_sets + 1 > sizeof(sets) / sizeof(sets[0]))
+		return mr_fail(MR_EUSAGE, "--auto takes at most %zu --set",
+			       sizeof(sets) / sizeof(sets[0]) - r->n_sets - 1);
+	chosen.n_sets = args->n_sets;
+	memcpy(sets, args->set, args->n_sets * sizeof(*sets));
+	for (uint32_t i = 0; i < r->n_sets; i++)
+		sets[chosen.n_sets++] = r->set[i];
+	sets[chosen.n_sets++] = "machine.topology=\"\""; /* it is at hand when the run begins */
+	chosen.set = sets;
+	MR_TRY(mr_open_config(&chosen, &config));
+	mr_strbuf_init(&text);
+	st = mr_config_print(config, &text);
+	if (st == MR_OK)
+		st = mr_file_replace(path, mr_strbuf_text(&text), text.len);
+	mr_strbuf_fini(&text);
+	mr_config_destroy(config);
+	if (st == MR_OK)
+		printf("\nwritten to %s: millrace train %s\n", path, path);
+	return st;
+}
+
+/* The best configuration. */
+static mr_status choose(const mr_args *args)
+{
+	const char *path = mr_values_string(args->values, "output");
+	uint32_t verify = (uint32_t)mr_values_int(args->values, "verify");
+	mr_auto_question q = {.allow_stale = (uint32_t)mr_values_int(args->values, "allow-stale"),
+			      .memory = (uint64_t)mr_values_int(args->values, "memory")};
+	mr_config *config;
+	mr_auto a = {0};
+	mr_status st;
+
+	mr_memory_keep_freed(); /* hundreds of plans are made */
+	MR_TRY(mr_open_config(args, &config));
+	q.job = mr_config_job(config);
+	st = mr_auto_search(&q, &a);
+	if (st == MR_OK && verify)
+		st = mr_auto_verify(&q, &a, verify);
+	if (st == MR_OK)
+		st = mr_auto_print(&a, stdout);
+	if (st == MR_OK && *path)
+		st = write_choice(args, &a.row[0], path);
+	mr_auto_fini(&a);
+	mr_config_destroy(config);
+	return st;
+}
+
 static mr_status make(const mr_args *args)
 {
-	bool all = mr_values_bool(args->values, "compare");
+	static const char *const with_auto[] = {"allow-stale", "verify", "memory"};
+	static const char *const without[] = {"compare", "plan", "cap", "format"};
+	bool all = mr_values_bool(args->values, "compare"), automatic = mr_values_bool(args->values, "auto");
+
+	for (size_t i = 0; !automatic && i < sizeof(with_auto) / sizeof(with_auto[0]); i++)
+		if (mr_values_is_set(args->values, with_auto[i]))
+			return mr_fail(MR_EUSAGE, "--%s goes with --auto", with_auto[i]);
+	for (size_t i = 0; automatic && i < sizeof(without) / sizeof(without[0]); i++)
+		if (mr_values_is_set(args->values, without[i]))
+			return mr_fail(MR_EUSAGE, "--%s has no meaning with --auto", without[i]);
+	if (automatic)
+		return choose(args);
 
 	if (!all && mr_values_int(args->values, "cap"))
 		return mr_fail(MR_EUSAGE, "--cap goes with --compare; the limit of a plan is machine.memory_limit");
@@ -115,6 +185,14 @@ static const mr_option options[] = {
 	{"plan", MR_OPT_STRING, "", 0, 0, NULL, NULL, "this plan in place of the system's, as train --plan"},
 	{"compare", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
 	 "all systems side by side: predicted step time, bubble, memory, weight copies, staleness"},
+	{"auto", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
+	 "search for the fastest workers, threads, micro-batches and system; -o writes them as a configuration"},
+	{"allow-stale", MR_OPT_INT, "0", 0, 1e6, NULL, "commits",
+	 "with --auto: also systems that do not flush, whose gradients are at most this late"},
+	{"verify", MR_OPT_INT, "0", 0, 100, NULL, NULL,
+	 "with --auto: train this many of the best for 20 steps each, and choose by what they took"},
+	{"memory", MR_OPT_INT, "0", 0, 1e18, NULL, "bytes",
+	 "with --auto: the memory of all workers together; recomputation is then a choice; 0: what the machine has"},
 	{"cap", MR_OPT_INT, "0", 0, 1e18, NULL, "bytes",
 	 "with --compare: the memory of all workers together; 0: machine.memory_limit, which is of the whole process"},
 	{"format", MR_OPT_ENUM, "text", 0, 0, "text|json|svg", NULL,

@@ -313,3 +313,34 @@ mr_status mr_costs_forecast(const mr_session *s, mr_costs *out)
 	MR_TRY(mr_costs_scale(s->costs, s, 1, out));
 	return out->threads && out->threads != s->place.worker[0].n_threads ? mr_costs_rescale(out, s) : MR_OK;
 }
+
+mr_model_least mr_model_least_of(const mr_session *s, int64_t samples, uint32_t threads)
+{
+	mr_server m = mr_model_server(s);
+	mr_session at = *s;
+	mr_model_least least = {0};
+	team t = {.m = &m, .peak = mr_model_peak(&m, s), .rate_pass = INFINITY, .rate_step = INFINITY};
+
+	at.samples = samples;
+	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
+		mr_layer_bytes ignored = {0};
+		mr_layer_cost c = {0}, was = {0};
+
+		t.k = threads;
+		t.extra = MR_MODEL_CALL_S + mr_server_barrier_ns(&m, t.k) / 1e9;
+		cost_layer(&at, &t, i, &c, &ignored);
+		if (s->costs) { /* measured for s->samples and these threads */
+			const mr_layer_cost *l = &s->costs->layer[i];
+
+			t.k = s->costs->threads ? s->costs->threads : threads;
+			t.extra = MR_MODEL_CALL_S + mr_server_barrier_ns(&m, t.k) / 1e9;
+			cost_layer(s, &t, i, &was, &ignored);
+			c = (mr_layer_cost){.f = l->f * ratio(c.f, was.f), .i = l->i * ratio(c.i, was.i),
+					    .w = l->w * ratio(c.w, was.w), .u = l->u * ratio(c.u, was.u)};
+		}
+		least.micro += c.f + c.i + c.w;
+		least.commit += c.u;
+		least.largest = fmax(least.largest, c.f + c.i + c.w);
+	}
+	return least;
+}

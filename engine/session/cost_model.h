@@ -49,6 +49,17 @@ double mr_model_efficiency(double elements, double columns, double terms, uint32
 /** The costs of the layers of @s by the model, with the threads of its workers. Errors: MR_ERESOURCE. */
 mr_status mr_costs_modelled(const mr_session *s, mr_costs *out) MR_MUST_USE;
 
+/* What no plan can undercut. */
+typedef struct mr_model_least {
+	double micro;   /* seconds of all passes over a micro-batch, by one worker */
+	double largest; /* of the layer that takes most of them */
+	double commit;  /* of all steps of a commit, by one worker */
+} mr_model_least;
+
+/** The least that micro-batches of @samples samples take workers of @threads threads of @s, whose plan and place do not
+ * count: as if all that a worker uses were in its second caches; with measured costs, from those. */
+mr_model_least mr_model_least_of(const mr_session *s, int64_t samples, uint32_t threads);
+
 /** For predictions: those of the file that the configuration of @s names, rescaled to its threads; if it names none,
  * those of the model. Errors: MR_ERESOURCE. */
 mr_status mr_costs_forecast(const mr_session *s, mr_costs *out) MR_MUST_USE;

@@ -1,0 +1,417 @@
+#include "choose/auto.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ir/metrics.h"
+#include "session/cost_model.h"
+#include "session/forecast.h"
+#include "session/memory_plan.h"
+
+/* Instructions of all plans that are tried, each of which takes as long to open and lay out as EACH instructions; and
+ * of one. */
+#define MOST_INSTRUCTIONS 600000u
+#define EACH 4096u
+#define MOST_OF_ONE (1u << 19)
+/* Systems that compute their order from costs get plans of at most this many instructions; those that search among
+ * plans, which takes as long as trying hundreds of candidates, fewer. */
+#define MOST_BY_COSTS 4096u
+#define MOST_JUDGED 256u
+/* After this many of a group without one within FAR of the best step the rest of the group is left out. */
+#define FIRST_OF_GROUP 6u
+#define FAR 1.5
+/* Memory is laid out for candidates whose step is at most this many times the best so far. */
+#define NEAR_BEST 2.0
+
+typedef struct search {
+	const mr_auto_question *q;
+	mr_session base;
+	mr_auto *a;
+	double best;          /* step of the best that fits */
+	uint64_t visited;     /* instructions so far */
+	uint64_t least_bytes; /* of those that do not fit */
+	char least[160];
+} search;
+
+/* --- candidates --- */
+
+static mr_status add_row(search *s, mr_auto_row **out)
+{
+	mr_auto *a = s->a;
+
+	if (!(a->n & (a->n - 1))) { /* room doubles when n is a power of two */
+		mr_auto_row *more = realloc(a->row, (a->n ? 2 * (size_t)a->n : 1) * sizeof(*a->row));
+
+		if (!more)
+			return mr_fail(MR_ERESOURCE, "no memory for %u candidates", a->n + 1);
+		a->row = more;
+	}
+	*out = &a->row[a->n++];
+	**out = (mr_auto_row){.step_s = INFINITY};
+	return MR_OK;
+}
+
+static void set(mr_auto_row *r, const char *key, const char *fmt, ...) MR_PRINTF(3, 4);
+static void set(mr_auto_row *r, const char *key, const char *fmt, ...)
+{
+	char *text = r->set[r->n_sets++];
+	va_list ap;
+
+	va_start(ap, fmt);
+	snprintf(text, sizeof(r->set[0]), "%s=", key);
+	vsnprintf(text + strlen(text), sizeof(r->set[0]) - strlen(text), fmt, ap);
+	va_end(ap);
+}
+
+/* Workers, threads of each and micro-batches, with the lower bounds of their steps. */
+typedef struct shape {
+	uint32_t workers, threads, n_micro;
+	double work;  /* all work over the workers */
+	double chain; /* a micro-batch through the model, which a step that flushes waits for */
+} shape;
+
+static shape shape_of(const search *s, uint32_t workers, uint32_t threads, uint32_t n_micro)
+{
+	mr_model_least l = mr_model_least_of(&s->base, s->a->batch / n_micro, threads);
+
+	return (shape){workers, threads, n_micro, (n_micro * l.micro + l.commit) / workers, l.micro};
+}
+
+static mr_status add(search *s, const shape *h, const char *system, bool stale, const char *replicas, bool recompute)
+{
+	mr_auto_row *r;
+
+	MR_TRY(add_row(s, &r));
+	r->workers = h->workers;
+	r->threads = h->threads;
+	r->n_micro = h->n_micro;
+	r->bound_s = stale ? h->work : fmax(h->work, h->chain);
+	set(r, "system.name", "%s", system);
+	set(r, "machine.workers", "%u", h->workers);
+	set(r, "machine.threads", "%u", h->threads);
+	set(r, "train.microbatches", "%u", h->n_micro);
+	set(r, "partition", "auto");
+	set(r, "machine.cpus", "%s", "");
+	if (*replicas)
+		set(r, "system.replicas", "%s", replicas);
+	if (recompute)
+		set(r, "system.recompute", "always");
+	snprintf(r->label, sizeof(r->label), "%s%s%s%s", system, *replicas ? " " : "", replicas,
+		 recompute ? ", recomputing" : "");
+	return MR_OK;
+}
+
+/* Stages of equal numbers of workers: two stages, or four. */
+static const char *replicas_of(uint32_t workers, uint32_t stages, char *text, size_t size)
+{
+	text[0] = '\0';
+	for (uint32_t i = 0; i < stages; i++)
+		snprintf(text + strlen(text), size - strlen(text), "%s%u%s", i ? ", " : "[", workers / stages,
+			 i + 1 < stages ? "" : "]");
+	return text;
+}
+
+static mr_status add_system(search *s, const shape *h, const mr_sched_ops *ops)
+{
+	uint64_t length = (uint64_t)h->workers * h->n_micro * 3; /* F, I and W, or nearly so */
+	bool stale = ops->asynchronous || ops->replicates;
+	bool again = s->q->memory && ops->options && mr_option_find(ops->options, "recompute");
+	char text[64];
+
+	if (stale && (!s->q->allow_stale || ops->replicates || (!ops->accumulates && h->n_micro > 1)))
+		return MR_OK;
+	if (length > MOST_OF_ONE || (ops->by_costs && length > MOST_BY_COSTS) || (ops->judged && length > MOST_JUDGED))
+		return MR_OK;
+	MR_TRY(add(s, h, ops->name, stale, "", false));
+	if (again)
+		MR_TRY(add(s, h, ops->name, stale, "", true));
+	if (!ops->options || !mr_option_find(ops->options, "replicas"))
+		return MR_OK;
+	for (uint32_t stages = 2; stages <= 4 && 2 * stages <= h->workers; stages *= 2)
+		if (h->workers % stages == 0)
+			MR_TRY(add(s, h, ops->name, stale, replicas_of(h->workers, stages, text, sizeof(text)), false));
+	return MR_OK;
+}
+
+/* All systems with these workers and threads, for all numbers of micro-batches. */
+static mr_status add_shape(search *s, uint32_t workers, uint32_t threads)
+{
+	for (uint32_t n = 1; n <= 8 * workers && n <= (uint64_t)s->a->batch; n++) {
+		shape h;
+
+		if (s->a->batch % n || (n > 2 && n < workers / 2))
+			continue;
+		h = shape_of(s, workers, threads, n);
+		if (workers == 1)
+			MR_TRY(add(s, &h, MR_SEQUENTIAL, false, "", false));
+		for (size_t i = 0; workers > 1 && mr_schedule_at(i); i++)
+			MR_TRY(add_system(s, &h, mr_schedule_at(i)));
+	}
+	return MR_OK;
+}
+
+/* The most threads of each of @workers workers, none of which has cores of two nodes. */
+static uint32_t most_threads(const mr_topo *t, uint32_t workers)
+{
+	uint32_t k = t->n_usable / workers;
+
+	for (; k > 1; k--) {
+		uint32_t fit = 0;
+
+		for (uint32_t i = 0; i < t->n_nodes; i++)
+			fit += t->node[i].n_cores / k;
+		if (fit >= workers)
+			break;
+	}
+	return k;
+}
+
+static mr_status add_all(search *s)
+{
+	const mr_topo *t = &s->base.topo;
+	uint32_t most = t->n_usable < 512 ? t->n_usable : 512;
+
+	for (uint32_t d = 1; d <= most; d += d < 4 ? 1 : d < 8 ? 2 : d < 16 ? 4 : d / 2)
+		for (uint32_t k = most_threads(t, d); k; k = k > 1 ? (k + 1) / 2 : 0)
+			MR_TRY(add_shape(s, d, k));
+	return MR_OK;
+}
+
+/* --- one candidate --- */
+
+mr_status mr_auto_job(const mr_auto_question *q, const mr_auto_row *r, mr_job *job)
+{
+	MR_TRY(mr_job_copy(q->job, job));
+	for (uint32_t i = 0; i < r->n_sets; i++) {
+		char key[40];
+		size_t n = strcspn(r->set[i], "=");
+
+		snprintf(key, sizeof(key), "%.*s", (int)n, r->set[i]);
+		MR_TRY(mr_job_set(job, key, r->set[i] + n + 1));
+	}
+	job->source = (mr_job_source){0}; /* a mistake of the candidate is in no line of the user's file */
+	return mr_job_check(job);
+}
+
+static mr_status take_staleness(const mr_forecast *f, mr_auto_row *r)
+{
+	mr_metrics *m;
+
+	if (!f->s->plan)
+		return MR_OK;
+	MR_TRY(mr_metrics_create(f->s->plan, f->walk, &m));
+	for (uint16_t i = 0; i < m->n_stages; i++)
+		r->staleness = m->staleness[i] > r->staleness ? m->staleness[i] : r->staleness;
+	mr_metrics_destroy(m);
+	return MR_OK;
+}
+
+static mr_status costs_for(const search *s, const mr_session *at, mr_costs *out)
+{
+	if (!s->base.costs)
+		return mr_costs_modelled(at, out);
+	MR_TRY(mr_costs_scale(s->base.costs, at, (double)at->samples / (double)s->base.samples, out));
+	return out->threads && out->threads != at->place.worker[0].n_threads ? mr_costs_rescale(out, at) : MR_OK;
+}
+
+static mr_status look(search *s, const mr_session *at, mr_auto_row *r)
+{
+	mr_forecast f = {.s = at};
+	mr_status st = costs_for(s, at, &f.costs);
+
+	if (st == MR_OK)
+		st = mr_forecast_time(&f);
+	if (st == MR_OK)
+		st = take_staleness(&f, r);
+	if (st == MR_OK && r->staleness > s->q->allow_stale)
+		st = mr_fail(MR_ECONFIG, "gradients are up to %u commits late", r->staleness);
+	if (st == MR_OK)
+		r->step_s = f.step_s;
+	if (st == MR_OK && r->step_s <= NEAR_BEST * s->best) {
+		st = mr_forecast_memory(&f);
+		r->bytes = f.bytes;
+		if (st == MR_OK && mr_forecast_fits(&f) == MR_OK)
+			r->fits = true;
+		else if (st == MR_OK && (!s->least_bytes || f.bytes < s->least_bytes)) {
+			s->least_bytes = f.bytes;
+			snprintf(s->least, sizeof(s->least), "%s, %u x %u threads, %u micro-batches", r->label,
+				 r->workers, r->threads, r->n_micro);
+		}
+		if (st == MR_OK && !r->fits)
+			st = mr_fail(MR_ECONFIG, "%s", mr_error_text());
+	}
+	mr_forecast_fini(&f);
+	return st;
+}
+
+/* Try @r; a refusal is its reason. */
+static void try_row(search *s, mr_auto_row *r)
+{
+	mr_session at;
+	mr_job job;
+	mr_status st;
+
+	r->tried = true;
+	s->a->n_tried++;
+	s->visited += EACH + (uint64_t)r->workers * r->n_micro * 3;
+	st = mr_auto_job(s->q, r, &job);
+	if (st == MR_OK)
+		st = mr_session_open_beside(&job, &s->base, &at);
+	if (st == MR_OK) {
+		st = look(s, &at, r);
+		mr_session_close(&at);
+	}
+	if (st != MR_OK)
+		snprintf(r->why, sizeof(r->why), "%.*s", (int)strcspn(mr_error_text(), "\n"), mr_error_text());
+	mr_job_fini(&job);
+	if (r->fits && r->step_s < s->best)
+		s->best = r->step_s;
+}
+
+/* --- the search --- */
+
+static int by_bound(const void *x, const void *y)
+{
+	const mr_auto_row *a = x, *b = y;
+
+	if ((float)a->bound_s != (float)b->bound_s)
+		return a->bound_s < b->bound_s ? -1 : 1;
+	if (a->workers != b->workers)
+		return a->workers < b->workers ? -1 : 1;
+	if (a->n_micro != b->n_micro)
+		return a->n_micro < b->n_micro ? -1 : 1;
+	return strcmp(a->label, b->label);
+}
+
+static bool is_done(const mr_auto_row *r)
+{
+	return r->tried && r->fits && !*r->why;
+}
+
+static int by_step(const void *x, const void *y)
+{
+	const mr_auto_row *a = x, *b = y;
+	double s = a->measured_s > 0 ? a->measured_s : a->step_s, t = b->measured_s > 0 ? b->measured_s : b->step_s;
+
+	if (is_done(a) != is_done(b))
+		return is_done(a) ? -1 : 1;
+	if ((a->measured_s > 0) != (b->measured_s > 0))
+		return a->measured_s > 0 ? -1 : 1;
+	if (is_done(a) && (float)s != (float)t)
+		return s < t ? -1 : 1;
+	if (is_done(a) && a->bytes != b->bytes)
+		return a->bytes < b->bytes ? -1 : 1;
+	return by_bound(x, y);
+}
+
+static bool same_group(const mr_auto_row *a, const mr_auto_row *b)
+{
+	return a->workers == b->workers && a->threads == b->threads && a->n_micro == b->n_micro;
+}
+
+static void try_all(search *s)
+{
+	mr_auto *a = s->a;
+	uint32_t in_group = 0;
+	double best_of_group = INFINITY;
+
+	a->complete = true; /* sequential training is tried in any case, to be shown beside the best */
+	for (uint32_t i = 0; i < a->n; i++) {
+		mr_auto_row *r = &a->row[i];
+
+		if (!i || !same_group(r, r - 1)) {
+			in_group = 0;
+			best_of_group = INFINITY;
+		}
+		if (r->bound_s >= s->best && r->workers > 1)
+			continue;
+		if (r->workers > 1 && in_group >= FIRST_OF_GROUP && best_of_group > FAR * s->best) {
+			a->complete = false;
+			continue;
+		}
+		if (s->visited > MOST_INSTRUCTIONS) {
+			a->complete = false;
+			continue;
+		}
+		try_row(s, r);
+		if (r->step_s < INFINITY)
+			in_group++;
+		best_of_group = fmin(best_of_group, r->step_s);
+	}
+}
+
+/* Mark the rows that no other beats in time, memory and staleness at once; find the best on half of the cores. */
+static void mark_best(mr_auto *a)
+{
+	uint32_t n = 0;
+
+	while (n < a->n && is_done(&a->row[n]))
+		n++;
+	a->half = a->n;
+	for (uint32_t i = 0; i < n; i++) {
+		mr_auto_row *r = &a->row[i];
+
+		r->best_of = true;
+		for (uint32_t k = 0; k < i && r->best_of; k++)
+			r->best_of = a->row[k].bytes > r->bytes || a->row[k].staleness > r->staleness;
+		if (a->half == a->n && r->workers * r->threads <= a->cores / 2)
+			a->half = i;
+	}
+}
+
+static mr_status nothing_fits(const search *s)
+{
+	char text[16];
+
+	for (uint32_t i = 0; !s->least_bytes && i < s->a->n; i++)
+		if (*s->a->row[i].why)
+			return mr_fail(MR_ECONFIG, "no candidate can run; %s: %s", s->a->row[i].label,
+				       s->a->row[i].why);
+	return mr_fail(MR_ERESOURCE, "no candidate fits; the least memory is %s, of %s", mr_bytes_text(s->least_bytes,
+												       text),
+		       s->least);
+}
+
+static mr_status run(search *s)
+{
+	mr_auto *a = s->a;
+	mr_costs c;
+
+	a->batch = s->q->job->train.batch;
+	a->cores = s->base.topo.n_usable;
+	mr_topo_print(&s->base.topo, a->machine, sizeof(a->machine));
+	MR_TRY(costs_for(s, &s->base, &c));
+	snprintf(a->source, sizeof(a->source), "%s", c.source);
+	mr_costs_fini(&c);
+	MR_TRY(add_all(s));
+	qsort(a->row, a->n, sizeof(*a->row), by_bound);
+	a->bound_s = a->n ? a->row[0].bound_s : 0;
+	s->best = INFINITY;
+	try_all(s);
+	if (!(s->best < INFINITY))
+		return nothing_fits(s);
+	qsort(a->row, a->n, sizeof(*a->row), by_step);
+	mark_best(a);
+	return MR_OK;
+}
+
+mr_status mr_auto_search(const mr_auto_question *q, mr_auto *out)
+{
+	search s = {.q = q, .a = out};
+	mr_status st;
+
+	*out = (mr_auto){0};
+	MR_TRY(mr_session_survey(q->job, &s.base));
+	s.base.workers_limit = q->memory;
+	s.base.program_bytes = mr_memory_of_program(&s.base);
+	st = run(&s);
+	mr_session_close(&s.base);
+	return st;
+}
+
+void mr_auto_fini(mr_auto *a)
+{
+	free(a->row);
+	*a = (mr_auto){0};
+}

@@ -1,0 +1,75 @@
+/*
+ * auto.h - searches for the configuration whose steps are the shortest on a machine.
+ *
+ * For a model, a batch and a machine it chooses workers, threads of each, micro-batches, system, replicas of stages and
+ * recomputation; the cut is the automatic one of each. All of a candidate is real: its plan is made, lowered and
+ * checked, and walked with the costs of the model (session/cost_model.h) or measured ones, and its memory is that of
+ * the engine's layout. Sequential training and data parallelism are candidates like all others.
+ *
+ * Branch and bound: the work of a step over the workers, and the chain of a micro-batch through the model, are a lower
+ * bound for all systems with the same workers, threads and micro-batches. Candidates are tried in the order of their
+ * bounds; those whose bound is not below the best step are left out. Of a group of equal bounds the rest is left out
+ * when none of the first few comes near the best, and the search ends after a number of instructions: the result then
+ * says how far it may be from the bound. The order of everything is fixed, so the choice is the same each time.
+ */
+#ifndef MR_CHOOSE_AUTO_H
+#define MR_CHOOSE_AUTO_H
+
+#include <stdio.h>
+
+#include "job/job.h"
+
+/* Settings of a candidate, beyond those of the user's job. */
+#define MR_AUTO_SETS 8
+
+typedef struct mr_auto_row {
+	char label[96];              /* "zb_h1, 8 x 16 threads, 32 micro-batches" */
+	char set[MR_AUTO_SETS][160]; /* "key=value", as for --set; [n_sets] */
+	uint32_t n_sets;
+	uint32_t workers, threads, n_micro;
+	double bound_s;              /* no plan of this group is faster */
+	double step_s;               /* predicted; INFINITY: not tried, or it cannot run */
+	double measured_s;           /* of mr_auto_verify; 0: none */
+	uint64_t bytes;              /* of all workers */
+	uint32_t staleness;
+	bool tried, fits, best_of;   /* best_of: no other is better in time, memory and staleness at once */
+	char why[200];               /* the reason why it cannot run; "": it can */
+} mr_auto_row;
+
+typedef struct mr_auto_question {
+	const mr_job *job;     /* its system, workers, threads and micro-batches do not count */
+	uint32_t allow_stale;  /* most commits by which a gradient may be late; 0: only systems that flush */
+	uint64_t memory;       /* most bytes of the workers; 0: what the machine has */
+} mr_auto_question;
+
+typedef struct mr_auto {
+	mr_auto_row *row;      /* [n]: those that were tried and fit by step, then the others by their bounds; owned */
+	uint32_t n, n_tried;
+	double bound_s;        /* no candidate is faster */
+	bool complete;         /* none that was left out could be faster than the first */
+	uint32_t half;         /* row of the best on half of the cores, of which two may run at once; n: none */
+	uint32_t cores;
+	int64_t batch;
+	char source[512];      /* of the costs */
+	char machine[512];
+} mr_auto;
+
+/** Search. The caller calls fini, also after an error. Errors: MR_ERESOURCE: nothing fits, with what would; those of a
+ * session of the job. */
+mr_status mr_auto_search(const mr_auto_question *q, mr_auto *out) MR_MUST_USE;
+void mr_auto_fini(mr_auto *a);
+
+/** The user's job with the settings of @r, checked. The caller calls mr_job_fini, also after an error. Errors:
+ * MR_ECONFIG, MR_ERESOURCE. */
+mr_status mr_auto_job(const mr_auto_question *q, const mr_auto_row *r, mr_job *job) MR_MUST_USE;
+
+/** Train the first @n rows for MR_AUTO_STEPS steps each and sort them by what was measured. Errors: those of a
+ * training; MR_ECONFIG where the job's machine is not the one at hand. */
+mr_status mr_auto_verify(const mr_auto_question *q, mr_auto *a, uint32_t n) MR_MUST_USE;
+#define MR_AUTO_STEPS 20
+
+/** As a table: the choices of which none is better in everything, the gap to the bound, and two runs at once. Errors:
+ * MR_EIO, MR_ERESOURCE. */
+mr_status mr_auto_print(const mr_auto *a, FILE *out) MR_MUST_USE;
+
+#endif

@@ -1,0 +1,63 @@
+# plan --auto: choices for this machine and for others, the bound, a memory, staleness, a configuration that trains.
+# Arguments: source tree, build tree.
+. "$(dirname "$0")/cli_lib.sh"
+command=plan
+
+cat >deep.cfg <<'END'
+model = { name = "mlp"; hidden = [64, 64, 64, 64, 64, 64, 64]; };
+data = { name = "synthetic"; features = 64; classes = 8; samples = 600; };
+optimizer = { name = "adamw"; };
+system = { name = "1f1b"; };
+train = { steps = 4; batch = 16; lr = 0.01; };
+machine = { workers = 2; };
+END
+
+# step FILE: the predicted step of the best row, of the table in it.
+step() {
+	awk '$1 == "best" { print $(NF - 4) }' "$1"
+}
+
+# The choice on two cores is no slower than any system of --compare that flushes, and sequential is one of them.
+expect 0 "best" deep.cfg --auto --topology core:2 -o best.cfg
+cp out auto.txt
+has "candidates tried; bound"
+[ -n "$(step auto.txt)" ] || complain "no step of the best"
+[ "$(awk '/candidates tried/ { print ($1 < 1) }' auto.txt)" = 0 ] || complain "nothing was tried"
+expect 0 "sequential" deep.cfg --compare --topology core:2
+# system, micro-batches, step, bubble, two of memory with their units, weights, stale, margin, alike, runs
+fastest=$(awk '/^system/ { unit = / step us / ? 1e-3 : / step ms / ? 1 : 1e3 }
+	NF == 13 && $NF == "yes" && $(NF - 3) == 0 { print $3 * unit }' out | sort -g | head -n 1)
+[ -n "$fastest" ] || complain "--compare shows no step"
+awk -v a="$(step auto.txt)" -v b="$fastest" 'BEGIN { exit !(a <= b * 1.001) }' ||
+	complain "the choice takes $(step auto.txt), and --compare has $fastest"
+
+# What was written is a configuration of this machine, and trains.
+grep -q 'topology = ""' best.cfg || complain "the topology was kept"
+command=train
+expect 0 "done: 4 of 4 steps" best.cfg --set run.dir=best
+command=plan
+
+# More cores are chosen for more work, and the same question has the same answer.
+expect 0 "best" deep.cfg --auto --topology "numa:2 core:4" --set train.batch=64
+cp out first.txt
+expect 0 "best" deep.cfg --auto --topology "numa:2 core:4" --set train.batch=64
+cmp -s out first.txt || complain "two searches differ"
+expect 0 "published constants of genoa9654" deep.cfg --auto --topology genoa9654 --set 'model.hidden=[64,64]'
+
+# Systems that do not flush compete only where they may be stale.
+awk '$1 == "best" { print $NF }' first.txt | grep -qx 0 || complain "a stale choice was not asked for"
+expect 0 "best" deep.cfg --auto --topology core:2 --allow-stale 2
+awk -v a="$(step out)" -v b="$(step auto.txt)" 'BEGIN { exit !(a <= b) }' ||
+	complain "more choices are slower: $(step out), $(step auto.txt)"
+
+# A memory that nothing fits is refused with what would.
+expect 6 "no candidate fits; the least memory is " deep.cfg --auto --topology core:2 --memory 1000
+expect 2 "--memory goes with --auto" deep.cfg --memory 1000
+expect 2 "--compare has no meaning with --auto" deep.cfg --auto --compare
+expect 3 "machine.topology describes another machine" deep.cfg --auto --topology core:2 --verify 1
+
+# The best in practice.
+expect 0 "measured" deep.cfg --auto --verify 2 --set machine.threads=1
+awk '$1 == "best" { exit !($(NF - 3) > 0) }' out || complain "nothing was measured"
+
+exit $failed
