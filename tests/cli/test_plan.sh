@@ -264,4 +264,19 @@ for system in gpipe 1f1b; do
 	expect 0 "; plan " plan mlp.cfg --set system.name=$system --set train.clip=1
 	[ "$(hash_in out)" != "$want" ] || complain "$system has one hash with and without clipping"
 done
+# Orders that follow from costs are made for those of --costs, as for those that the configuration names.
+sed 's/batch = 8; microbatches = 2/batch = 32; microbatches = 8/; s/\[16, 16\]/[16, 16, 16, 16]/' mlp.cfg >order.cfg
+expect 0 "micro-batches of 4 samples" profile order.cfg --seconds 0 -o equal.csv
+awk -F, -v OFS=, 'NR > 2 { $6 = 1e-3 * (NR - 1); $7 = 2e-3; $8 = 5e-3 / (NR - 1); $9 = 1e-4; $10 = 0 } { print }' \
+	equal.csv >tilted.csv
+plan_of() {
+	"$millrace" plan order.cfg "$@" 2>/dev/null | sed -n 's/^system .*plan \([0-9a-f]*\).*/\1/p'
+}
+for system in "search" "zb_v --set system.order=greedy"; do
+	with=$(plan_of --set system.name=$system --costs tilted.csv)
+	[ -n "$with" ] && [ "$with" = "$(plan_of --set system.name=$system --set costs=tilted.csv)" ] ||
+		complain "$system: --costs makes another plan than costs in the configuration"
+	[ "$with" != "$(plan_of --set system.name=$system)" ] || complain "$system: --costs does not change the order"
+done
+
 exit $failed
