@@ -46,8 +46,9 @@ static const backend backends[] = {
 	{"fused", NULL, "our AVX2 and AVX-512 kernels; in f32 oneDNN executes the products that they leave out",
 	 FUSED_F32, NULL, FUSED_BF16, FUSED_PURE, FUSED_REFUSAL, FUSED_BF16_REFUSAL},
 	{"onednn", NULL,
-	 "oneDNN's primitives wherever it has one that keeps NaN; fused executes the rest; f32 and bf16", ONEDNN_F32,
-	 NULL, ONEDNN_BF16, ONEDNN_PURE, FUSED_REFUSAL, BF16_REFUSAL},
+	 "oneDNN's primitives wherever it has one that keeps NaN; fused executes the rest; in bf16 products and "
+	 "convolutions alone are in bf16, and all else is computed in f32 on widened numbers",
+	 ONEDNN_F32, NULL, ONEDNN_BF16, ONEDNN_PURE, FUSED_REFUSAL, BF16_REFUSAL},
 	{"reference", NULL, "portable C, one thread, sums in textbook order; f32, f64 and bf16",
 	 &mr_kernels_reference_f32, &mr_kernels_reference_f64, &mr_kernels_reference_bf16,
 	 &mr_kernels_reference_bf16_pure, NULL, NULL},

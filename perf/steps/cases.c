@@ -84,6 +84,8 @@ const mr_system mr_line_up[MR_N_SYSTEMS] = {
 	[MR_VERTICAL] = {"pipedream, vertical sync", "pipedream", {"system.vertical_sync", "true"}, TWO},
 	[MR_DATA_PARALLEL] = {.label = "data_parallel", .system = "data_parallel", TWO, .micro = MR_MICRO_DEFAULT,
 			      .bf16 = true},
+	[MR_JOINT] = {"data_parallel, joint", "data_parallel", {"system.gradients", "joint"}, TWO,
+		      .micro = MR_MICRO_DEFAULT, .bf16 = true},
 };
 
 bool mr_case_has(const mr_case *c, int system, mr_bench_precision precision)

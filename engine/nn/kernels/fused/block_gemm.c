@@ -264,7 +264,8 @@ static void plan_rounds(work *w, const mr_block_gemm *g)
 }
 
 /* Half of L2 is reserved for the part of B that stays there. Gradients use units of rows where there are enough rows
- * for all threads. */
+ * for all threads. The parts follow L2 whatever L3 delivers: on a core with 1 MiB of L2 that reads its 32 MiB of L3
+ * half as fast as L2, parts for 2 to 8 MiB made most products 0 to 10 % slower, gradients of 16 rows up to 80 %. */
 static void plan_units(work *w, const mr_block_gemm *g, uint32_t n_threads)
 {
 	int64_t row_blocks = blocks_of(g->m), col_blocks = blocks_of(g->n), most;
