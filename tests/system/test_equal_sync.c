@@ -223,6 +223,18 @@ static void dlrm_bf16(void)
 	sync_case_check(&(sync_case){"backend=fused dtype=f32 precision=bf16_pure", false, DLRM, 2, 1 << 2, false});
 }
 
+/* Tables whose gradients are rows, each stepped by the worker whose range has the table. */
+static void dlrm_joint_gradients(void)
+{
+	const char *joint = "system.name=data_parallel system.gradients=joint";
+
+	sync_case_system(&(sync_case){"backend=reference dtype=f32", false, DLRM "optimizer.name=momentum", 3, 0,
+				      false},
+			 joint, 3);
+	if (sync_dnnl())
+		sync_case_system(&(sync_case){sync_dnnl(), false, DLRM "optimizer.name=adam", 3, 0, false}, joint, 2);
+}
+
 static void dlrm_cut_among_tables(void)
 {
 	const sync_case c = {"backend=reference dtype=f32", false, DLRM "train.clip=0.5 ", 2, 0, false};
@@ -409,6 +421,7 @@ void mr_suite_equal_sync(void)
 	MR_TEST(gnmt_cut_anywhere);
 	MR_TEST(dlrm);
 	MR_TEST(dlrm_bf16);
+	MR_TEST(dlrm_joint_gradients);
 	MR_TEST(dlrm_cut_among_tables);
 	MR_TEST(vit);
 	MR_TEST(gpt_cut_inside_blocks);
