@@ -10,6 +10,7 @@
 #include "weights/ranges.h"
 #include "weights/tied_links.h"
 #include "weights/reduction.h"
+#include "weights/row_versions.h"
 
 /* The weights of an instruction that works on predicted ones (weights/predict.h). */
 static const void *predicted(mr_worker *w, const mr_task *t, mr_stage_weights *b, uint32_t slot)
@@ -66,9 +67,6 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 		.in = mr_link_buffer(&t->st->in, slot->in),
 		.slot = slot->memory,
 		.scratch = w->scratch,
-		.weights = run->replicas && !l->train ? mr_replicas_model(&run->replicas[s])
-						      : mr_weights_at(b, mr_run_shard(run, pipe, s), t->version),
-		.grads = b->shard[mr_run_shard(run, pipe, s)].grads,
 		.add_grads = !(t->in->flags & MR_INSTR_FIRST_SUM),
 		.samples = mr_links_samples(l, t->micro),
 		.train = l->train,
@@ -77,6 +75,10 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 		.window = t->micro / run->c.plan->contract.need,
 	};
 
+	mr_weights_show(b, mr_run_shard(run, pipe, s), t->version, &io);
+	io.old_rows = b->row_versions ? b->row_versions->of : NULL;
+	if (run->replicas && !l->train)
+		io.weights = mr_replicas_model(&run->replicas[s]);
 	io.begin = begin_of(run, t, t->micro);
 	if (run->carried && l->train && t->in->op == MR_OP_F)
 		io.end = mr_carried_end(&run->carried[s], t->micro);

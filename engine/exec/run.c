@@ -15,6 +15,7 @@
 #include "weights/mitigated.h"
 #include "weights/predict.h"
 #include "weights/reduction.h"
+#include "weights/row_versions.h"
 #include "exec/run_carried.h"
 #include "exec/run_links.h"
 #include "exec/run_plan.h"
@@ -91,6 +92,7 @@ static mr_status open_weights(mr_run *run, uint8_t pipe, uint16_t s)
 		b->shard[p].need = mr_run_sums_of(c->plan, (uint8_t)(pipe + p), s);
 	mr_weights_cut(b, c->optim);
 	MR_TRY(open_features(run, b, s));
+	MR_TRY(mr_row_versions_open(b, c->measures || run->replicas || run->has_stage_replicas ? 0 : c->samples));
 	join_sum_and_step(run, b, s);
 	return MR_OK;
 }
@@ -387,7 +389,7 @@ static void init_weights(mr_run *run, uint8_t pipe, uint16_t s)
 		b->latest = 0;
 	}
 	if (shard == 0 || b->private_weights)
-		mr_stage_init_weights(b->stage, run->c.seed, mr_weights_at(b, shard, 0), shard == 0 ? b->rest : NULL);
+		mr_weights_init(b, shard, run->c.seed);
 	if (run->replicas && pipe == 0)
 		mr_replicas_init(&run->replicas[s]);
 	if (run->carried && pipe == 0)

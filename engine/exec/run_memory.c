@@ -2,6 +2,7 @@
 #include "weights/layer_states.h"
 #include "weights/mitigated.h"
 #include "weights/predict.h"
+#include "weights/row_versions.h"
 #include "exec/run.h"
 
 /* Is stage @s of @pipe the first of its worker? Memory that the worker has for all its stages counts there. */
@@ -38,7 +39,7 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 	*out = (mr_run_memory){
 		.weights = weights + (whole ? mr_layer_states_bytes(b) : 0) +
 			   (run->carried && pipe == 0 ? mr_carried_bytes(&run->carried[s]) : 0),
-		.stashes = (uint64_t)(b->cap - 1 + mr_predict_buffers(b)) * weights +
+		.stashes = (weights ? mr_weights_version_bytes(b, b->cap + mr_predict_buffers(b)) - weights : 0) +
 			   (run->replicas && pipe == 0 ? mr_replicas_bytes(&run->replicas[s]) : 0),
 		.grads = leads ? z->grad_bytes + mr_layer_states_list_bytes(b, mr_run_shard(run, pipe, s)) : 0,
 		.optimizer = whole ? state_bytes(run, b) : 0,

@@ -36,13 +36,12 @@ static mr_status warm_up_weights(mr_run *run, uint16_t id, uint16_t s)
 		.grad_out = last ? NULL : mr_link_buffer(&st->grad, 0),
 		.slot = st->slot[0].memory,
 		.scratch = run->worker[id].scratch,
-		.weights = mr_weights_at(&run->weights[s], 0, 0),
-		.grads = run->weights[s].shard[0].grads,
 		.samples = run->c.samples,
 		.train = true,
 		.seed = run->c.seed,
 	};
 
+	mr_weights_show(&run->weights[s], 0, 0, &io);
 	for (unsigned i = 0; i < 2; i++) {
 		io.add_grads = i > 0;
 		MR_TRY(mr_stage_backward_weight(run->stage[s], &io));
@@ -64,9 +63,7 @@ static mr_status warm_up_stage(mr_run *run, uint16_t id, uint8_t pipe, uint16_t 
 		.grad_in = s ? mr_link_out(&st[-1].grad, 0) : NULL,
 		.slot = st->slot[0].memory,
 		.scratch = run->worker[id].scratch,
-		.weights = mr_weights_at(mr_run_weights(run, pipe, s), mr_run_shard(run, pipe, s), 0),
 		.tied_weights = mr_tied_links_weights(mr_run_weights(run, pipe, 0), mr_run_shard(run, pipe, 0), 0),
-		.grads = mr_run_weights(run, pipe, s)->shard[mr_run_shard(run, pipe, s)].grads,
 		.target = last ? mr_link_buffer(&st->target, 0) : NULL,
 		.loss = &loss,
 		.samples = run->c.samples,
@@ -74,6 +71,7 @@ static mr_status warm_up_stage(mr_run *run, uint16_t id, uint8_t pipe, uint16_t 
 		.seed = run->c.seed,
 	};
 
+	mr_weights_show(mr_run_weights(run, pipe, s), mr_run_shard(run, pipe, s), 0, &io);
 	MR_TRY(mr_stage_forward(run->stage[s], &io));
 	return idle ? MR_OK : warm_up_backward(run, pipe, s, &io);
 }

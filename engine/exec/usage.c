@@ -4,6 +4,7 @@
 
 #include "ir/liveness.h"
 #include "weights/predict.h"
+#include "weights/row_versions.h"
 
 /* The storage of a stage in one pipe, in numbers. */
 typedef struct numbers {
@@ -12,10 +13,9 @@ typedef struct numbers {
 
 static mr_usage usage_of(const mr_run *run, uint8_t pipe, uint16_t s, const numbers *n)
 {
-	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
+	const mr_stage_weights *b = mr_run_weights(run, pipe, s);
 	const mr_links_stage *st = mr_links_at(&run->train, pipe, s);
-	bool has_weights = (mr_run_leads(run, pipe, s) && mr_run_shard(run, pipe, s) == 0) ||
-			   mr_run_weights(run, pipe, s)->private_weights;
+	bool has_weights = (mr_run_leads(run, pipe, s) && mr_run_shard(run, pipe, s) == 0) || b->private_weights;
 	uint32_t shared = run->replicas && pipe == 0 ? mr_average_copies(&run->c.plan->contract.average) : 0;
 
 	return (mr_usage){
@@ -23,7 +23,9 @@ static mr_usage usage_of(const mr_run *run, uint8_t pipe, uint16_t s, const numb
 		.buffers = n->buffers + shared,
 		.slots = n->slots,
 		.boundaries = n->in + n->grad,
-		.weight_bytes = has_weights ? (n->buffers + shared) * (uint64_t)z->weight_bytes : 0,
+		.weight_bytes = has_weights ? mr_weights_version_bytes(b, n->buffers) +
+						      shared * (uint64_t)mr_stage_size(run->stage[s])->weight_bytes
+					    : 0,
 		.activation_bytes = n->slots * (uint64_t)st->slot_bytes,
 		.boundary_bytes = n->in * (uint64_t)st->in.bytes + n->grad * (uint64_t)st->grad.bytes,
 	};

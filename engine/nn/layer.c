@@ -39,7 +39,7 @@ static void step(const mr_layer_call *c, uint32_t j, const mr_param_spec *spec, 
 	int64_t n = mr_param_count(spec);
 
 	if (spec->lazy)
-		mr_lazy_step(c->k, c->kc, n / spec->dim[0], n, &c->step[j], g);
+		mr_lazy_step(c->k, c->kc, n / spec->dim[0], n, &c->step[j], g, j ? NULL : c->old_rows);
 	else
 		c->k->step(c->kc, n, &c->step[j], g);
 }

@@ -23,6 +23,7 @@
 #define MR_NN_LAYER_H
 
 #include "base/fields.h"
+#include "nn/old_rows.h"
 #include "nn/sparse_rows.h"
 #include "nn/kernels.h"
 #include "nn/scores.h"
@@ -110,7 +111,8 @@ typedef struct mr_param_spec {
 	mr_init init;
 	double std;          /* standard deviation, or the value, or the bound on both sides of 0 */
 	bool decay;          /* weight decay applies (matrices) */
-	bool lazy;           /* a table: a step leaves the rows that have no gradient (nn/lazy_rows.h) */
+	int64_t lazy;        /* a table, of which a sample meets at most so many rows: a step leaves the rows that have
+	                        no gradient (nn/lazy_rows.h); 0: none */
 } mr_param_spec;
 
 /* Elements of such a parameter. */
@@ -178,6 +180,9 @@ typedef struct mr_layer_call {
 	const mr_step *step;       /* one a parameter: W completes the sum, and its caller then steps. W carries out
 	                              those in ops->steps, and their dw is then undefined. A step whose dst is
 	                              NULL is not taken. NULL: only gradients */
+	mr_old_rows *old_rows;     /* parameter 0 is a table of which old versions are known by rows (nn/old_rows.h): F
+	                              reads @version, and steps of it save what they change. NULL: w[0] is all */
+	uint64_t version;
 	double *sumsq;             /* one a parameter, with step: each gradient is completed first, and the sum of its
 	                              squares stored here, before its step, which has the same bits; layers never get
 	                              such a call. NULL: not requested */

@@ -42,7 +42,8 @@ static void keep(const mr_types *t, const mr_step *s, int64_t n)
 		memcpy(s->dst_rest, s->src_rest, (size_t)n * sizeof(*s->dst_rest));
 }
 
-void mr_lazy_step(const mr_kernels *k, mr_kctx *kc, int64_t cols, int64_t n, const mr_step *s, const void *g)
+void mr_lazy_step(const mr_kernels *k, mr_kctx *kc, int64_t cols, int64_t n, const mr_step *s, const void *g,
+		  mr_old_rows *old)
 {
 	size_t bytes = mr_dtype_bytes(k->types.gradients);
 	int64_t end;
@@ -55,6 +56,9 @@ void mr_lazy_step(const mr_kernels *k, mr_kctx *kc, int64_t cols, int64_t n, con
 		for (end = at + cols; end < n; end += cols)
 			if (is_met(k->types.gradients, (const uint8_t *)g + (size_t)end * bytes, cols) != met)
 				break;
+		for (int64_t i = at; met && old && i < end; i += cols)
+			mr_old_rows_save(old, (int32_t)(i / cols),
+					 (const uint8_t *)s->src + (size_t)i * mr_dtype_bytes(k->types.weights));
 		if (met)
 			k->step(kc, end - at, &part, (const uint8_t *)g + (size_t)at * bytes);
 		else

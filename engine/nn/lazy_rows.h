@@ -13,10 +13,13 @@
 #define MR_NN_LAZY_ROWS_H
 
 #include "nn/kernels.h"
+#include "nn/old_rows.h"
 
 /** The step @s of @n numbers, which are whole rows of @cols, with the gradient @g: rows that are not met are copied
- * from s->src to s->dst. */
-void mr_lazy_step(const mr_kernels *k, mr_kctx *kc, int64_t cols, int64_t n, const mr_step *s, const void *g);
+ * from s->src to s->dst. With @old (not NULL) the numbers are a whole table, stepped in place, and rows that are met
+ * are saved there before. */
+void mr_lazy_step(const mr_kernels *k, mr_kctx *kc, int64_t cols, int64_t n, const mr_step *s, const void *g,
+		  mr_old_rows *old);
 
 /** @s of tensors that begin @n elements further on. */
 mr_step mr_step_shifted(const mr_step *s, const mr_types *t, int64_t n);

@@ -48,7 +48,7 @@ mr_status mr_optim_step(const mr_optim *o, const mr_optim_call *c, const mr_kern
 		return o->ops->step_matrix(o, c, k, kc, g);
 	o->ops->fill(o, c, &s);
 	if (c->lazy_cols)
-		mr_lazy_step(k, kc, c->lazy_cols, n, &s, g);
+		mr_lazy_step(k, kc, c->lazy_cols, n, &s, g, c->old_rows);
 	else
 		k->step(kc, n, &s, g);
 	return MR_OK;

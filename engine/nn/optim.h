@@ -10,6 +10,7 @@
 
 #include "base/option.h"
 #include "nn/kernels.h"
+#include "nn/old_rows.h"
 
 #define MR_OPTIM_STATES 2
 
@@ -35,6 +36,7 @@ typedef struct mr_optim_call {
 	bool decay;      /* weight decay applies to this tensor */
 	int64_t lazy_cols; /* the tensor is rows of so many numbers, and steps leave those without a gradient
 	                      (nn/lazy_rows.h); 0: all numbers are stepped */
+	mr_old_rows *old_rows; /* of such a tensor: where a step saves what it changes; NULL: nowhere */
 	mr_optim_matrix matrix;
 	void *work;      /* work_bytes(&matrix) bytes, aligned to cache lines; only for optimizers that have step_matrix
 	                    */

@@ -9,6 +9,7 @@
 #include "weights/layer_states.h"
 #include "weights/mitigated.h"
 #include "weights/predict.h"
+#include "weights/row_versions.h"
 
 mr_saved_dtype mr_state_dtype(mr_dtype t)
 {
@@ -124,6 +125,18 @@ static mr_status add_replicas(const mr_run *run, uint16_t s, const mr_param *par
 	return add(&out->inflight, &of_state, "mean.%s", name);
 }
 
+/* The rows of older versions of tables (weights/row_versions.h). */
+static mr_status add_old_rows(const mr_run *run, uint16_t s, mr_state *out)
+{
+	const mr_row_versions *v = run->weights[s].row_versions;
+	mr_saved_tensor t;
+
+	if (!v || run->c.plan->contract.flush != MR_FLUSH_NONE)
+		return MR_OK;
+	t = of_bytes(v->block, v->bytes);
+	return add(&out->inflight, &t, "rows.s%u", s);
+}
+
 static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
 {
 	const mr_stage_weights *b = &run->weights[s];
@@ -141,8 +154,9 @@ static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
 		if (at == SIZE_MAX)
 			continue;
 		of_state = of_param(param, types.state, NULL);
-		t = of_param(param, types.weights, (run->replicas ? (char *)mr_replicas_model(&run->replicas[s])
-							: (char *)mr_weights_at(b, 0, b->latest)) + at);
+		t = of_param(param, types.weights,
+			     run->replicas ? (char *)mr_replicas_model(&run->replicas[s]) + at
+					   : mr_weights_param_at(b, 0, b->latest, p));
 		MR_TRY(add(&out->model, &t, "%s", param->name));
 		if (rest) {
 			mr_saved_tensor r = of_rest(param, (int16_t *)rest + at / sizeof(*rest));
@@ -166,12 +180,14 @@ static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
 				   b->mitigation->mitigate->ops->state_name));
 		if (run->c.plan->contract.flush != MR_FLUSH_NONE)
 			continue; /* an older version was kept for a rollback, and now the step is certain */
+		if (b->row_versions && param->lazy)
+			continue;
 		for (uint64_t v = b->latest < b->cap ? 0 : b->latest + 1 - b->cap; v < b->latest; v++) {
 			t.data = (char *)mr_weights_at(b, 0, v) + at;
 			MR_TRY(add(&out->inflight, &t, "v%llu.%s", (unsigned long long)v, param->name));
 		}
 	}
-	return MR_OK;
+	return add_old_rows(run, s, out);
 }
 
 /* Replicas that diverge have averaged theirs at every pause. */

@@ -118,8 +118,17 @@ static mr_layer_call make_call(const mr_stage *s, const mr_stage_io *io, const m
 		c.end[j] = io->end ? (char *)io->end + st->carried_at[j] : NULL;
 	}
 	for (uint32_t j = 0; j < nd->n_params; j++) {
-		w[j] = (const char *)(st->weight_tied[j] ? io->tied_weights : io->weights) + st->weight_at[j];
+		uint32_t p = nd->first_param + j;
+		const void *weights = st->weight_tied[j]                    ? io->tied_weights
+				      : io->tables && s->g->params[p].lazy ? io->tables
+									    : io->weights;
+
+		w[j] = (const char *)weights + st->weight_at[j];
 		dw[j] = (char *)io->grads + st->grad_at[j];
+	}
+	if (io->old_rows && nd->n_params) {
+		c.old_rows = io->old_rows[nd->first_param - s->first_param];
+		c.version = io->version;
 	}
 	return c;
 }

@@ -33,9 +33,9 @@
  *
  * What the layers have seen of a micro-batch for their states lies in its slot, in one piece as the states do.
  *
- * Parameters: every parameter whose storage is here has an offset in the weights and one in the state; gradients begin
- * in the same order, and tied parameters (which share storage, but not gradients) follow. Bytes are those of the
- * class's type.
+ * Parameters: every parameter whose storage is here has an offset in the weights and one in the state, lazy ones behind
+ * the others; gradients begin in the same order, and tied parameters (which share storage, but not gradients) follow.
+ * Bytes are those of the class's type.
  */
 #ifndef MR_STAGE_STAGE_H
 #define MR_STAGE_STAGE_H
@@ -53,6 +53,7 @@ typedef struct mr_stage_sizes {
 	size_t spare_bytes;               /* size of a recomputation's `out`; 0: it has none */
 	size_t target_bytes;              /* 0 unless this is the last stage */
 	size_t weight_bytes, grad_bytes;
+	size_t table_bytes;               /* of the weights: lazy parameters (planner/graph.h), which are at the end */
 	size_t state_bytes;               /* of one state of the optimizer: a number for each element of the weights */
 	size_t layer_state_bytes;         /* of all layers' states, and of what they have seen of a micro-batch */
 	size_t carried_bytes;             /* of the values that all layers carry, for one micro-batch */
@@ -76,6 +77,9 @@ typedef struct mr_stage_io {
 	void *grad_in;
 	void *slot, *scratch;
 	const void *weights;
+	const void *tables;       /* where lazy parameters are at their offsets instead; NULL: in the weights */
+	mr_old_rows *const *old_rows; /* [parameters of the stage] of the tables; NULL: none */
+	uint64_t version;         /* that is read, with old_rows */
 	const void *tied_weights; /* the weights of the stage that owns a parameter tied from here; NULL: none */
 	const void *layer_state;  /* read where train is false */
 	const void *begin;        /* carried_bytes with which the micro-batch begins; NULL: zeros */

@@ -410,22 +410,35 @@ static size_t take_param(const mr_stage *s, size_t *bytes, const mr_param *p, mr
 	return at;
 }
 
+/* Parameters that are stored here: those that are tables, or the others. */
+static void place_stored(mr_stage *s, bool tables)
+{
+	mr_stage_sizes *z = &s->size;
+
+	for (uint32_t p = s->first_param; p < s->end_param; p++) {
+		const mr_param *param = &s->g->params[p];
+		uint32_t i = p - s->first_param;
+
+		if (param->tied_to >= 0 || (param->lazy > 0) != tables)
+			continue;
+		s->weight_at[i] = take_param(s, &z->weight_bytes, param, s->k->types.weights);
+		s->state_at[i] = take_param(s, &z->state_bytes, param, s->k->types.state);
+		s->grad_at[i] = take_param(s, &z->grad_bytes, param, s->k->types.gradients);
+		z->n_elements += param->n;
+	}
+}
+
 static mr_status place_params(mr_stage *s)
 {
 	const mr_graph *g = s->g;
 	mr_stage_sizes *z = &s->size;
 
-	for (uint32_t p = s->first_param; p < s->end_param; p++) {
-		uint32_t i = p - s->first_param;
-
-		s->weight_at[i] = s->state_at[i] = SIZE_MAX;
-		if (g->params[p].tied_to >= 0)
-			continue;
-		s->weight_at[i] = take_param(s, &z->weight_bytes, &g->params[p], s->k->types.weights);
-		s->state_at[i] = take_param(s, &z->state_bytes, &g->params[p], s->k->types.state);
-		s->grad_at[i] = take_param(s, &z->grad_bytes, &g->params[p], s->k->types.gradients);
-		z->n_elements += g->params[p].n;
-	}
+	for (uint32_t p = s->first_param; p < s->end_param; p++)
+		s->weight_at[p - s->first_param] = s->state_at[p - s->first_param] = SIZE_MAX;
+	place_stored(s, false);
+	z->table_bytes = z->weight_bytes;
+	place_stored(s, true);
+	z->table_bytes = z->weight_bytes - z->table_bytes;
 	z->rest_bytes = mr_types_rest_bytes(&s->k->types) ? z->weight_bytes : 0;
 	for (uint32_t p = s->first_param; p < s->end_param; p++)
 		if (g->params[p].tied_to >= 0)

@@ -172,7 +172,7 @@ static void step_piece(mr_stage_weights *b, mr_kctx *kc, const mr_step *step, ui
 
 	mr_mitigate_correct(b->mitigation->mitigate, &c, b->k, kc, g + off);
 	if (lazy_cols)
-		mr_lazy_step(b->k, kc, lazy_cols, n, &s, g + off);
+		mr_lazy_step(b->k, kc, lazy_cols, n, &s, g + off, NULL);
 	else
 		b->k->step(kc, n, &s, g + off);
 	if (!b->mitigation->mitigate->ops->follow || b->cap == 1)

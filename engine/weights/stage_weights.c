@@ -10,6 +10,7 @@
 #include "weights/predict.h"
 #include "weights/reduction.h"
 #include "weights/replicas.h"
+#include "weights/row_versions.h"
 #include "weights/slow_start.h"
 #include "weights/steal_queue.h"
 #include "weights/tied_sum.h"
@@ -106,7 +107,11 @@ void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe, const mr_
 
 	mr_stage_params(b->stage, &first, &end);
 	if (pipe == 0 || b->private_weights)
-		s->version = mr_arena_take(a, mr_stagger(z->weight_bytes * b->cap), MR_CACHE_LINE);
+		s->version = mr_arena_take(
+			a, mr_stagger(mr_weights_stride(b) * b->cap + (b->row_versions ? z->table_bytes : 0)),
+			MR_CACHE_LINE);
+	if (pipe == 0 && b->row_versions)
+		mr_row_versions_layout(b, a);
 	s->grads = mr_arena_take(a, z->grad_bytes, MR_CACHE_LINE);
 	for (uint32_t i = 0; pipe == 0 && i < o->ops->n_states; i++)
 		b->state[i] = mr_arena_take(a, mr_stagger(z->state_bytes), MR_CACHE_LINE);
@@ -139,6 +144,7 @@ void mr_weights_fini(mr_stage_weights *b)
 	mr_slow_start_close(b);
 	mr_mitigated_close(b);
 	mr_layer_states_close(b);
+	mr_row_versions_close(b);
 }
 
 void mr_weights_join(mr_stage_weights *b)
@@ -192,18 +198,56 @@ bool mr_weights_part(const mr_stage_weights *b, uint8_t pipe, uint32_t p, int64_
 	return *n > 0;
 }
 
+/* Where a table is at its offset: with row versions behind the last buffer. */
+static void *tables_at(const mr_stage_weights *b, uint8_t pipe, uint64_t v)
+{
+	return mr_weights_at(b, pipe, b->row_versions ? b->cap - 1 : v);
+}
+
+void mr_weights_show(const mr_stage_weights *b, uint8_t shard, uint64_t v, mr_stage_io *io)
+{
+	io->weights = mr_weights_at(b, shard, v);
+	io->tables = b->row_versions ? tables_at(b, shard, v) : NULL;
+	io->version = v;
+	io->grads = b->shard[shard].grads;
+}
+
+void *mr_weights_param_at(const mr_stage_weights *b, uint8_t pipe, uint64_t v, uint32_t p)
+{
+	bool table = mr_stage_graph(b->stage)->params[p].lazy > 0;
+	void *weights = table ? tables_at(b, pipe, v) : mr_weights_at(b, pipe, v);
+
+	return (uint8_t *)weights + mr_stage_weight_at(b->stage, p);
+}
+
+void mr_weights_init(mr_stage_weights *b, uint8_t pipe, uint64_t seed)
+{
+	uint32_t first, end;
+
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; p < end; p++) {
+		size_t at = mr_stage_weight_at(b->stage, p);
+
+		if (at != SIZE_MAX)
+			mr_graph_init_param(mr_stage_graph(b->stage), p, seed, b->k->types.weights,
+					    mr_weights_param_at(b, pipe, 0, p), pipe ? NULL : mr_weights_rest(b, at));
+	}
+	if (pipe == 0 && b->row_versions)
+		mr_row_versions_init(b);
+}
+
 /* --- steps --- */
 
 /* The call of @o that steps parameter @p from element @first on. */
 static mr_optim_call call_of(const mr_stage_weights *b, uint8_t pipe, const mr_optim *o, uint32_t p, int64_t first,
 			     double lr, double gscale)
 {
-	size_t at = mr_stage_weight_at(b->stage, p) + (size_t)first * mr_dtype_bytes(b->k->types.weights);
+	size_t from = (size_t)first * mr_dtype_bytes(b->k->types.weights), at = mr_stage_weight_at(b->stage, p) + from;
 	size_t state = mr_stage_state_at(b->stage, p) + (size_t)first * mr_dtype_bytes(b->k->types.state);
 	const mr_graph *g = mr_stage_graph(b->stage);
 	mr_optim_call c = {
-		.src = (const uint8_t *)mr_weights_at(b, pipe, b->latest) + at,
-		.dst = (uint8_t *)mr_weights_at(b, pipe, b->latest + 1) + at,
+		.src = (const uint8_t *)mr_weights_param_at(b, pipe, b->latest, p) + from,
+		.dst = (uint8_t *)mr_weights_param_at(b, pipe, b->latest + 1, p) + from,
 		.lr = lr,
 		.t = mr_weights_step_of(b, b->latest + 1),
 		.gscale = gscale,
@@ -212,6 +256,12 @@ static mr_optim_call call_of(const mr_stage_weights *b, uint8_t pipe, const mr_o
 		.work = b->shard[pipe].work,
 	};
 
+	if (b->row_versions) {
+		uint32_t begin, end;
+
+		mr_stage_params(b->stage, &begin, &end);
+		c.old_rows = b->row_versions->of[p - begin];
+	}
 	c.rounding = (mr_rounding){.seed = b->seed, .step = c.t, .first = (uint64_t)first, .param = p};
 	c.src_rest = c.dst_rest = mr_weights_rest(b, at);
 	for (uint32_t i = 0; i < o->ops->n_states; i++)
@@ -295,10 +345,10 @@ void mr_weights_skip(mr_stage_weights *b, uint8_t pipe)
 		} else if (!mr_weights_part(b, pipe, p, &first, &n)) {
 			continue;
 		}
-		at += (size_t)first * bytes;
-		if (n)
-			memcpy((uint8_t *)mr_weights_at(b, pipe, b->latest + 1) + at,
-			       (const uint8_t *)mr_weights_at(b, pipe, b->latest) + at, (size_t)n * bytes);
+		at = (size_t)first * bytes;
+		if (n && !(b->row_versions && mr_stage_graph(b->stage)->params[p].lazy))
+			memcpy((uint8_t *)mr_weights_param_at(b, pipe, b->latest + 1, p) + at,
+			       (const uint8_t *)mr_weights_param_at(b, pipe, b->latest, p) + at, (size_t)n * bytes);
 	}
 }
 

@@ -29,6 +29,7 @@
  *	ranges      messages between shards that share no memory        weights/ranges.h
  *	replicas    weights that diverge and are averaged               weights/replicas.h
  *	layer_states  what layers have beside weights                   weights/layer_states.h
+ *	row_versions  versions of tables by the rows that change        weights/row_versions.h
  *
  * Thread: a shard belongs to its pipe's worker; `published` and n_stepped belong to all workers with a part in the
  * stage. The worker that does the last part of a commit publishes it, by a counter that all parts raise
@@ -63,10 +64,11 @@ typedef struct mr_mitigation mr_mitigation;
 typedef struct mr_ranges mr_ranges;
 typedef struct mr_replicas mr_replicas;
 typedef struct mr_layer_states mr_layer_states;
+typedef struct mr_row_versions mr_row_versions;
 
 /* One pipe's share of a stage: the weights that it reads, its gradient sum, the range that it reduces and steps. */
 typedef struct mr_shard {
-	_Alignas(64) uint8_t *version; /* [cap][weight_bytes] that this pipe reads */
+	_Alignas(64) uint8_t *version; /* [cap][mr_weights_stride] that this pipe reads */
 	uint8_t *grads;                /* its gradient sum */
 	mr_step *step;                 /* [parameters of the stage] of the current commit */
 	void *work;                    /* of an optimizer that steps whole matrices; else of mr_reduction_step */
@@ -112,6 +114,7 @@ typedef struct mr_stage_weights {
 	mr_slow_start *slow_start;
 	mr_mitigation *mitigation;
 	mr_layer_states *layer_states;
+	mr_row_versions *row_versions;
 	mr_ranges *ranges;           /* NULL also where all shards share memory */
 	const mr_replicas *replicas; /* those of the stage, of which this is one; owned by the run */
 } mr_stage_weights;
@@ -131,24 +134,42 @@ void mr_weights_cut(mr_stage_weights *b, const mr_optim *o);
 /** Take shard @pipe's memory (or measure it, see base/arena.h); pipe 0's includes the memory that all share. */
 void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe, const mr_optim *o);
 
+/** Write the initial weights as version 0 for @pipe. */
+void mr_weights_init(mr_stage_weights *b, uint8_t pipe, uint64_t seed);
+
 /** Connect the shards to the memory that they share, when all have theirs. */
 void mr_weights_join(mr_stage_weights *b);
 
 /** Free the structs of all features. */
 void mr_weights_fini(mr_stage_weights *b);
 
+/* Bytes of a version buffer: all weights, or with row versions those that are no tables. */
+static inline size_t mr_weights_stride(const mr_stage_weights *b)
+{
+	const mr_stage_sizes *z = mr_stage_size(b->stage);
+
+	return z->weight_bytes - (b->row_versions ? z->table_bytes : 0);
+}
+
 /** The weights of version @v for @pipe, which must be live: latest - cap < v <= latest, or v == latest + 1 while
- * committing. */
+ * committing. With row versions not the tables'. */
 static inline void *mr_weights_at(const mr_stage_weights *b, uint8_t pipe, uint64_t v)
 {
-	return b->shard[pipe].version + (v % b->cap) * mr_stage_size(b->stage)->weight_bytes;
+	return b->shard[pipe].version + (v % b->cap) * mr_weights_stride(b);
 }
+
+/** Parameter @p, which is stored in the stage, in the weights of version @v for @pipe; with row versions of a table the
+ * latest. */
+void *mr_weights_param_at(const mr_stage_weights *b, uint8_t pipe, uint64_t v, uint32_t p);
 
 /** The rest of the masters from byte @at of the latest weights on; NULL: the weights are the masters. */
 static inline int16_t *mr_weights_rest(const mr_stage_weights *b, size_t at)
 {
 	return b->rest ? b->rest + at / sizeof(*b->rest) : NULL;
 }
+
+/** Let a pass of @shard in @io read version @v, and add to its sum. */
+void mr_weights_show(const mr_stage_weights *b, uint8_t shard, uint64_t v, mr_stage_io *io);
 
 /** The buffer that holds the sum over all pipes after AR; with one pipe its only one. */
 void *mr_weights_total(const mr_stage_weights *b);

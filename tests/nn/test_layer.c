@@ -318,7 +318,8 @@ static void check_steps(layer_rig *r)
 		mr_step apart = momentum(r, i, m[0][i]);
 
 		if (r->spec[i].lazy)
-			mr_lazy_step(r->k, r->kc, rig_n_w(r, i) / r->spec[i].dim[0], rig_n_w(r, i), &apart, r->dw[i]);
+			mr_lazy_step(r->k, r->kc, rig_n_w(r, i) / r->spec[i].dim[0], rig_n_w(r, i), &apart, r->dw[i],
+				     NULL);
 		else
 			r->k->step(r->kc, rig_n_w(r, i), &apart, r->dw[i]);
 		check_same_bits(r, "stepped weight", s.w[i], r->w[i], rig_n_w(r, i));

@@ -30,6 +30,8 @@ typedef struct bags {
 	bool close;           /* gradients of the rows that are met are written side by side */
 	const void *table, *dy;
 	void *y, *gradient;
+	const mr_old_rows *old; /* @version is not the latest; NULL: the table is what is read */
+	uint64_t version;
 	mr_row_index met;     /* places are tokens of all bags, side by side */
 } bags;
 
@@ -79,7 +81,6 @@ static mr_status bag_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape
 
 static uint32_t bag_params(const mr_layer_cfg *cfg, const mr_shape *in, mr_param_spec spec[MR_LAYER_PARAMS])
 {
-	(void)in;
 	spec[0] = (mr_param_spec){
 		.suffix = "weight",
 		.rank = 2,
@@ -87,7 +88,7 @@ static uint32_t bag_params(const mr_layer_cfg *cfg, const mr_shape *in, mr_param
 		.init = MR_INIT_UNIFORM,
 		.std = sqrt(1 / (double)cfg->vocab),
 		.decay = true,
-		.lazy = true,
+		.lazy = in->rows * size_of(cfg),
 	};
 	return 1;
 }
@@ -109,6 +110,8 @@ static mr_status bag_forward(const mr_layer_call *c)
 
 	b.table = c->w[0];
 	b.y = c->y[0];
+	b.old = c->old_rows && c->version != *c->old_rows->latest ? c->old_rows : NULL;
+	b.version = c->version;
 	c->k->ranges(c->kc, mr_layer_rows(c) * b.cols, MR_OF_TYPES(c->k, look_up), &b);
 	return MR_OK;
 }
@@ -153,7 +156,9 @@ static void step_rows(const mr_layer_call *c, bags *b)
 	for (int32_t i = 0; i < b->met.n; i++) {
 		mr_step one = mr_step_shifted(&c->step[0], &c->k->types, b->met.row[i] * b->cols);
 
-		mr_lazy_step(c->k, c->kc, b->cols, b->cols, &one, (char *)b->gradient + (size_t)i * row);
+		if (c->old_rows)
+			mr_old_rows_save(c->old_rows, b->met.row[i], one.src);
+		mr_lazy_step(c->k, c->kc, b->cols, b->cols, &one, (char *)b->gradient + (size_t)i * row, NULL);
 	}
 }
 
@@ -172,7 +177,7 @@ static mr_status bag_backward_weight(const mr_layer_call *c)
 	}
 	whole_gradient(c, &b);
 	if (step)
-		mr_lazy_step(c->k, c->kc, b.cols, b.vocab * b.cols, step, b.gradient);
+		mr_lazy_step(c->k, c->kc, b.cols, b.vocab * b.cols, step, b.gradient, c->old_rows);
 	return MR_OK;
 }
 
