@@ -4,8 +4,8 @@
  * A graph is a list of nodes in topological order. Every node is one layer (nn/layer.h): it reads one or more values
  * and writes one or more, whose numbers follow each other; the last node is the loss, which writes none. A value may be
  * read by several later nodes (a residual branch), and its gradient is then the sum of their gradients, the last
- * reader first. Value 0 is the model's input and has no gradient. Parameters stand in node order, so a stage (a range
- * of nodes) owns a range of parameters.
+ * reader first. Value 0 is the model's input and has no gradient, nor have values of tokens. Parameters stand in node
+ * order, so a stage (a range of nodes) owns a range of parameters.
  *
  *	values      0        1          2         3       4
  *	nodes     --> fc.0 ---> ln_1 ---> fc.1 ---> add ---> loss        add reads 3 and 1

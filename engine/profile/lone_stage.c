@@ -112,18 +112,52 @@ static void fill_normal(const mr_lone_stage *x, void *to, size_t bytes, double s
 		mr_element_put(t, to, i, scale * mr_rng_normal(x->c->seed, MR_RNG_TEST, x->stage, what, (uint64_t)i));
 }
 
-static void fill_data(const mr_lone_stage *x)
+/* Tokens that a stage before makes of the model's @input: layers behind use them as indices. Others are 0. */
+static mr_status fill_tokens(const mr_lone_stage *x, const mr_boundary_part *part, const void *input)
+{
+	const mr_graph *g = x->c->graph;
+	const mr_value *value = &g->values[part->value];
+	void *to = (char *)(uintptr_t)x->io.in + part->at;
+	const mr_node *maker;
+	mr_layer_call call;
+
+	if (part->value == 0 || !value->shape.tokens)
+		return MR_OK;
+	maker = &g->nodes[value->producer];
+	memset(to, 0, (size_t)x->c->samples * mr_shape_bytes(value->shape, MR_I32));
+	if (maker->in[0] != 0 || maker->n_in != 1 || maker->n_out != 1 || maker->n_params)
+		return MR_OK;
+	call = (mr_layer_call){
+		.k = x->c->kernels,
+		.cfg = &maker->cfg,
+		.in = maker->in_shape,
+		.out = maker->out_shape,
+		.samples = x->c->samples,
+		.x = {input},
+		.y = {to},
+	};
+	return maker->ops->forward(&call);
+}
+
+static mr_status fill_data(const mr_lone_stage *x)
 {
 	const mr_dataset *d = x->c->data;
 	size_t in = mr_shape_bytes(d->input, x->c->kernels->types.activations),
-	       target = mr_shape_bytes(d->target, x->c->kernels->types.compute);
-	void *spare = malloc(in > target ? in : target);
-	bool begins = x->s->in.part[0].value == 0, ends = x->s->end == x->c->graph->n_nodes;
+	       target = mr_shape_bytes(d->target, x->c->kernels->types.compute), samples = (size_t)x->c->samples;
+	char *inputs = malloc(samples * in), *targets = malloc(samples * target);
+	mr_status st = inputs && targets ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for %zu samples", samples);
 
-	for (int64_t i = 0; spare && i < x->c->samples; i++)
-		d->ops->train(d, (uint64_t)i, begins ? (char *)x->io.in + (size_t)i * in : spare,
-			      ends ? (char *)x->io.target + (size_t)i * target : spare);
-	free(spare);
+	for (size_t i = 0; st == MR_OK && i < samples; i++)
+		d->ops->train(d, i, inputs + i * in, targets + i * target);
+	if (st == MR_OK && x->s->in.part[0].value == 0)
+		memcpy((void *)(uintptr_t)x->io.in, inputs, samples * in);
+	if (st == MR_OK && x->s->end == x->c->graph->n_nodes)
+		memcpy((void *)(uintptr_t)x->io.target, targets, samples * target);
+	for (uint32_t i = 0; st == MR_OK && i < x->s->in.n; i++)
+		st = fill_tokens(x, &x->s->in.part[i], inputs);
+	free(inputs);
+	free(targets);
+	return st;
 }
 
 static mr_status make_memory(mr_lone_stage *x, const mr_place_worker *place)
@@ -143,7 +177,7 @@ static mr_status make_memory(mr_lone_stage *x, const mr_place_worker *place)
 	return MR_OK;
 }
 
-static void fill(mr_lone_stage *x)
+static mr_status fill(mr_lone_stage *x)
 {
 	mr_stage_init_weights(x->s, x->c->seed, mr_weights_at(&x->own, 0, 0), x->own.rest);
 	if (x->owner)
@@ -151,12 +185,13 @@ static void fill(mr_lone_stage *x)
 	if (x->s->first > 0)
 		fill_normal(x, (void *)x->io.in, mr_stage_size(x->s)->in_bytes, 1, 0);
 	fill_normal(x, x->grad_clean, x->grad_out_bytes, GRADIENT, 1);
-	fill_data(x);
+	MR_TRY(fill_data(x));
 	x->io.grads = x->shard.grads;
 	x->io.tied_weights = x->tied;
 	x->io.samples = x->c->samples;
 	x->io.train = true;
 	x->io.seed = x->c->seed;
+	return MR_OK;
 }
 
 mr_status mr_lone_stage_open(mr_lone_stage *x, const mr_run_config *c, uint16_t stage, uint32_t n_micro)
@@ -178,7 +213,7 @@ mr_status mr_lone_stage_open(mr_lone_stage *x, const mr_run_config *c, uint16_t 
 	x->shard.need = n_micro;
 	mr_weights_cut(&x->own, c->optim);
 	MR_TRY(make_memory(x, place));
-	fill(x);
+	MR_TRY(fill(x));
 	return c->kernels->ctx_create(c->kernels, place->n_threads, &x->io.kc);
 }
 
