@@ -20,6 +20,7 @@ typedef struct mr_model_data {
 	mr_shape target;
 	int64_t classes;  /* classes or vocabulary; 0: the targets are numbers (regression) */
 	bool columns;     /* samples of a column follow each other: a state can be carried (nn/layer.h) */
+	int64_t frames;   /* frames with captions (data/dataset.h); 0: the samples are none */
 	int64_t source_classes; /* pairs of sequences: vocabulary of the source; 0: the samples are no pairs. The input
 	                           is the source, padded, and then as many tokens as the target has */
 	double target_low, target_high; /* least and greatest target if it is one number; else 0 */
@@ -40,6 +41,7 @@ typedef struct mr_model_ops {
 	/** An image that the model is made for; it may take others. NULL: it takes no images. */
 	mr_shape (*image)(const mr_values *values);
 	bool pairs; /* takes pairs of sequences alone */
+	bool captions; /* takes frames with captions alone */
 	/** A finished graph; the caller destroys it. Layers and their names depend on the options alone, only sizes on
 	 * @data. Errors: MR_ECONFIG with a message, which begins with "KEY: " when it is about one option;
 	 * MR_ERESOURCE. */

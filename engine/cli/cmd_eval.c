@@ -26,7 +26,7 @@ static mr_status evaluate(const mr_args *args, mr_session *s)
 	mr_scores scores;
 	double loss;
 
-	if (s->data->n_valid == 0 && mr_session_tokens_per_sample(s) && !s->data->source_classes)
+	if (s->data->n_valid == 0 && s->graph->input.tokens && mr_shape_same(s->data->input, s->data->target))
 		return mr_fail(MR_EDATA, "%s has no validation part, or none as long as a window of %lld tokens",
 			       s->data->ops->name, (long long)s->graph->input.rows);
 	if (s->data->n_valid == 0)

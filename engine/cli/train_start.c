@@ -179,7 +179,7 @@ static mr_status check_valid(const mr_session *s)
 
 	if (!s->job->train.eval_every || s->data->n_valid)
 		return MR_OK;
-	if (mr_session_tokens_per_sample(s) && !s->data->source_classes)
+	if (s->graph->input.tokens && mr_shape_same(s->data->input, s->data->target))
 		snprintf(window, sizeof(window), ", or none as long as a window of %lld tokens",
 			 (long long)s->graph->input.rows);
 	return mr_job_blame(s->job, MR_JOB_TRAIN, "eval_every",

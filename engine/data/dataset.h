@@ -74,6 +74,8 @@ struct mr_dataset {
 	mr_shape image;       /* input as an image of [height, width, channels]; n_dims 0: as it says itself */
 	mr_shape target;      /* classes: [rows, 1] int32; else [1, outputs] of the dtype */
 	int64_t classes;      /* vocabulary or number of classes; 0 for regression */
+	int64_t frames;       /* frames with captions: how many, of equally many numbers; the input is the bits of the
+	                         frames' f32 numbers, and then as many tokens as the target has. Else 0 */
 	int64_t source_classes; /* pairs of sequences (data/pair.h): vocabulary of the source; 0: no pairs */
 	double target_low, target_high; /* least and greatest target if it is one number; else 0 */
 	int64_t numbers;      /* samples of numbers and categories: input is [1, numbers + categories] tokens, first

@@ -21,6 +21,9 @@ mr_status mr_pair_check_context(const char *name, const mr_data_want *want) MR_M
 /** Set shapes and vocabularies of @d for sequences of up to @source and @target tokens, without BEGIN and END. */
 void mr_pair_shapes(mr_dataset *d, int64_t source, int64_t target, int64_t source_classes, int64_t classes);
 
+/** Write @target[m] to @wanted, and to @begun one row later; both have @rows rows. */
+void mr_pair_put_target(int64_t rows, const int32_t *target, int64_t m, int32_t *begun, int32_t *wanted);
+
 /** Write the sample of @source[n] and @target[m] for a dataset with such shapes. */
 void mr_pair_put(const mr_dataset *d, const int32_t *source, int64_t n, const int32_t *target, int64_t m, void *input,
 		 void *wanted);

@@ -40,7 +40,7 @@ static mr_status fill(reversal *r, const mr_values *values, const mr_data_want *
 		.longest = mr_values_int(values, "longest"),
 	};
 	if (r->shortest > r->longest)
-		return mr_fail(MR_ECONFIG, "shortest: no sequence has %lld to %lld letters",
+		return mr_fail(MR_ECONFIG, "longest: expected at least shortest = %lld, got %lld",
 			       (long long)r->shortest, (long long)r->longest);
 	MR_TRY(mr_data_split("data \"reversal\"", values, samples, &d->n_train));
 	d->n_valid = samples - d->n_train;

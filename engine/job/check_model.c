@@ -26,6 +26,10 @@ static mr_status build(mr_job *j, const mr_job_listener *l, mr_graph **out)
 		data = (mr_model_data){.input = {.rows = 6, .cols = 1, .tokens = true},
 				       .target = {.rows = 3, .cols = 1, .tokens = true},
 				       .classes = 10, .source_classes = 10};
+	else if (model->captions)
+		data = (mr_model_data){.input = {.rows = 6, .cols = 1, .tokens = true},
+				       .target = {.rows = 3, .cols = 1, .tokens = true},
+				       .classes = 10, .frames = 3};
 	else if (model->image)
 		data = (mr_model_data){.input = model->image(values), .image = model->image(values),
 				       .target = {.rows = 1, .cols = 1, .tokens = true}, .classes = 10};

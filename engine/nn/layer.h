@@ -81,8 +81,9 @@
 	X(bool, reverse)        /* lstm, gru: from the last row to the first */ \
 	X(bool, carry)          /* lstm, gru: a micro-batch begins as the one before it of its columns ended */ \
 	X(bool, variational)    /* dropout: one mask for all rows of a sample */ \
-	X(int64_t, first_row)   /* row_range: the first one */ \
-	X(int64_t, count)       /* row_range: how many */ \
+	X(int64_t, first_row)   /* row_range: the first one; place_rows: where the first one goes */ \
+	X(int64_t, count)       /* row_range: how many; place_rows: rows of the output */ \
+	X(int64_t, fold)        /* row_range: columns of the output; 0: those of the input */ \
 	X(bool, additive)       /* cross_attention: scores by tanh, not by products */ \
 	X(double, smoothing)    /* softmax_xent: part of a target that is spread over all classes */ \
 	X(bool, padding)        /* softmax_xent: class 0 as a target is padding, which does not count */ \

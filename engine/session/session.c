@@ -75,6 +75,7 @@ static mr_status open_data(mr_session *s)
 			     .classes = s->data->classes,
 			     .columns = s->data->columns > 0,
 			     .source_classes = s->data->source_classes,
+			     .frames = s->data->frames,
 			     .target_low = s->data->target_low,
 			     .target_high = s->data->target_high,
 			     .numbers = s->data->numbers};
@@ -329,7 +330,9 @@ uint64_t mr_session_predicted_bytes(const mr_session *s)
 
 int64_t mr_session_tokens_per_sample(const mr_session *s)
 {
-	return s->data->input.tokens && !s->data->numbers ? s->data->input.rows : 0;
+	const mr_dataset *d = s->data;
+
+	return !d->input.tokens || d->numbers ? 0 : d->frames ? d->target.rows : d->input.rows;
 }
 
 bool mr_session_has_perplexity(const mr_session *s)

@@ -1,5 +1,5 @@
-# Models of pairs of sequences: training, evaluation and profiles of any cut, and what is refused.
-# Arguments: source tree, build tree.
+# Models of pairs of sequences and of frames with captions: training, evaluation and profiles of any cut, and what is
+# refused. Arguments: source tree, build tree.
 . "$(dirname "$0")/cli_lib.sh"
 
 awk 'BEGIN { for (i = 0; i < 40; i++) printf "wort%d und%d satz\tword%d and\n", i % 5, i % 3, i % 5 }' >words.txt
@@ -50,5 +50,19 @@ system = { name = "1f1b"; };
 train = { steps = 2; batch = 8; lr = 0.02; };
 END
 expect 3 "data \"reversal\" gives pairs of sequences, but the model takes single ones" train gpt.cfg
+
+# Words are counted, not the numbers of the frames; this loss has a perplexity.
+cat >video.cfg <<'END'
+model = { name = "s2vt"; projection = 8; embed = 8; width = 8; };
+data = { name = "captions"; frames = 6; features = 4; words = 5; longest = 3; samples = 100; };
+optimizer = { name = "adam"; };
+system = { name = "1f1b"; };
+train = { steps = 20; batch = 8; microbatches = 2; lr = 0.02; eval_every = 10; };
+machine = { workers = 2; threads = 1; };
+END
+expect 0 "90 training and 10 validation sequences of 6 frames of 4 numbers, with 2 to 3 words out of 5" train video.cfg
+has "perplexity"
+grep -q '"tokens":640,' runs/video/metrics.jsonl || complain "20 steps of 8 captions of 4 tokens are 640"
+profiles video.cfg lstm2 frames lstm1 words last caption
 
 exit $failed

@@ -1,4 +1,4 @@
-/* Pairs of sequences: sentences from a file, and made-up reversals. */
+/* Pairs of sequences: sentences from a file, made-up reversals, and made-up videos with captions. */
 #include <string.h>
 
 #include "check.h"
@@ -130,7 +130,8 @@ static void wrong_files_are_one_message(void)
 	refuse("a\tb\n", "path=q.txt", "q.txt");
 	MR_CHECK_FAIL(data_help_open("pairs", "path=p.txt", &single, &d), MR_ECONFIG, "the model takes single ones");
 	MR_CHECK_FAIL(data_help_open("reversal", "", &single, &d), MR_ECONFIG, "the model takes single ones");
-	MR_CHECK_FAIL(data_help_open("reversal", "shortest=9 longest=8", want(), &d), MR_ECONFIG, "9 to 8 letters");
+	MR_CHECK_FAIL(data_help_open("reversal", "shortest=9 longest=8", want(), &d), MR_ECONFIG,
+		      "at least shortest = 9, got 8");
 	data_help_remove(dir);
 }
 
@@ -181,6 +182,51 @@ static void reversals(void)
 	mr_dataset_close(d);
 }
 
+/* Frames show the words of their caption in turn: without noise the same word always looks the same. */
+static void frames_show_their_captions(void)
+{
+	enum { FRAMES = 7, FEATURES = 3, ALL = FRAMES * FEATURES, ROWS = 4, KINDS = 5 };
+	int32_t input[ALL + ROWS], target[ROWS], look[MR_PAIR_FIRST + KINDS][FEATURES] = {{0}};
+	unsigned lengths = 0, words = 0;
+	mr_dataset *d;
+
+	MR_CHECK_OK(data_help_open("captions",
+				   "frames=7 features=3 words=5 shortest=1 longest=3 noise=0 samples=100 "
+				   "validation=0.2",
+				   want(), &d));
+	CU_ASSERT(d->n_train == 80 && d->n_valid == 20 && d->frames == FRAMES && d->classes == MR_PAIR_FIRST + KINDS);
+	CU_ASSERT(d->input.rows == ALL + ROWS && d->target.rows == ROWS);
+	for (uint64_t g = 0; g < 100; g++) {
+		int k = 0;
+
+		if (g < 80)
+			d->ops->train(d, g, input, target);
+		else
+			d->ops->valid(d, g - 80, input, target);
+		CU_ASSERT_EQUAL(input[ALL], MR_PAIR_BEGIN);
+		for (; target[k] >= MR_PAIR_FIRST; k++) {
+			CU_ASSERT_EQUAL(input[ALL + k + 1], target[k]);
+			CU_ASSERT(k == 0 || target[k] != target[k - 1]);
+		}
+		CU_ASSERT_EQUAL(target[k], MR_PAIR_END);
+		lengths |= 1u << k;
+		for (int i = 0; i < FRAMES; i++) {
+			int32_t word = target[i * k / FRAMES];
+
+			if (!(words >> word & 1))
+				memcpy(look[word], input + i * FEATURES, sizeof(look[word]));
+			words |= 1u << word;
+			CU_ASSERT(same(input + i * FEATURES, look[word], FEATURES));
+		}
+	}
+	CU_ASSERT_EQUAL(lengths, 1u << 1 | 1u << 2 | 1u << 3);
+	CU_ASSERT_EQUAL(words, 31u << MR_PAIR_FIRST);
+	CU_ASSERT(!same(look[MR_PAIR_FIRST], look[MR_PAIR_FIRST + 1], FEATURES));
+	mr_dataset_close(d);
+	MR_CHECK_FAIL(data_help_open("captions", "frames=4 longest=5", want(), &d), MR_ECONFIG,
+		      "longest: expected at least shortest = 2 and at most frames = 4, got 5");
+}
+
 void mr_suite_pairs(void); /* the runner declares it too */
 
 void mr_suite_pairs(void)
@@ -192,4 +238,5 @@ void mr_suite_pairs(void)
 	MR_TEST(wrong_files_are_one_message);
 	MR_TEST(mistreated_files);
 	MR_TEST(reversals);
+	MR_TEST(frames_show_their_captions);
 }

@@ -19,6 +19,14 @@ static const mr_model_data clicks = {.input = {.rows = 1, .cols = 13 + 8, .token
 				     .numbers = 13, .target = {.rows = 1, .cols = 1}, .target_high = 1};
 static const mr_model_data one_number = {.input = {.rows = 1, .cols = 1}, .target = {.rows = 1, .cols = 1}};
 
+static mr_model_data captions(int64_t frames, int64_t features, int64_t words, int64_t vocab)
+{
+	return (mr_model_data){.input = {.rows = frames * features + words, .cols = 1, .tokens = true},
+			       .target = {.rows = words, .cols = 1, .tokens = true},
+			       .classes = vocab,
+			       .frames = frames};
+}
+
 static void every_model_is_listed_and_has_working_defaults(void)
 {
 	const mr_model_ops *ops;
@@ -26,7 +34,7 @@ static void every_model_is_listed_and_has_working_defaults(void)
 	for (size_t i = 0; (ops = mr_model_at(i)); i++) {
 		const mr_model_data kinds[] = {classes, numbers, one_number, row, clicks, data_text(128, 17),
 					       data_images(32, 3, 10), data_images(75, 3, 10),
-					       data_pairs(6, 5, 9, 8)};
+					       data_pairs(6, 5, 9, 8), captions(3, 4, 5, 9)};
 		bool lstm = !strcmp(ops->name, "awd_lm");
 		bool sequences = lstm || !strcmp(ops->name, "gpt") || !strcmp(ops->name, "llama");
 		mr_values *values;
@@ -224,6 +232,28 @@ static void gnmt_is_cut_behind_its_attention(void)
 	MR_CHECK_FAIL(build("gnmt", DEFAULTS, &words, &g), MR_ECONFIG, "takes pairs of sequences");
 	MR_CHECK_FAIL(build("gnmt", DEFAULTS, &numbers, &g), MR_ECONFIG, "takes pairs of sequences");
 	MR_CHECK_FAIL(build("mlp", DEFAULTS, &data, &g), MR_ECONFIG, "tokens");
+}
+
+/* --- s2vt --- */
+
+static void s2vt_has_its_size(void)
+{
+	const mr_model_data paper = captions(40, 4096, 40, 12594), small = captions(20, 512, 10, 1000);
+	const mr_model_data words = data_text(8, 20), sentences = data_pairs(6, 5, 9, 8);
+	uint16_t live[8];
+	mr_graph *g;
+
+	MR_CHECK_OK(build("s2vt", DEFAULTS, &paper, &g));
+	CU_ASSERT_EQUAL(mr_graph_n_params(g), 36968094); /* as in the paper, for the vocabulary of its corpora */
+	mr_graph_destroy(g);
+	MR_CHECK_OK(build("s2vt", SETTINGS("projection=128", "embed=128", "width=256"), &small, &g));
+	CU_ASSERT_EQUAL(mr_graph_n_params(g), 1503336);
+	CU_ASSERT_EQUAL(mr_graph_live(g, mr_graph_find_node(g, "caption"), live), 1);
+	CU_ASSERT_EQUAL(mr_graph_live(g, mr_graph_find_node(g, "words"), live), 2); /* the input and lstm1 */
+	mr_graph_destroy(g);
+	MR_CHECK_FAIL(build("s2vt", DEFAULTS, &words, &g), MR_ECONFIG, "takes frames and captions");
+	MR_CHECK_FAIL(build("s2vt", DEFAULTS, &sentences, &g), MR_ECONFIG, "takes frames and captions");
+	MR_CHECK_FAIL(build("gnmt", DEFAULTS, &small, &g), MR_ECONFIG, "takes pairs of sequences");
 }
 
 /* --- gpt --- */
@@ -545,6 +575,7 @@ void mr_suite_models(void)
 	MR_TEST(awd_lm_has_its_size);
 	MR_TEST(gnmt_has_its_size);
 	MR_TEST(gnmt_is_cut_behind_its_attention);
+	MR_TEST(s2vt_has_its_size);
 	MR_TEST(gpt2_small_has_its_size);
 	MR_TEST(gpt_starts_as_gpt2);
 	MR_TEST(gpt_is_cut_at_its_norms);

@@ -134,6 +134,23 @@ static void load_gnmt(golden *m)
 	build(m, "gnmt");
 }
 
+static void load_s2vt(golden *m)
+{
+	static const char *const same[] = {"projection", "embed", "width"};
+
+	load(m, "s2vt.json");
+	MR_CHECK_OK(mr_values_create(mr_model_find("s2vt")->options, &m->values));
+	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++)
+		MR_CHECK_OK(mr_values_set_int(m->values, same[i], config_int(m, same[i])));
+	m->data = (mr_model_data){
+		.input = {config_int(m, "frames") * config_int(m, "features") + config_int(m, "rows"), 1, true},
+		.target = {config_int(m, "rows"), 1, true},
+		.classes = config_int(m, "vocab"),
+		.frames = config_int(m, "frames"),
+	};
+	build(m, "s2vt");
+}
+
 /* @part: NULL for the classifier, "mse" for the regression. */
 static void load_mlp(golden *m, const char *part)
 {
@@ -352,6 +369,14 @@ static void gnmt(void)
 	check_model(&m);
 }
 
+static void s2vt(void)
+{
+	golden m;
+
+	load_s2vt(&m);
+	check_model(&m);
+}
+
 static void mlp_classes(void)
 {
 	golden m;
@@ -545,6 +570,7 @@ void mr_suite_models_golden(void)
 	MR_TEST(gpt_tied);
 	MR_TEST(llama);
 	MR_TEST(gnmt);
+	MR_TEST(s2vt);
 	MR_TEST(vit);
 	MR_TEST(mlp_classes);
 	MR_TEST(mlp_numbers);

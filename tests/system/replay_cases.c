@@ -285,6 +285,14 @@ void replay_dlrm(uint32_t runs)
 	}
 }
 
+void replay_s2vt(uint32_t runs)
+{
+	at_each_size(false,
+		     "dtype=f32 model.name=s2vt model.projection=4 model.embed=3 model.width=5 data.name=captions "
+		     "data.frames=4 data.features=3 data.words=5 data.longest=3 train.clip=0.5" ASYNC,
+		     runs);
+}
+
 void replay_vit(uint32_t runs)
 {
 	at_each_size(false, "dtype=f32 model.patch=16 train.clip=0.5" ASYNC, runs);

@@ -28,8 +28,9 @@ void replay_gpt(uint32_t runs);
 /** The same on a llama, without stashed weights and with recomputation, and on a vit. */
 void replay_llama(uint32_t runs);
 void replay_vit(uint32_t runs);
-/** pipedream on a translation model with dropout. */
+/** pipedream on a translation model and on a captioning model. */
 void replay_gnmt(uint32_t runs);
+void replay_s2vt(uint32_t runs);
 /** pipedream and pipedream_2bw on a dlrm, whose tables lie in several stages. */
 void replay_dlrm(uint32_t runs);
 /** pipedream and pipedream_2bw on the networks of rig_network. */
@@ -52,6 +53,6 @@ void replay_bf16_pure(uint32_t runs);
 #define REPLAY_CASES(X) \
 	X(pipedream) \
 	X(vertical_sync) X(no_stash) X(accumulating) X(aiming) X(mitigated) X(replicas) X(turns) X(flushing) X(gpt) \
-		X(llama) X(vit) X(gnmt) X(dlrm) X(networks) X(drawn) X(dnnl) X(bf16) X(bf16_pure)
+		X(llama) X(vit) X(gnmt) X(s2vt) X(dlrm) X(networks) X(drawn) X(dnnl) X(bf16) X(bf16_pure)
 
 #endif

@@ -243,6 +243,18 @@ static void dlrm_cut_among_tables(void)
 	sync_case_system(&c, "system.name=gpipe system.recompute=always partition=bot_l.4,emb_l.7,join.0", 4);
 }
 
+/* The input, bits and words, crosses to the second layer. */
+static void s2vt(void)
+{
+	const sync_case c = {"backend=reference dtype=f64", false,
+			     "model.name=s2vt model.projection=4 model.embed=3 model.width=5 model.dropout=0.2 "
+			     "data.name=captions data.frames=4 data.features=3 data.words=5 data.longest=3 "
+			     "train.batch=8 train.microbatches=8 train.clip=0.5 ", 2, 1 << 2, true};
+
+	sync_case_check(&c);
+	sync_case_system(&c, "system.name=1f1b partition=lstm1,last,caption", 4);
+}
+
 /* Positions and the class token belong to the first stage, which begins at the images. */
 static void vit(void)
 {
@@ -419,6 +431,7 @@ void mr_suite_equal_sync(void)
 	MR_TEST(llama_cut_inside_blocks);
 	MR_TEST(gnmt);
 	MR_TEST(gnmt_cut_anywhere);
+	MR_TEST(s2vt);
 	MR_TEST(dlrm);
 	MR_TEST(dlrm_bf16);
 	MR_TEST(dlrm_joint_gradients);

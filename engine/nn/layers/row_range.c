@@ -3,8 +3,9 @@
  *
  *	x [n, T, C] or tokens -> y [n, count, C]      y = rows first_row .. first_row + count - 1 of x
  *
- * It takes apart what a sample holds one behind the other, such as the two sentences of a pair. Nothing is saved: the
- * gradient of x is that of y in these rows and 0 in the others. Reads of the configuration: first_row, count.
+ * It takes apart what a sample holds one behind the other, such as the two sentences of a pair. With fold the output's
+ * numbers stand in rows of that many columns. Nothing is saved: the gradient of x is that of y in these rows and 0 in
+ * the others. Reads of the configuration: first_row, count, fold.
  */
 #include "nn/layers/shared.h"
 
@@ -16,6 +17,12 @@ static mr_status row_range_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr
 		return mr_fail(MR_ECONFIG, "row_range cannot take %lld rows from row %lld on: a sample has %lld",
 			       (long long)cfg->count, (long long)cfg->first_row, (long long)in[0].rows);
 	*out = (mr_shape){.rows = cfg->count, .cols = in[0].cols, .tokens = in[0].tokens};
+	if (!cfg->fold)
+		return MR_OK;
+	if (cfg->fold < 0 || mr_shape_count(*out) % cfg->fold != 0)
+		return mr_fail(MR_ECONFIG, "row_range cannot arrange %lld numbers in rows of %lld",
+			       (long long)mr_shape_count(*out), (long long)cfg->fold);
+	*out = (mr_shape){.rows = mr_shape_count(*out) / cfg->fold, .cols = cfg->fold, .tokens = in[0].tokens};
 	return MR_OK;
 }
 
