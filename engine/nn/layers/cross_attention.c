@@ -20,8 +20,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "nn/bf16.h"
-
 enum { QUERIES, KEYS, VALUES, TOKENS };
 
 /* Sizes, and the parts of scratch and kept. */
@@ -60,46 +58,6 @@ typedef struct sample {
 	void *dunit, *db;       /* sums over samples */
 } sample;
 
-#define ITSELF(x) (x)
-
-#define REAL float
-#define STORED float
-#define GRADIENT float
-#define NUMBER ITSELF
-#define NUMBER_G ITSELF
-#define PUT ITSELF
-#define PUT_G ITSELF
-#define NAME(x) x##_f32
-#include "nn/layers/cross_attention_loops.inc"
-
-#define REAL double
-#define STORED double
-#define GRADIENT double
-#define NUMBER ITSELF
-#define NUMBER_G ITSELF
-#define PUT ITSELF
-#define PUT_G ITSELF
-#define NAME(x) x##_f64
-#include "nn/layers/cross_attention_loops.inc"
-
-#define REAL float
-#define STORED uint16_t
-#define GRADIENT float
-#define NUMBER mr_bf16_widen
-#define NUMBER_G ITSELF
-#define PUT mr_bf16_round
-#define PUT_G ITSELF
-#define NAME(x) x##_bf16
-#include "nn/layers/cross_attention_loops.inc"
-
-#define REAL float
-#define STORED uint16_t
-#define GRADIENT uint16_t
-#define NUMBER mr_bf16_widen
-#define NUMBER_G mr_bf16_widen
-#define PUT mr_bf16_round
-#define PUT_G mr_bf16_round
-#define NAME(x) x##_pure
 #include "nn/layers/cross_attention_loops.inc"
 
 /* The loops of a set of types; those with a range are called by mr_kernels.ranges, with a sample. */
@@ -122,12 +80,9 @@ typedef struct loops {
 
 static const loops *loops_of(const mr_kernels *k)
 {
-	static const loops f32 = LOOPS(f32), f64 = LOOPS(f64), bf16 = LOOPS(bf16), pure = LOOPS(pure);
+	static const loops set_f32 = LOOPS(f32), set_f64 = LOOPS(f64), set_bf16 = LOOPS(bf16), set_pure = LOOPS(pure);
 
-	return k->types.gradients == MR_BF16 ? &pure
-	       : k->types.weights == MR_BF16 ? &bf16
-	       : k->types.weights == MR_F64  ? &f64
-					     : &f32;
+	return MR_OF_TYPES(k, &set);
 }
 
 static mr_status cross_attention_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
