@@ -10,6 +10,7 @@
 #include "host/memory.h"
 #include "report/output.h"
 #include "cli/plan_kernels.h"
+#include "cli/plan_layers.h"
 #include "cli/plan_report.h"
 #include "session/objective_report.h"
 
@@ -18,15 +19,19 @@ static mr_status report(const mr_args *args, const mr_forecast *f)
 	const char *path = mr_values_string(args->values, "output");
 	const char *format = mr_values_string(args->values, "format");
 	bool svg = !strcmp(format, "svg"), json = !strcmp(format, "json");
+	bool layers = !strcmp(format, "layers");
 	mr_status st;
 	FILE *out;
 
 	if (svg) /* a picture does not show memory */
 		MR_TRY(mr_forecast_fits(f));
 	MR_TRY(mr_output_open(path, &out));
-	st = svg ? mr_forecast_draw(f, true, out) : json ? mr_forecast_print_json(f, out) : mr_forecast_print(f, out);
+	st = svg      ? mr_forecast_draw(f, true, out)
+	     : layers ? (mr_plan_layers_print(f, out), MR_OK)
+	     : json   ? mr_forecast_print_json(f, out)
+		      : mr_forecast_print(f, out);
 	MR_TRY(mr_output_close(path, out, st));
-	return mr_forecast_fits(f);
+	return layers ? MR_OK : mr_forecast_fits(f);
 }
 
 /* All systems side by side. */
@@ -140,6 +145,7 @@ static mr_status make(const mr_args *args)
 {
 	static const char *const with_auto[] = {"allow-stale", "verify", "memory"};
 	static const char *const without[] = {"compare", "plan", "cap", "format"};
+	const char *format = mr_values_string(args->values, "format");
 	bool all = mr_values_bool(args->values, "compare"), automatic = mr_values_bool(args->values, "auto");
 
 	for (size_t i = 0; !automatic && i < sizeof(with_auto) / sizeof(with_auto[0]); i++)
@@ -156,8 +162,8 @@ static mr_status make(const mr_args *args)
 	if (all && *mr_values_string(args->values, "plan"))
 		return mr_fail(MR_EUSAGE, "--compare shows systems side by side, and --plan is one order: take one of "
 					  "the two");
-	if (all && !strcmp(mr_values_string(args->values, "format"), "json"))
-		return mr_fail(MR_EUSAGE, "--compare shows a table or pictures; --format json is of one plan");
+	if (all && (!strcmp(format, "json") || !strcmp(format, "layers")))
+		return mr_fail(MR_EUSAGE, "--compare shows a table or pictures; --format %s is of one plan", format);
 	return all ? compare(args) : one(args);
 }
 
@@ -195,9 +201,9 @@ static const mr_option options[] = {
 	 "with --auto: the memory of all workers together; recomputation is then a choice; 0: what the machine has"},
 	{"cap", MR_OPT_INT, "0", 0, 1e18, NULL, "bytes",
 	 "with --compare: the memory of all workers together; 0: machine.memory_limit, which is of the whole process"},
-	{"format", MR_OPT_ENUM, "text", 0, 0, "text|json|svg", NULL,
-	 "all tables and the schedule as text; stages and every operation of the kernels as JSON; or the schedule as a "
-	 "picture"},
+	{"format", MR_OPT_ENUM, "text", 0, 0, "text|json|svg|layers", NULL,
+	 "all tables and the schedule as text; stages and every operation of the kernels as JSON; the schedule as a "
+	 "picture; or the table of layers that partition reads"},
 	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL, "write to this file (short: -o); empty or -: standard output"},
 	{0},
 };

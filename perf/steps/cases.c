@@ -15,6 +15,9 @@
 #define GPT(layers, width, heads, context)                                                                       \
 	{"model.name", "gpt"}, {"model.layers", layers}, {"model.width", width}, {"model.heads", heads},         \
 		{"model.context", context}
+#define LLAMA(layers, width, heads, hidden, context)                                                             \
+	{"model.name", "llama"}, {"model.layers", layers}, {"model.width", width}, {"model.heads", heads},       \
+		{"model.kv_heads", "4"}, {"model.hidden", hidden}, {"model.context", context}, ADAMW
 #define X6(w) "[" w "," w "," w "," w "," w "," w "]"
 #define X16(w) "[" w "," w "," w "," w "," w "," w "," w "," w "," w "," w "," w "," w "," w "," w "," w "," w "]"
 #define IMAGES(shape, classes, samples)                                                                          \
@@ -53,6 +56,16 @@ const mr_case mr_cases[] = {
 	 .rounds = 5, .long_steps = true, .systems = BIT(MR_A) | BIT(MR_1F1B)},
 	{"gpt2-16x256", "GPT-2 124M, context 256, tied head", {GPT2("256"), TIED}, GPT2_RUN, .batch = 16, .micro = 8,
 	 .whole = 4, .rounds = 3, .long_steps = true, .systems = BIT(MR_A) | BIT(MR_1F1B)},
+	{"lstm512-b16", "awd_lm 3 x 512, context 64, tied head, vocabulary 512",
+	 {{"model.name", "awd_lm"}, {"model.layers", "3"}, {"model.embed", "512"}, {"model.width", "512"},
+	  {"model.context", "64"}, ADAMW},
+	 .vocab = 512, .batch = 16, .micro = 4, .burst = 2,
+	 .systems = BIT(MR_A) | BIT(MR_A_AGAIN) | BIT(MR_1F1B) | BIT(MR_DATA_PARALLEL)},
+	{"llama256-b8", "llama 4 layers, 256 wide, context 128, vocabulary 512",
+	 {LLAMA("4", "256", "8", "688", "128")}, .vocab = 512, .batch = 8, .micro = 4, .burst = 3, .systems = PIPELINES},
+	{"llama768-b4", "llama 12 layers, 768 wide, context 64, tied head (114M)",
+	 {LLAMA("12", "768", "12", "2048", "64"), TIED}, .vocab = 50257, .burst = 1, .big = true, .batch = 4, .micro = 4,
+	 .rounds = 5, .systems = BIT(MR_A) | BIT(MR_A_AGAIN) | BIT(MR_1F1B)},
 	{"vgg16-b32", "VGG-16 on images of 32 x 32 (15.2M)",
 	 {{"model.name", "vgg16"}, {"model.form", "cifar_deep"}, IMAGES("[32, 32, 3]", "10", "512"), MOMENTUM},
 	 .batch = 32, .micro = 4, .burst = 2, .systems = PIPELINES},

@@ -69,6 +69,26 @@ expect 3 "--batch is for a model of equal blocks, and layer b differs from a" \
 	memory.csv --workers 4 --bandwidth 10 --batch 8
 expect 3 "cannot be shared out" blocks.csv --workers 5 --bandwidth 10 --batch 8
 
+# The layers of a configuration: each is in the table, with its weights, and the loss stands with the layer before it.
+cat >mlp.cfg <<'END'
+model = { name = "mlp"; hidden = [100, 50]; };
+data = { name = "synthetic"; features = 20; classes = 10; };
+optimizer = { name = "sgd"; };
+system = { name = "sequential"; };
+train = { steps = 10; batch = 8; lr = 0.1; };
+machine = { workers = 1; threads = 1; };
+END
+command=plan
+expect 0 "" mlp.cfg --format layers -o layers.csv
+cut -d, -f1,4,5 layers.csv | grep -v '^#' >out
+for line in name,activation,weights fc.0,3200,8400 fc.1,1600,20200 fc.2,0,2040; do
+	has $line
+done
+[ "$(wc -l <out)" -eq 4 ] || complain "four lines expected:"
+expect 2 "--format layers is of one plan" mlp.cfg --format layers --compare
+command=partition
+expect 0 "one worker a stage" layers.csv --workers 3
+
 # Mistakes.
 expect 2 "workers" vgg.csv
 expect 2 "--micro goes with --batch" vgg.csv --workers 4 --micro 1,2

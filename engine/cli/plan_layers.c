@@ -1,0 +1,41 @@
+#include "cli/plan_layers.h"
+
+/* Bytes of the parameters that node @i stores. */
+static double weights_of(const mr_session *s, uint32_t i)
+{
+	const mr_node *nd = &s->graph->nodes[i];
+	double n = 0;
+
+	for (uint32_t p = nd->first_param; p < nd->first_param + nd->n_params; p++)
+		n += s->graph->params[p].tied_to < 0 ? (double)s->graph->params[p].n : 0;
+	return n * (double)mr_dtype_bytes(s->kernels->types.weights);
+}
+
+/* Bytes of the values that a stage which begins at @node takes from the one before it. */
+static double crossing(const mr_session *s, uint32_t node)
+{
+	return (double)s->samples * (double)mr_graph_crossing(s->graph, node, s->kernels->types.activations, false);
+}
+
+void mr_plan_layers_print(const mr_forecast *f, FILE *out)
+{
+	const mr_session *s = f->s;
+	const mr_graph *g = s->graph;
+
+	fprintf(out, "# %s, micro-batches of %lld samples; %s\n", mr_job_model(s->job)->name, (long long)s->samples,
+		f->costs.source);
+	fprintf(out, "name,forward,backward,activation,weights\n");
+	for (uint32_t i = 0, end; i < g->n_nodes; i = end) {
+		double forward = 0, backward = 0, weights = 0;
+
+		for (end = i; end == i || (end < g->n_nodes && !mr_graph_cut_ok(g, end)); end++) {
+			const mr_layer_cost *c = &f->costs.layer[end];
+
+			forward += c->f;
+			backward += c->i + c->w + c->u;
+			weights += weights_of(s, end);
+		}
+		fprintf(out, "%s,%.6g,%.6g,%.0f,%.0f\n", g->nodes[i].name, forward, backward,
+			end < g->n_nodes ? crossing(s, end) : 0, weights);
+	}
+}
