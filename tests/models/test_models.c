@@ -177,6 +177,41 @@ static void awd_lm_has_its_size(void)
 	MR_CHECK_FAIL(build("awd_lm", DEFAULTS, &numbers, &g), MR_ECONFIG, "takes tokens");
 }
 
+static const mr_layer_cfg *cfg_of(const mr_graph *g, const char *node)
+{
+	uint32_t i = mr_graph_find_node(g, node);
+
+	CU_ASSERT_NOT_EQUAL_FATAL(i, MR_GRAPH_NO_NODE);
+	return &g->nodes[i].cfg;
+}
+
+/* Each rate is where the paper has it; the state is carried if the data are in columns. */
+static void awd_lm_has_its_regularization(void)
+{
+	mr_model_data data = data_text(70, 100);
+	mr_graph *g;
+
+	MR_CHECK_OK(build("awd_lm", DEFAULTS, &data, &g));
+	CU_ASSERT_EQUAL(g->n_nodes, 6);
+	CU_ASSERT_FALSE(cfg_of(g, "rnns.0")->carry);
+	mr_graph_destroy(g);
+	data.columns = true;
+	MR_CHECK_OK(build("awd_lm",
+			  SETTINGS("word_dropout=0.1", "input_dropout=0.4", "hidden_dropout=0.25", "dropout=0.3",
+				   "weight_dropout=0.5", "alpha=2.0", "beta=1.0"),
+			  &data, &g));
+	CU_ASSERT_EQUAL(cfg_of(g, "encoder")->rate, 0.1);
+	CU_ASSERT(cfg_of(g, "drop")->rate == 0.4 && cfg_of(g, "drop")->variational);
+	CU_ASSERT(cfg_of(g, "drop.1")->rate == 0.25 && cfg_of(g, "drop.1")->variational);
+	CU_ASSERT(cfg_of(g, "drop.2")->rate == 0.3 && !cfg_of(g, "drop.2")->variational);
+	CU_ASSERT(cfg_of(g, "rnns.2")->rate == 0.5 && cfg_of(g, "rnns.2")->carry);
+	CU_ASSERT(cfg_of(g, "changes")->beta == 1 && cfg_of(g, "changes")->alpha == 0);
+	CU_ASSERT(cfg_of(g, "output")->alpha == 2 && cfg_of(g, "output")->beta == 0);
+	CU_ASSERT_EQUAL(mr_graph_find_node(g, "changes"), mr_graph_find_node(g, "rnns.2") + 1);
+	CU_ASSERT_EQUAL(mr_graph_find_node(g, "output"), mr_graph_find_node(g, "drop.2") + 1);
+	mr_graph_destroy(g);
+}
+
 /* --- gnmt --- */
 
 static void gnmt_has_its_size(void)
@@ -573,6 +608,7 @@ void mr_suite_models(void)
 	MR_TEST(a_chain_does_its_formula);
 	MR_TEST(a_wrong_chain_is_refused);
 	MR_TEST(awd_lm_has_its_size);
+	MR_TEST(awd_lm_has_its_regularization);
 	MR_TEST(gnmt_has_its_size);
 	MR_TEST(gnmt_is_cut_behind_its_attention);
 	MR_TEST(s2vt_has_its_size);
