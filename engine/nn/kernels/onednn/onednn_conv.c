@@ -19,7 +19,8 @@ typedef struct conv_key {
 	mr_window window;
 	int64_t out, groups;
 	uint32_t direction;
-	uint16_t bias, bf16;
+	uint16_t bias;
+	uint8_t bf16, wide; /* wide: the gradient of the input is f32 nevertheless */
 } conv_key;
 
 struct onednn_conv {
@@ -33,7 +34,7 @@ struct onednn_conv {
 
 typedef struct conv_mds {
 	md_t x, w, bias, y, plain; /* w: any format */
-	md_t hint_w;               /* of the forward primitive that hints at this one */
+	md_t hint_x, hint_w;       /* of the forward primitive that hints at this one */
 	dnnl_dims_t strides, dilates, pads;
 } conv_mds;
 
@@ -43,7 +44,7 @@ static dnnl_status_t forward_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
 				dnnl_primitive_attr_t attr)
 {
 	return dnnl_convolution_forward_primitive_desc_create(
-		pd, engine, dnnl_forward_training, dnnl_convolution_direct, m->x, m->hint_w, bias ? m->bias : NULL,
+		pd, engine, dnnl_forward_training, dnnl_convolution_direct, m->hint_x, m->hint_w, bias ? m->bias : NULL,
 		m->y, m->strides, m->dilates, m->pads, m->pads, attr);
 }
 
@@ -75,8 +76,8 @@ static dnnl_status_t forward_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
 {
 	dnnl_convolution_desc_t desc;
 	dnnl_status_t st = dnnl_dilated_convolution_forward_desc_init(
-		&desc, dnnl_forward_training, dnnl_convolution_direct, &m->x, &m->hint_w, bias ? &m->bias : NULL, &m->y,
-		m->strides, m->dilates, m->pads, m->pads);
+		&desc, dnnl_forward_training, dnnl_convolution_direct, &m->hint_x, &m->hint_w,
+		bias ? &m->bias : NULL, &m->y, m->strides, m->dilates, m->pads, m->pads);
 
 	return st == dnnl_success ? dnnl_primitive_desc_create(pd, &desc, attr, engine, NULL) : st;
 }
@@ -139,7 +140,10 @@ static mr_status describe(conv_mds *m, const conv_key *k)
 	const mr_window *v = &k->window;
 	dnnl_data_type_t type = k->bf16 ? dnnl_bf16 : dnnl_f32;
 	dnnl_dims_t bias = {k->out}, one = {1};
-	dnnl_status_t st = md_images(&m->x, type, v->samples, v->h, v->w, v->c);
+	dnnl_status_t st = md_images(&m->x, k->wide ? dnnl_f32 : type, v->samples, v->h, v->w, v->c);
+
+	if (st == dnnl_success)
+		st = md_images(&m->hint_x, type, v->samples, v->h, v->w, v->c);
 
 	if (st == dnnl_success)
 		st = md_images(&m->y, type, v->samples, v->out_h, v->out_w, k->out);
@@ -272,7 +276,7 @@ static mr_status make_all(mr_onednn *d, struct onednn_conv *c, const conv_mds *m
 static void mds_free(conv_mds *m)
 {
 	mr_onednn_md_free(&m->x), mr_onednn_md_free(&m->w), mr_onednn_md_free(&m->bias), mr_onednn_md_free(&m->y);
-	mr_onednn_md_free(&m->plain), mr_onednn_md_free(&m->hint_w);
+	mr_onednn_md_free(&m->plain), mr_onednn_md_free(&m->hint_w), mr_onednn_md_free(&m->hint_x);
 }
 
 static mr_status make(mr_onednn *d, struct onednn_conv *c)
@@ -360,7 +364,8 @@ static mr_status reserve_weights(mr_onednn *d, size_t bytes)
 	return MR_OK;
 }
 
-static mr_status find_for(mr_onednn *d, direction to, const mr_conv *g, bool bf16, struct onednn_conv **out)
+static mr_status find_for(mr_onednn *d, direction to, const mr_conv *g, mr_onednn_conv_types types,
+			  struct onednn_conv **out)
 {
 	conv_key key;
 
@@ -368,16 +373,17 @@ static mr_status find_for(mr_onednn *d, direction to, const mr_conv *g, bool bf1
 	key.window = g->window;
 	key.out = g->out, key.groups = g->groups;
 	key.direction = to;
-	key.bias = to == FORWARD && g->bias, key.bf16 = bf16;
+	key.bias = to == FORWARD && g->bias;
+	key.bf16 = types != MR_ONEDNN_CONV_F32, key.wide = types == MR_ONEDNN_CONV_WIDE;
 	return find(d, &key, out);
 }
 
-static mr_status run(mr_onednn *d, direction to, const mr_conv *g, bool bf16, const void *x, const void *w,
-		     const void *bias, const void *y)
+static mr_status run(mr_onednn *d, direction to, const mr_conv *g, mr_onednn_conv_types types, const void *x,
+		     const void *w, const void *bias, const void *y)
 {
 	struct onednn_conv *c;
 
-	MR_TRY(find_for(d, to, g, bf16, &c));
+	MR_TRY(find_for(d, to, g, types, &c));
 	if (c->reorder.primitive) {
 		MR_TRY(reserve_weights(d, c->bytes));
 		MR_TRY(mr_onednn_execute(d, &c->reorder, (const void *[]){w, d->weights}));
@@ -386,25 +392,25 @@ static mr_status run(mr_onednn *d, direction to, const mr_conv *g, bool bf16, co
 	return mr_onednn_execute(d, &c->conv, (const void *[]){x, w, y, bias});
 }
 
-mr_status mr_onednn_conv(mr_onednn *d, const mr_conv *g, bool bf16, const void *x, const void *w, const void *bias,
-			 void *y)
+mr_status mr_onednn_conv(mr_onednn *d, const mr_conv *g, mr_onednn_conv_types types, const void *x, const void *w,
+			 const void *bias, void *y)
 {
-	return run(d, FORWARD, g, bf16, x, w, bias, y);
+	return run(d, FORWARD, g, types, x, w, bias, y);
 }
 
-mr_status mr_onednn_conv_backward_input(mr_onednn *d, const mr_conv *g, bool bf16, const void *dy, const void *w,
-					void *dx)
+mr_status mr_onednn_conv_backward_input(mr_onednn *d, const mr_conv *g, mr_onednn_conv_types types, const void *dy,
+					const void *w, void *dx)
 {
-	return run(d, INPUT, g, bf16, dx, w, NULL, dy);
+	return run(d, INPUT, g, types, dx, w, NULL, dy);
 }
 
-mr_status mr_onednn_conv_gradient(mr_onednn *d, const mr_conv *g, bool bf16, const void *x, const void *dy, float *dw,
-				  mr_onednn_blocked *out)
+mr_status mr_onednn_conv_gradient(mr_onednn *d, const mr_conv *g, mr_onednn_conv_types types, const void *x,
+				  const void *dy, float *dw, mr_onednn_blocked *out)
 {
 	struct onednn_conv *c;
 
 	*out = (mr_onednn_blocked){0};
-	MR_TRY(find_for(d, WEIGHT, g, bf16, &c));
+	MR_TRY(find_for(d, WEIGHT, g, types, &c));
 	if (!c->reorder.primitive)
 		return mr_onednn_execute(d, &c->conv, (const void *[]){x, dw, dy});
 	MR_TRY(reserve_weights(d, c->bytes));

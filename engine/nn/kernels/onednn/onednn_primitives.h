@@ -77,12 +77,18 @@ mr_status mr_onednn_lrn_backward(mr_onednn *d, const mr_lrn *l, const float *x, 
 /** y = softmax of each row of x[rows, cols]; y may be x. */
 mr_status mr_onednn_softmax(mr_onednn *d, int64_t rows, int64_t cols, const float *x, float *y) MR_MUST_USE;
 
-/** Convolutions (nn/window.h) without ReLU; @bf16: all tensors are bf16 except the gradient of the weights, otherwise
- * all are f32. Weights have the plain layout; gradients are overwritten. */
-mr_status mr_onednn_conv(mr_onednn *d, const mr_conv *g, bool bf16, const void *x, const void *w, const void *bias,
-			 void *y) MR_MUST_USE;
-mr_status mr_onednn_conv_backward_input(mr_onednn *d, const mr_conv *g, bool bf16, const void *dy, const void *w,
-					void *dx) MR_MUST_USE;
+/* Types of a convolution's tensors; in bf16 the gradient of its weights is f32. */
+typedef enum mr_onednn_conv_types {
+	MR_ONEDNN_CONV_F32,
+	MR_ONEDNN_CONV_BF16,
+	MR_ONEDNN_CONV_WIDE, /* bf16, but the gradient of the input is f32; of mr_onednn_conv_backward_input alone */
+} mr_onednn_conv_types;
+
+/** Convolutions (nn/window.h) without ReLU. Weights have the plain layout; gradients are overwritten. */
+mr_status mr_onednn_conv(mr_onednn *d, const mr_conv *g, mr_onednn_conv_types types, const void *x, const void *w,
+			 const void *bias, void *y) MR_MUST_USE;
+mr_status mr_onednn_conv_backward_input(mr_onednn *d, const mr_conv *g, mr_onednn_conv_types types, const void *dy,
+					const void *w, void *dx) MR_MUST_USE;
 
 /*
  * A gradient of a convolution's weights in the primitive's format: as the plain one a matrix with a row for each kernel
@@ -97,8 +103,8 @@ typedef struct mr_onednn_blocked {
 
 /** The gradient of the weights to @dw or, without a reorder, to memory of the context, where it is valid until the next
  * convolution; *@out says where. */
-mr_status mr_onednn_conv_gradient(mr_onednn *d, const mr_conv *g, bool bf16, const void *x, const void *dy, float *dw,
-				  mr_onednn_blocked *out) MR_MUST_USE;
+mr_status mr_onednn_conv_gradient(mr_onednn *d, const mr_conv *g, mr_onednn_conv_types types, const void *x,
+				  const void *dy, float *dw, mr_onednn_blocked *out) MR_MUST_USE;
 
 /** True when the library uses AVX-512 (the CPU has it and ONEDNN_MAX_CPU_ISA allows it). */
 bool mr_onednn_avx512(void);
