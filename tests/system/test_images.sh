@@ -55,6 +55,28 @@ for backend in $backends; do
 	expect 0 "pipedream resumed, $backend"
 	forget='/"resume/d' same "pipedream resumed, $backend" once.$backend twice.$backend
 done
+# Cuts inside blocks of Inception: the outputs of finished branches cross beside the block's input.
+cat >inception.cfg <<'END'
+model = { name = "inception_v3"; width = 0.03; dropout = 0.2; };
+data = { name = "synthetic"; image = [75, 79, 1]; classes = 4; samples = 40; };
+optimizer = { name = "momentum"; };
+system = { name = "sequential"; };
+train = { steps = 3; batch = 8; microbatches = 2; lr = 0.01; eval_every = 3; };
+machine = { workers = 1; threads = 1; peak_gflops = 50.0; };
+END
+for backend in $backends; do
+	train inception.cfg $(sets_of "$backend") --set run.dir=whole.$backend
+	expect 0 "inception $backend"
+	for system in gpipe 1f1b zb_h1; do
+		train inception.cfg $(sets_of "$backend") --set system.name=$system --set machine.workers=3 \
+			--set 'partition=["Mixed_5c.branch3x3dbl_2.conv","Mixed_7b.branch3x3_2b.conv"]' \
+			--set run.dir=cut.$system.$backend
+		expect 0 "inception, cut, $system $backend"
+		forget='s/,"[a-z_]*staleness[a-z_]*":[^,}]*//g' same "inception, cut, $system $backend" \
+			whole.$backend cut.$system.$backend
+	done
+done
+
 train lenet.cfg --set backend=reference --set precision=bf16 --set system.name=1f1b --set run.dir=bf16
 expect 0 "bf16"
 
