@@ -6,6 +6,7 @@
 
 #include "lower/steal.h"
 #include "planner/make_plan.h"
+#include "session/cost_model.h"
 #include "sim/duration.h"
 #include "sim/stream.h"
 
@@ -114,7 +115,7 @@ static mr_status fill(mr_virtual *v, mr_session *s, const mr_values *options)
 	mr_status st;
 
 	MR_TRY(mr_sim_options_read(options, &v->options));
-	MR_TRY(mr_costs_at_hand(s, &v->costs));
+	MR_TRY(mr_costs_forecast(s, &v->costs));
 	v->stage = calloc(n, sizeof(*v->stage));
 	v->node = calloc(workers, sizeof(*v->node));
 	v->free_at = calloc(workers, sizeof(*v->free_at));
