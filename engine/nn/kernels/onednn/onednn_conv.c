@@ -7,6 +7,7 @@
  * optimizer's step, reads it there; a reorder runs where that format is an unusual one. Primitives are created on the
  * first call with a shape.
  */
+#include "nn/kernels/fused/team.h"
 #include "nn/kernels/onednn/onednn_context.h"
 
 #include <stdlib.h>
@@ -23,11 +24,20 @@ typedef struct conv_key {
 	uint8_t bf16, wide; /* wide: the gradient of the input is f32 nevertheless */
 } conv_key;
 
+/* Weights in f32 in squares of TURNED outputs by as many inputs, the inputs innermost, as backward convolutions want
+ * them. */
+typedef struct turned_format {
+	int64_t row_step, col_step, in_step, out_step; /* numbers from a kernel row, column or square to the next */
+} turned_format;
+
+enum { TURNED = 16 };
+
 struct onednn_conv {
 	conv_key key;
 	onednn_primitive conv, reorder; /* no reorder: the primitive wants plain weights */
 	size_t bytes;                   /* of the weights in its format */
 	mr_onednn_blocked blocked;      /* its format, of a gradient; width 0: mr_onednn_blocked cannot describe it */
+	turned_format turned;           /* the same of weights whose blocks are turned; in_step 0: they are not */
 };
 
 /* --- descriptions, in both interfaces ----------------------------------------------------------------------------- */
@@ -217,6 +227,65 @@ static void describe_blocked(struct onednn_conv *c, md_arg md)
 					 .out = b.stride[OUT], .depth = depth, .width = b.size[b.n - 1]};
 }
 
+static void describe_turned(struct onednn_conv *c, md_arg md)
+{
+	enum { OUT, IN, ROW, COL };
+	blocking b;
+
+	if (c->key.groups != 1 || c->key.bf16 || c->key.out % TURNED || c->key.window.c % TURNED ||
+	    !blocking_of(md, &b) || b.n != 2 || b.dim[0] != OUT || b.dim[1] != IN || b.size[0] != TURNED ||
+	    b.size[1] != TURNED)
+		return;
+	c->turned = (turned_format){.row_step = b.stride[ROW], .col_step = b.stride[COL], .in_step = b.stride[IN],
+				    .out_step = b.stride[OUT]};
+}
+
+typedef float quad __attribute__((vector_size(16), aligned(4)));
+typedef int quad_of __attribute__((vector_size(16)));
+
+/* The transpose of 4 x 4 numbers, whose rows lie @step apart, to rows TURNED apart. */
+static inline void turn_quads(const float *from, int64_t step, float *to)
+{
+	quad a = *(const quad *)from, b = *(const quad *)(from + step), c = *(const quad *)(from + 2 * step),
+	     d = *(const quad *)(from + 3 * step);
+	quad ab = __builtin_shuffle(a, b, (quad_of){0, 4, 1, 5}), cd = __builtin_shuffle(c, d, (quad_of){0, 4, 1, 5});
+	quad AB = __builtin_shuffle(a, b, (quad_of){2, 6, 3, 7}), CD = __builtin_shuffle(c, d, (quad_of){2, 6, 3, 7});
+
+	*(quad *)to = __builtin_shuffle(ab, cd, (quad_of){0, 1, 4, 5});
+	*(quad *)(to + TURNED) = __builtin_shuffle(ab, cd, (quad_of){2, 3, 6, 7});
+	*(quad *)(to + 2 * TURNED) = __builtin_shuffle(AB, CD, (quad_of){0, 1, 4, 5});
+	*(quad *)(to + 3 * TURNED) = __builtin_shuffle(AB, CD, (quad_of){2, 3, 6, 7});
+}
+
+typedef struct turning {
+	const struct onednn_conv *c;
+	const float *from;
+	float *to;
+} turning;
+
+/* Squares of inputs @lo to @hi, counted over all kernel positions: the numbers of the library's reorder, which takes
+ * several times as long. */
+static void turn_squares(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+{
+	const turning *t = args;
+	const turned_format *f = &t->c->turned;
+	const mr_window *w = &t->c->key.window;
+	int64_t across = w->c / TURNED, out = t->c->key.out;
+
+	(void)worker;
+	for (int64_t p = lo; p < hi; p++) {
+		int64_t at = p / across, i = p % across;
+		const float *from = t->from + (at * w->c + i * TURNED) * out;
+		float *to = t->to + at / w->kernel_w * f->row_step + at % w->kernel_w * f->col_step + i * f->in_step;
+
+		for (int64_t o = 0; o < out; o += TURNED)
+			for (int64_t j = 0; j < TURNED; j += 4)
+				for (int64_t k = 0; k < TURNED; k += 4)
+					turn_quads(from + j * out + o + k, out,
+						   to + o / TURNED * f->out_step + k * TURNED + j);
+	}
+}
+
 /* --- making ------------------------------------------------------------------------------------------------------- */
 
 static mr_status make_reorder(mr_onednn *d, struct onednn_conv *c, md_arg plain, md_arg blocked,
@@ -231,6 +300,8 @@ static mr_status make_reorder(mr_onednn *d, struct onednn_conv *c, md_arg plain,
 	c->bytes = dnnl_memory_desc_get_size(blocked);
 	if (back)
 		describe_blocked(c, blocked);
+	else
+		describe_turned(c, blocked);
 	if (dnnl_memory_desc_equal(plain, blocked))
 		return MR_OK;
 	MR_TRY(mr_onednn_check(dnnl_reorder_primitive_desc_create(&pd, from, d->engine, to, d->engine, attr),
@@ -386,7 +457,13 @@ static mr_status run(mr_onednn *d, direction to, const mr_conv *g, mr_onednn_con
 	MR_TRY(find_for(d, to, g, types, &c));
 	if (c->reorder.primitive) {
 		MR_TRY(reserve_weights(d, c->bytes));
-		MR_TRY(mr_onednn_execute(d, &c->reorder, (const void *[]){w, d->weights}));
+		if (c->turned.in_step)
+			mr_team_run((uint32_t)d->n_threads, turn_squares,
+				    &(turning){.c = c, .from = w, .to = d->weights},
+				    c->key.window.kernel_h * c->key.window.kernel_w * (c->key.window.c / TURNED), 1,
+				    TURNED * c->key.out);
+		else
+			MR_TRY(mr_onednn_execute(d, &c->reorder, (const void *[]){w, d->weights}));
 		w = d->weights;
 	}
 	return mr_onednn_execute(d, &c->conv, (const void *[]){x, w, y, bias});
