@@ -48,6 +48,7 @@ function(mr_add_test layer kind suite)
   endif()
   if(MILLRACE_TEST_PREFIX)
     set(name ${MILLRACE_TEST_PREFIX}.${name})
+    math(EXPR timeout "2 * ${timeout}") # sanitizers take about twice as long
     set(label ${MILLRACE_TEST_PREFIX}-${label})
   endif()
   add_test(NAME ${name} COMMAND ${ARGN})
