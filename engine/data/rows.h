@@ -24,7 +24,7 @@ typedef struct mr_rows {
 /**
  * Set shapes, counts, bytes and the description "@what: N rows of D numbers" of a zeroed @r, for @n rows of @d numbers,
  * the first @n_train of which train, with @classes (0: the targets are numbers of unknown size). @source is the
- * data's name, for messages. If base.numbers is set, the columns behind so many are categories.
+ * data's name, for messages. If base.numbers is n > 0, the columns behind the first n are categories.
  */
 mr_status mr_rows_init(mr_rows *r, const char *source, const char *what, uint64_t n, uint64_t n_train, uint64_t d,
 		       int64_t classes, const mr_data_want *want) MR_MUST_USE;

@@ -112,8 +112,8 @@ typedef struct mr_param_spec {
 	mr_init init;
 	double std;          /* standard deviation, or the value, or the bound on both sides of 0 */
 	bool decay;          /* weight decay applies (matrices) */
-	int64_t lazy;        /* a table, of which a sample meets at most so many rows: a step leaves the rows that have
-	                        no gradient (nn/lazy_rows.h); 0: none */
+	int64_t lazy;        /* most rows of this table that one sample looks up; a step leaves the rows that have no
+	                        gradient alone (nn/lazy_rows.h). 0: a step goes over all rows */
 } mr_param_spec;
 
 /* Elements of such a parameter. */

@@ -34,7 +34,7 @@ typedef struct mr_optim_call {
 	mr_rounding rounding; /* see mr_step */
 	double gscale;   /* 1 / count of summed micro-batches, times the clipping factor */
 	bool decay;      /* weight decay applies to this tensor */
-	int64_t lazy_cols; /* the tensor is rows of so many numbers, and steps leave those without a gradient
+	int64_t lazy_cols; /* columns of a table whose rows without a gradient a step leaves alone
 	                      (nn/lazy_rows.h); 0: all numbers are stepped */
 	mr_old_rows *old_rows; /* of such a tensor: where a step saves what it changes; NULL: nowhere */
 	mr_optim_matrix matrix;

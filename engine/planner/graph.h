@@ -66,8 +66,8 @@ typedef int64_t mr_param_dims[MR_MAX_DIMS];
 	X(int32_t, tied_to)     /* -1, or the parameter whose storage it shares (a lower number, itself not tied) */ \
 	X(mr_param_dims, dim)   /* after the last: 1 */ \
 	X(double, std)          /* standard deviation, or the value, or the bound on both sides of 0 */ \
-	X(int64_t, lazy)        /* a table, of which a sample meets at most so many rows: a step leaves the rows that \
-	                           have no gradient (nn/lazy_rows.h); 0: none */
+	X(int64_t, lazy)        /* most rows of this table that one sample looks up; a step leaves the rows that \
+	                           have no gradient alone (nn/lazy_rows.h). 0: over all rows */
 
 typedef struct mr_param {
 	MR_PARAM_FIELDS(MR_FIELD_MEMBER)
