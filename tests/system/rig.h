@@ -30,6 +30,13 @@
 #define RIG_TSAN 0
 #endif
 
+/* Under any sanitizer a grid of cases is thinned: each of its lines is met, but not in every combination. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define RIG_SANITIZED 1
+#else
+#define RIG_SANITIZED 0
+#endif
+
 typedef struct rig {
 	char dir[64];
 	const char *model; /* the base's words of the model, where keys must be absent that the usual ones have */
