@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the pages for developers name is there: files, links, functions and types, suites.   test_docs.sh SOURCE
+# What the pages name is there: files, links, functions and types, suites.   test_docs.sh SOURCE
 # A name in backquotes counts as a file where it ends like one, and may begin at the root, at engine/ or at its own
 # folder; without a folder any file of that name will do. Names with a capital NAME or with *, <, $ or blanks are
 # patterns, and not looked for.
@@ -18,7 +18,8 @@ is_there() {
 
 words=$(mktemp)
 trap 'rm -f "$words"' EXIT
-for page in CONTRIBUTING.md engine/README.md; do
+pages=$(find . -name '*.md' ! -path './build*' ! -path './tests/golden/*' ! -path './.*' | sed 's,^[.]/,,' | sort)
+for page in $pages; do
 	[ -f "$page" ] || continue
 	grep -o '](\([^)]*\))' "$page" | sed 's/^](//; s/)$//; s/#.*//' | grep -v '^https\?:' | sort -u >"$words"
 	while read -r link; do
@@ -40,6 +41,9 @@ for page in CONTRIBUTING.md engine/README.md; do
 				complain "the code has no $word"
 			;;
 		*[a-z].[a-z]*)
+			# Not a suite: names of files, and keys of a configuration.
+			[ -d "tests/${word%%.*}" ] || [ -d "engine/${word%%.*}" ] || continue
+			grep -q "^[#|	]*${word#*.} = " conf/reference.cfg 2>/dev/null && continue
 			found=
 			for file in "tests/${word%%.*}"/*_"${word#*.}".*; do
 				[ -f "$file" ] && found=1
