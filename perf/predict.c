@@ -27,7 +27,7 @@
 #include "base/json.h"
 #include "base/stats.h"
 #include "config/config.h"
-#include "cli/plan_report.h"
+#include "outline/plan_report.h"
 #include "host/clock.h"
 #include "host/env.h"
 #include "host/probe.h"

@@ -13,15 +13,16 @@ static const mr_command *const commands[] = {
 #define MR_COMMAND(id) &mr_command_##id,
 #include "cli/commands.def"
 #undef MR_COMMAND
+	NULL,
 };
 
-#define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+#define N_COMMANDS (sizeof(commands) / sizeof(commands[0]) - 1)
 
 static const mr_option no_options[] = {{0}};
 
-const mr_command *mr_command_at(uint32_t i)
+const mr_command *const *mr_commands(void)
 {
-	return i < N_COMMANDS ? commands[i] : NULL;
+	return commands;
 }
 
 mr_status mr_command_get(const char *name, const mr_command **out)

@@ -5,6 +5,7 @@
 #include "choose/server_report.h"
 #include "cli/args.h"
 #include "job/plugins.h"
+#include "manual/help.h"
 #include "nn/kernels.h"
 #include "report/table.h"
 

@@ -9,9 +9,9 @@
 #include "cli/open_config.h"
 #include "host/memory.h"
 #include "report/output.h"
-#include "cli/plan_kernels.h"
-#include "cli/plan_layers.h"
-#include "cli/plan_report.h"
+#include "outline/plan_kernels.h"
+#include "outline/plan_layers.h"
+#include "outline/plan_report.h"
 #include "session/objective_report.h"
 
 static mr_status report(const mr_args *args, const mr_forecast *f)

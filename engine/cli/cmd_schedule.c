@@ -11,7 +11,7 @@
 #include "cli/search_limit.h"
 #include "report/output.h"
 #include "job/plugins.h"
-#include "cli/schedule_report.h"
+#include "outline/schedule_report.h"
 #include "planner/make_plan.h"
 #include "schedules/registry.h"
 #include "session/forecast.h"

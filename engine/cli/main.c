@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "cli/args.h"
 #include "host/env.h"
+#include "manual/help.h"
 
 /* If a standard stream was closed (>&-), the next file opened would get its number, and output would go into that
  * file: the lock, the metrics or a checkpoint. A stream that cannot be written to takes the number. */
@@ -70,7 +71,7 @@ static int help(const char *name)
 	const mr_command *command;
 
 	if (!name) {
-		mr_help_print(stdout);
+		mr_help_print(mr_commands(), stdout);
 	} else if (mr_command_get(name, &command) == MR_OK) {
 		mr_command_help_print(command, stdout);
 	} else {
@@ -88,7 +89,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* beyond the limit on file sizes, write() then fails with a reason */
 	if (argc < 2) {
-		mr_help_print(stderr);
+		mr_help_print(mr_commands(), stderr);
 		return 2;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))

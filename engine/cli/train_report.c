@@ -8,7 +8,7 @@
 
 #include "session/objective_report.h"
 #include "report/output.h"
-#include "cli/plan_report.h"
+#include "outline/plan_report.h"
 #include "cli/train.h"
 #include "host/clock.h"
 #include "report/chrome.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/args.h"
+#include "manual/help.h"
 
 /* Values to show for keys that have no default. */
 static const char *const examples[][2] = {

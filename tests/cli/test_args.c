@@ -84,9 +84,9 @@ static void commands(void)
 {
 	const mr_command *c;
 
-	for (uint32_t i = 0; mr_command_at(i); i++) {
-		MR_CHECK_OK(mr_command_get(mr_command_at(i)->name, &c));
-		CU_ASSERT_PTR_EQUAL(c, mr_command_at(i));
+	for (const mr_command *const *p = mr_commands(); *p; p++) {
+		MR_CHECK_OK(mr_command_get((*p)->name, &c));
+		CU_ASSERT_PTR_EQUAL(c, *p);
 		CU_ASSERT_TRUE(*c->summary && c->run && c->operands);
 		CU_ASSERT_TRUE(c->min_operands <= c->max_operands);
 	}

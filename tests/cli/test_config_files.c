@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "cli/args.h"
+#include "manual/help.h"
 #include "config/config_help.h"
 #include "reference_text.h"
 

@@ -7,7 +7,7 @@
 #include "check.h"
 #include "session/costs.h"
 #include "session/costs_live.h"
-#include "cli/plan_report.h"
+#include "outline/plan_report.h"
 #include "config/config_help.h"
 #include "ir/walk.h"
 #include "profile/profile.h"

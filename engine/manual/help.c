@@ -1,22 +1,15 @@
-/* The texts of --help and --version. */
-#include <hwloc.h>
-#include <jansson.h>
-#include <libconfig.h>
+#include "manual/help.h"
+
 #include <math.h>
 #include <string.h>
-#include <zlib.h>
 
-#include "cli/args.h"
-#include "data/picture.h"
-#include "nn/kernels.h"
-
-void mr_help_print(FILE *out)
+void mr_help_print(const mr_command *const *commands, FILE *out)
 {
 	fputs("millrace trains neural networks through pinned pipeline stages on one shared-memory machine.\n\n"
 	      "usage: millrace COMMAND [ARGUMENTS]\n\n",
 	      out);
-	for (uint32_t i = 0; mr_command_at(i); i++)
-		fprintf(out, "  %-10s %s\n", mr_command_at(i)->name, mr_command_at(i)->summary);
+	for (; *commands; commands++)
+		fprintf(out, "  %-10s %s\n", (*commands)->name, (*commands)->summary);
 	fputs("\nmillrace COMMAND --help (or help COMMAND) describes a command, millrace --version names version and "
 	      "libraries.\n"
 	      "exit codes: 0 ok, 1 failure, 2 usage, 3 configuration, 4 data, 5 checkpoint, 6 resources, 7 diverged,\n"
@@ -77,29 +70,4 @@ void mr_command_help_print(const mr_command *c, FILE *out)
 			c->sets_help ? c->sets_help
 				     : "use this value of a key of the configuration, such as train.steps=100");
 	fputs("  --help\n      print this text\n", out);
-}
-
-void mr_version_print(FILE *out)
-{
-	unsigned hw = hwloc_get_api_version();
-
-	fprintf(out, "millrace %s\n", MR_VERSION);
-	fprintf(out, "compiler   %s %s\n",
-#ifdef __clang__
-		"clang",
-#else
-		"gcc",
-#endif
-		__VERSION__);
-	if (strcmp(mr_kernels_library(), "none") != 0)
-		fprintf(out, "kernels    AVX2 and AVX-512 of our own; for products that they leave out %s\n",
-			mr_kernels_library());
-	else
-		fprintf(out, "kernels    portable C; built without oneDNN\n");
-	fprintf(out, "libconfig  %d.%d.%d\n", LIBCONFIG_VER_MAJOR, LIBCONFIG_VER_MINOR, LIBCONFIG_VER_REVISION);
-	fprintf(out, "hwloc      %u.%u.%u\n", hw >> 16, hw >> 8 & 0xFF, hw & 0xFF);
-	fprintf(out, "jansson    %s\n", jansson_version_str());
-	fprintf(out, "zlib       %s\n", zlibVersion());
-	fprintf(out, "pictures   PPM, PGM; PNG by libpng: %s; JPEG by libjpeg: %s\n", mr_picture_png_version(),
-		mr_picture_jpeg_version());
 }

@@ -1,8 +1,8 @@
 /*
  * plan_kernels.h - the operations that each stage of a plan calls and what executes them, for `millrace plan`.
  */
-#ifndef MR_CLI_PLAN_KERNELS_H
-#define MR_CLI_PLAN_KERNELS_H
+#ifndef MR_OUTLINE_PLAN_KERNELS_H
+#define MR_OUTLINE_PLAN_KERNELS_H
 
 #include "base/json.h"
 #include "session/forecast.h"

@@ -1,4 +1,4 @@
-#include "cli/plan_layers.h"
+#include "outline/plan_layers.h"
 
 /* Bytes of the parameters that node @i stores. */
 static double weights_of(const mr_session *s, uint32_t i)

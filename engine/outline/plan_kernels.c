@@ -1,9 +1,9 @@
-#include "cli/plan_kernels.h"
+#include "outline/plan_kernels.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "cli/plan_report.h"
+#include "outline/plan_report.h"
 #include "exec/run_plan.h"
 
 static mr_status of_sequential(mr_stage_calls *c, const mr_session *s)

@@ -1,4 +1,4 @@
-#include "cli/plan_report.h"
+#include "outline/plan_report.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "session/objective_report.h"
 #include "session/memory_plan.h"
 #include "report/output.h"
-#include "cli/plan_kernels.h"
+#include "outline/plan_kernels.h"
 #include "host/bandwidth.h"
 #include "host/probe.h"
 #include "ir/metrics.h"

@@ -1,4 +1,4 @@
-#include "cli/schedule_report.h"
+#include "outline/schedule_report.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /*
  * schedule_report.h - the output of `schedule`: one simulated schedule as text, JSON or a picture.
  */
-#ifndef MR_CLI_SCHEDULE_REPORT_H
-#define MR_CLI_SCHEDULE_REPORT_H
+#ifndef MR_OUTLINE_SCHEDULE_REPORT_H
+#define MR_OUTLINE_SCHEDULE_REPORT_H
 
 #include <stdio.h>
 

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "cli/plan_kernels.h"
-#include "cli/plan_report.h"
+#include "outline/plan_kernels.h"
+#include "outline/plan_report.h"
 #include "report/table.h"
 #include "sequential/sequential_size.h"
 

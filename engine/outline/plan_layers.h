@@ -1,6 +1,6 @@
 /* plan_layers.h - the layers of a configuration's model as a table that `partition` reads. */
-#ifndef MR_CLI_PLAN_LAYERS_H
-#define MR_CLI_PLAN_LAYERS_H
+#ifndef MR_OUTLINE_PLAN_LAYERS_H
+#define MR_OUTLINE_PLAN_LAYERS_H
 
 #include <stdio.h>
 

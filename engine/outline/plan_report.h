@@ -1,8 +1,8 @@
 /*
  * plan_report.h - reports the forecast of a configuration on its machine (session/forecast.h): tables and a picture.
  */
-#ifndef MR_CLI_PLAN_REPORT_H
-#define MR_CLI_PLAN_REPORT_H
+#ifndef MR_OUTLINE_PLAN_REPORT_H
+#define MR_OUTLINE_PLAN_REPORT_H
 
 #include <stdio.h>
 
