@@ -12,6 +12,7 @@ static mr_status run(mr_args *args)
 		   *replay = mr_values_string(args->values, "replay");
 	const char *plan = mr_values_string(args->values, "plan");
 	bool resume = mr_values_bool(args->values, "resume");
+	bool go_on = mr_values_bool(args->values, "continue");
 	mr_config *config;
 	mr_status st;
 
@@ -22,6 +23,8 @@ static mr_status run(mr_args *args)
 					  "any other plan with --plan");
 	MR_TRY(mr_open_config(args, &config));
 	st = mr_clean_env(args, config);
+	if (go_on && mr_rundir_has_checkpoint(mr_config_job(config)->run_dir))
+		resume = true;
 	if (st == MR_OK)
 		st = mr_train_run(config,
 				  &(mr_train_opts){.resume = resume ? from : NULL,
@@ -36,6 +39,8 @@ static mr_status run(mr_args *args)
 
 static const mr_option options[] = {
 	{"resume", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, "continue from the newest checkpoint in run.dir"},
+	{"continue", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
+	 "as --resume where run.dir holds a checkpoint, else from the start: one command line for services and queues"},
 	{"from", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "with --resume: continue from the best checkpoint (best) or the one of this name (such as step-00000100) "
 	 "instead"},

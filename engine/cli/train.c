@@ -9,6 +9,7 @@
 #include "session/plan_file.h"
 #include "session/sample.h"
 #include "session/checkpoints.h"
+#include "host/service.h"
 #include "host/signals.h"
 #include "host/clock.h"
 #include "replay/record.h"
@@ -98,6 +99,8 @@ static void draw(mr_train *t, bool force)
 		mr_progress_force(&t->progress, &p, s);
 	else
 		mr_progress_update(&t->progress, &p, s);
+	mr_service_notify("STATUS=step %llu of %llu, loss %.4f", (unsigned long long)p.step,
+			  (unsigned long long)p.n_steps, p.loss);
 	t->drawn = p;
 	t->drawn_ns = t->last.time_ns;
 	t->drawn_step = t->last.step;
@@ -150,10 +153,17 @@ static bool on_progress(void *arg, const mr_step_rec *rec)
 			mr_trajectory_note(t->trajectory, t->s.executor.sequential, rec->step);
 	}
 	draw(t, false);
+	mr_service_alive();
 	return !mr_signals_pending() && t->error == MR_OK;
 }
 
 /* --- due events --- */
+
+static bool go_on_evaluating(void *arg)
+{
+	mr_service_alive();
+	return mr_signals_go_on(arg);
+}
 
 static mr_status evaluate(mr_train *t)
 {
@@ -164,7 +174,7 @@ static mr_status evaluate(mr_train *t)
 	if (t->s.data->n_valid == 0)
 		return MR_OK;
 	MR_FAULT_POINT("train.eval");
-	st = mr_executor_eval(&t->s.executor, mr_signals_go_on, NULL, &t->val_loss);
+	st = mr_executor_eval(&t->s.executor, go_on_evaluating, NULL, &t->val_loss);
 	t->eval_ns += now_ns(t) - begin;
 	/* the loss of a part of the validation data is not reported: no row, and no loss beside the checkpoint */
 	if (st == MR_ESTOPPED)
@@ -211,6 +221,7 @@ static mr_status save(mr_train *t, bool can_wait)
 	uint64_t begin = now_ns(t);
 	bool saved;
 
+	mr_service_alive();
 	MR_TRY(mr_metrics_log_flush(t->metrics, true));
 	MR_TRY(mr_checkpoints_put(&t->s, t->dir.checkpoints, &c, &t->guard, &saved));
 	t->save_ns += now_ns(t) - begin;
@@ -361,6 +372,8 @@ static mr_status run_all(mr_train *t, mr_config *config, const mr_train_opts *o)
 		return st;
 	}
 	mr_train_print_start(t);
+	mr_service_notify("READY=1\nSTATUS=training from step %llu to %llu", (unsigned long long)t->step,
+			  (unsigned long long)t->n_steps);
 	if (t->trajectory && t->s.executor.sequential)
 		mr_trajectory_note(t->trajectory, t->s.executor.sequential, 0);
 	t->begun_ns = mr_clock_ns();
@@ -391,6 +404,7 @@ mr_status mr_train_run(mr_config *config, const mr_train_opts *opts, int *signal
 		return mr_fail(MR_ERESOURCE, "no memory");
 	t->dir.lock = -1;
 	st = run_all(t, config, opts);
+	mr_service_notify("STOPPING=1");
 	*signal = 0;
 	if (st == MR_ESTALLED) /* a thread hangs: nothing can be closed in order */
 		return st;

@@ -21,7 +21,7 @@ endif()
 set(MR_SERIAL_LAYERS host exec profile perf)
 set(MR_SERIAL_SUITES system.bench_peers system.bench_systems system.failures system.signals)
 # Of these folders, but one thread that looks at no clock.
-set(MR_BESIDE_SUITES host.explorer host.explorer_rings host.topo host.place host.env host.limits)
+set(MR_BESIDE_SUITES host.explorer host.explorer_rings host.topo host.place host.env host.limits host.service)
 # Two runs of workers at once would wait for each other's cores: one of these at a time, beside tests of one thread.
 set(MR_LOCKED_LAYERS system)
 

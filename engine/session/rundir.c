@@ -66,10 +66,9 @@ static bool has_lock(const char *path)
 	return has;
 }
 
-/* Was a checkpoint ever finished here? Whether it can be read shows when it is loaded. */
-static bool has_checkpoint(const mr_rundir *r)
+static bool holds_step(const char *checkpoints)
 {
-	DIR *d = opendir(r->checkpoints);
+	DIR *d = opendir(checkpoints);
 	bool found = false;
 
 	for (struct dirent *e = d ? readdir(d) : NULL; e && !found; e = readdir(d))
@@ -79,9 +78,18 @@ static bool has_checkpoint(const mr_rundir *r)
 	return found;
 }
 
+bool mr_rundir_has_checkpoint(const char *path)
+{
+	char *checkpoints = join(path, "checkpoints");
+	bool found = checkpoints && holds_step(checkpoints);
+
+	free(checkpoints);
+	return found;
+}
+
 static mr_status look_inside(const mr_rundir *r, bool resume)
 {
-	bool run = exists(r->config) || exists(r->metrics) || exists(r->checkpoints), some = has_checkpoint(r);
+	bool run = exists(r->config) || exists(r->metrics) || exists(r->checkpoints), some = holds_step(r->checkpoints);
 
 	if (resume)
 		return some ? MR_OK : mr_fail(MR_ECKPT, "nothing to resume in %s: it holds no checkpoint", r->path);

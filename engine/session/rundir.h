@@ -33,6 +33,9 @@ typedef struct mr_rundir {
 mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out) MR_MUST_USE;
 void mr_rundir_close(mr_rundir *r);
 
+/** Does the run folder @path hold a checkpoint? Whether it can be read shows when it is loaded. */
+bool mr_rundir_has_checkpoint(const char *path);
+
 /** Path of the plan in the run folder @path, if it has one; else NULL. The caller frees it. */
 char *mr_rundir_plan(const char *path);
 
