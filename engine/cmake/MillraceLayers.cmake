@@ -181,14 +181,16 @@ function(mr_library)
   configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/millrace.pc.in ${PROJECT_BINARY_DIR}/millrace.pc @ONLY)
   include(CMakePackageConfigHelpers)
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/millraceConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-  install(TARGETS millrace_shared EXPORT millraceTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(TARGETS millrace_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(EXPORT millraceTargets NAMESPACE millrace:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/millrace)
+  set(cmake ${CMAKE_INSTALL_LIBDIR}/cmake/millrace)
+  install(TARGETS millrace_shared EXPORT millraceTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
+    NAMELINK_COMPONENT development)
+  install(TARGETS millrace_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+  install(EXPORT millraceTargets NAMESPACE millrace:: DESTINATION ${cmake} COMPONENT development)
   install(FILES ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/millraceConfig.cmake
-    ${PROJECT_BINARY_DIR}/millraceConfigVersion.cmake
-    DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/millrace)
-  install(FILES ${PROJECT_BINARY_DIR}/millrace.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-  install(DIRECTORY ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../include/millrace DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+    ${PROJECT_BINARY_DIR}/millraceConfigVersion.cmake DESTINATION ${cmake} COMPONENT development)
+  install(FILES ${PROJECT_BINARY_DIR}/millrace.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+  install(DIRECTORY ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../include/millrace DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+    COMPONENT development)
   install(FILES ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../include/examples/train.c
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/millrace/examples)
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/millrace/examples COMPONENT development)
 endfunction()

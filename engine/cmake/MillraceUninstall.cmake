@@ -1,0 +1,16 @@
+# Removes what `cmake --install` put there, by the lists that it left in the build folder: cmake --build BUILD --target
+# uninstall. Folders that become empty stay.
+file(GLOB manifests ${BUILD}/install_manifest*.txt)
+if(NOT manifests)
+  message(FATAL_ERROR "nothing was installed from ${BUILD}: it has no install_manifest.txt")
+endif()
+foreach(manifest ${manifests})
+  file(STRINGS ${manifest} files)
+  foreach(f ${files})
+    if(EXISTS "$ENV{DESTDIR}${f}" OR IS_SYMLINK "$ENV{DESTDIR}${f}")
+      message(STATUS "removing $ENV{DESTDIR}${f}")
+      file(REMOVE "$ENV{DESTDIR}${f}")
+    endif()
+  endforeach()
+  file(REMOVE ${manifest})
+endforeach()
