@@ -1,0 +1,99 @@
+/* millrace init: writes a first configuration for a file or folder of data. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cli/args.h"
+#include "cli/open_config.h"
+#include "starter/starter.h"
+
+/* The configuration's name by default: "iris.csv" becomes iris.cfg, in the current folder. */
+static char *name_for(const char *data)
+{
+	size_t n = strlen(data), begin, len;
+	char *path;
+
+	while (n > 1 && data[n - 1] == '/')
+		n--;
+	for (begin = n; begin && data[begin - 1] != '/';)
+		begin--;
+	for (len = 1; begin + len < n && data[begin + len] != '.';)
+		len++;
+	return asprintf(&path, "%.*s.cfg", (int)len, data + begin) < 0 ? NULL : path;
+}
+
+/* The folder in which relative paths of the data start, as seen from the configuration at @path: "" beside it. */
+static mr_status folder_for(const char *path, char folder[PATH_MAX + 2])
+{
+	*folder = 0;
+	if (!strchr(path, '/'))
+		return MR_OK;
+	if (!getcwd(folder, PATH_MAX))
+		return mr_fail(MR_EIO, "the current folder has no name: %s", strerror(errno));
+	strcat(folder, "/");
+	return MR_OK;
+}
+
+static mr_status write_file(const mr_args *args, const char *data, const char *path)
+{
+	char folder[PATH_MAX + 2];
+	mr_config *config;
+	mr_strbuf text;
+	mr_topo machine;
+	mr_status st;
+
+	if (!access(path, F_OK))
+		return mr_fail(MR_EUSAGE, "%s exists and is left as it is: name another file with -o, or remove it",
+			       path);
+	MR_TRY(folder_for(path, folder));
+	MR_TRY(mr_topo_detect(&machine));
+	mr_strbuf_init(&text);
+	st = mr_starter_write(data, folder, &machine, &text);
+	if (st == MR_OK)
+		st = mr_file_replace(path, mr_strbuf_text(&text), text.len);
+	mr_strbuf_fini(&text);
+	mr_topo_fini(&machine);
+	MR_TRY(st);
+	/* It must be right as it stands. */
+	MR_TRY(mr_open_config_file(args, path, &config));
+	mr_config_destroy(config);
+	printf("%s is written; train it with: millrace train %s\n", path, path);
+	return MR_OK;
+}
+
+static mr_status run(mr_args *args)
+{
+	const char *data = args->operand[0], *output = mr_values_string(args->values, "output");
+	char *path = *output ? strdup(output) : name_for(data);
+	mr_status st;
+
+	if (!path)
+		return mr_fail(MR_ERESOURCE, "no memory for a name");
+	st = write_file(args, data, path);
+	free(path);
+	return st;
+}
+
+static const mr_option options[] = {
+	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "write to this file (short: -o); empty: the name of the data with .cfg, in the current folder"},
+	{0},
+};
+
+const mr_command mr_command_init = {
+	.name = "init",
+	.operands = "DATA",
+	.min_operands = 1,
+	.max_operands = 1,
+	.summary = "write a first configuration for a file or folder of data",
+	.help = "DATA is a text, a CSV or LIBSVM file, images of MNIST's format (IDX), or a folder with a folder of\n"
+		"pictures for each class; which of them is seen from its contents. The configuration trains as it\n"
+		"stands, for some minutes on this machine; its comments say what to try. An existing file is never\n"
+		"replaced.\n",
+	.options = options,
+	.run = run,
+};
