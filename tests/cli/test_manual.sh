@@ -41,7 +41,7 @@ for kind in model:models data:data optimizer:optimizers mitigation:mitigations s
 done
 
 if command -v man >/dev/null && command -v groff >/dev/null; then
-	for page in pages/* "$source/engine/cli/millrace.1"; do
+	for page in pages/millrace-plan.1 pages/millrace-list.1 pages/millrace.cfg.5 "$source/engine/cli/millrace.1"; do
 		LC_ALL=C.UTF-8 MANROFFSEQ='' man --warnings -E UTF-8 -l -Tutf8 -Z $page 2>warnings >formatted
 		[ ! -s warnings ] && [ -s formatted ] || complain "$page: $(head -3 warnings)"
 	done
