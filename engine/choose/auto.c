@@ -7,6 +7,7 @@
 #include "ir/metrics.h"
 #include "session/cost_model.h"
 #include "session/forecast.h"
+#include "session/measured_machine.h"
 #include "session/memory_plan.h"
 
 /* Instructions of all plans that are tried, each of which takes as long to open and lay out as EACH instructions; and
@@ -399,13 +400,19 @@ static mr_status run(search *s)
 mr_status mr_auto_search(const mr_auto_question *q, mr_auto *out)
 {
 	search s = {.q = q, .a = out};
-	mr_status st;
+	mr_measured_machine here;
+	mr_status st = MR_OK;
 
 	*out = (mr_auto){0};
 	MR_TRY(mr_session_survey(q->job, &s.base));
 	s.base.workers_limit = q->memory;
 	s.base.program_bytes = mr_memory_of_program(&s.base);
-	st = run(&s);
+	if (!s.base.topo.synthetic) {
+		st = mr_measured_machine_init(&here, &s.base.topo);
+		s.base.measured = &here;
+	}
+	if (st == MR_OK)
+		st = run(&s);
 	mr_session_close(&s.base);
 	return st;
 }

@@ -8,6 +8,7 @@
 #include "ir/walk_trace.h"
 #include "session/cost_model.h"
 #include "session/forecast.h"
+#include "session/measured_machine.h"
 #include "session/memory_plan.h"
 #include "sim/sim.h"
 
@@ -312,10 +313,17 @@ static mr_status try_all(mr_compare *c, const base *b, bool pictures)
 mr_status mr_compare_init(mr_compare *c, const mr_job *job, uint64_t cap, bool pictures)
 {
 	base b = {.job = job, .cap = cap};
+	mr_measured_machine here;
 	mr_status st;
 
 	*c = (mr_compare){0};
 	st = mr_session_survey(job, &b.s);
+	if (st == MR_OK && !b.s.topo.synthetic && !b.s.costs) {
+		st = mr_measured_machine_init(&here, &b.s.topo);
+		b.s.measured = &here;
+		if (st != MR_OK)
+			mr_session_close(&b.s);
+	}
 	if (st == MR_OK) {
 		b.s.workers_limit = cap;
 		b.s.program_bytes = mr_memory_of_program(&b.s); /* the same for each row: without the memory of the rows

@@ -12,6 +12,7 @@
 #include "outline/plan_kernels.h"
 #include "outline/plan_layers.h"
 #include "outline/plan_report.h"
+#include "session/measured_machine.h"
 #include "session/objective_report.h"
 
 static mr_status report(const mr_args *args, const mr_forecast *f)
@@ -60,6 +61,7 @@ static mr_status compare(const mr_args *args)
 static mr_status one(const mr_args *args)
 {
 	const char *plan = mr_values_string(args->values, "plan");
+	mr_measured_machine here;
 	mr_config *config;
 	mr_forecast f;
 	mr_session s;
@@ -75,7 +77,12 @@ static mr_status one(const mr_args *args)
 			mr_session_close(&s);
 	}
 	if (st == MR_OK) {
-		st = mr_forecast_init(&f, &s);
+		f = (mr_forecast){0};
+		if (!s.topo.synthetic)
+			st = mr_measured_machine_init(&here, &s.topo);
+		s.measured = s.topo.synthetic ? NULL : &here;
+		if (st == MR_OK)
+			st = mr_forecast_init(&f, &s);
 		if (st == MR_OK)
 			st = report(args, &f);
 		mr_forecast_fini(&f);

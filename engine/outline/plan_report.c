@@ -6,10 +6,10 @@
 
 #include "base/str.h"
 #include "session/objective_report.h"
+#include "session/measured_machine.h"
 #include "session/memory_plan.h"
 #include "report/output.h"
 #include "outline/plan_kernels.h"
-#include "host/bandwidth.h"
 #include "host/probe.h"
 #include "ir/metrics.h"
 #include "ir/walk_trace.h"
@@ -245,14 +245,14 @@ static mr_status print_latency(const mr_topo *topo, FILE *out)
 	return st;
 }
 
-static mr_status print_bandwidth(const mr_topo *topo, FILE *out)
+static void print_measured(const mr_measured_machine *m, FILE *out)
 {
-	mr_bandwidth b;
-
-	MR_TRY(mr_bandwidth_of(topo, &b));
 	fputc('\n', out);
-	mr_bandwidth_print(&b, out);
-	return MR_OK;
+	mr_bandwidth_print(&m->bandwidth, out);
+	fprintf(out, "peak of a core, GFLOP/s   f32 %.0f (%s)", m->f32, m->isa);
+	if (m->bf16 > 0)
+		fprintf(out, ", bf16 %.0f", m->bf16);
+	fputc('\n', out);
 }
 
 /* The idle percentage of a step with @busy seconds of work; rounding may make it slightly negative. */
@@ -344,8 +344,8 @@ mr_status mr_forecast_print(const mr_forecast *f, FILE *out)
 	MR_TRY(print_process(f, out));
 	if (!s->topo.synthetic && s->topo.n_usable > 1)
 		MR_TRY(print_latency(&s->topo, out));
-	if (!s->topo.synthetic)
-		MR_TRY(print_bandwidth(&s->topo, out));
+	if (s->measured)
+		print_measured(s->measured, out);
 	if (s->plan && s->place.n_workers <= TEXT_WORKERS) {
 		fputc('\n', out);
 		MR_TRY(mr_forecast_draw(f, false, out));

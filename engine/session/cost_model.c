@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "session/measured_machine.h"
 #include "weights/replicas.h"
 
 #define UPDATE_PASSES 7 /* as in mr_partition_cost */
@@ -41,7 +42,9 @@ static mr_server nominal(const mr_topo *t)
 
 mr_server mr_model_server(const mr_session *s)
 {
-	return s->topo.server ? *s->topo.server : nominal(&s->topo);
+	if (s->topo.server)
+		return *s->topo.server;
+	return s->measured ? s->measured->server : nominal(&s->topo);
 }
 
 double mr_model_memory_rate(const mr_server *m)
@@ -251,6 +254,11 @@ static void name_source(const mr_session *s, const mr_server *m, mr_costs *out)
 			 "modelled by published constants of %s, %s, not measured: %.0f GFLOP/s a core, %.0f GB/s a "
 			 "node",
 			 m->name, m->what, mr_model_peak(m, s) / 1e9, mr_model_memory_rate(m) / 1e9);
+	else if (s->measured)
+		snprintf(out->source, sizeof(out->source),
+			 "modelled by what this machine's cores and memory reach now: %.0f GFLOP/s and %.1f GB/s of L3 "
+			 "a core, %.1f GB/s a node; layers were not measured: profile -o FILE, then --costs FILE",
+			 mr_model_peak(m, s) / 1e9, m->l3_gbs, mr_model_memory_rate(m) / 1e9);
 	else
 		snprintf(out->source, sizeof(out->source),
 			 "nominal: at most %g GFLOP/s and %g GB/s a core, %g GB/s a node; measure them with "

@@ -19,8 +19,9 @@
  * F, I and W keep a worker's weights and gradients and the activations of a micro-batch in use, U all that it has.
  * Between nodes, boundaries and weights that pipes on several nodes share cross a link.
  *
- * The constants are those of the machine that machine.topology names (host/server.h), else nominal ones: they say how
- * the plan of this machine's workers would scale, not how fast it is. Nothing of it was measured.
+ * The constants are those of the machine that machine.topology names (host/server.h); else those that were measured on
+ * the machine at hand (measured_machine.h), where the session has them; else nominal ones, which say how a plan would
+ * scale, not how fast it is. No layer was measured.
  */
 #ifndef MR_SESSION_COST_MODEL_H
 #define MR_SESSION_COST_MODEL_H
@@ -32,7 +33,7 @@
 #define MR_MODEL_PIECE 1024.0
 #define MR_MODEL_CALL_S 0.3e-6
 
-/** The constants for @s: of the machine named, or nominal ones of a machine like its topology. */
+/** The constants for @s: of the machine named, measured, or nominal ones of a machine like its topology. */
 mr_server mr_model_server(const mr_session *s);
 
 /** Bytes a second of the memory and of the link of each node of @m. */

@@ -188,7 +188,7 @@ mr_status mr_session_open_record(const mr_job *job, const char *path, mr_session
 mr_status mr_session_open_beside(const mr_job *job, const mr_session *other, mr_session *s)
 {
 	*s = (mr_session){.job = job, .data = other->data, .beside = other, .program_bytes = other->program_bytes,
-			  .workers_limit = other->workers_limit};
+			  .workers_limit = other->workers_limit, .measured = other->measured};
 	return open_or_close(s);
 }
 

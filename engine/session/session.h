@@ -18,6 +18,7 @@
 #include "session/executor.h"
 
 struct mr_costs;
+struct mr_measured_machine;
 struct mr_objective_report;
 
 typedef struct mr_session {
@@ -51,6 +52,8 @@ typedef struct mr_session {
 	mr_topo topo;                /* of this machine, or the one that machine.topology describes */
 	mr_place place;
 	mr_executor executor;        /* after mr_session_start */
+	const struct mr_measured_machine *measured; /* measured_machine.h: constants for the cost model of a machine
+	                                               that is at hand; NULL: nominal ones. Borrowed */
 	uint64_t program_bytes;      /* memory_plan.h: resident before a plan was made; 0: when memory is checked */
 	uint64_t workers_limit;      /* most bytes that the workers may map; 0: only the process has a limit */
 	struct mr_objective_report *known;      /* objective_report.h: of an objective of the theory, if it was
@@ -88,7 +91,8 @@ mr_status mr_session_open_plan(const mr_job *job, const char *path, mr_session *
 mr_status mr_session_open_record(const mr_job *job, const char *path, mr_session *s) MR_MUST_USE;
 
 /** The same with the data of @other, which must stay open that long: for another system on the same model and data.
- * Costs are those of @other, scaled to the size of a micro-batch; program_bytes and workers_limit are those of @other.
+ * Costs are those of @other, scaled to the size of a micro-batch; program_bytes, workers_limit and measured are those
+ * of @other.
  */
 mr_status mr_session_open_beside(const mr_job *job, const mr_session *other, mr_session *s) MR_MUST_USE;
 

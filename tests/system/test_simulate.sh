@@ -54,6 +54,7 @@ cmp -s race/metrics.jsonl jittered/metrics.jsonl && fail "jitter changes nothing
 # The clock ends with the last instruction of any worker: one step is as long as plan says, no row is above 100 %.
 for system in 1f1b gpipe zb_v zb_h2; do
 	set -- mlp.cfg $(sets_of f64) --set system.name=$system --set train.microbatches=4 --set machine.workers=3 \
+		--set machine.topology=core:4 \
 		--set 'model.hidden=[24,24,24,24,24,24]'
 	"$millrace" plan "$@" >out 2>err || fail "no plan of $system"
 	alone=$(sed -n 's/^ *steps overlap: the first by itself takes \(.*\)/\1/p' out)

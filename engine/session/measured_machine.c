@@ -1,0 +1,98 @@
+#include "session/measured_machine.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "host/probe.h"
+
+#define PAIR_US 2000u
+#define REMOTE_BYTES ((uint64_t)64 << 20) /* of each core that reads another node's memory */
+#define USUAL_L2_KIB 1024u
+/* FLOP a cycle that servers.def has for such cores; the clock follows from the measured peak. */
+#define F32_CYCLE 64u
+#define BF16_CYCLE 128u
+
+/* One way of a message between cores @a and @b of @t; @otherwise where there are no such cores. */
+static mr_status message(const mr_topo *t, uint32_t a, uint32_t b, double otherwise, double *ns)
+{
+	mr_probe_pingpong p;
+
+	*ns = otherwise;
+	if (a == b || b >= t->n_usable)
+		return MR_OK;
+	MR_TRY(mr_probe_pair(t->core[a].cpu, t->core[b].cpu, PAIR_US, &p));
+	*ns = p.one_way_ns;
+	return MR_OK;
+}
+
+static mr_status measure_messages(const mr_topo *t, mr_server *s)
+{
+	uint32_t domain = t->n_l3s > 1 && t->l3[1].node == 0 ? t->l3[1].first_core : 0;
+	uint32_t node = t->n_nodes > 1 ? t->node[1].first_core : 0;
+
+	MR_TRY(message(t, 0, t->l3[0].n_cores > 1 ? 1 : 0, 50, &s->domain_ns));
+	MR_TRY(message(t, 0, domain, s->domain_ns, &s->node_ns));
+	return message(t, 0, node, s->node_ns, &s->socket_ns);
+}
+
+/* What all cores of the first node read from the memory of the second. */
+static mr_status measure_link(const mr_topo *t, mr_server *s)
+{
+	uint32_t n = t->node[0].n_cores < t->n_usable ? t->node[0].n_cores : t->n_usable;
+	uint32_t *cpu = t->n_nodes > 1 ? malloc(2 * n * sizeof(*cpu)) : NULL;
+	mr_bandwidth_rates r = {0};
+	mr_status st;
+
+	if (t->n_nodes < 2)
+		return MR_OK;
+	if (!cpu)
+		return mr_fail(MR_ERESOURCE, "no memory to measure the link between two nodes");
+	for (uint32_t i = 0; i < n; i++) {
+		cpu[i] = t->core[t->node[0].first_core + i].cpu;
+		cpu[n + i] = t->node[1].os_index;
+	}
+	st = mr_bandwidth_measure(cpu, n, REMOTE_BYTES, cpu + n, &r);
+	s->link_gbs = r.read / 1e9;
+	free(cpu);
+	return st;
+}
+
+/* Reads, with all cores busy: a core for L3, a node for memory. */
+static void take_bandwidth(const mr_topo *t, const mr_bandwidth *b, mr_server *s)
+{
+	const mr_bandwidth_at *l3 = &b->at[MR_BANDWIDTH_L3], *memory = &b->at[MR_BANDWIDTH_MEMORY];
+
+	s->dram_gbs = fmax(memory->all.read, memory->one.read) / 1e9 / t->n_nodes;
+	s->l3_gbs = l3->all.read > 0 ? l3->all.read / 1e9 / b->n_cores : memory->one.read / 1e9;
+	s->link_gbs = s->dram_gbs;
+}
+
+mr_status mr_measured_machine_init(mr_measured_machine *m, const mr_topo *t)
+{
+	const mr_topo_l3 *l3 = &t->l3[0];
+	mr_server *s = &m->server;
+	const char *isa;
+
+	*m = (mr_measured_machine){0};
+	MR_TRY(mr_bandwidth_of(t, &m->bandwidth));
+	m->f32 = mr_probe_peak_gflops(&m->isa);
+	m->bf16 = mr_probe_peak_bf16_gflops(&isa);
+	*s = (mr_server){
+		.name = "this machine",
+		.what = "measured at the start",
+		.sockets = t->n_nodes,
+		.nodes = 1,
+		.domains = t->node[0].n_l3s ? t->node[0].n_l3s : 1,
+		.cores = l3->n_cores,
+		.smt = 1,
+		.l2_kib = t->l2_bytes ? (uint32_t)(t->l2_bytes / 1024) : USUAL_L2_KIB,
+		.l3_mib = (uint32_t)(l3->bytes >> 20),
+		.ghz_vector = m->f32 / F32_CYCLE,
+		.f32_cycle = F32_CYCLE,
+		.ghz_matrix = m->bf16 / BF16_CYCLE,
+		.bf16_cycle = m->bf16 > 0 ? BF16_CYCLE : 0,
+	};
+	take_bandwidth(t, &m->bandwidth, s);
+	MR_TRY(measure_messages(t, s));
+	return measure_link(t, s);
+}

@@ -1,0 +1,27 @@
+/*
+ * measured_machine.h - constants of the machine at hand, measured in about half a second, for the cost model.
+ *
+ * The same numbers as a machine of host/servers.def has, so that the model takes either: the peak of a core
+ * (host/probe.h), the bandwidth of L3 and of memory with all cores busy (host/bandwidth.h), the time of a message
+ * between two cores of a domain, of two domains and of two nodes, and the reads of a node's cores from another node's
+ * memory. Sizes of caches are those of the topology. What other programs do at that time makes them worse, so they
+ * are for predictions alone: no order, cut or weight follows from them.
+ */
+#ifndef MR_SESSION_MEASURED_MACHINE_H
+#define MR_SESSION_MEASURED_MACHINE_H
+
+#include "host/bandwidth.h"
+#include "host/server.h"
+#include "host/topo.h"
+
+typedef struct mr_measured_machine {
+	mr_server server;
+	mr_bandwidth bandwidth;
+	double f32, bf16; /* GFLOP/s of a core; 0: the core has no products of bf16 */
+	const char *isa;  /* of f32 */
+} mr_measured_machine;
+
+/** Measure @t, the machine of this process. Errors: MR_EINVAL @t is synthetic; MR_ERESOURCE. */
+mr_status mr_measured_machine_init(mr_measured_machine *m, const mr_topo *t) MR_MUST_USE;
+
+#endif
