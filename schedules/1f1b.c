@@ -14,10 +14,11 @@
  * is, so that a larger T lowers the share of the bubble at no cost. Weights: one version, no staleness. Gradients are
  * summed in the order 0..T-1. Fewer micro-batches than workers are fine: the run-ahead is clamped to T.
  *
- * recompute = always keeps only the stage's input of each micro-batch in flight, and the activations of one
- * micro-batch: before each backward an R runs the forward again. R depends on no other worker, so in the drain it fills
- * the wait for the gradient: the bubble is (D - 1)(f + b) - min(2f, f + b), beside a longer work of T(2f + b). Where a
- * backward directly follows its forward (the last worker, or a single micro-batch) there is nothing to save, and no R.
+ * recompute = always (recompute_stages: in these stages alone) keeps only the stage's input of each micro-batch in
+ * flight, and the activations of one micro-batch: before each backward an R runs the forward again. R depends on no other
+ * worker, so in the drain it fills the wait for the gradient: the bubble is (D - 1)(f + b) - min(2f, f + b), beside a
+ * longer work of T(2f + b). Where a backward directly follows its forward (the last worker, or a single micro-batch)
+ * there is nothing to save, and no R.
  *
  *   w0 F0F1F2R0......B0--F3R1B1--R2..B2--R3B3--
  *   w1 ..F0F1R0..B0--F2R1B1--F3R2B2--R3B3--....
@@ -46,6 +47,8 @@
 static const mr_option options[] = {
 	{"recompute", MR_OPT_ENUM, "never", 0, 0, "never|always", NULL,
 	 "keep the input of a stage alone and run its forward again before the backward"},
+	{"recompute_stages", MR_OPT_FLOATS, "[]", 0, 65534, NULL, "stages",
+	 "with recompute = always: the stages that do; empty: all"},
 	{"merge_w", MR_OPT_INT, "0", 0, 255, NULL, NULL,
 	 "weight gradients of this many micro-batches in one product; 0: each with its backward"},
 	MR_SCHED_STEAL,
@@ -55,6 +58,30 @@ static const mr_option options[] = {
 static bool recomputes(const mr_sched_args *args)
 {
 	return !strcmp(mr_values_string(args->options, "recompute"), "always");
+}
+
+/* Does stage @stage recompute? */
+static bool stage_recomputes(const mr_sched_args *args, uint16_t stage)
+{
+	size_t n;
+	const double *some = mr_values_floats(args->options, "recompute_stages", &n);
+	bool is_one = !n;
+
+	for (size_t i = 0; i < n; i++)
+		is_one |= some[i] == stage;
+	return recomputes(args) && is_one;
+}
+
+static mr_status check_stages(const mr_sched_args *args)
+{
+	size_t n;
+	const double *some = mr_values_floats(args->options, "recompute_stages", &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (some[i] >= args->n_workers || some[i] != (uint16_t)some[i])
+			return mr_fail(MR_ECONFIG, "recompute_stages: the stages are 0 to %u, not %g",
+				       args->n_workers - 1, some[i]);
+	return MR_OK;
 }
 
 static uint32_t merged(const mr_sched_args *args)
@@ -82,7 +109,7 @@ static mr_status emit_merged(mr_plan *plan, uint16_t w, const mr_sched_args *arg
 {
 	uint32_t t = args->n_micro, wanted = plan->n_workers - 1u - w, ahead = wanted < t ? wanted : t, f = ahead;
 	merge g = {.plan = plan, .worker = w, .span = merged(args)};
-	bool recompute = recomputes(args) && ahead > 0 && t > 1;
+	bool recompute = stage_recomputes(args, w) && ahead > 0 && t > 1;
 
 	for (uint32_t m = 0; m < ahead; m++)
 		MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_F, m, w, 0));
@@ -108,12 +135,13 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	mr_plan *plan;
 	mr_status st = MR_OK;
 
+	MR_TRY(check_stages(args));
 	MR_TRY(mr_straight_create(args, "1f1b", args->n_micro, &plan));
 	mr_sched_flushes(plan, args->n_micro, MR_SUM_ASCENDING);
 	for (uint16_t w = 0; st == MR_OK && w < plan->n_workers; w++)
 		st = merged(args) ? emit_merged(plan, w, args)
 				  : mr_straight_emit_1f1b(plan, w, MR_BODY, plan->n_workers - 1u - w, 0, args->n_micro,
-							  recomputes(args));
+							  stage_recomputes(args, w));
 	return mr_sched_finish_steal(args, plan, st, out);
 }
 
@@ -138,9 +166,13 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 {
 	uint32_t d = args->n_workers, t = args->n_micro;
 	bool recompute = recomputes(args) && d > 1 && t > 1;
+	size_t some;
 
 	out->versions_first = 1;
 	out->versions_last = 1;
+	mr_values_floats(args->options, "recompute_stages", &some);
+	if (recompute && some)
+		return; /* it depends on which */
 	if (merged(args) && recompute)
 		return; /* R changes the waits that W fills: no closed form is known */
 	if (merged(args)) {

@@ -1,5 +1,7 @@
 #include "choose/auto.h"
 
+#include "choose/auto_internal.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@
  * of one. */
 #define MOST_INSTRUCTIONS 600000u
 #define EACH 4096u
+#define WITHOUT 4u /* times as many as long as no pipeline fits */
 #define MOST_OF_ONE (1u << 19)
 /* Systems that compute their order from costs get plans of at most this many instructions; those that search among
  * plans, which takes as long as trying hundreds of candidates, fewer. */
@@ -25,44 +28,84 @@
 /* Memory is laid out for candidates whose step is at most this many times the best so far. */
 #define NEAR_BEST 2.0
 
-typedef struct search {
-	const mr_auto_question *q;
-	mr_session base;
-	mr_auto *a;
-	double best;          /* step of the best that fits */
-	uint64_t visited;     /* instructions so far */
-	uint64_t least_bytes; /* of those that do not fit */
-	char least[160];
-} search;
+typedef mr_auto_search_state search;
 
 /* --- candidates --- */
 
-static mr_status add_row(search *s, mr_auto_row **out)
+mr_status mr_auto_add(search *s, const mr_auto_row *like, mr_auto_row **out)
 {
 	mr_auto *a = s->a;
+	mr_auto_row *r;
 
 	if (!(a->n & (a->n - 1))) { /* room doubles when n is a power of two */
+		uint32_t of = like ? (uint32_t)(like - a->row) : 0;
 		mr_auto_row *more = realloc(a->row, (a->n ? 2 * (size_t)a->n : 1) * sizeof(*a->row));
 
 		if (!more)
 			return mr_fail(MR_ERESOURCE, "no memory for %u candidates", a->n + 1);
 		a->row = more;
+		like = like ? &more[of] : NULL;
 	}
-	*out = &a->row[a->n++];
-	**out = (mr_auto_row){.step_s = INFINITY};
+	r = &a->row[a->n++];
+	*r = (mr_auto_row){.step_s = INFINITY};
+	*out = r;
+	if (!like)
+		return MR_OK;
+	snprintf(r->label, sizeof(r->label), "%s", like->label);
+	r->workers = like->workers;
+	r->threads = like->threads;
+	r->n_micro = like->n_micro;
+	r->refined = true;
+	for (uint32_t i = 0; i < like->n_sets; i++) {
+		r->set[i] = strdup(like->set[i]);
+		if (!r->set[i])
+			return mr_fail(MR_ERESOURCE, "no memory for a candidate");
+		r->n_sets++;
+	}
 	return MR_OK;
 }
 
-static void set(mr_auto_row *r, const char *key, const char *fmt, ...) MR_PRINTF(3, 4);
-static void set(mr_auto_row *r, const char *key, const char *fmt, ...)
+/* Which setting has @key; n_sets: none. */
+static uint32_t find_setting(const mr_auto_row *r, const char *key)
 {
-	char *text = r->set[r->n_sets++];
-	va_list ap;
+	size_t n = strlen(key);
+	uint32_t i = 0;
 
-	va_start(ap, fmt);
-	snprintf(text, sizeof(r->set[0]), "%s=", key);
-	vsnprintf(text + strlen(text), sizeof(r->set[0]) - strlen(text), fmt, ap);
-	va_end(ap);
+	while (i < r->n_sets && (strncmp(r->set[i], key, n) || r->set[i][n] != '='))
+		i++;
+	return i;
+}
+
+mr_status mr_auto_set(mr_auto_row *r, const char *key, const char *value)
+{
+	uint32_t i = find_setting(r, key);
+	size_t size = strlen(key) + strlen(value) + 2;
+	char *text = i < MR_AUTO_SETS ? malloc(size) : NULL;
+
+	if (!text)
+		return mr_fail(MR_ERESOURCE, "no memory for the settings of a candidate");
+	snprintf(text, size, "%s=%s", key, value);
+	if (i < r->n_sets)
+		free(r->set[i]);
+	else
+		r->n_sets++;
+	r->set[i] = text;
+	return MR_OK;
+}
+
+const char *mr_auto_value(const mr_auto_row *r, const char *key)
+{
+	uint32_t i = find_setting(r, key);
+
+	return i < r->n_sets ? r->set[i] + strlen(key) + 1 : "";
+}
+
+static mr_status set_number(mr_auto_row *r, const char *key, uint32_t value)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", value);
+	return mr_auto_set(r, key, text);
 }
 
 /* Workers, threads of each and micro-batches, with the lower bounds of their steps. */
@@ -79,25 +122,41 @@ static shape shape_of(const search *s, uint32_t workers, uint32_t threads, uint3
 	return (shape){workers, threads, n_micro, (n_micro * l.micro + l.commit) / workers, l.micro};
 }
 
+/* Bytes that no system undercuts: a copy of the weights with gradients and state, the activations of a micro-batch. */
+static uint64_t least_memory(const search *s, uint32_t n_micro)
+{
+	const mr_graph *g = s->base.graph;
+	const mr_types *types = &s->base.kernels->types;
+	uint64_t each = mr_dtype_bytes(types->weights) + s->base.optim.ops->n_states * mr_dtype_bytes(types->state);
+	uint64_t bytes = each * (uint64_t)mr_graph_n_params(g);
+
+	for (uint32_t n = 0; n < g->n_nodes; n++)
+		if (g->nodes[n].n_params) /* others may work in place, or be done again */
+			for (uint32_t o = 0; o < g->nodes[n].n_out; o++)
+				bytes += (uint64_t)(s->a->batch / n_micro) *
+					 mr_shape_bytes(g->nodes[n].out_shape[o], types->activations);
+	return bytes;
+}
+
 static mr_status add(search *s, const shape *h, const char *system, bool stale, const char *replicas, bool recompute)
 {
 	mr_auto_row *r;
 
-	MR_TRY(add_row(s, &r));
+	MR_TRY(mr_auto_add(s, NULL, &r));
 	r->workers = h->workers;
 	r->threads = h->threads;
 	r->n_micro = h->n_micro;
 	r->bound_s = stale ? h->work : fmax(h->work, h->chain);
-	set(r, "system.name", "%s", system);
-	set(r, "machine.workers", "%u", h->workers);
-	set(r, "machine.threads", "%u", h->threads);
-	set(r, "train.microbatches", "%u", h->n_micro);
-	set(r, "partition", "auto");
-	set(r, "machine.cpus", "%s", "");
+	MR_TRY(mr_auto_set(r, "system.name", system));
+	MR_TRY(set_number(r, "machine.workers", h->workers));
+	MR_TRY(set_number(r, "machine.threads", h->threads));
+	MR_TRY(set_number(r, "train.microbatches", h->n_micro));
+	MR_TRY(mr_auto_set(r, "partition", "auto"));
+	MR_TRY(mr_auto_set(r, "machine.cpus", ""));
 	if (*replicas)
-		set(r, "system.replicas", "%s", replicas);
+		MR_TRY(mr_auto_set(r, "system.replicas", replicas));
 	if (recompute)
-		set(r, "system.recompute", "always");
+		MR_TRY(mr_auto_set(r, "system.recompute", "always"));
 	snprintf(r->label, sizeof(r->label), "%s%s%s%s", system, *replicas ? " " : "", replicas,
 		 recompute ? ", recomputing" : "");
 	return MR_OK;
@@ -143,6 +202,8 @@ static mr_status add_shape(search *s, uint32_t workers, uint32_t threads)
 
 		if (s->a->batch % n || (n > 2 && n < workers / 2))
 			continue;
+		if (s->q->memory && workers > 1 && least_memory(s, n) > s->q->memory)
+			continue;
 		h = shape_of(s, workers, threads, n);
 		if (workers == 1)
 			MR_TRY(add(s, &h, MR_SEQUENTIAL, false, "", false));
@@ -185,7 +246,7 @@ mr_status mr_auto_job(const mr_auto_question *q, const mr_auto_row *r, mr_job *j
 {
 	MR_TRY(mr_job_copy(q->job, job));
 	for (uint32_t i = 0; i < r->n_sets; i++) {
-		char key[40];
+		char key[48];
 		size_t n = strcspn(r->set[i], "=");
 
 		snprintf(key, sizeof(key), "%.*s", (int)n, r->set[i]);
@@ -208,12 +269,50 @@ static mr_status take_staleness(const mr_forecast *f, mr_auto_row *r)
 	return MR_OK;
 }
 
-static mr_status costs_for(const search *s, const mr_session *at, mr_costs *out)
+/* Its cut, and what each stage takes of a step. */
+static mr_status take_stages(const mr_forecast *f, mr_auto_row *r)
+{
+	uint16_t n = f->s->partition.n_stages;
+	uint32_t micro = f->s->n_micro;
+
+	r->first = malloc(((size_t)n + 1) * sizeof(*r->first));
+	r->busy = malloc(n * sizeof(*r->busy));
+	if (!r->first || !r->busy)
+		return mr_fail(MR_ERESOURCE, "no memory for %u stages", n);
+	r->n_stages = n;
+	r->versions = f->s->plan ? f->s->plan->n_versions[0] : 1;
+	r->slots = f->s->plan ? f->s->plan->n_slots[0] : 1;
+	memcpy(r->first, f->s->partition.first, ((size_t)n + 1) * sizeof(*r->first));
+	for (uint16_t i = 0; i < n; i++) {
+		const mr_stage_cost *c = &f->stage[i];
+
+		r->busy[i] = (micro * (c->f + c->i + c->w) + c->u) /
+			     (f->s->plan ? mr_plan_partial_sums(f->s->plan, i) : 1);
+	}
+	return MR_OK;
+}
+
+static mr_status uncorrected(const search *s, const mr_session *at, mr_costs *out)
 {
 	if (!s->base.costs)
 		return mr_costs_modelled(at, out);
 	MR_TRY(mr_costs_scale(s->base.costs, at, (double)at->samples / (double)s->base.samples, out));
 	return out->threads && out->threads != at->place.worker[0].n_threads ? mr_costs_rescale(out, at) : MR_OK;
+}
+
+static mr_status costs_for(const search *s, const mr_session *at, mr_costs *out)
+{
+	MR_TRY(uncorrected(s, at, out));
+	for (uint32_t n = 0; s->factor && n < at->graph->n_nodes; n++) {
+		mr_layer_cost *l = &out->layer[n];
+
+		l->f *= s->factor[n].f;
+		l->i *= s->factor[n].b;
+		l->w *= s->factor[n].b;
+		l->g *= s->factor[n].b;
+		l->u *= s->factor[n].u;
+	}
+	return MR_OK;
 }
 
 static mr_status look(search *s, const mr_session *at, mr_auto_row *r)
@@ -225,10 +324,14 @@ static mr_status look(search *s, const mr_session *at, mr_auto_row *r)
 		st = mr_forecast_time(&f);
 	if (st == MR_OK)
 		st = take_staleness(&f, r);
+	if (st == MR_OK)
+		st = take_stages(&f, r);
 	if (st == MR_OK && r->staleness > s->q->allow_stale)
 		st = mr_fail(MR_ECONFIG, "gradients are up to %u commits late", r->staleness);
-	if (st == MR_OK)
+	if (st == MR_OK) {
 		r->step_s = f.step_s;
+		r->bound_s = fmax(r->bound_s, fmin(f.bound_s, f.step_s));
+	}
 	if (st == MR_OK && r->step_s <= NEAR_BEST * s->best) {
 		st = mr_forecast_memory(&f);
 		r->bytes = f.bytes;
@@ -246,8 +349,7 @@ static mr_status look(search *s, const mr_session *at, mr_auto_row *r)
 	return st;
 }
 
-/* Try @r; a refusal is its reason. */
-static void try_row(search *s, mr_auto_row *r)
+void mr_auto_try(search *s, mr_auto_row *r)
 {
 	mr_session at;
 	mr_job job;
@@ -266,6 +368,7 @@ static void try_row(search *s, mr_auto_row *r)
 	if (st != MR_OK)
 		snprintf(r->why, sizeof(r->why), "%.*s", (int)strcspn(mr_error_text(), "\n"), mr_error_text());
 	mr_job_fini(&job);
+	s->fitted |= r->fits && r->workers > 1;
 	if (r->fits && r->step_s < s->best)
 		s->best = r->step_s;
 }
@@ -285,7 +388,7 @@ static int by_bound(const void *x, const void *y)
 	return strcmp(a->label, b->label);
 }
 
-static bool is_done(const mr_auto_row *r)
+bool mr_auto_is_done(const mr_auto_row *r)
 {
 	return r->tried && r->fits && !*r->why;
 }
@@ -295,15 +398,20 @@ static int by_step(const void *x, const void *y)
 	const mr_auto_row *a = x, *b = y;
 	double s = a->measured_s > 0 ? a->measured_s : a->step_s, t = b->measured_s > 0 ? b->measured_s : b->step_s;
 
-	if (is_done(a) != is_done(b))
-		return is_done(a) ? -1 : 1;
+	if (mr_auto_is_done(a) != mr_auto_is_done(b))
+		return mr_auto_is_done(a) ? -1 : 1;
 	if ((a->measured_s > 0) != (b->measured_s > 0))
 		return a->measured_s > 0 ? -1 : 1;
-	if (is_done(a) && (float)s != (float)t)
+	if (mr_auto_is_done(a) && (float)s != (float)t)
 		return s < t ? -1 : 1;
-	if (is_done(a) && a->bytes != b->bytes)
+	if (mr_auto_is_done(a) && a->bytes != b->bytes)
 		return a->bytes < b->bytes ? -1 : 1;
 	return by_bound(x, y);
+}
+
+void mr_auto_sort(mr_auto *a)
+{
+	qsort(a->row, a->n, sizeof(*a->row), by_step);
 }
 
 static bool same_group(const mr_auto_row *a, const mr_auto_row *b)
@@ -331,11 +439,11 @@ static void try_all(search *s)
 			a->complete = false;
 			continue;
 		}
-		if (s->visited > MOST_INSTRUCTIONS) {
+		if (s->visited > (s->fitted ? 1 : WITHOUT) * MOST_INSTRUCTIONS && r->workers > 1) {
 			a->complete = false;
 			continue;
 		}
-		try_row(s, r);
+		mr_auto_try(s, r);
 		if (r->step_s < INFINITY)
 			in_group++;
 		best_of_group = fmin(best_of_group, r->step_s);
@@ -347,7 +455,7 @@ static void mark_best(mr_auto *a)
 {
 	uint32_t n = 0;
 
-	while (n < a->n && is_done(&a->row[n]))
+	while (n < a->n && mr_auto_is_done(&a->row[n]))
 		n++;
 	a->half = a->n;
 	for (uint32_t i = 0; i < n; i++) {
@@ -392,7 +500,9 @@ static mr_status run(search *s)
 	try_all(s);
 	if (!(s->best < INFINITY))
 		return nothing_fits(s);
-	qsort(a->row, a->n, sizeof(*a->row), by_step);
+	mr_auto_sort(a);
+	MR_TRY(mr_auto_refine(s));
+	mr_auto_sort(a);
 	mark_best(a);
 	return MR_OK;
 }
@@ -419,6 +529,14 @@ mr_status mr_auto_search(const mr_auto_question *q, mr_auto *out)
 
 void mr_auto_fini(mr_auto *a)
 {
+	for (uint32_t i = 0; i < a->n; i++) {
+		mr_auto_row *r = &a->row[i];
+
+		for (uint32_t k = 0; k < r->n_sets; k++)
+			free(r->set[k]);
+		free(r->first);
+		free(r->busy);
+	}
 	free(a->row);
 	*a = (mr_auto){0};
 }

@@ -20,19 +20,24 @@
 #include "job/job.h"
 
 /* Settings of a candidate, beyond those of the user's job. */
-#define MR_AUTO_SETS 8
+#define MR_AUTO_SETS 10
 
 typedef struct mr_auto_row {
-	char label[96];              /* "zb_h1, 8 x 16 threads, 32 micro-batches" */
-	char set[MR_AUTO_SETS][160]; /* "key=value", as for --set; [n_sets] */
+	char label[96];              /* "dapple [2, 2], recomputing" */
+	char *set[MR_AUTO_SETS];     /* "key=value", as for --set; [n_sets]; owned */
 	uint32_t n_sets;
 	uint32_t workers, threads, n_micro;
-	double bound_s;              /* no plan of this group is faster */
+	double bound_s;              /* no plan of this group is faster; of one that was tried: none of its cut */
 	double step_s;               /* predicted; INFINITY: not tried, or it cannot run */
 	double measured_s;           /* of mr_auto_verify; 0: none */
 	uint64_t bytes;              /* of all workers */
 	uint32_t staleness;
+	uint16_t n_stages;           /* of one that was tried, as the next four */
+	uint32_t versions, slots;    /* of stage 0: versions of its weights, activations */
+	uint32_t *first;             /* [n_stages + 1] layers at which its stages begin; owned */
+	double *busy;                /* [n_stages] seconds of a step that a worker spends on it; owned */
 	bool tried, fits, best_of;   /* best_of: no other is better in time, memory and staleness at once */
+	bool refined;                /* a change of another one (auto_refine.c) */
 	char why[200];               /* the reason why it cannot run; "": it can */
 } mr_auto_row;
 

@@ -8,7 +8,7 @@ static mr_status print_rows(const mr_auto *a, FILE *out)
 {
 	static const mr_table_column columns[] = {
 		{"", false},      {"system", false},  {"workers", true}, {"threads", true}, {"micro-batches", true},
-		{"step ms", true}, {"measured", true}, {"memory", true},  {"stale", true},
+		{"step ms", true}, {"gap", true},     {"measured", true}, {"memory", true}, {"stale", true},
 	};
 	char bytes[16];
 	mr_table *t;
@@ -26,6 +26,7 @@ static mr_status print_rows(const mr_auto *a, FILE *out)
 		mr_table_put(t, "%u", r->threads);
 		mr_table_put(t, "%u", r->n_micro);
 		mr_table_put(t, "%.4g", 1e3 * r->step_s);
+		mr_table_put(t, "%.1f%%", 100 * fmax(0, r->step_s / r->bound_s - 1));
 		if (r->measured_s > 0)
 			mr_table_put(t, "%.4g", 1e3 * r->measured_s);
 		else

@@ -78,9 +78,10 @@ static mr_status one(const mr_args *args)
 	}
 	if (st == MR_OK) {
 		f = (mr_forecast){0};
-		if (!s.topo.synthetic)
+		if (!s.topo.synthetic && !s.costs) {
 			st = mr_measured_machine_init(&here, &s.topo);
-		s.measured = s.topo.synthetic ? NULL : &here;
+			s.measured = &here;
+		}
 		if (st == MR_OK)
 			st = mr_forecast_init(&f, &s);
 		if (st == MR_OK)

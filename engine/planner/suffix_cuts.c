@@ -121,6 +121,15 @@ static void offer(kept *k, const suffix *x)
 	offer_small(k, &out);
 }
 
+static double least_bytes(const kept *k)
+{
+	double least = k->n_small ? k->small[k->n_small - 1].bytes : INFINITY;
+
+	for (uint32_t i = 0; i < k->n_fast; i++)
+		least = fmin(least, k->fast[i].bytes);
+	return least;
+}
+
 /* All suffixes whose first stage is @g. Returns whether a longer stage may still be kept. */
 static bool extend(solver *s, kept *k, const mr_cut_stage *g)
 {
@@ -130,10 +139,8 @@ static bool extend(solver *s, kept *k, const mr_cut_stage *g)
 	bool useful = false;
 
 	for (uint32_t o = 0; o < n; o++) {
-		double least = k->n_small ? k->small[k->n_small - 1].bytes : 0;
-
-		useful |= k->n_fast < FAST || option[o].time < k->fast[FAST - 1].time || option[o].bytes < least ||
-			  !k->n_small;
+		useful |= k->n_fast < FAST || option[o].time < k->fast[FAST - 1].time ||
+			  option[o].bytes * g->replicas < least_bytes(k);
 		for (uint32_t i = 0; i < rest->n_fast + rest->n_small; i++) {
 			const suffix *r = nth(rest, i);
 			suffix x = {.time = fmax(option[o].time, r->time),

@@ -39,8 +39,8 @@ typedef struct mr_cut_option {
 typedef struct mr_cut_question {
 	uint32_t n_places, n_workers;
 	uint32_t most_replicas; /* 1: a worker a stage */
-	/* Fill @out with at most MR_CUT_OPTIONS ways, of which none is worse in both; returns their number, 0: it cannot
-	 * be. More places take no less time and memory. */
+	/* Fill @out with at most MR_CUT_OPTIONS ways, of which none is worse in both; returns their number, 0: it
+	 * cannot be. More places take no less time and memory. */
 	uint32_t (*options)(void *arg, const mr_cut_stage *stage, mr_cut_option *out);
 	void *arg;
 } mr_cut_question;

@@ -322,30 +322,49 @@ mr_status mr_costs_forecast(const mr_session *s, mr_costs *out)
 	return out->threads && out->threads != s->place.worker[0].n_threads ? mr_costs_rescale(out, s) : MR_OK;
 }
 
-mr_model_least mr_model_least_of(const mr_session *s, int64_t samples, uint32_t threads)
+/* A team of @threads threads all of whose work is at @level. */
+static team team_at(const mr_session *s, const mr_server *m, uint32_t threads, mr_model_level level)
+{
+	team t = {.m = m, .k = threads, .peak = mr_model_peak(m, s), .rate_pass = INFINITY};
+
+	if (level == MR_MODEL_L3)
+		t.rate_pass = threads * m->l3_gbs * 1e9;
+	else if (level == MR_MODEL_MEMORY)
+		t.rate_pass = rate_of(m, threads, INFINITY, &t.memory_pass);
+	t.rate_step = t.rate_pass;
+	t.extra = MR_MODEL_CALL_S + mr_server_barrier_ns(m, threads) / 1e9;
+	return t;
+}
+
+mr_layer_cost mr_model_layer(const mr_session *s, int64_t samples, uint32_t threads, mr_model_level level,
+			     uint32_t node)
 {
 	mr_server m = mr_model_server(s);
+	team t = team_at(s, &m, threads, level);
+	mr_layer_bytes ignored = {0};
+	mr_layer_cost c = {0}, was = {0};
 	mr_session at = *s;
-	mr_model_least least = {0};
-	team t = {.m = &m, .peak = mr_model_peak(&m, s), .rate_pass = INFINITY, .rate_step = INFINITY};
 
 	at.samples = samples;
+	cost_layer(&at, &t, node, &c, &ignored);
+	if (s->costs) { /* measured for s->samples and the threads of then */
+		const mr_layer_cost *l = &s->costs->layer[node];
+
+		t = team_at(s, &m, s->costs->threads ? s->costs->threads : threads, level);
+		cost_layer(s, &t, node, &was, &ignored);
+		c = (mr_layer_cost){.f = l->f * ratio(c.f, was.f), .i = l->i * ratio(c.i, was.i),
+				    .w = l->w * ratio(c.w, was.w), .u = l->u * ratio(c.u, was.u)};
+	}
+	return c;
+}
+
+mr_model_least mr_model_least_of(const mr_session *s, int64_t samples, uint32_t threads)
+{
+	mr_model_least least = {0};
+
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
-		mr_layer_bytes ignored = {0};
-		mr_layer_cost c = {0}, was = {0};
+		mr_layer_cost c = mr_model_layer(s, samples, threads, MR_MODEL_L2, i);
 
-		t.k = threads;
-		t.extra = MR_MODEL_CALL_S + mr_server_barrier_ns(&m, t.k) / 1e9;
-		cost_layer(&at, &t, i, &c, &ignored);
-		if (s->costs) { /* measured for s->samples and these threads */
-			const mr_layer_cost *l = &s->costs->layer[i];
-
-			t.k = s->costs->threads ? s->costs->threads : threads;
-			t.extra = MR_MODEL_CALL_S + mr_server_barrier_ns(&m, t.k) / 1e9;
-			cost_layer(s, &t, i, &was, &ignored);
-			c = (mr_layer_cost){.f = l->f * ratio(c.f, was.f), .i = l->i * ratio(c.i, was.i),
-					    .w = l->w * ratio(c.w, was.w), .u = l->u * ratio(c.u, was.u)};
-		}
 		least.micro += c.f + c.i + c.w;
 		least.commit += c.u;
 		least.largest = fmax(least.largest, c.f + c.i + c.w);

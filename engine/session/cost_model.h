@@ -50,6 +50,14 @@ double mr_model_efficiency(double elements, double columns, double terms, uint32
 /** The costs of the layers of @s by the model, with the threads of its workers. Errors: MR_ERESOURCE. */
 mr_status mr_costs_modelled(const mr_session *s, mr_costs *out) MR_MUST_USE;
 
+/* Where a worker has what it goes through. */
+typedef enum mr_model_level { MR_MODEL_L2, MR_MODEL_L3, MR_MODEL_MEMORY, MR_MODEL_N_LEVELS } mr_model_level;
+
+/** Seconds of layer @node with micro-batches of @samples samples and @threads threads, if all that their worker uses is
+ * at @level; with measured costs, those by the ratio of the model's. Plan and place of @s do not count. */
+mr_layer_cost mr_model_layer(const mr_session *s, int64_t samples, uint32_t threads, mr_model_level level,
+			     uint32_t node);
+
 /* What no plan can undercut. */
 typedef struct mr_model_least {
 	double micro;   /* seconds of all passes over a micro-batch, by one worker */

@@ -7,6 +7,7 @@
 #include "sequential/sequential_size.h"
 #include "session/memory_plan.h"
 #include "session/cost_model.h"
+#include "sim/bound.h"
 #include "sim/sim.h"
 
 mr_status mr_forecast_memory(mr_forecast *f)
@@ -49,20 +50,32 @@ double mr_forecast_steps(const mr_plan *p)
 	return ends(p) ? mr_pauses_of(p, 0, NULL, 0) : mr_plan_steps(p);
 }
 
-/* Computing time from commit to commit of worker @w. */
-static double busy_of(const mr_forecast *f, uint16_t w)
+/* Computing time from commit to commit of worker @w; with bytes as costs, those that it moves. */
+static double busy_of(const mr_forecast *f, const mr_stage_cost *stage, uint16_t w)
 {
 	const mr_plan *p = f->s->plan;
 	const mr_list *l = p ? mr_plan_list(p, w, ends(p) ? MR_PROLOGUE : MR_BODY) : NULL;
-	mr_cost cost = {f->s->partition.n_stages, f->stage};
+	mr_cost cost = {f->s->partition.n_stages, stage};
 	double steps = p ? mr_forecast_steps(p) : 1; /* looks through the whole list */
 	double sum = 0;
 
 	for (uint32_t i = 0; p && i < l->n; i++)
 		sum += mr_instr_cost(p, &l->at[i], &cost) / steps;
 	for (uint16_t i = 0; !p && i < f->s->partition.n_stages; i++)
-		sum += f->s->n_micro * (f->stage[i].f + f->stage[i].i + f->stage[i].w) + f->stage[i].u;
+		sum += f->s->n_micro * (stage[i].f + stage[i].i + stage[i].w) + stage[i].u;
 	return sum;
+}
+
+/* No step is shorter than what its node's memory takes for its bytes. */
+static void bound_by_nodes(mr_forecast *f, const mr_stage_cost *bytes, double rate)
+{
+	for (uint32_t n = 0; rate > 0 && n < f->s->topo.n_nodes; n++) {
+		double sum = 0;
+
+		for (uint16_t w = 0; w < f->s->place.n_workers; w++)
+			sum += f->s->place.worker[w].node == n ? busy_of(f, bytes, w) : 0;
+		f->bound_s = sum / rate > f->bound_s ? sum / rate : f->bound_s;
+	}
 }
 
 /* Walk the plan of @f; where its costs have bytes, with workers that share memory and links. */
@@ -92,6 +105,7 @@ static mr_status walk(mr_forecast *f, const mr_cost *cost)
 				       .memory_rate = mr_model_memory_rate(&m),
 				       .link_rate = mr_model_link_rate(&m)};
 		st = mr_sim_run_shared(s->plan, cost, &sharing, n_bodies, &f->walk, &f->use);
+		bound_by_nodes(f, bytes, sharing.memory_rate);
 	} else {
 		st = mr_fail(MR_ERESOURCE, "no memory for a plan");
 	}
@@ -111,14 +125,17 @@ mr_status mr_forecast_time(mr_forecast *f)
 	cost.stage = f->stage;
 	mr_costs_of_stages(f->s, &f->costs, f->stage);
 	for (uint16_t w = 0; w < f->s->place.n_workers; w++) {
-		double busy = busy_of(f, w);
+		double busy = busy_of(f, f->stage, w);
 
 		f->busy_s += busy / f->s->place.n_workers;
 		f->busiest_s = busy > f->busiest_s ? busy : f->busiest_s;
 	}
 	f->step_s = f->busy_s;
+	f->bound_s = f->busy_s;
 	if (!plan)
 		return MR_OK;
+	MR_TRY(mr_sim_bound(plan, &cost, &f->bound_s));
+	f->bound_s /= mr_forecast_steps(plan);
 	MR_TRY(walk(f, &cost));
 	f->step_s = (plan->contract.flush == MR_FLUSH_BARRIER || ends(plan) ? f->walk->makespan : f->walk->period) /
 		    mr_forecast_steps(plan);

@@ -19,6 +19,8 @@ typedef struct mr_forecast {
 	mr_walk *walk;         /* NULL for sequential */
 	mr_shared_use use;     /* of memory and links, where the costs have bytes */
 	double step_s;         /* seconds from commit to commit */
+	double bound_s;        /* no order of this cut and placement is faster (sim/bound.h), nor are the nodes'
+	                          memories */
 	double busy_s;         /* computing time of a step: mean over the workers */
 	double busiest_s;      /* computing time of a step of the busiest worker */
 	uint64_t *node_bytes;  /* [nodes of the topology] planned */

@@ -14,7 +14,7 @@ END
 
 # step FILE: the predicted step of the best row, of the table in it.
 step() {
-	awk '$1 == "best" { print $(NF - 4) }' "$1"
+	awk '$1 == "best" { print $(NF - 5) }' "$1"
 }
 
 # The choice on two cores is no slower than any system of --compare that flushes, and sequential is one of them.
@@ -49,6 +49,12 @@ awk '$1 == "best" { print $NF }' first.txt | grep -qx 0 || complain "a stale cho
 expect 0 "best" deep.cfg --auto --topology core:2 --allow-stale 2
 awk -v a="$(step out)" -v b="$(step auto.txt)" 'BEGIN { exit !(a <= b) }' ||
 	complain "more choices are slower: $(step out), $(step auto.txt)"
+
+# With little memory single stages recompute, cuts follow the model's widest layer, and teams its costs.
+expect 0 "recomputing [" deep.cfg --auto --topology "numa:2 core:4" --set train.batch=4096 --set data.samples=9000 \
+	--set 'model.hidden=[256,256,256,256,1024,256,256]' --memory 45000000 -o small.cfg
+grep -q 'recompute_stages = ' small.cfg && grep -q 'partition = \[ *"' small.cfg || complain "no cut was written"
+expect 0 "1f1b, " small.cfg --topology "numa:2 core:4"
 
 # A memory that nothing fits is refused with what would.
 expect 6 "no candidate fits; the least memory is " deep.cfg --auto --topology core:2 --memory 1000

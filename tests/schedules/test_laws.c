@@ -249,6 +249,8 @@ static void laws_hold_for_further_options(void)
 		{"1f1b", "merge_w=255"},
 		{"1f1b", "merge_w=1 recompute=always"},
 		{"1f1b", "merge_w=3 recompute=always"},
+		{"1f1b", "recompute=always recompute_stages=[0]"},
+		{"1f1b", "merge_w=2 recompute=always recompute_stages=[0]"},
 		{"chimera", "pipes=4"},
 		{"chimera", "pipes=6 ref_tail=true weights=private"},
 		{"chimera", "variant=doubling ref_tail=true"},

@@ -1,0 +1,79 @@
+#include "session/interval_costs.h"
+
+#include <stdlib.h>
+
+#include "session/cost_model.h"
+
+/* Of all layers before one. */
+struct mr_interval_sums {
+	mr_layer_cost time[MR_MODEL_N_LEVELS];
+	double weights, kept, used; /* used: weights, gradients and activations that F, I and W go through */
+	double in;                  /* of a stage that begins at this layer */
+};
+
+static void add(mr_layer_cost *to, const mr_layer_cost *x)
+{
+	to->f += x->f;
+	to->i += x->i;
+	to->w += x->w;
+	to->u += x->u;
+}
+
+mr_status mr_interval_costs_init(mr_interval_costs *c, const mr_session *s, int64_t samples, uint32_t threads)
+{
+	const mr_graph *g = s->graph;
+	const mr_types *types = &s->kernels->types;
+	mr_server m = mr_model_server(s);
+
+	*c = (mr_interval_costs){.s = s, .sum = calloc((size_t)g->n_nodes + 1, sizeof(*c->sum))};
+	if (!c->sum)
+		return mr_fail(MR_ERESOURCE, "no memory for the costs of %u layers", g->n_nodes);
+	for (uint32_t n = 0; n < g->n_nodes; n++) {
+		const mr_interval_sums *before = &c->sum[n];
+		mr_interval_sums *x = &c->sum[n + 1];
+		double params = (double)mr_costs_params(g, n), values = 0;
+
+		*x = *before;
+		for (uint32_t o = 0; o < g->nodes[n].n_out; o++)
+			values += (double)samples *
+				  (double)mr_shape_bytes(g->nodes[n].out_shape[o], types->activations);
+		x->weights += params * (double)mr_dtype_bytes(types->weights);
+		x->kept += values;
+		x->used += values +
+			   params * (double)(mr_dtype_bytes(types->weights) + mr_dtype_bytes(types->gradients));
+		for (int level = 0; level < MR_MODEL_N_LEVELS; level++) {
+			mr_layer_cost l = mr_model_layer(s, samples, threads, (mr_model_level)level, n);
+
+			add(&x->time[level], &l);
+		}
+		c->sum[n].in = (double)samples * (double)(mr_graph_crossing(g, n, types->activations, false) +
+							  mr_graph_crossing(g, n, types->activations, true));
+	}
+	c->fits[0] = threads * 1024.0 * m.l2_kib;
+	c->fits[1] = threads * 1048576.0 * m.l3_mib / m.cores;
+	c->near_s = 1 / (threads * m.l3_gbs * 1e9);
+	c->far_s = 1 / mr_model_link_rate(&m);
+	return MR_OK;
+}
+
+void mr_interval_costs_fini(mr_interval_costs *c)
+{
+	free(c->sum);
+	*c = (mr_interval_costs){0};
+}
+
+mr_interval_cost mr_interval_costs_of(const mr_interval_costs *c, uint32_t first, uint32_t end)
+{
+	const mr_interval_sums *a = &c->sum[first], *b = &c->sum[end];
+	double used = b->used - a->used;
+	int level = used <= c->fits[0] ? MR_MODEL_L2 : used <= c->fits[1] ? MR_MODEL_L3 : MR_MODEL_MEMORY;
+	const mr_layer_cost *x = &a->time[level], *y = &b->time[level];
+
+	return (mr_interval_cost){.f = y->f - x->f,
+				  .i = y->i - x->i,
+				  .w = y->w - x->w,
+				  .u = y->u - x->u,
+				  .weights = b->weights - a->weights,
+				  .kept = b->kept - a->kept,
+				  .in = first ? a->in : 0};
+}

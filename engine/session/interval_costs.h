@@ -1,0 +1,39 @@
+/*
+ * interval_costs.h - what any run of a model's layers costs a team, for a planner that compares many cuts.
+ *
+ * By the cost model (cost_model.h), with the weights and activations of the run in the second caches, the L3 or the
+ * memory of the team, whichever they fit; with measured costs, from those. Sums over all layers before each one are
+ * made once, so a question takes no time. The workers of a node do not share its memory here: the simulation of the
+ * finished plan lets them.
+ */
+#ifndef MR_SESSION_INTERVAL_COSTS_H
+#define MR_SESSION_INTERVAL_COSTS_H
+
+#include "session/costs.h"
+
+typedef struct mr_interval_sums mr_interval_sums;
+
+typedef struct mr_interval_costs {
+	const mr_session *s;   /* borrowed */
+	mr_interval_sums *sum; /* [nodes + 1]; owned */
+	double fits[2];        /* bytes that the team has in its second caches, in its L3 */
+	double far_s, near_s;  /* of a byte that crosses to another worker */
+} mr_interval_costs;
+
+/* Of layers [first, end) and one micro-batch. */
+typedef struct mr_interval_cost {
+	double f, i, w, u;      /* seconds; u: a commit */
+	double weights;         /* bytes of weights, one copy */
+	double kept;            /* bytes of activations that a micro-batch keeps until its backward pass */
+	double in;              /* bytes that enter, and the gradients that leave the other way */
+} mr_interval_cost;
+
+/** For micro-batches of @samples samples and teams of @threads threads. @s must stay open. The caller calls fini.
+ * Errors: MR_ERESOURCE. */
+mr_status mr_interval_costs_init(mr_interval_costs *c, const mr_session *s, int64_t samples,
+				 uint32_t threads) MR_MUST_USE;
+void mr_interval_costs_fini(mr_interval_costs *c);
+
+mr_interval_cost mr_interval_costs_of(const mr_interval_costs *c, uint32_t first, uint32_t end);
+
+#endif
