@@ -15,10 +15,10 @@
  * summed in the order 0..T-1. Fewer micro-batches than workers are fine: the run-ahead is clamped to T.
  *
  * recompute = always (recompute_stages: in these stages alone) keeps only the stage's input of each micro-batch in
- * flight, and the activations of one micro-batch: before each backward an R runs the forward again. R depends on no other
- * worker, so in the drain it fills the wait for the gradient: the bubble is (D - 1)(f + b) - min(2f, f + b), beside a
- * longer work of T(2f + b). Where a backward directly follows its forward (the last worker, or a single micro-batch)
- * there is nothing to save, and no R.
+ * flight, and the activations of one micro-batch: before each backward an R runs the forward again. R depends on no
+ * other worker, so in the drain it fills the wait for the gradient: the bubble is (D - 1)(f + b) - min(2f, f + b),
+ * beside a longer work of T(2f + b). Where a backward directly follows its forward (the last worker, or a single
+ * micro-batch) there is nothing to save, and no R.
  *
  *   w0 F0F1F2R0......B0--F3R1B1--R2..B2--R3B3--
  *   w1 ..F0F1R0..B0--F2R1B1--F3R2B2--R3B3--....

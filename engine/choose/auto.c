@@ -176,10 +176,10 @@ static mr_status add_system(search *s, const shape *h, const mr_sched_ops *ops)
 {
 	uint64_t length = (uint64_t)h->workers * h->n_micro * 3; /* F, I and W, or nearly so */
 	bool stale = ops->asynchronous || ops->replicates;
-	bool again = s->q->memory && ops->options && mr_option_find(ops->options, "recompute");
+	bool again = s->q.memory && ops->options && mr_option_find(ops->options, "recompute");
 	char text[64];
 
-	if (stale && (!s->q->allow_stale || ops->replicates || (!ops->accumulates && h->n_micro > 1)))
+	if (stale && (!s->q.allow_stale || ops->replicates || (!ops->accumulates && h->n_micro > 1)))
 		return MR_OK;
 	if (length > MOST_OF_ONE || (ops->by_costs && length > MOST_BY_COSTS) || (ops->judged && length > MOST_JUDGED))
 		return MR_OK;
@@ -202,7 +202,7 @@ static mr_status add_shape(search *s, uint32_t workers, uint32_t threads)
 
 		if (s->a->batch % n || (n > 2 && n < workers / 2))
 			continue;
-		if (s->q->memory && workers > 1 && least_memory(s, n) > s->q->memory)
+		if (s->q.memory && workers > 1 && least_memory(s, n) > s->q.memory)
 			continue;
 		h = shape_of(s, workers, threads, n);
 		if (workers == 1)
@@ -300,33 +300,62 @@ static mr_status uncorrected(const search *s, const mr_session *at, mr_costs *ou
 	return out->threads && out->threads != at->place.worker[0].n_threads ? mr_costs_rescale(out, at) : MR_OK;
 }
 
+/* Of one layer with teams of @threads threads: those of the same teams, or the mean of all. */
+static mr_auto_factor factor_of(const search *s, uint32_t node, uint32_t threads)
+{
+	mr_auto_factor sum = {0};
+	double n = 0;
+
+	for (uint32_t i = 0; i < s->n_factors; i++) {
+		const mr_auto_factors *k = &s->factors[i];
+
+		if (k->threads == threads) {
+			sum = k->log[node];
+			n = k->n;
+			break;
+		}
+		sum.f += k->log[node].f;
+		sum.b += k->log[node].b;
+		sum.u += k->log[node].u;
+		n += k->n;
+	}
+	return n > 0 ? (mr_auto_factor){exp(sum.f / n), exp(sum.b / n), exp(sum.u / n)} : (mr_auto_factor){1, 1, 1};
+}
+
 static mr_status costs_for(const search *s, const mr_session *at, mr_costs *out)
 {
 	MR_TRY(uncorrected(s, at, out));
-	for (uint32_t n = 0; s->factor && n < at->graph->n_nodes; n++) {
+	for (uint32_t n = 0; n < at->graph->n_nodes; n++) {
+		mr_auto_factor k = factor_of(s, n, at->place.worker[0].n_threads);
 		mr_layer_cost *l = &out->layer[n];
 
-		l->f *= s->factor[n].f;
-		l->i *= s->factor[n].b;
-		l->w *= s->factor[n].b;
-		l->g *= s->factor[n].b;
-		l->u *= s->factor[n].u;
+		l->f *= k.f;
+		l->i *= k.b;
+		l->w *= k.b;
+		l->g *= k.b;
+		l->u *= k.u;
 	}
 	return MR_OK;
+}
+
+mr_status mr_auto_forecast(const search *s, mr_forecast *f)
+{
+	f->share = s->share;
+	MR_TRY(costs_for(s, f->s, &f->costs));
+	return mr_forecast_time(f);
 }
 
 static mr_status look(search *s, const mr_session *at, mr_auto_row *r)
 {
 	mr_forecast f = {.s = at};
-	mr_status st = costs_for(s, at, &f.costs);
+	mr_status st = mr_auto_forecast(s, &f);
 
-	if (st == MR_OK)
-		st = mr_forecast_time(&f);
 	if (st == MR_OK)
 		st = take_staleness(&f, r);
 	if (st == MR_OK)
 		st = take_stages(&f, r);
-	if (st == MR_OK && r->staleness > s->q->allow_stale)
+	r->penalty = r->staleness ? 0 : 1;
+	if (st == MR_OK && r->staleness > s->q.allow_stale)
 		st = mr_fail(MR_ECONFIG, "gradients are up to %u commits late", r->staleness);
 	if (st == MR_OK) {
 		r->step_s = f.step_s;
@@ -358,7 +387,7 @@ void mr_auto_try(search *s, mr_auto_row *r)
 	r->tried = true;
 	s->a->n_tried++;
 	s->visited += EACH + (uint64_t)r->workers * r->n_micro * 3;
-	st = mr_auto_job(s->q, r, &job);
+	st = mr_auto_job(&s->q, r, &job);
 	if (st == MR_OK)
 		st = mr_session_open_beside(&job, &s->base, &at);
 	if (st == MR_OK) {
@@ -371,6 +400,29 @@ void mr_auto_try(search *s, mr_auto_row *r)
 	s->fitted |= r->fits && r->workers > 1;
 	if (r->fits && r->step_s < s->best)
 		s->best = r->step_s;
+}
+
+double mr_auto_predict(const search *s, const mr_auto_row *r, double *bound_s)
+{
+	double step_s = INFINITY;
+	mr_session at;
+	mr_job job;
+	mr_status st = mr_auto_job(&s->q, r, &job);
+
+	if (st == MR_OK)
+		st = mr_session_open_beside(&job, &s->base, &at);
+	if (st == MR_OK) {
+		mr_forecast f = {.s = &at};
+
+		if (mr_auto_forecast(s, &f) == MR_OK)
+			step_s = f.step_s;
+		if (bound_s && step_s < INFINITY)
+			*bound_s = fmin(f.bound_s, step_s);
+		mr_forecast_fini(&f);
+		mr_session_close(&at);
+	}
+	mr_job_fini(&job);
+	return step_s;
 }
 
 /* --- the search --- */
@@ -397,6 +449,9 @@ static int by_step(const void *x, const void *y)
 {
 	const mr_auto_row *a = x, *b = y;
 	double s = a->measured_s > 0 ? a->measured_s : a->step_s, t = b->measured_s > 0 ? b->measured_s : b->step_s;
+
+	s *= a->penalty > 0 ? a->penalty : 1; /* then it is the time to a loss */
+	t *= b->penalty > 0 ? b->penalty : 1;
 
 	if (mr_auto_is_done(a) != mr_auto_is_done(b))
 		return mr_auto_is_done(a) ? -1 : 1;
@@ -450,9 +505,22 @@ static void try_all(search *s)
 	}
 }
 
-/* Mark the rows that no other beats in time, memory and staleness at once; find the best on half of the cores. */
-static void mark_best(mr_auto *a)
+/* Two runs at once: each has half of the cores, and what these share of memory and links. */
+static void take_half(search *s)
 {
+	mr_auto *a = s->a;
+
+	a->half_s = 0;
+	if (a->half == a->n)
+		return;
+	s->share = 0.5;
+	a->half_s = mr_auto_predict(s, &a->row[a->half], NULL);
+	s->share = 0;
+}
+
+void mr_auto_mark(search *s)
+{
+	mr_auto *a = s->a;
 	uint32_t n = 0;
 
 	while (n < a->n && mr_auto_is_done(&a->row[n]))
@@ -467,6 +535,7 @@ static void mark_best(mr_auto *a)
 		if (a->half == a->n && r->workers * r->threads <= a->cores / 2)
 			a->half = i;
 	}
+	take_half(s);
 }
 
 static mr_status nothing_fits(const search *s)
@@ -487,7 +556,7 @@ static mr_status run(search *s)
 	mr_auto *a = s->a;
 	mr_costs c;
 
-	a->batch = s->q->job->train.batch;
+	a->batch = s->q.job->train.batch;
 	a->cores = s->base.topo.n_usable;
 	mr_topo_print(&s->base.topo, a->machine, sizeof(a->machine));
 	MR_TRY(costs_for(s, &s->base, &c));
@@ -503,28 +572,42 @@ static mr_status run(search *s)
 	mr_auto_sort(a);
 	MR_TRY(mr_auto_refine(s));
 	mr_auto_sort(a);
-	mark_best(a);
+	a->best_s = a->row[0].step_s;
+	mr_auto_mark(s);
 	return MR_OK;
 }
 
 mr_status mr_auto_search(const mr_auto_question *q, mr_auto *out)
 {
-	search s = {.q = q, .a = out};
-	mr_measured_machine here;
+	search *s = calloc(1, sizeof(*s));
 	mr_status st = MR_OK;
 
-	*out = (mr_auto){0};
-	MR_TRY(mr_session_survey(q->job, &s.base));
-	s.base.workers_limit = q->memory;
-	s.base.program_bytes = mr_memory_of_program(&s.base);
-	if (!s.base.topo.synthetic) {
-		st = mr_measured_machine_init(&here, &s.base.topo);
-		s.base.measured = &here;
+	*out = (mr_auto){.penalty_loss = NAN};
+	if (!s)
+		return mr_fail(MR_ERESOURCE, "no memory for a search");
+	s->q = *q;
+	s->a = out;
+	st = mr_session_survey(q->job, &s->base);
+	if (st != MR_OK) {
+		free(s);
+		return st;
 	}
-	if (st == MR_OK)
-		st = run(&s);
-	mr_session_close(&s.base);
-	return st;
+	out->state = s;
+	s->base.workers_limit = q->memory;
+	s->base.program_bytes = mr_memory_of_program(&s->base);
+	if (!s->base.topo.synthetic) {
+		st = mr_measured_machine_init(&s->here, &s->base.topo);
+		s->base.measured = &s->here;
+	}
+	return st == MR_OK ? run(s) : st;
+}
+
+static void close_state(search *s)
+{
+	for (uint32_t i = 0; i < s->n_factors; i++)
+		free(s->factors[i].log);
+	mr_session_close(&s->base);
+	free(s);
 }
 
 void mr_auto_fini(mr_auto *a)
@@ -537,6 +620,8 @@ void mr_auto_fini(mr_auto *a)
 		free(r->first);
 		free(r->busy);
 	}
+	if (a->state)
+		close_state(a->state);
 	free(a->row);
 	*a = (mr_auto){0};
 }

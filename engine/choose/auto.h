@@ -29,7 +29,10 @@ typedef struct mr_auto_row {
 	uint32_t workers, threads, n_micro;
 	double bound_s;              /* no plan of this group is faster; of one that was tried: none of its cut */
 	double step_s;               /* predicted; INFINITY: not tried, or it cannot run */
+	double first_s;              /* predicted before the corrections of mr_auto_verify; 0: there are none */
 	double measured_s;           /* of mr_auto_verify; 0: none */
+	double penalty;              /* times as many steps to a loss as the best that flushes: 1 if it flushes itself;
+	                                0: unknown */
 	uint64_t bytes;              /* of all workers */
 	uint32_t staleness;
 	uint16_t n_stages;           /* of one that was tried, as the next four */
@@ -47,12 +50,20 @@ typedef struct mr_auto_question {
 	uint64_t memory;       /* most bytes of the workers; 0: what the machine has */
 } mr_auto_question;
 
+struct mr_auto_search_state;
+
 typedef struct mr_auto {
+	struct mr_auto_search_state *state; /* auto_internal.h; owned */
 	mr_auto_row *row;      /* [n]: those that were tried and fit by step, then the others by their bounds; owned */
 	uint32_t n, n_tried;
-	double bound_s;        /* no candidate is faster */
+	double bound_s;        /* no candidate is faster, as predicted */
+	double best_s;         /* of the first, as predicted before any run */
 	bool complete;         /* none that was left out could be faster than the first */
 	uint32_t half;         /* row of the best on half of the cores, of which two may run at once; n: none */
+	double half_s;         /* its predicted step, when the other run uses half of memory and links */
+	double half_measured_s; /* of two runs at once; 0: none */
+	double penalty_loss;   /* the loss to which steps were counted; NAN: no penalty was measured */
+	uint32_t penalty_steps; /* in runs of as many */
 	uint32_t cores;
 	int64_t batch;
 	char source[512];      /* of the costs */
@@ -68,10 +79,17 @@ void mr_auto_fini(mr_auto *a);
  * MR_ECONFIG, MR_ERESOURCE. */
 mr_status mr_auto_job(const mr_auto_question *q, const mr_auto_row *r, mr_job *job) MR_MUST_USE;
 
-/** Train the first @n rows for MR_AUTO_STEPS steps each and sort them by what was measured. Errors: those of a
- * training; MR_ECONFIG where the job's machine is not the one at hand. */
+/**
+ * Train the first @n rows and the best of one worker, in turns, for bursts of MR_AUTO_STEPS steps; correct the
+ * predictions of all candidates, once, by what passes of the stages took in these runs; train the first @n by then,
+ * unless they were; sort by what was measured. Two runs on half of the cores each are trained at once, where they are
+ * predicted to be worth it. If the first is stale, it and the best that flushes are trained for up to
+ * MR_AUTO_LOSS_STEPS steps, and steps to the same loss count: its time is that to a loss. Errors: those of a training;
+ * MR_ECONFIG where the job's machine is not the one at hand.
+ */
 mr_status mr_auto_verify(const mr_auto_question *q, mr_auto *a, uint32_t n) MR_MUST_USE;
 #define MR_AUTO_STEPS 20
+#define MR_AUTO_LOSS_STEPS 300
 
 /** As a table: the choices of which none is better in everything, the gap to the bound, and two runs at once. Errors:
  * MR_EIO, MR_ERESOURCE. */

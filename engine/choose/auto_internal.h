@@ -3,24 +3,48 @@
 #define MR_CHOOSE_AUTO_INTERNAL_H
 
 #include "choose/auto.h"
-#include "session/costs.h"
+#include "session/forecast.h"
+#include "session/measured_machine.h"
 
-/* Measured times over predicted ones, layer by layer; made by mr_auto_verify. */
+/* Measured times over predicted ones of a layer: of forward passes, of backward passes, of steps. */
 typedef struct mr_auto_factor {
-	double f, b, u; /* of forward passes, of backward passes, of steps */
+	double f, b, u;
 } mr_auto_factor;
 
+/* Of all layers, by teams of @threads threads; sums of logarithms of @n runs. */
+typedef struct mr_auto_factors {
+	uint32_t threads;
+	double n;
+	mr_auto_factor *log; /* [nodes]; owned */
+} mr_auto_factors;
+#define MR_AUTO_TEAMS 8u
+
 typedef struct mr_auto_search_state {
-	const mr_auto_question *q;
+	mr_auto_question q;
 	mr_session base;
+	mr_measured_machine here;
 	mr_auto *a;
-	const mr_auto_factor *factor; /* [nodes]; NULL: none */
+	mr_auto_factors factors[MR_AUTO_TEAMS]; /* [n_factors] */
+	uint32_t n_factors;
 	double best;          /* step of the best that fits */
+	double share;         /* of memory and links that a candidate has; 0: all */
 	bool fitted;          /* some candidate of several workers fits */
 	uint64_t visited;     /* instructions so far */
 	uint64_t least_bytes; /* of those that do not fit */
 	char least[160];
 } mr_auto_search_state;
+
+/** Predict @at, whose session is open, with the costs of the search and its corrections; @f: zero but for @s. The
+ * caller calls mr_forecast_fini, also after an error. Errors: MR_ECONFIG, MR_ERESOURCE. */
+mr_status mr_auto_forecast(const mr_auto_search_state *s, mr_forecast *f) MR_MUST_USE;
+
+/** Predict the step of @r again, with the present corrections and @s->share, and the bound of its cut (NULL: not
+ * wanted); INFINITY: it cannot run. */
+double mr_auto_predict(const mr_auto_search_state *s, const mr_auto_row *r, double *bound_s);
+
+/** Mark the rows that no other beats in time, memory and staleness at once, and find the best on half of the cores. The
+ * rows must be sorted. */
+void mr_auto_mark(mr_auto_search_state *s);
 
 /** Append a candidate like @like (NULL: nothing is set) to the list; @out is valid until the next call. Errors:
  * MR_ERESOURCE. */

@@ -4,39 +4,83 @@
 #include "choose/auto.h"
 #include "report/table.h"
 
+static void put_ms(mr_table *t, double seconds)
+{
+	if (seconds > 0)
+		mr_table_put(t, "%.4g", 1e3 * seconds);
+	else
+		mr_table_put(t, "-");
+}
+
+static void put_row(mr_table *t, const mr_auto_row *r, bool first)
+{
+	char bytes[16];
+
+	mr_table_put(t, "%s", first ? "best" : "");
+	mr_table_put(t, "%s", r->label);
+	mr_table_put(t, "%u", r->workers);
+	mr_table_put(t, "%u", r->threads);
+	mr_table_put(t, "%u", r->n_micro);
+	put_ms(t, r->first_s > 0 ? r->first_s : r->step_s);
+	mr_table_put(t, "%.1f%%", 100 * fmax(0, r->step_s / r->bound_s - 1));
+	put_ms(t, r->first_s > 0 ? r->step_s : 0);
+	put_ms(t, r->measured_s);
+	if (r->penalty > 0)
+		mr_table_put(t, "%.3g", r->penalty);
+	else
+		mr_table_put(t, "unknown");
+	mr_table_put(t, "%s", mr_bytes_text(r->bytes, bytes));
+	mr_table_put(t, "%u", r->staleness);
+}
+
 static mr_status print_rows(const mr_auto *a, FILE *out)
 {
 	static const mr_table_column columns[] = {
-		{"", false},      {"system", false},  {"workers", true}, {"threads", true}, {"micro-batches", true},
-		{"step ms", true}, {"gap", true},     {"measured", true}, {"memory", true}, {"stale", true},
+		{"", false},       {"system", false}, {"workers", true},   {"threads", true},
+		{"micro-batches", true}, {"step ms", true}, {"gap", true}, {"corrected", true},
+		{"measured", true}, {"penalty", true}, {"memory", true}, {"stale", true},
 	};
-	char bytes[16];
 	mr_table *t;
 	mr_status st;
 
 	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
-	for (uint32_t i = 0; i < a->n; i++) {
-		const mr_auto_row *r = &a->row[i];
-
-		if (i && !r->best_of && !(r->measured_s > 0))
-			continue;
-		mr_table_put(t, "%s", i ? "" : "best");
-		mr_table_put(t, "%s", r->label);
-		mr_table_put(t, "%u", r->workers);
-		mr_table_put(t, "%u", r->threads);
-		mr_table_put(t, "%u", r->n_micro);
-		mr_table_put(t, "%.4g", 1e3 * r->step_s);
-		mr_table_put(t, "%.1f%%", 100 * fmax(0, r->step_s / r->bound_s - 1));
-		if (r->measured_s > 0)
-			mr_table_put(t, "%.4g", 1e3 * r->measured_s);
-		else
-			mr_table_put(t, "-");
-		mr_table_put(t, "%s", mr_bytes_text(r->bytes, bytes));
-		mr_table_put(t, "%u", r->staleness);
-	}
+	for (uint32_t i = 0; i < a->n; i++)
+		if (!i || a->row[i].best_of || a->row[i].measured_s > 0)
+			put_row(t, &a->row[i], !i);
 	st = mr_table_print(t, "", out);
 	mr_table_destroy(t);
 	return st;
+}
+
+/* Staleness: what it costs in steps, if that is known. */
+static void print_penalty(const mr_auto *a, FILE *out)
+{
+	bool stale = false;
+
+	for (uint32_t i = 0; i < a->n; i++)
+		stale |= (!i || a->row[i].best_of || a->row[i].measured_s > 0) && a->row[i].staleness > 0;
+	if (a->penalty_steps)
+		fprintf(out, "penalty: times as many steps to a loss of %.4g as the best that flushes, in runs of %u "
+			     "steps; choices are sorted by the time to a loss where it is known\n",
+			a->penalty_loss, a->penalty_steps);
+	else if (stale)
+		fputs("penalty: how many more steps to a loss staleness takes is unknown; --verify measures it\n", out);
+}
+
+static void print_half(const mr_auto *a, FILE *out)
+{
+	const mr_auto_row *best = &a->row[0], *h = &a->row[a->half];
+	double step = best->measured_s > 0 ? best->measured_s : best->step_s;
+	double half = a->half_measured_s > 0 ? a->half_measured_s : a->half_s;
+
+	if (a->half == a->n || !(half > 0) || half >= 2 * step || (best->measured_s > 0 && !(a->half_measured_s > 0)))
+		return;
+	fprintf(out,
+		"two runs at once, each on half of the cores with %s, %u x %u threads, %u micro-batch%s: %.4g ms a "
+		"step %s, %.1f %% more samples a second together\n",
+		h->label, h->workers, h->threads, h->n_micro, h->n_micro == 1 ? "" : "es", 1e3 * half,
+		a->half_measured_s > 0 ? "measured side by side" : "with half of memory and links",
+		100 * (2 * step / half - 1));
 }
 
 /* Sequential training, where it is not the best. */
@@ -44,18 +88,23 @@ static void print_sequential(const mr_auto *a, FILE *out)
 {
 	const mr_auto_row *best = &a->row[0];
 
-	for (uint32_t i = 1; best->workers > 1 && i < a->n; i++)
-		if (a->row[i].fits && a->row[i].workers == 1) {
-			fprintf(out, "without a pipeline  %u threads, step %.4g ms: %.2f times as long\n",
-				a->row[i].threads, 1e3 * a->row[i].step_s, a->row[i].step_s / best->step_s);
-			return;
-		}
+	for (uint32_t i = 1; best->workers > 1 && i < a->n; i++) {
+		const mr_auto_row *r = &a->row[i];
+		bool measured = r->measured_s > 0 && best->measured_s > 0;
+		double step = measured ? r->measured_s : r->step_s;
+
+		if (!r->fits || r->workers != 1)
+			continue;
+		fprintf(out, "without a pipeline  %u thread%s, step %.4g ms%s: %.2f times as long\n", r->threads,
+			r->threads == 1 ? "" : "s", 1e3 * step, measured ? ", measured" : "",
+			step / (measured ? best->measured_s : best->step_s));
+		return;
+	}
 }
 
 mr_status mr_auto_print(const mr_auto *a, FILE *out)
 {
-	const mr_auto_row *best = &a->row[0];
-	double gap = best->step_s / a->bound_s - 1;
+	double gap = a->best_s / a->bound_s - 1;
 
 	fprintf(out, "machine  %s\ncosts    %s\n\n", a->machine, a->source);
 	MR_TRY(print_rows(a, out));
@@ -63,13 +112,7 @@ mr_status mr_auto_print(const mr_auto *a, FILE *out)
 	fprintf(out, "bound %.4g ms: %s%.1f %%%s\n", 1e3 * a->bound_s, "no choice is faster by more than ",
 		100 * (1 - 1 / (1 + fmax(0, gap))), a->complete ? ", and no other candidate is faster" : "");
 	print_sequential(a, out);
-	if (a->half < a->n && 2 / a->row[a->half].step_s > 1 / best->step_s) {
-		const mr_auto_row *h = &a->row[a->half];
-
-		fprintf(out,
-			"two runs at once  each on half of the cores with %s, %u x %u threads, %u micro-batches: "
-			"%.1f %% more samples a second together, if neither disturbs the other\n",
-			h->label, h->workers, h->threads, h->n_micro, 100 * (2 * best->step_s / h->step_s - 1));
-	}
+	print_penalty(a, out);
+	print_half(a, out);
 	return ferror(out) ? mr_fail(MR_EIO, "cannot write the choice") : MR_OK;
 }

@@ -85,6 +85,7 @@ static mr_status walk(mr_forecast *f, const mr_cost *cost)
 	uint16_t n = s->partition.n_stages;
 	uint32_t n_bodies = mr_forecast_bodies(s->plan);
 	mr_server m = mr_model_server(s);
+	double part = f->share > 0 ? f->share : 1;
 	mr_stage_cost *bytes;
 	mr_sharing sharing;
 	uint16_t *node;
@@ -102,8 +103,8 @@ static mr_status walk(mr_forecast *f, const mr_cost *cost)
 				       .n_nodes = (uint16_t)s->topo.n_nodes,
 				       .memory = {n, bytes},
 				       .link = {n, bytes + n},
-				       .memory_rate = mr_model_memory_rate(&m),
-				       .link_rate = mr_model_link_rate(&m)};
+				       .memory_rate = mr_model_memory_rate(&m) * part,
+				       .link_rate = mr_model_link_rate(&m) * part};
 		st = mr_sim_run_shared(s->plan, cost, &sharing, n_bodies, &f->walk, &f->use);
 		bound_by_nodes(f, bytes, sharing.memory_rate);
 	} else {

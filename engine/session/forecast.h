@@ -15,6 +15,7 @@ typedef struct mr_forecast {
 	const mr_session *s; /* borrowed */
 	mr_run *run;         /* built, not started; NULL for sequential */
 	mr_costs costs;
+	double share;        /* of the nodes' memories and links, where another run has the rest; 0: all */
 	mr_stage_cost *stage;  /* [stages] */
 	mr_walk *walk;         /* NULL for sequential */
 	mr_shared_use use;     /* of memory and links, where the costs have bytes */
@@ -32,7 +33,7 @@ typedef struct mr_forecast {
 mr_status mr_forecast_init(mr_forecast *f, const mr_session *s) MR_MUST_USE;
 void mr_forecast_fini(mr_forecast *f);
 
-/** The two halves of the forecast, for one whose s and costs are set and all else zero. Errors: MR_ECONFIG,
+/** The two halves of the forecast, for one whose s, costs and share are set and all else zero. Errors: MR_ECONFIG,
  * MR_ERESOURCE.
  */
 mr_status mr_forecast_time(mr_forecast *f) MR_MUST_USE;
