@@ -12,12 +12,16 @@
  *
  * And one hand-over: the chain on two workers, from the end of F to the begin of the F on the other worker that waited
  * for it alone. What hands over is stamped behind the push, so this is the dispatch of the next instruction with it.
+ *
+ * And the probes of base/usdt.h: the chain again with their semaphores raised, as a tracer would, but without one, so
+ * that their arguments are computed and nothing listens.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/stats.h"
+#include "base/usdt.h"
 #include "job/job.h"
 #include "session/session.h"
 #include "host/env.h"
@@ -110,6 +114,17 @@ static void close_run(mr_job *j, mr_session *s)
 	mr_job_fini(j);
 }
 
+/* As if a tracer listened at each probe. */
+static void raise_probes(unsigned short to)
+{
+	(void)to;
+#ifdef MR_USDT
+#define MR_USDT_PROBE(name) millrace_##name##_semaphore = to;
+#include "base/usdt.def"
+#undef MR_USDT_PROBE
+#endif
+}
+
 static void measure(const training *t, uint64_t steps)
 {
 	double share[STEPS], each[STEPS];
@@ -183,6 +198,12 @@ int main(int argc, char **argv)
 		measure(&trainings[i], tiny ? TINY_STEPS : STEPS);
 		if (i == 0)
 			measure_handoff(&trainings[i], tiny ? TINY_STEPS : STEPS);
+		if (i == 0 && mr_usdt_built()) {
+			printf("%-10s with the probes' semaphores raised:\n", trainings[i].name);
+			raise_probes(1);
+			measure(&trainings[i], tiny ? TINY_STEPS : STEPS);
+			raise_probes(0);
+		}
 	}
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "cli/args.h"
+#include "base/usdt.h"
 #include "data/picture.h"
 #include "nn/kernels.h"
 
@@ -30,6 +31,7 @@ void mr_version_print(FILE *out)
 	fprintf(out, "hwloc      %u.%u.%u\n", hw >> 16, hw >> 8 & 0xFF, hw & 0xFF);
 	fprintf(out, "jansson    %s\n", jansson_version_str());
 	fprintf(out, "zlib       %s\n", zlibVersion());
+	fprintf(out, "probes     %s\n", mr_usdt_built() ? "USDT, provider millrace" : "none; built without sys/sdt.h");
 	fprintf(out, "pictures   PPM, PGM; PNG by libpng: %s; JPEG by libjpeg: %s\n", mr_picture_png_version(),
 		mr_picture_jpeg_version());
 }

@@ -8,7 +8,7 @@ function(mr_options target)
   set_target_properties(${target} PROPERTIES C_EXTENSIONS OFF)
   target_compile_definitions(${target} PUBLIC _GNU_SOURCE MR_VERSION="${PROJECT_VERSION}"
     $<$<BOOL:${MILLRACE_FAULTS}>:MR_FAULTS=1> $<$<BOOL:${MILLRACE_DNNL}>:MR_DNNL=1>
-    $<$<BOOL:${MILLRACE_OPENMP}>:MR_OPENMP=1>)
+    $<$<BOOL:${MILLRACE_OPENMP}>:MR_OPENMP=1> $<$<AND:$<BOOL:${MILLRACE_USDT}>,$<BOOL:${SDT_INCLUDE_DIR}>>:MR_USDT=1>)
   # Frame pointers stay, so that perf shows what runs. Warnings that guess from the flow of values come and go with a
   # compiler's version and its optimizer: they are shown, but another compiler's guess does not break a build.
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes

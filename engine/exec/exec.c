@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/usdt.h"
 #include "host/clock.h"
 #include "ir/endless.h"
 #include "exec/exec_internal.h"
@@ -154,6 +155,17 @@ static void book_delayed_wait(mr_worker *w, uint64_t now)
 	w->stats.lost_before_ns += lost;
 }
 
+/* The wait of @w for @cause has ended, or became one for something else. */
+static void tell_wait(const mr_worker *w, const mr_task *t, mr_wait_cause cause, mr_wait_cause next, uint64_t ns)
+{
+	if (!t->links->train)
+		return;
+	if (cause != MR_WAIT_NONE)
+		mr_usdt_wait_end(w->id, cause, t->in->stage, t->micro, ns);
+	if (next != MR_WAIT_NONE)
+		mr_usdt_wait_begin(w->id, next, t->in->stage, t->micro);
+}
+
 /* A wait was looked at. @cause: why it goes on (MR_WAIT_NONE: it is over, or the run was stopped); @since: the end of
  * the time recorded so far. If it is over, the instruction begins at this moment: one reading of the clock serves both.
  */
@@ -183,6 +195,7 @@ mr_status mr_exec_wait_until(mr_worker *w, const mr_wait *wait, const mr_task *t
 	if (cause == MR_WAIT_NONE || st != MR_OK)
 		return st;
 	since = mr_clock_ns();
+	tell_wait(w, t, MR_WAIT_NONE, cause, 0);
 	while (cause != MR_WAIT_NONE && st == MR_OK) {
 		mr_wait_cause before = cause;
 
@@ -200,6 +213,7 @@ mr_status mr_exec_wait_until(mr_worker *w, const mr_wait *wait, const mr_task *t
 			uint64_t now = mr_clock_ns();
 
 			mr_exec_book(w, before, now - since);
+			tell_wait(w, t, before, cause, now - since);
 			since = now;
 		}
 	}
@@ -324,7 +338,11 @@ mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 		w->waited = true;
 	}
 	n_commits = count_before(w);
+	if (t->links->train)
+		mr_usdt_instr_begin(w->id, t->in->op, t->in->stage, t->in->pipe, t->micro, t->version);
 	MR_TRY(compute(w, t));
+	if (t->links->train)
+		mr_usdt_instr_end(w->id, t->in->op, t->in->stage, t->in->pipe, t->micro, t->version);
 	end = v ? w->run->start_ns + v->end_ns : mr_clock_ns();
 	if (mr_team_delay_due(&w->delay, end, end - begin))
 		lost = lost_while_busy(w, end, end - begin);

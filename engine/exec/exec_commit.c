@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/usdt.h"
 #include "host/clock.h"
 #include "ir/deps.h"
 #include "weights/layer_states.h"
@@ -60,6 +61,7 @@ static mr_status record_step(mr_run *run, uint64_t version, double lr, double no
 			return mr_exec_bad_loss(first + i, loss, version - 1);
 		sum += loss;
 	}
+	mr_usdt_step(version, sum / need, norm);
 	run->step[at % MR_STEP_RING] = (mr_step_rec){
 		.step = version,
 		.loss = sum / need,
@@ -105,6 +107,7 @@ mr_status mr_exec_publish(mr_worker *w, mr_stage_weights *b, uint16_t stage, uin
 	/* The record comes first: with several pipes another worker may write the next one. */
 	if (stage + 1 == run->n_stages)
 		MR_TRY(finish_step(run, b, mr_weights_step_of(b, version), lr, norm));
+	mr_usdt_commit(w->id, stage, (uint32_t)(b - run->weights) / run->n_stages, version);
 	/* From then on other replicas may overwrite it in place with their parts of an average, so an observer is
 	 * called before. */
 	if (!((run->replicas || run->has_stage_replicas) && run->c.observer))

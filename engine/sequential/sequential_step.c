@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/usdt.h"
 #include "host/clock.h"
 #include "sequential/sequential_internal.h"
 #include "sequential/sequential_size.h"
@@ -462,6 +463,7 @@ static mr_status one_step(mr_sequential *q, mr_step_rec *rec)
 	for (uint32_t m = 0; m < q->c.n_micro; m++)
 		sum += q->loss[m];
 	rec->loss = sum / q->c.n_micro;
+	mr_usdt_step(rec->step, rec->loss, rec->norm);
 	rec->time_ns = mr_clock_ns();
 	book(q, rec->time_ns, 0, 0, rec->time_ns - begin);
 	q->step++;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/usdt.h"
 #include "nn/element.h"
 #include "session/identity.h"
 #include "session/run_manifest.h"
@@ -166,8 +167,10 @@ mr_status mr_checkpoints_put(mr_session *s, const char *dir, const mr_checkpoint
 	if (err == MR_OK)
 		err = judge(&now, c, g, &wait);
 	if (err == MR_OK && !wait) {
+		mr_usdt_checkpoint_begin(c->step);
 		err = mr_checkpoint_save(dir, &content, NULL);
 		*saved = err == MR_OK;
+		mr_usdt_checkpoint_end(c->step, *saved);
 	}
 	mr_state_fini(&st);
 	if (*saved) {
