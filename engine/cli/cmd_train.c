@@ -31,6 +31,7 @@ static mr_status run(mr_args *args)
 						   .trajectory = *trajectory ? trajectory : NULL,
 						   .record = *record ? record : NULL,
 						   .plan = *plan ? plan : NULL,
+						   .counts = mr_values_bool(args->values, "counters"),
 						   .replay = *replay ? replay : NULL},
 				  &args->signal);
 	mr_config_destroy(config);
@@ -53,6 +54,9 @@ static const mr_option options[] = {
 	 "carry out the record that --record wrote to this file: the same weights to the bit"},
 	{"plan", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "train this plan, text or JSON, in place of the system's: what millrace check accepts, also written by hand"},
+	{"counters", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
+	 "count cycles, instructions, cache misses and more for each stage and operation: a table at the end and "
+	 "counters.json; costs some system calls an instruction"},
 	{0},
 };
 
@@ -67,7 +71,7 @@ const mr_command mr_command_train = {
 		"SIGINT and SIGTERM finish the step, break an evaluation off, save and end (a second one ends at once; "
 		"--resume\n"
 		"makes the evaluation again) or, before the first step, end at once and leave nothing behind; SIGUSR1 "
-		"saves now.\n"
+		"saves now, SIGUSR2 prints the status.\n"
 		"Weights that grew a thousandfold a step while the loss rose are not saved: exit code 7 (millrace(1), "
 		"CHECKPOINTS).\n",
 	.options = options,

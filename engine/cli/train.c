@@ -55,7 +55,7 @@ static double rate(const mr_train *t, uint64_t steps, uint64_t ns)
 
 /* Rates end with the last known step, not now: of short steps many become known at once. Busy times are those of the
  * present, which are no measure in a short window. */
-static mr_progress_state progress_state(mr_train *t)
+mr_progress_state mr_train_progress(const mr_train *t)
 {
 	mr_progress_state p = mr_progress_state_at(t->last.step, t->n_steps);
 	uint64_t steps = t->last.step - t->drawn_step, busy = busy_ns(t);
@@ -94,7 +94,7 @@ static void draw(mr_train *t, bool force)
 
 	if (t->last.step == 0 || (!force && !mr_progress_due(&t->progress, t->last.step, s)))
 		return;
-	p = progress_state(t);
+	p = mr_train_progress(t);
 	if (force)
 		mr_progress_force(&t->progress, &p, s);
 	else
@@ -154,6 +154,9 @@ static bool on_progress(void *arg, const mr_step_rec *rec)
 	}
 	draw(t, false);
 	mr_service_alive();
+	mr_train_tell_status(t, "trains", NULL);
+	if (mr_signals_status())
+		mr_train_print_status(t);
 	return !mr_signals_pending() && t->error == MR_OK;
 }
 
@@ -174,6 +177,7 @@ static mr_status evaluate(mr_train *t)
 	if (t->s.data->n_valid == 0)
 		return MR_OK;
 	MR_FAULT_POINT("train.eval");
+	mr_train_tell_status(t, "evaluates", NULL);
 	st = mr_executor_eval(&t->s.executor, go_on_evaluating, NULL, &t->val_loss);
 	t->eval_ns += now_ns(t) - begin;
 	/* the loss of a part of the validation data is not reported: no row, and no loss beside the checkpoint */
@@ -222,6 +226,7 @@ static mr_status save(mr_train *t, bool can_wait)
 	bool saved;
 
 	mr_service_alive();
+	mr_train_tell_status(t, "saves", NULL);
 	MR_TRY(mr_metrics_log_flush(t->metrics, true));
 	MR_TRY(mr_checkpoints_put(&t->s, t->dir.checkpoints, &c, &t->guard, &saved));
 	t->save_ns += now_ns(t) - begin;
@@ -406,11 +411,15 @@ mr_status mr_train_run(mr_config *config, const mr_train_opts *opts, int *signal
 	st = run_all(t, config, opts);
 	mr_service_notify("STOPPING=1");
 	*signal = 0;
-	if (st == MR_ESTALLED) /* a thread hangs: nothing can be closed in order */
-		return st;
 	snprintf(why, sizeof(why), "%s", mr_error_text()); /* a failure of closing matters less */
+	if (t->begun_ns && t->step)
+		mr_train_tell_status(t, st != MR_OK ? "failed" : t->step == t->n_steps ? "ended" : "stopped",
+				     st != MR_OK ? why : NULL);
+	if (st == MR_ESTALLED) /* a thread hangs: nothing can be closed in order */
+		return mr_fail(st, "%s", why);
 	closed = mr_metrics_log_close(t->metrics);
 	mr_trajectory_destroy(t->trajectory);
+	mr_run_status_forget(&t->status_before);
 	mr_virtual_destroy(t->clock); /* borrows the session's plan */
 	mr_session_close(&t->s);
 	mr_rundir_close(&t->dir);

@@ -9,6 +9,7 @@
 #define MR_CLI_TRAIN_H
 
 #include "config/config.h"
+#include "observe/run_status.h"
 #include "session/rundir.h"
 #include "session/checkpoints.h"
 #include "session/session.h"
@@ -25,6 +26,7 @@ typedef struct mr_train_opts {
 	                            file, as a plan; NULL: no */
 	const char *plan;        /* train the plan in this file; NULL: the system's own, or with resume the run's */
 	const char *replay;      /* carry out the record in this file; NULL: none */
+	bool counts;             /* count processor events */
 	const mr_values *virtual_time; /* simulate, with these MR_VIRTUAL_OPTIONS; NULL: real time */
 } mr_train_opts;
 
@@ -64,6 +66,9 @@ typedef struct mr_train {
 	/* window of the progress line */
 	uint64_t drawn_ns, drawn_step, drawn_busy_ns;
 	mr_progress_state drawn;     /* the state that it showed last */
+	mr_run_status_before status_before;
+	uint64_t status_ns;          /* time of the last status.json; 0: none yet */
+	const char *state;           /* in it; NULL: none */
 	mr_trajectory *trajectory;   /* NULL: not requested */
 	mr_status error;             /* first failure of a callback */
 	char error_text[512];
@@ -75,6 +80,19 @@ typedef struct mr_train {
  * stay.
  */
 mr_status mr_train_run(mr_config *config, const mr_train_opts *opts, int *signal) MR_MUST_USE;
+
+/** The figures of the progress line at this moment. */
+mr_progress_state mr_train_progress(const mr_train *t);
+
+/* --- train_status.c --- */
+
+/** Replace status.json if a second has gone since the last time, or @state is another; @error: why it failed, or NULL.
+ * Not of a simulated training. */
+void mr_train_tell_status(mr_train *t, const char *state, const char *error);
+/** Print it to standard error. */
+void mr_train_print_status(mr_train *t);
+/** The table of --counters, and counters.json. Errors: MR_EIO, MR_ERESOURCE. */
+mr_status mr_train_report_counts(const mr_train *t) MR_MUST_USE;
 
 /* --- train_start.c --- */
 

@@ -10,6 +10,7 @@
 #include "report/output.h"
 #include "outline/plan_report.h"
 #include "cli/train.h"
+#include "observe/worker_text.h"
 #include "host/clock.h"
 #include "report/chrome.h"
 #include "report/table.h"
@@ -29,22 +30,6 @@ static void complain(mr_status st)
 				"the training goes on\n");
 	else
 		fprintf(stderr, "millrace: %s\n", mr_error_text());
-}
-
-static void cores_text(const mr_place_worker *w, char *text, size_t size)
-{
-	int n = 0;
-
-	text[0] = 0;
-	for (uint32_t i = 0; i < w->n_threads && n < (int)size; i++) {
-		uint32_t end = i;
-
-		while (end + 1 < w->n_threads && w->cpu[end + 1] == w->cpu[end] + 1)
-			end++;
-		n += snprintf(text + n, size - (size_t)n, end > i ? "%s%u-%u" : "%s%u", i ? "," : "", w->cpu[i],
-			      w->cpu[end]);
-		i = end;
-	}
 }
 
 static void print_system(const mr_train *t)
@@ -110,25 +95,6 @@ void mr_train_print_start(const mr_train *t)
 
 /* --- after --- */
 
-/* In any pipe. */
-static bool hosts(const mr_run *run, uint16_t w, uint16_t s)
-{
-	for (unsigned p = 0; p < run->n_pipes; p++)
-		if (mr_plan_worker(run->c.plan, (uint8_t)p, s) == w)
-			return true;
-	return false;
-}
-
-static void stages_of(const mr_run *run, uint16_t w, char *text, size_t size)
-{
-	int n = 0;
-
-	text[0] = 0;
-	for (uint16_t s = 0; s < run->n_stages && n < (int)size; s++)
-		if (hosts(run, w, s))
-			n += snprintf(text + n, size - (size_t)n, n ? ", %u" : "%u", s);
-}
-
 /* If there is no column "descheduled", explain where that time is. */
 static void print_unknown_delays(const mr_train *t, bool known)
 {
@@ -149,7 +115,7 @@ static void print_workers(const mr_train *t)
 	for (uint16_t w = 0; rows && text && w < run->n_workers; w++) {
 		const mr_worker_stats *st = &run->worker[w].stats;
 
-		stages_of(run, w, text[w], sizeof(text[w]));
+		mr_worker_stages_text(run, w, text[w], sizeof(text[w]));
 		rows[w] = (mr_report_worker_row){.worker = w, .stages = text[w], .elapsed_ns = t->train_ns};
 		for (int op = 0; op < MR_N_OPS; op++)
 			rows[w].busy_ns += st->busy_ns[op];
@@ -241,6 +207,7 @@ static void print_tables(const mr_train *t)
 	}
 	complain(mr_objective_report_print_end(&t->s, stdout));
 	complain(mr_train_report_usage(t));
+	complain(mr_train_report_counts(t));
 	complain(mr_report_memory(mr_session_predicted_bytes(&t->s), mr_memory_peak_bytes(), stdout));
 	putchar('\n');
 }
@@ -347,8 +314,8 @@ static void name_tracks(const mr_train *t, const mr_run *run, char (*name)[128],
 	for (uint16_t w = 0; w < run->n_workers; w++) {
 		char stages[48], cores[48];
 
-		stages_of(run, w, stages, sizeof(stages));
-		cores_text(&t->s.place.worker[w], cores, sizeof(cores));
+		mr_worker_stages_text(run, w, stages, sizeof(stages));
+		mr_worker_cores_text(&t->s.place.worker[w], cores, sizeof(cores));
 		snprintf(name[w], sizeof(name[w]), "w%u stage %s cpu %s", w, stages, cores);
 		tracks[w] = name[w];
 	}

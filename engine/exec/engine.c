@@ -91,6 +91,8 @@ static void leader(void *arg)
 	command cmd;
 
 	mr_team_delay_open(&e->run->worker[b->id].delay, e->run->c.place->worker[b->id].n_threads);
+	if (e->run->worker[b->id].counted)
+		mr_counted_open(e->run->worker[b->id].counted, e->run->c.place->worker[b->id].n_threads);
 	do {
 		mr_status st;
 
@@ -107,6 +109,8 @@ static void leader(void *arg)
 		pthread_cond_signal(&e->done);
 		pthread_mutex_unlock(&e->lock);
 	} while (cmd != CMD_QUIT);
+	if (e->run->worker[b->id].counted)
+		mr_counted_close(e->run->worker[b->id].counted);
 	mr_team_delay_close(&e->run->worker[b->id].delay);
 }
 

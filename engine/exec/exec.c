@@ -309,8 +309,10 @@ static void keep_stats(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t 
 	w->stats.busy_ns[t->in->op] += end - begin - lost;
 	w->stats.lost_ns += lost;
 	w->stats.count[t->in->op]++;
-	for (int c = 0; w->waited && c < MR_N_WAITS; c++)
+	for (int c = 0; w->waited && c < MR_N_WAITS; c++) {
 		w->stats.wait_ns[c] += w->wait_ns[c];
+		atomic_store_explicit(&w->waited_ns[c], w->stats.wait_ns[c], memory_order_relaxed);
+	}
 	if (w->trace)
 		trace(w, t, begin, end, lost, n_commits);
 }
@@ -340,7 +342,11 @@ mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 	n_commits = count_before(w);
 	if (t->links->train)
 		mr_usdt_instr_begin(w->id, t->in->op, t->in->stage, t->in->pipe, t->micro, t->version);
+	if (w->counted && t->links->train)
+		mr_counted_begin(w->counted);
 	MR_TRY(compute(w, t));
+	if (w->counted && t->links->train)
+		mr_counted_end(w->counted, t->in->stage, t->in->op, t->in->span);
 	if (t->links->train)
 		mr_usdt_instr_end(w->id, t->in->op, t->in->stage, t->in->pipe, t->micro, t->version);
 	end = v ? w->run->start_ns + v->end_ns : mr_clock_ns();

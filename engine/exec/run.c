@@ -210,6 +210,8 @@ static mr_status create_worker(mr_run *run, uint16_t id)
 	mr_pauses_of(run->c.plan, id, w->pause_at, w->n_pauses);
 	if (run->c.trace && !(w->trace = malloc(MR_TRACE_BYTES)))
 		return mr_fail(MR_ERESOURCE, "no memory for %u trace records", MR_TRACE_RING);
+	if (run->c.counts)
+		MR_TRY(mr_counted_create(run->n_stages, &w->counted));
 	if (run->c.plan->contract.racing)
 		MR_TRY(mr_race_create(run->c.record_micro, &w->race));
 	if (run->c.plan->contract.steal)
@@ -340,6 +342,7 @@ void mr_run_destroy(mr_run *run)
 	for (uint16_t w = 0; run->worker && w < run->n_workers; w++) {
 		mr_region_unmap(&run->worker[w].region);
 		free(run->worker[w].trace);
+		mr_counted_destroy(run->worker[w].counted);
 		mr_race_destroy(run->worker[w].race);
 		mr_steal_queue_destroy(run->worker[w].steal_queue);
 		free(run->worker[w].validation);

@@ -26,6 +26,7 @@
 #include "exec/acquired.h"
 #include "weights/carried.h"
 #include "weights/stage_weights.h"
+#include "exec/counted.h"
 #include "exec/links.h"
 #include "weights/norms.h"
 #include "exec/race.h"
@@ -77,6 +78,8 @@ typedef struct mr_run_config {
 	uint32_t spin_us;            /* longest spin of a waiting worker before it sleeps (host/spin.h); UINT32_MAX: the
 	                                default for its place */
 	bool trace;                  /* keep trace records */
+	bool counts;                 /* of the engine: count processor events for each stage and operation (counted.h);
+	                                some system calls an instruction */
 	uint64_t norm_every;         /* the interval in steps at which the gradient norm is recorded without clipping;
 	                                0: never. It changes no bit of a weight */
 	bool measures;               /* find the largest gradient (mr_run_largest_gradient): one more pass over each
@@ -149,9 +152,11 @@ typedef struct mr_worker {
 	_Atomic uint64_t longest_ns; /* the longest instruction so far, for the watchdog */
 	_Atomic uint64_t busy_ns;  /* computing so far, for the progress line */
 	_Atomic uint64_t begun;    /* pause points of training passed */
+	_Atomic uint64_t waited_ns[MR_N_WAITS]; /* stats.wait_ns, for the status */
 	mr_worker_stats stats;
 	mr_trace_rec *trace;       /* ring [MR_TRACE_RING] or NULL */
 	uint64_t n_trace;
+	mr_counted *counted;       /* NULL: not requested */
 	mr_span_room span;
 	bool made;                 /* the current U was the last part of its commit */
 	/* Features; NULL: the run does not have it. */

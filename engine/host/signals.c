@@ -14,6 +14,7 @@
 /* Lock-free atomics are safe in handlers, and each of these is one word. */
 static _Atomic int end_by;
 static _Atomic int save_wanted;
+static _Atomic int status_wanted;
 
 /* No handler interrupts another one (sa_mask), and the main thread is the only one that has them. */
 static void on_end(int sig)
@@ -46,6 +47,12 @@ static void on_save(int sig)
 	atomic_store_explicit(&save_wanted, 1, memory_order_relaxed);
 }
 
+static void on_status(int sig)
+{
+	(void)sig;
+	atomic_store_explicit(&status_wanted, 1, memory_order_relaxed);
+}
+
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU};
 
 static sigset_t set_of_ends(void)
@@ -73,6 +80,8 @@ static void install(void (*end)(int))
 	}
 	a.sa_handler = on_save;
 	sigaction(SIGUSR1, &a, NULL);
+	a.sa_handler = on_status;
+	sigaction(SIGUSR2, &a, NULL);
 }
 
 static sigset_t mask_before_hold;
@@ -115,6 +124,11 @@ bool mr_signals_go_on(void *arg)
 bool mr_signals_save(void)
 {
 	return atomic_exchange_explicit(&save_wanted, 0, memory_order_relaxed);
+}
+
+bool mr_signals_status(void)
+{
+	return atomic_exchange_explicit(&status_wanted, 0, memory_order_relaxed);
 }
 
 bool mr_signals_pending(void)

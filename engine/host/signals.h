@@ -7,12 +7,13 @@
  *	                                   second signal ends at once (one within 0.2 s of the first belongs to it);
  *	                                   SIGHUP only if it was not ignored at the start (nohup)
  *	SIGUSR1                            save at the next step and go on
+ *	SIGUSR2                            print the status and go on
  *
  * Handlers only set flags; the training loop looks at them between steps. Threads of the engine have all signals
  * blocked.
  *
  * Before its first step, while data are read and memory is set up, there is nothing to finish: a signal to end ends the
- * process at once with 128 + n, and undoes what the start has made. SIGUSR1 is remembered.
+ * process at once with 128 + n, and undoes what the start has made. SIGUSR1 and SIGUSR2 are remembered.
  */
 #ifndef MR_HOST_SIGNALS_H
 #define MR_HOST_SIGNALS_H
@@ -41,6 +42,9 @@ bool mr_signals_go_on(void *arg);
 
 /** Has SIGUSR1 come since the last call? */
 bool mr_signals_save(void);
+
+/** Has SIGUSR2 come since the last call? */
+bool mr_signals_status(void);
 
 /** Has a signal to end or SIGUSR1 come? Forgets neither. */
 bool mr_signals_pending(void);

@@ -3,6 +3,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+unsigned mr_screen_rows(FILE *out)
+{
+	struct winsize size;
+	int fd = fileno(out);
+
+	return fd < 0 || !isatty(fd) || ioctl(fd, TIOCGWINSZ, &size) ? 0 : size.ws_row;
+}
+
 unsigned mr_screen_columns(FILE *out)
 {
 	struct winsize size;

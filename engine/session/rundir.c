@@ -119,10 +119,12 @@ mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out)
 		.memory = join(path, "memory.json"),
 		.trace = join(path, "trace.json"),
 		.checkpoints = join(path, "checkpoints"),
+		.status = join(path, "status.json"),
+		.counters = join(path, "counters.json"),
 		.lock = -1,
 	};
 	if (!out->path || !out->config || !out->choices || !out->plan || !out->metrics || !out->memory || !out->trace ||
-	    !out->checkpoints)
+	    !out->checkpoints || !out->status || !out->counters)
 		st = mr_fail(MR_ERESOURCE, "no memory for paths");
 	else if (resume && !exists(path))
 		st = mr_fail(MR_ECKPT, "nothing to resume: there is no folder %s", path);
@@ -181,6 +183,7 @@ void mr_rundir_abandon(const mr_rundir *r)
 		unlink(r->choices);
 		unlink(r->plan);
 		unlink(r->metrics);
+		unlink(r->status);
 	}
 	if (r->made_lock)
 		mr_run_lock_remove(r->path, r->lock);
@@ -200,5 +203,7 @@ void mr_rundir_close(mr_rundir *r)
 	free(r->memory);
 	free(r->trace);
 	free(r->checkpoints);
+	free(r->status);
+	free(r->counters);
 	*r = (mr_rundir){.lock = -1};
 }

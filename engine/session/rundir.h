@@ -6,6 +6,8 @@
  *	          plan.txt         the plan of train --plan, lowered for this run
  *	          metrics.jsonl    one line a step and one an evaluation
  *	          memory.json      weight versions and bytes in use at once, measured and predicted
+ *	          status.json      the present state, for millrace top (observe/run_status.h)
+ *	          counters.json    when train --counters asks for it
  *	          trace.json       when trace.steps asks for it
  *	          checkpoints/     see session/checkpoints.h
  *	          LOCK             held by the process that trains
@@ -20,6 +22,7 @@
 
 typedef struct mr_rundir {
 	char *path, *config, *choices, *plan, *metrics, *memory, *trace, *checkpoints; /* owned */
+	char *status, *counters;                                                       /* owned */
 	int lock;
 	bool fresh, made_lock; /* there was no run; there was no LOCK */
 	size_t made;           /* length of the first folder on @path that was made; 0: all existed */

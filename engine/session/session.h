@@ -64,6 +64,7 @@ typedef struct mr_session {
 
 typedef struct mr_session_opts {
 	bool trace;                  /* keep trace records */
+	bool counts;                 /* count processor events (exec/counted.h) */
 	uint64_t record_micro;       /* racing: keep the order of this many micro-batches; 0: none */
 	mr_run_observer *observer;   /* see exec/run.h; not for sequential */
 	void *observer_arg;

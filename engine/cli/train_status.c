@@ -1,0 +1,107 @@
+/* train_status.c - the status of a training, in status.json and on request; what was counted, at its end. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/train.h"
+#include "host/clock.h"
+#include "observe/counted_report.h"
+#include "report/screen.h"
+
+#define EVERY_NS 1000000000u
+#define SHORT_NS 200000000u
+
+static mr_status take(mr_train *t, const char *state, mr_run_status *out)
+{
+	mr_progress_state p = mr_train_progress(t);
+
+	if (t->last.time_ns < t->drawn_ns + SHORT_NS && isfinite(t->drawn.rate)) { /* too short to measure speed */
+		p.rate = t->drawn.rate;
+		p.gflops = t->drawn.gflops;
+		p.bubble = t->drawn.bubble;
+		p.eta_seconds = t->drawn.eta_seconds;
+	}
+	MR_TRY(mr_run_status_take(&t->s, &p, t->begun_ns, &t->status_before, out));
+	out->seconds = t->seconds_before + (double)(mr_clock_ns() - t->begun_ns) / 1e9;
+	snprintf(out->state, sizeof(out->state), "%s", state);
+	return MR_OK;
+}
+
+void mr_train_tell_status(mr_train *t, const char *state, const char *error)
+{
+	uint64_t now = mr_clock_ns();
+	bool due = !t->status_ns || now - t->status_ns >= EVERY_NS || strcmp(state, t->state);
+	bool over = error || !strcmp(state, "ended") || !strcmp(state, "stopped"); /* shares of the whole session */
+	mr_run_status s;
+
+	if (!due || t->clock)
+		return;
+	t->status_ns = now;
+	t->state = state;
+	if (over)
+		mr_run_status_forget(&t->status_before);
+	/* A status that cannot be written is no reason to end a training, nor to say so every second. */
+	if (take(t, state, &s) != MR_OK)
+		return;
+	snprintf(s.error, sizeof(s.error), "%s", error ? error : "");
+	if (mr_run_status_write(&s, t->dir.status) != MR_OK)
+		t->status_ns = now + 60 * (uint64_t)EVERY_NS;
+	mr_run_status_fini(&s);
+}
+
+void mr_train_print_status(mr_train *t)
+{
+	unsigned columns = mr_screen_columns(stderr);
+	mr_run_status s;
+
+	if (take(t, t->state ? t->state : "trains", &s) != MR_OK)
+		return;
+	mr_progress_finish(&t->progress);
+	fputc('\n', stderr);
+	if (mr_run_status_screen(&s, columns ? columns : 80, s.n_workers + 9, stderr) != MR_OK)
+		clearerr(stderr);
+	fputc('\n', stderr);
+	mr_run_status_fini(&s);
+}
+
+/* --- counters --- */
+
+static mr_status write_counts(const mr_train *t, const mr_counted_row *rows, uint32_t n, const char *missing)
+{
+	FILE *f = fopen(t->dir.counters, "we");
+	mr_status st;
+
+	if (!f)
+		return mr_fail(MR_EIO, "cannot write %s: %s", t->dir.counters, strerror(errno));
+	st = mr_counted_json(rows, n, missing, f);
+	if (fclose(f) && st == MR_OK)
+		st = mr_fail(MR_EIO, "cannot write %s: %s", t->dir.counters, strerror(errno));
+	return st;
+}
+
+mr_status mr_train_report_counts(const mr_train *t)
+{
+	const mr_run *run = mr_executor_run_of(&t->s.executor);
+	const mr_counted *first = run ? run->worker[0].counted : NULL;
+	double peak = t->peak_gflops * 1e9 / t->s.place.n_cores_used;
+	mr_bandwidth b, *known = NULL;
+	mr_counted_row *rows;
+	uint32_t n;
+	mr_status st;
+
+	if (!first)
+		return MR_OK;
+	if (first->events.known[MR_PERF_LLC_MISSES] && mr_bandwidth_of(&t->s.topo, &b) == MR_OK)
+		known = &b;
+	MR_TRY(mr_counted_rows(run, peak, known, &rows, &n));
+	st = mr_counted_print(rows, n, stdout);
+	if (*first->missing)
+		printf("counters: %s\n", first->missing);
+	if (st == MR_OK)
+		st = write_counts(t, rows, n, first->missing);
+	free(rows);
+	return st;
+}

@@ -1,0 +1,180 @@
+/* run_screen.c - a status as a screen of text. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/str.h"
+#include "observe/run_status.h"
+#include "report/table.h"
+
+enum { BAR = 20 };
+
+/* A page that is filled line by line; lines beyond the last are not printed, and longer ones are cut. */
+typedef struct page {
+	unsigned columns, left; /* lines that still fit */
+	FILE *out;
+} page;
+
+static void put_line(page *p, const char *text)
+{
+	size_t n = strlen(text);
+
+	if (!p->left)
+		return;
+	while (n && text[n - 1] == ' ')
+		n--;
+	fprintf(p->out, "%.*s\n", (int)(n < p->columns ? n : p->columns), text);
+	p->left--;
+}
+
+static void bar(double part, unsigned width, char *to)
+{
+	unsigned full = part > 0 ? (unsigned)(fmin(part, 1) * width + 0.5) : 0;
+
+	memset(to, '#', full);
+	memset(to + full, '.', width - full);
+	to[width] = 0;
+}
+
+static void put_head(page *p, const mr_run_status *s)
+{
+	double age = fmax(0, (double)time(NULL) - s->updated);
+	char line[512], when[32] = "";
+
+	if (age >= 3)
+		snprintf(when, sizeof(when), ", %.0f s ago", age);
+	snprintf(line, sizeof(line), "%s   %s under %s   pid %lld on %s", s->name, s->model, s->system,
+		 (long long)s->pid, s->host);
+	put_line(p, line);
+	if (!strcmp(s->state, "failed"))
+		snprintf(line, sizeof(line), "failed: %.480s", s->error);
+	else if (mr_run_status_over(s) && strcmp(s->state, "ended") && strcmp(s->state, "stopped"))
+		snprintf(line, sizeof(line), "gone: its process was killed, %.0f s after its last word or less", age);
+	else
+		snprintf(line, sizeof(line), "%s%s", s->state, when);
+	put_line(p, line);
+}
+
+static void put_steps(page *p, const mr_run_status *s)
+{
+	const mr_progress_state *x = &s->progress;
+	double part = x->n_steps ? (double)x->step / (double)x->n_steps : 0;
+	char line[512], done[BAR * 2 + 1], time[2][16] = {"", ""};
+
+	bar(part, BAR * 2, done);
+	if (!isnan(s->seconds))
+		mr_duration_text(s->seconds, time[0]);
+	if (!isnan(x->eta_seconds) && !mr_run_status_over(s))
+		mr_duration_text(x->eta_seconds, time[1]);
+	snprintf(line, sizeof(line), "[%s] step %llu of %llu  %s%s%s", done, (unsigned long long)x->step,
+		 (unsigned long long)x->n_steps, time[0], *time[1] ? ", to go " : "", time[1]);
+	put_line(p, line);
+}
+
+/* The progress line without its steps and its ETA, which stand above. */
+static void put_figures(page *p, const mr_run_status *s)
+{
+	mr_progress_state x = s->progress;
+	char line[512], *figures = line;
+	int n;
+
+	x.eta_seconds = NAN;
+	n = snprintf(line, sizeof(line), "step %llu/%llu ", (unsigned long long)x.step, (unsigned long long)x.n_steps);
+	mr_progress_format(&x, s->rate_name, false, p->columns + (unsigned)n, line);
+	for (int words = 0; words < 2 && figures; words++) {
+		figures = strchr(figures, ' ');
+		figures = figures ? figures + 1 : NULL;
+	}
+	put_line(p, figures ? figures : "no step yet");
+}
+
+static void put_memory(page *p, const mr_run_status *s)
+{
+	char line[256], a[16], b[16], c[16];
+
+	snprintf(line, sizeof(line), "memory %s, peak %s, predicted %s", mr_bytes_text(s->resident_bytes, a),
+		 mr_bytes_text(s->peak_bytes, b), mr_bytes_text(s->predicted_bytes, c));
+	put_line(p, line);
+}
+
+/* The largest wait, "upstream 12%"; "" if there was none worth a mention. */
+static void main_wait(const mr_run_status_worker *w, char *text, size_t size)
+{
+	int most = 0;
+
+	text[0] = 0;
+	for (int c = 1; c < MR_N_WAITS; c++)
+		if (w->wait[c] > 0.005 && (!most || w->wait[c] > w->wait[most]))
+			most = c;
+	if (most)
+		snprintf(text, size, "%s %.0f%%", mr_report_wait_name((mr_wait_cause)most), 100 * w->wait[most]);
+}
+
+static void put_worker(page *p, const mr_run_status *s, uint32_t i)
+{
+	const mr_run_status_worker *w = &s->worker[i];
+	char line[256], busy[BAR + 1], wait[32], share[8] = "-";
+
+	bar(w->busy, BAR, busy);
+	if (!isnan(w->busy))
+		snprintf(share, sizeof(share), "%.0f%%", 100 * w->busy);
+	main_wait(w, wait, sizeof(wait));
+	snprintf(line, sizeof(line), "w%-4u %-8.8s %-7.7s %s %4s  %-15s %s", i, w->stages, w->cores, busy, share, wait,
+		 w->doing);
+	put_line(p, line);
+}
+
+/* Workers that do not fit are summed up: their number and the range of their busy shares. */
+static void put_workers(page *p, const mr_run_status *s)
+{
+	uint32_t fit = s->n_workers <= p->left ? s->n_workers : p->left - 1;
+	double least = INFINITY, most = -INFINITY;
+	char line[256];
+
+	for (uint32_t i = 0; i < fit; i++)
+		put_worker(p, s, i);
+	if (fit == s->n_workers)
+		return;
+	for (uint32_t i = fit; i < s->n_workers; i++) {
+		least = fmin(least, s->worker[i].busy);
+		most = fmax(most, s->worker[i].busy);
+	}
+	snprintf(line, sizeof(line), "and w%u to w%u: busy %.0f%% to %.0f%% (--json has each)", fit, s->n_workers - 1,
+		 100 * least, 100 * most);
+	put_line(p, line);
+}
+
+static void put_versions(page *p, const mr_run_status *s)
+{
+	char line[1024];
+	int n = snprintf(line, sizeof(line), "versions");
+
+	for (uint32_t i = 0; i < s->n_stages && n < (int)sizeof(line); i++)
+		n += snprintf(line + n, sizeof(line) - (size_t)n, "%s s%u %llu", i ? "," : "", i,
+			      (unsigned long long)s->stage[i].version);
+	if (n > (int)p->columns)
+		snprintf(line + p->columns - 3, 4, "...");
+	put_line(p, line);
+	if (s->n_stages) {
+		snprintf(line, sizeof(line), "staleness at most %u by the plan", s->stage[0].staleness);
+		put_line(p, line);
+	}
+}
+
+mr_status mr_run_status_screen(const mr_run_status *s, unsigned columns, unsigned rows, FILE *out)
+{
+	page p = {.columns = columns, .left = rows, .out = out};
+
+	put_head(&p, s);
+	put_steps(&p, s);
+	put_figures(&p, s);
+	put_memory(&p, s);
+	if (s->n_workers) {
+		put_versions(&p, s);
+		put_line(&p, "");
+		put_line(&p, "worker stages  cores   busy                       waits for       now");
+		put_workers(&p, s);
+	}
+	return ferror(out) ? mr_fail(MR_EIO, "cannot write the screen") : MR_OK;
+}

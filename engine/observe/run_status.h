@@ -1,0 +1,79 @@
+/*
+ * run_status.h - the present state of a training, as a small file beside the run: status.json, replaced about once a
+ * second and at the end. `millrace top` reads it, and so may other programs.
+ *
+ * Unknown figures are NAN, null in the file. Shares are of the time since the status before, or of the whole session
+ * where there was none, and after the end.
+ */
+#ifndef MR_OBSERVE_RUN_STATUS_H
+#define MR_OBSERVE_RUN_STATUS_H
+
+#include <stdio.h>
+
+#include "report/progress.h"
+#include "session/session.h"
+
+#define MR_RUN_STATUS_FILE "status.json"
+
+typedef struct mr_run_status_worker {
+	char stages[40], cores[40]; /* "0, 3"; "0-7" */
+	char doing[64];             /* "B of stage 0, micro-batch 12", or the cause for which it waits */
+	uint64_t n_instructions;
+	double busy;                /* share of the time; NAN */
+	double wait[MR_N_WAITS];    /* of waits that have ended */
+} mr_run_status_worker;
+
+typedef struct mr_run_status_stage {
+	uint16_t worker;      /* of its first pipe */
+	uint64_t version;     /* newest */
+	uint32_t staleness;   /* most, by the plan */
+} mr_run_status_stage;
+
+typedef struct mr_run_status {
+	char state[16];       /* "trains", "evaluates", "saves"; "ended", "stopped", "failed" */
+	char error[512];      /* why it failed; "" */
+	int64_t pid;
+	char host[64];
+	char model[32], system[32], name[64];
+	double updated;       /* seconds since 1970 */
+	double seconds;       /* of training, with earlier sessions */
+	char rate_name[16];
+	mr_progress_state progress;
+	uint64_t resident_bytes, peak_bytes, predicted_bytes;
+	uint32_t n_workers, n_stages;
+	mr_run_status_worker *worker; /* [n_workers] owned */
+	mr_run_status_stage *stage;   /* [n_stages] owned */
+} mr_run_status;
+
+/* What the next status is compared with. All zeros: none was taken. */
+typedef struct mr_run_status_before {
+	uint64_t ns;
+	uint64_t *spent_ns; /* [n_workers][1 + MR_N_WAITS]: computing, then waiting by cause; owned */
+	double *share;      /* likewise: those of the last status, which stand for a moment; owned */
+} mr_run_status_before;
+
+/** Fill @out with the present state of the started session @s, which trains since @begin_ns (mr_clock_ns). @p: figures
+ * of the progress line. Thread: the caller of the executor; workers may run. Errors: MR_ERESOURCE; @out is then empty.
+ */
+mr_status mr_run_status_take(const mr_session *s, const mr_progress_state *p, uint64_t begin_ns,
+			     mr_run_status_before *before, mr_run_status *out) MR_MUST_USE;
+void mr_run_status_forget(mr_run_status_before *before);
+void mr_run_status_fini(mr_run_status *s);
+
+/** Replace the file @path. Errors: MR_EIO, MR_ERESOURCE. */
+mr_status mr_run_status_write(const mr_run_status *s, const char *path) MR_MUST_USE;
+
+/** Print as JSON; @judged: with two keys more, whether its process lives and how old it is. Errors: MR_EIO. */
+mr_status mr_run_status_json(const mr_run_status *s, bool judged, FILE *out) MR_MUST_USE;
+
+/** Read status.json of the run folder @path, or the file @path. Errors: MR_EDATA: there is none, or it is not one. */
+mr_status mr_run_status_read(const char *path, mr_run_status *out) MR_MUST_USE;
+
+/** Has the run ended, by its own word or since its process is gone? */
+bool mr_run_status_over(const mr_run_status *s);
+
+/** Print a screen of at most @columns x @rows (each at least 40 x 12), without escapes, each line ended by a newline.
+ */
+mr_status mr_run_status_screen(const mr_run_status *s, unsigned columns, unsigned rows, FILE *out) MR_MUST_USE;
+
+#endif

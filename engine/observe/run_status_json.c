@@ -1,0 +1,281 @@
+/* run_status_json.c - status.json, written and read. */
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "observe/run_status.h"
+#include "report/table.h"
+
+#define MOST_BYTES (16u << 20)
+
+/* Members by key. A reader takes what it finds: a file of another version has other keys. */
+typedef struct member {
+	const char *key;
+	size_t at, size; /* size of a text; 0: a double */
+} member;
+
+#define TEXT(name) {#name, offsetof(mr_run_status, name), sizeof(((mr_run_status *)0)->name)}
+#define NUMBER(name, member) {#name, offsetof(mr_run_status, member), 0}
+
+static const member members[] = {
+	TEXT(state),
+	TEXT(error),
+	TEXT(host),
+	TEXT(name),
+	TEXT(model),
+	TEXT(system),
+	NUMBER(updated, updated),
+	NUMBER(seconds, seconds),
+	NUMBER(loss, progress.loss),
+	NUMBER(val_loss, progress.val_loss),
+	NUMBER(perplexity, progress.perplexity),
+	NUMBER(accuracy, progress.accuracy),
+	NUMBER(lr, progress.lr),
+	NUMBER(grad_norm, progress.grad_norm),
+	TEXT(rate_name),
+	NUMBER(rate, progress.rate),
+	NUMBER(gflops, progress.gflops),
+	NUMBER(peak_gflops, progress.peak_gflops),
+	NUMBER(bubble, progress.bubble),
+	NUMBER(eta_seconds, progress.eta_seconds),
+};
+
+enum { N_MEMBERS = sizeof(members) / sizeof(members[0]) };
+
+static void put_double(mr_json_writer *w, const char *key, double x)
+{
+	mr_json_key(w, key);
+	mr_json_put_double(w, x);
+}
+
+static void put_uint(mr_json_writer *w, const char *key, uint64_t x)
+{
+	mr_json_key(w, key);
+	mr_json_put_uint(w, x);
+}
+
+static void put_string(mr_json_writer *w, const char *key, const char *x)
+{
+	mr_json_key(w, key);
+	mr_json_put_string(w, x);
+}
+
+static void put_worker(mr_json_writer *w, uint32_t id, const mr_run_status_worker *x)
+{
+	mr_json_begin_object(w);
+	put_uint(w, "worker", id);
+	put_string(w, "stages", x->stages);
+	put_string(w, "cores", x->cores);
+	put_string(w, "doing", x->doing);
+	put_uint(w, "instructions", x->n_instructions);
+	put_double(w, "busy", x->busy);
+	mr_json_key(w, "waits");
+	mr_json_begin_object(w);
+	for (int c = MR_WAIT_UPSTREAM; c < MR_N_WAITS; c++)
+		put_double(w, mr_report_wait_name((mr_wait_cause)c), x->wait[c]);
+	mr_json_end_object(w);
+	mr_json_end_object(w);
+}
+
+static void put_stage(mr_json_writer *w, uint32_t id, const mr_run_status_stage *x)
+{
+	mr_json_begin_object(w);
+	put_uint(w, "stage", id);
+	put_uint(w, "worker", x->worker);
+	put_uint(w, "version", x->version);
+	put_uint(w, "staleness", x->staleness);
+	mr_json_end_object(w);
+}
+
+static double age_of(const mr_run_status *s)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return fmax(0, (double)t.tv_sec + (double)t.tv_nsec * 1e-9 - s->updated);
+}
+
+/* On another host it cannot be seen, and counts as alive. */
+static bool lives(const mr_run_status *s)
+{
+	char host[sizeof(s->host)] = "";
+
+	if (gethostname(host, sizeof(host) - 1) || strcmp(host, s->host) || s->pid <= 0)
+		return true;
+	return !kill((pid_t)s->pid, 0) || errno == EPERM;
+}
+
+bool mr_run_status_over(const mr_run_status *s)
+{
+	return !strcmp(s->state, "ended") || !strcmp(s->state, "stopped") || !strcmp(s->state, "failed") || !lives(s);
+}
+
+mr_status mr_run_status_json(const mr_run_status *s, bool judged, FILE *out)
+{
+	mr_json_writer w;
+
+	mr_json_init(&w, out, true);
+	mr_json_begin_object(&w);
+	put_uint(&w, "millrace_status", 1);
+	mr_json_key(&w, "pid");
+	mr_json_put_int(&w, s->pid);
+	put_uint(&w, "step", s->progress.step);
+	put_uint(&w, "steps", s->progress.n_steps);
+	for (int i = 0; i < N_MEMBERS; i++) {
+		const void *at = (const char *)s + members[i].at;
+
+		if (members[i].size)
+			put_string(&w, members[i].key, at);
+		else
+			put_double(&w, members[i].key, *(const double *)at);
+	}
+	if (judged) {
+		mr_json_key(&w, "alive");
+		mr_json_put_bool(&w, !mr_run_status_over(s));
+		put_double(&w, "age_seconds", age_of(s));
+	}
+	put_uint(&w, "resident_bytes", s->resident_bytes);
+	put_uint(&w, "peak_bytes", s->peak_bytes);
+	put_uint(&w, "predicted_bytes", s->predicted_bytes);
+	mr_json_key(&w, "workers");
+	mr_json_begin_array(&w);
+	for (uint32_t i = 0; i < s->n_workers; i++)
+		put_worker(&w, i, &s->worker[i]);
+	mr_json_end_array(&w);
+	mr_json_key(&w, "stages");
+	mr_json_begin_array(&w);
+	for (uint32_t i = 0; i < s->n_stages; i++)
+		put_stage(&w, i, &s->stage[i]);
+	mr_json_end_array(&w);
+	mr_json_end_object(&w);
+	return mr_json_finish(&w);
+}
+
+/* A reader sees the old status or the new one. Not synced: after a crash of the machine it is worth nothing. */
+mr_status mr_run_status_write(const mr_run_status *s, const char *path)
+{
+	char fresh[4096];
+	FILE *f;
+	mr_status st;
+
+	if (snprintf(fresh, sizeof(fresh), "%s.new", path) >= (int)sizeof(fresh))
+		return mr_fail(MR_EIO, "%s: the path is too long", path);
+	f = fopen(fresh, "we");
+	if (!f)
+		return mr_fail(MR_EIO, "cannot write %s: %s", fresh, strerror(errno));
+	st = mr_run_status_json(s, false, f);
+	if (fclose(f) && st == MR_OK)
+		st = mr_fail(MR_EIO, "cannot write %s: %s", fresh, strerror(errno));
+	if (st == MR_OK && rename(fresh, path))
+		st = mr_fail(MR_EIO, "cannot replace %s: %s", path, strerror(errno));
+	if (st != MR_OK)
+		unlink(fresh);
+	return st;
+}
+
+/* --- reading --- */
+
+static void take_text(const mr_json *j, char *to, size_t size)
+{
+	const char *text = mr_json_string(j);
+
+	snprintf(to, size, "%s", text ? text : "");
+}
+
+static double number(const mr_json *obj, const char *key)
+{
+	const mr_json *j = mr_json_get(obj, key);
+
+	return mr_json_is_number(j) ? mr_json_double(j) : (double)NAN;
+}
+
+static uint64_t count(const mr_json *obj, const char *key)
+{
+	int64_t n = mr_json_int(mr_json_get(obj, key));
+
+	return n > 0 ? (uint64_t)n : 0;
+}
+
+static void read_worker(const mr_json *j, mr_run_status_worker *x)
+{
+	const mr_json *waits = mr_json_get(j, "waits");
+
+	take_text(mr_json_get(j, "stages"), x->stages, sizeof(x->stages));
+	take_text(mr_json_get(j, "cores"), x->cores, sizeof(x->cores));
+	take_text(mr_json_get(j, "doing"), x->doing, sizeof(x->doing));
+	x->n_instructions = count(j, "instructions");
+	x->busy = number(j, "busy");
+	for (int c = 0; c < MR_N_WAITS; c++)
+		x->wait[c] = c ? number(waits, mr_report_wait_name((mr_wait_cause)c)) : 0;
+}
+
+static mr_status fill(const mr_json *root, mr_run_status *out)
+{
+	const mr_json *workers = mr_json_get(root, "workers"), *stages = mr_json_get(root, "stages");
+
+	out->progress = mr_progress_state_at(count(root, "step"), count(root, "steps"));
+	out->pid = mr_json_int(mr_json_get(root, "pid"));
+	for (int i = 0; i < N_MEMBERS; i++) {
+		void *at = (char *)out + members[i].at;
+
+		if (members[i].size)
+			take_text(mr_json_get(root, members[i].key), at, members[i].size);
+		else
+			*(double *)at = number(root, members[i].key);
+	}
+	out->resident_bytes = count(root, "resident_bytes");
+	out->peak_bytes = count(root, "peak_bytes");
+	out->predicted_bytes = count(root, "predicted_bytes");
+	out->worker = calloc(mr_json_size(workers) + 1, sizeof(*out->worker));
+	out->stage = calloc(mr_json_size(stages) + 1, sizeof(*out->stage));
+	if (!out->worker || !out->stage)
+		return mr_fail(MR_ERESOURCE, "no memory for a status");
+	out->n_workers = (uint32_t)mr_json_size(workers);
+	out->n_stages = (uint32_t)mr_json_size(stages);
+	for (uint32_t i = 0; i < out->n_workers; i++)
+		read_worker(mr_json_at(workers, i), &out->worker[i]);
+	for (uint32_t i = 0; i < out->n_stages; i++) {
+		const mr_json *j = mr_json_at(stages, i);
+
+		out->stage[i] = (mr_run_status_stage){.worker = (uint16_t)count(j, "worker"),
+						      .version = count(j, "version"),
+						      .staleness = (uint32_t)count(j, "staleness")};
+	}
+	return MR_OK;
+}
+
+mr_status mr_run_status_read(const char *path, mr_run_status *out)
+{
+	char file[4096];
+	struct stat info;
+	mr_json *root;
+	mr_status st;
+
+	*out = (mr_run_status){0};
+	if (stat(path, &info))
+		return mr_fail(MR_EDATA, "%s: there is no such run: %s", path, strerror(errno));
+	if (snprintf(file, sizeof(file), S_ISDIR(info.st_mode) ? "%s/" MR_RUN_STATUS_FILE : "%s", path) >=
+	    (int)sizeof(file))
+		return mr_fail(MR_EDATA, "%s: the path is too long", path);
+	if (stat(file, &info))
+		return mr_fail(MR_EDATA, "%s: this folder has no %s: it is no run, or one of an older program", path,
+			       MR_RUN_STATUS_FILE);
+	st = mr_json_read_file(file, MOST_BYTES, &root);
+	if (st != MR_OK)
+		return st == MR_ECONFIG ? mr_fail(MR_EDATA, "%s", mr_error_text()) : st;
+	if (!mr_json_is_int(mr_json_get(root, "millrace_status")))
+		st = mr_fail(MR_EDATA, "%s: not the status of a run: it has no key millrace_status", file);
+	else
+		st = fill(root, out);
+	mr_json_destroy(root);
+	if (st != MR_OK)
+		mr_run_status_fini(out);
+	return st;
+}

@@ -1,0 +1,45 @@
+/*
+ * speed.h - what a piece of work reached, in the terms of the roofline model: the rate of its arithmetic can be at most
+ * min(peak, FLOPs a byte x bandwidth), where the bytes are those that memory has to deliver.
+ */
+#ifndef MR_OBSERVE_SPEED_H
+#define MR_OBSERVE_SPEED_H
+
+#include <stdint.h>
+
+#include "host/bandwidth.h"
+#include "host/perf_events.h"
+
+#define MR_SPEED_LINE 64.0 /* bytes of a cache line */
+
+/* Of the threads that did the work. */
+typedef struct mr_speed_limits {
+	double peak;                          /* FLOP/s */
+	double bandwidth[MR_N_BANDWIDTH_LEVELS]; /* bytes/s; 0: unknown */
+	double bytes[MR_N_BANDWIDTH_LEVELS];  /* that fit into the level; 0: unknown */
+} mr_speed_limits;
+
+/* NAN: unknown. */
+typedef struct mr_speed {
+	double flops;      /* a second */
+	double peak;       /* the part of the peak */
+	double cores;      /* that worked, on the average */
+	double hz, ipc;    /* cycles a second of a working core; instructions a cycle */
+	double stalled;    /* part of the cycles */
+	double bytes;      /* from memory, a second: misses of the last cache */
+	double remote;     /* part of the loads from memory that went to another node */
+	double intensity;  /* FLOPs a byte from memory */
+	double roof;       /* the part of min(peak, intensity x bandwidth) */
+} mr_speed;
+
+/** The limits of @threads cores of a machine where one core has @peak FLOP/s and the caches have the rates @b (NULL:
+ * unknown). */
+mr_speed_limits mr_speed_limits_of(uint32_t threads, double peak, const mr_bandwidth *b);
+
+/** Of @flops in @seconds during which @counts were counted (NULL: none). */
+mr_speed mr_speed_of(double flops, double seconds, const mr_perf_counts *counts, const mr_speed_limits *limits);
+
+/** FLOP/s that @flops reach at most which move @bytes from or to @level. */
+double mr_speed_roof(double flops, double bytes, mr_bandwidth_level level, const mr_speed_limits *limits);
+
+#endif

@@ -1,0 +1,45 @@
+#!/bin/sh
+# What a training shows while it goes on: status.json, millrace top, SIGUSR2; and what --counters counts.   test_top.sh
+# SOURCE BUILD
+. "$(dirname "$0")/train_lib.sh"
+
+start mlp.cfg --set system.name=1f1b --set train.steps=10000000 --set train.eval_every=0 --set run.dir=r --counters
+tries=0
+until [ -s r/status.json ] || [ $tries -ge 100 ]; do
+	tries=$((tries + 1))
+	sleep 0.05
+done
+"$millrace" top r >screen 2>err || fail "top: $(cat err)"
+grep -q "pid $pid on" screen || fail "top does not show the run: $(cat screen)"
+grep -q '^w1  .* [0-9]*%' screen || fail "top does not show worker 1: $(cat screen)"
+[ -z "$(awk 'length > 80' screen)" ] || fail "top: lines above 80 columns: $(cat screen)"
+"$millrace" top r --json >json || fail "top --json"
+grep -q '"alive": true' json || fail "top --json: $(cat json)"
+kill -USR2 "$pid"
+tries=0
+until grep -q '^versions' err.live 2>/dev/null || [ $tries -ge 100 ]; do
+	tries=$((tries + 1))
+	sleep 0.05
+	cp err err.live
+done
+grep -q '^versions s0 [0-9]*, s1 [0-9]*$' err.live || fail "SIGUSR2 printed no status"
+kill -TERM "$pid"
+ended
+expect 143 "SIGTERM"
+"$millrace" top r >screen || fail "top of a run that has stopped"
+grep -q '^stopped' screen || fail "top of a run that has stopped: $(cat screen)"
+grep -q '^stage  op ' out || fail "--counters printed no table"
+grep -q '"op": "F"' r/counters.json || fail "no F in counters.json"
+if grep -q '^counters: .*cycles' out; then
+	grep -q '"cycles": null' r/counters.json || fail "cycles are not counted, and not null"
+fi
+train mlp.cfg --counters --set run.dir=none
+expect 2 "counters of sequential" "sequential has none"
+code=0
+"$millrace" top none >out 2>err || code=$?
+expect 4 "top of no run" "there is no such run"
+mkdir empty
+code=0
+"$millrace" top empty >out 2>err || code=$?
+expect 4 "top of an empty folder" "has no status.json"
+finish
