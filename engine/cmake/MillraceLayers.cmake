@@ -64,12 +64,12 @@ function(mr_layer name)
     set(avx2 -mavx2 -mfma -mbmi2 -mprfchw -ffp-contract=off)
     set(vec ${dir}/kernels/fused/vec)
     set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
-    set_property(SOURCE ${vec}_avx2.c ${vec}_gemm_avx2.c ${vec}_bf16_avx2.c ${vec}_block_avx2.c PROPERTY
-      COMPILE_OPTIONS ${avx2})
-    set_property(SOURCE ${vec}_avx512.c ${vec}_gemm_avx512.c ${vec}_bf16_avx512.c ${vec}_block_avx512.c PROPERTY
-      COMPILE_OPTIONS ${avx512})
-    set_property(SOURCE ${vec}_bf16_avx512_bf16.c ${vec}_block_avx512_bf16.c ${dir}/kernels/fused/block_avx512.c
-      PROPERTY COMPILE_OPTIONS ${avx512} -mavx512bf16)
+    set_property(SOURCE ${vec}_avx2.c ${vec}_gemm_avx2.c ${vec}_bf16_avx2.c ${vec}_block_avx2.c
+      ${vec}_winograd_avx2.c ${vec}_winograd_bf16_avx2.c PROPERTY COMPILE_OPTIONS ${avx2})
+    set_property(SOURCE ${vec}_avx512.c ${vec}_gemm_avx512.c ${vec}_bf16_avx512.c ${vec}_block_avx512.c
+      ${vec}_winograd_avx512.c ${vec}_winograd_bf16_avx512.c PROPERTY COMPILE_OPTIONS ${avx512})
+    set_property(SOURCE ${vec}_bf16_avx512_bf16.c ${vec}_block_avx512_bf16.c ${vec}_winograd_bf16_avx512_bf16.c
+      ${dir}/kernels/fused/block_avx512.c PROPERTY COMPILE_OPTIONS ${avx512} -mavx512bf16)
     set_property(SOURCE ${dir}/kernels/fused/block_model.c PROPERTY COMPILE_OPTIONS ${avx2})
     set_property(SOURCE ${dir}/kernels/fused/block_amx.c PROPERTY COMPILE_OPTIONS -mamx-tile -mamx-bf16)
   endif()

@@ -201,7 +201,8 @@ static void embed_backward(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, i
 
 static void note_conv(mr_kctx *kc, mr_kernel_id id, const mr_conv *g)
 {
-	note_rows(kc, id, mr_window_out_pixels(&g->window), g->out);
+	note(kc, &(mr_kernel_call){.id = id, .rows = mr_window_out_pixels(&g->window), .cols = g->out, .is_conv = true,
+				   .conv = *g});
 }
 
 static mr_status conv(mr_kctx *kc, const mr_conv *g, const void *x, const void *w, const void *bias, void *y)

@@ -21,6 +21,8 @@ typedef struct mr_kernel_call {
 	mr_kernel_id id;
 	bool is_gemm, steps; /* a product, whose result goes into an optimizer's step */
 	mr_gemm gemm;        /* of a product; its pointers have no meaning */
+	bool is_conv;        /* a convolution or one of its gradients, */
+	mr_conv conv;        /* and which */
 	int64_t rows, cols;  /* of anything else: rows 1 where it goes element by element */
 	mr_act act;          /* act_backward */
 	bool no_mean;        /* norms: rows are not shifted */

@@ -12,8 +12,8 @@
 void check_image_network(const char *name, const mr_kernels *k, double tolerance);
 
 /** The same network layer by layer: each layer alone on @k, with the inputs and the gradients of outputs that the
- * network has in f64 (which check_image_network compares with PyTorch), against f64. For networks with batch
- * normalisation, whose f32 ends far from f64 if a ReLU's input changes its sign. */
+ * network has in f64 (which check_image_network compares with PyTorch), against f64. For networks whose f32
+ * ends far from f64 because a ReLU's input changes its sign, as happens with batch normalisation. */
 void check_image_layers(const char *name, const mr_kernels *k, double tolerance);
 
 #endif

@@ -19,10 +19,12 @@ static void alexnet_in_f32(void)
 		check_image_network(names[i], mr_kernels_find("fused", MR_F32), 1e-5);
 }
 
-static void layers_with_batch_normalisation_in_f32(void)
+static void layers_in_f32(void)
 {
-	if (mr_kernels_find("fused", MR_F32))
-		check_image_layers("vgg16_bn", mr_kernels_find("fused", MR_F32), 1e-5);
+	static const char *const names[] = {"vgg16_bn", "vgg16_torchvision"};
+
+	for (int i = 0; i < 2 && mr_kernels_find("fused", MR_F32); i++)
+		check_image_layers(names[i], mr_kernels_find("fused", MR_F32), 1e-5);
 }
 
 void mr_suite_images_golden_f64(void);
@@ -32,5 +34,5 @@ void mr_suite_images_golden_f64(void)
 	MR_SUITE("images_golden_f64");
 	MR_TEST(larger_networks_in_f64);
 	MR_TEST(alexnet_in_f32);
-	MR_TEST(layers_with_batch_normalisation_in_f32);
+	MR_TEST(layers_in_f32);
 }

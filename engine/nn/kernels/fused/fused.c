@@ -15,6 +15,7 @@
 #include "nn/kernels/fused/products_bf16.h"
 #include "nn/kernels/step_rules.h"
 #include "nn/kernels/fused/team.h"
+#include "nn/kernels/fused/winograd.h"
 #include "nn/kernels/touched.h"
 
 /* Rows whose losses are held on the stack at a time, to be added in order. */
@@ -642,9 +643,10 @@ mr_kernel_by mr_fused_executor(const mr_kernels *k, uint32_t n_threads, const mr
 #include "nn/kernels.def"
 	};
 
-	(void)k;
 	if (c->is_gemm)
 		return mr_gemm_has_kernel(&c->gemm, n_threads, c->steps) ? MR_BY_FUSED : MR_BY_ONEDNN;
+	if (c->is_conv && k->dtype == MR_F32 && mr_winograd_takes(&c->conv))
+		return MR_BY_FUSED;
 	return by[c->id] == OURS ? MR_BY_FUSED : MR_BY_ONEDNN;
 }
 

@@ -49,6 +49,16 @@ struct mr_kctx {
 #define MR_KERNEL(type, id, args, fused, onednn, chosen, what) type mr_fused_##id args;
 #include "nn/kernels.def"
 
+/** Convolutions and their gradients by oneDNN, whatever winograd.h would take. */
+mr_status mr_library_conv(mr_kctx *kc, const mr_conv *g, const void *x, const void *w, const void *bias,
+			  void *y) MR_MUST_USE;
+mr_status mr_library_conv_backward_input(mr_kctx *kc, const mr_conv *g, const void *dy, const void *w, void *dx,
+					 bool add) MR_MUST_USE;
+mr_status mr_library_conv_backward_weight(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw,
+					  bool add) MR_MUST_USE;
+mr_status mr_library_conv_step(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw, bool add,
+			       const mr_step *s) MR_MUST_USE;
+
 /** Make room for at least @n floats at *@p, which has room for *@has; their contents are lost. Errors: MR_ERESOURCE. */
 mr_status mr_fused_reserve(float **p, size_t *has, int64_t n) MR_MUST_USE;
 

@@ -7,6 +7,7 @@
 #include "nn/kernels/fused/fused.h"
 #include "nn/kernels/fused/gradients_bf16.h"
 #include "nn/kernels/fused/team.h"
+#include "nn/kernels/fused/winograd.h"
 
 /* Masters that are averaged at a time. */
 enum { PIECE = 16384 };
@@ -313,8 +314,14 @@ void mr_bf16_mix(mr_kctx *kc, int64_t n, const mr_averaging *m)
 
 mr_kernel_by mr_bf16_executor(const mr_kernels *k, uint32_t n_threads, const mr_kernel_call *c)
 {
+	const char *why;
+	const mr_block_engine *engine = mr_block_engine_find(&why);
 	mr_chosen chosen;
 
+	if (c->is_conv)
+		return mr_winograd_takes_bf16(&c->conv, engine ? engine->name : "f32",
+					      c->id == MR_KERNEL_conv_backward_weight || c->id == MR_KERNEL_conv_step)
+			       ? MR_BY_FUSED : MR_BY_ONEDNN;
 	if (!c->is_gemm)
 		return MR_BY_FUSED;
 	if (c->gemm.of == MR_GEMM_STATE && !mr_types_pure(&k->types))

@@ -180,31 +180,31 @@ static mr_status gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, co
 	return MR_OK;
 }
 
-/* --- convolutions, which are oneDNN's in `fused` too -------------------------------------------------------------- */
+/* --- convolutions ------------------------------------------------------------------------------------------------- */
 
 static mr_status conv(mr_kctx *kc, const mr_conv *g, const void *x, const void *w, const void *bias, void *y)
 {
 	MR_TRY(noted(kc));
-	return mr_fused_conv(kc, g, x, w, bias, y);
+	return mr_library_conv(kc, g, x, w, bias, y);
 }
 
 static mr_status conv_backward_input(mr_kctx *kc, const mr_conv *g, const void *dy, const void *w, void *dx, bool add)
 {
 	MR_TRY(noted(kc));
-	return mr_fused_conv_backward_input(kc, g, dy, w, dx, add);
+	return mr_library_conv_backward_input(kc, g, dy, w, dx, add);
 }
 
 static mr_status conv_backward_weight(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw, bool add)
 {
 	MR_TRY(noted(kc));
-	return mr_fused_conv_backward_weight(kc, g, x, dy, dw, add);
+	return mr_library_conv_backward_weight(kc, g, x, dy, dw, add);
 }
 
 static mr_status conv_step(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw, bool add,
 			   const mr_step *s)
 {
 	MR_TRY(noted(kc));
-	return mr_fused_conv_step(kc, g, x, dy, dw, add, s);
+	return mr_library_conv_step(kc, g, x, dy, dw, add, s);
 }
 
 /* --- layer norm --------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,171 @@
+/*
+ * test_winograd.c - convolutions by tiles (nn/kernels/fused/winograd.h) have the numbers of the direct sums, of the
+ * reference in f64: borders, padding on one side, channels that do not fill a block, one thread and three.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "kernels_ops.h"
+#include "nn/recorder.h"
+#include "step_variants.h"
+
+/* f32 against f64: largest difference / (1 + largest value). Direct sums differ by as much. bf16: numbers are rounded
+ * twice, when they are made and when they are stored. */
+#define TOLERANCE 3e-6
+#define BF16_TOLERANCE 8e-3
+
+typedef struct shape {
+	int64_t samples, h, w, c, out, pad_h, pad_w;
+	bool relu; /* and a bias */
+} shape;
+
+static const shape shapes[] = {{1, 12, 11, 80, 64, 1, 1, true}, {2, 7, 9, 64, 96, 2, 0, false},
+			       {2, 13, 8, 64, 64, 0, 1, false}};
+
+static mr_conv conv_of(const shape *s)
+{
+	mr_window w = {.samples = s->samples, .h = s->h, .w = s->w, .c = s->c, .kernel_h = 3, .kernel_w = 3,
+		       .stride_h = 1, .stride_w = 1, .pad_h = s->pad_h, .pad_w = s->pad_w, .dilation_h = 1,
+		       .dilation_w = 1};
+
+	w.out_h = mr_window_out(w.h, 3, 1, w.pad_h, 1), w.out_w = mr_window_out(w.w, 3, 1, w.pad_w, 1);
+	return (mr_conv){.window = w, .out = s->out, .groups = 1, .bias = s->relu, .relu = s->relu};
+}
+
+/* All results of one shape; with @add gradients are added to what is there. */
+static outputs results(const mr_kernels *k, uint32_t n_threads, const shape *s, bool add)
+{
+	mr_conv g = conv_of(s);
+	int64_t n = mr_conv_weights(&g);
+	void *x = make_input(k, mr_conv_in(&g), 1, -1, 1), *w = make_input(k, n, 2, -1, 1);
+	void *bias = make_input(k, g.out, 3, -1, 1), *dy = make_input(k, mr_conv_out(&g), 4, -1, 1);
+	void *y = make_output(k, mr_conv_out(&g)), *dx = make_output(k, mr_conv_in(&g));
+	void *dw = make_room(k->types.gradients, n);
+	outputs o = {0};
+	mr_kctx *kc;
+
+	MR_CHECK_OK(k->ctx_create(k, n_threads, &kc));
+	MR_CHECK_OK(k->conv(kc, &g, x, w, bias, y));
+	MR_CHECK_OK(k->conv_backward_input(kc, &g, dy, w, dx, add));
+	MR_CHECK_OK(k->conv_backward_weight(kc, &g, x, dy, dw, add));
+	put(&o, k, y, mr_conv_out(&g)), put(&o, k, dx, mr_conv_in(&g));
+	put_of(&o, k->types.gradients, dw, n);
+	k->ctx_destroy(kc);
+	free(x), free(w), free(bias), free(dy), free(y), free(dx), free(dw);
+	return o;
+}
+
+static void compare(const mr_kernels *k, double tolerance)
+{
+	const mr_kernels *exact = mr_kernels_find("reference", MR_F64);
+
+	for (size_t i = 0; k && i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		bool add = i % 2;
+		outputs want = results(exact, 1, &shapes[i], add), one = results(k, 1, &shapes[i], add),
+			three = results(k, 3, &shapes[i], add);
+
+		CU_ASSERT(distance(&one, &want) < tolerance);
+		CU_ASSERT(same_bits(&one, &three));
+		free(want.v), free(one.v), free(three.v);
+	}
+}
+
+static void tiles_have_the_numbers_of_direct_sums(void)
+{
+	compare(mr_kernels_find("auto", MR_F32), TOLERANCE);
+	compare(mr_kernels_find("fused", MR_BF16), BF16_TOLERANCE);
+	compare(mr_kernels_find_pure("fused"), BF16_TOLERANCE);
+}
+
+static void check_step(const mr_kernels *k)
+{
+	mr_conv g = conv_of(&shapes[2]);
+	int64_t n = mr_conv_weights(&g);
+	mr_dtype types[] = {k->types.weights, k->types.gradients, k->types.state, MR_BF16};
+	void *x = make_input(k, mr_conv_in(&g), 1, -1, 1), *dy = make_input(k, mr_conv_out(&g), 4, -1, 1);
+	void *a[4], *b[4]; /* weights, gradient, state, rests */
+	mr_step at_once, apart;
+	mr_kctx *kc;
+
+	for (int i = 0; i < 4; i++)
+		a[i] = make_room(types[i], n), b[i] = make_room(types[i], n);
+	at_once = step_variant(MR_STEP_MOMENTUM, a[0], a[0], a[2], NULL);
+	apart = step_variant(MR_STEP_MOMENTUM, b[0], b[0], b[2], NULL);
+	if (mr_types_rest_bytes(&k->types)) {
+		at_once.src_rest = at_once.dst_rest = a[3];
+		apart.src_rest = apart.dst_rest = b[3];
+	}
+	MR_CHECK_OK(k->ctx_create(k, 2, &kc));
+	MR_CHECK_OK(k->conv_step(kc, &g, x, dy, a[1], true, &at_once));
+	MR_CHECK_OK(k->conv_backward_weight(kc, &g, x, dy, b[1], true));
+	k->step(kc, n, &apart, b[1]);
+	k->ctx_destroy(kc);
+	for (int i = 0; i < 4; i++) {
+		CU_ASSERT(i == 1 || !memcmp(a[i], b[i], (size_t)n * mr_dtype_bytes(types[i])));
+		free(a[i]), free(b[i]);
+	}
+	free(x), free(dy);
+}
+
+static void a_step_takes_the_gradient_of_tiles(void)
+{
+	const mr_kernels *k[] = {mr_kernels_find("fused", MR_F32), mr_kernels_find("fused", MR_BF16)};
+
+	for (int i = 0; i < 2; i++)
+		if (k[i])
+			check_step(k[i]);
+}
+
+/* What `plan` says executes a convolution. */
+static mr_kernel_by executor_of(const char *backend, mr_dtype dtype, const mr_conv *g)
+{
+	const mr_kernels *k = mr_kernels_find(backend, dtype);
+	const mr_recorded *call;
+	mr_kernel_by by;
+	mr_recorder *r;
+	size_t n;
+
+	MR_CHECK_OK(mr_recorder_create(k, 1, &r));
+	MR_CHECK_OK(mr_recorder_kernels(r)->conv(mr_recorder_context(r), g, NULL, NULL, NULL, NULL));
+	MR_CHECK_OK(mr_recorder_calls(r, &call, &n));
+	by = call[0].by;
+	mr_recorder_destroy(r);
+	return by;
+}
+
+static void their_shapes_are_known(void)
+{
+	const shape few = {1, 10, 10, 64, 64, 1, 1, false}, narrow = {2, 12, 12, 64, 32, 1, 1, false};
+	mr_conv g = conv_of(&shapes[0]), strided = g, grouped = g, none = conv_of(&few), thin = conv_of(&narrow);
+
+	if (!mr_kernels_find("auto", MR_F32))
+		return;
+	strided.window.stride_w = 2, grouped.groups = 2;
+	CU_ASSERT(executor_of("auto", MR_F32, &g) == MR_BY_FUSED);
+	CU_ASSERT(executor_of("fused", MR_F32, &g) == MR_BY_FUSED);
+	CU_ASSERT(executor_of("onednn", MR_F32, &g) == MR_BY_ONEDNN);
+	CU_ASSERT(executor_of("auto", MR_F32, &strided) == MR_BY_ONEDNN);
+	CU_ASSERT(executor_of("auto", MR_F32, &grouped) == MR_BY_ONEDNN);
+	CU_ASSERT(executor_of("auto", MR_F32, &none) == MR_BY_ONEDNN);
+	CU_ASSERT(executor_of("auto", MR_F32, &thin) == MR_BY_ONEDNN);
+	if (mr_kernels_find("fused", MR_BF16)) {
+		const char *isa = mr_kernels_isa(MR_BF16);
+		bool tiles = strcmp(isa, "avx512") == 0 || strcmp(isa, "avx2") == 0; /* of products in f32 */
+
+		CU_ASSERT(executor_of("fused", MR_BF16, &g) == (tiles ? MR_BY_FUSED : MR_BY_ONEDNN));
+		CU_ASSERT(executor_of("fused", MR_BF16, &strided) == MR_BY_ONEDNN);
+	}
+	if (mr_kernels_find("onednn", MR_BF16))
+		CU_ASSERT(executor_of("onednn", MR_BF16, &g) == MR_BY_ONEDNN);
+}
+
+void mr_suite_winograd(void);
+
+void mr_suite_winograd(void)
+{
+	MR_SUITE("winograd");
+	MR_TEST(tiles_have_the_numbers_of_direct_sums);
+	MR_TEST(a_step_takes_the_gradient_of_tiles);
+	MR_TEST(their_shapes_are_known);
+}
