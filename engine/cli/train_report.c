@@ -55,12 +55,36 @@ static void print_system(const mr_train *t)
 		printf("clipping to global norm %g, which metrics.jsonl has\n", clip);
 }
 
-/* The requests for a worker's memory that the system refused: its node, or huge pages. */
-static void print_memory_notes(const mr_run *run)
+/* Is the memory of worker @w planned where its cores are? */
+static bool at_home(const mr_session *s, uint16_t w)
 {
-	for (uint16_t w = 0; run && w < run->n_workers; w++)
-		if (*run->worker[w].region.note)
-			printf("memory   of w%u as the system gives it; %s\n", w, run->worker[w].region.note);
+	const mr_node_list *at = mr_executor_nodes(&s->executor, w), *own = &s->place.worker[w].memory;
+
+	return at->n == own->n && !memcmp(at->os, own->os, at->n * sizeof(*at->os));
+}
+
+/* The requests for a worker's memory that the system refused (its node, or huge pages); memory that has no room on its
+ * node, and pages that lie elsewhere. */
+static void print_memory_notes(const mr_session *s)
+{
+	bool look = !s->executor.replay && s->place.bindable && s->place.n_memories > 1;
+	char text[300], nodes[64], who[16];
+
+	for (uint16_t w = 0; w < s->place.n_workers; w++) {
+		const mr_region *r = mr_executor_region(&s->executor, w);
+		mr_region_look l = look ? mr_region_look_up(r) : (mr_region_look){0};
+
+		if (*r->note)
+			printf("memory   of w%u as the system gives it; %s\n", w, r->note);
+		if (!at_home(s, w))
+			printf("memory   of w%u on node %s, since its own has no room for all of it\n", w,
+			       mr_node_list_text(mr_executor_nodes(&s->executor, w), nodes, sizeof(nodes)));
+		snprintf(who, sizeof(who), "w%u", w);
+		if (!*mr_region_look_text(r, &l, who, text, sizeof(text)))
+			continue;
+		printf("memory   %s%s\n", l.error ? "" : "warning: ", text);
+		look = look && !l.error; /* it would be refused for the others, too */
+	}
 }
 
 void mr_train_print_start(const mr_train *t)
@@ -83,7 +107,7 @@ void mr_train_print_start(const mr_train *t)
 	printf("         %s peak %.0f GFLOP/s (%s) on %u core%s\n", t->isa ? "measured" : "given", t->peak_gflops,
 	       t->isa ? t->isa : "machine.peak_gflops", s->place.n_cores_used, s->place.n_cores_used == 1 ? "" : "s");
 	complain(mr_stage_table_print(s, mr_executor_run_of(&s->executor), NULL, stdout));
-	print_memory_notes(mr_executor_run_of(&s->executor));
+	print_memory_notes(s);
 	if (t->clock)
 		printf("time     simulated: %s\n", mr_virtual_text(t->clock, text, sizeof(text)));
 	printf("run      %s", t->dir.path);

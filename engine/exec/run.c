@@ -220,7 +220,8 @@ static mr_status create_worker(mr_run *run, uint16_t id)
 		return mr_fail(MR_ERESOURCE, "no memory for the repetitions of worker %u", id);
 	mr_arena_init(&a, NULL, 0);
 	layout_worker(run, w, &a);
-	MR_TRY(mr_region_map(&w->region, a.used ? a.used : 1, pl->bindable ? pl->node_os : MR_REGION_ANY_NODE));
+	w->nodes = mr_place_claim(run->c.place, pl, mr_region_round(a.used + !a.used), run->claimed, &w->elsewhere);
+	MR_TRY(mr_region_map(&w->region, a.used ? a.used : 1, pl->bindable ? &w->nodes : NULL));
 	mr_arena_init(&a, w->region.base, w->region.bytes);
 	layout_worker(run, w, &a);
 	return MR_OK;
@@ -275,8 +276,9 @@ static mr_status build(mr_run *run)
 	run->weights = mr_zeroed(n_weights * sizeof(mr_stage_weights));
 	run->shard = mr_zeroed((size_t)run->n_stages * run->n_pipes * sizeof(mr_shard));
 	run->worker = mr_zeroed(run->n_workers * sizeof(mr_worker));
+	run->claimed = calloc(c->place->n_memories + 1u, sizeof(*run->claimed));
 	run->parkers = calloc(run->n_workers + 2u, sizeof(mr_parker *));
-	if (!run->stage || !run->weights || !run->shard || !run->worker || !run->parkers)
+	if (!run->stage || !run->weights || !run->shard || !run->worker || !run->claimed || !run->parkers)
 		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
 	MR_TRY(create_features(run));
 	run->n_losses = count_losses(run);
@@ -363,6 +365,7 @@ void mr_run_destroy(mr_run *run)
 	mr_validation_destroy(run->validation);
 	mr_run_norms_destroy(run->norms);
 	free(run->worker);
+	free(run->claimed);
 	free(run->parkers);
 	free(run->losses);
 	free(run->train.st);

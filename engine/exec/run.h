@@ -140,6 +140,8 @@ typedef struct mr_worker {
 	uint16_t id;
 	mr_kctx *kc;
 	mr_region region;
+	mr_node_list nodes;        /* where the region is planned to lie */
+	bool elsewhere;            /* not on its own nodes, which have no room for it */
 	uint8_t *scratch;
 	size_t scratch_bytes;      /* including the needs of its merged W */
 	mr_cursor train, eval;     /* its position in each; racing: in training only its pause point */
@@ -186,6 +188,7 @@ struct mr_run {
 	mr_run_norms *norms;         /* gradient norms, by which the run clips or that are requested */
 	mr_carried *carried;         /* [n_stages] the values that their layers carry; NULL: no layer does */
 	mr_windows *windows;         /* of an endless plan; NULL: its lists are the whole plan */
+	uint64_t *claimed;           /* [place->n_memories] bytes that regions take of each node */
 	mr_parker **parkers;         /* [n_workers + 2]: the workers', the two loaders' */
 	mr_parker loader_parker[2];  /* train, eval */
 	mr_links train, eval;

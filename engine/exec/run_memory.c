@@ -55,31 +55,37 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 	}
 }
 
-static bool elsewhere(const mr_place_worker *w, const mr_place_worker *owner)
+/* Is @w on one node, and the region of @owner on another one? A region that had no room there stays where it is. */
+static bool elsewhere(const mr_place_worker *w, const mr_worker *owner)
 {
-	return w->bindable && (!owner->bindable || w->node_os != owner->node_os);
+	return w->bindable && w->memory.n == 1 && !owner->elsewhere &&
+	       (owner->region.nodes.n != 1 || w->memory.os[0] != owner->region.nodes.os[0]);
+}
+
+/* Bind the optimizer's state of @pipe's range of stage @s. */
+static void spread(mr_run *run, uint8_t pipe, uint16_t s)
+{
+	const mr_place_worker *w = &run->c.place->worker[mr_plan_worker(run->c.plan, pipe, s)];
+	mr_worker *owner = &run->worker[mr_plan_worker(run->c.plan, 0, s)];
+	const mr_stage_weights *b = &run->weights[s];
+	const mr_types *t = &run->c.kernels->types;
+	size_t each = mr_dtype_bytes(t->weights), state = mr_dtype_bytes(t->state);
+	uint64_t begin = b->shard[pipe].begin / each * state, bytes = b->shard[pipe].end / each * state - begin;
+
+	if (!elsewhere(w, owner))
+		return;
+	for (uint32_t i = 0; i < run->c.optim->ops->n_states; i++)
+		mr_region_bind_part(&owner->region,
+				    (uint64_t)(b->state[i] - (uint8_t *)owner->region.base) + begin, bytes,
+				    w->memory.os[0]);
 }
 
 void mr_run_spread_states(mr_run *run)
 {
 	for (unsigned p = 1; run->shares && p < run->n_pipes; p++)
-		for (uint16_t s = 0; s < run->n_stages; s++) {
-			uint16_t owner = mr_plan_worker(run->c.plan, 0, s);
-			const mr_place_worker *w = &run->c.place->worker[mr_plan_worker(run->c.plan, (uint8_t)p, s)];
-			const mr_stage_weights *b = &run->weights[s];
-			mr_region *r = &run->worker[owner].region;
-			const mr_types *t = &run->c.kernels->types;
-			size_t each = mr_dtype_bytes(t->weights), state = mr_dtype_bytes(t->state);
-			uint64_t begin = b->shard[p].begin / each * state;
-			uint64_t bytes = b->shard[p].end / each * state - begin;
-
-			for (uint32_t i = 0;
-			     mr_run_leads(run, (uint8_t)p, s) && elsewhere(w, &run->c.place->worker[owner]) &&
-			     i < run->c.optim->ops->n_states;
-			     i++)
-				mr_region_bind_part(r, (uint64_t)(b->state[i] - (uint8_t *)r->base) + begin, bytes,
-						    w->node_os);
-		}
+		for (uint16_t s = 0; s < run->n_stages; s++)
+			if (mr_run_leads(run, (uint8_t)p, s))
+				spread(run, (uint8_t)p, s);
 }
 
 uint64_t mr_run_mapped_bytes(const mr_run *run)

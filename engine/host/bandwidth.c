@@ -210,9 +210,11 @@ mr_status mr_bandwidth_measure(const uint32_t *cpu, uint32_t n, uint64_t bytes, 
 	if (!c)
 		return mr_fail(MR_ERESOURCE, "no memory to measure bandwidth");
 	for (uint32_t i = 0; st == MR_OK && i < n; i++) {
+		mr_node_list on = mr_node_list_of(node ? node[i] : 0);
+
 		c[i].b = &b;
 		c[i].cpu = cpu[i];
-		st = mr_region_map(&c[i].memory, bytes, node ? node[i] : MR_REGION_ANY_NODE);
+		st = mr_region_map(&c[i].memory, bytes, node ? &on : NULL);
 	}
 	if (st == MR_OK)
 		st = run_cores(&b, c);

@@ -4,9 +4,9 @@
 #include <limits.h>
 #include <malloc.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/str.h"
@@ -34,22 +34,13 @@ static void note(mr_region *r, const char *what, int error)
 }
 
 /* The policy counts for pages that are touched later, by whatever thread. */
-static bool bind_to_node(mr_region *r, uint64_t offset, uint64_t bytes, uint32_t node_os)
+static bool bind_to(mr_region *r, uint64_t offset, uint64_t bytes, const mr_node_list *nodes)
 {
-	enum { MPOL_BIND_ = 2, MAX_NODES = 1024, BITS = 8 * sizeof(unsigned long) };
-	unsigned long mask[MAX_NODES / BITS] = {0};
+	int error = mr_numa_bind((char *)r->base + offset, bytes, nodes);
 
-	if (node_os >= MAX_NODES) {
-		note(r, "binding to a node", EINVAL);
-		return false;
-	}
-	mask[node_os / BITS] |= 1ul << (node_os % BITS);
-	/* The system call rather than libnuma: one call is no dependency. maxnode counts one bit more than used. */
-	if (!syscall(SYS_mbind, (char *)r->base + offset, (unsigned long)bytes, MPOL_BIND_, mask,
-		     (unsigned long)MAX_NODES + 1, 0u))
-		return true;
-	note(r, "binding to a node", errno);
-	return false;
+	if (error)
+		note(r, nodes->n > 1 ? "spreading over nodes" : "binding to a node", error);
+	return !error;
 }
 
 /* Map @bytes on a boundary of @align by mapping more and giving the ends back. MAP_FAILED with errno on failure. */
@@ -68,12 +59,12 @@ static void *map_aligned(uint64_t bytes, uint64_t align)
 	return p + cut;
 }
 
-mr_status mr_region_map(mr_region *r, uint64_t bytes, uint32_t node_os)
+mr_status mr_region_map(mr_region *r, uint64_t bytes, const mr_node_list *nodes)
 {
 	uint64_t rounded = mr_region_round(bytes);
 	char text[16];
 
-	*r = (mr_region){.asked_bytes = bytes, .node_os = MR_REGION_ANY_NODE};
+	*r = (mr_region){.asked_bytes = bytes};
 	if (!rounded)
 		return mr_fail(MR_EINVAL, "a region of %llu bytes cannot be mapped", (unsigned long long)bytes);
 	r->base = map_aligned(rounded, rounded >= HUGE_PAGE ? HUGE_PAGE : page_bytes());
@@ -88,9 +79,9 @@ mr_status mr_region_map(mr_region *r, uint64_t bytes, uint32_t node_os)
 		else
 			r->huge = true;
 	}
-	if (node_os != MR_REGION_ANY_NODE) {
-		r->node_os = node_os;
-		r->bound = bind_to_node(r, 0, r->bytes, node_os);
+	if (nodes && nodes->n) {
+		r->nodes = *nodes;
+		r->bound = bind_to(r, 0, r->bytes, nodes);
 	}
 	return MR_OK;
 }
@@ -99,8 +90,17 @@ uint64_t mr_region_bind_part(mr_region *r, uint64_t offset, uint64_t bytes, uint
 {
 	uint64_t page = r->huge ? HUGE_PAGE : page_bytes(), begin = (offset + page - 1) / page * page;
 	uint64_t end = (offset + bytes < r->bytes ? offset + bytes : r->bytes) / page * page;
+	mr_node_list nodes = mr_node_list_of(node_os);
+	mr_region_part *more;
 
-	return begin < end && bind_to_node(r, begin, end - begin, node_os) ? end - begin : 0;
+	if (begin >= end || !bind_to(r, begin, end - begin, &nodes))
+		return 0;
+	more = realloc(r->part, (r->n_parts + 1) * sizeof(*more));
+	if (more) {
+		r->part = more;
+		r->part[r->n_parts++] = (mr_region_part){begin, end - begin, node_os};
+	}
+	return end - begin;
 }
 
 void mr_region_prefault(const mr_region *r, uint64_t offset, uint64_t bytes)
@@ -116,12 +116,133 @@ void mr_region_prefault(const mr_region *r, uint64_t offset, uint64_t bytes)
 
 		*p = *p;
 	}
+	mr_numa_touched((char *)r->base + offset / page * page, end - offset / page * page);
+}
+
+enum { MOST_LOOKS = 2048 };
+
+/* Index in r->nodes of the node where the page at @offset is to lie, if it is planned to lie on @node; else -1. */
+static int32_t planned(const mr_region *r, uint64_t offset, uint32_t node, bool *is_part)
+{
+	*is_part = false;
+	for (uint32_t i = r->n_parts; i-- > 0;)
+		if (offset >= r->part[i].offset && offset - r->part[i].offset < r->part[i].bytes) {
+			*is_part = true;
+			return r->part[i].node_os == node ? 0 : -1;
+		}
+	for (uint32_t i = 0; i < r->nodes.n; i++)
+		if (r->nodes.os[i] == node)
+			return (int32_t)i;
+	return r->nodes.n ? -1 : 0;
+}
+
+/* The node that is most often among the @n at @node, of which those below 0 do not count. */
+static uint32_t most_common(const int *node, uint64_t n)
+{
+	uint64_t most = 0;
+	uint32_t which = 0;
+
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t same = 0;
+
+		for (uint64_t j = i; node[i] >= 0 && j < n; j++)
+			same += node[j] == node[i];
+		if (same > most) {
+			most = same;
+			which = (uint32_t)node[i];
+		}
+	}
+	return which;
+}
+
+/* @turns[i] pages lie on r->nodes.os[i]: those beyond an equal share, by one huge page at most, are elsewhere. */
+static void judge_turns(const mr_region *r, const uint64_t *turns, mr_region_look *out)
+{
+	uint64_t all = 0, units = r->bytes / (r->huge ? HUGE_PAGE : page_bytes()), fair, most = 0;
+
+	for (uint32_t i = 0; i < r->nodes.n; i++)
+		all += turns[i];
+	/* what whole pages in turns give a node at most, and one more for the pages that were not looked up */
+	fair = all * ((units + r->nodes.n - 1) / r->nodes.n) / units + all / 16 + 1;
+	for (uint32_t i = 0; r->nodes.n > 1 && i < r->nodes.n; i++) {
+		if (turns[i] <= fair)
+			continue;
+		out->n_elsewhere += turns[i] - fair;
+		if (turns[i] > most) {
+			most = turns[i];
+			out->node_os = r->nodes.os[i];
+		}
+	}
+}
+
+static void look_at(const mr_region *r, void **page, int *node, uint64_t n, mr_region_look *out)
+{
+	uint64_t turns[MR_MOST_NODES] = {0};
+
+	out->error = mr_numa_where(page, n, node);
+	for (uint64_t i = 0; !out->error && i < n; i++) {
+		bool is_part;
+		int32_t at;
+
+		if (node[i] < 0)
+			continue;
+		out->n_pages++;
+		at = planned(r, (uint64_t)((char *)page[i] - (char *)r->base), (uint32_t)node[i], &is_part);
+		if (at >= 0 && !is_part)
+			turns[at]++;
+		if (at >= 0)
+			node[i] = -1;
+		else
+			out->n_elsewhere++;
+	}
+	out->node_os = most_common(node, out->error ? 0 : n);
+	if (!out->error && out->n_pages)
+		judge_turns(r, turns, out);
+}
+
+mr_region_look mr_region_look_up(const mr_region *r)
+{
+	uint64_t pages = r->bytes / page_bytes(), n = pages < MOST_LOOKS ? pages : MOST_LOOKS;
+	void **page = calloc(n + 1, sizeof(*page));
+	int *node = calloc(n + 1, sizeof(*node));
+	mr_region_look out = {0};
+
+	/* Not every second one: pages in turns would show one node. */
+	for (uint64_t i = 0; page && i < n; i++)
+		page[i] = (char *)r->base + (pages * i / n + i * 7919 % (pages / n)) * page_bytes();
+	if (!page || !node)
+		out.error = ENOMEM;
+	else if (n)
+		look_at(r, page, node, n, &out);
+	free(page);
+	free(node);
+	return out;
+}
+
+const char *mr_region_look_text(const mr_region *r, const mr_region_look *l, const char *whose, char *text, size_t size)
+{
+	char nodes[64];
+
+	text[0] = '\0';
+	mr_node_list_text(&r->nodes, nodes, sizeof(nodes));
+	if (l->error)
+		snprintf(text, size, "where the pages of %s lie is not known, since move_pages fails: %s", whose,
+			 strerror(l->error));
+	else if (l->n_elsewhere * 100 > l->n_pages)
+		snprintf(text, size,
+			 "of the pages of %s, planned for node %s, %.0f%% lie elsewhere, most of them on node %u: "
+			 "steps will be slower",
+			 whose, nodes, 100 * (double)l->n_elsewhere / (double)l->n_pages, l->node_os);
+	return text;
 }
 
 void mr_region_unmap(mr_region *r)
 {
-	if (r->base)
+	if (r->base) {
 		munmap(r->base, r->bytes);
+		mr_numa_unmapped(r->base, r->bytes);
+	}
+	free(r->part);
 	*r = (mr_region){0};
 }
 

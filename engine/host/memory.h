@@ -1,10 +1,11 @@
 /*
- * memory.h - big memory: one mapping per node, with huge pages if the kernel has them, bound and touched before the
+ * memory.h - big memory: one mapping per worker, with huge pages if the kernel has them, bound and touched before the
  * first step.
  *
- * A region is reserved by the main thread, bound to a node by policy, and touched by its owner (mr_region_prefault on
- * the worker's leader), so that pages lie where they are used even where binding is not allowed. A failure to bind or
- * to get huge pages is recorded in `note` and is no error: the run is slower and says so.
+ * A region is reserved by the main thread, bound to a node by policy, or spread over several, page by page in turns,
+ * and touched by its owner (mr_region_prefault on the worker's leader), so that pages lie where they are used even
+ * where binding is not allowed. A failure to bind or to get huge pages is recorded in `note` and is no error: the run
+ * is slower and says so. Where the pages then lie can be looked up (mr_region_look).
  */
 #ifndef MR_HOST_MEMORY_H
 #define MR_HOST_MEMORY_H
@@ -14,27 +15,33 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "host/numa.h"
 
-#define MR_REGION_ANY_NODE UINT32_MAX
+/* A part of a region on another node than the rest. */
+typedef struct mr_region_part {
+	uint64_t offset, bytes;
+	uint32_t node_os;
+} mr_region_part;
 
 /* Page-aligned; 2 MiB-aligned from 2 MiB on. Contents begin as zeros. */
 typedef struct mr_region {
 	void *base;
 	uint64_t bytes;        /* bytes mapped: the request rounded up to pages (to 2 MiB from 2 MiB on) */
 	uint64_t asked_bytes;
-	uint32_t node_os;      /* Linux node number it is bound to, or MR_REGION_ANY_NODE */
+	mr_node_list nodes;    /* where its pages are to lie, in turns if they are several; empty: anywhere */
+	mr_region_part *part;  /* [n_parts] bound to other nodes, in the order of the calls */
+	uint32_t n_parts;
 	bool bound;
 	bool huge;             /* the kernel took the advice to use huge pages */
 	char note[120];        /* the request that was refused, and why; "" = none */
 } mr_region;
 
 /**
- * Map @bytes (> 0), advise huge pages, bind to Linux node @node_os (MR_REGION_ANY_NODE: do not bind). Nothing is
- * touched yet.
+ * Map @bytes (> 0), advise huge pages, bind to @nodes (NULL or empty: do not bind). Nothing is touched yet.
  * Errors: MR_ERESOURCE the kernel refuses the mapping; MR_EINVAL 0 bytes or a size that wraps. Free with
  * mr_region_unmap.
  */
-mr_status mr_region_map(mr_region *r, uint64_t bytes, uint32_t node_os) MR_MUST_USE;
+mr_status mr_region_map(mr_region *r, uint64_t bytes, const mr_node_list *nodes) MR_MUST_USE;
 
 /**
  * Bind the whole pages (huge ones where the region has them) of [@offset, @offset + @bytes) to another node than
@@ -48,6 +55,22 @@ uint64_t mr_region_round(uint64_t bytes);
 
 /** Write one word to every page of [@offset, @offset + @bytes), from the calling thread. Keeps contents. */
 void mr_region_prefault(const mr_region *r, uint64_t offset, uint64_t bytes);
+
+/* Where the pages of a region lie. */
+typedef struct mr_region_look {
+	uint64_t n_pages;      /* that were looked up and are there */
+	uint64_t n_elsewhere;  /* of these on a node that is not planned, or more than its turn of the planned ones */
+	uint32_t node_os;      /* that has most of those elsewhere */
+	int error;             /* errno with which the kernel refused to tell; 0: it did not */
+} mr_region_look;
+
+/** Look up pages of @r, evenly spread and no more than some thousand, and compare with the nodes that were planned. */
+mr_region_look mr_region_look_up(const mr_region *r);
+
+/** A sentence about pages that lie elsewhere, or that the kernel does not tell about, of what @whose has; "" where all
+ * is as planned. Returns @text. */
+const char *mr_region_look_text(const mr_region *r, const mr_region_look *l, const char *whose, char *text,
+				size_t size);
 
 /** Unmap and zero *@r; a zeroed *@r is fine. */
 void mr_region_unmap(mr_region *r);

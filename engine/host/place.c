@@ -90,22 +90,24 @@ static void place_in_node(mr_place *place, const mr_topo *t, uint32_t node, uint
 
 static mr_status place_equal(mr_place *place, const mr_topo *t, const mr_place_params *p)
 {
-	bool straddle = p->straddle && p->n_workers < t->n_nodes;
-	uint32_t k, w = 0, used = 0, *share;
+	uint32_t k, wide, w = 0, used = 0, *share;
 
 	if (p->n_workers > t->n_usable) {
 		for (; w < p->n_workers; w++)
 			take(place, t, w, &used, w, 1);
 		return MR_OK;
 	}
-	k = straddle ? t->n_usable / p->n_workers : equal_size(t, p->n_workers);
-	if (p->max_threads && k > p->max_threads)
-		k = p->max_threads;
-	if (straddle) {
+	k = equal_size(t, p->n_workers);
+	wide = p->n_workers < t->n_nodes ? t->n_usable / p->n_workers : k;
+	if (p->max_threads && wide > p->max_threads)
+		wide = p->max_threads;
+	if (wide > k) {
 		for (; w < p->n_workers; w++)
-			take(place, t, w, &used, w * k, k);
+			take(place, t, w, &used, w * wide, wide);
 		return MR_OK;
 	}
+	if (p->max_threads && k > p->max_threads)
+		k = p->max_threads;
 	share = calloc(t->n_nodes, sizeof(*share));
 	if (!share)
 		return mr_fail(MR_ERESOURCE, "no memory to place %u workers", p->n_workers);
@@ -239,6 +241,7 @@ static void complete(mr_place *place, const mr_topo *t, uint32_t *users)
 			uint32_t core = core_of(t, worker->cpu[i]);
 
 			worker->straddles |= t->core[core].node != worker->node;
+			mr_node_list_add(&worker->memory, t->memory[t->node[t->core[core].node].memory].os_index);
 			worker->shared |= users[core] > 1;
 		}
 		place->shared |= worker->shared;
@@ -264,9 +267,14 @@ mr_status mr_place_init(mr_place *place, const mr_topo *t, const mr_place_params
 		return mr_fail(MR_EINVAL, "no workers to place");
 	}
 	place->worker = calloc(p->n_workers, sizeof(*place->worker));
+	place->memory = calloc(t->n_memories, sizeof(*place->memory));
 	/* No worker has more CPUs than there are cores. */
 	place->cpu = calloc((size_t)p->n_workers * t->n_cores, sizeof(*place->cpu));
-	if (!users || !place->worker || !place->cpu)
+	if (place->memory) {
+		place->n_memories = t->n_memories;
+		memcpy(place->memory, t->memory, t->n_memories * sizeof(*place->memory));
+	}
+	if (!users || !place->worker || !place->memory || !place->cpu)
 		status = mr_fail(MR_ERESOURCE, "no memory to place %u workers", p->n_workers);
 	else if (p->cpus)
 		status = place_lists(place, t, p);
@@ -285,8 +293,68 @@ mr_status mr_place_init(mr_place *place, const mr_topo *t, const mr_place_params
 void mr_place_fini(mr_place *place)
 {
 	free(place->worker);
+	free(place->memory);
 	free(place->cpu);
 	*place = (mr_place){0};
+}
+
+uint32_t mr_place_threads_on(const mr_place_worker *w, const mr_topo *t, uint32_t node)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < w->n_threads; i++)
+		n += t->core[core_of(t, w->cpu[i])].node == node;
+	return n;
+}
+
+/* What regions may take of @m: the rest is for the program, its data and the kernel. */
+static uint64_t capacity(const mr_topo_memory *m)
+{
+	return m->bytes ? m->bytes - m->bytes / 16 : UINT64_MAX;
+}
+
+/* Has memory @i room for @bytes more? */
+static bool has_room(const mr_place *place, const uint64_t *claimed, uint32_t i, uint64_t bytes)
+{
+	uint64_t all = capacity(&place->memory[i]);
+
+	return claimed[i] <= all && bytes <= all - claimed[i];
+}
+
+/* Have all nodes of @l room for an equal part of @bytes? Drops those that have not from @l. */
+static bool fit(const mr_place *place, const uint64_t *claimed, uint64_t bytes, mr_node_list *l)
+{
+	uint64_t each = l->n ? (bytes + l->n - 1) / l->n : 0;
+	mr_node_list left = {0};
+
+	for (uint32_t i = 0; i < place->n_memories; i++)
+		if (mr_node_list_has(l, place->memory[i].os_index) && has_room(place, claimed, i, each))
+			mr_node_list_add(&left, place->memory[i].os_index);
+	if (left.n == l->n)
+		return true;
+	*l = left;
+	return false;
+}
+
+mr_node_list mr_place_claim(const mr_place *place, const mr_place_worker *w, uint64_t bytes, uint64_t *claimed,
+			    bool *elsewhere)
+{
+	mr_node_list own = w->memory, all = {0}, *to = &own;
+
+	*elsewhere = false;
+	if (place->n_memories > 1 && !fit(place, claimed, bytes, &own)) {
+		for (uint32_t i = 0; i < place->n_memories; i++)
+			mr_node_list_add(&all, place->memory[i].os_index);
+		while (all.n && !fit(place, claimed, bytes, &all))
+			;
+		to = &all;
+		*elsewhere = true;
+	}
+	own = w->memory; /* a claim that exceeds all is counted where it would be */
+	for (uint32_t i = 0; i < place->n_memories; i++)
+		if (mr_node_list_has(to->n ? to : &own, place->memory[i].os_index))
+			claimed[i] += bytes / (to->n ? to->n : own.n);
+	return *to;
 }
 
 /* snprintf at the end of @text. */

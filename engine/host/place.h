@@ -8,7 +8,8 @@
  *     do not depend on its worker). Cores left over stay idle and are reported; loader and watchdog run there.
  *   - cores of a worker are neighbours; groups do not straddle an L3 domain either when that costs no core.
  *   - workers are dealt to nodes in order, so that neighbouring stages are near each other.
- *   - fewer workers than nodes: each takes one node, unless `straddle` gives them equal shares of all cores.
+ *   - fewer workers than nodes: equal shares of all cores, in their order, so that the threads of a team that share an
+ *     L3 domain or a node have neighbouring numbers and parts of the work; the team's memory is spread over its nodes.
  *   - more workers than cores: one thread each, core (w mod cores), and `shared` is set: spins must be short then.
  *
  * Explicit settings win: `n_threads` per worker (neighbouring cores in order; a group straddles, or shares cores, only
@@ -22,6 +23,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "host/numa.h"
 #include "host/topo.h"
 
 typedef struct mr_place_params {
@@ -29,14 +31,14 @@ typedef struct mr_place_params {
 	uint32_t max_threads;      /* upper bound for k; 0 = none */
 	const uint32_t *n_threads; /* [n_workers] threads of each worker, or NULL */
 	const char *cpus;          /* CPU lists separated by blanks or ';', one a worker, or NULL; wins */
-	bool straddle;             /* let a worker span nodes when there are fewer workers than nodes */
 } mr_place_params;
 
 typedef struct mr_place_worker {
 	uint32_t n_threads;
 	const uint32_t *cpu; /* [n_threads] Linux CPU numbers; cpu[0] is the leader's */
 	uint32_t node;       /* index into mr_topo.node, of cpu[0] */
-	uint32_t node_os;    /* Linux node number, for binding memory */
+	uint32_t node_os;    /* its Linux number */
+	mr_node_list memory; /* nodes whose memory its cores use: those that it has cores of, as far as they have any */
 	bool straddles;      /* has cores of another node too */
 	bool bindable;       /* false: a synthetic machine, do not pin, do not bind memory */
 	bool shared;         /* at least one of its CPUs also serves another worker */
@@ -44,6 +46,8 @@ typedef struct mr_place_worker {
 
 typedef struct mr_place {
 	mr_place_worker *worker; /* [n_workers] */
+	mr_topo_memory *memory;  /* [n_memories] of the topology */
+	uint32_t n_memories;
 	uint32_t *cpu;           /* all workers' CPUs, one after the other */
 	uint32_t n_workers;
 	uint32_t n_cores_used;   /* distinct CPUs */
@@ -64,6 +68,17 @@ void mr_place_defaults(mr_place_params *p, uint32_t n_workers);
 mr_status mr_place_init(mr_place *place, const mr_topo *t, const mr_place_params *p) MR_MUST_USE;
 
 void mr_place_fini(mr_place *place);
+
+/** Threads of @w on cores of node @node of its topology @t. */
+uint32_t mr_place_threads_on(const mr_place_worker *w, const mr_topo *t, uint32_t node);
+
+/**
+ * The nodes for a region of @bytes of @w, where regions of @claimed [place->n_memories] bytes have been planned before,
+ * which grows by it: those of w->memory if they have the room, else all nodes with the room, in equal parts. Empty, for
+ * the kernel to decide, if all of them together have too little. *@elsewhere: it is not w->memory.
+ */
+mr_node_list mr_place_claim(const mr_place *place, const mr_place_worker *w, uint64_t bytes, uint64_t *claimed,
+			    bool *elsewhere);
 
 /** Write a line of notes (shared cores, idle cores, straddling, not bound) into @text; "" without any. Returns @text.
  */

@@ -8,6 +8,7 @@
 
 #include "base/str.h"
 #include "host/limits.h"
+#include "host/numa.h"
 
 /*
  * The tree is read from the cores upwards: each allowed core has its node and its L3 domain through cpusets, so
@@ -15,15 +16,17 @@
  * their own.
  */
 
-/* The NUMA node whose cpuset holds @core; a machine of several memory kinds has several, the first one counts. */
+/* The NUMA node whose cpuset holds @core: of several the one with the fewest CPUs, since memory that a whole package
+ * shares (CXL) is farther; of these the first, since a machine of several kinds numbers its usual memory first. */
 static hwloc_obj_t node_of(hwloc_topology_t h, hwloc_obj_t core)
 {
-	hwloc_obj_t node = NULL;
+	hwloc_obj_t node = NULL, best = NULL;
 
 	while ((node = hwloc_get_next_obj_by_type(h, HWLOC_OBJ_NUMANODE, node)) != NULL)
-		if (hwloc_bitmap_intersects(node->cpuset, core->cpuset))
-			return node;
-	return NULL;
+		if (hwloc_bitmap_intersects(node->cpuset, core->cpuset) &&
+		    (!best || hwloc_bitmap_weight(node->cpuset) < hwloc_bitmap_weight(best->cpuset)))
+			best = node;
+	return best;
 }
 
 static hwloc_obj_t l3_of(hwloc_topology_t h, hwloc_obj_t core)
@@ -93,7 +96,60 @@ static uint64_t node_memory(hwloc_topology_t h, hwloc_obj_t node)
 	return node ? node->attr->numanode.local_memory : hwloc_get_root_obj(h)->total_memory;
 }
 
-/* Fill the three arrays (room for @n entries each) from the sorted cores. */
+/* Bytes of @node that this process may use. */
+static uint64_t usable_memory(hwloc_topology_t h, hwloc_obj_t node)
+{
+	bool may = !node || hwloc_bitmap_isset(hwloc_topology_get_allowed_nodeset(h), node->os_index);
+
+	return may ? node_memory(h, node) : 0;
+}
+
+/* How far node @b is from node @a: the kernel's distance if there is a table, else levels of the tree. */
+static uint64_t distance(hwloc_topology_t h, struct hwloc_distances_s *table, hwloc_obj_t a, hwloc_obj_t b)
+{
+	hwloc_uint64_t there, back;
+
+	if (table && !hwloc_distances_obj_pair_values(table, a, b, &there, &back))
+		return there;
+	return 1000 - (uint64_t)hwloc_get_common_ancestor_obj(h, a->parent, b->parent)->depth;
+}
+
+/* The node nearest to @node that has memory; itself if none has. */
+static hwloc_obj_t nearest_memory(hwloc_topology_t h, hwloc_obj_t node)
+{
+	struct hwloc_distances_s *table = NULL;
+	hwloc_obj_t other = NULL, best = NULL;
+	unsigned n = 1;
+
+	if (!node || usable_memory(h, node))
+		return node;
+	if (hwloc_distances_get_by_type(h, HWLOC_OBJ_NUMANODE, &n, &table, HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) || !n)
+		table = NULL;
+	while ((other = hwloc_get_next_obj_by_type(h, HWLOC_OBJ_NUMANODE, other)) != NULL)
+		if (usable_memory(h, other) &&
+		    (!best || distance(h, table, node, other) < distance(h, table, node, best)))
+			best = other;
+	if (table)
+		hwloc_distances_release(h, table);
+	return best ? best : node;
+}
+
+/* The index of the memory that the cores of @node use. */
+static uint32_t memory_of(hwloc_topology_t h, mr_topo *t, hwloc_obj_t node)
+{
+	hwloc_obj_t at = nearest_memory(h, node);
+	uint32_t os = at ? at->os_index : 0, i = 0;
+
+	while (i < t->n_memories && t->memory[i].os_index != os)
+		i++;
+	if (i == t->n_memories) {
+		t->memory[t->n_memories++] = (mr_topo_memory){usable_memory(h, at), os};
+		t->memory_bytes += usable_memory(h, at);
+	}
+	return i;
+}
+
+/* Fill the arrays (room for @n entries each) from the sorted cores. */
 static void fill(hwloc_topology_t h, mr_topo *t, const found_core *found, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -103,11 +159,11 @@ static void fill(hwloc_topology_t h, mr_topo *t, const found_core *found, uint32
 		if (i == 0 || f->l2 < t->l2_bytes)
 			t->l2_bytes = f->l2;
 		if (new_node) {
-			t->node[t->n_nodes++] = (mr_topo_node){.memory_bytes = node_memory(h, f->node),
+			t->node[t->n_nodes++] = (mr_topo_node){.memory_bytes = usable_memory(h, f->node),
 							       .os_index = f->node ? f->node->os_index : 0,
+							       .memory = memory_of(h, t, f->node),
 							       .first_core = i,
 							       .first_l3 = t->n_l3s};
-			t->memory_bytes += node_memory(h, f->node);
 		}
 		if (new_node || f->l3 != f[-1].l3) {
 			t->l3[t->n_l3s++] = (mr_topo_l3){.bytes = f->l3 ? f->l3->attr->cache.size : 0,
@@ -135,11 +191,12 @@ static mr_status convert(hwloc_topology_t h, hwloc_const_bitmap_t allowed, mr_to
 	uint32_t n;
 
 	t->node = calloc(room ? room : 1, sizeof(*t->node));
+	t->memory = calloc(room ? room : 1, sizeof(*t->memory));
 	t->l3 = calloc(room ? room : 1, sizeof(*t->l3));
 	t->core = calloc(room ? room : 1, sizeof(*t->core));
 	t->n_machine_cores = (uint32_t)room;
 	t->n_machine_pus = (uint32_t)n_pus;
-	if (!found || !t->node || !t->l3 || !t->core) {
+	if (!found || !t->node || !t->memory || !t->l3 || !t->core) {
 		status = mr_fail(MR_ERESOURCE, "no memory to describe %zu cores", room);
 		goto out;
 	}
@@ -170,7 +227,7 @@ static void limit(mr_topo *t)
 	mr_limits_read("", &l);
 	/* A guest whose memory grows while it runs updates its only node's size late or never. */
 	if (t->n_nodes == 1 && t->n_cores == t->n_machine_cores && l.total_bytes > t->memory_bytes)
-		t->memory_bytes = t->node[0].memory_bytes = l.total_bytes;
+		t->memory_bytes = t->node[0].memory_bytes = t->memory[0].bytes = l.total_bytes;
 	if (l.cpus > 0 && l.cpus < t->n_cores) {
 		t->n_usable = l.cpus < 1 ? 1 : (uint32_t)l.cpus;
 		snprintf(t->cpu_limit, sizeof(t->cpu_limit), "cgroup quota %.2f CPUs", l.cpus);
@@ -181,6 +238,39 @@ static void limit(mr_topo *t)
 	}
 	t->memory_available_bytes = l.available_bytes < t->memory_bytes ? l.available_bytes : t->memory_bytes;
 }
+
+#ifdef MR_FAULTS
+/* Divide the cores of the one node there is between fake nodes (numa.h). */
+static void divide(mr_topo *t)
+{
+	uint64_t each;
+	uint32_t n = mr_numa_fakes(&each);
+
+	if (t->n_nodes != 1 || n < 2 || n > t->n_cores)
+		return;
+	each = each ? each : t->memory_bytes / n;
+	t->memory_bytes = t->memory_bytes < n * each ? t->memory_bytes : n * each;
+	if (t->memory_available_bytes > t->memory_bytes)
+		t->memory_available_bytes = t->memory_bytes;
+	t->n_nodes = t->n_memories = t->n_l3s = n;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t first = t->n_cores * i / n, cores = t->n_cores * (i + 1) / n - first;
+
+		t->node[i] = (mr_topo_node){each, i, i, first, cores, i, 1};
+		t->memory[i] = (mr_topo_memory){each, i};
+		t->l3[i] = (mr_topo_l3){t->l3[0].bytes, i, first, cores};
+		for (uint32_t c = first; c < first + cores; c++) {
+			t->core[c].node = t->core[c].l3 = i;
+			mr_numa_fake_cpu(t->core[c].cpu, i);
+		}
+	}
+}
+#else
+static void divide(mr_topo *t)
+{
+	(void)t;
+}
+#endif
 
 mr_status mr_topo_detect(mr_topo *t)
 {
@@ -201,8 +291,10 @@ mr_status mr_topo_detect(mr_topo *t)
 	else
 		hwloc_bitmap_and(allowed, allowed, hwloc_topology_get_allowed_cpuset(h));
 	status = convert(h, allowed, t);
-	if (status == MR_OK)
+	if (status == MR_OK) {
 		limit(t);
+		divide(t);
+	}
 out:
 	if (h)
 		hwloc_topology_destroy(h);
@@ -250,6 +342,31 @@ static mr_status check_size(const char *text)
 	return MR_OK;
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && !strcmp(text + n - m, end);
+}
+
+/* Load the machine of @text, a synthetic one or a file's, as *@t. */
+static mr_status load(hwloc_topology_t h, const char *text, mr_topo *t)
+{
+	bool file = ends_with(text, ".xml");
+	hwloc_bitmap_t allowed;
+	mr_status status;
+
+	if (file && (hwloc_topology_set_flags(h, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) ||
+		     hwloc_topology_set_xml(h, text) || hwloc_topology_load(h)))
+		return mr_fail(MR_EINVAL, "topology \"%s\": cannot read a machine from this file", text);
+	if (!file && (set_synthetic(h, text) || hwloc_topology_load(h)))
+		return mr_fail(MR_EINVAL, "topology \"%s\" is not of the form \"numa:4 core:16 pu:2\"", text);
+	allowed = hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(h));
+	status = allowed ? convert(h, allowed, t) : mr_fail(MR_ERESOURCE, "no memory to describe a machine");
+	hwloc_bitmap_free(allowed);
+	return status;
+}
+
 mr_status mr_topo_synthetic(const char *text, mr_topo *t)
 {
 	const mr_server *server = NULL;
@@ -258,19 +375,17 @@ mr_status mr_topo_synthetic(const char *text, mr_topo *t)
 	mr_status status;
 
 	*t = (mr_topo){.synthetic = true};
-	if (!strchr(text, ':')) { /* no level of a machine: a name */
+	if (!strchr(text, ':') && !ends_with(text, ".xml")) { /* no level of a machine: a name */
 		if (mr_server_get(text, &server) != MR_OK)
 			return mr_fail(MR_EINVAL, "topology \"%s\" is not of the form \"numa:4 core:16 pu:2\", and %s",
 				       text, mr_error_text());
 		text = mr_server_topology(server, published, sizeof(published));
 	}
-	MR_TRY(check_size(text));
+	if (!ends_with(text, ".xml"))
+		MR_TRY(check_size(text));
 	if (hwloc_topology_init(&h))
 		return mr_fail(MR_ERESOURCE, "hwloc cannot start: %s", strerror(errno));
-	if (set_synthetic(h, text) || hwloc_topology_load(h))
-		status = mr_fail(MR_EINVAL, "topology \"%s\" is not of the form \"numa:4 core:16 pu:2\"", text);
-	else
-		status = convert(h, hwloc_get_root_obj(h)->cpuset, t);
+	status = load(h, text, t);
 	t->synthetic = status == MR_OK;
 	t->server = status == MR_OK ? server : NULL;
 	t->memory_available_bytes = t->memory_bytes;
@@ -281,6 +396,7 @@ mr_status mr_topo_synthetic(const char *text, mr_topo *t)
 void mr_topo_fini(mr_topo *t)
 {
 	free(t->node);
+	free(t->memory);
 	free(t->l3);
 	free(t->core);
 	*t = (mr_topo){0};

@@ -10,7 +10,8 @@
  *
  * Only usable parts are listed: a core without an allowed CPU is absent; a core is used through its first allowed PU
  * (one thread a core). A CPU quota below the number of cores (rounded down, at least 1) limits `n_usable`: the first
- * n_usable cores are meant to be used. A node without usable cores is absent too, and so is its memory.
+ * n_usable cores are meant to be used. A node without usable cores is absent too, and so is its memory, unless it is
+ * the nearest to a node that has cores and no memory, or none that this process may use.
  */
 #ifndef MR_HOST_TOPO_H
 #define MR_HOST_TOPO_H
@@ -36,17 +37,25 @@ typedef struct mr_topo_l3 {
 } mr_topo_l3;
 
 typedef struct mr_topo_node {
-	uint64_t memory_bytes; /* local memory of the node */
+	uint64_t memory_bytes; /* local memory of the node; 0: none, or unknown */
 	uint32_t os_index;     /* Linux node number */
+	uint32_t memory;       /* index into mr_topo.memory: its own, or where it has none the nearest */
 	uint32_t first_core, n_cores;
 	uint32_t first_l3, n_l3s;
 } mr_topo_node;
 
+/* Memory that some node's cores use. */
+typedef struct mr_topo_memory {
+	uint64_t bytes;    /* 0: unknown */
+	uint32_t os_index; /* Linux number of the node that has it */
+} mr_topo_memory;
+
 typedef struct mr_topo {
 	mr_topo_node *node;
+	mr_topo_memory *memory;
 	mr_topo_l3 *l3;
 	mr_topo_core *core;
-	uint32_t n_nodes, n_l3s, n_cores;
+	uint32_t n_nodes, n_memories, n_l3s, n_cores;
 	uint32_t n_usable;               /* 1..n_cores, within the CPU quota */
 	uint32_t n_machine_cores;        /* cores of the whole machine, allowed or not */
 	uint32_t n_machine_pus;
@@ -68,8 +77,9 @@ mr_status mr_topo_detect(mr_topo *t) MR_MUST_USE;
 /**
  * Describe the machine of a string such as "numa:4 core:16 pu:2" (counts are per parent: 64 cores, 128 PUs). Words
  * are those of hwloc's synthetic strings (pack, numa or node, l3, core, pu, with attributes in parentheses); without
- * pu at the end a core has one; a text without levels is the name of a machine (server.h). The limits of this process
- * do not apply. Errors: MR_EINVAL a string that hwloc does not take, or without cores, or with more than 1024 of a kind
+ * pu at the end a core has one; a text without levels is the name of a machine (server.h), or of a file that hwloc's
+ * lstopo has written (FILE.xml), with the CPUs and memory that were allowed there. The limits of this process do not
+ * apply. Errors: MR_EINVAL a string that hwloc does not take, or without cores, or with more than 1024 of a kind
  * in one parent or 4096 CPUs in all (hwloc takes minutes for more). Free with fini.
  */
 mr_status mr_topo_synthetic(const char *text, mr_topo *t) MR_MUST_USE;

@@ -68,8 +68,8 @@ static const mr_option machine[] = {
 	{"cpus", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "CPU lists to pin to, one a worker, such as \"0-3 4-7\"; empty: chosen from the topology"},
 	{"topology", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "plan for this machine, such as \"numa:4 core:16 pu:2\", or a name of millrace list machines; empty: the one "
-	 "at hand"},
+	 "plan for this machine, such as \"numa:4 core:16 pu:2\", a name of millrace list machines, or a file of "
+	 "lstopo, machine.xml; empty: the one at hand"},
 	{"loaders", MR_OPT_INT, "0", 0, 256, NULL, NULL,
 	 "threads that make samples, where data decode files (images); 0: as many as cores are left over, up to 8"},
 	{"spin_us", MR_OPT_INT, "-1", -1, 1e9, NULL, "microseconds",

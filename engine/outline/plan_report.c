@@ -177,11 +177,12 @@ static mr_status print_nodes(const mr_forecast *f, FILE *out)
 		const mr_topo_node *n = &topo->node[i];
 		uint32_t workers = 0, threads = 0;
 
-		for (uint32_t w = 0; w < f->s->place.n_workers; w++)
-			if (f->s->place.worker[w].node == i) {
-				workers++;
-				threads += f->s->place.worker[w].n_threads;
-			}
+		for (uint32_t w = 0; w < f->s->place.n_workers; w++) {
+			uint32_t here = mr_place_threads_on(&f->s->place.worker[w], topo, i);
+
+			workers += here > 0;
+			threads += here;
+		}
 		mr_table_put(t, "%u", n->os_index);
 		mr_table_put(t, "%u", n->n_cores);
 		mr_table_put(t, "%u", workers);

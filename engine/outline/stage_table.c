@@ -9,7 +9,7 @@
 #include "sequential/sequential_size.h"
 
 typedef struct texts {
-	char layers[120], cores[120], kernels[64];
+	char layers[120], cores[120], kernels[64], nodes[64], pages[16];
 } texts;
 
 static void cores_text(const mr_place_worker *w, char *text, size_t size)
@@ -41,6 +41,24 @@ static void layers_text(const mr_session *s, uint16_t stage, char *text, size_t 
 		snprintf(text, size, "%s", first->name);
 	else
 		snprintf(text, size, "%s .. %s", first->name, last->name);
+}
+
+/* Where the memory of worker @w lies, and how much of it does if it has been touched. */
+static void nodes_text(const mr_session *s, const mr_run *run, uint16_t w, texts *t, mr_report_stage_row *row)
+{
+	bool started = s->executor.engine || s->executor.sequential;
+	mr_node_list planned = run ? run->worker[w].nodes
+				   : started ? *mr_executor_nodes(&s->executor, w) : s->place.worker[w].memory;
+	mr_region_look look = {.error = 1};
+
+	row->nodes = mr_node_list_text(&planned, t->nodes, sizeof(t->nodes));
+	if (started && s->place.bindable && s->place.n_memories > 1)
+		look = mr_region_look_up(mr_executor_region(&s->executor, w));
+	if (look.error || !look.n_pages)
+		return;
+	snprintf(t->pages, sizeof(t->pages), "%.0f%%",
+		 100 * (1 - (double)look.n_elsewhere / (double)look.n_pages));
+	row->pages = t->pages;
 }
 
 static mr_status fill(const mr_session *s, const mr_run *run, uint8_t pipe, uint16_t stage, texts *t,
@@ -75,8 +93,8 @@ static mr_status fill(const mr_session *s, const mr_run *run, uint8_t pipe, uint
 		.boundary_bytes = m.boundaries,
 		.scratch_bytes = m.scratch,
 		.cores = t->cores,
-		.node = (int32_t)s->place.worker[w].node_os,
 	};
+	nodes_text(s, run, w, t, row);
 	return MR_OK;
 }
 

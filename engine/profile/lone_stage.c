@@ -170,7 +170,7 @@ static mr_status make_memory(mr_lone_stage *x, const mr_place_worker *place)
 	if (x->c->memory_limit && a.used > x->c->memory_limit)
 		return mr_fail(MR_ERESOURCE, "it needs %s of memory, and %s is the limit", mr_bytes_text(a.used, need),
 			       mr_bytes_text(x->c->memory_limit, limit));
-	MR_TRY(mr_region_map(&x->region, a.used, place->bindable ? place->node_os : MR_REGION_ANY_NODE));
+	MR_TRY(mr_region_map(&x->region, a.used, place->bindable ? &place->memory : NULL));
 	mr_arena_init(&a, x->region.base, x->region.bytes);
 	layout(x, &a);
 	mr_region_prefault(&x->region, 0, x->region.bytes);

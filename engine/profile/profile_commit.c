@@ -133,7 +133,7 @@ static mr_status map(party *p)
 	if (c->memory_limit && a.used * p->y->n > c->memory_limit)
 		return mr_fail(MR_ERESOURCE, "averages of the largest stage need %s of memory, and %s is the limit",
 			       mr_bytes_text(a.used * p->y->n, need), mr_bytes_text(c->memory_limit, limit));
-	MR_TRY(mr_region_map(&p->region, a.used, place->bindable ? place->node_os : MR_REGION_ANY_NODE));
+	MR_TRY(mr_region_map(&p->region, a.used, place->bindable ? &place->memory : NULL));
 	mr_arena_init(&a, p->region.base, p->region.bytes);
 	layout(p, &a);
 	return MR_OK;

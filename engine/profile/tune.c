@@ -415,7 +415,7 @@ static mr_status open_bench(bench *b)
 	most = most < MR_TUNE_LAYERS * b->room ? most : MR_TUNE_LAYERS * b->room;
 	b->room_w = most > b->room ? most : b->room;
 	lay_out(b);
-	MR_TRY(mr_region_map(&b->memory, b->taken, MR_REGION_ANY_NODE));
+	MR_TRY(mr_region_map(&b->memory, b->taken, NULL));
 	lay_out(b);
 	mr_region_prefault(&b->memory, 0, b->taken);
 	fill(b->x, b->room, b->dtype);

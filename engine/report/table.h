@@ -62,7 +62,8 @@ typedef struct mr_report_stage_row {
 	uint64_t boundary_bytes;
 	uint64_t scratch_bytes;
 	const char *cores;           /* "0-3"; NULL: not pinned */
-	int32_t node;                /* Linux NUMA node; < 0: unknown */
+	const char *nodes;           /* NUMA nodes of its memory: "0-3"; NULL: any */
+	const char *pages;           /* how much of it lies there: "100%"; NULL in all rows: no such column */
 	const char *kernels;         /* "fused 12, onednn 3": number of operations that each executes; NULL in all rows:
 	                                no such column */
 } mr_report_stage_row;

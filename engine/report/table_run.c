@@ -67,14 +67,20 @@ mr_status mr_report_stages(const mr_report_stage_row *rows, uint32_t n, FILE *ou
 		{"stage", true},   {"on", false},   {"layers", false},   {"params", true}, {"weights", true},
 		{"stashes", true}, {"grads", true}, {"optimizer", true}, {"activ.", true}, {"boundary", true},
 		{"scratch", true}, {"total", true}, {"cores", false},    {"node", true},
-		{"kernels", false},
 	};
-	bool kernels = n && rows[0].kernels;
+	bool kernels = n && rows[0].kernels, pages = n && rows[0].pages;
+	mr_table_column all[N(columns) + 2];
+	uint32_t n_all = N(columns);
 	mr_report_stage_row sum = {0};
 	mr_table *t;
 	mr_status st;
 
-	MR_TRY(mr_table_create(columns, kernels ? N(columns) : N(columns) - 1, &t));
+	memcpy(all, columns, sizeof(columns));
+	if (pages)
+		all[n_all++] = (mr_table_column){"pages there", true};
+	if (kernels)
+		all[n_all++] = (mr_table_column){"kernels", false};
+	MR_TRY(mr_table_create(all, n_all, &t));
 	for (uint32_t i = 0; i < n; i++) {
 		const mr_report_stage_row *r = &rows[i];
 
@@ -84,10 +90,9 @@ mr_status mr_report_stages(const mr_report_stage_row *rows, uint32_t n, FILE *ou
 		mr_table_put(t, "%u: %s", r->n_layers, r->layers ? r->layers : "");
 		put_sizes(t, r);
 		mr_table_put(t, "%s", r->cores ? r->cores : "any");
-		if (r->node < 0)
-			mr_table_put(t, "-");
-		else
-			mr_table_put(t, "%d", r->node);
+		mr_table_put(t, "%s", r->nodes ? r->nodes : "-");
+		if (pages)
+			mr_table_put(t, "%s", r->pages ? r->pages : "-");
 		if (kernels)
 			mr_table_put(t, "%s", r->kernels);
 	}

@@ -115,14 +115,32 @@ static void layout(mr_sequential *q, const mr_sequential_layout *l, mr_arena *a)
 	q->target = take(a, (size_t)q->c.samples * mr_shape_bytes(g->target, q->c.kernels->types.compute));
 }
 
+/* The nodes for @bytes: those of its threads, or all if these have no room. */
+static mr_status choose_nodes(mr_sequential *q, uint64_t bytes)
+{
+	const mr_place *machine = q->c.machine;
+	uint64_t *claimed;
+
+	q->nodes = q->c.place->memory;
+	if (!machine)
+		return MR_OK;
+	claimed = calloc(machine->n_memories + 1u, sizeof(*claimed));
+	if (!claimed)
+		return mr_fail(MR_ERESOURCE, "no memory to choose nodes");
+	q->nodes = mr_place_claim(machine, q->c.place, bytes, claimed, &q->elsewhere);
+	free(claimed);
+	return MR_OK;
+}
+
 static mr_status map_layout(mr_sequential *q, const mr_sequential_layout *l)
 {
 	mr_arena a;
 
 	mr_arena_init(&a, NULL, 0);
 	layout(q, l, &a);
+	MR_TRY(choose_nodes(q, mr_region_round(a.used)));
 	MR_TRY(mr_region_map(&q->region, mr_align_up(a.used, MR_CACHE_LINE),
-			     q->c.place->bindable ? q->c.place->node_os : MR_REGION_ANY_NODE));
+			     q->c.place->bindable ? &q->nodes : NULL));
 	mr_arena_init(&a, q->region.base, q->region.bytes);
 	layout(q, l, &a);
 	return MR_OK;
@@ -426,6 +444,16 @@ bool mr_sequential_lost(const mr_sequential *q, uint64_t *ns)
 {
 	*ns = q->ns_lost;
 	return q->delay_known;
+}
+
+const mr_region *mr_sequential_region(const mr_sequential *q)
+{
+	return &q->region;
+}
+
+const mr_node_list *mr_sequential_nodes(const mr_sequential *q)
+{
+	return &q->nodes;
 }
 
 uint64_t mr_sequential_bytes(const mr_sequential *q)

@@ -41,6 +41,7 @@ typedef struct mr_sequential_config {
 	const mr_optim *optim;
 	const mr_lr *lr;
 	const mr_place_worker *place; /* the thread group */
+	const mr_place *machine;      /* for memory that has no room on its nodes; NULL: it has */
 	double clip;                  /* global norm; <= 0: none */
 	uint64_t norm_every;          /* see mr_run_config */
 	bool measures;                /* find the largest gradient; see mr_run_config */
@@ -100,6 +101,10 @@ double mr_sequential_largest_gradient(const mr_sequential *q);
 
 /** Continue as if @step steps had been done (weights and state have been restored). */
 void mr_sequential_resume_at(mr_sequential *q, uint64_t step);
+
+/** Its memory, and the nodes where that is planned to lie. */
+const mr_region *mr_sequential_region(const mr_sequential *q);
+const mr_node_list *mr_sequential_nodes(const mr_sequential *q);
 
 /** Nanoseconds spent in F, in B and in U so far, and bytes of memory it holds. */
 void mr_sequential_busy(const mr_sequential *q, uint64_t *f, uint64_t *b, uint64_t *u);

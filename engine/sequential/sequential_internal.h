@@ -55,6 +55,8 @@ struct mr_sequential {
 	double largest;        /* gradient so far */
 	uint64_t step;
 	mr_region region;      /* all tensors */
+	mr_node_list nodes;    /* where it is planned to lie */
+	bool elsewhere;        /* not on the nodes of its threads, which have no room for it */
 	mr_stall stall;        /* of its thread; the caller's thread looks at it */
 	_Atomic uint64_t beat; /* layers and parameters done */
 	_Atomic bool reports;  /* it runs the caller's progress function, which may take long */

@@ -33,6 +33,20 @@ mr_run *mr_executor_run_of(const mr_executor *x)
 	return x->engine ? mr_engine_run_of(x->engine) : x->replay ? mr_replay_run_of(x->replay) : NULL;
 }
 
+const mr_region *mr_executor_region(const mr_executor *x, uint16_t w)
+{
+	mr_run *run = mr_executor_run_of(x);
+
+	return run ? &run->worker[w].region : mr_sequential_region(x->sequential);
+}
+
+const mr_node_list *mr_executor_nodes(const mr_executor *x, uint16_t w)
+{
+	mr_run *run = mr_executor_run_of(x);
+
+	return run ? &run->worker[w].nodes : mr_sequential_nodes(x->sequential);
+}
+
 double mr_executor_largest_gradient(const mr_executor *x)
 {
 	return x->sequential ? mr_sequential_largest_gradient(x->sequential)

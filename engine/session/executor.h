@@ -38,6 +38,10 @@ mr_status mr_executor_state(mr_executor *x, mr_state *out) MR_MUST_USE;
 /** The executor's run; NULL for sequential. While paused. */
 mr_run *mr_executor_run_of(const mr_executor *x);
 
+/** The memory of worker @w, and the nodes where that was planned to lie. */
+const mr_region *mr_executor_region(const mr_executor *x, uint16_t w);
+const mr_node_list *mr_executor_nodes(const mr_executor *x, uint16_t w);
+
 /** See exec/run.h. */
 double mr_executor_largest_gradient(const mr_executor *x);
 

@@ -10,6 +10,43 @@
 #include "sim/bound.h"
 #include "sim/sim.h"
 
+/* The node of which memory @i of the machine is, or the first that uses it. */
+static uint32_t node_with(const mr_topo *t, uint32_t i)
+{
+	uint32_t n = 0;
+
+	for (uint32_t k = t->n_nodes; k-- > 0;)
+		if (t->node[k].memory == i && (t->node[k].os_index == t->memory[i].os_index || t->node[n].memory != i))
+			n = k;
+	return n;
+}
+
+/* Put what regions take of each memory, @claimed, to the nodes. */
+static void share_out(mr_forecast *f, const uint64_t *claimed)
+{
+	for (uint32_t i = 0; i < f->s->topo.n_memories; i++)
+		f->node_bytes[node_with(&f->s->topo, i)] += claimed[i];
+}
+
+static mr_status memory_of_sequential(mr_forecast *f)
+{
+	const mr_session *s = f->s;
+	mr_sequential_config q = mr_session_sequential_config(s);
+	uint64_t *claimed;
+	mr_run_memory m;
+	bool elsewhere;
+
+	MR_TRY(mr_sequential_size(&q, &m));
+	f->bytes = m.weights + m.grads + m.optimizer + m.activations + m.boundaries + m.scratch;
+	claimed = calloc(s->place.n_memories, sizeof(*claimed));
+	if (!claimed)
+		return mr_fail(MR_ERESOURCE, "no memory for a plan");
+	mr_place_claim(&s->place, &s->place.worker[0], f->bytes, claimed, &elsewhere);
+	share_out(f, claimed);
+	free(claimed);
+	return MR_OK;
+}
+
 mr_status mr_forecast_memory(mr_forecast *f)
 {
 	const mr_session *s = f->s;
@@ -18,19 +55,11 @@ mr_status mr_forecast_memory(mr_forecast *f)
 	f->node_bytes = calloc(s->topo.n_nodes, sizeof(*f->node_bytes));
 	if (!f->node_bytes)
 		return mr_fail(MR_ERESOURCE, "no memory for a plan");
-	if (!s->plan) {
-		mr_sequential_config q = mr_session_sequential_config(s);
-		mr_run_memory m;
-
-		MR_TRY(mr_sequential_size(&q, &m));
-		f->bytes = m.weights + m.grads + m.optimizer + m.activations + m.boundaries + m.scratch;
-		f->node_bytes[s->place.worker[0].node] = f->bytes;
-		return MR_OK;
-	}
+	if (!s->plan)
+		return memory_of_sequential(f);
 	MR_TRY(mr_run_create(&c, &f->run));
 	f->bytes = mr_run_mapped_bytes(f->run);
-	for (uint16_t w = 0; w < f->run->n_workers; w++)
-		f->node_bytes[s->place.worker[w].node] += f->run->worker[w].region.bytes;
+	share_out(f, f->run->claimed);
 	return MR_OK;
 }
 

@@ -238,6 +238,7 @@ mr_sequential_config mr_session_sequential_config(const mr_session *s)
 		.optim = &s->optim,
 		.lr = &s->lr,
 		.place = &s->place.worker[0],
+		.machine = &s->place,
 		.watchdog_s = s->job->machine.watchdog,
 		.clip = train->clip,
 		.skip_nonfinite = train->nonfinite == MR_NONFINITE_SKIP,

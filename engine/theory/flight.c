@@ -74,7 +74,7 @@ static mr_status build(mr_flights *f)
 				       c->kernels, true, NULL, &f->stage[s]));
 	mr_arena_init(&a, NULL, 0);
 	layout(f, &a);
-	MR_TRY(mr_region_map(&f->region, mr_align_up(a.used, MR_CACHE_LINE), MR_REGION_ANY_NODE));
+	MR_TRY(mr_region_map(&f->region, mr_align_up(a.used, MR_CACHE_LINE), NULL));
 	mr_arena_init(&a, f->region.base, f->region.bytes);
 	layout(f, &a);
 	return c->kernels->ctx_create(c->kernels, 1, &f->kc);

@@ -63,7 +63,7 @@ mr_status mr_histories_create(mr_stage *const *stage, uint16_t n, const uint32_t
 		out->at[s] = (mr_history){.stage = stage[s], .cap = cap[s]};
 	mr_arena_init(&a, NULL, 0);
 	layout(out, &a, o, &k->types);
-	st = mr_region_map(&out->region, mr_align_up(a.used, MR_CACHE_LINE), MR_REGION_ANY_NODE);
+	st = mr_region_map(&out->region, mr_align_up(a.used, MR_CACHE_LINE), NULL);
 	if (st != MR_OK) {
 		mr_histories_destroy(out);
 		return st;

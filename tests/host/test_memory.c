@@ -27,7 +27,7 @@ static void test_map(void)
 		mr_region r;
 		char *p;
 
-		MR_CHECK_OK(mr_region_map(&r, sizes[i], MR_REGION_ANY_NODE));
+		MR_CHECK_OK(mr_region_map(&r, sizes[i], NULL));
 		p = r.base;
 		CU_ASSERT_EQUAL(r.bytes, mr_region_round(sizes[i]));
 		CU_ASSERT_EQUAL(r.asked_bytes, sizes[i]);
@@ -46,27 +46,28 @@ static void test_refused(void)
 {
 	mr_region r;
 
-	MR_CHECK_FAIL(mr_region_map(&r, 0, MR_REGION_ANY_NODE), MR_EINVAL, "0 bytes");
-	MR_CHECK_FAIL(mr_region_map(&r, UINT64_MAX - 5, MR_REGION_ANY_NODE), MR_EINVAL, "cannot be mapped");
-	MR_CHECK_FAIL(mr_region_map(&r, (uint64_t)1 << 60, MR_REGION_ANY_NODE), MR_ERESOURCE, "cannot map");
+	MR_CHECK_FAIL(mr_region_map(&r, 0, NULL), MR_EINVAL, "0 bytes");
+	MR_CHECK_FAIL(mr_region_map(&r, UINT64_MAX - 5, NULL), MR_EINVAL, "cannot be mapped");
+	MR_CHECK_FAIL(mr_region_map(&r, (uint64_t)1 << 60, NULL), MR_ERESOURCE, "cannot map");
 	CU_ASSERT_PTR_NULL(r.base);
 }
 
 /* Node 0 exists everywhere; where the kernel does not let us bind, the note says so. Node 1000 never binds. */
 static void test_bind(void)
 {
+	const mr_node_list first = mr_node_list_of(0), none = mr_node_list_of(1000), beyond = mr_node_list_of(5000);
 	mr_region r;
 
-	MR_CHECK_OK(mr_region_map(&r, 1 << 16, 0));
+	MR_CHECK_OK(mr_region_map(&r, 1 << 16, &first));
 	CU_ASSERT_EQUAL(r.bound, r.note[0] == '\0');
-	CU_ASSERT_EQUAL(r.node_os, 0);
+	CU_ASSERT_EQUAL(r.nodes.n, 1);
 	memset(r.base, 1, r.bytes);
 	mr_region_unmap(&r);
-	MR_CHECK_OK(mr_region_map(&r, 1 << 16, 1000));
+	MR_CHECK_OK(mr_region_map(&r, 1 << 16, &none));
 	CU_ASSERT_FALSE(r.bound);
 	CU_ASSERT_PTR_NOT_NULL(strstr(r.note, "binding"));
 	mr_region_unmap(&r);
-	MR_CHECK_OK(mr_region_map(&r, 1 << 16, 5000));
+	MR_CHECK_OK(mr_region_map(&r, 1 << 16, &beyond));
 	CU_ASSERT_FALSE(r.bound);
 	mr_region_unmap(&r);
 }
@@ -86,7 +87,7 @@ static void test_bind_part(void)
 	const char *p;
 	mr_region r;
 
-	MR_CHECK_OK(mr_region_map(&r, 1 << 16, MR_REGION_ANY_NODE));
+	MR_CHECK_OK(mr_region_map(&r, 1 << 16, NULL));
 	p = r.base;
 	if (mr_region_bind_part(&r, 4096 + 1, 3 * 4096, 0)) {
 		CU_ASSERT_EQUAL(r.note[0], '\0');
@@ -130,7 +131,7 @@ static void test_prefault(void)
 	uint64_t before;
 	mr_region r;
 
-	MR_CHECK_OK(mr_region_map(&r, BYTES, MR_REGION_ANY_NODE));
+	MR_CHECK_OK(mr_region_map(&r, BYTES, NULL));
 	before = minor_faults();
 	mr_region_prefault(&r, BYTES / 2, BYTES / 4);
 	CU_ASSERT_EQUAL(n_resident(&r), BYTES / 4 / 4096);
@@ -149,7 +150,7 @@ static void test_peak(void)
 	mr_region r;
 
 	CU_ASSERT(before >= now && now > 0);
-	MR_CHECK_OK(mr_region_map(&r, (uint64_t)64 << 20, MR_REGION_ANY_NODE));
+	MR_CHECK_OK(mr_region_map(&r, (uint64_t)64 << 20, NULL));
 	mr_region_prefault(&r, 0, r.bytes);
 	CU_ASSERT(mr_memory_resident_bytes() > now + (60u << 20));
 	mr_region_unmap(&r);

@@ -1,0 +1,58 @@
+#!/bin/sh
+# What a machine of several NUMA nodes makes a training do, on two fake nodes (host/numa.h): where memory lies, that the
+# bits stay, and what is said where the kernel refuses.
+#   test_nodes.sh SOURCE BUILD
+. "$(dirname "$0")/train_lib.sh"
+has_faults || skip "this build has no fault points, and so no fake nodes"
+
+MR_FAKE_NODES=nonsense "$millrace" plan mlp.cfg >out 2>err && fail "a malformed MR_FAKE_NODES is taken"
+faults=MR_FAKE_NODES=2
+train chain.cfg --set run.dir=first --set train.steps=1 --set system.name=1f1b
+grep -q '^machine  2 nodes' out || skip "this machine has one core, or several nodes of its own"
+
+# Each worker's memory lies on its node.
+grep -q '^ *0  w0 .* 0  *100%$' out || fail "worker 0's memory is not on node 0: $(grep w0 out)"
+grep -q '^ *1  w1 .* 1  *100%$' out || fail "worker 1's memory is not on node 1: $(grep w1 out)"
+
+# sequential: threads on both nodes, memory in turns. Bits do not depend on nodes.
+set -- --set machine.threads=0 --set train.steps=4 --set train.eval_every=4
+train mlp.cfg "$@" --set run.dir=two
+grep -q '0-1  *0-1  *100%$' out || fail "sequential is not spread over both nodes: $(grep w0 out)"
+faults=
+train mlp.cfg "$@" --set run.dir=one
+grep -q 'pages there' out && fail "one node: there is nothing to look up"
+same "sequential on two nodes" one two
+
+cat >wide.cfg <<'END'
+model = { name = "mlp"; hidden = [1024, 1024]; };
+data = { name = "synthetic"; features = 6; classes = 3; samples = 60; };
+optimizer = { name = "adamw"; };
+system = { name = "1f1b"; };
+train = { steps = 1; batch = 4; microbatches = 2; lr = 0.01; };
+machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
+backend = "reference";
+dtype = "f64";
+END
+
+# The kernel refuses: mbind, and the first thread touches all; move_pages, and nobody can tell.
+faults="MR_FAKE_NODES=2 MR_FAIL_AT=numa.bind:1:1"
+train wide.cfg --set system.name=sequential --set machine.threads=0 --set run.dir=unbound
+grep -q '^memory   of w0 as the system gives it; spreading over nodes: ' out || fail "no word about mbind"
+grep -q '^memory   warning: of the pages of w0, planned for node 0-1, [45][0-9]% lie elsewhere, .* node [01]: ' out ||
+	fail "no warning that all pages lie on one node: $(grep '^memory' out)"
+faults="MR_FAKE_NODES=2 MR_FAIL_AT=numa.where:2:1"
+train mlp.cfg "$@" --set run.dir=unknown
+grep -q '^memory   where the pages of w0 lie is not known, since move_pages fails: ' out ||
+	fail "no word about move_pages"
+
+# A run that is larger than a node.
+faults=MR_FAKE_NODES=2:30
+train wide.cfg --set run.dir=large
+expect 0 "a run larger than a node"
+grep -q '^memory   of w1 on node 0-1, since its own has no room for all of it' out ||
+	fail "no word about the node that is too small: $(grep '^memory\|w1' out)"
+grep -q '^ *1  w1 .* 0-1  *100%$' out || fail "worker 1's memory is not on both nodes: $(grep w1 out)"
+faults=MR_FAKE_NODES=2:15
+train wide.cfg --set run.dir=none
+expect 6 "a run larger than both nodes" "30 MiB is the limit"
+finish
