@@ -295,6 +295,14 @@ static mr_status stride(mr_engine *e, uint64_t until, mr_engine_progress *progre
 	return MR_OK;
 }
 
+/* Weights that were restored reach all copies. */
+static void spread(mr_engine *e)
+{
+	if (e->restored)
+		mr_run_spread(e->run);
+	e->restored = false;
+}
+
 mr_status mr_engine_run(mr_engine *e, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached)
 {
 	uint64_t each = mr_plan_stride(e->run->c.plan);
@@ -305,9 +313,7 @@ mr_status mr_engine_run(mr_engine *e, uint64_t until, mr_engine_progress *progre
 	if (until > mr_run_last_step(e->run->c.plan))
 		return mr_fail(MR_ECONFIG, "the plan ends after %llu steps, and %llu were requested",
 			       (unsigned long long)mr_run_last_step(e->run->c.plan), (unsigned long long)until);
-	if (e->restored)
-		mr_run_spread(e->run);
-	e->restored = false;
+	spread(e);
 	if (!e->started && e->step < until) {
 		MR_TRY(mr_loader_start(e->loader));
 		e->started = true;
@@ -371,6 +377,7 @@ mr_status mr_engine_eval(mr_engine *e, mr_eval_wanted *wanted, void *arg, double
 
 	if (e->broken)
 		return mr_fail(MR_EINVAL, "the engine has stopped after an error");
+	spread(e);
 	MR_TRY(mr_run_begin_eval(run, &until));
 	mr_loader_seek(e->eval_loader, 0, run->n_eval);
 	MR_TRY(mr_loader_start(e->eval_loader));

@@ -306,6 +306,7 @@ static mr_status build(mr_run *run)
 	MR_TRY(create_stages(run));
 	MR_TRY(mr_run_open_carried(run));
 	MR_TRY(mr_run_choose_links(run));
+	mr_run_choose_homes(run);
 	run->base_bytes = mr_memory_resident_bytes();
 	run->before_bytes = mr_memory_peak_bytes();
 	if (c->plan->endless)
@@ -394,7 +395,7 @@ static void init_weights(mr_run *run, uint8_t pipe, uint16_t s)
 		mr_layer_states_init(b);
 		b->latest = 0;
 	}
-	if (shard == 0 || b->private_weights)
+	if (mr_weights_home(b, shard) == shard)
 		mr_weights_init(b, shard, run->c.seed);
 	if (run->replicas && pipe == 0)
 		mr_replicas_init(&run->replicas[s]);

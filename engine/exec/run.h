@@ -3,8 +3,8 @@
  * replay, which differ only in which thread calls mr_exec_* (exec.h) and when.
  *
  * Worker w owns the stages that the plan places on it, in one pipe or several: their weights (or its pipe's shard of
- * them), the slots and boundary buffers they consume, and a scratch area. All of that lies in one region of memory per
- * worker, on its node, laid out before the first step.
+ * them, or its node's copy), the slots and boundary buffers they consume, and a scratch area. All of that lies in one
+ * region of memory per worker, on its node, laid out before the first step.
  */
 #ifndef MR_EXEC_RUN_H
 #define MR_EXEC_RUN_H
@@ -340,6 +340,9 @@ double mr_run_largest_gradient(const mr_run *run);
  * the whole pages of each range to the node of the worker that steps it. Call it after mapping and before touching.
  */
 void mr_run_spread_states(mr_run *run);
+
+/** Give the weights of stages that several workers read a copy on each of their nodes. Call it before laying out. */
+void mr_run_choose_homes(mr_run *run);
 
 /** Sum of the mapped regions. */
 uint64_t mr_run_mapped_bytes(const mr_run *run);

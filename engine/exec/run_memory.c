@@ -1,4 +1,6 @@
-/* run_memory.c - the memory of a run, by purpose. */
+/* run_memory.c - the memory of a run: by purpose, and on which nodes. */
+#include <string.h>
+
 #include "weights/layer_states.h"
 #include "weights/mitigated.h"
 #include "weights/predict.h"
@@ -34,7 +36,9 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 	const mr_stage_weights *b = mr_run_weights(run, pipe, s);
 	bool leads = mr_run_leads(run, pipe, s);
 	bool whole = leads && mr_run_shard(run, pipe, s) == 0; /* memory that all pipes of a stage share counts there */
-	uint64_t weights = whole || b->private_weights ? z->weight_bytes : 0;
+	uint32_t shard = mr_run_shard(run, pipe, s);
+	bool copy = b->private_weights || (leads && mr_weights_home(b, shard) == shard);
+	uint64_t weights = whole || copy ? z->weight_bytes : 0;
 
 	*out = (mr_run_memory){
 		.weights = weights + (whole ? mr_layer_states_bytes(b) : 0) +
@@ -86,6 +90,30 @@ void mr_run_spread_states(mr_run *run)
 		for (uint16_t s = 0; s < run->n_stages; s++)
 			if (mr_run_leads(run, (uint8_t)p, s))
 				spread(run, (uint8_t)p, s);
+}
+
+/* Have two workers memory on the same nodes? */
+static bool together(const mr_place_worker *a, const mr_place_worker *b)
+{
+	return a->memory.n == b->memory.n && !memcmp(a->memory.os, b->memory.os, a->memory.n * sizeof(*a->memory.os));
+}
+
+/* The worker of shard @i of stage @s. */
+static const mr_place_worker *place_of(const mr_run *run, uint32_t i, uint16_t s)
+{
+	return &run->c.place->worker[mr_plan_worker(run->c.plan, (uint8_t)i, s)];
+}
+
+void mr_run_choose_homes(mr_run *run)
+{
+	for (uint16_t s = 0; run->shares && s < run->n_stages; s++) {
+		mr_stage_weights *b = &run->weights[s];
+
+		for (uint32_t i = 1; mr_weights_may_copy(b) && i < b->n_shards; i++)
+			while (b->shard[i].home < i &&
+			       !together(place_of(run, i, s), place_of(run, b->shard[i].home, s)))
+				b->shard[i].home++;
+	}
 }
 
 uint64_t mr_run_mapped_bytes(const mr_run *run)

@@ -15,7 +15,8 @@ static mr_usage usage_of(const mr_run *run, uint8_t pipe, uint16_t s, const numb
 {
 	const mr_stage_weights *b = mr_run_weights(run, pipe, s);
 	const mr_links_stage *st = mr_links_at(&run->train, pipe, s);
-	bool has_weights = (mr_run_leads(run, pipe, s) && mr_run_shard(run, pipe, s) == 0) || b->private_weights;
+	uint8_t shard = mr_run_shard(run, pipe, s);
+	bool has_weights = (mr_run_leads(run, pipe, s) && mr_weights_home(b, shard) == shard) || b->private_weights;
 	uint32_t shared = run->replicas && pipe == 0 ? mr_average_copies(&run->c.plan->contract.average) : 0;
 
 	return (mr_usage){

@@ -106,7 +106,7 @@ void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe, const mr_
 	uint32_t first, end;
 
 	mr_stage_params(b->stage, &first, &end);
-	if (pipe == 0 || b->private_weights)
+	if (mr_weights_home(b, pipe) == pipe)
 		s->version = mr_arena_take(
 			a, mr_stagger(mr_weights_stride(b) * b->cap + (b->row_versions ? z->table_bytes : 0)),
 			MR_CACHE_LINE);
@@ -149,8 +149,8 @@ void mr_weights_fini(mr_stage_weights *b)
 
 void mr_weights_join(mr_stage_weights *b)
 {
-	for (uint32_t i = 1; i < b->n_shards && !b->private_weights; i++)
-		b->shard[i].version = b->shard[0].version;
+	for (uint32_t i = 1; i < b->n_shards; i++)
+		b->shard[i].version = b->shard[mr_weights_home(b, i)].version;
 }
 
 /* --- sums --- */
@@ -290,25 +290,30 @@ const mr_step *mr_weights_steps(mr_stage_weights *b, uint8_t pipe, const mr_opti
 	return step;
 }
 
-/* Private copies: copy the @bytes bytes at @at that @pipe has made to all other copies. */
-static void copy_to_others(mr_stage_weights *b, uint8_t pipe, size_t at, size_t bytes)
+bool mr_weights_may_copy(const mr_stage_weights *b)
 {
-	const uint8_t *made = (const uint8_t *)mr_weights_at(b, pipe, b->latest + 1) + at;
+	return b->n_shards > 1 && !b->private_weights && !mr_stage_size(b->stage)->table_bytes && !b->validation &&
+	       !b->prediction;
+}
 
-	for (uint32_t i = 0; i < b->n_shards; i++)
-		if (i != pipe)
-			memcpy((uint8_t *)mr_weights_at(b, (uint8_t)i, b->latest + 1) + at, made, bytes);
+void mr_weights_copy(mr_stage_weights *b, uint8_t pipe, size_t from, size_t to)
+{
+	const uint8_t *made = (const uint8_t *)mr_weights_at(b, pipe, b->latest + 1) + from;
+
+	for (uint32_t i = 0; i < b->n_shards && !b->ranges; i++)
+		if (mr_weights_home(b, i) == i && i != mr_weights_home(b, pipe))
+			memcpy((uint8_t *)mr_weights_at(b, (uint8_t)i, b->latest + 1) + from, made, to - from);
 }
 
 mr_status mr_weights_step_part(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr,
 			       double gscale, uint32_t p, int64_t first, int64_t n, const void *g)
 {
 	size_t bytes = mr_dtype_bytes(b->k->types.weights);
+	size_t at = mr_stage_weight_at(b->stage, p) + (size_t)first * bytes;
 	mr_optim_call c = call_of(b, pipe, o, p, first, lr, gscale);
 
 	MR_TRY(mr_optim_step(o, &c, b->k, kc, n, g));
-	if (b->private_weights && !b->ranges)
-		copy_to_others(b, pipe, mr_stage_weight_at(b->stage, p) + (size_t)first * bytes, (size_t)n * bytes);
+	mr_weights_copy(b, pipe, at, at + (size_t)n * bytes);
 	return MR_OK;
 }
 
@@ -346,9 +351,13 @@ void mr_weights_skip(mr_stage_weights *b, uint8_t pipe)
 			continue;
 		}
 		at = (size_t)first * bytes;
-		if (n && !(b->row_versions && mr_stage_graph(b->stage)->params[p].lazy))
-			memcpy((uint8_t *)mr_weights_param_at(b, pipe, b->latest + 1, p) + at,
-			       (const uint8_t *)mr_weights_param_at(b, pipe, b->latest, p) + at, (size_t)n * bytes);
+		if (!n || (b->row_versions && mr_stage_graph(b->stage)->params[p].lazy))
+			continue;
+		memcpy((uint8_t *)mr_weights_param_at(b, pipe, b->latest + 1, p) + at,
+		       (const uint8_t *)mr_weights_param_at(b, pipe, b->latest, p) + at, (size_t)n * bytes);
+		at += mr_stage_weight_at(b->stage, p);
+		if (!b->private_weights)
+			mr_weights_copy(b, pipe, at, at + (size_t)n * bytes);
 	}
 }
 
@@ -375,8 +384,10 @@ void mr_weights_committed(mr_stage_weights *b)
 
 void mr_weights_spread(mr_stage_weights *b)
 {
-	for (uint32_t i = 1; b->private_weights && i < b->n_shards; i++)
-		memcpy(b->shard[i].version, b->shard[0].version, b->cap * mr_stage_size(b->stage)->weight_bytes);
+	for (uint32_t i = 1; i < b->n_shards; i++)
+		if (mr_weights_home(b, i) == i)
+			memcpy(b->shard[i].version, b->shard[0].version,
+			       b->cap * mr_stage_size(b->stage)->weight_bytes);
 }
 
 void mr_weights_staleness(const mr_stage_weights *b, uint64_t *out)

@@ -7,8 +7,10 @@
  * state belongs to latest alone.
  *
  * Several pipes. All read one copy of the weights, in the memory of pipe 0's worker (private: each has a copy of its
- * own). Each sums into a gradient buffer of its own; AR adds these up, U steps, or U does both in one pass
- * (reduction.h). Both are cut into ranges of cache lines, a pure function of the weights' size, and pipe p's worker
+ * own; workers on several NUMA nodes: each node has one, in the memory of its first shard, if mr_weights_may_copy). The
+ * owner of a range writes what it has stepped into all copies while it has it in cache.
+ * Each sums into a gradient buffer of its own; AR adds these up, U steps, or U does both in one pass (reduction.h).
+ * Both are cut into ranges of cache lines, a pure function of the weights' size, and pipe p's worker
  * handles range p of both. So the workers share the reduction, the step and the optimizer state (the pages of a range
  * lie on their nodes: mr_run_spread_states), and every worker reads in place what one has written. Elementwise work
  * gives the same bits however it is cut; for an optimizer that takes whole matrices a tensor belongs to the range in
@@ -76,6 +78,7 @@ typedef struct mr_shard {
 	mr_layer_call *call;           /* joint: [sum] work memory of these */
 	int64_t piece;                 /* elements that mr_reduction_step adds up at a time; 0: AR writes all sums */
 	size_t begin, end;             /* bytes of the weights whose AR and U are its worker's */
+	uint32_t home;                 /* the shard in whose memory `version` is, where weights are not private */
 	uint32_t need;                 /* micro-batches of a commit that go through this pipe */
 	uint32_t n_summed;             /* micro-batches in its sum, where there is a reduction */
 	uint64_t staleness[MR_STALENESS_BINS]; /* gradients by their age in versions */
@@ -130,6 +133,18 @@ int64_t mr_weights_whole_rows(const mr_stage_weights *b, uint32_t p, int64_t n);
 
 /** Cut the weights of a stage into the ranges of its shards, whose need is known. */
 void mr_weights_cut(mr_stage_weights *b, const mr_optim *o);
+
+/**
+ * May each node have a copy? Not of tables of which a step changes few rows (a copy of all of them would be most of the
+ * step), nor where steps are predicted or may be rolled back.
+ */
+bool mr_weights_may_copy(const mr_stage_weights *b);
+
+/* The shard in whose memory the weights are that shard @i reads. */
+static inline uint32_t mr_weights_home(const mr_stage_weights *b, uint32_t i)
+{
+	return b->private_weights ? i : b->shard[i].home;
+}
 
 /** Take shard @pipe's memory (or measure it, see base/arena.h); pipe 0's includes the memory that all share. */
 void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe, const mr_optim *o);
@@ -228,7 +243,11 @@ mr_status mr_weights_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const 
 mr_status mr_weights_step_part(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr,
 			       double gscale, uint32_t p, int64_t first, int64_t n, const void *g) MR_MUST_USE;
 
-/** Private copies: copy pipe 0's latest version to all others, after weights were restored. While no worker runs. */
+/** Copy bytes [@from, @to) of version latest + 1 from the copy that @pipe reads to all others; not between shards that
+ * share no memory. */
+void mr_weights_copy(mr_stage_weights *b, uint8_t pipe, size_t from, size_t to);
+
+/** Copy all versions of shard 0's copy to all others, after weights were restored. While no worker runs. */
 void mr_weights_spread(mr_stage_weights *b);
 
 /** Sum of the shards' bins into @out [MR_STALENESS_BINS]. */

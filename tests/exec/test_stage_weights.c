@@ -100,17 +100,21 @@ static void ranges_cover_each_element_once(void)
 		}
 }
 
-/* Shards step their ranges apart: together they make what one shard makes. Private copies get all of it. */
+/* Shards step their ranges apart: together they make what one shard makes. Private copies, and those of each node, get
+ * all of it. */
 static void ranges_step_like_one(void)
 {
 	for (uint32_t n = 1; n <= 4; n++)
-		for (int private = 0; private < 2; private++) {
+		for (int private = 0; private < 3; private++) { /* 2: the copies of two nodes */
 			small_weights w;
 
 			small_weights_init(&w, "adam", 2, n);
-			w.b.private_weights = private;
+			w.b.private_weights = private == 1;
+			for (uint32_t s = n / 2; private == 2 && s < n; s++)
+				w.b.shard[s].home = n / 2;
 			small_weights_layout(&w);
-			for (uint32_t s = 0; s < (private ? n : 1); s++)
+			CU_ASSERT_EQUAL(!private || n == 1, w.b.shard[0].version == w.b.shard[n - 1].version);
+			for (uint32_t s = 0; s < n; s++)
 				fill(&w, (uint8_t)s, 0, 3);
 			fill_grads(&w, 0, 0.5);
 			for (uint32_t s = 0; s < n; s++)
