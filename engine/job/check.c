@@ -387,6 +387,10 @@ static void check_needs(const mr_job *j, const mr_job_listener *l)
 	if (j->sample.top_k && j->sample.temperature == 0)
 		mr_job_note(l, MR_JOB_SAMPLE, "top_k",
 			    "has no effect with temperature = 0, which takes the most likely token");
+	if (j->checkpoint.keep_every && (!j->checkpoint.every || j->checkpoint.keep_every % j->checkpoint.every))
+		mr_job_note(l, MR_JOB_CHECKPOINT, "keep_every",
+			    "expected a multiple of checkpoint.every (%lld), got %lld", (long long)j->checkpoint.every,
+			    (long long)j->checkpoint.keep_every);
 }
 
 static mr_status settle(mr_job *j, const mr_job_listener *l)

@@ -95,6 +95,8 @@ static const mr_option checkpoint[] = {
 	 "steps between checkpoints; 0: only at the end and on signals"},
 	{"keep", MR_OPT_INT, "2", 1, 1000000, NULL, NULL,
 	 "newest checkpoints that are kept, beside the best one (the lowest loss of an evaluation)"},
+	{"keep_every", MR_OPT_INT, "0", 0, 1e15, NULL, "steps",
+	 "checkpoints of these steps and their multiples are kept for ever; a multiple of every; 0: none"},
 	{0},
 };
 

@@ -215,6 +215,8 @@ void mr_ckpt_rotate(int dir, const char *dir_path, const mr_checkpoint_content *
 	for (size_t i = 0; i < n; i++) {
 		if (!strcmp(list[i].name, newest) || !strcmp(list[i].name, best))
 			continue;
+		if (list[i].step < c->step && c->keep_every && list[i].step % c->keep_every == 0)
+			continue;
 		if (list[i].step < c->step && kept < keep)
 			kept++;
 		else

@@ -51,6 +51,7 @@ typedef struct mr_checkpoint_content {
 	size_t n_facts;
 	bool best;                  /* mark it as the best so far */
 	uint32_t keep;              /* newest checkpoints to keep, this one included; 0: 2. The best stays, too */
+	uint64_t keep_every;        /* beside these all of earlier steps that this number divides; 0: none */
 } mr_checkpoint_content;
 
 /**

@@ -53,11 +53,14 @@ static void tells_all_mistakes(void)
 	j.machine.watchdog = NAN;
 	j.trace.steps = "x";
 	j.partition = "nowhere";
+	j.checkpoint.every = 2;
+	j.checkpoint.keep_every = 7;
 	CU_ASSERT_EQUAL(mr_job_check(&j), MR_ECONFIG);
 	CU_ASSERT(says("train.steps: expected"));
 	CU_ASSERT(says("train.batch: is missing"));
 	CU_ASSERT(says("train.nonfinite: only a run that clips"));
 	CU_ASSERT(says("machine.watchdog: expected"));
+	CU_ASSERT(says("checkpoint.keep_every: expected a multiple of checkpoint.every (2), got 7"));
 	CU_ASSERT(says("trace.steps: expected a range"));
 	CU_ASSERT(says("partition: "));
 	mr_job_fini(&j);

@@ -83,6 +83,30 @@ static void rotation(void)
 	ckpt_help_remove(dir);
 }
 
+/* Beside the newest ones those of every third step stay, but not of an abandoned course. */
+static void kept_for_ever(void)
+{
+	static float one = 1;
+	static const mr_saved_tensor w = {.name = "w", .dtype = MR_SAVED_F32, .data = &one, .bytes = sizeof(one)};
+	static const mr_checkpoint_shard part = {.name = "model.safetensors", .tensors = &w, .n_tensors = 1};
+	mr_checkpoint_content c = {.parts = &part, .n_parts = 1, .keep = 1, .keep_every = 3};
+	char path[64];
+
+	ckpt_help_folder(dir);
+	for (c.step = 1; c.step <= 11; c.step++)
+		MR_CHECK_OK(mr_checkpoint_save(dir, &c, NULL));
+	CU_ASSERT_EQUAL(ckpt_help_count(dir, "step-"), 4);
+	for (int step = 3; step <= 12; step += 3) {
+		snprintf(path, sizeof(path), "step-%08d", step < 12 ? step : 11);
+		CU_ASSERT(ckpt_help_exists(dir, path));
+	}
+	c.step = 5;
+	MR_CHECK_OK(mr_checkpoint_save(dir, &c, NULL));
+	CU_ASSERT_EQUAL(ckpt_help_count(dir, "step-"), 2);
+	CU_ASSERT(ckpt_help_exists(dir, "step-00000003"));
+	ckpt_help_remove(dir);
+}
+
 /* A run resumed from an older checkpoint: steps come again, and later ones of the abandoned course go. */
 static void steps_that_come_again(void)
 {
@@ -523,6 +547,7 @@ void mr_suite_checkpoint_io(void)
 	MR_SUITE("checkpoint_io");
 	MR_TEST(saved_is_found);
 	MR_TEST(rotation);
+	MR_TEST(kept_for_ever);
 	MR_TEST(steps_that_come_again);
 	MR_TEST(what_cannot_be_deleted_is_a_warning);
 	MR_TEST(latest_falls_back);

@@ -103,6 +103,7 @@ typedef struct mr_job_machine {
 typedef struct mr_job_checkpoint {
 	int64_t every; /* commits; 0: only at the end and on signals */
 	int64_t keep;
+	int64_t keep_every; /* a multiple of `every`: checkpoints of these steps are never deleted; 0: none */
 } mr_job_checkpoint;
 
 typedef struct mr_job_trace {
