@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fault.h"
+#include "base/log.h"
 #include "session/plan_file.h"
 #include "session/sample.h"
 #include "session/checkpoints.h"
@@ -157,7 +158,7 @@ static bool on_progress(void *arg, const mr_step_rec *rec)
 	mr_train_tell_status(t, "trains", NULL);
 	if (mr_signals_status())
 		mr_train_print_status(t);
-	return !mr_signals_pending() && t->error == MR_OK;
+	return !mr_signals_pending() && t->error == MR_OK && !mr_checkpoint_writer_failed(t->writer);
 }
 
 /* --- due events --- */
@@ -219,34 +220,60 @@ static mr_checkpoints_case case_of(const mr_train *t, bool can_wait)
 	};
 }
 
-static mr_status save(mr_train *t, bool can_wait)
+static void note_saved(mr_train *t, const mr_checkpoints_case *c)
 {
-	mr_checkpoints_case c = case_of(t, can_wait);
+	t->saved = c->step;
+	/* not before it is saved: a failed save must not keep a later one from being marked */
+	if (mr_checkpoints_is_best(c))
+		t->best = c->val_loss;
+}
+
+/* Wait for the checkpoint that is being written. */
+static mr_status finish_save(mr_train *t)
+{
 	uint64_t begin = now_ns(t);
+	bool written;
+	mr_status st = mr_checkpoint_writer_wait(t->writer, &written);
+
+	if (written)
+		note_saved(t, &t->writing);
+	t->save_ns += now_ns(t) - begin;
+	return st;
+}
+
+/* @behind: the training goes on, and need not wait for the disk. */
+static mr_status save(mr_train *t, bool can_wait, bool behind)
+{
+	mr_checkpoints_case c;
+	uint64_t begin;
 	bool saved;
 
 	mr_service_alive();
 	mr_train_tell_status(t, "saves", NULL);
-	MR_TRY(mr_metrics_log_flush(t->metrics, true));
-	MR_TRY(mr_checkpoints_put(&t->s, t->dir.checkpoints, &c, &t->guard, &saved));
+	MR_TRY(finish_save(t));
+	c = case_of(t, can_wait);
+	begin = now_ns(t);
+	MR_TRY(mr_metrics_log_flush(t->metrics));
+	if (!behind || !t->writer) /* which does this first */
+		MR_TRY(mr_metrics_log_sync(t->metrics));
+	MR_TRY(mr_checkpoints_put(&t->s, t->dir.checkpoints, behind ? t->writer : NULL, &c, &t->guard, &saved));
 	t->save_ns += now_ns(t) - begin;
 	t->save_again = saved ? 0 : t->step + steps_to_tell(t);
-	if (!saved)
-		return MR_OK;
-	t->saved = t->step;
-	/* not before it is saved: a failed save must not keep a later one from being marked */
-	if (mr_checkpoints_is_best(&c))
-		t->best = c.val_loss;
+	t->writing = c;
+	if (saved && !mr_checkpoint_writer_busy(t->writer))
+		note_saved(t, &c);
 	return MR_OK;
 }
 
 /* The failure that ends the training, with the state from which it can be resumed. */
-static mr_status ended_by(const mr_train *t, mr_status st)
+static mr_status ended_by(mr_train *t, mr_status st)
 {
 	char why[1024], lost[512], advice[128] = "";
 	uint64_t best;
 
 	snprintf(why, sizeof(why), "%s", mr_error_text());
+	if (finish_save(t) != MR_OK)
+		mr_log(MR_LOG_WARN, "checkpoint", "%s", mr_error_text());
 	if (st == MR_EDIVERGED)
 		snprintf(advice, sizeof(advice), ", with a smaller train.lr");
 	if (st == MR_EDIVERGED && mr_checkpoints_best(t->dir.checkpoints, &best) && best != t->saved)
@@ -305,9 +332,9 @@ static mr_status do_due(mr_train *t, bool *leave)
 	asked = mr_signals_save();
 	*leave = mr_signals_end() != 0;
 	if (end || *leave || asked)
-		return save(t, false);
+		return save(t, false, !end && !*leave);
 	if (t->save_again ? t->step >= t->save_again : t->save_every && t->step % t->save_every == 0)
-		return save(t, true);
+		return save(t, true, true);
 	return MR_OK;
 }
 
@@ -321,7 +348,7 @@ static mr_status take_up_eval(mr_train *t)
 		return MR_OK;
 	MR_TRY(evaluate(t));
 	c = case_of(t, false);
-	return mr_checkpoints_is_best(&c) ? save(t, false) : MR_OK;
+	return mr_checkpoints_is_best(&c) ? save(t, false, false) : MR_OK;
 }
 
 static mr_status course(mr_train *t)
@@ -340,6 +367,8 @@ static mr_status course(mr_train *t)
 		t->train_ns += clock_ns(t) - begin;
 		if (st == MR_OK && t->error != MR_OK)
 			st = mr_fail(t->error, "%s", t->error_text);
+		if (st == MR_OK && mr_checkpoint_writer_failed(t->writer))
+			st = finish_save(t);
 		if (st == MR_OK)
 			st = do_due(t, &leave);
 		if (st != MR_OK) {
@@ -417,6 +446,7 @@ mr_status mr_train_run(mr_config *config, const mr_train_opts *opts, int *signal
 				     st != MR_OK ? why : NULL);
 	if (st == MR_ESTALLED) /* a thread hangs: nothing can be closed in order */
 		return mr_fail(st, "%s", why);
+	mr_checkpoint_writer_close(t->writer);
 	closed = mr_metrics_log_close(t->metrics);
 	mr_trajectory_destroy(t->trajectory);
 	mr_run_status_forget(&t->status_before);

@@ -40,6 +40,8 @@ typedef struct mr_train {
 	mr_progress progress;
 	uint64_t step, n_steps;
 	uint64_t saved;              /* step of the newest checkpoint; 0: none */
+	mr_checkpoint_writer *writer; /* writes checkpoints while the training goes on; NULL: it waits for them */
+	mr_checkpoints_case writing; /* the checkpoint that it has under way */
 	uint64_t eval_every, save_every;
 	uint64_t save_again;         /* a save was postponed until this step; 0: none */
 	mr_checkpoints_guard guard;        /* the measure by which saves are judged */

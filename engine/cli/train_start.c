@@ -67,6 +67,12 @@ static mr_status take_up_metrics(mr_train *t)
 	return MR_OK;
 }
 
+/* The rows of the steps before a checkpoint must not be lost where it is not. */
+static mr_status sync_metrics(void *metrics)
+{
+	return mr_metrics_log_sync(metrics);
+}
+
 static mr_status prepare(mr_train *t, const mr_config *config, const char *resume)
 {
 	const mr_job_train *train = &mr_config_job(config)->train;
@@ -98,6 +104,8 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 	if (t->s.plan_path && !t->s.is_record)
 		MR_TRY(mr_plan_file_write(t->s.plan, t->dir.plan));
 	MR_TRY(mr_metrics_log_open(t->dir.metrics, &t->metrics));
+	if (!t->clock) /* in virtual time a save takes none */
+		MR_TRY(mr_checkpoint_writer_open(&t->s, t->dir.checkpoints, sync_metrics, t->metrics, &t->writer));
 	pp = mr_progress_defaults(stdout, mr_session_tokens_per_sample(&t->s) ? "tok/s" : "samples/s");
 	mr_progress_init(&t->progress, &pp);
 	t->drawn_step = t->step;

@@ -81,14 +81,18 @@ mr_status mr_metrics_log_open(const char *path, mr_metrics_log **out)
 	return MR_OK;
 }
 
+static mr_status cannot_write(const mr_metrics_log *log, int error)
+{
+	bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
+
+	return mr_fail(full ? MR_ERESOURCE : MR_EIO, "%s: cannot write: %s", log->path, strerror(error));
+}
+
 static mr_status refused(mr_metrics_log *log)
 {
-	bool full;
-
 	if (!log->error)
 		log->error = errno;
-	full = log->error == ENOSPC || log->error == EDQUOT || log->error == EFBIG;
-	return mr_fail(full ? MR_ERESOURCE : MR_EIO, "%s: cannot write: %s", log->path, strerror(log->error));
+	return cannot_write(log, log->error);
 }
 
 static void put_double(mr_json_writer *w, const char *key, double x)
@@ -130,18 +134,19 @@ mr_status mr_metrics_log_put(mr_metrics_log *log, const mr_metrics_row *row)
 	mr_json_end_object(&w);
 	if (mr_json_finish(&w) != MR_OK)
 		return refused(log);
-	return now() - log->flushed >= FLUSH_SECONDS ? mr_metrics_log_flush(log, false) : MR_OK;
+	return now() - log->flushed >= FLUSH_SECONDS ? mr_metrics_log_flush(log) : MR_OK;
 }
 
-mr_status mr_metrics_log_flush(mr_metrics_log *log, bool sync)
+mr_status mr_metrics_log_flush(mr_metrics_log *log)
 {
 	log->flushed = now();
-	if (fflush(log->file) || ferror(log->file))
-		return refused(log);
+	return fflush(log->file) || ferror(log->file) ? refused(log) : MR_OK;
+}
+
+mr_status mr_metrics_log_sync(const mr_metrics_log *log)
+{
 	/* EINVAL: a pipe or a terminal, which has nothing to sync */
-	if (sync && fsync(fileno(log->file)) && errno != EINVAL)
-		return refused(log);
-	return MR_OK;
+	return fsync(fileno(log->file)) && errno != EINVAL ? cannot_write(log, errno) : MR_OK;
 }
 
 mr_status mr_metrics_log_close(mr_metrics_log *log)

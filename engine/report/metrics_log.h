@@ -49,9 +49,12 @@ mr_status mr_metrics_log_open(const char *path, mr_metrics_log **out) MR_MUST_US
 /** Append a line. Errors: those of writing. */
 mr_status mr_metrics_log_put(mr_metrics_log *log, const mr_metrics_row *row) MR_MUST_USE;
 
-/** Write every line to the file; @sync: and wait until the disk has them (before a checkpoint is announced). Errors:
- * those of writing. */
-mr_status mr_metrics_log_flush(mr_metrics_log *log, bool sync) MR_MUST_USE;
+/** Write every line to the file. Errors: those of writing. */
+mr_status mr_metrics_log_flush(mr_metrics_log *log) MR_MUST_USE;
+
+/** Wait until the disk has the lines that were flushed: before a checkpoint of their steps is announced. Thread: any.
+ * Errors: those of writing. */
+mr_status mr_metrics_log_sync(const mr_metrics_log *log) MR_MUST_USE;
 
 /** Flush and close, also after an error; @log may be NULL. Errors: those of writing. */
 mr_status mr_metrics_log_close(mr_metrics_log *log) MR_MUST_USE;

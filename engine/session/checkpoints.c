@@ -7,30 +7,31 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/usdt.h"
-#include "nn/element.h"
+#include "base/log.h"
 #include "session/identity.h"
 #include "session/run_manifest.h"
 #include "session/objective_report.h"
+#include "session/state_copy.h"
 #include "store/checkpoint_io.h"
 
 /* Growth of the weights a step, relative to max(1, their previous root mean square), above which a checkpoint is
  * suspect. */
 #define MOST_GROWTH 1000.0
 
-static void make_content(const mr_state *st, const mr_run_manifest *f, uint64_t step, bool best, uint32_t keep,
-			 mr_checkpoint_shard parts[3], mr_checkpoint_content *c)
+static void make_content(mr_checkpoint_draft *d, uint64_t step, bool best, const mr_job_checkpoint *job)
 {
 	static const char *const names[3] = {"model.safetensors", "optimizer.safetensors", "inflight.safetensors"};
-	const mr_state_list *lists[3] = {&st->model, &st->optimizer, &st->inflight};
+	const mr_state_list *lists[3] = {&d->state.model, &d->state.optimizer, &d->state.inflight};
 	static const mr_saved_text made_by = {"format", "millrace"};
+	mr_checkpoint_content *c = &d->content;
 
-	*c = (mr_checkpoint_content){
-		.step = step, .parts = parts, .facts = f->at, .n_facts = f->n, .best = best, .keep = keep};
+	*c = (mr_checkpoint_content){.step = step, .parts = d->parts, .facts = d->facts.at, .n_facts = d->facts.n,
+				     .best = best, .keep = (uint32_t)job->keep,
+				     .keep_every = (uint64_t)job->keep_every};
 	for (int i = 0; i < 3; i++) {
 		if (lists[i]->n == 0)
 			continue;
-		parts[c->n_parts++] = (mr_checkpoint_shard){
+		d->parts[c->n_parts++] = (mr_checkpoint_shard){
 			.name = names[i],
 			.tensors = lists[i]->at,
 			.n_tensors = lists[i]->n,
@@ -40,41 +41,20 @@ static void make_content(const mr_state *st, const mr_run_manifest *f, uint64_t 
 	}
 }
 
-static uint32_t keep_of(const mr_session *s)
+/* Root of the mean square of all weights, which are copied to @to if that is not NULL, with the rest of the state.
+ * Errors: MR_EDIVERGED when one is not finite; MR_ERESOURCE. */
+static mr_status measure(const mr_session *s, mr_state *st, uint64_t step, void *to, mr_checkpoints_scale *out)
 {
-	return (uint32_t)s->job->checkpoint.keep;
-}
+	const mr_saved_tensor *bad;
+	double squares, n = 0;
 
-/* Adds up the squares. A value that is not finite makes a sum of differences not finite, which needs no branch. */
-static bool is_finite(const mr_saved_tensor *t, double *squares)
-{
-	double sum = 0;
-	mr_dtype type = t->dtype == MR_SAVED_F64 ? MR_F64 : t->dtype == MR_SAVED_BF16 ? MR_BF16 : MR_F32;
-	int64_t n = (int64_t)(t->bytes / mr_dtype_bytes(type));
-
-	for (int64_t i = 0; i < n; i++) {
-		double x = mr_element(type, t->data, i);
-
-		sum += x - x;
-		*squares += x * x;
-	}
-	return sum == 0;
-}
-
-/* Root of the mean square of all weights. Errors: MR_EDIVERGED when one is not finite. */
-static mr_status measure(const mr_state_list *model, uint64_t step, mr_checkpoints_scale *out)
-{
-	double squares = 0, n = 0;
-
-	for (size_t i = 0; i < model->n; i++) {
-		const mr_saved_tensor *t = &model->at[i];
-
-		if (!is_finite(t, &squares))
-			return mr_fail(MR_EDIVERGED,
-				       "step %" PRIu64 " left weights that are not finite in %s, and is not saved",
-				       step, t->name);
-		n += (double)(t->bytes / mr_saved_dtype_bytes(t->dtype));
-	}
+	MR_TRY(mr_state_copy(st, &s->place, to, &squares, &bad));
+	if (bad)
+		return mr_fail(MR_EDIVERGED,
+			       "step %" PRIu64 " left weights that are not finite in %s, and is not saved", step,
+			       bad->name);
+	for (size_t i = 0; i < st->model.n; i++)
+		n += (double)(st->model.at[i].bytes / mr_saved_dtype_bytes(st->model.at[i].dtype));
 	*out = (mr_checkpoints_scale){.size = n > 0 ? sqrt(squares / n) : 0, .step = step};
 	return MR_OK;
 }
@@ -143,36 +123,52 @@ mr_status mr_checkpoints_guard_init(mr_session *s, uint64_t step, mr_checkpoints
 
 	*out = (mr_checkpoints_guard){.loss = NAN};
 	MR_TRY(mr_executor_state(&s->executor, &st));
-	err = measure(&st.model, step, &out->good);
+	err = measure(s, &st, step, NULL, &out->good);
 	mr_state_fini(&st);
 	return err;
 }
 
-mr_status mr_checkpoints_put(mr_session *s, const char *dir, const mr_checkpoints_case *c, mr_checkpoints_guard *g,
-			     bool *saved)
+/* Judge the state of @d, copied to @to if that is not NULL, and make the checkpoint's content of it. */
+static mr_status draft(mr_session *s, const mr_checkpoints_case *c, mr_checkpoints_guard *g, void *to,
+		       mr_checkpoint_draft *d, mr_checkpoints_scale *now, bool *wait)
 {
-	bool best = mr_checkpoints_is_best(c), wait = false;
-	mr_checkpoint_shard parts[3];
-	mr_checkpoint_content content;
+	MR_TRY(measure(s, &d->state, c->step, to, now));
+	MR_TRY(judge(now, c, g, wait));
+	make_content(d, c->step, mr_checkpoints_is_best(c), &s->job->checkpoint);
+	return MR_OK;
+}
+
+/* Without a thread for it the copy is written here. */
+static mr_status write_copy(const char *dir, mr_checkpoint_writer *writer, const mr_checkpoint_draft *d)
+{
+	if (mr_checkpoint_writer_begin(writer) == MR_OK)
+		return MR_OK;
+	mr_log(MR_LOG_WARN, "checkpoint", "%s: the training waits", mr_error_text());
+	return mr_checkpoint_save(dir, &d->content, NULL);
+}
+
+mr_status mr_checkpoints_put(mr_session *s, const char *dir, mr_checkpoint_writer *writer, const mr_checkpoints_case *c,
+			     mr_checkpoints_guard *g, bool *saved)
+{
+	mr_checkpoint_draft here, *d = writer ? mr_checkpoint_writer_draft(writer) : &here;
+	uint64_t room = 0;
+	void *to = writer ? mr_checkpoint_writer_room(writer, &room) : NULL;
 	mr_checkpoints_scale now;
-	mr_state st;
+	bool wait = false;
 	mr_status err;
-	mr_run_manifest f;
 
 	*saved = false;
-	MR_TRY(mr_run_manifest_collect(s, best ? c->val_loss : c->best_loss, &f));
-	MR_TRY(mr_executor_state(&s->executor, &st));
-	make_content(&st, &f, c->step, best, keep_of(s), parts, &content);
-	err = measure(&st.model, c->step, &now);
-	if (err == MR_OK)
-		err = judge(&now, c, g, &wait);
+	MR_TRY(mr_run_manifest_collect(s, mr_checkpoints_is_best(c) ? c->val_loss : c->best_loss, &d->facts));
+	MR_TRY(mr_executor_state(&s->executor, &d->state));
+	if (mr_state_copy_bytes(&d->state) > room)
+		to = NULL;
+	err = draft(s, c, g, to, d, &now, &wait);
 	if (err == MR_OK && !wait) {
-		mr_usdt_checkpoint_begin(c->step);
-		err = mr_checkpoint_save(dir, &content, NULL);
+		err = to ? write_copy(dir, writer, d) : mr_checkpoint_save(dir, &d->content, NULL);
 		*saved = err == MR_OK;
-		mr_usdt_checkpoint_end(c->step, *saved);
 	}
-	mr_state_fini(&st);
+	if (!mr_checkpoint_writer_busy(writer))
+		mr_state_fini(&d->state);
 	if (*saved) {
 		g->good = now;
 		g->loss = isnan(c->loss) ? g->loss : c->loss;
@@ -197,31 +193,28 @@ static uint64_t inflight_bytes(const mr_session *s)
 }
 
 /* The most checkpoints of this run that lie on the disk at once: those that are kept, at most as many as will be made,
- * the best one, and one being written. */
+ * the best one, those that are kept for ever, and one being written. */
 static uint64_t most_at_once(const mr_session *s, uint64_t step)
 {
-	uint64_t every = (uint64_t)s->job->checkpoint.every;
-	uint64_t end = (uint64_t)s->job->train.steps;
-	uint64_t due = every && end > step ? (end - step - 1) / every + 1 : 1, keep = keep_of(s);
+	uint64_t every = (uint64_t)s->job->checkpoint.every, keep = (uint64_t)s->job->checkpoint.keep;
+	uint64_t end = (uint64_t)s->job->train.steps, for_ever = (uint64_t)s->job->checkpoint.keep_every;
+	uint64_t due = every && end > step ? (end - step - 1) / every + 1 : 1;
 
-	return (keep < due ? keep : due) + 1 + (due > 1 && s->data->n_valid > 0);
+	return (keep < due ? keep : due) + 1 + (due > 1 && s->data->n_valid > 0) + (for_ever ? end / for_ever : 0);
 }
 
 mr_status mr_checkpoints_preflight(mr_session *s, const char *dir, uint64_t step)
 {
-	mr_checkpoint_shard parts[3];
-	mr_checkpoint_content c;
-	mr_state st;
+	mr_checkpoint_draft d;
 	uint64_t bytes;
 	mr_status err;
-	mr_run_manifest f;
 
-	MR_TRY(mr_run_manifest_collect(s, NAN, &f));
-	MR_TRY(mr_executor_state(&s->executor, &st));
-	make_content(&st, &f, 0, false, keep_of(s), parts, &c);
-	bytes = mr_checkpoint_bytes(&c) + (st.inflight.n ? 0 : inflight_bytes(s));
+	MR_TRY(mr_run_manifest_collect(s, NAN, &d.facts));
+	MR_TRY(mr_executor_state(&s->executor, &d.state));
+	make_content(&d, 0, false, &s->job->checkpoint);
+	bytes = mr_checkpoint_bytes(&d.content) + (d.state.inflight.n ? 0 : inflight_bytes(s));
 	err = mr_checkpoint_preflight(dir, bytes, most_at_once(s, step));
-	mr_state_fini(&st);
+	mr_state_fini(&d.state);
 	return err;
 }
 

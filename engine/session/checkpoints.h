@@ -14,6 +14,7 @@
 #ifndef MR_SESSION_CHECKPOINTS_H
 #define MR_SESSION_CHECKPOINTS_H
 
+#include "session/checkpoint_writer.h"
 #include "session/session.h"
 
 /* The size of the weights at a step. */
@@ -52,14 +53,15 @@ bool mr_checkpoints_is_best(const mr_checkpoints_case *c);
 mr_status mr_checkpoints_guard_init(mr_session *s, uint64_t step, mr_checkpoints_guard *out) MR_MUST_USE;
 
 /**
- * Save the session's state described by @c and mark it when it is the best. *@saved: it has been saved; else it was
- * postponed, and @g->doubt is set.
+ * Save the session's state described by @c and mark it when it is the best. With @writer, which has no write under way,
+ * the state is judged and copied, and the writer begins to write it; with NULL it is written to @dir before this
+ * returns. *@saved: that was done; else it was postponed, and @g->doubt is set.
  * Errors: MR_ERESOURCE, MR_EIO, after which the run may go on; MR_EDIVERGED: the weights are not finite, or have grown
  * too much while the loss has risen (the loss of these weights if they were evaluated, above @g->loss and best_loss;
  * else the step's, above @g->loss), and are not better than all that were evaluated before. Nothing was saved then.
  */
-mr_status mr_checkpoints_put(mr_session *s, const char *dir, const mr_checkpoints_case *c, mr_checkpoints_guard *g,
-			     bool *saved) MR_MUST_USE;
+mr_status mr_checkpoints_put(mr_session *s, const char *dir, mr_checkpoint_writer *writer, const mr_checkpoints_case *c,
+			     mr_checkpoints_guard *g, bool *saved) MR_MUST_USE;
 
 /** The step of the best checkpoint of @dir; false when none is marked. */
 bool mr_checkpoints_best(const char *dir, uint64_t *step);

@@ -12,6 +12,9 @@
  * workers: 12 to 14 KiB, and 6 KiB more with the context of oneDNN). */
 #define THREAD_BYTES ((uint64_t)20 << 10)
 
+/* Of each tensor of a copied state, which begins on a cache line; a parameter has a few. */
+#define STATE_PADDING 512
+
 /* A plan that depends on the memory that is left must not depend on single pages, which differ from run to run. */
 #define WHOLE_BYTES ((uint64_t)1 << 20)
 
@@ -37,8 +40,33 @@ uint64_t mr_memory_of_threads(const mr_session *s)
 	return PROCESS_BYTES + n_threads * THREAD_BYTES;
 }
 
-/* Bytes of the engine's layout, without touching any of them. */
-static mr_status workers_bytes(const mr_session *s, uint64_t *out)
+/* Checkpoints are due while the training goes on. */
+static bool saves_on_the_way(const mr_session *s)
+{
+	return s->job->checkpoint.every && s->job->checkpoint.every < s->job->train.steps;
+}
+
+/* Upper bound of the state of @run at a pause (state.h). */
+static uint64_t most_state(const mr_run *run)
+{
+	uint64_t sum = 0;
+
+	for (unsigned p = 0; p < run->n_pipes; p++)
+		for (uint16_t s = 0; s < run->n_stages; s++) {
+			mr_run_memory m;
+
+			mr_run_memory_of_stage(run, (uint8_t)p, s, &m);
+			sum += m.weights + m.optimizer;
+			if (run->c.plan->contract.flush == MR_FLUSH_NONE || run->replicas)
+				sum += m.stashes;
+			if (run->c.plan->contract.flush == MR_FLUSH_NONE)
+				sum += m.activations + m.boundaries;
+		}
+	return sum;
+}
+
+/* Bytes of the engine's layout, without touching any of them, and of a copy of its state. */
+static mr_status workers_bytes(const mr_session *s, uint64_t *out, uint64_t *copy)
 {
 	mr_run_config c = mr_session_run_config(s, NULL);
 	mr_sequential_config q;
@@ -48,12 +76,14 @@ static mr_status workers_bytes(const mr_session *s, uint64_t *out)
 	if (s->plan) {
 		MR_TRY(mr_run_create(&c, &run));
 		*out = mr_run_mapped_bytes(run);
+		*copy = most_state(run);
 		mr_run_destroy(run);
 		return MR_OK;
 	}
 	q = mr_session_sequential_config(s);
 	MR_TRY(mr_sequential_size(&q, &m));
 	*out = m.weights + m.grads + m.optimizer + m.activations + m.boundaries + m.scratch;
+	*copy = m.weights + m.optimizer;
 	return MR_OK;
 }
 
@@ -76,10 +106,63 @@ static uint64_t readers(const mr_session *s)
 	return s->plan ? 2 * (uint64_t)mr_session_loaders(s) : s->place.worker[0].n_threads;
 }
 
+/* A limit that a process of @total bytes exceeds, and its @name; 0: there is none. */
+static uint64_t limit_below(const mr_session *s, uint64_t total, const char **name)
+{
+	uint64_t set = (uint64_t)s->job->machine.memory_limit;
+	const mr_topo *t = &s->topo;
+
+	*name = "machine.memory_limit";
+	if (set && total > set)
+		return set;
+	*name = *t->memory_limit ? t->memory_limit : "all memory of the machine";
+	return t->memory_bytes && total > t->memory_bytes ? t->memory_bytes : 0;
+}
+
+/* A limit that @m exceeds; bytes 0: none. */
+typedef struct exceeded {
+	uint64_t bytes, asked;
+	const char *name;
+} exceeded;
+
+static exceeded limit_of(const mr_memory_plan *m, const mr_session *s)
+{
+	uint64_t still = m->total > m->resident ? m->total - m->resident : 0;
+	exceeded e = {.asked = m->total};
+
+	e.bytes = limit_below(s, m->total, &e.name);
+	if (!e.bytes && s->topo.memory_available_bytes && still > s->topo.memory_available_bytes)
+		e = (exceeded){s->topo.memory_available_bytes, still, "what is free now"};
+	return e;
+}
+
+static void add_up(const mr_session *s, mr_memory_plan *m)
+{
+	const mr_data_bytes *d = &s->data->bytes;
+	uint64_t running = 0;
+
+	for (int i = MR_MEMORY_WORKERS; i < MR_N_MEMORY_USES; i++)
+		running += m->bytes[i];
+	m->total = m->bytes[MR_MEMORY_PROGRAM] + m->bytes[MR_MEMORY_PLAN] + d->kept +
+		   (running > d->passing ? running : d->passing);
+}
+
+/* Plan a copy of the state, which has @bytes bytes, where there is room for it. */
+static void plan_copy(const mr_session *s, uint64_t bytes, mr_memory_plan *m)
+{
+	mr_memory_plan with = *m;
+
+	with.copy = bytes + STATE_PADDING * s->graph->n_params;
+	with.bytes[MR_MEMORY_CHECKPOINT] += with.copy;
+	add_up(s, &with);
+	if (!limit_of(&with, s).bytes)
+		*m = with;
+}
+
 mr_status mr_memory_plan_of(const mr_session *s, uint64_t workers, mr_memory_plan *out)
 {
 	const mr_dataset *d = s->data;
-	uint64_t first, last, plan = plan_bytes(s), running = 0;
+	uint64_t first, last, copy = 0, plan = plan_bytes(s);
 	uint64_t *b = out->bytes;
 
 	*out = (mr_memory_plan){.resident = mr_memory_resident_bytes(), .on_disk = d->bytes.on_disk};
@@ -90,17 +173,16 @@ mr_status mr_memory_plan_of(const mr_session *s, uint64_t workers, mr_memory_pla
 	b[MR_MEMORY_LOADING] = d->bytes.passing;
 	b[MR_MEMORY_WORKERS] = workers;
 	if (!workers)
-		MR_TRY(workers_bytes(s, &b[MR_MEMORY_WORKERS]));
+		MR_TRY(workers_bytes(s, &b[MR_MEMORY_WORKERS], &copy));
 	b[MR_MEMORY_THREADS] = mr_memory_of_threads(s);
 	b[MR_MEMORY_EVALUATION] = (d->n_valid / (uint64_t)s->samples + 1) * (sizeof(double) + sizeof(uint64_t)) +
 				  mr_objective_report_bytes(s);
 	if (s->plan && mr_job_trace_steps(s->job, &first, &last))
 		b[MR_MEMORY_TRACE] = s->place.n_workers * MR_TRACE_BYTES;
 	b[MR_MEMORY_CHECKPOINT] = 2 * MR_CRC_BLOCK;
-	for (int i = MR_MEMORY_WORKERS; i < MR_N_MEMORY_USES; i++)
-		running += b[i];
-	out->total =
-		b[MR_MEMORY_PROGRAM] + plan + d->bytes.kept + (running > d->bytes.passing ? running : d->bytes.passing);
+	add_up(s, out);
+	if (copy && saves_on_the_way(s))
+		plan_copy(s, copy, out);
 	return MR_OK;
 }
 
@@ -116,40 +198,20 @@ void mr_memory_plan_print(const mr_memory_plan *m, mr_strbuf *out)
 		mr_strbuf_printf(out, "  %-24s %10s\n", "read from files meanwhile", mr_bytes_text(m->on_disk, text));
 }
 
-/* A limit that a process of @total bytes exceeds, and its @name; 0: there is none. */
-static uint64_t limit_below(const mr_session *s, uint64_t total, const char **name)
-{
-	uint64_t set = (uint64_t)s->job->machine.memory_limit;
-	const mr_topo *t = &s->topo;
-
-	*name = "machine.memory_limit";
-	if (set && total > set)
-		return set;
-	*name = *t->memory_limit ? t->memory_limit : "all memory of the machine";
-	return t->memory_bytes && total > t->memory_bytes ? t->memory_bytes : 0;
-}
-
 mr_status mr_memory_plan_fits(const mr_memory_plan *m, const mr_session *s)
 {
-	uint64_t asked = m->total, still = m->total > m->resident ? m->total - m->resident : 0, limit;
+	exceeded e = limit_of(m, s);
 	char need[16], have[16];
 	mr_strbuf table;
-	const char *name;
 
-	limit = limit_below(s, m->total, &name);
-	if (!limit && s->topo.memory_available_bytes && still > s->topo.memory_available_bytes) {
-		asked = still;
-		limit = s->topo.memory_available_bytes;
-		name = "what is free now";
-	}
-	if (!limit)
+	if (!e.bytes)
 		return MR_OK;
 	mr_strbuf_init(&table);
 	mr_memory_plan_print(m, &table);
 	if (table.len) /* the last line's end */
 		table.data[--table.len] = 0;
 	mr_fail(MR_ERESOURCE, "the process needs %s of memory, and %s is the limit (%s):\n%s",
-		mr_bytes_text(asked, need), mr_bytes_text(limit, have), name, mr_strbuf_text(&table));
+		mr_bytes_text(e.asked, need), mr_bytes_text(e.bytes, have), e.name, mr_strbuf_text(&table));
 	mr_strbuf_fini(&table);
 	return MR_ERESOURCE;
 }

@@ -29,12 +29,15 @@ typedef enum mr_memory_use {
 typedef struct mr_memory_plan {
 	uint64_t bytes[MR_N_MEMORY_USES];
 	uint64_t total;          /* the most at once */
+	uint64_t copy;           /* of the checkpoint buffers: a copy of the state, from which checkpoints are written
+	                            while the training goes on. 0: none is due before the end, or there is no room */
 	uint64_t on_disk;        /* part of the data that is read sample by sample */
 	uint64_t resident;       /* part of the total that is already taken */
 } mr_memory_plan;
 
 /** Plan the memory of an open session whose data are not loaded yet; @workers: the bytes that its workers will map, 0:
- * compute them. Errors: MR_ERESOURCE, MR_ECONFIG of a run that cannot be laid out. */
+ * compute them, and plan a copy of the state where one is of use and fits. Errors: MR_ERESOURCE, MR_ECONFIG of a run
+ * that cannot be laid out. */
 mr_status mr_memory_plan_of(const mr_session *s, uint64_t workers, mr_memory_plan *out) MR_MUST_USE;
 
 /** Check that it fits into the limits of @s. Errors: MR_ERESOURCE with the limit and all figures, a line each. */

@@ -140,6 +140,7 @@ static mr_status load_or_close(mr_session *s)
 
 	if (st == MR_OK)
 		st = mr_memory_plan_fits(&m, s);
+	s->copy_bytes = st == MR_OK ? m.copy : 0;
 	if (st == MR_OK)
 		st = mr_session_load(s);
 	if (st != MR_OK)
@@ -299,6 +300,8 @@ mr_status mr_session_start(mr_session *s, const mr_session_opts *opts)
 	if (s->plan)
 		MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", check_stops(s)));
 	MR_TRY(create_executor(s, opts));
+	if (s->copy_bytes && mr_memory_started_fits(s) != MR_OK)
+		s->copy_bytes = 0; /* checkpoints are written in the foreground then */
 	return mr_memory_started_fits(s);
 }
 
@@ -325,7 +328,7 @@ uint64_t mr_session_predicted_bytes(const mr_session *s)
 {
 	const mr_run *run = mr_executor_run_of(&s->executor);
 	uint64_t base = run ? run->base_bytes : s->base_bytes, before = run ? run->before_bytes : s->before_bytes;
-	uint64_t bytes = base + mr_executor_bytes(&s->executor) + mr_memory_of_threads(s);
+	uint64_t bytes = base + mr_executor_bytes(&s->executor) + mr_memory_of_threads(s) + s->copy_bytes;
 
 	return bytes > before ? bytes : before;
 }

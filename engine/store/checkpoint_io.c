@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/str.h"
+#include "base/usdt.h"
 #include "store/checkpoint_part.h"
 #include "store/ckpt_os.h"
 
@@ -229,12 +230,14 @@ mr_status mr_checkpoint_save(const char *dir_path, const mr_checkpoint_content *
 		*path = NULL;
 	MR_TRY(check_content(c));
 	MR_TRY(mr_checkpoint_preflight(dir_path, mr_checkpoint_bytes(c), 1));
+	mr_usdt_checkpoint_begin(c->step);
 	if (mr_ckpt_mkdir(AT_FDCWD, dir_path) && errno != EEXIST)
 		st = mr_crc_file_error("the folder", "cannot create", errno);
 	else if ((dir = open(dir_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
 		st = mr_crc_file_error("the folder", "cannot open", errno);
 	else
 		st = save(dir, dir_path, c, name);
+	mr_usdt_checkpoint_end(c->step, st == MR_OK);
 	if (st == MR_OK)
 		mr_ckpt_rotate(dir, dir_path, c, name);
 	if (dir >= 0)

@@ -67,7 +67,8 @@ static void lines(void)
 	MR_CHECK_OK(mr_metrics_log_put(log, &row));
 	row = (mr_metrics_row){1, 2.25, 0.001, 16, 2048, 0.5, 0.75, 0.25, 4096, 12.5, NAN, NAN, NAN, NAN, NAN, false};
 	MR_CHECK_OK(mr_metrics_log_put(log, &row));
-	MR_CHECK_OK(mr_metrics_log_flush(log, true));
+	MR_CHECK_OK(mr_metrics_log_flush(log));
+	MR_CHECK_OK(mr_metrics_log_sync(log));
 	check_text("{\"step\":0,\"val_loss\":4.5}\n"
 		   "{\"step\":1,\"loss\":2.25,\"lr\":0.001,\"samples\":16,\"tokens\":2048,\"seconds\":0.5,\"grad_"
 		   "norm\":0.75,"
@@ -185,7 +186,7 @@ static void disk_full(void)
 
 	MR_CHECK_OK(mr_metrics_log_open("/dev/full", &log));
 	MR_CHECK_OK(mr_metrics_log_put(log, &row));
-	MR_CHECK_FAIL(mr_metrics_log_flush(log, false), MR_ERESOURCE,
+	MR_CHECK_FAIL(mr_metrics_log_flush(log), MR_ERESOURCE,
 		      "/dev/full: cannot write: No space left on device");
 	errno = 0; /* later calls tell the reason of the first */
 	MR_CHECK_FAIL(mr_metrics_log_put(log, &row), MR_ERESOURCE, "/dev/full: cannot write: No space left on device");

@@ -74,7 +74,7 @@ static void save(uint64_t steps)
 
 	MR_CHECK_OK(mr_checkpoints_guard_init(&session, 0, &guard));
 	MR_CHECK_OK(mr_executor_run(&session.executor, steps, on_step, NULL, &reached));
-	MR_CHECK_OK(mr_checkpoints_put(&session, dir, &c, &guard, &saved));
+	MR_CHECK_OK(mr_checkpoints_put(&session, dir, NULL, &c, &guard, &saved));
 	CU_ASSERT_TRUE_FATAL(saved);
 }
 

@@ -72,7 +72,8 @@ static void scale_weights(double by)
 static mr_status put(mr_checkpoints_guard *g, uint64_t step, double loss, double val, double best, bool can_wait,
 		     bool *saved)
 {
-	return mr_checkpoints_put(&session, dir, &(mr_checkpoints_case){step, loss, val, best, can_wait}, g, saved);
+	return mr_checkpoints_put(&session, dir, NULL, &(mr_checkpoints_case){step, loss, val, best, can_wait}, g,
+				  saved);
 }
 
 static void saves(mr_checkpoints_guard *g, uint64_t step, double loss)

@@ -1,0 +1,14 @@
+/* checkpoint_draft.h - the content of one checkpoint of a session: its tensors and facts, as the store writes them. */
+#ifndef MR_SESSION_CHECKPOINT_DRAFT_H
+#define MR_SESSION_CHECKPOINT_DRAFT_H
+
+#include "session/run_manifest.h"
+
+typedef struct mr_checkpoint_draft {
+	mr_state state;
+	mr_run_manifest facts;
+	mr_checkpoint_shard parts[3];
+	mr_checkpoint_content content; /* points into the other members */
+} mr_checkpoint_draft;
+
+#endif

@@ -1,0 +1,165 @@
+#include "session/checkpoint_writer.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "base/log.h"
+#include "host/memory.h"
+#include "session/state_copy.h"
+
+/* Of the writing thread: where it shares a core with a worker that never waits, it gets a thirtieth of it. */
+#define NICE 15
+
+struct mr_checkpoint_writer {
+	char *dir;
+	mr_checkpoint_writer_before *before;
+	void *arg;
+	mr_region copy;
+	mr_checkpoint_draft draft;
+	pthread_t thread;
+	bool busy; /* the thread was started and is not joined */
+	mr_status status;
+	char text[1024];
+	_Atomic bool failed; /* C0: set after `status` and `text`, which are read after the join */
+};
+
+static mr_status write_draft(mr_checkpoint_writer *w)
+{
+	MR_FAULT_POINT("checkpoint.background.before");
+	if (w->before)
+		MR_TRY(w->before(w->arg));
+	return mr_checkpoint_save(w->dir, &w->draft.content, NULL);
+}
+
+static void *write_behind(void *arg)
+{
+	mr_checkpoint_writer *w = arg;
+
+	pthread_setname_np(pthread_self(), "mr-save");
+	(void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICE); /* on Linux of this thread alone */
+	w->status = write_draft(w);
+	if (w->status != MR_OK) {
+		snprintf(w->text, sizeof(w->text), "%s", mr_error_text());
+		atomic_store_explicit(&w->failed, true, memory_order_release);
+	}
+	MR_FAULT_POINT("checkpoint.background.after");
+	return NULL;
+}
+
+/* Copy the present state, so that the memory is touched by the threads that will write it. */
+static mr_status touch(mr_session *s, mr_checkpoint_writer *w)
+{
+	const mr_saved_tensor *bad;
+	double squares;
+	uint64_t bytes;
+	mr_state st;
+	mr_status err = MR_OK;
+
+	MR_TRY(mr_executor_state(&s->executor, &st));
+	bytes = mr_state_copy_bytes(&st);
+	if (bytes <= w->copy.asked_bytes) {
+		err = mr_state_copy(&st, &s->place, w->copy.base, &squares, &bad);
+		mr_region_prefault(&w->copy, bytes, w->copy.asked_bytes - bytes); /* for work under way */
+	}
+	mr_state_fini(&st);
+	return err;
+}
+
+mr_status mr_checkpoint_writer_open(mr_session *s, const char *dir, mr_checkpoint_writer_before *before, void *arg,
+				    mr_checkpoint_writer **out)
+{
+	mr_checkpoint_writer *w;
+	mr_status st;
+
+	*out = NULL;
+	if (!s->copy_bytes)
+		return MR_OK;
+	w = calloc(1, sizeof(*w));
+	if (!w || !(w->dir = strdup(dir))) {
+		free(w);
+		return mr_fail(MR_ERESOURCE, "no memory to write checkpoints");
+	}
+	w->before = before;
+	w->arg = arg;
+	st = mr_region_map(&w->copy, s->copy_bytes, MR_REGION_ANY_NODE);
+	if (st == MR_OK)
+		st = touch(s, w);
+	if (st == MR_OK)
+		*out = w;
+	else
+		mr_checkpoint_writer_close(w);
+	return st;
+}
+
+void mr_checkpoint_writer_close(mr_checkpoint_writer *w)
+{
+	bool written;
+
+	if (!w)
+		return;
+	if (mr_checkpoint_writer_wait(w, &written) != MR_OK)
+		mr_log(MR_LOG_WARN, "checkpoint", "%s", mr_error_text());
+	mr_region_unmap(&w->copy);
+	free(w->dir);
+	free(w);
+}
+
+mr_checkpoint_draft *mr_checkpoint_writer_draft(mr_checkpoint_writer *w)
+{
+	return &w->draft;
+}
+
+void *mr_checkpoint_writer_room(mr_checkpoint_writer *w, uint64_t *bytes)
+{
+	*bytes = w->copy.asked_bytes;
+	return w->copy.base;
+}
+
+mr_status mr_checkpoint_writer_begin(mr_checkpoint_writer *w)
+{
+	sigset_t all, before;
+	int err;
+
+	MR_FAULT_POINT("checkpoint.copied.before");
+	sigfillset(&all); /* only the main thread handles signals */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&w->thread, NULL, write_behind, w);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err)
+		return mr_fail(MR_ERESOURCE, "cannot start the thread that writes a checkpoint: %s", strerror(err));
+	w->busy = true;
+	return MR_OK;
+}
+
+bool mr_checkpoint_writer_busy(const mr_checkpoint_writer *w)
+{
+	return w && w->busy;
+}
+
+bool mr_checkpoint_writer_failed(const mr_checkpoint_writer *w)
+{
+	return w && atomic_load_explicit(&w->failed, memory_order_acquire);
+}
+
+mr_status mr_checkpoint_writer_wait(mr_checkpoint_writer *w, bool *written)
+{
+	mr_status st;
+
+	*written = false;
+	if (!w || !w->busy)
+		return MR_OK;
+	pthread_join(w->thread, NULL);
+	w->busy = false;
+	mr_state_fini(&w->draft.state);
+	st = w->status;
+	atomic_store_explicit(&w->failed, false, memory_order_relaxed);
+	*written = st == MR_OK;
+	return st == MR_OK ? MR_OK : mr_fail(st, "%s", w->text);
+}

@@ -1,0 +1,264 @@
+#include "session/state_copy.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "host/pin.h"
+#include "host/stream_copy.h"
+#include "nn/element.h"
+
+#define STATE_BLOCK ((uint64_t)256 << 10)
+#define MOST_THREADS 64           /* a few for each memory controller saturate it */
+#define THREAD_BLOCKS 8           /* fewer are not worth a thread's start */
+#define LINE ((uint64_t)64)       /* copies of tensors begin on cache lines */
+
+/* A part of a tensor. */
+typedef struct block {
+	const uint8_t *from;
+	uint8_t *to;             /* NULL: it is only measured */
+	uint64_t bytes;
+	mr_saved_dtype dtype;
+	bool measured;
+	double squares;
+	const mr_saved_tensor *of;
+} block;
+
+/* The blocks of a list: [first, end) of all. */
+typedef struct range {
+	uint64_t first, end;
+} range;
+
+typedef struct copying {
+	block *block;
+	range list[3];
+	uint32_t n_threads;
+	const mr_place *place;
+} copying;
+
+typedef struct copier {
+	copying *c;
+	uint32_t id;
+	pthread_t thread;
+} copier;
+
+static uint64_t padded(uint64_t bytes)
+{
+	return (bytes + LINE - 1) / LINE * LINE;
+}
+
+static uint64_t list_bytes(const mr_state_list *l)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		sum += padded(l->at[i].bytes);
+	return sum;
+}
+
+uint64_t mr_state_copy_bytes(const mr_state *st)
+{
+	return list_bytes(&st->model) + list_bytes(&st->optimizer) + list_bytes(&st->inflight);
+}
+
+/* --- a block --- */
+
+/* Eight sums, so that additions need not wait for each other. */
+static double squares_of_floats(const float *x, uint64_t n)
+{
+	double sum[8] = {0};
+	uint64_t i = 0;
+
+	for (; i + 8 <= n; i += 8)
+		for (int k = 0; k < 8; k++)
+			sum[k] += (double)x[i + (uint64_t)k] * (double)x[i + (uint64_t)k];
+	for (; i < n; i++)
+		sum[0] += (double)x[i] * (double)x[i];
+	return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}
+
+static double squares_of(const block *b)
+{
+	mr_dtype type = b->dtype == MR_SAVED_F64 ? MR_F64 : b->dtype == MR_SAVED_BF16 ? MR_BF16 : MR_F32;
+	uint64_t n = b->bytes / mr_dtype_bytes(type);
+	double sum = 0;
+
+	if (type == MR_F32)
+		return squares_of_floats((const float *)(const void *)b->from, n);
+	for (uint64_t i = 0; i < n; i++) {
+		double x = mr_element(type, b->from, (int64_t)i);
+
+		sum += x * x;
+	}
+	return sum;
+}
+
+/* What is measured is still in the core's caches when it is copied. */
+static void handle(block *b)
+{
+	if (b->measured)
+		b->squares = squares_of(b);
+	if (b->to)
+		mr_stream_copy(b->to, b->from, b->bytes);
+}
+
+static void *copy_ranges(void *arg)
+{
+	const copier *me = arg;
+	copying *c = me->c;
+
+	for (int l = 0; l < 3; l++) {
+		uint64_t first = c->list[l].first, n = c->list[l].end - first;
+
+		for (uint64_t i = first + n * me->id / c->n_threads; i < first + n * (me->id + 1) / c->n_threads; i++)
+			handle(&c->block[i]);
+	}
+	return NULL;
+}
+
+/* --- threads --- */
+
+/* The CPU of thread @id of @n, which are spread over all cores of the workers; false: it is not pinned. */
+static bool cpu_of(const mr_place *p, uint32_t id, uint32_t n, uint32_t *cpu)
+{
+	uint32_t n_cpus = 0, want;
+
+	for (uint32_t w = 0; w < p->n_workers; w++)
+		n_cpus += p->worker[w].n_threads;
+	want = (uint32_t)((uint64_t)n_cpus * id / n);
+	if (!p->bindable || !n_cpus)
+		return false;
+	for (uint32_t w = 0; w < p->n_workers; w++) {
+		if (want < p->worker[w].n_threads) {
+			*cpu = p->worker[w].cpu[want];
+			return true;
+		}
+		want -= p->worker[w].n_threads;
+	}
+	return false;
+}
+
+static void *thread(void *arg)
+{
+	copier *me = arg;
+	uint32_t cpu;
+
+	if (cpu_of(me->c->place, me->id, me->c->n_threads, &cpu))
+		(void)mr_pin(&cpu, 1); /* not allowed: then it runs where it may */
+	return copy_ranges(arg);
+}
+
+static uint32_t threads_for(const mr_place *p, uint64_t n_blocks)
+{
+	uint64_t n = n_blocks / THREAD_BLOCKS < p->n_cores_used ? n_blocks / THREAD_BLOCKS : p->n_cores_used;
+
+	n = n < MOST_THREADS ? n : MOST_THREADS;
+	return n ? (uint32_t)n : 1;
+}
+
+/* Carry out @c. Ranges whose thread cannot be started are the caller's. */
+static void copy_all(copying *c)
+{
+	copier of[MOST_THREADS];
+	bool started[MOST_THREADS] = {false};
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before); /* only the main thread handles signals */
+	for (uint32_t i = 0; i < c->n_threads; i++) {
+		of[i] = (copier){.c = c, .id = i};
+		started[i] = c->n_threads > 1 && !pthread_create(&of[i].thread, NULL, thread, &of[i]);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	for (uint32_t i = 0; i < c->n_threads; i++)
+		if (!started[i])
+			copy_ranges(&of[i]);
+	for (uint32_t i = 0; i < c->n_threads; i++)
+		if (started[i])
+			pthread_join(of[i].thread, NULL);
+}
+
+/* --- the whole --- */
+
+/* Append the blocks of list @l of @st, whose tensors are copied to *@to if that is not NULL. */
+static uint64_t cut(const mr_state_list *l, bool measured, uint8_t **to, block *out, uint64_t n)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		const mr_saved_tensor *t = &l->at[i];
+
+		for (uint64_t at = 0; at < t->bytes; at += STATE_BLOCK) {
+			uint64_t bytes = t->bytes - at < STATE_BLOCK ? t->bytes - at : STATE_BLOCK;
+
+			out[n++] = (block){.from = (const uint8_t *)t->data + at, .to = *to ? *to + at : NULL,
+					   .bytes = bytes, .dtype = t->dtype, .measured = measured, .of = t};
+		}
+		if (*to)
+			*to += padded(t->bytes);
+	}
+	return n;
+}
+
+static uint64_t count(const mr_state_list *l)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		n += (l->at[i].bytes + STATE_BLOCK - 1) / STATE_BLOCK;
+	return n;
+}
+
+static void point_into(mr_state_list *l, uint8_t **to)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		l->at[i].data = *to;
+		*to += padded(l->at[i].bytes);
+	}
+}
+
+/* The square of a number in f64 may be infinite where the number is not. */
+static bool is_finite(const block *b)
+{
+	const double *x = (const double *)(const void *)b->from;
+
+	if (isfinite(b->squares))
+		return true;
+	for (uint64_t i = 0; b->dtype == MR_SAVED_F64 && i < b->bytes / sizeof(*x); i++)
+		if (!isfinite(x[i]))
+			return false;
+	return b->dtype == MR_SAVED_F64;
+}
+
+mr_status mr_state_copy(mr_state *st, const mr_place *place, void *to, double *squares, const mr_saved_tensor **bad)
+{
+	mr_state_list *list[3] = {&st->model, &st->optimizer, &st->inflight};
+	int n_lists = to ? 3 : 1;
+	copying c = {.place = place};
+	uint8_t *at = to;
+	uint64_t n = 0;
+
+	for (int l = 0; l < n_lists; l++)
+		n += count(list[l]);
+	c.block = malloc((n + 1) * sizeof(*c.block));
+	if (!c.block)
+		return mr_fail(MR_ERESOURCE, "no memory for a list of %llu blocks of tensors", (unsigned long long)n);
+	n = 0;
+	for (int l = 0; l < n_lists; l++) {
+		c.list[l].first = n;
+		c.list[l].end = n = cut(list[l], l == 0, &at, c.block, n);
+	}
+	c.n_threads = threads_for(place, n);
+	copy_all(&c);
+	*squares = 0;
+	*bad = NULL;
+	for (uint64_t i = 0; i < c.list[0].end; i++) {
+		*squares += c.block[i].squares;
+		if (!*bad && !is_finite(&c.block[i]))
+			*bad = c.block[i].of;
+	}
+	free(c.block);
+	at = to;
+	for (int l = 0; to && l < 3; l++)
+		point_into(list[l], &at);
+	return MR_OK;
+}

@@ -1,0 +1,26 @@
+/*
+ * state_copy.h - one pass over a state at a pause point by all cores that the workers have: it measures the weights
+ * and, for a checkpoint that is written while the training goes on, copies all tensors.
+ *
+ * Tensors are cut into blocks of STATE_BLOCK bytes. Each thread takes a range of the blocks of each list, so that it
+ * reads mostly what the worker on its core wrote, and writes pages that it has touched first. Each block of weights has
+ * its own sum of squares, and blocks are added in their order: the sum depends neither on threads nor on timing.
+ */
+#ifndef MR_SESSION_STATE_COPY_H
+#define MR_SESSION_STATE_COPY_H
+
+#include "host/place.h"
+#include "session/state.h"
+
+/** Bytes that all tensors of @st take in a copy. */
+uint64_t mr_state_copy_bytes(const mr_state *st);
+
+/**
+ * Add up the squares of all numbers of st->model into *@squares, on the cores of @place. If @to is not NULL, copy every
+ * tensor there, where mr_state_copy_bytes(@st) have room; @st then points into the copy. *@bad is the first tensor of
+ * the model with a number that is not finite, or NULL. Errors: MR_ERESOURCE; nothing is copied then.
+ */
+mr_status mr_state_copy(mr_state *st, const mr_place *place, void *to, double *squares,
+			const mr_saved_tensor **bad) MR_MUST_USE;
+
+#endif
