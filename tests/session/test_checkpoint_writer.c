@@ -163,6 +163,7 @@ static void memory(void)
 	end();
 
 	begin("system.name=pipedream checkpoint.every=40");
+	session.program_bytes = mr_memory_of_program(&session);
 	MR_CHECK_OK(mr_memory_plan_of(&session, 0, &without));
 	CU_ASSERT_EQUAL(without.copy, 0); /* the only save is the last */
 	MR_CHECK_OK(mr_checkpoint_writer_open(&session, behind, NULL, NULL, &w));
