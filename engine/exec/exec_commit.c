@@ -293,6 +293,8 @@ mr_status mr_exec_reduce(mr_worker *w, const mr_task *t)
 		mr_mitigated_correct(b, shard, w->kc);
 	if (b->ranges)
 		mr_ranges_send_total(b, shard, t->version);
+	if (asked || run->c.clip > 0)
+		mr_norms_note(b, shard, w->kc);
 	if (!mr_weights_last_of(&b->reduction->n_reduced, b->n_shards))
 		return MR_OK;
 	if (b->layer_states && b->n_shards > 1)

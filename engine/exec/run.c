@@ -54,8 +54,13 @@ static mr_status open_features(mr_run *run, mr_stage_weights *b, uint16_t s)
 	return mr_mitigated_open(b, m, mr_plan_staleness(steady, s), c->plan);
 }
 
-/* Elements a thread of a sum of gradients that is added up and stepped at once: they stay in the nearest caches. */
+/* Elements a thread of a sum of gradients that is added up at a time: they stay in the nearest caches. */
 enum { SUM_PIECE = 8192 };
+
+static int64_t sum_piece(const mr_run *run, uint32_t p, uint16_t s)
+{
+	return (int64_t)SUM_PIECE * run->c.place->worker[worker_of(run, (uint8_t)p, s)].n_threads;
+}
 
 /* Does nothing but an elementwise step read the summed gradients of @b, stage @s? Then that adds them up. */
 static void join_sum_and_step(const mr_run *run, mr_stage_weights *b, uint16_t s)
@@ -66,8 +71,7 @@ static void join_sum_and_step(const mr_run *run, mr_stage_weights *b, uint16_t s
 	    b->mitigation || c->clip > 0 || c->measures || c->sums_apart)
 		return;
 	for (uint32_t p = 0; p < b->n_shards; p++)
-		b->shard[p].piece =
-			(int64_t)SUM_PIECE * c->place->worker[worker_of(run, (uint8_t)p, s)].n_threads;
+		b->shard[p].piece = sum_piece(run, p, s);
 }
 
 /* Open the weights of stage @s that begin with @pipe: those of all pipes, or of one replica. */
@@ -88,8 +92,10 @@ static mr_status open_weights(mr_run *run, uint8_t pipe, uint16_t s)
 	b->in_step = run->has_stage_replicas ? c->plan->contract.need / c->plan->stage_replicas[s] : 1;
 	b->rate = run->has_stage_replicas ? (double)c->plan->stage_replicas[s] / c->plan->stage_replicas[0] : 1;
 	b->shard = run->shard + (size_t)s * run->n_pipes + pipe;
-	for (uint32_t p = 0; p < b->n_shards; p++)
+	for (uint32_t p = 0; p < b->n_shards; p++) {
 		b->shard[p].need = mr_run_sums_of(c->plan, (uint8_t)(pipe + p), s);
+		b->shard[p].block = sum_piece(run, p, s);
+	}
 	mr_weights_cut(b, c->optim);
 	MR_TRY(open_features(run, b, s));
 	MR_TRY(mr_row_versions_open(b, c->measures || run->replicas || run->has_stage_replicas ? 0 : c->samples));

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "nn/lazy_rows.h"
+#include "nn/squares.h"
 
 #define MR_LAYER(id) extern const mr_layer_ops mr_layer_##id;
 #include "nn/layers/layers.def"
@@ -81,7 +82,7 @@ static void apart_steps(const mr_layer_ops *ops, const mr_layer_call *c)
 
 		if (!c->step[j].dst || (sparse && ops->sparse_rows == MR_SPARSE_ROWS_FIRST))
 			continue;
-		c->sumsq[j] = c->k->sumsq(c->kc, mr_param_count(&spec[j]), grad);
+		c->sumsq[j] = mr_squares(c->k, c->kc, mr_param_count(&spec[j]), grad);
 		step(c, j, &spec[j], grad);
 	}
 }

@@ -6,6 +6,7 @@
 #include "base/fault.h"
 #include "base/usdt.h"
 #include "host/clock.h"
+#include "nn/squares.h"
 #include "sequential/sequential_internal.h"
 #include "sequential/sequential_size.h"
 
@@ -199,6 +200,11 @@ static bool asks_norm(const mr_sequential *q)
 	return q->c.norm_every && !(q->c.clip > 0) && (q->step + 1) % q->c.norm_every == 0;
 }
 
+static double squares_of(mr_sequential *q, uint32_t p)
+{
+	return mr_squares(q->c.kernels, q->kc, q->g->params[p].n, q->grad[p]);
+}
+
 /* Steps inside have noted the squares of their gradients. */
 static double grad_norm(mr_sequential *q)
 {
@@ -207,7 +213,7 @@ static double grad_norm(mr_sequential *q)
 	for (uint32_t p = 0; p < q->g->n_params; p++)
 		if (q->weight[p])
 			sum += q->inside && !q->late[p] ? q->sumsq[p]
-							: q->c.kernels->sumsq(q->kc, q->g->params[p].n, q->grad[p]);
+							: squares_of(q, p);
 	return sqrt(sum);
 }
 
@@ -444,8 +450,7 @@ static void measure(mr_sequential *q)
 {
 	for (uint32_t p = 0; p < q->g->n_params; p++)
 		if (q->weight[p])
-			q->largest = fmax(q->largest, sqrt(q->c.kernels->sumsq(q->kc, q->g->params[p].n, q->grad[p])) /
-							      q->c.n_micro);
+			q->largest = fmax(q->largest, sqrt(squares_of(q, p)) / q->c.n_micro);
 }
 
 static mr_status one_step(mr_sequential *q, mr_step_rec *rec)

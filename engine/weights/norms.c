@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/zeroed.h"
+#include "nn/squares.h"
 
 mr_status mr_run_norms_create(uint64_t every, bool global, uint32_t n, mr_run_norms **out)
 {
@@ -47,12 +48,26 @@ void mr_norms_close(mr_stage_weights *b)
 	b->norms = NULL;
 }
 
+/* The number of blocks of all parameters before @p, which is the stage's or its end. */
+static int64_t blocks_before(const mr_stage_weights *b, uint32_t p)
+{
+	uint32_t first, end;
+	int64_t n = 0;
+
+	mr_stage_params(b->stage, &first, &end);
+	for (; first < p; first++)
+		n += mr_squares_n_blocks(mr_stage_graph(b->stage)->params[first].n);
+	return n;
+}
+
 void mr_norms_layout(mr_stage_weights *b, mr_arena *a)
 {
 	uint32_t first, end;
 
 	mr_stage_params(b->stage, &first, &end);
 	b->norms->sumsq = mr_arena_take(a, 2 * (end - first) * sizeof(double), MR_CACHE_LINE);
+	if (b->reduction && b->n_shards > 1 && !b->joint && !b->ranges)
+		b->norms->block = mr_arena_take(a, (size_t)blocks_before(b, end) * sizeof(double), MR_CACHE_LINE);
 }
 
 void mr_norms_reset(mr_stage_weights *b, mr_parker *const *parkers, uint32_t n_workers)
@@ -74,7 +89,58 @@ static double square_in(const mr_stage_weights *b, mr_kctx *kc, uint32_t p, cons
 {
 	if (mr_stage_weight_at(b->stage, p) == SIZE_MAX)
 		return 0;
-	return b->k->sumsq(kc, mr_stage_graph(b->stage)->params[p].n, total + mr_stage_grad_at(b->stage, p));
+	return mr_squares(b->k, kc, mr_stage_graph(b->stage)->params[p].n, total + mr_stage_grad_at(b->stage, p));
+}
+
+/* Of the elements [@first, @first + @n) of parameter @p, whose begin is a block's. */
+static void note_blocks(mr_stage_weights *b, mr_kctx *kc, uint32_t p, int64_t first, int64_t n, double *of_p)
+{
+	size_t each = mr_dtype_bytes(b->k->types.gradients);
+
+	mr_squares_blocks(b->k, kc, n,
+			  (const uint8_t *)mr_weights_total(b) + mr_stage_grad_at(b->stage, p) + (size_t)first * each,
+			  of_p + first / MR_SQUARES_BLOCK);
+}
+
+void mr_norms_note(mr_stage_weights *b, uint32_t shard, mr_kctx *kc)
+{
+	uint32_t begin, end;
+	int64_t first, n;
+
+	if (!b->norms || !b->norms->block)
+		return;
+	mr_stage_params(b->stage, &begin, &end);
+	for (uint32_t p = begin; p < end; p++) {
+		int64_t all = mr_stage_graph(b->stage)->params[p].n, from, to;
+
+		if (!mr_weights_part(b, (uint8_t)shard, p, &first, &n))
+			continue;
+		from = mr_squares_n_blocks(first) * MR_SQUARES_BLOCK;
+		to = first + n == all ? all : (first + n) / MR_SQUARES_BLOCK * MR_SQUARES_BLOCK;
+		if (from < to)
+			note_blocks(b, kc, p, from, to - from, b->norms->block + blocks_before(b, p));
+	}
+}
+
+/* The same as square_in of blocks that the shards have noted; those on the borders of ranges are added up here. */
+static double square_noted(mr_stage_weights *b, mr_kctx *kc, uint32_t p)
+{
+	int64_t all = mr_stage_graph(b->stage)->params[p].n, first, n;
+	double *block = b->norms->block + blocks_before(b, p), sum = 0;
+
+	if (mr_stage_weight_at(b->stage, p) == SIZE_MAX)
+		return 0;
+	for (uint32_t i = 0; i < b->n_shards; i++) {
+		int64_t from;
+
+		if (!mr_weights_part(b, (uint8_t)i, p, &first, &n) || first % MR_SQUARES_BLOCK == 0)
+			continue;
+		from = first / MR_SQUARES_BLOCK * MR_SQUARES_BLOCK;
+		note_blocks(b, kc, p, from, all - from < MR_SQUARES_BLOCK ? all - from : MR_SQUARES_BLOCK, block);
+	}
+	for (int64_t i = 0; i < mr_squares_n_blocks(all); i++)
+		sum += block[i];
+	return sum;
 }
 
 void mr_norms_compute(mr_stage_weights *b, mr_kctx *kc, uint64_t version)
@@ -84,7 +150,7 @@ void mr_norms_compute(mr_stage_weights *b, mr_kctx *kc, uint64_t version)
 
 	mr_stage_params(b->stage, &first, &end);
 	for (uint32_t p = first; p < end; p++)
-		sumsq[p - first] = square_in(b, kc, p, mr_weights_total(b));
+		sumsq[p - first] = b->norms->block ? square_noted(b, kc, p) : square_in(b, kc, p, mr_weights_total(b));
 }
 
 double mr_norms_of_shard(const mr_stage_weights *b, uint32_t shard, mr_kctx *kc)

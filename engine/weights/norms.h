@@ -1,8 +1,9 @@
 /*
  * norms.h - norms of gradients: for clipping, for the record of the run, and the largest one of each parameter.
  *
- * Each parameter tensor gives one sum of squares in f64, computed in a fixed order by one thread; a norm adds tensors
- * in model order over all stages that it covers. So it has the same bits wherever the model is cut.
+ * Each parameter tensor gives one sum of squares in f64, whose order is fixed (nn/squares.h); a norm adds tensors in
+ * model order over all stages that it covers. So it has the same bits wherever the model is cut, and by however many
+ * threads and shards it is computed: where several shards reduce a gradient, each adds up the blocks in its range.
  *
  * A run has them if it clips, if its plan has N, and if norms are requested (mr_run_config.norm_every,
  * measures); else both structs are NULL.
@@ -21,6 +22,8 @@
 struct mr_stage_norms {
 	mr_counter known; /* commit number: sumsq holds the squared norms of that commit's gradient */
 	double *sumsq;  /* [2][parameters of the stage], by version modulo 2 */
+	double *block;  /* [blocks of all parameters] of the current commit, where shards add up their ranges each
+	                   (mr_norms_note); NULL: one worker adds up all */
 	double largest; /* see mr_norms_measure; the first shard's worker writes it */
 };
 
@@ -47,6 +50,9 @@ void mr_norms_close(mr_stage_weights *b);
 void mr_norms_layout(mr_stage_weights *b, mr_arena *a);
 /** Mark the norms up to version latest as known; their event wakes @n_workers @parkers. While no worker runs. */
 void mr_norms_reset(mr_stage_weights *b, mr_parker *const *parkers, uint32_t n_workers);
+
+/** Add up the blocks in the range of @shard, whose sum is complete. Does nothing where one worker adds up all. */
+void mr_norms_note(mr_stage_weights *b, uint32_t shard, mr_kctx *kc);
 
 /** Squared norms of the gradient sum, one f64 a parameter tensor (owner's storage only), into sumsq. */
 void mr_norms_compute(mr_stage_weights *b, mr_kctx *kc, uint64_t version);

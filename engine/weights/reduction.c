@@ -63,14 +63,18 @@ mr_status mr_reduction_joint(mr_stage_weights *b, uint8_t shard, mr_kctx *kc, vo
 	return mr_stage_backward_layers(b->stage, s->io, b->sum, s->call, from, first);
 }
 
-/* Add @n elements from byte @at of the gradients of all shards into the total. */
-static void add_shards(mr_stage_weights *b, mr_kctx *kc, size_t at, int64_t n)
+/* Add @n elements from byte @at of the gradients of all shards into the total, @block at a time: the total stays in the
+ * caches while the shards are added, each element in their order. */
+static void add_shards(mr_stage_weights *b, mr_kctx *kc, size_t at, int64_t n, int64_t block)
 {
+	size_t each = mr_dtype_bytes(b->k->types.gradients);
 	uint8_t *total = mr_weights_total(b);
 
-	for (uint32_t i = 0; i < b->n_shards; i++)
-		if (b->shard[i].need && b->shard[i].grads != total)
-			b->k->sum_gradients(kc, n, total + at, b->shard[i].grads + at, total + at);
+	for (; n > 0; n -= block, at += (size_t)block * each)
+		for (uint32_t i = 0; i < b->n_shards; i++)
+			if (b->shard[i].need && b->shard[i].grads != total)
+				b->k->sum_gradients(kc, n < block ? n : block, total + at, b->shard[i].grads + at,
+						    total + at);
 }
 
 void mr_reduction_range(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc)
@@ -86,7 +90,8 @@ void mr_reduction_range(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc)
 		if (b->ranges)
 			mr_ranges_sum(b, pipe, kc, mr_stage_grad_at(b->stage, p) + (size_t)first * bytes, n);
 		else
-			add_shards(b, kc, mr_stage_grad_at(b->stage, p) + (size_t)first * bytes, n);
+			add_shards(b, kc, mr_stage_grad_at(b->stage, p) + (size_t)first * bytes, n,
+				   b->shard[pipe].block);
 		if (b->tied)
 			mr_tied_sum_range(b, pipe, kc, p, first, n);
 	}

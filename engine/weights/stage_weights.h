@@ -76,6 +76,7 @@ typedef struct mr_shard {
 	void *work;                    /* of an optimizer that steps whole matrices; else of mr_reduction_step */
 	mr_stage_io *io;               /* joint: [sum] the W of all shards, as this one's worker carries them out */
 	mr_layer_call *call;           /* joint: [sum] work memory of these */
+	int64_t block;                 /* elements that AR adds up at a time */
 	int64_t piece;                 /* elements that mr_reduction_step adds up at a time; 0: AR writes all sums */
 	size_t begin, end;             /* bytes of the weights whose AR and U are its worker's */
 	uint32_t home;                 /* the shard in whose memory `version` is, where weights are not private */

@@ -10,15 +10,17 @@
 
 static const mr_shape row = {.rows = 1, .cols = SMALL_COLS};
 
-void small_model_init(small_model *m, uint16_t n_stages)
+/* @cols: columns of every layer. */
+static void init_model(small_model *m, uint16_t n_stages, int64_t cols)
 {
+	const mr_shape wide = {.rows = 1, .cols = cols};
 	uint16_t x = 0;
 
 	CU_ASSERT_FATAL(n_stages <= SMALL_MOST);
 	*m = (small_model){.k = mr_kernels_find("reference", MR_F64)};
-	MR_CHECK_OK(mr_graph_create(row, row, &m->graph));
+	MR_CHECK_OK(mr_graph_create(wide, wide, &m->graph));
 	for (uint16_t s = 0; s < n_stages; s++) {
-		const mr_layer_cfg cfg = {.out = SMALL_COLS};
+		const mr_layer_cfg cfg = {.out = cols};
 		char name[16];
 
 		snprintf(name, sizeof(name), "fc.%u", s);
@@ -29,6 +31,11 @@ void small_model_init(small_model *m, uint16_t n_stages)
 	MR_CHECK_OK(mr_graph_finish(m->graph));
 	m->first[n_stages] = n_stages + 1u;
 	m->partition = (mr_partition){.n_stages = n_stages, .first = m->first};
+}
+
+void small_model_init(small_model *m, uint16_t n_stages)
+{
+	init_model(m, n_stages, SMALL_COLS);
 }
 
 void small_model_fini(small_model *m)
@@ -118,8 +125,13 @@ void small_run_fini(small_run *r)
 
 void small_weights_init(small_weights *w, const char *optim, uint32_t cap, uint32_t n_shards)
 {
+	small_weights_init_wide(w, optim, cap, n_shards, SMALL_COLS);
+}
+
+void small_weights_init_wide(small_weights *w, const char *optim, uint32_t cap, uint32_t n_shards, int64_t cols)
+{
 	memset(w, 0, sizeof(*w));
-	small_model_init(&w->model, 1);
+	init_model(&w->model, 1, cols);
 	init_optim(&w->optim, optim);
 	MR_CHECK_OK(mr_stage_create(w->model.graph, 0, 2, 1, w->model.k, false, NULL, &w->stage));
 	MR_CHECK_OK(w->model.k->ctx_create(w->model.k, 1, &w->kc));
@@ -127,8 +139,10 @@ void small_weights_init(small_weights *w, const char *optim, uint32_t cap, uint3
 	CU_ASSERT_PTR_NOT_NULL_FATAL(w->shard);
 	w->b = (mr_stage_weights){.stage = w->stage, .k = w->model.k, .optim = w->optim, .cap = cap, .shard = w->shard,
 				  .n_shards = n_shards, .sum = 1, .in_step = 1, .rate = 1};
-	for (uint32_t i = 0; i < n_shards; i++)
+	for (uint32_t i = 0; i < n_shards; i++) {
 		w->shard[i].need = 1;
+		w->shard[i].block = cols;
+	}
 	mr_weights_cut(&w->b, &w->optim);
 }
 

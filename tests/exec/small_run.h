@@ -52,6 +52,8 @@ typedef struct small_weights {
 
 /* Optimizer @optim with the defaults of its options. Features may be opened between these two. */
 void small_weights_init(small_weights *w, const char *optim, uint32_t cap, uint32_t n_shards);
+/* The same with @cols columns. */
+void small_weights_init_wide(small_weights *w, const char *optim, uint32_t cap, uint32_t n_shards, int64_t cols);
 void small_weights_layout(small_weights *w);
 void small_weights_fini(small_weights *w);
 

@@ -118,6 +118,45 @@ static void shards_add_up_once(void)
 	small_weights_fini(&w);
 }
 
+/* The norm of a sum over @n_shards shards of a layer of @cols columns: each shard adds up the blocks in its range. */
+static double norm_by_shards(uint32_t n_shards, int64_t cols)
+{
+	small_weights w;
+	double norm;
+
+	small_weights_init_wide(&w, "sgd", 1, n_shards, cols);
+	MR_CHECK_OK(mr_reduction_open(&w.b));
+	MR_CHECK_OK(mr_norms_open(&w.b));
+	small_weights_layout(&w);
+	CU_ASSERT_EQUAL(w.b.norms->block != NULL, n_shards > 1);
+	for (int64_t i = 0; i < small_elements(&w); i++)
+		*small_grad(&w, 0, i) = 1 / (1 + (double)i); /* the other shards' are 0 */
+	for (uint32_t s = n_shards; s-- > 0;) {
+		mr_reduction_range(&w.b, (uint8_t)s, w.kc);
+		mr_norms_note(&w.b, s, w.kc);
+	}
+	mr_norms_compute(&w.b, w.kc, 1);
+	norm = mr_norms_all(&w.b, 1, 1);
+	small_weights_fini(&w);
+	return norm;
+}
+
+/* Ranges begin inside blocks, a block lies in several ranges, and the norm has the same bits. */
+static void a_norm_does_not_depend_on_shards(void)
+{
+	static const int64_t cols[] = {SMALL_COLS, 20, 300};
+
+	for (size_t c = 0; c < sizeof(cols) / sizeof(cols[0]); c++) {
+		double norm = norm_by_shards(1, cols[c]), sum = 0;
+
+		for (int64_t i = cols[c] * (cols[c] + 1); i > 0; i--)
+			sum += 1 / ((double)i * (double)i);
+		CU_ASSERT_DOUBLE_EQUAL(norm, sqrt(sum), 1e-14);
+		for (uint32_t n = 2; n <= 9; n++)
+			CU_ASSERT_EQUAL(norm_by_shards(n, cols[c]), norm);
+	}
+}
+
 /* Sums of @n_shards gradients, two of which are no part, and the step of all ranges, in pieces of @piece elements; 0:
  * one after the other, over the whole. */
 static void sum_and_step(small_weights *w, uint32_t n_shards, int64_t piece, double *made)
@@ -460,6 +499,7 @@ void mr_suite_features(void)
 	MR_TEST(the_largest_gradient_is_of_a_parameter);
 	MR_TEST(clipping_only_shrinks);
 	MR_TEST(shards_add_up_once);
+	MR_TEST(a_norm_does_not_depend_on_shards);
 	MR_TEST(sums_may_be_stepped_in_pieces);
 	MR_TEST(the_last_sum_publishes);
 	MR_TEST(tied_uses_add_up_once_a_commit);

@@ -1,0 +1,54 @@
+/* Sums of squares by blocks: the same bits for any number of threads, and those of the kernel for one block. */
+#include <stdlib.h>
+
+#include <CUnit/CUnit.h>
+
+#include "check.h"
+#include "nn/squares.h"
+
+#define MOST (300 * (int64_t)MR_SQUARES_BLOCK + 17) /* more than are added up between two meetings of the threads */
+
+static double with_threads(const mr_kernels *k, uint32_t n_threads, int64_t n, const void *x)
+{
+	mr_kctx *kc;
+	double sum;
+
+	MR_CHECK_OK(k->ctx_create(k, n_threads, &kc));
+	sum = mr_squares(k, kc, n, x);
+	if (n <= MR_SQUARES_BLOCK)
+		CU_ASSERT_EQUAL(sum, k->sumsq(kc, n, x));
+	k->ctx_destroy(kc);
+	return sum;
+}
+
+static void threads_do_not_change_them(void)
+{
+	static const int64_t lengths[] = {0, 1, MR_SQUARES_BLOCK - 1, MR_SQUARES_BLOCK, MR_SQUARES_BLOCK + 1,
+					  5 * (int64_t)MR_SQUARES_BLOCK + 1000, MOST};
+	const mr_kernels *k = mr_kernels_find("fused", MR_F32);
+	float *x = malloc((size_t)MOST * sizeof(*x));
+
+	if (!k) /* no such kernels here: the reference's have one thread */
+		k = mr_kernels_find("reference", MR_F32);
+	CU_ASSERT_FATAL(k && x);
+	for (int64_t i = 0; i < MOST; i++)
+		x[i] = 1 / (1 + (float)(i % 1001));
+	for (size_t l = 0; l < sizeof(lengths) / sizeof(lengths[0]); l++) {
+		double one = with_threads(k, 1, lengths[l], x), sum = 0;
+
+		for (int64_t i = 0; i < lengths[l]; i++)
+			sum += (double)x[i] * (double)x[i];
+		CU_ASSERT_DOUBLE_EQUAL(one, sum, 1e-12 * (1 + sum));
+		for (uint32_t n = 2; n <= 4; n++)
+			CU_ASSERT_EQUAL(with_threads(k, n, lengths[l], x), one);
+	}
+	free(x);
+}
+
+void mr_suite_squares(void);
+
+void mr_suite_squares(void)
+{
+	MR_SUITE("squares");
+	MR_TEST(threads_do_not_change_them);
+}
