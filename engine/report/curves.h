@@ -7,7 +7,7 @@
  * explains this. A run whose line lies on an earlier one is dashed and has rings around the other's dots, and the
  * legend names the other. A run without the count of a panel's horizontal axis is left out there, with a message.
  *
- * A standalone file, 960 pixels wide and 418 high or a little more, light background, no scripts, no fonts of its own.
+ * A picture as in svg.h, 960 pixels wide and 426 high or a little more.
  */
 #ifndef MR_REPORT_CURVES_H
 #define MR_REPORT_CURVES_H
@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "report/metrics_log.h"
+#include "report/panel.h"
 
 typedef struct mr_curve {
 	const char *name;           /* in the legend */
@@ -24,5 +25,7 @@ typedef struct mr_curve {
 
 /** Draw the @n runs of @curves. @title may be NULL. Errors: MR_EINVAL no finite loss to draw; MR_EIO; MR_ERESOURCE. */
 mr_status mr_curves_svg(const mr_curve *curves, size_t n, const char *title, FILE *out) MR_MUST_USE;
+/** The same into @svg, which may be inside a page. */
+mr_status mr_curves_put(const mr_curve *curves, size_t n, const char *title, const mr_svg *svg) MR_MUST_USE;
 
 #endif

@@ -15,7 +15,4 @@ typedef struct mr_schedule_frame {
 /** Measure @p. Errors: MR_EINVAL for a picture or a record that cannot be drawn. */
 mr_status mr_schedule_frame_find(const mr_schedule_picture *p, mr_schedule_frame *out) MR_MUST_USE;
 
-/** The smallest of 1, 2, 5 times a power of ten that is at least @least. */
-double mr_schedule_frame_tick(double least);
-
 #endif

@@ -9,6 +9,7 @@
 #include "ir/op.h"
 #include "report/schedule_frame.h"
 #include "report/schedule_lanes.h"
+#include "report/svg.h"
 
 #define NOBODY SIZE_MAX
 #define MAX_BANDS 6 /* into which a long time is folded, to keep columns wide enough for numbers */
@@ -36,21 +37,6 @@ mr_status mr_schedule_frame_find(const mr_schedule_picture *p, mr_schedule_frame
 	if (p->n_rec == 0)
 		out->from = 0;
 	return MR_OK;
-}
-
-double mr_schedule_frame_tick(double least)
-{
-	double power = pow(10, floor(log10(least)));
-
-	if (!(least > 0) || !isfinite(power) || power == 0)
-		return 1;
-	for (int i = 0; i < 3; i++) {
-		static const double steps[] = {1, 2, 5};
-
-		if (power * steps[i] >= least)
-			return power * steps[i];
-	}
-	return power * 10;
 }
 
 /* --- the text form --- */
@@ -188,7 +174,7 @@ static void print_row(mr_text_grid *g, uint16_t worker, unsigned from, unsigned 
 static void print_axis(const mr_text_grid *g, unsigned from, unsigned to, unsigned columns, mr_strbuf *out)
 {
 	double units = (double)(g->frame.to - g->frame.from) / g->p->unit, per_col = units / g->n_cols;
-	double tick = mr_schedule_frame_tick(per_col * 8);
+	double tick = mr_svg_tick(per_col * 8);
 	unsigned at = 0;
 
 	mr_strbuf_printf(out, "%*s", g->label, "");

@@ -15,9 +15,9 @@
  * Text: a column stands for the same time everywhere. If possible a column is an exact fraction of all durations
  * and every box has room for its number; a time too long for one line is folded into up to six bands, each with its
  * axis. If that does not suffice (many instructions, measured times) there is one band, and each column shows the
- * instruction with the largest part of it. SVG: a standalone file of at most about 2400 pixels' width, light
- * background, no scripts, no fonts of its own; a number that does not fit into its box is left out. Instructions that
- * take no time are left out, too, except optimizer steps: a small triangle shows when a version appears.
+ * instruction with the largest part of it. SVG: a picture as in svg.h, at most about 2400 pixels wide; a number that
+ * does not fit into its box is left out. Instructions that take no time are left out, too, except optimizer steps: a
+ * small triangle shows when a version appears.
  */
 #ifndef MR_REPORT_SCHEDULE_PICTURE_H
 #define MR_REPORT_SCHEDULE_PICTURE_H
@@ -25,6 +25,7 @@
 #include <stdio.h>
 
 #include "ir/trace.h"
+#include "report/svg.h"
 
 typedef struct mr_schedule_picture {
 	const mr_trace_rec *rec; /* [n_rec], borrowed, in any order */
@@ -50,5 +51,9 @@ mr_status mr_schedule_picture_svg(const mr_schedule_picture *p, FILE *out) MR_MU
  */
 mr_status mr_schedule_picture_stack(const mr_schedule_picture *p, size_t n, const char *title, const char *subtitle,
 				    FILE *out) MR_MUST_USE;
+
+/** The same into @svg, which may be inside a page. */
+mr_status mr_schedule_picture_put(const mr_schedule_picture *p, size_t n, const char *title, const char *subtitle,
+				  const mr_svg *svg) MR_MUST_USE;
 
 #endif

@@ -13,81 +13,39 @@
 #include "report/schedule_frame.h"
 #include "report/schedule_lanes.h"
 #include "report/schedule_picture.h"
+#include "report/svg.h"
 
 #define MARGIN 20.0
 #define MAX_DRAWING 2300.0 /* pixels for the whole time */
 #define MIN_DRAWING 520.0
-#define LEGEND_LINE 20.0
 #define ROW_GAP 10.0
 #define STACKED_GAP 4.0 /* between the rows of one of several pictures */
 #define PANEL_TITLE 22.0
 
-/* How an op looks. Light fills with dark text; the four colours stay apart for the colour-blind. */
-static const struct {
-	const char *name, *fill, *edge, *text;
-} looks[MR_N_OPS] = {
-	[MR_OP_F] = {"forward", "#9ecbf2", "#4a86b8", "#10263a"},
-	[MR_OP_R] = {"recompute", "#dfe3e8", "#8b95a1", "#20262d"},
-	[MR_OP_B] = {"backward", "#f8c684", "#c2832b", "#3b2505"},
-	[MR_OP_I] = {"input gradient", "#f2a79b", "#b85a4a", "#3d110a"},
-	[MR_OP_W] = {"weight gradient", "#a8dcae", "#4c9457", "#0d2f13"},
-	[MR_OP_N] = {"gradient norm", "#8b95a1", "#5b6470", "#ffffff"},
-	[MR_OP_AR] = {"gradient reduction", "#c9b3e6", "#7d5fa8", "#25133d"},
-	[MR_OP_U] = {"optimizer step", "#3f4a56", "#20262d", "#ffffff"},
-	[MR_OP_V] = {"validation", "#8b95a1", "#5b6470", "#ffffff"},
-	[MR_OP_AVG] = {"averaging", "#8b95a1", "#5b6470", "#ffffff"},
-};
-
 /* One of the pictures. */
-typedef struct mr_panel {
+typedef struct mr_strip {
 	const mr_schedule_picture *p;
 	mr_schedule_frame frame;
 	mr_schedule_lanes lanes;
 	double top; /* of its rows */
-} mr_panel;
+} mr_strip;
 
-typedef struct mr_svg {
-	mr_panel *panel; /* [n] */
+typedef struct mr_drawing {
+	mr_strip *panel; /* [n] */
 	size_t n;
 	mr_schedule_frame frame;    /* of all */
 	unsigned lanes;             /* most lanes of any worker */
 	bool versions;              /* of any picture */
-	FILE *out;
+	mr_svg svg;
 	double scale;               /* pixels a trace time unit */
 	double left, row, gap;      /* where the rows begin, height of one, distance of two */
 	double top, bottom;         /* of all rows */
 	double width, drawing;      /* of the file, and of its rows */
 	bool boxes[MR_N_OPS], tick;
-} mr_svg;
-
-static double text_width(const char *s, double size)
-{
-	return (double)strlen(s) * size * 0.6;
-}
-
-static void put_escaped(FILE *out, const char *s)
-{
-	for (; *s; s++)
-		switch (*s) {
-		case '<': fputs("&lt;", out); break;
-		case '>': fputs("&gt;", out); break;
-		case '&': fputs("&amp;", out); break;
-		case '"': fputs("&quot;", out); break;
-		default:
-			if ((unsigned char)*s >= 0x20)
-				fputc(*s, out);
-		}
-}
-
-static void put_text(FILE *out, double x, double y, const char *css, const char *s)
-{
-	fprintf(out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", css, x, y);
-	put_escaped(out, s);
-	fputs("</text>\n", out);
-}
+} mr_drawing;
 
 /* Later stages or directions of a worker are paler. */
-static double opacity(const mr_panel *a, const mr_trace_rec *r)
+static double opacity(const mr_strip *a, const mr_trace_rec *r)
 {
 	if (a->lanes.most < 2 || !mr_op_is_compute(r->op))
 		return 1;
@@ -100,7 +58,7 @@ static bool is_tick(const mr_trace_rec *r)
 	return r->op == MR_OP_U && r->end_ns == r->begin_ns;
 }
 
-static void see_ops(mr_svg *v, const mr_schedule_picture *p)
+static void see_ops(mr_drawing *v, const mr_schedule_picture *p)
 {
 	for (size_t i = 0; i < p->n_rec; i++) {
 		const mr_trace_rec *r = &p->rec[i];
@@ -112,7 +70,7 @@ static void see_ops(mr_svg *v, const mr_schedule_picture *p)
 }
 
 /* Wide enough that the shortest box holds its number, within the limits of a page. */
-static void choose_scale(mr_svg *v)
+static void choose_scale(mr_drawing *v)
 {
 	double span = (double)(v->frame.to - v->frame.from), px = v->versions ? 26 : 22;
 
@@ -127,39 +85,22 @@ static void choose_scale(mr_svg *v)
 	v->scale = v->drawing / span;
 }
 
-static double x_of(const mr_svg *v, uint64_t t)
+static double x_of(const mr_drawing *v, uint64_t t)
 {
 	return v->left + (double)(t - v->frame.from) * v->scale;
 }
 
-static double y_of(const mr_svg *v, const mr_panel *a, uint16_t worker)
+static double y_of(const mr_drawing *v, const mr_strip *a, uint16_t worker)
 {
 	return a->top + worker * (v->row + v->gap);
 }
 
-/* One entry of the legend: advances *@x, and to a new line of the legend when it does not fit. Draws only when @draw.
- */
-static void legend_entry(mr_svg *v, bool draw, double *x, double *y, const char *name, const char *swatch)
-{
-	double width = 18 + text_width(name, 11) + 18;
-
-	if (*x > v->left && *x + width > v->width - MARGIN) {
-		*x = v->left;
-		*y += LEGEND_LINE;
-	}
-	if (draw) {
-		fprintf(v->out, "<g transform=\"translate(%.1f %.1f)\">%s</g>\n", *x, *y, swatch);
-		put_text(v->out, *x + 18, *y + 10, "legend", name);
-	}
-	*x += width;
-}
-
 /* Lay out the legend from @y on; returns where it ends. */
-static double legend(mr_svg *v, bool draw, double y)
+static double legend(const mr_drawing *v, bool draw, double y)
 {
 	static const uint8_t order[] = {MR_OP_F, MR_OP_R,  MR_OP_B, MR_OP_I, MR_OP_W,
 					MR_OP_N, MR_OP_AR, MR_OP_U, MR_OP_V, MR_OP_AVG};
-	double x = v->left;
+	mr_svg_legend l = mr_svg_legend_begin(draw ? &v->svg : NULL, v->left, v->width - MARGIN, y);
 	char swatch[160];
 
 	for (unsigned i = 0; i < sizeof(order); i++) {
@@ -167,50 +108,52 @@ static double legend(mr_svg *v, bool draw, double y)
 
 		if (!v->boxes[op] && !(op == MR_OP_U && v->tick))
 			continue;
-		if (v->boxes[op])
-			snprintf(swatch, sizeof(swatch),
-				 "<rect width=\"12\" height=\"12\" rx=\"2\" fill=\"%s\" stroke=\"%s\"/>",
-				 looks[op].fill, looks[op].edge);
-		else
-			snprintf(swatch, sizeof(swatch), "<path d=\"M2 3h8l-4 7z\" fill=\"%s\"/>", looks[op].fill);
-		legend_entry(v, draw, &x, &y, looks[op].name, swatch);
+		snprintf(swatch, sizeof(swatch),
+			 v->boxes[op] ? "<rect class=\"%s\" width=\"12\" height=\"12\" rx=\"2\"/>"
+				      : "<path class=\"%s\" d=\"M2 3h8l-4 7z\"/>",
+			 mr_svg_op(op));
+		mr_svg_legend_put(&l, 12, swatch, mr_svg_op_name(op));
 	}
-	legend_entry(v, draw, &x, &y, "idle",
-		     "<rect width=\"12\" height=\"12\" rx=\"2\" fill=\"url(#idle)\" stroke=\"#d5d9de\"/>");
+	snprintf(swatch, sizeof(swatch),
+		 "<rect class=\"frame\" width=\"12\" height=\"12\" rx=\"2\" fill=\"url(#%sidle)\"/>",
+		 v->svg.scope);
+	mr_svg_legend_put(&l, 12, swatch, "idle");
 	if (v->lanes > 1)
-		legend_entry(
-			v, draw, &x, &y,
-			v->lanes == 2
-				? "paler: second pipe or stage of a worker"
-				: "a, b, c ..., paler and paler: a worker's first, second, third ... pipe or stage",
-			"<rect width=\"12\" height=\"12\" rx=\"2\" fill=\"#9ecbf2\" fill-opacity=\"0.45\" "
-			"stroke=\"#4a86b8\"/>");
+		mr_svg_legend_put(&l, 12,
+				  "<rect class=\"under\" width=\"12\" height=\"12\"/>"
+				  "<rect class=\"oF\" width=\"12\" height=\"12\" rx=\"2\" fill-opacity=\"0.45\"/>",
+				  v->lanes == 2 ? "paler: second pipe or stage of a worker"
+						: "a, b, c ..., paler and paler: a worker's first, second, third ... "
+						  "pipe or stage");
 	if (v->versions)
-		legend_entry(v, draw, &x, &y, "micro-batch 7 on version 4 of the weights",
-			     "<text class=\"n\" x=\"6\" y=\"5\">7</text><text class=\"v\" x=\"6\" y=\"14\">v4</text>");
-	return y + LEGEND_LINE;
+		mr_svg_legend_put(&l, 14,
+				  "<text class=\"n gray\" fill=\"currentColor\" x=\"6\" y=\"5\">7</text>"
+				  "<text class=\"v gray\" fill=\"currentColor\" x=\"6\" y=\"14\">v4</text>",
+				  "micro-batch 7 on version 4 of the weights");
+	return mr_svg_legend_end(&l);
 }
 
-static void put_axis(const mr_svg *v)
+static void put_axis(const mr_drawing *v)
 {
 	const mr_schedule_picture *p = v->panel[0].p;
 	double units = (double)(v->frame.to - v->frame.from) / p->unit;
-	double px = p->unit * v->scale, tick = mr_schedule_frame_tick(56 / px);
+	double px = p->unit * v->scale, tick = mr_svg_tick(56 / px);
+	char name[64];
 
 	for (unsigned k = 0; v->frame.to > v->frame.from && k * tick <= units * (1 + 1e-9); k++) {
 		double x = v->left + k * tick * px;
 
-		fprintf(v->out, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>\n", x, v->top - 4, v->bottom);
-		fprintf(v->out, "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\">%g</text>\n", x, v->bottom + 15, k * tick);
+		fprintf(v->svg.out, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>\n", x, v->top - 4, v->bottom);
+		snprintf(name, sizeof(name), "%g", k * tick);
+		mr_svg_text(&v->svg, x, v->bottom + 15, "tick", name);
 	}
-	fprintf(v->out, "<path class=\"axis\" d=\"M%.1f %.1fh%.1f\"/>\n", v->left, v->bottom, v->drawing);
-	fprintf(v->out, "<text class=\"name\" x=\"%.1f\" y=\"%.1f\">time%s", v->left + v->drawing / 2, v->bottom + 34,
-		p->unit_name && *p->unit_name ? " in " : "");
-	put_escaped(v->out, p->unit_name ? p->unit_name : "");
-	fputs("</text>\n", v->out);
+	fprintf(v->svg.out, "<path class=\"axis\" d=\"M%.1f %.1fh%.1f\"/>\n", v->left, v->bottom, v->drawing);
+	snprintf(name, sizeof(name), "time%s%s", p->unit_name && *p->unit_name ? " in " : "",
+		 p->unit_name ? p->unit_name : "");
+	mr_svg_text(&v->svg, v->left + v->drawing / 2, v->bottom + 34, "name", name);
 }
 
-static void put_label(const mr_svg *v, const mr_panel *a, const mr_trace_rec *r, double x, double w, double y)
+static void put_label(const mr_drawing *v, const mr_strip *a, const mr_trace_rec *r, double x, double w, double y)
 {
 	bool compute = mr_op_is_compute(r->op), version = a->p->versions && compute;
 	char label[16], below[24], letter[2] = {0};
@@ -222,47 +165,49 @@ static void put_label(const mr_svg *v, const mr_panel *a, const mr_trace_rec *r,
 		snprintf(label, sizeof(label), "%u%s", r->micro, letter);
 	else
 		snprintf(label, sizeof(label), "%s", mr_op_name((mr_op)r->op));
-	if (text_width(label, 12) + 2 > w)
+	if (mr_svg_text_width(label, 12) + 2 > w)
 		size = 9;
-	if (text_width(label, size + 1) + 2 > w)
+	if (mr_svg_text_width(label, size + 1) + 2 > w)
 		return;
 	snprintf(below, sizeof(below), "v%u", r->version);
-	version = version && text_width(below, 9) + 2 <= w;
-	fprintf(v->out, "<text class=\"n\"%s fill=\"%s\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
-		size < 11 ? " style=\"font-size:9px\"" : "", looks[r->op].text, x + w / 2,
+	version = version && mr_svg_text_width(below, 9) + 2 <= w;
+	fprintf(v->svg.out, "<text class=\"n\"%s fill=\"%s\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
+		size < 11 ? " style=\"font-size:9px\"" : "", mr_svg_op_text(r->op), x + w / 2,
 		y + v->row / 2 + (version ? 0 : 4), label);
 	if (version)
-		fprintf(v->out, "<text class=\"v\" fill=\"%s\" x=\"%.1f\" y=\"%.1f\">%s</text>\n", looks[r->op].text,
-			x + w / 2, y + v->row / 2 + 11, below);
+		fprintf(v->svg.out, "<text class=\"v\" fill=\"%s\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
+			mr_svg_op_text(r->op), x + w / 2, y + v->row / 2 + 11, below);
 }
 
-static void put_record(const mr_svg *v, const mr_panel *a, const mr_trace_rec *r)
+static void put_record(const mr_drawing *v, const mr_strip *a, const mr_trace_rec *r)
 {
 	double x = x_of(v, r->begin_ns), w = x_of(v, r->end_ns) - x, y = y_of(v, a, r->worker), unit = a->p->unit;
 	char pale[32] = "";
 
 	if (is_tick(r))
-		fprintf(v->out, "<path d=\"M%.1f %.1fh7l-3.5 6z\" fill=\"%s\"><title>%s s%u v%u at %g</title></path>\n",
-			x - 3.5, y - 7, looks[r->op].fill, mr_op_name((mr_op)r->op), r->stage, r->version,
+		fprintf(v->svg.out,
+			"<path class=\"%s\" d=\"M%.1f %.1fh7l-3.5 6z\"><title>%s s%u v%u at %g</title></path>\n",
+			mr_svg_op(r->op), x - 3.5, y - 7, mr_op_name((mr_op)r->op), r->stage, r->version,
 			(double)(r->begin_ns - v->frame.from) / unit);
 	if (r->end_ns == r->begin_ns)
 		return;
-	if (opacity(a, r) < 1) { /* over white, so that the hatching does not shine through */
+	if (opacity(a, r) < 1) { /* so that the hatching does not shine through */
 		snprintf(pale, sizeof(pale), " fill-opacity=\"%.2f\"", opacity(a, r));
-		fprintf(v->out, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" fill=\"#ffffff\"/>\n", x, y,
+		fprintf(v->svg.out,
+			"<rect class=\"under\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"/>\n", x, y,
 			w, v->row);
 	}
-	fprintf(v->out,
-		"<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" rx=\"%d\" fill=\"%s\"%s stroke=\"%s\"%s>",
-		x + 0.5, y, w > 1.5 ? w - 1 : 0.5, v->row, w > 6 ? 2 : 0, looks[r->op].fill, pale, looks[r->op].edge,
+	fprintf(v->svg.out,
+		"<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" rx=\"%d\" class=\"%s\"%s%s>",
+		x + 0.5, y, w > 1.5 ? w - 1 : 0.5, v->row, w > 6 ? 2 : 0, mr_svg_op(r->op), pale,
 		w > 4 ? "" : " stroke-width=\"0\"");
-	fprintf(v->out, "<title>%s m%u s%u p%u v%u: %g to %g</title></rect>\n", mr_op_name((mr_op)r->op), r->micro,
+	fprintf(v->svg.out, "<title>%s m%u s%u p%u v%u: %g to %g</title></rect>\n", mr_op_name((mr_op)r->op), r->micro,
 		r->stage, r->pipe, r->version, (double)(r->begin_ns - v->frame.from) / unit,
 		(double)(r->end_ns - v->frame.from) / unit);
 	put_label(v, a, r, x, w, y);
 }
 
-static void put_rows(const mr_svg *v, const mr_panel *a)
+static void put_rows(const mr_drawing *v, const mr_strip *a)
 {
 	char name[16];
 
@@ -270,49 +215,37 @@ static void put_rows(const mr_svg *v, const mr_panel *a)
 		double y = y_of(v, a, (uint16_t)w);
 
 		snprintf(name, sizeof(name), "w%u", w);
-		put_text(v->out, v->left - 8, y + v->row / 2 + 4, "worker", name);
-		fprintf(v->out,
-			"<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"2\" fill=\"url(#idle)\"/>\n",
-			v->left, y, v->drawing, v->row);
+		mr_svg_text(&v->svg, v->left - 8, y + v->row / 2 + 4, "row", name);
+		fprintf(v->svg.out,
+			"<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"2\" fill=\"url(#%sidle)\"/>\n",
+			v->left, y, v->drawing, v->row, v->svg.scope);
 	}
 }
 
-static void put_panel(const mr_svg *v, const mr_panel *a)
+static void put_panel(const mr_drawing *v, const mr_strip *a)
 {
 	if (v->n > 1 && a->p->title)
-		put_text(v->out, v->left, a->top - 7, "panel", a->p->title);
+		mr_svg_text(&v->svg, v->left, a->top - 7, "panel", a->p->title);
 	for (size_t i = 0; i < a->p->n_rec; i++)
 		put_record(v, a, &a->p->rec[i]);
 }
 
-static void put_head(const mr_svg *v, double height)
+static void put_head(const mr_drawing *v, double height, const char *title)
 {
-	fprintf(v->out,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n"
-		"<style>text{font-family:'DejaVu "
-		"Sans',Verdana,Helvetica,Arial,sans-serif}.title{font-size:17px;font-weight:bold;"
-		"fill:#1b222a}.sub{font-size:12px;fill:#4d5864}.legend{font-size:11px;fill:#2b333c}.worker{font-size:"
-		"12px;"
-		"text-anchor:end;fill:#2b333c}.tick{font-size:10px;text-anchor:middle;fill:#4d5864}.name{font-size:"
-		"11px;"
-		"text-anchor:middle;fill:#4d5864}.n{font-size:11px;text-anchor:middle}.v{font-size:8px;text-anchor:"
-		"middle;"
-		"opacity:.75}.panel{font-size:12px;font-weight:bold;fill:#2b333c}.grid{stroke:#dfe3e8;fill:none}.axis{"
-		"stroke:#8b95a1;fill:none}</style>\n"
-		"<defs><pattern id=\"idle\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" "
-		"patternTransform=\"rotate(45)\">"
-		"<rect width=\"5\" height=\"5\" fill=\"#f5f6f8\"/><rect width=\"1.5\" height=\"5\" "
-		"fill=\"#dde1e6\"/></pattern></defs>\n"
-		"<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
-		v->width, height, v->width, height);
+	mr_svg_begin(&v->svg, v->width, height, *title ? title : "schedule");
+	fprintf(v->svg.out,
+		"<defs><pattern id=\"%sidle\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" "
+		"patternTransform=\"rotate(45)\"><rect class=\"soft\" width=\"5\" height=\"5\"/>"
+		"<rect class=\"hatch\" width=\"1.5\" height=\"5\"/></pattern></defs>\n",
+		v->svg.scope);
 }
 
 /* Collect the needs of all pictures together: frame, lanes, ops. */
-static mr_status measure(mr_svg *v, const mr_schedule_picture *p)
+static mr_status measure(mr_drawing *v, const mr_schedule_picture *p)
 {
 	v->frame = (mr_schedule_frame){.from = UINT64_MAX, .shortest = UINT64_MAX, .digits = 1};
 	for (size_t i = 0; i < v->n; i++) {
-		mr_panel *a = &v->panel[i];
+		mr_strip *a = &v->panel[i];
 
 		a->p = &p[i];
 		MR_TRY(mr_schedule_frame_find(&p[i], &a->frame));
@@ -329,7 +262,7 @@ static mr_status measure(mr_svg *v, const mr_schedule_picture *p)
 }
 
 /* Place everything, from the legend at @y down. */
-static void lay_out(mr_svg *v, const char *title, const char *sub, double y)
+static void lay_out(mr_drawing *v, const char *title, const char *sub, double y)
 {
 	uint16_t most = 1;
 
@@ -340,7 +273,7 @@ static void lay_out(mr_svg *v, const char *title, const char *sub, double y)
 	choose_scale(v);
 	v->left = MARGIN + 10 + 8.0 * snprintf(NULL, 0, "w%u", most - 1u);
 	v->width = v->left + v->drawing + MARGIN + 8;
-	v->width = fmax(v->width, v->left + fmax(text_width(title, 19), text_width(sub, 12.5)) + MARGIN);
+	v->width = fmax(v->width, v->left + fmax(mr_svg_text_width(title, 19), mr_svg_text_width(sub, 12.5)) + MARGIN);
 	v->top = legend(v, false, y) + 16;
 	y = v->top;
 	for (size_t i = 0; i < v->n; i++) {
@@ -352,7 +285,7 @@ static void lay_out(mr_svg *v, const char *title, const char *sub, double y)
 	}
 }
 
-static void draw(mr_svg *v, const char *title, const char *sub)
+static void draw(mr_drawing *v, const char *title, const char *sub)
 {
 	double y = MARGIN - 4, legend_at;
 
@@ -360,24 +293,23 @@ static void draw(mr_svg *v, const char *title, const char *sub)
 	y += *sub ? 20 : 0;
 	legend_at = y + 14;
 	lay_out(v, title, sub, legend_at);
-	put_head(v, v->bottom + 48);
+	put_head(v, v->bottom + 48, title);
 	if (*title)
-		put_text(v->out, v->left, MARGIN + 14, "title", title);
+		mr_svg_text(&v->svg, v->left, MARGIN + 14, "title", title);
 	if (*sub)
-		put_text(v->out, v->left, y, "sub", sub);
+		mr_svg_text(&v->svg, v->left, y, "sub", sub);
 	legend(v, true, legend_at);
 	for (size_t i = 0; i < v->n; i++)
 		put_rows(v, &v->panel[i]);
 	put_axis(v);
 	for (size_t i = 0; i < v->n; i++)
 		put_panel(v, &v->panel[i]);
-	fputs("</svg>\n", v->out);
 }
 
-mr_status mr_schedule_picture_stack(const mr_schedule_picture *p, size_t n, const char *title, const char *subtitle,
-				    FILE *out)
+mr_status mr_schedule_picture_put(const mr_schedule_picture *p, size_t n, const char *title, const char *subtitle,
+				  const mr_svg *svg)
 {
-	mr_svg v = {.panel = calloc(n, sizeof(*v.panel)), .n = n, .out = out};
+	mr_drawing v = {.panel = calloc(n, sizeof(*v.panel)), .n = n, .svg = *svg};
 	mr_status st;
 
 	if (!v.panel)
@@ -388,9 +320,15 @@ mr_status mr_schedule_picture_stack(const mr_schedule_picture *p, size_t n, cons
 	for (size_t i = 0; i < n; i++)
 		mr_schedule_lanes_fini(&v.panel[i].lanes);
 	free(v.panel);
-	if (st != MR_OK)
-		return st;
-	return ferror(out) ? mr_fail(MR_EIO, "the picture could not be written") : MR_OK;
+	return st == MR_OK ? mr_svg_end(svg) : st;
+}
+
+mr_status mr_schedule_picture_stack(const mr_schedule_picture *p, size_t n, const char *title, const char *subtitle,
+				    FILE *out)
+{
+	mr_svg svg = mr_svg_file(out);
+
+	return mr_schedule_picture_put(p, n, title, subtitle, &svg);
 }
 
 mr_status mr_schedule_picture_svg(const mr_schedule_picture *p, FILE *out)

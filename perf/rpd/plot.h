@@ -1,9 +1,6 @@
 /*
- * plot.h - line charts as SVG, for the tables of the theory: one panel, either axis linear or logarithmic, a legend at
- * the right.
- *
- * A standalone file of 860 by 460 pixels, light background, no scripts, no fonts of its own. A series may carry a band
- * (mean and spread) and marks.
+ * plot.h - line charts as SVG files (report/chart.h), for the tables of the theory. A series may carry a band (mean and
+ * spread) and marks.
  */
 #ifndef MR_PERF_RPD_PLOT_H
 #define MR_PERF_RPD_PLOT_H

@@ -197,9 +197,10 @@ static void picture_svg_parts(void)
 	CU_ASSERT_EQUAL(count(svg, "<title>U s0 v1 at 9"), 1);
 	CU_ASSERT_EQUAL(count(svg, ">forward<") + count(svg, ">backward<") + count(svg, ">optimizer step<"), 3);
 	CU_ASSERT_EQUAL(count(svg, ">weight gradient<") + count(svg, ">paler"), 0);
-	CU_ASSERT_EQUAL(count(svg, "class=\"worker\""), 2);
-	CU_ASSERT_EQUAL(count(svg, "class=\"n\""), 8 + 1); /* and the legend's */
-	CU_ASSERT_EQUAL(count(svg, "class=\"v\""), 8 + 1);
+	CU_ASSERT_EQUAL(count(svg, "class=\"row\""), 2);
+	CU_ASSERT_EQUAL(count(svg, "class=\"n\""), 8);
+	CU_ASSERT_EQUAL(count(svg, "class=\"v\""), 8);
+	CU_ASSERT_EQUAL(count(svg, ">micro-batch 7 on version 4 of the weights<"), 1);
 	CU_ASSERT_PTR_NOT_NULL(strstr(svg, "B m0 s1 p0 v0: 2 to 4"));
 	CU_ASSERT_EQUAL(count(svg, "<pattern id=\"idle\""), 1);
 	CU_ASSERT_EQUAL(count(svg, "fill=\"url(#idle)\""), 2 + 1); /* rows, and the legend's */
@@ -223,7 +224,7 @@ static void pictures_share_an_axis(void)
 	fclose(f);
 	CU_ASSERT_EQUAL(count(svg, "class=\"panel\""), 2);
 	CU_ASSERT_EQUAL(count(svg, ">second &amp; last<"), 1);
-	CU_ASSERT_EQUAL(count(svg, "class=\"worker\""), 3);
+	CU_ASSERT_EQUAL(count(svg, "class=\"row\""), 3);
 	CU_ASSERT_EQUAL(count(svg, "class=\"axis\""), 1);
 	CU_ASSERT_EQUAL(count(svg, ">forward<") + count(svg, ">weight gradient<"), 2);
 	CU_ASSERT_EQUAL(count(svg, "class=\"title\""), 1);
@@ -264,7 +265,7 @@ static void picture_edge_cases(void)
 	char *text = draw_text(&none, 80), *svg = draw_svg(&none);
 
 	CU_ASSERT_STRING_EQUAL(text, "(nothing that takes time)\n");
-	CU_ASSERT_EQUAL(count(svg, "class=\"worker\""), 3);
+	CU_ASSERT_EQUAL(count(svg, "class=\"row\""), 3);
 	free(text);
 	free(svg);
 	MR_CHECK_FAIL(mr_schedule_picture_text(&p, 19, stderr), MR_EINVAL, "at least 20 columns");
