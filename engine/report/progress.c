@@ -1,7 +1,6 @@
 #include "report/progress.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +24,7 @@ mr_progress_state mr_progress_state_at(uint64_t step, uint64_t n_steps)
 		.lr = NAN,
 		.grad_norm = NAN,
 		.rate = NAN,
+		.step_ms = NAN,
 		.gflops = NAN,
 		.peak_gflops = NAN,
 		.bubble = NAN,
@@ -36,6 +36,7 @@ mr_progress_state mr_progress_state_at(uint64_t step, uint64_t n_steps)
 typedef struct mr_progress_field {
 	const char *key; /* borrowed */
 	char value[48];
+	char brief[48];  /* the value in fewer digits */
 	unsigned rank;   /* fields leave in the order of their ranks, the lowest first */
 	bool left_out;
 } mr_progress_field;
@@ -43,14 +44,17 @@ typedef struct mr_progress_field {
 /* The most important fields stay longest: the step, the time that is left, and the loss. */
 enum {
 	RANK_PEAK,
-	RANK_NORM,
-	RANK_LR,
 	RANK_GFLOPS,
-	RANK_BUBBLE,
-	RANK_RATE,
+	RANK_BRIEF, /* here the values of all fields become brief, */
+	RANK_TOTAL, /* and here the number of all steps is left out */
 	RANK_TOP5,
 	RANK_ACC,
+	RANK_NORM,
+	RANK_LR,
+	RANK_MS,
+	RANK_RATE,
 	RANK_VAL,
+	RANK_BUBBLE,
 	RANK_STEP,
 	RANK_ETA,
 	RANK_LOSS,
@@ -64,31 +68,85 @@ typedef struct mr_line {
 	unsigned n;
 } mr_line;
 
-static void put(mr_line *l, unsigned rank, const char *key, const char *fmt, ...) MR_PRINTF(4, 5);
-static void put(mr_line *l, unsigned rank, const char *key, const char *fmt, ...)
+/* @brief: the same number by another format; NULL: it has no shorter form. */
+static void put(mr_line *l, unsigned rank, const char *key, const char *value, const char *brief)
 {
 	mr_progress_field *f = &l->field[l->n++];
-	va_list ap;
 
 	*f = (mr_progress_field){.key = key, .rank = rank};
-	va_start(ap, fmt);
-	vsnprintf(f->value, sizeof(f->value), fmt, ap);
-	va_end(ap);
+	snprintf(f->value, sizeof(f->value), "%s", value);
+	snprintf(f->brief, sizeof(f->brief), "%s", brief ? brief : value);
 }
 
-/* "950", "12.3k", "1.23M": three digits, without a blank, so that a pair stays two words. */
-static void put_rate(mr_line *l, const char *key, double x)
+static void put_number(mr_line *l, unsigned rank, const char *key, int digits, int brief, const char *unit, double x)
+{
+	char value[48], text[24];
+
+	snprintf(value, sizeof(value), "%.*f%s", digits, x, unit);
+	snprintf(text, sizeof(text), "%.*f%s", brief, x, unit);
+	put(l, rank, key, value, text);
+}
+
+/* "950", "12.3k", "1.23M": @digits digits, without a blank, so that a pair stays two words. */
+static void rate_text(double x, int digits, char text[24])
 {
 	static const char units[] = {0, 'k', 'M', 'G', 'T'};
 	char unit[2] = "";
+	double most = 1000 - 0.5 * pow(10, 3 - digits);
 	size_t u = 0;
+	int before;
 
-	while (x >= 999.5 && u + 1 < sizeof(units)) {
+	while (x >= most && u + 1 < sizeof(units)) {
 		x /= 1000;
 		u++;
 	}
 	unit[0] = units[u];
-	put(l, RANK_RATE, key, "%.*f%s", x < 9.995 ? 2 : x < 99.95 ? 1 : 0, x, unit);
+	before = x < 10 - 5 * pow(10, -digits) ? 1 : x < 100 - 50 * pow(10, -digits) ? 2 : 3;
+	snprintf(text, 24, "%.*f%s", digits > before ? digits - before : 0, x, unit);
+}
+
+static void put_rate(mr_line *l, unsigned rank, const char *key, double x)
+{
+	char value[24], brief[24];
+
+	rate_text(x, 3, value);
+	rate_text(x, 2, brief);
+	put(l, rank, key, value, brief);
+}
+
+/* "3.00e-04", in brief "3e-4". */
+static void put_lr(mr_line *l, double x)
+{
+	char value[24], brief[24], *e;
+
+	snprintf(value, sizeof(value), "%.2e", x);
+	snprintf(brief, sizeof(brief), "%.1e", x);
+	e = strchr(brief, 'e');
+	if (e && x != 0 && isfinite(x)) {
+		int power = atoi(e + 1);
+		bool whole = e[-1] == '0';
+
+		snprintf(brief + (whole ? 1 : 3), sizeof(brief) - 3, "e%d", power);
+	}
+	put(l, RANK_LR, "lr", value, x == 0 ? "0" : brief);
+}
+
+static void put_norm(mr_line *l, double x)
+{
+	char value[24], brief[24];
+
+	snprintf(value, sizeof(value), "%.3g", x);
+	snprintf(brief, sizeof(brief), "%.2g", x);
+	put(l, RANK_NORM, "norm", value, brief);
+}
+
+static void put_loss(mr_line *l, unsigned rank, const char *key, double x)
+{
+	char value[32], brief[24];
+
+	mr_loss_text(x, value);
+	snprintf(brief, sizeof(brief), strchr(value, 'e') ? "%.2e" : "%.3f", x);
+	put(l, rank, key, value, fabs(x) < 0.1 ? NULL : brief);
 }
 
 char *mr_loss_text(double x, char buf[32])
@@ -108,46 +166,56 @@ static unsigned columns_of(const mr_line *l)
 	return columns;
 }
 
-/* Leaves out fields until the others fit into @columns. */
+/* Leaves out fields and digits until the rest fits into @columns. */
 static void narrow(mr_line *l, unsigned columns)
 {
 	for (unsigned rank = 0; rank < N_RANKS && columns_of(l) > columns; rank++)
-		for (unsigned i = 0; i < l->n; i++)
+		for (unsigned i = 0; i < l->n; i++) {
 			l->field[i].left_out |= l->field[i].rank == rank;
+			if (rank == RANK_TOTAL && l->field[i].rank == RANK_STEP)
+				l->field[i].value[strcspn(l->field[i].value, "/")] = '\0';
+			if (rank == RANK_BRIEF)
+				memcpy(l->field[i].value, l->field[i].brief, sizeof(l->field[i].brief));
+		}
 }
 
 static void fill(mr_line *l, const mr_progress_state *s, const char *rate_name)
 {
-	char text[32];
+	char text[48];
 
-	put(l, RANK_STEP, "step", "%llu/%llu", (unsigned long long)s->step, (unsigned long long)s->n_steps);
+	snprintf(text, sizeof(text), "%llu/%llu", (unsigned long long)s->step, (unsigned long long)s->n_steps);
+	put(l, RANK_STEP, "step", text, NULL);
 	if (!isnan(s->loss))
-		put(l, RANK_LOSS, "loss", "%s", mr_loss_text(s->loss, text));
+		put_loss(l, RANK_LOSS, "loss", s->loss);
 	if (!isnan(s->val_loss))
-		put(l, RANK_VAL, s->trains_only ? "all" : "val", "%s", mr_loss_text(s->val_loss, text));
-	if (!isnan(s->perplexity))
-		put(l, RANK_ACC, "ppl", "%.4g", s->perplexity);
+		put_loss(l, RANK_VAL, s->trains_only ? "all" : "val", s->val_loss);
+	if (!isnan(s->perplexity)) {
+		snprintf(text, sizeof(text), "%.4g", s->perplexity);
+		put(l, RANK_ACC, "ppl", text, NULL);
+	}
 	if (!isnan(s->accuracy))
-		put(l, RANK_ACC, "acc", "%.1f%%", 100 * s->accuracy);
+		put_number(l, RANK_ACC, "acc", 1, 1, "%", 100 * s->accuracy);
 	if (!isnan(s->top5))
-		put(l, RANK_TOP5, "top5", "%.1f%%", 100 * s->top5);
+		put_number(l, RANK_TOP5, "top5", 1, 1, "%", 100 * s->top5);
 	if (!isnan(s->auc))
-		put(l, RANK_ACC, "auc", "%.4f", s->auc);
+		put_number(l, RANK_ACC, "auc", 4, 3, "", s->auc);
 	if (!isnan(s->lr))
-		put(l, RANK_LR, "lr", "%.2e", s->lr);
+		put_lr(l, s->lr);
 	if (!isnan(s->grad_norm))
-		put(l, RANK_NORM, "norm", "%.3g", s->grad_norm);
+		put_norm(l, s->grad_norm);
 	if (isfinite(s->rate))
-		put_rate(l, rate_name, s->rate);
+		put_rate(l, RANK_RATE, rate_name, s->rate);
+	if (isfinite(s->step_ms))
+		put_rate(l, RANK_MS, "ms", s->step_ms);
 	if (isfinite(s->gflops)) {
-		put(l, RANK_GFLOPS, "gflop/s", "%.1f", s->gflops);
+		put_number(l, RANK_GFLOPS, "gflop/s", 1, 1, "", s->gflops);
 		if (s->peak_gflops > 0 && isfinite(s->peak_gflops))
-			put(l, RANK_PEAK, "peak", "%.0f%%", 100 * s->gflops / s->peak_gflops);
+			put_number(l, RANK_PEAK, "peak", 0, 0, "%", 100 * s->gflops / s->peak_gflops);
 	}
 	if (isfinite(s->bubble))
-		put(l, RANK_BUBBLE, "bubble", "%.1f%%", 100 * s->bubble);
+		put_number(l, RANK_BUBBLE, "bubble", 1, 0, "%", 100 * s->bubble);
 	if (isfinite(s->eta_seconds))
-		put(l, RANK_ETA, "eta", "%s", mr_duration_text(s->eta_seconds, text));
+		put(l, RANK_ETA, "eta", mr_duration_text(s->eta_seconds, text), NULL);
 }
 
 void mr_progress_format(const mr_progress_state *s, const char *rate_name, bool color, unsigned columns, char line[512])

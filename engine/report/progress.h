@@ -1,12 +1,14 @@
 /*
  * progress.h - the line that shows the progress of a training.
  *
- *	step 120/1000 loss 2.3412 lr 3.00e-04 norm 0.812 tok/s 12.3k gflop/s 45.1 peak 62% bubble 3.1% eta 1:23
+ *	step 120/1000 loss 2.3412 lr 3.00e-04 norm 0.812 tok/s 12.3k ms 166 gflop/s 45.1 peak 62% bubble 3.1% eta 1:23
+ *	step 120/1000 loss 2.341 lr 3e-4 norm 0.81 tok/s 12k ms 166 bubble 3% eta 1:23
  *
  * `key value` pairs in a fixed order, so that eyes and grep find them. Unknown figures are left out:
  * there is never a placeholder for a loss. On a terminal the line redraws itself in place and ends before the last
- * column (a line that wraps could not be redrawn): fields that do not fit are left out, the loss and the ETA last. In a
- * pipe or a file it is a plain line now and then, whole, without escapes.
+ * column (a line that wraps could not be redrawn). What does not fit is first written with fewer digits, as in the
+ * second line above, which 80 columns hold; then fields are left out, the loss and the ETA last. In a pipe or a file it
+ * is a plain line now and then, whole, without escapes.
  *
  * Thread: one at a time.
  */
@@ -30,6 +32,7 @@ typedef struct mr_progress_state {
 	double lr;
 	double grad_norm;        /* the last that was measured */
 	double rate;             /* samples or tokens a second */
+	double step_ms;          /* milliseconds a step */
 	double gflops;           /* model GFLOP a second */
 	double peak_gflops;      /* of the machine, measured */
 	double bubble;           /* 0..1 */
@@ -44,9 +47,9 @@ char *mr_loss_text(double x, char buf[32]);
 
 /**
  * Write the line, without newline, to @line; @rate_name is "tok/s" or "samples/s". @color: keys are dimmed by
- * escapes, which do not count as columns. If not all fits into @columns (0: any number), fields are left out:
- * first the share of the peak, then the gradient's norm, lr, gflop/s, bubble, rate, top5, accuracy and its kind, val,
- * step, ETA and at last the loss.
+ * escapes, which do not count as columns. If not all fits into @columns (0: any number), the share of the peak and then
+ * gflop/s are left out; then all values get fewer digits; then these are left out: the number of all steps, top5,
+ * accuracy and its kind, the gradient's norm, lr, milliseconds, rate, val, bubble, step, ETA and at last the loss.
  */
 void mr_progress_format(const mr_progress_state *s, const char *rate_name, bool color, unsigned columns,
 			char line[512]);

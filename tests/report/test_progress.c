@@ -15,6 +15,7 @@ static mr_progress_state full_state(void)
 	s.lr = 3e-4;
 	s.grad_norm = 0.8123;
 	s.rate = 12345;
+	s.step_ms = 165.9;
 	s.gflops = 45.06;
 	s.peak_gflops = 72.6;
 	s.bubble = 0.031;
@@ -28,8 +29,8 @@ static void words(void)
 	char line[512];
 
 	mr_progress_format(&s, "tok/s", false, 0, line);
-	CU_ASSERT_STRING_EQUAL(line, "step 120/1000 loss 2.3412 lr 3.00e-04 norm 0.812 tok/s 12.3k gflop/s 45.1 peak "
-				     "62% bubble 3.1% eta 1:23");
+	CU_ASSERT_STRING_EQUAL(line, "step 120/1000 loss 2.3412 lr 3.00e-04 norm 0.812 tok/s 12.3k ms 166 gflop/s 45.1 "
+				     "peak 62% bubble 3.1% eta 1:23");
 	s = mr_progress_state_at(0, 5);
 	mr_progress_format(&s, "tok/s", false, 0, line);
 	CU_ASSERT_STRING_EQUAL(line, "step 0/5");
@@ -59,7 +60,7 @@ static void losses(void)
 		CU_ASSERT_STRING_EQUAL(mr_loss_text(cases[i].loss, text), cases[i].text);
 }
 
-/* The widest line that a training draws: 118 columns. */
+/* The widest line that a training draws: 125 columns. */
 static mr_progress_state widest_state(void)
 {
 	mr_progress_state s = full_state();
@@ -76,18 +77,48 @@ static void never_wider(void)
 	for (unsigned columns = 5; columns < 130; columns++) {
 		mr_progress_format(&s, "samples/s", false, columns, line);
 		CU_ASSERT_TRUE(strlen(line) <= columns);
-		CU_ASSERT_EQUAL(strstr(line, "loss 2.3412") != NULL, columns >= 11);
-		CU_ASSERT_EQUAL(strstr(line, "eta 1:23") != NULL, columns >= 20);
-		CU_ASSERT_EQUAL(strstr(line, "step 120/1000") != NULL, columns >= 34);
-		CU_ASSERT_EQUAL(strstr(line, "val 1.5499") != NULL, columns >= 45);
-		CU_ASSERT_EQUAL(strstr(line, "samples/s 12.3k") != NULL, columns >= 61);
-		CU_ASSERT_EQUAL(strstr(line, "norm 0.812") != NULL, columns >= 109); /* all but the share of the peak */
+		CU_ASSERT_EQUAL(strstr(line, "loss 2.34") != NULL, columns >= 10);
+		CU_ASSERT_EQUAL(strstr(line, "eta 1:23") != NULL, columns >= 19);
+		CU_ASSERT_EQUAL(strstr(line, "step 120") != NULL, columns >= 28);
+		CU_ASSERT_EQUAL(strstr(line, "bubble 3") != NULL, columns >= 38);
+		CU_ASSERT_EQUAL(strstr(line, "val 1.5") != NULL, columns >= 48);
+		CU_ASSERT_EQUAL(strstr(line, "loss 2.3412") != NULL, columns >= 103); /* with all digits */
+		CU_ASSERT_EQUAL(strstr(line, "peak 62%") != NULL, columns >= 125);
 	}
-	mr_progress_format(&s, "samples/s", false, 79, line);
-	CU_ASSERT_STRING_EQUAL(line, "step 120/1000 loss 2.3412 val 1.5499 samples/s 12.3k bubble 3.1% eta 1:23");
 	s.loss = INFINITY;
 	mr_progress_format(&s, "samples/s", false, 79, line);
 	CU_ASSERT_PTR_NOT_NULL(strstr(line, "loss inf"));
+}
+
+/* What a user watches fits on a terminal of 80 columns, whose last stays free. */
+static void eighty_columns(void)
+{
+	static const char *const keys[] = {"step ", "loss ", "lr ", "norm ", "tok/s ", "ms ", "bubble ", "eta "};
+	mr_progress_state s = full_state();
+	char line[512];
+
+	mr_progress_format(&s, "tok/s", false, 79, line);
+	CU_ASSERT_STRING_EQUAL(
+		line, "step 120/1000 loss 2.341 lr 3e-4 norm 0.81 tok/s 12k ms 166 bubble 3% eta 1:23");
+	s.lr = 3.2e-4;
+	s.step = 123456;
+	s.n_steps = 200000;
+	s.rate = 999600;
+	s.step_ms = 8.449;
+	mr_progress_format(&s, "tok/s", false, 79, line);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		CU_ASSERT_PTR_NOT_NULL(strstr(line, keys[i]));
+	CU_ASSERT_PTR_NOT_NULL(strstr(line, " lr 3.2e-4 "));
+	CU_ASSERT_PTR_NOT_NULL(strstr(line, " tok/s 1.0M ms 8.4 "));
+	s.step = s.n_steps = 1000000;
+	s.val_loss = 1.5499;
+	s.eta_seconds = 360000;
+	mr_progress_format(&s, "samples/s", false, 79, line); /* however wide the others are */
+	CU_ASSERT_PTR_NOT_NULL(strstr(line, " bubble 3% eta 100:00:00"));
+	s = full_state();
+	s.lr = 0;
+	mr_progress_format(&s, "tok/s", false, 79, line);
+	CU_ASSERT_PTR_NOT_NULL(strstr(line, " lr 0 "));
 }
 
 /* Each redraw begins at the left edge, ends before the last column, and erases what it does not write over: no new
@@ -102,7 +133,7 @@ static void narrowed_window(void)
 	mr_progress_init(&p, &(mr_progress_params){screen.out, "samples/s", true, true, 0, 0});
 	mr_progress_update(&p, &s, 0);
 	text = mr_test_screen_take(&screen);
-	CU_ASSERT_EQUAL(mr_test_widest(text), 118);
+	CU_ASSERT_EQUAL(mr_test_widest(text), 125);
 	free(text);
 	for (unsigned short columns = 120; columns >= 60; columns = (unsigned short)(columns - 20)) {
 		mr_test_screen_resize(&screen, columns);
@@ -246,6 +277,7 @@ void mr_suite_progress(void)
 	MR_TEST(words);
 	MR_TEST(losses);
 	MR_TEST(never_wider);
+	MR_TEST(eighty_columns);
 	MR_TEST(narrowed_window);
 	MR_TEST(new_validation_loss);
 	MR_TEST(whole_without_a_limit);
