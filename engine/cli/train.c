@@ -75,12 +75,14 @@ mr_progress_state mr_train_progress(const mr_train *t)
 	p.peak_gflops = t->peak_gflops;
 	if (steps && ns) {
 		p.rate = rate(t, steps, ns);
+		p.step_ms = (double)ns / 1e6 / (double)steps;
 		p.gflops = t->flops * (double)(steps * samples_per_step(t)) / (double)ns;
 		if (ns >= BUBBLE_MIN_NS || t->clock)
 			p.bubble = fmax(0, 1 - (double)(busy - t->drawn_busy_ns) / ((double)ns * t->s.place.n_workers));
 		p.eta_seconds = (double)(t->n_steps - t->last.step) * ((double)ns / 1e9) / (double)steps;
 	} else { /* the step that was drawn last, now with its evaluation */
 		p.rate = t->drawn.rate;
+		p.step_ms = t->drawn.step_ms;
 		p.gflops = t->drawn.gflops;
 		p.bubble = t->drawn.bubble;
 		p.eta_seconds = t->drawn.eta_seconds;
@@ -128,9 +130,12 @@ static void log_step(mr_train *t, const mr_step_rec *rec)
 	row.samples = rec->step * samples_per_step(t);
 	row.tokens = row.samples * (uint64_t)tokens;
 	row.seconds = t->seconds_before + (double)(rec->time_ns - t->start_ns) / 1e9;
-	if (rec->time_ns > t->row_ns)
+	if (rec->time_ns > t->row_ns) {
 		row.rate = rate(t, 1, rec->time_ns - t->row_ns);
+		row.gflops = t->flops * (double)samples_per_step(t) / (double)(rec->time_ns - t->row_ns);
+	}
 	t->row_ns = rec->time_ns;
+	mr_step_window_take(&t->window, &t->s, t->clock ? rec->time_ns : mr_clock_ns(), t->clock != NULL, &row);
 	keep_error(t, mr_metrics_log_put(t->metrics, &row));
 }
 
@@ -324,6 +329,7 @@ static mr_status do_due(mr_train *t, bool *leave)
 
 	if (t->traced && (t->step >= t->trace_last || (end && t->step >= t->trace_first))) {
 		MR_TRY(mr_train_write_trace(t));
+		MR_TRY(mr_run_facts_trace(&t->facts, t->trace_first, t->trace_last));
 		t->traced = false;
 		t->trace_written = true;
 	}
@@ -363,6 +369,7 @@ static mr_status course(mr_train *t)
 		mr_status st;
 
 		t->row_ns = now_ns(t);
+		mr_step_window_begin(&t->window, &t->s.executor, t->row_ns);
 		st = mr_executor_run(&t->s.executor, next_stop(t), on_progress, t, &t->step);
 		t->train_ns += clock_ns(t) - begin;
 		if (st == MR_OK && t->error != MR_OK)
@@ -424,6 +431,8 @@ static mr_status run_all(mr_train *t, mr_config *config, const mr_train_opts *o)
 		MR_TRY(mr_trajectory_write(t->trajectory, o->trajectory));
 	if (o->record && t->step)
 		MR_TRY(write_record(t, o->record));
+	if (t->train_ns)
+		MR_TRY(mr_run_facts_end(&t->facts, t->train_ns));
 	mr_train_print_end(t);
 	return mr_signals_end() ? MR_OK : mr_sample_at_end(&t->s);
 }
@@ -448,6 +457,7 @@ mr_status mr_train_run(mr_config *config, const mr_train_opts *opts, int *signal
 		return mr_fail(st, "%s", why);
 	mr_checkpoint_writer_close(t->writer);
 	closed = mr_metrics_log_close(t->metrics);
+	mr_run_facts_fini(&t->facts);
 	mr_trajectory_destroy(t->trajectory);
 	mr_run_status_forget(&t->status_before);
 	mr_virtual_destroy(t->clock); /* borrows the session's plan */

@@ -14,6 +14,8 @@
 #include "session/checkpoints.h"
 #include "session/session.h"
 #include "session/virtual.h"
+#include "logbook/run_facts.h"
+#include "logbook/step_window.h"
 #include "report/metrics_log.h"
 #include "report/progress.h"
 #include "session/trajectory.h"
@@ -65,6 +67,8 @@ typedef struct mr_train {
 	mr_step_rec last;            /* newest step record; step 0: none yet */
 	mr_step_rec normed;          /* the newest whose gradient norm is known; step 0: none yet */
 	uint64_t row_ns;             /* begin of the first step of the next metrics row */
+	mr_run_facts facts;          /* run.json */
+	mr_step_window window;       /* of bubble and waits in metrics rows */
 	/* window of the progress line */
 	uint64_t drawn_ns, drawn_step, drawn_busy_ns;
 	mr_progress_state drawn;     /* the state that it showed last */

@@ -293,7 +293,7 @@ void mr_train_print_end(const mr_train *t)
 	printf(t->step < t->n_steps ? "; --resume goes on from here\n\n" : "\n\n");
 	if (!idle)
 		print_tables(t);
-	printf("written to %s: resolved.cfg, metrics.jsonl, %scheckpoints/", t->dir.path,
+	printf("written to %s: resolved.cfg, run.json, metrics.jsonl, %scheckpoints/", t->dir.path,
 	       mr_executor_run_of(&t->s.executor) && !idle ? "memory.json, " : "");
 	printf(t->trace_written ? ", trace.json (open it at ui.perfetto.dev)\n" : "\n");
 	if (mr_job_trace_steps(t->s.job, &first, &last) && !t->trace_written)
@@ -303,13 +303,6 @@ void mr_train_print_end(const mr_train *t)
 }
 
 /* --- trace --- */
-
-static uint64_t step_of(const mr_run *run, const mr_trace_rec *r)
-{
-	bool compute = r->op <= MR_OP_W;
-
-	return compute ? r->micro / run->c.plan->contract.need + 1 : r->version;
-}
 
 static size_t pick(const mr_train *t, const mr_run *run, mr_trace_rec *to)
 {
@@ -321,7 +314,7 @@ static size_t pick(const mr_train *t, const mr_run *run, mr_trace_rec *to)
 
 		for (uint64_t i = first; i < wk->n_trace; i++) {
 			const mr_trace_rec *r = &wk->trace[i % MR_TRACE_RING];
-			uint64_t step = step_of(run, r);
+			uint64_t step = mr_run_step_of(run, r);
 
 			if (step < t->trace_first || step > t->trace_last)
 				continue;

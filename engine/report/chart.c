@@ -213,7 +213,7 @@ mr_status mr_chart_put(const mr_chart *c, const mr_svg *v)
 	choose_looks(&p);
 	width = LEFT + p.panel.width + RIGHT;
 	if (c->title)
-		width = fmax(width, LEFT + mr_svg_text_width(c->title, 17));
+		width = fmax(width, LEFT + mr_svg_text_width(c->title, 19));
 	if (c->subtitle)
 		width = fmax(width, LEFT + mr_svg_text_width(c->subtitle, 12));
 	legend = put_titles(c->title, c->subtitle, LEFT, NULL);
@@ -314,7 +314,7 @@ mr_status mr_bars_put(const mr_bars *b, const mr_svg *v)
 	p.height = (double)b->n * row_height(b) + 6;
 	width = left + BAR_WIDTH + behind;
 	if (b->title)
-		width = fmax(width, left + mr_svg_text_width(b->title, 17));
+		width = fmax(width, left + mr_svg_text_width(b->title, 19));
 	if (b->subtitle)
 		width = fmax(width, left + mr_svg_text_width(b->subtitle, 12));
 	legend = put_titles(b->title, b->subtitle, left, NULL);

@@ -28,4 +28,8 @@ mr_status mr_curves_svg(const mr_curve *curves, size_t n, const char *title, FIL
 /** The same into @svg, which may be inside a page. */
 mr_status mr_curves_put(const mr_curve *curves, size_t n, const char *title, const mr_svg *svg) MR_MUST_USE;
 
+/** All figures of the rows as comma-separated values: columns run, step and the keys of metrics.jsonl, an empty cell
+ * where a row has no such figure. Errors: MR_EIO. */
+mr_status mr_curves_csv(const mr_curve *curves, size_t n, FILE *out) MR_MUST_USE;
+
 #endif

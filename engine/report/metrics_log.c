@@ -20,36 +20,61 @@ struct mr_metrics_log {
 	int error;      /* errno of the first failure: later failures follow from it */
 };
 
-/* The figures of an evaluation: keys for validation samples and for training samples. */
-static const struct {
-	size_t offset;
-	const char *key[2];
-} evaluated[] = {
-	{offsetof(mr_metrics_row, val_loss), {"val_loss", "train_loss"}},
-	{offsetof(mr_metrics_row, perplexity), {"val_perplexity", "train_perplexity"}},
-	{offsetof(mr_metrics_row, accuracy), {"val_accuracy", "train_accuracy"}},
-	{offsetof(mr_metrics_row, top5), {"val_top5", "train_top5"}},
-	{offsetof(mr_metrics_row, auc), {"val_auc", "train_auc"}},
+#define AT(member) offsetof(mr_metrics_row, member)
+#define WAIT(cause) offsetof(mr_metrics_row, waits) + (cause) * sizeof(double)
+
+static const mr_metrics_figure figures[] = {
+	{"loss", NULL, AT(loss), false},
+	{"lr", NULL, AT(lr), false},
+	{"samples", NULL, AT(samples), true},
+	{"tokens", NULL, AT(tokens), true},
+	{"seconds", NULL, AT(seconds), false},
+	{"grad_norm", NULL, AT(grad_norm), false},
+	{"stage_grad_norm", NULL, AT(stage_grad_norm), false},
+	{"rate", NULL, AT(rate), false},
+	{"gflops", NULL, AT(gflops), false},
+	{"bubble", NULL, AT(bubble), false},
+	{"wait_upstream", NULL, WAIT(MR_WAIT_UPSTREAM), false},
+	{"wait_downstream", NULL, WAIT(MR_WAIT_DOWNSTREAM), false},
+	{"wait_weights", NULL, WAIT(MR_WAIT_WEIGHTS), false},
+	{"wait_optimizer", NULL, WAIT(MR_WAIT_OPTIMIZER), false},
+	{"wait_data", NULL, WAIT(MR_WAIT_DATA), false},
+	{"wait_descheduled", NULL, WAIT(MR_WAIT_DESCHEDULED), false},
+	{"val_loss", "train_loss", AT(val_loss), false},
+	{"val_perplexity", "train_perplexity", AT(perplexity), false},
+	{"val_accuracy", "train_accuracy", AT(accuracy), false},
+	{"val_top5", "train_top5", AT(top5), false},
+	{"val_auc", "train_auc", AT(auc), false},
 };
-#define N_EVALUATED (sizeof(evaluated) / sizeof(evaluated[0]))
+#define N_FIGURES (sizeof(figures) / sizeof(figures[0]))
+
+const mr_metrics_figure *mr_metrics_figure_at(size_t i)
+{
+	return i < N_FIGURES ? &figures[i] : NULL;
+}
+
+static double *double_of(mr_metrics_row *row, const mr_metrics_figure *f)
+{
+	return (double *)((char *)row + f->offset);
+}
+
+double mr_metrics_value(const mr_metrics_row *row, const mr_metrics_figure *f)
+{
+	const char *at = (const char *)row + f->offset;
+
+	if (!f->count)
+		return *(const double *)at;
+	return *(const uint64_t *)at ? (double)*(const uint64_t *)at : (double)NAN;
+}
 
 mr_metrics_row mr_metrics_row_at(uint64_t step)
 {
-	return (mr_metrics_row){
-		.step = step,
-		.loss = NAN,
-		.lr = NAN,
-		.seconds = NAN,
-		.grad_norm = NAN,
-		.stage_grad_norm = NAN,
-		.rate = NAN,
-		.gflops = NAN,
-		.val_loss = NAN,
-		.perplexity = NAN,
-		.accuracy = NAN,
-		.top5 = NAN,
-		.auc = NAN,
-	};
+	mr_metrics_row row = {.step = step};
+
+	for (size_t i = 0; i < N_FIGURES; i++)
+		if (!figures[i].count)
+			*double_of(&row, &figures[i]) = NAN;
+	return row;
 }
 
 static double now(void)
@@ -95,20 +120,9 @@ static mr_status refused(mr_metrics_log *log)
 	return cannot_write(log, log->error);
 }
 
-static void put_double(mr_json_writer *w, const char *key, double x)
+static const char *key_of(const mr_metrics_figure *f, bool trains_only)
 {
-	if (isnan(x))
-		return;
-	mr_json_key(w, key);
-	mr_json_put_double(w, x);
-}
-
-static void put_count(mr_json_writer *w, const char *key, uint64_t x)
-{
-	if (!x)
-		return;
-	mr_json_key(w, key);
-	mr_json_put_uint(w, x);
+	return f->other && trains_only ? f->other : f->key;
 }
 
 mr_status mr_metrics_log_put(mr_metrics_log *log, const mr_metrics_row *row)
@@ -119,18 +133,17 @@ mr_status mr_metrics_log_put(mr_metrics_log *log, const mr_metrics_row *row)
 	mr_json_begin_object(&w);
 	mr_json_key(&w, "step");
 	mr_json_put_uint(&w, row->step);
-	put_double(&w, "loss", row->loss);
-	put_double(&w, "lr", row->lr);
-	put_count(&w, "samples", row->samples);
-	put_count(&w, "tokens", row->tokens);
-	put_double(&w, "seconds", row->seconds);
-	put_double(&w, "grad_norm", row->grad_norm);
-	put_double(&w, "stage_grad_norm", row->stage_grad_norm);
-	put_double(&w, "rate", row->rate);
-	put_double(&w, "gflops", row->gflops);
-	for (size_t i = 0; i < N_EVALUATED; i++)
-		put_double(&w, evaluated[i].key[row->trains_only],
-			   *(const double *)((const char *)row + evaluated[i].offset));
+	for (size_t i = 0; i < N_FIGURES; i++) {
+		double x = mr_metrics_value(row, &figures[i]);
+
+		if (isnan(x))
+			continue;
+		mr_json_key(&w, key_of(&figures[i], row->trains_only));
+		if (figures[i].count)
+			mr_json_put_uint(&w, (uint64_t)x);
+		else
+			mr_json_put_double(&w, x);
+	}
 	mr_json_end_object(&w);
 	if (mr_json_finish(&w) != MR_OK)
 		return refused(log);
@@ -190,22 +203,18 @@ static bool parse(const char *line, size_t len, mr_metrics_row *row)
 		return false;
 	well = mr_json_is_int(mr_json_get(j, "step")) && mr_json_int(mr_json_get(j, "step")) >= 0;
 	trains_only = well && mr_json_get(j, "train_loss");
-	if (well)
-		*row = (mr_metrics_row){
-			.step = (uint64_t)mr_json_int(mr_json_get(j, "step")),
-			.loss = get_double(j, "loss"),
-			.lr = get_double(j, "lr"),
-			.samples = get_count(j, "samples"),
-			.tokens = get_count(j, "tokens"),
-			.seconds = get_double(j, "seconds"),
-			.grad_norm = get_double(j, "grad_norm"),
-			.stage_grad_norm = get_double(j, "stage_grad_norm"),
-			.rate = get_double(j, "rate"),
-			.gflops = get_double(j, "gflops"),
-			.trains_only = trains_only,
-		};
-	for (size_t i = 0; well && i < N_EVALUATED; i++)
-		*(double *)((char *)row + evaluated[i].offset) = get_double(j, evaluated[i].key[trains_only]);
+	if (well) {
+		*row = mr_metrics_row_at((uint64_t)mr_json_int(mr_json_get(j, "step")));
+		row->trains_only = trains_only;
+	}
+	for (size_t i = 0; well && i < N_FIGURES; i++) {
+		const char *key = key_of(&figures[i], trains_only);
+
+		if (figures[i].count)
+			*(uint64_t *)((char *)row + figures[i].offset) = get_count(j, key);
+		else
+			*double_of(row, &figures[i]) = get_double(j, key);
+	}
 	mr_json_destroy(j);
 	return well;
 }

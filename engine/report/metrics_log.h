@@ -1,7 +1,7 @@
 /*
  * metrics_log.h - metrics.jsonl: the measurements of a run, one JSON object a line.
  *
- *	{"step":120,"loss":2.3412,"lr":0.0003,"samples":1920,"tokens":245760,"seconds":20.1,"grad_norm":0.81}
+ *	{"step":120,"loss":2.3412,"lr":0.0003,"samples":1920,"tokens":245760,"seconds":20.1,"gflops":51.2}
  *	{"step":120,"val_loss":2.41,"val_accuracy":0.31,"seconds":20.6}
  *
  * Lines stand in the order of the steps. Unknown figures are left out. Lines are written to the file at
@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "ir/trace.h"
 
 /* Doubles that are NAN and counts that are 0 are left out; an infinite loss is written as null, since JSON has no word.
  */
@@ -30,7 +31,9 @@ typedef struct mr_metrics_row {
 	double grad_norm;   /* of all gradients together, before clipping */
 	double stage_grad_norm; /* of those of the last stage, if there is no global norm */
 	double rate;        /* samples or tokens a second since the line before */
-	double gflops;
+	double gflops;      /* model GFLOP a second, likewise */
+	double bubble;      /* idle part of all workers' time since the last line that has it; the next likewise */
+	double waits[MR_N_WAITS]; /* part of that time in which workers waited, by cause; its sum may be below bubble */
 	double val_loss;    /* of an evaluation; the next four as in nn/scores.h, perplexity for tokens */
 	double perplexity, accuracy, top5, auc;
 	bool trains_only;   /* the evaluation was of the training samples: keys begin with train_, not val_ */
@@ -38,6 +41,19 @@ typedef struct mr_metrics_row {
 
 /** A row of @step without figures. */
 mr_metrics_row mr_metrics_row_at(uint64_t step);
+
+/* A figure of a row: its key in metrics.jsonl, and where it is. */
+typedef struct mr_metrics_figure {
+	const char *key;   /* of evaluations: that of validation samples */
+	const char *other; /* of evaluations: the key if they were of the training samples; else NULL */
+	size_t offset;
+	bool count;        /* uint64_t, else double */
+} mr_metrics_figure;
+
+/** Figure number @i in the order of the file, after the step; NULL beyond the last. */
+const mr_metrics_figure *mr_metrics_figure_at(size_t i);
+/** Its value in @row; NAN: unknown. */
+double mr_metrics_value(const mr_metrics_row *row, const mr_metrics_figure *f);
 
 typedef struct mr_metrics_log mr_metrics_log;
 

@@ -90,3 +90,25 @@ mr_status mr_output_close(const char *path, FILE *out, mr_status st)
 		remove_file(path);
 	return st;
 }
+
+mr_status mr_output_make(const char *path, mr_status (*make)(const void *arg, FILE *out), const void *arg)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *memory = open_memstream(&text, &len), *out;
+	mr_status st;
+
+	if (!memory)
+		return mr_fail(MR_ERESOURCE, "no memory for a report");
+	st = make(arg, memory);
+	if (fclose(memory) && st == MR_OK)
+		st = mr_fail(MR_ERESOURCE, "no memory for a report");
+	if (st == MR_OK)
+		st = mr_output_open(path, &out);
+	if (st == MR_OK) {
+		fwrite(text, 1, len, out);
+		st = mr_output_close(path, out, MR_OK);
+	}
+	free(text);
+	return st;
+}

@@ -67,6 +67,17 @@ uint64_t mr_executor_busy_ns(const mr_executor *x)
 	return sum;
 }
 
+void mr_executor_waited_ns(const mr_executor *x, uint64_t ns[MR_N_WAITS])
+{
+	mr_run *run = mr_executor_run_of(x);
+
+	for (int c = 0; c < MR_N_WAITS; c++) {
+		ns[c] = 0;
+		for (uint16_t w = 0; run && w < run->n_workers; w++)
+			ns[c] += atomic_load_explicit(&run->worker[w].waited_ns[c], memory_order_relaxed);
+	}
+}
+
 uint64_t mr_executor_stands_ns(const mr_executor *x)
 {
 	return mr_replay_stands_ns(x->replay);

@@ -48,6 +48,9 @@ double mr_executor_largest_gradient(const mr_executor *x);
 /** Nanoseconds computed so far by all workers together. At any time. */
 uint64_t mr_executor_busy_ns(const mr_executor *x);
 
+/** The time that all workers together have waited in training so far, by cause (ir/trace.h). At any time. */
+void mr_executor_waited_ns(const mr_executor *x, uint64_t ns[MR_N_WAITS]);
+
 /** The virtual clock of a replay, from the start of the run: the end of the last instruction so far. */
 uint64_t mr_executor_stands_ns(const mr_executor *x);
 

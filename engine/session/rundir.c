@@ -117,14 +117,15 @@ mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out)
 		.plan = join(path, "plan.txt"),
 		.metrics = join(path, "metrics.jsonl"),
 		.memory = join(path, "memory.json"),
+		.facts = join(path, "run.json"),
 		.trace = join(path, "trace.json"),
 		.checkpoints = join(path, "checkpoints"),
 		.status = join(path, "status.json"),
 		.counters = join(path, "counters.json"),
 		.lock = -1,
 	};
-	if (!out->path || !out->config || !out->choices || !out->plan || !out->metrics || !out->memory || !out->trace ||
-	    !out->checkpoints || !out->status || !out->counters)
+	if (!out->path || !out->config || !out->choices || !out->plan || !out->metrics || !out->memory || !out->facts ||
+	    !out->trace || !out->checkpoints || !out->status || !out->counters)
 		st = mr_fail(MR_ERESOURCE, "no memory for paths");
 	else if (resume && !exists(path))
 		st = mr_fail(MR_ECKPT, "nothing to resume: there is no folder %s", path);
@@ -184,6 +185,7 @@ void mr_rundir_abandon(const mr_rundir *r)
 		unlink(r->plan);
 		unlink(r->metrics);
 		unlink(r->status);
+		unlink(r->facts);
 	}
 	if (r->made_lock)
 		mr_run_lock_remove(r->path, r->lock);
@@ -201,6 +203,7 @@ void mr_rundir_close(mr_rundir *r)
 	free(r->plan);
 	free(r->metrics);
 	free(r->memory);
+	free(r->facts);
 	free(r->trace);
 	free(r->checkpoints);
 	free(r->status);

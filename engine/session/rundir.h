@@ -6,6 +6,7 @@
  *	          plan.txt         the plan of train --plan, lowered for this run
  *	          metrics.jsonl    one line a step and one an evaluation
  *	          memory.json      weight versions and bytes in use at once, measured and predicted
+ *	          run.json         what else a report shows (logbook/run_facts.h)
  *	          status.json      the present state, for millrace top (observe/run_status.h)
  *	          counters.json    when train --counters asks for it
  *	          trace.json       when trace.steps asks for it
@@ -21,7 +22,7 @@
 #include "base/status.h"
 
 typedef struct mr_rundir {
-	char *path, *config, *choices, *plan, *metrics, *memory, *trace, *checkpoints; /* owned */
+	char *path, *config, *choices, *plan, *metrics, *memory, *facts, *trace, *checkpoints; /* owned */
 	char *status, *counters;                                                       /* owned */
 	int lock;
 	bool fresh, made_lock; /* there was no run; there was no LOCK */

@@ -65,14 +65,27 @@ static void lines(void)
 	MR_CHECK_OK(mr_metrics_log_open(path, &log));
 	row.val_loss = 4.5;
 	MR_CHECK_OK(mr_metrics_log_put(log, &row));
-	row = (mr_metrics_row){1, 2.25, 0.001, 16, 2048, 0.5, 0.75, 0.25, 4096, 12.5, NAN, NAN, NAN, NAN, NAN, false};
+	row = mr_metrics_row_at(1);
+	row.loss = 2.25;
+	row.lr = 0.001;
+	row.samples = 16;
+	row.tokens = 2048;
+	row.seconds = 0.5;
+	row.grad_norm = 0.75;
+	row.stage_grad_norm = 0.25;
+	row.rate = 4096;
+	row.gflops = 12.5;
+	row.bubble = 0.5;
+	row.waits[MR_WAIT_UPSTREAM] = 0.25;
+	row.waits[MR_WAIT_DESCHEDULED] = 0;
 	MR_CHECK_OK(mr_metrics_log_put(log, &row));
 	MR_CHECK_OK(mr_metrics_log_flush(log));
 	MR_CHECK_OK(mr_metrics_log_sync(log));
 	check_text("{\"step\":0,\"val_loss\":4.5}\n"
 		   "{\"step\":1,\"loss\":2.25,\"lr\":0.001,\"samples\":16,\"tokens\":2048,\"seconds\":0.5,\"grad_"
 		   "norm\":0.75,"
-		   "\"stage_grad_norm\":0.25,\"rate\":4096.0,\"gflops\":12.5}\n");
+		   "\"stage_grad_norm\":0.25,\"rate\":4096.0,\"gflops\":12.5,\"bubble\":0.5,\"wait_upstream\":0.25,"
+		   "\"wait_descheduled\":0.0}\n");
 	row = mr_metrics_row_at(2);
 	row.val_loss = 0.5;
 	row.accuracy = 0.75;
@@ -84,6 +97,8 @@ static void lines(void)
 	MR_CHECK_OK(mr_metrics_read(path, &rows, &n));
 	CU_ASSERT_EQUAL_FATAL(n, 4);
 	CU_ASSERT(rows[2].val_loss == 0.5 && rows[2].accuracy == 0.75 && rows[2].trains_only && !rows[3].trains_only);
+	CU_ASSERT(rows[1].bubble == 0.5 && rows[1].waits[MR_WAIT_UPSTREAM] == 0.25 && rows[1].samples == 16);
+	CU_ASSERT(isnan(rows[1].waits[MR_WAIT_DATA]) && isnan(rows[3].waits[MR_WAIT_UPSTREAM]));
 	CU_ASSERT(rows[3].val_loss == 0.5 && rows[3].accuracy == 0.75 && isnan(rows[1].accuracy));
 	free(rows);
 	check_tail("{\"step\":2,\"train_loss\":0.5,\"train_accuracy\":0.75}\n{\"step\":2,\"val_loss\":0.5,\"val_"

@@ -1,0 +1,448 @@
+#include "logbook/run_facts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "host/memory.h"
+#include "ir/walk_trace.h"
+#include "report/table.h"
+#include "session/cost_model.h"
+#include "session/forecast.h"
+
+#define MOST_RECORDS 1500 /* of a timeline */
+#define LONGEST_PLAN 200000 /* instructions of a body whose timeline is made */
+
+static void put_text(mr_json_writer *w, const char *key, const char *text)
+{
+	mr_json_key(w, key);
+	mr_json_put_string(w, text);
+}
+
+static void put_uint(mr_json_writer *w, const char *key, uint64_t x)
+{
+	mr_json_key(w, key);
+	mr_json_put_uint(w, x);
+}
+
+static void put_seconds(mr_json_writer *w, const char *key, uint64_t ns)
+{
+	mr_json_key(w, key);
+	mr_json_put_double(w, (double)ns / 1e9);
+}
+
+/* --- texts --- */
+
+static void put_about(mr_json_writer *w, const mr_run_facts *f)
+{
+	const mr_session *s = f->s;
+	char text[1000], params[32];
+
+	mr_json_key(w, "about");
+	mr_json_begin_object(w);
+	snprintf(text, sizeof(text), "%s, %s parameters, %u layers", s->job->model.name,
+		 mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes);
+	put_text(w, "model", text);
+	put_text(w, "data", s->data->describe);
+	snprintf(text, sizeof(text), "%s, %u worker%s, %u micro-batch%s of %lld sample%s a step",
+		 s->plan ? s->plan->system : s->job->system.name, s->place.n_workers,
+		 s->place.n_workers == 1 ? "" : "s", s->n_micro, s->n_micro == 1 ? "" : "es", (long long)s->samples,
+		 s->samples == 1 ? "" : "s");
+	put_text(w, "system", text);
+	if (s->plan) {
+		snprintf(text, sizeof(text), "%016" PRIx64 ", staleness at most %u", s->plan_hash,
+			 s->plan->contract.max_staleness);
+		put_text(w, "plan", text);
+	}
+	snprintf(text, sizeof(text), "%s, %s", s->kernels->name, mr_types_name(&s->kernels->types));
+	put_text(w, "kernels", text);
+	put_text(w, "machine", mr_topo_print(&s->topo, text, sizeof(text)));
+	snprintf(text, sizeof(text), "%s %.0f GFLOP/s%s%s%s on %u core%s", f->isa ? "measured" : "given",
+		 f->peak_gflops, f->isa ? " (" : "", f->isa ? f->isa : "", f->isa ? ")" : "", s->place.n_cores_used,
+		 s->place.n_cores_used == 1 ? "" : "s");
+	put_text(w, "peak", text);
+	put_text(w, "begun", f->begun);
+	mr_json_end_object(w);
+}
+
+/* "model name" of Linux; other processors have no such line. */
+static void processor_text(char *text, size_t size)
+{
+	char line[256];
+	FILE *in = fopen("/proc/cpuinfo", "re");
+
+	text[0] = '\0';
+	while (in && !*text && fgets(line, sizeof(line), in)) {
+		const char *colon = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
+
+		if (colon)
+			snprintf(text, size, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
+	}
+	if (in)
+		fclose(in);
+}
+
+static void put_environment(mr_json_writer *w, const mr_run_facts *f)
+{
+	struct utsname u;
+	char text[512];
+
+	mr_json_key(w, "environment");
+	mr_json_begin_object(w);
+	put_text(w, "program", "millrace " MR_VERSION);
+	put_text(w, "compiler", __VERSION__);
+	put_text(w, "products", mr_kernels_library());
+	if (!uname(&u)) {
+		snprintf(text, sizeof(text), "%s %s %s", u.sysname, u.release, u.machine);
+		put_text(w, "system", text);
+		put_text(w, "host", u.nodename);
+	}
+	processor_text(text, sizeof(text));
+	if (*text)
+		put_text(w, "processor", text);
+	if (*f->s->topo.cpu_limit)
+		put_text(w, "limit of cores", f->s->topo.cpu_limit);
+	if (*f->s->topo.memory_limit)
+		put_text(w, "limit of memory", f->s->topo.memory_limit);
+	mr_json_end_object(w);
+}
+
+/* --- the machine and what runs on it --- */
+
+static void put_nodes(mr_json_writer *w, const mr_topo *t)
+{
+	mr_json_key(w, "nodes");
+	mr_json_begin_array(w);
+	for (uint32_t n = 0; n < t->n_nodes; n++) {
+		mr_json_begin_object(w);
+		put_uint(w, "node", t->node[n].os_index);
+		put_uint(w, "bytes", t->node[n].memory_bytes);
+		mr_json_key(w, "caches");
+		mr_json_begin_array(w);
+		for (uint32_t c = t->node[n].first_l3; c < t->node[n].first_l3 + t->node[n].n_l3s; c++) {
+			mr_json_begin_object(w);
+			put_uint(w, "bytes", t->l3[c].bytes);
+			mr_json_key(w, "cpus");
+			mr_json_begin_array(w);
+			for (uint32_t i = 0; i < t->l3[c].n_cores; i++)
+				mr_json_put_uint(w, t->core[t->l3[c].first_core + i].cpu);
+			mr_json_end_array(w);
+			mr_json_end_object(w);
+		}
+		mr_json_end_array(w);
+		mr_json_end_object(w);
+	}
+	mr_json_end_array(w);
+}
+
+/* "w0: stage 0, 2; 4 cores from CPU 0; node 0" */
+static void worker_text(const mr_session *s, uint16_t w, mr_strbuf *text)
+{
+	const mr_place_worker *at = &s->place.worker[w];
+	bool any = false;
+
+	mr_strbuf_reset(text);
+	mr_strbuf_printf(text, "w%u: stage", w);
+	for (uint16_t k = 0; k < s->partition.n_stages; k++) {
+		bool hosts = !s->plan;
+
+		for (uint8_t p = 0; s->plan && p < s->plan->n_pipes; p++)
+			hosts |= mr_plan_worker(s->plan, p, k) == w;
+		if (hosts)
+			mr_strbuf_printf(text, "%s %u", any ? "," : "", k);
+		any |= hosts;
+	}
+	mr_strbuf_printf(text, "%s; CPU", any ? "" : " none");
+	for (uint32_t i = 0; i < at->n_threads && i < 16; i++)
+		mr_strbuf_printf(text, " %u", at->cpu[i]);
+	mr_strbuf_printf(text, "%s; node %u", at->n_threads > 16 ? " ..." : "", at->node_os);
+}
+
+static void put_times(mr_json_writer *w, const mr_run_facts *f, uint16_t worker)
+{
+	const mr_run *run = mr_executor_run_of(&f->s->executor);
+	uint64_t busy = run ? 0 : mr_executor_busy_ns(&f->s->executor);
+	const mr_worker_stats *st = run ? &run->worker[worker].stats : NULL;
+
+	for (int op = 0; st && op < MR_N_OPS; op++)
+		busy += st->busy_ns[op];
+	if (st)
+		busy -= st->lost_before_ns < busy ? st->lost_before_ns : busy;
+	put_seconds(w, "elapsed", f->train_ns);
+	put_seconds(w, "busy", busy);
+	mr_json_key(w, "waits");
+	mr_json_begin_object(w);
+	for (int c = MR_WAIT_NONE + 1; st && c < MR_N_WAITS; c++) {
+		uint64_t lost = c == MR_WAIT_DESCHEDULED ? st->lost_ns + st->lost_before_ns : 0;
+
+		put_seconds(w, mr_report_wait_name((mr_wait_cause)c), st->wait_ns[c] + lost);
+	}
+	mr_json_end_object(w);
+}
+
+static void put_workers(mr_json_writer *w, const mr_run_facts *f, mr_strbuf *text)
+{
+	mr_json_key(w, "workers");
+	mr_json_begin_array(w);
+	for (uint32_t i = 0; i < f->s->place.n_workers; i++) {
+		const mr_place_worker *at = &f->s->place.worker[i];
+
+		mr_json_begin_object(w);
+		put_uint(w, "worker", i);
+		put_uint(w, "node", at->node_os);
+		mr_json_key(w, "cpus");
+		mr_json_begin_array(w);
+		for (uint32_t k = 0; k < at->n_threads; k++)
+			mr_json_put_uint(w, at->cpu[k]);
+		mr_json_end_array(w);
+		worker_text(f->s, (uint16_t)i, text);
+		put_text(w, "text", mr_strbuf_text(text));
+		if (f->train_ns)
+			put_times(w, f, (uint16_t)i);
+		mr_json_end_object(w);
+	}
+	mr_json_end_array(w);
+}
+
+static void put_stages(mr_json_writer *w, const mr_session *s)
+{
+	const mr_run *run = mr_executor_run_of(&s->executor);
+	uint32_t pipes = s->plan ? s->plan->n_pipes : 1;
+	char text[256];
+
+	mr_json_key(w, "stages");
+	mr_json_begin_array(w);
+	for (uint32_t i = 0; i < s->partition.n_stages * pipes; i++) {
+		uint16_t stage = (uint16_t)(i / pipes);
+		const mr_node *first = &s->graph->nodes[s->partition.first[stage]];
+		const mr_node *last = &s->graph->nodes[s->partition.first[stage + 1] - 1];
+
+		snprintf(text, sizeof(text), "%s%s%s", first->name, first == last ? "" : " .. ",
+			 first == last ? "" : last->name);
+		mr_json_begin_object(w);
+		put_uint(w, "stage", stage);
+		put_uint(w, "pipe", i % pipes);
+		put_uint(w, "worker", s->plan ? mr_plan_worker(s->plan, (uint8_t)(i % pipes), stage) : 0);
+		put_text(w, "layers", text);
+		put_uint(w, "parameters",
+			 (uint64_t)(run ? mr_stage_size(run->stage[stage])->n_elements : mr_graph_n_params(s->graph)));
+		mr_json_end_object(w);
+	}
+	mr_json_end_array(w);
+}
+
+/* --- what was measured --- */
+
+/* Counts end with the last that is not 0. */
+static void put_staleness(mr_json_writer *w, const mr_run *run)
+{
+	uint64_t count[MR_STALENESS_BINS];
+
+	mr_json_key(w, "staleness");
+	mr_json_begin_array(w);
+	for (uint16_t s = 0; s < run->n_stages; s++) {
+		uint32_t n = MR_STALENESS_BINS;
+
+		mr_run_staleness(run, s, count);
+		while (n && !count[n - 1])
+			n--;
+		mr_json_begin_array(w);
+		for (uint32_t k = 0; k < n; k++)
+			mr_json_put_uint(w, count[k]);
+		mr_json_end_array(w);
+	}
+	mr_json_end_array(w);
+}
+
+static void put_timeline(mr_json_writer *w, const mr_run_facts *f)
+{
+	const mr_plan *p = f->s->plan;
+	uint64_t from = UINT64_MAX;
+
+	for (size_t i = 0; i < f->n_rec; i++)
+		from = f->rec[i].begin_ns < from ? f->rec[i].begin_ns : from;
+	mr_json_key(w, "timeline");
+	mr_json_begin_object(w);
+	put_text(w, "what", f->what);
+	mr_json_key(w, "versions");
+	mr_json_put_bool(w, p && p->contract.flush == MR_FLUSH_NONE);
+	mr_json_key(w, "records");
+	mr_json_begin_array(w);
+	for (size_t i = 0; i < f->n_rec; i++) {
+		const mr_trace_rec *r = &f->rec[i];
+		uint64_t x[] = {r->worker, r->op,      r->stage, r->pipe,
+				r->micro,  r->version, r->begin_ns - from, r->end_ns - from};
+
+		mr_json_begin_array(w);
+		for (size_t k = 0; k < sizeof(x) / sizeof(x[0]); k++)
+			mr_json_put_uint(w, x[k]);
+		mr_json_end_array(w);
+	}
+	mr_json_end_array(w);
+	mr_json_end_object(w);
+}
+
+static mr_status write_json(const mr_run_facts *f, FILE *out)
+{
+	const mr_run *run = mr_executor_run_of(&f->s->executor);
+	mr_json_writer w;
+	mr_strbuf text;
+
+	mr_strbuf_init(&text);
+	mr_json_init(&w, out, true);
+	mr_json_begin_object(&w);
+	put_about(&w, f);
+	put_environment(&w, f);
+	put_nodes(&w, &f->s->topo);
+	put_workers(&w, f, &text);
+	put_stages(&w, f->s);
+	if (f->train_ns && run)
+		put_staleness(&w, run);
+	if (f->train_ns) {
+		mr_json_key(&w, "bytes");
+		mr_json_begin_object(&w);
+		put_uint(&w, "predicted", mr_session_predicted_bytes(f->s));
+		put_uint(&w, "measured", f->peak_bytes);
+		mr_json_end_object(&w);
+	}
+	if (f->n_rec)
+		put_timeline(&w, f);
+	mr_json_end_object(&w);
+	mr_strbuf_fini(&text);
+	return mr_json_finish(&w);
+}
+
+static mr_status write_file(const mr_run_facts *f)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	mr_status st;
+
+	if (!out)
+		return mr_fail(MR_ERESOURCE, "no memory to write %s", f->path);
+	st = write_json(f, out);
+	if (fclose(out) && st == MR_OK)
+		st = mr_fail(MR_ERESOURCE, "no memory to write %s", f->path);
+	if (st == MR_OK)
+		st = mr_file_replace(f->path, text, len);
+	free(text);
+	return st;
+}
+
+mr_status mr_run_facts_begin(mr_run_facts *f, const mr_session *s, const char *path, double peak_gflops,
+			     const char *isa)
+{
+	time_t now = time(NULL);
+	struct tm utc;
+
+	*f = (mr_run_facts){.s = s, .path = path, .peak_gflops = peak_gflops, .isa = isa};
+	if (gmtime_r(&now, &utc))
+		strftime(f->begun, sizeof(f->begun), "%Y-%m-%d %H:%M:%S UTC", &utc);
+	return write_file(f);
+}
+
+/* --- timeline --- */
+
+uint64_t mr_run_step_of(const mr_run *run, const mr_trace_rec *r)
+{
+	return r->op <= MR_OP_W ? r->micro / run->c.plan->contract.need + 1 : r->version;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const mr_trace_rec *x = a, *y = b;
+
+	return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
+}
+
+/* Keep the first of @rec, which the facts take over. */
+static void keep(mr_run_facts *f, mr_trace_rec *rec, size_t n)
+{
+	qsort(rec, n, sizeof(*rec), by_begin);
+	free(f->rec);
+	f->rec = rec;
+	f->n_rec = n < MOST_RECORDS ? n : MOST_RECORDS;
+}
+
+mr_status mr_run_facts_trace(mr_run_facts *f, uint64_t first, uint64_t last)
+{
+	const mr_run *run = mr_executor_run_of(&f->s->executor);
+	mr_trace_rec *rec;
+	size_t n = 0, room = 0;
+
+	last = last > first + 1 ? first + 1 : last; /* two steps show what a step is */
+	for (uint16_t w = 0; w < run->n_workers; w++)
+		room += run->worker[w].n_trace < MR_TRACE_RING ? run->worker[w].n_trace : MR_TRACE_RING;
+	rec = calloc(room + 1, sizeof(*rec));
+	if (!rec)
+		return mr_fail(MR_ERESOURCE, "no memory for a timeline");
+	for (uint16_t w = 0; w < run->n_workers; w++) {
+		const mr_worker *k = &run->worker[w];
+
+		for (uint64_t i = k->n_trace > MR_TRACE_RING ? k->n_trace - MR_TRACE_RING : 0; i < k->n_trace; i++) {
+			const mr_trace_rec *r = &k->trace[i % MR_TRACE_RING];
+			uint64_t step = mr_run_step_of(run, r);
+
+			if (step >= first && step <= last)
+				rec[n++] = *r;
+		}
+	}
+	if (first == last)
+		snprintf(f->what, sizeof(f->what), "Step %llu as it was measured.", (unsigned long long)first);
+	else
+		snprintf(f->what, sizeof(f->what), "Steps %llu and %llu as they were measured.",
+			 (unsigned long long)first, (unsigned long long)last);
+	keep(f, rec, n);
+	return MR_OK;
+}
+
+/* The plan's timeline, for a run without a trace. */
+static mr_status plan_timeline(mr_run_facts *f)
+{
+	mr_forecast forecast = {.s = f->s};
+	mr_trace_rec *rec = NULL;
+	uint64_t longest = 0;
+	size_t n = 0;
+	mr_status st;
+
+	for (uint16_t w = 0; w < f->s->plan->n_workers; w++)
+		longest += mr_plan_list(f->s->plan, w, MR_PROLOGUE)->n + mr_plan_list(f->s->plan, w, MR_BODY)->n;
+	if (longest > LONGEST_PLAN)
+		return MR_OK;
+	st = mr_costs_forecast(f->s, &forecast.costs);
+	if (st == MR_OK)
+		st = mr_forecast_time(&forecast);
+	if (st == MR_OK)
+		st = mr_walk_trace(f->s->plan, forecast.walk, 1e9, &rec, &n);
+	if (st == MR_OK) {
+		snprintf(f->what, sizeof(f->what),
+			 "The plan, with costs %s. Nothing was traced: trace.steps = \"100-101\" in the configuration "
+			 "shows two steps as they were measured.",
+			 forecast.costs.source);
+		keep(f, rec, n);
+	}
+	mr_forecast_fini(&forecast);
+	return st;
+}
+
+mr_status mr_run_facts_end(mr_run_facts *f, uint64_t train_ns)
+{
+	f->train_ns = train_ns;
+	f->peak_bytes = mr_memory_peak_bytes();
+	if (!f->n_rec && f->s->plan)
+		MR_TRY(plan_timeline(f));
+	return write_file(f);
+}
+
+void mr_run_facts_fini(mr_run_facts *f)
+{
+	free(f->rec);
+	f->rec = NULL;
+}

@@ -1,0 +1,48 @@
+/*
+ * run_facts.h - run.json: what a report shows of a run beside its metrics. Written when training begins, and again with
+ * times, staleness and a timeline when it ends; after a resume the figures are those of the last session.
+ *
+ *	about, environment   texts by name, for people
+ *	nodes                of the machine: node (of Linux), bytes, caches [{bytes, cpus [...]}]
+ *	workers              worker, cpus, node, text; at the end elapsed, busy and waits, in seconds
+ *	stages               stage, pipe, worker, layers, parameters
+ *	staleness            for each stage [how many gradients were k commits behind]
+ *	bytes                predicted and measured peak of the process
+ *	timeline             what (a sentence), versions, records [[worker, op, stage, pipe, micro-batch, version,
+ *	                     begin, end], ...] in nanoseconds; op as in ir/plan.h
+ */
+#ifndef MR_LOGBOOK_RUN_FACTS_H
+#define MR_LOGBOOK_RUN_FACTS_H
+
+#include "session/session.h"
+
+typedef struct mr_run_facts {
+	const mr_session *s;  /* borrowed, as is the next */
+	const char *path;     /* of run.json */
+	double peak_gflops;   /* of the cores in use */
+	const char *isa;      /* with which that was measured; NULL: configured */
+	char begun[32];       /* time and date */
+	uint64_t train_ns;    /* at the end: time in steps; 0: not known yet */
+	uint64_t peak_bytes;
+	mr_trace_rec *rec;    /* [n_rec] the timeline; owned */
+	size_t n_rec;
+	char what[700];       /* of the timeline */
+} mr_run_facts;
+
+/** Before the first step: write the file. @s has been started. Errors: MR_EIO, MR_ERESOURCE. */
+mr_status mr_run_facts_begin(mr_run_facts *f, const mr_session *s, const char *path, double peak_gflops,
+			     const char *isa) MR_MUST_USE;
+
+/** The workers' traces hold steps @first to @last: keep a part for the timeline. Errors: MR_ERESOURCE. */
+mr_status mr_run_facts_trace(mr_run_facts *f, uint64_t first, uint64_t last) MR_MUST_USE;
+
+/** After the last step, @train_ns spent in steps: write the file again. Without a trace the timeline is the plan's,
+ * with the costs that a forecast would use. Errors: MR_EIO, MR_ERESOURCE. */
+mr_status mr_run_facts_end(mr_run_facts *f, uint64_t train_ns) MR_MUST_USE;
+
+void mr_run_facts_fini(mr_run_facts *f);
+
+/** The step to which the trace record @r of @run belongs. */
+uint64_t mr_run_step_of(const mr_run *run, const mr_trace_rec *r);
+
+#endif

@@ -1,0 +1,262 @@
+#include "report/page.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "report/curves.h"
+#include "report/page_internal.h"
+#include "report/progress.h"
+
+static const char style[] =
+	":root{color-scheme:light dark;--ink:#1b222a;--soft:#4d5864;--line:#dfe3e8;--page:#fff;--box:#f5f6f8}\n"
+	"@media screen and (prefers-color-scheme:dark){:root{--ink:#e6eaee;--soft:#a7b1bc;--line:#2f3842;"
+	"--page:#14181d;--box:#1e242b}}\n"
+	"body{font:15px/1.5 'DejaVu Sans',Verdana,Helvetica,Arial,sans-serif;color:var(--ink);"
+	"background:var(--page);max-width:1040px;margin:2em auto;padding:0 1.2em}\n"
+	"h1{font-size:1.7em}h2{margin-top:2.2em;border-bottom:1px solid var(--line);padding-bottom:.2em}"
+	"h3{margin:1.6em 0 .4em}p{margin:.5em 0}.note{color:var(--soft)}\n"
+	"table{border-collapse:collapse;font-size:.92em;margin:.6em 0}th,td{padding:.25em .9em .25em 0;"
+	"text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}td.r,th.r{text-align:right}\n"
+	"figure{margin:1em 0;overflow-x:auto}figure svg,figure img{max-width:100%;height:auto;display:block}\n"
+	"figure.wide svg{max-width:none}\n"
+	"pre{background:var(--box);padding:.8em 1em;font-size:.85em;overflow-x:auto;white-space:pre-wrap;"
+	"overflow-wrap:anywhere}\n"
+	"@media print{@page{margin:14mm}body{max-width:none;margin:0;font-size:10.5pt}"
+	"figure.wide svg{max-width:100%}figure,table,pre{break-inside:avoid}h2,h3{break-after:avoid}}\n";
+
+mr_svg mr_page_picture(mr_page *p)
+{
+	snprintf(p->scope, sizeof(p->scope), "p%u", ++p->n_pictures);
+	return mr_svg_inside(p->out, p->scope);
+}
+
+void mr_page_say(mr_page *p, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fputs("<p>", p->out);
+	mr_svg_escape(p->out, text);
+	fputs("</p>\n", p->out);
+}
+
+void mr_page_heading(mr_page *p, int level, const char *text)
+{
+	fprintf(p->out, "<h%d>", level);
+	mr_svg_escape(p->out, text);
+	fprintf(p->out, "</h%d>\n", level);
+}
+
+/* As mr_svg_escape, but lines stay lines. */
+static void put_lines(FILE *out, const char *text)
+{
+	char line[1024];
+
+	while (*text) {
+		size_t len = strcspn(text, "\n\t"), part = len < sizeof(line) - 1 ? len : sizeof(line) - 1;
+
+		memcpy(line, text, part);
+		line[part] = '\0';
+		mr_svg_escape(out, line);
+		text += part;
+		if (*text == '\n' || *text == '\t')
+			fputc(*text++, out);
+	}
+}
+
+/* The object's strings as a table of two columns. */
+static void put_pairs(mr_page *p, const mr_json *pairs)
+{
+	fputs("<table>\n", p->out);
+	for (const char *key = NULL; (key = mr_json_next_key(pairs, key));) {
+		const char *text = mr_json_string(mr_json_get(pairs, key));
+
+		fputs("<tr><th>", p->out);
+		mr_svg_escape(p->out, key);
+		fputs("</th><td>", p->out);
+		mr_svg_escape(p->out, text ? text : "");
+		fputs("</td></tr>\n", p->out);
+	}
+	fputs("</table>\n", p->out);
+}
+
+/* --- all runs --- */
+
+static void put_cell(mr_page *p, double x, const char *fmt)
+{
+	char text[48] = "";
+
+	if (!isnan(x))
+		snprintf(text, sizeof(text), fmt, x);
+	fprintf(p->out, "<td class=\"r\">%s</td>", text);
+}
+
+static void put_summary_row(mr_page *p, const mr_run_folder *r)
+{
+	double loss = NAN, val = NAN, best = NAN, seconds = NAN, rate = 0, bubble = 0;
+	size_t n_rates = 0, n_bubbles = 0;
+	uint64_t step = 0;
+	char text[32] = "";
+
+	for (size_t i = 0; i < r->n_rows; i++) {
+		const mr_metrics_row *row = &r->rows[i];
+
+		step = row->step;
+		loss = isnan(row->loss) ? loss : row->loss;
+		val = isnan(row->val_loss) ? val : row->val_loss;
+		best = isnan(row->val_loss) ? best : fmin(row->val_loss, isnan(best) ? INFINITY : best);
+		seconds = isnan(row->seconds) ? seconds : row->seconds;
+		if (row->gflops > 0) { /* of all steps together: the harmonic mean */
+			rate += 1 / row->gflops;
+			n_rates++;
+		}
+		if (!isnan(row->bubble)) {
+			bubble += row->bubble;
+			n_bubbles++;
+		}
+	}
+	fputs("<tr><td>", p->out);
+	mr_svg_escape(p->out, r->name);
+	fprintf(p->out, "</td><td class=\"r\">%llu</td>", (unsigned long long)step);
+	put_cell(p, loss, "%.4f");
+	put_cell(p, val, "%.4f");
+	put_cell(p, best, "%.4f");
+	fprintf(p->out, "<td class=\"r\">%s</td>", isnan(seconds) ? "" : mr_duration_text(seconds, text));
+	put_cell(p, n_rates ? (double)n_rates / rate : (double)NAN, "%.1f");
+	put_cell(p, n_bubbles ? 100 * bubble / (double)n_bubbles : (double)NAN, "%.1f %%");
+	fputs("</tr>\n", p->out);
+}
+
+static mr_status put_summary(mr_page *p, const mr_run_folder *runs, size_t n)
+{
+	mr_curve curves[MR_RUN_FOLDERS_MAX];
+	bool finite = false;
+	mr_status st = MR_OK;
+
+	fputs("<table><tr><th>run</th><th class=\"r\">steps</th><th class=\"r\">loss</th>"
+	      "<th class=\"r\">validation</th><th class=\"r\">best</th>"
+	      "<th class=\"r\">time</th><th class=\"r\">GFLOP/s</th>"
+	      "<th class=\"r\">bubble</th></tr>\n",
+	      p->out);
+	for (size_t i = 0; i < n; i++) {
+		put_summary_row(p, &runs[i]);
+		curves[i] = (mr_curve){runs[i].name, runs[i].rows, runs[i].n_rows};
+		for (size_t k = 0; k < runs[i].n_rows; k++)
+			finite |= isfinite(runs[i].rows[k].loss) || isfinite(runs[i].rows[k].val_loss);
+	}
+	fputs("</table>\n", p->out);
+	fputs("<p class=\"note\">Loss and validation are the last ones; GFLOP/s and bubble (idle part of all workers' "
+	      "time) are means over the run.</p>\n",
+	      p->out);
+	if (finite) {
+		mr_svg v;
+
+		fputs("<figure>", p->out);
+		v = mr_page_picture(p);
+		st = mr_curves_put(curves, n, NULL, &v);
+		fputs("</figure>\n", p->out);
+	} else {
+		mr_page_say(p, "No run has a finite loss to draw.");
+	}
+	return st;
+}
+
+/* --- one run --- */
+
+/* A picture that is a file of its own, with its own style: as an image, in base64. */
+static void put_image(mr_page *p, const char *svg, const char *label)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const unsigned char *s = (const unsigned char *)svg;
+	size_t n = strlen(svg);
+
+	fputs("<figure><img alt=\"", p->out);
+	mr_svg_escape(p->out, label);
+	fputs("\" src=\"data:image/svg+xml;base64,", p->out);
+	for (size_t i = 0; i < n; i += 3) {
+		unsigned b = (unsigned)s[i] << 16 | (i + 1 < n ? (unsigned)s[i + 1] << 8 : 0) |
+			     (i + 2 < n ? s[i + 2] : 0u);
+
+		fputc(digits[b >> 18], p->out);
+		fputc(digits[b >> 12 & 63], p->out);
+		fputc(i + 1 < n ? digits[b >> 6 & 63] : '=', p->out);
+		fputc(i + 2 < n ? digits[b & 63] : '=', p->out);
+	}
+	fputs("\"></figure>\n", p->out);
+}
+
+static void put_roofline(mr_page *p)
+{
+	mr_page_heading(p, 3, "Roofline");
+	if (p->run->roofline)
+		put_image(p, p->run->roofline, "roofline");
+	else
+		mr_page_say(p, "The folder has no roofline.svg: millrace profile measures the layers of a "
+			       "configuration, and a picture that it draws is shown here when it has that name.");
+}
+
+static void put_configuration(mr_page *p)
+{
+	const mr_json *environment = mr_json_get(p->run->facts, "environment");
+
+	mr_page_heading(p, 3, "Configuration");
+	if (p->run->config) {
+		fputs("<pre>", p->out);
+		put_lines(p->out, p->run->config);
+		fputs("</pre>\n", p->out);
+	} else {
+		mr_page_say(p, "The folder has no resolved.cfg.");
+	}
+	mr_page_heading(p, 3, "Environment");
+	if (environment)
+		put_pairs(p, environment);
+	else
+		mr_page_say(p, "The folder has no run.json, which training writes.");
+}
+
+static mr_status put_run(mr_page *p)
+{
+	const mr_json *about = mr_json_get(p->run->facts, "about");
+
+	mr_page_heading(p, 2, p->run->name);
+	if (about)
+		put_pairs(p, about);
+	MR_TRY(mr_page_timeline(p));
+	MR_TRY(mr_page_time(p));
+	MR_TRY(mr_page_staleness(p));
+	MR_TRY(mr_page_memory(p));
+	MR_TRY(mr_page_machine(p));
+	put_roofline(p);
+	put_configuration(p);
+	return MR_OK;
+}
+
+mr_status mr_page_write(const mr_run_folder *runs, size_t n, const char *title, FILE *out)
+{
+	mr_page p = {.out = out};
+
+	if (!title)
+		title = n == 1 ? runs[0].name : "Training runs";
+	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+	      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
+	      out);
+	mr_svg_escape(out, title);
+	fputs("</title>\n<style>\n", out);
+	fputs(style, out);
+	mr_svg_style(out);
+	fputs("</style>\n</head>\n<body>\n", out);
+	mr_page_heading(&p, 1, title);
+	MR_TRY(put_summary(&p, runs, n));
+	for (size_t i = 0; i < n; i++) {
+		p.run = &runs[i];
+		MR_TRY(put_run(&p));
+	}
+	fputs("</body>\n</html>\n", out);
+	return ferror(out) ? mr_fail(MR_EIO, "the report could not be written") : MR_OK;
+}

@@ -1,0 +1,28 @@
+/* page_internal.h - what the parts of a page share. For page*.c only. */
+#ifndef MR_REPORT_PAGE_INTERNAL_H
+#define MR_REPORT_PAGE_INTERNAL_H
+
+#include "report/page.h"
+#include "report/svg.h"
+
+typedef struct mr_page {
+	FILE *out;
+	const mr_run_folder *run; /* the one whose part is written */
+	unsigned n_pictures;      /* so far: each has ids of its own */
+	char scope[16];
+} mr_page;
+
+/** The next picture of the page. */
+mr_svg mr_page_picture(mr_page *p);
+/** A paragraph. */
+void mr_page_say(mr_page *p, const char *fmt, ...) MR_PRINTF(2, 3);
+void mr_page_heading(mr_page *p, int level, const char *text);
+
+/* The parts of a run, each with its heading. Errors: MR_ERESOURCE; MR_EIO. */
+mr_status mr_page_timeline(mr_page *p) MR_MUST_USE;
+mr_status mr_page_time(mr_page *p) MR_MUST_USE;
+mr_status mr_page_staleness(mr_page *p) MR_MUST_USE;
+mr_status mr_page_memory(mr_page *p) MR_MUST_USE;
+mr_status mr_page_machine(mr_page *p) MR_MUST_USE;
+
+#endif

@@ -1,0 +1,133 @@
+/* page_machine.c - the machine of a run on a page, and what runs where. */
+#include <stdlib.h>
+
+#include "base/str.h"
+#include "report/page_internal.h"
+#include "report/placement.h"
+
+typedef struct mr_machine {
+	mr_placement_node *node;
+	mr_placement_cache *cache;
+	mr_placement_core *core;
+	char **worker;
+	uint32_t n_nodes, n_caches, n_cores, n_workers;
+} mr_machine;
+
+static uint32_t worker_of(const mr_json *workers, int64_t cpu)
+{
+	for (size_t w = 0; w < mr_json_size(workers); w++) {
+		const mr_json *cpus = mr_json_get(mr_json_at(workers, w), "cpus");
+
+		for (size_t i = 0; i < mr_json_size(cpus); i++)
+			if (mr_json_int(mr_json_at(cpus, i)) == cpu)
+				return (uint32_t)w;
+	}
+	return MR_PLACEMENT_IDLE;
+}
+
+/* Count what @nodes hold; with arrays also fill them. */
+static void walk_machine(const mr_json *nodes, const mr_json *workers, mr_machine *m)
+{
+	m->n_nodes = m->n_caches = m->n_cores = 0;
+	for (size_t n = 0; n < mr_json_size(nodes); n++) {
+		const mr_json *node = mr_json_at(nodes, n), *caches = mr_json_get(node, "caches");
+
+		if (m->node)
+			m->node[m->n_nodes] =
+				(mr_placement_node){(uint32_t)mr_json_int(mr_json_get(node, "node")),
+						    (uint64_t)mr_json_int(mr_json_get(node, "bytes"))};
+		for (size_t c = 0; c < mr_json_size(caches); c++) {
+			const mr_json *cache = mr_json_at(caches, c), *cpus = mr_json_get(cache, "cpus");
+
+			if (m->cache)
+				m->cache[m->n_caches] = (mr_placement_cache){
+					.bytes = (uint64_t)mr_json_int(mr_json_get(cache, "bytes")),
+					.node = m->n_nodes,
+					.core = m->core + m->n_cores,
+					.n_cores = (uint32_t)mr_json_size(cpus)};
+			for (size_t i = 0; i < mr_json_size(cpus); i++, m->n_cores++)
+				if (m->core)
+					m->core[m->n_cores] = (mr_placement_core){
+						(uint32_t)mr_json_int(mr_json_at(cpus, i)),
+						worker_of(workers, mr_json_int(mr_json_at(cpus, i)))};
+			m->n_caches++;
+		}
+		m->n_nodes++;
+	}
+}
+
+static mr_status read_machine(const mr_json *nodes, const mr_json *workers, mr_machine *m)
+{
+	walk_machine(nodes, workers, m);
+	m->node = calloc(m->n_nodes + 1, sizeof(*m->node));
+	m->cache = calloc(m->n_caches + 1, sizeof(*m->cache));
+	m->core = calloc(m->n_cores + 1, sizeof(*m->core));
+	m->worker = calloc(mr_json_size(workers) + 1, sizeof(*m->worker));
+	if (!m->node || !m->cache || !m->core || !m->worker)
+		return mr_fail(MR_ERESOURCE, "no memory for a picture of the machine");
+	walk_machine(nodes, workers, m);
+	for (size_t w = 0; w < mr_json_size(workers); w++) {
+		const char *text = mr_json_string(mr_json_get(mr_json_at(workers, w), "text"));
+
+		m->worker[m->n_workers++] = (char *)(text ? text : "");
+	}
+	return MR_OK;
+}
+
+/* The stages as a table. */
+static void put_stages(mr_page *p, const mr_json *stages)
+{
+	char text[16];
+
+	if (!mr_json_size(stages))
+		return;
+	fputs("<table><tr><th class=\"r\">stage</th><th>worker</th><th>layers</th>"
+	      "<th class=\"r\">parameters</th></tr>\n",
+	      p->out);
+	for (size_t s = 0; s < mr_json_size(stages); s++) {
+		const mr_json *stage = mr_json_at(stages, s);
+		const char *layers = mr_json_string(mr_json_get(stage, "layers"));
+
+		fprintf(p->out, "<tr><td class=\"r\">%lld</td><td>w%lld</td><td>",
+			(long long)mr_json_int(mr_json_get(stage, "stage")),
+			(long long)mr_json_int(mr_json_get(stage, "worker")));
+		mr_svg_escape(p->out, layers ? layers : "");
+		fprintf(p->out, "</td><td class=\"r\">%s</td></tr>\n",
+			mr_count_text((uint64_t)mr_json_int(mr_json_get(stage, "parameters")), text));
+	}
+	fputs("</table>\n", p->out);
+}
+
+mr_status mr_page_machine(mr_page *p)
+{
+	const mr_json *nodes = mr_json_get(p->run->facts, "nodes"), *workers = mr_json_get(p->run->facts, "workers");
+	mr_machine m = {0};
+	mr_status st;
+
+	mr_page_heading(p, 3, "Machine and stages");
+	if (!mr_json_size(nodes)) {
+		mr_page_say(p, "The folder has no run.json, which says where the workers ran.");
+		return MR_OK;
+	}
+	st = read_machine(nodes, workers, &m);
+	if (st == MR_OK) {
+		mr_placement placement = {.node = m.node,
+					  .n_nodes = m.n_nodes,
+					  .cache = m.cache,
+					  .n_caches = m.n_caches,
+					  .worker = (const char *const *)m.worker,
+					  .n_workers = m.n_workers};
+		mr_svg v;
+
+		fputs("<figure>", p->out);
+		v = mr_page_picture(p);
+		st = mr_placement_put(&placement, &v);
+		fputs("</figure>\n", p->out);
+		put_stages(p, mr_json_get(p->run->facts, "stages"));
+	}
+	free(m.node);
+	free(m.cache);
+	free(m.core);
+	free(m.worker);
+	return st;
+}

@@ -1,0 +1,158 @@
+/* The report of runs: its parts, of a folder with all files and of one with metrics alone. */
+#include "report/page.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static char folder[64];
+
+static void put_file(const char *name, const char *text)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	f = fopen(path, "we");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void remove_file(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	unlink(path);
+}
+
+static void make_folder(void)
+{
+	snprintf(folder, sizeof(folder), "/tmp/mr-page-XXXXXX");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+	put_file("metrics.jsonl",
+		 "{\"step\":1,\"loss\":2.5,\"samples\":8,\"seconds\":1,\"gflops\":10,"
+		 "\"bubble\":0.25,\"wait_data\":0.1}\n"
+		 "{\"step\":2,\"loss\":1.5,\"samples\":16,\"seconds\":2,\"gflops\":30,"
+		 "\"bubble\":0.35,\"wait_data\":0.2}\n"
+		 "{\"step\":2,\"val_loss\":1.75,\"seconds\":2.5}\n");
+}
+
+static void remove_folder(void)
+{
+	static const char *const names[] = {"metrics.jsonl", "run.json", "memory.json", "resolved.cfg", "roofline.svg"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		remove_file(names[i]);
+	rmdir(folder);
+}
+
+static unsigned count(const char *text, const char *part)
+{
+	unsigned n = 0;
+
+	for (; (text = strstr(text, part)); text += strlen(part))
+		n++;
+	return n;
+}
+
+static char *page_of(size_t n)
+{
+	mr_run_folder runs[3];
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	for (size_t i = 0; i < n; i++)
+		MR_CHECK_OK(mr_run_folder_read_all(folder, &runs[i]));
+	MR_CHECK_OK(mr_page_write(runs, n, NULL, f));
+	fclose(f);
+	for (size_t i = 0; i < n; i++)
+		mr_run_folder_fini(&runs[i]);
+	/* It asks nobody for anything, and is one page of well-nested pictures. */
+	CU_ASSERT_EQUAL(count(text, "http"), count(text, "xmlns=\"http://www.w3.org/2000/svg\""));
+	CU_ASSERT_EQUAL(count(text, "<script") + count(text, "<link") + count(text, "@import"), 0);
+	CU_ASSERT_EQUAL(count(text, "<svg"), count(text, "</svg>"));
+	CU_ASSERT_EQUAL(count(text, "<figure"), count(text, "</figure>"));
+	CU_ASSERT_EQUAL(count(text, "<table"), count(text, "</table>"));
+	CU_ASSERT_EQUAL(count(text, "<style>"), 1);
+	CU_ASSERT_PTR_NULL(strstr(text, "nan"));
+	return text;
+}
+
+static const char run_json[] =
+	"{\"about\":{\"model\":\"mlp <b>\"},\"environment\":{\"host\":\"here\"},"
+	"\"nodes\":[{\"node\":0,\"bytes\":1048576,\"caches\":[{\"bytes\":4096,\"cpus\":[0,1,2]}]}],"
+	"\"workers\":[{\"worker\":0,\"cpus\":[0],\"text\":\"w0: stage 0\",\"elapsed\":10,\"busy\":6,"
+	"\"waits\":{\"data\":3}},{\"worker\":1,\"cpus\":[2],\"text\":\"w1: stage 1\",\"elapsed\":10,\"busy\":8,"
+	"\"waits\":{}}],"
+	"\"stages\":[{\"stage\":0,\"worker\":0,\"layers\":\"a .. b\",\"parameters\":1200}],"
+	"\"staleness\":[[1,3],[4]],\"bytes\":{\"predicted\":2097152,\"measured\":1048576},"
+	"\"timeline\":{\"what\":\"Steps 1 and 2.\",\"versions\":true,\"records\":[[0,0,0,0,0,0,0,1000000],"
+	"[1,0,1,0,0,0,1000000,2000000]]}}";
+
+static void damaged(void)
+{
+	mr_run_folder run;
+
+	MR_CHECK_FAIL(mr_run_folder_read_all(folder, &run), MR_EDATA, "run.json");
+	mr_run_folder_fini(&run);
+}
+
+static void whole_folder(void)
+{
+	char *text;
+
+	make_folder();
+	put_file("run.json", run_json);
+	put_file("memory.json", "{\"step\":2,\"stages\":[{\"stage\":0,\"pipe\":0,"
+				"\"weight_bytes\":{\"measured\":1048576,\"predicted\":2097152}}]}");
+	put_file("resolved.cfg", "train = {\n\tsteps = 2; # a < b\n};\n");
+	put_file("roofline.svg", "<svg/>");
+	text = page_of(1);
+	CU_ASSERT_EQUAL(count(text, ">mlp &lt;b&gt;<"), 1);
+	CU_ASSERT_EQUAL(count(text, ">Steps 1 and 2.<"), 1);
+	CU_ASSERT_EQUAL(count(text, "<title>F m0"), 2);
+	CU_ASSERT_EQUAL(count(text, ">busy 60.0 %<") + count(text, ">busy 80.0 %<"), 2);
+	CU_ASSERT_EQUAL(count(text, ">1 behind<"), 1);
+	CU_ASSERT_EQUAL(count(text, "<title>1 behind: 75</title>"), 1);
+	CU_ASSERT_EQUAL(count(text, "2.0 MiB at its peak, and needed 1.0 MiB."), 1);
+	CU_ASSERT_EQUAL(count(text, "<title>planned: 2</title>") + count(text, "<title>measured: 1</title>"), 2);
+	CU_ASSERT_EQUAL(count(text, ">L3, 4.0 KiB<") + count(text, ">w1: stage 1<"), 2);
+	CU_ASSERT_EQUAL(count(text, "\tsteps = 2; # a &lt; b\n"), 1);
+	CU_ASSERT_EQUAL(count(text, "base64,PHN2Zy8+\""), 1);
+	CU_ASSERT_EQUAL(count(text, "<td class=\"r\">15.0</td>"), 1); /* 2 steps at 10 and at 30 GFLOP/s */
+	CU_ASSERT_EQUAL(count(text, "<td class=\"r\">30.0 %</td>"), 1);
+	free(text);
+	put_file("run.json", "{");
+	damaged();
+	remove_folder();
+}
+
+/* A run of an older program, or the folder of one that was killed: sentences in place of pictures. */
+static void metrics_alone(void)
+{
+	char *text;
+
+	make_folder();
+	text = page_of(3);
+	CU_ASSERT_EQUAL(count(text, "<h2>"), 3);
+	CU_ASSERT_EQUAL(count(text, "There is no timeline"), 3);
+	CU_ASSERT_EQUAL(count(text, "The folder has no memory.json"), 3);
+	CU_ASSERT_EQUAL(count(text, "The folder has no resolved.cfg"), 3);
+	CU_ASSERT_EQUAL(count(text, "<svg"), 1 + 3); /* losses; waits of each */
+	free(text);
+	remove_folder();
+}
+
+void mr_suite_page(void);
+void mr_suite_page(void)
+{
+	MR_SUITE("page");
+	MR_TEST(whole_folder);
+	MR_TEST(metrics_alone);
+}
