@@ -7,7 +7,7 @@
 #include "sequential/sequential_size.h"
 #include "session/memory_plan.h"
 #include "session/cost_model.h"
-#include "sim/bound.h"
+#include "ir/bound.h"
 #include "sim/sim.h"
 
 /* The node of which memory @i of the machine is, or the first that uses it. */
@@ -164,7 +164,7 @@ mr_status mr_forecast_time(mr_forecast *f)
 	f->bound_s = f->busy_s;
 	if (!plan)
 		return MR_OK;
-	MR_TRY(mr_sim_bound(plan, &cost, &f->bound_s));
+	MR_TRY(mr_plan_bound(plan, &cost, false, &f->bound_s));
 	f->bound_s /= mr_forecast_steps(plan);
 	MR_TRY(walk(f, &cost));
 	f->step_s = (plan->contract.flush == MR_FLUSH_BARRIER || ends(plan) ? f->walk->makespan : f->walk->period) /

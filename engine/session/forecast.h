@@ -20,7 +20,7 @@ typedef struct mr_forecast {
 	mr_walk *walk;         /* NULL for sequential */
 	mr_shared_use use;     /* of memory and links, where the costs have bytes */
 	double step_s;         /* seconds from commit to commit */
-	double bound_s;        /* no order of this cut and placement is faster (sim/bound.h), nor are the nodes'
+	double bound_s;        /* no order of this cut and placement is faster (ir/bound.h), nor are the nodes'
 	                          memories */
 	double busy_s;         /* computing time of a step: mean over the workers */
 	double busiest_s;      /* computing time of a step of the busiest worker */

@@ -10,13 +10,14 @@
  *   halves.
  * Without a barrier passes of the weight half may overlap the next iteration, so only those of stage 0 count.
  */
-#ifndef MR_SIM_BOUND_H
-#define MR_SIM_BOUND_H
+#ifndef MR_IR_BOUND_H
+#define MR_IR_BOUND_H
 
 #include "ir/cost.h"
 #include "ir/plan.h"
 
-/** Lower bound of the time of an iteration of @plan (of its whole list, if it has no body). Errors: MR_ERESOURCE. */
-mr_status mr_sim_bound(const mr_plan *plan, const mr_cost *cost, double *bound) MR_MUST_USE;
+/** Lower bound of the time from one iteration of @plan to the next (of its whole list, if it has no body); @alone: of
+ * the makespan of one iteration by itself, as always with a barrier. Errors: MR_ERESOURCE. */
+mr_status mr_plan_bound(const mr_plan *plan, const mr_cost *cost, bool alone, double *bound) MR_MUST_USE;
 
 #endif

@@ -1,4 +1,4 @@
-#include "sim/bound.h"
+#include "ir/bound.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,6 +24,7 @@ typedef struct bounds {
 	job *job;          /* [n_jobs] of one worker */
 	uint32_t *ready;   /* heap of jobs, the longest tail first */
 	uint32_t n_jobs;
+	bool alone;        /* weight halves of all stages count */
 	double tail_0;     /* of an input half of stage 0: its weight half and its step */
 } bounds;
 
@@ -112,7 +113,7 @@ static void add_passes(bounds *b, uint16_t stage, const host *h)
 	double back = b->f[n] + b->i[n] - b->i[stage + 1];
 	double back_each = fmax(longest(b->f, 0, n), longest(b->i, (uint16_t)(stage + 1), n));
 	double step = (c->u - c->s) / mr_plan_partial_sums(p, stage);
-	bool keeps_w = stage == 0 || p->contract.flush == MR_FLUSH_BARRIER;
+	bool keeps_w = stage == 0 || b->alone;
 	double w = h->n_i ? h->w / h->n_i : 0, tail = b->i[stage] + b->tail_0;
 
 	if (!stage)
@@ -198,9 +199,9 @@ static mr_status allocate(bounds *b)
 	return MR_OK;
 }
 
-mr_status mr_sim_bound(const mr_plan *plan, const mr_cost *cost, double *bound)
+mr_status mr_plan_bound(const mr_plan *plan, const mr_cost *cost, bool alone, double *bound)
 {
-	bounds b = {.plan = plan, .cost = cost};
+	bounds b = {.plan = plan, .cost = cost, .alone = alone || plan->contract.flush == MR_FLUSH_BARRIER};
 	mr_status st = allocate(&b);
 	bool ends = st == MR_OK && !mr_plan_list(plan, 0, MR_BODY)->n;
 	const host *first;
