@@ -197,12 +197,14 @@ static mr_status add_system(search *s, const shape *h, const mr_sched_ops *ops)
 /* All systems with these workers and threads, for all numbers of micro-batches. */
 static mr_status add_shape(search *s, uint32_t workers, uint32_t threads)
 {
-	for (uint32_t n = 1; n <= 8 * workers && n <= (uint64_t)s->a->batch; n++) {
+	uint32_t most = s->a->batch < 8 * (int64_t)workers ? (uint32_t)s->a->batch : 8 * workers;
+
+	for (uint32_t n = 1; n <= most; n++) {
 		shape h;
 
 		if (s->a->batch % n || (n > 2 && n < workers / 2))
 			continue;
-		if (s->q.memory && workers > 1 && least_memory(s, n) > s->q.memory)
+		if (s->q.memory && workers > 1 && n < most && least_memory(s, n) > s->q.memory)
 			continue;
 		h = shape_of(s, workers, threads, n);
 		if (workers == 1)
@@ -546,9 +548,9 @@ static mr_status nothing_fits(const search *s)
 		if (*s->a->row[i].why)
 			return mr_fail(MR_ECONFIG, "no candidate can run; %s: %s", s->a->row[i].label,
 				       s->a->row[i].why);
-	return mr_fail(MR_ERESOURCE, "no candidate fits; the least memory is %s, of %s", mr_bytes_text(s->least_bytes,
-												       text),
-		       s->least);
+	return mr_fail(MR_ERESOURCE, "no candidate fits; the least memory is %s, of %s; would fit: %s%llu%s",
+		       mr_bytes_text(s->least_bytes, text), s->least, s->q.memory ? "--memory " : "nodes of ",
+		       (unsigned long long)s->least_bytes, s->q.memory ? "" : " bytes");
 }
 
 static mr_status run(search *s)

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "choose/auto.h"
 #include "choose/compare.h"
+#include "choose/what_fits.h"
 #include "cli/args.h"
 #include "cli/open_config.h"
 #include "host/memory.h"
@@ -14,6 +15,26 @@
 #include "outline/plan_report.h"
 #include "session/measured_machine.h"
 #include "session/objective_report.h"
+
+/* A refusal says what would fit. */
+static mr_status fits(const mr_forecast *f)
+{
+	mr_status st = mr_forecast_fits(f);
+	mr_strbuf refusal, text;
+
+	if (st != MR_ERESOURCE)
+		return st;
+	mr_strbuf_init(&refusal);
+	mr_strbuf_init(&text);
+	mr_strbuf_append(&refusal, mr_error_text());
+	st = mr_what_fits(f->s, &text);
+	if (st == MR_OK)
+		st = mr_fail(MR_ERESOURCE, "%s%s%s", mr_strbuf_text(&refusal), text.len ? "\nwould fit: " : "",
+			     text.len ? mr_strbuf_text(&text) : "");
+	mr_strbuf_fini(&refusal);
+	mr_strbuf_fini(&text);
+	return st;
+}
 
 static mr_status report(const mr_args *args, const mr_forecast *f)
 {
@@ -25,14 +46,14 @@ static mr_status report(const mr_args *args, const mr_forecast *f)
 	FILE *out;
 
 	if (svg) /* a picture does not show memory */
-		MR_TRY(mr_forecast_fits(f));
+		MR_TRY(fits(f));
 	MR_TRY(mr_output_open(path, &out));
 	st = svg      ? mr_forecast_draw(f, true, out)
 	     : layers ? (mr_plan_layers_print(f, out), MR_OK)
 	     : json   ? mr_forecast_print_json(f, out)
 		      : mr_forecast_print(f, out);
 	MR_TRY(mr_output_close(path, out, st));
-	return layers ? MR_OK : mr_forecast_fits(f);
+	return layers ? MR_OK : fits(f);
 }
 
 /* All systems side by side. */
