@@ -189,6 +189,7 @@ static void print_one_worker(const mr_train *t)
 	mr_report_worker_row row = {.worker = 0, .stages = "0", .elapsed_ns = t->train_ns};
 
 	row.busy_ns = mr_executor_busy_ns(&t->s.executor);
+	row.wait_ns[MR_WAIT_DATA] = mr_sequential_data_ns(t->s.executor.sequential);
 	row.lost_known = mr_sequential_lost(t->s.executor.sequential, &row.lost_ns);
 	complain(mr_report_workers(&row, 1, stdout));
 	print_unknown_delays(t, row.lost_known);

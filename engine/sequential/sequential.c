@@ -68,7 +68,7 @@ static void layout_values(mr_sequential *q, const mr_sequential_layout *l, mr_ar
 	char *passing = take(a, l->passing.bytes);
 	void *logits;
 
-	for (uint32_t v = 0; v < g->n_values; v++)
+	for (uint32_t v = 1; v < g->n_values; v++)
 		q->value[v].value = l->value[v] == MR_SEQUENTIAL_OWN ? take(a, mr_sequential_value_bytes(q, v))
 								     : passes(passing, l->value[v], NULL);
 	logits = q->value[mr_sequential_ends_in(g)].value;
@@ -112,7 +112,9 @@ static void layout(mr_sequential *q, const mr_sequential_layout *l, mr_arena *a)
 		mr_carried_layout(&q->carried, a);
 	if (!mr_optim_elementwise(q->c.optim))
 		q->work = take(a, mr_sequential_work_bytes(&q->c));
-	q->target = take(a, (size_t)q->c.samples * mr_shape_bytes(g->target, q->c.kernels->types.compute));
+	mr_sequential_loader_layout(&q->loader, a);
+	q->value[0].value = q->loader.input[0];
+	q->target = q->loader.target[0];
 }
 
 /* The nodes for @bytes: those of its threads, or all if these have no room. */
@@ -314,6 +316,18 @@ static mr_status on_group(mr_sequential *q, mr_status (*fn)(mr_sequential *))
 	return q->status == MR_OK ? MR_OK : mr_fail(q->status, "%s", q->text);
 }
 
+/* The same, with loaders for the training micro-batches, or those of an evaluation, from @first to @end - 1. */
+static mr_status on_group_with_data(mr_sequential *q, mr_status (*fn)(mr_sequential *), uint64_t first, uint64_t end)
+{
+	mr_status st;
+
+	MR_TRY(mr_sequential_loader_begin(&q->loader, fn == mr_sequential_steps, first, end));
+	st = on_group(q, fn);
+	if (!q->stalled)
+		mr_sequential_loader_end(&q->loader);
+	return st;
+}
+
 static mr_status init_judging(mr_sequential *q)
 {
 	uint64_t n = q->c.data->n_valid, samples = (uint64_t)q->c.samples, rows = (uint64_t)q->c.data->target.rows;
@@ -337,6 +351,8 @@ mr_status mr_sequential_create(const mr_sequential_config *c, mr_sequential **ou
 	q->sparse_owner = mr_sequential_sparse_param(c);
 	q->sparse_user = q->sparse_owner == UINT32_MAX ? UINT32_MAX : mr_sequential_tied_user(q->g, q->sparse_owner);
 	st = allocate_tables(q);
+	if (st == MR_OK)
+		st = mr_sequential_loader_init(&q->loader, &q->c);
 	if (st == MR_OK)
 		st = init_judging(q);
 	if (st == MR_OK)
@@ -375,6 +391,7 @@ void mr_sequential_destroy(mr_sequential *q)
 	free(q->has_grad);
 	free(q->loss);
 	mr_judging_fini(&q->judging);
+	mr_sequential_loader_fini(&q->loader);
 	free(q);
 }
 
@@ -390,18 +407,21 @@ mr_status mr_sequential_run(mr_sequential *q, uint64_t until, mr_engine_progress
 	q->until = until;
 	q->progress = progress;
 	q->arg = arg;
-	st = on_group(q, mr_sequential_steps);
+	st = on_group_with_data(q, mr_sequential_steps, q->step * q->c.n_micro,
+				until < UINT64_MAX / q->c.n_micro ? until * q->c.n_micro : UINT64_MAX);
 	*reached = q->step;
 	return st;
 }
 
 mr_status mr_sequential_eval(mr_sequential *q, mr_eval_wanted *wanted, void *arg, double *loss)
 {
+	uint64_t samples = (uint64_t)q->c.samples;
+
 	if (q->c.data->n_valid == 0)
 		return mr_fail(MR_EDATA, "the data has no validation part");
 	q->wanted = wanted;
 	q->arg = arg;
-	MR_TRY(on_group(q, mr_sequential_evaluate));
+	MR_TRY(on_group_with_data(q, mr_sequential_evaluate, 0, (q->c.data->n_valid + samples - 1) / samples));
 	*loss = q->eval_loss;
 	return MR_OK;
 }
@@ -438,6 +458,11 @@ void mr_sequential_busy(const mr_sequential *q, uint64_t *f, uint64_t *b, uint64
 	*f = q->ns_f;
 	*b = q->ns_b;
 	*u = q->ns_u;
+}
+
+uint64_t mr_sequential_data_ns(const mr_sequential *q)
+{
+	return q->ns_data;
 }
 
 bool mr_sequential_lost(const mr_sequential *q, uint64_t *ns)

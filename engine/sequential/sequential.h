@@ -49,6 +49,8 @@ typedef struct mr_sequential_config {
 	uint64_t seed;
 	int64_t samples;              /* per micro-batch */
 	double watchdog_s;            /* as mr_engine_create */
+	uint32_t n_loaders;           /* threads that make samples ahead, of data that are read from files on the way;
+	                                 0: the team makes them when they are needed */
 	uint32_t n_micro;             /* micro-batches a step */
 	mr_sum_order sum;             /* ASCENDING or DESCENDING, in one group; without lists */
 	const mr_sum_lists *lists;    /* NULL: sum decides */
@@ -108,6 +110,8 @@ const mr_node_list *mr_sequential_nodes(const mr_sequential *q);
 
 /** Nanoseconds spent in F, in B and in U so far, and bytes of memory it holds. */
 void mr_sequential_busy(const mr_sequential *q, uint64_t *f, uint64_t *b, uint64_t *u);
+/** Nanoseconds in which training made samples or waited for them. */
+uint64_t mr_sequential_data_ns(const mr_sequential *q);
 /** Time that other programs had the cores, which is not in these; false: this kernel does not count it. Between
  * runs. */
 bool mr_sequential_lost(const mr_sequential *q, uint64_t *ns);

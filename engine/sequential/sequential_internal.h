@@ -12,6 +12,7 @@
 #include "host/stall.h"
 #include "host/team_delay.h"
 #include "sequential/sequential.h"
+#include "sequential/sequential_loader.h"
 #include "weights/carried.h"
 
 typedef struct mr_sequential_tensor {
@@ -47,7 +48,8 @@ struct mr_sequential {
 	mr_step *steps;        /* [n_params] of the current step, when inside */
 	void *work;            /* of an optimizer that steps whole matrices; else NULL */
 	void *scratch;         /* of the current call */
-	void *target;
+	mr_sequential_loader loader;
+	void *target;          /* of the present micro-batch, as value 0 */
 	bool *has_grad;        /* [n_values] scratch of one backward */
 	void **part;           /* [n_params] with lists of several pipes: the sum of a pipe other than the first */
 	bool *active;          /* [n_nodes] with lists: the present pass keeps the node's gradients */
@@ -61,6 +63,7 @@ struct mr_sequential {
 	_Atomic uint64_t beat; /* layers and parameters done */
 	_Atomic bool reports;  /* it runs the caller's progress function, which may take long */
 	uint64_t ns_f, ns_b, ns_u; /* without lost time */
+	uint64_t ns_data;      /* training made samples or waited for them */
 	uint64_t ns_lost;      /* lost in these: ready to run, and another program had a core */
 	mr_team_delay delay;   /* of the thread that trains; open while it does */
 	bool delay_known;

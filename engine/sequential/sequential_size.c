@@ -2,6 +2,7 @@
 
 #include "base/size.h"
 #include "sequential/sequential_layout.h"
+#include "sequential/sequential_loader.h"
 
 static uint64_t rounded(uint64_t bytes)
 {
@@ -151,7 +152,7 @@ static mr_status passing_bytes(const mr_sequential_config *c, mr_run_memory *out
 
 	mr_arena_init(&a, NULL, 0);
 	mr_sequential_layout_sparse(c, &sparse_rows, &a);
-	for (uint32_t v = 0; st == MR_OK && v < c->graph->n_values; v++)
+	for (uint32_t v = 1; st == MR_OK && v < c->graph->n_values; v++)
 		if (l.value[v] == MR_SEQUENTIAL_OWN)
 			out->activations +=
 				rounded((uint64_t)c->samples *
@@ -193,8 +194,8 @@ mr_status mr_sequential_size(const mr_sequential_config *c, mr_run_memory *out)
 	const mr_kernels *k = c->kernels;
 	mr_carried carried;
 
-	*out = (mr_run_memory){
-		.boundaries = rounded((uint64_t)c->samples * mr_shape_bytes(g->target, k->types.compute))};
+	*out = (mr_run_memory){.boundaries = mr_sequential_buffers(c) * (rounded(mr_sequential_input_bytes(c)) +
+									  rounded(mr_sequential_target_bytes(c)))};
 	MR_TRY(passing_bytes(c, out));
 	for (uint32_t i = 0; i < g->n_nodes; i++) {
 		const mr_node *nd = &g->nodes[i];

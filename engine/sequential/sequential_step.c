@@ -131,8 +131,13 @@ static void load_range(const void *args, int64_t lo, int64_t hi)
 static mr_status load(mr_sequential *q, const pass *ps)
 {
 	loading l = {q, ps, q->c.data->input.rows * q->c.data->input.cols};
+	uint64_t begin = mr_clock_ns();
 
-	q->c.kernels->ranges(q->kc, ps->samples * l.each, load_range, &l);
+	if (q->loader.crew)
+		mr_sequential_loader_next(&q->loader, &q->value[0].value, &q->target);
+	else
+		q->c.kernels->ranges(q->kc, ps->samples * l.each, load_range, &l);
+	q->ns_data += ps->train ? mr_clock_ns() - begin : 0;
 	return mr_dataset_check(q->c.data);
 }
 

@@ -247,6 +247,7 @@ mr_sequential_config mr_session_sequential_config(const mr_session *s)
 		.samples = s->samples,
 		.norm_every = (uint64_t)train->norm_every,
 		.measures = mr_graph_is_linear(s->graph),
+		.n_loaders = mr_session_loaders(s),
 		.n_micro = s->n_micro,
 		.sum = s->sum,
 	};

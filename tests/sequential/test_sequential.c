@@ -1,6 +1,6 @@
 /*
- * test_sequential.c - training without a plan: steps by hand, in either order of sums, and as many bytes as its size
- * says.
+ * test_sequential.c - training without a plan: steps by hand, in either order of sums, with threads that make samples
+ * ahead, and as many bytes as its size says.
  */
 #include "sequential/sequential.h"
 
@@ -10,6 +10,7 @@
 #include "check.h"
 #include "exec/small_run.h"
 #include "lower/small_plans.h"
+#include "sequential/sequential_loader.h"
 #include "sequential/sequential_size.h"
 
 /* For the model, data and optimizer of @r, whose plan is not looked at. */
@@ -103,10 +104,56 @@ static void it_holds_what_its_size_says(void)
 	}
 }
 
+/* Train for five steps in two sessions, and evaluate; the weights and the loss. */
+static double train_and_judge(const mr_sequential_config *c, double weight[SMALL_COLS * SMALL_COLS])
+{
+	uint64_t reached;
+	double loss = 0;
+	mr_sequential *q;
+
+	MR_CHECK_OK(mr_sequential_create(c, &q));
+	MR_CHECK_OK(mr_sequential_run(q, 2, NULL, NULL, &reached));
+	MR_CHECK_OK(mr_sequential_eval(q, NULL, NULL, &loss));
+	MR_CHECK_OK(mr_sequential_run(q, 5, NULL, NULL, &reached));
+	CU_ASSERT_EQUAL(reached, 5);
+	MR_CHECK_OK(mr_sequential_eval(q, NULL, NULL, &loss));
+	memcpy(weight, mr_sequential_weights(q, 0), SMALL_COLS * SMALL_COLS * sizeof(*weight));
+	mr_sequential_destroy(q);
+	return loss;
+}
+
+/* Threads that make samples ahead change no bit, in either order of micro-batches; data in memory have none. */
+static void loaders_change_no_bit(void)
+{
+	double want[SMALL_COLS * SMALL_COLS], got[SMALL_COLS * SMALL_COLS], loss;
+	small_run r;
+
+	small_run_init(&r, small_gpipe(3, 4, false));
+	for (int order = 0; order < 2; order++) {
+		mr_sequential_config c = config_of(&r, 4);
+
+		c.sum = order ? MR_SUM_DESCENDING : MR_SUM_ASCENDING;
+		r.data.bytes.reading = 0;
+		loss = train_and_judge(&c, want);
+		c.n_loaders = 3;
+		CU_ASSERT_EQUAL(mr_sequential_loaders(&c), 0);
+		r.data.bytes.on_disk = 1;
+		CU_ASSERT_EQUAL(mr_sequential_loaders(&c), 1);
+		r.data.bytes = (mr_data_bytes){.reading = 1};
+		for (c.n_loaders = 1; c.n_loaders <= 3; c.n_loaders += 2) {
+			CU_ASSERT_EQUAL(mr_sequential_loaders(&c), c.n_loaders);
+			CU_ASSERT_EQUAL(train_and_judge(&c, got), loss);
+			CU_ASSERT(memcmp(got, want, sizeof(want)) == 0);
+		}
+	}
+	small_run_fini(&r);
+}
+
 void mr_suite_sequential(void)
 {
 	MR_SUITE("sequential");
 	MR_TEST(a_step_by_hand);
 	MR_TEST(sums_have_an_order);
 	MR_TEST(it_holds_what_its_size_says);
+	MR_TEST(loaders_change_no_bit);
 }

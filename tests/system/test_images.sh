@@ -77,6 +77,59 @@ for backend in $backends; do
 	done
 done
 
+# A folder of images larger than what is kept in memory, one of them a damaged JPEG that is met in the middle of the run:
+# exit code 4 with the file's name, and the run goes on from its last checkpoint once the file is whole.
+if "$millrace" --version | grep -q "libjpeg.* none"; then
+	echo "$suite: this build reads no JPEG: damaged ones are skipped"
+else
+	jpeg() # the recorded picture plain.jpg
+	{
+		printf "$(sed -n 's/.*"plain.jpg","file":"\([0-9a-f]*\)".*/\1/p' \
+			"$source/tests/golden/pictures/pictures.json" |
+			awk -v h=123456789abcdef '{
+				for (i = 1; i < length($0); i += 2) {
+					high = index(h, substr($0, i, 1))
+					printf "\\%03o", 16 * high + index(h, substr($0, i + 1, 1))
+				}
+			}')"
+	}
+	mkdir -p photos/a photos/b
+	for i in 1 2 3 4 5 6 7 8 9 10 11; do
+		{
+			printf 'P6\n900 900\n255\n'
+			head -c 2430000 /dev/zero
+		} >"photos/$([ $i -lt 6 ] && echo a || echo b)/$i.ppm"
+	done
+	jpeg >plain.jpg
+	{ # with a comment of 5,120 bytes: the first 4,096 bytes of a file are part of what identifies the data
+		head -c 2 plain.jpg
+		printf '\377\376\024\002'
+		head -c 5120 /dev/zero
+		tail -c +3 plain.jpg
+	} >whole.jpg
+	[ "$(wc -c <whole.jpg)" = 5913 ] || fail "the recorded JPEG is not what it should be"
+	cat >photos.cfg <<'END'
+model = { name = "lenet"; form = "caffe"; };
+data = { name = "images"; path = "photos"; size = 16; validation = 0.0; flip = true; };
+optimizer = { name = "sgd"; };
+system = { name = "sequential"; };
+train = { steps = 6; batch = 2; lr = 0.01; seed = 7; };
+checkpoint = { every = 1; };
+machine = { workers = 1; threads = 1; loaders = 2; memory_limit = 208M; peak_gflops = 50.0; };
+END
+	for system in sequential 1f1b; do
+		{
+			head -c 5624 whole.jpg
+			head -c 289 /dev/zero
+		} >photos/b/bad.jpg
+		train photos.cfg --set backend=reference --set system.name=$system --set run.dir=photos.$system
+		expect 4 "a damaged JPEG, $system" "photos/b/bad.jpg: .*the checkpoint of step [1-5] is intact, and --resume"
+		cp whole.jpg photos/b/bad.jpg
+		train photos.cfg --set backend=reference --set system.name=$system --set run.dir=photos.$system --resume
+		expect 0 "a JPEG that was made whole, $system"
+	done
+fi
+
 train lenet.cfg --set backend=reference --set precision=bf16 --set system.name=1f1b --set run.dir=bf16
 expect 0 "bf16"
 
