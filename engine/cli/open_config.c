@@ -13,14 +13,14 @@ mr_status mr_open_config(const mr_args *args, mr_config **out)
 
 mr_status mr_open_config_file(const mr_args *args, const char *path, mr_config **out)
 {
-	mr_strbuf mistakes;
+	mr_strbuf notes;
 	mr_status st;
 
-	mr_strbuf_init(&mistakes);
-	st = mr_config_load(path, args->set, args->n_sets, &mistakes, out);
-	if (st != MR_OK)
-		fputs(mr_strbuf_text(&mistakes), stderr);
-	mr_strbuf_fini(&mistakes);
+	mr_strbuf_init(&notes);
+	st = mr_config_load(path, args->set, args->n_sets, &notes, out);
+	if (st != MR_OK || !getenv("MILLRACE_RESTARTED")) /* the first start has printed them */
+		fputs(mr_strbuf_text(&notes), stderr);
+	mr_strbuf_fini(&notes);
 	return st;
 }
 

@@ -273,7 +273,7 @@ static mr_status load(mr_config *c, const char *const *sets, size_t n_sets)
 	return st;
 }
 
-mr_status mr_config_load(const char *path, const char *const *sets, size_t n_sets, mr_strbuf *mistakes, mr_config **out)
+mr_status mr_config_load(const char *path, const char *const *sets, size_t n_sets, mr_strbuf *notes, mr_config **out)
 {
 	mr_config *c = calloc(1, sizeof(*c));
 	mr_status st;
@@ -281,15 +281,17 @@ mr_status mr_config_load(const char *path, const char *const *sets, size_t n_set
 	if (!c)
 		return mr_fail(MR_ERESOURCE, "no memory for a configuration");
 	mr_strbuf_init(&c->text.text);
+	mr_strbuf_init(&c->notes);
 	st = name_paths(c, path);
 	if (st == MR_OK)
 		st = load(c, sets, n_sets);
 	if (st == MR_OK)
-		st = report(c, mistakes);
+		st = report(c, notes);
 	if (st != MR_OK) {
 		mr_config_destroy(c);
 		return st;
 	}
+	mr_strbuf_append(notes, mr_strbuf_text(&c->notes));
 	*out = c;
 	return MR_OK;
 }
@@ -308,6 +310,7 @@ void mr_config_destroy(mr_config *c)
 	mr_job_fini(&c->job);
 	mr_mistakes_fini(&c->mistakes);
 	mr_config_text_fini(&c->text);
+	mr_strbuf_fini(&c->notes);
 	free(c->path);
 	free(c->name);
 	free(c->base_dir);

@@ -43,11 +43,12 @@
 typedef struct mr_config mr_config;
 
 /**
- * Load @path and apply @sets. The caller destroys *@out.
- * Errors: MR_ECONFIG: each mistake is a line appended to @mistakes, and the message says how many there are (or why
- * the file cannot be read); MR_ERESOURCE.
+ * Load @path and apply @sets. The caller destroys *@out. A key of the file that belongs to a plug-in which --set has
+ * replaced is left out, if the new one has no such key or one of another type; @notes gets a line about it.
+ * Errors: MR_ECONFIG: each mistake is a line appended to @notes, and the message says how many there are (or why the
+ * file cannot be read); MR_ERESOURCE.
  */
-mr_status mr_config_load(const char *path, const char *const *sets, size_t n_sets, mr_strbuf *mistakes,
+mr_status mr_config_load(const char *path, const char *const *sets, size_t n_sets, mr_strbuf *notes,
 			 mr_config **out) MR_MUST_USE;
 void mr_config_destroy(mr_config *c);
 

@@ -109,6 +109,7 @@ struct mr_config {
 	mr_config_section part[MR_N_JOB_GROUPS];
 	mr_job job;
 	mr_mistakes mistakes;
+	mr_strbuf notes;        /* lines about what was left out */
 };
 
 /* One --set, split into its parts. */

@@ -199,13 +199,37 @@ static void miss_name(mr_config *c, mr_job_group group, const config_setting_t *
 				"the group is missing, such as %s = { name = \"...\"; };", word);
 }
 
-/* Was @key of a file meant for @old, a plug-in that --set, or a file that wins, has replaced? */
+/* Can a value of option @a be one of option @b? */
+static bool same_kind(const mr_option *a, const mr_option *b)
+{
+	if (a->type == MR_OPT_INT && b->type == MR_OPT_FLOAT)
+		return true;
+	return a->type == b->type && (a->type != MR_OPT_ENUM || !strcmp(a->choices, b->choices));
+}
+
+/* Was @key of a file meant for @old, a plug-in that --set, or a file that wins, has replaced by one without this key, or
+ * with one of another type? */
 static bool went_with(mr_job_group group, const char *old, const mr_values *now, const char *key)
 {
+	const mr_option *was, *is;
 	mr_plugin p;
 
-	return old && now && !mr_option_find(mr_values_table(now), key) &&
-	       mr_plugin_get(mr_job_group_of(group)->kind, old, &p) == MR_OK && mr_option_find(p.options, key);
+	if (!old || !now || mr_plugin_get(mr_job_group_of(group)->kind, old, &p) != MR_OK)
+		return false;
+	was = mr_option_find(p.options, key);
+	is = mr_option_find(mr_values_table(now), key);
+	return was && (!is || !same_kind(was, is));
+}
+
+/* Tell the user that --set has left out @key of the plug-in @old. */
+static void note_left_out(mr_config *c, mr_job_group group, const char *old, const char *key)
+{
+	const mr_config_section *part = &c->part[group];
+	char name[128];
+
+	if (part->name_origin.kind == MR_ORIGIN_SET)
+		mr_strbuf_printf(&c->notes, "millrace: %s of %s is left out: it is meant for %s, and --set takes %s\n",
+				 mr_job_key_text(group, key, name), c->path, old, part->plugin.name);
 }
 
 /* The group called @name in @p, NULL if there is none; an entry that is no group is noted. */
@@ -231,9 +255,12 @@ static mr_status take_part(mr_config *c, mr_job_group group, const config_settin
 		const config_setting_t *e = config_setting_get_elem(s, i);
 		const char *key = config_setting_name(e);
 
-		if (plugin && (!strcmp(key, "name") || went_with(group, own, part->values, key)))
+		if (plugin && !strcmp(key, "name"))
 			continue;
-		MR_TRY(take_setting(c, group, e));
+		if (plugin && went_with(group, own, part->values, key))
+			note_left_out(c, group, own, key);
+		else
+			MR_TRY(take_setting(c, group, e));
 	}
 	return MR_OK;
 }

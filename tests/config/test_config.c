@@ -476,12 +476,41 @@ static void plugin_replaced(void)
 	MR_CHECK_OK(mr_test_load(text, strlen(text), NULL, 0, &report, &c));
 	CU_ASSERT_STRING_EQUAL(mr_values_string(mr_config_job(c)->system.values, "backward"), "lifo");
 	mr_config_destroy(c);
+	CU_ASSERT_STRING_EQUAL(mr_strbuf_text(&report), "");
 	MR_CHECK_OK(mr_test_load(text, strlen(text), to_pipedream, 1, &report, &c));
 	CU_ASSERT_EQUAL(mr_job_n_micro(mr_config_job(c)), 1);
+	CU_ASSERT_STRING_EQUAL(mr_strbuf_text(&report), "millrace: system.backward of F is left out: it is meant for "
+							"gpipe, and --set takes pipedream\n");
 	mr_config_destroy(c);
 	MR_CHECK_OK(mr_test_load(text, strlen(text), to_sequential, 1, &report, &c));
 	CU_ASSERT_PTR_NULL(mr_job_system(mr_config_job(c)));
 	CU_ASSERT_EQUAL(mr_job_workers(mr_config_job(c)), 1);
+	mr_config_destroy(c);
+	mr_strbuf_fini(&report);
+	mr_test_files_remove();
+}
+
+/* A key whose type is another in the new plug-in goes with the old one, too; what --set gives stays. */
+static void plugin_replaced_by_one_with_a_key_of_another_type(void)
+{
+	static const char *const sets[] = {"data.name=csv", "data.path=x.csv", "data.categories=2-3"};
+	static const char text[] = "model = { name = \"mlp\"; };\n"
+				   "data = { name = \"clicks\"; categories = 8; samples = 400; };\n"
+				   "optimizer = { name = \"sgd\"; };\nsystem = { name = \"gpipe\"; };\n"
+				   "train = { steps = 10; batch = 8; lr = 0.1; };\n";
+	mr_strbuf report;
+	mr_config *c;
+
+	mr_strbuf_init(&report);
+	MR_CHECK_OK(mr_test_load(text, strlen(text), sets, 3, &report, &c));
+	CU_ASSERT_STRING_EQUAL(mr_values_string(mr_config_job(c)->data.values, "categories"), "2-3");
+	CU_ASSERT_STRING_EQUAL(mr_strbuf_text(&report),
+			       "millrace: data.categories of F is left out: it is meant for clicks, and --set takes csv\n"
+			       "millrace: data.samples of F is left out: it is meant for clicks, and --set takes csv\n");
+	mr_config_destroy(c);
+	mr_strbuf_reset(&report);
+	MR_CHECK_OK(mr_test_load(text, strlen(text), sets, 2, &report, &c));
+	CU_ASSERT_STRING_EQUAL(mr_values_string(mr_config_job(c)->data.values, "categories"), "");
 	mr_config_destroy(c);
 	mr_strbuf_fini(&report);
 	mr_test_files_remove();
@@ -613,6 +642,7 @@ void mr_suite_config(void)
 	MR_TEST(numbers_of_all_forms);
 	MR_TEST(large_integers);
 	MR_TEST(plugin_replaced);
+	MR_TEST(plugin_replaced_by_one_with_a_key_of_another_type);
 	MR_TEST(asynchronous_takes_one);
 	MR_TEST(includes);
 	MR_TEST(included_base_is_overridden);

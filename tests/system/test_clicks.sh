@@ -65,6 +65,11 @@ expect 0 "csv"
 grep -q "rows of 3 numbers and 3 categories, target column 1" out || fail "the data are not described: $(cat out)"
 "$millrace" eval csv.cfg --set data.empty=zero --set run.dir=csv >out 2>err || fail "eval: exit code $?"
 grep -q 'AUC' out || fail "eval has no AUC: $(cat out)"
+# The keys of made-up clicks, of which categories has another type, do not go to the CSV file.
+"$millrace" plan clicks.cfg --set data.name=csv --set data.path=s.tsv --set data.target=1 --set data.categories=5-7 \
+	--set data.empty=zero --set system.name=gpipe >out 2>err || fail "plan of another source: exit code $?"
+grep -q "data.numbers of clicks.cfg is left out: it is meant for clicks, and --set takes csv" err ||
+	fail "no line about what is left out: $(cat err)"
 train csv.cfg --set run.dir=none
 expect 4 "an empty field" "s.tsv:1: column 2 is empty, expected a number; empty = \"zero\" takes"
 sed '7s/v[0-9]/ /;9s/	/	x/' s.tsv >wrong.tsv
