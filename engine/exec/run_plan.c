@@ -53,6 +53,19 @@ static mr_status refuse_inside(const mr_run_config *c)
 	return MR_OK;
 }
 
+/* Messages name the key of the system. */
+static mr_status refuse_joint(const mr_run_config *c)
+{
+	mr_status st = refuse_inside(c);
+
+	if (st != MR_OK)
+		return mr_fail_in(st, "gradients");
+	return c->measures ? mr_fail(MR_ECONFIG,
+				     "gradients: the norms of whole gradients are measured, and joint gradients go into "
+				     "the step without being written: set gradients = \"summed\"")
+			   : MR_OK;
+}
+
 static mr_status refuse_instr(const mr_run_config *c, uint16_t w, const mr_list *l, uint32_t i)
 {
 	const mr_instr *in = &l->at[i];
@@ -130,10 +143,7 @@ mr_status mr_run_refuse(const mr_run_config *c)
 				MR_TRY(refuse_instr(c, w, mr_plan_list(p, w, (mr_section)sec), i));
 	}
 	if (p->contract.joint_w)
-		MR_TRY(refuse_inside(c));
-	if (p->contract.joint_w && c->measures)
-		return mr_fail(MR_ECONFIG, "the norms of whole gradients are measured, and joint gradients go into the "
-					   "step without being written: set gradients = \"summed\"");
+		MR_TRY(refuse_joint(c));
 	MR_TRY(refuse_teams(c));
 	if (p->contract.predict == MR_PREDICT_AHEAD && c->optim->ops->along == MR_ALONG_NOTHING)
 		return mr_fail(MR_ECONFIG,

@@ -57,7 +57,7 @@ mr_status mr_forecast_memory(mr_forecast *f)
 		return mr_fail(MR_ERESOURCE, "no memory for a plan");
 	if (!s->plan)
 		return memory_of_sequential(f);
-	MR_TRY(mr_run_create(&c, &f->run));
+	MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", mr_run_create(&c, &f->run)));
 	f->bytes = mr_run_mapped_bytes(f->run);
 	share_out(f, f->run->claimed);
 	return MR_OK;

@@ -74,7 +74,7 @@ static mr_status workers_bytes(const mr_session *s, uint64_t *out, uint64_t *cop
 	mr_run *run;
 
 	if (s->plan) {
-		MR_TRY(mr_run_create(&c, &run));
+		MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", mr_run_create(&c, &run)));
 		*out = mr_run_mapped_bytes(run);
 		*copy = most_state(run);
 		mr_run_destroy(run);

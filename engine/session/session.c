@@ -300,7 +300,7 @@ mr_status mr_session_start(mr_session *s, const mr_session_opts *opts)
 	s->before_bytes = mr_memory_peak_bytes();
 	if (s->plan)
 		MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", check_stops(s)));
-	MR_TRY(create_executor(s, opts));
+	MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", create_executor(s, opts)));
 	if (s->copy_bytes && mr_memory_started_fits(s) != MR_OK)
 		s->copy_bytes = 0; /* checkpoints are written in the foreground then */
 	return mr_memory_started_fits(s);
