@@ -98,6 +98,8 @@ static mr_status open_weights(mr_run *run, uint8_t pipe, uint16_t s)
 	}
 	mr_weights_cut(b, c->optim);
 	MR_TRY(open_features(run, b, s));
+	if (!run->replicas && !run->has_stage_replicas && !c->measures)
+		mr_row_sums_open(b);
 	MR_TRY(mr_row_versions_open(b, c->measures || run->replicas || run->has_stage_replicas ? 0 : c->samples));
 	join_sum_and_step(run, b, s);
 	return MR_OK;

@@ -34,12 +34,22 @@ const mr_layer_ops *mr_layer_find(const char *name)
 	return NULL;
 }
 
+/* The gradient of parameter 0, like @spec, of a call with sum_rows. */
+static mr_row_sum sum_of(const mr_layer_call *c, const mr_param_spec *spec)
+{
+	return mr_row_sum_at(c->dw[0], c->sum_rows, mr_param_count(spec) / spec->dim[0], c->k->types.gradients);
+}
+
 /* Step @j of @c, of a parameter like @spec, with the gradient @g. */
 static void step(const mr_layer_call *c, uint32_t j, const mr_param_spec *spec, const void *g)
 {
 	int64_t n = mr_param_count(spec);
+	mr_row_sum sum;
 
-	if (spec->lazy)
+	if (c->sum_rows && !j) {
+		sum = sum_of(c, spec);
+		mr_lazy_step_rows(c->k, c->kc, n, &c->step[j], &sum, c->old_rows);
+	} else if (spec->lazy)
 		mr_lazy_step(c->k, c->kc, n / spec->dim[0], n, &c->step[j], g, j ? NULL : c->old_rows);
 	else
 		c->k->step(c->kc, n, &c->step[j], g);
@@ -82,7 +92,13 @@ static void apart_steps(const mr_layer_ops *ops, const mr_layer_call *c)
 
 		if (!c->step[j].dst || (sparse && ops->sparse_rows == MR_SPARSE_ROWS_FIRST))
 			continue;
-		c->sumsq[j] = mr_squares(c->k, c->kc, mr_param_count(&spec[j]), grad);
+		if (c->sum_rows && !j) {
+			mr_row_sum sum = sum_of(c, &spec[j]);
+
+			c->sumsq[j] = mr_row_sum_squares(&sum, c->k, c->kc);
+		} else {
+			c->sumsq[j] = mr_squares(c->k, c->kc, mr_param_count(&spec[j]), grad);
+		}
 		step(c, j, &spec[j], grad);
 	}
 }

@@ -65,3 +65,22 @@ void mr_lazy_step(const mr_kernels *k, mr_kctx *kc, int64_t cols, int64_t n, con
 			keep(&k->types, &part, end - at);
 	}
 }
+
+void mr_lazy_step_rows(const mr_kernels *k, mr_kctx *kc, int64_t n, const mr_step *s, mr_row_sum *g, mr_old_rows *old)
+{
+	size_t bytes = mr_dtype_bytes(k->types.weights);
+
+	keep(&k->types, s, n);
+	mr_row_sum_sort(g);
+	for (int32_t i = 0; i < *g->n; i++) {
+		int32_t row = g->order[i];
+		const uint8_t *value = g->value + (size_t)mr_row_sum_find(g, row) * g->row_bytes;
+		mr_step one = mr_step_shifted(s, &k->types, row * g->cols);
+
+		if (!is_met(k->types.gradients, value, g->cols))
+			continue;
+		if (old)
+			mr_old_rows_save(old, row, (const uint8_t *)s->src + (size_t)(row * g->cols) * bytes);
+		k->step(kc, g->cols, &one, value);
+	}
+}

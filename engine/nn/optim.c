@@ -42,12 +42,16 @@ void mr_optim_init(mr_optim *o, const mr_optim_ops *ops, const mr_values *values
 mr_status mr_optim_step(const mr_optim *o, const mr_optim_call *c, const mr_kernels *k, mr_kctx *kc, int64_t n,
 			const void *g)
 {
+	mr_row_sum sum;
 	mr_step s;
 
 	if (o->ops->step_matrix && c->matrix.rows)
 		return o->ops->step_matrix(o, c, k, kc, g);
 	o->ops->fill(o, c, &s);
-	if (c->lazy_cols)
+	if (c->sum_rows) {
+		sum = mr_row_sum_at((void *)(uintptr_t)g, c->sum_rows, c->lazy_cols, k->types.gradients);
+		mr_lazy_step_rows(k, kc, n, &s, &sum, c->old_rows);
+	} else if (c->lazy_cols)
 		mr_lazy_step(k, kc, c->lazy_cols, n, &s, g, c->old_rows);
 	else
 		k->step(kc, n, &s, g);

@@ -21,6 +21,27 @@ typedef struct mr_row_index {
 	uint32_t slots; /* a power of 2 */
 } mr_row_index;
 
+/** Slots of a hash table for up to @n rows: a power of 2, of which at least half stay free, so that few are looked at. */
+static inline uint32_t mr_row_slots(int64_t n)
+{
+	uint32_t slots = 4;
+
+	while ((int64_t)slots < 2 * n)
+		slots *= 2;
+	return slots;
+}
+
+/** The slot of @row in the hash table @slot of @slots, or the free one that it would get: slots hold 1 + the index of a
+ * row in @rows, or 0. */
+static inline int32_t *mr_row_slot(int32_t *slot, uint32_t slots, const int32_t *rows, int32_t row)
+{
+	uint32_t at = (uint32_t)row * 0x9e3779b1u;
+
+	for (at = (at ^ at >> 15) & (slots - 1); slot[at] && rows[slot[at] - 1] != row;)
+		at = (at + 1) & (slots - 1);
+	return &slot[at];
+}
+
 /** Bytes of memory for up to @places places. */
 size_t mr_row_index_bytes(int64_t places);
 

@@ -40,13 +40,13 @@ static void layout_grads(mr_sequential *q, mr_arena *a)
 
 			q->late[p] = mr_sequential_steps_late(&q->c, p);
 			if (home == MR_GRAD_OWN)
-				q->grad[p] = take(a, param_bytes(q, p, q->c.kernels->types.gradients));
+				q->grad[p] = take(a, mr_sequential_grad_bytes(&q->c, p));
 			if (q->c.lists && q->c.lists->n_pipes > 1)
 				q->part[p] = take(a, param_bytes(q, p, q->c.kernels->types.gradients));
 			if (home != MR_GRAD_SHARED)
 				continue;
 			q->grad[p] = first ? first + at : NULL;
-			at += mr_align_up(param_bytes(q, p, q->c.kernels->types.gradients), MR_CACHE_LINE);
+			at += mr_align_up(mr_sequential_grad_bytes(&q->c, p), MR_CACHE_LINE);
 		}
 	}
 	mr_sequential_layout_sparse(&q->c, &q->sparse_rows, a);

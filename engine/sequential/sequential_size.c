@@ -1,6 +1,7 @@
 #include "sequential/sequential_size.h"
 
 #include "base/size.h"
+#include "nn/row_sum.h"
 #include "sequential/sequential_layout.h"
 #include "sequential/sequential_loader.h"
 
@@ -78,6 +79,25 @@ void mr_sequential_layout_sparse(const mr_sequential_config *c, mr_sparse_rows *
 		      rows_into(c, g->params[mr_sequential_tied_user(g, p)].node));
 }
 
+int64_t mr_sequential_rows_of(const mr_sequential_config *c, uint32_t p)
+{
+	const mr_param *param = &c->graph->params[p];
+	int64_t most = c->samples * c->n_micro * param->lazy;
+	bool whole = c->lists || c->measures || !mr_optim_elementwise(c->optim) || mr_types_pure(&c->kernels->types);
+
+	return most && !whole && param->index == 0 && mr_row_sum_pays(most, param->dim[0]) ? most : 0;
+}
+
+size_t mr_sequential_grad_bytes(const mr_sequential_config *c, uint32_t p)
+{
+	const mr_param *param = &c->graph->params[p];
+	mr_dtype type = c->kernels->types.gradients;
+	int64_t most = mr_sequential_rows_of(c, p);
+
+	return most ? mr_row_sum_bytes(most, mr_param_lazy_cols(param), type)
+		    : (size_t)param->n * mr_dtype_bytes(type);
+}
+
 mr_grad_home mr_sequential_grad_home(const mr_sequential_config *c, uint32_t p)
 {
 	int32_t owner = c->graph->params[p].tied_to;
@@ -124,8 +144,7 @@ uint64_t mr_sequential_shared_grads(const mr_sequential_config *c)
 
 		for (uint32_t p = nd->first_param; p < nd->first_param + nd->n_params; p++)
 			if (mr_sequential_grad_home(c, p) == MR_GRAD_SHARED)
-				here += rounded((uint64_t)c->graph->params[p].n *
-						mr_dtype_bytes(c->kernels->types.gradients));
+				here += rounded(mr_sequential_grad_bytes(c, p));
 		most = here > most ? here : most;
 	}
 	return most;
@@ -137,7 +156,7 @@ static uint64_t grad_bytes(const mr_sequential_config *c)
 
 	for (uint32_t p = 0; p < c->graph->n_params; p++)
 		if (mr_sequential_grad_home(c, p) == MR_GRAD_OWN)
-			own += rounded((uint64_t)c->graph->params[p].n * mr_dtype_bytes(c->kernels->types.gradients));
+			own += rounded(mr_sequential_grad_bytes(c, p));
 	if (c->lists && c->lists->n_pipes > 1)
 		return 2 * own;
 	return own + (shared ? rounded(shared) : 0);

@@ -32,6 +32,12 @@ typedef enum mr_grad_home {
 
 mr_grad_home mr_sequential_grad_home(const mr_sequential_config *c, uint32_t p);
 
+/** Rows that the sum of parameter @p's gradient may have (nn/row_sum.h), a table of which a step meets few; 0: it is
+ * that of all rows. */
+int64_t mr_sequential_rows_of(const mr_sequential_config *c, uint32_t p);
+/** Bytes of the gradient of parameter @p. */
+size_t mr_sequential_grad_bytes(const mr_sequential_config *c, uint32_t p);
+
 /** The parameter whose gradient is MR_GRAD_SPARSE: a token embedding's to which a head is tied; UINT32_MAX: none. */
 uint32_t mr_sequential_sparse_param(const mr_sequential_config *c);
 

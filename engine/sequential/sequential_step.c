@@ -6,6 +6,7 @@
 #include "base/fault.h"
 #include "base/usdt.h"
 #include "host/clock.h"
+#include "nn/row_sum.h"
 #include "nn/squares.h"
 #include "sequential/sequential_internal.h"
 #include "sequential/sequential_size.h"
@@ -100,6 +101,8 @@ static mr_layer_call make_call(mr_sequential *q, uint32_t i, pass *ps)
 		if (p == q->sparse_owner || p == q->sparse_user)
 			c.sparse_rows = &q->sparse_rows;
 	}
+	if (nd->n_params)
+		c.sum_rows = mr_sequential_rows_of(&q->c, nd->first_param);
 	return c;
 }
 
@@ -205,9 +208,17 @@ static bool asks_norm(const mr_sequential *q)
 	return q->c.norm_every && !(q->c.clip > 0) && (q->step + 1) % q->c.norm_every == 0;
 }
 
+/* The sum of the squares of parameter @p's gradient. */
 static double squares_of(mr_sequential *q, uint32_t p)
 {
-	return mr_squares(q->c.kernels, q->kc, q->g->params[p].n, q->grad[p]);
+	const mr_param *param = &q->g->params[p];
+	int64_t most = mr_sequential_rows_of(&q->c, p);
+	mr_row_sum sum;
+
+	if (!most)
+		return mr_squares(q->c.kernels, q->kc, param->n, q->grad[p]);
+	sum = mr_row_sum_at(q->grad[p], most, mr_param_lazy_cols(param), q->c.kernels->types.gradients);
+	return mr_row_sum_squares(&sum, q->c.kernels, q->kc);
 }
 
 /* Steps inside have noted the squares of their gradients. */
@@ -217,8 +228,7 @@ static double grad_norm(mr_sequential *q)
 
 	for (uint32_t p = 0; p < q->g->n_params; p++)
 		if (q->weight[p])
-			sum += q->inside && !q->late[p] ? q->sumsq[p]
-							: squares_of(q, p);
+			sum += q->inside && !q->late[p] ? q->sumsq[p] : squares_of(q, p);
 	return sqrt(sum);
 }
 
@@ -234,6 +244,7 @@ static mr_optim_call step_call(mr_sequential *q, uint32_t p, double lr, double s
 		.gscale = scale,
 		.decay = q->g->params[p].decay,
 		.lazy_cols = mr_param_lazy_cols(&q->g->params[p]),
+		.sum_rows = mr_sequential_rows_of(&q->c, p),
 		.work = q->work,
 		.rounding = {.seed = q->c.seed, .step = q->step + 1, .param = p},
 	};

@@ -126,6 +126,7 @@ static mr_layer_call make_call(const mr_stage *s, const mr_stage_io *io, const m
 		w[j] = (const char *)weights + st->weight_at[j];
 		dw[j] = (char *)io->grads + st->grad_at[j];
 	}
+	c.sum_rows = st->sum_rows;
 	if (io->old_rows && nd->n_params) {
 		c.old_rows = io->old_rows[nd->first_param - s->first_param];
 		c.version = io->version;

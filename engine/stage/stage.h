@@ -117,6 +117,15 @@ const mr_graph *mr_stage_graph(const mr_stage *s);
  */
 void mr_stage_share_grads(mr_stage *s);
 
+/**
+ * From now on the gradients of tables (lazy parameters) are sums of rows (nn/row_sum.h) of up to @micro micro-batches,
+ * where that is much less than the table: for a stage of whose sums nothing but its own W, norms and steps see a part.
+ * Call it before any size is read.
+ */
+void mr_stage_sum_rows(mr_stage *s, uint32_t micro);
+/** Rows that the sum of parameter @p may have; 0: it is that of all. */
+int64_t mr_stage_rows_of(const mr_stage *s, uint32_t p);
+
 /* Parameters of the stage: numbers [first, end) in the graph. */
 void mr_stage_params(const mr_stage *s, uint32_t *first, uint32_t *end);
 /** Byte offset of parameter @p's storage in the weights; SIZE_MAX when it is tied to another. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/size.h"
+#include "nn/row_sum.h"
 #include "stage/lifetime.h"
 #include "stage/stage_layout.h"
 
@@ -410,6 +411,28 @@ static size_t take_param(const mr_stage *s, size_t *bytes, const mr_param *p, mr
 	return at;
 }
 
+int64_t mr_stage_rows_of(const mr_stage *s, uint32_t p)
+{
+	const mr_param *param = &s->g->params[p];
+	int64_t most = s->samples * s->summed * param->lazy;
+
+	return most && param->index == 0 && mr_row_sum_pays(most, param->dim[0]) ? most : 0;
+}
+
+/* The next place in *@bytes for the gradient of parameter @p. */
+static size_t take_grad(const mr_stage *s, size_t *bytes, uint32_t p)
+{
+	const mr_param *param = &s->g->params[p];
+	mr_dtype type = s->k->types.gradients;
+	int64_t most = mr_stage_rows_of(s, p);
+	size_t at = *bytes;
+
+	if (!most)
+		return take_param(s, bytes, param, type);
+	*bytes += mr_row_sum_bytes(most, mr_param_lazy_cols(param), type);
+	return at;
+}
+
 /* Parameters that are stored here: those that are tables, or the others. */
 static void place_stored(mr_stage *s, bool tables)
 {
@@ -423,7 +446,7 @@ static void place_stored(mr_stage *s, bool tables)
 			continue;
 		s->weight_at[i] = take_param(s, &z->weight_bytes, param, s->k->types.weights);
 		s->state_at[i] = take_param(s, &z->state_bytes, param, s->k->types.state);
-		s->grad_at[i] = take_param(s, &z->grad_bytes, param, s->k->types.gradients);
+		s->grad_at[i] = take_grad(s, &z->grad_bytes, p);
 		z->n_elements += param->n;
 	}
 }
@@ -460,22 +483,38 @@ static mr_status place_params(mr_stage *s)
 	return MR_OK;
 }
 
-void mr_stage_share_grads(mr_stage *s)
+/* Lay the gradients out again. */
+static void place_sums(mr_stage *s)
 {
+	size_t all = 0;
+
 	s->size.grad_bytes = 0;
 	for (uint32_t i = 0; i < n_steps(s); i++) {
 		mr_stage_step *st = &s->step[i];
-		size_t at = 0;
+		size_t at = s->shares_grads ? 0 : all;
 
 		for (uint32_t j = 0; j < st->node->n_params; j++) {
 			uint32_t p = st->node->first_param + j;
 
-			assert(s->g->params[p].tied_to < 0);
-			st->grad_at[j] = s->grad_at[p - s->first_param] =
-				take_param(s, &at, &s->g->params[p], s->k->types.gradients);
+			assert(!s->shares_grads || s->g->params[p].tied_to < 0);
+			st->grad_at[j] = s->grad_at[p - s->first_param] = take_grad(s, &at, p);
+			st->sum_rows = j ? st->sum_rows : mr_stage_rows_of(s, p);
 		}
+		all = at;
 		s->size.grad_bytes = at > s->size.grad_bytes ? at : s->size.grad_bytes;
 	}
+}
+
+void mr_stage_share_grads(mr_stage *s)
+{
+	s->shares_grads = true;
+	place_sums(s);
+}
+
+void mr_stage_sum_rows(mr_stage *s, uint32_t micro)
+{
+	s->summed = micro;
+	place_sums(s);
 }
 
 static void sum_sizes(mr_stage *s, const notes *n)

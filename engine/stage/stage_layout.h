@@ -38,6 +38,7 @@ typedef struct mr_stage_step {
 	size_t weight_at[MR_LAYER_PARAMS];
 	bool weight_tied[MR_LAYER_PARAMS]; /* weight_at counts from io->tied_weights */
 	size_t grad_at[MR_LAYER_PARAMS];
+	int64_t sum_rows;               /* see mr_layer_call */
 	uint32_t n_carried;
 	size_t carried_at[MR_LAYER_CARRIED];
 	mr_layer_needs needs;
@@ -61,6 +62,8 @@ struct mr_stage {
 	mr_stage_step *step;             /* [end - first] */
 	uint32_t saves_end;              /* steps from here on save nothing in the slot in F */
 	size_t *weight_at, *state_at, *grad_at; /* [end_param - first_param] */
+	bool shares_grads;               /* see mr_stage_share_grads */
+	uint32_t summed;                 /* see mr_stage_sum_rows; 0: all gradients are those of all rows */
 	uint32_t first_state, end_state;
 	size_t *layer_state_at;          /* [end_state - first_state], in the states and in what was seen */
 	mr_ref seen;                     /* of a micro-batch */

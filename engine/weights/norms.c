@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/zeroed.h"
+#include "nn/row_sum.h"
 #include "nn/squares.h"
 
 mr_status mr_run_norms_create(uint64_t every, bool global, uint32_t n, mr_run_norms **out)
@@ -87,9 +88,17 @@ double *mr_norms_sumsq(const mr_stage_weights *b, uint64_t version)
 /* The sum of squares of parameter @p's gradient in the sum @total; 0 where it is stored elsewhere. */
 static double square_in(const mr_stage_weights *b, mr_kctx *kc, uint32_t p, const uint8_t *total)
 {
+	const mr_param *param = &mr_stage_graph(b->stage)->params[p];
+	int64_t most = mr_stage_rows_of(b->stage, p);
+	const uint8_t *grad = total + mr_stage_grad_at(b->stage, p);
+	mr_row_sum sum;
+
 	if (mr_stage_weight_at(b->stage, p) == SIZE_MAX)
 		return 0;
-	return mr_squares(b->k, kc, mr_stage_graph(b->stage)->params[p].n, total + mr_stage_grad_at(b->stage, p));
+	if (!most)
+		return mr_squares(b->k, kc, param->n, grad);
+	sum = mr_row_sum_at((void *)(uintptr_t)grad, most, mr_param_lazy_cols(param), b->k->types.gradients);
+	return mr_row_sum_squares(&sum, b->k, kc);
 }
 
 /* Of the elements [@first, @first + @n) of parameter @p, whose begin is a block's. */

@@ -4,12 +4,19 @@
 
 #include "base/zeroed.h"
 
-/* Does nothing read or write versions as a whole, and no other worker read what U steps? */
+/* Does nothing read or write versions and sums as a whole, and no other worker see them? */
 static bool suits(const mr_stage_weights *b)
 {
-	return mr_stage_size(b->stage)->table_bytes && b->cap > 1 && b->n_shards == 1 && !b->private_weights &&
-	       !b->validation && !b->prediction && !b->mitigation && !b->steal_sum && !b->tied && !b->replicas &&
-	       !b->ranges && !b->reduction;
+	return mr_stage_size(b->stage)->table_bytes && b->n_shards == 1 && !b->private_weights && !b->validation &&
+	       !b->prediction && !b->mitigation && !b->steal_sum && !b->tied && !b->replicas && !b->ranges &&
+	       !b->reduction;
+}
+
+void mr_row_sums_open(mr_stage_weights *b)
+{
+	/* the squares of bf16 gradients are added in pieces of the whole table */
+	if (suits(b) && !b->whole && !mr_types_pure(&b->k->types))
+		mr_stage_sum_rows(b->stage, b->sum);
 }
 
 /* The old rows of parameter @p, before they have their memory. */
@@ -30,7 +37,7 @@ mr_status mr_row_versions_open(mr_stage_weights *b, int64_t samples)
 	mr_row_versions *v;
 	uint32_t first, end;
 
-	if (!samples || !suits(b))
+	if (!samples || b->cap == 1 || !suits(b))
 		return MR_OK;
 	mr_stage_params(b->stage, &first, &end);
 	v = b->row_versions = mr_zeroed(sizeof(*v));

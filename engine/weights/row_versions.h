@@ -29,6 +29,10 @@ struct mr_row_versions {
 mr_status mr_row_versions_open(mr_stage_weights *b, int64_t samples) MR_MUST_USE;
 void mr_row_versions_close(mr_stage_weights *b);
 
+/** Let the gradients of tables be sums of rows (nn/row_sum.h) under the same conditions, with one version, too. Call it
+ * before any size of the stage is read. */
+void mr_row_sums_open(mr_stage_weights *b);
+
 /* The functions below need b->row_versions. */
 
 void mr_row_versions_layout(mr_stage_weights *b, mr_arena *a);

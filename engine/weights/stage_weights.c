@@ -253,6 +253,7 @@ static mr_optim_call call_of(const mr_stage_weights *b, uint8_t pipe, const mr_o
 		.gscale = gscale,
 		.decay = g->params[p].decay,
 		.lazy_cols = mr_param_lazy_cols(&g->params[p]),
+		.sum_rows = mr_stage_rows_of(b->stage, p),
 		.work = b->shard[pipe].work,
 	};
 

@@ -1,12 +1,14 @@
 /*
  * test_lazy_rows.c - steps of tables (nn/lazy_rows.h): rows that have a gradient are stepped as in the step of all, to
- * the bit, and nothing else changes. And the index of the rows that a micro-batch meets (nn/row_index.h).
+ * the bit, and nothing else changes; gradients that are sums of rows (nn/row_sum.h) give the bits of whole ones. And
+ * the index of the rows that a micro-batch meets (nn/row_index.h).
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
 #include "kernels_ops.h"
+#include "layer_rig.h"
 #include "nn/element.h"
 #include "nn/lazy_rows.h"
 #include "nn/row_index.h"
@@ -154,6 +156,73 @@ static void the_index_finds_each_row_once(void)
 	free(row);
 }
 
+enum { SUM_VOCAB = 500, SUM_COLS = 21, SUM_BAG = 3, SUM_SAMPLES = 5, SUM_MICRO = 3 };
+
+/* A step of a bag of embeddings whose gradient is summed over micro-batches, as rows (@rows) or whole. Returns the sum of
+ * the squares, if it is @measured, and leaves the rig to be looked at. */
+static double sum_and_step(layer_rig *r, const layer_case *what, const mr_kernels *k, int kind, bool rows, bool measured,
+			   char *state)
+{
+	const mr_types *y = &k->types;
+	int64_t n = SUM_VOCAB * SUM_COLS, most = SUM_MICRO * SUM_SAMPLES * SUM_BAG;
+	size_t bytes = rows ? mr_row_sum_bytes(most, SUM_COLS, y->gradients) : (size_t)n * mr_dtype_bytes(y->gradients);
+	void *grad = aligned_alloc(64, (bytes + 63) / 64 * 64);
+	double squares = 0;
+	mr_step s;
+
+	rig_init(r, what, k, SUM_SAMPLES, 9);
+	memset(grad, 0x55, bytes);
+	fill(y->state, state, 2 * n, 4);
+	s = step_variant(kind, r->w[0], r->w[0], state, state + (size_t)n * mr_dtype_bytes(y->state));
+	for (int m = 0; m < SUM_MICRO; m++) {
+		mr_layer_call c = r->call;
+		int32_t *token = make_tokens(SUM_SAMPLES * SUM_BAG, 60, (uint32_t)m); /* many are met again */
+
+		for (int i = 0; i < SUM_SAMPLES * SUM_BAG; i++)
+			((int32_t *)r->x[0])[i] = token[i] * 8 + m % 2;
+		free(token);
+		fill(y->activations, r->dy[0], SUM_SAMPLES * SUM_COLS, (uint32_t)(6 + m));
+		c.dw = &grad;
+		c.dw_add = m > 0;
+		c.sum_rows = rows ? most : 0;
+		c.step = m + 1 == SUM_MICRO ? &s : NULL;
+		c.sumsq = measured && c.step ? &squares : NULL;
+		MR_CHECK_OK(mr_layer_weight(r->ops, &c));
+	}
+	free(grad);
+	return squares;
+}
+
+static void sums_of_rows_are_those_of_the_table(void)
+{
+	const layer_case what = {.layer = "embedding_bag",
+				 .cfg = {.out = SUM_COLS, .vocab = SUM_VOCAB, .bag = SUM_BAG, .mean = true},
+				 .in = {{.rows = 1, .cols = SUM_BAG, .tokens = true}}};
+	const mr_kernels *all[] = {mr_kernels_find("reference", MR_F64), mr_kernels_find("fused", MR_F32)};
+
+	CU_ASSERT(mr_row_sum_pays(25, 100) && !mr_row_sum_pays(26, 100));
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		size_t state = all[i] ? 2u * SUM_VOCAB * SUM_COLS * mr_dtype_bytes(all[i]->types.state) : 0;
+		char *before = malloc(state + 1), *after = malloc(state + 1);
+
+		for (int kind = 0; all[i] && kind < 2 * N_STEPS; kind++) {
+			layer_rig whole, rows;
+			double a = sum_and_step(&whole, &what, all[i], kind / 2, false, kind & 1, before);
+			double b = sum_and_step(&rows, &what, all[i], kind / 2, true, kind & 1, after);
+
+			CU_ASSERT_EQUAL(a, b);
+			CU_ASSERT((a > 0) == (kind & 1));
+			CU_ASSERT(!memcmp(whole.w[0], rows.w[0],
+					  SUM_VOCAB * SUM_COLS * mr_dtype_bytes(all[i]->types.weights)));
+			CU_ASSERT(!memcmp(before, after, state));
+			rig_fini(&whole);
+			rig_fini(&rows);
+		}
+		free(before);
+		free(after);
+	}
+}
+
 void mr_suite_lazy_rows(void);
 
 void mr_suite_lazy_rows(void)
@@ -162,4 +231,5 @@ void mr_suite_lazy_rows(void)
 	MR_TEST(rows_without_a_gradient_stay);
 	MR_TEST(a_nan_is_a_gradient);
 	MR_TEST(the_index_finds_each_row_once);
+	MR_TEST(sums_of_rows_are_those_of_the_table);
 }

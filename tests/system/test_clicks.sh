@@ -22,7 +22,7 @@ awk -v a="$(auc tables)" -v b="$(auc numbers)" 'BEGIN { exit !(a > 0.84 && b > 0
 	fail "areas with and without tables: $(auc tables), $(auc numbers)"
 
 cat >clicks.cfg <<'END'
-model = { name = "dlrm"; rows = [7, 40, 19]; width = 6; bottom = [8]; top = [9, 5]; };
+model = { name = "dlrm"; rows = [7, 40, 900]; width = 6; bottom = [8]; top = [9, 5]; };
 data = { name = "clicks"; numbers = 3; categories = 3; values = 60; samples = 200; };
 optimizer = { name = "adam"; };
 system = { name = "sequential"; };

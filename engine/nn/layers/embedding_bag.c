@@ -9,7 +9,8 @@
  * vocab, so tokens may be hashes, and a table can be smaller than its column has values. The row that a token meets
  * twice in one bag counts twice. Tokens have no gradient, so I does nothing.
  *
- * A micro-batch meets few rows of a large table, and optimizers step only those (nn/lazy_rows.h). Initial values:
+ * A micro-batch meets few rows of a large table: sums may have only those (nn/row_sum.h), and optimizers step only
+ * those (nn/lazy_rows.h). Initial values:
  * uniform between +-sqrt(1 / vocab), as in DLRM. Reads of the configuration: out (C), vocab, column, bag (0: 1), mean.
  */
 #include <math.h>
@@ -28,6 +29,7 @@ typedef struct bags {
 	int64_t vocab, cols;
 	bool mean, add;
 	bool close;           /* gradients of the rows that are met are written side by side */
+	int32_t *place;       /* [met.n] or to these places; NULL: no */
 	const void *table, *dy;
 	void *y, *gradient;
 	const mr_old_rows *old; /* @version is not the latest; NULL: the table is what is read */
@@ -93,14 +95,16 @@ static uint32_t bag_params(const mr_layer_cfg *cfg, const mr_shape *in, mr_param
 	return 1;
 }
 
-/* Scratch: the index of the rows that are met. */
+/* Scratch: the index of the rows that are met, and their places in a sum. */
 static void bag_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
 		      mr_layer_needs *out)
 {
+	int64_t places = samples * in->rows * size_of(cfg);
+
 	*out = (mr_layer_needs){
 		.x_w = true,
 		.dy_w = true,
-		.scratch = k ? mr_row_index_bytes(samples * in->rows * size_of(cfg)) : 0,
+		.scratch = k ? mr_row_index_bytes(places) + (size_t)places * sizeof(int32_t) : 0,
 	};
 }
 
@@ -162,6 +166,22 @@ static void step_rows(const mr_layer_call *c, bags *b)
 	}
 }
 
+/* Add to a sum of rows, and step those. */
+static void sum_rows(const mr_layer_call *c, bags *b, const mr_step *step)
+{
+	mr_row_sum sum = mr_row_sum_at(c->dw[0], c->sum_rows, b->cols, c->k->types.gradients);
+
+	if (!c->dw_add)
+		mr_row_sum_clear(&sum);
+	b->gradient = sum.value;
+	b->place = (int32_t *)(void *)((char *)c->scratch + mr_row_index_bytes(mr_layer_rows(c) * b->size));
+	for (int32_t i = 0; i < b->met.n; i++)
+		b->place[i] = mr_row_sum_place(&sum, b->met.row[i], c->dw_add);
+	c->k->ranges(c->kc, b->met.n * b->cols, MR_OF_TYPES(c->k, add_rows), b);
+	if (step)
+		mr_lazy_step_rows(c->k, c->kc, b->vocab * b->cols, step, &sum, c->old_rows);
+}
+
 static mr_status bag_backward_weight(const mr_layer_call *c)
 {
 	const mr_step *step = c->step && c->step[0].dst ? &c->step[0] : NULL;
@@ -171,6 +191,10 @@ static mr_status bag_backward_weight(const mr_layer_call *c)
 	b.gradient = c->dw[0];
 	b.add = c->dw_add;
 	meet(&b, mr_layer_rows(c), c->scratch);
+	if (c->sum_rows) {
+		sum_rows(c, &b, step);
+		return MR_OK;
+	}
 	if (step && step->dst == step->src && !c->dw_add) {
 		step_rows(c, &b);
 		return MR_OK;
