@@ -35,7 +35,8 @@
 #define GPT2(context) GPT("12", "768", "12", context), ADAMW
 #define GPT2_RUN .vocab = 50257, .burst = 1, .big = true
 #define TIED {"model.tied", "true"}
-#define PIPELINES (BIT(MR_A) | BIT(MR_A_AGAIN) | BIT(MR_1F1B) | BIT(MR_PIPEDREAM) | BIT(MR_DATA_PARALLEL))
+#define PIPELINES                                                                                                \
+	(BIT(MR_A) | BIT(MR_A_AGAIN) | BIT(MR_1F1B) | BIT(MR_PIPEDREAM) | BIT(MR_DATA_PARALLEL) | BIT(MR_PLANNED))
 
 const mr_case mr_cases[] = {
 	{"mlp1024-b32", MLP1024, .batch = 32, .micro = 2, .burst = 20},
@@ -60,7 +61,7 @@ const mr_case mr_cases[] = {
 	 {{"model.name", "awd_lm"}, {"model.layers", "3"}, {"model.embed", "512"}, {"model.width", "512"},
 	  {"model.context", "64"}, ADAMW},
 	 .vocab = 512, .batch = 16, .micro = 4, .burst = 2,
-	 .systems = BIT(MR_A) | BIT(MR_A_AGAIN) | BIT(MR_1F1B) | BIT(MR_DATA_PARALLEL)},
+	 .systems = BIT(MR_A) | BIT(MR_A_AGAIN) | BIT(MR_1F1B) | BIT(MR_DATA_PARALLEL) | BIT(MR_PLANNED)},
 	{"gnmt512-b32", "gnmt 4 + 4 layers of 512, sentences of 21 to 29 tokens, vocabulary 4000",
 	 {{"model.name", "gnmt"}, {"model.layers", "4"}, {"model.width", "512"}, {"data.name", "reversal"},
 	  {"data.letters", "3996"}, {"data.shortest", "20"}, {"data.longest", "28"}, ADAMW},
@@ -73,7 +74,7 @@ const mr_case mr_cases[] = {
 	 .systems = PIPELINES},
 	{"llama768-b4", "llama 12 layers, 768 wide, context 64, tied head (114M)",
 	 {LLAMA("12", "768", "12", "2048", "64"), TIED}, .vocab = 50257, .burst = 1, .big = true, .batch = 4,
-	 .micro = 4, .rounds = 5, .systems = BIT(MR_A) | BIT(MR_A_AGAIN) | BIT(MR_1F1B)},
+	 .micro = 4, .rounds = 5, .systems = BIT(MR_A) | BIT(MR_A_AGAIN) | BIT(MR_1F1B) | BIT(MR_PLANNED)},
 	{"vgg16-b32", "VGG-16 on images of 32 x 32 (15.2M)",
 	 {{"model.name", "vgg16"}, {"model.form", "cifar_deep"}, IMAGES("[32, 32, 3]", "10", "512"), MOMENTUM},
 	 .batch = 32, .micro = 4, .burst = 2, .systems = PIPELINES},
@@ -107,6 +108,7 @@ const mr_system mr_line_up[MR_N_SYSTEMS] = {
 			      .bf16 = true},
 	[MR_JOINT] = {"data_parallel, joint", "data_parallel", {"system.gradients", "joint"}, TWO,
 		      .micro = MR_MICRO_DEFAULT, .bf16 = true},
+	[MR_PLANNED] = {.label = "planner's choice", .system = "sequential", .workers = 1, .threads = 2, .bf16 = true},
 };
 
 bool mr_case_has(const mr_case *c, int system, mr_bench_precision precision)

@@ -30,6 +30,7 @@ enum {
 	MR_VERTICAL,
 	MR_DATA_PARALLEL,
 	MR_JOINT,
+	MR_PLANNED, /* what plan --auto chooses for the case, from nominal costs */
 	MR_N_SYSTEMS
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "choose/auto.h"
 #include "host/clock.h"
 #include "perf/steps/allowed.h"
 #include "replay/replay.h"
@@ -42,9 +43,36 @@ static mr_status open_attention(mr_contender *x, const mr_bout *b)
 	return mr_attention_burst(x->attention, 0, c->burst, &ms);
 }
 
+/* Replace the job of @x by the one that plan --auto finds for it. */
+static mr_status choose(mr_contender *x)
+{
+	mr_auto_question q = {.job = &x->job};
+	mr_job chosen = {0};
+	mr_auto a = {0};
+	mr_status st = mr_auto_search(&q, &a);
+
+	if (st == MR_OK)
+		st = mr_auto_job(&q, &a.row[0], &chosen);
+	if (st == MR_OK) {
+		snprintf(x->chosen, sizeof(x->chosen), "%s: %s, %u micro-batch%s", x->system->label, a.row[0].label,
+			 a.row[0].n_micro, a.row[0].n_micro == 1 ? "" : "es");
+		x->label = x->chosen;
+		x->workers = (int)a.row[0].workers;
+		x->threads = (int)a.row[0].threads;
+		mr_job_fini(&x->job);
+		x->job = chosen;
+	} else {
+		mr_job_fini(&chosen);
+	}
+	mr_auto_fini(&a);
+	return st;
+}
+
 static mr_status open_session(mr_contender *x, const mr_case *c, const char *tokens)
 {
 	MR_TRY(mr_case_job(c, x->system, x->precision, x->threads, tokens, &x->job));
+	if (x->system == &mr_line_up[MR_PLANNED])
+		MR_TRY(choose(x));
 	MR_TRY(mr_session_open(&x->job, &x->s));
 	/* The trace is for allowed.h; a record an instruction is part of every traced training run. */
 	MR_TRY(mr_session_start(&x->s, &(mr_session_opts){.trace = true}));

@@ -36,6 +36,7 @@ typedef struct mr_samples {
 
 typedef struct mr_contender {
 	const char *label;
+	char chosen[128];           /* the label of the planner's choice, once it is known */
 	mr_bench_precision precision;
 	const mr_system *system;    /* NULL: a peer */
 	struct mr_contender *same;  /* times this one's session again; NULL: has its own */
