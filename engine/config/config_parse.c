@@ -207,8 +207,8 @@ static bool same_kind(const mr_option *a, const mr_option *b)
 	return a->type == b->type && (a->type != MR_OPT_ENUM || !strcmp(a->choices, b->choices));
 }
 
-/* Was @key of a file meant for @old, a plug-in that --set, or a file that wins, has replaced by one without this key, or
- * with one of another type? */
+/* Was @key of a file meant for @old, a plug-in that --set, or a file that wins, has replaced by one without this key,
+ * or with one of another type? */
 static bool went_with(mr_job_group group, const char *old, const mr_values *now, const char *key)
 {
 	const mr_option *was, *is;

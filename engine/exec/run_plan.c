@@ -61,8 +61,8 @@ static mr_status refuse_joint(const mr_run_config *c)
 	if (st != MR_OK)
 		return mr_fail_in(st, "gradients");
 	return c->measures ? mr_fail(MR_ECONFIG,
-				     "gradients: the norms of whole gradients are measured, and joint gradients go into "
-				     "the step without being written: set gradients = \"summed\"")
+				     "gradients: the norms of whole gradients are measured, and joint gradients go "
+				     "into the step without being written: set gradients = \"summed\"")
 			   : MR_OK;
 }
 

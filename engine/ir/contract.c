@@ -251,8 +251,8 @@ static mr_status check_joint(const mr_plan *p)
 					   "stage each share their weights, flush and sum in ascending order");
 	if (c->clip)
 		return mr_fail(MR_ECONFIG, "gradients: those that are computed jointly go into the step without "
-					   "being written, so they cannot be clipped: leave train.clip out, or let each "
-					   "replica sum its own");
+					   "being written, so they cannot be clipped: leave train.clip out, or let "
+					   "each replica sum its own");
 	return check_left(p);
 }
 

@@ -21,7 +21,7 @@ typedef struct mr_row_index {
 	uint32_t slots; /* a power of 2 */
 } mr_row_index;
 
-/** Slots of a hash table for up to @n rows: a power of 2, of which at least half stay free, so that few are looked at. */
+/** Slots of a hash table for up to @n rows: a power of 2. At least half stay free, so that few are looked at. */
 static inline uint32_t mr_row_slots(int64_t n)
 {
 	uint32_t slots = 4;

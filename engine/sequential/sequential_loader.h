@@ -33,8 +33,8 @@ uint32_t mr_sequential_buffers(const mr_sequential_config *c);
 size_t mr_sequential_input_bytes(const mr_sequential_config *c);
 size_t mr_sequential_target_bytes(const mr_sequential_config *c);
 
-/** Tables and threads' bookkeeping; mr_sequential_loader_layout takes the buffers from @a, which may only count. Errors:
- * MR_ERESOURCE; then fini all the same. */
+/** Tables and threads' bookkeeping; mr_sequential_loader_layout takes the buffers from @a, which may only count.
+ * Errors: MR_ERESOURCE; then fini all the same. */
 mr_status mr_sequential_loader_init(mr_sequential_loader *l, const mr_sequential_config *c) MR_MUST_USE;
 void mr_sequential_loader_layout(mr_sequential_loader *l, mr_arena *a);
 void mr_sequential_loader_fini(mr_sequential_loader *l);

@@ -505,8 +505,9 @@ static void plugin_replaced_by_one_with_a_key_of_another_type(void)
 	MR_CHECK_OK(mr_test_load(text, strlen(text), sets, 3, &report, &c));
 	CU_ASSERT_STRING_EQUAL(mr_values_string(mr_config_job(c)->data.values, "categories"), "2-3");
 	CU_ASSERT_STRING_EQUAL(mr_strbuf_text(&report),
-			       "millrace: data.categories of F is left out: it is meant for clicks, and --set takes csv\n"
-			       "millrace: data.samples of F is left out: it is meant for clicks, and --set takes csv\n");
+			       "millrace: data.categories of F is left out: it is meant for clicks, and --set takes "
+			       "csv\nmillrace: data.samples of F is left out: it is meant for clicks, and --set takes "
+			       "csv\n");
 	mr_config_destroy(c);
 	mr_strbuf_reset(&report);
 	MR_CHECK_OK(mr_test_load(text, strlen(text), sets, 2, &report, &c));

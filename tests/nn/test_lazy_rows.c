@@ -158,10 +158,10 @@ static void the_index_finds_each_row_once(void)
 
 enum { SUM_VOCAB = 500, SUM_COLS = 21, SUM_BAG = 3, SUM_SAMPLES = 5, SUM_MICRO = 3 };
 
-/* A step of a bag of embeddings whose gradient is summed over micro-batches, as rows (@rows) or whole. Returns the sum of
- * the squares, if it is @measured, and leaves the rig to be looked at. */
-static double sum_and_step(layer_rig *r, const layer_case *what, const mr_kernels *k, int kind, bool rows, bool measured,
-			   char *state)
+/* A step of a bag of embeddings whose gradient is summed over micro-batches, as rows (@rows) or whole. Returns the sum
+ * of the squares, if it is @measured, and leaves the rig to be looked at. */
+static double sum_and_step(layer_rig *r, const layer_case *what, const mr_kernels *k, int kind, bool rows,
+			   bool measured, char *state)
 {
 	const mr_types *y = &k->types;
 	int64_t n = SUM_VOCAB * SUM_COLS, most = SUM_MICRO * SUM_SAMPLES * SUM_BAG;

@@ -64,8 +64,10 @@ bench() {
 	code=0
 	"$steps" --tiny --patience 2 --json out.json "$@" >out 2>err </dev/null || code=$?
 	[ "$code" = 0 ] || fail "$*: exit code $code"
-	[ "$(grep '= replay$' out | grep -vc "planner's choice")" = "$plans" ] || fail "$*: our own systems were not all measured"
-	grep -qE "^  planner's choice: [a-z0-9_]+.*, [0-9]+ micro-batch" out || fail "$*: no planner's choice"
+	[ "$(grep '= replay$' out | grep -vc "planner's choice")" = "$plans" ] ||
+		fail "$*: our own systems were not all measured"
+	grep -qE "^  planner's choice: [a-z0-9_]+.*, [0-9]+ micro-batch" out ||
+		fail "$*: no planner's choice"
 	grep -q '"measured_over_allowed"' out.json || fail "$*: no plan was compared with what it allows"
 }
 

@@ -77,8 +77,8 @@ for backend in $backends; do
 	done
 done
 
-# A folder of images larger than what is kept in memory, one of them a damaged JPEG that is met in the middle of the run:
-# exit code 4 with the file's name, and the run goes on from its last checkpoint once the file is whole.
+# A folder of images larger than what is kept in memory, one of them a damaged JPEG that is met in the middle of the
+# run: exit code 4 with the file's name, and the run goes on from its last checkpoint once the file is whole.
 if "$millrace" --version | grep -q "libjpeg.* none"; then
 	echo "$suite: this build reads no JPEG: damaged ones are skipped"
 else
@@ -122,10 +122,12 @@ END
 			head -c 5624 whole.jpg
 			head -c 289 /dev/zero
 		} >photos/b/bad.jpg
-		train photos.cfg --set backend=reference --set system.name=$system --set run.dir=photos.$system
-		expect 4 "a damaged JPEG, $system" "photos/b/bad.jpg: .*the checkpoint of step [1-5] is intact, and --resume"
+		set -- photos.cfg --set backend=reference --set system.name=$system --set run.dir=photos.$system
+		train "$@"
+		expect 4 "a damaged JPEG, $system" \
+			"photos/b/bad.jpg: .*the checkpoint of step [1-5] is intact, and --resume"
 		cp whole.jpg photos/b/bad.jpg
-		train photos.cfg --set backend=reference --set system.name=$system --set run.dir=photos.$system --resume
+		train "$@" --resume
 		expect 0 "a JPEG that was made whole, $system"
 	done
 fi
