@@ -155,7 +155,6 @@ typedef struct mr_worker {
 	_Atomic uint64_t busy_ns;  /* computing so far, for the progress line */
 	_Atomic uint64_t waited_ns[MR_N_WAITS]; /* of training so far, by cause: stats.wait_ns for other threads */
 	_Atomic uint64_t begun;    /* pause points of training passed */
-	_Atomic uint64_t waited_ns[MR_N_WAITS]; /* stats.wait_ns, for the status */
 	mr_worker_stats stats;
 	mr_trace_rec *trace;       /* ring [MR_TRACE_RING] or NULL */
 	uint64_t n_trace;

@@ -88,7 +88,7 @@ mr_status mr_checkpoint_writer_open(mr_session *s, const char *dir, mr_checkpoin
 	}
 	w->before = before;
 	w->arg = arg;
-	st = mr_region_map(&w->copy, s->copy_bytes, MR_REGION_ANY_NODE);
+	st = mr_region_map(&w->copy, s->copy_bytes, NULL);
 	if (st == MR_OK)
 		st = touch(s, w);
 	if (st == MR_OK)
