@@ -117,7 +117,8 @@ refused() {
 
 # Metrics without what depends on the clock, and without the lines that the sed command $forget deletes.
 story() {
-	sed -e 's/,"seconds":[^,}]*//' -e 's/,"rate":[^,}]*//' -e 's/,"gflops":[^,}]*//' -e "${forget:-}" \
+	sed -e 's/,"seconds":[^,}]*//' -e 's/,"rate":[^,}]*//' -e 's/,"gflops":[^,}]*//' -e 's/,"bubble":[^,}]*//' \
+		-e 's/,"wait_[a-z]*":[^,}]*//g' -e "${forget:-}" \
 		"$1/metrics.jsonl"
 }
 
