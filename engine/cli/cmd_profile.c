@@ -7,6 +7,7 @@
 #include "cli/args.h"
 #include "session/costs.h"
 #include "cli/open_config.h"
+#include "observe/layer_classes.h"
 #include "report/output.h"
 #include "host/bandwidth.h"
 #include "host/probe.h"
@@ -129,6 +130,27 @@ static mr_status print_stages(const view *v)
 	return st;
 }
 
+/* The layers by kind and pass, and the picture where one was asked for. */
+static mr_status print_classes(const view *v, const char *path)
+{
+	mr_layer_classes c;
+	FILE *out;
+	mr_svg svg;
+	mr_status st;
+
+	MR_TRY(mr_layer_classes_of(v->s, v->p, v->peak_gflops * 1e9, v->bandwidth, &c));
+	putchar('\n');
+	st = mr_layer_classes_print(&c, stdout);
+	if (st == MR_OK && *path && (st = mr_output_open(path, &out)) == MR_OK) {
+		svg = mr_svg_file(out);
+		st = mr_output_close(path, out, mr_layer_classes_svg(&c, v->s->job->name, &svg));
+		if (st == MR_OK)
+			printf("the roofline is in %s\n", path);
+	}
+	mr_layer_classes_fini(&c);
+	return st;
+}
+
 /* The file then holds the times of the run's instructions. */
 static mr_status print_live(const view *v)
 {
@@ -159,7 +181,7 @@ static mr_status print_live(const view *v)
 	return st;
 }
 
-static mr_status print_all(const view *v, const char *isa)
+static mr_status print_all(const view *v, const char *isa, const char *roofline)
 {
 	const mr_session *s = v->s;
 	char machine[512];
@@ -173,6 +195,7 @@ static mr_status print_all(const view *v, const char *isa)
 	MR_TRY(print_layers(v));
 	putchar('\n');
 	MR_TRY(print_stages(v));
+	MR_TRY(print_classes(v, roofline));
 	if (v->p->handoff.read_s > 0 || v->p->handoff.write_s > 0)
 		printf("\na boundary between two workers costs its reader %.3g us a KiB more, its writer %.3g us\n",
 		       v->p->handoff.read_s * 1024e6, v->p->handoff.write_s * 1024e6);
@@ -222,6 +245,7 @@ static mr_profile_method method_of(const mr_args *args)
 static mr_status measure(const mr_args *args, mr_session *s)
 {
 	const char *path = mr_values_string(args->values, "output"), *isa;
+	const char *roofline = mr_values_string(args->values, "roofline");
 	mr_run_config c = mr_session_run_config(s, NULL);
 	mr_profile p;
 	mr_bandwidth bandwidth;
@@ -233,8 +257,12 @@ static mr_status measure(const mr_args *args, mr_session *s)
 		return mr_fail(MR_ECONFIG, "machine.topology describes another machine: only this one is measured");
 	if (!strcmp(path, "-"))
 		return mr_fail(MR_EUSAGE, "--output: the tables go to standard output, so the times need a file");
+	if (!strcmp(roofline, "-"))
+		return mr_fail(MR_EUSAGE, "--roofline: the tables go to standard output, so the picture needs a file");
 	if (*path)
 		MR_TRY(mr_output_check(path));
+	if (*roofline)
+		MR_TRY(mr_output_check(roofline));
 	c.norm_every = 0; /* times of steps without a norm */
 	MR_TRY(mr_bandwidth_of(&s->topo, &bandwidth));
 	v.peak_gflops = mr_probe_peak_gflops(&isa);
@@ -242,7 +270,7 @@ static mr_status measure(const mr_args *args, mr_session *s)
 	again = mr_probe_peak_gflops(&isa); /* another program may have disturbed the first */
 	v.peak_gflops = again > v.peak_gflops ? again : v.peak_gflops;
 	if (st == MR_OK)
-		st = print_all(&v, isa);
+		st = print_all(&v, isa, roofline);
 	if (st == MR_OK)
 		st = judge(&p);
 	if (st == MR_OK && *path) {
@@ -277,6 +305,8 @@ static mr_status run(mr_args *args)
 static const mr_option options[] = {
 	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "write the times to this file, for millrace plan --costs (short: -o)"},
+	{"roofline", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "draw what the layers reach against the peak and the bandwidths of their cores, as SVG, to this file"},
 	{"seconds", MR_OPT_FLOAT, "0.5", 0, 3600, NULL, "seconds", "time to spend on each stage; 5 repeats at least"},
 	{"method", MR_OPT_ENUM, "live", 0, 0, "live|alone|together", NULL,
 	 "live: each stage alone, then the instructions of the plan as it runs; alone: no more than that; together: "
@@ -298,6 +328,9 @@ const mr_command mr_command_profile = {
 		"Then the plan runs, to measure its instructions while all workers run; the file (-o) has the layers'\n"
 		"times scaled to match them. This is left out if workers share cores, or if the plan does not repeat\n"
 		"in one order.\n"
+		"Then the same by kind of layer and pass, beside the bytes that it moves at least, the level of the\n"
+		"caches that can hold them, the part of what peak and bandwidth allow (roof), and what the processor\n"
+		"counted, where this machine counts.\n"
 		"Spread: distance of the medians from the smallest times. A disturbed measurement is made up to\n"
 		"three times; a spread above 25 % gives a warning; above 100 % nothing is written, and the exit code\n"
 		"is 6.\n",

@@ -30,6 +30,14 @@ double mr_speed_roof(double flops, double bytes, mr_bandwidth_level level, const
 	return fmin(limits->peak, flops / bytes * rate);
 }
 
+mr_bandwidth_level mr_speed_level(double bytes, const mr_speed_limits *limits)
+{
+	for (int i = 0; i < MR_BANDWIDTH_MEMORY; i++)
+		if (limits->bandwidth[i] > 0 && bytes <= limits->bytes[i])
+			return (mr_bandwidth_level)i;
+	return MR_BANDWIDTH_MEMORY;
+}
+
 mr_speed mr_speed_of(double flops, double seconds, const mr_perf_counts *counts, const mr_speed_limits *limits)
 {
 	mr_speed s = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};

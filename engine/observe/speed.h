@@ -42,4 +42,7 @@ mr_speed mr_speed_of(double flops, double seconds, const mr_perf_counts *counts,
 /** FLOP/s that @flops reach at most which move @bytes from or to @level. */
 double mr_speed_roof(double flops, double bytes, mr_bandwidth_level level, const mr_speed_limits *limits);
 
+/** The level that holds @bytes which are used again and again; memory where sizes are unknown. */
+mr_bandwidth_level mr_speed_level(double bytes, const mr_speed_limits *limits);
+
 #endif

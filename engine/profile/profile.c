@@ -173,8 +173,10 @@ mr_status mr_profile_measure(const mr_run_config *c, uint32_t n_micro, double se
 		.spread = calloc(c->partition->n_stages, sizeof(*out->spread)),
 		.sum_s = calloc(c->partition->n_stages, sizeof(*out->sum_s)),
 		.norm_s = calloc(c->partition->n_stages, sizeof(*out->norm_s)),
+		.counted = calloc(c->graph->n_nodes, sizeof(*out->counted)),
 	};
-	if (!out->layer || !out->update_s || !out->inside_s || !out->spread || !out->sum_s || !out->norm_s)
+	if (!out->layer || !out->update_s || !out->inside_s || !out->spread || !out->sum_s || !out->norm_s ||
+	    !out->counted)
 		return mr_fail(MR_ERESOURCE, "no memory for the times of %u layers", c->graph->n_nodes);
 	MR_TRY(measure_handoff(c, &out->handoff));
 	for (uint32_t turn = 0; together && any; turn++)
@@ -202,5 +204,6 @@ void mr_profile_fini(mr_profile *p)
 	free(p->live.instr);
 	free(p->sum_s);
 	free(p->norm_s);
+	free(p->counted);
 	*p = (mr_profile){0};
 }

@@ -22,6 +22,7 @@
 #define MR_PROFILE_PROFILE_H
 
 #include "host/handoff.h"
+#include "host/perf_events.h"
 #include "profile/profile_commit.h"
 #include "profile/profile_live.h"
 
@@ -46,6 +47,13 @@ typedef struct mr_layer_profile {
 	double flops_f, flops_i, flops_w; /* model FLOPs of one micro-batch, of the halves that are carried out */
 } mr_layer_profile;
 
+/* What the processor counted in some calls of a layer's F, I and W, beside their time. */
+typedef struct mr_layer_counted {
+	mr_perf_counts counts[3];
+	double seconds[3];
+	uint32_t n[3];
+} mr_layer_counted;
+
 typedef struct mr_profile {
 	mr_layer_profile *layer; /* [nodes of the graph]; owned */
 	double *update_s;        /* [stages] median seconds of one optimizer step by itself; 0 if the w above contain
@@ -61,6 +69,8 @@ typedef struct mr_profile {
 	mr_live_profile live;    /* instr NULL: not measured; owned */
 	mr_commit_rates commits; /* 0: not measured */
 	uint32_t repeats;        /* fewest over the stages */
+	mr_layer_counted *counted; /* [nodes] made after the times, which they do not change; owned */
+	char missing[512];       /* which events are not counted, and why (host/perf_events.h); "": none */
 	mr_handoff handoff;  /* between the first two workers' cores; 0 where they share one */
 } mr_profile;
 

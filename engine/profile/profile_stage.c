@@ -19,6 +19,7 @@
 #define WARM_UPS 2u
 #define MOST_DELAY 0.02   /* largest part of a repeat that its thread may wait for its core */
 #define MAX_LEFT_OUT 100u
+#define COUNTED 8u         /* repeats in which the processor's events are counted */
 #define LEARNING_RATE 1e-12 /* the weights do not change: every repeat computes with the same numbers */
 
 typedef enum half { HALF_F, HALF_I, HALF_W, HALF_W_STEP /* the W that steps */, HALF_W_MERGED, N_HALVES } half;
@@ -26,7 +27,7 @@ typedef enum half { HALF_F, HALF_I, HALF_W, HALF_W_STEP /* the W that steps */, 
 /* One stage being measured, on its own thread. */
 typedef struct mr_stage_bench {
 	const mr_bench_series *series;
-	uint16_t stage;
+	uint16_t stage, worker;
 	mr_profile *out;     /* NULL: it only keeps its worker busy */
 	mr_bench_gate *gate; /* NULL: it measures alone */
 	bool warm;           /* it has reported so to the gate */
@@ -39,6 +40,7 @@ typedef struct mr_stage_bench {
 	uint64_t n_timed;     /* calls so far (delays) */
 	double least_spread;  /* of the measurement that is kept; INFINITY: none is */
 	mr_sched_delay delay; /* of this thread */
+	mr_perf_events events; /* of its team; closed while times are measured */
 	mr_status status;
 	char text[1024];
 } bench;
@@ -78,6 +80,24 @@ static mr_status timed(bench *b, uint32_t i, half h, double *seconds)
 	mr_fault_delay(b->stage, b->n_timed++);
 	*seconds = (double)(mr_clock_ns() - begin) * 1e-9;
 	return st;
+}
+
+/* Beside its time, what the processor counted in a call of layer @i. */
+static mr_status counted(bench *b, uint32_t i, half h, double *seconds)
+{
+	mr_layer_counted *to = &b->out->counted[b->l.s->first + i];
+	int pass = h == HALF_F ? 0 : h == HALF_I ? 1 : 2;
+	mr_perf_counts before, after;
+	uint64_t begin;
+
+	mr_perf_events_read(&b->events, &before);
+	begin = mr_clock_ns();
+	MR_TRY(timed(b, i, h, seconds));
+	mr_perf_events_read(&b->events, &after);
+	mr_perf_counts_add(&to->counts[pass], &before, &after);
+	to->seconds[pass] += (double)(mr_clock_ns() - begin) * 1e-9; /* with one reading, as the counts */
+	to->n[pass]++;
+	return MR_OK;
 }
 
 /* A merged W, layer by layer: the micro-batches have the same numbers, in memory of their own. */
@@ -125,7 +145,7 @@ static mr_status pass(bench *b, half w, int64_t r)
 		uint32_t layer = k < n ? k : n - 1 - (k - n) / 2;
 		half h = k < n ? HALF_F : (k - n) % 2 ? w : HALF_I;
 
-		MR_TRY(timed(b, layer, h, &seconds));
+		MR_TRY(b->events.fd ? counted(b, layer, h, &seconds) : timed(b, layer, h, &seconds));
 		if (r >= 0 && (h == w || usual))
 			b->sample[((size_t)layer * N_HALVES + h) * MAX_REPEATS + (size_t)r] = seconds;
 	}
@@ -334,11 +354,26 @@ static mr_status measure(bench *b)
 	return MR_OK;
 }
 
+/* Repeats of their own: the readings between the layers would lengthen the times. */
+static mr_status count(bench *b)
+{
+	mr_status st = MR_OK;
+
+	mr_perf_events_open(&b->events, &mr_perf_kernel, b->series->c->place->worker[b->worker].n_threads);
+	mr_perf_events_missing(&b->events, b->out->missing, sizeof(b->out->missing));
+	for (uint32_t i = 0; i < COUNTED && st == MR_OK; i++)
+		st = repeat(b, -1);
+	mr_perf_events_close(&b->events);
+	return st;
+}
+
 static void thread(void *arg)
 {
 	bench *b = arg;
 
 	b->status = measure(b);
+	if (b->status == MR_OK && b->out && !b->gate)
+		b->status = count(b);
 	if (b->gate && !b->warm) /* no other stage may wait for one that has failed */
 		atomic_fetch_sub_explicit(&b->gate->warming, 1, memory_order_relaxed);
 	if (b->gate && b->status == MR_OK)
@@ -364,6 +399,7 @@ mr_status mr_stage_bench_begin(const mr_bench_series *s, uint16_t w, uint16_t st
 	memset(b, 0, sizeof(*b));
 	b->series = s;
 	b->stage = stage;
+	b->worker = w;
 	b->out = keeps ? s->out : NULL;
 	b->gate = g;
 	snprintf(name, sizeof(name), "mr-w%u", w);

@@ -192,6 +192,15 @@ static work work_of(const mr_session *s, uint32_t node)
 	};
 }
 
+void mr_model_bytes(const mr_session *s, uint32_t node, double bytes[3])
+{
+	work w = work_of(s, node);
+	bool loss = s->graph->nodes[node].ops->loss;
+
+	for (int k = 0; k < 3; k++)
+		bytes[k] = loss && k ? 0 : w.bytes[k];
+}
+
 /* The teams of all workers; the caller frees them. NULL without memory. @k: threads of each; 0: those of the session.
    */
 static team *teams_of(const mr_session *s, const mr_server *m, uint32_t k)

@@ -47,6 +47,9 @@ double mr_model_peak(const mr_server *m, const mr_session *s);
  * products a result. */
 double mr_model_efficiency(double elements, double columns, double terms, uint32_t k);
 
+/** The bytes that F, I and W of layer @node read and write for a micro-batch of @s; 0: there is no such pass. */
+void mr_model_bytes(const mr_session *s, uint32_t node, double bytes[3]);
+
 /** The costs of the layers of @s by the model, with the threads of its workers. Errors: MR_ERESOURCE. */
 mr_status mr_costs_modelled(const mr_session *s, mr_costs *out) MR_MUST_USE;
 

@@ -113,7 +113,9 @@ expect 0 "environment: started again with" profile mlp.cfg --seconds 0 --set "ma
 [ "$(grep -c "environment:" out)" -eq 1 ] || complain "the second start is told more than once:"
 
 # Costs: measured, written, read back; then every way in which a file may not fit.
-expect 0 "layers   micro-batches of 4 samples" profile mlp.cfg --seconds 0 -o costs.csv
+expect 0 "layers   micro-batches of 4 samples" profile mlp.cfg --seconds 0 -o costs.csv --roofline roof.svg
+grep -q '^linear  *F  *x W  *3 ' out || complain "profile has no line of linear F: $(cat out)"
+grep -q 'linear F (x W): [0-9]*% of its roof' roof.svg || complain "the roofline has no point of linear F"
 has "fc.1   linear"
 has "update ms"
 [ "$(wc -l <costs.csv)" -eq 6 ] || complain "costs.csv has $(wc -l <costs.csv) lines, expected 6"

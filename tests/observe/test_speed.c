@@ -24,10 +24,15 @@ static void test_limits(void)
 	NEAR(four.bandwidth[MR_BANDWIDTH_MEMORY], 30e9); /* not 40: memory is shared */
 	NEAR(four.bandwidth[MR_BANDWIDTH_L2], 320e9);
 	NEAR(four.peak, 400e9);
+	CU_ASSERT_EQUAL(mr_speed_level(1 << 20, &one), MR_BANDWIDTH_L2);
+	CU_ASSERT_EQUAL(mr_speed_level(3 << 20, &one), MR_BANDWIDTH_L3);
+	CU_ASSERT_EQUAL(mr_speed_level(3 << 20, &four), MR_BANDWIDTH_L2);
+	CU_ASSERT_EQUAL(mr_speed_level(9 << 20, &one), MR_BANDWIDTH_MEMORY);
 	NEAR(mr_speed_roof(2e9, 1e9, MR_BANDWIDTH_MEMORY, &one), 20e9);   /* 2 FLOP a byte x 10 GB/s */
 	NEAR(mr_speed_roof(50e9, 1e9, MR_BANDWIDTH_MEMORY, &one), 100e9); /* the peak */
 	one = mr_speed_limits_of(1, 100e9, NULL);
 	NEAR(mr_speed_roof(2e9, 1e9, MR_BANDWIDTH_MEMORY, &one), 100e9);
+	CU_ASSERT_EQUAL(mr_speed_level(1, &one), MR_BANDWIDTH_MEMORY);
 }
 
 static mr_perf_counts counts(void)

@@ -1,0 +1,267 @@
+#include "observe/layer_classes.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/chart.h"
+#include "report/table.h"
+#include "session/cost_model.h"
+
+#define LEAST_S 0.5e-6 /* less is the clock's own: the layer before does the work */
+
+enum { N_PASSES = 3 };
+
+static const char *const passes[N_PASSES] = {"F", "I", "W"};
+static const char *const products[N_PASSES] = {"x W", "dz W^T", "dW"};
+static const char *const levels[MR_N_BANDWIDTH_LEVELS] = {"L2", "L3", "memory"};
+
+/* One pass over one layer. */
+typedef struct piece {
+	double seconds, flops, bytes;
+} piece;
+
+static piece piece_of(const mr_session *s, const mr_profile *p, uint32_t node, int pass)
+{
+	const mr_layer_profile *l = &p->layer[node];
+	const double seconds[] = {l->f, l->i, l->w}, flops[] = {l->flops_f, l->flops_i, l->flops_w};
+	double bytes[N_PASSES];
+
+	mr_model_bytes(s, node, bytes);
+	return (piece){seconds[pass], flops[pass], bytes[pass]};
+}
+
+static uint32_t threads_of(const mr_session *s, uint16_t stage)
+{
+	return s->place.worker[s->plan ? mr_plan_worker(s->plan, 0, stage) : 0].n_threads;
+}
+
+/* The class of @kind in @pass, which is made if there is none. */
+static mr_layer_class *class_of(mr_layer_classes *c, const char *kind, int pass)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		if (!strcmp(c->at[i].kind, kind) && c->at[i].pass == passes[pass])
+			return &c->at[i];
+	c->at[c->n] = (mr_layer_class){.kind = kind, .pass = passes[pass], .product = ""};
+	return &c->at[c->n++];
+}
+
+/* Sums of what was counted; not part of the result. */
+typedef struct sums {
+	mr_perf_counts counts;
+	double seconds, flops;
+} sums;
+
+static void add(const mr_session *s, const mr_profile *p, uint32_t node, int pass, double peak, const mr_bandwidth *b,
+		mr_layer_classes *c, sums *sum)
+{
+	uint16_t stage = mr_partition_stage(&s->partition, node);
+	mr_speed_limits limits = mr_speed_limits_of(threads_of(s, stage), peak, b);
+	piece x = piece_of(s, p, node, pass);
+	mr_bandwidth_level level = mr_speed_level(x.bytes, &limits);
+	const mr_layer_counted *counted = &p->counted[node];
+	mr_layer_class *k;
+	double move;
+
+	if (!(x.seconds > (x.flops > 0 ? 0 : LEAST_S)))
+		return;
+	k = class_of(c, s->graph->nodes[node].ops->name, pass);
+	move = limits.bandwidth[level] > 0 ? x.bytes / limits.bandwidth[level] : 0;
+	if (!k->n || x.bytes * k->n > k->bytes)
+		k->level = level;
+	k->product = x.flops > 0 ? products[pass] : k->product;
+	k->n++;
+	k->seconds += x.seconds;
+	k->flops += x.flops;
+	k->bytes += x.bytes;
+	k->least_s += fmax(x.flops / limits.peak, move);
+	sum += k - c->at;
+	for (int i = 0; i < MR_N_PERF_EVENTS; i++)
+		sum->counts.at[i] += counted->counts[pass].at[i];
+	sum->seconds += counted->seconds[pass];
+	sum->flops += x.flops * counted->n[pass];
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const mr_layer_class *x = a, *y = b;
+
+	return (x->seconds < y->seconds) - (x->seconds > y->seconds);
+}
+
+mr_status mr_layer_classes_of(const mr_session *s, const mr_profile *p, double peak, const mr_bandwidth *b,
+			      mr_layer_classes *out)
+{
+	uint32_t most = s->graph->n_nodes * N_PASSES;
+	sums *sum = calloc(most, sizeof(*sum));
+
+	*out = (mr_layer_classes){.at = calloc(most, sizeof(*out->at)), .missing = p->missing,
+		.threads = threads_of(s, 0)};
+	out->limits = mr_speed_limits_of(out->threads, peak, b);
+	if (!sum || !out->at) {
+		free(sum);
+		mr_layer_classes_fini(out);
+		return mr_fail(MR_ERESOURCE, "no memory for the classes of %u layers", s->graph->n_nodes);
+	}
+	for (uint32_t i = 0; i < s->graph->n_nodes; i++)
+		for (int pass = 0; pass < N_PASSES; pass++)
+			add(s, p, i, pass, peak, b, out, sum);
+	for (uint32_t i = 0; i < out->n; i++)
+		out->at[i].counted = mr_speed_of(sum[i].flops, sum[i].seconds, &sum[i].counts, &out->limits);
+	free(sum);
+	qsort(out->at, out->n, sizeof(*out->at), by_time);
+	return MR_OK;
+}
+
+void mr_layer_classes_fini(mr_layer_classes *c)
+{
+	free(c->at);
+	c->at = NULL;
+	c->n = 0;
+}
+
+/* --- the table --- */
+
+static void put(mr_table *t, const char *format, double x)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), format, x);
+	mr_table_put(t, "%s", isfinite(x) ? text : "-");
+}
+
+static void put_row(mr_table *t, const mr_layer_class *k, double peak, bool hardware)
+{
+	bool computes = k->flops > 0;
+
+	mr_table_put(t, "%s", k->kind);
+	mr_table_put(t, "%s", k->pass);
+	mr_table_put(t, "%s", k->product);
+	mr_table_put(t, "%u", k->n);
+	put(t, "%.4f", 1e3 * k->seconds);
+	put(t, "%.1f", computes ? k->flops / k->seconds * 1e-9 : (double)NAN);
+	put(t, "%.1f%%", computes ? 100 * k->flops / k->seconds / peak : (double)NAN);
+	put(t, "%.2f", k->bytes * 1e-6);
+	put(t, "%.2f", computes ? k->flops / k->bytes : (double)NAN);
+	mr_table_put(t, "%s", levels[k->level]);
+	put(t, "%.1f%%", 100 * k->least_s / k->seconds);
+	put(t, "%.2f", k->counted.cores);
+	if (!hardware)
+		return;
+	put(t, "%.2f", k->counted.ipc);
+	put(t, "%.0f%%", 100 * k->counted.stalled);
+	put(t, "%.2f", k->counted.bytes * 1e-9);
+	put(t, "%.0f%%", 100 * k->counted.remote);
+}
+
+mr_status mr_layer_classes_print(const mr_layer_classes *c, FILE *out)
+{
+	static const mr_table_column columns[] = {
+		{"class", false}, {"pass", false}, {"product", false}, {"layers", true},    {"ms", true},
+		{"GFLOP/s", true}, {"peak", true}, {"MB", true},       {"FLOP/byte", true}, {"from", false},
+		{"roof", true},   {"cores", true}, {"IPC", true},      {"stalled", true},   {"DRAM GB/s", true},
+		{"remote", true},
+	};
+	uint32_t n_columns = sizeof(columns) / sizeof(columns[0]);
+	bool hardware = false;
+	mr_table *t;
+	mr_status st;
+
+	for (uint32_t i = 0; i < c->n; i++)
+		hardware = hardware || isfinite(c->at[i].counted.ipc) || isfinite(c->at[i].counted.bytes);
+	MR_TRY(mr_table_create(columns, hardware ? n_columns : n_columns - 4, &t));
+	for (uint32_t i = 0; i < c->n; i++)
+		put_row(t, &c->at[i], c->limits.peak, hardware);
+	st = mr_table_print(t, "", out);
+	mr_table_destroy(t);
+	if (st == MR_OK && *c->missing)
+		fprintf(out, "counters: %s\n", c->missing);
+	return st;
+}
+
+/* --- the picture --- */
+
+enum { MOST_POINTS = 12, N_SERIES = MR_N_BANDWIDTH_LEVELS + MOST_POINTS };
+
+typedef struct roofs {
+	mr_chart_series series[N_SERIES];
+	size_t n;
+	double x[MR_N_BANDWIDTH_LEVELS][3], y[MR_N_BANDWIDTH_LEVELS][3]; /* of the lines */
+	double at[MOST_POINTS][2];
+	char name[N_SERIES][80];
+} roofs;
+
+/* The FLOPs a byte at which @level no longer limits; INFINITY where its bandwidth is unknown. */
+static double corner_of(const mr_layer_classes *c, mr_bandwidth_level level)
+{
+	return c->limits.bandwidth[level] > 0 ? c->limits.peak / c->limits.bandwidth[level] : INFINITY;
+}
+
+/* The line of each level: up to the peak, then along it. */
+static void add_roofs(roofs *r, const mr_layer_classes *c, double low, double high)
+{
+	for (int i = 0; i < MR_N_BANDWIDTH_LEVELS; i++) {
+		double rate = c->limits.bandwidth[i], corner = corner_of(c, (mr_bandwidth_level)i);
+
+		if (!(rate > 0))
+			continue;
+		corner = fmin(fmax(corner, low), high);
+		for (int k = 0; k < 3; k++) {
+			r->x[i][k] = k == 0 ? low : k == 1 ? corner : high;
+			r->y[i][k] = fmin(c->limits.peak, r->x[i][k] * rate) * 1e-9;
+		}
+		snprintf(r->name[r->n], sizeof(r->name[0]), "%s, %.0f GB/s", levels[i], rate * 1e-9);
+		r->series[r->n] = (mr_chart_series){.name = r->name[r->n], .at = {r->x[i], r->y[i], 3}};
+		r->n++;
+	}
+}
+
+static void add_points(roofs *r, const mr_layer_classes *c)
+{
+	for (uint32_t i = 0, n = 0; i < c->n && n < MOST_POINTS; i++) {
+		const mr_layer_class *k = &c->at[i];
+
+		if (!(k->flops > 0))
+			continue;
+		r->at[n][0] = k->flops / k->bytes;
+		r->at[n][1] = k->flops / k->seconds * 1e-9;
+		snprintf(r->name[r->n], sizeof(r->name[0]), "%s %s (%s): %.0f%% of its roof", k->kind, k->pass,
+			 k->product, 100 * k->least_s / k->seconds);
+		r->series[r->n] = (mr_chart_series){
+			.name = r->name[r->n], .at = {&r->at[n][0], &r->at[n][1], 1}, .marks = true, .no_line = true};
+		r->n++;
+		n++;
+	}
+}
+
+mr_status mr_layer_classes_svg(const mr_layer_classes *c, const char *title, const mr_svg *v)
+{
+	double low = INFINITY, high = 0;
+	char below[160];
+	roofs *r = calloc(1, sizeof(*r));
+	mr_chart chart = {
+		.title = title, .subtitle = below, .x_name = "FLOP a byte, at least moved", .y_name = "GFLOP/s",
+		.log_x = true, .log_y = true,
+	};
+	mr_status st;
+
+	if (!r)
+		return mr_fail(MR_ERESOURCE, "no memory for a roofline");
+	for (uint32_t i = 0; i < c->n; i++)
+		if (c->at[i].flops > 0) {
+			low = fmin(low, c->at[i].flops / c->at[i].bytes);
+			high = fmax(high, c->at[i].flops / c->at[i].bytes);
+		}
+	low = fmin(isfinite(low) ? low / 4 : 0.1, corner_of(c, MR_BANDWIDTH_L2) / 2);
+	high = fmax(4 * high, 100 * low);
+	snprintf(below, sizeof(below),
+		 "lines: what %u core%s can at most, with data from each level; peak %.0f GFLOP/s", c->threads,
+		 c->threads == 1 ? "" : "s", c->limits.peak * 1e-9);
+	add_roofs(r, c, low, high);
+	add_points(r, c);
+	chart.series = r->series;
+	chart.n = r->n;
+	st = mr_chart_put(&chart, v);
+	free(r);
+	return st;
+}

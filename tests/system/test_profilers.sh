@@ -1,0 +1,37 @@
+#!/bin/sh
+# perf/record.sh, stat.sh and flame.sh on a tiny training, where perf may sample here.   test_profilers.sh SOURCE BUILD
+. "$(dirname "$0")/train_lib.sh"
+
+code=0
+"$source/perf/flame.sh" nowhere >out 2>err || code=$?
+expect 1 "flame.sh without a recording" "run perf/record.sh first"
+mkdir old
+echo '{ "pid": 0 }' >old/status.json
+if ! command -v perf >/dev/null || ! perf record -q -e cpu-clock -o probe.data true >/dev/null 2>&1; then
+	skip "perf is missing, or may not sample here"
+fi
+code=0
+"$source/perf/stat.sh" old 1 >out 2>err || code=$?
+expect 1 "stat.sh of a run that has ended" "no training runs in old"
+
+export MILLRACE="$millrace"
+"$source/perf/record.sh" -s 1 -o perf mlp.cfg --set system.name=1f1b --set train.steps=100000000 \
+	--set train.eval_every=0 >out 2>err &
+recorder=$!
+tries=0
+until grep -q samples err 2>/dev/null || [ $tries -ge 200 ]; do
+	tries=$((tries + 1))
+	sleep 0.05
+done
+"$source/perf/stat.sh" perf/run 0.3 task-clock >stat 2>stat.err || fail "stat.sh: $(cat stat.err)"
+grep -q '^mr-w1  *[0-9]' stat || fail "stat.sh has no line of worker 1: $(cat stat)"
+wait "$recorder" || fail "record.sh: $(cat err)"
+grep -q '^mr-w0;.*;mr_exec_run;.*linear_forward.* [0-9]*$' perf/stacks.folded ||
+	fail "no stack of worker 0 leads to a layer: $(head -3 perf/stacks.folded)"
+grep -q 'mr-w1 .*%' out || fail "record.sh: $(cat out)"
+if [ -x "$(dirname "$millrace")/perf_flame" ]; then
+	picture=$("$source/perf/flame.sh" perf mr-w0 2>err) || fail "flame.sh: $(cat err)"
+	grep -q 'linear_forward (x W): [0-9]* samples' "$picture" || fail "the flame graph has no x W"
+	! grep -q '<title>mr-w1' "$picture" || fail "the flame graph of mr-w0 has mr-w1"
+fi
+finish
