@@ -5,16 +5,22 @@
  *	step              step, loss, norm                                 the last stage has committed a step
  *	instr_begin       worker, op, stage, pipe, micro, version          an instruction has its inputs and begins
  *	instr_end         worker, op, stage, pipe, micro, version          it has ended
+ *	layer_begin       pass, name, kind, rows, in, out                  a layer's part of an instruction begins
+ *	layer_end         pass, name, kind, rows, in, out                  it has ended
  *	wait_begin        worker, cause, stage, micro                      a worker begins to wait, or the cause changes
  *	wait_end          worker, cause, stage, micro, ns                  that wait has ended after so many nanoseconds
  *	commit            worker, stage, pipe, version                     a stage has this version
  *	checkpoint_begin  step                                             a save begins
  *	checkpoint_end    step, saved                                      it has ended; 0: nothing was saved
  *
- * step, micro, version, ns, loss and norm have 8 bytes, all others 4. loss and norm are signed, in millionths; a norm
- * that was not computed is -1. Instructions and waits are those of training, not of evaluations. op is an mr_op (F 0,
- * R 1, B 2, I 3, W 4, N 5, AR 6, U 7, V 8, AVG 9), cause an mr_wait_cause (upstream 1, downstream 2, weights 3,
- * optimizer 4, data 5). A micro-batch is counted over the whole run. perf/bpf has scripts for them.
+ * step, micro, version, ns, loss, norm, name, kind, rows, in and out have 8 bytes, all others 4. loss and norm are
+ * signed, in millionths; a norm that was not computed is -1. Instructions and waits are those of training, not of
+ * evaluations. op is an mr_op (F 0, R 1, B 2, I 3, W 4, N 5, AR 6, U 7, V 8, AVG 9), cause an mr_wait_cause
+ * (upstream 1, downstream 2, weights 3, optimizer 4, data 5). A micro-batch is counted over the whole run. pass is 0
+ * for F, 1 and 2 for the input and the weight half of a backward pass, 3 for both at once; name and kind are addresses
+ * of texts, and rows, in and out the sizes of the layer's product, if it is one: rows of its first input for all
+ * samples, columns of it and of the first output. Layers' probes fire in evaluations too. perf/bpf has scripts for
+ * them.
  *
  * Each probe has a semaphore, which a tracer raises while it listens: without one a probe costs a load and a branch,
  * and its arguments are not computed. Without the header sys/sdt.h (Debian: systemtap-sdt-dev) the build has no probes.
@@ -66,6 +72,26 @@ static inline void mr_usdt_instr_end(uint32_t worker, uint32_t op, uint32_t stag
 	(void)worker, (void)op, (void)stage, (void)pipe, (void)micro, (void)version;
 	if (MR_USDT_ON(instr_end))
 		MR_USDT_FIRE(6, instr_end, worker, op, stage, pipe, micro, version);
+}
+
+/* A layer, as its probes show it. */
+typedef struct mr_usdt_layer {
+	const char *name, *kind;
+	int64_t rows, in, out;
+} mr_usdt_layer;
+
+static inline void mr_usdt_layer_begin(uint32_t pass, const mr_usdt_layer *l)
+{
+	(void)pass, (void)l;
+	if (MR_USDT_ON(layer_begin))
+		MR_USDT_FIRE(6, layer_begin, pass, l->name, l->kind, l->rows, l->in, l->out);
+}
+
+static inline void mr_usdt_layer_end(uint32_t pass, const mr_usdt_layer *l)
+{
+	(void)pass, (void)l;
+	if (MR_USDT_ON(layer_end))
+		MR_USDT_FIRE(6, layer_end, pass, l->name, l->kind, l->rows, l->in, l->out);
 }
 
 static inline void mr_usdt_wait_begin(uint32_t worker, uint32_t cause, uint32_t stage, uint64_t micro)

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/usdt.h"
 #include "stage/stage_layout.h"
 
 const mr_stage_sizes *mr_stage_size(const mr_stage *s)
@@ -142,6 +143,35 @@ static void copy(const mr_stage *s, const mr_stage_io *io, const mr_copy *c, uin
 		       (size_t)io->samples * mr_shape_bytes(s->g->values[c[i].value].shape, s->k->types.activations));
 }
 
+/* What the probes of a layer tell (base/usdt.h). */
+enum { PASS_F, PASS_I, PASS_W, PASS_BOTH };
+
+static mr_usdt_layer layer_of(const mr_stage *s, uint32_t i)
+{
+	const mr_node *n = s->step[i].node;
+
+	return (mr_usdt_layer){.name = n->name, .kind = n->ops->name,
+		.rows = s->samples * n->in_shape[0].rows, .in = n->in_shape[0].cols, .out = n->out_shape[0].cols};
+}
+
+static inline void tell_begin(const mr_stage *s, uint32_t i, uint32_t pass)
+{
+	if (MR_USDT_ON(layer_begin)) {
+		mr_usdt_layer l = layer_of(s, i);
+
+		mr_usdt_layer_begin(pass, &l);
+	}
+}
+
+static inline void tell_end(const mr_stage *s, uint32_t i, uint32_t pass)
+{
+	if (MR_USDT_ON(layer_end)) {
+		mr_usdt_layer l = layer_of(s, i);
+
+		mr_usdt_layer_end(pass, &l);
+	}
+}
+
 static mr_status forward(const mr_stage *s, const mr_stage_io *io, uint32_t end)
 {
 	for (uint32_t i = 0; i < end; i++) {
@@ -153,7 +183,9 @@ static mr_status forward(const mr_stage *s, const mr_stage_io *io, uint32_t end)
 			continue;
 		c = make_call(s, io, &s->step[i], w, dw);
 		c.scratch = resolve(io, s->step[i].scratch_f);
+		tell_begin(s, i, PASS_F);
 		MR_TRY(s->step[i].node->ops->forward(&c));
+		tell_end(s, i, PASS_F);
 	}
 	return MR_OK;
 }
@@ -210,15 +242,22 @@ static mr_status backward(const mr_stage *s, const mr_stage_io *io, unsigned hal
 		c = make_call(s, io, st, w, dw);
 		c.scratch = resolve(io, st->scratch_b);
 		if (halves == (HALF_I | HALF_W) && !st->quiet_i) {
+			tell_begin(s, i, PASS_BOTH);
 			MR_TRY(mr_layer_backward(st->node->ops, &c)); /* there are no turns: see mr_stage_io */
+			tell_end(s, i, PASS_BOTH);
 			continue;
 		}
-		if ((halves & HALF_I) && !st->quiet_i)
+		if ((halves & HALF_I) && !st->quiet_i) {
+			tell_begin(s, i, PASS_I);
 			MR_TRY(st->node->ops->backward_input(&c));
+			tell_end(s, i, PASS_I);
+		}
 		if (!(halves & HALF_W))
 			continue;
 		MR_TRY(begin_turn(io, st, k));
+		tell_begin(s, i, PASS_W);
 		MR_TRY(mr_layer_weight(st->node->ops, &c));
+		tell_end(s, i, PASS_W);
 		end_turn(io, st, &k);
 	}
 	return MR_OK;
@@ -275,7 +314,9 @@ mr_status mr_stage_backward_layers(const mr_stage *s, mr_stage_io *io, uint32_t 
 			call[j].scratch = resolve(&io[j], st->scratch_b);
 		}
 		MR_TRY(begin_turn(io, st, k));
+		tell_begin(s, i, PASS_W);
 		MR_TRY(mr_layer_weights(st->node->ops, call, n));
+		tell_end(s, i, PASS_W);
 		end_turn(io, st, &k);
 	}
 	return MR_OK;

@@ -25,6 +25,8 @@ checkpoint_end 8 4
 commit 4 4 4 8
 instr_begin 4 4 4 4 8 8
 instr_end 4 4 4 4 8 8
+layer_begin 4 8 8 8 8 8
+layer_end 4 8 8 8 8 8
 step 8 8 8
 wait_begin 4 4 4 8
 wait_end 4 4 4 8 8
@@ -57,15 +59,17 @@ else
 	echo "$suite: there is no gdb: values were not compared with it"
 fi
 
-# bpftrace: all scripts of perf/bpf load, and count what the plan has: 6 backward passes of each of 4 stages, and as
+# bpftrace: the scripts of perf/bpf load, and count what the plan has: 6 backward passes of each of 4 stages, and as
 # many F or a few more.
 if command -v bpftrace >/dev/null && bpftrace -e 'BEGIN { exit(); }' >/dev/null 2>&1; then
-	for script in instructions staleness steps waits; do
+	for script in instructions layers staleness; do
 		bpftrace "$source/perf/bpf/$script.bt" -c "$millrace $* --set run.dir=$script" "$millrace" \
 			>$script.out 2>$script.err || fail "bpftrace $script.bt: $(tail -3 $script.err)"
 	done
 	[ "$(grep -c '^@sum_us.* [FB], stage, [0-3]\]: count [6-9],' instructions.out)" = 8 ] ||
 		fail "instructions.bt: $(grep '^@sum_us' instructions.out)"
+	grep -q '^@us\[I+W, w[.][1-3], linear, 1, 1, 1\]: count [67],' layers.out ||
+		fail "layers.bt: $(grep '^@us' layers.out)"
 	# The table of the program itself: "stage stale 0 stale 1 ..."
 	awk '
 	/^stage  stale/ { for (i = 3; i <= NF; i += 2) age[(i - 1) / 2] = $i; in_table = 1; next }
@@ -76,8 +80,10 @@ if command -v bpftrace >/dev/null && bpftrace -e 'BEGIN { exit(); }' >/dev/null 
 	grep '^@gradients' staleness.out | sort >ages
 	[ -s ages.wanted ] || fail "the program printed no table of staleness"
 	cmp -s ages ages.wanted || fail "staleness.bt differs from the table: $(diff ages.wanted ages)"
-	grep -q '^@step: 6$' steps.out || fail "steps.bt: $(tail -5 steps.out)"
-	grep -q '^@waiting_us\[worker, [0-3], [a-z]*\]: [0-9]' waits.out || fail "waits.bt saw no wait"
+	for script in steps waits; do # read, not run
+		bpftrace -d "$source/perf/bpf/$script.bt" "$millrace" >$script.out 2>$script.err ||
+			fail "bpftrace $script.bt: $(tail -3 $script.err)"
+	done
 else
 	echo "$suite: bpftrace is missing, or may not load programs here: its scripts were not run"
 fi
