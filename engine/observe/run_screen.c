@@ -8,7 +8,7 @@
 #include "observe/run_status.h"
 #include "report/table.h"
 
-enum { BAR = 20 };
+enum { STEP_BAR = 40, BUSY_BAR = 12 };
 
 /* A page that is filled line by line; lines beyond the last are not printed, and longer ones are cut. */
 typedef struct page {
@@ -60,9 +60,9 @@ static void put_steps(page *p, const mr_run_status *s)
 {
 	const mr_progress_state *x = &s->progress;
 	double part = x->n_steps ? (double)x->step / (double)x->n_steps : 0;
-	char line[512], done[BAR * 2 + 1], time[2][16] = {"", ""};
+	char line[512], done[STEP_BAR + 1], time[2][16] = {"", ""};
 
-	bar(part, BAR * 2, done);
+	bar(part, STEP_BAR, done);
 	if (!isnan(s->seconds))
 		mr_duration_text(s->seconds, time[0]);
 	if (!isnan(x->eta_seconds) && !mr_run_status_over(s))
@@ -114,9 +114,9 @@ static void main_wait(const mr_run_status_worker *w, char *text, size_t size)
 static void put_worker(page *p, const mr_run_status *s, uint32_t i)
 {
 	const mr_run_status_worker *w = &s->worker[i];
-	char line[256], busy[BAR + 1], wait[32], share[8] = "-";
+	char line[256], busy[BUSY_BAR + 1], wait[32], share[8] = "-";
 
-	bar(w->busy, BAR, busy);
+	bar(w->busy, BUSY_BAR, busy);
 	if (!isnan(w->busy))
 		snprintf(share, sizeof(share), "%.0f%%", 100 * w->busy);
 	main_wait(w, wait, sizeof(wait));
@@ -173,7 +173,7 @@ mr_status mr_run_status_screen(const mr_run_status *s, unsigned columns, unsigne
 	if (s->n_workers) {
 		put_versions(&p, s);
 		put_line(&p, "");
-		put_line(&p, "worker stages  cores   busy                       waits for       now");
+		put_line(&p, "worker stages  cores   busy               waits for       now");
 		put_workers(&p, s);
 	}
 	return ferror(out) ? mr_fail(MR_EIO, "cannot write the screen") : MR_OK;

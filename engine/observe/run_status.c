@@ -20,8 +20,8 @@ static void take_doing(const mr_worker *w, char *text, size_t size)
 	if (doing == MR_DOING_NOTHING)
 		snprintf(text, size, "idle");
 	else if (why && why < MR_N_WAITS)
-		snprintf(text, size, "waits: %s, %s s%u m%u", mr_report_wait_name((mr_wait_cause)why),
-			 mr_op_name((mr_op)(doing >> 56)), (unsigned)(uint16_t)(doing >> 40), (unsigned)doing);
+		snprintf(text, size, "%s s%u m%u waits: %s", mr_op_name((mr_op)(doing >> 56)),
+			 (unsigned)(uint16_t)(doing >> 40), (unsigned)doing, mr_report_wait_name((mr_wait_cause)why));
 	else
 		snprintf(text, size, "%s s%u m%u", mr_op_name((mr_op)(doing >> 56)), (unsigned)(uint16_t)(doing >> 40),
 			 (unsigned)doing);

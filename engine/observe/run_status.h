@@ -17,7 +17,7 @@
 
 typedef struct mr_run_status_worker {
 	char stages[40], cores[40]; /* "0, 3"; "0-7" */
-	char doing[64];             /* "B of stage 0, micro-batch 12", or the cause for which it waits */
+	char doing[64];             /* "B s0 m12": of stage 0 and micro-batch 12; "F s1 m7 waits: upstream" */
 	uint64_t n_instructions;
 	double busy;                /* share of the time; NAN */
 	double wait[MR_N_WAITS];    /* of waits that have ended */

@@ -94,8 +94,8 @@ static void test_screen(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "tiny   mlp under pipedream   pid 12 on elsewhere\ntrains\n"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "] step 50 of 200  1:01, to go 2:03\n"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "versions s0 50, s1 51\n"));
-	CU_ASSERT_PTR_NOT_NULL(strstr(text, "w0    0        0       ##########..........  50%  upstream 12%    B s0"));
-	CU_ASSERT_PTR_NOT_NULL(strstr(text, "w1    1        1       #####...............  25%  data 50% "));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "w0    0        0       ######......  50%  upstream 12%    B s0"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "w1    1        1       ###.........  25%  data 50% "));
 	lines_of(text, 80);
 	free(text);
 	text = screen(&many, 80, 23);
