@@ -1,4 +1,6 @@
 /* millrace train: reads the configuration, trains, reports. */
+#include <stdio.h>
+
 #include "cli/args.h"
 #include "cli/clean_env.h"
 #include "cli/open_config.h"
@@ -21,6 +23,8 @@ static mr_status run(mr_args *args)
 	if (*plan && *replay)
 		return mr_fail(MR_EUSAGE, "--plan and --replay both say what to train: a record goes with --replay, "
 					  "any other plan with --plan");
+	if (mr_values_bool(args->values, "quiet") && !freopen("/dev/null", "w", stdout))
+		return mr_fail(MR_EIO, "--quiet: /dev/null cannot be opened");
 	MR_TRY(mr_open_config(args, &config));
 	st = mr_clean_env(args, config);
 	if (go_on && mr_rundir_has_checkpoint(mr_config_job(config)->run_dir))
@@ -52,6 +56,8 @@ static const mr_option options[] = {
 	 "micro-batches)"},
 	{"replay", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "carry out the record that --record wrote to this file: the same weights to the bit"},
+	{"quiet", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
+	 "print no progress, tables and samples: only warnings and errors, on standard error"},
 	{"plan", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "train this plan, text or JSON, in place of the system's: what millrace check accepts, also written by hand"},
 	{"counters", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,

@@ -118,6 +118,15 @@ static void keep_error(mr_train *t, mr_status st)
 	snprintf(t->error_text, sizeof(t->error_text), "%s", mr_error_text());
 }
 
+/* A row of metrics.jsonl and, if asked for, of the events. */
+static mr_status log_row(mr_train *t, const mr_metrics_row *row)
+{
+	MR_TRY(mr_metrics_log_put(t->metrics, row));
+	if (t->s.job->tensorboard && !t->events)
+		MR_TRY(mr_board_open(t->dir.path, t->begun_step, &t->events));
+	return mr_events_row(t->events, row);
+}
+
 static void log_step(mr_train *t, const mr_step_rec *rec)
 {
 	mr_metrics_row row = mr_metrics_row_at(rec->step);
@@ -136,7 +145,7 @@ static void log_step(mr_train *t, const mr_step_rec *rec)
 	}
 	t->row_ns = rec->time_ns;
 	mr_step_window_take(&t->window, &t->s, t->clock ? rec->time_ns : mr_clock_ns(), t->clock != NULL, &row);
-	keep_error(t, mr_metrics_log_put(t->metrics, &row));
+	keep_error(t, log_row(t, &row));
 }
 
 static bool on_progress(void *arg, const mr_step_rec *rec)
@@ -200,7 +209,7 @@ static mr_status evaluate(mr_train *t)
 	row.trains_only = t->s.data->trains_only;
 	t->val_step = t->step;
 	row.seconds = t->seconds_before + (double)(now_ns(t) - t->start_ns) / 1e9;
-	MR_TRY(mr_metrics_log_put(t->metrics, &row));
+	MR_TRY(log_row(t, &row));
 	t->drawn_busy_ns += busy_ns(t) - busy; /* the rates on the progress line are those of training */
 	draw(t, true);
 	t->drawn_ns += now_ns(t) - begin;
@@ -418,6 +427,7 @@ static mr_status run_all(mr_train *t, mr_config *config, const mr_train_opts *o)
 	if (t->trajectory && t->s.executor.sequential)
 		mr_trajectory_note(t->trajectory, t->s.executor.sequential, 0);
 	t->begun_ns = mr_clock_ns();
+	t->begun_step = t->step;
 	t->start_ns = t->drawn_ns = t->clock ? mr_executor_run_of(&t->s.executor)->start_ns : t->begun_ns;
 	MR_TRY(course(t));
 	if (t->step == 0) { /* a signal came before the first step */
@@ -431,8 +441,10 @@ static mr_status run_all(mr_train *t, mr_config *config, const mr_train_opts *o)
 		MR_TRY(mr_trajectory_write(t->trajectory, o->trajectory));
 	if (o->record && t->step)
 		MR_TRY(write_record(t, o->record));
-	if (t->train_ns)
+	if (t->train_ns) {
 		MR_TRY(mr_run_facts_end(&t->facts, t->train_ns));
+		MR_TRY(mr_board_timeline(t->events, &t->facts, t->step));
+	}
 	mr_train_print_end(t);
 	return mr_signals_end() ? MR_OK : mr_sample_at_end(&t->s);
 }
@@ -457,6 +469,8 @@ mr_status mr_train_run(mr_config *config, const mr_train_opts *opts, int *signal
 		return mr_fail(st, "%s", why);
 	mr_checkpoint_writer_close(t->writer);
 	closed = mr_metrics_log_close(t->metrics);
+	if (mr_events_close(t->events) != MR_OK && closed == MR_OK)
+		closed = MR_EIO;
 	mr_run_facts_fini(&t->facts);
 	mr_trajectory_destroy(t->trajectory);
 	mr_run_status_forget(&t->status_before);

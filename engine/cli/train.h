@@ -14,7 +14,7 @@
 #include "session/checkpoints.h"
 #include "session/session.h"
 #include "session/virtual.h"
-#include "logbook/run_facts.h"
+#include "logbook/board.h"
 #include "logbook/step_window.h"
 #include "report/metrics_log.h"
 #include "report/progress.h"
@@ -41,6 +41,7 @@ typedef struct mr_train {
 	mr_metrics_log *metrics;
 	mr_progress progress;
 	uint64_t step, n_steps;
+	uint64_t begun_step;         /* of this session */
 	uint64_t saved;              /* step of the newest checkpoint; 0: none */
 	mr_checkpoint_writer *writer; /* writes checkpoints while the training goes on; NULL: it waits for them */
 	mr_checkpoints_case writing; /* the checkpoint that it has under way */
@@ -68,6 +69,7 @@ typedef struct mr_train {
 	mr_step_rec normed;          /* the newest whose gradient norm is known; step 0: none yet */
 	uint64_t row_ns;             /* begin of the first step of the next metrics row */
 	mr_run_facts facts;          /* run.json */
+	mr_events *events;           /* for TensorBoard, from the first row on; NULL: none yet, or not asked for */
 	mr_step_window window;       /* of bubble and waits in metrics rows */
 	/* window of the progress line */
 	uint64_t drawn_ns, drawn_step, drawn_busy_ns;

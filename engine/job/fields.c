@@ -9,6 +9,7 @@ typedef enum field_type {
 	FIELD_INT,    /* int64_t; of an enumeration, the number of its word */
 	FIELD_FLOAT,  /* double */
 	FIELD_STRING, /* const char *, borrowed */
+	FIELD_BOOL,   /* bool */
 } field_type;
 
 typedef struct field {
@@ -39,6 +40,7 @@ static const field fields[] = {
 	{MR_JOB_TRAIN, "seed", FIELD_INT, AT(train.seed)},
 	{MR_JOB_TRAIN, "eval_every", FIELD_INT, AT(train.eval_every)},
 	{MR_JOB_RUN, "dir", FIELD_STRING, AT(run_dir)},
+	{MR_JOB_RUN, "tensorboard", FIELD_BOOL, AT(tensorboard)},
 	{MR_JOB_MACHINE, "workers", FIELD_INT, AT(machine.workers)},
 	{MR_JOB_MACHINE, "threads", FIELD_INT, AT(machine.threads)},
 	{MR_JOB_MACHINE, "cpus", FIELD_STRING, AT(machine.cpus)},
@@ -101,6 +103,8 @@ static void take(const field *f, const mr_option *o, const mr_values *v, char *a
 {
 	if (f->type == FIELD_FLOAT)
 		*(double *)at = mr_values_float(v, f->key);
+	else if (f->type == FIELD_BOOL)
+		*(bool *)at = mr_values_bool(v, f->key);
 	else if (o->type == MR_OPT_ENUM && f->type == FIELD_INT)
 		*(int64_t *)at = number_of_word(o->choices, mr_values_string(v, f->key));
 	else if (f->type == FIELD_INT)
@@ -144,6 +148,8 @@ static mr_status put(const mr_job *j, const field *f, const mr_option *o, mr_val
 
 	if (f->type == FIELD_FLOAT)
 		return mr_values_set_float(v, f->key, *(const double *)at);
+	if (f->type == FIELD_BOOL)
+		return mr_values_set_bool(v, f->key, *(const bool *)at);
 	if (o->type == MR_OPT_ENUM && f->type == FIELD_INT)
 		return mr_values_set_string(v, f->key, word_of_number(o->choices, *(const int64_t *)at, word));
 	if (f->type == FIELD_INT)
@@ -178,6 +184,8 @@ static bool same(const mr_job *a, const mr_job *b, const field *f)
 		return *(const double *)x == *(const double *)y;
 	if (f->type == FIELD_INT)
 		return *(const int64_t *)x == *(const int64_t *)y;
+	if (f->type == FIELD_BOOL)
+		return *(const bool *)x == *(const bool *)y;
 	return !strcmp(*(const char *const *)x, *(const char *const *)y);
 }
 

@@ -58,6 +58,9 @@ static const mr_option train[] = {
 static const mr_option run[] = {
 	{"dir", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "folder for what the run writes, from the current folder; empty: runs/<name of the configuration file>"},
+	{"tensorboard", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
+	 "also write event files for TensorBoard, into the folder tensorboard of the run: scalars, texts, the timeline "
+	 "as a picture"},
 	{0},
 };
 

@@ -151,6 +151,11 @@ const char *mr_svg_op_name(unsigned op)
 	return looks[op].name;
 }
 
+const char *mr_svg_op_fill(unsigned op)
+{
+	return looks[op].fill;
+}
+
 double mr_svg_tick(double least)
 {
 	static const double steps[] = {1, 2, 5};

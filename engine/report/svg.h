@@ -63,6 +63,8 @@ const char *mr_svg_dash(size_t i);
 const char *mr_svg_op(unsigned op);
 const char *mr_svg_op_text(unsigned op);
 const char *mr_svg_op_name(unsigned op);
+/** The colour of its boxes, "#rrggbb". */
+const char *mr_svg_op_fill(unsigned op);
 
 /** The smallest of 1, 2, 5 times a power of ten that is at least @least; 1 where there is none. */
 double mr_svg_tick(double least);

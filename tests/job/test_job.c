@@ -128,6 +128,8 @@ static void has_a_field_for_each_key(void)
 				MR_CHECK_OK(mr_values_set_string(v, o->name, "some text"));
 			else if (o->type == MR_OPT_INT)
 				MR_CHECK_OK(mr_values_set_int(v, o->name, 7));
+			else if (o->type == MR_OPT_BOOL)
+				MR_CHECK_OK(mr_values_set_bool(v, o->name, true));
 			else
 				MR_CHECK_OK(mr_values_set_float(v, o->name, o->max == 1 ? 0.75 : 7.25));
 		}

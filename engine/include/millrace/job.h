@@ -137,6 +137,7 @@ typedef struct mr_job {
 	mr_choice model, data, optimizer, mitigation, system;
 	mr_job_train train;
 	const char *run_dir;   /* folder of the run; "": runs/NAME */
+	bool tensorboard;      /* write event files there, too */
 	mr_job_machine machine;
 	mr_job_checkpoint checkpoint;
 	mr_job_trace trace;
