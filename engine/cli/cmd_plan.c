@@ -9,6 +9,7 @@
 #include "cli/args.h"
 #include "cli/open_config.h"
 #include "host/memory.h"
+#include "logbook/machine_picture.h"
 #include "report/output.h"
 #include "outline/plan_kernels.h"
 #include "outline/plan_layers.h"
@@ -41,14 +42,15 @@ static mr_status report(const mr_args *args, const mr_forecast *f)
 	const char *path = mr_values_string(args->values, "output");
 	const char *format = mr_values_string(args->values, "format");
 	bool svg = !strcmp(format, "svg"), json = !strcmp(format, "json");
-	bool layers = !strcmp(format, "layers");
+	bool layers = !strcmp(format, "layers"), machine = !strcmp(format, "machine");
 	mr_status st;
 	FILE *out;
 
-	if (svg) /* a picture does not show memory */
+	if (svg || machine) /* a picture does not show memory */
 		MR_TRY(fits(f));
 	MR_TRY(mr_output_open(path, &out));
 	st = svg      ? mr_forecast_draw(f, true, out)
+	     : machine ? mr_machine_draw(f->s, out)
 	     : layers ? (mr_plan_layers_print(f, out), MR_OK)
 	     : json   ? mr_forecast_print_json(f, out)
 		      : mr_forecast_print(f, out);
@@ -191,7 +193,7 @@ static mr_status make(const mr_args *args)
 	if (all && *mr_values_string(args->values, "plan"))
 		return mr_fail(MR_EUSAGE, "--compare shows systems side by side, and --plan is one order: take one of "
 					  "the two");
-	if (all && (!strcmp(format, "json") || !strcmp(format, "layers")))
+	if (all && (!strcmp(format, "json") || !strcmp(format, "layers") || !strcmp(format, "machine")))
 		return mr_fail(MR_EUSAGE, "--compare shows a table or pictures; --format %s is of one plan", format);
 	return all ? compare(args) : one(args);
 }
@@ -230,9 +232,9 @@ static const mr_option options[] = {
 	 "with --auto: the memory of all workers together; recomputation is then a choice; 0: what the machine has"},
 	{"cap", MR_OPT_INT, "0", 0, 1e18, NULL, "bytes",
 	 "with --compare: the memory of all workers together; 0: machine.memory_limit, which is of the whole process"},
-	{"format", MR_OPT_ENUM, "text", 0, 0, "text|json|svg|layers", NULL,
+	{"format", MR_OPT_ENUM, "text", 0, 0, "text|json|svg|machine|layers", NULL,
 	 "all tables and the schedule as text; stages and every operation of the kernels as JSON; the schedule as a "
-	 "picture; or the table of layers that partition reads"},
+	 "picture; the machine with its workers as a picture; or the table of layers that partition reads"},
 	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL, "write to this file (short: -o); empty or -: standard output"},
 	{0},
 };

@@ -142,9 +142,11 @@ static void log_step(mr_train *t, const mr_step_rec *rec)
 	if (rec->time_ns > t->row_ns) {
 		row.rate = rate(t, 1, rec->time_ns - t->row_ns);
 		row.gflops = t->flops * (double)samples_per_step(t) / (double)(rec->time_ns - t->row_ns);
+		row.gflops = round(1e3 * row.gflops) / 1e3;
 	}
 	t->row_ns = rec->time_ns;
-	mr_step_window_take(&t->window, &t->s, t->clock ? rec->time_ns : mr_clock_ns(), t->clock != NULL, &row);
+	if (!t->clock)
+		mr_step_window_take(&t->window, &t->s, mr_clock_ns(), &row);
 	keep_error(t, log_row(t, &row));
 }
 

@@ -9,9 +9,11 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "host/memory.h"
 #include "ir/walk_trace.h"
+#include "logbook/machine_picture.h"
 #include "report/table.h"
 #include "session/cost_model.h"
 #include "session/forecast.h"
@@ -96,7 +98,12 @@ static void put_environment(mr_json_writer *w, const mr_run_facts *f)
 	mr_json_key(w, "environment");
 	mr_json_begin_object(w);
 	put_text(w, "program", "millrace " MR_VERSION);
-	put_text(w, "compiler", __VERSION__);
+	put_text(w, "compiler",
+#ifdef __clang__
+		 __VERSION__);
+#else
+		 "gcc " __VERSION__);
+#endif
 	put_text(w, "products", mr_kernels_library());
 	if (!uname(&u)) {
 		snprintf(text, sizeof(text), "%s %s %s", u.sysname, u.release, u.machine);
@@ -141,29 +148,6 @@ static void put_nodes(mr_json_writer *w, const mr_topo *t)
 	mr_json_end_array(w);
 }
 
-/* "w0: stage 0, 2; 4 cores from CPU 0; node 0" */
-static void worker_text(const mr_session *s, uint16_t w, mr_strbuf *text)
-{
-	const mr_place_worker *at = &s->place.worker[w];
-	bool any = false;
-
-	mr_strbuf_reset(text);
-	mr_strbuf_printf(text, "w%u: stage", w);
-	for (uint16_t k = 0; k < s->partition.n_stages; k++) {
-		bool hosts = !s->plan;
-
-		for (uint8_t p = 0; s->plan && p < s->plan->n_pipes; p++)
-			hosts |= mr_plan_worker(s->plan, p, k) == w;
-		if (hosts)
-			mr_strbuf_printf(text, "%s %u", any ? "," : "", k);
-		any |= hosts;
-	}
-	mr_strbuf_printf(text, "%s; CPU", any ? "" : " none");
-	for (uint32_t i = 0; i < at->n_threads && i < 16; i++)
-		mr_strbuf_printf(text, " %u", at->cpu[i]);
-	mr_strbuf_printf(text, "%s; node %u", at->n_threads > 16 ? " ..." : "", at->node_os);
-}
-
 static void put_times(mr_json_writer *w, const mr_run_facts *f, uint16_t worker)
 {
 	const mr_run *run = mr_executor_run_of(&f->s->executor);
@@ -201,7 +185,8 @@ static void put_workers(mr_json_writer *w, const mr_run_facts *f, mr_strbuf *tex
 		for (uint32_t k = 0; k < at->n_threads; k++)
 			mr_json_put_uint(w, at->cpu[k]);
 		mr_json_end_array(w);
-		worker_text(f->s, (uint16_t)i, text);
+		mr_strbuf_reset(text);
+		mr_machine_worker_text(f->s, (uint16_t)i, text);
 		put_text(w, "text", mr_strbuf_text(text));
 		if (f->train_ns)
 			put_times(w, f, (uint16_t)i);
@@ -436,8 +421,8 @@ mr_status mr_run_facts_end(mr_run_facts *f, uint64_t train_ns)
 {
 	f->train_ns = train_ns;
 	f->peak_bytes = mr_memory_peak_bytes();
-	if (!f->n_rec && f->s->plan)
-		MR_TRY(plan_timeline(f));
+	if (!f->n_rec && f->s->plan && plan_timeline(f) != MR_OK)
+		mr_log(MR_LOG_INFO, "report", "no timeline of the plan: %s", mr_error_text());
 	return write_file(f);
 }
 

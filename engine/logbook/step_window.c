@@ -14,20 +14,19 @@ void mr_step_window_begin(mr_step_window *w, const mr_executor *x, uint64_t now_
 /* The counters are read now, and steps are reported a little later than they end: parts stay within 0 and 1. */
 static double part(uint64_t before, uint64_t after, double all)
 {
-	return fmin(1, (double)(after - before) / all);
+	return round(1e4 * fmin(1, (double)(after - before) / all)) / 1e4;
 }
 
-void mr_step_window_take(mr_step_window *w, const mr_session *s, uint64_t now_ns, bool virtual_time,
-			 mr_metrics_row *row)
+void mr_step_window_take(mr_step_window *w, const mr_session *s, uint64_t now_ns, mr_metrics_row *row)
 {
 	mr_step_window last = *w;
 	double all;
 
-	if (now_ns <= last.begin_ns || (!virtual_time && now_ns - last.begin_ns < SHORTEST_NS))
+	if (now_ns < last.begin_ns + SHORTEST_NS)
 		return;
 	mr_step_window_begin(w, &s->executor, now_ns);
 	all = (double)(now_ns - last.begin_ns) * s->place.n_workers;
-	row->bubble = 1 - part(last.busy_ns, w->busy_ns, all);
+	row->bubble = round(1e4 * (1 - part(last.busy_ns, w->busy_ns, all))) / 1e4;
 	for (int c = MR_WAIT_NONE + 1; c < MR_N_WAITS; c++)
 		row->waits[c] = part(last.waited_ns[c], w->waited_ns[c], all);
 }

@@ -197,8 +197,7 @@ static void put_roofline(mr_page *p)
 	if (p->run->roofline)
 		put_image(p, p->run->roofline, "roofline");
 	else
-		mr_page_say(p, "The folder has no roofline.svg: millrace profile measures the layers of a "
-			       "configuration, and a picture that it draws is shown here when it has that name.");
+		mr_page_say(p, "The folder has no roofline.svg, which millrace profile can draw (--roofline).");
 }
 
 static void put_configuration(mr_page *p)

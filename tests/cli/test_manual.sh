@@ -78,7 +78,7 @@ offers millrace tra are train
 offers millrace train '' are rows.cfg ...
 offers millrace plan --f are --format=
 offers millrace plan --format = s are svg
-offers millrace plan --format '' are text json svg layers
+offers millrace plan --format '' are text json svg machine layers
 offers millrace tune --prec are --precision=
 offers millrace train rows.cfg --set train.s are train.steps= train.schedule= train.seed=
 offers millrace train rows.cfg --set train.schedule = c are constant cosine

@@ -92,6 +92,9 @@ done <changes
 
 expect 0 "<svg" plan mlp.cfg --topology core:2 --format svg
 expect 0 "" plan mlp.cfg --topology core:2 --format svg -o picture.svg
+expect 0 ">w1: stage 1; CPU 1; node 0<" plan mlp.cfg --format machine --topology "numa:2 core:2" \
+	--set 'machine.cpus="0 1"'
+[ "$(grep -c '>NUMA node' out)" = 2 ] || complain "not both nodes in the picture of the machine:"
 grep -q "</svg>" picture.svg || complain "no picture in the file of -o"
 expect 0 "" plan mlp.cfg --topology core:2 -o plan2.txt
 grep -q "^predicted" plan2.txt || complain "no report in the file of -o"

@@ -169,6 +169,28 @@ expect 1 "no run has a finite loss" curves wild.jsonl -o picture
 expect 4 "mlp.cfg: it holds no step of a run" curves runs/mlp mlp.cfg -o picture
 expect 4 "nowhere: cannot open" curves runs/mlp nowhere -o picture
 [ "$(cat picture)" = precious ] || complain "curves emptied a file that it had nothing for"
+expect 0 "run,step,loss,lr,samples" curves runs/mlp runs/gpt --format csv
+[ "$(grep -c '^"mlp",' out)" = "$(wc -l <runs/mlp/metrics.jsonl)" ] || complain "curves --format csv has not each row:"
+awk -F, 'NF != n && NR > 1 { exit 1 } { n = NF }' out || complain "rows of unequal length:"
+
+# A report: what train wrote is all there, and what is missing is said.
+expect 0 "" report runs/mlp runs/gpt
+for text in '1f1b, 2 workers' 'The plan, with costs nominal' '<h3>Staleness' 'was predicted to need' \
+	'w1: stage 1; CPU' 'hidden = ' 'millrace [0-9]'; do
+	grep -q "$text" report.html || complain "report.html has no $text"
+done
+! grep -q 'The folder has no [rm][ue][nm]' report.html || complain "train has not written what a report shows"
+expect 4 "nowhere: cannot open" report runs/mlp nowhere -o picture
+[ "$(cat picture)" = precious ] || complain "report emptied a file that it had nothing for"
+
+# For TensorBoard, and in silence.
+expect 0 "" train mlp.cfg --quiet --set run.dir=board --set run.tensorboard=true
+[ ! -s out ] || complain "train --quiet speaks:"
+grep -qa 'train/loss' board/tensorboard/events.out.tfevents.* || complain "no loss in the events"
+grep -qa 'validation/loss' board/tensorboard/events.out.tfevents.* || complain "no validation loss in the events"
+grep -qa 'run/configuration' board/tensorboard/events.out.tfevents.* || complain "no configuration in the events"
+expect 0 "" train mlp.cfg --quiet --set run.dir=board --set run.tensorboard=true --set train.steps=8 --resume
+[ "$(ls board/tensorboard | wc -l)" = 2 ] || complain "a resumed run has not begun a file of its own"
 
 # A reader that leaves at once (| true) is no failure, and nothing to report.
 rm -rf runs/left

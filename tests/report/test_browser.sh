@@ -1,0 +1,77 @@
+#!/bin/sh
+# A report in a browser: light, dark and printed, with no network.   test_browser.sh SOURCE BUILD
+# The folder is made by hand, so that nothing is trained.
+set -eu
+millrace=$2/millrace
+browser=
+for name in chromium chromium-browser google-chrome; do
+	if command -v $name >/dev/null 2>&1; then
+		browser=$name
+		break
+	fi
+done
+if [ -z "$browser" ]; then
+	echo "no Chromium here: a report cannot be opened (apt-get install chromium)"
+	exit 77
+fi
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+mkdir run
+awk 'BEGIN {
+	for (i = 1; i <= 60; i++) {
+		printf "{\"step\":%d,\"loss\":%.4f,\"samples\":%d,\"seconds\":%.2f,", i, 3 / i + 1, 8 * i, i / 10
+		printf "\"gflops\":20,\"bubble\":0.2,\"wait_data\":0.1}\n"
+		if (i % 20 == 0)
+			printf "{\"step\":%d,\"val_loss\":%.4f,\"seconds\":%.2f}\n", i, 3 / i + 1.1, i / 10
+	}
+}' >run/metrics.jsonl
+cat >run/run.json <<'END'
+{"about": {"model": "mlp"}, "environment": {"host": "here"},
+ "nodes": [{"node": 0, "bytes": 8589934592, "caches": [{"bytes": 33554432, "cpus": [0, 1, 2, 3]}]}],
+ "workers": [{"worker": 0, "cpus": [0, 1], "text": "w0: stage 0", "elapsed": 6, "busy": 4, "waits": {"data": 1}},
+             {"worker": 1, "cpus": [2], "text": "w1: stage 1", "elapsed": 6, "busy": 5, "waits": {"upstream": 0.5}}],
+ "stages": [{"stage": 0, "worker": 0, "layers": "fc.0", "parameters": 1200}],
+ "staleness": [[1, 59], [60]], "bytes": {"predicted": 50000000, "measured": 48000000},
+ "timeline": {"what": "Two steps.", "versions": true, "records": [[0, 0, 0, 0, 0, 0, 0, 1000000],
+  [1, 0, 1, 0, 0, 0, 1000000, 2000000], [1, 2, 1, 0, 0, 0, 2000000, 4000000], [0, 2, 0, 0, 0, 0, 4000000, 6000000]]}}
+END
+"$millrace" report run -o page.html
+
+# Nothing of the user's settings, and every name unknown: the page must not need one.
+browse() {
+	timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$dir/settings" --hide-scrollbars \
+		--host-resolver-rules="MAP * ~NOTFOUND" --window-size=1100,3000 "$@" "file://$dir/page.html" \
+		>"$dir/out" 2>"$dir/err" || {
+		echo "$browser $*:"
+		cat "$dir/err"
+		exit 1
+	}
+}
+browse --blink-settings=preferredColorScheme=0 --screenshot="$dir/dark.png"
+browse --blink-settings=preferredColorScheme=1 --screenshot="$dir/light.png" --dump-dom --no-pdf-header-footer \
+	--print-to-pdf="$dir/page.pdf"
+for picture in light dark; do
+	[ "$(dd if=$picture.png bs=1 skip=1 count=3 2>/dev/null)" = PNG ] || {
+		echo "$picture.png is no picture"
+		exit 1
+	}
+done
+if cmp -s light.png dark.png; then
+	echo "a reader who prefers dark gets the light page"
+	exit 1
+fi
+[ "$(dd if=page.pdf bs=1 count=4 2>/dev/null)" = %PDF ] || {
+	echo "the page cannot be printed"
+	exit 1
+}
+# The page as the browser understood it has all pictures.
+[ "$(grep -o '<svg ' out | wc -l)" -eq 6 ] && [ "$(grep -c '</html>' out)" = 1 ] || {
+	echo "pictures are missing in the page that the browser made:"
+	grep -o '<svg [^>]*' out
+	exit 1
+}
+if grep -i 'console\|ERR_' err; then
+	echo "the browser complains about the page"
+	exit 1
+fi
