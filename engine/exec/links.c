@@ -49,6 +49,15 @@ static void layout_feed(mr_link *h, uint32_t n_used, size_t bytes, uint32_t leas
 	h->every = more / 2;
 }
 
+/* Room for the targets of all inputs that may be on their way to the last stage or wait for the first one. */
+static void layout_halves(mr_links_stage *st, size_t bytes, mr_arena *a)
+{
+	st->half_bytes = mr_align_up(bytes, MR_CACHE_LINE);
+	st->n_halves = bytes ? st->in.n + st->n_slots : 0;
+	st->half = mr_arena_take(a, st->n_halves * st->half_bytes, MR_CACHE_LINE);
+	st->half_of = mr_arena_take(a, st->n_halves * sizeof(*st->half_of), MR_CACHE_LINE);
+}
+
 /* Micro-batches whose input stage @s of @pipe needs at once; with @target, whose target is kept for a recomputation. */
 static uint32_t most_held(const mr_plan *p, uint8_t pipe, uint16_t s, bool target)
 {
@@ -122,6 +131,8 @@ void mr_links_layout(mr_links *l, uint8_t pipe, uint16_t s, const mr_stage *stag
 		layout_boundary(&st->in, p, pipe, s, true, z->in_bytes, a);
 	else
 		layout_feed(&st->in, targets ? most_held(p, pipe, s, false) : st->n_slots, z->in_bytes, l->ahead, a);
+	if (!s)
+		layout_halves(st, l->half_bytes, a);
 	if (s + 1 < p->n_stages && l->train)
 		layout_boundary(&st->grad, p, pipe, (uint16_t)(s + 1), false, z->grad_out_bytes, a);
 	if (s + 1 == p->n_stages)

@@ -39,6 +39,11 @@ typedef struct mr_links_stage {
 	uint32_t *kept_in, *kept_target; /* [n_kept], by micro-batch modulo n_kept: buffers of dropped micro-batches */
 	uint64_t *kept_version;          /* likewise: the version that its F read */
 	uint32_t n_kept;                 /* 0: the stage drops none */
+	uint8_t *half;                   /* first stage: [n_halves] targets that the loader has made with the inputs */
+	uint64_t *half_of;               /* [n_halves] micro-batch + 1 of each, which lies at its number modulo
+	                                    n_halves; 0: empty */
+	uint32_t n_halves;
+	size_t half_bytes;               /* of each */
 } mr_links_stage;
 
 typedef struct mr_links {
@@ -49,6 +54,7 @@ typedef struct mr_links {
 	uint64_t n_samples;      /* evaluation: samples in all, the last micro-batch may be partial; training: 0 = no
 	                            end */
 	int64_t samples;         /* of a full micro-batch */
+	size_t half_bytes;       /* of a micro-batch's targets, if the source makes them with the inputs only; else 0 */
 	uint32_t ahead;          /* at least this many of the loader's buffers beyond those in use */
 } mr_links;
 

@@ -6,8 +6,11 @@
 #include <string.h>
 
 #include "host/backtrace.h"
+#include "host/pin.h"
 
 struct mr_crew {
+	const uint32_t *cpu; /* [n_cpus] that the threads may use; n_cpus 0: any */
+	uint32_t n_cpus;
 	mr_crew_make *make;
 	void *arg;
 	pthread_t *thread; /* [n_threads] */
@@ -87,6 +90,8 @@ static void *run(void *arg)
 	mr_crew *c = arg;
 	bool whole;
 
+	if (c->n_cpus)
+		(void)mr_pin(c->cpu, c->n_cpus); /* where it is refused they run where they may */
 	pthread_mutex_lock(&c->lock);
 	while (!c->ends) {
 		if (!make_one(c, &whole)) {
@@ -102,6 +107,12 @@ static void *run(void *arg)
 	}
 	pthread_mutex_unlock(&c->lock);
 	return NULL;
+}
+
+void mr_crew_restrict(mr_crew *c, const uint32_t *cpu, uint32_t n)
+{
+	c->cpu = cpu;
+	c->n_cpus = n;
 }
 
 mr_status mr_crew_start(mr_crew *c, mr_parker *loader)

@@ -30,6 +30,9 @@ typedef struct mr_crew mr_crew;
 mr_status mr_crew_create(uint32_t n_threads, uint32_t most, mr_crew_make *make, void *arg, mr_crew **out) MR_MUST_USE;
 void mr_crew_destroy(mr_crew *c); /* accepts NULL */
 
+/** From now on the threads are restricted to the CPUs @cpu[0..n), which @c borrows. While none runs. */
+void mr_crew_restrict(mr_crew *c, const uint32_t *cpu, uint32_t n);
+
 /** Start the threads; they wake @loader when a micro-batch is done. Errors: MR_ERESOURCE; then no thread runs. */
 mr_status mr_crew_start(mr_crew *c, mr_parker *loader) MR_MUST_USE;
 /** End the threads. No micro-batch may be under way. */

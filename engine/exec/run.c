@@ -285,7 +285,8 @@ static mr_status build(mr_run *run)
 	run->shard = mr_zeroed((size_t)run->n_stages * run->n_pipes * sizeof(mr_shard));
 	run->worker = mr_zeroed(run->n_workers * sizeof(mr_worker));
 	run->claimed = calloc(c->place->n_memories + 1u, sizeof(*run->claimed));
-	run->parkers = calloc(run->n_workers + 2u, sizeof(mr_parker *));
+	MR_TRY(mr_run_choose_lanes(run));
+	run->parkers = calloc(run->n_workers + 2u * run->n_lanes, sizeof(mr_parker *));
 	if (!run->stage || !run->weights || !run->shard || !run->worker || !run->claimed || !run->parkers)
 		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
 	MR_TRY(create_features(run));
@@ -294,6 +295,9 @@ static mr_status build(mr_run *run)
 	run->train =
 		(mr_links){.plan = c->plan, .train = true, .stride = mr_plan_stride(c->plan), .samples = c->samples};
 	run->eval = (mr_links){.plan = run->eval_plan, .stride = mr_plan_stride(run->eval_plan), .samples = c->samples};
+	if (!c->data->ops->halves)
+		run->train.half_bytes = run->eval.half_bytes =
+			(size_t)c->samples * mr_shape_bytes(c->data->target, c->kernels->types.compute);
 	/* two samples for each thread that makes some */
 	run->train.ahead = run->eval.ahead = (uint32_t)((2 * mr_run_loaders(c) + c->samples - 1) / c->samples);
 	run->train.st = mr_zeroed((size_t)run->n_pipes * run->n_stages * sizeof(mr_links_stage));
@@ -305,11 +309,11 @@ static mr_status build(mr_run *run)
 			       c->data->n_valid * (uint64_t)c->data->target.rows));
 	if (!run->losses || !run->eval_loss || !run->train.st || !run->eval.st)
 		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
-	for (int i = 0; i < 2; i++) {
+	for (uint32_t i = 0; i < 2 * run->n_lanes; i++) {
 		mr_parker_init(&run->loader_parker[i]);
 		run->parkers[run->n_workers + i] = &run->loader_parker[i];
 	}
-	mr_stop_init(&run->stop, run->parkers, run->n_workers + 2u);
+	mr_stop_init(&run->stop, run->parkers, run->n_workers + 2u * run->n_lanes);
 	mr_spin_init(&run->spin);
 	MR_TRY(create_stages(run));
 	MR_TRY(mr_run_open_carried(run));
@@ -376,6 +380,8 @@ void mr_run_destroy(mr_run *run)
 	free(run->worker);
 	free(run->claimed);
 	free(run->parkers);
+	free(run->lane_of);
+	free(run->loader_parker);
 	free(run->losses);
 	free(run->train.st);
 	free(run->eval.st);
@@ -440,7 +446,7 @@ static mr_parker *parker_of(mr_run *run, uint8_t pipe, uint16_t s)
 
 static mr_status reset_stage(mr_run *run, mr_links *l, uint8_t pipe, uint16_t s)
 {
-	mr_parker *loader = &run->loader_parker[l->train ? 0 : 1], *self = parker_of(run, pipe, s);
+	mr_parker *loader = mr_run_loader_parker(run, pipe, l->train), *self = parker_of(run, pipe, s);
 	mr_links_stage *st = mr_links_at(l, pipe, s);
 
 	MR_TRY(mr_link_reset(&st->in, s ? parker_of(run, pipe, (uint16_t)(s - 1)) : loader, self));

@@ -189,8 +189,10 @@ struct mr_run {
 	mr_carried *carried;         /* [n_stages] the values that their layers carry; NULL: no layer does */
 	mr_windows *windows;         /* of an endless plan; NULL: its lists are the whole plan */
 	uint64_t *claimed;           /* [place->n_memories] bytes that regions take of each node */
-	mr_parker **parkers;         /* [n_workers + 2]: the workers', the two loaders' */
-	mr_parker loader_parker[2];  /* train, eval */
+	mr_parker **parkers;         /* [n_workers + 2 n_lanes]: the workers', the loaders' */
+	uint32_t n_lanes;            /* threads of a loader that feed pipes: one a node on which pipes begin */
+	uint8_t *lane_of;            /* [n_pipes] */
+	mr_parker *loader_parker;    /* [2 n_lanes] of training, of evaluation */
 	mr_links train, eval;
 	mr_plan *eval_plan;          /* owned */
 	mr_stop stop;
@@ -343,6 +345,16 @@ void mr_run_spread_states(mr_run *run);
 
 /** Give the weights of stages that several workers read a copy on each of their nodes. Call it before laying out. */
 void mr_run_choose_homes(mr_run *run);
+
+/** Find the loader's lanes: pipes whose first workers have their memory on the same nodes share one. Errors:
+ * MR_ERESOURCE. */
+mr_status mr_run_choose_lanes(mr_run *run) MR_MUST_USE;
+
+/** What wakes the loader of @pipe. */
+static inline mr_parker *mr_run_loader_parker(const mr_run *run, uint8_t pipe, bool train)
+{
+	return &run->loader_parker[(train ? 0 : run->n_lanes) + run->lane_of[pipe]];
+}
 
 /** Sum of the mapped regions. */
 uint64_t mr_run_mapped_bytes(const mr_run *run);

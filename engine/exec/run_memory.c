@@ -1,6 +1,4 @@
-/* run_memory.c - the memory of a run: by purpose, and on which nodes. */
-#include <string.h>
-
+/* run_memory.c - the memory of a run, by purpose. */
 #include "weights/layer_states.h"
 #include "weights/mitigated.h"
 #include "weights/predict.h"
@@ -55,64 +53,8 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 		const mr_links_stage *st = mr_links_at(both[i], pipe, s);
 
 		out->activations += (uint64_t)st->n_slots * st->slot_bytes;
-		out->boundaries += mr_link_bytes(&st->in) + mr_link_bytes(&st->grad) + mr_link_bytes(&st->target);
-	}
-}
-
-/* Is @w on one node, and the region of @owner on another one? A region that had no room there stays where it is. */
-static bool elsewhere(const mr_place_worker *w, const mr_worker *owner)
-{
-	return w->bindable && w->memory.n == 1 && !owner->elsewhere &&
-	       (owner->region.nodes.n != 1 || w->memory.os[0] != owner->region.nodes.os[0]);
-}
-
-/* Bind the optimizer's state of @pipe's range of stage @s. */
-static void spread(mr_run *run, uint8_t pipe, uint16_t s)
-{
-	const mr_place_worker *w = &run->c.place->worker[mr_plan_worker(run->c.plan, pipe, s)];
-	mr_worker *owner = &run->worker[mr_plan_worker(run->c.plan, 0, s)];
-	const mr_stage_weights *b = &run->weights[s];
-	const mr_types *t = &run->c.kernels->types;
-	size_t each = mr_dtype_bytes(t->weights), state = mr_dtype_bytes(t->state);
-	uint64_t begin = b->shard[pipe].begin / each * state, bytes = b->shard[pipe].end / each * state - begin;
-
-	if (!elsewhere(w, owner))
-		return;
-	for (uint32_t i = 0; i < run->c.optim->ops->n_states; i++)
-		mr_region_bind_part(&owner->region,
-				    (uint64_t)(b->state[i] - (uint8_t *)owner->region.base) + begin, bytes,
-				    w->memory.os[0]);
-}
-
-void mr_run_spread_states(mr_run *run)
-{
-	for (unsigned p = 1; run->shares && p < run->n_pipes; p++)
-		for (uint16_t s = 0; s < run->n_stages; s++)
-			if (mr_run_leads(run, (uint8_t)p, s))
-				spread(run, (uint8_t)p, s);
-}
-
-/* Have two workers memory on the same nodes? */
-static bool together(const mr_place_worker *a, const mr_place_worker *b)
-{
-	return a->memory.n == b->memory.n && !memcmp(a->memory.os, b->memory.os, a->memory.n * sizeof(*a->memory.os));
-}
-
-/* The worker of shard @i of stage @s. */
-static const mr_place_worker *place_of(const mr_run *run, uint32_t i, uint16_t s)
-{
-	return &run->c.place->worker[mr_plan_worker(run->c.plan, (uint8_t)i, s)];
-}
-
-void mr_run_choose_homes(mr_run *run)
-{
-	for (uint16_t s = 0; run->shares && s < run->n_stages; s++) {
-		mr_stage_weights *b = &run->weights[s];
-
-		for (uint32_t i = 1; mr_weights_may_copy(b) && i < b->n_shards; i++)
-			while (b->shard[i].home < i &&
-			       !together(place_of(run, i, s), place_of(run, b->shard[i].home, s)))
-				b->shard[i].home++;
+		out->boundaries += mr_link_bytes(&st->in) + mr_link_bytes(&st->grad) + mr_link_bytes(&st->target) +
+				   st->n_halves * st->half_bytes;
 	}
 }
 

@@ -249,6 +249,13 @@ static void complete(mr_place *place, const mr_topo *t, uint32_t *users)
 	for (uint32_t i = 0; i < t->n_cores; i++)
 		place->n_cores_used += users[i] > 0;
 	place->n_cores_idle = t->n_usable > place->n_cores_used ? t->n_usable - place->n_cores_used : 0;
+	/* With a quota a list may name cores beyond the usable ones: no more idle ones are left than the quota has. */
+	for (uint32_t i = 0, n = 0; i < t->n_cores && n < place->n_cores_idle; i++) {
+		if (users[i])
+			continue;
+		place->idle[n] = t->core[i].cpu;
+		place->idle_memory[n++] = t->memory[t->node[t->core[i].node].memory].os_index;
+	}
 }
 
 void mr_place_defaults(mr_place_params *p, uint32_t n_workers)
@@ -268,13 +275,15 @@ mr_status mr_place_init(mr_place *place, const mr_topo *t, const mr_place_params
 	}
 	place->worker = calloc(p->n_workers, sizeof(*place->worker));
 	place->memory = calloc(t->n_memories, sizeof(*place->memory));
+	place->idle = calloc(t->n_cores, sizeof(*place->idle));
+	place->idle_memory = calloc(t->n_cores, sizeof(*place->idle_memory));
 	/* No worker has more CPUs than there are cores. */
 	place->cpu = calloc((size_t)p->n_workers * t->n_cores, sizeof(*place->cpu));
 	if (place->memory) {
 		place->n_memories = t->n_memories;
 		memcpy(place->memory, t->memory, t->n_memories * sizeof(*place->memory));
 	}
-	if (!users || !place->worker || !place->memory || !place->cpu)
+	if (!users || !place->worker || !place->memory || !place->cpu || !place->idle || !place->idle_memory)
 		status = mr_fail(MR_ERESOURCE, "no memory to place %u workers", p->n_workers);
 	else if (p->cpus)
 		status = place_lists(place, t, p);
@@ -294,6 +303,8 @@ void mr_place_fini(mr_place *place)
 {
 	free(place->worker);
 	free(place->memory);
+	free(place->idle);
+	free(place->idle_memory);
 	free(place->cpu);
 	*place = (mr_place){0};
 }
@@ -304,6 +315,20 @@ uint32_t mr_place_threads_on(const mr_place_worker *w, const mr_topo *t, uint32_
 
 	for (uint32_t i = 0; i < w->n_threads; i++)
 		n += t->core[core_of(t, w->cpu[i])].node == node;
+	return n;
+}
+
+uint32_t mr_place_idle(const mr_place *place, const mr_node_list *nodes, uint32_t *cpu)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < place->n_cores_idle; i++)
+		if (mr_node_list_has(nodes, place->idle_memory[i]))
+			cpu[n++] = place->idle[i];
+	if (n)
+		return n;
+	for (; n < place->n_cores_idle; n++)
+		cpu[n] = place->idle[n];
 	return n;
 }
 

@@ -5,7 +5,7 @@
  *
  *   - every worker gets the same number of cores k, the largest for which D groups of k fit into the nodes without any
  *     of them straddling two. Equal sizes, because kernels are chosen by thread count (and so bits and speed of a layer
- *     do not depend on its worker). Cores left over stay idle and are reported; loader and watchdog run there.
+ *     do not depend on its worker). Cores left over stay idle and are reported; loaders run there.
  *   - cores of a worker are neighbours; groups do not straddle an L3 domain either when that costs no core.
  *   - workers are dealt to nodes in order, so that neighbouring stages are near each other.
  *   - fewer workers than nodes: equal shares of all cores, in their order, so that the threads of a team that share an
@@ -52,6 +52,8 @@ typedef struct mr_place {
 	uint32_t n_workers;
 	uint32_t n_cores_used;   /* distinct CPUs */
 	uint32_t n_cores_idle;   /* usable cores that no worker has */
+	uint32_t *idle;          /* [n_cores_idle] their CPUs */
+	uint32_t *idle_memory;   /* [n_cores_idle] the node whose memory each uses */
 	bool shared;             /* some CPU serves several workers */
 	bool bindable;
 } mr_place;
@@ -71,6 +73,10 @@ void mr_place_fini(mr_place *place);
 
 /** Threads of @w on cores of node @node of its topology @t. */
 uint32_t mr_place_threads_on(const mr_place_worker *w, const mr_topo *t, uint32_t node);
+
+/** Put the CPUs of idle cores that use memory of @nodes into @cpu [place->n_cores_idle], those of all idle cores if
+ * there are none; returns their number. */
+uint32_t mr_place_idle(const mr_place *place, const mr_node_list *nodes, uint32_t *cpu);
 
 /**
  * The nodes for a region of @bytes of @w, where regions of @claimed [place->n_memories] bytes have been planned before,

@@ -100,11 +100,13 @@ uint64_t mr_memory_of_program(const mr_session *s)
 	return s->program_bytes ? s->program_bytes : (program + WHOLE_BYTES - 1) / WHOLE_BYTES * WHOLE_BYTES;
 }
 
-/* Threads that may make a sample at once: the loaders of training and of evaluation; without a plan the loaders and the
- * thread that trains. */
+/* Threads that may make a sample at once: the loaders of training and of evaluation, of which there is one a node at
+ * least; without a plan the loaders and the thread that trains. */
 static uint64_t readers(const mr_session *s)
 {
-	return s->plan ? 2 * (uint64_t)mr_session_loaders(s) : mr_session_loaders(s) + 1;
+	uint64_t n = mr_session_loaders(s);
+
+	return s->plan ? 2 * (n > s->place.n_memories ? n : s->place.n_memories) : n + 1;
 }
 
 /* A limit that a process of @total bytes exceeds, and its @name; 0: there is none. */

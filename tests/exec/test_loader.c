@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
 #include "check.h"
@@ -161,6 +162,7 @@ static struct {
 	int n_threads;
 	bool made[256];
 	uint64_t n_inputs, n_halves, n_late;
+	int n_cpus, cpu;       /* that the last thread to make an input might use; one of them */
 } slow = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static void note_thread(void)
@@ -170,6 +172,15 @@ static void note_thread(void)
 			return;
 	if (slow.n_threads < 8)
 		slow.thread[slow.n_threads++] = pthread_self();
+}
+
+static void note_cpus(void)
+{
+	cpu_set_t set;
+
+	slow.n_cpus = sched_getaffinity(0, sizeof(set), &set) ? 0 : CPU_COUNT(&set);
+	for (slow.cpu = 0; slow.n_cpus && !CPU_ISSET(slow.cpu, &set); slow.cpu++)
+		;
 }
 
 static void slow_train(const mr_dataset *d, uint64_t g, void *input, void *target)
@@ -186,6 +197,7 @@ static void slow_train(const mr_dataset *d, uint64_t g, void *input, void *targe
 	until.tv_sec += 60;
 	pthread_mutex_lock(&slow.lock);
 	note_thread();
+	note_cpus();
 	slow.n_inputs++;
 	slow.n_halves += !target;
 	while (slow.out_of_order && g % 3 == 0 && g + 2 < 100 && !slow.made[g + 2] && in_time)
@@ -297,6 +309,77 @@ static void it_runs_ahead_and_goes_on(void)
 	small_run_fini(&r);
 }
 
+/* A source that makes no halves: inputs bring their targets, and each sample is made once. */
+static uint64_t n_made;
+
+static void whole_train(const mr_dataset *d, uint64_t g, void *input, void *target)
+{
+	(void)d;
+	n_made++;
+	for (int i = 0; i < SMALL_COLS; i++) {
+		((double *)input)[i] = (double)(g + 1);
+		((double *)target)[i] = -(double)(g + 1);
+	}
+}
+
+static const mr_dataset_ops whole_ops = {.name = "whole", .train = whole_train, .valid = whole_train};
+
+static void each_sample_is_made_once(void)
+{
+	for (int resumed = 0; resumed < 2; resumed++) {
+		const uint64_t begin = resumed ? 7 : 0, late = resumed ? 2 : 0;
+		mr_loader *l;
+		small_run r;
+
+		small_run_init(&r, small_pipedream(3, false, false));
+		r.data.ops = &whole_ops;
+		small_run_start(&r);
+		MR_CHECK_OK(mr_run_stand_at(r.run, 5 * (uint64_t)resumed));
+		MR_CHECK_OK(mr_loader_create(r.run, &r.run->train, &l));
+		mr_loader_seek(l, 5 * (uint64_t)resumed, 100);
+		n_made = 0;
+		for (uint64_t m = begin; m < 100; m++) {
+			fill(l);
+			CU_ASSERT_TRUE(brings(&mr_links_at(&r.run->train, 0, 0)->in, 2 * m, 2, 1));
+			fill(l);
+			CU_ASSERT_TRUE(brings(&mr_links_at(&r.run->train, 0, 2)->target, 2 * (m - late), 2, -1));
+		}
+		/* of the micro-batches on their way when it began, the inputs are made, and the targets alone */
+		CU_ASSERT_EQUAL(n_made, 2 * (100 - begin + late));
+		mr_loader_destroy(l);
+		small_run_fini(&r);
+	}
+}
+
+/* Its threads stay off the stages' cores where there are others. */
+static void threads_run_on_idle_cores(void)
+{
+	uint32_t cpu[1], node[1] = {3};
+	mr_loader *l;
+	small_run r;
+
+	note_cpus();
+	cpu[0] = (uint32_t)slow.cpu;
+	for (int pinned = 0; pinned < 2; pinned++) {
+		int before = slow.n_cpus;
+
+		slow_run_start(&r, 3, false);
+		r.place.bindable = pinned;
+		r.place.n_cores_idle = 1;
+		r.place.idle = cpu;
+		r.place.idle_memory = node;
+		MR_CHECK_OK(mr_loader_create(r.run, &r.run->train, &l));
+		mr_loader_seek(l, 0, 50);
+		MR_CHECK_OK(mr_loader_start(l));
+		take_all(&r, 0, 50);
+		mr_loader_join(l);
+		CU_ASSERT_EQUAL(slow.n_cpus, pinned ? 1 : before);
+		CU_ASSERT_EQUAL(slow.cpu, (int)cpu[0]);
+		mr_loader_destroy(l);
+		small_run_fini(&r);
+	}
+}
+
 void mr_suite_loader(void)
 {
 	MR_SUITE("loader");
@@ -306,4 +389,6 @@ void mr_suite_loader(void)
 	MR_TEST(its_thread_ends);
 	MR_TEST(several_threads_make_samples);
 	MR_TEST(it_runs_ahead_and_goes_on);
+	MR_TEST(each_sample_is_made_once);
+	MR_TEST(threads_run_on_idle_cores);
 }

@@ -240,6 +240,43 @@ static void states_lie_where_they_are_stepped(void)
 	rig_fini(&r);
 }
 
+/* On two fake nodes data parallel has a copy of its weights on each, and a thread of the loader. */
+static void nodes_have_copies_and_loaders(void)
+{
+#ifdef MR_FAULTS
+	const mr_stage_weights *b;
+	const mr_run *run;
+	rig r;
+
+	mr_numa_set_fakes(2, 0);
+	rig_init(&r);
+	rig_sets(&r, "system.name=data_parallel model.width=96 train.batch=4 train.microbatches=4");
+	rig_open(&r);
+	if (r.s.place.n_memories == 2) {
+		rig_start(&r);
+		run = mr_executor_run_of(&r.s.executor);
+		b = &run->weights[0];
+		CU_ASSERT_EQUAL(run->n_lanes, 2);
+		CU_ASSERT_EQUAL(run->lane_of[1], 1);
+		CU_ASSERT_EQUAL_FATAL(b->n_shards, 2);
+		CU_ASSERT_EQUAL(b->shard[1].home, 1);
+		CU_ASSERT((char *)b->shard[1].version - (char *)run->worker[1].region.base >= 0 &&
+			  (char *)b->shard[1].version - (char *)run->worker[1].region.base <
+				  (ptrdiff_t)run->worker[1].region.bytes);
+		rig_run(&r, 2, NULL);
+		CU_ASSERT_EQUAL(memcmp(mr_weights_at(b, 0, b->latest), mr_weights_at(b, 1, b->latest),
+				       mr_stage_size(b->stage)->weight_bytes), 0);
+		for (uint16_t w = 0; w < 2; w++) {
+			mr_region_look l = mr_region_look_up(&run->worker[w].region);
+
+			CU_ASSERT(l.error || (l.n_pages > 0 && l.n_elsewhere == 0));
+		}
+	}
+	rig_fini(&r);
+	mr_numa_set_fakes(0, 0);
+#endif
+}
+
 void mr_suite_usage(void)
 {
 	MR_SUITE("usage");
@@ -247,4 +284,5 @@ void mr_suite_usage(void)
 	MR_TEST(variants_too);
 	MR_TEST(after_a_resume);
 	MR_TEST(states_lie_where_they_are_stepped);
+	MR_TEST(nodes_have_copies_and_loaders);
 }

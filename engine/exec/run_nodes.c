@@ -1,0 +1,83 @@
+/* run_nodes.c - what a run places on several NUMA nodes: ranges of states, copies of weights, loaders. */
+#include "exec/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Is @w on one node, and the region of @owner on another one? A region that had no room there stays where it is. */
+static bool elsewhere(const mr_place_worker *w, const mr_worker *owner)
+{
+	return w->bindable && w->memory.n == 1 && !owner->elsewhere &&
+	       (owner->region.nodes.n != 1 || w->memory.os[0] != owner->region.nodes.os[0]);
+}
+
+/* Bind the optimizer's state of @pipe's range of stage @s. */
+static void spread(mr_run *run, uint8_t pipe, uint16_t s)
+{
+	const mr_place_worker *w = &run->c.place->worker[mr_plan_worker(run->c.plan, pipe, s)];
+	mr_worker *owner = &run->worker[mr_plan_worker(run->c.plan, 0, s)];
+	const mr_stage_weights *b = &run->weights[s];
+	const mr_types *t = &run->c.kernels->types;
+	size_t each = mr_dtype_bytes(t->weights), state = mr_dtype_bytes(t->state);
+	uint64_t begin = b->shard[pipe].begin / each * state, bytes = b->shard[pipe].end / each * state - begin;
+
+	if (!elsewhere(w, owner))
+		return;
+	for (uint32_t i = 0; i < run->c.optim->ops->n_states; i++)
+		mr_region_bind_part(&owner->region,
+				    (uint64_t)(b->state[i] - (uint8_t *)owner->region.base) + begin, bytes,
+				    w->memory.os[0]);
+}
+
+void mr_run_spread_states(mr_run *run)
+{
+	for (unsigned p = 1; run->shares && p < run->n_pipes; p++)
+		for (uint16_t s = 0; s < run->n_stages; s++)
+			if (mr_run_leads(run, (uint8_t)p, s))
+				spread(run, (uint8_t)p, s);
+}
+
+/* Have two workers memory on the same nodes? */
+static bool together(const mr_place_worker *a, const mr_place_worker *b)
+{
+	return a->memory.n == b->memory.n && !memcmp(a->memory.os, b->memory.os, a->memory.n * sizeof(*a->memory.os));
+}
+
+/* The worker of shard @i of stage @s. */
+static const mr_place_worker *place_of(const mr_run *run, uint32_t i, uint16_t s)
+{
+	return &run->c.place->worker[mr_plan_worker(run->c.plan, (uint8_t)i, s)];
+}
+
+void mr_run_choose_homes(mr_run *run)
+{
+	for (uint16_t s = 0; run->shares && s < run->n_stages; s++) {
+		mr_stage_weights *b = &run->weights[s];
+
+		for (uint32_t i = 1; mr_weights_may_copy(b) && i < b->n_shards; i++)
+			while (b->shard[i].home < i &&
+			       !together(place_of(run, i, s), place_of(run, b->shard[i].home, s)))
+				b->shard[i].home++;
+	}
+}
+
+static const mr_place_worker *first_worker(const mr_run *run, unsigned pipe)
+{
+	return &run->c.place->worker[mr_plan_worker(run->c.plan, (uint8_t)pipe, 0)];
+}
+
+mr_status mr_run_choose_lanes(mr_run *run)
+{
+	run->lane_of = calloc(run->n_pipes, sizeof(*run->lane_of));
+	if (!run->lane_of)
+		return mr_fail(MR_ERESOURCE, "no memory for the loader");
+	for (unsigned p = 0; p < run->n_pipes; p++) {
+		unsigned first = 0;
+
+		while (first < p && !together(first_worker(run, first), first_worker(run, p)))
+			first++;
+		run->lane_of[p] = first < p ? run->lane_of[first] : (uint8_t)run->n_lanes++;
+	}
+	run->loader_parker = calloc((size_t)2 * run->n_lanes, sizeof(*run->loader_parker));
+	return run->loader_parker ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the loader");
+}
