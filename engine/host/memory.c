@@ -160,11 +160,13 @@ static void judge_turns(const mr_region *r, const uint64_t *turns, mr_region_loo
 {
 	uint64_t all = 0, units = r->bytes / (r->huge ? HUGE_PAGE : page_bytes()), fair, most = 0;
 
+	if (r->nodes.n < 2)
+		return;
 	for (uint32_t i = 0; i < r->nodes.n; i++)
 		all += turns[i];
 	/* what whole pages in turns give a node at most, and one more for the pages that were not looked up */
 	fair = all * ((units + r->nodes.n - 1) / r->nodes.n) / units + all / 16 + 1;
-	for (uint32_t i = 0; r->nodes.n > 1 && i < r->nodes.n; i++) {
+	for (uint32_t i = 0; i < r->nodes.n; i++) {
 		if (turns[i] <= fair)
 			continue;
 		out->n_elsewhere += turns[i] - fair;

@@ -45,13 +45,16 @@ train mlp.cfg "$@" --set run.dir=unknown
 grep -q '^memory   where the pages of w0 lie is not known, since move_pages fails: ' out ||
 	fail "no word about move_pages"
 
-# A run that is larger than a node.
-faults=MR_FAKE_NODES=2:30
-train wide.cfg --set run.dir=large
-expect 0 "a run larger than a node"
-grep -q '^memory   of w1 on node 0-1, since its own has no room for all of it' out ||
-	fail "no word about the node that is too small: $(grep '^memory\|w1' out)"
-grep -q '^ *1  w1 .* 0-1  *100%$' out || fail "worker 1's memory is not on both nodes: $(grep w1 out)"
+# A run that is larger than a node. With a sanitizer the program is, too, and its workers are not.
+needs=$("$millrace" plan wide.cfg | sed -n 's/^ *at most at once *\([0-9]*\).* MiB$/\1/p')
+if [ "$needs" -lt 60 ]; then
+	faults=MR_FAKE_NODES=2:30
+	train wide.cfg --set run.dir=large
+	expect 0 "a run larger than a node"
+	grep -q '^memory   of w1 on node 0-1, since its own has no room for all of it' out ||
+		fail "no word about the node that is too small: $(grep '^memory\|w1' out)"
+	grep -q '^ *1  w1 .* 0-1  *100%$' out || fail "worker 1's memory is not on both nodes: $(grep w1 out)"
+fi
 faults=MR_FAKE_NODES=2:15
 train wide.cfg --set run.dir=none
 expect 6 "a run larger than both nodes" "30 MiB is the limit"
