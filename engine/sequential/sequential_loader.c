@@ -54,6 +54,22 @@ static void make_sample(void *arg, const mr_crew_batch *b, int64_t i)
 		d->ops->valid(d, sample, input, target);
 }
 
+/* Keep the loaders' threads off the cores of the team, if there are others. */
+static mr_status restrict_threads(mr_sequential_loader *l)
+{
+	const mr_place *machine = l->c->machine;
+	uint32_t n;
+
+	if (!machine || !machine->bindable || !machine->n_cores_idle)
+		return MR_OK;
+	l->cpu = calloc(machine->n_cores_idle, sizeof(*l->cpu));
+	if (!l->cpu)
+		return mr_fail(MR_ERESOURCE, "no memory for the loader");
+	n = mr_place_idle(machine, &l->c->place->memory, l->cpu);
+	mr_crew_restrict(l->crew, l->cpu, n);
+	return MR_OK;
+}
+
 mr_status mr_sequential_loader_init(mr_sequential_loader *l, const mr_sequential_config *c)
 {
 	uint32_t threads = mr_sequential_loaders(c);
@@ -63,7 +79,10 @@ mr_status mr_sequential_loader_init(mr_sequential_loader *l, const mr_sequential
 	l->target = calloc(l->n, sizeof(*l->target));
 	if (!l->input || !l->target)
 		return mr_fail(MR_ERESOURCE, "no memory for the loader");
-	return threads ? mr_crew_create(threads, l->n, make_sample, l, &l->crew) : MR_OK;
+	if (!threads)
+		return MR_OK;
+	MR_TRY(mr_crew_create(threads, l->n, make_sample, l, &l->crew));
+	return restrict_threads(l);
 }
 
 void mr_sequential_loader_layout(mr_sequential_loader *l, mr_arena *a)
@@ -77,6 +96,7 @@ void mr_sequential_loader_layout(mr_sequential_loader *l, mr_arena *a)
 void mr_sequential_loader_fini(mr_sequential_loader *l)
 {
 	mr_crew_destroy(l->crew);
+	free(l->cpu);
 	free(l->input);
 	free(l->target);
 	*l = (mr_sequential_loader){0};

@@ -17,6 +17,7 @@
 typedef struct mr_sequential_loader {
 	const mr_sequential_config *c;
 	mr_crew *crew;           /* NULL: the team makes the samples */
+	uint32_t *cpu;           /* of cores that the team does not use, for the threads; NULL: any */
 	uint32_t n;              /* buffers */
 	void **input, **target;  /* [n] each for a micro-batch */
 	bool train;              /* else evaluates */

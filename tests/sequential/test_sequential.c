@@ -5,6 +5,9 @@
 #include "sequential/sequential.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "check.h"
@@ -149,6 +152,54 @@ static void loaders_change_no_bit(void)
 	small_run_fini(&r);
 }
 
+static const mr_dataset_ops *plain_ops;
+static _Atomic int n_elsewhere, idle_cpu; /* samples that a loader's thread made on other CPUs than this one */
+
+/* As the plain source, and looks where its thread may run. */
+static void look(const mr_dataset *d, uint64_t g, void *input, void *target)
+{
+	char name[16] = "";
+	cpu_set_t set;
+
+	pthread_getname_np(pthread_self(), name, sizeof(name));
+	if (!strcmp(name, "mr-samples") && !sched_getaffinity(0, sizeof(set), &set))
+		n_elsewhere += CPU_COUNT(&set) != 1 || !CPU_ISSET(idle_cpu, &set);
+	plain_ops->train(d, g, input, target);
+}
+
+/* The loaders' threads stay on cores that the team has not. */
+static void loaders_run_on_idle_cores(void)
+{
+	double got[SMALL_COLS * SMALL_COLS];
+	uint32_t cpu, node = 0;
+	mr_sequential_config c;
+	mr_dataset_ops ops;
+	cpu_set_t set;
+	small_run r;
+
+	CU_ASSERT_EQUAL_FATAL(sched_getaffinity(0, sizeof(set), &set), 0);
+	for (cpu = 0; !CPU_ISSET(cpu, &set); cpu++)
+		;
+	idle_cpu = (int)cpu;
+	small_run_init(&r, small_gpipe(3, 4, false));
+	plain_ops = r.data.ops;
+	ops = *plain_ops;
+	ops.train = look;
+	r.data.ops = &ops;
+	r.data.bytes = (mr_data_bytes){.reading = 1};
+	c = config_of(&r, 4);
+	c.n_loaders = 3;
+	c.machine = &r.place;
+	r.place.n_cores_idle = 1;
+	r.place.idle = &cpu;
+	r.place.idle_memory = &node;
+	r.place.bindable = true;
+	n_elsewhere = 0;
+	train_and_judge(&c, got);
+	CU_ASSERT_EQUAL(n_elsewhere, 0);
+	small_run_fini(&r);
+}
+
 void mr_suite_sequential(void)
 {
 	MR_SUITE("sequential");
@@ -156,4 +207,5 @@ void mr_suite_sequential(void)
 	MR_TEST(sums_have_an_order);
 	MR_TEST(it_holds_what_its_size_says);
 	MR_TEST(loaders_change_no_bit);
+	MR_TEST(loaders_run_on_idle_cores);
 }
