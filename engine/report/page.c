@@ -25,7 +25,7 @@ static const char style[] =
 	"pre{background:var(--box);padding:.8em 1em;font-size:.85em;overflow-x:auto;white-space:pre-wrap;"
 	"overflow-wrap:anywhere}\n"
 	"@media print{@page{margin:14mm}body{max-width:none;margin:0;font-size:10.5pt}"
-	"figure.wide svg{max-width:100%}figure,table,pre{break-inside:avoid}h2,h3{break-after:avoid}}\n";
+	"figure.wide svg{max-width:100%}figure,table{break-inside:avoid}h2,h3{break-after:avoid}}\n";
 
 mr_svg mr_page_picture(mr_page *p)
 {
