@@ -320,7 +320,9 @@ mr_kernel_by mr_bf16_executor(const mr_kernels *k, uint32_t n_threads, const mr_
 
 	if (c->is_conv)
 		return mr_winograd_takes_bf16(&c->conv, engine ? engine->name : "f32",
-					      c->id == MR_KERNEL_conv_backward_weight || c->id == MR_KERNEL_conv_step)
+					      c->id == MR_KERNEL_conv ? MR_WINOGRAD_FORWARD
+					      : c->id == MR_KERNEL_conv_backward_input ? MR_WINOGRAD_INPUT
+										       : MR_WINOGRAD_WEIGHT)
 			       ? MR_BY_FUSED : MR_BY_ONEDNN;
 	if (!c->is_gemm)
 		return MR_BY_FUSED;

@@ -10,6 +10,7 @@
  * 8 tiles 1.0 to 1.5). */
 #define LEAST_CHANNELS 64
 #define LEAST_TILES 32
+#define SMALL 4  /* pixels along both sides */
 #define WHOLE 16 /* channels come in multiples of it: the lanes of a vector */
 
 static bool has_channels(int64_t n)
@@ -26,10 +27,14 @@ bool mr_winograd_takes(const mr_conv *g)
 	       has_channels(g->out) && w->samples * ((w->out_h + 1) / 2) * ((w->out_w + 1) / 2) >= LEAST_TILES;
 }
 
-bool mr_winograd_takes_bf16(const mr_conv *g, const char *engine, bool gradient)
+bool mr_winograd_takes_bf16(const mr_conv *g, const char *engine, mr_winograd_pass pass)
 {
-	return engine && (!strcmp(engine, "f32") || (gradient && !strcmp(engine, "avx512_bf16"))) &&
-	       mr_winograd_takes(g);
+	bool small = g->window.out_h <= SMALL && g->window.out_w <= SMALL;
+
+	if (!engine || !mr_winograd_takes(g))
+		return false;
+	return !strcmp(engine, "f32") || (!strcmp(engine, "avx512_bf16") &&
+					  (pass == MR_WINOGRAD_WEIGHT || (pass == MR_WINOGRAD_FORWARD && small)));
 }
 
 const mr_vec_winograds *mr_winograd_kernels(const mr_vec *vec, const mr_vec_ops *ops)

@@ -24,13 +24,20 @@ typedef struct conv_key {
 	uint8_t bf16, wide; /* wide: the gradient of the input is f32 nevertheless */
 } conv_key;
 
-/* Weights in f32 in squares of TURNED outputs by as many inputs, the inputs innermost, as backward convolutions want
- * them. */
+/* Weights in squares of TURNED outputs by as many inputs, the inputs innermost, as backward convolutions want them. In
+ * bf16 two outputs are one word, which stays together. */
 typedef struct turned_format {
-	int64_t row_step, col_step, in_step, out_step; /* numbers from a kernel row, column or square to the next */
+	int64_t row_step, col_step, in_step, out_step; /* words from a kernel row, column or square to the next */
 } turned_format;
 
-enum { TURNED = 16 };
+/* Weights in bf16 whose inputs go by twos: of @width outputs the two numbers of each lie together, then those of the
+ * next two inputs, @depth times. */
+typedef struct paired_format {
+	int64_t row_step, col_step, in_step, out_step; /* numbers from a kernel row, column or block to the next */
+	int64_t depth, width;
+} paired_format;
+
+enum { TURNED = 16, PAIRED = 8 };
 
 struct onednn_conv {
 	conv_key key;
@@ -38,6 +45,7 @@ struct onednn_conv {
 	size_t bytes;                   /* of the weights in its format */
 	mr_onednn_blocked blocked;      /* its format, of a gradient; width 0: mr_onednn_blocked cannot describe it */
 	turned_format turned;           /* the same of weights whose blocks are turned; in_step 0: they are not */
+	paired_format paired;           /* the same of weights in pairs; width 0: they are not */
 };
 
 /* --- descriptions, in both interfaces ----------------------------------------------------------------------------- */
@@ -230,14 +238,31 @@ static void describe_blocked(struct onednn_conv *c, md_arg md)
 static void describe_turned(struct onednn_conv *c, md_arg md)
 {
 	enum { OUT, IN, ROW, COL };
+	int64_t word = 1 + c->key.bf16; /* numbers of one */
 	blocking b;
 
-	if (c->key.groups != 1 || c->key.bf16 || c->key.out % TURNED || c->key.window.c % TURNED ||
-	    !blocking_of(md, &b) || b.n != 2 || b.dim[0] != OUT || b.dim[1] != IN || b.size[0] != TURNED ||
-	    b.size[1] != TURNED)
+	if (c->key.groups != 1 || c->key.out % TURNED || c->key.window.c % TURNED || !blocking_of(md, &b) ||
+	    b.n != 2 + c->key.bf16 || b.dim[0] != OUT || b.dim[1] != IN || b.size[0] != TURNED / word ||
+	    b.size[1] != TURNED || (c->key.bf16 && (b.dim[2] != OUT || b.size[2] != word)))
 		return;
-	c->turned = (turned_format){.row_step = b.stride[ROW], .col_step = b.stride[COL], .in_step = b.stride[IN],
-				    .out_step = b.stride[OUT]};
+	c->turned = (turned_format){.row_step = b.stride[ROW] / word, .col_step = b.stride[COL] / word,
+				    .in_step = b.stride[IN] / word, .out_step = b.stride[OUT] / word};
+}
+
+static void describe_paired(struct onednn_conv *c, md_arg md)
+{
+	enum { OUT, IN, ROW, COL };
+	blocking b;
+	int64_t depth, width;
+
+	if (c->key.groups != 1 || !c->key.bf16 || !blocking_of(md, &b) || b.n < 2 || b.n > 3 ||
+	    (b.n == 3 && b.dim[0] != IN) || b.dim[b.n - 2] != OUT || b.dim[b.n - 1] != IN || b.size[b.n - 1] != 2)
+		return;
+	depth = b.n == 3 ? b.size[0] : 1, width = b.size[b.n - 2];
+	if (c->key.window.c % (2 * depth) || c->key.out % width || width % PAIRED)
+		return;
+	c->paired = (paired_format){.row_step = b.stride[ROW], .col_step = b.stride[COL], .in_step = b.stride[IN],
+				    .out_step = b.stride[OUT], .depth = depth, .width = width};
 }
 
 typedef float quad __attribute__((vector_size(16), aligned(4)));
@@ -259,8 +284,8 @@ static inline void turn_quads(const float *from, int64_t step, float *to)
 
 typedef struct turning {
 	const struct onednn_conv *c;
-	const float *from;
-	float *to;
+	const void *from;
+	void *to;
 } turning;
 
 /* Squares of inputs @lo to @hi, counted over all kernel positions: the numbers of the library's reorder, which takes
@@ -270,20 +295,65 @@ static void turn_squares(const void *args, int64_t lo, int64_t hi, uint32_t work
 	const turning *t = args;
 	const turned_format *f = &t->c->turned;
 	const mr_window *w = &t->c->key.window;
-	int64_t across = w->c / TURNED, out = t->c->key.out;
+	int64_t word = 1 + t->c->key.bf16, across = w->c / TURNED, out = t->c->key.out / word, side = TURNED / word;
 
 	(void)worker;
 	for (int64_t p = lo; p < hi; p++) {
 		int64_t at = p / across, i = p % across;
-		const float *from = t->from + (at * w->c + i * TURNED) * out;
-		float *to = t->to + at / w->kernel_w * f->row_step + at % w->kernel_w * f->col_step + i * f->in_step;
+		const float *from = (const float *)t->from + (at * w->c + i * TURNED) * out;
+		float *to = (float *)t->to + at / w->kernel_w * f->row_step + at % w->kernel_w * f->col_step +
+			    i * f->in_step;
 
-		for (int64_t o = 0; o < out; o += TURNED)
+		for (int64_t o = 0; o < out; o += side)
 			for (int64_t j = 0; j < TURNED; j += 4)
-				for (int64_t k = 0; k < TURNED; k += 4)
+				for (int64_t k = 0; k < side; k += 4)
 					turn_quads(from + j * out + o + k, out,
-						   to + o / TURNED * f->out_step + k * TURNED + j);
+						   to + o / side * f->out_step + k * TURNED + j);
 	}
+}
+
+typedef uint16_t eight __attribute__((vector_size(16), aligned(2)));
+typedef uint16_t eight_of __attribute__((vector_size(16)));
+
+/* Pairs of inputs @lo to @hi, likewise. */
+static void pair_rows(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+{
+	const turning *t = args;
+	const paired_format *f = &t->c->paired;
+	const mr_window *w = &t->c->key.window;
+	int64_t across = w->c / 2, out = t->c->key.out;
+
+	(void)worker;
+	for (int64_t p = lo; p < hi; p++) {
+		int64_t at = p / across, i = p % across;
+		const uint16_t *from = (const uint16_t *)t->from + (at * w->c + 2 * i) * out;
+		uint16_t *to = (uint16_t *)t->to + at / w->kernel_w * f->row_step + at % w->kernel_w * f->col_step +
+			       i / f->depth * f->in_step + i % f->depth * 2 * f->width;
+
+		for (int64_t o = 0; o < out; o += PAIRED) {
+			eight a = *(const eight *)(from + o), b = *(const eight *)(from + out + o);
+			uint16_t *pair = to + o / f->width * f->out_step + o % f->width * 2;
+
+			*(eight *)pair = __builtin_shuffle(a, b, (eight_of){0, 8, 1, 9, 2, 10, 3, 11});
+			*(eight *)(pair + PAIRED) = __builtin_shuffle(a, b, (eight_of){4, 12, 5, 13, 6, 14, 7, 15});
+		}
+	}
+}
+
+/* Weights from the plain format to that of the primitive. */
+static mr_status reorder_weights(mr_onednn *d, struct onednn_conv *c, const void *from, void *to)
+{
+	int64_t positions = c->key.window.kernel_h * c->key.window.kernel_w, in = c->key.window.c;
+	uint32_t threads = (uint32_t)d->n_threads;
+	turning t = {.c = c, .from = from, .to = to};
+
+	if (c->turned.in_step)
+		mr_team_run(threads, turn_squares, &t, positions * in / TURNED, 1, TURNED * c->key.out);
+	else if (c->paired.width)
+		mr_team_run(threads, pair_rows, &t, positions * in / 2, 1, 2 * c->key.out);
+	else
+		return mr_onednn_execute(d, &c->reorder, (const void *[]){from, to});
+	return MR_OK;
 }
 
 /* --- making ------------------------------------------------------------------------------------------------------- */
@@ -301,7 +371,7 @@ static mr_status make_reorder(mr_onednn *d, struct onednn_conv *c, md_arg plain,
 	if (back)
 		describe_blocked(c, blocked);
 	else
-		describe_turned(c, blocked);
+		describe_turned(c, blocked), describe_paired(c, blocked);
 	if (dnnl_memory_desc_equal(plain, blocked))
 		return MR_OK;
 	MR_TRY(mr_onednn_check(dnnl_reorder_primitive_desc_create(&pd, from, d->engine, to, d->engine, attr),
@@ -457,13 +527,7 @@ static mr_status run(mr_onednn *d, direction to, const mr_conv *g, mr_onednn_con
 	MR_TRY(find_for(d, to, g, types, &c));
 	if (c->reorder.primitive) {
 		MR_TRY(reserve_weights(d, c->bytes));
-		if (c->turned.in_step)
-			mr_team_run((uint32_t)d->n_threads, turn_squares,
-				    &(turning){.c = c, .from = w, .to = d->weights},
-				    c->key.window.kernel_h * c->key.window.kernel_w * (c->key.window.c / TURNED), 1,
-				    TURNED * c->key.out);
-		else
-			MR_TRY(mr_onednn_execute(d, &c->reorder, (const void *[]){w, d->weights}));
+		MR_TRY(reorder_weights(d, c, w, d->weights));
 		w = d->weights;
 	}
 	return mr_onednn_execute(d, &c->conv, (const void *[]){x, w, y, bias});
