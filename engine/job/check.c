@@ -384,6 +384,8 @@ static void check_needs(const mr_job *j, const mr_job_listener *l)
 		mr_job_note(
 			l, MR_JOB_TRAIN, "min_ratio",
 			"has no effect with schedule = \"constant\"; it is for schedule = \"cosine\" or \"linear\"");
+	if (j->sample.top_p < 1 && j->sample.temperature == 0)
+		mr_job_note(l, MR_JOB_SAMPLE, "top_p", "has no effect with temperature = 0");
 	if (j->sample.top_k && j->sample.temperature == 0)
 		mr_job_note(l, MR_JOB_SAMPLE, "top_k",
 			    "has no effect with temperature = 0, which takes the most likely token");

@@ -58,6 +58,7 @@ static const field fields[] = {
 	{MR_JOB_SAMPLE, "tokens", FIELD_INT, AT(sample.tokens)},
 	{MR_JOB_SAMPLE, "temperature", FIELD_FLOAT, AT(sample.temperature)},
 	{MR_JOB_SAMPLE, "top_k", FIELD_INT, AT(sample.top_k)},
+	{MR_JOB_SAMPLE, "top_p", FIELD_FLOAT, AT(sample.top_p)},
 	{MR_JOB_SAMPLE, "prompt", FIELD_STRING, AT(sample.prompt)},
 };
 

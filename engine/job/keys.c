@@ -112,6 +112,9 @@ static const mr_option sample[] = {
 	{"tokens", MR_OPT_INT, "200", 1, 1000000, NULL, NULL, "length of a sample"},
 	{"temperature", MR_OPT_FLOAT, "0.8", 0, 100, NULL, NULL, "divides the logits; 0: always the most likely token"},
 	{"top_k", MR_OPT_INT, "0", 0, 1000000, NULL, NULL, "draw from the k most likely tokens only; 0: from all"},
+	{"top_p", MR_OPT_FLOAT, "1", 1e-6, 1, NULL, NULL,
+	 "draw from the fewest tokens whose probabilities are at least this together, of those that top_k leaves; 1: "
+	 "from all"},
 	{"prompt", MR_OPT_STRING, "", 0, 0, NULL, NULL, "text that the sample continues; empty: a line break"},
 	{0},
 };

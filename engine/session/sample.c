@@ -36,6 +36,19 @@ static int by_probability(const void *a, const void *b)
 	return x > y ? -1 : x < y ? 1 : (i > j) - (i < j);
 }
 
+/* Of the first *@n tokens in order, the fewest whose weights are at least @enough: their number and sum. */
+static double keep_likely(const writer *w, double enough, int64_t *n)
+{
+	double sum = 0;
+	int64_t i = 0;
+
+	do
+		sum += w->p[w->order[i++]];
+	while (i < *n && sum < enough);
+	*n = i;
+	return sum;
+}
+
 /* Draw a token from row @row of the logits. */
 static int32_t draw(writer *w, int64_t row)
 {
@@ -56,6 +69,8 @@ static int32_t draw(writer *w, int64_t row)
 	n = top_k > 0 && top_k < w->vocab ? top_k : w->vocab;
 	for (int64_t i = 0; i < n; i++)
 		sum += w->p[w->order[i]] = exp((w->p[w->order[i]] - max) / temperature);
+	if (v->top_p < 1)
+		sum = keep_likely(w, v->top_p * sum, &n);
 	u = mr_rng_uniform(seed, MR_RNG_SAMPLE, (uint64_t)w->n, 0, 0) * sum;
 	for (int64_t i = 0; i < n; i++) {
 		u -= w->p[w->order[i]];

@@ -116,6 +116,8 @@ cmp a b >>out || complain "two samples of one seed differ"
 [ ! -s out ] || complain "sample has something to say"
 "$millrace" sample gpt.cfg --set sample.tokens=3 --set sample.temperature=0 >a 2>out
 [ "$(wc -c <a)" -eq 9 ] || complain "sample.tokens is not obeyed"
+"$millrace" sample gpt.cfg --set sample.tokens=3 --set sample.top_p=1e-6 >b 2>out
+cmp -s a b || complain "a small top_p does not leave the most likely token alone: $(cat a b out)"
 if [ -w /dev/full ]; then
 	code=0
 	"$millrace" sample gpt.cfg >/dev/full 2>out || code=$?

@@ -126,6 +126,8 @@ static const struct row rows[] = {
 	 "F:5: train.warmup: warm-up of 11 steps is longer"},
 	{5, "train = { steps = 10; batch = 8; lr = 0.1; min_ratio = 0.2; };", 1,
 	 "F:5: train.min_ratio: has no effect with schedule = \"constant\""},
+	{7, "sample = { temperature = 0.0; top_p = 0.5; };", 1,
+	 "F:7: sample.top_p: has no effect with temperature = 0"},
 	{7, "sample = { temperature = 0.0; top_k = 5; };", 1, "F:7: sample.top_k: has no effect with temperature = 0"},
 #ifdef MR_DNNL
 	{7, "dtype = \"f64\";", 1, "F:7: dtype: "},

@@ -115,6 +115,7 @@ typedef struct mr_job_sample {
 	int64_t tokens;
 	double temperature;
 	int64_t top_k;
+	double top_p;
 	const char *prompt;
 } mr_job_sample;
 
