@@ -70,11 +70,19 @@ grep -q 'AUC' out || fail "eval has no AUC: $(cat out)"
 	--set data.empty=zero --set system.name=gpipe >out 2>err || fail "plan of another source: exit code $?"
 grep -q "data.numbers of clicks.cfg is left out: it is meant for clicks, and --set takes csv" err ||
 	fail "no line about what is left out: $(cat err)"
+"$millrace" check-data csv.cfg --set data.empty=zero >out 2>err || fail "check-data: exit code $?"
+for line in "samples  36 for training, 24 for validation, all read" "numbers  180 from 0 to 8[.]15" \
+	"tokens   180 from [0-9]* to [0-9]*; 10 empty places" "targets  60 from 0 to 1, mean 0[.]666667"; do
+	grep -q "^$line" out || fail "check-data has no line \"$line\": $(cat out)"
+done
 train csv.cfg --set run.dir=none
 expect 4 "an empty field" "s.tsv:1: column 2 is empty, expected a number; empty = \"zero\" takes"
 sed '7s/v[0-9]/ /;9s/	/	x/' s.tsv >wrong.tsv
 train csv.cfg --set data.empty=zero --set data.path=wrong.tsv --set run.dir=none
 expect 4 "a text for a number" "wrong.tsv:9: column 2: \"x8\" is no finite number; categories takes texts"
+code=0
+"$millrace" check-data csv.cfg --set data.empty=zero --set data.path=wrong.tsv >out 2>err || code=$?
+expect 4 "check-data of a text for a number" "wrong.tsv:9: column 2: \"x8\" is no finite number"
 train csv.cfg --set data.empty=zero --set data.categories=6-7 --set data.ignore=5 --set run.dir=none
 expect 3 "too few categories" "rows: 3 tables with bags of 1 look up 3 columns of categories, the data has 2"
 train clicks.cfg --set data.name=synthetic --set run.dir=none

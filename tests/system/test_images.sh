@@ -126,6 +126,8 @@ END
 		train "$@"
 		expect 4 "a damaged JPEG, $system" \
 			"photos/b/bad.jpg: .*the checkpoint of step [1-5] is intact, and --resume"
+		[ $system = sequential ] || { code=0 && "$millrace" check-data photos.cfg >out 2>err || code=$?; }
+		expect 4 "check-data, or a damaged JPEG, $system" "photos/b/bad.jpg: damaged JPEG"
 		cp whole.jpg photos/b/bad.jpg
 		train "$@" --resume
 		expect 0 "a JPEG that was made whole, $system"

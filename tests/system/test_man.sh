@@ -7,8 +7,8 @@ millrace=$2/millrace
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-"$millrace" --help | awk '/^usage:/ { next } /^  [a-z]+ / { print $1 }' | sort >"$scratch/commands"
-awk '/^\.SH/ { inside = $2 == "COMMANDS" } inside && /^\.BI [a-z]+/ { print $2 }' "$page" |
+"$millrace" --help | awk '/^usage:/ { next } /^  [a-z-]+ / { print $1 }' | sort >"$scratch/commands"
+awk '/^\.SH/ { inside = $2 == "COMMANDS" } inside && /^\.BI [a-z]+/ { gsub(/\\/, "", $2); print $2 }' "$page" |
 	sort >"$scratch/commands.man"
 {
 	echo --version

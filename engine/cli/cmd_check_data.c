@@ -1,0 +1,46 @@
+/* millrace check-data: reads every sample that a configuration names, and says what is in them. */
+#include <stdio.h>
+
+#include "cli/args.h"
+#include "cli/open_config.h"
+#include "data/survey.h"
+
+static mr_status read_all(const mr_args *args, mr_session *s)
+{
+	mr_strbuf text;
+	mr_survey survey;
+	mr_status st;
+
+	(void)args;
+	printf("data     %s\n", s->data->describe);
+	st = mr_survey_make(s->data, s->kernels->types.activations, s->kernels->types.compute, &survey);
+	mr_strbuf_init(&text);
+	if (st == MR_OK) {
+		mr_survey_print(&survey, &text);
+		fputs(mr_strbuf_text(&text), stdout);
+	}
+	mr_strbuf_fini(&text);
+	mr_survey_fini(&survey);
+	return st;
+}
+
+static mr_status run(mr_args *args)
+{
+	return mr_with_session(args, read_all);
+}
+
+static const mr_option options[] = {{0}};
+
+const mr_command mr_command_check_data = {
+	.name = "check-data",
+	.operands = "CONF",
+	.min_operands = 1,
+	.max_operands = 1,
+	.summary = "read every sample of a configuration's data once",
+	.help = "Prints how many samples there are, the ranges of their numbers, tokens and targets, how many\n"
+		"training samples each class has, and which columns never vary. Damaged data end it with the\n"
+		"first mistake, its file and line: exit code 4.\n",
+	.options = options,
+	.sets = true,
+	.run = run,
+};
