@@ -13,6 +13,7 @@ static mr_status run(mr_args *args)
 	const char *record = mr_values_string(args->values, "record"),
 		   *replay = mr_values_string(args->values, "replay");
 	const char *plan = mr_values_string(args->values, "plan");
+	const char *init = mr_values_string(args->values, "init");
 	bool resume = mr_values_bool(args->values, "resume");
 	bool go_on = mr_values_bool(args->values, "continue");
 	mr_config *config;
@@ -20,6 +21,9 @@ static mr_status run(mr_args *args)
 
 	if (*from && !resume)
 		return mr_fail(MR_EUSAGE, "--from names the checkpoint that --resume continues from, and goes with it");
+	if (*init && (resume || *replay))
+		return mr_fail(MR_EUSAGE, "--init begins a training with weights of its own: it goes neither with "
+					  "--resume nor with --replay");
 	if (*plan && *replay)
 		return mr_fail(MR_EUSAGE, "--plan and --replay both say what to train: a record goes with --replay, "
 					  "any other plan with --plan");
@@ -32,6 +36,7 @@ static mr_status run(mr_args *args)
 	if (st == MR_OK)
 		st = mr_train_run(config,
 				  &(mr_train_opts){.resume = resume ? from : NULL,
+						   .init = *init ? init : NULL,
 						   .trajectory = *trajectory ? trajectory : NULL,
 						   .record = *record ? record : NULL,
 						   .plan = *plan ? plan : NULL,
@@ -49,6 +54,8 @@ static const mr_option options[] = {
 	{"from", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "with --resume: continue from the best checkpoint (best) or the one of this name (such as step-00000100) "
 	 "instead"},
+	{"init", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "begin with the weights of this safetensors file: of a run of this program, or GPT-2's of Hugging Face"},
 	{"trajectory", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "write every version of every weight and its readers to this JSON file (models up to 10,000 parameters)"},
 	{"record", MR_OPT_STRING, "", 0, 0, NULL, NULL,
