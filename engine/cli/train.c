@@ -7,6 +7,7 @@
 
 #include "base/fault.h"
 #include "base/log.h"
+#include "session/average_trigger.h"
 #include "session/plan_file.h"
 #include "session/sample.h"
 #include "session/checkpoints.h"
@@ -195,12 +196,16 @@ static mr_status evaluate(mr_train *t)
 		return MR_OK;
 	MR_FAULT_POINT("train.eval");
 	mr_train_tell_status(t, "evaluates", NULL);
+	MR_TRY(mr_average_exchange(&t->s));
 	st = mr_executor_eval(&t->s.executor, go_on_evaluating, NULL, &t->val_loss);
+	if (st != MR_ESTALLED)
+		MR_TRY(mr_average_exchange(&t->s));
 	t->eval_ns += now_ns(t) - begin;
 	/* the loss of a part of the validation data is not reported: no row, and no loss beside the checkpoint */
 	if (st == MR_ESTOPPED)
 		return MR_OK;
 	MR_TRY(st);
+	mr_average_note(&t->s, t->step, t->val_loss);
 	t->scores = mr_executor_scores(&t->s.executor);
 	t->perplexity = mr_session_has_perplexity(&t->s) ? exp(t->val_loss) : (double)NAN;
 	row.val_loss = t->val_loss;

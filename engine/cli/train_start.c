@@ -10,6 +10,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "cli/search_limit.h"
+#include "session/average_trigger.h"
 #include "session/init_weights.h"
 #include "session/objective_report.h"
 #include "session/plan_file.h"
@@ -62,8 +63,10 @@ static mr_status take_up_metrics(mr_train *t)
 		MR_TRY(mr_metrics_read(t->dir.metrics, &rows, &n));
 	if (n && isfinite(rows[n - 1].seconds))
 		t->seconds_before = rows[n - 1].seconds;
-	if (n && isfinite(rows[n - 1].val_loss))
+	if (n && isfinite(rows[n - 1].val_loss)) {
 		t->val_step = rows[n - 1].step;
+		mr_average_note(&t->s, t->val_step, rows[n - 1].val_loss);
+	}
 	free(rows);
 	return MR_OK;
 }

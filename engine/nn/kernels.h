@@ -185,6 +185,7 @@ typedef enum mr_step_kind {
  *	adam      m = b1 m + (1-b1) g';  v = b2 v + (1-b2) g'^2;  w = w (1 - decay) - lr (m / c1) / (sqrt(v / c2) + eps)
  *	nadam     m, v as adam;  w = w (1 - decay) - lr (cg g' + cm m) / (sqrt(v / c2) + eps)
  *	lion      w = w (1 - decay) - lr sign(b1 m + (1-b1) g');  m = b2 m + (1-b2) g'
+ *	averaged  w as sgd;  m = b1 m + (1-b1) w
  *
  * Scalars in f64; fields that the kind does not name are not read. decay = lr * weight_decay (0: none); c1, c2: bias
  * corrections. w is the master where it is wider than a weight.

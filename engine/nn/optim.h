@@ -13,6 +13,7 @@
 #include "nn/old_rows.h"
 
 #define MR_OPTIM_STATES 2
+#define MR_OPTIM_MOST_WAIT 20
 
 typedef struct mr_optim mr_optim;
 
@@ -60,6 +61,7 @@ typedef struct mr_optim_ops {
 	mr_along along;
 	bool blends;                   /* fill() uses mr_optim.blends */
 	bool looks_ahead;              /* Nesterov's step on the mean of memory b1 */
+	bool averages;                 /* state 0 is an average of the weights: see mr_optim.average_from */
 	bool suffers;                  /* published runs got worse with stale gradients: warn if there is no
 	                                  mitigation */
 	void (*init)(mr_optim *o, const mr_values *values);
@@ -79,6 +81,9 @@ struct mr_optim {
 	bool blends;      /* momentum, ema: along blend_g g + blend_m buf instead of buf */
 	double blend_g, blend_m;
 	uint32_t rounds;  /* muon: of Newton-Schulz */
+	uint32_t wait;    /* nt_asgd: evaluations (session/average_trigger.h) */
+	uint64_t average_from; /* of an optimizer that averages: the step behind which it does; 0: not yet. Changed only
+	                          while no worker runs */
 	double rest_rate; /* muon: learning rate of tensors that are no hidden matrix, as a multiple */
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "session/average_trigger.h"
 #include "session/identity.h"
 #include "session/run_manifest.h"
 #include "session/objective_report.h"
@@ -160,6 +161,7 @@ mr_status mr_checkpoints_put(mr_session *s, const char *dir, mr_checkpoint_write
 	*saved = false;
 	MR_TRY(mr_run_manifest_collect(s, mr_checkpoints_is_best(c) ? c->val_loss : c->best_loss, &d->facts));
 	MR_TRY(mr_executor_state(&s->executor, &d->state));
+	mr_average_rename(s, &d->state);
 	if (mr_state_copy_bytes(&d->state) > room)
 		to = NULL;
 	err = draft(s, c, g, to, d, &now, &wait);
@@ -260,7 +262,9 @@ static mr_status load_all(mr_session *s, const mr_checkpoint *ck)
 	mr_status err;
 
 	MR_TRY(mr_executor_stand_at(&s->executor, mr_checkpoint_step(ck)));
+	MR_TRY(mr_average_take_up(s, mr_checkpoint_fact(ck, "averaging")));
 	MR_TRY(mr_executor_state(&s->executor, &st));
+	mr_average_rename(s, &st);
 	err = slots_fit(s, ck, &st.inflight);
 	if (err == MR_OK)
 		err = load_list(ck, "model.safetensors", &st.model);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ir/endless.h"
+#include "session/average_trigger.h"
 #include "session/costs.h"
 #include "session/identity.h"
 #include "session/objective_report.h"
@@ -78,7 +79,7 @@ const char *mr_run_manifest_kernels(const mr_session *s, char *text, size_t size
 
 mr_status mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_manifest *f)
 {
-	char rate[96], library[128], options[sizeof(f->text[0])];
+	char rate[96], library[128], options[sizeof(f->text[0])], averaging[sizeof(f->text[0])];
 	uint64_t identity;
 
 	MR_TRY(mr_identity(s, mr_identity_isa(s), &identity));
@@ -124,6 +125,8 @@ mr_status mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_m
 		put(f, MR_FACT_gradient, "%.17g at most, of one block (G)", mr_objective_report_largest(s));
 	if (isfinite(val_loss))
 		put(f, s->data->trains_only ? MR_FACT_best_train_loss : MR_FACT_best_val_loss, "%.17g", val_loss);
+	if (*mr_average_fact(s, averaging, sizeof(averaging)))
+		put(f, MR_FACT_averaging, "%s", averaging);
 	return MR_OK;
 }
 

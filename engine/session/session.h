@@ -21,6 +21,15 @@ struct mr_costs;
 struct mr_measured_machine;
 struct mr_objective_report;
 
+/* What an optimizer that averages the weights waits for, and has seen. */
+typedef struct mr_average_trigger {
+	uint64_t noted;              /* step of the last loss; 0: none */
+	double last[MR_OPTIM_MOST_WAIT]; /* [n] the last losses, the oldest first */
+	uint32_t n;
+	bool has_least;
+	double least;                /* with has_least: of all losses before these */
+} mr_average_trigger;
+
 typedef struct mr_session {
 	const mr_job *job;     /* borrowed */
 	const char *plan_path;       /* the plan comes from this file (plan_file.h); NULL: from the system. Borrowed */
@@ -46,6 +55,7 @@ typedef struct mr_session {
 	uint32_t n_micro;            /* micro-batches a step */
 	int64_t samples;             /* per micro-batch */
 	mr_optim optim;
+	mr_average_trigger average;  /* average_trigger.h: of an optimizer that averages the weights */
 	mr_mitigate mitigate;        /* as configured; applied if mr_session_is_mitigated */
 	mr_lr lr;
 	struct mr_costs *costs;      /* costs.h: of the file in the configuration; NULL: it names none. Owned */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "host/clock.h"
+#include "session/average_trigger.h"
 #include "session/costs.h"
 #include "job/machine.h"
 #include "session/plan_file.h"
@@ -355,6 +356,7 @@ mr_status mr_session_make_plan(mr_session *s)
 		MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", draft_plan(s)));
 	}
 	MR_TRY(mr_job_blame(s->job, MR_JOB_OPTIMIZER, "name", check_direction(s)));
+	MR_TRY(mr_job_blame(s->job, MR_JOB_OPTIMIZER, "name", mr_average_check(s)));
 	MR_TRY(mr_job_blame(s->job, MR_JOB_TOP, "precision", check_masters(s)));
 	MR_TRY(find_steady(s));
 	MR_TRY(mr_job_blame(s->job, MR_JOB_MITIGATION, "name", check_mitigation(s)));

@@ -312,6 +312,9 @@ static void formulas_by_hand(void)
 	CU_ASSERT_EQUAL(s[0], -5.5);
 	s[0] = -2; /* a direction of 0 moves nothing */
 	CU_ASSERT_EQUAL(one_step("lion", "beta1=0.5 weight_decay=0", 2, 4, s, 9, true), 2);
+	s[0] = 7; /* no average has begun: it is the weight */
+	CU_ASSERT_EQUAL(one_step("nt_asgd", "weight_decay=0.25", 2, 4, s, 9, true), 2 * (1 - 0.5 * 0.25) - 0.5 * 2);
+	CU_ASSERT_EQUAL(s[0], 2 * (1 - 0.5 * 0.25) - 0.5 * 2);
 	s[0] = 1;
 	s[1] = 16;
 	m = 0.5 * 1 + 0.5 * 2;
@@ -346,6 +349,23 @@ static void formulas_by_hand(void)
 			       1e-15);
 	CU_ASSERT_EQUAL(mr_optim_at(2)->n_states, 2);
 	CU_ASSERT_STRING_EQUAL(mr_optim_at(3)->state_names[1], "exp_avg_sq");
+}
+
+/* What "ax" of torch.optim.ASGD(lr=0.5, lambd=0, t0=0) is behind each step, for the weight 3 and these gradients: means
+ * of the weights from the second step on. (PyTorch 2.15 rounds the coefficients to f32: 2.0000000186, 1.9375000140.) */
+static void averages_are_those_of_pytorch(void)
+{
+	static const double gradient[] = {2, 1, 0.5, -4, 3, 1}, ax[] = {2, 1.5, 1.375, 2, 1.9375, 1.8};
+	mr_optim o = {.ops = mr_optim_find("nt_asgd"), .wait = 5, .average_from = 7};
+	double w = 3, average = 0;
+
+	for (uint64_t t = 1; t <= 6; t++) {
+		mr_optim_call c = {.src = &w, .dst = &w, .state = {&average}, .lr = 0.5, .t = 7 + t, .gscale = 1};
+		const mr_kernels *k = mr_kernels_find("reference", MR_F64);
+
+		MR_CHECK_OK(mr_optim_step(&o, &c, k, NULL, 1, &gradient[t - 1]));
+		CU_ASSERT_DOUBLE_EQUAL(average, ax[t - 1], 1e-15);
+	}
 }
 
 /* --- muon --- */
@@ -491,6 +511,7 @@ void mr_suite_optim(void);
 void mr_suite_optim(void)
 {
 	MR_SUITE("optim");
+	MR_TEST(averages_are_those_of_pytorch);
 	MR_TEST(registry);
 	MR_TEST(learning_rates);
 	MR_TEST(formulas_by_hand);
