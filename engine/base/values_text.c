@@ -19,11 +19,22 @@ static const char *skip_space(const char *s)
 	return s;
 }
 
+#define UNIT_HINT ": only k, M or G may stand behind a number"
+
+/* Is @text a number with a unit such as "1GB"? */
+static bool has_unit(const mr_option *o, const char *text)
+{
+	size_t n = strspn(text, "0123456789.");
+
+	return (o->type == MR_OPT_INT || o->type == MR_OPT_FLOAT) && n && isalpha((unsigned char)text[n]) &&
+	       text[n] != 'e' && text[n] != 'E' && text[n] != 'x';
+}
+
 static mr_status wrong_text(const mr_option *o, const char *text)
 {
-	char got[112];
+	char got[112 + sizeof(UNIT_HINT)];
 
-	snprintf(got, sizeof(got), "\"%.100s\"", text);
+	snprintf(got, sizeof(got), "\"%.100s\"%s", text, has_unit(o, text) ? UNIT_HINT : "");
 	return mr_values_expected(o, got);
 }
 

@@ -116,6 +116,8 @@ static mr_status check_counts(const mr_args *a)
 	if (a->n_operands < c->min_operands)
 		return mr_fail(MR_EUSAGE, "usage: millrace %s %s; see millrace %s --help", c->name, c->operands,
 			       c->name);
+	if (a->n_operands > c->max_operands && a->n_sets && a->operand[c->max_operands][0] == '=')
+		return mr_fail(MR_EUSAGE, "%s: --set takes key=value without blanks around the \"=\"", c->name);
 	if (a->n_operands > c->max_operands)
 		return mr_fail(MR_EUSAGE, "%s: one argument too many: \"%.100s\"", c->name,
 			       a->operand[c->max_operands]);

@@ -1,10 +1,15 @@
 #include "cli/open_config.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "cli/clean_env.h"
 #include "cli/weights.h"
+
+#define SHORT_MISTAKE 400 /* bytes of the first one in the message of mr_config_load */
 
 mr_status mr_open_config(const mr_args *args, mr_config **out)
 {
@@ -14,11 +19,17 @@ mr_status mr_open_config(const mr_args *args, mr_config **out)
 mr_status mr_open_config_file(const mr_args *args, const char *path, mr_config **out)
 {
 	mr_strbuf notes;
+	const char *line;
 	mr_status st;
 
+	if (access(path, F_OK) && errno == ENOENT)
+		return mr_fail(MR_ECONFIG, "%s: no such file (millrace init DATA writes a configuration for your data)",
+			       path);
 	mr_strbuf_init(&notes);
 	st = mr_config_load(path, args->set, args->n_sets, &notes, out);
-	if (st != MR_OK || !getenv("MILLRACE_RESTARTED")) /* the first start has printed them */
+	/* The first start has printed them. A single mistake of usual length stands in the message. */
+	line = strchr(mr_strbuf_text(&notes), '\n');
+	if (st == MR_OK ? !getenv("MILLRACE_RESTARTED") : line && (line[1] || notes.len > SHORT_MISTAKE))
 		fputs(mr_strbuf_text(&notes), stderr);
 	mr_strbuf_fini(&notes);
 	return st;

@@ -6,8 +6,8 @@
 #include "config/config.h"
 #include "session/session.h"
 
-/** Load operand 0 and --set of @args. Mistakes go to standard error, a line each; the message counts them. Errors:
- * MR_ECONFIG. */
+/** Load operand 0 and --set of @args. If there are several mistakes, they go to standard error, a line each; the
+ * message counts them and has the first. Errors: MR_ECONFIG. */
 mr_status mr_open_config(const mr_args *args, mr_config **out) MR_MUST_USE;
 /** The same with the file @path in place of operand 0. */
 mr_status mr_open_config_file(const mr_args *args, const char *path, mr_config **out) MR_MUST_USE;

@@ -301,7 +301,8 @@ static mr_status ended_by(mr_train *t, mr_status st)
 		snprintf(advice, sizeof(advice), ", with a smaller train.lr (--resume --from best: from step %llu)",
 			 (unsigned long long)best);
 	if (!t->saved)
-		return mr_fail(st, "%s; no checkpoint had been saved before", why);
+		return mr_fail(st, "%s; no checkpoint had been saved before%s", why,
+			       st == MR_EDIVERGED ? "; begin again with a smaller train.lr" : "");
 	/* the folder may have been deleted meanwhile */
 	if (mr_checkpoints_check(t->dir.checkpoints, t->saved) != MR_OK) {
 		snprintf(lost, sizeof(lost), "%s", mr_error_text());

@@ -200,6 +200,17 @@ static mr_status check_valid(const mr_session *s)
 				    s->data->ops->name, window));
 }
 
+static void warn_large_batch(const mr_session *s)
+{
+	uint64_t batch = (uint64_t)s->samples * s->n_micro;
+
+	if (batch > s->data->n_train)
+		fprintf(stderr,
+			"millrace: warning: train.batch is %llu samples, and there are %llu to train on: every step "
+			"sees some of them more than once\n",
+			(unsigned long long)batch, (unsigned long long)s->data->n_train);
+}
+
 static void undo(const void *dir)
 {
 	mr_rundir_abandon(dir);
@@ -292,6 +303,7 @@ mr_status mr_train_start(mr_train *t, mr_config *config, const mr_train_opts *o)
 	MR_TRY(mr_search_limit_settle(config, t->s.n_tries));
 	MR_TRY(check_valid(&t->s));
 	mr_staleness_warn(&t->s);
+	warn_large_batch(&t->s);
 	MR_TRY(make_record(t, o, &so));
 	MR_TRY(make_clock(t, o, &so));
 	MR_TRY(open_dir(t, mr_config_job(config)->run_dir, o->resume != NULL));

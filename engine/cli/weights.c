@@ -91,6 +91,8 @@ mr_status mr_weights_load(const mr_session *s, const mr_args *args, const mr_sta
 		warn_data(s, ck, path);
 		mr_checkpoint_close(ck);
 		st = mr_checkpoints_load_model(path, model, step);
+		if (st == MR_ECKPT && !strstr(mr_error_text(), path))
+			st = mr_fail_in(st, "%s", path);
 	}
 	free(path);
 	return st;

@@ -365,20 +365,31 @@ static void copy_line(const mr_config_text *t, uint32_t line, char *out, size_t 
 	snprintf(out, size, n < size ? "%.*s" : "%.*s ...", (int)(n < size ? n : size - 5), s);
 }
 
-/* The word without quotes that is the value of the setting on @line, "" if there is none. */
+/* The word without quotes that is the value of a setting on @line, the first of them; "" if there is none. */
 static void bare_word(const char *line, char *out, size_t size)
 {
-	const char *s = line + strcspn(line, "=:\"#");
-	size_t n;
-
 	*out = '\0';
-	if (*s != '=' && *s != ':')
-		return;
-	s += 1 + strspn(s + 1, " \t");
-	n = strcspn(s, " \t;,}\"");
-	if (isalpha((unsigned char)*s) && n < size && !(n == 4 && !strncasecmp(s, "true", n)) &&
-	    !(n == 5 && !strncasecmp(s, "false", n)))
+	for (const char *s = line + strcspn(line, "=:\"#"); *s == '=' || *s == ':'; s += strcspn(s, "=:\"#")) {
+		size_t n;
+
+		s += 1 + strspn(s + 1, " \t");
+		n = strcspn(s, " \t;,}\"");
+		if (!isalpha((unsigned char)*s) || n >= size || (n == 4 && !strncasecmp(s, "true", n)) ||
+		    (n == 5 && !strncasecmp(s, "false", n)))
+			continue;
 		snprintf(out, size, "%.*s", (int)n, s);
+		return;
+	}
+}
+
+/* What is probably wrong with a file at whose @line the parser stopped; "" if nothing is known. */
+static const char *probable_cause(uint32_t number, const char *line)
+{
+	if (strchr("[{<", *line) || !strncmp(line, "---", 3))
+		return " (the format is libconfig's: groups such as train = { steps = 100; };)";
+	if (number == 1 && *line && !strpbrk(line, "=:{}"))
+		return " (this is no configuration; millrace init FILE writes one for a file of data)";
+	return "";
 }
 
 /* libconfig names no key, so its message gets the line at which it stopped, and the usual cause. */
@@ -399,7 +410,8 @@ static void refuse(mr_config *c, const mr_parsed *p)
 	if (strstr(why, "syntax") && *word)
 		mr_mistakes_add(&c->mistakes, at, NULL, "%s: %s (text stands in quotes: \"%s\")", why, quoted, word);
 	else
-		mr_mistakes_add(&c->mistakes, at, NULL, "%s%s%s", why, *quoted ? ": " : "", quoted);
+		mr_mistakes_add(&c->mistakes, at, NULL, "%s%s%s%s", why, *quoted ? ": " : "", quoted,
+				*quoted ? probable_cause(line, quoted) : "");
 }
 
 mr_status mr_config_parse(mr_config *c, const mr_set *sets, size_t n_sets)

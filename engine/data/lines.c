@@ -7,6 +7,18 @@
 
 #include "base/contents.h"
 
+/* Files of another kind mostly show it at their beginning; a line of theirs would be reported for its fields. */
+static mr_status refuse_binary(mr_lines *l)
+{
+	char head[4096];
+	size_t n = fread(head, 1, sizeof(head), l->f);
+	const char *nul = memchr(head, 0, n);
+
+	rewind(l->f);
+	return nul ? mr_fail(MR_EDATA, "%s: byte %zu is a NUL: not a %s file", l->path, (size_t)(nul - head), l->kind)
+		   : MR_OK;
+}
+
 mr_status mr_lines_open(const char *path, const char *kind, mr_lines *out)
 {
 	uint64_t bytes;
@@ -14,7 +26,7 @@ mr_status mr_lines_open(const char *path, const char *kind, mr_lines *out)
 	*out = (mr_lines){.path = path, .kind = kind};
 	MR_TRY(mr_contents_stat(path, &bytes));
 	out->f = fopen(path, "re");
-	return out->f ? MR_OK : mr_fail(MR_EDATA, "%s: %s", path, strerror(errno));
+	return out->f ? refuse_binary(out) : mr_fail(MR_EDATA, "%s: %s", path, strerror(errno));
 }
 
 mr_status mr_lines_next(mr_lines *l, char **line)
