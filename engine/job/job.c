@@ -84,6 +84,26 @@ void mr_job_fini(mr_job *j)
 	*j = (mr_job){0};
 }
 
+mr_status mr_job_create(mr_job **out)
+{
+	mr_job *j = malloc(sizeof(*j));
+	mr_status st = j ? mr_job_init(j) : mr_fail(MR_ERESOURCE, "no memory for a job");
+
+	if (st != MR_OK) {
+		free(j);
+		j = NULL;
+	}
+	*out = j;
+	return st;
+}
+
+void mr_job_destroy(mr_job *j)
+{
+	if (j)
+		mr_job_fini(j);
+	free(j);
+}
+
 static mr_status copy_choices(const mr_job *from, mr_job *to)
 {
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {

@@ -156,6 +156,12 @@ typedef struct mr_job {
 MR_API mr_status mr_job_init(mr_job *j) MR_MUST_USE;
 MR_API void mr_job_fini(mr_job *j);
 
+/** A job on the heap with all defaults, for languages that do not see the struct. The caller frees it with
+ * mr_job_destroy. Errors: MR_ERESOURCE. */
+MR_API mr_status mr_job_create(mr_job **out) MR_MUST_USE;
+/** Accepts NULL. */
+MR_API void mr_job_destroy(mr_job *j);
+
 /** Choose the plug-in @name for @group, with the defaults of its table; it replaces an earlier choice. Errors:
  * MR_ECONFIG with a message that names the nearest name and lists all; MR_ERESOURCE. */
 MR_API mr_status mr_job_choose(mr_job *j, mr_job_group group, const char *name) MR_MUST_USE;

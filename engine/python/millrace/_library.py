@@ -1,0 +1,92 @@
+"""libmillrace by ctypes: its functions, the two structs that they fill, and its failures as exceptions."""
+
+import ctypes
+import ctypes.util
+import os
+
+_NAME = "libmillrace.so.0"
+
+
+class Error(Exception):
+    """A failure of the library. `status` is its kind, such as "config" or "data"."""
+
+    def __init__(self, message, status):
+        super().__init__(message)
+        self.status = status
+
+
+class StepStruct(ctypes.Structure):
+    _fields_ = [("step", ctypes.c_uint64), ("loss", ctypes.c_double), ("lr", ctypes.c_double)]
+
+
+class TensorStruct(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("data", ctypes.c_void_p),
+        ("dtype", ctypes.c_int),
+        ("n_dims", ctypes.c_uint32),
+        ("dim", ctypes.c_int64 * 8),
+    ]
+
+
+Progress = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.POINTER(StepStruct))
+
+_pointer = ctypes.c_void_p
+_text = ctypes.c_char_p
+_status = ctypes.c_int
+_doubles = ctypes.POINTER(ctypes.c_double)
+
+# Name: result, arguments.
+_functions = {
+    "mr_version": (_text, []),
+    "mr_error_text": (_text, []),
+    "mr_status_name": (_text, [ctypes.c_int]),
+    "mr_job_create": (_status, [ctypes.POINTER(_pointer)]),
+    "mr_job_destroy": (None, [_pointer]),
+    "mr_job_set": (_status, [_pointer, _text, _text]),
+    "mr_job_check": (_status, [_pointer]),
+    "mr_training_open": (_status, [_pointer, ctypes.POINTER(_pointer)]),
+    "mr_training_close": (None, [_pointer]),
+    "mr_training_run": (_status, [_pointer, ctypes.c_uint64, Progress, _pointer]),
+    "mr_training_steps": (ctypes.c_uint64, [_pointer]),
+    "mr_training_evaluate": (_status, [_pointer, _doubles, _doubles]),
+    "mr_training_tensors": (_status, [_pointer, ctypes.POINTER(ctypes.c_size_t)]),
+    "mr_training_tensor_at": (None, [_pointer, ctypes.c_size_t, ctypes.POINTER(TensorStruct)]),
+}
+
+
+def _load():
+    names = [os.environ.get("MILLRACE_LIBRARY"), _NAME, ctypes.util.find_library("millrace")]
+    tried = None
+    for name in names:
+        if not name:
+            continue
+        try:
+            library = ctypes.CDLL(name)
+        except OSError as e:
+            tried = tried or e
+            continue
+        for function, (result, arguments) in _functions.items():
+            bound = getattr(library, function, None)
+            if bound is None:
+                raise ImportError(f"{name} has no function {function}: it is of another version of millrace")
+            bound.restype = result
+            bound.argtypes = arguments
+        return library
+    raise ImportError(
+        f"cannot load libmillrace ({tried}): install the package libmillrace0, or name the file in MILLRACE_LIBRARY"
+    )
+
+
+lib = _load()
+
+
+def check(status):
+    """Raise the library's message unless `status` is that of success."""
+    if status != 0:
+        raise Error(lib.mr_error_text().decode(errors="replace"), lib.mr_status_name(status).decode())
+
+
+def version():
+    """Version of the library."""
+    return lib.mr_version().decode()
