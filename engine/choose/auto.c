@@ -172,6 +172,21 @@ static const char *replicas_of(uint32_t workers, uint32_t stages, char *text, si
 	return text;
 }
 
+/* Is @name one of the systems that the user asked for? */
+static bool is_wanted(const search *s, const char *name)
+{
+	const char *list = s->q.systems ? s->q.systems : "";
+
+	if (!*list)
+		return true;
+	for (size_t n; *list; list += n + (list[n] == ',')) {
+		n = strcspn(list, ",");
+		if (strlen(name) == n && !strncmp(list, name, n))
+			return true;
+	}
+	return false;
+}
+
 static mr_status add_system(search *s, const shape *h, const mr_sched_ops *ops)
 {
 	uint64_t length = (uint64_t)h->workers * h->n_micro * 3; /* F, I and W, or nearly so */
@@ -179,6 +194,8 @@ static mr_status add_system(search *s, const shape *h, const mr_sched_ops *ops)
 	bool again = s->q.memory && ops->options && mr_option_find(ops->options, "recompute");
 	char text[64];
 
+	if (!is_wanted(s, ops->name))
+		return MR_OK;
 	if (stale && (!s->q.allow_stale || ops->replicates || (!ops->accumulates && h->n_micro > 1)))
 		return MR_OK;
 	if (length > MOST_OF_ONE || (ops->by_costs && length > MOST_BY_COSTS) || (ops->judged && length > MOST_JUDGED))
@@ -207,7 +224,7 @@ static mr_status add_shape(search *s, uint32_t workers, uint32_t threads)
 		if (s->q.memory && workers > 1 && n < most && least_memory(s, n) > s->q.memory)
 			continue;
 		h = shape_of(s, workers, threads, n);
-		if (workers == 1)
+		if (workers == 1 && is_wanted(s, MR_SEQUENTIAL))
 			MR_TRY(add(s, &h, MR_SEQUENTIAL, false, "", false));
 		for (size_t i = 0; workers > 1 && mr_schedule_at(i); i++)
 			MR_TRY(add_system(s, &h, mr_schedule_at(i)));
@@ -223,8 +240,11 @@ static uint32_t most_threads(const mr_topo *t, uint32_t workers)
 	for (; k > 1; k--) {
 		uint32_t fit = 0;
 
-		for (uint32_t i = 0; i < t->n_nodes; i++)
-			fit += t->node[i].n_cores / k;
+		for (uint32_t i = 0; i < t->n_nodes && t->node[i].first_core < t->n_usable; i++) {
+			uint32_t left = t->n_usable - t->node[i].first_core;
+
+			fit += (left < t->node[i].n_cores ? left : t->node[i].n_cores) / k;
+		}
 		if (fit >= workers)
 			break;
 	}
@@ -544,6 +564,11 @@ static mr_status nothing_fits(const search *s)
 {
 	char text[16];
 
+	if (!s->a->n)
+		return mr_fail(MR_ECONFIG, "no candidate: %s",
+			       s->q.systems && *s->q.systems
+				       ? "none of --systems is a system that may compete; list systems names them"
+				       : "the batch cannot be cut");
 	for (uint32_t i = 0; !s->least_bytes && i < s->a->n; i++)
 		if (*s->a->row[i].why)
 			return mr_fail(MR_ECONFIG, "no candidate can run; %s: %s", s->a->row[i].label,

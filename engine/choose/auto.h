@@ -18,6 +18,7 @@
 #include <stdio.h>
 
 #include "job/job.h"
+#include "session/forecast.h"
 
 /* Settings of a candidate, beyond those of the user's job. */
 #define MR_AUTO_SETS 10
@@ -47,6 +48,7 @@ typedef struct mr_auto_row {
 typedef struct mr_auto_question {
 	const mr_job *job;     /* its system, workers, threads and micro-batches do not count */
 	uint32_t allow_stale;  /* most commits by which a gradient may be late; 0: only systems that flush */
+	const char *systems;   /* only these, with commas between; NULL or "": all */
 	uint64_t memory;       /* most bytes of the workers; 0: what the machine has */
 } mr_auto_question;
 
@@ -90,6 +92,10 @@ mr_status mr_auto_job(const mr_auto_question *q, const mr_auto_row *r, mr_job *j
 mr_status mr_auto_verify(const mr_auto_question *q, mr_auto *a, uint32_t n) MR_MUST_USE;
 #define MR_AUTO_STEPS 20
 #define MR_AUTO_LOSS_STEPS 300
+
+/** Call @show with the forecast of the first row, with both of its halves. Errors: those of @show, and of a session. */
+typedef mr_status mr_auto_show(void *arg, const mr_forecast *f);
+mr_status mr_auto_look(const mr_auto *a, mr_auto_show *show, void *arg) MR_MUST_USE;
 
 /** As a table: the choices of which none is better in everything, the gap to the bound, and two runs at once. Errors:
  * MR_EIO, MR_ERESOURCE. */

@@ -8,26 +8,26 @@
 #include "session/interval_costs.h"
 
 /* Candidates that are improved, and tries to improve one. */
-#define BASES 4u
+#define BASES      4u
 #define MOST_MOVES 12u
 /* Instructions of all plans that are tried for it, as in auto.c. */
 #define MOST_INSTRUCTIONS 250000u
-#define MOST_REPLICAS 8u
-#define MOST_WORK 1e8 /* suffixes that the programme may look at, of which a second does about 5e7 */
-#define BETTER (1 - 1e-6)
+#define MOST_REPLICAS     8u
+#define MOST_WORK         1e8 /* suffixes that the programme may look at, of which a second does about 5e7 */
+#define BETTER            (1 - 1e-6)
 
 /* --- the suffix programme --- */
 
 typedef struct ask {
 	const mr_auto_search_state *s;
 	mr_interval_costs costs;
-	uint32_t *place;          /* [n_places + 1] layers at which a stage may begin, and the end */
+	uint32_t *place; /* [n_places + 1] layers at which a stage may begin, and the end */
 	uint32_t n_places, workers, n_micro;
-	double *room;             /* [workers] bytes of each; 0: unknown */
-	uint32_t *node;           /* [workers] */
-	double versions, state;   /* copies of weights, of state in weights */
-	bool flush, keeps_all;    /* keeps_all: all micro-batches are in flight */
-	bool plain, recomputed;   /* ways that are options */
+	double *room;           /* [workers] bytes of each; 0: unknown */
+	uint32_t *node;         /* [workers] */
+	double versions, state; /* copies of weights, of state in weights */
+	bool flush, keeps_all;  /* keeps_all: all micro-batches are in flight */
+	bool plain, recomputed; /* ways that are options */
 } ask;
 
 static double in_flight(const ask *a, const mr_cut_stage *g)
@@ -46,8 +46,10 @@ static mr_cut_option option_of(const ask *a, const mr_cut_stage *g, const mr_int
 	double sums = 3 * c->weights * (r - 1) / r * (spread ? a->costs.far_s : a->costs.near_s);
 
 	return (mr_cut_option){
-		.time = a->n_micro * (c->f + c->i + c->w + (recompute ? c->f : 0) +
-				      c->in * (far ? a->costs.far_s : a->costs.near_s)) / r +
+		.time = a->n_micro *
+				(c->f + c->i + c->w + (recompute ? c->f : 0) +
+				 c->in * (far ? a->costs.far_s : a->costs.near_s)) /
+				r +
 			commits * c->u + sums,
 		.bytes = (versions + 1 + a->state) * c->weights +
 			 (recompute && flight > 1 ? flight * c->in / 2 + c->kept : flight * c->kept),
@@ -426,8 +428,8 @@ mr_status mr_auto_refine(mr_auto_search_state *s)
 		    (has_option(ops, "replicas") || s->a->row[best].n_stages == s->a->row[best].workers))
 			MR_TRY(try_cuts(s, best, ops));
 		for (uint32_t k = before; k < s->a->n; k++)
-			if (mr_auto_is_done(&s->a->row[k]) && (!mr_auto_is_done(&s->a->row[best]) ||
-							       s->a->row[k].step_s < s->a->row[best].step_s))
+			if (mr_auto_is_done(&s->a->row[k]) &&
+			    (!mr_auto_is_done(&s->a->row[best]) || s->a->row[k].step_s < s->a->row[best].step_s))
 				best = k;
 		if (mr_auto_is_done(&s->a->row[best]))
 			MR_TRY(improve(s, best, limit));

@@ -1,7 +1,7 @@
 #include <math.h>
 
 #include "base/str.h"
-#include "choose/auto.h"
+#include "choose/auto_internal.h"
 #include "report/table.h"
 
 static void put_ms(mr_table *t, double seconds)
@@ -115,4 +115,26 @@ mr_status mr_auto_print(const mr_auto *a, FILE *out)
 	print_penalty(a, out);
 	print_half(a, out);
 	return ferror(out) ? mr_fail(MR_EIO, "cannot write the choice") : MR_OK;
+}
+
+mr_status mr_auto_look(const mr_auto *a, mr_auto_show *show, void *arg)
+{
+	mr_session at;
+	mr_forecast f = {.s = &at};
+	mr_job job;
+	mr_status st = mr_auto_job(&a->state->q, &a->row[0], &job);
+
+	if (st == MR_OK)
+		st = mr_session_open_beside(&job, &a->state->base, &at);
+	if (st == MR_OK) {
+		st = mr_auto_forecast(a->state, &f);
+		if (st == MR_OK)
+			st = mr_forecast_memory(&f);
+		if (st == MR_OK)
+			st = show(arg, &f);
+		mr_forecast_fini(&f);
+		mr_session_close(&at);
+	}
+	mr_job_fini(&job);
+	return st;
 }

@@ -8,17 +8,17 @@
 #include "base/str.h"
 #include "choose/auto_internal.h"
 
-#define WARM_STEPS 3u
+#define WARM_STEPS   3u
 #define LEAST_ROUNDS 2u
-#define HALF_ROUNDS 3u
-#define MOST_ROUNDS 15u
-#define ROUND_S 0.5       /* all bursts of a candidate take at least about this long, within these rounds */
+#define HALF_ROUNDS  3u
+#define MOST_ROUNDS  15u
+#define ROUND_S      0.5 /* all bursts of a candidate take at least about this long, within these rounds */
 #define MOST_AT_ONCE 64u
-#define CLOSE 2.0         /* candidates that are predicted again are at most this many times as slow as the first */
-#define MOST_AGAIN 60u
-#define LOSS_S 20.0       /* most seconds of a run for its loss */
-#define WINDOW 0.1        /* part of its steps over which a loss is averaged */
-#define MOST_FACTOR 4.0
+#define CLOSE        2.0 /* candidates that are predicted again are at most this many times as slow as the first */
+#define MOST_AGAIN   60u
+#define LOSS_S       20.0 /* most seconds of a run for its loss */
+#define WINDOW       0.1  /* part of its steps over which a loss is averaged */
+#define MOST_FACTOR  4.0
 
 /* A candidate that trains. */
 typedef struct runner {
@@ -121,11 +121,16 @@ static mr_auto_factor predicted_of(const mr_forecast *f, uint16_t w)
 
 		switch (l->at[i].op) {
 		case MR_OP_F:
-		case MR_OP_R: sum.f += takes; break;
+		case MR_OP_R:
+			sum.f += takes;
+			break;
 		case MR_OP_B:
 		case MR_OP_I:
-		case MR_OP_W: sum.b += takes; break;
-		default: sum.u += takes;
+		case MR_OP_W:
+			sum.b += takes;
+			break;
+		default:
+			sum.u += takes;
 		}
 	}
 	return sum;

@@ -5,7 +5,7 @@
 
 #include "session/forecast.h"
 
-#define MOST_TIMES 8u    /* more workers or micro-batches than this many times as many are not tried */
+#define MOST_TIMES   8u /* more workers or micro-batches than this many times as many are not tried */
 #define MOST_SYSTEMS 2u
 
 /* Seconds of a step of @s with @key = @value; INFINITY: it does not fit, or cannot run. */

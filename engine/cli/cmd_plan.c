@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "choose/auto.h"
 #include "choose/compare.h"
+#include "outline/forecast_picture.h"
 #include "choose/what_fits.h"
 #include "cli/args.h"
 #include "cli/open_config.h"
@@ -146,12 +147,33 @@ static mr_status write_choice(const mr_args *args, const mr_auto_row *r, const c
 	return st;
 }
 
+/* As text, and as SVG to the file that @arg is, unless it is NULL. */
+static mr_status show(void *arg, const mr_forecast *f)
+{
+	MR_TRY(mr_forecast_picture_text(f, stdout));
+	return arg ? mr_forecast_picture_svg(f, arg) : MR_OK;
+}
+
+static mr_status draw_choice(const mr_auto *a, const char *path)
+{
+	FILE *svg = NULL;
+	mr_status st;
+
+	putchar('\n');
+	if (!*path)
+		return mr_auto_look(a, show, NULL);
+	MR_TRY(mr_output_open(path, &svg));
+	st = mr_auto_look(a, show, svg);
+	return mr_output_close(path, svg, st);
+}
+
 /* The best configuration. */
 static mr_status choose(const mr_args *args)
 {
 	const char *path = mr_values_string(args->values, "output");
 	uint32_t verify = (uint32_t)mr_values_int(args->values, "verify");
 	mr_auto_question q = {.allow_stale = (uint32_t)mr_values_int(args->values, "allow-stale"),
+			      .systems = mr_values_string(args->values, "systems"),
 			      .memory = (uint64_t)mr_values_int(args->values, "memory")};
 	mr_config *config;
 	mr_auto a = {0};
@@ -165,6 +187,8 @@ static mr_status choose(const mr_args *args)
 		st = mr_auto_verify(&q, &a, verify);
 	if (st == MR_OK)
 		st = mr_auto_print(&a, stdout);
+	if (st == MR_OK)
+		st = draw_choice(&a, mr_values_string(args->values, "picture"));
 	if (st == MR_OK && *path)
 		st = write_choice(args, &a.row[0], path);
 	mr_auto_fini(&a);
@@ -174,7 +198,7 @@ static mr_status choose(const mr_args *args)
 
 static mr_status make(const mr_args *args)
 {
-	static const char *const with_auto[] = {"allow-stale", "verify", "memory"};
+	static const char *const with_auto[] = {"allow-stale", "verify", "memory", "systems", "picture"};
 	static const char *const without[] = {"compare", "plan", "cap", "format"};
 	const char *format = mr_values_string(args->values, "format");
 	bool all = mr_values_bool(args->values, "compare"), automatic = mr_values_bool(args->values, "auto");
@@ -226,8 +250,13 @@ static const mr_option options[] = {
 	 "search for the fastest workers, threads, micro-batches and system; -o writes them as a configuration"},
 	{"allow-stale", MR_OPT_INT, "0", 0, 1e6, NULL, "commits",
 	 "with --auto: also systems that do not flush, whose gradients are at most this late"},
+	{"picture", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "with --auto: draw the machine with the stages, their memory and the schedule as SVG into this file"},
+	{"systems", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "with --auto: only these systems, with commas between; empty: all"},
 	{"verify", MR_OPT_INT, "0", 0, 100, NULL, NULL,
-	 "with --auto: train this many of the best for 20 steps each, and choose by what they took"},
+	 "with --auto: train this many of the best for 20 steps each, correct the predictions, and choose by what they "
+	 "took"},
 	{"memory", MR_OPT_INT, "0", 0, 1e18, NULL, "bytes",
 	 "with --auto: the memory of all workers together; recomputation is then a choice; 0: what the machine has"},
 	{"cap", MR_OPT_INT, "0", 0, 1e18, NULL, "bytes",

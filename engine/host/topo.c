@@ -367,16 +367,56 @@ static mr_status load(hwloc_topology_t h, const char *text, mr_topo *t)
 	return status;
 }
 
+/* Is @text the name of a machine, and no list of levels? */
+static bool is_name(const char *text)
+{
+	size_t n = strcspn(text, ":");
+
+	for (uint32_t i = 0; mr_server_at(i); i++)
+		if (strlen(mr_server_at(i)->name) == n && !strncmp(mr_server_at(i)->name, text, n))
+			return true;
+	return !text[n] && !ends_with(text, ".xml");
+}
+
+/* The machine that is called @text, or "NAME:CORES"; *@cores: how many of its cores may be used, 0: all. Errors:
+ * MR_EINVAL. */
+static mr_status find_server(const char *text, const mr_server **server, uint32_t *cores)
+{
+	size_t n = strcspn(text, ":");
+	char name[80];
+
+	*cores = 0;
+	snprintf(name, sizeof(name), "%.*s", (int)n, text);
+	MR_TRY(mr_server_get(name, server));
+	if (!text[n])
+		return MR_OK;
+	*cores = (uint32_t)strtoul(text + n + 1, NULL, 10);
+	if (*cores < 1 || *cores > (*server)->sockets * mr_server_cores(*server))
+		return mr_fail(MR_EINVAL, "%s has 1 to %u cores, not %s", (*server)->name,
+			       (*server)->sockets * mr_server_cores(*server), text + n + 1);
+	return MR_OK;
+}
+
+/* Of a machine with @t the first @cores cores; 0: all. */
+static void use_first(mr_topo *t, uint32_t cores)
+{
+	if (!cores || cores >= t->n_usable)
+		return;
+	t->n_usable = cores;
+	snprintf(t->cpu_limit, sizeof(t->cpu_limit), "the first of them");
+}
+
 mr_status mr_topo_synthetic(const char *text, mr_topo *t)
 {
 	const mr_server *server = NULL;
 	hwloc_topology_t h = NULL;
 	char published[200];
+	uint32_t cores = 0;
 	mr_status status;
 
 	*t = (mr_topo){.synthetic = true};
-	if (!strchr(text, ':') && !ends_with(text, ".xml")) { /* no level of a machine: a name */
-		if (mr_server_get(text, &server) != MR_OK)
+	if (is_name(text)) {
+		if (find_server(text, &server, &cores) != MR_OK)
 			return mr_fail(MR_EINVAL, "topology \"%s\" is not of the form \"numa:4 core:16 pu:2\", and %s",
 				       text, mr_error_text());
 		text = mr_server_topology(server, published, sizeof(published));
@@ -389,6 +429,8 @@ mr_status mr_topo_synthetic(const char *text, mr_topo *t)
 	t->synthetic = status == MR_OK;
 	t->server = status == MR_OK ? server : NULL;
 	t->memory_available_bytes = t->memory_bytes;
+	if (status == MR_OK)
+		use_first(t, cores);
 	hwloc_topology_destroy(h);
 	return status;
 }

@@ -56,6 +56,27 @@ expect 0 "recomputing [" deep.cfg --auto --topology "numa:2 core:4" --set train.
 grep -q 'recompute_stages = ' small.cfg && grep -q 'partition = \[ *"' small.cfg || complain "no cut was written"
 expect 0 "1f1b, " small.cfg --topology "numa:2 core:4"
 
+# The first cores of a machine, some systems alone, and the picture: machine, memory, schedule.
+expect 0 "96 of 192 cores usable" deep.cfg --auto --topology genoa9654:96 --systems 1f1b,zb_h1 --picture choice.svg
+awk '/^best/ && $2 !~ /^(1f1b|zb_h1),?$/ { exit 1 }' out || complain "another system than the two"
+has "node 1   [--------][--------]"
+has "memory of the workers: w weights"
+[ "$(grep -c '<svg ' choice.svg)" = 2 ] && [ "$(grep -c '</svg>' choice.svg)" = 2 ] &&
+	[ "$(grep -c 'class="m-node"' choice.svg)" = 2 ] && grep -q 'class="m-core"' choice.svg ||
+	complain "the picture lacks the machine or the schedule"
+expect 3 "none of --systems is a system" deep.cfg --auto --topology core:2 --systems fast
+expect 2 "genoa9654 has 1 to 192 cores, not 500" deep.cfg --auto --topology genoa9654:500
+expect 2 "--picture goes with --auto" deep.cfg --picture x.svg
+
+# Twice the nodes are never slower.
+last=
+for nodes in 1 2 4; do
+	expect 0 "best" deep.cfg --auto --topology "numa:$nodes core:4" --set train.batch=64
+	awk -v a="$(step out)" -v b="${last:-1e9}" 'BEGIN { exit !(a <= b * 1.0005) }' ||
+		complain "$nodes nodes take $(step out), half of them $last"
+	last=$(step out)
+done
+
 # A memory that nothing fits is refused with what would.
 expect 6 "no candidate fits; the least memory is " deep.cfg --auto --topology core:2 --memory 1000
 expect 2 "--memory goes with --auto" deep.cfg --memory 1000
