@@ -93,6 +93,10 @@ mr_status mr_auto_verify(const mr_auto_question *q, mr_auto *a, uint32_t n) MR_M
 #define MR_AUTO_STEPS 20
 #define MR_AUTO_LOSS_STEPS 300
 
+/** Train rows @row [@n] side by side as mr_auto_verify does, and set what their steps took. Errors: those of a
+ * training. */
+mr_status mr_auto_measure(mr_auto *a, const uint32_t *row, uint32_t n) MR_MUST_USE;
+
 /** Call @show with the forecast of the first row, with both of its halves. Errors: those of @show, and of a session. */
 typedef mr_status mr_auto_show(void *arg, const mr_forecast *f);
 mr_status mr_auto_look(const mr_auto *a, mr_auto_show *show, void *arg) MR_MUST_USE;

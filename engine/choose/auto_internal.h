@@ -28,6 +28,7 @@ typedef struct mr_auto_search_state {
 	uint32_t n_factors;
 	double best;          /* step of the best that fits */
 	double share;         /* of memory and links that a candidate has; 0: all */
+	bool loaded;          /* the base has read its data */
 	bool fitted;          /* some candidate of several workers fits */
 	uint64_t visited;     /* instructions so far */
 	uint64_t least_bytes; /* of those that do not fit */

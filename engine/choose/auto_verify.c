@@ -7,6 +7,7 @@
 #include "base/stats.h"
 #include "base/str.h"
 #include "choose/auto_internal.h"
+#include "host/clock.h"
 
 #define WARM_STEPS   3u
 #define LEAST_ROUNDS 2u
@@ -14,6 +15,7 @@
 #define MOST_ROUNDS  15u
 #define ROUND_S      0.5 /* all bursts of a candidate take at least about this long, within these rounds */
 #define MOST_AT_ONCE 64u
+#define SETTLE_NS 10000000u /* teams of the runs that stand still spin for some milliseconds before they sleep */
 #define CLOSE        2.0 /* candidates that are predicted again are at most this many times as slow as the first */
 #define MOST_AGAIN   60u
 #define LOSS_S       20.0 /* most seconds of a run for its loss */
@@ -200,6 +202,8 @@ static mr_status measure_rounds(const mr_auto_search_state *s, runner *x, uint32
 		MR_TRY(burst(&x[i], WARM_STEPS, NULL, &ignored));
 	for (uint32_t round = 0; round < rounds; round++)
 		for (uint32_t i = 0; i < n; i++) {
+			if (n > 1)
+				mr_clock_sleep(SETTLE_NS);
 			MR_TRY(burst(&x[i], MR_AUTO_STEPS, NULL, &x[i].burst_s[round]));
 			if (!round && !i && x[i].burst_s[0] > 0) {
 				double wanted = ROUND_S / (MR_AUTO_STEPS * x[i].burst_s[0]);
@@ -420,13 +424,22 @@ static uint32_t best_measured(const mr_auto *a, bool stale)
 
 /* --- all of it --- */
 
+/* The data, once. */
+static mr_status load(mr_auto_search_state *s)
+{
+	if (s->loaded)
+		return MR_OK;
+	s->loaded = true;
+	return mr_session_load(&s->base);
+}
+
 static mr_status verify(mr_auto_search_state *s, uint32_t n)
 {
 	mr_auto *a = s->a;
 	uint32_t row[MOST_AT_ONCE + 1], k, stale, flush;
 
 	n = n < MOST_AT_ONCE ? n : MOST_AT_ONCE;
-	MR_TRY(mr_session_load(&s->base));
+	MR_TRY(load(s));
 	k = next_rows(a, n, row);
 	MR_TRY(measure(s, row, k, true));
 	predict_again(s);
@@ -450,4 +463,10 @@ mr_status mr_auto_verify(const mr_auto_question *q, mr_auto *a, uint32_t n)
 	if (*q->job->machine.topology)
 		return mr_fail(MR_ECONFIG, "machine.topology describes another machine: only this one is measured");
 	return verify(a->state, n);
+}
+
+mr_status mr_auto_measure(mr_auto *a, const uint32_t *row, uint32_t n)
+{
+	MR_TRY(load(a->state));
+	return measure(a->state, row, n, false);
 }

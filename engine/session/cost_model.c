@@ -88,7 +88,6 @@ typedef struct team {
 	double peak;                     /* FLOP/s of a core */
 	double rate_pass, rate_step;     /* bytes a second in F, I, W; in U */
 	bool memory_pass, memory_step;   /* they come from the node's memory */
-	double extra;                    /* seconds of each pass beside its work */
 } team;
 
 /* Bytes that worker @w uses in each pass, and in a step. Without a plan worker 0 has all stages. */
@@ -140,15 +139,23 @@ static team team_of(const mr_session *s, const mr_server *m, uint16_t w, uint32_
 	working_set(s, w, &pass, &step);
 	t.rate_pass = rate_of(m, k, pass, &t.memory_pass);
 	t.rate_step = rate_of(m, k, step, &t.memory_step);
-	t.extra = MR_MODEL_CALL_S + mr_server_barrier_ns(m, k) / 1e9;
 	return t;
+}
+
+/* Threads of the team that a pass keeps: kernels use one only for enough work. */
+static uint32_t threads_for(const team *t, double work, double each)
+{
+	return work >= t->k * each ? t->k : work < 2 * each ? 1 : (uint32_t)(work / each);
 }
 
 static double seconds(const team *t, double flops, double bytes, double elements, double columns)
 {
-	double e = mr_model_efficiency(elements, columns, flops / (2 * elements), t->k);
+	uint32_t k = flops > 0 ? threads_for(t, flops, MR_MODEL_LEAST_FLOPS)
+			       : threads_for(t, elements, MR_MODEL_LEAST_ELEMENTS);
+	double e = mr_model_efficiency(elements, columns, flops / (2 * elements), k);
 
-	return fmax(flops > 0 ? flops / (t->k * t->peak * e) : 0, bytes / t->rate_pass) + t->extra;
+	return fmax(flops > 0 ? flops / (k * t->peak * e) : 0, bytes / t->rate_pass * t->k / k) + MR_MODEL_CALL_S +
+	       mr_server_barrier_ns(t->m, k) / 1e9;
 }
 
 /* What the passes over a layer read and write, and make. */
@@ -217,6 +224,14 @@ static uint16_t worker_of(const mr_session *s, uint32_t node)
 	return s->plan ? mr_plan_worker(s->plan, 0, mr_partition_stage(&s->partition, node)) : 0;
 }
 
+static double step_seconds(const team *t, double bytes)
+{
+	uint32_t k = threads_for(t, bytes / UPDATE_PASSES / sizeof(float), MR_MODEL_LEAST_ELEMENTS);
+
+	return bytes / fmin(t->rate_step * k / t->k, k * t->m->l3_gbs * 1e9) + MR_MODEL_CALL_S +
+	       mr_server_barrier_ns(t->m, k) / 1e9;
+}
+
 static void cost_layer(const mr_session *s, const team *t, uint32_t node, mr_layer_cost *c, mr_layer_bytes *b)
 {
 	work w = work_of(s, node);
@@ -226,7 +241,7 @@ static void cost_layer(const mr_session *s, const team *t, uint32_t node, mr_lay
 	for (int k = 0; k < 3; k++)
 		*into[k] = w.bytes[k] > 0 && !(loss && k) ? seconds(t, w.flops[k], w.bytes[k], w.elements[k],
 								    w.columns[k]) : 0;
-	c->u = w.step_bytes > 0 ? w.step_bytes / fmin(t->rate_step, t->k * t->m->l3_gbs * 1e9) + t->extra : 0;
+	c->u = w.step_bytes > 0 ? step_seconds(t, w.step_bytes) : 0;
 	if (t->memory_pass)
 		*b = (mr_layer_bytes){.f = w.bytes[0], .i = w.bytes[1], .w = w.bytes[2]};
 	if (t->memory_step)
@@ -341,7 +356,6 @@ static team team_at(const mr_session *s, const mr_server *m, uint32_t threads, m
 	else if (level == MR_MODEL_MEMORY)
 		t.rate_pass = rate_of(m, threads, INFINITY, &t.memory_pass);
 	t.rate_step = t.rate_pass;
-	t.extra = MR_MODEL_CALL_S + mr_server_barrier_ns(m, threads) / 1e9;
 	return t;
 }
 

@@ -16,6 +16,9 @@
  *	call     what an operation takes to begin and end
  *	barrier  of k threads: c0 + c1 ceil(log2 k) (host/server.h)
  *
+ * k is not more than the threads that the kernels of the backend fused use (nn/kernels/fused/team.h): one for each
+ * MR_MODEL_LEAST_FLOPS of a product, or MR_MODEL_LEAST_ELEMENTS of another pass.
+ *
  * F, I and W keep a worker's weights and gradients and the activations of a micro-batch in use, U all that it has.
  * Between nodes, boundaries and weights that pipes on several nodes share cross a link.
  *
@@ -32,6 +35,8 @@
 #define MR_MODEL_EFFICIENCY 0.8
 #define MR_MODEL_PIECE 1024.0
 #define MR_MODEL_CALL_S 0.3e-6
+#define MR_MODEL_LEAST_FLOPS 1048576.0
+#define MR_MODEL_LEAST_ELEMENTS 8192.0
 
 /** The constants for @s: of the machine named, measured, or nominal ones of a machine like its topology. */
 mr_server mr_model_server(const mr_session *s);
