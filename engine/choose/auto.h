@@ -7,10 +7,12 @@
  * the engine's layout. Sequential training and data parallelism are candidates like all others.
  *
  * Branch and bound: the work of a step over the workers, and the chain of a micro-batch through the model, are a lower
- * bound for all systems with the same workers, threads and micro-batches. Candidates are tried in the order of their
- * bounds; those whose bound is not below the best step are left out. Of a group of equal bounds the rest is left out
- * when none of the first few comes near the best, and the search ends after a number of instructions: the result then
- * says how far it may be from the bound. The order of everything is fixed, so the choice is the same each time.
+ * bound for all systems with the same workers, threads and micro-batches. Such groups are tried in the order of their
+ * bounds; candidates whose bound is not below the best step are left out. In a group the systems that came nearest to
+ * their bounds before go first; those that never came near enough to beat the best are left out, and so is the rest
+ * when some in a row are no better. The search ends after a number of instructions: the result then says how far it may
+ * be from the bound. The best are then changed in their cuts, replicas, recomputation and teams (auto_internal.h). The
+ * order of everything is fixed, so the choice is the same each time.
  */
 #ifndef MR_CHOOSE_AUTO_H
 #define MR_CHOOSE_AUTO_H

@@ -47,6 +47,9 @@ double mr_auto_predict(const mr_auto_search_state *s, const mr_auto_row *r, doub
  * rows must be sorted. */
 void mr_auto_mark(mr_auto_search_state *s);
 
+/** List all candidates with their bounds (auto_candidates.c). Errors: MR_ERESOURCE. */
+mr_status mr_auto_candidates(mr_auto_search_state *s) MR_MUST_USE;
+
 /** Append a candidate like @like (NULL: nothing is set) to the list; @out is valid until the next call. Errors:
  * MR_ERESOURCE. */
 mr_status mr_auto_add(mr_auto_search_state *s, const mr_auto_row *like, mr_auto_row **out) MR_MUST_USE;

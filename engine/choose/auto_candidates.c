@@ -1,0 +1,247 @@
+/* auto_candidates.c - what the search may try, and the settings of a candidate. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "choose/auto_internal.h"
+#include "session/cost_model.h"
+
+/* Instructions of a plan that is tried. */
+#define MOST_OF_ONE (1u << 19)
+/* Systems that compute their order from costs get plans of at most this many instructions; those that search among
+ * plans, which takes as long as trying hundreds of candidates, fewer. */
+#define MOST_BY_COSTS 4096u
+#define MOST_JUDGED 256u
+
+typedef mr_auto_search_state search;
+
+mr_status mr_auto_add(search *s, const mr_auto_row *like, mr_auto_row **out)
+{
+	mr_auto *a = s->a;
+	mr_auto_row *r;
+
+	if (!(a->n & (a->n - 1))) { /* room doubles when n is a power of two */
+		uint32_t of = like ? (uint32_t)(like - a->row) : 0;
+		mr_auto_row *more = realloc(a->row, (a->n ? 2 * (size_t)a->n : 1) * sizeof(*a->row));
+
+		if (!more)
+			return mr_fail(MR_ERESOURCE, "no memory for %u candidates", a->n + 1);
+		a->row = more;
+		like = like ? &more[of] : NULL;
+	}
+	r = &a->row[a->n++];
+	*r = (mr_auto_row){.step_s = INFINITY};
+	*out = r;
+	if (!like)
+		return MR_OK;
+	snprintf(r->label, sizeof(r->label), "%s", like->label);
+	r->workers = like->workers;
+	r->threads = like->threads;
+	r->n_micro = like->n_micro;
+	r->refined = true;
+	for (uint32_t i = 0; i < like->n_sets; i++) {
+		r->set[i] = strdup(like->set[i]);
+		if (!r->set[i])
+			return mr_fail(MR_ERESOURCE, "no memory for a candidate");
+		r->n_sets++;
+	}
+	return MR_OK;
+}
+
+/* Which setting has @key; n_sets: none. */
+static uint32_t find_setting(const mr_auto_row *r, const char *key)
+{
+	size_t n = strlen(key);
+	uint32_t i = 0;
+
+	while (i < r->n_sets && (strncmp(r->set[i], key, n) || r->set[i][n] != '='))
+		i++;
+	return i;
+}
+
+mr_status mr_auto_set(mr_auto_row *r, const char *key, const char *value)
+{
+	uint32_t i = find_setting(r, key);
+	size_t size = strlen(key) + strlen(value) + 2;
+	char *text = i < MR_AUTO_SETS ? malloc(size) : NULL;
+
+	if (!text)
+		return mr_fail(MR_ERESOURCE, "no memory for the settings of a candidate");
+	snprintf(text, size, "%s=%s", key, value);
+	if (i < r->n_sets)
+		free(r->set[i]);
+	else
+		r->n_sets++;
+	r->set[i] = text;
+	return MR_OK;
+}
+
+const char *mr_auto_value(const mr_auto_row *r, const char *key)
+{
+	uint32_t i = find_setting(r, key);
+
+	return i < r->n_sets ? r->set[i] + strlen(key) + 1 : "";
+}
+
+static mr_status set_number(mr_auto_row *r, const char *key, uint32_t value)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", value);
+	return mr_auto_set(r, key, text);
+}
+
+/* Workers, threads of each and micro-batches, with the lower bounds of their steps. */
+typedef struct shape {
+	uint32_t workers, threads, n_micro;
+	double work;  /* all work over the workers */
+	double chain; /* a micro-batch through the model, which a step that flushes waits for */
+} shape;
+
+static shape shape_of(const search *s, uint32_t workers, uint32_t threads, uint32_t n_micro)
+{
+	mr_model_least l = mr_model_least_of(&s->base, s->a->batch / n_micro, threads);
+
+	return (shape){workers, threads, n_micro, (n_micro * l.micro + l.commit) / workers, l.micro};
+}
+
+/* Bytes that no system undercuts: a copy of the weights with gradients and state, the activations of a micro-batch. */
+static uint64_t least_memory(const search *s, uint32_t n_micro)
+{
+	const mr_graph *g = s->base.graph;
+	const mr_types *types = &s->base.kernels->types;
+	uint64_t each = mr_dtype_bytes(types->weights) + s->base.optim.ops->n_states * mr_dtype_bytes(types->state);
+	uint64_t bytes = each * (uint64_t)mr_graph_n_params(g);
+
+	for (uint32_t n = 0; n < g->n_nodes; n++)
+		if (g->nodes[n].n_params) /* others may work in place, or be done again */
+			for (uint32_t o = 0; o < g->nodes[n].n_out; o++)
+				bytes += (uint64_t)(s->a->batch / n_micro) *
+					 mr_shape_bytes(g->nodes[n].out_shape[o], types->activations);
+	return bytes;
+}
+
+static mr_status add(search *s, const shape *h, const char *system, bool stale, const char *replicas, bool recompute)
+{
+	mr_auto_row *r;
+
+	MR_TRY(mr_auto_add(s, NULL, &r));
+	r->workers = h->workers;
+	r->threads = h->threads;
+	r->n_micro = h->n_micro;
+	r->bound_s = stale ? h->work : fmax(h->work, h->chain);
+	MR_TRY(mr_auto_set(r, "system.name", system));
+	MR_TRY(set_number(r, "machine.workers", h->workers));
+	MR_TRY(set_number(r, "machine.threads", h->threads));
+	MR_TRY(set_number(r, "train.microbatches", h->n_micro));
+	MR_TRY(mr_auto_set(r, "partition", "auto"));
+	MR_TRY(mr_auto_set(r, "machine.cpus", ""));
+	if (*replicas)
+		MR_TRY(mr_auto_set(r, "system.replicas", replicas));
+	if (recompute)
+		MR_TRY(mr_auto_set(r, "system.recompute", "always"));
+	snprintf(r->label, sizeof(r->label), "%s%s%s%s", system, *replicas ? " " : "", replicas,
+		 recompute ? ", recomputing" : "");
+	return MR_OK;
+}
+
+/* Stages of equal numbers of workers: two stages, or four. */
+static const char *replicas_of(uint32_t workers, uint32_t stages, char *text, size_t size)
+{
+	text[0] = '\0';
+	for (uint32_t i = 0; i < stages; i++)
+		snprintf(text + strlen(text), size - strlen(text), "%s%u%s", i ? ", " : "[", workers / stages,
+			 i + 1 < stages ? "" : "]");
+	return text;
+}
+
+/* Is @name one of the systems that the user asked for? */
+static bool is_wanted(const search *s, const char *name)
+{
+	const char *list = s->q.systems ? s->q.systems : "";
+
+	if (!*list)
+		return true;
+	for (size_t n; *list; list += n + (list[n] == ',')) {
+		n = strcspn(list, ",");
+		if (strlen(name) == n && !strncmp(list, name, n))
+			return true;
+	}
+	return false;
+}
+
+static mr_status add_system(search *s, const shape *h, const mr_sched_ops *ops)
+{
+	uint64_t length = (uint64_t)h->workers * h->n_micro * 3; /* F, I and W, or nearly so */
+	bool stale = ops->asynchronous || ops->replicates;
+	bool again = s->q.memory && ops->options && mr_option_find(ops->options, "recompute");
+	char text[64];
+
+	if (!is_wanted(s, ops->name))
+		return MR_OK;
+	if (stale && (!s->q.allow_stale || ops->replicates || (!ops->accumulates && h->n_micro > 1)))
+		return MR_OK;
+	if (length > MOST_OF_ONE || (ops->by_costs && length > MOST_BY_COSTS) || (ops->judged && length > MOST_JUDGED))
+		return MR_OK;
+	MR_TRY(add(s, h, ops->name, stale, "", false));
+	if (again)
+		MR_TRY(add(s, h, ops->name, stale, "", true));
+	if (!ops->options || !mr_option_find(ops->options, "replicas"))
+		return MR_OK;
+	for (uint32_t stages = 2; stages <= 4 && 2 * stages <= h->workers; stages *= 2)
+		if (h->workers % stages == 0)
+			MR_TRY(add(s, h, ops->name, stale, replicas_of(h->workers, stages, text, sizeof(text)), false));
+	return MR_OK;
+}
+
+/* All systems with these workers and threads, for all numbers of micro-batches. */
+static mr_status add_shape(search *s, uint32_t workers, uint32_t threads)
+{
+	uint32_t most = s->a->batch < 8 * (int64_t)workers ? (uint32_t)s->a->batch : 8 * workers;
+
+	for (uint32_t n = 1; n <= most; n++) {
+		shape h;
+
+		if (s->a->batch % n || (n > 2 && n < workers / 2))
+			continue;
+		if (s->q.memory && workers > 1 && n < most && least_memory(s, n) > s->q.memory)
+			continue;
+		h = shape_of(s, workers, threads, n);
+		if (workers == 1 && is_wanted(s, MR_SEQUENTIAL))
+			MR_TRY(add(s, &h, MR_SEQUENTIAL, false, "", false));
+		for (size_t i = 0; workers > 1 && mr_schedule_at(i); i++)
+			MR_TRY(add_system(s, &h, mr_schedule_at(i)));
+	}
+	return MR_OK;
+}
+
+/* The most threads of each of @workers workers, none of which has cores of two nodes. */
+static uint32_t most_threads(const mr_topo *t, uint32_t workers)
+{
+	uint32_t k = t->n_usable / workers;
+
+	for (; k > 1; k--) {
+		uint32_t fit = 0;
+
+		for (uint32_t i = 0; i < t->n_nodes && t->node[i].first_core < t->n_usable; i++) {
+			uint32_t left = t->n_usable - t->node[i].first_core;
+
+			fit += (left < t->node[i].n_cores ? left : t->node[i].n_cores) / k;
+		}
+		if (fit >= workers)
+			break;
+	}
+	return k;
+}
+
+mr_status mr_auto_candidates(search *s)
+{
+	const mr_topo *t = &s->base.topo;
+	uint32_t most = t->n_usable < 512 ? t->n_usable : 512;
+
+	for (uint32_t d = 1; d <= most; d += d < 4 ? 1 : d < 8 ? 2 : d < 16 ? 4 : d / 2)
+		for (uint32_t k = most_threads(t, d); k; k = k > 1 ? (k + 1) / 2 : 0)
+			MR_TRY(add_shape(s, d, k));
+	return MR_OK;
+}
+
