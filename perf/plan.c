@@ -261,13 +261,13 @@ int main(int argc, char **argv)
 	score sum = {0};
 
 	puts("Choices: system, workers x threads, micro-batches; ms a step.\n\n"
-	     "| model | batch | chosen | predicted | corrected | measured | fastest of all | measured | chosen / fastest | "
-	     "chosen / one worker |\n|---|---|---|---|---|---|---|---|---|---|");
+	     "| model | batch | chosen | predicted | corrected | measured | fastest of all | measured | "
+	     "chosen / fastest | chosen / one worker |\n|---|---|---|---|---|---|---|---|---|---|");
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < sizes && is_asked(argc, argv, list[i].name); k++)
 			compare(&list[i], list[i].batch[k], &sum);
-	printf("\nwithin 5 %% of the fastest: %u of %u; at most 2 %% slower than one worker: %u of %u; mean error of the "
-	       "corrected prediction %.0f %%\n",
+	printf("\nwithin 5 %% of the fastest: %u of %u; at most 2 %% slower than one worker: %u of %u; mean error of "
+	       "the corrected prediction %.0f %%\n",
 	       sum.near, sum.n, sum.safe, sum.n, sum.n ? 100 * sum.error / sum.n : 0);
 	puts("\nAll layers of a step, ms: two threads predicted from one.\n\n"
 	     "| model | batch | one thread | two predicted | two measured | error |\n|---|---|---|---|---|---|");

@@ -35,7 +35,8 @@ tokens='data = { name = "tokens"; path = "tokens.bin"; vocab = 50257; };'
 hidden=$(printf '2048, %.0s' 1 2 3 4 5 6 7 8 9 10 11)2048
 # conf NAME MODEL DATA OPTIMIZER BATCH
 conf() {
-	printf 'model = { %s };\n%s\noptimizer = { name = "%s"; };\nsystem = { name = "sequential"; };\n' "$2" "$3" "$4" >"$1.cfg"
+	printf 'model = { %s };\n%s\noptimizer = { name = "%s"; };\n' "$2" "$3" "$4" >"$1.cfg"
+	printf 'system = { name = "sequential"; };\n' >>"$1.cfg"
 	printf 'train = { steps = 100; batch = %s; microbatches = 1; lr = 0.001; };\n' "$5" >>"$1.cfg"
 }
 conf mlp "name = \"mlp\"; hidden = [$hidden];" "$rows" adamw 2048
@@ -51,8 +52,9 @@ only="--systems $4"
 [ "$4" != planner ] || only=
 [ "$4" != pipedream ] || only="$only --allow-stale 1000"
 if "$MILLRACE" plan "$1.cfg" --auto --topology "$2:$3" $only >"$1.$2.$3.$4" 2>"$1.$2.$3.$4.why"; then
-	awk -v OFS=, -v at="$1,$2,$3,$4" '$1 == "best" { label = $0; sub(/^best +/, "", label); sub(/  .*/, "", label)
-		n = NF - 9; print at, $(NF - 7), label " " $(NF - 10) " x " $(NF - 9) " " $(NF - 8); exit }' "$1.$2.$3.$4"
+	awk -v OFS=, -v at="$1,$2,$3,$4" '$1 == "best" {
+		label = $0; sub(/^best +/, "", label); sub(/  .*/, "", label)
+		print at, $(NF - 7), label " " $(NF - 10) " x " $(NF - 9) " " $(NF - 8); exit }' "$1.$2.$3.$4"
 fi
 END_OF_ONE
 export MILLRACE="$millrace"
