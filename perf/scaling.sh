@@ -80,6 +80,10 @@ fi
 awk -F, -v models="$models" -v machines="$machines" -v systems="$systems" -v error="$error" '
 function x_of(p, n) { return 70 + p * 330 + log(n) / log(2) * 270 / 7 }
 function y_of(r, part) { return 110 + r * 270 + 200 - part * 200 / 1.1 }
+function put_text(css, anchor, x, y, text) {
+	printf "<text class=\"%s\"%s x=\"%.1f\" y=\"%.1f\">%s</text>\n", css,
+		anchor == "" ? "" : " text-anchor=\"" anchor "\"", x, y, text
+}
 NR > 1 { ms[$1, $2, $3, $4] = $5; if (!($3 in seen)) { seen[$3] = 1; core[++n_cores] = $3 } }
 END {
 	n_models = split(models, model, " "); n_machines = split(machines, machine, " ")
@@ -89,43 +93,54 @@ END {
 	for (i = 1; i <= n_cores; i++) for (k = i + 1; k <= n_cores; k++) if (core[k] + 0 < core[i] + 0) {
 		t = core[i]; core[i] = core[k]; core[k] = t }
 	height = 110 + n_models * 270 + 40
-	printf "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1060\" height=\"%d\" viewBox=\"0 0 1060 %d\" font-family=\"sans-serif\">\n", height, height
-	print "<style>.t{font-size:17px;font-weight:600;fill:#20262d}.s{font-size:12px;fill:#39424c}.p{font-size:12.5px;font-weight:600;fill:#20262d}.k{font-size:10px;fill:#5b6470}.g{stroke:#e6eaee;fill:none}.a{stroke:#8b95a1;fill:none}</style>"
+	printf "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1060\" height=\"%d\" ", height
+	printf "viewBox=\"0 0 1060 %d\" font-family=\"sans-serif\">\n", height
+	print "<style>.t{font-size:17px;font-weight:600;fill:#20262d}.s{font-size:12px;fill:#39424c}"
+	print ".p{font-size:12.5px;font-weight:600;fill:#20262d}.k{font-size:10px;fill:#5b6470}"
+	print ".g{stroke:#e6eaee;fill:none}.a{stroke:#8b95a1;fill:none}</style>"
 	print "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>"
-	print "<text class=\"t\" x=\"24\" y=\"28\">Predicted efficiency: speed-up over one core, divided by cores, of the best choice of each system</text>"
-	printf "<text class=\"s\" x=\"24\" y=\"48\">Predictions by published constants of machines that were not at hand; nothing here was measured.%s</text>\n", error == "" ? "" : " " error
+	put_text("t", "", 24, 28, "Predicted efficiency: speed-up over one core, divided by cores, of the best " \
+		"choice of each system")
+	put_text("s", "", 24, 48, "Predictions by published constants of machines that were not at hand; nothing " \
+		"here was measured." (error == "" ? "" : " " error))
 	x = 24
 	for (k = 1; k <= n_systems; k++) {
-		printf "<path d=\"M%d 70h22\" stroke=\"%s\" stroke-width=\"%s\"%s/><text class=\"s\" x=\"%d\" y=\"74\">%s</text>\n", x, colour[k], name[k] == "planner" ? 3.5 : 1.8, name[k] == "planner" ? " stroke-opacity=\".35\"" : "", x + 28, name[k] == "planner" ? "the planner\047s choice (systems that flush)" : name[k]
+		wide = name[k] == "planner"
+		printf "<path d=\"M%d 70h22\" stroke=\"%s\" stroke-width=\"%s\"%s/>", x, colour[k],
+			wide ? 6 : 1.8, wide ? " stroke-opacity=\".25\"" : ""
+		put_text("s", "", x + 28, 74, wide ? "the planner\047s choice (systems that flush)" : name[k])
 		x += 52 + 7.2 * length(name[k])
 	}
 	for (r = 0; r < n_models; r++) for (p = 0; p < n_machines; p++) {
-		m = model[r + 1]; h = machine[p + 1]
+		m = model[r + 1]; h = machine[p + 1]; left = 70 + p * 330
 		title = m; gsub(/_/, " ", title)
-		printf "<text class=\"p\" x=\"%d\" y=\"%d\">%s on %s</text>\n", 70 + p * 330, y_of(r, 1.1) - 8, title, what[p + 1]
+		put_text("p", "", left, y_of(r, 1.1) - 8, title " on " what[p + 1])
 		for (e = 0; e <= 5; e++) {
-			printf "<path class=\"g\" d=\"M%.1f %.1fH%.1f\"/>", 70 + p * 330, y_of(r, e / 5), 340 + p * 330
-			printf "<text class=\"k\" text-anchor=\"end\" x=\"%.1f\" y=\"%.1f\">%d %%</text>", 64 + p * 330, y_of(r, e / 5) + 4, 20 * e
+			printf "<path class=\"g\" d=\"M%.1f %.1fh270\"/>", left, y_of(r, e / 5)
+			put_text("k", "end", left - 6, y_of(r, e / 5) + 4, 20 * e " %")
 		}
 		for (e = 0; e <= 7; e++) {
 			printf "<path class=\"g\" d=\"M%.1f %.1fV%.1f\"/>", x_of(p, 2 ^ e), y_of(r, 0), y_of(r, 1.1)
-			printf "<text class=\"k\" text-anchor=\"middle\" x=\"%.1f\" y=\"%.1f\">%d</text>", x_of(p, 2 ^ e), y_of(r, 0) + 14, 2 ^ e
+			put_text("k", "middle", x_of(p, 2 ^ e), y_of(r, 0) + 14, 2 ^ e)
 		}
-		printf "<path class=\"a\" d=\"M%.1f %.1fH%.1f\"/>\n", 70 + p * 330, y_of(r, 0), 340 + p * 330
-		if (r == n_models - 1) printf "<text class=\"s\" text-anchor=\"middle\" x=\"%.1f\" y=\"%.1f\">cores</text>\n", 205 + p * 330, y_of(r, 0) + 32
+		printf "<path class=\"a\" d=\"M%.1f %.1fh270\"/>\n", left, y_of(r, 0)
+		if (r == n_models - 1) put_text("s", "middle", left + 135, y_of(r, 0) + 32, "cores")
 		one = ms[m, h, core[1], "sequential"] * core[1]
 		for (k = n_systems; k >= 1; k--) {
 			d = ""; dots = ""
 			for (i = 1; i <= n_cores; i++) {
 				v = ms[m, h, core[i], name[k]]
 				if (v == "" || one == 0) continue
-				e = one / v / core[i]
-				d = d (d == "" ? "M" : "L") sprintf("%.1f %.1f", x_of(p, core[i]), y_of(r, e))
-				dots = dots sprintf("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.2\" fill=\"%s\"><title>%s, %d cores: %.4g ms</title></circle>", x_of(p, core[i]), y_of(r, e), colour[k], name[k], core[i], v)
+				at_x = x_of(p, core[i]); at_y = y_of(r, one / v / core[i])
+				d = d (d == "" ? "M" : "L") sprintf("%.1f %.1f", at_x, at_y)
+				dots = dots sprintf("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.2\" fill=\"%s\"><title>" \
+					"%s, %d cores: %.4g ms</title></circle>", at_x, at_y, colour[k], name[k],
+					core[i], v)
 			}
 			if (d == "") continue
-			if (name[k] == "planner") printf "<path d=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"6\" stroke-opacity=\".25\"/>\n", d, colour[k]
-			else printf "<path d=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"1.6\"/>%s\n", d, colour[k], dots
+			printf "<path d=\"%s\" fill=\"none\" stroke=\"%s\" ", d, colour[k]
+			if (name[k] == "planner") print "stroke-width=\"6\" stroke-opacity=\".25\"/>"
+			else print "stroke-width=\"1.6\"/>" dots
 		}
 	}
 	print "</svg>"
