@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "outline/forecast_picture.h"
 #include "outline/plan_report.h"
+#include "report/svg.h"
 
 #define MARGIN     20.0
 #define WIDTH      1180.0
@@ -37,15 +38,9 @@ typedef struct painter {
 
 static void put_text(const painter *p, double x, double y, const char *css, const char *text)
 {
-	fprintf(p->out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", css, x, y);
-	for (; *text; text++)
-		if (*text == '<')
-			fputs("&lt;", p->out);
-		else if (*text == '&')
-			fputs("&amp;", p->out);
-		else
-			fputc(*text, p->out);
-	fputs("</text>\n", p->out);
+	mr_svg v = mr_svg_file(p->out);
+
+	mr_svg_text(&v, x, y, css, text);
 }
 
 static const char *fill_of(uint32_t worker)
@@ -73,17 +68,21 @@ static void put_core(const painter *p, uint32_t core, double x, double y)
 	const mr_place *place = &p->f->s->place;
 
 	if (w == place->n_workers) {
-		fprintf(p->out, "<rect class=\"m-idle\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", x, y,
-			CELL - 2, CELL - 2);
+		fprintf(p->out,
+			"<rect class=\"frame\" fill=\"none\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n",
+			x, y, CELL - 2, CELL - 2);
 		return;
 	}
 	fprintf(p->out,
-		"<rect class=\"m-core\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"><title>w%u, %s"
+		"<rect stroke=\"#5b6470\" stroke-width=\".6\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
+		"fill=\"%s\"><title>w%u, %s"
 		"</title></rect>\n",
 		x, y, CELL - 2, CELL - 2, fill_of(w), w, p->w[w].stages);
 	if (place->worker[w].cpu[0] == p->f->s->topo.core[core].cpu)
-		fprintf(p->out, "<text class=\"m-on\" x=\"%.1f\" y=\"%.1f\">%u</text>\n", x + CELL / 2 - 1,
-			y + CELL - 5, w);
+		fprintf(p->out,
+			"<text class=\"n\" style=\"font-size:8.5px\" fill=\"#10263a\" x=\"%.1f\" "
+			"y=\"%.1f\">%u</text>\n",
+			x + CELL / 2 - 1, y + CELL - 5, w);
 }
 
 static double node_width(const mr_topo *t)
@@ -112,8 +111,8 @@ static double put_domains(const painter *p, uint32_t n, double x, double y, doub
 			height = 0;
 		}
 		fprintf(p->out,
-			"<rect class=\"m-l3\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"3\"/>\n", left,
-			y, columns * CELL + 4, rows * CELL + 4);
+			"<rect class=\"soft frame\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"3\"/>\n",
+			left, y, columns * CELL + 4, rows * CELL + 4);
 		for (uint32_t i = 0; i < cores; i++)
 			put_core(p, t->l3[d].first_core + i, left + 3 + i % columns * CELL, y + 3 + i / columns * CELL);
 		left += columns * CELL + 8;
@@ -139,17 +138,18 @@ static void put_machine(painter *p)
 		snprintf(text, sizeof(text), "node %u: %s of %s", node->os_index,
 			 mr_bytes_text(p->f->node_bytes[n], used),
 			 node->memory_bytes ? mr_bytes_text(node->memory_bytes, has) : "unknown");
-		put_text(p, x + 8, p->y + 16, "m-name", text);
+		put_text(p, x + 8, p->y + 16, "legend", text);
 		end = put_domains(p, n, x + 10, p->y + 24, width - 20) + 6;
 		if (node->memory_bytes)
 			part = fmin(1, (double)p->f->node_bytes[n] / (double)node->memory_bytes);
-		fprintf(p->out, "<rect class=\"m-room\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"6\"/>\n", x + 10,
+		fprintf(p->out, "<rect class=\"soft\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"6\"/>\n", x + 10,
 			end, width - 20);
-		fprintf(p->out, "<rect class=\"m-used\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"6\"/>\n", x + 10,
+		fprintf(p->out, "<rect fill=\"#7d8894\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"6\"/>\n", x + 10,
 			end, part > 0 ? fmax(1, part * (width - 20)) : 0);
 		fprintf(p->out,
-			"<rect class=\"m-node\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"6\"/>\n", x,
-			p->y, width, end + 14 - p->y);
+			"<rect class=\"frame node\" fill=\"none\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
+			"rx=\"6\"/>\n",
+			x, p->y, width, end + 14 - p->y);
 		bottom = fmax(bottom, end + 14);
 		x += width + NODE_GAP;
 	}
@@ -165,7 +165,7 @@ static void put_legend(const painter *p)
 	for (int k = 0; k < MR_PICTURE_CLASSES; k++) {
 		fprintf(p->out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"10\" height=\"10\" fill=\"%s\"/>\n", x, p->y - 9,
 			class_fill[k]);
-		put_text(p, x + 14, p->y, "m-name", mr_picture_class[k]);
+		put_text(p, x + 14, p->y, "legend", mr_picture_class[k]);
 		x += 26 + 6.6 * (double)strlen(mr_picture_class[k]);
 	}
 }
@@ -178,7 +178,7 @@ static void put_memory(painter *p)
 	uint64_t most = 1;
 	char text[180], bytes[16];
 
-	put_text(p, MARGIN, p->y, "m-head", "memory of the workers");
+	put_text(p, MARGIN, p->y, "panel", "memory of the workers");
 	put_legend(p);
 	p->y += 10;
 	for (uint32_t w = 0; w < n; w++)
@@ -188,11 +188,12 @@ static void put_memory(painter *p)
 
 		if (named) {
 			fprintf(p->out,
-				"<rect class=\"m-core\" x=\"%.1f\" y=\"%.1f\" width=\"11\" height=\"11\" "
+				"<rect stroke=\"#5b6470\" stroke-width=\".6\" x=\"%.1f\" y=\"%.1f\" width=\"11\" "
+				"height=\"11\" "
 				"fill=\"%s\"/>\n",
 				MARGIN, p->y + 2, fill_of(w));
 			snprintf(text, sizeof(text), "w%u  %.54s", w, p->w[w].stages);
-			put_text(p, MARGIN + 18, p->y + 12, "m-name", text);
+			put_text(p, MARGIN + 18, p->y + 12, "legend", text);
 		}
 		for (int k = 0; k < MR_PICTURE_CLASSES; k++) {
 			double width = (double)p->w[w].bytes[k] / (double)most * room;
@@ -206,7 +207,7 @@ static void put_memory(painter *p)
 			x += width;
 		}
 		if (named || !w || p->w[w].total == most)
-			put_text(p, x + 6, p->y + (named ? 12 : 7), named ? "m-name" : "m-on2",
+			put_text(p, x + 6, p->y + (named ? 12 : 7), named ? "legend" : "legend",
 				 mr_bytes_text(p->w[w].total, bytes));
 	}
 	p->y += 14;
@@ -245,21 +246,6 @@ static mr_status schedule_text(const mr_forecast *f, char **out)
 	return st;
 }
 
-static void put_head(FILE *out, double width, double height)
-{
-	fprintf(out,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
-		"font-family=\"sans-serif\">\n"
-		"<style>.m-title{font-size:17px;font-weight:600;fill:#20262d}.m-head{font-size:13px;font-weight:600;"
-		"fill:#20262d}.m-name{font-size:11.5px;fill:#39424c}.m-on{font-size:8.5px;text-anchor:middle;fill:#"
-		"10263a}"
-		".m-on2{font-size:8px;fill:#39424c}.m-node{fill:none;stroke:#5b6470}.m-l3{fill:#f4f6f8;stroke:#c3cad1}"
-		".m-core{stroke:#5b6470;stroke-width:.6}.m-idle{fill:#ffffff;stroke:#c3cad1}.m-room{fill:#e6eaee}"
-		".m-used{fill:#5b6470}</style>\n"
-		"<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
-		width, height, width, height);
-}
-
 /* Everything but the schedule, to @out. Returns its height. */
 static double paint(const mr_forecast *f, const mr_picture_worker *w, FILE *out)
 {
@@ -269,9 +255,9 @@ static double paint(const mr_forecast *f, const mr_picture_worker *w, FILE *out)
 	snprintf(title, sizeof(title), "%.60s: %.40s, %u x %u threads, %u micro-batch%s a step, %.4g ms predicted",
 		 f->s->job->name, f->s->plan ? f->s->plan->system : "sequential", f->s->place.n_workers,
 		 f->s->place.worker[0].n_threads, f->s->n_micro, f->s->n_micro == 1 ? "" : "es", 1e3 * f->step_s);
-	put_text(&p, MARGIN, p.y, "m-title", title);
+	put_text(&p, MARGIN, p.y, "title", title);
 	p.y += 20;
-	put_text(&p, MARGIN, p.y, "m-name", mr_topo_print(&f->s->topo, machine, sizeof(machine)));
+	put_text(&p, MARGIN, p.y, "legend", mr_topo_print(&f->s->topo, machine, sizeof(machine)));
 	p.y += 12;
 	put_machine(&p);
 	put_memory(&p);
@@ -284,6 +270,7 @@ mr_status mr_forecast_picture_svg(const mr_forecast *f, FILE *out)
 	char *body = NULL, *schedule = NULL;
 	size_t size = 0;
 	double height = 0, width = WIDTH;
+	mr_svg v = mr_svg_file(out);
 	FILE *memory;
 	mr_status st = mr_picture_workers(f, &w);
 
@@ -301,13 +288,12 @@ mr_status mr_forecast_picture_svg(const mr_forecast *f, FILE *out)
 		const char *inner = schedule ? strstr(schedule, "<svg") : NULL;
 
 		width = inner ? fmax(width, size_of(inner, "width=\"")) : width;
-		put_head(out, width, height + (inner ? size_of(inner, "height=\"") : 0));
+		mr_svg_begin(&v, width, height + (inner ? size_of(inner, "height=\"") : 0),
+			     "the machine with the stages on its cores, the memory of the workers, the schedule");
 		fputs(body, out);
 		if (inner)
 			fprintf(out, "<svg x=\"0\" y=\"%.0f\" %s", height, inner + strlen("<svg "));
-		fputs("</svg>\n", out);
-		if (ferror(out))
-			st = mr_fail(MR_EIO, "the picture could not be written");
+		st = mr_svg_end(&v);
 	}
 	free(w);
 	free(body);

@@ -62,7 +62,7 @@ awk '/^best/ && $2 !~ /^(1f1b|zb_h1),?$/ { exit 1 }' out || complain "another sy
 has "node 1   [--------][--------]"
 has "memory of the workers: w weights"
 [ "$(grep -c '<svg ' choice.svg)" = 2 ] && [ "$(grep -c '</svg>' choice.svg)" = 2 ] &&
-	[ "$(grep -c 'class="m-node"' choice.svg)" = 2 ] && grep -q 'class="m-core"' choice.svg ||
+	[ "$(grep -c 'class="frame node"' choice.svg)" = 2 ] && grep -q '<title>w0, stage 0' choice.svg ||
 	complain "the picture lacks the machine or the schedule"
 expect 3 "none of --systems is a system" deep.cfg --auto --topology core:2 --systems fast
 expect 2 "genoa9654 has 1 to 192 cores, not 500" deep.cfg --auto --topology genoa9654:500
