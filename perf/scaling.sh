@@ -8,7 +8,7 @@
 # constants of `millrace list machines`. Nothing is measured. Writes SVG (perf/scaling.svg) and, if named, the numbers
 # as CSV: model, machine, cores, system, ms a step, choice. Some minutes on two cores; SCALING_CORES="1 16 128" and
 # SCALING_ERROR="text" (how well the model predicts this machine; perf/README.md) replace the defaults, and
-# SCALING_FROM=CSV draws the numbers of an earlier run.
+# SCALING_FROM=CSV draws the numbers of an earlier run. SCALING_SYSTEMS="sequential planner" asks for these alone.
 set -eu
 [ $# -ge 1 ] && [ $# -le 3 ] || {
 	echo "usage: scaling.sh MILLRACE [SVG [CSV]]" >&2
@@ -22,6 +22,7 @@ error=${SCALING_ERROR:-}
 from=$(realpath -m "${SCALING_FROM:-/}")
 machines="genoa9654 gnr6980 graviton4"
 systems="sequential data_parallel 1f1b zb_v pipedream planner"
+asked=${SCALING_SYSTEMS:-$systems}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -64,7 +65,7 @@ else
 	for model in $models; do
 		for machine in $machines; do
 			for n in $cores; do
-				for system in $systems; do
+				for system in $asked; do
 					echo "$model $machine $n $system"
 				done
 			done

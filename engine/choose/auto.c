@@ -257,10 +257,11 @@ static bool same_group(const mr_auto_row *a, const mr_auto_row *b)
 	return a->workers == b->workers && a->threads == b->threads && a->n_micro == b->n_micro;
 }
 
-/* How near to their bounds the candidates of a system came so far. */
+/* How near to their bounds the candidates of a system came so far: by what part of its bound a step was longer, as if
+ * there were as many micro-batches as workers. Bubbles are in that proportion. */
 typedef struct record {
 	const char *system;
-	double least, sum; /* of steps over bounds */
+	double least, sum;
 	uint32_t n;
 } record;
 
@@ -287,8 +288,9 @@ static record *record_of(records *k, const char *system)
 static double expected(records *k, const mr_auto_row *r, bool best)
 {
 	const record *x = record_of(k, mr_auto_value(r, "system.name"));
+	double longer = !x->n ? 0 : !best ? x->sum / x->n : x->n < ENOUGH ? 0 : x->least;
 
-	return r->bound_s * (!x->n ? 1 : !best ? x->sum / x->n : x->n < ENOUGH ? 1 : x->least);
+	return r->bound_s * (1 + longer * r->workers / r->n_micro);
 }
 
 /* The candidate of rows [@from, @end) that is to be tried next; @end: none. */
@@ -325,8 +327,9 @@ static void try_group(search *s, records *k, uint32_t from, uint32_t end)
 		without = s->best < best ? 0 : without + (r->step_s < INFINITY);
 		if (!(r->step_s < INFINITY))
 			continue;
-		x->least = fmin(x->least, r->step_s / bound);
-		x->sum += r->step_s / bound;
+		bound = fmax(0, r->step_s / bound - 1) * r->n_micro / r->workers;
+		x->least = fmin(x->least, bound);
+		x->sum += bound;
 		x->n++;
 	}
 	for (i = from; i < end; i++)
