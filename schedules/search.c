@@ -40,6 +40,9 @@
  * number of the try. With a limit of seconds the number of tries depends on the clock; that number given as tries makes
  * the same plan again. The plan's name is search+<system> if no try was better than that system.
  *
+ * An order that does not fit is tried again with the forward passes of stages recomputed, on the first worker, on two,
+ * four and so on, until it fits; so chunks, placement, order and recomputation are chosen together under the bytes.
+ *
  * NOTE 1: random search with list scheduling is no new idea; waves with split backwards at these costs, which no
  * published system has, are what it finds.
  */
@@ -49,6 +52,7 @@
 #include <string.h>
 
 #include "schedules/common/search_names.h"
+#include "schedules/common/search_recompute.h"
 #include "schedules/common/search_candidate.h"
 #include "schedules/common/stage_costs.h"
 
@@ -125,7 +129,7 @@ static double work_of(const search *s, const family *f)
 /* --- judging --- */
 
 /* Take @plan, whose first sight is @sight, if it is the best of all in the run; else drop it. */
-static mr_status choose(search *s, mr_plan *plan, double sight, const char *from, bool *fits)
+static mr_status take(search *s, mr_plan *plan, double sight, const char *from, bool *fits)
 {
 	mr_sched_verdict v;
 	double value;
@@ -143,6 +147,48 @@ static mr_status choose(search *s, mr_plan *plan, double sight, const char *from
 		return MR_OK;
 	}
 	mr_plan_destroy(plan);
+	return st;
+}
+
+/* The same for orders that recompute, of a plan that does not fit: on few workers first, which takes less time. */
+static mr_status take_recomputing(search *s, const mr_plan *plan, const char *from)
+{
+	bool fits = false;
+
+	for (uint32_t w = 1, last = 0; !fits && last < plan->n_workers; w *= 2) {
+		uint16_t n = (uint16_t)(w < plan->n_workers ? w : plan->n_workers);
+		double sight = INFINITY;
+		mr_plan *again;
+		uint32_t n_again;
+
+		last = n;
+		MR_TRY(mr_search_recompute(plan, n, &again, &n_again));
+		if (n_again && mr_search_sight(&s->judge, again, &sight) == MR_OK &&
+		    sight < s->chosen_value * (1 - SAME)) {
+			MR_TRY(take(s, again, sight, from, &fits));
+			continue;
+		}
+		mr_plan_destroy(again);
+	}
+	return MR_OK;
+}
+
+/* *@fits: without recomputing. */
+static mr_status choose(search *s, mr_plan *plan, double sight, const char *from, bool *fits)
+{
+	bool recomputes = false;
+	mr_plan *copy = NULL;
+	mr_status st;
+
+	for (uint16_t w = 0; w < plan->n_workers && !recomputes; w++)
+		for (uint32_t i = 0; i < mr_plan_list(plan, w, MR_BODY)->n; i++)
+			recomputes |= mr_plan_list(plan, w, MR_BODY)->at[i].op == MR_OP_R;
+	if (s->args->judge && !recomputes)
+		MR_TRY(mr_plan_copy(plan, &copy));
+	st = take(s, plan, sight, from, fits);
+	if (st == MR_OK && copy && !*fits)
+		st = take_recomputing(s, copy, from);
+	mr_plan_destroy(copy);
 	return st;
 }
 

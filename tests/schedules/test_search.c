@@ -8,6 +8,7 @@
 #include "lower/check.h"
 #include "lower/lower.h"
 #include "sched_help.h"
+#include "schedules/common/search_recompute.h"
 #include "search_help.h"
 
 /* Costs of stages from a fixed sequence. */
@@ -172,11 +173,42 @@ static void search_refuses(void)
 		      MR_ECONFIG, "search: the cost table has 3 stages, the plan 2");
 }
 
+/* Any order that flushes may recompute the stages of its first workers: it is a plan, and keeps less. */
+static void orders_may_recompute(void)
+{
+	static const char *const names[] = {"gpipe", "1f1b", "interleaved", "zb_h1", "zb_v", "v_half"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		sched_case c = {.ops = mr_schedule_find(names[i]), .n_workers = 4, .n_micro = 8};
+		mr_plan *plain = sched_lowered(&c), *draft = sched_emit(&c);
+
+		for (uint16_t n = 1; n <= 4; n++) {
+			mr_plan *again;
+			uint32_t n_again, slots = 0, before = 0;
+
+			MR_CHECK_OK(mr_search_recompute(draft, n, &again, &n_again));
+			MR_CHECK_OK(mr_plan_lower(again, NULL));
+			MR_CHECK_OK(mr_plan_check(again));
+			CU_ASSERT(n_again > 0);
+			for (uint16_t k = 0; k < again->n_stages; k++) {
+				slots += again->n_slots[k];
+				before += plain->n_slots[k];
+				CU_ASSERT(again->n_slots[k] <= plain->n_slots[k]);
+			}
+			CU_ASSERT(slots < before);
+			mr_plan_destroy(again);
+		}
+		mr_plan_destroy(draft);
+		mr_plan_destroy(plain);
+	}
+}
+
 void mr_suite_search(void); /* the runner declares it too */
 
 void mr_suite_search(void)
 {
 	MR_SUITE("search");
+	MR_TEST(orders_may_recompute);
 	MR_TEST(search_is_never_worse_than_a_name);
 	MR_TEST(search_keeps_any_cap);
 	MR_TEST(search_repeats);
