@@ -52,7 +52,7 @@
 #include <string.h>
 
 #include "schedules/common/search_names.h"
-#include "schedules/common/search_recompute.h"
+#include "ir/recompute.h"
 #include "schedules/common/search_candidate.h"
 #include "schedules/common/stage_costs.h"
 
@@ -162,7 +162,7 @@ static mr_status take_recomputing(search *s, const mr_plan *plan, const char *fr
 		uint32_t n_again;
 
 		last = n;
-		MR_TRY(mr_search_recompute(plan, n, &again, &n_again));
+		MR_TRY(mr_plan_recompute(plan, n, &again, &n_again));
 		if (n_again && mr_search_sight(&s->judge, again, &sight) == MR_OK &&
 		    sight < s->chosen_value * (1 - SAME)) {
 			MR_TRY(take(s, again, sight, from, &fits));

@@ -8,7 +8,7 @@
 #include "lower/check.h"
 #include "lower/lower.h"
 #include "sched_help.h"
-#include "schedules/common/search_recompute.h"
+#include "ir/recompute.h"
 #include "search_help.h"
 
 /* Costs of stages from a fixed sequence. */
@@ -186,7 +186,7 @@ static void orders_may_recompute(void)
 			mr_plan *again;
 			uint32_t n_again, slots = 0, before = 0;
 
-			MR_CHECK_OK(mr_search_recompute(draft, n, &again, &n_again));
+			MR_CHECK_OK(mr_plan_recompute(draft, n, &again, &n_again));
 			MR_CHECK_OK(mr_plan_lower(again, NULL));
 			MR_CHECK_OK(mr_plan_check(again));
 			CU_ASSERT(n_again > 0);

@@ -1,4 +1,4 @@
-#include "schedules/common/search_recompute.h"
+#include "ir/recompute.h"
 
 static bool is_same(const mr_instr *a, const mr_instr *b)
 {
@@ -24,7 +24,7 @@ static mr_status copy_list(const mr_list *l, uint16_t worker, bool again, mr_pla
 	return MR_OK;
 }
 
-mr_status mr_search_recompute(const mr_plan *plan, uint16_t n_workers, mr_plan **out, uint32_t *n)
+mr_status mr_plan_recompute(const mr_plan *plan, uint16_t n_workers, mr_plan **out, uint32_t *n)
 {
 	mr_status st = MR_OK;
 
