@@ -8,6 +8,8 @@
  * are those of the primitives alone. Each figure is the best of the turns, of one thread in its CPU time.
  */
 #include <stdio.h>
+
+#ifdef MR_DNNL
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -351,3 +353,10 @@ int main(int argc, char **argv)
 			measure(&shapes[i], bf16 ? MR_BF16 : MR_F32, turns);
 	return 0;
 }
+#else
+int main(void)
+{
+	fprintf(stderr, "recurrent: this build has no oneDNN\n");
+	return 2;
+}
+#endif
