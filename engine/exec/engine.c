@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/zeroed.h"
 #include "host/backtrace.h"
 #include "host/clock.h"
 #include "host/group.h"
@@ -39,8 +40,8 @@ struct mr_engine {
 	mailbox *box;
 	pthread_mutex_t lock;
 	pthread_cond_t given, done;
-	_Atomic uint64_t limit;
-	uint64_t step;              /* the pause point of all workers while paused */
+	_Alignas(64) _Atomic uint64_t limit;
+	_Alignas(64) uint64_t step; /* the pause point of all workers while paused */
 	mr_loader *loader, *eval_loader;
 	double watchdog_s;
 	bool started;               /* the training loader runs */
@@ -410,7 +411,7 @@ static mr_status start_workers(mr_engine *e)
 
 mr_status mr_engine_create(const mr_run_config *c, double watchdog_s, mr_engine **out)
 {
-	mr_engine *e = calloc(1, sizeof(*e));
+	mr_engine *e = mr_zeroed(sizeof(*e));
 	pthread_condattr_t attr;
 	mr_status st;
 

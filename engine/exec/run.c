@@ -507,7 +507,7 @@ static void reset_weights(mr_run *run, mr_stage_weights *b, uint16_t s)
 	if (b->tied)
 		b->tied->summed = false;
 	mr_layer_states_reset(b);
-	atomic_store_explicit(&b->n_stepped, 0, memory_order_relaxed);
+	mr_weights_no_parts(&b->n_stepped);
 	for (uint32_t i = 0; i < b->n_shards; i++) {
 		memset(b->shard[i].staleness, 0, sizeof(b->shard[i].staleness));
 		b->shard[i].n_summed = 0;

@@ -148,7 +148,13 @@ typedef struct mr_worker {
 	mr_window_place window;    /* of an endless plan: the window of `train` */
 	uint32_t *pause_at;        /* [n_pauses] places in the prologue of training after which a pause point lies */
 	uint32_t n_pauses;
-	uint64_t n_done;           /* instructions so far (delays, watchdog) */
+	mr_span_room span;
+	/* Features, which other workers look up; NULL: the run does not have it. */
+	mr_race *race;                    /* racing plans */
+	mr_steal_queue *steal_queue;      /* plans whose W any worker may take */
+	mr_worker_validation *validation; /* plans with V */
+	/* What each instruction changes. The atomics have one writer, and the caller reads them ten times a second. */
+	_Alignas(64) uint64_t n_done; /* instructions so far (delays, watchdog) */
 	_Atomic uint64_t beat;     /* n_done for the watchdog */
 	_Atomic uint64_t doing;    /* mr_doing_pack or MR_DOING_NOTHING: the current instruction, for the watchdog */
 	_Atomic uint64_t longest_ns; /* the longest instruction so far, for the watchdog */
@@ -159,12 +165,7 @@ typedef struct mr_worker {
 	mr_trace_rec *trace;       /* ring [MR_TRACE_RING] or NULL */
 	uint64_t n_trace;
 	mr_counted *counted;       /* NULL: not requested */
-	mr_span_room span;
 	bool made;                 /* the current U was the last part of its commit */
-	/* Features; NULL: the run does not have it. */
-	mr_race *race;                    /* racing plans */
-	mr_steal_queue *steal_queue;      /* plans whose W any worker may take */
-	mr_worker_validation *validation; /* plans with V */
 	mr_acquired acquired;      /* for the current instruction */
 	uint32_t wait_ns[MR_N_WAITS];
 	bool waited;               /* wait_ns is not all 0 */

@@ -87,10 +87,10 @@ static loops loops_of_cpu(void)
 /* The threads write `ready` and `error`, and each its own core's rates; all are read after the join. */
 typedef struct bench {
 	uint32_t n;              /* threads that were started, or will be */
-	_Atomic uint32_t ready;  /* passes of the meeting point */
-	_Atomic uint32_t error;  /* errno of the first pin that failed */
-	_Atomic bool quit;       /* a thread is missing: nobody measures */
-	uint64_t bytes;
+	_Alignas(64) _Atomic uint32_t ready; /* passes of the meeting point */
+	_Alignas(64) _Atomic uint32_t error; /* errno of the first pin that failed */
+	_Alignas(64) _Atomic bool quit;      /* a thread is missing: nobody measures */
+	_Alignas(64) uint64_t bytes;
 	loops loops;
 } bench;
 

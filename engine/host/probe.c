@@ -16,7 +16,7 @@ enum { MAX_BATCHES = 256, ROUNDS = 200, GIVE_UP_NS = 2000000000 };
 typedef struct pingpong {
 	_Alignas(64) _Atomic uint32_t ball; /* odd: b has it, even: a has it */
 	_Alignas(64) _Atomic uint32_t quit;
-	_Atomic uint32_t error; /* errno of the first pin that failed */
+	_Alignas(64) _Atomic uint32_t error; /* errno of the first pin that failed */
 	uint32_t cpu[2];
 	uint64_t budget_ns;
 	double ns[MAX_BATCHES]; /* one way, per batch */

@@ -33,7 +33,7 @@ void mr_run_norms_destroy(mr_run_norms *x)
 
 void mr_run_norms_reset(mr_run_norms *x)
 {
-	atomic_store_explicit(&x->n_stages, 0, memory_order_relaxed);
+	mr_weights_no_parts(&x->n_stages);
 	atomic_store_explicit(&x->last, 0, memory_order_relaxed);
 }
 

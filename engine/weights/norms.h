@@ -33,8 +33,8 @@ typedef struct mr_run_norms {
 	bool global;    /* with `every`: a norm covers all stages, and the last stage to finish its part computes it */
 	uint32_t n;     /* entries of @at, by step modulo */
 	double *at;     /* [n] global norms; of replicas, those of the last stage of the first one */
-	_Alignas(64) _Atomic uint32_t n_stages; /* stages that have finished their part of the current norm */
-	_Atomic uint64_t last;                  /* last step whose global norm is known */
+	mr_parts n_stages;                     /* stages that have finished their part of the current norm */
+	_Alignas(64) _Atomic uint64_t last;    /* last step whose global norm is known */
 } mr_run_norms;
 
 /** Of a run with @every as described and room for @n steps. Errors: MR_ERESOURCE. */

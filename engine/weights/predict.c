@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "base/zeroed.h"
 
 /* Slots of stage @s in any pipe. */
 static uint32_t most_slots(const mr_plan *plan, uint16_t s)
@@ -27,7 +28,7 @@ mr_status mr_predict_open(mr_stage_weights *b, const mr_plan *plan, uint16_t s)
 
 	if (!forward && !backward && !holds)
 		return MR_OK;
-	x = b->prediction = calloc(1, sizeof(*x));
+	x = b->prediction = mr_zeroed(sizeof(*x));
 	if (!x)
 		return mr_fail(MR_ERESOURCE, "no memory for the weight prediction of stage %u", s);
 	x->n_each = plan->contract.same_version_b ? most_slots(plan, s) : 1;

@@ -32,7 +32,6 @@ struct mr_prediction {
 	uint32_t n_buffers; /* of predicted weights, over all pipes; 0: F and B work on what they read or on `held` */
 	uint32_t n_each;         /* buffers of a pipe: one a slot where B takes the weights of its F, else 1 */
 	uint8_t *weights;        /* [n_buffers] like one version each; NULL where there are none */
-	_Atomic uint32_t n_used; /* buffers written since the reset: the highest number, plus 1; any part writes it */
 	bool holds;              /* F works on the same weights for all micro-batches of a commit */
 	uint8_t *held;           /* those weights, like one version */
 	uint64_t held_version;   /* the version that they are made from, or MR_PREDICT_NO_VERSION */
@@ -41,6 +40,8 @@ struct mr_prediction {
 	double back;             /* commits that R and B move back (tau); 0: none */
 	uint64_t moved_back;     /* the version that `weights` holds moved back, or MR_PREDICT_NO_VERSION */
 	uint32_t sync_steps;     /* synchronous commits at the start, which delta does not follow */
+	_Alignas(MR_CACHE_LINE) _Atomic uint32_t n_used; /* buffers written since the reset: the highest number, plus
+	                                                    1; any part writes it */
 };
 
 /** Give @b its prediction, where stage @s of @plan has one. Before mr_weights_layout. Errors: MR_ERESOURCE. */

@@ -22,8 +22,8 @@ void mr_reduction_reset(mr_stage_weights *b, mr_waiters finished, mr_waiters red
 
 	mr_counter_reset(&r->finished, (uint32_t)b->latest, finished.parker, finished.n, parkers);
 	mr_counter_reset(&r->reduced, (uint32_t)b->latest, reduced.parker, reduced.n, parkers);
-	atomic_store_explicit(&r->n_finished, 0, memory_order_relaxed);
-	atomic_store_explicit(&r->n_reduced, 0, memory_order_relaxed);
+	mr_weights_no_parts(&r->n_finished);
+	mr_weights_no_parts(&r->n_reduced);
 }
 
 void mr_reduction_finish(mr_stage_weights *b, uint16_t worker)

@@ -27,7 +27,7 @@
 struct mr_reduction {
 	mr_counter finished; /* commit number: the gradient sums of all shards are complete */
 	mr_counter reduced;  /* commit number: all ranges of their sum are reduced */
-	_Atomic uint32_t n_finished, n_reduced; /* parts done so far; 0 again after the last */
+	mr_parts n_finished, n_reduced;
 	mr_stage_io *left;   /* joint: [sum] what the W of a commit have left, by micro-batch modulo; the worker of a W
 	                        writes it, all read it after `finished` */
 };

@@ -23,7 +23,7 @@ mr_status mr_replicas_create(const mr_plan *p, const mr_optim *optim, mr_stage_w
 		for (uint32_t r = 0; r < g->n; r++)
 			mr_replicas_block(g, r)->replicas = g;
 	}
-	of[p->n_stages - 1].n_ready = calloc(n_steps, sizeof(*of->n_ready));
+	of[p->n_stages - 1].n_ready = mr_zeroed(n_steps * sizeof(*of->n_ready));
 	if (!of[p->n_stages - 1].n_ready) {
 		mr_replicas_destroy(of, p->n_stages);
 		return mr_fail(MR_ERESOURCE, "no memory for %u steps of replicas", n_steps);
@@ -41,9 +41,9 @@ void mr_replicas_destroy(mr_replicas *of, uint16_t n_stages)
 
 void mr_replicas_reset(mr_replicas *g)
 {
-	atomic_store_explicit(&g->n_done, 0, memory_order_relaxed);
+	mr_weights_no_parts(&g->n_done);
 	for (uint32_t i = 0; g->n_ready && i < g->n_steps; i++)
-		atomic_store_explicit(&g->n_ready[i], 0, memory_order_relaxed);
+		mr_weights_no_parts(&g->n_ready[i]);
 }
 
 bool mr_replicas_ready(mr_replicas *g, uint64_t step)

@@ -23,7 +23,7 @@
 #define MR_REPLICAS_MOST MR_AVERAGING_MOST /* of one stage: a pipe each */
 
 struct mr_replicas {
-	_Alignas(64) _Atomic uint32_t n_done; /* parts of the current average */
+	mr_parts n_done;                      /* parts of the current average */
 	const mr_average *average;            /* the plan's */
 	const mr_optim *optim;
 	mr_stage_weights *first; /* of replica 0; replica r is first[r * stride] */
@@ -32,7 +32,7 @@ struct mr_replicas {
 	int16_t *rest;             /* of its masters; NULL: it is its own master */
 	uint8_t *velocity, *mean;  /* like one state each; NULL: there is none */
 	uint32_t n_steps;          /* steps between averages */
-	_Atomic uint32_t *n_ready; /* [n_steps] replicas that have made a step, by step modulo; only at the last
+	mr_parts *n_ready;         /* [n_steps] replicas that have made a step, by step modulo; only at the last
 				      stage, else NULL */
 };
 

@@ -47,6 +47,7 @@
 #include <stdatomic.h>
 
 #include "base/arena.h"
+#include "base/size.h"
 #include "host/event.h"
 #include "nn/optim.h"
 #include "stage/stage.h"
@@ -68,6 +69,13 @@ typedef struct mr_replicas mr_replicas;
 typedef struct mr_layer_states mr_layer_states;
 typedef struct mr_row_versions mr_row_versions;
 
+/* A counter of parts that are done, which several workers raise: on a cache line of its own, since what lies beside it
+ * would move with it from core to core. */
+typedef struct mr_parts {
+	_Alignas(MR_CACHE_LINE) _Atomic uint32_t done; /* 0 again after the last */
+} mr_parts;
+_Static_assert(sizeof(mr_parts) == MR_CACHE_LINE, "two counters on one line");
+
 /* One pipe's share of a stage: the weights that it reads, its gradient sum, the range that it reduces and steps. */
 typedef struct mr_shard {
 	_Alignas(64) uint8_t *version; /* [cap][mr_weights_stride] that this pipe reads */
@@ -81,7 +89,8 @@ typedef struct mr_shard {
 	size_t begin, end;             /* bytes of the weights whose AR and U are its worker's */
 	uint32_t home;                 /* the shard in whose memory `version` is, where weights are not private */
 	uint32_t need;                 /* micro-batches of a commit that go through this pipe */
-	uint32_t n_summed;             /* micro-batches in its sum, where there is a reduction */
+	_Alignas(MR_CACHE_LINE) uint32_t n_summed; /* micro-batches in its sum, where there is a reduction; this and
+	                                              what follows its worker alone writes, at each of them */
 	uint64_t staleness[MR_STALENESS_BINS]; /* gradients by their age in versions */
 } mr_shard;
 
@@ -94,20 +103,16 @@ typedef struct mr_stage_weights {
 	uint8_t *state[MR_OPTIM_STATES]; /* like one version each */
 	int16_t *rest; /* the bits by which the latest version's masters exceed it, like one version; NULL: the weights
 	                  are their own masters */
-	uint64_t latest;     /* version number = commits so far */
 	uint32_t cap;        /* buffers of versions */
 	uint32_t n_shards;
 	mr_shard *shard;     /* [n_shards], one a pipe */
 	uint32_t n_parts;    /* shards with micro-batches */
-	_Atomic uint32_t n_stepped; /* parts of the current commit that are done; 0 again after the last */
 	uint32_t sum;        /* micro-batches in a sum of gradients */
 	uint32_t in_step;    /* commits a step of the run; above 1 only with stage replicas */
 	double rate;         /* times the run's learning rate; not 1 only with stage replicas */
 	bool private_weights; /* each shard has its own copy */
 	bool joint;          /* AR computes the gradients of its range, whole layers, and steps: ir/plan.h, "Joint W" */
 	bool whole;          /* the optimizer takes whole tensors: each belongs to the range in which it begins */
-	bool unchanged;      /* this commit leaves the weights as they are (MR_INSTR_KEEP, MR_INSTR_PASS) */
-	mr_version_count version_count; /* versions live and buffers in use */
 	/* Features; NULL: the run does not have it. */
 	mr_reduction *reduction;
 	mr_steal_sum *steal_sum;
@@ -121,6 +126,11 @@ typedef struct mr_stage_weights {
 	mr_row_versions *row_versions;
 	mr_ranges *ranges;           /* NULL also where all shards share memory */
 	const mr_replicas *replicas; /* those of the stage, of which this is one; owned by the run */
+	/* What each commit changes, apart from what is only read. */
+	mr_parts n_stepped;  /* parts of the current commit */
+	_Alignas(MR_CACHE_LINE) uint64_t latest; /* version number = commits so far */
+	bool unchanged;      /* this commit leaves the weights as they are (MR_INSTR_KEEP, MR_INSTR_PASS) */
+	_Alignas(MR_CACHE_LINE) mr_version_count version_count; /* versions live and buffers in use */
 } mr_stage_weights;
 
 /** Bytes of work memory that @o needs to step the largest matrix of @s. */
@@ -197,16 +207,22 @@ void *mr_weights_total(const mr_stage_weights *b);
 void *mr_weights_total_of(const mr_stage_weights *b, uint32_t shard);
 
 /** Count one of @n parts; true for the last one. */
-static inline bool mr_weights_last_of(_Atomic uint32_t *done, uint32_t n)
+static inline bool mr_weights_last_of(mr_parts *parts, uint32_t n)
 {
 	if (n == 1)
 		return true;
 	/* W3 for those that come later, R3 of all that came before. */
-	if (atomic_fetch_add_explicit(done, 1, memory_order_acq_rel) + 1 < n)
+	if (atomic_fetch_add_explicit(&parts->done, 1, memory_order_acq_rel) + 1 < n)
 		return false;
 	/* The parts of the next round wait for the event that the caller publishes now. */
-	atomic_store_explicit(done, 0, memory_order_relaxed);
+	atomic_store_explicit(&parts->done, 0, memory_order_relaxed);
 	return true;
+}
+
+/** No part is done. While no worker runs. */
+static inline void mr_weights_no_parts(mr_parts *parts)
+{
+	atomic_store_explicit(&parts->done, 0, memory_order_relaxed);
 }
 
 /** The elements of parameter @p that lie in @pipe's range; false: none, or the parameter is stored elsewhere. A row of

@@ -102,6 +102,8 @@ plant size engine/ir/b.c 'static int f(int a) {' 'engine/ir/b.c:1: the "{" of a 
 plant width engine/ir/b.c "$(printf '\t%0113d' 0)" 'engine/ir/b.c:1: 121 columns'
 plant width notes.md "$(printf '%0121d' 0)" 'notes.md:1: 121 columns'
 
+plant lines engine/exec/b.h '	_Atomic uint32_t n_planted;' 'engine/exec/b.h:1: n_planted is shared by threads'
+
 plant tags engine/ir/b.c 'typedef struct mr_a { int x; } mr_a; struct mr_a { int y; };' \
 	'engine/ir/b.c:1: mr_a has a body in'
 plant tags tests/b.c 'enum mr_b { ONE }; union mr_b { int x; } b;' 'tests/b.c:1: mr_b has a body in'
