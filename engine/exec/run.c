@@ -62,6 +62,20 @@ static int64_t sum_piece(const mr_run *run, uint32_t p, uint16_t s)
 	return (int64_t)SUM_PIECE * run->c.place->worker[worker_of(run, (uint8_t)p, s)].n_threads;
 }
 
+/* The place of shard @p's range among those of @n: by the nodes of their workers, then by number. So the pages of a
+ * node's ranges follow each other, and few are shared with another. */
+static uint32_t place_of(const mr_run *run, uint32_t p, uint32_t n, uint16_t s)
+{
+	uint32_t node = run->c.place->worker[worker_of(run, (uint8_t)p, s)].node, place = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t of = run->c.place->worker[worker_of(run, (uint8_t)i, s)].node;
+
+		place += of < node || (of == node && i < p);
+	}
+	return place;
+}
+
 /* Does nothing but an elementwise step read the summed gradients of @b, stage @s? Then that adds them up. */
 static void join_sum_and_step(const mr_run *run, mr_stage_weights *b, uint16_t s)
 {
@@ -95,6 +109,7 @@ static mr_status open_weights(mr_run *run, uint8_t pipe, uint16_t s)
 	for (uint32_t p = 0; p < b->n_shards; p++) {
 		b->shard[p].need = mr_run_sums_of(c->plan, (uint8_t)(pipe + p), s);
 		b->shard[p].block = sum_piece(run, p, s);
+		b->shard[p].place = place_of(run, p, b->n_shards, s);
 	}
 	mr_weights_cut(b, c->optim);
 	MR_TRY(open_features(run, b, s));

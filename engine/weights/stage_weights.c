@@ -79,14 +79,18 @@ void mr_weights_cut(mr_stage_weights *b, const mr_optim *o)
 	b->whole = !mr_optim_elementwise(o);
 	b->n_parts = 0;
 	for (uint32_t i = 0; i < b->n_shards; i++) {
-		b->shard[i].begin = lines * i / b->n_shards * MR_CACHE_LINE;
-		b->shard[i].end = lines * (i + 1) / b->n_shards * MR_CACHE_LINE;
+		mr_shard *s = &b->shard[i];
+		size_t begin = lines * s->place / b->n_shards * MR_CACHE_LINE;
+		size_t end = lines * (s->place + 1) / b->n_shards * MR_CACHE_LINE;
+
 		if (b->joint) {
-			b->shard[i].begin = i ? b->shard[i - 1].end : 0;
-			b->shard[i].end = i + 1 < b->n_shards ? nearest_layer(b, b->shard[i].end)
-							      : mr_stage_size(b->stage)->weight_bytes;
+			begin = s->place ? nearest_layer(b, begin) : 0;
+			end = s->place + 1 < b->n_shards ? nearest_layer(b, end)
+							 : mr_stage_size(b->stage)->weight_bytes;
 		}
-		b->n_parts += b->shard[i].need > 0;
+		s->begin = begin;
+		s->end = end;
+		b->n_parts += s->need > 0;
 	}
 }
 

@@ -11,7 +11,8 @@
  * owner of a range writes what it has stepped into all copies while it has it in cache.
  * Each sums into a gradient buffer of its own; AR adds these up, U steps, or U does both in one pass (reduction.h).
  * Both are cut into ranges of cache lines, a pure function of the weights' size, and pipe p's worker
- * handles range p of both. So the workers share the reduction, the step and the optimizer state (the pages of a range
+ * handles one of both (those of a node's workers follow each other). So the workers share the reduction, the step and
+ * the optimizer state (the pages of a range
  * lie on their nodes: mr_run_spread_states), and every worker reads in place what one has written. Elementwise work
  * gives the same bits however it is cut; for an optimizer that takes whole matrices a tensor belongs to the range in
  * which it begins. Where W are joint (ir/plan.h) a layer does, and AR computes its gradients and steps.
@@ -88,6 +89,7 @@ typedef struct mr_shard {
 	int64_t piece;                 /* elements that mr_reduction_step adds up at a time; 0: AR writes all sums */
 	size_t begin, end;             /* bytes of the weights whose AR and U are its worker's */
 	uint32_t home;                 /* the shard in whose memory `version` is, where weights are not private */
+	uint32_t place;                /* of that range among all shards' */
 	uint32_t need;                 /* micro-batches of a commit that go through this pipe */
 	_Alignas(MR_CACHE_LINE) uint32_t n_summed; /* micro-batches in its sum, where there is a reduction; this and
 	                                              what follows its worker alone writes, at each of them */
@@ -142,7 +144,7 @@ size_t mr_weights_shard_work_bytes(const mr_stage_weights *b, uint8_t pipe, cons
 /** @n elements of parameter @p; of a lazy one (nn/lazy_rows.h) also those that the last row lacks. */
 int64_t mr_weights_whole_rows(const mr_stage_weights *b, uint32_t p, int64_t n);
 
-/** Cut the weights of a stage into the ranges of its shards, whose need is known. */
+/** Cut the weights of a stage into the ranges of its shards, whose need and place are known. */
 void mr_weights_cut(mr_stage_weights *b, const mr_optim *o);
 
 /**

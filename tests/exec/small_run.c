@@ -142,6 +142,7 @@ void small_weights_init_wide(small_weights *w, const char *optim, uint32_t cap, 
 	for (uint32_t i = 0; i < n_shards; i++) {
 		w->shard[i].need = 1;
 		w->shard[i].block = cols;
+		w->shard[i].place = i;
 	}
 	mr_weights_cut(&w->b, &w->optim);
 }

@@ -94,6 +94,22 @@ static void clipping_only_shrinks(void)
 
 /* --- reductions and tied sums --- */
 
+/* Stage 0 lies on workers 0 and 3, stage 3 on 3 and 0: the range of node 0's worker comes first. */
+static void ranges_follow_the_nodes(void)
+{
+	small_run r;
+
+	small_run_init(&r, small_golden("chimera_D4_T4"));
+	r.worker[0].node = r.worker[1].node = 1;
+	small_run_start(&r);
+	CU_ASSERT_EQUAL(r.run->weights[0].n_shards, 2);
+	CU_ASSERT(r.run->weights[0].shard[0].begin == r.run->weights[0].shard[1].end);
+	CU_ASSERT(r.run->weights[0].shard[1].begin == 0);
+	CU_ASSERT(r.run->weights[3].shard[0].begin == 0);
+	CU_ASSERT(r.run->weights[3].shard[1].begin == r.run->weights[3].shard[0].end);
+	small_run_fini(&r);
+}
+
 /* The sums of all shards that have micro-batches are added, range by range, into that of the first of these. */
 static void shards_add_up_once(void)
 {
@@ -158,15 +174,17 @@ static void a_norm_does_not_depend_on_shards(void)
 }
 
 /* Sums of @n_shards gradients, two of which are no part, and the step of all ranges, in pieces of @piece elements; 0:
- * one after the other, over the whole. */
+ * one after the other, over the whole. Ranges lie in the order of shards, or with pieces in another one. */
 static void sum_and_step(small_weights *w, uint32_t n_shards, int64_t piece, double *made)
 {
 	small_weights_init(w, "momentum", 2, n_shards);
 	w->shard[0].need = w->shard[3].need = 0;
+	for (uint8_t s = 0; s < n_shards; s++) {
+		w->shard[s].piece = piece;
+		w->shard[s].place = piece ? (s + 2) % n_shards : s;
+	}
 	mr_weights_cut(&w->b, &w->optim);
 	MR_CHECK_OK(mr_reduction_open(&w->b));
-	for (uint8_t s = 0; s < n_shards; s++)
-		w->shard[s].piece = piece;
 	small_weights_layout(w);
 	for (int64_t i = 0; i < small_elements(w); i++)
 		for (uint8_t s = 0; s < n_shards; s++) {
@@ -498,6 +516,7 @@ void mr_suite_features(void)
 	MR_TEST(norms_of_two_versions_lie_side_by_side);
 	MR_TEST(the_largest_gradient_is_of_a_parameter);
 	MR_TEST(clipping_only_shrinks);
+	MR_TEST(ranges_follow_the_nodes);
 	MR_TEST(shards_add_up_once);
 	MR_TEST(a_norm_does_not_depend_on_shards);
 	MR_TEST(sums_may_be_stepped_in_pieces);
