@@ -49,26 +49,22 @@ void mr_norms_close(mr_stage_weights *b)
 	b->norms = NULL;
 }
 
-/* The number of blocks of all parameters before @p, which is the stage's or its end. */
-static int64_t blocks_before(const mr_stage_weights *b, uint32_t p)
+static int64_t n_blocks(const mr_stage_weights *b, uint32_t p)
 {
-	uint32_t first, end;
-	int64_t n = 0;
-
-	mr_stage_params(b->stage, &first, &end);
-	for (; first < p; first++)
-		n += mr_squares_n_blocks(mr_stage_graph(b->stage)->params[first].n);
-	return n;
+	return mr_squares_n_blocks(mr_stage_graph(b->stage)->params[p].n);
 }
 
 void mr_norms_layout(mr_stage_weights *b, mr_arena *a)
 {
 	uint32_t first, end;
+	int64_t n = 0;
 
 	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; p < end; p++)
+		n += n_blocks(b, p);
 	b->norms->sumsq = mr_arena_take(a, 2 * (end - first) * sizeof(double), MR_CACHE_LINE);
 	if (b->reduction && b->n_shards > 1 && !b->joint && !b->ranges)
-		b->norms->block = mr_arena_take(a, (size_t)blocks_before(b, end) * sizeof(double), MR_CACHE_LINE);
+		b->norms->block = mr_arena_take(a, (size_t)n * sizeof(double), MR_CACHE_LINE);
 }
 
 void mr_norms_reset(mr_stage_weights *b, mr_parker *const *parkers, uint32_t n_workers)
@@ -113,13 +109,12 @@ static void note_blocks(mr_stage_weights *b, mr_kctx *kc, uint32_t p, int64_t fi
 
 void mr_norms_note(mr_stage_weights *b, uint32_t shard, mr_kctx *kc)
 {
+	double *block = b->norms ? b->norms->block : NULL;
 	uint32_t begin, end;
 	int64_t first, n;
 
-	if (!b->norms || !b->norms->block)
-		return;
 	mr_stage_params(b->stage, &begin, &end);
-	for (uint32_t p = begin; p < end; p++) {
+	for (uint32_t p = begin; block && p < end; block += n_blocks(b, p++)) {
 		int64_t all = mr_stage_graph(b->stage)->params[p].n, from, to;
 
 		if (!mr_weights_part(b, (uint8_t)shard, p, &first, &n))
@@ -127,15 +122,15 @@ void mr_norms_note(mr_stage_weights *b, uint32_t shard, mr_kctx *kc)
 		from = mr_squares_n_blocks(first) * MR_SQUARES_BLOCK;
 		to = first + n == all ? all : (first + n) / MR_SQUARES_BLOCK * MR_SQUARES_BLOCK;
 		if (from < to)
-			note_blocks(b, kc, p, from, to - from, b->norms->block + blocks_before(b, p));
+			note_blocks(b, kc, p, from, to - from, block);
 	}
 }
 
 /* The same as square_in of blocks that the shards have noted; those on the borders of ranges are added up here. */
-static double square_noted(mr_stage_weights *b, mr_kctx *kc, uint32_t p)
+static double square_noted(mr_stage_weights *b, mr_kctx *kc, uint32_t p, double *block)
 {
 	int64_t all = mr_stage_graph(b->stage)->params[p].n, first, n;
-	double *block = b->norms->block + blocks_before(b, p), sum = 0;
+	double sum = 0;
 
 	if (mr_stage_weight_at(b->stage, p) == SIZE_MAX)
 		return 0;
@@ -154,12 +149,14 @@ static double square_noted(mr_stage_weights *b, mr_kctx *kc, uint32_t p)
 
 void mr_norms_compute(mr_stage_weights *b, mr_kctx *kc, uint64_t version)
 {
-	double *sumsq = mr_norms_sumsq(b, version);
+	double *sumsq = mr_norms_sumsq(b, version), *block = b->norms->block;
 	uint32_t first, end;
 
 	mr_stage_params(b->stage, &first, &end);
-	for (uint32_t p = first; p < end; p++)
-		sumsq[p - first] = b->norms->block ? square_noted(b, kc, p) : square_in(b, kc, p, mr_weights_total(b));
+	for (uint32_t p = first; p < end; p++) {
+		sumsq[p - first] = block ? square_noted(b, kc, p, block) : square_in(b, kc, p, mr_weights_total(b));
+		block += block ? n_blocks(b, p) : 0;
+	}
 }
 
 double mr_norms_of_shard(const mr_stage_weights *b, uint32_t shard, mr_kctx *kc)
