@@ -12,13 +12,15 @@ auc() # DIR: the last area under the ROC curve of a run
 }
 
 conf=$source/conf/dlrm.cfg
-set -- --set train.steps=900 --set train.eval_every=900 --set data.samples=60000 --set data.values=50
+steps=900
+! sanitized || steps=20
+set -- --set train.steps=$steps --set train.eval_every=$steps --set data.samples=60000 --set data.values=50
 train "$conf" "$@" --set run.dir=tables
 expect 0 "conf/dlrm.cfg"
 grep -q "best auc 0.9" out || fail "no best area"
 train "$conf" "$@" --set partition=auto --set 'model.rows=[]' --set run.dir=numbers
 expect 0 "without tables"
-awk -v a="$(auc tables)" -v b="$(auc numbers)" 'BEGIN { exit !(a > 0.84 && b > 0.5 && b < 0.75) }' ||
+sanitized || awk -v a="$(auc tables)" -v b="$(auc numbers)" 'BEGIN { exit !(a > 0.84 && b > 0.5 && b < 0.75) }' ||
 	fail "areas with and without tables: $(auc tables), $(auc numbers)"
 
 cat >clicks.cfg <<'END'

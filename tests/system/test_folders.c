@@ -58,13 +58,14 @@ static void loaders_change_no_bit(void)
 
 		open_rig(&r, systems[i], 1, 14, 20);
 		rig_train(&r, STEPS, true, &one);
-		rig_replay(&r, STEPS, MR_REPLAY_RANDOM, 5, &replayed);
+		if (!RIG_TSAN)
+			rig_replay(&r, STEPS, MR_REPLAY_RANDOM, 5, &replayed);
 		rig_fini(&r);
 		open_rig(&r, systems[i], 3, 14, 20);
 		rig_train(&r, STEPS, true, &three);
 		rig_fini(&r);
 		CU_ASSERT_TRUE(rig_equal(&one, &three, false, systems[i]));
-		CU_ASSERT_TRUE(rig_equal_weights(&one, &replayed, systems[i]));
+		CU_ASSERT_TRUE(RIG_TSAN || rig_equal_weights(&one, &replayed, systems[i]));
 		rig_result_fini(&one);
 		rig_result_fini(&three);
 		rig_result_fini(&replayed);
@@ -75,7 +76,7 @@ static void loaders_change_no_bit(void)
  * file that is truncated meanwhile ends the training with a message, once it is needed. */
 static void a_file_goes_bad(void)
 {
-	for (int loaders = 1; loaders <= 3; loaders += 2) {
+	for (int loaders = RIG_TSAN ? 3 : 1; loaders <= 3; loaders += 2) {
 		char path[200];
 		uint64_t reached;
 		rig r;

@@ -11,6 +11,7 @@
 #	start CONF ARGS...       the same in the background, as process $pid, until it has done a step
 #	ended                    wait for $pid; exit code in $code
 #	expect CODE WHAT [RE]    the last exit code was CODE, and a line of err matches RE
+#	sanitized                is this a build with sanitizers? What numbers come out is left to the others
 #	refused CODE WHAT ARGS...   train ARGS ends with CODE and leaves no file or folder behind, and takes none away
 #	$faults                  settings of base/fault.h for what train and start run, such as MR_DELAY=1000:1:1
 #	same WHAT A B            the runs in folders A and B ended in the same bits and told the same story
@@ -49,6 +50,10 @@ fi
 has_faults() {
 	MR_DELAY=nonsense "$millrace" train chain.cfg --set run.dir=faults >/dev/null 2>&1 && return 1
 	return 0
+}
+
+sanitized() {
+	! grep -q '^MILLRACE_SANITIZE:STRING=$' "$(dirname "$millrace")/CMakeCache.txt"
 }
 
 fail() {
