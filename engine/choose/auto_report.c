@@ -63,6 +63,8 @@ static void print_penalty(const mr_auto *a, FILE *out)
 		fprintf(out, "penalty: times as many steps to a loss of %.4g as the best that flushes, in runs of %u "
 			     "steps; choices are sorted by the time to a loss where it is known\n",
 			a->penalty_loss, a->penalty_steps);
+	else if (stale && a->row[0].measured_s > 0)
+		fputs("penalty: no stale choice was faster, so steps to a loss were not counted\n", out);
 	else if (stale)
 		fputs("penalty: how many more steps to a loss staleness takes is unknown; --verify measures it\n", out);
 }

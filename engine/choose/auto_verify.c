@@ -25,7 +25,7 @@
 /* A candidate that trains. */
 typedef struct runner {
 	uint32_t row;
-	mr_job job;
+	mr_job made, job; /* job borrows from made */
 	mr_session s;
 	uint64_t steps;
 	double burst_s[MOST_ROUNDS];
@@ -34,17 +34,22 @@ typedef struct runner {
 
 /* --- one training --- */
 
+static mr_status make_job(const mr_auto_search_state *s, const mr_auto_row *r, const char *cpus, runner *x)
+{
+	MR_TRY(mr_auto_job(&s->q, r, &x->made));
+	MR_TRY(mr_job_copy(&x->made, &x->job));
+	x->job.machine.memory_limit = 0;
+	if (cpus) {
+		MR_TRY(mr_job_set(&x->job, "machine.cpus", cpus));
+		MR_TRY(mr_job_set(&x->job, "machine.threads", "0"));
+	}
+	return mr_job_check(&x->job);
+}
+
 static mr_status open_runner(const mr_auto_search_state *s, const mr_auto_row *r, const char *cpus, runner *x)
 {
-	mr_status st = mr_auto_job(&s->q, r, &x->job);
+	mr_status st = make_job(s, r, cpus, x);
 
-	x->job.machine.memory_limit = 0;
-	if (st == MR_OK && cpus)
-		st = mr_job_set(&x->job, "machine.cpus", cpus);
-	if (st == MR_OK && cpus)
-		st = mr_job_set(&x->job, "machine.threads", "0");
-	if (st == MR_OK && cpus)
-		st = mr_job_check(&x->job);
 	if (st == MR_OK) {
 		st = mr_session_open_beside(&x->job, &s->base, &x->s);
 		x->open = st == MR_OK;
@@ -57,7 +62,8 @@ static void close_runner(runner *x)
 	if (x->open)
 		mr_session_close(&x->s);
 	mr_job_fini(&x->job);
-	x->open = false;
+	mr_job_fini(&x->made);
+	*x = (runner){0};
 }
 
 /* Commits of a burst: the first and the last one's time, and the losses. */
@@ -229,16 +235,27 @@ static mr_status measure(mr_auto_search_state *s, const uint32_t *row, uint32_t 
 	if (bytes > s->base.topo.memory_available_bytes / 4)
 		at_once = 1;
 	for (uint32_t from = 0; st == MR_OK && from < n; from += at_once) {
-		for (uint32_t i = 0; st == MR_OK && i < at_once; i++) {
-			x[from + i].row = row[from + i];
-			st = open_runner(s, &s->a->row[row[from + i]], NULL, &x[from + i]);
+		uint32_t n_open = 0;
+
+		for (uint32_t i = from; i < from + at_once; i++) {
+			mr_auto_row *r = &s->a->row[row[i]];
+
+			x[n_open].row = row[i];
+			if (open_runner(s, r, NULL, &x[n_open]) == MR_OK) {
+				n_open++;
+				continue;
+			}
+			r->fits = false; /* it cannot run after all */
+			snprintf(r->why, sizeof(r->why), "%.*s", (int)strcspn(mr_error_text(), "\n"),
+				 mr_error_text());
+			close_runner(&x[n_open]);
 		}
-		if (st == MR_OK)
-			st = measure_rounds(s, x + from, at_once);
-		for (uint32_t i = 0; st == MR_OK && teach && i < at_once; i++)
-			st = learn(s, &x[from + i]);
-		for (uint32_t i = 0; x && i < at_once; i++)
-			close_runner(&x[from + i]);
+		if (n_open)
+			st = measure_rounds(s, x, n_open);
+		for (uint32_t i = 0; st == MR_OK && teach && i < n_open; i++)
+			st = learn(s, &x[i]);
+		for (uint32_t i = 0; i < n_open; i++)
+			close_runner(&x[i]);
 	}
 	free(x);
 	return st;
@@ -449,6 +466,8 @@ static mr_status verify(mr_auto_search_state *s, uint32_t n)
 		MR_TRY(measure(s, row, k, false));
 	stale = best_measured(a, true);
 	flush = best_measured(a, false);
+	if (stale == a->n && flush == a->n)
+		return mr_fail(MR_ECONFIG, "none of the best candidates could be trained");
 	if (stale < a->n && flush < a->n && a->row[stale].measured_s < a->row[flush].measured_s)
 		MR_TRY(measure_penalty(s, stale, flush));
 	mr_auto_sort(a);
