@@ -412,8 +412,10 @@ static mr_status run(search *s)
 	snprintf(a->source, sizeof(a->source), "%s", c.source);
 	mr_costs_fini(&c);
 	MR_TRY(mr_auto_candidates(s));
+	if (!a->n)
+		return nothing_fits(s);
 	qsort(a->row, a->n, sizeof(*a->row), by_bound);
-	a->bound_s = a->n ? a->row[0].bound_s : 0;
+	a->bound_s = a->row[0].bound_s;
 	s->best = INFINITY;
 	try_all(s);
 	if (!(s->best < INFINITY))
