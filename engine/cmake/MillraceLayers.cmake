@@ -56,6 +56,10 @@ function(mr_layer name)
     # So that loops with roots and choices become vectors, with the same bits: nobody reads errno or traps.
     set_property(SOURCE ${dir}/gap_aware.c PROPERTY COMPILE_OPTIONS -fno-math-errno -fno-trapping-math)
   endif()
+  # GCC 12.2 for aarch64 breaks off where it makes vectors of some loops; the kernels bring vectors of their own.
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64" AND NOT name STREQUAL "nn")
+    target_compile_options(mr_${name} PRIVATE -fno-tree-vectorize)
+  endif()
   if(name STREQUAL "data")
     target_compile_definitions(mr_data PRIVATE $<$<BOOL:${PNG_FOUND}>:MR_PNG=1> $<$<BOOL:${JPEG_FOUND}>:MR_JPEG=1>)
   endif()

@@ -22,7 +22,7 @@
 #include <xmmintrin.h>
 #endif
 
-enum { MXCSR_DAZ = 0x0040, MXCSR_FTZ = 0x8000, NAME_BYTES = 16 };
+enum { MXCSR_DAZ = 0x0040, MXCSR_FTZ = 0x8000, FPCR_FZ = 1 << 24, NAME_BYTES = 16 };
 
 struct mr_group {
 	pthread_t thread;
@@ -43,10 +43,23 @@ typedef struct member {
 	bool there; /* the member exists: the team may be smaller than asked */
 } member;
 
+#if defined(__aarch64__)
+/* The control register of floating point. */
+static uint64_t fpcr(void)
+{
+	uint64_t x;
+
+	__asm__ volatile("mrs %0, fpcr" : "=r"(x));
+	return x;
+}
+#endif
+
 static void flush_denormals(void)
 {
 #if defined(__x86_64__)
 	_mm_setcsr(_mm_getcsr() | MXCSR_DAZ | MXCSR_FTZ);
+#elif defined(__aarch64__)
+	__asm__ volatile("msr fpcr, %0" : : "r"(fpcr() | FPCR_FZ));
 #endif
 }
 
@@ -54,6 +67,8 @@ bool mr_thread_flushes_denormals(void)
 {
 #if defined(__x86_64__)
 	return (_mm_getcsr() & (MXCSR_DAZ | MXCSR_FTZ)) == (MXCSR_DAZ | MXCSR_FTZ);
+#elif defined(__aarch64__)
+	return fpcr() & FPCR_FZ;
 #else
 	return true;
 #endif

@@ -15,6 +15,7 @@
 #include "nn/kernels/fused/products_bf16.h"
 #include "nn/kernels/step_rules.h"
 #include "nn/kernels/fused/team.h"
+#include "nn/kernels/fused/vec_neon.h"
 #include "nn/kernels/fused/winograd.h"
 #include "nn/kernels/touched.h"
 
@@ -24,7 +25,7 @@
 /* Columns whose sums over rows are held on the stack. */
 #define NORM_COLS 1024
 
-/* NULL: there are no kernels for this CPU, as on everything but x86-64. */
+/* NULL: there are no kernels for this CPU. Each of aarch64 has NEON. */
 static const mr_vec *vec_of_cpu(void)
 {
 #ifdef __x86_64__
@@ -34,6 +35,8 @@ static const mr_vec *vec_of_cpu(void)
 	if (mr_onednn_avx2() && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
 	    __builtin_cpu_supports("bmi2"))
 		return &mr_vec_avx2;
+#elif defined(__aarch64__)
+	return &mr_vec_neon;
 #endif
 	return NULL;
 }
@@ -47,6 +50,9 @@ static const mr_vec_ops *ops_of_cpu(const mr_vec *vec, mr_dtype t)
 		       : mr_onednn_bf16() && __builtin_cpu_supports("avx512bf16")
 			       ? &mr_vec_ops_bf16_avx512_bf16
 			       : &mr_vec_ops_bf16_avx512;
+#elif defined(__aarch64__)
+	if (vec && t == MR_BF16)
+		return &mr_vec_ops_bf16_neon;
 #endif
 	(void)t;
 	return vec ? &vec->ops : NULL;
@@ -54,7 +60,7 @@ static const mr_vec_ops *ops_of_cpu(const mr_vec *vec, mr_dtype t)
 
 const char *mr_kernels_fused_refusal(void)
 {
-	return vec_of_cpu() ? NULL : "it needs a CPU with AVX2 and FMA; use backend reference";
+	return vec_of_cpu() ? NULL : "it needs a CPU with AVX2 and FMA, or of Arm with 64 bits; use backend reference";
 }
 
 const char *mr_kernels_fused_bf16_refusal(void)
@@ -75,7 +81,7 @@ const char *mr_kernels_fused_isa(mr_dtype dtype)
 	return vec_of_cpu() == &mr_vec_avx512 ? "avx512" : vec_of_cpu() == &mr_vec_avx2 ? "avx2" : "none";
 #else
 	(void)dtype;
-	return "none";
+	return vec_of_cpu() ? "neon" : "none";
 #endif
 }
 

@@ -7,20 +7,33 @@
 #include "nn/kernels/fused/fused.h"
 #include "nn/kernels/fused/gradients_bf16.h"
 #include "nn/kernels/fused/team.h"
+#include "nn/kernels/fused/vec_neon.h"
 #include "nn/kernels/fused/winograd.h"
 
 /* Masters that are averaged at a time. */
 enum { PIECE = 16384 };
+
+static const mr_vec_blocks *blocks_for(const mr_vec *vec)
+{
+#ifdef __x86_64__
+	if (vec != &mr_vec_avx512)
+		return &mr_vec_blocks_avx2;
+	return mr_onednn_bf16() && __builtin_cpu_supports("avx512bf16") ? &mr_vec_blocks_avx512_bf16
+									: &mr_vec_blocks_avx512;
+#elif defined(__aarch64__)
+	return vec ? &mr_vec_blocks_neon : NULL;
+#else
+	(void)vec;
+	return NULL;
+#endif
+}
 
 mr_status mr_bf16_products_init(mr_kctx *kc, const mr_kernels *k)
 {
 	const char *why;
 	const mr_block_engine *found = mr_block_engine_find(&why);
 
-	kc->blocks = kc->vec != &mr_vec_avx512 ? &mr_vec_blocks_avx2
-		     : mr_onednn_bf16() && __builtin_cpu_supports("avx512bf16")
-			     ? &mr_vec_blocks_avx512_bf16
-			     : &mr_vec_blocks_avx512;
+	kc->blocks = blocks_for(kc->vec);
 	/* If none is found, the context is used for f32 only: see mr_kernels_fused_bf16_refusal. */
 	kc->engine = found ? *found : (mr_block_engine){"f32", NULL, NULL, 1};
 	if (!kc->engine.block)

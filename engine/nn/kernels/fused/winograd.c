@@ -4,6 +4,7 @@
 
 #include "nn/kernels/fused/fused.h"
 #include "nn/kernels/fused/team.h"
+#include "nn/kernels/fused/vec_neon.h"
 
 /* With fewer channels a transform is too much of the work, with fewer tiles that of the weights is (measured with one
  * thread: 32 channels are level with oneDNN, 16 take 1.3 times as long; 32 tiles of 512 channels take 0.6 of its time,
@@ -45,6 +46,8 @@ const mr_vec_winograds *mr_winograd_kernels(const mr_vec *vec, const mr_vec_ops 
 	       : ops == &mr_vec_ops_bf16_avx512_bf16 ? &mr_vec_winograds_bf16_avx512_bf16
 	       : vec == &mr_vec_avx512 ? &mr_vec_winograds_bf16_avx512
 				       : &mr_vec_winograds_bf16_avx2;
+#elif defined(__aarch64__)
+	return ops == &vec->ops ? &mr_vec_winograds_neon : &mr_vec_winograds_bf16_neon;
 #else
 	(void)vec, (void)ops;
 	return NULL; /* there is no context without vectors */
