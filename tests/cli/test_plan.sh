@@ -80,8 +80,8 @@ expect 6 "and the node has 977 KiB" plan mlp.cfg --topology "numa:2(memory=1MB) 
 expect 6 "is the limit" plan mlp.cfg --topology core:2 --set system.name=sequential --set machine.memory_limit=1000
 
 # The refusal names single changes that fit, and they do.
-set -- mlp.cfg --topology "numa:2(memory=72MB) core:4 pu:1" --set 'model.hidden=[512,512,512,512,2048,512,512]' \
-	--set data.features=512 --set data.samples=6000 --set train.batch=2048 --set train.microbatches=16 \
+set -- mlp.cfg --topology "numa:2(memory=900MB) core:4 pu:1" --set 'model.hidden=[2048,2048,2048,2048,8192,2048,2048]' \
+	--set data.features=512 --set data.samples=6000 --set train.batch=8192 --set train.microbatches=16 \
 	--set machine.threads=0 --set system.name=gpipe
 expect 6 "would fit: " plan "$@"
 sed -n 's/.*would fit: //p' out | sed 's/, or /\n/g; s/ = /=/g' >changes
