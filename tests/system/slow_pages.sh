@@ -10,6 +10,8 @@
 #	```console     output of another machine or moment, and everything else: not looked at
 . "$(dirname "$0")/train_lib.sh"
 
+[ "$backends" != f64 ] || skip "without oneDNN the trainings of the pages take many minutes"
+
 mkdir bin
 ln -s "$millrace" bin/millrace
 PATH=$work/bin:$PATH
