@@ -253,7 +253,8 @@ static void seek(lane *l, uint64_t step, uint64_t end)
 		mr_windows_give_back(l->run->windows, f->window);
 		f->window = NULL;
 		f->next = step ? mr_run_done(l->run, f->pipe, f->is_input ? 0 : last, true) : 0;
-		memset(st->half_of, 0, st->n_halves * sizeof(*st->half_of));
+		if (st->n_halves)
+			memset(st->half_of, 0, st->n_halves * sizeof(*st->half_of));
 	}
 	l->end = end;
 }
