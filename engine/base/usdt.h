@@ -8,7 +8,7 @@
  *	layer_begin       pass, name, kind, rows, in, out                  a layer's part of an instruction begins
  *	layer_end         pass, name, kind, rows, in, out                  it has ended
  *	wait_begin        worker, cause, stage, micro                      a worker begins to wait, or the cause changes
- *	wait_end          worker, cause, stage, micro, ns                  that wait has ended after so many nanoseconds
+ *	wait_end          worker, cause, stage, micro, ns                  that wait has ended; ns: how long it took
  *	commit            worker, stage, pipe, version                     a stage has this version
  *	checkpoint_begin  step                                             a save begins
  *	checkpoint_end    step, saved                                      it has ended; 0: nothing was saved

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/** Copy @bytes bytes; the ranges do not overlap. Other threads that are told afterwards see them, as with memcpy. */
+/** Copy @bytes bytes; the ranges do not overlap. A later release store publishes them, as with memcpy. */
 void mr_stream_copy(void *to, const void *from, uint64_t bytes);
 
 #endif

@@ -174,7 +174,7 @@ typedef struct mr_layer_call {
 	const void *const *w;      /* parameters, in the order of params() */
 	void *const *dw;           /* their gradients */
 	bool dw_add;               /* false: first micro-batch of the sum, overwrite */
-	int64_t sum_rows;          /* above 0: dw[0] is a sum of at most so many rows (nn/row_sum.h). Only where
+	int64_t sum_rows;          /* above 0: dw[0] is a sum of at most this many rows (nn/row_sum.h). Only where
 	                              parameter 0 is lazy */
 	const mr_sparse_rows *sparse_rows; /* not NULL, for a layer with ops->sparse_rows: parameter 0 is tied,
 	                                              and this call does its part of the step (nn/sparse_rows.h). With a

@@ -37,7 +37,7 @@ typedef struct mr_optim_call {
 	bool decay;      /* weight decay applies to this tensor */
 	int64_t lazy_cols; /* columns of a table whose rows without a gradient a step leaves alone
 	                      (nn/lazy_rows.h); 0: all numbers are stepped */
-	int64_t sum_rows;  /* of such a tensor: the gradient is a sum of at most so many rows (nn/row_sum.h); 0: all */
+	int64_t sum_rows;  /* of such a tensor: its gradient sums at most this many rows (nn/row_sum.h); 0: all */
 	mr_old_rows *old_rows; /* of such a tensor: where a step saves what it changes; NULL: nowhere */
 	mr_optim_matrix matrix;
 	void *work;      /* work_bytes(&matrix) bytes, aligned to cache lines; only for optimizers that have step_matrix
