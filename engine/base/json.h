@@ -53,6 +53,14 @@ void mr_json_put_uint(mr_json_writer *w, uint64_t x);
 /** As few digits as read back to the same double; NaN and infinities as null, since JSON has no word for them. */
 void mr_json_put_double(mr_json_writer *w, double x);
 void mr_json_put_bool(mr_json_writer *w, bool x);
+
+/** @key and its value, inside an object. */
+void mr_json_field_string(mr_json_writer *w, const char *key, const char *s);
+void mr_json_field_int(mr_json_writer *w, const char *key, int64_t x);
+void mr_json_field_uint(mr_json_writer *w, const char *key, uint64_t x);
+void mr_json_field_double(mr_json_writer *w, const char *key, double x);
+void mr_json_field_bool(mr_json_writer *w, const char *key, bool x);
+
 /**
  * End the document with a newline. The writer is then ready for the next document, which is how JSON lines (one object
  * a line) are written. Does not flush or close. Errors: MR_EIO when the file has its error flag set.
@@ -70,6 +78,8 @@ typedef struct mr_json mr_json;
  */
 MR_MUST_USE mr_status mr_json_read_file(const char *path, size_t max_bytes, mr_json **root);
 MR_MUST_USE mr_status mr_json_read_text(const char *text, size_t len, mr_json **root);
+/** Write a tree that was read; NULL as null. */
+void mr_json_put_tree(mr_json_writer *w, const mr_json *j);
 /** Only the root; NULL is accepted. */
 void mr_json_destroy(mr_json *root);
 

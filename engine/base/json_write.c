@@ -203,6 +203,61 @@ void mr_json_put_bool(mr_json_writer *w, bool x)
 	fputs(x ? "true" : "false", w->file);
 }
 
+void mr_json_field_string(mr_json_writer *w, const char *key, const char *s)
+{
+	mr_json_key(w, key);
+	mr_json_put_string(w, s);
+}
+
+void mr_json_field_int(mr_json_writer *w, const char *key, int64_t x)
+{
+	mr_json_key(w, key);
+	mr_json_put_int(w, x);
+}
+
+void mr_json_field_uint(mr_json_writer *w, const char *key, uint64_t x)
+{
+	mr_json_key(w, key);
+	mr_json_put_uint(w, x);
+}
+
+void mr_json_field_double(mr_json_writer *w, const char *key, double x)
+{
+	mr_json_key(w, key);
+	mr_json_put_double(w, x);
+}
+
+void mr_json_field_bool(mr_json_writer *w, const char *key, bool x)
+{
+	mr_json_key(w, key);
+	mr_json_put_bool(w, x);
+}
+
+void mr_json_put_tree(mr_json_writer *w, const mr_json *j)
+{
+	if (mr_json_is_object(j)) {
+		mr_json_begin_object(w);
+		for (const char *key = NULL; (key = mr_json_next_key(j, key));) {
+			mr_json_key(w, key);
+			mr_json_put_tree(w, mr_json_get(j, key));
+		}
+		mr_json_end_object(w);
+	} else if (mr_json_is_array(j)) {
+		mr_json_begin_array(w);
+		for (size_t i = 0; i < mr_json_size(j); i++)
+			mr_json_put_tree(w, mr_json_at(j, i));
+		mr_json_end_array(w);
+	} else if (mr_json_is_int(j)) {
+		mr_json_put_int(w, mr_json_int(j));
+	} else if (mr_json_is_number(j)) {
+		mr_json_put_double(w, mr_json_double(j));
+	} else if (mr_json_is_bool(j)) {
+		mr_json_put_bool(w, mr_json_bool(j));
+	} else {
+		mr_json_put_string(w, mr_json_string(j));
+	}
+}
+
 mr_status mr_json_finish(mr_json_writer *w)
 {
 	assert(!w->depth && !w->after_key);

@@ -58,38 +58,25 @@ static mr_status print_text(const mr_replica_problem *p, const mr_replica_partit
 
 /* --- JSON --- */
 
-static void put_number(mr_json_writer *w, const char *key, double x)
-{
-	mr_json_key(w, key);
-	mr_json_put_double(w, x);
-}
-
-static void put_count(mr_json_writer *w, const char *key, uint32_t n)
-{
-	mr_json_key(w, key);
-	mr_json_put_uint(w, n);
-}
-
 static void put_partition(mr_json_writer *w, const mr_replica_problem *p, const mr_replica_partition *c)
 {
 	mr_json_begin_object(w);
-	put_number(w, "bottleneck", c->bottleneck);
-	put_count(w, "in_flight", mr_replica_partition_in_flight(p, c));
+	mr_json_field_double(w, "bottleneck", c->bottleneck);
+	mr_json_field_uint(w, "in_flight", mr_replica_partition_in_flight(p, c));
 	mr_json_key(w, "stages");
 	mr_json_begin_array(w);
 	for (uint32_t i = 0; i < c->n_stages; i++) {
 		const mr_replica_stage *g = &c->stage[i];
 
 		mr_json_begin_object(w);
-		mr_json_key(w, "first");
-		mr_json_put_string(w, p->layer[g->first].name);
-		put_count(w, "end", g->end);
-		put_count(w, "worker", g->worker);
-		put_count(w, "replicas", g->replicas);
-		put_count(w, "in_flight", g->in_flight);
-		put_number(w, "time", g->time);
-		put_number(w, "boundary", g->boundary);
-		put_number(w, "bytes", g->bytes);
+		mr_json_field_string(w, "first", p->layer[g->first].name);
+		mr_json_field_uint(w, "end", g->end);
+		mr_json_field_uint(w, "worker", g->worker);
+		mr_json_field_uint(w, "replicas", g->replicas);
+		mr_json_field_uint(w, "in_flight", g->in_flight);
+		mr_json_field_double(w, "time", g->time);
+		mr_json_field_double(w, "boundary", g->boundary);
+		mr_json_field_double(w, "bytes", g->bytes);
 		mr_json_end_object(w);
 	}
 	mr_json_end_array(w);
@@ -121,16 +108,14 @@ mr_status mr_replica_partition_print(const mr_replica_problem *p, const mr_repli
 static void put_choice(mr_json_writer *w, const mr_width_depth *r)
 {
 	mr_json_begin_object(w);
-	put_count(w, "width", r->width);
-	put_count(w, "depth", r->depth);
-	put_count(w, "micro", r->micro);
-	mr_json_key(w, "recompute");
-	mr_json_put_bool(w, r->recompute);
-	put_number(w, "bytes", r->bytes);
-	put_number(w, "time", r->time);
-	put_number(w, "rate", r->rate);
-	mr_json_key(w, "fits");
-	mr_json_put_bool(w, r->fits);
+	mr_json_field_uint(w, "width", r->width);
+	mr_json_field_uint(w, "depth", r->depth);
+	mr_json_field_uint(w, "micro", r->micro);
+	mr_json_field_bool(w, "recompute", r->recompute);
+	mr_json_field_double(w, "bytes", r->bytes);
+	mr_json_field_double(w, "time", r->time);
+	mr_json_field_double(w, "rate", r->rate);
+	mr_json_field_bool(w, "fits", r->fits);
 	mr_json_end_object(w);
 }
 

@@ -49,37 +49,19 @@ static const member members[] = {
 
 enum { N_MEMBERS = sizeof(members) / sizeof(members[0]) };
 
-static void put_double(mr_json_writer *w, const char *key, double x)
-{
-	mr_json_key(w, key);
-	mr_json_put_double(w, x);
-}
-
-static void put_uint(mr_json_writer *w, const char *key, uint64_t x)
-{
-	mr_json_key(w, key);
-	mr_json_put_uint(w, x);
-}
-
-static void put_string(mr_json_writer *w, const char *key, const char *x)
-{
-	mr_json_key(w, key);
-	mr_json_put_string(w, x);
-}
-
 static void put_worker(mr_json_writer *w, uint32_t id, const mr_run_status_worker *x)
 {
 	mr_json_begin_object(w);
-	put_uint(w, "worker", id);
-	put_string(w, "stages", x->stages);
-	put_string(w, "cores", x->cores);
-	put_string(w, "doing", x->doing);
-	put_uint(w, "instructions", x->n_instructions);
-	put_double(w, "busy", x->busy);
+	mr_json_field_uint(w, "worker", id);
+	mr_json_field_string(w, "stages", x->stages);
+	mr_json_field_string(w, "cores", x->cores);
+	mr_json_field_string(w, "doing", x->doing);
+	mr_json_field_uint(w, "instructions", x->n_instructions);
+	mr_json_field_double(w, "busy", x->busy);
 	mr_json_key(w, "waits");
 	mr_json_begin_object(w);
 	for (int c = MR_WAIT_UPSTREAM; c < MR_N_WAITS; c++)
-		put_double(w, mr_report_wait_name((mr_wait_cause)c), x->wait[c]);
+		mr_json_field_double(w, mr_report_wait_name((mr_wait_cause)c), x->wait[c]);
 	mr_json_end_object(w);
 	mr_json_end_object(w);
 }
@@ -87,10 +69,10 @@ static void put_worker(mr_json_writer *w, uint32_t id, const mr_run_status_worke
 static void put_stage(mr_json_writer *w, uint32_t id, const mr_run_status_stage *x)
 {
 	mr_json_begin_object(w);
-	put_uint(w, "stage", id);
-	put_uint(w, "worker", x->worker);
-	put_uint(w, "version", x->version);
-	put_uint(w, "staleness", x->staleness);
+	mr_json_field_uint(w, "stage", id);
+	mr_json_field_uint(w, "worker", x->worker);
+	mr_json_field_uint(w, "version", x->version);
+	mr_json_field_uint(w, "staleness", x->staleness);
 	mr_json_end_object(w);
 }
 
@@ -123,27 +105,25 @@ mr_status mr_run_status_json(const mr_run_status *s, bool judged, FILE *out)
 
 	mr_json_init(&w, out, true);
 	mr_json_begin_object(&w);
-	put_uint(&w, "millrace_status", 1);
-	mr_json_key(&w, "pid");
-	mr_json_put_int(&w, s->pid);
-	put_uint(&w, "step", s->progress.step);
-	put_uint(&w, "steps", s->progress.n_steps);
+	mr_json_field_uint(&w, "millrace_status", 1);
+	mr_json_field_int(&w, "pid", s->pid);
+	mr_json_field_uint(&w, "step", s->progress.step);
+	mr_json_field_uint(&w, "steps", s->progress.n_steps);
 	for (int i = 0; i < N_MEMBERS; i++) {
 		const void *at = (const char *)s + members[i].at;
 
 		if (members[i].size)
-			put_string(&w, members[i].key, at);
+			mr_json_field_string(&w, members[i].key, at);
 		else
-			put_double(&w, members[i].key, *(const double *)at);
+			mr_json_field_double(&w, members[i].key, *(const double *)at);
 	}
 	if (judged) {
-		mr_json_key(&w, "alive");
-		mr_json_put_bool(&w, !mr_run_status_over(s));
-		put_double(&w, "age_seconds", age_of(s));
+		mr_json_field_bool(&w, "alive", !mr_run_status_over(s));
+		mr_json_field_double(&w, "age_seconds", age_of(s));
 	}
-	put_uint(&w, "resident_bytes", s->resident_bytes);
-	put_uint(&w, "peak_bytes", s->peak_bytes);
-	put_uint(&w, "predicted_bytes", s->predicted_bytes);
+	mr_json_field_uint(&w, "resident_bytes", s->resident_bytes);
+	mr_json_field_uint(&w, "peak_bytes", s->peak_bytes);
+	mr_json_field_uint(&w, "predicted_bytes", s->predicted_bytes);
 	mr_json_key(&w, "workers");
 	mr_json_begin_array(&w);
 	for (uint32_t i = 0; i < s->n_workers; i++)

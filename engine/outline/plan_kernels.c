@@ -42,41 +42,23 @@ void mr_plan_kernels_fini(mr_plan_kernels *k)
 
 /* --- JSON --------------------------------------------------------------------------------------------------------- */
 
-static void put_int(mr_json_writer *w, const char *key, int64_t x)
-{
-	mr_json_key(w, key);
-	mr_json_put_int(w, x);
-}
-
-static void put_double(mr_json_writer *w, const char *key, double x)
-{
-	mr_json_key(w, key);
-	mr_json_put_double(w, x);
-}
-
-static void put_string(mr_json_writer *w, const char *key, const char *s)
-{
-	mr_json_key(w, key);
-	mr_json_put_string(w, s);
-}
-
 static void put_call(mr_json_writer *w, const mr_recorded *r, bool forward)
 {
 	const mr_kernel_call *c = &r->call;
 
 	mr_json_begin_object(w);
-	put_string(w, "pass", forward ? "F" : "B");
-	put_string(w, "operation", mr_kernel_name(c->id));
+	mr_json_field_string(w, "pass", forward ? "F" : "B");
+	mr_json_field_string(w, "operation", mr_kernel_name(c->id));
 	if (c->is_gemm) {
-		put_string(w, "turned", c->gemm.ta ? "A" : c->gemm.tb ? "B" : "none");
-		put_int(w, "m", c->gemm.m);
-		put_int(w, "n", c->gemm.n);
-		put_int(w, "k", c->gemm.k);
+		mr_json_field_string(w, "turned", c->gemm.ta ? "A" : c->gemm.tb ? "B" : "none");
+		mr_json_field_int(w, "m", c->gemm.m);
+		mr_json_field_int(w, "n", c->gemm.n);
+		mr_json_field_int(w, "k", c->gemm.k);
 	} else {
-		put_int(w, "rows", c->rows);
-		put_int(w, "cols", c->cols);
+		mr_json_field_int(w, "rows", c->rows);
+		mr_json_field_int(w, "cols", c->cols);
 	}
-	put_string(w, "backend", mr_kernel_by_name(r->by));
+	mr_json_field_string(w, "backend", mr_kernel_by_name(r->by));
 	mr_json_end_object(w);
 }
 
@@ -86,15 +68,15 @@ static void put_stage(mr_json_writer *w, const mr_forecast *f, const mr_stage_ca
 	uint16_t worker = s->plan ? mr_plan_worker(s->plan, 0, i) : 0;
 
 	mr_json_begin_object(w);
-	put_int(w, "stage", i);
-	put_int(w, "worker", worker);
-	put_int(w, "threads", s->place.worker[worker].n_threads);
-	put_string(w, "first", s->graph->nodes[s->partition.first[i]].name);
-	put_string(w, "last", s->graph->nodes[s->partition.first[i + 1] - 1].name);
+	mr_json_field_int(w, "stage", i);
+	mr_json_field_int(w, "worker", worker);
+	mr_json_field_int(w, "threads", s->place.worker[worker].n_threads);
+	mr_json_field_string(w, "first", s->graph->nodes[s->partition.first[i]].name);
+	mr_json_field_string(w, "last", s->graph->nodes[s->partition.first[i + 1] - 1].name);
 	if (s->plan) {
-		put_double(w, "f_s", f->stage[i].f);
-		put_double(w, "i_s", f->stage[i].i);
-		put_double(w, "w_s", f->stage[i].w);
+		mr_json_field_double(w, "f_s", f->stage[i].f);
+		mr_json_field_double(w, "i_s", f->stage[i].i);
+		mr_json_field_double(w, "w_s", f->stage[i].w);
 	}
 	mr_json_key(w, "operations");
 	mr_json_begin_array(w);
@@ -110,14 +92,14 @@ static void put_kernels(mr_json_writer *w, const mr_session *s)
 
 	mr_json_key(w, "kernels");
 	mr_json_begin_object(w);
-	put_string(w, "backend", s->kernels->name);
-	put_string(w, "dtype", mr_types_name(&s->kernels->types));
-	put_string(w, "isa", mr_kernels_isa(s->kernels->dtype));
-	put_string(w, "library", mr_kernels_library());
+	mr_json_field_string(w, "backend", s->kernels->name);
+	mr_json_field_string(w, "dtype", mr_types_name(&s->kernels->types));
+	mr_json_field_string(w, "isa", mr_kernels_isa(s->kernels->dtype));
+	mr_json_field_string(w, "library", mr_kernels_library());
 	if (s->kernels->choices) {
 		snprintf(hash, sizeof(hash), "%016" PRIx64, mr_choices_hash(s->kernels->choices));
-		put_string(w, "choices", hash);
-		put_string(w, "choices_source", s->kernels->choices->source);
+		mr_json_field_string(w, "choices", hash);
+		mr_json_field_string(w, "choices_source", s->kernels->choices->source);
 	}
 	mr_json_end_object(w);
 }
@@ -136,16 +118,16 @@ mr_status mr_forecast_print_json(const mr_forecast *f, FILE *out)
 	}
 	mr_json_init(&w, out, true);
 	mr_json_begin_object(&w);
-	put_string(&w, "model", s->job->model.name);
-	put_string(&w, "system", s->job->system.name);
-	put_int(&w, "parameters", mr_graph_n_params(s->graph));
-	put_int(&w, "workers", s->place.n_workers);
-	put_int(&w, "microbatches", s->n_micro);
-	put_int(&w, "samples", s->samples);
+	mr_json_field_string(&w, "model", s->job->model.name);
+	mr_json_field_string(&w, "system", s->job->system.name);
+	mr_json_field_int(&w, "parameters", mr_graph_n_params(s->graph));
+	mr_json_field_int(&w, "workers", s->place.n_workers);
+	mr_json_field_int(&w, "microbatches", s->n_micro);
+	mr_json_field_int(&w, "samples", s->samples);
 	snprintf(hash, sizeof(hash), "%016" PRIx64, s->plan_hash);
-	put_string(&w, "plan", s->plan ? hash : NULL);
-	put_double(&w, "step_s", f->step_s);
-	put_int(&w, "bytes", (int64_t)f->bytes);
+	mr_json_field_string(&w, "plan", s->plan ? hash : NULL);
+	mr_json_field_double(&w, "step_s", f->step_s);
+	mr_json_field_int(&w, "bytes", (int64_t)f->bytes);
 	put_kernels(&w, s);
 	mr_json_key(&w, "stages");
 	mr_json_begin_array(&w);

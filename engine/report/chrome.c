@@ -49,25 +49,13 @@ static void put_us(mr_json_writer *w, const char *key, uint64_t ns)
 	mr_json_put_double(w, (double)ns / 1000);
 }
 
-static void put_text(mr_json_writer *w, const char *key, const char *text)
-{
-	mr_json_key(w, key);
-	mr_json_put_string(w, text);
-}
-
-static void put_int(mr_json_writer *w, const char *key, uint64_t x)
-{
-	mr_json_key(w, key);
-	mr_json_put_uint(w, x);
-}
-
 static void begin_event(mr_json_writer *w, const char *phase, const char *name, uint16_t worker)
 {
 	mr_json_begin_object(w);
-	put_text(w, "ph", phase);
-	put_text(w, "name", name);
-	put_int(w, "pid", PID);
-	put_int(w, "tid", worker);
+	mr_json_field_string(w, "ph", phase);
+	mr_json_field_string(w, "name", name);
+	mr_json_field_uint(w, "pid", PID);
+	mr_json_field_uint(w, "tid", worker);
 }
 
 static void put_names(mr_json_writer *w, const mr_chrome *c)
@@ -75,7 +63,7 @@ static void put_names(mr_json_writer *w, const mr_chrome *c)
 	begin_event(w, "M", "process_name", 0);
 	mr_json_key(w, "args");
 	mr_json_begin_object(w);
-	put_text(w, "name", c->title ? c->title : "millrace");
+	mr_json_field_string(w, "name", c->title ? c->title : "millrace");
 	mr_json_end_object(w);
 	mr_json_end_object(w);
 	for (unsigned i = 0; i < c->n_workers; i++) {
@@ -85,13 +73,13 @@ static void put_names(mr_json_writer *w, const mr_chrome *c)
 		begin_event(w, "M", "thread_name", (uint16_t)i);
 		mr_json_key(w, "args");
 		mr_json_begin_object(w);
-		put_text(w, "name", c->tracks ? c->tracks[i] : name);
+		mr_json_field_string(w, "name", c->tracks ? c->tracks[i] : name);
 		mr_json_end_object(w);
 		mr_json_end_object(w);
 		begin_event(w, "M", "thread_sort_index", (uint16_t)i);
 		mr_json_key(w, "args");
 		mr_json_begin_object(w);
-		put_int(w, "sort_index", i);
+		mr_json_field_uint(w, "sort_index", i);
 		mr_json_end_object(w);
 		mr_json_end_object(w);
 	}
@@ -115,7 +103,7 @@ static void put_waits(mr_json_writer *w, const mr_trace_rec *r, uint64_t free_ns
 		ns = ns < r->begin_ns - at ? ns : r->begin_ns - at;
 		snprintf(name, sizeof(name), "wait %s", mr_report_wait_name((mr_wait_cause)cause));
 		begin_event(w, "X", name, r->worker);
-		put_text(w, "cat", "wait");
+		mr_json_field_string(w, "cat", "wait");
 		put_us(w, "ts", at);
 		put_us(w, "dur", ns);
 		mr_json_end_object(w);
@@ -130,15 +118,15 @@ static void put_instruction(mr_json_writer *w, const mr_trace_rec *r)
 
 	snprintf(name, sizeof(name), "%s m%u", op, r->micro);
 	begin_event(w, "X", name, r->worker);
-	put_text(w, "cat", op);
+	mr_json_field_string(w, "cat", op);
 	put_us(w, "ts", r->begin_ns);
 	put_us(w, "dur", r->end_ns - r->begin_ns);
 	mr_json_key(w, "args");
 	mr_json_begin_object(w);
-	put_int(w, "micro", r->micro);
-	put_int(w, "stage", r->stage);
-	put_int(w, "version", r->version);
-	put_int(w, "pipe", r->pipe);
+	mr_json_field_uint(w, "micro", r->micro);
+	mr_json_field_uint(w, "stage", r->stage);
+	mr_json_field_uint(w, "version", r->version);
+	mr_json_field_uint(w, "pipe", r->pipe);
 	for (int cause = MR_WAIT_UPSTREAM; cause < MR_N_WAITS; cause++) {
 		char key[32];
 
@@ -158,14 +146,14 @@ static void put_arrow(mr_json_writer *w, const mr_trace_rec *from, const mr_trac
 	const char *name = flow_of(from) == FLOW_FORWARD ? "activation" : "gradient";
 
 	begin_event(w, "s", name, from->worker);
-	put_text(w, "cat", "flow");
-	put_int(w, "id", id);
+	mr_json_field_string(w, "cat", "flow");
+	mr_json_field_uint(w, "id", id);
 	put_us(w, "ts", from->end_ns > from->begin_ns ? from->end_ns - 1 : from->begin_ns);
 	mr_json_end_object(w);
 	begin_event(w, "f", name, to->worker);
-	put_text(w, "bp", "e");
-	put_text(w, "cat", "flow");
-	put_int(w, "id", id);
+	mr_json_field_string(w, "bp", "e");
+	mr_json_field_string(w, "cat", "flow");
+	mr_json_field_uint(w, "id", id);
 	put_us(w, "ts", to->begin_ns);
 	mr_json_end_object(w);
 }
@@ -225,7 +213,7 @@ mr_status mr_chrome_write(const mr_chrome *c, FILE *out)
 		sorted[i] = &c->rec[i];
 	mr_json_init(&w, out, false);
 	mr_json_begin_object(&w);
-	put_text(&w, "displayTimeUnit", "ns");
+	mr_json_field_string(&w, "displayTimeUnit", "ns");
 	mr_json_key(&w, "traceEvents");
 	mr_json_begin_array(&w);
 	put_names(&w, c);
