@@ -79,14 +79,13 @@ const mr_command mr_command_train = {
 	.min_operands = 1,
 	.max_operands = 1,
 	.summary = "train the model that a configuration file describes",
-	.help = "Writes run.dir: the resolved configuration, metrics.jsonl, checkpoints and, with trace.steps, a "
-		"timeline.\n"
-		"SIGINT and SIGTERM finish the step, break an evaluation off, save and end (a second one ends at once; "
-		"--resume\n"
-		"makes the evaluation again) or, before the first step, end at once and leave nothing behind; SIGUSR1 "
-		"saves now, SIGUSR2 prints the status.\n"
-		"Weights that grew a thousandfold a step while the loss rose are not saved: exit code 7 (millrace(1), "
-		"CHECKPOINTS).\n",
+	.help = "Writes run.dir: the resolved configuration, metrics.jsonl, checkpoints and, with\n"
+		"trace.steps, a timeline.\n"
+		"SIGINT and SIGTERM finish the step, break an evaluation off, save and end (a second one\n"
+		"ends at once; --resume makes the evaluation again) or, before the first step, end at once\n"
+		"and leave nothing behind; SIGUSR1 saves now, SIGUSR2 prints the status.\n"
+		"Weights that grew a thousandfold a step while the loss rose are not saved:\n"
+		"exit code 7 (millrace(1), CHECKPOINTS).\n",
 	.options = options,
 	.sets = true,
 	.run = run,

@@ -13,13 +13,12 @@ function(mr_printed_files)
     COMMAND ${CMAKE_COMMAND} -E make_directory ${dir}/man1 ${dir}/man5
     COMMAND millrace manual --folder ${dir}/man1
     COMMAND ${CMAKE_COMMAND} -E rename ${dir}/man1/millrace.cfg.5 ${dir}/man5/millrace.cfg.5
-    COMMAND ${CMAKE_COMMAND} -E copy ${PROJECT_SOURCE_DIR}/engine/cli/millrace.1 ${dir}/man1
     COMMAND ${GZIP_PROGRAM} -9nr ${dir}/man1 ${dir}/man5
     COMMAND millrace completion bash >${dir}/millrace
     COMMAND millrace completion zsh >${dir}/_millrace
     COMMAND millrace completion fish >${dir}/millrace.fish
     COMMAND ${CMAKE_COMMAND} -E touch ${dir}/done
-    DEPENDS millrace ${PROJECT_SOURCE_DIR}/engine/cli/millrace.1)
+    DEPENDS millrace)
   add_custom_target(printed ALL DEPENDS ${dir}/done)
   install(DIRECTORY ${dir}/man1 ${dir}/man5 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT program OPTIONAL)
   install(FILES ${dir}/millrace DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT program

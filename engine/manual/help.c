@@ -3,6 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#define WIDTH 80
+#define INDENT "      "
+
 void mr_help_print(const mr_command *const *commands, FILE *out)
 {
 	fputs("millrace trains neural networks through pinned pipeline stages on one shared-memory machine.\n\n"
@@ -42,6 +45,23 @@ void mr_option_type_print(const mr_option *o, FILE *out)
 		fputs(", required", out);
 }
 
+/* @text indented, in lines of at most WIDTH columns; a word that is longer has a line of its own. */
+static void print_wrapped(const char *text, FILE *out)
+{
+	size_t column = 0;
+
+	for (size_t n; *text; text += n + strspn(text + n, " ")) {
+		n = strcspn(text, " ");
+		if (column && column + 1 + n > WIDTH) {
+			fputc('\n', out);
+			column = 0;
+		}
+		fprintf(out, "%s%.*s", column ? " " : INDENT, (int)n, text);
+		column += n + (column ? 1 : strlen(INDENT));
+	}
+	fputc('\n', out);
+}
+
 void mr_option_help_print(const mr_option *o, const char *prefix, FILE *out)
 {
 	bool flag = o->type == MR_OPT_BOOL && o->def && !strcmp(o->def, "false") && *prefix;
@@ -53,7 +73,8 @@ void mr_option_help_print(const mr_option *o, const char *prefix, FILE *out)
 	}
 	if (o->def && !flag && *o->def)
 		fprintf(out, ", default %s", o->def);
-	fprintf(out, "\n      %s\n", o->help);
+	fputc('\n', out);
+	print_wrapped(o->help, out);
 }
 
 void mr_command_help_print(const mr_command *c, FILE *out)
@@ -65,9 +86,11 @@ void mr_command_help_print(const mr_command *c, FILE *out)
 	fputs("\noptions:\n", out);
 	for (const mr_option *o = c->options; o && o->name; o++)
 		mr_option_help_print(o, "--", out);
-	if (c->sets)
-		fprintf(out, "  --set key=value\n      %s\n",
-			c->sets_help ? c->sets_help
-				     : "use this value of a key of the configuration, such as train.steps=100");
+	if (c->sets) {
+		fputs("  --set key=value\n", out);
+		print_wrapped(c->sets_help ? c->sets_help
+					   : "use this value of a key of the configuration, such as train.steps=100",
+			      out);
+	}
 	fputs("  --help\n      print this text\n", out);
 }

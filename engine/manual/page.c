@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "job/keys.h"
 #include "manual/help.h"
+#include "manual/pages_text.h"
 
 /* @n bytes of text as troff reads them: hyphens that can be copied, and no line that looks like a request. */
 static void put_text(const char *text, size_t n, FILE *out)
@@ -44,6 +45,45 @@ static void put_line(const char *text, FILE *out)
 	put_sentence(text + 1, out);
 }
 
+#define MARK "\n.\\\"@ "
+
+/* Does the blank-separated list of @n bytes hold @word? */
+static bool holds(const char *list, size_t n, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (size_t i = 0; i + len <= n; i++)
+		if ((!i || list[i - 1] == ' ') && !strncmp(list + i, word, len) &&
+		    (i + len == n || list[i + len] == ' '))
+			return true;
+	return false;
+}
+
+/* The part of pages.roff whose mark names @page and, behind "--", @option ("": the mark has none); else false. */
+static bool put_part(const char *page, const char *option, FILE *out)
+{
+	const char *mark = strstr(mr_pages_text, MARK), *end;
+
+	for (; mark; mark = end) {
+		const char *names = mark + strlen(MARK), *text = strchr(names, '\n');
+		size_t n = (size_t)(text - names), to = 0;
+
+		end = strstr(text, MARK);
+		while (to + 3 <= n && strncmp(names + to, " --", 3) != 0)
+			to++;
+		if (to + 3 > n)
+			to = n;
+		if (!holds(names, to, page) || (to == n) != !*option)
+			continue;
+		if (*option && (n - to - 3 != strlen(option) || strncmp(names + to + 3, option, n - to - 3) != 0))
+			continue;
+		text++;
+		fwrite(text, 1, end ? (size_t)(end + 1 - text) : strlen(text), out);
+		return true;
+	}
+	return false;
+}
+
 static void put_head(const char *name, char section, const char *version, FILE *out)
 {
 	fputs(".TH ", out);
@@ -68,8 +108,10 @@ static void put_help(const char *help, FILE *out)
 	}
 }
 
-static void put_option(const mr_option *o, const char *prefix, FILE *out)
+/* @page: the command whose option it is; NULL: a key of a configuration, whose page has no parts by hand. */
+static void put_option(const mr_option *o, const char *page, FILE *out)
 {
+	const char *prefix = page ? "--" : "";
 	char *type = NULL;
 	size_t len = 0;
 	bool flag = *prefix && o->type == MR_OPT_BOOL && o->def && !strcmp(o->def, "false");
@@ -90,7 +132,8 @@ static void put_option(const mr_option *o, const char *prefix, FILE *out)
 		put(type, out);
 		fputs(")\n.br\n", out);
 	}
-	put_sentence(o->help, out);
+	if (!page || !put_part(page, o->name, out))
+		put_sentence(o->help, out);
 	free(type);
 }
 
@@ -114,13 +157,14 @@ void mr_page_command(const mr_command *c, const char *version, FILE *out)
 		fputs(".RB [ \\-\\-set\n.IR key = value ]...\n", out);
 	fputs(".SH DESCRIPTION\n", out);
 	put_line(c->summary, out);
+	put_part(c->name, "", out);
 	if (c->help) {
 		fputs(".PP\n", out);
 		put_help(c->help, out);
 	}
 	fputs(".SH OPTIONS\n", out);
 	for (const mr_option *o = c->options; o && o->name; o++)
-		put_option(o, "--", out);
+		put_option(o, c->name, out);
 	if (c->sets) {
 		fputs(".TP\n.BI \\-\\-set \" key\" = value\n", out);
 		put_sentence(c->sets_help ? c->sets_help
@@ -144,7 +188,7 @@ static void put_plugin(const mr_job_group_info *info, const mr_plugin *p, FILE *
 		put_sentence(p->needs, out);
 	}
 	for (const mr_option *o = p->options; o->name; o++)
-		put_option(o, "", out);
+		put_option(o, NULL, out);
 }
 
 static void put_group(const mr_job_group_info *info, FILE *out)
@@ -164,7 +208,33 @@ static void put_group(const mr_job_group_info *info, FILE *out)
 			put_plugin(info, &p, out);
 	}
 	for (const mr_option *o = info->options; o && o->name; o++)
-		put_option(o, "", out);
+		put_option(o, NULL, out);
+}
+
+void mr_page_program(const mr_command *const *commands, const char *version, FILE *out)
+{
+	put_head("millrace", '1', version, out);
+	put_part("millrace begin", "", out);
+	fputs(".SH COMMANDS\n", out);
+	for (const mr_command *const *c = commands; *c; c++) {
+		fputs(".TP\n.B ", out);
+		put((*c)->name, out);
+		if (*(*c)->operands) {
+			fputs(" \\fI", out);
+			put((*c)->operands, out);
+			fputs("\\fP", out);
+		}
+		fputc('\n', out);
+		put_line((*c)->summary, out);
+	}
+	put_part("millrace end", "", out);
+	fputs(".SH \"SEE ALSO\"\n", out);
+	for (const mr_command *const *c = commands; *c; c++) {
+		fputs(".BR millrace\\-", out);
+		put((*c)->name, out);
+		fputs(" (1),\n", out);
+	}
+	fputs(".BR millrace.cfg (5)\n", out);
 }
 
 void mr_page_config(const char *version, FILE *out)

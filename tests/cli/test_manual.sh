@@ -41,7 +41,8 @@ for kind in model:models data:data optimizer:optimizers mitigation:mitigations s
 done
 
 if command -v man >/dev/null && command -v groff >/dev/null; then
-	for page in pages/millrace-plan.1 pages/millrace-list.1 pages/millrace.cfg.5 "$source/engine/cli/millrace.1"; do
+	for page in pages/millrace.1 pages/millrace-plan.1 pages/millrace-train.1 pages/millrace-schedule.1 \
+		pages/millrace-list.1 pages/millrace.cfg.5; do
 		LC_ALL=C.UTF-8 MANROFFSEQ='' man --warnings -E UTF-8 -l -Tutf8 -Z $page 2>warnings >formatted
 		[ ! -s warnings ] && [ -s formatted ] || complain "$page: $(head -3 warnings)"
 	done
@@ -94,6 +95,58 @@ if command -v bash >/dev/null; then
 fi
 if command -v zsh >/dev/null; then
 	zsh -n by.zsh >out 2>&1 || complain "zsh:"
+	mkdir functions
+	cp by.zsh functions/_millrace
+	cat >inside.zsh <<'END'
+fpath=($PWD/functions $fpath)
+autoload -Uz compinit
+compinit -u -D
+PS1=
+compadd() {
+	local -a offers
+	if [[ "${@[1,(i)(-|--)]}" != *-[OAD]\ * ]]; then
+		builtin compadd -A offers "$@"
+		print -rn -- "$offers " >>offers.zsh
+	fi
+	builtin compadd "$@"
+}
+end-of-line() { print "<- $BUFFER" >>offers.zsh; BUFFER= }
+zle-line-init() { print ready >>offers.zsh }
+zle -N end-of-line
+zle -N zle-line-init
+bindkey '^E' end-of-line
+END
+	cat >outside.zsh <<'END'
+zmodload zsh/zpty || exit 77
+: >offers.zsh
+zpty z zsh -f -i
+lines_are() {
+	for try in {1..600}; do
+		[[ $(wc -l <offers.zsh) -ge $1 ]] && return
+		zpty -r -t z out || sleep 0.05
+	done
+	exit 1
+}
+zpty -w z "source $PWD/inside.zsh"
+lines_are $((n = 1)) # "ready"
+for line in 'millrace tra' 'millrace plan --format=s' 'millrace train rows.cfg --set train.schedule=c' \
+	'millrace schedule pipedr' 'millrace plan rows.cfg -o not'; do
+	zpty -w -n z "$line"$'\t\x05'
+	lines_are $((++n))
+done
+zpty -d z
+END
+	code=0
+	zsh -f outside.zsh >out 2>&1 </dev/null || code=$?
+	if [ $code = 77 ]; then
+		echo "zsh's offers were not looked at: it has no module zsh/zpty here"
+	else
+		cat offers.zsh >>out
+		[ $code = 0 ] || complain "zsh: exit code $code"
+	fi
+	for word in '^train ' '^svg ' '^constant cosine ' '^pipedream pipedream_2bw ' '^notes.txt '; do
+		[ $code = 77 ] || grep -q "$word" offers.zsh || complain "zsh does not offer $word:"
+	done
 fi
 if command -v fish >/dev/null; then
 	HOME=$dir fish -c 'source by.fish; complete -C "millrace schedule pipedr"; complete -C "millrace plan --format "
