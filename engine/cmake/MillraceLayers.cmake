@@ -14,7 +14,8 @@ function(mr_options target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
     -Wpointer-arith -Wvla -Wconversion -Wno-sign-conversion -fno-omit-frame-pointer
     $<$<C_COMPILER_ID:Clang>:-Wno-missing-field-initializers> # tables end with {NULL}, at which GCC does not warn
-    $<$<BOOL:${MILLRACE_WERROR}>:-Werror -Wno-error=stringop-overflow -Wno-error=stringop-overread
+    $<$<BOOL:${MILLRACE_WERROR}>:-Werror>
+    $<$<AND:$<BOOL:${MILLRACE_WERROR}>,$<C_COMPILER_ID:GNU>>:-Wno-error=stringop-overflow -Wno-error=stringop-overread
       -Wno-error=array-bounds -Wno-error=format-truncation -Wno-error=maybe-uninitialized>)
   if(MILLRACE_SANITIZE)
     # Reports need functions and lines alone. Where variables are for optimized code takes the compiler minutes in

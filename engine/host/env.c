@@ -38,17 +38,17 @@ static bool clean(bool shared, char *story, size_t size)
 
 	for (size_t i = 0; i < sizeof(harmful) / sizeof(harmful[0]); i++) {
 		const char *value = getenv(harmful[i]);
-		bool wanted = shared && !strcmp(harmful[i], "GOMP_SPINCOUNT");
+		bool wanted = shared && !strcmp(harmful[i], MR_ENV_SPIN);
 
-		if (!value || (wanted && !strcmp(value, MR_ENV_SHARED_SPINCOUNT)))
+		if (!value || (wanted && !strcmp(value, MR_ENV_SHARED_SPIN)))
 			continue;
 		add(story, size, "%scleared %s=%s", harmful[i], value);
 		unsetenv(harmful[i]);
 		changed = true;
 	}
-	if (shared && !getenv("GOMP_SPINCOUNT")) {
-		add(story, size, "%sset %s=%s", "GOMP_SPINCOUNT", MR_ENV_SHARED_SPINCOUNT);
-		setenv("GOMP_SPINCOUNT", MR_ENV_SHARED_SPINCOUNT, 1);
+	if (shared && !getenv(MR_ENV_SPIN)) {
+		add(story, size, "%sset %s=%s", MR_ENV_SPIN, MR_ENV_SHARED_SPIN);
+		setenv(MR_ENV_SPIN, MR_ENV_SHARED_SPIN, 1);
 		changed = true;
 	}
 	return changed;

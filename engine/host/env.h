@@ -5,7 +5,7 @@
  * again, once (/proc/self/exe, same arguments), without OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY (they put the
  * members of every team on the same places, whatever the threads were pinned to), OMP_WAIT_POLICY, OMP_NUM_THREADS,
  * OMP_DYNAMIC, OMP_NESTED, OMP_MAX_ACTIVE_LEVELS, OMP_THREAD_LIMIT, OMP_STACKSIZE, GOMP_SPINCOUNT, KMP_AFFINITY,
- * KMP_BLOCKTIME and KMP_HW_SUBSET. When workers share cores it adds a short GOMP_SPINCOUNT, because idle teams that
+ * KMP_BLOCKTIME and KMP_HW_SUBSET. When workers share cores it adds a short spin (MR_ENV_SPIN), because idle teams that
  * spin steal the core from the worker that has work. This thread, which the runtime has already bound, may again run on
  * all of the runtime's places. The second start is recognised by the variable MILLRACE_RESTARTED, which carries the
  * text to print and is then removed.
@@ -17,8 +17,15 @@
 
 #include "base/status.h"
 
-/* The spin that is set when cores are shared: measured as short enough for two teams on one core. */
-#define MR_ENV_SHARED_SPINCOUNT "1000"
+/* The spin that is set when cores are shared, by the variable that the runtime of this compiler reads. Of GCC's: turns,
+ * measured as short enough for two teams on one core. Of LLVM's: milliseconds. */
+#ifdef __clang__
+#define MR_ENV_SPIN "KMP_BLOCKTIME"
+#define MR_ENV_SHARED_SPIN "0"
+#else
+#define MR_ENV_SPIN "GOMP_SPINCOUNT"
+#define MR_ENV_SHARED_SPIN "1000"
+#endif
 
 typedef struct mr_env_params {
 	char *const *argv;     /* arguments for the second start, NULL-terminated */

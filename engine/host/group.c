@@ -104,9 +104,27 @@ static void look_at_member(const mr_place_worker *w, uint32_t i, member *m)
 	m->ftz = mr_thread_flushes_denormals();
 }
 
+#if defined(MR_OPENMP) && defined(__clang__)
+/* After a region of fewer threads LLVM's runtime hands the others to whichever team grows next, of another worker too,
+ * with their pinning. In this mode they stay. The runtime reads it before its first region. */
+static void keep_teams(void)
+{
+	kmp_set_defaults("KMP_HOT_TEAMS_MODE=1");
+}
+#endif
+
 static void set_up_team(const mr_place_worker *w, member *m)
 {
 #ifdef MR_OPENMP
+#ifdef __clang__
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	/* This runtime lets a thread that it meets for the first time use all cores, and threads of a region have the
+	 * flags that their leader had before it. */
+	pthread_once(&once, keep_teams);
+	(void)omp_get_max_threads();
+	flush_denormals();
+#endif
 	omp_set_dynamic(0);
 	omp_set_num_threads((int)w->n_threads);
 	if (w->n_threads > 1) {

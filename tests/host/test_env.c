@@ -85,8 +85,8 @@ static void test_shared_cores_spin_shortly(void)
 	char text[2048];
 
 	in_child("HOME=/x", true, "/usr/bin/env", text, sizeof(text));
-	CU_ASSERT_TRUE(has(text, "\nGOMP_SPINCOUNT=" MR_ENV_SHARED_SPINCOUNT "\n"));
-	in_child("GOMP_SPINCOUNT=" MR_ENV_SHARED_SPINCOUNT, true, "/usr/bin/env", text, sizeof(text));
+	CU_ASSERT_TRUE(has(text, "\n" MR_ENV_SPIN "=" MR_ENV_SHARED_SPIN "\n"));
+	in_child(MR_ENV_SPIN "=" MR_ENV_SHARED_SPIN, true, "/usr/bin/env", text, sizeof(text));
 	CU_ASSERT_TRUE(has(text, "RETURNED"));
 	CU_ASSERT_PTR_NULL(strstr(text, "SAID"));
 }

@@ -39,7 +39,10 @@ static uint32_t turn; /* of variants that shapes take in turn, and of where matr
 
 /* c[m,n] = c + a[m,k] b[k,n]. Who has these kernels has these instructions. */
 #ifdef __x86_64__
-__attribute__((target("avx2,fma"), optimize("O3"), no_sanitize("address", "undefined")))
+__attribute__((target("avx2,fma"), no_sanitize("address", "undefined")))
+#endif
+#ifndef __clang__ /* which has no such attribute */
+__attribute__((optimize("O3")))
 #endif
 static void chain(int64_t m, int64_t n, int64_t k, const float *restrict a, const float *restrict b, float *restrict c)
 {

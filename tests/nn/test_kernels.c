@@ -2,6 +2,7 @@
  * Every operation of the kernel table, over odd shapes, with and without add: f32 against f64, oneDNN and vector
  * kernels against the reference, one thread against two, one run against the next.
  */
+#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,6 +194,27 @@ static void refused_shapes_are_named(void)
 	k->ctx_destroy(kc);
 }
 
+static int count_runtime(struct dl_phdr_info *info, size_t size, void *n)
+{
+	const char *name = strrchr(info->dlpi_name, '/');
+
+	(void)size;
+	*(int *)n += name && (!strncmp(name, "/libgomp.", 9) || !strncmp(name, "/libomp", 7));
+	return 0;
+}
+
+/* Two would run teams side by side on the same cores: oneDNN's and ours. */
+static void one_openmp_in_the_process(void)
+{
+	int n = 0;
+
+	dl_iterate_phdr(count_runtime, &n);
+	CU_ASSERT(n <= 1);
+#ifdef MR_OPENMP
+	CU_ASSERT_EQUAL(n, 1);
+#endif
+}
+
 void mr_suite_kernels(void);
 
 void mr_suite_kernels(void)
@@ -205,4 +227,5 @@ void mr_suite_kernels(void)
 	MR_TEST(onednn_agrees_with_reference);
 	MR_TEST(fused_calls_equal_their_parts);
 	MR_TEST(fillings_mix_alike);
+	MR_TEST(one_openmp_in_the_process);
 }

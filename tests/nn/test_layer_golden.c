@@ -20,7 +20,7 @@ static mr_json *load_from(const char *file)
 	char path[MR_GOLDEN_PATH];
 	mr_json *root;
 
-	MR_CHECK_OK(mr_json_read_file(mr_golden_path(path, file), 1 << 20, &root));
+	MR_CHECK_OK(mr_json_read_file(mr_golden_path(path, "%s", file), 1 << 20, &root));
 	return root;
 }
 

@@ -41,7 +41,8 @@ static uint64_t count(bool gpt, const char *sets, mr_run_observer *observer, boo
 
 static bool foreign(const char *object)
 {
-	return strstr(object, "dnnl") || strstr(object, "libgomp") || strstr(object, "libstdc++");
+	return strstr(object, "dnnl") || strstr(object, "libgomp") || strstr(object, "libomp") ||
+	       strstr(object, "libstdc++");
 }
 
 static void check_none(bool gpt, const char *sets)

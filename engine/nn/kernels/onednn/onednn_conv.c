@@ -266,20 +266,19 @@ static void describe_paired(struct onednn_conv *c, md_arg md)
 }
 
 typedef float quad __attribute__((vector_size(16), aligned(4)));
-typedef int quad_of __attribute__((vector_size(16)));
 
 /* The transpose of 4 x 4 numbers, whose rows lie @step apart, to rows TURNED apart. */
 static inline void turn_quads(const float *from, int64_t step, float *to)
 {
 	quad a = *(const quad *)from, b = *(const quad *)(from + step), c = *(const quad *)(from + 2 * step),
 	     d = *(const quad *)(from + 3 * step);
-	quad ab = __builtin_shuffle(a, b, (quad_of){0, 4, 1, 5}), cd = __builtin_shuffle(c, d, (quad_of){0, 4, 1, 5});
-	quad AB = __builtin_shuffle(a, b, (quad_of){2, 6, 3, 7}), CD = __builtin_shuffle(c, d, (quad_of){2, 6, 3, 7});
+	quad ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+	quad AB = __builtin_shufflevector(a, b, 2, 6, 3, 7), CD = __builtin_shufflevector(c, d, 2, 6, 3, 7);
 
-	*(quad *)to = __builtin_shuffle(ab, cd, (quad_of){0, 1, 4, 5});
-	*(quad *)(to + TURNED) = __builtin_shuffle(ab, cd, (quad_of){2, 3, 6, 7});
-	*(quad *)(to + 2 * TURNED) = __builtin_shuffle(AB, CD, (quad_of){0, 1, 4, 5});
-	*(quad *)(to + 3 * TURNED) = __builtin_shuffle(AB, CD, (quad_of){2, 3, 6, 7});
+	*(quad *)to = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+	*(quad *)(to + TURNED) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+	*(quad *)(to + 2 * TURNED) = __builtin_shufflevector(AB, CD, 0, 1, 4, 5);
+	*(quad *)(to + 3 * TURNED) = __builtin_shufflevector(AB, CD, 2, 3, 6, 7);
 }
 
 typedef struct turning {
@@ -313,7 +312,6 @@ static void turn_squares(const void *args, int64_t lo, int64_t hi, uint32_t work
 }
 
 typedef uint16_t eight __attribute__((vector_size(16), aligned(2)));
-typedef uint16_t eight_of __attribute__((vector_size(16)));
 
 /* Pairs of inputs @lo to @hi, likewise. */
 static void pair_rows(const void *args, int64_t lo, int64_t hi, uint32_t worker)
@@ -334,8 +332,8 @@ static void pair_rows(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 			eight a = *(const eight *)(from + o), b = *(const eight *)(from + out + o);
 			uint16_t *pair = to + o / f->width * f->out_step + o % f->width * 2;
 
-			*(eight *)pair = __builtin_shuffle(a, b, (eight_of){0, 8, 1, 9, 2, 10, 3, 11});
-			*(eight *)(pair + PAIRED) = __builtin_shuffle(a, b, (eight_of){4, 12, 5, 13, 6, 14, 7, 15});
+			*(eight *)pair = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+			*(eight *)(pair + PAIRED) = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
 		}
 	}
 }
