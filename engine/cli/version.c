@@ -10,6 +10,12 @@
 #include "data/picture.h"
 #include "nn/kernels.h"
 
+#ifdef __aarch64__
+#define VECTORS "NEON"
+#else
+#define VECTORS "AVX2 and AVX-512"
+#endif
+
 void mr_version_print(FILE *out)
 {
 	unsigned hw = hwloc_get_api_version();
@@ -23,7 +29,7 @@ void mr_version_print(FILE *out)
 #endif
 		__VERSION__);
 	if (strcmp(mr_kernels_library(), "none") != 0)
-		fprintf(out, "kernels    AVX2 and AVX-512 of our own; for products that they leave out %s\n",
+		fprintf(out, "kernels    " VECTORS " of our own; for products that they leave out %s\n",
 			mr_kernels_library());
 	else
 		fprintf(out, "kernels    portable C; built without oneDNN\n");

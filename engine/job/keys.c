@@ -12,9 +12,9 @@
 
 static const mr_option top[] = {
 	{"backend", MR_OPT_ENUM, DEFAULT_BACKEND, 0, 0, "auto|fused|onednn|reference|dnnl", NULL,
-	 "auto: for each operation and shape fused or onednn, by a table of choices; fused: our AVX2 and AVX-512 "
-	 "kernels, and oneDNN for the products that they leave out; onednn: oneDNN where it has a primitive, else "
-	 "fused; reference: portable C (slow, for checking); "
+	 "auto: for each operation and shape fused or onednn, by a table of choices; fused: our AVX2, AVX-512 "
+	 "and NEON kernels, and oneDNN for the products that they leave out; onednn: oneDNN where it has a primitive, "
+	 "else fused; reference: portable C (slow, for checking); "
 	 "dnnl: old name of auto"},
 	{"dtype", MR_OPT_ENUM, "f32", 0, 0, "f32|f64", NULL,
 	 "numbers of the whole run; f64 needs backend = \"reference\""},

@@ -43,7 +43,7 @@ typedef struct backend {
 static const backend backends[] = {
 	{"auto", "dnnl", "of fused and onednn the one that a table of choices names for the operation and its shape",
 	 AUTO_F32, NULL, AUTO_BF16, AUTO_PURE, FUSED_REFUSAL, FUSED_BF16_REFUSAL},
-	{"fused", NULL, "our AVX2 and AVX-512 kernels; in f32 oneDNN executes the products that they leave out",
+	{"fused", NULL, "our AVX2, AVX-512 and NEON kernels; in f32 oneDNN executes the products that they leave out",
 	 FUSED_F32, NULL, FUSED_BF16, FUSED_PURE, FUSED_REFUSAL, FUSED_BF16_REFUSAL},
 	{"onednn", NULL,
 	 "oneDNN's primitives wherever it has one that keeps NaN; fused executes the rest; in bf16 products and "

@@ -109,6 +109,26 @@ static void fill(uint64_t what, int64_t n, uint16_t *to, float *wider)
 	}
 }
 
+#if defined(__aarch64__)
+static uint32_t control(void)
+{
+	uint64_t flags;
+
+	__asm__ volatile("mrs %0, fpcr" : "=r"(flags));
+	return (uint32_t)flags;
+}
+#endif
+
+static void set_thread_flags(uint32_t flags)
+{
+#if defined(__x86_64__)
+	_mm_setcsr(flags);
+#elif defined(__aarch64__)
+	__asm__ volatile("msr fpcr, %0" : : "r"((uint64_t)flags));
+#endif
+	(void)flags;
+}
+
 /* The thread's flags for denormals as they were, and from now on with them flushed or not. */
 static uint32_t thread_flags(bool flush)
 {
@@ -117,17 +137,12 @@ static uint32_t thread_flags(bool flush)
 #if defined(__x86_64__)
 	before = _mm_getcsr();
 	_mm_setcsr(flush ? before | 0x8040 : before & ~0x8040u);
+#elif defined(__aarch64__)
+	before = control();
+	set_thread_flags(flush ? before | 1u << 24 : before & ~(1u << 24));
 #endif
 	(void)flush;
 	return before;
-}
-
-static void set_thread_flags(uint32_t flags)
-{
-#if defined(__x86_64__)
-	_mm_setcsr(flags);
-#endif
-	(void)flags;
 }
 
 /* A step of masters is the step of an f32 tensor, to the bit, out of place as in place. */

@@ -58,9 +58,11 @@ static const mr_vec_ops *ops_of_cpu(const mr_vec *vec, mr_dtype t)
 	return vec ? &vec->ops : NULL;
 }
 
+static const char needs[] = "it needs a CPU with AVX2 and FMA, or of Arm with 64 bits; use backend reference";
+
 const char *mr_kernels_fused_refusal(void)
 {
-	return vec_of_cpu() ? NULL : "it needs a CPU with AVX2 and FMA, or of Arm with 64 bits; use backend reference";
+	return vec_of_cpu() ? NULL : needs;
 }
 
 const char *mr_kernels_fused_bf16_refusal(void)
@@ -124,7 +126,7 @@ static mr_status ctx_create(const mr_kernels *k, uint32_t n_threads, mr_kctx **o
 	if (k->choices)
 		mr_choices_select(k->choices, mr_kernels_fused_isa(k->dtype), k->dtype, kc->n_threads, &kc->chosen);
 	st = kc->vec ? mr_onednn_create(kc->n_threads, &kc->onednn)
-		     : mr_fail(MR_ECONFIG, "backend fused: %s", mr_kernels_fused_refusal());
+		     : mr_fail(MR_ECONFIG, "backend fused: %s", needs);
 	if (st == MR_OK && k->dtype == MR_BF16)
 		st = mr_bf16_products_init(kc, k);
 	if (st == MR_OK && k->dtype == MR_BF16 && kc->chooses)

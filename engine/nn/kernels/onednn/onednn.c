@@ -10,7 +10,8 @@
  *	lrn             lrn, for odd numbers of channels: of an even number the library takes one less
  *	layer norm      layer_normalization; oneDNN 2.6 has none without a mean, so RMS norm is ours
  *	batch norm      batch_normalization, channels last; ReLU is ours
- *	cross-entropy   softmax; our code computes the loss and the gradient from it
+ *	cross-entropy   softmax; our code computes the loss and the gradient from it. On Arm ours alone: the library's
+ *	                exponential is good to 4e-6 there, and that of minus infinity is not 0
  *	attention       ours: with whole score matrices a masked pair would add 0 times NaN
  *
  * GELU of numbers beyond 1e19 is NaN: the library squares them. Bits depend on the number of threads. A failure of an
@@ -449,10 +450,18 @@ static mr_status softmax_loss(mr_kctx *kc, int64_t rows, int64_t classes, float 
 	return MR_OK;
 }
 
+#if defined(__aarch64__)
+static const bool takes_softmax = false;
+#else
+static const bool takes_softmax = true;
+#endif
+
 static double xent(mr_kctx *kc, int64_t rows, int64_t classes, void *logits, const int32_t *targets)
 {
 	double loss = NAN;
 
+	if (!takes_softmax)
+		return mr_fused_xent(kc, rows, classes, logits, targets);
 	note(kc, softmax_loss(kc, rows, classes, logits, targets, &loss));
 	return loss;
 }
@@ -470,7 +479,7 @@ mr_kernel_by mr_onednn_executor(const mr_kernels *k, uint32_t n_threads, const m
 
 	(void)k;
 	(void)n_threads;
-	if (by[c->id] == OURS || c->no_mean || c->no_primitive ||
+	if (by[c->id] == OURS || c->no_mean || c->no_primitive || (c->id == MR_KERNEL_xent && !takes_softmax) ||
 	    (c->id == MR_KERNEL_act_backward && c->act != MR_ACT_GELU))
 		return MR_BY_FUSED;
 	return MR_BY_ONEDNN;

@@ -289,33 +289,47 @@ size_t mr_onednn_bytes(const mr_onednn *d)
 	       (d->n_used + 2 * d->n_convs) * (size_t)75 * 1024 + mr_touched_bytes(d->weights, d->weights_bytes);
 }
 
+/* On Arm the same numbers have other meanings. */
+static bool has_isa(dnnl_cpu_isa_t isa)
+{
+#ifdef __x86_64__
+	return ((unsigned)dnnl_get_effective_cpu_isa() & isa) == isa;
+#else
+	(void)isa;
+	return false;
+#endif
+}
+
 bool mr_onednn_avx512(void)
 {
-	return ((unsigned)dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+	return has_isa(dnnl_cpu_isa_avx512_core);
 }
 
 bool mr_onednn_bf16(void)
 {
-	return ((unsigned)dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) ==
-	       dnnl_cpu_isa_avx512_core_bf16;
+	return has_isa(dnnl_cpu_isa_avx512_core_bf16);
 }
 
 bool mr_onednn_amx(void)
 {
-	return ((unsigned)dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_amx) == dnnl_cpu_isa_avx512_core_amx;
+	return has_isa(dnnl_cpu_isa_avx512_core_amx);
 }
 
 bool mr_onednn_avx2(void)
 {
-	return ((unsigned)dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx2) == dnnl_cpu_isa_avx2;
+	return has_isa(dnnl_cpu_isa_avx2);
 }
 
 const char *mr_kernels_onednn_library(void)
 {
 	static _Thread_local char text[64];
 	const dnnl_version_t *v = dnnl_version();
+#ifdef __aarch64__
+	const char *isa = "Arm";
+#else
+	const char *isa = mr_onednn_avx512() ? "AVX-512" : mr_onednn_avx2() ? "AVX2" : "below AVX2";
+#endif
 
-	snprintf(text, sizeof(text), "oneDNN %d.%d.%d (%s)", v->major, v->minor, v->patch,
-		 mr_onednn_avx512() ? "AVX-512" : mr_onednn_avx2() ? "AVX2" : "below AVX2");
+	snprintf(text, sizeof(text), "oneDNN %d.%d.%d (%s)", v->major, v->minor, v->patch, isa);
 	return text;
 }
