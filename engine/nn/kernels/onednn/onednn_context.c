@@ -123,10 +123,47 @@ void mr_onednn_set_threads(const mr_onednn *d)
 
 /* --- making a primitive ------------------------------------------------------------------------------------------- */
 
+/* The library has primitives that write beyond the scratchpad that they declare. In builds with fault points the bytes
+ * behind it hold a pattern, which every execution must leave as it is; the room
+ * keeps what follows from harm. */
+#ifdef MR_FAULTS
+enum { GUARD_BYTES = 256, GUARD_ROOM = 65536, GUARD = 0xA5 };
+
+static void set_guard(const mr_onednn *d, const onednn_primitive *p)
+{
+	memset((char *)d->scratch + p->scratch_bytes, GUARD, GUARD_BYTES);
+}
+
+static mr_status check_guard(const mr_onednn *d, const onednn_primitive *p)
+{
+	const unsigned char *guard = (const unsigned char *)d->scratch + p->scratch_bytes;
+
+	for (size_t i = 0; i < GUARD_BYTES; i++)
+		if (guard[i] != GUARD)
+			return mr_fail(MR_EDNN, "oneDNN wrote beyond the %zu bytes of a primitive's scratchpad",
+				       p->scratch_bytes);
+	return MR_OK;
+}
+#else
+enum { GUARD_ROOM = 0 };
+
+static void set_guard(const mr_onednn *d, const onednn_primitive *p)
+{
+	(void)d, (void)p;
+}
+
+static mr_status check_guard(const mr_onednn *d, const onednn_primitive *p)
+{
+	(void)d, (void)p;
+	return MR_OK;
+}
+#endif
+
 static mr_status reserve_scratch(mr_onednn *d, size_t bytes)
 {
 	void *p;
 
+	bytes += GUARD_ROOM;
 	if (bytes <= d->scratch_bytes)
 		return MR_OK;
 	bytes = (bytes + 4095) & ~(size_t)4095;
@@ -159,7 +196,8 @@ mr_status mr_onednn_finish(mr_onednn *d, onednn_primitive *p, dnnl_primitive_des
 	for (uint32_t i = 0; i < n; i++)
 		MR_TRY(add_arg(d, p, arg[i]));
 	MR_TRY(add_arg(d, p, (onednn_arg){DNNL_ARG_SCRATCHPAD, scratch}));
-	return reserve_scratch(d, dnnl_memory_desc_get_size(scratch));
+	p->scratch_bytes = dnnl_memory_desc_get_size(scratch);
+	return reserve_scratch(d, p->scratch_bytes);
 }
 
 void mr_onednn_primitive_free(onednn_primitive *p)
@@ -212,7 +250,9 @@ mr_status mr_onednn_execute(mr_onednn *d, onednn_primitive *p, const void *const
 		MR_TRY(mr_onednn_check(dnnl_memory_set_data_handle(p->arg[i].memory, i + 1 < p->n_args
 							      ? (void *)(uintptr_t)data[i] : d->scratch),
 				       "set_data_handle"));
-	return mr_onednn_check(dnnl_primitive_execute(p->primitive, d->stream, (int)p->n_args, p->arg), "execute");
+	set_guard(d, p);
+	MR_TRY(mr_onednn_check(dnnl_primitive_execute(p->primitive, d->stream, (int)p->n_args, p->arg), "execute"));
+	return check_guard(d, p);
 }
 
 mr_status mr_onednn_run(mr_onednn *d, const onednn_primitive *key, onednn_build_fn *build, const void *const *data)

@@ -28,6 +28,7 @@ typedef struct onednn_primitive {
 	int64_t m, n, k;
 	uint32_t flags;
 	uint32_t n_args;                     /* the scratchpad is the last one */
+	size_t scratch_bytes;                /* what it declares to need of it */
 	dnnl_primitive_t primitive;
 	dnnl_exec_arg_t arg[ONEDNN_ARGS];
 } onednn_primitive;

@@ -56,7 +56,34 @@ typedef struct conv_mds {
 	dnnl_dims_t strides, dilates, pads;
 } conv_mds;
 
+/* The library's gradient of weights of one pixel with stride (2.6.3, "jit_1x1") writes beyond its scratchpad, or never
+ * ends, where the image has fewer channels than a vector has numbers. What else it has is taken then. */
+static bool may_overrun(const conv_key *k)
+{
+	const mr_window *w = &k->window;
+
+	return k->direction == WEIGHT && w->kernel_h == 1 && w->kernel_w == 1 && (w->stride_h > 1 || w->stride_w > 1) &&
+	       w->c / k->groups % 16;
+}
+
+static bool is_1x1(const_dnnl_primitive_desc_t pd)
+{
+	const char *name = NULL;
+
+	return dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) == dnnl_success && name &&
+	       strstr(name, "1x1");
+}
+
 #if DNNL_VERSION_MAJOR >= 3
+
+static dnnl_status_t without_1x1(dnnl_primitive_desc_t *pd)
+{
+	dnnl_status_t st = dnnl_success;
+
+	while (st == dnnl_success && is_1x1(*pd))
+		st = dnnl_primitive_desc_next_impl(*pd);
+	return st;
+}
 
 static dnnl_status_t forward_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const conv_mds *m, bool bias,
 				dnnl_primitive_attr_t attr)
@@ -66,15 +93,19 @@ static dnnl_status_t forward_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
 		m->y, m->strides, m->dilates, m->pads, m->pads, attr);
 }
 
-static dnnl_status_t backward_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const conv_mds *m, direction to,
+static dnnl_status_t backward_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const conv_mds *m, const conv_key *k,
 				 dnnl_primitive_desc_t hint, dnnl_primitive_attr_t attr)
 {
-	return to == INPUT ? dnnl_convolution_backward_data_primitive_desc_create(
-				     pd, engine, dnnl_convolution_direct, m->x, m->w, m->y, m->strides, m->dilates,
-				     m->pads, m->pads, hint, attr)
-			   : dnnl_convolution_backward_weights_primitive_desc_create(
-				     pd, engine, dnnl_convolution_direct, m->x, m->w, NULL, m->y, m->strides,
-				     m->dilates, m->pads, m->pads, hint, attr);
+	dnnl_status_t st =
+		k->direction == INPUT
+			? dnnl_convolution_backward_data_primitive_desc_create(
+				  pd, engine, dnnl_convolution_direct, m->x, m->w, m->y, m->strides, m->dilates,
+				  m->pads, m->pads, hint, attr)
+			: dnnl_convolution_backward_weights_primitive_desc_create(
+				  pd, engine, dnnl_convolution_direct, m->x, m->w, NULL, m->y, m->strides, m->dilates,
+				  m->pads, m->pads, hint, attr);
+
+	return st == dnnl_success && may_overrun(k) ? without_1x1(pd) : st;
 }
 
 static dnnl_status_t md_any(md_t *md, int n, const dnnl_dims_t dims, dnnl_data_type_t type)
@@ -100,18 +131,42 @@ static dnnl_status_t forward_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
 	return st == dnnl_success ? dnnl_primitive_desc_create(pd, &desc, attr, engine, NULL) : st;
 }
 
-static dnnl_status_t backward_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const conv_mds *m, direction to,
+/* The first implementation of @desc that is not one of 1x1. */
+static dnnl_status_t without_1x1(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const dnnl_convolution_desc_t *desc,
+				 dnnl_primitive_desc_t hint, dnnl_primitive_attr_t attr)
+{
+	dnnl_primitive_desc_iterator_t all;
+	dnnl_status_t st = dnnl_primitive_desc_iterator_create(&all, desc, attr, engine, hint);
+
+	if (st != dnnl_success)
+		return st;
+	*pd = dnnl_primitive_desc_iterator_fetch(all);
+	while (st == dnnl_success && is_1x1(*pd)) {
+		(void)dnnl_primitive_desc_destroy(*pd);
+		*pd = NULL;
+		st = dnnl_primitive_desc_iterator_next(all);
+		if (st == dnnl_success)
+			*pd = dnnl_primitive_desc_iterator_fetch(all);
+	}
+	(void)dnnl_primitive_desc_iterator_destroy(all);
+	return st;
+}
+
+static dnnl_status_t backward_pd(dnnl_primitive_desc_t *pd, dnnl_engine_t engine, const conv_mds *m, const conv_key *k,
 				 dnnl_primitive_desc_t hint, dnnl_primitive_attr_t attr)
 {
 	dnnl_convolution_desc_t desc;
-	dnnl_status_t st = to == INPUT ? dnnl_dilated_convolution_backward_data_desc_init(
+	dnnl_status_t st = k->direction == INPUT ? dnnl_dilated_convolution_backward_data_desc_init(
 						 &desc, dnnl_convolution_direct, &m->x, &m->w, &m->y, m->strides,
 						 m->dilates, m->pads, m->pads)
 				       : dnnl_dilated_convolution_backward_weights_desc_init(
 						 &desc, dnnl_convolution_direct, &m->x, &m->w, NULL, &m->y, m->strides,
 						 m->dilates, m->pads, m->pads);
 
-	return st == dnnl_success ? dnnl_primitive_desc_create(pd, &desc, attr, engine, hint) : st;
+	if (st == dnnl_success)
+		st = may_overrun(k) ? without_1x1(pd, engine, &desc, hint, attr)
+				    : dnnl_primitive_desc_create(pd, &desc, attr, engine, hint);
+	return st;
 }
 
 static dnnl_status_t md_any(md_t *md, int n, const dnnl_dims_t dims, dnnl_data_type_t type)
@@ -401,7 +456,7 @@ static mr_status make_all(mr_onednn *d, struct onednn_conv *c, const conv_mds *m
 	mr_status st = mr_onednn_check(forward_pd(&hint, d->engine, m, c->key.bias, attr), "convolution description");
 
 	if (st == MR_OK && c->key.direction != FORWARD)
-		st = mr_onednn_check(backward_pd(&pd, d->engine, m, (direction)c->key.direction, hint, attr),
+		st = mr_onednn_check(backward_pd(&pd, d->engine, m, &c->key, hint, attr),
 				     "convolution description");
 	if (st == MR_OK)
 		st = make_conv(d, c, m, pd ? pd : hint, attr);
