@@ -13,6 +13,11 @@ thread=${2:-}
 	echo "flame.sh: there is no $folder/stacks.folded: run perf/record.sh first" >&2
 	exit 1
 }
+[ -z "$thread" ] || grep -q "^$thread;" "$folder/stacks.folded" || {
+	threads=$(sed 's/;.*//' "$folder/stacks.folded" | sort -u | tr '\n' ' ')
+	echo "flame.sh: $folder/stacks.folded has no thread $thread; it has: $threads" >&2
+	exit 1
+}
 flame=
 for tree in "$(dirname "${MILLRACE:-/}")" "$root/build-perf" "$root/build" "$root/build-test"; do
 	[ -n "$flame" ] || [ ! -x "$tree/perf_flame" ] || flame=$tree/perf_flame

@@ -54,13 +54,15 @@ if perf stat -e cycles true 2>&1 | grep -q '[0-9]  *cycles'; then
 	event=cycles
 fi
 
-# oneDNN writes a map for perf into the temporary folder, and a dump of its code into JITDUMPDIR (both: 6).
-JITDUMPDIR=$out/jit ONEDNN_JIT_PROFILE=6 "$millrace" train "$@" --set run.dir="$out/run" >"$out/train.out" 2>&1 &
+# oneDNN writes a map for perf into the temporary folder, and a dump of its code into JITDUMPDIR (both: 6); the program
+# one with the names of layers into $out, which is added to the other below: oneDNN would write over its lines.
+export JITDUMPDIR="$out/jit" ONEDNN_JIT_PROFILE=6 MR_PERF_MAP="$out"
+"$millrace" train "$@" --set run.dir="$out/run" >"$out/train.out" 2>&1 &
 pid=$!
 end() {
 	kill -TERM $pid 2>/dev/null || :
 	wait $pid 2>/dev/null || :
-	rm -f "${TMPDIR:-/tmp}/perf-$pid.map" "/tmp/perf-$pid.map"
+	rm -f "${TMPDIR:-/tmp}/perf-$pid.map" "/tmp/perf-$pid.map" "$out/perf-$pid.map"
 }
 trap end EXIT
 until grep -q '"step": [1-9]' "$out/run/status.json" 2>/dev/null; do
@@ -75,6 +77,7 @@ perf record -q -F "$hz" -g -e "$event" -k 1 -o "$out/perf.data" -p $pid -- sleep
 	say "perf could not record: $(tail -2 "$out/perf.log")"
 	exit 1
 }
+[ ! -s "$out/perf-$pid.map" ] || cat "$out/perf-$pid.map" >>"/tmp/perf-$pid.map"
 # While the map is there. One line a stack: thread;outermost;...;innermost samples.
 perf script -i "$out/perf.data" -F comm,ip,sym 2>/dev/null | awk '
 /^[^ \t]/ { thread = $1; n = 0; next }

@@ -8,7 +8,6 @@
 # machine has of: task-clock, context-switches, cpu-migrations, page-faults, cycles, instructions, LLC-load-misses,
 # node-loads, node-load-misses.
 set -eu
-root=$(cd "$(dirname "$0")/.." && pwd)
 [ $# -gt 0 ] || {
 	echo "usage: stat.sh RUN [SECONDS [EVENTS]]" >&2
 	exit 2
@@ -19,7 +18,7 @@ command -v perf >/dev/null || {
 	echo "stat.sh: there is no perf here: install linux-perf (Debian) or perf" >&2
 	exit 1
 }
-pid=$(sed -n 's/^.*"pid": \([0-9]*\).*/\1/p' "$run/status.json")
+pid=$(sed -n 's/^.*"pid": \([0-9]*\).*/\1/p' "$run/status.json" 2>/dev/null) || :
 { [ "${pid:-0}" -gt 0 ] && kill -0 "$pid" 2>/dev/null; } || {
 	echo "stat.sh: no training runs in $run" >&2
 	exit 1

@@ -133,6 +133,14 @@ static bool ends_in(const char *name, const char *end)
 /* The instruction that the function @name is part of; NO_OP: its name does not say. */
 static unsigned op_of(const char *name)
 {
+	const char *pass = strchr(name, ':'); /* stage/layer_symbols.h */
+
+	if (pass && (!strncmp(pass, ":x_W:", 5) || !strncmp(pass, ":F:", 3)))
+		return MR_OP_F;
+	if (pass && (!strncmp(pass, ":dW:", 4) || !strncmp(pass, ":W:", 3)))
+		return MR_OP_W;
+	if (pass && (!strncmp(pass, ":dz_W^T", 7) || !strncmp(pass, ":I:", 3) || !strncmp(pass, ":B:", 3)))
+		return MR_OP_I;
 	if (ends_in(name, "_forward"))
 		return MR_OP_F;
 	if (ends_in(name, "_backward_input"))
@@ -169,6 +177,8 @@ static void put_box(const drawing *d, const frame *x, double left, double wide, 
 	size_t fit = wide > 14 ? (size_t)((wide - 6) / LETTER) : 0;
 
 	snprintf(text, sizeof(text), "%.200s%s", x->name, product_of(x->name));
+	for (char *c = text; strchr(x->name, ':') && op_of(x->name) != NO_OP && *c; c++)
+		*c = *c == '_' || *c == ':' ? ' ' : *c;
 	fprintf(d->v->out, "<g><title>");
 	mr_svg_escape(d->v->out, text);
 	fprintf(d->v->out, ": %llu samples, %.2f%%</title><rect class=\"%s\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" "

@@ -79,6 +79,7 @@ static void layout_values(mr_sequential *q, const mr_sequential_layout *l, mr_ar
 		mr_layer_needs z = {0};
 
 		nd->ops->needs(&nd->cfg, nd->in_shape, q->c.samples, q->c.kernels, &z);
+		q->node[i].symbols = mr_layer_symbols_of(nd, q->c.samples, &z);
 		q->node[i].aux_i = take(a, z.aux_i.bytes);
 		q->node[i].aux_w = take(a, z.aux_w.bytes);
 		q->node[i].act_aux =

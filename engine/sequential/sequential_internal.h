@@ -13,6 +13,7 @@
 #include "host/team_delay.h"
 #include "sequential/sequential.h"
 #include "sequential/sequential_loader.h"
+#include "stage/layer_symbols.h"
 #include "weights/carried.h"
 
 typedef struct mr_sequential_tensor {
@@ -23,6 +24,7 @@ typedef struct mr_sequential_node {
 	void *aux_i, *aux_w, *kept;
 	uint32_t n_carried;
 	size_t carried_at[MR_LAYER_CARRIED]; /* in an entry of what all layers carry */
+	mr_layer_symbols symbols;
 	const void *act_aux; /* what act_backward of its activation reads: aux_i, or its output where it has none */
 } mr_sequential_node;
 

@@ -158,7 +158,7 @@ static mr_status forward(mr_sequential *q, pass *ps, uint32_t end)
 		if (q->g->nodes[i].added)
 			continue;
 		c = make_call(q, i, ps);
-		MR_TRY(q->g->nodes[i].ops->forward(&c));
+		MR_TRY(mr_layer_symbols_call(&q->node[i].symbols, MR_PASS_F, q->g->nodes[i].ops, &c, 1));
 		beat(q);
 	}
 	return MR_OK;
@@ -182,9 +182,9 @@ static mr_status backward(mr_sequential *q, pass *ps)
 			q->has_grad[nd->in[j]] = true;
 		}
 		if (!ps->active || ps->active[i])
-			MR_TRY(mr_layer_backward(nd->ops, &c));
+			MR_TRY(mr_layer_symbols_call(&q->node[i].symbols, MR_PASS_BOTH, nd->ops, &c, 1));
 		else if (nd->ops->backward_input)
-			MR_TRY(nd->ops->backward_input(&c));
+			MR_TRY(mr_layer_symbols_call(&q->node[i].symbols, MR_PASS_I, nd->ops, &c, 1));
 		beat(q);
 	}
 	return MR_OK;

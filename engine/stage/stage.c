@@ -144,8 +144,6 @@ static void copy(const mr_stage *s, const mr_stage_io *io, const mr_copy *c, uin
 }
 
 /* What the probes of a layer tell (base/usdt.h). */
-enum { PASS_F, PASS_I, PASS_W, PASS_BOTH };
-
 static mr_usdt_layer layer_of(const mr_stage *s, uint32_t i)
 {
 	const mr_node *n = s->step[i].node;
@@ -154,22 +152,23 @@ static mr_usdt_layer layer_of(const mr_stage *s, uint32_t i)
 		.rows = s->samples * n->in_shape[0].rows, .in = n->in_shape[0].cols, .out = n->out_shape[0].cols};
 }
 
-static inline void tell_begin(const mr_stage *s, uint32_t i, uint32_t pass)
+/* Carry out @pass of layer @i for @n calls, between its probes. */
+static mr_status carry_out(const mr_stage *s, uint32_t i, enum mr_layer_pass pass, const mr_layer_call *c, uint32_t n)
 {
+	const mr_stage_step *st = &s->step[i];
+
 	if (MR_USDT_ON(layer_begin)) {
 		mr_usdt_layer l = layer_of(s, i);
 
 		mr_usdt_layer_begin(pass, &l);
 	}
-}
-
-static inline void tell_end(const mr_stage *s, uint32_t i, uint32_t pass)
-{
+	MR_TRY(mr_layer_symbols_call(&st->symbols, pass, st->node->ops, c, n));
 	if (MR_USDT_ON(layer_end)) {
 		mr_usdt_layer l = layer_of(s, i);
 
 		mr_usdt_layer_end(pass, &l);
 	}
+	return MR_OK;
 }
 
 static mr_status forward(const mr_stage *s, const mr_stage_io *io, uint32_t end)
@@ -183,9 +182,7 @@ static mr_status forward(const mr_stage *s, const mr_stage_io *io, uint32_t end)
 			continue;
 		c = make_call(s, io, &s->step[i], w, dw);
 		c.scratch = resolve(io, s->step[i].scratch_f);
-		tell_begin(s, i, PASS_F);
-		MR_TRY(s->step[i].node->ops->forward(&c));
-		tell_end(s, i, PASS_F);
+		MR_TRY(carry_out(s, i, MR_PASS_F, &c, 1));
 	}
 	return MR_OK;
 }
@@ -242,22 +239,15 @@ static mr_status backward(const mr_stage *s, const mr_stage_io *io, unsigned hal
 		c = make_call(s, io, st, w, dw);
 		c.scratch = resolve(io, st->scratch_b);
 		if (halves == (HALF_I | HALF_W) && !st->quiet_i) {
-			tell_begin(s, i, PASS_BOTH);
-			MR_TRY(mr_layer_backward(st->node->ops, &c)); /* there are no turns: see mr_stage_io */
-			tell_end(s, i, PASS_BOTH);
+			MR_TRY(carry_out(s, i, MR_PASS_BOTH, &c, 1)); /* there are no turns: see mr_stage_io */
 			continue;
 		}
-		if ((halves & HALF_I) && !st->quiet_i) {
-			tell_begin(s, i, PASS_I);
-			MR_TRY(st->node->ops->backward_input(&c));
-			tell_end(s, i, PASS_I);
-		}
+		if ((halves & HALF_I) && !st->quiet_i)
+			MR_TRY(carry_out(s, i, MR_PASS_I, &c, 1));
 		if (!(halves & HALF_W))
 			continue;
 		MR_TRY(begin_turn(io, st, k));
-		tell_begin(s, i, PASS_W);
-		MR_TRY(mr_layer_weight(st->node->ops, &c));
-		tell_end(s, i, PASS_W);
+		MR_TRY(carry_out(s, i, MR_PASS_W, &c, 1));
 		end_turn(io, st, &k);
 	}
 	return MR_OK;
@@ -314,9 +304,7 @@ mr_status mr_stage_backward_layers(const mr_stage *s, mr_stage_io *io, uint32_t 
 			call[j].scratch = resolve(&io[j], st->scratch_b);
 		}
 		MR_TRY(begin_turn(io, st, k));
-		tell_begin(s, i, PASS_W);
-		MR_TRY(mr_layer_weights(st->node->ops, call, n));
-		tell_end(s, i, PASS_W);
+		MR_TRY(carry_out(s, i, MR_PASS_W, call, n));
 		end_turn(io, st, &k);
 	}
 	return MR_OK;

@@ -93,6 +93,7 @@ static mr_status ask_needs(mr_stage *s, notes *n)
 		const mr_node *nd = st->node = &s->g->nodes[s->first + i];
 
 		nd->ops->needs(&nd->cfg, nd->in_shape, s->samples, s->k, &st->needs);
+		st->symbols = mr_layer_symbols_of(nd, s->samples, &st->needs);
 		for (uint32_t j = 0; j < nd->n_in; j++)
 			if (st->needs.x_i || st->needs.x_w || nd->ops->loss)
 				n->saved[nd->in[j]] = true;

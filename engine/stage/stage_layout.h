@@ -3,6 +3,7 @@
 #define MR_STAGE_STAGE_LAYOUT_H
 
 #include "stage/boundary.h"
+#include "stage/layer_symbols.h"
 #include "stage/stage.h"
 
 typedef enum mr_where {
@@ -42,6 +43,7 @@ typedef struct mr_stage_step {
 	uint32_t n_carried;
 	size_t carried_at[MR_LAYER_CARRIED];
 	mr_layer_needs needs;
+	mr_layer_symbols symbols;
 } mr_stage_step;
 
 /* A tensor that a call copies to a boundary buffer, since it cannot be written there. */

@@ -5,9 +5,11 @@
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "kernels_ops.h"
+#include "nn/kernels/fused/team.h"
 
 /* Calls @each for every operation, shape, variant and add. */
 static void for_all(void (*each)(const op *o, const int64_t dim[4], int variant, bool add))
@@ -215,6 +217,57 @@ static void one_openmp_in_the_process(void)
 #endif
 }
 
+#if defined(MR_OPENMP) && (defined(__x86_64__) || defined(__aarch64__))
+/* A function that a team runs: does the one that calls its caller lie at args->stub? */
+typedef struct caller_check {
+	uintptr_t stub;
+	bool named[2]; /* of a thread */
+} caller_check;
+
+static void look_at_callers(const void *args, int64_t lo, int64_t hi, uint32_t worker)
+{
+	const uintptr_t *frame = __builtin_frame_address(0); /* the caller's frame, and where this returns to */
+	const caller_check *c = args;
+	const uintptr_t *callers = (const uintptr_t *)frame[0];
+
+	(void)lo, (void)hi;
+	((caller_check *)(uintptr_t)c)->named[worker] = callers[1] > c->stub && callers[1] < c->stub + 32;
+}
+
+static mr_status run_two(const void *args, const void *unused, uint32_t n)
+{
+	(void)unused;
+	mr_team_run_pieces(n, look_at_callers, args, n, 1);
+	return MR_OK;
+}
+
+/* What each thread of a team does for a layer is called by way of the layer's name. */
+static void teams_have_names(void)
+{
+	char folder[] = "/tmp/mr-team-XXXXXX", path[64];
+	caller_check c = {.stub = 0};
+	mr_perf_stub *stub;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+	setenv("MR_PERF_MAP", folder, 1);
+	stub = mr_perf_map_stub("linear:x_W:2x2x2");
+	unsetenv("MR_PERF_MAP");
+	snprintf(path, sizeof(path), "%s/perf-%d.map", folder, (int)getpid());
+	unlink(path);
+	rmdir(folder);
+	CU_ASSERT_FATAL(stub != NULL);
+	memcpy(&c.stub, &stub, sizeof(c.stub));
+	MR_CHECK_OK(mr_perf_map_call(stub, run_two, &c, NULL, 2));
+	CU_ASSERT(c.named[0] && c.named[1]);
+	MR_CHECK_OK(mr_perf_map_call(NULL, run_two, &c, NULL, 2));
+	CU_ASSERT(!c.named[0] && !c.named[1]);
+}
+#else
+static void teams_have_names(void)
+{
+}
+#endif
+
 void mr_suite_kernels(void);
 
 void mr_suite_kernels(void)
@@ -228,4 +281,5 @@ void mr_suite_kernels(void)
 	MR_TEST(fused_calls_equal_their_parts);
 	MR_TEST(fillings_mix_alike);
 	MR_TEST(one_openmp_in_the_process);
+	MR_TEST(teams_have_names);
 }

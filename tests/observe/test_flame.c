@@ -26,9 +26,10 @@ static void test_picture(void)
 
 	CU_ASSERT_EQUAL_FATAL(read_text("w0;run;linear_forward;gemm<8> 60\n"
 					"w0;run;linear_backward_weight 20\n"
-					"w1;run 19\n"
+					"w1;run 18\n"
+					"w1;run;linear:dz_W^T+dW:16x64x256 1\n"
 					"w0;run;linear_forward 0001\n", &f), MR_OK);
-	CU_ASSERT_EQUAL(mr_flame_svg(f, "a & b", 0.02, &v), MR_OK);
+	CU_ASSERT_EQUAL(mr_flame_svg(f, "a & b", 0.01, &v), MR_OK);
 	fclose(out);
 	/* Of 100 samples; 1176 wide. */
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "<title>w0: 81 samples, 81.00%</title>"));
@@ -36,6 +37,8 @@ static void test_picture(void)
 					    "<rect class=\"oF\""));
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "<title>gemm&lt;8&gt;: 60 samples, 60.00%</title><rect class=\"oF\""));
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "linear_backward_weight (dW): 20 samples"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "<title>linear dz W^T+dW 16x64x256: 1 samples, 1.00%</title>"
+					    "<rect class=\"oI\""));
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "width=\"705.20\"")); /* gemm<8>, less the gap */
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "a &amp; b"));
 	free(text);

@@ -7,6 +7,7 @@
 #ifndef MR_KERNELS_TEAM_H
 #define MR_KERNELS_TEAM_H
 
+#include "base/perf_map.h"
 #include "nn/kernels/fused/vec.h"
 
 /* A thread is used only for at least this many elements of work (a fork and join costs some microseconds). */
@@ -30,9 +31,28 @@ static inline int64_t mr_team_pieces(uint32_t n_threads, int64_t n, int64_t step
 #endif
 }
 
+#ifdef MR_OPENMP
+/* What one thread does of a range. */
+typedef struct mr_team_piece {
+	mr_vec_fn *fn;
+	const void *args;
+	int64_t lo, hi;
+} mr_team_piece;
+
+static inline mr_status mr_team_run_piece(const void *piece, const void *unused, uint32_t i)
+{
+	const mr_team_piece *p = piece;
+
+	(void)unused;
+	p->fn(p->args, p->lo, p->hi, i);
+	return MR_OK;
+}
+#endif
+
 /**
  * Run @fn over [0, @n), in @pieces whose bounds are multiples of @step, one on each thread. Call it from the leader of
- * a team of at least as many threads, outside any parallel region.
+ * a team of at least as many threads, outside any parallel region. A layer that has a name for profilers has it on each
+ * thread, also the leader's: in OpenMP's own functions stacks often end.
  */
 static inline void mr_team_run_pieces(int64_t pieces, mr_vec_fn *fn, const void *args, int64_t n, int64_t step)
 {
@@ -40,11 +60,14 @@ static inline void mr_team_run_pieces(int64_t pieces, mr_vec_fn *fn, const void 
 	int64_t units = (n + step - 1) / step;
 
 	if (pieces > 1) {
+		mr_perf_stub *name = mr_perf_map_current();
+
 #pragma omp parallel for num_threads((int)pieces) schedule(static, 1)
 		for (int64_t i = 0; i < pieces; i++) {
 			int64_t lo = units * i / pieces * step, hi = units * (i + 1) / pieces * step;
+			mr_team_piece p = {.fn = fn, .args = args, .lo = lo, .hi = hi < n ? hi : n};
 
-			fn(args, lo, hi < n ? hi : n, (uint32_t)i);
+			(void)mr_perf_map_call(name, mr_team_run_piece, &p, NULL, (uint32_t)i);
 		}
 		return;
 	}
