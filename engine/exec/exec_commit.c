@@ -271,11 +271,9 @@ static mr_status step_jointly(mr_worker *w, const mr_task *t, mr_stage_weights *
 	bool asked = mr_exec_asks_norm(w->run, b, t->version);
 
 	MR_TRY(mr_exec_check_next(b, t, t->version));
-	MR_TRY(mr_reduction_joint(b, shard, w->kc, w->scratch,
+	return mr_reduction_joint(b, shard, w->kc, w->scratch,
 				  mr_weights_steps(b, shard, &b->optim, lr, 1 / (double)b->sum),
-				  asked ? mr_norms_sumsq(b, t->version) : NULL));
-	mr_weights_copy(b, shard, b->shard[shard].begin, b->shard[shard].end);
-	return MR_OK;
+				  asked ? mr_norms_sumsq(b, t->version) : NULL);
 }
 
 mr_status mr_exec_reduce(mr_worker *w, const mr_task *t)

@@ -333,7 +333,7 @@ static mr_status build(mr_run *run)
 	MR_TRY(create_stages(run));
 	MR_TRY(mr_run_open_carried(run));
 	MR_TRY(mr_run_choose_links(run));
-	mr_run_choose_homes(run);
+	MR_TRY(mr_run_choose_homes(run));
 	run->base_bytes = mr_memory_resident_bytes();
 	run->before_bytes = mr_memory_peak_bytes();
 	if (c->plan->endless)

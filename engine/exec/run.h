@@ -344,8 +344,9 @@ double mr_run_largest_gradient(const mr_run *run);
  */
 void mr_run_spread_states(mr_run *run);
 
-/** Give the weights of stages that several workers read a copy on each of their nodes. Call it before laying out. */
-void mr_run_choose_homes(mr_run *run);
+/** Give the weights of stages that several workers read, and tied parameters, a copy on each of their nodes. Call it
+ * before laying out, when links are chosen. Errors: MR_ERESOURCE. */
+mr_status mr_run_choose_homes(mr_run *run) MR_MUST_USE;
 
 /** Find the loader's lanes: pipes whose first workers have their memory on the same nodes share one. Errors:
  * MR_ERESOURCE. */

@@ -3,6 +3,7 @@
 #include "weights/mitigated.h"
 #include "weights/predict.h"
 #include "weights/row_versions.h"
+#include "weights/tied_links.h"
 #include "exec/run.h"
 
 /* Is stage @s of @pipe the first of its worker? Memory that the worker has for all its stages counts there. */
@@ -27,6 +28,20 @@ static uint64_t state_bytes(const mr_run *run, const mr_stage_weights *b)
 	return n * z->state_bytes + copies * z->rest_bytes;
 }
 
+/* Bytes of all versions of @b and of predictions, without @tables bytes of each. */
+static uint64_t versions_bytes(const mr_stage_weights *b, uint64_t tables)
+{
+	return mr_weights_version_bytes(b, b->cap + mr_predict_buffers(b)) - b->cap * tables;
+}
+
+/* Bytes of the copy of tied parameters that @shard of stage @s has. */
+static uint64_t tied_copy(const mr_run *run, uint32_t shard, uint16_t s, bool leads)
+{
+	bool uses = run->c.plan->contract.tied && s > 0 && s + 1 == run->n_stages;
+
+	return uses && leads ? mr_tied_links_copy_bytes(&run->weights[0], shard) : 0;
+}
+
 void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *out)
 {
 	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
@@ -36,12 +51,13 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 	bool whole = leads && mr_run_shard(run, pipe, s) == 0; /* memory that all pipes of a stage share counts there */
 	uint32_t shard = mr_run_shard(run, pipe, s);
 	bool copy = b->private_weights || (leads && mr_weights_home(b, shard) == shard);
-	uint64_t weights = whole || copy ? z->weight_bytes : 0;
+	uint64_t weights = whole || b->private_weights ? z->weight_bytes : copy ? mr_weights_stride_of(b, shard) : 0;
+	uint64_t tables = whole || b->private_weights ? 0 : z->table_bytes; /* that the copy does not have */
 
 	*out = (mr_run_memory){
-		.weights = weights + (whole ? mr_layer_states_bytes(b) : 0) +
+		.weights = weights + tied_copy(run, shard, s, leads) + (whole ? mr_layer_states_bytes(b) : 0) +
 			   (run->carried && pipe == 0 ? mr_carried_bytes(&run->carried[s]) : 0),
-		.stashes = (weights ? mr_weights_version_bytes(b, b->cap + mr_predict_buffers(b)) - weights : 0) +
+		.stashes = (weights ? versions_bytes(b, tables) - weights : 0) +
 			   (run->replicas && pipe == 0 ? mr_replicas_bytes(&run->replicas[s]) : 0),
 		.grads = leads ? z->grad_bytes + mr_layer_states_list_bytes(b, mr_run_shard(run, pipe, s)) : 0,
 		.optimizer = whole ? state_bytes(run, b) : 0,
@@ -60,9 +76,12 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 
 uint64_t mr_run_mapped_bytes(const mr_run *run)
 {
+	uint16_t last = (uint16_t)(run->n_stages - 1);
 	uint64_t sum = 0;
 
 	for (uint16_t w = 0; w < run->n_workers; w++)
 		sum += run->worker[w].region.bytes;
+	for (uint32_t j = 0; j < mr_run_weights(run, 0, last)->n_shards; j++)
+		sum += tied_copy(run, j, last, true);
 	return sum;
 }

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "weights/tied_links.h"
+#include "weights/tied_sum.h"
+
 /* Is @w on one node, and the region of @owner on another one? A region that had no room there stays where it is. */
 static bool elsewhere(const mr_place_worker *w, const mr_worker *owner)
 {
@@ -49,7 +52,26 @@ static const mr_place_worker *place_of(const mr_run *run, uint32_t i, uint16_t s
 	return &run->c.place->worker[mr_plan_worker(run->c.plan, (uint8_t)i, s)];
 }
 
-void mr_run_choose_homes(mr_run *run)
+/* Where the workers of the last stage read the tied parameters, which the first one stores. */
+static mr_status choose_tied_homes(mr_run *run)
+{
+	uint16_t last = (uint16_t)(run->n_stages - 1);
+	mr_stage_weights *b = &run->weights[0];
+
+	if (!run->c.plan->contract.tied || !last || run->replicas || b->validation || b->prediction)
+		return MR_OK;
+	for (uint32_t j = 0; j < b->tied->user->n_shards; j++) {
+		const mr_place_worker *user = place_of(run, j, last);
+		uint32_t home = j < b->n_shards && together(place_of(run, j, 0), user) ? j : 0;
+
+		while (home < b->n_shards && !together(place_of(run, b->shard[home].home, 0), user))
+			home++;
+		MR_TRY(mr_tied_links_place(b, j, home, &user->memory));
+	}
+	return MR_OK;
+}
+
+mr_status mr_run_choose_homes(mr_run *run)
 {
 	for (uint16_t s = 0; run->shares && s < run->n_stages; s++) {
 		mr_stage_weights *b = &run->weights[s];
@@ -59,6 +81,7 @@ void mr_run_choose_homes(mr_run *run)
 			       !together(place_of(run, i, s), place_of(run, b->shard[i].home, s)))
 				b->shard[i].home++;
 	}
+	return choose_tied_homes(run);
 }
 
 static const mr_place_worker *first_worker(const mr_run *run, unsigned pipe)

@@ -40,6 +40,14 @@ void mr_reduction_layout(mr_stage_weights *b, mr_arena *a, uint8_t shard)
 	b->shard[shard].call = mr_arena_take(a, b->sum * sizeof(*b->shard->call), MR_CACHE_LINE);
 }
 
+static void copy_parameter(mr_stage_weights *b, uint8_t shard, uint32_t p)
+{
+	size_t at = mr_stage_weight_at(b->stage, p);
+
+	mr_weights_copy(b, shard, at,
+			at + (size_t)mr_stage_graph(b->stage)->params[p].n * mr_dtype_bytes(b->k->types.weights));
+}
+
 mr_status mr_reduction_joint(mr_stage_weights *b, uint8_t shard, mr_kctx *kc, void *scratch, const mr_step *step,
 			     double *sumsq)
 {
@@ -60,7 +68,11 @@ mr_status mr_reduction_joint(mr_stage_weights *b, uint8_t shard, mr_kctx *kc, vo
 	}
 	s->io[b->sum - 1].step = step;
 	s->io[b->sum - 1].sumsq = sumsq;
-	return mr_stage_backward_layers(b->stage, s->io, b->sum, s->call, from, first);
+	MR_TRY(mr_stage_backward_layers(b->stage, s->io, b->sum, s->call, from, first));
+	for (; from < first; from++) /* tables lie behind all others, so the layers may lie apart */
+		if (mr_stage_weight_at(b->stage, from) != SIZE_MAX)
+			copy_parameter(b, shard, from);
+	return MR_OK;
 }
 
 /* Add @n elements from byte @at of the gradients of all shards into the total, @block at a time: the total stays in the

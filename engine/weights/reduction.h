@@ -47,7 +47,7 @@ void mr_reduction_layout(mr_stage_weights *b, mr_arena *a, uint8_t shard);
 
 /**
  * Joint W: compute the gradients of @shard's layers from all that the W have left, in the context @kc with @scratch,
- * and carry out their steps (mr_weights_steps). @sumsq: see mr_stage_io. Errors: those of the layers.
+ * and carry out their steps (mr_weights_steps), into all copies. @sumsq: see mr_stage_io. Errors: those of the layers.
  */
 mr_status mr_reduction_joint(mr_stage_weights *b, uint8_t shard, mr_kctx *kc, void *scratch, const mr_step *step,
 			     double *sumsq) MR_MUST_USE;

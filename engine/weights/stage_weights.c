@@ -112,7 +112,7 @@ void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe, const mr_
 	mr_stage_params(b->stage, &first, &end);
 	if (mr_weights_home(b, pipe) == pipe)
 		s->version = mr_arena_take(
-			a, mr_stagger(mr_weights_stride(b) * b->cap + (b->row_versions ? z->table_bytes : 0)),
+			a, mr_stagger(mr_weights_stride_of(b, pipe) * b->cap + (b->row_versions ? z->table_bytes : 0)),
 			MR_CACHE_LINE);
 	if (pipe == 0 && b->row_versions)
 		mr_row_versions_layout(b, a);
@@ -202,16 +202,18 @@ bool mr_weights_part(const mr_stage_weights *b, uint8_t pipe, uint32_t p, int64_
 	return *n > 0;
 }
 
-/* Where a table is at its offset: with row versions behind the last buffer. */
+/* Where a table is at its offset: with row versions behind the last buffer; a copy of a node has none. */
 static void *tables_at(const mr_stage_weights *b, uint8_t pipe, uint64_t v)
 {
+	if (b->shard[pipe].home && !b->row_versions)
+		pipe = 0;
 	return mr_weights_at(b, pipe, b->row_versions ? b->cap - 1 : v);
 }
 
 void mr_weights_show(const mr_stage_weights *b, uint8_t shard, uint64_t v, mr_stage_io *io)
 {
 	io->weights = mr_weights_at(b, shard, v);
-	io->tables = b->row_versions ? tables_at(b, shard, v) : NULL;
+	io->tables = b->row_versions || b->shard[shard].home ? tables_at(b, shard, v) : NULL;
 	io->version = v;
 	io->grads = b->shard[shard].grads;
 }
@@ -232,7 +234,7 @@ void mr_weights_init(mr_stage_weights *b, uint8_t pipe, uint64_t seed)
 	for (uint32_t p = first; p < end; p++) {
 		size_t at = mr_stage_weight_at(b->stage, p);
 
-		if (at != SIZE_MAX)
+		if (at != SIZE_MAX && !(b->shard[pipe].home && mr_stage_graph(b->stage)->params[p].lazy))
 			mr_graph_init_param(mr_stage_graph(b->stage), p, seed, b->k->types.weights,
 					    mr_weights_param_at(b, pipe, 0, p), pipe ? NULL : mr_weights_rest(b, at));
 	}
@@ -297,15 +299,21 @@ const mr_step *mr_weights_steps(mr_stage_weights *b, uint8_t pipe, const mr_opti
 
 bool mr_weights_may_copy(const mr_stage_weights *b)
 {
-	return b->n_shards > 1 && !b->private_weights && !mr_stage_size(b->stage)->table_bytes && !b->validation &&
-	       !b->prediction;
+	const mr_stage_sizes *z = mr_stage_size(b->stage);
+
+	if (z->table_bytes && (z->table_bytes == z->weight_bytes || b->mitigation || b->tied))
+		return false;
+	return b->n_shards > 1 && !b->private_weights && !b->validation && !b->prediction;
 }
 
 void mr_weights_copy(mr_stage_weights *b, uint8_t pipe, size_t from, size_t to)
 {
 	const uint8_t *made = (const uint8_t *)mr_weights_at(b, pipe, b->latest + 1) + from;
+	const mr_stage_sizes *z = mr_stage_size(b->stage);
+	size_t end = z->weight_bytes - (b->private_weights ? 0 : z->table_bytes); /* tables lie behind all others */
 
-	for (uint32_t i = 0; i < b->n_shards && !b->ranges; i++)
+	to = to < end ? to : end;
+	for (uint32_t i = 0; i < b->n_shards && !b->ranges && from < to; i++)
 		if (mr_weights_home(b, i) == i && i != mr_weights_home(b, pipe))
 			memcpy((uint8_t *)mr_weights_at(b, (uint8_t)i, b->latest + 1) + from, made, to - from);
 }
@@ -390,9 +398,8 @@ void mr_weights_committed(mr_stage_weights *b)
 void mr_weights_spread(mr_stage_weights *b)
 {
 	for (uint32_t i = 1; i < b->n_shards; i++)
-		if (mr_weights_home(b, i) == i)
-			memcpy(b->shard[i].version, b->shard[0].version,
-			       b->cap * mr_stage_size(b->stage)->weight_bytes);
+		for (uint64_t v = 0; mr_weights_home(b, i) == i && v < b->cap; v++)
+			memcpy(mr_weights_at(b, (uint8_t)i, v), mr_weights_at(b, 0, v), mr_weights_stride_of(b, i));
 }
 
 void mr_weights_staleness(const mr_stage_weights *b, uint64_t *out)

@@ -148,8 +148,9 @@ int64_t mr_weights_whole_rows(const mr_stage_weights *b, uint32_t p, int64_t n);
 void mr_weights_cut(mr_stage_weights *b, const mr_optim *o);
 
 /**
- * May each node have a copy? Not of tables of which a step changes few rows (a copy of all of them would be most of the
- * step), nor where steps are predicted or may be rolled back.
+ * May each node have a copy? Of tables (lazy parameters), of which a step changes and a pass reads few rows, there is
+ * none: all read those of shard 0. No copies where steps may be rolled back, nor where weights are predicted:
+ * predictions ahead and back are for one pipe, and those by steps write anew what a part reads.
  */
 bool mr_weights_may_copy(const mr_stage_weights *b);
 
@@ -179,11 +180,18 @@ static inline size_t mr_weights_stride(const mr_stage_weights *b)
 	return z->weight_bytes - (b->row_versions ? z->table_bytes : 0);
 }
 
+/* The same of the copy that @shard reads: copies of nodes have no tables. */
+static inline size_t mr_weights_stride_of(const mr_stage_weights *b, uint32_t shard)
+{
+	return b->shard[shard].home && !b->row_versions ? mr_weights_stride(b) - mr_stage_size(b->stage)->table_bytes
+							: mr_weights_stride(b);
+}
+
 /** The weights of version @v for @pipe, which must be live: latest - cap < v <= latest, or v == latest + 1 while
- * committing. With row versions not the tables'. */
+ * committing. With row versions, or in a copy of a node, not the tables'. */
 static inline void *mr_weights_at(const mr_stage_weights *b, uint8_t pipe, uint64_t v)
 {
-	return b->shard[pipe].version + (v % b->cap) * mr_weights_stride(b);
+	return b->shard[pipe].version + (v % b->cap) * mr_weights_stride_of(b, pipe);
 }
 
 /** Parameter @p, which is stored in the stage, in the weights of version @v for @pipe; with row versions of a table the

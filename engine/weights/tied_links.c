@@ -59,11 +59,16 @@ static mr_status create(mr_stage_weights *b)
 		.gradients = calloc((size_t)owners * users, sizeof(*l->gradients)),
 		.of_weights = calloc(owners, sizeof(*l->of_weights)),
 		.of_gradients = calloc(owners, sizeof(*l->of_gradients)),
+		.home = calloc(users, sizeof(*l->home)),
+		.nodes = calloc(users, sizeof(*l->nodes)),
 		.copy = calloc(users, sizeof(*l->copy)),
 		.n_sums = calloc(users, sizeof(*l->n_sums)),
 	};
-	if (!l->weights || !l->gradients || !l->of_weights || !l->of_gradients || !l->copy || !l->n_sums)
+	if (!l->weights || !l->gradients || !l->of_weights || !l->of_gradients || !l->home || !l->nodes ||
+	    !l->copy || !l->n_sums)
 		return mr_fail(MR_ERESOURCE, "no memory for the links of tied parameters");
+	for (uint32_t j = 0; j < users; j++) /* shards with copies of their own: users have some, too */
+		l->home[j] = b->ranges ? owners : j < owners ? j : 0;
 	for (uint32_t i = 0; i < owners; i++)
 		find_spans(b, l, i);
 	return MR_OK;
@@ -93,8 +98,10 @@ static mr_status choose_pair(mr_stage_weights *b, uint16_t last, uint32_t i, uin
 	MR_TRY(kind_of(&up, kinds, &gradients));
 	if ((weights || gradients) && !links_of(b))
 		MR_TRY(create(b));
-	if (weights)
+	if (weights) {
 		weights_of(links_of(b), i, j)->channel = (mr_channel){.kind = weights, .edge = down, .n = b->cap};
+		links_of(b)->home[j] = b->n_shards;
+	}
 	if (gradients)
 		gradients_of(links_of(b), j, i)->channel = (mr_channel){.kind = gradients, .edge = up, .n = 1};
 	return MR_OK;
@@ -106,8 +113,34 @@ mr_status mr_tied_links_choose(mr_stage_weights *b, uint16_t last, const uint16_
 	for (uint32_t i = 0; i < b->n_shards; i++)
 		for (uint32_t j = 0; j < b->tied->user->n_shards; j++)
 			MR_TRY(choose_pair(b, last, i, owner[i], j, user[j], kinds));
-	/* Shards with copies of their own: users have some too. */
 	return b->ranges && !links_of(b) ? create(b) : MR_OK;
+}
+
+mr_status mr_tied_links_place(mr_stage_weights *b, uint32_t j, uint32_t home, const mr_node_list *nodes)
+{
+	if (home != j && !links_of(b))
+		MR_TRY(create(b));
+	if (!links_of(b))
+		return MR_OK;
+	links_of(b)->nodes[j] = *nodes;
+	if (links_of(b)->home[j] < b->n_shards)
+		links_of(b)->home[j] = home;
+	return MR_OK;
+}
+
+static bool has_copy(const mr_tied_links *l, uint32_t j)
+{
+	return l && l->home[j] == l->n_owners;
+}
+
+uint64_t mr_tied_links_copy_bytes(const mr_stage_weights *b, uint32_t j)
+{
+	const mr_tied_links *l = links_of(b);
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; has_copy(l, j) && i < l->n_owners; i++)
+		sum += l->of_weights[i].end - l->of_weights[i].begin;
+	return sum * b->cap;
 }
 
 static uint8_t *take(size_t bytes)
@@ -121,16 +154,15 @@ mr_status mr_tied_links_open(mr_stage_weights *b)
 	size_t stride = mr_stage_size(b->stage)->weight_bytes;
 
 	for (uint32_t j = 0; l && j < l->n_users; j++) {
-		l->copy[j] = take(stride * b->cap);
-		if (!l->copy[j])
-			return mr_fail(MR_ERESOURCE, "no memory for a copy of tied parameters");
+		if (has_copy(l, j))
+			MR_TRY(mr_region_map(&l->copy[j], stride * b->cap, &l->nodes[j]));
 		for (uint32_t i = 0; i < l->n_owners; i++) {
 			mr_range *w = weights_of(l, i, j), *g = gradients_of(l, j, i);
 			mr_range_span of = l->of_gradients[i];
 
 			if (w->channel.kind)
 				MR_TRY(mr_range_open(w, l->of_weights[i], stride, b->shard[i].version,
-						     l->copy[j] + l->of_weights[i].begin));
+						     (uint8_t *)l->copy[j].base + l->of_weights[i].begin));
 			if (!g->channel.kind)
 				continue;
 			g->copy = take(of.end - of.begin);
@@ -153,12 +185,14 @@ void mr_tied_links_close(mr_tied_sum *t)
 		free(l->gradients[k].copy);
 	}
 	for (uint32_t j = 0; l && l->copy && j < l->n_users; j++)
-		free(l->copy[j]);
+		mr_region_unmap(&l->copy[j]);
 	if (l) {
 		free(l->weights);
 		free(l->gradients);
 		free(l->of_weights);
 		free(l->of_gradients);
+		free(l->home);
+		free(l->nodes);
 		free(l->copy);
 		free(l->n_sums);
 	}
@@ -180,12 +214,23 @@ void mr_tied_links_reset(mr_stage_weights *b, mr_parker *const *owner, mr_parker
 	mr_tied_links_spread(b);
 }
 
+/* Owner @i's part of version buffer @v, from @from, to user @j's copy. */
+static void write_copy(const mr_stage_weights *b, uint32_t i, uint32_t j, uint64_t v, const uint8_t *from)
+{
+	const mr_tied_links *l = links_of(b);
+	size_t at = v * mr_stage_size(b->stage)->weight_bytes + l->of_weights[i].begin;
+
+	memcpy((uint8_t *)l->copy[j].base + at, from + at, l->of_weights[i].end - l->of_weights[i].begin);
+}
+
 void mr_tied_links_spread(mr_stage_weights *b)
 {
 	mr_tied_links *l = links_of(b);
 
 	for (uint32_t j = 0; l && j < l->n_users; j++)
-		memcpy(l->copy[j], b->shard[0].version, b->cap * mr_stage_size(b->stage)->weight_bytes);
+		for (uint32_t i = 0; has_copy(l, j) && i < l->n_owners; i++)
+			for (uint64_t v = 0; v < b->cap; v++)
+				write_copy(b, i, j, v, b->shard[0].version);
 }
 
 /* --- on the step path --- */
@@ -196,13 +241,11 @@ void mr_tied_links_send_weights(mr_stage_weights *b, uint32_t i, uint64_t versio
 
 	for (uint32_t j = 0; l && j < l->n_users; j++) {
 		mr_range *w = weights_of(l, i, j);
-		mr_range_span of = l->of_weights[i];
-		size_t at = (version % b->cap) * mr_stage_size(b->stage)->weight_bytes + of.begin;
 
 		if (w->channel.kind)
 			mr_channel_post(&w->channel, version);
-		else
-			memcpy(l->copy[j] + at, b->shard[i].version + at, of.end - of.begin);
+		else if (has_copy(l, j))
+			write_copy(b, i, j, version % b->cap, b->shard[i].version);
 	}
 }
 
@@ -218,9 +261,11 @@ bool mr_tied_links_have_weights(mr_stage_weights *b, uint32_t j, uint64_t versio
 
 const void *mr_tied_links_weights(const mr_stage_weights *b, uint32_t j, uint64_t version)
 {
-	if (!links_of(b))
-		return mr_weights_at(b, (uint8_t)j, version);
-	return links_of(b)->copy[j] + (version % b->cap) * mr_stage_size(b->stage)->weight_bytes;
+	const mr_tied_links *l = links_of(b);
+
+	if (!has_copy(l, j))
+		return mr_weights_at(b, (uint8_t)(l ? l->home[j] : j), version);
+	return (uint8_t *)l->copy[j].base + (version % b->cap) * mr_stage_size(b->stage)->weight_bytes;
 }
 
 void mr_tied_links_send_sum(mr_stage_weights *b, uint32_t j)

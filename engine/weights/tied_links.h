@@ -1,9 +1,12 @@
 /*
- * tied_links.h - parameters that the first stage stores and the last stage uses, between workers that share no memory.
+ * tied_links.h - parameters that the first stage stores and the last stage uses, between workers that share no memory,
+ * or whose memory is on different NUMA nodes.
  *
- * If all share memory, there are no mr_tied_links: the last stage reads the parameters in place, and AR of the first
- * stage reads the gradients of their uses in place (tied_sum.h). Otherwise each shard of the last stage, a user,
- * has a copy of the first stage's weights in which only the tied parameters are filled, and for each commit
+ * If all share memory of one node, there are no mr_tied_links: the last stage reads the parameters in place, and AR of
+ * the first stage reads the gradients of their uses in place (tied_sum.h). If all share memory, a shard of the last
+ * stage, a user, reads the weights of a shard of the first stage on its node; a user without one there has a
+ * copy of the tied parameters on its node, which owners write right after their steps. Otherwise each user has such a
+ * copy, and for each commit
  *
  *	user j  --[gradients]--> owner q    the part of j's gradients of its uses in q's range
  *	owner q --[weights]----> user j     the tied parameters of the next version in q's range
@@ -17,6 +20,7 @@
 #ifndef MR_WEIGHTS_TIED_LINKS_H
 #define MR_WEIGHTS_TIED_LINKS_H
 
+#include "host/memory.h"
 #include "weights/ranges.h"
 
 typedef struct mr_tied_links {
@@ -24,7 +28,10 @@ typedef struct mr_tied_links {
 	mr_range *weights;                        /* [n_owners][n_users] */
 	mr_range *gradients;                      /* [n_users][n_owners] */
 	mr_range_span *of_weights, *of_gradients; /* [n_owners] of an owner's weights; of a user's gradients */
-	uint8_t **copy;                           /* [n_users] versions of the first stage's weights; owned */
+	uint32_t *home;     /* [n_users] the shard of the first stage that a user reads; n_owners: its copy */
+	mr_node_list *nodes; /* [n_users] of the copies */
+	mr_region *copy;    /* [n_users] versions of the first stage's weights, of which the tied parameters are filled
+			       and the other pages are never touched */
 	uint64_t *n_sums;                         /* [n_users] commits whose gradients each user has sent */
 } mr_tied_links;
 
@@ -36,8 +43,15 @@ typedef struct mr_tied_links {
 mr_status mr_tied_links_choose(mr_stage_weights *b, uint16_t last, const uint16_t *owner, const uint16_t *user,
 			       const mr_link_kind *const *kinds) MR_MUST_USE;
 
-/** Open the channels, after the layout. Does nothing without links, like all below. Errors: MR_ERESOURCE, the kind's.
- */
+/** User @j reads the weights of shard @home of @b; n_shards: a copy on @nodes. Without a call that of its own number.
+ * Where it has a copy anyway, only its place is noted. After mr_tied_links_choose. Errors: MR_ERESOURCE. */
+mr_status mr_tied_links_place(mr_stage_weights *b, uint32_t j, uint32_t home, const mr_node_list *nodes) MR_MUST_USE;
+
+/** Bytes of the copy of user @j. */
+uint64_t mr_tied_links_copy_bytes(const mr_stage_weights *b, uint32_t j);
+
+/** Make the copies and open the channels, after the layout. Does nothing without links, like all below. Errors:
+ * MR_ERESOURCE, the kind's. */
 mr_status mr_tied_links_open(mr_stage_weights *b) MR_MUST_USE;
 void mr_tied_links_close(mr_tied_sum *t);
 

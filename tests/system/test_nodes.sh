@@ -47,8 +47,8 @@ grep -q '^memory   where the pages of w0 lie is not known, since move_pages fail
 
 # A run that is larger than a node. With a sanitizer the program is, too, and its workers are not.
 needs=$("$millrace" plan wide.cfg | sed -n 's/^ *at most at once *\([0-9]*\).* MiB$/\1/p')
-if [ "$needs" -lt 60 ]; then
-	faults=MR_FAKE_NODES=2:30
+if [ "$needs" -lt 62 ]; then
+	faults=MR_FAKE_NODES=2:32
 	train wide.cfg --set run.dir=large
 	expect 0 "a run larger than a node"
 	grep -q '^memory   of w1 on node 0-1, since its own has no room for all of it' out ||
@@ -60,8 +60,8 @@ train wide.cfg --set run.dir=none
 expect 6 "a run larger than both nodes" "30 MiB is the limit"
 # Weights that workers of both nodes read have a copy on each, in evaluations and after a resume, too; the plan of
 # memory counts it, and the bits stay.
-weights() { # of the first stage at w1, in the table of out
-	awk '$2 == "p1" && $3 == "w1" {
+weights() { # of the first stage at w1 in the pipe p1, or in the only one, in the table of out
+	awk '$2 == "p1" && $3 == "w1" || $2 == "w1" {
 		for (i = 4; i <= NF; i++)
 			if ($i ~ /^[KM]*i*B$/) { print $(i - 1), $i; exit }
 	}' out
@@ -85,5 +85,47 @@ for system in data_parallel chimera; do
 		train "$@" --set train.steps=8 --set run.dir=$system.$joint.two --resume
 		same "$system, $joint" $system.$joint.one $system.$joint.two
 	done
+done
+# Tables, of which a step changes few rows, have no copies, and what lies beside them has.
+cat >tables.cfg <<'END'
+model = { name = "dlrm"; rows = [40, 900]; width = 6; bottom = [8]; top = [9, 5]; };
+data = { name = "clicks"; numbers = 3; categories = 2; values = 40; samples = 400; };
+optimizer = { name = "adam"; };
+system = { name = "data_parallel"; };
+train = { steps = 6; batch = 8; microbatches = 2; lr = 0.01; eval_every = 3; };
+machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
+END
+for joint in summed joint; do
+	set -- tables.cfg --set system.gradients=$joint
+	faults=
+	train "$@" --set run.dir=tables.$joint.one
+	expect 0 "tables on one node, $joint"
+	faults=MR_FAKE_NODES=2
+	train "$@" --set train.steps=3 --set run.dir=tables.$joint.two
+	expect 0 "tables on two nodes, $joint"
+	case $(weights) in
+	[1-9].*KiB) ;;
+	*) fail "w1 has no copy, or one with tables: $(grep p1 out)" ;;
+	esac
+	train "$@" --set run.dir=tables.$joint.two --resume
+	same "tables, $joint" tables.$joint.one tables.$joint.two
+done
+
+# Parameters that the first stage stores and the last one uses: the last worker's node has a copy of them, a two-way
+# system reads the copy of each node.
+for system in 1f1b chimera; do
+	set -- gpt.cfg --set system.name=$system --set model.tied=true --set train.steps=6 \
+		--set train.eval_every=3 --set train.microbatches=2
+	faults=
+	train "$@" --set run.dir=tied.$system.one
+	expect 0 "$system with tied parameters on one node"
+	one=$(weights)
+	faults=MR_FAKE_NODES=2
+	train "$@" --set train.steps=3 --set run.dir=tied.$system.two
+	expect 0 "$system with tied parameters on two nodes"
+	[ $system = chimera ] || [ "$(weights)" != "$one" ] ||
+		fail "the table does not count w1's copy of the tied parameters: $(grep w1 out)"
+	train "$@" --set run.dir=tied.$system.two --resume
+	same "tied parameters, $system" tied.$system.one tied.$system.two
 done
 finish
