@@ -307,8 +307,6 @@ mr_status mr_train_start(mr_train *t, mr_config *config, const mr_train_opts *o)
 	MR_TRY(make_record(t, o, &so));
 	MR_TRY(make_clock(t, o, &so));
 	MR_TRY(open_dir(t, mr_config_job(config)->run_dir, o->resume != NULL));
-	if (o->counts && !t->s.plan)
-		return mr_fail(MR_EUSAGE, "--counters counts the instructions of a plan, and sequential has none");
 	so.counts = o->counts;
 	so.trace = mr_job_trace_steps(mr_config_job(config), &a, &b);
 	MR_TRY(make_trajectory(t, o, &so));

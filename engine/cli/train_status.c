@@ -84,8 +84,7 @@ static mr_status write_counts(const mr_train *t, const mr_counted_row *rows, uin
 
 mr_status mr_train_report_counts(const mr_train *t)
 {
-	const mr_run *run = mr_executor_run_of(&t->s.executor);
-	const mr_counted *first = run ? run->worker[0].counted : NULL;
+	const mr_counted *first = mr_counted_any(&t->s);
 	double peak = t->peak_gflops * 1e9 / t->s.place.n_cores_used;
 	mr_bandwidth b, *known = NULL;
 	mr_counted_row *rows;
@@ -96,7 +95,7 @@ mr_status mr_train_report_counts(const mr_train *t)
 		return MR_OK;
 	if (first->events.known[MR_PERF_LLC_MISSES] && mr_bandwidth_of(&t->s.topo, &b) == MR_OK)
 		known = &b;
-	MR_TRY(mr_counted_rows(run, peak, known, &rows, &n));
+	MR_TRY(mr_counted_rows(&t->s, peak, known, &rows, &n));
 	st = mr_counted_print(rows, n, stdout);
 	if (*first->missing)
 		printf("counters: %s\n", first->missing);

@@ -309,10 +309,12 @@ static void keep_stats(mr_worker *w, const mr_task *t, uint64_t begin, uint64_t 
 	w->stats.busy_ns[t->in->op] += end - begin - lost;
 	w->stats.lost_ns += lost;
 	w->stats.count[t->in->op]++;
-	for (int c = 0; w->waited && c < MR_N_WAITS; c++) {
+	for (int c = 0; w->waited && c < MR_N_WAITS; c++)
 		w->stats.wait_ns[c] += w->wait_ns[c];
-		atomic_store_explicit(&w->waited_ns[c], w->stats.wait_ns[c], memory_order_relaxed);
-	}
+	for (int c = 0; (w->waited || lost) && c < MR_N_WAITS; c++)
+		atomic_store_explicit(&w->waited_ns[c],
+				      w->stats.wait_ns[c] + (c == MR_WAIT_DESCHEDULED ? w->stats.lost_ns : 0),
+				      memory_order_relaxed);
 	if (w->trace)
 		trace(w, t, begin, end, lost, n_commits);
 }

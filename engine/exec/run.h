@@ -159,7 +159,8 @@ typedef struct mr_worker {
 	_Atomic uint64_t doing;    /* mr_doing_pack or MR_DOING_NOTHING: the current instruction, for the watchdog */
 	_Atomic uint64_t longest_ns; /* the longest instruction so far, for the watchdog */
 	_Atomic uint64_t busy_ns;  /* computing so far, for the progress line */
-	_Atomic uint64_t waited_ns[MR_N_WAITS]; /* of training so far, by cause: stats.wait_ns for other threads */
+	_Atomic uint64_t waited_ns[MR_N_WAITS]; /* of training so far, by cause: stats.wait_ns, and lost_ns with
+	                                         MR_WAIT_DESCHEDULED, for other threads */
 	_Atomic uint64_t begun;    /* pause points of training passed */
 	mr_worker_stats stats;
 	mr_trace_rec *trace;       /* ring [MR_TRACE_RING] or NULL */

@@ -6,64 +6,79 @@
 
 #include "base/json.h"
 #include "report/table.h"
-#include "stage/stage_layout.h"
 
-/* FLOPs that @op takes for one micro-batch of stage @s. */
-static double flops_of(const mr_run *run, uint16_t s, mr_op op)
+/* FLOPs that @op takes for one micro-batch of layers @first to @end - 1. */
+static double flops_of(const mr_session *s, uint32_t first, uint32_t end, mr_op op)
 {
-	const mr_stage *st = run->stage[s];
 	double sum = 0;
 
-	for (uint32_t i = st->first; i < st->end; i++) {
-		const mr_layer_needs *z = &st->step[i - st->first].needs;
-		bool dx = mr_graph_wants_dx(run->c.graph, i, 0);
+	for (uint32_t i = first; i < end; i++) {
+		const mr_node *nd = &s->graph->nodes[i];
+		bool dx = mr_graph_wants_dx(s->graph, i, 0);
+		mr_layer_needs z = {0};
 
+		nd->ops->needs(&nd->cfg, nd->in_shape, s->samples, s->kernels, &z);
 		if (op == MR_OP_F || op == MR_OP_R)
-			sum += z->flops_f;
+			sum += z.flops_f;
 		if ((op == MR_OP_B || op == MR_OP_I) && dx)
-			sum += z->flops_i;
+			sum += z.flops_i;
 		if (op == MR_OP_B || op == MR_OP_W)
-			sum += z->flops_w;
+			sum += z.flops_w;
 	}
 	return sum;
 }
 
-/* Add the counts of all workers for @stage and @op; @threads of one of them. */
-static mr_counted_row row_of(const mr_run *run, uint16_t stage, mr_op op, uint32_t *threads)
+static const mr_counted *counted_of(const mr_session *s, uint16_t worker)
 {
+	const mr_run *run = mr_executor_run_of(&s->executor);
+
+	return run ? run->worker[worker].counted : mr_sequential_counted(s->executor.sequential);
+}
+
+const mr_counted *mr_counted_any(const mr_session *s)
+{
+	return counted_of(s, 0);
+}
+
+/* Add the counts of all workers for @stage and @op; @threads of one of them. */
+static mr_counted_row row_of(const mr_session *s, uint16_t stage, mr_op op, uint32_t *threads)
+{
+	uint32_t first = s->plan ? s->partition.first[stage] : 0;
+	uint32_t end = s->plan ? s->partition.first[stage + 1] : s->graph->n_nodes;
 	mr_counted_row r = {.stage = stage, .op = op};
 	uint64_t micro = 0;
 
 	*threads = 1;
-	for (uint16_t w = 0; w < run->n_workers; w++) {
-		const mr_counted_sum *sum;
+	for (uint16_t w = 0; w < s->place.n_workers; w++) {
+		const mr_counted *counted = counted_of(s, w);
+		const mr_counted_sum *sum = counted ? &counted->sum[(size_t)stage * MR_N_OPS + op] : NULL;
 
-		if (!run->worker[w].counted)
+		if (!sum || !sum->n)
 			continue;
-		sum = &run->worker[w].counted->sum[(size_t)stage * MR_N_OPS + op];
-		if (!sum->n)
-			continue;
-		*threads = run->c.place->worker[w].n_threads;
+		*threads = s->place.worker[w].n_threads;
 		r.n += sum->n;
 		r.seconds += (double)sum->ns * 1e-9;
 		micro += sum->n_micro;
 		for (int i = 0; i < MR_N_PERF_EVENTS; i++)
 			r.counts.at[i] += sum->counts.at[i];
 	}
-	r.flops = (double)micro * flops_of(run, stage, op);
+	r.flops = (double)micro * flops_of(s, first, end, op);
 	return r;
 }
 
-mr_status mr_counted_rows(const mr_run *run, double peak, const mr_bandwidth *b, mr_counted_row **rows, uint32_t *n)
+mr_status mr_counted_rows(const mr_session *s, double peak, const mr_bandwidth *b, mr_counted_row **rows, uint32_t *n)
 {
+	const mr_counted *any = mr_counted_any(s);
+	uint16_t n_stages = any ? any->n_stages : 0;
+
 	*n = 0;
-	*rows = calloc((size_t)run->n_stages * MR_N_OPS, sizeof(**rows));
+	*rows = calloc((size_t)n_stages * MR_N_OPS + 1, sizeof(**rows));
 	if (!*rows)
-		return mr_fail(MR_ERESOURCE, "no memory for the counts of %u stages", run->n_stages);
-	for (uint16_t s = 0; s < run->n_stages; s++)
+		return mr_fail(MR_ERESOURCE, "no memory for the counts of %u stages", n_stages);
+	for (uint16_t i = 0; i < n_stages; i++)
 		for (int op = 0; op < MR_N_OPS; op++) {
 			uint32_t threads;
-			mr_counted_row r = row_of(run, s, (mr_op)op, &threads);
+			mr_counted_row r = row_of(s, i, (mr_op)op, &threads);
 			mr_speed_limits limits = mr_speed_limits_of(threads, peak, b);
 
 			if (!r.n)
@@ -146,40 +161,29 @@ mr_status mr_counted_print(const mr_counted_row *rows, uint32_t n, FILE *out)
 	return st;
 }
 
-/* NAN is null. */
-static void put_number(mr_json_writer *w, const char *key, double x)
-{
-	mr_json_key(w, key);
-	mr_json_put_double(w, x);
-}
-
 mr_status mr_counted_json(const mr_counted_row *rows, uint32_t n, const char *missing, FILE *out)
 {
 	mr_json_writer w;
 
 	mr_json_init(&w, out, true);
 	mr_json_begin_object(&w);
-	mr_json_key(&w, "missing");
-	mr_json_put_string(&w, missing);
+	mr_json_field_string(&w, "missing", missing);
 	mr_json_key(&w, "rows");
 	mr_json_begin_array(&w);
 	for (uint32_t i = 0; i < n; i++) {
 		mr_json_begin_object(&w);
-		mr_json_key(&w, "stage");
-		mr_json_put_uint(&w, rows[i].stage);
-		mr_json_key(&w, "op");
-		mr_json_put_string(&w, mr_op_name((uint8_t)rows[i].op));
-		mr_json_key(&w, "times");
-		mr_json_put_uint(&w, rows[i].n);
-		put_number(&w, "seconds", rows[i].seconds);
-		put_number(&w, "flop", rows[i].flops);
+		mr_json_field_uint(&w, "stage", rows[i].stage);
+		mr_json_field_string(&w, "op", mr_op_name((uint8_t)rows[i].op));
+		mr_json_field_uint(&w, "times", rows[i].n);
+		mr_json_field_double(&w, "seconds", rows[i].seconds);
+		mr_json_field_double(&w, "flop", rows[i].flops);
 		mr_json_key(&w, "counts");
 		mr_json_begin_object(&w);
 		for (int k = 0; k < MR_N_PERF_EVENTS; k++)
-			put_number(&w, mr_perf_event_name((mr_perf_event)k), rows[i].counts.at[k]);
+			mr_json_field_double(&w, mr_perf_event_name((mr_perf_event)k), rows[i].counts.at[k]);
 		mr_json_end_object(&w);
 		for (int k = 0; k < N_FIGURES; k++)
-			put_number(&w, figures[k].key, figure_of(&rows[i], k) / figures[k].scale);
+			mr_json_field_double(&w, figures[k].key, figure_of(&rows[i], k) / figures[k].scale);
 		mr_json_end_object(&w);
 	}
 	mr_json_end_array(&w);

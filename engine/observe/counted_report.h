@@ -1,6 +1,6 @@
 /*
  * counted_report.h - what `train --counters` counted: a table, and counters.json in the run's folder. A row for each
- * stage and operation:
+ * stage and operation; sequential training is one stage with F, B and U of its whole team:
  *
  *	stage  op  times  us each  cores  IPC  GHz  stalled  GFLOP/s  peak  DRAM GB/s  remote  FLOP/byte  roof
  *
@@ -11,8 +11,8 @@
 
 #include <stdio.h>
 
-#include "exec/run.h"
 #include "observe/speed.h"
+#include "session/session.h"
 
 typedef struct mr_counted_row {
 	uint16_t stage;
@@ -24,9 +24,12 @@ typedef struct mr_counted_row {
 	mr_speed speed;
 } mr_counted_row;
 
-/** The rows of @run, whose workers are idle, in order of stage and operation; @peak FLOP/s of one core; @b may be NULL.
+/** What one worker of @s counted; NULL: nothing was to be counted. */
+const mr_counted *mr_counted_any(const mr_session *s);
+
+/** The rows of @s, whose workers are idle, in order of stage and operation; @peak FLOP/s of one core; @b may be NULL.
  * *@n rows; the caller frees *@rows. Errors: MR_ERESOURCE. */
-mr_status mr_counted_rows(const mr_run *run, double peak, const mr_bandwidth *b, mr_counted_row **rows,
+mr_status mr_counted_rows(const mr_session *s, double peak, const mr_bandwidth *b, mr_counted_row **rows,
 			  uint32_t *n) MR_MUST_USE;
 
 /** Errors: MR_EIO, MR_ERESOURCE. */

@@ -150,16 +150,16 @@ static void put_versions(page *p, const mr_run_status *s)
 	char line[1024];
 	int n = snprintf(line, sizeof(line), "versions");
 
+	if (!s->n_stages)
+		return;
 	for (uint32_t i = 0; i < s->n_stages && n < (int)sizeof(line); i++)
 		n += snprintf(line + n, sizeof(line) - (size_t)n, "%s s%u %llu", i ? "," : "", i,
 			      (unsigned long long)s->stage[i].version);
 	if (n > (int)p->columns)
 		snprintf(line + p->columns - 3, 4, "...");
 	put_line(p, line);
-	if (s->n_stages) {
-		snprintf(line, sizeof(line), "staleness at most %u by the plan", s->stage[0].staleness);
-		put_line(p, line);
-	}
+	snprintf(line, sizeof(line), "staleness at most %u by the plan", s->stage[0].staleness);
+	put_line(p, line);
 }
 
 mr_status mr_run_status_screen(const mr_run_status *s, unsigned columns, unsigned rows, FILE *out)

@@ -38,20 +38,36 @@ static double share(mr_run_status_before *before, size_t at, uint64_t now, uint6
 	return before->share[at];
 }
 
-static void take_worker(const mr_run *run, uint16_t id, uint64_t ns, mr_run_status_before *before,
+/* Sequential training: it is looked at between two steps. */
+static void take_team(const mr_session *s, uint64_t step, mr_run_status_worker *out)
+{
+	uint32_t threads = s->place.worker[0].n_threads;
+
+	snprintf(out->stages, sizeof(out->stages), "all");
+	snprintf(out->doing, sizeof(out->doing), "step %llu, %u thread%s", (unsigned long long)step, threads,
+		 threads == 1 ? "" : "s");
+	out->n_instructions = mr_sequential_beat(s->executor.sequential);
+}
+
+static void take_worker(const mr_session *s, uint16_t id, uint64_t ns, uint64_t step, mr_run_status_before *before,
 			mr_run_status_worker *out)
 {
-	const mr_worker *w = &run->worker[id];
+	const mr_run *run = mr_executor_run_of(&s->executor);
 	size_t at = (size_t)id * (1 + MR_N_WAITS);
+	uint64_t busy, waited[MR_N_WAITS];
 
-	mr_worker_stages_text(run, id, out->stages, sizeof(out->stages));
-	mr_worker_cores_text(&run->c.place->worker[id], out->cores, sizeof(out->cores));
-	take_doing(w, out->doing, sizeof(out->doing));
-	out->n_instructions = atomic_load_explicit(&w->beat, memory_order_relaxed);
-	out->busy = share(before, at, atomic_load_explicit(&w->busy_ns, memory_order_relaxed), ns);
+	mr_worker_cores_text(&s->place.worker[id], out->cores, sizeof(out->cores));
+	if (run) {
+		mr_worker_stages_text(run, id, out->stages, sizeof(out->stages));
+		take_doing(&run->worker[id], out->doing, sizeof(out->doing));
+		out->n_instructions = atomic_load_explicit(&run->worker[id].beat, memory_order_relaxed);
+	} else {
+		take_team(s, step, out);
+	}
+	mr_executor_spent(&s->executor, id, &busy, waited);
+	out->busy = share(before, at, busy, ns);
 	for (int c = 0; c < MR_N_WAITS; c++)
-		out->wait[c] = share(before, at + 1 + (size_t)c,
-				     atomic_load_explicit(&w->waited_ns[c], memory_order_relaxed), ns);
+		out->wait[c] = share(before, at + 1 + (size_t)c, waited[c], ns);
 }
 
 static void take_stage(const mr_run *run, uint16_t s, mr_run_status_stage *out)
@@ -63,36 +79,37 @@ static void take_stage(const mr_run *run, uint16_t s, mr_run_status_stage *out)
 	out->staleness = run->c.plan->contract.max_staleness;
 }
 
-static mr_status take_run(const mr_run *run, uint64_t begin_ns, mr_run_status_before *before, mr_run_status *out)
+static mr_status take_workers(const mr_session *s, uint64_t begin_ns, mr_run_status_before *before, mr_run_status *out)
 {
-	size_t n = run->n_workers * (size_t)(1 + MR_N_WAITS);
+	const mr_run *run = mr_executor_run_of(&s->executor);
+	uint16_t n_workers = run ? run->n_workers : 1, n_stages = run ? run->n_stages : 0;
+	size_t n = n_workers * (size_t)(1 + MR_N_WAITS);
 	uint64_t now = mr_clock_ns(), ns = now - (before->ns ? before->ns : begin_ns);
 
-	out->worker = calloc(run->n_workers, sizeof(*out->worker));
-	out->stage = calloc(run->n_stages, sizeof(*out->stage));
+	out->worker = calloc(n_workers, sizeof(*out->worker));
+	out->stage = calloc(n_stages + 1u, sizeof(*out->stage));
 	before->spent_ns = before->spent_ns ? before->spent_ns : calloc(n, sizeof(*before->spent_ns));
 	before->share = before->share ? before->share : calloc(n, sizeof(*before->share));
 	if (!out->worker || !out->stage || !before->spent_ns || !before->share)
-		return mr_fail(MR_ERESOURCE, "no memory for the status of %u workers", run->n_workers);
+		return mr_fail(MR_ERESOURCE, "no memory for the status of %u workers", n_workers);
 	if (before->ns && ns < LEAST_NS)
 		ns = 0;
 	else
 		before->ns = now;
-	out->n_workers = run->n_workers;
-	out->n_stages = run->n_stages;
-	for (uint16_t w = 0; w < run->n_workers; w++)
-		take_worker(run, w, ns, before, &out->worker[w]);
-	for (uint16_t s = 0; s < run->n_stages; s++)
-		take_stage(run, s, &out->stage[s]);
+	out->n_workers = n_workers;
+	out->n_stages = n_stages;
+	for (uint16_t w = 0; w < n_workers; w++)
+		take_worker(s, w, ns, out->progress.step, before, &out->worker[w]);
+	for (uint16_t i = 0; i < n_stages; i++)
+		take_stage(run, i, &out->stage[i]);
 	return MR_OK;
 }
 
 mr_status mr_run_status_take(const mr_session *s, const mr_progress_state *p, uint64_t begin_ns,
 			     mr_run_status_before *before, mr_run_status *out)
 {
-	const mr_run *run = mr_executor_run_of(&s->executor);
 	struct timespec t;
-	mr_status st = MR_OK;
+	mr_status st;
 
 	*out = (mr_run_status){.pid = getpid(), .progress = *p, .seconds = NAN};
 	clock_gettime(CLOCK_REALTIME, &t);
@@ -108,8 +125,7 @@ mr_status mr_run_status_take(const mr_session *s, const mr_progress_state *p, ui
 	out->resident_bytes = mr_memory_resident_bytes();
 	out->peak_bytes = mr_memory_peak_bytes();
 	out->predicted_bytes = mr_session_predicted_bytes(s);
-	if (run)
-		st = take_run(run, begin_ns, before, out);
+	st = take_workers(s, begin_ns, before, out);
 	if (st != MR_OK)
 		mr_run_status_fini(out);
 	return st;

@@ -356,6 +356,8 @@ mr_status mr_sequential_create(const mr_sequential_config *c, mr_sequential **ou
 		st = mr_sequential_loader_init(&q->loader, &q->c);
 	if (st == MR_OK)
 		st = init_judging(q);
+	if (st == MR_OK && c->counts)
+		st = mr_counted_create(1, &q->counted);
 	if (st == MR_OK)
 		st = allocate(q);
 	if (st == MR_OK)
@@ -391,6 +393,7 @@ void mr_sequential_destroy(mr_sequential *q)
 	free(q->sumsq);
 	free(q->has_grad);
 	free(q->loss);
+	mr_counted_destroy(q->counted);
 	mr_judging_fini(&q->judging);
 	mr_sequential_loader_fini(&q->loader);
 	free(q);
@@ -459,6 +462,16 @@ void mr_sequential_busy(const mr_sequential *q, uint64_t *f, uint64_t *b, uint64
 	*f = q->ns_f;
 	*b = q->ns_b;
 	*u = q->ns_u;
+}
+
+uint64_t mr_sequential_beat(const mr_sequential *q)
+{
+	return atomic_load_explicit(&q->beat, memory_order_relaxed);
+}
+
+const mr_counted *mr_sequential_counted(const mr_sequential *q)
+{
+	return q->counted;
 }
 
 uint64_t mr_sequential_data_ns(const mr_sequential *q)

@@ -16,6 +16,7 @@
 #define MR_SEQUENTIAL_SEQUENTIAL_H
 
 #include "ir/plan.h"
+#include "exec/counted.h"
 #include "exec/engine.h"
 
 typedef struct mr_sequential mr_sequential;
@@ -45,6 +46,7 @@ typedef struct mr_sequential_config {
 	double clip;                  /* global norm; <= 0: none */
 	uint64_t norm_every;          /* see mr_run_config */
 	bool measures;                /* find the largest gradient; see mr_run_config */
+	bool counts;                  /* count processor events (exec/counted.h) */
 	bool skip_nonfinite;          /* with clip: a step whose norm is not finite leaves the weights unchanged */
 	uint64_t seed;
 	int64_t samples;              /* per micro-batch */
@@ -115,6 +117,9 @@ uint64_t mr_sequential_data_ns(const mr_sequential *q);
 /** Time that other programs had the cores, which is not in these; false: this kernel does not count it. Between
  * runs. */
 bool mr_sequential_lost(const mr_sequential *q, uint64_t *ns);
+uint64_t mr_sequential_beat(const mr_sequential *q);
+/** What was counted in F, B and U, as of stage 0; NULL: not asked for. Between runs. */
+const mr_counted *mr_sequential_counted(const mr_sequential *q);
 uint64_t mr_sequential_bytes(const mr_sequential *q);
 
 #endif

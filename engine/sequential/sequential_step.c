@@ -328,6 +328,19 @@ static void book(mr_sequential *q, uint64_t now, uint64_t f, uint64_t b, uint64_
 	q->ns_u += (uint64_t)((double)u * kept);
 }
 
+/* Around what is counted as @op. */
+static void count_begin(mr_sequential *q)
+{
+	if (q->counted)
+		mr_counted_begin(q->counted);
+}
+
+static void count_end(mr_sequential *q, mr_op op, uint32_t n_micro)
+{
+	if (q->counted)
+		mr_counted_end(q->counted, 0, op, n_micro);
+}
+
 /* Micro-batch @m of the current step, forward and backward; @ps decides what becomes of its gradients. */
 static mr_status one_micro(mr_sequential *q, uint32_t m, pass *ps)
 {
@@ -340,9 +353,11 @@ static mr_status one_micro(mr_sequential *q, uint32_t m, pass *ps)
 	ps->loss = &q->loss[m];
 	mr_fault_delay(0, q->step * q->c.n_micro + m);
 	MR_TRY(load(q, ps));
+	count_begin(q);
 	t0 = mr_clock_ns();
 	MR_TRY(forward(q, ps, q->g->n_nodes));
 	t1 = mr_clock_ns();
+	count_end(q, MR_OP_F, 1);
 	if (!isfinite(q->loss[m]) && !q->c.skip_nonfinite)
 		return mr_fail(MR_EDIVERGED, "the loss of micro-batch %llu is %s (weights of version %llu)",
 			       (unsigned long long)(q->step * q->c.n_micro + m),
@@ -351,7 +366,9 @@ static mr_status one_micro(mr_sequential *q, uint32_t m, pass *ps)
 		find_sparse(q);
 		q->sparse_rows.whole = ps->sumsq ? q->grad[q->sparse_user] : NULL;
 	}
+	count_begin(q);
 	MR_TRY(backward(q, ps));
+	count_end(q, MR_OP_B, 1);
 	t2 = mr_clock_ns();
 	book(q, t2, t1 - t0, t2 - t1, 0);
 	return MR_OK;
@@ -477,8 +494,10 @@ static mr_status one_step(mr_sequential *q, mr_step_rec *rec)
 	*rec = (mr_step_rec){.step = q->step + 1, .lr = mr_lr_at(q->c.lr, q->step + 1), .norm = NAN, .stage_norm = NAN};
 	MR_TRY(q->c.lists ? sum_by_lists(q) : sum_in_order(q, rec->lr));
 	begin = mr_clock_ns();
+	count_begin(q);
 	fold_states(q);
 	MR_TRY(update(q, rec->lr, &rec->norm));
+	count_end(q, MR_OP_U, q->c.n_micro);
 	if (q->c.measures)
 		measure(q);
 	for (uint32_t m = 0; m < q->c.n_micro; m++)
@@ -509,6 +528,8 @@ mr_status mr_sequential_steps(mr_sequential *q)
 
 	mr_team_delay_open(&q->delay, q->c.place->n_threads);
 	q->delay_known = q->delay.n > 0;
+	if (q->counted)
+		mr_counted_open(q->counted, q->c.place->n_threads);
 	while (q->step < q->until && more && st == MR_OK) {
 		mr_step_rec rec;
 
@@ -517,6 +538,8 @@ mr_status mr_sequential_steps(mr_sequential *q)
 			more = report(q, &rec);
 	}
 	mr_team_delay_close(&q->delay);
+	if (q->counted)
+		mr_counted_close(q->counted);
 	return st;
 }
 

@@ -1,5 +1,7 @@
 #include "session/executor.h"
 
+#include <string.h>
+
 mr_status mr_executor_run(mr_executor *x, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached)
 {
 	if (x->engine)
@@ -53,28 +55,51 @@ double mr_executor_largest_gradient(const mr_executor *x)
 			     : mr_run_largest_gradient(mr_executor_run_of(x));
 }
 
-uint64_t mr_executor_busy_ns(const mr_executor *x)
+void mr_executor_spent(const mr_executor *x, uint16_t w, uint64_t *busy, uint64_t waited[MR_N_WAITS])
 {
 	mr_run *run = mr_executor_run_of(x);
-	uint64_t sum = 0, f, b, u;
+	uint64_t f, b, u;
 
-	if (!run) {
-		mr_sequential_busy(x->sequential, &f, &b, &u);
-		return f + b + u;
+	if (run) {
+		*busy = atomic_load_explicit(&run->worker[w].busy_ns, memory_order_relaxed);
+		for (int c = 0; c < MR_N_WAITS; c++)
+			waited[c] = atomic_load_explicit(&run->worker[w].waited_ns[c], memory_order_relaxed);
+		return;
 	}
-	for (uint16_t w = 0; w < run->n_workers; w++)
-		sum += atomic_load_explicit(&run->worker[w].busy_ns, memory_order_relaxed);
+	mr_sequential_busy(x->sequential, &f, &b, &u);
+	*busy = f + b + u;
+	memset(waited, 0, MR_N_WAITS * sizeof(*waited));
+	waited[MR_WAIT_DATA] = mr_sequential_data_ns(x->sequential);
+	mr_sequential_lost(x->sequential, &waited[MR_WAIT_DESCHEDULED]);
+}
+
+static uint16_t n_workers(const mr_executor *x)
+{
+	mr_run *run = mr_executor_run_of(x);
+
+	return run ? run->n_workers : 1;
+}
+
+uint64_t mr_executor_busy_ns(const mr_executor *x)
+{
+	uint64_t sum = 0, busy, waited[MR_N_WAITS];
+
+	for (uint16_t w = 0; w < n_workers(x); w++) {
+		mr_executor_spent(x, w, &busy, waited);
+		sum += busy;
+	}
 	return sum;
 }
 
 void mr_executor_waited_ns(const mr_executor *x, uint64_t ns[MR_N_WAITS])
 {
-	mr_run *run = mr_executor_run_of(x);
+	uint64_t busy, waited[MR_N_WAITS];
 
-	for (int c = 0; c < MR_N_WAITS; c++) {
-		ns[c] = 0;
-		for (uint16_t w = 0; run && w < run->n_workers; w++)
-			ns[c] += atomic_load_explicit(&run->worker[w].waited_ns[c], memory_order_relaxed);
+	memset(ns, 0, MR_N_WAITS * sizeof(*ns));
+	for (uint16_t w = 0; w < n_workers(x); w++) {
+		mr_executor_spent(x, w, &busy, waited);
+		for (int c = 0; c < MR_N_WAITS; c++)
+			ns[c] += waited[c];
 	}
 }
 

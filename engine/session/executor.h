@@ -45,6 +45,10 @@ const mr_node_list *mr_executor_nodes(const mr_executor *x, uint16_t w);
 /** See exec/run.h. */
 double mr_executor_largest_gradient(const mr_executor *x);
 
+/** Nanoseconds that worker @w has computed so far, and those that it has waited in training, by cause. At any time; of
+ * sequential on its training thread, or between runs. */
+void mr_executor_spent(const mr_executor *x, uint16_t w, uint64_t *busy, uint64_t waited[MR_N_WAITS]);
+
 /** Nanoseconds computed so far by all workers together. At any time. */
 uint64_t mr_executor_busy_ns(const mr_executor *x);
 

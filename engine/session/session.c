@@ -283,6 +283,7 @@ static mr_status create_executor(mr_session *s, const mr_session_opts *opts)
 	if (!s->plan) {
 		mr_sequential_config q = mr_session_sequential_config(s);
 
+		q.counts = opts && opts->counts;
 		return mr_sequential_create(&q, &s->executor.sequential);
 	}
 	c = mr_session_run_config(s, opts);
