@@ -44,7 +44,7 @@ const mr_command mr_command_report = {
 	.max_operands = MR_RUN_FOLDERS_MAX,
 	.summary = "write a report of runs as one HTML page",
 	.help = "RUN is the folder of a run, or its metrics.jsonl. The page needs no network and no scripts: losses,\n"
-		"timeline, waiting, staleness, memory, machine, configuration and environment.\n",
+		"sessions, timeline, waiting, staleness, memory, machine, roofline, configuration, environment.\n",
 	.options = options,
 	.run = run,
 };

@@ -450,7 +450,11 @@ static mr_status run_all(mr_train *t, mr_config *config, const mr_train_opts *o)
 	if (o->record && t->step)
 		MR_TRY(write_record(t, o->record));
 	if (t->train_ns) {
-		MR_TRY(mr_run_facts_end(&t->facts, t->train_ns));
+		mr_roofline roofline;
+
+		t->peak_bytes = mr_memory_peak_bytes();
+		roofline = mr_train_roofline(t);
+		MR_TRY(mr_run_facts_end(&t->facts, t->step, t->train_ns, t->peak_bytes, &roofline));
 		MR_TRY(mr_board_timeline(t->events, &t->facts, t->step));
 	}
 	mr_train_print_end(t);

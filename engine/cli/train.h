@@ -9,6 +9,7 @@
 #define MR_CLI_TRAIN_H
 
 #include "config/config.h"
+#include "host/bandwidth.h"
 #include "observe/run_status.h"
 #include "session/rundir.h"
 #include "session/checkpoints.h"
@@ -70,6 +71,9 @@ typedef struct mr_train {
 	mr_step_rec normed;          /* the newest whose gradient norm is known; step 0: none yet */
 	uint64_t row_ns;             /* begin of the first step of the next metrics row */
 	mr_run_facts facts;          /* run.json */
+	uint64_t peak_bytes;         /* of the process when the training ended */
+	mr_bandwidth bandwidth;      /* of the machine, when `measured`, which takes memory */
+	bool measured;
 	mr_events *events;           /* for TensorBoard, from the first row on; NULL: none yet, or not asked for */
 	mr_step_window window;       /* of bubble and waits in metrics rows */
 	/* window of the progress line */
@@ -100,6 +104,9 @@ mr_progress_state mr_train_progress(const mr_train *t);
 void mr_train_tell_status(mr_train *t, const char *state, const char *error);
 /** Print it to standard error. */
 void mr_train_print_status(mr_train *t);
+/** What the workers reached, at the end; empty of a simulated training. Measures the machine's bandwidths where
+ * processor events were counted or the training was long. */
+mr_roofline mr_train_roofline(mr_train *t);
 /** The table of --counters, and counters.json. Errors: MR_EIO, MR_ERESOURCE. */
 mr_status mr_train_report_counts(const mr_train *t) MR_MUST_USE;
 

@@ -233,7 +233,7 @@ static void print_tables(const mr_train *t)
 	complain(mr_objective_report_print_end(&t->s, stdout));
 	complain(mr_train_report_usage(t));
 	complain(mr_train_report_counts(t));
-	complain(mr_report_memory(mr_session_predicted_bytes(&t->s), mr_memory_peak_bytes(), stdout));
+	complain(mr_report_memory(mr_session_predicted_bytes(&t->s), t->peak_bytes, stdout));
 	putchar('\n');
 }
 

@@ -8,11 +8,14 @@
 
 #include "cli/train.h"
 #include "host/clock.h"
+#include "host/signals.h"
 #include "observe/counted_report.h"
+#include "observe/run_roofline.h"
 #include "report/screen.h"
 
 #define EVERY_NS 1000000000u
 #define SHORT_NS 200000000u
+#define LONG_NS 30000000000u /* measuring bandwidths then takes about a hundredth of the time */
 
 static mr_status take(mr_train *t, const char *state, mr_run_status *out)
 {
@@ -67,7 +70,23 @@ void mr_train_print_status(mr_train *t)
 	mr_run_status_fini(&s);
 }
 
-/* --- counters --- */
+/* --- what the workers reached --- */
+
+static double peak_of_core(const mr_train *t)
+{
+	return t->peak_gflops * 1e9 / t->s.place.n_cores_used;
+}
+
+mr_roofline mr_train_roofline(mr_train *t)
+{
+	bool is_long = t->train_ns >= LONG_NS && !mr_signals_end();
+
+	if (t->clock)
+		return (mr_roofline){0};
+	if (is_long || mr_counted_any(&t->s))
+		t->measured = mr_bandwidth_of(&t->s.topo, &t->bandwidth) == MR_OK;
+	return mr_run_roofline(&t->s, peak_of_core(t), t->measured ? &t->bandwidth : NULL);
+}
 
 static mr_status write_counts(const mr_train *t, const mr_counted_row *rows, uint32_t n, const char *missing)
 {
@@ -85,17 +104,13 @@ static mr_status write_counts(const mr_train *t, const mr_counted_row *rows, uin
 mr_status mr_train_report_counts(const mr_train *t)
 {
 	const mr_counted *first = mr_counted_any(&t->s);
-	double peak = t->peak_gflops * 1e9 / t->s.place.n_cores_used;
-	mr_bandwidth b, *known = NULL;
 	mr_counted_row *rows;
 	uint32_t n;
 	mr_status st;
 
 	if (!first)
 		return MR_OK;
-	if (first->events.known[MR_PERF_LLC_MISSES] && mr_bandwidth_of(&t->s.topo, &b) == MR_OK)
-		known = &b;
-	MR_TRY(mr_counted_rows(&t->s, peak, known, &rows, &n));
+	MR_TRY(mr_counted_rows(&t->s, peak_of_core(t), t->measured ? &t->bandwidth : NULL, &rows, &n));
 	st = mr_counted_print(rows, n, stdout);
 	if (*first->missing)
 		printf("counters: %s\n", first->missing);

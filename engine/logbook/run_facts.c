@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "host/memory.h"
+#include "host/processor.h"
 #include "ir/walk_trace.h"
 #include "logbook/machine_picture.h"
 #include "report/table.h"
@@ -20,24 +21,6 @@
 
 #define MOST_RECORDS 1500 /* of a timeline */
 #define LONGEST_PLAN 200000 /* instructions of a body whose timeline is made */
-
-static void put_text(mr_json_writer *w, const char *key, const char *text)
-{
-	mr_json_key(w, key);
-	mr_json_put_string(w, text);
-}
-
-static void put_uint(mr_json_writer *w, const char *key, uint64_t x)
-{
-	mr_json_key(w, key);
-	mr_json_put_uint(w, x);
-}
-
-static void put_seconds(mr_json_writer *w, const char *key, uint64_t ns)
-{
-	mr_json_key(w, key);
-	mr_json_put_double(w, (double)ns / 1e9);
-}
 
 /* --- texts --- */
 
@@ -50,44 +33,27 @@ static void put_about(mr_json_writer *w, const mr_run_facts *f)
 	mr_json_begin_object(w);
 	snprintf(text, sizeof(text), "%s, %s parameters, %u layers", s->job->model.name,
 		 mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes);
-	put_text(w, "model", text);
-	put_text(w, "data", s->data->describe);
+	mr_json_field_string(w, "model", text);
+	mr_json_field_string(w, "data", s->data->describe);
 	snprintf(text, sizeof(text), "%s, %u worker%s, %u micro-batch%s of %lld sample%s a step",
 		 s->plan ? s->plan->system : s->job->system.name, s->place.n_workers,
 		 s->place.n_workers == 1 ? "" : "s", s->n_micro, s->n_micro == 1 ? "" : "es", (long long)s->samples,
 		 s->samples == 1 ? "" : "s");
-	put_text(w, "system", text);
+	mr_json_field_string(w, "system", text);
 	if (s->plan) {
 		snprintf(text, sizeof(text), "%016" PRIx64 ", staleness at most %u", s->plan_hash,
 			 s->plan->contract.max_staleness);
-		put_text(w, "plan", text);
+		mr_json_field_string(w, "plan", text);
 	}
 	snprintf(text, sizeof(text), "%s, %s", s->kernels->name, mr_types_name(&s->kernels->types));
-	put_text(w, "kernels", text);
-	put_text(w, "machine", mr_topo_print(&s->topo, text, sizeof(text)));
+	mr_json_field_string(w, "kernels", text);
+	mr_json_field_string(w, "machine", mr_topo_print(&s->topo, text, sizeof(text)));
 	snprintf(text, sizeof(text), "%s %.0f GFLOP/s%s%s%s on %u core%s", f->isa ? "measured" : "given",
 		 f->peak_gflops, f->isa ? " (" : "", f->isa ? f->isa : "", f->isa ? ")" : "", s->place.n_cores_used,
 		 s->place.n_cores_used == 1 ? "" : "s");
-	put_text(w, "peak", text);
-	put_text(w, "begun", f->begun);
+	mr_json_field_string(w, "peak", text);
+	mr_json_field_string(w, "begun", f->begun);
 	mr_json_end_object(w);
-}
-
-/* "model name" of Linux; other processors have no such line. */
-static void processor_text(char *text, size_t size)
-{
-	char line[256];
-	FILE *in = fopen("/proc/cpuinfo", "re");
-
-	text[0] = '\0';
-	while (in && !*text && fgets(line, sizeof(line), in)) {
-		const char *colon = strncmp(line, "model name", 10) ? NULL : strchr(line, ':');
-
-		if (colon)
-			snprintf(text, size, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
-	}
-	if (in)
-		fclose(in);
 }
 
 static void put_environment(mr_json_writer *w, const mr_run_facts *f)
@@ -97,26 +63,26 @@ static void put_environment(mr_json_writer *w, const mr_run_facts *f)
 
 	mr_json_key(w, "environment");
 	mr_json_begin_object(w);
-	put_text(w, "program", "millrace " MR_VERSION);
-	put_text(w, "compiler",
+	mr_json_field_string(w, "program", "millrace " MR_VERSION);
+	mr_json_field_string(w, "compiler",
 #ifdef __clang__
 		 __VERSION__);
 #else
 		 "gcc " __VERSION__);
 #endif
-	put_text(w, "products", mr_kernels_library());
+	mr_json_field_string(w, "products", mr_kernels_library());
 	if (!uname(&u)) {
 		snprintf(text, sizeof(text), "%s %s %s", u.sysname, u.release, u.machine);
-		put_text(w, "system", text);
-		put_text(w, "host", u.nodename);
+		mr_json_field_string(w, "system", text);
+		mr_json_field_string(w, "host", u.nodename);
 	}
-	processor_text(text, sizeof(text));
+	mr_processor_name(text, sizeof(text));
 	if (*text)
-		put_text(w, "processor", text);
+		mr_json_field_string(w, "processor", text);
 	if (*f->s->topo.cpu_limit)
-		put_text(w, "limit of cores", f->s->topo.cpu_limit);
+		mr_json_field_string(w, "limit of cores", f->s->topo.cpu_limit);
 	if (*f->s->topo.memory_limit)
-		put_text(w, "limit of memory", f->s->topo.memory_limit);
+		mr_json_field_string(w, "limit of memory", f->s->topo.memory_limit);
 	mr_json_end_object(w);
 }
 
@@ -128,13 +94,13 @@ static void put_nodes(mr_json_writer *w, const mr_topo *t)
 	mr_json_begin_array(w);
 	for (uint32_t n = 0; n < t->n_nodes; n++) {
 		mr_json_begin_object(w);
-		put_uint(w, "node", t->node[n].os_index);
-		put_uint(w, "bytes", t->node[n].memory_bytes);
+		mr_json_field_uint(w, "node", t->node[n].os_index);
+		mr_json_field_uint(w, "bytes", t->node[n].memory_bytes);
 		mr_json_key(w, "caches");
 		mr_json_begin_array(w);
 		for (uint32_t c = t->node[n].first_l3; c < t->node[n].first_l3 + t->node[n].n_l3s; c++) {
 			mr_json_begin_object(w);
-			put_uint(w, "bytes", t->l3[c].bytes);
+			mr_json_field_uint(w, "bytes", t->l3[c].bytes);
 			mr_json_key(w, "cpus");
 			mr_json_begin_array(w);
 			for (uint32_t i = 0; i < t->l3[c].n_cores; i++)
@@ -148,24 +114,45 @@ static void put_nodes(mr_json_writer *w, const mr_topo *t)
 	mr_json_end_array(w);
 }
 
-static void put_times(mr_json_writer *w, const mr_run_facts *f, uint16_t worker)
+/* What a worker has spent in this session; @waited without MR_WAIT_NONE. */
+static void spent(const mr_run_facts *f, uint16_t worker, uint64_t *busy, uint64_t waited[MR_N_WAITS])
 {
 	const mr_run *run = mr_executor_run_of(&f->s->executor);
-	uint64_t busy = run ? 0 : mr_executor_busy_ns(&f->s->executor);
 	const mr_worker_stats *st = run ? &run->worker[worker].stats : NULL;
 
-	for (int op = 0; st && op < MR_N_OPS; op++)
-		busy += st->busy_ns[op];
-	if (st)
-		busy -= st->lost_before_ns < busy ? st->lost_before_ns : busy;
-	put_seconds(w, "elapsed", f->train_ns);
-	put_seconds(w, "busy", busy);
+	if (!st) {
+		mr_executor_spent(&f->s->executor, worker, busy, waited);
+		return;
+	}
+	*busy = 0;
+	for (int op = 0; op < MR_N_OPS; op++)
+		*busy += st->busy_ns[op];
+	*busy -= st->lost_before_ns < *busy ? st->lost_before_ns : *busy;
+	memcpy(waited, st->wait_ns, sizeof(st->wait_ns));
+	waited[MR_WAIT_DESCHEDULED] += st->lost_ns + st->lost_before_ns;
+}
+
+/* Of all sessions. */
+static void put_times(mr_json_writer *w, const mr_run_facts *f, uint16_t worker)
+{
+	uint32_t n = f->s->place.n_workers;
+	double before = mr_run_sessions_seconds(&f->sessions, n, worker, false, "elapsed");
+	uint64_t busy = 0, waited[MR_N_WAITS] = {0};
+
+	if (!f->train_ns && !(before > 0))
+		return;
+	if (f->train_ns)
+		spent(f, worker, &busy, waited);
+	mr_json_field_double(w, "elapsed", before + (double)f->train_ns / 1e9);
+	before = mr_run_sessions_seconds(&f->sessions, n, worker, false, "busy");
+	mr_json_field_double(w, "busy", before + (double)busy / 1e9);
 	mr_json_key(w, "waits");
 	mr_json_begin_object(w);
-	for (int c = MR_WAIT_NONE + 1; st && c < MR_N_WAITS; c++) {
-		uint64_t lost = c == MR_WAIT_DESCHEDULED ? st->lost_ns + st->lost_before_ns : 0;
+	for (int c = MR_WAIT_NONE + 1; c < MR_N_WAITS; c++) {
+		const char *name = mr_report_wait_name((mr_wait_cause)c);
 
-		put_seconds(w, mr_report_wait_name((mr_wait_cause)c), st->wait_ns[c] + lost);
+		before = mr_run_sessions_seconds(&f->sessions, n, worker, true, name);
+		mr_json_field_double(w, name, before + (double)waited[c] / 1e9);
 	}
 	mr_json_end_object(w);
 }
@@ -178,8 +165,8 @@ static void put_workers(mr_json_writer *w, const mr_run_facts *f, mr_strbuf *tex
 		const mr_place_worker *at = &f->s->place.worker[i];
 
 		mr_json_begin_object(w);
-		put_uint(w, "worker", i);
-		put_uint(w, "node", at->node_os);
+		mr_json_field_uint(w, "worker", i);
+		mr_json_field_uint(w, "node", at->node_os);
 		mr_json_key(w, "cpus");
 		mr_json_begin_array(w);
 		for (uint32_t k = 0; k < at->n_threads; k++)
@@ -187,9 +174,8 @@ static void put_workers(mr_json_writer *w, const mr_run_facts *f, mr_strbuf *tex
 		mr_json_end_array(w);
 		mr_strbuf_reset(text);
 		mr_machine_worker_text(f->s, (uint16_t)i, text);
-		put_text(w, "text", mr_strbuf_text(text));
-		if (f->train_ns)
-			put_times(w, f, (uint16_t)i);
+		mr_json_field_string(w, "text", mr_strbuf_text(text));
+		put_times(w, f, (uint16_t)i);
 		mr_json_end_object(w);
 	}
 	mr_json_end_array(w);
@@ -211,11 +197,11 @@ static void put_stages(mr_json_writer *w, const mr_session *s)
 		snprintf(text, sizeof(text), "%s%s%s", first->name, first == last ? "" : " .. ",
 			 first == last ? "" : last->name);
 		mr_json_begin_object(w);
-		put_uint(w, "stage", stage);
-		put_uint(w, "pipe", i % pipes);
-		put_uint(w, "worker", s->plan ? mr_plan_worker(s->plan, (uint8_t)(i % pipes), stage) : 0);
-		put_text(w, "layers", text);
-		put_uint(w, "parameters",
+		mr_json_field_uint(w, "stage", stage);
+		mr_json_field_uint(w, "pipe", i % pipes);
+		mr_json_field_uint(w, "worker", s->plan ? mr_plan_worker(s->plan, (uint8_t)(i % pipes), stage) : 0);
+		mr_json_field_string(w, "layers", text);
+		mr_json_field_uint(w, "parameters",
 			 (uint64_t)(run ? mr_stage_size(run->stage[stage])->n_elements : mr_graph_n_params(s->graph)));
 		mr_json_end_object(w);
 	}
@@ -224,17 +210,20 @@ static void put_stages(mr_json_writer *w, const mr_session *s)
 
 /* --- what was measured --- */
 
-/* Counts end with the last that is not 0. */
-static void put_staleness(mr_json_writer *w, const mr_run *run)
+/* Of all sessions. Counts end with the last that is not 0. */
+static void put_staleness(mr_json_writer *w, const mr_run_facts *f)
 {
+	const mr_run *run = mr_executor_run_of(&f->s->executor);
 	uint64_t count[MR_STALENESS_BINS];
 
 	mr_json_key(w, "staleness");
 	mr_json_begin_array(w);
 	for (uint16_t s = 0; s < run->n_stages; s++) {
-		uint32_t n = MR_STALENESS_BINS;
+		uint32_t n = MR_STALENESS_BINS, bins = 0;
 
 		mr_run_staleness(run, s, count);
+		for (uint32_t k = 0; k < n && (!k || k < bins); k++)
+			count[k] += mr_run_sessions_stale(&f->sessions, run->n_stages, s, k, &bins);
 		while (n && !count[n - 1])
 			n--;
 		mr_json_begin_array(w);
@@ -254,9 +243,9 @@ static void put_timeline(mr_json_writer *w, const mr_run_facts *f)
 		from = f->rec[i].begin_ns < from ? f->rec[i].begin_ns : from;
 	mr_json_key(w, "timeline");
 	mr_json_begin_object(w);
-	put_text(w, "what", f->what);
-	mr_json_key(w, "versions");
-	mr_json_put_bool(w, p && p->contract.flush == MR_FLUSH_NONE);
+	mr_json_field_string(w, "what", f->what);
+	mr_json_field_bool(w, "measured", f->traced);
+	mr_json_field_bool(w, "versions", p && p->contract.flush == MR_FLUSH_NONE);
 	mr_json_key(w, "records");
 	mr_json_begin_array(w);
 	for (size_t i = 0; i < f->n_rec; i++) {
@@ -273,9 +262,53 @@ static void put_timeline(mr_json_writer *w, const mr_run_facts *f)
 	mr_json_end_object(w);
 }
 
+static void put_sessions(mr_json_writer *w, const mr_run_facts *f)
+{
+	uint64_t all = 0, busy, waited[MR_N_WAITS];
+	struct utsname u;
+
+	for (uint16_t i = 0; f->train_ns && i < f->s->place.n_workers; i++) {
+		spent(f, i, &busy, waited);
+		all += busy;
+	}
+	mr_run_sessions_put(&f->sessions,
+			    &(mr_run_session){.begun = f->begun,
+					      .host = uname(&u) ? NULL : u.nodename,
+					      .to = f->step,
+					      .seconds = (double)f->train_ns / 1e9,
+					      .busy = (double)all / (double)f->train_ns / f->s->place.n_workers},
+			    w);
+}
+
+/* What a session measures at its end, or what the one before had measured. */
+static void put_measured(mr_json_writer *w, const mr_run_facts *f)
+{
+	if (!f->train_ns) {
+		mr_run_sessions_keep(&f->sessions, "staleness", w);
+		mr_run_sessions_keep(&f->sessions, "bytes", w);
+	} else {
+		if (mr_executor_run_of(&f->s->executor))
+			put_staleness(w, f);
+		mr_json_key(w, "bytes");
+		mr_json_begin_object(w);
+		mr_json_field_uint(w, "predicted", mr_session_predicted_bytes(f->s));
+		mr_json_field_uint(w, "measured", f->peak_bytes);
+		mr_json_end_object(w);
+	}
+	if (f->roofline.n) {
+		mr_json_key(w, "roofline");
+		mr_roofline_json(&f->roofline, w);
+	} else {
+		mr_run_sessions_keep(&f->sessions, "roofline", w);
+	}
+	if (f->n_rec && (f->traced || !mr_run_sessions_traced(&f->sessions)))
+		put_timeline(w, f);
+	else
+		mr_run_sessions_keep(&f->sessions, "timeline", w);
+}
+
 static mr_status write_json(const mr_run_facts *f, FILE *out)
 {
-	const mr_run *run = mr_executor_run_of(&f->s->executor);
 	mr_json_writer w;
 	mr_strbuf text;
 
@@ -287,17 +320,8 @@ static mr_status write_json(const mr_run_facts *f, FILE *out)
 	put_nodes(&w, &f->s->topo);
 	put_workers(&w, f, &text);
 	put_stages(&w, f->s);
-	if (f->train_ns && run)
-		put_staleness(&w, run);
-	if (f->train_ns) {
-		mr_json_key(&w, "bytes");
-		mr_json_begin_object(&w);
-		put_uint(&w, "predicted", mr_session_predicted_bytes(f->s));
-		put_uint(&w, "measured", f->peak_bytes);
-		mr_json_end_object(&w);
-	}
-	if (f->n_rec)
-		put_timeline(&w, f);
+	put_sessions(&w, f);
+	put_measured(&w, f);
 	mr_json_end_object(&w);
 	mr_strbuf_fini(&text);
 	return mr_json_finish(&w);
@@ -321,13 +345,14 @@ static mr_status write_file(const mr_run_facts *f)
 	return st;
 }
 
-mr_status mr_run_facts_begin(mr_run_facts *f, const mr_session *s, const char *path, double peak_gflops,
+mr_status mr_run_facts_begin(mr_run_facts *f, const mr_session *s, const char *path, uint64_t step, double peak_gflops,
 			     const char *isa)
 {
 	time_t now = time(NULL);
 	struct tm utc;
 
-	*f = (mr_run_facts){.s = s, .path = path, .peak_gflops = peak_gflops, .isa = isa};
+	*f = (mr_run_facts){.s = s, .path = path, .step = step, .peak_gflops = peak_gflops, .isa = isa};
+	mr_run_sessions_open(&f->sessions, path, step);
 	if (gmtime_r(&now, &utc))
 		strftime(f->begun, sizeof(f->begun), "%Y-%m-%d %H:%M:%S UTC", &utc);
 	return write_file(f);
@@ -385,6 +410,7 @@ mr_status mr_run_facts_trace(mr_run_facts *f, uint64_t first, uint64_t last)
 		snprintf(f->what, sizeof(f->what), "Steps %llu and %llu as they were measured.",
 			 (unsigned long long)first, (unsigned long long)last);
 	keep(f, rec, n);
+	f->traced = true;
 	return MR_OK;
 }
 
@@ -417,11 +443,14 @@ static mr_status plan_timeline(mr_run_facts *f)
 	return st;
 }
 
-mr_status mr_run_facts_end(mr_run_facts *f, uint64_t train_ns)
+mr_status mr_run_facts_end(mr_run_facts *f, uint64_t step, uint64_t train_ns, uint64_t peak_bytes,
+			   const mr_roofline *roofline)
 {
+	f->step = step;
 	f->train_ns = train_ns;
-	f->peak_bytes = mr_memory_peak_bytes();
-	if (!f->n_rec && f->s->plan && plan_timeline(f) != MR_OK)
+	f->roofline = *roofline;
+	f->peak_bytes = peak_bytes;
+	if (!f->n_rec && f->s->plan && !mr_run_sessions_traced(&f->sessions) && plan_timeline(f) != MR_OK)
 		mr_log(MR_LOG_INFO, "report", "no timeline of the plan: %s", mr_error_text());
 	return write_file(f);
 }
@@ -430,4 +459,5 @@ void mr_run_facts_fini(mr_run_facts *f)
 {
 	free(f->rec);
 	f->rec = NULL;
+	mr_run_sessions_fini(&f->sessions);
 }

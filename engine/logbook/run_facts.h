@@ -1,19 +1,25 @@
 /*
  * run_facts.h - run.json: what a report shows of a run beside its metrics. Written when training begins, and again with
- * times, staleness and a timeline when it ends; after a resume the figures are those of the last session.
+ * times, staleness and a timeline when it ends. A resumed training keeps what the sessions before it left
+ * (logbook/run_sessions.h): about, environment and machine are those of the last session.
  *
  *	about, environment   texts by name, for people
  *	nodes                of the machine: node (of Linux), bytes, caches [{bytes, cpus [...]}]
  *	workers              worker, cpus, node, text; at the end elapsed, busy and waits, in seconds
  *	stages               stage, pipe, worker, layers, parameters
+ *	sessions             see logbook/run_sessions.h
  *	staleness            for each stage [how many gradients were k commits behind]
  *	bytes                predicted and measured peak of the process
- *	timeline             what (a sentence), versions, records [[worker, op, stage, pipe, micro-batch, version,
+ *	roofline             see report/roofline.h
+ *	timeline             what (a sentence), measured (else planned), versions,
+ *	                     records [[worker, op, stage, pipe, micro-batch, version,
  *	                     begin, end], ...] in nanoseconds; op as in ir/plan.h
  */
 #ifndef MR_LOGBOOK_RUN_FACTS_H
 #define MR_LOGBOOK_RUN_FACTS_H
 
+#include "logbook/run_sessions.h"
+#include "report/roofline.h"
 #include "session/session.h"
 
 typedef struct mr_run_facts {
@@ -22,23 +28,28 @@ typedef struct mr_run_facts {
 	double peak_gflops;   /* of the cores in use */
 	const char *isa;      /* with which that was measured; NULL: configured */
 	char begun[32];       /* time and date */
+	mr_run_sessions sessions; /* the earlier ones */
+	uint64_t step;        /* at which this one begins; at the end: that it reached */
 	uint64_t train_ns;    /* at the end: time in steps; 0: not known yet */
 	uint64_t peak_bytes;
 	mr_trace_rec *rec;    /* [n_rec] the timeline; owned */
 	size_t n_rec;
 	char what[700];       /* of the timeline */
+	bool traced;          /* it was measured */
+	mr_roofline roofline; /* at the end */
 } mr_run_facts;
 
-/** Before the first step: write the file. @s has been started. Errors: MR_EIO, MR_ERESOURCE. */
-mr_status mr_run_facts_begin(mr_run_facts *f, const mr_session *s, const char *path, double peak_gflops,
+/** Before the first step, the one after @step: write the file. @s has been started. Errors: MR_EIO, MR_ERESOURCE. */
+mr_status mr_run_facts_begin(mr_run_facts *f, const mr_session *s, const char *path, uint64_t step, double peak_gflops,
 			     const char *isa) MR_MUST_USE;
 
 /** The workers' traces hold steps @first to @last: keep a part for the timeline. Errors: MR_ERESOURCE. */
 mr_status mr_run_facts_trace(mr_run_facts *f, uint64_t first, uint64_t last) MR_MUST_USE;
 
-/** After the last step, @train_ns spent in steps: write the file again. Without a trace the timeline is the plan's,
- * with the costs that a forecast would use. Errors: MR_EIO, MR_ERESOURCE. */
-mr_status mr_run_facts_end(mr_run_facts *f, uint64_t train_ns) MR_MUST_USE;
+/** After the last step @step, @train_ns spent in steps: write the file again. Without a trace the timeline is the
+ * plan's, with the costs that a forecast would use. Errors: MR_EIO, MR_ERESOURCE. */
+mr_status mr_run_facts_end(mr_run_facts *f, uint64_t step, uint64_t train_ns, uint64_t peak_bytes,
+			   const mr_roofline *roofline) MR_MUST_USE;
 
 void mr_run_facts_fini(mr_run_facts *f);
 

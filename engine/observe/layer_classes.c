@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/chart.h"
 #include "report/table.h"
 #include "session/cost_model.h"
 
@@ -14,7 +13,6 @@ enum { N_PASSES = 3 };
 
 static const char *const passes[N_PASSES] = {"F", "I", "W"};
 static const char *const products[N_PASSES] = {"x W", "dz W^T", "dW"};
-static const char *const levels[MR_N_BANDWIDTH_LEVELS] = {"L2", "L3", "memory"};
 
 /* One pass over one layer. */
 typedef struct piece {
@@ -143,7 +141,7 @@ static void put_row(mr_table *t, const mr_layer_class *k, double peak, bool hard
 	put(t, "%.1f%%", computes ? 100 * k->flops / k->seconds / peak : (double)NAN);
 	put(t, "%.2f", k->bytes * 1e-6);
 	put(t, "%.2f", computes ? k->flops / k->bytes : (double)NAN);
-	mr_table_put(t, "%s", levels[k->level]);
+	mr_table_put(t, "%s", mr_speed_level_name(k->level));
 	put(t, "%.1f%%", 100 * k->least_s / k->seconds);
 	put(t, "%.2f", k->counted.cores);
 	if (!hardware)
@@ -181,87 +179,20 @@ mr_status mr_layer_classes_print(const mr_layer_classes *c, FILE *out)
 
 /* --- the picture --- */
 
-enum { MOST_POINTS = 12, N_SERIES = MR_N_BANDWIDTH_LEVELS + MOST_POINTS };
-
-typedef struct roofs {
-	mr_chart_series series[N_SERIES];
-	size_t n;
-	double x[MR_N_BANDWIDTH_LEVELS][3], y[MR_N_BANDWIDTH_LEVELS][3]; /* of the lines */
-	double at[MOST_POINTS][2];
-	char name[N_SERIES][80];
-} roofs;
-
-/* The FLOPs a byte at which @level no longer limits; INFINITY where its bandwidth is unknown. */
-static double corner_of(const mr_layer_classes *c, mr_bandwidth_level level)
+mr_status mr_layer_classes_svg(const mr_layer_classes *c, const char *title, const mr_svg *v)
 {
-	return c->limits.bandwidth[level] > 0 ? c->limits.peak / c->limits.bandwidth[level] : INFINITY;
-}
+	mr_roofline r = mr_speed_roofline(&c->limits, c->threads);
 
-/* The line of each level: up to the peak, then along it. */
-static void add_roofs(roofs *r, const mr_layer_classes *c, double low, double high)
-{
-	for (int i = 0; i < MR_N_BANDWIDTH_LEVELS; i++) {
-		double rate = c->limits.bandwidth[i], corner = corner_of(c, (mr_bandwidth_level)i);
-
-		if (!(rate > 0))
-			continue;
-		corner = fmin(fmax(corner, low), high);
-		for (int k = 0; k < 3; k++) {
-			r->x[i][k] = k == 0 ? low : k == 1 ? corner : high;
-			r->y[i][k] = fmin(c->limits.peak, r->x[i][k] * rate) * 1e-9;
-		}
-		snprintf(r->name[r->n], sizeof(r->name[0]), "%s, %.0f GB/s", levels[i], rate * 1e-9);
-		r->series[r->n] = (mr_chart_series){.name = r->name[r->n], .at = {r->x[i], r->y[i], 3}};
-		r->n++;
-	}
-}
-
-static void add_points(roofs *r, const mr_layer_classes *c)
-{
-	for (uint32_t i = 0, n = 0; i < c->n && n < MOST_POINTS; i++) {
+	for (uint32_t i = 0; i < c->n && r.n < MR_ROOFLINE_POINTS; i++) {
 		const mr_layer_class *k = &c->at[i];
+		mr_roofline_point *p = &r.point[r.n];
 
 		if (!(k->flops > 0))
 			continue;
-		r->at[n][0] = k->flops / k->bytes;
-		r->at[n][1] = k->flops / k->seconds * 1e-9;
-		snprintf(r->name[r->n], sizeof(r->name[0]), "%s %s (%s): %.0f%% of its roof", k->kind, k->pass,
-			 k->product, 100 * k->least_s / k->seconds);
-		r->series[r->n] = (mr_chart_series){
-			.name = r->name[r->n], .at = {&r->at[n][0], &r->at[n][1], 1}, .marks = true, .no_line = true};
-		r->n++;
-		n++;
+		*p = (mr_roofline_point){
+			.flops = k->flops, .bytes = k->bytes, .seconds = k->seconds, .least_s = k->least_s};
+		snprintf(p->name, sizeof(p->name), "%s %s (%s)", k->kind, k->pass, k->product);
+		r.n++;
 	}
-}
-
-mr_status mr_layer_classes_svg(const mr_layer_classes *c, const char *title, const mr_svg *v)
-{
-	double low = INFINITY, high = 0;
-	char below[160];
-	roofs *r = calloc(1, sizeof(*r));
-	mr_chart chart = {
-		.title = title, .subtitle = below, .x_name = "FLOP a byte, at least moved", .y_name = "GFLOP/s",
-		.log_x = true, .log_y = true,
-	};
-	mr_status st;
-
-	if (!r)
-		return mr_fail(MR_ERESOURCE, "no memory for a roofline");
-	for (uint32_t i = 0; i < c->n; i++)
-		if (c->at[i].flops > 0) {
-			low = fmin(low, c->at[i].flops / c->at[i].bytes);
-			high = fmax(high, c->at[i].flops / c->at[i].bytes);
-		}
-	low = fmin(isfinite(low) ? low / 4 : 0.1, corner_of(c, MR_BANDWIDTH_L2) / 2);
-	high = fmax(4 * high, 100 * low);
-	snprintf(below, sizeof(below),
-		 "lines: what %u core%s can at most, with data from each level; peak %.0f GFLOP/s", c->threads,
-		 c->threads == 1 ? "" : "s", c->limits.peak * 1e-9);
-	add_roofs(r, c, low, high);
-	add_points(r, c);
-	chart.series = r->series;
-	chart.n = r->n;
-	st = mr_chart_put(&chart, v);
-	free(r);
-	return st;
+	return mr_roofline_put(&r, title, v);
 }

@@ -38,6 +38,32 @@ mr_bandwidth_level mr_speed_level(double bytes, const mr_speed_limits *limits)
 	return MR_BANDWIDTH_MEMORY;
 }
 
+const char *mr_speed_level_name(mr_bandwidth_level level)
+{
+	static const char *const names[MR_N_BANDWIDTH_LEVELS] = {"L2", "L3", "memory"};
+
+	return names[level];
+}
+
+double mr_speed_least(double flops, double bytes, const mr_speed_limits *limits)
+{
+	double rate = limits->bandwidth[mr_speed_level(bytes, limits)];
+
+	return rate > 0 ? fmax(flops / limits->peak, bytes / rate) : (double)NAN;
+}
+
+mr_roofline mr_speed_roofline(const mr_speed_limits *limits, uint32_t cores)
+{
+	mr_roofline r = {.cores = cores, .peak = limits->peak};
+
+	_Static_assert((int)MR_N_BANDWIDTH_LEVELS == (int)MR_ROOFLINE_LEVELS, "a line for each level");
+	for (int i = 0; i < MR_N_BANDWIDTH_LEVELS; i++) {
+		snprintf(r.level[i].name, sizeof(r.level[i].name), "%s", mr_speed_level_name((mr_bandwidth_level)i));
+		r.level[i].rate = limits->bandwidth[i];
+	}
+	return r;
+}
+
 mr_speed mr_speed_of(double flops, double seconds, const mr_perf_counts *counts, const mr_speed_limits *limits)
 {
 	mr_speed s = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};

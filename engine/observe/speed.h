@@ -9,6 +9,7 @@
 
 #include "host/bandwidth.h"
 #include "host/perf_events.h"
+#include "report/roofline.h"
 
 #define MR_SPEED_LINE 64.0 /* bytes of a cache line */
 
@@ -44,5 +45,13 @@ double mr_speed_roof(double flops, double bytes, mr_bandwidth_level level, const
 
 /** The level that holds @bytes which are used again and again; memory where sizes are unknown. */
 mr_bandwidth_level mr_speed_level(double bytes, const mr_speed_limits *limits);
+/** "L2". */
+const char *mr_speed_level_name(mr_bandwidth_level level);
+
+/** The least time for @flops that move @bytes from the level that holds them; NAN: its bandwidth is unknown. */
+double mr_speed_least(double flops, double bytes, const mr_speed_limits *limits);
+
+/** The lines of @limits, those of @cores, without points. */
+mr_roofline mr_speed_roofline(const mr_speed_limits *limits, uint32_t cores);
 
 #endif

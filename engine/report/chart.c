@@ -39,6 +39,7 @@ static void find_extent(const mr_chart *c, mr_panel *p)
 		mr_axis_see(&p->x, 0);
 	if (!c->log_y && c->from_y0)
 		mr_axis_see(&p->y, 0);
+	mr_axis_see(&p->y, c->y_low > 0 ? c->y_low : (double)NAN);
 	if (c->y_floor > p->y.low && c->y_floor < p->y.high)
 		p->y.low = c->y_floor;
 	mr_axis_close(&p->x);
@@ -76,7 +77,7 @@ static void choose_looks(mr_chart_plot *p)
 			continue;
 		}
 		for (size_t k = i; k-- > 0;)
-			if (!c->series[k].with_last &&
+			if (!c->series[k].with_last && c->series[k].no_line == c->series[i].no_line &&
 			    mr_panel_coincide(&p->panel, &c->series[i].at, &c->series[k].at)) {
 				l->twin = k;
 				twins++;
@@ -262,7 +263,7 @@ static void put_bars_row(const mr_bars *b, const mr_panel *p, size_t i, double y
 	const mr_bars_row *r = &b->rows[i];
 	double sum = 0, most = 0;
 
-	mr_svg_text(v, p->left - 8, y + row_height(b) / 2, "row", r->name);
+	mr_svg_text(v, p->left - 8, y + row_height(b) / 2 + 4, "row", r->name);
 	for (size_t k = 0; k < b->n_parts; k++) {
 		double x = mr_panel_x(p, b->beside ? 0 : sum), value = r->value[k];
 
@@ -279,7 +280,7 @@ static void put_bars_row(const mr_bars *b, const mr_panel *p, size_t i, double y
 		fprintf(v->out, ": %.4g</title></rect>\n", value);
 	}
 	if (r->text)
-		mr_svg_text(v, mr_panel_x(p, b->beside ? most : sum) + 6, y + row_height(b) / 2 + 2, "value", r->text);
+		mr_svg_text(v, mr_panel_x(p, b->beside ? most : sum) + 6, y + row_height(b) / 2 + 4, "value", r->text);
 }
 
 static double put_bars_legend(const mr_bars *b, double left, double right, double y, const mr_svg *v)

@@ -27,6 +27,7 @@ typedef struct mr_chart {
 	bool log_x, log_y;
 	bool doubles_x;            /* log_x: ticks at powers of two */
 	bool from_x0, from_y0;     /* linear: the axis shows 0 */
+	double y_low;              /* the axis begins there or below; 0: with the smallest value */
 	double y_floor;            /* smaller values are not shown; 0: all are */
 	double width, height;      /* of the panel; 0: 620, 300 */
 	const mr_chart_series *series;

@@ -9,6 +9,7 @@
 #include "report/curves.h"
 #include "report/page_internal.h"
 #include "report/progress.h"
+#include "report/roofline.h"
 
 static const char style[] =
 	":root{color-scheme:light dark;--ink:#1b222a;--soft:#4d5864;--line:#dfe3e8;--page:#fff;--box:#f5f6f8}\n"
@@ -23,9 +24,10 @@ static const char style[] =
 	"figure{margin:1em 0;overflow-x:auto}figure svg,figure img{max-width:100%;height:auto;display:block}\n"
 	"figure.wide svg{max-width:none}\n"
 	"pre{background:var(--box);padding:.8em 1em;font-size:.85em;overflow-x:auto;white-space:pre-wrap;"
-	"overflow-wrap:anywhere}\n"
+	"overflow-wrap:anywhere;tab-size:4}\n"
 	"@media print{@page{margin:14mm}body{max-width:none;margin:0;font-size:10.5pt}"
-	"figure.wide svg{max-width:100%}figure,table{break-inside:avoid}h2,h3{break-after:avoid}}\n";
+	"figure.wide svg{max-width:100%}figure,table{break-inside:avoid}h2,h3,h3+p,p.note{break-after:avoid}"
+	"pre{font-size:7.5pt;columns:2}}\n";
 
 mr_svg mr_page_picture(mr_page *p)
 {
@@ -97,9 +99,22 @@ static void put_cell(mr_page *p, double x, const char *fmt)
 	fprintf(p->out, "<td class=\"r\">%s</td>", text);
 }
 
+/* The idle part of all workers' time, by run.json; -1: unknown. */
+static double idle_part(const mr_run_folder *r)
+{
+	const mr_json *workers = mr_json_get(r->facts, "workers");
+	double elapsed = 0, busy = 0;
+
+	for (size_t i = 0; i < mr_json_size(workers); i++) {
+		elapsed += mr_json_double(mr_json_get(mr_json_at(workers, i), "elapsed"));
+		busy += mr_json_double(mr_json_get(mr_json_at(workers, i), "busy"));
+	}
+	return elapsed > 0 ? fmax(0, 1 - busy / elapsed) : -1;
+}
+
 static void put_summary_row(mr_page *p, const mr_run_folder *r)
 {
-	double loss = NAN, val = NAN, best = NAN, seconds = NAN, rate = 0, bubble = 0;
+	double loss = NAN, val = NAN, best = NAN, seconds = NAN, rate = 0, bubble = 0, idle;
 	size_t n_rates = 0, n_bubbles = 0;
 	uint64_t step = 0;
 	char text[32] = "";
@@ -120,6 +135,10 @@ static void put_summary_row(mr_page *p, const mr_run_folder *r)
 			bubble += row->bubble;
 			n_bubbles++;
 		}
+	}
+	if (!n_bubbles && (idle = idle_part(r)) >= 0) { /* steps too short, or too few, for windows */
+		bubble = idle;
+		n_bubbles = 1;
 	}
 	fputs("<tr><td>", p->out);
 	mr_svg_escape(p->out, r->name);
@@ -191,13 +210,35 @@ static void put_image(mr_page *p, const char *svg, const char *label)
 	fputs("\"></figure>\n", p->out);
 }
 
-static void put_roofline(mr_page *p)
+/* Of the training itself, and what a profile of its layers has left in the folder. */
+static mr_status put_roofline(mr_page *p)
 {
+	bool known = false;
+	mr_status st = MR_OK;
+	mr_roofline r;
+
 	mr_page_heading(p, 3, "Roofline");
+	if (mr_roofline_read(mr_json_get(p->run->facts, "roofline"), &r)) {
+		mr_svg v;
+
+		for (size_t i = 0; i < MR_ROOFLINE_LEVELS; i++)
+			known = known || r.level[i].rate > 0;
+		mr_page_say(p,
+			    "What the instructions of each worker reached on the average, by the least bytes that "
+			    "their layers move.%s",
+			    known ? "" : " Bandwidths are measured at the end of trainings of half a minute and more, "
+					 "and by --counters.");
+		fputs("<figure>", p->out);
+		v = mr_page_picture(p);
+		st = mr_roofline_put(&r, NULL, &v);
+		fputs("</figure>\n", p->out);
+	}
 	if (p->run->roofline)
-		put_image(p, p->run->roofline, "roofline");
-	else
-		mr_page_say(p, "The folder has no roofline.svg, which millrace profile can draw (--roofline).");
+		put_image(p, p->run->roofline, "roofline of a profile");
+	else if (!r.n)
+		mr_page_say(p, "There is none: no training has ended here in order, and millrace profile has drawn "
+			       "none (--roofline FOLDER/roofline.svg).");
+	return st;
 }
 
 static void put_configuration(mr_page *p)
@@ -219,6 +260,45 @@ static void put_configuration(mr_page *p)
 		mr_page_say(p, "The folder has no run.json, which training writes.");
 }
 
+/* A run that was resumed: its sessions. The figures below are of all of them. */
+static void put_sessions(mr_page *p)
+{
+	const mr_json *sessions = mr_json_get(p->run->facts, "sessions");
+	size_t n = mr_json_size(sessions);
+	char text[32];
+
+	if (n < 2)
+		return;
+	mr_page_heading(p, 3, "Sessions");
+	mr_page_say(p,
+		    "The run was resumed: it has %zu sessions. Times of workers and staleness are those of all of them "
+		    "that ended in order; machine, memory and environment those of the last.",
+		    n);
+	fputs("<table><tr><th>begun</th><th>on</th><th class=\"r\">steps</th><th class=\"r\">time in steps</th>"
+	      "<th class=\"r\">busy</th></tr>\n",
+	      p->out);
+	for (size_t i = 0; i < n; i++) {
+		const mr_json *s = mr_json_at(sessions, i), *to = mr_json_get(s, "to");
+		const char *begun = mr_json_string(mr_json_get(s, "begun"));
+		const char *host = mr_json_string(mr_json_get(s, "host"));
+
+		fputs("<tr><td>", p->out);
+		mr_svg_escape(p->out, begun ? begun : "");
+		fputs("</td><td>", p->out);
+		mr_svg_escape(p->out, host ? host : "");
+		fprintf(p->out, "</td><td class=\"r\">%lld to ", (long long)mr_json_int(mr_json_get(s, "from")) + 1);
+		if (!to) {
+			fprintf(p->out, "%s</td><td></td><td></td></tr>\n", i + 1 < n ? "an end by force" : "");
+			continue;
+		}
+		fprintf(p->out, "%lld</td><td class=\"r\">%s</td>", (long long)mr_json_int(to),
+			mr_duration_text(mr_json_double(mr_json_get(s, "seconds")), text));
+		put_cell(p, 100 * mr_json_double(mr_json_get(s, "busy")), "%.1f %%");
+		fputs("</tr>\n", p->out);
+	}
+	fputs("</table>\n", p->out);
+}
+
 static mr_status put_run(mr_page *p)
 {
 	const mr_json *about = mr_json_get(p->run->facts, "about");
@@ -226,12 +306,13 @@ static mr_status put_run(mr_page *p)
 	mr_page_heading(p, 2, p->run->name);
 	if (about)
 		put_pairs(p, about);
+	put_sessions(p);
 	MR_TRY(mr_page_timeline(p));
 	MR_TRY(mr_page_time(p));
 	MR_TRY(mr_page_staleness(p));
 	MR_TRY(mr_page_memory(p));
 	MR_TRY(mr_page_machine(p));
-	put_roofline(p);
+	MR_TRY(put_roofline(p));
 	put_configuration(p);
 	return MR_OK;
 }

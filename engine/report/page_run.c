@@ -202,7 +202,7 @@ mr_status mr_page_staleness(mr_page *p)
 	mr_bars b = {.x_name = "percent of the gradients, by the commits that their version was behind", .high = 100};
 	mr_bars_row *rows = calloc(n + 1, sizeof(*rows));
 	double *value;
-	char(*name)[32], (*part)[32];
+	char(*name)[32], (*part)[32], (*text)[48];
 	const char **parts;
 	mr_status st = MR_OK;
 
@@ -213,7 +213,8 @@ mr_status mr_page_staleness(mr_page *p)
 	name = calloc(n + 1, sizeof(*name));
 	part = calloc(bins + 1, sizeof(*part));
 	parts = calloc(bins + 1, sizeof(*parts));
-	if (!rows || !value || !name || !part || !parts) {
+	text = calloc(n + 1, sizeof(*text));
+	if (!rows || !value || !name || !part || !parts || !text) {
 		st = mr_fail(MR_ERESOURCE, "no memory for %zu stages", n);
 		n = 0;
 	}
@@ -223,14 +224,20 @@ mr_status mr_page_staleness(mr_page *p)
 	}
 	for (size_t s = 0; s < n; s++) {
 		const mr_json *counts = mr_json_at(stages, s);
-		double sum = 0;
+		double sum = 0, ages = 0;
 
-		for (size_t k = 0; k < bins; k++)
+		for (size_t k = 0; k < bins; k++) {
 			sum += mr_json_double(mr_json_at(counts, k));
+			ages += (double)k * mr_json_double(mr_json_at(counts, k));
+		}
 		for (size_t k = 0; k < bins && sum > 0; k++)
 			value[s * bins + k] = 100 * mr_json_double(mr_json_at(counts, k)) / sum;
 		snprintf(name[s], sizeof(name[s]), "stage %zu", s);
-		rows[s] = (mr_bars_row){name[s], value + s * bins, NULL};
+		if (bins == 1)
+			snprintf(text[s], sizeof(text[s]), "not stale");
+		else if (sum > 0)
+			snprintf(text[s], sizeof(text[s]), "%.3g behind on average", ages / sum);
+		rows[s] = (mr_bars_row){name[s], value + s * bins, text[s]};
 	}
 	b.rows = rows;
 	b.n = n;
@@ -245,6 +252,7 @@ mr_status mr_page_staleness(mr_page *p)
 	free(name);
 	free(part);
 	free(parts);
+	free(text);
 	return st;
 }
 

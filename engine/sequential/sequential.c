@@ -464,6 +464,11 @@ void mr_sequential_busy(const mr_sequential *q, uint64_t *f, uint64_t *b, uint64
 	*u = q->ns_u;
 }
 
+uint64_t mr_sequential_trained(const mr_sequential *q)
+{
+	return q->n_trained;
+}
+
 uint64_t mr_sequential_beat(const mr_sequential *q)
 {
 	return atomic_load_explicit(&q->beat, memory_order_relaxed);

@@ -117,6 +117,8 @@ uint64_t mr_sequential_data_ns(const mr_sequential *q);
 /** Time that other programs had the cores, which is not in these; false: this kernel does not count it. Between
  * runs. */
 bool mr_sequential_lost(const mr_sequential *q, uint64_t *ns);
+/** Micro-batches trained so far, and layers and parameters done. */
+uint64_t mr_sequential_trained(const mr_sequential *q);
 uint64_t mr_sequential_beat(const mr_sequential *q);
 /** What was counted in F, B and U, as of stage 0; NULL: not asked for. Between runs. */
 const mr_counted *mr_sequential_counted(const mr_sequential *q);

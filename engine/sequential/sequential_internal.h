@@ -67,6 +67,7 @@ struct mr_sequential {
 	uint64_t ns_f, ns_b, ns_u; /* without lost time */
 	uint64_t ns_data;      /* training made samples or waited for them */
 	uint64_t ns_lost;      /* lost in these: ready to run, and another program had a core */
+	uint64_t n_trained;    /* micro-batches */
 	mr_counted *counted;   /* NULL: not asked for; open while it trains */
 	mr_team_delay delay;   /* of the thread that trains; open while it does */
 	bool delay_known;

@@ -370,6 +370,7 @@ static mr_status one_micro(mr_sequential *q, uint32_t m, pass *ps)
 	MR_TRY(backward(q, ps));
 	count_end(q, MR_OP_B, 1);
 	t2 = mr_clock_ns();
+	q->n_trained++;
 	book(q, t2, t1 - t0, t2 - t1, 0);
 	return MR_OK;
 }

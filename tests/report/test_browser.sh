@@ -32,6 +32,11 @@ cat >run/run.json <<'END'
  "workers": [{"worker": 0, "cpus": [0, 1], "text": "w0: stage 0", "elapsed": 6, "busy": 4, "waits": {"data": 1}},
              {"worker": 1, "cpus": [2], "text": "w1: stage 1", "elapsed": 6, "busy": 5, "waits": {"upstream": 0.5}}],
  "stages": [{"stage": 0, "worker": 0, "layers": "fc.0", "parameters": 1200}],
+ "sessions": [{"begun": "2026-01-02 03:04:05 UTC", "host": "here", "from": 0, "to": 40, "seconds": 4, "busy": 0.7},
+              {"begun": "2026-01-03 03:04:05 UTC", "host": "here", "from": 40}],
+ "roofline": {"cores": 2, "peak": 5e11, "levels": [{"level": "L2", "rate": 4e11}, {"level": "L3", "rate": 2e11},
+  {"level": "memory", "rate": 3e10}], "points": [{"name": "w0 F", "flop": 1e9, "bytes": 1e8, "seconds": 0.01,
+  "least": 0.005}]},
  "staleness": [[1, 59], [60]], "bytes": {"predicted": 50000000, "measured": 48000000},
  "timeline": {"what": "Two steps.", "versions": true, "records": [[0, 0, 0, 0, 0, 0, 0, 1000000],
   [1, 0, 1, 0, 0, 0, 1000000, 2000000], [1, 2, 1, 0, 0, 0, 2000000, 4000000], [0, 2, 0, 0, 0, 0, 4000000, 6000000]]}}
@@ -66,7 +71,7 @@ fi
 	exit 1
 }
 # The page as the browser understood it has all pictures.
-[ "$(grep -o '<svg ' out | wc -l)" -eq 6 ] && [ "$(grep -c '</html>' out)" = 1 ] || {
+[ "$(grep -o '<svg ' out | wc -l)" -eq 7 ] && [ "$(grep -c '</html>' out)" = 1 ] || {
 	echo "pictures are missing in the page that the browser made:"
 	grep -o '<svg [^>]*' out
 	exit 1

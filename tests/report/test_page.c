@@ -91,6 +91,13 @@ static const char run_json[] =
 	"\"waits\":{\"data\":3}},{\"worker\":1,\"cpus\":[2],\"text\":\"w1: stage 1\",\"elapsed\":10,\"busy\":8,"
 	"\"waits\":{}}],"
 	"\"stages\":[{\"stage\":0,\"worker\":0,\"layers\":\"a .. b\",\"parameters\":1200}],"
+	"\"sessions\":[{\"begun\":\"monday\",\"host\":\"here\",\"from\":0},"
+	"{\"begun\":\"tuesday\",\"host\":\"here\",\"from\":1,\"to\":2,\"seconds\":61,\"busy\":0.7}],"
+	"\"roofline\":{\"cores\":2,\"peak\":2e11,\"levels\":[{\"level\":\"L2\",\"rate\":0},"
+	"{\"level\":\"L3\",\"rate\":0},{\"level\":\"memory\",\"rate\":1e10}],"
+	"\"points\":[{\"name\":\"w0 F\",\"flop\":1e9,\"bytes\":1e8,"
+	"\"seconds\":0.02,\"least\":0.01},{\"name\":\"w1 F\",\"flop\":1e9,\"bytes\":1e8,\"seconds\":0.01,"
+	"\"least\":null}]},"
 	"\"staleness\":[[1,3],[4]],\"bytes\":{\"predicted\":2097152,\"measured\":1048576},"
 	"\"timeline\":{\"what\":\"Steps 1 and 2.\",\"versions\":true,\"records\":[[0,0,0,0,0,0,0,1000000],"
 	"[1,0,1,0,0,0,1000000,2000000]]}}";
@@ -119,6 +126,11 @@ static void whole_folder(void)
 	CU_ASSERT_EQUAL(count(text, "<title>F m0"), 2);
 	CU_ASSERT_EQUAL(count(text, ">busy 60.0 %<") + count(text, ">busy 80.0 %<"), 2);
 	CU_ASSERT_EQUAL(count(text, ">1 behind<"), 1);
+	CU_ASSERT_EQUAL(count(text, ">0.75 behind on average<"), 1);
+	CU_ASSERT_EQUAL(count(text, "it has 2 sessions."), 1);
+	CU_ASSERT_EQUAL(count(text, ">1 to an end by force<") + count(text, ">2 to 2<") + count(text, ">1:01<"), 3);
+	CU_ASSERT_EQUAL(count(text, ">memory, 10 GB/s<") + count(text, ">w0 F: 50% of its roof<"), 2);
+	CU_ASSERT_EQUAL(count(text, ">w1 F: 50% of the peak<"), 1);
 	CU_ASSERT_EQUAL(count(text, "<title>1 behind: 75</title>"), 1);
 	CU_ASSERT_EQUAL(count(text, "2.0 MiB at its peak, and needed 1.0 MiB."), 1);
 	CU_ASSERT_EQUAL(count(text, "<title>planned: 2</title>") + count(text, "<title>measured: 1</title>"), 2);
@@ -144,6 +156,7 @@ static void metrics_alone(void)
 	CU_ASSERT_EQUAL(count(text, "There is no timeline"), 3);
 	CU_ASSERT_EQUAL(count(text, "The folder has no memory.json"), 3);
 	CU_ASSERT_EQUAL(count(text, "The folder has no resolved.cfg"), 3);
+	CU_ASSERT_EQUAL(count(text, "There is none: no training has ended here in order"), 3);
 	CU_ASSERT_EQUAL(count(text, "<svg"), 1 + 3); /* losses; waits of each */
 	free(text);
 	remove_folder();

@@ -1,0 +1,89 @@
+#include "logbook/run_sessions.h"
+
+#include <math.h>
+
+#include "base/log.h"
+
+#define MOST_BYTES (64u << 20)
+
+void mr_run_sessions_open(mr_run_sessions *r, const char *path, uint64_t from)
+{
+	*r = (mr_run_sessions){.from = from};
+	if (from && mr_json_read_file(path, MOST_BYTES, &r->earlier) != MR_OK) {
+		r->earlier = NULL;
+		mr_log(MR_LOG_INFO, "report", "nothing is kept of earlier sessions: %s", mr_error_text());
+	}
+}
+
+void mr_run_sessions_fini(mr_run_sessions *r)
+{
+	mr_json_destroy(r->earlier);
+	r->earlier = NULL;
+}
+
+double mr_run_sessions_seconds(const mr_run_sessions *r, uint32_t n, uint32_t w, bool waits, const char *key)
+{
+	const mr_json *workers = mr_json_get(r->earlier, "workers"), *at = mr_json_at(workers, w);
+
+	if (mr_json_size(workers) != n)
+		return 0;
+	return mr_json_double(mr_json_get(waits ? mr_json_get(at, "waits") : at, key));
+}
+
+uint64_t mr_run_sessions_stale(const mr_run_sessions *r, uint32_t n, uint32_t s, uint32_t k, uint32_t *bins)
+{
+	const mr_json *stages = mr_json_get(r->earlier, "staleness"), *at = mr_json_at(stages, s);
+	int64_t count = mr_json_int(mr_json_at(at, k));
+
+	*bins = mr_json_size(stages) == n ? (uint32_t)mr_json_size(at) : 0;
+	return k < *bins && count > 0 ? (uint64_t)count : 0;
+}
+
+bool mr_run_sessions_traced(const mr_run_sessions *r)
+{
+	return mr_json_bool(mr_json_get(mr_json_get(r->earlier, "timeline"), "measured"));
+}
+
+void mr_run_sessions_keep(const mr_run_sessions *r, const char *key, mr_json_writer *w)
+{
+	const mr_json *j = mr_json_get(r->earlier, key);
+
+	if (!j)
+		return;
+	mr_json_key(w, key);
+	mr_json_put_tree(w, j);
+}
+
+/* Of a file that a program before there were sessions wrote, one entry with what is known. */
+static void put_earlier(const mr_run_sessions *r, mr_json_writer *w)
+{
+	const mr_json *sessions = mr_json_get(r->earlier, "sessions");
+
+	for (size_t i = 0; i < mr_json_size(sessions); i++)
+		mr_json_put_tree(w, mr_json_at(sessions, i));
+	if (!r->earlier || mr_json_size(sessions))
+		return;
+	mr_json_begin_object(w);
+	mr_json_field_string(w, "begun", mr_json_string(mr_json_get(mr_json_get(r->earlier, "about"), "begun")));
+	mr_json_field_string(w, "host", mr_json_string(mr_json_get(mr_json_get(r->earlier, "environment"), "host")));
+	mr_json_field_uint(w, "from", 0);
+	mr_json_end_object(w);
+}
+
+void mr_run_sessions_put(const mr_run_sessions *r, const mr_run_session *now, mr_json_writer *w)
+{
+	mr_json_key(w, "sessions");
+	mr_json_begin_array(w);
+	put_earlier(r, w);
+	mr_json_begin_object(w);
+	mr_json_field_string(w, "begun", now->begun);
+	mr_json_field_string(w, "host", now->host);
+	mr_json_field_uint(w, "from", r->from);
+	if (now->seconds > 0) {
+		mr_json_field_uint(w, "to", now->to);
+		mr_json_field_double(w, "seconds", now->seconds);
+		mr_json_field_double(w, "busy", now->busy);
+	}
+	mr_json_end_object(w);
+	mr_json_end_array(w);
+}

@@ -1,0 +1,164 @@
+#include "report/roofline.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/chart.h"
+
+enum { N_SERIES = 1 + MR_ROOFLINE_LEVELS + MR_ROOFLINE_POINTS };
+
+typedef struct drawing {
+	mr_chart_series series[N_SERIES];
+	size_t n;
+	double x[MR_ROOFLINE_LEVELS + 1][3], y[MR_ROOFLINE_LEVELS + 1][3]; /* of the lines */
+	double at[MR_ROOFLINE_POINTS][2];
+	char name[N_SERIES][96];
+} drawing;
+
+/* The FLOPs a byte at which a level no longer limits; INFINITY where its rate is unknown. */
+static double corner_of(const mr_roofline *r, size_t level)
+{
+	return r->level[level].rate > 0 ? r->peak / r->level[level].rate : INFINITY;
+}
+
+/* Up to the peak, then along it; @rate 0: along it alone. */
+static void add_line(drawing *d, size_t line, double peak, double rate, double low, double high)
+{
+	double corner = rate > 0 ? fmin(fmax(peak / rate, low), high) : low;
+
+	for (int k = 0; k < 3; k++) {
+		d->x[line][k] = k == 0 ? low : k == 1 ? corner : high;
+		d->y[line][k] = (rate > 0 ? fmin(peak, d->x[line][k] * rate) : peak) * 1e-9;
+	}
+	d->series[d->n] = (mr_chart_series){.name = d->name[d->n], .at = {d->x[line], d->y[line], 3}};
+	d->n++;
+}
+
+static void add_lines(drawing *d, const mr_roofline *r, double low, double high)
+{
+	for (size_t i = 0; i < MR_ROOFLINE_LEVELS; i++) {
+		if (!(r->level[i].rate > 0))
+			continue;
+		snprintf(d->name[d->n], sizeof(d->name[0]), "%s, %.0f GB/s", r->level[i].name,
+			 r->level[i].rate * 1e-9);
+		add_line(d, i, r->peak, r->level[i].rate, low, high);
+	}
+	if (d->n)
+		return;
+	snprintf(d->name[0], sizeof(d->name[0]), "peak");
+	add_line(d, MR_ROOFLINE_LEVELS, r->peak, 0, low, high);
+}
+
+static void add_points(drawing *d, const mr_roofline *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		const mr_roofline_point *p = &r->point[i];
+		bool known = isfinite(p->least_s);
+
+		d->at[i][0] = p->flops / p->bytes;
+		d->at[i][1] = p->flops / p->seconds * 1e-9;
+		snprintf(d->name[d->n], sizeof(d->name[0]), "%s: %.0f%% of %s", p->name,
+			 100 * (known ? p->least_s : p->flops / r->peak) / p->seconds,
+			 known ? "its roof" : "the peak");
+		d->series[d->n] = (mr_chart_series){
+			.name = d->name[d->n], .at = {&d->at[i][0], &d->at[i][1], 1}, .marks = true, .no_line = true};
+		d->n++;
+	}
+}
+
+mr_status mr_roofline_put(const mr_roofline *r, const char *title, const mr_svg *v)
+{
+	double low = INFINITY, high = 0;
+	char below[160];
+	drawing *d = calloc(1, sizeof(*d));
+	mr_chart chart = {
+		.title = title, .subtitle = below, .x_name = "FLOP a byte, at least moved", .y_name = "GFLOP/s",
+		.log_x = true, .log_y = true,
+	};
+	bool lines = false;
+	mr_status st;
+
+	if (!d)
+		return mr_fail(MR_ERESOURCE, "no memory for a roofline");
+	for (size_t i = 0; i < r->n; i++) {
+		low = fmin(low, r->point[i].flops / r->point[i].bytes);
+		high = fmax(high, r->point[i].flops / r->point[i].bytes);
+	}
+	low = fmin(isfinite(low) ? low / 4 : 0.1, corner_of(r, 0) / 2);
+	high = fmax(4 * high, 100 * low);
+	for (size_t i = 0; i < MR_ROOFLINE_LEVELS; i++)
+		lines = lines || r->level[i].rate > 0;
+	snprintf(below, sizeof(below), "line%s: what %u core%s can at most%s; peak %.0f GFLOP/s", lines ? "s" : "",
+		 r->cores, r->cores == 1 ? "" : "s", lines ? ", with data from each level" : "", r->peak * 1e-9);
+	add_lines(d, r, low, high);
+	add_points(d, r);
+	if (!lines) /* the peak alone would be an edge of the picture */
+		chart.y_low = r->peak * 1e-11;
+	chart.series = d->series;
+	chart.n = d->n;
+	st = mr_chart_put(&chart, v);
+	free(d);
+	return st;
+}
+
+/* --- JSON --- */
+
+void mr_roofline_json(const mr_roofline *r, mr_json_writer *w)
+{
+	mr_json_begin_object(w);
+	mr_json_field_uint(w, "cores", r->cores);
+	mr_json_field_double(w, "peak", r->peak);
+	mr_json_key(w, "levels");
+	mr_json_begin_array(w);
+	for (size_t i = 0; i < MR_ROOFLINE_LEVELS; i++) {
+		mr_json_begin_object(w);
+		mr_json_field_string(w, "level", r->level[i].name);
+		mr_json_field_double(w, "rate", r->level[i].rate);
+		mr_json_end_object(w);
+	}
+	mr_json_end_array(w);
+	mr_json_key(w, "points");
+	mr_json_begin_array(w);
+	for (size_t i = 0; i < r->n; i++) {
+		mr_json_begin_object(w);
+		mr_json_field_string(w, "name", r->point[i].name);
+		mr_json_field_double(w, "flop", r->point[i].flops);
+		mr_json_field_double(w, "bytes", r->point[i].bytes);
+		mr_json_field_double(w, "seconds", r->point[i].seconds);
+		mr_json_field_double(w, "least", r->point[i].least_s);
+		mr_json_end_object(w);
+	}
+	mr_json_end_array(w);
+	mr_json_end_object(w);
+}
+
+static void read_name(const mr_json *j, char *to, size_t size)
+{
+	const char *text = mr_json_string(j);
+
+	snprintf(to, size, "%s", text ? text : "");
+}
+
+bool mr_roofline_read(const mr_json *j, mr_roofline *out)
+{
+	const mr_json *levels = mr_json_get(j, "levels"), *points = mr_json_get(j, "points");
+
+	*out = (mr_roofline){.cores = (uint32_t)mr_json_int(mr_json_get(j, "cores")),
+			     .peak = mr_json_double(mr_json_get(j, "peak"))};
+	for (size_t i = 0; i < MR_ROOFLINE_LEVELS; i++) {
+		read_name(mr_json_get(mr_json_at(levels, i), "level"), out->level[i].name, sizeof(out->level[i].name));
+		out->level[i].rate = mr_json_double(mr_json_get(mr_json_at(levels, i), "rate"));
+	}
+	for (size_t i = 0; i < mr_json_size(points) && out->n < MR_ROOFLINE_POINTS; i++) {
+		const mr_json *at = mr_json_at(points, i), *least = mr_json_get(at, "least");
+		mr_roofline_point p = {.flops = mr_json_double(mr_json_get(at, "flop")),
+				       .bytes = mr_json_double(mr_json_get(at, "bytes")),
+				       .seconds = mr_json_double(mr_json_get(at, "seconds")),
+				       .least_s = mr_json_is_number(least) ? mr_json_double(least) : (double)NAN};
+
+		read_name(mr_json_get(at, "name"), p.name, sizeof(p.name));
+		if (p.flops > 0 && p.bytes > 0 && p.seconds > 0)
+			out->point[out->n++] = p;
+	}
+	return out->peak > 0 && out->n;
+}
