@@ -13,9 +13,7 @@ static mr_status write_sample(const mr_args *args, mr_session *s)
 	uint64_t step;
 	mr_status st;
 
-	if (!s->data->token_text)
-		return mr_fail(MR_ECONFIG, "only a model of text can write a sample: the data are %s",
-			       s->data->ops->name);
+	MR_TRY(mr_sample_check(s));
 	MR_TRY(mr_weights_list(s, &weights));
 	st = mr_weights_load(s, args, &weights, &step);
 	if (st == MR_OK)
@@ -43,7 +41,8 @@ const mr_command mr_command_sample = {
 	.help = "Standard output is the text alone. Length, temperature and prompt are keys of the group sample:\n"
 		"--set sample.tokens=500 --set sample.prompt=\"To be\". The same seed (train.seed) gives the same\n"
 		"text. The characters are those that the checkpoint holds, so the text of the training is not "
-		"needed.\n",
+		"needed;\n"
+		"a model of a tokenizer's tokens needs the same tokenizer.json at data.tokenizer.\n",
 	.options = options,
 	.sets = true,
 	.run = run,

@@ -67,8 +67,8 @@ static mr_status check_tokens(const mr_session *s, bool known)
 	if (known && s->graph->input.tokens && !s->alphabet != !s->data->alphabet)
 		return mr_fail(MR_ECKPT,
 			       s->alphabet
-				       ? "the model was trained on the characters of a text, and the data are %s"
-				       : "the model was not trained on the characters of a text, and the data are %s",
+				       ? "the model was trained on text, and the data are %s"
+				       : "the model was not trained on text, and the data are %s",
 			       s->data->ops->name);
 	if (!known && s->data->alphabet)
 		fputs("millrace: warning: the checkpoint does not hold its vocabulary, as those of older builds: it is "

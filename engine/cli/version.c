@@ -9,6 +9,8 @@
 #include "base/usdt.h"
 #include "data/picture.h"
 #include "nn/kernels.h"
+#include "token/normal_form.h"
+#include "token/regex.h"
 
 #ifdef __aarch64__
 #define VECTORS "NEON"
@@ -37,6 +39,8 @@ void mr_version_print(FILE *out)
 	fprintf(out, "hwloc      %u.%u.%u\n", hw >> 16, hw >> 8 & 0xFF, hw & 0xFF);
 	fprintf(out, "jansson    %s\n", jansson_version_str());
 	fprintf(out, "zlib       %s\n", zlibVersion());
+	fprintf(out, "tokens     bytes; tokenizers by PCRE2: %s; normal forms by utf8proc: %s\n", mr_regex_version(),
+		mr_normal_form_version());
 	fprintf(out, "probes     %s\n", mr_usdt_built() ? "USDT, provider millrace" : "none; built without sys/sdt.h");
 	fprintf(out, "pictures   PPM, PGM; PNG by libpng: %s; JPEG by libjpeg: %s\n", mr_picture_png_version(),
 		mr_picture_jpeg_version());

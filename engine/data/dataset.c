@@ -39,7 +39,8 @@ mr_status mr_dataset_look(const mr_dataset_ops *ops, const mr_values *values, co
 	if (!w.keep_bytes)
 		w.keep_bytes = MR_DATA_KEEP;
 	MR_TRY(ops->open(values, &w, out));
-	(*out)->ops = ops;
+	if (!(*out)->ops)
+		(*out)->ops = ops;
 	return MR_OK;
 }
 

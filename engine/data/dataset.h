@@ -25,6 +25,7 @@
 #include "base/option.h"
 #include "base/status.h"
 #include "nn/tensor.h"
+#include "token/tokenizer.h"
 
 typedef struct mr_dataset mr_dataset;
 
@@ -36,7 +37,7 @@ typedef struct mr_data_want {
 	const char *base_dir; /* relative paths in the options start here (the config file's folder); NULL: current
 	                         folder */
 	uint64_t keep_bytes;  /* files up to this size are read into memory; 0: MR_DATA_KEEP */
-	const char *alphabet; /* characters for reading text (see mr_dataset); NULL: those of the text itself */
+	const char *alphabet; /* of a trained model, for reading text (see mr_dataset); NULL: that of the text itself */
 } mr_data_want;
 
 /* Memory of a source from load on, and the part that stays on the disk. */
@@ -67,6 +68,8 @@ typedef struct mr_dataset_ops {
 	void (*valid)(const mr_dataset *d, uint64_t i, void *input, void *target);
 } mr_dataset_ops;
 
+#define MR_TOKENIZER_MARK "tokenizer "
+
 /* First member of every dataset; all other code only reads it. */
 struct mr_dataset {
 	const mr_dataset_ops *ops;
@@ -90,8 +93,10 @@ struct mr_dataset {
 	const char *(*token_text)(const mr_dataset *d, int32_t token);
 	/* first token of @text; -1: unknown */
 	int32_t (*token_of)(const mr_dataset *d, const char *text, size_t *used);
-	/* Text: the bytes that are tokens, in the order of their numbers, two hexadecimal digits each. NULL for other
-	 * data. */
+	mr_tokenizer *tokenizer; /* what gives text its tokens, and tokens their text, owned by @d; NULL: token_of and
+				    token_text do so, or the data are no text */
+	/* Text: the bytes that are tokens, in the order of their numbers, two hexadecimal digits each, or
+	 * MR_TOKENIZER_MARK and the hash of the tokenizer. NULL for other data. */
 	const char *alphabet;
 	char *describe;       /* one line for the start table, owned by the dataset */
 	uint64_t fingerprint; /* hash of the data, for the manifest. Known after load */

@@ -1,5 +1,5 @@
 /*
- * text.c - a text file as a sequence of bytes.
+ * text.c - a text file as a sequence of bytes, or of the tokens of a tokenizer (tokenized.h).
  *
  * The "char" vocabulary numbers the distinct bytes of the whole file (training and validation part) in ascending order.
  * For ASCII these are its characters; a character that UTF-8 writes in several bytes becomes several tokens.
@@ -13,6 +13,7 @@
 #include "base/stats.h"
 #include "base/str.h"
 #include "data/part.h"
+#include "data/tokenized.h"
 #include "data/windows.h"
 
 typedef struct text {
@@ -172,8 +173,8 @@ mr_status mr_text_create(const char *name, mr_contents *in, const mr_values *val
 	}
 	t->in = in;
 	st = number(t, want->alphabet, all, n_train);
-	t->w.train = (mr_token_range){in, 0, n_train, t->token};
-	t->w.valid = (mr_token_range){in, n_train, n - n_train, t->token};
+	t->w.train = (mr_token_range){in, 0, n_train, t->token, false};
+	t->w.valid = (mr_token_range){in, n_train, n - n_train, t->token, false};
 	if (st == MR_OK)
 		st = mr_token_windows_init(&t->w, name,
 					   fraction > 0 && mr_values_is_set(values, "validation") ? name : NULL, values,
@@ -224,13 +225,31 @@ mr_status mr_text_of_alphabet(const mr_data_want *want, mr_dataset **out)
 	return MR_OK;
 }
 
+static mr_status check_keys(const mr_values *values, const mr_data_want *want)
+{
+	static const mr_option_need needs[] = {{"vocab", "tokenizer", ""}, {NULL}};
+
+	MR_TRY(mr_token_windows_check_context("text", want));
+	MR_TRY(mr_values_check_needs(values, needs));
+	if (*mr_values_string(values, "tokenizer"))
+		return MR_OK;
+	if (mr_values_int(values, "vocab_size"))
+		return mr_fail(MR_ECONFIG, "vocab_size: has no effect without a tokenizer");
+	return want->alphabet && !strncmp(want->alphabet, MR_TOKENIZER_MARK, strlen(MR_TOKENIZER_MARK))
+		       ? mr_fail(MR_ECONFIG, "tokenizer: the model was trained on the tokens of a tokenizer: name its "
+					     "tokenizer.json")
+		       : MR_OK;
+}
+
 static mr_status open_text(const mr_values *values, const mr_data_want *want, mr_dataset **out)
 {
 	mr_contents *in;
 	char *path;
 	mr_status st;
 
-	MR_TRY(mr_token_windows_check_context("text", want));
+	MR_TRY(check_keys(values, want));
+	if (*mr_values_string(values, "tokenizer"))
+		return mr_tokenized_create(values, want, out);
 	path = mr_data_path(want, mr_values_string(values, "path"));
 	if (!path)
 		return mr_data_no_memory(0);
@@ -246,13 +265,16 @@ static const mr_option options[] = {
 	MR_TEXT_VOCAB,
 	MR_DATA_VALIDATION,
 	MR_DATA_ORDER,
+	MR_DATA_TOKENIZER,
+	{"vocab_size", MR_OPT_INT, "0", 0, 1 << 24, NULL, NULL,
+	 "with a tokenizer: size of the vocabulary that the model has; 0: as many as there are tokens"},
 	{NULL},
 };
 
 extern const mr_dataset_ops mr_data_text;
 const mr_dataset_ops mr_data_text = {
 	.name = "text",
-	.summary = "a text file, byte by byte",
+	.summary = "a text file, byte by byte or by a tokenizer",
 	.options = options,
 	.open = open_text,
 	.load = mr_text_load,

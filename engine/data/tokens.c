@@ -1,12 +1,12 @@
 /*
- * tokens.c - files of 16-bit token numbers, as other trainers write them.
+ * tokens.c - files of token numbers, as other trainers and `millrace tokenize` write them.
  *
  *	nanogpt   little-endian uint16 tokens and nothing else
- *	llmc      256 little-endian int32: magic 20240520, version 1, number of tokens, zeros; then uint16 tokens; the
- *	          size of the file must be exactly that
+ *	llmc      256 little-endian int32: magic 20240520, version 1, number of tokens, zeros; then uint16 tokens. Or
+ *	          magic 20240801, version 7, and uint32 tokens. The size of the file must be exactly that
  *
  * "auto" takes the magic number as proof of llmc. Read as tokens it would be 55432 and 308, the first of which no GPT-2
- * vocabulary has. The related magic 20240801 marks 32-bit tokens, which are refused by name.
+ * vocabulary has.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,24 +14,24 @@
 #include "base/stats.h"
 #include "base/str.h"
 #include "data/part.h"
+#include "data/token_file.h"
+#include "data/tokenized.h"
 #include "data/windows.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "token files are read as they lie");
-
-#define HEADER_BYTES 1024u
-#define MAGIC 20240520
-#define MAGIC_32_BIT 20240801
 
 typedef struct shard {
 	char *path;
 	mr_contents *in;
 	bool keeps;      /* load reads it into memory */
+	bool wide;       /* tokens of four bytes, else of two */
 	uint64_t offset; /* of the first token */
 	uint64_t n;
 } shard;
 
 typedef struct tokens {
 	mr_token_windows w;
+	char *alphabet;
 	shard train, valid; /* valid.in NULL: the end of train validates */
 } tokens;
 
@@ -48,24 +48,26 @@ static mr_status check_llmc(shard *s, uint64_t len)
 {
 	int32_t magic = header_at(s, len, 0), version = header_at(s, len, 1);
 	int32_t n = header_at(s, len, 2);
+	uint64_t size;
 
-	if (magic == MAGIC_32_BIT)
-		return mr_fail(MR_EDATA, "%s: holds 32-bit tokens (magic %d); only 16-bit ones (magic %d) can be read",
-			       s->path, MAGIC_32_BIT, MAGIC);
-	if (magic != MAGIC)
-		return mr_fail(MR_EDATA, "%s: not an llm.c token file: magic %d at offset 0, expected %d", s->path,
-			       magic, MAGIC);
-	if (len < HEADER_BYTES)
+	s->wide = magic == MR_TOKEN_FILE_WIDE;
+	size = s->wide ? 4 : 2;
+	if (magic != MR_TOKEN_FILE && !s->wide)
+		return mr_fail(MR_EDATA, "%s: not an llm.c token file: magic %d at offset 0, expected %d or %d",
+			       s->path, magic, MR_TOKEN_FILE, MR_TOKEN_FILE_WIDE);
+	if (len < MR_TOKEN_FILE_HEADER)
 		return mr_fail(MR_EDATA, "%s: %llu bytes, but the header of an llm.c token file has %u", s->path,
-			       (unsigned long long)len, HEADER_BYTES);
-	if (version != 1)
-		return mr_fail(MR_EDATA, "%s: version %d at offset 4, expected 1", s->path, version);
+			       (unsigned long long)len, MR_TOKEN_FILE_HEADER);
+	if (version != mr_token_file_version(s->wide))
+		return mr_fail(MR_EDATA, "%s: version %d at offset 4, expected %d", s->path, version,
+			       mr_token_file_version(s->wide));
 	if (n < 1)
 		return mr_fail(MR_EDATA, "%s: %d tokens by the header at offset 8, expected at least 1", s->path, n);
-	if (len != HEADER_BYTES + 2 * (uint64_t)n)
+	if (len != MR_TOKEN_FILE_HEADER + size * (uint64_t)n)
 		return mr_fail(MR_EDATA, "%s: %llu bytes, but %d tokens by its header make %llu", s->path,
-			       (unsigned long long)len, n, (unsigned long long)(HEADER_BYTES + 2 * (uint64_t)n));
-	s->offset = HEADER_BYTES;
+			       (unsigned long long)len, n,
+			       (unsigned long long)(MR_TOKEN_FILE_HEADER + size * (uint64_t)n));
+	s->offset = MR_TOKEN_FILE_HEADER;
 	s->n = (uint64_t)n;
 	return MR_OK;
 }
@@ -92,7 +94,8 @@ static mr_status load(shard *s, const char *option, const mr_values *values, con
 	MR_TRY(mr_contents_open(s->path, &s->in));
 	len = mr_contents_bytes(s->in);
 	magic = header_at(s, len, 0);
-	if (!strcmp(format, "llmc") || (!strcmp(format, "auto") && (magic == MAGIC || magic == MAGIC_32_BIT)))
+	if (!strcmp(format, "llmc") ||
+	    (!strcmp(format, "auto") && (magic == MR_TOKEN_FILE || magic == MR_TOKEN_FILE_WIDE)))
 		return check_llmc(s, len);
 	return check_nanogpt(s, len);
 }
@@ -101,30 +104,33 @@ static mr_status load(shard *s, const char *option, const mr_values *values, con
  * *@hash. */
 static mr_status check_range(const shard *s, int64_t vocab, int64_t *classes, uint64_t *hash)
 {
-	uint16_t room[MR_CONTENTS_PIECE / 2], most = 0;
+	uint32_t room[MR_CONTENTS_PIECE / 4], most = 0;
+	uint64_t size = s->wide ? 4 : 2, limit = vocab ? (uint64_t)vocab : MR_TOKEN_NUMBERS;
 	mr_hasher h;
 
-	mr_hasher_init(&h, *hash, 2 * s->n);
+	mr_hasher_init(&h, *hash, size * s->n);
 	for (uint64_t at = 0, len; at < s->n; at += len) {
-		const uint16_t *t;
+		const void *t;
 
-		len = s->n - at < sizeof(room) / 2 ? s->n - at : sizeof(room) / 2;
-		t = mr_contents_at(s->in, s->offset + 2 * at, 2 * len, room);
-		mr_hasher_add(&h, t, 2 * len);
+		len = s->n - at < sizeof(room) / size ? s->n - at : sizeof(room) / size;
+		t = mr_contents_at(s->in, s->offset + size * at, size * len, room);
+		mr_hasher_add(&h, t, size * len);
 		for (uint64_t i = 0; i < len; i++) {
-			if (vocab && t[i] >= vocab)
+			uint32_t token = s->wide ? ((const uint32_t *)t)[i] : ((const uint16_t *)t)[i];
+
+			if (token >= limit)
 				return mr_fail(MR_EDATA,
-					       "%s: token %u at byte offset %llu is not below the vocabulary of %lld",
-					       s->path, t[i], (unsigned long long)(s->offset + 2 * (at + i)),
-					       (long long)vocab);
-			most = t[i] > most ? t[i] : most;
+					       "%s: token %u at byte offset %llu is not below the vocabulary of %llu",
+					       s->path, token, (unsigned long long)(s->offset + size * (at + i)),
+					       (unsigned long long)limit);
+			most = token > most ? token : most;
 		}
 	}
 	*hash = mr_hasher_end(&h);
 	if (vocab)
 		*classes = vocab;
-	else if (*classes < most + 1)
-		*classes = most + 1;
+	else if (*classes < (int64_t)most + 1)
+		*classes = (int64_t)most + 1;
 	return mr_contents_check(s->in);
 }
 
@@ -132,25 +138,27 @@ static mr_status open_shards(tokens *t, const mr_values *values, const mr_data_w
 {
 	bool apart = mr_values_string(values, "validation_path")[0] != '\0';
 	double fraction = mr_values_float(values, "validation");
-	int64_t vocab = mr_values_int(values, "vocab");
+	int64_t vocab = mr_values_int(values, "vocab"), width;
 	const char *valid_name = NULL; /* whose shortness is an error */
 	mr_dataset *d = &t->w.base;
 
 	if (apart && mr_values_is_set(values, "validation"))
 		return mr_fail(MR_ECONFIG, "data \"tokens\": give validation_path or validation, not both");
+	vocab = vocab || !d->tokenizer ? vocab : mr_tokenizer_size(d->tokenizer);
 	MR_TRY(load(&t->train, "path", values, want));
 	MR_TRY(check_range(&t->train, vocab, &d->classes, &d->fingerprint));
-	t->w.train = (mr_token_range){t->train.in, t->train.offset, t->train.n, NULL};
+	t->w.train = (mr_token_range){t->train.in, t->train.offset, t->train.n, NULL, t->train.wide};
 	t->train.keeps = mr_data_will_keep(d, t->train.in, want);
 	if (apart) {
 		MR_TRY(load(&t->valid, "validation_path", values, want));
 		MR_TRY(check_range(&t->valid, vocab, &d->classes, &d->fingerprint));
-		t->w.valid = (mr_token_range){t->valid.in, t->valid.offset, t->valid.n, NULL};
+		t->w.valid = (mr_token_range){t->valid.in, t->valid.offset, t->valid.n, NULL, t->valid.wide};
 		t->valid.keeps = mr_data_will_keep(d, t->valid.in, want);
 	} else {
 		t->w.train.n = mr_data_train_part(t->train.n, fraction);
-		t->w.valid = (mr_token_range){t->train.in, t->train.offset + 2 * t->w.train.n,
-					      t->train.n - t->w.train.n, NULL};
+		width = t->train.wide ? 4 : 2;
+		t->w.valid = (mr_token_range){t->train.in, t->train.offset + (uint64_t)width * t->w.train.n,
+					      t->train.n - t->w.train.n, NULL, t->train.wide};
 	}
 	d->fingerprint = mr_data_fold(mr_data_fold(d->fingerprint, t->w.train.n), (uint64_t)d->classes);
 	if (fraction > 0 && mr_values_is_set(values, "validation"))
@@ -184,8 +192,23 @@ static void close_tokens(mr_dataset *d)
 	mr_contents_close(t->train.in);
 	free(t->valid.path);
 	mr_contents_close(t->valid.in);
+	mr_tokenizer_close(d->tokenizer);
+	free(t->alphabet);
 	free(d->describe);
 	free(t);
+}
+
+/* The tokenizer spells tokens for `sample`. A model that was trained on tokens alone has no mark to compare it with. */
+static mr_status open_tokenizer(tokens *t, const mr_values *values, const mr_data_want *want)
+{
+	mr_tokenizer *opened;
+
+	if (!*mr_values_string(values, "tokenizer"))
+		return MR_OK;
+	MR_TRY(mr_tokenized_open(values, want, &opened, &t->alphabet));
+	t->w.base.tokenizer = opened;
+	t->w.base.alphabet = want->alphabet ? t->alphabet : NULL;
+	return MR_OK;
 }
 
 static mr_status open_tokens(const mr_values *values, const mr_data_want *want, mr_dataset **out)
@@ -197,7 +220,9 @@ static mr_status open_tokens(const mr_values *values, const mr_data_want *want, 
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return mr_data_no_memory(sizeof(*t));
-	st = open_shards(t, values, want);
+	st = open_tokenizer(t, values, want);
+	if (st == MR_OK)
+		st = open_shards(t, values, want);
 	if (st == MR_OK)
 		st = describe(t);
 	if (st != MR_OK) {
@@ -218,20 +243,22 @@ static mr_status load_tokens(mr_dataset *d)
 }
 
 static const mr_option options[] = {
-	{"path", MR_OPT_STRING, NULL, 0, 0, NULL, NULL, "file of 16-bit token numbers"},
+	{"path", MR_OPT_STRING, NULL, 0, 0, NULL, NULL, "file of token numbers"},
 	{"validation_path", MR_OPT_STRING, "", 0, 0, NULL, NULL, "a file of its own for validation; empty: split path"},
 	MR_DATA_VALIDATION,
 	MR_DATA_ORDER,
 	{"format", MR_OPT_ENUM, "auto", 0, 0, "auto|nanogpt|llmc", NULL,
 	 "bare tokens, or llm.c's header in front of them"},
-	{"vocab", MR_OPT_INT, "0", 0, 65536, NULL, NULL, "size of the vocabulary; 0: the largest token plus 1"},
+	{"vocab", MR_OPT_INT, "0", 0, 1 << 24, NULL, NULL,
+	 "size of the vocabulary; 0: that of the tokenizer, or the largest token plus 1"},
+	MR_DATA_TOKENIZER,
 	{NULL},
 };
 
 extern const mr_dataset_ops mr_data_tokens;
 const mr_dataset_ops mr_data_tokens = {
 	.name = "tokens",
-	.summary = "16-bit token files of nanoGPT and llm.c",
+	.summary = "token files of nanoGPT, llm.c and millrace tokenize",
 	.options = options,
 	.open = open_tokens,
 	.load = load_tokens,

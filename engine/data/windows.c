@@ -54,19 +54,21 @@ mr_status mr_token_windows_init(mr_token_windows *w, const char *name, const cha
 /* Tokens [@start, @start + @n) of @s, as numbers below @classes; what is none becomes 0 and is noted. */
 static void read_tokens(const mr_token_range *s, int64_t classes, uint64_t start, size_t n, int32_t *to)
 {
-	size_t size = s->token ? 1 : 2;
+	size_t size = s->token ? 1 : s->wide ? 4 : 2;
 	uint64_t offset = s->offset + start * size;
-	uint16_t room[PIECE];
+	uint32_t room[PIECE];
 	const void *at = mr_contents_at(s->in, offset, n * size, room);
 
 	for (size_t i = 0; i < n; i++) {
-		int32_t token = s->token ? s->token[((const uint8_t *)at)[i]] : ((const uint16_t *)at)[i];
+		int64_t token = s->wide ? ((const uint32_t *)at)[i] : 0;
 
+		if (!s->wide)
+			token = s->token ? s->token[((const uint8_t *)at)[i]] : (int64_t)((const uint16_t *)at)[i];
 		if (token < 0 || token >= classes) {
 			mr_contents_has_changed(s->in, offset + i * size);
 			token = 0;
 		}
-		to[i] = token;
+		to[i] = (int32_t)token;
 	}
 }
 

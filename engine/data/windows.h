@@ -15,12 +15,13 @@
 #include "base/contents.h"
 #include "data/dataset.h"
 
-/* Tokens that follow each other in a file, one or two bytes each. */
+/* Tokens that follow each other in a file, one, two or four bytes each. */
 typedef struct mr_token_range {
 	mr_contents *in;
 	uint64_t offset;      /* of the first one */
 	uint64_t n;
-	const int16_t *token; /* [256] token of each byte, -1: none; NULL: tokens are uint16_t */
+	const int16_t *token; /* [256] token of each byte, -1: none; NULL: the file has numbers of tokens */
+	bool wide;            /* these numbers are uint32_t, else uint16_t */
 } mr_token_range;
 
 /* The order of training windows. */

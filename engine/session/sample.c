@@ -83,20 +83,50 @@ static int32_t draw(writer *w, int64_t row)
 static mr_status next(writer *w, FILE *out)
 {
 	int64_t shown = w->n < w->context ? w->n : w->context;
+	const mr_dataset *d = w->s->data;
 	const char *text;
+	size_t len;
 
 	memset(w->window, 0, (size_t)w->context * sizeof(*w->window));
 	memcpy(w->window, w->tokens + (w->n - shown), (size_t)shown * sizeof(*w->tokens));
 	MR_TRY(mr_sequential_forward(w->q, w->window, w->logits));
 	w->tokens[w->n] = draw(w, shown - 1);
-	text = w->s->data->token_text(w->s->data, w->tokens[w->n]);
+	if (d->tokenizer) {
+		text = mr_tokenizer_bytes(d->tokenizer, w->tokens[w->n], &len);
+		fwrite(text, 1, len, out);
+	} else {
+		text = d->token_text(d, w->tokens[w->n]);
+		fputs(text ? text : "?", out);
+	}
 	w->n++;
-	fputs(text ? text : "?", out);
 	return MR_OK;
+}
+
+/* The prompt as tokens of the tokenizer: an empty one begins with a line's end. */
+static mr_status encode_prompt(writer *w, const char *prompt)
+{
+	mr_tokens all = {0};
+	mr_status st = mr_tokenizer_encode(w->s->data->tokenizer, prompt, strlen(prompt), &all);
+
+	if (st == MR_OK && !all.n)
+		st = mr_tokenizer_encode(w->s->data->tokenizer, "\n", 1, &all);
+	for (size_t i = 0; st == MR_OK && i < all.n; i++)
+		if (all.at[i] >= w->vocab)
+			st = mr_fail(MR_ECONFIG,
+				     "sample.prompt: token %d of the tokenizer is not below the model's vocabulary of "
+				     "%lld",
+				     all.at[i], (long long)w->vocab);
+	w->n = (int64_t)all.n < w->room ? (int64_t)all.n : w->room;
+	if (st == MR_OK)
+		memcpy(w->tokens, all.at, (size_t)w->n * sizeof(*w->tokens));
+	free(all.at);
+	return st == MR_ECONFIG ? st : st == MR_OK ? st : mr_fail_in(st, "sample.prompt");
 }
 
 static mr_status read_prompt(writer *w, const char *prompt)
 {
+	if (w->s->data->tokenizer)
+		return encode_prompt(w, prompt);
 	while (*prompt && w->n < w->room) {
 		size_t used = 1;
 		int32_t t = w->s->data->token_of(w->s->data, prompt, &used);
@@ -148,7 +178,7 @@ static mr_status write_all(writer *w, const mr_state_list *model, FILE *out)
 
 	w->context = w->s->graph->input.rows;
 	w->vocab = w->s->data->classes;
-	w->room = (int64_t)strlen(prompt) + 1;
+	w->room = 2 * (int64_t)strlen(prompt) + 2; /* a tokenizer may put a blank before each word */
 	w->tokens = calloc((size_t)(w->room + want), sizeof(*w->tokens));
 	w->window = calloc((size_t)w->context, sizeof(*w->window));
 	w->p = calloc((size_t)w->vocab, sizeof(*w->p));
@@ -175,7 +205,15 @@ static mr_status write_all(writer *w, const mr_state_list *model, FILE *out)
 
 static bool can_write(const mr_session *s)
 {
-	return s->data->token_text && s->data->token_of && s->graph->input.tokens;
+	return (s->data->tokenizer || (s->data->token_text && s->data->token_of)) && s->graph->input.tokens;
+}
+
+mr_status mr_sample_check(const mr_session *s)
+{
+	return can_write(s) ? MR_OK
+			    : mr_fail(MR_ECONFIG, "only a model of text can write a sample: the data are %s%s",
+				      s->data->ops->name,
+				      strcmp(s->data->ops->name, "tokens") ? "" : ", which need a tokenizer for that");
 }
 
 mr_status mr_sample_write(const mr_session *s, const mr_state_list *model, FILE *out)
@@ -183,9 +221,7 @@ mr_status mr_sample_write(const mr_session *s, const mr_state_list *model, FILE 
 	writer w = {.s = s};
 	mr_status st;
 
-	if (!can_write(s))
-		return mr_fail(MR_ECONFIG, "only a model of text can write a sample: the data are %s",
-			       s->data->ops->name);
+	MR_TRY(mr_sample_check(s));
 	st = write_all(&w, model, out);
 	mr_sequential_destroy(w.q);
 	free(w.tokens);

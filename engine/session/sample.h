@@ -12,6 +12,9 @@
 
 #include "session/session.h"
 
+/** Can the model and the data of @s write text? Errors: MR_ECONFIG. */
+mr_status mr_sample_check(const mr_session *s) MR_MUST_USE;
+
 /**
  * Write sample.tokens tokens after sample.prompt to @out, with the weights in @model (mr_state's list).
  * Errors: MR_ECONFIG when the model or the data cannot write text, or the prompt holds a character that the vocabulary

@@ -11,6 +11,7 @@
 #include "host/limits.h"
 #include "host/memory.h"
 #include "data/text.h"
+#include "data/tokenized.h"
 #include "planner/graph_objective.h"
 #include "sequential/sequential_size.h"
 
@@ -45,6 +46,20 @@ uint32_t mr_session_loaders(const mr_session *s)
 	return s->job->machine.loaders ? (uint32_t)s->job->machine.loaders : idle ? idle : 1;
 }
 
+/* What spells the tokens of a trained model, without a text. */
+static mr_status open_vocabulary(mr_session *s, const mr_data_want *want)
+{
+	const mr_dataset_ops *ops = mr_job_data(s->job);
+
+	if (!want->context)
+		return mr_fail(MR_ECONFIG, "only a model of text can write a sample: %s takes no sequences",
+			       mr_job_model(s->job)->name);
+	if (strncmp(want->alphabet, MR_TOKENIZER_MARK, strlen(MR_TOKENIZER_MARK)) != 0)
+		return mr_text_of_alphabet(want, &s->data);
+	return mr_job_blame(s->job, MR_JOB_DATA, "name",
+			    mr_tokenized_without_text(ops->options, s->job->data.values, want, &s->data));
+}
+
 static mr_status open_data(mr_session *s)
 {
 	const mr_model_ops *model = mr_job_model(s->job);
@@ -61,10 +76,7 @@ static mr_status open_data(mr_session *s)
 	mr_model_data md;
 
 	if (s->speechless)
-		MR_TRY(want.context
-			       ? mr_text_of_alphabet(&want, &s->data)
-			       : mr_fail(MR_ECONFIG, "only a model of text can write a sample: %s takes no sequences",
-					 model->name));
+		MR_TRY(open_vocabulary(s, &want));
 	else if (!s->beside)
 		MR_TRY(mr_job_blame(s->job, MR_JOB_DATA, "name",
 				       mr_dataset_look(mr_job_data(s->job), s->job->data.values,

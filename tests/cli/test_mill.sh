@@ -33,11 +33,11 @@ expect() {
 
 again="as root, run this and start mill again"
 expect dnf "$again: dnf install gcc cmake ninja-build pkgconf-pkg-config glibc-devel onednn-devel libconfig-devel \
-hwloc-devel CUnit-devel jansson-devel zlib-devel libpng-devel libjpeg-turbo-devel"
+hwloc-devel CUnit-devel jansson-devel zlib-devel libpng-devel libjpeg-turbo-devel pcre2-devel utf8proc-devel"
 expect zypper "$again: zypper install gcc cmake ninja pkg-config glibc-devel onednn-devel libconfig-devel hwloc-devel \
-cunit-devel libjansson-devel zlib-devel libpng16-devel libjpeg8-devel"
+cunit-devel libjansson-devel zlib-devel libpng16-devel libjpeg8-devel pcre2-devel utf8proc-devel"
 expect apk "$again: apk add gcc cmake samurai pkgconf musl-dev one-dnn-dev libconfig-dev hwloc-dev cunit-dev \
-jansson-dev zlib-dev libpng-dev libjpeg-turbo-dev"
+jansson-dev zlib-dev libpng-dev libjpeg-turbo-dev pcre2-dev utf8proc-dev"
 expect "" "gcc cmake ninja-build pkg-config libc6-dev libdnnl-dev libconfig-dev libhwloc-dev libcunit1-dev \
-libjansson-dev zlib1g-dev libpng-dev libjpeg-dev"
+libjansson-dev zlib1g-dev libpng-dev libjpeg-dev libpcre2-dev libutf8proc-dev"
 exit $failed

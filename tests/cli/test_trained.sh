@@ -146,9 +146,9 @@ expect 3 "only a model of text" sample mlp.cfg --checkpoint runs/gpt
 head -c 2000 /dev/zero >tokens.bin
 sed 's/"text"; path = "text.txt"/"tokens"; path = "tokens.bin"; vocab = 40/' gpt.cfg >tokens.cfg
 expect 0 "done: 5 of 5 steps" train tokens.cfg
-expect 5 "the model was not trained on the characters of a text, and the data are text" sample gpt.cfg \
+expect 5 "the model was not trained on text, and the data are text" sample gpt.cfg \
 	--checkpoint runs/tokens
-expect 5 "the model was trained on the characters of a text, and the data are tokens" eval tokens.cfg \
+expect 5 "the model was trained on text, and the data are tokens" eval tokens.cfg \
 	--checkpoint runs/gpt
 # A checkpoint of a build that noted none: the manifest without that line, signed anew (CRC32C of what stands before the
 # signature).
@@ -213,7 +213,7 @@ expect 2 'holds no tensor "fc.1.wieght"; did you mean fc.1.weight?' inspect runs
 expect 5 "nowhere: there is no checkpoint" eval mlp.cfg --checkpoint nowhere
 expect 5 "nowhere: there is no checkpoint" sample gpt.cfg --checkpoint nowhere
 expect 5 "nowhere: there is no checkpoint" inspect nowhere
-expect 5 "the model was not trained on the characters of a text" sample gpt.cfg --checkpoint runs/mlp
+expect 5 "the model was not trained on text" sample gpt.cfg --checkpoint runs/mlp
 expect 5 'has no tensor "fc.0.weight"' eval mlp.cfg --checkpoint runs/gpt
 grep -q "trained on other data" out || complain "no warning about other data"
 expect 5 'tensor "fc.0.weight" is F32 [8, 16], expected F32 [8, 32]' eval mlp.cfg --set 'model.hidden=[32]'
