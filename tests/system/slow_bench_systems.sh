@@ -26,6 +26,15 @@ done
 	fail "shakespeare: $(cat rows)"
 grep -q '>1f1b (validation [0-9.]*; on sequential)<' picture.svg ||
 	fail "no picture, or 1f1b does not lie on sequential"
+# What a save costs: 5 saves, of which 4 have steps behind them.
+x='x[0-9.]+, [0-9.]+'
+"$source/perf/saves.sh" "$millrace" "$source/conf/mlp.cfg" --every 5 --saves 5 --set system.name=pipedream \
+	--set train.microbatches=1 >rows 2>err || fail "saves: exit code $?"
+row="^\| \`pipedream\` \| [0-9.]+ MiB \| [0-9.]+ ms \| $x \| $x \| $x \| x[0-9.]+ \|\$"
+grep -qE "$row" rows || fail "saves: $(cat rows)"
+code=0
+"$source/perf/saves.sh" "$millrace" "$source/conf/mlp.cfg" --every 3 >out 2>err || code=$?
+expect 2 'saves, --every 3' '^saves.sh: expected --every of at least 5'
 code=0
 "$source/perf/systems.sh" "$millrace" nonsense >out 2>err || code=$?
 expect 2 nonsense '^usage: systems.sh MILLRACE'
