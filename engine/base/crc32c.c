@@ -51,7 +51,43 @@ uint32_t mr_crc32c(uint32_t crc, const void *data, size_t len)
 	return __builtin_cpu_supports("sse4.2") ? crc_sse42(crc, data, len) : mr_crc32c_portable(crc, data, len);
 }
 
+/* Four blocks of @block bytes, a multiple of 8. */
+__attribute__((target("sse4.2"))) static void four_sse42(const uint8_t *p, size_t block, uint32_t *crc)
+{
+	uint64_t c[4] = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
+
+	for (size_t i = 0; i < block; i += 8)
+		for (int k = 0; k < 4; k++) {
+			uint64_t word;
+
+			memcpy(&word, p + (size_t)k * block + i, 8);
+			c[k] = _mm_crc32_u64(c[k], word);
+		}
+	for (int k = 0; k < 4; k++)
+		crc[k] = ~(uint32_t)c[k];
+}
+
+static size_t by_fours(const uint8_t *p, size_t len, size_t block, uint32_t *crc)
+{
+	size_t n = 0;
+
+	if (block % 8 || !__builtin_cpu_supports("sse4.2"))
+		return 0;
+	for (; (n + 4) * block <= len; n += 4)
+		four_sse42(p + n * block, block, &crc[n]);
+	return n;
+}
+
 #else
+
+static size_t by_fours(const uint8_t *p, size_t len, size_t block, uint32_t *crc)
+{
+	(void)p;
+	(void)len;
+	(void)block;
+	(void)crc;
+	return 0;
+}
 
 uint32_t mr_crc32c(uint32_t crc, const void *data, size_t len)
 {
@@ -59,3 +95,11 @@ uint32_t mr_crc32c(uint32_t crc, const void *data, size_t len)
 }
 
 #endif
+
+void mr_crc32c_blocks(const void *data, size_t len, size_t block, uint32_t *crc)
+{
+	const uint8_t *p = data;
+
+	for (size_t i = by_fours(p, len, block, crc); i * block < len; i++)
+		crc[i] = mr_crc32c(0, p + i * block, len - i * block < block ? len - i * block : block);
+}

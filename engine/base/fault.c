@@ -32,6 +32,10 @@ static struct {
 	uint32_t max_us, one_in;
 	uint64_t seed;
 } delay;
+static struct {
+	char name[NAME_BYTES]; /* "" = not set */
+	uint32_t ms;
+} slow;
 static int list_fd = -1;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -80,11 +84,21 @@ static void read_trap(const char *variable, bool with_what, const char *expected
 	t->what = with_what ? number_of(what) : 0;
 }
 
+static void read_slow(void)
+{
+	const char *s = getenv("MR_SLOW");
+	int used = 0;
+
+	if (s && (sscanf(s, "%63[^:]:%" SCNu32 "%n", slow.name, &slow.ms, &used) != 2 || s[used]))
+		refuse("MR_SLOW", s, "name:ms");
+}
+
 static void read_environment(void)
 {
 	const char *list = getenv("MR_KILL_LIST"), *s = getenv("MR_DELAY");
 	int n_fields, used = 0;
 
+	read_slow();
 	read_trap("MR_KILL_AT", false, "name:n with n >= 1", &kill_trap);
 	read_trap("MR_SIGNAL_AT", true, "name:n:SIGNAL with n >= 1", &signal_trap);
 	read_trap("MR_FAIL_AT", true, "name:n:ERRNO with n >= 1", &fail_trap);
@@ -107,6 +121,13 @@ static bool springs(struct trap *t, const char *name)
 	return atomic_fetch_add_explicit(&t->passed, 1, memory_order_relaxed) + 1 == t->nth;
 }
 
+static void sleep_ns(uint64_t ns)
+{
+	struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+}
+
 void mr_fault_point(const char *name)
 {
 	char line[NAME_BYTES + 1];
@@ -118,6 +139,8 @@ void mr_fault_point(const char *name)
 		if (write(list_fd, line, (size_t)n) != n)
 			refuse("MR_KILL_LIST", getenv("MR_KILL_LIST"), "a file that can be written");
 	}
+	if (slow.name[0] && !strcmp(slow.name, name))
+		sleep_ns((uint64_t)slow.ms * 1000000u);
 	if (springs(&kill_trap, name)) {
 		kill(getpid(), SIGKILL);
 		for (;;) /* the signal is on its way; nothing after this point may happen */
@@ -164,9 +187,7 @@ void mr_fault_delay(uint32_t worker, uint64_t n)
 	if (!ns)
 		return;
 	if (ns > SPIN_NS) {
-		struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
-
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+		sleep_ns(ns);
 		return;
 	}
 	start = now_ns();

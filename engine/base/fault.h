@@ -9,6 +9,7 @@
  *	                           a handler catches it
  *	MR_KILL_LIST=file          append the name of each point passed to the file, one a line
  *	MR_FAIL_AT=name:n:ERRNO    the n-th I/O call "name" fails with that errno (a number, or a name such as ENOSPC)
+ *	MR_SLOW=name:ms            every pass through point "name" takes that many milliseconds
  *	MR_DELAY=max_us:one_in:seed  one call of mr_fault_delay in one_in waits 0..max_us microseconds
  *
  * Malformed settings end the process with a message (exit 2): a test that silently tests nothing is worse. Tests in

@@ -6,21 +6,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/fault.h"
 #include "base/log.h"
+#include "host/background.h"
 #include "host/memory.h"
+#include "host/pin.h"
 #include "session/state_copy.h"
-
-/* Of the writing thread: where it shares a core with a worker that never waits, it gets a thirtieth of it. */
-#define NICE 15
 
 struct mr_checkpoint_writer {
 	char *dir;
 	mr_checkpoint_writer_before *before;
 	void *arg;
+	const mr_place *place;
 	mr_region copy;
 	mr_checkpoint_draft draft;
 	pthread_t thread;
@@ -30,9 +28,8 @@ struct mr_checkpoint_writer {
 	_Atomic bool failed; /* C0: set after `status` and `text`, which are read after the join */
 };
 
-static mr_status write_draft(mr_checkpoint_writer *w)
+mr_status mr_checkpoint_writer_write(mr_checkpoint_writer *w)
 {
-	MR_FAULT_POINT("checkpoint.background.before");
 	if (w->before)
 		MR_TRY(w->before(w->arg));
 	return mr_checkpoint_save(w->dir, &w->draft.content, NULL);
@@ -43,8 +40,11 @@ static void *write_behind(void *arg)
 	mr_checkpoint_writer *w = arg;
 
 	pthread_setname_np(pthread_self(), "mr-save");
-	(void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICE); /* on Linux of this thread alone */
-	w->status = write_draft(w);
+	mr_background();
+	if (w->place->bindable && w->place->n_cores_idle)
+		(void)mr_pin(w->place->idle, w->place->n_cores_idle); /* not allowed: then it runs where it may */
+	MR_FAULT_POINT("checkpoint.background.before");
+	w->status = mr_checkpoint_writer_write(w);
 	if (w->status != MR_OK) {
 		snprintf(w->text, sizeof(w->text), "%s", mr_error_text());
 		atomic_store_explicit(&w->failed, true, memory_order_release);
@@ -86,6 +86,7 @@ mr_status mr_checkpoint_writer_open(mr_session *s, const char *dir, mr_checkpoin
 		free(w);
 		return mr_fail(MR_ERESOURCE, "no memory to write checkpoints");
 	}
+	w->place = &s->place;
 	w->before = before;
 	w->arg = arg;
 	st = mr_region_map(&w->copy, s->copy_bytes, NULL);
@@ -127,6 +128,7 @@ mr_status mr_checkpoint_writer_begin(mr_checkpoint_writer *w)
 	sigset_t all, before;
 	int err;
 
+	w->draft.content.n_threads = w->place->n_cores_idle ? w->place->n_cores_idle : w->place->n_cores_used;
 	MR_FAULT_POINT("checkpoint.copied.before");
 	sigfillset(&all); /* only the main thread handles signals */
 	pthread_sigmask(SIG_SETMASK, &all, &before);

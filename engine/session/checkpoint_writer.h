@@ -2,9 +2,10 @@
  * checkpoint_writer.h - writes checkpoints while the training goes on.
  *
  * At a pause point all cores copy the state into memory that was taken before the first step (state_copy.h); then the
- * workers go on, and one thread of low priority writes the copy, sums and syncs it and deletes old checkpoints, as a
- * save in the foreground would (store/checkpoint_io.h). A checkpoint is on the disk, and LATEST names it, some time
- * after its step; a kill before that loses nothing that was there before.
+ * workers go on, and threads of low priority write the copy, sum and sync it and delete old checkpoints, as a save in
+ * the foreground would (store/checkpoint_io.h). They run on the cores that no worker has; if there is none, on all. A
+ * checkpoint is on the disk, and LATEST names it, some time after its step; a kill before that loses nothing that was
+ * there before.
  *
  * There is one copy: a save waits until the previous one is written, and so does the end of the training.
  *
@@ -18,7 +19,7 @@
 
 typedef struct mr_checkpoint_writer mr_checkpoint_writer;
 
-/* Called on the writing thread before a checkpoint is written: what must be on the disk before it. */
+/* Called before a checkpoint is written, by the thread that writes it: what must be on the disk before it. */
 typedef mr_status mr_checkpoint_writer_before(void *arg);
 
 /**
@@ -38,6 +39,9 @@ void *mr_checkpoint_writer_room(mr_checkpoint_writer *w, uint64_t *bytes);
 
 /** Begin to write the draft, whose state is the copy. Errors: MR_ERESOURCE: no thread; nothing was begun. */
 mr_status mr_checkpoint_writer_begin(mr_checkpoint_writer *w) MR_MUST_USE;
+
+/** Write the draft, on the calling thread. Errors: those of `before` and of mr_checkpoint_save. */
+mr_status mr_checkpoint_writer_write(mr_checkpoint_writer *w) MR_MUST_USE;
 
 /** Is a write under way, or over and not waited for? Accepts NULL. */
 bool mr_checkpoint_writer_busy(const mr_checkpoint_writer *w);

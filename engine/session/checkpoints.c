@@ -19,15 +19,17 @@
  * suspect. */
 #define MOST_GROWTH 1000.0
 
-static void make_content(mr_checkpoint_draft *d, uint64_t step, bool best, const mr_job_checkpoint *job)
+static void make_content(mr_checkpoint_draft *d, uint64_t step, bool best, const mr_session *s)
 {
+	const mr_job_checkpoint *job = &s->job->checkpoint;
+	uint32_t n_threads = s->place.n_cores_used + s->place.n_cores_idle;
 	static const char *const names[3] = {"model.safetensors", "optimizer.safetensors", "inflight.safetensors"};
 	const mr_state_list *lists[3] = {&d->state.model, &d->state.optimizer, &d->state.inflight};
 	static const mr_saved_text made_by = {"format", "millrace"};
 	mr_checkpoint_content *c = &d->content;
 
 	*c = (mr_checkpoint_content){.step = step, .parts = d->parts, .facts = d->facts.at, .n_facts = d->facts.n,
-				     .best = best, .keep = (uint32_t)job->keep,
+				     .n_threads = n_threads, .best = best, .keep = (uint32_t)job->keep,
 				     .keep_every = (uint64_t)job->keep_every};
 	for (int i = 0; i < 3; i++) {
 		if (lists[i]->n == 0)
@@ -135,17 +137,20 @@ static mr_status draft(mr_session *s, const mr_checkpoints_case *c, mr_checkpoin
 {
 	MR_TRY(measure(s, &d->state, c->step, to, now));
 	MR_TRY(judge(now, c, g, wait));
-	make_content(d, c->step, mr_checkpoints_is_best(c), &s->job->checkpoint);
+	make_content(d, c->step, mr_checkpoints_is_best(c), s);
 	return MR_OK;
 }
 
-/* Without a thread for it the copy is written here. */
-static mr_status write_copy(const char *dir, mr_checkpoint_writer *writer, const mr_checkpoint_draft *d)
+/* Without a thread for it, or with a state that outgrew the copy, @writer's checkpoint is written here. */
+static mr_status write_out(const char *dir, mr_checkpoint_writer *writer, bool copied, const mr_checkpoint_draft *d)
 {
-	if (mr_checkpoint_writer_begin(writer) == MR_OK)
+	if (!writer)
+		return mr_checkpoint_save(dir, &d->content, NULL);
+	if (copied && mr_checkpoint_writer_begin(writer) == MR_OK)
 		return MR_OK;
-	mr_log(MR_LOG_WARN, "checkpoint", "%s: the training waits", mr_error_text());
-	return mr_checkpoint_save(dir, &d->content, NULL);
+	if (copied)
+		mr_log(MR_LOG_WARN, "checkpoint", "%s: the training waits", mr_error_text());
+	return mr_checkpoint_writer_write(writer);
 }
 
 mr_status mr_checkpoints_put(mr_session *s, const char *dir, mr_checkpoint_writer *writer, const mr_checkpoints_case *c,
@@ -166,7 +171,7 @@ mr_status mr_checkpoints_put(mr_session *s, const char *dir, mr_checkpoint_write
 		to = NULL;
 	err = draft(s, c, g, to, d, &now, &wait);
 	if (err == MR_OK && !wait) {
-		err = to ? write_copy(dir, writer, d) : mr_checkpoint_save(dir, &d->content, NULL);
+		err = write_out(dir, writer, to != NULL, d);
 		*saved = err == MR_OK;
 	}
 	if (!mr_checkpoint_writer_busy(writer))
@@ -213,7 +218,7 @@ mr_status mr_checkpoints_preflight(mr_session *s, const char *dir, uint64_t step
 
 	MR_TRY(mr_run_manifest_collect(s, NAN, &d.facts));
 	MR_TRY(mr_executor_state(&s->executor, &d.state));
-	make_content(&d, 0, false, &s->job->checkpoint);
+	make_content(&d, 0, false, s);
 	bytes = mr_checkpoint_bytes(&d.content) + (d.state.inflight.n ? 0 : inflight_bytes(s));
 	err = mr_checkpoint_preflight(dir, bytes, most_at_once(s, step));
 	mr_state_fini(&d.state);

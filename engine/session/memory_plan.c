@@ -3,7 +3,7 @@
 #include "host/memory.h"
 #include "sequential/sequential_size.h"
 #include "session/objective_report.h"
-#include "store/crc_file.h"
+#include "store/crc_blocks.h"
 
 /* Memory of a process beside its arenas, kernels and data: code that is touched late, stacks, buffers of files. */
 #define PROCESS_BYTES ((uint64_t)8 << 20)
@@ -12,8 +12,8 @@
  * workers: 12 to 14 KiB, and 6 KiB more with the context of oneDNN). */
 #define THREAD_BYTES ((uint64_t)20 << 10)
 
-/* Of each tensor of a copied state, which begins on a cache line; a parameter has a few. */
-#define STATE_PADDING 512
+/* Of a copied state, whose three lists begin on pages. */
+#define STATE_PADDING ((uint64_t)3 << 12)
 
 /* A plan that depends on the memory that is left must not depend on single pages, which differ from run to run. */
 #define WHOLE_BYTES ((uint64_t)1 << 20)
@@ -155,7 +155,7 @@ static void plan_copy(const mr_session *s, uint64_t bytes, mr_memory_plan *m)
 {
 	mr_memory_plan with = *m;
 
-	with.copy = bytes + STATE_PADDING * s->graph->n_params;
+	with.copy = bytes + STATE_PADDING;
 	with.bytes[MR_MEMORY_CHECKPOINT] += with.copy;
 	add_up(s, &with);
 	if (!limit_of(&with, s).bytes)
@@ -182,7 +182,8 @@ mr_status mr_memory_plan_of(const mr_session *s, uint64_t workers, mr_memory_pla
 				  mr_objective_report_bytes(s);
 	if (s->plan && mr_job_trace_steps(s->job, &first, &last))
 		b[MR_MEMORY_TRACE] = s->place.n_workers * MR_TRACE_BYTES;
-	b[MR_MEMORY_CHECKPOINT] = 2 * MR_CRC_BLOCK;
+	b[MR_MEMORY_CHECKPOINT] =
+		MR_CRC_BLOCK + mr_crc_blocks_room(b[MR_MEMORY_WORKERS], s->place.n_cores_used + s->place.n_cores_idle);
 	add_up(s, out);
 	if (copy && saves_on_the_way(s))
 		plan_copy(s, copy, out);

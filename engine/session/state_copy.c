@@ -12,7 +12,7 @@
 #define STATE_BLOCK ((uint64_t)256 << 10)
 #define MOST_THREADS 64           /* a few for each memory controller saturate it */
 #define THREAD_BLOCKS 8           /* fewer are not worth a thread's start */
-#define LINE ((uint64_t)64)       /* copies of tensors begin on cache lines */
+#define PAGE ((uint64_t)4096)     /* copies of lists begin on pages: what is written past the page cache has to */
 
 /* A part of a tensor. */
 typedef struct block {
@@ -45,7 +45,7 @@ typedef struct copier {
 
 static uint64_t padded(uint64_t bytes)
 {
-	return (bytes + LINE - 1) / LINE * LINE;
+	return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
 static uint64_t list_bytes(const mr_state_list *l)
@@ -53,8 +53,8 @@ static uint64_t list_bytes(const mr_state_list *l)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < l->n; i++)
-		sum += padded(l->at[i].bytes);
-	return sum;
+		sum += l->at[i].bytes;
+	return padded(sum);
 }
 
 uint64_t mr_state_copy_bytes(const mr_state *st)
@@ -181,8 +181,8 @@ static void copy_all(copying *c)
 
 /* --- the whole --- */
 
-/* Append the blocks of list @l of @st, whose tensors are copied to *@to if that is not NULL. */
-static uint64_t cut(const mr_state_list *l, bool measured, uint8_t **to, block *out, uint64_t n)
+/* Append the blocks of list @l, whose tensors are copied to @to, one behind the other, if that is not NULL. */
+static uint64_t cut(const mr_state_list *l, bool measured, uint8_t *to, block *out, uint64_t n)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		const mr_saved_tensor *t = &l->at[i];
@@ -190,11 +190,10 @@ static uint64_t cut(const mr_state_list *l, bool measured, uint8_t **to, block *
 		for (uint64_t at = 0; at < t->bytes; at += STATE_BLOCK) {
 			uint64_t bytes = t->bytes - at < STATE_BLOCK ? t->bytes - at : STATE_BLOCK;
 
-			out[n++] = (block){.from = (const uint8_t *)t->data + at, .to = *to ? *to + at : NULL,
+			out[n++] = (block){.from = (const uint8_t *)t->data + at, .to = to ? to + at : NULL,
 					   .bytes = bytes, .dtype = t->dtype, .measured = measured, .of = t};
 		}
-		if (*to)
-			*to += padded(t->bytes);
+		to = to ? to + t->bytes : NULL;
 	}
 	return n;
 }
@@ -208,11 +207,11 @@ static uint64_t count(const mr_state_list *l)
 	return n;
 }
 
-static void point_into(mr_state_list *l, uint8_t **to)
+static void point_into(mr_state_list *l, uint8_t *to)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		l->at[i].data = *to;
-		*to += padded(l->at[i].bytes);
+		l->at[i].data = to;
+		to += l->at[i].bytes;
 	}
 }
 
@@ -245,7 +244,8 @@ mr_status mr_state_copy(mr_state *st, const mr_place *place, void *to, double *s
 	n = 0;
 	for (int l = 0; l < n_lists; l++) {
 		c.list[l].first = n;
-		c.list[l].end = n = cut(list[l], l == 0, &at, c.block, n);
+		c.list[l].end = n = cut(list[l], l == 0, at, c.block, n);
+		at = at ? at + list_bytes(list[l]) : NULL;
 	}
 	c.n_threads = threads_for(place, n);
 	copy_all(&c);
@@ -258,7 +258,9 @@ mr_status mr_state_copy(mr_state *st, const mr_place *place, void *to, double *s
 	}
 	free(c.block);
 	at = to;
-	for (int l = 0; to && l < 3; l++)
-		point_into(list[l], &at);
+	for (int l = 0; to && l < 3; l++) {
+		point_into(list[l], at);
+		at += list_bytes(list[l]);
+	}
 	return MR_OK;
 }

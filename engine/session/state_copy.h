@@ -17,8 +17,9 @@ uint64_t mr_state_copy_bytes(const mr_state *st);
 
 /**
  * Add up the squares of all numbers of st->model into *@squares, on the cores of @place. If @to is not NULL, copy every
- * tensor there, where mr_state_copy_bytes(@st) have room; @st then points into the copy. *@bad is the first tensor of
- * the model with a number that is not finite, or NULL. Errors: MR_ERESOURCE; nothing is copied then.
+ * tensor to @to, a page, where mr_state_copy_bytes(@st) have room; @st then points into the copy, where the tensors of
+ * a list lie one behind the other from the beginning of a page. *@bad is the first tensor of the model with a number
+ * that is not finite, or NULL. Errors: MR_ERESOURCE; nothing is copied then.
  */
 mr_status mr_state_copy(mr_state *st, const mr_place *place, void *to, double *squares,
 			const mr_saved_tensor **bad) MR_MUST_USE;

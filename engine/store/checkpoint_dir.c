@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,12 +42,14 @@ bool mr_ckpt_parse_name(const char *name, mr_ckpt_entry *e)
 
 void mr_ckpt_temp_name(const char *what, char name[MR_CKPT_NAME])
 {
-	static uint64_t calls; /* one thread saves; the clock keeps processes with the same number apart */
+	static _Atomic uint64_t calls; /* trainings of one process save to several folders; the clock keeps processes
+					  with the same number apart */
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	snprintf(name, MR_CKPT_NAME, TEMP "%.20s-%ld-%08" PRIx32, what, (long)getpid(),
-		 (uint32_t)mr_mix64((uint64_t)now.tv_nsec + ((uint64_t)now.tv_sec << 30) + (++calls << 48)));
+		 (uint32_t)mr_mix64((uint64_t)now.tv_nsec + ((uint64_t)now.tv_sec << 30) +
+				      (atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) << 48)));
 }
 
 static int newest_first(const void *a, const void *b)

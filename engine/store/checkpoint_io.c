@@ -102,12 +102,13 @@ static mr_status check_content(const mr_checkpoint_content *c)
 }
 
 /* Write one file; its size and checksums move to @out. */
-static mr_status write_part(int dir, const mr_checkpoint_shard *p, mr_manifest_file *out)
+static mr_status write_part(int dir, const mr_checkpoint_shard *p, uint32_t n_threads, mr_manifest_file *out)
 {
 	mr_crc_file f;
 	mr_status st;
 
 	MR_TRY(mr_crc_file_create(&f, dir, p->name));
+	f.n_threads = n_threads;
 	st = mr_safetensors_write(&f, p->tensors, p->n_tensors, p->metadata, p->n_metadata);
 	if (st == MR_OK)
 		st = mr_crc_file_finish(&f);
@@ -136,7 +137,7 @@ static mr_status fill(int dir, const char *temp, const mr_checkpoint_content *c)
 	else if (!files)
 		st = mr_fail(MR_ERESOURCE, "no memory for %zu files", c->n_parts);
 	for (size_t i = 0; i < c->n_parts && st == MR_OK; i++)
-		st = write_part(fd, &c->parts[i], &files[i]);
+		st = write_part(fd, &c->parts[i], c->n_threads, &files[i]);
 	if (st == MR_OK)
 		st = mr_manifest_write(fd, c, files);
 	if (st == MR_OK && mr_ckpt_sync_dir(fd))
@@ -167,30 +168,6 @@ static mr_status settle(int dir, const char *temp, uint64_t step, char name[MR_C
 	return MR_OK;
 }
 
-static mr_status save(int dir, const char *dir_path, const mr_checkpoint_content *c, char name[MR_CKPT_NAME])
-{
-	char what[32], temp[MR_CKPT_NAME];
-	mr_status st;
-
-	snprintf(what, sizeof(what), "%llu", (unsigned long long)c->step);
-	mr_ckpt_temp_name(what, temp);
-	if (mr_ckpt_mkdir(dir, temp))
-		return mr_crc_file_error(temp, "cannot create folder", errno);
-	st = fill(dir, temp, c);
-	if (st == MR_OK)
-		st = mr_checkpoint_check(dir_path, temp);
-	if (st == MR_OK)
-		st = settle(dir, temp, c->step, name);
-	if (st == MR_OK && c->best)
-		st = mr_ckpt_write_link(dir, "BEST", name);
-	if (st == MR_OK)
-		st = mr_ckpt_write_link(dir, "LATEST", name);
-	/* After the rename there is nothing to discard. */
-	if (st != MR_OK && !mr_ckpt_discard(dir, temp) && errno != ENOENT)
-		mr_log(MR_LOG_WARN, "checkpoint", "%s/%s cannot be removed: %s", dir_path, temp, strerror(errno));
-	return st;
-}
-
 static char *join(const char *dir, const char *name)
 {
 	mr_strbuf b;
@@ -200,7 +177,8 @@ static char *join(const char *dir, const char *name)
 	return mr_strbuf_take(&b);
 }
 
-mr_status mr_checkpoint_check(const char *dir_path, const char *name)
+/* @direct: as the disk has it, past the page cache. */
+static mr_status check(const char *dir_path, const char *name, uint32_t n_threads, bool direct)
 {
 	char *path = join(dir_path, name);
 	mr_checkpoint *c = NULL;
@@ -214,10 +192,39 @@ mr_status mr_checkpoint_check(const char *dir_path, const char *name)
 		st = mr_fail(MR_ECKPT, "%s: " MR_MANIFEST " says step %llu, which does not suit the folder's name",
 			     path, (unsigned long long)mr_checkpoint_step(c));
 	if (st == MR_OK)
-		st = mr_checkpoint_verify(c);
+		st = mr_manifest_verify(c, n_threads, direct);
 	mr_checkpoint_close(c);
 	free(path);
 	return st;
+}
+
+static mr_status save(int dir, const char *dir_path, const mr_checkpoint_content *c, char name[MR_CKPT_NAME])
+{
+	char what[32], temp[MR_CKPT_NAME];
+	mr_status st;
+
+	snprintf(what, sizeof(what), "%llu", (unsigned long long)c->step);
+	mr_ckpt_temp_name(what, temp);
+	if (mr_ckpt_mkdir(dir, temp))
+		return mr_crc_file_error(temp, "cannot create folder", errno);
+	st = fill(dir, temp, c);
+	if (st == MR_OK)
+		st = check(dir_path, temp, c->n_threads, true);
+	if (st == MR_OK)
+		st = settle(dir, temp, c->step, name);
+	if (st == MR_OK && c->best)
+		st = mr_ckpt_write_link(dir, "BEST", name);
+	if (st == MR_OK)
+		st = mr_ckpt_write_link(dir, "LATEST", name);
+	/* After the rename there is nothing to discard. */
+	if (st != MR_OK && !mr_ckpt_discard(dir, temp) && errno != ENOENT)
+		mr_log(MR_LOG_WARN, "checkpoint", "%s/%s cannot be removed: %s", dir_path, temp, strerror(errno));
+	return st;
+}
+
+mr_status mr_checkpoint_check(const char *dir_path, const char *name)
+{
+	return check(dir_path, name, 1, false);
 }
 
 mr_status mr_checkpoint_save(const char *dir_path, const mr_checkpoint_content *c, char **path)

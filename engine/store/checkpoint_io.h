@@ -22,8 +22,9 @@
  * a higher step than the one saved belong to a training that was abandoned by resuming an earlier one; they are
  * removed with the old ones.
  *
- * The manifest guards itself: its last line is the CRC32C of everything before it. Reading back finds mistakes of this
- * program and of the memory; it cannot find those of a disk that answers from its cache.
+ * The manifest guards itself: its last line is the CRC32C of everything before it. Reading back past the
+ * page cache finds mistakes of this program, of the memory and of the way to the disk and back; it cannot find those of
+ * a disk that answers from its own cache, nor, on file systems without O_DIRECT, what is in the page cache alone.
  *
  * Thread: one at a time for a DIR. Processes: hold mr_run_lock.
  */
@@ -49,6 +50,7 @@ typedef struct mr_checkpoint_content {
 	size_t n_parts;
 	const mr_saved_text *facts; /* config hash, plan hash, seed, ISA, ...: kept in the manifest; no key twice */
 	size_t n_facts;
+	uint32_t n_threads;         /* that may write and compare it; 0: 1 */
 	bool best;                  /* mark it as the best so far */
 	uint32_t keep;              /* newest checkpoints to keep, this one included; 0: 2. The best stays, too */
 	uint64_t keep_every;        /* beside these all of earlier steps that this number divides; 0: none */

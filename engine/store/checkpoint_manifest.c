@@ -121,15 +121,15 @@ mr_status mr_manifest_write(int dir, const mr_checkpoint_content *c, const mr_ma
 
 /* --- reading --- */
 
-static int open_in(int dir, const char *name)
+static int open_in(int dir, const char *name, int flags)
 {
-	return openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	return openat(dir, name, flags | O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
 /* Read the manifest; *@text has a NUL behind it and is freed by the caller. */
 static mr_status read_text(int dir, char **text, size_t *len)
 {
-	int fd = open_in(dir, MR_MANIFEST);
+	int fd = open_in(dir, MR_MANIFEST, 0);
 	struct stat info;
 	size_t n = 0;
 
@@ -318,21 +318,27 @@ void mr_checkpoint_close(mr_checkpoint *c)
 	free(c);
 }
 
-mr_status mr_checkpoint_verify(const mr_checkpoint *c)
+mr_status mr_manifest_verify(const mr_checkpoint *c, uint32_t n_threads, bool direct)
 {
 	for (size_t i = 0; i < c->n_files; i++) {
 		const mr_manifest_file *f = &c->files[i];
-		int fd = open_in(c->dir, f->name);
+		int past = direct ? open_in(c->dir, f->name, O_DIRECT) : -1;
+		int fd = past >= 0 ? past : open_in(c->dir, f->name, 0);
 		mr_status st;
 
 		if (fd < 0)
 			return mr_fail(MR_ECKPT, "%s: %s: cannot open: %s", c->path, f->name, strerror(errno));
-		st = mr_crc_file_verify(fd, f->name, f->size, f->crcs, f->n_crcs);
+		st = mr_crc_file_verify(fd, f->name, f->size, f->crcs, f->n_crcs, n_threads);
 		close(fd);
 		if (st != MR_OK)
 			return mr_fail_in(st, "%s", c->path);
 	}
 	return MR_OK;
+}
+
+mr_status mr_checkpoint_verify(const mr_checkpoint *c)
+{
+	return mr_manifest_verify(c, 1, false);
 }
 
 uint64_t mr_checkpoint_step(const mr_checkpoint *c)

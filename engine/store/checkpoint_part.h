@@ -20,6 +20,9 @@ typedef struct mr_manifest_file {
 /** Write MANIFEST.json to the open directory @dir. */
 mr_status mr_manifest_write(int dir, const mr_checkpoint_content *c, const mr_manifest_file *files) MR_MUST_USE;
 
+/** mr_checkpoint_verify by at most @n_threads threads; @direct: past the page cache, if the file system has that. */
+mr_status mr_manifest_verify(const mr_checkpoint *c, uint32_t n_threads, bool direct) MR_MUST_USE;
+
 /** May a file of a checkpoint be called @name? Not "..", no '/', nothing hidden, not the manifest. */
 bool mr_checkpoint_name_ok(const char *name);
 

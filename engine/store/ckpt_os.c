@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -37,14 +38,22 @@ int mr_ckpt_create(int dir, const char *name)
 	return fd;
 }
 
-ssize_t mr_ckpt_write(int fd, const void *data, size_t len)
+int mr_ckpt_allocate(int fd, uint64_t bytes)
+{
+	int result;
+
+	GUARDED("allocate", result, fallocate(fd, 0, 0, (off_t)bytes));
+	return result;
+}
+
+ssize_t mr_ckpt_write(int fd, const void *data, size_t len, uint64_t offset)
 {
 	ssize_t put;
 	int err;
 
 	if (len > 1 && mr_fault_io("checkpoint.short", &err))
 		len /= 2;
-	GUARDED("write", put, write(fd, data, len));
+	GUARDED("write", put, pwrite(fd, data, len, (off_t)offset));
 	return put;
 }
 
@@ -61,7 +70,7 @@ int mr_ckpt_sync_dir(int fd)
 	int result;
 
 	GUARDED("syncdir", result, fsync(fd));
-	return result;
+	return result && errno == EINVAL ? 0 : result;
 }
 
 int mr_ckpt_rename(int dir, const char *from, const char *to)

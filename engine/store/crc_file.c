@@ -1,6 +1,7 @@
 #include "store/crc_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,6 +9,7 @@
 
 #include "base/crc32c.h"
 #include "store/ckpt_os.h"
+#include "store/crc_blocks.h"
 
 mr_status mr_crc_file_error(const char *name, const char *what, int err)
 {
@@ -18,7 +20,7 @@ mr_status mr_crc_file_error(const char *name, const char *what, int err)
 
 mr_status mr_crc_file_create(mr_crc_file *f, int dir, const char *name)
 {
-	*f = (mr_crc_file){.name = name, .fd = -1, .block = malloc(MR_CRC_BLOCK)};
+	*f = (mr_crc_file){.name = name, .fd = -1, .direct = -1, .n_threads = 1, .block = malloc(MR_CRC_BLOCK)};
 	if (!f->block)
 		return mr_crc_file_error(name, "buffer of 1 MiB", ENOMEM);
 	f->fd = mr_ckpt_create(dir, name);
@@ -28,6 +30,7 @@ mr_status mr_crc_file_create(mr_crc_file *f, int dir, const char *name)
 		mr_crc_file_fini(f);
 		return st;
 	}
+	f->direct = openat(dir, name, O_WRONLY | O_DIRECT | O_NOFOLLOW | O_CLOEXEC);
 	return MR_OK;
 }
 
@@ -45,7 +48,7 @@ static mr_status flush(mr_crc_file *f, const uint8_t *data, size_t len)
 	}
 	f->crcs[f->n_crcs++] = mr_crc32c(0, data, len);
 	while (len) {
-		ssize_t put = mr_ckpt_write(f->fd, data, len);
+		ssize_t put = mr_ckpt_write(f->fd, data, len, f->size);
 
 		if (put < 0)
 			return mr_crc_file_error(f->name, "cannot write", errno);
@@ -84,7 +87,7 @@ mr_status mr_crc_file_write(mr_crc_file *f, const void *data, size_t len)
 
 mr_status mr_crc_file_finish(mr_crc_file *f)
 {
-	int fd;
+	int fd, direct = f->direct, late;
 
 	if (f->n_block)
 		MR_TRY(flush(f, f->block, f->n_block));
@@ -92,8 +95,9 @@ mr_status mr_crc_file_finish(mr_crc_file *f)
 	if (mr_ckpt_fsync(f->fd))
 		return mr_crc_file_error(f->name, "fsync", errno);
 	fd = f->fd;
-	f->fd = -1;
-	if (close(fd) && errno != EINTR) /* network file systems report late write errors here */
+	f->fd = f->direct = -1;
+	late = direct >= 0 && close(direct) && errno != EINTR;
+	if ((close(fd) && errno != EINTR) || late) /* network file systems report late write errors here */
 		return mr_crc_file_error(f->name, "close", errno);
 	return MR_OK;
 }
@@ -102,56 +106,17 @@ void mr_crc_file_fini(mr_crc_file *f)
 {
 	if (f->fd >= 0)
 		close(f->fd);
+	if (f->direct >= 0)
+		close(f->direct);
 	free(f->block);
 	free(f->crcs);
-	*f = (mr_crc_file){.fd = -1};
+	*f = (mr_crc_file){.fd = -1, .direct = -1};
 }
 
-/* Read up to @len bytes at @offset; fewer only at the end of the file. -1: errno. */
-static ssize_t read_block(int fd, uint8_t *buf, size_t len, uint64_t offset)
-{
-	size_t n = 0;
-
-	while (n < len) {
-		ssize_t got = pread(fd, buf + n, len - n, (off_t)(offset + n));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -1;
-		if (got == 0)
-			break;
-		n += (size_t)got;
-	}
-	return (ssize_t)n;
-}
-
-static mr_status verify_blocks(int fd, const char *name, uint64_t size, const uint32_t *crcs, uint8_t *buf)
-{
-	for (uint64_t offset = 0, i = 0; offset < size; offset += MR_CRC_BLOCK, i++) {
-		size_t want = size - offset < MR_CRC_BLOCK ? (size_t)(size - offset) : MR_CRC_BLOCK;
-		ssize_t got = read_block(fd, buf, want, offset);
-		uint32_t crc;
-
-		if (got < 0)
-			return mr_crc_file_error(name, "cannot read", errno);
-		if ((size_t)got < want)
-			return mr_fail(MR_ECKPT, "%s: ends at byte %llu, expected %llu bytes", name,
-				       (unsigned long long)(offset + (uint64_t)got), (unsigned long long)size);
-		crc = mr_crc32c(0, buf, want);
-		if (crc != crcs[i])
-			return mr_fail(MR_ECKPT, "%s: damaged between bytes %llu and %llu: CRC32C %08x, expected %08x",
-				       name,
-				       (unsigned long long)offset, (unsigned long long)(offset + want), crc, crcs[i]);
-	}
-	return MR_OK;
-}
-
-mr_status mr_crc_file_verify(int fd, const char *name, uint64_t size, const uint32_t *crcs, size_t n_crcs)
+mr_status mr_crc_file_verify(int fd, const char *name, uint64_t size, const uint32_t *crcs, size_t n_crcs,
+			     uint32_t n_threads)
 {
 	struct stat info;
-	uint8_t *buf;
-	mr_status st;
 
 	if (fstat(fd, &info))
 		return mr_crc_file_error(name, "cannot stat", errno);
@@ -160,12 +125,5 @@ mr_status mr_crc_file_verify(int fd, const char *name, uint64_t size, const uint
 			       (unsigned long long)size);
 	if (n_crcs != size / MR_CRC_BLOCK + (size % MR_CRC_BLOCK != 0))
 		return mr_fail(MR_ECKPT, "%s: %zu checksums for %llu bytes", name, n_crcs, (unsigned long long)size);
-	if (!size)
-		return MR_OK;
-	buf = malloc(size < MR_CRC_BLOCK ? (size_t)size : MR_CRC_BLOCK);
-	if (!buf)
-		return mr_crc_file_error(name, "buffer of 1 MiB", ENOMEM);
-	st = verify_blocks(fd, name, size, crcs, buf);
-	free(buf);
-	return st;
+	return size ? mr_crc_blocks_verify(fd, name, size, crcs, n_threads) : MR_OK;
 }

@@ -21,9 +21,17 @@
 
 #define MR_CRC_BLOCK ((size_t)1 << 20)
 
+/* A part of a file's contents. */
+typedef struct mr_crc_piece {
+	const void *data;
+	uint64_t bytes;
+} mr_crc_piece;
+
 typedef struct mr_crc_file {
 	const char *name; /* borrowed, for messages */
 	int fd;           /* -1: not open */
+	int direct;       /* the same file past the page cache; -1: the file system has no such way */
+	uint32_t n_threads; /* that may write it, if all of it is given at once (crc_blocks.h); 1 unless changed */
 	uint8_t *block;   /* data not written yet, fewer than MR_CRC_BLOCK bytes */
 	size_t n_block;
 	uint64_t size;    /* bytes written so far, without those in @block */
@@ -40,10 +48,12 @@ mr_status mr_crc_file_finish(mr_crc_file *f) MR_MUST_USE;
 void mr_crc_file_fini(mr_crc_file *f);
 
 /**
- * Read @fd from its beginning and compare: @size bytes, and @crcs for its blocks. @name begins the message.
+ * Read @fd from its beginning and compare: @size bytes, and @crcs for its blocks, by at most @n_threads threads. @name
+ * begins the message. @fd may be open past the page cache (O_DIRECT).
  * Errors: MR_ECKPT (size, or the offset of the first block that differs with both CRCs), MR_EIO, MR_ERESOURCE.
  */
-mr_status mr_crc_file_verify(int fd, const char *name, uint64_t size, const uint32_t *crcs, size_t n_crcs) MR_MUST_USE;
+mr_status mr_crc_file_verify(int fd, const char *name, uint64_t size, const uint32_t *crcs, size_t n_crcs,
+			     uint32_t n_threads) MR_MUST_USE;
 
 /** The message for a failed call on @name, from @err: "name: what: No space left on device". MR_ERESOURCE when the
  * disk or the quota is full, else MR_EIO. */

@@ -59,7 +59,7 @@ uint64_t mr_safetensors_header_bytes(const mr_saved_tensor *tensors, size_t n, c
 /**
  * Write @n tensors in their order, and @metadata (NULL when @n_metadata is 0), to @f, which is new and empty. The
  * caller finishes @f.
- * Errors: MR_EINVAL when a tensor's bytes are not shape times dtype; those of mr_crc_file_write.
+ * Errors: MR_EINVAL when a tensor's bytes are not shape times dtype; those of mr_crc_blocks_write.
  */
 mr_status mr_safetensors_write(mr_crc_file *f, const mr_saved_tensor *tensors, size_t n, const mr_saved_text *metadata,
 			       size_t n_metadata) MR_MUST_USE;

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/size.h"
+#include "store/crc_blocks.h"
 #include "store/safetensors.h"
 
 #define ALIGN 4096u
@@ -115,21 +116,35 @@ static mr_status check(const mr_crc_file *f, const mr_saved_tensor *t)
 	return MR_OK;
 }
 
+/* Tensors that lie one behind the other are one piece. */
+static size_t append(mr_crc_piece *p, size_t n, const mr_saved_tensor *t)
+{
+	if (n > 1 && (const uint8_t *)p[n - 1].data + p[n - 1].bytes == (const uint8_t *)t->data)
+		p[n - 1].bytes += t->bytes;
+	else
+		p[n++] = (mr_crc_piece){.data = t->data, .bytes = t->bytes};
+	return n;
+}
+
 mr_status mr_safetensors_write(mr_crc_file *f, const mr_saved_tensor *tensors, size_t n, const mr_saved_text *metadata,
 			       size_t n_metadata)
 {
-	char *header;
-	size_t len;
-	mr_status st;
+	mr_crc_piece *piece = malloc((n + 1) * sizeof(*piece));
+	char *header = NULL;
+	size_t len, n_pieces = 0;
+	mr_status st = MR_OK;
 
-	for (size_t i = 0; i < n; i++)
-		MR_TRY(check(f, &tensors[i]));
-	header = make_header(tensors, n, metadata, n_metadata, &len);
-	if (!header)
-		return mr_fail(MR_ERESOURCE, "%s: no memory for the header of %zu tensors", f->name, n);
-	st = mr_crc_file_write(f, header, len);
-	free(header);
 	for (size_t i = 0; i < n && st == MR_OK; i++)
-		st = mr_crc_file_write(f, tensors[i].data, tensors[i].bytes);
+		st = check(f, &tensors[i]);
+	if (st == MR_OK && (!piece || !(header = make_header(tensors, n, metadata, n_metadata, &len))))
+		st = mr_fail(MR_ERESOURCE, "%s: no memory for the header of %zu tensors", f->name, n);
+	if (st == MR_OK) {
+		piece[n_pieces++] = (mr_crc_piece){.data = header, .bytes = len};
+		for (size_t i = 0; i < n; i++)
+			n_pieces = append(piece, n_pieces, &tensors[i]);
+		st = mr_crc_blocks_write(f, piece, n_pieces);
+	}
+	free(header);
+	free(piece);
 	return st;
 }

@@ -46,6 +46,28 @@ static void test_paths_agree(void)
 		}
 }
 
+/* Blocks at a time, some in fours and some not, whole ones and not: as each by itself. */
+static void test_blocks(void)
+{
+	uint8_t bytes[1300];
+	uint32_t crc[82];
+
+	for (uint64_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)mr_rng_u32(1, MR_RNG_TEST, 1, 0, i);
+	for (size_t block = 16; block <= 120; block += 13)
+		for (size_t len = 0; len <= 1290; len += 43) {
+			size_t n = (len + block - 1) / block;
+
+			memset(crc, 0, sizeof(crc));
+			mr_crc32c_blocks(bytes + 3, len, block, crc);
+			for (size_t i = 0; i < n; i++)
+				CU_ASSERT_EQUAL(crc[i],
+						mr_crc32c_portable(0, bytes + 3 + i * block,
+								   i + 1 < n ? block : len - i * block));
+			CU_ASSERT_EQUAL(crc[n], 0);
+		}
+}
+
 void mr_suite_crc32c(void); /* the runner declares it too */
 
 void mr_suite_crc32c(void)
@@ -54,4 +76,5 @@ void mr_suite_crc32c(void)
 
 	MR_TEST(test_known_answers);
 	MR_TEST(test_paths_agree);
+	MR_TEST(test_blocks);
 }

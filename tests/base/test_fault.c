@@ -104,6 +104,7 @@ static void test_malformed_settings_are_refused(void)
 		{"MR_KILL_AT", "a.one:x"},	{"MR_KILL_AT", "a.one:1:2"}, {"MR_FAIL_AT", "w:1"},
 		{"MR_FAIL_AT", "w:1:ENOTHING"}, {"MR_FAIL_AT", "w:1:5:5"},   {"MR_DELAY", "1:2"},
 		{"MR_DELAY", "1:2:3x"},		{"MR_KILL_LIST", "/none/x"},
+		{"MR_SLOW", "a.one"},		{"MR_SLOW", "a.one:5x"},
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -146,8 +147,20 @@ static void expect_delays(void)
 	_exit(largest > 400000 && largest < 500000 ? 0 : 1);
 }
 
+/* In the child: three passes, two of which take 20 ms each. */
+static void expect_slow(void)
+{
+	struct timespec a, b;
+
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	pass_twice();
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	_exit((b.tv_sec - a.tv_sec) * 1000000000 + b.tv_nsec - a.tv_nsec >= 40000000 ? 0 : 1);
+}
+
 static void test_environment(void)
 {
+	CU_ASSERT_EQUAL(in_child("MR_SLOW", "a.one:20", expect_slow), 0);
 	CU_ASSERT_EQUAL(in_child("MR_FAIL_AT", "w:2:ENOSPC", fail_second), 0);
 	CU_ASSERT_EQUAL(in_child("MR_FAIL_AT", "w:2:28", fail_second), 0);
 	CU_ASSERT_NOT_EQUAL(in_child("MR_FAIL_AT", "w:1:ENOSPC", fail_second), 0);

@@ -10,6 +10,7 @@
 #include "job/job_help.h"
 #include "session/checkpoints.h"
 #include "session/memory_plan.h"
+#include "session/state_copy.h"
 #include "store/ckpt_help.h"
 
 #define BASE \
@@ -137,10 +138,9 @@ static void errors(void)
 	MR_CHECK_OK(mr_checkpoint_writer_open(&session, behind, NULL, NULL, &w));
 	mr_fault_set_fail("checkpoint.write", 2, ENOSPC);
 	put(behind, w, 2);
-	for (uint64_t step = 3; !mr_checkpoint_writer_failed(w) && step <= 40; step++) {
-		run_to(step);
-		usleep(20000);
-	}
+	run_to(3);
+	for (int i = 0; !mr_checkpoint_writer_failed(w) && i < 6000; i++) /* its thread has a low priority */
+		usleep(10000);
 	CU_ASSERT(mr_checkpoint_writer_failed(w));
 	mr_fault_set_fail(NULL, 0, 0);
 	MR_CHECK_FAIL(mr_checkpoint_writer_wait(w, &written), MR_ERESOURCE, "checkpoint of step 2: ");
@@ -148,6 +148,84 @@ static void errors(void)
 	mr_checkpoint_writer_close(w);
 #endif
 	end();
+}
+
+/* A state that outgrew the copy is written by the caller, also not before what has to be on the disk first. */
+static void larger_than_its_copy(void)
+{
+	mr_checkpoints_case c = {.step = 2, .loss = NAN, .val_loss = NAN, .best_loss = NAN};
+	mr_checkpoint_writer *w;
+	mr_checkpoints_guard g;
+	int calls = 0;
+	bool saved;
+
+	begin("system.name=pipedream");
+	session.copy_bytes = 1;
+	MR_CHECK_OK(mr_checkpoint_writer_open(&session, behind, refuse, &calls, &w));
+	run_to(2);
+	MR_CHECK_OK(mr_checkpoints_guard_init(&session, 0, &g));
+	MR_CHECK_FAIL(mr_checkpoints_put(&session, behind, w, &c, &g, &saved), MR_EIO, "no");
+	CU_ASSERT_FALSE(saved);
+	CU_ASSERT_EQUAL(calls, 1);
+	CU_ASSERT_EQUAL(ckpt_help_count(behind, "step-"), 0);
+	mr_checkpoint_writer_close(w);
+	MR_CHECK_OK(mr_checkpoint_writer_open(&session, behind, NULL, NULL, &w));
+	MR_CHECK_OK(mr_checkpoints_put(&session, behind, w, &c, &g, &saved));
+	CU_ASSERT_TRUE(saved);
+	CU_ASSERT_FALSE(mr_checkpoint_writer_busy(w));
+	CU_ASSERT_EQUAL(ckpt_help_count(behind, "step-"), 1);
+	mr_checkpoint_writer_close(w);
+	end();
+}
+
+/* Closing waits for the write under way. */
+static void closed_while_it_writes(void)
+{
+	mr_checkpoint_writer *w;
+
+	begin("system.name=pipedream");
+	MR_CHECK_OK(mr_checkpoint_writer_open(&session, behind, NULL, NULL, &w));
+	run_to(2);
+	put(behind, w, 2);
+	mr_checkpoint_writer_close(w);
+	CU_ASSERT_TRUE(ckpt_help_exists(behind, "LATEST"));
+	CU_ASSERT_EQUAL(ckpt_help_count(behind, ".tmp-"), 0);
+	end();
+}
+
+/* One number that is not finite is found wherever it is. */
+static void not_finite(void)
+{
+	enum { N = 11 };
+	static float f32[N];
+	static double f64[N];
+	mr_saved_tensor t[] = {
+		{"a", MR_SAVED_F32, 1, {N}, f32, sizeof(f32), 0},
+		{"b", MR_SAVED_F64, 1, {N}, f64, sizeof(f64), 0},
+	};
+	mr_state st = {.model = {.at = t, .n = 2, .room = 2}};
+	const mr_place place = {0};
+	const mr_saved_tensor *bad;
+	double squares;
+
+	for (int i = 0; i < N; i++) {
+		f32[i] = 2;
+		f64[i] = 1e200; /* its square is infinite, and it is not */
+	}
+	MR_CHECK_OK(mr_state_copy(&st, &place, NULL, &squares, &bad));
+	CU_ASSERT_PTR_NULL(bad);
+	for (int i = 0; i < N; i++) {
+		f64[i] = NAN;
+		MR_CHECK_OK(mr_state_copy(&st, &place, NULL, &squares, &bad));
+		CU_ASSERT_PTR_EQUAL(bad, &t[1]);
+		f32[i] = -INFINITY;
+		MR_CHECK_OK(mr_state_copy(&st, &place, NULL, &squares, &bad));
+		CU_ASSERT_PTR_EQUAL(bad, &t[0]);
+		f32[i] = 2;
+		f64[i] = 3;
+	}
+	MR_CHECK_OK(mr_state_copy(&st, &place, NULL, &squares, &bad));
+	CU_ASSERT_EQUAL(squares, N * 4 + N * 9);
 }
 
 /* A copy counts in the plan of memory, and is left out before a run is refused. */
@@ -184,5 +262,8 @@ void mr_suite_checkpoint_writer(void)
 	MR_SUITE("checkpoint_writer");
 	MR_TEST(of_several_systems);
 	MR_TEST(errors);
+	MR_TEST(larger_than_its_copy);
+	MR_TEST(closed_while_it_writes);
+	MR_TEST(not_finite);
 	MR_TEST(memory);
 }

@@ -115,7 +115,7 @@ mr_status ckpt_help_save(const char *dir, uint64_t step, bool best, uint32_t kee
 		{"inflight.safetensors", &inflight, 1, NULL, 0},
 	};
 	mr_saved_text facts[] = {{"seed", "17"}, {"isa", "AVX2"}};
-	mr_checkpoint_content c = {step, parts, ballast ? 3 : 2, facts, 2, best, keep, 0};
+	mr_checkpoint_content c = {step, parts, ballast ? 3 : 2, facts, 2, 1, best, keep, 0};
 	mr_status st;
 
 	numbers(step, 0, w);

@@ -46,13 +46,14 @@ static void prepare(void)
 
 static void note(const char *line)
 {
-	static const char *const calls[] = {"mkdir", "open", "write", "fsync", "syncdir", "rename", "unlink", "rmdir"};
+	static const char *const calls[] = {"mkdir", "open",   "allocate", "write", "fsync",
+					    "syncdir", "rename", "unlink", "rmdir"};
 	size_t n = strlen(order);
 
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < 9; i++)
 		if (!strncmp(line + strlen("checkpoint."), calls[i], strlen(calls[i])) && strstr(line, ".before") &&
 		    n < 255)
-			order[n++] = "mowfsrud"[i];
+			order[n++] = "moawfsrud"[i];
 	order[n] = '\0';
 	for (size_t i = 0; i < n_points; i++)
 		if (!strcmp(points[i].name, line)) {
@@ -93,11 +94,11 @@ static void enumerate(void)
 	fclose(f);
 	/* What a power cut needs: each file written and fsynced, then the folder, then renamed, then the folder above;
 	 * BEST and LATEST likewise; only then two old checkpoints lose their names and are emptied. */
-	CU_ASSERT_STRING_EQUAL(order, "mm" "owf" "owf" "owwwf" "owf" "s" "rs" "owfrs" "owfrs" "ruuud" "ruuud");
-	CU_ASSERT_EQUAL(n_points, 16); /* eight kinds of calls, before and after */
+	CU_ASSERT_STRING_EQUAL(order, "mm" "owf" "owf" "oawwf" "owf" "s" "rs" "owfrs" "owfrs" "ruuud" "ruuud");
+	CU_ASSERT_EQUAL(n_points, 18); /* nine kinds of calls, before and after */
 	for (size_t i = 0; i < n_points; i++)
 		if (!strcmp(points[i].name, "checkpoint.write.before"))
-			CU_ASSERT_EQUAL(points[i].times, 8); /* 3 blocks, 3 small files, BEST, LATEST */
+			CU_ASSERT_EQUAL(points[i].times, 7); /* whole pages and the rest, 3 small files, BEST, LATEST */
 	ckpt_help_remove(dir);
 }
 
@@ -206,16 +207,27 @@ static void fail_everywhere(void)
 	CU_ASSERT(tried > 150);
 }
 
-static void short_writes(void)
+/* Each of the first @times calls "@call" gives @error, and all three saves succeed. */
+static void survives(const char *call, uint64_t times, int error)
 {
-	for (uint64_t n = 1; n <= 8; n++) {
+	for (uint64_t n = 1; n <= times; n++) {
 		prepare();
-		mr_fault_set_fail("checkpoint.short", n, EIO);
+		mr_fault_set_fail(call, n, error);
 		MR_CHECK_OK(save_three(false));
 		mr_fault_set_fail(NULL, 0, 0);
 		CU_ASSERT_EQUAL(ckpt_help_latest(dir), 3);
 		ckpt_help_remove(dir);
 	}
+}
+
+static void short_writes(void)
+{
+	survives("checkpoint.short", 8, EIO);
+}
+
+static void folders_that_cannot_be_synced(void)
+{
+	survives("checkpoint.syncdir", 4, EINVAL);
 }
 
 void mr_suite_checkpoint_faults(void);
@@ -233,6 +245,7 @@ void mr_suite_checkpoint_faults(void)
 	MR_TEST(kill_everywhere_over_the_same_step);
 	MR_TEST(fail_everywhere);
 	MR_TEST(short_writes);
+	MR_TEST(folders_that_cannot_be_synced);
 }
 
 #else
@@ -240,6 +253,18 @@ void mr_suite_checkpoint_faults(void)
 static void built_without_fault_points(void)
 {
 	CU_PASS("nothing to inject");
+}
+
+static void folders_that_cannot_be_synced(void)
+{
+	for (uint64_t n = 1; n <= 4; n++) {
+		prepare();
+		mr_fault_set_fail("checkpoint.syncdir", n, EINVAL);
+		MR_CHECK_OK(save_three(false));
+		mr_fault_set_fail(NULL, 0, 0);
+		CU_ASSERT_EQUAL(ckpt_help_latest(dir), 3);
+		ckpt_help_remove(dir);
+	}
 }
 
 void mr_suite_checkpoint_faults(void);

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -8,9 +9,10 @@
 #include <unistd.h>
 
 #include "base/crc32c.h"
+#include "base/fault.h"
 #include "check.h"
 #include "ckpt_help.h"
-#include "store/crc_file.h"
+#include "store/crc_blocks.h"
 
 static char dir[512];
 
@@ -269,25 +271,130 @@ static void every_mib_is_verified(void)
 	MR_CHECK_OK(mr_crc_file_finish(&f));
 	CU_ASSERT(f.size == SIZE && f.n_crcs == 3);
 	fd = openat(folder, "three", O_RDWR);
-	MR_CHECK_OK(mr_crc_file_verify(fd, "three", SIZE, f.crcs, f.n_crcs));
+	MR_CHECK_OK(mr_crc_file_verify(fd, "three", SIZE, f.crcs, f.n_crcs, 2));
 	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
 		unsigned char wrong = bytes[at[i]] ^ 16;
 
 		CU_ASSERT_EQUAL(pwrite(fd, &wrong, 1, (off_t)at[i]), 1);
-		MR_CHECK_FAIL(mr_crc_file_verify(fd, "three", SIZE, f.crcs, f.n_crcs), MR_ECKPT,
+		MR_CHECK_FAIL(mr_crc_file_verify(fd, "three", SIZE, f.crcs, f.n_crcs, 2), MR_ECKPT,
 			      "damaged between bytes");
 		CU_ASSERT_EQUAL(pwrite(fd, &bytes[at[i]], 1, (off_t)at[i]), 1);
 	}
-	MR_CHECK_OK(mr_crc_file_verify(fd, "three", SIZE, f.crcs, f.n_crcs));
+	MR_CHECK_OK(mr_crc_file_verify(fd, "three", SIZE, f.crcs, f.n_crcs, 2));
 	for (int more = -1; more <= 1; more += 2) {
 		CU_ASSERT_EQUAL(ftruncate(fd, SIZE + more), 0);
-		MR_CHECK_FAIL(mr_crc_file_verify(fd, "three", SIZE, f.crcs, f.n_crcs), MR_ECKPT, "expected 2102152");
+		MR_CHECK_FAIL(mr_crc_file_verify(fd, "three", SIZE, f.crcs, f.n_crcs, 2), MR_ECKPT, "expected 2102152");
 	}
 	close(fd);
 	close(folder);
 	mr_crc_file_fini(&f);
 	ckpt_help_remove(dir);
 }
+
+/* As a save writes it: by several threads, past the page cache where there is such a way, from pieces that lie well and
+ * from pieces that do not. Of several damaged blocks the first is reported. */
+static void files_of_several_threads(void)
+{
+	enum { MIB = 1 << 20, SIZE = 33 * MIB + 12345 };
+	static const size_t ends[][4] = {{4096, SIZE, SIZE, SIZE}, {1, 0, 20 * MIB + 3, SIZE}};
+	unsigned char *bytes = aligned_alloc(4096, 34 * MIB), *back;
+	mr_crc_file f;
+	size_t len;
+	int folder;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
+	for (size_t i = 0; i < SIZE; i++)
+		bytes[i] = (unsigned char)(i * 7 + i / 251);
+	ckpt_help_folder(dir);
+	folder = open(dir, O_RDONLY | O_DIRECTORY);
+	for (size_t k = 0; k < sizeof(ends) / sizeof(ends[0]); k++) {
+		mr_crc_piece piece[4];
+		size_t at = 0;
+		int fd;
+
+		for (int i = 0; i < 4; i++) {
+			size_t end = ends[k][i] > at ? ends[k][i] : at;
+
+			piece[i] = (mr_crc_piece){.data = bytes + at, .bytes = end - at};
+			at = end;
+		}
+		MR_CHECK_OK(mr_crc_file_create(&f, folder, "many"));
+		f.n_threads = 3;
+		MR_CHECK_OK(mr_crc_blocks_write(&f, piece, 4));
+		MR_CHECK_OK(mr_crc_file_finish(&f));
+		CU_ASSERT(f.size == SIZE && f.n_crcs == 34);
+		back = ckpt_help_read(dir, "many", &len);
+		CU_ASSERT(len == SIZE && !memcmp(back, bytes, SIZE));
+		free(back);
+		for (size_t b = 0; b < f.n_crcs; b += 7)
+			CU_ASSERT_EQUAL(f.crcs[b], mr_crc32c(0, bytes + b * MIB, b < 33 ? MIB : 12345));
+		fd = openat(folder, "many", O_RDWR);
+		CU_ASSERT(pwrite(fd, "??", 2, 10 * MIB + 7) == 2 && pwrite(fd, "??", 2, 30 * MIB + 7) == 2);
+		for (uint32_t n = 1; n <= 3; n += 2)
+			MR_CHECK_FAIL(mr_crc_file_verify(fd, "many", SIZE, f.crcs, f.n_crcs, n), MR_ECKPT,
+				      "damaged between bytes 10485760 and 11534336");
+		CU_ASSERT(pwrite(fd, "??", 2, 6 * MIB + 7) == 2 && pwrite(fd, "??", 2, 3 * MIB + 7) == 2);
+		for (int i = 0; i < 4; i++) /* two threads meet these at the same time, in any order */
+			MR_CHECK_FAIL(mr_crc_file_verify(fd, "many", SIZE, f.crcs, f.n_crcs, 2), MR_ECKPT,
+				      "damaged between bytes 3145728 and 4194304");
+		CU_ASSERT(pwrite(fd, bytes + 6 * MIB + 7, 2, 6 * MIB + 7) == 2 &&
+			  pwrite(fd, bytes + 3 * MIB + 7, 2, 3 * MIB + 7) == 2);
+		close(fd);
+		fd = openat(folder, "many", O_RDONLY | O_DIRECT);
+		if (fd >= 0)
+			MR_CHECK_FAIL(mr_crc_file_verify(fd, "many", SIZE, f.crcs, f.n_crcs, 2), MR_ECKPT,
+				      "damaged between bytes 10485760 and 11534336");
+		close(fd);
+		CU_ASSERT_EQUAL(unlinkat(folder, "many", 0), 0);
+		mr_crc_file_fini(&f);
+	}
+	close(folder);
+	free(bytes);
+	ckpt_help_remove(dir);
+}
+
+#ifdef MR_FAULTS
+/* A file system that reserves no room; one that is opened past the page cache and then refuses to write so. */
+static void file_systems_that_lack_calls(void)
+{
+	enum { MIB = 1 << 20, SIZE = 2 * MIB + 12345 };
+	static const struct {
+		const char *call;
+		int err;
+	} lacks[] = {
+		{"checkpoint.allocate", EOPNOTSUPP},
+		{"checkpoint.allocate", ENOSYS},
+		{"checkpoint.write", EINVAL},
+	};
+	unsigned char *bytes = aligned_alloc(4096, 3 * MIB), *back;
+	mr_crc_piece piece = {.data = bytes, .bytes = SIZE};
+	mr_crc_file f;
+	size_t len;
+	int folder;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
+	memset(bytes, 7, SIZE);
+	ckpt_help_folder(dir);
+	folder = open(dir, O_RDONLY | O_DIRECTORY);
+	for (size_t i = 0; i < sizeof(lacks) / sizeof(lacks[0]); i++) {
+		MR_CHECK_OK(mr_crc_file_create(&f, folder, "lacks"));
+		if (f.direct >= 0 || i < 2) {
+			mr_fault_set_fail(lacks[i].call, 1, lacks[i].err);
+			MR_CHECK_OK(mr_crc_blocks_write(&f, &piece, 1));
+			mr_fault_set_fail(NULL, 0, 0);
+			MR_CHECK_OK(mr_crc_file_finish(&f));
+			back = ckpt_help_read(dir, "lacks", &len);
+			CU_ASSERT(len == SIZE && !memcmp(back, bytes, SIZE));
+			free(back);
+		}
+		CU_ASSERT_EQUAL(unlinkat(folder, "lacks", 0), 0);
+		mr_crc_file_fini(&f);
+	}
+	close(folder);
+	free(bytes);
+	ckpt_help_remove(dir);
+}
+#endif
 
 static void files_that_are_not_files(void)
 {
@@ -451,6 +558,9 @@ static void checkpoints_that_are_there_count(void)
 	MR_CHECK_FAIL(mr_checkpoint_preflight(dir, 2 * most, 1), MR_ERESOURCE, "a checkpoint needs");
 	MR_CHECK_FAIL(mr_checkpoint_preflight(dir, most, UINT64_MAX), MR_ERESOURCE,
 		      "checkpoints that are there at once need");
+	save(2);
+	MR_CHECK_OK(mr_checkpoint_preflight(dir, most, 2));
+	MR_CHECK_FAIL(mr_checkpoint_preflight(dir, 2 * most, 2), MR_ERESOURCE, "a checkpoint needs");
 	ckpt_help_remove(dir);
 }
 
@@ -553,6 +663,10 @@ void mr_suite_checkpoint_io(void)
 	MR_TEST(latest_falls_back);
 	MR_TEST(every_flip_and_every_cut_is_seen);
 	MR_TEST(every_mib_is_verified);
+	MR_TEST(files_of_several_threads);
+#ifdef MR_FAULTS
+	MR_TEST(file_systems_that_lack_calls);
+#endif
 	MR_TEST(files_that_are_not_files);
 	MR_TEST(forged_manifests);
 	MR_TEST(renamed_folder);

@@ -162,12 +162,12 @@ static void blocks_and_checksums(void)
 	free(bytes);
 	close(fd);
 	fd = open(strcat(dir, "/big"), O_RDWR);
-	MR_CHECK_OK(mr_crc_file_verify(fd, "big", n, f.crcs, 3));
+	MR_CHECK_OK(mr_crc_file_verify(fd, "big", n, f.crcs, 3, 1));
 	CU_ASSERT_EQUAL(pwrite(fd, "?", 1, 1 << 20), 1);
-	MR_CHECK_FAIL(mr_crc_file_verify(fd, "big", n, f.crcs, 3), MR_ECKPT,
+	MR_CHECK_FAIL(mr_crc_file_verify(fd, "big", n, f.crcs, 3, 1), MR_ECKPT,
 		      "big: damaged between bytes 1048576 and 2097152");
-	MR_CHECK_FAIL(mr_crc_file_verify(fd, "big", n + 1, f.crcs, 3), MR_ECKPT, "expected 2101474");
-	MR_CHECK_FAIL(mr_crc_file_verify(fd, "big", n, f.crcs, 2), MR_ECKPT, "2 checksums");
+	MR_CHECK_FAIL(mr_crc_file_verify(fd, "big", n + 1, f.crcs, 3, 1), MR_ECKPT, "expected 2101474");
+	MR_CHECK_FAIL(mr_crc_file_verify(fd, "big", n, f.crcs, 2, 1), MR_ECKPT, "2 checksums");
 	close(fd);
 	*strrchr(dir, '/') = '\0';
 	mr_crc_file_fini(&f);

@@ -89,6 +89,27 @@ for call in mkdir open write:1 write:2 write:4 fsync syncdir rename rename:2; do
 	goes_on "after no space at $call" "$@"
 done
 
+# --- a slow disk: a save waits for the one before and none is lost, nor when one fails or a signal comes meanwhile
+train "$@" --set run.dir=quick --set train.steps=5 --set checkpoint.every=1 --set checkpoint.keep=9
+slow=MR_SLOW=checkpoint.background.before:150
+faults=$slow
+train "$@" --set run.dir=slow --set train.steps=5 --set checkpoint.every=1 --set checkpoint.keep=9
+expect 0 "a slow disk"
+diff -r slow/checkpoints quick/checkpoints >diffs || fail "a slow disk: other checkpoints: $(head -3 diffs)"
+faults="$slow MR_FAIL_AT=checkpoint.rename:3:ENOSPC"
+train "$@" --set run.dir=full --set train.steps=5 --set checkpoint.every=1
+expect 6 "a slow disk that fills up" "checkpoint of step 2: .*; the checkpoint of step 1 is intact"
+faults="$slow MR_SIGNAL_AT=checkpoint.copied.before:2:TERM"
+train "$@" --set run.dir=ended --set train.steps=5 --set checkpoint.every=1
+expect 143 "a signal while a slow disk has a save to write"
+faults=
+for dir in full ended; do
+	[ -z "$(find $dir/checkpoints -name '.tmp-*')" ] || fail "a slow disk, $dir: temporary files remain"
+	train "$@" --set run.dir=$dir --resume --set train.steps=5
+	expect 0 "a slow disk, $dir: resumed"
+	same "a slow disk, $dir" $dir quick
+done
+
 # --- a limit on the size of files (in blocks of 512 bytes) that metrics keep to and tensors do not
 begin "$@"
 code=0
@@ -104,7 +125,7 @@ begin "$@"
 faults=MR_DELAY=100000000:1:1
 train "$@" --set run.dir=r --resume --set train.steps=10 --set machine.watchdog=0.5
 faults=
-expect 8 "a hang" "no worker has finished an instruction for 0\.[5-9] seconds: w0 F m6 s0 computes; w1 .*; $intact"
+expect 8 "a hang" "no worker has finished an instruction for [0-9.]* seconds: w0 F m6 s0 computes; w1 .*; $intact"
 goes_on "after a hang" "$@"
 
 finish

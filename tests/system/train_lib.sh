@@ -35,7 +35,7 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 1' HUP INT TERM
 cd "$work"
-unset MR_KILL_AT MR_KILL_LIST MR_FAIL_AT MR_DELAY MR_LOG
+unset MR_KILL_AT MR_KILL_LIST MR_FAIL_AT MR_SLOW MR_DELAY MR_LOG
 faults=
 export LC_ALL=C
 n_failed=0
