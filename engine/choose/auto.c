@@ -78,7 +78,7 @@ static mr_status take_stages(const mr_forecast *f, mr_auto_row *r)
 static mr_status uncorrected(const search *s, const mr_session *at, mr_costs *out)
 {
 	if (!s->base.costs)
-		return mr_costs_modelled(at, out);
+		return mr_costs_modelled(at, s->share, out);
 	MR_TRY(mr_costs_scale(s->base.costs, at, (double)at->samples / (double)s->base.samples, out));
 	return out->threads && out->threads != at->place.worker[0].n_threads ? mr_costs_rescale(out, at) : MR_OK;
 }

@@ -59,7 +59,7 @@ static void take_reason(mr_compare_row *row)
 static mr_status scale_costs(const base *b, const mr_session *s, mr_costs *out)
 {
 	if (!b->costs.measured)
-		return mr_costs_modelled(s, out);
+		return mr_costs_modelled(s, 0, out);
 	MR_TRY(mr_costs_scale(&b->costs, s, (double)s->samples / (double)b->s.samples, out));
 	return out->threads && out->threads != s->place.worker[0].n_threads ? mr_costs_rescale(out, s) : MR_OK;
 }
@@ -328,7 +328,7 @@ mr_status mr_compare_init(mr_compare *c, const mr_job *job, uint64_t cap, bool p
 		b.s.workers_limit = cap;
 		b.s.program_bytes = mr_memory_of_program(&b.s); /* the same for each row: without the memory of the rows
 		                                                   before */
-		st = b.s.costs ? mr_costs_at_hand(&b.s, &b.costs) : mr_costs_modelled(&b.s, &b.costs);
+		st = b.s.costs ? mr_costs_at_hand(&b.s, &b.costs) : mr_costs_modelled(&b.s, 0, &b.costs);
 		if (st == MR_OK) {
 			set_up(c, &b);
 			st = try_all(c, &b, pictures);

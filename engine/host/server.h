@@ -33,6 +33,7 @@ typedef struct mr_server {
 	except domain_gbs
 	                                                 where that is 0 */
 	const char *sources;
+	double core_gbs;                              /* reads of a core from memory; 0: no limit below that of L3 */
 } mr_server;
 
 /* The letters of marks. */

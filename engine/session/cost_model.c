@@ -87,7 +87,7 @@ typedef struct team {
 	uint32_t k;
 	double peak;                     /* FLOP/s of a core */
 	double rate_pass, rate_step;     /* bytes a second in F, I, W; in U */
-	bool memory_pass, memory_step;   /* they come from the node's memory */
+	double memory_pass, memory_step; /* the part of them that comes from the node's memory */
 } team;
 
 /* Bytes that worker @w uses in each pass, and in a step. Without a plan worker 0 has all stages. */
@@ -115,30 +115,39 @@ static void working_set(const mr_session *s, uint16_t w, double *pass, double *s
 				     s->optim.ops->n_states * (double)mr_dtype_bytes(types->state));
 }
 
-/* The bandwidth at which @k cores use @bytes again and again. */
-static double rate_of(const mr_server *m, uint32_t k, double bytes, bool *memory)
+/* The bandwidth at which @k cores read the node's memory. */
+static double memory_rate(const mr_server *m, uint32_t k)
 {
-	double domains = ceil((double)k / m->cores), rate = k * m->l3_gbs * 1e9;
+	double rate = k * m->l3_gbs * 1e9;
 
-	*memory = false;
-	if (bytes <= k * 1024.0 * m->l2_kib)
-		return INFINITY;
-	if (bytes <= k * 1048576.0 * m->l3_mib / m->cores)
-		return rate;
-	*memory = true;
+	if (m->core_gbs > 0)
+		rate = fmin(rate, k * m->core_gbs * 1e9);
 	if (m->domain_gbs > 0)
-		rate = fmin(rate, domains * m->domain_gbs * 1e9);
+		rate = fmin(rate, ceil((double)k / m->cores) * m->domain_gbs * 1e9);
 	return fmin(rate, mr_model_memory_rate(m));
 }
 
-static team team_of(const mr_session *s, const mr_server *m, uint16_t w, uint32_t k)
+/* The bandwidth at which @k cores of a run that uses @used use @bytes again and again. What their part of the L3 does
+ * not hold, *@memory of it, comes from memory. */
+static double rate_of(const mr_server *m, uint32_t k, double used, double bytes, double *memory)
+{
+	double holds = k * 1048576.0 * m->l3_mib / fmin(m->cores, used);
+
+	*memory = 0;
+	if (bytes <= k * 1024.0 * m->l2_kib)
+		return INFINITY;
+	*memory = bytes > holds ? 1 - holds / bytes : 0;
+	return 1 / (*memory / memory_rate(m, k) + (1 - *memory) / (k * m->l3_gbs * 1e9));
+}
+
+static team team_of(const mr_session *s, const mr_server *m, uint16_t w, uint32_t k, double used)
 {
 	team t = {.m = m, .k = k, .peak = mr_model_peak(m, s)};
 	double pass, step;
 
 	working_set(s, w, &pass, &step);
-	t.rate_pass = rate_of(m, k, pass, &t.memory_pass);
-	t.rate_step = rate_of(m, k, step, &t.memory_step);
+	t.rate_pass = rate_of(m, k, used, pass, &t.memory_pass);
+	t.rate_step = rate_of(m, k, used, step, &t.memory_step);
 	return t;
 }
 
@@ -209,13 +218,16 @@ void mr_model_bytes(const mr_session *s, uint32_t node, double bytes[3])
 }
 
 /* The teams of all workers; the caller frees them. NULL without memory. @k: threads of each; 0: those of the session.
-   */
-static team *teams_of(const mr_session *s, const mr_server *m, uint32_t k)
+ * @share: as in mr_costs_modelled. */
+static team *teams_of(const mr_session *s, const mr_server *m, uint32_t k, double share)
 {
 	team *t = calloc(s->place.n_workers, sizeof(*t));
+	double used = k * (double)s->place.n_workers;
 
+	for (uint16_t w = 0; !k && w < s->place.n_workers; w++)
+		used += s->place.worker[w].n_threads;
 	for (uint16_t w = 0; t && w < s->place.n_workers; w++)
-		t[w] = team_of(s, m, w, k ? k : s->place.worker[w].n_threads);
+		t[w] = team_of(s, m, w, k ? k : s->place.worker[w].n_threads, share > 0 ? used / share : used);
 	return t;
 }
 
@@ -242,10 +254,10 @@ static void cost_layer(const mr_session *s, const team *t, uint32_t node, mr_lay
 		*into[k] = w.bytes[k] > 0 && !(loss && k) ? seconds(t, w.flops[k], w.bytes[k], w.elements[k],
 								    w.columns[k]) : 0;
 	c->u = w.step_bytes > 0 ? step_seconds(t, w.step_bytes) : 0;
-	if (t->memory_pass)
-		*b = (mr_layer_bytes){.f = w.bytes[0], .i = w.bytes[1], .w = w.bytes[2]};
-	if (t->memory_step)
-		b->u = w.step_bytes;
+	*b = (mr_layer_bytes){.f = t->memory_pass * w.bytes[0],
+			      .i = loss ? 0 : t->memory_pass * w.bytes[1],
+			      .w = loss ? 0 : t->memory_pass * w.bytes[2],
+			      .u = t->memory_step * w.step_bytes};
 }
 
 /* Whether some workers of the plan lie on different nodes. */
@@ -290,14 +302,14 @@ static void name_source(const mr_session *s, const mr_server *m, mr_costs *out)
 			 mr_model_peak(m, s) * MR_MODEL_EFFICIENCY / 1e9, m->l3_gbs, m->dram_gbs);
 }
 
-mr_status mr_costs_modelled(const mr_session *s, mr_costs *out)
+mr_status mr_costs_modelled(const mr_session *s, double share, mr_costs *out)
 {
 	mr_server m = mr_model_server(s);
 	team *t;
 
 	MR_TRY(mr_costs_alloc(s, out));
 	out->bytes = calloc(s->graph->n_nodes, sizeof(*out->bytes));
-	t = teams_of(s, &m, 0);
+	t = teams_of(s, &m, 0, share);
 	if (!out->bytes || !t) {
 		free(t);
 		mr_costs_fini(out);
@@ -319,7 +331,7 @@ static double ratio(double is, double was)
 mr_status mr_costs_rescale(mr_costs *c, const mr_session *s)
 {
 	mr_server m = mr_model_server(s);
-	team *from = teams_of(s, &m, c->threads), *to = teams_of(s, &m, 0);
+	team *from = teams_of(s, &m, c->threads, 0), *to = teams_of(s, &m, 0, 0);
 
 	for (uint32_t i = 0; from && to && i < s->graph->n_nodes; i++) {
 		mr_layer_cost was = {0}, is = {0}, *l = &c->layer[i];
@@ -341,7 +353,7 @@ mr_status mr_costs_rescale(mr_costs *c, const mr_session *s)
 mr_status mr_costs_forecast(const mr_session *s, mr_costs *out)
 {
 	if (!s->costs)
-		return mr_costs_modelled(s, out);
+		return mr_costs_modelled(s, 0, out);
 	MR_TRY(mr_costs_scale(s->costs, s, 1, out));
 	return out->threads && out->threads != s->place.worker[0].n_threads ? mr_costs_rescale(out, s) : MR_OK;
 }
@@ -354,7 +366,7 @@ static team team_at(const mr_session *s, const mr_server *m, uint32_t threads, m
 	if (level == MR_MODEL_L3)
 		t.rate_pass = threads * m->l3_gbs * 1e9;
 	else if (level == MR_MODEL_MEMORY)
-		t.rate_pass = rate_of(m, threads, INFINITY, &t.memory_pass);
+		t.rate_pass = memory_rate(m, threads);
 	t.rate_step = t.rate_pass;
 	return t;
 }

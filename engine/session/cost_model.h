@@ -12,7 +12,8 @@
  *	         work: results come in pieces of MR_MODEL_PIECE elements, so 5 pieces take 2 threads 3 turns
  *	bytes    inputs, outputs, weights, gradients and state that the pass reads and writes
  *	rate     none where what a worker touches again and again fits its second caches; the L3's of k cores where it
- *	         fits its part of the L3; else that, the node's memory at most, which all its workers share
+ *	         fits its part of the L3; of what is more than that part, the memory's, which all workers of a node
+ *	         share. The cores that a run uses share the L3s of their domains
  *	call     what an operation takes to begin and end
  *	barrier  of k threads: c0 + c1 ceil(log2 k) (host/server.h)
  *
@@ -55,8 +56,9 @@ double mr_model_efficiency(double elements, double columns, double terms, uint32
 /** The bytes that F, I and W of layer @node read and write for a micro-batch of @s; 0: there is no such pass. */
 void mr_model_bytes(const mr_session *s, uint32_t node, double bytes[3]);
 
-/** The costs of the layers of @s by the model, with the threads of its workers. Errors: MR_ERESOURCE. */
-mr_status mr_costs_modelled(const mr_session *s, mr_costs *out) MR_MUST_USE;
+/** The costs of the layers of @s by the model, with the threads of its workers. @share: the part of the L3s that @s has
+ * where another run on other cores has the rest; 0: all. Errors: MR_ERESOURCE. */
+mr_status mr_costs_modelled(const mr_session *s, double share, mr_costs *out) MR_MUST_USE;
 
 /* Where a worker has what it goes through. */
 typedef enum mr_model_level { MR_MODEL_L2, MR_MODEL_L3, MR_MODEL_MEMORY, MR_MODEL_N_LEVELS } mr_model_level;

@@ -1,5 +1,6 @@
 #include "session/forecast.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/str.h"
@@ -9,6 +10,8 @@
 #include "session/cost_model.h"
 #include "ir/bound.h"
 #include "sim/sim.h"
+
+#define BESIDE_TURNS 8 /* after which slowdowns of two runs, each of which follows from the other's, change no more */
 
 /* The node of which memory @i of the machine is, or the first that uses it. */
 static uint32_t node_with(const mr_topo *t, uint32_t i)
@@ -144,6 +147,62 @@ static mr_status walk(mr_forecast *f, const mr_cost *cost)
 	return st;
 }
 
+/* A pass over a layer, or its step, in a step of the run. */
+typedef struct phase {
+	double seconds, times; /* alone; in a step */
+	double rate;           /* bytes a second that it takes from memory */
+	double slower;         /* beside another run */
+} phase;
+
+static uint32_t list_phases(const mr_forecast *f, phase *out)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < f->s->graph->n_nodes; i++) {
+		const mr_layer_cost *c = &f->costs.layer[i];
+		const mr_layer_bytes *b = &f->costs.bytes[i];
+		const double t[4] = {c->f, c->i, c->w, c->u}, bytes[4] = {b->f, b->i, b->w, b->u};
+
+		for (int k = 0; k < 4; k++)
+			if (t[k] > 0)
+				out[n++] = (phase){t[k], k < 3 ? f->s->n_micro : 1, bytes[k] / t[k], 1};
+	}
+	return n;
+}
+
+/* Sequential training beside another run like it, on other cores of the same nodes, which is in each of its passes for
+ * as long as that takes. Where two passes want more than the memory has, both slow down in proportion. */
+static mr_status run_beside(mr_forecast *f)
+{
+	mr_server m = mr_model_server(f->s);
+	double rate = mr_model_memory_rate(&m), alone = 0, both = 0;
+	phase *p = malloc(4 * ((size_t)f->s->graph->n_nodes + 1) * sizeof(*p));
+	uint32_t n = p ? list_phases(f, p) : 0;
+
+	if (!p)
+		return mr_fail(MR_ERESOURCE, "no memory for the passes of %u layers", f->s->graph->n_nodes);
+	for (uint32_t i = 0; i < n; i++)
+		alone += p[i].seconds * p[i].times;
+	both = alone;
+	for (int turn = 0; turn < BESIDE_TURNS && alone > 0; turn++) {
+		double sum = 0;
+
+		for (uint32_t i = 0; i < n; i++) {
+			double slower = 0;
+
+			for (uint32_t k = 0; k < n; k++)
+				slower += p[k].seconds * p[k].times * p[k].slower / both *
+					  (p[i].rate > 0 ? fmax(1, (p[i].rate + p[k].rate) / rate) : 1);
+			sum += p[i].seconds * p[i].times * slower;
+			p[i].slower = slower;
+		}
+		both = sum;
+	}
+	f->step_s *= alone > 0 ? both / alone : 1;
+	free(p);
+	return MR_OK;
+}
+
 mr_status mr_forecast_time(mr_forecast *f)
 {
 	const mr_plan *plan = f->s->plan;
@@ -163,7 +222,7 @@ mr_status mr_forecast_time(mr_forecast *f)
 	f->step_s = f->busy_s;
 	f->bound_s = f->busy_s;
 	if (!plan)
-		return MR_OK;
+		return f->share > 0 && f->costs.bytes ? run_beside(f) : MR_OK;
 	MR_TRY(mr_plan_bound(plan, &cost, false, &f->bound_s));
 	f->bound_s /= mr_forecast_steps(plan);
 	MR_TRY(walk(f, &cost));

@@ -15,7 +15,8 @@ typedef struct mr_forecast {
 	const mr_session *s; /* borrowed */
 	mr_run *run;         /* built, not started; NULL for sequential */
 	mr_costs costs;
-	double share;        /* of the nodes' memories and links, where another run has the rest; 0: all */
+	double share;        /* of the nodes' memories and links, where another run has the rest; 0: all. Sequential
+	                        training: another run like it has as much */
 	mr_stage_cost *stage;  /* [stages] */
 	mr_walk *walk;         /* NULL for sequential */
 	mr_shared_use use;     /* of memory and links, where the costs have bytes */

@@ -66,13 +66,15 @@ mr_interval_cost mr_interval_costs_of(const mr_interval_costs *c, uint32_t first
 {
 	const mr_interval_sums *a = &c->sum[first], *b = &c->sum[end];
 	double used = b->used - a->used;
-	int level = used <= c->fits[0] ? MR_MODEL_L2 : used <= c->fits[1] ? MR_MODEL_L3 : MR_MODEL_MEMORY;
-	const mr_layer_cost *x = &a->time[level], *y = &b->time[level];
+	mr_model_level near = used <= c->fits[0] ? MR_MODEL_L2 : MR_MODEL_L3;
+	double far = used > c->fits[1] ? 1 - c->fits[1] / used : 0; /* what no cache holds comes from memory */
+	const mr_layer_cost *x = &a->time[near], *y = &b->time[near];
+	const mr_layer_cost *p = &a->time[MR_MODEL_MEMORY], *q = &b->time[MR_MODEL_MEMORY];
 
-	return (mr_interval_cost){.f = y->f - x->f,
-				  .i = y->i - x->i,
-				  .w = y->w - x->w,
-				  .u = y->u - x->u,
+	return (mr_interval_cost){.f = (1 - far) * (y->f - x->f) + far * (q->f - p->f),
+				  .i = (1 - far) * (y->i - x->i) + far * (q->i - p->i),
+				  .w = (1 - far) * (y->w - x->w) + far * (q->w - p->w),
+				  .u = (1 - far) * (y->u - x->u) + far * (q->u - p->u),
 				  .weights = b->weights - a->weights,
 				  .kept = b->kept - a->kept,
 				  .in = first ? a->in : 0};

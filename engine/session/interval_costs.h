@@ -1,10 +1,10 @@
 /*
  * interval_costs.h - what any run of a model's layers costs a team, for a planner that compares many cuts.
  *
- * By the cost model (cost_model.h), with the weights and activations of the run in the second caches, the L3 or the
- * memory of the team, whichever they fit; with measured costs, from those. Sums over all layers before each one are
- * made once, so a question takes no time. The workers of a node do not share its memory here: the simulation of the
- * finished plan lets them.
+ * By the cost model (cost_model.h), with the weights and activations of the run in the second caches or the L3 of the
+ * team, whichever they fit, and what fits neither in memory; with measured costs, from those. Sums over all layers
+ * before each one are made once, so a question takes no time. The workers of a node do not share its memory here: the
+ * simulation of the finished plan lets them.
  */
 #ifndef MR_SESSION_INTERVAL_COSTS_H
 #define MR_SESSION_INTERVAL_COSTS_H

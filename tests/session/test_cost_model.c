@@ -100,6 +100,28 @@ static const char *const systems[] = {"1f1b", "data_parallel", "pipedream", "zb_
 #define N_TOPOLOGIES (sizeof(topologies) / sizeof(topologies[0]))
 #define N_SYSTEMS (sizeof(systems) / sizeof(systems[0]))
 
+/* What the workers of a node move in a step is no more than its memory gives in that time. */
+static void nodes_give_what_they_have(const host *h, const mr_server *m)
+{
+	const mr_plan *p = h->s.plan;
+	mr_stage_cost memory[64], link[64];
+	mr_cost cost = {h->s.partition.n_stages, memory};
+
+	CU_ASSERT_FATAL(h->s.partition.n_stages <= 64);
+	mr_costs_bytes_of_stages(&h->s, &h->f.costs, memory, link);
+	for (uint32_t n = 0; n < h->s.topo.n_nodes; n++) {
+		double sum = 0;
+
+		for (uint16_t w = 0; w < p->n_workers; w++) {
+			const mr_list *l = mr_plan_list(p, w, MR_BODY);
+
+			for (uint32_t i = 0; h->s.place.worker[w].node == n && i < l->n; i++)
+				sum += mr_instr_cost(p, &l->at[i], &cost) / mr_forecast_steps(p);
+		}
+		CU_ASSERT(sum <= mr_model_memory_rate(m) * h->f.step_s * (1 + 1e-6));
+	}
+}
+
 /* No layer is faster than the peak of its threads times the efficiency, and no node gives more than it has. */
 static void limits_hold(const host *h)
 {
@@ -117,7 +139,7 @@ static void limits_hold(const host *h)
 	}
 	CU_ASSERT(h->f.step_s * h->s.place.n_workers * k * mr_model_peak(&m, &h->s) * MR_MODEL_EFFICIENCY >=
 		  flops * h->s.n_micro);
-	CU_ASSERT(h->f.use.memory <= 1 && h->f.use.link <= 1);
+	nodes_give_what_they_have(h, &m);
 }
 
 static void nothing_is_faster_than_the_machine(void)
@@ -137,13 +159,66 @@ static void nothing_is_faster_than_the_machine(void)
 static void streams_share_a_nodes_memory(void)
 {
 	host one, two;
+	mr_server m;
 
 	open_host(&one, 2048, "data_parallel", 8, 1, "icx8380");
 	CU_ASSERT(one.f.use.memory > 0);
 	open_host(&two, 2048, "data_parallel", 32, 1, "icx8380");
 	CU_ASSERT(two.f.use.memory > 0.99 && two.f.use.slowed > one.f.use.slowed);
+	m = mr_model_server(&two.s);
+	nodes_give_what_they_have(&two, &m);
 	close_host(&one);
 	close_host(&two);
+}
+
+/* The step of @h beside another run like it on other cores of the node. */
+static double beside(const host *h)
+{
+	mr_forecast f = {.s = &h->s, .share = 0.5};
+	double step_s;
+
+	MR_CHECK_OK(mr_costs_modelled(&h->s, 0.5, &f.costs));
+	MR_CHECK_OK(mr_forecast_time(&f));
+	step_s = f.step_s;
+	mr_forecast_fini(&f);
+	return step_s;
+}
+
+/* Two sequential runs of half a socket each: what fits the caches is not slower, streams are, but not twice. */
+static void two_runs_share_a_node(void)
+{
+	for (uint32_t width = 64; width <= 2048; width *= 2) {
+		host h;
+
+		open_host(&h, width, "sequential", 1, 28, "spr8480");
+		if (width <= 128)
+			CU_ASSERT_DOUBLE_EQUAL(beside(&h), h.f.step_s, 1e-12);
+		CU_ASSERT(beside(&h) <= 2 * h.f.step_s);
+		if (width == 2048)
+			CU_ASSERT(beside(&h) > 1.05 * h.f.step_s);
+		close_host(&h);
+	}
+}
+
+/* A little more than the L3 holds takes a little more time: layers grow, and no step is much longer than the last. */
+static void caches_overflow_gradually(void)
+{
+	double last = 0, weights = 0;
+
+	for (uint32_t width = 480; width <= 1600; width += 8) {
+		host h;
+		double step_s;
+
+		open_host(&h, width, "sequential", 1, 8, "genoa9654");
+		step_s = h.f.step_s;
+		if (last > 0)
+			CU_ASSERT(step_s > 0.9 * last && step_s < 1.12 * last);
+		weights = h.f.costs.bytes[1].u / (7.0 * sizeof(float) * width * width);
+		CU_ASSERT(weights >= 0 && weights < 1);
+		last = step_s;
+		close_host(&h);
+	}
+	CU_ASSERT(weights > 0.3); /* the last do not fit */
 }
 
 static void one_core_agrees(void)
@@ -196,6 +271,8 @@ void mr_suite_cost_model(void)
 	MR_TEST(more_threads_are_no_more_efficient);
 	MR_TEST(nothing_is_faster_than_the_machine);
 	MR_TEST(streams_share_a_nodes_memory);
+	MR_TEST(two_runs_share_a_node);
+	MR_TEST(caches_overflow_gradually);
 	MR_TEST(one_core_agrees);
 	MR_TEST(twice_the_nodes_are_no_slower);
 	MR_TEST(small_layers_do_not_scale);
