@@ -204,7 +204,7 @@ static void two_threads(const model *m, int64_t batch)
 
 	check(mr_measured_machine_init(&here, &two.topo), m->name);
 	two.measured = &here;
-	check(mr_costs_rescale(&c[0], &two), m->name);
+	check(mr_costs_rescale(&c[0], one.samples, &two), m->name);
 	for (uint32_t i = 0; i < two.graph->n_nodes; i++)
 		predicted += c[0].layer[i].f + c[0].layer[i].i + c[0].layer[i].w + c[0].layer[i].u;
 	printf("| %s | %lld | %.3g | %.3g | %.3g | %+.0f %% |\n", m->name, (long long)batch, 1e3 * k1, 1e3 * predicted,

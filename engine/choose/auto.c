@@ -79,8 +79,8 @@ static mr_status uncorrected(const search *s, const mr_session *at, mr_costs *ou
 {
 	if (!s->base.costs)
 		return mr_costs_modelled(at, s->share, out);
-	MR_TRY(mr_costs_scale(s->base.costs, at, (double)at->samples / (double)s->base.samples, out));
-	return out->threads && out->threads != at->place.worker[0].n_threads ? mr_costs_rescale(out, at) : MR_OK;
+	MR_TRY(mr_costs_scale(s->base.costs, at, 1, out));
+	return mr_costs_rescale(out, s->base.samples, at);
 }
 
 /* Of one layer with teams of @threads threads: those of the same teams, or the mean of all. */
@@ -458,6 +458,7 @@ static void close_state(search *s)
 	for (uint32_t i = 0; i < s->n_factors; i++)
 		free(s->factors[i].log);
 	mr_session_close(&s->base);
+	mr_measured_machine_fini(&s->here);
 	free(s);
 }
 

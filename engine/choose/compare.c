@@ -60,8 +60,8 @@ static mr_status scale_costs(const base *b, const mr_session *s, mr_costs *out)
 {
 	if (!b->costs.measured)
 		return mr_costs_modelled(s, 0, out);
-	MR_TRY(mr_costs_scale(&b->costs, s, (double)s->samples / (double)b->s.samples, out));
-	return out->threads && out->threads != s->place.worker[0].n_threads ? mr_costs_rescale(out, s) : MR_OK;
+	MR_TRY(mr_costs_scale(&b->costs, s, 1, out));
+	return mr_costs_rescale(out, b->s.samples, s);
 }
 
 static mr_status take_metrics(const mr_forecast *f, mr_compare_row *row)
@@ -313,7 +313,7 @@ static mr_status try_all(mr_compare *c, const base *b, bool pictures)
 mr_status mr_compare_init(mr_compare *c, const mr_job *job, uint64_t cap, bool pictures)
 {
 	base b = {.job = job, .cap = cap};
-	mr_measured_machine here;
+	mr_measured_machine here = {0};
 	mr_status st;
 
 	*c = (mr_compare){0};
@@ -336,6 +336,7 @@ mr_status mr_compare_init(mr_compare *c, const mr_job *job, uint64_t cap, bool p
 		mr_costs_fini(&b.costs);
 		mr_session_close(&b.s);
 	}
+	mr_measured_machine_fini(&here);
 	return st;
 }
 

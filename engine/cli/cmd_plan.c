@@ -85,7 +85,7 @@ static mr_status compare(const mr_args *args)
 static mr_status one(const mr_args *args)
 {
 	const char *plan = mr_values_string(args->values, "plan");
-	mr_measured_machine here;
+	mr_measured_machine here = {0};
 	mr_config *config;
 	mr_forecast f;
 	mr_session s;
@@ -112,6 +112,7 @@ static mr_status one(const mr_args *args)
 			st = report(args, &f);
 		mr_forecast_fini(&f);
 		mr_session_close(&s);
+		mr_measured_machine_fini(&here);
 	}
 	mr_config_destroy(config);
 	return st;

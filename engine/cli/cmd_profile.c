@@ -5,7 +5,7 @@
 
 #include "base/str.h"
 #include "cli/args.h"
-#include "session/costs.h"
+#include "session/team_costs.h"
 #include "cli/open_config.h"
 #include "observe/layer_classes.h"
 #include "report/output.h"
@@ -13,6 +13,7 @@
 #include "host/probe.h"
 #include "report/table.h"
 #include "profile/profile.h"
+#include "session/kept_layers.h"
 
 typedef struct view {
 	const mr_session *s;
@@ -202,13 +203,53 @@ static mr_status print_all(const view *v, const char *isa, const char *roofline)
 	return v->p->live.instr ? print_live(v) : MR_OK;
 }
 
-static mr_status write_costs(const char *path, const mr_session *s, const mr_profile *p)
+/* Milliseconds of a micro-batch of each layer, F, I and W, by teams of each size. */
+static mr_status print_teams(const mr_session *s, const mr_team_costs *t)
 {
+	mr_table_column columns[1 + MR_TEAM_SIZES] = {{"layer", false}};
+	char head[MR_TEAM_SIZES][24];
+	mr_table *table;
+	mr_status st;
+
+	for (uint32_t k = 0; k < t->n; k++) {
+		snprintf(head[k], sizeof(head[k]), "%u thread%s", t->threads[k], t->threads[k] == 1 ? "" : "s");
+		columns[1 + k] = (mr_table_column){head[k], true};
+	}
+	MR_TRY(mr_table_create(columns, 1 + t->n, &table));
+	for (uint32_t i = 0; i < t->n_layers; i++) {
+		const mr_layer_cost *one = &t->layer[0][i];
+
+		mr_table_put(table, "%s", s->graph->nodes[i].name);
+		for (uint32_t k = 0; k < t->n; k++) {
+			const mr_layer_cost *l = &t->layer[k][i];
+			double ms = 1e3 * (l->f + l->i + l->w), first = 1e3 * (one->f + one->i + one->w);
+
+			mr_table_put(table, "%.4f x%.2f", ms, ms > 0 ? first / ms : 1);
+		}
+	}
+	printf("\nF, I and W by one worker of several threads, ms, and how many times as fast as one thread; more than "
+	       "%u were\nnot measured\n\n",
+	       t->threads[t->n - 1]);
+	st = mr_table_print(table, "", stdout);
+	mr_table_destroy(table);
+	return st;
+}
+
+static mr_status write_costs(const mr_args *args, const mr_session *s, const mr_profile *p)
+{
+	const char *path = mr_values_string(args->values, "output");
 	mr_costs c;
 	mr_status st;
 
 	MR_TRY(mr_costs_of_profile(s, p, &c));
-	st = mr_costs_write(path, s, &c);
+	st = MR_OK;
+	if (mr_values_bool(args->values, "teams")) {
+		st = mr_team_costs_measure(s, mr_values_float(args->values, "seconds"), &c);
+		if (st == MR_OK)
+			st = print_teams(s, c.teams);
+	}
+	if (st == MR_OK && *path)
+		st = mr_costs_write(path, s, &c);
 	mr_costs_fini(&c);
 	return st;
 }
@@ -230,6 +271,22 @@ static mr_status judge(const mr_profile *p)
 			"after %u tries; "
 			"measure again when nothing else runs\n",
 			p->worst_of, 100 * p->worst, MR_PROFILE_TRIES);
+	return MR_OK;
+}
+
+/* For predictions of other models. That it cannot be kept is no failure of the measurement. */
+static mr_status keep(const mr_session *s, const mr_profile *p, bool anew)
+{
+	char path[4096];
+	uint32_t n = 0;
+	mr_costs c;
+
+	MR_TRY(mr_costs_of_profile(s, p, &c));
+	if (mr_kept_layers_store(s, &c, anew, &n) == MR_OK && mr_kept_rows_path(path, sizeof(path)))
+		printf("\nkept for predictions by plan: %s, %u kinds of layers\n", path, n);
+	else
+		printf("\nnot kept for predictions by plan: %s\n", mr_error_text());
+	mr_costs_fini(&c);
 	return MR_OK;
 }
 
@@ -271,11 +328,13 @@ static mr_status measure(const mr_args *args, mr_session *s)
 	v.peak_gflops = again > v.peak_gflops ? again : v.peak_gflops;
 	if (st == MR_OK)
 		st = print_all(&v, isa, roofline);
+	if (st == MR_OK && p.worst <= MR_PROFILE_DISTURBED)
+		st = keep(s, &p, mr_values_bool(args->values, "recalibrate"));
 	if (st == MR_OK)
 		st = judge(&p);
-	if (st == MR_OK && *path) {
-		st = write_costs(path, s, &p);
-		if (st == MR_OK)
+	if (st == MR_OK) {
+		st = write_costs(args, s, &p);
+		if (st == MR_OK && *path)
 			printf("\nwritten to %s, for millrace plan %s --costs %s, or as costs in the configuration\n",
 			       path, args->operand[0], path);
 	}
@@ -308,9 +367,13 @@ static const mr_option options[] = {
 	{"roofline", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "draw what the layers reach against the peak and the bandwidths of their cores, as SVG, to this file"},
 	{"seconds", MR_OPT_FLOAT, "0.5", 0, 3600, NULL, "seconds", "time to spend on each stage; 5 repeats at least"},
+	{"teams", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
+	 "measure teams of 1, 2, 4.. threads too, up to all cores of an L3, of a node and of the machine"},
 	{"method", MR_OPT_ENUM, "live", 0, 0, "live|alone|together", NULL,
 	 "live: each stage alone, then the instructions of the plan as it runs; alone: no more than that; together: "
 	 "stages of all workers at once"},
+	{"recalibrate", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
+	 "forget what earlier profiles kept of this machine, and keep this one's times alone"},
 	{0},
 };
 
@@ -333,7 +396,9 @@ const mr_command mr_command_profile = {
 		"counted, where this machine counts.\n"
 		"Spread: distance of the medians from the smallest times. A disturbed measurement is made up to\n"
 		"three times; a spread above 25 % gives a warning; above 100 % nothing is written, and the exit code\n"
-		"is 6.\n",
+		"is 6.\n"
+		"What was measured without a warning is kept for this machine: plan takes these times for layers like\n"
+		"these in other models (millrace(1), XDG_CACHE_HOME).\n",
 	.options = options,
 	.sets = true,
 	.run = run,

@@ -3,8 +3,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "session/measured_machine.h"
+#include "session/team_costs.h"
 #include "weights/replicas.h"
 
 #define UPDATE_PASSES 7 /* as in mr_partition_cost */
@@ -283,13 +285,45 @@ static void rates_of_bytes(const mr_session *s, const mr_server *m, const team *
 	out->hop_s = s->plan ? 2e-9 * (is_spread(s) ? m->socket_ns : m->node_ns) : 0;
 }
 
-static void name_source(const mr_session *s, const mr_server *m, mr_costs *out)
+/* What was measured of a layer like @node, in place of @c, what the model has for it. False: nothing was. */
+static bool recall(const mr_session *s, const team *t, uint32_t node, mr_layer_cost *c)
+{
+	mr_layer_cost was = {0};
+	mr_layer_bytes ignored = {0};
+	mr_session at = *s;
+	mr_kept_layer l;
+	team then = *t;
+	double w;
+
+	if (!s->measured || s->costs || !mr_kept_layers_find(s->measured->kept, s, node, t->k, &l))
+		return false;
+	at.samples = l.samples;
+	then.k = l.threads;
+	then.rate_pass *= (double)then.k / t->k;
+	then.rate_step *= (double)then.k / t->k;
+	cost_layer(&at, &then, node, &was, &ignored);
+	w = was.w + was.u > 0 ? l.w / (was.w + was.u) : 0;
+	c->f = was.f > 0 ? l.f * c->f / was.f : c->f;
+	c->i = was.i > 0 ? l.i * c->i / was.i : c->i;
+	c->w = was.w <= 0 ? c->w : l.u > 0 ? l.w * c->w / was.w : w * c->w;
+	c->u = was.u <= 0 ? c->u : l.u > 0 ? l.u * c->u / was.u : w * c->u;
+	return true;
+}
+
+/* @known: layers that were recalled. */
+static void name_source(const mr_session *s, const mr_server *m, uint32_t known, mr_costs *out)
 {
 	if (s->topo.server)
 		snprintf(out->source, sizeof(out->source),
 			 "modelled by published constants of %s, %s, not measured: %.0f GFLOP/s a core, %.0f GB/s a "
 			 "node",
 			 m->name, m->what, mr_model_peak(m, s) / 1e9, mr_model_memory_rate(m) / 1e9);
+	else if (known)
+		snprintf(out->source, sizeof(out->source),
+			 "modelled by what this machine's cores and memory reach now, and for %u of %u layers by what "
+			 "profile measured before: %.0f GFLOP/s and %.1f GB/s of L3 a core, %.1f GB/s a node",
+			 known, s->graph->n_nodes, mr_model_peak(m, s) / 1e9,
+			 m->l3_gbs, mr_model_memory_rate(m) / 1e9);
 	else if (s->measured)
 		snprintf(out->source, sizeof(out->source),
 			 "modelled by what this machine's cores and memory reach now: %.0f GFLOP/s and %.1f GB/s of L3 "
@@ -305,6 +339,7 @@ static void name_source(const mr_session *s, const mr_server *m, mr_costs *out)
 mr_status mr_costs_modelled(const mr_session *s, double share, mr_costs *out)
 {
 	mr_server m = mr_model_server(s);
+	uint32_t known = 0;
 	team *t;
 
 	MR_TRY(mr_costs_alloc(s, out));
@@ -317,8 +352,10 @@ mr_status mr_costs_modelled(const mr_session *s, double share, mr_costs *out)
 	}
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++)
 		cost_layer(s, &t[worker_of(s, i)], i, &out->layer[i], &out->bytes[i]);
+	for (uint32_t i = 0; i < s->graph->n_nodes; i++)
+		known += recall(s, &t[worker_of(s, i)], i, &out->layer[i]);
 	rates_of_bytes(s, &m, &t[0], out);
-	name_source(s, &m, out);
+	name_source(s, &m, known, out);
 	free(t);
 	return MR_OK;
 }
@@ -328,25 +365,76 @@ static double ratio(double is, double was)
 	return was > 0 ? is / was : 1;
 }
 
-mr_status mr_costs_rescale(mr_costs *c, const mr_session *s)
+/* How many times as long as by @from threads layer @node takes by teams of *@to threads, as measured; *@to becomes the
+ * nearest number that was. @from: those of the other costs. */
+static mr_layer_cost team_ratio(const mr_team_costs *t, uint32_t node, uint32_t from, uint32_t *to)
+{
+	uint32_t by = from;
+	mr_layer_cost was, is;
+
+	if (!t || !t->n) {
+		*to = from;
+		return (mr_layer_cost){.f = 1, .i = 1, .w = 1, .u = 1};
+	}
+	was = mr_team_costs_at(t, node, &by);
+	is = mr_team_costs_at(t, node, to);
+	return (mr_layer_cost){.f = ratio(is.f, was.f), .i = ratio(is.i, was.i), .w = ratio(is.w, was.w),
+			       .u = ratio(is.u, was.u)};
+}
+
+/* Change @l by the ratio of the model's times of layer @node and by the measured @by. */
+static void change(mr_layer_cost *l, const mr_layer_cost *by, const mr_layer_cost *is, const mr_layer_cost *was)
+{
+	l->f *= by->f * ratio(is->f, was->f);
+	l->i *= by->i * ratio(is->i, was->i);
+	l->g *= by->w * ratio(is->w, was->w);
+	l->w *= by->w * ratio(is->w, was->w);
+	l->u *= by->u * ratio(is->u, was->u);
+}
+
+/* The team of worker @w as measured: with the nearest number of threads that was. */
+static team nearest_team(const mr_costs *c, const mr_session *s, const mr_server *m, uint16_t w)
+{
+	uint32_t k = s->place.worker[w].n_threads;
+
+	team_ratio(c->teams, 0, c->threads, &k);
+	return team_of(s, m, w, k, k * (double)s->place.n_workers);
+}
+
+static void name_teams(mr_costs *c, const mr_session *s)
+{
+	uint32_t k = s->place.worker[0].n_threads, by = k;
+	size_t n = strlen(c->source);
+
+	team_ratio(c->teams, 0, c->threads, &by);
+	if (k != by)
+		snprintf(c->source + n, sizeof(c->source) - n, "; teams of %u threads were not measured: those of %u "
+			 "and the model", k, by);
+}
+
+mr_status mr_costs_rescale(mr_costs *c, int64_t samples, const mr_session *s)
 {
 	mr_server m = mr_model_server(s);
-	team *from = teams_of(s, &m, c->threads, 0), *to = teams_of(s, &m, 0, 0);
+	mr_session measured = *s; /* with the micro-batches of then */
+	team *from = calloc(s->place.n_workers, sizeof(*from)), *to = teams_of(s, &m, 0, 0);
 
+	measured.samples = samples;
+	c->threads = c->threads ? c->threads : s->place.worker[0].n_threads;
+	for (uint16_t w = 0; from && to && w < s->place.n_workers; w++)
+		from[w] = nearest_team(c, &measured, &m, w);
 	for (uint32_t i = 0; from && to && i < s->graph->n_nodes; i++) {
-		mr_layer_cost was = {0}, is = {0}, *l = &c->layer[i];
+		uint16_t w = worker_of(s, i);
+		uint32_t k = s->place.worker[w].n_threads;
+		mr_layer_cost was = {0}, is = {0}, by = team_ratio(c->teams, i, c->threads, &k);
 		mr_layer_bytes ignored = {0};
 
-		cost_layer(s, &from[worker_of(s, i)], i, &was, &ignored);
-		cost_layer(s, &to[worker_of(s, i)], i, &is, &ignored);
-		l->f *= ratio(is.f, was.f);
-		l->i *= ratio(is.i, was.i);
-		l->g *= ratio(is.w, was.w);
-		l->w *= ratio(is.w, was.w);
-		l->u *= ratio(is.u, was.u);
+		cost_layer(&measured, &from[w], i, &was, &ignored);
+		cost_layer(s, &to[w], i, &is, &ignored);
+		change(&c->layer[i], &by, &is, &was);
 	}
 	free(from);
 	free(to);
+	name_teams(c, s);
 	return from && to ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the teams of %u workers", s->place.n_workers);
 }
 
@@ -355,7 +443,7 @@ mr_status mr_costs_forecast(const mr_session *s, mr_costs *out)
 	if (!s->costs)
 		return mr_costs_modelled(s, 0, out);
 	MR_TRY(mr_costs_scale(s->costs, s, 1, out));
-	return out->threads && out->threads != s->place.worker[0].n_threads ? mr_costs_rescale(out, s) : MR_OK;
+	return mr_costs_rescale(out, s->samples, s);
 }
 
 /* A team of @threads threads all of whose work is at @level. */
@@ -382,13 +470,15 @@ mr_layer_cost mr_model_layer(const mr_session *s, int64_t samples, uint32_t thre
 
 	at.samples = samples;
 	cost_layer(&at, &t, node, &c, &ignored);
+	recall(&at, &t, node, &c);
 	if (s->costs) { /* measured for s->samples and the threads of then */
-		const mr_layer_cost *l = &s->costs->layer[node];
+		uint32_t measured = s->costs->threads ? s->costs->threads : threads, k = threads;
+		mr_layer_cost by = team_ratio(s->costs->teams, node, measured, &k), l = s->costs->layer[node];
 
-		t = team_at(s, &m, s->costs->threads ? s->costs->threads : threads, level);
+		t = team_at(s, &m, k, level);
 		cost_layer(s, &t, node, &was, &ignored);
-		c = (mr_layer_cost){.f = l->f * ratio(c.f, was.f), .i = l->i * ratio(c.i, was.i),
-				    .w = l->w * ratio(c.w, was.w), .u = l->u * ratio(c.u, was.u)};
+		change(&l, &by, &c, &was);
+		c = (mr_layer_cost){.f = l.f, .i = l.i, .w = l.w, .u = l.u};
 	}
 	return c;
 }

@@ -25,7 +25,8 @@
  *
  * The constants are those of the machine that machine.topology names (host/server.h); else those that were measured on
  * the machine at hand (measured_machine.h), where the session has them; else nominal ones, which say how a plan would
- * scale, not how fast it is. No layer was measured.
+ * scale, not how fast it is. No layer was measured, but where the constants were, layers
+ * that are like one that an earlier profile of this machine has kept take the times of that (kept_layers.h).
  */
 #ifndef MR_SESSION_COST_MODEL_H
 #define MR_SESSION_COST_MODEL_H
@@ -84,9 +85,10 @@ mr_model_least mr_model_least_of(const mr_session *s, int64_t samples, uint32_t 
 mr_status mr_costs_forecast(const mr_session *s, mr_costs *out) MR_MUST_USE;
 
 /**
- * Change @c, measured with @c->threads threads, to those of the workers of @s: each time by the ratio of the model's.
- * Errors: MR_ERESOURCE.
+ * Change @c, measured with @c->threads threads and micro-batches of @samples samples, to those of the workers and
+ * micro-batches of @s: each time by the ratio of those that were measured with teams of other sizes, where there are
+ * any, and from the nearest on by the ratio of the model's. The source then says so. Errors: MR_ERESOURCE.
  */
-mr_status mr_costs_rescale(mr_costs *c, const mr_session *s) MR_MUST_USE;
+mr_status mr_costs_rescale(mr_costs *c, int64_t samples, const mr_session *s) MR_MUST_USE;
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "session/costs_live.h"
+#include "session/team_costs.h"
 #include "weights/replicas.h"
 
 #define UPDATE_PASSES 7 /* as in mr_partition_cost */
@@ -22,6 +23,8 @@ void mr_costs_fini(mr_costs *c)
 {
 	free(c->layer);
 	free(c->bytes);
+	if (c->owns_teams)
+		mr_team_costs_destroy(c->teams);
 	*c = (mr_costs){0};
 }
 
@@ -324,6 +327,7 @@ mr_status mr_costs_scale(const mr_costs *from, const mr_session *s, double by, m
 	*out = *from;
 	out->layer = layer;
 	out->bytes = NULL; /* measured ones have none */
+	out->owns_teams = false;
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
 		const mr_layer_cost *c = &from->layer[i];
 

@@ -16,7 +16,9 @@
  * i_s and w_s of F, I and W of one micro-batch of `samples` samples, u_s of U of one commit, g_s the saving of each
  * micro-batch but the first in a W of several (0 unless the measured plan has any). spread is the distance of medians
  * from minima, and in the first line the largest of all: it tells how disturbed the machine was. Files without the
- * last one or two columns are read, too. The other words of the first line; a missing one is 0, a crowd 1:
+ * last one or two columns are read, too. After the layers may come their times by teams of other sizes (team_costs.h):
+ * one block a size, "# threads=1" and rows "layer,f_s,i_s,w_s,u_s". The other words of the first line; a missing one is
+ * 0, a crowd 1:
  *
  *	reads, writes     s a byte  a boundary between two workers, for its reader and its writer (host/handoff.h)
  *	sums              s a byte  adding one gradient to another (several pipes)
@@ -48,6 +50,8 @@ typedef struct mr_layer_bytes {
 	double u;       /* a commit */
 } mr_layer_bytes;
 
+typedef struct mr_team_costs mr_team_costs; /* team_costs.h */
+
 typedef struct mr_costs {
 	mr_layer_cost *layer; /* [nodes of the graph]; owned */
 	mr_layer_bytes *bytes; /* [nodes of the graph] of a model (cost_model.h), whose instructions share memory and
@@ -66,6 +70,8 @@ typedef struct mr_costs {
 	double spread;        /* the largest that was measured anywhere (profile.h); 0 for a file without one */
 	double hop_s;         /* from the end of an instruction to the begin of one on another worker that waits */
 	uint32_t threads;     /* of each worker when they were measured; 0: those of this configuration */
+	mr_team_costs *teams; /* what they are by other numbers of threads, as ratios; NULL: not measured */
+	bool owns_teams;      /* else borrowed */
 	bool measured;        /* else nominal */
 	uint64_t hash;        /* of their file; 0: none */
 	char source[512];     /* one line about them, for people */
@@ -88,7 +94,7 @@ mr_status mr_costs_read(const char *path, const mr_session *s, mr_costs *out) MR
 mr_status mr_costs_at_hand(const mr_session *s, mr_costs *out) MR_MUST_USE;
 
 /** Fill @out with @from, of the same model as @s, for micro-batches @by times as large: F, I and W are proportional to
- * the samples. Errors: MR_ERESOURCE. */
+ * the samples. @from must outlive @out. Errors: MR_ERESOURCE. */
 mr_status mr_costs_scale(const mr_costs *from, const mr_session *s, double by, mr_costs *out) MR_MUST_USE;
 
 /** The costs that @p measured for @s: the update of a stage is divided by parameters, since an optimizer treats all

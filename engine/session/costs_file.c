@@ -7,13 +7,15 @@
 #include "base/file.h"
 #include "base/stats.h"
 #include "base/str.h"
-#include "session/costs.h"
+#include "session/team_costs.h"
 
 #define FIRST_WORDS "# millrace costs 1; "
 /* Columns of files that were written before merged W were measured. */
 #define OLD_COLUMNS "layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s"
 #define MERGED_COLUMNS OLD_COLUMNS ",g_s" /* of files written before the spread was kept */
 #define COLUMNS MERGED_COLUMNS ",spread"
+#define TEAM_WORDS "# threads="
+#define TEAM_COLUMNS "layer,f_s,i_s,w_s,u_s"
 #define MAX_BYTES ((size_t)64 << 20)
 
 /* The description of a layer in its row, which the reader compares. */
@@ -37,6 +39,19 @@ static void machine_text(const mr_session *s, char *text, size_t size)
 	for (char *c = text; *c; c++)
 		if (*c == ';' || *c == '\n')
 			*c = ',';
+}
+
+static void write_teams(const mr_session *s, const mr_team_costs *t, mr_strbuf *b)
+{
+	for (uint32_t k = 0; t && k < t->n; k++) {
+		mr_strbuf_printf(b, TEAM_WORDS "%u\n", t->threads[k]);
+		for (uint32_t i = 0; i < t->n_layers; i++) {
+			const mr_layer_cost *l = &t->layer[k][i];
+
+			mr_strbuf_printf(b, "%s,%.6g,%.6g,%.6g,%.6g\n", s->graph->nodes[i].name, l->f, l->i, l->w,
+					 l->u);
+		}
+	}
 }
 
 mr_status mr_costs_write(const char *path, const mr_session *s, const mr_costs *c)
@@ -63,6 +78,7 @@ mr_status mr_costs_write(const char *path, const mr_session *s, const mr_costs *
 				 s->graph->nodes[i].ops->name, z.inputs, z.outputs, z.params, c->layer[i].f,
 				 c->layer[i].i, c->layer[i].w, c->layer[i].u, c->layer[i].g, c->layer[i].spread);
 	}
+	write_teams(s, c->teams, &b);
 	st = b.failed ? mr_fail(MR_ERESOURCE, "no memory for %s", path) : mr_file_replace(path, b.data, b.len);
 	mr_strbuf_fini(&b);
 	return st;
@@ -234,6 +250,56 @@ static int columns_of(const char *head)
 	return 0;
 }
 
+/* One row of times by a team. */
+static mr_status read_team_row(const char *name, const char *line, mr_layer_cost *c)
+{
+	char is[64];
+	int used = -1;
+
+	if (sscanf(line, "%63[^,\n],%lf,%lf,%lf,%lf%n", is, &c->f, &c->i, &c->w, &c->u, &used) != 5 || used < 0 ||
+	    line[used] != '\n' || strcmp(is, name))
+		return mr_fail(MR_ECONFIG, "expected \"" TEAM_COLUMNS "\" of layer %s, got \"%.*s\"", name,
+			       (int)strcspn(line, "\n"), line);
+	if (!is_time(c->f) || !is_time(c->i) || !is_time(c->w) || !is_time(c->u))
+		return mr_fail(MR_ECONFIG, "layer %s: times are seconds from 0, got %g, %g, %g, %g", name, c->f, c->i,
+			       c->w, c->u);
+	return MR_OK;
+}
+
+/* What follows the layers: nothing, or blocks of times by teams. */
+static mr_status read_teams(const mr_session *s, const char *at, mr_costs *out)
+{
+	uint32_t line = s->graph->n_nodes + 3;
+
+	if (*at && strncmp(at, TEAM_WORDS, strlen(TEAM_WORDS)))
+		return mr_fail(MR_ECONFIG, "line %u: the model has only %u layers", line, s->graph->n_nodes);
+	while (*at) {
+		mr_layer_cost *layer;
+		char *end;
+		unsigned long threads = 0;
+
+		if (!strncmp(at, TEAM_WORDS, strlen(TEAM_WORDS)))
+			threads = strtoul(at + strlen(TEAM_WORDS), &end, 10);
+		if (!threads || threads > UINT32_MAX || *end != '\n')
+			return mr_fail(MR_ECONFIG, "line %u: expected \"" TEAM_WORDS "\" and a number, got \"%.*s\"",
+				       line, (int)strcspn(at, "\n"), at);
+		if (!out->teams) {
+			out->teams = calloc(1, sizeof(*out->teams));
+			out->owns_teams = true;
+		}
+		if (!out->teams)
+			return mr_fail(MR_ERESOURCE, "no memory for the times of teams");
+		if (mr_team_costs_add(out->teams, s->graph->n_nodes, (uint32_t)threads, &layer) != MR_OK)
+			return mr_fail_in(MR_ECONFIG, "line %u", line);
+		at = next_line(at);
+		for (uint32_t i = 0; i < s->graph->n_nodes; i++, at = next_line(at))
+			if (read_team_row(s->graph->nodes[i].name, at, &layer[i]) != MR_OK)
+				return mr_fail_in(MR_ECONFIG, "line %u", line + 1 + i);
+		line += 1 + s->graph->n_nodes;
+	}
+	return MR_OK;
+}
+
 static mr_status read_text(const char *path, const mr_session *s, const char *text, mr_costs *out)
 {
 	const char *at = text;
@@ -251,9 +317,7 @@ static mr_status read_text(const char *path, const mr_session *s, const char *te
 		if (read_row(s->graph, i, at, columns, &out->layer[i]) != MR_OK)
 			return mr_fail_in(MR_ECONFIG, "line %u", i + 3);
 	}
-	return *at ? mr_fail(MR_ECONFIG, "line %u: the model has only %u layers", s->graph->n_nodes + 3,
-			     s->graph->n_nodes)
-		   : MR_OK;
+	return read_teams(s, at, out);
 }
 
 mr_status mr_costs_read(const char *path, const mr_session *s, mr_costs *out)

@@ -76,7 +76,7 @@ mr_status mr_measured_machine_init(mr_measured_machine *m, const mr_topo *t)
 	mr_server *s = &m->server;
 	const char *isa;
 
-	*m = (mr_measured_machine){0};
+	*m = (mr_measured_machine){.kept = mr_kept_layers_open()};
 	MR_TRY(mr_bandwidth_of(t, &m->bandwidth));
 	m->f32 = mr_probe_peak_gflops(&m->isa);
 	m->bf16 = mr_probe_peak_bf16_gflops(&isa);
@@ -98,4 +98,10 @@ mr_status mr_measured_machine_init(mr_measured_machine *m, const mr_topo *t)
 	take_bandwidth(t, &m->bandwidth, s);
 	MR_TRY(measure_messages(t, s));
 	return measure_link(t, s);
+}
+
+void mr_measured_machine_fini(mr_measured_machine *m)
+{
+	mr_kept_layers_close(m->kept);
+	m->kept = NULL;
 }

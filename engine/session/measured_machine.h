@@ -13,15 +13,19 @@
 #include "host/bandwidth.h"
 #include "host/server.h"
 #include "host/topo.h"
+#include "session/kept_layers.h"
 
 typedef struct mr_measured_machine {
 	mr_server server;
 	mr_bandwidth bandwidth;
 	double f32, bf16; /* GFLOP/s of a core; 0: the core has no products of bf16 */
 	const char *isa;  /* of f32 */
+	mr_kept_layers *kept; /* what profile measured on it before; NULL: nothing. Owned */
 } mr_measured_machine;
 
-/** Measure @t, the machine of this process. Errors: MR_EINVAL @t is synthetic; MR_ERESOURCE. */
+/** Measure @t, the machine of this process, and read what is kept of it. The caller calls fini, also after an error.
+ * Errors: MR_EINVAL @t is synthetic; MR_ERESOURCE. */
 mr_status mr_measured_machine_init(mr_measured_machine *m, const mr_topo *t) MR_MUST_USE;
+void mr_measured_machine_fini(mr_measured_machine *m);
 
 #endif

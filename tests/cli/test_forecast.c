@@ -12,6 +12,7 @@
 #include "ir/walk.h"
 #include "profile/profile.h"
 #include "sequential/sequential_size.h"
+#include "session/team_costs.h"
 
 #define GPT                                                                                                            \
 	"model = { name = \"gpt\"; layers = 2; width = 16; heads = 2; context = 8; %s };\n"                            \
@@ -379,8 +380,18 @@ static void a_file_of_costs_is_read_back(void)
 	c.layer[1].spread = 0.0625;
 	c.crowd_b = 1.0625;
 	c.layer[0].g = c.layer[0].w / 4;
+	c.teams = calloc(1, sizeof(*c.teams));
+	c.owns_teams = true;
+	for (uint32_t k = 1; k <= 4; k *= 2) {
+		mr_layer_cost *layer;
+
+		MR_CHECK_OK(mr_team_costs_add(c.teams, session.graph->n_nodes, k, &layer));
+		layer[2] = (mr_layer_cost){.f = 1.0 / k, .i = 2.0 / k, .w = 3.0 / k, .u = 4.0 / k};
+	}
 	MR_CHECK_OK(mr_costs_write(path, &session, &c));
 	MR_CHECK_OK(mr_costs_read(path, &session, &back));
+	CU_ASSERT_FATAL(back.teams && back.teams->n == 3 && back.teams->threads[2] == 4);
+	CU_ASSERT(back.teams->layer[1][2].f == 0.5 && back.teams->layer[2][2].u == 1 && back.teams->layer[0][1].f == 0);
 	CU_ASSERT(back.measured);
 	CU_ASSERT(back.remote.read_s == 8e-11 && back.remote.write_s == 1e-11 && back.sum_s == 2e-10 &&
 		  back.norm_s == 3e-11);

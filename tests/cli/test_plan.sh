@@ -156,6 +156,22 @@ sed '3s/,[^,]*$/,-1/' costs.csv >spread.csv
 expect 3 "spread.csv: line 3: layer fc.0: a spread is a number from 0, got -1" plan mlp.cfg --costs spread.csv
 sed '3s/,[^,]*,[^,]*$/,1,0/' costs.csv >gain.csv
 expect 3 "gain.csv: line 3: layer fc.0: times are seconds from 0, and g_s is at most w_s" plan mlp.cfg --costs gain.csv
+# Times of teams follow the layers; what no size was measured for is said.
+{ cat costs.csv && for k in 1 2; do
+	echo "# threads=$k"
+	sed -n '3,$p' costs.csv | awk -F, -v OFS=, -v k=$k '{ print $1, $6 / k, $7 / k, $8 / k, $9 / k }'
+done; } >teams.csv
+expect 0 "measured, $(pwd -P)/teams.csv" plan mlp.cfg --costs teams.csv --topology "core:8 pu:1" --set machine.threads=2
+! grep -q 'were not measured' out || complain "two threads were measured"
+expect 0 "teams of 4 threads were not measured: those of 2" plan mlp.cfg --costs teams.csv --topology "core:8 pu:1" \
+	--set machine.threads=4
+sed 's/^# threads=2/# threads=1/' teams.csv >again.csv
+expect 3 "again.csv: line 12: the times of 1 threads after those of 1: sizes of teams ascend" plan mlp.cfg \
+	--costs again.csv
+sed 's/^# threads=2/# threads=two/' teams.csv >two.csv
+expect 3 'two.csv: line 12: expected "# threads=" and a number' plan mlp.cfg --costs two.csv
+sed '$d' teams.csv >few.csv
+expect 3 'few.csv: line 16: expected "layer,f_s,i_s,w_s,u_s" of layer loss, got ""' plan mlp.cfg --costs few.csv
 # Files from before the last columns load.
 sed '1s/; reads=.*//; 2,$s/,[^,]*,[^,]*$//' costs.csv >old.csv
 expect 0 "measured, $(pwd -P)/old.csv" plan mlp.cfg --costs old.csv
@@ -251,6 +267,9 @@ expect 0 "done: 3 of 3 steps" train mlp.cfg $search --resume --set train.steps=3
 expect 0 "; plan $searched" plan searched/resolved.cfg
 expect 0 ", that of tries = " plan mlp.cfg $search
 
+expect 0 "more than" profile mlp.cfg --seconds 0 --method alone --teams -o sizes.csv
+grep -q '^# threads=1$' sizes.csv || complain "no time of one thread in sizes.csv"
+expect 0 "sizes.csv" plan mlp.cfg --costs sizes.csv
 expect 0 "layers   micro-batches of 8 samples" profile mlp.cfg --seconds 0 --set system.name=sequential \
 	--set train.microbatches=1
 expect 3 "only this one is measured" profile mlp.cfg --set "machine.topology=core:4 pu:1"

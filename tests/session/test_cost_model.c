@@ -3,10 +3,13 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "check.h"
 #include "job/job_help.h"
 #include "session/forecast.h"
+#include "session/team_costs.h"
 
 /* --- recorded --- */
 
@@ -221,6 +224,71 @@ static void caches_overflow_gradually(void)
 	CU_ASSERT(weights > 0.3); /* the last do not fit */
 }
 
+/* --- teams that were measured --- */
+
+/* Two sizes of one layer: a time between them is interpolated, one beyond them is that of the nearest. */
+static void teams_are_interpolated(void)
+{
+	mr_team_costs *t = calloc(1, sizeof(*t));
+	mr_layer_cost *layer, is;
+	uint32_t k;
+
+	MR_CHECK_OK(mr_team_costs_add(t, 1, 2, &layer));
+	*layer = (mr_layer_cost){.f = 8, .i = 4, .u = 1};
+	MR_CHECK_OK(mr_team_costs_add(t, 1, 8, &layer));
+	*layer = (mr_layer_cost){.f = 2, .i = 4, .u = 4};
+	MR_CHECK_FAIL(mr_team_costs_add(t, 1, 8, &layer), MR_ECONFIG, "sizes of teams ascend");
+	k = 4;
+	is = mr_team_costs_at(t, 0, &k);
+	CU_ASSERT_EQUAL(k, 4);
+	CU_ASSERT_DOUBLE_EQUAL(is.f, 4, 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(is.i, 4, 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(is.w, 0, 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(is.u, 2, 1e-12);
+	k = 1;
+	CU_ASSERT_DOUBLE_EQUAL(mr_team_costs_at(t, 0, &k).f, 8, 1e-12);
+	CU_ASSERT_EQUAL(k, 2);
+	k = 64;
+	CU_ASSERT_DOUBLE_EQUAL(mr_team_costs_at(t, 0, &k).f, 2, 1e-12);
+	CU_ASSERT_EQUAL(k, 8);
+	mr_team_costs_destroy(t);
+}
+
+/* Costs with times of 1 and 4 threads: 2 and 4 follow from these, 8 from 4 and the model, and the source says so. */
+static void measured_teams_replace_the_model(void)
+{
+	double step[4];
+
+	for (uint32_t k = 1, n = 0; k <= 8; k *= 2, n++) {
+		mr_costs c;
+		mr_layer_cost *layer;
+		host h;
+
+		open_host(&h, 256, "sequential", 1, k, "core:8");
+		MR_CHECK_OK(mr_costs_alloc(&h.s, &c));
+		c.threads = 1;
+		c.teams = calloc(1, sizeof(*c.teams));
+		c.owns_teams = true;
+		for (uint32_t size = 1; size <= 4; size *= 4) {
+			MR_CHECK_OK(mr_team_costs_add(c.teams, h.s.graph->n_nodes, size, &layer));
+			for (uint32_t i = 0; i < h.s.graph->n_nodes; i++)
+				layer[i] = (mr_layer_cost){.f = 1, .i = size == 1 ? 1 : 0.5, .w = 1, .u = 1};
+		}
+		for (uint32_t i = 0; i < h.s.graph->n_nodes; i++)
+			c.layer[i] = (mr_layer_cost){.f = 3, .i = 3, .w = 3, .u = 3};
+		MR_CHECK_OK(mr_costs_rescale(&c, h.s.samples, &h.s));
+		CU_ASSERT_DOUBLE_EQUAL(c.layer[2].i, k == 1 ? 3 : k == 2 ? 3 * sqrt(0.5) : k == 4 ? 1.5 : c.layer[2].i,
+				       1e-9);
+		CU_ASSERT_EQUAL(strstr(c.source, "teams of 8 threads were not measured: those of 4") != NULL, k == 8);
+		if (k <= 4)
+			CU_ASSERT_DOUBLE_EQUAL(c.layer[2].f, 3, 1e-9);
+		step[n] = c.layer[2].f;
+		mr_costs_fini(&c);
+		close_host(&h);
+	}
+	CU_ASSERT(step[3] < step[2] && step[3] >= step[2] / 2);
+}
+
 static void one_core_agrees(void)
 {
 	host here, there;
@@ -273,6 +341,8 @@ void mr_suite_cost_model(void)
 	MR_TEST(streams_share_a_nodes_memory);
 	MR_TEST(two_runs_share_a_node);
 	MR_TEST(caches_overflow_gradually);
+	MR_TEST(teams_are_interpolated);
+	MR_TEST(measured_teams_replace_the_model);
 	MR_TEST(one_core_agrees);
 	MR_TEST(twice_the_nodes_are_no_slower);
 	MR_TEST(small_layers_do_not_scale);

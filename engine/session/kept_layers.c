@@ -1,0 +1,179 @@
+#include "session/kept_layers.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/stats.h"
+#include "host/processor.h"
+
+#define MAX_PROGRAM ((size_t)1 << 30)
+
+struct mr_kept_layers {
+	mr_kept_rows rows;
+	const mr_choices *choices; /* whose hash is choices_hash */
+	uint64_t choices_hash;
+};
+
+static void put_word(char *to, size_t size, const char *text)
+{
+	snprintf(to, size, "%s", text);
+	for (char *c = to; *c; c++)
+		if (*c == ';' || *c == '\n')
+			*c = ',';
+}
+
+/* The version, and a hash of the program, whose kernels may be others after each build. */
+static const char *program_text(void)
+{
+	static char text[64];
+	char *program;
+	size_t len;
+
+	if (!*text && mr_file_read("/proc/self/exe", MAX_PROGRAM, &program, &len) == MR_OK) {
+		snprintf(text, sizeof(text), MR_VERSION " %016" PRIx64, mr_hash64(0, program, len));
+		free(program);
+	}
+	return *text ? text : MR_VERSION;
+}
+
+static void words_of_here(mr_kept_words value)
+{
+	char name[128];
+
+	mr_processor_name(name, sizeof(name));
+	put_word(value[0], sizeof(*value), *name ? name : "unknown");
+	put_word(value[1], sizeof(*value), mr_kernels_isa(MR_F32));
+	put_word(value[2], sizeof(*value), mr_kernels_library());
+	put_word(value[3], sizeof(*value), program_text());
+}
+
+mr_kept_layers *mr_kept_layers_open(void)
+{
+	mr_kept_layers *k = calloc(1, sizeof(*k));
+	mr_kept_words here;
+
+	if (!k)
+		return NULL;
+	words_of_here(here);
+	mr_kept_rows_read(&k->rows, here);
+	return k;
+}
+
+void mr_kept_layers_close(mr_kept_layers *k)
+{
+	if (k)
+		mr_kept_rows_fini(&k->rows);
+	free(k);
+}
+
+static uint64_t fold_shape(uint64_t h, const mr_shape *s)
+{
+	int64_t numbers[] = {s->rows, s->cols, s->tokens};
+
+	return mr_hash64(h, numbers, sizeof(numbers));
+}
+
+static uint64_t fold_text(uint64_t h, const char *text)
+{
+	return mr_hash64(h, text, strlen(text));
+}
+
+/* All that the times of a layer depend on, but for samples and threads. What its weights begin with is left out. */
+static uint64_t key_of(mr_kept_layers *k, const mr_session *s, uint32_t node)
+{
+	const mr_node *n = &s->graph->nodes[node];
+	mr_layer_cfg cfg = n->cfg;
+	int64_t numbers[] = {n->n_in, n->n_out, n->n_params, mr_graph_wants_any_dx(s->graph, node), n->added,
+			     n->fuse_act_backward, n->addend == MR_GRAPH_NO_VALUE};
+	uint64_t h = mr_hash64(0, numbers, sizeof(numbers));
+
+	if (s->kernels->choices && k->choices != s->kernels->choices) {
+		k->choices = s->kernels->choices;
+		k->choices_hash = mr_choices_hash(k->choices);
+	}
+	h = s->kernels->choices ? mr_hash64(h, &k->choices_hash, sizeof(k->choices_hash)) : h;
+	cfg.std = cfg.bias_std = cfg.bias = 0;
+	h = mr_fields_hash(mr_layer_cfg_fields, &cfg, h);
+	for (uint32_t i = 0; i < n->n_in; i++)
+		h = fold_shape(h, &n->in_shape[i]);
+	for (uint32_t i = 0; i < n->n_out; i++)
+		h = fold_shape(h, &n->out_shape[i]);
+	for (uint32_t i = n->first_param; i < n->first_param + n->n_params; i++)
+		h = mr_hash64(h, &s->graph->params[i].n, sizeof(s->graph->params[i].n));
+	h = fold_text(fold_text(h, n->ops->name), s->kernels->name);
+	return fold_text(fold_text(h, mr_types_name(&s->kernels->types)), s->optim.ops->name);
+}
+
+bool mr_kept_layers_find(mr_kept_layers *k, const mr_session *s, uint32_t node, uint32_t threads,
+			 mr_kept_layer *out)
+{
+	const mr_kept_row *r = NULL;
+
+	if (k && k->rows.n)
+		r = mr_kept_rows_nearest(&k->rows, key_of(k, s, node), s->samples, threads);
+	if (r)
+		*out = r->layer;
+	return r != NULL;
+}
+
+/* Layer @node of @s as a row. */
+static mr_kept_row row_of(mr_kept_layers *kept, const mr_session *s, const mr_costs *measured, uint32_t node)
+{
+	const mr_layer_cost *c = &measured->layer[node];
+	uint16_t worker = s->plan ? mr_plan_worker(s->plan, 0, mr_partition_stage(&s->partition, node)) : 0;
+	mr_kept_row r = {.key = key_of(kept, s, node),
+		 .layer = {s->samples, s->place.worker[worker].n_threads, c->f, c->i, c->w, c->u}};
+
+	snprintf(r.kind, sizeof(r.kind), "%s", s->graph->nodes[node].ops->name);
+	return r;
+}
+
+/* @mean of @n - 1 measurements becomes that of @n. */
+static void join(mr_kept_layer *mean, const mr_kept_layer *l, uint32_t n)
+{
+	mean->f += (l->f - mean->f) / n;
+	mean->i += (l->i - mean->i) / n;
+	mean->w += (l->w - mean->w) / n;
+	mean->u += (l->u - mean->u) / n;
+}
+
+/* Equal layers of a model become one row, with their mean times. Returns how many rows there are. */
+static uint32_t collect(mr_kept_layers *kept, const mr_session *s, const mr_costs *measured, mr_kept_row *at)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
+		mr_kept_row r = row_of(kept, s, measured, i);
+		uint32_t same = 0, k = mr_kept_rows_same(at, n, &r);
+
+		if (k == n) {
+			at[n++] = r;
+			continue;
+		}
+		for (uint32_t j = 0; j <= i; j++) {
+			mr_kept_row other = row_of(kept, s, measured, j);
+
+			same += mr_kept_rows_same(&other, 1, &r) == 0;
+		}
+		join(&at[k].layer, &r.layer, same);
+	}
+	return n;
+}
+
+mr_status mr_kept_layers_store(const mr_session *s, const mr_costs *measured, bool anew, uint32_t *n)
+{
+	mr_kept_row *fresh = calloc(s->graph->n_nodes + 1u, sizeof(*fresh));
+	mr_kept_layers k = {0};
+	mr_kept_words here;
+	mr_status st;
+
+	if (!fresh)
+		return mr_fail(MR_ERESOURCE, "no memory for the times of %u layers", s->graph->n_nodes);
+	words_of_here(here);
+	st = mr_kept_rows_store(here, fresh, collect(&k, s, measured, fresh), anew, n);
+	free(fresh);
+	return st;
+}
