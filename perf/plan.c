@@ -1,7 +1,7 @@
 /*
  * plan.c - what `plan --auto --verify 3` chooses, against everything that might have been chosen.
  *
- *	plan [--tiny] [--case NAME]... [--steady]
+ *	plan [--tiny] [--case NAME]... [--table choices|threads|runs]...
  *
  * Six models with three sizes of a step each. For each the choice is made as the command makes it. Then the choice, the
  * best eight predictions, and the best candidate of each of some systems (sequential training among them) are trained
@@ -240,12 +240,13 @@ static void two_runs(const model *m, int64_t batch)
 
 /* --- all of it --- */
 
-static bool is_asked(int argc, char **argv, const char *name)
+/* Is @name a value of @option, or is there none? */
+static bool is_asked(int argc, char **argv, const char *option, const char *name)
 {
 	bool any = false;
 
 	for (int i = 1; i + 1 < argc; i++)
-		if (!strcmp(argv[i], "--case")) {
+		if (!strcmp(argv[i], option)) {
 			any = true;
 			if (!strcmp(argv[i + 1], name))
 				return true;
@@ -253,31 +254,41 @@ static bool is_asked(int argc, char **argv, const char *name)
 	return !any;
 }
 
-int main(int argc, char **argv)
+static void choices(int argc, char **argv, const model *list, size_t n, size_t sizes)
 {
-	bool tiny = argc > 1 && !strcmp(argv[1], "--tiny");
-	const model *list = tiny ? &tiny_model : models;
-	size_t n = tiny ? 1 : N_MODELS, sizes = tiny ? 1 : N_SIZES;
 	score sum = {0};
 
 	puts("Choices: system, workers x threads, micro-batches; ms a step.\n\n"
 	     "| model | batch | chosen | predicted | corrected | measured | fastest of all | measured | "
 	     "chosen / fastest | chosen / one worker |\n|---|---|---|---|---|---|---|---|---|---|");
 	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < sizes && is_asked(argc, argv, list[i].name); k++)
+		for (size_t k = 0; k < sizes && is_asked(argc, argv, "--case", list[i].name); k++)
 			compare(&list[i], list[i].batch[k], &sum);
 	printf("\nwithin 5 %% of the fastest: %u of %u; at most 2 %% slower than one worker: %u of %u; mean error of "
 	       "the corrected prediction %.0f %%\n",
 	       sum.near, sum.n, sum.safe, sum.n, sum.n ? 100 * sum.error / sum.n : 0);
-	puts("\nAll layers of a step, ms: two threads predicted from one.\n\n"
-	     "| model | batch | one thread | two predicted | two measured | error |\n|---|---|---|---|---|---|");
-	for (size_t i = 0; i < n; i++)
-		if (is_asked(argc, argv, list[i].name))
+}
+
+int main(int argc, char **argv)
+{
+	bool tiny = argc > 1 && !strcmp(argv[1], "--tiny");
+	const model *list = tiny ? &tiny_model : models;
+	size_t n = tiny ? 1 : N_MODELS, sizes = tiny ? 1 : N_SIZES;
+
+	if (is_asked(argc, argv, "--table", "choices"))
+		choices(argc, argv, list, n, sizes);
+	if (is_asked(argc, argv, "--table", "threads"))
+		puts("\nAll layers of a step, ms: two threads predicted from one.\n\n"
+		     "| model | batch | one thread | two predicted | two measured | error |\n"
+		     "|---|---|---|---|---|---|");
+	for (size_t i = 0; i < n && is_asked(argc, argv, "--table", "threads"); i++)
+		if (is_asked(argc, argv, "--case", list[i].name))
 			two_threads(&list[i], list[i].batch[sizes - 1]);
-	puts("\nTwo runs at once, each on one core, ms a step: predicted from one run and the memory's bandwidth.\n\n"
-	     "| model | batch | alone | two predicted | two measured | error |\n|---|---|---|---|---|---|");
-	for (size_t i = 0; i < n; i++)
-		if (is_asked(argc, argv, list[i].name))
+	if (is_asked(argc, argv, "--table", "runs"))
+		puts("\nTwo runs at once, each on one core, ms a step: predicted from one run, caches and memory.\n\n"
+		     "| model | batch | alone | two predicted | two measured | error |\n|---|---|---|---|---|---|");
+	for (size_t i = 0; i < n && is_asked(argc, argv, "--table", "runs"); i++)
+		if (is_asked(argc, argv, "--case", list[i].name))
 			two_runs(&list[i], list[i].batch[0]);
 	return 0;
 }

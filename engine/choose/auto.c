@@ -18,6 +18,8 @@
 #define WITHOUT 4u /* times as many as long as no pipeline fits */
 /* After this many of a group that are no better than the best the rest of the group is left out. */
 #define FIRST_OF_GROUP 5u
+/* Of those that were left out of their groups no more of a system are tried after this many that are no better. */
+#define LAST_IN_A_ROW 8u
 /* Memory is laid out for candidates whose step is at most this many times the best so far. */
 #define NEAR_BEST 2.0
 
@@ -153,6 +155,8 @@ static mr_status look(search *s, const mr_session *at, mr_auto_row *r)
 			s->least_bytes = f.bytes;
 			snprintf(s->least, sizeof(s->least), "%s, %u x %u threads, %u micro-batches", r->label,
 				 r->workers, r->threads, r->n_micro);
+			snprintf(s->least_why, sizeof(s->least_why), "%.*s", (int)strcspn(mr_error_text(), "\n:"),
+				 mr_error_text());
 		}
 		if (st == MR_OK && !r->fits)
 			st = mr_fail(MR_ECONFIG, "%s", mr_error_text());
@@ -185,6 +189,14 @@ void mr_auto_try(search *s, mr_auto_row *r)
 		s->best = r->step_s;
 }
 
+double mr_auto_rest_of(const search *s, uint32_t workers)
+{
+	for (uint32_t i = 0; i < s->n_rest; i++)
+		if (s->rest[i].workers == workers)
+			return exp(s->rest[i].log / s->rest[i].n);
+	return 1;
+}
+
 double mr_auto_predict(const search *s, const mr_auto_row *r, double *bound_s)
 {
 	double step_s = INFINITY;
@@ -198,9 +210,9 @@ double mr_auto_predict(const search *s, const mr_auto_row *r, double *bound_s)
 		mr_forecast f = {.s = &at};
 
 		if (mr_auto_forecast(s, &f) == MR_OK)
-			step_s = f.step_s;
+			step_s = f.step_s * mr_auto_rest_of(s, r->workers);
 		if (bound_s && step_s < INFINITY)
-			*bound_s = fmin(f.bound_s, step_s);
+			*bound_s = fmin(f.bound_s * mr_auto_rest_of(s, r->workers), step_s);
 		mr_forecast_fini(&f);
 		mr_session_close(&at);
 	}
@@ -233,9 +245,8 @@ static int by_step(const void *x, const void *y)
 	const mr_auto_row *a = x, *b = y;
 	double s = a->measured_s > 0 ? a->measured_s : a->step_s, t = b->measured_s > 0 ? b->measured_s : b->step_s;
 
-	s *= a->penalty > 0 ? a->penalty : 1; /* then it is the time to a loss */
-	t *= b->penalty > 0 ? b->penalty : 1;
-
+	s *= a->rank > 0 ? a->rank : 1; /* then it is the time to a loss */
+	t *= b->rank > 0 ? b->rank : 1;
 	if (mr_auto_is_done(a) != mr_auto_is_done(b))
 		return mr_auto_is_done(a) ? -1 : 1;
 	if ((a->measured_s > 0) != (b->measured_s > 0))
@@ -309,7 +320,28 @@ static uint32_t next_of_group(const search *s, records *k, uint32_t from, uint32
 	return next;
 }
 
-/* One group: the systems that came nearest to their bounds before go first, until several in a row are no better. */
+static bool is_spent(const search *s)
+{
+	return s->visited > (s->fitted ? 1 : WITHOUT) * MOST_INSTRUCTIONS;
+}
+
+/* Try @r, and note how near to its bound its system came. */
+static void try_one(search *s, records *k, mr_auto_row *r)
+{
+	record *x = record_of(k, mr_auto_value(r, "system.name"));
+	double bound = r->bound_s;
+
+	mr_auto_try(s, r);
+	if (!(r->step_s < INFINITY))
+		return;
+	bound = fmax(0, r->step_s / bound - 1) * r->n_micro / r->workers;
+	x->least = fmin(x->least, bound);
+	x->sum += bound;
+	x->n++;
+}
+
+/* One group: the systems that came nearest to their bounds before go first, until several in a row are no better and
+ * none is left that never was tried. */
 static void try_group(search *s, records *k, uint32_t from, uint32_t end)
 {
 	mr_auto *a = s->a;
@@ -317,49 +349,133 @@ static void try_group(search *s, records *k, uint32_t from, uint32_t end)
 
 	while ((i = next_of_group(s, k, from, end)) < end) {
 		mr_auto_row *r = &a->row[i];
-		double bound = r->bound_s, best = s->best;
+		double best = s->best;
 		record *x = record_of(k, mr_auto_value(r, "system.name"));
 
-		if (r->workers > 1 && (without >= FIRST_OF_GROUP ||
-				       s->visited > (s->fitted ? 1 : WITHOUT) * MOST_INSTRUCTIONS))
+		if (r->workers > 1 && ((without >= FIRST_OF_GROUP && x->n) || is_spent(s)))
 			break;
-		mr_auto_try(s, r);
+		try_one(s, k, r);
 		without = s->best < best ? 0 : without + (r->step_s < INFINITY);
-		if (!(r->step_s < INFINITY))
-			continue;
-		bound = fmax(0, r->step_s / bound - 1) * r->n_micro / r->workers;
-		x->least = fmin(x->least, bound);
-		x->sum += bound;
-		x->n++;
 	}
-	for (i = from; i < end; i++)
-		a->complete &= a->row[i].tried || a->row[i].bound_s >= s->best;
 }
 
-static void try_all(search *s)
+/* What a row that was left out may take; for the order of those that are tried last. */
+typedef struct hope {
+	double step_s;
+	uint32_t row;
+} hope;
+
+static int by_hope(const void *x, const void *y)
+{
+	const hope *a = x, *b = y;
+
+	if (a->step_s != b->step_s)
+		return a->step_s < b->step_s ? -1 : 1;
+	return a->row < b->row ? -1 : a->row > b->row;
+}
+
+/* Those that were left out of all groups, those of which most is expected first: of each system until some in a row are
+ * no better. What it came near before does not count: another shape may suit it better. */
+static mr_status try_left_out(search *s, records *k)
+{
+	mr_auto *a = s->a;
+	hope *h = malloc(((size_t)a->n + 1) * sizeof(*h));
+	uint32_t n = 0, without[MOST_SYSTEMS] = {0};
+
+	if (!h)
+		return mr_fail(MR_ERESOURCE, "no memory for %u candidates", a->n);
+	for (uint32_t i = 0; i < a->n; i++)
+		if (!a->row[i].tried && a->row[i].bound_s < s->best)
+			h[n++] = (hope){expected(k, &a->row[i], false), i};
+	qsort(h, n, sizeof(*h), by_hope);
+	for (uint32_t i = 0; i < n && !is_spent(s); i++) {
+		mr_auto_row *r = &a->row[h[i].row];
+		uint32_t *in_a_row = &without[record_of(k, mr_auto_value(r, "system.name")) - k->of];
+		double best = s->best;
+
+		if (r->bound_s >= best || *in_a_row >= LAST_IN_A_ROW)
+			continue;
+		try_one(s, k, r);
+		*in_a_row = s->best < best ? 0 : *in_a_row + 1;
+	}
+	free(h);
+	return MR_OK;
+}
+
+/* The row like @r but with the next smaller (or, for @more, the next larger) number of micro-batches; n: none. */
+static uint32_t neighbour_of(const mr_auto *a, const mr_auto_row *r, bool more)
+{
+	uint32_t near = a->n;
+
+	for (uint32_t i = 0; i < a->n; i++) {
+		const mr_auto_row *x = &a->row[i];
+
+		if (x->workers != r->workers || x->threads != r->threads || x->n_micro == r->n_micro ||
+		    (x->n_micro > r->n_micro) != more || strcmp(x->label, r->label))
+			continue;
+		if (near == a->n || (x->n_micro < a->row[near].n_micro) == more)
+			near = i;
+	}
+	return near;
+}
+
+/* The best with fewer and with more micro-batches, as long as that makes the step shorter: groups that were left out
+ * when the budget was spent may hold the better number. */
+static void try_neighbours(search *s)
+{
+	mr_auto *a = s->a;
+	uint32_t at = 0;
+
+	for (uint32_t i = 1; i < a->n; i++)
+		if (mr_auto_is_done(&a->row[i]) &&
+		    (!mr_auto_is_done(&a->row[at]) || a->row[i].step_s < a->row[at].step_s))
+			at = i;
+	for (int more = 0; more < 2; more++) {
+		uint32_t to = at;
+
+		do {
+			at = to;
+			to = neighbour_of(a, &a->row[at], more);
+			if (to < a->n && !a->row[to].tried && a->row[to].bound_s < s->best)
+				mr_auto_try(s, &a->row[to]);
+		} while (to < a->n && mr_auto_is_done(&a->row[to]) && a->row[to].step_s < a->row[at].step_s);
+	}
+}
+
+static mr_status try_all(search *s)
 {
 	mr_auto *a = s->a;
 	records k = {.n = 0};
 
-	a->complete = true; /* sequential training is tried in any case, to be shown beside the best */
+	/* sequential training is tried in any case, to be shown beside the best */
 	for (uint32_t from = 0, end; from < a->n; from = end) {
 		for (end = from + 1; end < a->n && same_group(&a->row[from], &a->row[end]);)
 			end++;
 		try_group(s, &k, from, end);
 	}
+	MR_TRY(try_left_out(s, &k));
+	try_neighbours(s);
+	a->complete = true;
+	for (uint32_t i = 0; i < a->n; i++)
+		a->complete &= a->row[i].tried || a->row[i].bound_s >= s->best;
+	return MR_OK;
 }
 
-/* Two runs at once: each has half of the cores, and what these share of memory and links. */
+/* Two runs at once: each has half of the cores, and what these share of caches, memory and links: nothing where each
+ * has nodes of its own. If one alone was measured, the prediction starts from that. */
 static void take_half(search *s)
 {
 	mr_auto *a = s->a;
+	const mr_auto_row *r = &a->row[a->half];
 
 	a->half_s = 0;
 	if (a->half == a->n)
 		return;
-	s->share = 0.5;
-	a->half_s = mr_auto_predict(s, &a->row[a->half], NULL);
+	s->share = s->base.topo.n_nodes % 2 ? 0.5 : 0;
+	a->half_s = mr_auto_predict(s, r, NULL);
 	s->share = 0;
+	if (r->measured_s > 0)
+		a->half_s *= r->measured_s / mr_auto_predict(s, r, NULL);
 }
 
 void mr_auto_mark(search *s)
@@ -388,16 +504,20 @@ static mr_status nothing_fits(const search *s)
 
 	if (!s->a->n)
 		return mr_fail(MR_ECONFIG, "no candidate: %s",
-			       s->q.systems && *s->q.systems
-				       ? "none of --systems is a system that may compete; list systems names them"
-				       : "the batch cannot be cut");
+			       !s->q.systems || !*s->q.systems ? "the batch cannot be cut"
+			       : s->a->cores == 1 ? "on one core only sequential runs, and --systems leaves it out"
+						  : "none of --systems may compete here: those that do not flush need "
+						    "--allow-stale, and those that average models never do");
 	for (uint32_t i = 0; !s->least_bytes && i < s->a->n; i++)
 		if (*s->a->row[i].why)
 			return mr_fail(MR_ECONFIG, "no candidate can run; %s: %s", s->a->row[i].label,
 				       s->a->row[i].why);
-	return mr_fail(MR_ERESOURCE, "no candidate fits; the least memory is %s, of %s; would fit: %s%llu%s",
-		       mr_bytes_text(s->least_bytes, text), s->least, s->q.memory ? "--memory " : "nodes of ",
-		       (unsigned long long)s->least_bytes, s->q.memory ? "" : " bytes");
+	mr_bytes_text(s->least_bytes, text);
+	if (s->q.memory && s->least_bytes > s->q.memory)
+		return mr_fail(MR_ERESOURCE, "no candidate fits; the least memory is %s, of %s; would fit: "
+			       "--memory %llu", text, s->least, (unsigned long long)s->least_bytes);
+	return mr_fail(MR_ERESOURCE, "no candidate fits; the least memory is %s, of %s: %s", text, s->least,
+		       s->least_why);
 }
 
 static mr_status run(search *s)
@@ -417,7 +537,7 @@ static mr_status run(search *s)
 	qsort(a->row, a->n, sizeof(*a->row), by_bound);
 	a->bound_s = a->row[0].bound_s;
 	s->best = INFINITY;
-	try_all(s);
+	MR_TRY(try_all(s));
 	if (!(s->best < INFINITY))
 		return nothing_fits(s);
 	mr_auto_sort(a);

@@ -35,7 +35,8 @@ typedef struct mr_auto_row {
 	double first_s;              /* predicted before the corrections of mr_auto_verify; 0: there are none */
 	double measured_s;           /* of mr_auto_verify; 0: none */
 	double penalty;              /* times as many steps to a loss as the best that flushes: 1 if it flushes itself;
-	                                0: unknown */
+	                                0: unknown; INFINITY: it diverged */
+	double rank;                 /* the penalty by which it is sorted; 0: as 1 */
 	uint64_t bytes;              /* of all workers */
 	uint32_t staleness;
 	uint16_t n_stages;           /* of one that was tried, as the next four */
@@ -44,6 +45,7 @@ typedef struct mr_auto_row {
 	double *busy;                /* [n_stages] seconds of a step that a worker spends on it; owned */
 	bool tried, fits, best_of;   /* best_of: no other is better in time, memory and staleness at once */
 	bool refined;                /* a change of another one (auto_refine.c) */
+	bool dropped, diverged;      /* mr_auto_verify could not train it; its loss was not finite */
 	char why[200];               /* the reason why it cannot run; "": it can */
 } mr_auto_row;
 
@@ -84,11 +86,14 @@ void mr_auto_fini(mr_auto *a);
 mr_status mr_auto_job(const mr_auto_question *q, const mr_auto_row *r, mr_job *job) MR_MUST_USE;
 
 /**
- * Train the first @n rows and the best of one worker, in turns, for bursts of MR_AUTO_STEPS steps; correct the
- * predictions of all candidates, once, by what passes of the stages took in these runs; train the first @n by then,
- * unless they were; sort by what was measured. Two runs on half of the cores each are trained at once, where they are
- * predicted to be worth it. If the first is stale, it and the best that flushes are trained for up to
- * MR_AUTO_LOSS_STEPS steps, and steps to the same loss count: its time is that to a loss. Errors: those of a training;
+ * Train the first @n rows and the best of one worker, in turns, for bursts of at most MR_AUTO_STEPS steps; correct the
+ * predictions of all candidates, once, by what passes of the stages took in these runs and by how much longer their
+ * steps were than these passes explain; train the first @n by then, unless they were. Where steps are short, so that a
+ * second is enough, train others too, first those of systems that none was of. Train those that came within a tenth of
+ * the fastest again, and sort by what was measured. Two runs on half of the cores each are trained at once, where they
+ * are predicted to be worth it. A candidate that cannot be trained, or whose training diverges, is dropped. As long as
+ * the first is stale, it and the best that flushes are trained for up to MR_AUTO_LOSS_STEPS steps, and steps to the
+ * same loss count: its time is that to a loss. Errors: those of a training; MR_EDIVERGED where all candidates diverged;
  * MR_ECONFIG where the job's machine is not the one at hand.
  */
 mr_status mr_auto_verify(const mr_auto_question *q, mr_auto *a, uint32_t n) MR_MUST_USE;

@@ -155,19 +155,43 @@ static const char *replicas_of(uint32_t workers, uint32_t stages, char *text, si
 	return text;
 }
 
+/* The name that @list begins with, without commas and blanks around it; *@n: its length, 0 at the end of the list. */
+static const char *next_name(const char *list, size_t *n)
+{
+	list += strspn(list, ", ");
+	*n = strcspn(list, ", ");
+	return list;
+}
+
 /* Is @name one of the systems that the user asked for? */
 static bool is_wanted(const search *s, const char *name)
 {
 	const char *list = s->q.systems ? s->q.systems : "";
+	size_t n;
 
 	if (!*list)
 		return true;
-	for (size_t n; *list; list += n + (list[n] == ',')) {
-		n = strcspn(list, ",");
+	for (list = next_name(list, &n); n; list = next_name(list + n, &n))
 		if (strlen(name) == n && !strncmp(list, name, n))
 			return true;
-	}
 	return false;
+}
+
+/* Is each name that the user asked for one of a system? */
+static mr_status check_names(const search *s)
+{
+	const char *list = s->q.systems ? s->q.systems : "";
+	size_t n;
+
+	for (list = next_name(list, &n); n; list = next_name(list + n, &n)) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "%.*s", (int)n, list);
+		if (strcmp(name, MR_SEQUENTIAL) && !mr_schedule_find(name))
+			return mr_fail(MR_EUSAGE, "--systems: no system is called \"%s\"; millrace list systems "
+				       "names them", name);
+	}
+	return MR_OK;
 }
 
 static mr_status add_system(search *s, const shape *h, const mr_sched_ops *ops)
@@ -239,6 +263,7 @@ mr_status mr_auto_candidates(search *s)
 	const mr_topo *t = &s->base.topo;
 	uint32_t most = t->n_usable < 512 ? t->n_usable : 512;
 
+	MR_TRY(check_names(s));
 	for (uint32_t d = 1; d <= most; d += d < 4 ? 1 : d < 8 ? 2 : d < 16 ? 4 : d / 2)
 		for (uint32_t k = most_threads(t, d); k; k = k > 1 ? (k + 1) / 2 : 0)
 			MR_TRY(add_shape(s, d, k));

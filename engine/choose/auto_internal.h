@@ -19,6 +19,12 @@ typedef struct mr_auto_factors {
 } mr_auto_factors;
 #define MR_AUTO_TEAMS 8u
 
+/* Measured steps over those predicted with corrected passes; sum of logarithms of @n runs. */
+typedef struct mr_auto_rest {
+	uint32_t workers;
+	double n, log;
+} mr_auto_rest;
+
 typedef struct mr_auto_search_state {
 	mr_auto_question q;
 	mr_session base;
@@ -26,13 +32,15 @@ typedef struct mr_auto_search_state {
 	mr_auto *a;
 	mr_auto_factors factors[MR_AUTO_TEAMS]; /* [n_factors] */
 	uint32_t n_factors;
+	mr_auto_rest rest[MR_AUTO_TEAMS]; /* [n_rest] */
+	uint32_t n_rest;
 	double best;          /* step of the best that fits */
 	double share;         /* of memory and links that a candidate has; 0: all */
 	bool loaded;          /* the base has read its data */
 	bool fitted;          /* some candidate of several workers fits */
 	uint64_t visited;     /* instructions so far */
 	uint64_t least_bytes; /* of those that do not fit */
-	char least[160];
+	char least[160], least_why[200];
 } mr_auto_search_state;
 
 /** Predict @at, whose session is open, with the costs of the search and its corrections; @f: zero but for @s. The
@@ -42,6 +50,9 @@ mr_status mr_auto_forecast(const mr_auto_search_state *s, mr_forecast *f) MR_MUS
 /** Predict the step of @r again, with the present corrections and @s->share, and the bound of its cut (NULL: not
  * wanted); INFINITY: it cannot run. */
 double mr_auto_predict(const mr_auto_search_state *s, const mr_auto_row *r, double *bound_s);
+
+/** How many times as long as by their passes steps of @workers workers were; 1: none was measured. */
+double mr_auto_rest_of(const mr_auto_search_state *s, uint32_t workers);
 
 /** Mark the rows that no other beats in time, memory and staleness at once, and find the best on half of the cores. The
  * rows must be sorted. */

@@ -24,8 +24,13 @@ static void put_row(mr_table *t, const mr_auto_row *r, bool first)
 	put_ms(t, r->first_s > 0 ? r->first_s : r->step_s);
 	mr_table_put(t, "%.1f%%", 100 * fmax(0, r->step_s / r->bound_s - 1));
 	put_ms(t, r->first_s > 0 ? r->step_s : 0);
-	put_ms(t, r->measured_s);
-	if (r->penalty > 0)
+	if (r->diverged)
+		mr_table_put(t, "diverged");
+	else
+		put_ms(t, r->measured_s);
+	if (isinf(r->penalty))
+		mr_table_put(t, "diverged");
+	else if (r->penalty > 0)
 		mr_table_put(t, "%.3g", r->penalty);
 	else
 		mr_table_put(t, "unknown");
@@ -45,7 +50,7 @@ static mr_status print_rows(const mr_auto *a, FILE *out)
 
 	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
 	for (uint32_t i = 0; i < a->n; i++)
-		if (!i || a->row[i].best_of || a->row[i].measured_s > 0)
+		if (!i || a->row[i].best_of || a->row[i].measured_s > 0 || a->row[i].diverged)
 			put_row(t, &a->row[i], !i);
 	st = mr_table_print(t, "", out);
 	mr_table_destroy(t);
@@ -59,14 +64,31 @@ static void print_penalty(const mr_auto *a, FILE *out)
 
 	for (uint32_t i = 0; i < a->n; i++)
 		stale |= (!i || a->row[i].best_of || a->row[i].measured_s > 0) && a->row[i].staleness > 0;
-	if (a->penalty_steps)
-		fprintf(out, "penalty: times as many steps to a loss of %.4g as the best that flushes, in runs of %u "
-			     "steps; choices are sorted by the time to a loss where it is known\n",
-			a->penalty_loss, a->penalty_steps);
+	if (a->penalty_steps) {
+		fprintf(out, "penalty: times as many steps as the best that flushes until both have a loss, ");
+		if (!isnan(a->penalty_loss))
+			fprintf(out, "at last %.4g, ", a->penalty_loss);
+		fprintf(out, "in runs of %u steps from the same weights; choices are sorted by the time to it, one of "
+			     "unknown penalty as if by the largest\n",
+			a->penalty_steps);
+	}
 	else if (stale && a->row[0].measured_s > 0)
 		fputs("penalty: no stale choice was faster, so steps to a loss were not counted\n", out);
 	else if (stale)
 		fputs("penalty: how many more steps to a loss staleness takes is unknown; --verify measures it\n", out);
+}
+
+/* Those that could not be trained. */
+static void print_dropped(const mr_auto *a, FILE *out)
+{
+	for (uint32_t i = 0; i < a->n; i++) {
+		const mr_auto_row *r = &a->row[i];
+
+		if (r->dropped)
+			fprintf(out, "dropped: %s, %u x %u threads, %u micro-batch%s%s: %s\n", r->label, r->workers,
+				r->threads, r->n_micro, r->n_micro == 1 ? "" : "es", r->diverged ? ", diverged" : "",
+				r->why);
+	}
 }
 
 static void print_half(const mr_auto *a, FILE *out)
@@ -113,6 +135,7 @@ mr_status mr_auto_print(const mr_auto *a, FILE *out)
 	fprintf(out, "\n%u of %u candidates tried; ", a->n_tried, a->n);
 	fprintf(out, "bound %.4g ms: %s%.1f %%%s\n", 1e3 * a->bound_s, "no choice is faster by more than ",
 		100 * (1 - 1 / (1 + fmax(0, gap))), a->complete ? ", and no other candidate is faster" : "");
+	print_dropped(a, out);
 	print_sequential(a, out);
 	print_penalty(a, out);
 	print_half(a, out);

@@ -7,93 +7,25 @@
 #include "base/stats.h"
 #include "base/str.h"
 #include "choose/auto_internal.h"
+#include "choose/auto_penalty.h"
+#include "choose/auto_runner.h"
 #include "host/clock.h"
 
 #define WARM_STEPS   3u
-#define LEAST_ROUNDS 2u
-#define HALF_ROUNDS  3u
-#define MOST_ROUNDS  15u
+#define LEAST_STEPS  5u  /* of a burst; MR_AUTO_STEPS is most */
+#define BURST_S      0.1 /* a burst takes about this long, within these steps */
+#define LEAST_ROUNDS 5u
 #define ROUND_S      0.5 /* all bursts of a candidate take at least about this long, within these rounds */
+#define HALF_ROUNDS  3u
+#define MORE_S       1.0 /* seconds for further candidates, of systems that none was measured of */
+#define MOST_MORE    8u
+#define FINALISTS    4u
+#define NEAR_BEST    1.1 /* finalists took at most this many times as long as the fastest */
 #define MOST_AT_ONCE 64u
 #define SETTLE_NS 10000000u /* teams of the runs that stand still spin for some milliseconds before they sleep */
 #define CLOSE        2.0 /* candidates that are predicted again are at most this many times as slow as the first */
 #define MOST_AGAIN   60u
-#define LOSS_S       20.0 /* most seconds of a run for its loss */
-#define WINDOW       0.1  /* part of its steps over which a loss is averaged */
 #define MOST_FACTOR  4.0
-
-/* A candidate that trains. */
-typedef struct runner {
-	uint32_t row;
-	mr_job made, job; /* job borrows from made */
-	mr_session s;
-	uint64_t steps;
-	double burst_s[MOST_ROUNDS];
-	bool open;
-} runner;
-
-/* --- one training --- */
-
-static mr_status make_job(const mr_auto_search_state *s, const mr_auto_row *r, const char *cpus, runner *x)
-{
-	MR_TRY(mr_auto_job(&s->q, r, &x->made));
-	MR_TRY(mr_job_copy(&x->made, &x->job));
-	x->job.machine.memory_limit = 0;
-	if (cpus) {
-		MR_TRY(mr_job_set(&x->job, "machine.cpus", cpus));
-		MR_TRY(mr_job_set(&x->job, "machine.threads", "0"));
-	}
-	return mr_job_check(&x->job);
-}
-
-static mr_status open_runner(const mr_auto_search_state *s, const mr_auto_row *r, const char *cpus, runner *x)
-{
-	mr_status st = make_job(s, r, cpus, x);
-
-	if (st == MR_OK) {
-		st = mr_session_open_beside(&x->job, &s->base, &x->s);
-		x->open = st == MR_OK;
-	}
-	return st == MR_OK ? mr_session_start(&x->s, NULL) : st;
-}
-
-static void close_runner(runner *x)
-{
-	if (x->open)
-		mr_session_close(&x->s);
-	mr_job_fini(&x->job);
-	mr_job_fini(&x->made);
-	*x = (runner){0};
-}
-
-/* Commits of a burst: the first and the last one's time, and the losses. */
-typedef struct watch {
-	uint64_t first_ns, last_ns, n;
-	double *loss; /* [n]; NULL: none is kept */
-} watch;
-
-static bool follow(void *arg, const mr_step_rec *rec)
-{
-	watch *w = arg;
-
-	if (!rec)
-		return true;
-	if (w->loss)
-		w->loss[w->n] = rec->loss;
-	w->first_ns = w->n++ ? w->first_ns : rec->time_ns;
-	w->last_ns = rec->time_ns;
-	return true;
-}
-
-/* Seconds of a step, from commit to commit, of @n steps. */
-static mr_status burst(runner *x, uint32_t n, double *loss, double *step_s)
-{
-	watch w = {.loss = loss};
-
-	MR_TRY(mr_executor_run(&x->s.executor, x->steps + n, follow, &w, &x->steps));
-	*step_s = w.n > 1 ? (double)(w.last_ns - w.first_ns) / 1e9 / (double)(w.n - 1) : 0;
-	return MR_OK;
-}
 
 /* --- corrections --- */
 
@@ -167,7 +99,7 @@ static void add_factor(const mr_session *s, mr_auto_factors *k, const mr_auto_fa
 }
 
 /* The waits of a run are known when its passes are: compare what each worker did with what it was predicted to do. */
-static mr_status learn(mr_auto_search_state *s, const runner *x)
+static mr_status learn(mr_auto_search_state *s, const mr_auto_runner *x)
 {
 	const mr_auto_row *r = &s->a->row[x->row];
 	mr_auto_factors *k = factors_of(s, x->s.place.worker[0].n_threads);
@@ -199,35 +131,74 @@ static mr_status learn(mr_auto_search_state *s, const runner *x)
 
 /* --- several candidates in turns --- */
 
-static mr_status measure_rounds(const mr_auto_search_state *s, runner *x, uint32_t n)
+/* Steps of a burst of @x, whose steps take about @step_s: at least two iterations of its plan. */
+static uint32_t steps_of_burst(const mr_auto_runner *x, double step_s)
+{
+	double n = step_s > 0 ? fmax(LEAST_STEPS, ceil(BURST_S / step_s)) : MR_AUTO_STEPS;
+
+	if (x->s.plan)
+		n = fmax(n, 2 * mr_plan_steps(x->s.plan) + 1);
+	return (uint32_t)fmin(MR_AUTO_STEPS, n);
+}
+
+/* Row @r cannot be trained: the message of the last error is why. */
+static void drop(mr_auto_row *r)
+{
+	r->fits = false;
+	r->dropped = true;
+	r->measured_s = 0;
+	snprintf(r->why, sizeof(r->why), "%.*s", (int)strcspn(mr_error_text(), "\n"), mr_error_text());
+}
+
+/* As mr_auto_runner_burst; a run that diverges drops its candidate, which is no error. */
+static mr_status burst(const mr_auto_search_state *s, mr_auto_runner *x, uint32_t n, double *step_s)
+{
+	mr_status st = mr_auto_runner_burst(x, n, NULL, step_s);
+
+	if (st != MR_EDIVERGED)
+		return st;
+	s->a->row[x->row].diverged = true;
+	drop(&s->a->row[x->row]);
+	return MR_OK;
+}
+
+static mr_status measure_rounds(const mr_auto_search_state *s, mr_auto_runner *x, uint32_t n)
 {
 	uint32_t rounds = LEAST_ROUNDS;
-	double ignored;
+	mr_auto_row *row = s->a->row;
+	bool counted = false;
+	double step_s;
 
-	for (uint32_t i = 0; i < n; i++)
-		MR_TRY(burst(&x[i], WARM_STEPS, NULL, &ignored));
+	for (uint32_t i = 0; i < n; i++) {
+		MR_TRY(burst(s, &x[i], WARM_STEPS, &step_s));
+		x[i].burst_steps = steps_of_burst(&x[i], step_s);
+	}
 	for (uint32_t round = 0; round < rounds; round++)
 		for (uint32_t i = 0; i < n; i++) {
+			if (row[x[i].row].dropped)
+				continue;
 			if (n > 1)
 				mr_clock_sleep(SETTLE_NS);
-			MR_TRY(burst(&x[i], MR_AUTO_STEPS, NULL, &x[i].burst_s[round]));
-			if (!round && !i && x[i].burst_s[0] > 0) {
-				double wanted = ROUND_S / (MR_AUTO_STEPS * x[i].burst_s[0]);
+			MR_TRY(burst(s, &x[i], x[i].burst_steps, &x[i].burst_s[round]));
+			if (!counted && !row[x[i].row].dropped && x[i].burst_s[round] > 0) {
+				double wanted = ROUND_S / (x[i].burst_steps * x[i].burst_s[round]);
 
-				rounds = (uint32_t)fmin(MOST_ROUNDS, fmax(LEAST_ROUNDS, wanted));
+				rounds = (uint32_t)fmin(MR_AUTO_ROUNDS, fmax(LEAST_ROUNDS, wanted));
+				counted = true;
 			}
 		}
 	for (uint32_t i = 0; i < n; i++)
-		s->a->row[x[i].row].measured_s = mr_median(x[i].burst_s, rounds);
+		if (!row[x[i].row].dropped)
+			row[x[i].row].measured_s = mr_median(x[i].burst_s, rounds);
 	return MR_OK;
 }
 
 /* Measure rows @row [n] side by side, or one after the other where memory is short; learn from them if @teach. */
 static mr_status measure(mr_auto_search_state *s, const uint32_t *row, uint32_t n, bool teach)
 {
-	runner *x = calloc(n, sizeof(*x));
+	mr_auto_runner *x = n ? calloc(n, sizeof(*x)) : NULL;
 	uint64_t bytes = 0;
-	mr_status st = x ? MR_OK : mr_fail(MR_ERESOURCE, "no memory to measure %u candidates", n);
+	mr_status st = x || !n ? MR_OK : mr_fail(MR_ERESOURCE, "no memory to measure %u candidates", n);
 	uint32_t at_once = n;
 
 	for (uint32_t i = 0; i < n; i++)
@@ -238,38 +209,62 @@ static mr_status measure(mr_auto_search_state *s, const uint32_t *row, uint32_t 
 		uint32_t n_open = 0;
 
 		for (uint32_t i = from; i < from + at_once; i++) {
-			mr_auto_row *r = &s->a->row[row[i]];
-
-			x[n_open].row = row[i];
-			if (open_runner(s, r, NULL, &x[n_open]) == MR_OK) {
+			if (mr_auto_runner_open(s, row[i], NULL, &x[n_open]) == MR_OK) {
 				n_open++;
 				continue;
 			}
-			r->fits = false; /* it cannot run after all */
-			snprintf(r->why, sizeof(r->why), "%.*s", (int)strcspn(mr_error_text(), "\n"),
-				 mr_error_text());
-			close_runner(&x[n_open]);
+			drop(&s->a->row[row[i]]); /* it cannot run after all */
+			mr_auto_runner_close(&x[n_open]);
 		}
 		if (n_open)
 			st = measure_rounds(s, x, n_open);
 		for (uint32_t i = 0; st == MR_OK && teach && i < n_open; i++)
-			st = learn(s, &x[i]);
+			if (!s->a->row[x[i].row].dropped)
+				st = learn(s, &x[i]);
 		for (uint32_t i = 0; i < n_open; i++)
-			close_runner(&x[i]);
+			mr_auto_runner_close(&x[i]);
 	}
 	free(x);
 	return st;
 }
 
-/* The first @n rows that were not measured, and the best of one worker. */
+/* The same system, workers, micro-batches and cut: a change of a candidate may end where another one did. */
+static bool is_same(const mr_auto_row *a, const mr_auto_row *b)
+{
+	return a->workers == b->workers && a->threads == b->threads && a->n_micro == b->n_micro &&
+	       a->n_stages == b->n_stages && a->bytes == b->bytes && !strcmp(a->label, b->label) &&
+	       !strcmp(mr_auto_value(a, "machine.cpus"), mr_auto_value(b, "machine.cpus")) &&
+	       !memcmp(a->first, b->first, a->n_stages * sizeof(*a->first));
+}
+
+/* Was row @i, or one like it, measured, or is it one of @row [n]? */
+static bool is_known(const mr_auto *a, uint32_t i, const uint32_t *row, uint32_t n)
+{
+	for (uint32_t k = 0; k < n; k++)
+		if (is_same(&a->row[row[k]], &a->row[i]))
+			return true;
+	for (uint32_t k = 0; k < a->n && mr_auto_is_done(&a->row[k]); k++)
+		if (a->row[k].measured_s > 0 && is_same(&a->row[k], &a->row[i]))
+			return true;
+	return false;
+}
+
+/* Those of the first @n different rows that were not measured, and the best of one worker. */
 static uint32_t next_rows(const mr_auto *a, uint32_t n, uint32_t *row)
 {
-	uint32_t k = 0;
+	uint32_t k = 0, first[MOST_AT_ONCE], m = 0;
 	bool alone = false;
 
-	for (uint32_t i = 0; i < a->n && i < n && mr_auto_is_done(&a->row[i]); i++) {
+	for (uint32_t i = 0; i < a->n && m < n && mr_auto_is_done(&a->row[i]); i++) {
+		bool again = false;
+
+		for (uint32_t j = 0; j < m; j++)
+			again |= is_same(&a->row[first[j]], &a->row[i]);
+		if (again)
+			continue;
+		first[m++] = i;
 		alone |= a->row[i].workers == 1;
-		if (!(a->row[i].measured_s > 0))
+		if (!is_known(a, i, row, k))
 			row[k++] = i;
 	}
 	for (uint32_t i = 0; i < a->n && !alone; i++)
@@ -281,19 +276,47 @@ static uint32_t next_rows(const mr_auto *a, uint32_t n, uint32_t *row)
 	return k;
 }
 
+/* How much longer than by their corrected passes the steps of the measured rows were: what their data, their waking
+ * and all else between instructions take, for each number of workers. */
+static void learn_rest(mr_auto_search_state *s)
+{
+	for (uint32_t i = 0; i < s->a->n && mr_auto_is_done(&s->a->row[i]); i++) {
+		const mr_auto_row *r = &s->a->row[i];
+		uint32_t k = 0;
+
+		if (!(r->measured_s > 0))
+			continue;
+		while (k < s->n_rest && s->rest[k].workers != r->workers)
+			k++;
+		if (k == MR_AUTO_TEAMS)
+			continue;
+		if (k == s->n_rest)
+			s->rest[s->n_rest++] = (mr_auto_rest){.workers = r->workers};
+		s->rest[k].log += log(clamp(r->measured_s, r->step_s));
+		s->rest[k].n++;
+	}
+}
+
 /* Predict the best again with the corrections, and sort by that. */
 static void predict_again(mr_auto_search_state *s)
 {
 	double first = s->a->row[0].step_s;
+	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < s->a->n && i < MOST_AGAIN && mr_auto_is_done(&s->a->row[i]); i++) {
-		mr_auto_row *r = &s->a->row[i];
+	for (; n < s->a->n && n < MOST_AGAIN && mr_auto_is_done(&s->a->row[n]); n++) {
+		mr_auto_row *r = &s->a->row[n];
 
 		if (r->step_s > CLOSE * first && !(r->measured_s > 0))
 			continue;
 		r->first_s = r->step_s;
 		r->step_s = mr_auto_predict(s, r, &r->bound_s);
 	}
+	learn_rest(s);
+	while (n--)
+		if (s->a->row[n].first_s > 0) {
+			s->a->row[n].step_s *= mr_auto_rest_of(s, s->a->row[n].workers);
+			s->a->row[n].bound_s *= mr_auto_rest_of(s, s->a->row[n].workers);
+		}
 	mr_auto_sort(s->a);
 }
 
@@ -311,7 +334,7 @@ static int by_prediction(const void *x, const void *y)
 
 typedef struct half_run {
 	pthread_t thread;
-	runner x;
+	mr_auto_runner x;
 	mr_status st;
 	double step_s;
 	char error[300];
@@ -322,9 +345,9 @@ static void *run_half(void *arg)
 	half_run *h = arg;
 	double ignored;
 
-	h->st = burst(&h->x, WARM_STEPS, NULL, &ignored);
+	h->st = mr_auto_runner_burst(&h->x, WARM_STEPS, NULL, &ignored);
 	for (uint32_t i = 0; h->st == MR_OK && i < HALF_ROUNDS; i++)
-		h->st = burst(&h->x, MR_AUTO_STEPS, NULL, &h->x.burst_s[i]);
+		h->st = mr_auto_runner_burst(&h->x, MR_AUTO_STEPS, NULL, &h->x.burst_s[i]);
 	h->step_s = mr_median(h->x.burst_s, HALF_ROUNDS);
 	snprintf(h->error, sizeof(h->error), "%s", h->st == MR_OK ? "" : mr_error_text());
 	return NULL;
@@ -353,7 +376,7 @@ static mr_status measure_half(mr_auto_search_state *s)
 		mr_strbuf_init(&cpus);
 		half_cpus(&s->base.topo, r, i, &cpus);
 		st = cpus.failed ? mr_fail(MR_ERESOURCE, "no memory for two runs")
-				 : open_runner(s, r, mr_strbuf_text(&cpus), &h[i].x);
+				 : mr_auto_runner_open(s, s->a->half, mr_strbuf_text(&cpus), &h[i].x);
 		mr_strbuf_fini(&cpus);
 	}
 	for (; st == MR_OK && started < 2; started++)
@@ -365,78 +388,13 @@ static mr_status measure_half(mr_auto_search_state *s)
 		st = h[i].st == MR_OK ? MR_OK : mr_fail(h[i].st, "%s", h[i].error);
 	if (st == MR_OK)
 		s->a->half_measured_s = fmax(h[0].step_s, h[1].step_s);
-	for (uint32_t i = 0; i < 2; i++)
-		close_runner(&h[i].x);
-	return st;
-}
-
-/* --- what staleness costs --- */
-
-/* The mean of @n losses up to @end, over a window. */
-static double smooth(const double *loss, uint32_t end, uint32_t window)
-{
-	double sum = 0;
-
-	for (uint32_t i = end - window; i < end; i++)
-		sum += loss[i];
-	return sum / window;
-}
-
-/* Steps until the smoothed loss is at most @target; n + 1: it never is. */
-static uint32_t steps_to(const double *loss, uint32_t n, uint32_t window, double target)
-{
-	uint32_t end = window;
-
-	while (end <= n && !(smooth(loss, end, window) <= target))
-		end++;
-	return end;
-}
-
-static mr_status losses(mr_auto_search_state *s, uint32_t row, uint32_t n, double *loss)
-{
-	runner x = {.row = row};
-	double ignored;
-	mr_status st = open_runner(s, &s->a->row[row], NULL, &x);
-
-	if (st == MR_OK)
-		st = burst(&x, n, loss, &ignored);
-	close_runner(&x);
-	return st;
-}
-
-/* Rows @stale and @flush by the steps that each takes to the loss that both reach. */
-static mr_status measure_penalty(mr_auto_search_state *s, uint32_t stale, uint32_t flush)
-{
-	double slowest = fmax(s->a->row[stale].measured_s, s->a->row[flush].measured_s);
-	uint32_t n = (uint32_t)fmin(MR_AUTO_LOSS_STEPS, fmax(MR_AUTO_STEPS, LOSS_S / slowest));
-	uint32_t window = (uint32_t)fmax(1, n * WINDOW);
-	double *loss = malloc(2 * (size_t)n * sizeof(*loss));
-	mr_status st = loss ? losses(s, stale, n, loss) : mr_fail(MR_ERESOURCE, "no memory for %u losses", 2 * n);
-
-	if (st == MR_OK)
-		st = losses(s, flush, n, loss + n);
-	if (st == MR_OK) {
-		double target = fmax(smooth(loss, n, window), smooth(loss + n, n, window));
-
-		s->a->penalty_loss = target;
-		s->a->penalty_steps = n;
-		s->a->row[stale].penalty =
-			(double)steps_to(loss, n, window, target) / steps_to(loss + n, n, window, target);
+	if (st == MR_EDIVERGED) { /* then there is nothing to say of two runs */
+		s->a->half = s->a->n;
+		st = MR_OK;
 	}
-	free(loss);
+	for (uint32_t i = 0; i < 2; i++)
+		mr_auto_runner_close(&h[i].x);
 	return st;
-}
-
-/* The best measured row that is stale, or that flushes; n: none. */
-static uint32_t best_measured(const mr_auto *a, bool stale)
-{
-	uint32_t best = a->n;
-
-	for (uint32_t i = 0; i < a->n; i++)
-		if (a->row[i].measured_s > 0 && (a->row[i].staleness > 0) == stale &&
-		    (best == a->n || a->row[i].measured_s < a->row[best].measured_s))
-			best = i;
-	return best;
 }
 
 /* --- all of it --- */
@@ -450,27 +408,112 @@ static mr_status load(mr_auto_search_state *s)
 	return mr_session_load(&s->base);
 }
 
+/* Was a row of the system of @r measured or dropped, or is one of @row [n]? */
+static bool is_tried(const mr_auto *a, const mr_auto_row *r, const uint32_t *row, uint32_t n)
+{
+	const char *system = mr_auto_value(r, "system.name");
+
+	for (uint32_t i = 0; i < a->n; i++)
+		if ((a->row[i].measured_s > 0 || a->row[i].dropped) &&
+		    !strcmp(mr_auto_value(&a->row[i], "system.name"), system))
+			return true;
+	for (uint32_t i = 0; i < n; i++)
+		if (!strcmp(mr_auto_value(&a->row[row[i]], "system.name"), system))
+			return true;
+	return false;
+}
+
+/* Up to @most rows that were not measured, by their predictions: each of a system of which none was; then others. */
+static uint32_t further_rows(const mr_auto *a, uint32_t most, uint32_t *row)
+{
+	uint32_t k = 0;
+
+	for (int others = 0; others < 2; others++)
+		for (uint32_t i = 0; i < a->n && k < most && mr_auto_is_done(&a->row[i]); i++) {
+			if (a->row[i].step_s <= CLOSE * a->row[0].step_s && !is_known(a, i, row, k) &&
+			    (others || !is_tried(a, &a->row[i], row, k)))
+				row[k++] = i;
+		}
+	return k;
+}
+
+/* Those that were nearly as fast as the fastest: of many that were measured, the first owes some of that to chance. */
+static uint32_t finalists(mr_auto *a, uint32_t *row)
+{
+	uint32_t k = 0;
+
+	mr_auto_sort(a);
+	while (k < FINALISTS && k < a->n && a->row[k].measured_s > 0 &&
+	       a->row[k].measured_s <= NEAR_BEST * a->row[0].measured_s) {
+		row[k] = k;
+		k++;
+	}
+	return k > 1 ? k : 0;
+}
+
+/* Move those that were dropped behind the others that are done, whose order stays. */
+static void put_dropped_last(mr_auto *a)
+{
+	for (uint32_t i = a->n; i--;) {
+		uint32_t end = i + 1;
+
+		while (a->row[i].dropped && end < a->n && mr_auto_is_done(&a->row[end]))
+			end++;
+		if (end > i + 1) {
+			mr_auto_row r = a->row[i];
+
+			memmove(&a->row[i], &a->row[i + 1], (end - 1 - i) * sizeof(r));
+			a->row[end - 1] = r;
+		}
+	}
+}
+
+/* No candidate that was trained is left. */
+static mr_status none_is_left(const mr_auto *a)
+{
+	const mr_auto_row *first = NULL;
+	uint32_t n = 0, n_diverged = 0;
+
+	for (uint32_t i = 0; i < a->n; i++)
+		if (a->row[i].dropped) {
+			first = n++ ? first : &a->row[i];
+			n_diverged += a->row[i].diverged;
+		}
+	if (!first)
+		return mr_fail(MR_ECONFIG, "none of the best candidates could be trained");
+	if (n_diverged == n)
+		return mr_fail(MR_EDIVERGED, "all %u candidates that were trained diverged; %s: %s; a smaller train.lr "
+			       "may help", n, first->label, first->why);
+	return mr_fail(MR_ECONFIG, "none of the %u best candidates could be trained; %s: %s", n, first->label,
+		       first->why);
+}
+
 static mr_status verify(mr_auto_search_state *s, uint32_t n)
 {
 	mr_auto *a = s->a;
-	uint32_t row[MOST_AT_ONCE + 1], k, stale, flush;
+	uint32_t row[MOST_AT_ONCE + 1], k;
+	uint64_t begin = mr_clock_ns();
+	double each;
 
 	n = n < MOST_AT_ONCE ? n : MOST_AT_ONCE;
 	MR_TRY(load(s));
 	k = next_rows(a, n, row);
 	MR_TRY(measure(s, row, k, true));
+	put_dropped_last(a);
+	each = (double)(mr_clock_ns() - begin) / 1e9 / fmax(1, k);
 	predict_again(s);
 	qsort(a->row, a->n, sizeof(*a->row), by_prediction);
 	k = next_rows(a, n, row);
-	if (k)
-		MR_TRY(measure(s, row, k, false));
-	stale = best_measured(a, true);
-	flush = best_measured(a, false);
-	if (stale == a->n && flush == a->n)
-		return mr_fail(MR_ECONFIG, "none of the best candidates could be trained");
-	if (stale < a->n && flush < a->n && a->row[stale].measured_s < a->row[flush].measured_s)
-		MR_TRY(measure_penalty(s, stale, flush));
+	MR_TRY(measure(s, row, k, false));
+	put_dropped_last(a);
+	k = further_rows(a, (uint32_t)fmin(MOST_MORE, MORE_S / each), row);
+	MR_TRY(measure(s, row, k, false));
+	k = finalists(a, row);
+	MR_TRY(measure(s, row, k, false));
+	MR_TRY(mr_auto_measure_penalties(s));
 	mr_auto_sort(a);
+	if (!(a->row[0].measured_s > 0))
+		return none_is_left(a);
 	mr_auto_mark(s);
 	if (a->half < a->n && a->half_s < 2.2 * a->row[0].step_s && a->cores > 1)
 		return measure_half(s);

@@ -210,6 +210,8 @@ static mr_status make(const mr_args *args)
 	for (size_t i = 0; automatic && i < sizeof(without) / sizeof(without[0]); i++)
 		if (mr_values_is_set(args->values, without[i]))
 			return mr_fail(MR_EUSAGE, "--%s has no meaning with --auto", without[i]);
+	if (automatic && !strcmp(mr_values_string(args->values, "output"), "-"))
+		return mr_fail(MR_EUSAGE, "--auto writes its tables to standard output: -o needs the name of a file");
 	if (automatic)
 		return choose(args);
 
@@ -256,8 +258,8 @@ static const mr_option options[] = {
 	{"systems", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "with --auto: only these systems, with commas between; empty: all"},
 	{"verify", MR_OPT_INT, "0", 0, 100, NULL, NULL,
-	 "with --auto: train this many of the best for 20 steps each, correct the predictions, and choose by what they "
-	 "took"},
+	 "with --auto: train this many of the best and some others in turns, correct the predictions, and choose by "
+	 "what they took"},
 	{"memory", MR_OPT_INT, "0", 0, 1e18, NULL, "bytes",
 	 "with --auto: the memory of all workers together; recomputation is then a choice; 0: what the machine has"},
 	{"cap", MR_OPT_INT, "0", 0, 1e18, NULL, "bytes",

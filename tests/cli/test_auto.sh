@@ -64,7 +64,13 @@ has "memory of the workers: w weights"
 [ "$(grep -c '<svg ' choice.svg)" = 2 ] && [ "$(grep -c '</svg>' choice.svg)" = 2 ] &&
 	[ "$(grep -c 'class="frame node"' choice.svg)" = 2 ] && grep -q '<title>w0, stage 0' choice.svg ||
 	complain "the picture lacks the machine or the schedule"
-expect 3 "none of --systems is a system" deep.cfg --auto --topology core:2 --systems fast
+for names in fast gpipe,fast "gpipe, fast"; do
+	expect 2 '--systems: no system is called "fast"' deep.cfg --auto --topology core:2 --systems "$names"
+done
+expect 0 "best  " deep.cfg --auto --topology core:2 --systems "zb_h1, gpipe,"
+expect 3 "those that do not flush need --allow-stale" deep.cfg --auto --topology core:2 --systems pipedream
+expect 3 "on one core only sequential runs" deep.cfg --auto --topology core:1 --systems gpipe
+expect 2 "-o needs the name of a file" deep.cfg --auto --topology core:2 -o -
 expect 2 "genoa9654 has 1 to 192 cores, not 500" deep.cfg --auto --topology genoa9654:500
 expect 2 "--picture goes with --auto" deep.cfg --picture x.svg
 
@@ -79,6 +85,11 @@ done
 
 # A memory that nothing fits is refused with what would.
 expect 6 "no candidate fits; the least memory is " deep.cfg --auto --topology core:2 --memory 1000
+least=$(sed -n 's/.*would fit: --memory //p' out)
+expect 6 "--memory $least" deep.cfg --auto --topology core:2 --memory $((least - 1))
+expect 0 "best" deep.cfg --auto --topology core:2 --memory "$least"
+expect 6 ": the workers on node 0 need " deep.cfg --auto --topology "numa:2(memory=1000) core:2"
+expect 6 "(machine.memory_limit)" deep.cfg --auto --topology core:2 --set machine.memory_limit=1000000
 expect 2 "--memory goes with --auto" deep.cfg --memory 1000
 expect 2 "--compare has no meaning with --auto" deep.cfg --auto --compare
 expect 3 "machine.topology describes another machine" deep.cfg --auto --topology core:2 --verify 1
@@ -86,5 +97,29 @@ expect 3 "machine.topology describes another machine" deep.cfg --auto --topology
 # The best in practice.
 expect 0 "measured" deep.cfg --auto --verify 2 --set machine.threads=1
 awk '$1 == "best" { exit !($(NF - 4) > 0) }' out || complain "nothing was measured"
+
+# A candidate that diverges is dropped, here by a correction of stale gradients that is far too strong; the others go
+# on. Where all diverge the command does.
+cat >steep.cfg <<'END'
+model = { name = "mlp"; hidden = [64, 64, 64]; };
+data = { name = "synthetic"; features = 32; classes = 10; samples = 512; };
+optimizer = { name = "sgd"; };
+mitigation = { name = "dc_asgd"; lambda = 1000.0; };
+system = { name = "sequential"; };
+train = { steps = 4; batch = 32; lr = 0.3; };
+END
+expect 0 "measured" steep.cfg --auto --verify 2 --allow-stale 3 --systems sequential,pipedream
+awk '$1 == "best" { exit !($(NF - 4) > 0) }' out || complain "the best was not measured"
+if grep -q pipedream out; then # there are two cores
+	has "diverged"
+	grep -q '^dropped: pipedream, .*, diverged: the loss of micro-batch [0-9]* is ' out || complain "no line on it"
+fi
+expect 7 "candidates that were trained diverged; sequential: the loss of micro-batch" steep.cfg --auto --verify 2 \
+	--systems sequential --set train.lr=1e6
+
+# Stale choices too: the plans of all end no sooner than the runs, and what staleness costs is measured or not needed.
+expect 0 "measured" deep.cfg --auto --verify 1 --allow-stale 3 --systems sequential,rpd,pipedream
+grep -Eq '^penalty: (times as many steps as|no stale choice was faster)' out || complain "no word on staleness"
+expect 0 "staleness takes is unknown; --verify measures it" deep.cfg --auto --topology core:2 --allow-stale 3
 
 exit $failed

@@ -1,0 +1,176 @@
+/* test_auto.c - the search for a configuration: what staleness costs, and how the work of a search grows. */
+#include "choose/auto.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "check.h"
+#include "choose/auto_internal.h"
+#include "choose/auto_penalty.h"
+#include "job/job_help.h"
+
+/* --- steps to a loss --- */
+
+enum { STEPS = 200 };
+
+/* A loss that falls from @from to @to in a straight line, and stays. */
+static void fall(double *loss, double from, double to, uint32_t steps)
+{
+	for (uint32_t i = 0; i < STEPS; i++)
+		loss[i] = i < steps ? from + (to - from) * i / steps : to;
+}
+
+static void twice_the_steps_is_a_penalty_of_two(void)
+{
+	double flush[STEPS], stale[STEPS], target;
+
+	fall(flush, 2, 1, 50);
+	fall(stale, 2, 1, 50);
+	CU_ASSERT_DOUBLE_EQUAL(mr_auto_penalty_of(stale, flush, STEPS, &target), 1, 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(target, 1, 1e-12);
+	/* means over 20 steps: 1 is reached after 50 + 20 steps, and after 100 + 20 */
+	fall(stale, 2, 1, 100);
+	CU_ASSERT_DOUBLE_EQUAL(mr_auto_penalty_of(stale, flush, STEPS, &target), 120.0 / 70, 0.02);
+	CU_ASSERT_DOUBLE_EQUAL(mr_auto_penalty_of(flush, stale, STEPS, &target), 70.0 / 120, 0.02);
+	/* the loss that both reach is the greater one, which the better one has sooner */
+	fall(stale, 2, 1.5, 150);
+	CU_ASSERT_DOUBLE_EQUAL(mr_auto_penalty_of(stale, flush, STEPS, &target), 170.0 / (25 + 10), 0.2);
+	CU_ASSERT_DOUBLE_EQUAL(target, 1.5, 1e-12);
+}
+
+static void a_loss_that_is_none_has_no_penalty(void)
+{
+	double flush[STEPS], stale[STEPS], target;
+
+	fall(flush, 2, 1, 50);
+	fall(stale, 2, 1, 50);
+	stale[3] = NAN;
+	CU_ASSERT(isnan(mr_auto_penalty_of(stale, flush, STEPS, &target)));
+	stale[3] = INFINITY;
+	CU_ASSERT(isnan(mr_auto_penalty_of(stale, flush, STEPS, &target)));
+}
+
+/* --- the choice --- */
+
+/* Searches for @layers layers of 512 on @topology, and says what it took. */
+typedef struct effort {
+	double step_s, cpu_s;
+	uint64_t visited;
+	uint32_t tried;
+} effort;
+
+static effort search(uint32_t layers, const char *topology, const char *systems)
+{
+	char sets[4000] = "model.hidden=[";
+	mr_auto_question q = {.systems = systems};
+	clock_t begin = clock();
+	effort e;
+	mr_auto a;
+	mr_job j;
+
+	for (uint32_t i = 0; i < layers; i++)
+		strcat(sets, i ? ",512" : "512");
+	strcat(sets, "]");
+	mr_test_job_of(&j,
+		       "model.name=mlp data.name=synthetic data.features=512 data.classes=16 data.samples=4096 "
+		       "optimizer.name=adamw system.name=sequential train.steps=2 train.batch=512 train.microbatches=1 "
+		       "train.lr=0.01",
+		       sets);
+	j.machine.topology = topology;
+	q.job = &j;
+	MR_CHECK_OK(mr_auto_search(&q, &a));
+	e = (effort){a.row[0].step_s, (double)(clock() - begin) / CLOCKS_PER_SEC, a.state->visited, a.n_tried};
+	CU_ASSERT(a.row[0].step_s >= a.row[0].bound_s * (1 - 1e-9));
+	for (uint32_t i = 1; i < a.n && mr_auto_is_done(&a.row[i]); i++)
+		CU_ASSERT(a.row[i].step_s >= a.row[0].step_s);
+	mr_auto_fini(&a);
+	mr_job_fini(&j);
+	return e;
+}
+
+/* The budget of instructions holds the search on machines of any size. */
+static void the_search_ends(void)
+{
+	effort small = search(16, "numa:2 core:4", ""), large = search(64, "numa:8 core:16", "");
+
+	CU_ASSERT(small.tried > 20 && large.tried > 20);
+	CU_ASSERT(large.visited < 2500000); /* MOST_INSTRUCTIONS of auto.c and auto_refine.c, and one plan more */
+	CU_ASSERT(large.step_s < small.step_s * 4);
+	printf("64 layers on numa:8 core:16: %u tried in %.2f s\n", large.tried, large.cpu_s);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	CU_ASSERT(large.cpu_s < 30); /* less than 1 */
+#endif
+}
+
+/* A system alone is found no faster than all together. */
+static void all_systems_are_no_slower_than_one(void)
+{
+	static const char *const one[] = {"sequential", "data_parallel", "1f1b", "zb_v"};
+	static const char *const on[] = {"gnr6980:32", "graviton4:8"};
+
+	for (size_t t = 0; t < 2; t++) {
+		double all = search(12, on[t], "").step_s;
+
+		for (size_t i = 0; i < 4; i++)
+			CU_ASSERT(all <= search(12, on[t], one[i]).step_s * (1 + 1e-6));
+	}
+}
+
+/* The row like @r with the next smaller or (@more) larger number of micro-batches, of those that were not refined. */
+static const mr_auto_row *next_to(const mr_auto *a, const mr_auto_row *r, bool more)
+{
+	const mr_auto_row *near = NULL;
+
+	for (uint32_t i = 0; i < a->n; i++) {
+		const mr_auto_row *x = &a->row[i];
+
+		if (x->refined || x->workers != r->workers || x->threads != r->threads || strcmp(x->label, r->label) ||
+		    (more ? x->n_micro <= r->n_micro : x->n_micro >= r->n_micro))
+			continue;
+		if (!near || (more ? x->n_micro < near->n_micro : x->n_micro > near->n_micro))
+			near = x;
+	}
+	return near;
+}
+
+/* Also where the budget is spent before all groups had their turn: the best has no neighbour that was left out. */
+static void the_best_is_tried_with_other_numbers_of_micro_batches(void)
+{
+	mr_auto_question q = {0};
+	uint32_t at = 0;
+	mr_auto a;
+	mr_job j;
+
+	mr_test_job_of(&j,
+		       "model.name=mlp data.name=synthetic data.features=512 data.classes=16 data.samples=8192 "
+		       "optimizer.name=adamw system.name=sequential train.steps=2 train.batch=128 train.microbatches=1 "
+		       "train.lr=0.01",
+		       "model.hidden=[128,128,128,128,128,128,128,128,128,128,128,128]");
+	j.machine.topology = "numa:4 core:16";
+	q.job = &j;
+	MR_CHECK_OK(mr_auto_search(&q, &a));
+	CU_ASSERT(!a.complete);
+	while (at < a.n && a.row[at].refined)
+		at++;
+	CU_ASSERT(at < a.n && mr_auto_is_done(&a.row[at]));
+	for (int more = 0; more < 2 && at < a.n; more++) {
+		const mr_auto_row *x = next_to(&a, &a.row[at], more);
+
+		CU_ASSERT(!x || x->tried || x->bound_s >= a.row[at].step_s);
+	}
+	mr_auto_fini(&a);
+	mr_job_fini(&j);
+}
+
+void mr_suite_auto(void);
+void mr_suite_auto(void)
+{
+	MR_SUITE("auto");
+	MR_TEST(twice_the_steps_is_a_penalty_of_two);
+	MR_TEST(a_loss_that_is_none_has_no_penalty);
+	MR_TEST(the_search_ends);
+	MR_TEST(all_systems_are_no_slower_than_one);
+	MR_TEST(the_best_is_tried_with_other_numbers_of_micro_batches);
+}
