@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "cli/args.h"
 #include "cli/open_config.h"
+#include "cli/shell_word.h"
 #include "starter/starter.h"
 
 /* The configuration's name by default: "iris.csv" becomes iris.cfg, in the current folder. */
@@ -40,7 +41,7 @@ static mr_status folder_for(const char *path, char folder[PATH_MAX + 2])
 
 static mr_status write_file(const mr_args *args, const char *data, const char *path)
 {
-	char folder[PATH_MAX + 2];
+	char folder[PATH_MAX + 2], word[MR_SHELL_WORD_BYTES];
 	mr_config *config;
 	mr_strbuf text;
 	mr_topo machine;
@@ -61,7 +62,7 @@ static mr_status write_file(const mr_args *args, const char *data, const char *p
 	/* It must be right as it stands. */
 	MR_TRY(mr_open_config_file(args, path, &config));
 	mr_config_destroy(config);
-	printf("%s is written; train it with: millrace train %s\n", path, path);
+	printf("%s is written; train it with: millrace train %s\n", path, mr_shell_word(path, word));
 	return MR_OK;
 }
 

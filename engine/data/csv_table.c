@@ -268,12 +268,6 @@ static mr_status take_first(mr_csv_table *t, char *line, const mr_values *values
 	return find_columns(t, values);
 }
 
-/* Skip the byte order mark that some programs write at the beginning. */
-static char *behind_mark(char *line)
-{
-	return strncmp(line, "\xef\xbb\xbf", 3) ? line : line + 3;
-}
-
 mr_status mr_csv_table_open(mr_csv_table *t, const char *path, const mr_values *values)
 {
 	mr_lines lines;
@@ -285,7 +279,7 @@ mr_status mr_csv_table_open(mr_csv_table *t, const char *path, const mr_values *
 	if (st == MR_OK)
 		st = mr_lines_next(&lines, &line);
 	if (st == MR_OK)
-		st = take_first(t, behind_mark(line), values);
+		st = take_first(t, line, values);
 	mr_lines_close(&lines);
 	return st;
 }
@@ -312,7 +306,7 @@ mr_status mr_csv_table_same(mr_csv_table *t, const char *path)
 	if (st == MR_OK)
 		st = mr_lines_next(&lines, &line);
 	if (st == MR_OK)
-		st = mr_csv_table_split(t, behind_mark(line), 1);
+		st = mr_csv_table_split(t, line, 1);
 	for (uint32_t c = 0; st == MR_OK && t->header && c < t->n_columns; c++)
 		if (*t->field[c] && strcmp(t->field[c], t->name[c]) != 0)
 			st = mr_fail(MR_EDATA, "%s:1: column %u is \"%.40s\", in the training file \"%.40s\"", path,

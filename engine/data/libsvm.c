@@ -128,9 +128,12 @@ static mr_status pair(reader *r, uint64_t *last)
 	errno = 0;
 	index = strtoull(r->at, &end, 10);
 	if (end == r->at || *end != ':' || errno || r->at[0] == '-' || index == 0 || index > (1u << 20))
-		return bad(r, "expected index:value with an index from 1 to 1048576");
+		return bad(r, end > r->at && *end == ':' && !index
+				      ? "expected index:value with an index from 1 to 1048576, and found 0: raise all "
+					"indices by 1"
+				      : "expected index:value with an index from 1 to 1048576");
 	if (index <= *last)
-		return bad(r, "indices must rise within a line");
+		return bad(r, "indices must rise within a line, each at most once");
 	r->at = end + 1;
 	if (!number(&r->at, &value))
 		return bad(r, "expected a finite number behind the colon");

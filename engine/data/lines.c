@@ -42,7 +42,7 @@ mr_status mr_lines_next(mr_lines *l, char **line)
 			       (unsigned long long)(l->offset + strlen(l->line)), l->kind);
 	l->offset += (uint64_t)len;
 	l->line[strcspn(l->line, "\n")] = 0;
-	*line = l->line;
+	*line = l->line + (l->number == 1 && !strncmp(l->line, MR_BYTE_ORDER_MARK, 3) ? 3 : 0);
 	return MR_OK;
 }
 

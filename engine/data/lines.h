@@ -10,6 +10,8 @@
 
 #include "base/status.h"
 
+#define MR_BYTE_ORDER_MARK "\xef\xbb\xbf" /* in UTF-8; some programs begin a file with it */
+
 typedef struct mr_lines {
 	const char *path;  /* borrowed */
 	const char *kind;  /* kind of file, for messages: "LIBSVM"; borrowed */
@@ -25,6 +27,7 @@ typedef struct mr_lines {
 mr_status mr_lines_open(const char *path, const char *kind, mr_lines *out) MR_MUST_USE;
 
 /** Set *@line to the next line, which may be written to and is valid until the next call; NULL after the last one.
+ * A byte order mark at the beginning of the file is left out.
  * Errors: MR_EDATA with the path (a NUL in the line, a read that fails). */
 mr_status mr_lines_next(mr_lines *l, char **line) MR_MUST_USE;
 

@@ -183,8 +183,10 @@ static void print_classes(const mr_survey *s, mr_strbuf *out)
 		most = s->of_class[i] > most ? s->of_class[i] : most;
 		none += s->of_class[i] == 0;
 	}
-	mr_strbuf_printf(out, "classes  %lld, with %llu to %llu training samples", (long long)n,
-			 (unsigned long long)least, (unsigned long long)most);
+	mr_strbuf_printf(out, "classes  %lld, with %llu", (long long)n, (unsigned long long)least);
+	if (most > least)
+		mr_strbuf_printf(out, " to %llu", (unsigned long long)most);
+	mr_strbuf_append(out, most > least ? " training samples" : " training samples each");
 	if (none)
 		mr_strbuf_printf(out, "; %llu without any", (unsigned long long)none);
 	for (int64_t i = 0; i < n && i < SHOWN_CLASSES; i++)

@@ -19,6 +19,7 @@ typedef struct column {
 	char *value[MOST_VALUES + 1]; /* different ones */
 	uint32_t n_values;
 	char *text;          /* the first one that is no number */
+	uint64_t line;       /* where it stands */
 } column;
 
 static mr_status note_value(column *c, const char *text)
@@ -32,7 +33,7 @@ static mr_status note_value(column *c, const char *text)
 	return c->value[c->n_values++] ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the values of a column");
 }
 
-static mr_status note(column *c, const char *text, uint64_t row)
+static mr_status note(column *c, const char *text, uint64_t row, uint64_t line)
 {
 	double x;
 
@@ -42,8 +43,10 @@ static mr_status note(column *c, const char *text, uint64_t row)
 	}
 	if (!mr_csv_is_number(text, &x)) {
 		c->n_texts++;
-		if (!c->text)
+		if (!c->text) {
 			c->text = strdup(text);
+			c->line = line;
+		}
 		return note_value(c, text);
 	}
 	if (!c->n_numbers++) {
@@ -70,7 +73,7 @@ static mr_status read_rows(mr_csv_table *t, const char *path, column *columns, u
 			continue;
 		st = mr_csv_table_split(t, line, lines.number);
 		for (uint32_t c = 0; st == MR_OK && c < t->n_columns; c++)
-			st = note(&columns[c], t->field[c], *n_rows);
+			st = note(&columns[c], t->field[c], *n_rows, lines.number);
 		++*n_rows;
 	}
 	mr_lines_close(&lines);
@@ -146,6 +149,22 @@ static mr_status judge_target(mr_columns *out, const mr_csv_table *t, const colu
 	return out->target ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for a name");
 }
 
+static mr_status no_numbers(const mr_csv_table *t, const column *columns, uint32_t target)
+{
+	uint32_t i = 0;
+
+	while (i + 1 < t->n_columns && (i == target || !columns[i].text))
+		i++;
+	if (i == target || !columns[i].text)
+		return mr_fail(MR_EDATA, "%s: no column of numbers is left beside the target, column %u (%s)", t->path,
+			       target + 1, t->name[target]);
+	return mr_fail(MR_EDATA,
+		       "%s:%llu: no column of numbers is left beside the target, column %u (%s): column %u (%s) has "
+		       "\"%.40s\" here, expected a number, or nothing where it is missing",
+		       t->path, (unsigned long long)columns[i].line, target + 1, t->name[target], i + 1, t->name[i],
+		       columns[i].text);
+}
+
 static mr_status look(mr_csv_table *t, const char *path, mr_columns *out)
 {
 	column *columns = calloc(t->n_columns, sizeof(*columns));
@@ -165,10 +184,7 @@ static mr_status look(mr_csv_table *t, const char *path, mr_columns *out)
 	if (st == MR_OK)
 		judge(out, t, columns, target);
 	if (st == MR_OK && !out->n_read)
-		st = mr_fail(MR_EDATA,
-			     "%s: no column of numbers is left beside the target, column %u (%s): a model of rows "
-			     "reads numbers",
-			     path, target + 1, t->name[target]);
+		st = no_numbers(t, columns, target);
 	for (uint32_t c = 0; c < t->n_columns; c++) {
 		for (uint32_t i = 0; i < columns[c].n_values; i++)
 			free(columns[c].value[i]);

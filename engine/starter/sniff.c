@@ -10,6 +10,7 @@
 
 #include "data/csv_table.h"
 #include "data/dataset.h"
+#include "data/lines.h"
 #include "data/picture.h"
 
 #define HEAD 65536u
@@ -30,8 +31,10 @@ static mr_status read_head(const char *path, head *h)
 	if (!f)
 		return mr_fail(MR_EDATA, "%s: cannot open: %s", path, strerror(errno));
 	h->n = fread(h->bytes, 1, HEAD, f);
-	h->bytes[h->n] = 0;
 	h->whole = h->n < HEAD;
+	if (h->n >= 3 && !memcmp(h->bytes, MR_BYTE_ORDER_MARK, 3)) /* as mr_lines_next leaves it out */
+		memmove(h->bytes, h->bytes + 3, h->n -= 3);
+	h->bytes[h->n] = 0;
 	failed = ferror(f);
 	fclose(f);
 	if (failed)
@@ -229,10 +232,15 @@ static bool is_libsvm_line(const char *line, bool *pairs)
 /* The next whole line of @h from *@at on, in @line of HEAD + 1 bytes; false: there is none. */
 static bool next_line(const head *h, size_t *at, char *line)
 {
-	const char *begin = h->bytes + *at, *end = memchr(begin, '\n', h->n - *at);
-	size_t n = end ? (size_t)(end - begin) : h->n - *at;
+	const char *begin, *end;
+	size_t n;
 
-	if ((!end && !h->whole) || *at >= h->n)
+	if (*at >= h->n)
+		return false;
+	begin = h->bytes + *at;
+	end = memchr(begin, '\n', h->n - *at);
+	n = end ? (size_t)(end - begin) : h->n - *at;
+	if (!end && !h->whole)
 		return false;
 	memcpy(line, begin, n);
 	if (n && line[n - 1] == '\r')
@@ -306,6 +314,9 @@ static mr_status look_at_file(const char *path, head *h, char *line, mr_sniff *s
 	MR_TRY(read_head(path, h));
 	if (is_idx(h, path, &labels))
 		return take_idx_file(path, labels, s);
+	if (h->n >= 2 && (!memcmp(h->bytes, "\xff\xfe", 2) || !memcmp(h->bytes, "\xfe\xff", 2)))
+		return mr_fail(MR_EDATA, "%s: a text in UTF-16, expected UTF-8: iconv -f utf-16 -t utf-8 makes it",
+			       path);
 	if (memchr(h->bytes, 0, h->n))
 		return mr_fail(MR_EDATA,
 			       "%s: this is no text, and of no other kind that init can see: text, CSV, LIBSVM, "
@@ -313,6 +324,10 @@ static mr_status look_at_file(const char *path, head *h, char *line, mr_sniff *s
 			       "sources)",
 			       path);
 	s->kind = is_libsvm(h, line) ? MR_SNIFF_LIBSVM : is_csv(path, h, line) ? MR_SNIFF_CSV : MR_SNIFF_TEXT;
+	if (s->kind == MR_SNIFF_CSV && memchr(h->bytes, '\r', h->n) && !memchr(h->bytes, '\n', h->n))
+		return mr_fail(MR_EDATA,
+			       "%s: its lines end in CR alone, expected LF or CR LF: tr '\\r' '\\n' makes them",
+			       path);
 	return MR_OK;
 }
 

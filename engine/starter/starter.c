@@ -44,19 +44,28 @@ static uint64_t rounded(uint64_t n)
 	return n / unit * unit;
 }
 
+static bool is_control(char c)
+{
+	return (unsigned char)c < ' ' || c == 0x7f;
+}
+
 /* A path in quotes, as a configuration has it. */
 static void put_path(const starter *s, const char *key, const char *path)
 {
 	mr_strbuf_printf(s->out, "\t%s = \"%s", key, *path == '/' ? "" : s->folder);
 	for (; *path; path++)
-		mr_strbuf_printf(s->out, *path == '"' || *path == '\\' ? "\\%c" : "%c", *path);
+		mr_strbuf_printf(s->out, *path == '"' || *path == '\\' ? "\\%c" : is_control(*path) ? "\\x%02x" : "%c",
+				 (unsigned char)*path);
 	mr_strbuf_append(s->out, "\";\n");
 }
 
 static void put_head(const starter *s, const char *what)
 {
+	mr_strbuf_append(s->out, "# Written by millrace init for ");
+	for (const char *c = s->path; *c; c++)
+		mr_strbuf_printf(s->out, "%c", is_control(*c) ? '?' : *c);
 	mr_strbuf_printf(s->out,
-			 "# Written by millrace init for %s (%s), on a machine with %u core%s.\n"
+			 " (%s), on a machine with %u core%s.\n"
 			 "#\n"
 			 "#\tmillrace train THIS_FILE          train; Ctrl-C saves, train --resume goes on\n"
 			 "#\tmillrace plan THIS_FILE           stages, memory and speed without training\n"
@@ -64,7 +73,7 @@ static void put_head(const starter *s, const char *what)
 			 "#\n"
 			 "# Every key: man millrace.cfg, or millrace list KIND NAME. Values that are worth trying are\n"
 			 "# marked with \"Try\"; --set group.key=value tries one without a change of this file.\n\n",
-			 s->path, what, s->machine->n_usable, s->machine->n_usable == 1 ? "" : "s");
+			 what, s->machine->n_usable, s->machine->n_usable == 1 ? "" : "s");
 }
 
 static void put_course(const starter *s, const course *c)
@@ -343,7 +352,10 @@ static mr_status write_text(starter *s)
 			 "model = {\n\tname = \"gpt\";\n\tlayers = %u;\n\twidth = %u;\n\theads = %u;\n"
 			 "\tcontext = %u; # characters that it sees at once\n\tinit_std = %.2g;\n};\n\n",
 			 layers, width, width / 32, context, 0.7 / sqrt(width));
-	mr_strbuf_append(s->out, "# The last tenth of the text validates.\ndata = {\n\tname = \"text\";\n");
+	mr_strbuf_append(s->out, "# The last tenth of the text validates. Try tokenizer = \"tokenizer.json\" for the\n"
+				 "# tokens of GPT-2, Llama 3 or another model with byte-level BPE; it is that\n"
+				 "# model's file of this name.\n"
+				 "data = {\n\tname = \"text\";\n");
 	put_path(s, "path", s->path);
 	mr_strbuf_append(s->out, "};\n\n");
 	put_course(s, &k);

@@ -105,6 +105,24 @@ printf 'ab\000cd' >binary.bin
 expect 4 "this is no text, and of no other kind that init can see" init binary.bin
 mkdir empty
 expect 4 "the folder has neither folders of PNG" init empty
+printf 'x,y,c\r1,2,a\r' >old.csv
+expect 4 "old.csv: its lines end in CR alone, expected LF or CR LF" init old.csv
+printf '\377\376t\000o\000' >wide.txt
+expect 4 "wide.txt: a text in UTF-16, expected UTF-8" init wide.txt
+printf 'x,y,c' >head.csv
+expect 4 "head.csv: 0 rows are too few to learn from" init head.csv
+{ echo x,y; seq 30 | sed 's/.*/&.5,&/; 9s/.*/NA,9/'; } >na.csv
+expect 4 "na.csv:10: no column of numbers is left beside the target, column 2 (y): column 1 (x) has \"NA\" here" \
+	init na.csv
+
+# A byte order mark, and no newline behind the last line.
+{ printf '\357\273\277'; seq 30 | sed 's/.*/&.5,&.25/'; printf '7,7'; } >mark.csv
+expect 0 "mark.cfg is written" init mark.csv
+grep -q ignore mark.cfg && complain "a column with a byte order mark is left out: $(cat mark.cfg)"
+expect 0 "27 training and 4 validation rows of 1 numbers" check-data mark.cfg
+{ printf '\357\273\277'; seq 30 | sed 's/.*/& 1:.5 3:&/'; } >mark.svm
+expect 0 "mark.svm.cfg is written" init mark.svm -o mark.svm.cfg
+written mark.svm.cfg 'name = "libsvm";'
 expect 1 "no/such/folder" init flowers.csv -o no/such/folder/x.cfg
 expect 2 "usage: millrace init DATA" init
 for file in c nowhere nothing short few words same ragged binary empty; do

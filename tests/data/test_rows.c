@@ -265,6 +265,7 @@ static void libsvm_files(void)
 	refuse("1 0:1\n", "path=s", "s:1: expected index:value with an index from 1");
 	refuse("1 -3:1\n", "path=s", "s:1: expected index:value");
 	refuse("1 2:1 2:1\n", "path=s", "s:1: indices must rise");
+	refuse("1 1:1\n1 0:1\n", "path=s", "s:2: expected index:value with an index from 1 to 1048576, and found 0");
 	refuse("1 2:\n", "path=s", "finite number behind the colon");
 	refuse("1 2:inf\n", "path=s", "finite number behind the colon");
 	refuse("1 2:1:3\n", "path=s", "expected index:value");
