@@ -36,6 +36,13 @@ mr_status mr_command_get(const char *name, const mr_command **out)
 		}
 		names[i] = commands[i]->name;
 	}
+	if (*name == '-') {
+		near = mr_nearest(name, (const char *const[]){"--help", "--version"}, 2);
+		if (near)
+			return mr_fail(MR_EUSAGE, "there is no option %.60s; did you mean %s?", name, near);
+		return mr_fail(MR_EUSAGE, "the command comes before its options, got \"%.60s\"; see millrace --help",
+			       name);
+	}
 	near = mr_nearest(name, names, N_COMMANDS);
 	if (near)
 		return mr_fail(MR_EUSAGE, "no command is called \"%.60s\"; did you mean \"%s\"?", name, near);

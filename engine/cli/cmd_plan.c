@@ -9,6 +9,7 @@
 #include "choose/what_fits.h"
 #include "cli/args.h"
 #include "cli/open_config.h"
+#include "cli/shell_word.h"
 #include "host/memory.h"
 #include "logbook/machine_picture.h"
 #include "report/output.h"
@@ -118,23 +119,40 @@ static mr_status one(const mr_args *args)
 	return st;
 }
 
-/* Write the configuration of @args with the settings of @r, for the machine that trains with it. */
-static mr_status write_choice(const mr_args *args, const mr_auto_row *r, const char *path)
+/* Where no folder is named, that of the choice is runs/NAME by the choice's own name, not by that of @job, whose run
+ * may be there already. Puts the text of that --set into @set. */
+static bool has_own_folder(const mr_job *job, const char *path, char *set, size_t size)
 {
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	size_t len = strlen(base);
+
+	if (strncmp(job->run_dir, "runs/", 5) != 0 || strcmp(job->run_dir + 5, job->name) != 0)
+		return false;
+	if (len > 4 && !strcmp(base + len - 4, ".cfg"))
+		len -= 4;
+	return (size_t)snprintf(set, size, "run.dir=runs/%.*s", (int)len, base) < size;
+}
+
+/* Write the configuration of @args with the settings of @r, for the machine that trains with it. */
+static mr_status write_choice(const mr_args *args, const mr_job *job, const mr_auto_row *r, const char *path)
+{
+	char dir[PATH_MAX + 16], word[MR_SHELL_WORD_BYTES];
 	const char *sets[64];
 	mr_args chosen = *args;
 	mr_config *config;
 	mr_strbuf text;
 	mr_status st;
 
-	if (args->n_sets + r->n_sets + 1 > sizeof(sets) / sizeof(sets[0]))
+	if (args->n_sets + r->n_sets + 2 > sizeof(sets) / sizeof(sets[0]))
 		return mr_fail(MR_EUSAGE, "--auto takes at most %zu --set",
-			       sizeof(sets) / sizeof(sets[0]) - r->n_sets - 1);
+			       sizeof(sets) / sizeof(sets[0]) - r->n_sets - 2);
 	chosen.n_sets = args->n_sets;
 	memcpy(sets, args->set, args->n_sets * sizeof(*sets));
 	for (uint32_t i = 0; i < r->n_sets; i++)
 		sets[chosen.n_sets++] = r->set[i];
 	sets[chosen.n_sets++] = "machine.topology=\"\""; /* it is at hand when the run begins */
+	if (has_own_folder(job, path, dir, sizeof(dir)))
+		sets[chosen.n_sets++] = dir;
 	chosen.set = sets;
 	MR_TRY(mr_open_config(&chosen, &config));
 	mr_strbuf_init(&text);
@@ -144,7 +162,7 @@ static mr_status write_choice(const mr_args *args, const mr_auto_row *r, const c
 	mr_strbuf_fini(&text);
 	mr_config_destroy(config);
 	if (st == MR_OK)
-		printf("\nwritten to %s: millrace train %s\n", path, path);
+		printf("\nwritten to %s: millrace train %s\n", path, mr_shell_word(path, word));
 	return st;
 }
 
@@ -180,6 +198,7 @@ static mr_status choose(const mr_args *args)
 	mr_auto a = {0};
 	mr_status st;
 
+	MR_TRY(mr_output_check(path));
 	mr_memory_keep_freed(); /* hundreds of plans are made */
 	MR_TRY(mr_open_config(args, &config));
 	q.job = mr_config_job(config);
@@ -191,7 +210,7 @@ static mr_status choose(const mr_args *args)
 	if (st == MR_OK)
 		st = draw_choice(&a, mr_values_string(args->values, "picture"));
 	if (st == MR_OK && *path)
-		st = write_choice(args, &a.row[0], path);
+		st = write_choice(args, q.job, &a.row[0], path);
 	mr_auto_fini(&a);
 	mr_config_destroy(config);
 	return st;

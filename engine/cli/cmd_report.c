@@ -1,4 +1,7 @@
 /* millrace report: everything that the folders of runs hold, as one page. */
+#include <stdio.h>
+#include <string.h>
+
 #include "cli/args.h"
 #include "report/output.h"
 #include "report/page.h"
@@ -26,12 +29,15 @@ static mr_status write_page(const void *arg, FILE *out)
 static mr_status run(mr_args *args)
 {
 	mr_reported_runs runs = {.args = args};
+	const char *path = mr_values_string(args->values, "output");
 	mr_status st = MR_OK;
 
 	for (uint32_t i = 0; i < args->n_operands && st == MR_OK; i++)
 		st = mr_run_folder_read_all(args->operand[i], &runs.at[i]);
 	if (st == MR_OK)
-		st = mr_output_make(mr_values_string(args->values, "output"), write_page, &runs);
+		st = mr_output_make(path, write_page, &runs);
+	if (st == MR_OK && *path && strcmp(path, "-") != 0)
+		printf("%s is written; open it with a browser\n", path);
 	for (uint32_t i = 0; i < args->n_operands; i++)
 		mr_run_folder_fini(&runs.at[i]);
 	return st;

@@ -13,6 +13,8 @@ static const mr_option options[] = {
 	{0},
 };
 
+#define LEAST_COLUMNS 20
+
 static void sleep_seconds(double seconds)
 {
 	struct timespec t = {.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
@@ -30,8 +32,10 @@ static mr_status show(const mr_args *args, bool json, bool live, bool *over)
 	*over = mr_run_status_over(&s);
 	if (live)
 		fputs("\033[H\033[2J", stdout); /* the cursor to the corner; an empty screen */
+	if (columns && columns < LEAST_COLUMNS)
+		columns = LEAST_COLUMNS;
 	st = json ? mr_run_status_json(&s, true, stdout)
-		  : mr_run_status_screen(&s, columns > 40 ? columns : 80, rows > 12 ? rows - 1 : 23, stdout);
+		  : mr_run_status_screen(&s, columns ? columns : 80, rows > 1 ? rows - 1 : 23, stdout);
 	if (st == MR_OK && fflush(stdout))
 		st = mr_fail(MR_EIO, "cannot write to standard output");
 	mr_run_status_fini(&s);

@@ -90,6 +90,7 @@ static mr_status run(mr_args *args)
 	mr_status st;
 	FILE *out;
 
+	MR_TRY(mr_output_check(path));
 	if (*from)
 		MR_TRY(mr_choices_read(from, &table));
 	MR_TRY(mr_topo_detect(&topo));

@@ -1,6 +1,7 @@
 #include "cli/open_config.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,11 +10,19 @@
 #include "cli/clean_env.h"
 #include "cli/weights.h"
 
-#define SHORT_MISTAKE 400 /* bytes of the first one in the message of mr_config_load */
-
 mr_status mr_open_config(const mr_args *args, mr_config **out)
 {
 	return mr_open_config_file(args, args->operand[0], out);
+}
+
+static mr_status refuse_run_folder(const char *path)
+{
+	char resolved[PATH_MAX];
+
+	if (snprintf(resolved, sizeof(resolved), "%s/resolved.cfg", path) >= (int)sizeof(resolved) ||
+	    access(resolved, F_OK))
+		return MR_OK;
+	return mr_fail(MR_ECONFIG, "%s: is the folder of a run, expected a configuration, such as %s", path, resolved);
 }
 
 mr_status mr_open_config_file(const mr_args *args, const char *path, mr_config **out)
@@ -25,11 +34,12 @@ mr_status mr_open_config_file(const mr_args *args, const char *path, mr_config *
 	if (access(path, F_OK) && errno == ENOENT)
 		return mr_fail(MR_ECONFIG, "%s: no such file (millrace init DATA writes a configuration for your data)",
 			       path);
+	MR_TRY(refuse_run_folder(path));
 	mr_strbuf_init(&notes);
 	st = mr_config_load(path, args->set, args->n_sets, &notes, out);
 	/* The first start has printed them. A single mistake of usual length stands in the message. */
 	line = strchr(mr_strbuf_text(&notes), '\n');
-	if (st == MR_OK ? !getenv("MILLRACE_RESTARTED") : line && (line[1] || notes.len > SHORT_MISTAKE))
+	if (st == MR_OK ? !getenv("MILLRACE_RESTARTED") : line && (line[1] || notes.len > MR_CONFIG_MISTAKE))
 		fputs(mr_strbuf_text(&notes), stderr);
 	mr_strbuf_fini(&notes);
 	return st;

@@ -59,12 +59,15 @@ static double rate(const mr_train *t, uint64_t steps, uint64_t ns)
  * present, which are no measure in a short window. */
 mr_progress_state mr_train_progress(const mr_train *t)
 {
-	mr_progress_state p = mr_progress_state_at(t->last.step, t->n_steps);
+	bool begun = t->last.step > 0; /* in this session */
+	mr_progress_state p = mr_progress_state_at(begun ? t->last.step : t->step, t->n_steps);
 	uint64_t steps = t->last.step - t->drawn_step, busy = busy_ns(t);
 	uint64_t ns = t->last.time_ns > t->drawn_ns ? t->last.time_ns - t->drawn_ns : 0;
 
-	p.loss = t->last.loss;
-	p.lr = t->last.lr;
+	if (begun) {
+		p.loss = t->last.loss;
+		p.lr = t->last.lr;
+	}
 	if (t->normed.step)
 		p.grad_norm = mr_train_norm(&t->normed);
 	p.val_loss = t->val_loss;

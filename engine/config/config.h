@@ -42,6 +42,8 @@
 
 typedef struct mr_config mr_config;
 
+#define MR_CONFIG_MISTAKE 800 /* bytes of the first mistake in the message of mr_config_load */
+
 /**
  * Load @path and apply @sets. The caller destroys *@out. A key of the file that belongs to a plug-in which --set has
  * replaced is left out, if the new one has no such key or one of another type; @notes gets a line about it.

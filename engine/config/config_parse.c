@@ -139,9 +139,10 @@ static mr_status take_setting(mr_config *c, mr_job_group group, const config_set
 	/* an integer that the scan has refused would be reported twice */
 	if (!values || mr_mistakes_has(&c->mistakes, mr_job_key_text(group, key, text)))
 		return MR_OK;
-	if (group == MR_JOB_TOP && !strcmp(key, "partition"))
+	st = mr_option_find(mr_values_table(values), key) ? MR_OK : mr_config_key_elsewhere(group, key);
+	if (st == MR_OK && group == MR_JOB_TOP && !strcmp(key, "partition"))
 		st = set_partition(values, s);
-	else
+	else if (st == MR_OK)
 		st = set_value(values, key, s);
 	if (st == MR_ERESOURCE)
 		return st;

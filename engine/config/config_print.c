@@ -58,7 +58,7 @@ static mr_status put_keys(const mr_config *c, mr_job_group group, const char *in
 
 mr_status mr_config_print(const mr_config *c, mr_strbuf *out)
 {
-	mr_strbuf_printf(out, "# The configuration of a run, as millrace " MR_VERSION " understood %s.\n\n", c->path);
+	mr_strbuf_printf(out, "# %s with every default filled in, by millrace " MR_VERSION ".\n\n", c->path);
 	MR_TRY(put_keys(c, MR_JOB_TOP, "", out));
 	for (int g = MR_JOB_TOP + 1; g < MR_N_JOB_GROUPS; g++) {
 		const mr_config_section *part = &c->part[g];

@@ -61,14 +61,17 @@ static void put_steps(page *p, const mr_run_status *s)
 	const mr_progress_state *x = &s->progress;
 	double part = x->n_steps ? (double)x->step / (double)x->n_steps : 0;
 	char line[512], done[STEP_BAR + 1], time[2][16] = {"", ""};
+	int n;
 
-	bar(part, STEP_BAR, done);
+	bar(part, p->columns < 2 * STEP_BAR ? p->columns / 4 : STEP_BAR, done);
 	if (!isnan(s->seconds))
 		mr_duration_text(s->seconds, time[0]);
 	if (!isnan(x->eta_seconds) && !mr_run_status_over(s))
 		mr_duration_text(x->eta_seconds, time[1]);
-	snprintf(line, sizeof(line), "[%s] step %llu of %llu  %s%s%s", done, (unsigned long long)x->step,
-		 (unsigned long long)x->n_steps, time[0], *time[1] ? ", to go " : "", time[1]);
+	n = snprintf(line, sizeof(line), "[%s] step %llu of %llu  %s", done, (unsigned long long)x->step,
+		     (unsigned long long)x->n_steps, time[0]);
+	if (*time[1] && (size_t)n + strlen(", to go ") + strlen(time[1]) <= p->columns)
+		snprintf(line + n, sizeof(line) - (size_t)n, ", to go %s", time[1]);
 	put_line(p, line);
 }
 
@@ -111,6 +114,15 @@ static void main_wait(const mr_run_status_worker *w, char *text, size_t size)
 		snprintf(text, size, "%s %.0f%%", mr_report_wait_name((mr_wait_cause)most), 100 * w->wait[most]);
 }
 
+/* Without the cause, which would be cut. */
+static void shorten(char *line, unsigned columns)
+{
+	char *cause = strstr(line, " waits: ");
+
+	if (cause && strlen(line) > columns)
+		memcpy(cause, " waits", sizeof(" waits"));
+}
+
 static void put_worker(page *p, const mr_run_status *s, uint32_t i)
 {
 	const mr_run_status_worker *w = &s->worker[i];
@@ -122,6 +134,7 @@ static void put_worker(page *p, const mr_run_status *s, uint32_t i)
 	main_wait(w, wait, sizeof(wait));
 	snprintf(line, sizeof(line), "w%-4u %-8.8s %-7.7s %s %4s  %-15s %s", i, w->stages, w->cores, busy, share, wait,
 		 w->doing);
+	shorten(line, p->columns);
 	put_line(p, line);
 }
 
@@ -132,6 +145,8 @@ static void put_workers(page *p, const mr_run_status *s)
 	double least = INFINITY, most = -INFINITY;
 	char line[256];
 
+	if (!p->left)
+		return;
 	for (uint32_t i = 0; i < fit; i++)
 		put_worker(p, s, i);
 	if (fit == s->n_workers)

@@ -73,8 +73,8 @@ mr_status mr_run_status_read(const char *path, mr_run_status *out) MR_MUST_USE;
 /** Has the run ended, by its own word or since its process is gone? */
 bool mr_run_status_over(const mr_run_status *s);
 
-/** Print a screen of at most @columns x @rows (each at least 40 x 12), without escapes, each line ended by a newline.
- */
+/** Print a screen of at most @columns x @rows (at least 20 x 1), without escapes, each line ended by a newline. What
+ * does not fit is cut, from the right and from below. */
 mr_status mr_run_status_screen(const mr_run_status *s, unsigned columns, unsigned rows, FILE *out) MR_MUST_USE;
 
 #endif

@@ -249,7 +249,7 @@ mr_status mr_run_status_read(const char *path, mr_run_status *out)
 			       MR_RUN_STATUS_FILE);
 	st = mr_json_read_file(file, MOST_BYTES, &root);
 	if (st != MR_OK)
-		return st == MR_ECONFIG ? mr_fail(MR_EDATA, "%s", mr_error_text()) : st;
+		return st == MR_ECONFIG ? mr_fail(MR_EDATA, "not the status of a run: %s", mr_error_text()) : st;
 	if (!mr_json_is_int(mr_json_get(root, "millrace_status")))
 		st = mr_fail(MR_EDATA, "%s: not the status of a run: it has no key millrace_status", file);
 	else

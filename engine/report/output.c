@@ -21,8 +21,11 @@ mr_status mr_output_check(const char *path)
 {
 	struct stat s;
 	bool is_new = lstat(path, &s) != 0;
-	FILE *f = fopen(path, "abe");
+	FILE *f;
 
+	if (is_standard(path))
+		return MR_OK;
+	f = fopen(path, "abe");
 	if (!f)
 		return mr_fail(MR_EIO, "%s: cannot write: %s", path, strerror(errno));
 	fclose(f);
@@ -68,14 +71,14 @@ static void remove_file(const char *path)
 		unlink(path);
 }
 
-mr_status mr_output_close(const char *path, FILE *out, mr_status st)
+/* @err: errno of a write that has failed already, or 0 */
+static mr_status close_after(const char *path, FILE *out, mr_status st, int err)
 {
 	bool failed, standard = is_standard(path);
-	int err;
 
 	errno = 0;
 	failed = fflush(out) || ferror(out) || st == MR_EIO;
-	err = errno;
+	err = err ? err : errno;
 	if (standard && failed && mr_output_abandoned())
 		return st == MR_EIO ? MR_OK : st;
 	if (!standard && fclose(out)) { /* some systems report only now that there was no room */
@@ -89,6 +92,11 @@ mr_status mr_output_close(const char *path, FILE *out, mr_status st)
 	if (st != MR_OK && !standard)
 		remove_file(path);
 	return st;
+}
+
+mr_status mr_output_close(const char *path, FILE *out, mr_status st)
+{
+	return close_after(path, out, st, 0);
 }
 
 mr_status mr_output_make(const char *path, mr_status (*make)(const void *arg, FILE *out), const void *arg)
@@ -106,8 +114,9 @@ mr_status mr_output_make(const char *path, mr_status (*make)(const void *arg, FI
 	if (st == MR_OK)
 		st = mr_output_open(path, &out);
 	if (st == MR_OK) {
+		errno = 0;
 		fwrite(text, 1, len, out);
-		st = mr_output_close(path, out, MR_OK);
+		st = close_after(path, out, MR_OK, ferror(out) ? errno : 0);
 	}
 	free(text);
 	return st;

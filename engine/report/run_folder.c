@@ -1,5 +1,6 @@
 #include "report/run_folder.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +54,12 @@ mr_status mr_run_folder_read(const char *path, mr_run_folder *out)
 	mr_status st;
 
 	*out = (mr_run_folder){0};
+	if (access(path, F_OK))
+		return mr_fail(MR_EDATA, "%s: there is no such run: %s", path, strerror(errno));
 	split(path, folder, metrics);
+	if (access(metrics, F_OK))
+		return mr_fail(MR_EDATA, "%s: this folder has no metrics.jsonl: it is no run, or one without a step",
+			       path);
 	st = mr_metrics_read(metrics, &out->rows, &out->n_rows);
 	if (st == MR_EIO)
 		return mr_fail(MR_EDATA, "%s", mr_error_text());

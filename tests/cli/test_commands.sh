@@ -26,7 +26,7 @@ expect 2 "usage: millrace COMMAND"
 expect 0 "libconfig" --version
 expect 0 "kernels" --version
 expect 2 'no command is called "shedule"; did you mean "schedule"?' shedule
-expect 2 'no command is called "--vresion"' --vresion
+expect 2 'there is no option --vresion; did you mean --version?' --vresion
 for command in $("$millrace" --help | sed -n 's/^  \([a-z][a-z]*\)  *.*/\1/p'); do
 	expect 0 "usage: millrace $command" "$command" --help
 	expect 0 "usage: millrace $command" help "$command"

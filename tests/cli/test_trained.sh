@@ -169,20 +169,20 @@ echo precious >picture
 echo '{"step":1,"loss":null}' >wild.jsonl
 expect 1 "no run has a finite loss" curves wild.jsonl -o picture
 expect 4 "mlp.cfg: it holds no step of a run" curves runs/mlp mlp.cfg -o picture
-expect 4 "nowhere: cannot open" curves runs/mlp nowhere -o picture
+expect 4 "nowhere: there is no such run" curves runs/mlp nowhere -o picture
 [ "$(cat picture)" = precious ] || complain "curves emptied a file that it had nothing for"
 expect 0 "run,step,loss,lr,samples" curves runs/mlp runs/gpt --format csv
 [ "$(grep -c '^"mlp",' out)" = "$(wc -l <runs/mlp/metrics.jsonl)" ] || complain "curves --format csv has not each row:"
 awk -F, 'NF != n && NR > 1 { exit 1 } { n = NF }' out || complain "rows of unequal length:"
 
 # A report: what train wrote is all there, and what is missing is said.
-expect 0 "" report runs/mlp runs/gpt
+expect 0 "report.html is written; open it with a browser" report runs/mlp runs/gpt
 for text in '1f1b, 2 workers' 'The plan, with costs nominal' '<h3>Staleness' 'was predicted to need' \
 	'w1: stage 1; CPU' 'hidden = ' 'millrace [0-9]'; do
 	grep -q "$text" report.html || complain "report.html has no $text"
 done
 ! grep -q 'The folder has no [rm][ue][nm]' report.html || complain "train has not written what a report shows"
-expect 4 "nowhere: cannot open" report runs/mlp nowhere -o picture
+expect 4 "nowhere: there is no such run" report runs/mlp nowhere -o picture
 [ "$(cat picture)" = precious ] || complain "report emptied a file that it had nothing for"
 
 # For TensorBoard, and in silence.

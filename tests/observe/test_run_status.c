@@ -108,6 +108,13 @@ static void test_screen(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "failed: the loss is not finite\n"));
 	lines_of(text, 60);
 	free(text);
+	text = screen(&many, 20, 4); /* as narrow and as low as terminals are */
+	CU_ASSERT_EQUAL(lines_of(text, 20), 4);
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "[#....] step 50 of 2\n"));
+	free(text);
+	text = screen(&many, 44, 24); /* there is no place for the time to go, which would be cut */
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "step 50 of 200  1:01\n"));
+	free(text);
 	mr_run_status_fini(&s);
 	mr_run_status_fini(&many);
 }
