@@ -4,7 +4,7 @@
 #	perf/flame.sh [FOLDER [THREAD]]      writes FOLDER/flame.svg, or FOLDER/flame-THREAD.svg
 #
 # FOLDER is perf-out, THREAD a worker such as mr-w0: without it all threads stand side by side. The picture is made by
-# perf_flame of the tree of MILLRACE, build-perf or build.
+# perf_flame of the tree of MILLRACE, build-perf or build, or by the one that is installed with this script.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 folder=${1:-perf-out}
@@ -19,7 +19,8 @@ thread=${2:-}
 	exit 1
 }
 flame=
-for tree in "$(dirname "${MILLRACE:-/}")" "$root/build-perf" "$root/build" "$root/build-test"; do
+for tree in "$(dirname "${MILLRACE:-/}")" "$root/build-perf" "$root/build" "$root/build-test" \
+	"$root/../../libexec/millrace"; do
 	[ -n "$flame" ] || [ ! -x "$tree/perf_flame" ] || flame=$tree/perf_flame
 done
 [ -n "$flame" ] || {

@@ -12,7 +12,8 @@
 #	train.out       what the training printed
 #
 # The program is that of the preset perf, build-perf/millrace (with lines and complete stacks), else build/millrace;
-# MILLRACE names another. Where the processor gives no cycles, as in most virtual machines, time is sampled.
+# MILLRACE names another. Installed, in share/millrace/perf, it takes the millrace of PATH. Where the processor gives no
+# cycles, as in most virtual machines, time is sampled.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 seconds=10 hz=499 out=perf-out
@@ -38,6 +39,7 @@ command -v perf >/dev/null || {
 }
 millrace=${MILLRACE:-$root/build-perf/millrace}
 [ -x "$millrace" ] || millrace=$root/build/millrace
+[ -x "$millrace" ] || millrace=$(command -v millrace) || :
 [ -x "$millrace" ] || {
 	say "there is no program: cmake --preset perf && cmake --build build-perf --target millrace"
 	exit 1

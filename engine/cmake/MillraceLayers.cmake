@@ -211,6 +211,7 @@ function(mr_library)
   endif()
   # From where the file lies, so that the installed tree may be moved.
   file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  string(REGEX REPLACE "/$" "" up ${up})
   configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/millrace.pc.in ${PROJECT_BINARY_DIR}/millrace.pc @ONLY)
   include(CMakePackageConfigHelpers)
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/millraceConfigVersion.cmake COMPATIBILITY SameMinorVersion)

@@ -39,6 +39,12 @@ function(mr_install_program)
   file(GLOB conf_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/conf/*.cfg)
   list(FILTER conf_files EXCLUDE REGEX "/quickstart[.]cfg$") # it reads the source tree that it lies in
   install(FILES ${conf_files} DESTINATION ${CMAKE_INSTALL_DATADIR}/millrace COMPONENT program)
+  # The profiler's scripts, as perf/PROFILING.md describes them; flame.sh draws by perf_flame.
+  set(perf ${PROJECT_SOURCE_DIR}/perf)
+  install(PROGRAMS ${perf}/record.sh ${perf}/stat.sh ${perf}/flame.sh
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/millrace/perf COMPONENT program)
+  install(DIRECTORY ${perf}/bpf DESTINATION ${CMAKE_INSTALL_DATADIR}/millrace/perf COMPONENT program)
+  install(TARGETS perf_flame RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/millrace COMPONENT program)
   configure_file(${packaging}/millrace@.service.in ${PROJECT_BINARY_DIR}/millrace@.service @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/millrace@.service DESTINATION lib/systemd/system COMPONENT program)
   add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR}
@@ -102,12 +108,30 @@ Headers, the static library, a pkg-config file, a CMake package\nand an example.
   set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
   set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
     "libmillrace${PROJECT_VERSION_MAJOR} (= ${PROJECT_VERSION})")
+  # What a program needs that links the static library.
+  set(static_needs "libhwloc-dev, libjansson-dev, zlib1g-dev")
+  foreach(pair PNG_FOUND:libpng-dev JPEG_FOUND:libjpeg-dev PCRE2_FOUND:libpcre2-dev
+    UTF8PROC_FOUND:libutf8proc-dev MILLRACE_DNNL:libdnnl-dev)
+    string(REGEX MATCH "(.*):(.*)" _ ${pair})
+    if(${CMAKE_MATCH_1})
+      string(APPEND static_needs ", ${CMAKE_MATCH_2}")
+    endif()
+  endforeach()
+  set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "${static_needs}")
   set(CPACK_RPM_COMPONENT_INSTALL ON)
   set(CPACK_RPM_PACKAGE_LICENSE Apache-2.0)
   set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
   set(CPACK_RPM_PROGRAM_PACKAGE_NAME millrace)
   set(CPACK_RPM_LIBRARY_PACKAGE_NAME millrace-libs)
   set(CPACK_RPM_DEVELOPMENT_PACKAGE_NAME millrace-devel)
+  set(CPACK_RPM_DEVELOPMENT_PACKAGE_REQUIRES "millrace-libs = ${PROJECT_VERSION}")
+  # Folders that are the system's, and no package's.
+  set(share /usr/share)
+  set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /usr/lib/systemd /usr/lib/systemd/system /usr/lib/.build-id
+    /usr/libexec /usr/lib/pkgconfig /usr/lib/cmake /usr/${CMAKE_INSTALL_LIBDIR}/pkgconfig
+    /usr/${CMAKE_INSTALL_LIBDIR}/cmake ${share}/man ${share}/man/man1 ${share}/man/man5 ${share}/bash-completion
+    ${share}/bash-completion/completions ${share}/fish ${share}/fish/vendor_completions.d ${share}/zsh
+    ${share}/zsh/site-functions ${share}/zsh/vendor-completions)
   if(EXISTS /etc/debian_version)
     mr_debian_documents()
   endif()

@@ -41,9 +41,15 @@ fi
 
 debs=${MILLRACE_DEBS:-}
 if [ -z "$debs" ]; then
-	debs=$work/build
-	(cd "$source" && cmake --preset release -B "$debs" -DCMAKE_INSTALL_PREFIX=/usr) >"$work/log" 2>&1
-	cmake --build "$debs" --target millrace millrace_shared millrace_static printed >"$work/log" 2>&1
+	debs=$work/tree/build
+	# Of what the container file takes of the tree, which is all that a build needs.
+	mkdir "$work/tree"
+	for file in $(sed -n '/ AS build$/,/^RUN/s/^COPY \(.*\) [^ ]*$/\1/p' \
+		"$source/engine/packaging/Containerfile"); do
+		cp -a "$source/$file" "$work/tree/"
+	done
+	(cd "$work/tree" && cmake --preset release -B "$debs" -DCMAKE_INSTALL_PREFIX=/usr) >"$work/log" 2>&1
+	cmake --build "$debs" --target millrace millrace_shared millrace_static perf_flame printed >"$work/log" 2>&1
 	(cd "$debs" && cpack -G DEB) >"$work/log" 2>&1 || { cat "$work/log" && exit 1; }
 fi
 mkdir "$root/packages"

@@ -59,6 +59,10 @@ if command -v clang >/dev/null; then
 fi
 gcc $example -o by_static $(pkg-config --cflags millrace) "$lib/libmillrace.a" \
 	$(pkg-config --static --libs millrace | sed 's/-lmillrace//') && learns ./by_static || fail "the static library"
+case $(pkg-config --define-variable=prefix=/elsewhere --cflags --libs millrace) in
+*-I/elsewhere/include*-L/elsewhere/lib*) ;;
+*) fail "pkg-config takes no other prefix" ;;
+esac
 mkdir found
 cat >found/CMakeLists.txt <<'END'
 cmake_minimum_required(VERSION 3.20)

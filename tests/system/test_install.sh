@@ -20,10 +20,14 @@ fail() {
 DESTDIR=$root cmake --install "$build" --prefix /usr >"$root/log" 2>&1 || { cat "$root/log"; exit 1; }
 cd "$root/usr" || exit 1
 for file in bin/millrace include/millrace/millrace.h share/millrace/reference.cfg share/millrace/examples/train.c \
-	lib/systemd/system/millrace@.service; do
+	lib/systemd/system/millrace@.service share/millrace/perf/record.sh share/millrace/perf/bpf/waits.bt \
+	libexec/millrace/perf_flame; do
 	[ -f $file ] || fail "there is no $file"
 done
 [ ! -e share/millrace/quickstart.cfg ] || fail "quickstart.cfg reads a source tree, and is installed"
+mkdir "$root/recorded"
+echo 'mr-w0;main;linear_forward 3' >"$root/recorded/stacks.folded"
+share/millrace/perf/flame.sh "$root/recorded" >"$root/log" 2>&1 || fail "flame.sh, installed: $(cat "$root/log")"
 for name in libmillrace.a libmillrace.so libmillrace.so.0 millrace.pc millraceConfig.cmake; do
 	[ -n "$(find . -name $name)" ] || fail "there is no $name"
 done
