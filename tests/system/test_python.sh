@@ -46,6 +46,7 @@ END
 
 cat >job.py <<'END'
 import json
+import pathlib
 
 import numpy
 
@@ -93,6 +94,22 @@ def refused(change, status, *parts):
 refused({"system": {"name": "pipedrem"}}, "config", 'did you mean "pipedream"?')
 refused({"train": {"steps": 1, "batch": "many", "lr": 1}}, "config", "train.batch: expected an integer")
 refused({"data": {"name": "csv", "path": "nope.csv"}}, "data", "nope.csv: No such file")
+for wrong, part in [([1], "dict of groups"), ({**groups, "model": "mlp"}, "model is a group"),
+                    ({**groups, "trian": {}}, "no group is called 'trian'"),
+                    ({**groups, "train": {"steps": None}}, "not None")]:
+    try:
+        millrace.Job(wrong)
+        raise AssertionError(f"{wrong} was taken")
+    except TypeError as e:
+        assert part in str(e), str(e)
+try:
+    millrace.Training(groups)
+    raise AssertionError("a training without a job")
+except TypeError as e:
+    assert "millrace.Job" in str(e), str(e)
+millrace.Job({**groups, "model": {"name": "mlp", "hidden": numpy.array([8, 8])}, "data": {**groups["data"],
+              "path": pathlib.Path("rows.csv")}, "train": {"steps": numpy.int64(2), "batch": 8,
+              "lr": numpy.float32(0.02)}})
 t = millrace.Training(millrace.Job({**groups, "train": {"steps": 100000, "batch": 8, "lr": 0.02}}))
 some = t.run(progress=lambda s: s.step < 5)
 assert 5 <= len(some) < 100000 and t.step == len(some)
@@ -118,6 +135,13 @@ print("the package works with", millrace.version())
 END
 "$python" job.py >out 2>&1 || { cat out; exit 1; }
 grep -q "the package works with" out || { cat out; exit 1; }
+# What the page shows.
+awk '/^```python$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$source/engine/python/README.md" >page.py
+[ -s page.py ] && "$python" page.py >out 2>&1 && grep -q "Evaluation" out || {
+	echo "engine/python/README.md:"
+	cat out
+	exit 1
+}
 MILLRACE_LIBRARY=/nonexistent.so "$python" -c 'import millrace' >out 2>&1 && [ -z "$(ldconfig -p | grep millrace)" ] &&
 	{ echo "a library that is not there was loaded"; exit 1; }
 exit 0

@@ -1,6 +1,8 @@
 """Jobs and trainings."""
 
 import ctypes
+import numbers
+import os
 import re
 from collections import namedtuple
 
@@ -9,26 +11,39 @@ from ._library import Progress, TensorStruct, check, lib
 Step = namedtuple("Step", "step loss lr")
 Evaluation = namedtuple("Evaluation", "loss accuracy")
 
+_GROUPS = {"model": "name", "data": "name", "optimizer": "name", "mitigation": "name", "system": "name",
+           "train": "steps", "run": "dir", "machine": "workers", "checkpoint": "every", "trace": "steps",
+           "sample": "tokens"}
 _STORED = {0: "float32", 1: "float64", 2: "uint16"}  # mr_job_dtype; bf16 as its bits
 _BF16 = 2
 
 
 def _text(value):
-    """A value as a configuration has it."""
+    """A value as a configuration has it; NumPy's numbers and arrays, and paths, as Python's."""
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if hasattr(value, "tolist"):
+        value = value.tolist()
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str) and re.fullmatch(r"[A-Za-z_][\w.-]*", value):
+    if isinstance(value, numbers.Real):
+        return repr(int(value) if isinstance(value, numbers.Integral) else float(value))
+    if isinstance(value, str) and re.fullmatch(r"\w[\w.-]*", value):
         return value
     if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(_text(v) for v in value) + "]"
-    return repr(value)
+    raise TypeError(f"a job takes texts, numbers, booleans and lists of them, not {value!r}")
 
 
 def _settings(groups):
     """Keys and values of a dict of groups, the names of plug-ins first."""
     for group, value in groups.items():
+        if group in _GROUPS and not isinstance(value, dict):
+            raise TypeError(f'{group} is a group: expected a dict such as {{"{_GROUPS[group]}": ...}}, got {value!r}')
+        if isinstance(value, dict) and group not in _GROUPS:
+            raise TypeError(f"no group is called {group!r} (known: {', '.join(_GROUPS)})")
         if not isinstance(value, dict):
             yield group, value
             continue
@@ -40,6 +55,8 @@ class Job:
     """What to train: a dict such as {"model": {"name": "mlp"}, ..., "backend": "auto"}. Raises Error."""
 
     def __init__(self, groups):
+        if not isinstance(groups, dict):
+            raise TypeError(f"a job is a dict of groups, not {groups!r}")
         self._job = ctypes.c_void_p()
         check(lib.mr_job_create(ctypes.byref(self._job)))
         self._steps = groups.get("train", {}).get("steps")
@@ -57,6 +74,8 @@ class Training:
     """A training of a job. Close it, or use it in a `with`: its workers hold cores until then."""
 
     def __init__(self, job):
+        if not isinstance(job, Job):
+            raise TypeError(f"a training takes a millrace.Job, not {job!r}")
         self._training = ctypes.c_void_p()
         self._job = job  # the library borrows it
         check(lib.mr_training_open(job._job, ctypes.byref(self._training)))
