@@ -69,9 +69,10 @@ for how in "" "$alone"; do
 	"$millrace" train gpt.cfg $how --set data.path=short.txt --set run.dir=cut \
 		--set train.steps=100000000 $limit >out 2>&1 &
 	pid=$!
-	for i in 1 2 3 4 5 6 7 8 9 10; do
-		[ -s cut/metrics.jsonl ] && break
-		sleep 0.5
+	tries=0
+	until [ -s cut/metrics.jsonl ] || [ $tries -ge 600 ]; do
+		tries=$((tries + 1))
+		sleep 0.1
 	done
 	: >short.txt
 	code=0

@@ -25,7 +25,7 @@ static void test_pair(void)
 		sched_getaffinity(0, sizeof(before), &before);
 		begin = mr_clock_ns();
 		MR_CHECK_OK(mr_probe_pair(t.core[0].cpu, t.core[1].cpu, 1000, &p));
-		CU_ASSERT(mr_clock_ns() - begin < 5000000000u);
+		CU_ASSERT(mr_clock_ns() - begin < 60000000000u);
 		/* Light needs about 1 ns; a busy machine may take its time. */
 		CU_ASSERT(p.one_way_ns > 2);
 		CU_ASSERT(p.low_ns <= p.one_way_ns && p.one_way_ns <= p.high_ns);

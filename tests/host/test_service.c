@@ -78,7 +78,7 @@ static void test_signs_of_life(void)
 	unsetenv("WATCHDOG_USEC");
 	mr_service_alive();
 	CU_ASSERT_STRING_EQUAL(heard(fd), "");
-	setenv("WATCHDOG_USEC", "400000", 1);
+	setenv("WATCHDOG_USEC", "400000000", 1);
 	setenv("WATCHDOG_PID", pid, 1); /* another process is meant */
 	mr_service_alive();
 	CU_ASSERT_STRING_EQUAL(heard(fd), "");
@@ -87,7 +87,8 @@ static void test_signs_of_life(void)
 	CU_ASSERT_STRING_EQUAL(heard(fd), "WATCHDOG=1");
 	mr_service_alive(); /* too early for another one */
 	CU_ASSERT_STRING_EQUAL(heard(fd), "");
-	usleep(110000);
+	setenv("WATCHDOG_USEC", "4000", 1);
+	usleep(1100);
 	mr_service_alive();
 	CU_ASSERT_STRING_EQUAL(heard(fd), "WATCHDOG=1");
 	unsetenv("WATCHDOG_USEC");

@@ -88,8 +88,9 @@ static void a_file_goes_bad(void)
 		snprintf(path, sizeof(path), "%s/t/odd/03.ppm", r.dir);
 		CU_ASSERT_EQUAL(truncate(path, 1000), 0);
 		MR_CHECK_FAIL(mr_executor_run(&r.s.executor, STEPS, NULL, NULL, &reached), MR_EDATA, "/t/odd/03.ppm: ");
-		CU_ASSERT_PTR_NOT_NULL(
-			strstr(mr_error_text(), "bytes behind the head, but 1600 x 1403 pixels are 6734400"));
+		/* a loader that is reading the file at that moment meets its end */
+		CU_ASSERT(strstr(mr_error_text(), "bytes behind the head, but 1600 x 1403 pixels are 6734400") ||
+			  strstr(mr_error_text(), "the file was shortened while it was in use: nothing is left at"));
 		rig_fini(&r);
 	}
 }

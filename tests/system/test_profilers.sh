@@ -27,7 +27,7 @@ export MILLRACE="$millrace"
 	--set train.eval_every=0 >out 2>err &
 recorder=$!
 tries=0
-until grep -q samples err 2>/dev/null || [ $tries -ge 200 ]; do
+until grep -q samples err 2>/dev/null || [ $tries -ge 1200 ]; do
 	tries=$((tries + 1))
 	sleep 0.05
 done

@@ -5,7 +5,7 @@
 
 start mlp.cfg --set system.name=1f1b --set train.steps=10000000 --set train.eval_every=0 --set run.dir=r --counters
 tries=0
-until [ -s r/status.json ] || [ $tries -ge 100 ]; do
+until [ -s r/status.json ] || [ $tries -ge 1200 ]; do
 	tries=$((tries + 1))
 	sleep 0.05
 done
@@ -17,7 +17,7 @@ grep -q '^w1  .* [0-9]*%' screen || fail "top does not show worker 1: $(cat scre
 grep -q '"alive": true' json || fail "top --json: $(cat json)"
 kill -USR2 "$pid"
 tries=0
-until grep -q '^versions' err.live 2>/dev/null || [ $tries -ge 100 ]; do
+until grep -q '^versions' err.live 2>/dev/null || [ $tries -ge 1200 ]; do
 	tries=$((tries + 1))
 	sleep 0.05
 	cp err err.live
