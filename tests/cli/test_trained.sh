@@ -210,6 +210,42 @@ expect 0 "non-finite   0" inspect runs/mlp --tensor fc.1.weight.exp_avg_sq
 grep -q "^min          [0-9]" out || complain "a second moment has no minimum from 0"
 expect 2 'holds no tensor "fc.1.wieght"; did you mean fc.1.weight?' inspect runs/mlp --tensor fc.1.wieght
 
+# Python reads a checkpoint as engine/store/FORMATS.md shows it: with the package safetensors and without.
+awk '/^```python$/ { inside = 1; file = "page." ++n ".py"; next } /^```/ { inside = 0 } inside { print >file }' \
+	"$source/engine/store/FORMATS.md"
+mkdir -p runs/shakespeare/checkpoints
+cp -r runs/gpt/checkpoints/step-00000005 runs/shakespeare/checkpoints/step-00001000
+expect 0 "elements     " inspect runs/gpt --tensor wte.weight
+awk '$1 == "elements" || $1 == "min" || $1 == "max" { print $1, $2 }' out >of.inspect
+cat >>page.1.py <<'END'
+flat = weights["wte.weight"].flatten().tolist()
+tensor = {"shape": list(weights["wte.weight"].shape)}
+END
+echo 'flat = list(values)' >>page.2.py
+for page in page.1.py page.2.py; do
+	cat >>$page <<'END'
+assert tensor["shape"][0] * tensor["shape"][1] == len(flat) and tensor["shape"][1] == 16, tensor
+told = dict(line.split() for line in open("of.inspect"))
+assert int(told["elements"]) == len(flat), told
+for of in (min, max):
+    assert abs(of(flat) - float(told[of.__name__])) < 1e-5 * abs(of(flat)) != 0, (of(flat), told)
+print("read")
+END
+	python=
+	for p in "${MILLRACE_PYTHON:-}" python3 /usr/bin/python3; do
+		if [ -n "$p" ] && "$p" -c "$(grep import $page)" 2>/dev/null; then
+			python=$p
+			break
+		fi
+	done
+	if [ -z "$python" ]; then
+		echo "a block of engine/store/FORMATS.md was not run: no Python here does \"$(grep -h import $page)\""
+	else
+		"$python" $page >out 2>&1 && grep -qx read out || complain "$page of engine/store/FORMATS.md:"
+	fi
+done
+rm -r runs/shakespeare
+
 expect 5 "nowhere: there is no checkpoint" eval mlp.cfg --checkpoint nowhere
 expect 5 "nowhere: there is no checkpoint" sample gpt.cfg --checkpoint nowhere
 expect 5 "nowhere: there is no checkpoint" inspect nowhere

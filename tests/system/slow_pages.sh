@@ -7,7 +7,9 @@
 #	```text        lines that the block of commands before it printed
 #	```c FILE      stands so in FILE
 #	```sh tree     commands that change a copy of the tree: long_pages_tree.sh
-#	```console     output of another machine or moment, and everything else: not looked at
+#	```sh dry      commands that take too long, or need root or a network: tests/cli/test_pages.sh looks whether
+#	               what they name is there; a command in no block of these kinds is a fault there
+#	```console     output of another machine or moment: not looked at, but for commands behind "$ ", as with sh dry
 . "$(dirname "$0")/train_lib.sh"
 
 [ "$backends" != f64 ] || skip "without oneDNN the trainings of the pages take many minutes"
