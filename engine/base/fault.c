@@ -56,6 +56,7 @@ static int number_of(const char *s)
 		{"EDQUOT", EDQUOT}, {"ENOMEM", ENOMEM}, {"EINTR", EINTR},
 		{"ENOENT", ENOENT}, {"EMFILE", EMFILE}, {"EFBIG", EFBIG},
 		{"INT", SIGINT},    {"TERM", SIGTERM},	{"HUP", SIGHUP},    {"USR1", SIGUSR1},
+		{"USR2", SIGUSR2},
 	};
 	char *end;
 	long n = strtol(s, &end, 10);

@@ -5,8 +5,8 @@
  * so no caller needs an #ifdef. Tests in other processes steer it by environment, read once at the first use:
  *
  *	MR_KILL_AT=name:n          SIGKILL to itself at the n-th pass through point "name", n from 1
- *	MR_SIGNAL_AT=name:n:SIGNAL the same with another signal (a number, or INT, TERM, HUP or USR1), and goes on if
- *	                           a handler catches it
+ *	MR_SIGNAL_AT=name:n:SIGNAL the same with another signal (a number, or INT, TERM, HUP, USR1 or USR2), and goes on
+ *	                           if a handler catches it
  *	MR_KILL_LIST=file          append the name of each point passed to the file, one a line
  *	MR_FAIL_AT=name:n:ERRNO    the n-th I/O call "name" fails with that errno (a number, or a name such as ENOSPC)
  *	MR_SLOW=name:ms            every pass through point "name" takes that many milliseconds

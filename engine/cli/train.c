@@ -392,6 +392,8 @@ static mr_status course(mr_train *t)
 		mr_step_window_begin(&t->window, &t->s.executor, t->row_ns);
 		st = mr_executor_run(&t->s.executor, next_stop(t), on_progress, t, &t->step);
 		t->train_ns += clock_ns(t) - begin;
+		if (st == MR_OK)
+			t->predicted_bytes = mr_session_predicted_bytes(&t->s);
 		if (st == MR_OK && t->error != MR_OK)
 			st = mr_fail(t->error, "%s", t->error_text);
 		if (st == MR_OK && mr_checkpoint_writer_failed(t->writer))
@@ -439,6 +441,7 @@ static mr_status run_all(mr_train *t, mr_config *config, const mr_train_opts *o)
 		mr_trajectory_note(t->trajectory, t->s.executor.sequential, 0);
 	t->begun_ns = mr_clock_ns();
 	t->begun_step = t->step;
+	t->predicted_bytes = mr_session_predicted_bytes(&t->s);
 	t->start_ns = t->drawn_ns = t->clock ? mr_executor_run_of(&t->s.executor)->start_ns : t->begun_ns;
 	MR_TRY(course(t));
 	if (t->step == 0) { /* a signal came before the first step */

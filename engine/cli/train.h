@@ -71,6 +71,7 @@ typedef struct mr_train {
 	mr_step_rec normed;          /* the newest whose gradient norm is known; step 0: none yet */
 	uint64_t row_ns;             /* begin of the first step of the next metrics row */
 	mr_run_facts facts;          /* run.json */
+	uint64_t predicted_bytes;    /* of the process at its peak, as of the last pause */
 	uint64_t peak_bytes;         /* of the process when the training ended */
 	mr_bandwidth bandwidth;      /* of the machine, when `measured`, which takes memory */
 	bool measured;

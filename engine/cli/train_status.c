@@ -27,7 +27,7 @@ static mr_status take(mr_train *t, const char *state, mr_run_status *out)
 		p.bubble = t->drawn.bubble;
 		p.eta_seconds = t->drawn.eta_seconds;
 	}
-	MR_TRY(mr_run_status_take(&t->s, &p, t->begun_ns, &t->status_before, out));
+	MR_TRY(mr_run_status_take(&t->s, &p, t->begun_ns, t->predicted_bytes, &t->status_before, out));
 	out->seconds = t->seconds_before + (double)(mr_clock_ns() - t->begun_ns) / 1e9;
 	snprintf(out->state, sizeof(out->state), "%s", state);
 	return MR_OK;

@@ -106,7 +106,7 @@ static mr_status take_workers(const mr_session *s, uint64_t begin_ns, mr_run_sta
 }
 
 mr_status mr_run_status_take(const mr_session *s, const mr_progress_state *p, uint64_t begin_ns,
-			     mr_run_status_before *before, mr_run_status *out)
+			     uint64_t predicted_bytes, mr_run_status_before *before, mr_run_status *out)
 {
 	struct timespec t;
 	mr_status st;
@@ -124,7 +124,7 @@ mr_status mr_run_status_take(const mr_session *s, const mr_progress_state *p, ui
 		 mr_session_tokens_per_sample(s) ? "tok/s" : "samples/s");
 	out->resident_bytes = mr_memory_resident_bytes();
 	out->peak_bytes = mr_memory_peak_bytes();
-	out->predicted_bytes = mr_session_predicted_bytes(s);
+	out->predicted_bytes = predicted_bytes;
 	st = take_workers(s, begin_ns, before, out);
 	if (st != MR_OK)
 		mr_run_status_fini(out);

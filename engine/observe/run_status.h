@@ -54,10 +54,10 @@ typedef struct mr_run_status_before {
 } mr_run_status_before;
 
 /** Fill @out with the present state of the started session @s, which trains since @begin_ns (mr_clock_ns). @p: figures
- * of the progress line. Thread: the caller of the executor; workers may run. Errors: MR_ERESOURCE; @out is then empty.
- */
+ * of the progress line. @predicted_bytes: mr_session_predicted_bytes at the last pause. Thread: the caller of the
+ * executor; workers may run. Errors: MR_ERESOURCE; @out is then empty. */
 mr_status mr_run_status_take(const mr_session *s, const mr_progress_state *p, uint64_t begin_ns,
-			     mr_run_status_before *before, mr_run_status *out) MR_MUST_USE;
+			     uint64_t predicted_bytes, mr_run_status_before *before, mr_run_status *out) MR_MUST_USE;
 void mr_run_status_forget(mr_run_status_before *before);
 void mr_run_status_fini(mr_run_status *s);
 

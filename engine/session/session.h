@@ -143,7 +143,7 @@ void mr_session_close(mr_session *s);
 mr_status mr_session_survey(const mr_job *job, mr_session *s) MR_MUST_USE;
 mr_status mr_session_load(mr_session *s) MR_MUST_USE;
 
-/** Bytes that the whole process is predicted to need at its peak. After start. */
+/** Bytes that the whole process is predicted to need at its peak. After start, while paused. */
 uint64_t mr_session_predicted_bytes(const mr_session *s);
 
 /** Tokens a sample has (context length), or 0 when samples are not text. */

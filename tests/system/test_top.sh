@@ -51,4 +51,14 @@ mkdir empty
 code=0
 "$millrace" top empty >out 2>err || code=$?
 expect 4 "top of an empty folder" "has no status.json"
+# A look while the first steps still allocate reads nothing that workers write without saying so (for TSan).
+if has_faults; then
+	sed 's/hidden = [^;]*;/hidden = [256, 256];/' mlp.cfg >wide.cfg
+	faults=MR_SIGNAL_AT=train.files:1:USR2
+	train wide.cfg --set backend=reference --set precision=bf16 --set system.name=1f1b --set data.features=64 \
+		--set train.batch=64 --set train.microbatches=2 --set train.steps=2 --set run.dir=early
+	faults=
+	expect 0 "a status of the first step"
+	grep -q "^versions s0 " err || fail "no status of the first step: $(cat err)"
+fi
 finish
