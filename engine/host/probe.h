@@ -25,14 +25,14 @@ typedef enum mr_probe_distance {
 #define MR_PROBE_FAR_NS 112.0
 
 typedef struct mr_probe_pingpong {
-	double one_way_ns;          /* median over batches */
+	double one_way_ns;          /* median over batches; NAN: other programs left no time for one */
 	double low_ns, high_ns;     /* quartiles */
 	mr_probe_distance distance;
 } mr_probe_pingpong;
 
 /**
- * Bounce a cache line between Linux CPUs @a and @b, about @budget_us microseconds in all (2000 is plenty). Pins two
- * threads of its own for that time; the caller's mask is unchanged.
+ * Bounce a cache line between Linux CPUs @a and @b, about @budget_us microseconds in all (2000 is plenty), and for half
+ * a second at most. Pins two threads of its own for that time; the caller's mask is unchanged.
  * Errors: MR_EINVAL @a == @b; MR_ERESOURCE a thread could not be started or pinned.
  */
 mr_status mr_probe_pair(uint32_t a, uint32_t b, uint32_t budget_us, mr_probe_pingpong *result) MR_MUST_USE;

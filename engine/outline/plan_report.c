@@ -1,6 +1,7 @@
 #include "outline/plan_report.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -233,7 +234,8 @@ static mr_status print_latency(const mr_topo *topo, FILE *out)
 
 			if (j >= i)
 				mr_table_put(t, "%s", j == i ? "." : "");
-			else if (mr_probe_pair(topo->core[i].cpu, topo->core[j].cpu, PROBE_US, &p) == MR_OK)
+			else if (mr_probe_pair(topo->core[i].cpu, topo->core[j].cpu, PROBE_US, &p) == MR_OK &&
+				 !isnan(p.one_way_ns))
 				mr_table_put(t, "%.0f %s", p.one_way_ns, mr_probe_name(p.distance));
 			else
 				mr_table_put(t, "?");

@@ -12,7 +12,7 @@
 #define F32_CYCLE 64u
 #define BF16_CYCLE 128u
 
-/* One way of a message between cores @a and @b of @t; @otherwise where there are no such cores. */
+/* One way of a message between cores @a and @b of @t; @otherwise where there are no such cores or they are too busy. */
 static mr_status message(const mr_topo *t, uint32_t a, uint32_t b, double otherwise, double *ns)
 {
 	mr_probe_pingpong p;
@@ -21,7 +21,8 @@ static mr_status message(const mr_topo *t, uint32_t a, uint32_t b, double otherw
 	if (a == b || b >= t->n_usable)
 		return MR_OK;
 	MR_TRY(mr_probe_pair(t->core[a].cpu, t->core[b].cpu, PAIR_US, &p));
-	*ns = p.one_way_ns;
+	if (!isnan(p.one_way_ns))
+		*ns = p.one_way_ns;
 	return MR_OK;
 }
 
