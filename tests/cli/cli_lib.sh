@@ -15,13 +15,27 @@ complain() {
 	failed=1
 }
 
+# calm ARGS...: runs the program, again where a measurement was refused since other programs disturbed it.
+calm() {
+	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
+		"$millrace" "$@" >out 2>&1 </dev/null
+		got=$?
+		[ $got -eq 6 ] && grep -q "too busy to be measured" out || break
+	done
+	return $got
+}
+
 # expect CODE TEXT ARGS...: the exit code is CODE, and the output (either stream) has TEXT.
 expect() {
 	code=$1
 	text=$2
 	shift 2
-	"$millrace" $command "$@" >out 2>&1 </dev/null
-	got=$?
+	if [ "$code" = 0 ]; then
+		calm $command "$@" || :
+	else
+		"$millrace" $command "$@" >out 2>&1 </dev/null
+		got=$?
+	fi
 	if [ "$got" -ne "$code" ] || { [ -n "$text" ] && ! grep -qF -- "$text" out; }; then
 		complain "millrace $command $*: exit $got, expected $code with \"$text\":"
 	fi

@@ -120,7 +120,7 @@ expect 0 "yes (automatic cut)" mlp.cfg --compare --set 'partition=["fc.3"]'
 grep "^1f1b " out | grep -q "yes$" || complain "the user's cut does not hold for 1f1b"
 
 # Measured costs, for micro-batches of the configuration's size and scaled for others.
-"$millrace" profile mlp.cfg --set machine.topology= --seconds 0 -o costs.csv >out 2>&1 || complain "no profile"
+calm profile mlp.cfg --set machine.topology= --seconds 0 -o costs.csv || complain "no profile"
 expect 0 "costs    measured, $(pwd -P)/costs.csv" mlp.cfg --compare --costs costs.csv
 has "scaled to theirs"
 expect 0 "4 workers" mlp.cfg --compare --topology "numa:4 core:16 pu:2" --set machine.workers=4

@@ -70,7 +70,7 @@ for how in "" "$alone"; do
 		--set train.steps=100000000 $limit >out 2>&1 &
 	pid=$!
 	tries=0
-	until [ -s cut/metrics.jsonl ] || [ $tries -ge 600 ]; do
+	until [ -s cut/metrics.jsonl ] || [ $tries -ge 2400 ]; do
 		tries=$((tries + 1))
 		sleep 0.1
 	done

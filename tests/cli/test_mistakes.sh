@@ -287,7 +287,7 @@ fi
 "$millrace" train ok.cfg --set run.dir=shared --set train.steps=1000000000 >first 2>&1 &
 first=$!
 tries=0
-until grep -q '^step' first || [ $tries -ge 600 ]; do
+until grep -q '^step' first || [ $tries -ge 2400 ]; do
 	tries=$((tries + 1))
 	sleep 0.1
 done

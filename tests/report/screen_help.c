@@ -9,6 +9,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#define END_OF_TEXT '\003'
+
 mr_test_screen mr_test_screen_open(unsigned short columns)
 {
 	mr_test_screen s = {NULL, posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)};
@@ -35,9 +37,13 @@ char *mr_test_screen_take(mr_test_screen *s)
 	ssize_t got;
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+	fputc(END_OF_TEXT, s->out); /* a terminal hands on what it is given when the kernel finds the time */
 	fflush(s->out);
-	while (n < 65535 && poll(&p, 1, 20) > 0 && (got = read(s->master, text + n, 65535 - n)) > 0)
+	while (n < 65535 && (!n || text[n - 1] != END_OF_TEXT) && poll(&p, 1, 60000) > 0 &&
+	       (got = read(s->master, text + n, 65535 - n)) > 0)
 		n += (size_t)got;
+	CU_ASSERT_FATAL(n > 0 && text[n - 1] == END_OF_TEXT);
+	n--;
 	for (size_t i = 0; i < n; i++)
 		if (text[i] != '\r' || text[i + 1] != '\n')
 			text[to++] = text[i];

@@ -104,7 +104,7 @@ start "$@" $long --set run.dir=r --set machine.watchdog=2
 faults=
 kill -USR1 "$pid"
 tries=0
-until [ -e r/checkpoints/LATEST ] || [ $tries -ge 200 ]; do
+until [ -e r/checkpoints/LATEST ] || [ $tries -ge 2400 ]; do
 	tries=$((tries + 1))
 	sleep 0.05
 done
@@ -130,7 +130,11 @@ if has_faults; then
 	faults=MR_DELAY=$slow
 	start "$@" $long $long_eval --set run.dir=r
 	faults=
-	sleep 1 # of the 12 s that the evaluation of step 3 takes
+	tries=0 # the evaluation of step 3 takes 12 s
+	until grep -q '"state": "evaluates"' r/status.json 2>/dev/null || [ $tries -ge 2400 ]; do
+		tries=$((tries + 1))
+		sleep 0.05
+	done
 	kill -INT "$pid"
 	ended
 	expect 130 "SIGINT while evaluating"
@@ -150,13 +154,13 @@ fi
 rm -rf r
 start gpt.cfg $(sets_of f64) --set run.dir=r --set sample.tokens=1000000
 tries=0
-until grep -q "^sample:" out || [ $tries -ge 600 ]; do
+until grep -q "^sample:" out || [ $tries -ge 2400 ]; do
 	tries=$((tries + 1))
 	sleep 0.05
 done
 kill -INT "$pid"
 tries=0
-while kill -0 "$pid" 2>/dev/null && [ $tries -lt 200 ]; do
+while kill -0 "$pid" 2>/dev/null && [ $tries -lt 1200 ]; do
 	tries=$((tries + 1))
 	sleep 0.05
 done

@@ -8,7 +8,7 @@ taskset -c 0,1 true 2>/dev/null || skip "CPUs 0 and 1 are not both usable"
 # Two busy loops on each core, for as long as the trainings last.
 hogs=
 for cpu in 0 1 0 1; do
-	timeout 60 taskset -c $cpu sh -c 'while :; do :; done' 2>/dev/null &
+	timeout 300 taskset -c $cpu sh -c 'while :; do :; done' 2>/dev/null &
 	hogs="$hogs $!"
 done
 trap 'kill $hogs 2>/dev/null || :; cleanup' EXIT

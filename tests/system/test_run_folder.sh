@@ -84,7 +84,7 @@ cmp -s r/metrics.jsonl metrics.before || fail "a refused resumption changed the 
 # --- a folder that is taken away while the run goes on: nothing is said to be left that is not
 start "$@" --set run.dir=gone --set train.steps=1000000 --set checkpoint.every=50
 tries=0
-until [ -e gone/checkpoints/LATEST ] || [ $tries -ge 600 ]; do
+until [ -e gone/checkpoints/LATEST ] || [ $tries -ge 2400 ]; do
 	tries=$((tries + 1))
 	sleep 0.05
 done

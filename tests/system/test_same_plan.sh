@@ -58,7 +58,7 @@ nominal=$want
 grep -q "ordered for nominal: " out || fail "which costs zb_auto is ordered for is not said"
 show $base --set system.name=gpipe
 grep -q "ordered for" out && fail "gpipe is ordered for no costs"
-"$millrace" profile mlp.cfg "$@" --method alone --seconds 0.001 -o raw.csv >out 2>err || fail "profile"
+measure mlp.cfg "$@" --method alone --seconds 0.001 -o raw.csv
 # Where the first layers take long, another order is best.
 awk -F, -v OFS=, '/^#/ || /^layer/ { print; next }
 	{ $6 = $7 = $8 = (NR < 7 ? 5e-3 : 1e-4); $10 = 0; print }' raw.csv >costs.csv

@@ -124,7 +124,7 @@ simulate "$@" --set run.dir=x --costs missing.csv
 expect 3 "no costs" "missing.csv"
 simulate "$@" --set run.dir=t
 expect 2 "a taken folder"
-"$millrace" profile "$@" --seconds 0 -o costs.csv >out 2>err || fail "no profile"
+measure "$@" --seconds 0 -o costs.csv
 simulate "$@" --set run.dir=measured --costs costs.csv
 expect 0 "measured costs"
 grep -q 'simulated: costs measured, .*/costs.csv: machine=' out || fail "no word of the measured costs"

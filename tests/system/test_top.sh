@@ -17,7 +17,7 @@ grep -q '^w1  .* [0-9]*%' screen || fail "top does not show worker 1: $(cat scre
 grep -q '"alive": true' json || fail "top --json: $(cat json)"
 kill -USR2 "$pid"
 tries=0
-until grep -q '^versions' err.live 2>/dev/null || [ $tries -ge 1200 ]; do
+until grep -q '^versions s0 [0-9]*, s1 [0-9]*$' err.live 2>/dev/null || [ $tries -ge 1200 ]; do
 	tries=$((tries + 1))
 	sleep 0.05
 	cp err err.live

@@ -187,7 +187,7 @@ static void look_first(void *arg, const mr_run *run, const mr_instr *in, uint64_
 
 	(void)micro;
 	if (step && !made) {
-		for (int ms = 0; ms < 100 && atomic_load(&seen->making[in->stage]) < version; ms++)
+		for (int ms = 0; ms < 2000 && atomic_load(&seen->making[in->stage]) < version; ms++)
 			sleep_ms(1);
 		atomic_fetch_add(&seen->n_left, atomic_load(&seen->making[in->stage]) == version);
 	}
