@@ -13,7 +13,7 @@ typedef struct writer {
 	const mr_session *s;
 	mr_sequential *q;
 	int32_t *tokens;     /* all so far */
-	int64_t n, room;
+	int64_t n, room;     /* room: of the prompt */
 	int32_t *window;     /* [context] */
 	uint8_t *logits;     /* of the whole window */
 	double *p;           /* [vocabulary] */
@@ -102,8 +102,9 @@ static mr_status next(writer *w, FILE *out)
 	return MR_OK;
 }
 
-/* The prompt as tokens of the tokenizer: an empty one begins with a line's end. */
-static mr_status encode_prompt(writer *w, const char *prompt)
+/* The prompt as tokens of the tokenizer, and room for @want more behind it: an empty one begins with a line's end, or
+ * with token 0 where the tokenizer leaves that out as well. There may be more of them than bytes, in a normal form. */
+static mr_status encode_prompt(writer *w, const char *prompt, int64_t want)
 {
 	mr_tokens all = {0};
 	mr_status st = mr_tokenizer_encode(w->s->data->tokenizer, prompt, strlen(prompt), &all);
@@ -116,17 +117,24 @@ static mr_status encode_prompt(writer *w, const char *prompt)
 				     "sample.prompt: token %d of the tokenizer is not below the model's vocabulary of "
 				     "%lld",
 				     all.at[i], (long long)w->vocab);
-	w->n = (int64_t)all.n < w->room ? (int64_t)all.n : w->room;
 	if (st == MR_OK)
-		memcpy(w->tokens, all.at, (size_t)w->n * sizeof(*w->tokens));
-	free(all.at);
-	return st == MR_ECONFIG ? st : st == MR_OK ? st : mr_fail_in(st, "sample.prompt");
+		st = mr_tokens_reserve(&all, (size_t)want + 1);
+	if (st != MR_OK) {
+		free(all.at);
+		return st == MR_ECONFIG ? st : mr_fail_in(st, "sample.prompt");
+	}
+	if (!all.n)
+		all.at[all.n++] = 0;
+	free(w->tokens);
+	w->tokens = all.at;
+	w->n = (int64_t)all.n;
+	return MR_OK;
 }
 
-static mr_status read_prompt(writer *w, const char *prompt)
+static mr_status read_prompt(writer *w, const char *prompt, int64_t want)
 {
 	if (w->s->data->tokenizer)
-		return encode_prompt(w, prompt);
+		return encode_prompt(w, prompt, want);
 	while (*prompt && w->n < w->room) {
 		size_t used = 1;
 		int32_t t = w->s->data->token_of(w->s->data, prompt, &used);
@@ -178,7 +186,7 @@ static mr_status write_all(writer *w, const mr_state_list *model, FILE *out)
 
 	w->context = w->s->graph->input.rows;
 	w->vocab = w->s->data->classes;
-	w->room = 2 * (int64_t)strlen(prompt) + 2; /* a tokenizer may put a blank before each word */
+	w->room = (int64_t)strlen(prompt) + 1;
 	w->tokens = calloc((size_t)(w->room + want), sizeof(*w->tokens));
 	w->window = calloc((size_t)w->context, sizeof(*w->window));
 	w->p = calloc((size_t)w->vocab, sizeof(*w->p));
@@ -189,7 +197,7 @@ static mr_status write_all(writer *w, const mr_state_list *model, FILE *out)
 	w->logits = aligned_alloc(64, (mr_sequential_out_bytes(w->q) + 63) / 64 * 64);
 	if (!w->logits)
 		return mr_fail(MR_ERESOURCE, "no memory for logits");
-	MR_TRY(read_prompt(w, prompt));
+	MR_TRY(read_prompt(w, prompt, want));
 	fputs(prompt, out);
 	live = isatty(fileno(out));
 	/* after a training Ctrl-C ends the text */

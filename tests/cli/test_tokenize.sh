@@ -49,6 +49,27 @@ expect 0 "done: 2 of 2 steps" train tokens.cfg
 expect 4 "and at most 626 B are encoded at a start: write its tokens with" check-data text.cfg \
 	--set machine.memory_limit=5000
 expect 0 "step 2: validation loss" eval text.cfg --set data.validation=0.3
+
+# A tokenizer that leaves out the line's end of an empty prompt.
+sed '1s/{/{"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": "\\\\s"},\
+	"behavior": "Removed", "invert": false}, {"type": "ByteLevel", "add_prefix_space": false}]},/
+	s/"pre_tokenizer": {$/"former": {/' gpt2.json >drop.json
+sed 's/gpt2.json/drop.json/' text.cfg >drop.cfg
+expect 0 "done: 2 of 2 steps" train drop.cfg
+expect 0 "" sample drop.cfg --set sample.prompt=
+
+# A normal form with more tokens than two a byte: what follows is the same as behind the normal form itself.
+if ! "$millrace" --version | grep -q 'utf8proc: none'; then
+	sed 's/"normalizer": null/"normalizer": {"type": "NFD"}/' gpt2.json >nfd.json
+	sed 's/gpt2.json/nfd.json/' text.cfg >nfd.cfg
+	expect 0 "done: 2 of 2 steps" train nfd.cfg
+	whole=$(printf '\352\260\201') parts=$(printf '\341\204\200\341\205\241\341\206\250')
+	for prompt in "$whole$whole$whole$whole" "$parts$parts$parts$parts"; do
+		expect 0 "$prompt" sample nfd.cfg --set "sample.prompt=$prompt" --set sample.tokens=20
+		tail -c +$(($(printf %s "$prompt" | wc -c) + 1)) out >"end.${#prompt}"
+	done
+	[ "$(cksum end.* | awk '{ print $1 }' | uniq | wc -l)" -eq 1 ] || complain "a prompt was cut short:"
+fi
 rm prose.txt
 expect 0 "The <|end|>" sample text.cfg
 expect 0 "The <|end|>" sample tokens.cfg
