@@ -163,6 +163,7 @@ static void put_workers(page *p, const mr_run_status *s)
 static void put_versions(page *p, const mr_run_status *s)
 {
 	char line[1024];
+	size_t fit = p->columns < sizeof(line) ? p->columns : sizeof(line) - 1;
 	int n = snprintf(line, sizeof(line), "versions");
 
 	if (!s->n_stages)
@@ -170,8 +171,8 @@ static void put_versions(page *p, const mr_run_status *s)
 	for (uint32_t i = 0; i < s->n_stages && n < (int)sizeof(line); i++)
 		n += snprintf(line + n, sizeof(line) - (size_t)n, "%s s%u %llu", i ? "," : "", i,
 			      (unsigned long long)s->stage[i].version);
-	if (n > (int)p->columns)
-		snprintf(line + p->columns - 3, 4, "...");
+	if (n > (int)fit && fit >= 3)
+		snprintf(line + fit - 3, 4, "...");
 	put_line(p, line);
 	snprintf(line, sizeof(line), "staleness at most %u by the plan", s->stage[0].staleness);
 	put_line(p, line);

@@ -88,7 +88,7 @@ static unsigned lines_of(const char *text, unsigned columns)
 
 static void test_screen(void)
 {
-	mr_run_status s = sample(2), many = sample(64);
+	mr_run_status s = sample(2), many = sample(64), wide = sample(200);
 	char *text = screen(&s, 80, 24);
 
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "tiny   mlp under pipedream   pid 12 on elsewhere\ntrains\n"));
@@ -112,11 +112,18 @@ static void test_screen(void)
 	CU_ASSERT_EQUAL(lines_of(text, 20), 4);
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "[#....] step 50 of 2\n"));
 	free(text);
+	text = screen(&many, 2, 4); /* the least that a terminal tells */
+	CU_ASSERT_EQUAL(lines_of(text, 2), 4);
+	free(text);
+	text = screen(&wide, 1026, 24); /* more columns than the line of versions may have */
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "...\n"));
+	free(text);
 	text = screen(&many, 44, 24); /* there is no place for the time to go, which would be cut */
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "step 50 of 200  1:01\n"));
 	free(text);
 	mr_run_status_fini(&s);
 	mr_run_status_fini(&many);
+	mr_run_status_fini(&wide);
 }
 
 /* A run is over by its own word, or when its process is gone. */
