@@ -49,13 +49,19 @@ static bool is_control(char c)
 	return (unsigned char)c < ' ' || c == 0x7f;
 }
 
+static void put_quoted(const starter *s, const char *text)
+{
+	for (; *text; text++)
+		mr_strbuf_printf(s->out, *text == '"' || *text == '\\' ? "\\%c" : is_control(*text) ? "\\x%02x" : "%c",
+				 (unsigned char)*text);
+}
+
 /* A path in quotes, as a configuration has it. */
 static void put_path(const starter *s, const char *key, const char *path)
 {
-	mr_strbuf_printf(s->out, "\t%s = \"%s", key, *path == '/' ? "" : s->folder);
-	for (; *path; path++)
-		mr_strbuf_printf(s->out, *path == '"' || *path == '\\' ? "\\%c" : is_control(*path) ? "\\x%02x" : "%c",
-				 (unsigned char)*path);
+	mr_strbuf_printf(s->out, "\t%s = \"", key);
+	put_quoted(s, *path == '/' ? "" : s->folder);
+	put_quoted(s, path);
 	mr_strbuf_append(s->out, "\";\n");
 }
 

@@ -30,13 +30,16 @@ expect 2 "flowers.cfg exists and is left as it is" init flowers.csv
 # Numbers as targets, an empty field, no header, tabs; the configuration in another folder than the data.
 awk 'BEGIN { srand(2); for (i = 0; i < 200; i++) { a = rand(); print a "\t" (i == 7 ? "" : rand()) "\t" 300 * a } }' \
 	>prices.tsv
-mkdir there
+mkdir there 'with "quotes"'
 expect 0 "there/p.cfg is written" init prices.tsv -o there/p.cfg
 written there/p.cfg 'target = "3";'
 written there/p.cfg 'targets = "numbers";'
 written there/p.cfg 'empty = "zero";'
 written there/p.cfg "path = \"$(pwd)/prices.tsv\";"
 trains there/p.cfg --set train.steps=8
+cp prices.tsv 'with "quotes"'
+(cd 'with "quotes"' && "$millrace" init prices.tsv -o ../there/q.cfg) >out 2>&1 || complain "a folder with quotes:"
+expect 0 "prices.tsv: " check-data there/q.cfg
 
 awk 'BEGIN {
 	srand(3)
