@@ -289,12 +289,18 @@ static void thread(void *arg)
 /* If the thread @g has made no progress for too long, it is abandoned: MR_ESTALLED. */
 static mr_status watch(mr_sequential *q, mr_group *g)
 {
+	uint32_t idle = 0;
+
 	mr_stall_go_on(&q->stall);
 	while (!mr_group_wait(g, POLL_NS)) {
 		if (atomic_load_explicit(&q->reports, memory_order_relaxed))
 			mr_stall_go_on(&q->stall);
 		if (!mr_stall_look(&q->stall, atomic_load_explicit(&q->beat, memory_order_relaxed), 0))
 			continue;
+		if (!atomic_compare_exchange_strong(&q->reports, &idle, MR_SEQUENTIAL_ABANDONED)) {
+			idle = 0; /* it has come back this moment, and reports */
+			continue;
+		}
 		q->stalled = true;
 		mr_watchdog_show("mr-w0");
 		return mr_fail(MR_ESTALLED, "no layer has been computed for %.1f seconds, behind step %llu: w0 stands",

@@ -28,6 +28,8 @@ typedef struct mr_sequential_node {
 	const void *act_aux; /* what act_backward of its activation reads: aux_i, or its output where it has none */
 } mr_sequential_node;
 
+enum { MR_SEQUENTIAL_ABANDONED = 2 }; /* of reports: nobody listens any more; 1: a report is under way */
+
 struct mr_sequential {
 	mr_sequential_config c;
 	const mr_graph *g;
@@ -63,7 +65,7 @@ struct mr_sequential {
 	bool elsewhere;        /* not on the nodes of its threads, which have no room for it */
 	mr_stall stall;        /* of its thread; the caller's thread looks at it */
 	_Atomic uint64_t beat; /* layers and parameters done */
-	_Atomic bool reports;  /* it runs the caller's progress function, which may take long */
+	_Atomic uint32_t reports;  /* it runs the caller's progress function, which may take long */
 	uint64_t ns_f, ns_b, ns_u; /* without lost time */
 	uint64_t ns_data;      /* training made samples or waited for them */
 	uint64_t ns_lost;      /* lost in these: ready to run, and another program had a core */

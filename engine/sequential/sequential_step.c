@@ -2,6 +2,7 @@
  */
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fault.h"
 #include "base/usdt.h"
@@ -513,12 +514,17 @@ static mr_status one_step(mr_sequential *q, mr_step_rec *rec)
 
 static bool report(mr_sequential *q, const mr_step_rec *rec)
 {
+	uint32_t idle = 0;
 	bool more;
 
-	atomic_store_explicit(&q->reports, true, memory_order_relaxed);
+	/* The caller has given this thread up, and the process is about to end: what it would tell is the caller's. */
+	while (!atomic_compare_exchange_strong(&q->reports, &idle, 1)) {
+		idle = 0;
+		sleep(1);
+	}
 	more = q->progress(q->arg, rec);
 	beat(q);
-	atomic_store_explicit(&q->reports, false, memory_order_relaxed);
+	atomic_store_explicit(&q->reports, 0, memory_order_release);
 	return more;
 }
 
