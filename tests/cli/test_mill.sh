@@ -80,7 +80,7 @@ help="see ./mill help"
 said 0 "usage: ./mill COMMAND" help
 said 2 "usage: ./mill COMMAND"
 said 2 "mill: no command is called \"frob\"; $help" frob
-said 2 "mill: test takes --long, --tsan or --asan, not \"--lon\"; $help" test --asan --lon
+said 2 "mill: test takes --all, --rest, --long, --tsan or --asan, not \"--lon\"; $help" test --asan --lon
 said 2 "mill: build takes nothing more, but got \"all\"; $help" build all
 said 2 "mill: package takes nothing more, but got \"rpm\"; $help" package rpm
 mkdir "$dir/tree/perf"

@@ -11,8 +11,8 @@ for name in chromium chromium-browser google-chrome; do
 	fi
 done
 if [ -z "$browser" ]; then
-	echo "no Chromium here: a report cannot be opened (apt-get install chromium)"
-	exit 77
+	. "$1/tests/missing.sh"
+	missing_package browser "Chromium that can open a report" chromium
 fi
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

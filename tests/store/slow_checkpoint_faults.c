@@ -255,18 +255,6 @@ static void built_without_fault_points(void)
 	CU_PASS("nothing to inject");
 }
 
-static void folders_that_cannot_be_synced(void)
-{
-	for (uint64_t n = 1; n <= 4; n++) {
-		prepare();
-		mr_fault_set_fail("checkpoint.syncdir", n, EINVAL);
-		MR_CHECK_OK(save_three(false));
-		mr_fault_set_fail(NULL, 0, 0);
-		CU_ASSERT_EQUAL(ckpt_help_latest(dir), 3);
-		ckpt_help_remove(dir);
-	}
-}
-
 void mr_suite_checkpoint_faults(void);
 void mr_suite_checkpoint_faults(void)
 {

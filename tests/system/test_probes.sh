@@ -3,8 +3,10 @@
 # machine has them.   test_probes.sh SOURCE BUILD
 . "$(dirname "$0")/train_lib.sh"
 
-"$millrace" --version | grep -q '^probes  *USDT' || skip "this build has no probes: sys/sdt.h is missing"
-command -v readelf >/dev/null || skip "there is no readelf, which reads the list of probes"
+. "$source/tests/missing.sh"
+"$millrace" --version | grep -q '^probes  *USDT' ||
+	missing_package "$suite" "build with probes" systemtap-sdt-dev
+command -v readelf >/dev/null || missing_package "$suite" "readelf, which reads the list of probes" binutils
 
 # "name sizes": of each probe the sizes of its arguments, at each of its places.
 readelf -n "$millrace" | awk '

@@ -12,8 +12,10 @@ code=0
 expect 1 "flame.sh of a thread that is not there" "recorded/stacks.folded has no thread mr-w9; it has: mr-loader mr-w0"
 mkdir old
 echo '{ "pid": 0 }' >old/status.json
-if ! command -v perf >/dev/null || ! perf record -q -e cpu-clock -o probe.data true >/dev/null 2>&1; then
-	skip "perf is missing, or may not sample here"
+. "$source/tests/missing.sh"
+command -v perf >/dev/null || missing_package "$suite" perf linux-perf
+if ! perf record -q -e cpu-clock -o probe.data true >/dev/null 2>&1; then
+	skip "perf may not sample here"
 fi
 code=0
 "$source/perf/stat.sh" old 1 >out 2>err || code=$?

@@ -16,8 +16,8 @@ for p in "${MILLRACE_PYTHON:-}" python3 /usr/bin/python3; do
 	fi
 done
 if [ -z "$python" ]; then
-	echo "python: skipped: there is no Python with NumPy here (Debian: python3-numpy)"
-	exit 77
+	. "$source/tests/missing.sh"
+	missing_package python "Python with NumPy" python3-numpy
 fi
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
