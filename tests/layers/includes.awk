@@ -25,6 +25,22 @@ function layer_of(path,    l, best)
 	return best
 }
 
+# The words of @list without the blanks around them; "+FOLDER" becomes FOLDER and all that FOLDER may include.
+function whole(list,    i, n, word, all)
+{
+	n = split(list, word, " ")
+	for (i = 1; i <= n; i++) {
+		if (word[i] ~ /^[+]/) {
+			word[i] = substr(word[i], 2)
+			if (!(word[i] in may))
+				complain("+" word[i] " stands above the line of " word[i])
+			word[i] = word[i] " " may[word[i]]
+		}
+		all = all (i > 1 ? " " : "") word[i]
+	}
+	return all
+}
+
 # May this file include @name, as far as the table says that only some may? Shown as @quoted.
 function check_only(name, quoted,    i, n, word)
 {
@@ -97,8 +113,7 @@ n_files == 1 && /^layer / {
 	if (n != 3)
 		complain("expected layer FOLDER : may : outside")
 	split(part[1], word, " ")
-	may[word[2]] = part[2]
-	gsub(/^ +| +$/, "", may[word[2]])
+	may[word[2]] = whole(part[2])
 	outside[word[2]] = part[3]
 }
 
