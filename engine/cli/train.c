@@ -10,7 +10,7 @@
 #include "session/average_trigger.h"
 #include "session/plan_file.h"
 #include "session/sample.h"
-#include "session/checkpoints.h"
+#include "checkpoint/checkpoints.h"
 #include "host/service.h"
 #include "host/signals.h"
 #include "host/clock.h"

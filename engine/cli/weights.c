@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "session/run_manifest.h"
-#include "session/checkpoints.h"
+#include "checkpoint/run_manifest.h"
+#include "checkpoint/checkpoints.h"
 #include "store/checkpoint_io.h"
 
 static char *join(const char *dir, const char *name)

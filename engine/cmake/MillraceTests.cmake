@@ -12,7 +12,7 @@
 set(MILLRACE_TEST_PREFIX "" CACHE STRING "Put in front of the names and labels of tests")
 # Not cached: a build folder from before a folder of tests came would leave its tests out.
 set(MR_TEST_FOLDERS base token ir lower host nn mitigate data schedules planner models sim store link stage weights exec
-  replay sequential theory profile job config session choose report observe cli system layers perf)
+  replay sequential theory profile job config session checkpoint choose report observe cli system layers perf)
 set(MILLRACE_TEST_ONLY "" CACHE STRING "Folders whose tests are built; empty: all")
 if(MILLRACE_TEST_ONLY)
   set(MR_TEST_FOLDERS ${MILLRACE_TEST_ONLY})
@@ -104,9 +104,9 @@ function(mr_tests layer)
   # Helpers of a layer below.
   if(layer STREQUAL "cli")
     list(APPEND helpers ${CMAKE_SOURCE_DIR}/tests/config/config_help.c)
-  elseif(layer MATCHES "^(session|choose|system)$")
+  elseif(layer MATCHES "^(session|checkpoint|choose|system)$")
     list(APPEND helpers ${CMAKE_SOURCE_DIR}/tests/job/job_help.c)
-    if(layer STREQUAL "session")
+    if(layer STREQUAL "checkpoint")
       list(APPEND helpers ${CMAKE_SOURCE_DIR}/tests/store/ckpt_help.c)
     endif()
   elseif(layer STREQUAL "exec")

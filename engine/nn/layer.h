@@ -38,7 +38,7 @@
 
 /*
  * One plain configuration for all layers; each layer's file names the fields that it reads. A field that is 0 counts as
- * absent, so in a new field 0 must mean the behaviour before it existed: a run's identity (session/identity.h) holds
+ * absent, so in a new field 0 must mean the behaviour before it existed: a run's identity (checkpoint/identity.h) holds
  * every field of this list that is not 0.
  */
 #define MR_LAYER_CFG(X) \

@@ -56,7 +56,7 @@ typedef struct mr_value {
 typedef char mr_param_name[64];
 typedef int64_t mr_param_dims[MR_MAX_DIMS];
 
-/* The properties of a parameter. A run's identity (session/identity.h) holds every field of this list: append a new
+/* The properties of a parameter. A run's identity (checkpoint/identity.h) holds every field of this list: append a new
  * field, and let its value 0 mean the behaviour before it existed. */
 #define MR_PARAM_FIELDS(X) \
 	X(mr_param_name, name)  /* "h.0.attn.c_attn.weight" */ \

@@ -50,6 +50,6 @@ rule() {
 rule "$scratch/page"
 rule "$1/conf/reference.cfg"
 "$millrace" train --help | grep -qF 'exit code 7 (millrace(1), CHECKPOINTS)' || fail "train --help: no CHECKPOINTS"
-grep -q '^#define MOST_GROWTH 1000.0$' "$1/engine/session/checkpoints.c" || fail "another growth is refused"
+grep -q '^#define MOST_GROWTH 1000.0$' "$1/engine/checkpoint/checkpoints.c" || fail "another growth is refused"
 grep -q '^\.SH CHECKPOINTS$' "$scratch/page" || fail "millrace(1) has no CHECKPOINTS"
 exit $failed

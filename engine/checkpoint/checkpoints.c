@@ -1,4 +1,4 @@
-#include "session/checkpoints.h"
+#include "checkpoint/checkpoints.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -9,10 +9,10 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "session/average_trigger.h"
-#include "session/identity.h"
-#include "session/run_manifest.h"
+#include "checkpoint/identity.h"
+#include "checkpoint/run_manifest.h"
 #include "session/objective_report.h"
-#include "session/state_copy.h"
+#include "checkpoint/state_copy.h"
 #include "store/checkpoint_io.h"
 
 /* Growth of the weights a step, relative to max(1, their previous root mean square), above which a checkpoint is

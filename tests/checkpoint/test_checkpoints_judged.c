@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "session/checkpoints.h"
+#include "checkpoint/checkpoints.h"
 #include "job/job_help.h"
 
 #define BASE                                                                                                           \

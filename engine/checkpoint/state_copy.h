@@ -6,8 +6,8 @@
  * reads mostly what the worker on its core wrote, and writes pages that it has touched first. Each block of weights has
  * its own sum of squares, and blocks are added in their order: the sum depends neither on threads nor on timing.
  */
-#ifndef MR_SESSION_STATE_COPY_H
-#define MR_SESSION_STATE_COPY_H
+#ifndef MR_CHECKPOINT_STATE_COPY_H
+#define MR_CHECKPOINT_STATE_COPY_H
 
 #include "host/place.h"
 #include "session/state.h"

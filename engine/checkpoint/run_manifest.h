@@ -2,8 +2,8 @@
  * run_manifest.h - the facts in a checkpoint's manifest about the run that made it, and the check whether another run
  * may go on from there.
  */
-#ifndef MR_SESSION_RUN_MANIFEST_H
-#define MR_SESSION_RUN_MANIFEST_H
+#ifndef MR_CHECKPOINT_RUN_MANIFEST_H
+#define MR_CHECKPOINT_RUN_MANIFEST_H
 
 #include "session/session.h"
 #include "store/checkpoint_io.h"
@@ -23,7 +23,7 @@ typedef enum mr_fact {
 	MR_RUN_MANIFEST_MOST
 } mr_fact;
 
-/* The facts "identity" and "slots": session/identity.h. Older builds wrote "run_hash" in place of the first, and for
+/* The facts "identity" and "slots": checkpoint/identity.h. Older builds wrote "run_hash" in place of the first, and for
  * the second this number, which stood for the data that layers and kernels saved then. Still older ones wrote no slots,
  * and saved GELU's argument, and two numbers of each query side by side. */
 #define MR_RUN_MANIFEST_FORMER "run_hash"

@@ -8,9 +8,9 @@
 #include "base/fault.h"
 #include "check.h"
 #include "job/job_help.h"
-#include "session/checkpoints.h"
+#include "checkpoint/checkpoints.h"
 #include "session/memory_plan.h"
-#include "session/state_copy.h"
+#include "checkpoint/state_copy.h"
 #include "store/ckpt_help.h"
 
 #define BASE \

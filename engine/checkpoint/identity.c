@@ -1,4 +1,4 @@
-#include "session/identity.h"
+#include "checkpoint/identity.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* checkpoint_draft.h - the content of one checkpoint of a session: its tensors and facts, as the store writes them. */
-#ifndef MR_SESSION_CHECKPOINT_DRAFT_H
-#define MR_SESSION_CHECKPOINT_DRAFT_H
+#ifndef MR_CHECKPOINT_CHECKPOINT_DRAFT_H
+#define MR_CHECKPOINT_CHECKPOINT_DRAFT_H
 
-#include "session/run_manifest.h"
+#include "checkpoint/run_manifest.h"
 
 typedef struct mr_checkpoint_draft {
 	mr_state state;

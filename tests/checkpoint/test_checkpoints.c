@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "session/checkpoints.h"
-#include "session/identity.h"
+#include "checkpoint/checkpoints.h"
+#include "checkpoint/identity.h"
 #include "job/job_help.h"
 #include "lower/lower.h"
 #include "store/checkpoint_io.h"

@@ -6,7 +6,7 @@
 
 #include "check.h"
 #include "job/job_help.h"
-#include "session/identity.h"
+#include "checkpoint/identity.h"
 
 #define BASE                                                                                                           \
 	"model.name=mlp model.hidden=[12,12] data.name=synthetic data.features=8 data.classes=4 data.samples=100 "     \

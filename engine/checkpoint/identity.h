@@ -13,8 +13,8 @@
  * Older builds wrote "run_hash" into their manifests, for which fields were chosen by hand. A manifest that has
  * only that is compared by the same number, and options that are younger than it must be at their defaults.
  */
-#ifndef MR_SESSION_IDENTITY_H
-#define MR_SESSION_IDENTITY_H
+#ifndef MR_CHECKPOINT_IDENTITY_H
+#define MR_CHECKPOINT_IDENTITY_H
 
 #include "session/session.h"
 

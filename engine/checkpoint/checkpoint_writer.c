@@ -1,4 +1,4 @@
-#include "session/checkpoint_writer.h"
+#include "checkpoint/checkpoint_writer.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include "host/background.h"
 #include "host/memory.h"
 #include "host/pin.h"
-#include "session/state_copy.h"
+#include "checkpoint/state_copy.h"
 
 struct mr_checkpoint_writer {
 	char *dir;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/stats.h"
-#include "session/identity.h"
+#include "checkpoint/identity.h"
 
 /* The options ("plug-in.option") and fields of layers of that time. Manifests name the options of systems. */
 static const char known[] =

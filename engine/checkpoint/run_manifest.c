@@ -1,4 +1,4 @@
-#include "session/run_manifest.h"
+#include "checkpoint/run_manifest.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #include "ir/endless.h"
 #include "session/average_trigger.h"
 #include "session/costs.h"
-#include "session/identity.h"
+#include "checkpoint/identity.h"
 #include "session/objective_report.h"
 
 #define OPTION_ROOM 128 /* of one system option's value as text */

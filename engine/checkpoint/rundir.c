@@ -1,4 +1,4 @@
-#include "session/rundir.h"
+#include "checkpoint/rundir.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -11,10 +11,10 @@
  * A checkpoint is resumed bitwise, so model, data, plan and arithmetic must be the same; the manifest's facts name
  * them.
  */
-#ifndef MR_SESSION_CHECKPOINTS_H
-#define MR_SESSION_CHECKPOINTS_H
+#ifndef MR_CHECKPOINT_CHECKPOINTS_H
+#define MR_CHECKPOINT_CHECKPOINTS_H
 
-#include "session/checkpoint_writer.h"
+#include "checkpoint/checkpoint_writer.h"
 #include "session/session.h"
 
 /* The size of the weights at a step. */

@@ -1,4 +1,4 @@
-#include "session/state_copy.h"
+#include "checkpoint/state_copy.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -12,10 +12,10 @@
  * Thread: one caller's. The writing thread has the draft and the copy between mr_checkpoint_writer_begin and
  * mr_checkpoint_writer_wait, which starts and joins it.
  */
-#ifndef MR_SESSION_CHECKPOINT_WRITER_H
-#define MR_SESSION_CHECKPOINT_WRITER_H
+#ifndef MR_CHECKPOINT_CHECKPOINT_WRITER_H
+#define MR_CHECKPOINT_CHECKPOINT_WRITER_H
 
-#include "session/checkpoint_draft.h"
+#include "checkpoint/checkpoint_draft.h"
 
 typedef struct mr_checkpoint_writer mr_checkpoint_writer;
 

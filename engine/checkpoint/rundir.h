@@ -10,11 +10,11 @@
  *	          status.json      the present state, for millrace top (observe/run_status.h)
  *	          counters.json    when train --counters asks for it
  *	          trace.json       when trace.steps asks for it
- *	          checkpoints/     see session/checkpoints.h
+ *	          checkpoints/     see checkpoint/checkpoints.h
  *	          LOCK             held by the process that trains
  */
-#ifndef MR_SESSION_RUNDIR_H
-#define MR_SESSION_RUNDIR_H
+#ifndef MR_CHECKPOINT_RUNDIR_H
+#define MR_CHECKPOINT_RUNDIR_H
 
 #include <stdbool.h>
 #include <stddef.h>
