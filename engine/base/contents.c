@@ -1,13 +1,13 @@
 #include "base/contents.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/failure.h"
+#include "base/file.h"
 #include "base/str.h"
 
 struct mr_contents {
@@ -38,7 +38,7 @@ mr_status mr_contents_stat(const char *path, uint64_t *bytes)
 		return mr_fail(MR_EDATA, "%s: %s", path, strerror(errno));
 	if (S_ISDIR(st.st_mode))
 		return mr_fail(MR_EDATA, "%s: is a folder, not a file", path);
-	if (!S_ISREG(st.st_mode)) /* a pipe would block for ever */
+	if (!S_ISREG(st.st_mode))
 		return mr_fail(MR_EDATA, "%s: is not a regular file", path);
 	if (st.st_size == 0)
 		return mr_fail(MR_EDATA, "%s: the file is empty", path);
@@ -65,22 +65,21 @@ mr_status mr_contents_open(const char *path, mr_contents **out)
 {
 	mr_contents *c;
 	uint64_t bytes;
+	mr_status st;
 
 	*out = NULL;
 	MR_TRY(mr_contents_stat(path, &bytes));
 	c = create(path);
 	if (!c)
 		return no_memory(sizeof(*c));
-	c->bytes = bytes;
-	c->fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (c->fd < 0) {
-		mr_status st = mr_fail(MR_EDATA, "%s: %s", path, strerror(errno));
-
-		mr_contents_close(c);
-		return st;
+	st = mr_file_open(path, &c->fd, &c->bytes);
+	if (st == MR_OK && c->bytes) {
+		*out = c;
+		return MR_OK;
 	}
-	*out = c;
-	return MR_OK;
+	st = st == MR_OK ? mr_fail(MR_EDATA, "%s: the file is empty", path) : mr_fail(MR_EDATA, "%s", mr_error_text());
+	mr_contents_close(c);
+	return st;
 }
 
 mr_contents *mr_contents_of(const char *path, void *memory, uint64_t bytes)

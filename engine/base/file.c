@@ -2,28 +2,117 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/inputs.h"
+#include "base/result.h"
 #include "base/str.h"
 
-#define FIRST_BYTES 4096 /* for files without a size beforehand, such as pipes */
-#define MAX_TEMPS 100    /* names tried for a temporary file: crashes may have left some behind */
+#define FIRST_BYTES 4096  /* for files without a size beforehand, such as pipes */
+#define PIPE_WAIT_MS 2000 /* for a program that opens a pipe's other end at the same time as this one */
+#define PIPE_POLL_MS 10
+
+const char *mr_file_kind(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFREG: return NULL;
+	case S_IFDIR: return "a directory";
+	case S_IFIFO: return "a pipe";
+	case S_IFCHR: return "a device";
+	case S_IFBLK: return "a disk";
+	case S_IFSOCK: return "a socket";
+	default: return "of an unknown kind";
+	}
+}
+
+/* Without O_NONBLOCK a pipe would block until something writes to it. */
+static mr_status open_checked(const char *path, int flags, bool or_stream, int *out, struct stat *info)
+{
+	int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666), error = errno;
+	const char *kind;
+
+	if (fd < 0 && error == ENOENT)
+		return mr_fail(MR_EIO, "%s: no such file", path);
+	if (fd < 0) {
+		/* ENXIO: a pipe to write to that nothing reads, or a socket */
+		kind = error == ENXIO && !stat(path, info) ? mr_file_kind(info->st_mode) : NULL;
+		return kind ? mr_fail(MR_EIO, "%s: is %s, expected a file", path, kind)
+			    : mr_fail(MR_EIO, "%s: cannot open: %s", path, strerror(error));
+	}
+	if (fstat(fd, info)) {
+		error = errno;
+		close(fd);
+		return mr_fail(MR_EIO, "%s: cannot stat: %s", path, strerror(error));
+	}
+	kind = mr_file_kind(info->st_mode);
+	if (kind && !(or_stream && (S_ISFIFO(info->st_mode) || isatty(fd)))) {
+		close(fd);
+		return mr_fail(MR_EIO, "%s: is %s, expected a file", path, kind);
+	}
+	*out = fd;
+	return MR_OK;
+}
+
+mr_status mr_file_open(const char *path, int *fd, uint64_t *bytes)
+{
+	struct stat info;
+
+	MR_TRY(open_checked(path, O_RDONLY, false, fd, &info));
+	mr_inputs_note(&info);
+	if (bytes)
+		*bytes = (uint64_t)info.st_size;
+	return MR_OK;
+}
+
+mr_status mr_file_stream(const char *path, mr_file_use use, FILE **out)
+{
+	struct stat info;
+	int fd;
+
+	MR_TRY(open_checked(path, use == MR_FILE_APPEND ? O_WRONLY | O_CREAT | O_APPEND : O_RDWR, false, &fd, &info));
+	*out = fdopen(fd, use == MR_FILE_APPEND ? "a" : "r+");
+	if (*out)
+		return MR_OK;
+	close(fd);
+	return mr_fail(MR_ERESOURCE, "%s: no memory for the file", path);
+}
+
+/* Wait until the pipe or terminal @fd has bytes or has ended. A pipe that nothing has opened to write reads as ended:
+ * @waited counts how long that has been so before its first byte. */
+static bool wait_for_bytes(int fd, ssize_t got, bool any, int *waited)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	if (got < 0)
+		return poll(&p, 1, -1) > 0 || errno == EINTR;
+	if (any || *waited >= PIPE_WAIT_MS)
+		return false;
+	poll(NULL, 0, PIPE_POLL_MS);
+	*waited += PIPE_POLL_MS;
+	return true;
+}
 
 /* Read @fd to its end, or to @max + 1 bytes, which is enough to see that it is too large. */
-static mr_status read_all(int fd, const char *path, size_t expected, size_t max, char **buf, size_t *len)
+static mr_status read_all(int fd, const char *path, const struct stat *info, size_t max, char **buf, size_t *len)
 {
+	bool regular = S_ISREG(info->st_mode);
+	size_t expected = regular ? (size_t)info->st_size : FIRST_BYTES;
 	size_t cap = expected < max ? expected + 2 : max + 2; /* one byte to see the end, one for the NUL */
 	size_t n = 0;
+	int waited = 0; /* milliseconds, for the other end of a pipe */
 	char *data = malloc(cap);
 
 	while (data) {
 		ssize_t got = read(fd, data + n, cap - 1 - n);
 
 		if (got < 0 && errno == EINTR)
+			continue;
+		if (!regular && (!got || (got < 0 && errno == EAGAIN)) && wait_for_bytes(fd, got, n, &waited))
 			continue;
 		if (got < 0) {
 			free(data);
@@ -47,31 +136,23 @@ static mr_status read_all(int fd, const char *path, size_t expected, size_t max,
 	return mr_fail(MR_ERESOURCE, "%s: no memory for the file", path);
 }
 
-static mr_status read_checked(int fd, const char *path, size_t max, char **buf, size_t *len)
+static mr_status read_checked(int fd, const char *path, const struct stat *info, size_t max, char **buf, size_t *len)
 {
-	struct stat st;
-	size_t expected = FIRST_BYTES;
 	char limit[16];
 
-	if (fstat(fd, &st))
-		return mr_fail(MR_EIO, "%s: cannot stat: %s", path, strerror(errno));
-	if (S_ISDIR(st.st_mode))
-		return mr_fail(MR_EIO, "%s: is a directory, expected a file", path);
 	mr_bytes_text(max, limit);
-	if (S_ISREG(st.st_mode)) {
-		if ((uint64_t)st.st_size > max)
-			return mr_fail(MR_EIO, "%s: is larger than %s", path, limit);
-		expected = (size_t)st.st_size;
-	}
-	MR_TRY(read_all(fd, path, expected, max, buf, len));
+	if (S_ISREG(info->st_mode) && (uint64_t)info->st_size > max)
+		return mr_fail(MR_EIO, "%s: is larger than %s", path, limit);
+	MR_TRY(read_all(fd, path, info, max, buf, len));
 	if (*len && *len <= max)
 		return MR_OK;
 	free(*buf);
 	return *len ? mr_fail(MR_EIO, "%s: is larger than %s", path, limit) : mr_fail(MR_EIO, "%s: is empty", path);
 }
 
-mr_status mr_file_read(const char *path, size_t max, char **buf, size_t *len)
+static mr_status read_file(const char *path, size_t max, bool or_stream, char **buf, size_t *len)
 {
+	struct stat info;
 	char *data = NULL;
 	size_t n = 0;
 	mr_status st;
@@ -79,18 +160,26 @@ mr_status mr_file_read(const char *path, size_t max, char **buf, size_t *len)
 
 	if (max > SIZE_MAX - 2)
 		max = SIZE_MAX - 2;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 && errno == ENOENT)
-		return mr_fail(MR_EIO, "%s: no such file", path);
-	if (fd < 0)
-		return mr_fail(MR_EIO, "%s: cannot open: %s", path, strerror(errno));
-	st = read_checked(fd, path, max, &data, &n);
+	MR_TRY(open_checked(path, O_RDONLY, or_stream, &fd, &info));
+	st = read_checked(fd, path, &info, max, &data, &n);
 	close(fd);
 	if (st != MR_OK)
 		return st;
+	if (S_ISREG(info.st_mode))
+		mr_inputs_note(&info);
 	*buf = data;
 	*len = n;
 	return MR_OK;
+}
+
+mr_status mr_file_read(const char *path, size_t max, char **buf, size_t *len)
+{
+	return read_file(path, max, true, buf, len);
+}
+
+mr_status mr_file_read_regular(const char *path, size_t max, char **buf, size_t *len)
+{
+	return read_file(path, max, false, buf, len);
 }
 
 mr_status mr_file_sync_dir(const char *dir)
@@ -106,121 +195,12 @@ mr_status mr_file_sync_dir(const char *dir)
 	return st;
 }
 
-static bool write_all(int fd, const char *data, size_t len)
-{
-	while (len) {
-		ssize_t put = write(fd, data, len);
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put < 0)
-			return false;
-		data += put;
-		len -= (size_t)put;
-	}
-	return true;
-}
-
-/* Write, fsync, rename and close. On failure the message names the first call that failed, and the temporary file is
- * removed. */
-static mr_status replace_through(int fd, const char *temp, const char *path, const void *data, size_t len)
-{
-	const char *what = NULL;
-	int error = 0;
-
-	if (!write_all(fd, data, len))
-		what = "write";
-	else if (fsync(fd))
-		what = "fsync";
-	if (what)
-		error = errno;
-	if (close(fd) && !what) {
-		what = "close";
-		error = errno;
-	}
-	if (!what && rename(temp, path)) {
-		what = "rename";
-		error = errno;
-	}
-	if (!what)
-		return MR_OK;
-	unlink(temp);
-	return mr_fail(MR_EIO, "%s: cannot %s: %s", path, what, strerror(error));
-}
-
-/*
- * Create a temporary file beside @path under a name that does not exist yet. An existing file or link of that name is
- * neither followed nor written to. Returns < 0 with errno, and the last name tried.
- */
-static int create_temp(const char *path, mr_strbuf *temp)
-{
-	int fd = -1;
-
-	for (unsigned i = 0; fd < 0 && i < MAX_TEMPS; i++) {
-		mr_strbuf_reset(temp);
-		mr_strbuf_printf(temp, "%s.tmp%ld-%u", path, (long)getpid(), i);
-		if (temp->failed) {
-			errno = ENOMEM;
-			return -1;
-		}
-		fd = open(temp->data, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-		if (fd < 0 && errno != EEXIST)
-			break;
-	}
-	return fd;
-}
-
-static mr_status write_into(const char *path, const void *data, size_t len)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	mr_status st = MR_OK;
-
-	if (fd < 0)
-		return mr_fail(MR_EIO, "%s: cannot open: %s", path, strerror(errno));
-	if (!write_all(fd, data, len))
-		st = mr_fail(MR_EIO, "%s: cannot write: %s", path, strerror(errno));
-	close(fd);
-	return st;
-}
-
-static mr_status replace_file(const char *path, const void *data, size_t len)
-{
-	const char *slash = strrchr(path, '/');
-	mr_strbuf temp, dir;
-	mr_status st;
-	int fd;
-
-	mr_strbuf_init(&temp);
-	mr_strbuf_init(&dir);
-	if (!slash)
-		mr_strbuf_append(&dir, ".");
-	else
-		mr_strbuf_append_n(&dir, path, slash == path ? 1 : (size_t)(slash - path));
-	fd = create_temp(path, &temp);
-	if (fd < 0)
-		st = mr_fail(MR_EIO, "%s: cannot create %s: %s", path, mr_strbuf_text(&temp), strerror(errno));
-	else
-		st = replace_through(fd, temp.data, path, data, len);
-	if (st == MR_OK && dir.failed)
-		st = mr_fail(MR_ERESOURCE, "%s: no memory for a file name", path);
-	if (st == MR_OK)
-		st = mr_file_sync_dir(dir.data);
-	mr_strbuf_fini(&temp);
-	mr_strbuf_fini(&dir);
-	return st;
-}
-
 mr_status mr_file_replace(const char *path, const void *data, size_t len)
 {
-	struct stat link, info;
-	char *file = NULL;
+	mr_result r;
 	mr_status st;
 
-	if (!stat(path, &info) && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
-		return write_into(path, data, len);
-	if (!lstat(path, &link) && S_ISLNK(link.st_mode))
-		file = realpath(path, NULL); /* NULL: the link leads nowhere, and is itself replaced */
-	st = replace_file(file ? file : path, data, len);
-	free(file);
-	return st;
+	MR_TRY(mr_result_begin(&r, path, MR_RESULT_OWN));
+	st = mr_result_put(&r, data, len);
+	return mr_result_end(&r, st);
 }

@@ -1,27 +1,58 @@
 /*
- * file.h - whole small files: read with a cap, replace without ever showing half of one.
+ * file.h - regular files: opened, read whole with a cap, replaced without ever showing half of one.
+ *
+ * Everything that the program reads comes through mr_file_open, mr_file_read or mr_file_stream, and everything that it
+ * writes leaves through mr_file_replace, mr_file_stream or base/result.h; tests/layers/files.txt names what else may
+ * open a file, and why. Where a regular file is expected, a link to one is followed, and a folder, a pipe, a device or
+ * a socket is refused at once: none of them can make the program wait.
  */
 #ifndef MR_BASE_FILE_H
 #define MR_BASE_FILE_H
 
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
 
 #include "base/status.h"
 
+/** What a file that is no regular one is: "a folder", "a pipe", "a device", ...; NULL for a regular file. */
+const char *mr_file_kind(mode_t mode);
+
 /**
- * Read the file @path of 1 to @max bytes. The caller frees *@buf, which has a NUL behind its *@len bytes.
- * Errors, each a message that begins with the path: MR_EIO when it does not exist, is a directory, is empty, is
- * larger than @max or cannot be read; MR_ERESOURCE without memory. A caller that reads data or configuration changes
+ * Open the regular file @path to read; a link is followed. *@bytes gets its size and may be NULL; the caller closes
+ * *@fd. The file counts as an input of this process (base/inputs.h). Errors: MR_EIO with a message that begins with the
+ * path when it does not exist, is no regular file or cannot be opened.
+ */
+MR_MUST_USE mr_status mr_file_open(const char *path, int *fd, uint64_t *bytes);
+
+typedef enum mr_file_use {
+	MR_FILE_APPEND, /* made if there is none; each write goes to its end */
+	MR_FILE_CHANGE, /* read and written from its beginning; must be there */
+} mr_file_use;
+
+/** Open the regular file @path as a stream, for a log that grows. Errors: as mr_file_open. */
+MR_MUST_USE mr_status mr_file_stream(const char *path, mr_file_use use, FILE **out);
+
+/**
+ * Read the file @path of 1 to @max bytes. Besides a regular file it may be a pipe or a terminal, because users name
+ * such ("-", <(command)); a pipe that nothing has open to write within two seconds is an error. The caller frees *@buf,
+ * which has a NUL behind its *@len bytes.
+ * Errors, each a message that begins with the path: MR_EIO when it does not exist, is a directory or a device, is
+ * empty, is larger than @max or cannot be read; MR_ERESOURCE without memory. A caller that reads data or configuration changes
  * the code with mr_fail(MR_EDATA, "%s", mr_error_text()).
  */
 MR_MUST_USE mr_status mr_file_read(const char *path, size_t max, char **buf, size_t *len);
 
+/** As mr_file_read, of a regular file alone: what a program of ours has written, such as the files of a run. */
+MR_MUST_USE mr_status mr_file_read_regular(const char *path, size_t max, char **buf, size_t *len);
+
 /**
- * Make @path hold exactly @len bytes of @data, so that a crash at any instant leaves the old file or the new one:
- * temporary file in the same directory (created anew: no existing file is written to), fsync, rename, fsync of the
- * directory. A link to a file is kept, and the file behind it is replaced. A path that is no regular file (a pipe, a
- * device) is written to. Errors: MR_EIO with the path and the system's reason; the temporary file is removed and an
- * old file untouched.
+ * Make the regular file @path hold exactly @len bytes of @data, so that a crash at any instant leaves the old file or
+ * the new one: temporary file in the same directory (created anew: no existing file is written to), fsync, rename, fsync
+ * of the directory. A link is kept, and the file behind it replaced. For files of the program's own; a result whose name
+ * a user gave is written by base/result.h. Errors: MR_EIO with the path and the system's reason, also when the path
+ * is no regular file; the temporary file is removed and an old file untouched.
  */
 MR_MUST_USE mr_status mr_file_replace(const char *path, const void *data, size_t len);
 

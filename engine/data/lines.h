@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
+#include "base/line_reader.h"
 #include "base/status.h"
 
 #define MR_BYTE_ORDER_MARK "\xef\xbb\xbf" /* in UTF-8; some programs begin a file with it */
@@ -15,11 +15,8 @@
 typedef struct mr_lines {
 	const char *path;  /* borrowed */
 	const char *kind;  /* kind of file, for messages: "LIBSVM"; borrowed */
-	FILE *f;
-	char *line;        /* the current line, without its newline */
-	size_t room;
+	mr_line_reader in;
 	uint64_t number;   /* of the current line, from 1 */
-	uint64_t offset;   /* of the next line in the file, in bytes */
 } mr_lines;
 
 /** Open @path, a regular, non-empty file. Borrows both strings until mr_lines_close, which must follow, also after a
@@ -28,7 +25,7 @@ mr_status mr_lines_open(const char *path, const char *kind, mr_lines *out) MR_MU
 
 /** Set *@line to the next line, which may be written to and is valid until the next call; NULL after the last one.
  * A byte order mark at the beginning of the file is left out.
- * Errors: MR_EDATA with the path (a NUL in the line, a read that fails). */
+ * Errors: MR_EDATA with the path (a NUL in the line, a line beyond 1 GiB, a read that fails). */
 mr_status mr_lines_next(mr_lines *l, char **line) MR_MUST_USE;
 
 void mr_lines_close(mr_lines *l);

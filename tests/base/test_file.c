@@ -156,34 +156,71 @@ static void test_replace_is_durable(void)
 	remove_dir();
 }
 
-/* A pipe that is being read, and a link, are still there. */
-static void test_replace_keeps_what_is_no_file(void)
+/* A link is still there, and what it leads to is replaced, or made; what is no file stays as it is. */
+static void test_replace_keeps_what_is_there(void)
 {
-	char read_back[16] = "", fifo[128], link[128];
+	char fifo[128], link[128];
 	struct stat s;
+
+	make_dir();
+	snprintf(fifo, sizeof(fifo), "%s/pipe", dir);
+	snprintf(link, sizeof(link), "%s/link", dir);
+	CU_ASSERT_EQUAL_FATAL(mkfifo(fifo, 0600), 0);
+	MR_CHECK_FAIL(mr_file_replace(fifo, "piped", 5), MR_EIO, "is a pipe, expected a file");
+	CU_ASSERT_TRUE(!lstat(fifo, &s) && S_ISFIFO(s.st_mode));
+	unlink(fifo);
+	MR_CHECK_FAIL(mr_file_replace("/dev/null", "x", 1), MR_EIO, "is a device, expected a file");
+
+	MR_CHECK_OK(mr_file_replace(path, "old", 3));
+	CU_ASSERT_EQUAL_FATAL(symlink("f", link), 0);
+	MR_CHECK_OK(mr_file_replace(link, "newer", 5));
+	CU_ASSERT_TRUE(!lstat(link, &s) && S_ISLNK(s.st_mode));
+	check_holds("newer");
+	unlink(path);
+	MR_CHECK_OK(mr_file_replace(link, "alone", 5)); /* it leads to no file yet */
+	CU_ASSERT_TRUE(!lstat(link, &s) && S_ISLNK(s.st_mode));
+	check_holds("alone");
+	unlink(link);
+	CU_ASSERT_EQUAL_FATAL(symlink("link", link), 0);
+	MR_CHECK_FAIL(mr_file_replace(link, "x", 1), MR_EIO, "Too many levels of symbolic links");
+	unlink(link);
+	remove_dir();
+}
+
+/* None of these is waited for, and a device without an end is not read. */
+static void test_open_takes_regular_files(void)
+{
+	char fifo[128], link[128], *buf;
+	uint64_t bytes = 0;
+	size_t len;
+	FILE *f;
 	int fd;
 
 	make_dir();
 	snprintf(fifo, sizeof(fifo), "%s/pipe", dir);
 	snprintf(link, sizeof(link), "%s/link", dir);
 	CU_ASSERT_EQUAL_FATAL(mkfifo(fifo, 0600), 0);
-	fd = open(fifo, O_RDONLY | O_NONBLOCK);
-	MR_CHECK_OK(mr_file_replace(fifo, "piped", 5));
-	CU_ASSERT_TRUE(!lstat(fifo, &s) && S_ISFIFO(s.st_mode));
-	CU_ASSERT_EQUAL(read(fd, read_back, sizeof(read_back)), 5);
-	CU_ASSERT_STRING_EQUAL(read_back, "piped");
+	MR_CHECK_FAIL(mr_file_open(fifo, &fd, NULL), MR_EIO, "/pipe: is a pipe, expected a file");
+	MR_CHECK_FAIL(mr_file_read_regular(fifo, 10, &buf, &len), MR_EIO, "is a pipe, expected a file");
+	MR_CHECK_FAIL(mr_file_read(fifo, 10, &buf, &len), MR_EIO, "/pipe: is empty"); /* nothing writes */
+	MR_CHECK_FAIL(mr_file_stream(fifo, MR_FILE_APPEND, &f), MR_EIO, "is a pipe, expected a file");
+	MR_CHECK_FAIL(mr_file_stream(fifo, MR_FILE_CHANGE, &f), MR_EIO, "is a pipe, expected a file");
+	MR_CHECK_FAIL(mr_file_open("/dev/zero", &fd, NULL), MR_EIO, "/dev/zero: is a device, expected a file");
+	MR_CHECK_FAIL(mr_file_read("/dev/zero", 10, &buf, &len), MR_EIO, "/dev/zero: is a device, expected a file");
+	MR_CHECK_FAIL(mr_file_stream("/dev/null", MR_FILE_APPEND, &f), MR_EIO, "is a device, expected a file");
+	MR_CHECK_FAIL(mr_file_open(dir, &fd, NULL), MR_EIO, "is a directory, expected a file");
+	MR_CHECK_FAIL(mr_file_open(path, &fd, NULL), MR_EIO, "/f: no such file");
+	CU_ASSERT_EQUAL_FATAL(symlink("f", link), 0);
+	MR_CHECK_OK(mr_file_replace(path, "12345", 5));
+	MR_CHECK_OK(mr_file_open(link, &fd, &bytes));
+	CU_ASSERT_EQUAL(bytes, 5);
 	close(fd);
+	MR_CHECK_OK(mr_file_stream(link, MR_FILE_APPEND, &f));
+	fputs("6", f);
+	fclose(f);
+	check_holds("123456");
+	unlink(link);
 	unlink(fifo);
-
-	MR_CHECK_OK(mr_file_replace(path, "old", 3));
-	CU_ASSERT_EQUAL_FATAL(symlink(path, link), 0);
-	MR_CHECK_OK(mr_file_replace(link, "newer", 5));
-	CU_ASSERT_TRUE(!lstat(link, &s) && S_ISLNK(s.st_mode));
-	check_holds("newer");
-	unlink(path);
-	MR_CHECK_OK(mr_file_replace(link, "alone", 5)); /* it leads nowhere */
-	CU_ASSERT_TRUE(!lstat(link, &s) && S_ISREG(s.st_mode) && s.st_size == 5);
-	CU_ASSERT_EQUAL(rename(link, path), 0);
 	remove_dir();
 }
 
@@ -213,8 +250,8 @@ static void test_replace_failures(void)
 	make_dir();
 	snprintf(inside, sizeof(inside), "%s/none/f", dir);
 	MR_CHECK_FAIL(mr_file_replace(inside, "x", 1), MR_EIO, "cannot create");
-	CU_ASSERT_EQUAL(mkdir(path, 0700), 0); /* a directory in the way: the rename fails, the temporary file goes */
-	MR_CHECK_FAIL(mr_file_replace(path, "x", 1), MR_EIO, "cannot rename");
+	CU_ASSERT_EQUAL(mkdir(path, 0700), 0);
+	MR_CHECK_FAIL(mr_file_replace(path, "x", 1), MR_EIO, "is a directory, expected a file");
 	CU_ASSERT_EQUAL(rmdir(path), 0);
 	CU_ASSERT_EQUAL(rmdir(dir), 0);
 	MR_CHECK_FAIL(mr_file_sync_dir(dir), MR_EIO, "cannot open directory");
@@ -231,7 +268,8 @@ void mr_suite_file(void)
 	MR_TEST(test_replace);
 	MR_TEST(test_replace_without_directory_part);
 	MR_TEST(test_replace_is_durable);
-	MR_TEST(test_replace_keeps_what_is_no_file);
+	MR_TEST(test_replace_keeps_what_is_there);
+	MR_TEST(test_open_takes_regular_files);
 	MR_TEST(test_replace_follows_no_link);
 	MR_TEST(test_replace_failures);
 }

@@ -1,0 +1,209 @@
+#include "base/result.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "check.h"
+
+static char dir[64], path[96], other[96];
+
+static void make_dir(void)
+{
+	strcpy(dir, "/tmp/mr_result_XXXXXX");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/f", dir);
+	snprintf(other, sizeof(other), "%s/other", dir);
+}
+
+static void remove_dir(void)
+{
+	unlink(path);
+	unlink(other);
+	CU_ASSERT_EQUAL(rmdir(dir), 0); /* so no temporary file is left */
+}
+
+/* Not by mr_file_read, which would make it an input. */
+static void check_holds(const char *name, const char *expected)
+{
+	char text[64] = "";
+	int fd = open(name, O_RDONLY | O_NONBLOCK);
+
+	CU_ASSERT_TRUE(read(fd, text, sizeof(text) - 1) >= 0);
+	CU_ASSERT_STRING_EQUAL(text, expected);
+	close(fd);
+}
+
+static void test_name_at_the_end(void)
+{
+	mr_result r;
+	struct stat s;
+
+	make_dir();
+	MR_CHECK_OK(mr_result_write(path, "old", 3));
+	CU_ASSERT_EQUAL(chmod(path, 0600), 0);
+	MR_CHECK_OK(mr_result_begin(&r, path, MR_RESULT_NAMED));
+	CU_ASSERT_FALSE(mr_result_is_stream(&r));
+	MR_CHECK_OK(mr_result_put(&r, "new", 3));
+	fflush(r.file);
+	check_holds(path, "old");
+	MR_CHECK_OK(mr_result_end(&r, MR_OK));
+	check_holds(path, "new");
+	CU_ASSERT_TRUE(!stat(path, &s) && (s.st_mode & 0777) == 0600); /* as the old file had it */
+	MR_CHECK_OK(mr_result_begin(&r, path, MR_RESULT_UNSYNCED));
+	MR_CHECK_OK(mr_result_put(&r, "half", 4));
+	MR_CHECK_FAIL(mr_result_end(&r, mr_fail(MR_EDATA, "the reason")), MR_EDATA, "the reason");
+	check_holds(path, "new");
+	remove_dir();
+}
+
+static void test_links_are_kept(void)
+{
+	struct stat s;
+
+	make_dir();
+	CU_ASSERT_EQUAL_FATAL(symlink("f", other), 0);
+	MR_CHECK_OK(mr_result_check(other));
+	CU_ASSERT_NOT_EQUAL(access(path, F_OK), 0); /* a check makes no file */
+	MR_CHECK_OK(mr_result_write(other, "first", 5));
+	check_holds(path, "first");
+	MR_CHECK_OK(mr_result_write(other, "second", 6));
+	CU_ASSERT_TRUE(!lstat(other, &s) && S_ISLNK(s.st_mode));
+	CU_ASSERT_TRUE(!lstat(path, &s) && S_ISREG(s.st_mode));
+	check_holds(path, "second");
+	unlink(other);
+	CU_ASSERT_EQUAL_FATAL(symlink("other", other), 0);
+	MR_CHECK_FAIL(mr_result_check(other), MR_EIO, "Too many levels of symbolic links");
+	MR_CHECK_FAIL(mr_result_write(other, "x", 1), MR_EIO, "Too many levels of symbolic links");
+	remove_dir();
+}
+
+/* A link into another folder, whose own target is relative to that folder. */
+static void test_link_of_another_folder(void)
+{
+	char folder[96], inside[128], behind[128];
+
+	make_dir();
+	snprintf(folder, sizeof(folder), "%s/sub", dir);
+	snprintf(inside, sizeof(inside), "%s/link", folder);
+	snprintf(behind, sizeof(behind), "%s/file", folder);
+	CU_ASSERT_EQUAL_FATAL(mkdir(folder, 0700), 0);
+	CU_ASSERT_EQUAL_FATAL(symlink("sub/link", other), 0);
+	CU_ASSERT_EQUAL_FATAL(symlink("file", inside), 0);
+	MR_CHECK_OK(mr_result_write(other, "there", 5));
+	check_holds(behind, "there");
+	unlink(inside);
+	unlink(behind);
+	CU_ASSERT_EQUAL(rmdir(folder), 0);
+	remove_dir();
+}
+
+static void test_never_the_input(void)
+{
+	char *text, hard[96];
+	size_t len;
+	int fd;
+
+	make_dir();
+	MR_CHECK_OK(mr_result_write(path, "precious", 8));
+	MR_CHECK_OK(mr_result_write(path, "precious", 8)); /* written, not read */
+	snprintf(hard, sizeof(hard), "%s/hard", dir);
+	CU_ASSERT_EQUAL_FATAL(link(path, hard), 0);
+	MR_CHECK_OK(mr_file_read(path, 100, &text, &len));
+	free(text);
+	MR_CHECK_FAIL(mr_result_check(path), MR_EUSAGE, "is read by this command and is left as it is");
+	MR_CHECK_FAIL(mr_result_write(path, "x", 1), MR_EUSAGE, "is read by this command");
+	CU_ASSERT_EQUAL_FATAL(symlink("f", other), 0);
+	MR_CHECK_FAIL(mr_result_write(other, "x", 1), MR_EUSAGE, "is read by this command");
+	MR_CHECK_FAIL(mr_result_write(hard, "x", 1), MR_EUSAGE, "is read by this command");
+	check_holds(path, "precious");
+	MR_CHECK_OK(mr_file_replace(path, "own", 3)); /* the program's own files are read and replaced */
+	MR_CHECK_OK(mr_file_open(path, &fd, NULL));
+	close(fd);
+	MR_CHECK_FAIL(mr_result_check(path), MR_EUSAGE, "is read by this command");
+	unlink(hard);
+	remove_dir();
+}
+
+static void *read_later(void *text)
+{
+	int fd;
+	ssize_t n;
+
+	usleep(200000);
+	fd = open(path, O_RDONLY);
+	n = read(fd, text, 15);
+	((char *)text)[n < 0 ? 0 : n] = '\0';
+	close(fd);
+	return NULL;
+}
+
+static void test_streams_are_written_to(void)
+{
+	char text[16] = "", name[32];
+	struct stat s;
+	pthread_t reader;
+	mr_result r;
+	int fd;
+
+	make_dir();
+	CU_ASSERT_EQUAL_FATAL(mkfifo(path, 0600), 0);
+	MR_CHECK_OK(mr_result_check(path)); /* its reader may come later */
+	MR_CHECK_FAIL(mr_result_write(path, "x", 1), MR_EIO, "it is a pipe that nothing reads");
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&reader, NULL, read_later, text), 0);
+	MR_CHECK_OK(mr_result_begin(&r, path, MR_RESULT_NAMED));
+	CU_ASSERT_TRUE(mr_result_is_stream(&r));
+	MR_CHECK_OK(mr_result_put(&r, "piped", 5));
+	MR_CHECK_OK(mr_result_end(&r, MR_OK));
+	pthread_join(reader, NULL);
+	CU_ASSERT_STRING_EQUAL(text, "piped");
+	CU_ASSERT_TRUE(!lstat(path, &s) && S_ISFIFO(s.st_mode));
+	unlink(path);
+
+	MR_CHECK_OK(mr_result_write("/dev/null", "x", 1));
+	CU_ASSERT_TRUE(!lstat("/dev/null", &s) && S_ISCHR(s.st_mode));
+	MR_CHECK_FAIL(mr_result_write("/dev/full", "x", 1), MR_EIO, "/dev/full: cannot write: No space left on device");
+
+	/* an open file is gone on with, where it stands: as 2>> log and -o /dev/stderr expect it */
+	fd = open(path, O_RDWR | O_CREAT, 0600);
+	CU_ASSERT_EQUAL_FATAL(write(fd, "log ", 4), 4);
+	snprintf(name, sizeof(name), "/dev/fd/%d", fd);
+	CU_ASSERT_EQUAL_FATAL(symlink(name, other), 0);
+	MR_CHECK_OK(mr_result_write(name, "and", 3));
+	MR_CHECK_OK(mr_result_write(other, " more", 5));
+	close(fd);
+	check_holds(path, "log and more");
+	remove_dir();
+}
+
+static void test_refuses(void)
+{
+	char inside[128];
+
+	make_dir();
+	MR_CHECK_FAIL(mr_result_write(dir, "x", 1), MR_EIO, "is a directory, expected a file");
+	MR_CHECK_FAIL(mr_result_check(dir), MR_EIO, "is a directory, expected a file");
+	snprintf(inside, sizeof(inside), "%s/none/f", dir);
+	MR_CHECK_FAIL(mr_result_check(inside), MR_EIO, "cannot create");
+	MR_CHECK_FAIL(mr_result_write(inside, "x", 1), MR_EIO, "cannot create");
+	MR_CHECK_OK(mr_result_write(path, "f", 1));
+	snprintf(inside, sizeof(inside), "%s/f", path);
+	MR_CHECK_FAIL(mr_result_check(inside), MR_EIO, "Not a directory");
+	remove_dir();
+}
+
+void mr_suite_result(void); /* the runner declares it too */
+
+void mr_suite_result(void)
+{
+	MR_SUITE("result");
+	MR_TEST(test_name_at_the_end);
+	MR_TEST(test_links_are_kept);
+	MR_TEST(test_link_of_another_folder);
+	MR_TEST(test_never_the_input);
+	MR_TEST(test_streams_are_written_to);
+	MR_TEST(test_refuses);
+}
