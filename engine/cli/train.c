@@ -67,9 +67,8 @@ mr_progress_state mr_train_progress(const mr_train *t)
 	if (begun) {
 		p.loss = t->last.loss;
 		p.lr = t->last.lr;
+		p.grad_norm = mr_train_norm(&t->last);
 	}
-	if (t->normed.step)
-		p.grad_norm = mr_train_norm(&t->normed);
 	p.val_loss = t->val_loss;
 	p.perplexity = t->perplexity;
 	p.accuracy = t->scores.accuracy;

@@ -30,7 +30,7 @@ typedef struct mr_progress_state {
 	double accuracy, top5;   /* the same, 0..1 */
 	bool trains_only;        /* the evaluation was of the training samples: `all`, not `val` */
 	double lr;
-	double grad_norm;        /* the last that was measured */
+	double grad_norm;        /* of this step; NAN where it was not measured */
 	double rate;             /* samples or tokens a second */
 	double step_ms;          /* milliseconds a step */
 	double gflops;           /* model GFLOP a second */
