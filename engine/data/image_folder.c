@@ -9,6 +9,7 @@
 #include "base/stats.h"
 
 #define HEAD 4096u /* bytes that are read first and enter the fingerprint */
+#define MOST_HEAD ((uint64_t)16 << 20)
 
 static int is_visible(const struct dirent *e)
 {
@@ -79,8 +80,10 @@ static mr_status look(mr_image_folder *f, mr_contents *in, mr_picture *size)
 		MR_TRY(st);
 		MR_TRY(mr_contents_check(in));
 		if (more && n >= bytes)
-			return mr_fail(MR_EDATA, "%s: truncated: it ends before its size is said",
-				       mr_contents_path(in));
+			return mr_fail(MR_EDATA, "%s: truncated: it ends within its head", mr_contents_path(in));
+		if (more && n >= MOST_HEAD)
+			return mr_fail(MR_EDATA, "%s: its head does not end within %llu bytes", mr_contents_path(in),
+				       (unsigned long long)MOST_HEAD);
 	}
 	return MR_OK;
 }

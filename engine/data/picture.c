@@ -5,6 +5,9 @@
 
 #define MAX_PIXELS 100000000u
 
+/* Tables of a decoder, whatever the size of its picture (measured: libjpeg-turbo and libpng). */
+#define TABLES ((uint64_t)192 << 10)
+
 typedef enum kind { PNG, JPEG, PNM, NONE } kind;
 
 bool mr_picture_name(const char *name)
@@ -49,6 +52,8 @@ static mr_status look_png(const char *name, const uint8_t *bytes, size_t n, mr_p
 		return mr_fail(MR_EDATA, "%s: damaged PNG: it does not begin with its size", name);
 	out->cols = big_endian(bytes + 16, 4);
 	out->rows = big_endian(bytes + 20, 4);
+	/* two rows of four channels of 16 bits and one more as it is unpacked, tables, and zlib's window */
+	out->decoding = TABLES + 24 * (uint64_t)out->cols;
 	return MR_OK;
 }
 
@@ -58,28 +63,92 @@ static bool is_frame(uint8_t m)
 	return m >= 0xc0 && m <= 0xcf && m != 0xc4 && m != 0xc8 && m != 0xcc;
 }
 
-/* Read segments up to the frame header, which has the size. */
+/* The frame header of a JPEG: @at is its marker. Its components follow, 3 bytes each. */
+typedef struct frame {
+	const uint8_t *at; /* NULL: none has come so far */
+	uint8_t n;
+} frame;
+
+/* Sampling factors of component @c; 0, which libjpeg refuses, counts as 1. */
+static uint32_t across(const frame *f, int c)
+{
+	uint32_t factor = f->at[11 + 3 * c] >> 4;
+
+	return factor ? factor : 1;
+}
+
+static uint32_t down(const frame *f, int c)
+{
+	uint32_t factor = f->at[11 + 3 * c] & 15;
+
+	return factor ? factor : 1;
+}
+
+/* Blocks of 8 along a side of @pixels for a component of factor @sampling, whole units of the largest factor @most. */
+static uint64_t blocks(uint32_t pixels, uint32_t sampling, uint32_t most)
+{
+	uint64_t n = ((uint64_t)pixels * sampling + 8 * (uint64_t)most - 1) / (8 * (uint64_t)most);
+
+	return (n + sampling - 1) / sampling * sampling;
+}
+
+/*
+ * What libjpeg allocates for a picture of frame @f. Rows under way: ten rows of 8 x 8 blocks' eighths a component, and
+ * what becomes of them at full width; tables. If the first scan has not all components, or if scans refine each other,
+ * the library keeps all coefficients of all components, 2 bytes each, until the last scan is read.
+ */
+static uint64_t jpeg_bytes(const frame *f, const mr_picture *p, bool whole)
+{
+	uint64_t bytes = TABLES, coefficients = 0;
+	uint32_t most_across = 1, most_down = 1;
+
+	for (int c = 0; c < f->n; c++) {
+		most_across = across(f, c) > most_across ? across(f, c) : most_across;
+		most_down = down(f, c) > most_down ? down(f, c) : most_down;
+	}
+	for (int c = 0; c < f->n; c++) {
+		uint64_t wide = blocks(p->cols, across(f, c), most_across);
+
+		bytes += 80 * wide * down(f, c) + (uint64_t)(most_down + 1) * (p->cols + 8 * most_across);
+		coefficients += 128 * wide * blocks(p->rows, down(f, c), most_down);
+	}
+	return bytes + (whole ? coefficients : 0);
+}
+
+/* Take the frame header at @at, of which @n bytes are there; false: they are too few. */
+static bool take_frame(const uint8_t *at, size_t n, frame *f, mr_picture *out)
+{
+	if (n < 10 || n < 10 + 3 * (size_t)at[9])
+		return false;
+	*f = (frame){at, at[9]};
+	out->rows = big_endian(at + 5, 2);
+	out->cols = big_endian(at + 7, 2);
+	return true;
+}
+
+/* Read segments up to the first scan: the frame header has the size, the scan says how it is decoded. */
 static mr_status look_jpeg(const char *name, const uint8_t *bytes, size_t n, mr_picture *out, bool *more)
 {
+	frame f = {0};
 	size_t at = 2;
 
-	while (at + 4 <= n) {
+	while (at + 5 <= n) {
 		uint8_t m = bytes[at + 1];
 
-		if (bytes[at] != 0xff || m == 0xd9 || m == 0xda)
-			return mr_fail(MR_EDATA, "%s: damaged JPEG: no size is said before byte %zu", name, at);
+		if (bytes[at] != 0xff || m == 0xd9 || (m == 0xda && !f.at))
+			return mr_fail(MR_EDATA, "%s: damaged JPEG: no %s is said before byte %zu", name,
+				       f.at ? "scan" : "size", at);
 		if (m == 0xff || m == 0x01 || (m >= 0xd0 && m <= 0xd8)) { /* padding; markers without contents */
 			at += m == 0xff ? 1 : 2;
 			continue;
 		}
-		if (is_frame(m) && at + 9 <= n) {
-			out->rows = big_endian(bytes + at + 5, 2);
-			out->cols = big_endian(bytes + at + 7, 2);
-			/* progressive decoding keeps all coefficients, 2 bytes each */
-			out->decoding = m == 0xc2 ? 2 * (uint64_t)3 * (out->rows + 16) * (out->cols + 16) : 0;
+		if (m == 0xda) {
+			bool refined = (f.at[1] & 3) == 2; /* C2, C6, CA, CE: progressive */
+
+			out->decoding = jpeg_bytes(&f, out, refined || bytes[at + 4] < f.n);
 			return MR_OK;
 		}
-		if (is_frame(m))
+		if (is_frame(m) && !take_frame(bytes + at, n - at, &f, out))
 			break;
 		at += 2 + big_endian(bytes + at + 2, 2);
 	}
@@ -178,10 +247,13 @@ mr_status mr_picture_decode(const char *name, const uint8_t *bytes, size_t n, co
 
 	MR_TRY(mr_picture_look(name, bytes, n, &now, &more));
 	if (more)
-		return mr_fail(MR_EDATA, "%s: truncated: it ends before its size is said", name);
+		return mr_fail(MR_EDATA, "%s: truncated: it ends within its head", name);
 	if (now.rows != size->rows || now.cols != size->cols)
 		return mr_fail(MR_EDATA, "%s: the file was changed while it was in use: %u x %u pixels, were %u x %u",
 			       name, now.cols, now.rows, size->cols, size->rows);
+	if (now.decoding > size->decoding) /* which nobody has planned */
+		return mr_fail(MR_EDATA, "%s: the file was changed while it was in use: decoding takes more memory",
+			       name);
 	switch (kind_of(bytes, n)) {
 	case PNG:
 		return mr_picture_png(name, bytes, n, size, rgb);

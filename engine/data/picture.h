@@ -20,7 +20,7 @@
 /* Contents of the head of a file. */
 typedef struct mr_picture {
 	uint32_t rows, cols;
-	uint64_t decoding; /* bytes that the library may allocate besides file and result */
+	uint64_t decoding; /* bytes that the library allocates at most besides file and result */
 } mr_picture;
 
 /** Does @name end in .png, .jpg, .jpeg, .ppm or .pgm, in lower or upper case? */

@@ -36,6 +36,17 @@ static void on_read(png_structp png, png_bytep to, size_t n)
 	r->at += n;
 }
 
+/* Text, profiles and the like are not unpacked: they change no pixel, and a small file may hold gigabytes of them. */
+static void skip_notes(png_structp png)
+{
+#ifdef PNG_HANDLE_AS_UNKNOWN_SUPPORTED
+	png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
+#else
+	png_set_chunk_cache_max(png, 1);
+	png_set_chunk_malloc_max(png, 1 << 16);
+#endif
+}
+
 /* May leave by longjmp. */
 static void read_all(png_structp png, png_infop info, const mr_picture *p, uint8_t *rgb)
 {
@@ -73,6 +84,7 @@ mr_status mr_picture_png(const char *name, const uint8_t *bytes, size_t n, const
 		return mr_fail(MR_EDATA, "%s: damaged PNG: %s", name, r.why);
 	}
 	png_set_read_fn(png, &r, on_read);
+	skip_notes(png);
 	read_all(png, info, p, rgb);
 	png_destroy_read_struct(&png, &info, NULL);
 	return MR_OK;
