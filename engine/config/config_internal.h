@@ -34,7 +34,7 @@ typedef struct mr_mistakes {
 	bool failed;   /* no memory for one of them */
 } mr_mistakes;
 
-/** Note a mistake. Copies @key (may be NULL) and the message. Out of memory shows in mr_mistakes_report. */
+/** Note a mistake. Copies @key (may be NULL) and the message. Out of memory shows in @m->failed. */
 void mr_mistakes_add(mr_mistakes *m, mr_origin at, const char *key, const char *fmt, ...) MR_PRINTF(4, 5);
 /** Is there a mistake about @key already? */
 bool mr_mistakes_has(const mr_mistakes *m, const char *key);

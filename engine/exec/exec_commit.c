@@ -70,7 +70,7 @@ static mr_status record_step(mr_run *run, uint64_t version, double lr, double no
 		.stage_norm = run->c.plan->contract.clip ? (double)NAN : norm,
 		.time_ns = run->stamp ? run->start_ns + run->stamp->end_ns : mr_clock_ns(),
 	};
-	/* pairs with the acquire load in mr_engine_poll: the record is written before its number is seen */
+	/* pairs with the acquire load in engine.c: the record is written before its number is seen */
 	atomic_store_explicit(&run->n_steps, at + 1, memory_order_release);
 	return MR_OK;
 }

@@ -480,7 +480,7 @@ static void fold_states(mr_sequential *q)
 }
 
 /* After the steps the gradients of all parameters are still there, each in a buffer of its own
- * (mr_sequential_shares_grads). */
+ * (none is MR_GRAD_SHARED). */
 static void measure(mr_sequential *q)
 {
 	for (uint32_t p = 0; p < q->g->n_params; p++)

@@ -1,6 +1,6 @@
 /*
- * mitigated.h - corrections of a stage's stale gradients and weights (nn/mitigate.h): it notes the versions read, and
- * computes the rate and the corrected range.
+ * mitigated.h - corrections of a stage's stale gradients and weights (mitigate/mitigate.h): it notes the versions
+ * read, and computes the rate and the corrected range.
  *
  * Only plans that never flush have stale gradients. If the mitigation uses the weights that F read, the plan keeps that
  * version until the commit (plan.h, keep_read). Of several micro-batches in a count the oldest version

@@ -46,7 +46,7 @@ plant() {
 
 source=$(cd "$1" && pwd) || exit 1
 fresh "$source"
-for rule in docs includes size tags used width words; do
+for rule in docs includes names size tags used width words; do
 	if ! sh "$rules/test_$rule.sh" "$tree/src"; then
 		echo "test_$rule.sh finds fault with a tree that has none"
 		failed=1
@@ -54,6 +54,8 @@ for rule in docs includes size tags used width words; do
 done
 
 plant used engine/base/b.h 'void mr_b_idle(void);' 'mr_b_idle: nothing but tests uses it'
+plant names engine/base/a.h '/* see base/gone.c */' 'engine/base/a.h:2: there is no base/gone.c'
+plant names engine/base/a.h '/* as mr_gone does */' 'engine/base/a.h:2: there is no mr_gone'
 plant includes engine/base/a.h '#include "ir/plan.h"' 'engine/base may not include "ir/plan.h" of engine/ir'
 plant includes engine/ir/a.c '#include "host/ring.h"' 'engine/ir may not include "host/ring.h" of engine/host'
 plant includes engine/nn/b.c '  #  include "ir/plan.h"' 'engine/nn may not include'

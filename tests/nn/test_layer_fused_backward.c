@@ -1,5 +1,5 @@
 /*
- * test_layer_through.c - layers whose I goes on through the activation of the layer in front
+ * test_layer_fused_backward.c - layers whose I goes on through the activation of the layer in front
  * (mr_layer_ops.produces_dz): the bits of act_backward before and after a plain I, on every backend.
  */
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * test_make_plan.c - mr_make_plan: equal arguments give equal plans, for every system; what a training adds to the
- * contract; known costs reach the orders that depend on them, and none are invented.
+ * test_make_plan.c - the author of plans: equal arguments give equal plans, for every system; what a training adds to
+ * the contract; known costs reach the orders that depend on them, and none are invented.
  */
 #include "planner/make_plan.h"
 

@@ -4,7 +4,7 @@
 #include "bound_cases.h"
 #include "check.h"
 
-/* A sample of long_bound.c. */
+/* A sample of long_bound_long.c. */
 #define N_CASES 40u
 
 static void no_order_undercuts_it(void)

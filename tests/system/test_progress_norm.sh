@@ -11,8 +11,8 @@ measured() {
 for system in sequential 1f1b pipedream; do
 	for steps in 14 20; do
 		rm -rf r
-		train mlp.cfg $(sets_of f64) --set system.name=$system --set train.norm_every=7 --set train.steps=$steps \
-			--set train.eval_every=0 --set run.dir=r
+		train mlp.cfg $(sets_of f64) --set system.name=$system --set train.norm_every=7 \
+			--set train.steps=$steps --set train.eval_every=0 --set run.dir=r
 		expect 0 "$system, $steps steps"
 		[ -n "$(measured 14)" ] && [ -z "$(measured 20)" ] || fail "$system: metrics.jsonl has other norms"
 		# every line that was printed

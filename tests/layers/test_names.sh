@@ -1,0 +1,59 @@
+#!/bin/sh
+# Every path and every name of ours (mr_, MR_) in a comment exists.   test_names.sh SOURCE
+set -eu
+rules=$(cd "$(dirname "$0")" && pwd)
+cd "$1"
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+# Files that are not in this tree, of libraries, formats and other programs; names that tables make of words.
+cat >"$dir/elsewhere" <<'END'
+format.md
+jpeglib.h
+libconfig.h
+llm.c
+karpathy/llm.c
+stdatomic.h
+sys/sdt.h
+train_gpt2.c
+groups.c
+MR_FIELD_need
+MR_FIELD_average_rule
+mr_by_onednn_gemm
+END
+sources() {
+	find engine schedules models perf tests \( -name '*.[ch]' -o -name '*.inc' -o -name '*.def' \) -print
+}
+: >"$dir/code.part"
+sources | LC_ALL=C sort | xargs awk -v names="$dir/code.part" -f "$rules/comments.awk" >"$dir/said"
+LC_ALL=C sort -u "$dir/code.part" >"$dir/code"
+[ -s "$dir/code" ] || { echo "no identifier was found at all" && exit 1; }
+# A file may be named by the end of its path: host/ring.c, ring.c.
+find . -path './build*' -prune -o -path './.git' -prune -o -type f -print | awk '{
+	n = split($0, part, "/")
+	path = part[n]
+	print path
+	for (i = n - 1; i > 1; i--)
+		print path = part[i] "/" path
+}' | LC_ALL=C sort -u >"$dir/paths"
+awk -v dir="$dir" '
+BEGIN {
+	while ((getline line <(dir "/code")) > 0) {
+		known[line] = 1
+		# The beginning of a name that a table completes (mr_layer_, MR_FACT_).
+		while (line ~ /_/) {
+			sub(/_[^_]*$/, "", line)
+			begin[line "_"] = 1
+		}
+	}
+	while ((getline line <(dir "/paths")) > 0)
+		known[line] = 1
+	while ((getline line <(dir "/elsewhere")) > 0)
+		known[line] = 1
+}
+!($1 in known) && !($1 ~ /_$/ && ($1 in begin)) {
+	print $2 ": there is no " $1
+	bad = 1
+}
+END {
+	exit bad
+}' "$dir/said"
