@@ -347,6 +347,7 @@ mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 	if (w->counted && t->links->train)
 		mr_counted_begin(w->counted);
 	MR_TRY(compute(w, t));
+	MR_TRY(w->run->c.kernels->ctx_status(w->kc));
 	if (w->counted && t->links->train)
 		mr_counted_end(w->counted, t->in->stage, t->in->op, t->in->span);
 	if (t->links->train)

@@ -55,5 +55,5 @@ mr_status mr_optim_step(const mr_optim *o, const mr_optim_call *c, const mr_kern
 		mr_lazy_step(k, kc, c->lazy_cols, n, &s, g, c->old_rows);
 	else
 		k->step(kc, n, &s, g);
-	return MR_OK;
+	return k->ctx_status(kc);
 }

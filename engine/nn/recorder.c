@@ -44,6 +44,11 @@ static mr_status note_gemm(mr_kctx *kc, mr_kernel_id id, const mr_gemm *g, bool 
 	return MR_OK;
 }
 
+static mr_status ctx_status(const mr_kctx *kc)
+{
+	return kc->failed ? mr_fail(MR_ERESOURCE, "no memory for the calls of a stage") : MR_OK;
+}
+
 /* --- the operations ----------------------------------------------------------------------------------------------- */
 
 #pragma GCC diagnostic push
@@ -331,6 +336,7 @@ mr_status mr_recorder_create(const mr_kernels *of, uint32_t n_threads, mr_record
 #define MR_KERNEL_PART(type, id, args)
 #define MR_KERNEL(type, id, args, fused, onednn, chosen, what) r->kernels.id = id;
 #include "nn/kernels.def"
+	r->kernels.ctx_status = ctx_status;
 	return MR_OK;
 }
 
@@ -356,7 +362,7 @@ mr_status mr_recorder_calls(const mr_recorder *r, const mr_recorded **calls, siz
 {
 	*calls = r->kc.call;
 	*n = r->kc.n;
-	return r->kc.failed ? mr_fail(MR_ERESOURCE, "no memory for the calls of a stage") : MR_OK;
+	return ctx_status(&r->kc);
 }
 
 const char *mr_kernel_name(mr_kernel_id id)

@@ -162,7 +162,7 @@ static mr_status forward(mr_sequential *q, pass *ps, uint32_t end)
 		MR_TRY(mr_layer_symbols_call(&q->node[i].symbols, MR_PASS_F, q->g->nodes[i].ops, &c, 1));
 		beat(q);
 	}
-	return MR_OK;
+	return q->c.kernels->ctx_status(q->kc);
 }
 
 static mr_status backward(mr_sequential *q, pass *ps)
@@ -188,7 +188,7 @@ static mr_status backward(mr_sequential *q, pass *ps)
 			MR_TRY(mr_layer_symbols_call(&q->node[i].symbols, MR_PASS_I, nd->ops, &c, 1));
 		beat(q);
 	}
-	return MR_OK;
+	return q->c.kernels->ctx_status(q->kc);
 }
 
 /* --- one step --- */
@@ -278,6 +278,7 @@ static mr_status update(mr_sequential *q, double lr, double *norm)
 
 	*norm = NAN;
 	sum_tied(q);
+	MR_TRY(q->c.kernels->ctx_status(q->kc));
 	if (q->c.clip > 0 || asks_norm(q))
 		*norm = grad_norm(q) / count;
 	if (q->c.clip > 0) {

@@ -38,6 +38,12 @@ size_t mr_stage_grad_at(const mr_stage *s, uint32_t p)
 	return s->grad_at[p - s->first_param];
 }
 
+/* The address @offset bytes after @base; NULL if the caller has none of it. */
+static void *address(const void *base, size_t offset)
+{
+	return base ? (char *)(uintptr_t)base + offset : NULL;
+}
+
 static void *resolve(const mr_stage_io *io, mr_ref r)
 {
 	const void *base = NULL;
@@ -64,7 +70,7 @@ static void *resolve(const mr_stage_io *io, mr_ref r)
 		base = io->scratch;
 		break;
 	}
-	return (char *)base + r.offset;
+	return address(base, r.offset);
 }
 
 /* The arguments of one layer's call; it points to the caller's arrays @w and @dw. */
@@ -111,12 +117,12 @@ static mr_layer_call make_call(const mr_stage *s, const mr_stage_io *io, const m
 	for (uint32_t j = 0; j < nd->n_states; j++) {
 		size_t at = s->layer_state_at[nd->first_state + j - s->first_state];
 
-		c.state[j] = io->layer_state ? (const char *)io->layer_state + at : NULL;
-		c.seen[j] = (char *)resolve(io, s->seen) + at;
+		c.state[j] = address(io->layer_state, at);
+		c.seen[j] = address(resolve(io, s->seen), at);
 	}
 	for (uint32_t j = 0; j < st->n_carried; j++) {
-		c.begin[j] = io->begin ? (const char *)io->begin + st->carried_at[j] : NULL;
-		c.end[j] = io->end ? (char *)io->end + st->carried_at[j] : NULL;
+		c.begin[j] = address(io->begin, st->carried_at[j]);
+		c.end[j] = address(io->end, st->carried_at[j]);
 	}
 	for (uint32_t j = 0; j < nd->n_params; j++) {
 		uint32_t p = nd->first_param + j;
@@ -124,8 +130,8 @@ static mr_layer_call make_call(const mr_stage *s, const mr_stage_io *io, const m
 				      : io->tables && s->g->params[p].lazy ? io->tables
 									    : io->weights;
 
-		w[j] = (const char *)weights + st->weight_at[j];
-		dw[j] = (char *)io->grads + st->grad_at[j];
+		w[j] = address(weights, st->weight_at[j]);
+		dw[j] = address(io->grads, st->grad_at[j]);
 	}
 	c.sum_rows = st->sum_rows;
 	if (io->old_rows && nd->n_params) {
@@ -184,7 +190,7 @@ static mr_status forward(const mr_stage *s, const mr_stage_io *io, uint32_t end)
 		c.scratch = resolve(io, s->step[i].scratch_f);
 		MR_TRY(carry_out(s, i, MR_PASS_F, &c, 1));
 	}
-	return MR_OK;
+	return s->k->ctx_status(io->kc);
 }
 
 mr_status mr_stage_forward(const mr_stage *s, const mr_stage_io *io)
@@ -250,7 +256,7 @@ static mr_status backward(const mr_stage *s, const mr_stage_io *io, unsigned hal
 		MR_TRY(carry_out(s, i, MR_PASS_W, &c, 1));
 		end_turn(io, st, &k);
 	}
-	return MR_OK;
+	return s->k->ctx_status(io->kc);
 }
 
 mr_status mr_stage_backward(const mr_stage *s, const mr_stage_io *io)
@@ -307,7 +313,7 @@ mr_status mr_stage_backward_layers(const mr_stage *s, mr_stage_io *io, uint32_t 
 		MR_TRY(carry_out(s, i, MR_PASS_W, call, n));
 		end_turn(io, st, &k);
 	}
-	return MR_OK;
+	return s->k->ctx_status(io->kc);
 }
 
 void mr_stage_init_weights(const mr_stage *s, uint64_t seed, void *weights, int16_t *rest)

@@ -100,8 +100,10 @@ static mr_status batch_norm_backward_input(const mr_layer_call *c)
 {
 	mr_batch_norm b = call_of(c);
 
-	c->k->batch_norm_backward(c->kc, &b, c->x[0], c->y[0], c->w[0], c->seen[MEAN], c->seen[VARIANCE], c->dy[0],
-				  c->dx[0], c->dx_add[0], c->kept, kept_shift(c));
+	const void *y = b.act != MR_ACT_NONE ? c->y[0] : NULL; /* as batch_norm_needs says */
+
+	c->k->batch_norm_backward(c->kc, &b, c->x[0], y, c->w[0], c->seen[MEAN], c->seen[VARIANCE], c->dy[0], c->dx[0],
+				  c->dx_add[0], c->kept, kept_shift(c));
 	return MR_OK;
 }
 

@@ -138,6 +138,11 @@ static mr_status ctx_create(const mr_kernels *k, uint32_t n_threads, mr_kctx **o
 	return st;
 }
 
+static mr_status ctx_status(const mr_kctx *kc)
+{
+	return kc->failed == MR_OK ? MR_OK : mr_fail(kc->failed, "%s", kc->why);
+}
+
 static size_t ctx_bytes(const mr_kctx *kc)
 {
 	size_t attn = kc->n_threads * kc->attn_floats * sizeof(float),

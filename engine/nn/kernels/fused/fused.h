@@ -39,8 +39,7 @@ struct mr_kctx {
 	/* Of the backend `onednn` alone. */
 	float *ones;               /* [n_ones], each 1: a row of them sums columns */
 	size_t n_ones;
-	mr_status failed;          /* of a call that returns nothing, also in bf16_pure; the next call that returns a
-	                              status fails with it */
+	mr_status failed;          /* of a call that returns nothing, also in bf16_pure: ctx_status */
 	char why[160];
 };
 

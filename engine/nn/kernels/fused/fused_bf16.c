@@ -13,6 +13,7 @@
 #define OF_ctx_create mr_fused_ctx_create
 #define OF_ctx_destroy mr_fused_ctx_destroy
 #define OF_ctx_bytes mr_fused_ctx_bytes
+#define OF_ctx_status mr_fused_ctx_status
 #define OF_gemm mr_bf16_gemm
 #define OF_colsum mr_fused_colsum
 #define OF_act mr_fused_act

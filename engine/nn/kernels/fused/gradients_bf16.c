@@ -12,7 +12,7 @@
 /* Numbers whose squares are added at a time. */
 enum { PIECE = 4096 };
 
-/* Returns a buffer of at least @n floats; NULL: no memory, and the next call that returns a status fails. */
+/* Returns a buffer of at least @n floats; NULL: no memory, and ctx_status fails. */
 static float *room(mr_kctx *kc, int64_t n)
 {
 	if (kc->gradient_floats >= (size_t)n)
@@ -116,7 +116,7 @@ mr_status mr_pure_conv_backward_weight(mr_kctx *kc, const mr_conv *g, const void
 	float *wide = room(kc, n);
 
 	if (!wide)
-		return mr_fail(kc->failed, "%s", kc->why);
+		return mr_fused_ctx_status(kc);
 	widen(dw, n, add, wide);
 	MR_TRY(mr_bf16_conv_backward_weight(kc, g, x, dy, wide, add));
 	rounded(wide, n, dw);

@@ -120,8 +120,7 @@ static mr_status product(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *
 			     .out = *out};
 	mr_gemm part = *g;
 
-	if (kc->failed != MR_OK)
-		return mr_fail(kc->failed, "%s", kc->why);
+	MR_TRY(mr_fused_ctx_status(kc));
 	if (!by_onednn(kc, g))
 		return mr_block_gemm_run(&all, kc->n_threads, &kc->block);
 	for (uint32_t j = 0; j < n; j++) {

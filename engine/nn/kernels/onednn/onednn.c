@@ -15,7 +15,7 @@
  *	attention       ours: with whole score matrices a masked pair would add 0 times NaN
  *
  * GELU of numbers beyond 1e19 is NaN: the library squares them. Bits depend on the number of threads. A failure of an
- * operation that returns nothing is reported by the next one that returns a status.
+ * operation that returns nothing is reported by ctx_status, and by the next one that returns a status.
  */
 #include <math.h>
 #include <stdio.h>
@@ -33,11 +33,6 @@ static void note(mr_kctx *kc, mr_status st)
 		return;
 	kc->failed = st;
 	snprintf(kc->why, sizeof(kc->why), "%s", mr_error_text());
-}
-
-static mr_status noted(const mr_kctx *kc)
-{
-	return kc->failed == MR_OK ? MR_OK : mr_fail(kc->failed, "%s", kc->why);
 }
 
 /* --- products ----------------------------------------------------------------------------------------------------- */
@@ -96,7 +91,7 @@ static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *
 	mr_gemm product = *g;
 
 	product.act = apart ? MR_ACT_NONE : g->act;
-	MR_TRY(noted(kc));
+	MR_TRY(mr_fused_ctx_status(kc));
 	MR_TRY(mr_onednn_gemm(kc->onednn, &product, a, b, bias, z));
 	if (apart || g->act == MR_ACT_RELU)
 		MR_TRY(activate(kc, g->act, g->m * g->n, z, c));
@@ -106,7 +101,7 @@ static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *
 		MR_TRY(column_sums(kc, g->k, g->n, b, g->colsum_b, g->add));
 	if (g->fuse_act_backward != MR_ACT_NONE)
 		act_backward(kc, g->fuse_act_backward, g->m * g->n, g->fuse_act_backward_aux, c, c);
-	return noted(kc);
+	return mr_fused_ctx_status(kc);
 }
 
 /* y[cols] = the column sums of x[rows, cols] in bf16. */
@@ -129,7 +124,7 @@ static mr_status all_column_sums_bf16(mr_kctx *kc, const mr_gemm *g, const uint1
 		MR_TRY(column_sums_bf16(kc, g->k, g->m, a, g->colsum_a, g->add));
 	if (g->colsum_b)
 		MR_TRY(column_sums_bf16(kc, g->k, g->n, b, g->colsum_b, g->add));
-	return noted(kc);
+	return mr_fused_ctx_status(kc);
 }
 
 mr_status mr_onednn_product_bf16(mr_kctx *kc, const mr_gemm *g, const uint16_t *a, const uint16_t *b, const float *bias,
@@ -137,7 +132,7 @@ mr_status mr_onednn_product_bf16(mr_kctx *kc, const mr_gemm *g, const uint16_t *
 {
 	float *z = g->act == MR_ACT_GELU && aux ? aux : c;
 
-	MR_TRY(noted(kc));
+	MR_TRY(mr_fused_ctx_status(kc));
 	MR_TRY(mr_onednn_gemm_bf16(kc->onednn, g, a, b, bias, z));
 	MR_TRY(activate(kc, g->act, g->m * g->n, z, c));
 	return all_column_sums_bf16(kc, g, a, b);
@@ -145,7 +140,7 @@ mr_status mr_onednn_product_bf16(mr_kctx *kc, const mr_gemm *g, const uint16_t *
 
 mr_status mr_onednn_product_rounded(mr_kctx *kc, const mr_gemm *g, const uint16_t *a, const uint16_t *b, uint16_t *c)
 {
-	MR_TRY(noted(kc));
+	MR_TRY(mr_fused_ctx_status(kc));
 	MR_TRY(mr_onednn_gemm_rounded(kc->onednn, g, a, b, c));
 	return all_column_sums_bf16(kc, g, a, b);
 }
@@ -185,26 +180,26 @@ static mr_status gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, co
 
 static mr_status conv(mr_kctx *kc, const mr_conv *g, const void *x, const void *w, const void *bias, void *y)
 {
-	MR_TRY(noted(kc));
+	MR_TRY(mr_fused_ctx_status(kc));
 	return mr_library_conv(kc, g, x, w, bias, y);
 }
 
 static mr_status conv_backward_input(mr_kctx *kc, const mr_conv *g, const void *dy, const void *w, void *dx, bool add)
 {
-	MR_TRY(noted(kc));
+	MR_TRY(mr_fused_ctx_status(kc));
 	return mr_library_conv_backward_input(kc, g, dy, w, dx, add);
 }
 
 static mr_status conv_backward_weight(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw, bool add)
 {
-	MR_TRY(noted(kc));
+	MR_TRY(mr_fused_ctx_status(kc));
 	return mr_library_conv_backward_weight(kc, g, x, dy, dw, add);
 }
 
 static mr_status conv_step(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw, bool add,
 			   const mr_step *s)
 {
-	MR_TRY(noted(kc));
+	MR_TRY(mr_fused_ctx_status(kc));
 	return mr_library_conv_step(kc, g, x, dy, dw, add, s);
 }
 
