@@ -3,7 +3,7 @@
  *
  *	<run.dir>/resolved.cfg       the resolved configuration
  *	          choices.def      the table of choices of backend auto (nn/choices.h)
- *	          plan.txt         the plan of train --plan, lowered for this run
+ *	          plan.txt         the plan of train --plan, as it is carried out
  *	          metrics.jsonl    one line a step and one an evaluation
  *	          memory.json      weight versions and bytes in use at once, measured and predicted
  *	          run.json         what else a report shows (logbook/run_facts.h)

@@ -92,7 +92,7 @@ static mr_status one(const mr_args *args)
 	mr_session s;
 	mr_status st;
 
-	MR_TRY(mr_open_config(args, &config));
+	MR_TRY(mr_open_config_of_plan(args, *plan ? plan : NULL, false, &config));
 	st = *plan ? mr_session_open_plan(mr_config_job(config), plan, &s)
 		   : mr_session_survey(mr_config_job(config), &s);
 	/* the report contains the constants of the theory, which follow from the data */

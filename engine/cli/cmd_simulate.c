@@ -11,7 +11,7 @@ static mr_status run(mr_args *args)
 	mr_status st;
 
 	MR_TRY(mr_args_set_key(args, "costs", "costs"));
-	MR_TRY(mr_open_config(args, &config));
+	MR_TRY(mr_open_config_of_plan(args, *plan ? plan : NULL, false, &config));
 	st = mr_clean_env(args, config);
 	if (st == MR_OK)
 		st = mr_train_run(config,

@@ -29,7 +29,7 @@ static mr_status run(mr_args *args)
 					  "any other plan with --plan");
 	if (mr_values_bool(args->values, "quiet") && !freopen("/dev/null", "w", stdout))
 		return mr_fail(MR_EIO, "--quiet: /dev/null cannot be opened");
-	MR_TRY(mr_open_config(args, &config));
+	MR_TRY(mr_open_config_of_plan(args, *plan ? plan : *replay ? replay : NULL, resume || go_on, &config));
 	st = mr_clean_env(args, config);
 	if (go_on && mr_rundir_has_checkpoint(mr_config_job(config)->run_dir))
 		resume = true;

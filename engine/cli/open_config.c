@@ -9,6 +9,8 @@
 
 #include "cli/clean_env.h"
 #include "cli/weights.h"
+#include "session/plan_file.h"
+#include "session/rundir.h"
 
 mr_status mr_open_config(const mr_args *args, mr_config **out)
 {
@@ -25,7 +27,30 @@ static mr_status refuse_run_folder(const char *path)
 	return mr_fail(MR_ECONFIG, "%s: is the folder of a run, expected a configuration, such as %s", path, resolved);
 }
 
-mr_status mr_open_config_file(const mr_args *args, const char *path, mr_config **out)
+/* Where a plan is read that is carried out in place of the system's own. */
+typedef struct order_file {
+	const char *path; /* NULL: none is given */
+	bool own;         /* then the run's own copy, if there is a run that has one */
+} order_file;
+
+/* Tell the job how many workers, stages and micro-batches a step that plan has. */
+static mr_status take_order(void *arg, mr_job *job)
+{
+	const order_file *file = arg;
+	char dir[PATH_MAX], *own = NULL;
+	mr_status st = MR_OK;
+
+	snprintf(dir, sizeof(dir), *job->run_dir ? "%s" : "runs/%s", *job->run_dir ? job->run_dir : job->name);
+	if (!file->path && file->own && mr_rundir_has_checkpoint(dir))
+		own = mr_rundir_plan(dir);
+	/* What comes through a pipe can be read once, and the session reads it. */
+	if (own || (file->path && strcmp(file->path, "-") != 0))
+		st = mr_plan_file_size(own ? own : file->path, &job->order);
+	free(own);
+	return st;
+}
+
+static mr_status open_file(const mr_args *args, const char *path, order_file *order, mr_config **out)
 {
 	mr_strbuf notes;
 	const char *line;
@@ -36,13 +61,27 @@ mr_status mr_open_config_file(const mr_args *args, const char *path, mr_config *
 			       path);
 	MR_TRY(refuse_run_folder(path));
 	mr_strbuf_init(&notes);
-	st = mr_config_load(path, args->set, args->n_sets, &notes, out);
+	st = mr_config_load_after(path, args->set, args->n_sets, take_order, order, &notes, out);
 	/* The first start has printed them. A single mistake of usual length stands in the message. */
 	line = strchr(mr_strbuf_text(&notes), '\n');
 	if (st == MR_OK ? !getenv("MILLRACE_RESTARTED") : line && (line[1] || notes.len > MR_CONFIG_MISTAKE))
 		fputs(mr_strbuf_text(&notes), stderr);
 	mr_strbuf_fini(&notes);
 	return st;
+}
+
+mr_status mr_open_config_file(const mr_args *args, const char *path, mr_config **out)
+{
+	order_file none = {0};
+
+	return open_file(args, path, &none, out);
+}
+
+mr_status mr_open_config_of_plan(const mr_args *args, const char *plan, bool own, mr_config **out)
+{
+	order_file order = {plan, own};
+
+	return open_file(args, args->operand[0], &order, out);
 }
 
 static mr_status work_and_close(const mr_args *args, mr_session *s,
@@ -88,14 +127,15 @@ static mr_status check_tokens(const mr_session *s, bool known)
 	return MR_OK;
 }
 
-static mr_status open_trained(const mr_args *args, bool speechless, const mr_config *config, char **alphabet,
-			      mr_session *s)
+static mr_status open_trained(const mr_args *args, bool speechless, const mr_config *config, const char *plan,
+			      char **alphabet, mr_session *s)
 {
+	const mr_job *job = mr_config_job(config);
 	bool known;
 	mr_status st;
 
-	MR_TRY(mr_weights_alphabet(mr_config_job(config), args, alphabet, &known));
-	MR_TRY(mr_session_open_trained(mr_config_job(config), *alphabet, speechless, s));
+	MR_TRY(mr_weights_alphabet(job, args, alphabet, &known));
+	MR_TRY(mr_session_open_trained(job, *alphabet, plan, speechless, s));
 	st = check_tokens(s, known);
 	if (st != MR_OK)
 		mr_session_close(s);
@@ -104,17 +144,20 @@ static mr_status open_trained(const mr_args *args, bool speechless, const mr_con
 
 mr_status mr_with_trained(const mr_args *args, bool speechless, mr_status (*work)(const mr_args *args, mr_session *s))
 {
-	char *alphabet = NULL;
+	char *alphabet = NULL, *plan = NULL;
 	mr_config *config;
 	mr_session s;
 	mr_status st;
 
-	MR_TRY(mr_open_config(args, &config));
+	MR_TRY(mr_open_config_of_plan(args, NULL, true, &config));
 	st = mr_clean_env(args, config);
+	if (mr_config_job(config)->order.workers)
+		plan = mr_rundir_plan(mr_config_job(config)->run_dir);
 	if (st == MR_OK)
-		st = open_trained(args, speechless, config, &alphabet, &s);
+		st = open_trained(args, speechless, config, plan, &alphabet, &s);
 	if (st == MR_OK)
 		st = work_and_close(args, &s, work);
+	free(plan);
 	free(alphabet);
 	mr_config_destroy(config);
 	return st;

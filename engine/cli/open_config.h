@@ -11,7 +11,10 @@
 mr_status mr_open_config(const mr_args *args, mr_config **out) MR_MUST_USE;
 /** The same with the file @path in place of operand 0. */
 mr_status mr_open_config_file(const mr_args *args, const char *path, mr_config **out) MR_MUST_USE;
-
+/** As mr_open_config, for the plan in the file @plan, whose workers and stages count in place of the system's. @plan
+ * NULL: that of the run in run.dir if it was begun with one and @own is set; else the system's. Errors: also those of
+ * mr_plan_file_size. */
+mr_status mr_open_config_of_plan(const mr_args *args, const char *plan, bool own, mr_config **out) MR_MUST_USE;
 
 /**
  * Load the configuration, clean the environment, open a session, call @work with it and close everything again, for

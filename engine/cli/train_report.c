@@ -43,9 +43,15 @@ static void print_system(const mr_train *t)
 	       s->samples == 1 ? "" : "s");
 	if (s->plan_path)
 		printf("; order of %s", s->plan_path);
+	if (s->plan_path)
+		printf(", which has %u stage%s", s->plan->n_stages, s->plan->n_stages == 1 ? "" : "s");
 	if (s->plan)
 		printf("; plan %016" PRIx64 ", staleness at most %u", s->plan_hash, s->plan->contract.max_staleness);
 	putchar('\n');
+	if (s->plan_path && s->file_hash != s->plan_hash)
+		printf("         the file is an order, plan %016" PRIx64
+		       " by itself; its versions and steps are made for this configuration\n",
+		       s->file_hash);
 	if (clip > 0 && s->plan && !s->plan->contract.clip)
 		printf("clipping to norm %g per stage: this system never has one moment at which a global norm exists; "
 		       "metrics.jsonl has that of the "

@@ -294,6 +294,12 @@ static mr_status load(mr_config *c, const char *const *sets, size_t n_sets)
 
 mr_status mr_config_load(const char *path, const char *const *sets, size_t n_sets, mr_strbuf *notes, mr_config **out)
 {
+	return mr_config_load_after(path, sets, n_sets, NULL, NULL, notes, out);
+}
+
+mr_status mr_config_load_after(const char *path, const char *const *sets, size_t n_sets, mr_config_before *before,
+			       void *arg, mr_strbuf *notes, mr_config **out)
+{
 	mr_config *c = calloc(1, sizeof(*c));
 	mr_status st;
 
@@ -301,6 +307,8 @@ mr_status mr_config_load(const char *path, const char *const *sets, size_t n_set
 		return mr_fail(MR_ERESOURCE, "no memory for a configuration");
 	mr_strbuf_init(&c->text.text);
 	mr_strbuf_init(&c->notes);
+	c->before = before;
+	c->before_arg = arg;
 	st = name_paths(c, path);
 	if (st == MR_OK)
 		st = load(c, sets, n_sets);

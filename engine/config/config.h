@@ -44,6 +44,9 @@ typedef struct mr_config mr_config;
 
 #define MR_CONFIG_MISTAKE 800 /* bytes of the first mistake in the message of mr_config_load */
 
+/** Sets what a job has from elsewhere than its configuration (mr_job.order), before it is checked. */
+typedef mr_status mr_config_before(void *arg, mr_job *job);
+
 /**
  * Load @path and apply @sets. The caller destroys *@out. A key of the file that belongs to a plug-in which --set has
  * replaced is left out, if the new one has no such key or one of another type; @notes gets a line about it.
@@ -52,6 +55,10 @@ typedef struct mr_config mr_config;
  */
 mr_status mr_config_load(const char *path, const char *const *sets, size_t n_sets, mr_strbuf *notes,
 			 mr_config **out) MR_MUST_USE;
+/** The same; @before (NULL: nothing) is called with @arg and the job ahead of its checks. Errors: also those of
+ * @before, which end the loading. */
+mr_status mr_config_load_after(const char *path, const char *const *sets, size_t n_sets, mr_config_before *before,
+			       void *arg, mr_strbuf *notes, mr_config **out) MR_MUST_USE;
 void mr_config_destroy(mr_config *c);
 
 /**

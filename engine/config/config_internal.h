@@ -108,6 +108,8 @@ struct mr_config {
 	mr_config_text text;
 	mr_config_section part[MR_N_JOB_GROUPS];
 	mr_job job;
+	mr_config_before *before; /* with before_arg: called ahead of the job's checks; NULL: nothing is */
+	void *before_arg;
 	mr_mistakes mistakes;
 	mr_strbuf notes;        /* lines about what was left out */
 };

@@ -95,7 +95,9 @@ mr_status mr_config_make_job(mr_config *c)
 	c->job.source = (mr_job_source){blame, c};
 	check_system_needs(c);
 	handoff(c);
-	st = mr_job_check_for(&c->job, &listener);
+	st = c->before ? c->before(c->before_arg, &c->job) : MR_OK;
+	if (st == MR_OK)
+		st = mr_job_check_for(&c->job, &listener);
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) /* groups that could not be read have no values */
 		if (mr_job_choice(&c->job, (mr_job_group)g))
 			c->part[g].values = mr_job_choice(&c->job, (mr_job_group)g)->values;

@@ -181,7 +181,11 @@ static void check_stages(const mr_job *j, const mr_job_listener *l)
 	uint32_t stages = mr_job_stages(j, (uint16_t)j->machine.workers);
 	char make[40] = "";
 
-	if (!stages || stages == j->n_cut + 1)
+	if (j->order.workers && stages != j->n_cut + 1)
+		mr_job_note(l, MR_JOB_TOP, "partition",
+			    "the plan has %u stages, but the begin of %u further ones is named, which makes %u", stages,
+			    j->n_cut, j->n_cut + 1);
+	if (j->order.workers || !stages || stages == j->n_cut + 1)
 		return;
 	if (stages != j->machine.workers)
 		snprintf(make, sizeof(make), " make %u stages", stages);
@@ -205,6 +209,8 @@ static void settle_workers(mr_job *j, const mr_job_listener *l)
 
 	if (sequential && j->n_cut)
 		mr_job_note(l, MR_JOB_TOP, "partition", "sequential is one stage and takes no names of others");
+	if (j->order.workers && !sequential)
+		j->machine.workers = j->order.workers;
 	j->chose_workers = !j->machine.workers;
 	if (j->chose_workers)
 		j->machine.workers = sequential ? 1 : j->n_cut ? workers_for(j) : 2;
@@ -214,6 +220,8 @@ static void settle_workers(mr_job *j, const mr_job_listener *l)
 
 static int64_t default_micro(const mr_job *j, const mr_sched_ops *system, int64_t fixed)
 {
+	if (j->order.workers)
+		return j->order.n_micro;
 	return fixed > 1 ? fixed : system ? system->default_micro(mr_job_workers(j)) : 1;
 }
 
@@ -226,7 +234,7 @@ static void settle_micro(mr_job *j, const mr_job_listener *l)
 	int64_t given = j->train.microbatches, micro = given ? given : default_micro(j, system, fixed);
 	long long batch = (long long)j->train.batch;
 
-	if (system && system->asynchronous && !system->accumulates && given && given != fixed) {
+	if (!j->order.workers && system && system->asynchronous && !system->accumulates && given && given != fixed) {
 		mr_job_note(l, MR_JOB_TRAIN, "microbatches",
 			    fixed == 1 ? "%s commits after every micro-batch, so it takes %lld a commit, got %lld"
 				       : "with its replicas %s takes %lld a step, got %lld",

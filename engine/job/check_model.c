@@ -83,7 +83,10 @@ static mr_status cut(mr_job *j, const mr_job_listener *l, const mr_graph *g, mr_
 	st = mr_partition_auto(g, (uint16_t)stages, NULL, 1, kernels, p);
 	if (st != MR_ECONFIG)
 		return st;
-	mr_job_note(l, MR_JOB_MACHINE, "workers", "%s", mr_error_text());
+	if (j->order.workers)
+		mr_job_note(l, MR_JOB_MODEL, "name", "the plan file: %s", mr_error_text());
+	else
+		mr_job_note(l, MR_JOB_MACHINE, "workers", "%s", mr_error_text());
 	return MR_OK;
 }
 
@@ -130,7 +133,7 @@ static mr_status check_model(mr_job *j, const mr_job_listener *l)
 		st = cut(j, l, g, &p);
 	if (st == MR_OK && g && j->system.values)
 		check_samples(j, l, g);
-	if (p.first && mr_job_system(j) && mr_job_system(j)->asynchronous)
+	if (p.first && mr_job_system(j) && mr_job_system(j)->asynchronous && !j->order.workers)
 		check_tied(j, l, g, &p);
 	mr_partition_fini(&p);
 	mr_graph_destroy(g);

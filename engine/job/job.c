@@ -247,6 +247,8 @@ uint32_t mr_job_stages(const mr_job *j, uint16_t workers)
 
 	if (!system)
 		return 1;
+	if (j->order.workers)
+		return j->order.stages;
 	a.options = system->options ? j->system.values : NULL;
 	a.n_micro = a.n_micro ? a.n_micro : system->default_micro(workers);
 	return mr_schedule_stages(system, &a);

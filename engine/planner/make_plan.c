@@ -29,35 +29,6 @@ mr_status mr_plan_draft(const mr_plan_question *q, mr_plan **out)
 	return mr_schedule_emit(q->system, &q->args, out);
 }
 
-static mr_status let_repeat(mr_plan *p)
-{
-	if (p->contract.flush == MR_FLUSH_NONE || mr_plan_repeats(p))
-		return MR_OK;
-	if (mr_plan_steps(p) != (mr_contract_replicates(&p->contract) ? p->contract.average.every : 1))
-		return mr_fail(MR_ECONFIG,
-			       "the lists hold %u steps, and a plan that flushes is trained by repeating one: give "
-			       "that one alone",
-			       mr_plan_steps(p));
-	for (uint16_t w = 0; w < p->n_workers; w++) {
-		mr_list *once = mr_plan_list(p, w, MR_PROLOGUE), *body = mr_plan_list(p, w, MR_BODY), empty = *body;
-
-		*body = *once;
-		*once = empty;
-	}
-	return MR_OK;
-}
-
-mr_status mr_plan_draft_of(mr_plan **given)
-{
-	mr_plan *lowered = *given;
-
-	if (lowered->lowered) {
-		MR_TRY(mr_plan_emitted(lowered, given));
-		mr_plan_destroy(lowered);
-	}
-	return let_repeat(*given);
-}
-
 /* --- costs --- */
 
 /* Let the handoffs of @plan between workers of two nodes take q->costs.far. */

@@ -48,14 +48,8 @@ extern const mr_cost mr_plan_equal_costs;
 mr_status mr_plan_draft(const mr_plan_question *q, mr_plan **out) MR_MUST_USE;
 
 /**
- * Turn *@given back into a draft: the additions of a lowering are removed, and the one iteration of a plan
- * that flushes repeats. The caller owns *@given even after an error; it may be another plan than before. Errors:
- * MR_ECONFIG for several steps that do not repeat, MR_ERESOURCE.
- */
-mr_status mr_plan_draft_of(mr_plan **given) MR_MUST_USE;
-
-/**
- * Make *@plan, a draft, the plan that answers @q; a plan that is already lowered keeps its numbers, and gets the terms.
+ * Make *@plan, a draft, the plan that answers @q; a plan that is already lowered stands as it is, and its contract must
+ * agree with the terms.
  * The caller owns *@plan even after an error; if @q has a system it may be another plan than before. *@identity:
  * mr_plan_identity of it; may be NULL. Errors: MR_ECONFIG the terms, the lowering or the checker refuse it;
  * MR_EINVAL the order follows from costs and @q has none; MR_ERESOURCE; those of `costs`.

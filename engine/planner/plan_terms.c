@@ -72,14 +72,58 @@ static void set_flush(mr_contract *k, bool clips)
 		k->flush = MR_FLUSH_BARRIER;
 }
 
+/* What @plan, which comes from a file, promises and the training has no use for. */
+static mr_status check_promises(const mr_plan *plan, const mr_plan_terms *terms)
+{
+	const mr_contract *k = &plan->contract;
+
+	if (k->clip && !terms->clips)
+		return mr_fail(MR_ECONFIG,
+			       "the plan clips gradients (\"clip\" in its contract), and train.clip is 0: set "
+			       "train.clip, or take a plan that does not clip");
+	if (k->tied && !terms->tied)
+		return mr_fail(MR_ECONFIG,
+			       "the plan has a parameter that the first and the last stage share (\"tied\" in its "
+			       "contract), and this model has none");
+	return MR_OK;
+}
+
+/* A lowered plan is carried out as it stands: what the training needs must be there. */
+static mr_status check_lowered(const mr_plan *plan, const mr_plan_terms *terms)
+{
+	const mr_contract *k = &plan->contract;
+	bool flushes = k->flush != MR_FLUSH_NONE, one_norm = flushes && !mr_contract_replicates(k);
+	const char *lacks = NULL;
+
+	if (one_norm && terms->clips && !k->clip)
+		lacks = "\"clip\", and train.clip is set";
+	else if (terms->tied && !k->tied)
+		lacks = "\"tied\", and the first and the last stage of this model share a parameter";
+	else if (!flushes && terms->predicts && k->predict == MR_PREDICT_NONE)
+		lacks = "\"aim\", and the mitigation predicts weights";
+	else if (!flushes && terms->corrects && !k->keep_read)
+		lacks = "\"keep_read\", and the mitigation looks at the weights that F read";
+	if (!lacks)
+		return MR_OK;
+	return mr_fail(MR_ECONFIG,
+		       "a lowered plan is carried out as it stands; the contract of this one lacks %s (schedule "
+		       "--config --format text writes one with it)",
+		       lacks);
+}
+
 mr_status mr_plan_take_terms(mr_plan *plan, const mr_plan_terms *terms)
 {
 	mr_contract *k = &plan->contract;
 
+	MR_TRY(check_promises(plan, terms));
+	if (plan->lowered) {
+		MR_TRY(check_tied(plan));
+		return check_lowered(plan, terms);
+	}
 	k->tied = terms->tied;
 	MR_TRY(check_tied(plan));
 	set_flush(k, terms->clips);
-	if (k->flush == MR_FLUSH_NONE && terms->predicts && !plan->lowered)
+	if (k->flush == MR_FLUSH_NONE && terms->predicts)
 		MR_TRY(aim_ahead(plan, terms->along));
 	k->keep_read = k->flush == MR_FLUSH_NONE && terms->corrects;
 	return MR_OK;

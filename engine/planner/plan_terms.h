@@ -17,9 +17,9 @@ typedef struct mr_plan_terms {
 } mr_plan_terms;
 
 /**
- * Write @terms into the contract of @plan, which is not lowered, or is the record of a run: then its versions stay
- * unchanged, and it must already predict if @terms do. Without clipping or stealing no stage waits for the others at
- * the end of an iteration: the weights are the same. Errors: MR_ECONFIG, MR_ERESOURCE.
+ * Write @terms into the contract of @plan. A lowered plan stays as it is, and its contract must agree with them.
+ * Without clipping or stealing no stage waits for the others at the end of an iteration: the weights are the same.
+ * Errors: MR_ECONFIG, also for a contract from a file that promises what @terms do not have; MR_ERESOURCE.
  */
 mr_status mr_plan_take_terms(mr_plan *plan, const mr_plan_terms *terms) MR_MUST_USE;
 

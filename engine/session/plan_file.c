@@ -26,6 +26,16 @@ mr_status mr_plan_file_read(const char *path, mr_plan **out)
 	return st == MR_OK ? MR_OK : mr_fail_in(st, "%s", path);
 }
 
+mr_status mr_plan_file_size(const char *path, mr_job_order *out)
+{
+	mr_plan *plan;
+
+	MR_TRY(mr_plan_file_read(path, &plan));
+	*out = (mr_job_order){plan->n_workers, plan->n_stages, plan->contract.need ? plan->contract.need : 1};
+	mr_plan_destroy(plan);
+	return MR_OK;
+}
+
 mr_status mr_plan_file_write(const mr_plan *plan, const char *path)
 {
 	mr_strbuf text;

@@ -5,10 +5,14 @@
 #define MR_SESSION_PLAN_FILE_H
 
 #include "ir/plan.h"
+#include "millrace/job.h"
 
 /** Read the plan in @path ("-": standard input) as it is: it may need lowering, and is not checked. The caller
  * destroys it. Errors: MR_ECONFIG with the path and the place; MR_ERESOURCE. */
 mr_status mr_plan_file_read(const char *path, mr_plan **out) MR_MUST_USE;
+
+/** Read how many workers, stages and micro-batches a step the plan in @path has. Errors: those of mr_plan_file_read. */
+mr_status mr_plan_file_size(const char *path, mr_job_order *out) MR_MUST_USE;
 
 /** Write @plan to @path as text, replacing the file. Errors: MR_EIO, MR_ERESOURCE. */
 mr_status mr_plan_file_write(const mr_plan *plan, const char *path) MR_MUST_USE;

@@ -177,9 +177,10 @@ mr_status mr_session_open(const mr_job *job, mr_session *s)
 	return load_or_close(s);
 }
 
-mr_status mr_session_open_trained(const mr_job *job, const char *alphabet, bool speechless, mr_session *s)
+mr_status mr_session_open_trained(const mr_job *job, const char *alphabet, const char *plan, bool speechless,
+				  mr_session *s)
 {
-	*s = (mr_session){.job = job, .alphabet = alphabet, .speechless = speechless && alphabet};
+	*s = (mr_session){.job = job, .alphabet = alphabet, .plan_path = plan, .speechless = speechless && alphabet};
 	MR_TRY(open_or_close(s));
 	return s->speechless ? MR_OK : load_or_close(s);
 }

@@ -49,6 +49,8 @@ typedef struct mr_session {
 	mr_plan *steady; /* lowered: the system's own order, if @plan is the record of another and mitigations use
 			    ages; else NULL */
 	uint64_t plan_hash;          /* mr_plan_identity of it; 0 for sequential */
+	uint64_t file_hash;          /* of a plan from a file: what `check` calls it; another than plan_hash if the
+	                                training adds terms to its contract. Else 0 */
 	uint64_t n_tries;            /* of a plan found within a time limit: the value of the system's tries_option
 	                                that reproduces it (ir/sched.h); 0: there was no limit */
 	mr_sum_order sum;            /* order in which a step's gradients are summed */
@@ -96,8 +98,9 @@ typedef struct mr_session_opts {
 mr_status mr_session_open(const mr_job *job, mr_session *s) MR_MUST_USE;
 
 /** The same, but with the plan in the file @path instead of the system's: it must have the same workers and
- * micro-batches a step. Its order and its contract are used; the lowering is done anew for this configuration.
- * Errors: also MR_ECONFIG with the file's name. */
+ * micro-batches a step. A lowered plan is carried out as it stands, and its contract must agree with the
+ * configuration. An order without versions and steps (JSON) is lowered, and the terms of the training are added to its
+ * contract. Errors: also MR_ECONFIG with the file's name. */
 mr_status mr_session_open_plan(const mr_job *job, const char *path, mr_session *s) MR_MUST_USE;
 
 /** The same with the record of a run, which is carried out unchanged. */
@@ -109,9 +112,11 @@ mr_status mr_session_open_record(const mr_job *job, const char *path, mr_session
  */
 mr_status mr_session_open_beside(const mr_job *job, const mr_session *other, mr_session *s) MR_MUST_USE;
 
-/** The same for a trained model with the characters @alphabet (NULL: those of the text); without the text and a plan
- * when @speechless, which is enough for mr_sample_write. Errors: also MR_EDATA when the text has other characters. */
-mr_status mr_session_open_trained(const mr_job *job, const char *alphabet, bool speechless, mr_session *s) MR_MUST_USE;
+/** The same for a trained model with the characters @alphabet (NULL: those of the text), trained by the plan in the
+ * file @plan (NULL: the system's own); without the text and a plan when @speechless, which is enough for
+ * mr_sample_write. Errors: also MR_EDATA when the text has other characters. */
+mr_status mr_session_open_trained(const mr_job *job, const char *alphabet, const char *plan, bool speechless,
+				  mr_session *s) MR_MUST_USE;
 
 /** Append to @out, as text, the linear program whose solution the order of @s's plan approximates, for the costs of its
  * stages. Errors: MR_ECONFIG where the system solves none; MR_ERESOURCE. */

@@ -69,6 +69,17 @@ static mr_status check_record(const mr_plan *p)
 	return MR_OK;
 }
 
+/* What is trained, and is no record, repeats one step or is a finite list that never flushes. */
+static mr_status check_repeats(const mr_plan *p)
+{
+	if (p->contract.flush == MR_FLUSH_NONE || mr_plan_repeats(p) || (p->contract.steal && p->lowered))
+		return MR_OK;
+	return mr_fail(MR_ECONFIG,
+		       "the lists are a run that ends after %u step%s, and a plan that flushes is trained by repeating "
+		       "one: give one step as a body (in JSON \"repeats\": true)",
+		       mr_plan_steps(p), mr_plan_steps(p) == 1 ? "" : "s");
+}
+
 static mr_status read_plan(mr_session *s)
 {
 	mr_status st;
@@ -76,7 +87,7 @@ static mr_status read_plan(mr_session *s)
 	MR_TRY(mr_plan_file_read(s->plan_path, &s->plan));
 	st = fits(s);
 	if (st == MR_OK)
-		st = s->is_record ? check_record(s->plan) : mr_plan_draft_of(&s->plan);
+		st = s->is_record ? check_record(s->plan) : check_repeats(s->plan);
 	return st == MR_OK ? st : mr_fail_in(st, "%s", s->plan_path);
 }
 
@@ -249,20 +260,33 @@ static mr_status check_system(const mr_session *s)
 					   "are clipped: set train.clip too");
 	if (!s->plan_path && k->average.state && !s->optim.ops->n_states)
 		return mr_fail(MR_ECONFIG, "state: %s keeps none that could be averaged", s->optim.ops->name);
-	/* A record predicts as its race did, and the run that follows it must have been configured alike. */
-	if (s->plan->lowered && k->flush == MR_FLUSH_NONE && k->predict == MR_PREDICT_NONE && s->mitigate.predicts)
-		return mr_fail(MR_ECONFIG, "the plan was recorded without predictions, and %s makes some",
-			       s->mitigate.ops->name);
 	return MR_OK;
+}
+
+/* The identity that `check` prints for the order in a file, to which the training adds terms. */
+static mr_status identify_file(mr_session *s)
+{
+	mr_plan *alone;
+	mr_status st;
+
+	MR_TRY(mr_plan_copy(s->plan, &alone));
+	st = mr_plan_finish(&(mr_plan_question){0}, &alone, &s->file_hash);
+	mr_plan_destroy(alone);
+	return st;
 }
 
 mr_status mr_session_finish_plan(mr_session *s)
 {
 	mr_plan_question q = question_of(s);
+	bool given = s->plan_path != NULL, lowered = given && s->plan->lowered;
 
 	MR_TRY(find_tied(s, &q.terms.tied));
 	MR_TRY(check_system(s));
+	if (given && !lowered)
+		MR_TRY(identify_file(s));
 	MR_TRY(mr_plan_finish(&q, &s->plan, &s->plan_hash));
+	if (lowered)
+		s->file_hash = s->plan_hash;
 	s->sum = s->plan->contract.sum;
 	return MR_OK;
 }
@@ -368,6 +392,11 @@ mr_status mr_session_make_plan(mr_session *s)
 	if (s->plan_path) {
 		mr_status st = mr_session_finish_plan(s);
 
+		if (st == MR_OK) {
+			mr_run_config c = mr_session_run_config(s, NULL);
+
+			st = mr_run_refuse(&c);
+		}
 		return st == MR_OK ? st : mr_fail_in(st, "%s", s->plan_path);
 	}
 	return system ? mr_job_blame(s->job, MR_JOB_SYSTEM, "name", mr_session_finish_plan(s)) : MR_OK;

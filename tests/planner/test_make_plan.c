@@ -71,7 +71,7 @@ static uint32_t count(const mr_plan *p, int op, unsigned flag)
 static void ask_twice(const mr_plan_question *q)
 {
 	uint64_t first, second, again;
-	mr_plan *a, *b;
+	mr_plan *a, *b, *order;
 	mr_plan_question given = {.steps_inside = q->steps_inside};
 
 	MR_CHECK_OK(mr_plan_make(q, &a, &first));
@@ -82,8 +82,10 @@ static void ask_twice(const mr_plan_question *q)
 	CU_ASSERT_TRUE_FATAL(a->lowered);
 	/* The order, taken from the plan as a file has it, under the same contract. */
 	if (!a->endless) {
-		MR_CHECK_OK(mr_plan_draft_of(&b));
-		CU_ASSERT_FALSE_FATAL(b->lowered);
+		MR_CHECK_OK(mr_plan_emitted(a, &order));
+		CU_ASSERT_FALSE_FATAL(order->lowered);
+		mr_plan_destroy(b);
+		b = order;
 		MR_CHECK_OK(mr_plan_finish(&given, &b, &again));
 		CU_ASSERT_EQUAL_FATAL(first, again);
 		CU_ASSERT_TRUE_FATAL(same(a, b));
@@ -342,26 +344,6 @@ static void slow_handoffs_between_nodes_get_buffers(void)
 
 /* --- orders that are given --- */
 
-static void one_step_of_a_flushing_order_repeats(void)
-{
-	mr_plan_question q = ask("1f1b", 2, 4), given = {0};
-	mr_plan *p = made(&q), *once, *twice;
-	uint64_t want, got;
-
-	MR_CHECK_OK(mr_plan_identity(p, &want));
-	MR_CHECK_OK(mr_plan_unroll(p, 1, &once));
-	MR_CHECK_OK(mr_plan_unroll(p, 2, &twice));
-	CU_ASSERT_FALSE(mr_plan_repeats(once));
-	MR_CHECK_OK(mr_plan_draft_of(&once));
-	CU_ASSERT_TRUE(mr_plan_repeats(once));
-	MR_CHECK_OK(mr_plan_finish(&given, &once, &got));
-	CU_ASSERT_EQUAL(got, want);
-	MR_CHECK_FAIL(mr_plan_draft_of(&twice), MR_ECONFIG, "the lists hold 2 steps");
-	mr_plan_destroy(p);
-	mr_plan_destroy(once);
-	mr_plan_destroy(twice);
-}
-
 static void a_lowered_plan_keeps_its_numbers_and_is_checked(void)
 {
 	mr_plan_question q = ask("pipedream", 2, 1), given = {.trains = true, .steps_inside = true};
@@ -369,8 +351,30 @@ static void a_lowered_plan_keeps_its_numbers_and_is_checked(void)
 
 	MR_CHECK_OK(mr_plan_finish(&given, &copy, NULL));
 	CU_ASSERT_TRUE(same(p, copy));
+	/* What the training would add, and what it has no use for, is refused by name. */
+	given.terms.corrects = true;
+	MR_CHECK_FAIL(mr_plan_finish(&given, &copy, NULL), MR_ECONFIG, "lacks \"keep_read\"");
+	given.terms = (mr_plan_terms){.predicts = true};
+	MR_CHECK_FAIL(mr_plan_finish(&given, &copy, NULL), MR_ECONFIG, "lacks \"aim\"");
+	given.terms = (mr_plan_terms){0};
 	mr_plan_list(copy, 0, MR_BODY)->at[0].read--;
 	MR_CHECK_FAIL(mr_plan_finish(&given, &copy, NULL), MR_ECONFIG, "w0 F");
+	mr_plan_destroy(copy);
+	mr_plan_destroy(p);
+	q = ask("1f1b", 2, 4);
+	p = made(&q);
+	copy = made(&q);
+	given.terms.clips = true;
+	MR_CHECK_FAIL(mr_plan_finish(&given, &copy, NULL), MR_ECONFIG, "lacks \"clip\"");
+	given.terms = (mr_plan_terms){.tied = true};
+	MR_CHECK_FAIL(mr_plan_finish(&given, &copy, NULL), MR_ECONFIG, "lacks \"tied\"");
+	given.terms = (mr_plan_terms){0};
+	CU_ASSERT_TRUE(same(p, copy));
+	copy->contract.tied = true;
+	MR_CHECK_FAIL(mr_plan_finish(&given, &copy, NULL), MR_ECONFIG, "this model has none");
+	copy->contract.tied = false;
+	copy->contract.clip = true;
+	MR_CHECK_FAIL(mr_plan_finish(&given, &copy, NULL), MR_ECONFIG, "train.clip is 0");
 	mr_plan_destroy(copy);
 	mr_plan_destroy(p);
 }
@@ -389,6 +393,5 @@ void mr_suite_make_plan(void)
 	MR_TEST(equal_costs_are_never_taken_for_granted);
 	MR_TEST(nominal_costs_are_for_orders_alone);
 	MR_TEST(slow_handoffs_between_nodes_get_buffers);
-	MR_TEST(one_step_of_a_flushing_order_repeats);
 	MR_TEST(a_lowered_plan_keeps_its_numbers_and_is_checked);
 }

@@ -57,15 +57,20 @@ for system in "gpipe --set backward=lifo" zb_h1 zb_v chimera; do
 	[ $name != chimera ] || workers=2
 	"$millrace" schedule $system --workers $workers --microbatches 4 --format text -o $name.txt ||
 		fail "no text of $system"
+	# A text says everything, clipping too.
+	"$millrace" schedule --config "$@" --set machine.workers=$workers --set system.name=$name \
+		$([ $name != gpipe ] || echo --set system.backward=lifo) --set train.clip=0.5 --format text \
+		-o $name-clips.txt || fail "no text of $system with clipping"
 	"$millrace" schedule $system --workers $workers --microbatches 4 --format json -o $name.json ||
 		fail "no JSON of $system"
+	cp $name.json $name-clips.json
 	train "$@" --set machine.workers=$workers --set system.name=$name $([ $name != gpipe ] ||
 		echo --set system.backward=lifo) \
 		--set train.clip=0.5 --set run.dir=$name
 	expect 0 "$name"
 	for form in txt json; do
 		train "$@" --set machine.workers=$workers --set train.clip=0.5 --set system.name=1f1b \
-			--plan $name.$form --set run.dir=$name-$form
+			--plan $name-clips.$form --set run.dir=$name-$form
 		expect 0 "$name.$form"
 		same "$name as $form" $name $name-$form
 	done
@@ -86,14 +91,15 @@ train "$@" --set system.name=1f1b --set run.dir=parts --set train.steps=80 --res
 expect 5 "resumed with another plan"
 
 # --- what does not fit, in a message
-refused 3 "workers" mlp.cfg --set system.name=1f1b --set train.microbatches=4 --set machine.workers=2 --set run.dir=x \
-	--plan zb_h1.txt
-expect 3 "workers" "zb_h1.txt: the plan has 3 workers, and machine.workers is 2: set machine.workers = 3"
+code=0
+"$millrace" train mlp.cfg --set system.name=1f1b --set train.microbatches=4 --set run.dir=x --plan - <zb_h1.txt >out \
+	2>err || code=$?
+expect 3 "workers" "the plan has 3 workers, and machine.workers is 2: set machine.workers = 3"
 refused 3 "micro-batches" "$@" --set system.name=1f1b --set train.microbatches=2 --set run.dir=x --plan zb_h1.txt
 expect 3 "micro-batches" \
 	"zb_h1.txt: a step of the plan sums 4 micro-batches, and train.microbatches is 2: set train.microbatches = 4"
 refused 3 "stages" "$@" --set system.name=1f1b --set 'model.hidden=[24,24]' --set run.dir=x --plan zb_v.txt
-expect 3 "stages" "zb_v.txt: 6 stages were asked for, but this model"
+expect 3 "stages" "model.name: the plan file: 6 stages were asked for, but this model"
 refused 2 "both" "$@" --set system.name=1f1b --set run.dir=x --plan zb_h1.txt --replay zb_h1.txt
 expect 2 "both" "a record goes with --replay, any other plan with --plan"
 refused 3 "a plan as a record" "$@" --set system.name=1f1b --set run.dir=x --replay zb_h1.txt

@@ -127,6 +127,12 @@ typedef struct mr_job_source {
 	const void *arg;
 } mr_job_source;
 
+/* The size of a plan that is trained in place of the system's own. */
+typedef struct mr_job_order {
+	uint16_t workers, stages; /* workers 0: the plan is the system's own */
+	uint32_t n_micro;         /* micro-batches a step */
+} mr_job_order;
+
 typedef struct mr_job {
 	const char *name;      /* of the run; names the folder runs/NAME */
 	const char *base_dir;  /* base of relative paths of data, costs and choices; NULL: the current folder */
@@ -143,6 +149,7 @@ typedef struct mr_job {
 	mr_job_checkpoint checkpoint;
 	mr_job_trace trace;
 	mr_job_sample sample;
+	mr_job_order order;    /* of a plan file (train --plan); set before mr_job_check */
 	mr_job_source source;  /* blame NULL: mistakes are named "group.key: message" */
 	/* Set by mr_job_check; owned. */
 	bool chose_workers, chose_microbatches; /* the field was 0 */
