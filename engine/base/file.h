@@ -21,8 +21,8 @@ const char *mr_file_kind(mode_t mode);
 
 /**
  * Open the regular file @path to read; a link is followed. *@bytes gets its size and may be NULL; the caller closes
- * *@fd. The file counts as an input of this process (base/inputs.h). Errors: MR_EIO with a message that begins with the
- * path when it does not exist, is no regular file or cannot be opened.
+ * *@fd. The file counts as an input of this process (base/inputs.h). Errors: MR_EIO with a message that begins with
+ * the path when it does not exist, is no regular file or cannot be opened.
  */
 MR_MUST_USE mr_status mr_file_open(const char *path, int *fd, uint64_t *bytes);
 
@@ -36,11 +36,10 @@ MR_MUST_USE mr_status mr_file_stream(const char *path, mr_file_use use, FILE **o
 
 /**
  * Read the file @path of 1 to @max bytes. Besides a regular file it may be a pipe or a terminal, because users name
- * such ("-", <(command)); a pipe that nothing has open to write within two seconds is an error. The caller frees *@buf,
- * which has a NUL behind its *@len bytes.
- * Errors, each a message that begins with the path: MR_EIO when it does not exist, is a directory or a device, is
- * empty, is larger than @max or cannot be read; MR_ERESOURCE without memory. A caller that reads data or configuration changes
- * the code with mr_fail(MR_EDATA, "%s", mr_error_text()).
+ * such ("-", <(command)); a pipe that nothing has open to write within two seconds is empty. The caller frees *@buf,
+ * which has a NUL behind its *@len bytes. Errors, each a message that begins with the path: MR_EIO when it does not
+ * exist, is a directory or a device, is empty, is larger than @max or cannot be read; MR_ERESOURCE without memory. A
+ * caller that reads data or configuration changes the code with mr_fail(MR_EDATA, "%s", mr_error_text()).
  */
 MR_MUST_USE mr_status mr_file_read(const char *path, size_t max, char **buf, size_t *len);
 
@@ -49,10 +48,10 @@ MR_MUST_USE mr_status mr_file_read_regular(const char *path, size_t max, char **
 
 /**
  * Make the regular file @path hold exactly @len bytes of @data, so that a crash at any instant leaves the old file or
- * the new one: temporary file in the same directory (created anew: no existing file is written to), fsync, rename, fsync
- * of the directory. A link is kept, and the file behind it replaced. For files of the program's own; a result whose name
- * a user gave is written by base/result.h. Errors: MR_EIO with the path and the system's reason, also when the path
- * is no regular file; the temporary file is removed and an old file untouched.
+ * the new one: temporary file in the same directory (created anew: no existing file is written to), fsync, rename,
+ * fsync of the directory. A link is kept, and the file behind it replaced. For files of the program's own; a result
+ * whose name a user gave is written by base/result.h. Errors: MR_EIO with the path and the system's reason, also when
+ * the path is no regular file; the temporary file is removed and an old file untouched.
  */
 MR_MUST_USE mr_status mr_file_replace(const char *path, const void *data, size_t len);
 

@@ -52,7 +52,7 @@ mr_status mr_json_read_file(const char *path, size_t max_bytes, mr_json **root)
 {
 	char *text;
 	size_t len;
-	mr_status st = mr_file_read(path, max_bytes, &text, &len);
+	mr_status st = mr_file_read_regular(path, max_bytes, &text, &len);
 
 	if (st == MR_EIO)
 		return mr_fail(MR_ECONFIG, "%s", mr_error_text());

@@ -1,5 +1,6 @@
 #include "base/perf_map.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,12 +50,18 @@ static _Thread_local mr_perf_stub *current;
 static void open_map(const char *folder)
 {
 	char path[4096];
+	int fd;
 
 	if (snprintf(path, sizeof(path), "%s/perf-%d.map", folder, (int)getpid()) >= (int)sizeof(path))
 		return;
 	names = calloc(N_STUBS, sizeof(*names));
-	map = names ? fopen(path, "we") : NULL;
+	/* Made anew: in a folder that all may write to, a link of that name would lead elsewhere. */
+	unlink(path);
+	fd = names ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666) : -1;
+	map = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!map) {
+		if (fd >= 0)
+			close(fd);
 		mr_log(MR_LOG_WARN, "perf", "MR_PERF_MAP: %s cannot be written: no layer has a name", path);
 		return;
 	}

@@ -332,7 +332,7 @@ static void best_name(const char *dir, char *name, size_t size)
 	*name = 0;
 	if (asprintf(&path, "%s/BEST", dir) < 0)
 		return;
-	if (mr_file_read(path, size - 1, &text, &len) == MR_OK) {
+	if (mr_file_read_regular(path, size - 1, &text, &len) == MR_OK) {
 		snprintf(name, size, "%.*s", (int)strcspn(text, "\n"), text);
 		free(text);
 	}

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/result.h"
 #include "cli/args.h"
 #include "cli/open_config.h"
 #include "cli/shell_word.h"
@@ -55,7 +55,7 @@ static mr_status write_file(const mr_args *args, const char *data, const char *p
 	mr_strbuf_init(&text);
 	st = mr_starter_write(data, folder, &machine, &text);
 	if (st == MR_OK)
-		st = mr_file_replace(path, mr_strbuf_text(&text), text.len);
+		st = mr_result_write(path, mr_strbuf_text(&text), text.len);
 	mr_strbuf_fini(&text);
 	mr_topo_fini(&machine);
 	MR_TRY(st);

@@ -211,7 +211,7 @@ static mr_status inspect(const mr_args *args, const char *path)
 	MR_TRY(mr_checkpoint_open(path, &ck));
 	st = mr_checkpoint_verify(ck);
 	if (st == MR_OK)
-		st = *wanted ? show_tensor(ck, path, wanted) : mr_output_close("", stdout, print_all(ck, path));
+		st = *wanted ? show_tensor(ck, path, wanted) : mr_output_flush(print_all(ck, path));
 	mr_checkpoint_close(ck);
 	return st;
 }

@@ -29,13 +29,13 @@ static mr_status write_page(const char *folder, const char *name, const char *fi
 {
 	char *path;
 	mr_status st;
-	FILE *out;
+	mr_output out;
 
 	if (asprintf(&path, "%s/" PROGRAM "%s", folder, file) < 0)
 		return mr_fail(MR_ERESOURCE, "no memory for the name of a manual page");
 	st = mr_output_open(path, &out);
 	if (st == MR_OK)
-		st = mr_output_close(path, out, print_page(name, out));
+		st = mr_output_close(&out, print_page(name, out.file));
 	free(path);
 	return st;
 }

@@ -146,14 +146,14 @@ static mr_status run(mr_args *args)
 	mr_layer_row *rows;
 	mr_status st;
 	uint32_t n;
-	FILE *out;
+	mr_output out;
 
 	MR_TRY(check(v));
 	MR_TRY(read_layers(args->operand[0], &rows, &n));
 	st = mr_output_open(path, &out);
 	if (st == MR_OK) {
-		st = mr_values_int(v, "batch") ? share(v, rows, n, out) : cut(v, rows, n, out);
-		st = mr_output_close(path, out, st);
+		st = mr_values_int(v, "batch") ? share(v, rows, n, out.file) : cut(v, rows, n, out.file);
+		st = mr_output_close(&out, st);
 	}
 	free(rows);
 	return st;

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "base/result.h"
 #include "choose/auto.h"
 #include "choose/compare.h"
 #include "outline/forecast_picture.h"
@@ -45,18 +45,18 @@ static mr_status report(const mr_args *args, const mr_forecast *f)
 	const char *format = mr_values_string(args->values, "format");
 	bool svg = !strcmp(format, "svg"), json = !strcmp(format, "json");
 	bool layers = !strcmp(format, "layers"), machine = !strcmp(format, "machine");
+	mr_output out;
 	mr_status st;
-	FILE *out;
 
 	if (svg || machine) /* a picture does not show memory */
 		MR_TRY(fits(f));
 	MR_TRY(mr_output_open(path, &out));
-	st = svg      ? mr_forecast_draw(f, true, out)
-	     : machine ? mr_machine_draw(f->s, out)
-	     : layers ? (mr_plan_layers_print(f, out), MR_OK)
-	     : json   ? mr_forecast_print_json(f, out)
-		      : mr_forecast_print(f, out);
-	MR_TRY(mr_output_close(path, out, st));
+	st = svg      ? mr_forecast_draw(f, true, out.file)
+	     : machine ? mr_machine_draw(f->s, out.file)
+	     : layers ? (mr_plan_layers_print(f, out.file), MR_OK)
+	     : json   ? mr_forecast_print_json(f, out.file)
+		      : mr_forecast_print(f, out.file);
+	MR_TRY(mr_output_close(&out, st));
 	return layers ? MR_OK : fits(f);
 }
 
@@ -67,7 +67,7 @@ static mr_status compare(const mr_args *args)
 	bool svg = !strcmp(mr_values_string(args->values, "format"), "svg");
 	mr_config *config;
 	mr_compare c;
-	FILE *out;
+	mr_output out;
 	mr_status st;
 
 	MR_TRY(mr_open_config(args, &config));
@@ -75,8 +75,8 @@ static mr_status compare(const mr_args *args)
 	if (st == MR_OK)
 		st = mr_output_open(path, &out);
 	if (st == MR_OK) {
-		st = svg ? mr_compare_draw(&c, out) : mr_compare_print(&c, out);
-		st = mr_output_close(path, out, st);
+		st = svg ? mr_compare_draw(&c, out.file) : mr_compare_print(&c, out.file);
+		st = mr_output_close(&out, st);
 	}
 	mr_compare_fini(&c);
 	mr_config_destroy(config);
@@ -158,7 +158,7 @@ static mr_status write_choice(const mr_args *args, const mr_job *job, const mr_a
 	mr_strbuf_init(&text);
 	st = mr_config_print(config, &text);
 	if (st == MR_OK)
-		st = mr_file_replace(path, mr_strbuf_text(&text), text.len);
+		st = mr_result_write(path, mr_strbuf_text(&text), text.len);
 	mr_strbuf_fini(&text);
 	mr_config_destroy(config);
 	if (st == MR_OK)
@@ -175,15 +175,15 @@ static mr_status show(void *arg, const mr_forecast *f)
 
 static mr_status draw_choice(const mr_auto *a, const char *path)
 {
-	FILE *svg = NULL;
+	mr_output svg;
 	mr_status st;
 
 	putchar('\n');
 	if (!*path)
 		return mr_auto_look(a, show, NULL);
 	MR_TRY(mr_output_open(path, &svg));
-	st = mr_auto_look(a, show, svg);
-	return mr_output_close(path, svg, st);
+	st = mr_auto_look(a, show, svg.file);
+	return mr_output_close(&svg, st);
 }
 
 /* The best configuration. */

@@ -135,7 +135,7 @@ static mr_status print_stages(const view *v)
 static mr_status print_classes(const view *v, const char *path)
 {
 	mr_layer_classes c;
-	FILE *out;
+	mr_output out;
 	mr_svg svg;
 	mr_status st;
 
@@ -143,8 +143,8 @@ static mr_status print_classes(const view *v, const char *path)
 	putchar('\n');
 	st = mr_layer_classes_print(&c, stdout);
 	if (st == MR_OK && *path && (st = mr_output_open(path, &out)) == MR_OK) {
-		svg = mr_svg_file(out);
-		st = mr_output_close(path, out, mr_layer_classes_svg(&c, v->s->job->name, &svg));
+		svg = mr_svg_file(out.file);
+		st = mr_output_close(&out, mr_layer_classes_svg(&c, v->s->job->name, &svg));
 		if (st == MR_OK)
 			printf("the roofline is in %s\n", path);
 	}

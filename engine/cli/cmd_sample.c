@@ -19,7 +19,7 @@ static mr_status write_sample(const mr_args *args, mr_session *s)
 	if (st == MR_OK)
 		st = mr_sample_write(s, &weights, stdout);
 	mr_weights_list_fini(&weights);
-	return mr_output_close("", stdout, st);
+	return mr_output_flush(st);
 }
 
 static mr_status run(mr_args *args)

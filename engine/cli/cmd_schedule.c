@@ -71,7 +71,7 @@ static mr_status put_lp(const mr_args *args, mr_session *s, const mr_plan_questi
 	const char *path = mr_values_string(args->values, "export-lp");
 	mr_strbuf text;
 	mr_status st;
-	FILE *out;
+	mr_output out;
 
 	if (!*path)
 		return MR_OK;
@@ -82,8 +82,9 @@ static mr_status put_lp(const mr_args *args, mr_session *s, const mr_plan_questi
 	if (st == MR_OK)
 		st = mr_output_open(path, &out);
 	if (st == MR_OK)
-		st = mr_output_close(path, out,
-				     fputs(mr_strbuf_text(&text), out) < 0 ? mr_fail(MR_EIO, "cannot write") : MR_OK);
+		st = mr_output_close(&out,
+				     fputs(mr_strbuf_text(&text), out.file) < 0 ? mr_fail(MR_EIO, "cannot write")
+										: MR_OK);
 	mr_strbuf_fini(&text);
 	return st;
 }
@@ -185,12 +186,12 @@ static mr_status settle_nodes(const mr_args *args, uint16_t workers, const mr_pl
 static mr_status put_output(const mr_args *args, const mr_schedule_job *job)
 {
 	const char *path = mr_values_string(args->values, "output");
-	FILE *out;
+	mr_output out;
 	mr_status st;
 
 	MR_TRY(mr_output_open(path, &out));
-	st = mr_schedule_report(job, mr_values_string(args->values, "format"), out);
-	return mr_output_close(path, out, st);
+	st = mr_schedule_report(job, mr_values_string(args->values, "format"), out.file);
+	return mr_output_close(&out, st);
 }
 
 /* Report @job with the value of --iterations, or without one @bodies. */

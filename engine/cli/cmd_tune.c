@@ -88,7 +88,7 @@ static mr_status run(mr_args *args)
 	mr_choices *table = NULL;
 	mr_topo topo;
 	mr_status st;
-	FILE *out;
+	mr_output out;
 
 	MR_TRY(mr_output_check(path));
 	if (*from)
@@ -101,7 +101,7 @@ static mr_status run(mr_args *args)
 	if (st == MR_OK)
 		st = mr_output_open(path, &out);
 	if (st == MR_OK)
-		st = mr_output_close(path, out, print(table, &topo, threads, out));
+		st = mr_output_close(&out, print(table, &topo, threads, out.file));
 	mr_topo_fini(&topo);
 	mr_choices_destroy(table);
 	return st;

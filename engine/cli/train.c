@@ -418,7 +418,7 @@ static mr_status write_record(const mr_train *t, const char *path)
 	mr_status st;
 
 	MR_TRY(mr_record_plan(mr_executor_run_of(&t->s.executor), &plan));
-	st = mr_plan_file_write(plan, path);
+	st = mr_plan_file_write(plan, path, MR_RESULT_NAMED);
 	mr_plan_destroy(plan);
 	if (st == MR_OK)
 		printf("the order of the run is in %s\n", path);

@@ -352,26 +352,19 @@ mr_status mr_train_write_trace(const mr_train *t)
 	char(*name)[128] = calloc(run->n_workers, sizeof(*name));
 	const char **tracks = calloc(run->n_workers, sizeof(*tracks));
 	mr_trace_rec *recs = calloc(pick(t, run, NULL) + 1, sizeof(*recs));
-	FILE *f = fopen(t->dir.trace, "we");
-	int error = errno;
-	mr_status st;
+	mr_result r;
+	mr_status st = recs && name && tracks ? mr_result_begin(&r, t->dir.trace, MR_RESULT_OWN)
+					      : mr_fail(MR_ERESOURCE, "no memory for a trace");
 
-	if (recs && f && name && tracks) {
+	if (st == MR_OK) {
 		name_tracks(t, run, name, tracks);
 		c.tracks = tracks;
 		c.n_rec = pick(t, run, recs);
 		c.rec = recs;
-		st = mr_chrome_write(&c, f);
-		if (st == MR_EIO)
-			st = mr_crc_file_error(t->dir.trace, "cannot write", errno);
-	} else {
-		st = f ? mr_fail(MR_ERESOURCE, "no memory for a trace")
-		       : mr_crc_file_error(t->dir.trace, "cannot write", error);
+		st = mr_result_end(&r, mr_chrome_write(&c, r.file));
 	}
 	free(recs);
 	free(name);
 	free(tracks);
-	if (f && fclose(f) && st == MR_OK)
-		st = mr_crc_file_error(t->dir.trace, "cannot write", errno);
 	return st;
 }

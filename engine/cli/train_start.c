@@ -106,7 +106,7 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 	MR_TRY(write_config(t));
 	MR_TRY(write_choices(t));
 	if (t->s.plan_path && !t->s.is_record)
-		MR_TRY(mr_plan_file_write(t->s.plan, t->dir.plan));
+		MR_TRY(mr_plan_file_write(t->s.plan, t->dir.plan, MR_RESULT_OWN));
 	if (t->step < t->n_steps) /* else there is no session to write about */
 		MR_TRY(mr_run_facts_begin(&t->facts, &t->s, t->dir.facts, t->step, t->peak_gflops, t->isa));
 	MR_TRY(mr_metrics_log_open(t->dir.metrics, &t->metrics));

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/result.h"
 #include "cli/train.h"
 #include "host/clock.h"
 #include "host/signals.h"
@@ -90,15 +91,10 @@ mr_roofline mr_train_roofline(mr_train *t)
 
 static mr_status write_counts(const mr_train *t, const mr_counted_row *rows, uint32_t n, const char *missing)
 {
-	FILE *f = fopen(t->dir.counters, "we");
-	mr_status st;
+	mr_result r;
 
-	if (!f)
-		return mr_fail(MR_EIO, "cannot write %s: %s", t->dir.counters, strerror(errno));
-	st = mr_counted_json(rows, n, missing, f);
-	if (fclose(f) && st == MR_OK)
-		st = mr_fail(MR_EIO, "cannot write %s: %s", t->dir.counters, strerror(errno));
-	return st;
+	MR_TRY(mr_result_begin(&r, t->dir.counters, MR_RESULT_OWN));
+	return mr_result_end(&r, mr_counted_json(rows, n, missing, r.file));
 }
 
 mr_status mr_train_report_counts(const mr_train *t)

@@ -1,12 +1,7 @@
 #include "data/token_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include "base/file.h"
 
 #define PIECE 4096 /* tokens written at once */
 
@@ -18,21 +13,12 @@ static mr_status cannot_write(const mr_token_writer *w)
 mr_status mr_token_writer_begin(mr_token_writer *w, const char *path, bool wide, bool bare)
 {
 	const char zeros[MR_TOKEN_FILE_HEADER] = {0};
-	int fd;
 
 	*w = (mr_token_writer){.path = path, .wide = wide, .bare = bare};
-	if (asprintf(&w->partial, "%s.%ld.partial", path, (long)getpid()) < 0)
-		return mr_fail(MR_ERESOURCE, "no memory for a name");
-	fd = open(w->partial, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-	w->file = fd < 0 ? NULL : fdopen(fd, "wb");
-	if (!w->file || (!bare && fwrite(zeros, 1, sizeof(zeros), w->file) != sizeof(zeros))) {
-		mr_status st = cannot_write(w);
-
-		if (w->file)
-			return mr_token_writer_end(w, st);
-		free(w->partial);
-		return st;
-	}
+	MR_TRY(mr_result_begin(&w->result, path, MR_RESULT_NAMED));
+	w->file = bare || !mr_result_is_stream(&w->result) ? w->result.file : tmpfile();
+	if (!w->file || (!bare && fwrite(zeros, 1, sizeof(zeros), w->file) != sizeof(zeros)))
+		return mr_token_writer_end(w, cannot_write(w));
 	return MR_OK;
 }
 
@@ -64,32 +50,30 @@ static mr_status put_header(mr_token_writer *w)
 											     : MR_OK;
 }
 
-/* The name becomes that of a whole file only. */
-static mr_status give_name(mr_token_writer *w)
+/* Hand on what was collected for a pipe. */
+static mr_status copy(mr_token_writer *w)
 {
-	char *slash = strrchr(w->partial, '/');
+	char piece[PIECE];
+	size_t n;
 
-	if (rename(w->partial, w->path))
+	if (fflush(w->file) || fseek(w->file, 0, SEEK_SET))
 		return cannot_write(w);
-	if (slash)
-		*(slash == w->partial ? slash + 1 : slash) = '\0';
-	return mr_file_sync_dir(slash ? w->partial : ".");
+	while ((n = fread(piece, 1, sizeof(piece), w->file)) > 0)
+		MR_TRY(mr_result_put(&w->result, piece, n));
+	return ferror(w->file) ? cannot_write(w) : MR_OK;
 }
 
 mr_status mr_token_writer_end(mr_token_writer *w, mr_status st)
 {
+	bool collected = w->file != w->result.file;
+
 	if (st == MR_OK && !w->n)
 		st = mr_fail(MR_EDATA, "%s: there are no tokens to write", w->path);
 	if (st == MR_OK && !w->bare)
 		st = put_header(w);
-	if (st == MR_OK && (fflush(w->file) || fsync(fileno(w->file))))
-		st = cannot_write(w);
-	if (fclose(w->file) && st == MR_OK)
-		st = cannot_write(w);
-	if (st == MR_OK)
-		st = give_name(w);
-	else
-		unlink(w->partial);
-	free(w->partial);
-	return st;
+	if (st == MR_OK && collected)
+		st = copy(w);
+	if (collected && w->file)
+		fclose(w->file);
+	return mr_result_end(&w->result, st);
 }

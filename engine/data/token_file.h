@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/result.h"
 #include "base/status.h"
 
 #define MR_TOKEN_FILE_HEADER 1024u  /* bytes */
@@ -21,21 +22,22 @@ static inline int32_t mr_token_file_version(bool wide)
 	return wide ? 7 : 1;
 }
 
-/* A file that is being written: until it is finished it has another name. */
+/* A file that is being written: base/result.h. The header, which counts the tokens, is written last, so what goes into
+ * a pipe is collected in a file without a name first. */
 typedef struct mr_token_writer {
 	const char *path; /* borrowed */
-	char *partial;
-	FILE *file;
+	mr_result result;
+	FILE *file;       /* the result's, or that without a name */
 	bool wide, bare;  /* tokens of four bytes; no header, as nanoGPT has it */
 	uint64_t n;
 } mr_token_writer;
 
-/** Begin the file @path. Errors: MR_EIO, MR_ERESOURCE. */
+/** Begin the file @path. Errors: those of mr_result_begin. */
 mr_status mr_token_writer_begin(mr_token_writer *w, const char *path, bool wide, bool bare) MR_MUST_USE;
 /** Errors: MR_EIO when the disk is full. */
 mr_status mr_token_writer_add(mr_token_writer *w, const int32_t *token, size_t n) MR_MUST_USE;
-/** Give the file its name, if @st, the status of what was added, is MR_OK; else remove it. Once after a begin that
- * succeeded. Errors: @st; MR_EIO; MR_EDATA when there are more tokens than a header can say. */
+/** Give the file its name, if @st, the status of what was added, is MR_OK; else the old file stands. Once after a begin
+ * that succeeded. Errors: @st; MR_EIO; MR_EDATA when there are more tokens than a header can say. */
 mr_status mr_token_writer_end(mr_token_writer *w, mr_status st) MR_MUST_USE;
 
 #endif

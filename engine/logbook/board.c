@@ -38,7 +38,7 @@ static mr_status put_texts(mr_events *e, const char *dir, uint64_t step)
 		st = mr_events_text(e, step, "run/environment", mr_strbuf_text(&text));
 	snprintf(path, sizeof(path), "%s/resolved.cfg", dir);
 	if (st == MR_OK)
-		st = mr_file_read(path, MAX_BYTES, &config, &len);
+		st = mr_file_read_regular(path, MAX_BYTES, &config, &len);
 	mr_strbuf_reset(&text);
 	mr_strbuf_printf(&text, "```\n%s```\n", config ? config : "");
 	if (st == MR_OK)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/result.h"
 #include "observe/run_status.h"
 #include "report/table.h"
 
@@ -138,26 +139,13 @@ mr_status mr_run_status_json(const mr_run_status *s, bool judged, FILE *out)
 	return mr_json_finish(&w);
 }
 
-/* A reader sees the old status or the new one. Not synced: after a crash of the machine it is worth nothing. */
+/* A reader sees the old status or the new one. */
 mr_status mr_run_status_write(const mr_run_status *s, const char *path)
 {
-	char fresh[4096];
-	FILE *f;
-	mr_status st;
+	mr_result r;
 
-	if (snprintf(fresh, sizeof(fresh), "%s.new", path) >= (int)sizeof(fresh))
-		return mr_fail(MR_EIO, "%s: the path is too long", path);
-	f = fopen(fresh, "we");
-	if (!f)
-		return mr_fail(MR_EIO, "cannot write %s: %s", fresh, strerror(errno));
-	st = mr_run_status_json(s, false, f);
-	if (fclose(f) && st == MR_OK)
-		st = mr_fail(MR_EIO, "cannot write %s: %s", fresh, strerror(errno));
-	if (st == MR_OK && rename(fresh, path))
-		st = mr_fail(MR_EIO, "cannot replace %s: %s", path, strerror(errno));
-	if (st != MR_OK)
-		unlink(fresh);
-	return st;
+	MR_TRY(mr_result_begin(&r, path, MR_RESULT_UNSYNCED));
+	return mr_result_end(&r, mr_run_status_json(s, false, r.file));
 }
 
 /* --- reading --- */

@@ -188,11 +188,15 @@ mr_status mr_events_open(const char *folder, uint64_t step, mr_events **out)
 {
 	mr_events *e = calloc(1, sizeof(*e));
 	char host[65] = "host";
+	struct stat info = {0};
 	mr_status st = MR_OK;
 
 	gethostname(host, sizeof(host) - 1);
 	if (mkdir(folder, 0777) && errno != EEXIST)
 		st = mr_fail(MR_EIO, "cannot make the folder %s: %s", folder, strerror(errno));
+	else if (lstat(folder, &info) || !S_ISDIR(info.st_mode)) /* a link would lead out of the run */
+		st = mr_fail(MR_EIO, "%s: is %s, expected a folder", folder,
+			     S_ISLNK(info.st_mode) ? "a link" : "a file");
 	if (st == MR_OK &&
 	    (!e || asprintf(&e->path, "%s/" PREFIX "%010ld.%s.%ld", folder, seconds_after(folder), host,
 			    (long)getpid()) < 0))

@@ -9,9 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
+#include "base/line_reader.h"
 
 #define FLUSH_SECONDS 1.0
+#define LONGEST_LINE ((size_t)1 << 20) /* bytes; a line of ours has less than a thousand */
 
 struct mr_metrics_log {
 	FILE *file;
@@ -94,9 +97,8 @@ mr_status mr_metrics_log_open(const char *path, mr_metrics_log **out)
 		free(log);
 		return mr_fail(MR_ERESOURCE, "no memory to open %s", path);
 	}
-	log->file = fopen(path, "ae");
-	if (!log->file) {
-		st = mr_fail(MR_EIO, "%s: cannot open: %s", path, strerror(errno));
+	st = mr_file_stream(path, MR_FILE_APPEND, &log->file);
+	if (st != MR_OK) {
 		free(log->path);
 		free(log);
 		return st;
@@ -158,8 +160,7 @@ mr_status mr_metrics_log_flush(mr_metrics_log *log)
 
 mr_status mr_metrics_log_sync(const mr_metrics_log *log)
 {
-	/* EINVAL: a pipe or a terminal, which has nothing to sync */
-	return fsync(fileno(log->file)) && errno != EINVAL ? cannot_write(log, errno) : MR_OK;
+	return fsync(fileno(log->file)) ? cannot_write(log, errno) : MR_OK;
 }
 
 mr_status mr_metrics_log_close(mr_metrics_log *log)
@@ -220,37 +221,35 @@ static bool parse(const char *line, size_t len, mr_metrics_row *row)
 }
 
 /* Calls @take with each metrics line and the offset after it, until it returns false; a torn last line is skipped. */
-static mr_status scan(FILE *f, const char *path, bool (*take)(void *arg, const mr_metrics_row *row, long end),
-		      void *arg)
+static mr_status scan(const char *path, bool (*take)(void *arg, const mr_metrics_row *row, uint64_t end), void *arg)
 {
-	size_t room = 0, number = 0, bad = 0;
-	char *line = NULL;
+	size_t len, number = 0, bad = 0;
+	mr_line_reader in;
 	mr_metrics_row row;
-	ssize_t len;
+	char *line = NULL;
+	mr_status st = mr_line_reader_open(&in, path, LONGEST_LINE, NULL);
 
-	while ((len = getline(&line, &room, f)) > 0) {
+	while (st == MR_OK && (st = mr_line_reader_next(&in, &line, &len)) == MR_OK && line) {
 		number++;
-		if (!parse(line, (size_t)len, &row)) {
+		if (!parse(line, len, &row)) {
 			bad = bad ? bad : number;
 			continue;
 		}
-		if (bad || !take(arg, &row, ftell(f)))
+		if (bad || !take(arg, &row, in.offset))
 			break;
 	}
-	free(line);
-	if (ferror(f))
-		return mr_fail(MR_EIO, "%s: cannot read: %s", path, strerror(errno));
-	if (bad && len > 0)
+	mr_line_reader_close(&in);
+	if (st == MR_OK && bad && line)
 		return mr_fail(MR_EIO, "%s:%zu: no metrics line, but line %zu is one again", path, bad, number);
-	return MR_OK;
+	return st;
 }
 
 struct cut {
 	uint64_t step;
-	long end;
+	uint64_t end;
 };
 
-static bool take_until(void *arg, const mr_metrics_row *row, long end)
+static bool take_until(void *arg, const mr_metrics_row *row, uint64_t end)
 {
 	struct cut *cut = arg;
 
@@ -263,16 +262,16 @@ static bool take_until(void *arg, const mr_metrics_row *row, long end)
 mr_status mr_metrics_truncate(const char *path, uint64_t step)
 {
 	struct cut cut = {.step = step};
-	FILE *f = fopen(path, "r+e");
-	mr_status st;
+	mr_status st = MR_OK;
+	FILE *f;
 
-	if (!f && errno == ENOENT)
+	if (access(path, F_OK) && errno == ENOENT)
 		return MR_OK;
-	if (!f)
-		return mr_fail(MR_EIO, "%s: cannot open: %s", path, strerror(errno));
-	st = scan(f, path, take_until, &cut);
-	if (st == MR_OK && (ftruncate(fileno(f), cut.end) || fsync(fileno(f))))
-		st = mr_fail(MR_EIO, "%s: cannot cut it to %ld bytes: %s", path, cut.end, strerror(errno));
+	MR_TRY(scan(path, take_until, &cut));
+	MR_TRY(mr_file_stream(path, MR_FILE_CHANGE, &f));
+	if (ftruncate(fileno(f), (off_t)cut.end) || fsync(fileno(f)))
+		st = mr_fail(MR_EIO, "%s: cannot cut it to %llu bytes: %s", path, (unsigned long long)cut.end,
+			     strerror(errno));
 	fclose(f);
 	return st;
 }
@@ -283,7 +282,7 @@ struct rows {
 	bool failed;
 };
 
-static bool take_row(void *arg, const mr_metrics_row *row, long end)
+static bool take_row(void *arg, const mr_metrics_row *row, uint64_t end)
 {
 	struct rows *rows = arg;
 
@@ -306,13 +305,8 @@ static bool take_row(void *arg, const mr_metrics_row *row, long end)
 mr_status mr_metrics_read(const char *path, mr_metrics_row **out, size_t *n)
 {
 	struct rows rows = {0};
-	FILE *f = fopen(path, "re");
-	mr_status st;
+	mr_status st = scan(path, take_row, &rows);
 
-	if (!f)
-		return mr_fail(MR_EIO, "%s: cannot open: %s", path, strerror(errno));
-	st = scan(f, path, take_row, &rows);
-	fclose(f);
 	if (st == MR_OK && rows.failed)
 		st = mr_fail(MR_ERESOURCE, "%s: no memory for %zu lines", path, rows.n);
 	if (st != MR_OK) {

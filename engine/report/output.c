@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define COLUMNS 118 /* for a file that is no terminal */
@@ -19,25 +18,18 @@ static bool is_standard(const char *path)
 
 mr_status mr_output_check(const char *path)
 {
-	struct stat s;
-	bool is_new = lstat(path, &s) != 0;
-	FILE *f;
-
-	if (is_standard(path))
-		return MR_OK;
-	f = fopen(path, "abe");
-	if (!f)
-		return mr_fail(MR_EIO, "%s: cannot write: %s", path, strerror(errno));
-	fclose(f);
-	if (is_new)
-		unlink(path);
-	return MR_OK;
+	return is_standard(path) ? MR_OK : mr_result_check(path);
 }
 
-mr_status mr_output_open(const char *path, FILE **out)
+mr_status mr_output_open(const char *path, mr_output *out)
 {
-	*out = is_standard(path) ? stdout : fopen(path, "we");
-	return *out ? MR_OK : mr_fail(MR_EIO, "%s: cannot write: %s", path, strerror(errno));
+	*out = (mr_output){.file = stdout, .standard = is_standard(path)};
+	if (out->standard)
+		return MR_OK;
+	fflush(stdout); /* the path may be another name of it: /dev/stdout */
+	MR_TRY(mr_result_begin(&out->result, path, MR_RESULT_NAMED));
+	out->file = out->result.file;
+	return MR_OK;
 }
 
 bool mr_output_abandoned(void)
@@ -62,48 +54,40 @@ unsigned mr_output_columns(FILE *out)
 	return n < LEAST_COLUMNS ? LEAST_COLUMNS : n > MOST_COLUMNS ? MOST_COLUMNS : (unsigned)n;
 }
 
-/* Delete a truncated or empty report; never delete a device. */
-static void remove_file(const char *path)
-{
-	struct stat s;
-
-	if (!lstat(path, &s) && S_ISREG(s.st_mode))
-		unlink(path);
-}
-
 /* @err: errno of a write that has failed already, or 0 */
-static mr_status close_after(const char *path, FILE *out, mr_status st, int err)
+static mr_status flush(mr_status st, int err)
 {
-	bool failed, standard = is_standard(path);
+	bool failed;
 
 	errno = 0;
-	failed = fflush(out) || ferror(out) || st == MR_EIO;
+	failed = fflush(stdout) || ferror(stdout) || st == MR_EIO;
 	err = err ? err : errno;
-	if (standard && failed && mr_output_abandoned())
+	if (failed && mr_output_abandoned())
 		return st == MR_EIO ? MR_OK : st;
-	if (!standard && fclose(out)) { /* some systems report only now that there was no room */
-		err = err ? err : errno;
-		failed = true;
-	}
 	if (failed && (st == MR_OK || st == MR_EIO))
-		st = mr_fail(MR_EIO, "%s%s%s%s", standard ? "" : path,
-			     standard ? "cannot write to standard output" : ": cannot write", err ? ": " : "",
-			     err ? strerror(err) : "");
-	if (st != MR_OK && !standard)
-		remove_file(path);
+		st = mr_fail(MR_EIO, "cannot write to standard output%s%s", err ? ": " : "", err ? strerror(err) : "");
 	return st;
 }
 
-mr_status mr_output_close(const char *path, FILE *out, mr_status st)
+mr_status mr_output_flush(mr_status st)
 {
-	return close_after(path, out, st, 0);
+	return flush(st, 0);
+}
+
+mr_status mr_output_close(mr_output *out, mr_status st)
+{
+	if (out->standard)
+		return mr_output_flush(st);
+	if (st == MR_EIO && ferror(out->file)) /* closing says which file, and why where it is known */
+		st = MR_OK;
+	return mr_result_end(&out->result, st);
 }
 
 mr_status mr_output_make(const char *path, mr_status (*make)(const void *arg, FILE *out), const void *arg)
 {
 	char *text = NULL;
 	size_t len = 0;
-	FILE *memory = open_memstream(&text, &len), *out;
+	FILE *memory = open_memstream(&text, &len);
 	mr_status st;
 
 	if (!memory)
@@ -111,12 +95,13 @@ mr_status mr_output_make(const char *path, mr_status (*make)(const void *arg, FI
 	st = make(arg, memory);
 	if (fclose(memory) && st == MR_OK)
 		st = mr_fail(MR_ERESOURCE, "no memory for a report");
-	if (st == MR_OK)
-		st = mr_output_open(path, &out);
-	if (st == MR_OK) {
+	if (st == MR_OK && is_standard(path)) {
 		errno = 0;
-		fwrite(text, 1, len, out);
-		st = close_after(path, out, MR_OK, ferror(out) ? errno : 0);
+		fwrite(text, 1, len, stdout);
+		st = flush(MR_OK, ferror(stdout) ? errno : 0);
+	} else if (st == MR_OK) {
+		fflush(stdout);
+		st = mr_result_write(path, text, len);
 	}
 	free(text);
 	return st;

@@ -79,7 +79,7 @@ static mr_status read_text(const char *folder, const char *name, char **text)
 	snprintf(path, sizeof(path), "%.*s/%s", PATH_MAX - 32, folder, name);
 	if (access(path, F_OK) != 0)
 		return MR_OK;
-	st = mr_file_read(path, MAX_BYTES, text, &len);
+	st = mr_file_read_regular(path, MAX_BYTES, text, &len);
 	return st == MR_EIO ? mr_fail(MR_EDATA, "%s", mr_error_text()) : st;
 }
 

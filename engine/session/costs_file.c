@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/result.h"
 #include "base/stats.h"
 #include "base/str.h"
 #include "session/team_costs.h"
@@ -79,7 +80,7 @@ mr_status mr_costs_write(const char *path, const mr_session *s, const mr_costs *
 				 c->layer[i].i, c->layer[i].w, c->layer[i].u, c->layer[i].g, c->layer[i].spread);
 	}
 	write_teams(s, c->teams, &b);
-	st = b.failed ? mr_fail(MR_ERESOURCE, "no memory for %s", path) : mr_file_replace(path, b.data, b.len);
+	st = b.failed ? mr_fail(MR_ERESOURCE, "no memory for %s", path) : mr_result_write(path, b.data, b.len);
 	mr_strbuf_fini(&b);
 	return st;
 }

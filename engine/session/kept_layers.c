@@ -32,7 +32,7 @@ static const char *program_text(void)
 	char *program;
 	size_t len;
 
-	if (!*text && mr_file_read("/proc/self/exe", MAX_PROGRAM, &program, &len) == MR_OK) {
+	if (!*text && mr_file_read_regular("/proc/self/exe", MAX_PROGRAM, &program, &len) == MR_OK) {
 		snprintf(text, sizeof(text), MR_VERSION " %016" PRIx64, mr_hash64(0, program, len));
 		free(program);
 	}

@@ -36,15 +36,18 @@ mr_status mr_plan_file_size(const char *path, mr_job_order *out)
 	return MR_OK;
 }
 
-mr_status mr_plan_file_write(const mr_plan *plan, const char *path)
+mr_status mr_plan_file_write(const mr_plan *plan, const char *path, mr_result_kind kind)
 {
 	mr_strbuf text;
+	mr_result r;
 	mr_status st;
 
 	mr_strbuf_init(&text);
 	st = mr_text_print(plan, &text);
 	if (st == MR_OK)
-		st = mr_file_replace(path, mr_strbuf_text(&text), strlen(mr_strbuf_text(&text)));
+		st = mr_result_begin(&r, path, kind);
+	if (st == MR_OK)
+		st = mr_result_end(&r, mr_result_put(&r, mr_strbuf_text(&text), strlen(mr_strbuf_text(&text))));
 	mr_strbuf_fini(&text);
 	return st;
 }

@@ -4,6 +4,7 @@
 #ifndef MR_SESSION_PLAN_FILE_H
 #define MR_SESSION_PLAN_FILE_H
 
+#include "base/result.h"
 #include "ir/plan.h"
 #include "millrace/job.h"
 
@@ -14,7 +15,7 @@ mr_status mr_plan_file_read(const char *path, mr_plan **out) MR_MUST_USE;
 /** Read how many workers, stages and micro-batches a step the plan in @path has. Errors: those of mr_plan_file_read. */
 mr_status mr_plan_file_size(const char *path, mr_job_order *out) MR_MUST_USE;
 
-/** Write @plan to @path as text, replacing the file. Errors: MR_EIO, MR_ERESOURCE. */
-mr_status mr_plan_file_write(const mr_plan *plan, const char *path) MR_MUST_USE;
+/** Write @plan to @path as text. Errors: those of mr_result_begin (base/result.h) for @kind. */
+mr_status mr_plan_file_write(const mr_plan *plan, const char *path, mr_result_kind kind) MR_MUST_USE;
 
 #endif

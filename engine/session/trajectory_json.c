@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/file.h"
 #include "base/json.h"
+#include "base/result.h"
 
 /* The row of stage @s in whose pipe micro-batch @m was. */
 static const mr_trajectory_stage *row_that_had(const mr_trajectory *t, uint16_t s, uint64_t m)
@@ -131,7 +131,7 @@ mr_status mr_trajectory_write(const mr_trajectory *t, const char *path)
 	if (fclose(f) != 0 && st == MR_OK)
 		st = mr_fail(MR_ERESOURCE, "no memory for the text of a trajectory");
 	if (st == MR_OK)
-		st = mr_file_replace(path, text, len);
+		st = mr_result_write(path, text, len);
 	free(text);
 	return st;
 }

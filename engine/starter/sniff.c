@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/contents.h"
 #include "data/csv_table.h"
 #include "data/dataset.h"
 #include "data/lines.h"
@@ -25,20 +26,21 @@ typedef struct head {
 
 static mr_status read_head(const char *path, head *h)
 {
-	FILE *f = fopen(path, "rb");
-	bool failed;
+	mr_contents *in;
+	uint64_t bytes;
+	mr_status st;
 
-	if (!f)
-		return mr_fail(MR_EDATA, "%s: cannot open: %s", path, strerror(errno));
-	h->n = fread(h->bytes, 1, HEAD, f);
-	h->whole = h->n < HEAD;
+	MR_TRY(mr_contents_open(path, &in));
+	bytes = mr_contents_bytes(in);
+	h->whole = bytes < HEAD;
+	h->n = h->whole ? bytes : HEAD;
+	mr_contents_at(in, 0, h->n, h->bytes);
+	st = mr_contents_check(in);
+	mr_contents_close(in);
+	MR_TRY(st);
 	if (h->n >= 3 && !memcmp(h->bytes, MR_BYTE_ORDER_MARK, 3)) /* as mr_lines_next leaves it out */
 		memmove(h->bytes, h->bytes + 3, h->n -= 3);
 	h->bytes[h->n] = 0;
-	failed = ferror(f);
-	fclose(f);
-	if (failed)
-		return mr_fail(MR_EDATA, "%s: cannot read", path);
 	return h->n ? MR_OK : mr_fail(MR_EDATA, "%s: the file is empty", path);
 }
 

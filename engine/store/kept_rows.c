@@ -122,7 +122,7 @@ static void read_file(const char *path, mr_kept_words words, mr_kept_rows *k)
 	*k = (mr_kept_rows){0};
 	if (access(path, F_OK))
 		return;
-	if (mr_file_read(path, MAX_BYTES, &text, &len) != MR_OK) {
+	if (mr_file_read_regular(path, MAX_BYTES, &text, &len) != MR_OK) {
 		fprintf(stderr, "millrace: warning: %s: times of layers are not taken from it\n", mr_error_text());
 		return;
 	}

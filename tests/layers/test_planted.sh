@@ -15,8 +15,11 @@ fresh() {
 		"$tree/src/engine/nn/kernels/onednn" \
 		"$tree/src/engine/exec" "$tree/src/engine/planner" "$tree/src/engine/cli" "$tree/src/perf"
 	cp "$1/tests/layers.txt" "$tree/src/tests/"
+	mkdir -p "$tree/src/tests/layers"
+	echo 'engine/base/a.c : open : it is the one that may' >"$tree/src/tests/layers/files.txt"
 	cd "$tree/src" || exit 1
 	printf '#include <stdio.h>\n' >engine/base/a.h
+	printf 'int f(void) { return open("a", 0); } /* not fopen(a) */\n' >engine/base/a.c
 	printf '#include "base/a.h"\n/* as Pipe%s does */\n' Dream >engine/ir/a.c
 	printf '#include "base/a.h"\n#include <dnnl.h>\n' >engine/nn/kernels/onednn/onednn_context.h
 	printf '#include "planner/graph.h"\n' >engine/exec/a.c
@@ -46,7 +49,7 @@ plant() {
 
 source=$(cd "$1" && pwd) || exit 1
 fresh "$source"
-for rule in docs includes names size tags used width words; do
+for rule in docs files includes names size tags used width words; do
 	if ! sh "$rules/test_$rule.sh" "$tree/src"; then
 		echo "test_$rule.sh finds fault with a tree that has none"
 		failed=1
@@ -80,6 +83,11 @@ plant words models/a.c "/* X""XX */" 'mark of unfinished work'
 plant words notes.md "see /wo""rk/main" 'path of one machine'
 plant words engine/exec/a.c 'if (!strcmp(name, "pipe''dream"))' 'no executor knows a system by name'
 plant words engine/exec/a.c 'int a; /* one */ int n_1''f1b;' 'no executor knows a system by name'
+
+plant files engine/base/a.c 'FILE *g = fopen ("a", "w");' 'engine/base/a.c:2: fopen() is for base/file.c'
+plant files models/a.c 'int g(void) { return x->open(a) + m_open(a) + rename(a, b); }' 'models/a.c:3: rename() is for'
+plant files tests/layers/files.txt 'engine/base/a.c : creat : none' 'engine/base/a.c calls no creat()'
+plant files tests/layers/files.txt 'engine/base/a.c : open' 'expected FILE : CALL... : REASON'
 
 fresh "$source"
 awk 'BEGIN { print "#include <stdio.h>"; for (i = 0; i < 700; i++) print "" }' >engine/ir/b.c

@@ -1,46 +1,13 @@
 # Prints "file:line: what is wrong" for words that have no place in the tree, and ends with 1 when there was one.
 #
-#	awk -f words.awk FILE...           any text: marks of unfinished work, paths of one machine
-#	awk -v code=1 -f words.awk FILE... C of the engine: names of pipeline systems outside comments, strings included
+#	awk -f strip.awk -f words.awk FILE...           any text: marks of unfinished work, paths of one machine
+#	awk -v code=1 -f strip.awk -f words.awk FILE...
+#		C of the engine: names of pipeline systems outside comments, strings included
 
 function complain(text)
 {
 	print FILENAME ":" FNR ": " text
 	bad = 1
-}
-
-# The line without its comments; strings stay. in_comment lives on over lines.
-function strip(line,    out, i, c, two, quote)
-{
-	out = ""
-	quote = ""
-	for (i = 1; i <= length(line); i++) {
-		c = substr(line, i, 1)
-		two = substr(line, i, 2)
-		if (in_comment) {
-			if (two == "*/") {
-				in_comment = 0
-				i++
-			}
-		} else if (quote != "") {
-			out = out c
-			if (c == "\\") {
-				i++
-				out = out substr(line, i, 1)
-			} else if (c == quote)
-				quote = ""
-		} else if (two == "/*") {
-			in_comment = 1
-			i++
-		} else if (two == "//")
-			break
-		else {
-			if (c == "\"" || c == "'")
-				quote = c
-			out = out c
-		}
-	}
-	return out
 }
 
 # Brackets keep these words out of this file itself.

@@ -3,7 +3,10 @@
 
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -194,19 +197,48 @@ static void damage_in_the_middle(void)
 	MR_CHECK_FAIL(mr_metrics_read(path, &rows, &n), MR_EIO, path);
 }
 
+/* By the limit of a file's size, which fails as a full disk does. */
 static void disk_full(void)
 {
 	mr_metrics_row row = mr_metrics_row_at(1);
+	struct rlimit was, none;
 	mr_metrics_log *log;
 
-	MR_CHECK_OK(mr_metrics_log_open("/dev/full", &log));
+	fresh_path();
+	CU_ASSERT_EQUAL_FATAL(getrlimit(RLIMIT_FSIZE, &was), 0);
+	none = was;
+	none.rlim_cur = 0;
+	signal(SIGXFSZ, SIG_IGN);
+	MR_CHECK_OK(mr_metrics_log_open(path, &log));
 	MR_CHECK_OK(mr_metrics_log_put(log, &row));
-	MR_CHECK_FAIL(mr_metrics_log_flush(log), MR_ERESOURCE,
-		      "/dev/full: cannot write: No space left on device");
+	setrlimit(RLIMIT_FSIZE, &none);
+	MR_CHECK_FAIL(mr_metrics_log_flush(log), MR_ERESOURCE, ": cannot write: File too large");
 	errno = 0; /* later calls tell the reason of the first */
-	MR_CHECK_FAIL(mr_metrics_log_put(log, &row), MR_ERESOURCE, "/dev/full: cannot write: No space left on device");
+	MR_CHECK_FAIL(mr_metrics_log_put(log, &row), MR_ERESOURCE, ": cannot write: File too large");
 	CU_ASSERT_EQUAL(mr_metrics_log_close(log), MR_ERESOURCE);
-	MR_CHECK_FAIL(mr_metrics_log_open("/nonexistent/m", &log), MR_EIO, "/nonexistent/m: cannot open");
+	setrlimit(RLIMIT_FSIZE, &was);
+	signal(SIGXFSZ, SIG_DFL);
+	unlink(path);
+	MR_CHECK_FAIL(mr_metrics_log_open("/nonexistent/m", &log), MR_EIO, "/nonexistent/m: no such file");
+}
+
+/* None of them is waited for, or read without an end. */
+static void what_is_no_file(void)
+{
+	mr_metrics_row *rows = NULL;
+	mr_metrics_log *log;
+	size_t n;
+
+	MR_CHECK_FAIL(mr_metrics_read("/dev/zero", &rows, &n), MR_EIO, "/dev/zero: is a device, expected a file");
+	MR_CHECK_FAIL(mr_metrics_truncate("/dev/zero", 1), MR_EIO, "/dev/zero: is a device, expected a file");
+	MR_CHECK_FAIL(mr_metrics_log_open("/dev/zero", &log), MR_EIO, "/dev/zero: is a device, expected a file");
+	fresh_path();
+	unlink(path);
+	CU_ASSERT_EQUAL_FATAL(mkfifo(path, 0600), 0);
+	MR_CHECK_FAIL(mr_metrics_read(path, &rows, &n), MR_EIO, ": is a pipe, expected a file");
+	MR_CHECK_FAIL(mr_metrics_truncate(path, 1), MR_EIO, ": is a pipe, expected a file");
+	MR_CHECK_FAIL(mr_metrics_log_open(path, &log), MR_EIO, ": is a pipe, expected a file");
+	unlink(path);
 }
 
 void mr_suite_metrics_log(void);
@@ -219,4 +251,5 @@ void mr_suite_metrics_log(void)
 	MR_TEST(torn_at_every_byte);
 	MR_TEST(damage_in_the_middle);
 	MR_TEST(disk_full);
+	MR_TEST(what_is_no_file);
 }
