@@ -132,6 +132,13 @@ static int create_temp(const char *target, mr_strbuf *temp)
 	return fd;
 }
 
+static mr_status cannot_create(const char *path, const char *temp, int error)
+{
+	if (error == ENOENT || error == ENOTDIR) /* the folder, of which the user knows */
+		return mr_fail(MR_EIO, "%s: cannot write: %s", path, strerror(error));
+	return mr_fail(MR_EIO, "%s: cannot write: cannot create %s: %s", path, temp, strerror(error));
+}
+
 static void free_names(mr_result *r)
 {
 	free(r->path);
@@ -148,7 +155,7 @@ static mr_status open_temp(mr_result *r, const place *p, int *fd)
 	mr_strbuf_init(&temp);
 	*fd = create_temp(p->path, &temp);
 	if (*fd < 0)
-		st = mr_fail(MR_EIO, "%s: cannot create %s: %s", r->path, mr_strbuf_text(&temp), strerror(errno));
+		st = cannot_create(r->path, mr_strbuf_text(&temp), errno);
 	/* Who may read the old file, may read the new one, and nobody else. */
 	if (st == MR_OK && !p->is_new && fchmod(*fd, p->info.st_mode & 0777))
 		st = mr_fail(MR_EIO, "%s: cannot set permissions: %s", r->path, strerror(errno));
@@ -205,7 +212,7 @@ mr_status mr_result_check(const char *path)
 			       ? MR_OK : mr_fail(MR_EIO, "%s: cannot write: %s", path, strerror(errno));
 	mr_strbuf_init(&temp);
 	fd = create_temp(p.path, &temp);
-	st = fd < 0 ? mr_fail(MR_EIO, "%s: cannot create %s: %s", path, mr_strbuf_text(&temp), strerror(errno)) : MR_OK;
+	st = fd < 0 ? cannot_create(path, mr_strbuf_text(&temp), errno) : MR_OK;
 	if (fd >= 0) {
 		close(fd);
 		unlink(temp.data);

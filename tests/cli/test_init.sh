@@ -91,7 +91,7 @@ trains a.cfg --set train.steps=2
 # What it cannot take, and why.
 rm idx/train-labels-idx1-ubyte
 expect 4 "there is no file of their labels beside them" init idx -o c.cfg
-expect 4 "nowhere.csv: cannot open: No such file or directory" init nowhere.csv
+expect 4 "nowhere.csv: No such file or directory" init nowhere.csv
 : >nothing.txt
 expect 4 "nothing.txt: the file is empty" init nothing.txt
 echo short >short.txt

@@ -89,7 +89,7 @@ mistakes <<'END'
 2 | one argument too many: "ok.cfg" | init rows.csv ok.cfg
 2 | -o needs a value | init rows.csv -o
 2 | rows.csv exists and is left as it is | init rows.csv -o rows.csv
-4 | nope.csv: cannot open: No such file or directory | init nope.csv
+4 | nope.csv: No such file or directory | init nope.csv
 4 | folder: the folder has neither folders of PNG | init folder
 1 | no/such: cannot write: No such file or directory | tune -o no/such
 1 | no/such: cannot write: No such file or directory | plan ok.cfg --auto -o no/such
