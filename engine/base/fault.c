@@ -126,7 +126,15 @@ static void sleep_ns(uint64_t ns)
 {
 	struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
 
-	clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &t, &t) == EINTR)
+		;
+}
+
+void mr_fault_slow(const char *name)
+{
+	pthread_once(&once, read_environment);
+	if (slow.name[0] && !strcmp(slow.name, name))
+		sleep_ns((uint64_t)slow.ms * 1000000u);
 }
 
 void mr_fault_point(const char *name)
@@ -140,8 +148,7 @@ void mr_fault_point(const char *name)
 		if (write(list_fd, line, (size_t)n) != n)
 			refuse("MR_KILL_LIST", getenv("MR_KILL_LIST"), "a file that can be written");
 	}
-	if (slow.name[0] && !strcmp(slow.name, name))
-		sleep_ns((uint64_t)slow.ms * 1000000u);
+	mr_fault_slow(name);
 	if (springs(&kill_trap, name)) {
 		kill(getpid(), SIGKILL);
 		for (;;) /* the signal is on its way; nothing after this point may happen */

@@ -9,7 +9,7 @@
  *	                           if a handler catches it
  *	MR_KILL_LIST=file          append the name of each point passed to the file, one a line
  *	MR_FAIL_AT=name:n:ERRNO    the n-th I/O call "name" fails with that errno (a number, or a name such as ENOSPC)
- *	MR_SLOW=name:ms            every pass through point "name" takes that many milliseconds
+ *	MR_SLOW=name:ms            every pass through point "name" takes that many milliseconds, whatever signals come
  *	MR_DELAY=max_us:one_in:seed  one call of mr_fault_delay in one_in waits 0..max_us microseconds
  *
  * Malformed settings end the process with a message (exit 2): a test that silently tests nothing is worse. Tests in
@@ -27,6 +27,9 @@
 #define MR_FAULT_POINT(name) mr_fault_point(name)
 
 void mr_fault_point(const char *name);
+
+/** A place that MR_SLOW may name, and nothing else. Any thread. */
+void mr_fault_slow(const char *name);
 
 /** Ask before the real call: `if (mr_fault_io("checkpoint.write", &err)) ...`. True: pretend that it failed with *@err,
  * which errno holds too. */
@@ -48,6 +51,11 @@ void mr_fault_set_fail(const char *name, uint64_t nth, int err);
 #else
 
 #define MR_FAULT_POINT(name) ((void)0)
+
+static inline void mr_fault_slow(const char *name)
+{
+	(void)name;
+}
 
 static inline bool mr_fault_io(const char *name, int *err)
 {

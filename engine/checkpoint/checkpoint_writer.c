@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/activity.h"
 #include "base/fault.h"
 #include "base/log.h"
 #include "host/background.h"
+#include "host/backtrace.h"
 #include "host/memory.h"
 #include "host/pin.h"
 #include "checkpoint/state_copy.h"
@@ -26,20 +28,30 @@ struct mr_checkpoint_writer {
 	mr_status status;
 	char text[1024];
 	_Atomic bool failed; /* C0: set after `status` and `text`, which are read after the join */
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t change;
+	bool finished;        /* the thread is about to end */
+	bool given_up;        /* it hangs, and nobody waits for it */
 };
 
 mr_status mr_checkpoint_writer_write(mr_checkpoint_writer *w)
 {
+	mr_status st = MR_OK;
+
+	mr_activity_begin("saves a checkpoint");
 	if (w->before)
-		MR_TRY(w->before(w->arg));
-	return mr_checkpoint_save(w->dir, &w->draft.content, NULL);
+		st = w->before(w->arg);
+	if (st == MR_OK)
+		st = mr_checkpoint_save(w->dir, &w->draft.content, NULL);
+	mr_activity_end();
+	return st;
 }
 
 static void *write_behind(void *arg)
 {
 	mr_checkpoint_writer *w = arg;
 
-	pthread_setname_np(pthread_self(), "mr-save");
+	pthread_setname_np(pthread_self(), MR_CHECKPOINT_WRITER_THREAD);
 	mr_background();
 	if (w->place->bindable && w->place->n_cores_idle)
 		(void)mr_pin(w->place->idle, w->place->n_cores_idle); /* not allowed: then it runs where it may */
@@ -50,6 +62,10 @@ static void *write_behind(void *arg)
 		atomic_store_explicit(&w->failed, true, memory_order_release);
 	}
 	MR_FAULT_POINT("checkpoint.background.after");
+	pthread_mutex_lock(&w->lock);
+	w->finished = true;
+	pthread_cond_signal(&w->change);
+	pthread_mutex_unlock(&w->lock);
 	return NULL;
 }
 
@@ -86,6 +102,8 @@ mr_status mr_checkpoint_writer_open(mr_session *s, const char *dir, mr_checkpoin
 		free(w);
 		return mr_fail(MR_ERESOURCE, "no memory to write checkpoints");
 	}
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->change, NULL);
 	w->place = &s->place;
 	w->before = before;
 	w->arg = arg;
@@ -107,7 +125,11 @@ void mr_checkpoint_writer_close(mr_checkpoint_writer *w)
 		return;
 	if (mr_checkpoint_writer_wait(w, &written) != MR_OK)
 		mr_log(MR_LOG_WARN, "checkpoint", "%s", mr_error_text());
+	if (w->busy) /* it hangs and still uses the memory; the process is about to end */
+		return;
 	mr_region_unmap(&w->copy);
+	pthread_cond_destroy(&w->change);
+	pthread_mutex_destroy(&w->lock);
 	free(w->dir);
 	free(w);
 }
@@ -130,7 +152,9 @@ mr_status mr_checkpoint_writer_begin(mr_checkpoint_writer *w)
 
 	w->draft.content.n_threads = w->place->n_cores_idle ? w->place->n_cores_idle : w->place->n_cores_used;
 	MR_FAULT_POINT("checkpoint.copied.before");
+	w->finished = w->given_up = false;
 	sigfillset(&all); /* only the main thread handles signals */
+	sigdelset(&all, MR_BACKTRACE_SIGNAL);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = pthread_create(&w->thread, NULL, write_behind, w);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -150,13 +174,42 @@ bool mr_checkpoint_writer_failed(const mr_checkpoint_writer *w)
 	return w && atomic_load_explicit(&w->failed, memory_order_acquire);
 }
 
+void mr_checkpoint_writer_give_up(mr_checkpoint_writer *w)
+{
+	pthread_mutex_lock(&w->lock);
+	w->given_up = true;
+	pthread_cond_signal(&w->change);
+	pthread_mutex_unlock(&w->lock);
+}
+
+bool mr_checkpoint_writer_hangs(mr_checkpoint_writer *w)
+{
+	bool hangs;
+
+	if (!w || !w->busy)
+		return false;
+	pthread_mutex_lock(&w->lock);
+	hangs = w->given_up && !w->finished;
+	pthread_mutex_unlock(&w->lock);
+	return hangs;
+}
+
 mr_status mr_checkpoint_writer_wait(mr_checkpoint_writer *w, bool *written)
 {
+	bool finished;
 	mr_status st;
 
 	*written = false;
 	if (!w || !w->busy)
 		return MR_OK;
+	pthread_mutex_lock(&w->lock);
+	while (!w->finished && !w->given_up)
+		pthread_cond_wait(&w->change, &w->lock);
+	finished = w->finished;
+	pthread_mutex_unlock(&w->lock);
+	if (!finished)
+		return mr_fail(MR_ESTALLED, "the checkpoint of step %llu is not written yet: its write hangs",
+			       (unsigned long long)w->draft.content.step);
 	pthread_join(w->thread, NULL);
 	w->busy = false;
 	mr_state_fini(&w->draft.state);

@@ -17,6 +17,9 @@
 
 #include "checkpoint/checkpoint_draft.h"
 
+/* Name of the threads that write. */
+#define MR_CHECKPOINT_WRITER_THREAD "mr-save"
+
 typedef struct mr_checkpoint_writer mr_checkpoint_writer;
 
 /* Called before a checkpoint is written, by the thread that writes it: what must be on the disk before it. */
@@ -49,8 +52,14 @@ bool mr_checkpoint_writer_busy(const mr_checkpoint_writer *w);
 /** Has the write under way failed already? mr_checkpoint_writer_wait returns its error. Thread: any. */
 bool mr_checkpoint_writer_failed(const mr_checkpoint_writer *w);
 
+/** The write under way hangs (host/watch.h): nobody waits for it from now on. Thread: any. */
+void mr_checkpoint_writer_give_up(mr_checkpoint_writer *w);
+
+/** Was the write under way given up, and has it not come back? Accepts NULL. */
+bool mr_checkpoint_writer_hangs(mr_checkpoint_writer *w);
+
 /** Wait for the write under way. *@written: one was, and has succeeded. Errors, once each: those of mr_checkpoint_save
- * and of `before`. */
+ * and of `before`. MR_ESTALLED, as often as asked: it was given up, and is still under way. */
 mr_status mr_checkpoint_writer_wait(mr_checkpoint_writer *w, bool *written) MR_MUST_USE;
 
 #endif

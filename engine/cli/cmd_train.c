@@ -83,7 +83,8 @@ const mr_command mr_command_train = {
 		"trace.steps, a timeline.\n"
 		"SIGINT and SIGTERM finish the step, break an evaluation off, save and end (a second one\n"
 		"ends at once; --resume makes the evaluation again) or, before the first step, end at once\n"
-		"and leave nothing behind; SIGUSR1 saves now, SIGUSR2 prints the status.\n"
+		"and leave nothing behind; where a save hangs, after a minute at most and with exit code 8\n"
+		"(machine.watchdog); SIGUSR1 saves now, SIGUSR2 prints the status.\n"
 		"Weights that grew a thousandfold a step while the loss rose are not saved:\n"
 		"exit code 7 (millrace(1), CHECKPOINTS).\n",
 	.options = options,

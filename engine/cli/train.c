@@ -157,6 +157,10 @@ static bool on_progress(void *arg, const mr_step_rec *rec)
 {
 	mr_train *t = arg;
 
+	if (!rec && t->s.executor.sequential) { /* which computes, beside this thread */
+		mr_service_alive();
+		return !mr_signals_pending() && t->error == MR_OK && !mr_checkpoint_writer_failed(t->writer);
+	}
 	if (rec) {
 		log_step(t, rec);
 		if (t->last.step == 0) { /* rates count from the first step on: before it caches were cold */
@@ -260,6 +264,10 @@ static mr_status finish_save(mr_train *t)
 
 	if (written)
 		note_saved(t, &t->writing);
+	if (t->skips && st != MR_ESTALLED)
+		mr_log(MR_LOG_WARN, "checkpoint", "the write of step %llu has returned: steps are saved again",
+		       (unsigned long long)t->writing.step);
+	t->skips = st == MR_ESTALLED;
 	t->save_ns += now_ns(t) - begin;
 	return st;
 }
@@ -270,10 +278,16 @@ static mr_status save(mr_train *t, bool can_wait, bool behind)
 	mr_checkpoints_case c;
 	uint64_t begin;
 	bool saved;
+	mr_status st;
 
 	mr_service_alive();
 	mr_train_tell_status(t, "saves", NULL);
-	MR_TRY(finish_save(t));
+	st = finish_save(t);
+	if (st == MR_ESTALLED && behind) { /* skipped (checkpoint.hung) */
+		t->save_again = 0;
+		return MR_OK;
+	}
+	MR_TRY(st);
 	c = case_of(t, can_wait);
 	begin = now_ns(t);
 	MR_TRY(mr_metrics_log_flush(t->metrics));
@@ -295,6 +309,10 @@ static mr_status ended_by(mr_train *t, mr_status st)
 	uint64_t best;
 
 	snprintf(why, sizeof(why), "%s", mr_error_text());
+	if (mr_checkpoint_writer_hangs(t->writer)) /* and so might reading what is there */
+		return mr_fail(st,
+			       "%s; the training stands at step %llu, and its newest checkpoint is that of step %llu",
+			       why, (unsigned long long)t->step, (unsigned long long)t->saved);
 	if (finish_save(t) != MR_OK)
 		mr_log(MR_LOG_WARN, "checkpoint", "%s", mr_error_text());
 	if (st == MR_EDIVERGED)
@@ -340,6 +358,19 @@ static bool eval_is_due(const mr_train *t)
 	return t->step == t->n_steps || (t->eval_every && t->step % t->eval_every == 0);
 }
 
+static mr_status write_trace(mr_train *t)
+{
+	mr_status st;
+
+	mr_activity_begin("writes the trace");
+	mr_fault_slow("train.trace");
+	st = mr_train_write_trace(t);
+	if (st == MR_OK)
+		st = mr_run_facts_trace(&t->facts, t->trace_first, t->trace_last);
+	mr_activity_end();
+	return st;
+}
+
 /* *@leave: a signal has requested the end, and all its work is done. A later signal is handled in the next round: it
  * pauses the executor at once. */
 static mr_status do_due(mr_train *t, bool *leave)
@@ -347,8 +378,7 @@ static mr_status do_due(mr_train *t, bool *leave)
 	bool end = t->step == t->n_steps, asked;
 
 	if (t->traced && (t->step >= t->trace_last || (end && t->step >= t->trace_first))) {
-		MR_TRY(mr_train_write_trace(t));
-		MR_TRY(mr_run_facts_trace(&t->facts, t->trace_first, t->trace_last));
+		MR_TRY(write_trace(t));
 		t->traced = false;
 		t->trace_written = true;
 	}
@@ -425,9 +455,24 @@ static mr_status write_record(const mr_train *t, const char *path)
 	return st;
 }
 
+/* The files that are written once, at the end. */
+static mr_status write_ends(mr_train *t, const mr_train_opts *o, const mr_roofline *roofline)
+{
+	mr_fault_slow("train.ends");
+	if (t->trajectory)
+		MR_TRY(mr_trajectory_write(t->trajectory, o->trajectory));
+	if (o->record && t->step)
+		MR_TRY(write_record(t, o->record));
+	if (!t->train_ns)
+		return MR_OK;
+	MR_TRY(mr_run_facts_end(&t->facts, t->step, t->train_ns, t->peak_bytes, roofline));
+	return mr_board_timeline(t->events, &t->facts, t->step);
+}
+
 static mr_status run_all(mr_train *t, mr_config *config, const mr_train_opts *o)
 {
 	mr_status st = mr_train_start(t, config, o);
+	mr_roofline roofline = {0};
 
 	if (st != MR_OK) {
 		mr_train_give_up(t);
@@ -450,18 +495,14 @@ static mr_status run_all(mr_train *t, mr_config *config, const mr_train_opts *o)
 	}
 	if (t->trajectory && t->s.plan)
 		mr_trajectory_close(t->trajectory, mr_executor_run_of(&t->s.executor));
-	if (t->trajectory)
-		MR_TRY(mr_trajectory_write(t->trajectory, o->trajectory));
-	if (o->record && t->step)
-		MR_TRY(write_record(t, o->record));
 	if (t->train_ns) {
-		mr_roofline roofline;
-
 		t->peak_bytes = mr_memory_peak_bytes();
 		roofline = mr_train_roofline(t);
-		MR_TRY(mr_run_facts_end(&t->facts, t->step, t->train_ns, t->peak_bytes, &roofline));
-		MR_TRY(mr_board_timeline(t->events, &t->facts, t->step));
 	}
+	mr_activity_begin("writes what the run was");
+	st = write_ends(t, o, &roofline);
+	mr_activity_end();
+	MR_TRY(st);
 	mr_train_print_end(t);
 	return mr_signals_end() ? MR_OK : mr_sample_at_end(&t->s);
 }
@@ -482,8 +523,11 @@ mr_status mr_train_run(mr_config *config, const mr_train_opts *opts, int *signal
 	if (t->begun_ns && t->step)
 		mr_train_tell_status(t, st != MR_OK ? "failed" : t->step == t->n_steps ? "ended" : "stopped",
 				     st != MR_OK ? why : NULL);
-	if (st == MR_ESTALLED) /* a thread hangs: nothing can be closed in order */
+	if (st == MR_ESTALLED) { /* a thread hangs: nothing can be closed in order */
+		mr_activity_begin("ends the program"); /* the watch goes on to its end */
 		return mr_fail(st, "%s", why);
+	}
+	mr_activity_begin("closes the files of the run");
 	mr_checkpoint_writer_close(t->writer);
 	closed = mr_metrics_log_close(t->metrics);
 	if (mr_events_close(t->events) != MR_OK && closed == MR_OK)
@@ -494,6 +538,8 @@ mr_status mr_train_run(mr_config *config, const mr_train_opts *opts, int *signal
 	mr_virtual_destroy(t->clock); /* borrows the session's plan */
 	mr_session_close(&t->s);
 	mr_rundir_close(&t->dir);
+	mr_activity_end();
+	mr_watch_stop(t->watch);
 	free(t->own_plan);
 	free(t);
 	if (st != MR_OK)

@@ -10,6 +10,7 @@
 
 #include "config/config.h"
 #include "host/bandwidth.h"
+#include "host/watch.h"
 #include "observe/run_status.h"
 #include "checkpoint/rundir.h"
 #include "checkpoint/checkpoints.h"
@@ -34,6 +35,8 @@ typedef struct mr_train_opts {
 	const mr_values *virtual_time; /* simulate, with these MR_VIRTUAL_OPTIONS; NULL: real time */
 } mr_train_opts;
 
+#define MR_TRAIN_UNKNOWN UINT64_MAX
+
 typedef struct mr_train {
 	const mr_config *config;     /* borrowed */
 	mr_session s;
@@ -44,9 +47,12 @@ typedef struct mr_train {
 	mr_progress progress;
 	uint64_t step, n_steps;
 	uint64_t begun_step;         /* of this session */
-	uint64_t saved;              /* step of the newest checkpoint; 0: none */
+	_Atomic uint64_t saved;      /* step of the newest checkpoint; 0: none, MR_TRAIN_UNKNOWN: it is being looked
+	                                for. The watch reads it */
+	mr_watch *watch;             /* of work with files; NULL: it has not begun */
 	mr_checkpoint_writer *writer; /* writes checkpoints while the training goes on; NULL: it waits for them */
 	mr_checkpoints_case writing; /* the checkpoint that it has under way */
+	bool skips;                  /* it hangs, and checkpoints are skipped */
 	uint64_t eval_every, save_every;
 	uint64_t save_again;         /* a save was postponed until this step; 0: none */
 	mr_checkpoints_guard guard;        /* the measure by which saves are judged */
@@ -122,6 +128,12 @@ mr_status mr_train_start(mr_train *t, mr_config *config, const mr_train_opts *op
 
 /** No step was made: restore the folder to its former state. */
 void mr_train_give_up(mr_train *t);
+
+/* --- train_watch.c --- */
+
+/** From now on work with files that hangs for machine.watchdog ends the process with exit code 8, or, where
+ * checkpoint.hung says so and it is a checkpoint's, only the checkpoints. Errors: MR_ERESOURCE. */
+mr_status mr_train_watch(mr_train *t) MR_MUST_USE;
 
 /* --- train_report.c: the output before and after --- */
 void mr_train_print_start(const mr_train *t);

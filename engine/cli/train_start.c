@@ -77,10 +77,26 @@ static mr_status sync_metrics(void *metrics)
 	return mr_metrics_log_sync(metrics);
 }
 
+/* The files that are there before the first step, and those who write to them. */
+static mr_status prepare_files(mr_train *t, const char *resume)
+{
+	mr_fault_slow("train.first");
+	if (resume)
+		MR_TRY(take_up_metrics(t));
+	MR_TRY(write_config(t));
+	MR_TRY(write_choices(t));
+	if (t->s.plan_path && !t->s.is_record)
+		MR_TRY(mr_plan_file_write(t->s.plan, t->dir.plan, MR_RESULT_OWN));
+	if (t->step < t->n_steps) /* else there is no session to write about */
+		MR_TRY(mr_run_facts_begin(&t->facts, &t->s, t->dir.facts, t->step, t->peak_gflops, t->isa));
+	return mr_metrics_log_open(t->dir.metrics, &t->metrics);
+}
+
 static mr_status prepare(mr_train *t, const mr_config *config, const char *resume)
 {
 	const mr_job_train *train = &mr_config_job(config)->train;
 	mr_progress_params pp;
+	mr_status st;
 
 	t->n_steps = (uint64_t)train->steps;
 	t->eval_every = (uint64_t)train->eval_every;
@@ -93,6 +109,8 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 	if (t->peak_gflops <= 0)
 		t->peak_gflops = mr_probe_peak_gflops(&t->isa);
 	t->peak_gflops *= t->s.place.n_cores_used;
+	t->saved = resume ? MR_TRAIN_UNKNOWN : 0;
+	MR_TRY(mr_train_watch(t));
 	if (resume)
 		MR_TRY(mr_checkpoints_resume(&t->s, t->dir.checkpoints, resume, &t->step, &t->best));
 	t->saved = t->step;
@@ -101,15 +119,10 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 		t->traced = false;
 	MR_TRY(mr_checkpoints_preflight(&t->s, t->dir.checkpoints, t->step));
 	mr_signals_catch(); /* from here on there are files that must not be left half written */
-	if (resume)
-		MR_TRY(take_up_metrics(t));
-	MR_TRY(write_config(t));
-	MR_TRY(write_choices(t));
-	if (t->s.plan_path && !t->s.is_record)
-		MR_TRY(mr_plan_file_write(t->s.plan, t->dir.plan, MR_RESULT_OWN));
-	if (t->step < t->n_steps) /* else there is no session to write about */
-		MR_TRY(mr_run_facts_begin(&t->facts, &t->s, t->dir.facts, t->step, t->peak_gflops, t->isa));
-	MR_TRY(mr_metrics_log_open(t->dir.metrics, &t->metrics));
+	mr_activity_begin("writes the first files of the run");
+	st = prepare_files(t, resume);
+	mr_activity_end();
+	MR_TRY(st);
 	if (!t->clock) /* in virtual time a save takes none */
 		MR_TRY(mr_checkpoint_writer_open(&t->s, t->dir.checkpoints, sync_metrics, t->metrics, &t->writer));
 	pp = mr_progress_defaults(stdout, mr_session_tokens_per_sample(&t->s) ? "tok/s" : "samples/s");

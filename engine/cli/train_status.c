@@ -110,8 +110,10 @@ mr_status mr_train_report_counts(const mr_train *t)
 	st = mr_counted_print(rows, n, stdout);
 	if (*first->missing)
 		printf("counters: %s\n", first->missing);
+	mr_activity_begin("writes counters.json");
 	if (st == MR_OK)
 		st = write_counts(t, rows, n, first->missing);
+	mr_activity_end();
 	free(rows);
 	return st;
 }

@@ -56,8 +56,10 @@ mr_status mr_train_report_usage(const mr_train *t)
 			rows[i] = row_of(run, i, &got[i], &want[i]);
 		st = mr_report_usage(rows, n, stdout);
 	}
+	mr_activity_begin("writes memory.json");
 	if (st == MR_OK && n)
 		st = write_file(t, rows, n);
+	mr_activity_end();
 	free(want);
 	free(got);
 	free(rows);

@@ -188,13 +188,14 @@ static bool is_stalled(mr_engine *e, mr_watchdog *dog)
 	return true;
 }
 
-/* Give a command to all workers at once. */
-static mr_status order_all(mr_engine *e, command cmd)
+/* Give a command to all workers at once; @dog, if given, watches them. */
+static mr_status order_all(mr_engine *e, command cmd, mr_watchdog *dog)
 {
 	for (uint16_t w = 0; w < e->run->n_workers; w++)
 		give(e, w, cmd);
 	while (!wait_done(e))
-		;
+		if (dog && is_stalled(e, dog))
+			break;
 	return result(e);
 }
 
@@ -289,7 +290,7 @@ static mr_status stride(mr_engine *e, uint64_t until, mr_engine_progress *progre
 			break;
 	}
 	if ((e->run->validation || e->run->ranges) && !e->stalled && !mr_stop_raised(&e->run->stop))
-		MR_TRY(order_all(e, CMD_SETTLE));
+		MR_TRY(order_all(e, CMD_SETTLE, &dog));
 	drain(e, progress, arg);
 	MR_TRY(result(e));
 	e->step = e->run->worker[0].train.step;
@@ -404,7 +405,7 @@ static mr_status start_workers(mr_engine *e)
 		MR_TRY(mr_group_start(&e->run->c.place->worker[w], name, leader, &e->box[w], &e->box[w].group));
 		mr_group_warn(e->box[w].group);
 	}
-	MR_TRY(order_all(e, CMD_SETUP));
+	MR_TRY(order_all(e, CMD_SETUP, NULL));
 	MR_TRY(order_one_by_one(e, CMD_WARM_UP));
 	return mr_engine_resume_at(e, 0);
 }
@@ -488,6 +489,6 @@ mr_status mr_engine_restart(mr_engine *e)
 	if (e->started)
 		stop_loader(e);
 	mr_stop_clear(&e->run->stop);
-	MR_TRY(order_all(e, CMD_SETUP));
+	MR_TRY(order_all(e, CMD_SETUP, NULL));
 	return mr_engine_resume_at(e, 0);
 }

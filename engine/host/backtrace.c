@@ -10,6 +10,51 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/activity.h"
+
+/* Calls whose first argument is a file; of the others only the name is told. */
+static const struct {
+	long number;
+	const char *name;
+} calls[] = {
+	{SYS_read, "read"},           {SYS_write, "write"},         {SYS_pread64, "read"},
+	{SYS_pwrite64, "write"},      {SYS_readv, "read"},          {SYS_writev, "write"},
+	{SYS_fsync, "fsync"},         {SYS_fdatasync, "fdatasync"}, {SYS_fallocate, "fallocate"},
+	{SYS_ftruncate, "ftruncate"}, {SYS_close, "close"},         {SYS_fstat, "stat"},
+	{SYS_getdents64, "read"},     {SYS_lseek, "lseek"},         {SYS_openat, "open"},
+	{SYS_renameat2, "rename"},    {SYS_unlinkat, "unlink"},     {SYS_mkdirat, "mkdir"},
+#ifdef SYS_rename
+	{SYS_rename, "rename"},       {SYS_open, "open"},           {SYS_unlink, "unlink"},
+#endif
+};
+
+bool mr_backtrace_call(int tid, char *text, int size)
+{
+	char path[64], file[512];
+	long number = -1;
+	unsigned long fd = 0;
+	const char *name = NULL;
+	mr_activity a = {.what = "", .call = "", .fd = -1};
+	FILE *f;
+	int n;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", tid);
+	f = fopen(path, "re");
+	n = f ? fscanf(f, "%ld %lx", &number, &fd) : 0;
+	if (f)
+		fclose(f);
+	for (size_t i = 0; n == 2 && i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (calls[i].number == number)
+			name = calls[i].name;
+	if (!name)
+		return false;
+	if (number != SYS_openat && number != SYS_unlinkat && number != SYS_mkdirat && fd < 1u << 20)
+		a.fd = (int)fd;
+	mr_activity_file(&a, file, sizeof(file));
+	snprintf(text, (size_t)size, "%s%s%s", name, *file ? " of " : "", file);
+	return true;
+}
+
 #ifdef __GLIBC__
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -96,10 +141,12 @@ static const char *state_of(int tid)
 
 static void show(int tid, const char *name, void (*line)(void *arg, const char *text), void *arg)
 {
-	char text[512];
+	char text[700], call[560];
 	int n;
 
-	snprintf(text, sizeof(text), "%s (thread %d) %s", name, tid, state_of(tid));
+	if (!mr_backtrace_call(tid, call, sizeof(call)))
+		*call = '\0';
+	snprintf(text, sizeof(text), "%s (thread %d) %s%s%s", name, tid, state_of(tid), *call ? " in " : "", call);
 	n = ask(tid);
 	if (n <= N_OWN)
 		strncat(text, ", and does not answer", sizeof(text) - strlen(text) - 1);

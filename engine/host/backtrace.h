@@ -11,11 +11,16 @@
 #define MR_HOST_BACKTRACE_H
 
 #include <signal.h>
+#include <stdbool.h>
 
 #define MR_BACKTRACE_SIGNAL (SIGRTMAX - 3)
 
 /** Install the handler and load what it needs. May be called again; call it before any thread that may be signalled. */
 void mr_backtrace_arm(void);
+
+/** The system call in which thread @tid is at this moment, such as "read of /data/train.bin", to @text; false: it is in
+ * none that works with files, or the kernel does not tell. */
+bool mr_backtrace_call(int tid, char *text, int size);
 
 /** Call @line with the state and the frames of each thread of this process that is called @name. From one thread at a
  * time. */

@@ -1,6 +1,7 @@
 #include "host/service.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -61,14 +62,15 @@ static uint64_t patience_ns(void)
 
 void mr_service_alive(void)
 {
-	static uint64_t sent_ns;
-	uint64_t patience = patience_ns(), now;
+	static _Atomic uint64_t sent_ns; /* relaxed: a sign too many or too few does no harm */
+	uint64_t patience = patience_ns(), now, sent;
 
 	if (!patience)
 		return;
 	now = mr_clock_ns();
-	if (sent_ns && now - sent_ns < patience / 4)
+	sent = atomic_load_explicit(&sent_ns, memory_order_relaxed);
+	if (sent && (int64_t)(now - sent) < (int64_t)(patience / 4))
 		return;
-	sent_ns = now;
+	atomic_store_explicit(&sent_ns, now, memory_order_relaxed);
 	mr_service_notify("WATCHDOG=1");
 }

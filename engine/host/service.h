@@ -2,7 +2,7 @@
  * service.h - tells the service manager that started the program how far it is.
  *
  * The protocol is that of sd_notify(3): one datagram of lines to the socket that NOTIFY_SOCKET names. Without the
- * variable all functions do nothing; a message that cannot be sent is lost, and training goes on. One thread at a time.
+ * variable all functions do nothing; a message that cannot be sent is lost, and training goes on. Thread: any.
  */
 #ifndef MR_HOST_SERVICE_H
 #define MR_HOST_SERVICE_H

@@ -5,7 +5,8 @@
  *
  *	SIGINT, SIGTERM, SIGHUP, SIGXCPU   finish the step (an evaluation is broken off), save, end with 128 + n; a
  *	                                   second signal ends at once (one within 0.2 s of the first belongs to it);
- *	                                   SIGHUP only if it was not ignored at the start (nohup)
+ *	                                   SIGHUP only if it was not ignored at the start (nohup); a save that hangs
+ *	                                   is waited for within the limit of host/watch.h alone
  *	SIGUSR1                            save at the next step and go on
  *	SIGUSR2                            print the status and go on
  *

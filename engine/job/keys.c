@@ -82,8 +82,8 @@ static const mr_option machine[] = {
 	 "refuse what needs more in all (program, plan, data, workers, checkpoints); 0: what cgroups and the machine "
 	 "allow"},
 	{"watchdog", MR_OPT_FLOAT, "-1", -1, 1e6, NULL, "seconds",
-	 "give up when nothing happens for this long; 0: never; -1: for 20 times as long as the longest operation, at "
-	 "least 10 seconds"},
+	 "give up when nothing happens for this long, also where files are written; 0: never; -1: for 20 times as long "
+	 "as the longest operation, at least 10 seconds, and with files for a minute"},
 	{"choices", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "file of millrace tune by which backend auto chooses, from this file's folder; empty: the program's own "
 	 "table"},
@@ -100,6 +100,9 @@ static const mr_option checkpoint[] = {
 	 "newest checkpoints that are kept, beside the best one (the lowest loss of an evaluation)"},
 	{"keep_every", MR_OPT_INT, "0", 0, 1e15, NULL, "steps",
 	 "checkpoints of these steps and their multiples are kept for ever; a multiple of every; 0: none"},
+	{"hung", MR_OPT_ENUM, "end", 0, 0, "end|skip", NULL,
+	 "a checkpoint whose write hangs for machine.watchdog, as on a network disk that is gone: end the run with "
+	 "exit code 8, or train on and skip checkpoints until the disk answers; the checkpoints before it stay"},
 	{0},
 };
 

@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/activity.h"
+#include "base/fault.h"
 #include "base/json.h"
 #include "base/result.h"
 #include "observe/run_status.h"
@@ -140,12 +142,23 @@ mr_status mr_run_status_json(const mr_run_status *s, bool judged, FILE *out)
 }
 
 /* A reader sees the old status or the new one. */
-mr_status mr_run_status_write(const mr_run_status *s, const char *path)
+static mr_status replace(const mr_run_status *s, const char *path)
 {
 	mr_result r;
 
 	MR_TRY(mr_result_begin(&r, path, MR_RESULT_UNSYNCED));
 	return mr_result_end(&r, mr_run_status_json(s, false, r.file));
+}
+
+mr_status mr_run_status_write(const mr_run_status *s, const char *path)
+{
+	mr_status st;
+
+	mr_activity_call("write", -1, path, 0);
+	mr_fault_slow("status.write");
+	st = replace(s, path);
+	mr_activity_done();
+	return st;
 }
 
 /* --- reading --- */

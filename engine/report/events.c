@@ -11,7 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/activity.h"
 #include "base/crc32c.h"
+#include "base/fault.h"
 #include "base/str.h"
 
 #define PREFIX "events.out.tfevents."
@@ -119,10 +121,13 @@ static mr_status put_event(mr_events *e, uint64_t step, mr_strbuf *body)
 	put_crc(&record, mr_strbuf_text(&record), 8);
 	mr_strbuf_append_n(&record, mr_strbuf_text(&event), event.len);
 	put_crc(&record, mr_strbuf_text(&event), event.len);
+	mr_activity_call("write", e->fd, "", record.len);
+	mr_fault_slow("events.write");
 	if (body->failed || event.failed || record.failed)
 		st = mr_fail(MR_ERESOURCE, "%s: no memory for a record", e->path);
 	else if (write(e->fd, record.data, record.len) != (ssize_t)record.len)
 		st = refused(e);
+	mr_activity_done();
 	mr_strbuf_reset(body);
 	mr_strbuf_fini(&event);
 	mr_strbuf_fini(&record);

@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/activity.h"
+#include "base/fault.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/line_reader.h"
@@ -127,7 +129,7 @@ static const char *key_of(const mr_metrics_figure *f, bool trains_only)
 	return f->other && trains_only ? f->other : f->key;
 }
 
-mr_status mr_metrics_log_put(mr_metrics_log *log, const mr_metrics_row *row)
+static mr_status put(mr_metrics_log *log, const mr_metrics_row *row)
 {
 	mr_json_writer w;
 
@@ -152,15 +154,37 @@ mr_status mr_metrics_log_put(mr_metrics_log *log, const mr_metrics_row *row)
 	return now() - log->flushed >= FLUSH_SECONDS ? mr_metrics_log_flush(log) : MR_OK;
 }
 
+mr_status mr_metrics_log_put(mr_metrics_log *log, const mr_metrics_row *row)
+{
+	mr_status st;
+
+	mr_activity_call("write", fileno(log->file), "", 0);
+	mr_fault_slow("metrics.write");
+	st = put(log, row);
+	mr_activity_done();
+	return st;
+}
+
 mr_status mr_metrics_log_flush(mr_metrics_log *log)
 {
+	mr_status st;
+
 	log->flushed = now();
-	return fflush(log->file) || ferror(log->file) ? refused(log) : MR_OK;
+	mr_activity_call("write", fileno(log->file), "", 0);
+	st = fflush(log->file) || ferror(log->file) ? refused(log) : MR_OK;
+	mr_activity_done();
+	return st;
 }
 
 mr_status mr_metrics_log_sync(const mr_metrics_log *log)
 {
-	return fsync(fileno(log->file)) ? cannot_write(log, errno) : MR_OK;
+	mr_status st;
+
+	mr_activity_call("fsync", fileno(log->file), "", 0);
+	mr_fault_slow("metrics.fsync");
+	st = fsync(fileno(log->file)) ? cannot_write(log, errno) : MR_OK;
+	mr_activity_done();
+	return st;
 }
 
 mr_status mr_metrics_log_close(mr_metrics_log *log)

@@ -286,6 +286,23 @@ static void thread(void *arg)
 		memcpy(q->text, mr_error_text(), sizeof(q->text) - 1);
 }
 
+/* Ask the caller whether to go on, if no report is under way. */
+static void ask(mr_sequential *q)
+{
+	uint32_t is = MR_SEQUENTIAL_SILENT;
+	bool more = true;
+
+	if (!atomic_compare_exchange_strong(&q->reports, &is, MR_SEQUENTIAL_REPORTS))
+		return;
+	if (q->job == mr_sequential_steps && q->progress)
+		more = q->progress(q->arg, NULL);
+	else if (q->job == mr_sequential_evaluate && q->wanted)
+		more = q->wanted(q->arg);
+	if (!more)
+		atomic_store_explicit(&q->pause, true, memory_order_relaxed);
+	mr_sequential_release(q);
+}
+
 /* If the thread @g has made no progress for too long, it is abandoned: MR_ESTALLED. */
 static mr_status watch(mr_sequential *q, mr_group *g)
 {
@@ -293,6 +310,7 @@ static mr_status watch(mr_sequential *q, mr_group *g)
 
 	mr_stall_go_on(&q->stall);
 	while (!mr_group_wait(g, POLL_NS)) {
+		ask(q);
 		if (atomic_load_explicit(&q->reports, memory_order_relaxed))
 			mr_stall_go_on(&q->stall);
 		if (!mr_stall_look(&q->stall, atomic_load_explicit(&q->beat, memory_order_relaxed), 0))
@@ -314,10 +332,11 @@ static mr_status on_group(mr_sequential *q, mr_status (*fn)(mr_sequential *))
 	mr_group *g;
 
 	q->job = fn;
+	atomic_store_explicit(&q->pause, false, memory_order_relaxed);
 	MR_TRY(mr_group_start(q->c.place, "mr-w0", thread, q, &g));
 	if (fn == set_up) /* the jobs after it get the same cores */
 		mr_group_warn(g);
-	if (fn == mr_sequential_steps || fn == mr_sequential_evaluate)
+	if (fn != set_up && fn != tear_down)
 		MR_TRY(watch(q, g));
 	mr_group_join(g);
 	return q->status == MR_OK ? MR_OK : mr_fail(q->status, "%s", q->text);

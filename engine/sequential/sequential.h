@@ -66,7 +66,8 @@ void mr_sequential_destroy(mr_sequential *q);
 /** The configuration with which @q was made. */
 const mr_sequential_config *mr_sequential_config_of(const mr_sequential *q);
 
-/** As mr_engine_run; @progress is called on the training thread, after steps only. MR_ECONFIG: layers carry values, and
+/** As mr_engine_run; @progress is called with a step's record on the training thread, which ends behind that step when
+ * it returns false, and with NULL on the caller's; never on both at once. MR_ECONFIG: layers carry values, and
  * the data are not in as many columns as a step has samples. */
 mr_status mr_sequential_run(mr_sequential *q, uint64_t until, mr_engine_progress *progress, void *arg,
 			    uint64_t *reached) MR_MUST_USE;
@@ -75,7 +76,7 @@ mr_status mr_sequential_run(mr_sequential *q, uint64_t until, mr_engine_progress
 mr_scores mr_sequential_scores(mr_sequential *q);
 
 /** Mean validation loss at the present weights. As mr_engine_eval; @wanted is called before each micro-batch on the
- * training thread. */
+ * training thread, and about ten times a second on the caller's; never on both at once. */
 mr_status mr_sequential_eval(mr_sequential *q, mr_eval_wanted *wanted, void *arg, double *loss) MR_MUST_USE;
 
 /**

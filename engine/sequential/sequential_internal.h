@@ -28,7 +28,8 @@ typedef struct mr_sequential_node {
 	const void *act_aux; /* what act_backward of its activation reads: aux_i, or its output where it has none */
 } mr_sequential_node;
 
-enum { MR_SEQUENTIAL_ABANDONED = 2 }; /* of reports: nobody listens any more; 1: a report is under way */
+/* Of reports. */
+enum { MR_SEQUENTIAL_SILENT, MR_SEQUENTIAL_REPORTS, MR_SEQUENTIAL_ABANDONED /* nobody listens any more */ };
 
 struct mr_sequential {
 	mr_sequential_config c;
@@ -65,7 +66,8 @@ struct mr_sequential {
 	bool elsewhere;        /* not on the nodes of its threads, which have no room for it */
 	mr_stall stall;        /* of its thread; the caller's thread looks at it */
 	_Atomic uint64_t beat; /* layers and parameters done */
-	_Atomic uint32_t reports;  /* it runs the caller's progress function, which may take long */
+	_Atomic uint32_t reports;  /* the caller's functions are called, by one thread at a time, which may take long */
+	_Atomic bool pause;        /* they have asked for an end, on the caller's thread */
 	uint64_t ns_f, ns_b, ns_u; /* without lost time */
 	uint64_t ns_data;      /* training made samples or waited for them */
 	uint64_t ns_lost;      /* lost in these: ready to run, and another program had a core */
@@ -103,5 +105,13 @@ static inline size_t mr_sequential_layer_state_bytes(const mr_sequential_config 
 mr_status mr_sequential_steps(mr_sequential *q) MR_MUST_USE;
 mr_status mr_sequential_evaluate(mr_sequential *q) MR_MUST_USE;
 mr_status mr_sequential_forward_one(mr_sequential *q) MR_MUST_USE;
+
+/** Wait until no other thread calls the caller's functions; once the run was given up, for ever. On the training
+ * thread. */
+void mr_sequential_claim(mr_sequential *q);
+static inline void mr_sequential_release(mr_sequential *q)
+{
+	atomic_store_explicit(&q->reports, MR_SEQUENTIAL_SILENT, memory_order_release);
+}
 
 #endif

@@ -2,7 +2,6 @@
  */
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/fault.h"
 #include "base/usdt.h"
@@ -513,20 +512,40 @@ static mr_status one_step(mr_sequential *q, mr_step_rec *rec)
 	return MR_OK;
 }
 
+void mr_sequential_claim(mr_sequential *q)
+{
+	uint32_t is = MR_SEQUENTIAL_SILENT;
+
+	while (!atomic_compare_exchange_strong(&q->reports, &is, MR_SEQUENTIAL_REPORTS)) {
+		/* If the caller has given this thread up, the process is about to end: what it would tell is the
+		 * caller's. */
+		mr_clock_sleep(is == MR_SEQUENTIAL_ABANDONED ? 1000000000 : 20000);
+		is = MR_SEQUENTIAL_SILENT;
+	}
+}
+
 static bool report(mr_sequential *q, const mr_step_rec *rec)
 {
-	uint32_t idle = 0;
 	bool more;
 
-	/* The caller has given this thread up, and the process is about to end: what it would tell is the caller's. */
-	while (!atomic_compare_exchange_strong(&q->reports, &idle, 1)) {
-		idle = 0;
-		sleep(1);
-	}
+	mr_sequential_claim(q);
 	more = q->progress(q->arg, rec);
 	beat(q);
-	atomic_store_explicit(&q->reports, 0, memory_order_release);
+	mr_sequential_release(q);
 	return more;
+}
+
+/* Does the caller still want the evaluation? */
+static bool is_wanted(mr_sequential *q)
+{
+	bool wanted = true;
+
+	if (q->wanted) {
+		mr_sequential_claim(q);
+		wanted = q->wanted(q->arg);
+		mr_sequential_release(q);
+	}
+	return wanted && !atomic_load_explicit(&q->pause, memory_order_relaxed);
 }
 
 mr_status mr_sequential_steps(mr_sequential *q)
@@ -543,7 +562,7 @@ mr_status mr_sequential_steps(mr_sequential *q)
 
 		st = one_step(q, &rec);
 		if (st == MR_OK && q->progress)
-			more = report(q, &rec);
+			more = report(q, &rec) && !atomic_load_explicit(&q->pause, memory_order_relaxed);
 	}
 	mr_team_delay_close(&q->delay);
 	if (q->counted)
@@ -560,7 +579,7 @@ mr_status mr_sequential_evaluate(mr_sequential *q)
 		double loss = 0;
 		pass ps = {.first_sample = at, .loss = &loss, .judged = mr_judging_begin(&q->judging, at / samples)};
 
-		if (q->wanted && !q->wanted(q->arg))
+		if (!is_wanted(q))
 			return mr_fail(MR_ESTOPPED, "the evaluation was stopped");
 		ps.samples = at + samples <= n ? q->c.samples : (int64_t)(n - at);
 		MR_TRY(load(q, &ps));

@@ -20,8 +20,8 @@ typedef struct mr_executor {
 	const mr_replay_clock *clock;
 } mr_executor;
 
-/** As mr_engine_run. For sequential and a replay, @progress is called on their training thread, and only after steps.
- */
+/** As mr_engine_run. For sequential and a replay, @progress is called with records on their training thread; a replay
+ * does not call it with NULL. */
 mr_status mr_executor_run(mr_executor *x, uint64_t until, mr_engine_progress *progress, void *arg,
 			  uint64_t *reached) MR_MUST_USE;
 

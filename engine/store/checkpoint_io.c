@@ -9,6 +9,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/activity.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/usdt.h"
@@ -227,7 +228,7 @@ mr_status mr_checkpoint_check(const char *dir_path, const char *name)
 	return check(dir_path, name, 1, false);
 }
 
-mr_status mr_checkpoint_save(const char *dir_path, const mr_checkpoint_content *c, char **path)
+static mr_status save_to(const char *dir_path, const mr_checkpoint_content *c, char **path)
 {
 	char name[MR_CKPT_NAME];
 	mr_status st;
@@ -257,4 +258,14 @@ mr_status mr_checkpoint_save(const char *dir_path, const mr_checkpoint_content *
 			return mr_fail(MR_ERESOURCE, "%s: no memory", name);
 	}
 	return MR_OK;
+}
+
+mr_status mr_checkpoint_save(const char *dir_path, const mr_checkpoint_content *c, char **path)
+{
+	mr_status st;
+
+	mr_activity_begin("saves a checkpoint");
+	st = save_to(dir_path, c, path);
+	mr_activity_end();
+	return st;
 }

@@ -6,6 +6,8 @@
  * failure of the call "checkpoint.short" makes a write take only half of its data. Everything that changes a checkpoint
  * folder goes through here, so that a test which kills or fails at every point has really tried every point.
  *
+ * A watchdog sees each call under way (base/activity.h).
+ *
  * All return -1 with errno set on failure, like the system calls. A failed fsync is never repeated (except
  * after EINTR): the kernel may have dropped the pages that it could not write, and would then report success.
  */

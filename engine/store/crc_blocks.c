@@ -11,7 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/activity.h"
 #include "base/crc32c.h"
+#include "base/fault.h"
 #include "base/size.h"
 #include "store/ckpt_os.h"
 
@@ -115,7 +117,12 @@ static ssize_t get(int fd, uint8_t *room, size_t bytes, uint64_t offset)
 	bool refused = false;
 
 	while (n < bytes) {
-		ssize_t got = pread(fd, room + n, whole - n, (off_t)(offset + n));
+		ssize_t got;
+
+		mr_activity_call("read", fd, "", whole - n);
+		mr_fault_slow("checkpoint.read");
+		got = pread(fd, room + n, whole - n, (off_t)(offset + n));
+		mr_activity_done();
 
 		if (got < 0 && errno == EINTR)
 			continue;

@@ -222,7 +222,8 @@ static bool note(void *arg, const mr_step_rec *rec)
 {
 	noted *n = arg;
 
-	mr_trajectory_note(n->t, n->q, rec->step);
+	if (rec)
+		mr_trajectory_note(n->t, n->q, rec->step);
 	return true;
 }
 

@@ -1,4 +1,5 @@
 /* The program under a service manager: it says when it trains and how far it is, and SIGTERM saves. */
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -8,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -32,7 +34,7 @@ static int open_receiver(void)
 	return fd;
 }
 
-static pid_t start_program(void)
+static pid_t start_program(int slow_ms)
 {
 	pid_t pid = fork();
 	char program[4096];
@@ -41,10 +43,16 @@ static pid_t start_program(void)
 		return pid;
 	snprintf(program, sizeof(program), "%s/millrace", getenv("MR_BUILD") ? getenv("MR_BUILD") : ".");
 	setenv("NOTIFY_SOCKET", socket_path, 1);
-	setenv("WATCHDOG_USEC", "800000", 1);
+	setenv("WATCHDOG_USEC", slow_ms ? "2000000" : "800000", 1);
+	if (slow_ms) {
+		snprintf(program, sizeof(program), "checkpoint.rename.before:%d", slow_ms);
+		setenv("MR_SLOW", program, 1);
+		snprintf(program, sizeof(program), "%s/millrace", getenv("MR_BUILD") ? getenv("MR_BUILD") : ".");
+	}
 	if (chdir(dir) || !freopen("out", "w", stdout))
 		_exit(99);
-	execl(program, program, "train", "job.cfg", "--continue", (char *)NULL);
+	execl(program, program, "train", "job.cfg", "--continue", slow_ms ? "--set" : NULL, "checkpoint.every=5",
+	      (char *)NULL);
 	_exit(98);
 }
 
@@ -68,7 +76,7 @@ static bool wait_for(int fd, const char *text, int *n)
 /* One life of the service: it gets ready, shows signs of life, and ends by SIGTERM. */
 static void live(int fd, const char *first)
 {
-	pid_t pid = start_program();
+	pid_t pid = start_program(0);
 	int status = 0, alive = 0;
 
 	CU_ASSERT_TRUE_FATAL(wait_for(fd, first, &alive));
@@ -82,6 +90,37 @@ static void live(int fd, const char *first)
 	CU_ASSERT_TRUE(WIFEXITED(status));
 	CU_ASSERT_EQUAL(WEXITSTATUS(status), 128 + SIGTERM);
 }
+
+#ifdef MR_FAULTS
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* While the training waits for a save that takes long there are signs of life, too: the first save takes 6 s, the next
+ * one is due at once and waits for it, and the manager waits 2 s for a sign. */
+static void live_slowly(int fd)
+{
+	pid_t pid = start_program(6000);
+	int status = 0, alive = 0;
+	double begin, last, gap = 0;
+
+	CU_ASSERT_TRUE_FATAL(wait_for(fd, "READY=1", &alive));
+	begin = last = seconds();
+	while (last < begin + 9 && wait_for(fd, "WATCHDOG=1", &alive)) {
+		gap = fmax(gap, seconds() - last);
+		last = seconds();
+	}
+	CU_ASSERT_TRUE(gap < 2);
+	if (gap >= 2)
+		fprintf(stderr, "\n%g s without a sign of life\n", gap);
+	kill(pid, SIGKILL);
+	CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+}
+#endif
 
 static void test_train_as_a_service(void)
 {
@@ -113,6 +152,9 @@ static void test_train_as_a_service(void)
 			 strtoll(strrchr(text, '-') ? strrchr(text, '-') + 1 : "", NULL, 10));
 		live(fd, path);
 	}
+#ifdef MR_FAULTS
+	live_slowly(fd);
+#endif
 	close(fd);
 	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	CU_ASSERT_EQUAL(system(command), 0);

@@ -100,10 +100,16 @@ typedef struct mr_job_machine {
 	const char *choices;  /* file by which backend auto chooses; "": the library's own table */
 } mr_job_machine;
 
+typedef enum mr_hung_save {
+	MR_HUNG_END, /* a checkpoint whose write hangs ends the run */
+	MR_HUNG_SKIP /* the run goes on and skips checkpoints until that write returns */
+} mr_hung_save;
+
 typedef struct mr_job_checkpoint {
 	int64_t every; /* commits; 0: only at the end and on signals */
 	int64_t keep;
 	int64_t keep_every; /* a multiple of `every`: checkpoints of these steps are never deleted; 0: none */
+	int64_t hung;       /* mr_hung_save */
 } mr_job_checkpoint;
 
 typedef struct mr_job_trace {

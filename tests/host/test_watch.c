@@ -1,0 +1,187 @@
+/* The watch on work with files: what hangs is told once, with its thread, call and file; what goes on is not. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "host/clock.h"
+#include "host/watch.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char told[4096];
+static unsigned n_told;
+
+static void note(void *arg, const char *thread, const char *text)
+{
+	(void)arg;
+	pthread_mutex_lock(&lock);
+	n_told++;
+	snprintf(told + strlen(told), sizeof(told) - strlen(told), "[%s] %s\n", thread, text);
+	pthread_mutex_unlock(&lock);
+}
+
+static unsigned count(const char *text)
+{
+	unsigned n;
+
+	pthread_mutex_lock(&lock);
+	n = text && !strstr(told, text) ? 0 : n_told;
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+static void forget(void)
+{
+	pthread_mutex_lock(&lock);
+	n_told = 0;
+	told[0] = '\0';
+	pthread_mutex_unlock(&lock);
+}
+
+static void wait_for(const char *text)
+{
+	for (int i = 0; i < 1000 && !count(text); i++)
+		mr_clock_sleep(20000000);
+	CU_ASSERT_TRUE(count(text) > 0);
+}
+
+static _Atomic bool go;
+
+/* Saves, and hangs in a call until `go`. */
+static void *hang(void *arg)
+{
+	int *fd = arg;
+
+	pthread_setname_np(pthread_self(), "mr-test");
+	mr_activity_begin("saves a test");
+	mr_activity_call("fsync", *fd, "", 0);
+	while (!atomic_load(&go))
+		mr_clock_sleep(1000000);
+	mr_activity_done();
+	mr_activity_end();
+	return NULL;
+}
+
+/* Makes calls that end, for longer than the limit in all. */
+static void *work(void *arg)
+{
+	int *fd = arg;
+
+	mr_activity_begin("works");
+	for (int i = 0; i < 300; i++) {
+		mr_activity_call("write", *fd, "", 1);
+		mr_clock_sleep(2000000);
+		mr_activity_done();
+	}
+	mr_activity_end();
+	return NULL;
+}
+
+static void test_hangs(void)
+{
+	char path[] = "/tmp/mr-watch-XXXXXX", want[128];
+	pthread_t thread[2];
+	mr_watch *w;
+	int fd = mkstemp(path);
+
+	CU_ASSERT_TRUE_FATAL(fd >= 0);
+	atomic_store(&go, false);
+	forget();
+	MR_CHECK_OK(mr_watch_start(0.3, note, NULL, &w));
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread[0], NULL, hang, &fd), 0);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread[1], NULL, work, &fd), 0);
+	snprintf(want, sizeof(want),
+		 "[mr-test] mr-test hangs where it saves a test: fsync of %s has not returned for 0.", path);
+	wait_for(want);
+	pthread_join(thread[1], NULL);
+	mr_clock_sleep(600000000);
+	CU_ASSERT_EQUAL(count(NULL), 1); /* once, and nobody else */
+	if (count(NULL) != 1)
+		fprintf(stderr, "\n%s", told);
+	atomic_store(&go, true);
+	pthread_join(thread[0], NULL);
+
+	/* A call in no work, of a file that has only a name; and the next one in the same place is told again. */
+	for (int i = 0; i < 2; i++) {
+		forget();
+		mr_activity_call("rename", -1, "nowhere", 0);
+		wait_for("the main thread hangs: rename of nowhere has not returned");
+		mr_activity_done();
+	}
+
+	/* A call that moves much has longer. */
+	forget();
+	mr_activity_call("write", fd, "", 100 * (uint64_t)MR_WATCH_BYTES_PER_S);
+	mr_clock_sleep(1000000000);
+	mr_activity_done();
+	CU_ASSERT_EQUAL(count(NULL), 0);
+
+	/* Work without a call. */
+	mr_activity_begin("thinks");
+	mr_activity_begin("thinks deeper");
+	mr_activity_end();
+	wait_for("the main thread hangs where it thinks:");
+	mr_activity_end();
+	mr_watch_stop(w);
+
+	/* Without a limit nothing hangs. */
+	forget();
+	MR_CHECK_OK(mr_watch_start(0, note, NULL, &w));
+	mr_activity_begin("thinks");
+	mr_clock_sleep(800000000);
+	mr_activity_end();
+	mr_watch_stop(w);
+	CU_ASSERT_EQUAL(count(NULL), 0);
+	close(fd);
+	unlink(path);
+}
+
+static void *take(void *arg)
+{
+	pthread_barrier_t *b = arg;
+
+	mr_activity_begin("holds a place");
+	pthread_barrier_wait(b);
+	pthread_barrier_wait(b);
+	mr_activity_end();
+	return NULL;
+}
+
+/* More threads than there are places work unseen, and give no place back that is not theirs. */
+static void test_places(void)
+{
+	enum { N = MR_ACTIVITIES + 5 };
+	pthread_t thread[N];
+	pthread_barrier_t b;
+	unsigned n = 0;
+	mr_activity a;
+
+	pthread_barrier_init(&b, NULL, N + 1);
+	for (int i = 0; i < N; i++)
+		CU_ASSERT_EQUAL_FATAL(pthread_create(&thread[i], NULL, take, &b), 0);
+	pthread_barrier_wait(&b);
+	for (unsigned i = 0; i < MR_ACTIVITIES; i++)
+		n += mr_activity_at(i, &a) && !strcmp(a.what, "holds a place");
+	CU_ASSERT_EQUAL(n, MR_ACTIVITIES);
+	pthread_barrier_wait(&b);
+	for (int i = 0; i < N; i++)
+		pthread_join(thread[i], NULL);
+	n = 0;
+	for (unsigned i = 0; i < MR_ACTIVITIES; i++)
+		n += mr_activity_at(i, &a);
+	CU_ASSERT_EQUAL(n, 0);
+	pthread_barrier_destroy(&b);
+}
+
+void mr_suite_watch(void); /* the runner declares it too */
+
+void mr_suite_watch(void)
+{
+	MR_SUITE("watch");
+	MR_TEST(test_hangs);
+	MR_TEST(test_places);
+}
