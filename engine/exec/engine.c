@@ -8,6 +8,7 @@
 #include "base/zeroed.h"
 #include "host/backtrace.h"
 #include "host/clock.h"
+#include "host/futex.h"
 #include "host/group.h"
 #include "exec/exec.h"
 #include "exec/loader.h"
@@ -48,6 +49,7 @@ struct mr_engine {
 	bool restored;              /* weights may have been restored since a worker ran */
 	bool broken;                /* an error has stopped the workers: only quit may follow */
 	bool stalled;               /* a thread hangs: it cannot be joined */
+	bool obeys;                 /* no worker runs further than the caller has agreed to (mr_engine_obey) */
 };
 
 /* --- a worker's thread --- */
@@ -109,6 +111,7 @@ static void leader(void *arg)
 		b->n_done++;
 		pthread_cond_signal(&e->done);
 		pthread_mutex_unlock(&e->lock);
+		mr_parker_wake(&e->run->listener);
 	} while (cmd != CMD_QUIT);
 	if (e->run->worker[b->id].counted)
 		mr_counted_close(e->run->worker[b->id].counted);
@@ -259,6 +262,11 @@ static bool drain(mr_engine *e, mr_engine_progress *progress, void *arg)
 	return more;
 }
 
+static bool must_settle(const mr_engine *e)
+{
+	return (e->run->validation || e->run->ranges) && !e->stalled && !mr_stop_raised(&e->run->stop);
+}
+
 /* All workers from e->step to @until, at most MR_STEP_RING further. */
 static mr_status stride(mr_engine *e, uint64_t until, mr_engine_progress *progress, void *arg, bool *pause)
 {
@@ -289,12 +297,119 @@ static mr_status stride(mr_engine *e, uint64_t until, mr_engine_progress *progre
 		if (!done && is_stalled(e, &dog))
 			break;
 	}
-	if ((e->run->validation || e->run->ranges) && !e->stalled && !mr_stop_raised(&e->run->stop))
+	if (must_settle(e))
 		MR_TRY(order_all(e, CMD_SETTLE, &dog));
 	drain(e, progress, arg);
 	MR_TRY(result(e));
 	e->step = e->run->worker[0].train.step;
 	return MR_OK;
+}
+
+/* --- steps of which the caller is asked one by one --- */
+
+/* Wait at most POLL_NS for a step's record, or for all workers to finish their command; true: they have. A record that
+ * is published, or a command that is done, after the look here finds this thread asleep and wakes it (host/pause.h). */
+static bool wait_step(mr_engine *e, uint64_t n_seen)
+{
+	mr_run *run = e->run;
+	bool all;
+
+	atomic_store_explicit(&run->listener.asleep, 1, memory_order_seq_cst);
+	pthread_mutex_lock(&e->lock);
+	all = all_done_locked(e);
+	pthread_mutex_unlock(&e->lock);
+	if (!all && atomic_load_explicit(&run->n_steps, memory_order_seq_cst) == n_seen)
+		mr_futex_wait_for(&run->listener.asleep, 1, POLL_NS);
+	atomic_store_explicit(&run->listener.asleep, 0, memory_order_relaxed);
+	pthread_mutex_lock(&e->lock);
+	all = all_done_locked(e);
+	pthread_mutex_unlock(&e->lock);
+	return all;
+}
+
+/* Ask the caller about each step whose record is there, and let the workers go as far as it agrees, at most to @until;
+ * *@pause: it does not. *@told: steps that it was told of so far. */
+static void agree(mr_engine *e, uint64_t until, mr_engine_progress *progress, void *arg, bool *pause, uint64_t *told)
+{
+	uint64_t limit = atomic_load_explicit(&e->limit, memory_order_relaxed);
+	mr_step_rec rec;
+
+	while (mr_run_next_step(e->run, &rec)) {
+		*pause = !progress(arg, &rec) || *pause;
+		*told = rec.step;
+		if (!*pause)
+			limit = rec.step + 1 + mr_engine_lag(e);
+	}
+	atomic_store_explicit(&e->limit, limit < until ? limit : until, memory_order_relaxed);
+}
+
+/* Let workers go on that have stopped before the limit; false: there are none. */
+static bool go_on(mr_engine *e)
+{
+	uint64_t limit = atomic_load_explicit(&e->limit, memory_order_relaxed);
+	bool any = false;
+
+	for (uint16_t w = 0; w < e->run->n_workers; w++)
+		if (is_done(e, w) && atomic_load_explicit(&e->run->worker[w].begun, memory_order_relaxed) < limit) {
+			give(e, w, CMD_TRAIN);
+			any = true;
+		}
+	return any;
+}
+
+/*
+ * All workers from e->step to @until, asking about each step. All of them stop at the limit and nowhere else: it only
+ * rises, when the caller has agreed to a step. Where the norm of a step, and with it its record, is known after the
+ * workers have stopped alone, they settle first.
+ */
+static mr_status obey_each(mr_engine *e, uint64_t until, mr_engine_progress *progress, void *arg, bool *pause)
+{
+	uint64_t told = e->step, first = e->step + 1 + mr_engine_lag(e);
+	uint64_t n_seen = atomic_load_explicit(&e->run->n_steps, memory_order_relaxed), asked_ns = mr_clock_ns();
+	mr_watchdog dog;
+
+	mr_watchdog_init(&dog, e->watchdog_s);
+	atomic_store_explicit(&e->limit, first < until ? first : until, memory_order_relaxed);
+	for (uint16_t w = 0; w < e->run->n_workers; w++)
+		give(e, w, CMD_TRAIN);
+	for (;;) {
+		uint64_t before = told;
+		bool all = wait_step(e, n_seen);
+
+		n_seen = atomic_load_explicit(&e->run->n_steps, memory_order_relaxed);
+		agree(e, until, progress, arg, pause, &told);
+		if (mr_clock_ns() - asked_ns >= POLL_NS) {
+			asked_ns = mr_clock_ns();
+			*pause = !progress(arg, NULL) || *pause;
+		}
+		if (mr_stop_raised(&e->run->stop)) {
+			if (all)
+				break;
+		} else if (!go_on(e) && all && told == before) {
+			if (must_settle(e))
+				MR_TRY(order_all(e, CMD_SETTLE, &dog));
+			agree(e, until, progress, arg, pause, &told);
+			if (!go_on(e))
+				break;
+		}
+		if (is_stalled(e, &dog))
+			break;
+	}
+	MR_TRY(result(e));
+	e->step = e->run->worker[0].train.step;
+	return MR_OK;
+}
+
+void mr_engine_obey(mr_engine *e, bool at_once)
+{
+	e->obeys = at_once;
+}
+
+uint32_t mr_engine_lag(const mr_engine *e)
+{
+	const mr_plan *p = e->run->c.plan;
+
+	return p->contract.flush == MR_FLUSH_NONE && mr_plan_stride(p) == 1 ? MR_ENGINE_LAG : 0;
 }
 
 /* Weights that were restored reach all copies. */
@@ -320,6 +435,8 @@ mr_status mr_engine_run(mr_engine *e, uint64_t until, mr_engine_progress *progre
 		MR_TRY(mr_loader_start(e->loader));
 		e->started = true;
 	}
+	if (e->step < until && e->obeys && progress)
+		MR_TRY(obey_each(e, until, progress, arg, &pause));
 	while (e->step < until && !pause) {
 		uint64_t most = MR_STEP_RING / each * each;
 		uint64_t end = until - e->step > most ? e->step + most : until;

@@ -15,7 +15,8 @@
 typedef struct mr_engine mr_engine;
 
 /* Called by mr_engine_run on the caller's thread: with each step's record, in order, and about ten times a second with
- * NULL. Returning false requests a pause, which comes within a few steps. */
+ * NULL. Returning false requests a pause (mr_engine_obey); it is still called with the records of the steps until then.
+ */
 typedef bool mr_engine_progress(void *arg, const mr_step_rec *rec);
 
 /**
@@ -37,6 +38,19 @@ mr_status mr_engine_restart(mr_engine *e) MR_MUST_USE;
 /** Paused: continue as if @step steps had been done; weights, slots and buffers have been restored (session/state.h).
  */
 mr_status mr_engine_resume_at(mr_engine *e, uint64_t step) MR_MUST_USE;
+
+/**
+ * Whether @progress of mr_engine_run is obeyed at once: then no worker passes the pause point mr_engine_lag steps
+ * behind step k before @progress has returned true for step k, so false for step k pauses there, whatever the timing;
+ * where pause points are further apart, at the first one from there on. It costs a wake-up of the caller's thread each
+ * step, and of the workers where the lag is 0. Otherwise, as at first, a pause comes a few steps late, and costs
+ * nothing. Paused.
+ */
+void mr_engine_obey(mr_engine *e, bool at_once);
+
+/** 0 for plans that flush, and those that pause only where they drain; MR_ENGINE_LAG for others, which would drain. */
+uint32_t mr_engine_lag(const mr_engine *e);
+#define MR_ENGINE_LAG 2
 
 /**
  * Run to step @until (commits of every stage), or until @progress requests a pause. *@reached is the step at which the

@@ -70,8 +70,10 @@ static mr_status record_step(mr_run *run, uint64_t version, double lr, double no
 		.stage_norm = run->c.plan->contract.clip ? (double)NAN : norm,
 		.time_ns = run->stamp ? run->start_ns + run->stamp->end_ns : mr_clock_ns(),
 	};
-	/* pairs with the acquire load in engine.c: the record is written before its number is seen */
-	atomic_store_explicit(&run->n_steps, at + 1, memory_order_release);
+	/* pairs with the acquire load in mr_run_next_step: the record is written before its number is seen; seq_cst, as
+	 * the look at the sleeper follows (host/pause.h) */
+	atomic_store_explicit(&run->n_steps, at + 1, memory_order_seq_cst);
+	mr_parker_wake(&run->listener);
 	return MR_OK;
 }
 

@@ -211,6 +211,7 @@ struct mr_run {
 	mr_judging judging;          /* of the evaluation */
 	uint64_t n_eval;             /* micro-batches of the whole validation data, the last one maybe partial */
 	mr_step_rec step[MR_STEP_RING]; /* written by the worker that commits the last stage, one at a time */
+	mr_parker listener; /* of the thread that takes the records (engine.c); asleep only where it waits for each */
 	_Alignas(64) _Atomic uint64_t n_steps; /* step records written; on a line that workers do not read at each
 	                                          instruction */
 	_Alignas(64) uint64_t n_steps_read;    /* records read by the caller; likewise */

@@ -14,6 +14,9 @@
 /** Sleep while *@word == @expected, until woken. May return early for no reason (signals): the caller looks again. */
 void mr_futex_wait(_Atomic uint32_t *word, uint32_t expected);
 
+/** As mr_futex_wait, for at most @ns nanoseconds. */
+void mr_futex_wait_for(_Atomic uint32_t *word, uint32_t expected, uint64_t ns);
+
 /** Wake the thread that sleeps on @word, if there is one. Async-signal-safe. */
 void mr_futex_wake(_Atomic uint32_t *word);
 

@@ -407,6 +407,7 @@ static mr_status settle(mr_job *j, const mr_job_listener *l)
 {
 	bool system = j->system.values;
 
+	MR_TRY(mr_job_no_nulls(j));
 	MR_TRY(check_there(j, l));
 	check_kernels(j, l);
 	check_train(j, l);
@@ -465,6 +466,8 @@ mr_status mr_job_check(mr_job *j)
 	mr_job_listener listener = {.note = note_line, .known = line_known, .arg = &m};
 	mr_status st;
 
+	if (!j)
+		return mr_fail(MR_EINVAL, "mr_job_check: the job is NULL");
 	mr_strbuf_init(&m.text);
 	st = settle(j, &listener);
 	if (st == MR_OK && m.text.failed)

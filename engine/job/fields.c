@@ -178,6 +178,22 @@ mr_status mr_job_put(const mr_job *j, mr_job_group group, mr_values *v)
 	return MR_OK;
 }
 
+static bool null_string(const mr_job *j, const field *f)
+{
+	return f->type == FIELD_STRING && !*(const char *const *)((const char *)j + f->offset);
+}
+
+mr_status mr_job_no_nulls(const mr_job *j)
+{
+	char name[128];
+
+	for (size_t i = 0; i < N_FIELDS; i++)
+		if (null_string(j, &fields[i]))
+			return mr_fail(MR_EINVAL, "the job's text %s is NULL; the empty text is \"\"",
+				       mr_job_key_text(fields[i].group, fields[i].key, name));
+	return j->name ? MR_OK : mr_fail(MR_EINVAL, "the job's name is NULL");
+}
+
 static bool same(const mr_job *a, const mr_job *b, const field *f)
 {
 	const char *x = (const char *)a + f->offset, *y = (const char *)b + f->offset;
@@ -189,6 +205,21 @@ static bool same(const mr_job *a, const mr_job *b, const field *f)
 	if (f->type == FIELD_BOOL)
 		return *(const bool *)x == *(const bool *)y;
 	return !strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+void mr_job_changed(const mr_job *j, mr_job_group group, mr_strbuf *out)
+{
+	char name[128];
+	mr_job usual;
+
+	if (mr_job_init(&usual) != MR_OK) {
+		out->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < N_FIELDS; i++)
+		if (fields[i].group == group && !null_string(j, &fields[i]) && !same(j, &usual, &fields[i]))
+			mr_strbuf_printf(out, "%s, ", mr_job_key_text(group, fields[i].key, name));
+	mr_job_fini(&usual);
 }
 
 bool mr_job_differs(const mr_job *j, mr_job_group group)

@@ -31,10 +31,14 @@ const mr_choice *mr_job_choice_of(const mr_job *j, mr_job_group group)
 
 mr_status mr_job_choose(mr_job *j, mr_job_group group, const char *name)
 {
-	mr_choice *c = mr_job_choice(j, group);
+	mr_choice *c = j ? mr_job_choice(j, group) : NULL;
 	mr_values *values;
 	mr_plugin p;
 
+	if (!j || !name)
+		return mr_fail(MR_EINVAL, "mr_job_choose: the %s is NULL", j ? "name" : "job");
+	if (!c)
+		return mr_fail(MR_EINVAL, "mr_job_choose: group %d has no plug-ins to choose from", (int)group);
 	MR_TRY(mr_plugin_get(mr_job_group_of(group)->kind, name, &p));
 	MR_TRY(mr_values_create(p.options, &values));
 	mr_values_destroy(c->values);
@@ -44,6 +48,8 @@ mr_status mr_job_choose(mr_job *j, mr_job_group group, const char *name)
 
 mr_status mr_job_init(mr_job *j)
 {
+	if (!j)
+		return mr_fail(MR_EINVAL, "mr_job_init: the job is NULL");
 	*j = (mr_job){.name = "job", .train.lr = NAN};
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
 		const mr_job_group_info *info = mr_job_group_of((mr_job_group)g);
@@ -69,6 +75,8 @@ mr_status mr_job_init(mr_job *j)
 
 void mr_job_fini(mr_job *j)
 {
+	if (!j)
+		return;
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
 		mr_choice *c = mr_job_choice(j, (mr_job_group)g);
 
@@ -86,8 +94,13 @@ void mr_job_fini(mr_job *j)
 
 mr_status mr_job_create(mr_job **out)
 {
-	mr_job *j = malloc(sizeof(*j));
-	mr_status st = j ? mr_job_init(j) : mr_fail(MR_ERESOURCE, "no memory for a job");
+	mr_job *j;
+	mr_status st;
+
+	if (!out)
+		return mr_fail(MR_EINVAL, "mr_job_create: the place for the job is NULL");
+	j = malloc(sizeof(*j));
+	st = j ? mr_job_init(j) : mr_fail(MR_ERESOURCE, "no memory for a job");
 
 	if (st != MR_OK) {
 		free(j);
@@ -119,6 +132,9 @@ mr_status mr_job_copy(const mr_job *from, mr_job *to)
 {
 	mr_status st;
 
+	if (!from || !to || from == to)
+		return mr_fail(MR_EINVAL, "mr_job_copy: expected two jobs, got %s",
+			       !from || !to ? "NULL" : "the same one twice");
 	*to = *from;
 	to->cut = NULL;
 	to->n_cut = 0;

@@ -5,6 +5,7 @@
 #ifndef MR_JOB_JOB_H
 #define MR_JOB_JOB_H
 
+#include "base/str.h"
 #include "base/option.h"
 #include "job/keys.h"
 #include "millrace/job.h"
@@ -28,6 +29,10 @@ void mr_job_take(mr_job *j, mr_job_group group, const mr_values *v);
 /** Does a field of @group, which holds no plug-in, differ from its default? True also if there is no memory to check.
  */
 bool mr_job_differs(const mr_job *j, mr_job_group group);
+/** Append the fields of @group that differ from their defaults to @out, "checkpoint.every, checkpoint.keep, ". */
+void mr_job_changed(const mr_job *j, mr_job_group group, mr_strbuf *out);
+/** MR_EINVAL if a text of the job is NULL. */
+mr_status mr_job_no_nulls(const mr_job *j) MR_MUST_USE;
 /** Write the field of @key of @group to @v. Errors: MR_ECONFIG a value that breaks the table, with its message;
  * MR_ERESOURCE. */
 mr_status mr_job_put_one(const mr_job *j, mr_job_group group, const char *key, mr_values *v) MR_MUST_USE;

@@ -50,6 +50,8 @@ mr_status mr_job_set(mr_job *j, const char *key, const char *text)
 	const char *name;
 	mr_status st;
 
+	if (!j || !key || !text)
+		return mr_fail(MR_EINVAL, "mr_job_set: the %s is NULL", !j ? "job" : !key ? "key" : "text");
 	MR_TRY(find_group(key, &group, &name));
 	choice = mr_job_choice(j, group);
 	if (!choice)

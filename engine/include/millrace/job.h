@@ -16,6 +16,8 @@
  *	...
  *	mr_job_fini(&job);
  *
+ * An argument that is NULL, or a group without plug-ins, is refused with MR_EINVAL and a sentence.
+ *
  * Strings that are assigned to fields are borrowed: they must stay until mr_job_fini. Values of plug-ins belong to the
  * job. One thread fills and checks a job; after that any thread may read it.
  */
@@ -167,6 +169,7 @@ typedef struct mr_job {
 
 /** Set all defaults. No plug-in is chosen, except the mitigation "none". Errors: MR_ERESOURCE. */
 MR_API mr_status mr_job_init(mr_job *j) MR_MUST_USE;
+/** Accepts NULL; the job is empty then, and may be initialised again. */
 MR_API void mr_job_fini(mr_job *j);
 
 /** A job on the heap with all defaults, for languages that do not see the struct. The caller frees it with

@@ -2,9 +2,14 @@
  * millrace/training.h - trains a job.
  *
  * mr_training_open reads the data, makes the plan, places the workers and starts them; mr_training_run lets them train
- * to a commit and pauses them there. The weights depend on the job alone, not on how a run is cut into calls. All
- * functions of one training must be called by the same thread; different trainings may use different threads. Several
+ * to a commit and pauses them there. The weights depend on the job alone, not on how a run is cut into calls. Several
  * trainings may follow each other in a process. Two at once share the machine's cores.
+ *
+ * One function of a training at a time, of any thread. All refuse with MR_EINVAL and a sentence, and do nothing else:
+ * a training that is NULL or was closed; a call while another function of the same training has not returned, be it on
+ * another thread or in a callback; a call in a process that was forked from the one that opened the training, whose
+ * threads it does not have; a result's place that is NULL. Only mr_training_stop, and mr_training_steps, _loss, _lag
+ * and _ignored, which cannot fail, may be called at any time and in callbacks.
  */
 #ifndef MILLRACE_TRAINING_H
 #define MILLRACE_TRAINING_H
@@ -19,42 +24,70 @@ typedef struct mr_training_step {
 	double lr;
 } mr_training_step;
 
-/** Called after steps, in their order, on the training's thread or on the caller's. Returning false stops the run at
- * the next pause point. */
+/**
+ * Called after each step, in their order, on the training's thread or on the caller's. Returning false for step k stops
+ * the run behind step k + mr_training_lag, always, whatever the timing: the same calls give the same weights. It is
+ * called for the steps until then as well.
+ */
 typedef bool mr_training_progress(void *arg, const mr_training_step *step);
+
+/** Called about ten times a second while a function of the training runs, on the thread that called it, and during an
+ * evaluation on the training's thread as well; never on both at once. False: as mr_training_stop. */
+typedef bool mr_training_wait(void *arg);
 
 typedef struct mr_training_tensor {
 	const char *name;
-	const void *data; /* dense, row-major; valid until the next call of this training */
+	const void *data; /* dense, row-major; valid until the training is closed, but a run changes what is there */
 	mr_job_dtype dtype;
 	uint32_t n_dims;
 	int64_t dim[8];
 } mr_training_tensor;
 
 /**
- * Make a training of @job, which must have passed mr_job_check and must stay until mr_training_close. Errors: MR_EDATA,
- * MR_ECONFIG, MR_ERESOURCE (with the figures of the memory that it needs), MR_EDNN. *@out is NULL then.
+ * Make a training of @job, which is checked (mr_job_check) and whose strings must stay until mr_training_close. Errors:
+ * MR_EINVAL, MR_EDATA, MR_ECONFIG, MR_ERESOURCE (with the figures of the memory that it needs), MR_EDNN. *@out is NULL
+ * then.
  */
 MR_API mr_status mr_training_open(const mr_job *job, mr_training **out) MR_MUST_USE;
-/** Ends the workers and frees everything. Accepts NULL. */
-MR_API void mr_training_close(mr_training *t);
+
+/** Ends the workers and frees everything. Accepts NULL. Errors: MR_EINVAL as above; the training stays open then. */
+MR_API mr_status mr_training_close(mr_training *t);
+
+/** Keys of the job that a training of the library does not obey, since it writes no files and evaluates when it is
+ * asked to: "run.dir, checkpoint.every"; "": all are obeyed. Valid until it is closed. */
+MR_API const char *mr_training_ignored(const mr_training *t);
 
 /** Train until @until commits are done since the start, or until @progress (may be NULL) returns false. Errors:
- * MR_EDIVERGED, MR_ESTALLED, MR_EDATA, MR_EDNN. */
+ * MR_EINVAL; MR_EDIVERGED, MR_ESTALLED, MR_EDATA, MR_EDNN, after which it can only be closed. After MR_ESTALLED a thread
+ * hangs and closing gives no memory back. */
 MR_API mr_status mr_training_run(mr_training *t, uint64_t until, mr_training_progress *progress, void *arg) MR_MUST_USE;
 
-/** Commits done so far. */
+/** How many commits behind step k mr_training_run stops when its progress returns false for k: 0 for `sequential` and
+ * the systems that flush; 2 for those that never do, whose pipeline would else drain at each step. Systems that pause
+ * only every so many steps (replicas: where they are averaged) stop at the first such step from there on. */
+MR_API uint32_t mr_training_lag(const mr_training *t);
+
+/** Call @wait (NULL: nothing) during later calls of mr_training_run and mr_training_evaluate. Errors: MR_EINVAL. */
+MR_API mr_status mr_training_on_wait(mr_training *t, mr_training_wait *wait, void *arg) MR_MUST_USE;
+
+/** The function of @t that runs at this moment ends at the next point where it can, some steps on, and an evaluation
+ * with MR_ESTOPPED; without one nothing happens. Any thread. Errors: MR_EINVAL. */
+MR_API mr_status mr_training_stop(mr_training *t);
+
+/** Commits done so far; 0 for no open training. */
 MR_API uint64_t mr_training_steps(const mr_training *t);
 /** Loss of the last step; NAN before the first. */
 MR_API double mr_training_loss(const mr_training *t);
 
 /** Mean loss over the validation samples at the present weights, and the fraction of the targets that were predicted
- * (NAN if the loss has no classes). @accuracy may be NULL. Errors: MR_EDATA there are no validation samples. */
+ * (NAN if the loss has no classes). @accuracy may be NULL. Errors: MR_EINVAL; MR_EDATA: there are no validation samples;
+ * MR_ESTOPPED: it was stopped, and the training can go on. */
 MR_API mr_status mr_training_evaluate(mr_training *t, double *loss, double *accuracy) MR_MUST_USE;
 
-/** Count the model's tensors. Errors: MR_ERESOURCE. */
+/** Count the model's tensors. Errors: MR_EINVAL, MR_ERESOURCE. */
 MR_API mr_status mr_training_tensors(mr_training *t, size_t *n) MR_MUST_USE;
-/** Tensor @i of the latest weights, after mr_training_tensors and before the next run. */
-MR_API void mr_training_tensor_at(const mr_training *t, size_t i, mr_training_tensor *out);
+/** Tensor @i of the latest weights, after mr_training_tensors and before the next run. Errors: MR_EINVAL, *@out is
+ * empty then. */
+MR_API mr_status mr_training_tensor_at(mr_training *t, size_t i, mr_training_tensor *out);
 
 #endif

@@ -30,6 +30,7 @@ class TensorStruct(ctypes.Structure):
 
 
 Progress = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.POINTER(StepStruct))
+Wait = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)
 
 _pointer = ctypes.c_void_p
 _text = ctypes.c_char_p
@@ -46,12 +47,16 @@ _functions = {
     "mr_job_set": (_status, [_pointer, _text, _text]),
     "mr_job_check": (_status, [_pointer]),
     "mr_training_open": (_status, [_pointer, ctypes.POINTER(_pointer)]),
-    "mr_training_close": (None, [_pointer]),
+    "mr_training_close": (_status, [_pointer]),
+    "mr_training_ignored": (_text, [_pointer]),
+    "mr_training_lag": (ctypes.c_uint32, [_pointer]),
+    "mr_training_on_wait": (_status, [_pointer, Wait, _pointer]),
+    "mr_training_stop": (_status, [_pointer]),
     "mr_training_run": (_status, [_pointer, ctypes.c_uint64, Progress, _pointer]),
     "mr_training_steps": (ctypes.c_uint64, [_pointer]),
     "mr_training_evaluate": (_status, [_pointer, _doubles, _doubles]),
     "mr_training_tensors": (_status, [_pointer, ctypes.POINTER(ctypes.c_size_t)]),
-    "mr_training_tensor_at": (None, [_pointer, ctypes.c_size_t, ctypes.POINTER(TensorStruct)]),
+    "mr_training_tensor_at": (_status, [_pointer, ctypes.c_size_t, ctypes.POINTER(TensorStruct)]),
 }
 
 

@@ -4,9 +4,13 @@ import ctypes
 import numbers
 import os
 import re
+import signal
+import threading
+import warnings
+import weakref
 from collections import namedtuple
 
-from ._library import Progress, TensorStruct, check, lib
+from ._library import Progress, TensorStruct, Wait, check, lib
 
 Step = namedtuple("Step", "step loss lr")
 Evaluation = namedtuple("Evaluation", "loss accuracy")
@@ -51,6 +55,91 @@ def _settings(groups):
             yield f"{group}.{key}", value[key]
 
 
+class _Signals:
+    """Signals while the library works: their handlers run in its callbacks, and what they raise is kept for the caller.
+
+    Python runs a handler, such as that of Ctrl-C, in the main thread before any of its instructions. During a call of
+    the library that would be at the head of a callback, where nothing can catch what the handler raises: ctypes would
+    print and forget it.
+    """
+
+    def __init__(self):
+        self.raised = []  # exceptions
+        self._came = []  # signals not handled yet
+        self._handlers = {}
+        self._in_code = False  # of the user: handlers may raise there
+
+    def __enter__(self):
+        if threading.current_thread() is threading.main_thread():
+            for number in signal.valid_signals():
+                handler = signal.getsignal(number)
+                if callable(handler):
+                    self._handlers[number] = handler
+            try:
+                for number in sorted(self._handlers, key=self._is_not_interrupt):
+                    signal.signal(number, self._take)
+            except BaseException:
+                self._restore()
+                raise
+        return self
+
+    @staticmethod
+    def _is_not_interrupt(number):
+        return number != signal.SIGINT
+
+    def _restore(self):
+        for number in sorted(self._handlers, key=self._is_not_interrupt, reverse=True):
+            signal.signal(number, self._handlers[number])
+
+    def __exit__(self, kind, value, trace):
+        self._restore()
+        self.poll()
+        if kind is None and self.raised:
+            raise self.raised[0]
+
+    def _take(self, number, frame):
+        if self._in_code:
+            self._in_code = False
+            self._handlers[number](number, frame)
+        else:
+            self._came.append((number, frame))
+
+    def poll(self):
+        """Run the handlers of the signals that have come; False once something was raised."""
+        while self._came:
+            number, frame = self._came.pop(0)
+            try:
+                self._handlers[number](number, frame)
+            except BaseException as e:
+                self.raised.append(e)
+        return not self.raised
+
+    def call(self, function, *arguments):
+        """Call a function of the user; False if it raises, which is kept."""
+        try:
+            self._in_code = True
+            result = function(*arguments)
+            self._in_code = False
+            return result
+        except BaseException as e:
+            self._in_code = False
+            self.raised.append(e)
+            return False
+
+
+class _Memory:
+    """The library's memory of one tensor, for NumPy. It holds the training, whose memory stays until it is gone."""
+
+    def __init__(self, training, tensor, dtype):
+        self.training = training
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": tuple(tensor.dim[: tensor.n_dims]),
+            "typestr": dtype.str,
+            "data": (tensor.data, True),  # read-only
+        }
+
+
 class Job:
     """What to train: a dict such as {"model": {"name": "mlp"}, ..., "backend": "auto"}. Raises Error."""
 
@@ -64,6 +153,9 @@ class Job:
             check(lib.mr_job_set(self._job, key.encode(), _text(value).encode()))
         check(lib.mr_job_check(self._job))
 
+    def __reduce_ex__(self, _):
+        raise TypeError("a millrace.Job cannot be copied or pickled: make another one of the same dict")
+
     def __del__(self):
         if getattr(self, "_job", None):
             lib.mr_job_destroy(self._job)
@@ -71,19 +163,37 @@ class Job:
 
 
 class Training:
-    """A training of a job. Close it, or use it in a `with`: its workers hold cores until then."""
+    """A training of a job. Close it, or use it in a `with`: its workers hold cores until then.
+
+    One of its functions at a time: a call from another thread, or from `progress`, while one has not returned raises
+    Error, and so does every call in a process that was forked. `step`, `lag` and `stop()` may be used at any time.
+    """
 
     def __init__(self, job):
         if not isinstance(job, Job):
             raise TypeError(f"a training takes a millrace.Job, not {job!r}")
         self._training = ctypes.c_void_p()
-        self._job = job  # the library borrows it
+        self._job = job  # the library borrows its texts
+        self._closed = False
+        self._views = weakref.WeakSet()
+        self._process = os.getpid()
         check(lib.mr_training_open(job._job, ctypes.byref(self._training)))
+        ignored = lib.mr_training_ignored(self._training).decode()
+        if ignored:
+            warnings.warn("a training in Python writes no files and evaluates when it is told to; it does not obey "
+                          + ignored, stacklevel=2)
 
     def close(self):
-        if self._training:
-            lib.mr_training_close(self._training)
-            self._training = ctypes.c_void_p()
+        """End the workers. Memory of arrays that weights(view=True) gave stays until they are gone."""
+        if not self._training or self._closed:
+            return
+        if self._views:
+            check(lib.mr_training_on_wait(self._training, Wait(), None))  # refuses where closing would
+            self._closed = True
+            return
+        check(lib.mr_training_close(self._training))
+        self._training = ctypes.c_void_p()
+        self._closed = True
 
     def __enter__(self):
         return self
@@ -91,12 +201,16 @@ class Training:
     def __exit__(self, *_):
         self.close()
 
+    def __reduce_ex__(self, _):
+        raise TypeError("a millrace.Training cannot be copied or pickled: it has threads")
+
     def __del__(self):
-        if getattr(self, "_training", None):
-            self.close()
+        if getattr(self, "_training", None) and self._process == os.getpid():
+            lib.mr_training_close(self._training)
+            self._training = None
 
     def _open(self):
-        if not self._training:
+        if self._closed:
             raise ValueError("this training is closed")
         return self._training
 
@@ -105,43 +219,65 @@ class Training:
         """Steps done so far."""
         return lib.mr_training_steps(self._open())
 
+    @property
+    def lag(self):
+        """How many steps after the one for which `progress` returned False a run ends."""
+        return lib.mr_training_lag(self._open())
+
+    def stop(self):
+        """End the run or evaluation of another thread some steps on; without one nothing happens."""
+        check(lib.mr_training_stop(self._open()))
+
+    def _guarded(self, signals, function, *arguments):
+        """Call the library while signals are looked after; the status."""
+        wait = Wait(lambda _: signals.poll())
+        check(lib.mr_training_on_wait(self._open(), wait, None))
+        try:
+            return function(self._training, *arguments)
+        finally:
+            lib.mr_training_on_wait(self._training, Wait(), None)
+
     def run(self, until=None, progress=None):
         """Train until that many steps are done since the start (default: train.steps of the job).
 
-        Returns the steps of this call as Step(step, loss, lr). `progress`, if given, is called with each of them;
-        False ends the call at the next point where the training can pause, and so does an exception (or Ctrl-C),
-        which is then raised here.
+        Returns the steps of this call as Step(step, loss, lr). `progress`, if given, is called with each of them; when
+        it returns False for step k the call ends with step k + lag. An exception of `progress` ends it likewise, and
+        so does that of a signal's handler (Ctrl-C) some steps after it came; it is then raised here. The training can
+        go on afterwards.
         """
         steps = []
-        raised = []
+        until = int(self._job._steps if until is None else until)
+        with _Signals() as signals:
 
-        def follow(_, struct):
-            try:
-                s = struct.contents
-                steps.append(Step(s.step, s.loss, s.lr))
-                return not raised and (progress is None or progress(steps[-1]) is not False)
-            except BaseException as e:  # it must not pass through the library
-                raised.append(e)
-                return False
+            def follow(_, struct):
+                try:
+                    s = struct.contents
+                    steps.append(Step(s.step, s.loss, s.lr))
+                    if not signals.poll():
+                        return False
+                    return progress is None or signals.call(progress, steps[-1]) is not False
+                except BaseException as e:  # a signal beside an exception of `progress`
+                    signals.raised.append(e)
+                    return False
 
-        until = self._job._steps if until is None else until
-        status = lib.mr_training_run(self._open(), int(until), Progress(follow), None)
-        if raised:
-            raise raised[0]
+            status = self._guarded(signals, lib.mr_training_run, until, Progress(follow), None)
         check(status)
         return steps
 
     def evaluate(self):
         """Mean loss over the validation samples, and the part of the targets that were predicted (NaN: no classes)."""
         loss, accuracy = ctypes.c_double(), ctypes.c_double()
-        check(lib.mr_training_evaluate(self._open(), ctypes.byref(loss), ctypes.byref(accuracy)))
+        with _Signals() as signals:
+            status = self._guarded(signals, lib.mr_training_evaluate, ctypes.byref(loss), ctypes.byref(accuracy))
+        check(status)
         return Evaluation(loss.value, accuracy.value)
 
     def weights(self, view=False):
         """The latest weights as a dict of NumPy arrays.
 
-        With `view` the arrays lie over the library's memory, are read-only, and are valid until the next call of this
-        training; bf16 is then uint16, its bits. Without it they are copies, and bf16 becomes float32.
+        With `view` the arrays lie over the library's memory and are read-only; a later run changes what they show, and
+        they keep the training's memory after it was closed. bf16 is then uint16, its bits. Without it they are copies,
+        and bf16 becomes float32.
         """
         import numpy
 
@@ -150,17 +286,14 @@ class Training:
         out = {}
         for i in range(n.value):
             t = TensorStruct()
-            lib.mr_training_tensor_at(self._training, i, ctypes.byref(t))
-            stored = numpy.dtype(_STORED[t.dtype])
-            shape = tuple(t.dim[: t.n_dims])
-            size = stored.itemsize
-            for d in shape:
-                size *= d
-            array = numpy.frombuffer((ctypes.c_char * size).from_address(t.data), dtype=stored).reshape(shape)
-            array.flags.writeable = False
-            if not view and t.dtype == _BF16:
+            check(lib.mr_training_tensor_at(self._training, i, ctypes.byref(t)))
+            memory = _Memory(self, t, numpy.dtype(_STORED[t.dtype]))
+            array = numpy.asarray(memory)
+            if view:
+                self._views.add(memory)
+            elif t.dtype == _BF16:
                 array = (array.astype(numpy.uint32) << 16).view(numpy.float32)
-            elif not view:
+            else:
                 array = array.copy()
             out[t.name.decode()] = array
         return out
