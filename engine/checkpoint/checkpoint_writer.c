@@ -92,6 +92,7 @@ mr_status mr_checkpoint_writer_open(mr_session *s, const char *dir, mr_checkpoin
 				    mr_checkpoint_writer **out)
 {
 	mr_checkpoint_writer *w;
+	mr_node_list spare;
 	mr_status st;
 
 	*out = NULL;
@@ -107,7 +108,9 @@ mr_status mr_checkpoint_writer_open(mr_session *s, const char *dir, mr_checkpoin
 	w->place = &s->place;
 	w->before = before;
 	w->arg = arg;
-	st = mr_region_map(&w->copy, s->copy_bytes, NULL);
+	mr_place_count_free(&s->place);
+	spare = mr_place_spare(&s->place, s->copy_bytes);
+	st = mr_region_map(&w->copy, s->copy_bytes, s->place.bindable ? &spare : NULL);
 	if (st == MR_OK)
 		st = touch(s, w);
 	if (st == MR_OK)

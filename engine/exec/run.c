@@ -437,6 +437,7 @@ mr_status mr_run_setup_worker(mr_run *run, uint16_t id)
 	mr_worker *w = &run->worker[id];
 
 	mr_region_prefault(&w->region, 0, w->region.bytes);
+	mr_region_settle(&w->region);
 	if (w->trace)
 		memset(w->trace, 0, MR_TRACE_BYTES);
 	if (!w->kc)

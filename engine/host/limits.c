@@ -137,6 +137,40 @@ static uint64_t group_memory(const char *root, const hierarchy *h)
 	return bytes >= (unsigned long long)LONG_MAX / 2 ? UINT64_MAX : bytes;
 }
 
+/* The number behind @name in the memory.stat of this group. */
+static uint64_t group_stat(const char *root, const hierarchy *h, const char *name)
+{
+	unsigned long long bytes = 0;
+	char path[3 * PATH_BYTES], line[256];
+	size_t length = strlen(name);
+	FILE *f;
+
+	if (snprintf(path, sizeof(path), "%s%s/memory.stat", h->mount, h->group) >= (int)sizeof(path) ||
+	    !(f = open_under(root, path)))
+		return 0;
+	while (fgets(line, sizeof(line), f))
+		if (!strncmp(line, name, length) && sscanf(line + length, " %llu", &bytes) == 1)
+			break;
+	fclose(f);
+	return bytes;
+}
+
+/* What this group's own @limit leaves now: what its processes have counts, cached files, which the kernel drops, do
+ * not. */
+static uint64_t group_left(const char *root, const hierarchy *h, uint64_t limit)
+{
+	const char *file = h->v2 ? "memory.current" : "memory.usage_in_bytes";
+	uint64_t cached = group_stat(root, h, h->v2 ? "inactive_file" : "total_inactive_file") +
+			  group_stat(root, h, h->v2 ? "active_file" : "total_active_file");
+	unsigned long long used;
+	char line[128];
+
+	if (!read_line(root, h, file, line, sizeof(line)) || sscanf(line, "%llu", &used) != 1)
+		return limit;
+	used = used > cached ? used - cached : 0;
+	return limit > used ? limit - used : 0;
+}
+
 /* Step to the parent group; false at the mount. */
 static bool step_up(hierarchy *h)
 {
@@ -161,8 +195,10 @@ static void limit_cpus(const char *root, hierarchy *h, mr_limits *l)
 static void limit_memory(const char *root, hierarchy *h, mr_limits *l)
 {
 	do {
-		uint64_t bytes = group_memory(root, h);
+		uint64_t bytes = group_memory(root, h), left = bytes < UINT64_MAX ? group_left(root, h, bytes) : bytes;
 
+		if (left < l->available_bytes)
+			l->available_bytes = left;
 		if (bytes < l->memory_bytes) {
 			l->memory_bytes = bytes;
 			l->memory_from = h->v2 ? "cgroup memory.max" : "cgroup memory.limit_in_bytes";
@@ -176,11 +212,10 @@ static void read_meminfo(const char *root, mr_limits *limits)
 	unsigned long long kib;
 	char line[256];
 
-	limits->available_bytes = UINT64_MAX;
 	if (!f)
 		return;
 	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
+		if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1 && (uint64_t)kib << 10 < limits->available_bytes)
 			limits->available_bytes = (uint64_t)kib << 10;
 		if (sscanf(line, "MemTotal: %llu kB", &kib) == 1)
 			limits->total_bytes = (uint64_t)kib << 10;
@@ -193,7 +228,7 @@ void mr_limits_read(const char *root, mr_limits *limits)
 	hierarchy *h = calloc(1, sizeof(*h)); /* two long paths: too big for a comfortable stack frame */
 	struct rlimit as;
 
-	*limits = (mr_limits){.memory_bytes = UINT64_MAX};
+	*limits = (mr_limits){.memory_bytes = UINT64_MAX, .available_bytes = UINT64_MAX};
 	for (int v2 = 0; h && v2 < 2; v2++) {
 		if (find_mount(root, v2, "cpu", h))
 			limit_cpus(root, h, limits);

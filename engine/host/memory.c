@@ -177,6 +177,51 @@ static void judge_turns(const mr_region *r, const uint64_t *turns, mr_region_loo
 	}
 }
 
+/* The node on which the page at @offset alone is to lie; -1: any, or one of several in turns. */
+static int home_of(const mr_region *r, uint64_t offset)
+{
+	for (uint32_t i = r->n_parts; i-- > 0;)
+		if (offset >= r->part[i].offset && offset - r->part[i].offset < r->part[i].bytes)
+			return (int)r->part[i].node_os;
+	return r->nodes.n == 1 && r->bound ? (int)r->nodes.os[0] : -1;
+}
+
+/* Move those of the pages [@first, @first + @n) that are not at home, with room for @n at @page, @node and @to. Returns 0
+ * or an errno. */
+static int settle_pages(const mr_region *r, uint64_t first, uint64_t n, void **page, int *node, int *to)
+{
+	uint64_t n_moves = 0;
+	int error;
+
+	for (uint64_t i = 0; i < n; i++)
+		page[i] = (char *)r->base + (first + i) * page_bytes();
+	error = mr_numa_where(page, n, node);
+	for (uint64_t i = 0; !error && i < n; i++) {
+		int home = home_of(r, (first + i) * page_bytes());
+
+		if (node[i] < 0 || home < 0 || node[i] == home)
+			continue;
+		page[n_moves] = page[i];
+		to[n_moves++] = home;
+	}
+	return error || !n_moves ? error : mr_numa_move(page, n_moves, to, node);
+}
+
+void mr_region_settle(const mr_region *r)
+{
+	enum { AT_ONCE = 4096 };
+	uint64_t pages = r->bytes / page_bytes();
+	mr_region_look l = (r->bound || r->n_parts) ? mr_region_look_up(r) : (mr_region_look){0};
+	void **page = l.n_elsewhere ? calloc(AT_ONCE, sizeof(*page)) : NULL;
+	int *node = page ? calloc((size_t)2 * AT_ONCE, sizeof(*node)) : NULL;
+
+	for (uint64_t i = 0; node && i < pages; i += AT_ONCE)
+		if (settle_pages(r, i, pages - i < AT_ONCE ? pages - i : AT_ONCE, page, node, node + AT_ONCE))
+			break;
+	free(page);
+	free(node);
+}
+
 static void look_at(const mr_region *r, void **page, int *node, uint64_t n, mr_region_look *out)
 {
 	uint64_t turns[MR_MOST_NODES] = {0};

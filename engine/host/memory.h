@@ -56,6 +56,13 @@ uint64_t mr_region_round(uint64_t bytes);
 /** Write one word to every page of [@offset, @offset + @bytes), from the calling thread. Keeps contents. */
 void mr_region_prefault(const mr_region *r, uint64_t offset, uint64_t bytes);
 
+/**
+ * Move pages that lie elsewhere to the node that the region, or their part of it, is planned for. The kernel gives a
+ * page of another node rather than drop cached files of a full one; moving makes it drop them. Call it after the pages
+ * have been touched, while no other thread uses them. Where pages stay, mr_region_look_up finds them.
+ */
+void mr_region_settle(const mr_region *r);
+
 /* Where the pages of a region lie. */
 typedef struct mr_region_look {
 	uint64_t n_pages;      /* that were looked up and are there */

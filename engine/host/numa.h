@@ -41,13 +41,29 @@ const char *mr_node_list_text(const mr_node_list *l, char *text, unsigned size);
 
 /**
  * Let the pages of [@base, @base + @bytes), whole pages that nobody has touched, lie on the nodes of @l: in turns where
- * they are several. Returns 0 or an errno.
+ * they are several. A page that its node has no room for comes from another node: a strict policy would make the
+ * kernel kill this process, or another one, when the node is full. Returns 0 or an errno.
  */
 int mr_numa_bind(void *base, uint64_t bytes, const mr_node_list *l);
 
 /** Put the node of each of the @n pages at @page into @node (below 0: a negative errno, -ENOENT for a page that is not
  * there). Returns 0 or an errno. */
 int mr_numa_where(void **page, uint64_t n, int *node);
+
+/** Move each of the @n pages at @page to the node @to; where they then are is in @node, as mr_numa_where has it. The
+ * kernel drops cached files of a full node to make room, and leaves a page where it is if that does not suffice: it
+ * kills nobody. Returns 0 or an errno. */
+int mr_numa_move(void **page, uint64_t n, const int *to, int *node);
+
+/* The memory policy that this process was started with, for instance by numactl. */
+typedef enum mr_numa_policy {
+	MR_NUMA_DEFAULT,
+	MR_NUMA_STRICT, /* memory of no other nodes (--membind) */
+	MR_NUMA_SOFT    /* nodes that are preferred, or taken in turns */
+} mr_numa_policy;
+
+/** That policy, with its nodes; the default where the kernel does not tell. */
+mr_numa_policy mr_numa_policy_of_process(mr_node_list *nodes);
 
 #ifdef MR_FAULTS
 

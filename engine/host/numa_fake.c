@@ -53,7 +53,7 @@ uint32_t mr_numa_fakes(uint64_t *bytes)
 	return n_fakes;
 }
 
-static bool any(void)
+bool mr_numa_fakes_there(void)
 {
 	uint64_t bytes;
 
@@ -94,7 +94,7 @@ static void add(const void *base, uint64_t bytes, bool touch, mr_node_list nodes
 
 bool mr_numa_fake_bind(const void *base, uint64_t bytes, const mr_node_list *l, int *error)
 {
-	if (!any())
+	if (!mr_numa_fakes_there())
 		return false;
 	*error = 0;
 	for (uint32_t i = 0; i < l->n; i++)
@@ -109,7 +109,7 @@ void mr_numa_touched(const void *base, uint64_t bytes)
 {
 	int cpu = sched_getcpu();
 
-	if (any())
+	if (mr_numa_fakes_there())
 		add(base, bytes, true, mr_node_list_of(cpu >= 0 && cpu < MOST_CPUS ? node_of_cpu[cpu] : 0));
 }
 
@@ -118,7 +118,7 @@ void mr_numa_unmapped(const void *base, uint64_t bytes)
 	uintptr_t begin = (uintptr_t)base, end = begin + bytes;
 	size_t n = 0;
 
-	if (!any())
+	if (!mr_numa_fakes_there())
 		return;
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < n_records; i++)
@@ -145,7 +145,7 @@ static uint32_t where(uintptr_t at, uintptr_t page_bytes)
 
 void mr_numa_fake_where(void *const *page, uint64_t n, int *node)
 {
-	if (!any())
+	if (!mr_numa_fakes_there())
 		return;
 	pthread_mutex_lock(&lock);
 	for (uint64_t i = 0; i < n; i++)

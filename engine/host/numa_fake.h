@@ -9,6 +9,9 @@
 /** mr_numa_bind, its result in *@error; false: there are no fake nodes. */
 bool mr_numa_fake_bind(const void *base, uint64_t bytes, const mr_node_list *l, int *error);
 
+/** Are there fake nodes? */
+bool mr_numa_fakes_there(void);
+
 /** Put the fake nodes of those pages into @node that are there, if there are fake nodes. */
 void mr_numa_fake_where(void *const *page, uint64_t n, int *node);
 
@@ -17,6 +20,11 @@ void mr_numa_fake_where(void *const *page, uint64_t n, int *node);
 static inline bool mr_numa_fake_bind(const void *base, uint64_t bytes, const mr_node_list *l, int *error)
 {
 	(void)base, (void)bytes, (void)l, (void)error;
+	return false;
+}
+
+static inline bool mr_numa_fakes_there(void)
+{
 	return false;
 }
 

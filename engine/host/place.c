@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/node_memory.h"
+
 /* Usable cores of node @i: the quota may end inside a node. */
 static uint32_t node_cores(const mr_topo *t, uint32_t i)
 {
@@ -332,10 +334,19 @@ uint32_t mr_place_idle(const mr_place *place, const mr_node_list *nodes, uint32_
 	return n;
 }
 
+void mr_place_count_free(mr_place *place)
+{
+	for (uint32_t i = 0; place->bindable && i < place->n_memories; i++)
+		place->memory[i].free_bytes = mr_node_memory_free("", place->memory[i].os_index);
+}
+
 /* What regions may take of @m: the rest is for the program, its data and the kernel. */
 static uint64_t capacity(const mr_topo_memory *m)
 {
-	return m->bytes ? m->bytes - m->bytes / 16 : UINT64_MAX;
+	uint64_t all = m->bytes ? m->bytes - m->bytes / 16 : UINT64_MAX;
+	uint64_t now = m->free_bytes < MR_NODE_MEMORY_UNKNOWN ? m->free_bytes - m->free_bytes / 16 : UINT64_MAX;
+
+	return all < now ? all : now;
 }
 
 /* Has memory @i room for @bytes more? */
@@ -361,6 +372,19 @@ static bool fit(const mr_place *place, const uint64_t *claimed, uint64_t bytes, 
 	return false;
 }
 
+/* All nodes that have room for an equal part of @bytes; with @spare those without cores, too. */
+static mr_node_list all_with_room(const mr_place *place, const uint64_t *claimed, uint64_t bytes, bool spare)
+{
+	mr_node_list all = {0};
+
+	for (uint32_t i = 0; i < place->n_memories; i++)
+		if (spare || !place->memory[i].spare)
+			mr_node_list_add(&all, place->memory[i].os_index);
+	while (all.n && !fit(place, claimed, bytes, &all))
+		;
+	return all;
+}
+
 mr_node_list mr_place_claim(const mr_place *place, const mr_place_worker *w, uint64_t bytes, uint64_t *claimed,
 			    bool *elsewhere)
 {
@@ -368,10 +392,9 @@ mr_node_list mr_place_claim(const mr_place *place, const mr_place_worker *w, uin
 
 	*elsewhere = false;
 	if (place->n_memories > 1 && !fit(place, claimed, bytes, &own)) {
-		for (uint32_t i = 0; i < place->n_memories; i++)
-			mr_node_list_add(&all, place->memory[i].os_index);
-		while (all.n && !fit(place, claimed, bytes, &all))
-			;
+		all = all_with_room(place, claimed, bytes, false);
+		if (!all.n)
+			all = all_with_room(place, claimed, bytes, true);
 		to = &all;
 		*elsewhere = true;
 	}
@@ -380,6 +403,20 @@ mr_node_list mr_place_claim(const mr_place *place, const mr_place_worker *w, uin
 		if (mr_node_list_has(to->n ? to : &own, place->memory[i].os_index))
 			claimed[i] += bytes / (to->n ? to->n : own.n);
 	return *to;
+}
+
+mr_node_list mr_place_spare(const mr_place *place, uint64_t bytes)
+{
+	uint64_t *none = calloc(place->n_memories + 1u, sizeof(*none));
+	mr_node_list l = {0};
+
+	for (uint32_t i = 0; none && i < place->n_memories; i++)
+		if (place->memory[i].spare)
+			mr_node_list_add(&l, place->memory[i].os_index);
+	while (none && l.n && !fit(place, none, bytes, &l))
+		;
+	free(none);
+	return l;
 }
 
 /* snprintf at the end of @text. */

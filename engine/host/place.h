@@ -78,13 +78,20 @@ uint32_t mr_place_threads_on(const mr_place_worker *w, const mr_topo *t, uint32_
  * there are none; returns their number. */
 uint32_t mr_place_idle(const mr_place *place, const mr_node_list *nodes, uint32_t *cpu);
 
+/** Ask the kernel again how much of each node is free; a synthetic machine stays as it is. */
+void mr_place_count_free(mr_place *place);
+
 /**
  * The nodes for a region of @bytes of @w, where regions of @claimed [place->n_memories] bytes have been planned before,
- * which grows by it: those of w->memory if they have the room, else all nodes with the room, in equal parts. Empty, for
- * the kernel to decide, if all of them together have too little. *@elsewhere: it is not w->memory.
+ * which grows by it: those of w->memory if they have the room, else all nodes with cores that have it, in equal parts,
+ * else spare memory, too. Room is what is free (place->memory), and never all of a node. Empty, for the kernel to
+ * decide, if all of them together have too little. *@elsewhere: it is not w->memory.
  */
 mr_node_list mr_place_claim(const mr_place *place, const mr_place_worker *w, uint64_t bytes, uint64_t *claimed,
 			    bool *elsewhere);
+
+/** Nodes of spare memory that have room for an equal part of @bytes, for what is read rarely; empty: none has. */
+mr_node_list mr_place_spare(const mr_place *place, uint64_t bytes);
 
 /** Write a line of notes (shared cores, idle cores, straddling, not bound) into @text; "" without any. Returns @text.
  */

@@ -8,6 +8,7 @@
 
 #include "base/str.h"
 #include "host/limits.h"
+#include "host/node_memory.h"
 #include "host/numa.h"
 
 /*
@@ -134,19 +135,31 @@ static hwloc_obj_t nearest_memory(hwloc_topology_t h, hwloc_obj_t node)
 	return best ? best : node;
 }
 
-/* The index of the memory that the cores of @node use. */
-static uint32_t memory_of(hwloc_topology_t h, mr_topo *t, hwloc_obj_t node)
+/* The index of the memory of @at, which is added if it is not there. */
+static uint32_t add_memory(hwloc_topology_t h, mr_topo *t, hwloc_obj_t at, bool spare)
 {
-	hwloc_obj_t at = nearest_memory(h, node);
 	uint32_t os = at ? at->os_index : 0, i = 0;
 
 	while (i < t->n_memories && t->memory[i].os_index != os)
 		i++;
 	if (i == t->n_memories) {
-		t->memory[t->n_memories++] = (mr_topo_memory){usable_memory(h, at), os};
+		t->memory[t->n_memories++] = (mr_topo_memory){.bytes = usable_memory(h, at),
+							      .free_bytes = MR_NODE_MEMORY_UNKNOWN,
+							      .os_index = os,
+							      .spare = spare};
 		t->memory_bytes += usable_memory(h, at);
 	}
 	return i;
+}
+
+/* Add the memory that no core of ours has as its own. */
+static void add_spare_memories(hwloc_topology_t h, mr_topo *t)
+{
+	hwloc_obj_t node = NULL;
+
+	while ((node = hwloc_get_next_obj_by_type(h, HWLOC_OBJ_NUMANODE, node)) != NULL)
+		if (usable_memory(h, node))
+			add_memory(h, t, node, true);
 }
 
 /* Fill the arrays (room for @n entries each) from the sorted cores. */
@@ -161,7 +174,7 @@ static void fill(hwloc_topology_t h, mr_topo *t, const found_core *found, uint32
 		if (new_node) {
 			t->node[t->n_nodes++] = (mr_topo_node){.memory_bytes = usable_memory(h, f->node),
 							       .os_index = f->node ? f->node->os_index : 0,
-							       .memory = memory_of(h, t, f->node),
+							       .memory = add_memory(h, t, nearest_memory(h, f->node), false),
 							       .first_core = i,
 							       .first_l3 = t->n_l3s};
 		}
@@ -188,10 +201,11 @@ static mr_status convert(hwloc_topology_t h, hwloc_const_bitmap_t allowed, mr_to
 	size_t room = (size_t)(n_cores > 0 ? n_cores : n_pus);
 	found_core *found = calloc(room ? room : 1, sizeof(*found));
 	mr_status status = MR_OK;
+	int n_nodes = hwloc_get_nbobjs_by_type(h, HWLOC_OBJ_NUMANODE);
 	uint32_t n;
 
 	t->node = calloc(room ? room : 1, sizeof(*t->node));
-	t->memory = calloc(room ? room : 1, sizeof(*t->memory));
+	t->memory = calloc(room + (n_nodes > 0 ? (size_t)n_nodes : 1), sizeof(*t->memory));
 	t->l3 = calloc(room ? room : 1, sizeof(*t->l3));
 	t->core = calloc(room ? room : 1, sizeof(*t->core));
 	t->n_machine_cores = (uint32_t)room;
@@ -206,6 +220,7 @@ static mr_status convert(hwloc_topology_t h, hwloc_const_bitmap_t allowed, mr_to
 		goto out;
 	}
 	fill(h, t, found, n);
+	add_spare_memories(h, t);
 out:
 	free(found);
 	if (status != MR_OK)
@@ -213,8 +228,54 @@ out:
 	return status;
 }
 
-/* Apply the limits of cgroups and rlimits. */
-static void limit(mr_topo *t)
+/* Ask the kernel how much of each node is free. Where the process may not use all nodes that have memory, no more than
+ * the sum of the others is available. */
+static void count_free(hwloc_topology_t h, mr_topo *t)
+{
+	uint64_t sum = 0;
+	hwloc_obj_t node = NULL;
+	bool all = true;
+
+	while ((node = hwloc_get_next_obj_by_type(h, HWLOC_OBJ_NUMANODE, node)) != NULL)
+		all = all && (usable_memory(h, node) || !node_memory(h, node));
+	for (uint32_t i = 0; i < t->n_memories; i++) {
+		mr_topo_memory *m = &t->memory[i];
+
+		m->free_bytes = mr_node_memory_free("", m->os_index);
+		sum = m->free_bytes < UINT64_MAX - sum ? sum + m->free_bytes : UINT64_MAX;
+	}
+	if (!all && sum < t->memory_available_bytes)
+		t->memory_available_bytes = sum;
+}
+
+/* Apply the policy that numactl gave this process: to no other nodes, or as a wish. */
+static void apply_policy(hwloc_topology_t h, mr_topo *t)
+{
+	mr_node_list nodes;
+	mr_numa_policy policy = mr_numa_policy_of_process(&nodes);
+	hwloc_bitmap_t set = hwloc_bitmap_alloc();
+	char text[64];
+
+	if (policy == MR_NUMA_DEFAULT || !set)
+		goto out;
+	mr_node_list_text(&nodes, text, sizeof(text));
+	if (policy == MR_NUMA_SOFT) {
+		snprintf(t->memory_policy, sizeof(t->memory_policy),
+			 "the policy of numactl (nodes %s) is overridden for the workers' memory, which lies on their "
+			 "nodes", text);
+		goto out;
+	}
+	for (uint32_t i = 0; i < nodes.n; i++)
+		hwloc_bitmap_set(set, nodes.os[i]);
+	hwloc_bitmap_and(set, set, hwloc_topology_get_allowed_nodeset(h));
+	if (!hwloc_topology_allow(h, NULL, set, HWLOC_ALLOW_FLAG_CUSTOM))
+		snprintf(t->memory_policy, sizeof(t->memory_policy), "memory of node %s alone (numactl --membind)", text);
+out:
+	hwloc_bitmap_free(set);
+}
+
+/* Apply the limits of cgroups and rlimits to a machine of @n_machine_nodes nodes. */
+static void limit(mr_topo *t, int n_machine_nodes)
 {
 	uint32_t n_pus = 0;
 	mr_limits l;
@@ -226,7 +287,7 @@ static void limit(mr_topo *t)
 			 t->n_machine_pus);
 	mr_limits_read("", &l);
 	/* A guest whose memory grows while it runs updates its only node's size late or never. */
-	if (t->n_nodes == 1 && t->n_cores == t->n_machine_cores && l.total_bytes > t->memory_bytes)
+	if (n_machine_nodes <= 1 && t->n_nodes == 1 && t->n_cores == t->n_machine_cores && l.total_bytes > t->memory_bytes)
 		t->memory_bytes = t->node[0].memory_bytes = t->memory[0].bytes = l.total_bytes;
 	if (l.cpus > 0 && l.cpus < t->n_cores) {
 		t->n_usable = l.cpus < 1 ? 1 : (uint32_t)l.cpus;
@@ -257,7 +318,8 @@ static void divide(mr_topo *t)
 		uint32_t first = t->n_cores * i / n, cores = t->n_cores * (i + 1) / n - first;
 
 		t->node[i] = (mr_topo_node){each, i, i, first, cores, i, 1};
-		t->memory[i] = (mr_topo_memory){each, i};
+		t->memory[i] =
+			(mr_topo_memory){.bytes = each, .free_bytes = MR_NODE_MEMORY_UNKNOWN, .os_index = i};
 		t->l3[i] = (mr_topo_l3){t->l3[0].bytes, i, first, cores};
 		for (uint32_t c = first; c < first + cores; c++) {
 			t->core[c].node = t->core[c].l3 = i;
@@ -290,9 +352,11 @@ mr_status mr_topo_detect(mr_topo *t)
 		hwloc_bitmap_copy(allowed, hwloc_topology_get_allowed_cpuset(h));
 	else
 		hwloc_bitmap_and(allowed, allowed, hwloc_topology_get_allowed_cpuset(h));
+	apply_policy(h, t);
 	status = convert(h, allowed, t);
 	if (status == MR_OK) {
-		limit(t);
+		limit(t, hwloc_get_nbobjs_by_type(h, HWLOC_OBJ_NUMANODE));
+		count_free(h, t);
 		divide(t);
 	}
 out:
@@ -449,11 +513,12 @@ const char *mr_topo_print(const mr_topo *t, char *text, size_t size)
 	char memory[16], available[16];
 
 	snprintf(text, size,
-		 "%s%s%s%u node%s, %u L3 domain%s, %u of %u cores usable%s%s%s, memory %s%s%s%s, available %s",
+		 "%s%s%s%u node%s, %u L3 domain%s, %u of %u cores usable%s%s%s, memory %s%s%s%s, available %s%s%s",
 		 t->synthetic ? "synthetic: " : "", t->server ? t->server->what : "", t->server ? ", " : "", t->n_nodes,
 		 t->n_nodes == 1 ? "" : "s", t->n_l3s, t->n_l3s == 1 ? "" : "s", t->n_usable, t->n_machine_cores,
 		 t->cpu_limit[0] ? " (" : "", t->cpu_limit, t->cpu_limit[0] ? ")" : "",
 		 mr_bytes_text(t->memory_bytes, memory), t->memory_limit[0] ? " (" : "", t->memory_limit,
-		 t->memory_limit[0] ? ")" : "", mr_bytes_text(t->memory_available_bytes, available));
+		 t->memory_limit[0] ? ")" : "", mr_bytes_text(t->memory_available_bytes, available),
+		 t->memory_policy[0] ? "; " : "", t->memory_policy);
 	return text;
 }

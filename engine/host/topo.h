@@ -10,8 +10,9 @@
  *
  * Only usable parts are listed: a core without an allowed CPU is absent; a core is used through its first allowed PU
  * (one thread a core). A CPU quota below the number of cores (rounded down, at least 1) limits `n_usable`: the first
- * n_usable cores are meant to be used. A node without usable cores is absent too, and so is its memory, unless it is
- * the nearest to a node that has cores and no memory, or none that this process may use.
+ * n_usable cores are meant to be used. A node without usable cores is absent too; its memory, if this process may use
+ * it, stands behind the others (`spare`), unless it is the nearest to a node that has cores and no memory of its own. A
+ * strict memory policy that the process was started with (numactl --membind) limits the nodes like a cpuset.
  */
 #ifndef MR_HOST_TOPO_H
 #define MR_HOST_TOPO_H
@@ -44,10 +45,13 @@ typedef struct mr_topo_node {
 	uint32_t first_l3, n_l3s;
 } mr_topo_node;
 
-/* Memory that some node's cores use. */
+/* Memory of a node. */
 typedef struct mr_topo_memory {
-	uint64_t bytes;    /* 0: unknown */
-	uint32_t os_index; /* Linux number of the node that has it */
+	uint64_t bytes;      /* 0: unknown */
+	uint64_t free_bytes; /* that the kernel could give when it was asked (node_memory.h), or
+	                        MR_NODE_MEMORY_UNKNOWN */
+	uint32_t os_index;   /* Linux number of the node that has it */
+	bool spare;          /* no usable core has it as its own: an expander (CXL), or a node whose cores are not ours */
 } mr_topo_memory;
 
 typedef struct mr_topo {
@@ -66,6 +70,8 @@ typedef struct mr_topo {
 	uint64_t memory_available_bytes; /* the same, at most MemAvailable at that time (synthetic: memory_bytes) */
 	char cpu_limit[160];             /* what limited n_usable, "cgroup quota 2.50 CPUs"; "" = nothing */
 	char memory_limit[160];          /* what set memory_bytes, "cgroup memory.max"; "" = the nodes */
+	char memory_policy[160];         /* a sentence about the policy of numactl that this process was started with; "" =
+	                                    none */
 } mr_topo;
 
 /**

@@ -11,6 +11,7 @@
 #include "session/memory_plan.h"
 #include "report/output.h"
 #include "outline/plan_kernels.h"
+#include "host/node_memory.h"
 #include "host/probe.h"
 #include "ir/metrics.h"
 #include "ir/walk_trace.h"
@@ -162,14 +163,31 @@ static mr_status print_versions(const mr_forecast *f, FILE *out)
 	return st;
 }
 
+/* The last columns of a row: @planned bytes of a node's memory @m, which has @bytes; a machine that is not at hand has
+ * no free bytes. */
+static void put_memory(mr_table *t, uint64_t planned, uint64_t bytes, const mr_topo_memory *m)
+{
+	char text[16];
+
+	mr_table_put(t, "%s", mr_bytes_text(planned, text));
+	mr_table_put(t, "%s", bytes ? mr_bytes_text(bytes, text) : "unknown");
+	if (bytes)
+		mr_table_put(t, "%.1f%%", 100 * (double)planned / (double)bytes);
+	else
+		mr_table_put(t, "-");
+	if (m->free_bytes < MR_NODE_MEMORY_UNKNOWN)
+		mr_table_put(t, "%s", mr_bytes_text(m->free_bytes, text));
+	else
+		mr_table_put(t, "-");
+}
+
 static mr_status print_nodes(const mr_forecast *f, FILE *out)
 {
 	static const mr_table_column columns[] = {
 		{"node", true},    {"cores", true},  {"workers", true}, {"threads", true},
-		{"planned", true}, {"memory", true}, {"part", true},
+		{"planned", true}, {"memory", true}, {"part", true},    {"free now", true},
 	};
 	const mr_topo *topo = &f->s->topo;
-	char planned[16], memory[16];
 	mr_table *t;
 	mr_status st;
 
@@ -188,12 +206,15 @@ static mr_status print_nodes(const mr_forecast *f, FILE *out)
 		mr_table_put(t, "%u", n->n_cores);
 		mr_table_put(t, "%u", workers);
 		mr_table_put(t, "%u", threads);
-		mr_table_put(t, "%s", mr_bytes_text(f->node_bytes[i], planned));
-		mr_table_put(t, "%s", n->memory_bytes ? mr_bytes_text(n->memory_bytes, memory) : "unknown");
-		if (n->memory_bytes)
-			mr_table_put(t, "%.1f%%", 100 * (double)f->node_bytes[i] / (double)n->memory_bytes);
-		else
-			mr_table_put(t, "-");
+		put_memory(t, f->node_bytes[i], n->memory_bytes, &f->s->place.memory[n->memory]);
+	}
+	for (uint32_t i = 0; i < topo->n_memories; i++) {
+		if (!topo->memory[i].spare)
+			continue;
+		mr_table_put(t, "%u", topo->memory[i].os_index);
+		for (int k = 0; k < 3; k++)
+			mr_table_put(t, "0");
+		put_memory(t, f->memory_bytes[i], topo->memory[i].bytes, &f->s->place.memory[i]);
 	}
 	st = mr_table_print(t, "", out);
 	mr_table_destroy(t);

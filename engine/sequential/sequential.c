@@ -210,6 +210,7 @@ static mr_status allocate(mr_sequential *q)
 static void init_weights(mr_sequential *q)
 {
 	mr_region_prefault(&q->region, 0, q->region.bytes);
+	mr_region_settle(&q->region);
 	for (uint32_t p = 0; p < q->g->n_params; p++)
 		if (q->weight[p])
 			mr_graph_init_param(q->g, p, q->c.seed, q->c.kernels->types.weights, q->weight[p], q->rest[p]);

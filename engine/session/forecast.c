@@ -27,8 +27,10 @@ static uint32_t node_with(const mr_topo *t, uint32_t i)
 /* Put what regions take of each memory, @claimed, to the nodes. */
 static void share_out(mr_forecast *f, const uint64_t *claimed)
 {
-	for (uint32_t i = 0; i < f->s->topo.n_memories; i++)
-		f->node_bytes[node_with(&f->s->topo, i)] += claimed[i];
+	const mr_topo *t = &f->s->topo;
+
+	for (uint32_t i = 0; i < t->n_memories; i++)
+		*(t->memory[i].spare ? &f->memory_bytes[i] : &f->node_bytes[node_with(t, i)]) += claimed[i];
 }
 
 static mr_status memory_of_sequential(mr_forecast *f)
@@ -56,7 +58,8 @@ mr_status mr_forecast_memory(mr_forecast *f)
 	mr_run_config c = mr_session_run_config(s, NULL);
 
 	f->node_bytes = calloc(s->topo.n_nodes, sizeof(*f->node_bytes));
-	if (!f->node_bytes)
+	f->memory_bytes = calloc(s->topo.n_memories, sizeof(*f->memory_bytes));
+	if (!f->node_bytes || !f->memory_bytes)
 		return mr_fail(MR_ERESOURCE, "no memory for a plan");
 	if (!s->plan)
 		return memory_of_sequential(f);
@@ -246,12 +249,20 @@ void mr_forecast_fini(mr_forecast *f)
 	mr_costs_fini(&f->costs);
 	free(f->stage);
 	free(f->node_bytes);
+	free(f->memory_bytes);
 	*f = (mr_forecast){0};
 }
 
 static mr_status check_nodes(const mr_forecast *f)
 {
+	const mr_topo *t = &f->s->topo;
 	char need[16], have[16];
+
+	for (uint32_t i = 0; i < t->n_memories; i++)
+		if (t->memory[i].spare && f->memory_bytes[i] > t->memory[i].bytes)
+			return mr_fail(MR_ERESOURCE, "the workers need %s of the memory of node %u, and the node has %s",
+				       mr_bytes_text(f->memory_bytes[i], need), t->memory[i].os_index,
+				       mr_bytes_text(t->memory[i].bytes, have));
 
 	for (uint32_t i = 0; i < f->s->topo.n_nodes; i++) {
 		const mr_topo_node *n = &f->s->topo.node[i];

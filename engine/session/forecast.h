@@ -25,7 +25,8 @@ typedef struct mr_forecast {
 	                          memories */
 	double busy_s;         /* computing time of a step: mean over the workers */
 	double busiest_s;      /* computing time of a step of the busiest worker */
-	uint64_t *node_bytes;  /* [nodes of the topology] planned */
+	uint64_t *node_bytes;  /* [nodes of the topology] planned in their memory */
+	uint64_t *memory_bytes; /* [memories of the topology] planned, of spare memory alone */
 	uint64_t bytes;        /* planned in all */
 } mr_forecast;
 

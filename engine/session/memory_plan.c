@@ -1,5 +1,6 @@
 #include "session/memory_plan.h"
 
+#include "host/limits.h"
 #include "host/memory.h"
 #include "sequential/sequential_size.h"
 #include "session/objective_report.h"
@@ -220,6 +221,21 @@ mr_status mr_memory_plan_fits(const mr_memory_plan *m, const mr_session *s)
 	return MR_ERESOURCE;
 }
 
+/* Is there still memory for what a started session of @bytes has not touched yet? Other programs, too, have taken some
+ * since it was planned. */
+static mr_status started_is_free(const mr_session *s, uint64_t bytes)
+{
+	uint64_t resident = mr_memory_resident_bytes(), still = bytes > resident ? bytes - resident : 0;
+	char need[16], have[16];
+	mr_limits now;
+
+	mr_limits_read("", &now);
+	if (!s->place.bindable || still <= now.available_bytes)
+		return MR_OK;
+	return mr_fail(MR_ERESOURCE, "the process needs %s of memory more, and %s is free now",
+		       mr_bytes_text(still, need), mr_bytes_text(now.available_bytes, have));
+}
+
 mr_status mr_memory_started_fits(const mr_session *s)
 {
 	uint64_t bytes = mr_session_predicted_bytes(s), limit;
@@ -228,7 +244,7 @@ mr_status mr_memory_started_fits(const mr_session *s)
 
 	limit = limit_below(s, bytes, &name);
 	if (!limit)
-		return MR_OK;
+		return started_is_free(s, bytes);
 	return mr_fail(MR_ERESOURCE,
 		       "with what the kernels allocate the process needs %s of memory, and %s is the limit (%s)",
 		       mr_bytes_text(bytes, need), mr_bytes_text(limit, have), name);

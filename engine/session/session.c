@@ -312,6 +312,7 @@ mr_status mr_session_start(mr_session *s, const mr_session_opts *opts)
 {
 	s->base_bytes = mr_memory_resident_bytes();
 	s->before_bytes = mr_memory_peak_bytes();
+	mr_place_count_free(&s->place); /* the data have taken some of it */
 	if (s->plan)
 		MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", check_stops(s)));
 	MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", create_executor(s, opts)));

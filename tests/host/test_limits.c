@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "host/node_memory.h"
 
 static char root[256];
 
@@ -125,6 +126,51 @@ static void test_nothing_there(void)
 	remove_root();
 }
 
+/* What the processes of a group have counts against its limit, cached files do not. */
+static void test_memory_in_use(void)
+{
+	mr_limits l;
+
+	make_root();
+	put("/proc/self/cgroup", "0::/job\n");
+	put("/proc/self/mountinfo", mount_v2);
+	put("/proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:    8000 kB\n");
+	put("/sys/fs/cgroup/job/memory.max", "4000000\n");
+	put("/sys/fs/cgroup/job/memory.current", "3900000\n");
+	put("/sys/fs/cgroup/job/memory.stat", "anon 2000000\ninactive_file 700000\nactive_file 200000\n");
+	mr_limits_read(root, &l);
+	CU_ASSERT_EQUAL(l.memory_bytes, 4000000);
+	CU_ASSERT_EQUAL(l.available_bytes, 1000000);
+	put("/sys/fs/cgroup/job/memory.current", "5000000\n");
+	mr_limits_read(root, &l);
+	CU_ASSERT_EQUAL(l.available_bytes, 0);
+	put("/proc/meminfo", "MemAvailable:    80 kB\n");
+	put("/sys/fs/cgroup/job/memory.current", "0\n");
+	mr_limits_read(root, &l);
+	CU_ASSERT_EQUAL(l.available_bytes, 80 << 10);
+	remove_root();
+}
+
+static void test_node_memory(void)
+{
+	make_root();
+	CU_ASSERT_EQUAL(mr_node_memory_free(root, 1), MR_NODE_MEMORY_UNKNOWN);
+	put("/sys/devices/system/node/node1/meminfo", "Node 1 MemTotal:  9000 kB\nNode 1 MemFree:  1000 kB\n"
+						      "Node 1 Active(file):  300 kB\nNode 1 Inactive(file):  500 kB\n"
+						      "Node 1 Dirty:  150 kB\nNode 1 Writeback:  50 kB\n"
+						      "Node 1 Shmem:  7000 kB\nNode 1 SReclaimable:  200 kB\n");
+	CU_ASSERT_EQUAL(mr_node_memory_free(root, 1), 1400 << 10);
+	put("/proc/zoneinfo", "Node 0, zone   Normal\n  pages free 5\n        high     900\n"
+			      "Node 1, zone      DMA\n        low      7\n        high     10\n              high:  9\n"
+			      "Node 1, zone   Normal\n        high     20\n");
+	CU_ASSERT_EQUAL(mr_node_memory_free(root, 1), (1400 << 10) - 30 * (uint64_t)sysconf(_SC_PAGESIZE));
+	put("/sys/devices/system/node/node1/meminfo", "Node 1 MemFree:  8 kB\n");
+	CU_ASSERT_EQUAL(mr_node_memory_free(root, 1), 0);
+	put("/sys/devices/system/node/node1/meminfo", "garbage\n");
+	CU_ASSERT_EQUAL(mr_node_memory_free(root, 1), MR_NODE_MEMORY_UNKNOWN);
+	remove_root();
+}
+
 static void test_rlimit(void)
 {
 	struct rlimit before, low;
@@ -149,5 +195,7 @@ void mr_suite_limits(void)
 	MR_TEST(test_v1);
 	MR_TEST(test_container);
 	MR_TEST(test_nothing_there);
+	MR_TEST(test_memory_in_use);
+	MR_TEST(test_node_memory);
 	MR_TEST(test_rlimit);
 }

@@ -164,6 +164,43 @@ static void test_claims(void)
 	mr_topo_fini(&t);
 }
 
+/* What is free counts, not what a node has; spare memory comes after that of nodes with cores. */
+static void test_claims_of_what_is_free(void)
+{
+	const uint64_t gib = (uint64_t)1 << 30;
+	mr_topo_memory three[3];
+	uint64_t claimed[3] = {0};
+	mr_place_params p;
+	mr_node_list l;
+	mr_place place_;
+	bool elsewhere;
+	char text[16];
+	mr_topo t;
+
+	MR_CHECK_OK(mr_topo_synthetic("numa:2(memory=16GB) core:2", &t));
+	mr_place_defaults(&p, 2);
+	MR_CHECK_OK(mr_place_init(&place_, &t, &p));
+	three[0] = (mr_topo_memory){.bytes = 16 * gib, .free_bytes = 8 * gib, .os_index = 0};
+	three[1] = (mr_topo_memory){.bytes = 16 * gib, .free_bytes = gib, .os_index = 1};
+	three[2] = (mr_topo_memory){.bytes = 64 * gib, .free_bytes = 64 * gib, .os_index = 4, .spare = true};
+	free(place_.memory);
+	place_.memory = three;
+	place_.n_memories = 3;
+	for (int i = 0; i < 5; i++) {
+		static const char *const on[] = {"1", "0", "4", "4", "any"};
+		static const uint64_t half[] = {1, 6, 20, 40, 300};
+
+		l = mr_place_claim(&place_, &place_.worker[1], half[i] * gib / 2, claimed, &elsewhere);
+		CU_ASSERT_STRING_EQUAL(mr_node_list_text(&l, text, sizeof(text)), on[i]);
+		CU_ASSERT_EQUAL(elsewhere, i > 0);
+	}
+	mr_place_count_free(&place_); /* a synthetic machine has no other memory than it was made with */
+	CU_ASSERT_EQUAL(place_.memory[1].free_bytes, gib);
+	place_.memory = NULL;
+	mr_place_fini(&place_);
+	mr_topo_fini(&t);
+}
+
 /* A machine of a file of lstopo: uneven nodes, a core without an allowed CPU, and nodes without usable memory. */
 static void write_machine(const char *path)
 {
@@ -435,6 +472,7 @@ void mr_suite_place(void)
 	MR_TEST(test_fewer_workers_than_nodes);
 	MR_TEST(test_memories);
 	MR_TEST(test_claims);
+	MR_TEST(test_claims_of_what_is_free);
 	MR_TEST(test_uneven_machine);
 	MR_TEST(test_l3);
 	MR_TEST(test_more_workers_than_cores);

@@ -40,7 +40,7 @@ train wide.cfg --set system.name=sequential --set machine.threads=0 --set run.di
 grep -q '^memory   of w0 as the system gives it; spreading over nodes: ' out || fail "no word about mbind"
 grep -q '^memory   warning: of the pages of w0, planned for node 0-1, [45][0-9]% lie elsewhere, .* node [01]: ' out ||
 	fail "no warning that all pages lie on one node: $(grep '^memory' out)"
-faults="MR_FAKE_NODES=2 MR_FAIL_AT=numa.where:2:1"
+faults="MR_FAKE_NODES=2 MR_FAIL_AT=numa.where:3:1"
 train mlp.cfg "$@" --set run.dir=unknown
 grep -q '^memory   where the pages of w0 lie is not known, since move_pages fails: ' out ||
 	fail "no word about move_pages"
