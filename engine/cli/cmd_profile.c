@@ -185,12 +185,15 @@ static mr_status print_live(const view *v)
 static mr_status print_all(const view *v, const char *isa, const char *roofline)
 {
 	const mr_session *s = v->s;
-	char machine[512];
+	char machine[512], busy[160];
 
 	printf("machine  %s\n", mr_topo_print(&s->topo, machine, sizeof(machine)));
 	printf("         peak %.1f GFLOP/s a core (%s), measured; kernels %s, %s %s\n", v->peak_gflops, isa,
 	       mr_kernels_library(), s->kernels->name, mr_types_name(&s->kernels->types));
 	mr_bandwidth_print(v->bandwidth, stdout);
+	if (mr_bandwidth_disturbed(v->bandwidth))
+		printf("the machine was busy while it was measured: %s; these figures are too low\n",
+		       mr_bandwidth_disturbance(v->bandwidth, busy));
 	printf("layers   micro-batches of %lld sample%s, median of %u or more\n\n", (long long)s->samples,
 	       s->samples == 1 ? "" : "s", v->p->repeats);
 	MR_TRY(print_layers(v));

@@ -9,6 +9,7 @@
 
 #include "base/str.h"
 #include "host/clock.h"
+#include "host/foreign_load.h"
 #include "host/memory.h"
 #include "host/pin.h"
 
@@ -178,6 +179,23 @@ static double best(const core *c, uint32_t n, loop l)
 	return most;
 }
 
+/* How far the worst run of any loop fell short of the best one. */
+static double spread(const core *c, uint32_t n)
+{
+	double most = 0;
+
+	for (loop l = READ; l < N_LOOPS; l++)
+		for (int run = 0; run < RUNS; run++) {
+			double sum = 0, all = best(c, n, l);
+
+			for (uint32_t i = 0; i < n; i++)
+				sum += c[i].rate[l][run];
+			if (all > 0 && 1 - sum / all > most)
+				most = 1 - sum / all;
+		}
+	return most;
+}
+
 static mr_status run_cores(bench *b, core *c)
 {
 	uint32_t started = 0;
@@ -219,7 +237,7 @@ mr_status mr_bandwidth_measure(const uint32_t *cpu, uint32_t n, uint64_t bytes, 
 	if (st == MR_OK)
 		st = run_cores(&b, c);
 	if (st == MR_OK)
-		*out = (mr_bandwidth_rates){best(c, n, READ), best(c, n, TRIAD)};
+		*out = (mr_bandwidth_rates){best(c, n, READ), best(c, n, TRIAD), spread(c, n)};
 	for (uint32_t i = 0; i < n; i++)
 		mr_region_unmap(&c[i].memory);
 	free(c);
@@ -266,6 +284,7 @@ static mr_status measure_level(const mr_topo *t, const uint32_t *cpu, mr_bandwid
 
 mr_status mr_bandwidth_of(const mr_topo *t, mr_bandwidth *out)
 {
+	mr_foreign_load then, now;
 	mr_status st = MR_OK;
 	uint32_t *cpu;
 
@@ -276,11 +295,37 @@ mr_status mr_bandwidth_of(const mr_topo *t, mr_bandwidth *out)
 		return mr_fail(MR_ERESOURCE, "no memory to measure bandwidth");
 	for (uint32_t i = 0; i < t->n_usable; i++)
 		cpu[i] = t->core[i].cpu;
+	then = mr_foreign_load_now();
 	*out = (mr_bandwidth){.n_cores = t->n_usable};
 	for (int level = 0; st == MR_OK && level < MR_N_BANDWIDTH_LEVELS; level++)
 		st = measure_level(t, cpu, (mr_bandwidth_level)level, &out->at[level]);
+	now = mr_foreign_load_now();
+	out->foreign = mr_foreign_load_between(&then, &now);
 	free(cpu);
 	return st;
+}
+
+static double most_spread(const mr_bandwidth *b)
+{
+	double most = 0;
+
+	for (int level = 0; level < MR_N_BANDWIDTH_LEVELS; level++) {
+		most = b->at[level].one.spread > most ? b->at[level].one.spread : most;
+		most = b->at[level].all.spread > most ? b->at[level].all.spread : most;
+	}
+	return most;
+}
+
+bool mr_bandwidth_disturbed(const mr_bandwidth *b)
+{
+	return b->foreign > MR_BANDWIDTH_FOREIGN || most_spread(b) > MR_BANDWIDTH_SPREAD;
+}
+
+const char *mr_bandwidth_disturbance(const mr_bandwidth *b, char text[160])
+{
+	snprintf(text, 160, "other programs took %.0f %% of the processors' time, and runs differed by %.0f %%",
+		 100 * b->foreign, 100 * most_spread(b));
+	return text;
 }
 
 void mr_bandwidth_print(const mr_bandwidth *b, FILE *out)

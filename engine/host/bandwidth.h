@@ -13,6 +13,7 @@
 #ifndef MR_HOST_BANDWIDTH_H
 #define MR_HOST_BANDWIDTH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -22,6 +23,7 @@
 /* Bytes a second. */
 typedef struct mr_bandwidth_rates {
 	double read, triad;
+	double spread; /* the worst run of either loop fell so much short of the best one, 0 to 1 */
 } mr_bandwidth_rates;
 
 /**
@@ -51,7 +53,19 @@ typedef struct mr_bandwidth_at {
 typedef struct mr_bandwidth {
 	uint32_t n_cores; /* usable cores, those of `all` */
 	mr_bandwidth_at at[MR_N_BANDWIDTH_LEVELS];
+	double foreign;   /* the share of all processors' time that other programs took meanwhile (foreign_load.h) */
 } mr_bandwidth;
+
+/* Beyond these a measurement is of a disturbed machine. On a quiet one runs differ by 5 %, and nothing else takes more
+ * than 2 % of the time. */
+#define MR_BANDWIDTH_FOREIGN 0.1
+#define MR_BANDWIDTH_SPREAD 0.5
+
+/** Did other programs disturb it? */
+bool mr_bandwidth_disturbed(const mr_bandwidth *b);
+
+/** "other programs took 46 % of the processors' time, and runs differed by 60 %" into @text, which is returned. */
+const char *mr_bandwidth_disturbance(const mr_bandwidth *b, char text[160]);
 
 /**
  * Measure all levels of @t, on its first core and on all usable ones, some tenths of a second. Half of L2, half of a

@@ -277,6 +277,8 @@ static void print_measured(const mr_measured_machine *m, FILE *out)
 	if (m->bf16 > 0)
 		fprintf(out, ", bf16 %.0f", m->bf16);
 	fputc('\n', out);
+	if (*m->busy)
+		fprintf(out, "%s\n", m->busy);
 }
 
 /* The idle percentage of a step with @busy seconds of work; rounding may make it slightly negative. */

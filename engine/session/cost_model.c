@@ -313,6 +313,10 @@ static bool recall(const mr_session *s, const team *t, uint32_t node, mr_layer_c
 /* @known: layers that were recalled. */
 static void name_source(const mr_session *s, const mr_server *m, uint32_t known, mr_costs *out)
 {
+	const char *when = !s->measured || !*s->measured->busy ? "reach now"
+			   : s->measured->recalled	       ? "reached when it was last measured and not busy"
+							       : "reach now, busy with other programs";
+
 	if (s->topo.server)
 		snprintf(out->source, sizeof(out->source),
 			 "modelled by published constants of %s, %s, not measured: %.0f GFLOP/s a core, %.0f GB/s a "
@@ -320,15 +324,15 @@ static void name_source(const mr_session *s, const mr_server *m, uint32_t known,
 			 m->name, m->what, mr_model_peak(m, s) / 1e9, mr_model_memory_rate(m) / 1e9);
 	else if (known)
 		snprintf(out->source, sizeof(out->source),
-			 "modelled by what this machine's cores and memory reach now, and for %u of %u layers by what "
+			 "modelled by what this machine's cores and memory %s, and for %u of %u layers by what "
 			 "profile measured before: %.0f GFLOP/s and %.1f GB/s of L3 a core, %.1f GB/s a node",
-			 known, s->graph->n_nodes, mr_model_peak(m, s) / 1e9,
+			 when, known, s->graph->n_nodes, mr_model_peak(m, s) / 1e9,
 			 m->l3_gbs, mr_model_memory_rate(m) / 1e9);
 	else if (s->measured)
 		snprintf(out->source, sizeof(out->source),
-			 "modelled by what this machine's cores and memory reach now: %.0f GFLOP/s and %.1f GB/s of L3 "
+			 "modelled by what this machine's cores and memory %s: %.0f GFLOP/s and %.1f GB/s of L3 "
 			 "a core, %.1f GB/s a node; layers were not measured: profile -o FILE, then --costs FILE",
-			 mr_model_peak(m, s) / 1e9, m->l3_gbs, mr_model_memory_rate(m) / 1e9);
+			 when, mr_model_peak(m, s) / 1e9, m->l3_gbs, mr_model_memory_rate(m) / 1e9);
 	else
 		snprintf(out->source, sizeof(out->source),
 			 "nominal: at most %g GFLOP/s and %g GB/s a core, %g GB/s a node; measure them with "

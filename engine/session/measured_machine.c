@@ -1,9 +1,13 @@
 #include "session/measured_machine.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "host/probe.h"
+#include "host/processor.h"
+#include "store/kept_machine.h"
 
 #define PAIR_US 2000u
 #define REMOTE_BYTES ((uint64_t)64 << 20) /* of each core that reads another node's memory */
@@ -71,16 +75,71 @@ static void take_bandwidth(const mr_topo *t, const mr_bandwidth *b, mr_server *s
 	s->link_gbs = s->dram_gbs;
 }
 
+/* The numbers of @m as they are kept. */
+static uint32_t numbers_of(mr_measured_machine *m, double *number[MR_KEPT_MACHINE_NUMBERS])
+{
+	uint32_t n = 0;
+
+	for (int level = 0; level < MR_N_BANDWIDTH_LEVELS; level++) {
+		mr_bandwidth_at *at = &m->bandwidth.at[level];
+
+		number[n++] = &at->one.read;
+		number[n++] = &at->one.triad;
+		number[n++] = &at->all.read;
+		number[n++] = &at->all.triad;
+	}
+	number[n++] = &m->f32;
+	number[n++] = &m->bf16;
+	return n;
+}
+
+void mr_measured_machine_judge(mr_measured_machine *m, const char *processor)
+{
+	mr_kept_machine k = {.n_cores = m->bandwidth.n_cores};
+	double *number[MR_KEPT_MACHINE_NUMBERS];
+	uint32_t n = numbers_of(m, number);
+	time_t now = time(NULL);
+	struct tm utc;
+	char why[160];
+
+	snprintf(k.processor, sizeof(k.processor), "%s", processor);
+	m->busy[0] = '\0';
+	m->recalled = false;
+	if (!mr_bandwidth_disturbed(&m->bandwidth)) {
+		for (uint32_t i = 0; i < n; i++)
+			k.number[i] = *number[i];
+		if (gmtime_r(&now, &utc))
+			strftime(k.date, sizeof(k.date), "%Y-%m-%d %H:%M UTC", &utc);
+		(void)!mr_kept_machine_store(&k); /* without a folder for caches nothing is kept */
+		return;
+	}
+	mr_bandwidth_disturbance(&m->bandwidth, why);
+	if (!mr_kept_machine_read(&k)) {
+		snprintf(m->busy, sizeof(m->busy),
+			 "the machine was busy while it was measured: %s; nothing is kept from a quieter time, so these "
+			 "figures are too low", why);
+		return;
+	}
+	m->recalled = true;
+	for (uint32_t i = 0; i < n; i++)
+		*number[i] = k.number[i];
+	snprintf(m->busy, sizeof(m->busy),
+		 "the machine was busy while it was measured: %s; these are the figures of %s, when it was not", why, k.date);
+}
+
 mr_status mr_measured_machine_init(mr_measured_machine *m, const mr_topo *t)
 {
 	const mr_topo_l3 *l3 = &t->l3[0];
 	mr_server *s = &m->server;
 	const char *isa;
+	char processor[128];
 
 	*m = (mr_measured_machine){.kept = mr_kept_layers_open()};
 	MR_TRY(mr_bandwidth_of(t, &m->bandwidth));
 	m->f32 = mr_probe_peak_gflops(&m->isa);
 	m->bf16 = mr_probe_peak_bf16_gflops(&isa);
+	mr_processor_name(processor, sizeof(processor));
+	mr_measured_machine_judge(m, processor);
 	*s = (mr_server){
 		.name = "this machine",
 		.what = "measured at the start",

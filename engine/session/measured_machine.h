@@ -4,8 +4,9 @@
  * The same numbers as a machine of host/servers.def has, so that the model takes either: the peak of a core
  * (host/probe.h), the bandwidth of L3 and of memory with all cores busy (host/bandwidth.h), the time of a message
  * between two cores of a domain, of two domains and of two nodes, and the reads of a node's cores from another node's
- * memory. Sizes of caches are those of the topology. What other programs do at that time makes them worse, so they
- * are for predictions alone: no order, cut or weight follows from them.
+ * memory. Sizes of caches are those of the topology. What other programs do at that time makes them worse: where a
+ * measurement was disturbed (host/bandwidth.h), bandwidths and peaks are those of the last one that was not, which is
+ * kept (store/kept_machine.h). They are for predictions alone: no order, cut or weight follows from them.
  */
 #ifndef MR_SESSION_MEASURED_MACHINE_H
 #define MR_SESSION_MEASURED_MACHINE_H
@@ -20,8 +21,14 @@ typedef struct mr_measured_machine {
 	mr_bandwidth bandwidth;
 	double f32, bf16; /* GFLOP/s of a core; 0: the core has no products of bf16 */
 	const char *isa;  /* of f32 */
+	bool recalled;    /* bandwidth, f32 and bf16 are kept ones */
+	char busy[400];   /* what disturbed the measurement, and what is taken in its place; empty: nothing */
 	mr_kept_layers *kept; /* what profile measured on it before; NULL: nothing. Owned */
 } mr_measured_machine;
+
+/** Take for @m, whose bandwidth, f32 and bf16 are measured on the machine of @processor, the kept ones if the
+ * measurement was disturbed, and say so in busy; else keep it. A test calls it with measurements that it makes up. */
+void mr_measured_machine_judge(mr_measured_machine *m, const char *processor);
 
 /** Measure @t, the machine of this process, and read what is kept of it. The caller calls fini, also after an error.
  * Errors: MR_EINVAL @t is synthetic; MR_ERESOURCE. */

@@ -23,18 +23,23 @@
 
 const char *const mr_kept_word[MR_KEPT_WORDS] = {"processor", "instructions", "kernels", "program"};
 
-bool mr_kept_rows_path(char *path, size_t size)
+bool mr_kept_path(const char *name, char *path, size_t size)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	int n;
 
 	if (cache && *cache == '/')
-		n = snprintf(path, size, "%s/millrace/kept-layers.csv", cache);
+		n = snprintf(path, size, "%s/millrace/%s", cache, name);
 	else if (home && *home == '/')
-		n = snprintf(path, size, "%s/.cache/millrace/kept-layers.csv", home);
+		n = snprintf(path, size, "%s/.cache/millrace/%s", home, name);
 	else
 		return false;
 	return n > 0 && (size_t)n < size;
+}
+
+bool mr_kept_rows_path(char *path, size_t size)
+{
+	return mr_kept_path("kept-layers.csv", path, size);
 }
 
 /* --- reading --- */

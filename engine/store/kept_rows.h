@@ -39,7 +39,9 @@ typedef struct mr_kept_rows {
 typedef char mr_kept_words[MR_KEPT_WORDS][128];
 extern const char *const mr_kept_word[MR_KEPT_WORDS];
 
-/** The path of the file, in @path[@size]; false: there is no place for it. */
+/** The path of a file @name beside it, in @path[@size]; false: there is no place for it. */
+bool mr_kept_path(const char *name, char *path, size_t size);
+/** That of the file itself. */
 bool mr_kept_rows_path(char *path, size_t size);
 
 /** Read the file; none, or one of other words or a damaged one, gives no rows. The caller calls fini. */

@@ -37,7 +37,7 @@ for bind in OMP_PROC_BIND=true OMP_PLACES=cores; do
 done
 
 # Nothing is there before training that plan would have written.
-expect 0 "costs      modelled by what this machine's cores and memory reach now" plan mlp.cfg --set run.dir=unwritten
+expect 0 "costs      modelled by what this machine's cores and memory reach" plan mlp.cfg --set run.dir=unwritten
 has "peak of a core, GFLOP/s   f32 "
 [ ! -e unwritten ] || complain "plan made the folder of the run"
 

@@ -12,6 +12,7 @@
 #include "check.h"
 #include "host/bandwidth.h"
 #include "host/clock.h"
+#include "host/foreign_load.h"
 #include "host/pin.h"
 #include "host/topo.h"
 
@@ -196,6 +197,67 @@ static void test_bandwidth_levels(void)
 	mr_topo_fini(&t);
 }
 
+/* What /proc/stat counts, less what this process used. */
+static void test_foreign_load(void)
+{
+	mr_foreign_load then = mr_foreign_load_of("cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 1 2 3\n", 0.01), now;
+
+	CU_ASSERT(then.known);
+	CU_ASSERT_DOUBLE_EQUAL(then.busy_s, 1.5, 1e-9);
+	CU_ASSERT_DOUBLE_EQUAL(then.idle_s, 8.5, 1e-9);
+	now = mr_foreign_load_of("cpu  150 10 60 820 50 5 5 0 0 0\n", 0.01); /* 0.8 s busy, 0.2 idle */
+	now.own_s = 0.3;
+	CU_ASSERT_DOUBLE_EQUAL(mr_foreign_load_between(&then, &now), 0.5, 1e-9);
+	now.own_s = 0.9; /* ticks are coarse */
+	CU_ASSERT_EQUAL(mr_foreign_load_between(&then, &now), 0);
+	now.own_s = -5; /* a clock that stands still: not more than all */
+	CU_ASSERT_EQUAL(mr_foreign_load_between(&then, &now), 1);
+	now = mr_foreign_load_of("nothing\n", 0.01);
+	CU_ASSERT(!now.known);
+	CU_ASSERT_EQUAL(mr_foreign_load_between(&then, &now), 0);
+	CU_ASSERT(mr_foreign_load_now().known);
+}
+
+/* Programs beside the measurement are noticed. */
+static void test_load_beside_is_noticed(void)
+{
+	pid_t child[2] = {fork(), -1};
+	mr_bandwidth b;
+	char text[160];
+	mr_topo t;
+
+	for (int i = 0; i < 2; i++) {
+		child[i] = i ? fork() : child[i];
+		for (volatile uint64_t n = 0; child[i] == 0; n++)
+			; /* until it is killed */
+	}
+	MR_CHECK_OK(mr_topo_detect(&t));
+	MR_CHECK_OK(mr_bandwidth_of(&t, &b));
+	for (int i = 0; i < 2; i++) {
+		CU_ASSERT(child[i] > 0 && !kill(child[i], SIGKILL));
+		waitpid(child[i], NULL, 0);
+	}
+	if (t.n_usable <= 4) { /* of many processors two are not much */
+		CU_ASSERT(mr_bandwidth_disturbed(&b));
+		CU_ASSERT(b.foreign > MR_BANDWIDTH_FOREIGN);
+	}
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_bandwidth_disturbance(&b, text), "other programs took "));
+	mr_topo_fini(&t);
+}
+
+static void test_spread_of_runs_is_noticed(void)
+{
+	mr_bandwidth b = {.n_cores = 2, .foreign = 0.02};
+
+	b.at[MR_BANDWIDTH_L3].all = (mr_bandwidth_rates){62e9, 60e9, 0.1};
+	CU_ASSERT(!mr_bandwidth_disturbed(&b));
+	b.at[MR_BANDWIDTH_L3].all.spread = 0.72; /* 62 and 17 GB/s */
+	CU_ASSERT(mr_bandwidth_disturbed(&b));
+	b.at[MR_BANDWIDTH_L3].all.spread = 0.1;
+	b.foreign = 0.3;
+	CU_ASSERT(mr_bandwidth_disturbed(&b));
+}
+
 void mr_suite_probe(void); /* the runner declares it too */
 
 void mr_suite_probe(void)
@@ -207,4 +269,7 @@ void mr_suite_probe(void)
 	MR_TEST(test_peak_bf16);
 	MR_TEST(test_bandwidth);
 	MR_TEST(test_bandwidth_levels);
+	MR_TEST(test_foreign_load);
+	MR_TEST(test_load_beside_is_noticed);
+	MR_TEST(test_spread_of_runs_is_noticed);
 }

@@ -43,6 +43,8 @@ static int remove_folder(void)
 	char path[4096];
 
 	forget();
+	if (mr_kept_path("kept-machine.csv", path, sizeof(path)))
+		unlink(path);
 	snprintf(path, sizeof(path), "%s/millrace", folder);
 	rmdir(path);
 	return rmdir(folder) || setenv("XDG_CACHE_HOME", before, 1);
@@ -284,12 +286,93 @@ static void without_a_folder_nothing_is_kept(void)
 	close_model(&a);
 }
 
+/* --- the machine itself --- */
+
+static void forget_machine(void)
+{
+	char path[4096];
+
+	if (mr_kept_path("kept-machine.csv", path, sizeof(path)))
+		unlink(path);
+}
+
+/* A measurement of two cores that read so much from L3 while others took @foreign of the time. */
+static mr_measured_machine measured(double l3_gbs, double foreign)
+{
+	mr_measured_machine m = {.f32 = 100, .bf16 = 200, .bandwidth = {.n_cores = 2, .foreign = foreign}};
+
+	for (int level = 0; level < MR_N_BANDWIDTH_LEVELS; level++)
+		m.bandwidth.at[level].one = m.bandwidth.at[level].all = (mr_bandwidth_rates){l3_gbs * 1e9, l3_gbs * 1e9, 0};
+	return m;
+}
+
+static double l3_of(const mr_measured_machine *m)
+{
+	return m->bandwidth.at[MR_BANDWIDTH_L3].all.read / 1e9;
+}
+
+/* A busy second takes the figures of a quiet one, of the same processor and cores, and says so. */
+static void a_busy_second_takes_the_kept_figures(void)
+{
+	mr_measured_machine m = measured(17, 0.46);
+
+	forget_machine();
+	mr_measured_machine_judge(&m, "cpu A");
+	CU_ASSERT(!m.recalled && l3_of(&m) == 17);
+	CU_ASSERT_PTR_NOT_NULL(strstr(m.busy, "other programs took 46 % of the processors' time"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(m.busy, "nothing is kept"));
+	m = measured(62, 0.01);
+	mr_measured_machine_judge(&m, "cpu A");
+	CU_ASSERT(!*m.busy && !m.recalled && l3_of(&m) == 62);
+	m = measured(17, 0.46);
+	m.f32 = 50;
+	mr_measured_machine_judge(&m, "cpu A");
+	CU_ASSERT(m.recalled && l3_of(&m) == 62 && m.f32 == 100 && m.bf16 == 200);
+	CU_ASSERT_PTR_NOT_NULL(strstr(m.busy, "figures of 20"));
+	m = measured(17, 0.46);
+	mr_measured_machine_judge(&m, "cpu B");
+	CU_ASSERT(!m.recalled && l3_of(&m) == 17);
+	m = measured(17, 0.46);
+	m.bandwidth.n_cores = 3;
+	mr_measured_machine_judge(&m, "cpu A");
+	CU_ASSERT(!m.recalled);
+	m = measured(40, 0.02); /* the last quiet one counts */
+	mr_measured_machine_judge(&m, "cpu A");
+	m = measured(17, 0.46);
+	mr_measured_machine_judge(&m, "cpu A");
+	CU_ASSERT(l3_of(&m) == 40);
+	forget_machine();
+}
+
+/* A file with one byte changed is as none. */
+static void a_damaged_machine_is_not_taken(void)
+{
+	mr_measured_machine m = measured(62, 0);
+	char path[4096], *text, *digit;
+	size_t len;
+
+	mr_measured_machine_judge(&m, "cpu A");
+	CU_ASSERT_FATAL(mr_kept_path("kept-machine.csv", path, sizeof(path)));
+	MR_CHECK_OK(mr_file_read(path, 1 << 16, &text, &len));
+	digit = strstr(text, "62000000000");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(digit);
+	*digit = '7';
+	MR_CHECK_OK(mr_file_replace(path, text, len));
+	free(text);
+	m = measured(17, 0.46);
+	mr_measured_machine_judge(&m, "cpu A");
+	CU_ASSERT(!m.recalled && l3_of(&m) == 17);
+	forget_machine();
+}
+
 void mr_suite_kept_layers(void);
 
 void mr_suite_kept_layers(void)
 {
 	CU_pSuite mr_suite_ = CU_add_suite("kept_layers", make_folder, remove_folder);
 
+	MR_TEST(a_busy_second_takes_the_kept_figures);
+	MR_TEST(a_damaged_machine_is_not_taken);
 	MR_TEST(other_models_have_the_times_of_layers_that_are_alike);
 	MR_TEST(a_step_inside_counts_once);
 	MR_TEST(rows_are_added_replaced_and_forgotten);
