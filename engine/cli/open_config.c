@@ -10,7 +10,7 @@
 #include "cli/clean_env.h"
 #include "cli/weights.h"
 #include "session/plan_file.h"
-#include "session/rundir.h"
+#include "checkpoint/rundir.h"
 
 mr_status mr_open_config(const mr_args *args, mr_config **out)
 {

@@ -121,7 +121,7 @@ static uint64_t carry_out(const mr_job *job, const mr_plan *plan)
 	mr_session s;
 	mr_status st;
 
-	MR_CHECK_OK(mr_plan_file_write(plan, path));
+	MR_CHECK_OK(mr_plan_file_write(plan, path, MR_RESULT_OWN));
 	MR_CHECK_OK(mr_plan_identity(plan, &identity));
 	st = mr_session_open_plan(job, path, &s);
 	if (st != MR_OK) {
