@@ -26,9 +26,8 @@
  * a stage: activations of up to D - k micro-batches, and up to delta + 1 versions.
  *
  * The lists have no end and are made when they are needed, a window at a time (ir/endless.h): a run may have any
- * length, and can be extended after it has ended. Recorded steps end with the file. If an option has the value timeline
- * or exact, the list ends with the run, whose last steps are those of a draining pipeline: more steps would change
- * them.
+ * length, and can be extended after it has ended: its steps are the first ones of a run that never drains, also where an
+ * option has the value timeline or exact. Recorded steps end with the file. A finite list ends as a draining pipeline.
  *
  * With one worker a step reads the whole model as it was up to delta steps ago: this is delta + 1 replicas that send
  * their gradients to one model when they have them. `ringmaster` is for this case: a gradient that is that number of
@@ -142,9 +141,9 @@ static mr_status find_end(mr_rpd_stream *s, uint64_t n_steps)
 	}
 }
 
-/* @n_steps: the steps of the run or the list; 0: unknown. */
-static mr_status open_stream(const mr_sched_args *args, uint64_t n_steps, mr_rpd_stream *s)
+static mr_status open_stream(const mr_sched_args *args, mr_rpd_stream *s)
 {
+	uint64_t n_steps = args->finite ? args->n_micro : args->n_steps; /* 0: unknown */
 	const mr_values *v = args->options;
 	int64_t delta = mr_values_int(v, "delta");
 	mr_rpd_params *p = &s->p;
@@ -167,8 +166,10 @@ static mr_status open_stream(const mr_sched_args *args, uint64_t n_steps, mr_rpd
 		return read_record(record, args->n_workers, args->n_batches, n_steps, &s->record);
 	if (!mr_rpd_has_timeline(p))
 		return MR_OK;
-	return n_steps ? find_end(s, n_steps)
-		       : mr_fail(MR_ECONFIG, "a timeline ends, so the number of steps must be known");
+	if (args->finite)
+		return find_end(s, n_steps);
+	p->n_all = MR_RPD_NO_END;
+	return MR_OK;
 }
 
 /* --- lists --- */
@@ -306,7 +307,6 @@ static mr_status make_endless(mr_rpd_stream *steps, uint64_t n_steps, mr_plan *p
 	*own = (mr_endless){
 		.n_steps = n_steps,
 		.identity = mr_rpd_stream_hash(steps),
-		.fixed = !steps->record && steps->p.n_all,
 		.window = window,
 		.destroy = destroy,
 		.arg = e,
@@ -348,8 +348,6 @@ static uint64_t end_of(const mr_sched_args *args, const mr_rpd_stream *steps)
 		return args->n_micro;
 	if (steps->record)
 		return steps->record->n_steps;
-	if (steps->p.n_all)
-		return args->n_steps;
 	return args->n_steps ? args->n_steps + args->n_workers : UINT64_MAX;
 }
 
@@ -380,9 +378,9 @@ static mr_status emit_steps(const mr_sched_args *args, mr_rpd_stream *steps, mr_
 static mr_status emit(const mr_sched_args *args, mr_plan **out)
 {
 	mr_rpd_stream steps;
-	mr_status st = open_stream(args, args->finite ? args->n_micro : args->n_steps, &steps);
+	mr_status st = open_stream(args, &steps);
 
-	if (st == MR_OK && steps.p.n_all == 0 && !args->finite && !steps.p.n_batches)
+	if (st == MR_OK && !args->finite && !steps.p.n_batches)
 		st = mr_fail(MR_ECONFIG, "minibatches are drawn from the data, and there are none");
 	if (st == MR_OK)
 		st = emit_steps(args, &steps, out);

@@ -104,8 +104,6 @@ mr_status mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_m
 	put(f, MR_FACT_batch, "%llu", (unsigned long long)s->samples * s->n_micro);
 	put(f, MR_FACT_microbatches, "%u", s->n_micro);
 	put(f, MR_FACT_parameters, "%llu", (unsigned long long)mr_graph_n_params(s->graph));
-	if (s->plan && s->plan->endless && s->plan->endless->fixed)
-		put(f, MR_FACT_steps, "%lld", (long long)s->job->train.steps);
 	put(f, MR_FACT_clip, "%g", s->job->train.clip);
 	put(f, MR_FACT_learning_rate, "%s", mr_run_manifest_rate(&s->lr, rate, sizeof(rate)));
 	put(f, MR_FACT_options, "%s", options_text(s, options, sizeof(options)));
@@ -157,7 +155,6 @@ static const struct {
 	{"parameters", NULL, "model parameters"},
 	{"clip", NULL, "train.clip"},
 	{"options", NULL, NULL}, /* compared one by one */
-	{"steps", NULL, "train.steps"}, /* of a plan whose last steps depend on their number */
 	{"plan", NULL, NULL}, /* see plan_fits */
 	{"identity", NULL, NULL}, /* see identity_fits */
 };
@@ -285,9 +282,6 @@ mr_status mr_run_manifest_fit(const mr_session *s, const mr_checkpoint *ck)
 		if (!then && !strcmp(common[i].fact, "workers")) /* made by a build with one stage a worker */
 			continue;
 		if (!then && !now && !strcmp(common[i].fact, "choices"))
-			continue;
-		/* made by a build without this fact, or by a list without end */
-		if ((!then || !now) && !strcmp(common[i].fact, "steps"))
 			continue;
 		if (!then)
 			return mr_fail(MR_ECKPT, "its manifest does not say %s", common[i].fact);

@@ -12,7 +12,7 @@
 #define MR_RUN_MANIFEST(X) \
 	X(millrace) X(choices) X(isa) \
 	X(model) X(system) X(optimizer) X(mitigation) X(dtype) X(backend) X(kernels) X(slots) X(stages) X(workers) \
-		X(threads) X(seed) X(batch) X(microbatches) X(parameters) X(steps) X(clip) X(learning_rate) X(options) \
+		X(threads) X(seed) X(batch) X(microbatches) X(parameters) X(clip) X(learning_rate) X(options) \
 			X(costs) X(plan) X(identity) X(data) X(vocabulary) X(smoothness) X(minimum) X(gradient) \
 				X(best_val_loss) X(best_train_loss) X(averaging)
 

@@ -9,8 +9,8 @@
  *
  * Slots, buffers and version buffers are the same in all windows, numbered by micro-batch and version, so that work
  * under way passes from one window to the next without a copy. Their number follows from the contract
- * alone: stage s of S has at most S - s micro-batches under way and boundary s one more, so that no worker ever
- * waits for a buffer, and max_staleness + 1 versions, or as many as there are steps.
+ * alone, so that a run can be resumed with more steps: stage s of S has at most S - s micro-batches under way and
+ * boundary s one more, so that no worker ever waits for a buffer, and max_staleness + 1 versions.
  *
  * A window is a pure function of its number: any thread may make it, more than once, and it is the same whether a run
  * reached it from the start or was resumed there.
@@ -27,7 +27,6 @@
 typedef struct mr_endless {
 	uint64_t n_steps;   /* number of steps, including those that a run's last steps begin; UINT64_MAX: no end */
 	uint64_t identity;  /* a hash of everything that the steps follow from */
-	bool fixed;         /* the last steps depend on n_steps: a longer run would have others */
 	/* Append F and B of window @n, the active stage's flags and the versions read included, to the body of @out,
 	 * which is empty. */
 	mr_status (*window)(void *arg, uint64_t n, mr_plan *out);

@@ -175,7 +175,7 @@ static uint64_t updates_before(uint64_t n_stages, uint64_t n_micro, uint64_t tim
 
 mr_unit_update mr_unit_update_at(uint16_t n_stages, uint64_t n_micro, uint64_t k, uint32_t *delay)
 {
-	uint64_t low = 0, high = 2 * n_micro + 2 * (uint64_t)n_stages;
+	uint64_t low = 0, high = 2 * (n_micro < k + 1 ? n_micro : k + 1) + 2 * (uint64_t)n_stages;
 	mr_unit_update u = {0};
 
 	while (low + 1 < high) { /* the last step before which at most k updates are made */

@@ -55,7 +55,7 @@ const void *mr_carried_begin(const mr_carried *c, uint64_t micro)
 
 mr_status mr_carried_check(const mr_carried *c, uint64_t micro, uint32_t stage)
 {
-	if (begins_epoch(c, micro) || c->micro[place_of(c, micro)] == micro)
+	if (!c->bytes || begins_epoch(c, micro) || c->micro[place_of(c, micro)] == micro)
 		return MR_OK;
 	return mr_fail(MR_EINVAL,
 		       "stage %u: the values with which micro-batch %llu begins are not there: its order is not that "

@@ -43,7 +43,8 @@ void mr_carried_stand(mr_carried *c, uint64_t window, bool drained);
 /** The entry with which @micro begins; NULL: zeros. */
 const void *mr_carried_begin(const mr_carried *c, uint64_t micro);
 
-/** Is that entry still, or already, the one of @micro? Else MR_EINVAL, with a message that names @stage. */
+/** Is that entry still, or already, the one of @micro? Else MR_EINVAL, with a message that names @stage. A stage that
+ * carries nothing has no entry, and a checkpoint none of it. */
 mr_status mr_carried_check(const mr_carried *c, uint64_t micro, uint32_t stage) MR_MUST_USE;
 
 /** The entry for F of @micro to fill. */

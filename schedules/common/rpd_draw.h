@@ -23,11 +23,13 @@ typedef enum mr_rpd_delays {
 	MR_RPD_DELAY_EXACT,   /* those of the greedy 1F1B's k-th update */
 } mr_rpd_delays;
 
+#define MR_RPD_NO_END (UINT64_MAX / 8)
+
 typedef struct mr_rpd_params {
 	uint16_t n_stages;
 	uint64_t first;       /* the step that the drawn sequence calls 0 */
 	uint32_t n_steps;
-	uint64_t n_all;       /* where the timeline ends, in steps; 0: first + n_steps */
+	uint64_t n_all;       /* where the timeline ends, in steps; MR_RPD_NO_END: nowhere; 0: first + n_steps */
 	uint32_t n_batches;   /* minibatches in the data */
 	mr_rpd_order stage, batch;
 	mr_rpd_delays delays;
