@@ -5,6 +5,7 @@
  * of their own.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,8 +120,21 @@ static mr_status open_file(arrays *a, const mr_data_want *want, const char *key_
 	return st;
 }
 
-/* The targets of file @f, least and greatest of all so far; every number must be finite. */
-static mr_status look_through(const arrays *a, const numbers *f, double *low, double *high)
+static mr_status bad_number(const numbers *f, uint64_t i, uint64_t columns, mr_dtype dtype, double v)
+{
+	char place[96];
+
+	snprintf(place, sizeof(place), "number %llu (row %llu, column %llu, from 0)", (unsigned long long)i,
+		 (unsigned long long)(i / columns), (unsigned long long)(i % columns));
+	if (!isfinite(v))
+		return mr_fail(MR_EDATA, "%s: %s is not finite: %g", mr_contents_path(f->in), place, v);
+	return mr_fail(MR_EDATA, "%s: %s, %g, is too large for %s", mr_contents_path(f->in), place, v,
+		       mr_dtype_name(dtype));
+}
+
+/* The numbers of file @f, @columns a row, least and greatest of all so far; each must be one of @dtype. */
+static mr_status look_through(const arrays *a, const numbers *f, uint64_t columns, mr_dtype dtype, double *low,
+			      double *high)
 {
 	uint64_t n = mr_contents_bytes(f->in) / (a->wide ? 8 : 4);
 	double room[PIECE];
@@ -133,9 +147,8 @@ static mr_status look_through(const arrays *a, const numbers *f, double *low, do
 		for (uint64_t i = 0; i < len; i++) {
 			double v = number(from, i, a->wide);
 
-			if (!isfinite(v))
-				return mr_fail(MR_EDATA, "%s: number %llu is not finite", mr_contents_path(f->in),
-					       (unsigned long long)(at + i));
+			if (!isfinite(v) || !mr_rows_fits(dtype, v))
+				return bad_number(f, at + i, columns, dtype, v);
 			*low = fmin(*low, v);
 			*high = fmax(*high, v);
 		}
@@ -151,13 +164,13 @@ static mr_status open_files(arrays *a, const mr_values *values, const mr_data_wa
 	b->bytes = (mr_data_bytes){0};
 	MR_TRY(open_file(a, want, mr_values_string(values, "matrix"), a->n_first * a->rows.d, &a->matrix[0]));
 	MR_TRY(open_file(a, want, mr_values_string(values, "targets"), a->n_first, &a->targets[0]));
-	MR_TRY(look_through(a, &a->targets[0], &low, &high));
+	MR_TRY(look_through(a, &a->targets[0], 1, mr_data_target_type(a->rows.dtype), &low, &high));
 	if (a->rows.n > a->n_first) {
 		uint64_t n = a->rows.n - a->n_first;
 
 		MR_TRY(open_file(a, want, mr_values_string(values, "validation_matrix"), n * a->rows.d, &a->matrix[1]));
 		MR_TRY(open_file(a, want, mr_values_string(values, "validation_targets"), n, &a->targets[1]));
-		MR_TRY(look_through(a, &a->targets[1], &low, &high));
+		MR_TRY(look_through(a, &a->targets[1], 1, mr_data_target_type(a->rows.dtype), &low, &high));
 	}
 	b->target_low = low;
 	b->target_high = high;
@@ -241,7 +254,7 @@ static mr_status load_arrays(mr_dataset *d)
 		if (a->targets[i].keeps)
 			MR_TRY(mr_contents_keep(a->targets[i].in));
 		if (a->matrix[i].in)
-			MR_TRY(look_through(a, &a->matrix[i], &low, &high));
+			MR_TRY(look_through(a, &a->matrix[i], a->rows.d, dtype, &low, &high));
 	}
 	mr_hasher_init(&h, 0, a->rows.n * a->rows.d * mr_dtype_bytes(dtype));
 	hash_files(a, a->matrix, dtype, &h);

@@ -22,6 +22,7 @@
 
 #define MAX_CLASSES 65536u
 #define SHOWN_CLASSES 5u
+#define SHOWN_COLUMNS 5u
 #define SPLIT_SEED 0x637376u /* seed of the random order whose last rows validate */
 
 typedef struct csv {
@@ -163,6 +164,18 @@ static mr_status weigh(csv *s, uint64_t row, uint64_t number)
 	return MR_OK;
 }
 
+/* Refuse @v, what the field of @column has become, if the run's numbers of type @type do not reach it. */
+static mr_status fit(const csv *s, uint32_t column, uint64_t number, mr_dtype type, double v)
+{
+	const mr_csv_table *t = &s->table;
+
+	if (mr_rows_fits(type, v))
+		return MR_OK;
+	return mr_fail(MR_EDATA, "%s:%llu: %s: \"%.40s\" is too large for %s%s", t->path, (unsigned long long)number,
+		       t->name[column], t->field[column], mr_dtype_name(type),
+		       column == t->target ? "" : "; ignore leaves a column out");
+}
+
 /* Store the current line's features as row @at. */
 static mr_status fill_features(csv *s, uint64_t at, uint64_t number)
 {
@@ -183,6 +196,7 @@ static mr_status fill_features(csv *s, uint64_t at, uint64_t number)
 		MR_TRY(mr_csv_cell_number(&s->cell, t, c, number, &v));
 		if (s->scale)
 			v = s->deviation[j] > 0 ? (v - s->mean[j]) / s->deviation[j] : 0;
+		MR_TRY(fit(s, c, number, s->rows.cells, v));
 		mr_rows_put(&s->rows, at, j++, v);
 	}
 	return MR_OK;
@@ -205,6 +219,7 @@ static mr_status fill(csv *s, uint64_t row, uint64_t number)
 		v = (double)label;
 	} else {
 		MR_TRY(mr_csv_table_number(t, t->target, number, &v));
+		MR_TRY(fit(s, t->target, number, mr_data_target_type(s->rows.dtype), v));
 	}
 	mr_rows_put_target(&s->rows, at, v);
 	return MR_OK;
@@ -283,6 +298,23 @@ static mr_status count(csv *s, const mr_values *values, uint64_t *n, uint64_t *n
 	return *n > *n_train ? MR_OK : mr_fail(MR_EDATA, "%s: no rows in it", s->path[1]);
 }
 
+/* Which columns the model does not see. */
+static void put_left_out(const csv *s, mr_strbuf *b)
+{
+	const mr_csv_table *t = &s->table;
+	uint32_t n = 0;
+
+	for (uint32_t c = 0; c < t->n_columns; c++) {
+		if (!t->left_out[c])
+			continue;
+		if (n < SHOWN_COLUMNS)
+			mr_strbuf_printf(b, "%s%.30s", n ? ", " : ", left out: ", t->name[c]);
+		n++;
+	}
+	if (n)
+		mr_strbuf_printf(b, "%s (%u of %u columns)", n > SHOWN_COLUMNS ? ", ..." : "", n, t->n_columns);
+}
+
 static mr_status describe(csv *s)
 {
 	mr_dataset *d = &s->rows.base;
@@ -296,6 +328,7 @@ static mr_status describe(csv *s)
 	if (s->table.n_categories)
 		mr_strbuf_printf(&b, " and %u categories", s->table.n_categories);
 	mr_strbuf_printf(&b, ", target %s", s->table.name[s->table.target]);
+	put_left_out(s, &b);
 	if (s->by_class)
 		mr_strbuf_printf(&b, ", %zu classes:", s->n_labels);
 	for (size_t i = 0; i < s->n_labels && i < SHOWN_CLASSES; i++)
@@ -384,6 +417,24 @@ static mr_status all_rows(csv *s, row_fn *fn)
 				: mr_fail(MR_EDATA, "%s: the file has shrunk while it was read", s->table.path);
 }
 
+/* The square of a number above 1e154 is none: all of its column would become 0. */
+static mr_status check_scale(const csv *s)
+{
+	const mr_csv_table *t = &s->table;
+	uint32_t j = 0;
+
+	for (uint32_t c = 0; c < t->n_columns; c++) {
+		if (c == t->target || t->left_out[c] || t->category[c])
+			continue;
+		if (!isfinite(s->mean[j]) || !isfinite(s->deviation[j]))
+			return mr_fail(MR_EDATA,
+				       "%s: %s: its numbers are too large for scale = \"standard\"; ignore leaves a "
+				       "column out", s->path[0], t->name[c]);
+		j++;
+	}
+	return MR_OK;
+}
+
 static mr_status find_scale(csv *s)
 {
 	s->mean = calloc(s->rows.d, sizeof(*s->mean));
@@ -393,7 +444,7 @@ static mr_status find_scale(csv *s)
 	MR_TRY(all_rows(s, weigh));
 	for (uint64_t j = 0; j < s->rows.d; j++)
 		s->deviation[j] = sqrt(s->deviation[j] / (double)s->rows.base.n_train);
-	return MR_OK;
+	return check_scale(s);
 }
 
 static mr_status load_csv(mr_dataset *d)

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,6 +120,17 @@ static mr_status note_label(reader *r, double label)
 	return add_label(r, label);
 }
 
+/* @index 0: the label */
+static mr_status too_large(const reader *r, const char *what, uint64_t index, double value, mr_dtype type)
+{
+	char of[32] = "";
+
+	if (index)
+		snprintf(of, sizeof(of), " of index %llu", (unsigned long long)index);
+	return mr_fail(MR_EDATA, "%s:%llu: %s%s, %g, is too large for %s", r->path, (unsigned long long)r->line, what,
+		       of, value, mr_dtype_name(type));
+}
+
 static mr_status pair(reader *r, uint64_t *last)
 {
 	char *end;
@@ -140,6 +152,8 @@ static mr_status pair(reader *r, uint64_t *last)
 	*last = index;
 	if (index > r->d)
 		r->d = index;
+	if (r->fills && index <= r->l->rows.d && !mr_rows_fits(r->l->rows.cells, value))
+		return too_large(r, "the value", index, value, r->l->rows.cells);
 	if (r->fills && index <= r->l->rows.d)
 		mr_rows_put(&r->l->rows, r->n, index - 1, value);
 	return MR_OK;
@@ -161,6 +175,8 @@ static mr_status sample(reader *r)
 		MR_TRY(pair(r, &last));
 	if (!r->fills)
 		MR_TRY(note_label(r, label));
+	else if (r->l->targets == NUMBERS && !mr_rows_fits(mr_data_target_type(r->l->rows.dtype), label))
+		return too_large(r, "the label", 0, label, mr_data_target_type(r->l->rows.dtype));
 	else if (r->n < r->l->rows.n)
 		mr_rows_put_target(&r->l->rows, r->n,
 				   r->l->targets == NUMBERS ? label : (double)place_of(&r->l->labels, label));

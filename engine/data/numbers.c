@@ -9,7 +9,7 @@
 
 #include "base/stats.h"
 #include "base/str.h"
-#include "data/part.h"
+#include "data/rows.h"
 
 typedef struct numbers {
 	mr_dataset base;
@@ -32,10 +32,10 @@ static mr_status check(const double *x, size_t n_x, const double *y, size_t n_y,
 		return mr_fail(MR_EDATA,
 			       "data \"numbers\": x has %zu and y has %zu numbers; both need as many, at least 1",
 			       n_x, n_y);
-	for (size_t i = 0; i < n_x && dtype != MR_F64; i++)
-		if (x[i] > 3.4028235e38 || x[i] < -3.4028235e38 || y[i] > 3.4028235e38 || y[i] < -3.4028235e38)
-			return mr_fail(MR_EDATA, "data \"numbers\": pair %zu (%g, %g) does not fit into f32", i, x[i],
-				       y[i]);
+	for (size_t i = 0; i < n_x; i++)
+		if (!mr_rows_fits(dtype, x[i]) || !mr_rows_fits(mr_data_target_type(dtype), y[i]))
+			return mr_fail(MR_EDATA, "data \"numbers\": pair %zu (%g, %g) does not fit into %s", i, x[i],
+				       y[i], mr_dtype_name(dtype));
 	return MR_OK;
 }
 

@@ -9,6 +9,8 @@
 #ifndef MR_DATA_ROWS_H
 #define MR_DATA_ROWS_H
 
+#include <math.h>
+
 #include "data/part.h"
 
 /* First member of its dataset. */
@@ -58,6 +60,15 @@ static inline void mr_rows_put_target(mr_rows *r, uint64_t i, double value)
 		((int32_t *)(void *)r->y)[i] = (int32_t)value;
 	else
 		mr_element_put(mr_data_target_type(r->dtype), r->y, (int64_t)i, value);
+}
+
+/** Is @value a finite number of type @t too? 1e39 is none of f32. */
+static inline bool mr_rows_fits(mr_dtype t, double value)
+{
+	double room;
+
+	mr_element_put(t, &room, 0, value);
+	return isfinite(mr_element(t, &room, 0));
 }
 
 /** The row of evaluation sample @i. */

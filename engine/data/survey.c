@@ -96,6 +96,10 @@ static mr_status read_part(mr_survey *s, bool train, uint64_t n, void *input, vo
 		add_input(s, input);
 		add_target(s, target, train);
 		s->read[!train]++;
+		if (s->number.n_odd || (!d->target.tokens && s->target.n_odd)) /* the source should have said where */
+			return mr_fail(MR_EDATA, "%s: %s sample %llu has a %s that is not finite", d->describe,
+				       train ? "training" : "validation", (unsigned long long)i,
+				       s->number.n_odd ? "number" : "target");
 	}
 	return MR_OK;
 }
@@ -156,8 +160,6 @@ static void print_numbers(const char *what, const mr_survey_values *v, mr_strbuf
 	if (v->n > v->n_odd)
 		mr_strbuf_printf(out, " from %.6g to %.6g, mean %.6g", v->least, v->most,
 				 v->sum / (double)(v->n - v->n_odd));
-	if (v->n_odd)
-		mr_strbuf_printf(out, "; %llu not finite", (unsigned long long)v->n_odd);
 	mr_strbuf_append(out, "\n");
 }
 

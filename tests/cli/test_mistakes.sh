@@ -25,6 +25,7 @@ awk 'NR == 9 { $0 = "abc,0.1,1" } 1' rows.csv >word.csv
 awk 'NR == 9 { $0 = ",0.1,1" } 1' rows.csv >hole.csv
 awk 'NR == 9 { $0 = "1,0.1,1,7" } 1' rows.csv >ragged.csv
 awk 'NR == 9 { $0 = "1,nan,1" } 1' rows.csv >nan.csv
+awk 'NR == 9 { $0 = "1,1e39,1" } 1' rows.csv >large.csv
 : >empty.csv
 printf 'a,b\n\000\001,2\n' >binary.csv
 mkdir folder
@@ -171,6 +172,8 @@ mistakes <<'END'
 4 | hole.csv:9: a is empty, expected a number; empty = "zero" takes empty fields | train ok.cfg --set data.path=hole.csv
 4 | ragged.csv:9: 4 fields, where the first line has 3 | train ok.cfg --set data.path=ragged.csv
 4 | nan.csv:9: b: "nan" is no finite number | train ok.cfg --set data.path=nan.csv
+4 | large.csv:9: b: "1e39" is too large for f32 | train ok.cfg --set data.path=large.csv --set data.scale=none
+4 | large.csv:9: b: "1e39" is too large for f32 | check-data ok.cfg --set data.path=large.csv --set data.scale=none
 3 | target = "knid" is no column of ...rows.csv, did you mean "kind"? | train ok.cfg --set data.target=knid
 4 | rows.csv:1: expected a number as label | train ok.cfg --set data.name=libsvm --set data.path=rows.csv
 4 | absent.json: no such file | train text.cfg --set data.tokenizer=absent.json

@@ -232,6 +232,34 @@ static void wrong_files(void)
 	data_help_remove(dir);
 }
 
+static void refuse_load(const char *text, const char *settings, mr_dtype dtype, const char *message)
+{
+	mr_data_want w = want();
+	mr_dataset *d;
+
+	w.dtype = dtype;
+	save("s", text);
+	MR_CHECK_FAIL(data_help_open("csv", settings, &w, &d), MR_EDATA, message);
+}
+
+/* A number of the file that the run's type does not reach: named, and not an infinity in the sample. */
+static void beyond_the_type(void)
+{
+	mr_data_want w = want();
+	mr_dataset *d;
+
+	data_help_folder(dir);
+	refuse_load("a,b\n1,2\n-1e39,3\n", "path=s scale=none", MR_F32, "s:3: a: \"-1e39\" is too large for f32; ignore");
+	refuse_load("a,b\n1,2\n3.4e38,3\n", "path=s scale=none", MR_BF16, "s:3: a: \"3.4e38\" is too large for bf16");
+	refuse_load("a,b\n1,2\n3,1e39\n", "path=s scale=none", MR_F32, "s:3: b: \"1e39\" is too large for f32");
+	refuse_load("a,b\n1,2\n1e200,2\n1,3\n", "path=s validation=0", MR_F64, "s: a: its numbers are too large for scale");
+	save("s", "a,b\n1,2\n-1e39,3\n"); /* f64 reaches it */
+	w.dtype = MR_F64;
+	MR_CHECK_OK(data_help_open("csv", "path=s scale=none", &w, &d));
+	mr_dataset_close(d);
+	data_help_remove(dir);
+}
+
 void mr_suite_csv(void);
 void mr_suite_csv(void)
 {
@@ -242,4 +270,5 @@ void mr_suite_csv(void)
 	MR_TEST(file_of_its_own);
 	MR_TEST(categories);
 	MR_TEST(wrong_files);
+	MR_TEST(beyond_the_type);
 }

@@ -200,6 +200,7 @@ static void formula(void)
 static void bare_arrays(void)
 {
 	static const double m[] = {1, 2, 3, 4, 5, 6}, t[] = {-1, 1};
+	static const double big[] = {1, 2, 3, 4, 1e39, 6}, bigt[] = {1, -1e39};
 	static const float mf[] = {1, 2, 3, 4, 5, 6}, tf[] = {-1, 1}, nan_f[] = {0, NAN};
 	mr_data_want want = numbers(MR_F64);
 	mr_dataset *d;
@@ -223,7 +224,15 @@ static void bare_arrays(void)
 	MR_CHECK_FAIL(data_help_open("arrays", "matrix=m targets=m rows=2 features=3", &want, &d), MR_EDATA,
 		      "2 numbers");
 	MR_CHECK_FAIL(data_help_open("arrays", "matrix=mf targets=nan rows=2 features=3 numbers=f32", &want, &d),
-		      MR_EDATA, "nan: number 1 is not finite");
+		      MR_EDATA, "nan: number 1 (row 1, column 0, from 0) is not finite");
+	want.dtype = MR_F32;
+	data_help_write(dir, "big", big, sizeof(big));
+	data_help_write(dir, "bigt", bigt, sizeof(bigt));
+	MR_CHECK_FAIL(data_help_open("arrays", "matrix=big targets=t rows=2 features=3", &want, &d), MR_EDATA,
+		      "big: number 4 (row 1, column 1, from 0), 1e+39, is too large for f32");
+	MR_CHECK_FAIL(data_help_open("arrays", "matrix=m targets=bigt rows=2 features=3", &want, &d), MR_EDATA,
+		      "bigt: number 1 (row 1, column 0, from 0), -1e+39, is too large for f32");
+	want.dtype = MR_F64;
 	MR_CHECK_FAIL(data_help_open("arrays", "matrix=none targets=t rows=2 features=3", &want, &d), MR_EDATA,
 		      "none: ");
 	data_help_remove(dir);
@@ -276,6 +285,13 @@ static void libsvm_files(void)
 	refuse("1 1:1\n1 1:1\n", "path=s labels=two", "exactly two labels, the file has one");
 	data_help_write(dir, "s", "1 1:1\0\n", 7);
 	MR_CHECK_FAIL(data_help_open("libsvm", "path=s", &want, &d), MR_EDATA, "byte 5 is a NUL");
+	want.dtype = MR_F32;
+	save("1 1:1\n2 2:-1e39\n");
+	MR_CHECK_FAIL(data_help_open("libsvm", "path=s", &want, &d), MR_EDATA,
+		      "s:2: the value of index 2, -1e+39, is too large for f32");
+	save("1 1:1\n1e39 2:1\n0 1:1\n");
+	MR_CHECK_FAIL(data_help_open("libsvm", "path=s labels=numbers", &want, &d), MR_EDATA,
+		      "s:2: the label, 1e+39, is too large for f32");
 	data_help_remove(dir);
 }
 
