@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/printable.h"
+
 #define TEXT_BYTES 1024
 
 static _Thread_local char text[TEXT_BYTES];
@@ -12,6 +14,7 @@ void mr_error_vset(const char *fmt, va_list ap)
 	char fresh[TEXT_BYTES]; /* the arguments may point into the old text */
 
 	vsnprintf(fresh, sizeof(fresh), fmt, ap);
+	mr_printable(fresh); /* names and values come out of files */
 	memcpy(text, fresh, sizeof(text));
 }
 

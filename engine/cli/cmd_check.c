@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/printable.h"
 #include "cli/args.h"
 #include "host/memory.h"
 #include "session/plan_file.h"
@@ -19,6 +20,7 @@ static double largest(const double *x, size_t n)
 
 static mr_status print_summary(const mr_plan *plan, uint64_t identity)
 {
+	char system[256];
 	mr_metrics *m;
 	mr_walk *walk;
 	mr_status st;
@@ -33,7 +35,8 @@ static mr_status print_summary(const mr_plan *plan, uint64_t identity)
 		printf("-");
 	else
 		printf("%g", m->period);
-	printf("  peak activations %g  %s\n", largest(m->peak_until_w, m->n_workers), plan->system);
+	snprintf(system, sizeof(system), "%s", plan->system);
+	printf("  peak activations %g  %s\n", largest(m->peak_until_w, m->n_workers), mr_printable(system));
 	mr_metrics_destroy(m);
 	return MR_OK;
 }

@@ -1,9 +1,11 @@
 /* millrace inspect: lists the contents of a checkpoint, and verifies it. */
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "base/str.h"
 #include "cli/args.h"
 #include "report/output.h"
@@ -19,6 +21,20 @@ typedef struct totals {
 static uint64_t elements_of(const mr_saved_tensor *t)
 {
 	return t->bytes / mr_saved_dtype_bytes(t->dtype);
+}
+
+/* A line with texts of the checkpoint. */
+static MR_PRINTF(1, 2) void put_line(const char *fmt, ...)
+{
+	char *text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) >= 0) {
+		fputs(mr_printable(text), stdout);
+		free(text);
+	}
+	va_end(ap);
 }
 
 static void put_shape(mr_table *table, const mr_saved_tensor *t)
@@ -67,7 +83,7 @@ static mr_status print_file(const mr_checkpoint *ck, const char *name, uint64_t 
 		sum.elements += elements_of(t);
 		sum.bytes += t->bytes;
 	}
-	printf("\n%s, %s\n", name, mr_bytes_text(file_bytes, size));
+	put_line("\n%s, %s\n", name, mr_bytes_text(file_bytes, size));
 	st = mr_table_print(table, "  ", stdout);
 	printf("  %llu tensor%s, %s elements, %s\n", (unsigned long long)sum.tensors, sum.tensors == 1 ? "" : "s",
 	       mr_count_text(sum.elements, count), mr_bytes_text(sum.bytes, bytes));
@@ -87,7 +103,7 @@ static mr_status print_all(const mr_checkpoint *ck, const char *path)
 	printf("%-13s %s\n", "checkpoint", path);
 	printf("%-13s %llu\n", "step", (unsigned long long)mr_checkpoint_step(ck));
 	for (size_t i = 0; (fact = mr_checkpoint_fact_at(ck, i)).key; i++)
-		printf("%-13s %s\n", fact.key, fact.value);
+		put_line("%-13s %s\n", fact.key, fact.value);
 	for (; mr_checkpoint_file_at(ck, n_files, &bytes); n_files++)
 		sum += bytes;
 	printf("%-13s all right: %zu file%s, %s\n", "checksums", n_files, n_files == 1 ? "" : "s",
@@ -147,7 +163,8 @@ static mr_status print_tensor(const mr_safetensors *f, const char *file, const m
 		add_element(&s, element(t, data, i));
 	free(data);
 	MR_TRY(st);
-	printf("%-12s %s of %s\n%-12s %s, ", "tensor", t->name, file, "type", mr_saved_dtype_name(t->dtype));
+	put_line("%-12s %s of %s\n", "tensor", t->name, file);
+	printf("%-12s %s, ", "type", mr_saved_dtype_name(t->dtype));
 	for (uint32_t i = 0; i < t->n_dims; i++)
 		printf(i ? " x %lld" : "%lld", (long long)t->shape[i]);
 	printf("%s%s\n", t->n_dims ? ", " : "", mr_bytes_text(t->bytes, bytes));

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/printable.h"
+
 #define MR_DATA(id) extern const mr_dataset_ops mr_data_##id;
 #include "data/data.def"
 #undef MR_DATA
@@ -41,12 +43,18 @@ mr_status mr_dataset_look(const mr_dataset_ops *ops, const mr_values *values, co
 	MR_TRY(ops->open(values, &w, out));
 	if (!(*out)->ops)
 		(*out)->ops = ops;
+	if ((*out)->describe)
+		mr_printable((*out)->describe); /* it has names from files */
 	return MR_OK;
 }
 
 mr_status mr_dataset_load(mr_dataset *d)
 {
-	return d->ops->load ? d->ops->load(d) : MR_OK;
+	if (d->ops->load)
+		MR_TRY(d->ops->load(d));
+	if (d->describe)
+		mr_printable(d->describe);
+	return MR_OK;
 }
 
 mr_status mr_dataset_open(const mr_dataset_ops *ops, const mr_values *values, const mr_data_want *want,

@@ -4,11 +4,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/printable.h"
 #include "base/str.h"
 #include "observe/run_status.h"
 #include "report/table.h"
 
 enum { STEP_BAR = 40, BUSY_BAR = 12 };
+
+#define LONGEST_LINE 2048
 
 /* A page that is filled line by line; lines beyond the last are not printed, and longer ones are cut. */
 typedef struct page {
@@ -16,12 +19,15 @@ typedef struct page {
 	FILE *out;
 } page;
 
-static void put_line(page *p, const char *text)
+static void put_line(page *p, const char *line)
 {
-	size_t n = strlen(text);
+	char text[LONGEST_LINE];
+	size_t n;
 
 	if (!p->left)
 		return;
+	snprintf(text, sizeof(text), "%s", line);
+	n = strlen(mr_printable(text)); /* it has texts of status.json, which anybody may have written */
 	while (n && text[n - 1] == ' ')
 		n--;
 	fprintf(p->out, "%.*s\n", (int)(n < p->columns ? n : p->columns), text);

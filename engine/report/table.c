@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "report/screen.h"
 
 struct mr_table {
@@ -60,7 +61,7 @@ void mr_table_put(mr_table *t, const char *fmt, ...)
 	if (vasprintf(&text, fmt, ap) < 0)
 		t->failed = true;
 	else
-		t->cell[t->n_cells++] = text;
+		t->cell[t->n_cells++] = mr_printable(text);
 	va_end(ap);
 }
 

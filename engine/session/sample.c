@@ -19,6 +19,7 @@ typedef struct writer {
 	double *p;           /* [vocabulary] */
 	int32_t *order;      /* [vocabulary] for top_k */
 	int64_t context, vocab;
+	bool live;           /* the text goes to a terminal */
 } writer;
 
 static double logit(const writer *w, int64_t row, int64_t i)
@@ -80,6 +81,16 @@ static int32_t draw(writer *w, int64_t row)
 	return w->order[n - 1];
 }
 
+/* On a terminal what the model wrote does nothing but show. */
+static void put_text(const writer *w, const char *text, size_t len, FILE *out)
+{
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		putc(w->live && ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) ? '?' : c, out);
+	}
+}
+
 static mr_status next(writer *w, FILE *out)
 {
 	int64_t shown = w->n < w->context ? w->n : w->context;
@@ -93,10 +104,10 @@ static mr_status next(writer *w, FILE *out)
 	w->tokens[w->n] = draw(w, shown - 1);
 	if (d->tokenizer) {
 		text = mr_tokenizer_bytes(d->tokenizer, w->tokens[w->n], &len);
-		fwrite(text, 1, len, out);
+		put_text(w, text, len, out);
 	} else {
 		text = d->token_text(d, w->tokens[w->n]);
-		fputs(text ? text : "?", out);
+		put_text(w, text ? text : "?", text ? strlen(text) : 1, out);
 	}
 	w->n++;
 	return MR_OK;
@@ -182,7 +193,6 @@ static mr_status write_all(writer *w, const mr_state_list *model, FILE *out)
 	const mr_job_sample *v = &w->s->job->sample;
 	const char *prompt = v->prompt;
 	int64_t want = v->tokens;
-	bool live;
 
 	w->context = w->s->graph->input.rows;
 	w->vocab = w->s->data->classes;
@@ -198,12 +208,12 @@ static mr_status write_all(writer *w, const mr_state_list *model, FILE *out)
 	if (!w->logits)
 		return mr_fail(MR_ERESOURCE, "no memory for logits");
 	MR_TRY(read_prompt(w, prompt, want));
-	fputs(prompt, out);
-	live = isatty(fileno(out));
+	w->live = isatty(fileno(out));
+	put_text(w, prompt, strlen(prompt), out);
 	/* after a training Ctrl-C ends the text */
 	for (int64_t i = 0; i < want && !mr_signals_end() && !ferror(out); i++) {
 		MR_TRY(next(w, out));
-		if (live)
+		if (w->live)
 			fflush(out);
 	}
 	fputc('\n', out);
