@@ -80,6 +80,11 @@ static bool is_stream(const place *p)
 	return p->fd >= 0 || (!p->is_new && (S_ISFIFO(p->info.st_mode) || S_ISCHR(p->info.st_mode)));
 }
 
+static mr_status is_input(const char *path)
+{
+	return mr_fail(MR_EUSAGE, "%s: is read by this command and is left as it is: name another file", path);
+}
+
 static mr_status judge(const char *path, const place *p, mr_result_kind kind)
 {
 	const char *what = p->is_new ? NULL : mr_file_kind(p->info.st_mode);
@@ -87,7 +92,7 @@ static mr_status judge(const char *path, const place *p, mr_result_kind kind)
 	if (what && (kind != MR_RESULT_NAMED || !is_stream(p)))
 		return mr_fail(MR_EIO, "%s: cannot write: is %s, expected a file", path, what);
 	if (kind == MR_RESULT_NAMED && !p->is_new && S_ISREG(p->info.st_mode) && mr_inputs_has(&p->info))
-		return mr_fail(MR_EUSAGE, "%s: is read by this command and is left as it is: name another file", path);
+		return is_input(path);
 	return MR_OK;
 }
 
@@ -268,8 +273,12 @@ static mr_status sync_folder(const mr_result *r)
 mr_status mr_result_end(mr_result *r, mr_status st)
 {
 	const char *what = NULL;
+	struct stat now;
 	int error = 0;
 
+	/* Some inputs are read after the result was begun. */
+	if (st == MR_OK && r->temp && r->kind == MR_RESULT_NAMED && !lstat(r->target, &now) && mr_inputs_has(&now))
+		st = is_input(r->path);
 	if (st == MR_OK)
 		what = finish(r, &error);
 	else

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "base/result.h"
 #include "cli/args.h"
 #include "cli/open_config.h"
@@ -43,7 +44,7 @@ static mr_status write_file(const mr_args *args, const char *data, const char *p
 {
 	char folder[PATH_MAX + 2], word[MR_SHELL_WORD_BYTES];
 	mr_config *config;
-	mr_strbuf text;
+	mr_strbuf text, notes;
 	mr_topo machine;
 	mr_status st;
 
@@ -53,10 +54,14 @@ static mr_status write_file(const mr_args *args, const char *data, const char *p
 	MR_TRY(folder_for(path, folder));
 	MR_TRY(mr_topo_detect(&machine));
 	mr_strbuf_init(&text);
-	st = mr_starter_write(data, folder, &machine, &text);
+	mr_strbuf_init(&notes);
+	st = mr_starter_write(data, folder, &machine, &text, &notes);
 	if (st == MR_OK)
 		st = mr_result_write(path, mr_strbuf_text(&text), text.len);
+	if (st == MR_OK && notes.len)
+		fputs(mr_printable(notes.data), stdout);
 	mr_strbuf_fini(&text);
+	mr_strbuf_fini(&notes);
 	mr_topo_fini(&machine);
 	MR_TRY(st);
 	/* It must be right as it stands. */

@@ -122,6 +122,25 @@ static mr_status add_file(mr_image_folder *f, size_t class_of, const char *path)
 	return MR_OK;
 }
 
+static void skip(mr_image_folder *f, const char *path)
+{
+	struct stat is;
+
+	mr_skipped_add(&f->skipped, path + strlen(f->root) + 1, !stat(path, &is) && S_ISDIR(is.st_mode));
+}
+
+static mr_status no_picture(const mr_image_folder *f, const char *path)
+{
+	mr_strbuf b;
+
+	mr_strbuf_init(&b);
+	mr_skipped_print(&f->skipped, &b);
+	mr_fail(MR_EDATA, "%s: holds no picture: a class needs files .png, .jpg, .jpeg, .ppm or .pgm%s%s", path,
+		b.len ? "; in all " : "", mr_strbuf_text(&b));
+	mr_strbuf_fini(&b);
+	return MR_EDATA;
+}
+
 static mr_status add_class(mr_image_folder *f, size_t class_of, const char *path)
 {
 	struct dirent **list;
@@ -132,20 +151,18 @@ static mr_status add_class(mr_image_folder *f, size_t class_of, const char *path
 	for (int i = 0; i < n && st == MR_OK; i++) {
 		mr_strbuf file;
 
-		if (!mr_picture_name(list[i]->d_name))
-			continue;
 		st = join(&file, path, list[i]->d_name);
 		if (st != MR_OK)
 			break;
-		st = add_file(f, class_of, file.data);
+		if (mr_picture_name(list[i]->d_name))
+			st = add_file(f, class_of, file.data);
+		else
+			skip(f, file.data);
 		mr_strbuf_fini(&file);
 	}
 	if (n >= 0)
 		forget(list, n);
-	if (st == MR_OK && f->n == before)
-		return mr_fail(MR_EDATA, "%s: holds no picture: a class needs files .png, .jpg, .jpeg, .ppm or .pgm",
-			       path);
-	return st;
+	return st == MR_OK && f->n == before ? no_picture(f, path) : st;
 }
 
 /* --- classes --- */
@@ -182,6 +199,8 @@ static mr_status add_entry(mr_image_folder *f, const char *name, const mr_image_
 		st = find_class(f, name, like, &class_of);
 		if (st == MR_OK)
 			st = add_class(f, class_of, path.data);
+	} else {
+		skip(f, path.data);
 	}
 	mr_strbuf_fini(&path);
 	return st;
@@ -213,6 +232,7 @@ void mr_image_folder_close(mr_image_folder *f)
 	for (size_t i = 0; i < f->n_classes; i++)
 		mr_strbuf_fini(&f->class_name[i]);
 	free(f->class_name);
+	mr_skipped_fini(&f->skipped);
 	mr_strbuf_fini(&f->names);
 	free(f->file);
 	free(f->pixels);

@@ -2,8 +2,8 @@
  * image_folder.h - a folder of pictures with one subfolder per class.
  *
  * Classes are numbered in the byte order of their folders' names, and the files of a class in the byte order of theirs.
- * Skipped are names that begin with a dot, files whose names are not those of pictures (data/picture.h), and folders
- * inside a class. Opening reads the head of each file.
+ * Skipped are names that begin with a dot, and, counted by their endings, files whose names are not those of pictures
+ * (data/picture.h), folders inside a class, and files beside the classes. Opening reads the head of each file.
  */
 #ifndef MR_DATA_IMAGE_FOLDER_H
 #define MR_DATA_IMAGE_FOLDER_H
@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "data/part.h"
 #include "data/picture.h"
+#include "data/skipped.h"
 
 typedef struct mr_image_file {
 	uint64_t name;   /* offset in `names` of its path below the root */
@@ -32,6 +33,7 @@ typedef struct mr_image_folder {
 	uint64_t most_file, most_pixels, most_decoding; /* bytes of the largest one */
 	int64_t most_rows, most_cols;
 	uint64_t fingerprint;  /* of the files' paths, sizes and first 4 KiB */
+	mr_skipped skipped;
 } mr_image_folder;
 
 /**

@@ -180,6 +180,12 @@ static mr_status describe(images *s)
 		mr_strbuf_printf(&b, "%s%zu %s", i ? ", " : " ", i, f->class_name[i].data);
 	if (f->n_classes > SHOWN_CLASSES)
 		mr_strbuf_append(&b, ", ...");
+	for (int i = 0; i < 2; i++) {
+		mr_strbuf_append(&b, s->folder[i].skipped.n ? "; " : "");
+		if (i && s->folder[i].skipped.n)
+			mr_strbuf_printf(&b, "%s: ", s->folder[i].root);
+		mr_skipped_print(&s->folder[i].skipped, &b);
+	}
 	d->describe = mr_strbuf_take(&b);
 	return d->describe ? MR_OK : mr_data_no_memory(0);
 }

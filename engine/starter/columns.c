@@ -96,7 +96,7 @@ static uint32_t find_target(const mr_csv_table *t)
 static void leave_out(mr_columns *out, const mr_csv_table *t, uint32_t c, const char *why)
 {
 	mr_strbuf_printf(&out->ignored, "%s%u", out->ignored.len ? "," : "", c + 1);
-	mr_strbuf_printf(&out->why, "\t# Column %u (%.60s) is left out: %s.\n", c + 1, t->name[c], why);
+	mr_strbuf_printf(&out->why, "Column %u (%.60s) is left out: %s.\n", c + 1, t->name[c], why);
 }
 
 /* Judge every column but the target. */

@@ -17,7 +17,7 @@ typedef struct mr_columns {
 	double low, high;  /* of a target that is a number */
 	bool empty;        /* some field of a column that is read is empty */
 	mr_strbuf ignored; /* numbers of the columns that are left out, with commas between; "" for none */
-	mr_strbuf why;     /* a comment of a line for each of them */
+	mr_strbuf why;     /* a sentence in a line for each of them */
 	uint32_t n_read;   /* columns of numbers that are left */
 } mr_columns;
 

@@ -13,6 +13,7 @@
 #include "data/dataset.h"
 #include "data/lines.h"
 #include "data/picture.h"
+#include "data/skipped.h"
 
 #define HEAD 65536u
 #define MOST_LINES 50 /* of the head, that must look alike */
@@ -145,27 +146,30 @@ static mr_status take_idx_file(const char *path, bool labels, mr_sniff *s)
 
 /* --- folders --- */
 
-static bool holds_pictures(const char *folder)
+static bool holds_pictures(const char *folder, mr_skipped *skipped)
 {
 	DIR *d = opendir(folder);
 	bool found = false;
 
-	for (struct dirent *e = d ? readdir(d) : NULL; e && !found; e = readdir(d))
+	for (struct dirent *e = d ? readdir(d) : NULL; e && !found; e = readdir(d)) {
 		found = e->d_name[0] != '.' && mr_picture_name(e->d_name);
+		if (e->d_name[0] != '.' && !found)
+			mr_skipped_add(skipped, e->d_name, false);
+	}
 	if (d)
 		closedir(d);
 	return found;
 }
 
 /* Look at one name in folder @path; *@images becomes the first file of training images. */
-static void look_at(const char *path, const char *name, bool *pictures, bool *cifar, char **images)
+static void look_at(const char *path, const char *name, bool *pictures, bool *cifar, char **images, mr_skipped *skipped)
 {
 	char *whole;
 
 	if (name[0] == '.' || asprintf(&whole, "%s/%s", path, name) < 0)
 		return;
 	if (is_folder(whole))
-		*pictures = *pictures || holds_pictures(whole);
+		*pictures = *pictures || holds_pictures(whole, skipped);
 	*cifar = *cifar || !strcmp(name, "data_batch_1.bin") || !strcmp(name, "train.bin");
 	if (strstr(name, "images") && strstr(name, "idx3") && (!*images || !strncmp(name, "train", 5))) {
 		free(*images);
@@ -175,9 +179,24 @@ static void look_at(const char *path, const char *name, bool *pictures, bool *ci
 	free(whole);
 }
 
+static mr_status nothing_known(const char *path, const mr_skipped *skipped)
+{
+	mr_strbuf b;
+
+	mr_strbuf_init(&b);
+	mr_skipped_print(skipped, &b);
+	mr_fail(MR_EDATA,
+		"%s: the folder has neither folders of PNG, JPEG, PPM or PGM files (one a class), nor MNIST's files "
+		"(*images-idx3*), nor CIFAR's (data_batch_1.bin)%s%s",
+		path, b.len ? "; in its folders " : "", mr_strbuf_text(&b));
+	mr_strbuf_fini(&b);
+	return MR_EDATA;
+}
+
 static mr_status look_at_folder(const char *path, mr_sniff *s)
 {
 	bool pictures = false, cifar = false;
+	mr_skipped skipped = {0};
 	char *images = NULL;
 	mr_status st = MR_OK;
 	DIR *d = opendir(path);
@@ -185,7 +204,7 @@ static mr_status look_at_folder(const char *path, mr_sniff *s)
 	if (!d)
 		return mr_fail(MR_EDATA, "%s: cannot open: %s", path, strerror(errno));
 	for (struct dirent *e = readdir(d); e; e = readdir(d))
-		look_at(path, e->d_name, &pictures, &cifar, &images);
+		look_at(path, e->d_name, &pictures, &cifar, &images, &skipped);
 	closedir(d);
 	if (images)
 		st = take_idx(images, s);
@@ -194,10 +213,8 @@ static mr_status look_at_folder(const char *path, mr_sniff *s)
 	else if (pictures)
 		s->kind = MR_SNIFF_PICTURES;
 	else
-		st = mr_fail(MR_EDATA,
-			     "%s: the folder has neither folders of PNG, JPEG, PPM or PGM files (one a class), nor "
-			     "MNIST's files (*images-idx3*), nor CIFAR's (data_batch_1.bin)",
-			     path);
+		st = nothing_known(path, &skipped);
+	mr_skipped_fini(&skipped);
 	free(images);
 	return st;
 }

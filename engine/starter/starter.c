@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/printable.h"
 #include "data/dataset.h"
 #include "starter/columns.h"
 #include "starter/sniff.h"
@@ -17,7 +18,7 @@
 typedef struct starter {
 	const char *path, *folder;
 	const mr_topo *machine;
-	mr_strbuf *out;
+	mr_strbuf *out, *notes;
 	uint32_t workers;
 } starter;
 
@@ -153,6 +154,16 @@ static course course_of_rows(uint64_t n_rows)
 	};
 }
 
+/* The reasons, a sentence a line: comments of the configuration, and notes. */
+static void put_why(starter *s, const char *why)
+{
+	for (size_t n; *why; why += n + 1) {
+		n = strcspn(why, "\n");
+		mr_strbuf_printf(s->out, "\t# %.*s\n", (int)n, why);
+		mr_strbuf_printf(s->notes, "%.*s\n", (int)n, why);
+	}
+}
+
 static mr_status write_csv(starter *s)
 {
 	mr_columns c;
@@ -178,7 +189,7 @@ static mr_status write_csv(starter *s)
 	if (!c.classes && fmax(fabs(c.low), fabs(c.high)) > 100)
 		mr_strbuf_append(s->out, "\t# These are large for targets: the loss begins high, and falls sooner if "
 					 "they are\n\t# divided in the file.\n");
-	mr_strbuf_append(s->out, mr_strbuf_text(&c.why));
+	put_why(s, c.why.len ? mr_printable(c.why.data) : "");
 	if (c.ignored.len)
 		mr_strbuf_printf(s->out, "\tignore = \"%s\";\n", mr_strbuf_text(&c.ignored));
 	if (c.empty)
@@ -248,6 +259,7 @@ static mr_status write_pictures(starter *s)
 	course k;
 
 	MR_TRY(look("images", (const char *const[]){"path", s->path, "size", "32", NULL}, &d));
+	mr_strbuf_printf(s->notes, "data     %s\n", d->describe); /* it says what is skipped */
 	put_head(s, "a folder of pictures for each class");
 	put_resnet(s);
 	mr_strbuf_printf(s->out,
@@ -370,10 +382,11 @@ static mr_status write_text(starter *s)
 	return MR_OK;
 }
 
-mr_status mr_starter_write(const char *path, const char *folder, const mr_topo *machine, mr_strbuf *text)
+mr_status mr_starter_write(const char *path, const char *folder, const mr_topo *machine, mr_strbuf *text,
+			   mr_strbuf *notes)
 {
 	/* Small layers: more than two stages of them are hand-overs and little else. */
-	starter s = {path, folder, machine, text, machine->n_usable < 2 ? 1 : 2};
+	starter s = {path, folder, machine, text, notes, machine->n_usable < 2 ? 1 : 2};
 	mr_sniff found;
 	mr_status st = mr_sniff_look(path, &found);
 
@@ -387,7 +400,7 @@ mr_status mr_starter_write(const char *path, const char *folder, const mr_topo *
 		case MR_SNIFF_TEXT: st = write_text(&s); break;
 		}
 	mr_sniff_fini(&found);
-	if (st == MR_OK && text->failed)
+	if (st == MR_OK && (text->failed || notes->failed))
 		st = mr_fail(MR_ERESOURCE, "no memory for a configuration");
 	return st;
 }

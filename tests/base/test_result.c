@@ -104,6 +104,7 @@ static void test_link_of_another_folder(void)
 static void test_never_the_input(void)
 {
 	char *text, hard[96];
+	mr_result r;
 	size_t len;
 	int fd;
 
@@ -125,6 +126,14 @@ static void test_never_the_input(void)
 	close(fd);
 	MR_CHECK_FAIL(mr_result_check(path), MR_EUSAGE, "is read by this command");
 	unlink(hard);
+	unlink(path);
+	MR_CHECK_OK(mr_result_write(path, "precious", 8));
+	MR_CHECK_OK(mr_result_begin(&r, path, MR_RESULT_NAMED));
+	MR_CHECK_OK(mr_file_read(path, 100, &text, &len)); /* after it was begun */
+	free(text);
+	MR_CHECK_OK(mr_result_put(&r, "x", 1));
+	MR_CHECK_FAIL(mr_result_end(&r, MR_OK), MR_EUSAGE, "is read by this command");
+	check_holds(path, "precious");
 	remove_dir();
 }
 
