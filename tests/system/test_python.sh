@@ -112,7 +112,7 @@ millrace.Job({**groups, "model": {"name": "mlp", "hidden": numpy.array([8, 8])},
               "lr": numpy.float32(0.02)}})
 t = millrace.Training(millrace.Job({**groups, "train": {"steps": 100000, "batch": 8, "lr": 0.02}}))
 some = t.run(progress=lambda s: s.step < 5)
-assert 5 <= len(some) < 100000 and t.step == len(some)
+assert t.lag == 2 and len(some) == 5 + t.lag and t.step == len(some)
 try:
     t.run(progress=lambda s: 1 // 0)
     raise AssertionError("an exception was lost")
@@ -135,6 +135,145 @@ print("the package works with", millrace.version())
 END
 "$python" job.py >out 2>&1 || { cat out; exit 1; }
 grep -q "the package works with" out || { cat out; exit 1; }
+# Signals, wrong orders and wrong places: an exception, and the training can still be used.
+cat >misuse.py <<'END'
+import copy
+import os
+import pickle
+import signal
+import threading
+import time
+import warnings
+
+import numpy
+
+import millrace
+
+def groups(system, **more):
+    return {
+        "model": {"hidden": [8, 8], "name": "mlp"},
+        "data": {"name": "csv", "path": "rows.csv", "target": "kind", "targets": "classes"},
+        "optimizer": {"name": "adamw"}, "system": {"name": system},
+        "train": {"steps": 100000000, "batch": 8, "lr": 0.001},
+        "machine": {"workers": 2, "threads": 1, "peak_gflops": 1.0}, "backend": "reference", **more,
+    }
+
+def raises(kind, part, function, *arguments, **named):
+    try:
+        function(*arguments, **named)
+    except kind as e:
+        assert part in str(e), (part, str(e))
+        return
+    raise AssertionError(f"{function} raised no {kind.__name__} with {part!r}")
+
+def later(seconds, function):
+    timer = threading.Timer(seconds, function)
+    timer.start()
+    return timer
+
+def interrupt():
+    os.kill(os.getpid(), signal.SIGINT)
+
+class Own(Exception):
+    pass
+
+def own_handler(*_):
+    raise Own("own")
+
+for system in ["sequential", "1f1b", "pipedream"]:
+    with millrace.Training(millrace.Job(groups(system))) as t:
+        # Ctrl-C, with and without a callback: it arrives, each time and soon, and the training goes on.
+        for i in range(12):
+            before = t.step
+            timer = later(0.05 + 0.002 * i, interrupt)
+            began = time.monotonic()
+            raises(KeyboardInterrupt, "", t.run, progress=None if i % 2 else lambda s: True)
+            assert time.monotonic() - began < 20, "Ctrl-C took long"
+            timer.join()
+            assert t.step > before
+            assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        timer = later(0.2, interrupt)
+        raises(KeyboardInterrupt, "", t.run, progress=lambda s: time.sleep(600))  # in the user's code
+        timer.join()
+        # Handlers of the user: what they raise arrives, and those that raise nothing run at once.
+        signal.signal(signal.SIGALRM, own_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        raises(Own, "own", t.run)
+        seen = []
+        signal.signal(signal.SIGALRM, lambda *_: seen.append(t.step))
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        t.run(progress=lambda s: not seen)
+        assert seen and t.step - seen[0] < 10000, (seen, t.step)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        at = t.step
+        weights = t.weights()
+        assert t.step == at and all(numpy.isfinite(w).all() for w in weights.values())
+        t.evaluate()
+        # A stop is obeyed at its step, each time.
+        assert t.lag == (2 if system == "pipedream" else 0)
+        for i in range(20):
+            n = t.step
+            told = t.run(progress=lambda s: time.sleep(0.0005 * (i % 3)) or s.step < n + 5)
+            assert t.step == n + 5 + t.lag and len(told) == 5 + t.lag, (n, t.step, i)
+        # Wrong places.
+        for call in (t.run, t.close, t.evaluate, t.weights):
+            n = t.step
+            raises(millrace.Error, "has not returned", t.run, n + 20, lambda s: call() is None)
+            assert t.step >= n
+        n = t.step
+        tries = []
+        def nested(s):
+            try:
+                t.run(n + 200)
+            except millrace.Error:
+                tries.append(s.step)
+        assert len(t.run(n + 20, nested)) == 20 and t.step == n + 20 and len(tries) == 20
+        beside = []
+        def close_beside():
+            for call in (t.close, t.run, t.evaluate, t.weights):
+                try:
+                    call()
+                except millrace.Error as e:
+                    beside.append(str(e))
+            t.stop()
+        timer = later(0.1, close_beside)
+        t.run()
+        timer.join()
+        assert len(beside) == 4 and all("of this training" in b for b in beside), beside
+        for wrong in (copy.copy, copy.deepcopy, pickle.dumps):
+            raises(TypeError, "cannot be copied", wrong, t)
+            raises(TypeError, "cannot be copied", wrong, t._job)
+        child = os.fork()
+        if not child:
+            code = 0
+            for call in (t.run, t.evaluate, t.weights, t.close):
+                try:
+                    call()
+                    code = 1
+                except millrace.Error as e:
+                    code = code or (0 if "forked" in str(e) else 2)
+            del t
+            os._exit(code)
+        assert os.waitpid(child, 0)[1] == 0
+        t.run(t.step + 3)
+        view = t.weights(view=True)
+        kept = {name: w.copy() for name, w in view.items()}
+    # A view outlives its training, and an array cut from a view as well.
+    raises(ValueError, "closed", t.run)
+    assert all(numpy.array_equal(view[name], kept[name]) for name in kept)
+    part = view["fc.0.weight"][1:]
+    del view, t
+    assert numpy.array_equal(part, kept["fc.0.weight"][1:])
+    del part
+
+# Keys that are not obeyed are named.
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    millrace.Training(millrace.Job(groups("1f1b", checkpoint={"every": 5}, run={"tensorboard": True}))).close()
+    assert len(told) == 1 and "run.tensorboard, checkpoint.every" in str(told[0].message), [str(x.message) for x in told]
+print("misuse is refused")
+END
+"$python" misuse.py >out 2>&1 && grep -q "misuse is refused" out || { cat out; exit 1; }
 # What the page shows.
 awk '/^```python$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$source/engine/python/README.md" >page.py
 [ -s page.py ] && "$python" page.py >out 2>&1 && grep -q "Evaluation" out || {
