@@ -157,6 +157,7 @@ static mr_status look(const base *b, const mr_session *s, double horizon, mr_com
 		st = mr_forecast_time(&f);
 	if (st == MR_OK && horizon > 0)
 		st = take_picture(&f, horizon, row);
+	row->n_shared = s->place.shared ? s->place.n_cores_used : 0;
 	if (st == MR_OK && !(horizon > 0))
 		st = take_metrics(&f, row);
 	if (st == MR_OK && !(horizon > 0))
@@ -300,6 +301,8 @@ static mr_status try_all(mr_compare *c, const base *b, bool pictures)
 	MR_TRY(add_row(c, b, NULL, 0));
 	for (size_t i = 0; mr_schedule_at(i); i++)
 		MR_TRY(add_system(c, b, mr_schedule_at(i)));
+	for (uint32_t i = 0; i < c->n; i++)
+		c->n_shared = c->row[i].n_shared > c->n_shared ? c->row[i].n_shared : c->n_shared;
 	qsort(c->row, c->n, sizeof(*c->row), by_time);
 	find_alike(c);
 	for (uint32_t i = 0; i < c->n && !*c->row[i].why; i++)

@@ -29,6 +29,7 @@ typedef struct mr_compare_row {
 	char why[400];           /* the reason why it cannot run; "": it can */
 	uint32_t n_micro;
 	uint16_t n_workers;
+	uint32_t n_shared;       /* cores that its workers share; 0: each has its own */
 	double step_s, bubble;   /* predicted; NAN: unknown. Bubble: idle share, mean of the workers */
 	mr_margin margin;
 	uint32_t above, below;   /* rows above and below it that may be as fast: their margins overlap */
@@ -48,6 +49,7 @@ typedef struct mr_compare {
 	uint64_t cap, limit;     /* most bytes of the workers, and of the process; 0: none */
 	bool measured;           /* costs are measured, else nominal */
 	bool rescaled;            /* some rows have another number of threads than was measured */
+	uint32_t n_shared;       /* cores that workers share in some rows; 0: in none */
 	bool scaled;             /* measured times were scaled to another size of micro-batch */
 	char source[512];        /* of the costs */
 	char what[200];          /* model, workers, batch: for titles */

@@ -319,9 +319,10 @@ static void print_times(const mr_forecast *f, FILE *out)
 		fprintf(out, "           %zu weight gradient%s taken over from another worker\n", f->walk->n_stolen,
 			f->walk->n_stolen == 1 ? " is" : "s are");
 	if (s->place.shared)
-		fputs("           as if every worker had a core of its own, but here workers share cores: it will take "
-		      "longer\n",
-		      out);
+		fprintf(out,
+			"           %u workers share %u core%s: no step is shorter than what they compute on one core; it "
+			"may take longer\n",
+			s->place.n_workers, s->place.n_cores_used, s->place.n_cores_used == 1 ? "" : "s");
 	fprintf(out, "costs      %s\n", f->costs.source);
 }
 

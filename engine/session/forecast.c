@@ -206,6 +206,35 @@ static mr_status run_beside(mr_forecast *f)
 	return MR_OK;
 }
 
+/* Workers that share a core compute in turns: no step is shorter than what they all compute on one core. */
+static mr_status bound_by_cores(mr_forecast *f)
+{
+	const mr_place *p = &f->s->place;
+	uint32_t most = 0;
+	double *sum;
+
+	if (!p->shared)
+		return MR_OK;
+	for (uint32_t w = 0; w < p->n_workers; w++)
+		for (uint32_t i = 0; i < p->worker[w].n_threads; i++)
+			most = p->worker[w].cpu[i] > most ? p->worker[w].cpu[i] : most;
+	sum = calloc(most + 1u, sizeof(*sum));
+	if (!sum)
+		return mr_fail(MR_ERESOURCE, "no memory for a plan");
+	for (uint16_t w = 0; w < p->n_workers; w++) {
+		double busy = busy_of(f, f->stage, w);
+
+		for (uint32_t i = 0; i < p->worker[w].n_threads; i++)
+			sum[p->worker[w].cpu[i]] += busy;
+	}
+	for (uint32_t c = 0; c <= most; c++) {
+		f->bound_s = fmax(f->bound_s, sum[c]);
+		f->step_s = fmax(f->step_s, sum[c]);
+	}
+	free(sum);
+	return MR_OK;
+}
+
 mr_status mr_forecast_time(mr_forecast *f)
 {
 	const mr_plan *plan = f->s->plan;
@@ -231,7 +260,7 @@ mr_status mr_forecast_time(mr_forecast *f)
 	MR_TRY(walk(f, &cost));
 	f->step_s = (plan->contract.flush == MR_FLUSH_BARRIER || ends(plan) ? f->walk->makespan : f->walk->period) /
 		    mr_forecast_steps(plan);
-	return MR_OK;
+	return bound_by_cores(f);
 }
 
 mr_status mr_forecast_init(mr_forecast *f, const mr_session *s)

@@ -22,7 +22,7 @@ typedef struct mr_forecast {
 	mr_shared_use use;     /* of memory and links, where the costs have bytes */
 	double step_s;         /* seconds from commit to commit */
 	double bound_s;        /* no order of this cut and placement is faster (ir/bound.h), nor are the nodes'
-	                          memories */
+	                          memories, nor cores that several workers share */
 	double busy_s;         /* computing time of a step: mean over the workers */
 	double busiest_s;      /* computing time of a step of the busiest worker */
 	uint64_t *node_bytes;  /* [nodes of the topology] planned in their memory */

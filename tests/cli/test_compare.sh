@@ -24,6 +24,17 @@ step=$(row sequential 3)
 expect 0 "predicted  step $step us" mlp.cfg --topology "core:4 pu:1" --set system.name=sequential \
 	--set train.microbatches=1 \
 	--set machine.workers=1 --set machine.threads=4
+# Workers that share a core compute in turns, in --compare as in plan: nothing is faster on it than it can be.
+expect 0 "cores    workers share 1 core: " mlp.cfg --compare --topology core:1 --set machine.workers=4
+awk '/^system /{ in_table = 1; next } $1 == "sequential" { least = $3 } in_table && / yes$/ { sub(/, chunks [0-9]+/, "")
+		if (!n++ || $3 < fastest) { fastest = $3; name = $1 } }
+	END { if (fastest < 0.98 * least) print name, fastest, "us, sequential", least, "us"
+		exit !n || fastest < 0.98 * least }' out || complain "four workers on one core are faster than one"
+step=$(row 1f1b 3)
+expect 0 "predicted  step $step us" mlp.cfg --topology core:1 --set machine.workers=4
+has "4 workers share 1 core: "
+expect 0 "costs    nominal" mlp.cfg --compare --topology core:4 --set machine.workers=4
+grep -q "workers share" out && complain "four workers on four cores share some"
 # Margins: what was measured of each system, and which rows they keep apart.
 expect 0 "margin   what a step may take less and more than predicted" mlp.cfg --compare
 awk '/^system /{ in_table = 1; next } !in_table || !/ yes$/ { next }
