@@ -10,7 +10,6 @@
 #include "session/cost_model.h"
 #include "session/forecast.h"
 #include "session/measured_machine.h"
-#include "session/memory_plan.h"
 
 /* Instructions of all plans that are tried, each of which takes as long to open and lay out as EACH instructions. */
 #define MOST_INSTRUCTIONS 1500000u
@@ -565,7 +564,6 @@ mr_status mr_auto_search(const mr_auto_question *q, mr_auto *out)
 	}
 	out->state = s;
 	s->base.workers_limit = q->memory;
-	s->base.program_bytes = mr_memory_of_program(&s->base);
 	if (!s->base.topo.synthetic) {
 		st = mr_measured_machine_init(&s->here, &s->base.topo);
 		s->base.measured = &s->here;

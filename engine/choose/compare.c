@@ -9,7 +9,6 @@
 #include "session/cost_model.h"
 #include "session/forecast.h"
 #include "session/measured_machine.h"
-#include "session/memory_plan.h"
 #include "sim/sim.h"
 
 #define EXTRA_SETS 7
@@ -329,8 +328,6 @@ mr_status mr_compare_init(mr_compare *c, const mr_job *job, uint64_t cap, bool p
 	}
 	if (st == MR_OK) {
 		b.s.workers_limit = cap;
-		b.s.program_bytes = mr_memory_of_program(&b.s); /* the same for each row: without the memory of the rows
-		                                                   before */
 		st = b.s.costs ? mr_costs_at_hand(&b.s, &b.costs) : mr_costs_modelled(&b.s, 0, &b.costs);
 		if (st == MR_OK) {
 			set_up(c, &b);

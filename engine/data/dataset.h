@@ -43,6 +43,7 @@ typedef struct mr_data_want {
 /* Memory of a source from load on, and the part that stays on the disk. */
 typedef struct mr_data_bytes {
 	uint64_t kept;        /* until it is closed */
+	uint64_t opened;      /* part of this that is there since open */
 	uint64_t passing;     /* more, while it loads */
 	uint64_t on_disk;     /* read as samples are asked for */
 	uint64_t reading;     /* more, for each thread that asks for a sample, while it does */

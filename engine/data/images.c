@@ -135,7 +135,7 @@ static void count_bytes(images *s, const mr_data_want *want)
 {
 	mr_data_bytes *b = &s->base.bytes;
 
-	b->kept = (s->folder[0].n + s->folder[1].n) * sizeof(*s->order);
+	b->kept = b->opened = (s->folder[0].n + s->folder[1].n) * sizeof(*s->order);
 	for (int k = 0; k < 2; k++) {
 		const mr_image_folder *f = &s->folder[k];
 		uint64_t reading = mr_resample_bytes(f->most_rows, f->most_cols, &s->augment);
@@ -143,6 +143,7 @@ static void count_bytes(images *s, const mr_data_want *want)
 		if (!f->n)
 			continue;
 		s->keeps[k] = f->pixel_bytes <= want->keep_bytes;
+		b->opened += f->room * sizeof(*f->file) + f->names.cap;
 		b->kept += f->room * sizeof(*f->file) + f->names.cap + (s->keeps[k] ? f->pixel_bytes : 0);
 		b->on_disk += s->keeps[k] ? 0 : f->file_bytes;
 		if (s->keeps[k] && b->passing < f->most_file + f->most_decoding)

@@ -31,6 +31,7 @@ bool mr_data_will_keep(mr_dataset *d, const mr_contents *in, const mr_data_want 
 	bool kept = mr_contents_is_kept(in) || bytes <= want->keep_bytes;
 
 	*(kept ? &d->bytes.kept : &d->bytes.on_disk) += bytes;
+	d->bytes.opened += mr_contents_is_kept(in) ? bytes : 0;
 	return kept;
 }
 

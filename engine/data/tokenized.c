@@ -112,7 +112,7 @@ static mr_status encode(tokenized *t, const char *path, const char *text, uint64
 		memcpy(narrow + i, &token, sizeof(token));
 	}
 	t->w.train = (mr_token_range){.n = all.n, .wide = wide};
-	d->bytes.kept = all.n * (wide ? 4 : 2);
+	d->bytes.kept = d->bytes.opened = all.n * (wide ? 4 : 2);
 	if (d->bytes.kept) {
 		void *less = realloc(all.at, d->bytes.kept);
 

@@ -226,7 +226,7 @@ static mr_status print_process(const mr_forecast *f, FILE *out)
 	mr_memory_plan m;
 	mr_strbuf text;
 
-	MR_TRY(mr_memory_plan_of(f->s, f->bytes, &m));
+	MR_TRY(mr_memory_plan_of(f->s, f->run, &m));
 	mr_strbuf_init(&text);
 	mr_memory_plan_print(&m, &text);
 	fprintf(out, "\nmemory of the process\n%s", mr_strbuf_text(&text));

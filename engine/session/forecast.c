@@ -321,6 +321,6 @@ mr_status mr_forecast_fits(const mr_forecast *f)
 
 	MR_TRY(check_nodes(f));
 	MR_TRY(check_workers(f));
-	MR_TRY(mr_memory_plan_of(f->s, f->bytes, &m));
+	MR_TRY(mr_memory_plan_of(f->s, f->run, &m));
 	return mr_memory_plan_fits(&m, f->s);
 }

@@ -3,15 +3,20 @@
 #include "host/limits.h"
 #include "host/memory.h"
 #include "sequential/sequential_size.h"
+#include "session/kernel_memory.h"
 #include "session/objective_report.h"
 #include "store/crc_blocks.h"
 
-/* Memory of a process beside its arenas, kernels and data: code that is touched late, stacks, buffers of files. */
-#define PROCESS_BYTES ((uint64_t)8 << 20)
+/* Memory of a process that comes after its start, beside all that is counted: code that is touched late (measured: 3 to
+ * 3.5 MiB), and its heap. */
+#define PROCESS_BYTES ((uint64_t)9 << 19)
 
 /* Memory of a thread: the used part of its stack, its waits and its part of the heap (measured with 64 to 1024
  * workers: 12 to 14 KiB, and 6 KiB more with the context of oneDNN). */
 #define THREAD_BYTES ((uint64_t)20 << 10)
+
+/* Headers, lists of checksums and the like of a checkpoint. */
+#define NOTES ((uint64_t)256 << 10)
 
 /* Of a copied state, whose three lists begin on pages. */
 #define STATE_PADDING ((uint64_t)3 << 12)
@@ -25,6 +30,7 @@ static const char *const names[MR_N_MEMORY_USES] = {
 	[MR_MEMORY_DATA] = "data",
 	[MR_MEMORY_LOADING] = "data while they are made",
 	[MR_MEMORY_WORKERS] = "workers",
+	[MR_MEMORY_KERNELS] = "kernels",
 	[MR_MEMORY_READING] = "decoding of samples",
 	[MR_MEMORY_THREADS] = "threads",
 	[MR_MEMORY_EVALUATION] = "evaluation",
@@ -47,45 +53,59 @@ static bool saves_on_the_way(const mr_session *s)
 	return s->job->checkpoint.every && s->job->checkpoint.every < s->job->train.steps;
 }
 
-/* Upper bound of the state of @run at a pause (state.h). */
-static uint64_t most_state(const mr_run *run)
-{
-	uint64_t sum = 0;
+/* What the executor takes, and upper bounds of the three parts of its state at a pause (state.h). */
+typedef struct needs {
+	uint64_t workers, kernels, model, optimizer, inflight;
+} needs;
 
+static mr_status needs_of_run(const mr_session *s, const mr_run *run, needs *out)
+{
+	bool flushes = run->c.plan->contract.flush != MR_FLUSH_NONE;
+
+	*out = (needs){.workers = mr_run_mapped_bytes(run)};
 	for (unsigned p = 0; p < run->n_pipes; p++)
-		for (uint16_t s = 0; s < run->n_stages; s++) {
+		for (uint16_t i = 0; i < run->n_stages; i++) {
 			mr_run_memory m;
 
-			mr_run_memory_of_stage(run, (uint8_t)p, s, &m);
-			sum += m.weights + m.optimizer;
-			if (run->c.plan->contract.flush == MR_FLUSH_NONE || run->replicas)
-				sum += m.stashes;
-			if (run->c.plan->contract.flush == MR_FLUSH_NONE)
-				sum += m.activations + m.boundaries;
+			mr_run_memory_of_stage(run, (uint8_t)p, i, &m);
+			out->model += m.weights;
+			out->optimizer += m.optimizer;
+			out->inflight += flushes && !run->replicas ? 0 : m.stashes;
+			out->inflight += flushes ? 0 : m.activations + m.boundaries;
 		}
-	return sum;
+	return mr_kernel_memory(s, run, &out->kernels);
 }
 
-/* Bytes of the engine's layout, without touching any of them, and of a copy of its state. */
-static mr_status workers_bytes(const mr_session *s, uint64_t *out, uint64_t *copy)
+static mr_status needs_of(const mr_session *s, const mr_run *run, needs *out)
 {
 	mr_run_config c = mr_session_run_config(s, NULL);
 	mr_sequential_config q;
+	mr_run *laid_out;
 	mr_run_memory m;
-	mr_run *run;
+	mr_status st;
 
+	if (run)
+		return needs_of_run(s, run, out);
 	if (s->plan) {
-		MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", mr_run_create(&c, &run)));
-		*out = mr_run_mapped_bytes(run);
-		*copy = most_state(run);
-		mr_run_destroy(run);
-		return MR_OK;
+		MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", mr_run_create(&c, &laid_out)));
+		st = needs_of_run(s, laid_out, out);
+		mr_run_destroy(laid_out);
+		return st;
 	}
 	q = mr_session_sequential_config(s);
 	MR_TRY(mr_sequential_size(&q, &m));
-	*out = m.weights + m.grads + m.optimizer + m.activations + m.boundaries + m.scratch;
-	*copy = m.weights + m.optimizer;
-	return MR_OK;
+	*out = (needs){.workers = m.weights + m.grads + m.optimizer + m.activations + m.boundaries + m.scratch,
+		       .model = m.weights, .optimizer = m.optimizer};
+	return mr_kernel_memory(s, NULL, &out->kernels);
+}
+
+/* Buffers of a checkpoint, whose files are written one after the other. */
+static uint64_t buffers(const mr_session *s, const needs *n)
+{
+	uint64_t most = n->model > n->optimizer ? n->model : n->optimizer;
+
+	most = most > n->inflight ? most : n->inflight;
+	return NOTES + mr_crc_blocks_room(most, s->place.n_cores_used + s->place.n_cores_idle);
 }
 
 static uint64_t plan_bytes(const mr_session *s)
@@ -95,10 +115,13 @@ static uint64_t plan_bytes(const mr_session *s)
 
 uint64_t mr_memory_of_program(const mr_session *s)
 {
-	uint64_t resident = mr_memory_resident_bytes(), plan = plan_bytes(s),
-		 program = resident > plan ? resident - plan : 0;
+	uint64_t resident, less = plan_bytes(s) + s->data->bytes.opened;
 
-	return s->program_bytes ? s->program_bytes : (program + WHOLE_BYTES - 1) / WHOLE_BYTES * WHOLE_BYTES;
+	if (s->program_bytes)
+		return s->program_bytes;
+	mr_memory_give_back();
+	resident = mr_memory_resident_bytes();
+	return ((resident > less ? resident - less : 0) + WHOLE_BYTES - 1) / WHOLE_BYTES * WHOLE_BYTES;
 }
 
 /* Threads that may make a sample at once: the loaders of training and of evaluation, of which there is one a node at
@@ -163,31 +186,32 @@ static void plan_copy(const mr_session *s, uint64_t bytes, mr_memory_plan *m)
 		*m = with;
 }
 
-mr_status mr_memory_plan_of(const mr_session *s, uint64_t workers, mr_memory_plan *out)
+mr_status mr_memory_plan_of(const mr_session *s, const mr_run *run, mr_memory_plan *out)
 {
 	const mr_dataset *d = s->data;
-	uint64_t first, last, copy = 0, plan = plan_bytes(s);
+	uint64_t first, last, plan = plan_bytes(s);
 	uint64_t *b = out->bytes;
+	needs n;
 
-	*out = (mr_memory_plan){.resident = mr_memory_resident_bytes(), .on_disk = d->bytes.on_disk};
+	*out = (mr_memory_plan){.on_disk = d->bytes.on_disk};
 	b[MR_MEMORY_PLAN] = plan;
 	b[MR_MEMORY_PROGRAM] = mr_memory_of_program(s);
+	out->resident = mr_memory_resident_bytes();
 	b[MR_MEMORY_DATA] = d->bytes.kept;
 	b[MR_MEMORY_READING] = d->bytes.reading * readers(s);
 	b[MR_MEMORY_LOADING] = d->bytes.passing;
-	b[MR_MEMORY_WORKERS] = workers;
-	if (!workers)
-		MR_TRY(workers_bytes(s, &b[MR_MEMORY_WORKERS], &copy));
+	MR_TRY(needs_of(s, run, &n));
+	b[MR_MEMORY_WORKERS] = n.workers;
+	b[MR_MEMORY_KERNELS] = n.kernels;
 	b[MR_MEMORY_THREADS] = mr_memory_of_threads(s);
 	b[MR_MEMORY_EVALUATION] = (d->n_valid / (uint64_t)s->samples + 1) * (sizeof(double) + sizeof(uint64_t)) +
 				  mr_objective_report_bytes(s);
 	if (s->plan && mr_job_trace_steps(s->job, &first, &last))
 		b[MR_MEMORY_TRACE] = s->place.n_workers * MR_TRACE_BYTES;
-	b[MR_MEMORY_CHECKPOINT] =
-		MR_CRC_BLOCK + mr_crc_blocks_room(b[MR_MEMORY_WORKERS], s->place.n_cores_used + s->place.n_cores_idle);
+	b[MR_MEMORY_CHECKPOINT] = buffers(s, &n);
 	add_up(s, out);
-	if (copy && saves_on_the_way(s))
-		plan_copy(s, copy, out);
+	if (saves_on_the_way(s))
+		plan_copy(s, n.model + n.optimizer + n.inflight, out);
 	return MR_OK;
 }
 

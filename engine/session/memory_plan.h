@@ -18,6 +18,7 @@ typedef enum mr_memory_use {
 	MR_MEMORY_DATA,        /* samples in memory */
 	MR_MEMORY_LOADING,     /* additional while they are made; freed before the workers take theirs */
 	MR_MEMORY_WORKERS,     /* weights, versions, gradients, optimizer state, activations, buffers, scratch */
+	MR_MEMORY_KERNELS,     /* primitives, packed operands: an estimate from above (kernel_memory.h) */
 	MR_MEMORY_READING,     /* what decodes samples */
 	MR_MEMORY_THREADS,     /* stacks, waits and the heap that a run needs beside */
 	MR_MEMORY_EVALUATION,  /* a result for each micro-batch of an evaluation */
@@ -35,10 +36,10 @@ typedef struct mr_memory_plan {
 	uint64_t resident;       /* part of the total that is already taken */
 } mr_memory_plan;
 
-/** Plan the memory of an open session whose data are not loaded yet; @workers: the bytes that its workers will map, 0:
- * compute them, and plan a copy of the state where one is of use and fits. Errors: MR_ERESOURCE, MR_ECONFIG of a run
- * that cannot be laid out. */
-mr_status mr_memory_plan_of(const mr_session *s, uint64_t workers, mr_memory_plan *out) MR_MUST_USE;
+/** Plan the memory of an open session whose data are not loaded yet, with a copy of the state where one is of use and
+ * fits. @run: what its plan lays out; NULL: lay it out here, if there is a plan. Errors: MR_ERESOURCE, MR_ECONFIG of a
+ * run that cannot be laid out. */
+mr_status mr_memory_plan_of(const mr_session *s, const mr_run *run, mr_memory_plan *out) MR_MUST_USE;
 
 /** Check that it fits into the limits of @s. Errors: MR_ERESOURCE with the limit and all figures, a line each. */
 mr_status mr_memory_plan_fits(const mr_memory_plan *m, const mr_session *s) MR_MUST_USE;
@@ -49,8 +50,8 @@ mr_status mr_memory_started_fits(const mr_session *s) MR_MUST_USE;
 /** "  data  320 MiB\n": a line for each use that is not 0, and the total. */
 void mr_memory_plan_print(const mr_memory_plan *m, mr_strbuf *out);
 
-/** Bytes of the program, libraries and tables, without the plan: s->program_bytes, or the resident memory in whole MiB.
- */
+/** Bytes of the program, libraries and tables, without the plan and without data: s->program_bytes, or the resident
+ * memory in whole MiB, without what was freed. */
 uint64_t mr_memory_of_program(const mr_session *s);
 
 /** Memory of the threads beside the workers', and of the process as a whole. */

@@ -132,7 +132,9 @@ static mr_status open_all(mr_session *s)
 	mr_mitigate_init(&s->mitigate, mr_job_mitigation(s->job), s->job->mitigation.values);
 	MR_TRY(mr_job_blame(s->job, MR_JOB_MITIGATION, "name", check_suits(s)));
 	MR_TRY(open_data(s));
-	return mr_session_make_plan(s);
+	MR_TRY(mr_session_make_plan(s));
+	s->program_bytes = mr_memory_of_program(s);
+	return MR_OK;
 }
 
 static mr_status open_or_close(mr_session *s)
@@ -148,11 +150,12 @@ static mr_status open_or_close(mr_session *s)
 static mr_status load_or_close(mr_session *s)
 {
 	mr_memory_plan m;
-	mr_status st = mr_memory_plan_of(s, 0, &m);
+	mr_status st = mr_memory_plan_of(s, NULL, &m);
 
 	if (st == MR_OK)
 		st = mr_memory_plan_fits(&m, s);
 	s->copy_bytes = st == MR_OK ? m.copy : 0;
+	s->checkpoint_bytes = st == MR_OK ? m.bytes[MR_MEMORY_CHECKPOINT] - m.copy : 0;
 	if (st == MR_OK)
 		st = mr_session_load(s);
 	if (st != MR_OK)
@@ -344,7 +347,8 @@ uint64_t mr_session_predicted_bytes(const mr_session *s)
 {
 	const mr_run *run = mr_executor_run_of(&s->executor);
 	uint64_t base = run ? run->base_bytes : s->base_bytes, before = run ? run->before_bytes : s->before_bytes;
-	uint64_t bytes = base + mr_executor_bytes(&s->executor) + mr_memory_of_threads(s) + s->copy_bytes;
+	uint64_t bytes = base + mr_executor_bytes(&s->executor) + mr_memory_of_threads(s) + s->copy_bytes +
+			 s->checkpoint_bytes;
 
 	return bytes > before ? bytes : before;
 }

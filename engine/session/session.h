@@ -66,12 +66,14 @@ typedef struct mr_session {
 	mr_executor executor;        /* after mr_session_start */
 	const struct mr_measured_machine *measured; /* measured_machine.h: constants for the cost model of a machine
 	                                               that is at hand; NULL: nominal ones. Borrowed */
-	uint64_t program_bytes;      /* memory_plan.h: resident before a plan was made; 0: when memory is checked */
+	uint64_t program_bytes;      /* memory_plan.h: resident when the session was open, and before plans were looked
+	                                for */
 	uint64_t workers_limit;      /* most bytes that the workers may map; 0: only the process has a limit */
 	struct mr_objective_report *known;      /* objective_report.h: of an objective of the theory, if it was
 	                                           requested; else NULL. Owned */
 	uint64_t copy_bytes;         /* memory for a copy of the state, from which checkpoints are written while the
 	                                training goes on; 0: they are written in the foreground */
+	uint64_t checkpoint_bytes;   /* buffers with which a checkpoint is written */
 	uint64_t base_bytes;         /* resident memory before the executor was made; see mr_run */
 	uint64_t before_bytes;       /* its peak until then: a long list takes more while it is made and checked */
 } mr_session;

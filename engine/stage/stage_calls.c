@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/mapping.h"
 #include "base/size.h"
 #include "stage/stage_layout.h"
 
@@ -76,9 +77,11 @@ mr_status mr_stage_calls_init(mr_stage_calls *c, const mr_stage *s, uint32_t n_t
 	mr_status st = MR_OK;
 	mr_stage_io none;
 	rooms r = {0};
+	size_t bytes;
 
 	lay_out(s, &r, &none);
-	r.base = calloc(1, r.at);
+	bytes = r.at + 1;
+	r.base = mr_mapping_take(bytes);
 	r.at = 0;
 	*c = (mr_stage_calls){0};
 	if (steps && !step)
@@ -87,7 +90,7 @@ mr_status mr_stage_calls_init(mr_stage_calls *c, const mr_stage *s, uint32_t n_t
 		st = mr_recorder_create(s->k, n_threads, &c->recorder);
 	if (st == MR_OK && r.base)
 		st = record(c, s, &r, step);
-	free(r.base);
+	mr_mapping_give(r.base, bytes);
 	free(step);
 	return st;
 }

@@ -14,6 +14,7 @@
 #include "base/activity.h"
 #include "base/crc32c.h"
 #include "base/fault.h"
+#include "base/mapping.h"
 #include "base/size.h"
 #include "store/ckpt_os.h"
 
@@ -181,7 +182,8 @@ static void *take_stretches(void *arg)
 {
 	job *j = arg;
 	uint64_t whole = mr_align_up(j->size, ALIGN);
-	uint8_t *room = aligned_alloc(ALIGN, whole < STRETCH ? (size_t)whole : STRETCH);
+	size_t bytes = whole < STRETCH ? (size_t)whole : STRETCH;
+	uint8_t *room = mr_mapping_take(bytes);
 
 	if (!room)
 		note_failure(j, 0, mr_crc_file_error(j->name, "a buffer", ENOMEM));
@@ -195,7 +197,7 @@ static void *take_stretches(void *arg)
 		if (st != MR_OK)
 			note_failure(j, at, st);
 	}
-	free(room);
+	mr_mapping_give(room, bytes);
 	return NULL;
 }
 

@@ -25,7 +25,7 @@ static void counts_everything(void)
 
 	mr_test_job_of(&job, BASE, "");
 	MR_CHECK_OK(mr_session_survey(&job, &s));
-	MR_CHECK_OK(mr_memory_plan_of(&s, 0, &m));
+	MR_CHECK_OK(mr_memory_plan_of(&s, NULL, &m));
 	CU_ASSERT_EQUAL(m.bytes[MR_MEMORY_DATA], 320 * MIB);
 	CU_ASSERT(m.bytes[MR_MEMORY_PROGRAM] > MIB && m.bytes[MR_MEMORY_PLAN] > 0 && m.bytes[MR_MEMORY_WORKERS] > 0);
 	CU_ASSERT(m.bytes[MR_MEMORY_CHECKPOINT] > 0 && m.bytes[MR_MEMORY_EVALUATION] > 0);
@@ -71,7 +71,7 @@ static void passing_bytes(void)
 	mr_test_job_of(&job, BASE, "");
 	MR_CHECK_OK(mr_session_survey(&job, &s));
 	s.data->bytes = (mr_data_bytes){.kept = 10 * MIB, .passing = 500 * MIB, .on_disk = 7};
-	MR_CHECK_OK(mr_memory_plan_of(&s, MIB, &m));
+	MR_CHECK_OK(mr_memory_plan_of(&s, NULL, &m));
 	CU_ASSERT_EQUAL(m.total, m.bytes[MR_MEMORY_PROGRAM] + m.bytes[MR_MEMORY_PLAN] + 510 * MIB);
 	CU_ASSERT_EQUAL(m.on_disk, 7);
 	mr_session_close(&s);

@@ -1,0 +1,127 @@
+#include "nn/kernel_room.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "nn/window.h"
+
+/* Measured: a primitive of oneDNN 2.6 (code, descriptors), with those of another micro-batch of a sum, of which the
+ * record has one; packed panels of products in f32, a thread; of products in bf16, all threads; scratch of attention, a
+ * thread; transformed tiles of a convolution, a thread. */
+#define PRIMITIVE ((uint64_t)100 << 10)
+#define PANELS ((uint64_t)640 << 10)
+#define PANELS_BF16 ((uint64_t)2048 << 10)
+#define ATTENTION ((uint64_t)288 << 10)
+#define TILES ((uint64_t)640 << 10)
+
+/* What makes two calls one primitive. */
+typedef struct key {
+	int64_t of[12];
+} key;
+
+static key key_of(const mr_kernel_call *c)
+{
+	const mr_window *w = &c->conv.window;
+
+	if (c->is_gemm)
+		return (key){{c->gemm.m, c->gemm.n, c->gemm.k, c->gemm.ta, c->gemm.tb, c->gemm.bias, c->gemm.act,
+			      c->gemm.addend != NULL, c->id}};
+	if (c->is_conv)
+		return (key){{w->samples, w->h, w->w, w->c, w->kernel_h, w->kernel_w, w->stride_h, w->stride_w,
+			      c->conv.out, c->conv.groups, c->conv.bias, -(int64_t)c->id}};
+	return (key){{c->rows, c->cols, c->id, c->act, c->no_mean, 0, 0, 0, 0, 0, 0, 1}};
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(key));
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Different primitives; a convolution has a reorder besides. */
+static uint64_t primitives(const mr_recorded *call, size_t n)
+{
+	key *all = malloc((n + 1) * sizeof(*all));
+	uint64_t found = 0, used = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (call[i].by == MR_BY_ONEDNN) {
+			if (all)
+				all[used] = key_of(&call[i].call);
+			used++;
+		}
+	if (!all)
+		return used;
+	if (used)
+		qsort(all, used, sizeof(*all), by_bytes);
+	for (uint64_t i = 0; i < used; i++)
+		if (i == 0 || memcmp(&all[i], &all[i - 1], sizeof(*all)) != 0)
+			found += all[i].of[11] < 0 ? 2 : 1;
+	free(all);
+	return found;
+}
+
+/* Buffers of the largest convolution: @own that oneDNN's format takes, @shared for operands and sums. */
+static void convolutions(const mr_kernels *k, uint32_t n_threads, const mr_recorded *call, size_t n, uint64_t *own,
+			 uint64_t *shared)
+{
+	bool narrow = k->dtype == MR_BF16;
+
+	*own = *shared = 0;
+	for (size_t i = 0; i < n; i++) {
+		const mr_conv *g = &call[i].call.conv;
+		uint64_t w, in, out;
+
+		if (!call[i].call.is_conv || call[i].by == MR_BY_REFERENCE)
+			continue;
+		w = sizeof(float) * (uint64_t)mr_conv_weights(g);
+		in = sizeof(float) * (uint64_t)mr_conv_in(g);
+		out = sizeof(float) * (uint64_t)mr_conv_out(g);
+		*own = most(*own, w);
+		*shared = most(*shared, narrow ? 2 * w + in + out : most(w, in));
+		if (call[i].by != MR_BY_ONEDNN)
+			*shared = most(*shared, 16 * w / 9 + n_threads * TILES);
+	}
+}
+
+/* The reference's turned operand of the largest product. */
+static uint64_t turned(const mr_kernels *k, const mr_recorded *call, size_t n)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (call[i].call.is_gemm && call[i].by == MR_BY_REFERENCE && call[i].call.gemm.tb)
+			bytes = most(bytes, (uint64_t)(call[i].call.gemm.k * call[i].call.gemm.n) *
+						    mr_dtype_bytes(k->types.compute));
+	return bytes;
+}
+
+/* Packed operands of our products: panels, and of small products no more than all their operands. */
+static uint64_t panels(const mr_kernels *k, uint32_t n_threads, const mr_recorded *call, size_t n)
+{
+	uint64_t whole = 0, cut = k->dtype == MR_BF16 ? PANELS_BF16 : n_threads * PANELS;
+
+	for (size_t i = 0; i < n; i++) {
+		const mr_gemm *g = &call[i].call.gemm;
+
+		if (call[i].call.is_gemm && call[i].by != MR_BY_REFERENCE)
+			whole = most(whole, sizeof(float) * (uint64_t)(g->m * g->k + g->k * g->n + g->m * g->n));
+	}
+	return whole < cut ? whole : cut;
+}
+
+uint64_t mr_kernel_room(const mr_kernels *k, uint32_t n_threads, const mr_recorded *call, size_t n)
+{
+	uint64_t own, shared, attention = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (call[i].call.id == MR_KERNEL_attn && call[i].by != MR_BY_REFERENCE)
+			attention = n_threads * ATTENTION;
+	convolutions(k, n_threads, call, n, &own, &shared);
+	return turned(k, call, n) + primitives(call, n) * PRIMITIVE + own + shared + panels(k, n_threads, call, n) +
+	       attention;
+}

@@ -1,0 +1,81 @@
+#include "session/kernel_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "exec/run_plan.h"
+#include "nn/kernel_room.h"
+#include "stage/stage_calls.h"
+
+static mr_status of_sequential(const mr_session *s, uint64_t *out)
+{
+	uint32_t n_threads = s->place.worker[0].n_threads;
+	mr_stage_calls calls = {0};
+	mr_stage *stage = NULL;
+	mr_status st = mr_stage_create(s->graph, 0, s->graph->n_nodes, s->samples, s->kernels, false, NULL, &stage);
+
+	if (st == MR_OK)
+		st = mr_stage_calls_init(&calls, stage, n_threads, true);
+	if (st == MR_OK)
+		*out = mr_kernel_room(s->kernels, n_threads, calls.call, calls.n);
+	mr_stage_calls_fini(&calls);
+	mr_stage_destroy(stage);
+	return st;
+}
+
+/* The stages of worker @w share its context. @all has room for the calls of all stages. */
+static uint64_t of_worker(const mr_session *s, const mr_run *run, uint16_t w, const mr_stage_calls *calls,
+			  mr_recorded *all)
+{
+	size_t n = 0;
+
+	for (uint16_t i = 0; i < run->n_stages; i++) {
+		bool has = false;
+
+		for (uint8_t p = 0; p < run->n_pipes; p++)
+			has = has || mr_plan_worker(s->plan, p, i) == w;
+		if (has && calls[i].n) {
+			memcpy(all + n, calls[i].call, calls[i].n * sizeof(*all));
+			n += calls[i].n;
+		}
+	}
+	return mr_kernel_room(s->kernels, s->place.worker[w].n_threads, all, n);
+}
+
+static mr_status of_all(const mr_session *s, const mr_run *run, mr_stage_calls *calls, uint64_t *out)
+{
+	mr_recorded *all;
+	size_t n = 0;
+
+	for (uint16_t i = 0; i < run->n_stages; i++) {
+		MR_TRY(mr_stage_calls_init(&calls[i], run->stage[i],
+					   s->place.worker[mr_plan_worker(s->plan, 0, i)].n_threads,
+					   mr_run_steps_inside(s->plan, i)));
+		n += calls[i].n;
+	}
+	all = malloc((n + 1) * sizeof(*all));
+	if (!all)
+		return mr_fail(MR_ERESOURCE, "no memory for a plan");
+	*out = 0;
+	for (uint16_t w = 0; w < run->n_workers; w++)
+		*out += of_worker(s, run, w, calls, all);
+	free(all);
+	return MR_OK;
+}
+
+mr_status mr_kernel_memory(const mr_session *s, const mr_run *run, uint64_t *out)
+{
+	mr_stage_calls *calls;
+	mr_status st;
+
+	if (!run)
+		return of_sequential(s, out);
+	calls = calloc(run->n_stages, sizeof(*calls));
+	if (!calls)
+		return mr_fail(MR_ERESOURCE, "no memory for a plan");
+	st = of_all(s, run, calls, out);
+	for (uint16_t i = 0; i < run->n_stages; i++)
+		mr_stage_calls_fini(&calls[i]);
+	free(calls);
+	return st;
+}
