@@ -67,7 +67,7 @@ static void compare(const op *o, const int64_t dim[4], int variant, bool add)
 			double d = distance(&got, &want);
 
 			if (!(d <= tolerance_of(all[i], o)))
-				fprintf(stderr, "\n%s in %s of %s with %u threads, %lldx%lldx%lld variant %d%s: distance %g\n",
+				fprintf(stderr, "\n%s in %s of %s, %u threads, %lldx%lldx%lld variant %d%s: %g\n",
 					o->name, mr_types_name(&all[i]->types), all[i]->name, threads,
 					(long long)dim[0], (long long)dim[1], (long long)dim[2], variant,
 					add ? " add" : "", d);

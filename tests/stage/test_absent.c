@@ -101,9 +101,11 @@ static void make(made *m, uint32_t first, uint32_t end)
 	z = mr_stage_size(m->stage);
 	m->io = (mr_stage_io){.in = m->memory[0] = room(z->in_bytes), .out = m->memory[1] = room(z->out_bytes),
 			      .grad_out = m->memory[2] = room(z->grad_out_bytes),
-			      .grad_in = m->memory[3] = room(z->grad_in_bytes), .slot = m->memory[4] = room(z->slot_bytes),
+			      .grad_in = m->memory[3] = room(z->grad_in_bytes),
+			      .slot = m->memory[4] = room(z->slot_bytes),
 			      .scratch = m->memory[5] = room(z->scratch_bytes),
-			      .weights = m->memory[6] = room(z->weight_bytes), .grads = m->memory[7] = room(z->grad_bytes),
+			      .weights = m->memory[6] = room(z->weight_bytes),
+			      .grads = m->memory[7] = room(z->grad_bytes),
 			      .target = m->memory[8] = room(z->target_bytes), .loss = &m->loss, .samples = SAMPLES,
 			      .train = true};
 	mr_stage_init_weights(m->stage, 1, m->memory[6], NULL);

@@ -1,0 +1,188 @@
+# random_pair.awk - a random training as a configuration: system x network x precision x backend x threads, and what
+# else changes its way through the kernels.
+#
+#	awk -v seed=S -v number=N [-v library=0] -v layers="NAME ..." -f random_pair.awk
+#
+# The same seed and number give the same file with any awk: random numbers are products below 2^46. Without @layers the
+# partition is automatic; with the names of the layers it may be random, which takes a second call. With library=0 there
+# is no backend but the reference.
+
+function random(n) # from 0 to n - 1
+{
+	state = state * 16807 % 2147483647
+	return int(state / 2147483647 * n)
+}
+
+function pick(list, words)
+{
+	return words[1 + random(split(list, words, " "))]
+}
+
+function one_in(n)
+{
+	return random(n) == 0
+}
+
+function text(s)
+{
+	return "\"" s "\""
+}
+
+# Each network with data of its own, small enough for a hundredth of a second a step. Widths are odd numbers, too.
+function network(name, act)
+{
+	if (name == "mlp" || name == "norm") {
+		act = pick("relu gelu none")
+		if (name == "norm")
+			act = pick("relu none")
+		model = "name = \"mlp\"; hidden = [" pick("12,12,12,12,12,12,12 33,17,64,5,9 256,256,256") "]; " \
+			"activation = " text(act) "; norm = " text(name == "norm" ? "batch" : "none") ";"
+		data = "name = \"synthetic\"; features = " pick("6 64") "; classes = " pick("3 10") "; samples = 300;"
+	} else if (name == "gpt") {
+		model = "name = \"gpt\"; layers = " pick("2 3") "; width = " pick("8 24 64") "; heads = 2; context = " \
+			pick("8 17") "; dropout = " pick("0.0 0.2") "; tied = " tied() ";"
+		data = "name = \"text\"; path = \"text.txt\"; validation = 0.02;"
+	} else if (name == "llama") {
+		model = "name = \"llama\"; layers = 2; width = " pick("16 48") "; heads = 4; kv_heads = " pick("0 2") \
+			"; context = 9; tied = " tied() ";"
+		data = "name = \"text\"; path = \"text.txt\"; validation = 0.02;"
+	} else if (name == "awd_lm") {
+		model = "name = \"awd_lm\"; layers = 2; embed = 6; width = " pick("8 33") "; context = 6; tied = " \
+			tied() "; weight_dropout = " pick("0.0 0.2") "; dropout = " pick("0.0 0.1") ";"
+		data = "name = \"text\"; path = \"text.txt\"; validation = 0.02; order = " \
+			text(pick("columns random")) ";"
+	} else if (name == "dlrm") {
+		model = "name = \"dlrm\"; rows = [50, 300, 7]; width = " pick("4 9") "; bottom = [16]; top = [16, 8];"
+		data = "name = \"clicks\"; numbers = 5; categories = 3; values = 100; samples = 400;"
+	} else if (name == "gnmt") {
+		model = "name = \"gnmt\"; layers = 2; width = " pick("8 17") "; attention = " \
+			text(pick("additive general")) ";"
+		data = "name = \"reversal\"; letters = 12; shortest = 2; longest = 4; samples = 300;"
+	} else if (name == "s2vt") {
+		model = "name = \"s2vt\"; projection = 8; embed = 6; width = " pick("8 17") "; dropout = " \
+			pick("0.0 0.2") ";"
+		data = "name = \"captions\"; frames = 4; features = 6; words = 10; longest = 3; samples = 300;"
+	} else if (name == "vit") {
+		model = "name = \"vit\"; layers = 2; width = " pick("12 48") "; heads = 3; patch = 4;"
+		data = images(8)
+	} else if (name == "resnet18" || name == "resnet50") {
+		model = "name = " text(name) "; width = " pick("2 4 8") "; blocks = [" pick("1,1 1,1,1 2,1") "];"
+		data = images(8)
+	} else if (name == "lenet") {
+		model = "name = \"lenet\"; form = " text(pick("lenet5 caffe")) ";"
+		data = "name = \"synthetic\"; image = [28, 28, 1]; classes = 10; samples = 100;"
+	} else {
+		model = "name = \"quadratic\"; blocks = 6; noise = " pick("0.0 0.1") ";"
+		data = "name = \"generated\"; kind = \"tridiagonal\"; features = 24; rows = 100;"
+	}
+}
+
+function tied()
+{
+	return flushes && one_in(3) ? "true" : "false"
+}
+
+function images(size)
+{
+	return "name = \"synthetic\"; image = [" size ", " size ", 3]; classes = 4; samples = 100;"
+}
+
+# Keys of the system beside its name; one in three has its defaults.
+function keys_of(kind, workers)
+{
+	if (one_in(3))
+		return ""
+	if (kind == "1f1b")
+		return "recompute = " text(pick("never always")) "; " \
+			pick("merge_w=0; merge_w=2; merge_w=2;steal=true;")
+	if (kind == "gpipe")
+		return "backward = " text(pick("fifo lifo")) "; recompute = " text(pick("never always")) ";"
+	if (kind == "dapple")
+		return "policy = " text(pick("pa pb")) "; recompute = " text(pick("never always")) ";" \
+			(workers == 3 ? " replicas = [" pick("2,1 1,2") "];" : "")
+	if (kind ~ /^(zb_h1|zb_h2)$/)
+		return pick("optimizer=\"validated\"; steal=true;")
+	if (kind ~ /^(interleaved_zb|zb_auto|zb_v|v_half|v_min)$/)
+		return "steal = " pick("false true") ";"
+	if (kind == "pipedream")
+		return pick("vertical_sync=true; stashing=false; drain=5;") \
+			(workers == 3 ? " replicas = [" pick("2,1 1,2") "];" : "")
+	if (kind == "pipemare")
+		return "t2 = " pick("true false") "; recompute = " text(pick("never always")) ";"
+	if (kind == "pipedream_2bw")
+		return "recompute = " text(pick("never always")) ";"
+	if (kind == "roundpipe")
+		return "optimizer = " text(pick("sync async")) ";"
+	if (kind == "spectrain")
+		return "variant = " text(pick("v1 v2")) ";"
+	if (kind == "local_sgd")
+		return "every = 2; placement = " text(pick("stages rotated")) "; outer = " \
+			text(pick("none nesterov")) ";"
+	if (kind == "chimera" || kind == "data_parallel" || kind == "gems")
+		return "weights = " text(pick("shared private")) ";"
+	if (kind == "search")
+		return "tries = 50;"
+	return ""
+}
+
+# @n cuts at random places: a list of names in order.
+function cuts(n, m, names, i, left, out)
+{
+	m = split(layers, names, " ")
+	left = n
+	for (i = 2; i <= m && left > 0; i++)
+		if (random(m - i + 1) < left) {
+			out = out (out == "" ? "" : ", ") text(names[i])
+			left--
+		}
+	return left > 0 ? "" : "[" out "]"
+}
+
+BEGIN {
+	state = (seed * 7919 + 12345) % 2147483646 + 1
+	for (i = 0; i < 128 * number; i++) # a file takes fewer numbers than that
+		random(2)
+	kind = pick("sequential naive data_parallel gpipe 1f1b 1f1b dapple gems chimera bitpipe dualpipe dualpipe_v " \
+		"interleaved looped_bfs hanayo zb_h1 zb_h2 interleaved_zb zb_auto zb_v 1f1b_v v_half v_min roundpipe " \
+		"search pipedream pipedream pipedream_2bw ampnet paci wpipe local_sgd avgpipe pipemare spectrain " \
+		"pipeoptim xpipe rpd")
+	flushes = kind !~ /^(pipedream|ampnet|paci|wpipe|local_sgd|avgpipe|pipemare|spectrain|pipeoptim|xpipe|rpd)/
+	network(pick("mlp mlp norm norm gpt gpt llama awd_lm dlrm gnmt s2vt vit resnet18 resnet18 resnet50 lenet " \
+		"quadratic"))
+	workers = kind == "sequential" ? 1 : pick("2 2 3 4")
+	threads = pick("1 2")
+	micros = kind ~ /^(pipedream|pipeoptim|spectrain|rpd)$/ && !one_in(20) ? 1 : pick("1 2 4 4 8")
+	batch = micros * pick("2 3 4")
+	precision = pick("f32 f32 bf16 bf16 " (kind ~ /^(avgpipe|local_sgd)$/ ? "f64" : "bf16_pure bf16_pure f64"))
+	backend = precision == "f64" || library == "0" ? "reference" : pick("reference onednn onednn fused auto auto")
+	optimizer = kind ~ /^(spectrain|pipeoptim|xpipe)$/ ? pick("momentum adam adamw") : \
+		pick("sgd momentum momentum adam adamw nadam lion muon ema")
+	mitigation = one_in(6) ? pick("staleness_aware gap_aware dc_asgd weight_prediction spike_compensation") : "none"
+	clip = pick("0.0 0.0 0.5 0.01 1000.0")
+	norm_every = pick("0 1 2 100")
+	keys = keys_of(kind, workers)
+	n_steps = pick("3 5 9")
+	schedule = pick("constant cosine")
+	eval_every = pick("0 0 2")
+	every = pick("0 0 3")
+	seed_ = random(1000)
+	partition = "\"auto\""
+	if (layers != "" && !one_in(3) && workers > 1) {
+		list = cuts((kind ~ /_v$|^v_|bitpipe|interleaved|hanayo|looped|wpipe/ ? 2 : 1) * workers - 1)
+		partition = list == "" ? partition : list
+	}
+
+	print "# pair " number " of seed " seed
+	print "model = { " model " };"
+	print "data = { " data " };"
+	print "backend = " text(backend) "; precision = " text(precision) "; partition = " partition ";"
+	print "optimizer = { name = " text(optimizer) "; };"
+	if (mitigation != "none")
+		print "mitigation = { name = " text(mitigation) "; };"
+	print "system = { name = " text(kind) "; " keys " };"
+	print "train = { steps = " n_steps "; batch = " batch "; microbatches = " micros "; lr = 0.01; schedule = " \
+		text(schedule) ";"
+	print "\tclip = " clip "; norm_every = " norm_every "; eval_every = " eval_every "; seed = " seed_ "; };"
+	print "machine = { workers = " workers "; threads = " threads "; peak_gflops = 50.0; };"
+	print "checkpoint = { every = " every "; };"
+}
