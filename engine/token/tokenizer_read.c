@@ -6,6 +6,10 @@
 #include "base/stats.h"
 #include "token/tokenizer_internal.h"
 
+/* Bytes of an added token: each place of a text is compared with those that begin with its byte, so without a limit a
+ * text of n bytes could take n^2. */
+#define MOST_ADDED 1024
+
 /* GPT-2's pattern, which a ByteLevel pre-tokenizer has by itself. */
 #define GPT2_PATTERN "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
 
@@ -365,6 +369,9 @@ static mr_status add_token(mr_tokenizer *t, const mr_json *vocab, const mr_json 
 	snprintf(key, sizeof(key), "added_tokens[%zu]", i);
 	if (!mr_json_is_string(text) || !*mr_json_string(text) || !is_number(number))
 		return mr_fail(MR_EDATA, "%s: expected a text as content and a number as id", key);
+	if (strlen(mr_json_string(text)) > MOST_ADDED)
+		return mr_fail(MR_EDATA, "%s: content has %zu bytes, expected at most %d", key,
+			       strlen(mr_json_string(text)), MOST_ADDED);
 	MR_TRY(read_bool(j, key, "lstrip", false, &a->strips_before));
 	MR_TRY(read_bool(j, key, "rstrip", false, &a->strips_behind));
 	MR_TRY(read_bool(j, key, "single_word", false, &a->alone));

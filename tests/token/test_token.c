@@ -272,6 +272,24 @@ static void refused(void)
 	MR_CHECK_OK(open_text(MODEL("") "," BYTES "}", strlen(MODEL("") "," BYTES "}")));
 }
 
+/* Each place of a text is compared with the added tokens: these are short, or a text takes the square of its length. */
+static void long_added_token(void)
+{
+	char text[4096], name[1100];
+
+	for (size_t n = 1024; n <= 1025; n++) {
+		memset(name, 'a', n);
+		name[n] = '\0';
+		snprintf(text, sizeof(text),
+			 MODEL("") "," BYTES ",\"added_tokens\":[{\"content\":\"%s\",\"id\":3}]}", name);
+		if (n == 1024)
+			MR_CHECK_OK(open_text(text, strlen(text)));
+		else
+			MR_CHECK_FAIL(open_text(text, strlen(text)), MR_EDATA,
+				      "added_tokens[0]: content has 1025 bytes, expected at most 1024");
+	}
+}
+
 static void missing_bytes(void)
 {
 	mr_tokens tokens = {0};
@@ -365,6 +383,7 @@ void mr_suite_token(void)
 		MR_TEST(without_forms);
 	MR_TEST(names_and_hashes);
 	MR_TEST(refused);
+	MR_TEST(long_added_token);
 	MR_TEST(missing_bytes);
 	MR_TEST(mutated);
 }
