@@ -100,4 +100,12 @@ expect 3 "missing.csv" missing.csv --workers 4
 echo "name,forward" >bad.csv
 expect 3 "bad.csv: line 1: expected \"name,forward,backward,activation,weights\"" bad.csv --workers 4
 
+# What would take hours is refused at once.
+awk 'BEGIN {
+	print "name,forward,backward,activation,weights"
+	for (i = 0; i < 100000; i++)
+		print "l" i ",1,2,1,1"
+}' >many.csv
+expect 3 "100000 layers on 4 workers take 1.6e+11 steps" many.csv --workers 4
+has "and at most 4e+09 are allowed: at most 15811 layers"
 exit $failed
