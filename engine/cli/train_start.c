@@ -15,12 +15,17 @@
 #include "session/objective_report.h"
 #include "session/plan_file.h"
 #include "report/output.h"
+#include "host/descriptors.h"
 #include "host/signals.h"
 #include "session/staleness_warning.h"
 #include "host/probe.h"
 #include "replay/record.h"
 #include "exec/run_plan.h"
 #include "session/trajectory.h"
+
+/* Open at once from here on, at most: two logs, a status, what a checkpoint is written through (its folders, and a file
+ * twice), a picture or a part of the data for each of a few loaders. A training of two workers was seen with 7. */
+#define MOST_FILES 16
 
 static mr_status write_config(const mr_train *t)
 {
@@ -117,6 +122,7 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 	MR_TRY(mr_checkpoints_guard_init(&t->s, t->step, &t->guard));
 	if (t->step >= t->trace_last) /* an earlier session did those steps, and has its trace */
 		t->traced = false;
+	MR_TRY(mr_descriptors_reserve(MOST_FILES));
 	MR_TRY(mr_checkpoints_preflight(&t->s, t->dir.checkpoints, t->step));
 	mr_signals_catch(); /* from here on there are files that must not be left half written */
 	mr_activity_begin("writes the first files of the run");
