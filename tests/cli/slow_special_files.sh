@@ -89,7 +89,8 @@ while read -r input words; do
 		limited 60 0 "" $words /dev/stdout
 		echo "a log" >log
 		timeout 60 "$millrace" $words /dev/stderr 2>>log >out
-		[ "$(head -n 1 log)" = "a log" ] && [ "$(wc -c <log)" -gt 6 ] || complain "$case: a log is gone on with:"
+		[ "$(head -n 1 log)" = "a log" ] && [ "$(wc -c <log)" -gt 6 ] ||
+			complain "$case: a log is gone on with:"
 	}
 	no_rest
 	rm -rf old link dangling new loop null full pipe folder alias kept piped log
@@ -113,8 +114,8 @@ if [ "$tokens" ]; then
 	is_kept old before
 fi
 mkdir folder
-for words in "profile ok.cfg -o" "profile ok.cfg --roofline" "tune -o" "plan ok.cfg --auto -o" "train ok.cfg --set run.dir=t \
---trajectory"; do
+for words in "profile ok.cfg -o" "profile ok.cfg --roofline" "tune -o" "plan ok.cfg --auto -o" \
+	"train ok.cfg --set run.dir=t --trajectory"; do
 	# shellcheck disable=SC2086 # words
 	limited 60 1 "folder: cannot write: is a directory, expected a file" $words folder
 done

@@ -9,7 +9,8 @@ clean() {
 
 # A classifier whose columns of text, or of row numbers, are dropped.
 awk -v e="$escape" 'BEGIN { srand(1); print "id,name" e "[31m,a,b,kind"
-	for (i = 0; i < 60; i++) print i ",Bob" e "[7m" i "," rand() "," rand() "," (i % 2 ? "x" : "y" e "[2J") }' >r.csv
+	for (i = 0; i < 60; i++)
+		print i ",Bob" e "[7m" i "," rand() "," rand() "," (i % 2 ? "x" : "y" e "[2J") }' >r.csv
 expect 0 'Column 1 (id) is left out: it numbers the rows.' init r.csv -o r.cfg
 has 'Column 2 (name?[31m) is left out: "Bob?[7m0" is no number.'
 clean init
@@ -34,8 +35,8 @@ done
 for f in cat/a.webp cat/b.WEBP dog/c.gif dog/d.tiff readme.txt; do
 	echo other >pics/$f
 done
-said="6 files are skipped: 2 .webp (cat/a.webp), 1 .gif (dog/c.gif), 1 .tiff (dog/d.tiff), 1 inner folders (dog/inner), \
-1 .txt (readme.txt)"
+said="6 files are skipped: 2 .webp (cat/a.webp), 1 .gif (dog/c.gif), 1 .tiff (dog/d.tiff), "
+said="${said}1 inner folders (dog/inner), 1 .txt (readme.txt)"
 expect 0 "$said" init pics -o p.cfg
 for words in "check-data p.cfg" "train p.cfg --set train.steps=1 --set train.warmup=0 --set machine.peak_gflops=1.0"; do
 	# shellcheck disable=SC2086 # words

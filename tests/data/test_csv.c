@@ -249,10 +249,12 @@ static void beyond_the_type(void)
 	mr_dataset *d;
 
 	data_help_folder(dir);
-	refuse_load("a,b\n1,2\n-1e39,3\n", "path=s scale=none", MR_F32, "s:3: a: \"-1e39\" is too large for f32; ignore");
+	refuse_load("a,b\n1,2\n-1e39,3\n", "path=s scale=none", MR_F32,
+		    "s:3: a: \"-1e39\" is too large for f32; ignore");
 	refuse_load("a,b\n1,2\n3.4e38,3\n", "path=s scale=none", MR_BF16, "s:3: a: \"3.4e38\" is too large for bf16");
 	refuse_load("a,b\n1,2\n3,1e39\n", "path=s scale=none", MR_F32, "s:3: b: \"1e39\" is too large for f32");
-	refuse_load("a,b\n1,2\n1e200,2\n1,3\n", "path=s validation=0", MR_F64, "s: a: its numbers are too large for scale");
+	refuse_load("a,b\n1,2\n1e200,2\n1,3\n", "path=s validation=0", MR_F64,
+		    "s: a: its numbers are too large for scale");
 	save("s", "a,b\n1,2\n-1e39,3\n"); /* f64 reaches it */
 	w.dtype = MR_F64;
 	MR_CHECK_OK(data_help_open("csv", "path=s scale=none", &w, &d));
