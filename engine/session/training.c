@@ -155,7 +155,8 @@ mr_status mr_training_open(const mr_job *job, mr_training **out)
 	if (out)
 		*out = NULL;
 	if (!job || !out)
-		return mr_fail(MR_EINVAL, "mr_training_open: %s is NULL", job ? "the place for the training" : "the job");
+		return mr_fail(MR_EINVAL, "mr_training_open: %s is NULL",
+			       job ? "the place for the training" : "the job");
 	pthread_once(&once, prepare_forks);
 	t = calloc(1, sizeof(*t));
 	if (!t)

@@ -90,7 +90,10 @@ static call_result do_loss(mr_training *t)
 
 static call_result do_lag(mr_training *t) { return (call_result){.number = mr_training_lag(t)}; }
 
-static call_result do_ignored(mr_training *t) { return (call_result){.number = (double)strlen(mr_training_ignored(t))}; }
+static call_result do_ignored(mr_training *t)
+{
+	return (call_result){.number = (double)strlen(mr_training_ignored(t))};
+}
 
 static const struct {
 	const char *name;

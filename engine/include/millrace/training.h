@@ -58,8 +58,8 @@ MR_API mr_status mr_training_close(mr_training *t);
 MR_API const char *mr_training_ignored(const mr_training *t);
 
 /** Train until @until commits are done since the start, or until @progress (may be NULL) returns false. Errors:
- * MR_EINVAL; MR_EDIVERGED, MR_ESTALLED, MR_EDATA, MR_EDNN, after which it can only be closed. After MR_ESTALLED a thread
- * hangs and closing gives no memory back. */
+ * MR_EINVAL; MR_EDIVERGED, MR_ESTALLED, MR_EDATA, MR_EDNN, after which it can only be closed. After MR_ESTALLED a
+ * thread hangs and closing gives no memory back. */
 MR_API mr_status mr_training_run(mr_training *t, uint64_t until, mr_training_progress *progress, void *arg) MR_MUST_USE;
 
 /** How many commits behind step k mr_training_run stops when its progress returns false for k: 0 for `sequential` and
@@ -80,8 +80,8 @@ MR_API uint64_t mr_training_steps(const mr_training *t);
 MR_API double mr_training_loss(const mr_training *t);
 
 /** Mean loss over the validation samples at the present weights, and the fraction of the targets that were predicted
- * (NAN if the loss has no classes). @accuracy may be NULL. Errors: MR_EINVAL; MR_EDATA: there are no validation samples;
- * MR_ESTOPPED: it was stopped, and the training can go on. */
+ * (NAN if the loss has no classes). @accuracy may be NULL. Errors: MR_EINVAL; MR_EDATA: there are no validation
+ * samples; MR_ESTOPPED: it was stopped, and the training can go on. */
 MR_API mr_status mr_training_evaluate(mr_training *t, double *loss, double *accuracy) MR_MUST_USE;
 
 /** Count the model's tensors. Errors: MR_EINVAL, MR_ERESOURCE. */
