@@ -24,6 +24,7 @@ static const mr_option options[] = {
 	{"form", MR_OPT_ENUM, "cifar", 0, 0, "imagenet|paper|cifar", NULL,
 	 "for images of 224 x 224; the same as first published, for 227 x 227; for images of 32 x 32"},
 	{"dropout", MR_OPT_FLOAT, "0.5", 0, 0.99, NULL, NULL, "rate of dropout in front of each hidden layer"},
+	MR_COMPOSE_SMOOTHING,
 	{NULL},
 };
 
@@ -107,7 +108,7 @@ static mr_status alexnet_build(const mr_values *values, const mr_model_data *dat
 	hidden.flat = false;
 	x = mr_images_linear(&m, 4, &hidden, x);
 	x = mr_images_linear(&m, 6, &(mr_layer_cfg){.out = data->classes, .std = std}, x);
-	mr_compose_add(&m, "softmax_xent", "loss", &(mr_layer_cfg){0}, x);
+	mr_compose_classify(&m, values, &(mr_layer_cfg){0}, x);
 	return mr_compose_finish(&m, out);
 }
 

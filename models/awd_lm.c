@@ -40,6 +40,7 @@ static const mr_option options[] = {
 	{"beta", MR_OPT_FLOAT, "0.0", 0, 1e6, NULL, NULL,
 	 "penalty on the mean square of its changes from token to token"},
 	{"tied", MR_OPT_BOOL, "true", 0, 0, NULL, NULL, "the head shares the weights of the token embedding"},
+	MR_COMPOSE_SMOOTHING,
 	{NULL},
 };
 
@@ -104,7 +105,7 @@ static mr_status awd_lm_build(const mr_values *values, const mr_model_data *data
 	for (int64_t i = 0; i < layers; i++)
 		x = add_layer(&m, values, data, i, x);
 	x = mr_compose_add(&m, "linear", "decoder", &(mr_layer_cfg){.out = data->classes, .transposed = tied}, x);
-	mr_compose_add(&m, "softmax_xent", "loss", &(mr_layer_cfg){0}, x);
+	mr_compose_classify(&m, values, &(mr_layer_cfg){0}, x);
 	if (tied)
 		mr_compose_tie(&m, "decoder.weight", "encoder.weight");
 	return mr_compose_finish(&m, out);

@@ -34,6 +34,14 @@ uint16_t mr_compose_join(mr_compose *m, const char *layer, const char *name, uin
 	return mr_compose_gather(m, layer, name, &(mr_layer_cfg){0}, (uint16_t[]){a, b}, 2);
 }
 
+void mr_compose_classify(mr_compose *m, const mr_values *values, const mr_layer_cfg *cfg, uint16_t x)
+{
+	mr_layer_cfg loss = *cfg;
+
+	loss.smoothing = mr_values_float(values, "smoothing");
+	mr_compose_add(m, "softmax_xent", "loss", &loss, x);
+}
+
 void mr_compose_tie(mr_compose *m, const char *param, const char *owner)
 {
 	uint32_t p, o;

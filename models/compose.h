@@ -31,6 +31,15 @@ uint16_t mr_compose_gather(mr_compose *m, const char *layer, const char *name, c
 /** Let the parameter called @param share the storage of @owner. */
 void mr_compose_tie(mr_compose *m, const char *param, const char *owner);
 
+/* The option of networks that end in mr_compose_classify. */
+#define MR_COMPOSE_SMOOTHING                                                                                \
+	{"smoothing", MR_OPT_FLOAT, "0", 0, 0.95, NULL, NULL,                                               \
+	 "label smoothing: part of each target that is spread over all classes, in evaluations too; 0: none"}
+
+/** Append the loss of a classifier whose scores are @x, with the smoothing of @values. Further fields of its
+ * configuration come from @cfg. */
+void mr_compose_classify(mr_compose *m, const mr_values *values, const mr_layer_cfg *cfg, uint16_t x);
+
 /** Close the graph and hand it over, or destroy it and return the first failure. */
 mr_status mr_compose_finish(mr_compose *m, mr_graph **out) MR_MUST_USE;
 

@@ -34,6 +34,7 @@ static const mr_option options[] = {
 	 "sqrt(width)"},
 	{"embed_std", MR_OPT_FLOAT, "0", 0, 10, NULL, NULL,
 	 "standard deviation of the initial embeddings; 0: init_std. Plain SGD learns sooner with 1"},
+	MR_COMPOSE_SMOOTHING,
 	{NULL},
 };
 
@@ -125,7 +126,7 @@ static mr_status gpt_build(const mr_values *values, const mr_model_data *data, m
 	}
 	g.m.stem = NULL;
 	x = mr_compose_add(&g.m, "linear", "lm_head", &head, norm(&g, "ln_f", x));
-	mr_compose_add(&g.m, "softmax_xent", "loss", &(mr_layer_cfg){0}, x);
+	mr_compose_classify(&g.m, values, &(mr_layer_cfg){0}, x);
 	if (tied)
 		mr_compose_tie(&g.m, "lm_head.weight", "wte.weight");
 	return mr_compose_finish(&g.m, out);

@@ -27,6 +27,7 @@ static const mr_option options[] = {
 	{"dropout", MR_OPT_FLOAT, "0.5", 0, 0.99, NULL, NULL, "rate of dropout in front of the last layer"},
 	{"width", MR_OPT_FLOAT, "1", 0.01, 16, NULL, NULL,
 	 "channels of every convolution, as a multiple of those of the paper"},
+	MR_COMPOSE_SMOOTHING,
 	{NULL},
 };
 
@@ -204,7 +205,7 @@ static mr_status inception_build(const mr_values *values, const mr_model_data *d
 	if (dropout > 0)
 		x = mr_compose_add(&n.m, "dropout", "dropout", &(mr_layer_cfg){.rate = dropout}, x);
 	x = mr_compose_add(&n.m, "linear", "fc", &(mr_layer_cfg){.out = data->classes, .std = STD, .flat = true}, x);
-	mr_compose_add(&n.m, "softmax_xent", "loss", &(mr_layer_cfg){0}, x);
+	mr_compose_classify(&n.m, values, &(mr_layer_cfg){0}, x);
 	return mr_compose_finish(&n.m, out);
 }
 

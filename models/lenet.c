@@ -14,6 +14,7 @@
 
 static const mr_option options[] = {
 	{"form", MR_OPT_ENUM, "lenet5", 0, 0, "lenet5|caffe", NULL, "lenet5: tanh and means; caffe: ReLU and maxima"},
+	MR_COMPOSE_SMOOTHING,
 	{NULL},
 };
 
@@ -67,7 +68,7 @@ static mr_status lenet_build(const mr_values *values, const mr_model_data *data,
 	MR_TRY(mr_images_begin(&m, data));
 	x = caffe ? add_caffe(&m, 0) : add_lenet5(&m, 0);
 	x = mr_compose_add(&m, "linear", caffe ? "fc2" : "fc3", &last, x);
-	mr_compose_add(&m, "softmax_xent", "loss", &(mr_layer_cfg){0}, x);
+	mr_compose_classify(&m, values, &(mr_layer_cfg){0}, x);
 	return mr_compose_finish(&m, out);
 }
 

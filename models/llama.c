@@ -9,8 +9,10 @@
  *	        y = h + mlp.down_proj(silu(mlp.gate_proj(n)) * mlp.up_proj(n))
  *
  * Touvron et al.: "LLaMA", 2023; grouped heads as in Llama 2. Parameters carry the names and shapes of Hugging Face's
- * LlamaForCausalLM: matrices are [out, in] (y = x W^T), there are no biases, and the two numbers of a rotated pair are
- * half a head apart. A tied head uses model.embed_tokens.weight, and lm_head.weight then has no storage.
+ * LlamaForCausalLM: matrices are [out, in] (y = x W^T), and the two numbers of a rotated pair are half a head apart.
+ * There are no biases, but with `bias` queries, keys and values have one each, as in Qwen2ForCausalLM, or all four
+ * projections of the attention, as with attention_bias of Hugging Face's Llama; they start at 0. A tied head uses
+ * model.embed_tokens.weight, and lm_head.weight then has no storage.
  *
  * Initial weights as there: normal with deviation init_std, gains 1. A stage may begin at any layer; in front of
  * input_layernorm, post_attention_layernorm, model.norm and lm_head a single value crosses the boundary.
@@ -18,6 +20,7 @@
 #include "models/compose.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const mr_option options[] = {
 	{"layers", MR_OPT_INT, "4", 1, 1000, NULL, NULL, "number of blocks"},
@@ -30,10 +33,13 @@ static const mr_option options[] = {
 	{"context", MR_OPT_INT, "128", 1, 1000000, NULL, "tokens", "length of a sample"},
 	{"rope_theta", MR_OPT_FLOAT, "10000", 1, 1e12, NULL, NULL, "base of the rotary positions' wavelengths"},
 	{"eps", MR_OPT_FLOAT, "1e-5", 1e-12, 1, NULL, NULL, "what RMS norms add to the mean square"},
+	{"bias", MR_OPT_ENUM, "none", 0, 0, "none|qkv|attention", NULL,
+	 "biases: none, as Llama; of queries, keys and values, as Qwen2; or also of the attention's output"},
 	{"tied", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, "the head shares the weights of the token embedding"},
 	{"init_std", MR_OPT_FLOAT, "0.02", 1e-6, 10, NULL, NULL,
 	 "standard deviation of initial weights; Llama has 0.02, a narrow model learns sooner with about 0.7 / "
 	 "sqrt(width)"},
+	MR_COMPOSE_SMOOTHING,
 	{NULL},
 };
 
@@ -41,6 +47,7 @@ typedef struct mr_llama {
 	mr_compose m;
 	int64_t layers, width, heads, kv_heads, hidden;
 	double theta, eps, std;
+	bool qkv_bias, out_bias;
 } mr_llama;
 
 static int64_t llama_context(const mr_values *values)
@@ -53,11 +60,16 @@ static uint16_t norm(mr_llama *l, const char *name, uint16_t x)
 	return mr_compose_add(&l->m, "rms_norm", name, &(mr_layer_cfg){.eps = l->eps}, x);
 }
 
-static uint16_t linear(mr_llama *l, const char *name, int64_t out, uint16_t x)
+static uint16_t biased(mr_llama *l, const char *name, int64_t out, bool bias, uint16_t x)
 {
-	mr_layer_cfg cfg = {.out = out, .no_bias = true, .transposed = true, .std = l->std};
+	mr_layer_cfg cfg = {.out = out, .no_bias = !bias, .transposed = true, .std = l->std};
 
 	return mr_compose_add(&l->m, "linear", name, &cfg, x);
+}
+
+static uint16_t linear(mr_llama *l, const char *name, int64_t out, uint16_t x)
+{
+	return biased(l, name, out, false, x);
 }
 
 static uint16_t block(mr_llama *l, uint16_t x)
@@ -68,12 +80,12 @@ static uint16_t block(mr_llama *l, uint16_t x)
 
 	turns.theta = l->theta;
 	n = norm(l, "input_layernorm", x);
-	qkv[0] = linear(l, "self_attn.q_proj", l->width, n);
-	qkv[1] = linear(l, "self_attn.k_proj", kv_width, n);
-	qkv[2] = linear(l, "self_attn.v_proj", kv_width, n);
+	qkv[0] = biased(l, "self_attn.q_proj", l->width, l->qkv_bias, n);
+	qkv[1] = biased(l, "self_attn.k_proj", kv_width, l->qkv_bias, n);
+	qkv[2] = biased(l, "self_attn.v_proj", kv_width, l->qkv_bias, n);
 	h = mr_compose_gather(&l->m, "rope", "self_attn.rope", &turns, qkv, 3);
 	h = mr_compose_add(&l->m, "attention", "self_attn.core", &heads, h);
-	h = linear(l, "self_attn.o_proj", l->width, h);
+	h = biased(l, "self_attn.o_proj", l->width, l->out_bias, h);
 	x = mr_compose_join(&l->m, "residual", "self_attn.add", x, h);
 
 	n = norm(l, "post_attention_layernorm", x);
@@ -99,6 +111,7 @@ static mr_status check(const mr_llama *l, const mr_model_data *data)
 
 static mr_status llama_build(const mr_values *values, const mr_model_data *data, mr_graph **out)
 {
+	const char *bias = mr_values_string(values, "bias");
 	int64_t kv_heads = mr_values_int(values, "kv_heads"), hidden = mr_values_int(values, "hidden");
 	mr_llama l = {
 		.layers = mr_values_int(values, "layers"),
@@ -107,6 +120,8 @@ static mr_status llama_build(const mr_values *values, const mr_model_data *data,
 		.theta = mr_values_float(values, "rope_theta"),
 		.eps = mr_values_float(values, "eps"),
 		.std = mr_values_float(values, "init_std"),
+		.qkv_bias = strcmp(bias, "none") != 0,
+		.out_bias = !strcmp(bias, "attention"),
 	};
 	mr_layer_cfg embed = {.out = l.width, .vocab = data->classes, .std = l.std};
 	char stem[48];
@@ -125,7 +140,7 @@ static mr_status llama_build(const mr_values *values, const mr_model_data *data,
 	}
 	l.m.stem = NULL;
 	x = linear(&l, "lm_head", data->classes, norm(&l, "model.norm", x));
-	mr_compose_add(&l.m, "softmax_xent", "loss", &(mr_layer_cfg){0}, x);
+	mr_compose_classify(&l.m, values, &(mr_layer_cfg){0}, x);
 	if (mr_values_bool(values, "tied"))
 		mr_compose_tie(&l.m, "lm_head.weight", "model.embed_tokens.weight");
 	return mr_compose_finish(&l.m, out);

@@ -24,6 +24,7 @@ static const mr_option options[] = {
 	{"activation", MR_OPT_ENUM, "relu", 0, 0, "relu|gelu|none", NULL, "what follows each hidden layer"},
 	{"norm", MR_OPT_ENUM, "none", 0, 0, "none|batch", NULL,
 	 "batch: each hidden layer is normalised over the micro-batch, before its activation (relu or none)"},
+	MR_COMPOSE_SMOOTHING,
 	{NULL},
 };
 
@@ -66,6 +67,8 @@ static mr_status check(const mr_values *values, const mr_model_data *data)
 			return mr_fail(MR_ECONFIG, "hidden: a width is a whole number, got %g", hidden[i]);
 	if (normalises(values) && activation(values) == MR_ACT_GELU)
 		return mr_fail(MR_ECONFIG, "activation: batch normalisation is followed by relu or none, not by gelu");
+	if (mr_values_float(values, "smoothing") > 0 && !data->classes)
+		return mr_fail(MR_ECONFIG, "smoothing: is for classes as targets, the data has numbers");
 	if (data->input.tokens)
 		return mr_fail(MR_ECONFIG, "takes numbers as input, the data has tokens");
 	return MR_OK;
@@ -92,7 +95,10 @@ static mr_status mlp_build(const mr_values *values, const mr_model_data *data, m
 	cfg = (mr_layer_cfg){.out = data->classes ? data->classes : data->target.cols};
 	snprintf(name, sizeof(name), "fc.%lld", (long long)n);
 	x = mr_compose_add(&m, "linear", name, &cfg, x);
-	mr_compose_add(&m, data->classes ? "softmax_xent" : "mse", "loss", &(mr_layer_cfg){0}, x);
+	if (data->classes)
+		mr_compose_classify(&m, values, &(mr_layer_cfg){0}, x);
+	else
+		mr_compose_add(&m, "mse", "loss", &(mr_layer_cfg){0}, x);
 	return mr_compose_finish(&m, out);
 }
 

@@ -32,6 +32,7 @@ static const mr_option options[] = {
 	 "planes of the first group; the others have 2, 4 and 8 times as many"},
 	{"blocks", MR_OPT_FLOATS, "[]", 1, 1000, NULL, NULL,
 	 "blocks of each group, for one to four groups; empty: those of the paper"},
+	MR_COMPOSE_SMOOTHING,
 	{NULL},
 };
 
@@ -138,7 +139,7 @@ static mr_status build(const resnet *paper, const mr_values *values, const mr_mo
 	width = (width << ((groups ? groups : GROUPS) - 1)) * (paper->bottleneck ? 4 : 1);
 	fc.std = 1 / sqrt(3 * (double)width);
 	x = mr_compose_add(&m, "linear", "fc", &fc, x);
-	mr_compose_add(&m, "softmax_xent", "loss", &(mr_layer_cfg){0}, x);
+	mr_compose_classify(&m, values, &(mr_layer_cfg){0}, x);
 	return mr_compose_finish(&m, out);
 }
 

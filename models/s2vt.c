@@ -22,6 +22,7 @@ static const mr_option options[] = {
 	{"width", MR_OPT_INT, "1000", 1, 1000000, NULL, NULL, "width of both LSTM layers"},
 	{"dropout", MR_OPT_FLOAT, "0.0", 0, 0.95, NULL, NULL,
 	 "probability of zeroing an input of an LSTM layer, and of the output layer, while training"},
+	MR_COMPOSE_SMOOTHING,
 	{NULL},
 };
 
@@ -63,7 +64,7 @@ static mr_status s2vt_build(const mr_values *values, const mr_model_data *data, 
 	x = mr_compose_add(&m, "lstm", "lstm2", &(mr_layer_cfg){.out = width}, x);
 	x = mr_compose_add(&m, "row_range", "caption", &(mr_layer_cfg){.first_row = frames, .count = words}, x);
 	x = linear(&m, "output", width, data->classes, drop(&m, "drop.2", rate, x));
-	mr_compose_add(&m, "softmax_xent", "loss", &(mr_layer_cfg){.padding = true}, x);
+	mr_compose_classify(&m, values, &(mr_layer_cfg){.padding = true}, x);
 	return mr_compose_finish(&m, out);
 }
 

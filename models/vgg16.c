@@ -28,6 +28,7 @@ static const mr_option options[] = {
 	 "units of each layer between the convolutions and the last layer; 0: as the form says"},
 	{"batch_norm", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
 	 "batch normalisation between each convolution and its ReLU"},
+	MR_COMPOSE_SMOOTHING,
 	{NULL},
 };
 
@@ -87,7 +88,7 @@ static mr_status vgg16_build(const mr_values *values, const mr_model_data *data,
 		hidden.flat = false;
 	}
 	x = mr_images_linear(&m, at, &last, x);
-	mr_compose_add(&m, "softmax_xent", "loss", &(mr_layer_cfg){0}, x);
+	mr_compose_classify(&m, values, &(mr_layer_cfg){0}, x);
 	return mr_compose_finish(&m, out);
 }
 

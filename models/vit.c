@@ -29,6 +29,7 @@ static const mr_option options[] = {
 	 "height and width of a patch; must divide those of the images"},
 	{"eps", MR_OPT_FLOAT, "1e-6", 1e-12, 1, NULL, NULL, "what norms add to the variance"},
 	{"init_std", MR_OPT_FLOAT, "0.02", 1e-6, 10, NULL, NULL, "standard deviation of initial weights"},
+	MR_COMPOSE_SMOOTHING,
 	{NULL},
 };
 
@@ -116,7 +117,7 @@ static mr_status vit_build(const mr_values *values, const mr_model_data *data, m
 	v.m.stem = NULL;
 	x = mr_compose_add(&v.m, "first_row", "token", &(mr_layer_cfg){0}, x);
 	x = linear(&v, "heads.head", data->classes, norm(&v, "encoder.ln", x));
-	mr_compose_add(&v.m, "softmax_xent", "loss", &(mr_layer_cfg){0}, x);
+	mr_compose_classify(&v.m, values, &(mr_layer_cfg){0}, x);
 	return mr_compose_finish(&v.m, out);
 }
 

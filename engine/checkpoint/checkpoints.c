@@ -285,7 +285,7 @@ static mr_status load_all(mr_session *s, const mr_checkpoint *ck)
 static void tell_rate(const mr_session *s, const mr_checkpoint *ck)
 {
 	const char *then = mr_checkpoint_fact(ck, "learning_rate");
-	char now[96];
+	char now[MR_RATE_ROOM];
 
 	if (s->lr.total > mr_checkpoint_step(ck) && then &&
 	    strcmp(then, mr_run_manifest_rate(&s->lr, now, sizeof(now))) != 0)

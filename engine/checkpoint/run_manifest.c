@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "ir/endless.h"
 #include "session/average_trigger.h"
 #include "session/costs.h"
@@ -40,14 +41,32 @@ static void put(mr_run_manifest *f, mr_fact fact, const char *fmt, ...)
 const char *mr_run_manifest_rate(const mr_lr *lr, char *text, size_t size)
 {
 	static const char *const kinds[] = {
-		[MR_LR_CONSTANT] = "constant", [MR_LR_COSINE] = "cosine", [MR_LR_LINEAR] = "linear"};
-	int n = snprintf(text, size, "%s %g", kinds[lr->kind], lr->base);
+		[MR_LR_CONSTANT] = "constant", [MR_LR_COSINE] = "cosine", [MR_LR_LINEAR] = "linear",
+		[MR_LR_STEP] = "step", [MR_LR_ONE_CYCLE] = "one-cycle", [MR_LR_INVERSE_SQRT] = "inverse-sqrt",
+		[MR_LR_WSD] = "wsd"};
+	static const char *const curves[] = {
+		[MR_LR_COOL_LINEAR] = "line", [MR_LR_COOL_COSINE] = "cosine", [MR_LR_COOL_SQRT] = "1 - sqrt"};
+	bool falls = lr->kind != MR_LR_CONSTANT && lr->kind != MR_LR_STEP && lr->kind != MR_LR_INVERSE_SQRT;
+	mr_strbuf s;
 
-	if (lr->kind != MR_LR_CONSTANT)
-		n += snprintf(text + n, size - (size_t)n, " to %g over %" PRIu64 " steps", lr->base * lr->min_ratio,
-			      lr->total);
+	mr_strbuf_init(&s);
+	mr_strbuf_printf(&s, "%s %g", kinds[lr->kind], lr->base);
+	if (falls)
+		mr_strbuf_printf(&s, " to %g over %" PRIu64 " steps", lr->base * lr->min_ratio, lr->total);
+	if (lr->kind == MR_LR_ONE_CYCLE)
+		mr_strbuf_printf(&s, " from %g", lr->base * lr->start_ratio);
+	if (lr->kind == MR_LR_WSD)
+		mr_strbuf_printf(&s, ", the last %" PRIu64 " along a %s", lr->cooldown, curves[lr->curve]);
+	if (lr->kind == MR_LR_STEP)
+		mr_strbuf_printf(&s, " times %g", lr->gamma);
+	for (uint32_t i = 0; i < lr->n_milestones; i++)
+		mr_strbuf_printf(&s, "%s %" PRIu64, i ? "," : " behind", lr->milestone[i]);
+	if (lr->every)
+		mr_strbuf_printf(&s, "%s every %" PRIu64, lr->n_milestones ? " and" : "", lr->every);
 	if (lr->warmup)
-		snprintf(text + n, size - (size_t)n, ", warm-up %" PRIu64, lr->warmup);
+		mr_strbuf_printf(&s, ", warm-up %" PRIu64, lr->warmup);
+	snprintf(text, size, "%s", s.failed ? "unknown" : mr_strbuf_text(&s));
+	mr_strbuf_fini(&s);
 	return text;
 }
 
@@ -79,7 +98,7 @@ const char *mr_run_manifest_kernels(const mr_session *s, char *text, size_t size
 
 mr_status mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_manifest *f)
 {
-	char rate[96], library[128], options[sizeof(f->text[0])], averaging[sizeof(f->text[0])];
+	char rate[MR_RATE_ROOM], library[128], options[sizeof(f->text[0])], averaging[sizeof(f->text[0])];
 	uint64_t identity;
 
 	MR_TRY(mr_identity(s, mr_identity_isa(s), &identity));

@@ -46,6 +46,8 @@ mr_status mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_m
 /** Library and instructions that compute @s, on which last bits depend, into @text, which is returned. */
 const char *mr_run_manifest_kernels(const mr_session *s, char *text, size_t size);
 
+#define MR_RATE_ROOM 480 /* bytes of mr_run_manifest_rate, with all milestones */
+
 /** "cosine 0.003 to 0.0003 over 1000 steps, warm-up 10", into @text, which is returned. */
 const char *mr_run_manifest_rate(const mr_lr *lr, char *text, size_t size);
 

@@ -4,17 +4,19 @@
 
 /*
  * Carries out the backward of the first, a middle and the last micro-batch of a sum, as far as the plan has them: they
- * differ in adding and in stepping. The step has rate 0 and gradients times 0, so weights and state do not change.
+ * differ in adding and in stepping. The step has rate 0, gradients times 0 and no decay, which may be a part of the
+ * gradient, so weights and state do not change.
  */
 static mr_status warm_up_backward(mr_run *run, uint8_t pipe, uint16_t s, mr_stage_io *io)
 {
 	uint32_t need = mr_plan_sum(run->c.plan, s), passes = need < 3 ? need : 3;
-	const mr_step *step =
-		mr_run_steps_inside(run->c.plan, s)
-			? mr_weights_steps(mr_run_weights(run, pipe, s), 0, &mr_run_weights(run, pipe, s)->optim, 0, 0)
-			: NULL;
+	mr_optim optim = mr_run_weights(run, pipe, s)->optim;
+	const mr_step *step = NULL;
 	bool split = mr_run_has_split(run->c.plan);
 
+	optim.weight_decay = 0;
+	if (mr_run_steps_inside(run->c.plan, s))
+		step = mr_weights_steps(mr_run_weights(run, pipe, s), 0, &optim, 0, 0);
 	if (split)
 		MR_TRY(mr_stage_backward_input(run->stage[s], io));
 	for (uint32_t i = 0; i < passes; i++) {

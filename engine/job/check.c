@@ -267,9 +267,6 @@ static void check_train(const mr_job *j, const mr_job_listener *l)
 	if (t->nonfinite == MR_NONFINITE_SKIP && t->clip <= 0)
 		mr_job_note(l, MR_JOB_TRAIN, "nonfinite",
 			    "only a run that clips computes its gradient norm: set clip too");
-	if (t->steps > 0 && t->warmup > t->steps)
-		mr_job_note(l, MR_JOB_TRAIN, "warmup", "warm-up of %lld steps is longer than the run of %lld",
-			    (long long)t->warmup, (long long)t->steps);
 }
 
 /* "100-120" or "100". */
@@ -375,11 +372,6 @@ static mr_status forget_all_defaults(mr_job *j)
 	return MR_OK;
 }
 
-static double default_of(mr_job_group group, const char *key)
-{
-	return strtod(mr_option_find(mr_job_group_of(group)->options, key)->def, NULL);
-}
-
 /* After forget_defaults, so that a key with its default value counts as not given. */
 static void check_needs(const mr_job *j, const mr_job_listener *l)
 {
@@ -388,10 +380,7 @@ static void check_needs(const mr_job *j, const mr_job_listener *l)
 	if (system && system->needs && !mr_job_doubtful(l, MR_JOB_SYSTEM, NULL) &&
 	    mr_values_check_needs(j->system.values, system->needs) != MR_OK)
 		mr_job_note(l, MR_JOB_SYSTEM, "name", "%s", mr_error_text());
-	if (j->train.min_ratio != default_of(MR_JOB_TRAIN, "min_ratio") && j->train.schedule == MR_LR_CONSTANT)
-		mr_job_note(
-			l, MR_JOB_TRAIN, "min_ratio",
-			"has no effect with schedule = \"constant\"; it is for schedule = \"cosine\" or \"linear\"");
+	mr_job_check_rate(j, l);
 	if (j->sample.top_p < 1 && j->sample.temperature == 0)
 		mr_job_note(l, MR_JOB_SAMPLE, "top_p", "has no effect with temperature = 0");
 	if (j->sample.top_k && j->sample.temperature == 0)

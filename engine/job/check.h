@@ -13,6 +13,9 @@ bool mr_job_doubtful(const mr_job_listener *l, mr_job_group group, const char *k
 /** Check the model and the placement, as far as that needs no data. Errors: MR_ERESOURCE. */
 mr_status mr_job_check_build(mr_job *j, const mr_job_listener *l) MR_MUST_USE;
 
+/** Check the keys of the learning rate, when those with their default values count as not given. */
+void mr_job_check_rate(const mr_job *j, const mr_job_listener *l);
+
 /** Make @text a string owned by the job; NULL stands for an allocation that failed. Errors: MR_ERESOURCE, and @text is
  * freed. */
 mr_status mr_job_own(mr_job *j, char *text, const char **out) MR_MUST_USE;

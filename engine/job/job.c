@@ -9,8 +9,6 @@
 #include "job/plugins.h"
 
 _Static_assert((int)MR_JOB_F32 == MR_F32 && (int)MR_JOB_F64 == MR_F64, "the types of a job are those of its kernels");
-_Static_assert((int)MR_JOB_COSINE == MR_LR_COSINE && (int)MR_JOB_LINEAR == MR_LR_LINEAR,
-	       "and so are the schedules of its rate");
 
 mr_choice *mr_job_choice(mr_job *j, mr_job_group group)
 {
@@ -278,17 +276,6 @@ uint32_t mr_job_n_micro(const mr_job *j)
 int64_t mr_job_samples(const mr_job *j)
 {
 	return j->train.batch / mr_job_n_micro(j);
-}
-
-mr_lr mr_job_lr(const mr_job *j)
-{
-	return (mr_lr){
-		.kind = (mr_lr_kind)j->train.schedule,
-		.base = j->train.lr,
-		.min_ratio = j->train.min_ratio,
-		.warmup = (uint64_t)j->train.warmup,
-		.total = (uint64_t)j->train.steps,
-	};
 }
 
 uint32_t mr_job_spin_us(const mr_job *j)

@@ -37,11 +37,28 @@ static const mr_option train[] = {
 	{"microbatches", MR_OPT_INT, "0", 0, 1000000, NULL, NULL,
 	 "micro-batches a commit; must divide batch; 0: the system's default"},
 	{"lr", MR_OPT_FLOAT, NULL, 0, 1e6, NULL, NULL, "learning rate after warm-up"},
-	{"schedule", MR_OPT_ENUM, "constant", 0, 0, "constant|cosine|linear", NULL,
-	 "what the learning rate does after warm-up, over the rest of the steps; resumed with other steps it follows "
-	 "the new curve"},
-	{"warmup", MR_OPT_INT, "0", 0, 1e15, NULL, "steps", "steps over which the learning rate rises from 0"},
-	{"min_ratio", MR_OPT_FLOAT, "0.1", 0, 1, NULL, NULL, "cosine and linear end at lr * min_ratio"},
+	{"schedule", MR_OPT_ENUM, "constant", 0, 0, "constant|cosine|linear|step|one_cycle|inverse_sqrt|wsd", NULL,
+	 "what the learning rate does after warm-up: stays; falls to lr * min_ratio at the last step, along half a "
+	 "cosine or a line; is multiplied by gamma behind each of milestones (step); rises along half a cosine, in "
+	 "place of warm-up, and falls along another (one_cycle); is lr * sqrt(warmup / step) (inverse_sqrt); stays, "
+	 "and falls over the last steps (wsd: warm-up, stable, decay). Resumed with other steps it follows the new "
+	 "curve"},
+	{"warmup", MR_OPT_INT, "0", 0, 1e15, NULL, "steps",
+	 "steps over which the learning rate rises from 0; of one_cycle from lr * start_ratio, and 0 is three tenths "
+	 "of the steps"},
+	{"min_ratio", MR_OPT_FLOAT, "0.1", 0, 1, NULL, NULL, "cosine, linear, one_cycle and wsd end at lr * min_ratio"},
+	{"milestones", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "of schedule step: steps behind which the learning rate is multiplied by gamma, such as \"30000 60000\"; at "
+	 "most 16"},
+	{"step_every", MR_OPT_INT, "0", 0, 1e15, NULL, "steps",
+	 "of schedule step: behind every so many steps it is, too; 0: behind milestones alone"},
+	{"gamma", MR_OPT_FLOAT, "0.1", 0, 1, NULL, NULL, "of schedule step: what the learning rate is multiplied by"},
+	{"start_ratio", MR_OPT_FLOAT, "0.04", 0, 1, NULL, NULL,
+	 "of schedule one_cycle: the first step has the learning rate lr * start_ratio"},
+	{"cooldown", MR_OPT_INT, "0", 0, 1e15, NULL, "steps",
+	 "of schedule wsd: over this many last steps the learning rate falls; 0: a tenth of the steps"},
+	{"cooldown_curve", MR_OPT_ENUM, "linear", 0, 0, "linear|cosine|sqrt", NULL,
+	 "of schedule wsd: along what it falls: a line, half a cosine, or 1 - the root of the part that is over"},
 	{"clip", MR_OPT_FLOAT, "0", 0, INFINITY, NULL, NULL,
 	 "largest gradient norm, global where the system synchronises, per stage where it does not; 0: no clipping"},
 	{"nonfinite", MR_OPT_ENUM, "stop", 0, 0, "stop|skip", NULL,

@@ -14,7 +14,7 @@
  * NOTE 1: for SGD that code takes C of the directions, times the largest learning rate so far; for Adam, of the steps
  * themselves. Here they are the steps themselves for every optimizer, so that C follows a rate that falls.
  * NOTE 2: f32 is worked on in f32 throughout.
- * NOTE 3: it also divides weight decay; here decay is no part of the gradient.
+ * NOTE 3: it also divides weight decay; here decay, coupled or not, comes behind the correction.
  */
 #include "mitigate/mitigate.h"
 

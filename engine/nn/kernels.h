@@ -176,8 +176,8 @@ typedef enum mr_step_kind {
 } mr_step_kind;
 
 /*
- * One optimizer step of one tensor, elementwise, without its gradient g. Per element g' = g gscale, and with w from
- * @src, the result to @dst (which may be @src):
+ * One optimizer step of one tensor, elementwise, without its gradient g. Per element g' = g gscale + couple w, and with
+ * w from @src, the result to @dst (which may be @src):
  *
  *	sgd       w = w (1 - decay) - lr g'
  *	momentum  m = mu m + g';  w = w (1 - decay) - lr (nesterov ? g' + mu m : m)
@@ -187,8 +187,9 @@ typedef enum mr_step_kind {
  *	lion      w = w (1 - decay) - lr sign(b1 m + (1-b1) g');  m = b2 m + (1-b2) g'
  *	averaged  w as sgd;  m = b1 m + (1-b1) w
  *
- * Scalars in f64; fields that the kind does not name are not read. decay = lr * weight_decay (0: none); c1, c2: bias
- * corrections. w is the master where it is wider than a weight.
+ * Scalars in f64; fields that the kind does not name are not read. decay = lr * weight_decay of decoupled decay (0:
+ * none); couple = weight_decay of coupled decay (0: none, and nothing is added); c1, c2: bias corrections. w is the
+ * master where it is wider than a weight.
  */
 typedef struct mr_step {
 	mr_step_kind kind;
@@ -199,7 +200,7 @@ typedef struct mr_step {
 	const int16_t *src_rest; /* of the masters at @src; NULL: the weights are their masters */
 	int16_t *dst_rest;       /* for the rest of the result (may be src_rest); NULL: it is lost */
 	mr_rounding rounding;    /* of bf16 numbers without a master; without its step to the nearest */
-	double gscale, lr, decay, mu, b1, b2, eps, c1, c2, cg, cm;
+	double gscale, couple, lr, decay, mu, b1, b2, eps, c1, c2, cg, cm;
 } mr_step;
 
 /* Rows of a product that are returned, beside the step that consumes the whole product. */

@@ -2,10 +2,11 @@
  * lazy_rows.h - the optimizer step of a parameter of which a batch meets few rows: the table of an embedding.
  *
  * A row is met by a step if some number of its gradient, summed over all micro-batches of the step, is not 0 (a NaN is
- * not). Rows that are met are stepped like any tensor, with the step's own number, learning rate and decay. All others
- * keep their weights and the optimizer's state: no momentum moves them, no mean of the gradients decays, no weight
- * decay applies. For Adam that is torch.optim.SparseAdam, but for a row all of whose gradients are 0; for plain SGD
- * without decay it is the dense step.
+ * not). Rows that are met are stepped like any tensor, with the step's own number, learning rate and decay, decoupled
+ * or coupled. All others keep their weights and the optimizer's state: no momentum moves them, no mean of the gradients
+ * decays, no weight decay applies. So a row that occurs in one step of a hundred decays a hundredth as much as a row
+ * that always does (torch.optim refuses weight_decay with sparse gradients). For Adam that is torch.optim.SparseAdam,
+ * but for a row all of whose gradients are 0; for plain SGD without decay it is the dense step.
  *
  * So the result depends on the sum alone, in whatever way it was made.
  */

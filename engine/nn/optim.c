@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "nn/lazy_rows.h"
+#include "nn/optim/part.h"
 
 #define MR_OPTIM_LIST
 #define MR_STEP(kind, id, states, passes, rate, rate_g)
@@ -37,6 +38,14 @@ void mr_optim_init(mr_optim *o, const mr_optim_ops *ops, const mr_values *values
 {
 	*o = (mr_optim){.ops = ops};
 	ops->init(o, values);
+}
+
+void mr_optim_decay_init(mr_optim *o, const mr_values *values)
+{
+	o->weight_decay = mr_values_float(values, "weight_decay");
+	o->decay_all = !strcmp(mr_values_string(values, "decay_scope"), "all");
+	o->coupled = mr_option_find(mr_values_table(values), "decay_kind") &&
+		     !strcmp(mr_values_string(values, "decay_kind"), "coupled");
 }
 
 mr_status mr_optim_step(const mr_optim *o, const mr_optim_call *c, const mr_kernels *k, mr_kctx *kc, int64_t n,

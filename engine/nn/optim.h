@@ -3,7 +3,8 @@
  *
  * A step goes out of place: it reads the latest weights at @src and writes the next version at @dst (which may be
  * @src), so stashing a version costs no copy. State belongs to the latest version only. Scalars are computed in f64 in
- * every dtype. Constants and forms: PyTorch's, with decoupled decay for all of them (w *= 1 - lr wd, first).
+ * every dtype. Constants and forms: PyTorch's, but that decay is decoupled (w *= 1 - lr wd, first) unless an option
+ * makes it coupled (g += wd w, where g is the mean gradient, clipped).
  */
 #ifndef MR_NN_OPTIM_H
 #define MR_NN_OPTIM_H
@@ -34,7 +35,7 @@ typedef struct mr_optim_call {
 	uint64_t t;      /* number of this commit, from 1 */
 	mr_rounding rounding; /* see mr_step */
 	double gscale;   /* 1 / count of summed micro-batches, times the clipping factor */
-	bool decay;      /* weight decay applies to this tensor */
+	bool decay;      /* weight decay applies to this tensor, whatever its scope */
 	int64_t lazy_cols; /* columns of a table whose rows without a gradient a step leaves alone
 	                      (nn/lazy_rows.h); 0: all numbers are stepped */
 	int64_t sum_rows;  /* of such a tensor: its gradient sums at most this many rows (nn/row_sum.h); 0: all */
@@ -78,6 +79,8 @@ struct mr_optim {
 	const mr_optim_ops *ops;
 	double mu, b1, b2, eps, psi, weight_decay;
 	bool nesterov;
+	bool coupled;     /* decay is a part of the gradient */
+	bool decay_all;   /* decay is for every tensor, not for matrices alone */
 	bool blends;      /* momentum, ema: along blend_g g + blend_m buf instead of buf */
 	double blend_g, blend_m;
 	uint32_t rounds;  /* muon: of Newton-Schulz */
@@ -103,14 +106,46 @@ static inline bool mr_optim_elementwise(const mr_optim *o)
 mr_status mr_optim_step(const mr_optim *o, const mr_optim_call *c, const mr_kernels *k, mr_kctx *kc, int64_t n,
 			const void *g) MR_MUST_USE;
 
-/* Learning rate as a function of the commit number: linear warm-up to base over `warmup` commits, then constant, or
- * cosine or linear decay to base * min_ratio at commit `total`, and that value afterwards. */
-typedef enum mr_lr_kind { MR_LR_CONSTANT, MR_LR_COSINE, MR_LR_LINEAR } mr_lr_kind;
+/*
+ * Learning rate as a function of the commit number t: linear warm-up to base over `warmup` commits, except for
+ * one_cycle; then
+ *
+ *	constant      base
+ *	cosine        half a cosine down to base min_ratio at commit `total`, and that value afterwards
+ *	linear        a line to the same
+ *	step          base times gamma for every milestone that is behind (t > milestone), and for every `every` commits
+ *	one_cycle     no warm-up, but half a cosine up from base start_ratio at commit 1 to base at commit `warmup` (0:
+ *	              MR_LR_RISE of the commits), then half a cosine down to base min_ratio at `total`
+ *	inverse_sqrt  base sqrt(warmup / t), of 1 without warm-up
+ *	wsd           base, and over the last `cooldown` commits down to base min_ratio along `curve`: a line, half a
+ *	              cosine, or 1 - sqrt
+ *
+ * PyTorch's MultiStepLR, StepLR and OneCycleLR at their step t - 1; the warm-up-stable-decay of transformers at t; and
+ * with base = (width warmup)^-0.5 the rate of Vaswani et al., "Attention is all you need", 2017.
+ */
+typedef enum mr_lr_kind {
+	MR_LR_CONSTANT,
+	MR_LR_COSINE,
+	MR_LR_LINEAR,
+	MR_LR_STEP,
+	MR_LR_ONE_CYCLE,
+	MR_LR_INVERSE_SQRT,
+	MR_LR_WSD
+} mr_lr_kind;
+
+typedef enum mr_lr_curve { MR_LR_COOL_LINEAR, MR_LR_COOL_COSINE, MR_LR_COOL_SQRT } mr_lr_curve;
+
+#define MR_LR_MILESTONES 16
+#define MR_LR_RISE 0.3
 
 typedef struct mr_lr {
 	mr_lr_kind kind;
-	double base, min_ratio;
+	mr_lr_curve curve;
+	double base, min_ratio, start_ratio, gamma;
 	uint64_t warmup, total;
+	uint64_t every, cooldown; /* 0: none */
+	uint32_t n_milestones;
+	uint64_t milestone[MR_LR_MILESTONES];
 } mr_lr;
 
 /** Learning rate of commit @t (from 1). */

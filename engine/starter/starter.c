@@ -243,7 +243,8 @@ static course course_of_images(uint64_t n_train, bool residual)
 	uint64_t batch = n_train < 500 ? 16 : 32;
 
 	return (course){
-		.optimizer = "\tname = \"momentum\";\n\tmu = 0.9;\n\tweight_decay = 0.0005;\n",
+		.optimizer = "\tname = \"momentum\";\n\tmu = 0.9;\n\tweight_decay = 0.0005;\n"
+			     "\tdecay_kind = \"coupled\";\n",
 		.steps = rounded(clamp((double)n_train * (residual ? 10 : 20) / (double)batch, 100,
 				       residual ? 1500 : 3000)),
 		.batch = batch,

@@ -59,6 +59,38 @@ static void every_model_is_listed_and_has_working_defaults(void)
 	CU_ASSERT_PTR_NULL(mr_model_find("resnet"));
 }
 
+/* Every network that ends in softmax cross-entropy hands its option on to the loss. */
+static void every_classifier_smooths_labels(void)
+{
+	const mr_model_data kinds[] = {classes, data_text(128, 17), data_images(32, 3, 10), data_images(75, 3, 10),
+				       data_pairs(6, 5, 9, 8), captions(3, 4, 5, 9)};
+	const mr_model_ops *ops;
+	mr_graph *none = NULL;
+	int n = 0;
+
+	for (size_t i = 0; (ops = mr_model_at(i)); i++)
+		for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
+			mr_graph *plain = NULL, *smooth = NULL;
+
+			if (build(ops->name, DEFAULTS, &kinds[k], &plain) != MR_OK ||
+			    strcmp(plain->nodes[plain->n_nodes - 1].ops->name, "softmax_xent") != 0) {
+				mr_graph_destroy(plain);
+				continue;
+			}
+			MR_CHECK_OK(build(ops->name, SETTINGS("smoothing=0.25"), &kinds[k], &smooth));
+			if (smooth)
+				CU_ASSERT_EQUAL(smooth->nodes[smooth->n_nodes - 1].cfg.smoothing, 0.25);
+			if (strcmp(ops->name, "gnmt") != 0) /* whose paper smooths */
+				CU_ASSERT_EQUAL(plain->nodes[plain->n_nodes - 1].cfg.smoothing, 0);
+			mr_graph_destroy(plain);
+			mr_graph_destroy(smooth);
+			n++;
+		}
+	CU_ASSERT(n >= 12);
+	MR_CHECK_FAIL(build("mlp", SETTINGS("smoothing=0.25"), &numbers, &none), MR_ECONFIG,
+		      "smoothing: is for classes");
+}
+
 static void an_unknown_model_is_one_message(void)
 {
 	const mr_model_ops *ops;
@@ -450,7 +482,7 @@ static void gpt_with_dropout_has_the_right_gradient(void)
 {
 	const mr_model_data data = data_text(6, 11);
 	int32_t tokens[2][6], next[2][6];
-	double *direction[64], along = 0, step = 1e-5, numeric, loss;
+	double *direction[64], along = 0, step = 2e-6, numeric, loss; /* its error goes as step^2 */
 	graph_run r;
 	mr_graph *g;
 
@@ -601,6 +633,7 @@ void mr_suite_models(void)
 {
 	MR_SUITE("models");
 	MR_TEST(every_model_is_listed_and_has_working_defaults);
+	MR_TEST(every_classifier_smooths_labels);
 	MR_TEST(an_unknown_model_is_one_message);
 	MR_TEST(an_mlp_is_what_its_options_say);
 	MR_TEST(a_wrong_mlp_is_refused);

@@ -105,6 +105,8 @@ static void inside_equals_after(void)
 		"optimizer.name=sgd optimizer.weight_decay=0.1", "optimizer.name=momentum",
 		"optimizer.name=momentum optimizer.nesterov=true optimizer.weight_decay=0.1", "optimizer.name=adamw",
 		"optimizer.name=nadam", "optimizer.name=ema optimizer.nesterov=true",
+		"optimizer.name=momentum optimizer.weight_decay=0.1 optimizer.decay_kind=coupled",
+		"optimizer.name=adam optimizer.weight_decay=0.1 optimizer.decay_kind=coupled optimizer.decay_scope=all",
 		"optimizer.name=momentum mitigation.name=spike_compensation"};
 
 	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
@@ -153,7 +155,8 @@ static void tied_inside_equals_after(void)
 	static const char *const optimizers[] = {
 		"optimizer.name=sgd optimizer.weight_decay=0.1", "optimizer.name=momentum optimizer.weight_decay=0.1",
 		"optimizer.name=momentum optimizer.nesterov=true", "optimizer.name=adamw optimizer.weight_decay=0.1",
-		"optimizer.name=nadam", "optimizer.name=ema"};
+		"optimizer.name=nadam", "optimizer.name=ema",
+		"optimizer.name=momentum optimizer.weight_decay=0.1 optimizer.decay_kind=coupled"};
 	static const char *const systems[] = {FEW_64, FEW_8,
 					      "system.name=sequential model.tied=true train.microbatches=1",
 					      "system.name=sequential model.tied=true train.microbatches=2"};

@@ -369,7 +369,7 @@ static void make_trainee(trainee *t, chain *where)
 	*t = (trainee){
 		.data = {.ops = wide ? &data_ops : &data_ops_f32, .input = shape, .target = shape, .n_train = 100},
 		.optim = {.ops = mr_optim_find(optimizers[random_below(3)]), .mu = 0.9, .b1 = 0.9, .b2 = 0.99,
-			  .eps = 1e-8, .weight_decay = 0.01},
+			  .eps = 1e-8, .weight_decay = 0.01, .coupled = random_below(2), .decay_all = random_below(2)},
 		.lr = {.kind = MR_LR_CONSTANT, .base = 1e-6}, /* sums of sums can be steep */
 		.place = {.n_workers = where->n, .worker = t->worker, .shared = true},
 		.partition = {.n_stages = (uint16_t)where->n, .first = where->first},

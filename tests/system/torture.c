@@ -106,11 +106,16 @@ static void draw_training(draw *d)
 {
 	static const char *const optimizers[] = {"sgd", "momentum", "momentum optimizer.nesterov=true", "adam",
 						 "adamw"};
-	static const char *const schedules[] = {"constant", "cosine", "linear"};
+	static const char *const decays[] = {"", " optimizer.weight_decay=0.1",
+					     " optimizer.weight_decay=0.1 optimizer.decay_scope=all"};
+	static const char *const schedules[] = {"constant", "cosine", "linear", "one_cycle", "inverse_sqrt",
+						"wsd train.cooldown_curve=sqrt",
+						"step train.milestones=4 train.step_every=3 train.gamma=0.5"};
 	uint32_t micro = d->asynchronous ? d->micro : 1 + below(d, 7), samples = 1 + below(d, 3);
 	const char *backend = "backend=reference dtype=f32", *mitigation = draw_mitigation(d);
 	const char *optimizer = optimizers[d->predicts ? 3 + below(d, 2) : below(d, 5)];
-	bool own = strstr(mitigation, "optimizer.name=");
+	bool own = strstr(mitigation, "optimizer.name="), coupled = !own && strcmp(optimizer, "adamw") && one_in(d, 2);
+	const char *decay = own ? "" : decays[coupled ? 1 + below(d, 2) : below(d, 3)];
 	int n;
 
 	if (one_in(d, 3))
@@ -120,10 +125,11 @@ static void draw_training(draw *d)
 	d->steps = d->asynchronous ? 8 + below(d, 12) : 3 + below(d, 5);
 	d->clipped = one_in(d, 3);
 	n = snprintf(d->sets, sizeof(d->sets),
-		     "%s%s%s%s train.batch=%u train.microbatches=%u train.lr=0.01 train.schedule=%s "
+		     "%s%s%s%s%s%s train.batch=%u train.microbatches=%u train.lr=0.01 train.schedule=%s "
 		     "train.warmup=%u train.seed=%u machine.spin_us=%d",
-		     backend, own ? "" : " optimizer.name=", own ? "" : optimizer, mitigation, micro * samples, micro,
-		     schedules[below(d, 3)], below(d, 4), below(d, 1000), (int)below(d, 4) - 1);
+		     backend, own ? "" : " optimizer.name=", own ? "" : optimizer, decay,
+		     coupled ? " optimizer.decay_kind=coupled" : "", mitigation, micro * samples, micro,
+		     schedules[below(d, 7)], below(d, 3), below(d, 1000), (int)below(d, 4) - 1);
 	if (d->clipped)
 		snprintf(d->sets + n, sizeof(d->sets) - (size_t)n, " train.clip=0.2");
 }

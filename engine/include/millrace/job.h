@@ -45,7 +45,18 @@ typedef enum mr_job_precision {
 	MR_PRECISION_BF16, /* weights and activations in bf16; gradients, optimizer state and masters in f32 */
 	MR_PRECISION_BF16_PURE /* all of that in bf16, without masters: steps round stochastically */
 } mr_job_precision;
-typedef enum mr_job_schedule { MR_JOB_CONSTANT, MR_JOB_COSINE, MR_JOB_LINEAR } mr_job_schedule;
+
+typedef enum mr_job_schedule {
+	MR_JOB_CONSTANT,
+	MR_JOB_COSINE,
+	MR_JOB_LINEAR,
+	MR_JOB_STEP,
+	MR_JOB_ONE_CYCLE,
+	MR_JOB_INVERSE_SQRT,
+	MR_JOB_WSD
+} mr_job_schedule;
+
+typedef enum mr_job_curve { MR_JOB_COOL_LINEAR, MR_JOB_COOL_COSINE, MR_JOB_COOL_SQRT } mr_job_curve;
 
 typedef enum mr_job_group {
 	MR_JOB_TOP,       /* keys outside any group */
@@ -82,6 +93,12 @@ typedef struct mr_job_train {
 	int64_t schedule;     /* mr_job_schedule */
 	int64_t warmup;       /* commits */
 	double min_ratio;
+	const char *milestones; /* of MR_JOB_STEP: "30000 60000" */
+	int64_t step_every;   /* of MR_JOB_STEP: commits; 0: milestones alone */
+	double gamma;         /* of MR_JOB_STEP */
+	double start_ratio;   /* of MR_JOB_ONE_CYCLE */
+	int64_t cooldown;     /* of MR_JOB_WSD: commits; 0: a tenth of all */
+	int64_t cooldown_curve; /* mr_job_curve */
 	double clip;          /* largest norm of a gradient; 0: none */
 	int64_t nonfinite;    /* mr_nonfinite */
 	int64_t norm_every;   /* commits; 0: no norm without clip */

@@ -5,7 +5,7 @@ MR_STEP(ADAM, adam, 2, false, s->lr / s->c1, 0)
 #elif defined(MR_OPTIM_RULES)
 static inline V step_adam_v(const step_lanes *c, V w, V g, V *m, V *v)
 {
-	g = v_mul(g, c->gscale);
+	g = step_gradient_v(c, w, g);
 	*m = v_fma(c->b1, *m, v_mul(c->a1, g));
 	*v = v_fma(c->b2, *v, v_mul(v_mul(c->a2, g), g));
 	return v_sub(v_mul(w, c->keep), step_over_v(c, v_mul(c->rate, *m), *v));
@@ -16,7 +16,7 @@ static inline V step_adam_v(const step_lanes *c, V w, V g, V *m, V *v)
 #include <math.h>
 
 static const mr_option options[] = {
-	MR_OPTIM_ADAM("0"),
+	MR_OPTIM_ADAM(MR_OPTIM_DECAY_KINDS("0")),
 	{NULL},
 };
 
@@ -27,7 +27,7 @@ void mr_optim_adam_init(mr_optim *o, const mr_values *values)
 	o->b1 = mr_values_float(values, "beta1");
 	o->b2 = mr_values_float(values, "beta2");
 	o->eps = mr_values_float(values, "eps");
-	o->weight_decay = mr_values_float(values, "weight_decay");
+	mr_optim_decay_init(o, values);
 }
 
 void mr_optim_adam_fill(const mr_optim *o, const mr_optim_call *c, mr_step *out)

@@ -1,12 +1,12 @@
-/* Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019. Decay is decoupled in every optimizer
- * here, so only the default differs from adam. */
+/* Loshchilov and Hutter, "Decoupled weight decay regularization", ICLR 2019. Adam with decoupled decay, and
+ * some of it by default. */
 #if defined(MR_OPTIM_LIST)
 MR_OPTIM(adamw)
 #elif !defined(MR_OPTIM_RULES)
 #include "nn/optim/part.h"
 
 static const mr_option options[] = {
-	MR_OPTIM_ADAM("0.01"),
+	MR_OPTIM_ADAM(MR_OPTIM_DECAY("0.01")),
 	{NULL},
 };
 

@@ -21,7 +21,8 @@ static void fill(const mr_optim *o, const mr_optim_call *c, mr_step *out)
 	out->cg = o->blend_g;
 	out->cm = o->blend_m;
 	out->nesterov = o->nesterov;
-	out->gscale = c->gscale * (1 - o->mu);
+	out->gscale *= 1 - o->mu;
+	out->couple *= 1 - o->mu;
 }
 
 extern const mr_optim_ops mr_optim_ema;

@@ -14,7 +14,7 @@ static inline V step_lion_v(const step_lanes *c, V w, V g, V *m, V *v)
 	V u;
 
 	(void)v;
-	g = v_mul(g, c->gscale);
+	g = step_gradient_v(c, w, g);
 	u = v_sign(v_fma(c->b1, *m, v_mul(c->a1, g)));
 	*m = v_fma(c->b2, *m, v_mul(c->a2, g));
 	return v_fnma(c->rate, u, v_mul(w, c->keep));
@@ -26,7 +26,7 @@ static const mr_option options[] = {
 	{"beta1", MR_OPT_FLOAT, "0.9", 0, 0.999999, NULL, NULL,
 	 "weight of the mean of gradients in the direction of a step"},
 	{"beta2", MR_OPT_FLOAT, "0.99", 0, 0.999999, NULL, NULL, "memory of the mean of gradients"},
-	MR_OPTIM_DECAY("0.1"),
+	MR_OPTIM_DECAY_KINDS("0.1"),
 	{NULL},
 };
 
@@ -36,7 +36,7 @@ static void init(mr_optim *o, const mr_values *values)
 {
 	o->b1 = mr_values_float(values, "beta1");
 	o->b2 = mr_values_float(values, "beta2");
-	o->weight_decay = mr_values_float(values, "weight_decay");
+	mr_optim_decay_init(o, values);
 }
 
 static void fill(const mr_optim *o, const mr_optim_call *c, mr_step *out)

@@ -6,7 +6,7 @@ MR_STEP(BLEND, blend, 1, true, s->lr *s->cm, s->lr *s->cg)
 static inline V step_momentum_v(const step_lanes *c, V w, V g, V *m, V *v)
 {
 	(void)v;
-	g = v_mul(g, c->gscale);
+	g = step_gradient_v(c, w, g);
 	*m = v_fma(c->mu, *m, g);
 	return v_fnma(c->rate, c->nesterov ? v_fma(c->mu, *m, g) : *m, v_mul(w, c->keep));
 }
@@ -14,7 +14,7 @@ static inline V step_momentum_v(const step_lanes *c, V w, V g, V *m, V *v)
 static inline V step_blend_v(const step_lanes *c, V w, V g, V *m, V *v)
 {
 	(void)v;
-	g = v_mul(g, c->gscale);
+	g = step_gradient_v(c, w, g);
 	*m = v_fma(c->mu, *m, g);
 	return v_less_both(v_mul(w, c->keep), c->rate, *m, c->rate_g, g);
 }
@@ -32,7 +32,7 @@ void mr_optim_momentum_init(mr_optim *o, const mr_values *values)
 {
 	o->mu = mr_values_float(values, "mu");
 	o->nesterov = mr_values_bool(values, "nesterov");
-	o->weight_decay = mr_values_float(values, "weight_decay");
+	mr_optim_decay_init(o, values);
 }
 
 static void fill(const mr_optim *o, const mr_optim_call *c, mr_step *out)

@@ -178,7 +178,7 @@ static mr_status step_matrix(const mr_optim *o, const mr_optim_call *c, const mr
 	mix(k->types.state, n, 1 / (sqrt(k->sumsq(kc, n, w.x)) + NS_EPS), w.x, 0, NULL, w.x);
 	for (uint32_t i = 0; i < o->rounds; i++)
 		MR_TRY(round_of(k, kc, m, &w));
-	step_masters(&k->types, n, 1 - (c->decay ? c->lr * o->weight_decay : 0), -c->lr * scale, w.x, c);
+	step_masters(&k->types, n, 1 - c->lr * mr_optim_decay_of(o, c), -c->lr * scale, w.x, c);
 	return MR_OK;
 }
 

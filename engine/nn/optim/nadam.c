@@ -14,7 +14,7 @@ MR_STEP(NADAM, nadam, 2, false, s->lr *s->cm, s->lr *s->cg)
 #elif defined(MR_OPTIM_RULES)
 static inline V step_nadam_v(const step_lanes *c, V w, V g, V *m, V *v)
 {
-	g = v_mul(g, c->gscale);
+	g = step_gradient_v(c, w, g);
 	*m = v_fma(c->b1, *m, v_mul(c->a1, g));
 	*v = v_fma(c->b2, *v, v_mul(v_mul(c->a2, g), g));
 	return v_sub(v_mul(w, c->keep), step_over_v(c, v_fma(c->rate_g, g, v_mul(c->rate, *m)), *v));
@@ -25,7 +25,7 @@ static inline V step_nadam_v(const step_lanes *c, V w, V g, V *m, V *v)
 #include <math.h>
 
 static const mr_option options[] = {
-	MR_OPTIM_NADAM("0"),
+	MR_OPTIM_NADAM(MR_OPTIM_DECAY_KINDS("0")),
 	{NULL},
 };
 

@@ -15,7 +15,7 @@ MR_STEP(AVERAGED, averaged, 1, true, s->lr, 0)
 static inline V step_averaged_v(const step_lanes *c, V w, V g, V *m, V *v)
 {
 	(void)v;
-	w = v_fnma(c->rate, v_mul(g, c->gscale), v_mul(w, c->keep));
+	w = v_fnma(c->rate, step_gradient_v(c, w, g), v_mul(w, c->keep));
 	*m = v_fma(c->b1, *m, v_mul(c->a1, w));
 	return w;
 }
@@ -25,7 +25,7 @@ static inline V step_averaged_v(const step_lanes *c, V w, V g, V *m, V *v)
 static const mr_option options[] = {
 	{"wait", MR_OPT_INT, "5", 1, MR_OPTIM_MOST_WAIT, NULL, "evaluations",
 	 "average the weights once the validation loss is above the least of those before the last this many"},
-	MR_OPTIM_DECAY("0"),
+	MR_OPTIM_DECAY_KINDS("0"),
 	{NULL},
 };
 
@@ -34,7 +34,7 @@ static const char *const states[1] = {"average"};
 static void init(mr_optim *o, const mr_values *values)
 {
 	o->wait = (uint32_t)mr_values_int(values, "wait");
-	o->weight_decay = mr_values_float(values, "weight_decay");
+	mr_optim_decay_init(o, values);
 }
 
 static void fill(const mr_optim *o, const mr_optim_call *c, mr_step *out)

@@ -7,22 +7,38 @@
 
 #include "nn/optim.h"
 
+/* Of optimizers whose decay is decoupled by what they are. */
 #define MR_OPTIM_DECAY(def)                                                                                 \
 	{"weight_decay", MR_OPT_FLOAT, def, 0, 10, NULL, NULL,                                              \
-	 "decoupled decay: a matrix is multiplied by 1 - lr * weight_decay before the step"}
+	 "weight decay: a weight is multiplied by 1 - lr * weight_decay before the step; rows of a table "  \
+	 "without a gradient stay as they are"},                                                            \
+	MR_OPTIM_DECAY_SCOPE
+
+#define MR_OPTIM_DECAY_SCOPE                                                                                \
+	{"decay_scope", MR_OPT_ENUM, "matrices", 0, 0, "matrices|all", NULL,                                \
+	 "what weight_decay is for: matrices and kernels alone, or also biases and the gains and shifts of norms"}
+
+/* Of optimizers for which both kinds are known. */
+#define MR_OPTIM_DECAY_KINDS(def)                                                                           \
+	{"weight_decay", MR_OPT_FLOAT, def, 0, 10, NULL, NULL,                                              \
+	 "weight decay, in the way of decay_kind; rows of a table without a gradient stay as they are"},    \
+	{"decay_kind", MR_OPT_ENUM, "decoupled", 0, 0, "decoupled|coupled", NULL,                           \
+	 "decoupled: a weight is multiplied by 1 - lr * weight_decay before the step; coupled: weight_decay * weight " \
+	 "is added to the gradient, behind clipping, as in torch.optim.SGD and Adam"},                      \
+	MR_OPTIM_DECAY_SCOPE
 
 /* One buffer; @buf and @look say how it grows and what a Nesterov step goes along. */
 #define MR_OPTIM_MOMENTUM(buf, look)                                                                        \
 	{"mu", MR_OPT_FLOAT, "0.9", 0, 0.999999, NULL, NULL, buf},                                          \
 	{"nesterov", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, look},                                         \
-	MR_OPTIM_DECAY("0")
+	MR_OPTIM_DECAY_KINDS("0")
 
-/* Both moments; eps stands outside the root. */
+/* Both moments; eps stands outside the root. @decay: the lines of decay. */
 #define MR_OPTIM_ADAM(decay)                                                                                \
 	{"beta1", MR_OPT_FLOAT, "0.9", 0, 0.999999, NULL, NULL, "memory of the mean of gradients"},         \
 	{"beta2", MR_OPT_FLOAT, "0.999", 0, 0.99999999, NULL, NULL, "memory of the mean of squares"},       \
 	{"eps", MR_OPT_FLOAT, "1e-8", 1e-30, 1, NULL, NULL, "added to the root of the mean of squares"},    \
-	MR_OPTIM_DECAY(decay)
+	decay
 
 /* beta1 at most 0.9999: the momentum schedule multiplies its values up from the first commit (nadam.c). */
 #define MR_OPTIM_NADAM(decay)                                                                               \
@@ -31,11 +47,22 @@
 	{"psi", MR_OPT_FLOAT, "0.004", 0, 1, NULL, NULL,                                                    \
 	 "how fast the momentum rises from beta1 / 2 to beta1: beta1 (1 - 0.96^(t psi) / 2)"},              \
 	{"eps", MR_OPT_FLOAT, "1e-8", 1e-30, 1, NULL, NULL, "added to the root of the mean of squares"},    \
-	MR_OPTIM_DECAY(decay)
+	decay
 
-/* The fields of every kind of step. Decay: w *= 1 - lr weight_decay, if it applies to the tensor. */
+/** Read the keys of decay, of whichever the table has. */
+void mr_optim_decay_init(mr_optim *o, const mr_values *values);
+
+/* The weight decay of the tensor of @c: 0 where it does not apply. */
+static inline double mr_optim_decay_of(const mr_optim *o, const mr_optim_call *c)
+{
+	return c->decay || o->decay_all ? o->weight_decay : 0;
+}
+
+/* The fields of every kind of step. Decay: w *= 1 - lr weight_decay, or with coupled decay g += weight_decay w. */
 static inline mr_step mr_optim_base(const mr_optim *o, const mr_optim_call *c, mr_step_kind kind)
 {
+	double decay = mr_optim_decay_of(o, c);
+
 	return (mr_step){
 		.kind = kind,
 		.src = c->src,
@@ -47,7 +74,8 @@ static inline mr_step mr_optim_base(const mr_optim *o, const mr_optim_call *c, m
 		.v = c->state[1],
 		.gscale = c->gscale,
 		.lr = c->lr,
-		.decay = c->decay ? c->lr * o->weight_decay : 0,
+		.decay = o->coupled ? 0 : c->lr * decay,
+		.couple = o->coupled ? decay : 0,
 	};
 }
 

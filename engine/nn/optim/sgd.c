@@ -5,19 +5,19 @@ MR_STEP(SGD, sgd, 0, true, s->lr, 0)
 static inline V step_sgd_v(const step_lanes *c, V w, V g, V *m, V *v)
 {
 	(void)m, (void)v;
-	return v_fnma(c->rate, v_mul(g, c->gscale), v_mul(w, c->keep));
+	return v_fnma(c->rate, step_gradient_v(c, w, g), v_mul(w, c->keep));
 }
 #else
 #include "nn/optim/part.h"
 
 static const mr_option options[] = {
-	MR_OPTIM_DECAY("0"),
+	MR_OPTIM_DECAY_KINDS("0"),
 	{NULL},
 };
 
 static void init(mr_optim *o, const mr_values *values)
 {
-	o->weight_decay = mr_values_float(values, "weight_decay");
+	mr_optim_decay_init(o, values);
 }
 
 static void fill(const mr_optim *o, const mr_optim_call *c, mr_step *out)

@@ -515,6 +515,7 @@ mr_vec_step mr_fused_vec_step(const mr_step *s)
 		.m = states > 0 ? s->m : NULL,
 		.v = states > 1 ? s->v : NULL,
 		.gscale = (float)s->gscale,
+		.couple = (float)s->couple,
 		.rate = (float)rate,
 		.rate_g = (float)rate_g,
 		.keep = (float)(1 - s->decay),

@@ -158,7 +158,7 @@ typedef struct mr_vec_step {
 	mr_step_kind kind;
 	const float *src, *g;
 	float *dst, *m, *v;
-	float gscale, rate, keep, mu, b1, a1, b2, a2, root, eps, rate_g;
+	float gscale, couple, rate, keep, mu, b1, a1, b2, a2, root, eps, rate_g;
 	bool nesterov;
 } mr_vec_step;
 
