@@ -51,6 +51,7 @@ static mr_status find_place(const char *path, place *out)
 	char link[PATH_MAX], *slash;
 
 	out->fd = -1;
+	out->is_new = false;
 	if (snprintf(out->path, sizeof(out->path), "%s", path) >= (int)sizeof(out->path))
 		return mr_fail(MR_EIO, "%s: %s", path, strerror(ENAMETOOLONG));
 	for (int i = 0; i < MAX_LINKS; i++) {
