@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "host/backtrace.h"
 #include "host/clock.h"
 #include "host/watch.h"
 
@@ -140,6 +141,46 @@ static void test_hangs(void)
 	unlink(path);
 }
 
+static _Atomic int reader;
+
+static void *read_pipe(void *arg)
+{
+	char c;
+
+	atomic_store(&reader, (int)gettid());
+	CU_ASSERT_EQUAL(read(*(int *)arg, &c, 1), 1);
+	return NULL;
+}
+
+/* Of a thread that names no call the kernel tells it: so a loader that hangs is found with its file. */
+static void test_call_of(void)
+{
+	char text[300] = "", link[40], file[100];
+	pthread_t thread;
+	int p[2];
+	ssize_t n;
+
+	CU_ASSERT_EQUAL_FATAL(pipe(p), 0);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, read_pipe, &p[0]), 0);
+	for (int i = 0; i < 500 && strncmp(text, "read of ", 8); i++) {
+		mr_clock_sleep(10000000);
+		if (atomic_load(&reader))
+			(void)mr_backtrace_call(atomic_load(&reader), text, sizeof(text));
+	}
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", p[0]);
+	n = readlink(link, file, sizeof(file) - 1);
+	file[n < 0 ? 0 : n] = '\0';
+	if (access("/proc/self/syscall", R_OK)) { /* a kernel without it */
+		CU_ASSERT_STRING_EQUAL(text, "");
+	} else {
+		CU_ASSERT_TRUE(!strncmp(text, "read of ", 8) && !strcmp(text + 8, file));
+	}
+	CU_ASSERT_EQUAL(write(p[1], "x", 1), 1);
+	pthread_join(thread, NULL);
+	close(p[0]);
+	close(p[1]);
+}
+
 static void *take(void *arg)
 {
 	pthread_barrier_t *b = arg;
@@ -184,4 +225,5 @@ void mr_suite_watch(void)
 	MR_SUITE("watch");
 	MR_TEST(test_hangs);
 	MR_TEST(test_places);
+	MR_TEST(test_call_of);
 }
