@@ -50,6 +50,7 @@ typedef struct mr_train {
 	_Atomic uint64_t saved;      /* step of the newest checkpoint; 0: none, MR_TRAIN_UNKNOWN: it is being looked
 	                                for. The watch reads it */
 	mr_watch *watch;             /* of work with files; NULL: it has not begun */
+	bool goes_on;                /* where the write of a checkpoint hangs */
 	mr_checkpoint_writer *writer; /* writes checkpoints while the training goes on; NULL: it waits for them */
 	mr_checkpoints_case writing; /* the checkpoint that it has under way */
 	bool skips;                  /* it hangs, and checkpoints are skipped */

@@ -28,7 +28,7 @@ static void hangs(void *arg, const char *thread, const char *text)
 	uint64_t saved = t->saved;
 	char line[1400];
 
-	if (t->s.job->checkpoint.hung == MR_HUNG_SKIP && !strcmp(thread, MR_CHECKPOINT_WRITER_THREAD)) {
+	if (t->goes_on && !strcmp(thread, MR_CHECKPOINT_WRITER_THREAD)) {
 		mr_checkpoint_writer_give_up(t->writer);
 		mr_log(MR_LOG_WARN, "checkpoint", "%s; the training goes on, and until that returns no step is saved",
 		       text);
@@ -48,5 +48,6 @@ static void hangs(void *arg, const char *thread, const char *text)
 
 mr_status mr_train_watch(mr_train *t)
 {
+	t->goes_on = t->s.job->checkpoint.hung == MR_HUNG_SKIP; /* the job may be gone before the watch is */
 	return mr_watch_start(t->s.job->machine.watchdog, hangs, t, &t->watch);
 }
