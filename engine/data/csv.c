@@ -21,6 +21,7 @@
 #include "data/rows.h"
 
 #define MAX_CLASSES 65536u
+#define MAX_CLASS_BYTES ((size_t)16 << 20) /* of the texts of all classes */
 #define SHOWN_CLASSES 5u
 #define SHOWN_COLUMNS 5u
 #define SPLIT_SEED 0x637376u /* seed of the random order whose last rows validate */
@@ -33,7 +34,7 @@ typedef struct csv {
 	mr_csv_cell cell;
 	bool by_class, scale;
 	char **label;         /* [n_labels] ascending by compare */
-	size_t n_labels, room;
+	size_t n_labels, room, label_bytes;
 	bool numeric;         /* all labels are numbers */
 	uint64_t *place;      /* [rows.n] where each row of the file is stored; during load */
 	double *mean, *deviation; /* [features]; during load */
@@ -88,6 +89,10 @@ static mr_status add_label(csv *s, const char *text)
 	if (s->n_labels == MAX_CLASSES)
 		return mr_fail(MR_EDATA, "%s: more than %u different values of %s: these are no classes", s->path[0],
 			       MAX_CLASSES, s->table.name[s->table.target]);
+	s->label_bytes += strlen(text);
+	if (s->label_bytes > MAX_CLASS_BYTES)
+		return mr_fail(MR_EDATA, "%s: values of %s with more than %zu bytes in all: these are no classes",
+			       s->path[0], s->table.name[s->table.target], MAX_CLASS_BYTES);
 	if (s->n_labels == s->room) {
 		size_t room = s->room ? 2 * s->room : 16;
 		char **grown = realloc(s->label, room * sizeof(*grown));

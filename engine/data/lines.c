@@ -6,8 +6,6 @@
 
 #include "base/contents.h"
 
-#define LONGEST ((size_t)1 << 30) /* bytes of a line */
-
 /* Files of another kind mostly show it at their beginning; a line of theirs would be reported for its fields. */
 static mr_status refuse_binary(const mr_lines *l)
 {
@@ -32,7 +30,7 @@ mr_status mr_lines_open(const char *path, const char *kind, mr_lines *out)
 
 	*out = (mr_lines){.path = path, .kind = kind, .in.fd = -1};
 	MR_TRY(mr_contents_stat(path, &bytes));
-	MR_TRY(as_data(mr_line_reader_open(&out->in, path, LONGEST, NULL)));
+	MR_TRY(as_data(mr_line_reader_open(&out->in, path, MR_LINES_LONGEST, NULL)));
 	return refuse_binary(out);
 }
 

@@ -262,6 +262,37 @@ static void beyond_the_type(void)
 	data_help_remove(dir);
 }
 
+/* Opening takes memory that no plan has: it is bounded. */
+static void bounded(void)
+{
+	enum { LINE = 33 << 20, CLASS = 1 << 20 };
+	char *text = malloc(LINE + 64);
+	mr_data_want w;
+	mr_dataset *d;
+	size_t n = 0;
+
+	CU_ASSERT_FATAL(text != NULL);
+	data_help_folder(dir);
+	w = want();
+	n += (size_t)sprintf(text, "a,b\n1,x\n2,");
+	memset(text + n, 'y', LINE);
+	data_help_write(dir, "line", text, n + LINE);
+	MR_CHECK_FAIL(data_help_open("csv", "path=line targets=classes", &w, &d), MR_EDATA,
+		      "line: the line at byte 8 is longer than 33554432 bytes");
+	n = (size_t)sprintf(text, "a,b\n");
+	for (int i = 0; i < 17; i++) {
+		n += (size_t)sprintf(text + n, "1,%02d", i);
+		memset(text + n, 'y', CLASS);
+		n += CLASS;
+		text[n++] = '\n';
+	}
+	data_help_write(dir, "classes", text, n);
+	MR_CHECK_FAIL(data_help_open("csv", "path=classes targets=classes", &w, &d), MR_EDATA,
+		      "classes: values of b with more than 16777216 bytes in all: these are no classes");
+	data_help_remove(dir);
+	free(text);
+}
+
 void mr_suite_csv(void);
 void mr_suite_csv(void)
 {
@@ -273,4 +304,5 @@ void mr_suite_csv(void)
 	MR_TEST(categories);
 	MR_TEST(wrong_files);
 	MR_TEST(beyond_the_type);
+	MR_TEST(bounded);
 }
