@@ -155,7 +155,9 @@ static mr_status load_or_close(mr_session *s)
 	if (st == MR_OK)
 		st = mr_memory_plan_fits(&m, s);
 	s->copy_bytes = st == MR_OK ? m.copy : 0;
-	s->checkpoint_bytes = st == MR_OK ? m.bytes[MR_MEMORY_CHECKPOINT] - m.copy : 0;
+	s->working_bytes = st == MR_OK ? m.bytes[MR_MEMORY_READING] + m.bytes[MR_MEMORY_EVALUATION] +
+						 m.bytes[MR_MEMORY_CHECKPOINT] - m.copy
+				       : 0;
 	if (st == MR_OK)
 		st = mr_session_load(s);
 	if (st != MR_OK)
@@ -348,7 +350,7 @@ uint64_t mr_session_predicted_bytes(const mr_session *s)
 	const mr_run *run = mr_executor_run_of(&s->executor);
 	uint64_t base = run ? run->base_bytes : s->base_bytes, before = run ? run->before_bytes : s->before_bytes;
 	uint64_t bytes = base + mr_executor_bytes(&s->executor) + mr_memory_of_threads(s) + s->copy_bytes +
-			 s->checkpoint_bytes;
+			 s->working_bytes;
 
 	return bytes > before ? bytes : before;
 }

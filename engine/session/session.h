@@ -73,7 +73,7 @@ typedef struct mr_session {
 	                                           requested; else NULL. Owned */
 	uint64_t copy_bytes;         /* memory for a copy of the state, from which checkpoints are written while the
 	                                training goes on; 0: they are written in the foreground */
-	uint64_t checkpoint_bytes;   /* buffers with which a checkpoint is written */
+	uint64_t working_bytes;      /* that come and go: decoding of samples, evaluation, buffers of checkpoints */
 	uint64_t base_bytes;         /* resident memory before the executor was made; see mr_run */
 	uint64_t before_bytes;       /* its peak until then: a long list takes more while it is made and checked */
 } mr_session;

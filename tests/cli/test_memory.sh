@@ -82,4 +82,50 @@ for how in "" "$alone"; do
 	[ -z "$(ls cut/checkpoints 2>/dev/null)" ] || complain "what was trained on zeros is saved"
 done
 
+# A JPEG whose colours lie in three scans: its decoder keeps all coefficients, which the plan knows before it reads.
+byte() {
+	for number in "$@"; do
+		printf "\\$(printf %03o "$number")"
+	done
+}
+zeros() {
+	head -c "$1" /dev/zero
+}
+# A picture of 1600 x 1600 pixels, grey throughout: each block is two bits, a difference of 0 and its end.
+three_scans() {
+	byte 255 216 255 219 0 67 0
+	zeros 64 | tr '\000' '\001'
+	byte 255 192 0 17 8 6 64 6 64 3 1 17 0 2 17 0 3 17 0
+	for table in 0 16; do
+		byte 255 196 0 20 $table 1
+		zeros 16
+	done
+	for component in 1 2 3; do
+		byte 255 218 0 8 1 $component 0 0 63 0
+		zeros 10016
+	done
+	byte 255 217
+}
+if ! "$millrace" --version | grep -q "libjpeg: none"; then
+	mkdir -p pictures/a pictures/b
+	three_scans >pictures/a/1.jpg
+	cp pictures/a/1.jpg pictures/a/2.jpg
+	cp pictures/a/1.jpg pictures/b/1.jpg
+	cp pictures/a/1.jpg pictures/b/2.jpg
+	cat >pictures.cfg <<'END'
+model = { name = "mlp"; hidden = [16]; };
+data = { name = "images"; path = "pictures"; size = 16; validation = 0.5; };
+optimizer = { name = "sgd"; };
+system = { name = "1f1b"; };
+train = { steps = 4; batch = 4; microbatches = 2; lr = 0.01; };
+machine = { workers = 2; threads = 1; };
+END
+	# A small limit leaves the pixels on the disk: each thread that makes samples decodes.
+	expect 6 "  decoding of samples" train pictures.cfg --set machine.memory_limit=30000000
+	least=$(sed -n 's/^ *at most at once *\([0-9]*\) MiB$/\1/p' out | head -n 1)
+	expect 0 "done: 4 of 4" train pictures.cfg --set machine.memory_limit=$(((${least:-0} + 2) * 1048576))
+	peak=$(sed -n 's/^peak memory .*measured \([0-9]*\).* MiB.*/\1/p' out)
+	[ "${peak:-99999}" -le $((${least:-0} + 2)) ] || complain "measured $peak MiB with a limit of $((least + 2))"
+fi
+
 exit $failed
