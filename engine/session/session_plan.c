@@ -12,6 +12,8 @@
 #include "planner/make_plan.h"
 #include "schedules/registry.h"
 
+#define LEAST_ROOM ((uint64_t)64 << 20)
+
 /* Does the last stage use a parameter that an earlier one stores? Only the first stage may be its owner. */
 static mr_status find_tied(const mr_session *s, bool *tied)
 {
@@ -328,7 +330,12 @@ static mr_status make_place(mr_session *s)
 {
 	const char *key;
 	mr_status st = mr_machine_place(s->job, &s->topo, &s->place, &key);
+	uint64_t limit = (uint64_t)s->job->machine.memory_limit;
 
+	/* Measurements of the machine take a part of this, too; below LEAST_ROOM they would show caches alone. */
+	limit = limit && limit < LEAST_ROOM ? LEAST_ROOM : limit;
+	if (limit && limit < s->topo.memory_available_bytes)
+		s->topo.memory_available_bytes = limit;
 	s->own_kernels.l2_bytes = s->topo.l2_bytes;
 	if (st == MR_OK || !key)
 		return st;

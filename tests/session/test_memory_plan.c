@@ -58,6 +58,10 @@ static void set_limit(void)
 	MR_CHECK_FAIL(mr_session_open(&job, &s), MR_ERESOURCE,
 		      "95 MiB is the limit (machine.memory_limit):\n");
 	CU_ASSERT(mr_memory_peak_bytes() < 300 * MIB);
+	/* Measurements of the machine take a part of what is available: of the limit, if that is less. */
+	MR_CHECK_OK(mr_session_survey(&job, &s));
+	CU_ASSERT_EQUAL(s.topo.memory_available_bytes, 100000000);
+	mr_session_close(&s);
 	mr_job_fini(&job);
 }
 
