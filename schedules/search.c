@@ -11,9 +11,10 @@
  * Problem: each published system is best for certain costs, depth and memory; measured costs are different, and differ
  * from stage to stage. Idea: each system is a placement of the stages, whole or split backwards, a limit of memory and
  * a rule of priority, so try many combinations. Every system of the registry that flushes and has one pipe comes first,
- * with its default options and every number of chunks up to 64 into which the model can be cut: the result is never
- * worse than the best of them that fits into memory, by the predicted step of `plan` and the bytes of the engine's
- * layout. Without a model (schedule) there are 1 to 4 chunks, and only cap limits memory. Then the list scheduler makes
+ * with its default options, where it has a cap with several of them, and every number of chunks up to 64 into which the
+ * model can be cut: the result is never worse than the best of them that fits into memory, by the predicted step of
+ * `plan` and the bytes of the engine's layout. Without a model (schedule) there are 1 to 4 chunks, only cap limits
+ * memory, and the time of optimizer steps does not count. Then the list scheduler makes
  * orders (list_schedule.h) for stages in blocks, round and round and in waves, each with whole and with split
  * backwards: with its own priorities, and with random ones, most of which are small changes of the shortest order so
  * far of the same placement (search_candidate.h).

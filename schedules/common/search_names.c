@@ -1,21 +1,27 @@
 #include "schedules/common/search_names.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "schedules/registry.h"
 
 /*
- * Options of @ops with which a worker hosts @chunks stages, if another option than chunks decides that; else the
- * defaults. *@out: NULL if the system has no options.
+ * Options of @name's system with which a worker hosts its chunks, if another option than chunks decides that; else the
+ * defaults, with its cap. *@out: NULL if the system has no options.
  */
-static mr_status choose_options(const mr_sched_ops *ops, uint16_t chunks, mr_values **out)
+static mr_status choose_options(const mr_search_name *name, mr_values **out)
 {
+	const mr_sched_ops *ops = name->ops;
+	uint16_t chunks = name->chunks;
+
 	*out = NULL;
 	if (!ops->options)
 		return MR_OK;
 	MR_TRY(mr_values_create(ops->options, out));
+	if (*name->cap)
+		MR_TRY(mr_values_set_text(*out, "cap", name->cap));
 	for (const mr_option *o = ops->options; ops->chunks_of && o->name; o++) {
 		int64_t usual = o->type == MR_OPT_INT ? mr_values_int(*out, o->name) : 0;
 
@@ -54,7 +60,7 @@ mr_status mr_search_emit_name(const mr_search_judge *j, const mr_search_name *na
 	mr_stage_cost share;
 	mr_cost own = {1, &share};
 	mr_values *values = NULL;
-	mr_status st = choose_options(name->ops, name->chunks, &values);
+	mr_status st = choose_options(name, &values);
 
 	args.chunks = name->chunks;
 	args.options = values;
@@ -104,6 +110,22 @@ static void put_in(mr_search_name *names, uint32_t n, const mr_search_name *one)
 	names[n] = *one;
 }
 
+/* The values of a system's option `cap` that are tried, its default first: the fewest micro-batches that leave no gap,
+ * more of them, and all that the search itself allows. */
+static uint32_t caps_of(const mr_search_judge *j, const mr_sched_ops *ops, char cap[4][24])
+{
+	uint32_t n = 1;
+
+	*cap[0] = 0;
+	if (!ops->options || !mr_option_find(ops->options, "cap"))
+		return n;
+	snprintf(cap[n++], sizeof(cap[0]), "2D");
+	snprintf(cap[n++], sizeof(cap[0]), "none");
+	if (isfinite(j->cap))
+		snprintf(cap[n++], sizeof(cap[0]), "%.17g", j->cap);
+	return n;
+}
+
 mr_status mr_search_names(const mr_search_judge *j, const uint16_t *chunks, uint32_t n, mr_search_name **out,
 			  uint32_t *n_out)
 {
@@ -112,18 +134,23 @@ mr_status mr_search_names(const mr_search_judge *j, const uint16_t *chunks, uint
 	while (mr_schedule_at(n_systems))
 		n_systems++;
 	*n_out = 0;
-	*out = calloc(n_systems * n + 1, sizeof(**out));
+	*out = calloc(4 * n_systems * n + 1, sizeof(**out));
 	if (!*out)
-		return mr_fail(MR_ERESOURCE, "no memory for %zu candidates", n_systems * n);
+		return mr_fail(MR_ERESOURCE, "no memory for %zu candidates", 4 * n_systems * n);
 	for (uint32_t k = 0; k < n; k++)
 		for (size_t i = 0; i < n_systems; i++) {
-			mr_search_name one = {mr_schedule_at(i), chunks[k], INFINITY};
+			mr_search_name one = {.ops = mr_schedule_at(i), .chunks = chunks[k]};
+			char cap[4][24];
+			uint32_t n_caps = caps_of(j, one.ops, cap);
 
 			if (one.ops->judged || one.ops->asynchronous)
 				continue;
-			MR_TRY(try_one(j, &one));
-			if (one.sight < INFINITY)
-				put_in(*out, (*n_out)++, &one);
+			for (uint32_t c = 0; c < n_caps; c++) {
+				memcpy(one.cap, cap[c], sizeof(one.cap));
+				MR_TRY(try_one(j, &one));
+				if (one.sight < INFINITY)
+					put_in(*out, (*n_out)++, &one);
+			}
 		}
 	return MR_OK;
 }

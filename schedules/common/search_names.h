@@ -10,6 +10,7 @@
 typedef struct mr_search_name {
 	const mr_sched_ops *ops;
 	uint16_t chunks;
+	char cap[24]; /* of its option `cap`; "": the default, or it has none */
 	double sight; /* first sight of its plan */
 } mr_search_name;
 

@@ -1,12 +1,12 @@
 #include "search_help.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "check.h"
 #include "ir/walk.h"
 #include "sched_help.h"
-
 
 search_figures search_walk(const mr_plan *plan, const mr_cost *share)
 {
@@ -59,27 +59,51 @@ mr_plan *search_plan(uint16_t d, uint32_t t, uint16_t v, const char *sets, const
 	return search_plan_by(NULL, NULL, d, t, v, sets, costs);
 }
 
+/* Count the plan of @ops with the options @sets if it is one of those. */
+static void named(const mr_sched_ops *ops, const char *sets, uint16_t d, uint32_t t, uint16_t v, double cap,
+		  const mr_cost *costs, search_figures *best)
+{
+	sched_case c = {.ops = ops, .sets = sets};
+	mr_values *values = *sets ? sched_values(&c) : NULL;
+	mr_plan *plan = NULL;
+	search_figures f;
+
+	if (mr_schedule_emit(ops,
+			     &(mr_sched_args){.n_workers = d, .n_micro = t, .chunks = v, .options = values,
+					      .costs = costs},
+			     &plan) == MR_OK &&
+	    plan->n_pipes == 1 && plan->n_stages == d * v && plan->contract.flush != MR_FLUSH_NONE) {
+		f = search_walk(plan, costs);
+		if (f.peak <= cap + 1e-9) {
+			best->makespan = fmin(best->makespan, f.makespan);
+			best->period = fmin(best->period, f.period);
+		}
+	}
+	mr_plan_destroy(plan);
+	mr_values_destroy(values);
+}
+
 search_figures search_by_name(uint16_t d, uint32_t t, uint16_t v, double cap, const mr_cost *costs)
 {
 	search_figures best = {.makespan = INFINITY, .period = INFINITY};
 
 	for (size_t i = 0; mr_schedule_at(i); i++) {
 		const mr_sched_ops *ops = mr_schedule_at(i);
-		mr_plan *plan = NULL;
-		search_figures f;
 
-		if (ops->asynchronous || !strcmp(ops->name, "search") ||
-		    mr_schedule_emit(ops, &(mr_sched_args){.n_workers = d, .n_micro = t, .chunks = v, .costs = costs},
-				     &plan) != MR_OK)
+		if (ops->asynchronous || !strcmp(ops->name, "search"))
 			continue;
-		if (plan->n_pipes == 1 && plan->n_stages == d * v && plan->contract.flush != MR_FLUSH_NONE) {
-			f = search_walk(plan, costs);
-			if (f.peak <= cap + 1e-9) {
-				best.makespan = fmin(best.makespan, f.makespan);
-				best.period = fmin(best.period, f.period);
-			}
+		named(ops, "", d, t, v, cap, costs, &best);
+		if (!ops->options || !mr_option_find(ops->options, "cap"))
+			continue;
+		/* with every cap there is: what counts is what it keeps */
+		named(ops, "cap=2D", d, t, v, cap, costs, &best);
+		named(ops, "cap=none", d, t, v, cap, costs, &best);
+		if (isfinite(cap)) {
+			char text[40];
+
+			snprintf(text, sizeof(text), "cap=%.17g", cap);
+			named(ops, text, d, t, v, cap, costs, &best);
 		}
-		mr_plan_destroy(plan);
 	}
 	return best;
 }

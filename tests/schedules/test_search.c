@@ -26,10 +26,10 @@ static mr_cost uneven(uint16_t n, uint32_t *x, mr_stage_cost *stage)
 
 static void one_case(uint16_t d, uint32_t t, uint16_t v, const mr_cost *costs, unsigned *better)
 {
-	static const char *const caps[] = {"D", "1.5"};
+	static const char *const caps[] = {"D", "1.5", "2D", "none"};
 
-	for (unsigned k = 0; k < 2; k++) {
-		double cap = k ? 1.5 : d;
+	for (unsigned k = 0; k < 4; k++) {
+		double cap = k == 0 ? d : k == 1 ? 1.5 : k == 2 ? 2.0 * d : INFINITY;
 		search_figures named = search_by_name(d, t, v, cap, costs);
 
 		for (unsigned period = 0; period < 2; period++) {
@@ -69,6 +69,37 @@ static void search_is_never_worse_than_a_name(void)
 					one_case(d, t, v, &costs, &better);
 				}
 	CU_ASSERT(better >= cases / 4);
+}
+
+/* Systems with a cap of their own get that of the search: few tries leave it to them on many micro-batches. */
+static void search_hands_its_cap_on(void)
+{
+	static const char *const caps[] = {"none", "2D", "2.5"};
+	mr_stage_cost stage[64];
+	uint32_t x = 7;
+
+	for (unsigned k = 0; k < 60; k++) {
+		uint16_t d = (uint16_t)(3 + k % 4);
+		uint32_t t = 4u << k / 4 % 3;
+		mr_cost costs = uneven(d, &x, stage);
+		double cap = k % 3 == 0 ? INFINITY : k % 3 == 1 ? 2.0 * d : 2.5;
+		search_figures named = search_by_name(d, t, 1, cap, &costs);
+
+		for (unsigned period = 0; period < 2; period++) {
+			char sets[64];
+			mr_plan *plan;
+			search_figures f;
+
+			snprintf(sets, sizeof(sets), "cap=%s objective=%s tries=5", caps[k % 3],
+				 period ? "period" : "makespan");
+			plan = search_plan(d, t, 1, sets, &costs);
+			f = search_walk(plan, &costs);
+			CU_ASSERT(f.peak <= cap + 1e-9);
+			CU_ASSERT(period ? f.period <= named.period * (1 + 1e-9)
+					 : f.makespan <= named.makespan * (1 + 1e-9));
+			mr_plan_destroy(plan);
+		}
+	}
 }
 
 static void search_keeps_any_cap(void)
@@ -210,6 +241,7 @@ void mr_suite_search(void)
 	MR_SUITE("search");
 	MR_TEST(orders_may_recompute);
 	MR_TEST(search_is_never_worse_than_a_name);
+	MR_TEST(search_hands_its_cap_on);
 	MR_TEST(search_keeps_any_cap);
 	MR_TEST(search_repeats);
 	MR_TEST(search_keeps_to_its_time);
