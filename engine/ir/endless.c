@@ -15,6 +15,8 @@ mr_status mr_endless_storage(mr_plan *plan)
 {
 	uint32_t stale = plan->contract.max_staleness;
 
+	/* Shorter runs never see the oldest. */
+	stale = plan->endless->n_steps < stale ? (uint32_t)plan->endless->n_steps : stale;
 	if (stale >= UINT16_MAX)
 		return mr_fail(MR_ECONFIG,
 			       "reads of %u commits ago need more version buffers than a plan may have (%u)", stale,

@@ -125,14 +125,36 @@ static mr_status add_replicas(const mr_run *run, uint16_t s, const mr_param *par
 	return add(&out->inflight, &of_state, "mean.%s", name);
 }
 
+/* The copies that the first @n commits have made of the rows of @table, whatever room there is for further ones: a run
+ * that is resumed with more steps may keep more versions. */
+static mr_status add_first_rows(const mr_old_rows *x, uint64_t n, uint16_t s, uint32_t table, mr_state *out)
+{
+	size_t places = (size_t)n * (size_t)x->most;
+	mr_saved_tensor newest = of_bytes((uint8_t *)x->head, (size_t)((uint8_t *)x->copy - (uint8_t *)x->head));
+	mr_saved_tensor copy = of_bytes((uint8_t *)x->copy, places * sizeof(*x->copy));
+	mr_saved_tensor value = of_bytes(x->value, places * x->row_bytes);
+
+	MR_TRY(add(&out->inflight, &newest, "rows.s%u.t%u", s, table));
+	if (!places)
+		return MR_OK;
+	MR_TRY(add(&out->inflight, &copy, "rows.s%u.t%u.copies", s, table));
+	return add(&out->inflight, &value, "rows.s%u.t%u.values", s, table);
+}
+
 /* The rows of older versions of tables (weights/row_versions.h). */
 static mr_status add_old_rows(const mr_run *run, uint16_t s, mr_state *out)
 {
 	const mr_row_versions *v = run->weights[s].row_versions;
+	uint64_t latest = run->weights[s].latest;
 	mr_saved_tensor t;
 
 	if (!v || run->c.plan->contract.flush != MR_FLUSH_NONE)
 		return MR_OK;
+	if (latest + 1 < run->weights[s].cap) {
+		for (uint32_t i = 0; i < v->n_tables; i++)
+			MR_TRY(add_first_rows(&v->table[i], latest, s, i, out));
+		return MR_OK;
+	}
 	t = of_bytes(v->block, v->bytes);
 	return add(&out->inflight, &t, "rows.s%u", s);
 }
