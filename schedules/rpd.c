@@ -26,8 +26,8 @@
  * a stage: activations of up to D - k micro-batches, and up to delta + 1 versions.
  *
  * The lists have no end and are made when they are needed, a window at a time (ir/endless.h): a run may have any
- * length, and can be extended after it has ended: its steps are the first ones of a run that never drains, also where an
- * option has the value timeline or exact. Recorded steps end with the file. A finite list ends as a draining pipeline.
+ * length, and can be extended after it has ended: its steps are the first ones of a run that never drains, also with
+ * timeline or exact. Recorded steps end with the file. A finite list ends as a draining pipeline.
  *
  * With one worker a step reads the whole model as it was up to delta steps ago: this is delta + 1 replicas that send
  * their gradients to one model when they have them. `ringmaster` is for this case: a gradient that is that number of
@@ -164,12 +164,8 @@ static mr_status open_stream(const mr_sched_args *args, mr_rpd_stream *s)
 		return mr_fail(MR_ECONFIG, "seed: has no effect where neither stage nor batch nor delays are drawn");
 	if (*record)
 		return read_record(record, args->n_workers, args->n_batches, n_steps, &s->record);
-	if (!mr_rpd_has_timeline(p))
-		return MR_OK;
-	if (args->finite)
-		return find_end(s, n_steps);
-	p->n_all = MR_RPD_NO_END;
-	return MR_OK;
+	p->n_all = mr_rpd_has_timeline(p) && !args->finite ? MR_RPD_NO_END : 0;
+	return mr_rpd_has_timeline(p) && args->finite ? find_end(s, n_steps) : MR_OK;
 }
 
 /* --- lists --- */

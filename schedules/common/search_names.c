@@ -1,11 +1,14 @@
 #include "schedules/common/search_names.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "schedules/registry.h"
+
+/* What is tried for a system's own option `cap`: its default, and at last the cap of the search. */
+#define N_CAPS 4u
+static const char *const caps[N_CAPS - 1] = {NULL, "2D", "none"};
 
 /*
  * Options of @name's system with which a worker hosts its chunks, if another option than chunks decides that; else the
@@ -20,7 +23,7 @@ static mr_status choose_options(const mr_search_name *name, mr_values **out)
 	if (!ops->options)
 		return MR_OK;
 	MR_TRY(mr_values_create(ops->options, out));
-	if (*name->cap)
+	if (name->cap && strcmp(name->cap, "memory") != 0)
 		MR_TRY(mr_values_set_text(*out, "cap", name->cap));
 	for (const mr_option *o = ops->options; ops->chunks_of && o->name; o++) {
 		int64_t usual = o->type == MR_OPT_INT ? mr_values_int(*out, o->name) : 0;
@@ -110,22 +113,6 @@ static void put_in(mr_search_name *names, uint32_t n, const mr_search_name *one)
 	names[n] = *one;
 }
 
-/* The values of a system's option `cap` that are tried, its default first: the fewest micro-batches that leave no gap,
- * more of them, and all that the search itself allows. */
-static uint32_t caps_of(const mr_search_judge *j, const mr_sched_ops *ops, char cap[4][24])
-{
-	uint32_t n = 1;
-
-	*cap[0] = 0;
-	if (!ops->options || !mr_option_find(ops->options, "cap"))
-		return n;
-	snprintf(cap[n++], sizeof(cap[0]), "2D");
-	snprintf(cap[n++], sizeof(cap[0]), "none");
-	if (isfinite(j->cap))
-		snprintf(cap[n++], sizeof(cap[0]), "%.17g", j->cap);
-	return n;
-}
-
 mr_status mr_search_names(const mr_search_judge *j, const uint16_t *chunks, uint32_t n, mr_search_name **out,
 			  uint32_t *n_out)
 {
@@ -134,19 +121,18 @@ mr_status mr_search_names(const mr_search_judge *j, const uint16_t *chunks, uint
 	while (mr_schedule_at(n_systems))
 		n_systems++;
 	*n_out = 0;
-	*out = calloc(4 * n_systems * n + 1, sizeof(**out));
+	*out = calloc(N_CAPS * n_systems * n + 1, sizeof(**out));
 	if (!*out)
-		return mr_fail(MR_ERESOURCE, "no memory for %zu candidates", 4 * n_systems * n);
+		return mr_fail(MR_ERESOURCE, "no memory for %zu candidates", N_CAPS * n_systems * n);
 	for (uint32_t k = 0; k < n; k++)
 		for (size_t i = 0; i < n_systems; i++) {
 			mr_search_name one = {.ops = mr_schedule_at(i), .chunks = chunks[k]};
-			char cap[4][24];
-			uint32_t n_caps = caps_of(j, one.ops, cap);
+			const mr_option *o = one.ops->options;
 
 			if (one.ops->judged || one.ops->asynchronous)
 				continue;
-			for (uint32_t c = 0; c < n_caps; c++) {
-				memcpy(one.cap, cap[c], sizeof(one.cap));
+			for (uint32_t c = 0; c < (o && mr_option_find(o, "cap") ? N_CAPS : 1); c++) {
+				one.cap = c + 1 < N_CAPS ? caps[c] : mr_values_string(j->args->options, "cap");
 				MR_TRY(try_one(j, &one));
 				if (one.sight < INFINITY)
 					put_in(*out, (*n_out)++, &one);

@@ -10,7 +10,7 @@
 typedef struct mr_search_name {
 	const mr_sched_ops *ops;
 	uint16_t chunks;
-	char cap[24]; /* of its option `cap`; "": the default, or it has none */
+	const char *cap; /* of its option `cap`; NULL: the default, or it has none. Borrowed from the options */
 	double sight; /* first sight of its plan */
 } mr_search_name;
 
