@@ -39,6 +39,9 @@ const mr_command mr_command_simulate = {
 		"those of\n"
 		"train, to the bit, with any number of workers and for machines that there are not "
 		"(machine.topology).\n"
+		"Without measured costs (--costs) its clock is that of plan: a model of the machine, where schedule "
+		"--config shows\n"
+		"nominal times.\n"
 		"Writes run.dir as train does, and train --resume can go on from its checkpoints.\n",
 	.options = options,
 	.sets = true,
