@@ -231,6 +231,15 @@ static void warn_large_batch(const mr_session *s)
 			(unsigned long long)batch, (unsigned long long)s->data->n_train);
 }
 
+static void warn_untied(const mr_session *s)
+{
+	if (s->job->untied)
+		fprintf(stderr,
+			"millrace: warning: train.untie: %s cannot share a parameter between stages, so the tied "
+			"embedding and the head have weights of their own: this is another model, of %lld parameters\n",
+			s->plan->system, (long long)mr_graph_n_params(s->graph));
+}
+
 static void undo(const void *dir)
 {
 	mr_rundir_abandon(dir);
@@ -324,6 +333,7 @@ mr_status mr_train_start(mr_train *t, mr_config *config, const mr_train_opts *o)
 	MR_TRY(check_valid(&t->s));
 	mr_staleness_warn(&t->s);
 	warn_large_batch(&t->s);
+	warn_untied(&t->s);
 	MR_TRY(make_record(t, o, &so));
 	MR_TRY(make_clock(t, o, &so));
 	MR_TRY(open_dir(t, mr_config_job(config)->run_dir, o->resume != NULL));

@@ -11,6 +11,7 @@
 
 #include "job/check.h"
 #include "job/machine.h"
+#include "planner/make_plan.h"
 #include "planner/partition.h"
 
 static mr_status build(mr_job *j, const mr_job_listener *l, mr_graph **out)
@@ -90,7 +91,29 @@ static mr_status cut(mr_job *j, const mr_job_listener *l, const mr_graph *g, mr_
 	return MR_OK;
 }
 
-/* Without a flush, two stages would read a shared parameter at different ages. */
+/* Can the first and the last stage share a parameter? Without a flush they would read it at different ages, and
+ * nothing is reduced between the stages of replicas. */
+static bool shares(const mr_job *j)
+{
+	const mr_sched_ops *system = mr_job_system(j);
+	mr_sched_args a = {.n_workers = mr_job_workers(j), .n_micro = mr_job_n_micro(j),
+			   .costs = &mr_plan_equal_costs};
+	mr_plan *plan;
+	bool yes;
+
+	if (j->order.workers)
+		return j->order.shares;
+	if (system->judged || system->asynchronous || system->replicates)
+		return system->judged;
+	a.options = system->options ? j->system.values : NULL;
+	a.n_micro = a.n_micro ? a.n_micro : system->default_micro(a.n_workers);
+	if (mr_schedule_emit(system, &a, &plan) != MR_OK)
+		return true; /* its own message comes later */
+	yes = plan->contract.flush != MR_FLUSH_NONE;
+	mr_plan_destroy(plan);
+	return yes;
+}
+
 static void check_tied(mr_job *j, const mr_job_listener *l, const mr_graph *g, const mr_partition *p)
 {
 	char text[400];
@@ -100,9 +123,15 @@ static void check_tied(mr_job *j, const mr_job_listener *l, const mr_graph *g, c
 
 		if (!owner || mr_partition_stage(p, user->node) == mr_partition_stage(p, owner->node))
 			continue;
+		if (j->train.untie)
+			j->untied = !shares(j);
+		/* The session judges other systems by their plans. */
+		if (j->train.untie || j->order.workers || !mr_job_system(j)->asynchronous)
+			return;
 		snprintf(text, sizeof(text),
 			 "tied: %s and %s share a parameter, but lie in different stages and %s never flushes: "
-			 "set model.tied = false, or use one stage or a system that flushes",
+			 "set model.tied = false, or train.untie = true for weights of their own, or use one stage or "
+			 "a system that flushes",
 			 owner->name, user->name, mr_job_system(j)->name);
 		mr_job_note(l, MR_JOB_MODEL, "name", "%s", text);
 		return;
@@ -133,7 +162,7 @@ static mr_status check_model(mr_job *j, const mr_job_listener *l)
 		st = cut(j, l, g, &p);
 	if (st == MR_OK && g && j->system.values)
 		check_samples(j, l, g);
-	if (p.first && mr_job_system(j) && mr_job_system(j)->asynchronous && !j->order.workers)
+	if (p.first && mr_job_system(j))
 		check_tied(j, l, g, &p);
 	mr_partition_fini(&p);
 	mr_graph_destroy(g);

@@ -142,7 +142,7 @@ mr_status mr_job_copy(const mr_job *from, mr_job *to)
 		to->machine.workers = 0;
 	if (from->chose_microbatches)
 		to->train.microbatches = 0;
-	to->chose_workers = to->chose_microbatches = false;
+	to->chose_workers = to->chose_microbatches = to->untied = false;
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
 		mr_choice *c = mr_job_choice(to, (mr_job_group)g);
 

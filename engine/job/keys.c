@@ -67,6 +67,9 @@ static const mr_option train[] = {
 	 "steps between those whose gradient norm is measured, for metrics.jsonl and the progress line: that of the "
 	 "last stage where the system "
 	 "has no global one. No weight depends on it; 0: never; with clip it is known of every step"},
+	{"untie", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
+	 "a system that cannot share a parameter between stages (tied embeddings without a flush of all stages) is "
+	 "refused; with true each use gets weights of its own instead, with a warning"},
 	{"seed", MR_OPT_INT, "1", 0, INFINITY, NULL, NULL, "of initial weights, order of the data and dropout"},
 	{"eval_every", MR_OPT_INT, "0", 0, 1e15, NULL, "steps", "steps between evaluations; 0: only at the end"},
 	{0},

@@ -267,6 +267,12 @@ mr_status mr_graph_tie(mr_graph *g, uint32_t param, uint32_t owner)
 	return MR_OK;
 }
 
+void mr_graph_untie(mr_graph *g)
+{
+	for (uint32_t i = 0; i < g->n_params; i++)
+		g->params[i].tied_to = -1;
+}
+
 static void note_uses(mr_graph *g)
 {
 	for (uint32_t i = 0; i < g->n_nodes; i++)

@@ -158,6 +158,8 @@ mr_status mr_graph_add(mr_graph *g, const mr_layer_ops *ops, const char *name, c
 /** Parameter @param shares the storage (and the initial value) of @owner, which comes before it and has the same
  * dimensions. Errors: MR_ECONFIG. */
 mr_status mr_graph_tie(mr_graph *g, uint32_t param, uint32_t owner) MR_MUST_USE;
+/** Every parameter has storage, and an initial value, of its own again. */
+void mr_graph_untie(mr_graph *g);
 
 /**
  * Close the graph. Checks that it ends in its only loss node, that no other node reads the value that the loss

@@ -47,12 +47,13 @@ static mr_status check_tied(const mr_plan *plan)
 	if (k->tied && k->flush == MR_FLUSH_NONE)
 		return mr_fail(MR_ECONFIG,
 			       "%s never flushes, so the first and the last stage cannot share a tied embedding: set "
-			       "model.tied = false, or use one stage or a system that flushes",
+			       "model.tied = false or train.untie = true, or use one stage or a system that flushes",
 			       plan->system);
 	if (k->tied && mr_contract_replicates(k))
 		return mr_fail(MR_ECONFIG,
 			       "%s reduces nothing between stages, so the first and the last stage cannot share a tied "
-			       "embedding: set model.tied = false, or use one stage or another system",
+			       "embedding: set model.tied = false or train.untie = true, or use one stage or another "
+			       "system",
 			       plan->system);
 	return MR_OK;
 }

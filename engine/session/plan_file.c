@@ -31,7 +31,12 @@ mr_status mr_plan_file_size(const char *path, mr_job_order *out)
 	mr_plan *plan;
 
 	MR_TRY(mr_plan_file_read(path, &plan));
-	*out = (mr_job_order){plan->n_workers, plan->n_stages, plan->contract.need ? plan->contract.need : 1};
+	*out = (mr_job_order){
+		.workers = plan->n_workers,
+		.stages = plan->n_stages,
+		.shares = plan->contract.flush != MR_FLUSH_NONE && !mr_contract_replicates(&plan->contract),
+		.n_micro = plan->contract.need ? plan->contract.need : 1,
+	};
 	mr_plan_destroy(plan);
 	return MR_OK;
 }

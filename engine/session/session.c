@@ -91,7 +91,10 @@ static mr_status open_data(mr_session *s)
 			     .target_low = s->data->target_low,
 			     .target_high = s->data->target_high,
 			     .numbers = s->data->numbers};
-	return mr_job_blame(s->job, MR_JOB_MODEL, "name", model->build(mv, &md, &s->graph));
+	MR_TRY(mr_job_blame(s->job, MR_JOB_MODEL, "name", model->build(mv, &md, &s->graph)));
+	if (s->job->untied)
+		mr_graph_untie(s->graph);
+	return MR_OK;
 }
 
 static mr_status check_suits(const mr_session *s)

@@ -102,6 +102,7 @@ typedef struct mr_job_train {
 	double clip;          /* largest norm of a gradient; 0: none */
 	int64_t nonfinite;    /* mr_nonfinite */
 	int64_t norm_every;   /* commits; 0: no norm without clip */
+	bool untie;           /* parameters that the system cannot share between stages become several */
 	int64_t seed;
 	int64_t eval_every;   /* commits; 0: only at the end */
 } mr_job_train;
@@ -155,6 +156,7 @@ typedef struct mr_job_source {
 /* The size of a plan that is trained in place of the system's own. */
 typedef struct mr_job_order {
 	uint16_t workers, stages; /* workers 0: the plan is the system's own */
+	bool shares;              /* its first and last stage can share a parameter */
 	uint32_t n_micro;         /* micro-batches a step */
 } mr_job_order;
 
@@ -178,6 +180,7 @@ typedef struct mr_job {
 	mr_job_source source;  /* blame NULL: mistakes are named "group.key: message" */
 	/* Set by mr_job_check; owned. */
 	bool chose_workers, chose_microbatches; /* the field was 0 */
+	bool untied;           /* by train.untie no parameter of the model is shared */
 	char **cut;            /* [n_cut] layers at which the second and later stages begin; NULL: "auto" */
 	uint32_t n_cut;
 	char **own;            /* [n_own] strings that the job owns */
