@@ -6,6 +6,7 @@
 #include "cli/args.h"
 #include "job/plugins.h"
 #include "manual/help.h"
+#include "nn/choices.h"
 #include "nn/kernels.h"
 #include "report/table.h"
 
@@ -64,7 +65,9 @@ static mr_status list_kernels(void)
 	for (uint32_t i = 0; mr_backend_at(i, &b); i++)
 		printf("%-9s  %s\n", b.name, b.summary);
 	print_bf16_engine();
-	putchar('\n');
+	printf("auto       by a table that was measured on %s;\n"
+	       "           `millrace tune` makes one of this machine\n\n",
+	       mr_choices_built_in.made);
 	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
 	for (uint32_t i = 0; mr_operation_at(i, &op); i++) {
 		mr_table_put(t, "%s", op.name);

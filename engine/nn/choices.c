@@ -13,12 +13,24 @@
 #define TEAM "team"
 
 static const mr_choice_line built_in[] = {
+#define MR_CHOICES_MADE(machine)
 #define MR_CHOICE(isa, dtype, threads, kind, rows, size, backend) \
 	{#isa, #dtype, #threads, #kind, rows, size, #backend},
 #include "nn/kernels/choices.def"
 };
 
-const mr_choices mr_choices_built_in = {"built in", built_in, sizeof(built_in) / sizeof(built_in[0])};
+#define BETWEEN "; "
+
+static const char built_in_made[] = ""
+#define MR_CHOICES_MADE(machine) BETWEEN machine
+#define MR_CHOICE(isa, dtype, threads, kind, rows, size, backend)
+#include "nn/kernels/choices.def"
+	;
+
+_Static_assert(sizeof(built_in_made) > sizeof(BETWEEN), "the table names no machine");
+
+const mr_choices mr_choices_built_in = {"built in", built_in, sizeof(built_in) / sizeof(built_in[0]),
+					built_in_made + sizeof(BETWEEN) - 1};
 
 static const char *const kinds[MR_N_CHOICES] = {
 #define MR_CHOICE_KIND(id) [MR_CHOICE_##id] = #id,
@@ -31,11 +43,6 @@ static const char *const backends[MR_N_CHOICE_BY] = {"fused", "onednn", "f32"};
 const char *mr_choice_name(mr_choice_kind kind)
 {
 	return kinds[kind];
-}
-
-const char *mr_choice_by_name(mr_choice_by by)
-{
-	return backends[by];
 }
 
 int64_t mr_choice_most_rows(uint32_t class)
@@ -113,6 +120,22 @@ static mr_status read_line(const char *text, mr_choice_line *l)
 	return MR_OK;
 }
 
+/* A line that names a machine: what is between its quotes, ended in place; else NULL. */
+static char *machine_of(char *text)
+{
+	static const char before[] = "MR_CHOICES_MADE(\"";
+	char *end;
+
+	text += strspn(text, " \t\r");
+	if (strncmp(text, before, strlen(before)) != 0)
+		return NULL;
+	text += strlen(before);
+	end = strstr(text, "\")");
+	if (end)
+		*end = '\0';
+	return end ? text : NULL;
+}
+
 static bool is_comment(const char *text)
 {
 	text += strspn(text, " \t\r");
@@ -127,12 +150,19 @@ static mr_status read_lines(char *text, size_t n, const char *path, mr_choices *
 	if (!line)
 		return mr_fail(MR_ERESOURCE, "no memory for %zu choices", n);
 	c->line = line;
-	for (size_t i = 0; i < n; i++, text += strlen(text) + 1) {
-		mr_status st = is_comment(text) ? MR_OK : read_line(text, &line[c->n]);
+	for (size_t i = 0; i < n; i++) {
+		char *next = text + strlen(text) + 1, *machine = machine_of(text);
 
-		if (st != MR_OK)
-			return mr_fail_in(st, "%s:%zu", path, i + 1);
-		c->n += !is_comment(text);
+		if (machine) {
+			MR_TRY(mr_choices_made_add(c, machine));
+		} else if (!is_comment(text)) {
+			mr_status st = read_line(text, &line[c->n]);
+
+			if (st != MR_OK)
+				return mr_fail_in(st, "%s:%zu", path, i + 1);
+			c->n++;
+		}
+		text = next;
 	}
 	if (!c->n)
 		return mr_fail(MR_ECONFIG, "%s: there is no choice in it; millrace tune writes such a file", path);
@@ -144,11 +174,13 @@ static mr_status new_choices(const char *source, mr_choices **out)
 	mr_choices *c = calloc(1, sizeof(*c));
 
 	*out = c;
-	if (c)
+	if (c) {
 		c->source = strdup(source);
-	if (c && c->source)
+		c->made = strdup("");
+	}
+	if (c && c->source && c->made)
 		return MR_OK;
-	free(c);
+	mr_choices_destroy(c);
 	*out = NULL;
 	return mr_fail(MR_ERESOURCE, "no memory for a table of choices");
 }
@@ -185,8 +217,48 @@ void mr_choices_destroy(mr_choices *c)
 	if (!c)
 		return;
 	free((char *)(uintptr_t)c->source);
+	free((char *)(uintptr_t)c->made);
 	free((mr_choice_line *)(uintptr_t)c->line);
 	free(c);
+}
+
+mr_status mr_choices_made_add(mr_choices *c, const char *machine)
+{
+	size_t size;
+	char *both;
+
+	if (!machine || !*machine || strstr(c->made, machine))
+		return MR_OK;
+	size = strlen(c->made) + sizeof(BETWEEN) + strlen(machine);
+	both = malloc(size);
+	if (!both)
+		return mr_fail(MR_ERESOURCE, "no memory for a table of choices");
+	snprintf(both, size, "%s%s%s", c->made, *c->made ? BETWEEN : "", machine);
+	free((char *)(uintptr_t)c->made);
+	c->made = both;
+	return MR_OK;
+}
+
+mr_status mr_choices_copy(const mr_choices *c, mr_choices **out)
+{
+	mr_choice_line *line = calloc(c->n + 1, sizeof(*line));
+	mr_status st = new_choices("measured", out);
+
+	if (st == MR_OK && !line)
+		st = mr_fail(MR_ERESOURCE, "no memory for a table of choices");
+	if (st == MR_OK)
+		st = mr_choices_made_add(*out, c->made);
+	if (st != MR_OK) {
+		free(line);
+		mr_choices_destroy(*out);
+		*out = NULL;
+		return st;
+	}
+	if (c->n)
+		memcpy(line, c->line, c->n * sizeof(*line));
+	(*out)->line = line;
+	(*out)->n = c->n;
+	return MR_OK;
 }
 
 /* --- looking up --------------------------------------------------------------------------------------------------- */
@@ -233,21 +305,36 @@ void mr_choices_select(const mr_choices *c, const char *isa, mr_dtype dtype, uin
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
+static void print_made(const char *made, mr_strbuf *out)
+{
+	while (made && *made) {
+		const char *end = strstr(made, BETWEEN);
+		int n = end ? (int)(end - made) : (int)strlen(made);
+
+		mr_strbuf_printf(out, "MR_CHOICES_MADE(\"%.*s\")\n", n, made);
+		made += end ? (size_t)n + strlen(BETWEEN) : (size_t)n;
+	}
+}
+
 void mr_choices_print(const mr_choices *c, mr_strbuf *out)
 {
+	print_made(c->made, out);
 	for (size_t i = 0; i < c->n; i++) {
 		const mr_choice_line *l = &c->line[i];
 
 		mr_strbuf_printf(out, "MR_CHOICE(%s, %s, %s, %s, %lld, %lld, %s)\n", l->isa, l->dtype, l->threads,
 				 l->kind, (long long)l->rows, (long long)l->size, l->backend);
 	}
-	mr_strbuf_append(out, "\n#undef MR_CHOICE\n");
+	mr_strbuf_append(out, "\n#undef MR_CHOICE\n#undef MR_CHOICES_MADE\n");
 }
 
-/* Appends the choices of @kind: of rows that are alike the last class, of sizes that are alike the last one. */
+/* Appends the choices of @kind: of rows that are alike the last class, of sizes that are alike the last one, and what
+ * @fused executes anyway not at all. */
 static void append(const mr_choice_line *of, const mr_chosen *chosen, mr_choice_kind kind, mr_choice_line *to,
 		   size_t *n)
 {
+	size_t first = *n;
+
 	for (uint32_t r = 0; r < MR_CHOICE_ROWS; r++) {
 		const uint8_t *row = chosen->by[kind][r];
 
@@ -266,15 +353,23 @@ static void append(const mr_choice_line *of, const mr_chosen *chosen, mr_choice_
 			(*n)++;
 		}
 	}
+	while (*n > first && !strcmp(to[*n - 1].backend, backends[MR_CHOICE_FUSED]))
+		memset(&to[--*n], 0, sizeof(*to));
 }
 
 mr_status mr_choices_with(const mr_choices *c, const char *isa, mr_dtype dtype, uint32_t n_threads,
 			  const mr_chosen *chosen, mr_choices **out)
 {
 	mr_choice_line of = {.rows = 0}, *line;
+	size_t first;
 
 	MR_TRY(new_choices("measured", out));
-	line = calloc(c->n + MR_N_CHOICES * MR_CHOICE_ROWS * MR_CHOICE_SIZES, sizeof(*line));
+	if (mr_choices_made_add(*out, c->made) != MR_OK) {
+		mr_choices_destroy(*out);
+		*out = NULL;
+		return MR_ERESOURCE;
+	}
+	line = calloc(c->n + 1 + MR_N_CHOICES * MR_CHOICE_ROWS * MR_CHOICE_SIZES, sizeof(*line));
 	if (!line) {
 		mr_choices_destroy(*out);
 		*out = NULL;
@@ -287,7 +382,13 @@ mr_status mr_choices_with(const mr_choices *c, const char *isa, mr_dtype dtype, 
 	snprintf(of.isa, sizeof(of.isa), "%s", isa);
 	snprintf(of.dtype, sizeof(of.dtype), "%s", mr_dtype_name(dtype));
 	snprintf(of.threads, sizeof(of.threads), "%s", threads_word(n_threads));
+	first = (*out)->n;
 	for (int k = 0; k < MR_N_CHOICES; k++)
 		append(&of, chosen, (mr_choice_kind)k, line, &(*out)->n);
+	if ((*out)->n == first) { /* a file needs a line */
+		snprintf(of.kind, sizeof(of.kind), "%s", kinds[0]);
+		snprintf(of.backend, sizeof(of.backend), "%s", backends[MR_CHOICE_FUSED]);
+		line[(*out)->n++] = of;
+	}
 	return MR_OK;
 }

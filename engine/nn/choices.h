@@ -8,7 +8,11 @@
  *	MR_CHOICE(avx512, f32, one, gemm_nn, 64, 16384, fused)
  *
  * up to 64 rows and weights of up to 16384 elements; 0 in place of either means any number. The first line that fits
- * counts; without one `fused` executes. Lines that begin with "/", "*" or "#" are comments. The last column is `fused`,
+ * counts; without one `fused` executes. Lines that begin with "/", "*" or "#" are comments, and a line
+ *
+ *	MR_CHOICES_MADE("AMD EPYC 9654, 2 cores, oneDNN 2.6.3")
+ *
+ * names a machine on which the table was measured. The last column is `fused`,
  * `onednn` or, for products of bf16 numbers, `f32`: our kernels of f32 on numbers that are widened
  * (nn/kernels/fused/f32_inside.h; in bf16_pure `fused` executes these). In bf16 `fused` executes everything else.
  *
@@ -61,6 +65,7 @@ typedef struct mr_choices {
 	const char *source; /* a file, or "built in" */
 	const mr_choice_line *line;
 	size_t n;
+	const char *made;   /* the machines on which it was measured: "a; b"; empty or NULL: unknown */
 } mr_choices;
 
 typedef enum mr_choice_by { MR_CHOICE_FUSED, MR_CHOICE_ONEDNN, MR_CHOICE_F32, MR_N_CHOICE_BY } mr_choice_by;
@@ -83,6 +88,11 @@ uint64_t mr_choices_hash(const mr_choices *c);
 /** Print them as a file that mr_choices_read reads and C includes. */
 void mr_choices_print(const mr_choices *c, mr_strbuf *out);
 
+/** Make a copy; the caller destroys *@out. Errors: MR_ERESOURCE. */
+mr_status mr_choices_copy(const mr_choices *c, mr_choices **out) MR_MUST_USE;
+/** Add a machine to made, unless it is there or empty. @c: not the built-in one. Errors: MR_ERESOURCE. */
+mr_status mr_choices_made_add(mr_choices *c, const char *machine) MR_MUST_USE;
+
 /** Look up everything at once. @isa: mr_kernels_isa(@dtype). */
 void mr_choices_select(const mr_choices *c, const char *isa, mr_dtype dtype, uint32_t n_threads, mr_chosen *out);
 
@@ -92,8 +102,6 @@ mr_status mr_choices_with(const mr_choices *c, const char *isa, mr_dtype dtype, 
 			  const mr_chosen *chosen, mr_choices **out) MR_MUST_USE;
 
 const char *mr_choice_name(mr_choice_kind kind);
-/** "fused", "onednn", "f32" */
-const char *mr_choice_by_name(mr_choice_by by);
 /** Is it a product? The others have no "f32". */
 static inline bool mr_choice_is_gemm(mr_choice_kind kind)
 {

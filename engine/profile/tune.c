@@ -1,6 +1,7 @@
 #include "profile/tune.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,9 +19,11 @@
 #define COMPANY_ROWS 32         /* a product beside what is none */
 #define COMPANY_WIDTH 64
 #define LARGEST ((int64_t)1 << 24)
-#define MOST_FLOPS 4.4e9        /* of a call that is measured */
+#define MOST_FLOPS 4.4e9        /* of a call that is measured: larger ones go by the next smaller class */
+#define MOST_NUMBERS ((int64_t)1 << 20) /* of an operation that is no product */
 #define GAP ((size_t)9 * 64)     /* bytes between two tensors beyond whole pages */
 #define MAX_ROUNDS 101
+#define LEAST_RATIO 0.1         /* a difference of two times, which noise may make negative */
 
 /* One candidate. */
 typedef struct side {
@@ -240,36 +243,22 @@ static void compare(bench *b, mr_choice_kind kind, double *ratio, double *fused_
 	}
 	*fused_s = mr_median(time, rounds);
 	for (uint32_t i = 0; i < b->n_sides; i++)
-		ratio[b->side[i].by] = 1 + mr_median(more[i], rounds) / *fused_s;
+		ratio[b->side[i].by] = fmax(LEAST_RATIO, 1 + mr_median(more[i], rounds) / *fused_s);
 }
 
-/* Of those that are equally fast within the margin the first in this order: oneDNN, but for gradients of weights and
- * what images are normalised and pooled by, fused, f32 inside. */
-static mr_choice_by decide(mr_choice_kind kind, const double *ratio)
-{
-	mr_choice_by ours = ratio[MR_CHOICE_F32] > 0 && ratio[MR_CHOICE_F32] < 1 - MR_TUNE_MARGIN ? MR_CHOICE_F32
-												  : MR_CHOICE_FUSED;
-	bool images = kind == MR_CHOICE_batch_norm || kind == MR_CHOICE_pool || kind == MR_CHOICE_lrn;
-	double most = kind == MR_CHOICE_gemm_tn ? 1 - MR_TUNE_MARGIN_STEP : images ? 1 - MR_TUNE_MARGIN
-										    : 1 + MR_TUNE_MARGIN;
-
-	return ratio[MR_CHOICE_ONEDNN] > 0 && ratio[MR_CHOICE_ONEDNN] <= most * ratio[ours] ? MR_CHOICE_ONEDNN : ours;
-}
-
-/* The gradient of a weight leaves `fused` only where another is faster with little state and with much. */
+/* Of the gradient of a weight the worse of the times with little state and with much. */
 static void measure(bench *b, mr_choice_kind kind, mr_tune_point *p)
 {
 	double ratio[MR_N_CHOICE_BY] = {0}, fused_s;
 
 	b->step = MR_STEP_MOMENTUM;
 	compare(b, kind, p->ratio, &p->fused_s);
-	if (kind == MR_CHOICE_gemm_tn) {
-		b->step = MR_STEP_ADAM;
-		compare(b, kind, ratio, &fused_s);
-		for (int i = 0; i < MR_N_CHOICE_BY; i++)
-			p->ratio[i] = ratio[i] > p->ratio[i] ? ratio[i] : p->ratio[i];
-	}
-	p->by = decide(kind, p->ratio);
+	if (kind != MR_CHOICE_gemm_tn)
+		return;
+	b->step = MR_STEP_ADAM;
+	compare(b, kind, ratio, &fused_s);
+	for (int i = 0; i < MR_N_CHOICE_BY; i++)
+		p->ratio[i] = ratio[i] > p->ratio[i] ? ratio[i] : p->ratio[i];
 }
 
 /* The shape that stands for a class: its bounds; twice or four times the last one where it has none. False: it is not
@@ -285,37 +274,25 @@ static bool shape_of(bench *b, mr_choice_kind kind, uint32_t r, uint32_t s)
 	b->width = mr_choice_is_gemm(kind) ? (int64_t)1 << (mr_choice_bits(b->size) / 2) : b->size / b->rows;
 	if (b->size > largest || (mr_choice_is_gemm(kind) && b->rows * b->width > largest))
 		return false;
-	return mr_choice_is_gemm(kind) ? 2.0 * (double)b->rows * (double)b->size <= MOST_FLOPS : b->width >= 1;
+	return mr_choice_is_gemm(kind) ? 2.0 * (double)b->rows * (double)b->size <= MOST_FLOPS
+				       : b->width >= 1 && b->size <= MOST_NUMBERS;
 }
 
-/* A class that is not measured goes by the next smaller one. */
-static mr_choice_by like_smaller(const mr_chosen *c, mr_choice_kind kind, uint32_t r, uint32_t s)
-{
-	if (s > 0)
-		return (mr_choice_by)c->by[kind][r][s - 1];
-	return r > 0 ? (mr_choice_by)c->by[kind][r - 1][s] : MR_CHOICE_FUSED;
-}
-
-static mr_status measure_kind(bench *b, mr_choice_kind kind, mr_chosen *out)
+static mr_status measure_kind(bench *b, mr_choice_kind kind, mr_tune_points *out)
 {
 	for (uint32_t r = 0; r < MR_CHOICE_ROWS; r++)
 		for (uint32_t s = 0; s < MR_CHOICE_SIZES; s++) {
-			mr_tune_point p = {.kind = kind, .dtype = b->dtype, .n_threads = b->n_threads,
-					   .rows = mr_choice_most_rows(r), .size = mr_choice_most_size(s)};
+			mr_tune_point p = {.kind = kind, .dtype = b->dtype, .team = b->n_threads > 1,
+					   .row = r, .size = s};
 
-			if (kind == MR_CHOICE_sum && r > 0) {
-				out->by[kind][r][s] = out->by[kind][0][s];
+			if ((kind == MR_CHOICE_sum && r > 0) || !shape_of(b, kind, r, s))
 				continue;
-			}
-			if (shape_of(b, kind, r, s))
-				measure(b, kind, &p);
-			else
-				p.by = like_smaller(out, kind, r, s);
-			out->by[kind][r][s] = (uint8_t)p.by;
+			snprintf(p.isa, sizeof(p.isa), "%s", mr_kernels_isa(b->dtype));
+			measure(b, kind, &p);
+			MR_TRY(b->failed);
+			MR_TRY(mr_tune_points_add(out, &p));
 			if (b->t->tell)
 				b->t->tell(b->t->arg, &p);
-			if (b->failed != MR_OK)
-				return b->failed;
 		}
 	return MR_OK;
 }
@@ -427,24 +404,20 @@ static mr_status open_bench(bench *b)
 	return MR_OK;
 }
 
-mr_status mr_tune_run(const mr_tune *t, const mr_choices *base, mr_dtype dtype, uint32_t n_threads, mr_choices **out)
+mr_status mr_tune_run(const mr_tune *t, mr_dtype dtype, uint32_t n_threads, mr_tune_points *out)
 {
 	const mr_kernels *chooses = mr_kernels_find("auto", dtype);
 	bench b = {.t = t, .dtype = dtype, .n_threads = n_threads};
-	mr_chosen chosen = {0};
 	mr_status st;
 
-	*out = NULL;
 	if (!chooses)
 		return mr_fail_in(MR_ECONFIG, "there is nothing to choose");
 	st = open_bench(&b);
 	if (st == MR_OK)
 		st = add_sides(&b, chooses);
 	for (int k = 0; st == MR_OK && k < MR_N_CHOICES; k++)
-		if (dtype == MR_F32 || mr_choice_is_gemm((mr_choice_kind)k))
-			st = measure_kind(&b, (mr_choice_kind)k, &chosen);
-	if (st == MR_OK)
-		st = mr_choices_with(base, mr_kernels_isa(dtype), dtype, n_threads, &chosen, out);
+		if ((dtype == MR_F32 || mr_choice_is_gemm((mr_choice_kind)k)) && (!t->only || t->only & 1u << k))
+			st = measure_kind(&b, (mr_choice_kind)k, out);
 	close_bench(&b);
 	return st;
 }

@@ -278,7 +278,7 @@ static void bounded(void)
 	memset(text + n, 'y', LINE);
 	data_help_write(dir, "line", text, n + LINE);
 	MR_CHECK_FAIL(data_help_open("csv", "path=line targets=classes", &w, &d), MR_EDATA,
-		      "line: the line at byte 8 is longer than 33554432 bytes");
+		      "line: the line at byte 8 is longer than 32");
 	n = (size_t)sprintf(text, "a,b\n");
 	for (int i = 0; i < 17; i++) {
 		n += (size_t)sprintf(text + n, "1,%02d", i);

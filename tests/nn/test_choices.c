@@ -125,6 +125,62 @@ static void a_table_survives_its_file(void)
 	mr_choices_destroy(made), mr_choices_destroy(again);
 }
 
+/* The machines of a table are in its file, each once; of a part that is all fused one line says so. */
+static void a_table_names_its_machines(void)
+{
+	mr_choices *c = read_text("MR_CHOICES_MADE(\"a b, oneDNN 3.7\")\nMR_CHOICES_MADE(\"c\")\n"
+				  "MR_CHOICE(avx2, f32, one, gemm_nn, 0, 0, onednn)\n");
+	mr_choices *copy, *none;
+	const mr_chosen fused = {0};
+	mr_strbuf text;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+	CU_ASSERT_STRING_EQUAL(c->made, "a b, oneDNN 3.7; c");
+	MR_CHECK_OK(mr_choices_copy(c, &copy));
+	MR_CHECK_OK(mr_choices_made_add(copy, "c"));
+	MR_CHECK_OK(mr_choices_made_add(copy, "d"));
+	CU_ASSERT_STRING_EQUAL(copy->made, "a b, oneDNN 3.7; c; d");
+	CU_ASSERT_EQUAL(mr_choices_hash(c), mr_choices_hash(copy)); /* a machine is no choice */
+	MR_CHECK_OK(mr_choices_with(copy, "avx2", MR_F32, 1, &fused, &none));
+	mr_strbuf_init(&text);
+	mr_choices_print(none, &text);
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_strbuf_text(&text), "MR_CHOICES_MADE(\"d\")\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_strbuf_text(&text), "MR_CHOICE(avx2, f32, one, gemm_nn, 0, 0, fused)\n"));
+	CU_ASSERT_PTR_NULL(strstr(mr_strbuf_text(&text), ", onednn)"));
+	mr_strbuf_fini(&text);
+	CU_ASSERT(*mr_choices_built_in.made);
+	mr_choices_destroy(c), mr_choices_destroy(copy), mr_choices_destroy(none);
+}
+
+/* The program's own table changes its mind at most once with the size, and at most once with the rows. */
+static void the_built_in_table_is_monotonic(void)
+{
+	static const char *const isas[] = {"avx512", "avx512_bf16", "avx2"};
+
+	CU_ASSERT(mr_choices_built_in.n <= 120); /* one that is longer follows noise */
+	for (int i = 0; i < 12; i++) {
+		mr_chosen c;
+
+		mr_choices_select(&mr_choices_built_in, isas[i / 4], i & 1 ? MR_BF16 : MR_F32, i & 2 ? 2 : 1, &c);
+		for (int k = 0; k < MR_N_CHOICES; k++) {
+			for (int r = 0; r < MR_CHOICE_ROWS; r++) {
+				int changes = 0;
+
+				for (int s = 1; s < MR_CHOICE_SIZES; s++)
+					changes += c.by[k][r][s] != c.by[k][r][s - 1];
+				CU_ASSERT(changes <= 1);
+			}
+			for (int s = 0; s < MR_CHOICE_SIZES; s++) {
+				int changes = 0;
+
+				for (int r = 1; r < MR_CHOICE_ROWS; r++)
+					changes += c.by[k][r][s] != c.by[k][r - 1][s];
+				CU_ASSERT(changes <= 1);
+			}
+		}
+	}
+}
+
 /* --- with kernels ------------------------------------------------------------------------------------------------- */
 
 static const mr_choice_line everything[] = {
@@ -134,8 +190,9 @@ static const mr_choice_line everything[] = {
 	MR_CHOICE_KINDS(MR_CHOICE_KIND)
 #undef MR_CHOICE_KIND
 };
-static const mr_choices all_onednn = {"test", everything, sizeof(everything) / sizeof(everything[0])};
-static const mr_choices all_fused = {"test", everything, 0};
+static const mr_choices all_onednn = {.source = "test", .line = everything,
+				      .n = sizeof(everything) / sizeof(everything[0])};
+static const mr_choices all_fused = {.source = "test", .line = everything};
 
 static void check_bits(const char *what, const op *o, const mr_kernels *a, const mr_kernels *b, int shape, int variant)
 {
@@ -257,7 +314,7 @@ static void products_in_f32_are_recorded(void)
 {
 	const mr_kernels *chooses = mr_kernels_find("auto", MR_BF16);
 	mr_choice_line line = {.dtype = "bf16", .threads = "one", .kind = "gemm_tn", .backend = "f32"};
-	mr_choices c = {"test", &line, 1};
+	mr_choices c = {.source = "test", .line = &line, .n = 1};
 	mr_gemm tn = {.of = MR_GEMM_GRADIENTS, .m = 16, .n = 64, .k = 32, .ta = true}, state = tn;
 	mr_gemm nt = {.m = 16, .n = 64, .k = 32, .tb = true};
 	const mr_recorded *call;
@@ -291,6 +348,8 @@ void mr_suite_choices(void)
 	MR_TEST(lines_say_what_they_say);
 	MR_TEST(classes_have_their_bounds);
 	MR_TEST(a_table_survives_its_file);
+	MR_TEST(a_table_names_its_machines);
+	MR_TEST(the_built_in_table_is_monotonic);
 	MR_TEST(choices_decide_the_bits);
 	MR_TEST(laws_hold_by_any_table);
 	MR_TEST(calls_are_recorded_with_their_executor);

@@ -33,7 +33,8 @@ enum { N_SHAPES = sizeof(shapes) / sizeof(shapes[0]), N_NEAR = N_SHAPES - 1 };
 enum { LINES = 6 };
 
 static mr_choice_line to_onednn[LINES], to_f32[LINES];
-static const mr_choices all_onednn = {"all onednn", to_onednn, LINES}, all_f32 = {"all f32", to_f32, LINES};
+static const mr_choices all_onednn = {.source = "all onednn", .line = to_onednn, .n = LINES};
+static const mr_choices all_f32 = {.source = "all f32", .line = to_f32, .n = LINES};
 
 /* All products by @backend, for the instructions at hand. */
 static void fill(mr_choice_line *line, const char *backend)

@@ -80,9 +80,21 @@ same "an old run resumed" plain old
 grep -q 'backend = "fused".*# the resumed run' old/resolved.cfg || fail "resolved.cfg does not say that it is fused"
 
 # What tune measures is a table that auto takes.
-"$millrace" tune --rounds 1 --largest 4096 --threads 1 -o tuned.def 2>points || fail "tune: $(cat points)"
+"$millrace" tune --rounds 1 --largest 4096 --threads 1 --points tuned.points -o tuned.def 2>points ||
+	fail "tune: $(cat points)"
 grep -q '^gemm_nn ' points || fail "tune does not tell what it measures"
-grep -q '^MR_CHOICE(avx[0-9]*, f32, one, xent, 0, 0, ' tuned.def || fail "tune leaves out what it measured"
+grep -q '^xent avx[0-9]* f32 one ' tuned.points || fail "tune leaves out what it measured"
+grep -q '^MR_CHOICES_MADE(".*, oneDNN [0-9.]*")' tuned.def || fail "tune does not name the machine"
+"$millrace" tune --from tuned.points -o again.def || fail "no table of the points"
+"$millrace" tune --from tuned.points,tuned.points -o twice.def || fail "no table of the points of two machines"
+grep MR_CHOICE again.def >again.lines
+grep MR_CHOICE twice.def | cmp -s - again.lines || fail "two equal machines make another table than one"
+"$millrace" plan mlp.cfg --set backend=auto --set machine.choices=again.def 2>/dev/null |
+	grep -q '^ *measured on .*oneDNN' || fail "plan does not name the machine of a table"
+"$millrace" list kernels | grep -q '^auto  *by a table that was measured on .*oneDNN' ||
+	fail "list kernels does not name the machines of the table"
+"$millrace" tune --rounds 1 --only gemm_mn -o none.def >out 2>err && fail "tune measures a kind that is not there"
+grep -q '^millrace: .*--only takes .*"gemm_mn"' err || fail "the wrong kind is not named: $(cat err)"
 train mlp.cfg --set machine.choices=tuned.def --set run.dir=tuned
 expect 0 "auto by a table of tune"
 "$millrace" tune --rounds 1 --largest 4096 --threads 1 --base nothing.def >out 2>err &&
