@@ -230,6 +230,8 @@ static void print_times(const mr_train *t)
 /* Where the time and the memory of this session went. */
 static void print_tables(const mr_train *t)
 {
+	char shares[160];
+
 	if (mr_executor_run_of(&t->s.executor)) {
 		print_workers(t);
 		print_stolen(t);
@@ -237,6 +239,7 @@ static void print_tables(const mr_train *t)
 		print_one_worker(t);
 	}
 	complain(mr_objective_report_print_end(&t->s, stdout));
+	printf("FLOPs of a step by %s\n", mr_flops_by_text(&t->facts.flops, shares));
 	complain(mr_train_report_usage(t));
 	complain(mr_train_report_counts(t));
 	complain(mr_report_memory(mr_session_predicted_bytes(&t->s), t->peak_bytes, stdout));

@@ -38,9 +38,21 @@ static void note_rows(mr_kctx *kc, mr_kernel_id id, int64_t rows, int64_t cols)
 	note(kc, &(mr_kernel_call){.id = id, .rows = rows, .cols = cols});
 }
 
-static mr_status note_gemm(mr_kctx *kc, mr_kernel_id id, const mr_gemm *g, bool steps)
+/* A sum of @n products. */
+static mr_status note_gemm(mr_kctx *kc, mr_kernel_id id, const mr_gemm *g, uint32_t n, bool steps)
 {
-	note(kc, &(mr_kernel_call){.id = id, .is_gemm = true, .steps = steps, .gemm = *g});
+	note(kc, &(mr_kernel_call){.id = id, .is_gemm = true, .steps = steps, .gemm = *g,
+				   .flops = 2.0 * (double)g->m * (double)g->n * (double)g->k * n});
+	return MR_OK;
+}
+
+/* @products: of scores or gradients, each over the pairs of a query and a key that attention sees. */
+static mr_status note_attn(mr_kctx *kc, mr_kernel_id id, const mr_attn *a, int products)
+{
+	double pairs = (double)a->t * (double)(a->bidirectional ? a->t : (a->t + 1)) / (a->bidirectional ? 1 : 2);
+
+	note(kc, &(mr_kernel_call){.id = id, .rows = a->samples * a->t, .cols = a->heads * a->dim,
+				   .flops = 2.0 * products * pairs * (double)(a->samples * a->heads * a->dim)});
 	return MR_OK;
 }
 
@@ -56,24 +68,24 @@ static mr_status ctx_status(const mr_kctx *kc)
 
 static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *aux)
 {
-	return note_gemm(kc, MR_KERNEL_gemm, g, false);
+	return note_gemm(kc, MR_KERNEL_gemm, g, 1, false);
 }
 
 static mr_status gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s)
 {
-	return note_gemm(kc, MR_KERNEL_gemm_step, g, true);
+	return note_gemm(kc, MR_KERNEL_gemm_step, g, 1, true);
 }
 
 static mr_status gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b,
 			  void *c, const mr_step *s)
 {
-	return note_gemm(kc, MR_KERNEL_gemm_sum, g, s != NULL);
+	return note_gemm(kc, MR_KERNEL_gemm_sum, g, n, s != NULL);
 }
 
 static mr_status gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s,
 				const mr_gemm_rows *r)
 {
-	return note_gemm(kc, MR_KERNEL_gemm_step_rows, g, true);
+	return note_gemm(kc, MR_KERNEL_gemm_step_rows, g, 1, true);
 }
 
 static void colsum(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, void *y, bool add)
@@ -136,15 +148,13 @@ static void batch_norm_backward(mr_kctx *kc, const mr_batch_norm *b, const void 
 
 static mr_status attn(mr_kctx *kc, const mr_attn *a, const void *qkv, void *y, void *saved, void *scratch)
 {
-	note_rows(kc, MR_KERNEL_attn, a->samples * a->t, a->heads * a->dim);
-	return MR_OK;
+	return note_attn(kc, MR_KERNEL_attn, a, 2);
 }
 
 static mr_status attn_backward(mr_kctx *kc, const mr_attn *a, const void *qkv, const void *saved, const void *dy,
 			       void *dqkv, void *scratch)
 {
-	note_rows(kc, MR_KERNEL_attn_backward, a->samples * a->t, a->heads * a->dim);
-	return MR_OK;
+	return note_attn(kc, MR_KERNEL_attn_backward, a, 4);
 }
 
 static mr_status rope(mr_kctx *kc, const mr_rope *r, const void *const *x, void *y)
@@ -206,8 +216,10 @@ static void embed_backward(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, i
 
 static void note_conv(mr_kctx *kc, mr_kernel_id id, const mr_conv *g)
 {
+	double rows = (double)mr_window_out_pixels(&g->window), weights = (double)mr_conv_weights(g);
+
 	note(kc, &(mr_kernel_call){.id = id, .rows = mr_window_out_pixels(&g->window), .cols = g->out, .is_conv = true,
-				   .conv = *g});
+				   .conv = *g, .flops = 2 * rows * weights});
 }
 
 static mr_status conv(mr_kctx *kc, const mr_conv *g, const void *x, const void *w, const void *bias, void *y)

@@ -23,6 +23,7 @@ typedef struct mr_kernel_call {
 	mr_gemm gemm;        /* of a product; its pointers have no meaning */
 	bool is_conv;        /* a convolution or one of its gradients, */
 	mr_conv conv;        /* and which */
+	double flops;        /* of a product, convolution or attention, a multiply-add is 2; else 0 */
 	int64_t rows, cols;  /* of anything else: rows 1 where it goes element by element */
 	mr_act act;          /* act_backward */
 	bool no_mean;        /* norms: rows are not shifted */

@@ -4,18 +4,7 @@
 #include <stdlib.h>
 
 #include "outline/plan_report.h"
-#include "exec/run_plan.h"
-
-static mr_status of_sequential(mr_stage_calls *c, const mr_session *s)
-{
-	mr_stage *stage = NULL;
-	mr_status st = mr_stage_create(s->graph, 0, s->graph->n_nodes, s->samples, s->kernels, false, NULL, &stage);
-
-	if (st == MR_OK)
-		st = mr_stage_calls_init(c, stage, s->place.worker[0].n_threads, true);
-	mr_stage_destroy(stage);
-	return st;
-}
+#include "session/flops_by.h"
 
 mr_status mr_plan_kernels_init(mr_plan_kernels *k, const mr_forecast *f)
 {
@@ -24,12 +13,8 @@ mr_status mr_plan_kernels_init(mr_plan_kernels *k, const mr_forecast *f)
 	*k = (mr_plan_kernels){.stage = calloc(s->partition.n_stages, sizeof(*k->stage)), .n = s->partition.n_stages};
 	if (!k->stage)
 		return mr_fail(MR_ERESOURCE, "no memory for the kernels of %u stages", k->n);
-	if (!f->run)
-		return of_sequential(&k->stage[0], s);
-	for (uint16_t i = 0; i < k->n; i++)
-		MR_TRY(mr_stage_calls_init(&k->stage[i], f->run->stage[i],
-					   s->place.worker[mr_plan_worker(s->plan, 0, i)].n_threads,
-					   mr_run_steps_inside(s->plan, i)));
+	for (uint16_t i = 0; i < (f->run ? k->n : 1); i++)
+		MR_TRY(mr_session_stage_calls(s, f->run, i, &k->stage[i]));
 	return MR_OK;
 }
 
@@ -58,6 +43,8 @@ static void put_call(mr_json_writer *w, const mr_recorded *r, bool forward)
 		mr_json_field_int(w, "rows", c->rows);
 		mr_json_field_int(w, "cols", c->cols);
 	}
+	if (c->flops > 0)
+		mr_json_field_double(w, "flops", c->flops);
 	mr_json_field_string(w, "backend", mr_kernel_by_name(r->by));
 	mr_json_end_object(w);
 }
@@ -86,6 +73,16 @@ static void put_stage(mr_json_writer *w, const mr_forecast *f, const mr_stage_ca
 	mr_json_end_object(w);
 }
 
+/* The share of a step's FLOPs that oneDNN executes; null: unknown. */
+static void put_share(mr_json_writer *w, const mr_plan_kernels *k)
+{
+	mr_flops_by f = {.unknown = false};
+
+	for (uint32_t i = 0; i < k->n; i++)
+		mr_flops_by_add(&f, &k->stage[i]);
+	mr_json_field_double(w, "onednn_flops", mr_flops_by_share(&f, MR_BY_ONEDNN));
+}
+
 static void put_kernels(mr_json_writer *w, const mr_session *s)
 {
 	char hash[24];
@@ -100,6 +97,7 @@ static void put_kernels(mr_json_writer *w, const mr_session *s)
 		snprintf(hash, sizeof(hash), "%016" PRIx64, mr_choices_hash(s->kernels->choices));
 		mr_json_field_string(w, "choices", hash);
 		mr_json_field_string(w, "choices_source", s->kernels->choices->source);
+		mr_json_field_string(w, "choices_made", s->kernels->choices->made);
 	}
 	mr_json_end_object(w);
 }
@@ -129,6 +127,7 @@ mr_status mr_forecast_print_json(const mr_forecast *f, FILE *out)
 	mr_json_field_double(&w, "step_s", f->step_s);
 	mr_json_field_int(&w, "bytes", (int64_t)f->bytes);
 	put_kernels(&w, s);
+	put_share(&w, &k);
 	mr_json_key(&w, "stages");
 	mr_json_begin_array(&w);
 	for (uint16_t i = 0; i < k.n; i++)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "session/flops_by.h"
 #include "session/objective_report.h"
 #include "session/measured_machine.h"
 #include "session/memory_plan.h"
@@ -92,6 +93,9 @@ static mr_status print_head(const mr_forecast *f, FILE *out)
 	if (s->kernels->choices)
 		fprintf(out, "kernels  %s by choices %016" PRIx64 ", %s\n", mr_kernels_isa(s->kernels->dtype),
 			mr_choices_hash(s->kernels->choices), s->kernels->choices->source);
+	if (s->kernels->choices && s->kernels->choices->made && *s->kernels->choices->made)
+		fprintf(out, "         measured on %s; `millrace tune` measures this machine\n",
+			s->kernels->choices->made);
 	if (bf16)
 		fprintf(out, "bf16     products by %s\n", bf16);
 	fprintf(out, "data     %s\n", s->data->describe);
@@ -342,6 +346,16 @@ static void print_in_f32(const mr_plan_kernels *k, FILE *out)
 			in_f32, all);
 }
 
+static void print_share(const mr_plan_kernels *k, FILE *out)
+{
+	mr_flops_by f = {.unknown = false};
+	char text[160];
+
+	for (uint32_t i = 0; i < k->n; i++)
+		mr_flops_by_add(&f, &k->stage[i]);
+	fprintf(out, "FLOPs of a step by %s\n", mr_flops_by_text(&f, text));
+}
+
 static mr_status print_stages(const mr_forecast *f, FILE *out)
 {
 	mr_plan_kernels k;
@@ -349,8 +363,10 @@ static mr_status print_stages(const mr_forecast *f, FILE *out)
 
 	if (st == MR_OK)
 		st = mr_stage_table_print(f->s, f->run, &k, out);
-	if (st == MR_OK)
+	if (st == MR_OK) {
+		print_share(&k, out);
 		print_in_f32(&k, out);
+	}
 	mr_plan_kernels_fini(&k);
 	return st;
 }

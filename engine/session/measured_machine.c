@@ -116,15 +116,16 @@ void mr_measured_machine_judge(mr_measured_machine *m, const char *processor)
 	mr_bandwidth_disturbance(&m->bandwidth, why);
 	if (!mr_kept_machine_read(&k)) {
 		snprintf(m->busy, sizeof(m->busy),
-			 "the machine was busy while it was measured: %s; nothing is kept from a quieter time, so these "
-			 "figures are too low", why);
+			 "the machine was busy while it was measured: %s; nothing is kept from a quieter time, so "
+			 "these figures are too low", why);
 		return;
 	}
 	m->recalled = true;
 	for (uint32_t i = 0; i < n; i++)
 		*number[i] = k.number[i];
 	snprintf(m->busy, sizeof(m->busy),
-		 "the machine was busy while it was measured: %s; these are the figures of %s, when it was not", why, k.date);
+		 "the machine was busy while it was measured: %s; these are the figures of %s, when it was not", why,
+		 k.date);
 }
 
 mr_status mr_measured_machine_init(mr_measured_machine *m, const mr_topo *t)

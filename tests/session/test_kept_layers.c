@@ -302,7 +302,8 @@ static mr_measured_machine measured(double l3_gbs, double foreign)
 	mr_measured_machine m = {.f32 = 100, .bf16 = 200, .bandwidth = {.n_cores = 2, .foreign = foreign}};
 
 	for (int level = 0; level < MR_N_BANDWIDTH_LEVELS; level++)
-		m.bandwidth.at[level].one = m.bandwidth.at[level].all = (mr_bandwidth_rates){l3_gbs * 1e9, l3_gbs * 1e9, 0};
+		m.bandwidth.at[level].one = m.bandwidth.at[level].all =
+			(mr_bandwidth_rates){l3_gbs * 1e9, l3_gbs * 1e9, 0};
 	return m;
 }
 

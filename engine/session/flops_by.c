@@ -1,0 +1,87 @@
+#include "session/flops_by.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "exec/run_plan.h"
+
+void mr_flops_by_add(mr_flops_by *f, const mr_stage_calls *c)
+{
+	f->unknown = f->unknown || !c->recorder;
+	for (size_t i = 0; i < c->n; i++)
+		f->of[c->call[i].by] += c->call[i].call.flops;
+}
+
+static mr_status of_sequential(const mr_session *s, mr_stage_calls *c)
+{
+	mr_stage *stage = NULL;
+	mr_status st = mr_stage_create(s->graph, 0, s->graph->n_nodes, s->samples, s->kernels, false, NULL, &stage);
+
+	if (st == MR_OK)
+		st = mr_stage_calls_init(c, stage, s->place.worker[0].n_threads, true);
+	mr_stage_destroy(stage);
+	return st;
+}
+
+mr_status mr_session_stage_calls(const mr_session *s, const mr_run *run, uint16_t i, mr_stage_calls *c)
+{
+	*c = (mr_stage_calls){0};
+	if (!run)
+		return of_sequential(s, c);
+	return mr_stage_calls_init(c, run->stage[i], s->place.worker[mr_plan_worker(s->plan, 0, i)].n_threads,
+				   mr_run_steps_inside(s->plan, i));
+}
+
+mr_status mr_flops_by_of(const mr_session *s, const mr_run *run, mr_flops_by *out)
+{
+	mr_status st = MR_OK;
+
+	*out = (mr_flops_by){.unknown = false};
+	for (uint16_t i = 0; st == MR_OK && i < (run ? s->partition.n_stages : 1); i++) {
+		mr_stage_calls c;
+
+		st = mr_session_stage_calls(s, run, i, &c);
+		if (st == MR_OK)
+			mr_flops_by_add(out, &c);
+		mr_stage_calls_fini(&c);
+	}
+	return st;
+}
+
+static double all(const mr_flops_by *f)
+{
+	double sum = 0;
+
+	for (int by = 0; by < MR_N_KERNEL_BY; by++)
+		sum += f->of[by];
+	return sum;
+}
+
+double mr_flops_by_share(const mr_flops_by *f, mr_kernel_by by)
+{
+	double sum = all(f);
+
+	return f->unknown || sum <= 0 ? (double)NAN : f->of[by] / sum;
+}
+
+const char *mr_flops_by_text(const mr_flops_by *f, char text[160])
+{
+	static const char *const names[MR_N_KERNEL_BY] = {
+		[MR_BY_REFERENCE] = "reference kernels",
+		[MR_BY_FUSED] = "our kernels",
+		[MR_BY_ONEDNN] = "oneDNN",
+		[MR_BY_F32] = "our kernels of f32",
+	};
+	static const mr_kernel_by order[] = {MR_BY_ONEDNN, MR_BY_FUSED, MR_BY_F32, MR_BY_REFERENCE};
+	int len = 0;
+
+	snprintf(text, 160, f->unknown ? "unknown" : "none");
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		double share = mr_flops_by_share(f, order[i]);
+
+		if (share > 0 || (order[i] == MR_BY_ONEDNN && share >= 0 && !(f->of[MR_BY_REFERENCE] > 0)))
+			len += snprintf(text + len, 160 - (size_t)len, "%s%s %.1f %%", len ? ", " : "", names[order[i]],
+					100 * share);
+	}
+	return text;
+}
