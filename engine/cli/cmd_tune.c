@@ -34,7 +34,8 @@ static mr_status print_table(const mr_choices *c, FILE *out)
 	mr_choices_print(c, &text);
 	fprintf(out,
 		"/*\n * What executes an operation under the backend auto (nn/choices.h has the columns). Made by "
-		"millrace tune:\n * oneDNN executes what takes it at most %.0f %% longer; fused executes what no line covers.\n"
+		"millrace tune:\n * oneDNN executes what takes it at most %.0f %% longer; fused executes what no line "
+		"covers.\n"
 		" */\n%s", 100 * MR_TUNE_MARGIN, mr_strbuf_text(&text));
 	if (text.failed)
 		st = mr_fail(MR_ERESOURCE, "no memory for a table of choices");

@@ -32,8 +32,8 @@ void mr_tune_points_fini(mr_tune_points *t)
 
 void mr_tune_points_print(const mr_tune_points *t, FILE *out)
 {
-	fprintf(out, MADE "%s\n# operation, instructions, type, threads, class of rows and of size, fused in us, oneDNN "
-		     "and f32 inside over that\n", t->made);
+	fprintf(out, MADE "%s\n# operation, instructions, type, threads, class of rows and of size, fused in us, "
+		     "oneDNN and f32 inside over that\n", t->made);
 	for (size_t i = 0; i < t->n; i++) {
 		const mr_tune_point *p = &t->point[i];
 
