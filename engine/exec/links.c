@@ -115,12 +115,7 @@ void mr_links_layout(mr_links *l, uint8_t pipe, uint16_t s, const mr_stage *stag
 	st->n_slots = p->n_slots[at];
 	st->slot_bytes = mr_align_up(z->slot_bytes, MR_CACHE_LINE);
 	st->slot = mr_arena_take(a, st->n_slots * sizeof(mr_slot), MR_CACHE_LINE);
-	for (uint32_t i = 0; i < st->n_slots; i++) {
-		void *memory = mr_arena_take(a, st->slot_bytes, MR_CACHE_LINE);
-
-		if (st->slot)
-			st->slot[i] = (mr_slot){.memory = memory};
-	}
+	st->slot_memory = mr_arena_take(a, st->n_slots * st->slot_bytes, MR_CACHE_LINE);
 	st->n_kept = targets ? p->n_micro + run_ahead(p, mr_plan_worker(p, pipe, s)) : 0;
 	st->kept_in = mr_arena_take(a, st->n_kept * sizeof(*st->kept_in), MR_CACHE_LINE);
 	st->kept_target = mr_arena_take(a, st->n_kept * sizeof(*st->kept_target), MR_CACHE_LINE);
@@ -137,6 +132,14 @@ void mr_links_layout(mr_links *l, uint8_t pipe, uint16_t s, const mr_stage *stag
 		layout_boundary(&st->grad, p, pipe, (uint16_t)(s + 1), false, z->grad_out_bytes, a);
 	if (s + 1 == p->n_stages)
 		layout_feed(&st->target, targets ? targets : 1, z->target_bytes, l->ahead, a);
+}
+
+void mr_links_set_up(mr_links *l, uint8_t pipe, uint16_t s)
+{
+	mr_links_stage *st = mr_links_at(l, pipe, s);
+
+	for (uint32_t i = 0; i < st->n_slots; i++)
+		st->slot[i] = (mr_slot){.memory = st->slot_memory + i * st->slot_bytes};
 }
 
 /* --- kinds --- */

@@ -33,6 +33,7 @@ typedef struct mr_slot {
 typedef struct mr_links_stage {
 	mr_link in, grad, target; /* entering this stage; target only at the last one, grad only before it */
 	mr_slot *slot;
+	uint8_t *slot_memory;     /* of the first slot; the others' memory follows */
 	uint32_t n_slots;
 	uint32_t n_taken, most_taken; /* slots taken; most at once since the reset */
 	size_t slot_bytes;
@@ -72,6 +73,10 @@ mr_status mr_links_choose(mr_links *l, const mr_link_kind *const *kinds) MR_MUST
 
 /** Take (or measure) the memory of stage @s in @pipe: the buffers that it reads, and its slots. */
 void mr_links_layout(mr_links *l, uint8_t pipe, uint16_t s, const mr_stage *stage, mr_arena *a);
+
+/** Fill the slots of stage @s in @pipe, which lie in that memory. The layout does not: plans are laid out by the
+ * hundred, and each touch of a huge page would clear it. */
+void mr_links_set_up(mr_links *l, uint8_t pipe, uint16_t s);
 
 /** Open the channels of boundaries whose ends share no memory, after the layout. Errors: MR_ERESOURCE, the kind's. */
 mr_status mr_links_open(mr_links *l) MR_MUST_USE;

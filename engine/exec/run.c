@@ -443,9 +443,15 @@ mr_status mr_run_setup_worker(mr_run *run, uint16_t id)
 	if (!w->kc)
 		MR_TRY(run->c.kernels->ctx_create(run->c.kernels, run->c.place->worker[id].n_threads, &w->kc));
 	for (unsigned p = 0; p < run->n_pipes; p++)
-		for (uint16_t s = 0; s < run->n_stages; s++)
-			if (worker_of(run, (uint8_t)p, s) == id && mr_run_leads(run, (uint8_t)p, s))
+		for (uint16_t s = 0; s < run->n_stages; s++) {
+			if (worker_of(run, (uint8_t)p, s) != id)
+				continue;
+			mr_links_set_up(&run->train, (uint8_t)p, s);
+			if (p < run->eval_plan->n_pipes)
+				mr_links_set_up(&run->eval, (uint8_t)p, s);
+			if (mr_run_leads(run, (uint8_t)p, s))
 				init_weights(run, (uint8_t)p, s);
+		}
 	return MR_OK;
 }
 

@@ -9,6 +9,7 @@
 #include "session/costs_live.h"
 #include "outline/plan_report.h"
 #include "config/config_help.h"
+#include "host/memory.h"
 #include "ir/walk.h"
 #include "profile/profile.h"
 #include "sequential/sequential_size.h"
@@ -467,6 +468,11 @@ static void memory_is_compared_with_limit_and_nodes(void)
 	CU_ASSERT(f.step_s >= f.busiest_s * (1 - 1e-9) && f.busiest_s >= f.busy_s);
 	CU_ASSERT_EQUAL(f.bytes, mr_run_mapped_bytes(f.run));
 	CU_ASSERT_EQUAL(f.node_bytes[0], f.bytes);
+	for (uint16_t w = 0; w < f.run->n_workers; w++) {
+		mr_region_look look = mr_region_look_up(&f.run->worker[w].region);
+
+		CU_ASSERT(look.error || look.n_pages == 0); /* a plan is laid out, and none of it is touched */
+	}
 	MR_CHECK_OK(mr_forecast_fits(&f));
 	session.workers_limit = f.bytes;
 	MR_CHECK_OK(mr_forecast_fits(&f));
