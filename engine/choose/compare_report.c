@@ -83,8 +83,8 @@ mr_status mr_compare_print(const mr_compare *c, FILE *out)
 		      "model of nominal costs changes\n",
 		      out);
 	if (c->n_shared)
-		fprintf(out, "cores    workers share %u core%s: no step is shorter than what they compute on one core; it "
-			     "may take longer\n", c->n_shared, c->n_shared == 1 ? "" : "s");
+		fprintf(out, "cores    workers share %u core%s: no step is shorter than what they compute on one core; "
+			     "it may take longer\n", c->n_shared, c->n_shared == 1 ? "" : "s");
 	fprintf(out,
 		"margin   what a step may take less and more than predicted, by the errors of live profiles on %s%s\n",
 		mr_margin_source(), !c->measured ? "; nominal costs may be off by more" : "");

@@ -15,8 +15,8 @@ typedef struct mr_limits {
 	uint64_t memory_bytes;    /* smallest memory limit; UINT64_MAX = none */
 	const char *memory_from;  /* "cgroup memory.max", "cgroup memory.limit_in_bytes", "RLIMIT_AS"; NULL = none */
 	uint64_t total_bytes;     /* MemTotal; 0 = unknown */
-	uint64_t available_bytes; /* MemAvailable now, or what a cgroup's limit leaves now, whichever is less; UINT64_MAX =
-	                             unknown */
+	uint64_t available_bytes; /* MemAvailable now, or what a cgroup's limit leaves now if that is less;
+	                             UINT64_MAX = unknown */
 } mr_limits;
 
 /**

@@ -186,8 +186,8 @@ static int home_of(const mr_region *r, uint64_t offset)
 	return r->nodes.n == 1 && r->bound ? (int)r->nodes.os[0] : -1;
 }
 
-/* Move those of the pages [@first, @first + @n) that are not at home, with room for @n at @page, @node and @to. Returns 0
- * or an errno. */
+/* Move those of the pages [@first, @first + @n) that are not at home, with room for @n at @page, @node and @to. Returns
+ * 0 or an errno. */
 static int settle_pages(const mr_region *r, uint64_t first, uint64_t n, void **page, int *node, int *to)
 {
 	uint64_t n_moves = 0;

@@ -3,8 +3,8 @@
  *
  * /proc/meminfo has MemAvailable for the whole machine alone. The same estimate is made here of one node: its free
  * pages, and half of the files in memory that are unchanged and of the kernel's caches that can be dropped. Half,
- * because some of it is in use and comes back; pages of shared memory (tmpfs) and changed files are not counted. What the
- * kernel keeps free for itself (the high marks of /proc/zoneinfo) is taken off.
+ * because some of it is in use and comes back; pages of shared memory (tmpfs) and changed files are not counted. What
+ * the kernel keeps free for itself (the high marks of /proc/zoneinfo) is taken off.
  */
 #ifndef MR_HOST_NODE_MEMORY_H
 #define MR_HOST_NODE_MEMORY_H

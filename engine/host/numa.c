@@ -39,8 +39,8 @@ const char *mr_node_list_text(const mr_node_list *l, char *text, unsigned size)
 
 enum { MAX_NODES = 1024, BITS = 8 * sizeof(unsigned long) };
 
-/* Neither policy is strict: a page that its node has no room for comes from another one. Under MPOL_BIND the kernel would
- * kill a process instead. */
+/* Neither policy is strict: a page that its node has no room for comes from another one. Under MPOL_BIND the kernel
+ * would kill a process instead. */
 static int bind_really(void *base, uint64_t bytes, const mr_node_list *l)
 {
 	enum { MPOL_PREFERRED_ = 1, MPOL_INTERLEAVE_ = 3 };

@@ -174,7 +174,8 @@ static void fill(hwloc_topology_t h, mr_topo *t, const found_core *found, uint32
 		if (new_node) {
 			t->node[t->n_nodes++] = (mr_topo_node){.memory_bytes = usable_memory(h, f->node),
 							       .os_index = f->node ? f->node->os_index : 0,
-							       .memory = add_memory(h, t, nearest_memory(h, f->node), false),
+							       .memory = add_memory(
+								       h, t, nearest_memory(h, f->node), false),
 							       .first_core = i,
 							       .first_l3 = t->n_l3s};
 		}
@@ -269,7 +270,8 @@ static void apply_policy(hwloc_topology_t h, mr_topo *t)
 		hwloc_bitmap_set(set, nodes.os[i]);
 	hwloc_bitmap_and(set, set, hwloc_topology_get_allowed_nodeset(h));
 	if (!hwloc_topology_allow(h, NULL, set, HWLOC_ALLOW_FLAG_CUSTOM))
-		snprintf(t->memory_policy, sizeof(t->memory_policy), "memory of node %s alone (numactl --membind)", text);
+		snprintf(t->memory_policy, sizeof(t->memory_policy), "memory of node %s alone (numactl --membind)",
+			 text);
 out:
 	hwloc_bitmap_free(set);
 }
@@ -287,7 +289,8 @@ static void limit(mr_topo *t, int n_machine_nodes)
 			 t->n_machine_pus);
 	mr_limits_read("", &l);
 	/* A guest whose memory grows while it runs updates its only node's size late or never. */
-	if (n_machine_nodes <= 1 && t->n_nodes == 1 && t->n_cores == t->n_machine_cores && l.total_bytes > t->memory_bytes)
+	if (n_machine_nodes <= 1 && t->n_nodes == 1 && t->n_cores == t->n_machine_cores &&
+	    l.total_bytes > t->memory_bytes)
 		t->memory_bytes = t->node[0].memory_bytes = t->memory[0].bytes = l.total_bytes;
 	if (l.cpus > 0 && l.cpus < t->n_cores) {
 		t->n_usable = l.cpus < 1 ? 1 : (uint32_t)l.cpus;

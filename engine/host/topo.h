@@ -51,7 +51,7 @@ typedef struct mr_topo_memory {
 	uint64_t free_bytes; /* that the kernel could give when it was asked (node_memory.h), or
 	                        MR_NODE_MEMORY_UNKNOWN */
 	uint32_t os_index;   /* Linux number of the node that has it */
-	bool spare;          /* no usable core has it as its own: an expander (CXL), or a node whose cores are not ours */
+	bool spare;          /* no usable core has it as its own: an expander (CXL), or the cores are not ours */
 } mr_topo_memory;
 
 typedef struct mr_topo {
@@ -70,8 +70,8 @@ typedef struct mr_topo {
 	uint64_t memory_available_bytes; /* the same, at most MemAvailable at that time (synthetic: memory_bytes) */
 	char cpu_limit[160];             /* what limited n_usable, "cgroup quota 2.50 CPUs"; "" = nothing */
 	char memory_limit[160];          /* what set memory_bytes, "cgroup memory.max"; "" = the nodes */
-	char memory_policy[160];         /* a sentence about the policy of numactl that this process was started with; "" =
-	                                    none */
+	char memory_policy[160];         /* a sentence about the policy of numactl that this process was started with;
+	                                    "" = none */
 } mr_topo;
 
 /**

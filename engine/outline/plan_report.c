@@ -324,8 +324,8 @@ static void print_times(const mr_forecast *f, FILE *out)
 			f->walk->n_stolen == 1 ? " is" : "s are");
 	if (s->place.shared)
 		fprintf(out,
-			"           %u workers share %u core%s: no step is shorter than what they compute on one core; it "
-			"may take longer\n",
+			"           %u workers share %u core%s: no step is shorter than what they compute on one core; "
+			"it may take longer\n",
 			s->place.n_workers, s->place.n_cores_used, s->place.n_cores_used == 1 ? "" : "s");
 	fprintf(out, "costs      %s\n", f->costs.source);
 }

@@ -289,7 +289,8 @@ static mr_status check_nodes(const mr_forecast *f)
 
 	for (uint32_t i = 0; i < t->n_memories; i++)
 		if (t->memory[i].spare && f->memory_bytes[i] > t->memory[i].bytes)
-			return mr_fail(MR_ERESOURCE, "the workers need %s of the memory of node %u, and the node has %s",
+			return mr_fail(MR_ERESOURCE,
+				       "the workers need %s of the memory of node %u, and the node has %s",
 				       mr_bytes_text(f->memory_bytes[i], need), t->memory[i].os_index,
 				       mr_bytes_text(t->memory[i].bytes, have));
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A node that is full of files in memory (tmpfs), and then a machine, both emulated: nothing is killed, memory lies where
-# there is room, and what has no room is refused with figures.   long_nodes_full.sh SOURCE BUILD
+# A node that is full of files in memory (tmpfs), and then a machine, both emulated: nothing is killed, memory lies
+# where there is room, and what has no room is refused with figures.   long_nodes_full.sh SOURCE BUILD
 . "$(dirname "$0")/train_lib.sh"
 . "$(dirname "$0")/node_machine.sh"
 needs_machine

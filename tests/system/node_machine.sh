@@ -1,14 +1,16 @@
 # node_machine.sh - an emulated machine with several NUMA nodes of its own kernel's. Source it after train_lib.sh:
 #
-#	needs_machine            skip the test where QEMU, busybox or Debian's kernel are missing
-#	machine NAME MB SCRIPT   start it with MB mebibytes a node, run SCRIPT there as root, in a folder with the program
-#	                         and the configurations of this one; what it prints is in the file said, exit code in $code
-#	host_bits CONF ARGS...   what `bits CONF ARGS...` prints on this machine, with the instructions of the emulated one
+#	needs_machine   skip the test where QEMU, busybox or Debian's kernel are missing
+#	machine NAME MB SCRIPT
+#	                start it with MB mebibytes a node, run SCRIPT there as root, in a folder with the program
+#	                and the configurations of this one; what it prints is in the file said, exit code in $code
+#	host_bits CONF ARGS...
+#	                what `bits CONF ARGS...` prints on this machine, with the instructions of the emulated one
 #
 # NAME: two, four (nodes of two cores, two of them near each other), dies (two L3 domains a node), smt (two threads a
 # core), uneven (3 cores and 1), nomem (a third node of two cores without memory), nocpu (a third node of memory alone).
-# The kernel is that of Debian's package for virtual machines, fetched once into $MILLRACE_KERNEL_CACHE. Neither root nor
-# KVM is needed. The emulation has AVX2 and no AVX-512, and its times mean nothing.
+# The kernel is that of Debian's package for virtual machines, fetched once into $MILLRACE_KERNEL_CACHE. Neither root
+# nor KVM is needed. The emulation has AVX2 and no AVX-512, and its times mean nothing.
 #
 # SCRIPT has these:
 #
@@ -164,7 +166,8 @@ machine() {
 	furnish "$3"
 	: >console
 	# shellcheck disable=SC2086
-	timeout 900 qemu-system-x86_64 -accel tcg,thread=multi -M q35 -cpu $processor -m ${memory}M -smp $smp $hardware \
+	timeout 900 qemu-system-x86_64 -accel tcg,thread=multi -M q35 -cpu $processor -m ${memory}M -smp $smp \
+		$hardware \
 		-nodefaults -display none -no-reboot -kernel "$kernel" -initrd root.cpio \
 		-append "console=ttyS0 quiet panic=-1 nokaslr mitigations=off no_timer_check" \
 		-serial file:console -serial file:said </dev/null || :
