@@ -7,8 +7,8 @@
  *	        y = h + mlp.c_proj(gelu(mlp.c_fc(ln_2(h))))
  *
  * Radford et al.: "Language models are unsupervised multitask learners", 2019. Parameters carry their GPT-2 names,
- * matrices are [in, out] as there (y = x W + b). The head has no bias. Untied, lm_head.weight is [width, vocabulary]
- * like every other matrix; tied, it is wte.weight, [vocabulary, width], used transposed.
+ * matrices are [in, out] as there (y = x W + b), but for the head, which has no bias: lm_head.weight is [vocabulary,
+ * width], used transposed, and tied it is wte.weight.
  *
  * Dropout acts on the embedding and on each branch in front of its sum; GPT-2's third kind, on attention probabilities,
  * is left out. A rate of 0 leaves the layers out.
@@ -111,7 +111,7 @@ static mr_status gpt_build(const mr_values *values, const mr_model_data *data, m
 		.context = mr_values_int(values, "context"),
 		.std = mr_values_float(values, "embed_std") > 0 ? mr_values_float(values, "embed_std") : g.std,
 	};
-	mr_layer_cfg head = {.out = data->classes, .no_bias = true, .transposed = tied, .std = g.std};
+	mr_layer_cfg head = {.out = data->classes, .no_bias = true, .transposed = true, .std = g.std};
 	char stem[32];
 	uint16_t x;
 

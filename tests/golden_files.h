@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "check.h"
 
 #define MR_GOLDEN_PATH 1024
@@ -26,6 +27,15 @@ static inline const char *mr_golden_path(char path[MR_GOLDEN_PATH], const char *
 	vsnprintf(path + n, MR_GOLDEN_PATH - (size_t)n, fmt, ap);
 	va_end(ap);
 	return path;
+}
+
+/** The place of number @i of parameter @name [rows, cols] in its list in @table, a record of parameters or gradients:
+ * the records of gpt have its head the other way round. */
+static inline size_t mr_golden_at(const mr_json *table, const char *name, int64_t rows, int64_t cols, size_t i)
+{
+	if (strcmp(name, "lm_head.weight") != 0 || !mr_json_get(table, "wte.weight"))
+		return i;
+	return i % (size_t)cols * (size_t)rows + i / (size_t)cols;
 }
 
 /** Call @one for each JSON file of @folder, by name, with its number from 0. Returns how many there are. */

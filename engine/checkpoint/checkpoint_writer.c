@@ -10,11 +10,11 @@
 #include "base/activity.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "checkpoint/state_copy.h"
 #include "host/background.h"
 #include "host/backtrace.h"
 #include "host/memory.h"
 #include "host/pin.h"
-#include "checkpoint/state_copy.h"
 
 struct mr_checkpoint_writer {
 	char *dir;

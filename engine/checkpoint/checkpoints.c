@@ -8,11 +8,12 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "session/average_trigger.h"
 #include "checkpoint/identity.h"
 #include "checkpoint/run_manifest.h"
-#include "session/objective_report.h"
 #include "checkpoint/state_copy.h"
+#include "session/average_trigger.h"
+#include "session/former_head.h"
+#include "session/objective_report.h"
 #include "store/checkpoint_io.h"
 
 /* Growth of the weights a step, relative to max(1, their previous root mean square), above which a checkpoint is
@@ -25,7 +26,7 @@ static void make_content(mr_checkpoint_draft *d, uint64_t step, bool best, const
 	uint32_t n_threads = s->place.n_cores_used + s->place.n_cores_idle;
 	static const char *const names[3] = {"model.safetensors", "optimizer.safetensors", "inflight.safetensors"};
 	const mr_state_list *lists[3] = {&d->state.model, &d->state.optimizer, &d->state.inflight};
-	static const mr_saved_text made_by = {"format", "millrace"};
+	static const mr_saved_text made_by = {"format", "pt"}; /* what transformers wants; layouts are PyTorch's */
 	mr_checkpoint_content *c = &d->content;
 
 	*c = (mr_checkpoint_content){.step = step, .parts = d->parts, .facts = d->facts.at, .n_facts = d->facts.n,
@@ -227,16 +228,39 @@ mr_status mr_checkpoints_preflight(mr_session *s, const char *dir, uint64_t step
 
 /* --- loading --- */
 
+static bool is_listed(const mr_state_list *l, const char *name)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (!strcmp(l->at[i].name, name))
+			return true;
+	return false;
+}
+
+/* A checkpoint of a larger network must not pass for one of this. */
+static mr_status check_all_listed(const mr_safetensors *f, const char *file, const mr_state_list *l)
+{
+	for (size_t i = 0; i < mr_safetensors_count(f); i++)
+		if (!is_listed(l, mr_safetensors_at(f, i)->name))
+			return mr_fail(MR_ECKPT, "%s: the network has no parameter for tensor \"%s\"", file,
+				       mr_safetensors_at(f, i)->name);
+	return MR_OK;
+}
+
 static mr_status load_list(const mr_checkpoint *ck, const char *file, const mr_state_list *l)
 {
 	mr_safetensors *t;
 	mr_status st = MR_OK;
+	bool gpt = false;
 
 	if (l->n == 0)
 		return MR_OK;
+	for (size_t i = 0; i < l->n; i++)
+		gpt = gpt || !strcmp(l->at[i].name, "wte.weight");
 	MR_TRY(mr_checkpoint_tensors(ck, file, &t));
 	for (size_t i = 0; i < l->n && st == MR_OK; i++)
-		st = mr_safetensors_load(t, &l->at[i]);
+		st = gpt ? mr_former_head_load(t, &l->at[i]) : mr_safetensors_load(t, &l->at[i]);
+	if (st == MR_OK)
+		st = check_all_listed(t, file, l);
 	mr_safetensors_close(t);
 	return st;
 }

@@ -24,6 +24,9 @@ const char *mr_identity_isa(const mr_session *s);
 /** The hash, were @s computed by @isa; "": of builds that did not note it. @s is open. Errors: MR_ERESOURCE. */
 mr_status mr_identity(const mr_session *s, const char *isa, uint64_t *out) MR_MUST_USE;
 
+/** The same, were the matrix of parameter @turned kept transposed (session/former_head.h). */
+mr_status mr_identity_turned(const mr_session *s, const char *isa, uint32_t turned, uint64_t *out) MR_MUST_USE;
+
 /** Continue the hash @h with @p, whose fields @fields lists (mr_param_fields). */
 uint64_t mr_identity_of_param(const mr_field *fields, const mr_param *p, uint64_t h);
 

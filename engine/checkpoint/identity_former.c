@@ -5,6 +5,7 @@
 
 #include "base/stats.h"
 #include "checkpoint/identity.h"
+#include "session/former_head.h"
 
 /* The options ("plug-in.option") and fields of layers of that time. Manifests name the options of systems. */
 static const char known[] =
@@ -84,7 +85,8 @@ uint64_t mr_identity_former(const mr_session *s)
 	}
 	for (uint32_t i = 0; i < s->graph->n_params; i++) { /* two dimensions where there are no more, as older builds
 	                                                       have it */
-		const int64_t *dim = s->graph->params[i].dim;
+		const int64_t *now = s->graph->params[i].dim, then[2] = {now[1], now[0]};
+		const int64_t *dim = i == mr_former_head_param(s) ? then : now;
 
 		h = mr_hash64(h, dim, (s->graph->params[i].rank > 2 ? MR_MAX_DIMS : 2) * sizeof(*dim));
 	}

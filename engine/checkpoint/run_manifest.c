@@ -8,10 +8,11 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "checkpoint/identity.h"
 #include "ir/endless.h"
 #include "session/average_trigger.h"
 #include "session/costs.h"
-#include "checkpoint/identity.h"
+#include "session/former_head.h"
 #include "session/objective_report.h"
 
 #define OPTION_ROOM 128 /* of one system option's value as text */
@@ -247,6 +248,12 @@ static mr_status plan_fits(const mr_checkpoint *ck, const mr_run_manifest *now)
 		       fact_now(now, "plan"));
 }
 
+static mr_status former_head(void)
+{
+	return mr_fail(MR_ECKPT, "it was made when lm_head.weight of a gpt was [width, vocabulary], and cannot be "
+				 "resumed; train --init begins with its weights");
+}
+
 /* Compare identities as if the instructions of the checkpoint computed @s: others are allowed, with a warning. */
 static mr_status identity_fits(const mr_session *s, const mr_checkpoint *ck, const char *then)
 {
@@ -258,6 +265,12 @@ static mr_status identity_fits(const mr_session *s, const mr_checkpoint *ck, con
 	snprintf(now, sizeof(now), "%016" PRIx64, identity);
 	if (!strcmp(then, now))
 		return MR_OK;
+	if (mr_former_head_param(s) != UINT32_MAX) {
+		MR_TRY(mr_identity_turned(s, isa ? isa : "", mr_former_head_param(s), &identity));
+		snprintf(now, sizeof(now), "%016" PRIx64, identity);
+		if (!strcmp(then, now))
+			return former_head();
+	}
 	return mr_fail(MR_ECKPT, "it was made with " OTHER_IDENTITY " and cannot be resumed with this configuration");
 }
 
@@ -273,7 +286,7 @@ static mr_status former_fits(const mr_session *s, const mr_checkpoint *ck)
 	if (strcmp(then, now) != 0)
 		return mr_fail(MR_ECKPT, "it was made with " OTHER_IDENTITY
 					 " and cannot be resumed with this configuration");
-	return mr_identity_former_has_all(s);
+	return mr_former_head_param(s) != UINT32_MAX ? former_head() : mr_identity_former_has_all(s);
 }
 
 mr_status mr_run_manifest_fit(const mr_session *s, const mr_checkpoint *ck)

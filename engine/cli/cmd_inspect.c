@@ -10,7 +10,7 @@
 #include "cli/args.h"
 #include "report/output.h"
 #include "cli/weights.h"
-#include "nn/bf16.h"
+#include "nn/element.h"
 #include "report/table.h"
 #include "store/checkpoint_io.h"
 
@@ -130,7 +130,8 @@ static double element(const mr_saved_tensor *t, const void *data, uint64_t i)
 	case MR_SAVED_U8: return ((const uint8_t *)data)[i];
 	case MR_SAVED_BF16: return (double)mr_bf16_widen(((const uint16_t *)data)[i]);
 	case MR_SAVED_I16: return ((const int16_t *)data)[i];
-	case MR_SAVED_N_DTYPES: break;
+	case MR_SAVED_F16: return (double)mr_half_widen(((const uint16_t *)data)[i]);
+	default: break; /* no checkpoint has others */
 	}
 	return NAN;
 }

@@ -24,6 +24,8 @@ static mr_status run(mr_args *args)
 	if (*init && (resume || *replay))
 		return mr_fail(MR_EUSAGE, "--init begins a training with weights of its own: it goes neither with "
 					  "--resume nor with --replay");
+	if (mr_values_bool(args->values, "init-anyway") && !*init)
+		return mr_fail(MR_EUSAGE, "--init-anyway is about the file of --init, and goes with it");
 	if (*plan && *replay)
 		return mr_fail(MR_EUSAGE, "--plan and --replay both say what to train: a record goes with --replay, "
 					  "any other plan with --plan");
@@ -37,6 +39,7 @@ static mr_status run(mr_args *args)
 		st = mr_train_run(config,
 				  &(mr_train_opts){.resume = resume ? from : NULL,
 						   .init = *init ? init : NULL,
+						   .init_anyway = mr_values_bool(args->values, "init-anyway"),
 						   .trajectory = *trajectory ? trajectory : NULL,
 						   .record = *record ? record : NULL,
 						   .plan = *plan ? plan : NULL,
@@ -55,7 +58,11 @@ static const mr_option options[] = {
 	 "with --resume: continue from the best checkpoint (best) or the one of this name (such as step-00000100) "
 	 "instead"},
 	{"init", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "begin with the weights of this safetensors file: of a run of this program, or GPT-2's of Hugging Face"},
+	 "begin with the weights of this safetensors file, index or folder: of a run of this program, or of a model of "
+	 "Hugging Face (GPT-2, Llama, Mistral, Qwen2)"},
+	{"init-anyway", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
+	 "with --init: warn, and go on, where the file has tensors that the network does not take, or config.json "
+	 "beside it says something else"},
 	{"trajectory", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "write every version of every weight and its readers to this JSON file (models up to 10,000 parameters)"},
 	{"record", MR_OPT_STRING, "", 0, 0, NULL, NULL,

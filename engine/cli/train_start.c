@@ -266,13 +266,13 @@ void mr_train_give_up(mr_train *t)
 	mr_signals_let();
 }
 
-static mr_status begin_with(mr_train *t, const char *init)
+static mr_status begin_with(mr_train *t, const char *init, bool anyway)
 {
 	size_t n = 0;
 
 	if (!init)
 		return MR_OK;
-	MR_TRY(mr_init_weights(&t->s, init, &n));
+	MR_TRY(mr_init_weights(&t->s, init, anyway, &n));
 	printf("weights  %zu tensors of %s\n", n, init);
 	return MR_OK;
 }
@@ -341,7 +341,7 @@ mr_status mr_train_start(mr_train *t, mr_config *config, const mr_train_opts *o)
 	so.trace = mr_job_trace_steps(mr_config_job(config), &a, &b);
 	MR_TRY(make_trajectory(t, o, &so));
 	MR_TRY(mr_session_start(&t->s, &so));
-	MR_TRY(begin_with(t, o->init));
+	MR_TRY(begin_with(t, o->init, o->init_anyway));
 	MR_TRY(mr_objective_report_create(&t->s, &t->s.known));
 	MR_FAULT_POINT("train.memory");
 	MR_TRY(prepare(t, config, o->resume));

@@ -2,8 +2,21 @@
 #ifndef MR_NN_ELEMENT_H
 #define MR_NN_ELEMENT_H
 
+#include <math.h>
+
 #include "nn/bf16.h"
 #include "nn/tensor.h"
+
+/* A number of IEEE's binary16. */
+static inline float mr_half_widen(uint16_t h)
+{
+	uint32_t exponent = h >> 10 & 31, fraction = h & 1023;
+	float size = exponent == 31   ? (fraction ? NAN : INFINITY)
+		     : exponent == 0  ? ldexpf((float)fraction, -24)
+				      : ldexpf((float)(fraction + 1024), (int)exponent - 25);
+
+	return h >> 15 ? -size : size;
+}
 
 /* Element @i of @x, of type @t. */
 static inline double mr_element(mr_dtype t, const void *x, int64_t i)

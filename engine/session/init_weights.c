@@ -1,38 +1,63 @@
 #include "session/init_weights.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "base/str.h"
 #include "nn/element.h"
+#include "session/foreign_config.h"
+#include "session/former_head.h"
 #include "session/state.h"
-#include "store/safetensors.h"
+#include "store/tensor_files.h"
 
 typedef struct source {
-	mr_safetensors *file;
+	mr_tensor_files *files;
 	const char *path;
+	bool *used; /* [tensors of the files] */
+	bool anyway;
+	bool gpt;   /* the network is one */
 } source;
 
 static const mr_saved_tensor *find(const source *f, const char *name)
 {
 	static const char *const before[] = {"", "transformer.", "model."};
-	const mr_saved_tensor *t = NULL;
 	char full[256];
 
-	for (size_t i = 0; !t && i < sizeof(before) / sizeof(*before); i++) {
+	for (size_t i = 0; i < sizeof(before) / sizeof(*before); i++) {
+		size_t at;
+
 		snprintf(full, sizeof(full), "%s%s", before[i], name);
-		t = mr_safetensors_find(f->file, full);
+		at = mr_tensor_files_find(f->files, full);
+		if (at != SIZE_MAX) {
+			f->used[at] = true;
+			return mr_tensor_files_at(f->files, at);
+		}
 	}
-	return t;
+	return NULL;
 }
 
-/* The type of the numbers of @t; false: they are none. */
-static bool type_of(mr_saved_dtype saved, mr_dtype *out)
+/* Element @i of numbers as a file has them. */
+static double number(mr_saved_dtype t, const void *x, int64_t i)
 {
-	*out = saved == MR_SAVED_F64 ? MR_F64 : saved == MR_SAVED_BF16 ? MR_BF16 : MR_F32;
-	return saved == MR_SAVED_F64 || saved == MR_SAVED_BF16 || saved == MR_SAVED_F32;
+	switch (t) {
+	case MR_SAVED_F64: return mr_element(MR_F64, x, i);
+	case MR_SAVED_BF16: return mr_element(MR_BF16, x, i);
+	case MR_SAVED_F16: return (double)mr_half_widen(((const uint16_t *)x)[i]);
+	default: return mr_element(MR_F32, x, i);
+	}
+}
+
+static bool has_numbers(mr_saved_dtype t)
+{
+	return t == MR_SAVED_F64 || t == MR_SAVED_F32 || t == MR_SAVED_BF16 || t == MR_SAVED_F16;
+}
+
+static mr_dtype own_type(mr_saved_dtype t)
+{
+	return t == MR_SAVED_F64 ? MR_F64 : t == MR_SAVED_BF16 ? MR_BF16 : MR_F32;
 }
 
 static int64_t count(const mr_saved_tensor *t)
@@ -66,17 +91,18 @@ static bool is_named(const char *name, const char *what)
 	return !strcmp(name, what);
 }
 
-static fitting fits(const char *name, const mr_saved_tensor *to, const mr_saved_tensor *from)
+static fitting fits(const source *f, const char *name, const mr_saved_tensor *to, const mr_saved_tensor *from)
 {
-	bool matrices = to->n_dims == 2 && from->n_dims == 2, embeds = strstr(from->name, "wte.weight") != NULL;
+	bool matrices = to->n_dims == 2 && from->n_dims == 2;
+	mr_saved_tensor model = *to;
 
-	if (same_shape(to, from) && (!is_named(name, "lm_head.weight") || !embeds))
+	model.name = name; /* of a copy: its parameter's */
+	if (f->gpt && mr_former_head(mr_tensor_files_metadata(f->files, "format"), &model, from))
+		return FIT_TRANSPOSED;
+	if (same_shape(to, from))
 		return FIT_SAME;
 	if (matrices && is_named(name, "wpe.weight") && to->shape[1] == from->shape[1] && to->shape[0] < from->shape[0])
 		return FIT_ROWS;
-	if (matrices && is_named(name, "lm_head.weight") && to->shape[0] == from->shape[1] &&
-	    to->shape[1] == from->shape[0])
-		return FIT_TRANSPOSED;
 	return FIT_NOT;
 }
 
@@ -84,10 +110,9 @@ static fitting fits(const char *name, const mr_saved_tensor *to, const mr_saved_
 static mr_status fill(const source *f, const char *name, const mr_saved_tensor *to, int16_t *rest,
 		      const mr_saved_tensor *from)
 {
-	fitting how = fits(name, to, from);
+	fitting how = fits(f, name, to, from);
 	int64_t n = count(to), rows = to->n_dims ? to->shape[0] : 1, cols = rows ? n / rows : 0;
 	char want[80], have[80];
-	mr_dtype type, own;
 	void *raw;
 	mr_status st;
 
@@ -96,17 +121,17 @@ static mr_status fill(const source *f, const char *name, const mr_saved_tensor *
 	if (how == FIT_NOT)
 		return mr_fail(MR_ECKPT, "%s: %s is %s, and the model's %s is %s", f->path, from->name, have, name,
 			       want);
-	if (!type_of(from->dtype, &type) || !type_of(to->dtype, &own))
-		return mr_fail(MR_ECKPT, "%s: %s holds %s, expected F32, F64 or BF16", f->path, from->name,
+	if (!has_numbers(from->dtype))
+		return mr_fail(MR_ECKPT, "%s: %s holds %s, expected F32, F64, F16 or BF16", f->path, from->name,
 			       mr_saved_dtype_name(from->dtype));
 	raw = malloc(from->bytes + 1);
 	if (!raw)
 		return mr_fail(MR_ERESOURCE, "no memory for %" PRIu64 " bytes of %s", from->bytes, from->name);
-	st = mr_safetensors_read(f->file, from, raw);
+	st = mr_tensor_files_read(f->files, mr_tensor_files_find(f->files, from->name), raw);
 	for (int64_t i = 0; st == MR_OK && i < n; i++) {
 		int64_t at = how == FIT_TRANSPOSED ? i % cols * rows + i / cols : i;
 
-		mr_element_put_master(own, to->data, rest, i, mr_element(type, raw, at));
+		mr_element_put_master(own_type(to->dtype), to->data, rest, i, number(from->dtype, raw, at));
 	}
 	free(raw);
 	return st;
@@ -126,12 +151,24 @@ static int16_t *rest_of(const mr_state *s, const char *name)
 	return NULL;
 }
 
+/* The head of a network, and the embedding that it is a copy of where a file has none: a tied one's. */
+static const struct {
+	const char *head, *embedding;
+} heads[] = {
+	{"lm_head.weight", "wte.weight"},
+	{"lm_head.weight", "model.embed_tokens.weight"},
+	{"decoder.weight", "encoder.weight"},
+};
+
+#define N_HEADS (sizeof(heads) / sizeof(*heads))
+
 static mr_status fill_one(const source *f, const mr_state *s, const char *name, const mr_saved_tensor *to)
 {
 	const mr_saved_tensor *from = find(f, name);
 
-	if (!from && is_named(name, "lm_head.weight"))
-		from = find(f, "wte.weight");
+	for (size_t i = 0; !from && i < N_HEADS; i++)
+		if (is_named(name, heads[i].head))
+			from = find(f, heads[i].embedding);
 	if (!from)
 		return mr_fail(MR_ECKPT, "%s has no tensor %s, which the model needs", f->path, name);
 	return fill(f, name, to, rest_of(s, to->name), from);
@@ -161,19 +198,112 @@ static mr_status fill_all(const source *f, const mr_state *s, size_t *n)
 	return MR_OK;
 }
 
-mr_status mr_init_weights(mr_session *s, const char *path, size_t *n)
+/* --- tensors that the network has no place for --- */
+
+static bool ends_in(const char *text, const char *end)
 {
-	source f = {.path = path};
+	size_t n = strlen(text), len = strlen(end);
+
+	return n >= len && !strcmp(text + n - len, end);
+}
+
+/* What older versions of transformers and PyTorch save beside weights: masks, tables of positions, counts. */
+static bool is_buffer(const mr_saved_tensor *t)
+{
+	static const char *const ends[] = {".attn.masked_bias", ".rotary_emb.inv_freq", ".num_batches_tracked",
+					   "position_ids"};
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		if (ends_in(t->name, ends[i]))
+			return true;
+	return t->n_dims == 4 && ends_in(t->name, ".attn.bias");
+}
+
+/* Is tensor @i the head of a tied network, and saved although it is the embedding? Errors: MR_EIO, MR_ERESOURCE. */
+static mr_status is_tied_head(const source *f, size_t i, bool *tied)
+{
+	const mr_saved_tensor *t = mr_tensor_files_at(f->files, i);
+	mr_status st = MR_OK;
+
+	*tied = false;
+	for (size_t h = 0; h < N_HEADS && st == MR_OK && !*tied; h++) {
+		const mr_saved_tensor *e = is_named(t->name, heads[h].head) ? find(f, heads[h].embedding) : NULL;
+		char *a, *b;
+
+		if (!e || e->bytes != t->bytes || e->dtype != t->dtype || !same_shape(e, t))
+			continue;
+		a = malloc(t->bytes + 1);
+		b = malloc(t->bytes + 1);
+		st = a && b ? mr_tensor_files_read(f->files, i, a)
+			    : mr_fail(MR_ERESOURCE, "no memory for %" PRIu64 " bytes of %s", t->bytes, t->name);
+		if (st == MR_OK)
+			st = mr_tensor_files_read(f->files, mr_tensor_files_find(f->files, e->name), b);
+		*tied = st == MR_OK && !memcmp(a, b, t->bytes);
+		free(a);
+		free(b);
+	}
+	return st;
+}
+
+/* What is wrong is an error, or with @anyway of f a warning. */
+static mr_status judge(const source *f, mr_status st)
+{
+	if (st != MR_ECKPT || !f->anyway)
+		return st == MR_ECKPT ? mr_fail(st, "%s (--init-anyway goes on all the same)", mr_error_text()) : st;
+	mr_log(MR_LOG_WARN, "init", "%s", mr_error_text());
+	return MR_OK;
+}
+
+enum { NAMED = 6 }; /* tensors that a message names */
+
+static mr_status check_unused(const source *f)
+{
+	size_t n = mr_tensor_files_count(f->files), unused = 0;
+	mr_strbuf names;
+	mr_status st = MR_OK;
+
+	mr_strbuf_init(&names);
+	for (size_t i = 0; i < n && st == MR_OK; i++) {
+		const mr_saved_tensor *t = mr_tensor_files_at(f->files, i);
+		bool tied;
+
+		if (f->used[i] || is_buffer(t))
+			continue;
+		st = is_tied_head(f, i, &tied);
+		if (st == MR_OK && !tied && unused++ < NAMED)
+			mr_strbuf_printf(&names, "%s%s", unused > 1 ? ", " : "", t->name);
+	}
+	if (st == MR_OK && unused)
+		st = mr_fail(MR_ECKPT, "%s: the network has no parameter for %zu of its tensors: %s%s", f->path, unused,
+			     mr_strbuf_text(&names), unused > NAMED ? ", ..." : "");
+	mr_strbuf_fini(&names);
+	return judge(f, st);
+}
+
+static mr_status take(mr_session *s, source *f, size_t *n)
+{
 	mr_state state;
 	mr_status st;
 
+	f->used = calloc(mr_tensor_files_count(f->files) + 1, sizeof(*f->used));
+	if (!f->used)
+		return mr_fail(MR_ERESOURCE, "%s: no memory", f->path);
+	MR_TRY(judge(f, mr_foreign_config_check(s, mr_tensor_files_folder(f->files))));
+	MR_TRY(mr_executor_state(&s->executor, &state));
+	st = fill_all(f, &state, n);
+	mr_state_fini(&state);
+	return st == MR_OK ? check_unused(f) : st;
+}
+
+mr_status mr_init_weights(mr_session *s, const char *path, bool anyway, size_t *n)
+{
+	source f = {.path = path, .anyway = anyway, .gpt = !strcmp(s->job->model.name, "gpt")};
+	mr_status st;
+
 	MR_TRY(mr_executor_stand_at(&s->executor, 0)); /* copies of the weights follow before the first step */
-	MR_TRY(mr_safetensors_open(AT_FDCWD, path, NULL, &f.file));
-	st = mr_executor_state(&s->executor, &state);
-	if (st == MR_OK) {
-		st = fill_all(&f, &state, n);
-		mr_state_fini(&state);
-	}
-	mr_safetensors_close(f.file);
+	MR_TRY(mr_tensor_files_open(path, &f.files));
+	st = take(s, &f, n);
+	free(f.used);
+	mr_tensor_files_close(f.files);
 	return st;
 }

@@ -1,19 +1,24 @@
 /*
- * init_weights.h - begins a training with the weights of a safetensors file in place of random ones: of a run of
- * millrace, or GPT-2's as Hugging Face publishes them.
+ * init_weights.h - begins a training with weights of files in place of random ones: of a run of millrace, or of a
+ * model that Hugging Face publishes (store/tensor_files.h), GPT-2's, Llama's, Qwen2's.
  *
- * A parameter takes the tensor of its name, or of its name behind "transformer." or "model.". Tensors that the model
- * has no parameter for, such as GPT-2's masks (h.0.attn.bias), are left alone. Numbers of another type are converted.
- * Three differences of published GPT-2 are bridged: positions beyond the model's context are left out; a head of its
- * own that the file lacks begins as the token embedding; and one that lies there as [vocabulary, width] is transposed.
+ * A parameter takes the tensor of its name, or of its name behind "transformer." or "model.". Numbers of another type
+ * (F32, F64, F16, BF16) are converted. Three differences are bridged: positions beyond the model's context are left
+ * out; a head of its own that the file lacks, because it is tied there, begins as a copy of the token embedding; and
+ * the head of a gpt of older builds, [width, vocabulary], is transposed (former_head.h).
+ *
+ * Nothing else of a file may be left over: a tensor that the network has no parameter for is an error that names it,
+ * and so is a difference between config.json beside the file and the network (foreign_config.h). Left out without a
+ * word are masks (GPT-2's h.0.attn.bias), tables of positions and counts, and the copy of a tied head.
  */
 #ifndef MR_SESSION_INIT_WEIGHTS_H
 #define MR_SESSION_INIT_WEIGHTS_H
 
 #include "session/session.h"
 
-/** Fill the weights of @s, which has started and done no step, from @path. *@n: parameters that were filled. Errors:
- * MR_ECKPT: the file is damaged, or lacks a parameter, or has another shape of it; MR_ERESOURCE, MR_EIO. */
-mr_status mr_init_weights(mr_session *s, const char *path, size_t *n) MR_MUST_USE;
+/** Fill the weights of @s, which has started and done no step, from @path. @anyway: what is left over, and differences
+ * of config.json, are warnings. *@n: parameters that were filled. Errors: MR_ECKPT: a file is damaged, or lacks a
+ * parameter, or has another shape of it, or more than the network takes; MR_ERESOURCE, MR_EIO. */
+mr_status mr_init_weights(mr_session *s, const char *path, bool anyway, size_t *n) MR_MUST_USE;
 
 #endif

@@ -98,8 +98,8 @@ static mr_status read_dtype(const mr_safetensors *s, mr_saved_tensor *t, const c
 			t->dtype = (mr_saved_dtype)d;
 			return MR_OK;
 		}
-	return mr_fail(MR_ECKPT, "%s: tensor \"%s\" has dtype %s, expected F32, F64, I32, I64, U8, BF16 or I16",
-		       s->label, t->name, name ? name : "nothing");
+	return mr_fail(MR_ECKPT, "%s: tensor \"%s\" has the unknown dtype %s", s->label, t->name,
+		       name ? name : "(none)");
 }
 
 static mr_status read_shape(const mr_safetensors *s, mr_saved_tensor *t, const mr_json *shape)
@@ -213,11 +213,11 @@ static mr_status read_tensors(mr_safetensors *s)
 	return check_cover(s);
 }
 
-static mr_status open_file(mr_safetensors *s, int dir, const char *name)
+static mr_status open_file(mr_safetensors *s, int dir, const char *name, int links)
 {
 	struct stat info;
 
-	s->fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	s->fd = openat(dir, name, O_RDONLY | links | O_NONBLOCK | O_CLOEXEC);
 	if (s->fd < 0 || fstat(s->fd, &info))
 		return mr_fail(MR_ECKPT, "%s: cannot open: %s", s->label,
 			       errno == ELOOP ? "is a symbolic link" : strerror(errno));
@@ -227,7 +227,8 @@ static mr_status open_file(mr_safetensors *s, int dir, const char *name)
 	return read_tensors(s);
 }
 
-mr_status mr_safetensors_open(int dir, const char *name, const char *label, mr_safetensors **out)
+/* @links: how openat treats symbolic links, O_NOFOLLOW or 0. */
+static mr_status open_any(int dir, const char *name, const char *label, int links, mr_safetensors **out)
 {
 	mr_safetensors *s = calloc(1, sizeof(*s));
 	mr_status st;
@@ -237,12 +238,27 @@ mr_status mr_safetensors_open(int dir, const char *name, const char *label, mr_s
 		s->fd = -1;
 		s->label = strdup(label ? label : name);
 	}
-	st = s && s->label ? open_file(s, dir, name) : mr_fail(MR_ERESOURCE, "%s: no memory", name);
+	st = s && s->label ? open_file(s, dir, name, links) : mr_fail(MR_ERESOURCE, "%s: no memory", name);
 	if (st != MR_OK)
 		mr_safetensors_close(s);
 	else
 		*out = s;
 	return st;
+}
+
+mr_status mr_safetensors_open(int dir, const char *name, const char *label, mr_safetensors **out)
+{
+	return open_any(dir, name, label, O_NOFOLLOW, out);
+}
+
+mr_status mr_safetensors_open_path(const char *path, mr_safetensors **out)
+{
+	return open_any(AT_FDCWD, path, NULL, 0, out);
+}
+
+const char *mr_safetensors_metadata(const mr_safetensors *s, const char *key)
+{
+	return mr_json_string(mr_json_get(mr_json_get(s->root, METADATA), key));
 }
 
 size_t mr_safetensors_count(const mr_safetensors *s)

@@ -30,6 +30,15 @@ typedef enum mr_saved_dtype {
 	MR_SAVED_U8,
 	MR_SAVED_BF16,
 	MR_SAVED_I16,
+	/* never written, but published models have them */
+	MR_SAVED_F16,
+	MR_SAVED_BOOL,
+	MR_SAVED_I8,
+	MR_SAVED_U16,
+	MR_SAVED_U32,
+	MR_SAVED_U64,
+	MR_SAVED_F8_E4M3,
+	MR_SAVED_F8_E5M2,
 	MR_SAVED_N_DTYPES
 } mr_saved_dtype;
 
@@ -48,7 +57,7 @@ typedef struct mr_saved_text {
 	const char *key, *value;
 } mr_saved_text;
 
-/** "F32", "F64", "I32", "I64", "U8", "BF16", "I16". */
+/** "F32", "F64", "I32", "I64", "U8", "BF16", "I16", ... */
 const char *mr_saved_dtype_name(mr_saved_dtype t);
 uint64_t mr_saved_dtype_bytes(mr_saved_dtype t);
 
@@ -72,12 +81,16 @@ typedef struct mr_safetensors mr_safetensors;
  * @label begins messages; NULL: @name. Errors: MR_ECKPT with file, tensor, offset, expected and found; MR_ERESOURCE.
  */
 mr_status mr_safetensors_open(int dir, const char *name, const char *label, mr_safetensors **out) MR_MUST_USE;
+/** The same of the file @path, which may be a symbolic link. */
+mr_status mr_safetensors_open_path(const char *path, mr_safetensors **out) MR_MUST_USE;
 /** Accepts NULL. */
 void mr_safetensors_close(mr_safetensors *s);
 
 size_t mr_safetensors_count(const mr_safetensors *s);
 /** Tensor @i in the order of the data. Borrowed from @s. */
 const mr_saved_tensor *mr_safetensors_at(const mr_safetensors *s, size_t i);
+/** The text of @key in the metadata; NULL: there is none. Borrowed from @s. */
+const char *mr_safetensors_metadata(const mr_safetensors *s, const char *key);
 /** NULL: no such tensor. */
 const mr_saved_tensor *mr_safetensors_find(const mr_safetensors *s, const char *name);
 

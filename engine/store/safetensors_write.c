@@ -15,7 +15,9 @@ static const struct {
 } dtypes[MR_SAVED_N_DTYPES] = {
 	[MR_SAVED_F32] = {"F32", 4}, [MR_SAVED_F64] = {"F64", 8}, [MR_SAVED_I32] = {"I32", 4},
 	[MR_SAVED_I64] = {"I64", 8}, [MR_SAVED_U8] = {"U8", 1},   [MR_SAVED_BF16] = {"BF16", 2},
-	[MR_SAVED_I16] = {"I16", 2},
+	[MR_SAVED_I16] = {"I16", 2}, [MR_SAVED_F16] = {"F16", 2}, [MR_SAVED_BOOL] = {"BOOL", 1},
+	[MR_SAVED_I8] = {"I8", 1},   [MR_SAVED_U16] = {"U16", 2}, [MR_SAVED_U32] = {"U32", 4},
+	[MR_SAVED_U64] = {"U64", 8}, [MR_SAVED_F8_E4M3] = {"F8_E4M3", 1}, [MR_SAVED_F8_E5M2] = {"F8_E5M2", 1},
 };
 
 const char *mr_saved_dtype_name(mr_saved_dtype t)

@@ -220,19 +220,28 @@ static void read_params(const golden *m, graph_run *r)
 			fprintf(stderr, "\nno recorded parameter is called %s\n", param->name);
 		CU_ASSERT_EQUAL_FATAL(mr_json_size(list), (size_t)param->n);
 		CU_ASSERT_EQUAL_FATAL(mr_json_size(shape), param->rank);
-		for (uint32_t d = 0; d < param->rank; d++)
-			CU_ASSERT_EQUAL_FATAL(mr_json_int(mr_json_at(shape, d)), param->dim[d]);
+		for (uint32_t d = 0; d < param->rank; d++) {
+			bool turned = mr_golden_at(params, param->name, 2, 2, 1) != 1;
+
+			CU_ASSERT_EQUAL_FATAL(mr_json_int(mr_json_at(shape, d)), param->dim[turned ? 1 - d : d]);
+		}
 		for (int64_t i = 0; i < param->n; i++)
 			mr_element_put(r->k->types.weights, r->w[p], i,
-				       mr_json_double(mr_json_at(list, (size_t)i)));
+				       mr_json_double(mr_json_at(list, mr_golden_at(params, param->name, param->dim[0],
+										    param->dim[1], (size_t)i))));
 	}
 	CU_ASSERT_EQUAL(n_own, mr_json_size(params));
 }
 
-static void check_list(const graph_run *r, const char *name, const mr_json *list, const double *got, double tolerance)
+/* @p: the parameter, whose name in @table is @key. */
+static void check_list(const graph_run *r, const char *name, const mr_json *table, const char *key, uint32_t p,
+		       const double *got, double tolerance)
 {
+	const mr_json *list = mr_json_get(table, key);
+	const int64_t *dim = r->g->params[p].dim;
+
 	for (size_t i = 0; i < mr_json_size(list); i++) {
-		double want = mr_json_double(mr_json_at(list, i));
+		double want = mr_json_double(mr_json_at(list, mr_golden_at(table, key, dim[0], dim[1], i)));
 		bool ok = fabs(got[i] - want) <= tolerance * (1 + fabs(want));
 
 		if (!ok)
@@ -268,15 +277,18 @@ static void check_gradients(const golden *m, const graph_run *r, double count, d
 			continue;
 		CU_ASSERT_EQUAL_FATAL(mr_json_size(mr_json_get(grads, param->name)), (size_t)param->n);
 		sum = gradient_of(r, p, true, count);
-		check_list(r, param->name, mr_json_get(grads, param->name), sum, tolerance);
+		check_list(r, param->name, grads, param->name, p, sum, tolerance);
 		free(sum);
 	}
 	if (apart) {
-		sum = gradient_of(r, mr_graph_find_param(r->g, "wte.weight"), false, count);
-		check_list(r, "wte as embedding", mr_json_get(apart, "embedding"), sum, tolerance);
+		uint32_t embedding = mr_graph_find_param(r->g, "wte.weight");
+		uint32_t head = mr_graph_find_param(r->g, "lm_head.weight");
+
+		sum = gradient_of(r, embedding, false, count);
+		check_list(r, "wte as embedding", apart, "embedding", embedding, sum, tolerance);
 		free(sum);
-		sum = gradient_of(r, mr_graph_find_param(r->g, "lm_head.weight"), false, count);
-		check_list(r, "wte as head", mr_json_get(apart, "head"), sum, tolerance);
+		sum = gradient_of(r, head, false, count);
+		check_list(r, "wte as head", apart, "head", head, sum, tolerance);
 		free(sum);
 	}
 }
@@ -453,16 +465,18 @@ static void large_norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const v
 	larger(dx, rows * cols, 1.0625f);
 }
 
-/* The distance of the gradient of parameter @p from @list. Gradients of keys' biases are 0 but for rounding. */
-static double distance_of(const graph_run *r, uint32_t p, const mr_json *list)
+/* The distance of the gradient of parameter @p from that in @grads. Those of keys' biases are 0 but for rounding. */
+static double distance_of(const graph_run *r, uint32_t p, const mr_json *grads)
 {
 	const mr_param *param = &r->g->params[p];
+	const mr_json *list = mr_json_get(grads, param->name);
 	double *got = gradient_of(r, p, true, 1), off = 0, size = 0;
 	bool keys = strstr(param->name, "c_attn.bias");
 
 	CU_ASSERT_EQUAL_FATAL(mr_json_size(list), (size_t)param->n);
 	for (int64_t i = 0; i < param->n; i++) {
-		double want = mr_json_double(mr_json_at(list, (size_t)i));
+		double want = mr_json_double(mr_json_at(
+			list, mr_golden_at(grads, param->name, param->dim[0], param->dim[1], (size_t)i)));
 
 		if (keys && i >= param->n / 3 && i < param->n / 3 * 2)
 			continue;
@@ -488,7 +502,7 @@ static double farthest(const golden *m, const mr_kernels *k, const mr_json *reco
 	*loss = graph_run_forward(&r, input, target);
 	graph_run_backward(&r, false);
 	for (uint32_t p = 0; p < m->graph->n_params; p++) {
-		double d = distance_of(&r, p, mr_json_get(grads, m->graph->params[p].name));
+		double d = distance_of(&r, p, grads);
 
 		*name = d >= most ? m->graph->params[p].name : *name;
 		most = d >= most ? d : most;

@@ -90,10 +90,12 @@ static void load_params(rig *r, const mr_json *params)
 
 		CU_ASSERT_EQUAL_FATAL(n * (t->dtype == MR_SAVED_F64 ? 8 : 4), t->bytes);
 		for (size_t i = 0; i < n; i++) {
+			size_t at = mr_golden_at(params, t->name, t->shape[0], t->shape[1], i);
+
 			if (t->dtype == MR_SAVED_F64)
-				((double *)t->data)[i] = mr_json_double(mr_json_at(list, i));
+				((double *)t->data)[i] = mr_json_double(mr_json_at(list, at));
 			else
-				((float *)t->data)[i] = (float)mr_json_double(mr_json_at(list, i));
+				((float *)t->data)[i] = (float)mr_json_double(mr_json_at(list, at));
 		}
 	}
 	mr_state_fini(&st);
@@ -125,7 +127,9 @@ static void check_params(rig *r, const char *what, const mr_json *params, const 
 
 		CU_ASSERT_FATAL(n > 0);
 		for (size_t i = 0; i < n; i++)
-			check_number(what, t->name, i, number(t, i), mr_json_double(mr_json_at(list, i)),
+			check_number(what, t->name, i, number(t, i),
+				     mr_json_double(mr_json_at(list, mr_golden_at(params, t->name, t->shape[0],
+										  t->shape[1], i))),
 				     is_key_bias(t->name, i, n) ? tol->key_bias : tol->values);
 	}
 	rig_result_fini(&got);
@@ -154,12 +158,16 @@ static void check_gradients(const rig *r, const char *what, const mr_json *root,
 	for (uint32_t p = 0; p < r->s.graph->n_params; p++) {
 		const mr_param *param = &r->s.graph->params[p];
 		bool tied = param->tied_to >= 0; /* holds its own use's part; its owner the sum of both */
-		const mr_json *list = tied ? mr_json_get(apart, "head")
-					   : mr_json_get(mr_json_get(root, "grads"), param->name);
+		const mr_json *grads = mr_json_get(root, "grads");
+		const mr_json *list = tied ? mr_json_get(apart, "head") : mr_json_get(grads, param->name);
 
 		CU_ASSERT_EQUAL_FATAL(mr_json_size(list), (size_t)param->n);
-		for (size_t i = 0; i < (size_t)param->n; i++)
-			check_number(what, param->name, i, gradient(r, p, i), mr_json_double(mr_json_at(list, i)), tol);
+		for (size_t i = 0; i < (size_t)param->n; i++) {
+			size_t at = tied ? i : mr_golden_at(grads, param->name, param->dim[0], param->dim[1], i);
+
+			check_number(what, param->name, i, gradient(r, p, i), mr_json_double(mr_json_at(list, at)),
+				     tol);
+		}
 	}
 }
 
