@@ -217,7 +217,7 @@ mistakes <<'END'
 2 | runs/ok already holds a run | simulate ok.cfg
 5 | made with model mlp and cannot be resumed with gpt | train text.cfg --set run.dir=runs/ok --resume
 5 | the model was not trained on text, and the data are text | sample text.cfg --set run.dir=runs/ok
-5 | runs/ok: is not a regular file | train ok.cfg --init runs/ok --set run.dir=begun
+5 | runs/ok: is a folder without model.safetensors | train ok.cfg --init runs/ok --set run.dir=begun
 5 | ok.cfg: there is no checkpoint: Not a directory | inspect ok.cfg
 4 | zero/metrics.jsonl: it holds no step of a run | curves zero
 4 | zero/metrics.jsonl: it holds no step of a run | report zero
