@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "cli/args.h"
 #include "cli/open_config.h"
-#include "cli/search_limit.h"
+#include "training/search_limit.h"
 #include "report/output.h"
 #include "job/plugins.h"
 #include "outline/schedule_report.h"

@@ -2,7 +2,7 @@
 #include "cli/args.h"
 #include "cli/clean_env.h"
 #include "cli/open_config.h"
-#include "cli/train.h"
+#include "training/train.h"
 
 static mr_status run(mr_args *args)
 {

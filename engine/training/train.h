@@ -5,8 +5,8 @@
  * traced stretch, the last step) or until a signal requests a pause, handles it, and continues. None of that
  * changes a number.
  */
-#ifndef MR_CLI_TRAIN_H
-#define MR_CLI_TRAIN_H
+#ifndef MR_TRAINING_TRAIN_H
+#define MR_TRAINING_TRAIN_H
 
 #include "config/config.h"
 #include "host/bandwidth.h"

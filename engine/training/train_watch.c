@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "cli/train.h"
+#include "training/train.h"
 #include "exec/watchdog.h"
 #include "host/service.h"
 

@@ -1,4 +1,4 @@
-#include "cli/train.h"
+#include "training/train.h"
 
 #include <math.h>
 #include <stdio.h>

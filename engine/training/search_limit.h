@@ -5,8 +5,8 @@
  * time limit, so that the resolved configuration and the checkpoints reproduce the plan, and a
  * run is resumed with it.
  */
-#ifndef MR_CLI_SEARCH_LIMIT_H
-#define MR_CLI_SEARCH_LIMIT_H
+#ifndef MR_TRAINING_SEARCH_LIMIT_H
+#define MR_TRAINING_SEARCH_LIMIT_H
 
 #include <stdio.h>
 

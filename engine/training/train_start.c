@@ -1,4 +1,4 @@
-#include "cli/train.h"
+#include "training/train.h"
 
 #include <limits.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
-#include "cli/search_limit.h"
+#include "training/search_limit.h"
 #include "session/average_trigger.h"
 #include "session/init_weights.h"
 #include "session/objective_report.h"

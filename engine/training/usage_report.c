@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "cli/train.h"
+#include "training/train.h"
 #include "report/table.h"
 #include "exec/usage.h"
 

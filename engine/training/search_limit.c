@@ -1,4 +1,4 @@
-#include "cli/search_limit.h"
+#include "training/search_limit.h"
 
 /* The limit in seconds of the search of @config's system; 0: there is no limit. */
 static double seconds_of(const mr_config *config)

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/result.h"
-#include "cli/train.h"
+#include "training/train.h"
 #include "host/clock.h"
 #include "host/signals.h"
 #include "observe/counted_report.h"

@@ -9,7 +9,7 @@
 #include "session/objective_report.h"
 #include "report/output.h"
 #include "outline/plan_report.h"
-#include "cli/train.h"
+#include "training/train.h"
 #include "observe/worker_text.h"
 #include "host/clock.h"
 #include "report/chrome.h"
