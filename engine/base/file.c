@@ -17,6 +17,11 @@
 #define PIPE_WAIT_MS 2000 /* for a program that opens a pipe's other end at the same time as this one */
 #define PIPE_POLL_MS 10
 
+bool mr_file_no_room(int error)
+{
+	return error == ENOSPC || error == EDQUOT || error == EFBIG;
+}
+
 const char *mr_file_kind(mode_t mode)
 {
 	switch (mode & S_IFMT) {

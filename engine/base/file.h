@@ -9,12 +9,16 @@
 #ifndef MR_BASE_FILE_H
 #define MR_BASE_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
 #include "base/status.h"
+
+/** Does the system's @error say that there is no room: a full disk, a quota, a limit on the size of files? */
+bool mr_file_no_room(int error);
 
 /** What a file that is no regular one is: "a folder", "a pipe", "a device", ...; NULL for a regular file. */
 const char *mr_file_kind(mode_t mode);
@@ -51,7 +55,8 @@ MR_MUST_USE mr_status mr_file_read_regular(const char *path, size_t max, char **
  * the new one: temporary file in the same directory (created anew: no existing file is written to), fsync, rename,
  * fsync of the directory. A link is kept, and the file behind it replaced. For files of the program's own; a result
  * whose name a user gave is written by base/result.h. Errors: MR_EIO with the path and the system's reason, also when
- * the path is no regular file; the temporary file is removed and an old file untouched.
+ * the path is no regular file; MR_ERESOURCE without room for it. Then the temporary file is removed and an old file
+ * untouched.
  */
 MR_MUST_USE mr_status mr_file_replace(const char *path, const void *data, size_t len);
 

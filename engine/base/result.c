@@ -138,11 +138,24 @@ static int create_temp(const char *target, mr_strbuf *temp)
 	return fd;
 }
 
-static mr_status cannot_create(const char *path, const char *temp, int error)
+/* The program's own files are what a run needs room for; that of a user's result is the user's. */
+static mr_status code_of(mr_result_kind kind, int error)
+{
+	return kind != MR_RESULT_NAMED && mr_file_no_room(error) ? MR_ERESOURCE : MR_EIO;
+}
+
+static mr_status cannot_create(const char *path, mr_result_kind kind, const char *temp, int error)
 {
 	if (error == ENOENT || error == ENOTDIR) /* the folder, of which the user knows */
 		return mr_fail(MR_EIO, "%s: cannot write: %s", path, strerror(error));
-	return mr_fail(MR_EIO, "%s: cannot write: cannot create %s: %s", path, temp, strerror(error));
+	return mr_fail(code_of(kind, error), "%s: cannot write: cannot create %s: %s", path, temp, strerror(error));
+}
+
+/* @error: 0: the reason is not known */
+static mr_status cannot(const mr_result *r, const char *what, int error)
+{
+	return mr_fail(code_of(r->kind, error), "%s: cannot %s%s%s", r->path, what, error ? ": " : "",
+		       error ? strerror(error) : "");
 }
 
 static void free_names(mr_result *r)
@@ -161,7 +174,7 @@ static mr_status open_temp(mr_result *r, const place *p, int *fd)
 	mr_strbuf_init(&temp);
 	*fd = create_temp(p->path, &temp);
 	if (*fd < 0)
-		st = cannot_create(r->path, mr_strbuf_text(&temp), errno);
+		st = cannot_create(r->path, r->kind, mr_strbuf_text(&temp), errno);
 	/* Who may read the old file, may read the new one, and nobody else. */
 	if (st == MR_OK && !p->is_new && fchmod(*fd, p->info.st_mode & 0777))
 		st = mr_fail(MR_EIO, "%s: cannot set permissions: %s", r->path, strerror(errno));
@@ -218,7 +231,7 @@ mr_status mr_result_check(const char *path)
 			       ? MR_OK : mr_fail(MR_EIO, "%s: cannot write: %s", path, strerror(errno));
 	mr_strbuf_init(&temp);
 	fd = create_temp(p.path, &temp);
-	st = fd < 0 ? cannot_create(path, mr_strbuf_text(&temp), errno) : MR_OK;
+	st = fd < 0 ? cannot_create(path, MR_RESULT_NAMED, mr_strbuf_text(&temp), errno) : MR_OK;
 	if (fd >= 0) {
 		close(fd);
 		unlink(temp.data);
@@ -231,13 +244,21 @@ mr_status mr_result_check(const char *path)
 
 mr_status mr_result_put(mr_result *r, const void *data, size_t len)
 {
-	return fwrite(data, 1, len, r->file) == len
-		       ? MR_OK : mr_fail(MR_EIO, "%s: cannot write: %s", r->path, strerror(errno));
+	return fwrite(data, 1, len, r->file) == len ? MR_OK : cannot(r, "write", errno);
 }
 
 bool mr_result_is_stream(const mr_result *r)
 {
 	return !r->temp;
+}
+
+/* Why an earlier write failed, of which the stream keeps no more than that it did. A temporary file is asked again with
+ * a byte behind its end, since it will be removed. Returns an errno, or 0: not known. */
+static int reason_of(const mr_result *r)
+{
+	int fd = fileno(r->file);
+
+	return r->temp && lseek(fd, 0, SEEK_END) >= 0 && write(fd, "", 1) < 0 ? errno : 0;
 }
 
 /* Write, fsync, close and rename. Returns the first call that failed, with errno in *@error; NULL: none did. */
@@ -250,7 +271,7 @@ static const char *finish(mr_result *r, int *error)
 		what = "write";
 	else if (r->temp && r->kind != MR_RESULT_UNSYNCED && fsync(fileno(r->file)))
 		what = "fsync";
-	*error = errno;
+	*error = what && !errno ? reason_of(r) : errno;
 	if (fclose(r->file) && !what) {
 		what = "close";
 		*error = errno;
@@ -271,12 +292,20 @@ static mr_status sync_folder(const mr_result *r)
 	return mr_file_sync_dir(slash ? r->target : ".");
 }
 
+/* Does @st, of what wrote the file, say which file failed? Most writers know of a stream alone. */
+static bool names_file(const mr_result *r, mr_status st)
+{
+	return st != MR_EIO || !ferror(r->file) || !strncmp(mr_error_text(), r->path, strlen(r->path));
+}
+
 mr_status mr_result_end(mr_result *r, mr_status st)
 {
 	const char *what = NULL;
 	struct stat now;
 	int error = 0;
 
+	if (!names_file(r, st)) /* finishing does, and why where it is known */
+		st = MR_OK;
 	/* Some inputs are read after the result was begun. */
 	if (st == MR_OK && r->temp && r->kind == MR_RESULT_NAMED && !lstat(r->target, &now) && mr_inputs_has(&now))
 		st = is_input(r->path);
@@ -284,10 +313,8 @@ mr_status mr_result_end(mr_result *r, mr_status st)
 		what = finish(r, &error);
 	else
 		fclose(r->file);
-	if (what && error)
-		st = mr_fail(MR_EIO, "%s: cannot %s: %s", r->path, what, strerror(error));
-	else if (what) /* the write failed earlier, and its reason is gone */
-		st = mr_fail(MR_EIO, "%s: cannot %s", r->path, what);
+	if (what)
+		st = cannot(r, what, error);
 	if (st != MR_OK && r->temp)
 		unlink(r->temp);
 	else if (st == MR_OK && r->temp && r->kind != MR_RESULT_UNSYNCED)

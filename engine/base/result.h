@@ -34,17 +34,19 @@ typedef struct mr_result {
 MR_MUST_USE mr_status mr_result_check(const char *path);
 
 /** Begin to write @path. mr_result_end must follow if it succeeds. A pipe that nothing reads within two seconds is an
- * error. Errors: MR_EIO with the path; MR_EUSAGE when @path is a file that this process has read; MR_ERESOURCE. */
+ * error. Errors: MR_EIO with the path; MR_EUSAGE when @path is a file that this process has read; MR_ERESOURCE without
+ * memory, or without room for a file of the program's own. */
 MR_MUST_USE mr_status mr_result_begin(mr_result *r, const char *path, mr_result_kind kind);
 
-/** Write @len bytes of @data. Errors: MR_EIO. */
+/** Write @len bytes of @data. Errors: as mr_result_begin. */
 MR_MUST_USE mr_status mr_result_put(mr_result *r, const void *data, size_t len);
 
 /** Is the result written to directly, as a pipe or a device, where nothing can be taken back? */
 bool mr_result_is_stream(const mr_result *r);
 
 /** Give the file its name, durably, if @st, the status of what was written, is MR_OK and no write has failed; else
- * remove what was written, and the old file stands. Closes and frees @r. Errors: @st; MR_EIO with the path. */
+ * remove what was written, and the old file stands. Closes and frees @r. Errors: as mr_result_begin; @st, but where a
+ * writer saw no more than that its stream failed (MR_EIO), the path and the system's reason are told. */
 MR_MUST_USE mr_status mr_result_end(mr_result *r, mr_status st);
 
 /** Write the whole result @path. Errors: as above. */

@@ -35,9 +35,8 @@ static mr_status make_parents(const char *path, size_t *made)
 		if (!mkdir(copy, 0777)) {
 			*made = *made ? *made : (size_t)(c - copy);
 		} else if (errno != EEXIST) {
-			bool full = errno == ENOSPC || errno == EDQUOT;
-			mr_status st = mr_fail(full ? MR_ERESOURCE : MR_EIO, "cannot make the folder %s: %s", copy,
-					       strerror(errno));
+			mr_status st = mr_fail(mr_file_no_room(errno) ? MR_ERESOURCE : MR_EIO,
+					       "cannot make the folder %s: %s", copy, strerror(errno));
 
 			free(copy);
 			return st;

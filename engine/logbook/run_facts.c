@@ -338,7 +338,7 @@ static mr_status write_file(const mr_run_facts *f)
 	if (!out)
 		return mr_fail(MR_ERESOURCE, "no memory to write %s", f->path);
 	st = write_json(f, out);
-	if (fclose(out) && st == MR_OK)
+	if (fclose(out) || st == MR_EIO)
 		st = mr_fail(MR_ERESOURCE, "no memory to write %s", f->path);
 	if (st == MR_OK)
 		st = mr_file_replace(f->path, text, len);

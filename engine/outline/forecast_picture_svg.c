@@ -237,7 +237,7 @@ static mr_status schedule_text(const mr_forecast *f, char **out)
 	if (!memory)
 		return mr_fail(MR_ERESOURCE, "no memory to draw a schedule");
 	st = mr_forecast_draw(f, true, memory);
-	if (fclose(memory) && st == MR_OK)
+	if (fclose(memory) || st == MR_EIO)
 		st = mr_fail(MR_ERESOURCE, "no memory to draw a schedule");
 	if (st != MR_OK) {
 		free(*out);

@@ -14,6 +14,7 @@
 #include "base/activity.h"
 #include "base/crc32c.h"
 #include "base/fault.h"
+#include "base/file.h"
 #include "base/str.h"
 
 #define PREFIX "events.out.tfevents."
@@ -97,9 +98,9 @@ static void put_crc(mr_strbuf *b, const char *data, size_t len)
 
 static mr_status refused(const mr_events *e)
 {
-	bool full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
+	mr_status code = mr_file_no_room(errno) ? MR_ERESOURCE : MR_EIO;
 
-	return mr_fail(full ? MR_ERESOURCE : MR_EIO, "%s: cannot write: %s", e->path, strerror(errno));
+	return mr_fail(code, "%s: cannot write: %s", e->path, strerror(errno));
 }
 
 /* An Event of @step with what is in @body, which is emptied, as one record. */

@@ -112,9 +112,9 @@ mr_status mr_metrics_log_open(const char *path, mr_metrics_log **out)
 
 static mr_status cannot_write(const mr_metrics_log *log, int error)
 {
-	bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
+	mr_status code = mr_file_no_room(error) ? MR_ERESOURCE : MR_EIO;
 
-	return mr_fail(full ? MR_ERESOURCE : MR_EIO, "%s: cannot write: %s", log->path, strerror(error));
+	return mr_fail(code, "%s: cannot write: %s", log->path, strerror(error));
 }
 
 static mr_status refused(mr_metrics_log *log)

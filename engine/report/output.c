@@ -78,8 +78,6 @@ mr_status mr_output_close(mr_output *out, mr_status st)
 {
 	if (out->standard)
 		return mr_output_flush(st);
-	if (st == MR_EIO && ferror(out->file)) /* closing says which file, and why where it is known */
-		st = MR_OK;
 	return mr_result_end(&out->result, st);
 }
 
@@ -93,7 +91,7 @@ mr_status mr_output_make(const char *path, mr_status (*make)(const void *arg, FI
 	if (!memory)
 		return mr_fail(MR_ERESOURCE, "no memory for a report");
 	st = make(arg, memory);
-	if (fclose(memory) && st == MR_OK)
+	if (fclose(memory) || st == MR_EIO)
 		st = mr_fail(MR_ERESOURCE, "no memory for a report");
 	if (st == MR_OK && is_standard(path)) {
 		errno = 0;

@@ -128,7 +128,7 @@ mr_status mr_trajectory_write(const mr_trajectory *t, const char *path)
 	mr_json_init(&w, f, true);
 	write_all(&w, t);
 	st = mr_json_finish(&w);
-	if (fclose(f) != 0 && st == MR_OK)
+	if (fclose(f) || st != MR_OK)
 		st = mr_fail(MR_ERESOURCE, "no memory for the text of a trajectory");
 	if (st == MR_OK)
 		st = mr_result_write(path, text, len);

@@ -8,12 +8,13 @@
 #include <unistd.h>
 
 #include "base/crc32c.h"
+#include "base/file.h"
 #include "store/ckpt_os.h"
 #include "store/crc_blocks.h"
 
 mr_status mr_crc_file_error(const char *name, const char *what, int err)
 {
-	mr_status code = err == ENOSPC || err == EDQUOT || err == EFBIG || err == ENOMEM ? MR_ERESOURCE : MR_EIO;
+	mr_status code = mr_file_no_room(err) || err == ENOMEM ? MR_ERESOURCE : MR_EIO;
 
 	return mr_fail(code, "%s: %s: %s", name, what, strerror(err));
 }

@@ -30,7 +30,7 @@ static mr_status write_file(const mr_train *t, const mr_report_usage_row *rows, 
 	if (!f)
 		return mr_fail(MR_ERESOURCE, "no memory to write %s", t->dir.memory);
 	st = mr_report_usage_json(t->step, rows, n, f);
-	if (fclose(f) && st == MR_OK)
+	if (fclose(f) || st != MR_OK)
 		st = mr_fail(MR_ERESOURCE, "no memory to write %s", t->dir.memory);
 	if (st == MR_OK)
 		st = mr_file_replace(t->dir.memory, text, bytes);

@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -204,6 +206,54 @@ static void test_refuses(void)
 	remove_dir();
 }
 
+/* A writer that knows of a stream alone, and of that no more than that it failed. */
+static mr_status write_bytes(FILE *f, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		fputc('x', f);
+	fputc('\n', f);
+	return ferror(f) ? mr_fail(MR_EIO, "cannot write a table") : MR_OK;
+}
+
+/* Whatever has reached the file by then, the message names it and the reason. By the limit of a file's size, which
+ * fails as a full disk does. */
+static void test_no_room(void)
+{
+	static const struct {
+		mr_result_kind kind;
+		mr_status code;
+	} kinds[] = {{MR_RESULT_NAMED, MR_EIO}, {MR_RESULT_OWN, MR_ERESOURCE}, {MR_RESULT_UNSYNCED, MR_ERESOURCE}};
+	struct rlimit was, low;
+	char message[128];
+	mr_result r;
+
+	make_dir();
+	MR_CHECK_OK(mr_result_write(path, "old", 3));
+	snprintf(message, sizeof(message), "%s: cannot write: File too large", path);
+	CU_ASSERT_EQUAL_FATAL(getrlimit(RLIMIT_FSIZE, &was), 0);
+	low = was;
+	signal(SIGXFSZ, SIG_IGN);
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+		for (size_t limit = 0; limit <= 5000; limit += 2500) /* within a buffer, and none */
+			for (size_t more = 1; more <= 3 * BUFSIZ; more += more % 1024 < 3 ? 1 : 1021) {
+				low.rlim_cur = limit;
+				setrlimit(RLIMIT_FSIZE, &low);
+				MR_CHECK_OK(mr_result_begin(&r, path, kinds[k].kind));
+				MR_CHECK_FAIL(mr_result_end(&r, write_bytes(r.file, limit + more)), kinds[k].code,
+					      message);
+				MR_CHECK_OK(mr_result_begin(&r, path, kinds[k].kind));
+				MR_CHECK_FAIL(mr_result_end(&r, mr_result_put(&r, (char[4 * BUFSIZ]){0}, 4 * BUFSIZ)),
+					      kinds[k].code, message);
+				setrlimit(RLIMIT_FSIZE, &was);
+			}
+	signal(SIGXFSZ, SIG_DFL);
+	check_holds(path, "old");
+	/* The reason of a writer that failed for another one stays. */
+	MR_CHECK_OK(mr_result_begin(&r, path, MR_RESULT_OWN));
+	MR_CHECK_FAIL(mr_result_end(&r, mr_fail(MR_EIO, "x: cannot read")), MR_EIO, "x: cannot read");
+	remove_dir();
+}
+
 void mr_suite_result(void); /* the runner declares it too */
 
 void mr_suite_result(void)
@@ -215,4 +265,5 @@ void mr_suite_result(void)
 	MR_TEST(test_never_the_input);
 	MR_TEST(test_streams_are_written_to);
 	MR_TEST(test_refuses);
+	MR_TEST(test_no_room);
 }

@@ -154,7 +154,7 @@ code=0
 	ulimit -f 8
 	exec "$millrace" schedule 1f1b --workers 60 --microbatches 60 --format svg -o "$dir/picture"
 ) >"$dir/out" 2>&1 || code=$?
-if [ $code -ne 1 ] || ! grep -qF "$dir/picture: cannot write" "$dir/out" || [ -e "$dir/picture" ]; then
+if [ $code -ne 1 ] || ! grep -qF "$dir/picture: cannot write: File too large" "$dir/out" || [ -e "$dir/picture" ]; then
 	echo "a picture that is too large for the file: exit $code: $(cat "$dir/out")"
 	failed=1
 fi
