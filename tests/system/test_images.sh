@@ -77,8 +77,9 @@ for backend in $backends; do
 	done
 done
 
-# A folder of images larger than what is kept in memory, one of them a damaged JPEG that is met in the middle of the
-# run: exit code 4 with the file's name, and the run goes on from its last checkpoint once the file is whole.
+# A folder of images larger than what is kept in memory, one of them a damaged JPEG. A damaged head is met when the data
+# is opened, and nothing of the run is there. Behind a head that is whole the damage is met in the middle of the run:
+# exit code 4 with the file's name, and the run goes on from its last checkpoint once the file is whole.
 if "$millrace" --version | grep -q "libjpeg.* none"; then
 	echo "$suite: this build reads no JPEG: damaged ones are skipped"
 else
@@ -117,11 +118,17 @@ train = { steps = 6; batch = 2; lr = 0.01; seed = 7; };
 checkpoint = { every = 1; };
 machine = { workers = 1; threads = 1; loaders = 2; memory_limit = 208M; peak_gflops = 50.0; };
 END
+	damaged() # zeros from byte $1 on: the last table is at byte 5550, the scan at 5733, its coefficients at 5747
+	{
+		head -c "$1" whole.jpg
+		head -c $((5913 - $1)) /dev/zero
+	}
+	damaged 5624 >photos/b/bad.jpg
+	train photos.cfg --set backend=reference --set run.dir=photos.head
+	expect 4 "a JPEG damaged in its head" "photos/b/bad.jpg: damaged JPEG: no scan is said before byte 5733"
+	[ ! -e photos.head ] || fail "a JPEG damaged in its head: the run was begun"
 	for system in sequential 1f1b; do
-		{
-			head -c 5624 whole.jpg
-			head -c 289 /dev/zero
-		} >photos/b/bad.jpg
+		damaged 5757 >photos/b/bad.jpg
 		set -- photos.cfg --set backend=reference --set system.name=$system --set run.dir=photos.$system
 		train "$@"
 		expect 4 "a damaged JPEG, $system" \
