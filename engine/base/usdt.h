@@ -19,8 +19,8 @@
  * (upstream 1, downstream 2, weights 3, optimizer 4, data 5). A micro-batch is counted over the whole run. pass is 0
  * for F, 1 and 2 for the input and the weight half of a backward pass, 3 for both at once; name and kind are addresses
  * of texts, and rows, in and out the sizes of the layer's product, if it is one: rows of its first input for all
- * samples, columns of it and of the first output. Layers' probes fire in evaluations too. perf/bpf has scripts for
- * them.
+ * samples, columns of it and of the first output. Layers' probes fire in evaluations too, and
+ * once where a run warms up. perf/bpf has scripts for them.
  *
  * Each probe has a semaphore, which a tracer raises while it listens: without one a probe costs a load and a branch,
  * and its arguments are not computed. Without the header sys/sdt.h (Debian: systemtap-sdt-dev) the build has no probes.

@@ -163,13 +163,13 @@ static mr_status carry_out(const mr_stage *s, uint32_t i, enum mr_layer_pass pas
 {
 	const mr_stage_step *st = &s->step[i];
 
-	if (MR_USDT_ON(layer_begin)) {
+	if (MR_USDT_ON(layer_begin) && !s->recorded) {
 		mr_usdt_layer l = layer_of(s, i);
 
 		mr_usdt_layer_begin(pass, &l);
 	}
 	MR_TRY(mr_layer_symbols_call(&st->symbols, pass, st->node->ops, c, n));
-	if (MR_USDT_ON(layer_end)) {
+	if (MR_USDT_ON(layer_end) && !s->recorded) {
 		mr_usdt_layer l = layer_of(s, i);
 
 		mr_usdt_layer_end(pass, &l);

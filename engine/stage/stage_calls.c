@@ -56,6 +56,7 @@ static mr_status record(mr_stage_calls *c, const mr_stage *s, rooms *r, mr_step 
 	void *weights = lay_out(s, r, &io);
 
 	quiet.k = mr_recorder_kernels(c->recorder);
+	quiet.recorded = true;
 	quiet.n_copy_out = quiet.n_copy_grad = 0;
 	for (uint32_t p = 0; step && p < s->end_param - s->first_param; p++)
 		step[p] = (mr_step){.src = weights, .dst = weights, .m = weights, .v = weights};

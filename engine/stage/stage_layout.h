@@ -60,6 +60,7 @@ struct mr_stage {
 	uint32_t first_param, end_param;
 	int64_t samples;
 	bool split;
+	bool recorded;                   /* its kernels only note that they were called: no probe of a layer fires */
 	mr_boundary in, out;             /* before it and after it */
 	mr_stage_step *step;             /* [end - first] */
 	uint32_t saves_end;              /* steps from here on save nothing in the slot in F */
