@@ -81,7 +81,8 @@ offers millrace plan --f are --format=
 offers millrace plan --format = s are svg
 offers millrace plan --format '' are text json svg machine layers
 offers millrace tune --prec are --precision=
-offers millrace train rows.cfg --set train.s are train.steps= train.schedule= train.seed=
+offers millrace train rows.cfg --set train.s are train.steps= train.schedule= train.step_every= \
+	train.start_ratio= train.seed=
 offers millrace train rows.cfg --set train.schedule = c are constant cosine
 offers millrace train rows.cfg --set = system.name = zb_ are zb_h1 zb_h2 ...
 offers millrace schedule pipedr are pipedream pipedream_2bw
