@@ -32,12 +32,13 @@ enum { N_SHAPES = sizeof(shapes) / sizeof(shapes[0]), N_NEAR = N_SHAPES - 1 };
 
 enum { LINES = 6 };
 
-static mr_choice_line to_onednn[LINES], to_f32[LINES];
+static mr_choice_line to_onednn[LINES], to_f32[LINES], small_to_onednn[LINES];
 static const mr_choices all_onednn = {.source = "all onednn", .line = to_onednn, .n = LINES};
 static const mr_choices all_f32 = {.source = "all f32", .line = to_f32, .n = LINES};
+static const mr_choices small_onednn = {.source = "small onednn", .line = small_to_onednn, .n = LINES};
 
-/* All products by @backend, for the instructions at hand. */
-static void fill(mr_choice_line *line, const char *backend)
+/* Products of up to @size elements, 0: all, by @backend, for the instructions at hand. */
+static void fill(mr_choice_line *line, const char *backend, int64_t size)
 {
 	static const char *const kinds[] = {"gemm_nn", "gemm_nt", "gemm_tn"}, *const threads[] = {"one", "team"};
 
@@ -47,6 +48,7 @@ static void fill(mr_choice_line *line, const char *backend)
 		snprintf(line[i].threads, sizeof(line[i].threads), "%s", threads[i % 2]);
 		snprintf(line[i].kind, sizeof(line[i].kind), "%s", kinds[i / 2]);
 		snprintf(line[i].backend, sizeof(line[i].backend), "%s", backend);
+		line[i].size = size;
 	}
 }
 
@@ -57,13 +59,14 @@ static mr_kernels backend_at(int i)
 	const mr_kernels *found = i % 2 ? mr_kernels_find_pure(name) : mr_kernels_find(name, MR_BF16);
 	mr_kernels k = {0};
 
-	if (!found || i > 7 || (i > 5 && !mr_kernels_find("onednn", MR_BF16)))
+	if (!found || i > 9 || (i > 5 && !mr_kernels_find("onednn", MR_BF16)))
 		return k;
-	fill(to_onednn, "onednn");
-	fill(to_f32, "f32");
+	fill(to_onednn, "onednn", 0);
+	fill(to_f32, "f32", 0);
+	fill(small_to_onednn, "onednn", 4096);
 	k = *found;
 	if (i > 3)
-		k.choices = i > 5 ? &all_onednn : &all_f32;
+		k.choices = i > 7 ? &small_onednn : i > 5 ? &all_onednn : &all_f32;
 	return k;
 }
 

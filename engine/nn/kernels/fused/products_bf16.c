@@ -104,8 +104,8 @@ static mr_status library_product(mr_kctx *kc, const mr_gemm *g, const void *a, c
 }
 
 /* Computes the sum of @n products of one shape; with @out->add it is added to the previous C. */
-static mr_status product(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b,
-			 const mr_block_out *out)
+static mr_status our_product(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b,
+			     const mr_block_out *out)
 {
 	mr_block_gemm all = {.vec = kc->blocks,
 			     .engine = &kc->engine,
@@ -118,11 +118,19 @@ static mr_status product(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *
 			     .as = (const uint16_t *const *)a,
 			     .bs = (const uint16_t *const *)b,
 			     .out = *out};
+
+	return mr_block_gemm_run(&all, kc->n_threads, &kc->block);
+}
+
+/* The same by what the table of choices names for this shape. */
+static mr_status product(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b,
+			 const mr_block_out *out)
+{
 	mr_gemm part = *g;
 
 	MR_TRY(mr_fused_ctx_status(kc));
 	if (!by_onednn(kc, g))
-		return mr_block_gemm_run(&all, kc->n_threads, &kc->block);
+		return our_product(kc, g, n, a, b, out);
 	for (uint32_t j = 0; j < n; j++) {
 		mr_block_out o = *out;
 
@@ -242,12 +250,15 @@ static void pick(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 			*to++ = p->a[l * p->m + p->r->row[i]];
 }
 
-/* The requested rows are computed a second time, since an element has the same bits whatever the number of rows. But
- * oneDNN may sum in another order when there are fewer rows: then C is stored and its rows are copied. */
+/* The requested rows are computed a second time, since an element has the same bits whatever the number of rows, as
+ * long as our kernels compute both: the table of choices, which may name oneDNN for the fewer rows, is not asked about
+ * them. But oneDNN may sum in another order when there are fewer rows: then C is stored and its rows are copied. */
 mr_status mr_bf16_gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s,
 				 const mr_gemm_rows *r)
 {
 	picking p = {.r = r, .m = g->m, .a = a};
+	mr_block_out out = out_of(kc, g, r->out);
+	const void *columns = r->room;
 	mr_gemm few = *g;
 
 	if (by_onednn(kc, g)) {
@@ -260,10 +271,9 @@ mr_status mr_bf16_gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, c
 		return MR_OK;
 	}
 	few.m = r->n;
-	few.colsum_a = few.colsum_b = NULL;
 	mr_team_run(kc->n_threads, pick, &p, g->k, 1, r->n);
 	if (r->n)
-		MR_TRY(mr_bf16_gemm(kc, &few, r->room, b, NULL, r->out, NULL));
+		MR_TRY(our_product(kc, &few, 1, &columns, &b, &out));
 	return mr_bf16_gemm_step(kc, g, a, b, c, s);
 }
 
