@@ -133,6 +133,8 @@ void mr_job_check_rate(const mr_job *j, const mr_job_listener *l)
 	const mr_job_train *t = &j->train;
 	mr_lr lr = mr_job_lr(j);
 
+	if (t->schedule < 0 || t->schedule > (int)MR_LR_WSD) /* a library's caller: noted as no word of the key */
+		return;
 	check_needs(j, l);
 	if (lr.kind == MR_LR_STEP)
 		check_step(j, l);
