@@ -1,7 +1,7 @@
 #!/bin/sh
 # The memory that `plan` promises for the process against the peak that the kernel measured: 20 configurations of
-# networks, systems, precisions, backends and threads. A plan is never too small, and at most a tenth and 3 MiB too large; a run
-# whose limit is the plan stays below it.   slow_plan_memory.sh SOURCE BUILD
+# networks, systems, precisions, backends and threads. A plan is never too small, and at most a tenth and 3 MiB too
+# large; a run whose limit is the plan stays below it.   slow_plan_memory.sh SOURCE BUILD
 . "$(dirname "$0")/train_lib.sh"
 
 if grep -q __asan_init "$millrace" || grep -q __tsan_init "$millrace"; then
