@@ -15,7 +15,7 @@
 #include "check.h"
 #include "step_variants.h"
 #include "guarded.h"
-#include "nn/kernels/fused/gemm.h"
+#include "fused_gemm.h"
 
 /* A sanitizer takes ten times as long, and it looks at addresses: bits were compared without it. */
 #ifdef __SANITIZE_ADDRESS__
