@@ -1,8 +1,8 @@
 /*
  * inputs.h - the files that this process has read: no result is written over one of them.
  *
- * Files are told apart by device and inode, so another name, a link or a hard link does not hide one; and by the time
- * of the last change, because the number of an inode is given anew once its file is removed.
+ * A file is identified by device, inode and time of its last change. So it is recognized under another name or by a
+ * link. The time is part of it because the system reuses the inode number of a removed file.
  */
 #ifndef MR_BASE_INPUTS_H
 #define MR_BASE_INPUTS_H

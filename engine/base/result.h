@@ -45,8 +45,8 @@ MR_MUST_USE mr_status mr_result_put(mr_result *r, const void *data, size_t len);
 bool mr_result_is_stream(const mr_result *r);
 
 /** Give the file its name, durably, if @st, the status of what was written, is MR_OK and no write has failed; else
- * remove what was written, and the old file stands. Closes and frees @r. Errors: as mr_result_begin; @st, but where a
- * writer saw no more than that its stream failed (MR_EIO), the path and the system's reason are told. */
+ * remove what was written, and the old file stands. Closes and frees @r. Errors: as mr_result_begin; @st. If @st
+ * is MR_EIO because the stream failed, the message gets the path and the system's reason. */
 MR_MUST_USE mr_status mr_result_end(mr_result *r, mr_status st);
 
 /** Write the whole result @path. Errors: as above. */

@@ -127,7 +127,7 @@ static mr_status check_tokens(const mr_session *s, bool known)
 	return MR_OK;
 }
 
-static mr_status open_trained(const mr_args *args, bool speechless, const mr_config *config, const char *plan,
+static mr_status open_trained(const mr_args *args, bool without_text, const mr_config *config, const char *plan,
 			      char **alphabet, mr_session *s)
 {
 	const mr_job *job = mr_config_job(config);
@@ -135,14 +135,14 @@ static mr_status open_trained(const mr_args *args, bool speechless, const mr_con
 	mr_status st;
 
 	MR_TRY(mr_weights_alphabet(job, args, alphabet, &known));
-	MR_TRY(mr_session_open_trained(job, *alphabet, plan, speechless, s));
+	MR_TRY(mr_session_open_trained(job, *alphabet, plan, without_text, s));
 	st = check_tokens(s, known);
 	if (st != MR_OK)
 		mr_session_close(s);
 	return st;
 }
 
-mr_status mr_with_trained(const mr_args *args, bool speechless, mr_status (*work)(const mr_args *args, mr_session *s))
+mr_status mr_with_trained(const mr_args *args, bool without_text, mr_status (*work)(const mr_args *args, mr_session *s))
 {
 	char *alphabet = NULL, *plan = NULL;
 	mr_config *config;
@@ -154,7 +154,7 @@ mr_status mr_with_trained(const mr_args *args, bool speechless, mr_status (*work
 	if (mr_config_job(config)->order.workers)
 		plan = mr_rundir_plan(mr_config_job(config)->run_dir);
 	if (st == MR_OK)
-		st = open_trained(args, speechless, config, plan, &alphabet, &s);
+		st = open_trained(args, without_text, config, plan, &alphabet, &s);
 	if (st == MR_OK)
 		st = work_and_close(args, &s, work);
 	free(plan);

@@ -25,11 +25,11 @@ mr_status mr_with_session(const mr_args *args, mr_status (*work)(const mr_args *
 
 /**
  * The same with the checkpoint of --checkpoint in @args, or of run.dir: text is read and written with the
- * characters of the model's training, from the checkpoint. @speechless: the text itself is not needed.
+ * characters of the model's training, from the checkpoint. @without_text: the text itself is not needed.
  * If an older build's checkpoint does not have them, they are those of the configuration's text, with a warning.
  * Errors: also MR_ECKPT when model and data do not fit each other.
  */
-mr_status mr_with_trained(const mr_args *args, bool speechless,
+mr_status mr_with_trained(const mr_args *args, bool without_text,
 			  mr_status (*work)(const mr_args *args, mr_session *s)) MR_MUST_USE;
 
 #endif

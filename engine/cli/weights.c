@@ -54,7 +54,7 @@ static void warn_data(const mr_session *s, const mr_checkpoint *ck, const char *
 	char now[24];
 
 	snprintf(now, sizeof(now), "%016" PRIx64, s->data->fingerprint);
-	if (!s->speechless && then && strcmp(then, now))
+	if (!s->without_text && then && strcmp(then, now))
 		fprintf(stderr, "millrace: warning: %s was trained on other data than the configuration names\n", path);
 }
 

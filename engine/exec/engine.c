@@ -328,15 +328,16 @@ static bool wait_step(mr_engine *e, uint64_t n_seen)
 }
 
 /* Ask the caller about each step whose record is there, and let the workers go as far as it agrees, at most to @until;
- * *@pause: it does not. *@told: steps that it was told of so far. */
-static void agree(mr_engine *e, uint64_t until, mr_engine_progress *progress, void *arg, bool *pause, uint64_t *told)
+ * *@pause is set if it does not. *@reported: the last step that it was asked about. */
+static void agree(mr_engine *e, uint64_t until, mr_engine_progress *progress, void *arg, bool *pause,
+		  uint64_t *reported)
 {
 	uint64_t limit = atomic_load_explicit(&e->limit, memory_order_relaxed);
 	mr_step_rec rec;
 
 	while (mr_run_next_step(e->run, &rec)) {
 		*pause = !progress(arg, &rec) || *pause;
-		*told = rec.step;
+		*reported = rec.step;
 		if (!*pause)
 			limit = rec.step + 1 + mr_engine_lag(e);
 	}
@@ -364,7 +365,7 @@ static bool go_on(mr_engine *e)
  */
 static mr_status obey_each(mr_engine *e, uint64_t until, mr_engine_progress *progress, void *arg, bool *pause)
 {
-	uint64_t told = e->step, first = e->step + 1 + mr_engine_lag(e);
+	uint64_t reported = e->step, first = e->step + 1 + mr_engine_lag(e);
 	uint64_t n_seen = atomic_load_explicit(&e->run->n_steps, memory_order_relaxed), asked_ns = mr_clock_ns();
 	mr_watchdog dog;
 
@@ -373,11 +374,11 @@ static mr_status obey_each(mr_engine *e, uint64_t until, mr_engine_progress *pro
 	for (uint16_t w = 0; w < e->run->n_workers; w++)
 		give(e, w, CMD_TRAIN);
 	for (;;) {
-		uint64_t before = told;
+		uint64_t before = reported;
 		bool all = wait_step(e, n_seen);
 
 		n_seen = atomic_load_explicit(&e->run->n_steps, memory_order_relaxed);
-		agree(e, until, progress, arg, pause, &told);
+		agree(e, until, progress, arg, pause, &reported);
 		if (mr_clock_ns() - asked_ns >= POLL_NS) {
 			asked_ns = mr_clock_ns();
 			*pause = !progress(arg, NULL) || *pause;
@@ -385,10 +386,10 @@ static mr_status obey_each(mr_engine *e, uint64_t until, mr_engine_progress *pro
 		if (mr_stop_raised(&e->run->stop)) {
 			if (all)
 				break;
-		} else if (!go_on(e) && all && told == before) {
+		} else if (!go_on(e) && all && reported == before) {
 			if (must_settle(e))
 				MR_TRY(order_all(e, CMD_SETTLE, &dog));
-			agree(e, until, progress, arg, pause, &told);
+			agree(e, until, progress, arg, pause, &reported);
 			if (!go_on(e))
 				break;
 		}

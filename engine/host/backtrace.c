@@ -12,7 +12,7 @@
 
 #include "base/activity.h"
 
-/* Calls whose first argument is a file; of the others only the name is told. */
+/* Calls whose first argument is a file. For all other calls the report has only the name. */
 static const struct {
 	long number;
 	const char *name;

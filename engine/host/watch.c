@@ -24,7 +24,7 @@ struct mr_watch {
 	pthread_cond_t end;
 	bool ending;                    /* guarded by the lock */
 	mr_stall stall[MR_ACTIVITIES];  /* from here on the thread's own */
-	uint64_t told[MR_ACTIVITIES];   /* the beat that was reported as hanging; 0: none */
+	uint64_t reported[MR_ACTIVITIES];   /* the beat that was reported as hanging; 0: none */
 };
 
 static double limit_of(const mr_watch *w)
@@ -53,9 +53,9 @@ static void report(mr_watch *w, unsigned i, const mr_activity *a)
 	char text[1024], file[512], call[560] = "", name[20];
 	bool known = *a->call != '\0';
 
-	if (w->told[i] == a->beat)
+	if (w->reported[i] == a->beat)
 		return;
-	w->told[i] = a->beat;
+	w->reported[i] = a->beat;
 	name_of(a->tid, name);
 	mr_activity_file(a, file, sizeof(file));
 	if (known)

@@ -51,7 +51,7 @@ static const mr_option train[] = {
 	 "of schedule step: steps behind which the learning rate is multiplied by gamma, such as \"30000 60000\"; at "
 	 "most 16"},
 	{"step_every", MR_OPT_INT, "0", 0, 1e15, NULL, "steps",
-	 "of schedule step: behind every so many steps it is, too; 0: behind milestones alone"},
+	 "of schedule step: the rate also falls each time this number of steps has passed; 0: at milestones only"},
 	{"gamma", MR_OPT_FLOAT, "0.1", 0, 1, NULL, NULL, "of schedule step: what the learning rate is multiplied by"},
 	{"start_ratio", MR_OPT_FLOAT, "0.04", 0, 1, NULL, NULL,
 	 "of schedule one_cycle: the first step has the learning rate lr * start_ratio"},

@@ -75,7 +75,7 @@ static mr_status open_data(mr_session *s)
 	};
 	mr_model_data md;
 
-	if (s->speechless)
+	if (s->without_text)
 		MR_TRY(open_vocabulary(s, &want));
 	else if (!s->beside)
 		MR_TRY(mr_job_blame(s->job, MR_JOB_DATA, "name",
@@ -185,12 +185,13 @@ mr_status mr_session_open(const mr_job *job, mr_session *s)
 	return load_or_close(s);
 }
 
-mr_status mr_session_open_trained(const mr_job *job, const char *alphabet, const char *plan, bool speechless,
+mr_status mr_session_open_trained(const mr_job *job, const char *alphabet, const char *plan, bool without_text,
 				  mr_session *s)
 {
-	*s = (mr_session){.job = job, .alphabet = alphabet, .plan_path = plan, .speechless = speechless && alphabet};
+	*s = (mr_session){.job = job, .alphabet = alphabet, .plan_path = plan};
+	s->without_text = without_text && alphabet;
 	MR_TRY(open_or_close(s));
-	return s->speechless ? MR_OK : load_or_close(s);
+	return s->without_text ? MR_OK : load_or_close(s);
 }
 
 mr_status mr_session_open_plan(const mr_job *job, const char *path, mr_session *s)

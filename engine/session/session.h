@@ -36,7 +36,7 @@ typedef struct mr_session {
 	bool is_record;              /* that file is the record of a run, which is carried out unchanged */
 	const char *alphabet;        /* the characters of a trained model (data/dataset.h), for reading text; NULL: the
 	                                text's own. Borrowed */
-	bool speechless;             /* no text is read: the data have `alphabet` and no samples, and there is no
+	bool without_text;           /* no text is read: the data have `alphabet` and no samples, and there is no
 	                                plan */
 	const mr_kernels *kernels;   /* `own_kernels` */
 	mr_kernels own_kernels;
@@ -115,9 +115,9 @@ mr_status mr_session_open_record(const mr_job *job, const char *path, mr_session
 mr_status mr_session_open_beside(const mr_job *job, const mr_session *other, mr_session *s) MR_MUST_USE;
 
 /** The same for a trained model with the characters @alphabet (NULL: those of the text), trained by the plan in the
- * file @plan (NULL: the system's own); without the text and a plan when @speechless, which is enough for
+ * file @plan (NULL: the system's own); without the text and a plan when @without_text, which is enough for
  * mr_sample_write. Errors: also MR_EDATA when the text has other characters. */
-mr_status mr_session_open_trained(const mr_job *job, const char *alphabet, const char *plan, bool speechless,
+mr_status mr_session_open_trained(const mr_job *job, const char *alphabet, const char *plan, bool without_text,
 				  mr_session *s) MR_MUST_USE;
 
 /** Append to @out, as text, the linear program whose solution the order of @s's plan approximates, for the costs of its

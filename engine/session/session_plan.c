@@ -371,7 +371,7 @@ mr_status mr_session_make_plan(mr_session *s)
 	const mr_sched_ops *system = mr_job_system(s->job);
 	bool judged = system && system->judged && !s->plan_path;
 
-	if (s->speechless)
+	if (s->without_text)
 		return make_place(s);
 	if (s->plan_path)
 		MR_TRY(system ? read_plan(s)

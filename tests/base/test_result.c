@@ -178,7 +178,7 @@ static void test_streams_are_written_to(void)
 	CU_ASSERT_TRUE(!lstat("/dev/null", &s) && S_ISCHR(s.st_mode));
 	MR_CHECK_FAIL(mr_result_write("/dev/full", "x", 1), MR_EIO, "/dev/full: cannot write: No space left on device");
 
-	/* an open file is gone on with, where it stands: as 2>> log and -o /dev/stderr expect it */
+	/* writing to an open file continues at its position, as 2>> log and -o /dev/stderr expect */
 	fd = open(path, O_RDWR | O_CREAT, 0600);
 	CU_ASSERT_EQUAL_FATAL(write(fd, "log ", 4), 4);
 	snprintf(name, sizeof(name), "/dev/fd/%d", fd);

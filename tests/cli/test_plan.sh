@@ -177,7 +177,7 @@ sed '1s/; reads=.*//; 2,$s/,[^,]*,[^,]*$//' costs.csv >old.csv
 expect 0 "measured, $(pwd -P)/old.csv" plan mlp.cfg --costs old.csv
 sed '1s/; crowd_f=.*//; 2,$s/,[^,]*$//' costs.csv >older.csv
 expect 0 "measured, $(pwd -P)/older.csv" plan mlp.cfg --costs older.csv
-# What disturbed the measurement is in the file, and is told again when it is used; too much is refused, and nothing
+# What disturbed the measurement is in the file, and is repeated when it is used; too much is refused, and nothing
 # written.
 head -n 1 costs.csv | grep -q '; spread=[0-9.]*$' || complain "no spread in the first line of costs.csv"
 sed '1s/; spread=.*/; spread=0.5/' costs.csv >half.csv

@@ -1,4 +1,4 @@
-/* The watch on work with files: what hangs is told once, with its thread, call and file; what goes on is not. */
+/* The watch on work with files: a call that hangs is reported once, with thread, call and file; others are not. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -106,7 +106,7 @@ static void test_hangs(void)
 	atomic_store(&go, true);
 	pthread_join(thread[0], NULL);
 
-	/* A call in no work, of a file that has only a name; and the next one in the same place is told again. */
+	/* A call outside of any work, with a name and no descriptor. The next one is reported again. */
 	for (int i = 0; i < 2; i++) {
 		forget();
 		mr_activity_call("rename", -1, "nowhere", 0);

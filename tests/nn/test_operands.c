@@ -105,7 +105,7 @@ static void all_operations_in_all_tables(void)
 
 /* --- absent operands ---------------------------------------------------------------------------------------------- */
 
-/* What a call must not read: whoever does ends by a signal. */
+/* An operand that a call must not read: reading it raises SIGSEGV. */
 #define UNREAD ((void *)(uintptr_t)64)
 
 /* dims m, n, k; variant: none, ReLU; + 2: of gradients */

@@ -359,7 +359,7 @@ static void the_list_ends(void)
 	CU_ASSERT_EQUAL(reached, 11);
 	rig_fini(&r);
 	rig_init(&r);
-	/* A timeline has no end, and it is made for so many steps and those that are begun before they end. */
+	/* A timeline has no end. It is computed for the steps of the run and those that begin before its end. */
 	rig_sets(&r, "system.name=rpd train.microbatches=1 train.batch=2 train.steps=10 system.delays=exact "
 		     "machine.workers=2");
 	rig_open(&r);

@@ -62,9 +62,10 @@ MR_API const char *mr_training_ignored(const mr_training *t);
  * thread hangs and closing gives no memory back. */
 MR_API mr_status mr_training_run(mr_training *t, uint64_t until, mr_training_progress *progress, void *arg) MR_MUST_USE;
 
-/** How many commits behind step k mr_training_run stops when its progress returns false for k: 0 for `sequential` and
- * the systems that flush; 2 for those that never do, whose pipeline would else drain at each step. Systems that pause
- * only every so many steps (replicas: where they are averaged) stop at the first such step from there on. */
+/** The number of commits after step k at which mr_training_run stops if its progress returns false for step k: 0 for
+ * `sequential` and systems that flush; 2 for systems that never flush, whose pipeline would otherwise drain at each
+ * step. A system that can pause only at some steps (with replicas: where they are averaged) stops at the next of them.
+ */
 MR_API uint32_t mr_training_lag(const mr_training *t);
 
 /** Call @wait (NULL: nothing) during later calls of mr_training_run and mr_training_evaluate. Errors: MR_EINVAL. */
