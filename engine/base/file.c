@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/inputs.h"
-#include "base/result.h"
 #include "base/str.h"
 
 #define FIRST_BYTES 4096  /* for files without a size beforehand, such as pipes */
@@ -198,14 +197,4 @@ mr_status mr_file_sync_dir(const char *dir)
 		st = mr_fail(MR_EIO, "%s: cannot fsync directory: %s", dir, strerror(errno));
 	close(fd);
 	return st;
-}
-
-mr_status mr_file_replace(const char *path, const void *data, size_t len)
-{
-	mr_result r;
-	mr_status st;
-
-	MR_TRY(mr_result_begin(&r, path, MR_RESULT_OWN));
-	st = mr_result_put(&r, data, len);
-	return mr_result_end(&r, st);
 }

@@ -1,8 +1,8 @@
 /*
- * file.h - regular files: opened, read whole with a cap, replaced without ever showing half of one.
+ * file.h - regular files: opened, and read whole with a cap.
  *
  * Everything that the program reads comes through mr_file_open, mr_file_read or mr_file_stream, and everything that it
- * writes leaves through mr_file_replace, mr_file_stream or base/result.h; tests/layers/files.txt names what else may
+ * writes leaves through mr_file_stream or base/result.h; tests/layers/files.txt names what else may
  * open a file, and why. Where a regular file is expected, a link to one is followed, and a folder, a pipe, a device or
  * a socket is refused at once: none of them can make the program wait.
  */
@@ -49,16 +49,6 @@ MR_MUST_USE mr_status mr_file_read(const char *path, size_t max, char **buf, siz
 
 /** As mr_file_read, of a regular file alone: what a program of ours has written, such as the files of a run. */
 MR_MUST_USE mr_status mr_file_read_regular(const char *path, size_t max, char **buf, size_t *len);
-
-/**
- * Make the regular file @path hold exactly @len bytes of @data, so that a crash at any instant leaves the old file or
- * the new one: temporary file in the same directory (created anew: no existing file is written to), fsync, rename,
- * fsync of the directory. A link is kept, and the file behind it replaced. For files of the program's own; a result
- * whose name a user gave is written by base/result.h. Errors: MR_EIO with the path and the system's reason, also when
- * the path is no regular file; MR_ERESOURCE without room for it. Then the temporary file is removed and an old file
- * untouched.
- */
-MR_MUST_USE mr_status mr_file_replace(const char *path, const void *data, size_t len);
 
 /** Make creations and renames in the directory @dir survive a power cut. Errors: MR_EIO. */
 MR_MUST_USE mr_status mr_file_sync_dir(const char *dir);

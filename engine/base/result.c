@@ -323,12 +323,12 @@ mr_status mr_result_end(mr_result *r, mr_status st)
 	return st;
 }
 
-mr_status mr_result_write(const char *path, const void *data, size_t len)
+mr_status mr_result_write(const char *path, const void *data, size_t len, mr_result_kind kind)
 {
 	mr_result r;
 	mr_status st;
 
-	MR_TRY(mr_result_begin(&r, path, MR_RESULT_NAMED));
+	MR_TRY(mr_result_begin(&r, path, kind));
 	st = mr_result_put(&r, data, len);
 	return mr_result_end(&r, st);
 }

@@ -49,7 +49,8 @@ bool mr_result_is_stream(const mr_result *r);
  * is MR_EIO because the stream failed, the message gets the path and the system's reason. */
 MR_MUST_USE mr_status mr_result_end(mr_result *r, mr_status st);
 
-/** Write the whole result @path. Errors: as above. */
-MR_MUST_USE mr_status mr_result_write(const char *path, const void *data, size_t len);
+/** Write the whole result @path: @len bytes of @data. At any instant the path has the old contents or the new ones.
+ * Errors: as above. */
+MR_MUST_USE mr_status mr_result_write(const char *path, const void *data, size_t len, mr_result_kind kind);
 
 #endif

@@ -57,7 +57,7 @@ static mr_status write_file(const mr_args *args, const char *data, const char *p
 	mr_strbuf_init(&notes);
 	st = mr_starter_write(data, folder, &machine, &text, &notes);
 	if (st == MR_OK)
-		st = mr_result_write(path, mr_strbuf_text(&text), text.len);
+		st = mr_result_write(path, mr_strbuf_text(&text), text.len, MR_RESULT_NAMED);
 	if (st == MR_OK && notes.len)
 		fputs(mr_printable(notes.data), stdout);
 	mr_strbuf_fini(&text);

@@ -158,7 +158,7 @@ static mr_status write_choice(const mr_args *args, const mr_job *job, const mr_a
 	mr_strbuf_init(&text);
 	st = mr_config_print(config, &text);
 	if (st == MR_OK)
-		st = mr_result_write(path, mr_strbuf_text(&text), text.len);
+		st = mr_result_write(path, mr_strbuf_text(&text), text.len, MR_RESULT_NAMED);
 	mr_strbuf_fini(&text);
 	mr_config_destroy(config);
 	if (st == MR_OK)

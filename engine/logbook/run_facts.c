@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/result.h"
 #include "base/str.h"
 #include "host/memory.h"
 #include "host/processor.h"
@@ -341,7 +342,7 @@ static mr_status write_file(const mr_run_facts *f)
 	if (fclose(out) || st == MR_EIO)
 		st = mr_fail(MR_ERESOURCE, "no memory to write %s", f->path);
 	if (st == MR_OK)
-		st = mr_file_replace(f->path, text, len);
+		st = mr_result_write(f->path, text, len, MR_RESULT_OWN);
 	free(text);
 	return st;
 }

@@ -99,7 +99,7 @@ mr_status mr_output_make(const char *path, mr_status (*make)(const void *arg, FI
 		st = flush(MR_OK, ferror(stdout) ? errno : 0);
 	} else if (st == MR_OK) {
 		fflush(stdout);
-		st = mr_result_write(path, text, len);
+		st = mr_result_write(path, text, len, MR_RESULT_NAMED);
 	}
 	free(text);
 	return st;

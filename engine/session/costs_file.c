@@ -80,7 +80,8 @@ mr_status mr_costs_write(const char *path, const mr_session *s, const mr_costs *
 				 c->layer[i].i, c->layer[i].w, c->layer[i].u, c->layer[i].g, c->layer[i].spread);
 	}
 	write_teams(s, c->teams, &b);
-	st = b.failed ? mr_fail(MR_ERESOURCE, "no memory for %s", path) : mr_result_write(path, b.data, b.len);
+	st = b.failed ? mr_fail(MR_ERESOURCE, "no memory for %s", path)
+				  : mr_result_write(path, b.data, b.len, MR_RESULT_NAMED);
 	mr_strbuf_fini(&b);
 	return st;
 }

@@ -131,7 +131,7 @@ mr_status mr_trajectory_write(const mr_trajectory *t, const char *path)
 	if (fclose(f) || st != MR_OK)
 		st = mr_fail(MR_ERESOURCE, "no memory for the text of a trajectory");
 	if (st == MR_OK)
-		st = mr_result_write(path, text, len);
+		st = mr_result_write(path, text, len, MR_RESULT_NAMED);
 	free(text);
 	return st;
 }

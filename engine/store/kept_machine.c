@@ -1,17 +1,16 @@
 #include "store/kept_machine.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/result.h"
 #include "base/stats.h"
 #include "base/str.h"
-#include "store/kept_rows.h"
+#include "store/kept_path.h"
 
 #define NAME "kept-machine.csv"
 #define FIRST "# millrace machine 1\n"
@@ -72,34 +71,20 @@ bool mr_kept_machine_read(mr_kept_machine *k)
 	return ok;
 }
 
-static void make_folders(char *path)
-{
-	char *slash = strrchr(path, '/'), *above;
-
-	*slash = '\0';
-	above = strrchr(path, '/');
-	*above = '\0';
-	mkdir(path, 0700);
-	*above = '/';
-	mkdir(path, 0700);
-	*slash = '/';
-}
-
 mr_status mr_kept_machine_store(const mr_kept_machine *k)
 {
 	char path[4096];
 	mr_strbuf text;
 	mr_status st;
 
-	if (!mr_kept_path(NAME, path, sizeof(path)))
-		return mr_fail(MR_EIO, "there is no folder for it: neither XDG_CACHE_HOME nor HOME is a path");
-	make_folders(path);
+	MR_TRY(mr_kept_path_make(NAME, path, sizeof(path)));
 	mr_strbuf_init(&text);
 	mr_strbuf_printf(&text, FIRST "processor %s\ncores %u\ndate %s", k->processor, k->n_cores, k->date);
 	for (int i = 0; i < MR_KEPT_MACHINE_NUMBERS; i++)
 		mr_strbuf_printf(&text, "\nnumber%d %.17g", i, k->number[i]);
 	mr_strbuf_printf(&text, "\nhash %016" PRIx64 "\n", mr_hash64(0, mr_strbuf_text(&text), text.len));
-	st = text.failed ? mr_fail(MR_ERESOURCE, "no memory for %s", path) : mr_file_replace(path, text.data, text.len);
+	st = text.failed ? mr_fail(MR_ERESOURCE, "no memory for %s", path)
+					 : mr_result_write(path, text.data, text.len, MR_RESULT_OWN);
 	mr_strbuf_fini(&text);
 	return st;
 }

@@ -8,13 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/result.h"
 #include "base/stats.h"
 #include "base/str.h"
+#include "store/kept_path.h"
 
+#define NAME "kept-layers.csv"
 #define FIRST_WORDS "# millrace layers 1; "
 #define COLUMNS "key,kind,samples,threads,f_s,i_s,w_s,u_s\n"
 #define MAX_BYTES ((size_t)16 << 20)
@@ -23,23 +25,9 @@
 
 const char *const mr_kept_word[MR_KEPT_WORDS] = {"processor", "instructions", "kernels", "program"};
 
-bool mr_kept_path(const char *name, char *path, size_t size)
-{
-	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	int n;
-
-	if (cache && *cache == '/')
-		n = snprintf(path, size, "%s/millrace/%s", cache, name);
-	else if (home && *home == '/')
-		n = snprintf(path, size, "%s/.cache/millrace/%s", home, name);
-	else
-		return false;
-	return n > 0 && (size_t)n < size;
-}
-
 bool mr_kept_rows_path(char *path, size_t size)
 {
-	return mr_kept_path("kept-layers.csv", path, size);
+	return mr_kept_path(NAME, path, size);
 }
 
 /* --- reading --- */
@@ -232,24 +220,19 @@ static mr_status write_file(const mr_kept_rows *k, mr_kept_words words, const ch
 	mr_strbuf_printf(&all, "hash=%016" PRIx64 "\n%s", mr_hash64(0, mr_strbuf_text(&rows), rows.len),
 			 mr_strbuf_text(&rows));
 	st = rows.failed || all.failed ? mr_fail(MR_ERESOURCE, "no memory for %s", path)
-				       : mr_file_replace(path, all.data, all.len);
+				       : mr_result_write(path, all.data, all.len, MR_RESULT_OWN);
 	mr_strbuf_fini(&rows);
 	mr_strbuf_fini(&all);
 	return st;
 }
 
-/* The folder of @path, and the one above it. *@lock: the folder, locked until it is closed. */
+/* *@lock: the folder of @path, locked until it is closed. */
 static mr_status lock_folder(char *path, int *lock)
 {
-	char *slash = strrchr(path, '/'), *above;
+	char *slash = strrchr(path, '/');
 	mr_status st = MR_OK;
 
 	*slash = '\0';
-	above = strrchr(path, '/');
-	*above = '\0';
-	mkdir(path, 0700);
-	*above = '/';
-	mkdir(path, 0700);
 	*lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (*lock < 0 || flock(*lock, LOCK_EX)) {
 		st = mr_fail(MR_EIO, "%s: %s", path, strerror(errno));
@@ -267,8 +250,7 @@ mr_status mr_kept_rows_store(mr_kept_words words, const mr_kept_row *fresh, uint
 	mr_status st;
 	int lock;
 
-	if (!mr_kept_rows_path(path, sizeof(path)))
-		return mr_fail(MR_EIO, "there is no folder for it: neither XDG_CACHE_HOME nor HOME is a path");
+	MR_TRY(mr_kept_path_make(NAME, path, sizeof(path)));
 	MR_TRY(lock_folder(path, &lock));
 	if (!anew)
 		read_file(path, words, &k);

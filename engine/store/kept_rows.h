@@ -5,8 +5,7 @@
  * file with other words, or a damaged one, is ignored with a sentence on standard error. It is replaced as a whole,
  * under a lock of its folder, so what two processes keep at once is both kept.
  *
- * The file is kept-layers.csv in $XDG_CACHE_HOME/millrace, or ~/.cache/millrace. session/kept_layers.h says what the
- * rows are.
+ * The file is kept-layers.csv (store/kept_path.h). session/kept_layers.h says what the rows are.
  */
 #ifndef MR_STORE_KEPT_ROWS_H
 #define MR_STORE_KEPT_ROWS_H
@@ -39,9 +38,7 @@ typedef struct mr_kept_rows {
 typedef char mr_kept_words[MR_KEPT_WORDS][128];
 extern const char *const mr_kept_word[MR_KEPT_WORDS];
 
-/** The path of a file @name beside it, in @path[@size]; false: there is no place for it. */
-bool mr_kept_path(const char *name, char *path, size_t size);
-/** That of the file itself. */
+/** The path of the file (store/kept_path.h). */
 bool mr_kept_rows_path(char *path, size_t size);
 
 /** Read the file; none, or one of other words or a damaged one, gives no rows. The caller calls fini. */

@@ -9,6 +9,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/result.h"
 #include "training/search_limit.h"
 #include "session/average_trigger.h"
 #include "session/init_weights.h"
@@ -35,7 +36,7 @@ static mr_status write_config(const mr_train *t)
 	mr_strbuf_init(&text);
 	st = mr_config_print(t->config, &text);
 	if (st == MR_OK)
-		st = mr_file_replace(t->dir.config, mr_strbuf_text(&text), strlen(mr_strbuf_text(&text)));
+		st = mr_result_write(t->dir.config, mr_strbuf_text(&text), text.len, MR_RESULT_OWN);
 	mr_strbuf_fini(&text);
 	return st;
 }
@@ -52,7 +53,7 @@ static mr_status write_choices(const mr_train *t)
 	mr_strbuf_init(&text);
 	mr_choices_print(c, &text);
 	st = text.failed ? mr_fail(MR_ERESOURCE, "no memory for %s", t->dir.choices)
-			 : mr_file_replace(t->dir.choices, text.data, text.len);
+			 : mr_result_write(t->dir.choices, text.data, text.len, MR_RESULT_OWN);
 	mr_strbuf_fini(&text);
 	return st;
 }

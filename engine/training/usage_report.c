@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "base/result.h"
 #include "training/train.h"
 #include "report/table.h"
 #include "exec/usage.h"
@@ -33,7 +34,7 @@ static mr_status write_file(const mr_train *t, const mr_report_usage_row *rows, 
 	if (fclose(f) || st != MR_OK)
 		st = mr_fail(MR_ERESOURCE, "no memory to write %s", t->dir.memory);
 	if (st == MR_OK)
-		st = mr_file_replace(t->dir.memory, text, bytes);
+		st = mr_result_write(t->dir.memory, text, bytes, MR_RESULT_OWN);
 	free(text);
 	return st;
 }

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "base/result.h"
 #include "host/topo.h"
 #include "perf/rpd/experiments.h"
 #include "perf/rpd/fit.h"
@@ -110,7 +111,7 @@ static void write_record(const settings *s, const mr_aged *a)
 	if (text.failed)
 		die_unless(mr_fail(MR_ERESOURCE, "no memory for the text of %u steps", a->n_steps), "recorded steps");
 	snprintf(name, sizeof(name), "measured-%u.steps", a->n_stages);
-	die_unless(mr_file_replace(out_path(s, name), text.data, text.len), "recorded steps");
+	die_unless(mr_result_write(out_path(s, name), text.data, text.len, MR_RESULT_OWN), "recorded steps");
 	mr_strbuf_fini(&text);
 }
 

@@ -1,4 +1,5 @@
 #include "base/file.h"
+#include "base/result.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -12,7 +13,7 @@
 
 static char dir[64], path[96];
 
-/* What mr_file_replace asks the kernel to make durable is noted here on its way: f a file of @whole bytes, d a folder,
+/* What mr_result_write asks the kernel to make durable is noted here on its way: f a file of @whole bytes, d a folder,
  * capitals where @path is already the new file by then; ? anything else. */
 static char syncs[8];
 static off_t whole;
@@ -119,11 +120,11 @@ static void test_replace(void)
 	struct stat st;
 
 	make_dir();
-	MR_CHECK_OK(mr_file_replace(path, "first", 5));
+	MR_CHECK_OK(mr_result_write(path, "first", 5, MR_RESULT_OWN));
 	check_holds("first");
-	MR_CHECK_OK(mr_file_replace(path, "2nd", 3));
+	MR_CHECK_OK(mr_result_write(path, "2nd", 3, MR_RESULT_OWN));
 	check_holds("2nd");
-	MR_CHECK_OK(mr_file_replace(path, "", 0));
+	MR_CHECK_OK(mr_result_write(path, "", 0, MR_RESULT_OWN));
 	CU_ASSERT_EQUAL(stat(path, &st), 0);
 	CU_ASSERT_EQUAL(st.st_size, 0);
 	remove_dir();
@@ -135,7 +136,7 @@ static void test_replace_without_directory_part(void)
 
 	make_dir();
 	CU_ASSERT_EQUAL_FATAL(chdir(dir), 0);
-	MR_CHECK_OK(mr_file_replace("f", "x", 1));
+	MR_CHECK_OK(mr_result_write("f", "x", 1, MR_RESULT_OWN));
 	CU_ASSERT_EQUAL(fchdir(here), 0);
 	close(here);
 	check_holds("x");
@@ -147,10 +148,10 @@ static void test_replace_without_directory_part(void)
 static void test_replace_is_durable(void)
 {
 	make_dir();
-	MR_CHECK_OK(mr_file_replace(path, "old", 3));
+	MR_CHECK_OK(mr_result_write(path, "old", 3, MR_RESULT_OWN));
 	syncs[0] = 0;
 	whole = 5;
-	MR_CHECK_OK(mr_file_replace(path, "newer", (size_t)whole));
+	MR_CHECK_OK(mr_result_write(path, "newer", (size_t)whole, MR_RESULT_OWN));
 	CU_ASSERT_STRING_EQUAL(syncs, "fD");
 	check_holds("newer");
 	remove_dir();
@@ -166,23 +167,23 @@ static void test_replace_keeps_what_is_there(void)
 	snprintf(fifo, sizeof(fifo), "%s/pipe", dir);
 	snprintf(link, sizeof(link), "%s/link", dir);
 	CU_ASSERT_EQUAL_FATAL(mkfifo(fifo, 0600), 0);
-	MR_CHECK_FAIL(mr_file_replace(fifo, "piped", 5), MR_EIO, "is a pipe, expected a file");
+	MR_CHECK_FAIL(mr_result_write(fifo, "piped", 5, MR_RESULT_OWN), MR_EIO, "is a pipe, expected a file");
 	CU_ASSERT_TRUE(!lstat(fifo, &s) && S_ISFIFO(s.st_mode));
 	unlink(fifo);
-	MR_CHECK_FAIL(mr_file_replace("/dev/null", "x", 1), MR_EIO, "is a device, expected a file");
+	MR_CHECK_FAIL(mr_result_write("/dev/null", "x", 1, MR_RESULT_OWN), MR_EIO, "is a device, expected a file");
 
-	MR_CHECK_OK(mr_file_replace(path, "old", 3));
+	MR_CHECK_OK(mr_result_write(path, "old", 3, MR_RESULT_OWN));
 	CU_ASSERT_EQUAL_FATAL(symlink("f", link), 0);
-	MR_CHECK_OK(mr_file_replace(link, "newer", 5));
+	MR_CHECK_OK(mr_result_write(link, "newer", 5, MR_RESULT_OWN));
 	CU_ASSERT_TRUE(!lstat(link, &s) && S_ISLNK(s.st_mode));
 	check_holds("newer");
 	unlink(path);
-	MR_CHECK_OK(mr_file_replace(link, "alone", 5)); /* it leads to no file yet */
+	MR_CHECK_OK(mr_result_write(link, "alone", 5, MR_RESULT_OWN)); /* it leads to no file yet */
 	CU_ASSERT_TRUE(!lstat(link, &s) && S_ISLNK(s.st_mode));
 	check_holds("alone");
 	unlink(link);
 	CU_ASSERT_EQUAL_FATAL(symlink("link", link), 0);
-	MR_CHECK_FAIL(mr_file_replace(link, "x", 1), MR_EIO, "Too many levels of symbolic links");
+	MR_CHECK_FAIL(mr_result_write(link, "x", 1, MR_RESULT_OWN), MR_EIO, "Too many levels of symbolic links");
 	unlink(link);
 	remove_dir();
 }
@@ -211,7 +212,7 @@ static void test_open_takes_regular_files(void)
 	MR_CHECK_FAIL(mr_file_open(dir, &fd, NULL), MR_EIO, "is a directory, expected a file");
 	MR_CHECK_FAIL(mr_file_open(path, &fd, NULL), MR_EIO, "/f: no such file");
 	CU_ASSERT_EQUAL_FATAL(symlink("f", link), 0);
-	MR_CHECK_OK(mr_file_replace(path, "12345", 5));
+	MR_CHECK_OK(mr_result_write(path, "12345", 5, MR_RESULT_OWN));
 	MR_CHECK_OK(mr_file_open(link, &fd, &bytes));
 	CU_ASSERT_EQUAL(bytes, 5);
 	close(fd);
@@ -235,7 +236,7 @@ static void test_replace_follows_no_link(void)
 	snprintf(trap, sizeof(trap), "%s.tmp%ld-0", path, (long)getpid());
 	CU_ASSERT_EQUAL_FATAL(symlink("victim", old), 0);
 	CU_ASSERT_EQUAL_FATAL(symlink("victim", trap), 0);
-	MR_CHECK_OK(mr_file_replace(path, "secret", 6));
+	MR_CHECK_OK(mr_result_write(path, "secret", 6, MR_RESULT_OWN));
 	check_holds("secret");
 	CU_ASSERT_TRUE(!lstat(trap, &s) && S_ISLNK(s.st_mode));
 	CU_ASSERT_EQUAL(unlink(trap), 0);
@@ -249,9 +250,9 @@ static void test_replace_failures(void)
 
 	make_dir();
 	snprintf(inside, sizeof(inside), "%s/none/f", dir);
-	MR_CHECK_FAIL(mr_file_replace(inside, "x", 1), MR_EIO, "/none/f: cannot write: No such file");
+	MR_CHECK_FAIL(mr_result_write(inside, "x", 1, MR_RESULT_OWN), MR_EIO, "/none/f: cannot write: No such file");
 	CU_ASSERT_EQUAL(mkdir(path, 0700), 0);
-	MR_CHECK_FAIL(mr_file_replace(path, "x", 1), MR_EIO, "is a directory, expected a file");
+	MR_CHECK_FAIL(mr_result_write(path, "x", 1, MR_RESULT_OWN), MR_EIO, "is a directory, expected a file");
 	CU_ASSERT_EQUAL(rmdir(path), 0);
 	CU_ASSERT_EQUAL(rmdir(dir), 0);
 	MR_CHECK_FAIL(mr_file_sync_dir(dir), MR_EIO, "cannot open directory");

@@ -13,7 +13,7 @@ static void write_file(const char *bytes, size_t n)
 {
 	strcpy(path, "/tmp/mr_lines_XXXXXX");
 	close(mkstemp(path));
-	MR_CHECK_OK(mr_result_write(path, bytes, n));
+	MR_CHECK_OK(mr_result_write(path, bytes, n, MR_RESULT_NAMED));
 }
 
 static void check_line(mr_line_reader *r, const char *bytes, size_t n)

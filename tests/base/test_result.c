@@ -45,7 +45,7 @@ static void test_name_at_the_end(void)
 	struct stat s;
 
 	make_dir();
-	MR_CHECK_OK(mr_result_write(path, "old", 3));
+	MR_CHECK_OK(mr_result_write(path, "old", 3, MR_RESULT_NAMED));
 	CU_ASSERT_EQUAL(chmod(path, 0600), 0);
 	MR_CHECK_OK(mr_result_begin(&r, path, MR_RESULT_NAMED));
 	CU_ASSERT_FALSE(mr_result_is_stream(&r));
@@ -70,16 +70,16 @@ static void test_links_are_kept(void)
 	CU_ASSERT_EQUAL_FATAL(symlink("f", other), 0);
 	MR_CHECK_OK(mr_result_check(other));
 	CU_ASSERT_NOT_EQUAL(access(path, F_OK), 0); /* a check makes no file */
-	MR_CHECK_OK(mr_result_write(other, "first", 5));
+	MR_CHECK_OK(mr_result_write(other, "first", 5, MR_RESULT_NAMED));
 	check_holds(path, "first");
-	MR_CHECK_OK(mr_result_write(other, "second", 6));
+	MR_CHECK_OK(mr_result_write(other, "second", 6, MR_RESULT_NAMED));
 	CU_ASSERT_TRUE(!lstat(other, &s) && S_ISLNK(s.st_mode));
 	CU_ASSERT_TRUE(!lstat(path, &s) && S_ISREG(s.st_mode));
 	check_holds(path, "second");
 	unlink(other);
 	CU_ASSERT_EQUAL_FATAL(symlink("other", other), 0);
 	MR_CHECK_FAIL(mr_result_check(other), MR_EIO, "Too many levels of symbolic links");
-	MR_CHECK_FAIL(mr_result_write(other, "x", 1), MR_EIO, "Too many levels of symbolic links");
+	MR_CHECK_FAIL(mr_result_write(other, "x", 1, MR_RESULT_NAMED), MR_EIO, "Too many levels of symbolic links");
 	remove_dir();
 }
 
@@ -95,7 +95,7 @@ static void test_link_of_another_folder(void)
 	CU_ASSERT_EQUAL_FATAL(mkdir(folder, 0700), 0);
 	CU_ASSERT_EQUAL_FATAL(symlink("sub/link", other), 0);
 	CU_ASSERT_EQUAL_FATAL(symlink("file", inside), 0);
-	MR_CHECK_OK(mr_result_write(other, "there", 5));
+	MR_CHECK_OK(mr_result_write(other, "there", 5, MR_RESULT_NAMED));
 	check_holds(behind, "there");
 	unlink(inside);
 	unlink(behind);
@@ -111,25 +111,25 @@ static void test_never_the_input(void)
 	int fd;
 
 	make_dir();
-	MR_CHECK_OK(mr_result_write(path, "precious", 8));
-	MR_CHECK_OK(mr_result_write(path, "precious", 8)); /* written, not read */
+	MR_CHECK_OK(mr_result_write(path, "precious", 8, MR_RESULT_NAMED));
+	MR_CHECK_OK(mr_result_write(path, "precious", 8, MR_RESULT_NAMED)); /* written, not read */
 	snprintf(hard, sizeof(hard), "%s/hard", dir);
 	CU_ASSERT_EQUAL_FATAL(link(path, hard), 0);
 	MR_CHECK_OK(mr_file_read(path, 100, &text, &len));
 	free(text);
 	MR_CHECK_FAIL(mr_result_check(path), MR_EUSAGE, "is read by this command and is left as it is");
-	MR_CHECK_FAIL(mr_result_write(path, "x", 1), MR_EUSAGE, "is read by this command");
+	MR_CHECK_FAIL(mr_result_write(path, "x", 1, MR_RESULT_NAMED), MR_EUSAGE, "is read by this command");
 	CU_ASSERT_EQUAL_FATAL(symlink("f", other), 0);
-	MR_CHECK_FAIL(mr_result_write(other, "x", 1), MR_EUSAGE, "is read by this command");
-	MR_CHECK_FAIL(mr_result_write(hard, "x", 1), MR_EUSAGE, "is read by this command");
+	MR_CHECK_FAIL(mr_result_write(other, "x", 1, MR_RESULT_NAMED), MR_EUSAGE, "is read by this command");
+	MR_CHECK_FAIL(mr_result_write(hard, "x", 1, MR_RESULT_NAMED), MR_EUSAGE, "is read by this command");
 	check_holds(path, "precious");
-	MR_CHECK_OK(mr_file_replace(path, "own", 3)); /* the program's own files are read and replaced */
+	MR_CHECK_OK(mr_result_write(path, "own", 3, MR_RESULT_OWN)); /* the program's own files are read and replaced */
 	MR_CHECK_OK(mr_file_open(path, &fd, NULL));
 	close(fd);
 	MR_CHECK_FAIL(mr_result_check(path), MR_EUSAGE, "is read by this command");
 	unlink(hard);
 	unlink(path);
-	MR_CHECK_OK(mr_result_write(path, "precious", 8));
+	MR_CHECK_OK(mr_result_write(path, "precious", 8, MR_RESULT_NAMED));
 	MR_CHECK_OK(mr_result_begin(&r, path, MR_RESULT_NAMED));
 	MR_CHECK_OK(mr_file_read(path, 100, &text, &len)); /* after it was begun */
 	free(text);
@@ -163,7 +163,7 @@ static void test_streams_are_written_to(void)
 	make_dir();
 	CU_ASSERT_EQUAL_FATAL(mkfifo(path, 0600), 0);
 	MR_CHECK_OK(mr_result_check(path)); /* its reader may come later */
-	MR_CHECK_FAIL(mr_result_write(path, "x", 1), MR_EIO, "it is a pipe that nothing reads");
+	MR_CHECK_FAIL(mr_result_write(path, "x", 1, MR_RESULT_NAMED), MR_EIO, "it is a pipe that nothing reads");
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&reader, NULL, read_later, text), 0);
 	MR_CHECK_OK(mr_result_begin(&r, path, MR_RESULT_NAMED));
 	CU_ASSERT_TRUE(mr_result_is_stream(&r));
@@ -174,17 +174,18 @@ static void test_streams_are_written_to(void)
 	CU_ASSERT_TRUE(!lstat(path, &s) && S_ISFIFO(s.st_mode));
 	unlink(path);
 
-	MR_CHECK_OK(mr_result_write("/dev/null", "x", 1));
+	MR_CHECK_OK(mr_result_write("/dev/null", "x", 1, MR_RESULT_NAMED));
 	CU_ASSERT_TRUE(!lstat("/dev/null", &s) && S_ISCHR(s.st_mode));
-	MR_CHECK_FAIL(mr_result_write("/dev/full", "x", 1), MR_EIO, "/dev/full: cannot write: No space left on device");
+	MR_CHECK_FAIL(mr_result_write("/dev/full", "x", 1, MR_RESULT_NAMED), MR_EIO,
+				  "/dev/full: cannot write: No space left on device");
 
 	/* writing to an open file continues at its position, as 2>> log and -o /dev/stderr expect */
 	fd = open(path, O_RDWR | O_CREAT, 0600);
 	CU_ASSERT_EQUAL_FATAL(write(fd, "log ", 4), 4);
 	snprintf(name, sizeof(name), "/dev/fd/%d", fd);
 	CU_ASSERT_EQUAL_FATAL(symlink(name, other), 0);
-	MR_CHECK_OK(mr_result_write(name, "and", 3));
-	MR_CHECK_OK(mr_result_write(other, " more", 5));
+	MR_CHECK_OK(mr_result_write(name, "and", 3, MR_RESULT_NAMED));
+	MR_CHECK_OK(mr_result_write(other, " more", 5, MR_RESULT_NAMED));
 	close(fd);
 	check_holds(path, "log and more");
 	remove_dir();
@@ -195,12 +196,12 @@ static void test_refuses(void)
 	char inside[128];
 
 	make_dir();
-	MR_CHECK_FAIL(mr_result_write(dir, "x", 1), MR_EIO, "is a directory, expected a file");
+	MR_CHECK_FAIL(mr_result_write(dir, "x", 1, MR_RESULT_NAMED), MR_EIO, "is a directory, expected a file");
 	MR_CHECK_FAIL(mr_result_check(dir), MR_EIO, "is a directory, expected a file");
 	snprintf(inside, sizeof(inside), "%s/none/f", dir);
 	MR_CHECK_FAIL(mr_result_check(inside), MR_EIO, "/none/f: cannot write: No such file");
-	MR_CHECK_FAIL(mr_result_write(inside, "x", 1), MR_EIO, "/none/f: cannot write: No such file");
-	MR_CHECK_OK(mr_result_write(path, "f", 1));
+	MR_CHECK_FAIL(mr_result_write(inside, "x", 1, MR_RESULT_NAMED), MR_EIO, "/none/f: cannot write: No such file");
+	MR_CHECK_OK(mr_result_write(path, "f", 1, MR_RESULT_NAMED));
 	snprintf(inside, sizeof(inside), "%s/f", path);
 	MR_CHECK_FAIL(mr_result_check(inside), MR_EIO, "Not a directory");
 	remove_dir();
@@ -228,7 +229,7 @@ static void test_no_room(void)
 	mr_result r;
 
 	make_dir();
-	MR_CHECK_OK(mr_result_write(path, "old", 3));
+	MR_CHECK_OK(mr_result_write(path, "old", 3, MR_RESULT_NAMED));
 	snprintf(message, sizeof(message), "%s: cannot write: File too large", path);
 	CU_ASSERT_EQUAL_FATAL(getrlimit(RLIMIT_FSIZE, &was), 0);
 	low = was;

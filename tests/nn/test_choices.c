@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/result.h"
 #include "check.h"
 #include "kernels_ops.h"
 #include "nn/choices.h"
@@ -21,7 +22,7 @@ static mr_choices *read_text(const char *text)
 	mr_choices *c = NULL;
 
 	snprintf(path, sizeof(path), "/tmp/mr_choices_%d", (int)getpid());
-	MR_CHECK_OK(mr_file_replace(path, text, strlen(text)));
+	MR_CHECK_OK(mr_result_write(path, text, strlen(text), MR_RESULT_OWN));
 	(void)!mr_choices_read(path, &c);
 	unlink(path);
 	return c;

@@ -10,10 +10,12 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/result.h"
 #include "check.h"
 #include "job/job_help.h"
 #include "session/cost_model.h"
 #include "session/measured_machine.h"
+#include "store/kept_path.h"
 
 #define BASE                                                                                                           \
 	"model.name=mlp data.name=synthetic data.features=16 data.classes=4 data.samples=64 optimizer.name=adamw "     \
@@ -358,7 +360,7 @@ static void a_damaged_machine_is_not_taken(void)
 	digit = strstr(text, "62000000000");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(digit);
 	*digit = '7';
-	MR_CHECK_OK(mr_file_replace(path, text, len));
+	MR_CHECK_OK(mr_result_write(path, text, len, MR_RESULT_OWN));
 	free(text);
 	m = measured(17, 0.46);
 	mr_measured_machine_judge(&m, "cpu A");

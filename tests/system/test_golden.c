@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/result.h"
 #include "check.h"
 #include "golden.h"
 #include "theory/aged_run.h"
@@ -182,7 +183,7 @@ static void by_plan(const golden *g, const golden_case *c, const mr_aged *a)
 	mr_strbuf_init(&text);
 	mr_aged_print(a, &text);
 	snprintf(path, sizeof(path), "%s/text.txt", r.dir);
-	MR_CHECK_OK(mr_file_replace(path, text.data, text.len));
+	MR_CHECK_OK(mr_result_write(path, text.data, text.len, MR_RESULT_OWN));
 	mr_strbuf_fini(&text);
 	rig_sets(&r, "optimizer.name=sgd train.batch=1 train.microbatches=1");
 	rig_sets(&r, c->sets);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/result.h"
 #include "check.h"
 #include "rig.h"
 #include "theory/aged_run.h"
@@ -218,7 +219,7 @@ static void record(const rig *r, uint32_t n_micro, char *path, size_t size)
 	mr_strbuf_init(&text);
 	mr_aged_print(a, &text);
 	snprintf(path, size, "%s/text.txt", r->dir);
-	MR_CHECK_OK(mr_file_replace(path, text.data, text.len));
+	MR_CHECK_OK(mr_result_write(path, text.data, text.len, MR_RESULT_OWN));
 	mr_strbuf_fini(&text);
 	mr_aged_destroy(a);
 }
@@ -384,11 +385,11 @@ static void the_list_ends(void)
 	rig_init(&r);
 	rig_sets(&r, "system.name=rpd train.microbatches=1 train.batch=2 train.steps=10 machine.workers=2");
 	snprintf(path, sizeof(path), "%s/short.txt", r.dir);
-	MR_CHECK_OK(mr_file_replace(path, "0 0 0 0\n1 1 0 1\n", 16));
+	MR_CHECK_OK(mr_result_write(path, "0 0 0 0\n1 1 0 1\n", 16, MR_RESULT_OWN));
 	rig_set(&r, "system.record=%s", path);
 	CU_ASSERT_EQUAL(rig_try_open(&r), MR_ECONFIG);
 	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "has 2 steps, and 10 are asked for"));
-	MR_CHECK_OK(mr_file_replace(path, "0 0 0 0\n1 99 0 1\n", 17));
+	MR_CHECK_OK(mr_result_write(path, "0 0 0 0\n1 99 0 1\n", 17, MR_RESULT_OWN));
 	rig_set(&r, "train.steps=2");
 	CU_ASSERT_EQUAL(rig_try_open(&r), MR_ECONFIG);
 	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(),

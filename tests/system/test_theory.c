@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/result.h"
 #include "check.h"
 
 #define MOST 256
@@ -429,7 +430,7 @@ static void check_steps_in_parallel(bool logistic, uint32_t delta, const char *p
 
 	mr_strbuf_init(&text);
 	mr_aged_print(a, &text);
-	MR_CHECK_OK(mr_file_replace(path, text.data, text.len));
+	MR_CHECK_OK(mr_result_write(path, text.data, text.len, MR_RESULT_OWN));
 	mr_strbuf_fini(&text);
 	mr_aged_destroy(a);
 	snprintf(sets, sizeof(sets), "system.name=rpd train.steps=64 system.record=%s", path);
