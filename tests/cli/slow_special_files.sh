@@ -3,25 +3,7 @@
 . "$(dirname "$0")/cli_lib.sh"
 
 cp "$source/tests/golden/token/gpt2.json" .
-cat >ok.cfg <<'END'
-model = { name = "mlp"; hidden = [16, 16, 16]; };
-data = { name = "csv"; path = "rows.csv"; targets = "classes"; };
-optimizer = { name = "adamw"; };
-system = { name = "1f1b"; };
-train = { steps = 3; batch = 8; microbatches = 4; lr = 0.01; };
-machine = { workers = 2; threads = 1; peak_gflops = 1.0; };
-run = { dir = "run"; };
-END
-cat >text.cfg <<'END'
-model = { name = "gpt"; layers = 2; width = 16; heads = 2; context = 16; };
-data = { name = "text"; path = "prose.txt"; };
-optimizer = { name = "adamw"; };
-system = { name = "1f1b"; };
-train = { steps = 3; batch = 4; lr = 0.01; };
-machine = { workers = 2; threads = 1; peak_gflops = 1.0; };
-END
-awk 'BEGIN { srand(1); print "a,b,kind"; for (i = 0; i < 60; i++) print rand() "," rand() "," i % 2 }' >rows.csv
-awk 'BEGIN { for (i = 0; i < 150; i++) print "a text, about this and that" }' >prose.txt
+tiny_configs 'run = { dir = "run"; };'
 "$millrace" schedule 1f1b --workers 2 --format json -o plan.json >out 2>&1 || complain "a plan:"
 "$millrace" plan ok.cfg --format layers -o layers.csv >out 2>&1 || complain "layers:"
 "$millrace" train ok.cfg >out 2>&1 || complain "a training:"

@@ -3,24 +3,7 @@
 # but the last few end before anything is trained.
 . "$(dirname "$0")/cli_lib.sh"
 
-cat >ok.cfg <<'END'
-model = { name = "mlp"; hidden = [16, 16, 16]; };
-data = { name = "csv"; path = "rows.csv"; targets = "classes"; };
-optimizer = { name = "adamw"; };
-system = { name = "1f1b"; };
-train = { steps = 3; batch = 8; microbatches = 4; lr = 0.01; };
-machine = { workers = 2; threads = 1; peak_gflops = 1.0; };
-END
-cat >text.cfg <<'END'
-model = { name = "gpt"; layers = 2; width = 16; heads = 2; context = 16; };
-data = { name = "text"; path = "prose.txt"; };
-optimizer = { name = "adamw"; };
-system = { name = "1f1b"; };
-train = { steps = 3; batch = 4; lr = 0.01; };
-machine = { workers = 2; threads = 1; peak_gflops = 1.0; };
-END
-awk 'BEGIN { srand(1); print "a,b,kind"; for (i = 0; i < 60; i++) print rand() "," rand() "," i % 2 }' >rows.csv
-awk 'BEGIN { for (i = 0; i < 150; i++) print "a text, about this and that" }' >prose.txt
+tiny_configs
 awk 'NR == 9 { $0 = "abc,0.1,1" } 1' rows.csv >word.csv
 awk 'NR == 9 { $0 = ",0.1,1" } 1' rows.csv >hole.csv
 awk 'NR == 9 { $0 = "1,0.1,1,7" } 1' rows.csv >ragged.csv
