@@ -4,12 +4,12 @@
  *	flame TITLE <stacks.folded >flame.svg
  *	flame --tiny                            a picture of three stacks that were made up
  *
- * perf/flame.sh makes the folded stacks of a recording (engine/observe/flame.h says what they are).
+ * perf/flame.sh makes the folded stacks of a recording (perf/flamegraph/flame.h says what they are).
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "observe/flame.h"
+#include "perf/flamegraph/flame.h"
 
 #define LEAST 0.0005 /* narrower boxes could not be seen */
 

@@ -20,7 +20,7 @@
  *
  * Orders and delays: drawn by the seed; or those of greedy 1F1B in unit time (stage = batch = timeline, delays =
  * exact), which makes it PipeDream; or recorded, a line `stage minibatch delay_0 .. delay_S-1` a step, of a real run
- * too (theory/ages.h).
+ * too (perf/theory/ages.h).
  *
  * Time: with delays of delta or more everywhere no bubble but fill and drain; with none, one step at a time. Memory at
  * a stage: activations of up to D - k micro-batches, and up to delta + 1 versions.

@@ -31,7 +31,7 @@ static void value_of(const char *text, const char *name, char *value, size_t siz
 static bool take(const char *text, mr_kept_machine *k)
 {
 	const char *end = strstr(text, "\nhash ");
-	char value[128], hash[20], name[16];
+	char value[128], hash[20], name[20];
 	double number[MR_KEPT_MACHINE_NUMBERS];
 
 	if (strncmp(text, FIRST, strlen(FIRST)) != 0 || !end)

@@ -24,7 +24,7 @@
 #include "perf/rpd/lm_model.h"
 #include "perf/rpd/plot.h"
 #include "perf/rpd/problem.h"
-#include "theory/ages.h"
+#include "perf/theory/ages.h"
 #include "exec/engine.h"
 
 #define MOST_PAIRED 8

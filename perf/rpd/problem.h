@@ -10,8 +10,8 @@
 
 #include "host/place.h"
 #include "planner/graph_objective.h"
-#include "theory/aged_run.h"
-#include "theory/unit_run.h"
+#include "perf/theory/aged_run.h"
+#include "perf/theory/unit_run.h"
 #include "schedules/common/rpd_draw.h"
 
 typedef struct problem {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What only tests use does not stand in the program's library: every function that a header of engine, models or
-# schedules declares is called by them or by perf. Not held to it: engine/theory, which is no part of the program, and
+# schedules declares is called by them or by perf. Not held to it:
 # what engine/include declares for other programs.
 #	test_used.sh SOURCE
 set -eu
@@ -12,7 +12,7 @@ allowed=" mr_fault_set_delay mr_fault_set_fail mr_fault_set_kill mr_numa_set_fak
 mr_group_report mr_windows_count mr_link_kind_at mr_config_values mr_schedule_claims mr_plan_json_read mr_aged_discard "
 find engine models schedules perf -type f \( -name '*.c' -o -name '*.h' -o -name '*.inc' -o -name '*.def' \) |
 	xargs cat | grep -oE '\bmr_[a-z0-9_]+' | sort | uniq -c >"$words"
-find engine models schedules -name '*.h' ! -path 'engine/include/*' ! -path 'engine/theory/*' |
+find engine models schedules -name '*.h' ! -path 'engine/include/*' |
 	xargs grep -hoE '^[a-z][a-z0-9_ *]*\bmr_[a-z0-9_]+\(.*' | grep -vE '^(static|typedef|return)\b' |
 	sed -E 's/^[^(]*\b(mr_[a-z0-9_]+)\(.*/\1/' | sort -u |
 	awk -v allowed="$allowed" -v words="$words" '

@@ -35,7 +35,8 @@ case_of l 8 4 lion \
 	'name = "llama"; layers = 3; width = 16; heads = 4; kv_heads = 2; context = 9; tied = false;' "$text"
 case_of t 8 4 adam 'name = "gpt"; layers = 3; width = 8; heads = 2; context = 8; dropout = 0.0; tied = true;' "$text" \
 	'clip = 0.5;'
-case_of a 8 4 ema 'name = "awd_lm"; layers = 2; embed = 6; width = 9; context = 6; tied = false; weight_dropout = 0.2;' \
+case_of a 8 4 ema \
+	'name = "awd_lm"; layers = 2; embed = 6; width = 9; context = 6; tied = false; weight_dropout = 0.2;' \
 	"$text order = \"columns\";"
 case_of d 8 8 nadam 'name = "dlrm"; rows = [50, 300, 7]; width = 4; bottom = [16]; top = [16, 8];' \
 	'name = "clicks"; numbers = 5; categories = 3; values = 100; samples = 400;'

@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "check.h"
 #include "golden.h"
-#include "theory/aged_run.h"
+#include "perf/theory/aged_run.h"
 #include "session/trajectory.h"
 
 #define N_RECORDED 40 /* systems in the file: one that is lost is missed */

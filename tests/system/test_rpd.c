@@ -9,8 +9,8 @@
 #include "base/result.h"
 #include "check.h"
 #include "rig.h"
-#include "theory/aged_run.h"
-#include "theory/ages.h"
+#include "perf/theory/aged_run.h"
+#include "perf/theory/ages.h"
 #include "schedules/common/rpd_draw.h"
 
 #define STEPS 60

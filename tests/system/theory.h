@@ -5,8 +5,8 @@
 #include "base/json.h"
 #include "planner/graph_objective.h"
 #include "rig.h"
-#include "theory/aged_run.h"
-#include "theory/unit_run.h"
+#include "perf/theory/aged_run.h"
+#include "perf/theory/unit_run.h"
 
 #define THEORY_STAGES 4
 #define THEORY_D 13

@@ -1,12 +1,12 @@
 /* test_history.c - versions kept without a plan, in one type and with masters, and what replicas of them average to. */
-#include "theory/history.h"
+#include "perf/theory/history.h"
 
 #include <math.h>
 
 #include "check.h"
 #include "exec/small_run.h"
 #include "nn/element.h"
-#include "theory/unit_run.h"
+#include "perf/theory/unit_run.h"
 
 typedef struct made {
 	small_model model;

@@ -1,4 +1,4 @@
-#include "theory/unit_run.h"
+#include "perf/theory/unit_run.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "theory/flight.h"
+#include "perf/theory/flight.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "observe/flame.h"
+#include "perf/flamegraph/flame.h"
 
 #include <stdlib.h>
 #include <string.h>

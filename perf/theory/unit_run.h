@@ -12,8 +12,8 @@
 
 #include "host/place.h"
 #include "ir/unit_time.h"
-#include "theory/flight.h"
-#include "theory/history.h"
+#include "perf/theory/flight.h"
+#include "perf/theory/history.h"
 
 typedef enum mr_unit_event_kind {
 	MR_UNIT_UPDATE, /* after a commit: stage, micro */

@@ -6,8 +6,8 @@
  * linear_forward, linear_backward_input, linear_backward_weight, and what these call; such layers' names get their
  * product (x W, dz W^T, dW).
  */
-#ifndef MR_OBSERVE_FLAME_H
-#define MR_OBSERVE_FLAME_H
+#ifndef MR_PERF_FLAME_H
+#define MR_PERF_FLAME_H
 
 #include <stdio.h>
 

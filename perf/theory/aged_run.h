@@ -10,8 +10,8 @@
 
 #include "host/place.h"
 #include "ir/aged.h"
-#include "theory/flight.h"
-#include "theory/history.h"
+#include "perf/theory/flight.h"
+#include "perf/theory/history.h"
 
 /* Passed to an observer right after step @k. */
 typedef struct mr_aged_event {

@@ -1,4 +1,4 @@
-#include "theory/aged_run.h"
+#include "perf/theory/aged_run.h"
 
 #include <math.h>
 #include <stdlib.h>

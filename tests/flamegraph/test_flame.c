@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "observe/flame.h"
+#include "perf/flamegraph/flame.h"
 
 static mr_status read_text(const char *text, mr_flame **f)
 {

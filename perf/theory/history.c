@@ -1,4 +1,4 @@
-#include "theory/history.h"
+#include "perf/theory/history.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "theory/ages.h"
+#include "perf/theory/ages.h"
 
 #include <stdlib.h>
 
