@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "report/schedule_frame.h"
 
@@ -9,17 +10,6 @@
 #define ROW 22 /* of a worker, and a gap */
 #define BOX 18
 #define MOST_WORKERS 128
-
-static uint32_t crc32_of(uint32_t crc, const char *data, size_t len)
-{
-	crc = ~crc;
-	for (size_t i = 0; i < len; i++) {
-		crc ^= (uint8_t)data[i];
-		for (int k = 0; k < 8; k++)
-			crc = crc & 1 ? crc >> 1 ^ 0xEDB88320u : crc >> 1;
-	}
-	return ~crc;
-}
 
 static void put_u32(mr_strbuf *b, uint32_t x)
 {
@@ -33,34 +23,31 @@ static void put_chunk(mr_strbuf *out, const char *type, const mr_strbuf *data)
 	put_u32(out, (uint32_t)data->len);
 	mr_strbuf_append_n(out, type, 4);
 	mr_strbuf_append_n(out, mr_strbuf_text(data), data->len);
-	put_u32(out, crc32_of(crc32_of(0, type, 4), mr_strbuf_text(data), data->len));
+	put_u32(out, (uint32_t)crc32_z(crc32_z(0, (const Bytef *)type, 4), (const Bytef *)mr_strbuf_text(data),
+				       data->len));
 	out->failed = out->failed || data->failed;
 }
 
-/* A zlib stream of stored blocks, one a line of pixels. */
+/* The lines as they are, each behind a byte that says so, compressed. */
 static void deflate_lines(const uint8_t *rgb, uint32_t width, uint32_t height, mr_strbuf *to)
 {
-	uint32_t a = 1, b = 0, len = 3 * width + 1;
-	char head[5] = {0, (char)len, (char)(len >> 8), (char)~len, (char)(~len >> 8)};
+	size_t line = 3 * (size_t)width;
+	uLong len = (uLong)((line + 1) * height);
+	uLongf n = compressBound(len);
+	Bytef *lines = calloc(1, len), *packed = malloc(n);
 
-	mr_strbuf_append_n(to, "\x78\x01", 2);
-	for (uint32_t y = 0; y < height; y++) {
-		const uint8_t *line = rgb + (size_t)y * 3 * width;
-
-		head[0] = y + 1 == height;
-		mr_strbuf_append_n(to, head, 5);
-		mr_strbuf_append_n(to, "", 1); /* no filter */
-		mr_strbuf_append_n(to, (const char *)line, 3 * (size_t)width);
-		b = (b + a) % 65521;
-		for (uint32_t i = 0; i < 3 * width; i++) {
-			a = (a + line[i]) % 65521;
-			b = (b + a) % 65521;
-		}
-	}
-	put_u32(to, b << 16 | a);
+	for (uint32_t y = 0; lines && y < height; y++)
+		memcpy(lines + y * (line + 1) + 1, rgb + y * line, line);
+	if (!lines || !packed || compress(packed, &n, lines, len) != Z_OK)
+		to->failed = true;
+	else
+		mr_strbuf_append_n(to, (const char *)packed, n);
+	free(lines);
+	free(packed);
 }
 
-void mr_png(const uint8_t *rgb, uint32_t width, uint32_t height, mr_strbuf *out)
+/* Append the pixels @rgb, rows from the top, as a PNG file. Failure shows in @out. */
+static void put_png(const uint8_t *rgb, uint32_t width, uint32_t height, mr_strbuf *out)
 {
 	mr_strbuf data;
 
@@ -119,7 +106,7 @@ mr_status mr_schedule_picture_png(const mr_schedule_picture *p, mr_strbuf *out, 
 		to = to > WIDTH ? WIDTH : to;
 		fill(rgb, x, to > x + 2 ? to - 1 : to, r->worker * ROW + 4, mr_svg_op_fill(r->op)); /* with a gap */
 	}
-	mr_png(rgb, *width, *height, out);
+	put_png(rgb, *width, *height, out);
 	free(rgb);
 	return out->failed ? mr_fail(MR_ERESOURCE, "no memory for a picture") : MR_OK;
 }

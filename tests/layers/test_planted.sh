@@ -13,7 +13,8 @@ fresh() {
 	mkdir -p "$tree/src/tests" "$tree/src/schedules" "$tree/src/models" "$tree/src/engine/base" \
 		"$tree/src/engine/ir" \
 		"$tree/src/engine/nn/kernels/onednn" \
-		"$tree/src/engine/exec" "$tree/src/engine/planner" "$tree/src/engine/cli" "$tree/src/perf"
+		"$tree/src/engine/exec" "$tree/src/engine/planner" "$tree/src/engine/cli" \
+		"$tree/src/perf/theory" "$tree/src/perf/flamegraph"
 	cp "$1/tests/layers.txt" "$tree/src/tests/"
 	mkdir -p "$tree/src/tests/layers"
 	echo 'engine/base/a.c : open : it is the one that may' >"$tree/src/tests/layers/files.txt"
