@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/inputs.h"
+#include "base/pipes.h"
 #include "base/str.h"
 
 #define FIRST_BYTES 4096  /* for files without a size beforehand, such as pipes */
@@ -154,6 +155,18 @@ static mr_status read_checked(int fd, const char *path, const struct stat *info,
 	return *len ? mr_fail(MR_EIO, "%s: is larger than %s", path, limit) : mr_fail(MR_EIO, "%s: is empty", path);
 }
 
+/* Replace the pipe @*fd by what is kept of it, if it was read before. */
+static void reopen(int *fd, struct stat *info)
+{
+	int kept = mr_pipes_open(info);
+
+	if (kept < 0)
+		return;
+	close(*fd);
+	*fd = kept;
+	(void)fstat(kept, info);
+}
+
 static mr_status read_file(const char *path, size_t max, bool or_stream, char **buf, size_t *len)
 {
 	struct stat info;
@@ -165,12 +178,16 @@ static mr_status read_file(const char *path, size_t max, bool or_stream, char **
 	if (max > SIZE_MAX - 2)
 		max = SIZE_MAX - 2;
 	MR_TRY(open_checked(path, O_RDONLY, or_stream, &fd, &info));
+	if (!S_ISREG(info.st_mode))
+		reopen(&fd, &info);
 	st = read_checked(fd, path, &info, max, &data, &n);
 	close(fd);
 	if (st != MR_OK)
 		return st;
 	if (S_ISREG(info.st_mode))
 		mr_inputs_note(&info);
+	else
+		mr_pipes_keep(&info, data, n);
 	*buf = data;
 	*len = n;
 	return MR_OK;

@@ -40,8 +40,9 @@ MR_MUST_USE mr_status mr_file_stream(const char *path, mr_file_use use, FILE **o
 
 /**
  * Read the file @path of 1 to @max bytes. Besides a regular file it may be a pipe or a terminal, because users name
- * such ("-", <(command)); a pipe that nothing has open to write within two seconds is empty. The caller frees *@buf,
- * which has a NUL behind its *@len bytes. Errors, each a message that begins with the path: MR_EIO when it does not
+ * such ("-", <(command)); a pipe that nothing has open to write within two seconds is empty, and one that was read
+ * before gives the same bytes again where they are kept (base/pipes.h). The caller frees *@buf, which has a NUL behind
+ * its *@len bytes. Errors, each a message that begins with the path: MR_EIO when it does not
  * exist, is a directory or a device, is empty, is larger than @max or cannot be read; MR_ERESOURCE without memory. A
  * caller that reads data or configuration changes the code with mr_fail(MR_EDATA, "%s", mr_error_text()).
  */

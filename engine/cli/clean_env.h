@@ -5,9 +5,8 @@
 #include "cli/args.h"
 #include "config/config.h"
 
-/** Clean the environment (host/env.h) for the threads of @config; logs to standard error. Call before any thread
- * exists.
- */
+/** Clean the environment (host/env.h) for the threads of @config; what was done goes to the log (base/log.h). Call
+ * before any thread exists. */
 mr_status mr_clean_env(const mr_args *args, const mr_config *config) MR_MUST_USE;
 
 #endif

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/pipes.h"
 #include "cli/args.h"
 #include "host/env.h"
 #include "manual/help.h"
@@ -84,6 +85,7 @@ static int help(const char *name)
 int main(int argc, char **argv)
 {
 	occupy_standard_streams();
+	mr_pipes_begin();
 	mr_env_unbind();
 	mr_log_warn_unknown();
 	signal(SIGPIPE, SIG_IGN);

@@ -43,8 +43,7 @@ static mr_status take_order(void *arg, mr_job *job)
 	snprintf(dir, sizeof(dir), *job->run_dir ? "%s" : "runs/%s", *job->run_dir ? job->run_dir : job->name);
 	if (!file->path && file->own && mr_rundir_has_checkpoint(dir))
 		own = mr_rundir_plan(dir);
-	/* What comes through a pipe can be read once, and the session reads it. */
-	if (own || (file->path && strcmp(file->path, "-") != 0))
+	if (own || file->path)
 		st = mr_plan_file_size(own ? own : file->path, &job->order);
 	free(own);
 	return st;

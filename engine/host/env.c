@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/pipes.h"
+
 static const char guard[] = "MILLRACE_RESTARTED";
 
 static const char *const harmful[] = {
@@ -95,6 +97,7 @@ mr_status mr_env_prepare(const mr_env_params *p)
 	say(p, line);
 	setenv(guard, story, 1);
 	mr_env_unbind();
+	mr_pipes_leave();
 	fflush(NULL); /* or text that stdio holds would be lost */
 	execv(exe, p->argv);
 	error = errno;

@@ -8,7 +8,7 @@
  * KMP_BLOCKTIME and KMP_HW_SUBSET. When workers share cores it adds a short spin (MR_ENV_SPIN), because idle teams that
  * spin steal the core from the worker that has work. This thread, which the runtime has already bound, may again run on
  * all of the runtime's places. The second start is recognised by the variable MILLRACE_RESTARTED, which carries the
- * text to print and is then removed.
+ * text for the log and is then removed. It finds what the first one has read from pipes (base/pipes.h).
  */
 #ifndef MR_HOST_ENV_H
 #define MR_HOST_ENV_H
