@@ -9,17 +9,17 @@
 #include "cli/open_config.h"
 #include "observe/layer_classes.h"
 #include "report/output.h"
-#include "host/bandwidth.h"
 #include "host/probe.h"
 #include "report/table.h"
 #include "profile/profile.h"
 #include "session/kept_layers.h"
+#include "session/measured_machine.h"
 
 typedef struct view {
 	const mr_session *s;
 	const mr_profile *p;
 	double peak_gflops; /* of one core */
-	const mr_bandwidth *bandwidth;
+	const mr_measured_machine *here;
 } view;
 
 static const mr_place_worker *worker_of(const mr_session *s, uint16_t stage)
@@ -139,7 +139,7 @@ static mr_status print_classes(const view *v, const char *path)
 	mr_svg svg;
 	mr_status st;
 
-	MR_TRY(mr_layer_classes_of(v->s, v->p, v->peak_gflops * 1e9, v->bandwidth, &c));
+	MR_TRY(mr_layer_classes_of(v->s, v->p, v->peak_gflops * 1e9, &v->here->bandwidth, &c));
 	putchar('\n');
 	st = mr_layer_classes_print(&c, stdout);
 	if (st == MR_OK && *path && (st = mr_output_open(path, &out)) == MR_OK) {
@@ -185,15 +185,14 @@ static mr_status print_live(const view *v)
 static mr_status print_all(const view *v, const char *isa, const char *roofline)
 {
 	const mr_session *s = v->s;
-	char machine[512], busy[160];
+	char machine[512];
 
 	printf("machine  %s\n", mr_topo_print(&s->topo, machine, sizeof(machine)));
 	printf("         peak %.1f GFLOP/s a core (%s), measured; kernels %s, %s %s\n", v->peak_gflops, isa,
 	       mr_kernels_library(), s->kernels->name, mr_types_name(&s->kernels->types));
-	mr_bandwidth_print(v->bandwidth, stdout);
-	if (mr_bandwidth_disturbed(v->bandwidth))
-		printf("the machine was busy while it was measured: %s; these figures are too low\n",
-		       mr_bandwidth_disturbance(v->bandwidth, busy));
+	mr_bandwidth_print(&v->here->bandwidth, stdout);
+	if (*v->here->busy)
+		printf("%s\n", v->here->busy);
 	printf("layers   micro-batches of %lld sample%s, median of %u or more\n\n", (long long)s->samples,
 	       s->samples == 1 ? "" : "s", v->p->repeats);
 	MR_TRY(print_layers(v));
@@ -308,8 +307,8 @@ static mr_status measure(const mr_args *args, mr_session *s)
 	const char *roofline = mr_values_string(args->values, "roofline");
 	mr_run_config c = mr_session_run_config(s, NULL);
 	mr_profile p;
-	mr_bandwidth bandwidth;
-	view v = {s, &p, 0, &bandwidth};
+	mr_measured_machine here;
+	view v = {s, &p, 0, &here};
 	double again;
 	mr_status st;
 
@@ -324,8 +323,8 @@ static mr_status measure(const mr_args *args, mr_session *s)
 	if (*roofline)
 		MR_TRY(mr_output_check(roofline));
 	c.norm_every = 0; /* times of steps without a norm */
-	MR_TRY(mr_bandwidth_of(&s->topo, &bandwidth));
-	v.peak_gflops = mr_probe_peak_gflops(&isa);
+	MR_TRY(mr_measured_machine_rates(&here, &s->topo));
+	v.peak_gflops = here.f32;
 	st = mr_profile_measure(&c, s->n_micro, mr_values_float(args->values, "seconds"), method_of(args), &p);
 	again = mr_probe_peak_gflops(&isa); /* another program may have disturbed the first */
 	v.peak_gflops = again > v.peak_gflops ? again : v.peak_gflops;

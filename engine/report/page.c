@@ -232,6 +232,8 @@ static mr_status put_roofline(mr_page *p)
 		v = mr_page_picture(p);
 		st = mr_roofline_put(&r, NULL, &v);
 		fputs("</figure>\n", p->out);
+		if (*r.note)
+			mr_page_say(p, "Of the lines: %s.", r.note);
 	}
 	if (p->run->roofline)
 		put_image(p, p->run->roofline, "roofline of a profile");

@@ -129,6 +129,8 @@ void mr_roofline_json(const mr_roofline *r, mr_json_writer *w)
 		mr_json_end_object(w);
 	}
 	mr_json_end_array(w);
+	if (*r->note)
+		mr_json_field_string(w, "note", r->note);
 	mr_json_end_object(w);
 }
 
@@ -160,5 +162,6 @@ bool mr_roofline_read(const mr_json *j, mr_roofline *out)
 		if (p.flops > 0 && p.bytes > 0 && p.seconds > 0)
 			out->point[out->n++] = p;
 	}
+	read_name(mr_json_get(j, "note"), out->note, sizeof(out->note));
 	return out->peak > 0 && out->n;
 }

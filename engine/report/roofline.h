@@ -3,7 +3,8 @@
  * what cores can: a picture, and a part of run.json.
  *
  *	{"cores": 2, "peak": 5e11, "levels": [{"level": "L2", "rate": 4.8e11}, ...],
- *	 "points": [{"name": "w0 F", "flop": 1e9, "bytes": 1e8, "seconds": 0.1, "least": 0.05}, ...]}
+ *	 "points": [{"name": "w0 F", "flop": 1e9, "bytes": 1e8, "seconds": 0.1, "least": 0.05}, ...],
+ *	 "note": "the machine was busy while it was measured: ..."}
  */
 #ifndef MR_REPORT_ROOFLINE_H
 #define MR_REPORT_ROOFLINE_H
@@ -30,6 +31,7 @@ typedef struct mr_roofline {
 	mr_roofline_level level[MR_ROOFLINE_LEVELS]; /* nearest first */
 	mr_roofline_point point[MR_ROOFLINE_POINTS];
 	size_t n;
+	char note[400]; /* about the rates; empty: nothing is to be said */
 } mr_roofline;
 
 /** Draw @r. Errors: MR_EIO, MR_ERESOURCE. */

@@ -128,19 +128,27 @@ void mr_measured_machine_judge(mr_measured_machine *m, const char *processor)
 		 k.date);
 }
 
-mr_status mr_measured_machine_init(mr_measured_machine *m, const mr_topo *t)
+mr_status mr_measured_machine_rates(mr_measured_machine *m, const mr_topo *t)
 {
-	const mr_topo_l3 *l3 = &t->l3[0];
-	mr_server *s = &m->server;
 	const char *isa;
 	char processor[128];
 
-	*m = (mr_measured_machine){.kept = mr_kept_layers_open()};
+	*m = (mr_measured_machine){0};
 	MR_TRY(mr_bandwidth_of(t, &m->bandwidth));
 	m->f32 = mr_probe_peak_gflops(&m->isa);
 	m->bf16 = mr_probe_peak_bf16_gflops(&isa);
 	mr_processor_name(processor, sizeof(processor));
 	mr_measured_machine_judge(m, processor);
+	return MR_OK;
+}
+
+mr_status mr_measured_machine_init(mr_measured_machine *m, const mr_topo *t)
+{
+	const mr_topo_l3 *l3 = &t->l3[0];
+	mr_server *s = &m->server;
+
+	MR_TRY(mr_measured_machine_rates(m, t));
+	m->kept = mr_kept_layers_open();
 	*s = (mr_server){
 		.name = "this machine",
 		.what = "measured at the start",

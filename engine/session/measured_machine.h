@@ -30,6 +30,10 @@ typedef struct mr_measured_machine {
  * measurement was disturbed, and say so in busy; else keep it. A test calls it with measurements that it makes up. */
 void mr_measured_machine_judge(mr_measured_machine *m, const char *processor);
 
+/** Measure bandwidth, f32 and bf16 of @t alone, and judge them; the rest of @m stays empty, and it needs no fini.
+ * Errors: MR_EINVAL @t is synthetic; MR_ERESOURCE. */
+mr_status mr_measured_machine_rates(mr_measured_machine *m, const mr_topo *t) MR_MUST_USE;
+
 /** Measure @t, the machine of this process, and read what is kept of it. The caller calls fini, also after an error.
  * Errors: MR_EINVAL @t is synthetic; MR_ERESOURCE. */
 mr_status mr_measured_machine_init(mr_measured_machine *m, const mr_topo *t) MR_MUST_USE;

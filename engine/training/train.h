@@ -9,11 +9,11 @@
 #define MR_TRAINING_TRAIN_H
 
 #include "config/config.h"
-#include "host/bandwidth.h"
 #include "host/watch.h"
 #include "observe/run_status.h"
 #include "checkpoint/rundir.h"
 #include "checkpoint/checkpoints.h"
+#include "session/measured_machine.h"
 #include "session/session.h"
 #include "session/virtual.h"
 #include "logbook/board.h"
@@ -81,7 +81,7 @@ typedef struct mr_train {
 	mr_run_facts facts;          /* run.json */
 	uint64_t predicted_bytes;    /* of the process at its peak, as of the last pause */
 	uint64_t peak_bytes;         /* of the process when the training ended */
-	mr_bandwidth bandwidth;      /* of the machine, when `measured`, which takes memory */
+	mr_measured_machine here;    /* rates of the machine, when `measured`, which takes memory */
 	bool measured;
 	mr_events *events;           /* for TensorBoard, from the first row on; NULL: none yet, or not asked for */
 	mr_step_window window;       /* of bubble and waits in metrics rows */
@@ -114,7 +114,8 @@ void mr_train_tell_status(mr_train *t, const char *state, const char *error);
 /** Print it to standard error. */
 void mr_train_print_status(mr_train *t);
 /** What the workers reached, at the end; empty of a simulated training. Measures the machine's bandwidths where
- * processor events were counted or the training was long. */
+ * processor events were counted or the training was long; in a busy second the kept ones are taken, and the peak with
+ * them where none is configured (session/measured_machine.h). */
 mr_roofline mr_train_roofline(mr_train *t);
 /** The table of --counters, and counters.json. Errors: MR_EIO, MR_ERESOURCE. */
 mr_status mr_train_report_counts(const mr_train *t) MR_MUST_USE;

@@ -73,20 +73,31 @@ void mr_train_print_status(mr_train *t)
 
 /* --- what the workers reached --- */
 
+static const mr_bandwidth *bandwidth(const mr_train *t)
+{
+	return t->measured ? &t->here.bandwidth : NULL;
+}
+
+/* The peak measured at the start, unless the kept figures are taken. */
 static double peak_of_core(const mr_train *t)
 {
+	if (t->isa && t->measured && t->here.recalled)
+		return t->here.f32 * 1e9;
 	return t->peak_gflops * 1e9 / t->s.place.n_cores_used;
 }
 
 mr_roofline mr_train_roofline(mr_train *t)
 {
 	bool is_long = t->train_ns >= LONG_NS && !mr_signals_end();
+	mr_roofline r;
 
 	if (t->clock)
 		return (mr_roofline){0};
 	if (is_long || mr_counted_any(&t->s))
-		t->measured = mr_bandwidth_of(&t->s.topo, &t->bandwidth) == MR_OK;
-	return mr_run_roofline(&t->s, peak_of_core(t), t->measured ? &t->bandwidth : NULL);
+		t->measured = mr_measured_machine_rates(&t->here, &t->s.topo) == MR_OK;
+	r = mr_run_roofline(&t->s, peak_of_core(t), bandwidth(t));
+	snprintf(r.note, sizeof(r.note), "%s", t->here.busy);
+	return r;
 }
 
 static mr_status write_counts(const mr_train *t, const mr_counted_row *rows, uint32_t n, const char *missing)
@@ -106,10 +117,12 @@ mr_status mr_train_report_counts(const mr_train *t)
 
 	if (!first)
 		return MR_OK;
-	MR_TRY(mr_counted_rows(&t->s, peak_of_core(t), t->measured ? &t->bandwidth : NULL, &rows, &n));
+	MR_TRY(mr_counted_rows(&t->s, peak_of_core(t), bandwidth(t), &rows, &n));
 	st = mr_counted_print(rows, n, stdout);
 	if (*first->missing)
 		printf("counters: %s\n", first->missing);
+	if (*t->here.busy)
+		printf("counters: %s\n", t->here.busy);
 	mr_activity_begin("writes counters.json");
 	if (st == MR_OK)
 		st = write_counts(t, rows, n, first->missing);

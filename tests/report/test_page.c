@@ -97,7 +97,7 @@ static const char run_json[] =
 	"{\"level\":\"L3\",\"rate\":0},{\"level\":\"memory\",\"rate\":1e10}],"
 	"\"points\":[{\"name\":\"w0 F\",\"flop\":1e9,\"bytes\":1e8,"
 	"\"seconds\":0.02,\"least\":0.01},{\"name\":\"w1 F\",\"flop\":1e9,\"bytes\":1e8,\"seconds\":0.01,"
-	"\"least\":null}]},"
+	"\"least\":null}],\"note\":\"the machine was busy\"},"
 	"\"staleness\":[[1,3],[4]],\"bytes\":{\"predicted\":2097152,\"measured\":1048576},"
 	"\"timeline\":{\"what\":\"Steps 1 and 2.\",\"versions\":true,\"records\":[[0,0,0,0,0,0,0,1000000],"
 	"[1,0,1,0,0,0,1000000,2000000]]}}";
@@ -131,6 +131,7 @@ static void whole_folder(void)
 	CU_ASSERT_EQUAL(count(text, ">1 to an end by force<") + count(text, ">2 to 2<") + count(text, ">1:01<"), 3);
 	CU_ASSERT_EQUAL(count(text, ">memory, 10 GB/s<") + count(text, ">w0 F: 50% of its roof<"), 2);
 	CU_ASSERT_EQUAL(count(text, ">w1 F: 50% of the peak<"), 1);
+	CU_ASSERT_EQUAL(count(text, "<p>Of the lines: the machine was busy.</p>"), 1);
 	CU_ASSERT_EQUAL(count(text, "<title>1 behind: 75</title>"), 1);
 	CU_ASSERT_EQUAL(count(text, "2.0 MiB at its peak, and needed 1.0 MiB."), 1);
 	CU_ASSERT_EQUAL(count(text, "<title>planned: 2</title>") + count(text, "<title>measured: 1</title>"), 2);

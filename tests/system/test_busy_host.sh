@@ -1,9 +1,17 @@
 #!/bin/sh
 # test_busy_host.sh SOURCE BUILD - beside programs that want the same cores: what they take is no busy time but a cause
-# of its own, and the times at the end of a training add up.
+# of its own, the times at the end of a training add up, and rates are measured against kept figures.
 . "$(dirname "$0")/train_lib.sh"
 
 taskset -c 0,1 true 2>/dev/null || skip "CPUs 0 and 1 are not both usable"
+
+# Figures of the machine are kept here, by a plan that finds it quiet.
+XDG_CACHE_HOME=$PWD/cache
+export XDG_CACHE_HOME
+code=0
+"$millrace" plan "$source/conf/mlp.cfg" >out 2>err || code=$?
+expect 0 "plan"
+kept=$(find cache -name kept-machine.csv 2>/dev/null || :)
 
 # Two busy loops on each core, for as long as the trainings last.
 hogs=
@@ -49,4 +57,18 @@ for how in "sequential --set machine.workers=1" "1f1b --set machine.workers=2"; 
 		m >= $2 + $3 - 0.03) }' times ||
 		fail "$how: $(cat times), and $seconds s in metrics.jsonl"
 done
+
+# What train and plan say of the machine follows one rule. If the plan above did not find it quiet, nothing is kept.
+says="nothing is kept from a quieter time"
+[ -z "$kept" ] || says="these are the figures of 20"
+rm -rf r
+for how in "train --counters --set run.dir=r --set train.steps=5" "plan --set train.steps=5"; do
+	code=0
+	# shellcheck disable=SC2086
+	taskset -c 0,1 "$millrace" ${how%% *} "$source/conf/mlp.cfg" ${how#* } >out 2>err || code=$?
+	expect 0 "$how"
+	grep -q "the machine was busy while it was measured: other programs took .*; $says" out ||
+		fail "$how: not a word about a busy machine: $(grep busy out)"
+done
+grep -q '"note": *"the machine was busy while it was measured: .*'"$says" r/run.json || fail "run.json has no such note"
 finish
