@@ -1,5 +1,4 @@
 /* millrace partition: cuts a table of layers into stages and gives them workers, without a model or a machine. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,6 @@
 
 #define MAX_BYTES ((size_t)64 << 20)
 #define MAX_MICRO 64u
-#define MOST_STEPS 4e9 /* about a minute: 10,000 layers on 4 workers are 1.6e9 */
 
 static mr_status read_layers(const char *path, mr_layer_row **rows, uint32_t *n)
 {
@@ -60,19 +58,6 @@ static mr_replica_problem problem_of(const mr_values *v, const mr_layer_row *row
 	return p;
 }
 
-/* The search takes layers^2 workers^2 steps (planner/replica_partition.h). */
-static mr_status bound(const mr_replica_problem *p)
-{
-	double each = (double)p->n_workers * p->n_workers, steps = each * p->n_layers * p->n_layers;
-
-	if (steps <= MOST_STEPS)
-		return MR_OK;
-	return mr_fail(MR_ECONFIG,
-		       "%u layers on %u workers take %.2g steps (layers^2 workers^2), and at most %.2g are allowed: "
-		       "at most %.0f layers; rows of neighbouring layers can be added up", p->n_layers, p->n_workers,
-		       steps, MOST_STEPS, floor(sqrt(MOST_STEPS / each)));
-}
-
 static mr_status cut(const mr_values *v, const mr_layer_row *rows, uint32_t n, FILE *out)
 {
 	mr_replica_problem p = problem_of(v, rows, n), q;
@@ -81,7 +66,6 @@ static mr_status cut(const mr_values *v, const mr_layer_row *rows, uint32_t n, F
 	mr_status st;
 
 	MR_TRY(read_nodes(mr_values_string(v, "numa"), &p));
-	MR_TRY(bound(&p));
 	MR_TRY(mr_replica_partition_solve(&p, &c, &found));
 	if (!found)
 		return mr_replica_partition_refuse(&p);

@@ -72,10 +72,27 @@ typedef struct mr_solver {
 	const uint32_t *weight; /* [n_stages] factor of each stage's cost; NULL: 1 */
 	const uint64_t *enter;  /* [n_points] additional cost of a stage that begins at a point; NULL: 0 */
 	uint64_t limit;      /* no stage may cost more */
+	uint32_t *reach;     /* [n_stages] no stage begins behind this point: those before it cannot cover more */
 	uint64_t *best;      /* [n_points + 1] least sum of squares from a point to the end; UINT64_MAX: impossible */
 	uint64_t *next;      /* the same with one stage more */
 	uint32_t *choice;    /* [n_stages][n_points] begin of the stage after this one (a point's number) */
+	uint64_t steps;      /* so far */
 } mr_solver;
+
+/* Count the @n steps of one stage's begin. */
+static bool may_go_on(mr_solver *s, uint32_t n)
+{
+	s->steps += n;
+	return (double)s->steps <= MR_PARTITION_MOST_STEPS;
+}
+
+static mr_status too_many_steps(const mr_solver *s, uint16_t n_stages)
+{
+	return mr_fail(MR_ECONFIG,
+		       "the most even cut into %u stages at %u places takes more than %.2g steps: name the layers at "
+		       "which stages begin in partition, or take fewer stages", n_stages, s->n_points,
+		       MR_PARTITION_MOST_STEPS);
+}
 
 /* Do @n_stages stages of at most @limit suffice? Filling each as far as possible needs the fewest. */
 static bool suffices(const mr_solver *s, uint16_t n_stages, uint64_t limit)
@@ -119,7 +136,7 @@ static uint64_t cost_of(const mr_solver *s, uint16_t stage, uint32_t i, uint32_t
  * The same if stages have different factors, or cost something to enter: then cutting a stage further may make it
  * dearer, so all cuts are tried. best[i] is the least largest stage of those that begin at point i.
  */
-static uint64_t least_weighted_limit(mr_solver *s, uint16_t n_stages)
+static mr_status least_weighted_limit(mr_solver *s, uint16_t n_stages)
 {
 	for (uint32_t i = 0; i < s->n_points; i++)
 		s->best[i] = UINT64_MAX;
@@ -128,8 +145,9 @@ static uint64_t least_weighted_limit(mr_solver *s, uint16_t n_stages)
 		for (uint32_t i = 0; i <= s->n_points; i++) {
 			/* Ascending, and a stage is never empty: best[j], j > i, is still that of the later stages. */
 			uint64_t least = UINT64_MAX;
+			uint32_t j = i + 1;
 
-			for (uint32_t j = i + 1; j <= s->n_points; j++) {
+			for (; j <= s->n_points; j++) {
 				uint64_t cost = cost_of(s, stage, i, j);
 
 				if (cost >= least)
@@ -138,16 +156,41 @@ static uint64_t least_weighted_limit(mr_solver *s, uint16_t n_stages)
 				least = cost < least ? cost : least;
 			}
 			s->best[i] = least;
+			if (!may_go_on(s, j - i))
+				return too_many_steps(s, n_stages);
 		}
-	return s->best[0];
+	s->limit = s->best[0];
+	return MR_OK;
 }
 
-/* next[i] = least sum of squares of cutting points i.. into stages @stage.., from best, that of the later stages. */
-static void add_stage(mr_solver *s, uint16_t stage, uint32_t *choice)
+/* Fill each stage as far as the limit allows, as if entering it cost nothing. */
+static void find_reach(mr_solver *s, uint16_t n_stages)
 {
-	for (uint32_t i = 0; i <= s->n_points; i++) {
+	uint32_t at = 0;
+
+	for (uint16_t stage = 0; stage < n_stages; stage++) {
+		uint64_t before = s->sum[at], times = s->weight ? s->weight[stage] : 1;
+
+		s->reach[stage] = at;
+		while (at < s->n_points && (s->sum[at + 1] - before) * times <= s->limit)
+			at++;
+	}
+}
+
+/* next[i] = least sum of squares of cutting points i.. into stages @stage.., from best, that of the later stages.
+ * false: that takes too many steps. */
+static bool add_stage(mr_solver *s, uint16_t stage, uint32_t *choice)
+{
+	uint32_t low = 0; /* where the later stages may begin at the earliest */
+
+	while (low < s->n_points && s->best[low] == UINT64_MAX)
+		low++;
+	for (uint32_t i = 0; i <= s->n_points; i++)
 		s->next[i] = UINT64_MAX;
-		for (uint32_t j = i + 1; j <= s->n_points; j++) {
+	for (uint32_t i = 0; i <= s->reach[stage]; i++) {
+		uint32_t begin = i + 1 > low ? i + 1 : low, j = begin;
+
+		for (; j <= s->n_points; j++) {
 			uint64_t cost = cost_of(s, stage, i, j);
 
 			if (cost > s->limit)
@@ -157,21 +200,30 @@ static void add_stage(mr_solver *s, uint16_t stage, uint32_t *choice)
 				choice[i] = j;
 			}
 		}
+		if (!may_go_on(s, j - begin + 1))
+			return false;
 	}
+	return true;
 }
 
-static void solve(mr_solver *s, uint16_t n_stages, const uint32_t *points, uint32_t n, uint32_t *first)
+static mr_status solve(mr_solver *s, uint16_t n_stages, const uint32_t *points, uint32_t n, uint32_t *first)
 {
 	uint32_t at = 0;
 
-	s->limit = s->weight || s->enter ? least_weighted_limit(s, n_stages) : least_limit(s, n_stages);
+	if (s->weight || s->enter)
+		MR_TRY(least_weighted_limit(s, n_stages));
+	else
+		s->limit = least_limit(s, n_stages);
+	find_reach(s, n_stages);
 	for (uint32_t i = 0; i < s->n_points; i++)
 		s->best[i] = UINT64_MAX;
 	s->best[s->n_points] = 0;
 	for (uint16_t left = 1; left <= n_stages; left++) {
 		uint64_t *swap = s->best;
 
-		add_stage(s, (uint16_t)(n_stages - left), s->choice + (size_t)(n_stages - left) * (s->n_points + 1));
+		if (!add_stage(s, (uint16_t)(n_stages - left),
+			       s->choice + (size_t)(n_stages - left) * (s->n_points + 1)))
+			return too_many_steps(s, n_stages);
 		s->best = s->next;
 		s->next = swap;
 	}
@@ -181,6 +233,7 @@ static void solve(mr_solver *s, uint16_t n_stages, const uint32_t *points, uint3
 	}
 	assert(at == s->n_points);
 	first[n_stages] = n;
+	return MR_OK;
 }
 
 mr_status mr_partition_solve(const uint64_t *cost, uint32_t n, const uint32_t *points, const uint64_t *enter,
@@ -190,11 +243,12 @@ mr_status mr_partition_solve(const uint64_t *cost, uint32_t n, const uint32_t *p
 	uint64_t *sum = calloc(width, sizeof(*sum));
 	uint64_t *best = calloc(width, sizeof(*best)), *next = calloc(width, sizeof(*next));
 	mr_solver s = {.sum = sum, .n_points = n_points, .weight = weight, .enter = enter, .best = best, .next = next};
-	mr_status st = MR_OK;
+	mr_status st;
 
 	assert(n_stages >= 1 && n_stages <= n_points && points[0] == 0 && points[n_points - 1] < n);
 	s.choice = calloc(n_stages * width, sizeof(*s.choice));
-	if (!sum || !best || !next || !s.choice) {
+	s.reach = calloc(n_stages, sizeof(*s.reach));
+	if (!sum || !best || !next || !s.choice || !s.reach) {
 		st = mr_fail(MR_ERESOURCE, "no memory to partition %u layers into %u stages", n, n_stages);
 		goto out;
 	}
@@ -206,8 +260,9 @@ mr_status mr_partition_solve(const uint64_t *cost, uint32_t n, const uint32_t *p
 			sum[i + 1] += cost[j];
 	}
 	assert(sum[n_points] <= MR_PARTITION_MAX_COST);
-	solve(&s, n_stages, points, n, first);
+	st = solve(&s, n_stages, points, n, first);
 out:
+	free(s.reach);
 	free(s.choice);
 	free(next);
 	free(best);

@@ -44,10 +44,15 @@ double mr_partition_cost(const mr_graph *g, uint32_t node, int64_t samples, cons
 /**
  * Cut @g into @n_stages stages for micro-batches of @samples samples. The cost of stage s counts @weight[s] times, 1 to
  * 255 (NULL: once each). The caller calls mr_partition_fini.
- * Errors: MR_ECONFIG with a message when the model cannot be cut into that many stages, MR_ERESOURCE.
+ * Errors: MR_ECONFIG with a message when the model cannot be cut into that many stages, or when that takes more than
+ * MR_PARTITION_MOST_STEPS; MR_ERESOURCE.
  */
 mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint32_t *weight, int64_t samples,
 			    const mr_kernels *k, mr_partition *p) MR_MUST_USE;
+
+/* The most steps that a search for a cut may take, here and in replica_partition.h: some ten seconds. They are
+ * counted or computed, not timed: whether a cut is found depends on no machine. */
+#define MR_PARTITION_MOST_STEPS 4e9
 
 /* The largest sum of all costs of mr_partition_solve: squares of sums then fit 64 bits. */
 #define MR_PARTITION_MAX_COST ((uint64_t)1 << 31)
@@ -57,7 +62,8 @@ mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint32_t
  * elements @points, ascending, the first of them 0, and costs @enter[i] more if it begins at point i (NULL:
  * 0). Stage s counts @weight[s] times (NULL: once each). The limit above includes these factors and every
  * @enter. Fills @first[0 .. @n_stages], @n_stages <= @n_points.
- * Time: n_stages * n_points^2 at worst. Errors: MR_ERESOURCE.
+ * Time: n_stages * n_points^2 at worst, n_points^2 where costs are even.
+ * Errors: MR_ECONFIG it takes more than MR_PARTITION_MOST_STEPS; MR_ERESOURCE.
  */
 mr_status mr_partition_solve(const uint64_t *cost, uint32_t n, const uint32_t *points, const uint64_t *enter,
 			     uint32_t n_points, uint16_t n_stages, const uint32_t *weight, uint32_t *first) MR_MUST_USE;

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "planner/partition.h"
+
 /* Costs this close are equal: the difference is a rounding error of sums in another order. */
 #define SAME 1e-12
 
@@ -153,8 +155,22 @@ static double least_bottleneck(solver *s)
 	return cell_at(s, 0, s->p->n_workers)->bottleneck;
 }
 
+/* The search takes layers^2 workers^2 steps. */
+static mr_status bound(const mr_replica_problem *p)
+{
+	double each = (double)p->n_workers * p->n_workers, steps = each * p->n_layers * p->n_layers;
+
+	if (steps <= MR_PARTITION_MOST_STEPS)
+		return MR_OK;
+	return mr_fail(MR_ECONFIG,
+		       "%u layers on %u workers take %.2g steps (layers^2 workers^2), and at most %.2g are allowed: "
+		       "at most %.0f layers; rows of neighbouring layers can be added up", p->n_layers, p->n_workers,
+		       steps, MR_PARTITION_MOST_STEPS, floor(sqrt(MR_PARTITION_MOST_STEPS / each)));
+}
+
 static mr_status open_solver(solver *s, const mr_replica_problem *p)
 {
+	MR_TRY(bound(p));
 	*s = (solver){.p = p};
 	s->time = calloc(3 * ((size_t)p->n_layers + 1), sizeof(*s->time));
 	s->best = calloc(((size_t)p->n_layers + 1) * ((size_t)p->n_workers + 1), sizeof(*s->best));

@@ -60,12 +60,12 @@ typedef struct mr_replica_partition {
 
 /**
  * Solve @p. *@found: whether some cut fits the capacity; @out is empty if none does. The caller calls fini. Errors:
- * MR_ERESOURCE no memory.
+ * MR_ECONFIG more than MR_PARTITION_MOST_STEPS (partition.h); MR_ERESOURCE no memory.
  */
 mr_status mr_replica_partition_solve(const mr_replica_problem *p, mr_replica_partition *out, bool *found) MR_MUST_USE;
 
 /** The smallest capacity with which @p has a solution: the least largest memory of a worker; infinite where no cut
- * uses all workers. Errors: MR_ERESOURCE. */
+ * uses all workers. Errors: MR_ECONFIG, MR_ERESOURCE, as above. */
 mr_status mr_replica_partition_least(const mr_replica_problem *p, double *bytes) MR_MUST_USE;
 
 /** Micro-batches under way that keep all workers busy: workers over those of the first stage, rounded up. */

@@ -118,6 +118,31 @@ static void the_solver_equals_brute_force(void)
 	}
 }
 
+/* As many places as a model may have, of even costs: no search over all pairs of them. */
+static void many_places_are_cut_at_once(void)
+{
+	static uint64_t cost[MR_GRAPH_MAX_NODES];
+	static uint32_t points[MR_GRAPH_MAX_NODES], first[1025];
+
+	for (uint32_t i = 0; i < MR_GRAPH_MAX_NODES; i++) {
+		cost[i] = 10 + i % 3;
+		points[i] = i;
+	}
+	for (uint16_t stages = 2; stages <= 1024; stages = (uint16_t)(stages * 8)) {
+		double even = 11.0 * MR_GRAPH_MAX_NODES / stages;
+
+		MR_CHECK_OK(mr_partition_solve(cost, MR_GRAPH_MAX_NODES, points, NULL, MR_GRAPH_MAX_NODES, stages, NULL,
+					       first));
+		for (uint16_t s = 0; s < stages; s++) {
+			double sum = 0;
+
+			for (uint32_t i = first[s]; i < first[s + 1]; i++)
+				sum += (double)cost[i];
+			CU_ASSERT(fabs(sum - even) <= 12);
+		}
+	}
+}
+
 /* --- graphs --- */
 
 static uint16_t add(mr_graph *g, const char *layer, const char *name, mr_layer_cfg cfg, uint16_t a, uint16_t b)
@@ -321,6 +346,7 @@ void mr_suite_partition(void)
 {
 	MR_SUITE("partition");
 	MR_TEST(the_solver_equals_brute_force);
+	MR_TEST(many_places_are_cut_at_once);
 	MR_TEST(a_stack_is_cut_evenly);
 	MR_TEST(cuts_are_legal_and_balance_the_cost);
 	MR_TEST(wide_places_are_used_where_narrow_ones_do_not_suffice);
