@@ -7,6 +7,7 @@
 typedef struct mr_checkpoint_draft {
 	mr_state state;
 	mr_run_manifest facts;
+	mr_saved_text metadata[2]; /* point into the session */
 	mr_checkpoint_shard parts[3];
 	mr_checkpoint_content content; /* points into the other members */
 } mr_checkpoint_draft;

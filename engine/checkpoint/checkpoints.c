@@ -13,6 +13,7 @@
 #include "checkpoint/state_copy.h"
 #include "session/average_trigger.h"
 #include "session/former_head.h"
+#include "session/network_text.h"
 #include "session/objective_report.h"
 #include "store/checkpoint_io.h"
 
@@ -20,15 +21,18 @@
  * suspect. */
 #define MOST_GROWTH 1000.0
 
-static void make_content(mr_checkpoint_draft *d, uint64_t step, bool best, const mr_session *s)
+static mr_status make_content(mr_checkpoint_draft *d, uint64_t step, bool best, mr_session *s)
 {
 	const mr_job_checkpoint *job = &s->job->checkpoint;
 	uint32_t n_threads = s->place.n_cores_used + s->place.n_cores_idle;
 	static const char *const names[3] = {"model.safetensors", "optimizer.safetensors", "inflight.safetensors"};
 	const mr_state_list *lists[3] = {&d->state.model, &d->state.optimizer, &d->state.inflight};
-	static const mr_saved_text made_by = {"format", "pt"}; /* what transformers wants; layouts are PyTorch's */
 	mr_checkpoint_content *c = &d->content;
+	const char *network;
 
+	MR_TRY(mr_network_text(s, &network));
+	d->metadata[0] = (mr_saved_text){"format", "pt"}; /* what transformers wants; layouts are PyTorch's */
+	d->metadata[1] = (mr_saved_text){"network", network};
 	*c = (mr_checkpoint_content){.step = step, .parts = d->parts, .facts = d->facts.at, .n_facts = d->facts.n,
 				     .n_threads = n_threads, .best = best, .keep = (uint32_t)job->keep,
 				     .keep_every = (uint64_t)job->keep_every};
@@ -39,10 +43,11 @@ static void make_content(mr_checkpoint_draft *d, uint64_t step, bool best, const
 			.name = names[i],
 			.tensors = lists[i]->at,
 			.n_tensors = lists[i]->n,
-			.metadata = &made_by,
-			.n_metadata = 1,
+			.metadata = d->metadata,
+			.n_metadata = i ? 1 : 2, /* the network: of the model alone */
 		};
 	}
+	return MR_OK;
 }
 
 /* Root of the mean square of all weights, which are copied to @to if that is not NULL, with the rest of the state.
@@ -138,8 +143,7 @@ static mr_status draft(mr_session *s, const mr_checkpoints_case *c, mr_checkpoin
 {
 	MR_TRY(measure(s, &d->state, c->step, to, now));
 	MR_TRY(judge(now, c, g, wait));
-	make_content(d, c->step, mr_checkpoints_is_best(c), s);
-	return MR_OK;
+	return make_content(d, c->step, mr_checkpoints_is_best(c), s);
 }
 
 /* Without a thread for it, or with a state that outgrew the copy, @writer's checkpoint is written here. */
@@ -219,9 +223,10 @@ mr_status mr_checkpoints_preflight(mr_session *s, const char *dir, uint64_t step
 
 	MR_TRY(mr_run_manifest_collect(s, NAN, &d.facts));
 	MR_TRY(mr_executor_state(&s->executor, &d.state));
-	make_content(&d, 0, false, s);
-	bytes = mr_checkpoint_bytes(&d.content) + (d.state.inflight.n ? 0 : inflight_bytes(s));
-	err = mr_checkpoint_preflight(dir, bytes, most_at_once(s, step));
+	err = make_content(&d, 0, false, s);
+	bytes = err == MR_OK ? mr_checkpoint_bytes(&d.content) + (d.state.inflight.n ? 0 : inflight_bytes(s)) : 0;
+	if (err == MR_OK)
+		err = mr_checkpoint_preflight(dir, bytes, most_at_once(s, step));
 	mr_state_fini(&d.state);
 	return err;
 }
@@ -246,7 +251,7 @@ static mr_status check_all_listed(const mr_safetensors *f, const char *file, con
 	return MR_OK;
 }
 
-static mr_status load_list(const mr_checkpoint *ck, const char *file, const mr_state_list *l)
+static mr_status load_list(const mr_graph *g, const mr_checkpoint *ck, const char *file, const mr_state_list *l)
 {
 	mr_safetensors *t;
 	mr_status st = MR_OK;
@@ -261,6 +266,8 @@ static mr_status load_list(const mr_checkpoint *ck, const char *file, const mr_s
 		st = gpt ? mr_former_head_load(t, &l->at[i]) : mr_safetensors_load(t, &l->at[i]);
 	if (st == MR_OK)
 		st = check_all_listed(t, file, l);
+	if (st == MR_OK)
+		st = mr_network_check(g, file, mr_safetensors_metadata(t, "network"));
 	mr_safetensors_close(t);
 	return st;
 }
@@ -296,11 +303,11 @@ static mr_status load_all(mr_session *s, const mr_checkpoint *ck)
 	mr_average_rename(s, &st);
 	err = slots_fit(s, ck, &st.inflight);
 	if (err == MR_OK)
-		err = load_list(ck, "model.safetensors", &st.model);
+		err = load_list(s->graph, ck, "model.safetensors", &st.model);
 	if (err == MR_OK)
-		err = load_list(ck, "optimizer.safetensors", &st.optimizer);
+		err = load_list(s->graph, ck, "optimizer.safetensors", &st.optimizer);
 	if (err == MR_OK)
-		err = load_list(ck, "inflight.safetensors", &st.inflight);
+		err = load_list(s->graph, ck, "inflight.safetensors", &st.inflight);
 	mr_state_fini(&st);
 	return err;
 }
@@ -478,7 +485,8 @@ mr_status mr_checkpoints_resume(mr_session *s, const char *dir, const char *from
 	return MR_OK;
 }
 
-mr_status mr_checkpoints_load_model(const char *where, const mr_state_list *model, uint64_t *step)
+mr_status mr_checkpoints_load_model(const char *where, const mr_graph *g, const mr_state_list *model,
+				    uint64_t *step)
 {
 	mr_checkpoint *ck = NULL;
 	char *path = NULL;
@@ -492,7 +500,7 @@ mr_status mr_checkpoints_load_model(const char *where, const mr_state_list *mode
 	}
 	st = mr_checkpoint_verify(ck);
 	if (st == MR_OK)
-		st = load_list(ck, "model.safetensors", model);
+		st = load_list(g, ck, "model.safetensors", model);
 	*step = mr_checkpoint_step(ck);
 	mr_checkpoint_close(ck);
 	return st;

@@ -91,8 +91,9 @@ mr_status mr_checkpoints_resume(mr_session *s, const char *dir, const char *from
  */
 mr_status mr_checkpoints_backend(const char *dir, const char *from, char **backend, char **choices) MR_MUST_USE;
 
-/** Load only the weights of checkpoint @path (a folder of checkpoints, or one of them) into @model. For eval and
- * sample. */
-mr_status mr_checkpoints_load_model(const char *path, const mr_state_list *model, uint64_t *step) MR_MUST_USE;
+/** Load only the weights of checkpoint @path (a folder of checkpoints, or one of them) into @model, of the network @g.
+ * For eval and sample. Errors: MR_ECKPT among others when the checkpoint is of another network. */
+mr_status mr_checkpoints_load_model(const char *path, const mr_graph *g, const mr_state_list *model,
+				    uint64_t *step) MR_MUST_USE;
 
 #endif

@@ -8,8 +8,9 @@
  * the head of a gpt of older builds, [width, vocabulary], is transposed (former_head.h).
  *
  * Nothing else of a file may be left over: a tensor that the network has no parameter for is an error that names it,
- * and so is a difference between config.json beside the file and the network (foreign_config.h). Left out without a
- * word are masks (GPT-2's h.0.attn.bias), tables of positions and counts, and the copy of a tied head.
+ * and so is a difference between the network and config.json beside the file (foreign_config.h), or between it and what
+ * a file of a run says of its own (network_text.h). Left out without a word are masks (GPT-2's h.0.attn.bias), tables
+ * of positions and counts, and the copy of a tied head.
  */
 #ifndef MR_SESSION_INIT_WEIGHTS_H
 #define MR_SESSION_INIT_WEIGHTS_H
@@ -17,7 +18,7 @@
 #include "session/session.h"
 
 /** Fill the weights of @s, which has started and done no step, from @path. @anyway: what is left over, and differences
- * of config.json, are warnings. *@n: parameters that were filled. Errors: MR_ECKPT: a file is damaged, or lacks a
+ * of the networks, are warnings. *@n: parameters that were filled. Errors: MR_ECKPT: a file is damaged, or lacks a
  * parameter, or has another shape of it, or more than the network takes; MR_ERESOURCE, MR_EIO. */
 mr_status mr_init_weights(mr_session *s, const char *path, bool anyway, size_t *n) MR_MUST_USE;
 

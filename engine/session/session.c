@@ -340,6 +340,7 @@ void mr_session_close(mr_session *s)
 	mr_plan_destroy(s->steady);
 	mr_partition_fini(&s->partition);
 	mr_graph_destroy(s->graph);
+	free(s->network);
 	mr_choices_destroy(s->choices);
 	if (s->costs)
 		mr_costs_fini(s->costs);

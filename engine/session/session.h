@@ -44,6 +44,7 @@ typedef struct mr_session {
 	mr_dataset *data;
 	const struct mr_session *beside; /* the data are those of this session; NULL: its own */
 	mr_graph *graph;
+	char *network;               /* network_text.h; NULL: nobody has asked for it. Owned */
 	mr_partition partition;
 	mr_plan *plan;               /* NULL for sequential */
 	mr_plan *steady; /* lowered: the system's own order, if @plan is the record of another and mitigations use

@@ -93,6 +93,32 @@ code=0
 "$millrace" eval gpt.cfg --set run.dir=own --set model.layers=1 >out 2>err || code=$?
 expect 5 "eval of fewer layers" 'model.safetensors: the network has no parameter for tensor "h.1'
 
+# A file of a run says what its network computes where tensors do not show it: weights that fit by their shapes are not
+# taken by another one, at --init and in eval. Its copy is read without a word, and so are more or fewer positions.
+train llama.cfg --set model.bias=none --set run.dir=ours
+expect 0 "a llama of our own"
+ours=ours/checkpoints/step-00000001/model.safetensors
+for change in 'model.eps=1e-5 "rms_norm eps=1e-06", and in this one it is "rms_norm eps=1e-05"' \
+	'model.rope_theta=1e4 theta=5000", and in this one it is "rope heads=4 kv_heads=2 theta=10000"'; do
+	no_run "${change#* }.*--init-anyway" llama.cfg $ours --set model.bias=none --set "${change%% *}"
+	code=0
+	"$millrace" eval llama.cfg --set model.bias=none --set run.dir=ours --set "${change%% *}" >out 2>err ||
+		code=$?
+	expect 5 "eval with ${change%% *}" "${change#* }"
+done
+no_run 'has a layer model.layers.1.input_layernorm (rms_norm eps=1e-06), and this one has none' llama.cfg $ours \
+	--set model.bias=none --set model.layers=1
+no_run 'this network has a layer model.layers.2.input_layernorm (rms_norm), and' llama.cfg $ours \
+	--set model.bias=none --set model.layers=3
+train llama.cfg --init $ours --set model.bias=none --set model.context=8 --set run.dir=shorter
+expect 0 "fewer positions"
+train llama.cfg --init $ours --init-anyway --set model.bias=none --set model.eps=1e-5 --set run.dir=other_eps
+expect 0 "--init-anyway with another eps" 'and in this one it is "rms_norm eps=1e-05"'
+sed 's/lm_head linear/lm_head_linear/' $ours >scratched.safetensors
+no_run 'the metadata "network" have a line without an operation' llama.cfg scratched.safetensors --set model.bias=none
+gpt=own/checkpoints/step-00000001/model.safetensors
+no_run '"attention heads=2", and in this one it is "attention heads=3"' gpt.cfg $gpt --set model.heads=3
+
 # What has no place is named: by config.json ...
 no_run 'qwen2/config.json: model_type is qwen2, and model.bias is none, not qkv' llama.cfg "$golden/qwen2" \
 	--set model.bias=none
