@@ -12,7 +12,6 @@
 #include "checkpoint/run_manifest.h"
 #include "checkpoint/state_copy.h"
 #include "session/average_trigger.h"
-#include "session/former_head.h"
 #include "session/network_text.h"
 #include "session/objective_report.h"
 #include "store/checkpoint_io.h"
@@ -255,15 +254,12 @@ static mr_status load_list(const mr_graph *g, const mr_checkpoint *ck, const cha
 {
 	mr_safetensors *t;
 	mr_status st = MR_OK;
-	bool gpt = false;
 
 	if (l->n == 0)
 		return MR_OK;
-	for (size_t i = 0; i < l->n; i++)
-		gpt = gpt || !strcmp(l->at[i].name, "wte.weight");
 	MR_TRY(mr_checkpoint_tensors(ck, file, &t));
 	for (size_t i = 0; i < l->n && st == MR_OK; i++)
-		st = gpt ? mr_former_head_load(t, &l->at[i]) : mr_safetensors_load(t, &l->at[i]);
+		st = mr_safetensors_load(t, &l->at[i]);
 	if (st == MR_OK)
 		st = check_all_listed(t, file, l);
 	if (st == MR_OK)
@@ -283,8 +279,6 @@ static mr_status slots_fit(const mr_session *s, const mr_checkpoint *ck, const m
 		any = any || !strncmp(inflight->at[i].name, "slot.", 5);
 	snprintf(now, sizeof(now), "%016" PRIx64, mr_identity_slots(s));
 	if (!any || (then && !strcmp(then, now)))
-		return MR_OK;
-	if (then && !strcmp(then, MR_RUN_MANIFEST_FORMER_SLOTS) && mr_identity_former_slots(s))
 		return MR_OK;
 	return mr_fail(MR_ECKPT,
 		       "it holds micro-batches under way as another build saves them (slots %s, here %s) and cannot be "

@@ -80,25 +80,12 @@ uint64_t mr_identity_of_param(const mr_field *fields, const mr_param *p, uint64_
 	return mr_fields_hash(fields + FIRST_FIELDS, p, h);
 }
 
-/* @turned: a parameter that is taken as if its matrix, and its layer's, were transposed; UINT32_MAX: none. */
-static uint64_t fold_graph(const mr_graph *g, uint32_t turned, uint64_t h)
+static uint64_t fold_graph(const mr_graph *g, uint64_t h)
 {
-	for (uint32_t i = 0; i < g->n_nodes; i++) {
-		mr_node n = g->nodes[i];
-
-		if (turned != UINT32_MAX && g->params[turned].node == i)
-			n.cfg.transposed = !n.cfg.transposed;
-		h = fold_node(&n, h);
-	}
-	for (uint32_t i = 0; i < g->n_params; i++) {
-		mr_param p = g->params[i];
-
-		if (i == turned) {
-			p.dim[0] = g->params[i].dim[1];
-			p.dim[1] = g->params[i].dim[0];
-		}
-		h = mr_identity_of_param(mr_param_fields, &p, h);
-	}
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		h = fold_node(&g->nodes[i], h);
+	for (uint32_t i = 0; i < g->n_params; i++)
+		h = mr_identity_of_param(mr_param_fields, &g->params[i], h);
 	return h;
 }
 
@@ -109,17 +96,12 @@ const char *mr_identity_isa(const mr_session *s)
 
 mr_status mr_identity(const mr_session *s, const char *isa, uint64_t *out)
 {
-	return mr_identity_turned(s, isa, UINT32_MAX, out);
-}
-
-mr_status mr_identity_turned(const mr_session *s, const char *isa, uint32_t turned, uint64_t *out)
-{
 	uint64_t h = fold_run(s);
 
 	if (*isa)
 		h = fold_text(h, isa);
 	MR_TRY(fold_choices(s, &h));
-	h = fold_graph(s->graph, turned, h);
+	h = fold_graph(s->graph, h);
 	*out = mr_hash64(h, s->partition.first, (s->partition.n_stages + 1u) * sizeof(*s->partition.first));
 	return MR_OK;
 }

@@ -5,13 +5,10 @@
  * It covers all that a step depends on except its learning rate (so a run may be given more steps): every plug-in's
  * options by the plug-in's own table, every layer's configuration and every parameter by the lists of their fields
  * (nn/layer.h, planner/graph.h), the cut, the plan. A new option or field is covered without further code: it counts if
- * it is not at its default, and while it is, checkpoints of older builds can be resumed.
+ * it is not at its default, and while it is, checkpoints from before it can be resumed.
  *
  * The instructions that compute the run are covered, too: the choices of a table and the last bits depend on them. A
  * run may be resumed by other instructions; it then has another identity, and a warning says so.
- *
- * Older builds wrote "run_hash" into their manifests, for which fields were chosen by hand. A manifest that has
- * only that is compared by the same number, and options that are younger than it must be at their defaults.
  */
 #ifndef MR_CHECKPOINT_IDENTITY_H
 #define MR_CHECKPOINT_IDENTITY_H
@@ -21,11 +18,8 @@
 /** The instructions, as tables of choices call them (mr_kernels_isa); of the backend `reference` "". */
 const char *mr_identity_isa(const mr_session *s);
 
-/** The hash, were @s computed by @isa; "": of builds that did not note it. @s is open. Errors: MR_ERESOURCE. */
+/** The hash, were @s computed by @isa. @s is open. Errors: MR_ERESOURCE. */
 mr_status mr_identity(const mr_session *s, const char *isa, uint64_t *out) MR_MUST_USE;
-
-/** The same, were the matrix of parameter @turned kept transposed (session/former_head.h). */
-mr_status mr_identity_turned(const mr_session *s, const char *isa, uint32_t turned, uint64_t *out) MR_MUST_USE;
 
 /** Continue the hash @h with @p, whose fields @fields lists (mr_param_fields). */
 uint64_t mr_identity_of_param(const mr_field *fields, const mr_param *p, uint64_t h);
@@ -33,15 +27,5 @@ uint64_t mr_identity_of_param(const mr_field *fields, const mr_param *p, uint64_
 /** A hash of the contents of the slots of a plan that never drains, at all stages: the names and sizes of the pieces
  * (nn/saved.h). 0 without slots. @s is started. */
 uint64_t mr_identity_slots(const mr_session *s);
-
-/** The number of older manifests' "run_hash". */
-uint64_t mr_identity_former(const mr_session *s);
-
-/** Refuse @s if it has anything that is younger than "run_hash" and not at its default. Errors: MR_ECKPT with a message
- * that names it; MR_ERESOURCE. */
-mr_status mr_identity_former_has_all(const mr_session *s) MR_MUST_USE;
-
-/** Do slots hold the same as when manifests said "slots 2": did layers save every piece at that time, too? */
-bool mr_identity_former_slots(const mr_session *s);
 
 #endif

@@ -12,7 +12,6 @@
 #include "ir/endless.h"
 #include "session/average_trigger.h"
 #include "session/costs.h"
-#include "session/former_head.h"
 #include "session/objective_report.h"
 
 #define OPTION_ROOM 128 /* of one system option's value as text */
@@ -248,12 +247,6 @@ static mr_status plan_fits(const mr_checkpoint *ck, const mr_run_manifest *now)
 		       fact_now(now, "plan"));
 }
 
-static mr_status former_head(void)
-{
-	return mr_fail(MR_ECKPT, "it was made when lm_head.weight of a gpt was [width, vocabulary], and cannot be "
-				 "resumed; train --init begins with its weights");
-}
-
 /* Compare identities as if the instructions of the checkpoint computed @s: others are allowed, with a warning. */
 static mr_status identity_fits(const mr_session *s, const mr_checkpoint *ck, const char *then)
 {
@@ -265,28 +258,7 @@ static mr_status identity_fits(const mr_session *s, const mr_checkpoint *ck, con
 	snprintf(now, sizeof(now), "%016" PRIx64, identity);
 	if (!strcmp(then, now))
 		return MR_OK;
-	if (mr_former_head_param(s) != UINT32_MAX) {
-		MR_TRY(mr_identity_turned(s, isa ? isa : "", mr_former_head_param(s), &identity));
-		snprintf(now, sizeof(now), "%016" PRIx64, identity);
-		if (!strcmp(then, now))
-			return former_head();
-	}
 	return mr_fail(MR_ECKPT, "it was made with " OTHER_IDENTITY " and cannot be resumed with this configuration");
-}
-
-/* Compare a manifest without identity. */
-static mr_status former_fits(const mr_session *s, const mr_checkpoint *ck)
-{
-	const char *then = mr_checkpoint_fact(ck, MR_RUN_MANIFEST_FORMER);
-	char now[20];
-
-	if (!then)
-		return mr_fail(MR_ECKPT, "its manifest does not say identity");
-	snprintf(now, sizeof(now), "%016" PRIx64, mr_identity_former(s));
-	if (strcmp(then, now) != 0)
-		return mr_fail(MR_ECKPT, "it was made with " OTHER_IDENTITY
-					 " and cannot be resumed with this configuration");
-	return mr_former_head_param(s) != UINT32_MAX ? former_head() : mr_identity_former_has_all(s);
 }
 
 mr_status mr_run_manifest_fit(const mr_session *s, const mr_checkpoint *ck)
@@ -305,18 +277,14 @@ mr_status mr_run_manifest_fit(const mr_session *s, const mr_checkpoint *ck)
 			MR_TRY(plan_fits(ck, &f));
 			continue;
 		}
-		if (!strcmp(common[i].fact, "identity")) {
-			MR_TRY(then ? identity_fits(s, ck, then) : former_fits(s, ck));
-			continue;
-		}
-		if (!then && !strcmp(common[i].fact, "mitigation")) /* made by a build without mitigations */
-			then = MR_MITIGATE_NONE;
-		if (!then && !strcmp(common[i].fact, "workers")) /* made by a build with one stage a worker */
-			continue;
 		if (!then && !now && !strcmp(common[i].fact, "choices"))
 			continue;
 		if (!then)
 			return mr_fail(MR_ECKPT, "its manifest does not say %s", common[i].fact);
+		if (!strcmp(common[i].fact, "identity")) {
+			MR_TRY(identity_fits(s, ck, then));
+			continue;
+		}
 		if (!strcmp(then, now))
 			continue;
 		if (!strcmp(common[i].fact, "backend") && !strcmp(mr_kernels_name_now(then), now))

@@ -23,11 +23,7 @@ typedef enum mr_fact {
 	MR_RUN_MANIFEST_MOST
 } mr_fact;
 
-/* The facts "identity" and "slots": checkpoint/identity.h. Older builds wrote "run_hash" in place of the first, and for
- * the second this number, which stood for the data that layers and kernels saved then. Still older ones wrote no slots,
- * and saved GELU's argument, and two numbers of each query side by side. */
-#define MR_RUN_MANIFEST_FORMER "run_hash"
-#define MR_RUN_MANIFEST_FORMER_SLOTS "2"
+/* The facts "identity" and "slots": checkpoint/identity.h. */
 
 /* The fact "vocabulary" of data that are no text; for text it is mr_dataset.alphabet. Older builds wrote none.
  * best_train_loss: the lowest loss of an evaluation of all training samples, if there are no others. */

@@ -9,7 +9,6 @@
 #include "base/str.h"
 #include "nn/element.h"
 #include "session/foreign_config.h"
-#include "session/former_head.h"
 #include "session/network_text.h"
 #include "session/state.h"
 #include "store/tensor_files.h"
@@ -19,7 +18,6 @@ typedef struct source {
 	const char *path;
 	bool *used; /* [tensors of the files] */
 	bool anyway;
-	bool gpt;   /* the network is one */
 } source;
 
 static const mr_saved_tensor *find(const source *f, const char *name)
@@ -84,42 +82,32 @@ static void put_shape(const mr_saved_tensor *t, char *text, size_t size)
 		at += (size_t)snprintf(text + at, size - at, "%s%" PRId64, i ? " x " : "", t->shape[i]);
 }
 
-/* How @from becomes @to: as it is, by its first rows, or transposed. */
-typedef enum fitting { FIT_NOT, FIT_SAME, FIT_ROWS, FIT_TRANSPOSED } fitting;
-
 static bool is_named(const char *name, const char *what)
 {
 	return !strcmp(name, what);
 }
 
-static fitting fits(const source *f, const char *name, const mr_saved_tensor *to, const mr_saved_tensor *from)
+/* Is @from the parameter @name as it is, or are its first rows? */
+static bool fits(const char *name, const mr_saved_tensor *to, const mr_saved_tensor *from)
 {
 	bool matrices = to->n_dims == 2 && from->n_dims == 2;
-	mr_saved_tensor model = *to;
 
-	model.name = name; /* of a copy: its parameter's */
-	if (f->gpt && mr_former_head(mr_tensor_files_metadata(f->files, "format"), &model, from))
-		return FIT_TRANSPOSED;
-	if (same_shape(to, from))
-		return FIT_SAME;
-	if (matrices && is_named(name, "wpe.weight") && to->shape[1] == from->shape[1] && to->shape[0] < from->shape[0])
-		return FIT_ROWS;
-	return FIT_NOT;
+	return same_shape(to, from) || (matrices && is_named(name, "wpe.weight") && to->shape[1] == from->shape[1] &&
+					to->shape[0] < from->shape[0]);
 }
 
 /* Parameter or state @to, called @name, from @from. @rest: of its masters, or NULL. */
 static mr_status fill(const source *f, const char *name, const mr_saved_tensor *to, int16_t *rest,
 		      const mr_saved_tensor *from)
 {
-	fitting how = fits(f, name, to, from);
-	int64_t n = count(to), rows = to->n_dims ? to->shape[0] : 1, cols = rows ? n / rows : 0;
+	int64_t n = count(to);
 	char want[80], have[80];
 	void *raw;
 	mr_status st;
 
 	put_shape(to, want, sizeof(want));
 	put_shape(from, have, sizeof(have));
-	if (how == FIT_NOT)
+	if (!fits(name, to, from))
 		return mr_fail(MR_ECKPT, "%s: %s is %s, and the model's %s is %s", f->path, from->name, have, name,
 			       want);
 	if (!has_numbers(from->dtype))
@@ -129,11 +117,8 @@ static mr_status fill(const source *f, const char *name, const mr_saved_tensor *
 	if (!raw)
 		return mr_fail(MR_ERESOURCE, "no memory for %" PRIu64 " bytes of %s", from->bytes, from->name);
 	st = mr_tensor_files_read(f->files, mr_tensor_files_find(f->files, from->name), raw);
-	for (int64_t i = 0; st == MR_OK && i < n; i++) {
-		int64_t at = how == FIT_TRANSPOSED ? i % cols * rows + i / cols : i;
-
-		mr_element_put_master(own_type(to->dtype), to->data, rest, i, number(from->dtype, raw, at));
-	}
+	for (int64_t i = 0; st == MR_OK && i < n; i++)
+		mr_element_put_master(own_type(to->dtype), to->data, rest, i, number(from->dtype, raw, i));
 	free(raw);
 	return st;
 }
@@ -299,7 +284,7 @@ static mr_status take(mr_session *s, source *f, size_t *n)
 
 mr_status mr_init_weights(mr_session *s, const char *path, bool anyway, size_t *n)
 {
-	source f = {.path = path, .anyway = anyway, .gpt = !strcmp(s->job->model.name, "gpt")};
+	source f = {.path = path, .anyway = anyway};
 	mr_status st;
 
 	MR_TRY(mr_executor_stand_at(&s->executor, 0)); /* copies of the weights follow before the first step */

@@ -3,9 +3,8 @@
  * model that Hugging Face publishes (store/tensor_files.h), GPT-2's, Llama's, Qwen2's.
  *
  * A parameter takes the tensor of its name, or of its name behind "transformer." or "model.". Numbers of another type
- * (F32, F64, F16, BF16) are converted. Three differences are bridged: positions beyond the model's context are left
- * out; a head of its own that the file lacks, because it is tied there, begins as a copy of the token embedding; and
- * the head of a gpt of older builds, [width, vocabulary], is transposed (former_head.h).
+ * (F32, F64, F16, BF16) are converted. Two differences are bridged: positions beyond the model's context are left
+ * out; and a head of its own that the file lacks, because it is tied there, begins as a copy of the token embedding.
  *
  * Nothing else of a file may be left over: a tensor that the network has no parameter for is an error that names it,
  * and so is a difference between the network and config.json beside the file (foreign_config.h), or between it and what

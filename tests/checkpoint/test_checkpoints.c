@@ -9,7 +9,6 @@
 #include "checkpoint/checkpoints.h"
 #include "checkpoint/identity.h"
 #include "job/job_help.h"
-#include "lower/lower.h"
 #include "store/checkpoint_io.h"
 
 #define BASE                                                                                                           \
@@ -40,14 +39,15 @@ static void end(void)
 {
 	static const char *const files[] = {"model.safetensors", "optimizer.safetensors", "inflight.safetensors",
 					    "MANIFEST.json"};
+	static const char *const saves[] = {"step-00000002", "step-00000003", "step-00000003.1"};
 	char path[200];
 
-	for (int step = 2; step <= 3; step++) {
+	for (size_t k = 0; k < sizeof(saves) / sizeof(saves[0]); k++) {
 		for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-			snprintf(path, sizeof(path), "%s/step-%08d/%s", dir, step, files[i]);
+			snprintf(path, sizeof(path), "%s/%s/%s", dir, saves[k], files[i]);
 			unlink(path);
 		}
-		snprintf(path, sizeof(path), "%s/step-%08d", dir, step);
+		snprintf(path, sizeof(path), "%s/%s", dir, saves[k]);
 		rmdir(path);
 	}
 	snprintf(path, sizeof(path), "%s/LATEST", dir);
@@ -78,34 +78,27 @@ static void save(uint64_t steps)
 	CU_ASSERT_TRUE_FATAL(saved);
 }
 
-/* The same as step 3 of a build that noted no options, run_hash in place of an identity, and @slots, or none; with
- * these hashes, or for NULL its own. */
-static void save_as_old(const char *plan, const char *run, const char *slots)
+/* The same as step 3, whose manifest has @value as its fact @key, or for NULL no such fact. */
+static void save_with(const char *key, const char *value)
 {
 	mr_checkpoint_shard parts[3] = {
 		{.name = "model.safetensors"}, {.name = "optimizer.safetensors"}, {.name = "inflight.safetensors"}};
 	mr_checkpoint_content c = {.step = 3, .parts = parts, .n_parts = 2, .keep = 9};
 	mr_saved_text facts[32];
 	mr_checkpoint *ck;
-	char path[100], former[20];
+	char path[100];
 	mr_state st;
 
-	snprintf(former, sizeof(former), "%016" PRIx64, mr_identity_former(&session));
 	snprintf(path, sizeof(path), "%s/step-00000002", dir);
 	MR_CHECK_OK(mr_checkpoint_open(path, &ck));
 	for (size_t i = 0; mr_checkpoint_fact_at(ck, i).key; i++) {
 		mr_saved_text f = mr_checkpoint_fact_at(ck, i);
 
 		CU_ASSERT_FATAL(i < 32);
-		if (!strcmp(f.key, "options") || (!strcmp(f.key, "slots") && !slots))
-			continue;
-		if (!strcmp(f.key, "slots"))
-			f.value = slots;
-		if (!strcmp(f.key, "plan") && plan)
-			f.value = plan;
-		if (!strcmp(f.key, "identity"))
-			f = (mr_saved_text){"run_hash", run ? run : former};
-		facts[c.n_facts++] = f;
+		if (!strcmp(f.key, key))
+			f.value = value;
+		if (f.value)
+			facts[c.n_facts++] = f;
 	}
 	c.facts = facts;
 	MR_CHECK_OK(mr_executor_state(&session.executor, &st));
@@ -121,55 +114,29 @@ static void save_as_old(const char *plan, const char *run, const char *slots)
 	mr_checkpoint_close(ck);
 }
 
-/* The hash that manifests had while steps stood behind their gradients: of the plan lowered without options. */
-static void old_hash(char text[20])
-{
-	mr_sched_args a = {.n_workers = 2, .n_micro = 2};
-	mr_plan *p;
-
-	MR_CHECK_OK(mr_schedule_emit(mr_job_system(&job), &a, &p));
-	p->contract.flush = MR_FLUSH_LOCAL;
-	MR_CHECK_OK(mr_plan_lower(p, NULL));
-	snprintf(text, 20, "%016" PRIx64, mr_plan_hash(p));
-	mr_plan_destroy(p);
-}
-
-static void checkpoints_from_before_steps_moved_inside_go_on(void)
-{
-	double best;
-	uint64_t step;
-	char plan[20];
-
-	begin();
-	save(2);
-	CU_ASSERT_EQUAL_FATAL(session.plan->contract.clip, false);
-	old_hash(plan);
-	save_as_old(plan, NULL, NULL);
-	MR_CHECK_OK(mr_checkpoints_resume(&session, dir, "", &step, &best));
-	CU_ASSERT_EQUAL(step, 3);
-	end();
-}
-
 static void another_plan_is_another_builds(void)
 {
-	char message[200], plan[20];
+	char message[200];
 	double best;
 	uint64_t step;
 
 	begin();
 	save(2);
-	save_as_old("0123456789abcdef", NULL, NULL);
-	snprintf(plan, sizeof(plan), "%016" PRIx64, session.plan_hash);
+	save_with("plan", "0123456789abcdef");
 	snprintf(message, sizeof(message),
-		 "it was made with another build's plan 0123456789abcdef and cannot be resumed with %s", plan);
+		 "it was made with another build's plan 0123456789abcdef and cannot be resumed with %016" PRIx64,
+		 session.plan_hash);
 	MR_CHECK_FAIL(mr_checkpoints_resume(&session, dir, "", &step, &best), MR_ECKPT, message);
 	CU_ASSERT_PTR_NULL(strstr(mr_error_text(), "options"));
 	end();
 	begin(); /* the plan is the same, something else is not */
 	save(2);
-	save_as_old(plan, "0123456789abcdef", NULL);
+	save_with("identity", "0123456789abcdef");
 	MR_CHECK_FAIL(mr_checkpoints_resume(&session, dir, "", &step, &best), MR_ECKPT,
 		      "other options of the model, the optimizer");
+	save_with("identity", NULL);
+	MR_CHECK_FAIL(mr_checkpoints_resume(&session, dir, "", &step, &best), MR_ECKPT,
+		      "its manifest does not say identity");
 	end();
 }
 
@@ -184,13 +151,10 @@ static void slots_of_other_builds_are_refused(void)
 	MR_CHECK_OK(mr_checkpoints_resume(&session, dir, "", &step, &best));
 	CU_ASSERT_EQUAL(step, 2);
 	MR_CHECK_OK(mr_executor_run(&session.executor, 3, on_step, NULL, &step));
-	save_as_old(NULL, NULL, "2"); /* what layers saved when they were numbered they still save */
-	MR_CHECK_OK(mr_checkpoints_resume(&session, dir, "", &step, &best));
-	CU_ASSERT_EQUAL(step, 3);
-	save_as_old(NULL, NULL, "0123456789abcdef");
+	save_with("slots", "0123456789abcdef");
 	MR_CHECK_FAIL(mr_checkpoints_resume(&session, dir, "", &step, &best), MR_ECKPT,
 		      "as another build saves them (slots 0123456789abcdef, ");
-	save_as_old(NULL, NULL, NULL);
+	save_with("slots", NULL);
 	MR_CHECK_FAIL(mr_checkpoints_resume(&session, dir, "", &step, &best), MR_ECKPT,
 		      "as another build saves them (slots of no number, ");
 	end();
@@ -218,7 +182,6 @@ void mr_suite_checkpoints(void);
 void mr_suite_checkpoints(void)
 {
 	MR_SUITE("checkpoints");
-	MR_TEST(checkpoints_from_before_steps_moved_inside_go_on);
 	MR_TEST(another_plan_is_another_builds);
 	MR_TEST(slots_of_other_builds_are_refused);
 	MR_TEST(another_option_is_another_run);

@@ -77,9 +77,8 @@ begins qwen2 llama.cfg snapshot
 begins qwen2_f16 llama.cfg "$golden/qwen2_f16/model.safetensors"
 begins qwen2_f16 llama.cfg "$golden/qwen2_f16" --set model.tied=true
 begins llama_bias llama.cfg "$golden/llama_bias" --set model.bias=attention
-# A head of its own lies as in transformers, and so does the one that is saved; an older build's is turned.
+# A head of its own lies as in transformers, and so does the one that is saved.
 begins gpt2_own gpt.cfg "$golden/gpt2_own"
-begins gpt2_own gpt.cfg "$golden/gpt_former"
 mv run own
 begins gpt2_own gpt.cfg own/checkpoints/step-00000001/model.safetensors
 train gpt.cfg --set data.vocab=40 --set run.dir=wide

@@ -11,8 +11,6 @@ qwen2_f16  the same kind of model in F16 and one file, its head tied
 llama_bias LlamaForCausalLM with attention_bias, BF16
 gpt2_own   GPT2LMHeadModel with a head of its own, F32: lm_head.weight is [vocabulary, width], here both 12, so that no
            shape says which way it lies
-gpt_former the same as an older build of ours saved it: the head [width, vocabulary], "format" in the
-           metadata "millrace"
 
 Token i of the text is (7 i^2 + 3 i) mod the vocabulary; the loss is the mean over the first 20 windows of 16 tokens,
 each predicting the next token, in f64 by the numbers that were saved.
@@ -23,7 +21,6 @@ import shutil
 
 import torch
 import transformers
-from safetensors.torch import load_file, save_file
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "import")
 CONTEXT, WINDOWS = 16, 20
@@ -91,11 +88,6 @@ def main():
     record("gpt2_own", t.GPT2LMHeadModel(t.GPT2Config(
         vocab_size=12, n_positions=24, n_embd=12, n_layer=2, n_head=2, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
         tie_word_embeddings=False)), 12, torch.float32)
-    tensors = load_file(os.path.join(HERE, "gpt2_own", "model.safetensors"))
-    former = {k.removeprefix("transformer."): v for k, v in tensors.items()}
-    former["lm_head.weight"] = former["lm_head.weight"].t().contiguous()
-    os.makedirs(os.path.join(HERE, "gpt_former"), exist_ok=True)
-    save_file(former, os.path.join(HERE, "gpt_former", "model.safetensors"), metadata={"format": "millrace"})
     for folder, _, files in os.walk(HERE):
         for f in files:
             os.chmod(os.path.join(folder, f), 0o644)
