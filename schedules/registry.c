@@ -120,35 +120,6 @@ mr_status mr_schedule_emit(const mr_sched_ops *ops, const mr_sched_args *args, m
 	return mr_fail_in(st == MR_EINVAL ? MR_ECONFIG : st, "%s", ops->name);
 }
 
-static mr_status has_no_lp(const mr_sched_ops *ops)
-{
-	mr_strbuf have;
-	mr_status st;
-
-	mr_strbuf_init(&have);
-	for (size_t i = 0; i < N_SYSTEMS; i++)
-		if (systems[i]->export_lp)
-			mr_strbuf_printf(&have, "%s%s", have.len ? ", " : "", systems[i]->name);
-	st = mr_fail(MR_ECONFIG, "%s solves no linear program; these do: %s", ops->name, mr_strbuf_text(&have));
-	mr_strbuf_fini(&have);
-	return st;
-}
-
-mr_status mr_schedule_export_lp(const mr_sched_ops *ops, const mr_sched_args *args, mr_strbuf *out)
-{
-	mr_sched_args full;
-	mr_values *defaults;
-	mr_status st;
-
-	if (!ops->export_lp)
-		return has_no_lp(ops);
-	st = complete(ops, args, &full, &defaults);
-	if (st == MR_OK)
-		st = ops->export_lp(&full, out);
-	mr_values_destroy(defaults);
-	return st == MR_OK ? MR_OK : mr_fail_in(st, "%s", ops->name);
-}
-
 uint32_t mr_schedule_step_micro(const mr_sched_ops *ops, const mr_values *values)
 {
 	return ops->step_micro && values ? ops->step_micro(values) : 1;

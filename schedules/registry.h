@@ -30,12 +30,6 @@ mr_status mr_schedule_get(const char *name, const mr_sched_ops **out) MR_MUST_US
  */
 mr_status mr_schedule_emit(const mr_sched_ops *ops, const mr_sched_args *args, mr_plan **out) MR_MUST_USE;
 
-/**
- * Append the problem that @ops solves approximately for @args to @out, for a solver to read (CPLEX LP format). Errors:
- * MR_ECONFIG if the system has none (the message names those that have one), or if @args do not suit it.
- */
-mr_status mr_schedule_export_lp(const mr_sched_ops *ops, const mr_sched_args *args, mr_strbuf *out) MR_MUST_USE;
-
 /** Micro-batches of a step of @ops, which is asynchronous and does not accumulate, with the options @values; 1 of
  * others. */
 uint32_t mr_schedule_step_micro(const mr_sched_ops *ops, const mr_values *values);

@@ -41,9 +41,6 @@ static const mr_option options[] = {
 	 "time of a hand-over between workers of two nodes; less than 0: the same as within a node"},
 	{"format", MR_OPT_ENUM, "ascii", 0, 0, "text|json|ascii|svg", NULL,
 	 "the plan as text, as JSON with its figures, or as a picture"},
-	{"export-lp", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "also write the problem that the system's search solves to this file, as a linear program for a solver; "
-	 "empty: no"},
 	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL, "write to this file (short: -o); empty or -: standard output"},
 	{0},
 };
@@ -63,30 +60,6 @@ static mr_status read_sets(const mr_args *args, const mr_sched_ops *ops, mr_valu
 			return mr_fail(MR_EUSAGE, "--set %s: %s", name, mr_error_text());
 	}
 	return MR_OK;
-}
-
-/* Write the linear program of --export-lp, if it is given: of @s, or without @s of the system of @q. */
-static mr_status put_lp(const mr_args *args, mr_session *s, const mr_plan_question *q)
-{
-	const char *path = mr_values_string(args->values, "export-lp");
-	mr_strbuf text;
-	mr_status st;
-	mr_output out;
-
-	if (!*path)
-		return MR_OK;
-	mr_strbuf_init(&text);
-	st = s ? mr_session_export_lp(s, &text) : mr_schedule_export_lp(q->system, &q->args, &text);
-	if (st == MR_ECONFIG)
-		st = mr_fail(MR_EUSAGE, "--export-lp: %s", mr_error_text());
-	if (st == MR_OK)
-		st = mr_output_open(path, &out);
-	if (st == MR_OK)
-		st = mr_output_close(&out,
-				     fputs(mr_strbuf_text(&text), out.file) < 0 ? mr_fail(MR_EIO, "cannot write")
-										: MR_OK);
-	mr_strbuf_fini(&text);
-	return st;
 }
 
 /* --- costs --- */
@@ -232,14 +205,14 @@ static mr_status read_options(const mr_args *args, const mr_sched_ops *ops, mr_v
 }
 
 /* Make the system's order; the caller owns *@plan, also after an error. */
-static mr_status draft(const mr_args *args, const mr_plan_question *q, mr_plan **plan)
+static mr_status draft(const mr_plan_question *q, mr_plan **plan)
 {
 	const mr_sched_ops *ops = q->system;
 
 	MR_TRY(mr_plan_draft(q, plan));
 	if (*q->args.n_tries)
 		mr_search_limit_print(ops, q->args.options, *q->args.n_tries, stderr);
-	return put_lp(args, NULL, q);
+	return MR_OK;
 }
 
 static mr_status put_plan(const mr_args *args, const mr_plan_question *q, const mr_plan *plan,
@@ -275,7 +248,7 @@ static mr_status of_system(const mr_args *args, const mr_sched_ops *ops, costs *
 	mr_status st = read_options(args, ops, &values, &q.args);
 
 	if (st == MR_OK)
-		st = draft(args, &q, &plan);
+		st = draft(&q, &plan);
 	if (st == MR_OK)
 		st = settle_nodes(args, q.args.n_workers, NULL, &node);
 	q.costs.node = node;
@@ -387,7 +360,6 @@ static mr_status put_session(const mr_args *args, mr_session *s, const mr_sim_op
 	if (s->n_tries)
 		mr_search_limit_print(ops, s->job->system.values, s->n_tries, stderr);
 	MR_TRY(check_form(args, s->plan));
-	MR_TRY(put_lp(args, s, NULL));
 	MR_TRY(mr_costs_at_hand(s, &c));
 	row = calloc(s->plan->n_stages, sizeof(*row));
 	st = row ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", s->plan->n_stages);

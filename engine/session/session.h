@@ -121,10 +121,6 @@ mr_status mr_session_open_beside(const mr_job *job, const mr_session *other, mr_
 mr_status mr_session_open_trained(const mr_job *job, const char *alphabet, const char *plan, bool without_text,
 				  mr_session *s) MR_MUST_USE;
 
-/** Append to @out, as text, the linear program whose solution the order of @s's plan approximates, for the costs of its
- * stages. Errors: MR_ECONFIG where the system solves none; MR_ERESOURCE. */
-mr_status mr_session_export_lp(mr_session *s, mr_strbuf *out) MR_MUST_USE;
-
 /** Are gradients of the run stale, and is a mitigation other than "none" applied to them? */
 bool mr_session_is_mitigated(const mr_session *s);
 

@@ -293,20 +293,6 @@ mr_status mr_session_finish_plan(mr_session *s)
 	return MR_OK;
 }
 
-mr_status mr_session_export_lp(mr_session *s, mr_strbuf *out)
-{
-	mr_plan_question q = question_of(s);
-	mr_stage_cost *row = calloc(s->plan->n_stages, sizeof(*row));
-	mr_status st = row ? costs_of(s, s->plan, row)
-			   : mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", s->plan->n_stages);
-
-	q.args.costs = &(mr_cost){s->plan->n_stages, row};
-	if (st == MR_OK)
-		st = mr_schedule_export_lp(mr_job_system(s->job), &q.args, out);
-	free(row);
-	return st;
-}
-
 static mr_status take_costs(mr_session *s)
 {
 	const char *path = s->job->costs;

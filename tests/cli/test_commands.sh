@@ -74,14 +74,6 @@ expect 0 "<svg" schedule gpipe --workers 2 --format svg
 expect 1 "/nonexistent/x: cannot write" schedule gpipe --workers 2 -o /nonexistent/x
 printf 'stage,f,i,w\n0,6,2,5\n1,3,6,2\n2,4,5,2\n' >"$dir/uneven.csv" # buffers for even costs would make it 118
 expect 0 "makespan 117" schedule zb_h2 --workers 3 --microbatches 9 --costs "$dir/uneven.csv"
-expect 0 "makespan" schedule zb_auto --workers 2 --microbatches 3 --export-lp "$dir/zb.lp"
-expect 2 "--export-lp: gpipe solves no linear program; these do: zb_auto" schedule gpipe --workers 2 \
-	--export-lp "$dir/x.lp"
-expect 1 "/nonexistent/x: cannot write" schedule zb_auto --workers 2 --export-lp /nonexistent/x
-if ! grep -q "^Subject To$" "$dir/zb.lp" || [ "$(tail -n 1 "$dir/zb.lp")" != End ] || [ -e "$dir/x.lp" ]; then
-	echo "schedule --export-lp wrote no linear program, or one for a system that has none"
-	failed=1
-fi
 expect 0 "" schedule pipedream --workers 3 --format json -o "$dir/plan.json"
 expect 0 "ok  plan " check "$dir/plan.json"
 for system in gpipe 1f1b pipedream; do
