@@ -13,8 +13,8 @@
  * a rule of priority, so try many combinations. Every system of the registry that flushes and has one pipe comes first,
  * with its default options, where it has a cap with several of them, and every number of chunks up to 64 into which the
  * model can be cut: the result is never worse than the best of them that fits into memory, by the predicted step of
- * `plan` and the bytes of the engine's layout. Without a model (schedule) there are 1 to 4 chunks, only cap limits
- * memory, and the time of optimizer steps does not count. Then the list scheduler makes
+ * `plan` and the bytes of the engine's layout. Without a model (schedule) there are 1 to 4 chunks, and only cap limits
+ * memory; the times compared are those of the finished plans, optimizer steps included. Then the list scheduler makes
  * orders (list_schedule.h) for stages in blocks, round and round and in waves, each with whole and with split
  * backwards: with its own priorities, and with random ones, most of which are small changes of the shortest order so
  * far of the same placement (search_candidate.h).
@@ -184,7 +184,7 @@ static mr_status choose(search *s, mr_plan *plan, double sight, const char *from
 	for (uint16_t w = 0; w < plan->n_workers && !recomputes; w++)
 		for (uint32_t i = 0; i < mr_plan_list(plan, w, MR_BODY)->n; i++)
 			recomputes |= mr_plan_list(plan, w, MR_BODY)->at[i].op == MR_OP_R;
-	if (s->args->judge && !recomputes)
+	if (s->judge.model && !recomputes)
 		MR_TRY(mr_plan_copy(plan, &copy));
 	st = take(s, plan, sight, from, fits);
 	if (st == MR_OK && copy && !*fits)
@@ -458,7 +458,7 @@ static mr_status refuse_chunks(const search *s)
 	const mr_sched_args *a = s->args;
 	unsigned v = a->chunks ? a->chunks : 1;
 
-	if (!a->judge && a->costs)
+	if (!s->judge.model && a->costs)
 		return mr_fail(MR_ECONFIG, "the cost table has %u stages, the plan %u", a->costs->n_stages,
 			       v * a->n_workers);
 	return mr_fail(MR_ECONFIG, "the model cannot be cut into %u stages, %u for each of %u workers",
@@ -468,7 +468,7 @@ static mr_status refuse_chunks(const search *s)
 static mr_status list_chunks(search *s)
 {
 	const mr_sched_args *a = s->args;
-	uint32_t most = a->chunks ? a->chunks : a->judge ? MOST_CHUNKS : FREE_CHUNKS;
+	uint32_t most = a->chunks ? a->chunks : s->judge.model ? MOST_CHUNKS : FREE_CHUNKS;
 
 	s->chunks = malloc(most * sizeof(*s->chunks));
 	if (!s->chunks)

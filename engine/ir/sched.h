@@ -35,6 +35,7 @@ typedef struct mr_sched_judge {
 	/* Forecast a run of @plan, which is not lowered. MR_ECONFIG: it cannot run. */
 	mr_status (*look)(void *arg, const mr_plan *plan, mr_sched_verdict *out);
 	bool barrier;            /* the run has a barrier at the end of an iteration */
+	bool bare;               /* there is no model: only look is there, by the costs of the arguments, and all fit */
 	void *arg;
 } mr_sched_judge;
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/walk.h"
 #include "lower/check.h"
 #include "lower/lower.h"
 #include "planner/plan_identity.h"
@@ -24,9 +25,40 @@ static void tables_fini(tables *t)
 static const mr_stage_cost equal = {.f = 1, .i = 1, .w = 1};
 const mr_cost mr_plan_equal_costs = {1, &equal};
 
+/* Time @plan, of a system that chooses among plans without a model, as it is timed when it is finished: with the steps
+ * of the optimizer, which an order does not have yet. */
+static mr_status look(void *arg, const mr_plan *plan, mr_sched_verdict *out)
+{
+	const mr_plan_question *q = *(const mr_plan_question *const *)arg;
+	mr_stage_cost *row = calloc(plan->n_stages, sizeof(*row));
+	mr_plan *copy = NULL;
+	mr_walk *walk = NULL;
+	mr_status st = row ? mr_plan_copy(plan, &copy)
+			   : mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", plan->n_stages);
+
+	if (st == MR_OK)
+		st = mr_plan_finish(q, &copy, NULL);
+	if (st == MR_OK)
+		st = q->costs.of(q->costs.arg, copy, row);
+	if (st == MR_OK)
+		st = mr_plan_walk(copy, &(mr_cost){copy->n_stages, row}, 1, NULL, &walk);
+	if (st == MR_OK)
+		*out = (mr_sched_verdict){
+			.step = walk->makespan, .makespan = walk->makespan, .period = walk->period, .fits = true};
+	mr_walk_destroy(walk);
+	mr_plan_destroy(copy);
+	free(row);
+	return st;
+}
+
 mr_status mr_plan_draft(const mr_plan_question *q, mr_plan **out)
 {
-	return mr_schedule_emit(q->system, &q->args, out);
+	mr_sched_judge bare = {.look = look, .bare = true, .arg = &q};
+	mr_sched_args args = q->args;
+
+	if (q->system->judged && !args.judge && q->costs.of)
+		args.judge = &bare;
+	return mr_schedule_emit(q->system, &args, out);
 }
 
 /* --- costs --- */

@@ -10,6 +10,9 @@
  *	mr_plan_draft     the system's order, or the order in a file
  *	mr_plan_finish    that order, or the system's order for the costs known now, made ready to be carried out
  *
+ * A system that chooses among plans (search) and has no model to judge them by is given each one's time when it is
+ * finished, so what it takes is never slower than what it leaves.
+ *
  * mr_plan_make does both. All on the caller's thread.
  */
 #ifndef MR_PLANNER_MAKE_PLAN_H

@@ -17,14 +17,15 @@ mr_status mr_search_judge_init(mr_search_judge *j, const mr_sched_args *args)
 		   *cap = mr_values_string(args->options, "cap");
 
 	*j = (mr_search_judge){.args = args, .own_costs = *mr_values_string(args->options, "costs")};
+	j->model = args->judge && !args->judge->bare ? args->judge : NULL;
 	j->objective = !strcmp(objective, "step")     ? MR_SEARCH_STEP
 		       : !strcmp(objective, "period") ? MR_SEARCH_PERIOD
 						      : MR_SEARCH_MAKESPAN;
 	j->period = j->objective == MR_SEARCH_PERIOD;
 	if (j->objective == MR_SEARCH_STEP)
-		j->period = args->judge && !args->judge->barrier;
+		j->period = j->model && !j->model->barrier;
 	if (!strcmp(cap, "memory")) {
-		j->cap = args->judge ? INFINITY : args->n_workers;
+		j->cap = j->model ? INFINITY : args->n_workers;
 		return MR_OK;
 	}
 	return mr_cap_read(cap, args->n_workers, &j->cap);
@@ -34,15 +35,14 @@ bool mr_search_cuts(const mr_search_judge *j, uint32_t n_stages)
 {
 	const mr_sched_args *a = j->args;
 
-	if (a->judge)
-		return a->judge->cuts(a->judge->arg, n_stages);
-	return j->own_costs || !a->costs || a->costs->n_stages == 1 || a->costs->n_stages == n_stages;
+	return j->model ? j->model->cuts(j->model->arg, n_stages)
+			: j->own_costs || !a->costs || a->costs->n_stages == 1 || a->costs->n_stages == n_stages;
 }
 
 mr_status mr_search_costs(const mr_search_judge *j, const mr_plan *plan, mr_stage_cost *out)
 {
-	if (j->args->judge && !j->own_costs)
-		return j->args->judge->costs(j->args->judge->arg, plan, out);
+	if (j->model && !j->own_costs)
+		return j->model->costs(j->model->arg, plan, out);
 	return mr_stage_costs(j->args, plan, out);
 }
 

@@ -16,6 +16,7 @@ typedef enum mr_search_objective { MR_SEARCH_STEP, MR_SEARCH_MAKESPAN, MR_SEARCH
 
 typedef struct mr_search_judge {
 	const mr_sched_args *args;
+	const mr_sched_judge *model; /* that of @args if there is a model; NULL: there are only costs */
 	mr_search_objective objective;
 	bool own_costs; /* the option costs is given: the run's costs are not used */
 	bool period;    /* first sights are periods, not makespans */

@@ -74,7 +74,7 @@ mr_status mr_search_emit_name(const mr_search_judge *j, const mr_search_name *na
 	}
 	if (st == MR_OK)
 		st = mr_schedule_emit(name->ops, &args, out);
-	if (st == MR_OK && j->args->judge && !j->own_costs && name->ops->by_costs && name->ops->by_costs(values))
+	if (st == MR_OK && j->model && !j->own_costs && name->ops->by_costs && name->ops->by_costs(values))
 		st = order_again(j, name->ops, &args, out);
 	/* Whether there is a barrier is up to the run, for all alike. */
 	if (st == MR_OK && (*out)->contract.flush == MR_FLUSH_LOCAL)
