@@ -8,15 +8,30 @@
 #include "ir/plan_json.h"
 #include "ir/text.h"
 
+/* A pipe can be read once, and a plan is read twice: by the job, for its size, and by the session. */
+static char *from_stdin;
+static size_t from_stdin_len;
+
+/* The caller frees *@text. */
+static mr_status read_stdin(char **text, size_t *len)
+{
+	if (!from_stdin)
+		MR_TRY(mr_file_read("/dev/stdin", MR_PLAN_JSON_MAX_BYTES, &from_stdin, &from_stdin_len));
+	*len = from_stdin_len;
+	*text = malloc(*len + 1);
+	if (!*text)
+		return mr_fail(MR_ERESOURCE, "-: no memory for %zu bytes", *len);
+	memcpy(*text, from_stdin, *len + 1);
+	return MR_OK;
+}
+
 mr_status mr_plan_file_read(const char *path, mr_plan **out)
 {
 	size_t len, at = 0;
 	char *text;
 	mr_status st;
 
-	if (!strcmp(path, "-"))
-		path = "/dev/stdin";
-	st = mr_file_read(path, MR_PLAN_JSON_MAX_BYTES, &text, &len);
+	st = !strcmp(path, "-") ? read_stdin(&text, &len) : mr_file_read(path, MR_PLAN_JSON_MAX_BYTES, &text, &len);
 	if (st != MR_OK)
 		return st == MR_ERESOURCE ? st : mr_fail(MR_ECONFIG, "%s", mr_error_text());
 	while (at < len && isspace((unsigned char)text[at]))

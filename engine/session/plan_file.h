@@ -8,8 +8,8 @@
 #include "ir/plan.h"
 #include "millrace/job.h"
 
-/** Read the plan in @path ("-": standard input) as it is: it may need lowering, and is not checked. The caller
- * destroys it. Errors: MR_ECONFIG with the path and the place; MR_ERESOURCE. */
+/** Read the plan in @path ("-": standard input, which is kept for the next call) as it is: it may need lowering, and is
+ * not checked. The caller destroys it. Errors: MR_ECONFIG with the path and the place; MR_ERESOURCE. */
 mr_status mr_plan_file_read(const char *path, mr_plan **out) MR_MUST_USE;
 
 /** Read how many workers, stages and micro-batches a step the plan in @path has. Errors: those of mr_plan_file_read. */

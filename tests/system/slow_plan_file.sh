@@ -77,6 +77,10 @@ for system in pipedream 1f1b; do
 	expect 0 "resumed with six stages, $system"
 	"$millrace" eval six-$system/resolved.cfg >out 2>err || fail "eval of a run by a plan file"
 done
+# ... through a pipe, which can be read once
+cat six.txt | "$millrace" train mlp.cfg "$@" --set system.name=pipedream --set machine.workers=3 --set "$names" \
+	--plan - --set run.dir=six-pipe >out 2>err || fail "a plan through a pipe: $(cat err)"
+is "a plan through a pipe" out
 train mlp.cfg "$@" --set system.name=sequential --set machine.workers=1 --set train.microbatches=4 --set run.dir=six
 expect 0 "sequential"
 train mlp.cfg "$@" --set system.name=1f1b --plan six.txt --set run.dir=six-own
