@@ -23,7 +23,7 @@
 #include "session/forecast.h"
 
 /* Settings of a candidate, beyond those of the user's job. */
-#define MR_AUTO_SETS 10
+#define MR_AUTO_SETS 11
 
 typedef struct mr_auto_row {
 	char label[96];              /* "dapple [2, 2], recomputing" */

@@ -135,6 +135,7 @@ static mr_status add(search *s, const shape *h, const char *system, bool stale, 
 	MR_TRY(set_number(r, "machine.threads", h->threads));
 	MR_TRY(set_number(r, "train.microbatches", h->n_micro));
 	MR_TRY(mr_auto_set(r, "partition", "auto"));
+	MR_TRY(mr_auto_set(r, "machine.teams", "equal"));
 	MR_TRY(mr_auto_set(r, "machine.cpus", ""));
 	if (*replicas)
 		MR_TRY(mr_auto_set(r, "system.replicas", replicas));

@@ -120,6 +120,95 @@ static mr_status place_equal(mr_place *place, const mr_topo *t, const mr_place_p
 	return MR_OK;
 }
 
+/* A part of a topology: a node or an L3 domain, as far as it is usable. */
+typedef struct part {
+	uint32_t first_core, n_cores;
+} part;
+
+static part usable_part(const mr_topo *t, uint32_t first, uint32_t n)
+{
+	uint32_t left = first < t->n_usable ? t->n_usable - first : 0;
+
+	return (part){first, n < left ? n : left};
+}
+
+typedef struct sharing {
+	mr_place *place;
+	const mr_topo *t;
+	uint32_t most; /* threads of a worker */
+	uint32_t w, used;
+} sharing;
+
+/* Divide the cores of @p between the next @n workers, as evenly as they divide. */
+static void share_part(sharing *s, part p, uint32_t n)
+{
+	for (uint32_t i = 0, at = p.first_core; i < n; i++) {
+		uint32_t k = p.n_cores / n + (i < p.n_cores % n);
+
+		take(s->place, s->t, s->w++, &s->used, at, k < s->most ? k : s->most);
+		at += k;
+	}
+}
+
+/* Deal @n workers to the @n_parts parts @p, which have as many cores or more: one to each that has cores, each further
+ * one to that with most cores a worker; into @share. False: there are fewer workers than parts with cores. */
+static bool deal_all(const part *p, uint32_t n_parts, uint32_t n, uint32_t *share)
+{
+	for (uint32_t i = 0; i < n_parts; i++) {
+		share[i] = p[i].n_cores > 0;
+		if (n < share[i])
+			return false;
+		n -= share[i];
+	}
+	for (; n > 0; n--) {
+		uint32_t best = UINT32_MAX;
+
+		for (uint32_t i = 0; i < n_parts; i++)
+			if (p[i].n_cores > share[i] &&
+			    (best == UINT32_MAX ||
+			     (uint64_t)p[i].n_cores * share[best] > (uint64_t)p[best].n_cores * share[i]))
+				best = i;
+		share[best]++;
+	}
+	return true;
+}
+
+/* The @n workers of a node; inside L3 domains where each of these has one. @part and @share: [n_l3s]. */
+static void share_node(sharing *s, const mr_topo_node *node, uint32_t n, part *p, uint32_t *share)
+{
+	for (uint32_t i = 0; i < node->n_l3s; i++) {
+		const mr_topo_l3 *l3 = &s->t->l3[node->first_l3 + i];
+
+		p[i] = usable_part(s->t, l3->first_core, l3->n_cores);
+	}
+	if (!deal_all(p, node->n_l3s, n, share)) {
+		share_part(s, usable_part(s->t, node->first_core, node->n_cores), n);
+		return;
+	}
+	for (uint32_t i = 0; i < node->n_l3s; i++)
+		share_part(s, p[i], share[i]);
+}
+
+static mr_status place_uneven(mr_place *place, const mr_topo *t, const mr_place_params *p)
+{
+	uint32_t n = t->n_nodes + t->n_l3s;
+	sharing s = {.place = place, .t = t, .most = p->max_threads ? p->max_threads : UINT32_MAX};
+	part *of = calloc(n, sizeof(*of)), *l3s = of + t->n_nodes;
+	uint32_t *share = calloc(n, sizeof(*share));
+	mr_status st = of && share ? MR_OK : mr_fail(MR_ERESOURCE, "no memory to place %u workers", p->n_workers);
+
+	for (uint32_t i = 0; st == MR_OK && i < t->n_nodes; i++)
+		of[i] = usable_part(t, t->node[i].first_core, t->node[i].n_cores);
+	if (st == MR_OK && !deal_all(of, t->n_nodes, p->n_workers, share))
+		share_part(&s, (part){0, t->n_usable}, p->n_workers);
+	else
+		for (uint32_t i = 0; st == MR_OK && i < t->n_nodes; i++)
+			share_node(&s, &t->node[i], share[i], l3s, share + t->n_nodes);
+	free(of);
+	free(share);
+	return st;
+}
+
 /* First core for a group of @k from @at on: skip the rest of a node that is too small when the next one is not. */
 static uint32_t next_start(const mr_topo *t, uint32_t at, uint32_t k)
 {
@@ -291,6 +380,8 @@ mr_status mr_place_init(mr_place *place, const mr_topo *t, const mr_place_params
 		status = place_lists(place, t, p);
 	else if (p->n_threads)
 		status = place_sizes(place, t, p);
+	else if (p->uneven && p->n_workers <= t->n_usable)
+		status = place_uneven(place, t, p);
 	else
 		status = place_equal(place, t, p);
 	if (status == MR_OK)
@@ -433,11 +524,16 @@ static void append(char *text, size_t size, const char *fmt, ...)
 
 const char *mr_place_print_notes(const mr_place *place, char *text, size_t size)
 {
-	uint32_t straddling = 0;
+	uint32_t straddling = 0, least = UINT32_MAX, most = 0;
 
 	text[0] = '\0';
-	for (uint32_t w = 0; w < place->n_workers; w++)
+	for (uint32_t w = 0; w < place->n_workers; w++) {
 		straddling += place->worker[w].straddles;
+		least = place->worker[w].n_threads < least ? place->worker[w].n_threads : least;
+		most = place->worker[w].n_threads > most ? place->worker[w].n_threads : most;
+	}
+	if (least < most)
+		append(text, size, "; workers have %u to %u threads", least, most);
 	if (place->shared)
 		append(text, size, "; workers share cores: waits spin shortly, timings say little");
 	if (straddling)

@@ -6,6 +6,8 @@
  *   - every worker gets the same number of cores k, the largest for which D groups of k fit into the nodes without any
  *     of them straddling two. Equal sizes, because kernels are chosen by thread count (and so bits and speed of a layer
  *     do not depend on its worker). Cores left over stay idle and are reported; loaders run there.
+ *   - with `uneven`, the workers of a node share all its cores: each node gets a worker, each further worker goes where
+ *     most cores a worker are, and so within a node with its L3 domains; what does not divide goes to the first ones.
  *   - cores of a worker are neighbours; groups do not straddle an L3 domain either when that costs no core.
  *   - workers are dealt to nodes in order, so that neighbouring stages are near each other.
  *   - fewer workers than nodes: equal shares of all cores, in their order, so that the threads of a team that share an
@@ -29,6 +31,7 @@
 typedef struct mr_place_params {
 	uint32_t n_workers;
 	uint32_t max_threads;      /* upper bound for k; 0 = none */
+	bool uneven;               /* workers may have different numbers of threads, so that no core is left over */
 	const uint32_t *n_threads; /* [n_workers] threads of each worker, or NULL */
 	const char *cpus;          /* CPU lists separated by blanks or ';', one a worker, or NULL; wins */
 } mr_place_params;
@@ -93,8 +96,8 @@ mr_node_list mr_place_claim(const mr_place *place, const mr_place_worker *w, uin
 /** Nodes of spare memory that have room for an equal part of @bytes, for what is read rarely; empty: none has. */
 mr_node_list mr_place_spare(const mr_place *place, uint64_t bytes);
 
-/** Write a line of notes (shared cores, idle cores, straddling, not bound) into @text; "" without any. Returns @text.
- */
+/** Write a line of notes (uneven teams, shared cores, idle cores, straddling, not bound) into @text; "" without any.
+ * Returns @text. */
 const char *mr_place_print_notes(const mr_place *place, char *text, size_t size);
 
 #endif

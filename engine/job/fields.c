@@ -50,6 +50,7 @@ static const field fields[] = {
 	{MR_JOB_RUN, "tensorboard", FIELD_BOOL, AT(tensorboard)},
 	{MR_JOB_MACHINE, "workers", FIELD_INT, AT(machine.workers)},
 	{MR_JOB_MACHINE, "threads", FIELD_INT, AT(machine.threads)},
+	{MR_JOB_MACHINE, "teams", FIELD_INT, AT(machine.teams)},
 	{MR_JOB_MACHINE, "cpus", FIELD_STRING, AT(machine.cpus)},
 	{MR_JOB_MACHINE, "topology", FIELD_STRING, AT(machine.topology)},
 	{MR_JOB_MACHINE, "loaders", FIELD_INT, AT(machine.loaders)},

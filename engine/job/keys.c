@@ -87,7 +87,11 @@ static const mr_option run[] = {
 static const mr_option machine[] = {
 	{"workers", MR_OPT_INT, "0", 0, 4096, NULL, NULL,
 	 "pipeline workers; 0: as many as make the stages that partition lists, else 2; sequential always has one"},
-	{"threads", MR_OPT_INT, "0", 0, 4096, NULL, NULL, "threads a worker; 0: equal shares of the usable cores"},
+	{"threads", MR_OPT_INT, "0", 0, 4096, NULL, NULL,
+	 "threads a worker; 0: as many as teams says; with uneven teams the most that one gets"},
+	{"teams", MR_OPT_ENUM, "equal", 0, 0, "equal|uneven", NULL,
+	 "workers get as many cores each and leave over what does not divide, or the workers of a node share all its "
+	 "cores; a cut that is not named then follows the threads of the workers"},
 	{"cpus", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "CPU lists to pin to, one a worker, such as \"0-3 4-7\"; empty: chosen from the topology"},
 	{"topology", MR_OPT_STRING, "", 0, 0, NULL, NULL,

@@ -50,7 +50,8 @@ mr_status mr_machine_place(const mr_job *j, mr_topo *topo, mr_place *place, cons
 	MR_TRY(describe(j->machine.topology, topo, key));
 	mr_place_defaults(&p, workers);
 	p.max_threads = threads; /* one thread a worker may mean workers that share cores; more may not */
-	if (threads > 1 && !*cpus) {
+	p.uneven = j->machine.teams == MR_TEAMS_UNEVEN;
+	if (threads > 1 && !*cpus && !p.uneven) {
 		each = calloc(workers, sizeof(*each));
 		if (!each)
 			return mr_fail(MR_ERESOURCE, "no memory to place %u workers", workers);

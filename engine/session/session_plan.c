@@ -1,4 +1,5 @@
 /* session_plan.c - the plan of a session: cut, place, order, lowering, check. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,15 +133,48 @@ static mr_plan_question question_of(mr_session *s)
 	};
 }
 
-/* Cut so that the workers of a stage share its cost, if some stages have more of them than others. */
+/* The fewest threads of a worker that has stage @i. */
+static uint32_t threads_of(const mr_session *s, uint16_t i)
+{
+	uint32_t least = UINT32_MAX;
+
+	for (uint8_t p = 0; p < s->plan->n_pipes; p++) {
+		uint32_t k = s->place.worker[mr_plan_worker(s->plan, p, i)].n_threads;
+
+		least = k < least ? k : least;
+	}
+	return least;
+}
+
+/* Uneven teams: a stage counts in proportion to its load by the threads that carry it out, the slowest one 255 times.
+ * Returns whether stages differ in @load, which is changed. */
+static bool weigh_by_teams(const mr_session *s, uint32_t *load)
+{
+	double slowest = 0;
+	bool differs = false;
+
+	for (uint16_t i = 0; i < s->plan->n_stages; i++)
+		slowest = fmax(slowest, load[i] / (double)threads_of(s, i));
+	for (uint16_t i = 0; i < s->plan->n_stages; i++) {
+		load[i] = (uint32_t)fmax(1, round(255 * load[i] / (threads_of(s, i) * slowest)));
+		differs |= load[i] != load[0];
+	}
+	return differs;
+}
+
+/* Cut so that the workers of a stage share its cost, if some stages have more of them than others, or more threads. */
 static mr_status cut_evenly(mr_session *s, uint16_t stages)
 {
 	uint32_t *load = calloc(stages, sizeof(*load));
 	bool weighed = load && s->plan && mr_plan_load(s->plan, load);
-	mr_status st =
-		load ? mr_partition_auto(s->graph, stages, weighed ? load : NULL, s->samples, s->kernels, &s->partition)
-		     : mr_fail(MR_ERESOURCE, "no memory for the cut of %u stages", stages);
+	mr_status st;
 
+	for (uint16_t i = 0; load && !weighed && i < stages; i++)
+		load[i] = 1;
+	if (load && s->plan && s->place.worker && s->job->machine.teams == MR_TEAMS_UNEVEN)
+		weighed = weigh_by_teams(s, load);
+	st = load ? mr_partition_auto(s->graph, stages, weighed ? load : NULL, s->samples, s->kernels, &s->partition)
+		  : mr_fail(MR_ERESOURCE, "no memory for the cut of %u stages", stages);
 	free(load);
 	return st;
 }
@@ -356,6 +390,7 @@ mr_status mr_session_make_plan(mr_session *s)
 {
 	const mr_sched_ops *system = mr_job_system(s->job);
 	bool judged = system && system->judged && !s->plan_path;
+	bool uneven = s->job->machine.teams == MR_TEAMS_UNEVEN; /* the cut needs the teams */
 
 	if (s->without_text)
 		return make_place(s);
@@ -377,9 +412,12 @@ mr_status mr_session_make_plan(mr_session *s)
 	MR_TRY(mr_job_blame(s->job, MR_JOB_TOP, "precision", check_masters(s)));
 	MR_TRY(find_steady(s));
 	MR_TRY(mr_job_blame(s->job, MR_JOB_MITIGATION, "name", check_mitigation(s)));
+	if (uneven && !judged)
+		MR_TRY(make_place(s));
 	MR_TRY(mr_session_cut(s, s->plan ? s->plan->n_stages : 1));
 	if (!judged) {
-		MR_TRY(make_place(s));
+		if (!uneven)
+			MR_TRY(make_place(s));
 		MR_TRY(take_costs(s));
 	}
 	if (s->plan_path) {

@@ -76,6 +76,30 @@ static void test_equal_with_rest(void)
 	expect("numa:4 core:16 pu:1", 6, "0-7 8-15 16-23 24-31 32-39 48-55");
 }
 
+static void expect_uneven(const char *machine, uint32_t n, uint32_t most, const char *expected)
+{
+	mr_place_params p;
+	char text[600];
+
+	mr_place_defaults(&p, n);
+	p.uneven = true;
+	p.max_threads = most;
+	CU_ASSERT_STRING_EQUAL(place(machine, &p, text, sizeof(text)), expected);
+}
+
+/* Workers of a node share all its cores, and each node has one while there are enough. */
+static void test_uneven_teams(void)
+{
+	expect_uneven("numa:1 core:5 pu:1", 2, 0, "0-2 3-4");
+	expect_uneven("numa:1 core:5 pu:1", 5, 0, "0 1 2 3 4");
+	expect_uneven("numa:1 core:5 pu:1", 2, 2, "0-1 3-4");
+	expect_uneven("numa:2 core:8 pu:1", 3, 0, "0-3 4-7 8-15");
+	expect_uneven("numa:2 core:3 pu:1", 4, 0, "0-1 2 3-4 5");
+	expect_uneven("numa:4 core:2 pu:1", 3, 0, "0-2 3-5 6-7"); /* fewer workers than nodes */
+	expect_uneven("l3:2 core:4 pu:1", 3, 0, "0-1 2-3 4-7"); /* within L3 domains */
+	expect_uneven("numa:1 core:2 pu:1", 3, 0, "0 1 0"); /* shared, as without it */
+}
+
 static void test_fewer_workers_than_nodes(void)
 {
 	mr_place_params p;
@@ -262,6 +286,9 @@ static void test_uneven_machine(void)
 	expect(path, 3, "0-2:2 4-5 6-7");
 	expect(path, 2, "0-2:2,3 4-6");
 	expect(path, 1, "0-2:2,3-7");
+	expect_uneven(path, 3, 0, "0-2:2,3 4-5 6-7");
+	expect_uneven(path, 4, 0, "0-2:2 3 4-5 6-7");
+	expect_uneven(path, 2, 0, "0-2:2,3-4 5-7");
 	CU_ASSERT_STRING_EQUAL(memories(path, 3, text, sizeof(text)), "0 0 0");
 	unlink(path);
 	MR_CHECK_FAIL(mr_topo_synthetic(path, &t), MR_EINVAL, "cannot read a machine from this file");
@@ -469,6 +496,7 @@ void mr_suite_place(void)
 	MR_SUITE("place");
 	MR_TEST(test_equal);
 	MR_TEST(test_equal_with_rest);
+	MR_TEST(test_uneven_teams);
 	MR_TEST(test_fewer_workers_than_nodes);
 	MR_TEST(test_memories);
 	MR_TEST(test_claims);

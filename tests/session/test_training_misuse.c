@@ -302,6 +302,7 @@ static void test_fields(void)
 		{offsetof(mr_job, dtype), 77},               {offsetof(mr_job, precision), -1},
 		{offsetof(mr_job, train.schedule), 99},      {offsetof(mr_job, train.nonfinite), 99},
 		{offsetof(mr_job, checkpoint.hung), 99},     {offsetof(mr_job, machine.loaders), -1},
+		{offsetof(mr_job, machine.teams), 99},
 	};
 	mr_training *t;
 	mr_job job;

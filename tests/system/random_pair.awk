@@ -183,6 +183,9 @@ BEGIN {
 	print "train = { steps = " n_steps "; batch = " batch "; microbatches = " micros "; lr = 0.01; schedule = " \
 		text(schedule) ";"
 	print "\tclip = " clip "; norm_every = " norm_every "; eval_every = " eval_every "; seed = " seed_ "; };"
-	print "machine = { workers = " workers "; threads = " threads "; peak_gflops = 50.0; };"
+	# One core more than workers: the first has a thread more.
+	teams = one_in(5) ? "threads = 0; teams = \"uneven\"; topology = \"core:" workers + 1 " pu:1\"" : \
+		"threads = " threads
+	print "machine = { workers = " workers "; " teams "; peak_gflops = 50.0; };"
 	print "checkpoint = { every = " every "; };"
 }

@@ -107,9 +107,15 @@ typedef struct mr_job_train {
 	int64_t eval_every;   /* commits; 0: only at the end */
 } mr_job_train;
 
+typedef enum mr_job_teams {
+	MR_TEAMS_EQUAL, /* as many cores for each worker */
+	MR_TEAMS_UNEVEN /* all cores of each node, shared out among its workers */
+} mr_job_teams;
+
 typedef struct mr_job_machine {
 	int64_t workers;      /* 0: as many as the partition's stages need, else 2; sequential always has one */
-	int64_t threads;      /* a worker; 0: equal shares of the usable cores */
+	int64_t threads;      /* a worker; 0: by teams; uneven teams: the most of one */
+	int64_t teams;        /* mr_job_teams */
 	const char *cpus;     /* "0-3 4-7"; "": chosen from the topology */
 	const char *topology; /* "numa:4 core:16", "genoa9654"; "": the machine at hand */
 	int64_t loaders;      /* threads that make samples, where data decode files; 0: as many as cores are left */
