@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "host/node_memory.h"
+#include "host/offline.h"
 
 /* Usable cores of node @i: the quota may end inside a node. */
 static uint32_t node_cores(const mr_topo *t, uint32_t i)
@@ -263,6 +264,7 @@ static bool is_gap(char c)
 static mr_status read_list(mr_place *place, const mr_topo *t, uint32_t w, const char **s, uint32_t *used)
 {
 	mr_place_worker *worker = &place->worker[w];
+	char offline[4096];
 
 	worker->cpu = place->cpu + *used;
 	for (;;) {
@@ -280,6 +282,9 @@ static mr_status read_list(mr_place *place, const mr_topo *t, uint32_t w, const 
 			*s += n;
 		}
 		for (unsigned cpu = first; cpu <= last; cpu++) {
+			if (core_of(t, cpu) == t->n_cores && place->bindable &&
+			    mr_offline_has(mr_offline_cpus(offline, sizeof(offline)), cpu))
+				return mr_fail(MR_ECONFIG, "CPU list of worker %u: CPU %u is offline", w, cpu);
 			if (core_of(t, cpu) == t->n_cores)
 				return mr_fail(MR_ECONFIG,
 					       "CPU list of worker %u: CPU %u is not the first CPU of a core that this "

@@ -90,6 +90,7 @@ typedef struct mr_train {
 	mr_progress_state drawn;     /* the state that it showed last */
 	mr_run_status_before status_before;
 	uint64_t status_ns;          /* time of the last status.json; 0: none yet */
+	uint32_t n_cpus_lost;        /* CPUs of workers that were offline then */
 	const char *state;           /* in it; NULL: none */
 	mr_trajectory *trajectory;   /* NULL: not requested */
 	mr_status error;             /* first failure of a callback */
@@ -113,6 +114,9 @@ mr_progress_state mr_train_progress(const mr_train *t);
 void mr_train_tell_status(mr_train *t, const char *state, const char *error);
 /** Print it to standard error. */
 void mr_train_print_status(mr_train *t);
+
+/** Warn of CPUs of workers that have gone offline since the last call (train_cpus.c). */
+void mr_train_look_at_cpus(mr_train *t);
 /** What the workers reached, at the end; empty of a simulated training. Measures the machine's bandwidths where
  * processor events were counted or the training was long; in a busy second the kept ones are taken, and the peak with
  * them where none is configured (session/measured_machine.h). */

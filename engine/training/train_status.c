@@ -45,6 +45,7 @@ void mr_train_tell_status(mr_train *t, const char *state, const char *error)
 		return;
 	t->status_ns = now;
 	t->state = state;
+	mr_train_look_at_cpus(t);
 	if (over)
 		mr_run_status_forget(&t->status_before);
 	/* A status that cannot be written is no reason to end a training, nor to say so every second. */
