@@ -1,18 +1,23 @@
-# node_machine.sh - an emulated machine with several NUMA nodes of its own kernel's. Source it after train_lib.sh:
+# node_machine.sh - an emulated machine with several NUMA nodes of its own kernel's. Source it with the paths of the
+# source tree and the build tree, as train_lib.sh, which it sources; the test is skipped where QEMU, busybox or Debian's
+# kernel are missing. It leaves net.cfg, a pipeline of two workers, and wide.cfg, the same with 26 MB a worker, and has
 #
-#	needs_machine   skip the test where QEMU, busybox or Debian's kernel are missing
-#	machine NAME MB SCRIPT
-#	                start it with MB mebibytes a node, run SCRIPT there as root, in a folder with the program
-#	                and the configurations of this one; what it prints is in the file said, exit code in $code
+#	machine NAME MB TEXT
+#	                start a machine with MB mebibytes a node, run the script TEXT there as root, in a folder with
+#	                the program and the configurations of this one; exit code in $code, and what it prints is
+#	                printed where something failed, and in the file said
 #	host_bits CONF ARGS...
 #	                what `bits CONF ARGS...` prints on this machine, with the instructions of the emulated one
+#	net FILE WIDTH STEPS
+#	                write a configuration like net.cfg, with layers of this width
 #
 # NAME: two, four (nodes of two cores, two of them near each other), dies (two L3 domains a node), smt (two threads a
-# core), uneven (3 cores and 1), nomem (a third node of two cores without memory), nocpu (a third node of memory alone).
-# The kernel is that of Debian's package for virtual machines, fetched once into $MILLRACE_KERNEL_CACHE. Neither root
-# nor KVM is needed. The emulation has AVX2 and no AVX-512, and its times mean nothing.
+# core), uneven (3 cores and 1), nomem (a third node of two cores without memory), nocpu (a third node of memory alone),
+# expander (one node of two cores, one of memory alone). Each has a disk of 1 GiB of zeros, /dev/nvme0n1. The kernel is
+# that of Debian's package for virtual machines, fetched once into $MILLRACE_KERNEL_CACHE. Neither root nor KVM is
+# needed. The emulation has AVX2 and no AVX-512, and its times mean nothing.
 #
-# SCRIPT has these:
+# The script has these:
 #
 #	train CONF ARGS...       as in train_lib.sh, with the folder run for the run
 #	bits CONF ARGS...        train, then a checksum of the weights
@@ -20,9 +25,12 @@
 #	affinity                 "mr-w0 0-1": the CPUs of each thread of $pid that has a worker's name
 #	placed                   "1 512 0": for each node that memory of $pid is planned for alone, its pages there, and
 #	                         elsewhere
+#	workers AFFINITY NODES   check both, "mr-w0 0-1" and "0 1": no page is elsewhere
 #	fill NODE KIB CPU        fill the memory of a node with files (tmpfs), all but so much, by a CPU of that node
+#	cache MB CPU             read so much of the disk into the page cache, by this CPU; it stays there
 #	fail TEXT                note a failure and go on
 
+. "$(dirname "$0")/train_lib.sh"
 cache=${MILLRACE_KERNEL_CACHE:-${TMPDIR:-/tmp}/millrace-kernel.$(id -u)}
 
 needs_machine() {
@@ -76,6 +84,7 @@ describe() {
 		;;
 	uneven) smp=4,sockets=1,cores=4 && node 0 0-2 "$2" && node 1 3 "$2" ;;
 	nomem) smp=6,sockets=3,cores=2 && node 0 0-1 "$2" && node 1 2-3 "$2" && node 2 4-5 "" ;;
+	expander) smp=2,sockets=1,cores=2 && node 0 0-1 "$2" && node 1 "" "$2" ;;
 	nocpu) smp=4,sockets=2,cores=2 && node 0 0-1 "$2" && node 1 2-3 "$2" && node 2 "" "$2" ;;
 	*) echo "node_machine: no machine $1" >&2 && exit 2 ;;
 	esac
@@ -91,7 +100,7 @@ furnish() {
 		mkdir -p "root$(dirname "$library")"
 		cp -L "$library" "root$library"
 	done
-	cp "$1" root/script
+	printf '%s\n' "$1" >root/script
 	cat >root/words <<'WORDS'
 n_failed=0
 fail() { echo "FAILED: $*"; n_failed=$((n_failed + 1)); }
@@ -109,7 +118,7 @@ start() {
 	rm -rf run
 	/mill/millrace train "$@" --set run.dir=run --set train.steps=1000000 >out 2>err &
 	pid=$!
-	until grep -q '^step' out; do
+	until grep -qs '^step' out; do
 		kill -0 $pid 2>/dev/null || { fail "$* did not begin: $(tail -2 err)"; return 0; }
 		sleep 0.2
 	done
@@ -117,8 +126,8 @@ start() {
 ended() { kill -9 $pid; wait $pid 2>/dev/null; }
 affinity() {
 	for t in /proc/$pid/task/*; do
-		case $(cat $t/comm) in
-		mr-w*) echo "$(cat $t/comm) $(sed -n 's/Cpus_allowed_list:[^0-9]*//p' $t/status)" ;;
+		case $(cat $t/comm 2>/dev/null) in
+		mr-w[0-9]*) echo "$(cat $t/comm) $(sed -n 's/Cpus_allowed_list:[^0-9]*//p' $t/status)" ;;
 		esac
 	done | sort | xargs
 }
@@ -131,12 +140,25 @@ placed() {
 			}
 	} END { for (n = 0; n < 64; n++) if (n in here) print n, here[n], away[n] }'
 }
+workers() {
+	[ "$(affinity)" = "$1" ] || fail "affinity: $(affinity)"
+	placed | awk '{ if ($3) exit 1 }' || fail "pages elsewhere: $(placed | xargs)"
+	[ "$(placed | cut -d' ' -f1 | xargs)" = "$2" ] || fail "nodes: $(placed | xargs)"
+}
 free_kib() { sed -n 's/.*MemFree: *\([0-9]*\) kB/\1/p' /sys/devices/system/node/node$1/meminfo; }
 fill() {
-	n=$(($(free_kib $1) - $2))
-	taskset $((1 << $3)) dd if=/dev/zero bs=64k count=$((n / 64)) 2>/dev/null >>/full/$1
+	for _ in 1 2 3 4 5 6; do # the kernel gives back what it had cached meanwhile
+		n=$(($(free_kib $1) - $2))
+		[ $n -ge 2048 ] || return 0
+		taskset $((1 << $3)) dd if=/dev/zero bs=64k count=$((n / 64)) 2>/dev/null >>/full/$1
+	done
 	n=$(($(free_kib $1) - $2))
 	[ $n -lt 4096 ] || fail "node $1 has $n KiB too much free"
+}
+cache() {
+	exec 9</dev/nvme0n1 # a disk that nobody has open has no cache
+	taskset $((1 << $2)) dd if=/dev/nvme0n1 of=/dev/null bs=64k count=$(($1 * 16)) 2>/dev/null ||
+		fail "the disk cannot be read"
 }
 WORDS
 	cat >root/init <<'INIT'
@@ -165,19 +187,22 @@ machine() {
 	describe "$1" "$2"
 	furnish "$3"
 	: >console
+	truncate -s 1G disk
 	# shellcheck disable=SC2086
 	timeout 900 qemu-system-x86_64 -accel tcg,thread=multi -M q35 -cpu $processor -m ${memory}M -smp $smp \
-		$hardware \
+		$hardware -drive file=disk,format=raw,if=none,id=disk -device nvme,drive=disk,serial=disk \
 		-nodefaults -display none -no-reboot -kernel "$kernel" -initrd root.cpio \
 		-append "console=ttyS0 quiet panic=-1 nokaslr mitigations=off no_timer_check" \
 		-serial file:console -serial file:said </dev/null || :
-	rm -f root.cpio
+	rm -f root.cpio disk
 	code=$(tr -d '\r' <console | sed -n 's/.*machine ended \([0-9]*\).*/\1/p' | tail -1)
 	if [ -z "$code" ]; then
 		tail -5 console >err
 		code=98
 	fi
-	[ "$code" = 0 ] || fail "$1: exit code $code: $(grep 'FAILED\|Killed' said)"
+	[ "$code" = 0 ] && return 0
+	cat said
+	fail "$1: exit code $code: $(grep 'FAILED\|Killed' said)"
 }
 
 host_bits() {
@@ -185,3 +210,17 @@ host_bits() {
 	env ONEDNN_MAX_CPU_ISA=AVX2 "$millrace" train "$@" --set run.dir=run >out 2>err || fail "$*"
 	sha256sum <"run/checkpoints/$(latest run)/model.safetensors" | cut -c1-16
 }
+
+net() {
+	cat >"$1" <<CFG
+model = { name = "mlp"; hidden = [$2, $2]; };
+data = { name = "synthetic"; features = 16; classes = 4; samples = 400; };
+optimizer = { name = "adamw"; };
+system = { name = "1f1b"; };
+train = { steps = $3; batch = 8; microbatches = 4; lr = 0.01; };
+machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
+CFG
+}
+net net.cfg 256 3
+net wide.cfg 1280 2
+needs_machine
