@@ -28,6 +28,22 @@ try four "mr-w0 0 mr-w0 1 mr-w1 2 mr-w1 3 mr-w2 4 mr-w2 5 mr-w3 6 mr-w3 7" "0 1 
 	"--set machine.workers=4 --set 'model.hidden=[64,64,64]'"
 # The worker on cores without memory uses that of another node.
 try nomem "mr-w0 0 mr-w0 1 mr-w1 2 mr-w1 3 mr-w2 4 mr-w2 5" "0 1" "--set machine.workers=3"
+# A policy of numactl: strict, it limits the nodes; preferred, it is overridden. Both are said.
+machine two 320 'under 2 2
+	'"$equal"'
+	grep -q "memory of node 1 alone (numactl --membind)" out ||
+		fail "no word about --membind: $(grep -A1 ^machine out)"
+	start net.cfg --set machine.threads=0
+	workers "mr-w0 0 mr-w0 1 mr-w1 2 mr-w1 3" 1
+	[ "$(awk "{ for (i = 2; i <= NF; i++) if (\$i ~ /^N0=/ && /anon=/) n += substr(\$i, 4) } END { print n + 0 }" \
+		/proc/$pid/numa_maps)" -lt 10 ] || fail "--membind: pages on node 0: $(grep N0= /proc/$pid/numa_maps)"
+	ended
+	under 1 2
+	start net.cfg --set machine.threads=0
+	workers "mr-w0 0 mr-w0 1 mr-w1 2 mr-w1 3" "0 1"
+	grep -q "the policy of numactl (nodes 1) is overridden for the workers" out ||
+		fail "no word about --preferred: $(grep -A1 ^machine out)"
+	ended'
 # A CPU that is offline from the start, and one that goes offline meanwhile.
 machine two 320 'echo 0 >/sys/devices/system/cpu/cpu1/online
 	'"$equal"'

@@ -27,6 +27,8 @@
 #	                         elsewhere
 #	workers AFFINITY NODES   check both, "mr-w0 0-1" and "0 1": no page is elsewhere
 #	fill NODE KIB CPU        fill the memory of a node with files (tmpfs), all but so much, by a CPU of that node
+#	under MODE MASK          start and train under this policy of memory from now on, as numactl does it: 2 1
+#	                         binds to node 0, 1 2 prefers node 1, 0 0 is none
 #	cache MB CPU             read so much of the disk into the page cache, by this CPU; it stays there
 #	fail TEXT                note a failure and go on
 
@@ -95,19 +97,20 @@ furnish() {
 	rm -rf root
 	mkdir -p root/bin root/proc root/sys root/dev root/tmp root/mill
 	cp "$(command -v busybox)" root/bin/busybox
-	cp "$millrace" ./*.cfg text.txt root/mill
-	for library in $(ldd "$millrace" | grep -o '/[^ ]*'); do
+	cp "$millrace" policy ./*.cfg text.txt root/mill
+	for library in $(ldd "$millrace" policy | grep -o '/[^ ]* (0x' | cut -d' ' -f1); do
 		mkdir -p "root$(dirname "$library")"
 		cp -L "$library" "root$library"
 	done
 	printf '%s\n' "$1" >root/script
 	cat >root/words <<'WORDS'
-n_failed=0
+n_failed=0 policy=
+under() { policy="/mill/policy $1 $2"; }
 fail() { echo "FAILED: $*"; n_failed=$((n_failed + 1)); }
 train() {
 	code=0
 	rm -rf run
-	/mill/millrace train "$@" --set run.dir=run >out 2>err || code=$?
+	$policy /mill/millrace train "$@" --set run.dir=run >out 2>err || code=$?
 }
 bits() {
 	train "$@"
@@ -116,7 +119,7 @@ bits() {
 }
 start() {
 	rm -rf run
-	/mill/millrace train "$@" --set run.dir=run --set train.steps=1000000 >out 2>err &
+	$policy /mill/millrace train "$@" --set run.dir=run --set train.steps=1000000 >out 2>err &
 	pid=$!
 	until grep -qs '^step' out; do
 		kill -0 $pid 2>/dev/null || { fail "$* did not begin: $(tail -2 err)"; return 0; }
@@ -221,6 +224,23 @@ train = { steps = $3; batch = 8; microbatches = 4; lr = 0.01; };
 machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
 CFG
 }
+# numactl, of which not every machine has a copy: policy MODE MASK COMMAND...
+cat >policy.c <<'C'
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	unsigned long mask = argc > 3 ? strtoul(argv[2], NULL, 0) : 0;
+
+	if (argc < 4 || syscall(SYS_set_mempolicy, atoi(argv[1]), mask ? &mask : NULL, mask ? 64ul : 0ul))
+		return 125;
+	execv(argv[3], argv + 3);
+	return 126;
+}
+C
+${CC:-cc} -o policy policy.c || skip "there is no compiler for a program that sets a policy of memory"
 net net.cfg 256 3
 net wide.cfg 1280 2
 needs_machine
