@@ -2,7 +2,7 @@
  * steps.c - whole training steps of every system, side by side, and of other programs that train the same model.
  *
  *	steps [--tiny | --list] [--precision f32,bf16] [--rounds N] [--case NAME]... [--json FILE] [--torch PYTHON]
- *	      [--llmc FOLDER] [--patience SECONDS]
+ *	      [--llmc FOLDER] [--patience SECONDS] [--choices TABLE]
  *
  * Without --torch and --llmc the variables MILLRACE_PYTHON and MILLRACE_LLMC name the peers. --precision: one or both,
  * f32 when it is not given; in bf16 the systems that matter there take turns with all of f32.
@@ -15,6 +15,9 @@
  * threads inside the operators, the thing to beat; it runs twice in each round, and the spread of that pair is the
  * noise below which a ratio means nothing. The peaks of the cores are measured before each round and after the last;
  * the best counts, of all cases so far.
+ *
+ * With --choices two tables of choices (nn/choices.h) take turns in place of all systems: the built-in one and TABLE,
+ * in `sequential` by one thread and by all cores.
  *
  * The hash of each plan is printed, and afterwards the weights of every pipeline are compared, bit for bit, with the
  * single-thread replay of as many steps, but in cases whose steps take seconds. Last comes one table of all cases in
@@ -39,6 +42,7 @@ typedef struct bench {
 	const mr_case *only[MOST_CASES];
 	int n_only;          /* 0: all cases */
 	const char *json_path;
+	const char *choices; /* beside the built-in table; NULL: systems and peers take turns */
 	mr_topo topo;
 	mr_peer peers[MR_N_PEERS];
 	mr_peak peak;        /* of the cases so far */
@@ -115,6 +119,25 @@ static size_t add_peer(bench *b, mr_peer *p, const mr_case *c, mr_contender *all
 						  .workers = 1,
 						  .threads = threads,
 						  .out = !ready};
+	return n;
+}
+
+/* With each table of choices: one thread, and A. */
+static size_t line_up_tables(const bench *b, mr_contender *all)
+{
+	static const int systems[] = {MR_ONE_THREAD, MR_A};
+	size_t n = 0;
+
+	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++)
+		for (int i = 0; in_precision(b, k) && i < 4; i++) {
+			const mr_system *s = &mr_line_up[systems[i / 2]];
+			mr_contender *x = &all[n++];
+
+			*x = (mr_contender){.system = s, .label = x->chosen, .precision = (mr_bench_precision)k,
+					    .choices = i % 2 ? b->choices : NULL, .workers = 1,
+					    .threads = at_most(s->threads, &b->topo)};
+			snprintf(x->chosen, sizeof(x->chosen), "%s, %s", s->label, i % 2 ? "the table" : "built in");
+		}
 	return n;
 }
 
@@ -205,7 +228,7 @@ static void run_case(bench *b, const mr_case *c)
 	       c->micro);
 	print_backends(b, c);
 	fflush(stdout);
-	r.n = line_up(b, c, all);
+	r.n = b->choices ? line_up_tables(b, all) : line_up(b, c, all);
 	open_all(&bout, all, r.n);
 	for (int k = 0; k < rounds; k++) {
 		check(mr_peak_measure(&b->topo, &r.peak), c->name);
@@ -276,7 +299,7 @@ static void end_json(bench *b)
 static void usage(void)
 {
 	fputs("usage: steps [--tiny | --list] [--precision f32,bf16] [--rounds N] [--case NAME]... [--json FILE]\n"
-	      "             [--torch PYTHON] [--llmc FOLDER] [--patience SECONDS]\n",
+	      "             [--torch PYTHON] [--llmc FOLDER] [--patience SECONDS] [--choices TABLE]\n",
 	      stderr);
 	exit(2);
 }
@@ -324,6 +347,8 @@ static void add_case(bench *b, const char *name)
 
 static bool wanted(const bench *b, const mr_case *c)
 {
+	if (b->choices && mr_case_is_attention(c))
+		return false; /* no table decides anything of it */
 	for (int i = 0; i < b->n_only; i++)
 		if (b->only[i] == c)
 			return true;
@@ -351,6 +376,8 @@ static void parse(bench *b, int argc, char **argv)
 			b->precisions = precisions_of(value);
 		else if (!strcmp(argv[i], "--json"))
 			b->json_path = value;
+		else if (!strcmp(argv[i], "--choices"))
+			b->choices = value;
 		else if (!strcmp(argv[i], "--torch"))
 			b->peers[MR_TORCH].where = value;
 		else if (!strcmp(argv[i], "--llmc"))

@@ -71,6 +71,10 @@ static mr_status choose(mr_contender *x)
 static mr_status open_session(mr_contender *x, const mr_case *c, const char *tokens)
 {
 	MR_TRY(mr_case_job(c, x->system, x->precision, x->threads, tokens, &x->job));
+	if (x->choices) {
+		MR_TRY(mr_job_set(&x->job, "machine.choices", x->choices));
+		MR_TRY(mr_job_check(&x->job));
+	}
 	if (x->system == &mr_line_up[MR_PLANNED])
 		MR_TRY(choose(x));
 	MR_TRY(mr_session_open(&x->job, &x->s));

@@ -24,7 +24,7 @@ enum {
 	MR_MAX_ROUNDS = 64,
 	MR_MAX_REPEATS = 2, /* bursts more than rounds, in place of those that do not count */
 	MR_MAX_BURSTS = MR_MAX_ROUNDS + MR_MAX_REPEATS,
-	MR_N_CONTENDERS = MR_N_BENCH_PRECISIONS * (MR_N_SYSTEMS + MR_N_PEERS),
+	MR_N_CONTENDERS = MR_N_BENCH_PRECISIONS * (MR_N_SYSTEMS + MR_N_PEERS), /* more than with --choices */
 };
 
 typedef struct mr_samples {
@@ -36,9 +36,10 @@ typedef struct mr_samples {
 
 typedef struct mr_contender {
 	const char *label;
-	char chosen[128];           /* the label of the planner's choice, once it is known */
+	char chosen[128];           /* a label that is made: of the planner's choice, of a table of choices */
 	mr_bench_precision precision;
 	const mr_system *system;    /* NULL: a peer */
+	const char *choices;        /* its table of choices (nn/choices.h); NULL: the built-in one */
 	struct mr_contender *same;  /* times this one's session again; NULL: has its own */
 	mr_peer *peer;              /* NULL: ours */
 	int workers, threads;
