@@ -290,7 +290,7 @@ void mr_choices_select(const mr_choices *c, const char *isa, mr_dtype dtype, uin
 		uint32_t k = find(l->kind, kinds, MR_N_CHOICES), by = find(l->backend, backends, MR_N_CHOICE_BY);
 
 		assert(k < MR_N_CHOICES && by < MR_N_CHOICE_BY);
-		if (!is_of(l, isa, dtype, n_threads))
+		if (!is_of(l, isa, dtype, mr_choice_is_for_any_threads((mr_choice_kind)k) ? 1 : n_threads))
 			continue;
 		for (uint32_t r = 0; r < MR_CHOICE_ROWS; r++)
 			for (uint32_t s = 0; s < MR_CHOICE_SIZES; s++) {
@@ -384,7 +384,8 @@ mr_status mr_choices_with(const mr_choices *c, const char *isa, mr_dtype dtype, 
 	snprintf(of.threads, sizeof(of.threads), "%s", threads_word(n_threads));
 	first = (*out)->n;
 	for (int k = 0; k < MR_N_CHOICES; k++)
-		append(&of, chosen, (mr_choice_kind)k, line, &(*out)->n);
+		if (n_threads == 1 || !mr_choice_is_for_any_threads((mr_choice_kind)k))
+			append(&of, chosen, (mr_choice_kind)k, line, &(*out)->n);
 	if ((*out)->n == first) { /* a file needs a line */
 		snprintf(of.kind, sizeof(of.kind), "%s", kinds[0]);
 		snprintf(of.backend, sizeof(of.backend), "%s", backends[MR_CHOICE_FUSED]);

@@ -29,10 +29,19 @@
  *	batch_norm     batch normalisation and its gradients               rows      elements
  *	pool           average pools and their gradients                   pixels in elements in
  *	lrn            local response normalisation and its gradient       pixels    elements
+ *	conv           convolution                                         pixels    weights
+ *	conv_input     gradient of its input                               pixels    weights
+ *	conv_weight    gradient of its weights, and its step               pixels    weights
+ *	lstm, gru      all rows at once, forward and backward              rows      elements of both weights
+ *
+ * Pixels of a convolution are those of one image of its output. `fused` gives all convolutions to oneDNN that
+ * nn/kernels/fused/winograd.h does not take.
  *
  * Operations that must have the same bits share one line, so all laws of mr_kernels hold whatever a
- * table contains: gemm_tn also decides gemm_step, gemm_sum and gemm_step_rows, norm_backward its halves. `fused`
- * executes every operation without a kind.
+ * table contains: gemm_tn also decides gemm_step, gemm_sum and gemm_step_rows, norm_backward its halves, and
+ * conv_weight conv_step. `fused`
+ * executes every operation without a kind. What lstm and gru save from forward to backward depends on who executes
+ * them, so their lines of `one` hold for teams, too.
  */
 #ifndef MR_NN_CHOICES_H
 #define MR_NN_CHOICES_H
@@ -42,7 +51,7 @@
 
 #define MR_CHOICE_KINDS(X) \
 	X(gemm_nn) X(gemm_nn_relu) X(gemm_nn_gelu) X(gemm_nt) X(gemm_tn) X(sum) X(norm) X(norm_backward) X(xent) \
-	X(batch_norm) X(pool) X(lrn)
+	X(batch_norm) X(pool) X(lrn) X(conv) X(conv_input) X(conv_weight) X(lstm) X(gru)
 
 typedef enum mr_choice_kind {
 #define MR_CHOICE_KIND(id) MR_CHOICE_##id,
@@ -106,6 +115,12 @@ const char *mr_choice_name(mr_choice_kind kind);
 static inline bool mr_choice_is_gemm(mr_choice_kind kind)
 {
 	return kind <= MR_CHOICE_gemm_tn;
+}
+
+/** Do its lines of one thread hold for any number of threads? */
+static inline bool mr_choice_is_for_any_threads(mr_choice_kind kind)
+{
+	return kind == MR_CHOICE_lstm || kind == MR_CHOICE_gru;
 }
 
 /** Largest number of a class; 0: there is none. */

@@ -116,12 +116,14 @@ static uint64_t panels(const mr_kernels *k, uint32_t n_threads, const mr_recorde
 
 uint64_t mr_kernel_room(const mr_kernels *k, uint32_t n_threads, const mr_recorded *call, size_t n)
 {
-	uint64_t own, shared, attention = 0;
+	uint64_t own, shared, attention = 0, recurrence = 0;
 
+	for (size_t i = 0; i < n; i++)
+		recurrence = most(recurrence, call[i].call.library);
 	for (size_t i = 0; i < n; i++)
 		if (call[i].call.id == MR_KERNEL_attn && call[i].by != MR_BY_REFERENCE)
 			attention = n_threads * ATTENTION;
 	convolutions(k, n_threads, call, n, &own, &shared);
 	return turned(k, call, n) + primitives(call, n) * PRIMITIVE + own + shared + panels(k, n_threads, call, n) +
-	       attention;
+	       attention + recurrence;
 }

@@ -129,6 +129,8 @@ bool mr_operation_at(uint32_t i, mr_operation *out)
 #define MR_KERNEL_PART(type, id, args)
 #define MR_KERNEL(type, id, args, fused, onednn, chosen, what) \
 	{#id, what, "reference", BY_##fused, PRIMITIVE_##onednn, AUTO_##chosen},
+#define MR_KERNEL_WHOLE(type, id, args, what) \
+	{#id, what, "none: row by row", "none: row by row", PRIMITIVE_ONEDNN, AUTO_CHOSEN},
 	static const mr_operation operations[] = {
 #include "nn/kernels.def"
 	};

@@ -143,6 +143,36 @@ typedef struct mr_cell {
 	int64_t pitch;
 } mr_cell;
 
+/* A whole LSTM or GRU: all rows of its samples at once. Equations, gates and weights are those of
+ * nn/layers/recurrent.h. */
+typedef struct mr_recurrence {
+	mr_cell_kind kind;
+	int64_t samples, t;  /* rows of a sample */
+	int64_t in, width;   /* columns of x, and of y */
+	bool reverse;        /* from the last row to the first */
+} mr_recurrence;
+
+/* The memory of its two passes beside their tensors. */
+typedef struct mr_recurrence_room {
+	mr_saved saved;      /* from forward to backward */
+	size_t scratch;      /* bytes, during a call */
+	size_t library;      /* bytes that a context allocates */
+} mr_recurrence_room;
+
+typedef struct mr_recurrence_call {
+	const void *x;       /* [samples, t, in] */
+	const void *w[4];    /* weight_ih, weight_hh, bias_ih, bias_hh */
+	const void *begin_y, *begin_c; /* [samples, width] before the first row; NULL: 0 */
+	void *y;             /* [samples, t, width]: forward writes, backward reads */
+	void *end_c;         /* forward writes the cells after the last row; NULL: not wanted, or a GRU */
+	void *saved, *scratch;
+	/* Of backward alone. */
+	const void *dy;
+	void *dx;            /* NULL: not wanted */
+	bool dx_add;
+	void *dw;            /* gradients of the four weights, one after the other without gaps, overwritten */
+} mr_recurrence_call;
+
 /* Gradients that go back through a row. Activations, but for the carry. */
 typedef struct mr_cell_gradients {
 	const void *dy;      /* rows: of y, from outside */
@@ -264,8 +294,14 @@ struct mr_kernels {
 	uint64_t l2_bytes; /* of a core, by which products are cut; 0: not known. No bit depends on it */
 	/** The code that executes this call in a context with @n_threads. (nn/recorder.h) */
 	mr_kernel_by (*executor)(const mr_kernels *k, uint32_t n_threads, const struct mr_kernel_call *c);
+	/* NULL in backends without mr_kernels.recurrence, in which an LSTM goes row by row by products and `cell`. */
+	/** Does `recurrence` execute this one, in every context? The room that it needs. For planning: slow. */
+	bool (*recurrence_room)(const mr_kernels *k, const mr_recurrence *r, mr_recurrence_room *out);
+	/** The same answer without the room. */
+	bool (*takes_recurrence)(const mr_kctx *kc, const mr_recurrence *r);
 #define MR_KERNEL_PART(type, id, args) type (*id) args;
 #define MR_KERNEL(type, id, args, fused, onednn, chosen, what) type (*id) args;
+#define MR_KERNEL_WHOLE(type, id, args, what) type (*id) args;
 #include "nn/kernels.def"
 };
 

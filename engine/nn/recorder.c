@@ -192,6 +192,36 @@ static void cell_backward(mr_kctx *kc, const mr_cell *c, const void *gates, cons
 	note_rows(kc, MR_KERNEL_cell_backward, c->samples, c->width);
 }
 
+static bool takes_recurrence(const mr_kctx *kc, const mr_recurrence *r)
+{
+	mr_recurrence_room room;
+
+	return kc->of->recurrence_room && kc->of->recurrence_room(kc->of, r, &room);
+}
+
+/* @products: forward 1; backward 2, of the gradients of what it multiplies. */
+static mr_status note_recurrence(mr_kctx *kc, mr_kernel_id id, const mr_recurrence *r, int products)
+{
+	int64_t gates = mr_cell_gates(r->kind) * r->width;
+	mr_recurrence_room room;
+
+	(void)kc->of->recurrence_room(kc->of, r, &room);
+	note(kc, &(mr_kernel_call){.id = id, .rows = r->samples * r->t, .cols = r->width, .library = room.library,
+				   .flops = 2.0 * products * (double)(r->samples * r->t) * (double)gates *
+					    (double)(r->in + r->width)});
+	return MR_OK;
+}
+
+static mr_status recurrence(mr_kctx *kc, const mr_recurrence *r, const mr_recurrence_call *q)
+{
+	return note_recurrence(kc, MR_KERNEL_recurrence, r, 1);
+}
+
+static mr_status recurrence_backward(mr_kctx *kc, const mr_recurrence *r, const mr_recurrence_call *q)
+{
+	return note_recurrence(kc, MR_KERNEL_recurrence_backward, r, 2);
+}
+
 static void gelu_erf(mr_kctx *kc, int64_t n, const void *x, void *y)
 {
 	note_rows(kc, MR_KERNEL_gelu_erf, 1, n);
@@ -347,8 +377,10 @@ mr_status mr_recorder_create(const mr_kernels *of, uint32_t n_threads, mr_record
 	*r = (mr_recorder){.kernels = *of, .kc = {.of = of, .n_threads = n_threads}};
 #define MR_KERNEL_PART(type, id, args)
 #define MR_KERNEL(type, id, args, fused, onednn, chosen, what) r->kernels.id = id;
+#define MR_KERNEL_WHOLE(type, id, args, what) r->kernels.id = id;
 #include "nn/kernels.def"
 	r->kernels.ctx_status = ctx_status;
+	r->kernels.takes_recurrence = takes_recurrence;
 	return MR_OK;
 }
 
@@ -382,6 +414,7 @@ const char *mr_kernel_name(mr_kernel_id id)
 	static const char *const names[MR_N_KERNELS] = {
 #define MR_KERNEL_PART(type, id, args)
 #define MR_KERNEL(type, id, args, fused, onednn, chosen, what) #id,
+#define MR_KERNEL_WHOLE(type, id, args, what) #id,
 #include "nn/kernels.def"
 	};
 

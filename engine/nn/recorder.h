@@ -13,6 +13,7 @@
 typedef enum mr_kernel_id {
 #define MR_KERNEL_PART(type, id, args)
 #define MR_KERNEL(type, id, args, fused, onednn, chosen, what) MR_KERNEL_##id,
+#define MR_KERNEL_WHOLE(type, id, args, what) MR_KERNEL_##id,
 #include "nn/kernels.def"
 	MR_N_KERNELS
 } mr_kernel_id;
@@ -23,7 +24,8 @@ typedef struct mr_kernel_call {
 	mr_gemm gemm;        /* of a product; its pointers have no meaning */
 	bool is_conv;        /* a convolution or one of its gradients, */
 	mr_conv conv;        /* and which */
-	double flops;        /* of a product, convolution or attention, a multiply-add is 2; else 0 */
+	double flops;        /* of a product, convolution, attention or recurrence, a multiply-add is 2; else 0 */
+	uint64_t library;    /* bytes that a context allocates for a recurrence */
 	int64_t rows, cols;  /* of anything else: rows 1 where it goes element by element */
 	mr_act act;          /* act_backward */
 	bool no_mean;        /* norms: rows are not shifted */

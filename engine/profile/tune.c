@@ -9,6 +9,8 @@
 #include "base/stats.h"
 #include "host/memory.h"
 #include "nn/bf16.h"
+#include "nn/recorder.h"
+#include "profile/tune_recurrent.h"
 
 #define WEIGHT_BYTES 8          /* of one and what momentum keeps of it, in f32 and in bf16 */
 #define USUAL_CACHE ((uint64_t)32 << 20)
@@ -18,6 +20,7 @@
 #define ALONE_S 2e-3            /* a call that takes longer leaves nothing in caches: it is measured by itself */
 #define COMPANY_ROWS 32         /* a product beside what is none */
 #define COMPANY_WIDTH 64
+#define CONV_IMAGES 8
 #define LARGEST ((int64_t)1 << 24)
 #define MOST_FLOPS 4.4e9        /* of a call that is measured: larger ones go by the next smaller class */
 #define MOST_NUMBERS ((int64_t)1 << 20) /* of an operation that is no product */
@@ -31,6 +34,7 @@ typedef struct side {
 	mr_choices *table;      /* which names it for everything */
 	mr_kernels kernels;
 	mr_kctx *kc;
+	mr_tune_recurrent *layer; /* during a point of one */
 } side;
 
 typedef struct bench {
@@ -108,6 +112,30 @@ static void run_lrn(const bench *b, const side *s)
 	s->kernels.lrn_backward(s->kc, &l, b->x, b->w, b->c, false);
 }
 
+/* 3 x 3 pixels with padding, of CONV_IMAGES images: the only windows of which `fused` has kernels of its own. */
+static mr_conv conv_of(const bench *b)
+{
+	int64_t h = (int64_t)1 << (mr_choice_bits(b->rows) / 2), w = b->rows / h;
+
+	return (mr_conv){.window = {.samples = CONV_IMAGES, .h = h, .w = w, .c = b->width, .out_h = h, .out_w = w,
+				    .kernel_h = 3, .kernel_w = 3, .stride_h = 1, .stride_w = 1, .pad_h = 1, .pad_w = 1,
+				    .dilation_h = 1, .dilation_w = 1},
+			 .out = b->width, .groups = 1};
+}
+
+static mr_status run_conv(const bench *b, const side *s, mr_choice_kind kind)
+{
+	mr_step step = {.kind = b->step, .src = b->w, .dst = b->w, .m = b->m, .v = b->v, .gscale = 1, .lr = 1e-30,
+			.mu = 0.9};
+	mr_conv g = conv_of(b);
+
+	if (kind == MR_CHOICE_conv)
+		return s->kernels.conv(s->kc, &g, b->x, b->w, NULL, b->y);
+	if (kind == MR_CHOICE_conv_input)
+		return s->kernels.conv_backward_input(s->kc, &g, b->y, b->w, b->c, false);
+	return s->kernels.conv_step(s->kc, &g, b->x, b->y, b->c, false, &step);
+}
+
 /* One call of @kind. */
 static mr_status call(const bench *b, const side *s, mr_choice_kind kind)
 {
@@ -134,6 +162,11 @@ static mr_status call(const bench *b, const side *s, mr_choice_kind kind)
 	case MR_CHOICE_batch_norm: run_batch_norm(b, s); break;
 	case MR_CHOICE_pool: run_pool(b, s); break;
 	case MR_CHOICE_lrn: run_lrn(b, s); break;
+	case MR_CHOICE_conv:
+	case MR_CHOICE_conv_input:
+	case MR_CHOICE_conv_weight: return run_conv(b, s, kind);
+	case MR_CHOICE_lstm:
+	case MR_CHOICE_gru: return mr_tune_recurrent_run(s->layer);
 	case MR_N_CHOICES: break;
 	}
 	return MR_OK;
@@ -261,6 +294,37 @@ static void measure(bench *b, mr_choice_kind kind, mr_tune_point *p)
 		p->ratio[i] = ratio[i] > p->ratio[i] ? ratio[i] : p->ratio[i];
 }
 
+static bool is_conv(mr_choice_kind kind)
+{
+	return kind == MR_CHOICE_conv || kind == MR_CHOICE_conv_input || kind == MR_CHOICE_conv_weight;
+}
+
+static bool is_recurrent(mr_choice_kind kind)
+{
+	return kind == MR_CHOICE_lstm || kind == MR_CHOICE_gru;
+}
+
+/* Columns of a square matrix of @b->size elements, of a convolution or of both matrices of a recurrence. */
+static int64_t width_of(const bench *b, mr_choice_kind kind)
+{
+	if (is_conv(kind))
+		return (int64_t)sqrt((double)b->size / 9) & ~(int64_t)15;
+	if (is_recurrent(kind))
+		return (int64_t)sqrt((double)b->size / (kind == MR_CHOICE_lstm ? 8 : 6));
+	return mr_choice_is_gemm(kind) ? (int64_t)1 << (mr_choice_bits(b->size) / 2) : b->size / b->rows;
+}
+
+/* Which convolutions have two candidates is what the kernels say of them. */
+static bool conv_is_measured(const bench *b, int64_t largest)
+{
+	mr_conv g = conv_of(b);
+	mr_kernel_call c = {.id = MR_KERNEL_conv, .is_conv = true, .conv = g};
+	const mr_kernels *k = &b->side[0].kernels;
+
+	return b->width > 0 && mr_conv_in(&g) <= largest && k->executor(k, b->n_threads, &c) == MR_BY_FUSED &&
+	       2.0 * (double)mr_window_out_pixels(&g.window) * (double)b->size <= MOST_FLOPS;
+}
+
 /* The shape that stands for a class: its bounds; twice or four times the last one where it has none. False: it is not
  * measured. */
 static bool shape_of(bench *b, mr_choice_kind kind, uint32_t r, uint32_t s)
@@ -271,11 +335,35 @@ static bool shape_of(bench *b, mr_choice_kind kind, uint32_t r, uint32_t s)
 	b->size = mr_choice_most_size(s) ? mr_choice_most_size(s) : 4 * mr_choice_most_size(s - 1);
 	if (kind == MR_CHOICE_sum)
 		b->rows = 1;
-	b->width = mr_choice_is_gemm(kind) ? (int64_t)1 << (mr_choice_bits(b->size) / 2) : b->size / b->rows;
+	b->width = width_of(b, kind);
 	if (b->size > largest || (mr_choice_is_gemm(kind) && b->rows * b->width > largest))
 		return false;
-	return mr_choice_is_gemm(kind) ? 2.0 * (double)b->rows * (double)b->size <= MOST_FLOPS
+	if (is_conv(kind))
+		return conv_is_measured(b, largest);
+	return mr_choice_is_gemm(kind) || is_recurrent(kind) ? 2.0 * (double)b->rows * (double)b->size <= MOST_FLOPS
 				       : b->width >= 1 && b->size <= MOST_NUMBERS;
+}
+
+static void close_layers(bench *b)
+{
+	for (uint32_t i = 0; i < b->n_sides; i++) {
+		mr_tune_recurrent_destroy(b->side[i].layer);
+		b->side[i].layer = NULL;
+	}
+}
+
+/* Of a recurrence each candidate has a layer of its own, since what it saves has its own form. */
+static mr_status open_layers(bench *b, mr_choice_kind kind)
+{
+	const char *name = kind == MR_CHOICE_lstm ? "lstm" : "gru";
+	mr_status st = MR_OK;
+
+	for (uint32_t i = 0; is_recurrent(kind) && st == MR_OK && i < b->n_sides; i++)
+		st = mr_tune_recurrent_create(name, &b->side[i].kernels, b->side[i].kc, b->rows, b->width,
+					      &b->side[i].layer);
+	if (st != MR_OK)
+		close_layers(b);
+	return st;
 }
 
 static mr_status measure_kind(bench *b, mr_choice_kind kind, mr_tune_points *out)
@@ -288,7 +376,9 @@ static mr_status measure_kind(bench *b, mr_choice_kind kind, mr_tune_points *out
 			if ((kind == MR_CHOICE_sum && r > 0) || !shape_of(b, kind, r, s))
 				continue;
 			snprintf(p.isa, sizeof(p.isa), "%s", mr_kernels_isa(b->dtype));
+			MR_TRY(open_layers(b, kind));
 			measure(b, kind, &p);
+			close_layers(b);
 			MR_TRY(b->failed);
 			MR_TRY(mr_tune_points_add(out, &p));
 			if (b->t->tell)
@@ -416,7 +506,9 @@ mr_status mr_tune_run(const mr_tune *t, mr_dtype dtype, uint32_t n_threads, mr_t
 	if (st == MR_OK)
 		st = add_sides(&b, chooses);
 	for (int k = 0; st == MR_OK && k < MR_N_CHOICES; k++)
-		if ((dtype == MR_F32 || mr_choice_is_gemm((mr_choice_kind)k)) && (!t->only || t->only & 1u << k))
+		if ((dtype == MR_F32 || mr_choice_is_gemm((mr_choice_kind)k)) &&
+		    (n_threads == 1 || !mr_choice_is_for_any_threads((mr_choice_kind)k)) &&
+		    (!t->only || t->only & 1u << k))
 			st = measure_kind(&b, (mr_choice_kind)k, out);
 	close_bench(&b);
 	return st;

@@ -10,6 +10,8 @@
  * through no more than MR_TUNE_LAYERS, since a network of small layers has no more, and stays in cache. One thread is
  * measured in its CPU time, a team by the clock.
  *
+ * An LSTM or GRU is measured as a whole layer, forward and backward with its steps, by one thread.
+ *
  * In bf16 only products have more than one candidate.
  */
 #ifndef MR_PROFILE_TUNE_H

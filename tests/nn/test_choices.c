@@ -110,15 +110,18 @@ static void a_table_survives_its_file(void)
 			for (int s = 0, n_by = mr_choice_is_gemm((mr_choice_kind)k) ? MR_N_CHOICE_BY : MR_CHOICE_F32;
 			     s < MR_CHOICE_SIZES; s++)
 				want.by[k][r][s] = (uint8_t)((k * 7 + r / 2 * 3 + s / 3) % n_by);
-	MR_CHECK_OK(mr_choices_with(&mr_choices_built_in, "avx512", MR_BF16, 2, &want, &made));
+	MR_CHECK_OK(mr_choices_with(&mr_choices_built_in, "avx512", MR_BF16, 1, &want, &made));
 	mr_strbuf_init(&text);
 	mr_choices_print(made, &text);
 	again = read_text(mr_strbuf_text(&text));
 	CU_ASSERT_PTR_NOT_NULL_FATAL(again);
-	mr_choices_select(again, "avx512", MR_BF16, 2, &got);
+	mr_choices_select(again, "avx512", MR_BF16, 1, &got);
 	CU_ASSERT(!memcmp(&want, &got, sizeof(want)));
 	CU_ASSERT_EQUAL(mr_choices_hash(made), mr_choices_hash(again));
 	CU_ASSERT_NOT_EQUAL(mr_choices_hash(made), mr_choices_hash(&mr_choices_built_in));
+	mr_choices_select(again, "avx512", MR_BF16, 2, &got); /* of teams those that hold for any number of threads */
+	CU_ASSERT(!memcmp(want.by[MR_CHOICE_lstm], got.by[MR_CHOICE_lstm], sizeof(want.by[0])));
+	CU_ASSERT(memcmp(want.by[MR_CHOICE_gemm_nn], got.by[MR_CHOICE_gemm_nn], sizeof(want.by[0])) != 0);
 	mr_choices_select(again, "avx512", MR_F32, 1, &got); /* what was not measured stays */
 	mr_choices_select(&mr_choices_built_in, "avx512", MR_F32, 1, &want);
 	CU_ASSERT(!memcmp(&want, &got, sizeof(want)));
@@ -237,6 +240,80 @@ static void choices_decide_the_bits(void)
 		}
 }
 
+/* The four operations of a convolution that `fused` computes by tiles: what executes each by @table, and their results
+ * in @out. */
+static void run_convs(const mr_kernels *k, float *out, mr_kernel_by by[4])
+{
+	enum { C = 64, SIDE = 8, IMAGES = 8, N = IMAGES * SIDE * SIDE * C, W = 9 * C * C };
+	static float x[N], w[W], dw[W], v[W];
+	const mr_conv g = {.window = {.samples = IMAGES, .h = SIDE, .w = SIDE, .c = C, .out_h = SIDE, .out_w = SIDE,
+				      .kernel_h = 3, .kernel_w = 3, .stride_h = 1, .stride_w = 1, .pad_h = 1,
+				      .pad_w = 1, .dilation_h = 1, .dilation_w = 1},
+			   .out = C, .groups = 1};
+	const mr_step s = {.kind = MR_STEP_SGD, .src = v, .dst = v, .gscale = 1, .lr = 0.5};
+	const mr_recorded *call;
+	mr_recorder *r;
+	mr_kctx *kc;
+	size_t n;
+
+	for (int i = 0; i < N; i++)
+		x[i] = (float)((int64_t)i * 7919 % 1009) * 1e-3f - 0.5f;
+	for (int i = 0; i < W; i++)
+		w[i] = v[i] = (float)((int64_t)i * 104729 % 997) * 1e-4f - 0.05f;
+	MR_CHECK_OK(mr_recorder_create(k, 1, &r));
+	MR_CHECK_OK(k->ctx_create(k, 1, &kc));
+	for (int i = 0; i < 2; i++) {
+		const mr_kernels *of = i ? mr_recorder_kernels(r) : k;
+		mr_kctx *in = i ? mr_recorder_context(r) : kc;
+
+		MR_CHECK_OK(of->conv(in, &g, x, w, NULL, out));
+		MR_CHECK_OK(of->conv_backward_input(in, &g, x, w, out + N, false));
+		MR_CHECK_OK(of->conv_backward_weight(in, &g, x, x, out + 2 * N, false));
+		MR_CHECK_OK(of->conv_step(in, &g, x, x, dw, false, &s));
+	}
+	memcpy(out + 2 * N + W, v, sizeof(v));
+	MR_CHECK_OK(mr_recorder_calls(r, &call, &n));
+	CU_ASSERT_EQUAL_FATAL(n, 4);
+	for (int i = 0; i < 4; i++)
+		by[i] = call[i].by;
+	k->ctx_destroy(kc);
+	mr_recorder_destroy(r);
+}
+
+enum { CONV_NUMBERS = 2 * 8 * 8 * 8 * 64 + 2 * 9 * 64 * 64 };
+
+/* Each pass of a convolution goes by its own lines, and has the bits of what executes it. */
+static void convolutions_are_chosen(void)
+{
+	static float fused[CONV_NUMBERS], onednn[CONV_NUMBERS], chosen[CONV_NUMBERS];
+	enum { N = 8 * 8 * 8 * 64, W = 9 * 64 * 64 };
+	mr_choice_line line = {.dtype = "f32", .threads = "one", .kind = "conv_input", .rows = 64, .size = 65536,
+			       .backend = "onednn"};
+	const mr_choices table = {.source = "test", .line = &line, .n = 1};
+	mr_kernel_by by[4];
+	mr_kernels k;
+
+	if (!mr_kernels_find("fused", MR_F32))
+		return;
+	snprintf(line.isa, sizeof(line.isa), "%s", mr_kernels_isa(MR_F32));
+	run_convs(mr_kernels_find("fused", MR_F32), fused, by);
+	CU_ASSERT(by[0] == MR_BY_FUSED && by[1] == MR_BY_FUSED && by[2] == MR_BY_FUSED && by[3] == MR_BY_FUSED);
+	run_convs(mr_kernels_find("onednn", MR_F32), onednn, by);
+	CU_ASSERT(by[0] == MR_BY_ONEDNN && by[1] == MR_BY_ONEDNN && by[2] == MR_BY_ONEDNN && by[3] == MR_BY_ONEDNN);
+	CU_ASSERT(memcmp(fused, onednn, N * sizeof(float)) && memcmp(fused + N, onednn + N, N * sizeof(float)));
+	CU_ASSERT(memcmp(fused + 2 * N, onednn + 2 * N, W * sizeof(float)) != 0);
+	k = *mr_kernels_find("auto", MR_F32);
+	k.choices = &table;
+	run_convs(&k, chosen, by);
+	CU_ASSERT(by[0] == MR_BY_FUSED && by[1] == MR_BY_ONEDNN && by[2] == MR_BY_FUSED && by[3] == MR_BY_FUSED);
+	CU_ASSERT(!memcmp(chosen, fused, N * sizeof(float)));
+	CU_ASSERT(!memcmp(chosen + N, onednn + N, N * sizeof(float)));
+	CU_ASSERT(!memcmp(chosen + 2 * N, fused + 2 * N, 2 * W * sizeof(float)));
+	k.choices = &all_onednn;
+	run_convs(&k, chosen, by);
+	CU_ASSERT(!memcmp(chosen, onednn, sizeof(onednn)) && by[3] == MR_BY_ONEDNN);
+}
+
 /* What stands for several operations has their bits whatever the table says. */
 static void laws_hold_by_any_table(void)
 {
@@ -352,6 +429,7 @@ void mr_suite_choices(void)
 	MR_TEST(a_table_names_its_machines);
 	MR_TEST(the_built_in_table_is_monotonic);
 	MR_TEST(choices_decide_the_bits);
+	MR_TEST(convolutions_are_chosen);
 	MR_TEST(laws_hold_by_any_table);
 	MR_TEST(calls_are_recorded_with_their_executor);
 	MR_TEST(products_in_f32_are_recorded);

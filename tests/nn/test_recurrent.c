@@ -1,6 +1,6 @@
 /*
- * test_recurrent.c - state that an LSTM or GRU carries from window to window, against PyTorch; and the masks of a step:
- * of weights, of words, and of the columns of a sample.
+ * test_recurrent.c - state that an LSTM or GRU carries from window to window, against PyTorch; the masks of a step: of
+ * weights, of words, and of the columns of a sample; and the layer as one operation of oneDNN, beside row by row.
  */
 #include <math.h>
 #include <string.h>
@@ -9,7 +9,9 @@
 #include "check.h"
 #include "golden_files.h"
 #include "layer_rig.h"
+#include "nn/choices.h"
 
+#define WHOLE_TOLERANCE 2e-5 /* of f32: both sides differ by the order of sums and by their exponentials */
 #define GOLDEN_TOLERANCE 1e-10 /* both sides are f64 and differ by the order of sums */
 
 static const mr_kernels *f64(void)
@@ -217,6 +219,101 @@ static void samples_have_masks_of_columns(void)
 	rig_fini(&r);
 }
 
+/* --- a layer as one operation ------------------------------------------------------------------------------------- */
+
+static void run_all(layer_rig *r)
+{
+	rig_forward(r);
+	rig_spoil_after_forward(r);
+	rig_input(r);
+	rig_spoil_after_input(r);
+	rig_weight(r);
+}
+
+static void check_same(const char *what, const void *got, const void *want, int64_t n, double tolerance)
+{
+	for (int64_t i = 0; i < n; i++) {
+		double a = ((const float *)got)[i], b = ((const float *)want)[i];
+
+		if (!(fabs(a - b) <= tolerance * (1 + fabs(b))))
+			fprintf(stderr, "\n%s[%lld] is %.9g, expected %.9g\n", what, (long long)i, a, b);
+		CU_ASSERT_FATAL(fabs(a - b) <= tolerance * (1 + fabs(b)));
+	}
+}
+
+static void check_all_same(const layer_rig *got, const layer_rig *want, double tolerance)
+{
+	check_same("y", got->y[0], want->y[0], rig_n_y(want, 0), tolerance);
+	check_same("dx", got->dx[0], want->dx[0], rig_n_x(want, 0), tolerance);
+	for (uint32_t i = 0; i < want->n_params; i++)
+		check_same(params[i], got->dw[i], want->dw[i], rig_n_w(want, i), tolerance);
+	for (uint32_t i = 0; i < want->n_carried; i++)
+		check_same("state", got->end[i], want->end[i], want->samples * want->what->cfg.out, tolerance);
+}
+
+/* A rig whose context has @threads, and weights of the size that training begins with: with larger ones differences
+ * grow from row to row. */
+static void init_with(layer_rig *r, const layer_case *what, const mr_kernels *k, uint32_t threads)
+{
+	rig_init(r, what, k, 3, 7);
+	k->ctx_destroy(r->kc);
+	MR_CHECK_OK(k->ctx_create(k, threads, &r->kc));
+	r->call.kc = r->kc;
+	for (uint32_t i = 0; i < r->n_params; i++)
+		for (int64_t j = 0; j < rig_n_w(r, i); j++)
+			((float *)r->w[i])[j] /= sqrtf((float)what->cfg.out);
+}
+
+static mr_choices all_by_onednn(mr_choice_line line[2])
+{
+	for (int i = 0; i < 2; i++) {
+		line[i] = (mr_choice_line){.dtype = "f32", .threads = "one", .backend = "onednn"};
+		snprintf(line[i].isa, sizeof(line[i].isa), "%s", mr_kernels_isa(MR_F32));
+		snprintf(line[i].kind, sizeof(line[i].kind), "%s", i ? "gru" : "lstm");
+	}
+	return (mr_choices){.source = "test", .line = line, .n = 2};
+}
+
+static void check_whole(const layer_case *what, uint32_t threads)
+{
+	const mr_kernels *rows = mr_kernels_find("fused", MR_F32), *whole = mr_kernels_find("onednn", MR_F32);
+	mr_kernels chooses = *mr_kernels_find("auto", MR_F32);
+	mr_choice_line line[2];
+	mr_choices table = all_by_onednn(line);
+	layer_rig a, b, c;
+
+	chooses.choices = &table;
+	init_with(&a, what, rows, threads), init_with(&b, what, whole, threads);
+	init_with(&c, what, &chooses, threads);
+	CU_ASSERT_PTR_NULL(rows->takes_recurrence);
+	CU_ASSERT_NOT_EQUAL(a.needs.aux_i.bytes, b.needs.aux_i.bytes);
+	CU_ASSERT_EQUAL(b.needs.aux_i.bytes, c.needs.aux_i.bytes);
+	run_all(&a), run_all(&b), run_all(&c);
+	check_all_same(&b, &a, WHOLE_TOLERANCE);
+	check_all_same(&c, &b, 0);
+	CU_ASSERT(b.k->ctx_bytes(b.kc) > a.k->ctx_bytes(a.kc)); /* the primitives are there */
+	rig_fini(&a), rig_fini(&b), rig_fini(&c);
+}
+
+/* A primitive over all rows computes what products and cells do, also where samples begin with a state, in the
+ * opposite order, with masked weights, and by two threads; and the choice is that of the table. */
+static void whole_layers_equal_rows(void)
+{
+	static const layer_case cases[] = {
+		{.layer = "lstm", .cfg = {.out = 24}, .in = {{.rows = 7, .cols = 16}}},
+		{.layer = "lstm", .cfg = {.out = 9, .reverse = true}, .in = {{.rows = 5, .cols = 13}}},
+		{.layer = "lstm", .cfg = {.out = 20, .carry = true, .rate = 0.4}, .in = {{.rows = 6, .cols = 20}}},
+		{.layer = "gru", .cfg = {.out = 24}, .in = {{.rows = 7, .cols = 16}}},
+		{.layer = "gru", .cfg = {.out = 9, .reverse = true}, .in = {{.rows = 5, .cols = 13}}},
+		{.layer = "gru", .cfg = {.out = 33, .carry = true}, .in = {{.rows = 6, .cols = 48}}},
+		{.layer = "lstm", .cfg = {.out = 160}, .in = {{.rows = 12, .cols = 96}}},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]) && mr_kernels_find("onednn", MR_F32); i++)
+		for (uint32_t threads = 1; threads < 3; threads++)
+			check_whole(&cases[i], threads);
+}
+
 void mr_suite_recurrent(void);
 
 void mr_suite_recurrent(void)
@@ -226,4 +323,5 @@ void mr_suite_recurrent(void)
 	MR_TEST(weights_of_a_step_have_one_mask);
 	MR_TEST(words_of_a_step_have_one_mask);
 	MR_TEST(samples_have_masks_of_columns);
+	MR_TEST(whole_layers_equal_rows);
 }

@@ -7,7 +7,7 @@
 
 # FLOPs of the products and convolutions in a log of the library, of either form: the shapes are the field before the
 # time, "64x32:32x16" for products (those of one row are sums of columns); those of convolutions look like
-# "mb8_ic3oc4_ih8oh8kh3sh1dh0ph1_iw8ow8kw3sw1dw0pw1".
+# "mb8_ic3oc4_ih8oh8kh3sh1dh0ph1_iw8ow8kw3sw1dw0pw1", of whole LSTMs "l1t64mb16sic256slc64dhc256dic256".
 flops_of() {
 	awk -F, '
 	function field(text, name,   at) {
@@ -22,6 +22,11 @@ flops_of() {
 		t = $(NF - 1); sub(/^g/, "_g", t)
 		n += 2 * field(t, "mb") * field(t, "ic") * field(t, "oc") * field(t, "oh") * field(t, "ow") * \
 		     field(t, "kh") * field(t, "kw") / field(t, "_g")
+	}
+	/,exec,/ && /,rnn,/ {
+		t = $(NF - 1); gates = /_lstm/ ? 4 : 3
+		n += 2 * field(t, "t") * field(t, "mb") * gates * field(t, "dhc") * \
+		     (field(t, "slc") + field(t, "sic")) * (/,backward,/ ? 2 : 1)
 	}
 	END { printf "%.0f\n", n }' "$1"
 }
@@ -78,6 +83,7 @@ check mlp-half mlp.cfg --set backend=auto --set machine.choices=half.def
 check mlp mlp.cfg --set backend=onednn --set machine.threads=1
 check gpt gpt.cfg --set backend=auto --set machine.choices=half.def --set system.name=1f1b
 check lstm lstm.cfg --set backend=auto --set machine.choices=half.def
+check lstm-whole lstm.cfg --set backend=onednn --set machine.threads=1
 plan_says() {
 	"$millrace" plan mlp.cfg --set backend="$1" 2>/dev/null | grep -q "^FLOPs of a step by $2" ||
 		fail "$1: plan does not say $2"

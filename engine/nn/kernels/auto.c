@@ -111,6 +111,42 @@ static void chosen_lrn_backward(mr_kctx *kc, const mr_lrn *l, const void *x, con
 	(other ? mr_by_onednn_lrn_backward : mr_fused_lrn_backward)(kc, l, x, dy, dx, add);
 }
 
+static bool conv_by_onednn(const mr_chosen *c, mr_choice_kind kind, const mr_conv *g)
+{
+	return mr_chosen_onednn(c, kind, g->window.out_h * g->window.out_w, mr_conv_weights(g));
+}
+
+static mr_status chosen_conv(mr_kctx *kc, const mr_conv *g, const void *x, const void *w, const void *bias, void *y)
+{
+	bool other = conv_by_onednn(&kc->chosen, MR_CHOICE_conv, g);
+
+	return (other ? mr_by_onednn_conv : mr_fused_conv)(kc, g, x, w, bias, y);
+}
+
+static mr_status chosen_conv_backward_input(mr_kctx *kc, const mr_conv *g, const void *dy, const void *w, void *dx,
+					    bool add)
+{
+	bool other = conv_by_onednn(&kc->chosen, MR_CHOICE_conv_input, g);
+
+	return (other ? mr_by_onednn_conv_backward_input : mr_fused_conv_backward_input)(kc, g, dy, w, dx, add);
+}
+
+static mr_status chosen_conv_backward_weight(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw,
+					     bool add)
+{
+	bool other = conv_by_onednn(&kc->chosen, MR_CHOICE_conv_weight, g);
+
+	return (other ? mr_by_onednn_conv_backward_weight : mr_fused_conv_backward_weight)(kc, g, x, dy, dw, add);
+}
+
+static mr_status chosen_conv_step(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw, bool add,
+				  const mr_step *s)
+{
+	bool other = conv_by_onednn(&kc->chosen, MR_CHOICE_conv_weight, g);
+
+	return (other ? mr_by_onednn_conv_step : mr_fused_conv_step)(kc, g, x, dy, dw, add, s);
+}
+
 /* Of these everything is decided there. */
 #define chosen_gemm mr_fused_gemm
 #define chosen_gemm_step mr_fused_gemm_step
@@ -132,15 +168,46 @@ static mr_kernel_by executor(const mr_kernels *k, uint32_t n_threads, const mr_k
 		[MR_KERNEL_pool_backward] = MR_CHOICE_pool,
 		[MR_KERNEL_lrn] = MR_CHOICE_lrn,
 		[MR_KERNEL_lrn_backward] = MR_CHOICE_lrn,
+		[MR_KERNEL_conv] = MR_CHOICE_conv,
+		[MR_KERNEL_conv_backward_input] = MR_CHOICE_conv_input,
+		[MR_KERNEL_conv_backward_weight] = MR_CHOICE_conv_weight,
+		[MR_KERNEL_conv_step] = MR_CHOICE_conv_weight,
 	};
 	mr_chosen chosen;
 
 	mr_choices_select(k->choices, mr_kernels_fused_isa(k->dtype), k->dtype, n_threads, &chosen);
 	if (c->is_gemm)
 		return mr_chosen_gemm(&chosen, &c->gemm) ? MR_BY_ONEDNN : mr_fused_executor(k, n_threads, c);
+	if (c->is_conv)
+		return conv_by_onednn(&chosen, kinds[c->id], &c->conv) ? MR_BY_ONEDNN
+								       : mr_fused_executor(k, n_threads, c);
 	return kinds[c->id] && mr_chosen_onednn(&chosen, kinds[c->id], c->rows, c->rows * c->cols)
 		       ? mr_onednn_executor(k, n_threads, c)
 		       : mr_fused_executor(k, n_threads, c);
+}
+
+static mr_choice_kind recurrence_kind(const mr_recurrence *r)
+{
+	return r->kind == MR_CELL_LSTM ? MR_CHOICE_lstm : MR_CHOICE_gru;
+}
+
+static bool chosen_for_recurrence(const mr_chosen *c, const mr_recurrence *r)
+{
+	return mr_chosen_onednn(c, recurrence_kind(r), r->samples * r->t,
+				mr_cell_gates(r->kind) * r->width * (r->in + r->width));
+}
+
+static bool takes_recurrence(const mr_kctx *kc, const mr_recurrence *r)
+{
+	return chosen_for_recurrence(&kc->chosen, r);
+}
+
+static bool recurrence_room(const mr_kernels *k, const mr_recurrence *r, mr_recurrence_room *out)
+{
+	mr_chosen chosen;
+
+	mr_choices_select(k->choices, mr_kernels_fused_isa(MR_F32), MR_F32, 1, &chosen);
+	return chosen_for_recurrence(&chosen, r) && mr_by_onednn_recurrence_room(k, r, out);
 }
 
 #define BY_FUSED(id) mr_fused_##id
@@ -153,7 +220,10 @@ const mr_kernels mr_kernels_auto_f32 = {
 	.gelu_aux = "slope of GELU", /* as fused */
 	.choices = &mr_choices_built_in,
 	.executor = executor,
+	.recurrence_room = recurrence_room,
+	.takes_recurrence = takes_recurrence,
 #define MR_KERNEL_PART(type, id, args) .id = mr_fused_##id,
 #define MR_KERNEL(type, id, args, fused, onednn, chosen, what) .id = BY_##chosen(id),
+#define MR_KERNEL_WHOLE(type, id, args, what) .id = mr_by_onednn_##id,
 #include "nn/kernels.def"
 };

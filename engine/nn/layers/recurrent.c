@@ -75,14 +75,51 @@ static places find(mr_cell_kind kind, const mr_layer_cfg *cfg, const mr_shape *i
 	return p;
 }
 
+/* --- the whole layer as one operation ----------------------------------------------------------------------------- */
+
+static mr_recurrence recurrence_of(mr_cell_kind kind, const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples)
+{
+	return (mr_recurrence){.kind = kind, .samples = samples, .t = in->rows, .in = in->cols, .width = cfg->out,
+			       .reverse = cfg->reverse};
+}
+
+static bool is_whole(mr_cell_kind kind, const mr_layer_call *c, mr_recurrence *r)
+{
+	*r = recurrence_of(kind, c->cfg, c->in, c->samples);
+	return c->k->takes_recurrence && c->k->takes_recurrence(c->kc, r);
+}
+
+/* Elements of parameter @i, in the order of params(). */
+static int64_t weights_of(const places *p, int i)
+{
+	return i == 0 ? p->in * p->width : i == 1 ? p->cell.width * p->width : p->width;
+}
+
+/* What a backend saves that takes the layer as one: its own data, and the gradients of the weights until W. */
+static void whole_needs(const mr_kernels *k, const places *p, const mr_recurrence_room *room, mr_layer_needs *out)
+{
+	int64_t n = 0;
+	size_t bytes;
+
+	for (int i = 0; i < 4; i++)
+		n += weights_of(p, i);
+	bytes = (size_t)n * mr_dtype_bytes(k->types.gradients);
+	out->aux_i = room->saved;
+	mr_saved_add(&out->kept, "gradients of all weights", mr_layer_align(bytes));
+	out->scratch = p->masked + room->scratch;
+}
+
 void mr_recurrent_needs(mr_cell_kind kind, const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples,
 			const mr_kernels *k, mr_layer_needs *out)
 {
 	places p = find(kind, cfg, in, samples, k);
 	double flops = 2.0 * (double)p.rows * (double)p.width;
 	size_t y = mr_layer_align(mr_layer_bytes(k, p.rows * cfg->out));
+	mr_recurrence r = recurrence_of(kind, cfg, in, samples);
+	mr_recurrence_room room;
 
 	*out = (mr_layer_needs){
+		.x_i = true, /* where the layer is one operation */
 		.x_w = true,
 		.y_i = true,
 		.y_w = true,
@@ -90,6 +127,10 @@ void mr_recurrent_needs(mr_cell_kind kind, const mr_layer_cfg *cfg, const mr_sha
 		.flops_i = flops * (double)(p.in + cfg->out),
 		.flops_w = flops * (double)(p.in + cfg->out),
 	};
+	if (k && k->recurrence_room && k->recurrence_room(k, &r, &room)) {
+		whole_needs(k, &p, &room, out);
+		return;
+	}
 	mr_saved_add(&out->aux_i, "gates", p.gates);
 	mr_saved_add(&out->aux_i, kind == MR_CELL_LSTM ? "cells" : "new gates before their reset", p.memory);
 	mr_saved_add(&out->kept, "gradients of gates", p.gates);
@@ -108,6 +149,70 @@ static const void *weight_hh(const mr_layer_call *c, const places *p, void *room
 	mr_mask_weights(c, c->cfg->out * p->width, c->k->types.weights, c->w[1], room);
 	return room;
 }
+
+static mr_recurrence_call whole_call(const mr_layer_call *c, const places *p)
+{
+	return (mr_recurrence_call){
+		.x = c->x[0],
+		.w = {c->w[0], weight_hh(c, p, c->scratch), c->w[2], c->w[3]},
+		.begin_y = c->begin[MR_RECURRENT_H],
+		.begin_c = c->begin[MR_RECURRENT_C],
+		.y = c->y[0],
+		.end_c = c->end[MR_RECURRENT_C],
+		.saved = c->aux_i,
+		.scratch = (char *)c->scratch + p->masked,
+		.dy = c->dy[0],
+		.dx = c->dx[0],
+		.dx_add = c->dx_add[0],
+		.dw = c->kept,
+	};
+}
+
+static mr_status whole_forward(const mr_layer_call *c, const places *p, const mr_recurrence *r)
+{
+	mr_recurrence_call q = whole_call(c, p);
+	size_t row = mr_layer_bytes(c->k, r->width);
+
+	MR_TRY(c->k->recurrence(c->kc, r, &q));
+	for (int64_t s = 0; s < c->samples && c->end[MR_RECURRENT_H]; s++)
+		memcpy((char *)c->end[MR_RECURRENT_H] + (size_t)s * row,
+		       (const char *)c->y[0] + (size_t)(s * r->t + r->t - 1) * row, row);
+	return MR_OK;
+}
+
+static mr_status whole_backward(const mr_layer_call *c, const places *p, const mr_recurrence *r)
+{
+	mr_recurrence_call q = whole_call(c, p);
+
+	return c->k->recurrence_backward(c->kc, r, &q);
+}
+
+/* The gradients that I has made go to the sums, and into the steps that W takes. */
+static mr_status whole_weight(const mr_layer_call *c, const places *p)
+{
+	mr_dtype type = c->k->types.gradients;
+	const char *made = c->kept;
+
+	for (int i = 0; i < 4; i++) {
+		int64_t n = weights_of(p, i);
+		size_t bytes = (size_t)n * mr_dtype_bytes(type);
+		const void *from;
+
+		if (i == 1 && p->masked && c->train)
+			mr_mask_weights(c, n, type, made, c->scratch);
+		from = i == 1 && p->masked && c->train ? c->scratch : made;
+		if (c->dw_add)
+			c->k->sum_gradients(c->kc, n, c->dw[i], from, c->dw[i]);
+		else
+			memcpy(c->dw[i], from, bytes);
+		if (i < 2 && c->step && c->step[i].dst)
+			c->k->step(c->kc, n, &c->step[i], c->dw[i]);
+		made += bytes;
+	}
+	return MR_OK;
+}
+
+/* --- row by row --------------------------------------------------------------------------------------------------- */
 
 static void *at(void *base, int64_t row, int64_t cols, mr_dtype type)
 {
@@ -183,10 +288,14 @@ mr_status mr_recurrent_forward(mr_cell_kind kind, const mr_layer_call *c)
 	int64_t h = c->cfg->out;
 	char *gates = c->aux_i, *memory = gates + p.gates;
 	char *fed = (char *)c->scratch + p.masked, *y = fed + p.step_gates;
-	const void *w = weight_hh(c, &p, c->scratch);
+	const void *w;
 	mr_gemm of_x = {.m = p.rows, .n = p.width, .k = p.in, .bias = true};
 	mr_gemm of_y = {.m = c->samples, .n = p.width, .k = h, .bias = true};
+	mr_recurrence whole;
 
+	if (is_whole(kind, c, &whole))
+		return whole_forward(c, &p, &whole);
+	w = weight_hh(c, &p, c->scratch);
 	MR_TRY(k->gemm(c->kc, &of_x, c->x[0], c->w[0], c->w[2], gates, NULL));
 	if (c->begin[MR_RECURRENT_H])
 		memcpy(y, c->begin[MR_RECURRENT_H], mr_layer_bytes(k, c->samples * h));
@@ -218,10 +327,14 @@ mr_status mr_recurrent_backward_input(mr_cell_kind kind, const mr_layer_call *c)
 	char *gates = c->aux_i, *memory = gates + p.gates, *da = c->kept;
 	char *db = kind == MR_CELL_GRU ? da + p.gates : NULL;
 	char *fed = (char *)c->scratch + p.masked, *dy = fed + p.step_gates, *carry = dy + p.step;
-	const void *w = weight_hh(c, &p, c->scratch);
+	const void *w;
 	mr_gemm to_y = {.m = c->samples, .n = h, .k = p.width, .tb = true};
 	mr_gemm to_x = {.m = p.rows, .n = p.in, .k = p.width, .tb = true, .add = c->dx_add[0]};
+	mr_recurrence whole;
 
+	if (is_whole(kind, c, &whole))
+		return whole_backward(c, &p, &whole);
+	w = weight_hh(c, &p, c->scratch);
 	memset(dy, 0, p.step);
 	memset(carry, 0, p.carry);
 	for (int64_t i = p.t - 1; i >= 0; i--) {
@@ -308,7 +421,10 @@ mr_status mr_recurrent_backward_weight(mr_cell_kind kind, const mr_layer_call *c
 {
 	places p = find(kind, c->cfg, c->in, c->samples, c->k);
 	char *da = c->kept, *db = kind == MR_CELL_GRU ? da + p.gates : da, *y = (char *)c->scratch + p.masked;
+	mr_recurrence whole;
 
+	if (is_whole(kind, c, &whole))
+		return whole_weight(c, &p);
 	MR_TRY(product(c, &p, 0, c->x[0], p.in, da));
 	shift(c, &p, y);
 	return p.masked && c->train ? masked_product(c, &p, y, db) : product(c, &p, 1, y, c->cfg->out, db);

@@ -654,6 +654,7 @@ mr_kernel_by mr_fused_executor(const mr_kernels *k, uint32_t n_threads, const mr
 	static const int by[MR_N_KERNELS] = {
 #define MR_KERNEL_PART(type, id, args)
 #define MR_KERNEL(type, id, args, fused, onednn, chosen, what) fused,
+#define MR_KERNEL_WHOLE(type, id, args, what) ONEDNN,
 #include "nn/kernels.def"
 	};
 

@@ -10,6 +10,7 @@
  *	lrn             lrn, for odd numbers of channels: of an even number the library takes one less
  *	layer norm      layer_normalization; oneDNN 2.6 has none without a mean, so RMS norm is ours
  *	batch norm      batch_normalization, channels last; ReLU is ours
+ *	LSTM, GRU       lstm and lbr_gru over all rows (onednn_recurrent.c)
  *	cross-entropy   softmax; our code computes the loss and the gradient from it. On Arm ours alone: the library's
  *	                exponential is good to 4e-6 there, and that of minus infinity is not 0
  *	attention       ours: with whole score matrices a masked pair would add 0 times NaN
@@ -311,6 +312,35 @@ static void batch_norm_backward(mr_kctx *kc, const mr_batch_norm *b, const void 
 	note(kc, batch_norm_gradients(kc, b, x, y, gain, mean, variance, dy, dx, add, dgain, dshift));
 }
 
+/* --- recurrence --------------------------------------------------------------------------------------------------- */
+
+static mr_status recurrence(mr_kctx *kc, const mr_recurrence *r, const mr_recurrence_call *q)
+{
+	MR_TRY(mr_fused_ctx_status(kc));
+	return mr_onednn_recurrence(kc->onednn, r, q);
+}
+
+static mr_status recurrence_backward(mr_kctx *kc, const mr_recurrence *r, const mr_recurrence_call *q)
+{
+	MR_TRY(mr_fused_ctx_status(kc));
+	return mr_onednn_recurrence_backward(kc->onednn, r, q);
+}
+
+/* One that the library does not describe has no room, and its first call says why. */
+bool mr_by_onednn_recurrence_room(const mr_kernels *k, const mr_recurrence *r, mr_recurrence_room *out)
+{
+	(void)k;
+	if (mr_onednn_recurrence_room(r, out) != MR_OK)
+		*out = (mr_recurrence_room){0};
+	return true;
+}
+
+static bool takes_recurrence(const mr_kctx *kc, const mr_recurrence *r)
+{
+	(void)kc, (void)r;
+	return true;
+}
+
 /* --- average pools and local response normalisation --------------------------------------------------------------- */
 
 static void pool(mr_kctx *kc, const mr_window *w, mr_pool_kind kind, const void *x, void *y, void *which)
@@ -469,6 +499,7 @@ mr_kernel_by mr_onednn_executor(const mr_kernels *k, uint32_t n_threads, const m
 	static const int by[MR_N_KERNELS] = {
 #define MR_KERNEL_PART(type, id, args)
 #define MR_KERNEL(type, id, args, fused, onednn, chosen, what) onednn,
+#define MR_KERNEL_WHOLE(type, id, args, what) ONEDNN,
 #include "nn/kernels.def"
 	};
 
@@ -490,8 +521,11 @@ const mr_kernels mr_kernels_onednn_f32 = {
 	.types = MR_TYPES_ALL(MR_F32),
 	.gelu_aux = "argument of GELU",
 	.executor = mr_onednn_executor,
+	.recurrence_room = mr_by_onednn_recurrence_room,
+	.takes_recurrence = takes_recurrence,
 #define MR_KERNEL_PART(type, id, args) .id = mr_fused_##id,
 #define MR_KERNEL(type, id, args, fused, onednn, chosen, what) .id = BY_##onednn(id),
+#define MR_KERNEL_WHOLE(type, id, args, what) .id = id,
 #include "nn/kernels.def"
 };
 
@@ -502,4 +536,5 @@ const mr_kernels mr_kernels_onednn_f32 = {
 #define NAME_BOTH(id) ALIAS(id, id)
 #define MR_KERNEL_PART(type, id, args)
 #define MR_KERNEL(type, id, args, fused, onednn, chosen, what) NAME_##onednn(id)
+#define MR_KERNEL_WHOLE(type, id, args, what) ALIAS(id, id)
 #include "nn/kernels.def"

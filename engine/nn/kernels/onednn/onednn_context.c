@@ -314,6 +314,7 @@ void mr_onednn_destroy(mr_onednn *d)
 		if (d->table[i].flags)
 			mr_onednn_primitive_free(&d->table[i]);
 	mr_onednn_convs_free(d);
+	mr_onednn_recurrents_free(d);
 	free(d->table);
 	free(d->scratch);
 	if (d->stream)
@@ -325,8 +326,10 @@ void mr_onednn_destroy(mr_onednn *d)
 
 size_t mr_onednn_bytes(const mr_onednn *d)
 {
+	size_t primitives = d->n_used + 2 * d->n_convs + 6 * d->n_recurrents;
+
 	return sizeof(*d) + d->n_places * sizeof(onednn_primitive) + mr_touched_bytes(d->scratch, d->scratch_bytes) +
-	       (d->n_used + 2 * d->n_convs) * (size_t)75 * 1024 + mr_touched_bytes(d->weights, d->weights_bytes);
+	       primitives * 75 * 1024 + mr_touched_bytes(d->weights, d->weights_bytes);
 }
 
 /* On Arm the same numbers have other meanings. */

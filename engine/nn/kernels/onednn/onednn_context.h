@@ -17,7 +17,7 @@
 #error "oneDNN 2.6 or newer is needed"
 #endif
 
-enum { ONEDNN_ARGS = 10 };
+enum { ONEDNN_ARGS = 20 };
 
 /* The meaning of the low bits of flags depends on the kind. The kind is never 0, which marks a free place in the
  * table. */
@@ -45,6 +45,8 @@ struct mr_onednn {
 	onednn_primitive *table;
 	struct onednn_conv *convs;    /* [n_convs]; room for the next power of two (onednn_conv.c) */
 	uint32_t n_convs;
+	struct onednn_recurrent *recurrents; /* [n_recurrents] (onednn_recurrent.c) */
+	uint32_t n_recurrents;
 	void *weights;                /* weights of one convolution in the primitive's format */
 	size_t weights_bytes;
 	void *scratch;
@@ -104,6 +106,7 @@ mr_status mr_onednn_execute(mr_onednn *d, onednn_primitive *p, const void *const
 void mr_onednn_set_threads(const mr_onednn *d);
 void mr_onednn_primitive_free(onednn_primitive *p); /* frees its members; a zeroed one has none */
 void mr_onednn_convs_free(mr_onednn *d);
+void mr_onednn_recurrents_free(mr_onednn *d);
 
 /** Executes the primitive with the key of @key, which @build makes on the first call, on @data, in the order of its
  * arguments. */

@@ -106,6 +106,12 @@ typedef struct mr_onednn_blocked {
 mr_status mr_onednn_conv_gradient(mr_onednn *d, const mr_conv *g, mr_onednn_conv_types types, const void *x,
 				  const void *dy, float *dw, mr_onednn_blocked *out) MR_MUST_USE;
 
+/** An LSTM or GRU over all rows, forward and backward, with all gradients (mr_kernels.recurrence). */
+mr_status mr_onednn_recurrence(mr_onednn *d, const mr_recurrence *r, const mr_recurrence_call *q) MR_MUST_USE;
+mr_status mr_onednn_recurrence_backward(mr_onednn *d, const mr_recurrence *r, const mr_recurrence_call *q) MR_MUST_USE;
+/** The room of both. It builds no primitive. */
+mr_status mr_onednn_recurrence_room(const mr_recurrence *r, mr_recurrence_room *out) MR_MUST_USE;
+
 /** True when the library uses AVX-512 (the CPU has it and ONEDNN_MAX_CPU_ISA allows it). */
 bool mr_onednn_avx512(void);
 bool mr_onednn_avx2(void);
