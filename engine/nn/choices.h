@@ -34,7 +34,7 @@
  *	conv_weight    gradient of its weights, and its step               pixels    weights
  *	lstm, gru      all rows at once, forward and backward              rows      elements of both weights
  *
- * Pixels of a convolution are those of one image of its output. `fused` gives all convolutions to oneDNN that
+ * Pixels of a convolution are those of its output, of all images. `fused` gives all convolutions to oneDNN that
  * nn/kernels/fused/winograd.h does not take.
  *
  * Operations that must have the same bits share one line, so all laws of mr_kernels hold whatever a

@@ -20,7 +20,6 @@
 #define ALONE_S 2e-3            /* a call that takes longer leaves nothing in caches: it is measured by itself */
 #define COMPANY_ROWS 32         /* a product beside what is none */
 #define COMPANY_WIDTH 64
-#define CONV_IMAGES 8
 #define LARGEST ((int64_t)1 << 24)
 #define MOST_FLOPS 4.4e9        /* of a call that is measured: larger ones go by the next smaller class */
 #define MOST_NUMBERS ((int64_t)1 << 20) /* of an operation that is no product */
@@ -112,12 +111,13 @@ static void run_lrn(const bench *b, const side *s)
 	s->kernels.lrn_backward(s->kc, &l, b->x, b->w, b->c, false);
 }
 
-/* 3 x 3 pixels with padding, of CONV_IMAGES images: the only windows of which `fused` has kernels of its own. */
+/* 3 x 3 pixels with padding, the only windows of which `fused` has kernels of its own, over images that are larger
+ * where there are more pixels. */
 static mr_conv conv_of(const bench *b)
 {
-	int64_t h = (int64_t)1 << (mr_choice_bits(b->rows) / 2), w = b->rows / h;
+	int64_t h = b->rows < 256 ? 4 : b->rows < 2048 ? 8 : 16, images = b->rows / (h * h);
 
-	return (mr_conv){.window = {.samples = CONV_IMAGES, .h = h, .w = w, .c = b->width, .out_h = h, .out_w = w,
+	return (mr_conv){.window = {.samples = images, .h = h, .w = h, .c = b->width, .out_h = h, .out_w = h,
 				    .kernel_h = 3, .kernel_w = 3, .stride_h = 1, .stride_w = 1, .pad_h = 1, .pad_w = 1,
 				    .dilation_h = 1, .dilation_w = 1},
 			 .out = b->width, .groups = 1};

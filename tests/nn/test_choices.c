@@ -287,7 +287,7 @@ static void convolutions_are_chosen(void)
 {
 	static float fused[CONV_NUMBERS], onednn[CONV_NUMBERS], chosen[CONV_NUMBERS];
 	enum { N = 8 * 8 * 8 * 64, W = 9 * 64 * 64 };
-	mr_choice_line line = {.dtype = "f32", .threads = "one", .kind = "conv_input", .rows = 64, .size = 65536,
+	mr_choice_line line = {.dtype = "f32", .threads = "one", .kind = "conv_input", .rows = 512, .size = 65536,
 			       .backend = "onednn"};
 	const mr_choices table = {.source = "test", .line = &line, .n = 1};
 	mr_kernel_by by[4];

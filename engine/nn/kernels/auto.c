@@ -113,7 +113,7 @@ static void chosen_lrn_backward(mr_kctx *kc, const mr_lrn *l, const void *x, con
 
 static bool conv_by_onednn(const mr_chosen *c, mr_choice_kind kind, const mr_conv *g)
 {
-	return mr_chosen_onednn(c, kind, g->window.out_h * g->window.out_w, mr_conv_weights(g));
+	return mr_chosen_onednn(c, kind, mr_window_out_pixels(&g->window), mr_conv_weights(g));
 }
 
 static mr_status chosen_conv(mr_kctx *kc, const mr_conv *g, const void *x, const void *w, const void *bias, void *y)
