@@ -110,6 +110,9 @@ mr_status mr_schedule_emit(const mr_sched_ops *ops, const mr_sched_args *args, m
 	if (args->n_workers == 0 || args->n_micro == 0)
 		return mr_fail(MR_ECONFIG, "%s: at least 1 worker and 1 micro-batch are needed, got %u and %u",
 			       ops->name, args->n_workers, args->n_micro);
+	if (ops->workers && args->n_workers != ops->workers)
+		return mr_fail(MR_ECONFIG, "%s: it has %u worker%s and no other number, got %u", ops->name,
+			       ops->workers, ops->workers == 1 ? "" : "s", args->n_workers);
 	st = complete(ops, args, &full, &defaults);
 	if (st == MR_OK)
 		st = ops->emit(&full, out);

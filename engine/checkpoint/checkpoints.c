@@ -192,7 +192,7 @@ static uint64_t inflight_bytes(const mr_session *s)
 {
 	uint64_t sum = 0;
 
-	if (!s->plan || s->plan->contract.flush != MR_FLUSH_NONE)
+	if (s->plan->contract.flush != MR_FLUSH_NONE)
 		return 0;
 	for (uint16_t i = 0; i < s->plan->n_stages; i++) {
 		mr_run_memory m;

@@ -111,7 +111,7 @@ uint64_t mr_identity_slots(const mr_session *s)
 	const mr_run *run = mr_executor_run_of(&s->executor);
 	uint64_t h = 0;
 
-	for (uint16_t i = 0; run && i < run->n_stages; i++) {
+	for (uint16_t i = 0; i < run->n_stages; i++) {
 		uint64_t stage = mr_stage_size(run->weights[i].stage)->slot_hash;
 
 		h = mr_hash64(h, &stage, sizeof(stage));

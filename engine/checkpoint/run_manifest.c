@@ -74,7 +74,7 @@ const char *mr_run_manifest_rate(const mr_lr *lr, char *text, size_t size)
 static const char *options_text(const mr_session *s, char *text, size_t size)
 {
 	const mr_sched_ops *ops = mr_job_system(s->job);
-	const mr_option *o = ops ? ops->options : NULL;
+	const mr_option *o = ops->options;
 	size_t n = 0;
 
 	snprintf(text, size, "none");
@@ -201,7 +201,7 @@ static mr_status options_fit(const mr_session *s, const char *then)
 {
 	const mr_sched_ops *ops = mr_job_system(s->job);
 
-	for (const mr_option *o = ops ? ops->options : NULL; o && o->name; o++) {
+	for (const mr_option *o = ops->options; o && o->name; o++) {
 		const mr_values *v = s->job->system.values;
 		const char *old = find_option(then, o->name);
 		char value[OPTION_ROOM];

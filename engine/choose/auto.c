@@ -44,8 +44,6 @@ static mr_status take_staleness(const mr_forecast *f, mr_auto_row *r)
 {
 	mr_metrics *m;
 
-	if (!f->s->plan)
-		return MR_OK;
 	MR_TRY(mr_metrics_create(f->s->plan, f->walk, &m));
 	for (uint16_t i = 0; i < m->n_stages; i++)
 		r->staleness = m->staleness[i] > r->staleness ? m->staleness[i] : r->staleness;
@@ -64,14 +62,14 @@ static mr_status take_stages(const mr_forecast *f, mr_auto_row *r)
 	if (!r->first || !r->busy)
 		return mr_fail(MR_ERESOURCE, "no memory for %u stages", n);
 	r->n_stages = n;
-	r->versions = f->s->plan ? f->s->plan->n_versions[0] : 1;
-	r->slots = f->s->plan ? f->s->plan->n_slots[0] : 1;
+	r->versions = f->s->plan->n_versions[0];
+	r->slots = f->s->plan->n_slots[0];
 	memcpy(r->first, f->s->partition.first, ((size_t)n + 1) * sizeof(*r->first));
 	for (uint16_t i = 0; i < n; i++) {
 		const mr_stage_cost *c = &f->stage[i];
 
 		r->busy[i] = (micro * (c->f + c->i + c->w) + c->u) /
-			     (f->s->plan ? mr_plan_partial_sums(f->s->plan, i) : 1);
+			     mr_plan_partial_sums(f->s->plan, i);
 	}
 	return MR_OK;
 }

@@ -188,7 +188,7 @@ static mr_status check_names(const search *s)
 		char name[64];
 
 		snprintf(name, sizeof(name), "%.*s", (int)n, list);
-		if (strcmp(name, MR_SEQUENTIAL) && !mr_schedule_find(name))
+		if (!mr_schedule_find(name))
 			return mr_fail(MR_EUSAGE, "--systems: no system is called \"%s\"; millrace list systems "
 				       "names them", name);
 	}
@@ -232,10 +232,9 @@ static mr_status add_shape(search *s, uint32_t workers, uint32_t threads)
 		if (s->q.memory && workers > 1 && n < most && least_memory(s, n) > s->q.memory)
 			continue;
 		h = shape_of(s, workers, threads, n);
-		if (workers == 1 && is_wanted(s, MR_SEQUENTIAL))
-			MR_TRY(add(s, &h, MR_SEQUENTIAL, false, "", false));
-		for (size_t i = 0; workers > 1 && mr_schedule_at(i); i++)
-			MR_TRY(add_system(s, &h, mr_schedule_at(i)));
+		for (size_t i = 0; mr_schedule_at(i); i++)
+			if ((workers == 1) == (mr_schedule_at(i)->workers == 1)) /* one worker needs no pipeline */
+				MR_TRY(add_system(s, &h, mr_schedule_at(i)));
 	}
 	return MR_OK;
 }

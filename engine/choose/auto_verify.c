@@ -101,23 +101,17 @@ static void add_factor(const mr_session *s, mr_auto_factors *k, const mr_auto_fa
 /* The waits of a run are known when its passes are: compare what each worker did with what it was predicted to do. */
 static mr_status learn(mr_auto_search_state *s, const mr_auto_runner *x)
 {
-	const mr_auto_row *r = &s->a->row[x->row];
 	mr_auto_factors *k = factors_of(s, x->s.place.worker[0].n_threads);
 	mr_forecast f = {.s = &x->s};
 	mr_auto_search_state plain = *s; /* without corrections */
 	mr_run *run = mr_executor_run_of(&x->s.executor);
 	mr_status st;
 
-	if (!k || (run && !mr_plan_list(x->s.plan, 0, MR_BODY)->n))
+	if (!k || !mr_plan_list(x->s.plan, 0, MR_BODY)->n)
 		return MR_OK;
 	plain.n_factors = 0;
 	st = mr_auto_forecast(&plain, &f);
-	if (st == MR_OK && !run) {
-		double by = clamp(r->measured_s, f.step_s);
-
-		add_factor(&x->s, k, &(mr_auto_factor){by, by, by}, 0);
-	}
-	for (uint16_t w = 0; st == MR_OK && run && w < run->n_workers; w++) {
+	for (uint16_t w = 0; st == MR_OK && w < run->n_workers; w++) {
 		double bodies = (double)x->steps / mr_forecast_steps(x->s.plan);
 		mr_auto_factor is = measured_of(&run->worker[w].stats, bodies), was = predicted_of(&f, w);
 		mr_auto_factor by = {clamp(is.f, was.f), clamp(is.b, was.b), clamp(is.u, was.u)};

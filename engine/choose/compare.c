@@ -26,6 +26,11 @@ typedef struct base {
 
 /* --- the job of an attempt --- */
 
+static bool is_baseline(const mr_sched_ops *ops)
+{
+	return ops->workers == 1;
+}
+
 /* The user's job with the row's system; if that is the user's own system, with its options. */
 static mr_status change_job(const base *b, const mr_compare_row *a, mr_job *j)
 {
@@ -36,9 +41,9 @@ static mr_status change_job(const base *b, const mr_compare_row *a, mr_job *j)
 		MR_TRY(mr_values_set_int(j->system.values, "chunks", a->chunks));
 	if (b->cap) /* a limit of the workers, in place of that of the process */
 		j->machine.memory_limit = 0;
-	if (a->auto_cut || !a->ops)
+	if (a->auto_cut || is_baseline(a->ops))
 		j->partition = "auto";
-	if (!a->ops) { /* all cores, inside each operator */
+	if (is_baseline(a->ops)) { /* all cores, inside each operator */
 		j->machine.workers = 1;
 		j->machine.threads = 0;
 	}
@@ -70,8 +75,6 @@ static mr_status take_metrics(const mr_forecast *f, mr_compare_row *row)
 	row->step_s = f->step_s;
 	row->bubble = f->step_s > 0 ? fmax(0, 1 - f->busy_s / f->step_s) : 0;
 	row->weight_copies = 1;
-	if (!f->s->plan)
-		return MR_OK;
 	MR_TRY(mr_metrics_create(f->s->plan, f->walk, &m));
 	row->weight_copies = m->weight_copies;
 	for (uint16_t s = 0; s < m->n_stages; s++)
@@ -85,34 +88,11 @@ static mr_status take_memory(mr_forecast *f, mr_compare_row *row)
 {
 	MR_TRY(mr_forecast_memory(f));
 	row->bytes = f->bytes;
-	row->worker_bytes = f->run ? 0 : f->bytes;
-	for (uint16_t w = 0; f->run && w < f->run->n_workers; w++)
+	row->worker_bytes = 0;
+	for (uint16_t w = 0; w < f->run->n_workers; w++)
 		row->worker_bytes = f->run->worker[w].region.bytes > row->worker_bytes ? f->run->worker[w].region.bytes
 										       : row->worker_bytes;
 	return mr_forecast_fits(f);
-}
-
-/* The picture of sequential: forward, backward and update, again and again. */
-static mr_status take_lone_picture(const mr_forecast *f, double horizon, mr_compare_row *row)
-{
-	static const uint8_t op[] = {MR_OP_F, MR_OP_B, MR_OP_U};
-	const mr_stage_cost *c = &f->stage[0];
-	double each[] = {c->f, c->i + c->w, c->u}, t = 0;
-	size_t most = 3 * ((size_t)fmin(ceil(horizon / f->step_s), PICTURE_BODIES) + 1);
-
-	row->rec = calloc(most, sizeof(*row->rec));
-	if (!row->rec)
-		return mr_fail(MR_ERESOURCE, "no memory for a picture");
-	for (; row->n_rec < most && t < horizon; row->n_rec++) {
-		double end = fmin(horizon, t + each[row->n_rec % 3]);
-
-		row->rec[row->n_rec] = (mr_trace_rec){.begin_ns = (uint64_t)llround(t * 1e9),
-						      .end_ns = (uint64_t)llround(end * 1e9),
-						      .micro = (uint32_t)(row->n_rec / 3),
-						      .op = op[row->n_rec % 3]};
-		t = end;
-	}
-	return MR_OK;
 }
 
 /* The first @horizon seconds of @f's plan; later instructions are left out, and the last ones are cut. */
@@ -126,8 +106,6 @@ static mr_status take_picture(const mr_forecast *f, double horizon, mr_compare_r
 	mr_status st;
 	size_t n = 0;
 
-	if (!plan)
-		return take_lone_picture(f, horizon, row);
 	bodies = ceil(horizon / (f->step_s * mr_plan_steps(plan))) + 1;
 	MR_TRY(mr_sim_run(plan, &cost,
 			  &(mr_sim_params){.n_bodies = bodies < PICTURE_BODIES ? (uint32_t)bodies : PICTURE_BODIES,
@@ -199,11 +177,11 @@ static mr_status add_row(mr_compare *c, const base *b, const mr_sched_ops *ops, 
 		return mr_fail(MR_ERESOURCE, "no memory for a comparison");
 	c->row = more;
 	row = &c->row[c->n++];
-	*row = (mr_compare_row){.system = ops ? ops->name : MR_SEQUENTIAL, .ops = ops, .chunks = chunks, .step_s = NAN,
+	*row = (mr_compare_row){.system = ops->name, .ops = ops, .chunks = chunks, .step_s = NAN,
 		.bubble = NAN};
 	row->margin = mr_margin_of(row->system);
-	row->n_micro = !ops || (ops->asynchronous && !ops->accumulates) ? 1 : c->n_micro;
-	if (ops && ops->step_micro && ops == mr_job_system(b->job)) /* its options are the user's */
+	row->n_micro = is_baseline(ops) || (ops->asynchronous && !ops->accumulates) ? 1 : c->n_micro;
+	if (ops->step_micro && ops == mr_job_system(b->job)) /* its options are the user's */
 		row->n_micro = mr_schedule_step_micro(ops, b->job->system.values);
 	snprintf(row->label, sizeof(row->label), chunks ? "%s, chunks %u" : "%s", row->system, chunks);
 	if (attempt(c, b, 0, row) || !b->job->n_cut)
@@ -251,7 +229,7 @@ static uint32_t choose_micro(const base *b, int64_t batch)
 	const mr_sched_ops *own = mr_job_system(b->job);
 	uint32_t n = 2u * b->n_workers;
 
-	if (own && !(own->asynchronous && !own->accumulates))
+	if (!is_baseline(own) && !(own->asynchronous && !own->accumulates))
 		return b->s.n_micro;
 	if (b->s.n_micro > 1)
 		return b->s.n_micro;
@@ -266,7 +244,7 @@ static void set_up(mr_compare *c, base *b)
 	int64_t workers = b->job->machine.workers;
 	char params[16];
 
-	b->n_workers = own || workers > 1 ? (uint16_t)workers : 2;
+	b->n_workers = !is_baseline(own) || workers > 1 ? (uint16_t)workers : 2;
 	b->n_points = mr_graph_narrow_stages(b->s.graph);
 	c->batch = b->job->train.batch;
 	c->n_micro = choose_micro(b, c->batch);
@@ -297,7 +275,6 @@ static mr_status try_all(mr_compare *c, const base *b, bool pictures)
 {
 	double horizon = 0;
 
-	MR_TRY(add_row(c, b, NULL, 0));
 	for (size_t i = 0; mr_schedule_at(i); i++)
 		MR_TRY(add_system(c, b, mr_schedule_at(i)));
 	for (uint32_t i = 0; i < c->n; i++)

@@ -22,7 +22,7 @@
 
 typedef struct mr_compare_row {
 	const char *system;
-	const mr_sched_ops *ops; /* NULL: sequential */
+	const mr_sched_ops *ops;
 	uint32_t chunks;         /* 0: the system's default */
 	bool auto_cut;           /* the stages in the configuration do not fit it: the automatic cut is used */
 	char label[64];          /* the system, and its chunks if not the default */

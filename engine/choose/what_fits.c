@@ -53,7 +53,7 @@ static void offer_systems(const mr_session *s, mr_strbuf *out)
 		double x;
 		uint32_t at = MOST_SYSTEMS;
 
-		if (ops == own || ops->judged || ops->replicates || (ops->asynchronous && own && !own->asynchronous))
+		if (ops == own || ops->judged || ops->replicates || (ops->asynchronous && !own->asynchronous))
 			continue;
 		x = step_with(s, "system.name", ops->name);
 		while (at > 0 && x < INFINITY && (!best[at - 1] || x < step[at - 1]))
@@ -89,13 +89,13 @@ mr_status mr_what_fits(const mr_session *s, mr_strbuf *out)
 {
 	const mr_sched_ops *own = mr_job_system(s->job);
 
-	if (own && own->options && mr_option_find(own->options, "recompute") &&
+	if (own->options && mr_option_find(own->options, "recompute") &&
 	    step_with(s, "system.recompute", "always") < INFINITY)
 		offer(out, "system.recompute", "always");
 	offer_systems(s, out);
-	if (own)
+	if (!own->workers)
 		offer_more(s, "machine.workers", s->place.n_workers, s->topo.n_usable, out);
-	if (!own || !own->asynchronous)
+	if (!own->asynchronous)
 		offer_more(s, "train.microbatches", s->n_micro, (uint32_t)s->job->train.batch, out);
 	return out->failed ? mr_fail(MR_ERESOURCE, "no memory for what would fit") : MR_OK;
 }

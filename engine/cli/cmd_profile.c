@@ -24,7 +24,7 @@ typedef struct view {
 
 static const mr_place_worker *worker_of(const mr_session *s, uint16_t stage)
 {
-	return &s->place.worker[s->plan ? mr_plan_worker(s->plan, 0, stage) : 0];
+	return &s->place.worker[mr_plan_worker(s->plan, 0, stage)];
 }
 
 /* GFLOP/s and percent of the peak of the cores of @stage. */

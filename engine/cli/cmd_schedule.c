@@ -271,8 +271,6 @@ static mr_status run_system(const mr_args *args, const mr_sim_options *bent)
 	mr_status st;
 
 	mr_memory_keep_freed();
-	if (!strcmp(name, MR_SEQUENTIAL))
-		return mr_fail(MR_EUSAGE, "sequential has no schedule: it is one worker that runs layer after layer");
 	if (mr_schedule_get(name, &ops) != MR_OK)
 		return mr_fail(MR_EUSAGE, "%s", mr_error_text());
 	if (!mr_values_is_set(args->values, "workers"))
@@ -355,8 +353,6 @@ static mr_status put_session(const mr_args *args, mr_session *s, const mr_sim_op
 	mr_costs c;
 	mr_status st;
 
-	if (!s->plan)
-		return mr_fail(MR_EUSAGE, "sequential has no schedule: it is one worker that runs layer after layer");
 	if (s->n_tries)
 		mr_search_limit_print(ops, s->job->system.values, s->n_tries, stderr);
 	MR_TRY(check_form(args, s->plan));

@@ -12,8 +12,7 @@
 set(MILLRACE_TEST_PREFIX "" CACHE STRING "Put in front of the names and labels of tests")
 # Not cached: a build folder from before a folder of tests came would leave its tests out.
 set(MR_TEST_FOLDERS base token ir lower host nn mitigate data schedules planner models sim store link stage weights exec
-  replay sequential profile job config session checkpoint choose report observe cli theory flamegraph system layers
-  perf)
+  replay profile job config session checkpoint choose report observe cli theory flamegraph system layers perf)
 set(MILLRACE_TEST_ONLY "" CACHE STRING "Folders whose tests are built; empty: all")
 if(MILLRACE_TEST_ONLY)
   set(MR_TEST_FOLDERS ${MILLRACE_TEST_ONLY})
@@ -112,7 +111,7 @@ function(mr_tests layer)
     endif()
   elseif(layer STREQUAL "exec")
     list(APPEND helpers ${CMAKE_SOURCE_DIR}/tests/lower/small_plans.c)
-  elseif(layer MATCHES "^(replay|sequential|theory|profile)$")
+  elseif(layer MATCHES "^(replay|theory|profile)$")
     list(APPEND helpers ${CMAKE_SOURCE_DIR}/tests/lower/small_plans.c ${CMAKE_SOURCE_DIR}/tests/exec/small_run.c)
   endif()
   foreach(s ${suites})

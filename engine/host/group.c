@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/log.h"
 #include "host/backtrace.h"
@@ -27,7 +26,6 @@ enum { MXCSR_DAZ = 0x0040, MXCSR_FTZ = 0x8000, FPCR_FZ = 1 << 24, NAME_BYTES = 1
 struct mr_group {
 	pthread_t thread;
 	sem_t ready; /* posted when the report is written */
-	sem_t ended; /* posted after the function */
 	mr_place_worker worker;
 	mr_thread_report report;
 	void (*fn)(void *arg);
@@ -203,7 +201,6 @@ static void *run(void *arg)
 	mr_thread_setup(&g->worker, &g->report);
 	sem_post(&g->ready);
 	g->fn(g->arg);
-	sem_post(&g->ended);
 	return NULL;
 }
 
@@ -221,7 +218,6 @@ mr_status mr_group_start(const mr_place_worker *w, const char *name, void (*fn)(
 	g->arg = arg;
 	snprintf(g->name, sizeof(g->name), "%s", name);
 	sem_init(&g->ready, 0, 0);
-	sem_init(&g->ended, 0, 0);
 	/* Inherited by the leader and by its team: only the main thread handles signals. */
 	sigfillset(&all);
 	sigdelset(&all, MR_BACKTRACE_SIGNAL);
@@ -230,7 +226,6 @@ mr_status mr_group_start(const mr_place_worker *w, const char *name, void (*fn)(
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (error) {
 		sem_destroy(&g->ready);
-		sem_destroy(&g->ended);
 		free(g);
 		return mr_fail(MR_ERESOURCE, "cannot start thread %s: %s", name, strerror(error));
 	}
@@ -251,25 +246,11 @@ void mr_group_warn(const mr_group *group)
 		mr_log(MR_LOG_WARN, "threads", "%s: %s", group->name, group->report.text);
 }
 
-bool mr_group_wait(mr_group *group, uint64_t ns)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_sec += (time_t)(((uint64_t)t.tv_nsec + ns) / 1000000000u);
-	t.tv_nsec = (long)(((uint64_t)t.tv_nsec + ns) % 1000000000u);
-	if (sem_clockwait(&group->ended, CLOCK_MONOTONIC, &t))
-		return false;
-	sem_post(&group->ended);
-	return true;
-}
-
 void mr_group_join(mr_group *group)
 {
 	if (!group)
 		return;
 	pthread_join(group->thread, NULL);
 	sem_destroy(&group->ready);
-	sem_destroy(&group->ended);
 	free(group);
 }

@@ -57,9 +57,6 @@ const mr_thread_report *mr_group_report(const mr_group *group);
  */
 void mr_group_warn(const mr_group *group);
 
-/** Wait for @fn to return, at most @ns nanoseconds; false: it has not. */
-bool mr_group_wait(mr_group *group, uint64_t ns);
-
 /** Wait for @fn to return and free the group. NULL is fine. */
 void mr_group_join(mr_group *group);
 

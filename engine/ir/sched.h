@@ -89,6 +89,7 @@ typedef struct mr_sched_ops {
 	const char *source;         /* paper and section */
 	const mr_option *options;   /* NULL: none */
 	const mr_option_need *needs; /* options that have an effect only beside another one; NULL: none */
+	uint16_t workers;           /* the only number of workers that it takes; 0: any */
 	uint16_t chunks;            /* stages of one pipe a worker hosts; 0 counts as 1. A system whose users choose has
 	                               an option `chunks` instead (MR_SCHED_CHUNKS), or chunks_of where another option
 	                               decides */

@@ -205,16 +205,19 @@ static int64_t workers_for(const mr_job *j)
 /* Replace workers = 0 by the number for which it stands. */
 static void settle_workers(mr_job *j, const mr_job_listener *l)
 {
-	bool sequential = !mr_job_system(j);
+	const mr_sched_ops *system = mr_job_system(j); /* NULL: unknown, and noted */
+	int64_t only = system ? system->workers : 1;
 
-	if (sequential && j->n_cut)
-		mr_job_note(l, MR_JOB_TOP, "partition", "sequential is one stage and takes no names of others");
-	if (j->order.workers && !sequential)
+	if (j->order.workers && !only)
 		j->machine.workers = j->order.workers;
 	j->chose_workers = !j->machine.workers;
 	if (j->chose_workers)
-		j->machine.workers = sequential ? 1 : j->n_cut ? workers_for(j) : 2;
-	if (!sequential && j->n_cut)
+		j->machine.workers = only ? only : j->n_cut ? workers_for(j) : 2;
+	if (!j->n_cut || !system)
+		return;
+	if (only && j->n_cut + 1 != mr_job_stages(j, system->workers))
+		mr_job_note(l, MR_JOB_TOP, "partition", "%s is one stage and takes no names of others", system->name);
+	else
 		check_stages(j, l);
 }
 

@@ -251,7 +251,9 @@ const mr_kernels *mr_job_kernels(const mr_job *j)
 
 uint16_t mr_job_workers(const mr_job *j)
 {
-	return mr_job_system(j) ? (uint16_t)j->machine.workers : 1;
+	const mr_sched_ops *system = mr_job_system(j);
+
+	return system && system->workers ? system->workers : (uint16_t)j->machine.workers;
 }
 
 uint32_t mr_job_stages(const mr_job *j, uint16_t workers)

@@ -69,14 +69,14 @@ const mr_model_ops *mr_job_model(const mr_job *j);
 const mr_dataset_ops *mr_job_data(const mr_job *j);
 const mr_optim_ops *mr_job_optimizer(const mr_job *j);
 const mr_mitigate_ops *mr_job_mitigation(const mr_job *j);
-/** NULL for "sequential". */
+/** NULL for a name that no system has, which a checked job never holds. */
 const mr_sched_ops *mr_job_system(const mr_job *j);
 /** The type for which a backend is chosen: that of activations. */
 mr_dtype mr_job_numbers(const mr_job *j);
 /** NULL with a message when there is no such backend, or it does not support the job's types. */
 const mr_kernels *mr_job_kernels(const mr_job *j);
 
-/** Workers D; 1 for "sequential" regardless of machine.workers. */
+/** Workers D: those of machine.workers, unless the system takes only one number of them. */
 uint16_t mr_job_workers(const mr_job *j);
 /** Stages that the system makes of @workers workers; 0: known only from the finished plan. */
 uint32_t mr_job_stages(const mr_job *j, uint16_t workers);

@@ -13,12 +13,6 @@
 
 static const mr_option no_options[] = {{0}};
 
-static const mr_plugin sequential = {
-	.name = MR_SEQUENTIAL,
-	.summary = "one worker, layer after layer, without a pipeline: what the others must equal",
-	.options = no_options,
-};
-
 static const struct {
 	const char *word; /* of `list` */
 	const char *one;  /* of them */
@@ -43,27 +37,20 @@ static bool found(const char *name, const char *summary, const char *source, con
 	return true;
 }
 
-static bool system_at(uint32_t i, mr_plugin *out)
-{
-	const mr_sched_ops *s = i ? mr_schedule_at(i - 1) : NULL;
-
-	if (!i)
-		*out = sequential;
-	if (s && found(s->name, s->summary, s->source, s->options, out))
-		out->alias = s->alias;
-	return !i || s;
-}
-
 bool mr_plugin_at(mr_plugin_kind kind, uint32_t i, mr_plugin *out)
 {
+	const mr_sched_ops *system = kind == MR_PLUGIN_SYSTEM ? mr_schedule_at(i) : NULL;
 	const mr_dataset_ops *data = kind == MR_PLUGIN_DATA ? mr_dataset_at(i) : NULL;
 	const mr_optim_ops *optimizer = kind == MR_PLUGIN_OPTIMIZER ? mr_optim_at(i) : NULL;
 	const mr_mitigate_ops *mitigation = kind == MR_PLUGIN_MITIGATION ? mr_mitigate_at(i) : NULL;
 	const mr_model_ops *model = kind == MR_PLUGIN_MODEL ? mr_model_at(i) : NULL;
 	const mr_layer_ops *layer = kind == MR_PLUGIN_LAYER ? mr_layer_at(i) : NULL;
 
-	if (kind == MR_PLUGIN_SYSTEM)
-		return system_at(i, out);
+	if (system) {
+		found(system->name, system->summary, system->source, system->options, out);
+		out->alias = system->alias;
+		return true;
+	}
 	if (data)
 		return found(data->name, data->summary, NULL, data->options, out);
 	if (optimizer)

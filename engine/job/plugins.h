@@ -3,8 +3,7 @@
  * configuration may have.
  *
  * Systems, models, layers, optimizers, mitigations and data sources live in registries of their own types; here each
- * plug-in is a name, a line, and a table of options. The system "sequential" is in no registry of schedules:
- * engine/sequential carries it out. All tables are constant; any thread may read.
+ * plug-in is a name, a line, and a table of options. All tables are constant; any thread may read.
  */
 #ifndef MR_JOB_PLUGINS_H
 #define MR_JOB_PLUGINS_H
@@ -12,6 +11,7 @@
 #include "base/option.h"
 #include "base/str.h"
 
+/* The system with which others are compared: one worker, all cores inside each layer. */
 #define MR_SEQUENTIAL "sequential"
 
 typedef enum mr_plugin_kind {

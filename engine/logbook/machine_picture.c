@@ -13,9 +13,9 @@ void mr_machine_worker_text(const mr_session *s, uint16_t w, mr_strbuf *text)
 
 	mr_strbuf_printf(text, "w%u: stage", w);
 	for (uint16_t k = 0; k < s->partition.n_stages; k++) {
-		bool hosts = !s->plan;
+		bool hosts = false;
 
-		for (uint8_t p = 0; s->plan && p < s->plan->n_pipes; p++)
+		for (uint8_t p = 0; p < s->plan->n_pipes; p++)
 			hosts |= mr_plan_worker(s->plan, p, k) == w;
 		if (hosts)
 			mr_strbuf_printf(text, "%s %u", any ? "," : "", k);
@@ -48,7 +48,7 @@ mr_status mr_machine_draw(const mr_session *s, FILE *out)
 
 	mr_strbuf_init(&title);
 	mr_strbuf_printf(&title, "%s: %s on %u of %u cores", s->job->name,
-			 s->plan ? s->plan->system : s->job->system.name, s->place.n_cores_used, t->n_cores);
+			 s->plan->system, s->place.n_cores_used, t->n_cores);
 	if (!node || !cache || !core || !worker || !text)
 		st = mr_fail(MR_ERESOURCE, "no memory for a picture of the machine");
 	for (uint32_t i = 0; st == MR_OK && i < t->n_nodes; i++)

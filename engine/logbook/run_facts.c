@@ -37,15 +37,13 @@ static void put_about(mr_json_writer *w, const mr_run_facts *f)
 	mr_json_field_string(w, "model", text);
 	mr_json_field_string(w, "data", s->data->describe);
 	snprintf(text, sizeof(text), "%s, %u worker%s, %u micro-batch%s of %lld sample%s a step",
-		 s->plan ? s->plan->system : s->job->system.name, s->place.n_workers,
+		 s->plan->system, s->place.n_workers,
 		 s->place.n_workers == 1 ? "" : "s", s->n_micro, s->n_micro == 1 ? "" : "es", (long long)s->samples,
 		 s->samples == 1 ? "" : "s");
 	mr_json_field_string(w, "system", text);
-	if (s->plan) {
-		snprintf(text, sizeof(text), "%016" PRIx64 ", staleness at most %u", s->plan_hash,
-			 s->plan->contract.max_staleness);
-		mr_json_field_string(w, "plan", text);
-	}
+	snprintf(text, sizeof(text), "%016" PRIx64 ", staleness at most %u", s->plan_hash,
+		 s->plan->contract.max_staleness);
+	mr_json_field_string(w, "plan", text);
 	snprintf(text, sizeof(text), "%s, %s", s->kernels->name, mr_types_name(&s->kernels->types));
 	mr_json_field_string(w, "kernels", text);
 	mr_json_field_string(w, "FLOPs by", mr_flops_by_text(&f->flops, shares));
@@ -119,13 +117,8 @@ static void put_nodes(mr_json_writer *w, const mr_topo *t)
 /* What a worker has spent in this session; @waited without MR_WAIT_NONE. */
 static void spent(const mr_run_facts *f, uint16_t worker, uint64_t *busy, uint64_t waited[MR_N_WAITS])
 {
-	const mr_run *run = mr_executor_run_of(&f->s->executor);
-	const mr_worker_stats *st = run ? &run->worker[worker].stats : NULL;
+	const mr_worker_stats *st = &mr_executor_run_of(&f->s->executor)->worker[worker].stats;
 
-	if (!st) {
-		mr_executor_spent(&f->s->executor, worker, busy, waited);
-		return;
-	}
 	*busy = 0;
 	for (int op = 0; op < MR_N_OPS; op++)
 		*busy += st->busy_ns[op];
@@ -186,7 +179,7 @@ static void put_workers(mr_json_writer *w, const mr_run_facts *f, mr_strbuf *tex
 static void put_stages(mr_json_writer *w, const mr_session *s)
 {
 	const mr_run *run = mr_executor_run_of(&s->executor);
-	uint32_t pipes = s->plan ? s->plan->n_pipes : 1;
+	uint32_t pipes = s->plan->n_pipes;
 	char text[256];
 
 	mr_json_key(w, "stages");
@@ -201,10 +194,10 @@ static void put_stages(mr_json_writer *w, const mr_session *s)
 		mr_json_begin_object(w);
 		mr_json_field_uint(w, "stage", stage);
 		mr_json_field_uint(w, "pipe", i % pipes);
-		mr_json_field_uint(w, "worker", s->plan ? mr_plan_worker(s->plan, (uint8_t)(i % pipes), stage) : 0);
+		mr_json_field_uint(w, "worker", mr_plan_worker(s->plan, (uint8_t)(i % pipes), stage));
 		mr_json_field_string(w, "layers", text);
 		mr_json_field_uint(w, "parameters",
-			 (uint64_t)(run ? mr_stage_size(run->stage[stage])->n_elements : mr_graph_n_params(s->graph)));
+			 (uint64_t)mr_stage_size(run->stage[stage])->n_elements);
 		mr_json_end_object(w);
 	}
 	mr_json_end_array(w);
@@ -247,7 +240,7 @@ static void put_timeline(mr_json_writer *w, const mr_run_facts *f)
 	mr_json_begin_object(w);
 	mr_json_field_string(w, "what", f->what);
 	mr_json_field_bool(w, "measured", f->traced);
-	mr_json_field_bool(w, "versions", p && p->contract.flush == MR_FLUSH_NONE);
+	mr_json_field_bool(w, "versions", p->contract.flush == MR_FLUSH_NONE);
 	mr_json_key(w, "records");
 	mr_json_begin_array(w);
 	for (size_t i = 0; i < f->n_rec; i++) {
@@ -289,8 +282,7 @@ static void put_measured(mr_json_writer *w, const mr_run_facts *f)
 		mr_run_sessions_keep(&f->sessions, "staleness", w);
 		mr_run_sessions_keep(&f->sessions, "bytes", w);
 	} else {
-		if (mr_executor_run_of(&f->s->executor))
-			put_staleness(w, f);
+		put_staleness(w, f);
 		mr_json_key(w, "bytes");
 		mr_json_begin_object(w);
 		mr_json_field_uint(w, "predicted", mr_session_predicted_bytes(f->s));

@@ -30,9 +30,7 @@ static double flops_of(const mr_session *s, uint32_t first, uint32_t end, mr_op 
 
 static const mr_counted *counted_of(const mr_session *s, uint16_t worker)
 {
-	const mr_run *run = mr_executor_run_of(&s->executor);
-
-	return run ? run->worker[worker].counted : mr_sequential_counted(s->executor.sequential);
+	return mr_executor_run_of(&s->executor)->worker[worker].counted;
 }
 
 const mr_counted *mr_counted_any(const mr_session *s)
@@ -43,8 +41,7 @@ const mr_counted *mr_counted_any(const mr_session *s)
 /* Add the counts of all workers for @stage and @op; @threads of one of them. */
 static mr_counted_row row_of(const mr_session *s, uint16_t stage, mr_op op, uint32_t *threads)
 {
-	uint32_t first = s->plan ? s->partition.first[stage] : 0;
-	uint32_t end = s->plan ? s->partition.first[stage + 1] : s->graph->n_nodes;
+	uint32_t first = s->partition.first[stage], end = s->partition.first[stage + 1];
 	mr_counted_row r = {.stage = stage, .op = op};
 	uint64_t micro = 0;
 

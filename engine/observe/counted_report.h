@@ -1,6 +1,6 @@
 /*
  * counted_report.h - what `train --counters` counted: a table, and counters.json in the run's folder. A row for each
- * stage and operation; sequential training is one stage with F, B and U of its whole team:
+ * stage and operation:
  *
  *	stage  op  times  us each  cores  IPC  GHz  stalled  GFLOP/s  peak  DRAM GB/s  remote  FLOP/byte  roof
  *

@@ -31,7 +31,7 @@ static piece piece_of(const mr_session *s, const mr_profile *p, uint32_t node, i
 
 static uint32_t threads_of(const mr_session *s, uint16_t stage)
 {
-	return s->place.worker[s->plan ? mr_plan_worker(s->plan, 0, stage) : 0].n_threads;
+	return s->place.worker[mr_plan_worker(s->plan, 0, stage)].n_threads;
 }
 
 /* The class of @kind in @pass, which is made if there is none. */

@@ -103,7 +103,7 @@ mr_roofline mr_run_roofline(const mr_session *s, double peak, const mr_bandwidth
 	mr_speed_limits first = mr_speed_limits_of(s->place.worker[0].n_threads, peak, b);
 	mr_roofline r = mr_speed_roofline(&first, s->place.worker[0].n_threads);
 
-	for (uint16_t w = 0; run && w < run->n_workers; w++) {
+	for (uint16_t w = 0; w < run->n_workers; w++) {
 		mr_speed_limits limits = mr_speed_limits_of(s->place.worker[w].n_threads, peak, b);
 		const mr_worker_stats *st = &run->worker[w].stats;
 
@@ -112,15 +112,6 @@ mr_roofline mr_run_roofline(const mr_session *s, double peak, const mr_bandwidth
 
 			put(&r, w, ops[k], &each, st->count[ops[k]], st->busy_ns[ops[k]]);
 		}
-	}
-	if (!run) {
-		uint64_t f, back, u, n = mr_sequential_trained(s->executor.sequential);
-		work forward = work_of(s, 0, s->graph->n_nodes, MR_OP_F, &first);
-		work backward = work_of(s, 0, s->graph->n_nodes, MR_OP_B, &first);
-
-		mr_sequential_busy(s->executor.sequential, &f, &back, &u);
-		put(&r, 0, MR_OP_F, &forward, n, f);
-		put(&r, 0, MR_OP_B, &backward, n, back);
 	}
 	return r;
 }

@@ -38,18 +38,7 @@ static double share(mr_run_status_before *before, size_t at, uint64_t now, uint6
 	return before->share[at];
 }
 
-/* Sequential training: it is looked at between two steps. */
-static void take_team(const mr_session *s, uint64_t step, mr_run_status_worker *out)
-{
-	uint32_t threads = s->place.worker[0].n_threads;
-
-	snprintf(out->stages, sizeof(out->stages), "all");
-	snprintf(out->doing, sizeof(out->doing), "step %llu, %u thread%s", (unsigned long long)step, threads,
-		 threads == 1 ? "" : "s");
-	out->n_instructions = mr_sequential_beat(s->executor.sequential);
-}
-
-static void take_worker(const mr_session *s, uint16_t id, uint64_t ns, uint64_t step, mr_run_status_before *before,
+static void take_worker(const mr_session *s, uint16_t id, uint64_t ns, mr_run_status_before *before,
 			mr_run_status_worker *out)
 {
 	const mr_run *run = mr_executor_run_of(&s->executor);
@@ -57,13 +46,9 @@ static void take_worker(const mr_session *s, uint16_t id, uint64_t ns, uint64_t 
 	uint64_t busy, waited[MR_N_WAITS];
 
 	mr_worker_cores_text(&s->place.worker[id], out->cores, sizeof(out->cores));
-	if (run) {
-		mr_worker_stages_text(run, id, out->stages, sizeof(out->stages));
-		take_doing(&run->worker[id], out->doing, sizeof(out->doing));
-		out->n_instructions = atomic_load_explicit(&run->worker[id].beat, memory_order_relaxed);
-	} else {
-		take_team(s, step, out);
-	}
+	mr_worker_stages_text(run, id, out->stages, sizeof(out->stages));
+	take_doing(&run->worker[id], out->doing, sizeof(out->doing));
+	out->n_instructions = atomic_load_explicit(&run->worker[id].beat, memory_order_relaxed);
 	mr_executor_spent(&s->executor, id, &busy, waited);
 	out->busy = share(before, at, busy, ns);
 	for (int c = 0; c < MR_N_WAITS; c++)
@@ -82,7 +67,7 @@ static void take_stage(const mr_run *run, uint16_t s, mr_run_status_stage *out)
 static mr_status take_workers(const mr_session *s, uint64_t begin_ns, mr_run_status_before *before, mr_run_status *out)
 {
 	const mr_run *run = mr_executor_run_of(&s->executor);
-	uint16_t n_workers = run ? run->n_workers : 1, n_stages = run ? run->n_stages : 0;
+	uint16_t n_workers = run->n_workers, n_stages = run->n_stages;
 	size_t n = n_workers * (size_t)(1 + MR_N_WAITS);
 	uint64_t now = mr_clock_ns(), ns = now - (before->ns ? before->ns : begin_ns);
 
@@ -99,7 +84,7 @@ static mr_status take_workers(const mr_session *s, uint64_t begin_ns, mr_run_sta
 	out->n_workers = n_workers;
 	out->n_stages = n_stages;
 	for (uint16_t w = 0; w < n_workers; w++)
-		take_worker(s, w, ns, out->progress.step, before, &out->worker[w]);
+		take_worker(s, w, ns, before, &out->worker[w]);
 	for (uint16_t i = 0; i < n_stages; i++)
 		take_stage(run, i, &out->stage[i]);
 	return MR_OK;
@@ -119,7 +104,7 @@ mr_status mr_run_status_take(const mr_session *s, const mr_progress_state *p, ui
 	snprintf(out->state, sizeof(out->state), "trains");
 	snprintf(out->name, sizeof(out->name), "%s", s->job->name ? s->job->name : "");
 	snprintf(out->model, sizeof(out->model), "%s", s->job->model.name);
-	snprintf(out->system, sizeof(out->system), "%s", s->plan ? s->plan->system : s->job->system.name);
+	snprintf(out->system, sizeof(out->system), "%s", s->plan->system);
 	snprintf(out->rate_name, sizeof(out->rate_name), "%s",
 		 mr_session_tokens_per_sample(s) ? "tok/s" : "samples/s");
 	out->resident_bytes = mr_memory_resident_bytes();

@@ -16,10 +16,9 @@
 #define MR_RUN_STATUS_FILE "status.json"
 
 typedef struct mr_run_status_worker {
-	char stages[40], cores[40]; /* "0, 3", of sequential "all"; "0-7" */
-	char doing[64];             /* "B s0 m12": of stage 0 and micro-batch 12; "F s1 m7 waits: upstream"; of
-	                               sequential "step 12, 2 threads" */
-	uint64_t n_instructions;    /* of sequential: layers and parameters done */
+	char stages[40], cores[40]; /* "0, 3"; "0-7" */
+	char doing[64];             /* "B s0 m12": of stage 0 and micro-batch 12; "F s1 m7 waits: upstream" */
+	uint64_t n_instructions;
 	double busy;                /* share of the time; NAN */
 	double wait[MR_N_WAITS];    /* of waits that have ended */
 } mr_run_status_worker;
@@ -43,7 +42,7 @@ typedef struct mr_run_status {
 	uint64_t resident_bytes, peak_bytes, predicted_bytes;
 	uint32_t n_workers, n_stages;
 	mr_run_status_worker *worker; /* [n_workers] owned */
-	mr_run_status_stage *stage;   /* [n_stages] owned; sequential has none */
+	mr_run_status_stage *stage;   /* [n_stages] owned */
 } mr_run_status;
 
 /* What the next status is compared with. All zeros: none was taken. */

@@ -6,7 +6,6 @@
 
 #include "base/str.h"
 #include "outline/plan_report.h"
-#include "sequential/sequential_size.h"
 
 #define TEXT_WORKERS 64  /* beyond this many rows the schedule is left out */
 #define BAR          40u /* columns of the longest bar */
@@ -46,14 +45,6 @@ static mr_status fill_workers(const mr_forecast *f, mr_picture_worker *w)
 	const mr_plan *p = s->plan;
 	mr_run_memory m;
 
-	if (!p) {
-		mr_sequential_config c = mr_session_sequential_config(s);
-
-		MR_TRY(mr_sequential_size(&c, &m));
-		add_memory(&w[0], &m);
-		add_stage(s, 0, &w[0]);
-		return MR_OK;
-	}
 	for (uint16_t stage = 0; stage < p->n_stages; stage++)
 		for (unsigned pipe = 0; pipe < p->n_pipes; pipe++) {
 			uint16_t on = mr_plan_worker(p, (uint8_t)pipe, stage);
@@ -158,7 +149,7 @@ mr_status mr_forecast_picture_text(const mr_forecast *f, FILE *out)
 	for (uint32_t i = 0; i < s->place.n_workers; i++)
 		print_worker(&w[i], i, most, out);
 	free(w);
-	if (!s->plan || s->place.n_workers > TEXT_WORKERS)
+	if (s->place.n_workers > TEXT_WORKERS)
 		return MR_OK;
 	fputc('\n', out);
 	return mr_forecast_draw(f, false, out);

@@ -223,7 +223,7 @@ static double size_of(const char *svg, const char *key)
 	return at ? strtod(at + strlen(key), NULL) : 0;
 }
 
-/* The picture of the schedule, as a text; NULL: there is none. The caller frees it. */
+/* The picture of the schedule, as a text. The caller frees it. */
 static mr_status schedule_text(const mr_forecast *f, char **out)
 {
 	size_t size = 0;
@@ -231,8 +231,6 @@ static mr_status schedule_text(const mr_forecast *f, char **out)
 	mr_status st;
 
 	*out = NULL;
-	if (!f->s->plan)
-		return MR_OK;
 	memory = open_memstream(out, &size);
 	if (!memory)
 		return mr_fail(MR_ERESOURCE, "no memory to draw a schedule");
@@ -253,7 +251,7 @@ static double paint(const mr_forecast *f, const mr_picture_worker *w, FILE *out)
 	char title[300], machine[512];
 
 	snprintf(title, sizeof(title), "%.60s: %.40s, %u x %u threads, %u micro-batch%s a step, %.4g ms predicted",
-		 f->s->job->name, f->s->plan ? f->s->plan->system : "sequential", f->s->place.n_workers,
+		 f->s->job->name, f->s->plan->system, f->s->place.n_workers,
 		 f->s->place.worker[0].n_threads, f->s->n_micro, f->s->n_micro == 1 ? "" : "es", 1e3 * f->step_s);
 	put_text(&p, MARGIN, p.y, "title", title);
 	p.y += 20;

@@ -52,7 +52,7 @@ static void put_call(mr_json_writer *w, const mr_recorded *r, bool forward)
 static void put_stage(mr_json_writer *w, const mr_forecast *f, const mr_stage_calls *c, uint16_t i)
 {
 	const mr_session *s = f->s;
-	uint16_t worker = s->plan ? mr_plan_worker(s->plan, 0, i) : 0;
+	uint16_t worker = mr_plan_worker(s->plan, 0, i);
 
 	mr_json_begin_object(w);
 	mr_json_field_int(w, "stage", i);
@@ -60,11 +60,9 @@ static void put_stage(mr_json_writer *w, const mr_forecast *f, const mr_stage_ca
 	mr_json_field_int(w, "threads", s->place.worker[worker].n_threads);
 	mr_json_field_string(w, "first", s->graph->nodes[s->partition.first[i]].name);
 	mr_json_field_string(w, "last", s->graph->nodes[s->partition.first[i + 1] - 1].name);
-	if (s->plan) {
-		mr_json_field_double(w, "f_s", f->stage[i].f);
-		mr_json_field_double(w, "i_s", f->stage[i].i);
-		mr_json_field_double(w, "w_s", f->stage[i].w);
-	}
+	mr_json_field_double(w, "f_s", f->stage[i].f);
+	mr_json_field_double(w, "i_s", f->stage[i].i);
+	mr_json_field_double(w, "w_s", f->stage[i].w);
 	mr_json_key(w, "operations");
 	mr_json_begin_array(w);
 	for (size_t j = 0; j < c->n; j++)
@@ -123,7 +121,7 @@ mr_status mr_forecast_print_json(const mr_forecast *f, FILE *out)
 	mr_json_field_int(&w, "microbatches", s->n_micro);
 	mr_json_field_int(&w, "samples", s->samples);
 	snprintf(hash, sizeof(hash), "%016" PRIx64, s->plan_hash);
-	mr_json_field_string(&w, "plan", s->plan ? hash : NULL);
+	mr_json_field_string(&w, "plan", hash);
 	mr_json_field_double(&w, "step_s", f->step_s);
 	mr_json_field_int(&w, "bytes", (int64_t)f->bytes);
 	put_kernels(&w, s);

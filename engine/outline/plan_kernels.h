@@ -13,7 +13,7 @@ typedef struct mr_plan_kernels {
 	uint32_t n;
 } mr_plan_kernels;
 
-/** For the plan of @f, or for sequential training. The caller calls fini, also after an error. Errors: MR_ERESOURCE. */
+/** For the plan of @f. The caller calls fini, also after an error. Errors: MR_ERESOURCE. */
 mr_status mr_plan_kernels_init(mr_plan_kernels *k, const mr_forecast *f) MR_MUST_USE;
 void mr_plan_kernels_fini(mr_plan_kernels *k);
 

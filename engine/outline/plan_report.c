@@ -54,8 +54,6 @@ mr_status mr_forecast_draw(const mr_forecast *f, bool svg, FILE *out)
 	mr_trace_rec *rec;
 	mr_status st;
 
-	if (!s->plan)
-		return mr_fail(MR_ECONFIG, "sequential has no schedule: it is one worker that runs layer after layer");
 	MR_TRY(mr_walk_trace(s->plan, f->walk, 1e9, &rec, &p.n_rec));
 	snprintf(title, sizeof(title), "%s: %s, %u worker%s, %u micro-batch%s a step", s->job->name,
 		 s->plan->system, s->place.n_workers, s->place.n_workers == 1 ? "" : "s", s->n_micro,
@@ -101,11 +99,10 @@ static mr_status print_head(const mr_forecast *f, FILE *out)
 	fprintf(out, "data     %s\n", s->data->describe);
 	MR_TRY(print_known(s, out));
 	fprintf(out, "system   %s, %u worker%s, %u micro-batch%s of %lld sample%s a step",
-		s->plan ? s->plan->system : s->job->system.name, s->place.n_workers,
+		s->plan->system, s->place.n_workers,
 		s->place.n_workers == 1 ? "" : "s", s->n_micro, s->n_micro == 1 ? "" : "es", (long long)s->samples,
 		s->samples == 1 ? "" : "s");
-	if (s->plan)
-		fprintf(out, "; plan %016" PRIx64, s->plan_hash);
+	fprintf(out, "; plan %016" PRIx64, s->plan_hash);
 	if (s->n_tries)
 		fprintf(out, ", that of %s = %" PRIu64, mr_job_system(s->job)->tries_option, s->n_tries);
 	fprintf(out, "\nmachine  %s\n", mr_topo_print(&s->topo, text, sizeof(text)));
@@ -311,15 +308,15 @@ static void print_times(const mr_forecast *f, FILE *out)
 		fprintf(out, ", %.1f GFLOP/s", mr_graph_flops_train(s->graph) * samples / f->step_s / 1e9);
 	fprintf(out, "; bubble %.1f%% (mean of the workers), %.1f%% (busiest worker)\n", idle_percent(f, f->busy_s),
 		idle_percent(f, f->busiest_s));
-	u = unit_of(s->plan ? f->walk->makespan : 0);
-	if (s->plan && f->walk->n_bodies == 1 &&
+	u = unit_of(f->walk->makespan);
+	if (f->walk->n_bodies == 1 &&
 	    f->walk->makespan > f->step_s * mr_forecast_steps(s->plan) * (1 + SAME_TIME))
 		fprintf(out, "           steps overlap: the first by itself takes %.4g %s\n",
 			f->walk->makespan / u->seconds, u->name);
-	if (s->plan && f->walk->n_bodies > 1)
+	if (f->walk->n_bodies > 1)
 		fprintf(out, "           steps overlap: the first %u take %.4g %s\n",
 			f->walk->n_bodies * mr_plan_steps(s->plan), f->walk->makespan / u->seconds, u->name);
-	if (s->plan && f->walk->plan)
+	if (f->walk->plan)
 		fprintf(out, "           %zu weight gradient%s taken over from another worker\n", f->walk->n_stolen,
 			f->walk->n_stolen == 1 ? " is" : "s are");
 	if (s->place.shared)
@@ -378,10 +375,8 @@ mr_status mr_forecast_print(const mr_forecast *f, FILE *out)
 	MR_TRY(print_head(f, out));
 	fputc('\n', out);
 	MR_TRY(print_stages(f, out));
-	if (s->plan) {
-		fputc('\n', out);
-		MR_TRY(print_versions(f, out));
-	}
+	fputc('\n', out);
+	MR_TRY(print_versions(f, out));
 	fputc('\n', out);
 	MR_TRY(print_nodes(f, out));
 	MR_TRY(print_process(f, out));
@@ -389,7 +384,7 @@ mr_status mr_forecast_print(const mr_forecast *f, FILE *out)
 		MR_TRY(print_latency(&s->topo, out));
 	if (s->measured)
 		print_measured(s->measured, out);
-	if (s->plan && s->place.n_workers <= TEXT_WORKERS) {
+	if (s->place.n_workers <= TEXT_WORKERS) {
 		fputc('\n', out);
 		MR_TRY(mr_forecast_draw(f, false, out));
 	}

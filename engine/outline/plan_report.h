@@ -12,14 +12,14 @@
  * MR_EIO, MR_ERESOURCE. */
 mr_status mr_forecast_print(const mr_forecast *f, FILE *out) MR_MUST_USE;
 
-/** The schedule as a picture, SVG or text. Errors: MR_ECONFIG sequential has none; MR_EIO, MR_ERESOURCE. */
+/** The schedule as a picture, SVG or text. Errors: MR_EIO, MR_ERESOURCE. */
 mr_status mr_forecast_draw(const mr_forecast *f, bool svg, FILE *out) MR_MUST_USE;
 
 /* --- stage_table.c --- */
 
 struct mr_plan_kernels;
 
-/** The table of stages (report/table.h) of @run, or of sequential training when it is NULL, with @kernels unless that
+/** The table of stages (report/table.h) of @run, with @kernels unless that
  * is NULL. Errors: MR_EIO, MR_ERESOURCE. */
 mr_status mr_stage_table_print(const mr_session *s, const mr_run *run, const struct mr_plan_kernels *kernels,
 			       FILE *out) MR_MUST_USE;

@@ -6,7 +6,6 @@
 #include "outline/plan_kernels.h"
 #include "outline/plan_report.h"
 #include "report/table.h"
-#include "sequential/sequential_size.h"
 
 typedef struct texts {
 	char layers[120], cores[120], kernels[64], nodes[64], pages[16];
@@ -46,14 +45,11 @@ static void layers_text(const mr_session *s, uint16_t stage, char *text, size_t 
 /* Where the memory of worker @w lies, and how much of it does if it has been touched. */
 static void nodes_text(const mr_session *s, const mr_run *run, uint16_t w, texts *t, mr_report_stage_row *row)
 {
-	bool started = s->executor.engine || s->executor.sequential;
-	mr_node_list planned = run ? run->worker[w].nodes
-				   : started ? *mr_executor_nodes(&s->executor, w) : s->place.worker[w].memory;
 	mr_region_look look = {.error = 1};
 
-	row->nodes = mr_node_list_text(&planned, t->nodes, sizeof(t->nodes));
-	if (started && s->place.bindable && s->place.n_memories > 1)
-		look = mr_region_look_up(mr_executor_region(&s->executor, w));
+	row->nodes = mr_node_list_text(&run->worker[w].nodes, t->nodes, sizeof(t->nodes));
+	if (s->executor.engine && s->place.bindable && s->place.n_memories > 1)
+		look = mr_region_look_up(&run->worker[w].region);
 	if (look.error || !look.n_pages)
 		return;
 	snprintf(t->pages, sizeof(t->pages), "%.0f%%",
@@ -61,30 +57,23 @@ static void nodes_text(const mr_session *s, const mr_run *run, uint16_t w, texts
 	row->pages = t->pages;
 }
 
-static mr_status fill(const mr_session *s, const mr_run *run, uint8_t pipe, uint16_t stage, texts *t,
+static void fill(const mr_session *s, const mr_run *run, uint8_t pipe, uint16_t stage, texts *t,
 		      mr_report_stage_row *row)
 {
-	uint16_t w = s->plan ? mr_plan_worker(s->plan, pipe, stage) : 0;
+	uint16_t w = mr_plan_worker(s->plan, pipe, stage);
 	mr_run_memory m;
 
-	if (run) {
-		mr_run_memory_of_stage(run, pipe, stage, &m);
-	} else {
-		mr_sequential_config c = mr_session_sequential_config(s);
-
-		MR_TRY(mr_sequential_size(&c, &m));
-	}
+	mr_run_memory_of_stage(run, pipe, stage, &m);
 	layers_text(s, stage, t->layers, sizeof(t->layers));
 	cores_text(&s->place.worker[w], t->cores, sizeof(t->cores));
 	*row = (mr_report_stage_row){
 		.stage = stage,
 		.worker = w,
 		.pipe = pipe,
-		.n_pipes = s->plan ? s->plan->n_pipes : 1,
+		.n_pipes = s->plan->n_pipes,
 		.layers = t->layers,
 		.n_layers = s->partition.first[stage + 1] - s->partition.first[stage],
-		.n_params =
-			(uint64_t)(run ? mr_stage_size(run->stage[stage])->n_elements : mr_graph_n_params(s->graph)),
+		.n_params = (uint64_t)mr_stage_size(run->stage[stage])->n_elements,
 		.weight_bytes = m.weights,
 		.stash_bytes = m.stashes,
 		.gradient_bytes = m.grads,
@@ -95,18 +84,17 @@ static mr_status fill(const mr_session *s, const mr_run *run, uint8_t pipe, uint
 		.cores = t->cores,
 	};
 	nodes_text(s, run, w, t, row);
-	return MR_OK;
 }
 
 mr_status mr_stage_table_print(const mr_session *s, const mr_run *run, const mr_plan_kernels *kernels, FILE *out)
 {
-	uint32_t pipes = s->plan ? s->plan->n_pipes : 1, n = s->partition.n_stages * pipes;
+	uint32_t pipes = s->plan->n_pipes, n = s->partition.n_stages * pipes;
 	mr_report_stage_row *rows = calloc(n, sizeof(*rows));
 	texts *t = calloc(n, sizeof(*t));
 	mr_status st = rows && t ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for a table of %u stages", n);
 
 	for (uint32_t i = 0; st == MR_OK && i < n; i++)
-		st = fill(s, run, (uint8_t)(i % pipes), (uint16_t)(i / pipes), &t[i], &rows[i]);
+		fill(s, run, (uint8_t)(i % pipes), (uint16_t)(i / pipes), &t[i], &rows[i]);
 	for (uint32_t i = 0; kernels && st == MR_OK && i < n; i++)
 		rows[i].kernels = mr_stage_calls_text(&kernels->stage[i / pipes], t[i].kernels);
 	if (st == MR_OK)

@@ -54,7 +54,7 @@ static mr_status make_stages(mr_lone_stage *x)
 {
 	const mr_run_config *c = x->c;
 	const uint32_t *first = c->partition->first;
-	bool tied = c->plan && c->plan->contract.tied && x->stage > 0 && x->stage + 1 == c->partition->n_stages;
+	bool tied = c->plan->contract.tied && x->stage > 0 && x->stage + 1 == c->partition->n_stages;
 
 	if (tied)
 		MR_TRY(mr_stage_create(c->graph, 0, first[1], c->samples, c->kernels, false, NULL, &x->owner));
@@ -62,20 +62,17 @@ static mr_status make_stages(mr_lone_stage *x)
 			       x->owner, &x->s);
 }
 
-/* May a plan of these stages (or sequential) carry out steps inside the backward pass? */
+/* May a plan of these stages carry out steps inside the backward pass? */
 static bool could_step_inside(const mr_run_config *c)
 {
 	return !(c->clip > 0) && !mr_graph_ties(c->graph) && mr_optim_elementwise(c->optim);
 }
 
-/* Does the run carry out the stage's steps inside its backward pass? (sequential.c and exec_compute.c; of a tied model
- * in sequential they are measured apart) */
+/* Does the run carry out the stage's steps inside its backward pass? (exec_compute.c) */
 static bool steps_inside(const mr_lone_stage *x)
 {
 	const mr_plan *p = x->c->plan;
 
-	if (!p)
-		return could_step_inside(x->c);
 	for (int sec = 0; sec < MR_N_SECTIONS; sec++) {
 		const mr_list *l = mr_plan_list(p, mr_plan_worker(p, 0, x->stage), (mr_section)sec);
 
@@ -91,7 +88,7 @@ static uint32_t largest_span(const mr_lone_stage *x)
 	const mr_plan *p = x->c->plan;
 	uint32_t most = 1;
 
-	for (uint16_t w = 0; p && w < p->n_workers; w++)
+	for (uint16_t w = 0; w < p->n_workers; w++)
 		for (int sec = 0; sec < MR_N_SECTIONS; sec++) {
 			const mr_list *l = mr_plan_list(p, w, (mr_section)sec);
 
@@ -196,7 +193,7 @@ static mr_status fill(mr_lone_stage *x)
 
 mr_status mr_lone_stage_open(mr_lone_stage *x, const mr_run_config *c, uint16_t stage, uint32_t n_micro)
 {
-	const mr_place_worker *place = &c->place->worker[c->plan ? mr_plan_worker(c->plan, 0, stage) : 0];
+	const mr_place_worker *place = &c->place->worker[mr_plan_worker(c->plan, 0, stage)];
 
 	*x = (mr_lone_stage){.c = c, .stage = stage, .n_micro = n_micro};
 	x->span = largest_span(x);
@@ -207,7 +204,7 @@ mr_status mr_lone_stage_open(mr_lone_stage *x, const mr_run_config *c, uint16_t 
 		mr_stage_share_grads(x->s); /* as in the run */
 	x->own.stage = x->s;
 	x->own.k = c->kernels;
-	x->own.cap = c->plan ? c->plan->n_versions[stage] : 1;
+	x->own.cap = c->plan->n_versions[stage];
 	x->own.shard = &x->shard;
 	x->own.n_shards = 1;
 	x->shard.need = n_micro;

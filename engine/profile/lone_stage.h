@@ -16,7 +16,7 @@ typedef struct mr_lone_stage {
 	uint16_t stage;
 	uint32_t n_micro;    /* micro-batches a sum */
 	bool inside;         /* the run steps in the last W of a sum */
-	bool could_inside;   /* a plan of these stages, or sequential, may carry out steps there */
+	bool could_inside;   /* a plan of these stages may carry out steps there */
 	mr_stage *s, *owner; /* owner: the stage that stores a parameter tied from here; NULL: none */
 	mr_stage_weights own;
 	mr_shard shard;      /* of these weights */

@@ -14,7 +14,7 @@
 
 static uint16_t worker_of(const mr_run_config *c, uint16_t stage)
 {
-	return c->plan ? mr_plan_worker(c->plan, 0, stage) : 0;
+	return mr_plan_worker(c->plan, 0, stage);
 }
 
 /* The @turn-th stage of worker @w; *@has: it has that many. Otherwise a stage to keep it busy: its last one, or, if it
@@ -162,7 +162,7 @@ static void find_worst(const mr_run_config *c, mr_profile *p)
 mr_status mr_profile_measure(const mr_run_config *c, uint32_t n_micro, double seconds, mr_profile_method method,
 			     mr_profile *out)
 {
-	bool together = method == MR_PROFILE_TOGETHER && c->plan;
+	bool together = method == MR_PROFILE_TOGETHER;
 	mr_bench_series s = {c, n_micro, seconds, out};
 	bool any = true;
 

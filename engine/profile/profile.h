@@ -76,7 +76,7 @@ typedef struct mr_profile {
 
 /**
  * Measure for at least @seconds a stage and MR_PROFILE_MIN_REPEATS repeats, after a warm-up, of a run whose commits sum
- * @n_micro micro-batches. Of @c it uses graph, partition, plan (NULL: one stage, sequential), kernels, data, optim,
+ * @n_micro micro-batches. Of @c it uses graph, partition, plan, kernels, data, optim,
  * place, clip, seed, samples and memory_limit (of one stage); a live measurement uses all that an engine does, and
  * takes @seconds a stage more. The place must be this machine's. Call mr_profile_fini, also after an error. Errors:
  * MR_ERESOURCE, MR_EDNN, MR_EDIVERGED, those of an engine. */

@@ -18,7 +18,7 @@ static const mr_lr still = {.kind = MR_LR_CONSTANT, .base = 1e-12}; /* the weigh
 
 bool mr_profile_is_live(const mr_run_config *c)
 {
-	bool repeats = c->plan && !c->plan->contract.racing && !c->place->shared;
+	bool repeats = !c->plan->contract.racing && !c->place->shared;
 
 	for (uint16_t w = 0; repeats && w < c->plan->n_workers; w++) {
 		const mr_list *l = mr_plan_list(c->plan, w, MR_BODY);

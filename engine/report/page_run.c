@@ -81,8 +81,7 @@ mr_status mr_page_timeline(mr_page *p)
 	mr_page_heading(p, 3, "Timeline");
 	if (mr_json_size(mr_json_get(timeline, "records")))
 		return draw_timeline(p, timeline);
-	mr_page_say(p, "There is no timeline: sequential training has no pipeline, and folders of older programs have "
-		       "no run.json.");
+	mr_page_say(p, "There is no timeline: folders of older programs have no run.json.");
 	return MR_OK;
 }
 

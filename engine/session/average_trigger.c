@@ -21,8 +21,8 @@ mr_status mr_average_check(const mr_session *s)
 	if (t->weights != t->state || mr_types_rest_bytes(t))
 		return mr_fail(MR_ECONFIG, "%s exchanges weights and averages, which must have one type: take "
 					   "precision = \"f32\"", name);
-	if (s->plan && (s->plan->contract.private_weights || mr_contract_replicates(&s->plan->contract) ||
-			mr_plan_has_stage_replicas(s->plan)))
+	if (s->plan->contract.private_weights || mr_contract_replicates(&s->plan->contract) ||
+	    mr_plan_has_stage_replicas(s->plan))
 		return mr_fail(MR_ECONFIG, "%s averages one copy of the weights, and %s has several", name,
 			       s->job->system.name);
 	for (uint32_t p = 0; p < s->graph->n_params; p++)

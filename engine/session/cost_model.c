@@ -235,7 +235,7 @@ static team *teams_of(const mr_session *s, const mr_server *m, uint32_t k, doubl
 
 static uint16_t worker_of(const mr_session *s, uint32_t node)
 {
-	return s->plan ? mr_plan_worker(s->plan, 0, mr_partition_stage(&s->partition, node)) : 0;
+	return mr_plan_worker(s->plan, 0, mr_partition_stage(&s->partition, node));
 }
 
 static double step_seconds(const team *t, double bytes)
@@ -282,7 +282,7 @@ static void rates_of_bytes(const mr_session *s, const mr_server *m, const team *
 	out->far = (mr_handoff){.read_s = 1 / fmin(mr_model_link_rate(m), t->k * m->l3_gbs * 1e9)};
 	out->far_s = 1 / mr_model_link_rate(m);
 	/* a hand-over is two messages: a number in the ring, and the place that it frees */
-	out->hop_s = s->plan ? 2e-9 * (is_spread(s) ? m->socket_ns : m->node_ns) : 0;
+	out->hop_s = 2e-9 * (is_spread(s) ? m->socket_ns : m->node_ns);
 }
 
 /* What was measured of a layer like @node, in place of @c, what the model has for it. False: nothing was. */

@@ -102,7 +102,7 @@ static void add_crowding(const mr_session *s, const mr_costs *c, mr_stage_cost *
 /* Each gradient but one is added to it. */
 static void add_reductions(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
 {
-	for (uint16_t i = 0; s->plan && i < s->partition.n_stages; i++)
+	for (uint16_t i = 0; i < s->partition.n_stages; i++)
 		stage[i].r = c->sum_s * (param_bytes(s, i) * (mr_plan_partial_sums(s->plan, i) - 1) +
 					 tied_bytes(s, i) * s->plan->n_pipes);
 }
@@ -111,9 +111,9 @@ static void add_reductions(const mr_session *s, const mr_costs *c, mr_stage_cost
 static void add_commits(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
 {
 	bool clips = s->job->train.clip > 0;
-	bool replicates = s->plan && mr_contract_replicates(&s->plan->contract);
-	bool global = s->plan && s->plan->contract.flush != MR_FLUSH_NONE && !replicates;
-	uint32_t pipes = s->plan ? s->plan->n_pipes : 1;
+	bool replicates = mr_contract_replicates(&s->plan->contract);
+	bool global = s->plan->contract.flush != MR_FLUSH_NONE && !replicates;
+	uint32_t pipes = s->plan->n_pipes;
 
 	for (uint16_t i = 0; i < s->partition.n_stages; i++) {
 		double bytes = param_bytes(s, i), norm = bytes * c->norm_s;
@@ -138,7 +138,7 @@ static double apart(const mr_session *s, uint16_t a, uint16_t b, bool far)
 {
 	unsigned n = 0;
 
-	for (unsigned p = 0; s->plan && p < s->plan->n_pipes; p++) {
+	for (unsigned p = 0; p < s->plan->n_pipes; p++) {
 		uint16_t from = mr_plan_worker(s->plan, (uint8_t)p, a), to = mr_plan_worker(s->plan, (uint8_t)p, b);
 
 		n += far ? s->place.worker[from].node != s->place.worker[to].node : from != to;
@@ -151,8 +151,7 @@ static void add_boundaries(const mr_session *s, const mr_costs *c, mr_stage_cost
 	uint16_t n = s->partition.n_stages;
 	bool differ = c->far.read_s > 0 || c->far.write_s > 0;
 
-	if (s->plan)
-		stage[0].f += bytes_into(s, 0, false) * c->remote.read_s;
+	stage[0].f += bytes_into(s, 0, false) * c->remote.read_s;
 	for (uint16_t i = 1; i < n; i++) {
 		double far = differ ? apart(s, (uint16_t)(i - 1), i, true) : 0;
 		double near = apart(s, (uint16_t)(i - 1), i, false) - far;
@@ -279,7 +278,7 @@ static mr_layer_cost nominal(const mr_session *s, uint32_t node)
 	const mr_graph *g = s->graph;
 	const mr_node *nd = &g->nodes[node];
 	uint16_t stage = mr_partition_stage(&s->partition, node);
-	double threads = s->place.worker[s->plan ? mr_plan_worker(s->plan, 0, stage) : 0].n_threads;
+	double threads = s->place.worker[mr_plan_worker(s->plan, 0, stage)].n_threads;
 	double all = mr_partition_cost(g, node, s->samples, s->kernels) / threads, share[3];
 	mr_layer_cost c = {0};
 	mr_layer_needs z;

@@ -1,32 +1,39 @@
 /*
- * executor.h - one interface to whatever trains, for the commands: the engine with a plan, a replay in virtual time, or
- * sequential.
+ * executor.h - one interface to whatever carries out a plan, for the commands: the engine, or a replay in virtual time.
+ *
+ * Each of the two is a kind: a table of functions in executor.c. What they have in common, weights, statistics, memory,
+ * is their run (exec/run.h).
  */
 #ifndef MR_SESSION_EXECUTOR_H
 #define MR_SESSION_EXECUTOR_H
 
 #include "exec/engine.h"
 #include "replay/replay.h"
-#include "sequential/sequential.h"
 #include "session/state.h"
 
-/* Exactly one of the three is not NULL. */
+typedef struct mr_executor_kind mr_executor_kind;
+
 typedef struct mr_executor {
-	mr_engine *engine;
-	mr_replay *replay;
-	mr_sequential *sequential;
-	mr_replay_source *source; /* order and times of the replay; NULL: the clock determines its order */
+	const mr_executor_kind *kind; /* NULL: not started */
+	mr_engine *engine;            /* of that kind, else NULL; for what an engine alone can do */
+	mr_replay *replay;            /* likewise */
+	mr_replay_source *source;     /* order and times of the replay; NULL: the clock determines its order */
 	void *source_arg;
 	const mr_replay_clock *clock;
 } mr_executor;
 
-/** As mr_engine_run. For sequential and a replay, @progress is called with records on their training thread; a replay
- * does not call it with NULL. */
+/** An engine that runs @c, with @watchdog_s as mr_engine_create. Errors: those of it; *@x is then as it was. */
+mr_status mr_executor_of_engine(const mr_run_config *c, double watchdog_s, mr_executor *x) MR_MUST_USE;
+
+/** A replay of @c in the order of @source, or (NULL) of @clock. Errors: those of mr_replay_create. */
+mr_status mr_executor_of_replay(const mr_run_config *c, mr_replay_source *source, void *source_arg,
+				const mr_replay_clock *clock, mr_executor *x) MR_MUST_USE;
+
+/** As mr_engine_run. A replay calls @progress with records on its own thread, and never with NULL. */
 mr_status mr_executor_run(mr_executor *x, uint64_t until, mr_engine_progress *progress, void *arg,
 			  uint64_t *reached) MR_MUST_USE;
 
-/** Mean validation loss at the present weights; as mr_engine_eval. Sequential and a replay call @wanted on their
- * training thread. */
+/** Mean validation loss at the present weights; as mr_engine_eval. A replay calls @wanted on its own thread. */
 mr_status mr_executor_eval(mr_executor *x, mr_eval_wanted *wanted, void *arg, double *loss) MR_MUST_USE;
 
 /** Scores of the last evaluation that was not cancelled. */
@@ -35,18 +42,10 @@ mr_scores mr_executor_scores(mr_executor *x);
 /** The state at the present pause point; free with mr_state_fini. */
 mr_status mr_executor_state(mr_executor *x, mr_state *out) MR_MUST_USE;
 
-/** The executor's run; NULL for sequential. While paused. */
+/** The executor's run; NULL: it is not started. While paused. */
 mr_run *mr_executor_run_of(const mr_executor *x);
 
-/** The memory of worker @w, and the nodes where that was planned to lie. */
-const mr_region *mr_executor_region(const mr_executor *x, uint16_t w);
-const mr_node_list *mr_executor_nodes(const mr_executor *x, uint16_t w);
-
-/** See exec/run.h. */
-double mr_executor_largest_gradient(const mr_executor *x);
-
-/** Nanoseconds that worker @w has computed so far, and those that it has waited in training, by cause. At any time; of
- * sequential on its training thread, or between runs. */
+/** Nanoseconds that worker @w has computed so far, and those that it has waited in training, by cause. At any time. */
 void mr_executor_spent(const mr_executor *x, uint16_t w, uint64_t *busy, uint64_t waited[MR_N_WAITS]);
 
 /** Nanoseconds computed so far by all workers together. At any time. */

@@ -12,22 +12,8 @@ void mr_flops_by_add(mr_flops_by *f, const mr_stage_calls *c)
 		f->of[c->call[i].by] += c->call[i].call.flops;
 }
 
-static mr_status of_sequential(const mr_session *s, mr_stage_calls *c)
-{
-	mr_stage *stage = NULL;
-	mr_status st = mr_stage_create(s->graph, 0, s->graph->n_nodes, s->samples, s->kernels, false, NULL, &stage);
-
-	if (st == MR_OK)
-		st = mr_stage_calls_init(c, stage, s->place.worker[0].n_threads, true);
-	mr_stage_destroy(stage);
-	return st;
-}
-
 mr_status mr_session_stage_calls(const mr_session *s, const mr_run *run, uint16_t i, mr_stage_calls *c)
 {
-	*c = (mr_stage_calls){0};
-	if (!run)
-		return of_sequential(s, c);
 	return mr_stage_calls_init(c, run->stage[i], s->place.worker[mr_plan_worker(s->plan, 0, i)].n_threads,
 				   mr_run_steps_inside(s->plan, i));
 }
@@ -37,7 +23,7 @@ mr_status mr_flops_by_of(const mr_session *s, const mr_run *run, mr_flops_by *ou
 	mr_status st = MR_OK;
 
 	*out = (mr_flops_by){.unknown = false};
-	for (uint16_t i = 0; st == MR_OK && i < (run ? s->partition.n_stages : 1); i++) {
+	for (uint16_t i = 0; st == MR_OK && i < s->partition.n_stages; i++) {
 		mr_stage_calls c;
 
 		st = mr_session_stage_calls(s, run, i, &c);

@@ -20,7 +20,7 @@ typedef struct mr_flops_by {
 
 void mr_flops_by_add(mr_flops_by *f, const mr_stage_calls *c);
 
-/** The calls of stage @i of the plan of @s, which @run would carry out, or with NULL of sequential training. The caller
+/** The calls of stage @i of the plan of @s, which @run would carry out. The caller
  * calls mr_stage_calls_fini, also after an error. Errors: MR_ERESOURCE. */
 mr_status mr_session_stage_calls(const mr_session *s, const mr_run *run, uint16_t i, mr_stage_calls *c) MR_MUST_USE;
 

@@ -5,7 +5,6 @@
 
 #include "base/str.h"
 #include "ir/pause.h"
-#include "sequential/sequential_size.h"
 #include "session/memory_plan.h"
 #include "session/cost_model.h"
 #include "ir/bound.h"
@@ -33,25 +32,6 @@ static void share_out(mr_forecast *f, const uint64_t *claimed)
 		*(t->memory[i].spare ? &f->memory_bytes[i] : &f->node_bytes[node_with(t, i)]) += claimed[i];
 }
 
-static mr_status memory_of_sequential(mr_forecast *f)
-{
-	const mr_session *s = f->s;
-	mr_sequential_config q = mr_session_sequential_config(s);
-	uint64_t *claimed;
-	mr_run_memory m;
-	bool elsewhere;
-
-	MR_TRY(mr_sequential_size(&q, &m));
-	f->bytes = m.weights + m.grads + m.optimizer + m.activations + m.boundaries + m.scratch;
-	claimed = calloc(s->place.n_memories, sizeof(*claimed));
-	if (!claimed)
-		return mr_fail(MR_ERESOURCE, "no memory for a plan");
-	mr_place_claim(&s->place, &s->place.worker[0], f->bytes, claimed, &elsewhere);
-	share_out(f, claimed);
-	free(claimed);
-	return MR_OK;
-}
-
 mr_status mr_forecast_memory(mr_forecast *f)
 {
 	const mr_session *s = f->s;
@@ -61,8 +41,6 @@ mr_status mr_forecast_memory(mr_forecast *f)
 	f->memory_bytes = calloc(s->topo.n_memories, sizeof(*f->memory_bytes));
 	if (!f->node_bytes || !f->memory_bytes)
 		return mr_fail(MR_ERESOURCE, "no memory for a plan");
-	if (!s->plan)
-		return memory_of_sequential(f);
 	MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", mr_run_create(&c, &f->run)));
 	f->bytes = mr_run_mapped_bytes(f->run);
 	share_out(f, f->run->claimed);
@@ -89,15 +67,13 @@ double mr_forecast_steps(const mr_plan *p)
 static double busy_of(const mr_forecast *f, const mr_stage_cost *stage, uint16_t w)
 {
 	const mr_plan *p = f->s->plan;
-	const mr_list *l = p ? mr_plan_list(p, w, ends(p) ? MR_PROLOGUE : MR_BODY) : NULL;
+	const mr_list *l = mr_plan_list(p, w, ends(p) ? MR_PROLOGUE : MR_BODY);
 	mr_cost cost = {f->s->partition.n_stages, stage};
-	double steps = p ? mr_forecast_steps(p) : 1; /* looks through the whole list */
+	double steps = mr_forecast_steps(p); /* looks through the whole list */
 	double sum = 0;
 
-	for (uint32_t i = 0; p && i < l->n; i++)
+	for (uint32_t i = 0; i < l->n; i++)
 		sum += mr_instr_cost(p, &l->at[i], &cost) / steps;
-	for (uint16_t i = 0; !p && i < f->s->partition.n_stages; i++)
-		sum += f->s->n_micro * (stage[i].f + stage[i].i + stage[i].w) + stage[i].u;
 	return sum;
 }
 
@@ -113,6 +89,12 @@ static void bound_by_nodes(mr_forecast *f, const mr_stage_cost *bytes, double ra
 	}
 }
 
+/* Is it one worker beside another run like it? run_beside then says what they take from each other. */
+static bool has_twin(const mr_forecast *f)
+{
+	return f->share > 0 && f->costs.bytes && f->s->place.n_workers == 1;
+}
+
 /* Walk the plan of @f; where its costs have bytes, with workers that share memory and links. */
 static mr_status walk(mr_forecast *f, const mr_cost *cost)
 {
@@ -126,7 +108,7 @@ static mr_status walk(mr_forecast *f, const mr_cost *cost)
 	uint16_t *node;
 	mr_status st;
 
-	if (!f->costs.bytes)
+	if (!f->costs.bytes || has_twin(f))
 		return mr_sim_run(s->plan, cost, &(mr_sim_params){.n_bodies = n_bodies}, &f->walk);
 	bytes = calloc(2 * (size_t)n, sizeof(*bytes));
 	node = calloc(s->place.n_workers, sizeof(*node));
@@ -173,7 +155,7 @@ static uint32_t list_phases(const mr_forecast *f, phase *out)
 	return n;
 }
 
-/* Sequential training beside another run like it, on other cores of the same nodes, which is in each of its passes for
+/* One worker beside another run like it, on other cores of the same nodes, which is in each of its passes for
  * as long as that takes. Where two passes want more than the memory has, both slow down in proportion. */
 static mr_status run_beside(mr_forecast *f)
 {
@@ -251,16 +233,12 @@ mr_status mr_forecast_time(mr_forecast *f)
 		f->busy_s += busy / f->s->place.n_workers;
 		f->busiest_s = busy > f->busiest_s ? busy : f->busiest_s;
 	}
-	f->step_s = f->busy_s;
-	f->bound_s = f->busy_s;
-	if (!plan)
-		return f->share > 0 && f->costs.bytes ? run_beside(f) : MR_OK;
 	MR_TRY(mr_plan_bound(plan, &cost, false, &f->bound_s));
 	f->bound_s /= mr_forecast_steps(plan);
 	MR_TRY(walk(f, &cost));
 	f->step_s = (plan->contract.flush == MR_FLUSH_BARRIER || ends(plan) ? f->walk->makespan : f->walk->period) /
 		    mr_forecast_steps(plan);
-	return bound_by_cores(f);
+	return has_twin(f) ? run_beside(f) : bound_by_cores(f);
 }
 
 mr_status mr_forecast_init(mr_forecast *f, const mr_session *s)

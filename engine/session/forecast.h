@@ -13,12 +13,12 @@
 
 typedef struct mr_forecast {
 	const mr_session *s; /* borrowed */
-	mr_run *run;         /* built, not started; NULL for sequential */
+	mr_run *run;         /* built, not started */
 	mr_costs costs;
 	double share;        /* of the nodes' memories and links, where another run has the rest; 0: all. Sequential
 	                        training: another run like it has as much */
 	mr_stage_cost *stage;  /* [stages] */
-	mr_walk *walk;         /* NULL for sequential */
+	mr_walk *walk;
 	mr_shared_use use;     /* of memory and links, where the costs have bytes */
 	double step_s;         /* seconds from commit to commit */
 	double bound_s;        /* no order of this cut and placement is faster (ir/bound.h), nor are the nodes'

@@ -123,7 +123,7 @@ bool mr_kept_layers_find(mr_kept_layers *k, const mr_session *s, uint32_t node, 
 static mr_kept_row row_of(mr_kept_layers *kept, const mr_session *s, const mr_costs *measured, uint32_t node)
 {
 	const mr_layer_cost *c = &measured->layer[node];
-	uint16_t worker = s->plan ? mr_plan_worker(s->plan, 0, mr_partition_stage(&s->partition, node)) : 0;
+	uint16_t worker = mr_plan_worker(s->plan, 0, mr_partition_stage(&s->partition, node));
 	mr_kept_row r = {.key = key_of(kept, s, node),
 		 .layer = {s->samples, s->place.worker[worker].n_threads, c->f, c->i, c->w, c->u}};
 

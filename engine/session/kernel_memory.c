@@ -7,22 +7,6 @@
 #include "nn/kernel_room.h"
 #include "stage/stage_calls.h"
 
-static mr_status of_sequential(const mr_session *s, uint64_t *out)
-{
-	uint32_t n_threads = s->place.worker[0].n_threads;
-	mr_stage_calls calls = {0};
-	mr_stage *stage = NULL;
-	mr_status st = mr_stage_create(s->graph, 0, s->graph->n_nodes, s->samples, s->kernels, false, NULL, &stage);
-
-	if (st == MR_OK)
-		st = mr_stage_calls_init(&calls, stage, n_threads, true);
-	if (st == MR_OK)
-		*out = mr_kernel_room(s->kernels, n_threads, calls.call, calls.n);
-	mr_stage_calls_fini(&calls);
-	mr_stage_destroy(stage);
-	return st;
-}
-
 /* The stages of worker @w share its context. @all has room for the calls of all stages. */
 static uint64_t of_worker(const mr_session *s, const mr_run *run, uint16_t w, const mr_stage_calls *calls,
 			  mr_recorded *all)
@@ -68,8 +52,6 @@ mr_status mr_kernel_memory(const mr_session *s, const mr_run *run, uint64_t *out
 	mr_stage_calls *calls;
 	mr_status st;
 
-	if (!run)
-		return of_sequential(s, out);
 	calls = calloc(run->n_stages, sizeof(*calls));
 	if (!calls)
 		return mr_fail(MR_ERESOURCE, "no memory for a plan");

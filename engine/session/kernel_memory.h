@@ -4,7 +4,7 @@
 
 #include "session/session.h"
 
-/** An estimate from above (nn/kernel_room.h) for all workers of @run, or for sequential training where it is NULL.
+/** An estimate from above (nn/kernel_room.h) for all workers of @run.
  * Errors: MR_ERESOURCE, and those of making a stage. */
 mr_status mr_kernel_memory(const mr_session *s, const mr_run *run, uint64_t *out) MR_MUST_USE;
 

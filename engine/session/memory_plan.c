@@ -2,7 +2,6 @@
 
 #include "host/limits.h"
 #include "host/memory.h"
-#include "sequential/sequential_size.h"
 #include "session/kernel_memory.h"
 #include "session/objective_report.h"
 #include "store/crc_blocks.h"
@@ -79,24 +78,15 @@ static mr_status needs_of_run(const mr_session *s, const mr_run *run, needs *out
 static mr_status needs_of(const mr_session *s, const mr_run *run, needs *out)
 {
 	mr_run_config c = mr_session_run_config(s, NULL);
-	mr_sequential_config q;
 	mr_run *laid_out;
-	mr_run_memory m;
 	mr_status st;
 
 	if (run)
 		return needs_of_run(s, run, out);
-	if (s->plan) {
-		MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", mr_run_create(&c, &laid_out)));
-		st = needs_of_run(s, laid_out, out);
-		mr_run_destroy(laid_out);
-		return st;
-	}
-	q = mr_session_sequential_config(s);
-	MR_TRY(mr_sequential_size(&q, &m));
-	*out = (needs){.workers = m.weights + m.grads + m.optimizer + m.activations + m.boundaries + m.scratch,
-		       .model = m.weights, .optimizer = m.optimizer};
-	return mr_kernel_memory(s, NULL, &out->kernels);
+	MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", mr_run_create(&c, &laid_out)));
+	st = needs_of_run(s, laid_out, out);
+	mr_run_destroy(laid_out);
+	return st;
 }
 
 /* Buffers of a checkpoint, whose files are written one after the other. */
@@ -125,12 +115,12 @@ uint64_t mr_memory_of_program(const mr_session *s)
 }
 
 /* Threads that may make a sample at once: the loaders of training and of evaluation, of which there is one a node at
- * least; without a plan the loaders and the thread that trains. */
+ * least. */
 static uint64_t readers(const mr_session *s)
 {
 	uint64_t n = mr_session_loaders(s);
 
-	return s->plan ? 2 * (n > s->place.n_memories ? n : s->place.n_memories) : n + 1;
+	return 2 * (n > s->place.n_memories ? n : s->place.n_memories);
 }
 
 /* A limit that a process of @total bytes exceeds, and its @name; 0: there is none. */
@@ -206,7 +196,7 @@ mr_status mr_memory_plan_of(const mr_session *s, const mr_run *run, mr_memory_pl
 	b[MR_MEMORY_THREADS] = mr_memory_of_threads(s);
 	b[MR_MEMORY_EVALUATION] = (d->n_valid / (uint64_t)s->samples + 1) * (sizeof(double) + sizeof(uint64_t)) +
 				  mr_objective_report_bytes(s);
-	if (s->plan && mr_job_trace_steps(s->job, &first, &last))
+	if (mr_job_trace_steps(s->job, &first, &last))
 		b[MR_MEMORY_TRACE] = s->place.n_workers * MR_TRACE_BYTES;
 	b[MR_MEMORY_CHECKPOINT] = buffers(s, &n);
 	add_up(s, out);

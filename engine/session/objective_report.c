@@ -63,7 +63,7 @@ void mr_objective_report_destroy(mr_objective_report *k)
 
 double mr_objective_report_largest(const mr_session *s)
 {
-	return fmax(s->known->before, mr_executor_largest_gradient(&s->executor));
+	return fmax(s->known->before, mr_run_largest_gradient(mr_executor_run_of(&s->executor)));
 }
 
 void mr_objective_report_print(const mr_objective_report *k, FILE *out)

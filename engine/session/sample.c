@@ -8,14 +8,15 @@
 #include "base/rng.h"
 #include "host/signals.h"
 #include "nn/element.h"
+#include "session/logits.h"
 
 typedef struct writer {
 	const mr_session *s;
-	mr_sequential *q;
+	mr_logits *model;
 	int32_t *tokens;     /* all so far */
 	int64_t n, room;     /* room: of the prompt */
 	int32_t *window;     /* [context] */
-	uint8_t *logits;     /* of the whole window */
+	const void *logits;  /* of the whole window */
 	double *p;           /* [vocabulary] */
 	int32_t *order;      /* [vocabulary] for top_k */
 	int64_t context, vocab;
@@ -100,7 +101,7 @@ static mr_status next(writer *w, FILE *out)
 
 	memset(w->window, 0, (size_t)w->context * sizeof(*w->window));
 	memcpy(w->window, w->tokens + (w->n - shown), (size_t)shown * sizeof(*w->tokens));
-	MR_TRY(mr_sequential_forward(w->q, w->window, w->logits));
+	MR_TRY(mr_logits_of(w->model, w->window, &w->logits));
 	w->tokens[w->n] = draw(w, shown - 1);
 	if (d->tokenizer) {
 		text = mr_tokenizer_bytes(d->tokenizer, w->tokens[w->n], &len);
@@ -166,28 +167,6 @@ static mr_status read_prompt(writer *w, const char *prompt, int64_t want)
 	return MR_OK;
 }
 
-static mr_status make_model(writer *w, const mr_state_list *model)
-{
-	mr_sequential_config c = mr_session_sequential_config(w->s);
-	mr_state own;
-	mr_status st = MR_OK;
-
-	c.samples = 1;
-	c.n_micro = 1;
-	MR_TRY(mr_sequential_create(&c, &w->q));
-	MR_TRY(mr_state_of_sequential(w->q, &own));
-	for (size_t i = 0; i < own.model.n && st == MR_OK; i++) {
-		if (i >= model->n || strcmp(own.model.at[i].name, model->at[i].name) ||
-		    own.model.at[i].bytes != model->at[i].bytes)
-			st = mr_fail(MR_EINVAL, "the weights at hand are not those of this model (%s)",
-				     own.model.at[i].name);
-		else
-			memcpy(own.model.at[i].data, model->at[i].data, own.model.at[i].bytes);
-	}
-	mr_state_fini(&own);
-	return st;
-}
-
 static mr_status write_all(writer *w, const mr_state_list *model, FILE *out)
 {
 	const mr_job_sample *v = &w->s->job->sample;
@@ -203,10 +182,7 @@ static mr_status write_all(writer *w, const mr_state_list *model, FILE *out)
 	w->order = calloc((size_t)w->vocab, sizeof(*w->order));
 	if (!w->tokens || !w->window || !w->p || !w->order)
 		return mr_fail(MR_ERESOURCE, "no memory for a sample");
-	MR_TRY(make_model(w, model));
-	w->logits = aligned_alloc(64, (mr_sequential_out_bytes(w->q) + 63) / 64 * 64);
-	if (!w->logits)
-		return mr_fail(MR_ERESOURCE, "no memory for logits");
+	MR_TRY(mr_logits_create(w->s, model, &w->model));
 	MR_TRY(read_prompt(w, prompt, want));
 	w->live = isatty(fileno(out));
 	put_text(w, prompt, strlen(prompt), out);
@@ -241,10 +217,9 @@ mr_status mr_sample_write(const mr_session *s, const mr_state_list *model, FILE 
 
 	MR_TRY(mr_sample_check(s));
 	st = write_all(&w, model, out);
-	mr_sequential_destroy(w.q);
+	mr_logits_destroy(w.model);
 	free(w.tokens);
 	free(w.window);
-	free(w.logits);
 	free(w.p);
 	free(w.order);
 	return st;

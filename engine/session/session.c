@@ -13,7 +13,6 @@
 #include "data/text.h"
 #include "data/tokenized.h"
 #include "planner/graph_objective.h"
-#include "sequential/sequential_size.h"
 
 /* Files up to this part of the available memory are kept in memory (and never more than MR_DATA_KEEP). */
 #define KEEP_PART 8
@@ -108,7 +107,7 @@ static mr_status check_suits(const mr_session *s)
 
 bool mr_session_is_mitigated(const mr_session *s)
 {
-	return s->plan && s->plan->contract.flush == MR_FLUSH_NONE && !mr_mitigate_is_none(s->mitigate.ops);
+	return s->plan->contract.flush == MR_FLUSH_NONE && !mr_mitigate_is_none(s->mitigate.ops);
 }
 
 /* Open the backend of the job, with the table of choices that it names. */
@@ -250,31 +249,6 @@ mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *
 	return c;
 }
 
-mr_sequential_config mr_session_sequential_config(const mr_session *s)
-{
-	const mr_job_train *train = &s->job->train;
-
-	return (mr_sequential_config){
-		.graph = s->graph,
-		.kernels = s->kernels,
-		.data = s->data,
-		.optim = &s->optim,
-		.lr = &s->lr,
-		.place = &s->place.worker[0],
-		.machine = &s->place,
-		.watchdog_s = s->job->machine.watchdog,
-		.clip = train->clip,
-		.skip_nonfinite = train->nonfinite == MR_NONFINITE_SKIP,
-		.seed = (uint64_t)train->seed,
-		.samples = s->samples,
-		.norm_every = (uint64_t)train->norm_every,
-		.measures = mr_graph_is_linear(s->graph),
-		.n_loaders = mr_session_loaders(s),
-		.n_micro = s->n_micro,
-		.sum = s->sum,
-	};
-}
-
 /* Replicas stop only after an average, and plans that drain only after a drain, so everything for which a run stops
  * must fall there. */
 static mr_status check_stops(const mr_session *s)
@@ -300,30 +274,17 @@ static mr_status check_stops(const mr_session *s)
 static mr_status create_executor(mr_session *s, const mr_session_opts *opts)
 {
 	double watchdog = s->job->machine.watchdog;
-	mr_run_config c;
+	mr_run_config c = mr_session_run_config(s, opts);
 
-	if (!s->plan) {
-		mr_sequential_config q = mr_session_sequential_config(s);
-
-		q.counts = opts && opts->counts;
-		return mr_sequential_create(&q, &s->executor.sequential);
-	}
-	c = mr_session_run_config(s, opts);
 	if (!opts || (!opts->source && !opts->clock))
-		return mr_engine_create(&c, watchdog, &s->executor.engine);
-	s->executor.source = opts->source;
-	s->executor.source_arg = opts->source_arg;
-	s->executor.clock = opts->clock;
-	return mr_replay_create(&c, &s->executor.replay);
+		return mr_executor_of_engine(&c, watchdog, &s->executor);
+	return mr_executor_of_replay(&c, opts->source, opts->source_arg, opts->clock, &s->executor);
 }
 
 mr_status mr_session_start(mr_session *s, const mr_session_opts *opts)
 {
-	s->base_bytes = mr_memory_resident_bytes();
-	s->before_bytes = mr_memory_peak_bytes();
 	mr_place_count_free(&s->place); /* the data have taken some of it */
-	if (s->plan)
-		MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", check_stops(s)));
+	MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", check_stops(s)));
 	MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", create_executor(s, opts)));
 	if (s->copy_bytes && mr_memory_started_fits(s) != MR_OK)
 		s->copy_bytes = 0; /* checkpoints are written in the foreground then */
@@ -353,8 +314,8 @@ void mr_session_close(mr_session *s)
 uint64_t mr_session_predicted_bytes(const mr_session *s)
 {
 	const mr_run *run = mr_executor_run_of(&s->executor);
-	uint64_t base = run ? run->base_bytes : s->base_bytes, before = run ? run->before_bytes : s->before_bytes;
-	uint64_t bytes = base + mr_executor_bytes(&s->executor) + mr_memory_of_threads(s) + s->copy_bytes +
+	uint64_t before = run->before_bytes;
+	uint64_t bytes = run->base_bytes + mr_executor_bytes(&s->executor) + mr_memory_of_threads(s) + s->copy_bytes +
 			 s->working_bytes;
 
 	return bytes > before ? bytes : before;

@@ -46,10 +46,10 @@ typedef struct mr_session {
 	mr_graph *graph;
 	char *network;               /* network_text.h; NULL: nobody has asked for it. Owned */
 	mr_partition partition;
-	mr_plan *plan;               /* NULL for sequential */
+	mr_plan *plan;               /* NULL: there is no text */
 	mr_plan *steady; /* lowered: the system's own order, if @plan is the record of another and mitigations use
 			    ages; else NULL */
-	uint64_t plan_hash;          /* mr_plan_identity of it; 0 for sequential */
+	uint64_t plan_hash;          /* mr_plan_identity of it */
 	uint64_t file_hash;          /* of a plan from a file: what `check` calls it; another than plan_hash if the
 	                                training adds terms to its contract. Else 0 */
 	uint64_t n_tries;            /* of a plan found within a time limit: the value of the system's tries_option
@@ -75,15 +75,13 @@ typedef struct mr_session {
 	uint64_t copy_bytes;         /* memory for a copy of the state, from which checkpoints are written while the
 	                                training goes on; 0: they are written in the foreground */
 	uint64_t working_bytes;      /* that come and go: decoding of samples, evaluation, buffers of checkpoints */
-	uint64_t base_bytes;         /* resident memory before the executor was made; see mr_run */
-	uint64_t before_bytes;       /* its peak until then: a long list takes more while it is made and checked */
 } mr_session;
 
 typedef struct mr_session_opts {
 	bool trace;                  /* keep trace records */
 	bool counts;                 /* count processor events (exec/counted.h) */
 	uint64_t record_micro;       /* racing: keep the order of this many micro-batches; 0: none */
-	mr_run_observer *observer;   /* see exec/run.h; not for sequential */
+	mr_run_observer *observer;   /* see exec/run.h */
 	void *observer_arg;
 	mr_replay_source *source;    /* carry the plan out on one thread, in this order and with its times; NULL: the
 	                                engine */
@@ -135,8 +133,6 @@ mr_status mr_session_start(mr_session *s, const mr_session_opts *opts) MR_MUST_U
 mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *opts);
 /** Threads of a loader, where the data decode files. */
 uint32_t mr_session_loaders(const mr_session *s);
-
-mr_sequential_config mr_session_sequential_config(const mr_session *s);
 
 void mr_session_close(mr_session *s);
 

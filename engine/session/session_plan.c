@@ -48,6 +48,9 @@ static mr_status fits(const mr_session *s)
 
 	if (p->contract.coverage == MR_COVER_FORWARD || (s->is_record && p->contract.coverage != MR_COVER_TRAIN))
 		return mr_fail(MR_ECONFIG, "the plan does not train: its coverage must be train");
+	if (p->n_workers != workers && mr_job_system(s->job)->workers)
+		return mr_fail(MR_ECONFIG, "the plan has %u workers, and %s takes %u alone: set system.name to another",
+			       p->n_workers, s->job->system.name, workers);
 	if (p->n_workers != workers)
 		return mr_fail(MR_ECONFIG,
 			       "the plan has %u workers, and machine.workers is %u: set machine.workers = %u",
@@ -205,7 +208,7 @@ static mr_status check_direction(const mr_session *s)
 {
 	const mr_optim_ops *o = mr_job_optimizer(s->job);
 
-	if (!s->plan || s->plan->contract.predict != MR_PREDICT_AHEAD || o->along != MR_ALONG_NOTHING)
+	if (s->plan->contract.predict != MR_PREDICT_AHEAD || o->along != MR_ALONG_NOTHING)
 		return MR_OK;
 	return mr_fail(MR_ECONFIG,
 		       "%s predicts weights along the optimizer's direction, and %s keeps none: take momentum, ema, "
@@ -220,7 +223,7 @@ static mr_status check_masters(const mr_session *s)
 
 	if (!mr_types_pure(&s->kernels->types))
 		return MR_OK;
-	if (s->plan && mr_contract_replicates(&s->plan->contract))
+	if (mr_contract_replicates(&s->plan->contract))
 		return mr_fail(MR_ECONFIG, "%s averages replicas of the weights, %s", s->job->system.name, without);
 	if (s->mitigate.keeps_state && mr_session_is_mitigated(s))
 		return mr_fail(MR_ECONFIG, "%s keeps a running mean of squares, %s", s->mitigate.ops->name, without);
@@ -250,7 +253,7 @@ static const char *no_prediction(const mr_plan *own)
 
 bool mr_session_takes(const mr_session *s, const mr_mitigate *m)
 {
-	return !s->plan || !m->predicts || !no_prediction(s->steady ? s->steady : s->plan);
+	return !m->predicts || !no_prediction(s->steady ? s->steady : s->plan);
 }
 
 static mr_status check_mitigation(const mr_session *s)
@@ -388,23 +391,18 @@ static mr_status choose_plan(mr_session *s)
 /* The cut needs the number of stages, costs need the cut, and the order follows from the costs. */
 mr_status mr_session_make_plan(mr_session *s)
 {
-	const mr_sched_ops *system = mr_job_system(s->job);
-	bool judged = system && system->judged && !s->plan_path;
+	bool judged = mr_job_system(s->job)->judged && !s->plan_path;
 	bool uneven = s->job->machine.teams == MR_TEAMS_UNEVEN; /* the cut needs the teams */
 
 	if (s->without_text)
 		return make_place(s);
 	if (s->plan_path)
-		MR_TRY(system ? read_plan(s)
-			      : mr_fail(MR_ECONFIG,
-					"sequential has no order but its own: to follow %s set system.name to "
-					"another system",
-					s->plan_path));
+		MR_TRY(read_plan(s));
 	if (judged) { /* the judge needs these */
 		MR_TRY(make_place(s));
 		MR_TRY(take_costs(s));
 		MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", choose_plan(s)));
-	} else if (system && !s->plan_path) {
+	} else if (!s->plan_path) {
 		MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", draft_plan(s)));
 	}
 	MR_TRY(mr_job_blame(s->job, MR_JOB_OPTIMIZER, "name", check_direction(s)));
@@ -414,7 +412,7 @@ mr_status mr_session_make_plan(mr_session *s)
 	MR_TRY(mr_job_blame(s->job, MR_JOB_MITIGATION, "name", check_mitigation(s)));
 	if (uneven && !judged)
 		MR_TRY(make_place(s));
-	MR_TRY(mr_session_cut(s, s->plan ? s->plan->n_stages : 1));
+	MR_TRY(mr_session_cut(s, s->plan->n_stages));
 	if (!judged) {
 		if (!uneven)
 			MR_TRY(make_place(s));
@@ -430,5 +428,5 @@ mr_status mr_session_make_plan(mr_session *s)
 		}
 		return st == MR_OK ? st : mr_fail_in(st, "%s", s->plan_path);
 	}
-	return system ? mr_job_blame(s->job, MR_JOB_SYSTEM, "name", mr_session_finish_plan(s)) : MR_OK;
+	return mr_job_blame(s->job, MR_JOB_SYSTEM, "name", mr_session_finish_plan(s));
 }

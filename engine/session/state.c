@@ -370,49 +370,6 @@ mr_status mr_state_of_run(const mr_run *run, mr_state *out)
 	return st;
 }
 
-/* --- sequential --- */
-
-mr_status mr_state_of_sequential(mr_sequential *q, mr_state *out)
-{
-	const mr_sequential_config *c = mr_sequential_config_of(q);
-	const mr_graph *g = c->graph;
-	const mr_optim *o = c->optim;
-	mr_status st = MR_OK;
-
-	*out = (mr_state){0};
-	for (uint32_t p = 0; p < g->n_params && st == MR_OK; p++) {
-		mr_saved_tensor t = of_param(&g->params[p], c->kernels->types.weights, mr_sequential_weights(q, p));
-		mr_saved_tensor of_state = of_param(&g->params[p], c->kernels->types.state, NULL);
-
-		if (g->params[p].tied_to >= 0)
-			continue;
-		st = add(&out->model, &t, "%s", g->params[p].name);
-		t = of_rest(&g->params[p], mr_sequential_rest(q, p));
-		if (st == MR_OK && t.data)
-			st = add(&out->optimizer, &t, "%s.rest", g->params[p].name);
-		for (uint32_t i = 0; i < o->ops->n_states && st == MR_OK; i++) {
-			of_state.data = mr_sequential_state(q, p, i);
-			st = add(&out->optimizer, &of_state, "%s.%s", g->params[p].name, o->ops->state_names[i]);
-		}
-	}
-	for (uint32_t i = 0; i < g->n_states && st == MR_OK; i++) {
-		mr_saved_tensor t =
-			of_layer_state(&g->states[i], c->kernels->types.compute, mr_sequential_layer_state(q, i));
-
-		st = add(&out->model, &t, "%s", g->states[i].name);
-	}
-	for (uint32_t i = 0; i < g->n_nodes && st == MR_OK; i++)
-		for (uint32_t j = 0; j < c->n_micro && st == MR_OK; j++) {
-			uint8_t *at[MR_LAYER_CARRIED];
-
-			mr_sequential_carried(q, i, j, at);
-			st = add_carried(g, c->kernels, c->samples, i, j, at, out);
-		}
-	if (st != MR_OK)
-		mr_state_fini(out);
-	return st;
-}
-
 static void fini_list(mr_state_list *l)
 {
 	for (size_t i = 0; i < l->n; i++)

@@ -8,8 +8,8 @@
  *	optimizer   their optimizer state, "<parameter>.<state>", of replicas "r1.<parameter>.<state>" each; an outer
  *	            step's "<parameter>.velocity"; "<parameter>.rest", the part of its master beyond the weight
  *	            (nn/tensor.h); "<parameter>.delta" if B is corrected (weights/predict.h), and the state of the
- *	            mitigation; what layers carry into the micro-batches of the next step, of a plan that drains or of
- *	            sequential training: "rnns.0.carried_h.2" of the third one
+ *	            mitigation; what layers carry into the micro-batches of the next step, of a plan that drains:
+ *	            "rnns.0.carried_h.2" of the third one
  *	inflight    the work under way at a pause point in a plan that never drains: older versions that backward passes
  *	            will still read ("v12.<parameter>"), saved activations ("slot.s0.m7"), the weights that were made
  *	            for them and that B will use ("aimed.s0.m7"), and boundary buffers ("in.s1.m7", "grad.s0.m7"),
@@ -27,7 +27,6 @@
 #define MR_SESSION_STATE_H
 
 #include "exec/run.h"
-#include "sequential/sequential.h"
 #include "store/safetensors.h"
 
 typedef struct mr_state_list {
@@ -41,7 +40,6 @@ typedef struct mr_state {
 
 /** The lists of a run that is paused at its present step. Free with mr_state_fini. Errors: MR_ERESOURCE. */
 mr_status mr_state_of_run(const mr_run *run, mr_state *out) MR_MUST_USE;
-mr_status mr_state_of_sequential(mr_sequential *q, mr_state *out) MR_MUST_USE;
 void mr_state_fini(mr_state *s);
 
 /** The dtype in a file of a tensor of this type. */

@@ -68,7 +68,7 @@ static mr_status enter(mr_training *t, const char *function)
 	pthread_mutex_lock(&lock);
 	st = find(t, function);
 	if (st == MR_OK && t->busy)
-		st = pthread_equal(t->by, pthread_self()) || t->s.executor.sequential
+		st = pthread_equal(t->by, pthread_self())
 			     ? mr_fail(MR_EINVAL, "%s: another function of this training has not returned: was it "
 						  "called in a callback?", function)
 			     : mr_fail(MR_EINVAL, "%s: another thread is in a function of this training", function);

@@ -170,30 +170,27 @@ static void put_weights(double *to, mr_dtype dtype, const void *from, int64_t n)
 		to[i] = mr_element(dtype, from, i);
 }
 
-/* The parameters of stage @s to @to, from @weights of a run or from sequential training. */
-static void put_params(const mr_trajectory *t, uint16_t s, double *to, const void *weights, const mr_run *run,
-		       mr_sequential *q)
+/* The parameters of stage @s to @to, from @weights of @run. */
+static void put_params(const mr_trajectory *t, uint16_t s, double *to, const void *weights, const mr_run *run)
 {
 	for (uint32_t p = t->first[s]; p < t->first[s + 1]; p++) {
 		const mr_param *param = &t->graph->params[p];
-		const mr_kernels *k = run ? run->c.kernels : mr_sequential_config_of(q)->kernels;
-		const void *from;
 
 		if (param->tied_to >= 0)
 			continue;
-		from = run ? (const char *)weights + mr_stage_weight_at(run->stage[s], p) : mr_sequential_weights(q, p);
-		put_weights(to, k->types.weights, from, param->n);
+		put_weights(to, run->c.kernels->types.weights,
+			    (const char *)weights + mr_stage_weight_at(run->stage[s], p), param->n);
 		to += param->n;
 	}
 }
 
 /* Version @v of stage @s in row @r. */
-static void put_version(mr_trajectory *t, uint16_t r, uint16_t s, uint64_t v, const mr_run *run, mr_sequential *q)
+static void put_version(mr_trajectory *t, uint16_t r, uint16_t s, uint64_t v, const mr_run *run)
 {
 	mr_trajectory_stage *row = mr_trajectory_row(t, r, s);
 
 	put_params(t, s, row->weights + v * row->n_scalars,
-		   run ? mr_weights_at(mr_run_weights(run, (uint8_t)r, s), 0, v) : NULL, run, q);
+		   mr_weights_at(mr_run_weights(run, (uint8_t)r, s), 0, v), run);
 }
 
 /* The reference after @n averages. */
@@ -202,7 +199,7 @@ static void put_reference(mr_trajectory *t, uint16_t s, uint64_t n, const mr_run
 	mr_trajectory_stage *row = mr_trajectory_row(t, 0, s);
 
 	if (row->reference)
-		put_params(t, s, row->reference + n * row->n_scalars, mr_replicas_model(&run->replicas[s]), run, NULL);
+		put_params(t, s, row->reference + n * row->n_scalars, mr_replicas_model(&run->replicas[s]), run);
 }
 
 static void begin(mr_trajectory *t, mr_trajectory_stage *row)
@@ -246,7 +243,7 @@ static void note_average(mr_trajectory *t, uint16_t r, uint16_t s, uint64_t v, c
 	if (!t->average.every || v <= row->n_commits || v > t->n_versions)
 		return;
 	note_commit(t, row, v);
-	put_version(t, r, s, v, run, NULL);
+	put_version(t, r, s, v, run);
 	if (r == 0)
 		put_reference(t, s, v / (t->average.every + (uint64_t)1), run);
 }
@@ -275,7 +272,7 @@ static void begin_part(mr_trajectory *t, const mr_run *run, uint16_t s, uint64_t
 		return;
 	row->n_commits = row->n_events = 0;
 	memset(row->last_read, 0, (t->n_versions + 1) * sizeof(uint64_t));
-	put_version(t, 0, s, 0, run, NULL);
+	put_version(t, 0, s, 0, run);
 }
 
 /* Record @in, of one of the replicas of a stage. Of the parts of a commit the last one makes the version. */
@@ -309,7 +306,7 @@ static void observe_turn(mr_trajectory *t, const mr_run *run, const mr_instr *in
 	for (uint64_t m = (version - 1) * replicas; m < version * replicas; m++)
 		row->applied_on[m] = version - 1;
 	row->n_commits = version;
-	put_version(t, 0, in->stage, version, run, NULL);
+	put_version(t, 0, in->stage, version, run);
 }
 
 /* Does F at stage @s work on held weights? */
@@ -330,7 +327,7 @@ void mr_trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, ui
 	}
 	if (in->op == MR_OP_F && micro == row->first_micro) {
 		begin(t, row);
-		put_version(t, r, in->stage, 0, run, NULL);
+		put_version(t, r, in->stage, 0, run);
 		if (r == 0)
 			put_reference(t, in->stage, 0, run);
 	}
@@ -368,28 +365,7 @@ void mr_trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, ui
 		uint64_t latest = mr_run_weights(run, in->pipe, in->stage)->latest;
 
 		note_commit(t, row, latest);
-		put_version(t, r, in->stage, latest, run, NULL);
-	}
-}
-
-void mr_trajectory_note(mr_trajectory *t, mr_sequential *q, uint64_t step)
-{
-	if (step > t->n_steps)
-		return;
-	for (uint16_t s = 0; s < t->n_stages; s++) {
-		mr_trajectory_stage *row = &t->stage[s];
-
-		if (step == 0)
-			begin(t, row);
-		for (uint64_t m = step ? (step - 1) * t->need : 0; m < step * t->need; m++) {
-			row->f_version[m] = row->b_version[m] = step - 1;
-			note_read(t, row, step - 1);
-			note_summed(t, row, m);
-			t->loss[m] = mr_sequential_losses(q)[m % t->need];
-		}
-		if (step > 0)
-			note_commit(t, row, step);
-		put_version(t, 0, s, step, NULL, q);
+		put_version(t, r, in->stage, latest, run);
 	}
 }
 

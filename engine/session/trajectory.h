@@ -7,7 +7,7 @@
  * asynchronous system is already busy with later micro-batches when the last of these commits is made; those are left
  * out.
  *
- * The engine and the replay fill it through mr_trajectory_observer; sequential training through mr_trajectory_note. All
+ * The engine and the replay fill it through mr_trajectory_observer. All
  * memory is taken at the start. Micro-batch 0 of a stage begins its record again, so a restarted engine may use it
  * again. It must observe a run from its first step; a resumed one cannot be recorded.
  *
@@ -24,7 +24,6 @@
 
 #include "planner/partition.h"
 #include "exec/run.h"
-#include "sequential/sequential.h"
 
 #define MR_TRAJECTORY_MAX_PARAMS 10000
 #define MR_TRAJECTORY_NONE UINT64_MAX /* a version that is not read yet */
@@ -69,7 +68,7 @@ static inline mr_trajectory_stage *mr_trajectory_row(const mr_trajectory *t, uin
 
 /**
  * Make a trajectory of @n_steps steps of @graph cut by @p, @need micro-batches a commit (plan->contract.need).
- * Sequential training may be recorded by the stages of any cut. Borrows @graph. Errors: MR_ECONFIG for a model above
+ * Borrows @graph. Errors: MR_ECONFIG for a model above
  * MR_TRAJECTORY_MAX_PARAMS;
  * MR_ERESOURCE.
  */
@@ -89,9 +88,6 @@ void mr_trajectory_close(mr_trajectory *t, const mr_run *run);
 
 /** An mr_run_observer; @arg is the trajectory. */
 void mr_trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version);
-
-/** Sequential: once before the first step, with @step 0, and then after every step with its number. */
-void mr_trajectory_note(mr_trajectory *t, mr_sequential *q, uint64_t step);
 
 /** Versions that @stage makes in @n_steps steps. */
 uint64_t mr_trajectory_versions(const mr_trajectory *t, uint16_t stage, uint64_t n_steps);

@@ -6,7 +6,7 @@ static double seconds_of(const mr_config *config)
 	const mr_job *j = mr_config_job(config);
 	const mr_sched_ops *ops = mr_job_system(j);
 
-	return ops && ops->time_budget_option ? mr_values_float(j->system.values, ops->time_budget_option) : 0;
+	return ops->time_budget_option ? mr_values_float(j->system.values, ops->time_budget_option) : 0;
 }
 
 void mr_search_limit_print(const mr_sched_ops *ops, const mr_values *values, uint64_t n, FILE *out)

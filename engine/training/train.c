@@ -157,10 +157,6 @@ static bool on_progress(void *arg, const mr_step_rec *rec)
 {
 	mr_train *t = arg;
 
-	if (!rec && t->s.executor.sequential) { /* which computes, beside this thread */
-		mr_service_alive();
-		return !mr_signals_pending() && t->error == MR_OK && !mr_checkpoint_writer_failed(t->writer);
-	}
 	if (rec) {
 		log_step(t, rec);
 		if (t->last.step == 0) { /* rates count from the first step on: before it caches were cold */
@@ -173,8 +169,6 @@ static bool on_progress(void *arg, const mr_step_rec *rec)
 			t->normed = *rec;
 		if (isnan(t->guard.loss))
 			t->guard.loss = rec->loss;
-		if (t->trajectory && t->s.executor.sequential)
-			mr_trajectory_note(t->trajectory, t->s.executor.sequential, rec->step);
 	}
 	draw(t, false);
 	mr_service_alive();
@@ -232,7 +226,7 @@ static mr_status evaluate(mr_train *t)
 /* Steps until a loss depends on the weights that were just made: until every stage has read them. */
 static uint64_t steps_to_tell(const mr_train *t)
 {
-	return 1 + (t->s.plan ? t->s.plan->contract.max_staleness : 0);
+	return 1 + t->s.plan->contract.max_staleness;
 }
 
 static mr_checkpoints_case case_of(const mr_train *t, bool can_wait)
@@ -481,8 +475,6 @@ static mr_status run_all(mr_train *t, mr_config *config, const mr_train_opts *o)
 	mr_train_print_start(t);
 	mr_service_notify("READY=1\nSTATUS=training from step %llu to %llu", (unsigned long long)t->step,
 			  (unsigned long long)t->n_steps);
-	if (t->trajectory && t->s.executor.sequential)
-		mr_trajectory_note(t->trajectory, t->s.executor.sequential, 0);
 	t->begun_ns = mr_clock_ns();
 	t->begun_step = t->step;
 	t->predicted_bytes = mr_session_predicted_bytes(&t->s);
@@ -493,7 +485,7 @@ static mr_status run_all(mr_train *t, mr_config *config, const mr_train_opts *o)
 		printf("stopped before the first step: nothing is left of this run\n");
 		return MR_OK;
 	}
-	if (t->trajectory && t->s.plan)
+	if (t->trajectory)
 		mr_trajectory_close(t->trajectory, mr_executor_run_of(&t->s.executor));
 	if (t->train_ns) {
 		t->peak_bytes = mr_memory_peak_bytes();

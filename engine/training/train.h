@@ -145,8 +145,7 @@ mr_status mr_train_watch(mr_train *t) MR_MUST_USE;
 /* --- train_report.c: the output before and after --- */
 void mr_train_print_start(const mr_train *t);
 void mr_train_print_end(const mr_train *t);
-/** usage_report.c: versions and bytes in use at once, measured and predicted, to standard output and to memory.json.
- * Does nothing for sequential. */
+/** usage_report.c: versions and bytes in use at once, measured and predicted, to standard output and to memory.json. */
 mr_status mr_train_report_usage(const mr_train *t) MR_MUST_USE;
 /** The norm in @rec, global or of the last stage; NAN: none. */
 double mr_train_norm(const mr_step_rec *rec);

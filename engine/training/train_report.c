@@ -38,21 +38,20 @@ static void print_system(const mr_train *t)
 	double clip = s->job->train.clip;
 
 	printf("system   %s, %u worker%s, %u micro-batch%s of %lld sample%s a step",
-	       s->plan ? s->plan->system : s->job->system.name, s->place.n_workers,
+	       s->plan->system, s->place.n_workers,
 	       s->place.n_workers == 1 ? "" : "s", s->n_micro, s->n_micro == 1 ? "" : "es", (long long)s->samples,
 	       s->samples == 1 ? "" : "s");
 	if (s->plan_path)
 		printf("; order of %s", s->plan_path);
 	if (s->plan_path)
 		printf(", which has %u stage%s", s->plan->n_stages, s->plan->n_stages == 1 ? "" : "s");
-	if (s->plan)
-		printf("; plan %016" PRIx64 ", staleness at most %u", s->plan_hash, s->plan->contract.max_staleness);
+	printf("; plan %016" PRIx64 ", staleness at most %u", s->plan_hash, s->plan->contract.max_staleness);
 	putchar('\n');
 	if (s->plan_path && s->file_hash != s->plan_hash)
 		printf("         the file is an order, plan %016" PRIx64
 		       " by itself; its versions and steps are made for this configuration\n",
 		       s->file_hash);
-	if (clip > 0 && s->plan && !s->plan->contract.clip)
+	if (clip > 0 && !s->plan->contract.clip)
 		printf("clipping to norm %g per stage: this system never has one moment at which a global norm exists; "
 		       "metrics.jsonl has that of the "
 		       "last stage\n",
@@ -61,10 +60,10 @@ static void print_system(const mr_train *t)
 		printf("clipping to global norm %g, which metrics.jsonl has\n", clip);
 }
 
-/* Is the memory of worker @w planned where its cores are? */
-static bool at_home(const mr_session *s, uint16_t w)
+/* Is memory that is planned on nodes @at where the cores of worker @w are? */
+static bool at_home(const mr_session *s, uint16_t w, const mr_node_list *at)
 {
-	const mr_node_list *at = mr_executor_nodes(&s->executor, w), *own = &s->place.worker[w].memory;
+	const mr_node_list *own = &s->place.worker[w].memory;
 
 	return at->n == own->n && !memcmp(at->os, own->os, at->n * sizeof(*at->os));
 }
@@ -77,14 +76,15 @@ static void print_memory_notes(const mr_session *s)
 	char text[300], nodes[64], who[16];
 
 	for (uint16_t w = 0; w < s->place.n_workers; w++) {
-		const mr_region *r = mr_executor_region(&s->executor, w);
+		const mr_worker *worker = &mr_executor_run_of(&s->executor)->worker[w];
+		const mr_region *r = &worker->region;
 		mr_region_look l = look ? mr_region_look_up(r) : (mr_region_look){0};
 
 		if (*r->note)
 			printf("memory   of w%u as the system gives it; %s\n", w, r->note);
-		if (!at_home(s, w))
+		if (!at_home(s, w, &worker->nodes))
 			printf("memory   of w%u on node %s, since its own has no room for all of it\n", w,
-			       mr_node_list_text(mr_executor_nodes(&s->executor, w), nodes, sizeof(nodes)));
+			       mr_node_list_text(&worker->nodes, nodes, sizeof(nodes)));
 		snprintf(who, sizeof(who), "w%u", w);
 		if (!*mr_region_look_text(r, &l, who, text, sizeof(text)))
 			continue;
@@ -190,17 +190,6 @@ static void print_stolen(const mr_train *t)
 	fputc('\n', stdout);
 }
 
-static void print_one_worker(const mr_train *t)
-{
-	mr_report_worker_row row = {.worker = 0, .stages = "0", .elapsed_ns = t->train_ns};
-
-	row.busy_ns = mr_executor_busy_ns(&t->s.executor);
-	row.wait_ns[MR_WAIT_DATA] = mr_sequential_data_ns(t->s.executor.sequential);
-	row.lost_known = mr_sequential_lost(t->s.executor.sequential, &row.lost_ns);
-	complain(mr_report_workers(&row, 1, stdout));
-	print_unknown_delays(t, row.lost_known);
-}
-
 /* "0.42 s", "7:05" */
 static const char *time_text(const mr_train *t, uint64_t ns, char buf[32])
 {
@@ -232,12 +221,8 @@ static void print_tables(const mr_train *t)
 {
 	char shares[160];
 
-	if (mr_executor_run_of(&t->s.executor)) {
-		print_workers(t);
-		print_stolen(t);
-	} else {
-		print_one_worker(t);
-	}
+	print_workers(t);
+	print_stolen(t);
 	complain(mr_objective_report_print_end(&t->s, stdout));
 	printf("FLOPs of a step by %s\n", mr_flops_by_text(&t->facts.flops, shares));
 	complain(mr_train_report_usage(t));
@@ -304,11 +289,10 @@ void mr_train_print_end(const mr_train *t)
 	if (!idle)
 		print_tables(t);
 	printf("written to %s: resolved.cfg, run.json, metrics.jsonl, %scheckpoints/", t->dir.path,
-	       mr_executor_run_of(&t->s.executor) && !idle ? "memory.json, " : "");
+	       !idle ? "memory.json, " : "");
 	printf(t->trace_written ? ", trace.json (open it at ui.perfetto.dev)\n" : "\n");
 	if (mr_job_trace_steps(t->s.job, &first, &last) && !t->trace_written)
-		printf("no trace: %s\n",
-		       t->s.plan ? "this session had no step of trace.steps" : "sequential has no pipeline to trace");
+		printf("no trace: this session had no step of trace.steps\n");
 	fflush(stdout);
 }
 

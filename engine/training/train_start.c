@@ -156,10 +156,7 @@ static mr_status make_trajectory(mr_train *t, const mr_train_opts *o, mr_session
 			       "pipes, which share each commit",
 			       t->s.job->system.name, t->s.plan->n_pipes);
 	MR_TRY(mr_output_check(o->trajectory));
-	if (t->s.plan)
-		MR_TRY(mr_trajectory_create_for(t->s.graph, &t->s.partition, t->s.plan, steps, &t->trajectory));
-	else
-		MR_TRY(mr_trajectory_create(t->s.graph, &t->s.partition, t->s.n_micro, steps, &t->trajectory));
+	MR_TRY(mr_trajectory_create_for(t->s.graph, &t->s.partition, t->s.plan, steps, &t->trajectory));
 	so->observer = mr_trajectory_observer;
 	so->observer_arg = t->trajectory;
 	return MR_OK;
@@ -169,9 +166,6 @@ static mr_status make_clock(mr_train *t, const mr_train_opts *o, mr_session_opts
 {
 	if (!o->virtual_time)
 		return MR_OK;
-	if (!t->s.plan)
-		return mr_fail(MR_ECONFIG,
-			       "sequential has no schedule to simulate: it is one worker that runs layer after layer");
 	MR_TRY(mr_virtual_create(&t->s, o->virtual_time, &t->clock));
 	so->clock = mr_virtual_clock(t->clock);
 	so->source = so->clock ? NULL : mr_virtual_next;
@@ -183,7 +177,7 @@ static mr_status make_clock(mr_train *t, const mr_train_opts *o, mr_session_opts
 static mr_status make_record(const mr_train *t, const mr_train_opts *o, mr_session_opts *so)
 {
 	uint64_t steps = (uint64_t)t->s.job->train.steps;
-	uint64_t end = t->s.plan ? mr_run_last_step(t->s.plan) : UINT64_MAX;
+	uint64_t end = mr_run_last_step(t->s.plan);
 
 	if ((o->record || o->replay) && o->resume)
 		return mr_fail(MR_EUSAGE,

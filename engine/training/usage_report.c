@@ -42,23 +42,23 @@ static mr_status write_file(const mr_train *t, const mr_report_usage_row *rows, 
 mr_status mr_train_report_usage(const mr_train *t)
 {
 	const mr_run *run = mr_executor_run_of(&t->s.executor);
-	uint32_t n = run ? (uint32_t)run->n_pipes * run->n_stages : 0;
+	uint32_t n = (uint32_t)run->n_pipes * run->n_stages;
 	mr_usage *want = calloc(n + 1u, sizeof(*want)), *got = calloc(n + 1u, sizeof(*got));
 	mr_report_usage_row *rows = calloc(n + 1u, sizeof(*rows));
 	mr_status st = MR_OK;
 
 	if (!want || !got || !rows)
 		st = mr_fail(MR_ERESOURCE, "no memory for a table of %u stages", n);
-	if (st == MR_OK && n)
+	if (st == MR_OK)
 		st = mr_usage_predict(run, want);
-	if (st == MR_OK && n) {
+	if (st == MR_OK) {
 		mr_usage_count(run, got);
 		for (uint32_t i = 0; i < n; i++)
 			rows[i] = row_of(run, i, &got[i], &want[i]);
 		st = mr_report_usage(rows, n, stdout);
 	}
 	mr_activity_begin("writes memory.json");
-	if (st == MR_OK && n)
+	if (st == MR_OK)
 		st = write_file(t, rows, n);
 	mr_activity_end();
 	free(want);

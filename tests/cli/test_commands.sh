@@ -58,7 +58,8 @@ expect 2 'no system is called "gpt" (known: ' schedule gpt --workers 2
 
 expect 2 "schedule needs --workers" schedule 1f1b
 expect 2 'no system is called "1f1bb"; did you mean "1f1b"?' schedule 1f1bb --workers 2
-expect 2 "sequential has no schedule" schedule sequential --workers 1
+expect 0 "w0 F0B0--" schedule sequential --workers 1
+expect 3 "it has 1 worker and no other number, got 2" schedule sequential --workers 2
 expect 2 "schedule has no option --wrkers; did you mean --workers?" schedule 1f1b --wrkers 2
 expect 2 "--workers: expected an integer from 1 to 4096, got 0" schedule 1f1b --workers 0
 expect 2 "--costs: expected f,i,w" schedule 1f1b --workers 2 --costs 1,2

@@ -49,14 +49,11 @@ static void by_name(void)
 		MR_CHECK_OK(mr_group_start(&w, "mr-stands", stand, i ? &l : NULL, &g[i]));
 	while (atomic_load(&begun) < 2)
 		mr_clock_sleep(1000000);
-	CU_ASSERT_FALSE(mr_group_wait(g[0], 2000000));
 	mr_backtrace_threads("mr-stands", count, &l);
 	mr_backtrace_threads("mr-nobody", count, &l);
 	atomic_store(&stop, 1);
-	for (size_t i = 0; i < 2; i++) {
-		CU_ASSERT_TRUE(mr_group_wait(g[i], 5000000000));
+	for (size_t i = 0; i < 2; i++)
 		mr_group_join(g[i]);
-	}
 #ifdef __GLIBC__
 	CU_ASSERT_EQUAL(l.threads, 2);
 	CU_ASSERT_EQUAL(l.refused, 0);

@@ -284,10 +284,15 @@ static void laws_hold_for_further_options(void)
 }
 
 /* Everybody takes the ordinary: a refusal is for what cannot be done. */
+static sched_case ordinary(const mr_sched_ops *ops)
+{
+	return (sched_case){.ops = ops, .n_workers = ops->workers ? ops->workers : 4, .n_micro = 8};
+}
+
 static void laws_ordinary_sizes_are_taken(void)
 {
 	for (size_t i = 0; mr_schedule_at(i); i++) {
-		sched_case c = {.ops = mr_schedule_at(i), .n_workers = 4, .n_micro = 8};
+		sched_case c = ordinary(mr_schedule_at(i));
 
 		c.finite = c.ops->asynchronous;
 		mr_plan_destroy(sched_lowered(&c));
@@ -297,10 +302,12 @@ static void laws_ordinary_sizes_are_taken(void)
 static void laws_same_plan_each_time(void)
 {
 	for (size_t i = 0; mr_schedule_at(i); i++) {
-		sched_case c = {
-			.ops = mr_schedule_at(i), .n_workers = 4, .n_micro = 8, .finite = mr_schedule_at(i)->ends};
-		mr_plan *a = sched_lowered(&c), *b = sched_lowered(&c);
+		sched_case c = ordinary(mr_schedule_at(i));
+		mr_plan *a, *b;
 
+		c.finite = c.ops->ends;
+		a = sched_lowered(&c);
+		b = sched_lowered(&c);
 		CU_ASSERT_TRUE(sched_blame(&c, mr_plan_hash(a) == mr_plan_hash(b)));
 		mr_plan_destroy(a);
 		mr_plan_destroy(b);

@@ -272,7 +272,7 @@ static void one_system(const mr_sched_ops *ops, bool clips, tally *t)
 	mr_plan *once = NULL;
 	mr_session s;
 	mr_job job, other;
-	char text[800];
+	char text[800], workers[40];
 
 	snprintf(text, sizeof(text), MODEL, ops->name, micro, clips);
 	mr_test_job_of(&job, text, ops->judged ? "system.tries=20" : "");
@@ -284,7 +284,8 @@ static void one_system(const mr_sched_ops *ops, bool clips, tally *t)
 		return;
 	}
 	snprintf(text, sizeof(text), MODEL, "naive", micro, clips);
-	mr_test_job_of(&other, text, "");
+	snprintf(workers, sizeof(workers), "machine.workers=%u", s.plan->n_workers);
+	mr_test_job_of(&other, text, workers);
 	one_plan(&other, s.plan, seed, t);
 	/* A run as one list, in which steps may also stand behind the forwards that follow them. */
 	if (s.plan->contract.flush == MR_FLUSH_NONE && !mr_plan_drains(s.plan) && !ops->ends) {

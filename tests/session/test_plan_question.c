@@ -60,7 +60,7 @@ static mr_plan_question by_hand(const mr_sched_ops *ops, uint32_t micro, size_t 
 {
 	return (mr_plan_question){
 		.system = ops,
-		.args = {.n_workers = WORKERS,
+		.args = {.n_workers = mr_job_workers(s->job),
 			 .n_micro = micro,
 			 .options = values,
 			 .n_steps = ops->ends ? STEPS : 0,

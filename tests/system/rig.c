@@ -9,7 +9,6 @@
 #include "base/rng.h"
 #include "check.h"
 #include "job/job_help.h"
-#include "sequential/sequential_size.h"
 #include "stage/stage.h"
 
 #define BASE \
@@ -194,7 +193,7 @@ static void fini_list(mr_state_list *l)
 	*l = (mr_state_list){0};
 }
 
-static void copy_state(const mr_state *st, rig_result *out)
+void rig_copy_state(const mr_state *st, rig_result *out)
 {
 	fini_list(&out->model);
 	fini_list(&out->optimizer);
@@ -212,7 +211,7 @@ void rig_collect(rig *r, bool eval, rig_result *out)
 	if (eval)
 		MR_CHECK_OK(mr_executor_eval(&r->s.executor, NULL, NULL, &out->eval));
 	MR_CHECK_OK(mr_executor_state(&r->s.executor, &st));
-	copy_state(&st, out);
+	rig_copy_state(&st, out);
 	mr_state_fini(&st);
 }
 
@@ -222,7 +221,7 @@ void rig_collect_run(const mr_run *run, rig_result *out)
 
 	out->eval = NAN;
 	MR_CHECK_OK(mr_state_of_run(run, &st));
-	copy_state(&st, out);
+	rig_copy_state(&st, out);
 	mr_state_fini(&st);
 }
 
@@ -355,16 +354,12 @@ bool rig_delays(uint32_t max_us, uint64_t seed)
 #endif
 }
 
-void rig_memory(const rig *r, bool split, uint64_t bytes[3])
+void rig_memory(const rig *r, bool split, uint64_t bytes[2])
 {
-	mr_sequential_config c = mr_session_sequential_config(&r->s);
-	mr_run_memory m;
 	mr_stage *s;
 
-	MR_CHECK_OK(mr_sequential_size(&c, &m));
-	MR_CHECK_OK(mr_stage_create(r->s.graph, 0, r->s.graph->n_nodes, c.samples, c.kernels, split, NULL, &s));
-	bytes[0] = m.activations + m.scratch;
-	bytes[1] = mr_stage_size(s)->slot_bytes;
-	bytes[2] = mr_stage_size(s)->scratch_bytes;
+	MR_CHECK_OK(mr_stage_create(r->s.graph, 0, r->s.graph->n_nodes, r->s.samples, r->s.kernels, split, NULL, &s));
+	bytes[0] = mr_stage_size(s)->slot_bytes;
+	bytes[1] = mr_stage_size(s)->scratch_bytes;
 	mr_stage_destroy(s);
 }

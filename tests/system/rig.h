@@ -76,21 +76,22 @@ void rig_open(rig *r);
 mr_status rig_try_open(rig *r);
 void rig_fini(rig *r);
 
-/** Bytes of what sequential training has beside weights and gradients, and of the slot and the scratch of one stage of
- * all layers. */
-void rig_memory(const rig *r, bool split, uint64_t bytes[3]);
+/** Bytes of the slot and the scratch of one stage of all layers. */
+void rig_memory(const rig *r, bool split, uint64_t bytes[2]);
 
 /* --- running --- */
 
 /** An mr_engine_progress that adds steps to @arg's (an rig_result's) losses. */
 bool rig_progress(void *arg, const mr_step_rec *rec);
 
-/** Start the executor (engine or sequential) of an open rig. */
+/** Start the engine of an open rig. */
 void rig_start(rig *r);
 /** Go on to @until, noting losses in @out, which may be NULL. */
 void rig_run(rig *r, uint64_t until, rig_result *out);
 /** Copy the state (and the losses noted so far stay). With @eval, evaluate first. */
 void rig_collect(rig *r, bool eval, rig_result *out);
+/** Copy @st into @out. */
+void rig_copy_state(const mr_state *st, rig_result *out);
 /** Copy the state of a run at a pause point. */
 void rig_collect_run(const mr_run *run, rig_result *out);
 /** Losses of the step records that @run still holds. */

@@ -56,7 +56,6 @@ while [ $number -lt $last ]; do
 	[ $code -eq 0 ] || wrong "again: train ends with $code"
 	same "pair $number of seed $seed, again" a b
 	limited simulate pair.cfg --set run.dir=virtual
-	# What no plan says is not simulated: sequential, for one.
 	case $code in
 	0) same "pair $number of seed $seed, simulated" a virtual ;;
 	3) ;;

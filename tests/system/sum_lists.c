@@ -44,7 +44,7 @@ void sum_lists_of(const mr_plan *p, const mr_partition *cut, sum_lists *out)
 		.begin = calloc(n * pipes + 1, sizeof(uint32_t)),
 		.micro = calloc((size_t)n * p->n_micro, sizeof(uint32_t)),
 	};
-	out->lists = (mr_sum_lists){n, pipes, out->first, out->begin, out->micro};
+	out->lists = (oracle_lists){n, pipes, out->first, out->begin, out->micro};
 	CU_ASSERT_FATAL(out->first && out->begin && out->micro);
 	memcpy(out->first, cut->first, (n + 1) * sizeof(uint32_t));
 	for (uint32_t i = 0; i < n * pipes; i++) {

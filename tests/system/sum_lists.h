@@ -7,10 +7,10 @@
 
 #include "ir/plan.h"
 #include "planner/partition.h"
-#include "sequential/sequential.h"
+#include "oracle.h"
 
 typedef struct sum_lists {
-	mr_sum_lists lists; /* borrows the rest */
+	oracle_lists lists; /* borrows the rest */
 	uint32_t *first, *begin, *micro;
 } sum_lists;
 

@@ -98,25 +98,20 @@ static void sums_of(const rig *r, sum_lists *out)
 	mr_plan_destroy(p);
 }
 
-/* Results of sequential training of one case, by order of sums. */
+/* Results of the oracle for one case, by order of sums. */
 typedef struct orders {
 	sum_lists lists[MOST_ORDERS];
 	rig_result result[MOST_ORDERS];
 	uint32_t n;
 } orders;
 
-static void sequential(const sync_case *c, const sum_lists *l, rig_result *out)
+static void by_oracle(const sync_case *c, const sum_lists *l, rig_result *out)
 {
-	mr_sequential_config q;
 	rig r;
 
 	set_case(&r, c, "system.name=sequential", 1);
 	rig_open(&r);
-	q = mr_session_sequential_config(&r.s);
-	q.lists = &l->lists;
-	MR_CHECK_OK(mr_sequential_create(&q, &r.s.executor.sequential));
-	rig_run(&r, c->steps, out);
-	rig_collect(&r, true, out);
+	oracle_train(&r.s, &l->lists, c->steps, true, out);
 	rig_fini(&r);
 	/* it does train */
 	CU_ASSERT_FATAL(out->n_steps == c->steps && out->step[0].loss != out->step[c->steps - 1].loss);
@@ -132,7 +127,7 @@ static const rig_result *wanted(const sync_case *c, orders *o, sum_lists *l)
 		}
 	CU_ASSERT_FATAL(o->n < MOST_ORDERS);
 	o->lists[o->n] = *l;
-	sequential(c, &o->lists[o->n], &o->result[o->n]);
+	by_oracle(c, &o->lists[o->n], &o->result[o->n]);
 	return &o->result[o->n++];
 }
 

@@ -9,6 +9,7 @@
 #include "check.h"
 #include "weights/predict.h"
 #include "golden.h"
+#include "oracle.h"
 #include "session/trajectory.h"
 
 /* @sets: the system, such as "system.name=gpipe". */
@@ -215,35 +216,54 @@ static void by_replay(const golden *g, const char *name, const char *sets)
 
 typedef struct noted {
 	mr_trajectory *t;
-	mr_sequential *q;
+	oracle *o;
 } noted;
+
+/* What the oracle has after step @step, as every stage of @n's cut. */
+static void note_step(noted *n, uint64_t step)
+{
+	mr_trajectory *t = n->t;
+
+	for (uint16_t s = 0; s < t->n_stages; s++) {
+		mr_trajectory_stage *row = &t->stage[s];
+
+		for (uint64_t m = step ? (step - 1) * t->need : 0; m < step * t->need; m++) {
+			row->f_version[m] = row->b_version[m] = row->applied_on[m] = step - 1;
+			t->loss[m] = oracle_losses(n->o)[m % t->need];
+		}
+		row->weights[step] = *(const double *)oracle_weights(n->o, t->first[s]);
+		row->born[step] = row->last_read[step] = step;
+		row->n_commits = step;
+	}
+}
 
 static bool note(void *arg, const mr_step_rec *rec)
 {
 	noted *n = arg;
 
 	if (rec)
-		mr_trajectory_note(n->t, n->q, rec->step);
+		note_step(n, rec->step);
 	return true;
 }
 
-static void by_sequential(const golden *g, const char *name, const char *sets)
+static void by_oracle(const golden *g, const char *name, const char *sets)
 {
 	mr_partition four;
 	const char *const names[] = {"w.1", "w.2", "w.3"};
 	const mr_json *sys = golden_system(g, name);
+	oracle_config c;
 	noted n;
-	uint64_t reached;
 	rig r;
 
 	open_chain(&r, g, sys, sets);
 	MR_CHECK_OK(mr_partition_explicit(r.s.graph, names, 3, &four));
 	MR_CHECK_OK(mr_trajectory_create(r.s.graph, &four, r.s.n_micro, steps_of(g, &r), &n.t));
-	MR_CHECK_OK(mr_session_start(&r.s, NULL));
-	n.q = r.s.executor.sequential;
-	mr_trajectory_note(n.t, n.q, 0);
-	MR_CHECK_OK(mr_sequential_run(n.q, n.t->n_steps, note, &n, &reached));
+	c = oracle_config_of(&r.s);
+	n.o = oracle_create(&c);
+	note_step(&n, 0);
+	oracle_run(n.o, n.t->n_steps, note, &n);
 	check_trajectory(name, sys, NULL, n.t);
+	oracle_destroy(n.o);
 	mr_trajectory_destroy(n.t);
 	mr_partition_fini(&four);
 	rig_fini(&r);
@@ -256,7 +276,7 @@ static void recorded(void)
 	golden_load(&g);
 	for (const golden_case *c = golden_pipelines; c->name; c++) {
 		if (!strcmp(c->sets, "system.name=sequential")) {
-			by_sequential(&g, c->name, c->sets);
+			by_oracle(&g, c->name, c->sets);
 			continue;
 		}
 		by_engine(&g, c->name, c->sets);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "oracle.h"
 #include "rig.h"
 #include "sync_cases.h"
 #include "sync_networks.h"
@@ -183,21 +184,16 @@ static void gpt_cut_into_many(void)
 				     2, 1 << 4, true});
 }
 
-/* Sequential training for @steps with @lists. */
-static void train(const mr_sum_lists *lists, uint64_t steps, rig_result *out)
+/* The oracle for @steps with @lists. */
+static void train(const oracle_lists *lists, uint64_t steps, rig_result *out)
 {
-	mr_sequential_config q;
 	rig r;
 
 	*out = (rig_result){0};
 	rig_init(&r);
 	rig_sets(&r, "dtype=f32 system.name=sequential optimizer.name=sgd");
 	rig_open(&r);
-	q = mr_session_sequential_config(&r.s);
-	q.lists = lists;
-	MR_CHECK_OK(mr_sequential_create(&q, &r.s.executor.sequential));
-	rig_run(&r, steps, out);
-	rig_collect(&r, true, out);
+	oracle_train(&r.s, lists, steps, true, out);
 	rig_fini(&r);
 }
 
@@ -208,12 +204,12 @@ static const uint32_t in_one[] = {0, 4}, in_two[] = {0, 2, 4}, last_apart[] = {0
 /* The comparison itself must be able to fail: another order or grouping of sums is another number. */
 static void order_counts(void)
 {
-	const mr_sum_lists ways[] = {
+	const oracle_lists ways[] = {
 		{1, 1, whole, in_one, up_down},
 		{1, 1, whole, in_one, up_down + 4},
 		{1, 2, whole, in_two, up_down},
 	};
-	const mr_sum_lists empty_pipe = {1, 2, whole, last_apart, up_down};
+	const oracle_lists empty_pipe = {1, 2, whole, last_apart, up_down};
 	rig_result got[3], same;
 
 	for (int i = 0; i < 3; i++)
@@ -224,7 +220,7 @@ static void order_counts(void)
 	train(&empty_pipe, 3, &same);
 	CU_ASSERT(rig_equal(&got[0], &same, true, "a pipe without micro-batches"));
 	rig_result_fini(&same);
-	train(NULL, 3, &same); /* steps inside */
+	train(NULL, 3, &same);
 	CU_ASSERT(rig_equal(&got[0], &same, true, "no lists"));
 	rig_result_fini(&same);
 	for (int i = 0; i < 3; i++)
@@ -235,8 +231,8 @@ static void order_counts(void)
 static void parts_may_differ(void)
 {
 	static const uint32_t first[] = {0, 2, 6}, begin[] = {0, 4, 8};
-	const mr_sum_lists up = {1, 1, whole, in_one, up_down}, down = {1, 1, whole, in_one, up_down + 4};
-	const mr_sum_lists mixed = {2, 1, first, begin, up_down};
+	const oracle_lists up = {1, 1, whole, in_one, up_down}, down = {1, 1, whole, in_one, up_down + 4};
+	const oracle_lists mixed = {2, 1, first, begin, up_down};
 	rig_result a, b, m;
 	bool differ = false;
 

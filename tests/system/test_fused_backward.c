@@ -65,14 +65,14 @@ static void the_bits_are_those_of_activations_apart(void)
 static void memory_does_not_grow(void)
 {
 	for (int split = 0; split < 2; split++) {
-		uint64_t together[3], apart[3];
+		uint64_t together[2], apart[2];
 		rig r;
 
 		open_rig("model.depth=5 model.activation=gelu system.name=sequential", &r);
 		rig_memory(&r, split, together);
 		CU_ASSERT_EQUAL(take_apart(r.s.graph), 5);
 		rig_memory(&r, split, apart);
-		for (int i = 0; i < 3; i++)
+		for (int i = 0; i < 2; i++)
 			CU_ASSERT(together[i] <= apart[i]);
 		rig_fini(&r);
 	}

@@ -8,7 +8,6 @@
 
 #include "check.h"
 #include "rig.h"
-#include "sequential/sequential_size.h"
 
 #define BIG "train.clip=1e300"
 
@@ -121,34 +120,6 @@ static void inside_equals_after(void)
 #define FEW "system.name=sequential model.tied=true train.microbatches=1 data.vocab=byte "
 #define FEW_64 FEW "train.batch=8"
 #define FEW_8 FEW "train.batch=1"
-
-/* Does the head step the rows of tokens that do not occur inside the product of its gradient? */
-static bool steps_few(const char *sets)
-{
-	bool few;
-	rig r;
-
-	rig_init(&r);
-	rig_gpt(&r);
-	rig_sets(&r, sets);
-	rig_open(&r);
-	rig_start(&r);
-	few = mr_sequential_sparse_param(mr_sequential_config_of(r.s.executor.sequential)) != UINT32_MAX;
-	rig_fini(&r);
-	return few;
-}
-
-/* Two gradients, their sum and a step of it: with more micro-batches, with tokens too many, with norms wanted. */
-static void few_rows_are_stepped_apart(void)
-{
-	CU_ASSERT(steps_few(FEW_64) && steps_few(FEW_8));
-	CU_ASSERT_FALSE(steps_few(FEW "train.batch=9"));
-	CU_ASSERT_FALSE(steps_few(FEW_64 " model.tied=false"));
-	CU_ASSERT_FALSE(steps_few(FEW_64 " data.vocab=char"));
-	CU_ASSERT_FALSE(steps_few(FEW_64 " train.microbatches=2"));
-	CU_ASSERT_FALSE(steps_few(FEW_64 " " BIG));
-	CU_ASSERT_FALSE(steps_few(FEW_64 " optimizer.name=muon"));
-}
 
 static void tied_inside_equals_after(void)
 {
@@ -284,7 +255,6 @@ void mr_suite_inside(void)
 	MR_SUITE("inside");
 	MR_TEST(plans_without_clipping_step_inside);
 	MR_TEST(inside_equals_after);
-	MR_TEST(few_rows_are_stepped_apart);
 	MR_TEST(tied_inside_equals_after);
 	MR_TEST(few_equal_two_gradients);
 	MR_TEST(gradients_share_one_place);

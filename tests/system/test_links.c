@@ -21,7 +21,7 @@ static void train(rig *r, const mr_link_kind *const *kinds, uint64_t steps, rig_
 	mr_run_config c = mr_session_run_config(&r->s, NULL);
 
 	c.links = kinds;
-	MR_CHECK_OK(mr_engine_create(&c, 60, &r->s.executor.engine));
+	MR_CHECK_OK(mr_executor_of_engine(&c, 60, &r->s.executor));
 	rig_run(r, steps / 2, out);
 	rig_collect(r, true, out);
 	rig_run(r, steps, out);

@@ -6,7 +6,6 @@
 
 #include "check.h"
 #include "rig.h"
-#include "sequential/sequential_size.h"
 
 #define BIG "train.clip=1e300"
 #define STEPS 8
@@ -69,10 +68,7 @@ static void replay(const norm_case *c, const char *backend, const char *more, ri
 	rig r;
 
 	open_case(&r, c, backend, more);
-	if (r.s.plan)
-		rig_replay(&r, STEPS, MR_REPLAY_ROUND_ROBIN, 0, out);
-	else
-		rig_train(&r, STEPS, false, out);
+	rig_replay(&r, STEPS, MR_REPLAY_ROUND_ROBIN, 0, out);
 	rig_fini(&r);
 }
 
@@ -130,37 +126,10 @@ static void norms_are_those_of_clipping(void)
 	}
 }
 
-/* In numbers of the gradients: the head [256, 16] is as large as the largest place that is shared. */
-static void a_tied_head_has_a_place_of_its_own(void)
-{
-	static const norm_case few = {FEW, true};
-	mr_run_memory with, without;
-	mr_sequential_config q;
-	mr_kctx *kc;
-	rig r;
-
-	open_case(&r, &few, "dtype=f64", "train.norm_every=5");
-	rig_start(&r);
-	q = *mr_sequential_config_of(r.s.executor.sequential);
-	MR_CHECK_OK(mr_sequential_size(&q, &with));
-	MR_CHECK_OK(q.kernels->ctx_create(q.kernels, 1, &kc));
-	CU_ASSERT_EQUAL(with.weights + with.grads + with.optimizer + with.activations + with.boundaries + with.scratch +
-				q.kernels->ctx_bytes(kc),
-			mr_sequential_bytes(r.s.executor.sequential));
-	q.kernels->ctx_destroy(kc);
-	q.norm_every = 0;
-	MR_CHECK_OK(mr_sequential_size(&q, &without));
-	CU_ASSERT(with.grads > without.grads);
-	CU_ASSERT(with.grads < without.grads + 8 * 256 * 16); /* and what is still shared is as large as another layer
-	                                                         */
-	rig_fini(&r);
-}
-
 void mr_suite_norm(void);
 
 void mr_suite_norm(void)
 {
 	MR_SUITE("norm");
 	MR_TEST(norms_are_those_of_clipping);
-	MR_TEST(a_tied_head_has_a_place_of_its_own);
 }

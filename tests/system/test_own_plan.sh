@@ -105,5 +105,5 @@ expect 2 "both" "a record goes with --replay, any other plan with --plan"
 refused 3 "a plan as a record" "$@" --set system.name=1f1b --set run.dir=x --replay zb_h1.txt
 expect 3 "a plan as a record" "train it with --plan"
 refused 3 "sequential" "$@" --set system.name=sequential --set run.dir=x --plan zb_h1.txt
-expect 3 "sequential" "to follow zb_h1.txt set system.name to another system"
+expect 3 "sequential" "zb_h1.txt: the plan has 3 workers, and sequential takes 1 alone: set system.name to another"
 finish

@@ -192,10 +192,9 @@ for system in ["sequential", "1f1b", "pipedream"]:
             timer.join()
             assert t.step > before
             assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        if system != "sequential":  # which calls on its own thread, where Python runs no handlers
-            timer = later(0.2, interrupt)
-            raises(KeyboardInterrupt, "", t.run, progress=lambda s: time.sleep(600))  # in the user's code
-            timer.join()
+        timer = later(0.2, interrupt)
+        raises(KeyboardInterrupt, "", t.run, progress=lambda s: time.sleep(600))  # in the user's code
+        timer.join()
         # Handlers of the user: what they raise arrives, and those that raise nothing run at once.
         signal.signal(signal.SIGALRM, own_handler)
         signal.setitimer(signal.ITIMER_REAL, 0.05)

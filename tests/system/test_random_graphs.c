@@ -1,14 +1,14 @@
 /*
  * test_random_graphs.c - random models, cut at random points: with a stage's planned memory and shared gradient buffers
- * the gradients are those of sequential, where every tensor has a buffer of its own, to the bit.
+ * the gradients are those of the oracle, where every tensor has a buffer of its own, to the bit.
  *
  * The models are those of random_model.h. A stage begins anywhere, so several values cross a boundary, also the model's
  * input and some of the outputs of one layer, and some pass through stages that do not read them. Values have four
  * dimensions.
  *
- * That is about whole gradients, which a clip that nothing reaches keeps. Without one, steps lie inside the backward
- * pass and gradients may share one place, in sequential as in an engine; some of the models are trained so by both and
- * by the replay, through plans with B and with I and W apart, and the weights must be equal to the bit.
+ * That is about whole gradients. With steps inside the backward pass gradients may share one place; some of the models
+ * are trained so by the engine and by the replay, through plans with B and with I and W apart, and the weights must be
+ * those of the oracle to the bit.
  */
 #include <string.h>
 
@@ -18,9 +18,9 @@
 #include "host/group.h"
 #include "lower/check.h"
 #include "lower/lower.h"
+#include "oracle.h"
 #include "random_model.h"
 #include "rig.h"
-#include "sequential/sequential_internal.h"
 #include "schedules/registry.h"
 #include "stage/stage.h"
 
@@ -265,14 +265,14 @@ static void print_model(const chain *c)
 	}
 }
 
-static bool equals(const chain *c, mr_sequential *q)
+static bool equals(const chain *c, const oracle *q)
 {
-	const double *loss = mr_sequential_losses(q);
+	const double *loss = oracle_losses(q);
 
 	for (uint32_t m = 0; m < MICROS; m++)
 		if (c->loss[m] != loss[m]) {
 			print_model(c);
-			fprintf(stderr, "loss %.17g of micro-batch %u, sequential has %.17g\n", c->loss[m], m, loss[m]);
+			fprintf(stderr, "loss %.17g of micro-batch %u, the oracle has %.17g\n", c->loss[m], m, loss[m]);
 			return false;
 		}
 	for (uint32_t p = 0, s = 0; p < c->g->n_params; p++) {
@@ -282,7 +282,7 @@ static bool equals(const chain *c, mr_sequential *q)
 		while (param->node >= c->first[s + 1])
 			s++;
 		mine = (const char *)c->grads[s] + mr_stage_grad_at(c->stage[s], p);
-		if (memcmp(mine, q->grad[p], (size_t)param->n * mr_dtype_bytes(c->k->dtype))) {
+		if (memcmp(mine, oracle_gradient(q, p), (size_t)param->n * mr_dtype_bytes(c->k->dtype))) {
 			print_model(c);
 			fprintf(stderr, "the gradient of %s differs\n", param->name);
 			return false;
@@ -291,7 +291,7 @@ static bool equals(const chain *c, mr_sequential *q)
 	return true;
 }
 
-static void check(const mr_sequential_config *sc, bool split, mr_sequential *q, const chain *where)
+static void check(const oracle_config *sc, bool split, const oracle *q, const chain *where)
 {
 	chain c = *where;
 	mr_group *group;
@@ -317,7 +317,7 @@ static void random_graphs(void)
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(optim.ops);
 	for (model = 0; model < MODELS; model++) {
-		mr_sequential_config sc = {
+		oracle_config sc = {
 			.kernels = mr_kernels_find("reference", MR_F64),
 			.data = &data,
 			.optim = &optim,
@@ -326,21 +326,19 @@ static void random_graphs(void)
 			.seed = SEED,
 			.samples = SAMPLES,
 			.n_micro = MICROS,
-			.clip = 1e300, /* nothing is that large, but the whole gradient must be there for its norm */
 		};
 		chain c = {.k = sc.kernels};
-		mr_sequential *q;
 		mr_graph *g;
-		uint64_t reached;
+		oracle *q;
 
 		sc.graph = c.g = g = next_model();
 		cut(&c);
 		most_stages = c.n > most_stages ? c.n : most_stages;
-		MR_CHECK_OK(mr_sequential_create(&sc, &q));
-		MR_CHECK_OK(mr_sequential_run(q, 1, NULL, NULL, &reached));
+		q = oracle_create(&sc);
+		oracle_run(q, 1, NULL, NULL);
 		check(&sc, false, q, &c);
 		check(&sc, true, q, &c);
-		mr_sequential_destroy(q);
+		oracle_destroy(q);
 		mr_graph_destroy(g);
 	}
 	CU_ASSERT(most_stages == STAGES && most_live > 6);
@@ -474,9 +472,9 @@ static void by_replay(const mr_run_config *c, rig_result *out)
 	mr_replay_destroy(r);
 }
 
-static void by_sequential(const trainee *t, uint32_t n_micro, rig_result *out)
+static void by_oracle(const trainee *t, uint32_t n_micro, rig_result *out)
 {
-	mr_sequential_config c = {
+	oracle_config c = {
 		.graph = t->c.graph,
 		.kernels = t->c.kernels,
 		.data = &t->data,
@@ -487,19 +485,17 @@ static void by_sequential(const trainee *t, uint32_t n_micro, rig_result *out)
 		.samples = SAMPLES,
 		.n_micro = n_micro,
 	};
-	uint64_t reached;
-	rig r = {0};
+	oracle *o = oracle_create(&c);
 
-	MR_CHECK_OK(mr_sequential_create(&c, &r.s.executor.sequential));
 	out->n_steps = 0;
-	MR_CHECK_OK(mr_executor_run(&r.s.executor, STEPS, rig_progress, out, &reached));
-	rig_collect(&r, false, out);
-	mr_executor_fini(&r.s.executor);
+	oracle_run(o, STEPS, rig_progress, out);
+	oracle_collect(o, false, out);
+	oracle_destroy(o);
 }
 
 static void train(const chain *where, trainee *t, const char *system, uint32_t n_micro, bool split)
 {
-	rig_result engine = {0}, replay = {0}, sequential = {0};
+	rig_result engine = {0}, replay = {0}, naive = {0};
 	mr_plan *plan = plan_of(system, where->n, n_micro, split);
 	bool flushes = plan->contract.flush != MR_FLUSH_NONE, same;
 	char what[100];
@@ -512,15 +508,15 @@ static void train(const chain *where, trainee *t, const char *system, uint32_t n
 	CU_ASSERT_EQUAL_FATAL(engine.n_steps, STEPS);
 	same = rig_equal(&engine, &replay, true, what);
 	if (same && (flushes || where->n == 1)) {
-		by_sequential(t, n_micro, &sequential);
-		same = rig_equal(&engine, &sequential, false, what);
+		by_oracle(t, n_micro, &naive);
+		same = rig_equal(&engine, &naive, false, what);
 	}
 	if (!same)
 		print_model(where);
 	CU_ASSERT_FATAL(same);
 	rig_result_fini(&engine);
 	rig_result_fini(&replay);
-	rig_result_fini(&sequential);
+	rig_result_fini(&naive);
 	mr_plan_destroy(plan);
 }
 

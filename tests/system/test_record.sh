@@ -97,7 +97,7 @@ expect 3 "a record of other steps" "order.plan: .* train.microbatches is 1"
 train "$@" --set run.dir=x --replay order.plan --set train.clip=0.5
 expect 3 "a record of a run that did not clip" "steps inside its backward passes"
 train "$@" --set system.name=sequential --set run.dir=x --replay order.plan
-expect 3 "sequential in another order" "sequential has no order but its own"
+expect 3 "sequential in another order" "the plan has 2 workers, and sequential takes 1 alone"
 "$millrace" schedule 1f1b --workers 2 --microbatches 2 --format text >flush.plan
 train "$@" --set run.dir=x --replay flush.plan
 expect 3 "a plan that flushes" "flush.plan: it is a plan that flushes, and not the record of a run"

@@ -23,7 +23,6 @@ base="--set backend=reference --set dtype=f64 --set train.steps=4 --set train.ev
 six='model.hidden=[12,12,12,12,12,12]'
 n=0
 for system in $("$millrace" list systems | awk '{ print $1 }'); do
-	[ "$system" != sequential ] || continue
 	micro=4
 	case $system in
 	pipedream | spectrain | pipeoptim | rpd) micro=1 ;;
@@ -116,7 +115,6 @@ no 2 "--nodes: without --far" --config mlp.cfg --set system.name=gpipe --nodes 2
 no 2 "--far: all workers are on one node" --config mlp.cfg --set system.name=gpipe --set machine.topology=core:4 \
 	--far 1
 no 3 "train.microbatches" --config mlp.cfg --set system.name=pipedream --microbatches 4
-no 2 "sequential has no schedule" --config mlp.cfg
 no 2 "take --format text" --config mlp.cfg --set system.name=pipedream --format json
 no 2 "made while it runs" --config mlp.cfg --set system.name=rpd --format text
 no 3 "no system is called" --config mlp.cfg --set system.name=gpip

@@ -110,8 +110,10 @@ expect 0 "resumed"
 same "a simulation, then training" t half
 
 simulate mlp.cfg --set run.dir=s
-expect 3 "sequential" "sequential has no schedule to simulate"
-[ ! -e s ] || fail "a folder for a run that cannot be"
+expect 0 "sequential"
+train mlp.cfg --set run.dir=s-trained
+expect 0 "sequential, trained"
+same "sequential, simulated" s s-trained
 simulate "$@" --set run.dir=x --straggler 2:2
 expect 2 "no such worker" "worker 2 cannot be slow"
 simulate "$@" --set run.dir=x --jitter much

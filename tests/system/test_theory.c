@@ -418,7 +418,8 @@ static void check_parallel(theory *t, const char *what, uint64_t steps)
 	CU_ASSERT_EQUAL(at, THEORY_D);
 	mr_state_fini(&st);
 	if (mr_json_is_number(mr_json_get(want, "G_est")))
-		theory_number("G", 0, mr_json_get(want, "G_est"), mr_executor_largest_gradient(&t->r.s.executor));
+		theory_number("G", 0, mr_json_get(want, "G_est"),
+			      mr_run_largest_gradient(mr_executor_run_of(&t->r.s.executor)));
 }
 
 static void check_steps_in_parallel(bool logistic, uint32_t delta, const char *path)

@@ -9,7 +9,6 @@
 #include "check.h"
 #include "golden_files.h"
 #include "rig.h"
-#include "sequential/sequential_internal.h"
 
 typedef struct tolerance {
 	double values, key_bias; /* see the golden files' README: what Adam makes of the key biases is noise */
@@ -138,16 +137,10 @@ static void check_params(rig *r, const char *what, const mr_json *params, const 
 /* The gradient sum of parameter @p after a step that did not go on inside backward, element @i. */
 static double gradient(const rig *r, uint32_t p, size_t i)
 {
-	const void *g;
+	const mr_run *run = mr_engine_run_of(r->s.executor.engine);
+	uint16_t s = mr_partition_stage(&r->s.partition, r->s.graph->params[p].node);
+	const void *g = run->weights[s].shard[0].grads + mr_stage_grad_at(run->stage[s], p);
 
-	if (r->s.executor.sequential) {
-		g = r->s.executor.sequential->grad[p];
-	} else {
-		const mr_run *run = mr_engine_run_of(r->s.executor.engine);
-		uint16_t s = mr_partition_stage(&r->s.partition, r->s.graph->params[p].node);
-
-		g = run->weights[s].shard[0].grads + mr_stage_grad_at(run->stage[s], p);
-	}
 	return (r->s.kernels->dtype == MR_F64 ? ((const double *)g)[i] : (double)((const float *)g)[i]) / r->s.n_micro;
 }
 

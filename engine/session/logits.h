@@ -1,0 +1,24 @@
+/*
+ * logits.h - the model as a function: the activations that enter the loss, for one sample. For sampling from a language
+ * model.
+ *
+ * It has its own copy of the weights, and one stage of all layers but the loss, whose memory and threads are those of
+ * worker 0 of the session. One thread calls it at a time.
+ */
+#ifndef MR_SESSION_LOGITS_H
+#define MR_SESSION_LOGITS_H
+
+#include "session/session.h"
+
+typedef struct mr_logits mr_logits;
+
+/** For the model of @s with the weights and states in @model (session/state.h). Borrows @s. Errors: MR_EINVAL when they
+ * are those of another model; MR_ERESOURCE, MR_EDNN. */
+mr_status mr_logits_create(const mr_session *s, const mr_state_list *model, mr_logits **out) MR_MUST_USE;
+void mr_logits_destroy(mr_logits *x); /* accepts NULL */
+
+/** The activations for one sample, @input as the data give it; they stay until the next call. Errors: MR_EDNN;
+ * MR_ERESOURCE. */
+mr_status mr_logits_of(mr_logits *x, const void *input, const void **out) MR_MUST_USE;
+
+#endif
