@@ -15,7 +15,9 @@
  *
  *	dweight_ih = x^T da, dweight_hh = y_before^T db, and the biases' are sums over rows
  *
- * are one product each over all rows. Initial values are uniform between -1 / sqrt(H) and 1 / sqrt(H), as in PyTorch.
+ * are one product each over all rows. Where the backend takes all rows as one operation (mr_kernels.recurrence), F and
+ * I are that, I makes the gradients of all weights, and W adds and steps them. Initial values are uniform between
+ * -1 / sqrt(H) and 1 / sqrt(H), as in PyTorch.
  */
 #ifndef MR_NN_LAYERS_RECURRENT_H
 #define MR_NN_LAYERS_RECURRENT_H
