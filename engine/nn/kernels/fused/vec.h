@@ -22,6 +22,22 @@
 #include "nn/kernels/fused/block_engine.h"
 #include "nn/kernels/fused/share.h"
 
+/* Unrolls the loop that follows, so that arrays of vectors become registers. Not under the address sanitizer: each load
+ * and store there is a dozen instructions with branches, and bodies of hundreds take compilers a quarter of an hour. */
+#if defined(__SANITIZE_ADDRESS__)
+#define MR_ROLLED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MR_ROLLED 1
+#endif
+#endif
+#ifdef MR_ROLLED
+#define UNROLL(n)
+#else
+#define UNROLL(n) _Pragma(MR_TEXT_OF(GCC unroll n))
+#define MR_TEXT_OF(x) #x
+#endif
+
 /** @worker numbers the calling thread from 0: which scratch to use. */
 typedef void mr_vec_fn(const void *args, int64_t lo, int64_t hi, uint32_t worker);
 
