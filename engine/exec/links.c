@@ -104,7 +104,8 @@ static uint32_t run_ahead(const mr_plan *p, uint16_t w)
 	return over < n ? n - (uint32_t)over : 0;
 }
 
-void mr_links_layout(mr_links *l, uint8_t pipe, uint16_t s, const mr_stage *stage, mr_arena *a)
+void mr_links_layout(mr_links *l, uint8_t pipe, uint16_t s, const mr_stage *stage, const mr_links_stage *lender,
+		     mr_arena *a)
 {
 	const mr_stage_sizes *z = mr_stage_size(stage);
 	const mr_plan *p = l->plan;
@@ -115,7 +116,9 @@ void mr_links_layout(mr_links *l, uint8_t pipe, uint16_t s, const mr_stage *stag
 	st->n_slots = p->n_slots[at];
 	st->slot_bytes = mr_align_up(z->slot_bytes, MR_CACHE_LINE);
 	st->slot = mr_arena_take(a, st->n_slots * sizeof(mr_slot), MR_CACHE_LINE);
-	st->slot_memory = mr_arena_take(a, st->n_slots * st->slot_bytes, MR_CACHE_LINE);
+	st->borrows_slots = lender && lender->n_slots >= st->n_slots;
+	st->slot_memory = st->borrows_slots ? lender->slot_memory
+					    : mr_arena_take(a, st->n_slots * st->slot_bytes, MR_CACHE_LINE);
 	st->n_kept = targets ? p->n_micro + run_ahead(p, mr_plan_worker(p, pipe, s)) : 0;
 	st->kept_in = mr_arena_take(a, st->n_kept * sizeof(*st->kept_in), MR_CACHE_LINE);
 	st->kept_target = mr_arena_take(a, st->n_kept * sizeof(*st->kept_target), MR_CACHE_LINE);

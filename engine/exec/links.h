@@ -34,6 +34,7 @@ typedef struct mr_links_stage {
 	mr_link in, grad, target; /* entering this stage; target only at the last one, grad only before it */
 	mr_slot *slot;
 	uint8_t *slot_memory;     /* of the first slot; the others' memory follows */
+	bool borrows_slots;       /* the memory of its slots is that of other links' */
 	uint32_t n_slots;
 	uint32_t n_taken, most_taken; /* slots taken; most at once since the reset */
 	size_t slot_bytes;
@@ -71,8 +72,10 @@ static inline mr_links_stage *mr_links_at(const mr_links *l, uint8_t pipe, uint1
  */
 mr_status mr_links_choose(mr_links *l, const mr_link_kind *const *kinds) MR_MUST_USE;
 
-/** Take (or measure) the memory of stage @s in @pipe: the buffers that it reads, and its slots. */
-void mr_links_layout(mr_links *l, uint8_t pipe, uint16_t s, const mr_stage *stage, mr_arena *a);
+/** Take (or measure) the memory of stage @s in @pipe: the buffers that it reads, and its slots. These lie in the memory
+ * of the slots of @lender (NULL: nobody lends), laid out before, if it has as many: both are never in use at once. */
+void mr_links_layout(mr_links *l, uint8_t pipe, uint16_t s, const mr_stage *stage, const mr_links_stage *lender,
+		     mr_arena *a);
 
 /** Fill the slots of stage @s in @pipe, which lie in that memory. The layout does not: plans are laid out by the
  * hundred, and each touch of a huge page would clear it. */

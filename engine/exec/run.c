@@ -168,6 +168,12 @@ static size_t scratch_bytes(const mr_run *run, uint8_t pipe, uint16_t s)
 	return z->scratch_bytes + (mr_links_at(&run->train, pipe, s)->n_kept ? z->spare_bytes : 0);
 }
 
+/* Are all slots free while the run pauses? Then evaluations may use them. */
+static bool slots_rest(const mr_plan *p)
+{
+	return (p->contract.flush == MR_FLUSH_LOCAL || p->contract.flush == MR_FLUSH_BARRIER) && !p->contract.steal;
+}
+
 /* Measure or take the memory of stage @s in @pipe; returns the bytes of scratch that it needs from its worker. */
 static size_t layout_stage(mr_run *run, uint8_t pipe, uint16_t s, mr_arena *a)
 {
@@ -177,9 +183,10 @@ static size_t layout_stage(mr_run *run, uint8_t pipe, uint16_t s, mr_arena *a)
 		mr_replicas_layout(&run->replicas[s], a);
 	if (run->carried && pipe == 0)
 		mr_carried_layout(&run->carried[s], a);
-	mr_links_layout(&run->train, pipe, s, run->stage[s], a);
+	mr_links_layout(&run->train, pipe, s, run->stage[s], NULL, a);
 	if (pipe < run->eval_plan->n_pipes)
-		mr_links_layout(&run->eval, pipe, s, run->stage[s], a);
+		mr_links_layout(&run->eval, pipe, s, run->stage[s],
+				slots_rest(run->c.plan) ? mr_links_at(&run->train, pipe, s) : NULL, a);
 	return scratch_bytes(run, pipe, s);
 }
 

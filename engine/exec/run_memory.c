@@ -68,7 +68,7 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 	for (int i = 0; i < (pipe < run->eval_plan->n_pipes ? 2 : 1); i++) {
 		const mr_links_stage *st = mr_links_at(both[i], pipe, s);
 
-		out->activations += (uint64_t)st->n_slots * st->slot_bytes;
+		out->activations += st->borrows_slots ? 0 : (uint64_t)st->n_slots * st->slot_bytes;
 		out->boundaries += mr_link_bytes(&st->in) + mr_link_bytes(&st->grad) + mr_link_bytes(&st->target) +
 				   st->n_halves * st->half_bytes;
 	}

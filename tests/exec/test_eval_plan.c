@@ -2,6 +2,8 @@
 #include "check.h"
 #include "ir/walk.h"
 #include "exec/eval_plan.h"
+#include "exec/small_run.h"
+#include "lower/small_plans.h"
 
 #include <math.h>
 
@@ -77,6 +79,29 @@ static void pipes_by_turns(void)
 	}
 }
 
+/* Where a pause leaves no micro-batch under way, evaluations work in the slots of training, and count no memory. */
+static void slots_are_lent(void)
+{
+	for (int flushes = 0; flushes < 2; flushes++) {
+		small_run r;
+
+		small_run_init(&r, flushes ? small_gpipe(3, 4, false) : small_pipedream(3, false, false));
+		small_run_start(&r);
+		for (uint16_t s = 0; s < 3; s++) {
+			const mr_links_stage *train = mr_links_at(&r.run->train, 0, s);
+			const mr_links_stage *eval = mr_links_at(&r.run->eval, 0, s);
+			uint64_t slots = train->n_slots * train->slot_bytes;
+			mr_run_memory m;
+
+			mr_run_memory_of_stage(r.run, 0, s, &m);
+			CU_ASSERT_EQUAL(eval->borrows_slots, flushes);
+			CU_ASSERT_EQUAL(eval->slot_memory == train->slot_memory, flushes);
+			CU_ASSERT_EQUAL(m.activations, slots + (flushes ? 0 : eval->n_slots * eval->slot_bytes));
+		}
+		small_run_fini(&r);
+	}
+}
+
 void mr_suite_eval_plan(void);
 void mr_suite_eval_plan(void)
 {
@@ -84,4 +109,5 @@ void mr_suite_eval_plan(void)
 	MR_TEST(all_workers_compute);
 	MR_TEST(uneven);
 	MR_TEST(pipes_by_turns);
+	MR_TEST(slots_are_lent);
 }
