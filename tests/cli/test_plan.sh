@@ -110,11 +110,6 @@ expect 3 "--set: data.name: data \"text\" gives sequences of tokens" plan mlp.cf
 	--set data.path=mlp.cfg
 expect 3 "--set: machine.workers: 9 stages were asked for" plan mlp.cfg --set machine.workers=9
 
-# A second start for the sake of OpenMP is told once.
-cpu=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)
-expect 0 "environment: started again with" profile mlp.cfg --seconds 0 --set "machine.cpus=$cpu $cpu"
-[ "$(grep -c "environment:" out)" -eq 1 ] || complain "the second start is told more than once:"
-
 # Costs: measured, written, read back; then every way in which a file may not fit.
 expect 0 "layers   micro-batches of 4 samples" profile mlp.cfg --seconds 0 -o costs.csv --roofline roof.svg
 grep -q '^linear  *F  *x W  *3 ' out || complain "profile has no line of linear F: $(cat out)"
