@@ -52,7 +52,7 @@ awk -v a="$(step out)" -v b="$(step auto.txt)" 'BEGIN { exit !(a <= b) }' ||
 
 # With little memory single stages recompute, cuts follow the model's widest layer, and teams its costs.
 expect 0 "recomputing [" deep.cfg --auto --topology "numa:2 core:4" --set train.batch=4096 --set data.samples=9000 \
-	--set 'model.hidden=[256,256,256,256,1024,256,256]' --systems 1f1b --memory 30500000 -o small.cfg
+	--set 'model.hidden=[256,256,256,256,1024,256,256]' --systems 1f1b --memory 26500000 -o small.cfg
 grep -q 'recompute_stages = ' small.cfg && grep -q 'partition = \[ *"' small.cfg || complain "no cut was written"
 expect 0 "1f1b, " small.cfg --topology "numa:2 core:4"
 

@@ -272,7 +272,7 @@ static void leaves_room_for_the_process(void)
 	uint64_t limit = any.total - (any.bytes - small.bytes) / 4;
 
 	CU_ASSERT(any.step < small.step);
-	CU_ASSERT_FATAL(any.bytes > small.bytes + ((uint64_t)8 << 20) && any.bytes < limit);
+	CU_ASSERT_FATAL(any.bytes > small.bytes + ((uint64_t)4 << 20) && any.bytes < limit);
 	limited = open_in("search", limit);
 	CU_ASSERT(limited.total <= limit && limited.bytes < any.bytes);
 	CU_ASSERT(limited.step >= any.step && limited.step <= small.step);
