@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/notice.h"
 #include "checkpoint/identity.h"
 #include "checkpoint/run_manifest.h"
 #include "checkpoint/state_copy.h"
@@ -314,8 +315,8 @@ static void tell_rate(const mr_session *s, const mr_checkpoint *ck)
 
 	if (s->lr.total > mr_checkpoint_step(ck) && then &&
 	    strcmp(then, mr_run_manifest_rate(&s->lr, now, sizeof(now))) != 0)
-		fprintf(stderr, "millrace: learning rate from here on: %s; until step %" PRIu64 " it was: %s\n", now,
-			mr_checkpoint_step(ck), then);
+		mr_notice("learning rate from here on: %s; until step %" PRIu64 " it was: %s", now,
+			  mr_checkpoint_step(ck), then);
 }
 
 /* The same bits are promised for the same instructions alone. */
@@ -324,11 +325,10 @@ static void warn_isa(const mr_session *s, const mr_checkpoint *ck)
 	const char *then = mr_checkpoint_fact(ck, "isa"), *now = mr_identity_isa(s);
 
 	if (then && strcmp(then, now))
-		fprintf(stderr,
-			"millrace: warning: the checkpoint was computed by %s, this run is by %s%s: it goes on as "
-			"another run, with other last bits\n",
-			then, now,
-			s->kernels->choices ? ", for which the table of choices may say something else" : "");
+		mr_notice("warning: the checkpoint was computed by %s, this run is by %s%s: it goes on as "
+			  "another run, with other last bits",
+			  then, now,
+			  s->kernels->choices ? ", for which the table of choices may say something else" : "");
 }
 
 static void warn_threads(const mr_session *s, const mr_checkpoint *ck)
@@ -338,14 +338,12 @@ static void warn_threads(const mr_session *s, const mr_checkpoint *ck)
 	const char *now = mr_run_manifest_kernels(s, text, sizeof(text));
 
 	if (then && (uint32_t)atoi(then) != s->place.worker[0].n_threads)
-		fprintf(stderr,
-			"millrace: warning: the checkpoint was made with %s threads a worker, this run has %u: the "
-			"last bits may differ\n",
-			then, s->place.worker[0].n_threads);
+		mr_notice("warning: the checkpoint was made with %s threads a worker, this run has %u: the "
+			  "last bits may differ",
+			  then, s->place.worker[0].n_threads);
 	if (lib && strcmp(lib, now))
-		fprintf(stderr,
-			"millrace: warning: the checkpoint was made with %s, this is %s: the last bits may differ\n",
-			lib, now);
+		mr_notice("warning: the checkpoint was made with %s, this is %s: the last bits may differ",
+			  lib, now);
 }
 
 /* Name of the best checkpoint of @dir, or "". */

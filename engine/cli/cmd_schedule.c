@@ -211,7 +211,8 @@ static mr_status draft(const mr_plan_question *q, mr_plan **plan)
 
 	MR_TRY(mr_plan_draft(q, plan));
 	if (*q->args.n_tries)
-		mr_search_limit_print(ops, q->args.options, *q->args.n_tries, stderr);
+		mr_search_limit_print(ops, mr_values_float(q->args.options, ops->time_budget_option),
+				      *q->args.n_tries, stderr);
 	return MR_OK;
 }
 
@@ -354,7 +355,8 @@ static mr_status put_session(const mr_args *args, mr_session *s, const mr_sim_op
 	mr_status st;
 
 	if (s->n_tries)
-		mr_search_limit_print(ops, s->job->system.values, s->n_tries, stderr);
+		mr_search_limit_print(ops, mr_values_float(s->job->system.values, ops->time_budget_option),
+				      s->n_tries, stderr);
 	MR_TRY(check_form(args, s->plan));
 	MR_TRY(mr_costs_at_hand(s, &c));
 	row = calloc(s->plan->n_stages, sizeof(*row));

@@ -2,7 +2,7 @@
 #include "cli/args.h"
 #include "cli/clean_env.h"
 #include "cli/open_config.h"
-#include "training/train.h"
+#include "cli/train_words.h"
 
 static mr_status run(mr_args *args)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/notice.h"
 #include "checkpoint/run_manifest.h"
 #include "checkpoint/checkpoints.h"
 #include "store/checkpoint_io.h"
@@ -55,7 +56,7 @@ static void warn_data(const mr_session *s, const mr_checkpoint *ck, const char *
 
 	snprintf(now, sizeof(now), "%016" PRIx64, s->data->fingerprint);
 	if (!s->without_text && then && strcmp(then, now))
-		fprintf(stderr, "millrace: warning: %s was trained on other data than the configuration names\n", path);
+		mr_notice("warning: %s was trained on other data than the configuration names", path);
 }
 
 /* Find the checkpoint that the command names: one in the run's folder by a name that --from takes, or a path. */

@@ -148,8 +148,8 @@ function(mr_perf_programs)
   endforeach()
 endfunction()
 
-# libmillrace, static and shared: the layers up to the session, behind the headers of engine/include/millrace. Only what
-# these declare is exported (engine/include/millrace.map).
+# libmillrace, static and shared: the layers up to the training, behind the headers of engine/include/millrace. Only
+# what these declare is exported (engine/include/millrace.map).
 function(mr_library)
   set(objects "")
   foreach(layer ${ARGN})
@@ -157,8 +157,8 @@ function(mr_library)
       list(APPEND objects $<TARGET_OBJECTS:mr_${layer}>)
     endif()
   endforeach()
-  set(libs PkgConfig::JANSSON PkgConfig::HWLOC ZLIB::ZLIB ${MR_PICTURE_LIBRARIES} ${MR_TOKEN_LIBRARIES}
-    Threads::Threads m)
+  set(libs PkgConfig::JANSSON PkgConfig::HWLOC PkgConfig::CONFIG ZLIB::ZLIB ${MR_PICTURE_LIBRARIES}
+    ${MR_TOKEN_LIBRARIES} Threads::Threads m)
   if(MILLRACE_DNNL)
     list(APPEND libs DNNL::dnnl)
   endif()
@@ -192,7 +192,7 @@ function(mr_library)
 
   # By name and not as Requires.private: of these the shared libraries are meant, not what they would need as static
   # ones.
-  set(private "-ljansson -lhwloc -lz -lm -pthread")
+  set(private "-ljansson -lhwloc -lconfig -lz -lm -pthread")
   if(PNG_FOUND)
     string(APPEND private " -lpng")
   endif()

@@ -109,7 +109,7 @@ Headers, the static library, a pkg-config file, a CMake package\nand an example.
   set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
     "libmillrace${PROJECT_VERSION_MAJOR} (= ${PROJECT_VERSION})")
   # What a program needs that links the static library.
-  set(static_needs "libhwloc-dev, libjansson-dev, zlib1g-dev")
+  set(static_needs "libconfig-dev, libhwloc-dev, libjansson-dev, zlib1g-dev")
   foreach(pair PNG_FOUND:libpng-dev JPEG_FOUND:libjpeg-dev PCRE2_FOUND:libpcre2-dev
     UTF8PROC_FOUND:libutf8proc-dev MILLRACE_DNNL:libdnnl-dev)
     string(REGEX MATCH "(.*):(.*)" _ ${pair})

@@ -13,7 +13,13 @@
 #include "job/plugins.h"
 
 /* The place at which a value was written. */
-typedef enum mr_origin_kind { MR_ORIGIN_DEFAULT, MR_ORIGIN_FILE, MR_ORIGIN_SET, MR_ORIGIN_RESUMED } mr_origin_kind;
+typedef enum mr_origin_kind {
+	MR_ORIGIN_DEFAULT,
+	MR_ORIGIN_FILE,
+	MR_ORIGIN_SET,
+	MR_ORIGIN_RESUMED,
+	MR_ORIGIN_JOB /* of the library */
+} mr_origin_kind;
 
 typedef struct mr_origin {
 	mr_origin_kind kind;

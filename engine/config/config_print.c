@@ -12,6 +12,7 @@ static void put_origin(const mr_config *c, mr_origin at, mr_strbuf *out)
 	else
 		mr_strbuf_append(out, at.kind == MR_ORIGIN_SET	     ? "\t# --set\n"
 				      : at.kind == MR_ORIGIN_RESUMED ? "\t# the resumed run\n"
+				      : at.kind == MR_ORIGIN_JOB     ? "\t# the job\n"
 								     : "\t# default\n");
 }
 

@@ -115,12 +115,6 @@ int mr_signals_end(void)
 	return atomic_load_explicit(&end_by, memory_order_relaxed);
 }
 
-bool mr_signals_go_on(void *arg)
-{
-	(void)arg;
-	return !mr_signals_end();
-}
-
 bool mr_signals_save(void)
 {
 	return atomic_exchange_explicit(&save_wanted, 0, memory_order_relaxed);

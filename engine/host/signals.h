@@ -38,9 +38,6 @@ void mr_signals_catch(void);
 /** The signal to end that has come, or 0. */
 int mr_signals_end(void);
 
-/** True while no signal to end has come. For callers that need a callback; @arg is not used. */
-bool mr_signals_go_on(void *arg);
-
 /** Has SIGUSR1 come since the last call? */
 bool mr_signals_save(void);
 

@@ -16,6 +16,8 @@
 #include "nn/optim.h"
 #include "schedules/registry.h"
 
+#define MR_JOB_UNNAMED "job" /* the name that mr_job_init gives */
+
 /** The choice of @group; NULL if the group holds no plug-in. */
 mr_choice *mr_job_choice(mr_job *j, mr_job_group group);
 const mr_choice *mr_job_choice_of(const mr_job *j, mr_job_group group);

@@ -1,4 +1,5 @@
 #include "session/average_trigger.h"
+#include "base/notice.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -63,9 +64,8 @@ void mr_average_note(mr_session *s, uint64_t step, double loss)
 	}
 	if (t->has_least && loss > t->least) {
 		begin(s, step);
-		fprintf(stderr,
-			"millrace: from step %" PRIu64 " on the weights are averaged: the loss %.6g is above %.6g\n",
-			step, loss, t->least);
+		mr_notice("from step %" PRIu64 " on the weights are averaged: the loss %.6g is above %.6g",
+			  step, loss, t->least);
 	}
 	t->last[t->n++] = loss;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/notice.h"
 #include "base/result.h"
 #include "base/stats.h"
 #include "base/str.h"
@@ -119,8 +120,8 @@ static void warn(const char *path, const char *head, const char *key, const char
 	if (!head_value(head, key, value, sizeof(value)) || !strcmp(value, want))
 		return;
 	if (strcmp(key, "backend") || strcmp(mr_kernels_name_now(value), want))
-		fprintf(stderr, "millrace: warning: %s was measured with %s = %s, this is %s\n", path, key, value,
-			want);
+		mr_notice("warning: %s was measured with %s = %s, this is %s", path, key, value,
+			  want);
 }
 
 /* Seconds (@unit: of what) after @key; 0 when it is missing, as in older files. */
@@ -175,10 +176,9 @@ static mr_status read_head(const char *path, const mr_session *s, const char *he
 	MR_TRY(read_factor(head, "crowd_b", &out->crowd_b));
 	MR_TRY(read_factor(head, "spread", &out->spread));
 	if (out->spread > MR_PROFILE_DISTURBED)
-		fprintf(stderr,
-			"millrace: warning: %s was measured on a disturbed machine: its times are up to %.0f %% above "
-			"their minima\n",
-			path, 100 * out->spread);
+		mr_notice("warning: %s was measured on a disturbed machine: its times are up to %.0f %% above "
+			  "their minima",
+			  path, 100 * out->spread);
 	out->threads = s->place.worker[0].n_threads;
 	if (head_value(head, "threads", measured, sizeof(measured)) && strtoul(measured, NULL, 10) > 0)
 		out->threads = (uint32_t)strtoul(measured, NULL, 10);

@@ -184,3 +184,15 @@ mr_status mr_logits_of(mr_logits *x, const void *input, const void **out)
 	*out = (char *)x->io.out + x->logits_at;
 	return MR_OK;
 }
+
+mr_shape mr_logits_input(const mr_session *s)
+{
+	return s->graph->input;
+}
+
+mr_shape mr_logits_output(const mr_session *s)
+{
+	const mr_graph *g = s->graph;
+
+	return g->values[g->nodes[g->n_nodes - 1].in[0]].shape;
+}

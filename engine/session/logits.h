@@ -1,6 +1,6 @@
 /*
- * logits.h - the model as a function: the activations that enter the loss, for one sample. For sampling from a language
- * model.
+ * logits.h - the model as a function: the activations that enter the loss, for one sample. For predictions, and for
+ * sampling from a language model.
  *
  * It has its own copy of the weights, and one stage of all layers but the loss, whose memory and threads are those of
  * worker 0 of the session. One thread calls it at a time.
@@ -20,5 +20,9 @@ void mr_logits_destroy(mr_logits *x); /* accepts NULL */
 /** The activations for one sample, @input as the data give it; they stay until the next call. Errors: MR_EDNN;
  * MR_ERESOURCE. */
 mr_status mr_logits_of(mr_logits *x, const void *input, const void **out) MR_MUST_USE;
+
+/** Shapes of one sample's input and of these activations. */
+mr_shape mr_logits_input(const mr_session *s);
+mr_shape mr_logits_output(const mr_session *s);
 
 #endif

@@ -28,12 +28,11 @@ static double logit(const writer *w, int64_t row, int64_t i)
 	return mr_element(w->s->kernels->types.activations, w->logits, row * w->vocab + i);
 }
 
-static const double *sort_key; /* qsort takes no context; sampling is single-threaded */
-
-static int by_probability(const void *a, const void *b)
+static int by_probability(const void *a, const void *b, void *key)
 {
+	const double *p = key;
 	int32_t i = *(const int32_t *)a, j = *(const int32_t *)b;
-	double x = sort_key[i], y = sort_key[j];
+	double x = p[i], y = p[j];
 
 	return x > y ? -1 : x < y ? 1 : (i > j) - (i < j);
 }
@@ -64,8 +63,7 @@ static int32_t draw(writer *w, int64_t row)
 		w->order[i] = (int32_t)i;
 		max = w->p[i] > max ? w->p[i] : max;
 	}
-	sort_key = w->p;
-	qsort(w->order, (size_t)w->vocab, sizeof(*w->order), by_probability);
+	qsort_r(w->order, (size_t)w->vocab, sizeof(*w->order), by_probability, w->p);
 	if (temperature == 0)
 		return w->order[0];
 	n = top_k > 0 && top_k < w->vocab ? top_k : w->vocab;

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/notice.h"
 #include "base/str.h"
 
 static uint32_t most_stale(const mr_session *s)
@@ -47,12 +48,11 @@ static void warn_unmitigated(const mr_session *s, uint32_t age)
 	for (uint32_t i = 0; mr_mitigate_at(i); i++)
 		if (would_do(s, mr_mitigate_at(i)))
 			mr_strbuf_printf(&names, "%s%s", n++ ? ", " : "", mr_mitigate_at(i)->name);
-	fprintf(stderr,
-		"millrace: warning: %s with gradients up to %u commit%s stale and no mitigation often trains worse "
-		"than without a pipeline: "
-		"set %s%s%soptimizer.name (muon, nadamw)\n",
-		s->optim.ops->name, age, age == 1 ? "" : "s", n ? "mitigation.name (" : "", mr_strbuf_text(&names),
-		n ? ") or " : "");
+	mr_notice("warning: %s with gradients up to %u commit%s stale and no mitigation often trains worse "
+		  "than without a pipeline: "
+		  "set %s%s%soptimizer.name (muon, nadamw)",
+		  s->optim.ops->name, age, age == 1 ? "" : "s", n ? "mitigation.name (" : "", mr_strbuf_text(&names),
+		  n ? ") or " : "");
 	mr_strbuf_fini(&names);
 }
 
@@ -75,16 +75,14 @@ void mr_staleness_warn(const mr_session *s)
 	uint32_t age = most_stale(s);
 
 	if (!mr_mitigate_is_none(s->mitigate.ops) && !age)
-		fprintf(stderr,
-			"millrace: warning: mitigation %s changes nothing: %s with %u worker%s has no stale "
-			"gradients\n",
-			s->mitigate.ops->name, s->job->system.name, s->place.n_workers,
-			s->place.n_workers == 1 ? "" : "s");
+		mr_notice("warning: mitigation %s changes nothing: %s with %u worker%s has no stale "
+			  "gradients",
+			  s->mitigate.ops->name, s->job->system.name, s->place.n_workers,
+			  s->place.n_workers == 1 ? "" : "s");
 	else if (is_idle(s))
-		fprintf(stderr,
-			"millrace: warning: mitigation %s changes nothing: with t1_steps and as much momentum as limit "
-			"everywhere it starts stages slowly that are more than one commit late, and none is\n",
-			s->mitigate.ops->name);
+		mr_notice("warning: mitigation %s changes nothing: with t1_steps and as much momentum as limit "
+			  "everywhere it starts stages slowly that are more than one commit late, and none is",
+			  s->mitigate.ops->name);
 	if (age && s->optim.ops->suffers && !is_dealt_with(s))
 		warn_unmitigated(s, age);
 }

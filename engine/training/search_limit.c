@@ -1,7 +1,6 @@
 #include "training/search_limit.h"
 
-/* The limit in seconds of the search of @config's system; 0: there is no limit. */
-static double seconds_of(const mr_config *config)
+double mr_search_limit_of(const mr_config *config)
 {
 	const mr_job *j = mr_config_job(config);
 	const mr_sched_ops *ops = mr_job_system(j);
@@ -9,20 +8,16 @@ static double seconds_of(const mr_config *config)
 	return ops->time_budget_option ? mr_values_float(j->system.values, ops->time_budget_option) : 0;
 }
 
-void mr_search_limit_print(const mr_sched_ops *ops, const mr_values *values, uint64_t n, FILE *out)
+void mr_search_limit_print(const mr_sched_ops *ops, double seconds, uint64_t n, FILE *out)
 {
 	fprintf(out, "%s = %llu is what %s = %g came to, and gives the same plan\n", ops->tries_option,
-		(unsigned long long)n, ops->time_budget_option, mr_values_float(values, ops->time_budget_option));
+		(unsigned long long)n, ops->time_budget_option, seconds);
 }
 
 mr_status mr_search_limit_settle(mr_config *config, uint64_t n)
 {
-	const mr_job *j = mr_config_job(config);
-
-	if (!n || seconds_of(config) <= 0)
+	if (!n || mr_search_limit_of(config) <= 0)
 		return MR_OK;
-	fputs("search   ", stdout);
-	mr_search_limit_print(mr_job_system(j), j->system.values, n, stdout);
 	return mr_config_count_as(config, n);
 }
 
@@ -39,7 +34,7 @@ static mr_status read_count(const char *path, const mr_sched_ops *ops, uint64_t 
 	mr_strbuf_fini(&mistakes);
 	if (st != MR_OK)
 		return st == MR_ERESOURCE ? st : MR_OK;
-	if (mr_job_system(mr_config_job(then)) == ops && seconds_of(then) <= 0)
+	if (mr_job_system(mr_config_job(then)) == ops && mr_search_limit_of(then) <= 0)
 		*n = (uint64_t)mr_values_int(mr_config_job(then)->system.values, ops->tries_option);
 	mr_config_destroy(then);
 	return MR_OK;
@@ -51,7 +46,7 @@ mr_status mr_search_limit_take_up(mr_config *config)
 	uint64_t n = 0;
 	mr_status st;
 
-	if (seconds_of(config) <= 0)
+	if (mr_search_limit_of(config) <= 0)
 		return MR_OK;
 	mr_strbuf_init(&path);
 	mr_strbuf_printf(&path, "%s/resolved.cfg", mr_config_job(config)->run_dir);

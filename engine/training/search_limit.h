@@ -12,15 +12,18 @@
 
 #include "config/config.h"
 
-/** Replace the seconds in @config's system by @n tries, and report it on standard output. Does nothing if @n is 0: the
- * search had no time limit. Errors: MR_ERESOURCE. */
+/** The limit in seconds of the search of @config's system; 0: there is no limit. */
+double mr_search_limit_of(const mr_config *config);
+
+/** Replace the seconds in @config's system by @n tries. Does nothing if @n is 0: the search had no time limit.
+ * Errors: MR_ERESOURCE. */
 mr_status mr_search_limit_settle(mr_config *config, uint64_t n) MR_MUST_USE;
 
 /** Before the run in @config's folder is resumed: set the number of tries with which the run was made. A folder without
  * one is refused later, when its checkpoints are read. Errors: MR_ERESOURCE. */
 mr_status mr_search_limit_take_up(mr_config *config) MR_MUST_USE;
 
-/** For people: the number @n of tries that the limit in @values of @ops allowed. */
-void mr_search_limit_print(const mr_sched_ops *ops, const mr_values *values, uint64_t n, FILE *out);
+/** For people: the number @n of tries that the limit of @seconds of @ops allowed. */
+void mr_search_limit_print(const mr_sched_ops *ops, double seconds, uint64_t n, FILE *out);
 
 #endif

@@ -2,28 +2,28 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fault.h"
 #include "base/log.h"
 #include "session/average_trigger.h"
-#include "session/plan_file.h"
-#include "session/sample.h"
-#include "checkpoint/checkpoints.h"
 #include "host/service.h"
 #include "host/signals.h"
 #include "host/clock.h"
-#include "replay/record.h"
-#include "session/trajectory.h"
 
 #define BUBBLE_MIN_NS 200000000u /* a shorter window does not measure waiting */
+#define DRAW_NS 1000000000u /* between two windows of the figures where nobody shows them */
 
 /* --- while it runs --- */
 
 static uint64_t busy_ns(const mr_train *t)
 {
 	return mr_executor_busy_ns(&t->s.executor);
+}
+
+double mr_train_norm(const mr_step_rec *rec)
+{
+	return isnan(rec->norm) ? rec->stage_norm : rec->norm;
 }
 
 /* The time; of a simulated training, the time of its last step. */
@@ -53,6 +53,12 @@ static double rate(const mr_train *t, uint64_t steps, uint64_t ns)
 	int64_t tokens = mr_session_tokens_per_sample(&t->s);
 
 	return (double)(steps * samples_per_step(t)) * (double)(tokens ? tokens : 1) / ((double)ns / 1e9);
+}
+
+/* Seconds since the start, by the real clock. */
+static double elapsed_s(const mr_train *t)
+{
+	return (double)(mr_clock_ns() - t->begun_ns) / 1e9;
 }
 
 /* Rates end with the last known step, not now: of short steps many become known at once. Busy times are those of the
@@ -93,21 +99,30 @@ mr_progress_state mr_train_progress(const mr_train *t)
 	return p;
 }
 
+static void settle(const mr_train *t)
+{
+	if (t->hooks.settle)
+		t->hooks.settle(t->hooks.arg);
+}
+
+static bool is_due(const mr_train *t)
+{
+	if (t->hooks.due)
+		return t->hooks.due(t->hooks.arg, t->last.step, elapsed_s(t));
+	return !t->drawn_at_ns || mr_clock_ns() - t->drawn_at_ns >= DRAW_NS;
+}
+
 static void draw(mr_train *t, bool force)
 {
-	double s = (double)(mr_clock_ns() - t->begun_ns) / 1e9;
 	mr_progress_state p;
 
-	if (t->last.step == 0 || (!force && !mr_progress_due(&t->progress, t->last.step, s)))
+	if (t->last.step == 0 || (!force && !is_due(t)))
 		return;
 	p = mr_train_progress(t);
-	if (force)
-		mr_progress_force(&t->progress, &p, s);
-	else
-		mr_progress_update(&t->progress, &p, s);
-	mr_service_notify("STATUS=step %llu of %llu, loss %.4f", (unsigned long long)p.step,
-			  (unsigned long long)p.n_steps, p.loss);
+	if (t->hooks.show)
+		t->hooks.show(t->hooks.arg, &p, elapsed_s(t), force);
 	t->drawn = p;
+	t->drawn_at_ns = mr_clock_ns();
 	t->drawn_ns = t->last.time_ns;
 	t->drawn_step = t->last.step;
 	t->drawn_busy_ns = busy_ns(t);
@@ -124,6 +139,8 @@ static void keep_error(mr_train *t, mr_status st)
 /* A row of metrics.jsonl and, if asked for, of the events. */
 static mr_status log_row(mr_train *t, const mr_metrics_row *row)
 {
+	if (t->opts.no_folder)
+		return MR_OK;
 	MR_TRY(mr_metrics_log_put(t->metrics, row));
 	if (t->s.job->tensorboard && !t->events)
 		MR_TRY(mr_board_open(t->dir.path, t->begun_step, &t->events));
@@ -153,53 +170,100 @@ static void log_step(mr_train *t, const mr_step_rec *rec)
 	keep_error(t, log_row(t, &row));
 }
 
+/* Does nothing and nobody ask for a pause? */
+static bool goes_on(mr_train *t)
+{
+	if (t->hooks.goes_on && !t->hooks.goes_on(t->hooks.arg))
+		t->halted = true;
+	return !t->halted && !mr_signals_pending() && t->error == MR_OK && !mr_checkpoint_writer_failed(t->writer) &&
+	       !t->ends_hung;
+}
+
+static void take(mr_train *t, const mr_step_rec *rec)
+{
+	log_step(t, rec);
+	if (t->last.step == 0) { /* rates count from the first step on: before it caches were cold */
+		t->drawn_ns = rec->time_ns;
+		t->drawn_step = rec->step;
+		t->drawn_busy_ns = busy_ns(t);
+	}
+	t->last = *rec;
+	if (!isnan(mr_train_norm(rec)))
+		t->normed = *rec;
+	if (isnan(t->guard.loss))
+		t->guard.loss = rec->loss;
+	if (t->hooks.step && !t->hooks.step(t->hooks.arg, rec) && !t->told_stop) {
+		uint64_t at = rec->step + mr_train_lag(t);
+
+		t->told_stop = true;
+		t->halted = t->halted || !t->obeys;
+		t->target = t->obeys && at < t->target ? at : t->target;
+	}
+}
+
 static bool on_progress(void *arg, const mr_step_rec *rec)
 {
 	mr_train *t = arg;
 
-	if (rec) {
-		log_step(t, rec);
-		if (t->last.step == 0) { /* rates count from the first step on: before it caches were cold */
-			t->drawn_ns = rec->time_ns;
-			t->drawn_step = rec->step;
-			t->drawn_busy_ns = busy_ns(t);
-		}
-		t->last = *rec;
-		if (!isnan(mr_train_norm(rec)))
-			t->normed = *rec;
-		if (isnan(t->guard.loss))
-			t->guard.loss = rec->loss;
-	}
+	if (rec)
+		take(t, rec);
 	draw(t, false);
 	mr_service_alive();
 	mr_train_tell_status(t, "trains", NULL);
-	if (mr_signals_status())
-		mr_train_print_status(t);
-	return !mr_signals_pending() && t->error == MR_OK && !mr_checkpoint_writer_failed(t->writer);
+	if (mr_signals_status() && t->hooks.status)
+		t->hooks.status(t->hooks.arg);
+	return !t->told_stop && goes_on(t);
 }
 
 /* --- due events --- */
 
 static bool go_on_evaluating(void *arg)
 {
+	mr_train *t = arg;
+
 	mr_service_alive();
-	return mr_signals_go_on(arg);
+	if (t->hooks.goes_on && !t->hooks.goes_on(t->hooks.arg))
+		t->halted = true;
+	return !t->halted && !mr_signals_end();
+}
+
+static mr_status validate(mr_train *t, double *loss)
+{
+	mr_status st;
+
+	MR_TRY(mr_average_exchange(&t->s));
+	st = mr_executor_eval(&t->s.executor, go_on_evaluating, t, loss);
+	if (st != MR_ESTALLED)
+		MR_TRY(mr_average_exchange(&t->s));
+	return st;
+}
+
+/* The figures of the last evaluation, as a row. */
+static mr_metrics_row row_of_evaluation(const mr_train *t)
+{
+	mr_metrics_row row = mr_metrics_row_at(t->step);
+
+	row.val_loss = t->val_loss;
+	row.perplexity = t->perplexity;
+	row.accuracy = t->scores.accuracy;
+	row.top5 = t->scores.top5;
+	row.auc = t->scores.auc;
+	row.trains_only = t->s.data->trains_only;
+	row.seconds = t->seconds_before + (double)(now_ns(t) - t->start_ns) / 1e9;
+	return row;
 }
 
 static mr_status evaluate(mr_train *t)
 {
-	mr_metrics_row row = mr_metrics_row_at(t->step);
 	uint64_t begin = now_ns(t), busy = busy_ns(t);
+	mr_metrics_row row;
 	mr_status st;
 
 	if (t->s.data->n_valid == 0)
 		return MR_OK;
 	MR_FAULT_POINT("train.eval");
 	mr_train_tell_status(t, "evaluates", NULL);
-	MR_TRY(mr_average_exchange(&t->s));
-	st = mr_executor_eval(&t->s.executor, go_on_evaluating, NULL, &t->val_loss);
-	if (st != MR_ESTALLED)
-		MR_TRY(mr_average_exchange(&t->s));
+	st = validate(t, &t->val_loss);
 	t->eval_ns += now_ns(t) - begin;
 	/* the loss of a part of the validation data is not reported: no row, and no loss beside the checkpoint */
 	if (st == MR_ESTOPPED)
@@ -208,14 +272,8 @@ static mr_status evaluate(mr_train *t)
 	mr_average_note(&t->s, t->step, t->val_loss);
 	t->scores = mr_executor_scores(&t->s.executor);
 	t->perplexity = mr_session_has_perplexity(&t->s) ? exp(t->val_loss) : (double)NAN;
-	row.val_loss = t->val_loss;
-	row.perplexity = t->perplexity;
-	row.accuracy = t->scores.accuracy;
-	row.top5 = t->scores.top5;
-	row.auc = t->scores.auc;
-	row.trains_only = t->s.data->trains_only;
 	t->val_step = t->step;
-	row.seconds = t->seconds_before + (double)(now_ns(t) - t->start_ns) / 1e9;
+	row = row_of_evaluation(t);
 	MR_TRY(log_row(t, &row));
 	t->drawn_busy_ns += busy_ns(t) - busy; /* the rates on the progress line are those of training */
 	draw(t, true);
@@ -274,10 +332,12 @@ static mr_status save(mr_train *t, bool can_wait, bool behind)
 	bool saved;
 	mr_status st;
 
+	if (t->opts.no_folder)
+		return MR_OK;
 	mr_service_alive();
 	mr_train_tell_status(t, "saves", NULL);
 	st = finish_save(t);
-	if (st == MR_ESTALLED && behind) { /* skipped (checkpoint.hung) */
+	if (st == MR_ESTALLED && behind && t->goes_on) { /* skipped (checkpoint.hung) */
 		t->save_again = 0;
 		return MR_OK;
 	}
@@ -302,6 +362,8 @@ static mr_status ended_by(mr_train *t, mr_status st)
 	char why[1024], lost[512], advice[128] = "";
 	uint64_t best;
 
+	if (t->opts.no_folder)
+		return st;
 	snprintf(why, sizeof(why), "%s", mr_error_text());
 	if (mr_checkpoint_writer_hangs(t->writer)) /* and so might reading what is there */
 		return mr_fail(st,
@@ -335,9 +397,10 @@ static uint64_t multiple_after(uint64_t step, uint64_t every)
 /* The next step at which an event is due. */
 static uint64_t next_stop(const mr_train *t)
 {
-	uint64_t next = t->n_steps, e = multiple_after(t->step, t->eval_every),
+	uint64_t next = t->target, e = multiple_after(t->step, t->eval_every),
 		 s = multiple_after(t->step, t->save_every);
 
+	next = t->step < t->n_steps && t->n_steps < next ? t->n_steps : next;
 	next = e < next ? e : next;
 	next = s < next ? s : next;
 	if (t->save_again && t->save_again < next)
@@ -372,7 +435,7 @@ static mr_status do_due(mr_train *t, bool *leave)
 	bool end = t->step == t->n_steps, asked;
 
 	if (t->traced && (t->step >= t->trace_last || (end && t->step >= t->trace_first))) {
-		MR_TRY(write_trace(t));
+		MR_TRY(t->opts.no_folder ? MR_OK : write_trace(t));
 		t->traced = false;
 		t->trace_written = true;
 	}
@@ -396,6 +459,8 @@ static mr_status take_up_eval(mr_train *t)
 	if (!t->step || t->val_step == t->step || !eval_is_due(t))
 		return MR_OK;
 	MR_TRY(evaluate(t));
+	if (t->val_step != t->step)
+		return MR_OK;
 	c = case_of(t, false);
 	return mr_checkpoints_is_best(&c) ? save(t, false, false) : MR_OK;
 }
@@ -407,7 +472,7 @@ static mr_status course(mr_train *t)
 
 	if (begun != MR_OK)
 		return ended_by(t, begun);
-	while (t->step < t->n_steps && !leave) {
+	while (t->step < t->target && !leave && !t->halted) {
 		uint64_t begin = clock_ns(t);
 		mr_status st;
 
@@ -419,125 +484,89 @@ static mr_status course(mr_train *t)
 			t->predicted_bytes = mr_session_predicted_bytes(&t->s);
 		if (st == MR_OK && t->error != MR_OK)
 			st = mr_fail(t->error, "%s", t->error_text);
-		if (st == MR_OK && mr_checkpoint_writer_failed(t->writer))
+		if (st == MR_OK && (mr_checkpoint_writer_failed(t->writer) || t->ends_hung))
 			st = finish_save(t);
 		if (st == MR_OK)
 			st = do_due(t, &leave);
 		if (st != MR_OK) {
-			mr_progress_finish(&t->progress);
+			settle(t);
 			return ended_by(t, st);
 		}
 	}
 	t->end_ns = now_ns(t);
 	draw(t, true);
-	mr_progress_finish(&t->progress);
+	settle(t);
 	return MR_OK;
 }
 
-/* --- the whole --- */
+/* --- what the caller does with it --- */
 
-static mr_status write_record(const mr_train *t, const char *path)
+/* The clock of this session stands between two calls of mr_train_go. */
+static void start_clock(mr_train *t)
 {
-	mr_plan *plan;
-	mr_status st;
+	uint64_t now = mr_clock_ns(), stood = now - t->paused_ns;
 
-	MR_TRY(mr_record_plan(mr_executor_run_of(&t->s.executor), &plan));
-	st = mr_plan_file_write(plan, path, MR_RESULT_NAMED);
-	mr_plan_destroy(plan);
-	if (st == MR_OK)
-		printf("the order of the run is in %s\n", path);
-	return st;
-}
-
-/* The files that are written once, at the end. */
-static mr_status write_ends(mr_train *t, const mr_train_opts *o, const mr_roofline *roofline)
-{
-	mr_fault_slow("train.ends");
-	if (t->trajectory)
-		MR_TRY(mr_trajectory_write(t->trajectory, o->trajectory));
-	if (o->record && t->step)
-		MR_TRY(write_record(t, o->record));
-	if (!t->train_ns)
-		return MR_OK;
-	MR_TRY(mr_run_facts_end(&t->facts, t->step, t->train_ns, t->peak_bytes, roofline));
-	return mr_board_timeline(t->events, &t->facts, t->step);
-}
-
-static mr_status run_all(mr_train *t, mr_config *config, const mr_train_opts *o)
-{
-	mr_status st = mr_train_start(t, config, o);
-	mr_roofline roofline = {0};
-
-	if (st != MR_OK) {
-		mr_train_give_up(t);
-		return st;
+	if (t->begun_ns && !t->clock) {
+		t->begun_ns += stood;
+		t->start_ns += stood;
+		t->drawn_ns += stood;
 	}
-	mr_train_print_start(t);
-	mr_service_notify("READY=1\nSTATUS=training from step %llu to %llu", (unsigned long long)t->step,
-			  (unsigned long long)t->n_steps);
-	t->begun_ns = mr_clock_ns();
+	if (t->begun_ns)
+		return;
+	t->begun_ns = now;
 	t->begun_step = t->step;
 	t->predicted_bytes = mr_session_predicted_bytes(&t->s);
-	t->start_ns = t->drawn_ns = t->clock ? mr_executor_run_of(&t->s.executor)->start_ns : t->begun_ns;
-	MR_TRY(course(t));
-	if (t->step == 0) { /* a signal came before the first step */
-		mr_train_give_up(t);
-		printf("stopped before the first step: nothing is left of this run\n");
-		return MR_OK;
-	}
-	if (t->trajectory)
-		mr_trajectory_close(t->trajectory, mr_executor_run_of(&t->s.executor));
-	if (t->train_ns) {
-		t->peak_bytes = mr_memory_peak_bytes();
-		roofline = mr_train_roofline(t);
-	}
-	mr_activity_begin("writes what the run was");
-	st = write_ends(t, o, &roofline);
-	mr_activity_end();
-	MR_TRY(st);
-	mr_train_print_end(t);
-	return mr_signals_end() ? MR_OK : mr_sample_at_end(&t->s);
+	t->start_ns = t->drawn_ns = t->clock ? mr_executor_run_of(&t->s.executor)->start_ns : now;
 }
 
-mr_status mr_train_run(mr_config *config, const mr_train_opts *opts, int *signal)
+/* @st, which is remembered if it ends the training. */
+mr_status mr_train_keep(mr_train *t, mr_status st)
 {
-	mr_train *t = calloc(1, sizeof(*t));
-	mr_status st, closed;
-	char why[1024];
+	char why[sizeof(t->error_text)];
 
-	if (!t)
-		return mr_fail(MR_ERESOURCE, "no memory");
-	t->dir.lock = -1;
-	st = run_all(t, config, opts);
-	mr_service_notify("STOPPING=1");
-	*signal = 0;
-	snprintf(why, sizeof(why), "%s", mr_error_text()); /* a failure of closing matters less */
-	if (t->begun_ns && t->step)
-		mr_train_tell_status(t, st != MR_OK ? "failed" : t->step == t->n_steps ? "ended" : "stopped",
-				     st != MR_OK ? why : NULL);
-	if (st == MR_ESTALLED) { /* a thread hangs: nothing can be closed in order */
-		mr_activity_begin("ends the program"); /* the watch goes on to its end */
-		return mr_fail(st, "%s", why);
-	}
-	mr_activity_begin("closes the files of the run");
-	mr_checkpoint_writer_close(t->writer);
-	closed = mr_metrics_log_close(t->metrics);
-	if (mr_events_close(t->events) != MR_OK && closed == MR_OK)
-		closed = MR_EIO;
-	mr_run_facts_fini(&t->facts);
-	mr_trajectory_destroy(t->trajectory);
-	mr_run_status_forget(&t->status_before);
-	mr_virtual_destroy(t->clock); /* borrows the session's plan */
-	mr_session_close(&t->s);
-	mr_rundir_close(&t->dir);
-	mr_activity_end();
-	mr_watch_stop(t->watch);
-	free(t->own_plan);
-	free(t);
-	if (st != MR_OK)
-		return mr_fail(st, "%s", why);
-	st = closed;
-	if (st == MR_OK) /* an error takes precedence: the signal's work may not have been done */
-		*signal = mr_signals_end();
+	snprintf(why, sizeof(why), "%s", mr_error_text());
+	t->error = st;
+	snprintf(t->error_text, sizeof(t->error_text), "%s", st == MR_OK ? "" : why);
 	return st;
+}
+
+mr_status mr_train_go(mr_train *t, uint64_t until, bool obey)
+{
+	mr_status st;
+
+	if (t->error != MR_OK)
+		return mr_fail(t->error, "%s", t->error_text);
+	start_clock(t);
+	t->target = until;
+	t->obeys = obey;
+	t->told_stop = t->halted = false;
+	if (t->s.executor.engine)
+		mr_engine_obey(t->s.executor.engine, obey);
+	st = mr_train_keep(t, course(t));
+	t->paused_ns = mr_clock_ns();
+	return st;
+}
+
+uint32_t mr_train_lag(const mr_train *t)
+{
+	return t->s.executor.engine ? mr_engine_lag(t->s.executor.engine) : 0;
+}
+
+mr_status mr_train_save(mr_train *t)
+{
+	if (t->opts.no_folder)
+		return mr_fail(MR_EINVAL, "there is no folder to save to: the job names no run.dir");
+	if (!t->step)
+		return mr_fail(MR_EINVAL, "there is nothing to save: no step has been made");
+	return t->saved == t->step ? MR_OK : save(t, false, false);
+}
+
+mr_status mr_train_evaluate(mr_train *t, double *loss, mr_scores *scores)
+{
+	if (!t->s.data->n_valid)
+		return mr_fail(MR_EDATA, "%s has no validation part", t->s.data->ops->name);
+	t->halted = false;
+	MR_TRY(validate(t, loss));
+	*scores = mr_executor_scores(&t->s.executor);
+	return MR_OK;
 }

@@ -9,6 +9,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/notice.h"
 #include "base/result.h"
 #include "training/search_limit.h"
 #include "session/average_trigger.h"
@@ -98,20 +99,31 @@ static mr_status prepare_files(mr_train *t, const char *resume)
 	return mr_metrics_log_open(t->dir.metrics, &t->metrics);
 }
 
-static mr_status prepare(mr_train *t, const mr_config *config, const char *resume)
+/* What the course goes by, before a step. */
+static void init_course(mr_train *t)
 {
-	const mr_job_train *train = &mr_config_job(config)->train;
-	mr_progress_params pp;
-	mr_status st;
+	const mr_job *job = t->s.job;
 
-	t->n_steps = (uint64_t)train->steps;
-	t->eval_every = (uint64_t)train->eval_every;
-	t->save_every = (uint64_t)mr_config_job(config)->checkpoint.every;
-	t->traced = t->s.plan && mr_job_trace_steps(mr_config_job(config), &t->trace_first, &t->trace_last);
+	t->n_steps = (uint64_t)job->train.steps;
+	t->eval_every = (uint64_t)job->train.eval_every;
+	t->save_every = t->opts.no_folder ? 0 : (uint64_t)job->checkpoint.every;
+	t->traced = t->s.plan && mr_job_trace_steps(job, &t->trace_first, &t->trace_last);
 	t->best = t->val_loss = t->perplexity = NAN;
 	t->scores = (mr_scores){NAN, NAN, NAN};
 	t->flops = mr_graph_flops_train(t->s.graph);
-	t->peak_gflops = mr_config_job(config)->machine.peak_gflops;
+	t->drawn = mr_progress_state_at(0, t->n_steps);
+	t->guard.loss = NAN;
+}
+
+static mr_status prepare(mr_train *t)
+{
+	const char *resume = t->opts.resume;
+	mr_status st;
+
+	init_course(t);
+	if (t->opts.no_folder)
+		return MR_OK;
+	t->peak_gflops = t->s.job->machine.peak_gflops;
 	if (t->peak_gflops <= 0)
 		t->peak_gflops = mr_probe_peak_gflops(&t->isa);
 	t->peak_gflops *= t->s.place.n_cores_used;
@@ -125,23 +137,22 @@ static mr_status prepare(mr_train *t, const mr_config *config, const char *resum
 		t->traced = false;
 	MR_TRY(mr_descriptors_reserve(MOST_FILES));
 	MR_TRY(mr_checkpoints_preflight(&t->s, t->dir.checkpoints, t->step));
-	mr_signals_catch(); /* from here on there are files that must not be left half written */
+	if (t->opts.owns_process)
+		mr_signals_catch(); /* from here on there are files that must not be left half written */
 	mr_activity_begin("writes the first files of the run");
 	st = prepare_files(t, resume);
 	mr_activity_end();
 	MR_TRY(st);
 	if (!t->clock) /* in virtual time a save takes none */
 		MR_TRY(mr_checkpoint_writer_open(&t->s, t->dir.checkpoints, sync_metrics, t->metrics, &t->writer));
-	pp = mr_progress_defaults(stdout, mr_session_tokens_per_sample(&t->s) ? "tok/s" : "samples/s");
-	mr_progress_init(&t->progress, &pp);
 	t->drawn_step = t->step;
 	t->drawn = mr_progress_state_at(t->step, t->n_steps);
-	t->last = (mr_step_rec){0};
 	return MR_OK;
 }
 
-static mr_status make_trajectory(mr_train *t, const mr_train_opts *o, mr_session_opts *so)
+static mr_status make_trajectory(mr_train *t, mr_session_opts *so)
 {
+	const mr_train_opts *o = &t->opts;
 	uint64_t steps = (uint64_t)t->s.job->train.steps;
 
 	if (!o->trajectory)
@@ -162,8 +173,10 @@ static mr_status make_trajectory(mr_train *t, const mr_train_opts *o, mr_session
 	return MR_OK;
 }
 
-static mr_status make_clock(mr_train *t, const mr_train_opts *o, mr_session_opts *so)
+static mr_status make_clock(mr_train *t, mr_session_opts *so)
 {
+	const mr_train_opts *o = &t->opts;
+
 	if (!o->virtual_time)
 		return MR_OK;
 	MR_TRY(mr_virtual_create(&t->s, o->virtual_time, &t->clock));
@@ -174,8 +187,9 @@ static mr_status make_clock(mr_train *t, const mr_train_opts *o, mr_session_opts
 }
 
 /* A record covers a run from its first step to its last, and so does carrying it out again. */
-static mr_status make_record(const mr_train *t, const mr_train_opts *o, mr_session_opts *so)
+static mr_status make_record(const mr_train *t, mr_session_opts *so)
 {
+	const mr_train_opts *o = &t->opts;
 	uint64_t steps = (uint64_t)t->s.job->train.steps;
 	uint64_t end = mr_run_last_step(t->s.plan);
 
@@ -220,19 +234,17 @@ static void warn_large_batch(const mr_session *s)
 	uint64_t batch = (uint64_t)s->samples * s->n_micro;
 
 	if (batch > s->data->n_train)
-		fprintf(stderr,
-			"millrace: warning: train.batch is %llu samples, and there are %llu to train on: every step "
-			"sees some of them more than once\n",
-			(unsigned long long)batch, (unsigned long long)s->data->n_train);
+		mr_notice("warning: train.batch is %llu samples, and there are %llu to train on: every step "
+			  "sees some of them more than once",
+			  (unsigned long long)batch, (unsigned long long)s->data->n_train);
 }
 
 static void warn_untied(const mr_session *s)
 {
 	if (s->job->untied)
-		fprintf(stderr,
-			"millrace: warning: train.untie: %s cannot share a parameter between stages, so the tied "
-			"embedding and the head have weights of their own: this is another model, of %lld parameters\n",
-			s->plan->system, (long long)mr_graph_n_params(s->graph));
+		mr_notice("warning: train.untie: %s cannot share a parameter between stages, so the tied "
+			  "embedding and the head have weights of their own: this is another model, of %lld parameters",
+			  s->plan->system, (long long)mr_graph_n_params(s->graph));
 }
 
 static void undo(const void *dir)
@@ -244,6 +256,8 @@ static mr_status open_dir(mr_train *t, const char *path, bool resume)
 {
 	mr_status st;
 
+	if (!t->opts.owns_process)
+		return mr_rundir_open(path, resume, &t->dir);
 	mr_signals_hold();
 	st = mr_rundir_open(path, resume, &t->dir);
 	if (st == MR_OK)
@@ -255,36 +269,32 @@ static mr_status open_dir(mr_train *t, const char *path, bool resume)
 
 void mr_train_give_up(mr_train *t)
 {
+	if (!t->opts.owns_process) {
+		mr_rundir_abandon(&t->dir);
+		return;
+	}
 	mr_signals_hold();
 	mr_rundir_abandon(&t->dir);
 	mr_signals_start(NULL, NULL);
 	mr_signals_let();
 }
 
-static mr_status begin_with(mr_train *t, const char *init, bool anyway)
-{
-	size_t n = 0;
-
-	if (!init)
-		return MR_OK;
-	MR_TRY(mr_init_weights(&t->s, init, anyway, &n));
-	printf("weights  %zu tensors of %s\n", n, init);
-	return MR_OK;
-}
-
 /* A run that was begun with --plan continues with its own copy. */
-static mr_status open_session(mr_train *t, const mr_config *config, const mr_train_opts *o)
+static mr_status open_session(mr_train *t)
 {
+	const mr_job *job = mr_config_job(t->config);
+	const mr_train_opts *o = &t->opts;
+
 	if (o->replay)
-		return mr_session_open_record(mr_config_job(config), o->replay, &t->s);
+		return mr_session_open_record(job, o->replay, &t->s);
 	if (o->plan)
-		return mr_session_open_plan(mr_config_job(config), o->plan, &t->s);
+		return mr_session_open_plan(job, o->plan, &t->s);
 	if (o->resume) {
-		t->own_plan = mr_rundir_plan(mr_config_job(config)->run_dir);
+		t->own_plan = mr_rundir_plan(job->run_dir);
 		if (t->own_plan)
-			return mr_session_open_plan(mr_config_job(config), t->own_plan, &t->s);
+			return mr_session_open_plan(job, t->own_plan, &t->s);
 	}
-	return mr_session_open(mr_config_job(config), &t->s);
+	return mr_session_open(job, &t->s);
 }
 
 /*
@@ -312,34 +322,63 @@ static mr_status take_up_kernels(mr_config *config, const char *from)
 	return st == MR_ERESOURCE ? st : MR_OK;
 }
 
-mr_status mr_train_start(mr_train *t, mr_config *config, const mr_train_opts *o)
+static mr_status start(mr_train *t)
 {
+	const mr_train_opts *o = &t->opts;
 	mr_session_opts so = {0};
+	const mr_job *job;
 	uint64_t a, b;
 
-	t->config = config;
-	mr_signals_start(NULL, NULL);
+	if (o->owns_process)
+		mr_signals_start(NULL, NULL);
 	if (o->resume) {
-		MR_TRY(mr_search_limit_take_up(config));
-		MR_TRY(take_up_kernels(config, o->resume));
+		MR_TRY(mr_search_limit_take_up(t->config));
+		MR_TRY(take_up_kernels(t->config, o->resume));
 	}
-	MR_TRY(open_session(t, config, o));
-	MR_TRY(mr_search_limit_settle(config, t->s.n_tries));
+	MR_TRY(open_session(t));
+	job = t->s.job;
+	t->search_s = t->s.n_tries ? mr_search_limit_of(t->config) : 0;
+	MR_TRY(mr_search_limit_settle(t->config, t->s.n_tries));
 	MR_TRY(check_valid(&t->s));
 	mr_staleness_warn(&t->s);
 	warn_large_batch(&t->s);
 	warn_untied(&t->s);
-	MR_TRY(make_record(t, o, &so));
-	MR_TRY(make_clock(t, o, &so));
-	MR_TRY(open_dir(t, mr_config_job(config)->run_dir, o->resume != NULL));
+	MR_TRY(make_record(t, &so));
+	MR_TRY(make_clock(t, &so));
+	if (!o->no_folder)
+		MR_TRY(open_dir(t, job->run_dir, o->resume != NULL));
 	so.counts = o->counts;
-	so.trace = mr_job_trace_steps(mr_config_job(config), &a, &b);
-	MR_TRY(make_trajectory(t, o, &so));
+	so.trace = !o->no_folder && mr_job_trace_steps(job, &a, &b);
+	MR_TRY(make_trajectory(t, &so));
 	MR_TRY(mr_session_start(&t->s, &so));
-	MR_TRY(begin_with(t, o->init, o->init_anyway));
+	if (o->init)
+		MR_TRY(mr_init_weights(&t->s, o->init, o->init_anyway, &t->n_init));
 	MR_TRY(mr_objective_report_create(&t->s, &t->s.known));
 	MR_FAULT_POINT("train.memory");
-	MR_TRY(prepare(t, config, o->resume));
+	MR_TRY(prepare(t));
 	MR_FAULT_POINT("train.files");
 	return MR_OK;
 }
+
+mr_status mr_train_open(mr_config *config, const mr_train_opts *opts, const mr_train_hooks *hooks, mr_train **out)
+{
+	mr_train *t = calloc(1, sizeof(*t));
+	mr_status st;
+
+	*out = NULL;
+	if (!t)
+		return mr_fail(MR_ERESOURCE, "no memory");
+	t->dir.lock = -1;
+	t->config = config;
+	t->opts = *opts;
+	if (hooks)
+		t->hooks = *hooks;
+	st = mr_train_keep(t, start(t));
+	if (st == MR_OK) {
+		*out = t;
+		return MR_OK;
+	}
+	mr_train_give_up(t);
+	return mr_train_close(t);
+}
+

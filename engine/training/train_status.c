@@ -1,4 +1,4 @@
-/* train_status.c - the status of a training, in status.json and on request; what was counted, at its end. */
+/* train_status.c - the status of a training, also in status.json; what was counted, at its end. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +12,6 @@
 #include "host/signals.h"
 #include "observe/counted_report.h"
 #include "observe/run_roofline.h"
-#include "report/screen.h"
 
 #define EVERY_NS 1000000000u
 #define SHORT_NS 200000000u
@@ -41,7 +40,7 @@ void mr_train_tell_status(mr_train *t, const char *state, const char *error)
 	bool over = error || !strcmp(state, "ended") || !strcmp(state, "stopped"); /* shares of the whole session */
 	mr_run_status s;
 
-	if (!due || t->clock)
+	if (!due || t->clock || t->opts.no_folder)
 		return;
 	t->status_ns = now;
 	t->state = state;
@@ -57,19 +56,9 @@ void mr_train_tell_status(mr_train *t, const char *state, const char *error)
 	mr_run_status_fini(&s);
 }
 
-void mr_train_print_status(mr_train *t)
+mr_status mr_train_status(mr_train *t, mr_run_status *out)
 {
-	unsigned columns = mr_screen_columns(stderr);
-	mr_run_status s;
-
-	if (take(t, t->state ? t->state : "trains", &s) != MR_OK)
-		return;
-	mr_progress_finish(&t->progress);
-	fputc('\n', stderr);
-	if (mr_run_status_screen(&s, columns ? columns : 80, s.n_workers + 9, stderr) != MR_OK)
-		clearerr(stderr);
-	fputc('\n', stderr);
-	mr_run_status_fini(&s);
+	return take(t, t->state ? t->state : "trains", out);
 }
 
 /* --- what the workers reached --- */
@@ -101,6 +90,16 @@ mr_roofline mr_train_roofline(mr_train *t)
 	return r;
 }
 
+mr_status mr_train_counts(const mr_train *t, mr_counted_row **rows, uint32_t *n, const char **missing)
+{
+	const mr_counted *first = mr_counted_any(&t->s);
+
+	*rows = NULL;
+	*n = 0;
+	*missing = first ? first->missing : "";
+	return first ? mr_counted_rows(&t->s, peak_of_core(t), bandwidth(t), rows, n) : MR_OK;
+}
+
 static mr_status write_counts(const mr_train *t, const mr_counted_row *rows, uint32_t n, const char *missing)
 {
 	mr_result r;
@@ -109,24 +108,16 @@ static mr_status write_counts(const mr_train *t, const mr_counted_row *rows, uin
 	return mr_result_end(&r, mr_counted_json(rows, n, missing, r.file));
 }
 
-mr_status mr_train_report_counts(const mr_train *t)
+mr_status mr_train_write_counts(const mr_train *t)
 {
-	const mr_counted *first = mr_counted_any(&t->s);
 	mr_counted_row *rows;
+	const char *missing;
 	uint32_t n;
-	mr_status st;
+	mr_status st = mr_train_counts(t, &rows, &n, &missing);
 
-	if (!first)
-		return MR_OK;
-	MR_TRY(mr_counted_rows(&t->s, peak_of_core(t), bandwidth(t), &rows, &n));
-	st = mr_counted_print(rows, n, stdout);
-	if (*first->missing)
-		printf("counters: %s\n", first->missing);
-	if (*t->here.busy)
-		printf("counters: %s\n", t->here.busy);
 	mr_activity_begin("writes counters.json");
-	if (st == MR_OK)
-		st = write_counts(t, rows, n, first->missing);
+	if (st == MR_OK && rows)
+		st = write_counts(t, rows, n, missing);
 	mr_activity_end();
 	free(rows);
 	return st;

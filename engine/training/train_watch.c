@@ -22,6 +22,16 @@ static _Noreturn void give_up(const char *text)
 	_exit(mr_status_exit_code(MR_ESTALLED));
 }
 
+/* A library ends no process: the training ends where its caller can still be told. */
+static void library_hangs(mr_train *t, const char *thread, const char *text)
+{
+	mr_log(MR_LOG_WARN, "training", "%s", text);
+	if (strcmp(thread, MR_CHECKPOINT_WRITER_THREAD) || !mr_checkpoint_writer_busy(t->writer))
+		return;
+	mr_checkpoint_writer_give_up(t->writer);
+	t->ends_hung = true;
+}
+
 static void hangs(void *arg, const char *thread, const char *text)
 {
 	mr_train *t = arg;
@@ -32,6 +42,10 @@ static void hangs(void *arg, const char *thread, const char *text)
 		mr_checkpoint_writer_give_up(t->writer);
 		mr_log(MR_LOG_WARN, "checkpoint", "%s; the training goes on, and until that returns no step is saved",
 		       text);
+		return;
+	}
+	if (!t->opts.owns_process) {
+		library_hangs(t, thread, text);
 		return;
 	}
 	mr_watchdog_show(thread);

@@ -43,6 +43,8 @@ machine = { workers = 2; threads = 1; peak_gflops = 1.0; };
 backend = "reference";
 END
 "$build/millrace" train job.cfg >out 2>&1 || { cat out; exit 1; }
+"$build/millrace" train job.cfg --set run.dir=files --set run.tensorboard=true --set trace.steps=10-20 \
+	--set checkpoint.every=20 --set checkpoint.keep=2 --set train.eval_every=15 >out 2>&1 || { cat out; exit 1; }
 
 cat >job.py <<'END'
 import json
@@ -80,6 +82,47 @@ with millrace.Training(millrace.Job(groups)) as t:
     e = t.evaluate()
     told = [r for r in rows if "val_loss" in r][-1]
     assert e.loss == told["val_loss"] and 0.5 < e.accuracy <= 1, e
+
+# The same files as the program's: weights to the bit, rows but for times, keys of run.json.
+folder = {**groups, "run": {"dir": "own", "tensorboard": True}, "trace": {"steps": "10-20"},
+          "checkpoint": {"every": 20, "keep": 2}, "train": {**groups["train"], "eval_every": 15}}
+def keys(value):
+    return {k: keys(v) for k, v in value.items()} if isinstance(value, dict) else type(value).__name__
+def files(path):
+    return sorted(str(p.relative_to(path)) for p in pathlib.Path(path).rglob("*") if "tfevents" not in p.name)
+def timeless(path):
+    times = ("seconds", "rate", "gflops", "bubble", "waits", "tok_s", "samples_s")
+    rows = [json.loads(line) for line in open(path + "/metrics.jsonl")]
+    return [{k: v for k, v in r.items() if not any(t in k for t in times) and "wait" not in k} for r in rows]
+with millrace.Training(millrace.Job(folder)) as t:
+    t.run(33)
+    assert t.fit() is t and len(t.history) == 27 and t.step == 60
+    rows = numpy.loadtxt("rows.csv", delimiter=",", skiprows=1)
+    w = t.weights()
+    x = rows[:5, :2]
+    h = x
+    layers = sorted({name.rsplit(".", 1)[0] for name in w})
+    for i, layer in enumerate(layers):
+        h = h @ w[layer + ".weight"] + w[layer + ".bias"]
+        h = numpy.maximum(h, 0) if i + 1 < len(layers) else h
+    assert t.predict(x).shape == (5, 2) and numpy.abs(t.predict(x) - h).max() < 1e-4, (t.predict(x), h)
+    assert 0.5 < t.score() <= 1 and t.score(x, h.argmax(1)) == 1
+    for wrong in (x[:, :1], 3, [[1, 2, 3]]):
+        try:
+            t.predict(wrong)
+            raise AssertionError("a wrong shape was taken")
+        except ValueError as e:
+            assert "expected an array of samples" in str(e), str(e)
+assert files("own") == files("files"), (files("own"), files("files"))
+last = "/checkpoints/step-00000060/model.safetensors"
+assert open("own" + last, "rb").read() == open("files" + last, "rb").read()
+assert timeless("own") == timeless("files") and len(timeless("own")) == 64
+assert keys(json.load(open("own/run.json"))) == keys(json.load(open("files/run.json")))
+with millrace.Training.load(millrace.Job({**folder, "train": {**folder["train"], "steps": 70}})) as t:
+    assert t.step == 60
+    t.fit()
+    t.save()
+assert pathlib.Path("own/checkpoints/step-00000070").exists()
 
 # What a caller does wrong, and a caller that stops.
 def refused(change, status, *parts):
@@ -266,11 +309,13 @@ for system in ["sequential", "1f1b", "pipedream"]:
     assert numpy.array_equal(part, kept["fc.0.weight"][1:])
     del part
 
-# Keys that are not obeyed are named.
+# Keys that ask for files need a folder; what the program warns of is a warning.
+raises(millrace.Error, "run.tensorboard, checkpoint.every: there is no folder", millrace.Training,
+       millrace.Job(groups("1f1b", checkpoint={"every": 5}, run={"tensorboard": True})))
 with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
-    millrace.Training(millrace.Job(groups("1f1b", checkpoint={"every": 5}, run={"tensorboard": True}))).close()
-    assert len(told) == 1 and "run.tensorboard, checkpoint.every" in str(told[0].message), told
+    millrace.Training(millrace.Job(groups("pipedream"))).close()
+    assert len(told) == 1 and "no mitigation often trains worse" in str(told[0].message), told
 print("misuse is refused")
 END
 "$python" misuse.py >out 2>&1 && grep -q "misuse is refused" out || { cat out; exit 1; }

@@ -1,15 +1,21 @@
 /*
- * millrace/training.h - trains a job.
+ * millrace/training.h - trains a job, as the program's `train` does.
  *
  * mr_training_open reads the data, makes the plan, places the workers and starts them; mr_training_run lets them train
  * to a commit and pauses them there. The weights depend on the job alone, not on how a run is cut into calls. Several
- * trainings may follow each other in a process. Two at once share the machine's cores.
+ * trainings may follow each other in a process. Two at once share the machine's cores, and need two folders.
+ *
+ * A job with a name of its own (mr_job.name) or with run.dir has a folder, in which the training writes what `millrace
+ * train` would write: the resolved configuration, metrics.jsonl, status.json, run.json, checkpoints as checkpoint.*
+ * says, events for TensorBoard and a trace where the job asks for them. mr_training_close saves what is not saved and
+ * writes the files of the end; a training without a step leaves its folder as it was. A job without a folder writes
+ * nothing; one that asks for files then is refused. train.eval_every is obeyed in either case.
  *
  * One function of a training at a time, of any thread. All refuse with MR_EINVAL and a sentence, and do nothing else:
  * a training that is NULL or was closed; a call while another function of the same training has not returned, be it on
  * another thread or in a callback; a call in a process that was forked from the one that opened the training, whose
  * threads it does not have; a result's place that is NULL. Only mr_training_stop, and mr_training_steps, _loss, _lag
- * and _ignored, which cannot fail, may be called at any time and in callbacks.
+ * and _notices, which cannot fail, may be called at any time and in callbacks.
  */
 #ifndef MILLRACE_TRAINING_H
 #define MILLRACE_TRAINING_H
@@ -43,6 +49,24 @@ typedef struct mr_training_tensor {
 	int64_t dim[8];
 } mr_training_tensor;
 
+/* How a training begins. All zero: a new one, as its job says. */
+typedef struct mr_training_opts {
+	const char *resume; /* go on from a checkpoint in the job's folder: "" from the newest, "best", or its name, as
+	                       "step-00000100". NULL: from the start, in a folder without a run */
+	const char *init;   /* begin with the weights of this safetensors file, index or folder, also of a run or of a
+	                       model of Hugging Face. NULL: random ones */
+	const char *plan;   /* train the plan in this file. NULL: the system's own, or that of the run that is resumed
+	                       */
+} mr_training_opts;
+
+/* Dimensions of one sample. */
+typedef struct mr_training_shape {
+	bool tokens;        /* int32_t; else numbers */
+	uint32_t n_dims;
+	int64_t dim[8];
+	size_t n;           /* their product */
+} mr_training_shape;
+
 /**
  * Make a training of @job, which is checked (mr_job_check) and whose strings must stay until mr_training_close. Errors:
  * MR_EINVAL, MR_EDATA, MR_ECONFIG, MR_ERESOURCE (with the figures of the memory that it needs), MR_EDNN. *@out is NULL
@@ -50,16 +74,22 @@ typedef struct mr_training_tensor {
  */
 MR_API mr_status mr_training_open(const mr_job *job, mr_training **out) MR_MUST_USE;
 
-/** Ends the workers and frees everything. Accepts NULL. Errors: MR_EINVAL as above; the training stays open then. */
+/** The same with options. Errors: also MR_EUSAGE: the folder holds a run already; MR_ECKPT: there is no checkpoint, or
+ * it is of another training; MR_EIO. */
+MR_API mr_status mr_training_open_with(const mr_job *job, const mr_training_opts *opts, mr_training **out) MR_MUST_USE;
+
+/** Save, write the files of the end, end the workers and free everything. Accepts NULL. Errors: MR_EINVAL as above; the
+ * training stays open then. After others (MR_EIO, MR_ERESOURCE, MR_EDIVERGED) it is closed, and was not saved. */
 MR_API mr_status mr_training_close(mr_training *t);
 
-/** Keys of the job that a training of the library does not obey, since it writes no files and evaluates when it is
- * asked to: "run.dir, checkpoint.every"; "": all are obeyed. Valid until it is closed. */
-MR_API const char *mr_training_ignored(const mr_training *t);
+/** What the user should know although nothing failed, a line each: "warning: ..."; "": nothing. "" also while a
+ * function of the training runs. Valid until the next function of it. */
+MR_API const char *mr_training_notices(const mr_training *t);
 
-/** Train until @until commits are done since the start, or until @progress (may be NULL) returns false. Errors:
- * MR_EINVAL; MR_EDIVERGED, MR_ESTALLED, MR_EDATA, MR_EDNN, after which it can only be closed. After MR_ESTALLED a
- * thread hangs and closing gives no memory back. */
+/** Train until @until commits are done since the start, or until @progress (may be NULL) returns false, with the
+ * evaluations, checkpoints and files that are due on the way. Errors: MR_EINVAL; MR_EDIVERGED, MR_EIO, MR_ERESOURCE,
+ * MR_ESTALLED, MR_EDATA, MR_EDNN, after which it can only be closed. After MR_ESTALLED a thread hangs and closing gives
+ * no memory back. */
 MR_API mr_status mr_training_run(mr_training *t, uint64_t until, mr_training_progress *progress, void *arg) MR_MUST_USE;
 
 /** The number of commits after step k at which mr_training_run stops if its progress returns false for step k: 0 for
@@ -75,6 +105,10 @@ MR_API mr_status mr_training_on_wait(mr_training *t, mr_training_wait *wait, voi
  * with MR_ESTOPPED; without one nothing happens. Any thread. Errors: MR_EINVAL. */
 MR_API mr_status mr_training_stop(mr_training *t);
 
+/** Save a checkpoint of the present weights now, and wait until the disk has it. Errors: MR_EINVAL: the job has no
+ * folder, or no step was made; MR_EDIVERGED, MR_EIO, MR_ERESOURCE: nothing was saved. */
+MR_API mr_status mr_training_save(mr_training *t) MR_MUST_USE;
+
 /** Commits done so far; 0 for no open training. */
 MR_API uint64_t mr_training_steps(const mr_training *t);
 /** Loss of the last step; NAN before the first. */
@@ -84,6 +118,20 @@ MR_API double mr_training_loss(const mr_training *t);
  * (NAN if the loss has no classes). @accuracy may be NULL. Errors: MR_EINVAL; MR_EDATA: there are no validation
  * samples; MR_ESTOPPED: it was stopped, and the training can go on. */
 MR_API mr_status mr_training_evaluate(mr_training *t, double *loss, double *accuracy) MR_MUST_USE;
+
+/** The shapes of a sample's input, and of what the network makes of it: the values that enter its loss (of classes
+ * logits). Errors: MR_EINVAL. */
+MR_API mr_status mr_training_shapes(mr_training *t, mr_training_shape *input, mr_training_shape *output) MR_MUST_USE;
+
+/** Let the network predict @n samples with the present weights: @inputs are [n][input] int32_t where the input is
+ * tokens, else double, as the job's data give them to the network; @outputs [n][output]. Errors: MR_EINVAL,
+ * MR_ERESOURCE; MR_ESTOPPED: it was stopped. */
+MR_API mr_status mr_training_predict(mr_training *t, const void *inputs, uint64_t n, double *outputs) MR_MUST_USE;
+
+/** Let a language model write sample.tokens tokens after sample.prompt, as the keys of that group say. *@text is valid
+ * until the next sample. Errors: MR_ECONFIG: the model or the data are no text, or the prompt has a character that the
+ * vocabulary lacks; MR_EINVAL, MR_ERESOURCE. */
+MR_API mr_status mr_training_sample(mr_training *t, const char **text) MR_MUST_USE;
 
 /** Count the model's tensors. Errors: MR_EINVAL, MR_ERESOURCE. */
 MR_API mr_status mr_training_tensors(mr_training *t, size_t *n) MR_MUST_USE;

@@ -29,6 +29,19 @@ class TensorStruct(ctypes.Structure):
     ]
 
 
+class OptsStruct(ctypes.Structure):
+    _fields_ = [("resume", ctypes.c_char_p), ("init", ctypes.c_char_p), ("plan", ctypes.c_char_p)]
+
+
+class ShapeStruct(ctypes.Structure):
+    _fields_ = [
+        ("tokens", ctypes.c_bool),
+        ("n_dims", ctypes.c_uint32),
+        ("dim", ctypes.c_int64 * 8),
+        ("n", ctypes.c_size_t),
+    ]
+
+
 Progress = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.POINTER(StepStruct))
 Wait = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)
 
@@ -46,9 +59,13 @@ _functions = {
     "mr_job_destroy": (None, [_pointer]),
     "mr_job_set": (_status, [_pointer, _text, _text]),
     "mr_job_check": (_status, [_pointer]),
-    "mr_training_open": (_status, [_pointer, ctypes.POINTER(_pointer)]),
+    "mr_training_open_with": (_status, [_pointer, ctypes.POINTER(OptsStruct), ctypes.POINTER(_pointer)]),
     "mr_training_close": (_status, [_pointer]),
-    "mr_training_ignored": (_text, [_pointer]),
+    "mr_training_notices": (_text, [_pointer]),
+    "mr_training_save": (_status, [_pointer]),
+    "mr_training_shapes": (_status, [_pointer, ctypes.POINTER(ShapeStruct), ctypes.POINTER(ShapeStruct)]),
+    "mr_training_predict": (_status, [_pointer, _pointer, ctypes.c_uint64, _pointer]),
+    "mr_training_sample": (_status, [_pointer, ctypes.POINTER(_text)]),
     "mr_training_lag": (ctypes.c_uint32, [_pointer]),
     "mr_training_on_wait": (_status, [_pointer, Wait, _pointer]),
     "mr_training_stop": (_status, [_pointer]),
@@ -60,8 +77,27 @@ _functions = {
 }
 
 
+def _of_wheel():
+    """The library in the wheel's own folder, once what it needs is loaded from there; None outside a wheel."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib")
+    if not os.path.exists(os.path.join(folder, _NAME)):
+        return None
+    waiting = [name for name in sorted(os.listdir(folder)) if name != _NAME]
+    while waiting:  # each finds what it needs itself among those that are loaded
+        failed = []
+        for name in waiting:
+            try:
+                ctypes.CDLL(os.path.join(folder, name))
+            except OSError:
+                failed.append(name)
+        if len(failed) == len(waiting):
+            break
+        waiting = failed
+    return os.path.join(folder, _NAME)
+
+
 def _load():
-    names = [os.environ.get("MILLRACE_LIBRARY"), _NAME, ctypes.util.find_library("millrace")]
+    names = [os.environ.get("MILLRACE_LIBRARY") or _of_wheel(), _NAME, ctypes.util.find_library("millrace")]
     tried = None
     for name in names:
         if not name:

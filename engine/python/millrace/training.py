@@ -10,7 +10,7 @@ import warnings
 import weakref
 from collections import namedtuple
 
-from ._library import Progress, TensorStruct, Wait, check, lib
+from ._library import OptsStruct, Progress, ShapeStruct, TensorStruct, Wait, check, lib
 
 Step = namedtuple("Step", "step loss lr")
 Evaluation = namedtuple("Evaluation", "loss accuracy")
@@ -165,11 +165,15 @@ class Job:
 class Training:
     """A training of a job. Close it, or use it in a `with`: its workers hold cores until then.
 
+    A job with run.dir has a folder, in which the training writes what `millrace train` writes; closing saves what is
+    not saved. `resume` goes on from a checkpoint there ("" the newest, "best", or a name), `init` begins with the
+    weights of files, `plan` trains the plan in a file.
+
     One of its functions at a time: a call from another thread, or from `progress`, while one has not returned raises
     Error, and so does every call in a process that was forked. `step`, `lag` and `stop()` may be used at any time.
     """
 
-    def __init__(self, job):
+    def __init__(self, job, resume=None, init=None, plan=None):
         if not isinstance(job, Job):
             raise TypeError(f"a training takes a millrace.Job, not {job!r}")
         self._training = ctypes.c_void_p()
@@ -177,11 +181,23 @@ class Training:
         self._closed = False
         self._views = weakref.WeakSet()
         self._process = os.getpid()
-        check(lib.mr_training_open(job._job, ctypes.byref(self._training)))
-        ignored = lib.mr_training_ignored(self._training).decode()
-        if ignored:
-            warnings.warn("a training in Python writes no files and evaluates when it is told to; it does not obey "
-                          + ignored, stacklevel=2)
+        self._told = 0  # bytes of the notices that were given as warnings
+        self.history = []  # of fit: each step
+        options = OptsStruct(*(None if x is None else os.fsencode(x) for x in (resume, init, plan)))
+        check(lib.mr_training_open_with(job._job, ctypes.byref(options), ctypes.byref(self._training)))
+        self._warn()
+
+    @classmethod
+    def load(cls, job, name=""):
+        """A training that goes on from a checkpoint in the job's folder: the newest, "best", or that of a name."""
+        return cls(job, resume=name)
+
+    def _warn(self):
+        """Give what the library has to say, though nothing failed, as warnings."""
+        text = lib.mr_training_notices(self._training)
+        for line in text[self._told :].decode(errors="replace").splitlines():
+            warnings.warn(line.removeprefix("warning: "), stacklevel=3)
+        self._told = len(text)
 
     def close(self):
         """End the workers. Memory of arrays that weights(view=True) gave stays until they are gone."""
@@ -233,7 +249,10 @@ class Training:
         wait = Wait(lambda _: signals.poll())
         check(lib.mr_training_on_wait(self._open(), wait, None))
         try:
-            return function(self._training, *arguments)
+            status = function(self._training, *arguments)
+            if not status:
+                self._warn()
+            return status
         finally:
             lib.mr_training_on_wait(self._training, Wait(), None)
 
@@ -263,6 +282,50 @@ class Training:
             status = self._guarded(signals, lib.mr_training_run, until, Progress(follow), None)
         check(status)
         return steps
+
+    def fit(self, progress=None):
+        """Train to train.steps of the job, as `run`; the steps are added to `history`. Returns the training."""
+        self.history += self.run(progress=progress)
+        return self
+
+    def save(self):
+        """Save a checkpoint now, and wait until the disk has it."""
+        check(lib.mr_training_save(self._open()))
+
+    def predict(self, inputs):
+        """What the network makes of samples, as an array: the values that enter its loss (of classes logits).
+
+        `inputs` has a row a sample, as the job's data give them to the network: numbers, or tokens.
+        """
+        import numpy
+
+        x, y = ShapeStruct(), ShapeStruct()
+        check(lib.mr_training_shapes(self._open(), ctypes.byref(x), ctypes.byref(y)))
+        given = numpy.asarray(inputs)
+        if not given.ndim or given.size != len(given) * x.n or (x.tokens and given.dtype.kind not in "iu"):
+            raise ValueError(f"inputs: expected an array of samples of {'tokens' if x.tokens else 'numbers'}, "
+                             f"{tuple(x.dim[: x.n_dims])} each, got {given.shape} of {given.dtype}")
+        rows = numpy.ascontiguousarray(given, dtype=numpy.int32 if x.tokens else numpy.float64)
+        out = numpy.empty((len(rows), y.n))
+        with _Signals() as signals:
+            status = self._guarded(signals, lib.mr_training_predict, rows.ctypes.data, len(rows), out.ctypes.data)
+        check(status)
+        return out.reshape((len(rows),) + tuple(n for n in y.dim[: y.n_dims] if n != 1 or y.n == 1))
+
+    def score(self, inputs=None, targets=None):
+        """The part of the classes `targets` that is predicted for `inputs`; without them that of validation."""
+        import numpy
+
+        if inputs is None:
+            return self.evaluate().accuracy
+        classes = self.predict(inputs).argmax(axis=-1)
+        return float((classes.reshape(-1) == numpy.asarray(targets).reshape(-1)).mean())
+
+    def sample(self):
+        """Text that a language model writes, as the keys of the group `sample` say."""
+        text = ctypes.c_char_p()
+        check(lib.mr_training_sample(self._open(), ctypes.byref(text)))
+        return text.value.decode(errors="replace")
 
     def evaluate(self):
         """Mean loss over the validation samples, and the part of the targets that were predicted (NaN: no classes)."""

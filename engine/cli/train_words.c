@@ -1,4 +1,6 @@
-/* train_report.c - the tables before and after a training, and its trace. */
+/* train_words.c - the tables before and after a training, its progress line, and its status on request. */
+#include "cli/train_words.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -9,12 +11,14 @@
 #include "session/objective_report.h"
 #include "report/output.h"
 #include "outline/plan_report.h"
-#include "training/train.h"
+#include "host/service.h"
+#include "job/job.h"
+#include "observe/counted_report.h"
 #include "observe/worker_text.h"
-#include "host/clock.h"
-#include "report/chrome.h"
+#include "report/screen.h"
 #include "report/table.h"
-#include "store/crc_file.h"
+#include "session/sample.h"
+#include "training/search_limit.h"
 
 /* A table that could not be written does not fail a training; a reader that left (| head) is not even reported.
  * Standard output fails for good, so it is reported once. */
@@ -93,12 +97,24 @@ static void print_memory_notes(const mr_session *s)
 	}
 }
 
-void mr_train_print_start(const mr_train *t)
+/* What the start has found before there was anything to show. */
+static void print_found(const mr_train *t)
+{
+	if (t->search_s > 0) {
+		fputs("search   ", stdout);
+		mr_search_limit_print(mr_job_system(t->s.job), t->search_s, t->s.n_tries, stdout);
+	}
+	if (t->opts.init)
+		printf("weights  %zu tensors of %s\n", t->n_init, t->opts.init);
+}
+
+void mr_train_words_start(const mr_train *t)
 {
 	const mr_session *s = &t->s;
 	const char *bf16 = mr_kernels_bf16_engine(s->kernels);
 	char params[32], text[1000];
 
+	print_found(t);
 	printf("model    %s, %s parameters, %u layers; %s, %s\n", s->job->model.name,
 	       mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes, s->kernels->name,
 	       mr_types_name(&s->kernels->types));
@@ -216,6 +232,37 @@ static void print_times(const mr_train *t)
 	       t->seconds_before > 0 ? "; without earlier sessions" : "");
 }
 
+/* Versions and bytes in use at once. */
+static mr_status print_usage(const mr_train *t)
+{
+	mr_report_usage_row *rows;
+	uint32_t n;
+	mr_status st = mr_train_usage(t, &rows, &n);
+
+	if (st == MR_OK && n)
+		st = mr_report_usage(rows, n, stdout);
+	free(rows);
+	return st;
+}
+
+/* The table of --counters. */
+static mr_status print_counts(const mr_train *t)
+{
+	mr_counted_row *rows;
+	const char *missing;
+	uint32_t n;
+	mr_status st = mr_train_counts(t, &rows, &n, &missing);
+
+	if (st == MR_OK && rows)
+		st = mr_counted_print(rows, n, stdout);
+	if (*missing)
+		printf("counters: %s\n", missing);
+	if (rows && *t->here.busy)
+		printf("counters: %s\n", t->here.busy);
+	free(rows);
+	return st;
+}
+
 /* Where the time and the memory of this session went. */
 static void print_tables(const mr_train *t)
 {
@@ -225,8 +272,8 @@ static void print_tables(const mr_train *t)
 	print_stolen(t);
 	complain(mr_objective_report_print_end(&t->s, stdout));
 	printf("FLOPs of a step by %s\n", mr_flops_by_text(&t->facts.flops, shares));
-	complain(mr_train_report_usage(t));
-	complain(mr_train_report_counts(t));
+	complain(print_usage(t));
+	complain(print_counts(t));
 	complain(mr_report_memory(mr_session_predicted_bytes(&t->s), t->peak_bytes, stdout));
 	putchar('\n');
 }
@@ -250,11 +297,6 @@ static void print_evaluation(const mr_train *t, const char *between)
 		printf(", AUC %.4f", t->scores.auc);
 }
 
-double mr_train_norm(const mr_step_rec *rec)
-{
-	return isnan(rec->norm) ? rec->stage_norm : rec->norm;
-}
-
 static void print_norm(const mr_train *t)
 {
 	if (!t->normed.step)
@@ -264,12 +306,18 @@ static void print_norm(const mr_train *t)
 		printf(" at step %llu", (unsigned long long)t->normed.step);
 }
 
-void mr_train_print_end(const mr_train *t)
+void mr_train_words_end(const mr_train *t)
 {
 	bool idle = t->last.step == 0; /* without a step there are no times, and no file with them */
 	uint64_t first, last;
 	char text[32];
 
+	if (!mr_train_is_begun(t)) { /* a signal came before the first step */
+		printf("stopped before the first step: nothing is left of this run\n");
+		return;
+	}
+	if (t->opts.record)
+		printf("the order of the run is in %s\n", t->opts.record);
 	if (idle && t->step >= t->n_steps) { /* resumed where it had ended, or with a smaller train.steps */
 		printf("\nnothing to do: the run is at step %llu, and train.steps asks for %llu",
 		       (unsigned long long)t->step, (unsigned long long)t->n_steps);
@@ -296,62 +344,60 @@ void mr_train_print_end(const mr_train *t)
 	fflush(stdout);
 }
 
-/* --- trace --- */
+/* --- while it runs --- */
 
-static size_t pick(const mr_train *t, const mr_run *run, mr_trace_rec *to)
+static bool is_due(void *arg, uint64_t step, double seconds)
 {
-	size_t n = 0;
+	const mr_train_words *w = arg;
 
-	for (uint16_t w = 0; w < run->n_workers; w++) {
-		const mr_worker *wk = &run->worker[w];
-		uint64_t first = wk->n_trace > MR_TRACE_RING ? wk->n_trace - MR_TRACE_RING : 0;
-
-		for (uint64_t i = first; i < wk->n_trace; i++) {
-			const mr_trace_rec *r = &wk->trace[i % MR_TRACE_RING];
-			uint64_t step = mr_run_step_of(run, r);
-
-			if (step < t->trace_first || step > t->trace_last)
-				continue;
-			if (to)
-				to[n] = *r;
-			n++;
-		}
-	}
-	return n;
+	return mr_progress_due(&w->progress, step, seconds);
 }
 
-static void name_tracks(const mr_train *t, const mr_run *run, char (*name)[128], const char **tracks)
+static void show(void *arg, const mr_progress_state *p, double seconds, bool force)
 {
-	for (uint16_t w = 0; w < run->n_workers; w++) {
-		char stages[48], cores[48];
+	mr_train_words *w = arg;
 
-		mr_worker_stages_text(run, w, stages, sizeof(stages));
-		mr_worker_cores_text(&t->s.place.worker[w], cores, sizeof(cores));
-		snprintf(name[w], sizeof(name[w]), "w%u stage %s cpu %s", w, stages, cores);
-		tracks[w] = name[w];
-	}
+	if (force)
+		mr_progress_force(&w->progress, p, seconds);
+	else
+		mr_progress_update(&w->progress, p, seconds);
+	mr_service_notify("STATUS=step %llu of %llu, loss %.4f", (unsigned long long)p->step,
+			  (unsigned long long)p->n_steps, p->loss);
 }
 
-mr_status mr_train_write_trace(const mr_train *t)
+static void print_status(void *arg)
 {
-	const mr_run *run = mr_executor_run_of(&t->s.executor);
-	mr_chrome c = {.n_workers = run->n_workers, .title = t->s.job->name};
-	char(*name)[128] = calloc(run->n_workers, sizeof(*name));
-	const char **tracks = calloc(run->n_workers, sizeof(*tracks));
-	mr_trace_rec *recs = calloc(pick(t, run, NULL) + 1, sizeof(*recs));
-	mr_result r;
-	mr_status st = recs && name && tracks ? mr_result_begin(&r, t->dir.trace, MR_RESULT_OWN)
-					      : mr_fail(MR_ERESOURCE, "no memory for a trace");
+	mr_train_words *w = arg;
+	unsigned columns = mr_screen_columns(stderr);
+	mr_run_status s;
 
-	if (st == MR_OK) {
-		name_tracks(t, run, name, tracks);
-		c.tracks = tracks;
-		c.n_rec = pick(t, run, recs);
-		c.rec = recs;
-		st = mr_result_end(&r, mr_chrome_write(&c, r.file));
-	}
-	free(recs);
-	free(name);
-	free(tracks);
-	return st;
+	if (mr_train_status(w->t, &s) != MR_OK)
+		return;
+	mr_progress_finish(&w->progress);
+	fputc('\n', stderr);
+	if (mr_run_status_screen(&s, columns ? columns : 80, s.n_workers + 9, stderr) != MR_OK)
+		clearerr(stderr);
+	fputc('\n', stderr);
+	mr_run_status_fini(&s);
+}
+
+static void finish_line(void *arg)
+{
+	mr_train_words *w = arg;
+
+	mr_progress_finish(&w->progress);
+}
+
+mr_train_hooks mr_train_words_hooks(mr_train_words *w)
+{
+	return (mr_train_hooks){.arg = w, .due = is_due, .show = show, .status = print_status, .settle = finish_line};
+}
+
+void mr_train_words_begin(mr_train_words *w, mr_train *t)
+{
+	mr_progress_params p = mr_progress_defaults(stdout,
+						    mr_session_tokens_per_sample(&t->s) ? "tok/s" : "samples/s");
+
+	w->t = t;
+	mr_progress_init(&w->progress, &p);
 }

@@ -90,9 +90,32 @@ static call_result do_loss(mr_training *t)
 
 static call_result do_lag(mr_training *t) { return (call_result){.number = mr_training_lag(t)}; }
 
-static call_result do_ignored(mr_training *t)
+static call_result do_notices(mr_training *t)
 {
-	return (call_result){.number = (double)strlen(mr_training_ignored(t))};
+	return (call_result){.number = (double)strlen(mr_training_notices(t))};
+}
+
+static call_result do_save(mr_training *t) { return (call_result){.st = mr_training_save(t)}; }
+
+static call_result do_shapes(mr_training *t)
+{
+	mr_training_shape in, out;
+
+	return (call_result){.st = mr_training_shapes(t, &in, &out)};
+}
+
+static call_result do_predict(mr_training *t)
+{
+	double in[4] = {0}, out[2];
+
+	return (call_result){.st = mr_training_predict(t, in, 1, out)};
+}
+
+static call_result do_sample(mr_training *t)
+{
+	const char *text;
+
+	return (call_result){.st = mr_training_sample(t, &text)};
 }
 
 static const struct {
@@ -107,11 +130,15 @@ static const struct {
 	{"mr_training_evaluate", do_evaluate, .tells = false},
 	{"mr_training_tensors", do_tensors, .tells = false},
 	{"mr_training_tensor_at", do_tensor_at, .tells = false},
+	{"mr_training_save", do_save, .tells = false},
+	{"mr_training_shapes", do_shapes, .tells = false},
+	{"mr_training_predict", do_predict, .tells = false},
+	{"mr_training_sample", do_sample, .tells = false},
 	{"mr_training_stop", do_stop, .always = true},
 	{"mr_training_steps", do_steps, .tells = true, .always = true},
 	{"mr_training_loss", do_loss, .tells = true, .always = true},
 	{"mr_training_lag", do_lag, .tells = true, .always = true},
-	{"mr_training_ignored", do_ignored, .tells = true, .always = true},
+	{"mr_training_notices", do_notices, .tells = true, .always = true},
 	{"mr_training_close", do_close, .accepts_null = true},
 };
 enum { N_FUNCTIONS = sizeof(functions) / sizeof(functions[0]) };
@@ -324,29 +351,37 @@ static void test_fields(void)
 	}
 }
 
-/* Whatever a job asks for and the library does not do is named. */
-static void test_ignored(void)
+/* Without a folder nothing can be written: each key that asks for files is named. */
+static void test_no_folder(void)
 {
 	static const char *const asks[][2] = {
-		{"checkpoint.every", "5"},       {"checkpoint.keep", "7"}, {"checkpoint.hung", "skip"},
-		{"run.dir", "elsewhere"},        {"trace.steps", "3-4"},   {"run.tensorboard", "true"},
-		{"train.eval_every", "3"},       {"sample.tokens", "9"},   {"sample.prompt", "a"},
-		{"checkpoint.keep_every", "10"},
+		{"checkpoint.every", "5"}, {"checkpoint.keep", "7"},     {"checkpoint.hung", "skip"},
+		{"trace.steps", "3-4"},    {"run.tensorboard", "true"}, {"checkpoint.keep_every", "10"},
 	};
+	mr_training_opts resumed = {.resume = ""};
 	mr_training *t;
 	mr_job job;
 
 	fill(&job, "1f1b");
+	refused(mr_training_open_with(&job, NULL, &t), "options", "no options");
+	CU_ASSERT_EQUAL(mr_training_open_with(&job, &resumed, &t), MR_ECONFIG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "resume: there is no folder"));
 	MR_CHECK_OK(mr_job_check(&job));
 	MR_CHECK_OK(mr_training_open(&job, &t));
-	CU_ASSERT_STRING_EQUAL(mr_training_ignored(t), "");
+	CU_ASSERT_STRING_EQUAL(mr_training_notices(t), "");
+	refused(mr_training_save(t), "no folder", "save before a step");
+	MR_CHECK_OK(mr_training_run(t, 3, NULL, NULL));
+	refused(mr_training_save(t), "no folder", "save");
+	refused(mr_training_predict(t, NULL, 1, NULL), "NULL", "predict");
+	refused(mr_training_shapes(t, NULL, NULL), "NULL", "shapes");
+	refused(mr_training_sample(t, NULL), "NULL", "sample");
 	MR_CHECK_OK(mr_training_close(t));
 	for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++)
 		MR_CHECK_OK(mr_job_set(&job, asks[i][0], asks[i][1]));
-	MR_CHECK_OK(mr_training_open(&job, &t));
+	CU_ASSERT_EQUAL(mr_training_open(&job, &t), MR_ECONFIG);
+	CU_ASSERT_PTR_NULL(t);
 	for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++)
-		CU_ASSERT_PTR_NOT_NULL(strstr(mr_training_ignored(t), asks[i][0]));
-	MR_CHECK_OK(mr_training_close(t));
+		CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), asks[i][0]));
 	mr_job_fini(&job);
 }
 
@@ -360,7 +395,7 @@ static void test_all_functions(void)
 	unsigned n = 0;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "%s/tests/session/test_training_misuse.c", getenv("MR_SOURCE"));
+	snprintf(path, sizeof(path), "%s/tests/training/test_training_misuse.c", getenv("MR_SOURCE"));
 	f = fopen(path, "r");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	CU_ASSERT_TRUE(getdelim(&tests, &len, '\0', f) > 0);
@@ -395,7 +430,7 @@ void mr_suite_training_misuse(void)
 	MR_SUITE("training_misuse");
 	MR_TEST(test_null);
 	MR_TEST(test_fields);
-	MR_TEST(test_ignored);
+	MR_TEST(test_no_folder);
 	MR_TEST(test_wrong_states);
 	MR_TEST(test_all_functions);
 }

@@ -1,0 +1,139 @@
+/* train_files.c - files that say what a run was: its trace, and memory.json with the storage that it has used beside
+ * the prediction. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/result.h"
+#include "training/train.h"
+#include "observe/worker_text.h"
+#include "report/chrome.h"
+#include "exec/usage.h"
+
+static mr_report_usage_row row_of(const mr_run *run, uint32_t i, const mr_usage *got, const mr_usage *want)
+{
+	return (mr_report_usage_row){
+		.stage = (uint16_t)(i % run->n_stages),
+		.pipe = (uint8_t)(i / run->n_stages),
+		.n_pipes = run->n_pipes,
+		.versions = {got->versions, want->versions},
+		.weight_bytes = {got->weight_bytes, want->weight_bytes},
+		.activation_bytes = {got->activation_bytes, want->activation_bytes},
+		.boundary_bytes = {got->boundary_bytes, want->boundary_bytes},
+	};
+}
+
+static mr_status write_file(const mr_train *t, const mr_report_usage_row *rows, uint32_t n)
+{
+	size_t bytes = 0;
+	char *text = NULL;
+	FILE *f = open_memstream(&text, &bytes);
+	mr_status st;
+
+	if (!f)
+		return mr_fail(MR_ERESOURCE, "no memory to write %s", t->dir.memory);
+	st = mr_report_usage_json(t->step, rows, n, f);
+	if (fclose(f) || st != MR_OK)
+		st = mr_fail(MR_ERESOURCE, "no memory to write %s", t->dir.memory);
+	if (st == MR_OK)
+		st = mr_result_write(t->dir.memory, text, bytes, MR_RESULT_OWN);
+	free(text);
+	return st;
+}
+
+mr_status mr_train_usage(const mr_train *t, mr_report_usage_row **rows, uint32_t *n_rows)
+{
+	const mr_run *run = mr_executor_run_of(&t->s.executor);
+	uint32_t n = (uint32_t)run->n_pipes * run->n_stages;
+	mr_usage *want = calloc(n + 1u, sizeof(*want)), *got = calloc(n + 1u, sizeof(*got));
+	mr_status st = MR_OK;
+
+	*n_rows = n;
+	*rows = calloc(n + 1u, sizeof(**rows));
+	if (!want || !got || !*rows)
+		st = mr_fail(MR_ERESOURCE, "no memory for a table of %u stages", n);
+	if (st == MR_OK)
+		st = mr_usage_predict(run, want);
+	if (st == MR_OK) {
+		mr_usage_count(run, got);
+		for (uint32_t i = 0; i < n; i++)
+			(*rows)[i] = row_of(run, i, &got[i], &want[i]);
+	}
+	free(want);
+	free(got);
+	return st;
+}
+
+mr_status mr_train_write_usage(const mr_train *t)
+{
+	mr_report_usage_row *rows;
+	uint32_t n;
+	mr_status st = mr_train_usage(t, &rows, &n);
+
+	mr_activity_begin("writes memory.json");
+	if (st == MR_OK)
+		st = write_file(t, rows, n);
+	mr_activity_end();
+	free(rows);
+	return st;
+}
+
+/* --- the trace --- */
+
+static size_t pick(const mr_train *t, const mr_run *run, mr_trace_rec *to)
+{
+	size_t n = 0;
+
+	for (uint16_t w = 0; w < run->n_workers; w++) {
+		const mr_worker *wk = &run->worker[w];
+		uint64_t first = wk->n_trace > MR_TRACE_RING ? wk->n_trace - MR_TRACE_RING : 0;
+
+		for (uint64_t i = first; i < wk->n_trace; i++) {
+			const mr_trace_rec *r = &wk->trace[i % MR_TRACE_RING];
+			uint64_t step = mr_run_step_of(run, r);
+
+			if (step < t->trace_first || step > t->trace_last)
+				continue;
+			if (to)
+				to[n] = *r;
+			n++;
+		}
+	}
+	return n;
+}
+
+static void name_tracks(const mr_train *t, const mr_run *run, char (*name)[128], const char **tracks)
+{
+	for (uint16_t w = 0; w < run->n_workers; w++) {
+		char stages[48], cores[48];
+
+		mr_worker_stages_text(run, w, stages, sizeof(stages));
+		mr_worker_cores_text(&t->s.place.worker[w], cores, sizeof(cores));
+		snprintf(name[w], sizeof(name[w]), "w%u stage %s cpu %s", w, stages, cores);
+		tracks[w] = name[w];
+	}
+}
+
+mr_status mr_train_write_trace(const mr_train *t)
+{
+	const mr_run *run = mr_executor_run_of(&t->s.executor);
+	mr_chrome c = {.n_workers = run->n_workers, .title = t->s.job->name};
+	char(*name)[128] = calloc(run->n_workers, sizeof(*name));
+	const char **tracks = calloc(run->n_workers, sizeof(*tracks));
+	mr_trace_rec *recs = calloc(pick(t, run, NULL) + 1, sizeof(*recs));
+	mr_result r;
+	mr_status st = recs && name && tracks ? mr_result_begin(&r, t->dir.trace, MR_RESULT_OWN)
+					      : mr_fail(MR_ERESOURCE, "no memory for a trace");
+
+	if (st == MR_OK) {
+		name_tracks(t, run, name, tracks);
+		c.tracks = tracks;
+		c.n_rec = pick(t, run, recs);
+		c.rec = recs;
+		st = mr_result_end(&r, mr_chrome_write(&c, r.file));
+	}
+	free(recs);
+	free(name);
+	free(tracks);
+	return st;
+}

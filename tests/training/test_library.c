@@ -1,0 +1,213 @@
+/*
+ * test_library.c - a training of the library with a folder: what it leaves there, going on from it, two at once.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "millrace/millrace.h"
+
+static const char *const settings[][2] = {
+	{"model.name", "mlp"},      {"model.hidden", "[8]"},  {"data.name", "synthetic"},  {"data.features", "4"},
+	{"data.classes", "3"},      {"data.samples", "200"},  {"optimizer.name", "adamw"}, {"train.steps", "20"},
+	{"train.batch", "8"},       {"train.lr", "0.01"},     {"machine.workers", "2"},    {"machine.threads", "1"},
+	{"backend", "reference"},   {"machine.peak_gflops", "1"}, {"checkpoint.every", "5"}, {"train.eval_every", "5"},
+};
+
+static char root[] = "/tmp/millrace-library-XXXXXX";
+
+static void fill(mr_job *job, const char *system, const char *folder)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "\"%s/%s-%s\"", root, system, folder);
+	MR_CHECK_OK(mr_job_init(job));
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+		MR_CHECK_OK(mr_job_set(job, settings[i][0], settings[i][1]));
+	MR_CHECK_OK(mr_job_set(job, "system.name", system));
+	MR_CHECK_OK(mr_job_set(job, "run.dir", path));
+}
+
+/* Is @name in the folder of @job? */
+static bool has(const mr_job *job, const char *name)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", job->run_dir, name);
+	return access(path, F_OK) == 0;
+}
+
+/* The bytes of a file of the job's folder; the caller frees them. */
+static char *bytes_of(const mr_job *job, const char *name, size_t *n)
+{
+	char path[512], *text = NULL;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", job->run_dir, name);
+	f = fopen(path, "rb");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	fseek(f, 0, SEEK_END);
+	*n = (size_t)ftell(f);
+	rewind(f);
+	text = malloc(*n + 1);
+	CU_ASSERT_EQUAL(fread(text, 1, *n, f), *n);
+	text[*n] = 0;
+	fclose(f);
+	return text;
+}
+
+static void same_model(const mr_job *a, const mr_job *b)
+{
+	const char *name = "checkpoints/step-00000020/model.safetensors";
+	size_t n, m;
+	char *x = bytes_of(a, name, &n), *y = bytes_of(b, name, &m);
+
+	CU_ASSERT_EQUAL_FATAL(n, m);
+	CU_ASSERT_EQUAL(memcmp(x, y, n), 0);
+	free(x);
+	free(y);
+}
+
+static unsigned lines_with(const char *text, const char *word)
+{
+	unsigned n = 0;
+
+	for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
+		n++;
+	return n;
+}
+
+static bool stop_at_seven(void *arg, const mr_training_step *step)
+{
+	(void)arg;
+	return step->step != 7;
+}
+
+/* In one go; cut by calls, a callback and a save; and by a process that ends: the same weights, and the same rows. */
+static void in_pieces(const char *system)
+{
+	mr_training_opts resume = {.resume = ""};
+	mr_job whole, cut;
+	mr_training *t;
+	size_t n;
+	char *rows;
+
+	fill(&whole, system, "whole");
+	fill(&cut, system, "cut");
+	MR_CHECK_OK(mr_training_open(&whole, &t));
+	MR_CHECK_OK(mr_training_run(t, 20, NULL, NULL));
+	MR_CHECK_OK(mr_training_close(t));
+	CU_ASSERT_TRUE(has(&whole, "resolved.cfg") && has(&whole, "run.json") && has(&whole, "status.json"));
+	MR_CHECK_OK(mr_training_open(&cut, &t));
+	MR_CHECK_OK(mr_training_run(t, 20, stop_at_seven, NULL));
+	CU_ASSERT_EQUAL(mr_training_steps(t), 7 + mr_training_lag(t));
+	MR_CHECK_OK(mr_training_save(t));
+	MR_CHECK_OK(mr_training_run(t, 13, NULL, NULL));
+	MR_CHECK_OK(mr_training_close(t)); /* which saves step 13 */
+	CU_ASSERT_TRUE(has(&cut, "checkpoints/step-00000013"));
+	CU_ASSERT_EQUAL(mr_training_open(&cut, &t), MR_EUSAGE); /* it holds a run */
+	MR_CHECK_OK(mr_training_open_with(&cut, &resume, &t));
+	CU_ASSERT_EQUAL(mr_training_steps(t), 13);
+	MR_CHECK_OK(mr_training_run(t, 20, NULL, NULL));
+	MR_CHECK_OK(mr_training_close(t));
+	same_model(&whole, &cut);
+	rows = bytes_of(&cut, "metrics.jsonl", &n);
+	CU_ASSERT_EQUAL(lines_with(rows, "\"loss\":"), 20);
+	CU_ASSERT_EQUAL(lines_with(rows, "\"val_loss\":"), 4);
+	free(rows);
+	mr_job_fini(&whole);
+	mr_job_fini(&cut);
+}
+
+static void test_in_pieces(void)
+{
+	in_pieces("1f1b");
+	in_pieces("pipedream");
+	in_pieces("sequential");
+}
+
+/* A training without a step leaves no folder. */
+static void test_nothing_done(void)
+{
+	mr_training *t;
+	mr_job job;
+
+	fill(&job, "1f1b", "nothing");
+	MR_CHECK_OK(mr_training_open(&job, &t));
+	CU_ASSERT_TRUE(has(&job, "resolved.cfg"));
+	MR_CHECK_OK(mr_training_close(t));
+	CU_ASSERT_FALSE(has(&job, ""));
+	mr_job_fini(&job);
+}
+
+/* Two trainings of one process take turns; the second may not have the first one's folder. */
+static void test_two_at_once(void)
+{
+	mr_training *a, *b, *c;
+	mr_job first, second;
+
+	fill(&first, "1f1b", "first");
+	fill(&second, "1f1b", "second");
+	MR_CHECK_OK(mr_training_open(&first, &a));
+	CU_ASSERT_EQUAL(mr_training_open(&first, &c), MR_ERESOURCE);
+	CU_ASSERT_PTR_NULL(c);
+	CU_ASSERT_TRUE(has(&first, "resolved.cfg"));
+	MR_CHECK_OK(mr_training_open(&second, &b));
+	for (uint64_t step = 4; step <= 20; step += 4) {
+		MR_CHECK_OK(mr_training_run(a, step, NULL, NULL));
+		MR_CHECK_OK(mr_training_run(b, step, NULL, NULL));
+	}
+	MR_CHECK_OK(mr_training_close(b));
+	MR_CHECK_OK(mr_training_close(a));
+	same_model(&first, &second);
+	mr_job_fini(&first);
+	mr_job_fini(&second);
+}
+
+/* What the network says of a sample follows from its weights alone, and a training that goes on says something else. */
+static void test_predict(void)
+{
+	double in[3][4] = {{1, 2, 3, 4}, {0, 0, 0, 0}, {1, 2, 3, 4}}, out[3][3], later[3][3];
+	mr_training_shape x, y;
+	mr_training *t;
+	mr_job job;
+
+	fill(&job, "pipedream", "predict");
+	MR_CHECK_OK(mr_training_open(&job, &t));
+	MR_CHECK_OK(mr_training_shapes(t, &x, &y));
+	CU_ASSERT_TRUE(x.n == 4 && y.n == 3 && !x.tokens);
+	MR_CHECK_OK(mr_training_run(t, 4, NULL, NULL));
+	MR_CHECK_OK(mr_training_predict(t, in, 3, &out[0][0]));
+	CU_ASSERT_EQUAL(memcmp(out[0], out[2], sizeof(out[0])), 0);
+	CU_ASSERT_NOT_EQUAL(memcmp(out[0], out[1], sizeof(out[0])), 0);
+	MR_CHECK_OK(mr_training_run(t, 8, NULL, NULL));
+	MR_CHECK_OK(mr_training_predict(t, in, 3, &later[0][0]));
+	CU_ASSERT_NOT_EQUAL(memcmp(out[0], later[0], sizeof(out[0])), 0);
+	MR_CHECK_OK(mr_training_close(t));
+	mr_job_fini(&job);
+}
+
+static void remove_all(void)
+{
+	char command[64];
+
+	snprintf(command, sizeof(command), "rm -rf %s", root);
+	CU_ASSERT_EQUAL(system(command), 0);
+}
+
+void mr_suite_library(void);
+
+void mr_suite_library(void)
+{
+	if (!mkdtemp(root))
+		abort();
+	MR_SUITE("library");
+	MR_TEST(test_in_pieces);
+	MR_TEST(test_nothing_done);
+	MR_TEST(test_two_at_once);
+	MR_TEST(test_predict);
+	MR_TEST(remove_all);
+}
