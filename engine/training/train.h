@@ -45,8 +45,7 @@ typedef struct mr_train_opts {
 	bool no_folder;          /* there is no folder of the run: no files, no saves */
 } mr_train_opts;
 
-/* What a training asks its caller and tells it meanwhile, on the caller's thread, but `step` and `goes_on` of
- * sequential on its training thread. Any function may be NULL. */
+/* What a training asks its caller and tells it meanwhile, on the caller's thread. Any function may be NULL. */
 typedef struct mr_train_hooks {
 	void *arg;
 	/** A step was done. False: pause mr_train_lag steps behind it (mr_train_go, @obey), or soon. */

@@ -11,6 +11,7 @@
 
 #include "base/notice.h"
 #include "checkpoint/rundir.h"
+#include "ir/text.h"
 #include "millrace/millrace.h"
 #include "nn/element.h"
 #include "session/plan_file.h"
@@ -38,7 +39,8 @@ struct mr_training {
 	mr_state state;           /* of the last mr_training_tensors */
 	bool has_state;
 	mr_logits *predictor;     /* of the present weights; NULL: not made yet */
-	char *sample;             /* text of the last mr_training_sample; NULL: none */
+	char *text;               /* the last one that was asked for; NULL: none */
+	mr_values *simulated;     /* options of the virtual time; NULL: it is real */
 	mr_strbuf notices;
 };
 
@@ -156,7 +158,8 @@ static void release(mr_training *t)
 	mr_config_destroy(t->config);
 	mr_strbuf_fini(&t->notices);
 	free(t->own_plan);
-	free(t->sample);
+	free(t->text);
+	mr_values_destroy(t->simulated);
 	free(t);
 }
 
@@ -165,6 +168,7 @@ static bool on_step(void *arg, const mr_step_rec *rec)
 	mr_training *t = arg;
 	mr_training_step step = {.step = rec->step, .loss = rec->loss, .lr = rec->lr};
 
+	step.seconds = (double)(rec->time_ns - t->train->start_ns) / 1e9;
 	t->loss = rec->loss;
 	t->steps = rec->step;
 	return !t->progress || t->progress(t->progress_arg, &step);
@@ -196,6 +200,9 @@ static mr_status find_order(const mr_job *job, const mr_training_opts *o, mr_tra
 	return path ? mr_plan_file_size(path, order) : MR_OK;
 }
 
+/* What `millrace simulate` has without options. */
+static const mr_option virtual_options[] = {MR_VIRTUAL_OPTIONS, {0}};
+
 static mr_status open_all(const mr_job *job, const mr_training_opts *o, mr_training *t)
 {
 	mr_train_opts to = {.resume = o->resume, .init = o->init, .plan = o->plan};
@@ -205,6 +212,9 @@ static mr_status open_all(const mr_job *job, const mr_training_opts *o, mr_train
 	MR_TRY(mr_job_no_nulls(job));
 	MR_TRY(check_folder(job, o));
 	to.no_folder = !has_folder(job);
+	if (o->simulate)
+		MR_TRY(mr_values_create(virtual_options, &t->simulated));
+	to.virtual_time = t->simulated;
 	MR_TRY(find_order(job, o, t, &order));
 	MR_TRY(mr_config_of_job(job, &order, &t->config));
 	MR_TRY(mr_train_open(t->config, &to, &hooks, &t->train));
@@ -605,16 +615,16 @@ static mr_status sample(mr_training *t, const char **text)
 	MR_TRY(usable(t, "mr_training_sample"));
 	if (!text)
 		return mr_fail(MR_EINVAL, "mr_training_sample: the place for the text is NULL");
-	free(t->sample);
-	t->sample = NULL;
+	free(t->text);
+	t->text = NULL;
 	MR_TRY(mr_executor_state(&t->train->s.executor, &state));
-	out = open_memstream(&t->sample, &bytes);
+	out = open_memstream(&t->text, &bytes);
 	st = out ? mr_sample_write(&t->train->s, &state.model, out) : mr_fail(MR_ERESOURCE, "no memory for a text");
 	if (out && fclose(out) && st == MR_OK)
 		st = mr_fail(MR_ERESOURCE, "no memory for a text");
 	mr_state_fini(&state);
 	if (st == MR_OK)
-		*text = t->sample;
+		*text = t->text;
 	return st;
 }
 
@@ -622,4 +632,32 @@ mr_status mr_training_sample(mr_training *t, const char **text)
 {
 	MR_TRY(enter(t, "mr_training_sample"));
 	return leave(t, sample(t, text));
+}
+
+/* --- its plan --- */
+
+static mr_status plan(mr_training *t, const char **text)
+{
+	const mr_plan *p = t->train->s.plan;
+	mr_strbuf out;
+	mr_status st;
+
+	if (!text)
+		return mr_fail(MR_EINVAL, "mr_training_plan: the place for the text is NULL");
+	if (!p)
+		return mr_fail(MR_ECONFIG, "%s has no plan", t->train->s.job->system.name);
+	mr_strbuf_init(&out);
+	st = mr_text_print(p, &out);
+	if (st == MR_OK) {
+		free(t->text);
+		*text = t->text = mr_strbuf_take(&out);
+	}
+	mr_strbuf_fini(&out);
+	return st == MR_OK && !t->text ? mr_fail(MR_ERESOURCE, "no memory for a plan") : st;
+}
+
+mr_status mr_training_plan(mr_training *t, const char **text)
+{
+	MR_TRY(enter(t, "mr_training_plan"));
+	return leave(t, plan(t, text));
 }

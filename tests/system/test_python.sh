@@ -114,6 +114,14 @@ with millrace.Training(millrace.Job(folder)) as t:
         except ValueError as e:
             assert "expected an array of samples" in str(e), str(e)
 assert files("own") == files("files"), (files("own"), files("files"))
+with millrace.Training(millrace.Job(groups), simulate=True) as t:
+    virtual = t.fit().history
+    assert [s.loss for s in virtual] == [s.loss for s in steps], "the simulated losses are others"
+    times = [s.seconds for s in virtual]
+    assert times == sorted(times) and times[0] > 0
+    pathlib.Path("plan.txt").write_text(t.plan())
+with millrace.Training(millrace.Job(groups), plan="plan.txt") as t:
+    assert [s.loss for s in t.fit().history] == [s.loss for s in virtual]
 last = "/checkpoints/step-00000060/model.safetensors"
 assert open("own" + last, "rb").read() == open("files" + last, "rb").read()
 assert timeless("own") == timeless("files") and len(timeless("own")) == 64

@@ -190,6 +190,29 @@ static void test_predict(void)
 	mr_job_fini(&job);
 }
 
+/* In virtual time the same weights come out. */
+static void test_simulated(void)
+{
+	mr_training_opts simulate = {.simulate = true};
+	mr_job real, first;
+	mr_training *t;
+	const char *text;
+
+	fill(&real, "pipedream", "real");
+	fill(&first, "pipedream", "simulated");
+	MR_CHECK_OK(mr_training_open(&real, &t));
+	MR_CHECK_OK(mr_training_run(t, 20, NULL, NULL));
+	MR_CHECK_OK(mr_training_close(t));
+	MR_CHECK_OK(mr_training_open_with(&first, &simulate, &t));
+	MR_CHECK_OK(mr_training_plan(t, &text));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "pipedream"));
+	MR_CHECK_OK(mr_training_run(t, 20, NULL, NULL));
+	MR_CHECK_OK(mr_training_close(t));
+	same_model(&real, &first);
+	mr_job_fini(&real);
+	mr_job_fini(&first);
+}
+
 static void remove_all(void)
 {
 	char command[64];
@@ -209,5 +232,6 @@ void mr_suite_library(void)
 	MR_TEST(test_nothing_done);
 	MR_TEST(test_two_at_once);
 	MR_TEST(test_predict);
+	MR_TEST(test_simulated);
 	MR_TEST(remove_all);
 }

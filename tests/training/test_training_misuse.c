@@ -111,6 +111,13 @@ static call_result do_predict(mr_training *t)
 	return (call_result){.st = mr_training_predict(t, in, 1, out)};
 }
 
+static call_result do_plan(mr_training *t)
+{
+	const char *text;
+
+	return (call_result){.st = mr_training_plan(t, &text)};
+}
+
 static call_result do_sample(mr_training *t)
 {
 	const char *text;
@@ -133,6 +140,7 @@ static const struct {
 	{"mr_training_save", do_save, .tells = false},
 	{"mr_training_shapes", do_shapes, .tells = false},
 	{"mr_training_predict", do_predict, .tells = false},
+	{"mr_training_plan", do_plan, .tells = false},
 	{"mr_training_sample", do_sample, .tells = false},
 	{"mr_training_stop", do_stop, .always = true},
 	{"mr_training_steps", do_steps, .tells = true, .always = true},

@@ -28,6 +28,7 @@ typedef struct mr_training_step {
 	uint64_t step; /* commits so far: 1 after the first */
 	double loss;   /* mean over the step's micro-batches, before the commit */
 	double lr;
+	double seconds; /* from the first run of this training to the commit, without pauses; simulated where time is */
 } mr_training_step;
 
 /**
@@ -57,6 +58,8 @@ typedef struct mr_training_opts {
 	                       model of Hugging Face. NULL: random ones */
 	const char *plan;   /* train the plan in this file. NULL: the system's own, or that of the run that is resumed
 	                       */
+	bool simulate;      /* on one thread and in virtual time, as `millrace simulate` does: the weights are the same,
+	                       the seconds of a step those of the cost model */
 } mr_training_opts;
 
 /* Dimensions of one sample. */
@@ -129,9 +132,13 @@ MR_API mr_status mr_training_shapes(mr_training *t, mr_training_shape *input, mr
 MR_API mr_status mr_training_predict(mr_training *t, const void *inputs, uint64_t n, double *outputs) MR_MUST_USE;
 
 /** Let a language model write sample.tokens tokens after sample.prompt, as the keys of that group say. *@text is valid
- * until the next sample. Errors: MR_ECONFIG: the model or the data are no text, or the prompt has a character that the
- * vocabulary lacks; MR_EINVAL, MR_ERESOURCE. */
+ * until the next text of @t. Errors: MR_ECONFIG: the model or the data are no text, or the prompt has a character that
+ * the vocabulary lacks; MR_EINVAL, MR_ERESOURCE. */
 MR_API mr_status mr_training_sample(mr_training *t, const char **text) MR_MUST_USE;
+
+/** The plan that is trained, in the text form that `millrace check` and the option `plan` read. *@text is valid until
+ * the next text of @t. Errors: MR_ECONFIG: `sequential` has none; MR_EINVAL, MR_ERESOURCE. */
+MR_API mr_status mr_training_plan(mr_training *t, const char **text) MR_MUST_USE;
 
 /** Count the model's tensors. Errors: MR_EINVAL, MR_ERESOURCE. */
 MR_API mr_status mr_training_tensors(mr_training *t, size_t *n) MR_MUST_USE;

@@ -16,7 +16,8 @@ class Error(Exception):
 
 
 class StepStruct(ctypes.Structure):
-    _fields_ = [("step", ctypes.c_uint64), ("loss", ctypes.c_double), ("lr", ctypes.c_double)]
+    _fields_ = [("step", ctypes.c_uint64), ("loss", ctypes.c_double), ("lr", ctypes.c_double),
+                ("seconds", ctypes.c_double)]
 
 
 class TensorStruct(ctypes.Structure):
@@ -30,7 +31,8 @@ class TensorStruct(ctypes.Structure):
 
 
 class OptsStruct(ctypes.Structure):
-    _fields_ = [("resume", ctypes.c_char_p), ("init", ctypes.c_char_p), ("plan", ctypes.c_char_p)]
+    _fields_ = [("resume", ctypes.c_char_p), ("init", ctypes.c_char_p), ("plan", ctypes.c_char_p),
+                ("simulate", ctypes.c_bool)]
 
 
 class ShapeStruct(ctypes.Structure):
@@ -65,6 +67,7 @@ _functions = {
     "mr_training_save": (_status, [_pointer]),
     "mr_training_shapes": (_status, [_pointer, ctypes.POINTER(ShapeStruct), ctypes.POINTER(ShapeStruct)]),
     "mr_training_predict": (_status, [_pointer, _pointer, ctypes.c_uint64, _pointer]),
+    "mr_training_plan": (_status, [_pointer, ctypes.POINTER(_text)]),
     "mr_training_sample": (_status, [_pointer, ctypes.POINTER(_text)]),
     "mr_training_lag": (ctypes.c_uint32, [_pointer]),
     "mr_training_on_wait": (_status, [_pointer, Wait, _pointer]),

@@ -12,7 +12,7 @@ from collections import namedtuple
 
 from ._library import OptsStruct, Progress, ShapeStruct, TensorStruct, Wait, check, lib
 
-Step = namedtuple("Step", "step loss lr")
+Step = namedtuple("Step", "step loss lr seconds")
 Evaluation = namedtuple("Evaluation", "loss accuracy")
 
 _GROUPS = {"model": "name", "data": "name", "optimizer": "name", "mitigation": "name", "system": "name",
@@ -167,13 +167,14 @@ class Training:
 
     A job with run.dir has a folder, in which the training writes what `millrace train` writes; closing saves what is
     not saved. `resume` goes on from a checkpoint there ("" the newest, "best", or a name), `init` begins with the
-    weights of files, `plan` trains the plan in a file.
+    weights of files, `plan` trains the plan in a file, `simulate` trains in virtual time: the same weights,
+    with the seconds of the cost model.
 
     One of its functions at a time: a call from another thread, or from `progress`, while one has not returned raises
     Error, and so does every call in a process that was forked. `step`, `lag` and `stop()` may be used at any time.
     """
 
-    def __init__(self, job, resume=None, init=None, plan=None):
+    def __init__(self, job, resume=None, init=None, plan=None, simulate=False):
         if not isinstance(job, Job):
             raise TypeError(f"a training takes a millrace.Job, not {job!r}")
         self._training = ctypes.c_void_p()
@@ -183,7 +184,7 @@ class Training:
         self._process = os.getpid()
         self._told = 0  # bytes of the notices that were given as warnings
         self.history = []  # of fit: each step
-        options = OptsStruct(*(None if x is None else os.fsencode(x) for x in (resume, init, plan)))
+        options = OptsStruct(*(None if x is None else os.fsencode(x) for x in (resume, init, plan)), simulate)
         check(lib.mr_training_open_with(job._job, ctypes.byref(options), ctypes.byref(self._training)))
         self._warn()
 
@@ -259,7 +260,7 @@ class Training:
     def run(self, until=None, progress=None):
         """Train until that many steps are done since the start (default: train.steps of the job).
 
-        Returns the steps of this call as Step(step, loss, lr). `progress`, if given, is called with each of them; when
+        Returns the steps of this call as Step(step, loss, lr, seconds). `progress`, if given, is called with each; when
         it returns False for step k the call ends with step k + lag. An exception of `progress` ends it likewise, and
         so does that of a signal's handler (Ctrl-C) some steps after it came; it is then raised here. The training can
         go on afterwards.
@@ -271,7 +272,7 @@ class Training:
             def follow(_, struct):
                 try:
                     s = struct.contents
-                    steps.append(Step(s.step, s.loss, s.lr))
+                    steps.append(Step(s.step, s.loss, s.lr, s.seconds))
                     if not signals.poll():
                         return False
                     return progress is None or signals.call(progress, steps[-1]) is not False
@@ -320,6 +321,12 @@ class Training:
             return self.evaluate().accuracy
         classes = self.predict(inputs).argmax(axis=-1)
         return float((classes.reshape(-1) == numpy.asarray(targets).reshape(-1)).mean())
+
+    def plan(self):
+        """The plan that is trained, as the text that `millrace check` and `Training(job, plan=file)` read."""
+        text = ctypes.c_char_p()
+        check(lib.mr_training_plan(self._open(), ctypes.byref(text)))
+        return text.value.decode()
 
     def sample(self):
         """Text that a language model writes, as the keys of the group `sample` say."""
