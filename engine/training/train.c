@@ -170,6 +170,13 @@ static void log_step(mr_train *t, const mr_step_rec *rec)
 	keep_error(t, log_row(t, &row));
 }
 
+/* A sign of life for the service manager, if the process is there for this training alone. */
+static void alive(const mr_train *t)
+{
+	if (t->opts.owns_process)
+		mr_service_alive();
+}
+
 /* Does nothing and nobody ask for a pause? */
 static bool goes_on(mr_train *t)
 {
@@ -208,7 +215,7 @@ static bool on_progress(void *arg, const mr_step_rec *rec)
 	if (rec)
 		take(t, rec);
 	draw(t, false);
-	mr_service_alive();
+	alive(t);
 	mr_train_tell_status(t, "trains", NULL);
 	if (mr_signals_status() && t->hooks.status)
 		t->hooks.status(t->hooks.arg);
@@ -221,7 +228,7 @@ static bool go_on_evaluating(void *arg)
 {
 	mr_train *t = arg;
 
-	mr_service_alive();
+	alive(t);
 	if (t->hooks.goes_on && !t->hooks.goes_on(t->hooks.arg))
 		t->halted = true;
 	return !t->halted && !mr_signals_end();
@@ -334,7 +341,7 @@ static mr_status save(mr_train *t, bool can_wait, bool behind)
 
 	if (t->opts.no_folder)
 		return MR_OK;
-	mr_service_alive();
+	alive(t);
 	mr_train_tell_status(t, "saves", NULL);
 	st = finish_save(t);
 	if (st == MR_ESTALLED && behind && t->goes_on) { /* skipped (checkpoint.hung) */
