@@ -497,6 +497,8 @@ mr_status mr_engine_eval(mr_engine *e, mr_eval_wanted *wanted, void *arg, double
 
 	if (e->broken)
 		return mr_fail(MR_EINVAL, "the engine has stopped after an error");
+	if (wanted && !wanted(arg)) /* a short one would be over before it is called again */
+		return mr_fail(MR_ESTOPPED, "the evaluation was stopped");
 	spread(e);
 	MR_TRY(mr_run_begin_eval(run, &until));
 	mr_loader_seek(e->eval_loader, 0, run->n_eval);

@@ -60,8 +60,8 @@ uint32_t mr_engine_lag(const mr_engine *e);
 mr_status mr_engine_run(mr_engine *e, uint64_t until, mr_engine_progress *progress, void *arg,
 			uint64_t *reached) MR_MUST_USE;
 
-/* Called now and then during an evaluation (by the engine ten times a second, on the caller's thread). False cancels
- * it.
+/* Called before an evaluation and now and then during it (by the engine ten times a second, on the caller's thread).
+ * False cancels it.
  */
 typedef bool mr_eval_wanted(void *arg);
 

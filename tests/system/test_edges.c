@@ -98,7 +98,7 @@ static void read_traces(course *c)
 		for (int k = 0; k < MR_N_WAITS; k++)
 			waited += wk->stats.wait_ns[k];
 	}
-	CU_ASSERT(waited > 0);
+	CU_ASSERT(waited > 0 || c->run->n_workers == 1);
 }
 
 static void wait_for(course *c, uint32_t node, uint32_t from)
@@ -140,7 +140,7 @@ static void check_run(const char *what, const mr_run *run)
 	MR_CHECK_OK(mr_unroll_order(c.g, c.order));
 	read_traces(&c);
 	check_edges(&c);
-	CU_ASSERT(c.n_edges + 1 >= c.g->n_nodes); /* a list alone is a chain */
+	CU_ASSERT(c.n_edges > c.g->n_nodes || run->n_workers == 1);
 	CU_ASSERT_EQUAL(c.n_bad, 0);
 	free(c.begin);
 	free(c.order);
