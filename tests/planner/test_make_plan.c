@@ -114,7 +114,8 @@ static void the_same_question_has_the_same_plan(void)
 		for (unsigned way = 0; way < 5; way++) {
 			const mr_sched_ops *ops = mr_schedule_at(i);
 			bool alone = ops->asynchronous && !ops->accumulates;
-			mr_plan_question q = ask(ops->name, 2, alone ? mr_schedule_step_micro(ops, NULL) : 4);
+			mr_plan_question q = ask(ops->name, ops->workers ? ops->workers : 2,
+						 alone ? mr_schedule_step_micro(ops, NULL) : 4);
 			mr_values *v = ops->options ? with(&q, NULL, NULL) : NULL;
 
 			if (ops->options && mr_option_find(ops->options, "tries"))

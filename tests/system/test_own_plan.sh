@@ -91,10 +91,6 @@ train "$@" --set system.name=1f1b --set run.dir=parts --set train.steps=80 --res
 expect 5 "resumed with another plan"
 
 # --- what does not fit, in a message
-code=0
-"$millrace" train mlp.cfg --set system.name=1f1b --set train.microbatches=4 --set run.dir=x --plan - <zb_h1.txt >out \
-	2>err || code=$?
-expect 3 "workers" "the plan has 3 workers, and machine.workers is 2: set machine.workers = 3"
 refused 3 "micro-batches" "$@" --set system.name=1f1b --set train.microbatches=2 --set run.dir=x --plan zb_h1.txt
 expect 3 "micro-batches" \
 	"zb_h1.txt: a step of the plan sums 4 micro-batches, and train.microbatches is 2: set train.microbatches = 4"
