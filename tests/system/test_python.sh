@@ -1,27 +1,7 @@
 #!/bin/sh
 # The package for Python: the same losses as the program's, weights as arrays, mistakes as exceptions.
 #   test_python.sh SOURCE BUILD
-set -u
-source=$(cd "$1" && pwd)
-build=$(cd "$2" && pwd)
-if ! grep -q '^MILLRACE_SANITIZE:STRING=$' "$build/CMakeCache.txt" || [ ! -f "$build/libmillrace.so" ]; then
-	echo "python: skipped: this build has no library for others"
-	exit 77
-fi
-python=
-for p in "${MILLRACE_PYTHON:-}" python3 /usr/bin/python3; do
-	if [ -n "$p" ] && "$p" -c 'import numpy' 2>/dev/null; then
-		python=$p
-		break
-	fi
-done
-if [ -z "$python" ]; then
-	. "$source/tests/missing.sh"
-	missing_package python "Python with NumPy" python3-numpy
-fi
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
+. "$(dirname "$0")/python_lib.sh"
 export PYTHONPATH="$source/engine/python" PYTHONDONTWRITEBYTECODE=1 MILLRACE_LIBRARY="$build/libmillrace.so"
 
 awk 'BEGIN {

@@ -1,27 +1,7 @@
 #!/bin/sh
 # The wheel: its record, and a training in Python with nothing of this tree but what the wheel brings.
 #   test_wheel.sh SOURCE BUILD
-set -u
-source=$(cd "$1" && pwd)
-build=$(cd "$2" && pwd)
-if ! grep -q '^MILLRACE_SANITIZE:STRING=$' "$build/CMakeCache.txt" || [ ! -f "$build/libmillrace.so" ]; then
-	echo "wheel: skipped: this build has no library for others"
-	exit 77
-fi
-python=
-for p in "${MILLRACE_PYTHON:-}" python3 /usr/bin/python3; do
-	if [ -n "$p" ] && "$p" -c 'import numpy' 2>/dev/null; then
-		python=$p
-		break
-	fi
-done
-if [ -z "$python" ]; then
-	. "$source/tests/missing.sh"
-	missing_package wheel "Python with NumPy" python3-numpy
-fi
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
+. "$(dirname "$0")/python_lib.sh"
 "$python" "$source/engine/python/make_wheel.py" "$build/libmillrace.so" . >out 2>&1 || { cat out; exit 1; }
 wheel=$(cat out)
 case $wheel in
