@@ -17,6 +17,11 @@
 #define RECURRENCE ((uint64_t)4 << 20)
 #define RECURRENCE_PANELS ((uint64_t)2560 << 10)
 
+/* Measured: pages of oneDNN's code that its calls touch, and code that it makes once a process; more for recurrences,
+ * whose products are its own generated ones. */
+#define LIBRARY_CODE ((uint64_t)2 << 20)
+#define RECURRENCE_CODE ((uint64_t)7 << 20)
+
 /* What makes two calls one primitive. */
 typedef struct key {
 	int64_t of[12];
@@ -129,4 +134,16 @@ uint64_t mr_kernel_room(const mr_kernels *k, uint32_t n_threads, const mr_record
 	convolutions(k, n_threads, call, n, &own, &shared);
 	return turned(k, call, n) + primitives(call, n) * PRIMITIVE + own + shared + panels(k, n_threads, call, n) +
 	       attention + (recurrence ? recurrence + RECURRENCE + n_threads * RECURRENCE_PANELS : 0);
+}
+
+uint64_t mr_kernel_code(const mr_recorded *call, size_t n)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (call[i].call.library)
+			bytes = RECURRENCE_CODE;
+		else if (call[i].by == MR_BY_ONEDNN || call[i].by == MR_BY_F32)
+			bytes = most(bytes, LIBRARY_CODE);
+	return bytes;
 }

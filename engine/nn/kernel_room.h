@@ -16,4 +16,8 @@
 /** Bytes that one context of @k with @n_threads allocates for the @n calls at @call. */
 uint64_t mr_kernel_room(const mr_kernels *k, uint32_t n_threads, const mr_recorded *call, size_t n);
 
+/** Bytes of the library's code that the @n calls at @call touch or generate, which all contexts of the process share;
+ * 0 where our own code executes all. */
+uint64_t mr_kernel_code(const mr_recorded *call, size_t n);
+
 #endif

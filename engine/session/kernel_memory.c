@@ -26,28 +26,32 @@ static uint64_t of_worker(const mr_session *s, const mr_run *run, uint16_t w, co
 	return mr_kernel_room(s->kernels, s->place.worker[w].n_threads, all, n);
 }
 
-static mr_status of_all(const mr_session *s, const mr_run *run, mr_stage_calls *calls, uint64_t *out)
+static mr_status of_all(const mr_session *s, const mr_run *run, mr_stage_calls *calls, mr_kernel_bytes *out)
 {
 	mr_recorded *all;
 	size_t n = 0;
 
+	*out = (mr_kernel_bytes){0};
 	for (uint16_t i = 0; i < run->n_stages; i++) {
+		uint64_t code;
+
 		MR_TRY(mr_stage_calls_init(&calls[i], run->stage[i],
 					   s->place.worker[mr_plan_worker(s->plan, 0, i)].n_threads,
 					   mr_run_steps_inside(s->plan, i)));
 		n += calls[i].n;
+		code = mr_kernel_code(calls[i].call, calls[i].n);
+		out->code = code > out->code ? code : out->code;
 	}
 	all = malloc((n + 1) * sizeof(*all));
 	if (!all)
 		return mr_fail(MR_ERESOURCE, "no memory for a plan");
-	*out = 0;
 	for (uint16_t w = 0; w < run->n_workers; w++)
-		*out += of_worker(s, run, w, calls, all);
+		out->contexts += of_worker(s, run, w, calls, all);
 	free(all);
 	return MR_OK;
 }
 
-mr_status mr_kernel_memory(const mr_session *s, const mr_run *run, uint64_t *out)
+mr_status mr_kernel_memory(const mr_session *s, const mr_run *run, mr_kernel_bytes *out)
 {
 	mr_stage_calls *calls;
 	mr_status st;

@@ -20,7 +20,7 @@ typedef enum mr_memory_use {
 	MR_MEMORY_WORKERS,     /* weights, versions, gradients, optimizer state, activations, buffers, scratch */
 	MR_MEMORY_KERNELS,     /* primitives, packed operands: an estimate from above (kernel_memory.h) */
 	MR_MEMORY_READING,     /* what decodes samples */
-	MR_MEMORY_THREADS,     /* stacks, waits and the heap that a run needs beside */
+	MR_MEMORY_THREADS,     /* stacks, waits, and the heap and the code that a run needs beside */
 	MR_MEMORY_EVALUATION,  /* a result for each micro-batch of an evaluation */
 	MR_MEMORY_TRACE,
 	MR_MEMORY_CHECKPOINT,  /* buffers of a checkpoint that is written or read */
@@ -54,7 +54,8 @@ void mr_memory_plan_print(const mr_memory_plan *m, mr_strbuf *out);
  * memory in whole MiB, without what was freed. */
 uint64_t mr_memory_of_program(const mr_session *s);
 
-/** Memory of the threads beside the workers', and of the process as a whole. */
-uint64_t mr_memory_of_threads(const mr_session *s);
+/** What a started session will take beside all that it has mapped and that is there: code, the heap, threads' stacks.
+ */
+uint64_t mr_memory_late_bytes(const mr_session *s);
 
 #endif

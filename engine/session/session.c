@@ -157,6 +157,7 @@ static mr_status load_or_close(mr_session *s)
 	if (st == MR_OK)
 		st = mr_memory_plan_fits(&m, s);
 	s->copy_bytes = st == MR_OK ? m.copy : 0;
+	s->late_bytes = st == MR_OK ? m.bytes[MR_MEMORY_THREADS] : 0;
 	s->working_bytes = st == MR_OK ? m.bytes[MR_MEMORY_READING] + m.bytes[MR_MEMORY_EVALUATION] +
 						 m.bytes[MR_MEMORY_CHECKPOINT] - m.copy
 				       : 0;
@@ -314,9 +315,8 @@ void mr_session_close(mr_session *s)
 uint64_t mr_session_predicted_bytes(const mr_session *s)
 {
 	const mr_run *run = mr_executor_run_of(&s->executor);
-	uint64_t before = run->before_bytes;
-	uint64_t bytes = run->base_bytes + mr_executor_bytes(&s->executor) + mr_memory_of_threads(s) + s->copy_bytes +
-			 s->working_bytes;
+	uint64_t before = run->before_bytes, late = mr_memory_late_bytes(s);
+	uint64_t bytes = run->base_bytes + mr_executor_bytes(&s->executor) + late + s->copy_bytes + s->working_bytes;
 
 	return bytes > before ? bytes : before;
 }
