@@ -59,7 +59,7 @@ static uint64_t of_threads(const mr_session *s)
 
 uint64_t mr_memory_late_bytes(const mr_session *s)
 {
-	uint64_t known = s->program_bytes + plan_bytes(s) + s->data->bytes.kept;
+	uint64_t known = s->program_bytes + plan_bytes(s) + s->data->bytes.kept + s->more_bytes;
 	uint64_t base = mr_executor_run_of(&s->executor)->base_bytes, touched = base > known ? base - known : 0;
 	uint64_t late = s->late_bytes ? s->late_bytes : of_threads(s) + UNKNOWN_CODE;
 
@@ -278,4 +278,19 @@ mr_status mr_memory_started_fits(const mr_session *s)
 	return mr_fail(MR_ERESOURCE,
 		       "with what the kernels allocate the process needs %s of memory, and %s is the limit (%s)",
 		       mr_bytes_text(bytes, need), mr_bytes_text(limit, have), name);
+}
+
+mr_status mr_memory_more_fits(mr_session *s, uint64_t bytes, const char *what)
+{
+	uint64_t planned = s->planned_bytes + s->more_bytes - s->copy_bytes, limit;
+	char need[16], have[16], most[16], more[16];
+	const char *name;
+
+	limit = limit_below(s, planned + bytes, &name);
+	if (limit)
+		return mr_fail(MR_ERESOURCE, "the process needs %s of memory, %s as planned and %s for %s, and %s is "
+			       "the limit (%s)", mr_bytes_text(planned + bytes, need), mr_bytes_text(planned, have),
+			       mr_bytes_text(bytes, more), what, mr_bytes_text(limit, most), name);
+	s->more_bytes += bytes;
+	return MR_OK;
 }

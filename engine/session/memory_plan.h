@@ -54,6 +54,10 @@ void mr_memory_plan_print(const mr_memory_plan *m, mr_strbuf *out);
  * memory in whole MiB, without what was freed. */
 uint64_t mr_memory_of_program(const mr_session *s);
 
+/** Add @bytes for @what to the plan of an open session, before they are taken. Errors: MR_ERESOURCE with the limit and
+ * the figures. */
+mr_status mr_memory_more_fits(mr_session *s, uint64_t bytes, const char *what) MR_MUST_USE;
+
 /** What a started session will take beside all that it has mapped and that is there: code, the heap, threads' stacks.
  */
 uint64_t mr_memory_late_bytes(const mr_session *s);

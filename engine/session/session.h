@@ -74,6 +74,8 @@ typedef struct mr_session {
 	                                           requested; else NULL. Owned */
 	uint64_t copy_bytes;         /* memory for a copy of the state, from which checkpoints are written while the
 	                                training goes on; 0: they are written in the foreground */
+	uint64_t planned_bytes;      /* of the process (memory_plan.h) */
+	uint64_t more_bytes;         /* and added since (mr_memory_more_fits) */
 	uint64_t late_bytes;         /* MR_MEMORY_THREADS as planned; 0: nothing was planned */
 	uint64_t working_bytes;      /* that come and go: decoding of samples, evaluation, buffers of checkpoints */
 } mr_session;

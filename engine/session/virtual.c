@@ -7,8 +7,14 @@
 #include "lower/steal.h"
 #include "planner/make_plan.h"
 #include "session/cost_model.h"
+#include "session/memory_plan.h"
 #include "sim/duration.h"
 #include "sim/stream.h"
+
+/* Memory of each step's instructions, in multiples of the plan's own, and of all else, where any worker may take W
+ * (measured: 4 to 5 times the plan). */
+#define STEAL_FACTOR 6u
+#define STEAL_BYTES 512u
 
 struct mr_virtual {
 	mr_costs costs;
@@ -99,14 +105,29 @@ const mr_replay_clock *mr_virtual_clock(const mr_virtual *v)
 
 /* The order of racing plans, of forwards repeated after a rollback, and of lists without end is found during the run.
  */
+static bool finds_its_order(const mr_plan *p)
+{
+	return p->contract.racing || p->contract.flush == MR_FLUSH_VALIDATED || p->endless;
+}
+
 static mr_status follow(mr_virtual *v, const mr_session *s)
 {
-	const mr_contract *k = &s->plan->contract;
-
 	v->clock = (mr_replay_clock){.end = end_of, .hop = hop_of, .arg = v};
-	if (k->racing || k->flush == MR_FLUSH_VALIDATED || s->plan->endless)
+	if (finds_its_order(s->plan))
 		return mr_sim_duration_create(s->plan, &v->cost, &v->params, &v->durations);
 	return mr_sim_stream_create(s->plan, &v->cost, &v->params, &v->stream);
+}
+
+/* An upper bound of what the simulation of @s takes: of its window, or where any worker may take W, of the whole run,
+ * which is simulated and planned first. */
+static uint64_t bytes_of(const mr_session *s)
+{
+	const mr_plan *p = s->plan;
+	uint64_t steps = (uint64_t)s->job->train.steps;
+
+	if (p->contract.steal && mr_plan_list(p, 0, MR_BODY)->n)
+		return steps * (STEAL_FACTOR * mr_plan_bytes(p) + STEAL_BYTES) + mr_sim_stream_bytes(p);
+	return finds_its_order(p) ? 0 : mr_sim_stream_bytes(p);
 }
 
 static mr_status fill(mr_virtual *v, mr_session *s, const mr_values *options)
@@ -144,10 +165,13 @@ static mr_status fill(mr_virtual *v, mr_session *s, const mr_values *options)
 
 mr_status mr_virtual_create(mr_session *s, const mr_values *options, mr_virtual **out)
 {
-	mr_virtual *v = calloc(1, sizeof(*v));
-	mr_status st = v ? fill(v, s, options) : mr_fail(MR_ERESOURCE, "no memory to simulate");
+	mr_virtual *v;
+	mr_status st;
 
 	*out = NULL;
+	MR_TRY(mr_memory_more_fits(s, bytes_of(s), "the simulator"));
+	v = calloc(1, sizeof(*v));
+	st = v ? fill(v, s, options) : mr_fail(MR_ERESOURCE, "no memory to simulate");
 	if (st != MR_OK) {
 		mr_virtual_destroy(v);
 		return st;

@@ -8,6 +8,11 @@
 
 #define WINDOW (1u << 16) /* instructions */
 
+/* Memory of a simulation: of each instruction of its window, with its edges, joins and places in tables (measured: 60
+ * to 85), and of all else. */
+#define INSTRUCTION_BYTES 96u
+#define FEW_BYTES ((uint64_t)64 << 10)
+
 /* The position of a worker. */
 typedef struct mr_lane_at {
 	uint32_t node, end; /* its next instruction in the window, and the first one after its bodies */
@@ -161,6 +166,15 @@ static bool is_spent(const mr_sim_stream *s)
 
 /* --- building --- */
 
+static uint64_t instructions(const mr_plan *p, mr_section section)
+{
+	uint64_t n = 0;
+
+	for (uint16_t w = 0; w < p->n_workers; w++)
+		n += mr_plan_list(p, w, section)->n;
+	return n;
+}
+
 /* How many iterations back the sources of a body's instructions lie at most: by micro-batch, buffer and version. */
 static uint32_t reach_of(const mr_plan *p)
 {
@@ -194,20 +208,32 @@ static mr_status find_pauses(mr_sim_stream *s)
 	return MR_OK;
 }
 
+/* Iterations of a window of @window instructions or more, 0: of the usual number; a finite plan is one window of
+ * none. */
+static uint32_t window_of(const mr_plan *p, uint32_t window, uint32_t reach)
+{
+	uint64_t body = instructions(p, MR_BODY), n = body ? (window ? window : WINDOW) / body : 0;
+
+	return !body ? 0 : n > 4 * reach ? (uint32_t)n : 4 * reach;
+}
+
+uint64_t mr_sim_stream_bytes(const mr_plan *p)
+{
+	uint64_t n = instructions(p, MR_PROLOGUE) + instructions(p, MR_EPILOGUE);
+
+	if (p->n_micro)
+		n += window_of(p, 0, reach_of(p)) * instructions(p, MR_BODY);
+	return n * INSTRUCTION_BYTES + FEW_BYTES;
+}
+
 static mr_status build(mr_sim_stream *s, uint32_t window)
 {
-	uint64_t body = 0;
-	uint32_t n = 0;
+	uint32_t n;
 
-	for (uint16_t w = 0; w < s->plan->n_workers; w++)
-		body += body_of(s, w);
 	if (!s->plan->lowered || !s->plan->n_micro)
 		return mr_fail(MR_EINVAL, "only a lowered plan can be simulated event by event");
-	if (body) { /* a finite plan is one window */
-		s->reach = reach_of(s->plan);
-		n = (uint32_t)((window ? window : WINDOW) / body);
-		n = n > 4 * s->reach ? n : 4 * s->reach;
-	}
+	s->reach = instructions(s->plan, MR_BODY) ? reach_of(s->plan) : 0;
+	n = window_of(s->plan, window, s->reach);
 	MR_TRY(mr_unroll_create(s->plan, n, &(mr_unroll_opts){.no_storage = s->bend.p->unlimited}, &s->g));
 	s->order = malloc(3 * (size_t)s->g->n_all * sizeof(*s->order));
 	s->begin = malloc(2 * (size_t)s->g->n_all * sizeof(*s->begin));

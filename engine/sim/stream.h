@@ -34,6 +34,9 @@ mr_status mr_sim_stream_create(const mr_plan *plan, const mr_cost *cost, const m
 			       mr_sim_stream **out) MR_MUST_USE;
 void mr_sim_stream_destroy(mr_sim_stream *s);
 
+/** An upper bound of the memory of a simulation of @plan, lowered, with a window of the usual size. */
+uint64_t mr_sim_stream_bytes(const mr_plan *plan);
+
 /**
  * The next instruction before pause point @until (ir/pause.h: without pause points in the prologue, before iteration
  * @until); *@more is false when there is none. @until may grow from call to call: later instructions wait until then.

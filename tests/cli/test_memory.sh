@@ -37,6 +37,22 @@ expect 0 "done: 6 of 6 steps" train big.cfg --set data.samples=5000 --set machin
 peak=$(sed -n 's/^peak memory .*measured \([0-9]*\).* MiB.*/\1/p' out)
 [ "${peak:-999}" -lt 57 ] || complain "measured $peak MiB with a limit of 57"
 
+# The simulator takes some, too: all of it is refused before any is taken, and what is allowed is not passed.
+expect 0 "at most at once" plan big.cfg --set data.samples=5000
+least=$(sed -n 's/^ *at most at once *\([0-9]*\) MiB$/\1/p' out | head -n 1)
+expect 6 "MiB as planned and" simulate big.cfg --set data.samples=5000 \
+	--set machine.memory_limit=$(((${least:-0} + 2) * 1048576))
+has "for the simulator, and $((least + 2)) MiB is the limit (machine.memory_limit)"
+need=$(sed -n 's/.*the process needs \([0-9]*\) MiB.*/\1/p' out)
+expect 0 "done: 6 of 6 steps" simulate big.cfg --set data.samples=5000 --set run.dir=simulated \
+	--set machine.memory_limit=$(((${need:-0} + 1) * 1048576))
+peak=$(sed -n 's/^peak memory .*measured \([0-9]*\).* MiB.*/\1/p' out)
+[ "${peak:-999}" -le $((${need:-0} + 1)) ] || complain "simulate took $peak MiB with a limit of $((need + 1))"
+# Where any worker may take W the whole run is simulated first: some hundred GiB here.
+expect 6 "GiB for the simulator, and 95 MiB is the limit" simulate big.cfg --set data.samples=5000 \
+	--set system.name=zb_h1 --set system.steal=true --set train.steps=100000000 \
+	--set machine.memory_limit=100000000
+
 # A text that is not kept: the same weights, and the file counts as no memory.
 awk 'BEGIN { srand(5); for (i = 0; i < 90000; i++) { s = ""; for (j = 0; j < 50; j++) s = s sprintf("%c",
 	97 + int(rand() * 9)); print s } }' >text.txt

@@ -1,6 +1,8 @@
 /* A stream is the simulation of the whole, whatever its window; and a single thread could carry it out in its order. */
 #include "sim/stream.h"
 
+#include <malloc.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
@@ -162,6 +164,54 @@ static void goldens(void)
 	CU_ASSERT_EQUAL(mr_golden_each("sync", one_golden, NULL), 56);
 }
 
+static uint64_t heap_bytes(void)
+{
+	struct mallinfo2 m = mallinfo2();
+
+	return m.uordblks + m.hblkhd;
+}
+
+/* What a simulation takes is no more than was said before, and at least half as much for a large one. */
+static void one_room(void *arg, const char *path, uint32_t number)
+{
+	double *most = arg;
+	mr_stage_cost *stage;
+	uint64_t before, took, said;
+	mr_sim_stream *s;
+	mr_cost cost;
+	mr_plan *p;
+
+	(void)number;
+	MR_CHECK_OK(mr_plan_json_read(path, &p));
+	MR_CHECK_OK(mr_plan_lower(p, NULL));
+	stage = calloc(p->n_stages, sizeof(*stage));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(stage);
+	mr_cost_share(p, 1, 1, 1, stage, &cost);
+	said = mr_sim_stream_bytes(p);
+	before = heap_bytes();
+	MR_CHECK_OK(mr_sim_stream_create(p, &cost, &(mr_sim_params){0}, &s));
+	took = heap_bytes() - before;
+	if (took > said || (said > 4 << 20 && 2 * took < said))
+		fprintf(stderr, "%s: said %llu bytes, took %llu\n", path, (unsigned long long)said,
+			(unsigned long long)took);
+	CU_ASSERT(took <= said);
+	CU_ASSERT(said <= 4 << 20 || 2 * took >= said);
+	*most = (double)took / (double)said > *most ? (double)took / (double)said : *most;
+	mr_sim_stream_destroy(s);
+	mr_plan_destroy(p);
+	free(stage);
+}
+
+static void room(void)
+{
+	double most = 0;
+
+	if (heap_bytes() == 0) /* an allocator that does not tell */
+		return;
+	CU_ASSERT_EQUAL(mr_golden_each("sync", one_room, &most), 56);
+	CU_ASSERT(most > 0.5);
+}
+
 static mr_instr instr(mr_op op, uint16_t stage, uint32_t micro)
 {
 	return (mr_instr){.op = (uint8_t)op, .span = 1, .stage = stage, .micro = micro};
@@ -251,6 +301,7 @@ void mr_suite_stream(void)
 {
 	MR_SUITE("stream");
 	MR_TEST(goldens);
+	MR_TEST(room);
 	MR_TEST(endless_plans);
 	MR_TEST(long_run);
 	MR_TEST(refusals);
