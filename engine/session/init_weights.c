@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "nn/element.h"
 #include "session/foreign_config.h"
+#include "session/memory_plan.h"
 #include "session/network_text.h"
 #include "session/state.h"
 #include "store/tensor_files.h"
@@ -184,6 +185,33 @@ static mr_status fill_all(const source *f, const mr_state *s, size_t *n)
 	return MR_OK;
 }
 
+/* A tensor is read whole, also one of more positions than the network has. That is before the first step, so what a run
+ * needs later for checkpoints and samples is still free. */
+static mr_status check_memory(mr_session *s, const source *f)
+{
+	const mr_saved_tensor *largest = NULL;
+	uint64_t most = 0;
+	char what[300];
+
+	for (size_t i = 0; i < mr_tensor_files_count(f->files); i++) {
+		const mr_saved_tensor *t = mr_tensor_files_at(f->files, i);
+
+		uint64_t bytes = t->bytes;
+
+		for (size_t h = 0; h < N_HEADS; h++)
+			if (is_named(t->name, heads[h].head))
+				bytes = 2 * t->bytes; /* it may be compared with the embedding (is_tied_head) */
+		if (bytes > most) {
+			most = bytes;
+			largest = t;
+		}
+	}
+	if (most <= s->working_bytes)
+		return MR_OK;
+	snprintf(what, sizeof(what), "what reads tensor %.80s of %.160s", largest->name, f->path);
+	return mr_memory_more_fits(s, most - s->working_bytes, what);
+}
+
 /* --- tensors that the network has no place for --- */
 
 static bool ends_in(const char *text, const char *end)
@@ -276,6 +304,7 @@ static mr_status take(mr_session *s, source *f, size_t *n)
 		return mr_fail(MR_ERESOURCE, "%s: no memory", f->path);
 	MR_TRY(judge(f, mr_foreign_config_check(s, mr_tensor_files_folder(f->files))));
 	MR_TRY(judge(f, mr_network_check(s->graph, f->path, mr_tensor_files_metadata(f->files, "network"))));
+	MR_TRY(check_memory(s, f));
 	MR_TRY(mr_executor_state(&s->executor, &state));
 	st = fill_all(f, &state, n);
 	mr_state_fini(&state);

@@ -53,6 +53,24 @@ expect 6 "GiB for the simulator, and 95 MiB is the limit" simulate big.cfg --set
 	--set system.name=zb_h1 --set system.steal=true --set train.steps=100000000 \
 	--set machine.memory_limit=100000000
 
+# A file of --init with a table of more positions than the network has: read whole, and so judged before.
+awk 'BEGIN { for (i = 0; i < 2000; i++) print "abcdefgh" i % 10 }' >short.txt
+cat >init.cfg <<'END'
+model = { name = "gpt"; layers = 1; width = 16; heads = 2; context = 16; };
+data = { name = "text"; path = "short.txt"; };
+optimizer = { name = "sgd"; };
+system = { name = "sequential"; };
+train = { steps = 1; batch = 4; lr = 0.01; };
+machine = { workers = 1; threads = 1; };
+END
+head='{"wpe.weight":{"dtype":"F32","shape":[8388608,16],"data_offsets":[0,536870912]}}'
+{
+	printf "\\$(printf %03o ${#head})\\000\\000\\000\\000\\000\\000\\000%s" "$head"
+} >positions.safetensors
+truncate -s $((8 + ${#head} + 536870912)) positions.safetensors
+expect 6 "512 MiB for what reads tensor wpe.weight of positions.safetensors, and 95 MiB is the limit" \
+	train init.cfg --init positions.safetensors --init-anyway --set machine.memory_limit=100000000
+
 # A text that is not kept: the same weights, and the file counts as no memory.
 awk 'BEGIN { srand(5); for (i = 0; i < 90000; i++) { s = ""; for (j = 0; j < 50; j++) s = s sprintf("%c",
 	97 + int(rand() * 9)); print s } }' >text.txt
