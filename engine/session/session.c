@@ -38,6 +38,17 @@ static uint64_t keep_bytes(const mr_session *s)
 	return limit / KEEP_PART < MR_DATA_KEEP ? limit / KEEP_PART + 1 : MR_DATA_KEEP;
 }
 
+/* What is left below the limit of the process; 1: nothing. */
+static uint64_t room_bytes(const mr_session *s)
+{
+	uint64_t limit = (uint64_t)s->job->machine.memory_limit, resident = mr_memory_resident_bytes();
+	mr_limits have;
+
+	mr_limits_read("", &have);
+	limit = limit && limit < have.memory_bytes ? limit : have.memory_bytes;
+	return limit > resident ? limit - resident : 1;
+}
+
 uint32_t mr_session_loaders(const mr_session *s)
 {
 	uint32_t idle = s->place.n_cores_idle < MOST_LOADERS ? s->place.n_cores_idle : MOST_LOADERS;
@@ -70,6 +81,7 @@ static mr_status open_data(mr_session *s)
 		.batch = s->job->train.batch,
 		.base_dir = s->job->base_dir,
 		.keep_bytes = keep_bytes(s),
+		.room_bytes = room_bytes(s),
 		.alphabet = s->alphabet,
 	};
 	mr_model_data md;

@@ -71,6 +71,15 @@ truncate -s $((8 + ${#head} + 536870912)) positions.safetensors
 expect 6 "512 MiB for what reads tensor wpe.weight of positions.safetensors, and 95 MiB is the limit" \
 	train init.cfg --init positions.safetensors --init-anyway --set machine.memory_limit=100000000
 
+# A tokenizer is judged by the size of its file.
+{
+	printf '{"model":{"type":"BPE","vocab":{"a":0},"merges":['
+	awk 'BEGIN { for (i = 0; i < 1600000; i++) printf "%s\"a a\"", i ? "," : "" }'
+	printf ']}}'
+} >tokenizer.json
+expect 6 "tokenizer.json: a tokenizer of 9.2 MiB may take 146 MiB of memory, and" train init.cfg \
+	--set data.tokenizer=tokenizer.json --set machine.memory_limit=100000000
+
 # A text that is not kept: the same weights, and the file counts as no memory.
 awk 'BEGIN { srand(5); for (i = 0; i < 90000; i++) { s = ""; for (j = 0; j < 50; j++) s = s sprintf("%c",
 	97 + int(rand() * 9)); print s } }' >text.txt
