@@ -127,16 +127,20 @@ END
 	train photos.cfg --set backend=reference --set run.dir=photos.head
 	expect 4 "a JPEG damaged in its head" "photos/b/bad.jpg: damaged JPEG: no scan is said before byte 5733"
 	[ ! -e photos.head ] || fail "a JPEG damaged in its head: the run was begun"
+	# Loaders are ahead of the steps, so the picture may be met before the first save.
+	none="no checkpoint had been saved before"
 	for system in sequential 1f1b; do
 		damaged 5757 >photos/b/bad.jpg
 		set -- photos.cfg --set backend=reference --set system.name=$system --set run.dir=photos.$system
 		train "$@"
 		expect 4 "a damaged JPEG, $system" \
-			"photos/b/bad.jpg: .*the checkpoint of step [1-5] is intact, and --resume"
+			"photos/b/bad.jpg: .*\(the checkpoint of step [1-5] is intact, and --resume\|$none\)"
+		again=--resume
+		! grep -q "$none" err || { again= && rm -r photos.$system; }
 		[ $system = sequential ] || { code=0 && "$millrace" check-data photos.cfg >out 2>err || code=$?; }
 		expect 4 "check-data, or a damaged JPEG, $system" "photos/b/bad.jpg: damaged JPEG"
 		cp whole.jpg photos/b/bad.jpg
-		train "$@" --resume
+		train "$@" $again
 		expect 0 "a JPEG that was made whole, $system"
 	done
 fi
