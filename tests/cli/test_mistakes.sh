@@ -159,7 +159,7 @@ mistakes <<'END'
 4 | large.csv:9: b: "1e39" is too large for f32 | check-data ok.cfg --set data.path=large.csv --set data.scale=none
 3 | target = "knid" is no column of ...rows.csv, did you mean "kind"? | train ok.cfg --set data.target=knid
 4 | rows.csv:1: expected a number as label | train ok.cfg --set data.name=libsvm --set data.path=rows.csv
-4 | absent.json: no such file | train text.cfg --set data.tokenizer=absent.json
+4 | absent.json: No such file | train text.cfg --set data.tokenizer=absent.json
 4 | prose.txt:1:...expected | train text.cfg --set data.tokenizer=prose.txt
 4 | json.cfg: model.vocab: expected tokens and their numbers, got nothing | train text.cfg --set data.tokenizer=json.cfg
 4 | unigram.json: model.type: expected "BPE", got "Unigram" | train text.cfg --set data.tokenizer=unigram.json

@@ -50,9 +50,11 @@ expect 0 "done: 2 of 2 steps" train tokens.cfg
 [ "$loss" = "$(sed -n 's/.*"loss":\([^,]*\).*/\1/p' runs/tokens/metrics.jsonl | head -1)" ] ||
 	complain "the same tokens give another loss:"
 awk 'BEGIN { for (i = 0; i < 100000; i++) print "a text, about this and that" }' >large.txt
-expect 4 "are encoded at a start: write its tokens with" check-data text.cfg --set data.path=large.txt \
-	--set machine.memory_limit=20M
-has "and at most 2.4 MiB are"
+if ! grep -q __asan_init "$millrace" && ! grep -q __tsan_init "$millrace"; then # they have memory of their own
+	expect 4 "are encoded at a start: write its tokens with" check-data text.cfg --set data.path=large.txt \
+		--set machine.memory_limit=20M
+	has "and at most 2.4 MiB are"
+fi
 expect 0 "step 2: validation loss" eval text.cfg --set data.validation=0.3
 
 # A tokenizer that leaves out the line's end of an empty prompt.

@@ -71,7 +71,7 @@ bench() {
 	grep -q '"measured_over_allowed"' out.json || fail "$*: no plan was compared with what it allows"
 }
 
-plans=7
+plans=10
 bench
 grep -q 'A/this  of plan$' out || fail "without peers there is no column for one"
 grep -q '"reason": "not found"' out.json || fail "the JSON does not say that there was no peer"
@@ -87,7 +87,7 @@ gone "a good peer"
 
 # Both precisions side by side: columns for each, the setting that a peer chose, and the table of all cases.
 cp good choosing
-plans=12
+plans=17
 bench --precision f32,bf16 --torch ./choosing
 grep -q 'A f32/this  A bf16/this  PyTorch f32/this  PyTorch bf16/this  of plan$' out || fail "columns: $(cat out)"
 grep -qF 'PyTorch bf16 compiled: eager 2 ms; compiled 1 ms' out || fail "it is not said which settings were tried"
@@ -96,13 +96,13 @@ grep -qE '^  Yardstick 1[.]0 +f32 .* 1[.]500 ' out || fail "no row of f32"
 row='^[|] tiny [|] (NEAR|FAR) [|]( [^|]+ [0-9.]+!? [|]){2} 1[.]50!? [|]'
 row="$row compiled 1[.]50!? [|]( x[0-9.]+ [|]){4}( ([0-9]+ %|-) [|]){2} [0-9]+ of [0-9]+ [|]\$"
 grep -qE "$row" out || fail "no row in Markdown: $(tail -3 out)"
-plans=5
+plans=7
 bench --precision bf16
 grep -q 'A/this  of plan$' out || fail "bf16 alone: columns"
 code=0
 "$steps" --tiny --precision f16 >out 2>err || code=$?
 expect 2 "--precision f16" '^steps: --precision expects f32, bf16 or f32,bf16, got "f16"'
-plans=7
+plans=10
 
 # Bursts during which others used CPU are marked; what a peer used itself is not others'. A busy machine may also move
 # the cores between two probes: such bursts are dropped before, so there are several tries.

@@ -64,12 +64,6 @@ hangs events.write "$main: write of [^ ]*/r/tensorboard/[^ ]*" "$@" --set run.te
 hangs train.trace "$main where it writes the trace: its work" "$@" --set trace.steps=10-12
 hangs train.ends "$main where it writes what the run was: its work" "$@"
 [ "$(latest r)" = step-00000040 ] || fail "train.ends: the newest checkpoint is $(latest r)"
-# of sequential training they are written on its thread
-rm -rf r
-faults="MR_SLOW=metrics.write:$for_ever timeout -s KILL 300"
-train "$@" --set system.name=sequential --set run.dir=r --set machine.watchdog=0.5
-faults=
-expect 8 "sequential" "mr-w0 hangs: write of [^ ]*/r/metrics.jsonl has"
 
 # --- checkpoint.hung = skip: the training goes on to its last step, which cannot be saved
 rm -rf r
