@@ -12,8 +12,8 @@ static uint64_t fold_text(uint64_t h, const char *text)
 static uint64_t fold_run(const mr_session *s)
 {
 	const mr_job_train *train = &s->job->train;
-	uint64_t numbers[] = {s->data->fingerprint, (uint64_t)train->seed, (uint64_t)s->samples, s->n_micro, s->sum,
-			      s->kernels->dtype, s->plan_hash};
+	uint64_t numbers[] = {s->data->fingerprint, (uint64_t)train->seed,  (uint64_t)s->samples, s->n_micro,
+			      s->plan->contract.sum, s->kernels->dtype, s->plan_hash};
 	uint64_t h = mr_hash64(mr_hash64(0, numbers, sizeof(numbers)), &train->clip, sizeof(train->clip));
 
 	if (mr_types_pure(&s->kernels->types))

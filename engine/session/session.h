@@ -54,7 +54,6 @@ typedef struct mr_session {
 	                                training adds terms to its contract. Else 0 */
 	uint64_t n_tries;            /* of a plan found within a time limit: the value of the system's tries_option
 	                                that reproduces it (ir/sched.h); 0: there was no limit */
-	mr_sum_order sum;            /* order in which a step's gradients are summed */
 	uint32_t n_micro;            /* micro-batches a step */
 	int64_t samples;             /* per micro-batch */
 	mr_optim optim;

@@ -326,7 +326,6 @@ mr_status mr_session_finish_plan(mr_session *s)
 	MR_TRY(mr_plan_finish(&q, &s->plan, &s->plan_hash));
 	if (lowered)
 		s->file_hash = s->plan_hash;
-	s->sum = s->plan->contract.sum;
 	return MR_OK;
 }
 

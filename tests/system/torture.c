@@ -5,7 +5,10 @@
 
 #include "base/rng.h"
 #include "check.h"
+#include "oracle.h"
 #include "rig.h"
+
+#define MOST_MICRO 7
 
 /* One random configuration. */
 typedef struct draw {
@@ -222,15 +225,22 @@ static void save_and_restore(draw *d, rig *r, const char *cut, rig_result *out)
 	go(d, r, at, d->steps, out);
 }
 
-/* The oracle: sequential training where the system is synchronous (or has one worker), and its order of sums. */
-static void oracle(const draw *d, mr_sum_order sum, rig_result *out)
+/* What the system must equal where it is synchronous (or has one worker), in its order of sums. */
+static void by_oracle(const draw *d, bool descending, rig_result *out)
 {
+	uint32_t first[2], begin[2] = {0}, micro[MOST_MICRO];
+	oracle_lists lists = {1, 1, first, begin, micro};
 	rig r;
 
 	open_draw(&r, d, "system.name=sequential", NULL);
 	rig_open(&r);
-	r.s.sum = sum;
-	rig_train(&r, d->steps, true, out);
+	CU_ASSERT_FATAL(r.s.n_micro <= MOST_MICRO);
+	first[0] = 0;
+	first[1] = r.s.graph->n_nodes;
+	begin[1] = r.s.n_micro;
+	for (uint32_t i = 0; i < r.s.n_micro; i++)
+		micro[i] = descending ? r.s.n_micro - 1 - i : i;
+	oracle_train(&r.s, &lists, d->steps, true, out);
 	rig_fini(&r);
 }
 
@@ -245,7 +255,7 @@ static void compare(draw *d, rig *r, const char *cut, const char *what)
 	static const mr_replay_order orders[] = {MR_REPLAY_ROUND_ROBIN, MR_REPLAY_LAST_FIRST, MR_REPLAY_RANDOM};
 	rig_result got = {0}, replayed = {0}, want = {0};
 	bool same_as_sequential = !d->asynchronous || (d->workers == 1 && !d->stale && !d->mitigated);
-	mr_sum_order sum = r->s.plan->contract.sum;
+	bool descending = r->s.plan->contract.sum == MR_SUM_DESCENDING;
 
 	rig_replay(r, d->steps, orders[below(d, 3)], d->number, &replayed);
 	if (one_in(d, 3)) {
@@ -257,7 +267,7 @@ static void compare(draw *d, rig *r, const char *cut, const char *what)
 	rig_collect(r, true, &got);
 	CU_ASSERT_FATAL(rig_equal(&got, &replayed, true, what));
 	if (same_as_sequential) {
-		oracle(d, sum, &want);
+		by_oracle(d, descending, &want);
 		if (d->asynchronous) { /* clips per stage: the same factor, but no global norm to report */
 			drop_norms(&want);
 			drop_norms(&got);
