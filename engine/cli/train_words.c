@@ -271,7 +271,7 @@ static void print_tables(const mr_train *t)
 	print_workers(t);
 	print_stolen(t);
 	complain(mr_objective_report_print_end(&t->s, stdout));
-	printf("FLOPs of a step by %s\n", mr_flops_by_text(&t->facts.flops, shares));
+	printf("FLOPs of a step by %s\n", mr_flops_by_text(&t->s.flops, shares));
 	complain(print_usage(t));
 	complain(print_counts(t));
 	complain(mr_report_memory(mr_session_predicted_bytes(&t->s), t->peak_bytes, stdout));

@@ -46,7 +46,7 @@ static void put_about(mr_json_writer *w, const mr_run_facts *f)
 	mr_json_field_string(w, "plan", text);
 	snprintf(text, sizeof(text), "%s, %s", s->kernels->name, mr_types_name(&s->kernels->types));
 	mr_json_field_string(w, "kernels", text);
-	mr_json_field_string(w, "FLOPs by", mr_flops_by_text(&f->flops, shares));
+	mr_json_field_string(w, "FLOPs by", mr_flops_by_text(&f->s->flops, shares));
 	mr_json_field_string(w, "machine", mr_topo_print(&s->topo, text, sizeof(text)));
 	snprintf(text, sizeof(text), "%s %.0f GFLOP/s%s%s%s on %u core%s", f->isa ? "measured" : "given",
 		 f->peak_gflops, f->isa ? " (" : "", f->isa ? f->isa : "", f->isa ? ")" : "", s->place.n_cores_used,
@@ -346,7 +346,6 @@ mr_status mr_run_facts_begin(mr_run_facts *f, const mr_session *s, const char *p
 	struct tm utc;
 
 	*f = (mr_run_facts){.s = s, .path = path, .step = step, .peak_gflops = peak_gflops, .isa = isa};
-	MR_TRY(mr_flops_by_of(s, mr_executor_run_of(&s->executor), &f->flops));
 	mr_run_sessions_open(&f->sessions, path, step);
 	if (gmtime_r(&now, &utc))
 		strftime(f->begun, sizeof(f->begun), "%Y-%m-%d %H:%M:%S UTC", &utc);

@@ -20,7 +20,6 @@
 
 #include "logbook/run_sessions.h"
 #include "report/roofline.h"
-#include "session/flops_by.h"
 #include "session/session.h"
 
 typedef struct mr_run_facts {
@@ -29,7 +28,6 @@ typedef struct mr_run_facts {
 	double peak_gflops;   /* of the cores in use */
 	const char *isa;      /* with which that was measured; NULL: configured */
 	char begun[32];       /* time and date */
-	mr_flops_by flops;    /* of a step */
 	mr_run_sessions sessions; /* the earlier ones */
 	uint64_t step;        /* at which this one begins; at the end: that it reached */
 	uint64_t train_ns;    /* at the end: time in steps; 0: not known yet */

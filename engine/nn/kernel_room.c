@@ -7,15 +7,12 @@
 
 /* Measured: a primitive of oneDNN 2.6 (code, descriptors), with those of another micro-batch of a sum, of which the
  * record has one; packed panels of products in f32, a thread; of products in bf16, all threads; scratch of attention, a
- * thread; transformed tiles of a convolution, a thread; of a recurrence the library's code, and what its products pack,
- * a thread. */
+ * thread; transformed tiles of a convolution, a thread. */
 #define PRIMITIVE ((uint64_t)100 << 10)
 #define PANELS ((uint64_t)640 << 10)
 #define PANELS_BF16 ((uint64_t)2048 << 10)
 #define ATTENTION ((uint64_t)288 << 10)
 #define TILES ((uint64_t)640 << 10)
-#define RECURRENCE ((uint64_t)4 << 20)
-#define RECURRENCE_PANELS ((uint64_t)2560 << 10)
 
 /* Measured: pages of oneDNN's code that its calls touch, and code that it makes once a process; more for recurrences,
  * whose products are its own generated ones. */
@@ -133,7 +130,7 @@ uint64_t mr_kernel_room(const mr_kernels *k, uint32_t n_threads, const mr_record
 			attention = n_threads * ATTENTION;
 	convolutions(k, n_threads, call, n, &own, &shared);
 	return turned(k, call, n) + primitives(call, n) * PRIMITIVE + own + shared + panels(k, n_threads, call, n) +
-	       attention + (recurrence ? recurrence + RECURRENCE + n_threads * RECURRENCE_PANELS : 0);
+	       attention + recurrence;
 }
 
 uint64_t mr_kernel_code(const mr_recorded *call, size_t n)

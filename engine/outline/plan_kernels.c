@@ -1,10 +1,10 @@
 #include "outline/plan_kernels.h"
+#include "session/kernel_memory.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "outline/plan_report.h"
-#include "session/flops_by.h"
 
 mr_status mr_plan_kernels_init(mr_plan_kernels *k, const mr_forecast *f)
 {

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "session/forecast.h"
+#include "stage/flops_by.h"
 #include "stage/stage_calls.h"
 
 typedef struct mr_plan_kernels {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "session/flops_by.h"
 #include "session/objective_report.h"
 #include "session/measured_machine.h"
 #include "session/memory_plan.h"

@@ -5,7 +5,12 @@
 
 #include "exec/run_plan.h"
 #include "nn/kernel_room.h"
-#include "stage/stage_calls.h"
+
+mr_status mr_session_stage_calls(const mr_session *s, const mr_run *run, uint16_t i, mr_stage_calls *c)
+{
+	return mr_stage_calls_init(c, run->stage[i], s->place.worker[mr_plan_worker(s->plan, 0, i)].n_threads,
+				   mr_run_steps_inside(s->plan, i));
+}
 
 /* The stages of worker @w share its context. @all has room for the calls of all stages. */
 static uint64_t of_worker(const mr_session *s, const mr_run *run, uint16_t w, const mr_stage_calls *calls,
@@ -35,9 +40,8 @@ static mr_status of_all(const mr_session *s, const mr_run *run, mr_stage_calls *
 	for (uint16_t i = 0; i < run->n_stages; i++) {
 		uint64_t code;
 
-		MR_TRY(mr_stage_calls_init(&calls[i], run->stage[i],
-					   s->place.worker[mr_plan_worker(s->plan, 0, i)].n_threads,
-					   mr_run_steps_inside(s->plan, i)));
+		MR_TRY(mr_session_stage_calls(s, run, i, &calls[i]));
+		mr_flops_by_add(&out->flops, &calls[i]);
 		n += calls[i].n;
 		code = mr_kernel_code(calls[i].call, calls[i].n);
 		out->code = code > out->code ? code : out->code;

@@ -209,6 +209,7 @@ mr_status mr_memory_plan_of(const mr_session *s, const mr_run *run, mr_memory_pl
 	MR_TRY(needs_of(s, run, &n));
 	b[MR_MEMORY_WORKERS] = n.workers;
 	b[MR_MEMORY_KERNELS] = n.kernels.contexts;
+	out->flops = n.kernels.flops;
 	b[MR_MEMORY_THREADS] = of_threads(s) + n.kernels.code;
 	b[MR_MEMORY_EVALUATION] = (d->n_valid / (uint64_t)s->samples + 1) * (sizeof(double) + sizeof(uint64_t)) +
 				  mr_objective_report_bytes(s);

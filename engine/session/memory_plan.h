@@ -28,6 +28,7 @@ typedef enum mr_memory_use {
 } mr_memory_use;
 
 typedef struct mr_memory_plan {
+	mr_flops_by flops;       /* by what executes them: known from the same look at the kernels */
 	uint64_t bytes[MR_N_MEMORY_USES];
 	uint64_t total;          /* the most at once */
 	uint64_t copy;           /* of the checkpoint buffers: a copy of the state, from which checkpoints are written

@@ -168,6 +168,7 @@ static mr_status load_or_close(mr_session *s)
 
 	if (st == MR_OK)
 		st = mr_memory_plan_fits(&m, s);
+	s->flops = st == MR_OK ? m.flops : (mr_flops_by){0};
 	s->copy_bytes = st == MR_OK ? m.copy : 0;
 	s->planned_bytes = st == MR_OK ? m.total : 0;
 	s->late_bytes = st == MR_OK ? m.bytes[MR_MEMORY_THREADS] : 0;

@@ -16,6 +16,7 @@
 #include "host/topo.h"
 #include "planner/partition.h"
 #include "session/executor.h"
+#include "stage/flops_by.h"
 
 struct mr_costs;
 struct mr_measured_machine;
@@ -64,6 +65,7 @@ typedef struct mr_session {
 	mr_topo topo;                /* of this machine, or the one that machine.topology describes */
 	mr_place place;
 	mr_executor executor;        /* after mr_session_start */
+	mr_flops_by flops;           /* of its plan, if its memory was planned */
 	const struct mr_measured_machine *measured; /* measured_machine.h: constants for the cost model of a machine
 	                                               that is at hand; NULL: nominal ones. Borrowed */
 	uint64_t program_bytes;      /* memory_plan.h: resident when the session was open, and before plans were looked

@@ -365,7 +365,7 @@ mr_status mr_onednn_recurrence_room(const mr_recurrence *r, mr_recurrence_room *
 		     is_gru(r) ? 0 : ((size_t)(r->samples * r->width) * sizeof(float) + 63) & ~(size_t)63);
 	mr_saved_add(&out->saved, "workspace of a recurrence of " LIBRARY, (c.workspace + 63) & ~(size_t)63);
 	out->scratch = find_places(&c, NULL).bytes;
-	out->library = c.scratchpad;
+	out->library = c.scratchpad + (size_t)weights_of(r, 1) * sizeof(float) / 2; /* measured: what products pack */
 	return MR_OK;
 }
 

@@ -1,37 +1,13 @@
-#include "session/flops_by.h"
+#include "stage/flops_by.h"
 
 #include <math.h>
 #include <stdio.h>
-
-#include "exec/run_plan.h"
 
 void mr_flops_by_add(mr_flops_by *f, const mr_stage_calls *c)
 {
 	f->unknown = f->unknown || !c->recorder;
 	for (size_t i = 0; i < c->n; i++)
 		f->of[c->call[i].by] += c->call[i].call.flops;
-}
-
-mr_status mr_session_stage_calls(const mr_session *s, const mr_run *run, uint16_t i, mr_stage_calls *c)
-{
-	return mr_stage_calls_init(c, run->stage[i], s->place.worker[mr_plan_worker(s->plan, 0, i)].n_threads,
-				   mr_run_steps_inside(s->plan, i));
-}
-
-mr_status mr_flops_by_of(const mr_session *s, const mr_run *run, mr_flops_by *out)
-{
-	mr_status st = MR_OK;
-
-	*out = (mr_flops_by){.unknown = false};
-	for (uint16_t i = 0; st == MR_OK && i < s->partition.n_stages; i++) {
-		mr_stage_calls c;
-
-		st = mr_session_stage_calls(s, run, i, &c);
-		if (st == MR_OK)
-			mr_flops_by_add(out, &c);
-		mr_stage_calls_fini(&c);
-	}
-	return st;
 }
 
 static double all(const mr_flops_by *f)
