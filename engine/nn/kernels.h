@@ -14,7 +14,8 @@
  * A context belongs to one worker's leader thread: it is created on that thread, with its team's thread count, and used
  * by it alone. It caches primitives by shape (op, shape, threads, ISA: never by the place in the pipeline), so the
  * first call with a shape may allocate and compile; later ones neither allocate nor lock in our code. All matrices are
- * row-major. Determinism: same arguments, same context settings, same bits.
+ * row-major. Determinism: same arguments, same context settings, same bits; with another number of threads see
+ * nn/thread_bits.h.
  *
  * "add": false writes the result, true adds it to the destination: dst + result with one rounding, or, for products,
  * the chain of multiply-adds that begins with dst. Which of the two depends on the shape alone.

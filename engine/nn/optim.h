@@ -14,6 +14,7 @@
 #include "nn/old_rows.h"
 
 #define MR_OPTIM_STATES 2
+#define MR_OPTIM_PRODUCTS 3
 #define MR_OPTIM_MOST_WAIT 20
 
 typedef struct mr_optim mr_optim;
@@ -73,6 +74,8 @@ typedef struct mr_optim_ops {
 	mr_status (*step_matrix)(const mr_optim *o, const mr_optim_call *c, const mr_kernels *k, mr_kctx *kc,
 				 const void *g);
 	size_t (*work_bytes)(const mr_optim_matrix *m, mr_dtype t);
+	/** The products of that step, each shape once. NULL: it has none. */
+	void (*products)(const mr_optim_matrix *m, mr_gemm out[MR_OPTIM_PRODUCTS]);
 } mr_optim_ops;
 
 struct mr_optim {

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "outline/plan_bits.h"
 #include "outline/plan_report.h"
 
 mr_status mr_plan_kernels_init(mr_plan_kernels *k, const mr_forecast *f)
@@ -81,6 +82,17 @@ static void put_share(mr_json_writer *w, const mr_plan_kernels *k)
 	mr_json_field_double(w, "onednn_flops", mr_flops_by_share(&f, MR_BY_ONEDNN));
 }
 
+/* The operations whose bits may depend on the number of threads, and what executes them. */
+static void put_bits(mr_json_writer *w, const mr_plan_kernels *k, const mr_forecast *f)
+{
+	mr_strbuf text;
+
+	mr_strbuf_init(&text);
+	mr_plan_bits_text(k, f, &text);
+	mr_json_field_string(w, "bits_by_threads", mr_strbuf_text(&text));
+	mr_strbuf_fini(&text);
+}
+
 static void put_kernels(mr_json_writer *w, const mr_session *s)
 {
 	char hash[24];
@@ -126,6 +138,7 @@ mr_status mr_forecast_print_json(const mr_forecast *f, FILE *out)
 	mr_json_field_int(&w, "bytes", (int64_t)f->bytes);
 	put_kernels(&w, s);
 	put_share(&w, &k);
+	put_bits(&w, &k, f);
 	mr_json_key(&w, "stages");
 	mr_json_begin_array(&w);
 	for (uint16_t i = 0; i < k.n; i++)

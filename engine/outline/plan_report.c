@@ -10,6 +10,7 @@
 #include "session/measured_machine.h"
 #include "session/memory_plan.h"
 #include "report/output.h"
+#include "outline/plan_bits.h"
 #include "outline/plan_kernels.h"
 #include "host/node_memory.h"
 #include "host/probe.h"
@@ -362,6 +363,7 @@ static mr_status print_stages(const mr_forecast *f, FILE *out)
 	if (st == MR_OK) {
 		print_share(&k, out);
 		print_in_f32(&k, out);
+		mr_plan_bits_print(&k, f, out);
 	}
 	mr_plan_kernels_fini(&k);
 	return st;

@@ -140,21 +140,33 @@ static void step_masters(const mr_types *t, int64_t n, double a, double b, const
 					      b * mr_element(t->state, y, i));
 }
 
+enum { SQUARE, POWER, STEP };
+
+/* Of a round: x x^T or x^T x, whichever is smaller; its square; and their polynomial times x. */
+static void products(const mr_optim_matrix *m, mr_gemm out[MR_OPTIM_PRODUCTS])
+{
+	bool wide = m->rows <= m->cols;
+	int64_t small = wide ? m->rows : m->cols, large = wide ? m->cols : m->rows;
+
+	out[SQUARE] = (mr_gemm){.of = MR_GEMM_STATE, .m = small, .n = small, .k = large, .ta = !wide, .tb = wide};
+	out[POWER] = (mr_gemm){.of = MR_GEMM_STATE, .m = small, .n = small, .k = small};
+	out[STEP] = (mr_gemm){.of = MR_GEMM_STATE, .m = m->rows, .n = m->cols, .k = small, .add = true};
+}
+
 /* next = (polynomial of w->x) */
 static mr_status round_of(const mr_kernels *k, mr_kctx *kc, const mr_optim_matrix *m, work *w)
 {
 	bool wide = m->rows <= m->cols;
-	int64_t small = wide ? m->rows : m->cols, large = wide ? m->cols : m->rows;
-	mr_gemm square = {.of = MR_GEMM_STATE, .m = small, .n = small, .k = large, .ta = !wide, .tb = wide};
-	mr_gemm power = {.of = MR_GEMM_STATE, .m = small, .n = small, .k = small};
-	mr_gemm step = {.of = MR_GEMM_STATE, .m = m->rows, .n = m->cols, .k = small, .add = true};
+	int64_t small = wide ? m->rows : m->cols;
+	mr_gemm g[MR_OPTIM_PRODUCTS];
 	void *x = w->x;
 
-	MR_TRY(k->gemm(kc, &square, x, x, NULL, w->a, NULL));
-	MR_TRY(k->gemm(kc, &power, w->a, w->a, NULL, w->p, NULL));
+	products(m, g);
+	MR_TRY(k->gemm(kc, &g[SQUARE], x, x, NULL, w->a, NULL));
+	MR_TRY(k->gemm(kc, &g[POWER], w->a, w->a, NULL, w->p, NULL));
 	mix(k->types.state, small * small, NS_B, w->a, NS_C, w->p, w->p);
 	mix(k->types.state, m->rows * m->cols, NS_A, x, 0, NULL, w->next);
-	MR_TRY(k->gemm(kc, &step, wide ? w->p : x, wide ? x : w->p, NULL, w->next, NULL));
+	MR_TRY(k->gemm(kc, &g[STEP], wide ? w->p : x, wide ? x : w->p, NULL, w->next, NULL));
 	w->x = w->next;
 	w->next = x;
 	return MR_OK;
@@ -193,5 +205,6 @@ const mr_optim_ops mr_optim_muon = {
 	.fill = fill,
 	.work_bytes = work_bytes,
 	.step_matrix = step_matrix,
+	.products = products,
 };
 #endif
