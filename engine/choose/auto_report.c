@@ -60,10 +60,12 @@ static mr_status print_rows(const mr_auto *a, FILE *out)
 /* Staleness: what it costs in steps, if that is known. */
 static void print_penalty(const mr_auto *a, FILE *out)
 {
-	bool stale = false;
+	bool stale = false, shown = false;
 
-	for (uint32_t i = 0; i < a->n; i++)
-		stale |= (!i || a->row[i].best_of || a->row[i].measured_s > 0) && a->row[i].staleness > 0;
+	for (uint32_t i = 0; i < a->n; i++) {
+		stale |= a->row[i].tried && a->row[i].staleness > 0;
+		shown |= (!i || a->row[i].best_of || a->row[i].measured_s > 0) && a->row[i].staleness > 0;
+	}
 	if (a->penalty_steps) {
 		fprintf(out, "penalty: times as many steps as the best that flushes until both have a loss, ");
 		if (!isnan(a->penalty_loss))
@@ -74,7 +76,7 @@ static void print_penalty(const mr_auto *a, FILE *out)
 	}
 	else if (stale && a->row[0].measured_s > 0)
 		fputs("penalty: no stale choice was faster, so steps to a loss were not counted\n", out);
-	else if (stale)
+	else if (shown)
 		fputs("penalty: how many more steps to a loss staleness takes is unknown; --verify measures it\n", out);
 }
 
