@@ -28,7 +28,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ir/walk.h"
+#include "timing/walk.h"
 #include "schedules/common/list_schedule.h"
 #include "schedules/common/looped.h"
 

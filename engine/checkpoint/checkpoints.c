@@ -13,7 +13,7 @@
 #include "checkpoint/run_manifest.h"
 #include "checkpoint/state_copy.h"
 #include "session/average_trigger.h"
-#include "session/network_text.h"
+#include "checkpoint/network_text.h"
 #include "session/objective_report.h"
 #include "store/checkpoint_io.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/metrics.h"
+#include "timing/metrics.h"
 #include "session/cost_model.h"
 #include "session/forecast.h"
 #include "session/measured_machine.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/metrics.h"
-#include "ir/walk_trace.h"
+#include "timing/metrics.h"
+#include "timing/walk_trace.h"
 #include "session/cost_model.h"
 #include "session/forecast.h"
 #include "session/measured_machine.h"

@@ -6,7 +6,7 @@
 #include "cli/args.h"
 #include "host/memory.h"
 #include "session/plan_file.h"
-#include "ir/metrics.h"
+#include "timing/metrics.h"
 #include "planner/make_plan.h"
 
 static double largest(const double *x, size_t n)

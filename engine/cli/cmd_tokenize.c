@@ -5,7 +5,7 @@
 #include "base/contents.h"
 #include "base/str.h"
 #include "cli/args.h"
-#include "data/token_file.h"
+#include "token/token_file.h"
 #include "token/tokenizer.h"
 
 #define MOST_FILES 100000

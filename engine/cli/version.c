@@ -7,7 +7,7 @@
 
 #include "cli/args.h"
 #include "base/usdt.h"
-#include "data/picture.h"
+#include "formats/picture.h"
 #include "nn/kernels.h"
 #include "token/normal_form.h"
 #include "token/regex.h"

@@ -16,8 +16,8 @@
 
 #include "base/rng.h"
 #include "base/str.h"
-#include "data/csv_cell.h"
-#include "data/lines.h"
+#include "formats/csv_cell.h"
+#include "formats/lines.h"
 #include "data/rows.h"
 
 #define MAX_CLASSES 65536u

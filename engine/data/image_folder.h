@@ -3,15 +3,15 @@
  *
  * Classes are numbered in the byte order of their folders' names, and the files of a class in the byte order of theirs.
  * Skipped are names that begin with a dot, and, counted by their endings, files whose names are not those of pictures
- * (data/picture.h), folders inside a class, and files beside the classes. Opening reads the head of each file.
+ * (formats/picture.h), folders inside a class, and files beside the classes. Opening reads the head of each file.
  */
 #ifndef MR_DATA_IMAGE_FOLDER_H
 #define MR_DATA_IMAGE_FOLDER_H
 
 #include "base/str.h"
 #include "data/part.h"
-#include "data/picture.h"
-#include "data/skipped.h"
+#include "formats/picture.h"
+#include "formats/skipped.h"
 
 typedef struct mr_image_file {
 	uint64_t name;   /* offset in `names` of its path below the root */

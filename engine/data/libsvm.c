@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/lines.h"
+#include "formats/lines.h"
 #include "data/rows.h"
 
 #define MAX_CLASSES 65536u

@@ -13,10 +13,10 @@
 
 #include "base/stats.h"
 #include "base/str.h"
-#include "data/lines.h"
+#include "formats/lines.h"
 #include "data/pair.h"
 #include "data/part.h"
-#include "data/vocabulary.h"
+#include "token/vocabulary.h"
 
 typedef struct pairs {
 	mr_dataset base;

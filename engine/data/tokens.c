@@ -14,7 +14,7 @@
 #include "base/stats.h"
 #include "base/str.h"
 #include "data/part.h"
-#include "data/token_file.h"
+#include "token/token_file.h"
 #include "data/tokenized.h"
 #include "data/windows.h"
 

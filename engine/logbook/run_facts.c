@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "host/memory.h"
 #include "host/processor.h"
-#include "ir/walk_trace.h"
+#include "timing/walk_trace.h"
 #include "logbook/machine_picture.h"
 #include "report/table.h"
 #include "session/cost_model.h"

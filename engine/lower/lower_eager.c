@@ -20,7 +20,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ir/walk.h"
+#include "timing/walk.h"
 
 /* Shorter gaps are rounding errors of sums in another order. */
 #define GAP 1e-9

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "lower/lower_scene.h"
-#include "ir/walk.h"
+#include "timing/walk.h"
 
 /* Times this close are equal: the difference is a rounding error of sums in another order. */
 #define SAME 1e-9

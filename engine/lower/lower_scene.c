@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ir/sweep.h"
-#include "ir/walk.h"
+#include "timing/walk.h"
 
 mr_status mr_scene_init(mr_scene *s, const mr_plan *plan, uint32_t n_bodies, bool no_barrier, mr_unroll *shared)
 {

@@ -12,7 +12,7 @@
 #ifndef MR_LOWER_LOWER_SCENE_H
 #define MR_LOWER_LOWER_SCENE_H
 
-#include "ir/unroll.h"
+#include "timing/unroll_time.h"
 
 /* State for following changes, made at the first change. */
 typedef struct mr_scene_change {

@@ -14,8 +14,8 @@
 #include "outline/plan_kernels.h"
 #include "host/node_memory.h"
 #include "host/probe.h"
-#include "ir/metrics.h"
-#include "ir/walk_trace.h"
+#include "timing/metrics.h"
+#include "timing/walk_trace.h"
 #include "report/schedule_picture.h"
 #include "report/table.h"
 

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "report/output.h"
-#include "ir/metrics.h"
+#include "timing/metrics.h"
 #include "ir/plan_json.h"
 #include "ir/text.h"
-#include "ir/walk_trace.h"
+#include "timing/walk_trace.h"
 #include "report/schedule_picture.h"
 #include "report/table.h"
 

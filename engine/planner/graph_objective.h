@@ -4,7 +4,7 @@
 #ifndef MR_PLANNER_GRAPH_OBJECTIVE_H
 #define MR_PLANNER_GRAPH_OBJECTIVE_H
 
-#include "data/objective.h"
+#include "objective/objective.h"
 #include "planner/graph.h"
 
 /** Is @g blocks of coordinates (layer margin) followed by the loss mse or logistic? */

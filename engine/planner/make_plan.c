@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/walk.h"
+#include "timing/walk.h"
 #include "lower/check.h"
 #include "lower/lower.h"
 #include "planner/plan_identity.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "ir/op.h"
-#include "ir/walk.h"
+#include "timing/walk.h"
 
 #define MOST_FACTOR 100 /* a larger ratio of run to table means that the layer was not measured at all */
 

@@ -7,7 +7,7 @@
 #include "ir/pause.h"
 #include "session/memory_plan.h"
 #include "session/cost_model.h"
-#include "ir/bound.h"
+#include "timing/bound.h"
 #include "sim/sim.h"
 
 #define BESIDE_TURNS 8 /* after which slowdowns of two runs, each of which follows from the other's, change no more */

@@ -7,7 +7,7 @@
 #ifndef MR_SESSION_FORECAST_H
 #define MR_SESSION_FORECAST_H
 
-#include "ir/walk.h"
+#include "timing/walk.h"
 #include "session/costs.h"
 #include "sim/shared.h"
 
@@ -21,7 +21,7 @@ typedef struct mr_forecast {
 	mr_walk *walk;
 	mr_shared_use use;     /* of memory and links, where the costs have bytes */
 	double step_s;         /* seconds from commit to commit */
-	double bound_s;        /* no order of this cut and placement is faster (ir/bound.h), nor are the nodes'
+	double bound_s;        /* no order of this cut and placement is faster (timing/bound.h), nor are the nodes'
 	                          memories, nor cores that several workers share */
 	double busy_s;         /* computing time of a step: mean over the workers */
 	double busiest_s;      /* computing time of a step of the busiest worker */

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "session/session.h"
-#include "data/objective.h"
+#include "objective/objective.h"
 
 typedef struct mr_objective_report {
 	mr_objective *f;                /* NULL: too many numbers to compute the constants */

@@ -1,5 +1,5 @@
 /*
- * sim.h - carries out a plan in virtual time: the walk (ir/walk.h) on a machine that is not perfect.
+ * sim.h - carries out a plan in virtual time: the walk (timing/walk.h) on a machine that is not perfect.
  *
  * Instructions take the times of the cost table, changed by:
  *   jitter      each instruction's time is multiplied by a random factor of mean 1, drawn for (micro-batch, stage,
@@ -15,8 +15,8 @@
  * plan that has them where they were carried out (walk->plan). Its period is the distance of the steps of a longer run
  * with stealing and with its barrier.
  *
- * The result is a mr_walk: figures as walk.h defines them, and the times of every instruction. ir/walk_trace.h makes
- * trace records of it, ir/metrics.h figures. A simulation without an end, event by event, is stream.h.
+ * The result is a mr_walk: figures as walk.h defines them, and the times of every instruction. timing/walk_trace.h
+ * makes trace records of it, timing/metrics.h figures. A simulation without an end, event by event, is stream.h.
  */
 #ifndef MR_SIM_SIM_H
 #define MR_SIM_SIM_H
@@ -24,7 +24,7 @@
 #include "ir/cost.h"
 #include "ir/plan.h"
 #include "lower/steal.h"
-#include "ir/walk.h"
+#include "timing/walk.h"
 
 typedef enum mr_jitter {
 	MR_JITTER_NONE,

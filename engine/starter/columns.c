@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/csv_table.h"
+#include "formats/csv_table.h"
 #include "data/dataset.h"
-#include "data/lines.h"
+#include "formats/lines.h"
 
 #define MOST_VALUES 64 /* more different values of a target are no classes */
 #define MOST_NUMBERS 20 /* the same where all of them are whole numbers */

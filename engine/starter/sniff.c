@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 
 #include "base/contents.h"
-#include "data/csv_table.h"
+#include "formats/csv_table.h"
 #include "data/dataset.h"
-#include "data/lines.h"
-#include "data/picture.h"
-#include "data/skipped.h"
+#include "formats/lines.h"
+#include "formats/picture.h"
+#include "formats/skipped.h"
 
 #define HEAD 65536u
 #define MOST_LINES 50 /* of the head, that must look alike */

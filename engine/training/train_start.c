@@ -13,7 +13,7 @@
 #include "base/result.h"
 #include "training/search_limit.h"
 #include "session/average_trigger.h"
-#include "session/init_weights.h"
+#include "checkpoint/init_weights.h"
 #include "session/objective_report.h"
 #include "session/plan_file.h"
 #include "report/output.h"

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "ir/walk.h"
+#include "timing/walk.h"
 
 typedef struct mean {
 	double ns;

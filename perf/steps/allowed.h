@@ -2,7 +2,7 @@
  * allowed.h - the shortest time that a plan allows for a burst of steps, from the durations of its instructions.
  *
  * The durations of the burst's own instructions, from the engine's trace, averaged by stage and kind, go through the
- * walk of the plan (ir/walk.h), with transfers at no cost. The rest of the burst's time is the cost of pipelining:
+ * walk of the plan (timing/walk.h), with transfers at no cost. The rest of the burst's time is the cost of pipelining:
  * transfers, waking up, and durations that vary (the walk goes by averages). Filling and draining the pipeline,
  * and stages of unequal length, belong to the plan and are in both.
  */

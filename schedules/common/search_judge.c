@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ir/walk.h"
+#include "timing/walk.h"
 #include "schedules/common/cap.h"
 #include "schedules/common/stage_costs.h"
 

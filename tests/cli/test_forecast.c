@@ -10,7 +10,7 @@
 #include "outline/plan_report.h"
 #include "config/config_help.h"
 #include "host/memory.h"
-#include "ir/walk.h"
+#include "timing/walk.h"
 #include "profile/profile.h"
 #include "session/team_costs.h"
 

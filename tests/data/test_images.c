@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "check.h"
-#include "data/picture.h"
+#include "formats/picture.h"
 #include "data/resample.h"
 #include "data_help.h"
 #include "golden_files.h"

@@ -1,6 +1,6 @@
 /* Evaluation keeps all workers busy wherever the stages lie. */
 #include "check.h"
-#include "ir/walk.h"
+#include "timing/walk.h"
 #include "exec/eval_plan.h"
 #include "exec/small_run.h"
 #include "lower/small_plans.h"

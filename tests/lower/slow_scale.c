@@ -4,7 +4,7 @@
 #include "check.h"
 #include "lower/check.h"
 #include "lower/lower.h"
-#include "ir/walk.h"
+#include "timing/walk.h"
 #include "small_plans.h"
 
 static void figures(mr_plan *p, double makespan, double period)

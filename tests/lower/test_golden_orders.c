@@ -11,7 +11,7 @@
 #include "lower/check.h"
 #include "lower/lower.h"
 #include "ir/plan_json.h"
-#include "ir/walk.h"
+#include "timing/walk.h"
 
 #define N_ORDERS 56
 #define N_COSTS 5

@@ -7,7 +7,7 @@
 #include "lower/check.h"
 #include "ir/deps.h"
 #include "ir/text.h"
-#include "ir/walk.h"
+#include "timing/walk.h"
 #include "small_plans.h"
 
 static void lower(mr_plan *p)

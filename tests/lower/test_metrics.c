@@ -1,5 +1,5 @@
 /* The figures of a plan against recorded ones, and a walk as trace records. */
-#include "ir/metrics.h"
+#include "timing/metrics.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "lower/lower.h"
 #include "ir/plan_json.h"
 #include "ir/text.h"
-#include "ir/walk_trace.h"
+#include "timing/walk_trace.h"
 
 /* The goldens are printed with nine digits. */
 #define NINE_DIGITS 1e-8

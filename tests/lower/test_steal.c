@@ -10,7 +10,7 @@
 #include "lower/check.h"
 #include "lower/lower.h"
 #include "ir/pause.h"
-#include "ir/walk.h"
+#include "timing/walk.h"
 
 /* Two stages, two workers, three micro-batches: worker 1 is done with all but its W when worker 0 has its last I before
  * it.

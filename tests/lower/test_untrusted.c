@@ -9,7 +9,7 @@
 #include "golden_files.h"
 #include "lower/check.h"
 #include "lower/lower.h"
-#include "ir/metrics.h"
+#include "timing/metrics.h"
 #include "ir/plan_json.h"
 #include "ir/text.h"
 

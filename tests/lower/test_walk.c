@@ -1,5 +1,5 @@
 /* The walk against closed forms of the literature, and the small things that a closed form does not show. */
-#include "ir/walk.h"
+#include "timing/walk.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 
 #include "base/rng.h"
 #include "check.h"
-#include "ir/walk.h"
+#include "timing/walk.h"
 #include "planner/make_plan.h"
 #include "schedules/registry.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/rng.h"
 #include "check.h"
-#include "ir/bound.h"
+#include "timing/bound.h"
 #include "search_help.h"
 
 static uint32_t draw(uint64_t n, uint32_t i, uint32_t from, uint32_t to)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "ir/walk.h"
+#include "timing/walk.h"
 #include "sched_help.h"
 
 search_figures search_walk(const mr_plan *plan, const mr_cost *share)

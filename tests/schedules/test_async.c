@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "ir/metrics.h"
+#include "timing/metrics.h"
 #include "sched_help.h"
 
 typedef struct form {

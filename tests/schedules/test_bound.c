@@ -1,4 +1,4 @@
-/* test_bound.c - the lower bound of orders (ir/bound.h): below every order, and near to what search finds. */
+/* test_bound.c - the lower bound of orders (timing/bound.h): below every order, and near to what search finds. */
 #include <math.h>
 
 #include "bound_cases.h"

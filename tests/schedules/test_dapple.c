@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "check.h"
-#include "ir/metrics.h"
+#include "timing/metrics.h"
 #include "sched_help.h"
 
 static mr_metrics *figures(uint16_t n_workers, uint32_t n_micro, const char *sets, const double *cost, double hand)

@@ -9,7 +9,7 @@
 #include "check.h"
 #include "lower/check.h"
 #include "lower/lower.h"
-#include "ir/walk.h"
+#include "timing/walk.h"
 #include "sched_help.h"
 
 #define MAX_WORKERS 5

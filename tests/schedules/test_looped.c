@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "ir/walk.h"
+#include "timing/walk.h"
 #include "sched_help.h"
 
 static mr_plan *emitted(const char *system, uint16_t d, uint32_t t, const char *sets)

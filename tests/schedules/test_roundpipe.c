@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "ir/metrics.h"
+#include "timing/metrics.h"
 #include "sched_help.h"
 
 static mr_plan *lowered(uint16_t n_workers, uint32_t n_micro, const char *sets)

@@ -1,7 +1,7 @@
 /* pipedream with replicated stages against the closed forms of 1F1B-RR, and what its instructions wait for. */
 #include "check.h"
 #include "ir/deps.h"
-#include "ir/metrics.h"
+#include "timing/metrics.h"
 #include "sched_help.h"
 
 typedef struct layout {

@@ -3,7 +3,7 @@
 
 #include "check.h"
 #include "ir/contract.h"
-#include "ir/metrics.h"
+#include "timing/metrics.h"
 #include "sched_help.h"
 
 static sched_case at(const char *system, uint16_t n_workers, uint32_t n_micro, const char *sets)

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "check.h"
 #include "golden_files.h"
-#include "ir/metrics.h"
+#include "timing/metrics.h"
 #include "sched_help.h"
 
 static int64_t at(const mr_json *system, const char *key, uint16_t stage, uint32_t micro)

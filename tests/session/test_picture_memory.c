@@ -7,7 +7,7 @@
 #include <zlib.h>
 
 #include "check.h"
-#include "data/picture.h"
+#include "formats/picture.h"
 #include "host/memory.h"
 
 #define KIB ((uint64_t)1 << 10)

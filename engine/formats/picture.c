@@ -1,0 +1,265 @@
+#include "formats/picture.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define MAX_PIXELS 100000000u
+
+/* Tables of a decoder, whatever the size of its picture (measured: libjpeg-turbo and libpng). */
+#define TABLES ((uint64_t)192 << 10)
+
+typedef enum kind { PNG, JPEG, PNM, NONE } kind;
+
+bool mr_picture_name(const char *name)
+{
+	static const char *const ends[] = {"png", "jpg", "jpeg", "ppm", "pgm"};
+	const char *dot = strrchr(name, '.');
+
+	for (size_t i = 0; dot && i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (!strcasecmp(dot + 1, ends[i]))
+			return true;
+	return false;
+}
+
+static const uint8_t png_magic[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+
+static kind kind_of(const uint8_t *bytes, size_t n)
+{
+	if (n >= 8 && !memcmp(bytes, png_magic, 8))
+		return PNG;
+	if (n >= 3 && bytes[0] == 0xff && bytes[1] == 0xd8 && bytes[2] == 0xff)
+		return JPEG;
+	return n >= 3 && bytes[0] == 'P' && (bytes[1] == '5' || bytes[1] == '6') ? PNM : NONE;
+}
+
+static uint32_t big_endian(const uint8_t *b, int n)
+{
+	uint32_t v = 0;
+
+	for (int i = 0; i < n; i++)
+		v = v << 8 | b[i];
+	return v;
+}
+
+/* The head of a PNG is its first chunk. */
+static mr_status look_png(const char *name, const uint8_t *bytes, size_t n, mr_picture *out, bool *more)
+{
+	if (n < 33) {
+		*more = true;
+		return MR_OK;
+	}
+	if (memcmp(bytes + 12, "IHDR", 4))
+		return mr_fail(MR_EDATA, "%s: damaged PNG: it does not begin with its size", name);
+	out->cols = big_endian(bytes + 16, 4);
+	out->rows = big_endian(bytes + 20, 4);
+	/* two rows of four channels of 16 bits and one more as it is unpacked, tables, and zlib's window */
+	out->decoding = TABLES + 24 * (uint64_t)out->cols;
+	return MR_OK;
+}
+
+/* Is marker @m that of a JPEG frame (SOF)? C4, C8 and CC are not. */
+static bool is_frame(uint8_t m)
+{
+	return m >= 0xc0 && m <= 0xcf && m != 0xc4 && m != 0xc8 && m != 0xcc;
+}
+
+/* The frame header of a JPEG: @at is its marker. Its components follow, 3 bytes each. */
+typedef struct frame {
+	const uint8_t *at; /* NULL: none has come so far */
+	uint8_t n;
+} frame;
+
+/* Sampling factors of component @c; 0, which libjpeg refuses, counts as 1. */
+static uint32_t across(const frame *f, int c)
+{
+	uint32_t factor = f->at[11 + 3 * c] >> 4;
+
+	return factor ? factor : 1;
+}
+
+static uint32_t down(const frame *f, int c)
+{
+	uint32_t factor = f->at[11 + 3 * c] & 15;
+
+	return factor ? factor : 1;
+}
+
+/* Blocks of 8 along a side of @pixels for a component of factor @sampling, whole units of the largest factor @most. */
+static uint64_t blocks(uint32_t pixels, uint32_t sampling, uint32_t most)
+{
+	uint64_t n = ((uint64_t)pixels * sampling + 8 * (uint64_t)most - 1) / (8 * (uint64_t)most);
+
+	return (n + sampling - 1) / sampling * sampling;
+}
+
+/*
+ * What libjpeg allocates for a picture of frame @f. Rows under way: ten rows of 8 x 8 blocks' eighths a component, and
+ * what becomes of them at full width; tables. If the first scan has not all components, or if scans refine each other,
+ * the library keeps all coefficients of all components, 2 bytes each, until the last scan is read.
+ */
+static uint64_t jpeg_bytes(const frame *f, const mr_picture *p, bool whole)
+{
+	uint64_t bytes = TABLES, coefficients = 0;
+	uint32_t most_across = 1, most_down = 1;
+
+	for (int c = 0; c < f->n; c++) {
+		most_across = across(f, c) > most_across ? across(f, c) : most_across;
+		most_down = down(f, c) > most_down ? down(f, c) : most_down;
+	}
+	for (int c = 0; c < f->n; c++) {
+		uint64_t wide = blocks(p->cols, across(f, c), most_across);
+
+		bytes += 80 * wide * down(f, c) + (uint64_t)(most_down + 1) * (p->cols + 8 * most_across);
+		coefficients += 128 * wide * blocks(p->rows, down(f, c), most_down);
+	}
+	return bytes + (whole ? coefficients : 0);
+}
+
+/* Take the frame header at @at, of which @n bytes are there; false: they are too few. */
+static bool take_frame(const uint8_t *at, size_t n, frame *f, mr_picture *out)
+{
+	if (n < 10 || n < 10 + 3 * (size_t)at[9])
+		return false;
+	*f = (frame){at, at[9]};
+	out->rows = big_endian(at + 5, 2);
+	out->cols = big_endian(at + 7, 2);
+	return true;
+}
+
+/* Read segments up to the first scan: the frame header has the size, the scan says how it is decoded. */
+static mr_status look_jpeg(const char *name, const uint8_t *bytes, size_t n, mr_picture *out, bool *more)
+{
+	frame f = {0};
+	size_t at = 2;
+
+	while (at + 5 <= n) {
+		uint8_t m = bytes[at + 1];
+
+		if (bytes[at] != 0xff || m == 0xd9 || (m == 0xda && !f.at))
+			return mr_fail(MR_EDATA, "%s: damaged JPEG: no %s is said before byte %zu", name,
+				       f.at ? "scan" : "size", at);
+		if (m == 0xff || m == 0x01 || (m >= 0xd0 && m <= 0xd8)) { /* padding; markers without contents */
+			at += m == 0xff ? 1 : 2;
+			continue;
+		}
+		if (m == 0xda) {
+			bool refined = (f.at[1] & 3) == 2; /* C2, C6, CA, CE: progressive */
+
+			out->decoding = jpeg_bytes(&f, out, refined || bytes[at + 4] < f.n);
+			return MR_OK;
+		}
+		if (is_frame(m) && !take_frame(bytes + at, n - at, &f, out))
+			break;
+		at += 2 + big_endian(bytes + at + 2, 2);
+	}
+	*more = true;
+	return MR_OK;
+}
+
+/* --- PPM and PGM: "P6", columns, rows, largest value, between them blanks and comments; then the bytes --- */
+
+/* Read the number at *@at, after blanks and comments. False: there is none. */
+static bool pnm_number(const uint8_t *bytes, size_t n, size_t *at, uint32_t *out)
+{
+	bool digits = false;
+
+	while (*at < n && (strchr(" \t\n\v\f\r", bytes[*at]) || bytes[*at] == '#') && bytes[*at])
+		if (bytes[(*at)++] == '#')
+			while (*at < n && bytes[*at] != '\n')
+				++*at;
+	for (*out = 0; *at < n && bytes[*at] >= '0' && bytes[*at] <= '9' && *out < 100000000u; ++*at, digits = true)
+		*out = *out * 10 + (bytes[*at] - '0');
+	return digits && *at < n;
+}
+
+static mr_status pnm_head(const char *name, const uint8_t *bytes, size_t n, mr_picture *out, uint32_t *largest,
+			  size_t *begin)
+{
+	size_t at = 2;
+
+	if (!pnm_number(bytes, n, &at, &out->cols) || !pnm_number(bytes, n, &at, &out->rows) ||
+	    !pnm_number(bytes, n, &at, largest))
+		return mr_fail(MR_EDATA,
+			       "%s: damaged head of a P%c file: width, height and largest value were expected in the "
+			       "first %zu bytes",
+			       name, bytes[1], n);
+	if (*largest < 1 || *largest > 255)
+		return mr_fail(MR_EDATA, "%s: the largest value is %u, expected 1 to 255", name, *largest);
+	*begin = at + 1;
+	return MR_OK;
+}
+
+static mr_status decode_pnm(const char *name, const uint8_t *bytes, size_t n, const mr_picture *p, uint8_t *rgb)
+{
+	size_t each = bytes[1] == '6' ? 3 : 1, count = (size_t)p->rows * p->cols, begin;
+	uint32_t largest;
+	mr_picture head;
+
+	MR_TRY(pnm_head(name, bytes, n, &head, &largest, &begin));
+	if (n - begin != count * each)
+		return mr_fail(MR_EDATA, "%s: %zu bytes behind the head, but %u x %u pixels are %zu", name, n - begin,
+			       p->cols, p->rows, count * each);
+	for (size_t i = 0; i < 3 * count; i++) {
+		uint32_t v = bytes[begin + (each == 3 ? i : i / 3)];
+
+		if (v > largest)
+			return mr_fail(MR_EDATA, "%s: damaged: a value of %u, above the largest, %u", name, v, largest);
+		rgb[i] = (uint8_t)((v * 255 + largest / 2) / largest);
+	}
+	return MR_OK;
+}
+
+/* --- all kinds --- */
+
+mr_status mr_picture_look(const char *name, const uint8_t *bytes, size_t n, mr_picture *out, bool *more)
+{
+	uint32_t largest;
+	size_t begin;
+
+	*out = (mr_picture){0};
+	*more = false;
+	switch (kind_of(bytes, n)) {
+	case PNG:
+		MR_TRY(mr_picture_has_png(name));
+		MR_TRY(look_png(name, bytes, n, out, more));
+		break;
+	case JPEG:
+		MR_TRY(mr_picture_has_jpeg(name));
+		MR_TRY(look_jpeg(name, bytes, n, out, more));
+		break;
+	case PNM:
+		MR_TRY(pnm_head(name, bytes, n, out, &largest, &begin));
+		break;
+	default:
+		return mr_fail(MR_EDATA,
+			       "%s: is not a picture of a known format: PNG, JPEG, PPM (P6) or PGM (P5)", name);
+	}
+	if (!*more && (!out->rows || !out->cols || (uint64_t)out->rows * out->cols > MAX_PIXELS))
+		return mr_fail(MR_EDATA, "%s: %u x %u pixels by its head, expected 1 to %u", name, out->cols, out->rows,
+			       MAX_PIXELS);
+	return MR_OK;
+}
+
+mr_status mr_picture_decode(const char *name, const uint8_t *bytes, size_t n, const mr_picture *size, uint8_t *rgb)
+{
+	mr_picture now;
+	bool more;
+
+	MR_TRY(mr_picture_look(name, bytes, n, &now, &more));
+	if (more)
+		return mr_fail(MR_EDATA, "%s: truncated: it ends within its head", name);
+	if (now.rows != size->rows || now.cols != size->cols)
+		return mr_fail(MR_EDATA, "%s: the file was changed while it was in use: %u x %u pixels, were %u x %u",
+			       name, now.cols, now.rows, size->cols, size->rows);
+	if (now.decoding > size->decoding) /* which nobody has planned */
+		return mr_fail(MR_EDATA, "%s: the file was changed while it was in use: decoding takes more memory",
+			       name);
+	switch (kind_of(bytes, n)) {
+	case PNG:
+		return mr_picture_png(name, bytes, n, size, rgb);
+	case JPEG:
+		return mr_picture_jpeg(name, bytes, n, size, rgb);
+	default:
+		return decode_pnm(name, bytes, n, size, rgb);
+	}
+}

@@ -1,0 +1,63 @@
+/*
+ * picture.h - decoding of PNG, JPEG, PPM and PGM in memory, to rows of red, green and blue bytes.
+ *
+ * Grey becomes three equal channels, and a palette is replaced by its colours. Transparency is dropped, 16 bits per
+ * channel become 8, and gamma, colour profiles and orientation are ignored. PNG is read by libpng and JPEG by libjpeg;
+ * a build without the library rejects pictures of that kind. A truncated or damaged picture is rejected, as far as its
+ * format can detect the damage, and never partly decoded.
+ *
+ * Thread: pure functions of their arguments, on any thread; they allocate memory while they decode.
+ */
+#ifndef MR_FORMATS_PICTURE_H
+#define MR_FORMATS_PICTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/* Contents of the head of a file. */
+typedef struct mr_picture {
+	uint32_t rows, cols;
+	uint64_t decoding; /* bytes that the library allocates at most besides file and result */
+} mr_picture;
+
+/** Does @name end in .png, .jpg, .jpeg, .ppm or .pgm, in lower or upper case? */
+bool mr_picture_name(const char *name);
+
+/**
+ * Read the head of the picture @name, whose first @n bytes are at @bytes. *@more: more bytes are needed, and *@out is
+ * not set. Errors: MR_EDATA with the name, for an unknown kind, a kind that the build cannot read, or a picture that is
+ * too large.
+ */
+mr_status mr_picture_look(const char *name, const uint8_t *bytes, size_t n, mr_picture *out, bool *more) MR_MUST_USE;
+
+/** Bytes of the decoded picture. */
+static inline size_t mr_picture_bytes(const mr_picture *p)
+{
+	return (size_t)p->rows * p->cols * 3;
+}
+
+/**
+ * Decode the picture @name of @n bytes, whose size must still be @size, into @rgb, [rows, cols, 3] bytes. Errors:
+ * MR_EDATA with the name; MR_ERESOURCE.
+ */
+mr_status mr_picture_decode(const char *name, const uint8_t *bytes, size_t n, const mr_picture *size,
+			    uint8_t *rgb) MR_MUST_USE;
+
+/** MR_OK if the build has the library, else MR_EDATA with @name and the missing package. */
+mr_status mr_picture_has_png(const char *name) MR_MUST_USE;
+mr_status mr_picture_has_jpeg(const char *name) MR_MUST_USE;
+
+/* The decoder of each kind. @bytes begins with the signature of the kind, and the picture has the size of @p. */
+mr_status mr_picture_png(const char *name, const uint8_t *bytes, size_t n, const mr_picture *p, uint8_t *rgb)
+	MR_MUST_USE;
+mr_status mr_picture_jpeg(const char *name, const uint8_t *bytes, size_t n, const mr_picture *p, uint8_t *rgb)
+	MR_MUST_USE;
+
+/** Versions of the libraries, or "none". */
+const char *mr_picture_png_version(void);
+const char *mr_picture_jpeg_version(void);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * token_file.h - files of token numbers in llm.c's form: a header of 256 little-endian int32 (magic, version, number of
+ * tokens, zeros), and behind it the tokens, of two or of four bytes each.
+ */
+#ifndef MR_TOKEN_TOKEN_FILE_H
+#define MR_TOKEN_TOKEN_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/result.h"
+#include "base/status.h"
+
+#define MR_TOKEN_FILE_HEADER 1024u  /* bytes */
+#define MR_TOKEN_FILE 20240520      /* magic of tokens of two bytes */
+#define MR_TOKEN_FILE_WIDE 20240801 /* of four */
+
+static inline int32_t mr_token_file_version(bool wide)
+{
+	return wide ? 7 : 1;
+}
+
+/* A file that is being written: base/result.h. The header, which counts the tokens, is written last, so what goes into
+ * a pipe is collected in a file without a name first. */
+typedef struct mr_token_writer {
+	const char *path; /* borrowed */
+	mr_result result;
+	FILE *file;       /* the result's, or that without a name */
+	bool wide, bare;  /* tokens of four bytes; no header, as nanoGPT has it */
+	uint64_t n;
+} mr_token_writer;
+
+/** Begin the file @path. Errors: those of mr_result_begin. */
+mr_status mr_token_writer_begin(mr_token_writer *w, const char *path, bool wide, bool bare) MR_MUST_USE;
+/** Errors: MR_EIO when the disk is full. */
+mr_status mr_token_writer_add(mr_token_writer *w, const int32_t *token, size_t n) MR_MUST_USE;
+/** Give the file its name, if @st, the status of what was added, is MR_OK; else the old file stands. Once after a begin
+ * that succeeded. Errors: @st; MR_EIO; MR_EDATA when there are more tokens than a header can say. */
+mr_status mr_token_writer_end(mr_token_writer *w, mr_status st) MR_MUST_USE;
+
+#endif
