@@ -74,7 +74,7 @@ static const mr_instr *forward_of(const mr_plan *p, uint8_t pipe, uint16_t s, ui
 				return in;
 		}
 	}
-	assert(!"every micro-batch has a forward");
+	assert(false); /* every micro-batch has a forward */
 	return NULL;
 }
 

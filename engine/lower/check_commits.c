@@ -60,7 +60,7 @@ static mr_status check_any(const mr_unroll *g, uint32_t node)
 	const mr_instr *in = g->at[node].in;
 	char name[MR_NODE_TEXT];
 
-	if (!p->contract.steal || in->op != MR_OP_W || in < l->at || in >= l->at + l->n)
+	if (!p->contract.steal || in->op != MR_OP_W || !l->n || in < l->at || in >= l->at + l->n)
 		return mr_fail(
 			MR_ECONFIG,
 			"%s: is marked any, but only a W in the body of a plan whose contract has steal may be",

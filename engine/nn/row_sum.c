@@ -23,18 +23,23 @@ static int64_t padded(int64_t cols)
 	return (cols + 2 * MOST_LANES - 2) / MOST_LANES * MOST_LANES;
 }
 
+static void *place(uint8_t *memory, size_t at)
+{
+	return memory ? memory + at : NULL;
+}
+
 /* Lay out @x from @memory on (NULL: only count); returns the bytes. */
 static size_t lay_out(mr_row_sum *x, uint8_t *memory)
 {
 	size_t list = mr_align_up((size_t)x->most * sizeof(int32_t), MR_CACHE_LINE), at = MR_CACHE_LINE;
 	size_t number = x->row_bytes / (size_t)x->cols;
 
-	x->n = (int32_t *)(void *)memory;
-	x->row = (int32_t *)(void *)(memory + at);
-	x->order = (int32_t *)(void *)(memory + (at += list));
-	x->slot = (int32_t *)(void *)(memory + (at += list));
-	x->value = memory + (at += mr_align_up(x->slots * sizeof(int32_t), MR_CACHE_LINE));
-	x->room = memory + (at += mr_align_up((size_t)x->most * x->row_bytes, MR_CACHE_LINE));
+	x->n = place(memory, 0);
+	x->row = place(memory, at);
+	x->order = place(memory, at += list);
+	x->slot = place(memory, at += list);
+	x->value = place(memory, at += mr_align_up(x->slots * sizeof(int32_t), MR_CACHE_LINE));
+	x->room = place(memory, at += mr_align_up((size_t)x->most * x->row_bytes, MR_CACHE_LINE));
 	return at + mr_align_up((size_t)(x->most * padded(x->cols)) * number, MR_CACHE_LINE);
 }
 

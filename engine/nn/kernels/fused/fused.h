@@ -58,7 +58,8 @@ mr_status mr_library_conv_backward_weight(mr_kctx *kc, const mr_conv *g, const v
 mr_status mr_library_conv_step(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw, bool add,
 			       const mr_step *s) MR_MUST_USE;
 
-/** Make room for at least @n floats at *@p, which has room for *@has; their contents are lost. Errors: MR_ERESOURCE. */
+/** Make room for at least @n floats at *@p, which has room for *@has; their contents are lost. *@p is then not NULL,
+ * also for none. Errors: MR_ERESOURCE. */
 mr_status mr_fused_reserve(float **p, size_t *has, int64_t n) MR_MUST_USE;
 
 /** @s in f32, without its gradient. */
