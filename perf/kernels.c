@@ -141,100 +141,102 @@ static void run_attn(bench *b)
 {
 	mr_attn a = attn_of(b);
 
-	check(b->k->attn(b->kc, &a, b->qkv, b->y, b->saved, b->scratch));
+	check(b->k->attn(b->kc, &(mr_attn_args){.a = &a, .qkv = b->qkv, .y = b->y, .saved = b->saved,
+						.scratch = b->scratch}));
 }
 
 static void run_attn_backward(bench *b)
 {
 	mr_attn a = attn_of(b);
 
-	check(b->k->attn_backward(b->kc, &a, b->qkv, b->saved, b->y, b->wide, b->scratch));
+	check(b->k->attn_backward(b->kc, &(mr_attn_backward_args){.a = &a, .qkv = b->qkv, .saved = b->saved, .dy = b->y,
+								  .dqkv = b->wide, .scratch = b->scratch}));
 }
 
 static void run_gelu_backward(bench *b)
 {
-	b->k->act_backward(b->kc, MR_ACT_GELU, b->rows * 4 * b->c, b->aux, b->wide, b->wide);
+	check(b->k->act_backward(b->kc, &(mr_act_backward_args){.act = MR_ACT_GELU, .n = b->rows * 4 * b->c,
+								.aux = b->aux, .dy = b->wide, .dz = b->wide}));
 }
 
 static void run_norm(bench *b)
 {
-	b->k->norm(b->kc, b->rows, b->c, 1e-5, b->x, b->w, b->w, b->y, b->stats, b->stats + b->rows);
+	check(b->k->norm(b->kc, &(mr_norm_args){.rows = b->rows, .cols = b->c, .eps = 1e-5, .x = b->x, .gain = b->w,
+						.shift = b->w, .y = b->y, .mean = b->stats,
+						.rstd = b->stats + b->rows}));
 }
 
 static void run_norm_i(bench *b)
 {
-	b->k->norm_backward_input(b->kc, b->rows, b->c, b->x, b->w, b->stats, b->stats + b->rows, b->y, b->z, true);
+	check(b->k->norm_backward_input(b->kc, &(mr_norm_backward_input_args){.rows = b->rows, .cols = b->c, .x = b->x,
+									      .gain = b->w, .mean = b->stats,
+									      .rstd = b->stats + b->rows, .dy = b->y,
+									      .dx = b->z, .add = true}));
 }
 
 static void run_norm_w(bench *b)
 {
-	b->k->norm_backward_weight(b->kc, b->rows, b->c, b->x, b->stats, b->stats + b->rows, b->y, b->g, b->m, false);
+	check(b->k->norm_backward_weight(b->kc, &(mr_norm_backward_weight_args){.rows = b->rows, .cols = b->c,
+										.x = b->x, .mean = b->stats,
+										.rstd = b->stats + b->rows, .dy = b->y,
+										.dgain = b->g, .dshift = b->m}));
 }
 
 static void run_colsum(bench *b)
 {
-	b->k->colsum(b->kc, b->rows, 4 * b->c, b->wide, b->g, false);
+	check(b->k->colsum(b->kc, &(mr_colsum_args){.rows = b->rows, .cols = 4 * b->c, .x = b->wide, .y = b->g}));
 }
 
 static void run_sum(bench *b)
 {
-	b->k->sum(b->kc, b->rows * b->c, b->x, b->y, b->z);
+	check(b->k->sum(b->kc, &(mr_sum_args){.n = b->rows * b->c, .a = b->x, .b = b->y, .y = b->z}));
 }
 
 static void run_dropout(bench *b)
 {
 	mr_mask_key key = {.seed = 1, .layer = 2};
 
-	b->k->dropout(b->kc, b->rows / CONTEXT, CONTEXT * b->c, 0.1, &key, b->x, b->z);
+	check(b->k->dropout(b->kc, &(mr_dropout_args){.samples = b->rows / CONTEXT, .per_sample = CONTEXT * b->c,
+						      .rate = 0.1, .key = &key, .x = b->x, .y = b->z}));
 }
 
 static void run_embed(bench *b)
 {
-	b->k->embed(b->kc, b->rows, CONTEXT, b->c, b->tokens, b->w, b->w, b->z);
+	check(b->k->embed(b->kc, &(mr_embed_args){.rows = b->rows, .t = CONTEXT, .cols = b->c, .vocab = VOCAB,
+						  .tokens = b->tokens, .wte = b->w, .wpe = b->w, .y = b->z}));
 }
 
 static void run_embed_backward(bench *b)
 {
-	b->k->embed_backward(b->kc, b->rows, CONTEXT, b->c, VOCAB, b->tokens, b->x, b->g, b->m, false);
+	check(b->k->embed_backward(b->kc, &(mr_embed_backward_args){.rows = b->rows, .t = CONTEXT, .cols = b->c,
+								    .vocab = VOCAB, .tokens = b->tokens, .dy = b->x,
+								    .dwte = b->g, .dwpe = b->m}));
 }
 
 static void run_xent(bench *b)
 {
-	(void)b->k->xent(b->kc, b->rows, VOCAB, b->z, b->tokens);
+	double loss;
+
+	check(b->k->xent(b->kc, &(mr_xent_args){.rows = b->rows, .classes = VOCAB, .logits = b->z, .targets = b->tokens,
+						.loss = &loss}));
 }
 
 static void run_adam(bench *b)
 {
-	b->k->step(b->kc, b->params,
-		   &(mr_step){.kind = MR_STEP_ADAM,
-			      .src = b->w,
-			      .dst = b->w,
-			      .m = b->m,
-			      .v = b->v,
-			      .gscale = 1,
-			      .lr = 1e-4,
-			      .decay = 1e-6,
-			      .b1 = 0.9,
-			      .b2 = 0.999,
-			      .eps = 1e-8,
-			      .c1 = 0.5,
-			      .c2 = 0.5},
-		   b->g);
+	mr_step s = {.kind = MR_STEP_ADAM, .src = b->w, .dst = b->w, .m = b->m, .v = b->v, .gscale = 1, .lr = 1e-4,
+		     .decay = 1e-6, .b1 = 0.9, .b2 = 0.999, .eps = 1e-8, .c1 = 0.5, .c2 = 0.5};
+
+	check(b->k->step(b->kc, &(mr_step_args){.n = b->params, .s = &s, .g = b->g}));
 }
 
 /* Two copies of all parameters. */
 static void mix(bench *b, mr_averaging_kind kind)
 {
 	void *x[2] = {b->w, b->g};
+	mr_averaging m = {.kind = kind, .n = 2, .src = (const void *const *)x, .dst = x, .reference = b->m,
+			  .mean = b->v, .alpha = 0.5};
 
-	b->k->mix(b->kc, b->params,
-		  &(mr_averaging){.kind = kind,
-				  .n = 2,
-				  .src = (const void *const *)x,
-				  .dst = x,
-				  .reference = b->m,
-				  .mean = b->v,
-				  .alpha = 0.5});
+	check(b->k->mix(b->kc, &(mr_mix_args){.n = b->params, .m = &m}));
 }
 
 static void run_mean(bench *b)
@@ -249,7 +251,9 @@ static void run_pull(bench *b)
 
 static void run_sumsq(bench *b)
 {
-	(void)b->k->sumsq(b->kc, b->params, b->g);
+	double sum;
+
+	check(b->k->sumsq(b->kc, &(mr_sumsq_args){.n = b->params, .x = b->g, .sum = &sum}));
 }
 
 /* --- measuring ---------------------------------------------------------------------------------------------------- */
@@ -261,8 +265,8 @@ static void run_once(bench *b, const kernel_case *c)
 	if (!g->m)
 		c->run(b);
 	else
-		check(b->k->gemm(b->kc, g, b->qkv, b->w, g->bias ? b->v : NULL, b->wide,
-				 g->act == MR_ACT_GELU ? b->aux : NULL));
+		check(b->k->gemm(b->kc, &(mr_gemm_args){.g = g, .a = b->qkv, .b = b->w, .bias = g->bias ? b->v : NULL,
+							.c = b->wide, .aux = g->act == MR_ACT_GELU ? b->aux : NULL}));
 }
 
 /* Best of what fits into 60 ms, at least 5. */

@@ -82,11 +82,11 @@ static void once(contender *c, int what, int64_t rows, int64_t in, int64_t out)
 
 	s.src_rest = s.dst_rest = c->dtype == MR_BF16 ? rest : NULL;
 	if (what == 0)
-		check(c->k->gemm(c->kc, &f, c->x, c->w, c->bias, c->y, NULL));
+		check(c->k->gemm(c->kc, &(mr_gemm_args){.g = &f, .a = c->x, .b = c->w, .bias = c->bias, .c = c->y}));
 	else if (what == 1)
-		check(c->k->gemm(c->kc, &i, c->dz, c->w, NULL, c->dx, NULL));
+		check(c->k->gemm(c->kc, &(mr_gemm_args){.g = &i, .a = c->dz, .b = c->w, .c = c->dx}));
 	else
-		check(c->k->gemm_step(c->kc, &w, c->x, c->dz, c->c, &s));
+		check(c->k->gemm_step(c->kc, &(mr_gemm_step_args){.g = &w, .a = c->x, .b = c->dz, .c = c->c, .s = &s}));
 	t = now() - t;
 	c->best[what] = c->best[what] > 0 && c->best[what] < t ? c->best[what] : t;
 }

@@ -254,8 +254,7 @@ static mr_status compute(mr_worker *w, const mr_task *t)
 	case MR_OP_I:
 		return mr_exec_backward(w, t);
 	case MR_OP_N:
-		mr_exec_norms(w, t);
-		return MR_OK;
+		return mr_exec_norms(w, t);
 	case MR_OP_AR:
 		return mr_exec_reduce(w, t);
 	case MR_OP_U:
@@ -263,8 +262,7 @@ static mr_status compute(mr_worker *w, const mr_task *t)
 	case MR_OP_V:
 		return mr_exec_validate(w, t);
 	case MR_OP_AVG:
-		mr_exec_average(w, t);
-		return MR_OK;
+		return mr_exec_average(w, t);
 	default:
 		return mr_fail(MR_EINVAL, "the engine has no way to carry out %s", mr_op_name(t->in->op));
 	}
@@ -347,7 +345,6 @@ mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 	if (w->counted && t->links->train)
 		mr_counted_begin(w->counted);
 	MR_TRY(compute(w, t));
-	MR_TRY(w->run->c.kernels->ctx_status(w->kc));
 	if (w->counted && t->links->train)
 		mr_counted_end(w->counted, t->in->stage, t->in->op, t->in->span);
 	if (t->links->train)

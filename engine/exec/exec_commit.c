@@ -130,10 +130,11 @@ void mr_exec_observed(mr_worker *w, const mr_task *t)
 }
 
 /* Where there is no AR, the first reader of the gradient adds up the uses of one parameter within a stage. */
-static void sum_tied(mr_worker *w, const mr_task *t, mr_stage_weights *b)
+static mr_status sum_tied(mr_worker *w, const mr_task *t, mr_stage_weights *b)
 {
 	if (b->tied && !mr_stage_has_ar(t->links->plan, t->in->stage))
-		mr_tied_sum_within(b, w->kc);
+		MR_TRY(mr_tied_sum_within(b, w->kc));
+	return MR_OK;
 }
 
 bool mr_exec_clips_by_shard(const mr_run *run, const mr_stage_weights *b)
@@ -175,30 +176,39 @@ mr_status mr_exec_step(mr_worker *w, mr_stage_weights *b, uint8_t pipe, uint64_t
 	if (b->prediction)
 		mr_predict_before_step(b);
 	if (in_one_pass(run, b, version))
-		mr_mitigated_step(b, w->kc, run->c.place->worker[w->id].n_threads, lr, scale);
+		MR_TRY(mr_mitigated_step(b, w->kc, run->c.place->worker[w->id].n_threads, lr, scale));
 	else if (sums_in_step(run, b, pipe, version))
 		MR_TRY(mr_reduction_step(b, pipe, w->kc, &b->optim, lr, scale));
 	else
 		MR_TRY(mr_weights_step(b, pipe, w->kc, &b->optim, lr, scale));
 	if (b->prediction)
-		mr_predict_after_step(b, w->kc);
+		MR_TRY(mr_predict_after_step(b, w->kc));
 	return MR_OK;
 }
 
 /* The norm by which a step is clipped, or that is requested: the global one, the stage's own, or none. */
-static double norm_of(mr_worker *w, const mr_task *t, mr_stage_weights *b, uint8_t shard)
+static mr_status norm_of(mr_worker *w, const mr_task *t, mr_stage_weights *b, uint8_t shard, double *out)
 {
 	bool reduced = mr_stage_has_ar(t->links->plan, t->in->stage); /* then that has left them for all parts */
 
+	*out = NAN;
 	if (w->run->c.clip <= 0 && !mr_exec_asks_norm(w->run, b, t->version))
-		return NAN;
-	if (t->links->plan->contract.clip)
-		return b->unchanged ? 0 : mr_exec_norm(w->run, t->version);
-	if (mr_exec_clips_by_shard(w->run, b))
-		return b->unchanged ? 0 : mr_norms_of_shard(b, shard, w->kc) / b->sum;
-	if (!reduced && !b->unchanged)
-		mr_norms_compute(b, w->kc, t->version);
-	return reduced && w->run->norms->global ? (double)NAN : mr_exec_take_norm(w->run, b, t->version);
+		return MR_OK;
+	if (t->links->plan->contract.clip) {
+		*out = b->unchanged ? 0 : mr_exec_norm(w->run, t->version);
+	} else if (mr_exec_clips_by_shard(w->run, b)) {
+		*out = 0;
+		if (b->unchanged)
+			return MR_OK;
+		MR_TRY(mr_norms_of_shard(b, shard, w->kc, out));
+		*out /= b->sum;
+	} else {
+		if (!reduced && !b->unchanged)
+			MR_TRY(mr_norms_compute(b, w->kc, t->version));
+		if (!reduced || !w->run->norms->global)
+			*out = mr_exec_take_norm(w->run, b, t->version);
+	}
+	return MR_OK;
 }
 
 mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
@@ -211,23 +221,23 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 	MR_TRY(mr_exec_check_next(b, t, t->version));
 	if (t->links->plan->contract.steal || b->joint)
 		mr_exec_release_rest(run, t);
-	sum_tied(w, t, b);
+	MR_TRY(sum_tied(w, t, b));
 	if (b->layer_states && b->n_shards == 1) /* of several the reduction has */
 		mr_layer_states_fold(b);
 	if (run->c.measures && shard == 0 && !b->unchanged && !b->ranges)
-		mr_norms_measure(b, w->kc, b->sum);
+		MR_TRY(mr_norms_measure(b, w->kc, b->sum));
 	if (run->validation && !mr_exec_norms_known(run, t->version))
 		return mr_exec_step_early(w, b, t->version);
 	/* with several parts the reduction has done so */
 	if (!b->unchanged && b->n_shards == 1 && !in_one_pass(run, b, t->version))
-		mr_mitigated_correct(b, 0, w->kc);
-	norm = norm_of(w, t, b, shard);
+		MR_TRY(mr_mitigated_correct(b, 0, w->kc));
+	MR_TRY(norm_of(w, t, b, shard, &norm));
 	if (b->unchanged)
 		mr_weights_skip(b, shard);
 	else if (!b->joint)
 		MR_TRY(mr_exec_step(w, b, shard, t->version, norm));
 	if (b->unchanged || !in_one_pass(run, b, t->version))
-		mr_mitigated_follow(b, shard, w->kc);
+		MR_TRY(mr_mitigated_follow(b, shard, w->kc));
 	if (b->ranges)
 		mr_ranges_send_weights(b, shard, t->version);
 	if (b->tied && b->tied->links)
@@ -242,28 +252,30 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 			       mr_mitigated_lr(b, run->c.lr, mr_weights_step_of(b, t->version)), norm);
 }
 
-void mr_exec_average(mr_worker *w, const mr_task *t)
+mr_status mr_exec_average(mr_worker *w, const mr_task *t)
 {
 	mr_replicas *g = &w->run->replicas[t->in->stage];
 
-	mr_replicas_average(g, t->in->pipe, t->version, w->kc);
+	MR_TRY(mr_replicas_average(g, t->in->pipe, t->version, w->kc));
 	if (!mr_weights_last_of(&g->n_done, g->n))
-		return;
+		return MR_OK;
 	if (g->first->layer_states)
 		mr_layer_states_average(g);
 	for (uint32_t r = 0; r < g->n; r++) {
 		mr_weights_committed(mr_replicas_block(g, r));
 		mr_counter_raise(&mr_replicas_block(g, r)->published, w->id, (uint32_t)t->version);
 	}
+	return MR_OK;
 }
 
-void mr_exec_norms(mr_worker *w, const mr_task *t)
+mr_status mr_exec_norms(mr_worker *w, const mr_task *t)
 {
 	mr_stage_weights *b = &w->run->weights[t->in->stage];
 
-	sum_tied(w, t, b);
-	mr_norms_compute(b, w->kc, t->version);
+	MR_TRY(sum_tied(w, t, b));
+	MR_TRY(mr_norms_compute(b, w->kc, t->version));
 	mr_counter_raise(&b->norms->known, w->id, (uint32_t)t->version);
+	return MR_OK;
 }
 
 /* AR of joint W: gradients and steps of the layers in its range. */
@@ -288,19 +300,19 @@ mr_status mr_exec_reduce(mr_worker *w, const mr_task *t)
 	if (b->joint)
 		MR_TRY(step_jointly(w, t, b, shard));
 	else if (!sums_in_step(run, b, shard, t->version))
-		mr_reduction_range(b, t->in->pipe, w->kc);
+		MR_TRY(mr_reduction_range(b, t->in->pipe, w->kc));
 	if (b->n_shards > 1)
-		mr_mitigated_correct(b, shard, w->kc);
+		MR_TRY(mr_mitigated_correct(b, shard, w->kc));
 	if (b->ranges)
 		mr_ranges_send_total(b, shard, t->version);
 	if (asked || run->c.clip > 0)
-		mr_norms_note(b, shard, w->kc);
+		MR_TRY(mr_norms_note(b, shard, w->kc));
 	if (!mr_weights_last_of(&b->reduction->n_reduced, b->n_shards))
 		return MR_OK;
 	if (b->layer_states && b->n_shards > 1)
 		mr_layer_states_fold(b);
 	if ((asked && !b->joint) || (run->has_stage_replicas && run->c.clip > 0 && !b->ranges))
-		mr_norms_compute(b, w->kc, t->version);
+		MR_TRY(mr_norms_compute(b, w->kc, t->version));
 	if (asked && run->norms->global)
 		mr_exec_take_norm(run, b, t->version);
 	mr_counter_raise(&b->reduction->reduced, w->id, (uint32_t)t->version);

@@ -13,23 +13,27 @@
 #include "weights/row_versions.h"
 
 /* The weights of an instruction that works on predicted ones (weights/predict.h). */
-static const void *predicted(mr_worker *w, const mr_task *t, mr_stage_weights *b, uint32_t slot)
+static mr_status predicted(mr_worker *w, const mr_task *t, mr_stage_weights *b, uint32_t slot, const void **out)
 {
 	const mr_run *run = w->run;
 	int32_t horizon = mr_instr_horizon(t->links->plan, t->in);
 	double lr;
 
-	if (mr_instr_takes_made(t->links->plan, t->in))
-		return mr_predict_kept(b, t->in->pipe, slot);
+	*out = mr_instr_takes_made(t->links->plan, t->in) ? mr_predict_kept(b, t->in->pipe, slot) : NULL;
+	if (*out)
+		return MR_OK;
 	if (horizon && t->links->plan->contract.predict == MR_PREDICT_STEPS)
-		return mr_predict_steps(b, t->in->pipe, w->kc, t->version, horizon, slot);
+		return mr_predict_steps(b, t->in->pipe, w->kc, t->version, horizon, slot, out);
 	/* One pipe from here on: only the owner reads `latest`. */
 	lr = mr_mitigated_lr_ahead(b, run->c.lr, b->latest + 1);
 	if (horizon && t->links->plan->contract.same_version_b)
-		return mr_predict_keep(b, w->kc, &b->optim, lr, horizon, slot);
+		return mr_predict_keep(b, w->kc, &b->optim, lr, horizon, slot, out);
 	if (b->prediction->holds && t->in->op == MR_OP_F)
-		return mr_predict_held(b, w->kc, &b->optim, lr, horizon, t->version);
-	return horizon ? mr_predict_weights(b, w->kc, &b->optim, lr, horizon) : mr_weights_at(b, 0, t->version);
+		return mr_predict_held(b, w->kc, &b->optim, lr, horizon, t->version, out);
+	if (horizon)
+		return mr_predict_weights(b, w->kc, &b->optim, lr, horizon, out);
+	*out = mr_weights_at(b, 0, t->version);
+	return MR_OK;
 }
 
 /* The values with which @micro begins at the stage of @t. */
@@ -55,14 +59,15 @@ static void count_read(const mr_task *t, mr_stage_weights *b)
 		mr_version_count_read(&b->version_count, t->version - 1);
 }
 
-static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
+static mr_status make_io(mr_worker *w, const mr_task *t, mr_slot *slot, mr_stage_io *io)
 {
 	mr_run *run = w->run;
 	mr_links *l = t->links;
 	uint16_t s = t->in->stage;
 	uint8_t pipe = t->in->pipe;
 	mr_stage_weights *b = mr_run_weights(run, pipe, s);
-	mr_stage_io io = {
+
+	*io = (mr_stage_io){
 		.kc = w->kc,
 		.in = mr_link_buffer(&t->st->in, slot->in),
 		.slot = slot->memory,
@@ -74,22 +79,21 @@ static mr_stage_io make_io(mr_worker *w, const mr_task *t, mr_slot *slot)
 		.first_sample = t->micro * (uint64_t)l->samples,
 		.window = t->micro / run->c.plan->contract.need,
 	};
-
-	mr_weights_show(b, mr_run_shard(run, pipe, s), t->version, &io);
-	io.old_rows = b->row_versions ? b->row_versions->of : NULL;
+	mr_weights_show(b, mr_run_shard(run, pipe, s), t->version, io);
+	io->old_rows = b->row_versions ? b->row_versions->of : NULL;
 	if (run->replicas && !l->train)
-		io.weights = mr_replicas_model(&run->replicas[s]);
-	io.begin = begin_of(run, t, t->micro);
+		io->weights = mr_replicas_model(&run->replicas[s]);
+	io->begin = begin_of(run, t, t->micro);
 	if (run->carried && l->train && t->in->op == MR_OP_F)
-		io.end = mr_carried_end(&run->carried[s], t->micro);
+		io->end = mr_carried_end(&run->carried[s], t->micro);
 	if (b->layer_states)
-		io.layer_state = mr_run_weights(run, 0, s)->layer_states->state;
+		io->layer_state = mr_run_weights(run, 0, s)->layer_states->state;
 	count_read(t, b);
 	if (l->train && b->prediction && (b->prediction->holds || mr_instr_horizon(l->plan, t->in)))
-		io.weights = predicted(w, t, b, (uint32_t)(slot - t->st->slot));
+		MR_TRY(predicted(w, t, b, (uint32_t)(slot - t->st->slot), &io->weights));
 	if (l->plan->contract.tied && s + 1 == run->n_stages)
-		io.tied_weights = mr_tied_links_weights(&run->weights[0], pipe, t->version);
-	return io;
+		io->tied_weights = mr_tied_links_weights(&run->weights[0], pipe, t->version);
+	return MR_OK;
 }
 
 /* Are the values there with which @micro begins? */
@@ -177,7 +181,7 @@ static mr_status repeat(mr_worker *w, const mr_task *t)
 	double loss = 0;
 
 	slot.in = st->kept_in[at];
-	io = make_io(w, t, &slot);
+	MR_TRY(make_io(w, t, &slot, &io));
 	io.loss = &loss;
 	if (last)
 		io.target = mr_link_buffer(&st->target, st->kept_target[at]);
@@ -202,7 +206,7 @@ mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 		return repeat(w, t);
 	MR_TRY(take_slot(t, w->acquired.in, &slot));
 	MR_TRY(check_carried(run, t, t->micro));
-	io = make_io(w, t, slot);
+	MR_TRY(make_io(w, t, slot, &io));
 	io.loss = &loss;
 	if (!l->train)
 		io.judged = mr_judging_begin(&run->judging, t->micro);
@@ -240,7 +244,7 @@ mr_status mr_exec_recompute(mr_worker *w, const mr_task *t)
 	MR_TRY(take_slot(t, st->kept_in[at], &slot));
 	MR_TRY(check_carried(run, t, t->micro));
 	slot->version = st->kept_version[at];
-	io = make_io(w, t, slot);
+	MR_TRY(make_io(w, t, slot, &io));
 	io.loss = &loss; /* F has recorded it */
 	io.out = w->scratch + mr_stage_size(run->stage[s])->scratch_bytes;
 	if (last)
@@ -344,7 +348,7 @@ static mr_status commit_inside(mr_worker *w, const mr_task *t)
 	if (b->layer_states)
 		mr_layer_states_fold(b);
 	if (run->c.measures && !b->unchanged)
-		mr_norms_measure(b, w->kc, b->sum);
+		MR_TRY(mr_norms_measure(b, w->kc, b->sum));
 	if (mr_exec_asks_norm(run, b, b->latest + 1))
 		norm = mr_exec_take_norm(run, b, b->latest + 1);
 	mr_weights_committed(b);
@@ -390,7 +394,7 @@ static mr_status span_io(mr_worker *w, const mr_task *t, uint32_t j, mr_slot **s
 	MR_TRY(check_carried(w->run, t, t->micro + j));
 	note_read(t, &w->run->weights[s], 0, (*slot)->version, j == 0);
 	MR_TRY(note_seen(w->run, t, *slot));
-	*io = make_io(w, t, *slot);
+	MR_TRY(make_io(w, t, *slot, io));
 	io->begin = begin_of(w->run, t, t->micro + j);
 	if (s + 1 < w->run->n_stages)
 		io->grad_out = mr_link_buffer(&t->st->grad, (*slot)->grad);
@@ -463,7 +467,7 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 	MR_TRY(note_seen(run, t, slot));
 	if (w->acquired.got & MR_GOT_IN)
 		slot->grad = w->acquired.in;
-	io = make_io(w, t, slot);
+	MR_TRY(make_io(w, t, slot, &io));
 	if (s + 1 < run->n_stages)
 		io.grad_out = mr_link_buffer(&st->grad, slot->grad);
 	if (w->acquired.got & MR_GOT_OUT)

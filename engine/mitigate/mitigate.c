@@ -55,15 +55,20 @@ static void follow_range(const void *args, int64_t lo, int64_t hi)
 	w->m->ops->follow(w->m, w->c, w->made, lo, hi);
 }
 
-void mr_mitigate_correct(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc, void *g)
+mr_status mr_mitigate_correct(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc,
+			      void *g)
 {
-	k->ranges(kc, c->n, correct_range, &(work){.m = m, .c = c, .g = g});
+	MR_TRY(k->ranges(kc, &(mr_ranges_args){.n = c->n, .fn = correct_range,
+					       .args = &(work){.m = m, .c = c, .g = g}}));
+	return MR_OK;
 }
 
-void mr_mitigate_follow(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc,
-			const void *made)
+mr_status mr_mitigate_follow(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc,
+			     const void *made)
 {
-	k->ranges(kc, c->n, follow_range, &(work){.m = m, .c = c, .made = made});
+	MR_TRY(k->ranges(kc, &(mr_ranges_args){.n = c->n, .fn = follow_range,
+					       .args = &(work){.m = m, .c = c, .made = made}}));
+	return MR_OK;
 }
 
 bool mr_mitigate_is_none(const mr_mitigate_ops *ops)

@@ -73,9 +73,10 @@ void mr_mitigate_init(mr_mitigate *m, const mr_mitigate_ops *ops, const mr_value
  * m->ops->correct and m->ops->follow, which must not be NULL, over all elements, on the threads of @kc's team:
  * element by element, so the bits are those of one thread. Thread: @kc's leader.
  */
-void mr_mitigate_correct(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc, void *g);
-void mr_mitigate_follow(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc,
-			const void *made);
+mr_status mr_mitigate_correct(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc,
+			      void *g) MR_MUST_USE;
+mr_status mr_mitigate_follow(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc,
+			     const void *made) MR_MUST_USE;
 
 /** Is @ops the mitigation "none"? */
 bool mr_mitigate_is_none(const mr_mitigate_ops *ops);

@@ -124,13 +124,10 @@ bool mr_operation_at(uint32_t i, mr_operation *out)
 #define PRIMITIVE_OURS "none: fused"
 #define PRIMITIVE_ONEDNN "oneDNN"
 #define PRIMITIVE_BOTH "oneDNN, fused"
-#define AUTO_FUSED "fused"
-#define AUTO_CHOSEN "by table"
-#define MR_KERNEL_PART(type, id, args)
-#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) \
-	{#id, what, "reference", BY_##fused, PRIMITIVE_##onednn, AUTO_##chosen},
-#define MR_KERNEL_WHOLE(type, id, args, what) \
-	{#id, what, "none: row by row", "none: row by row", PRIMITIVE_ONEDNN, AUTO_CHOSEN},
+#define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) \
+	{#id, what, "reference", BY_##fused, PRIMITIVE_##onednn, #choice},
+#define MR_OPERATION_WHOLE(id, what) \
+	{#id, what, "none: row by row", "none: row by row", PRIMITIVE_ONEDNN, "by table"},
 	static const mr_operation operations[] = {
 #include "nn/kernels.def"
 	};
@@ -138,6 +135,7 @@ bool mr_operation_at(uint32_t i, mr_operation *out)
 	if (i >= sizeof(operations) / sizeof(operations[0]))
 		return false;
 	*out = operations[i];
+	out->chosen = strcmp(out->chosen, "none") ? "by table" : "fused";
 	return true;
 }
 

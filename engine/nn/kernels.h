@@ -9,7 +9,13 @@
  *	auto        f32, bf16, bf16_pure: of fused and onednn the one that a table of choices names for the operation
  *	            and its shape (nn/choices.h); in bf16 products also by the kernels of f32 on widened numbers
  *
- * Layers see only the table. nn/kernels.def lists the operations.
+ * Layers see only the table. nn/kernels.def lists the operations. All have one form: a context and the operation's
+ * arguments by name,
+ *
+ *	MR_TRY(k->sum(kc, &(mr_sum_args){.n = n, .a = a, .b = b, .y = y}));
+ *
+ * and a status: MR_ERESOURCE where memory ran out, MR_EDNN where oneDNN refused. Only a call that returns MR_OK has
+ * computed what its row says.
  *
  * A context belongs to one worker's leader thread: it is created on that thread, with its team's thread count, and used
  * by it alone. It caches primitives by shape (op, shape, threads, ISA: never by the place in the pipeline), so the
@@ -55,6 +61,19 @@ typedef enum mr_act {
 
 typedef struct mr_kctx mr_kctx; /* each backend has its own body */
 
+/* Classes of tensors; the first five have the type that mr_types names. */
+typedef enum mr_class {
+	MR_ACTIVATIONS,
+	MR_WEIGHTS,
+	MR_GRADIENTS,
+	MR_STATE,
+	MR_COMPUTED, /* of the type that is computed in */
+	MR_TOKENS,   /* int32_t */
+	MR_NUMBER,   /* double */
+	MR_SAVED,    /* bytes in the backend's own form, from forward to backward */
+	MR_SCRATCH,  /* bytes, during a call */
+} mr_class;
+
 /* The classes of A, B and C. Bias, aux and addend are weights, activations and activations. */
 typedef enum mr_gemm_of {
 	MR_GEMM_ACTIVATIONS, /* activations, weights, activations */
@@ -81,6 +100,18 @@ typedef struct mr_gemm {
 	const void *addend; /* [m, n], not C: added last, with the bits of `sum` afterwards; excludes ta, add and act.
 	                       NULL: none */
 } mr_gemm;
+
+/* The class of operand @which: 0: A, 1: B, 2: C. */
+static inline mr_class mr_gemm_class(const mr_gemm *g, int which)
+{
+	static const mr_class classes[][3] = {
+		[MR_GEMM_ACTIVATIONS] = {MR_ACTIVATIONS, MR_WEIGHTS, MR_ACTIVATIONS},
+		[MR_GEMM_GRADIENTS] = {MR_ACTIVATIONS, MR_ACTIVATIONS, MR_GRADIENTS},
+		[MR_GEMM_STATE] = {MR_STATE, MR_STATE, MR_STATE},
+	};
+
+	return classes[g->of][which];
+}
 
 /*
  * Batch normalisation of x[rows, cols]: each column shifted and scaled by its mean and variance over all rows (which
@@ -120,12 +151,36 @@ static inline int64_t mr_attn_width(const mr_attn *a)
 	return (a->heads + 2 * mr_attn_kv_heads(a)) * a->dim;
 }
 
+static inline int64_t mr_attn_rows(const mr_attn *a)
+{
+	return a->samples * a->t;
+}
+
+/* Of @products of scores or gradients, each over the pairs of a query and a key that attention sees. */
+static inline double mr_attn_flops(const mr_attn *a, int products)
+{
+	double pairs = (double)a->t * (double)(a->bidirectional ? a->t : a->t + 1) / (a->bidirectional ? 1 : 2);
+
+	return 2.0 * products * pairs * (double)(a->samples * a->heads * a->dim);
+}
+
 /* Rotary positions: of each head's numbers x_j and x_{j + dim/2} are the coordinates of a point, turned by the angle
  * position * theta^(-2j / dim), j < dim/2; row r of a sample has position r. Angles are f64. */
 typedef struct mr_rope {
 	int64_t samples, t, heads, kv_heads, dim; /* dim even */
 	double theta;
 } mr_rope;
+
+static inline int64_t mr_rope_rows(const mr_rope *r)
+{
+	return r->samples * r->t;
+}
+
+/* Columns of queries, keys and values side by side. */
+static inline int64_t mr_rope_width(const mr_rope *r)
+{
+	return (r->heads + 2 * r->kv_heads) * r->dim;
+}
 
 /* What goes from row to row in a recurrent layer (nn/layers/recurrent.h). */
 typedef enum mr_cell_kind { MR_CELL_LSTM, MR_CELL_GRU } mr_cell_kind;
@@ -144,6 +199,12 @@ typedef struct mr_cell {
 	int64_t pitch;
 } mr_cell;
 
+/* Rows of a tensor of all rows, from that of sample 0 to that of the last one. */
+static inline int64_t mr_cell_rows(const mr_cell *c)
+{
+	return (c->samples - 1) * c->pitch + 1;
+}
+
 /* A whole LSTM or GRU: all rows of its samples at once. Equations, gates and weights are those of
  * nn/layers/recurrent.h. */
 typedef struct mr_recurrence {
@@ -152,6 +213,14 @@ typedef struct mr_recurrence {
 	int64_t in, width;   /* columns of x, and of y */
 	bool reverse;        /* from the last row to the first */
 } mr_recurrence;
+
+/* Forward is one of @products, backward two: of the gradients of what it multiplies. */
+static inline double mr_recurrence_flops(const mr_recurrence *r, int products)
+{
+	int64_t gates = mr_cell_gates(r->kind) * r->width;
+
+	return 2.0 * products * (double)(r->samples * r->t) * (double)gates * (double)(r->in + r->width);
+}
 
 /* The memory of its two passes beside their tensors. */
 typedef struct mr_recurrence_room {
@@ -173,17 +242,6 @@ typedef struct mr_recurrence_call {
 	bool dx_add;
 	void *dw;            /* gradients of the four weights, one after the other without gaps, overwritten */
 } mr_recurrence_call;
-
-/* Gradients that go back through a row. Activations, but for the carry. */
-typedef struct mr_cell_gradients {
-	const void *dy;      /* rows: of y, from outside */
-	const void *dy_next; /* [samples, width]: of y, through the product of the next row */
-	void *carry;         /* [samples, width], of the type that is computed in: of what the next row took beside the
-	                        product; becomes that of the row before */
-	void *da;            /* rows: of the gates' part from x */
-	void *db;            /* rows: of their part from y, where it is another; NULL: LSTM */
-	void *db_step;       /* [samples, gates]: the same as db, or as da where there is none */
-} mr_cell_gradients;
 
 /* Which random numbers a dropout mask uses: independent of pipeline, cut and micro-batch (base/rng.h, MR_RNG_DROPOUT).
  */
@@ -282,6 +340,14 @@ typedef void mr_range_fn(const void *args, int64_t lo, int64_t hi);
 typedef struct mr_kernels mr_kernels;
 struct mr_kernel_call;
 
+/* The arguments of each operation, by the names of its row. */
+#define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) typedef struct mr_##id##_args {
+#define MR_OPERATION_WHOLE(id, what) typedef struct mr_##id##_args {
+#define MR_PARAMETER(type, id) type id;
+#define MR_OPERAND(pointer, id, class, used, count, read, written) pointer id;
+#define MR_END(id) } mr_##id##_args;
+#include "nn/kernels.def"
+
 /* The code that executes an operation: portable C, our kernels, a primitive of oneDNN, or for a product in bf16 our
  * kernels of f32 (nn/kernels/fused/f32_inside.h). */
 typedef enum mr_kernel_by { MR_BY_REFERENCE, MR_BY_FUSED, MR_BY_ONEDNN, MR_BY_F32, MR_N_KERNEL_BY } mr_kernel_by;
@@ -301,10 +367,20 @@ struct mr_kernels {
 	/** The same answer without the room. */
 	bool (*takes_recurrence)(const mr_kctx *kc, const mr_recurrence *r);
 #define MR_KERNEL_PART(type, id, args) type (*id) args;
-#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) type (*id) args;
-#define MR_KERNEL_WHOLE(type, id, args, what) type (*id) args;
+#define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) \
+	mr_status (*id)(mr_kctx *kc, const mr_##id##_args *o) MR_MUST_USE;
+#define MR_OPERATION_WHOLE(id, what) mr_status (*id)(mr_kctx *kc, const mr_##id##_args *o) MR_MUST_USE;
 #include "nn/kernels.def"
 };
+
+/* Bytes that attention saves from forward to backward. */
+static inline int64_t mr_attn_saved_bytes(const mr_kernels *k, const mr_attn *a)
+{
+	mr_saved all = {0};
+
+	k->attn_saved(a, &all);
+	return (int64_t)all.bytes;
+}
 
 /**
  * The table of the backend that a configuration calls @backend, for @dtype; NULL with a message in mr_error_text()

@@ -41,28 +41,30 @@ static mr_row_sum sum_of(const mr_layer_call *c, const mr_param_spec *spec)
 }
 
 /* Step @j of @c, of a parameter like @spec, with the gradient @g. */
-static void step(const mr_layer_call *c, uint32_t j, const mr_param_spec *spec, const void *g)
+static mr_status step(const mr_layer_call *c, uint32_t j, const mr_param_spec *spec, const void *g)
 {
 	int64_t n = mr_param_count(spec);
 	mr_row_sum sum;
 
 	if (c->sum_rows && !j) {
 		sum = sum_of(c, spec);
-		mr_lazy_step_rows(c->k, c->kc, n, &c->step[j], &sum, c->old_rows);
+		MR_TRY(mr_lazy_step_rows(c->k, c->kc, n, &c->step[j], &sum, c->old_rows));
 	} else if (spec->lazy)
-		mr_lazy_step(c->k, c->kc, n / spec->dim[0], n, &c->step[j], g, j ? NULL : c->old_rows);
+		MR_TRY(mr_lazy_step(c->k, c->kc, n / spec->dim[0], n, &c->step[j], g, j ? NULL : c->old_rows));
 	else
-		c->k->step(c->kc, n, &c->step[j], g);
+		MR_TRY(c->k->step(c->kc, &(mr_step_args){.n = n, .s = &c->step[j], .g = g}));
+	return MR_OK;
 }
 
-static void other_steps(const mr_layer_ops *ops, const mr_layer_call *c)
+static mr_status other_steps(const mr_layer_ops *ops, const mr_layer_call *c)
 {
 	mr_param_spec spec[MR_LAYER_PARAMS];
 	uint32_t count = ops->params(c->cfg, c->in, spec);
 
 	for (uint32_t j = 0; j < count; j++)
 		if (!(ops->steps >> j & 1) && c->step[j].dst && !(j == 0 && c->sparse_rows))
-			step(c, j, &spec[j], c->dw[j]);
+			MR_TRY(step(c, j, &spec[j], c->dw[j]));
+	return MR_OK;
 }
 
 /* Are the gradients of @c made whole, apart from their steps? */
@@ -81,7 +83,7 @@ static mr_layer_call alone(const mr_layer_call *c)
 }
 
 /* Norms and steps of gradients that are whole. That of a parameter which two layers share is so behind the second. */
-static void apart_steps(const mr_layer_ops *ops, const mr_layer_call *c)
+static mr_status apart_steps(const mr_layer_ops *ops, const mr_layer_call *c)
 {
 	mr_param_spec spec[MR_LAYER_PARAMS];
 	uint32_t count = ops->params(c->cfg, c->in, spec);
@@ -95,12 +97,13 @@ static void apart_steps(const mr_layer_ops *ops, const mr_layer_call *c)
 		if (c->sum_rows && !j) {
 			mr_row_sum sum = sum_of(c, &spec[j]);
 
-			c->sumsq[j] = mr_row_sum_squares(&sum, c->k, c->kc);
+			MR_TRY(mr_row_sum_squares(&sum, c->k, c->kc, &c->sumsq[j]));
 		} else {
-			c->sumsq[j] = mr_squares(c->k, c->kc, mr_param_count(&spec[j]), grad);
+			MR_TRY(mr_squares(c->k, c->kc, mr_param_count(&spec[j]), grad, &c->sumsq[j]));
 		}
-		step(c, j, &spec[j], grad);
+		MR_TRY(step(c, j, &spec[j], grad));
 	}
+	return MR_OK;
 }
 
 mr_status mr_layer_weight(const mr_layer_ops *ops, const mr_layer_call *c)
@@ -111,12 +114,11 @@ mr_status mr_layer_weight(const mr_layer_ops *ops, const mr_layer_call *c)
 		mr_layer_call a = alone(c);
 
 		MR_TRY(ops->backward_weight(&a));
-		apart_steps(ops, c);
-		return MR_OK;
+		return apart_steps(ops, c);
 	}
 	MR_TRY(ops->backward_weight(c));
 	if (c->step)
-		other_steps(ops, c);
+		MR_TRY(other_steps(ops, c));
 	return MR_OK;
 }
 
@@ -131,12 +133,11 @@ mr_status mr_layer_backward(const mr_layer_ops *ops, const mr_layer_call *c)
 		mr_layer_call a = alone(c);
 
 		MR_TRY(ops->backward(&a));
-		apart_steps(ops, c);
-		return MR_OK;
+		return apart_steps(ops, c);
 	}
 	MR_TRY(ops->backward(c));
 	if (c->step)
-		other_steps(ops, c);
+		MR_TRY(other_steps(ops, c));
 	return MR_OK;
 }
 
@@ -149,6 +150,6 @@ mr_status mr_layer_weights(const mr_layer_ops *ops, const mr_layer_call *c, uint
 	}
 	MR_TRY(ops->backward_weights(c, n));
 	if (c[n - 1].step)
-		other_steps(ops, &c[n - 1]);
+		MR_TRY(other_steps(ops, &c[n - 1]));
 	return MR_OK;
 }

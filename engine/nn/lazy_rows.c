@@ -42,8 +42,8 @@ static void keep(const mr_types *t, const mr_step *s, int64_t n)
 		memcpy(s->dst_rest, s->src_rest, (size_t)n * sizeof(*s->dst_rest));
 }
 
-void mr_lazy_step(const mr_kernels *k, mr_kctx *kc, int64_t cols, int64_t n, const mr_step *s, const void *g,
-		  mr_old_rows *old)
+mr_status mr_lazy_step(const mr_kernels *k, mr_kctx *kc, int64_t cols, int64_t n, const mr_step *s, const void *g,
+		       mr_old_rows *old)
 {
 	size_t bytes = mr_dtype_bytes(k->types.gradients);
 	int64_t end;
@@ -60,13 +60,16 @@ void mr_lazy_step(const mr_kernels *k, mr_kctx *kc, int64_t cols, int64_t n, con
 			mr_old_rows_save(old, (int32_t)(i / cols),
 					 (const uint8_t *)s->src + (size_t)i * mr_dtype_bytes(k->types.weights));
 		if (met)
-			k->step(kc, end - at, &part, (const uint8_t *)g + (size_t)at * bytes);
+			MR_TRY(k->step(kc, &(mr_step_args){.n = end - at, .s = &part,
+							   .g = (const uint8_t *)g + (size_t)at * bytes}));
 		else
 			keep(&k->types, &part, end - at);
 	}
+	return MR_OK;
 }
 
-void mr_lazy_step_rows(const mr_kernels *k, mr_kctx *kc, int64_t n, const mr_step *s, mr_row_sum *g, mr_old_rows *old)
+mr_status mr_lazy_step_rows(const mr_kernels *k, mr_kctx *kc, int64_t n, const mr_step *s, mr_row_sum *g,
+			    mr_old_rows *old)
 {
 	size_t bytes = mr_dtype_bytes(k->types.weights);
 
@@ -81,6 +84,7 @@ void mr_lazy_step_rows(const mr_kernels *k, mr_kctx *kc, int64_t n, const mr_ste
 			continue;
 		if (old)
 			mr_old_rows_save(old, row, (const uint8_t *)s->src + (size_t)(row * g->cols) * bytes);
-		k->step(kc, g->cols, &one, value);
+		MR_TRY(k->step(kc, &(mr_step_args){.n = g->cols, .s = &one, .g = value}));
 	}
+	return MR_OK;
 }

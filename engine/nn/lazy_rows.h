@@ -20,11 +20,12 @@
 /** The step @s of @n numbers, which are whole rows of @cols, with the gradient @g: rows that are not met are copied
  * from s->src to s->dst. With @old (not NULL) the numbers are a whole table, stepped in place, and rows that are met
  * are saved there before. */
-void mr_lazy_step(const mr_kernels *k, mr_kctx *kc, int64_t cols, int64_t n, const mr_step *s, const void *g,
-		  mr_old_rows *old);
+mr_status mr_lazy_step(const mr_kernels *k, mr_kctx *kc, int64_t cols, int64_t n, const mr_step *s, const void *g,
+		       mr_old_rows *old) MR_MUST_USE;
 
 /** The same step of the table of @n numbers, with the gradient @g: rows in ascending order. */
-void mr_lazy_step_rows(const mr_kernels *k, mr_kctx *kc, int64_t n, const mr_step *s, mr_row_sum *g, mr_old_rows *old);
+mr_status mr_lazy_step_rows(const mr_kernels *k, mr_kctx *kc, int64_t n, const mr_step *s, mr_row_sum *g,
+			    mr_old_rows *old) MR_MUST_USE;
 
 /** @s of tensors that begin @n elements further on. */
 mr_step mr_step_shifted(const mr_step *s, const mr_types *t, int64_t n);

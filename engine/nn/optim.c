@@ -59,10 +59,8 @@ mr_status mr_optim_step(const mr_optim *o, const mr_optim_call *c, const mr_kern
 	o->ops->fill(o, c, &s);
 	if (c->sum_rows) {
 		sum = mr_row_sum_at((void *)(uintptr_t)g, c->sum_rows, c->lazy_cols, k->types.gradients);
-		mr_lazy_step_rows(k, kc, n, &s, &sum, c->old_rows);
-	} else if (c->lazy_cols)
-		mr_lazy_step(k, kc, c->lazy_cols, n, &s, g, c->old_rows);
-	else
-		k->step(kc, n, &s, g);
-	return k->ctx_status(kc);
+		return mr_lazy_step_rows(k, kc, n, &s, &sum, c->old_rows);
+	}
+	return c->lazy_cols ? mr_lazy_step(k, kc, c->lazy_cols, n, &s, g, c->old_rows)
+			    : k->step(kc, &(mr_step_args){.n = n, .s = &s, .g = g});
 }

@@ -122,12 +122,13 @@ void mr_row_sum_sort(mr_row_sum *x)
 /* Each row stands behind as many zeros as numbers of its first vector belong to the row before it, and before as many
  * as fill its last one. A row goes on in the next block of mr_squares where it crosses a border, which no vector does.
  */
-double mr_row_sum_squares(mr_row_sum *x, const mr_kernels *k, mr_kctx *kc)
+mr_status mr_row_sum_squares(mr_row_sum *x, const mr_kernels *k, mr_kctx *kc, double *sum)
 {
 	size_t number = x->row_bytes / (size_t)x->cols;
 	int64_t at = 0, block = 0;
-	double sum = 0;
+	double some;
 
+	*sum = 0;
 	mr_row_sum_sort(x);
 	for (int32_t i = 0; i < *x->n; i++) {
 		const uint8_t *from = x->value + (size_t)mr_row_sum_find(x, x->order[i]) * x->row_bytes;
@@ -140,7 +141,8 @@ double mr_row_sum_squares(mr_row_sum *x, const mr_kernels *k, mr_kctx *kc)
 			uint8_t *to;
 
 			if (first / MR_SQUARES_BLOCK != block) {
-				sum += k->sumsq(kc, at, x->room);
+				MR_TRY(k->sumsq(kc, &(mr_sumsq_args){.n = at, .x = x->room, .sum = &some}));
+				*sum += some;
 				block = first / MR_SQUARES_BLOCK;
 				at = 0;
 			}
@@ -153,5 +155,7 @@ double mr_row_sum_squares(mr_row_sum *x, const mr_kernels *k, mr_kctx *kc)
 			from += (size_t)n * number;
 		}
 	}
-	return sum + k->sumsq(kc, at, x->room);
+	MR_TRY(k->sumsq(kc, &(mr_sumsq_args){.n = at, .x = x->room, .sum = &some}));
+	*sum += some;
+	return MR_OK;
 }

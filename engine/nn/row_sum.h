@@ -48,6 +48,6 @@ void mr_row_sum_sort(mr_row_sum *x);
 int32_t mr_row_sum_find(const mr_row_sum *x, int32_t row);
 
 /** The sum of the squares, with the bits of mr_squares of the whole gradient, unless gradients are bf16. */
-double mr_row_sum_squares(mr_row_sum *x, const mr_kernels *k, mr_kctx *kc);
+mr_status mr_row_sum_squares(mr_row_sum *x, const mr_kernels *k, mr_kctx *kc, double *sum) MR_MUST_USE;
 
 #endif

@@ -99,23 +99,24 @@ mr_status mr_sparse_rows_product(const mr_sparse_rows *f, const mr_kernels *k, m
 
 	memcpy(m.from, from, sizeof(from));
 	memcpy(m.to, to, sizeof(to));
-	k->ranges(kc, f->n * f->cols, move_rows, &m);
-	return k->gemm_step_rows(kc, g, a, b, c, s, &r);
+	MR_TRY(k->ranges(kc, &(mr_ranges_args){.n = f->n * f->cols, .fn = move_rows, .args = &m}));
+	return k->gemm_step_rows(kc, &(mr_gemm_step_rows_args){.g = g, .a = a, .b = b, .c = c, .s = s, .r = &r});
 }
 
-void mr_sparse_rows_add(const mr_sparse_rows *f, const mr_kernels *k, mr_kctx *kc)
+mr_status mr_sparse_rows_add(const mr_sparse_rows *f, const mr_kernels *k, mr_kctx *kc)
 {
 	size_t bytes = (size_t)f->cols * mr_dtype_bytes(k->types.gradients);
 	moving out = {.f = f, .from = {f->whole}, .to = {f->first}, .bytes = {bytes}};
 	moving back = {.f = f, .from = {f->last}, .to = {f->whole}, .back = true, .bytes = {bytes}};
 
-	k->ranges(kc, f->n * f->cols, move_rows, &out);
-	k->sum_gradients(kc, f->n * f->cols, f->first, f->last, f->last);
-	k->ranges(kc, f->n * f->cols, move_rows, &back);
+	MR_TRY(k->ranges(kc, &(mr_ranges_args){.n = f->n * f->cols, .fn = move_rows, .args = &out}));
+	MR_TRY(k->sum_gradients(kc, &(mr_sum_gradients_args){.n = f->n * f->cols, .a = f->first, .b = f->last,
+							     .y = f->last}));
+	return k->ranges(kc, &(mr_ranges_args){.n = f->n * f->cols, .fn = move_rows, .args = &back});
 }
 
 /* @s of what was put aside, row by row: the random words of its rounding follow from where a row comes from. */
-static void step_each(const mr_sparse_rows *f, const mr_kernels *k, mr_kctx *kc, const mr_step *s)
+static mr_status step_each(const mr_sparse_rows *f, const mr_kernels *k, mr_kctx *kc, const mr_step *s)
 {
 	size_t weight = (size_t)f->cols * mr_dtype_bytes(k->types.weights);
 	size_t state = (size_t)f->cols * mr_dtype_bytes(k->types.state);
@@ -128,11 +129,13 @@ static void step_each(const mr_sparse_rows *f, const mr_kernels *k, mr_kctx *kc,
 		row.src = row.dst = (char *)f->w + (size_t)i * weight;
 		row.m = s->m ? (char *)s->m + (size_t)i * state : NULL;
 		row.v = s->v ? (char *)s->v + (size_t)i * state : NULL;
-		k->step(kc, f->cols, &row, (const char *)f->last + (size_t)i * gradient);
+		MR_TRY(k->step(kc, &(mr_step_args){.n = f->cols, .s = &row,
+						   .g = (const char *)f->last + (size_t)i * gradient}));
 	}
+	return MR_OK;
 }
 
-void mr_sparse_rows_step(const mr_sparse_rows *f, const mr_kernels *k, mr_kctx *kc, const mr_step *s)
+mr_status mr_sparse_rows_step(const mr_sparse_rows *f, const mr_kernels *k, mr_kctx *kc, const mr_step *s)
 {
 	mr_step aside = *s;
 	void *to[4] = {s->dst, s->m, s->v, s->dst_rest};
@@ -144,10 +147,11 @@ void mr_sparse_rows_step(const mr_sparse_rows *f, const mr_kernels *k, mr_kctx *
 	m.from[1] = aside.m = s->m ? f->m : NULL;
 	m.from[2] = aside.v = s->v ? f->v : NULL;
 	m.from[3] = aside.src_rest = aside.dst_rest = s->dst_rest ? f->rest : NULL;
-	k->sum_gradients(kc, f->n * f->cols, f->last, f->first, f->last);
+	MR_TRY(k->sum_gradients(kc, &(mr_sum_gradients_args){.n = f->n * f->cols, .a = f->last, .b = f->first,
+							     .y = f->last}));
 	if (mr_types_pure(&k->types))
-		step_each(f, k, kc, &aside);
+		MR_TRY(step_each(f, k, kc, &aside));
 	else
-		k->step(kc, f->n * f->cols, &aside, f->last);
-	k->ranges(kc, f->n * f->cols, move_rows, &m);
+		MR_TRY(k->step(kc, &(mr_step_args){.n = f->n * f->cols, .s = &aside, .g = f->last}));
+	return k->ranges(kc, &(mr_ranges_args){.n = f->n * f->cols, .fn = move_rows, .args = &m});
 }

@@ -62,9 +62,9 @@ mr_status mr_sparse_rows_product(const mr_sparse_rows *f, const mr_kernels *k, m
 				 const void *a, const void *b, void *c, const mr_step *s) MR_MUST_USE;
 
 /** Instead of both, if there is @whole, which the head's W has written: add @last to the rows that occur. */
-void mr_sparse_rows_add(const mr_sparse_rows *f, const mr_kernels *k, mr_kctx *kc);
+mr_status mr_sparse_rows_add(const mr_sparse_rows *f, const mr_kernels *k, mr_kctx *kc) MR_MUST_USE;
 
 /** The same step of the rows that occur, with the gradient @first + @last. */
-void mr_sparse_rows_step(const mr_sparse_rows *f, const mr_kernels *k, mr_kctx *kc, const mr_step *s);
+mr_status mr_sparse_rows_step(const mr_sparse_rows *f, const mr_kernels *k, mr_kctx *kc, const mr_step *s) MR_MUST_USE;
 
 #endif

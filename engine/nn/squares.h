@@ -19,9 +19,9 @@ static inline int64_t mr_squares_n_blocks(int64_t n)
 }
 
 /** The sums of the blocks of @x, a tensor of @n gradients, into @out [mr_squares_n_blocks(@n)]. */
-void mr_squares_blocks(const mr_kernels *k, mr_kctx *kc, int64_t n, const void *x, double *out);
+mr_status mr_squares_blocks(const mr_kernels *k, mr_kctx *kc, int64_t n, const void *x, double *out) MR_MUST_USE;
 
 /** The sum of them all. */
-double mr_squares(const mr_kernels *k, mr_kctx *kc, int64_t n, const void *x);
+mr_status mr_squares(const mr_kernels *k, mr_kctx *kc, int64_t n, const void *x, double *sum) MR_MUST_USE;
 
 #endif

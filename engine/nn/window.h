@@ -34,6 +34,12 @@ typedef enum mr_pool_kind {
 	                        padding are not read */
 } mr_pool_kind;
 
+/* Kinds for which oneDNN has no primitive. */
+static inline bool mr_pool_is_ours(mr_pool_kind kind)
+{
+	return kind == MR_POOL_MAX || kind == MR_POOL_ADAPTIVE;
+}
+
 /* The most positions of a max pool's window: all their indices are exact in every activation type. */
 #define MR_POOL_POSITIONS 256
 

@@ -74,7 +74,7 @@ static int64_t n_elements(const yard *y)
 }
 
 /* Touch the caches as micro-batches do: read the weights, write a gradient. */
-static void work(const party *p, mr_stage_weights *b)
+static mr_status work(const party *p, mr_stage_weights *b)
 {
 	const mr_types *t = &p->y->c->kernels->types;
 	const void *weights = mr_weights_at(b, 0, b->latest);
@@ -83,7 +83,10 @@ static void work(const party *p, mr_stage_weights *b)
 
 	for (size_t at = 0; bytes && at + bytes <= all; at += bytes) /* narrower weights fill a part of the gradient
 									each time */
-		p->y->c->kernels->sum_gradients(p->kc, n, weights, weights, b->shard[0].grads + at);
+		MR_TRY(p->y->c->kernels->sum_gradients(p->kc, &(mr_sum_gradients_args){.n = n, .a = weights,
+										       .b = weights,
+										       .y = b->shard[0].grads + at}));
+	return MR_OK;
 }
 
 static mr_status average_together(party *p, double *seconds)
@@ -92,13 +95,13 @@ static mr_status average_together(party *p, double *seconds)
 	mr_stage_weights *b = &y->own[p->id];
 	uint64_t begin;
 
-	work(p, b);
+	MR_TRY(work(p, b));
 	MR_TRY(mr_weights_step(b, 0, p->kc, y->c->optim, LEARNING_RATE, 1));
 	mr_weights_committed(b);
 	if (!meet(p))
 		return MR_OK;
 	begin = mr_clock_ns();
-	mr_replicas_average(&y->replicas, p->id, b->latest + 1, p->kc);
+	MR_TRY(mr_replicas_average(&y->replicas, p->id, b->latest + 1, p->kc));
 	*seconds = seconds_since(begin);
 	if (!meet(p))
 		return MR_OK;

@@ -174,15 +174,18 @@ static mr_status add_up(bench *b, int64_t r)
 	int64_t n = (int64_t)(bytes / mr_dtype_bytes(k->types.gradients));
 	const void *weights = mr_weights_at(&b->l.own, 0, b->l.own.latest);
 	uint64_t begin = mr_clock_ns();
-	double norm;
+	double norm = 0;
 
 	for (size_t at = 0; bytes && at + bytes <= z->grad_bytes; at += bytes) /* narrower weights are added more than
 										  once */
-		k->sum_gradients(b->l.io.kc, n, b->l.shard.grads + at, weights, b->l.shard.grads + at);
+		MR_TRY(k->sum_gradients(b->l.io.kc, &(mr_sum_gradients_args){.n = n, .a = b->l.shard.grads + at,
+									     .b = weights,
+									     .y = b->l.shard.grads + at}));
 	if (r >= 0)
 		b->sum[r] = (double)(mr_clock_ns() - begin) * 1e-9;
 	begin = mr_clock_ns();
-	norm = bytes ? k->sumsq(b->l.io.kc, n, b->l.shard.grads) : 0;
+	if (bytes)
+		MR_TRY(k->sumsq(b->l.io.kc, &(mr_sumsq_args){.n = n, .x = b->l.shard.grads, .sum = &norm}));
 	if (r >= 0)
 		b->norm[r] = (double)(mr_clock_ns() - begin) * 1e-9;
 	return isfinite(norm) ? MR_OK : mr_fail(MR_EDIVERGED, "the gradient of the initial weights is not finite");

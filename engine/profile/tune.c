@@ -65,7 +65,8 @@ static mr_status run_gemm(const bench *b, const side *s, const mr_gemm *g, void 
 {
 	const void *w = element(b, b->w, b->turn * b->size);
 
-	return s->kernels.gemm(s->kc, g, b->x, w, g->bias ? b->bias : NULL, b->y, aux);
+	return s->kernels.gemm(s->kc, &(mr_gemm_args){.g = g, .a = b->x, .b = w, .bias = g->bias ? b->bias : NULL,
+						      .c = b->y, .aux = aux});
 }
 
 static mr_status run_step(const bench *b, const side *s)
@@ -78,37 +79,42 @@ static mr_status run_step(const bench *b, const side *s)
 			.gscale = 1, .lr = 1e-30, .mu = 0.9, .b1 = 0.9, .b2 = 0.999, .eps = 1e-8, .c1 = 0.5, .c2 = 0.5};
 
 	step.src_rest = step.dst_rest = b->rest ? b->rest + at : NULL;
-	return s->kernels.gemm_step(s->kc, &g, b->x, b->y, b->c, &step);
+	return s->kernels.gemm_step(s->kc, &(mr_gemm_step_args){.g = &g, .a = b->x, .b = b->y, .c = b->c, .s = &step});
 }
 
 /* Forward and backward, with ReLU. */
-static void run_batch_norm(const bench *b, const side *s)
+static mr_status run_batch_norm(const bench *b, const side *s)
 {
 	mr_batch_norm n = {.rows = b->rows, .cols = b->width, .eps = 1e-5, .act = MR_ACT_RELU};
 	float *mean = b->sums, *variance = b->sums + b->width;
 
-	s->kernels.batch_norm(s->kc, &n, b->x, b->m, b->m, b->y, mean, variance);
-	s->kernels.batch_norm_backward(s->kc, &n, b->x, b->y, b->m, mean, variance, b->w, b->c, false,
-				       (float *)b->bias, (float *)b->bias + b->width);
+	MR_TRY(s->kernels.batch_norm(s->kc, &(mr_batch_norm_args){.b = &n, .x = b->x, .gain = b->m, .shift = b->m,
+								  .y = b->y, .mean = mean, .variance = variance}));
+	return s->kernels.batch_norm_backward(
+		s->kc, &(mr_batch_norm_backward_args){.b = &n, .x = b->x, .y = b->y, .gain = b->m, .mean = mean,
+						      .variance = variance, .dy = b->w, .dx = b->c,
+						      .dgain = (float *)b->bias,
+						      .dshift = (float *)b->bias + b->width});
 }
 
 /* 3 x 3 pixels with padding, of images of 4 x 4. */
-static void run_pool(const bench *b, const side *s)
+static mr_status run_pool(const bench *b, const side *s)
 {
 	mr_window w = {.samples = b->rows / 16, .h = 4, .w = 4, .c = b->width, .out_h = 4, .out_w = 4,
 		       .kernel_h = 3, .kernel_w = 3, .stride_h = 1, .stride_w = 1, .pad_h = 1, .pad_w = 1,
 		       .dilation_h = 1, .dilation_w = 1};
 
-	s->kernels.pool(s->kc, &w, MR_POOL_MEAN_PADDED, b->x, b->y, NULL);
-	s->kernels.pool_backward(s->kc, &w, MR_POOL_MEAN_PADDED, NULL, b->w, b->c, false);
+	MR_TRY(s->kernels.pool(s->kc, &(mr_pool_args){.w = &w, .kind = MR_POOL_MEAN_PADDED, .x = b->x, .y = b->y}));
+	return s->kernels.pool_backward(s->kc, &(mr_pool_backward_args){.w = &w, .kind = MR_POOL_MEAN_PADDED,
+									.dy = b->w, .dx = b->c});
 }
 
-static void run_lrn(const bench *b, const side *s)
+static mr_status run_lrn(const bench *b, const side *s)
 {
 	mr_lrn l = {.pixels = b->rows, .c = b->width, .size = 5, .alpha = 5e-4, .beta = 0.75, .k = 2};
 
-	s->kernels.lrn(s->kc, &l, b->x, b->y);
-	s->kernels.lrn_backward(s->kc, &l, b->x, b->w, b->c, false);
+	MR_TRY(s->kernels.lrn(s->kc, &(mr_lrn_args){.l = &l, .x = b->x, .y = b->y}));
+	return s->kernels.lrn_backward(s->kc, &(mr_lrn_backward_args){.l = &l, .x = b->x, .dy = b->w, .dx = b->c});
 }
 
 /* 3 x 3 pixels with padding, the only windows of which `fused` has kernels of its own, over images that are larger
@@ -130,10 +136,12 @@ static mr_status run_conv(const bench *b, const side *s, mr_choice_kind kind)
 	mr_conv g = conv_of(b);
 
 	if (kind == MR_CHOICE_conv)
-		return s->kernels.conv(s->kc, &g, b->x, b->w, NULL, b->y);
+		return s->kernels.conv(s->kc, &(mr_conv_args){.g = &g, .x = b->x, .w = b->w, .y = b->y});
 	if (kind == MR_CHOICE_conv_input)
-		return s->kernels.conv_backward_input(s->kc, &g, b->y, b->w, b->c, false);
-	return s->kernels.conv_step(s->kc, &g, b->x, b->y, b->c, false, &step);
+		return s->kernels.conv_backward_input(s->kc, &(mr_conv_backward_input_args){.g = &g, .dy = b->y,
+											    .w = b->w, .dx = b->c});
+	return s->kernels.conv_step(s->kc, &(mr_conv_step_args){.g = &g, .x = b->x, .dy = b->y, .dw = b->c,
+								.s = &step});
 }
 
 /* One call of @kind. */
@@ -143,6 +151,7 @@ static mr_status call(const bench *b, const side *s, mr_choice_kind kind)
 	mr_gemm nn = {.m = b->rows, .n = cols, .k = depth, .bias = true};
 	mr_gemm nt = {.m = b->rows, .n = cols, .k = depth, .tb = true};
 	float *mean = (float *)b->bias + cols, *rstd = mean + b->rows;
+	double loss;
 
 	switch (kind) {
 	case MR_CHOICE_gemm_nn: return run_gemm(b, s, &nn, NULL);
@@ -150,18 +159,23 @@ static mr_status call(const bench *b, const side *s, mr_choice_kind kind)
 	case MR_CHOICE_gemm_nn_gelu: nn.act = MR_ACT_GELU; return run_gemm(b, s, &nn, b->c);
 	case MR_CHOICE_gemm_nt: return run_gemm(b, s, &nt, NULL);
 	case MR_CHOICE_gemm_tn: return run_step(b, s);
-	case MR_CHOICE_sum: s->kernels.sum(s->kc, b->size, b->x, b->w, b->y); break;
+	case MR_CHOICE_sum:
+		return s->kernels.sum(s->kc, &(mr_sum_args){.n = b->size, .a = b->x, .b = b->w, .y = b->y});
 	case MR_CHOICE_norm:
-		s->kernels.norm(s->kc, b->rows, cols, 1e-5, b->x, b->m, b->v, b->y, mean, rstd);
-		break;
+		return s->kernels.norm(s->kc, &(mr_norm_args){.rows = b->rows, .cols = cols, .eps = 1e-5, .x = b->x,
+							      .gain = b->m, .shift = b->v, .y = b->y, .mean = mean,
+							      .rstd = rstd});
 	case MR_CHOICE_norm_backward:
-		s->kernels.norm_backward(s->kc, b->rows, cols, b->x, b->m, mean, rstd, b->w, b->y, true, b->c, b->v,
-					 false);
-		break;
-	case MR_CHOICE_xent: (void)s->kernels.xent(s->kc, b->rows, cols, b->y, b->targets); break;
-	case MR_CHOICE_batch_norm: run_batch_norm(b, s); break;
-	case MR_CHOICE_pool: run_pool(b, s); break;
-	case MR_CHOICE_lrn: run_lrn(b, s); break;
+		return s->kernels.norm_backward(
+			s->kc, &(mr_norm_backward_args){.rows = b->rows, .cols = cols, .x = b->x, .gain = b->m,
+							.mean = mean, .rstd = rstd, .dy = b->w, .dx = b->y, .add = true,
+							.dgain = b->c, .dshift = b->v});
+	case MR_CHOICE_xent:
+		return s->kernels.xent(s->kc, &(mr_xent_args){.rows = b->rows, .classes = cols, .logits = b->y,
+							      .targets = b->targets, .loss = &loss});
+	case MR_CHOICE_batch_norm: return run_batch_norm(b, s);
+	case MR_CHOICE_pool: return run_pool(b, s);
+	case MR_CHOICE_lrn: return run_lrn(b, s);
 	case MR_CHOICE_conv:
 	case MR_CHOICE_conv_input:
 	case MR_CHOICE_conv_weight: return run_conv(b, s, kind);

@@ -190,7 +190,7 @@ static mr_status forward(const mr_stage *s, const mr_stage_io *io, uint32_t end)
 		c.scratch = resolve(io, s->step[i].scratch_f);
 		MR_TRY(carry_out(s, i, MR_PASS_F, &c, 1));
 	}
-	return s->k->ctx_status(io->kc);
+	return MR_OK;
 }
 
 mr_status mr_stage_forward(const mr_stage *s, const mr_stage_io *io)
@@ -256,7 +256,7 @@ static mr_status backward(const mr_stage *s, const mr_stage_io *io, unsigned hal
 		MR_TRY(carry_out(s, i, MR_PASS_W, &c, 1));
 		end_turn(io, st, &k);
 	}
-	return s->k->ctx_status(io->kc);
+	return MR_OK;
 }
 
 mr_status mr_stage_backward(const mr_stage *s, const mr_stage_io *io)
@@ -313,7 +313,7 @@ mr_status mr_stage_backward_layers(const mr_stage *s, mr_stage_io *io, uint32_t 
 		MR_TRY(carry_out(s, i, MR_PASS_W, call, n));
 		end_turn(io, st, &k);
 	}
-	return s->k->ctx_status(io->kc);
+	return MR_OK;
 }
 
 void mr_stage_init_weights(const mr_stage *s, uint64_t seed, void *weights, int16_t *rest)
@@ -327,7 +327,8 @@ void mr_stage_init_weights(const mr_stage *s, uint64_t seed, void *weights, int1
 	}
 }
 
-void mr_stage_sum_tied_from(const mr_stage *s, mr_kctx *kc, void *grads, const mr_stage *user, const void *user_grads)
+mr_status mr_stage_sum_tied_from(const mr_stage *s, mr_kctx *kc, void *grads, const mr_stage *user,
+				 const void *user_grads)
 {
 	for (uint32_t p = user->first_param; p < user->end_param; p++) {
 		int32_t o = s->g->params[p].tied_to;
@@ -336,14 +337,18 @@ void mr_stage_sum_tied_from(const mr_stage *s, mr_kctx *kc, void *grads, const m
 		if (o < (int32_t)s->first_param || o >= (int32_t)s->end_param)
 			continue;
 		sum = (char *)grads + mr_stage_grad_at(s, (uint32_t)o);
-		s->k->sum_gradients(kc, s->g->params[p].n, sum, (const char *)user_grads + mr_stage_grad_at(user, p),
-				    sum);
+		MR_TRY(s->k->sum_gradients(
+			kc, &(mr_sum_gradients_args){.n = s->g->params[p].n, .a = sum,
+						     .b = (const char *)user_grads + mr_stage_grad_at(user, p),
+						     .y = sum}));
 	}
+	return MR_OK;
 }
 
-void mr_stage_sum_tied(const mr_stage *s, mr_kctx *kc, void *grads)
+mr_status mr_stage_sum_tied(const mr_stage *s, mr_kctx *kc, void *grads)
 {
-	mr_stage_sum_tied_from(s, kc, grads, s, grads);
+	MR_TRY(mr_stage_sum_tied_from(s, kc, grads, s, grads));
+	return MR_OK;
 }
 
 void mr_stage_layer_states(const mr_stage *s, uint32_t *first, uint32_t *end)

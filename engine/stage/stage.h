@@ -182,8 +182,9 @@ void mr_stage_nodes(const mr_stage *s, uint32_t *first, uint32_t *end);
 
 /** Add the gradients of each tied use in this stage to those of its owner, in model order, if the owner is here, too.
  */
-void mr_stage_sum_tied(const mr_stage *s, mr_kctx *kc, void *grads);
+mr_status mr_stage_sum_tied(const mr_stage *s, mr_kctx *kc, void *grads) MR_MUST_USE;
 /** The same for uses in @user, whose gradients are @user_grads (an AR edge). */
-void mr_stage_sum_tied_from(const mr_stage *s, mr_kctx *kc, void *grads, const mr_stage *user, const void *user_grads);
+mr_status mr_stage_sum_tied_from(const mr_stage *s, mr_kctx *kc, void *grads, const mr_stage *user,
+				 const void *user_grads) MR_MUST_USE;
 
 #endif

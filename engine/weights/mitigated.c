@@ -102,7 +102,7 @@ static mr_mitigate_call call_of(const mr_stage_weights *b, uint8_t shard, uint32
 	};
 }
 
-void mr_mitigated_correct(mr_stage_weights *b, uint8_t shard, mr_kctx *kc)
+mr_status mr_mitigated_correct(mr_stage_weights *b, uint8_t shard, mr_kctx *kc)
 {
 	size_t bytes = mr_dtype_bytes(b->k->types.gradients);
 	uint32_t first, end;
@@ -110,7 +110,7 @@ void mr_mitigated_correct(mr_stage_weights *b, uint8_t shard, mr_kctx *kc)
 	int64_t from, n;
 
 	if (!b->mitigation || !b->mitigation->mitigate->ops->correct)
-		return;
+		return MR_OK;
 	then = oldest_of(b);
 	if (shard == 0)
 		mr_version_count_read(&b->version_count, then);
@@ -121,13 +121,14 @@ void mr_mitigated_correct(mr_stage_weights *b, uint8_t shard, mr_kctx *kc)
 		if (!mr_weights_part(b, shard, p, &from, &n))
 			continue;
 		c = call_of(b, shard, p, from, n, then);
-		mr_mitigate_correct(b->mitigation->mitigate, &c, b->k, kc,
-				    (uint8_t *)mr_weights_total_of(b, shard) + mr_stage_grad_at(b->stage, p) +
-					    (size_t)from * bytes);
+		MR_TRY(mr_mitigate_correct(b->mitigation->mitigate, &c, b->k, kc,
+					   (uint8_t *)mr_weights_total_of(b, shard) + mr_stage_grad_at(b->stage, p) +
+						   (size_t)from * bytes));
 	}
+	return MR_OK;
 }
 
-void mr_mitigated_follow(mr_stage_weights *b, uint8_t shard, mr_kctx *kc)
+mr_status mr_mitigated_follow(mr_stage_weights *b, uint8_t shard, mr_kctx *kc)
 {
 	size_t bytes = mr_dtype_bytes(b->k->types.weights);
 	uint32_t first, end;
@@ -135,7 +136,7 @@ void mr_mitigated_follow(mr_stage_weights *b, uint8_t shard, mr_kctx *kc)
 
 	/* With one buffer the step has overwritten what it started from; nothing there is ever stale. */
 	if (!b->mitigation || !b->mitigation->mitigate->ops->follow || b->cap == 1)
-		return;
+		return MR_OK;
 	mr_stage_params(b->stage, &first, &end);
 	for (uint32_t p = first; p < end; p++) {
 		mr_mitigate_call c;
@@ -145,9 +146,10 @@ void mr_mitigated_follow(mr_stage_weights *b, uint8_t shard, mr_kctx *kc)
 			continue;
 		at = mr_stage_weight_at(b->stage, p) + (size_t)from * bytes;
 		c = call_of(b, shard, p, from, n, b->latest);
-		mr_mitigate_follow(b->mitigation->mitigate, &c, b->k, kc,
-				   (const uint8_t *)mr_weights_at(b, shard, b->latest + 1) + at);
+		MR_TRY(mr_mitigate_follow(b->mitigation->mitigate, &c, b->k, kc,
+					  (const uint8_t *)mr_weights_at(b, shard, b->latest + 1) + at));
 	}
+	return MR_OK;
 }
 
 /* --- all of it in one go --- */
@@ -162,26 +164,26 @@ bool mr_mitigated_steps(const mr_stage_weights *b)
 }
 
 /* Elements [@from, @from + @n) of parameter @p, whose gradient is @g. */
-static void step_piece(mr_stage_weights *b, mr_kctx *kc, const mr_step *step, uint32_t p, int64_t from, int64_t n,
-		       uint64_t then, uint8_t *g)
+static mr_status step_piece(mr_stage_weights *b, mr_kctx *kc, const mr_step *step, uint32_t p, int64_t from, int64_t n,
+			    uint64_t then, uint8_t *g)
 {
 	size_t off = (size_t)from * mr_dtype_bytes(b->k->types.gradients);
 	mr_mitigate_call c = call_of(b, 0, p, from, n, then);
 	mr_step s = mr_step_shifted(step, &b->k->types, from);
 	int64_t lazy_cols = mr_param_lazy_cols(&mr_stage_graph(b->stage)->params[p]);
 
-	mr_mitigate_correct(b->mitigation->mitigate, &c, b->k, kc, g + off);
+	MR_TRY(mr_mitigate_correct(b->mitigation->mitigate, &c, b->k, kc, g + off));
 	if (lazy_cols)
-		mr_lazy_step(b->k, kc, lazy_cols, n, &s, g + off, NULL);
+		MR_TRY(mr_lazy_step(b->k, kc, lazy_cols, n, &s, g + off, NULL));
 	else
-		b->k->step(kc, n, &s, g + off);
+		MR_TRY(b->k->step(kc, &(mr_step_args){.n = n, .s = &s, .g = g + off}));
 	if (!b->mitigation->mitigate->ops->follow || b->cap == 1)
-		return;
+		return MR_OK;
 	c.then = c.now;
-	mr_mitigate_follow(b->mitigation->mitigate, &c, b->k, kc, s.dst);
+	return mr_mitigate_follow(b->mitigation->mitigate, &c, b->k, kc, s.dst);
 }
 
-void mr_mitigated_step(mr_stage_weights *b, mr_kctx *kc, uint32_t n_threads, double lr, double gscale)
+mr_status mr_mitigated_step(mr_stage_weights *b, mr_kctx *kc, uint32_t n_threads, double lr, double gscale)
 {
 	const mr_step *steps = mr_weights_steps(b, 0, &b->optim, lr, gscale);
 	uint64_t then = oldest_of(b);
@@ -196,6 +198,7 @@ void mr_mitigated_step(mr_stage_weights *b, mr_kctx *kc, uint32_t n_threads, dou
 		uint8_t *g = (uint8_t *)mr_weights_total(b) + mr_stage_grad_at(b->stage, p);
 
 		for (int64_t i = 0; at != SIZE_MAX && i < n; i += piece)
-			step_piece(b, kc, &steps[p - first], p, i, i + piece < n ? piece : n - i, then, g);
+			MR_TRY(step_piece(b, kc, &steps[p - first], p, i, i + piece < n ? piece : n - i, then, g));
 	}
+	return MR_OK;
 }

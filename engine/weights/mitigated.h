@@ -61,8 +61,8 @@ double mr_mitigated_lr_ahead(const mr_stage_weights *b, const mr_lr *lr, uint64_
  * Before and after the step that makes version latest + 1, in the range of @shard. Both return at once if the stage has
  * no mitigation that needs them.
  */
-void mr_mitigated_correct(mr_stage_weights *b, uint8_t shard, mr_kctx *kc);
-void mr_mitigated_follow(mr_stage_weights *b, uint8_t shard, mr_kctx *kc);
+mr_status mr_mitigated_correct(mr_stage_weights *b, uint8_t shard, mr_kctx *kc) MR_MUST_USE;
+mr_status mr_mitigated_follow(mr_stage_weights *b, uint8_t shard, mr_kctx *kc) MR_MUST_USE;
 
 /**
  * Correction, step and following at once over pieces that stay in the caches, with the bits of one after the other: for
@@ -70,6 +70,6 @@ void mr_mitigated_follow(mr_stage_weights *b, uint8_t shard, mr_kctx *kc);
  * @n_threads: of @kc's team.
  */
 bool mr_mitigated_steps(const mr_stage_weights *b);
-void mr_mitigated_step(mr_stage_weights *b, mr_kctx *kc, uint32_t n_threads, double lr, double gscale);
+mr_status mr_mitigated_step(mr_stage_weights *b, mr_kctx *kc, uint32_t n_threads, double lr, double gscale) MR_MUST_USE;
 
 #endif

@@ -82,32 +82,33 @@ double *mr_norms_sumsq(const mr_stage_weights *b, uint64_t version)
 }
 
 /* The sum of squares of parameter @p's gradient in the sum @total; 0 where it is stored elsewhere. */
-static double square_in(const mr_stage_weights *b, mr_kctx *kc, uint32_t p, const uint8_t *total)
+static mr_status square_in(const mr_stage_weights *b, mr_kctx *kc, uint32_t p, const uint8_t *total, double *out)
 {
 	const mr_param *param = &mr_stage_graph(b->stage)->params[p];
 	int64_t most = mr_stage_rows_of(b->stage, p);
 	const uint8_t *grad = total + mr_stage_grad_at(b->stage, p);
 	mr_row_sum sum;
 
+	*out = 0;
 	if (mr_stage_weight_at(b->stage, p) == SIZE_MAX)
-		return 0;
+		return MR_OK;
 	if (!most)
-		return mr_squares(b->k, kc, param->n, grad);
+		return mr_squares(b->k, kc, param->n, grad, out);
 	sum = mr_row_sum_at((void *)(uintptr_t)grad, most, mr_param_lazy_cols(param), b->k->types.gradients);
-	return mr_row_sum_squares(&sum, b->k, kc);
+	return mr_row_sum_squares(&sum, b->k, kc, out);
 }
 
 /* Of the elements [@first, @first + @n) of parameter @p, whose begin is a block's. */
-static void note_blocks(mr_stage_weights *b, mr_kctx *kc, uint32_t p, int64_t first, int64_t n, double *of_p)
+static mr_status note_blocks(mr_stage_weights *b, mr_kctx *kc, uint32_t p, int64_t first, int64_t n, double *of_p)
 {
 	size_t each = mr_dtype_bytes(b->k->types.gradients);
 
-	mr_squares_blocks(b->k, kc, n,
+	return mr_squares_blocks(b->k, kc, n,
 			  (const uint8_t *)mr_weights_total(b) + mr_stage_grad_at(b->stage, p) + (size_t)first * each,
 			  of_p + first / MR_SQUARES_BLOCK);
 }
 
-void mr_norms_note(mr_stage_weights *b, uint32_t shard, mr_kctx *kc)
+mr_status mr_norms_note(mr_stage_weights *b, uint32_t shard, mr_kctx *kc)
 {
 	double *block = b->norms ? b->norms->block : NULL;
 	uint32_t begin, end;
@@ -122,52 +123,59 @@ void mr_norms_note(mr_stage_weights *b, uint32_t shard, mr_kctx *kc)
 		from = mr_squares_n_blocks(first) * MR_SQUARES_BLOCK;
 		to = first + n == all ? all : (first + n) / MR_SQUARES_BLOCK * MR_SQUARES_BLOCK;
 		if (from < to)
-			note_blocks(b, kc, p, from, to - from, block);
+			MR_TRY(note_blocks(b, kc, p, from, to - from, block));
 	}
+	return MR_OK;
 }
 
 /* The same as square_in of blocks that the shards have noted; those on the borders of ranges are added up here. */
-static double square_noted(mr_stage_weights *b, mr_kctx *kc, uint32_t p, double *block)
+static mr_status square_noted(mr_stage_weights *b, mr_kctx *kc, uint32_t p, double *block, double *out)
 {
 	int64_t all = mr_stage_graph(b->stage)->params[p].n, first, n;
-	double sum = 0;
 
+	*out = 0;
 	if (mr_stage_weight_at(b->stage, p) == SIZE_MAX)
-		return 0;
+		return MR_OK;
 	for (uint32_t i = 0; i < b->n_shards; i++) {
 		int64_t from;
 
 		if (!mr_weights_part(b, (uint8_t)i, p, &first, &n) || first % MR_SQUARES_BLOCK == 0)
 			continue;
 		from = first / MR_SQUARES_BLOCK * MR_SQUARES_BLOCK;
-		note_blocks(b, kc, p, from, all - from < MR_SQUARES_BLOCK ? all - from : MR_SQUARES_BLOCK, block);
+		MR_TRY(note_blocks(b, kc, p, from, all - from < MR_SQUARES_BLOCK ? all - from : MR_SQUARES_BLOCK,
+				   block));
 	}
 	for (int64_t i = 0; i < mr_squares_n_blocks(all); i++)
-		sum += block[i];
-	return sum;
+		*out += block[i];
+	return MR_OK;
 }
 
-void mr_norms_compute(mr_stage_weights *b, mr_kctx *kc, uint64_t version)
+mr_status mr_norms_compute(mr_stage_weights *b, mr_kctx *kc, uint64_t version)
 {
 	double *sumsq = mr_norms_sumsq(b, version), *block = b->norms->block;
 	uint32_t first, end;
 
 	mr_stage_params(b->stage, &first, &end);
 	for (uint32_t p = first; p < end; p++) {
-		sumsq[p - first] = block ? square_noted(b, kc, p, block) : square_in(b, kc, p, mr_weights_total(b));
+		MR_TRY(block ? square_noted(b, kc, p, block, &sumsq[p - first])
+			     : square_in(b, kc, p, mr_weights_total(b), &sumsq[p - first]));
 		block += block ? n_blocks(b, p) : 0;
 	}
+	return MR_OK;
 }
 
-double mr_norms_of_shard(const mr_stage_weights *b, uint32_t shard, mr_kctx *kc)
+mr_status mr_norms_of_shard(const mr_stage_weights *b, uint32_t shard, mr_kctx *kc, double *norm)
 {
 	uint32_t first, end;
-	double sum = 0;
+	double sum = 0, some;
 
 	mr_stage_params(b->stage, &first, &end);
-	for (uint32_t p = first; p < end; p++)
-		sum += square_in(b, kc, p, b->shard[shard].grads);
-	return sqrt(sum);
+	for (uint32_t p = first; p < end; p++) {
+		MR_TRY(square_in(b, kc, p, b->shard[shard].grads, &some));
+		sum += some;
+	}
+	*norm = sqrt(sum);
+	return MR_OK;
 }
 
 void mr_norms_clear(mr_stage_weights *b, uint64_t version)
@@ -178,13 +186,17 @@ void mr_norms_clear(mr_stage_weights *b, uint64_t version)
 	memset(mr_norms_sumsq(b, version), 0, (end - first) * sizeof(double));
 }
 
-void mr_norms_measure(mr_stage_weights *b, mr_kctx *kc, double count)
+mr_status mr_norms_measure(mr_stage_weights *b, mr_kctx *kc, double count)
 {
 	uint32_t first, end;
+	double sum;
 
 	mr_stage_params(b->stage, &first, &end);
-	for (uint32_t p = first; p < end; p++)
-		b->norms->largest = fmax(b->norms->largest, sqrt(square_in(b, kc, p, mr_weights_total(b))) / count);
+	for (uint32_t p = first; p < end; p++) {
+		MR_TRY(square_in(b, kc, p, mr_weights_total(b), &sum));
+		b->norms->largest = fmax(b->norms->largest, sqrt(sum) / count);
+	}
+	return MR_OK;
 }
 
 double mr_norms_all(const mr_stage_weights *b, uint32_t n, uint64_t version)

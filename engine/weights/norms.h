@@ -52,13 +52,13 @@ void mr_norms_layout(mr_stage_weights *b, mr_arena *a);
 void mr_norms_reset(mr_stage_weights *b, mr_parker *const *parkers, uint32_t n_workers);
 
 /** Add up the blocks in the range of @shard, whose sum is complete. Does nothing where one worker adds up all. */
-void mr_norms_note(mr_stage_weights *b, uint32_t shard, mr_kctx *kc);
+mr_status mr_norms_note(mr_stage_weights *b, uint32_t shard, mr_kctx *kc) MR_MUST_USE;
 
 /** Squared norms of the gradient sum, one f64 a parameter tensor (owner's storage only), into sumsq. */
-void mr_norms_compute(mr_stage_weights *b, mr_kctx *kc, uint64_t version);
+mr_status mr_norms_compute(mr_stage_weights *b, mr_kctx *kc, uint64_t version) MR_MUST_USE;
 
 /** The norm of the gradient sum in @shard's own buffer, which holds the whole sum. */
-double mr_norms_of_shard(const mr_stage_weights *b, uint32_t shard, mr_kctx *kc);
+mr_status mr_norms_of_shard(const mr_stage_weights *b, uint32_t shard, mr_kctx *kc, double *norm) MR_MUST_USE;
 
 /** The squared norms of the gradient that makes @version: [parameters of the stage]. */
 double *mr_norms_sumsq(const mr_stage_weights *b, uint64_t version);
@@ -67,7 +67,7 @@ double *mr_norms_sumsq(const mr_stage_weights *b, uint64_t version);
 void mr_norms_clear(mr_stage_weights *b, uint64_t version);
 
 /** Note the norm of each parameter's gradient sum over @count where it is larger than any before since the reset. */
-void mr_norms_measure(mr_stage_weights *b, mr_kctx *kc, double count);
+mr_status mr_norms_measure(mr_stage_weights *b, mr_kctx *kc, double count) MR_MUST_USE;
 
 /** sqrt of the sum of squared norms of @n stages, tensors added in model order, as every executor does it. */
 double mr_norms_all(const mr_stage_weights *b, uint32_t n, uint64_t version);

@@ -90,17 +90,17 @@ static void count_buffer(mr_prediction *x, uint32_t i)
 }
 
 /* dst = src - lr * m for one parameter, whose masters have @rest. */
-static void move_along(const mr_stage_weights *b, mr_kctx *kc, int64_t n, const uint8_t *src, const int16_t *rest,
-		       uint8_t *dst, const uint8_t *m, double lr)
+static mr_status move_along(const mr_stage_weights *b, mr_kctx *kc, int64_t n, const uint8_t *src, const int16_t *rest,
+			    uint8_t *dst, const uint8_t *m, double lr)
 {
 	mr_step s = {.kind = MR_STEP_SGD, .src = src, .dst = dst, .src_rest = rest, .gscale = 1, .lr = lr};
 
-	b->k->step(kc, n, &s, m);
+	return b->k->step(kc, &(mr_step_args){.n = n, .s = &s, .g = m});
 }
 
 /* One parameter at byte @at of the weights, into @to. */
-static void move_ahead(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, uint32_t p, size_t at, double lr,
-		       uint8_t *to)
+static mr_status move_ahead(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, uint32_t p, size_t at, double lr,
+			    uint8_t *to)
 {
 	const uint8_t *src = (const uint8_t *)mr_weights_at(b, 0, b->latest) + at;
 	const int16_t *rest = mr_weights_rest(b, at);
@@ -110,19 +110,20 @@ static void move_ahead(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, uint
 	mr_step s;
 
 	if (o->ops->along == MR_ALONG_MOMENTUM) {
-		move_along(b, kc, n, src, rest, to + at, b->state[0] + state, lr);
-		return;
+		return move_along(b, kc, n, src, rest, to + at, b->state[0] + state, lr);
 	}
 	for (uint32_t i = 0; i < o->ops->n_states; i++)
 		c.state[i] = b->state[i] + state;
 	o->ops->fill(o, &c, &s);
 	s.b1 = s.b2 = 1;
-	b->k->step(kc, n, &s, b->shard[0].grads + mr_stage_grad_at(b->stage, p));
+	return b->k->step(kc, &(mr_step_args){.n = n, .s = &s, .g = b->shard[0].grads + mr_stage_grad_at(b->stage, p)});
 }
 
-static void predict_into(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon, uint8_t *to)
+static mr_status predict_into(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
+			      uint8_t *to)
 {
 	const uint8_t *src = mr_weights_at(b, 0, b->latest);
+	const mr_prediction *x = b->prediction;
 	uint32_t first, end;
 
 	mr_stage_params(b->stage, &first, &end);
@@ -132,11 +133,13 @@ static void predict_into(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, do
 		if (at == SIZE_MAX)
 			continue;
 		if (horizon > 0)
-			move_ahead(b, kc, o, p, at, lr * horizon, to);
+			MR_TRY(move_ahead(b, kc, o, p, at, lr * horizon, to));
 		else
-			move_along(b, kc, mr_stage_graph(b->stage)->params[p].n, src + at, mr_weights_rest(b, at),
-				   to + at, b->prediction->delta + mr_stage_state_at(b->stage, p), b->prediction->back);
+			MR_TRY(move_along(b, kc, mr_stage_graph(b->stage)->params[p].n, src + at,
+					  mr_weights_rest(b, at), to + at, x->delta + mr_stage_state_at(b->stage, p),
+					  x->back));
 	}
+	return MR_OK;
 }
 
 /* Which of the buffers: of @slot of @pipe, or the only one of @pipe. */
@@ -145,18 +148,20 @@ static uint32_t buffer_of(const mr_stage_weights *b, uint8_t pipe, uint32_t slot
 	return pipe * b->prediction->n_each + (b->prediction->n_each > 1 ? slot : 0);
 }
 
-const void *mr_predict_weights(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon)
+mr_status mr_predict_weights(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
+			     const void **out)
 {
 	mr_prediction *x = b->prediction;
 
+	*out = b->latest == 0 ? mr_weights_at(b, 0, 0) : x->weights;
 	if (b->latest == 0)
-		return mr_weights_at(b, 0, 0);
+		return MR_OK;
 	count_buffer(x, 0);
 	if (x->moved_back != b->latest)
-		predict_into(b, kc, o, lr, horizon, x->weights);
+		MR_TRY(predict_into(b, kc, o, lr, horizon, x->weights));
 	if (horizon < 0)
 		x->moved_back = b->latest; /* its sources do not change before the next step */
-	return x->weights;
+	return MR_OK;
 }
 
 void *mr_predict_kept(const mr_stage_weights *b, uint8_t pipe, uint32_t slot)
@@ -164,29 +169,32 @@ void *mr_predict_kept(const mr_stage_weights *b, uint8_t pipe, uint32_t slot)
 	return b->prediction->weights + (size_t)buffer_of(b, pipe, slot) * mr_stage_size(b->stage)->weight_bytes;
 }
 
-const void *mr_predict_keep(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
-			    uint32_t slot)
+mr_status mr_predict_keep(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
+			  uint32_t slot, const void **out)
 {
 	uint8_t *to = mr_predict_kept(b, 0, slot);
 
+	*out = to;
 	count_buffer(b->prediction, buffer_of(b, 0, slot));
-	if (b->latest == 0)
-		memcpy(to, mr_weights_at(b, 0, 0), mr_stage_size(b->stage)->weight_bytes);
-	else
-		predict_into(b, kc, o, lr, horizon, to);
-	return to;
+	if (b->latest > 0)
+		return predict_into(b, kc, o, lr, horizon, to);
+	memcpy(to, mr_weights_at(b, 0, 0), mr_stage_size(b->stage)->weight_bytes);
+	return MR_OK;
 }
 
-const void *mr_predict_steps(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, uint64_t version, int32_t horizon,
-			     uint32_t slot)
+mr_status mr_predict_steps(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, uint64_t version, int32_t horizon,
+			   uint32_t slot, const void **out)
 {
 	const uint8_t *now = mr_weights_at(b, 0, version), *before;
 	uint8_t *to = mr_predict_kept(b, pipe, slot);
 	uint32_t first, end;
 
+	*out = to;
 	count_buffer(b->prediction, buffer_of(b, pipe, slot));
-	if (version == 0)
-		return memcpy(to, now, mr_stage_size(b->stage)->weight_bytes);
+	if (version == 0) {
+		memcpy(to, now, mr_stage_size(b->stage)->weight_bytes);
+		return MR_OK;
+	}
 	before = mr_weights_at(b, 0, version - 1);
 	mr_stage_params(b->stage, &first, &end);
 	for (uint32_t p = first; p < end; p++) {
@@ -198,24 +206,26 @@ const void *mr_predict_steps(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, uin
 			continue;
 		s.src = now + at; /* w (1 + h) - h w_before */
 		s.dst = to + at;
-		b->k->step(kc, mr_stage_graph(b->stage)->params[p].n, &s, before + at);
+		MR_TRY(b->k->step(kc, &(mr_step_args){.n = mr_stage_graph(b->stage)->params[p].n, .s = &s,
+						      .g = before + at}));
 	}
-	return to;
+	return MR_OK;
 }
 
-const void *mr_predict_held(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
-			    uint64_t version)
+mr_status mr_predict_held(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
+			  uint64_t version, const void **out)
 {
 	mr_prediction *x = b->prediction;
 
+	*out = x->held;
 	if (x->held_version == version)
-		return x->held;
+		return MR_OK;
 	if (b->latest == 0 || horizon == 0)
 		memcpy(x->held, mr_weights_at(b, 0, b->latest), mr_stage_size(b->stage)->weight_bytes);
 	else
-		predict_into(b, kc, o, lr, horizon, x->held);
+		MR_TRY(predict_into(b, kc, o, lr, horizon, x->held));
 	x->held_version = version;
-	return x->held;
+	return MR_OK;
 }
 
 /* Does delta follow the current step? */
@@ -235,7 +245,7 @@ void mr_predict_before_step(mr_stage_weights *b)
 	x->moved_back = MR_PREDICT_NO_VERSION;
 }
 
-void mr_predict_after_step(mr_stage_weights *b, mr_kctx *kc)
+mr_status mr_predict_after_step(mr_stage_weights *b, mr_kctx *kc)
 {
 	mr_prediction *x = b->prediction;
 	uint8_t *w = mr_weights_at(b, 0, b->latest + 1);
@@ -256,10 +266,11 @@ void mr_predict_after_step(mr_stage_weights *b, mr_kctx *kc)
 		/* The old weights become old - new; delta takes 1 - keep of minus that, and w - 0 delta stays what it
 		 * is. */
 		turn.src = turn.dst = x->weights + at;
-		b->k->step(kc, n, &turn, w + at);
+		MR_TRY(b->k->step(kc, &(mr_step_args){.n = n, .s = &turn, .g = w + at}));
 		follow.src = w + at;
 		follow.dst = w + at;
 		follow.m = x->delta + mr_stage_state_at(b->stage, p);
-		b->k->step(kc, n, &follow, x->weights + at);
+		MR_TRY(b->k->step(kc, &(mr_step_args){.n = n, .s = &follow, .g = x->weights + at}));
 	}
+	return MR_OK;
 }

@@ -66,15 +66,16 @@ static inline uint32_t mr_predict_buffers(const mr_stage_weights *b)
 uint32_t mr_predict_buffers_used(const mr_stage_weights *b);
 
 /**
- * The weights of @b's latest version, moved @horizon commits ahead, or (@horizon < 0) as far back as the stage's
- * gradients are late; @lr: of the next commit. Valid until the next call or commit.
+ * To @out the weights of @b's latest version, moved @horizon commits ahead, or (@horizon < 0) as far back as the
+ * stage's gradients are late; @lr: of the next commit. Valid until the next call or commit.
  */
-const void *mr_predict_weights(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon);
+mr_status mr_predict_weights(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
+			     const void **out) MR_MUST_USE;
 
 /** The same if B takes the weights that were made for its F (same_version_b): into the buffer of the micro-batch's
  * slot, where mr_predict_kept finds them. */
-const void *mr_predict_keep(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
-			    uint32_t slot);
+mr_status mr_predict_keep(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
+			  uint32_t slot, const void **out) MR_MUST_USE;
 void *mr_predict_kept(const mr_stage_weights *b, uint8_t pipe, uint32_t slot);
 
 /**
@@ -82,15 +83,15 @@ void *mr_predict_kept(const mr_stage_weights *b, uint8_t pipe, uint32_t slot);
  * @slot of @pipe; where B reads another version than F, of @pipe. Version 0 has no step behind it and stays. Thread:
  * the worker of the part.
  */
-const void *mr_predict_steps(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, uint64_t version, int32_t horizon,
-			     uint32_t slot);
+mr_status mr_predict_steps(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, uint64_t version, int32_t horizon,
+			   uint32_t slot, const void **out) MR_MUST_USE;
 
 /** The same for an F whose weights are held (MR_READ_FIRST), from @version: made at the first F that reads it. */
-const void *mr_predict_held(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
-			    uint64_t version);
+mr_status mr_predict_held(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
+			  uint64_t version, const void **out) MR_MUST_USE;
 
 /** Around a commit, before mr_weights_step and after it: update delta. Without delta both return at once. */
 void mr_predict_before_step(mr_stage_weights *b);
-void mr_predict_after_step(mr_stage_weights *b, mr_kctx *kc);
+mr_status mr_predict_after_step(mr_stage_weights *b, mr_kctx *kc) MR_MUST_USE;
 
 #endif

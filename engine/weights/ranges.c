@@ -230,7 +230,7 @@ static uint8_t *sum_of(const mr_stage_weights *b, uint32_t shard, uint32_t owner
 	return range->copy + (at - b->ranges->of_gradients[owner].begin);
 }
 
-void mr_ranges_sum(mr_stage_weights *b, uint32_t owner, mr_kctx *kc, size_t at, int64_t n)
+mr_status mr_ranges_sum(mr_stage_weights *b, uint32_t owner, mr_kctx *kc, size_t at, int64_t n)
 {
 	uint8_t *own = b->shard[owner].grads + at, *sum = NULL;
 
@@ -240,10 +240,13 @@ void mr_ranges_sum(mr_stage_weights *b, uint32_t owner, mr_kctx *kc, size_t at, 
 		if (!sum)
 			sum = sum_of(b, i, owner, at); /* no other shard reads this range of it */
 		else
-			b->k->sum_gradients(kc, n, sum, sum_of(b, i, owner, at), sum);
+			MR_TRY(b->k->sum_gradients(kc, &(mr_sum_gradients_args){.n = n, .a = sum,
+										.b = sum_of(b, i, owner, at),
+										.y = sum}));
 	}
 	if (sum && sum != own)
 		memcpy(own, sum, (size_t)n * mr_dtype_bytes(b->k->types.gradients));
+	return MR_OK;
 }
 
 void mr_ranges_send_total(mr_stage_weights *b, uint32_t owner, uint64_t commit)

@@ -82,7 +82,7 @@ void mr_ranges_send_sum(mr_stage_weights *b, uint32_t shard);
 bool mr_ranges_have_sums(mr_stage_weights *b, uint32_t owner, uint64_t commit);
 
 /** Add @n elements from byte @at of the gradients, which lie in range @owner, into that shard's own. */
-void mr_ranges_sum(mr_stage_weights *b, uint32_t owner, mr_kctx *kc, size_t at, int64_t n);
+mr_status mr_ranges_sum(mr_stage_weights *b, uint32_t owner, mr_kctx *kc, size_t at, int64_t n) MR_MUST_USE;
 
 /** Send the sum over all shards of @commit in range @owner to the shards that get the whole sum. */
 void mr_ranges_send_total(mr_stage_weights *b, uint32_t owner, uint64_t commit);

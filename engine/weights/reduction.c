@@ -77,7 +77,7 @@ mr_status mr_reduction_joint(mr_stage_weights *b, uint8_t shard, mr_kctx *kc, vo
 
 /* Add @n elements from byte @at of the gradients of all shards into the total, @block at a time: the total stays in the
  * caches while the shards are added, each element in their order. */
-static void add_shards(mr_stage_weights *b, mr_kctx *kc, size_t at, int64_t n, int64_t block)
+static mr_status add_shards(mr_stage_weights *b, mr_kctx *kc, size_t at, int64_t n, int64_t block)
 {
 	size_t each = mr_dtype_bytes(b->k->types.gradients);
 	uint8_t *total = mr_weights_total(b);
@@ -85,11 +85,13 @@ static void add_shards(mr_stage_weights *b, mr_kctx *kc, size_t at, int64_t n, i
 	for (; n > 0; n -= block, at += (size_t)block * each)
 		for (uint32_t i = 0; i < b->n_shards; i++)
 			if (b->shard[i].need && b->shard[i].grads != total)
-				b->k->sum_gradients(kc, n < block ? n : block, total + at, b->shard[i].grads + at,
-						    total + at);
+				MR_TRY(b->k->sum_gradients(
+					kc, &(mr_sum_gradients_args){.n = n < block ? n : block, .a = total + at,
+								     .b = b->shard[i].grads + at, .y = total + at}));
+	return MR_OK;
 }
 
-void mr_reduction_range(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc)
+mr_status mr_reduction_range(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc)
 {
 	size_t bytes = mr_dtype_bytes(b->k->types.gradients);
 	uint32_t begin, end;
@@ -100,29 +102,30 @@ void mr_reduction_range(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc)
 		if (!mr_weights_part(b, pipe, p, &first, &n))
 			continue;
 		if (b->ranges)
-			mr_ranges_sum(b, pipe, kc, mr_stage_grad_at(b->stage, p) + (size_t)first * bytes, n);
+			MR_TRY(mr_ranges_sum(b, pipe, kc, mr_stage_grad_at(b->stage, p) + (size_t)first * bytes, n));
 		else
-			add_shards(b, kc, mr_stage_grad_at(b->stage, p) + (size_t)first * bytes, n,
-				   b->shard[pipe].block);
+			MR_TRY(add_shards(b, kc, mr_stage_grad_at(b->stage, p) + (size_t)first * bytes, n,
+					  b->shard[pipe].block));
 		if (b->tied)
-			mr_tied_sum_range(b, pipe, kc, p, first, n);
+			MR_TRY(mr_tied_sum_range(b, pipe, kc, p, first, n));
 	}
+	return MR_OK;
 }
 
-/* The sum of all shards of @n elements from byte @at of the gradients: in @room, or of one shard where it lies. */
-static const void *sum_piece(const mr_stage_weights *b, mr_kctx *kc, size_t at, int64_t n, void *room)
+/* To @out the sum of all shards of @n elements from byte @at of the gradients: in @room, or of one shard where it
+ * lies. */
+static mr_status sum_piece(const mr_stage_weights *b, mr_kctx *kc, size_t at, int64_t n, void *room, const void **out)
 {
-	const void *sum = (uint8_t *)mr_weights_total(b) + at;
-
+	*out = (uint8_t *)mr_weights_total(b) + at;
 	for (uint32_t i = 0; i < b->n_shards; i++) {
 		const uint8_t *part = b->shard[i].grads + at;
 
 		if (!b->shard[i].need || part == (uint8_t *)mr_weights_total(b) + at)
 			continue;
-		b->k->sum_gradients(kc, n, sum, part, room);
-		sum = room;
+		MR_TRY(b->k->sum_gradients(kc, &(mr_sum_gradients_args){.n = n, .a = *out, .b = part, .y = room}));
+		*out = room;
 	}
-	return sum;
+	return MR_OK;
 }
 
 mr_status mr_reduction_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr, double gscale)
@@ -131,6 +134,7 @@ mr_status mr_reduction_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, cons
 	size_t bytes = mr_dtype_bytes(b->k->types.gradients);
 	uint32_t begin, end;
 	int64_t first, n;
+	const void *sum;
 
 	mr_stage_params(b->stage, &begin, &end);
 	for (uint32_t p = begin; p < end; p++) {
@@ -142,8 +146,8 @@ mr_status mr_reduction_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, cons
 			int64_t len = n - i < piece ? n - i : piece;
 			size_t at = mr_stage_grad_at(b->stage, p) + (size_t)(first + i) * bytes;
 
-			MR_TRY(mr_weights_step_part(b, pipe, kc, o, lr, gscale, p, first + i, len,
-						    sum_piece(b, kc, at, len, s->work)));
+			MR_TRY(sum_piece(b, kc, at, len, s->work, &sum));
+			MR_TRY(mr_weights_step_part(b, pipe, kc, o, lr, gscale, p, first + i, len, sum));
 		}
 	}
 	return MR_OK;

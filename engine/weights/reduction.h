@@ -59,7 +59,7 @@ void mr_reduction_reset(mr_stage_weights *b, mr_waiters finished, mr_waiters red
 void mr_reduction_finish(mr_stage_weights *b, uint16_t worker);
 
 /** Add the gradients of all shards in @pipe's range into mr_weights_total, pipe by pipe, then those of tied uses. */
-void mr_reduction_range(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc);
+mr_status mr_reduction_range(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc) MR_MUST_USE;
 
 /**
  * mr_weights_step with the sum of all shards, which is not written: the bits of mr_reduction_range and mr_weights_step.

@@ -108,7 +108,7 @@ static void *at(void *tensor, size_t byte)
 	return tensor ? (uint8_t *)tensor + byte : NULL;
 }
 
-void mr_replicas_average(mr_replicas *g, uint32_t part, uint64_t v, mr_kctx *kc)
+mr_status mr_replicas_average(mr_replicas *g, uint32_t part, uint64_t v, mr_kctx *kc)
 {
 	const mr_stage_weights *b = g->first;
 	const mr_average *a = g->average;
@@ -140,14 +140,15 @@ void mr_replicas_average(mr_replicas *g, uint32_t part, uint64_t v, mr_kctx *kc)
 		dst[r] = at(mr_weights_at(mr_replicas_block(g, r), 0, v), begin);
 		rest[r] = mr_weights_rest(mr_replicas_block(g, r), begin);
 	}
-	b->k->mix(kc, n, &m);
+	MR_TRY(b->k->mix(kc, &(mr_mix_args){.n = n, .m = &m}));
 	m.kind = MR_AVERAGING_MEAN;
 	m.weights = false;
 	for (uint32_t k = 0; a->state && k < g->optim->ops->n_states; k++) {
 		for (uint32_t r = 0; r < g->n; r++)
 			src[r] = dst[r] = at(mr_replicas_block(g, r)->state[k], state);
-		b->k->mix(kc, n, &m);
+		MR_TRY(b->k->mix(kc, &(mr_mix_args){.n = n, .m = &m}));
 	}
+	return MR_OK;
 }
 
 /* Of MR_AVERAGING_PULL, MR_AVERAGING_OUTER and MR_AVERAGING_MEAN. */

@@ -77,7 +77,7 @@ void mr_replicas_init(mr_replicas *g);
 bool mr_replicas_made(mr_replicas *g, uint16_t worker, uint64_t v);
 
 /** Part @part of the average that makes version @v of all, by the team of @kc. Allocates: no. */
-void mr_replicas_average(mr_replicas *g, uint32_t part, uint64_t v, mr_kctx *kc);
+mr_status mr_replicas_average(mr_replicas *g, uint32_t part, uint64_t v, mr_kctx *kc) MR_MUST_USE;
 
 /** How often an average of @n replicas by @a, all ranges of it, loads or stores each byte of one version. Its time is
  * estimated from this. */

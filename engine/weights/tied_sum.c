@@ -36,11 +36,12 @@ void mr_tied_sum_close(mr_stage_weights *b)
 	b->tied = NULL;
 }
 
-void mr_tied_sum_within(mr_stage_weights *b, mr_kctx *kc)
+mr_status mr_tied_sum_within(mr_stage_weights *b, mr_kctx *kc)
 {
 	if (!b->tied->summed)
-		mr_stage_sum_tied(b->stage, kc, b->shard[0].grads);
+		MR_TRY(mr_stage_sum_tied(b->stage, kc, b->shard[0].grads));
 	b->tied->summed = true;
+	return MR_OK;
 }
 
 /* The address of byte @at of the gradient sum of shard @j of @user, whose stage uses parameters of @b's, for @shard. */
@@ -51,8 +52,8 @@ static uint8_t *sum_of(const mr_stage_weights *b, const mr_stage_weights *user, 
 
 /* Add the uses in @user's stage of parameter @p of @b, elements @first to @first + @n: the shards that have any are
  * added up in the first of them, and that sum to the sum of the parameter. */
-static void sum_uses(mr_stage_weights *b, uint8_t shard, mr_kctx *kc, uint32_t p, int64_t first, int64_t n,
-		     mr_stage_weights *user)
+static mr_status sum_uses(mr_stage_weights *b, uint8_t shard, mr_kctx *kc, uint32_t p, int64_t first, int64_t n,
+			  mr_stage_weights *user)
 {
 	const mr_graph *g = mr_stage_graph(b->stage);
 	size_t off = (size_t)first * mr_dtype_bytes(b->k->types.gradients);
@@ -70,17 +71,21 @@ static void sum_uses(mr_stage_weights *b, uint8_t shard, mr_kctx *kc, uint32_t p
 			if (!user->shard[j].need)
 				continue;
 			if (sum)
-				b->k->sum_gradients(kc, n, sum, sum_of(b, user, j, shard, at), sum);
+				MR_TRY(b->k->sum_gradients(
+					kc, &(mr_sum_gradients_args){.n = n, .a = sum,
+								     .b = sum_of(b, user, j, shard, at), .y = sum}));
 			else
 				sum = sum_of(b, user, j, shard, at);
 		}
-		b->k->sum_gradients(kc, n, to, sum, to);
+		MR_TRY(b->k->sum_gradients(kc, &(mr_sum_gradients_args){.n = n, .a = to, .b = sum, .y = to}));
 	}
+	return MR_OK;
 }
 
-void mr_tied_sum_range(mr_stage_weights *b, uint8_t shard, mr_kctx *kc, uint32_t p, int64_t first, int64_t n)
+mr_status mr_tied_sum_range(mr_stage_weights *b, uint8_t shard, mr_kctx *kc, uint32_t p, int64_t first, int64_t n)
 {
-	sum_uses(b, shard, kc, p, first, n, b);
+	MR_TRY(sum_uses(b, shard, kc, p, first, n, b));
 	if (b->tied->user)
-		sum_uses(b, shard, kc, p, first, n, b->tied->user);
+		MR_TRY(sum_uses(b, shard, kc, p, first, n, b->tied->user));
+	return MR_OK;
 }

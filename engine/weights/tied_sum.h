@@ -28,13 +28,14 @@ mr_status mr_tied_sum_open(mr_stage_weights *b, mr_stage_weights *user) MR_MUST_
 void mr_tied_sum_close(mr_stage_weights *b);
 
 /** Without AR: add the uses within the stage to its sum, unless this commit's have been added. */
-void mr_tied_sum_within(mr_stage_weights *b, mr_kctx *kc);
+mr_status mr_tied_sum_within(mr_stage_weights *b, mr_kctx *kc) MR_MUST_USE;
 
 /** Is a parameter used more than once in the stage of @b? */
 bool mr_tied_sum_uses_again(const mr_stage_weights *b);
 
 /** AR of @shard: add the further uses of parameter @p to its elements [@first, @first + @n), in which its own pipes are
  * already added up. */
-void mr_tied_sum_range(mr_stage_weights *b, uint8_t shard, mr_kctx *kc, uint32_t p, int64_t first, int64_t n);
+mr_status mr_tied_sum_range(mr_stage_weights *b, uint8_t shard, mr_kctx *kc, uint32_t p, int64_t first,
+			    int64_t n) MR_MUST_USE;
 
 #endif

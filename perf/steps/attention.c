@@ -93,8 +93,11 @@ void mr_attention_close(mr_attention *x)
 static mr_status steps(mr_attention *x, mr_kctx *kc, int n)
 {
 	for (int i = 0; i < n; i++) {
-		MR_TRY(x->k->attn(kc, &x->a, x->qkv, x->y, x->saved, x->scratch));
-		MR_TRY(x->k->attn_backward(kc, &x->a, x->qkv, x->saved, x->dy, x->dqkv, x->scratch));
+		MR_TRY(x->k->attn(kc, &(mr_attn_args){.a = &x->a, .qkv = x->qkv, .y = x->y, .saved = x->saved,
+						      .scratch = x->scratch}));
+		MR_TRY(x->k->attn_backward(kc, &(mr_attn_backward_args){.a = &x->a, .qkv = x->qkv, .saved = x->saved,
+									.dy = x->dy, .dqkv = x->dqkv,
+									.scratch = x->scratch}));
 	}
 	return MR_OK;
 }

@@ -47,12 +47,12 @@ static void norms_of_two_versions_lie_side_by_side(void)
 	small_weights_layout(&w);
 	for (int64_t i = 0; i < small_elements(&w); i++)
 		*small_grad(&w, 0, i) = 2;
-	mr_norms_compute(&w.b, w.kc, 6);
+	MR_CHECK_OK(mr_norms_compute(&w.b, w.kc, 6));
 	first = mr_norms_all(&w.b, 1, 6);
 	CU_ASSERT_DOUBLE_EQUAL(first, sqrt(4.0 * (double)small_elements(&w)), 1e-12);
 	for (int64_t i = 0; i < small_elements(&w); i++)
 		*small_grad(&w, 0, i) = -3;
-	mr_norms_compute(&w.b, w.kc, 7);
+	MR_CHECK_OK(mr_norms_compute(&w.b, w.kc, 7));
 	second = mr_norms_all(&w.b, 1, 7);
 	CU_ASSERT_DOUBLE_EQUAL(second, 1.5 * first, 1e-12);
 	CU_ASSERT_EQUAL(mr_norms_all(&w.b, 1, 6), first);
@@ -73,11 +73,11 @@ static void the_largest_gradient_is_of_a_parameter(void)
 	small_weights_layout(&w);
 	for (int64_t i = 0; i < small_elements(&w); i++)
 		*small_grad(&w, 0, i) = i < (int64_t)n ? 4 : 1;
-	mr_norms_measure(&w.b, w.kc, 2);
+	MR_CHECK_OK(mr_norms_measure(&w.b, w.kc, 2));
 	CU_ASSERT_DOUBLE_EQUAL(w.b.norms->largest, 2 * sqrt(n), 1e-12);
 	for (int64_t i = 0; i < small_elements(&w); i++)
 		*small_grad(&w, 0, i) = 0.5;
-	mr_norms_measure(&w.b, w.kc, 2);
+	MR_CHECK_OK(mr_norms_measure(&w.b, w.kc, 2));
 	CU_ASSERT_DOUBLE_EQUAL(w.b.norms->largest, 2 * sqrt(n), 1e-12);
 	mr_norms_reset(&w.b, NULL, 0);
 	CU_ASSERT_EQUAL(w.b.norms->largest, 0);
@@ -126,7 +126,7 @@ static void shards_add_up_once(void)
 		for (int64_t i = 0; i < small_elements(&w); i++)
 			*small_grad(&w, s, i) = s % 2 ? s * 10 : 1000;
 	for (uint8_t s = 0; s < 4; s++)
-		mr_reduction_range(&w.b, s, w.kc);
+		MR_CHECK_OK(mr_reduction_range(&w.b, s, w.kc));
 	for (int64_t i = 0; i < small_elements(&w); i++) {
 		CU_ASSERT_EQUAL(*small_grad(&w, 1, i), 40);
 		CU_ASSERT_EQUAL(*small_grad(&w, 3, i), 30);
@@ -148,10 +148,10 @@ static double norm_by_shards(uint32_t n_shards, int64_t cols)
 	for (int64_t i = 0; i < small_elements(&w); i++)
 		*small_grad(&w, 0, i) = 1 / (1 + (double)i); /* the other shards' are 0 */
 	for (uint32_t s = n_shards; s-- > 0;) {
-		mr_reduction_range(&w.b, (uint8_t)s, w.kc);
-		mr_norms_note(&w.b, s, w.kc);
+		MR_CHECK_OK(mr_reduction_range(&w.b, (uint8_t)s, w.kc));
+		MR_CHECK_OK(mr_norms_note(&w.b, s, w.kc));
 	}
-	mr_norms_compute(&w.b, w.kc, 1);
+	MR_CHECK_OK(mr_norms_compute(&w.b, w.kc, 1));
 	norm = mr_norms_all(&w.b, 1, 1);
 	small_weights_fini(&w);
 	return norm;
@@ -196,7 +196,7 @@ static void sum_and_step(small_weights *w, uint32_t n_shards, int64_t piece, dou
 			MR_CHECK_OK(mr_reduction_step(&w->b, s, w->kc, &w->optim, 0.1, 0.25));
 			continue;
 		}
-		mr_reduction_range(&w->b, s, w->kc);
+		MR_CHECK_OK(mr_reduction_range(&w->b, s, w->kc));
 		MR_CHECK_OK(mr_weights_step(&w->b, s, w->kc, &w->optim, 0.1, 0.25));
 	}
 	for (int64_t i = 0; i < small_elements(w); i++)
@@ -282,15 +282,15 @@ static void tied_uses_add_up_once_a_commit(void)
 	for (int round = 0; round < 2; round++) {
 		grads[0] = 1;
 		second[0] = 4;
-		mr_tied_sum_within(&b, kc);
-		mr_tied_sum_within(&b, kc);
+		MR_CHECK_OK(mr_tied_sum_within(&b, kc));
+		MR_CHECK_OK(mr_tied_sum_within(&b, kc));
 		CU_ASSERT_EQUAL(grads[0], 5);
 		mr_weights_committed(&b);
 	}
 	grads[0] = 1; /* AR: of a range alone */
 	grads[1] = 1;
 	second[1] = 8;
-	mr_tied_sum_range(&b, 0, kc, 0, 1, 2);
+	MR_CHECK_OK(mr_tied_sum_range(&b, 0, kc, 0, 1, 2));
 	CU_ASSERT_EQUAL(grads[0], 1);
 	CU_ASSERT_EQUAL(grads[1], 9);
 	mr_weights_fini(&b);
@@ -498,7 +498,7 @@ static void replicas_meet_in_their_mean(void)
 	mr_counter_raise(&b[2].published, 0, 1);
 	CU_ASSERT_TRUE(mr_replicas_made(&g, 0, 1));
 	for (uint32_t part = REPLICAS; part-- > 0;)
-		mr_replicas_average(&g, part, 2, w[0].kc);
+		MR_CHECK_OK(mr_replicas_average(&g, part, 2, w[0].kc));
 	for (int r = 0; r < REPLICAS; r++) {
 		b[r].latest = 2;
 		for (int64_t i = 0; i < small_elements(&w[r]); i++)

@@ -230,9 +230,9 @@ static void by_threads(const mr_mitigate *m, const mr_kernels *k, uint32_t threa
 		out[MANY + i] = fabsf(sinf(2 * (float)i));
 	}
 	MR_CHECK_OK(k->ctx_create(k, threads, &kc));
-	mr_mitigate_correct(m, &c, k, kc, out);
+	MR_CHECK_OK(mr_mitigate_correct(m, &c, k, kc, out));
 	if (m->ops->follow)
-		mr_mitigate_follow(m, &c, k, kc, made);
+		MR_CHECK_OK(mr_mitigate_follow(m, &c, k, kc, made));
 	k->ctx_destroy(kc);
 	free(now);
 }

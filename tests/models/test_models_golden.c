@@ -427,12 +427,12 @@ enum { MLP_ROUNDINGS = 19, GPT_ROUNDINGS = 70 };
 static const mr_kernels *right; /* what wrong kernels are made of */
 
 /* Every number a unit too small. */
-static mr_status low_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c,
-			  void *aux)
+static mr_status low_gemm(mr_kctx *kc, const mr_gemm_args *o)
 {
-	uint16_t *y = c;
+	const mr_gemm *g = o->g;
+	uint16_t *y = o->c;
 
-	MR_TRY(right->gemm(kc, g, a, b, bias, c, aux));
+	MR_TRY(right->gemm(kc, o));
 	for (int64_t i = 0; g->of == MR_GEMM_ACTIVATIONS && i < g->m * g->n; i++)
 		y[i] = (uint16_t)(y[i] - ((y[i] & 0x7fff) != 0));
 	return MR_OK;
@@ -444,25 +444,25 @@ static void larger(uint16_t *x, int64_t n, float by)
 		x[i] = mr_bf16_round(mr_bf16_widen(x[i]) * by);
 }
 
-static void large_act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *aux, const void *dy, void *dz)
+static mr_status large_act_backward(mr_kctx *kc, const mr_act_backward_args *o)
 {
-	right->act_backward(kc, act, n, aux, dy, dz);
-	larger(dz, n, 1.0625f);
-}
-
-static mr_status large_attn_backward(mr_kctx *kc, const mr_attn *a, const void *qkv, const void *saved, const void *dy,
-				     void *dqkv, void *scratch)
-{
-	MR_TRY(right->attn_backward(kc, a, qkv, saved, dy, dqkv, scratch));
-	larger(dqkv, a->samples * a->t * a->heads * a->dim * 3, 1.0625f);
+	MR_TRY(right->act_backward(kc, o));
+	larger(o->dz, o->n, 1.0625f);
 	return MR_OK;
 }
 
-static void large_norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain,
-				const void *mean, const void *rstd, const void *dy, void *dx, bool add)
+static mr_status large_attn_backward(mr_kctx *kc, const mr_attn_backward_args *o)
 {
-	right->norm_backward_input(kc, rows, cols, x, gain, mean, rstd, dy, dx, add);
-	larger(dx, rows * cols, 1.0625f);
+	MR_TRY(right->attn_backward(kc, o));
+	larger(o->dqkv, o->a->samples * o->a->t * o->a->heads * o->a->dim * 3, 1.0625f);
+	return MR_OK;
+}
+
+static mr_status large_norm_backward(mr_kctx *kc, const mr_norm_backward_input_args *o)
+{
+	MR_TRY(right->norm_backward_input(kc, o));
+	larger(o->dx, o->rows * o->cols, 1.0625f);
+	return MR_OK;
 }
 
 /* The distance of the gradient of parameter @p from that in @grads. Those of keys' biases are 0 but for rounding. */

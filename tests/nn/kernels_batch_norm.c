@@ -1,4 +1,5 @@
 /* kernels_batch_norm.c - batch normalisation for kernels_ops.c. */
+#include "check.h"
 #include "kernels_ops.h"
 
 #include <stdlib.h>
@@ -17,16 +18,23 @@ void run_batch_norm(const op_case *c)
 	void *mean = make_of(compute, b.cols, 5, 0, 2), *variance = make_of(compute, b.cols, 6, 1, 2);
 	void *dg = make_room(gradient, b.cols), *ds = make_room(gradient, b.cols);
 
-	k->batch_norm(c->kc, &b, x, gain, shift, y, mean, variance);
+	MR_CHECK_OK(k->batch_norm(c->kc, &(mr_batch_norm_args){.b = &b, .x = x, .gain = gain, .shift = shift, .y = y,
+							       .mean = mean, .variance = variance}));
 	put(c->out, k, y, n);
 	put_of(c->out, compute, mean, b.cols);
 	put_of(c->out, compute, variance, b.cols);
 	if (!b.given) {
-		k->batch_norm_backward(c->kc, &b, x, y, gain, mean, variance, dy, dx, c->add, dg, ds);
+		MR_CHECK_OK(k->batch_norm_backward(
+			c->kc, &(mr_batch_norm_backward_args){.b = &b, .x = x, .y = y, .gain = gain, .mean = mean,
+							      .variance = variance, .dy = dy, .dx = dx, .add = c->add,
+							      .dgain = dg, .dshift = ds}));
 		put(c->out, k, dx, n);
 		put_of(c->out, gradient, dg, b.cols);
 		put_of(c->out, gradient, ds, b.cols);
-		k->batch_norm_backward(c->kc, &b, x, y, gain, mean, variance, x, NULL, false, dg, ds);
+		MR_CHECK_OK(k->batch_norm_backward(c->kc, &(mr_batch_norm_backward_args){.b = &b, .x = x, .y = y,
+											 .gain = gain, .mean = mean,
+											 .variance = variance, .dy = x,
+											 .dgain = dg, .dshift = ds}));
 		put_of(c->out, gradient, dg, b.cols);
 	}
 	free(x), free(gain), free(shift), free(dy), free(y), free(out), free(mean), free(variance), free(dg), free(ds);

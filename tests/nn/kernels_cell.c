@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "check.h"
 #include "kernels_ops.h"
 
 /* dims samples, rows, width; variant: kind + 2 * first row + 4 * numbers at which gates are 0 and 1. Rows of two
@@ -23,19 +24,26 @@ void run_cell(const op_case *c)
 	void *y_before = first ? NULL : make_input(k, all, 6, -1, 1), *dy_next = make_input(k, n, 7, -1, 1);
 	void *carry = make_of(compute, n, 8, -1, 1), *da = make_output(k, gates * all);
 	void *db = make_output(k, gates * all), *db_step = make_output(k, gates * n);
-	mr_cell_gradients d = {.dy = dy,
-			       .dy_next = dy_next,
-			       .carry = carry,
-			       .da = da,
-			       .db = cell.kind == MR_CELL_GRU ? db : NULL,
-			       .db_step = db_step};
+	mr_cell_backward_args back = {.c = &cell,
+				      .gates = a,
+				      .before = cell.kind == MR_CELL_LSTM ? before : NULL,
+				      .memory = memory,
+				      .y_before = y_before,
+				      .dy = dy,
+				      .dy_next = dy_next,
+				      .carry = carry,
+				      .da = da,
+				      .db = cell.kind == MR_CELL_GRU ? db : NULL,
+				      .db_step = db_step};
 
-	k->cell(c->kc, &cell, a, b, cell.kind == MR_CELL_LSTM ? before : NULL, memory, y, step);
+	MR_CHECK_OK(k->cell(c->kc, &(mr_cell_args){.c = &cell, .a = a, .b = b,
+						   .before = cell.kind == MR_CELL_LSTM ? before : NULL,
+						   .memory = memory, .y = y, .y_step = step}));
 	put(c->out, k, a, gates * all);
 	put_of(c->out, compute, memory, all);
 	put(c->out, k, y, all);
 	put(c->out, k, step, n);
-	k->cell_backward(c->kc, &cell, a, cell.kind == MR_CELL_LSTM ? before : NULL, memory, y_before, &d);
+	MR_CHECK_OK(k->cell_backward(c->kc, &back));
 	put(c->out, k, da, gates * all);
 	put(c->out, k, db, gates * all);
 	put(c->out, k, db_step, gates * n);

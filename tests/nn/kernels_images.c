@@ -30,6 +30,7 @@ void run_conv(const op_case *c)
 	const mr_kernels *k = c->k;
 	mr_conv g = {.window = window_of(c, windows[c->variant % 6]), .out = c->dim[3], .groups = 1,
 		     .bias = c->variant & 1, .relu = c->variant == 1};
+	mr_step step = {.kind = MR_STEP_SGD, .gscale = 1, .lr = 0.01};
 	void *x, *w, *bias, *dy, *y, *dx, *dw;
 
 	if (c->variant >= 6) {
@@ -41,13 +42,20 @@ void run_conv(const op_case *c)
 	bias = make_input(k, g.out, 3, -1, 1), dy = make_input(k, mr_conv_out(&g), 4, -1, 1);
 	y = make_output(k, mr_conv_out(&g)), dx = make_output(k, mr_conv_in(&g));
 	dw = make_room(k->types.gradients, mr_conv_weights(&g));
+	step.src = step.dst = w;
 	for (int i = 0; i < 2; i++) /* the second call uses the cached primitive */
-		MR_CHECK_OK(k->conv(c->kc, &g, x, w, g.bias ? bias : NULL, y));
-	MR_CHECK_OK(k->conv_backward_input(c->kc, &g, dy, w, dx, c->add));
-	MR_CHECK_OK(k->conv_backward_weight(c->kc, &g, x, dy, dw, c->add));
+		MR_CHECK_OK(k->conv(c->kc, &(mr_conv_args){.g = &g, .x = x, .w = w, .bias = g.bias ? bias : NULL,
+							   .y = y}));
+	MR_CHECK_OK(k->conv_backward_input(c->kc, &(mr_conv_backward_input_args){.g = &g, .dy = dy, .w = w, .dx = dx,
+										 .add = c->add}));
+	MR_CHECK_OK(k->conv_backward_weight(c->kc, &(mr_conv_backward_weight_args){.g = &g, .x = x, .dy = dy, .dw = dw,
+										   .add = c->add}));
 	put(c->out, k, y, mr_conv_out(&g));
 	put(c->out, k, dx, mr_conv_in(&g));
 	put_of(c->out, k->types.gradients, dw, mr_conv_weights(&g));
+	MR_CHECK_OK(k->conv_step(c->kc, &(mr_conv_step_args){.g = &g, .x = x, .dy = dy, .dw = dw, .add = c->add,
+							     .s = &step}));
+	put(c->out, k, w, mr_conv_weights(&g));
 	/* bf16 products are added in pairs, and one may be 0 times NaN; oneDNN 3.7 multiplies padding by weights. */
 	if (k->types.weights == MR_BF16 || strcmp(k->name, "reference") != 0)
 		c->out->loose = c->out->n;
@@ -80,8 +88,11 @@ void run_pool(const op_case *c)
 	void *x = make_input(k, in, 1, -1, 1), *dy = make_input(k, out, 2, -1, 1), *y = make_output(k, out);
 	void *dx = make_output(k, in), *which = make_output(k, out);
 
-	k->pool(c->kc, &w, kind, x, y, kind == MR_POOL_MAX ? which : NULL);
-	k->pool_backward(c->kc, &w, kind, kind == MR_POOL_MAX ? which : NULL, dy, dx, c->add);
+	MR_CHECK_OK(k->pool(c->kc, &(mr_pool_args){.w = &w, .kind = kind, .x = x, .y = y,
+						   .which = kind == MR_POOL_MAX ? which : NULL}));
+	MR_CHECK_OK(k->pool_backward(c->kc, &(mr_pool_backward_args){.w = &w, .kind = kind,
+								     .which = kind == MR_POOL_MAX ? which : NULL,
+								     .dy = dy, .dx = dx, .add = c->add}));
 	put(c->out, k, y, out);
 	put(c->out, k, which, out);
 	put(c->out, k, dx, in);
@@ -98,8 +109,9 @@ void run_lrn(const op_case *c)
 	void *x = make_input(k, n, 1, -2, 2), *dy = make_input(k, n, 2, -1, 1), *y = make_output(k, n);
 	void *dx = make_output(k, n);
 
-	k->lrn(c->kc, &l, x, y);
-	k->lrn_backward(c->kc, &l, x, dy, dx, c->add);
+	MR_CHECK_OK(k->lrn(c->kc, &(mr_lrn_args){.l = &l, .x = x, .y = y}));
+	MR_CHECK_OK(k->lrn_backward(c->kc, &(mr_lrn_backward_args){.l = &l, .x = x, .dy = dy, .dx = dx,
+								   .add = c->add}));
 	put(c->out, k, y, n);
 	put(c->out, k, dx, n);
 	free(x), free(dy), free(y), free(dx);

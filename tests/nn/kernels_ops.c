@@ -53,7 +53,7 @@ void *make_gelu_aux(const mr_kernels *k, mr_kctx *kc, int64_t n, const void *z)
 	mr_gemm g = {.m = 1, .n = n, .k = 1, .act = MR_ACT_GELU};
 	void *one = make_input(k, 1, 1, 1, 1), *y = make_output(k, n), *aux = make_output(k, n);
 
-	MR_CHECK_OK(k->gemm(kc, &g, one, z, NULL, y, aux));
+	MR_CHECK_OK(k->gemm(kc, &(mr_gemm_args){.g = &g, .a = one, .b = z, .c = y, .aux = aux}));
 	free(one), free(y);
 	return aux;
 }
@@ -160,10 +160,12 @@ static void run_gemm(const op_case *c)
 
 	/* Twice: the second call finds its primitive in the table. */
 	for (int i = 0; i < 2; i++)
-		MR_CHECK_OK(c->k->gemm(c->kc, &g, a, b, g.bias ? bias : NULL, y, g.act == MR_ACT_GELU ? aux : NULL));
+		MR_CHECK_OK(c->k->gemm(c->kc, &(mr_gemm_args){.g = &g, .a = a, .b = b, .bias = g.bias ? bias : NULL,
+							      .c = y, .aux = g.act == MR_ACT_GELU ? aux : NULL}));
 	put_of(c->out, type, y, g.m * g.n);
 	if (g.act == MR_ACT_GELU) { /* what a backend leaves there is its own, what it makes of it is not */
-		c->k->act_backward(c->kc, g.act, g.m * g.n, aux, dz, dz);
+		MR_CHECK_OK(c->k->act_backward(c->kc, &(mr_act_backward_args){.act = g.act, .n = g.m * g.n, .aux = aux,
+									      .dy = dz, .dz = dz}));
 		put(c->out, c->k, dz, g.m * g.n);
 	}
 	free(a), free(b), free(bias), free(y), free(aux), free(dz);
@@ -176,7 +178,7 @@ static void run_colsum(const op_case *c)
 	mr_dtype type = c->k->types.gradients;
 	void *x = make_input(c->k, rows * cols, 1, -1, 1), *y = make_room(type, cols);
 
-	c->k->colsum(c->kc, rows, cols, x, y, c->add);
+	MR_CHECK_OK(c->k->colsum(c->kc, &(mr_colsum_args){.rows = rows, .cols = cols, .x = x, .y = y, .add = c->add}));
 	put_of(c->out, type, y, cols);
 	free(x), free(y);
 }
@@ -189,7 +191,9 @@ static void run_act_backward(const op_case *c)
 	void *z = make_input(c->k, n, 1, -6, 6), *aux = make_gelu_aux(c->k, c->kc, n, z);
 	void *dy = make_input(c->k, n, 2, -1, 1), *dz = make_output(c->k, n), *out = c->variant >= 3 ? dy : dz;
 
-	c->k->act_backward(c->kc, act, n, act == MR_ACT_GELU ? aux : z, dy, out);
+	MR_CHECK_OK(c->k->act_backward(c->kc, &(mr_act_backward_args){.act = act, .n = n,
+								      .aux = act == MR_ACT_GELU ? aux : z, .dy = dy,
+								      .dz = out}));
 	put(c->out, c->k, out, n);
 	free(z), free(aux), free(dy), free(dz);
 }
@@ -203,11 +207,13 @@ static void run_act(const op_case *c)
 	void *x = make_input(c->k, n, 1, -6, 6), *dy = make_input(c->k, n, 2, -1, 1), *y = make_output(c->k, n);
 	void *dz = make_output(c->k, n), *from = c->variant >= 5 ? x : y;
 
-	c->k->act_backward(c->kc, MR_ACT_SILU, n, x, dy, dz);
+	MR_CHECK_OK(c->k->act_backward(c->kc, &(mr_act_backward_args){.act = MR_ACT_SILU, .n = n, .aux = x, .dy = dy,
+								      .dz = dz}));
 	put(c->out, c->k, dz, n);
-	c->k->act(c->kc, act, n, x, from);
+	MR_CHECK_OK(c->k->act(c->kc, &(mr_act_args){.act = act, .n = n, .x = x, .y = from}));
 	put(c->out, c->k, from, n);
-	c->k->act_backward(c->kc, act == MR_ACT_SILU ? MR_ACT_NONE : act, n, from, dy, dz);
+	MR_CHECK_OK(c->k->act_backward(c->kc, &(mr_act_backward_args){.act = act == MR_ACT_SILU ? MR_ACT_NONE : act,
+								      .n = n, .aux = from, .dy = dy, .dz = dz}));
 	put(c->out, c->k, dz, n);
 	free(x), free(dy), free(y), free(dz);
 }
@@ -224,12 +230,22 @@ static void norm_and_back(const op_case *c, bool apart)
 	void *rstd = make_room(compute, rows), *dx = make_output(k, n), *dg = make_room(gradient, cols),
 		*ds = make_room(gradient, cols);
 
-	k->norm(c->kc, rows, cols, 1e-5, x, gain, shift, y, mean, rstd);
+	MR_CHECK_OK(k->norm(c->kc, &(mr_norm_args){.rows = rows, .cols = cols, .eps = 1e-5, .x = x, .gain = gain,
+						   .shift = shift, .y = y, .mean = mean, .rstd = rstd}));
 	if (apart) {
-		k->norm_backward_input(c->kc, rows, cols, x, gain, mean, rstd, dy, dx, c->add);
-		k->norm_backward_weight(c->kc, rows, cols, x, mean, rstd, dy, dg, ds, c->add);
+		MR_CHECK_OK(k->norm_backward_input(
+			c->kc, &(mr_norm_backward_input_args){.rows = rows, .cols = cols, .x = x, .gain = gain,
+							      .mean = mean, .rstd = rstd, .dy = dy, .dx = dx,
+							      .add = c->add}));
+		MR_CHECK_OK(k->norm_backward_weight(
+			c->kc, &(mr_norm_backward_weight_args){.rows = rows, .cols = cols, .x = x, .mean = mean,
+							       .rstd = rstd, .dy = dy, .dgain = dg, .dshift = ds,
+							       .add_weight = c->add}));
 	} else {
-		k->norm_backward(c->kc, rows, cols, x, gain, mean, rstd, dy, dx, c->add, dg, ds, c->add);
+		MR_CHECK_OK(k->norm_backward(
+			c->kc, &(mr_norm_backward_args){.rows = rows, .cols = cols, .x = x, .gain = gain, .mean = mean,
+							.rstd = rstd, .dy = dy, .dx = dx, .add = c->add, .dgain = dg,
+							.dshift = ds, .add_weight = c->add}));
 	}
 	put(c->out, k, y, n);
 	put_of(c->out, compute, mean, rows);
@@ -271,8 +287,13 @@ static void run_embed(const op_case *c)
 	void *dwte = make_room(type, vocab * cols), *dwpe = make_room(type, t * cols);
 	int32_t *tokens = make_tokens(rows, vocab, 4);
 
-	k->embed(c->kc, rows, t, cols, tokens, wte, c->variant ? NULL : wpe, y);
-	k->embed_backward(c->kc, rows, t, cols, vocab, tokens, dy, dwte, c->variant ? NULL : dwpe, c->add);
+	MR_CHECK_OK(k->embed(c->kc, &(mr_embed_args){.rows = rows, .t = t, .cols = cols, .vocab = vocab,
+						     .tokens = tokens, .wte = wte, .wpe = c->variant ? NULL : wpe,
+						     .y = y}));
+	MR_CHECK_OK(k->embed_backward(c->kc, &(mr_embed_backward_args){.rows = rows, .t = t, .cols = cols,
+								       .vocab = vocab, .tokens = tokens, .dy = dy,
+								       .dwte = dwte, .dwpe = c->variant ? NULL : dwpe,
+								       .add = c->add}));
 	put(c->out, k, y, rows * cols);
 	put_of(c->out, type, dwte, vocab * cols);
 	put_of(c->out, type, dwpe, t * cols);
@@ -286,7 +307,7 @@ static void run_sum(const op_case *c)
 	void *a = make_input(c->k, n, 1, -1, 1), *b = make_input(c->k, n, 2, -1, 1), *y = make_output(c->k, n);
 	void *out = c->variant ? b : y;
 
-	c->k->sum(c->kc, n, a, b, out);
+	MR_CHECK_OK(c->k->sum(c->kc, &(mr_sum_args){.n = n, .a = a, .b = b, .y = out}));
 	put(c->out, c->k, out, n);
 	free(a), free(b), free(y);
 }
@@ -298,7 +319,7 @@ static void run_sum_relu(const op_case *c)
 	void *a = make_input(c->k, n, 1, -1, 1), *b = make_input(c->k, n, 2, -1, 1), *y = make_output(c->k, n);
 	void *out = c->variant ? b : y;
 
-	c->k->sum_relu(c->kc, n, a, b, out);
+	MR_CHECK_OK(c->k->sum_relu(c->kc, &(mr_sum_relu_args){.n = n, .a = a, .b = b, .y = out}));
 	put(c->out, c->k, out, n);
 	free(a), free(b), free(y);
 }
@@ -311,39 +332,10 @@ static void run_dropout(const op_case *c)
 	mr_mask_key key = {.seed = 5, .first_sample = 0xFFFFFFFEu, .layer = 3};
 	void *x = make_input(c->k, n, 1, 1, 2), *y = make_output(c->k, n), *out = c->variant ? x : y;
 
-	c->k->dropout(c->kc, c->dim[0], c->dim[1], 0.3, &key, x, out);
+	MR_CHECK_OK(c->k->dropout(c->kc, &(mr_dropout_args){.samples = c->dim[0], .per_sample = c->dim[1], .rate = 0.3,
+							    .key = &key, .x = x, .y = out}));
 	put(c->out, c->k, out, n);
 	free(x), free(y);
-}
-
-/* dims rows, classes */
-static void run_xent(const op_case *c)
-{
-	void *x = make_input(c->k, c->dim[0] * c->dim[1], 1, -9, 9);
-	int32_t *targets = make_tokens(c->dim[0], c->dim[1], 2);
-
-	put_number(c->out, c->k->xent(c->kc, c->dim[0], c->dim[1], x, targets));
-	put(c->out, c->k, x, c->dim[0] * c->dim[1]);
-	free(x), free(targets);
-}
-
-static void run_mse(const op_case *c)
-{
-	int64_t n = c->dim[0] * c->dim[1];
-	void *a = make_input(c->k, n, 1, -1, 1), *y = make_of(c->k->types.compute, n, 2, -1, 1);
-
-	put_number(c->out, c->k->mse(c->kc, c->dim[0], c->dim[1], a, y));
-	put(c->out, c->k, a, n);
-	free(a), free(y);
-}
-
-static void run_sumsq(const op_case *c)
-{
-	int64_t n = c->dim[0] * c->dim[1];
-	void *x = make_of(c->k->types.gradients, n, 1, -1, 1);
-
-	put_number(c->out, c->k->sumsq(c->kc, n, x) / (double)n);
-	free(x);
 }
 
 /* variant: the kind, 3 for an outer step without momentum; + 4: in place; + 8: three copies in place of two; + 16: five
@@ -375,7 +367,7 @@ static void run_mix(const op_case *c)
 	m.reference = shared[0];
 	m.velocity = momentum ? shared[1] : NULL;
 	m.mean = shared[2];
-	k->mix(c->kc, n, &m);
+	MR_CHECK_OK(k->mix(c->kc, &(mr_mix_args){.n = n, .m = &m}));
 	for (uint32_t i = 0; i < 3; i++) {
 		put_of(c->out, type, shared[i], n);
 		free(shared[i]);
@@ -398,7 +390,7 @@ static void run_step(const op_case *c)
 	void *other = make_output(k, n), *dst = c->variant >= N_STEPS ? w : other;
 	mr_step s = step_variant(c->variant % N_STEPS, w, dst, m, v);
 
-	k->step(c->kc, n, &s, g);
+	MR_CHECK_OK(k->step(c->kc, &(mr_step_args){.n = n, .s = &s, .g = g}));
 	put(c->out, k, dst, n);
 	put(c->out, k, w, n);
 	put_of(c->out, state, m, n);
@@ -421,9 +413,11 @@ static mr_gemm sums_apart(const op_case *c, const mr_gemm *g, const void *a, con
 	mr_gemm rest = *g;
 
 	if (g->colsum_a)
-		c->k->colsum(c->kc, g->k, g->m, a, g->colsum_a, g->add);
+		MR_CHECK_OK(c->k->colsum(c->kc, &(mr_colsum_args){.rows = g->k, .cols = g->m, .x = a, .y = g->colsum_a,
+								  .add = g->add}));
 	if (g->colsum_b)
-		c->k->colsum(c->kc, g->k, g->n, b, g->colsum_b, g->add);
+		MR_CHECK_OK(c->k->colsum(c->kc, &(mr_colsum_args){.rows = g->k, .cols = g->n, .x = b, .y = g->colsum_b,
+								  .add = g->add}));
 	rest.colsum_a = rest.colsum_b = NULL;
 	return rest;
 }
@@ -460,10 +454,10 @@ static void gemm_then_step(const op_case *c, bool apart)
 	if (apart) {
 		mr_gemm rest = sums_apart(c, &g, a, b);
 
-		MR_CHECK_OK(k->gemm(c->kc, &rest, a, b, NULL, sum, NULL));
-		k->step(c->kc, n, &s, sum);
+		MR_CHECK_OK(k->gemm(c->kc, &(mr_gemm_args){.g = &rest, .a = a, .b = b, .c = sum}));
+		MR_CHECK_OK(k->step(c->kc, &(mr_step_args){.n = n, .s = &s, .g = sum}));
 	} else {
-		MR_CHECK_OK(k->gemm_step(c->kc, &g, a, b, sum, &s));
+		MR_CHECK_OK(k->gemm_step(c->kc, &(mr_gemm_step_args){.g = &g, .a = a, .b = b, .c = sum, .s = &s}));
 	}
 	put_sums(c, &g);
 	put(c->out, k, dst, n);
@@ -504,15 +498,18 @@ static void sum_of_pieces(const op_case *c, bool apart)
 	}
 	ask_sums(k, &g);
 	if (!apart)
-		MR_CHECK_OK(k->gemm_sum(c->kc, &g, pieces, (const void *const *)a, (const void *const *)b, sum,
-					kind ? &s : NULL));
+		MR_CHECK_OK(k->gemm_sum(c->kc, &(mr_gemm_sum_args){.g = &g, .n = pieces, .a = (const void *const *)a,
+								   .b = (const void *const *)b, .c = sum,
+								   .s = kind ? &s : NULL}));
 	for (uint32_t j = 0; j < pieces; j++) {
 		g.add = c->add || j > 0;
 		if (apart) {
 			mr_gemm rest = sums_apart(c, &g, a[j], b[j]);
 
-			MR_CHECK_OK(kind && j + 1 == pieces ? k->gemm_step(c->kc, &rest, a[j], b[j], sum, &s)
-							    : k->gemm(c->kc, &rest, a[j], b[j], NULL, sum, NULL));
+			MR_CHECK_OK(kind && j + 1 == pieces ? k->gemm_step(
+				c->kc, &(mr_gemm_step_args){.g = &rest, .a = a[j], .b = b[j], .c = sum, .s = &s})
+							    : k->gemm(c->kc, &(mr_gemm_args){.g = &rest, .a = a[j],
+											     .b = b[j], .c = sum}));
 		}
 		free(a[j]), free(b[j]);
 	}
@@ -555,13 +552,15 @@ static void step_and_rows(const op_case *c, bool apart)
 	if (apart) {
 		mr_gemm rest = sums_apart(c, &g, a, b);
 
-		MR_CHECK_OK(k->gemm(c->kc, &rest, a, b, NULL, sum, NULL));
+		MR_CHECK_OK(k->gemm(c->kc, &(mr_gemm_args){.g = &rest, .a = a, .b = b, .c = sum}));
 		for (int64_t i = 0; i < some; i++)
 			memcpy((char *)rows + (size_t)i * bytes, (char *)sum + (size_t)row[i] * bytes, bytes);
-		k->step(c->kc, n, &s, sum);
+		MR_CHECK_OK(k->step(c->kc, &(mr_step_args){.n = n, .s = &s, .g = sum}));
 	} else {
-		MR_CHECK_OK(k->gemm_step_rows(c->kc, &g, a, b, sum, &s,
-					      &(mr_gemm_rows){.n = some, .row = row, .out = rows, .room = room}));
+		mr_gemm_rows r = {.n = some, .row = row, .out = rows, .room = room};
+
+		MR_CHECK_OK(k->gemm_step_rows(
+			c->kc, &(mr_gemm_step_rows_args){.g = &g, .a = a, .b = b, .c = sum, .s = &s, .r = &r}));
 	}
 	put_sums(c, &g);
 	put_of(c->out, k->types.gradients, rows, some * g.n);
@@ -645,6 +644,8 @@ const op ops[] = {
 	{"xent", run_xent, 1, 0, false, 1e-6, {{1, 1}, {3, 17}, {64, 65}, {100, 10}, {1500, 100}, {4200, 5}}},
 	{"mse", run_mse, 1, 0, false, 1e-6, {{1, 1}, {3, 17}, {64, 65}, {1500, 10}, {4200, 3}}},
 	{"sumsq", run_sumsq, 1, 0, false, 1e-12, {{1, 1}, {3, 17}, {64, 65}, {300, 101}}},
+	{"sum_gradients", run_sum_gradients, 2, 0, false, 1e-7, {{1, 1}, {3, 17}, {300, 101}}},
+	{"ranges", run_ranges, 1, 0, false, 0, {{1, 1}, {3, 17}, {300, 101}}},
 	{"mix", run_mix, 24, 0, false, 1e-6, {{1, 1}, {3, 17}, {300, 101}}},
 	{"step", run_step, 2 * N_STEPS, 0, false, 1e-6, {{1, 1}, {3, 17}, {300, 101}}},
 	/* Adam divides the gradient by the root of its own square, which may be small */

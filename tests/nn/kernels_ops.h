@@ -49,6 +49,12 @@ void run_attn(const op_case *c);
 void run_rope(const op_case *c);
 void run_swiglu(const op_case *c);
 void run_gelu_erf(const op_case *c);
+/* Losses, sums of gradients, ranges (kernels_losses.c). */
+void run_xent(const op_case *c);
+void run_mse(const op_case *c);
+void run_sumsq(const op_case *c);
+void run_sum_gradients(const op_case *c);
+void run_ranges(const op_case *c);
 /* What norm_backward promises to give to the bit: its two halves. */
 void run_norm_halves(const op_case *c);
 /* What gemm_step promises to give to the bit: gemm, then step; here and below with sums of columns, and those by

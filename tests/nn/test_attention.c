@@ -35,9 +35,11 @@ static outputs attend(const mr_kernels *k, uint32_t threads, const mr_attn *a, b
 		free(from[i]);
 	}
 	MR_CHECK_OK(k->ctx_create(k, threads, &kc));
-	MR_CHECK_OK(k->attn(kc, a, qkv.p, y.p, saved.p, scratch.p));
+	MR_CHECK_OK(k->attn(kc, &(mr_attn_args){.a = a, .qkv = qkv.p, .y = y.p, .saved = saved.p,
+						.scratch = scratch.p}));
 	guarded_freeze(&saved);
-	MR_CHECK_OK(k->attn_backward(kc, a, qkv.p, saved.p, dy.p, dqkv.p, scratch.p));
+	MR_CHECK_OK(k->attn_backward(kc, &(mr_attn_backward_args){.a = a, .qkv = qkv.p, .saved = saved.p, .dy = dy.p,
+								  .dqkv = dqkv.p, .scratch = scratch.p}));
 	k->ctx_destroy(kc);
 	put(&out, k, y.p, n);
 	put(&out, k, dqkv.p, all);
@@ -151,7 +153,8 @@ static void gelu_has_its_slope(void)
 
 		MR_CHECK_OK(k->ctx_create(k, 2, &kc));
 		aux = make_gelu_aux(k, kc, N, x.p);
-		k->act_backward(kc, MR_ACT_GELU, N, aux, dy.p, dx.p);
+		MR_CHECK_OK(k->act_backward(kc, &(mr_act_backward_args){.act = MR_ACT_GELU, .n = N, .aux = aux,
+									.dy = dy.p, .dz = dx.p}));
 		k->ctx_destroy(kc);
 		free(aux);
 		for (int i = 0; i < N; i++) {
@@ -174,7 +177,8 @@ static void elements_are_alone(void)
 	guarded_freeze(&zy), guarded_freeze(&dy);
 	for (int act = 0; ready() && act < 3; act++) {
 		MR_CHECK_OK(k->ctx_create(k, 2, &kc));
-		k->act_backward(kc, (mr_act)act, N, zy.p, dy.p, dz.p);
+		MR_CHECK_OK(k->act_backward(kc, &(mr_act_backward_args){.act = (mr_act)act, .n = N, .aux = zy.p,
+									.dy = dy.p, .dz = dz.p}));
 		for (int64_t n = 1; n <= MOST; n++) {
 			int64_t at = n * 131 % (N - MOST);
 			guarded z = guarded_make(n, n & 1), d = guarded_make(n, n & 1);
@@ -182,7 +186,8 @@ static void elements_are_alone(void)
 			memcpy(z.p, zy.p + at, (size_t)n * sizeof(float));
 			memcpy(d.p, dy.p + at, (size_t)n * sizeof(float));
 			guarded_freeze(&z);
-			k->act_backward(kc, (mr_act)act, n, z.p, d.p, d.p);
+			MR_CHECK_OK(k->act_backward(kc, &(mr_act_backward_args){.act = (mr_act)act, .n = n, .aux = z.p,
+										.dy = d.p, .dz = d.p}));
 			CU_ASSERT(memcmp(d.p, dz.p + at, (size_t)n * sizeof(float)) == 0);
 			guarded_free(&z), guarded_free(&d);
 		}

@@ -168,13 +168,13 @@ static void steps_masters(void)
 			s.m = m[0];
 			s.v = v[0];
 			s.src_rest = s.dst_rest = NULL;
-			wide->step(wide_kc, N, &s, g);
+			MR_CHECK_OK(wide->step(wide_kc, &(mr_step_args){.n = N, .s = &s, .g = g}));
 			s.src = low[t > 0];
 			s.dst = low[t < 2];
 			s.m = m[1];
 			s.v = v[1];
 			s.src_rest = s.dst_rest = rest;
-			narrow->step(narrow_kc, N, &s, g);
+			MR_CHECK_OK(narrow->step(narrow_kc, &(mr_step_args){.n = N, .s = &s, .g = g}));
 		}
 		for (int64_t i = 0; i < N; i++)
 			CU_ASSERT_EQUAL_FATAL(mr_bits_of_f32(mr_master_join(low[0][i], rest[i])), mr_bits_of_f32(w[i]));
@@ -221,7 +221,7 @@ static void averages_masters(void)
 		a.reference = reference;
 		a.velocity = velocity[0];
 		a.mean = mean[0];
-		wide->mix(wide_kc, ROW, &a);
+		MR_CHECK_OK(wide->mix(wide_kc, &(mr_mix_args){.n = ROW, .m = &a}));
 		a.src = src[1];
 		a.dst = dst[1];
 		a.reference = low_reference;
@@ -229,7 +229,7 @@ static void averages_masters(void)
 		a.mean = mean[1];
 		a.rest = rests;
 		a.reference_rest = rest_reference;
-		narrow->mix(narrow_kc, ROW, &a);
+		MR_CHECK_OK(narrow->mix(narrow_kc, &(mr_mix_args){.n = ROW, .m = &a}));
 		for (int64_t i = 0; i < ROW; i++) {
 			for (int r = 0; r < COPIES; r++)
 				CU_ASSERT_EQUAL_FATAL(mr_master_join(low[r][i], rest[r][i]), x[r][i]);
@@ -253,19 +253,21 @@ static void products_round_once(void)
 	fill(2, K * COLS, b, fb);
 	fill(3, COLS, bias, fbias);
 	fill(4, M * COLS, add, fadd);
-	MR_CHECK_OK(wide->gemm(wide_kc, &g, fa, fb, fbias, fc, faux));
-	MR_CHECK_OK(narrow->gemm(narrow_kc, &g, a, b, bias, c, aux));
+	MR_CHECK_OK(wide->gemm(wide_kc, &(mr_gemm_args){.g = &g, .a = fa, .b = fb, .bias = fbias, .c = fc,
+							.aux = faux}));
+	MR_CHECK_OK(narrow->gemm(narrow_kc, &(mr_gemm_args){.g = &g, .a = a, .b = b, .bias = bias, .c = c,
+							    .aux = aux}));
 	for (int i = 0; i < M * COLS; i++)
 		CU_ASSERT(c[i] == mr_bf16_round(fc[i]) && aux[i] == mr_bf16_round(faux[i]));
 	g.act = MR_ACT_NONE;
-	MR_CHECK_OK(wide->gemm(wide_kc, &g, fa, fb, fbias, fc, NULL));
+	MR_CHECK_OK(wide->gemm(wide_kc, &(mr_gemm_args){.g = &g, .a = fa, .b = fb, .bias = fbias, .c = fc}));
 	g.addend = add;
-	MR_CHECK_OK(narrow->gemm(narrow_kc, &g, a, b, bias, c, NULL));
+	MR_CHECK_OK(narrow->gemm(narrow_kc, &(mr_gemm_args){.g = &g, .a = a, .b = b, .bias = bias, .c = c}));
 	for (int i = 0; i < M * COLS; i++)
 		CU_ASSERT_EQUAL(c[i], mr_bf16_round(mr_bf16_widen(mr_bf16_round(fc[i])) + fadd[i]));
 	g = (mr_gemm){.of = MR_GEMM_GRADIENTS, .m = K, .n = COLS, .k = M, .ta = true};
-	MR_CHECK_OK(wide->gemm(wide_kc, &g, fa, fadd, NULL, want, NULL));
-	MR_CHECK_OK(narrow->gemm(narrow_kc, &g, a, add, NULL, dw, NULL));
+	MR_CHECK_OK(wide->gemm(wide_kc, &(mr_gemm_args){.g = &g, .a = fa, .b = fadd, .c = want}));
+	MR_CHECK_OK(narrow->gemm(narrow_kc, &(mr_gemm_args){.g = &g, .a = a, .b = add, .c = dw}));
 	CU_ASSERT(!memcmp(dw, want, sizeof(dw)));
 }
 
@@ -278,12 +280,12 @@ static void keeps_nan(void)
 	float grad[4] = {0, NAN, INFINITY, 1};
 	mr_step s = {.kind = MR_STEP_SGD, .src = b, .dst = c, .src_rest = rest, .dst_rest = rest, .gscale = 1, .lr = 1};
 
-	MR_CHECK_OK(narrow->gemm(narrow_kc, &g, a, b, NULL, c, NULL));
+	MR_CHECK_OK(narrow->gemm(narrow_kc, &(mr_gemm_args){.g = &g, .a = a, .b = b, .c = c}));
 	CU_ASSERT(isnan(mr_bf16_widen(c[0])) && isnan(mr_bf16_widen(c[1])));
 	CU_ASSERT_EQUAL(c[2], 0x7f80);
-	narrow->sum(narrow_kc, 4, a, b, c);
+	MR_CHECK_OK(narrow->sum(narrow_kc, &(mr_sum_args){.n = 4, .a = a, .b = b, .y = c}));
 	CU_ASSERT(isnan(mr_bf16_widen(c[1])) && c[2] == 0x7f80);
-	narrow->step(narrow_kc, 4, &s, grad);
+	MR_CHECK_OK(narrow->step(narrow_kc, &(mr_step_args){.n = 4, .s = &s, .g = grad}));
 	CU_ASSERT(isnan(mr_bf16_widen(c[1])) && isnan(mr_master_join(c[1], rest[1])));
 	CU_ASSERT_EQUAL(mr_master_join(c[2], rest[2]), -INFINITY);
 	CU_ASSERT_EQUAL(mr_master_join(c[3], rest[3]), 0);
@@ -300,14 +302,14 @@ static void check_denormals(const mr_kernels *k, bool flush)
 	mr_kctx *kc;
 
 	MR_CHECK_OK(k->ctx_create(k, 1, &kc));
-	k->sum(kc, N_SUMS, a, b, y);
+	MR_CHECK_OK(k->sum(kc, &(mr_sum_args){.n = N_SUMS, .a = a, .b = b, .y = y}));
 	for (int i = 0; i < N_SUMS; i++)
 		CU_ASSERT_EQUAL(y[i] & 0x7fff, 0);
 	CU_ASSERT(y[0] == 0x8000 && y[1] == 0);
 	for (int i = 0; i < (flush ? 2 : 1); i++) { /* half of the smallest; a denormal times 2^127 */
 		mr_gemm g = {.m = 1, .n = 1, .k = 1};
 
-		MR_CHECK_OK(k->gemm(kc, &g, &small[i], &by[i], NULL, &c, NULL));
+		MR_CHECK_OK(k->gemm(kc, &(mr_gemm_args){.g = &g, .a = &small[i], .b = &by[i], .c = &c}));
 		CU_ASSERT_EQUAL(c & 0x7fff, 0);
 	}
 	k->ctx_destroy(kc);
@@ -384,21 +386,22 @@ static void products(side *s, int64_t m, int64_t n, int64_t k)
 	fill(12, k * n, w, wide_);
 	fill(13, m * n, dy, wide_);
 	fill(14, n, bias, wide_);
-	MR_CHECK_OK(t->gemm(s->kc, &f, x, w, bias, s->y[0], NULL));
+	MR_CHECK_OK(t->gemm(s->kc, &(mr_gemm_args){.g = &f, .a = x, .b = w, .bias = bias, .c = s->y[0]}));
 	f.act = MR_ACT_RELU;
-	MR_CHECK_OK(t->gemm(s->kc, &f, x, w, bias, s->y[1], NULL));
+	MR_CHECK_OK(t->gemm(s->kc, &(mr_gemm_args){.g = &f, .a = x, .b = w, .bias = bias, .c = s->y[1]}));
 	f.act = MR_ACT_GELU;
-	MR_CHECK_OK(t->gemm(s->kc, &f, x, w, bias, s->y[2], aux));
-	t->act_backward(s->kc, MR_ACT_GELU, m * n, aux, dy, s->y[THROUGH_GELU]);
+	MR_CHECK_OK(t->gemm(s->kc, &(mr_gemm_args){.g = &f, .a = x, .b = w, .bias = bias, .c = s->y[2], .aux = aux}));
+	MR_CHECK_OK(t->act_backward(s->kc, &(mr_act_backward_args){.act = MR_ACT_GELU, .n = m * n, .aux = aux, .dy = dy,
+								   .dz = s->y[THROUGH_GELU]}));
 	f.act = MR_ACT_NONE;
 	f.addend = dy;
-	MR_CHECK_OK(t->gemm(s->kc, &f, x, w, bias, s->y[4], NULL));
-	MR_CHECK_OK(t->gemm(s->kc, &i, dy, w, NULL, s->y[5], NULL));
+	MR_CHECK_OK(t->gemm(s->kc, &(mr_gemm_args){.g = &f, .a = x, .b = w, .bias = bias, .c = s->y[4]}));
+	MR_CHECK_OK(t->gemm(s->kc, &(mr_gemm_args){.g = &i, .a = dy, .b = w, .c = s->y[5]}));
 	i.add = true;
-	MR_CHECK_OK(t->gemm(s->kc, &i, dy, w, NULL, s->y[5], NULL));
-	MR_CHECK_OK(t->gemm(s->kc, &d, x, dy, NULL, s->g[0], NULL));
+	MR_CHECK_OK(t->gemm(s->kc, &(mr_gemm_args){.g = &i, .a = dy, .b = w, .c = s->y[5]}));
+	MR_CHECK_OK(t->gemm(s->kc, &(mr_gemm_args){.g = &d, .a = x, .b = dy, .c = s->g[0]}));
 	d.add = true;
-	MR_CHECK_OK(t->gemm(s->kc, &d, x, dy, NULL, s->g[0], NULL));
+	MR_CHECK_OK(t->gemm(s->kc, &(mr_gemm_args){.g = &d, .a = x, .b = dy, .c = s->g[0]}));
 }
 
 static void others(side *s)
@@ -415,13 +418,22 @@ static void others(side *s)
 	fill(24, COLS, shift, wide_);
 	for (int r = 0; r < ROWS; r++)
 		token[r] = r * 7 % ROWS;
-	s->k->norm(s->kc, ROWS, COLS, 1e-5, x, gain, shift, s->y[0], s->g[0], s->g[1]);
-	s->k->norm_backward(s->kc, ROWS, COLS, x, gain, s->g[0], s->g[1], dy, s->y[1], false, s->g[2], s->g[3], false);
-	MR_CHECK_OK(s->k->attn(s->kc, &a, x, s->y[ATTENTION], saved, scratch));
-	MR_CHECK_OK(s->k->attn_backward(s->kc, &a, x, saved, dy, s->y[ATTENTION_BACK], scratch));
+	MR_CHECK_OK(s->k->norm(s->kc, &(mr_norm_args){.rows = ROWS, .cols = COLS, .eps = 1e-5, .x = x, .gain = gain,
+						      .shift = shift, .y = s->y[0], .mean = s->g[0], .rstd = s->g[1]}));
+	MR_CHECK_OK(s->k->norm_backward(s->kc, &(mr_norm_backward_args){.rows = ROWS, .cols = COLS, .x = x,
+									.gain = gain, .mean = s->g[0], .rstd = s->g[1],
+									.dy = dy, .dx = s->y[1], .dgain = s->g[2],
+									.dshift = s->g[3]}));
+	MR_CHECK_OK(s->k->attn(s->kc, &(mr_attn_args){.a = &a, .qkv = x, .y = s->y[ATTENTION], .saved = saved,
+						      .scratch = scratch}));
+	MR_CHECK_OK(s->k->attn_backward(s->kc, &(mr_attn_backward_args){.a = &a, .qkv = x, .saved = saved, .dy = dy,
+									.dqkv = s->y[ATTENTION_BACK],
+									.scratch = scratch}));
 	memcpy(s->y[4], x, sizeof(x));
-	s->loss = s->k->xent(s->kc, ROWS, COLS, s->y[4], token);
-	s->k->embed(s->kc, ROWS, 8, COLS, token, x, dy, s->y[5]);
+	MR_CHECK_OK(s->k->xent(s->kc, &(mr_xent_args){.rows = ROWS, .classes = COLS, .logits = s->y[4],
+						      .targets = token, .loss = &s->loss}));
+	MR_CHECK_OK(s->k->embed(s->kc, &(mr_embed_args){.rows = ROWS, .t = 8, .cols = COLS, .vocab = ROWS,
+							.tokens = token, .wte = x, .wpe = dy, .y = s->y[5]}));
 }
 
 static void agrees(const char *backend)

@@ -165,14 +165,16 @@ static void run_sum(side *s, int64_t rows, int64_t cols, int variant)
 {
 	void *a = input(s, rows * cols, true, 1, -1, 1), *b = inout(s, rows * cols, variant, 2, -1, 1);
 
-	s->k->sum(s->kc, rows * cols, a, b, variant ? b : output(s, rows * cols, true));
+	MR_CHECK_OK(s->k->sum(s->kc, &(mr_sum_args){.n = rows * cols, .a = a, .b = b,
+						    .y = variant ? b : output(s, rows * cols, true)}));
 }
 
 static void run_colsum(side *s, int64_t rows, int64_t cols, int variant)
 {
 	void *x = input(s, rows * cols, true, 1, -1, 1);
 
-	s->k->colsum(s->kc, rows, cols, x, output(s, cols, false), variant);
+	MR_CHECK_OK(s->k->colsum(s->kc, &(mr_colsum_args){.rows = rows, .cols = cols, .x = x,
+							  .y = output(s, cols, false), .add = variant}));
 }
 
 /* variant: activation, + 3: in place */
@@ -180,8 +182,9 @@ static void run_act_backward(side *s, int64_t rows, int64_t cols, int variant)
 {
 	void *aux = input(s, rows * cols, true, 1, -1, 1), *dy = inout(s, rows * cols, variant >= 3, 2, -1, 1);
 
-	s->k->act_backward(s->kc, (mr_act)(variant % 3), rows * cols, aux, dy,
-			   variant >= 3 ? dy : output(s, rows * cols, true));
+	MR_CHECK_OK(s->k->act_backward(
+		s->kc, &(mr_act_backward_args){.act = (mr_act)(variant % 3), .n = rows * cols, .aux = aux, .dy = dy,
+					       .dz = variant >= 3 ? dy : output(s, rows * cols, true)}));
 }
 
 /* variant 1: adds; 2: not shifted; 4: backward in two halves */
@@ -194,12 +197,22 @@ static void run_norm(side *s, int64_t rows, int64_t cols, int variant)
 	void *mean = shifts ? output(s, rows, false) : NULL, *rstd = output(s, rows, false);
 	void *dgain = output(s, cols, false), *dshift = shifts ? output(s, cols, false) : NULL;
 
-	s->k->norm(s->kc, rows, cols, 1e-5, x, gain, shift, y, mean, rstd);
+	MR_CHECK_OK(s->k->norm(s->kc, &(mr_norm_args){.rows = rows, .cols = cols, .eps = 1e-5, .x = x, .gain = gain,
+						      .shift = shift, .y = y, .mean = mean, .rstd = rstd}));
 	if (variant & 4) {
-		s->k->norm_backward_input(s->kc, rows, cols, x, gain, mean, rstd, dy, dx, add);
-		s->k->norm_backward_weight(s->kc, rows, cols, x, mean, rstd, dy, dgain, dshift, add);
+		MR_CHECK_OK(s->k->norm_backward_input(
+			s->kc, &(mr_norm_backward_input_args){.rows = rows, .cols = cols, .x = x, .gain = gain,
+							      .mean = mean, .rstd = rstd, .dy = dy, .dx = dx,
+							      .add = add}));
+		MR_CHECK_OK(s->k->norm_backward_weight(
+			s->kc, &(mr_norm_backward_weight_args){.rows = rows, .cols = cols, .x = x, .mean = mean,
+							       .rstd = rstd, .dy = dy, .dgain = dgain, .dshift = dshift,
+							       .add_weight = add}));
 	} else {
-		s->k->norm_backward(s->kc, rows, cols, x, gain, mean, rstd, dy, dx, add, dgain, dshift, add);
+		MR_CHECK_OK(s->k->norm_backward(
+			s->kc, &(mr_norm_backward_args){.rows = rows, .cols = cols, .x = x, .gain = gain, .mean = mean,
+							.rstd = rstd, .dy = dy, .dx = dx, .add = add, .dgain = dgain,
+							.dshift = dshift, .add_weight = add}));
 	}
 }
 
@@ -214,10 +227,14 @@ static void batch_normalised(side *s, int64_t rows, int64_t cols, int variant)
 	void *mean = b.given ? input(s, cols, false, 5, 0, 2) : output(s, cols, false);
 	void *variance = b.given ? input(s, cols, false, 6, 1, 2) : output(s, cols, false);
 
-	s->k->batch_norm(s->kc, &b, x, gain, shift, y, mean, variance);
+	MR_CHECK_OK(s->k->batch_norm(s->kc, &(mr_batch_norm_args){.b = &b, .x = x, .gain = gain, .shift = shift, .y = y,
+								  .mean = mean, .variance = variance}));
 	if (!b.given)
-		s->k->batch_norm_backward(s->kc, &b, x, y, gain, mean, variance, dy, dx, variant & 1,
-					  output(s, cols, false), output(s, cols, false));
+		MR_CHECK_OK(s->k->batch_norm_backward(
+			s->kc, &(mr_batch_norm_backward_args){.b = &b, .x = x, .y = y, .gain = gain, .mean = mean,
+							      .variance = variance, .dy = dy, .dx = dx,
+							      .add = variant & 1, .dgain = output(s, cols, false),
+							      .dshift = output(s, cols, false)}));
 }
 
 /* variant 1: adds; 2: without positions */
@@ -229,8 +246,12 @@ static void run_embed(side *s, int64_t rows, int64_t cols, int variant)
 	void *wpe = variant & 2 ? NULL : input(s, t * cols, true, 2, -1, 1);
 	void *dwte = output(s, vocab * cols, false), *dwpe = wpe ? output(s, t * cols, false) : NULL;
 
-	s->k->embed(s->kc, rows, t, cols, tokens, wte, wpe, output(s, rows * cols, true));
-	s->k->embed_backward(s->kc, rows, t, cols, vocab, tokens, dy, dwte, dwpe, variant & 1);
+	MR_CHECK_OK(s->k->embed(s->kc, &(mr_embed_args){.rows = rows, .t = t, .cols = cols, .vocab = vocab,
+							.tokens = tokens, .wte = wte, .wpe = wpe,
+							.y = output(s, rows * cols, true)}));
+	MR_CHECK_OK(s->k->embed_backward(
+		s->kc, &(mr_embed_backward_args){.rows = rows, .t = t, .cols = cols, .vocab = vocab, .tokens = tokens,
+						 .dy = dy, .dwte = dwte, .dwpe = dwpe, .add = variant & 1}));
 	free(tokens);
 }
 
@@ -240,32 +261,39 @@ static void run_dropout(side *s, int64_t rows, int64_t cols, int variant)
 	mr_mask_key key = {.seed = 5, .first_sample = 0xFFFFFFFEu, .layer = 3};
 	void *x = inout(s, rows * cols, variant, 1, 1, 2);
 
-	s->k->dropout(s->kc, rows, cols, 0.3, &key, x, variant ? x : output(s, rows * cols, true));
+	MR_CHECK_OK(s->k->dropout(s->kc, &(mr_dropout_args){.samples = rows, .per_sample = cols, .rate = 0.3,
+							    .key = &key, .x = x,
+							    .y = variant ? x : output(s, rows * cols, true)}));
 }
 
-static void run_xent(side *s, int64_t rows, int64_t cols, int variant)
+static void run_cross_entropy(side *s, int64_t rows, int64_t cols, int variant)
 {
 	int32_t *targets = make_tokens(rows, cols, 2);
 
 	(void)variant;
-	s->loss = s->k->xent(s->kc, rows, cols, inout(s, rows * cols, true, 1, -9, 9), targets);
+	MR_CHECK_OK(s->k->xent(s->kc, &(mr_xent_args){.rows = rows, .classes = cols,
+						      .logits = inout(s, rows * cols, true, 1, -9, 9),
+						      .targets = targets, .loss = &s->loss}));
 	free(targets);
 }
 
-static void run_mse(side *s, int64_t rows, int64_t cols, int variant)
+static void run_squared_error(side *s, int64_t rows, int64_t cols, int variant)
 {
 	void *y = input(s, rows * cols, false, 2, -1, 1);
 
 	(void)variant;
-	s->loss = s->k->mse(s->kc, rows, cols, inout(s, rows * cols, true, 1, -1, 1), y);
+	MR_CHECK_OK(s->k->mse(s->kc, &(mr_mse_args){.rows = rows, .cols = cols,
+						    .a = inout(s, rows * cols, true, 1, -1, 1), .y = y,
+						    .loss = &s->loss}));
 }
 
-static void run_sum_gradients(side *s, int64_t rows, int64_t cols, int variant)
+static void run_gradient_sum(side *s, int64_t rows, int64_t cols, int variant)
 {
 	void *a = input(s, rows * cols, false, 1, -1, 1), *b = input(s, rows * cols, false, 2, -1, 1);
 
 	(void)variant;
-	s->k->sum_gradients(s->kc, rows * cols, a, b, output(s, rows * cols, false));
+	MR_CHECK_OK(s->k->sum_gradients(s->kc, &(mr_sum_gradients_args){.n = rows * cols, .a = a, .b = b,
+									.y = output(s, rows * cols, false)}));
 }
 
 /* variant 1: in place */
@@ -273,14 +301,15 @@ static void run_sum_relu(side *s, int64_t rows, int64_t cols, int variant)
 {
 	void *a = inout(s, rows * cols, variant, 1, -1, 1), *b = input(s, rows * cols, true, 2, -1, 1);
 
-	s->k->sum_relu(s->kc, rows * cols, a, b, variant ? a : output(s, rows * cols, true));
+	MR_CHECK_OK(s->k->sum_relu(s->kc, &(mr_sum_relu_args){.n = rows * cols, .a = a, .b = b,
+							      .y = variant ? a : output(s, rows * cols, true)}));
 }
 
 static void sums(void)
 {
 	check("sum", run_sum, 2);
 	check("sum_relu", run_sum_relu, 2);
-	check("sum_gradients", run_sum_gradients, 1);
+	check("sum_gradients", run_gradient_sum, 1);
 	check("colsum", run_colsum, 2);
 }
 
@@ -307,8 +336,8 @@ static void dropouts(void)
 
 static void losses(void)
 {
-	check("xent", run_xent, 1);
-	check("mse", run_mse, 1);
+	check("xent", run_cross_entropy, 1);
+	check("mse", run_squared_error, 1);
 }
 
 /* --- attention ---------------------------------------------------------------------------------------------------- */
@@ -321,9 +350,10 @@ static void attend(side *s, uint32_t threads, const mr_attn *a)
 	void *saved = tensor(s, (int64_t)saved_bytes(s->k, a) / 4, false, false);
 
 	MR_CHECK_OK(s->k->ctx_create(s->k, threads, &s->kc));
-	MR_CHECK_OK(s->k->attn(s->kc, a, qkv, y, saved, NULL));
+	MR_CHECK_OK(s->k->attn(s->kc, &(mr_attn_args){.a = a, .qkv = qkv, .y = y, .saved = saved}));
 	guarded_freeze(&s->memory[s->tensors - 1]);
-	MR_CHECK_OK(s->k->attn_backward(s->kc, a, qkv, saved, dy, dqkv, NULL));
+	MR_CHECK_OK(s->k->attn_backward(s->kc, &(mr_attn_backward_args){.a = a, .qkv = qkv, .saved = saved, .dy = dy,
+									.dqkv = dqkv}));
 	s->k->ctx_destroy(s->kc);
 }
 

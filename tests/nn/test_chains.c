@@ -267,7 +267,8 @@ static void gelu_of(rig *r, const float *x, float *y, float *slope)
 	mr_gemm g = {.m = 1, .n = r->g.m * r->g.n, .k = 1, .act = MR_ACT_GELU};
 	float one = 1;
 
-	MR_CHECK_OK(kernels->gemm(r->kc[LEAST_THREADS], &g, &one, x, NULL, y, slope));
+	MR_CHECK_OK(kernels->gemm(r->kc[LEAST_THREADS], &(mr_gemm_args){.g = &g, .a = &one, .b = x, .c = y,
+									.aux = slope}));
 }
 
 static void expect(rig *r)
@@ -297,10 +298,13 @@ static void check_product(rig *r, bool add, bool bias, mr_act act)
 
 			for (uint32_t p = 0; p < r->pieces; p++)
 				as[p] = r->a[p].p, bs[p] = r->b[p].p;
-			MR_CHECK_OK(kernels->gemm_sum(r->kc[t], &r->g, r->pieces, as, bs, r->c.p, NULL));
+			MR_CHECK_OK(kernels->gemm_sum(r->kc[t], &(mr_gemm_sum_args){.g = &r->g, .n = r->pieces, .a = as,
+										    .b = bs, .c = r->c.p}));
 		} else {
-			MR_CHECK_OK(kernels->gemm(r->kc[t], &r->g, r->a[0].p, r->b[0].p, bias ? r->bias.p : NULL,
-						  r->c.p, act == MR_ACT_GELU ? r->slope.p : NULL));
+			MR_CHECK_OK(kernels->gemm(
+				r->kc[t], &(mr_gemm_args){.g = &r->g, .a = r->a[0].p, .b = r->b[0].p,
+							  .bias = bias ? r->bias.p : NULL, .c = r->c.p,
+							  .aux = act == MR_ACT_GELU ? r->slope.p : NULL}));
 		}
 		compare_sums(r, t);
 		compare(r, "product", t, r->c.n, r->c.p, r->want, bits);
@@ -333,7 +337,8 @@ static void check_step(rig *r, int variant)
 		got[i] = r->of[i].p;
 	}
 	s = step_of(variant, want);
-	kernels->step(r->kc[LEAST_THREADS], (int64_t)r->c.n, &s, r->sum[r->g.add]);
+	MR_CHECK_OK(kernels->step(r->kc[LEAST_THREADS], &(mr_step_args){.n = (int64_t)r->c.n, .s = &s,
+									.g = r->sum[r->g.add]}));
 	for (uint32_t p = 0; p < r->pieces; p++)
 		as[p] = r->a[p].p, bs[p] = r->b[p].p;
 	s = step_of(variant, got);
@@ -342,9 +347,12 @@ static void check_step(rig *r, int variant)
 			continue;
 		begin_anew(r, 6);
 		if (r->pieces > 1)
-			MR_CHECK_OK(kernels->gemm_sum(r->kc[t], &r->g, r->pieces, as, bs, r->c.p, &s));
+			MR_CHECK_OK(kernels->gemm_sum(r->kc[t], &(mr_gemm_sum_args){.g = &r->g, .n = r->pieces, .a = as,
+										    .b = bs, .c = r->c.p, .s = &s}));
 		else
-			MR_CHECK_OK(kernels->gemm_step(r->kc[t], &r->g, as[0], bs[0], r->c.p, &s));
+			MR_CHECK_OK(kernels->gemm_step(r->kc[t], &(mr_gemm_step_args){.g = &r->g, .a = as[0],
+										      .b = bs[0], .c = r->c.p,
+										      .s = &s}));
 		compare_sums(r, t);
 		for (int i = 0; i < 4; i++)
 			compare(r, names[i], t, r->c.n, got[i], want[i], true);

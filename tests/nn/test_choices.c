@@ -266,13 +266,15 @@ static void run_convs(const mr_kernels *k, float *out, mr_kernel_by by[4])
 		const mr_kernels *of = i ? mr_recorder_kernels(r) : k;
 		mr_kctx *in = i ? mr_recorder_context(r) : kc;
 
-		MR_CHECK_OK(of->conv(in, &g, x, w, NULL, out));
-		MR_CHECK_OK(of->conv_backward_input(in, &g, x, w, out + N, false));
-		MR_CHECK_OK(of->conv_backward_weight(in, &g, x, x, out + 2 * N, false));
-		MR_CHECK_OK(of->conv_step(in, &g, x, x, dw, false, &s));
+		MR_CHECK_OK(of->conv(in, &(mr_conv_args){.g = &g, .x = x, .w = w, .y = out}));
+		MR_CHECK_OK(of->conv_backward_input(in, &(mr_conv_backward_input_args){.g = &g, .dy = x, .w = w,
+										       .dx = out + N}));
+		MR_CHECK_OK(of->conv_backward_weight(in, &(mr_conv_backward_weight_args){.g = &g, .x = x, .dy = x,
+											 .dw = out + 2 * N}));
+		MR_CHECK_OK(of->conv_step(in, &(mr_conv_step_args){.g = &g, .x = x, .dy = x, .dw = dw, .s = &s}));
 	}
 	memcpy(out + 2 * N + W, v, sizeof(v));
-	MR_CHECK_OK(mr_recorder_calls(r, &call, &n));
+	mr_recorder_calls(r, &call, &n);
 	CU_ASSERT_EQUAL_FATAL(n, 4);
 	for (int i = 0; i < 4; i++)
 		by[i] = call[i].by;
@@ -364,6 +366,7 @@ static void calls_are_recorded_with_their_executor(void)
 		const mr_recorded *c;
 		size_t n;
 		float x;
+		mr_norm_args norm = {.rows = 4, .cols = 8, .x = &x, .gain = &x, .y = &x, .mean = &x, .rstd = &x};
 
 		if (!of)
 			continue;
@@ -371,12 +374,16 @@ static void calls_are_recorded_with_their_executor(void)
 		changed.choices = changed.choices ? &all_onednn : NULL;
 		MR_CHECK_OK(mr_recorder_create(&changed, 1, &r));
 		k = mr_recorder_kernels(r);
-		MR_CHECK_OK(k->gemm(mr_recorder_context(r), &nn, NULL, NULL, NULL, NULL, NULL));
-		MR_CHECK_OK(k->gemm_step(mr_recorder_context(r), &tn, NULL, NULL, NULL, NULL));
-		k->norm(mr_recorder_context(r), 4, 8, 1e-5, NULL, NULL, NULL, NULL, &x, NULL);
-		k->norm(mr_recorder_context(r), 4, 8, 1e-5, NULL, NULL, NULL, NULL, NULL, NULL);
-		k->act_backward(mr_recorder_context(r), MR_ACT_RELU, 32, NULL, NULL, NULL);
-		MR_CHECK_OK(mr_recorder_calls(r, &c, &n));
+		MR_CHECK_OK(k->gemm(mr_recorder_context(r), &(mr_gemm_args){.g = &nn, .a = &x, .b = &x, .c = &x}));
+		MR_CHECK_OK(k->gemm_step(mr_recorder_context(r),
+					 &(mr_gemm_step_args){.g = &tn, .a = &x, .b = &x, .c = &x}));
+		MR_CHECK_OK(k->norm(mr_recorder_context(r), &norm));
+		norm.mean = NULL;
+		MR_CHECK_OK(k->norm(mr_recorder_context(r), &norm));
+		MR_CHECK_OK(k->act_backward(
+			mr_recorder_context(r),
+			&(mr_act_backward_args){.act = MR_ACT_RELU, .n = 32, .aux = &x, .dy = &x, .dz = &x}));
+		mr_recorder_calls(r, &c, &n);
 		CU_ASSERT_EQUAL_FATAL(n, 5);
 		CU_ASSERT(c[0].call.id == MR_KERNEL_gemm && c[0].by == cases[i].nn);
 		CU_ASSERT(c[1].call.id == MR_KERNEL_gemm_step && c[1].call.steps && c[1].by == cases[i].tn);
@@ -407,10 +414,13 @@ static void products_in_f32_are_recorded(void)
 	k = *chooses;
 	k.choices = &c;
 	MR_CHECK_OK(mr_recorder_create(&k, 1, &r));
-	MR_CHECK_OK(mr_recorder_kernels(r)->gemm_step(mr_recorder_context(r), &tn, NULL, NULL, NULL, NULL));
-	MR_CHECK_OK(mr_recorder_kernels(r)->gemm(mr_recorder_context(r), &state, NULL, NULL, NULL, NULL, NULL));
-	MR_CHECK_OK(mr_recorder_kernels(r)->gemm(mr_recorder_context(r), &nt, NULL, NULL, NULL, NULL, NULL));
-	MR_CHECK_OK(mr_recorder_calls(r, &call, &n));
+	MR_CHECK_OK(mr_recorder_kernels(r)->gemm_step(mr_recorder_context(r),
+						      &(mr_gemm_step_args){.g = &tn, .a = r, .b = r, .c = r}));
+	MR_CHECK_OK(mr_recorder_kernels(r)->gemm(mr_recorder_context(r),
+						 &(mr_gemm_args){.g = &state, .a = r, .b = r, .c = r}));
+	MR_CHECK_OK(mr_recorder_kernels(r)->gemm(mr_recorder_context(r),
+						 &(mr_gemm_args){.g = &nt, .a = r, .b = r, .c = r}));
+	mr_recorder_calls(r, &call, &n);
 	CU_ASSERT_EQUAL_FATAL(n, 3);
 	CU_ASSERT(call[0].by == MR_BY_F32 && call[1].by == MR_BY_FUSED && call[2].by == MR_BY_FUSED);
 	CU_ASSERT_STRING_EQUAL(mr_kernel_by_name(call[0].by), "f32 inside");

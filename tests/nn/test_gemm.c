@@ -102,10 +102,13 @@ static void halves(const mr_kernels *k, mr_kctx *kc, const work *w, const void *
 	first.k = w->g.k / 2;
 	rest.k = w->g.k - first.k;
 	rest.add = true;
-	MR_CHECK_OK(k->gemm(kc, &first, a, b, NULL, c, NULL));
+	MR_CHECK_OK(k->gemm(kc, &(mr_gemm_args){.g = &first, .a = a, .b = b, .c = c}));
 	a = (const char *)a + (size_t)(first.k * first.m) * size;
 	b = (const char *)b + (size_t)(first.k * first.n) * size;
-	MR_CHECK_OK(s ? k->gemm_step(kc, &rest, a, b, c, s) : k->gemm(kc, &rest, a, b, NULL, c, NULL));
+	if (s)
+		MR_CHECK_OK(k->gemm_step(kc, &(mr_gemm_step_args){.g = &rest, .a = a, .b = b, .c = c, .s = s}));
+	else
+		MR_CHECK_OK(k->gemm(kc, &(mr_gemm_args){.g = &rest, .a = a, .b = b, .c = c}));
 }
 
 /* What an activation in front has left for act_backward. */
@@ -143,19 +146,21 @@ static void carry_out(const mr_kernels *k, mr_kctx *kc, const work *w, way how, 
 	if (how == HALVES)
 		halves(k, kc, w, a, b, c, steps ? &s : NULL);
 	else if (steps && how == WHOLE)
-		MR_CHECK_OK(k->gemm_step(kc, g, a, b, c, &s));
+		MR_CHECK_OK(k->gemm_step(kc, &(mr_gemm_step_args){.g = g, .a = a, .b = b, .c = c, .s = &s}));
 	else
-		MR_CHECK_OK(k->gemm(kc, g, a, b, bias, c, aux));
+		MR_CHECK_OK(k->gemm(kc, &(mr_gemm_args){.g = g, .a = a, .b = b, .bias = bias, .c = c, .aux = aux}));
 	if (how == APART && steps)
-		k->step(kc, n, &s, c);
+		MR_CHECK_OK(k->step(kc, &(mr_step_args){.n = n, .s = &s, .g = c}));
 	if (how == APART && addend)
-		k->sum(kc, n, c, addend, c);
+		MR_CHECK_OK(k->sum(kc, &(mr_sum_args){.n = n, .a = c, .b = addend, .y = c}));
 	if (how == APART && front)
-		k->act_backward(kc, w->fuse_act_backward, n, front, c, c);
+		MR_CHECK_OK(k->act_backward(kc, &(mr_act_backward_args){.act = w->fuse_act_backward, .n = n,
+									.aux = front, .dy = c, .dz = c}));
 	if (!steps)
 		put(out, k, c, n);
 	if (gelu) { /* as dz: what backends leave there is their own */
-		k->act_backward(kc, MR_ACT_GELU, n, aux, c, c);
+		MR_CHECK_OK(k->act_backward(kc, &(mr_act_backward_args){.act = MR_ACT_GELU, .n = n, .aux = aux, .dy = c,
+									.dz = c}));
 		put(out, k, c, n), drop(k, n, aux);
 	}
 	for (int i = 0; i < 4 && steps; i++)
@@ -413,7 +418,7 @@ static void many_large_shapes_fit(void)
 		CU_ASSERT_FALSE(mr_gemm_has_kernel(&g, 2, false));
 		if (i == 0)
 			MR_CHECK_OK(k->ctx_create(k, 2, &kc));
-		MR_CHECK_OK(k->gemm(kc, &g, a, b, NULL, c, NULL));
+		MR_CHECK_OK(k->gemm(kc, &(mr_gemm_args){.g = &g, .a = a, .b = b, .c = c}));
 		CU_ASSERT_EQUAL(c[m - 1], (float)g.k);
 	}
 	if (k)

@@ -67,9 +67,10 @@ static void check_largest(const mr_kernels *k, mr_kctx *kc)
 	void *dy = numbers(k, 4, (const double[]){1, 2, 3, 4}), *y = make_output(k, 4), *dx = make_output(k, 16);
 	void *which = make_output(k, 4);
 
-	k->pool(kc, &w, MR_POOL_MAX, x, y, which);
+	MR_CHECK_OK(k->pool(kc, &(mr_pool_args){.w = &w, .kind = MR_POOL_MAX, .x = x, .y = y, .which = which}));
 	check(k, y, 4, (const double[]){5, -INFINITY, NAN, 4});
-	k->pool_backward(kc, &w, MR_POOL_MAX, which, dy, dx, false);
+	MR_CHECK_OK(k->pool_backward(kc, &(mr_pool_backward_args){.w = &w, .kind = MR_POOL_MAX, .which = which,
+								  .dy = dy, .dx = dx}));
 	check(k, dx, 16, (const double[]){1, 0, 2, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 4});
 	free(x), free(dy), free(y), free(dx), free(which);
 }
@@ -86,13 +87,14 @@ static void check_padding(const mr_kernels *k, mr_kctx *kc)
 	void *y = make_output(k, 4), *which = make_output(k, 4), *dx = make_output(k, 16);
 	void *dy = numbers(k, 4, (const double[]){4, 0, 0, 0});
 
-	k->pool(kc, &w, MR_POOL_MAX, x, y, which); /* padding with zeros would be larger */
+	MR_CHECK_OK(k->pool(kc, &(mr_pool_args){.w = &w, .kind = MR_POOL_MAX, .x = x, .y = y,
+						.which = which})); /* padding with zeros would be larger */
 	check(k, y, 4, (const double[]){-1, -1, -1, -1});
-	k->pool(kc, &w, MR_POOL_MEAN, x, y, NULL);
+	MR_CHECK_OK(k->pool(kc, &(mr_pool_args){.w = &w, .kind = MR_POOL_MEAN, .x = x, .y = y}));
 	check(k, y, 4, (const double[]){-1, -1, -1, -1});
-	k->pool_backward(kc, &w, MR_POOL_MEAN, NULL, dy, dx, false);
+	MR_CHECK_OK(k->pool_backward(kc, &(mr_pool_backward_args){.w = &w, .kind = MR_POOL_MEAN, .dy = dy, .dx = dx}));
 	check(k, dx, 16, (const double[]){1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
-	k->pool(kc, &w, MR_POOL_MEAN_PADDED, x, y, NULL);
+	MR_CHECK_OK(k->pool(kc, &(mr_pool_args){.w = &w, .kind = MR_POOL_MEAN_PADDED, .x = x, .y = y}));
 	CU_ASSERT_DOUBLE_EQUAL(number_at(k, y, 0), -4.0 / 9, 2e-3);
 	CU_ASSERT_DOUBLE_EQUAL(number_at(k, y, 3), -1, 1e-6);
 	free(x), free(y), free(which), free(dx), free(dy);
@@ -111,9 +113,9 @@ static void check_turning(const mr_kernels *k, mr_kctx *kc)
 	void *y = make_output(k, 2), *dx = make_output(k, 6), *dw = make_room(k->types.gradients, 4);
 	void *dy = numbers(k, 2, (const double[]){1, 2});
 
-	MR_CHECK_OK(k->conv(kc, &g, x, w, NULL, y));
+	MR_CHECK_OK(k->conv(kc, &(mr_conv_args){.g = &g, .x = x, .w = w, .y = y}));
 	check(k, y, 2, (const double[]){-15, -30});
-	MR_CHECK_OK(k->conv_backward_input(kc, &g, dy, w, dx, false));
+	MR_CHECK_OK(k->conv_backward_input(kc, &(mr_conv_backward_input_args){.g = &g, .dy = dy, .w = w, .dx = dx}));
 	check(k, dx, 6, (const double[]){1, 2, 0, 0, -1, -2});
 	free(x), free(w), free(y), free(dx), free(dw), free(dy);
 }
@@ -188,9 +190,12 @@ static void check_conv_step(const mr_kernels *k, mr_kctx *kc)
 			stepped a = new_stepped(k, n), b = new_stepped(k, n);
 			mr_step at_once = step_of(k, v / 2, &a), apart = step_of(k, v / 2, &b);
 
-			MR_CHECK_OK(k->conv_step(kc, &g, x, dy, a.dw, v % 2, &at_once));
-			MR_CHECK_OK(k->conv_backward_weight(kc, &g, x, dy, b.dw, v % 2));
-			k->step(kc, n, &apart, b.dw);
+			MR_CHECK_OK(k->conv_step(kc, &(mr_conv_step_args){.g = &g, .x = x, .dy = dy, .dw = a.dw,
+									  .add = v % 2, .s = &at_once}));
+			MR_CHECK_OK(k->conv_backward_weight(kc, &(mr_conv_backward_weight_args){.g = &g, .x = x,
+												.dy = dy, .dw = b.dw,
+												.add = v % 2}));
+			MR_CHECK_OK(k->step(kc, &(mr_step_args){.n = n, .s = &apart, .g = b.dw}));
 			CU_ASSERT(same_after(k, &a, &b, n));
 			free_stepped(&a), free_stepped(&b);
 		}

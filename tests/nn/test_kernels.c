@@ -189,8 +189,9 @@ static void refused_shapes_are_named(void)
 		return;
 	MR_CHECK_OK(k->ctx_create(k, 1, &kc));
 	for (int i = 0; i < 2; i++) {
-		MR_CHECK_FAIL(k->gemm(kc, &bad, &a, &b, NULL, &c, NULL), MR_EDNN, "m=-3 n=4 k=5");
-		MR_CHECK_OK(k->gemm(kc, &good, &a, &b, NULL, &c, NULL));
+		MR_CHECK_FAIL(k->gemm(kc, &(mr_gemm_args){.g = &bad, .a = &a, .b = &b,
+							  .c = &c}), MR_EDNN, "m=-3 n=4 k=5");
+		MR_CHECK_OK(k->gemm(kc, &(mr_gemm_args){.g = &good, .a = &a, .b = &b, .c = &c}));
 		CU_ASSERT_EQUAL(c, 15);
 	}
 	k->ctx_destroy(kc);

@@ -104,8 +104,9 @@ static void check_attention(const mr_kernels *k, mr_kctx *kc)
 	void *y = make_output(k, SAMPLES * T * WIDTH), *dqkv = make_output(k, SAMPLES * T * 3 * WIDTH);
 	void *saved = malloc(saved_bytes(k, &a)), *scratch = malloc(k->attn_scratch_bytes(&a) + 1);
 
-	MR_CHECK_OK(k->attn(kc, &a, qkv, y, saved, scratch));
-	MR_CHECK_OK(k->attn_backward(kc, &a, qkv, saved, dy, dqkv, scratch));
+	MR_CHECK_OK(k->attn(kc, &(mr_attn_args){.a = &a, .qkv = qkv, .y = y, .saved = saved, .scratch = scratch}));
+	MR_CHECK_OK(k->attn_backward(kc, &(mr_attn_backward_args){.a = &a, .qkv = qkv, .saved = saved, .dy = dy,
+								  .dqkv = dqkv, .scratch = scratch}));
 	for (int64_t s = 0; s < SAMPLES; s++) {
 		for (int64_t h = 0; h < HEADS; h++) {
 			int64_t at3 = s * T * 3 * WIDTH + h * DIM, at1 = s * T * WIDTH + h * DIM;
@@ -137,10 +138,10 @@ static void check_causal(const mr_kernels *k, mr_kctx *kc)
 	void *qkv = make_input(k, 64 * 48, 1, -1, 1), *y1 = make_output(k, 64 * 16), *y2 = make_output(k, 64 * 16);
 	void *saved = malloc(saved_bytes(k, &a)), *scratch = malloc(k->attn_scratch_bytes(&a) + 1);
 
-	MR_CHECK_OK(k->attn(kc, &a, qkv, y1, saved, scratch));
+	MR_CHECK_OK(k->attn(kc, &(mr_attn_args){.a = &a, .qkv = qkv, .y = y1, .saved = saved, .scratch = scratch}));
 	for (int64_t i = 50 * 48; i < 64 * 48; i++)
 		set_number(k, qkv, i, 3);
-	MR_CHECK_OK(k->attn(kc, &a, qkv, y2, saved, scratch));
+	MR_CHECK_OK(k->attn(kc, &(mr_attn_args){.a = &a, .qkv = qkv, .y = y2, .saved = saved, .scratch = scratch}));
 	CU_ASSERT(memcmp(y1, y2, 50 * 16 * mr_dtype_bytes(k->dtype)) == 0);
 	CU_ASSERT(memcmp(y1, y2, 51 * 16 * mr_dtype_bytes(k->dtype)) != 0);
 	free(qkv), free(y1), free(y2), free(saved), free(scratch);
@@ -164,7 +165,8 @@ static void check_extreme_logits(const mr_kernels *k, mr_kctx *kc)
 
 	for (int64_t i = 0; i < 12; i++)
 		set_number(k, x, i, logit[i / 3][i % 3]);
-	loss = k->xent(kc, 4, 3, x, target);
+	MR_CHECK_OK(k->xent(kc, &(mr_xent_args){.rows = 4, .classes = 3, .logits = x, .targets = target,
+						.loss = &loss}));
 	CU_ASSERT_DOUBLE_EQUAL(loss, (want[0] + want[1] + want[2] + want[3]) / 4, 1e-5);
 	for (int64_t r = 0; r < 4; r++) {
 		double sum = 0;
@@ -177,7 +179,9 @@ static void check_extreme_logits(const mr_kernels *k, mr_kctx *kc)
 	CU_ASSERT_DOUBLE_EQUAL(number_at(k, x, 7), (1 / 3.0 - 1) / 4, 1e-7);
 	for (int64_t i = 0; i < 3; i++)
 		set_number(k, x, i, i ? 0 : NAN);
-	CU_ASSERT(isnan(k->xent(kc, 1, 3, x, target))); /* so that a diverged run is seen */
+	MR_CHECK_OK(k->xent(kc, &(mr_xent_args){.rows = 1, .classes = 3, .logits = x, .targets = target,
+						.loss = &loss}));
+	CU_ASSERT(isnan(loss)); /* so that a diverged run is seen */
 	free(x);
 }
 
@@ -190,7 +194,7 @@ static void xent_survives_extreme_logits(void)
 static void check_exp(const mr_kernels *k, mr_kctx *kc)
 {
 	enum { N = 20000 };
-	double worst = 0, tolerance = k->dtype == MR_F64 ? 1e-13 : 4e-7; /* exp 2.5e-7, a sum and a product */
+	double loss, worst = 0, tolerance = k->dtype == MR_F64 ? 1e-13 : 4e-7; /* exp 2.5e-7, a sum and a product */
 	void *x = make_output(k, 2 * N);
 	int32_t *target = calloc(N, sizeof(*target));
 	double *at = malloc(N * sizeof(*at));
@@ -201,7 +205,8 @@ static void check_exp(const mr_kernels *k, mr_kctx *kc)
 		set_number(k, x, 2 * i + 1, -78.0 * (double)i / N);
 		at[i] = number_at(k, x, 2 * i + 1);
 	}
-	(void)k->xent(kc, N, 2, x, target);
+	MR_CHECK_OK(k->xent(kc, &(mr_xent_args){.rows = N, .classes = 2, .logits = x, .targets = target,
+						.loss = &loss}));
 	for (int64_t i = 0; i < N; i++) {
 		double want = exp(at[i]) / (1 + exp(at[i])) / N;
 
@@ -239,8 +244,9 @@ static void check_gelu(const mr_kernels *k, mr_kctx *kc)
 		set_number(k, x, i, -15 + 30.0 * (double)i / N);
 		set_number(k, dy, i, 1);
 	}
-	MR_CHECK_OK(k->gemm(kc, &g, x, one, NULL, y, aux));
-	k->act_backward(kc, MR_ACT_GELU, N, aux, dy, dx);
+	MR_CHECK_OK(k->gemm(kc, &(mr_gemm_args){.g = &g, .a = x, .b = one, .c = y, .aux = aux}));
+	MR_CHECK_OK(k->act_backward(kc, &(mr_act_backward_args){.act = MR_ACT_GELU, .n = N, .aux = aux, .dy = dy,
+								.dz = dx}));
 	for (int64_t i = 0; i < N; i++) {
 		double v = number_at(k, x, i), slope = (gelu(v + h) - gelu(v - h)) / (2 * h);
 
@@ -266,8 +272,10 @@ static void check_mask(const mr_kernels *k, mr_kctx *kc)
 	size_t kept = 0, bytes = mr_dtype_bytes(k->dtype);
 	int64_t differ = 0;
 
-	k->dropout(kc, 8, SAMPLE, 0.2, &key, x, y);
-	ref->dropout(NULL, 8, SAMPLE, 0.2, &key, rx, ry);
+	MR_CHECK_OK(k->dropout(kc, &(mr_dropout_args){.samples = 8, .per_sample = SAMPLE, .rate = 0.2, .key = &key,
+						      .x = x, .y = y}));
+	MR_CHECK_OK(ref->dropout(NULL, &(mr_dropout_args){.samples = 8, .per_sample = SAMPLE, .rate = 0.2, .key = &key,
+							  .x = rx, .y = ry}));
 	for (int64_t i = 0; i < N; i++) {
 		kept += number_at(k, y, i) != 0;
 		differ += (number_at(k, y, i) != 0) != (number_at(ref, ry, i) != 0);
@@ -275,10 +283,12 @@ static void check_mask(const mr_kernels *k, mr_kctx *kc)
 	CU_ASSERT_EQUAL(differ, 0);
 	CU_ASSERT(fabs((double)kept / N - 0.8) < 5 * sqrt(0.16 / N)); /* 5 standard deviations */
 	key.first_sample = 45;
-	k->dropout(kc, 1, SAMPLE, 0.2, &key, (char *)x + 5 * SAMPLE * bytes, z);
+	MR_CHECK_OK(k->dropout(kc, &(mr_dropout_args){.samples = 1, .per_sample = SAMPLE, .rate = 0.2, .key = &key,
+						      .x = (char *)x + 5 * SAMPLE * bytes, .y = z}));
 	CU_ASSERT(memcmp(z, (char *)y + 5 * SAMPLE * bytes, SAMPLE * bytes) == 0);
 	key.layer = 3;
-	k->dropout(kc, 1, SAMPLE, 0.2, &key, (char *)x + 5 * SAMPLE * bytes, z);
+	MR_CHECK_OK(k->dropout(kc, &(mr_dropout_args){.samples = 1, .per_sample = SAMPLE, .rate = 0.2, .key = &key,
+						      .x = (char *)x + 5 * SAMPLE * bytes, .y = z}));
 	CU_ASSERT(memcmp(z, (char *)y + 5 * SAMPLE * bytes, SAMPLE * bytes) != 0);
 	free(x), free(y), free(z), free(rx), free(ry);
 }
@@ -300,7 +310,8 @@ static void check_masks_differ(const mr_kernels *k, mr_kctx *kc)
 		mr_mask_key key = {.seed = i % 3 == 0 ? number : 0, .layer = i % 3 == 1 ? number : 0,
 				   .first_sample = i % 3 == 2 ? (uint64_t)number << (j % 2 ? 32 : 0) : 0};
 
-		k->dropout(kc, 1, N, 0.5, &key, x, y);
+		MR_CHECK_OK(k->dropout(kc, &(mr_dropout_args){.samples = 1, .per_sample = N, .rate = 0.5, .key = &key,
+							      .x = x, .y = y}));
 		mask[i] = 0;
 		for (int64_t e = 0; e < N; e++)
 			mask[i] |= (uint64_t)(number_at(k, y, e) != 0) << e;
@@ -338,10 +349,10 @@ static void check_add(const mr_kernels *k, mr_kctx *kc)
 	double tolerance = 1e-5;
 #endif
 
-	MR_CHECK_OK(k->gemm(kc, &g, a, b, NULL, plain, NULL));
+	MR_CHECK_OK(k->gemm(kc, &(mr_gemm_args){.g = &g, .a = a, .b = b, .c = plain}));
 	g.add = true;
-	MR_CHECK_OK(k->gemm(kc, &g, a, b, NULL, c, NULL));
-	k->sum(kc, M * N, want, plain, want);
+	MR_CHECK_OK(k->gemm(kc, &(mr_gemm_args){.g = &g, .a = a, .b = b, .c = c}));
+	MR_CHECK_OK(k->sum(kc, &(mr_sum_args){.n = M * N, .a = want, .b = plain, .y = want}));
 	if (strcmp(k->name, "reference") != 0 && !strstr(mr_kernels_library(), "AVX-512")) {
 		for (int64_t i = 0; i < M * N; i++)
 			CU_ASSERT(fabs(number_at(k, c, i) - number_at(k, want, i)) < tolerance);
@@ -364,15 +375,18 @@ static void check_tails(const mr_kernels *k, mr_kctx *kc)
 	void *x = make_input(k, N, 1, -3, 3), *dy = make_input(k, N, 2, -1, 1), *whole = make_output(k, N);
 	void *aux = make_gelu_aux(k, kc, N, x);
 
-	k->act_backward(kc, MR_ACT_GELU, N, aux, dy, whole);
+	MR_CHECK_OK(k->act_backward(kc, &(mr_act_backward_args){.act = MR_ACT_GELU, .n = N, .aux = aux, .dy = dy,
+								.dz = whole}));
 	for (size_t first = 0; first < 18; first++) {
 		for (size_t n = 1; n < 20; n++) {
 			void *part = make_output(k, N),
 			     *of = make_gelu_aux(k, kc, (int64_t)n, (char *)x + first * bytes);
 
 			CU_ASSERT(memcmp(of, (char *)aux + first * bytes, n * bytes) == 0);
-			k->act_backward(kc, MR_ACT_GELU, (int64_t)n, of, (char *)dy + first * bytes,
-					(char *)part + bytes);
+			MR_CHECK_OK(k->act_backward(kc, &(mr_act_backward_args){.act = MR_ACT_GELU, .n = (int64_t)n,
+										.aux = of,
+										.dy = (char *)dy + first * bytes,
+										.dz = (char *)part + bytes}));
 			CU_ASSERT(memcmp((char *)part + bytes, (char *)whole + first * bytes, n * bytes) == 0);
 			CU_ASSERT_EQUAL(number_at(k, part, 0), 7);
 			CU_ASSERT_EQUAL(number_at(k, part, (int64_t)n + 1), 7);

@@ -325,10 +325,10 @@ static void check_steps(layer_rig *r)
 		mr_step apart = momentum(r, i, m[0][i]);
 
 		if (r->spec[i].lazy)
-			mr_lazy_step(r->k, r->kc, rig_n_w(r, i) / r->spec[i].dim[0], rig_n_w(r, i), &apart, r->dw[i],
-				     NULL);
+			MR_CHECK_OK(mr_lazy_step(r->k, r->kc, rig_n_w(r, i) / r->spec[i].dim[0], rig_n_w(r, i), &apart,
+						 r->dw[i], NULL));
 		else
-			r->k->step(r->kc, rig_n_w(r, i), &apart, r->dw[i]);
+			MR_CHECK_OK(r->k->step(r->kc, &(mr_step_args){.n = rig_n_w(r, i), .s = &apart, .g = r->dw[i]}));
 		check_same_bits(r, "stepped weight", s.w[i], r->w[i], rig_n_w(r, i));
 		check_same_bits(r, "momentum", m[1][i], m[0][i], rig_n_w(r, i));
 		free(m[0][i]), free(m[1][i]);
@@ -454,7 +454,8 @@ static void check_adds(layer_rig *r)
 	rig_forward(r);
 	apart = malloc(bytes);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(apart);
-	r->k->sum(r->kc, rig_n_y(r, 0), r->dy[0], r->y[0], apart); /* any numbers will do */
+	MR_CHECK_OK(r->k->sum(r->kc, &(mr_sum_args){.n = rig_n_y(r, 0), .a = r->dy[0], .b = r->y[0],
+						    .y = apart})); /* any numbers will do */
 	r->call.addend = r->dy[0];
 	rig_forward(r);
 	r->call.addend = NULL;

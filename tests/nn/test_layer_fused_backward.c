@@ -26,7 +26,9 @@ static void check(layer_rig *r, mr_act front)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(plain);
 	rig_forward(r);
 	rig_input(r);
-	r->k->act_backward(r->kc, front, n, r->x[0], r->dx[0], plain); /* aux: any numbers will do */
+	MR_CHECK_OK(r->k->act_backward(r->kc, &(mr_act_backward_args){.act = front, .n = n, .aux = r->x[0],
+								      .dy = r->dx[0],
+								      .dz = plain})); /* aux: any numbers will do */
 	r->call.fuse_act_backward = front;
 	r->call.fuse_act_backward_aux = r->x[0];
 	rig_input(r);

@@ -131,7 +131,7 @@ static void check_relu_shape(const mr_kernels *k, mr_kctx *kc, int64_t m, int64_
 	planted = (plant){.stream = 1, .value = NAN, .where = ((double)row + 0.5) / (double)m};
 	a = make_input(k, m * depth, 1, -1, 1);
 	planted = (plant){0};
-	MR_CHECK_OK(k->gemm(kc, &g, a, b, bias, y, NULL));
+	MR_CHECK_OK(k->gemm(kc, &(mr_gemm_args){.g = &g, .a = a, .b = b, .bias = bias, .c = y}));
 	for (int64_t i = 0; i < m * n; i++) {
 		double x = number_at(k, y, i);
 
@@ -169,7 +169,8 @@ static void check_dead_units(const mr_kernels *k, mr_kctx *kc)
 	enum { N = 40 };
 	void *y = filled(k, N, 0), *dy = filled(k, N, NAN), *dz = make_output(k, N);
 
-	k->act_backward(kc, MR_ACT_RELU, N, y, dy, dz); /* 0 NaN is NaN */
+	MR_CHECK_OK(k->act_backward(kc, &(mr_act_backward_args){.act = MR_ACT_RELU, .n = N, .aux = y, .dy = dy,
+								.dz = dz})); /* 0 NaN is NaN */
 	for (int64_t i = 0; i < N; i++)
 		CU_ASSERT(isnan(number_at(k, dz, i)));
 	free(y), free(dy), free(dz);
@@ -186,7 +187,8 @@ static void check_dropped(const mr_kernels *k, mr_kctx *kc)
 	mr_mask_key key = {.seed = 5, .first_sample = 1, .layer = 3};
 	void *x = filled(k, N, NAN), *y = make_output(k, N);
 
-	k->dropout(kc, 1, N, 0.5, &key, x, y);
+	MR_CHECK_OK(k->dropout(kc, &(mr_dropout_args){.samples = 1, .per_sample = N, .rate = 0.5, .key = &key, .x = x,
+						      .y = y}));
 	for (int64_t i = 0; i < N; i++)
 		CU_ASSERT(isnan(number_at(k, y, i)));
 	free(x), free(y);
@@ -215,8 +217,9 @@ static void check_gelu_ends(const mr_kernels *k, mr_kctx *kc)
 
 		for (int64_t j = 0; j < n; j++)
 			set_number(k, bias, j, end[j % 8]);
-		MR_CHECK_OK(k->gemm(kc, &g, a, b, bias, y, aux));
-		k->act_backward(kc, MR_ACT_GELU, m * n, aux, dz, dz);
+		MR_CHECK_OK(k->gemm(kc, &(mr_gemm_args){.g = &g, .a = a, .b = b, .bias = bias, .c = y, .aux = aux}));
+		MR_CHECK_OK(k->act_backward(kc, &(mr_act_backward_args){.act = MR_ACT_GELU, .n = m * n, .aux = aux,
+									.dy = dz, .dz = dz}));
 		for (int64_t i = 0; i < m * n; i++) {
 			double x = end[i % n % 8], got = number_at(k, y, i), slope = number_at(k, dz, i);
 

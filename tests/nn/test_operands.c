@@ -2,11 +2,12 @@
  * test_operands.c - every operation in every table (backend x precision), with one thread and with two, and with
  * operands that may be absent.
  *
- * The list of kernels_ops.c is compared with the reference of the same precision. A list of this file calls operations
+ * The list of kernels_ops.c is compared with the reference of the same precision, and each of its calls is held to the
+ * row of its operation (operand_watch.h). A list of this file calls operations
  * with what their contract lets a caller leave out: NULL where it may be NULL, and in place of what the call does not
  * read an address that no program has. Sums of squares are taken by threads at the same time in one context, as a team
- * does; these are threads of POSIX, so a build without OpenMP tries it too. Last, an operation that returns nothing and
- * has no memory: ctx_status says so.
+ * does; these are threads of POSIX, so a build without OpenMP tries it too. Last, an operation that has no
+ * memory: it says so.
  */
 #include <math.h>
 #include <pthread.h>
@@ -16,6 +17,7 @@
 #include "check.h"
 #include "kernels_ops.h"
 #include "nn/squares.h"
+#include "operand_watch.h"
 #include "step_variants.h"
 
 #define MOST_TABLES 13
@@ -120,7 +122,7 @@ static void product_alone(const op_case *c)
 	void *a = make_input(k, g.m * g.k, 1, -1, 1), *b = make_input(k, g.k * g.n, 2, -1, 1);
 	void *y = make_room(type, g.m * g.n);
 
-	MR_CHECK_OK(k->gemm(c->kc, &g, a, b, UNREAD, y, UNREAD));
+	MR_CHECK_OK(k->gemm(c->kc, &(mr_gemm_args){.g = &g, .a = a, .b = b, .bias = UNREAD, .c = y, .aux = UNREAD}));
 	put_of(c->out, type, y, g.m * g.n);
 	free(a), free(b), free(y);
 }
@@ -137,7 +139,7 @@ static void one_column_sum(const op_case *c)
 
 	g.colsum_a = c->variant == 2 ? of_a : NULL;
 	g.colsum_b = c->variant == 1 ? of_b : NULL;
-	MR_CHECK_OK(k->gemm(c->kc, &g, a, b, NULL, y, NULL));
+	MR_CHECK_OK(k->gemm(c->kc, &(mr_gemm_args){.g = &g, .a = a, .b = b, .c = y}));
 	put_of(c->out, type, y, g.m * g.n);
 	put_of(c->out, type, of_a, g.m);
 	put_of(c->out, type, of_b, g.n);
@@ -154,12 +156,20 @@ static void norm_without_mean(const op_case *c)
 	void *y = make_output(k, n), *rstd = make_room(compute, rows), *dx = make_output(k, n);
 	void *dgain = make_room(gradient, cols);
 
-	k->norm(c->kc, rows, cols, 1e-5, x, gain, NULL, y, NULL, rstd);
+	MR_CHECK_OK(k->norm(c->kc, &(mr_norm_args){.rows = rows, .cols = cols, .eps = 1e-5, .x = x, .gain = gain,
+						   .y = y, .rstd = rstd}));
 	if (c->variant) {
-		k->norm_backward_input(c->kc, rows, cols, x, gain, NULL, rstd, dy, dx, c->add);
-		k->norm_backward_weight(c->kc, rows, cols, x, NULL, rstd, dy, dgain, NULL, c->add);
+		MR_CHECK_OK(k->norm_backward_input(
+			c->kc, &(mr_norm_backward_input_args){.rows = rows, .cols = cols, .x = x, .gain = gain,
+							      .rstd = rstd, .dy = dy, .dx = dx, .add = c->add}));
+		MR_CHECK_OK(k->norm_backward_weight(
+			c->kc, &(mr_norm_backward_weight_args){.rows = rows, .cols = cols, .x = x, .rstd = rstd,
+							       .dy = dy, .dgain = dgain, .add_weight = c->add}));
 	} else {
-		k->norm_backward(c->kc, rows, cols, x, gain, NULL, rstd, dy, dx, c->add, dgain, NULL, c->add);
+		MR_CHECK_OK(k->norm_backward(c->kc, &(mr_norm_backward_args){.rows = rows, .cols = cols, .x = x,
+									     .gain = gain, .rstd = rstd, .dy = dy,
+									     .dx = dx, .add = c->add, .dgain = dgain,
+									     .add_weight = c->add}));
 	}
 	put(c->out, k, y, n);
 	put_of(c->out, compute, rstd, rows);
@@ -180,9 +190,13 @@ static void batch_norm_without_relu(const op_case *c)
 	void *mean = make_room(compute, b.cols), *variance = make_room(compute, b.cols), *dx = make_output(k, n);
 	void *dgain = make_room(gradient, b.cols), *dshift = make_room(gradient, b.cols);
 
-	k->batch_norm(c->kc, &b, x, gain, shift, y, mean, variance);
-	k->batch_norm_backward(c->kc, &b, x, c->variant & 1 ? UNREAD : NULL, gain, mean, variance, dy,
-			       c->variant & 2 ? NULL : dx, c->add, dgain, dshift);
+	MR_CHECK_OK(k->batch_norm(c->kc, &(mr_batch_norm_args){.b = &b, .x = x, .gain = gain, .shift = shift, .y = y,
+							       .mean = mean, .variance = variance}));
+	MR_CHECK_OK(k->batch_norm_backward(
+		c->kc, &(mr_batch_norm_backward_args){.b = &b, .x = x, .y = c->variant & 1 ? UNREAD : NULL,
+						      .gain = gain, .mean = mean, .variance = variance, .dy = dy,
+						      .dx = c->variant & 2 ? NULL : dx, .add = c->add, .dgain = dgain,
+						      .dshift = dshift}));
 	put(c->out, k, dx, n);
 	put_of(c->out, gradient, dgain, b.cols);
 	put_of(c->out, gradient, dshift, b.cols);
@@ -202,7 +216,7 @@ static void step_alone(const op_case *c)
 
 	s.m = s.m ? s.m : UNREAD;
 	s.v = s.v ? s.v : UNREAD;
-	k->step(c->kc, n, &s, g);
+	MR_CHECK_OK(k->step(c->kc, &(mr_step_args){.n = n, .s = &s, .g = g}));
 	put(c->out, k, w, n);
 	put_of(c->out, state, m, n);
 	put_of(c->out, state, v, n);
@@ -222,7 +236,7 @@ static void average_alone(const op_case *c)
 
 	a.reference = c->variant > 0 ? reference : NULL;
 	a.mean = c->variant == 2 ? mean : NULL;
-	k->mix(c->kc, n, &a);
+	MR_CHECK_OK(k->mix(c->kc, &(mr_mix_args){.n = n, .m = &a}));
 	for (int r = 0; r < 2; r++) {
 		put(c->out, k, x[r], n);
 		free(x[r]);
@@ -246,6 +260,55 @@ static void absent_operands(void)
 		compare_all(&absent[i]);
 }
 
+/* --- what rows say ------------------------------------------------------------------------------------------------ */
+
+/* @o in the watched table of @k, against the table itself. */
+static void watch_shape(const mr_kernels *k, const op *o, const int64_t dim[4], int variant, bool add)
+{
+	outputs want, got;
+	double d;
+
+	if (!has_op(k, o))
+		return;
+	want = run_op(o, k, 1, dim, variant, add);
+	got = run_op(o, watch_operands(k), 1, dim, variant, add);
+	d = distance(&got, &want);
+	if (!(d <= tolerance_of(k, o)))
+		fprintf(stderr, "\n%s in %s of %s, watched, %lldx%lldx%lld variant %d%s: %g\n", o->name,
+			mr_types_name(&k->types), k->name, (long long)dim[0], (long long)dim[1], (long long)dim[2],
+			variant, add ? " add" : "", d);
+	CU_ASSERT(d <= tolerance_of(k, o));
+	free(got.v), free(want.v);
+}
+
+static void watch_op(const op *o)
+{
+	const mr_kernels *all[MOST_TABLES];
+	uint32_t n = all_tables(all);
+
+	for (uint32_t i = 0; i < n; i++)
+		for (int s = 0; s < 2 && o->dims[s][0]; s++)
+			for (int v = 0; v < o->n_variants; v++)
+				for (int add = 0; add <= (v < o->n_adding); add++)
+					watch_shape(all[i], o, o->dims[s], v, add);
+}
+
+/* Every call reads and writes what its row says and nothing else, and is refused without an operand. Every operation is
+ * called, but for recurrences, which tests/nn/test_recurrent.c calls. */
+static void calls_keep_to_their_rows(void)
+{
+	for (int i = 0; i < n_ops; i++)
+		watch_op(&ops[i]);
+	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
+		watch_op(&absent[i]);
+	watch_operands(NULL);
+#define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) \
+	if (!watched_calls(MR_KERNEL_##id)) \
+		fprintf(stderr, "\n%s has no case\n", #id); \
+	CU_ASSERT(watched_calls(MR_KERNEL_##id) > 0);
+#include "nn/kernels.def"
+}
+
 /* --- threads ------------------------------------------------------------------------------------------------------ */
 
 enum { SUMMING = 4, BLOCKS = 12 };
@@ -264,7 +327,8 @@ static void *sum_blocks(void *arg)
 	size_t block = MR_SQUARES_BLOCK * mr_dtype_bytes(s->k->types.gradients);
 
 	for (int i = s->first; i < BLOCKS; i += SUMMING)
-		s->out[i] = s->k->sumsq(s->kc, MR_SQUARES_BLOCK, s->x + (size_t)i * block);
+		MR_CHECK_OK(s->k->sumsq(s->kc, &(mr_sumsq_args){.n = MR_SQUARES_BLOCK, .x = s->x + (size_t)i * block,
+								.sum = &s->out[i]}));
 	return NULL;
 }
 
@@ -294,7 +358,6 @@ static void squares_by_threads(void)
 		}
 		CU_ASSERT_EQUAL(memcmp(one, many, sizeof(one)), 0);
 		CU_ASSERT(one[0] > 0);
-		MR_CHECK_OK(all[i]->ctx_status(kc));
 		all[i]->ctx_destroy(kc);
 		free(x);
 	}
@@ -309,14 +372,15 @@ static void squares_of_a_team(void)
 
 	for (uint32_t i = 0; i < n; i++) {
 		void *x = make_of(all[i]->types.gradients, count, 1, -1, 1);
-		double sum[3];
+		double sum[3], again;
 
 		for (uint32_t threads = 1; threads <= 3; threads++) {
 			mr_kctx *kc;
 
 			MR_CHECK_OK(all[i]->ctx_create(all[i], threads, &kc));
-			sum[threads - 1] = mr_squares(all[i], kc, count, x);
-			CU_ASSERT_EQUAL(sum[threads - 1], mr_squares(all[i], kc, count, x));
+			MR_CHECK_OK(mr_squares(all[i], kc, count, x, &sum[threads - 1]));
+			MR_CHECK_OK(mr_squares(all[i], kc, count, x, &again));
+			CU_ASSERT_EQUAL(sum[threads - 1], again);
 			all[i]->ctx_destroy(kc);
 		}
 		CU_ASSERT_EQUAL(sum[0], sum[1]);
@@ -330,38 +394,41 @@ static void squares_of_a_team(void)
 /* More than any machine has, but less than a size_t can say in bytes. */
 #define TOO_MANY ((int64_t)1 << 58)
 
-static void act_of_many(const mr_kernels *k, mr_kctx *kc, void *x)
+static mr_status act_of_many(const mr_kernels *k, mr_kctx *kc, void *x)
 {
-	k->act(kc, MR_ACT_TANH, TOO_MANY, x, x);
+	return k->act(kc, &(mr_act_args){.act = MR_ACT_TANH, .n = TOO_MANY, .x = x, .y = x});
 }
 
-static void colsum_of_many(const mr_kernels *k, mr_kctx *kc, void *x)
+static mr_status colsum_of_many(const mr_kernels *k, mr_kctx *kc, void *x)
 {
-	k->colsum(kc, 1, TOO_MANY, x, x, false);
+	return k->colsum(kc, &(mr_colsum_args){.rows = 1, .cols = TOO_MANY, .x = x, .y = x});
 }
 
-static void norm_of_many(const mr_kernels *k, mr_kctx *kc, void *x)
+static mr_status norm_of_many(const mr_kernels *k, mr_kctx *kc, void *x)
 {
-	k->norm_backward_weight(kc, 1, TOO_MANY / 8, x, x, x, x, x, x, false);
+	return k->norm_backward_weight(kc, &(mr_norm_backward_weight_args){.rows = 1, .cols = TOO_MANY / 8, .x = x,
+									   .mean = x, .rstd = x, .dy = x, .dgain = x,
+									   .dshift = x});
 }
 
-static void cell_of_many(const mr_kernels *k, mr_kctx *kc, void *x)
+static mr_status cell_of_many(const mr_kernels *k, mr_kctx *kc, void *x)
 {
 	mr_cell cell = {.kind = MR_CELL_LSTM, .samples = 1, .width = TOO_MANY / 16, .pitch = 1};
 
-	k->cell(kc, &cell, x, x, NULL, x, x, x);
+	return k->cell(kc, &(mr_cell_args){.c = &cell, .a = x, .b = x, .memory = x, .y = x, .y_step = x});
 }
 
-static void pool_of_many(const mr_kernels *k, mr_kctx *kc, void *x)
+static mr_status pool_of_many(const mr_kernels *k, mr_kctx *kc, void *x)
 {
 	mr_window w = {.samples = 1, .h = TOO_MANY, .w = 1, .c = 1, .kernel_h = 1, .kernel_w = 1, .stride_h = 1,
 		       .stride_w = 1, .out_h = TOO_MANY, .out_w = 1, .dilation_h = 1, .dilation_w = 1};
 
-	k->pool(kc, &w, MR_POOL_MAX, x, x, x);
+	return k->pool(kc, &(mr_pool_args){.w = &w, .kind = MR_POOL_MAX, .x = x, .y = x, .which = x});
 }
 
-typedef void many_fn(const mr_kernels *k, mr_kctx *kc, void *x);
+typedef mr_status many_fn(const mr_kernels *k, mr_kctx *kc, void *x);
 
+/* Each call that lacks memory says so itself, and the context stays fit for others. */
 static void check_told(const mr_kernels *k, many_fn *many)
 {
 	char room[64] = {0};
@@ -370,10 +437,9 @@ static void check_told(const mr_kernels *k, many_fn *many)
 	if (!k)
 		return;
 	MR_CHECK_OK(k->ctx_create(k, 1, &kc));
-	MR_CHECK_OK(k->ctx_status(kc));
-	many(k, kc, room);
 	for (int i = 0; i < 2; i++)
-		MR_CHECK_FAIL(k->ctx_status(kc), MR_ERESOURCE, "no memory");
+		MR_CHECK_FAIL(many(k, kc, room), MR_ERESOURCE, "no memory");
+	MR_CHECK_OK(k->act(kc, &(mr_act_args){.act = MR_ACT_TANH, .n = 1, .x = room, .y = room}));
 	k->ctx_destroy(kc);
 }
 
@@ -398,6 +464,7 @@ void mr_suite_operands(void)
 	MR_SUITE("operands");
 	MR_TEST(all_operations_in_all_tables);
 	MR_TEST(absent_operands);
+	MR_TEST(calls_keep_to_their_rows);
 	MR_TEST(squares_by_threads);
 	MR_TEST(squares_of_a_team);
 	MR_TEST(lack_of_memory_is_told);

@@ -193,7 +193,8 @@ static void check_activations(const mr_kernels *k, mr_kctx *kc, uint32_t threads
 		x.g.fuse_act_backward = e == THROUGH ? MR_ACT_GELU : MR_ACT_NONE;
 		x.g.fuse_act_backward_aux = x.through_aux = e == THROUGH ? more : NULL;
 		memcpy(c, more, (size_t)n * 2);
-		MR_CHECK_OK(k->gemm(kc, &x.g, a, b, bias, c, x.g.act == MR_ACT_GELU ? aux : NULL));
+		MR_CHECK_OK(k->gemm(kc, &(mr_gemm_args){.g = &x.g, .a = a, .b = b, .bias = bias, .c = c,
+							.aux = x.g.act == MR_ACT_GELU ? aux : NULL}));
 		check_near(&x, k->name, threads);
 	}
 	free(a), free(b), free(bias), free(more), free(c), free(aux);
@@ -217,7 +218,7 @@ static void check_gradients(const mr_kernels *k, mr_kctx *kc, uint32_t threads, 
 			c[i] = mr_bf16_widen(was[i]);
 		if (x.rounds)
 			memcpy(c, was, (size_t)n * sizeof(*was));
-		MR_CHECK_OK(k->gemm(kc, &x.g, a, b, NULL, c, NULL));
+		MR_CHECK_OK(k->gemm(kc, &(mr_gemm_args){.g = &x.g, .a = a, .b = b, .c = c}));
 		check_near(&x, k->name, threads);
 	}
 	free(a), free(b), free(was), free(c);
@@ -338,24 +339,28 @@ static void check_laws(const mr_kernels *k, uint32_t threads, const struct shape
 		mr_gemm apart = g;
 
 		apart.colsum_b = NULL;
-		MR_CHECK_OK(k->gemm(one, &apart, a[j], b[j], NULL, x.c, NULL));
-		k->colsum(one, s.k, s.n, b[j], x.sums, apart.add);
+		MR_CHECK_OK(k->gemm(one, &(mr_gemm_args){.g = &apart, .a = a[j], .b = b[j], .c = x.c}));
+		MR_CHECK_OK(k->colsum(one, &(mr_colsum_args){.rows = s.k, .cols = s.n, .x = b[j], .y = x.sums,
+							     .add = apart.add}));
 	}
 	g.add = kind & 2;
 	g.colsum_b = y.sums;
-	MR_CHECK_OK(k->gemm_sum(many, &g, PIECES, (const void *const *)a, (const void *const *)b, y.c, NULL));
+	MR_CHECK_OK(k->gemm_sum(many, &(mr_gemm_sum_args){.g = &g, .n = PIECES, .a = (const void *const *)a,
+							  .b = (const void *const *)b, .c = y.c}));
 	same_state(k, &x, &y, s.n, true, "gemm_sum");
-	k->step(one, s.m * s.n, &x_step, x.c);
+	MR_CHECK_OK(k->step(one, &(mr_step_args){.n = s.m * s.n, .s = &x_step, .g = x.c}));
 	g.colsum_b = z.sums;
-	MR_CHECK_OK(k->gemm_sum(many, &g, PIECES, (const void *const *)a, (const void *const *)b, z.c, &z_step));
+	MR_CHECK_OK(k->gemm_sum(many, &(mr_gemm_sum_args){.g = &g, .n = PIECES, .a = (const void *const *)a,
+							  .b = (const void *const *)b, .c = z.c, .s = &z_step}));
 	same_state(k, &x, &z, s.n, false, "gemm_sum with a step");
 	g.add = false;
 	g.colsum_b = x.sums;
-	MR_CHECK_OK(k->gemm(one, &g, a[0], b[0], NULL, x.c, NULL));
-	k->step(one, s.m * s.n, &x_step, x.c);
-	k->step(one, s.m * s.n, &y_step, y.c);
+	MR_CHECK_OK(k->gemm(one, &(mr_gemm_args){.g = &g, .a = a[0], .b = b[0], .c = x.c}));
+	MR_CHECK_OK(k->step(one, &(mr_step_args){.n = s.m * s.n, .s = &x_step, .g = x.c}));
+	MR_CHECK_OK(k->step(one, &(mr_step_args){.n = s.m * s.n, .s = &y_step, .g = y.c}));
 	g.colsum_b = y.sums;
-	MR_CHECK_OK(k->gemm_step_rows(many, &g, a[0], b[0], y.c, &y_step, &rows));
+	MR_CHECK_OK(k->gemm_step_rows(many, &(mr_gemm_step_rows_args){.g = &g, .a = a[0], .b = b[0], .c = y.c,
+								      .s = &y_step, .r = &rows}));
 	same_state(k, &x, &y, s.n, false, "gemm_step_rows");
 	for (int r = 0; r < 2; r++)
 		CU_ASSERT(!memcmp((char *)rows.out + (size_t)r * row_bytes,
@@ -398,12 +403,15 @@ static void epilogues_are_operations(void)
 				whole.addend = act == MR_ACT_NONE ? more : NULL;
 				whole.fuse_act_backward = (mr_act)act;
 				whole.fuse_act_backward_aux = act == MR_ACT_NONE ? NULL : more;
-				MR_CHECK_OK(k.gemm(one, &apart, a, b, NULL, want, NULL));
+				MR_CHECK_OK(k.gemm(one, &(mr_gemm_args){.g = &apart, .a = a, .b = b, .c = want}));
 				if (act == MR_ACT_NONE)
-					k.sum(one, n, want, more, want);
+					MR_CHECK_OK(k.sum(one, &(mr_sum_args){.n = n, .a = want, .b = more,
+									      .y = want}));
 				else
-					k.act_backward(one, (mr_act)act, n, more, want, want);
-				MR_CHECK_OK(k.gemm(many, &whole, a, b, NULL, c, NULL));
+					MR_CHECK_OK(k.act_backward(
+						one, &(mr_act_backward_args){.act = (mr_act)act, .n = n, .aux = more,
+									     .dy = want, .dz = want}));
+				MR_CHECK_OK(k.gemm(many, &(mr_gemm_args){.g = &whole, .a = a, .b = b, .c = c}));
 				CU_ASSERT(!memcmp(c, want, (size_t)n * 2));
 				k.ctx_destroy(one);
 				k.ctx_destroy(many);
@@ -428,7 +436,8 @@ static void nan_goes_through(void)
 
 		MR_CHECK_OK(k.ctx_create(&k, 2, &kc));
 		for (g.act = MR_ACT_NONE; g.act <= MR_ACT_GELU; g.act++) {
-			MR_CHECK_OK(k.gemm(kc, &g, a, b, NULL, c, g.act == MR_ACT_GELU ? aux : NULL));
+			MR_CHECK_OK(k.gemm(kc, &(mr_gemm_args){.g = &g, .a = a, .b = b, .c = c,
+							       .aux = g.act == MR_ACT_GELU ? aux : NULL}));
 			for (int at = 0; at < M * COLS; at++) {
 				bool is_nan = at / COLS == 3 || at % COLS == 34, is_inf = at / COLS == 38;
 				float x = mr_bf16_widen(c[at]);

@@ -114,7 +114,8 @@ static int64_t check_mask(layer_rig *r, double *mask)
 	rig_init(&p, &plain, f64(), r->samples, r->call.mask.seed);
 	for (int64_t i = 0; i < n; i++)
 		mask[i] = 1;
-	f64()->dropout(r->kc, 1, n, r->what->cfg.rate, &key, mask, mask);
+	MR_CHECK_OK(f64()->dropout(r->kc, &(mr_dropout_args){.samples = 1, .per_sample = n, .rate = r->what->cfg.rate,
+							     .key = &key, .x = mask, .y = mask}));
 	for (int64_t i = 0; i < n; i++) {
 		zeros += mask[i] == 0;
 		((double *)p.w[1])[i] *= mask[i];

@@ -144,8 +144,8 @@ static void check_rounded(const mr_kernels *k, mr_kctx *kc, const mr_kernels *f3
 	in_f32.src = in_f32.dst = w;
 	in_f32.m = m;
 	in_f32.v = v;
-	f32->step(f32_kc, N, &in_f32, g);
-	k->step(kc, N, &s, t.g);
+	MR_CHECK_OK(f32->step(f32_kc, &(mr_step_args){.n = N, .s = &in_f32, .g = g}));
+	MR_CHECK_OK(k->step(kc, &(mr_step_args){.n = N, .s = &s, .g = t.g}));
 	for (int64_t i = 0; i < N; i++) {
 		uint64_t word = *mr_rounding_words(&s.rounding, (uint64_t)i, 1, room);
 
@@ -176,7 +176,7 @@ static void check_cuts(const mr_kernels *k, mr_kctx *kc)
 
 	fill(&whole);
 	fill(&parts);
-	k->step(kc, N, &s, whole.g);
+	MR_CHECK_OK(k->step(kc, &(mr_step_args){.n = N, .s = &s, .g = whole.g}));
 	for (size_t c = 0; c + 1 < sizeof(cut) / sizeof(cut[0]); c++) {
 		mr_step part = step_of(MR_STEP_ADAM, &parts, 3);
 		int64_t i = cut[c];
@@ -185,7 +185,7 @@ static void check_cuts(const mr_kernels *k, mr_kctx *kc)
 		part.src = part.dst = parts.w[0] + i;
 		part.m = parts.m + i;
 		part.v = parts.v + i;
-		k->step(kc, cut[c + 1] - i, &part, parts.g + i);
+		MR_CHECK_OK(k->step(kc, &(mr_step_args){.n = cut[c + 1] - i, .s = &part, .g = parts.g + i}));
 	}
 	CU_ASSERT(!memcmp(whole.w[1], parts.w[0], sizeof(parts.w[0])));
 	CU_ASSERT(!memcmp(whole.m, parts.m, sizeof(parts.m)) && !memcmp(whole.v, parts.v, sizeof(parts.v)));
@@ -197,7 +197,7 @@ static void check_cuts(const mr_kernels *k, mr_kctx *kc)
 		t.rounding.step += other == 1;
 		t.rounding.param += other == 2;
 		t.rounding.first += other == 3;
-		k->step(kc, N, &t, parts.g);
+		MR_CHECK_OK(k->step(kc, &(mr_step_args){.n = N, .s = &t, .g = parts.g}));
 		CU_ASSERT(memcmp(whole.w[1], parts.w[1], sizeof(parts.w[1])));
 	}
 }
@@ -237,7 +237,7 @@ static void small_steps_add_up(void)
 			mr_step s = {.kind = MR_STEP_SGD, .src = w[nearest], .dst = w[nearest], .gscale = 1,
 				     .lr = 1.0 / 4096, .rounding = {.seed = 1, .step = nearest ? 0 : t}};
 
-			pure->step(pure_kc, SOME, &s, g);
+			MR_CHECK_OK(pure->step(pure_kc, &(mr_step_args){.n = SOME, .s = &s, .g = g}));
 		}
 	CU_ASSERT_EQUAL(mean(w[1], SOME), 1);
 	CU_ASSERT_DOUBLE_EQUAL(mean(w[0], SOME), 0.875, 3.4e-3);
@@ -259,7 +259,7 @@ static void mean_of_squares_falls(void)
 				     .b1 = 0.9, .b2 = 0.999, .c1 = 1, .c2 = 1, .eps = 1e-8,
 				     .rounding = {.seed = 1, .step = nearest ? 0 : t}};
 
-			pure->step(pure_kc, SOME, &s, g);
+			MR_CHECK_OK(pure->step(pure_kc, &(mr_step_args){.n = SOME, .s = &s, .g = g}));
 		}
 	CU_ASSERT_EQUAL(mean(v[1], SOME), 1);
 	CU_ASSERT_DOUBLE_EQUAL(mean(v[0], SOME), pow(0.999, STEPS), 5 * 0.0013);
@@ -304,10 +304,12 @@ static void gradients_round_once(void)
 		f.colsum_a = fsums[0] + COLS;
 		g.colsum_b = sums[0];
 		f.colsum_b = fsums[0];
-		MR_CHECK_OK(pure->gemm(pure_kc, &g, a, b, NULL, c, NULL));
-		MR_CHECK_OK(wide->gemm(wide_kc, &f, fa, fb, NULL, fc, NULL));
-		pure->colsum(pure_kc, K, COLS, b, sums[1], add);
-		wide->colsum(wide_kc, K, COLS, fb, fsums[1], add);
+		MR_CHECK_OK(pure->gemm(pure_kc, &(mr_gemm_args){.g = &g, .a = a, .b = b, .c = c}));
+		MR_CHECK_OK(wide->gemm(wide_kc, &(mr_gemm_args){.g = &f, .a = fa, .b = fb, .c = fc}));
+		MR_CHECK_OK(pure->colsum(pure_kc, &(mr_colsum_args){.rows = K, .cols = COLS, .x = b, .y = sums[1],
+								    .add = add}));
+		MR_CHECK_OK(wide->colsum(wide_kc, &(mr_colsum_args){.rows = K, .cols = COLS, .x = fb, .y = fsums[1],
+								    .add = add}));
 		CU_ASSERT_EQUAL(unlike(c, fc, M * COLS), 0);
 		CU_ASSERT_EQUAL(unlike(sums[0], fsums[0], COLS + M), 0);
 		CU_ASSERT_EQUAL(unlike(sums[1], fsums[1], COLS), 0);
@@ -319,6 +321,7 @@ static void gradients_round_once(void)
 /* Rows of a table are summed in f32 however often a token occurs; what does not occur is 0, or stays. */
 static void tables_round_once(void)
 {
+	double squares = 0, fsquares = 0;
 	enum { ROWS = 24, T = 8, COLS = 5, VOCAB = 11 };
 	int32_t token[ROWS];
 	uint16_t dy[ROWS * COLS], dwte[VOCAB * COLS], dwpe[T * COLS];
@@ -330,12 +333,20 @@ static void tables_round_once(void)
 	for (int add = 0; add < 2; add++) {
 		draw(2, VOCAB * COLS, dwte, fdwte);
 		draw(3, T * COLS, dwpe, fdwpe);
-		pure->embed_backward(pure_kc, ROWS, T, COLS, VOCAB, token, dy, dwte, dwpe, add);
-		wide->embed_backward(wide_kc, ROWS, T, COLS, VOCAB, token, fdy, fdwte, fdwpe, add);
+		MR_CHECK_OK(pure->embed_backward(pure_kc, &(mr_embed_backward_args){.rows = ROWS, .t = T, .cols = COLS,
+										    .vocab = VOCAB, .tokens = token,
+										    .dy = dy, .dwte = dwte,
+										    .dwpe = dwpe, .add = add}));
+		MR_CHECK_OK(wide->embed_backward(wide_kc, &(mr_embed_backward_args){.rows = ROWS, .t = T, .cols = COLS,
+										    .vocab = VOCAB, .tokens = token,
+										    .dy = fdy, .dwte = fdwte,
+										    .dwpe = fdwpe, .add = add}));
 		CU_ASSERT_EQUAL(unlike(dwte, fdwte, VOCAB * COLS), 0);
 		CU_ASSERT_EQUAL(unlike(dwpe, fdwpe, T * COLS), 0);
 	}
-	CU_ASSERT_DOUBLE_EQUAL(pure->sumsq(pure_kc, ROWS * COLS, dy), wide->sumsq(wide_kc, ROWS * COLS, fdy), 1e-12);
+	MR_CHECK_OK(pure->sumsq(pure_kc, &(mr_sumsq_args){.n = ROWS * COLS, .x = dy, .sum = &squares}));
+	MR_CHECK_OK(wide->sumsq(wide_kc, &(mr_sumsq_args){.n = ROWS * COLS, .x = fdy, .sum = &fsquares}));
+	CU_ASSERT_DOUBLE_EQUAL(squares, fsquares, 1e-12);
 }
 
 void mr_suite_rounding(void)

@@ -102,9 +102,10 @@ static void weights(pair *p, const mr_sparse_rows *sparse_rows)
 static void two_gradients(pair *p)
 {
 	weights(p, NULL);
-	p->k->sum(p->kc, p->n[TABLE], p->dw[TABLE], p->head, p->dw[TABLE]);
+	MR_CHECK_OK(p->k->sum(p->kc, &(mr_sum_args){.n = p->n[TABLE], .a = p->dw[TABLE], .b = p->head,
+						    .y = p->dw[TABLE]}));
 	for (int i = 0; i < N_TENSORS; i++)
-		p->k->step(p->kc, p->n[i], &p->step[i], p->dw[i]);
+		MR_CHECK_OK(p->k->step(p->kc, &(mr_step_args){.n = p->n[i], .s = &p->step[i], .g = p->dw[i]}));
 }
 
 /* Its memory is what the layout asked for, and full of NaN. */

@@ -46,9 +46,11 @@ static outputs results(const mr_kernels *k, uint32_t n_threads, const shape *s, 
 	mr_kctx *kc;
 
 	MR_CHECK_OK(k->ctx_create(k, n_threads, &kc));
-	MR_CHECK_OK(k->conv(kc, &g, x, w, bias, y));
-	MR_CHECK_OK(k->conv_backward_input(kc, &g, dy, w, dx, add));
-	MR_CHECK_OK(k->conv_backward_weight(kc, &g, x, dy, dw, add));
+	MR_CHECK_OK(k->conv(kc, &(mr_conv_args){.g = &g, .x = x, .w = w, .bias = bias, .y = y}));
+	MR_CHECK_OK(k->conv_backward_input(kc, &(mr_conv_backward_input_args){.g = &g, .dy = dy, .w = w, .dx = dx,
+									      .add = add}));
+	MR_CHECK_OK(k->conv_backward_weight(kc, &(mr_conv_backward_weight_args){.g = &g, .x = x, .dy = dy, .dw = dw,
+										.add = add}));
 	put(&o, k, y, mr_conv_out(&g)), put(&o, k, dx, mr_conv_in(&g));
 	put_of(&o, k->types.gradients, dw, n);
 	k->ctx_destroy(kc);
@@ -97,9 +99,11 @@ static void check_step(const mr_kernels *k)
 		apart.src_rest = apart.dst_rest = b[3];
 	}
 	MR_CHECK_OK(k->ctx_create(k, 2, &kc));
-	MR_CHECK_OK(k->conv_step(kc, &g, x, dy, a[1], true, &at_once));
-	MR_CHECK_OK(k->conv_backward_weight(kc, &g, x, dy, b[1], true));
-	k->step(kc, n, &apart, b[1]);
+	MR_CHECK_OK(k->conv_step(kc, &(mr_conv_step_args){.g = &g, .x = x, .dy = dy, .dw = a[1], .add = true,
+							  .s = &at_once}));
+	MR_CHECK_OK(k->conv_backward_weight(kc, &(mr_conv_backward_weight_args){.g = &g, .x = x, .dy = dy, .dw = b[1],
+										.add = true}));
+	MR_CHECK_OK(k->step(kc, &(mr_step_args){.n = n, .s = &apart, .g = b[1]}));
 	k->ctx_destroy(kc);
 	for (int i = 0; i < 4; i++) {
 		CU_ASSERT(i == 1 || !memcmp(a[i], b[i], (size_t)n * mr_dtype_bytes(types[i])));
@@ -127,8 +131,9 @@ static mr_kernel_by executor_of(const char *backend, mr_dtype dtype, const mr_co
 	size_t n;
 
 	MR_CHECK_OK(mr_recorder_create(k, 1, &r));
-	MR_CHECK_OK(mr_recorder_kernels(r)->conv(mr_recorder_context(r), g, NULL, NULL, NULL, NULL));
-	MR_CHECK_OK(mr_recorder_calls(r, &call, &n));
+	MR_CHECK_OK(mr_recorder_kernels(r)->conv(mr_recorder_context(r),
+						 &(mr_conv_args){.g = g, .x = r, .w = r, .bias = r, .y = r}));
+	mr_recorder_calls(r, &call, &n);
 	by = call[0].by;
 	mr_recorder_destroy(r);
 	return by;

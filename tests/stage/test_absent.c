@@ -12,27 +12,18 @@
 /* Kernels of the reference, of which two are watched. */
 static const mr_kernels *real;
 static mr_kernels watched;
-static bool lost, loses;  /* lost: `sum` has had no memory; loses: it has none from now on */
+static bool loses;         /* the two have no memory from now on */
 static const void *seen_y; /* of batch_norm_backward */
 
-static void sum(mr_kctx *kc, int64_t n, const void *a, const void *b, void *y)
+static mr_status sum(mr_kctx *kc, const mr_sum_args *o)
 {
-	lost = lost || loses;
-	if (!loses)
-		real->sum(kc, n, a, b, y);
+	return loses ? mr_fail(MR_ERESOURCE, "no memory in a test") : real->sum(kc, o);
 }
 
-static mr_status ctx_status(const mr_kctx *kc)
+static mr_status batch_norm_backward(mr_kctx *kc, const mr_batch_norm_backward_args *o)
 {
-	return lost ? mr_fail(MR_ERESOURCE, "no memory in a test") : real->ctx_status(kc);
-}
-
-static void batch_norm_backward(mr_kctx *kc, const mr_batch_norm *b, const void *x, const void *y, const void *gain,
-				const void *mean, const void *variance, const void *dy, void *dx, bool add, void *dgain,
-				void *dshift)
-{
-	seen_y = y;
-	real->batch_norm_backward(kc, b, x, y, gain, mean, variance, dy, dx, add, dgain, dshift);
+	seen_y = o->y;
+	return loses ? mr_fail(MR_ERESOURCE, "no memory in a test") : real->batch_norm_backward(kc, o);
 }
 
 static void watch(void)
@@ -40,10 +31,9 @@ static void watch(void)
 	real = mr_kernels_find("reference", MR_F64);
 	watched = *real;
 	watched.sum = sum;
-	watched.ctx_status = ctx_status;
 	watched.batch_norm_backward = batch_norm_backward;
-	lost = loses = false;
-	seen_y = &lost;
+	loses = false;
+	seen_y = &loses;
 }
 
 static uint16_t add(mr_graph *g, const char *layer, const char *name, uint16_t a, uint16_t b)
@@ -137,7 +127,7 @@ static void what_is_not_there_is_null(void)
 	unmake(&m);
 }
 
-/* A void kernel that computes nothing: the pass fails, not a later one. */
+/* A kernel that computes nothing: the pass fails, and not a later one. */
 static void a_failure_ends_its_pass(void)
 {
 	made m;

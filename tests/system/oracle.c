@@ -135,7 +135,7 @@ static mr_status forward(oracle *o, const pass *ps)
 
 		MR_TRY(o->g->nodes[i].ops->forward(&c));
 	}
-	return o->c.kernels->ctx_status(o->kc);
+	return MR_OK;
 }
 
 static mr_status backward(oracle *o, const pass *ps)
@@ -162,7 +162,7 @@ static mr_status backward(oracle *o, const pass *ps)
 		if (nd->ops->backward_weight && o->layer[i].active)
 			MR_TRY(nd->ops->backward_weight(&c));
 	}
-	return o->c.kernels->ctx_status(o->kc);
+	return MR_OK;
 }
 
 /* --- a step --- */
@@ -191,12 +191,14 @@ static mr_status one_micro(oracle *o, uint32_t m, bool add, bool to_part)
 	return backward(o, &ps);
 }
 
-static void add_part(oracle *o)
+static mr_status add_part(oracle *o)
 {
 	for (uint32_t p = 0; p < o->g->n_params; p++)
 		if (o->layer[o->g->params[p].node].active)
-			o->c.kernels->sum_gradients(o->kc, o->g->params[p].n, o->param[p].grad, o->param[p].part,
-						    o->param[p].grad);
+			MR_TRY(o->c.kernels->sum_gradients(
+				o->kc, &(mr_sum_gradients_args){.n = o->g->params[p].n, .a = o->param[p].grad,
+								.b = o->param[p].part, .y = o->param[p].grad}));
+	return MR_OK;
 }
 
 /* One pass over all micro-batches in the order of @part's sums, for all layers that are active. */
@@ -211,7 +213,7 @@ static mr_status sum_pipes(oracle *o, uint32_t part)
 		for (uint32_t i = from; i < end; i++)
 			MR_TRY(one_micro(o, l->micro[i], i > from, begun));
 		if (begun && end > from)
-			add_part(o);
+			MR_TRY(add_part(o));
 		begun = begun || end > from;
 	}
 	return MR_OK;
@@ -237,16 +239,18 @@ static mr_status sum_ascending(oracle *o)
 	return MR_OK;
 }
 
-static void sum_tied(oracle *o)
+static mr_status sum_tied(oracle *o)
 {
 	for (uint32_t p = 0; p < o->g->n_params; p++) {
 		param *at = owner(o, p);
 
 		if (at != &o->param[p])
-			o->c.kernels->sum_gradients(o->kc, o->g->params[p].n, at->grad, o->param[p].grad, at->grad);
+			MR_TRY(o->c.kernels->sum_gradients(
+				o->kc, &(mr_sum_gradients_args){.n = o->g->params[p].n, .a = at->grad,
+								.b = o->param[p].grad, .y = at->grad}));
 	}
+	return MR_OK;
 }
-
 static mr_status step_param(oracle *o, uint32_t p, double lr, double scale)
 {
 	param *x = &o->param[p];
@@ -273,13 +277,16 @@ static mr_status step_param(oracle *o, uint32_t p, double lr, double scale)
 static mr_status update(oracle *o, double lr, double *norm)
 {
 	bool asked = o->c.clip > 0 || (o->c.norm_every && (o->step + 1) % o->c.norm_every == 0);
-	double count = o->c.n_micro, scale = 1 / count, sum = 0;
+	double count = o->c.n_micro, scale = 1 / count, sum = 0, some;
 
 	*norm = NAN;
-	sum_tied(o);
-	for (uint32_t p = 0; asked && p < o->g->n_params; p++)
-		if (o->g->params[p].tied_to < 0)
-			sum += mr_squares(o->c.kernels, o->kc, o->g->params[p].n, o->param[p].grad);
+	MR_TRY(sum_tied(o));
+	for (uint32_t p = 0; asked && p < o->g->n_params; p++) {
+		if (o->g->params[p].tied_to >= 0)
+			continue;
+		MR_TRY(mr_squares(o->c.kernels, o->kc, o->g->params[p].n, o->param[p].grad, &some));
+		sum += some;
+	}
 	if (asked)
 		*norm = sqrt(sum) / count;
 	if (o->c.clip > 0) {
@@ -290,7 +297,7 @@ static mr_status update(oracle *o, double lr, double *norm)
 	for (uint32_t p = 0; p < o->g->n_params; p++)
 		if (o->g->params[p].tied_to < 0)
 			MR_TRY(step_param(o, p, lr, scale));
-	return o->c.kernels->ctx_status(o->kc);
+	return MR_OK;
 }
 
 /* All micro-batches of the step into the states, ascending in whatever order their gradients are summed. */

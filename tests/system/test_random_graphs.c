@@ -230,7 +230,7 @@ static mr_status all(chain *c, mr_kctx *kc)
 	for (uint32_t s = 0; s < c->n; s++) {
 		uint32_t o = owner_of(c, s);
 
-		mr_stage_sum_tied_from(c->stage[o], kc, c->grads[o], c->stage[s], c->grads[s]);
+		MR_CHECK_OK(mr_stage_sum_tied_from(c->stage[o], kc, c->grads[o], c->stage[s], c->grads[s]));
 	}
 	return MR_OK;
 }

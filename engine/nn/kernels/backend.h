@@ -35,16 +35,6 @@ mr_status mr_onednn_product_bf16(mr_kctx *kc, const mr_gemm *g, const uint16_t *
 /** The same without bias and activation, and with C in bf16: rounded once, also with `add`. */
 mr_status mr_onednn_product_rounded(mr_kctx *kc, const mr_gemm *g, const uint16_t *a, const uint16_t *b,
 				    uint16_t *c) MR_MUST_USE;
-/** mr_kernels.conv and its gradients in bf16: @dw is in f32. @kc: of mr_kernels_fused_bf16 or mr_kernels_onednn_f32. */
-mr_status mr_bf16_conv(mr_kctx *kc, const mr_conv *g, const void *x, const void *w, const void *bias,
-		       void *y) MR_MUST_USE;
-mr_status mr_bf16_conv_backward_input(mr_kctx *kc, const mr_conv *g, const void *dy, const void *w, void *dx,
-				      bool add) MR_MUST_USE;
-mr_status mr_bf16_conv_backward_weight(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw,
-				       bool add) MR_MUST_USE;
-/** Their step, with masters. @kc: of mr_kernels_fused_bf16. */
-mr_status mr_bf16_conv_step(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw, bool add,
-			    const mr_step *s) MR_MUST_USE;
 /** mr_kernels_isa. */
 const char *mr_kernels_fused_isa(mr_dtype dtype);
 /** "oneDNN 2.6.3 (AVX-512)". Static storage. */

@@ -34,26 +34,35 @@ static void round_rows(const void *args, int64_t lo, int64_t hi)
 		*place_of(r, i) = mr_bf16_round(r->wide[i]);
 }
 
-void mr_embed_backward_rounded(const mr_embed_rounded *e)
+mr_status mr_embed_backward_rounded(const mr_embed_rounded *e)
 {
+	const mr_embed_backward_args *o = e->o;
 	mr_sparse_rows f = {.place = e->numbers};
-	table_rows wte = {.cols = e->cols, .table = e->dwte, .wide = e->wide};
-	table_rows wpe = {.cols = e->cols, .table = e->dwpe, .wide = e->wide_wpe};
-	int64_t n, positions = e->dwpe ? e->t * e->cols : 0;
+	table_rows wte = {.cols = o->cols, .table = o->dwte, .wide = e->wide};
+	table_rows wpe = {.cols = o->cols, .table = o->dwpe, .wide = e->wide_wpe};
+	mr_embed_backward_args wide = *o;
+	mr_ranges_args tokens = {.args = &wte}, positions = {.n = o->dwpe ? o->t * o->cols : 0, .args = &wpe};
 
-	f.row = f.place + e->vocab;
-	f.placed = f.row + e->rows;
-	mr_sparse_rows_find(&f, e->tokens, e->rows, e->vocab);
+	f.row = f.place + o->vocab;
+	f.placed = f.row + o->rows;
+	mr_sparse_rows_find(&f, o->tokens, o->rows, o->vocab);
 	wte.row = f.row;
-	n = f.n * e->cols;
-	if (!e->add) {
-		memset(e->dwte, 0, (size_t)(e->vocab * e->cols) * sizeof(*e->dwte));
-		if (e->dwpe)
-			memset(e->dwpe, 0, (size_t)positions * sizeof(*e->dwpe));
+	tokens.n = f.n * o->cols;
+	if (!o->add) {
+		memset(o->dwte, 0, (size_t)(o->vocab * o->cols) * sizeof(*wte.table));
+		if (o->dwpe)
+			memset(o->dwpe, 0, (size_t)positions.n * sizeof(*wpe.table));
 	}
-	e->base->ranges(e->kc, n, widen_rows, &wte);
-	e->base->ranges(e->kc, positions, widen_rows, &wpe);
-	e->base->embed_backward(e->kc, e->rows, e->t, e->cols, f.n, f.placed, e->dy, e->wide, e->wide_wpe, true);
-	e->base->ranges(e->kc, n, round_rows, &wte);
-	e->base->ranges(e->kc, positions, round_rows, &wpe);
+	wide.vocab = f.n;
+	wide.tokens = f.placed;
+	wide.dwte = e->wide;
+	wide.dwpe = e->wide_wpe;
+	wide.add = true;
+	tokens.fn = positions.fn = widen_rows;
+	MR_TRY(e->base->ranges(e->kc, &tokens));
+	MR_TRY(e->base->ranges(e->kc, &positions));
+	MR_TRY(e->base->embed_backward(e->kc, &wide));
+	tokens.fn = positions.fn = round_rows;
+	MR_TRY(e->base->ranges(e->kc, &tokens));
+	return e->base->ranges(e->kc, &positions);
 }

@@ -29,8 +29,8 @@ static void activation_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_
 
 static mr_status activation_forward(const mr_layer_call *c)
 {
-	c->k->act(c->kc, c->cfg->act, mr_layer_count(c->in[0], c->samples), c->x[0], c->y[0]);
-	return MR_OK;
+	return c->k->act(c->kc, &(mr_act_args){.act = c->cfg->act, .n = mr_layer_count(c->in[0], c->samples),
+					       .x = c->x[0], .y = c->y[0]});
 }
 
 static mr_status activation_backward_input(const mr_layer_call *c)
@@ -40,9 +40,10 @@ static mr_status activation_backward_input(const mr_layer_call *c)
 
 	if (!c->dx[0])
 		return MR_OK;
-	c->k->act_backward(c->kc, c->cfg->act, n, aux, c->dy[0], c->dx_add[0] ? c->scratch : c->dx[0]);
+	MR_TRY(c->k->act_backward(c->kc, &(mr_act_backward_args){.act = c->cfg->act, .n = n, .aux = aux, .dy = c->dy[0],
+								 .dz = c->dx_add[0] ? c->scratch : c->dx[0]}));
 	if (c->dx_add[0])
-		c->k->sum(c->kc, n, c->dx[0], c->scratch, c->dx[0]);
+		MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = n, .a = c->dx[0], .b = c->scratch, .y = c->dx[0]}));
 	return MR_OK;
 }
 

@@ -33,8 +33,7 @@ static mr_status adaptive_avg_pool_forward(const mr_layer_call *c)
 {
 	mr_window w = windows(c);
 
-	c->k->pool(c->kc, &w, MR_POOL_ADAPTIVE, c->x[0], c->y[0], NULL);
-	return MR_OK;
+	return c->k->pool(c->kc, &(mr_pool_args){.w = &w, .kind = MR_POOL_ADAPTIVE, .x = c->x[0], .y = c->y[0]});
 }
 
 static mr_status adaptive_avg_pool_backward_input(const mr_layer_call *c)
@@ -42,7 +41,9 @@ static mr_status adaptive_avg_pool_backward_input(const mr_layer_call *c)
 	mr_window w = windows(c);
 
 	if (c->dx[0])
-		c->k->pool_backward(c->kc, &w, MR_POOL_ADAPTIVE, NULL, c->dy[0], c->dx[0], c->dx_add[0]);
+		MR_TRY(c->k->pool_backward(c->kc, &(mr_pool_backward_args){.w = &w, .kind = MR_POOL_ADAPTIVE,
+									   .dy = c->dy[0], .dx = c->dx[0],
+									   .add = c->dx_add[0]}));
 	return MR_OK;
 }
 

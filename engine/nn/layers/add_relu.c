@@ -29,8 +29,8 @@ static void add_relu_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t 
 
 static mr_status add_relu_forward(const mr_layer_call *c)
 {
-	c->k->sum_relu(c->kc, mr_layer_count(c->in[0], c->samples), c->x[0], c->x[1], c->y[0]);
-	return MR_OK;
+	return c->k->sum_relu(c->kc, &(mr_sum_relu_args){.n = mr_layer_count(c->in[0], c->samples), .a = c->x[0],
+							 .b = c->x[1], .y = c->y[0]});
 }
 
 static mr_status add_relu_backward_input(const mr_layer_call *c)
@@ -41,12 +41,13 @@ static mr_status add_relu_backward_input(const mr_layer_call *c)
 
 	if (!c->dx[0] && !c->dx[1])
 		return MR_OK;
-	c->k->act_backward(c->kc, MR_ACT_RELU, n, c->y[0], c->dy[0], dz);
+	MR_TRY(c->k->act_backward(c->kc, &(mr_act_backward_args){.act = MR_ACT_RELU, .n = n, .aux = c->y[0],
+								 .dy = c->dy[0], .dz = dz}));
 	for (int i = 0; i < 2; i++) {
 		if (!c->dx[i] || i == first)
 			continue;
 		if (c->dx_add[i])
-			c->k->sum(c->kc, n, c->dx[i], dz, c->dx[i]);
+			MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = n, .a = c->dx[i], .b = dz, .y = c->dx[i]}));
 		else
 			memcpy(c->dx[i], dz, mr_layer_bytes(c->k, n));
 	}

@@ -59,7 +59,8 @@ static mr_status attention_forward(const mr_layer_call *c)
 {
 	mr_attn a = describe(c->cfg, c->in[0], c->samples);
 
-	return c->k->attn(c->kc, &a, c->x[0], c->y[0], c->aux_i, c->scratch);
+	return c->k->attn(c->kc, &(mr_attn_args){.a = &a, .qkv = c->x[0], .y = c->y[0], .saved = c->aux_i,
+						 .scratch = c->scratch});
 }
 
 static mr_status attention_backward_input(const mr_layer_call *c)
@@ -71,9 +72,12 @@ static mr_status attention_backward_input(const mr_layer_call *c)
 		return MR_OK;
 	if (c->dx_add[0])
 		dqkv = (char *)c->scratch + mr_layer_align(c->k->attn_scratch_bytes(&a));
-	MR_TRY(c->k->attn_backward(c->kc, &a, c->x[0], c->aux_i, c->dy[0], dqkv, c->scratch));
+	MR_TRY(c->k->attn_backward(c->kc, &(mr_attn_backward_args){.a = &a, .qkv = c->x[0], .saved = c->aux_i,
+								   .dy = c->dy[0], .dqkv = dqkv,
+								   .scratch = c->scratch}));
 	if (c->dx_add[0])
-		c->k->sum(c->kc, mr_layer_count(c->in[0], c->samples), c->dx[0], dqkv, c->dx[0]);
+		MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = mr_layer_count(c->in[0], c->samples), .a = c->dx[0],
+						       .b = dqkv, .y = c->dx[0]}));
 	return MR_OK;
 }
 

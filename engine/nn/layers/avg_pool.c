@@ -20,8 +20,7 @@ static mr_status avg_pool_forward(const mr_layer_call *c)
 {
 	mr_window w = mr_layer_pool(c->cfg, c->in[0], c->samples);
 
-	c->k->pool(c->kc, &w, kind_of(c), c->x[0], c->y[0], NULL);
-	return MR_OK;
+	return c->k->pool(c->kc, &(mr_pool_args){.w = &w, .kind = kind_of(c), .x = c->x[0], .y = c->y[0]});
 }
 
 static mr_status avg_pool_backward_input(const mr_layer_call *c)
@@ -29,7 +28,8 @@ static mr_status avg_pool_backward_input(const mr_layer_call *c)
 	mr_window w = mr_layer_pool(c->cfg, c->in[0], c->samples);
 
 	if (c->dx[0])
-		c->k->pool_backward(c->kc, &w, kind_of(c), NULL, c->dy[0], c->dx[0], c->dx_add[0]);
+		MR_TRY(c->k->pool_backward(c->kc, &(mr_pool_backward_args){.w = &w, .kind = kind_of(c), .dy = c->dy[0],
+									   .dx = c->dx[0], .add = c->dx_add[0]}));
 	return MR_OK;
 }
 

@@ -82,13 +82,13 @@ static mr_batch_norm call_of(const mr_layer_call *c)
 static mr_status batch_norm_forward(const mr_layer_call *c)
 {
 	mr_batch_norm b = call_of(c);
+	void *mean = c->train ? c->seen[MEAN] : (void *)(uintptr_t)c->state[MEAN];
+	void *variance = c->train ? c->seen[VARIANCE] : (void *)(uintptr_t)c->state[VARIANCE];
 
 	if (c->train && b.rows < 2)
 		return mr_fail(MR_ECONFIG, "batch_norm has one row in a micro-batch, whose variance is none");
-	c->k->batch_norm(c->kc, &b, c->x[0], c->w[0], c->w[1], c->y[0],
-			 c->train ? c->seen[MEAN] : (void *)(uintptr_t)c->state[MEAN],
-			 c->train ? c->seen[VARIANCE] : (void *)(uintptr_t)c->state[VARIANCE]);
-	return MR_OK;
+	return c->k->batch_norm(c->kc, &(mr_batch_norm_args){.b = &b, .x = c->x[0], .gain = c->w[0], .shift = c->w[1],
+							     .y = c->y[0], .mean = mean, .variance = variance});
 }
 
 static void *kept_shift(const mr_layer_call *c)
@@ -102,9 +102,11 @@ static mr_status batch_norm_backward_input(const mr_layer_call *c)
 
 	const void *y = b.act != MR_ACT_NONE ? c->y[0] : NULL; /* as batch_norm_needs says */
 
-	c->k->batch_norm_backward(c->kc, &b, c->x[0], y, c->w[0], c->seen[MEAN], c->seen[VARIANCE], c->dy[0], c->dx[0],
-				  c->dx_add[0], c->kept, kept_shift(c));
-	return MR_OK;
+	return c->k->batch_norm_backward(
+		c->kc, &(mr_batch_norm_backward_args){.b = &b, .x = c->x[0], .y = y, .gain = c->w[0],
+						      .mean = c->seen[MEAN], .variance = c->seen[VARIANCE],
+						      .dy = c->dy[0], .dx = c->dx[0], .add = c->dx_add[0],
+						      .dgain = c->kept, .dshift = kept_shift(c)});
 }
 
 static mr_status batch_norm_backward_weight(const mr_layer_call *c)
@@ -113,7 +115,8 @@ static mr_status batch_norm_backward_weight(const mr_layer_call *c)
 
 	for (int j = 0; j < 2; j++)
 		if (c->dw_add)
-			c->k->sum_gradients(c->kc, c->in->cols, c->dw[j], made[j], c->dw[j]);
+			MR_TRY(c->k->sum_gradients(c->kc, &(mr_sum_gradients_args){.n = c->in->cols, .a = c->dw[j],
+										   .b = made[j], .y = c->dw[j]}));
 		else
 			memcpy(c->dw[j], made[j], (size_t)c->in->cols * mr_dtype_bytes(c->k->types.gradients));
 	return MR_OK;

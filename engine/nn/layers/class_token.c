@@ -45,7 +45,7 @@ static mr_status class_token_forward(const mr_layer_call *c)
 	for (int64_t s = 0; s < c->samples; s++, x += all, y += row + all) {
 		memcpy(y, c->w[0], row);
 		memcpy(y + row, x, all);
-		c->k->sum(c->kc, mr_shape_count(c->out[0]), y, c->w[1], y);
+		MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = mr_shape_count(c->out[0]), .a = y, .b = c->w[1], .y = y}));
 	}
 	return MR_OK;
 }
@@ -58,7 +58,8 @@ static mr_status class_token_backward_input(const mr_layer_call *c)
 
 	for (int64_t s = 0; dx && s < c->samples; s++, dx += all, dy += row + all) {
 		if (c->dx_add[0])
-			c->k->sum(c->kc, mr_shape_count(c->in[0]), dx, dy + row, dx);
+			MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = mr_shape_count(c->in[0]), .a = dx, .b = dy + row,
+							       .y = dx}));
 		else
 			memcpy(dx, dy + row, all);
 	}
@@ -72,9 +73,10 @@ static mr_status class_token_backward_weight(const mr_layer_call *c)
 
 	for (int64_t s = 0; s < c->samples; s++)
 		memcpy((char *)c->scratch + (size_t)s * row, dy + (size_t)s * all, row);
-	c->k->colsum(c->kc, c->samples, c->in->cols, c->scratch, c->dw[0], c->dw_add);
-	c->k->colsum(c->kc, c->samples, mr_shape_count(c->out[0]), dy, c->dw[1], c->dw_add);
-	return MR_OK;
+	MR_TRY(c->k->colsum(c->kc, &(mr_colsum_args){.rows = c->samples, .cols = c->in->cols, .x = c->scratch,
+						     .y = c->dw[0], .add = c->dw_add}));
+	return c->k->colsum(c->kc, &(mr_colsum_args){.rows = c->samples, .cols = mr_shape_count(c->out[0]), .x = dy,
+						     .y = c->dw[1], .add = c->dw_add});
 }
 
 const mr_layer_ops mr_layer_class_token = {

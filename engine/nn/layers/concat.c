@@ -82,7 +82,7 @@ static mr_status concat_forward(const mr_layer_call *c)
 		a.from = c->x[j];
 		a.to = c->y[0];
 		a.to_whole = true;
-		c->k->ranges(c->kc, mr_layer_rows(c), copy_rows, &a);
+		MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = mr_layer_rows(c), .fn = copy_rows, .args = &a}));
 	}
 	return MR_OK;
 }
@@ -96,9 +96,10 @@ static mr_status concat_backward_input(const mr_layer_call *c)
 			continue;
 		a.from = c->dy[0];
 		a.to = c->dx_add[j] ? c->scratch : c->dx[j];
-		c->k->ranges(c->kc, mr_layer_rows(c), copy_rows, &a);
+		MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = mr_layer_rows(c), .fn = copy_rows, .args = &a}));
 		if (c->dx_add[j])
-			c->k->sum(c->kc, mr_layer_count(c->in[j], c->samples), c->dx[j], c->scratch, c->dx[j]);
+			MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = mr_layer_count(c->in[j], c->samples), .a = c->dx[j],
+							       .b = c->scratch, .y = c->dx[j]}));
 	}
 	return MR_OK;
 }

@@ -107,8 +107,10 @@ static mr_status conv_forward(const mr_layer_call *c)
 	const void *bias = g.bias ? c->w[1] : NULL;
 	mr_gemm product = {.m = mr_layer_rows(c), .n = g.out, .k = g.window.c, .bias = g.bias, .act = c->cfg->act};
 
-	return is_product(&g) ? c->k->gemm(c->kc, &product, c->x[0], c->w[0], bias, c->y[0], NULL)
-			      : c->k->conv(c->kc, &g, c->x[0], c->w[0], bias, c->y[0]);
+	return is_product(&g) ? c->k->gemm(c->kc, &(mr_gemm_args){.g = &product, .a = c->x[0], .b = c->w[0],
+								  .bias = bias, .c = c->y[0]})
+			      : c->k->conv(c->kc, &(mr_conv_args){.g = &g, .x = c->x[0], .w = c->w[0], .bias = bias,
+								  .y = c->y[0]});
 }
 
 static const void *dz_of(const mr_layer_call *c)
@@ -122,11 +124,16 @@ static mr_status conv_backward_input(const mr_layer_call *c)
 	mr_gemm product = {.m = mr_layer_rows(c), .n = g.window.c, .k = g.out, .tb = true, .add = c->dx_add[0]};
 
 	if (g.relu)
-		c->k->act_backward(c->kc, MR_ACT_RELU, mr_conv_out(&g), c->y[0], c->dy[0], c->kept);
+		MR_TRY(c->k->act_backward(c->kc, &(mr_act_backward_args){.act = MR_ACT_RELU, .n = mr_conv_out(&g),
+									 .aux = c->y[0], .dy = c->dy[0],
+									 .dz = c->kept}));
 	if (!c->dx[0])
 		return MR_OK;
-	return is_product(&g) ? c->k->gemm(c->kc, &product, dz_of(c), c->w[0], NULL, c->dx[0], NULL)
-			      : c->k->conv_backward_input(c->kc, &g, dz_of(c), c->w[0], c->dx[0], c->dx_add[0]);
+	return is_product(&g) ? c->k->gemm(c->kc, &(mr_gemm_args){.g = &product, .a = dz_of(c), .b = c->w[0],
+								  .c = c->dx[0]})
+			      : c->k->conv_backward_input(
+				c->kc, &(mr_conv_backward_input_args){.g = &g, .dy = dz_of(c), .w = c->w[0],
+								      .dx = c->dx[0], .add = c->dx_add[0]});
 }
 
 static mr_status product_weight(const mr_layer_call *c, const mr_conv *g, const mr_step *step)
@@ -134,8 +141,9 @@ static mr_status product_weight(const mr_layer_call *c, const mr_conv *g, const 
 	mr_gemm product = {.of = MR_GEMM_GRADIENTS, .m = g->window.c, .n = g->out, .k = mr_layer_rows(c), .ta = true,
 			   .add = c->dw_add, .colsum_b = g->bias ? c->dw[1] : NULL};
 
-	return step ? c->k->gemm_step(c->kc, &product, c->x[0], dz_of(c), c->dw[0], step)
-		    : c->k->gemm(c->kc, &product, c->x[0], dz_of(c), NULL, c->dw[0], NULL);
+	return step ? c->k->gemm_step(c->kc, &(mr_gemm_step_args){.g = &product, .a = c->x[0], .b = dz_of(c),
+								  .c = c->dw[0], .s = step})
+		    : c->k->gemm(c->kc, &(mr_gemm_args){.g = &product, .a = c->x[0], .b = dz_of(c), .c = c->dw[0]});
 }
 
 static mr_status conv_backward_weight(const mr_layer_call *c)
@@ -146,9 +154,13 @@ static mr_status conv_backward_weight(const mr_layer_call *c)
 	if (is_product(&g))
 		return product_weight(c, &g, step);
 	if (g.bias)
-		c->k->colsum(c->kc, mr_window_out_pixels(&g.window), g.out, dz_of(c), c->dw[1], c->dw_add);
-	return step ? c->k->conv_step(c->kc, &g, c->x[0], dz_of(c), c->dw[0], c->dw_add, step)
-		    : c->k->conv_backward_weight(c->kc, &g, c->x[0], dz_of(c), c->dw[0], c->dw_add);
+		MR_TRY(c->k->colsum(c->kc, &(mr_colsum_args){.rows = mr_window_out_pixels(&g.window), .cols = g.out,
+							     .x = dz_of(c), .y = c->dw[1], .add = c->dw_add}));
+	return step ? c->k->conv_step(c->kc, &(mr_conv_step_args){.g = &g, .x = c->x[0], .dy = dz_of(c), .dw = c->dw[0],
+								  .add = c->dw_add, .s = step})
+		    : c->k->conv_backward_weight(c->kc, &(mr_conv_backward_weight_args){.g = &g, .x = c->x[0],
+											.dy = dz_of(c), .dw = c->dw[0],
+											.add = c->dw_add});
 }
 
 const mr_layer_ops mr_layer_conv = {

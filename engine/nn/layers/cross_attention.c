@@ -167,14 +167,15 @@ static sample sample_of(const mr_layer_call *c, const places *p, int64_t number)
 }
 
 /* tanh(queries_t + keys_s + b), in front of the padding. */
-static void make_tanh(const sample *s, const loops *l)
+static mr_status make_tanh(const sample *s, const loops *l)
 {
 	const mr_layer_call *c = s->c;
 
 	if (!c->cfg->additive)
-		return;
-	c->k->ranges(c->kc, s->p->t, l->add, s);
-	c->k->act(c->kc, MR_ACT_TANH, s->p->t * s->length * s->p->h, s->tanh, s->tanh);
+		return MR_OK;
+	MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = s->p->t, .fn = l->add, .args = s}));
+	return c->k->act(c->kc, &(mr_act_args){.act = MR_ACT_TANH, .n = s->p->t * s->length * s->p->h, .x = s->tanh,
+					       .y = s->tanh});
 }
 
 static mr_status cross_attention_forward(const mr_layer_call *c)
@@ -188,11 +189,11 @@ static mr_status cross_attention_forward(const mr_layer_call *c)
 		l->unit(c, p.h, (void *)(uintptr_t)s.unit);
 	for (int64_t i = 0; i < c->samples; i++) {
 		s = sample_of(c, &p, i);
-		make_tanh(&s, l);
-		c->k->ranges(c->kc, p.t, l->attend, &s);
-		c->k->ranges(c->kc, p.t, l->share, &s);
-		MR_TRY(c->k->gemm(c->kc, &mix, s.share, of_sample(c, VALUES, i), NULL,
-				  (char *)c->y[0] + mr_layer_bytes(c->k, i * p.t * p.c), NULL));
+		MR_TRY(make_tanh(&s, l));
+		MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = p.t, .fn = l->attend, .args = &s}));
+		MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = p.t, .fn = l->share, .args = &s}));
+		MR_TRY(c->k->gemm(c->kc, &(mr_gemm_args){.g = &mix, .a = s.share, .b = of_sample(c, VALUES, i),
+							 .c = (char *)c->y[0] + mr_layer_bytes(c->k, i * p.t * p.c)}));
 	}
 	return MR_OK;
 }
@@ -206,15 +207,16 @@ static mr_status backward_sample(const sample *s, const loops *l)
 	mr_gemm to_values = {.m = p->s, .n = p->c, .k = p->t, .ta = true, .add = c->dx_add[VALUES]};
 	size_t value = mr_layer_bytes(c->k, s->number * p->s * p->c);
 
-	MR_TRY(c->k->gemm(c->kc, &to_share, dy, of_sample(c, VALUES, s->number), NULL,
-			  (void *)(uintptr_t)s->dshare, NULL));
-	c->k->ranges(c->kc, p->t, l->scores, s);
+	MR_TRY(c->k->gemm(c->kc, &(mr_gemm_args){.g = &to_share, .a = dy, .b = of_sample(c, VALUES, s->number),
+						 .c = (void *)(uintptr_t)s->dshare}));
+	MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = p->t, .fn = l->scores, .args = s}));
 	if (c->dx[VALUES]) {
-		c->k->ranges(c->kc, p->t, l->share, s);
-		MR_TRY(c->k->gemm(c->kc, &to_values, s->share, dy, NULL, (char *)c->dx[VALUES] + value, NULL));
+		MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = p->t, .fn = l->share, .args = s}));
+		MR_TRY(c->k->gemm(c->kc, &(mr_gemm_args){.g = &to_values, .a = s->share, .b = dy,
+							 .c = (char *)c->dx[VALUES] + value}));
 	}
-	make_tanh(s, l);
-	c->k->ranges(c->kc, p->h, l->columns, s);
+	MR_TRY(make_tanh(s, l));
+	MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = p->h, .fn = l->columns, .args = s}));
 	l->put(s, QUERIES, s->dq);
 	l->put(s, KEYS, s->dk);
 	return MR_OK;

@@ -80,8 +80,8 @@ static mr_status interaction_forward(const mr_layer_call *c)
 
 	v.x = c->x;
 	v.y = c->y[0];
-	c->k->ranges(c->kc, c->samples * v.out, MR_OF_TYPES(c->k, forward), &v);
-	return MR_OK;
+	return c->k->ranges(c->kc, &(mr_ranges_args){.n = c->samples * v.out, .fn = MR_OF_TYPES(c->k, forward),
+						     .args = &v});
 }
 
 static mr_status interaction_backward_input(const mr_layer_call *c)
@@ -92,8 +92,8 @@ static mr_status interaction_backward_input(const mr_layer_call *c)
 	v.dy = c->dy[0];
 	v.dx = c->dx;
 	v.dx_add = c->dx_add;
-	c->k->ranges(c->kc, c->samples * v.out, MR_OF_TYPES(c->k, backward), &v);
-	return MR_OK;
+	return c->k->ranges(c->kc, &(mr_ranges_args){.n = c->samples * v.out, .fn = MR_OF_TYPES(c->k, backward),
+						     .args = &v});
 }
 
 const mr_layer_ops mr_layer_dot_interaction = {

@@ -28,7 +28,7 @@ static void dropout_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t s
 }
 
 /* Each row with the numbers of its sample alone: a row's mask is then the same for all of them. */
-static void apply_rows(const mr_layer_call *c, const char *from, char *to)
+static mr_status apply_rows(const mr_layer_call *c, const char *from, char *to)
 {
 	int64_t cols = c->in->cols;
 	size_t row = mr_layer_bytes(c->k, cols);
@@ -36,33 +36,39 @@ static void apply_rows(const mr_layer_call *c, const char *from, char *to)
 
 	for (int64_t s = 0; s < c->samples; s++, key.first_sample++)
 		for (int64_t r = 0; r < c->in->rows; r++, from += row, to += row)
-			c->k->dropout(c->kc, 1, cols, c->cfg->rate, &key, from, to);
+			MR_TRY(c->k->dropout(c->kc, &(mr_dropout_args){.samples = 1, .per_sample = cols,
+								       .rate = c->cfg->rate, .key = &key, .x = from,
+								       .y = to}));
+	return MR_OK;
 }
 
 /* @to = @from through the mask. */
-static void apply(const mr_layer_call *c, const void *from, void *to)
+static mr_status apply(const mr_layer_call *c, const void *from, void *to)
 {
 	if (c->train && c->cfg->rate > 0 && c->cfg->variational)
-		apply_rows(c, from, to);
+		MR_TRY(apply_rows(c, from, to));
 	else if (c->train && c->cfg->rate > 0)
-		c->k->dropout(c->kc, c->samples, c->in->rows * c->in->cols, c->cfg->rate, &c->mask, from, to);
+		MR_TRY(c->k->dropout(
+			c->kc, &(mr_dropout_args){.samples = c->samples, .per_sample = c->in->rows * c->in->cols,
+						  .rate = c->cfg->rate, .key = &c->mask, .x = from, .y = to}));
 	else if (from != to)
 		memcpy(to, from, mr_layer_bytes(c->k, mr_layer_count(c->in[0], c->samples)));
+	return MR_OK;
 }
 
 static mr_status dropout_forward(const mr_layer_call *c)
 {
-	apply(c, c->x[0], c->y[0]);
-	return MR_OK;
+	return apply(c, c->x[0], c->y[0]);
 }
 
 static mr_status dropout_backward_input(const mr_layer_call *c)
 {
 	if (!c->dx[0])
 		return MR_OK;
-	apply(c, c->dy[0], c->dx_add[0] ? c->scratch : c->dx[0]);
+	MR_TRY(apply(c, c->dy[0], c->dx_add[0] ? c->scratch : c->dx[0]));
 	if (c->dx_add[0])
-		c->k->sum(c->kc, mr_layer_count(c->in[0], c->samples), c->dx[0], c->scratch, c->dx[0]);
+		MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = mr_layer_count(c->in[0], c->samples), .a = c->dx[0],
+						       .b = c->scratch, .y = c->dx[0]}));
 	return MR_OK;
 }
 

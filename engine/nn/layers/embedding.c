@@ -71,8 +71,9 @@ static bool is_masked(const mr_layer_call *c)
 
 static mr_status embedding_forward(const mr_layer_call *c)
 {
-	c->k->embed(c->kc, mr_layer_rows(c), c->in->rows, c->out->cols, c->x[0], c->w[0],
-		    c->cfg->context ? c->w[1] : NULL, c->y[0]);
+	MR_TRY(c->k->embed(c->kc, &(mr_embed_args){.rows = mr_layer_rows(c), .t = c->in->rows, .cols = c->out->cols,
+						   .vocab = c->cfg->vocab, .tokens = c->x[0], .wte = c->w[0],
+						   .wpe = c->cfg->context ? c->w[1] : NULL, .y = c->y[0]}));
 	if (is_masked(c))
 		mr_mask_words(c, mr_layer_rows(c), c->out->cols, c->x[0], c->y[0], c->y[0]);
 	return MR_OK;
@@ -92,12 +93,15 @@ static mr_status embedding_backward_weight(const mr_layer_call *c)
 	void *dwpe = c->cfg->context ? c->dw[1] : NULL;
 	const mr_sparse_rows *f = c->sparse_rows; /* then the table has but the tokens that occur */
 
-	c->k->embed_backward(c->kc, mr_layer_rows(c), t, cols, f ? f->n : c->cfg->vocab, f ? f->placed : c->x[0],
-			     is_masked(c) ? c->kept : c->dy[0], f ? f->last : c->dw[0], dwpe, c->dw_add);
+	MR_TRY(c->k->embed_backward(
+		c->kc, &(mr_embed_backward_args){.rows = mr_layer_rows(c), .t = t, .cols = cols,
+						 .vocab = f ? f->n : c->cfg->vocab, .tokens = f ? f->placed : c->x[0],
+						 .dy = is_masked(c) ? c->kept : c->dy[0],
+						 .dwte = f ? f->last : c->dw[0], .dwpe = dwpe, .add = c->dw_add}));
 	if (f && f->whole)
-		mr_sparse_rows_add(f, c->k, c->kc);
+		MR_TRY(mr_sparse_rows_add(f, c->k, c->kc));
 	else if (f)
-		mr_sparse_rows_step(f, c->k, c->kc, &c->step[0]);
+		MR_TRY(mr_sparse_rows_step(f, c->k, c->kc, &c->step[0]));
 	if (dwpe && spare > 0 && !c->dw_add) /* positions that this run never uses; the kernel writes t rows only */
 		memset((char *)dwpe + (size_t)(t * cols) * each, 0, (size_t)(spare * cols) * each);
 	return MR_OK;

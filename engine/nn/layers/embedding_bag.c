@@ -116,8 +116,8 @@ static mr_status bag_forward(const mr_layer_call *c)
 	b.y = c->y[0];
 	b.old = c->old_rows && c->version != *c->old_rows->latest ? c->old_rows : NULL;
 	b.version = c->version;
-	c->k->ranges(c->kc, mr_layer_rows(c) * b.cols, MR_OF_TYPES(c->k, look_up), &b);
-	return MR_OK;
+	return c->k->ranges(c->kc, &(mr_ranges_args){.n = mr_layer_rows(c) * b.cols, .fn = MR_OF_TYPES(c->k, look_up),
+						     .args = &b});
 }
 
 static void clear(const void *args, int64_t lo, int64_t hi)
@@ -140,34 +140,37 @@ static void meet(bags *b, int64_t n, void *memory)
 }
 
 /* The gradient of the whole table. */
-static void whole_gradient(const mr_layer_call *c, bags *b)
+static mr_status whole_gradient(const mr_layer_call *c, bags *b)
 {
 	size_t bytes = (size_t)(b->vocab * b->cols) * mr_dtype_bytes(c->k->types.gradients);
 
 	if (!c->dw_add)
-		c->k->ranges(c->kc, (int64_t)bytes, clear, b->gradient);
-	c->k->ranges(c->kc, b->met.n * b->cols, MR_OF_TYPES(c->k, add_rows), b);
+		MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = (int64_t)bytes, .fn = clear, .args = b->gradient}));
+	return c->k->ranges(c->kc, &(mr_ranges_args){.n = b->met.n * b->cols, .fn = MR_OF_TYPES(c->k, add_rows),
+						     .args = b});
 }
 
 /* The gradients of the rows that are met alone, at the beginning of the table's, and their steps: the work follows from
  * the micro-batch, not from the table. */
-static void step_rows(const mr_layer_call *c, bags *b)
+static mr_status step_rows(const mr_layer_call *c, bags *b)
 {
 	size_t row = (size_t)b->cols * mr_dtype_bytes(c->k->types.gradients);
 
 	b->close = true;
-	c->k->ranges(c->kc, b->met.n * b->cols, MR_OF_TYPES(c->k, add_rows), b);
+	MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = b->met.n * b->cols, .fn = MR_OF_TYPES(c->k, add_rows),
+						     .args = b}));
 	for (int32_t i = 0; i < b->met.n; i++) {
 		mr_step one = mr_step_shifted(&c->step[0], &c->k->types, b->met.row[i] * b->cols);
 
 		if (c->old_rows)
 			mr_old_rows_save(c->old_rows, b->met.row[i], one.src);
-		mr_lazy_step(c->k, c->kc, b->cols, b->cols, &one, (char *)b->gradient + (size_t)i * row, NULL);
+		MR_TRY(mr_lazy_step(c->k, c->kc, b->cols, b->cols, &one, (char *)b->gradient + (size_t)i * row, NULL));
 	}
+	return MR_OK;
 }
 
 /* Add to a sum of rows, and step those. */
-static void sum_rows(const mr_layer_call *c, bags *b, const mr_step *step)
+static mr_status sum_rows(const mr_layer_call *c, bags *b, const mr_step *step)
 {
 	mr_row_sum sum = mr_row_sum_at(c->dw[0], c->sum_rows, b->cols, c->k->types.gradients);
 
@@ -177,9 +180,11 @@ static void sum_rows(const mr_layer_call *c, bags *b, const mr_step *step)
 	b->place = (int32_t *)(void *)((char *)c->scratch + mr_row_index_bytes(mr_layer_rows(c) * b->size));
 	for (int32_t i = 0; i < b->met.n; i++)
 		b->place[i] = mr_row_sum_place(&sum, b->met.row[i], c->dw_add);
-	c->k->ranges(c->kc, b->met.n * b->cols, MR_OF_TYPES(c->k, add_rows), b);
+	MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = b->met.n * b->cols, .fn = MR_OF_TYPES(c->k, add_rows),
+						     .args = b}));
 	if (step)
-		mr_lazy_step_rows(c->k, c->kc, b->vocab * b->cols, step, &sum, c->old_rows);
+		MR_TRY(mr_lazy_step_rows(c->k, c->kc, b->vocab * b->cols, step, &sum, c->old_rows));
+	return MR_OK;
 }
 
 static mr_status bag_backward_weight(const mr_layer_call *c)
@@ -192,16 +197,14 @@ static mr_status bag_backward_weight(const mr_layer_call *c)
 	b.add = c->dw_add;
 	meet(&b, mr_layer_rows(c), c->scratch);
 	if (c->sum_rows) {
-		sum_rows(c, &b, step);
-		return MR_OK;
+		return sum_rows(c, &b, step);
 	}
 	if (step && step->dst == step->src && !c->dw_add) {
-		step_rows(c, &b);
-		return MR_OK;
+		return step_rows(c, &b);
 	}
-	whole_gradient(c, &b);
+	MR_TRY(whole_gradient(c, &b));
 	if (step)
-		mr_lazy_step(c->k, c->kc, b.cols, b.vocab * b.cols, step, b.gradient, c->old_rows);
+		MR_TRY(mr_lazy_step(c->k, c->kc, b.cols, b.vocab * b.cols, step, b.gradient, c->old_rows));
 	return MR_OK;
 }
 

@@ -32,7 +32,7 @@ static mr_status first_row_backward_input(const mr_layer_call *c)
 
 	for (int64_t s = 0; dx && s < c->samples; s++, dx += all, dy += row) {
 		if (c->dx_add[0]) {
-			c->k->sum(c->kc, c->in->cols, dx, dy, dx);
+			MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = c->in->cols, .a = dx, .b = dy, .y = dx}));
 		} else {
 			memcpy(dx, dy, row);
 			memset(dx + row, 0, all - row);

@@ -25,8 +25,8 @@ static void gelu_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samp
 
 static mr_status gelu_forward(const mr_layer_call *c)
 {
-	c->k->gelu_erf(c->kc, mr_layer_count(c->in[0], c->samples), c->x[0], c->y[0]);
-	return MR_OK;
+	return c->k->gelu_erf(c->kc, &(mr_gelu_erf_args){.n = mr_layer_count(c->in[0], c->samples), .x = c->x[0],
+							 .y = c->y[0]});
 }
 
 static mr_status gelu_backward_input(const mr_layer_call *c)
@@ -36,9 +36,10 @@ static mr_status gelu_backward_input(const mr_layer_call *c)
 
 	if (!c->dx[0])
 		return MR_OK;
-	c->k->gelu_erf_backward(c->kc, n, c->x[0], c->dy[0], dx);
+	MR_TRY(c->k->gelu_erf_backward(c->kc, &(mr_gelu_erf_backward_args){.n = n, .x = c->x[0], .dy = c->dy[0],
+									   .dx = dx}));
 	if (c->dx_add[0])
-		c->k->sum(c->kc, n, c->dx[0], dx, c->dx[0]);
+		MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = n, .a = c->dx[0], .b = dx, .y = c->dx[0]}));
 	return MR_OK;
 }
 

@@ -24,8 +24,7 @@ static mr_status global_avg_pool_forward(const mr_layer_call *c)
 {
 	mr_window w = whole_image(c);
 
-	c->k->pool(c->kc, &w, MR_POOL_MEAN, c->x[0], c->y[0], NULL);
-	return MR_OK;
+	return c->k->pool(c->kc, &(mr_pool_args){.w = &w, .kind = MR_POOL_MEAN, .x = c->x[0], .y = c->y[0]});
 }
 
 static mr_status global_avg_pool_backward_input(const mr_layer_call *c)
@@ -33,7 +32,9 @@ static mr_status global_avg_pool_backward_input(const mr_layer_call *c)
 	mr_window w = whole_image(c);
 
 	if (c->dx[0])
-		c->k->pool_backward(c->kc, &w, MR_POOL_MEAN, NULL, c->dy[0], c->dx[0], c->dx_add[0]);
+		MR_TRY(c->k->pool_backward(c->kc, &(mr_pool_backward_args){.w = &w, .kind = MR_POOL_MEAN,
+									   .dy = c->dy[0], .dx = c->dx[0],
+									   .add = c->dx_add[0]}));
 	return MR_OK;
 }
 

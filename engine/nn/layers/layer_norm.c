@@ -50,32 +50,39 @@ static mr_status layer_norm_forward(const mr_layer_call *c)
 {
 	double eps = c->cfg->eps > 0 ? c->cfg->eps : DEFAULT_EPS;
 
-	c->k->norm(c->kc, mr_layer_rows(c), c->in->cols, eps, c->x[0], c->w[0], c->w[1], c->y[0], c->aux_w, rstd_of(c));
-	return MR_OK;
+	return c->k->norm(c->kc, &(mr_norm_args){.rows = mr_layer_rows(c), .cols = c->in->cols, .eps = eps,
+						 .x = c->x[0], .gain = c->w[0], .shift = c->w[1], .y = c->y[0],
+						 .mean = c->aux_w, .rstd = rstd_of(c)});
 }
 
 static mr_status layer_norm_backward_input(const mr_layer_call *c)
 {
 	if (c->dx[0])
-		c->k->norm_backward_input(c->kc, mr_layer_rows(c), c->in->cols, c->x[0], c->w[0], c->aux_w, rstd_of(c),
-					  c->dy[0], c->dx[0], c->dx_add[0]);
+		MR_TRY(c->k->norm_backward_input(
+			c->kc, &(mr_norm_backward_input_args){.rows = mr_layer_rows(c), .cols = c->in->cols,
+							      .x = c->x[0], .gain = c->w[0], .mean = c->aux_w,
+							      .rstd = rstd_of(c), .dy = c->dy[0], .dx = c->dx[0],
+							      .add = c->dx_add[0]}));
 	return MR_OK;
 }
 
 static mr_status layer_norm_backward_weight(const mr_layer_call *c)
 {
-	c->k->norm_backward_weight(c->kc, mr_layer_rows(c), c->in->cols, c->x[0], c->aux_w, rstd_of(c), c->dy[0],
-				   c->dw[0], c->dw[1], c->dw_add);
-	return MR_OK;
+	return c->k->norm_backward_weight(
+		c->kc, &(mr_norm_backward_weight_args){.rows = mr_layer_rows(c), .cols = c->in->cols, .x = c->x[0],
+						       .mean = c->aux_w, .rstd = rstd_of(c), .dy = c->dy[0],
+						       .dgain = c->dw[0], .dshift = c->dw[1], .add_weight = c->dw_add});
 }
 
 static mr_status layer_norm_backward(const mr_layer_call *c)
 {
 	if (!c->dx[0])
 		return layer_norm_backward_weight(c);
-	c->k->norm_backward(c->kc, mr_layer_rows(c), c->in->cols, c->x[0], c->w[0], c->aux_w, rstd_of(c), c->dy[0],
-			    c->dx[0], c->dx_add[0], c->dw[0], c->dw[1], c->dw_add);
-	return MR_OK;
+	return c->k->norm_backward(c->kc, &(mr_norm_backward_args){.rows = mr_layer_rows(c), .cols = c->in->cols,
+								   .x = c->x[0], .gain = c->w[0], .mean = c->aux_w,
+								   .rstd = rstd_of(c), .dy = c->dy[0], .dx = c->dx[0],
+								   .add = c->dx_add[0], .dgain = c->dw[0],
+								   .dshift = c->dw[1], .add_weight = c->dw_add});
 }
 
 const mr_layer_ops mr_layer_layer_norm = {

@@ -99,8 +99,8 @@ static mr_status linear_forward(const mr_layer_call *c)
 		.addend = c->addend,
 	};
 
-	return c->k->gemm(c->kc, &g, c->x[0], c->w[0], g.bias ? c->w[1] : NULL, c->y[0],
-			  g.act == MR_ACT_GELU ? c->aux_i : NULL);
+	return c->k->gemm(c->kc, &(mr_gemm_args){.g = &g, .a = c->x[0], .b = c->w[0], .bias = g.bias ? c->w[1] : NULL,
+						 .c = c->y[0], .aux = g.act == MR_ACT_GELU ? c->aux_i : NULL});
 }
 
 static bool linear_adds(const mr_layer_cfg *cfg)
@@ -125,10 +125,12 @@ static mr_status linear_backward_input(const mr_layer_call *c)
 	if (c->dy_is_pre_activation) {
 		assert(c->kept == c->dy[0]);
 	} else if (act != MR_ACT_NONE) {
-		c->k->act_backward(c->kc, act, g.m * g.k, act == MR_ACT_GELU ? c->aux_i : c->y[0], c->dy[0], c->kept);
+		MR_TRY(c->k->act_backward(c->kc, &(mr_act_backward_args){.act = act, .n = g.m * g.k,
+									 .aux = act == MR_ACT_GELU ? c->aux_i : c->y[0],
+									 .dy = c->dy[0], .dz = c->kept}));
 		dz = c->kept;
 	}
-	return c->dx[0] ? c->k->gemm(c->kc, &g, dz, c->w[0], NULL, c->dx[0], NULL) : MR_OK;
+	return c->dx[0] ? c->k->gemm(c->kc, &(mr_gemm_args){.g = &g, .a = dz, .b = c->w[0], .c = c->dx[0]}) : MR_OK;
 }
 
 static const void *dz_of(const mr_layer_call *c)
@@ -171,7 +173,8 @@ static mr_status linear_backward_weights(const mr_layer_call *c, uint32_t n)
 		x[j] = c[j].x[0];
 		dz[j] = dz_of(&c[j]);
 	}
-	return c->k->gemm_sum(c->kc, &g, n, swap ? dz : x, swap ? x : dz, c->dw[0], step);
+	return c->k->gemm_sum(c->kc, &(mr_gemm_sum_args){.g = &g, .n = n, .a = swap ? dz : x, .b = swap ? x : dz,
+							 .c = c->dw[0], .s = step});
 }
 
 static mr_status linear_backward_weight(const mr_layer_call *c)
@@ -184,8 +187,10 @@ static mr_status linear_backward_weight(const mr_layer_call *c)
 	return c->sparse_rows && !c->sparse_rows->whole
 		       ? mr_sparse_rows_product(c->sparse_rows, c->k, c->kc, &g, swap ? dz : x, swap ? x : dz, c->dw[0],
 						step)
-	       : step ? c->k->gemm_step(c->kc, &g, swap ? dz : x, swap ? x : dz, c->dw[0], step)
-		      : c->k->gemm(c->kc, &g, swap ? dz : x, swap ? x : dz, NULL, c->dw[0], NULL);
+	       : step ? c->k->gemm_step(c->kc, &(mr_gemm_step_args){.g = &g, .a = swap ? dz : x, .b = swap ? x : dz,
+								    .c = c->dw[0], .s = step})
+		      : c->k->gemm(c->kc, &(mr_gemm_args){.g = &g, .a = swap ? dz : x, .b = swap ? x : dz,
+							  .c = c->dw[0]});
 }
 
 const mr_layer_ops mr_layer_linear = {

@@ -41,8 +41,7 @@ static mr_status lrn_forward(const mr_layer_call *c)
 {
 	mr_lrn l = lrn_of(c);
 
-	c->k->lrn(c->kc, &l, c->x[0], c->y[0]);
-	return MR_OK;
+	return c->k->lrn(c->kc, &(mr_lrn_args){.l = &l, .x = c->x[0], .y = c->y[0]});
 }
 
 static mr_status lrn_backward_input(const mr_layer_call *c)
@@ -50,7 +49,8 @@ static mr_status lrn_backward_input(const mr_layer_call *c)
 	mr_lrn l = lrn_of(c);
 
 	if (c->dx[0])
-		c->k->lrn_backward(c->kc, &l, c->x[0], c->dy[0], c->dx[0], c->dx_add[0]);
+		MR_TRY(c->k->lrn_backward(c->kc, &(mr_lrn_backward_args){.l = &l, .x = c->x[0], .dy = c->dy[0],
+									 .dx = c->dx[0], .add = c->dx_add[0]}));
 	return MR_OK;
 }
 

@@ -12,16 +12,18 @@ static double factor(const mr_layer_call *c, uint64_t i)
 	return word < mr_dropout_threshold(c->cfg->rate) ? 0 : 1 / (1 - c->cfg->rate);
 }
 
-void mr_mask_weights(const mr_layer_call *c, int64_t n, mr_dtype type, const void *from, void *to)
+mr_status mr_mask_weights(const mr_layer_call *c, int64_t n, mr_dtype type, const void *from, void *to)
 {
 	mr_mask_key key = {.seed = c->mask.seed, .first_sample = c->window, .layer = c->mask.layer};
 
 	if (type == c->k->types.activations) {
-		c->k->dropout(c->kc, 1, n, c->cfg->rate, &key, from, to);
-		return;
+		MR_TRY(c->k->dropout(c->kc, &(mr_dropout_args){.samples = 1, .per_sample = n, .rate = c->cfg->rate,
+							       .key = &key, .x = from, .y = to}));
+		return MR_OK;
 	}
 	for (int64_t i = 0; i < n; i++) /* gradients in f32 of weights in bf16 */
 		mr_element_put(type, to, i, mr_element(type, from, i) * factor(c, (uint64_t)i));
+	return MR_OK;
 }
 
 void mr_mask_words(const mr_layer_call *c, int64_t rows, int64_t cols, const int32_t *word, const void *from, void *to)

@@ -10,7 +10,7 @@
 #include "nn/layers/shared.h"
 
 /** @to = @from [n] of @type through the mask of the step; @to may be @from. The rate is the configuration's. */
-void mr_mask_weights(const mr_layer_call *c, int64_t n, mr_dtype type, const void *from, void *to);
+mr_status mr_mask_weights(const mr_layer_call *c, int64_t n, mr_dtype type, const void *from, void *to) MR_MUST_USE;
 
 /** @to = @from, rows [rows, cols] of activations, each row through the mask of its word @word; @to may be @from. */
 void mr_mask_words(const mr_layer_call *c, int64_t rows, int64_t cols, const int32_t *word, const void *from, void *to);

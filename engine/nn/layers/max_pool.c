@@ -29,8 +29,8 @@ static mr_status max_pool_forward(const mr_layer_call *c)
 {
 	mr_window w = mr_layer_pool(c->cfg, c->in[0], c->samples);
 
-	c->k->pool(c->kc, &w, MR_POOL_MAX, c->x[0], c->y[0], c->aux_i);
-	return MR_OK;
+	return c->k->pool(c->kc, &(mr_pool_args){.w = &w, .kind = MR_POOL_MAX, .x = c->x[0], .y = c->y[0],
+						 .which = c->aux_i});
 }
 
 static mr_status max_pool_backward_input(const mr_layer_call *c)
@@ -38,7 +38,9 @@ static mr_status max_pool_backward_input(const mr_layer_call *c)
 	mr_window w = mr_layer_pool(c->cfg, c->in[0], c->samples);
 
 	if (c->dx[0])
-		c->k->pool_backward(c->kc, &w, MR_POOL_MAX, c->aux_i, c->dy[0], c->dx[0], c->dx_add[0]);
+		MR_TRY(c->k->pool_backward(c->kc, &(mr_pool_backward_args){.w = &w, .kind = MR_POOL_MAX,
+									   .which = c->aux_i, .dy = c->dy[0],
+									   .dx = c->dx[0], .add = c->dx_add[0]}));
 	return MR_OK;
 }
 

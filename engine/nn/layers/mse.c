@@ -31,8 +31,8 @@ static mr_status mse_target(const mr_layer_cfg *cfg, mr_shape in, mr_shape targe
 
 static mr_status mse_forward(const mr_layer_call *c)
 {
-	*c->loss = c->k->mse(c->kc, mr_layer_rows(c), c->in->cols, (void *)c->x[0], c->target);
-	return MR_OK;
+	return c->k->mse(c->kc, &(mr_mse_args){.rows = mr_layer_rows(c), .cols = c->in->cols, .a = (void *)c->x[0],
+					       .y = c->target, .loss = c->loss});
 }
 
 const mr_layer_ops mr_layer_mse = {

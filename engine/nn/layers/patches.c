@@ -59,28 +59,28 @@ static void copy_runs(const void *args, int64_t lo, int64_t hi)
 	}
 }
 
-static void copy_all(const mr_layer_call *c, const void *from, void *to, bool back)
+static mr_status copy_all(const mr_layer_call *c, const void *from, void *to, bool back)
 {
 	int64_t p = c->cfg->patch, width = mr_shape_dim(c->in[0], 1) / p;
 	copying a = {.size = mr_dtype_bytes(c->k->types.activations), .width = width, .run = p * c->in->cols,
 		     .patch = p, .to = to, .from = from, .back = back};
 
-	c->k->ranges(c->kc, c->samples * c->out->rows * p, copy_runs, &a);
+	return c->k->ranges(c->kc, &(mr_ranges_args){.n = c->samples * c->out->rows * p, .fn = copy_runs, .args = &a});
 }
 
 static mr_status patches_forward(const mr_layer_call *c)
 {
-	copy_all(c, c->x[0], c->y[0], false);
-	return MR_OK;
+	return copy_all(c, c->x[0], c->y[0], false);
 }
 
 static mr_status patches_backward_input(const mr_layer_call *c)
 {
 	if (!c->dx[0])
 		return MR_OK;
-	copy_all(c, c->dy[0], c->dx_add[0] ? c->scratch : c->dx[0], true);
+	MR_TRY(copy_all(c, c->dy[0], c->dx_add[0] ? c->scratch : c->dx[0], true));
 	if (c->dx_add[0])
-		c->k->sum(c->kc, mr_layer_count(c->in[0], c->samples), c->dx[0], c->scratch, c->dx[0]);
+		MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = mr_layer_count(c->in[0], c->samples), .a = c->dx[0],
+						       .b = c->scratch, .y = c->dx[0]}));
 	return MR_OK;
 }
 

@@ -54,7 +54,8 @@ static mr_status place_rows_backward_input(const mr_layer_call *c)
 		char *dx = (char *)c->dx[0] + (size_t)s * p.in;
 
 		if (c->dx_add[0])
-			c->k->sum(c->kc, mr_shape_count(*c->in), dx, dy, dx);
+			MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = mr_shape_count(*c->in), .a = dx, .b = dy,
+							       .y = dx}));
 		else
 			memcpy(dx, dy, p.in);
 	}

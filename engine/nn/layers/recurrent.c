@@ -142,19 +142,19 @@ void mr_recurrent_needs(mr_cell_kind kind, const mr_layer_cfg *cfg, const mr_sha
 }
 
 /* weight_hh for F and I: through the mask of its step, at @room, if it has one. */
-static const void *weight_hh(const mr_layer_call *c, const places *p, void *room)
+static mr_status weight_hh(const mr_layer_call *c, const places *p, void *room, const void **out)
 {
-	if (!p->masked || !c->train)
-		return c->w[1];
-	mr_mask_weights(c, c->cfg->out * p->width, c->k->types.weights, c->w[1], room);
-	return room;
+	bool masked = p->masked && c->train;
+
+	*out = masked ? room : c->w[1];
+	return masked ? mr_mask_weights(c, c->cfg->out * p->width, c->k->types.weights, c->w[1], room) : MR_OK;
 }
 
-static mr_recurrence_call whole_call(const mr_layer_call *c, const places *p)
+static mr_status whole_call(const mr_layer_call *c, const places *p, mr_recurrence_call *out)
 {
-	return (mr_recurrence_call){
+	*out = (mr_recurrence_call){
 		.x = c->x[0],
-		.w = {c->w[0], weight_hh(c, p, c->scratch), c->w[2], c->w[3]},
+		.w = {c->w[0], NULL, c->w[2], c->w[3]},
 		.begin_y = c->begin[MR_RECURRENT_H],
 		.begin_c = c->begin[MR_RECURRENT_C],
 		.y = c->y[0],
@@ -166,14 +166,16 @@ static mr_recurrence_call whole_call(const mr_layer_call *c, const places *p)
 		.dx_add = c->dx_add[0],
 		.dw = c->kept,
 	};
+	return weight_hh(c, p, c->scratch, &out->w[1]);
 }
 
 static mr_status whole_forward(const mr_layer_call *c, const places *p, const mr_recurrence *r)
 {
-	mr_recurrence_call q = whole_call(c, p);
 	size_t row = mr_layer_bytes(c->k, r->width);
+	mr_recurrence_call q;
 
-	MR_TRY(c->k->recurrence(c->kc, r, &q));
+	MR_TRY(whole_call(c, p, &q));
+	MR_TRY(c->k->recurrence(c->kc, &(mr_recurrence_args){.r = r, .q = &q}));
 	for (int64_t s = 0; s < c->samples && c->end[MR_RECURRENT_H]; s++)
 		memcpy((char *)c->end[MR_RECURRENT_H] + (size_t)s * row,
 		       (const char *)c->y[0] + (size_t)(s * r->t + r->t - 1) * row, row);
@@ -182,9 +184,10 @@ static mr_status whole_forward(const mr_layer_call *c, const places *p, const mr
 
 static mr_status whole_backward(const mr_layer_call *c, const places *p, const mr_recurrence *r)
 {
-	mr_recurrence_call q = whole_call(c, p);
+	mr_recurrence_call q;
 
-	return c->k->recurrence_backward(c->kc, r, &q);
+	MR_TRY(whole_call(c, p, &q));
+	return c->k->recurrence_backward(c->kc, &(mr_recurrence_backward_args){.r = r, .q = &q});
 }
 
 /* The gradients that I has made go to the sums, and into the steps that W takes. */
@@ -199,14 +202,15 @@ static mr_status whole_weight(const mr_layer_call *c, const places *p)
 		const void *from;
 
 		if (i == 1 && p->masked && c->train)
-			mr_mask_weights(c, n, type, made, c->scratch);
+			MR_TRY(mr_mask_weights(c, n, type, made, c->scratch));
 		from = i == 1 && p->masked && c->train ? c->scratch : made;
 		if (c->dw_add)
-			c->k->sum_gradients(c->kc, n, c->dw[i], from, c->dw[i]);
+			MR_TRY(c->k->sum_gradients(c->kc, &(mr_sum_gradients_args){.n = n, .a = c->dw[i], .b = from,
+										   .y = c->dw[i]}));
 		else
 			memcpy(c->dw[i], from, bytes);
 		if (i < 2 && c->step && c->step[i].dst)
-			c->k->step(c->kc, n, &c->step[i], c->dw[i]);
+			MR_TRY(c->k->step(c->kc, &(mr_step_args){.n = n, .s = &c->step[i], .g = c->dw[i]}));
 		made += bytes;
 	}
 	return MR_OK;
@@ -295,8 +299,8 @@ mr_status mr_recurrent_forward(mr_cell_kind kind, const mr_layer_call *c)
 
 	if (is_whole(kind, c, &whole))
 		return whole_forward(c, &p, &whole);
-	w = weight_hh(c, &p, c->scratch);
-	MR_TRY(k->gemm(c->kc, &of_x, c->x[0], c->w[0], c->w[2], gates, NULL));
+	MR_TRY(weight_hh(c, &p, c->scratch, &w));
+	MR_TRY(k->gemm(c->kc, &(mr_gemm_args){.g = &of_x, .a = c->x[0], .b = c->w[0], .bias = c->w[2], .c = gates}));
 	if (c->begin[MR_RECURRENT_H])
 		memcpy(y, c->begin[MR_RECURRENT_H], mr_layer_bytes(k, c->samples * h));
 	else
@@ -304,14 +308,21 @@ mr_status mr_recurrent_forward(mr_cell_kind kind, const mr_layer_call *c)
 	for (int64_t i = 0; i < p.t; i++) {
 		int64_t n = samples_at_once(c, i);
 
-		MR_TRY(k->gemm(c->kc, &of_y, y, w, c->w[3], fed, NULL));
+		MR_TRY(k->gemm(c->kc, &(mr_gemm_args){.g = &of_y, .a = y, .b = w, .bias = c->w[3], .c = fed}));
 		for (int64_t s = 0; s < c->samples; s += n) {
 			part q = part_of(c, &p, i, s, n);
 			int64_t r = row_at(&p, s, q.row);
+			mr_cell_args o = {
+				.c = &q.cell,
+				.a = at(gates, r, p.width, act),
+				.b = at(fed, s, p.width, act),
+				.before = before_of(&p, &q, memory, c->begin[MR_RECURRENT_C], h, compute),
+				.memory = at(memory, r, h, compute),
+				.y = at(c->y[0], r, h, act),
+				.y_step = at(y, s, h, act),
+			};
 
-			k->cell(c->kc, &q.cell, at(gates, r, p.width, act), at(fed, s, p.width, act),
-				before_of(&p, &q, memory, c->begin[MR_RECURRENT_C], h, compute),
-				at(memory, r, h, compute), at(c->y[0], r, h, act), at(y, s, h, act));
+			MR_TRY(k->cell(c->kc, &o));
 		}
 	}
 	hand_on(c, &p, y, memory);
@@ -334,7 +345,7 @@ mr_status mr_recurrent_backward_input(mr_cell_kind kind, const mr_layer_call *c)
 
 	if (is_whole(kind, c, &whole))
 		return whole_backward(c, &p, &whole);
-	w = weight_hh(c, &p, c->scratch);
+	MR_TRY(weight_hh(c, &p, c->scratch, &w));
 	memset(dy, 0, p.step);
 	memset(carry, 0, p.carry);
 	for (int64_t i = p.t - 1; i >= 0; i--) {
@@ -343,7 +354,12 @@ mr_status mr_recurrent_backward_input(mr_cell_kind kind, const mr_layer_call *c)
 		for (int64_t s = 0; s < c->samples; s += n) {
 			part q = part_of(c, &p, i, s, n);
 			int64_t r = row_at(&p, s, q.row);
-			mr_cell_gradients d = {
+			mr_cell_backward_args o = {
+				.c = &q.cell,
+				.gates = at_const(gates, r, p.width, act),
+				.before = before_of(&p, &q, memory, c->begin[MR_RECURRENT_C], h, compute),
+				.memory = at_const(memory, r, h, compute),
+				.y_before = before_of(&p, &q, c->y[0], c->begin[MR_RECURRENT_H], h, act),
 				.dy = at_const(c->dy[0], r, h, act),
 				.dy_next = at(dy, s, h, act),
 				.carry = at(carry, s, h, compute),
@@ -352,15 +368,12 @@ mr_status mr_recurrent_backward_input(mr_cell_kind kind, const mr_layer_call *c)
 				.db_step = at(fed, s, p.width, act),
 			};
 
-			k->cell_backward(c->kc, &q.cell, at_const(gates, r, p.width, act),
-					 before_of(&p, &q, memory, c->begin[MR_RECURRENT_C], h, compute),
-					 at_const(memory, r, h, compute),
-					 before_of(&p, &q, c->y[0], c->begin[MR_RECURRENT_H], h, act), &d);
+			MR_TRY(k->cell_backward(c->kc, &o));
 		}
 		if (i)
-			MR_TRY(k->gemm(c->kc, &to_y, fed, w, NULL, dy, NULL));
+			MR_TRY(k->gemm(c->kc, &(mr_gemm_args){.g = &to_y, .a = fed, .b = w, .c = dy}));
 	}
-	return c->dx[0] ? k->gemm(c->kc, &to_x, da, c->w[0], NULL, c->dx[0], NULL) : MR_OK;
+	return c->dx[0] ? k->gemm(c->kc, &(mr_gemm_args){.g = &to_x, .a = da, .b = c->w[0], .c = c->dx[0]}) : MR_OK;
 }
 
 /* Write to @to, for each row, the y of the row processed before it; before the first one that with which the
@@ -396,8 +409,9 @@ static mr_status product(const mr_layer_call *c, const places *p, int which, con
 	};
 
 	return c->step && c->step[which].dst
-		       ? c->k->gemm_step(c->kc, &g, a, d, c->dw[which], &c->step[which])
-		       : c->k->gemm(c->kc, &g, a, d, NULL, c->dw[which], NULL);
+		       ? c->k->gemm_step(c->kc, &(mr_gemm_step_args){.g = &g, .a = a, .b = d, .c = c->dw[which],
+								     .s = &c->step[which]})
+		       : c->k->gemm(c->kc, &(mr_gemm_args){.g = &g, .a = a, .b = d, .c = c->dw[which]});
 }
 
 /* The gradient of weight_hh through the mask of the step: it is whole before it is masked, added and stepped. */
@@ -407,13 +421,15 @@ static mr_status masked_product(const mr_layer_call *c, const places *p, const v
 	mr_gemm g = {.of = MR_GEMM_GRADIENTS, .m = c->cfg->out, .n = p->width, .k = p->rows, .ta = true};
 	void *made = c->dw_add ? c->scratch : c->dw[1];
 
-	MR_TRY(c->k->gemm(c->kc, &g, a, d, NULL, made, NULL));
-	mr_mask_weights(c, n, c->k->types.gradients, made, made);
+	MR_TRY(c->k->gemm(c->kc, &(mr_gemm_args){.g = &g, .a = a, .b = d, .c = made}));
+	MR_TRY(mr_mask_weights(c, n, c->k->types.gradients, made, made));
 	if (c->dw_add)
-		c->k->sum_gradients(c->kc, n, c->dw[1], made, c->dw[1]);
-	c->k->colsum(c->kc, p->rows, p->width, d, c->dw[3], c->dw_add);
+		MR_TRY(c->k->sum_gradients(c->kc, &(mr_sum_gradients_args){.n = n, .a = c->dw[1], .b = made,
+									   .y = c->dw[1]}));
+	MR_TRY(c->k->colsum(c->kc, &(mr_colsum_args){.rows = p->rows, .cols = p->width, .x = d, .y = c->dw[3],
+						     .add = c->dw_add}));
 	if (c->step && c->step[1].dst)
-		c->k->step(c->kc, n, &c->step[1], c->dw[1]);
+		MR_TRY(c->k->step(c->kc, &(mr_step_args){.n = n, .s = &c->step[1], .g = c->dw[1]}));
 	return MR_OK;
 }
 

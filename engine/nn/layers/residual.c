@@ -24,8 +24,8 @@ static mr_status residual_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_
 
 static mr_status residual_forward(const mr_layer_call *c)
 {
-	c->k->sum(c->kc, mr_layer_count(c->in[0], c->samples), c->x[0], c->x[1], c->y[0]);
-	return MR_OK;
+	return c->k->sum(c->kc, &(mr_sum_args){.n = mr_layer_count(c->in[0], c->samples), .a = c->x[0], .b = c->x[1],
+					       .y = c->y[0]});
 }
 
 static mr_status residual_backward_input(const mr_layer_call *c)
@@ -34,7 +34,7 @@ static mr_status residual_backward_input(const mr_layer_call *c)
 
 	for (int i = 0; i < 2; i++) {
 		if (c->dx[i] && c->dx_add[i])
-			c->k->sum(c->kc, n, c->dx[i], c->dy[0], c->dx[i]);
+			MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = n, .a = c->dx[i], .b = c->dy[0], .y = c->dx[i]}));
 		else if (c->dx[i] && c->dx[i] != c->dy[0])
 			memcpy(c->dx[i], c->dy[0], mr_layer_bytes(c->k, n));
 	}

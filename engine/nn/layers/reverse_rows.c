@@ -52,26 +52,26 @@ static void reverse(const void *args, int64_t lo, int64_t hi)
 	}
 }
 
-static void reverse_all(const mr_layer_call *c, const void *from, void *to)
+static mr_status reverse_all(const mr_layer_call *c, const void *from, void *to)
 {
 	reversal r = {.c = c, .from = from, .to = to, .row = mr_layer_bytes(c->k, c->in->cols)};
 
-	c->k->ranges(c->kc, c->samples, reverse, &r);
+	return c->k->ranges(c->kc, &(mr_ranges_args){.n = c->samples, .fn = reverse, .args = &r});
 }
 
 static mr_status reverse_rows_forward(const mr_layer_call *c)
 {
-	reverse_all(c, c->x[0], c->y[0]);
-	return MR_OK;
+	return reverse_all(c, c->x[0], c->y[0]);
 }
 
 static mr_status reverse_rows_backward_input(const mr_layer_call *c)
 {
 	if (!c->dx[0])
 		return MR_OK;
-	reverse_all(c, c->dy[0], c->dx_add[0] ? c->scratch : c->dx[0]);
+	MR_TRY(reverse_all(c, c->dy[0], c->dx_add[0] ? c->scratch : c->dx[0]));
 	if (c->dx_add[0])
-		c->k->sum(c->kc, mr_layer_count(*c->in, c->samples), c->dx[0], c->scratch, c->dx[0]);
+		MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = mr_layer_count(*c->in, c->samples), .a = c->dx[0],
+						       .b = c->scratch, .y = c->dx[0]}));
 	return MR_OK;
 }
 

@@ -57,7 +57,7 @@ static mr_status rope_forward(const mr_layer_call *c)
 {
 	mr_rope r = describe(c->cfg, c->in[0], c->samples);
 
-	return c->k->rope(c->kc, &r, c->x, c->y[0]);
+	return c->k->rope(c->kc, &(mr_rope_args){.r = &r, .q = c->x[0], .k = c->x[1], .v = c->x[2], .y = c->y[0]});
 }
 
 static mr_status rope_backward_input(const mr_layer_call *c)
@@ -70,10 +70,12 @@ static mr_status rope_backward_input(const mr_layer_call *c)
 		dx[i] = c->dx[i] && !c->dx_add[i] ? c->dx[i] : room;
 		room += mr_layer_align(mr_layer_bytes(c->k, mr_layer_count(c->in[i], c->samples)));
 	}
-	MR_TRY(c->k->rope_backward(c->kc, &r, c->dy[0], dx));
+	MR_TRY(c->k->rope_backward(
+		c->kc, &(mr_rope_backward_args){.r = &r, .dy = c->dy[0], .dq = dx[0], .dk = dx[1], .dv = dx[2]}));
 	for (int i = 0; i < 3; i++)
 		if (c->dx[i] && c->dx_add[i])
-			c->k->sum(c->kc, mr_layer_count(c->in[i], c->samples), c->dx[i], dx[i], c->dx[i]);
+			MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = mr_layer_count(c->in[i], c->samples), .a = c->dx[i],
+							       .b = dx[i], .y = c->dx[i]}));
 	return MR_OK;
 }
 

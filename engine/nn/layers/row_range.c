@@ -58,7 +58,7 @@ static mr_status row_range_backward_input(const mr_layer_call *c)
 		char *dx = (char *)c->dx[0] + (size_t)s * p.in;
 
 		if (c->dx_add[0]) {
-			c->k->sum(c->kc, n, dx + p.first, dy, dx + p.first);
+			MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = n, .a = dx + p.first, .b = dy, .y = dx + p.first}));
 			continue;
 		}
 		memset(dx, 0, p.first);

@@ -181,7 +181,8 @@ static mr_status softmax_xent_forward(const mr_layer_call *c)
 	if (c->cfg->padding)
 		n = blank(c);
 	smooth = e > 0 ? e * above_mean(c) : 0;
-	*c->loss = c->k->xent(c->kc, rows, c->in->cols, (void *)c->x[0], c->target);
+	MR_TRY(c->k->xent(c->kc, &(mr_xent_args){.rows = rows, .classes = c->in->cols, .logits = (void *)c->x[0],
+						 .targets = c->target, .loss = c->loss}));
 	over = c->cfg->per_sample ? (double)c->samples : n > 0 ? (double)n : 1;
 	if (!(e > 0) && over == (double)rows)
 		return MR_OK;
@@ -189,8 +190,7 @@ static mr_status softmax_xent_forward(const mr_layer_call *c)
 	a.factor = (double)rows / over;
 	a.at = e / over;
 	a.spread = e / (double)c->in->cols / over;
-	c->k->ranges(c->kc, rows, change, &a);
-	return MR_OK;
+	return c->k->ranges(c->kc, &(mr_ranges_args){.n = rows, .fn = change, .args = &a});
 }
 
 const mr_layer_ops mr_layer_softmax_xent = {

@@ -78,8 +78,8 @@ static mr_status split_forward(const mr_layer_call *c)
 
 	a.whole_from = c->x[0];
 	a.to_part = c->y;
-	c->k->ranges(c->kc, mr_layer_count(c->in[0], c->samples), copy_range, &a);
-	return MR_OK;
+	return c->k->ranges(c->kc, &(mr_ranges_args){.n = mr_layer_count(c->in[0], c->samples), .fn = copy_range,
+						     .args = &a});
 }
 
 static mr_status split_backward_input(const mr_layer_call *c)
@@ -91,9 +91,9 @@ static mr_status split_backward_input(const mr_layer_call *c)
 		return MR_OK;
 	a.whole_to = c->dx_add[0] ? c->scratch : c->dx[0];
 	a.from_part = c->dy;
-	c->k->ranges(c->kc, n, copy_range, &a);
+	MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = n, .fn = copy_range, .args = &a}));
 	if (c->dx_add[0])
-		c->k->sum(c->kc, n, c->dx[0], c->scratch, c->dx[0]);
+		MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = n, .a = c->dx[0], .b = c->scratch, .y = c->dx[0]}));
 	return MR_OK;
 }
 

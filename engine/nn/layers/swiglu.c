@@ -33,8 +33,8 @@ static void swiglu_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t sa
 
 static mr_status swiglu_forward(const mr_layer_call *c)
 {
-	c->k->swiglu(c->kc, mr_layer_count(c->in[0], c->samples), c->x[0], c->x[1], c->y[0]);
-	return MR_OK;
+	return c->k->swiglu(c->kc, &(mr_swiglu_args){.n = mr_layer_count(c->in[0], c->samples), .gate = c->x[0],
+						     .up = c->x[1], .y = c->y[0]});
 }
 
 static mr_status swiglu_backward_input(const mr_layer_call *c)
@@ -47,10 +47,11 @@ static mr_status swiglu_backward_input(const mr_layer_call *c)
 		dx[i] = c->dx[i] && !c->dx_add[i] ? c->dx[i] : room;
 		room += mr_layer_align(mr_layer_bytes(c->k, n));
 	}
-	c->k->swiglu_backward(c->kc, n, c->x[0], c->x[1], c->dy[0], dx[0], dx[1]);
+	MR_TRY(c->k->swiglu_backward(c->kc, &(mr_swiglu_backward_args){.n = n, .gate = c->x[0], .up = c->x[1],
+								       .dy = c->dy[0], .dgate = dx[0], .dup = dx[1]}));
 	for (int i = 0; i < 2; i++)
 		if (c->dx[i] && c->dx_add[i])
-			c->k->sum(c->kc, n, c->dx[i], dx[i], c->dx[i]);
+			MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = n, .a = c->dx[i], .b = dx[i], .y = c->dx[i]}));
 	return MR_OK;
 }
 

@@ -162,11 +162,11 @@ static mr_status round_of(const mr_kernels *k, mr_kctx *kc, const mr_optim_matri
 	void *x = w->x;
 
 	products(m, g);
-	MR_TRY(k->gemm(kc, &g[SQUARE], x, x, NULL, w->a, NULL));
-	MR_TRY(k->gemm(kc, &g[POWER], w->a, w->a, NULL, w->p, NULL));
+	MR_TRY(k->gemm(kc, &(mr_gemm_args){.g = &g[SQUARE], .a = x, .b = x, .c = w->a}));
+	MR_TRY(k->gemm(kc, &(mr_gemm_args){.g = &g[POWER], .a = w->a, .b = w->a, .c = w->p}));
 	mix(k->types.state, small * small, NS_B, w->a, NS_C, w->p, w->p);
 	mix(k->types.state, m->rows * m->cols, NS_A, x, 0, NULL, w->next);
-	MR_TRY(k->gemm(kc, &g[STEP], wide ? w->p : x, wide ? x : w->p, NULL, w->next, NULL));
+	MR_TRY(k->gemm(kc, &(mr_gemm_args){.g = &g[STEP], .a = wide ? w->p : x, .b = wide ? x : w->p, .c = w->next}));
 	w->x = w->next;
 	w->next = x;
 	return MR_OK;
@@ -181,13 +181,15 @@ static mr_status step_matrix(const mr_optim *o, const mr_optim_call *c, const mr
 	char *at = c->work;
 	size_t whole = whole_bytes(m, k->types.state), square = square_bytes(m, k->types.state);
 	work w = {at, at + whole, at + 2 * whole, at + 2 * whole + square};
+	double squares;
 
 	mix(k->types.state, n, o->mu, mean, (1 - o->mu) * c->gscale, g, mean);
 	if (o->nesterov)
 		mix(k->types.state, n, o->mu, mean, (1 - o->mu) * c->gscale, g, w.x);
 	else
 		memcpy(w.x, mean, (size_t)n * mr_dtype_bytes(k->types.state));
-	mix(k->types.state, n, 1 / (sqrt(k->sumsq(kc, n, w.x)) + NS_EPS), w.x, 0, NULL, w.x);
+	MR_TRY(k->sumsq(kc, &(mr_sumsq_args){.n = n, .x = w.x, .sum = &squares}));
+	mix(k->types.state, n, 1 / (sqrt(squares) + NS_EPS), w.x, 0, NULL, w.x);
 	for (uint32_t i = 0; i < o->rounds; i++)
 		MR_TRY(round_of(k, kc, m, &w));
 	step_masters(&k->types, n, 1 - c->lr * mr_optim_decay_of(o, c), -c->lr * scale, w.x, c);

@@ -10,28 +10,25 @@ static bool in_f32(const mr_chosen *c, const mr_gemm *g)
 	return mr_chosen_gemm_by(c, g) == MR_CHOICE_F32 && mr_f32_inside_has(g);
 }
 
-mr_status mr_chosen_bf16_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c,
-			      void *aux)
+mr_status mr_chosen_bf16_gemm(mr_kctx *kc, const mr_gemm_args *o)
 {
-	return (in_f32(&kc->chosen, g) ? mr_f32_inside_gemm : mr_bf16_gemm)(kc, g, a, b, bias, c, aux);
+	return (in_f32(&kc->chosen, o->g) ? mr_f32_inside_gemm : mr_bf16_gemm)(kc, o);
 }
 
-mr_status mr_chosen_bf16_gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a,
-				  const void *const *b, void *c, const mr_step *s)
+mr_status mr_chosen_bf16_gemm_sum(mr_kctx *kc, const mr_gemm_sum_args *o)
 {
-	return (in_f32(&kc->chosen, g) ? mr_f32_inside_gemm_sum : mr_bf16_gemm_sum)(kc, g, n, a, b, c, s);
+	return (in_f32(&kc->chosen, o->g) ? mr_f32_inside_gemm_sum : mr_bf16_gemm_sum)(kc, o);
 }
 
-mr_status mr_chosen_bf16_gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c,
-				   const mr_step *s)
+mr_status mr_chosen_bf16_gemm_step(mr_kctx *kc, const mr_gemm_step_args *o)
 {
-	return mr_chosen_bf16_gemm_sum(kc, g, 1, &a, &b, c, s);
+	return mr_chosen_bf16_gemm_sum(
+		kc, &(mr_gemm_sum_args){.g = o->g, .n = 1, .a = &o->a, .b = &o->b, .c = o->c, .s = o->s});
 }
 
-mr_status mr_chosen_bf16_gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c,
-					const mr_step *s, const mr_gemm_rows *r)
+mr_status mr_chosen_bf16_gemm_step_rows(mr_kctx *kc, const mr_gemm_step_rows_args *o)
 {
-	return (in_f32(&kc->chosen, g) ? mr_f32_inside_gemm_step_rows : mr_bf16_gemm_step_rows)(kc, g, a, b, c, s, r);
+	return (in_f32(&kc->chosen, o->g) ? mr_f32_inside_gemm_step_rows : mr_bf16_gemm_step_rows)(kc, o);
 }
 
 mr_kernel_by mr_chosen_bf16_executor(const mr_kernels *k, uint32_t n_threads, const mr_kernel_call *c)

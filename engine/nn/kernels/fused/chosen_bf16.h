@@ -7,14 +7,10 @@
 
 #include "nn/recorder.h"
 
-mr_status mr_chosen_bf16_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c,
-			      void *aux) MR_MUST_USE;
-mr_status mr_chosen_bf16_gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c,
-				   const mr_step *s) MR_MUST_USE;
-mr_status mr_chosen_bf16_gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a,
-				  const void *const *b, void *c, const mr_step *s) MR_MUST_USE;
-mr_status mr_chosen_bf16_gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c,
-					const mr_step *s, const mr_gemm_rows *r) MR_MUST_USE;
+/* mr_chosen_bf16_gemm and so on: those whose column `bf16` in nn/kernels.def says PRODUCT. */
+#define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) \
+	mr_status mr_chosen_bf16_##id(mr_kctx *kc, const mr_##id##_args *o) MR_MUST_USE;
+#include "nn/kernels.def"
 
 /** nn/recorder.h */
 mr_kernel_by mr_chosen_bf16_executor(const mr_kernels *k, uint32_t n_threads, const mr_kernel_call *c);

@@ -209,36 +209,40 @@ static mr_status run(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *cons
 
 /* --- the operations ----------------------------------------------------------------------------------------------- */
 
-static void column_sums(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, bool add)
+static mr_status column_sums(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, bool add)
 {
-	if (g->colsum_a)
-		mr_fused_colsum(kc, g->k, g->m, a, g->colsum_a, add);
-	if (g->colsum_b)
-		mr_fused_colsum(kc, g->k, g->n, b, g->colsum_b, add);
+	mr_colsum_args of_a = {.rows = g->k, .cols = g->m, .x = a, .y = g->colsum_a, .add = add};
+	mr_colsum_args of_b = {.rows = g->k, .cols = g->n, .x = b, .y = g->colsum_b, .add = add};
+
+	if (of_a.y)
+		MR_TRY(mr_fused_colsum(kc, &of_a));
+	return of_b.y ? mr_fused_colsum(kc, &of_b) : MR_OK;
 }
 
-mr_status mr_f32_inside_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c,
-			     void *aux)
+mr_status mr_f32_inside_gemm(mr_kctx *kc, const mr_gemm_args *o)
 {
+	const mr_gemm *g = o->g;
 	mr_block_out out = {.n = g->n,
-			    .c = c,
+			    .c = o->c,
 			    .add = g->add,
-			    .bias = g->bias ? bias : NULL,
+			    .bias = g->bias ? o->bias : NULL,
 			    .act = g->act,
-			    .aux = aux,
+			    .aux = o->aux,
 			    .addend = g->addend,
 			    .through = g->fuse_act_backward,
 			    .through_aux = g->fuse_act_backward_aux};
 
 	if (g->of == MR_GEMM_GRADIENTS)
-		return mr_f32_inside_gemm_sum(kc, g, 1, &a, &b, c, NULL);
-	return run(kc, g, 1, &a, &b, &out);
+		return mr_f32_inside_gemm_sum(kc, &(mr_gemm_sum_args){.g = g, .n = 1, .a = &o->a, .b = &o->b,
+								      .c = o->c});
+	return run(kc, g, 1, &o->a, &o->b, &out);
 }
 
-mr_status mr_f32_inside_gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b,
-				 void *c, const mr_step *s)
+mr_status mr_f32_inside_gemm_sum(mr_kctx *kc, const mr_gemm_sum_args *o)
 {
-	mr_block_out out = {.n = g->n, .c = c, .gradient = true, .add = g->add};
+	const mr_gemm *g = o->g;
+	const mr_step *s = o->s;
+	mr_block_out out = {.n = g->n, .c = o->c, .gradient = true, .add = g->add};
 	mr_block_step step;
 
 	if (s) {
@@ -249,18 +253,20 @@ mr_status mr_f32_inside_gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, cons
 				       .dst_rest = s->dst_rest};
 		out.step = &step;
 	}
-	MR_TRY(run(kc, g, n, a, b, &out));
-	for (uint32_t j = 0; j < n; j++)
-		column_sums(kc, g, a[j], b[j], g->add || j > 0);
+	MR_TRY(run(kc, g, o->n, o->a, o->b, &out));
+	for (uint32_t j = 0; j < o->n; j++)
+		MR_TRY(column_sums(kc, g, o->a[j], o->b[j], g->add || j > 0));
 	return MR_OK;
 }
 
-mr_status mr_f32_inside_gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c,
-				       const mr_step *s, const mr_gemm_rows *r)
+mr_status mr_f32_inside_gemm_step_rows(mr_kctx *kc, const mr_gemm_step_rows_args *o)
 {
-	MR_TRY(mr_f32_inside_gemm(kc, g, a, b, NULL, c, NULL));
+	const mr_gemm *g = o->g;
+	const mr_gemm_rows *r = o->r;
+
+	MR_TRY(mr_f32_inside_gemm(kc, &(mr_gemm_args){.g = g, .a = o->a, .b = o->b, .c = o->c}));
 	for (int64_t i = 0; i < r->n; i++)
-		memcpy((float *)r->out + i * g->n, (const float *)c + r->row[i] * g->n, (size_t)g->n * sizeof(float));
-	mr_bf16_step(kc, g->m * g->n, s, c);
-	return MR_OK;
+		memcpy((float *)r->out + i * g->n, (const float *)o->c + r->row[i] * g->n,
+		       (size_t)g->n * sizeof(float));
+	return mr_bf16_step(kc, &(mr_step_args){.n = g->m * g->n, .s = o->s, .g = o->c});
 }

@@ -22,11 +22,8 @@ size_t mr_f32_inside_bytes(const mr_f32_inside *f);
 bool mr_f32_inside_has(const mr_gemm *g);
 
 /** The operations of mr_kernels, in a context of the backend `auto` in bf16, for which mr_f32_inside_has said yes. */
-mr_status mr_f32_inside_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c,
-			     void *aux) MR_MUST_USE;
-mr_status mr_f32_inside_gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b,
-				 void *c, const mr_step *s) MR_MUST_USE;
-mr_status mr_f32_inside_gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c,
-				       const mr_step *s, const mr_gemm_rows *r) MR_MUST_USE;
+mr_status mr_f32_inside_gemm(mr_kctx *kc, const mr_gemm_args *o) MR_MUST_USE;
+mr_status mr_f32_inside_gemm_sum(mr_kctx *kc, const mr_gemm_sum_args *o) MR_MUST_USE;
+mr_status mr_f32_inside_gemm_step_rows(mr_kctx *kc, const mr_gemm_step_rows_args *o) MR_MUST_USE;
 
 #endif

@@ -87,9 +87,11 @@ const char *mr_kernels_fused_isa(mr_dtype dtype)
 #endif
 }
 
-static void team(const mr_kctx *kc, mr_vec_fn *fn, const void *args, int64_t n, int64_t step, int64_t weight)
+/* Returns MR_OK: kernels cannot fail. */
+static mr_status team(const mr_kctx *kc, mr_vec_fn *fn, const void *args, int64_t n, int64_t step, int64_t weight)
 {
 	mr_team_run(kc->n_threads, fn, args, n, step, weight);
+	return MR_OK;
 }
 
 /* --- context ------------------------------------------------------------------------------------------------------ */
@@ -106,7 +108,7 @@ static void ctx_destroy(mr_kctx *kc)
 	mr_f32_inside_destroy(kc->inside);
 	free(kc->ones);
 	free(kc->room);
-	free(kc->gradients);
+	free(kc->gradients.at);
 	free(kc);
 }
 
@@ -138,11 +140,6 @@ static mr_status ctx_create(const mr_kernels *k, uint32_t n_threads, mr_kctx **o
 	return st;
 }
 
-static mr_status ctx_status(const mr_kctx *kc)
-{
-	return kc->failed == MR_OK ? MR_OK : mr_fail(kc->failed, "%s", kc->why);
-}
-
 static size_t ctx_bytes(const mr_kctx *kc)
 {
 	size_t attn = kc->n_threads * kc->attn_floats * sizeof(float),
@@ -150,54 +147,45 @@ static size_t ctx_bytes(const mr_kctx *kc)
 
 	return sizeof(*kc) + mr_onednn_bytes(kc->onednn) + mr_touched_bytes(kc->attn_scratch, attn) +
 	       mr_touched_bytes(kc->gemm.data, gemm) +
-	       (kc->n_ones + kc->room_floats + kc->gradient_floats) * sizeof(float) + mr_angles_bytes(kc->angles) +
+	       (kc->n_ones + kc->room_floats + kc->gradients.floats) * sizeof(float) + mr_angles_bytes(kc->angles) +
 	       mr_bf16_products_bytes(kc) + mr_f32_inside_bytes(kc->inside);
 }
 
 /* --- gemm, sum, activations, norm --------------------------------------------------------------------------------- */
 
-static void sum_of(const mr_kctx *kc, const mr_vec_ops *ops, int64_t n, const void *x, const void *x2, void *y)
+static mr_status sum(mr_kctx *kc, const mr_sum_args *o)
 {
-	mr_vec_sum a = {.a = x, .b = x2, .y = y};
+	mr_vec_sum a = {.a = o->a, .b = o->b, .y = o->y};
 
-	team(kc, ops->sum, &a, n, 64, 1);
+	return team(kc, kc->ops->sum, &a, o->n, 64, 1);
 }
 
-static void sum(mr_kctx *kc, int64_t n, const void *a, const void *b, void *y)
+static mr_status sum_gradients(mr_kctx *kc, const mr_sum_gradients_args *o)
 {
-	sum_of(kc, kc->ops, n, a, b, y);
+	mr_vec_sum a = {.a = o->a, .b = o->b, .y = o->y};
+
+	return team(kc, kc->vec->ops.sum, &a, o->n, 64, 1);
 }
 
-static void sum_gradients(mr_kctx *kc, int64_t n, const void *a, const void *b, void *y)
+static mr_status act(mr_kctx *kc, const mr_act_args *o)
 {
-	sum_of(kc, &kc->vec->ops, n, a, b, y);
+	mr_vec_act a = {.act = o->act, .in = o->x, .out = o->y};
+
+	return team(kc, kc->ops->activate, &a, o->n, 64, o->act == MR_ACT_RELU ? 1 : 4);
 }
 
-static void act(mr_kctx *kc, mr_act act, int64_t n, const void *x, void *y)
+static mr_status sum_relu(mr_kctx *kc, const mr_sum_relu_args *o)
 {
-	mr_vec_act a = {.act = act, .in = x, .out = y};
+	mr_vec_sum s = {.a = o->a, .b = o->b, .y = o->y};
 
-	team(kc, kc->ops->activate, &a, n, 64, act == MR_ACT_RELU ? 1 : 4);
+	return team(kc, kc->ops->sum_relu, &s, o->n, 64, 1);
 }
 
-static void sum_relu(mr_kctx *kc, int64_t n, const void *a, const void *b, void *y)
+static mr_status act_backward(mr_kctx *kc, const mr_act_backward_args *o)
 {
-	mr_vec_sum s = {.a = a, .b = b, .y = y};
+	mr_vec_act a = {.act = o->act, .in = o->aux, .dy = o->dy, .out = o->dz};
 
-	team(kc, kc->ops->sum_relu, &s, n, 64, 1);
-}
-
-static void act_backward_of(const mr_kctx *kc, const mr_vec_ops *ops, mr_act act, int64_t n, const void *aux,
-			    const void *dy, void *dz)
-{
-	mr_vec_act a = {.act = act, .in = aux, .dy = dy, .out = dz};
-
-	team(kc, ops->act_backward, &a, n, 64, 1);
-}
-
-static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *aux, const void *dy, void *dz)
-{
-	act_backward_of(kc, kc->ops, act, n, aux, dy, dz);
+	return team(kc, kc->ops->act_backward, &a, o->n, 64, 1);
 }
 
 /* Is this product computed here? Else by oneDNN. */
@@ -222,9 +210,11 @@ static mr_status library_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, cons
 }
 
 /* In f32, as all products of this file: also where activations are not. */
-static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *aux)
+static mr_status gemm(mr_kctx *kc, const mr_gemm_args *o)
 {
+	const mr_gemm *g = o->g;
 	bool ours = is_ours(kc, g, false);
+	mr_vec_act through;
 	mr_gemm now = *g;
 
 	if (g->addend && !(ours && mr_gemm_adds(g, kc->n_threads)))
@@ -232,87 +222,87 @@ static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *
 	if (!(ours && mr_gemm_fuses_act_backward(g, kc->n_threads)))
 		now.fuse_act_backward = MR_ACT_NONE;
 	if (ours)
-		MR_TRY(mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, &now, a, b, bias, c, aux, NULL));
+		MR_TRY(mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, &now, o->a, o->b, o->bias, o->c, o->aux, NULL));
 	else
-		MR_TRY(library_gemm(kc, &now, a, b, bias, c, aux));
+		MR_TRY(library_gemm(kc, &now, o->a, o->b, o->bias, o->c, o->aux));
 	if (g->addend && !now.addend)
-		sum_gradients(kc, g->m * g->n, c, g->addend, c);
-	if (g->fuse_act_backward != now.fuse_act_backward)
-		act_backward_of(kc, &kc->vec->ops, g->fuse_act_backward, g->m * g->n, g->fuse_act_backward_aux, c, c);
+		MR_TRY(sum_gradients(kc, &(mr_sum_gradients_args){.n = g->m * g->n, .a = o->c, .b = g->addend,
+								  .y = o->c}));
+	if (g->fuse_act_backward == now.fuse_act_backward)
+		return MR_OK;
+	through = (mr_vec_act){.act = g->fuse_act_backward, .in = g->fuse_act_backward_aux, .dy = o->c, .out = o->c};
+	return team(kc, kc->vec->ops.act_backward, &through, g->m * g->n, 64, 1);
+}
+
+static mr_status colsum(mr_kctx *kc, const mr_colsum_args *o)
+{
+	mr_gemm_colsum(kc->ops, kc->n_threads, o->rows, o->cols, o->x, o->y, o->add);
 	return MR_OK;
 }
 
-static void colsum(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, void *y, bool add)
+static mr_status norm(mr_kctx *kc, const mr_norm_args *o)
 {
-	mr_gemm_colsum(kc->ops, kc->n_threads, rows, cols, x, y, add);
+	mr_vec_norm a = {.rows = o->rows, .cols = o->cols, .eps = (float)o->eps, .x = o->x, .gain = o->gain,
+			 .shift = o->shift, .y = o->y, .mean = o->mean, .rstd = o->rstd};
+
+	return team(kc, kc->ops->norm, &a, o->rows, 1, o->cols);
 }
 
-static void norm(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void *x, const void *gain,
-		 const void *shift, void *y, void *mean, void *rstd)
+static mr_status norm_backward_input(mr_kctx *kc, const mr_norm_backward_input_args *o)
 {
-	mr_vec_norm a = {.rows = rows, .cols = cols, .eps = (float)eps, .x = x, .gain = gain, .shift = shift,
-			 .y = y, .mean = mean, .rstd = rstd};
+	mr_vec_norm a = {.rows = o->rows, .cols = o->cols, .x = o->x, .gain = o->gain, .saved_mean = o->mean,
+			 .saved_rstd = o->rstd, .dy = o->dy, .dx = o->dx, .add = o->add};
 
-	team(kc, kc->ops->norm, &a, rows, 1, cols);
+	return team(kc, kc->ops->norm_backward_input, &a, o->rows, 1, o->cols);
 }
 
-static void norm_backward_input(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain,
-				const void *mean, const void *rstd, const void *dy, void *dx, bool add)
+static mr_status norm_backward_weight(mr_kctx *kc, const mr_norm_backward_weight_args *o)
 {
-	mr_vec_norm a = {.rows = rows, .cols = cols, .x = x, .gain = gain, .saved_mean = mean, .saved_rstd = rstd,
-			 .dy = dy, .dx = dx, .add = add};
+	mr_vec_norm a = {.rows = o->rows, .cols = o->cols, .x = o->x, .saved_mean = o->mean, .saved_rstd = o->rstd,
+			 .dy = o->dy, .dgain = o->dgain, .dshift = o->dshift, .add_weight = o->add_weight};
 
-	team(kc, kc->ops->norm_backward_input, &a, rows, 1, cols);
-}
-
-static void norm_backward_weight(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *mean,
-				 const void *rstd, const void *dy, void *dgain, void *dshift, bool add)
-{
-	mr_vec_norm a = {.rows = rows, .cols = cols, .x = x, .saved_mean = mean, .saved_rstd = rstd, .dy = dy,
-			 .dgain = dgain, .dshift = dshift, .add_weight = add};
-
-	team(kc, kc->ops->norm_backward_weight, &a, cols, 16, rows);
+	return team(kc, kc->ops->norm_backward_weight, &a, o->cols, 16, o->rows);
 }
 
 /*
  * An element of dgain is one chain of additions over all rows: the thread that has the first rows begins the chain
  * while they are in its cache, and the pass over columns continues it with the rows of the other threads.
  */
-static void norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain, const void *mean,
-			  const void *rstd, const void *dy, void *dx, bool add, void *dgain, void *dshift,
-			  bool add_weight)
+static mr_status norm_backward(mr_kctx *kc, const mr_norm_backward_args *o)
 {
+	int64_t rows = o->rows, cols = o->cols;
 	float sums[2 * NORM_COLS] = {0};
 	int64_t pieces = mr_team_pieces(kc->n_threads, rows, 1, cols);
-	mr_vec_norm a = {.rows = rows, .cols = cols, .x = x, .gain = gain, .saved_mean = mean, .saved_rstd = rstd,
-			 .dy = dy, .dx = dx, .dgain = dgain, .dshift = dshift, .add = add, .add_weight = add_weight,
+	mr_vec_norm a = {.rows = rows, .cols = cols, .x = o->x, .gain = o->gain, .saved_mean = o->mean,
+			 .saved_rstd = o->rstd, .dy = o->dy, .dx = o->dx, .dgain = o->dgain, .dshift = o->dshift,
+			 .add = o->add, .add_weight = o->add_weight,
 			 .first = cols <= NORM_COLS ? rows / pieces : 0, .sums = sums};
 
 	mr_team_run_pieces(pieces, kc->ops->norm_backward_input, &a, rows, 1);
-	team(kc, kc->ops->norm_backward_weight, &a, cols, 16, rows - a.first);
+	return team(kc, kc->ops->norm_backward_weight, &a, cols, 16, rows - a.first);
 }
 
 /* --- batch normalisation ------------------------------------------------------------------------------------------ */
 
-static void batch_norm(mr_kctx *kc, const mr_batch_norm *b, const void *x, const void *gain, const void *shift, void *y,
-		       void *mean, void *variance)
+static mr_status batch_norm(mr_kctx *kc, const mr_batch_norm_args *o)
 {
+	const mr_batch_norm *b = o->b;
 	mr_vec_batch_norm a = {.rows = b->rows, .cols = b->cols, .eps = (float)b->eps, .relu = b->act == MR_ACT_RELU,
-			       .given = b->given, .x = x, .gain = gain, .shift = shift, .y = y, .mean = mean,
-			       .variance = variance};
+			       .given = b->given, .x = o->x, .gain = o->gain, .shift = o->shift, .y = o->y,
+			       .mean = o->mean, .variance = o->variance};
 
-	team(kc, kc->ops->batch_norm, &a, b->cols, 16, 2 * b->rows);
+	return team(kc, kc->ops->batch_norm, &a, b->cols, 16, 2 * b->rows);
 }
 
-static void batch_norm_backward(mr_kctx *kc, const mr_batch_norm *b, const void *x, const void *y, const void *gain,
-				const void *mean, const void *variance, const void *dy, void *dx, bool add, void *dgain,
-				void *dshift)
+static mr_status batch_norm_backward(mr_kctx *kc, const mr_batch_norm_backward_args *o)
 {
+	const mr_batch_norm *b = o->b;
 	mr_vec_batch_norm a = {.rows = b->rows, .cols = b->cols, .eps = (float)b->eps, .relu = b->act == MR_ACT_RELU,
-			       .x = x, .out = y, .gain = gain, .mean = (float *)mean, .variance = (float *)variance,
-			       .dy = dy, .dx = dx, .add = add, .dgain = dgain, .dshift = dshift};
+			       .x = o->x, .out = o->y, .gain = o->gain, .mean = (float *)(uintptr_t)o->mean,
+			       .variance = (float *)(uintptr_t)o->variance, .dy = o->dy, .dx = o->dx, .add = o->add,
+			       .dgain = o->dgain, .dshift = o->dshift};
 
-	team(kc, kc->ops->batch_norm_backward, &a, b->cols, 16, 2 * b->rows);
+	return team(kc, kc->ops->batch_norm_backward, &a, b->cols, 16, 2 * b->rows);
 }
 
 /* --- attention ---------------------------------------------------------------------------------------------------- */
@@ -352,77 +342,65 @@ static mr_status attn_reserve(mr_kctx *kc, const mr_attn *a, bool backward, mr_v
 	return MR_OK;
 }
 
-static mr_status attn(mr_kctx *kc, const mr_attn *a, const void *qkv, void *y, void *saved, void *scratch)
+static mr_status attn(mr_kctx *kc, const mr_attn_args *o)
 {
-	mr_vec_attn args = {.qkv = qkv, .y = y, .saved = saved};
+	const mr_attn *a = o->a;
+	mr_vec_attn args = {.qkv = o->qkv, .y = o->y, .saved = o->saved};
 
-	(void)scratch;
 	MR_TRY(attn_reserve(kc, a, false, &args));
-	team(kc, kc->ops->attn, &args, a->samples * a->heads, 1, a->t * a->t * a->dim / 8);
-	return MR_OK;
+	return team(kc, kc->ops->attn, &args, a->samples * a->heads, 1, a->t * a->t * a->dim / 8);
 }
 
-static mr_status attn_backward(mr_kctx *kc, const mr_attn *a, const void *qkv, const void *saved, const void *dy,
-			       void *dqkv, void *scratch)
+static mr_status attn_backward(mr_kctx *kc, const mr_attn_backward_args *o)
 {
-	mr_vec_attn args = {.qkv = qkv, .dy = dy, .dqkv = dqkv, .saved_in = saved};
+	const mr_attn *a = o->a;
+	mr_vec_attn args = {.qkv = o->qkv, .dy = o->dy, .dqkv = o->dqkv, .saved_in = o->saved};
 
-	(void)scratch;
 	MR_TRY(attn_reserve(kc, a, true, &args));
-	team(kc, kc->ops->attn_backward, &args, a->samples * mr_attn_kv_heads(a), 1,
+	return team(kc, kc->ops->attn_backward, &args, a->samples * mr_attn_kv_heads(a), 1,
 	     mr_attn_group(a) * a->t * a->t * a->dim / 4);
-	return MR_OK;
 }
 
 #include "nn/kernels/fused/fused_images.inc"
 
 /* --- rotary positions, SwiGLU, GELU ------------------------------------------------------------------------------- */
 
-static mr_status rope(mr_kctx *kc, const mr_rope *r, const void *const *x, void *y)
+static mr_status rope(mr_kctx *kc, const mr_rope_args *o)
 {
-	mr_vec_rope a = {.r = *r, .x = {x[0], x[1], x[2]}, .y = y};
+	const mr_rope *r = o->r;
+	mr_vec_rope a = {.r = *r, .x = {o->q, o->k, o->v}, .y = o->y};
 
 	MR_TRY(mr_angles_find(&kc->angles, r, &a.angles, &a.pitch));
-	team(kc, kc->ops->rope, &a, r->samples * r->t, 1, (r->heads + 2 * r->kv_heads) * r->dim);
-	return MR_OK;
+	return team(kc, kc->ops->rope, &a, mr_rope_rows(r), 1, mr_rope_width(r));
 }
 
-static mr_status rope_backward(mr_kctx *kc, const mr_rope *r, const void *dy, void *const *dx)
+static mr_status rope_backward(mr_kctx *kc, const mr_rope_backward_args *o)
 {
-	mr_vec_rope a = {.r = *r, .dy = dy, .dx = {dx[0], dx[1], dx[2]}};
+	const mr_rope *r = o->r;
+	mr_vec_rope a = {.r = *r, .dy = o->dy, .dx = {o->dq, o->dk, o->dv}};
 
 	MR_TRY(mr_angles_find(&kc->angles, r, &a.angles, &a.pitch));
-	team(kc, kc->ops->rope_backward, &a, r->samples * r->t, 1, (r->heads + 2 * r->kv_heads) * r->dim);
-	return MR_OK;
+	return team(kc, kc->ops->rope_backward, &a, mr_rope_rows(r), 1, mr_rope_width(r));
 }
 
-static void swiglu(mr_kctx *kc, int64_t n, const void *gate, const void *up, void *y)
+static mr_status swiglu(mr_kctx *kc, const mr_swiglu_args *o)
 {
-	mr_vec_swiglu a = {.gate = gate, .up = up, .y = y};
-
-	team(kc, kc->ops->swiglu, &a, n, 64, 4);
+	return team(kc, kc->ops->swiglu, o, o->n, 64, 4);
 }
 
-static void swiglu_backward(mr_kctx *kc, int64_t n, const void *gate, const void *up, const void *dy, void *dgate,
-			    void *dup)
+static mr_status swiglu_backward(mr_kctx *kc, const mr_swiglu_backward_args *o)
 {
-	mr_vec_swiglu a = {.gate = gate, .up = up, .dy = dy, .dgate = dgate, .dup = dup};
-
-	team(kc, kc->ops->swiglu_backward, &a, n, 64, 4);
+	return team(kc, kc->ops->swiglu_backward, o, o->n, 64, 4);
 }
 
-static void gelu_erf(mr_kctx *kc, int64_t n, const void *x, void *y)
+static mr_status gelu_erf(mr_kctx *kc, const mr_gelu_erf_args *o)
 {
-	mr_vec_gelu_erf a = {.x = x, .y = y};
-
-	team(kc, kc->ops->gelu_erf, &a, n, 64, 4);
+	return team(kc, kc->ops->gelu_erf, o, o->n, 64, 4);
 }
 
-static void gelu_erf_backward(mr_kctx *kc, int64_t n, const void *x, const void *dy, void *dx)
+static mr_status gelu_erf_backward(mr_kctx *kc, const mr_gelu_erf_backward_args *o)
 {
-	mr_vec_gelu_erf a = {.x = x, .dy = dy, .dx = dx};
-
-	team(kc, kc->ops->gelu_erf_backward, &a, n, 64, 4);
+	return team(kc, kc->ops->gelu_erf_backward, o, o->n, 64, 4);
 }
 
 /* --- recurrent cells ---------------------------------------------------------------------------------------------- */
@@ -431,31 +409,24 @@ static void gelu_erf_backward(mr_kctx *kc, int64_t n, const void *x, const void 
 
 /* --- embedding, dropout ------------------------------------------------------------------------------------------- */
 
-static void embed(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, const int32_t *tokens, const void *wte,
-		  const void *wpe, void *y)
+static mr_status embed(mr_kctx *kc, const mr_embed_args *o)
 {
-	mr_vec_embed a = {.rows = rows, .t = t, .cols = cols, .tokens = tokens, .wte = wte, .wpe = wpe, .y = y};
-
-	team(kc, kc->ops->embed, &a, rows, 1, cols);
+	return team(kc, kc->ops->embed, o, o->rows, 1, o->cols);
 }
 
-static void embed_backward(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, int64_t vocab, const int32_t *tokens,
-			   const void *dy, void *dwte, void *dwpe, bool add)
+static mr_status embed_backward(mr_kctx *kc, const mr_embed_backward_args *o)
 {
-	mr_vec_embed a = {.rows = rows, .t = t, .cols = cols, .vocab = vocab, .tokens = tokens, .dy = dy, .dwte = dwte,
-			  .dwpe = dwpe, .add = add};
-
-	team(kc, kc->ops->embed_backward, &a, cols, 16, rows);
+	return team(kc, kc->ops->embed_backward, o, o->cols, 16, o->rows);
 }
 
-static void dropout(mr_kctx *kc, int64_t samples, int64_t per_sample, double rate, const mr_mask_key *key,
-		    const void *x, void *y)
+static mr_status dropout(mr_kctx *kc, const mr_dropout_args *o)
 {
-	mr_vec_dropout a = {.samples = samples, .per_sample = per_sample, .threshold = mr_dropout_threshold(rate),
-			    .scale = (float)(1 / (1 - rate)), .key = *key, .x = x, .y = y};
+	mr_vec_dropout a = {.samples = o->samples, .per_sample = o->per_sample,
+			    .threshold = mr_dropout_threshold(o->rate), .scale = (float)(1 / (1 - o->rate)),
+			    .key = *o->key, .x = o->x, .y = o->y};
 	int64_t group = kc->ops->dropout_group;
 
-	team(kc, kc->ops->dropout, &a, samples * ((per_sample + group - 1) / group), 1, 2 * group);
+	return team(kc, kc->ops->dropout, &a, o->samples * ((o->per_sample + group - 1) / group), 1, 2 * group);
 }
 
 /* --- losses ------------------------------------------------------------------------------------------------------- */
@@ -477,27 +448,30 @@ static double loss(const mr_kctx *kc, mr_vec_fn *fn, mr_vec_loss *a)
 	return total;
 }
 
-static double xent(mr_kctx *kc, int64_t rows, int64_t classes, void *logits, const int32_t *targets)
+static mr_status xent(mr_kctx *kc, const mr_xent_args *o)
 {
-	mr_vec_loss a = {.rows = rows, .cols = classes, .x = logits, .targets = targets,
-			 .exps_pitch = (classes + 31) / 16 * 16}; /* apart by a line at least */
+	mr_vec_loss a = {.rows = o->rows, .cols = o->classes, .x = o->logits, .targets = o->targets,
+			 .exps_pitch = (o->classes + 31) / 16 * 16}; /* apart by a line at least */
 
 	if (kc->engine.block && mr_fused_reserve(&kc->room, &kc->room_floats, kc->n_threads * a.exps_pitch) == MR_OK)
 		a.exps = kc->room;
-	return loss(kc, kc->ops->xent, &a) / (double)rows;
+	*o->loss = loss(kc, kc->ops->xent, &a) / (double)o->rows;
+	return MR_OK;
 }
 
-static double mse(mr_kctx *kc, int64_t rows, int64_t cols, void *x, const void *y)
+static mr_status mse(mr_kctx *kc, const mr_mse_args *o)
 {
-	mr_vec_loss a = {.rows = rows, .cols = cols, .x = x, .y = y};
+	mr_vec_loss a = {.rows = o->rows, .cols = o->cols, .x = o->a, .y = o->y};
 
-	return loss(kc, kc->ops->mse, &a) / (2 * (double)rows);
+	*o->loss = loss(kc, kc->ops->mse, &a) / (2 * (double)o->rows);
+	return MR_OK;
 }
 
 /* On one thread: it reaches 85 % of the memory bandwidth, and the order of the sum is guaranteed. */
-static double sumsq(mr_kctx *kc, int64_t n, const void *x)
+static mr_status sumsq(mr_kctx *kc, const mr_sumsq_args *o)
 {
-	return kc->vec->sumsq(n, x);
+	*o->sum = kc->vec->sumsq(o->n, o->x);
+	return MR_OK;
 }
 
 /* --- optimizer steps ---------------------------------------------------------------------------------------------- */
@@ -530,16 +504,18 @@ mr_vec_step mr_fused_vec_step(const mr_step *s)
 	};
 }
 
-static void step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
+static mr_status step(mr_kctx *kc, const mr_step_args *o)
 {
+	const mr_step *s = o->s;
 	mr_vec_step a = mr_fused_vec_step(s);
 
-	a.g = g;
-	team(kc, kc->vec->step[s->kind], &a, n, 64, mr_step_states(s->kind) > 1 ? 2 : 1);
+	a.g = o->g;
+	return team(kc, kc->vec->step[s->kind], &a, o->n, 64, mr_step_states(s->kind) > 1 ? 2 : 1);
 }
 
-static void mix(mr_kctx *kc, int64_t n, const mr_averaging *m)
+static mr_status mix(mr_kctx *kc, const mr_mix_args *o)
 {
+	const mr_averaging *m = o->m;
 	mr_vec_mix a = {.n = m->n,
 			.src = (const float *const *)m->src,
 			.dst = (float *const *)m->dst,
@@ -553,58 +529,52 @@ static void mix(mr_kctx *kc, int64_t n, const mr_averaging *m)
 			: m->kind == MR_AVERAGING_OUTER ? kc->vec->mix_outer
 						  : kc->vec->mix_pull;
 
-	team(kc, fn, &a, n, 64, m->n);
+	return team(kc, fn, &a, o->n, 64, m->n);
 }
-
-typedef struct range_work {
-	mr_range_fn *fn;
-	const void *args;
-} range_work;
 
 static void range_piece(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 {
-	const range_work *w = args;
+	const mr_ranges_args *o = args;
 
 	(void)worker;
-	w->fn(w->args, lo, hi);
+	o->fn(o->args, lo, hi);
 }
 
-static void ranges(mr_kctx *kc, int64_t n, mr_range_fn *fn, const void *args)
+static mr_status ranges(mr_kctx *kc, const mr_ranges_args *o)
 {
-	range_work w = {fn, args};
-
-	team(kc, range_piece, &w, n, 64, 1);
+	return team(kc, range_piece, o, o->n, 64, 1);
 }
 
-static mr_status gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s)
+static mr_status gemm_step(mr_kctx *kc, const mr_gemm_step_args *o)
 {
+	const mr_gemm *g = o->g;
+	const mr_step *s = o->s;
 	mr_vec_step fused = mr_fused_vec_step(s);
 
 	if (is_ours(kc, g, true))
-		return mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, g, a, b, NULL, c, NULL, &fused);
-	MR_TRY(gemm(kc, g, a, b, NULL, c, NULL));
-	step(kc, g->m * g->n, s, c);
-	return MR_OK;
+		return mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, g, o->a, o->b, NULL, o->c, NULL, &fused);
+	MR_TRY(gemm(kc, &(mr_gemm_args){.g = g, .a = o->a, .b = o->b, .c = o->c}));
+	return step(kc, &(mr_step_args){.n = g->m * g->n, .s = s, .g = o->c});
 }
 
-static mr_status gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b,
-			  void *c, const mr_step *s)
+static mr_status gemm_sum(mr_kctx *kc, const mr_gemm_sum_args *o)
 {
+	const mr_gemm *g = o->g;
+	const mr_step *s = o->s;
+	uint32_t last = s ? o->n - 1 : o->n;
 	mr_gemm part = *g;
 	mr_vec_step fused;
 
 	if (is_ours(kc, g, s != NULL)) {
 		if (s)
 			fused = mr_fused_vec_step(s);
-		return mr_gemm_run_sum(kc->vec, kc->n_threads, &kc->gemm, g, n, (const float *const *)a,
-				       (const float *const *)b, c, s ? &fused : NULL);
+		return mr_gemm_run_sum(kc->vec, kc->n_threads, &kc->gemm, g, o->n, (const float *const *)o->a,
+				       (const float *const *)o->b, o->c, s ? &fused : NULL);
 	}
-	for (uint32_t j = 0; j < n; j++) {
-		MR_TRY(s && j + 1 == n ? gemm_step(kc, &part, a[j], b[j], c, s)
-				       : gemm(kc, &part, a[j], b[j], NULL, c, NULL));
-		part.add = true;
-	}
-	return MR_OK;
+	for (uint32_t j = 0; j < last; j++, part.add = true)
+		MR_TRY(gemm(kc, &(mr_gemm_args){.g = &part, .a = o->a[j], .b = o->b[j], .c = o->c}));
+	return s ? gemm_step(kc, &(mr_gemm_step_args){.g = &part, .a = o->a[last], .b = o->b[last], .c = o->c, .s = s})
+		 : MR_OK;
 }
 
 /* Columns of A, which make rows of C. */
@@ -627,10 +597,12 @@ static void pick(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 
 /* The kernels here do not write C, but an element has the same bits for any number of rows: the rows that are needed
  * are computed once more. oneDNN may sum in another order for fewer rows, but it has written C. */
-static mr_status gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s,
-				const mr_gemm_rows *r)
+static mr_status gemm_step_rows(mr_kctx *kc, const mr_gemm_step_rows_args *o)
 {
-	picking p = {.r = r, .m = g->m, .a = a};
+	const mr_gemm *g = o->g;
+	const mr_step *s = o->s;
+	const mr_gemm_rows *r = o->r;
+	picking p = {.r = r, .m = g->m, .a = o->a};
 	size_t bytes = (size_t)g->n * sizeof(float);
 	mr_gemm few = *g;
 
@@ -638,23 +610,21 @@ static mr_status gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, co
 	few.colsum_a = few.colsum_b = NULL;
 	if (is_ours(kc, g, true)) {
 		team(kc, pick, &p, g->k, 1, r->n);
-		MR_TRY(mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, &few, r->room, b, NULL, r->out, NULL, NULL));
-		return gemm_step(kc, g, a, b, c, s);
+		MR_TRY(mr_gemm_run(kc->vec, kc->n_threads, &kc->gemm, &few, r->room, o->b, NULL, r->out, NULL, NULL));
+		return gemm_step(kc, &(mr_gemm_step_args){.g = g, .a = o->a, .b = o->b, .c = o->c, .s = s});
 	}
-	MR_TRY(gemm(kc, g, a, b, NULL, c, NULL));
+	MR_TRY(gemm(kc, &(mr_gemm_args){.g = g, .a = o->a, .b = o->b, .c = o->c}));
 	for (int64_t i = 0; i < r->n; i++)
-		memcpy((char *)r->out + (size_t)i * bytes, (const char *)c + (size_t)r->row[i] * bytes, bytes);
-	step(kc, g->m * g->n, s, c);
-	return MR_OK;
+		memcpy((char *)r->out + (size_t)i * bytes, (const char *)o->c + (size_t)r->row[i] * bytes, bytes);
+	return step(kc, &(mr_step_args){.n = g->m * g->n, .s = s, .g = o->c});
 }
 
 mr_kernel_by mr_fused_executor(const mr_kernels *k, uint32_t n_threads, const mr_kernel_call *c)
 {
 	enum { OURS, ONEDNN, BOTH };
 	static const int by[MR_N_KERNELS] = {
-#define MR_KERNEL_PART(type, id, args)
-#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) fused,
-#define MR_KERNEL_WHOLE(type, id, args, what) ONEDNN,
+#define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) fused,
+#define MR_OPERATION_WHOLE(id, what) ONEDNN,
 #include "nn/kernels.def"
 	};
 
@@ -672,11 +642,11 @@ const mr_kernels mr_kernels_fused_f32 = {
 	.gelu_aux = "slope of GELU",
 	.executor = mr_fused_executor,
 #define MR_KERNEL_PART(type, id, args) .id = id,
-#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) .id = id,
+#define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) .id = id,
 #include "nn/kernels.def"
 };
 
 /* The same functions under the names of fused.h. */
 #define MR_KERNEL_PART(type, id, args) extern __typeof__(id) mr_fused_##id __attribute__((alias(#id)));
-#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) MR_KERNEL_PART(type, id, args)
+#define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) MR_KERNEL_PART(mr_status, id, )
 #include "nn/kernels.def"

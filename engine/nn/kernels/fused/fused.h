@@ -12,6 +12,7 @@
 #include "nn/kernels/fused/f32_inside.h"
 #include "nn/kernels/fused/gemm.h"
 #include "nn/kernels/onednn/onednn_primitives.h"
+#include "nn/kernels/wide.h"
 #include "nn/recorder.h"
 
 struct mr_kctx {
@@ -29,8 +30,7 @@ struct mr_kctx {
 	mr_block_scratch block;
 	float *masters;            /* of weights that are brought together */
 	bool pure;                 /* gradients and state are in bf16 too */
-	float *gradients;          /* [gradient_floats] before they are rounded, in bf16_pure */
-	size_t gradient_floats;
+	mr_wide_room gradients;    /* before they are rounded, in bf16_pure */
 	mr_f32_inside *inside;     /* of the backend `auto` alone */
 	bool chooses;              /* of the backend `auto`: who executes what is in */
 	mr_chosen chosen;
@@ -39,24 +39,19 @@ struct mr_kctx {
 	/* Of the backend `onednn` alone. */
 	float *ones;               /* [n_ones], each 1: a row of them sums columns */
 	size_t n_ones;
-	mr_status failed;          /* of a call that returns nothing, also in bf16_pure: ctx_status */
-	char why[160];
 };
 
 /* mr_fused_gemm and so on: the functions of the table. */
 #define MR_KERNEL_PART(type, id, args) type mr_fused_##id args;
-#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) type mr_fused_##id args;
+#define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) \
+	mr_status mr_fused_##id(mr_kctx *kc, const mr_##id##_args *o) MR_MUST_USE;
 #include "nn/kernels.def"
 
 /** Convolutions and their gradients by oneDNN, whatever winograd.h would take. */
-mr_status mr_library_conv(mr_kctx *kc, const mr_conv *g, const void *x, const void *w, const void *bias,
-			  void *y) MR_MUST_USE;
-mr_status mr_library_conv_backward_input(mr_kctx *kc, const mr_conv *g, const void *dy, const void *w, void *dx,
-					 bool add) MR_MUST_USE;
-mr_status mr_library_conv_backward_weight(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw,
-					  bool add) MR_MUST_USE;
-mr_status mr_library_conv_step(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw, bool add,
-			       const mr_step *s) MR_MUST_USE;
+mr_status mr_library_conv(mr_kctx *kc, const mr_conv_args *o) MR_MUST_USE;
+mr_status mr_library_conv_backward_input(mr_kctx *kc, const mr_conv_backward_input_args *o) MR_MUST_USE;
+mr_status mr_library_conv_backward_weight(mr_kctx *kc, const mr_conv_backward_weight_args *o) MR_MUST_USE;
+mr_status mr_library_conv_step(mr_kctx *kc, const mr_conv_step_args *o) MR_MUST_USE;
 
 /** Make room for at least @n floats at *@p, which has room for *@has; their contents are lost. *@p is then not NULL,
  * also for none. Errors: MR_ERESOURCE. */

@@ -8,21 +8,9 @@
 
 #include "nn/kernels.h"
 
-void mr_pure_colsum(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, void *y, bool add);
-void mr_pure_norm_backward_weight(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *mean,
-				  const void *rstd, const void *dy, void *dgain, void *dshift, bool add);
-void mr_pure_norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain, const void *mean,
-			   const void *rstd, const void *dy, void *dx, bool add, void *dgain, void *dshift,
-			   bool add_weight);
-void mr_pure_batch_norm_backward(mr_kctx *kc, const mr_batch_norm *b, const void *x, const void *y, const void *gain,
-				 const void *mean, const void *variance, const void *dy, void *dx, bool add,
-				 void *dgain, void *dshift);
-void mr_pure_embed_backward(mr_kctx *kc, int64_t rows, int64_t t, int64_t cols, int64_t vocab, const int32_t *tokens,
-			    const void *dy, void *dwte, void *dwpe, bool add);
-mr_status mr_pure_conv_backward_weight(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw,
-				       bool add) MR_MUST_USE;
-mr_status mr_pure_conv_step(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw, bool add,
-			    const mr_step *s) MR_MUST_USE;
-double mr_pure_sumsq(mr_kctx *kc, int64_t n, const void *x);
+/* mr_pure_colsum and so on: those whose column `bf16` in nn/kernels.def says PURE or EACH. */
+#define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) \
+	mr_status mr_pure_##id(mr_kctx *kc, const mr_##id##_args *o) MR_MUST_USE;
+#include "nn/kernels.def"
 
 #endif

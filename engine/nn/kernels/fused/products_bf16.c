@@ -128,7 +128,6 @@ static mr_status product(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *
 {
 	mr_gemm part = *g;
 
-	MR_TRY(mr_fused_ctx_status(kc));
 	if (!by_onednn(kc, g))
 		return our_product(kc, g, n, a, b, out);
 	for (uint32_t j = 0; j < n; j++) {
@@ -142,15 +141,14 @@ static mr_status product(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *
 	return MR_OK;
 }
 
-static void column_sums(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b)
+static mr_status column_sums(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b)
 {
-	void (*sum)(mr_kctx *, int64_t, int64_t, const void *, void *, bool) =
-		kc->pure ? mr_pure_colsum : mr_fused_colsum;
+	mr_colsum_args of_a = {.rows = g->k, .cols = g->m, .x = a, .y = g->colsum_a, .add = g->add};
+	mr_colsum_args of_b = {.rows = g->k, .cols = g->n, .x = b, .y = g->colsum_b, .add = g->add};
 
-	if (g->colsum_a)
-		sum(kc, g->k, g->m, a, g->colsum_a, g->add);
-	if (g->colsum_b)
-		sum(kc, g->k, g->n, b, g->colsum_b, g->add);
+	if (of_a.y)
+		MR_TRY((kc->pure ? mr_pure_colsum : mr_fused_colsum)(kc, &of_a));
+	return of_b.y ? (kc->pure ? mr_pure_colsum : mr_fused_colsum)(kc, &of_b) : MR_OK;
 }
 
 static mr_block_out out_of(const mr_kctx *kc, const mr_gemm *g, void *c)
@@ -158,22 +156,21 @@ static mr_block_out out_of(const mr_kctx *kc, const mr_gemm *g, void *c)
 	return (mr_block_out){.n = g->n, .c = c, .gradient = g->of == MR_GEMM_GRADIENTS && !kc->pure, .add = g->add};
 }
 
-mr_status mr_bf16_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c,
-		       void *aux)
+mr_status mr_bf16_gemm(mr_kctx *kc, const mr_gemm_args *o)
 {
-	mr_block_out out = out_of(kc, g, c);
+	const mr_gemm *g = o->g;
+	mr_block_out out = out_of(kc, g, o->c);
 
 	if (g->of == MR_GEMM_STATE && !kc->pure)
-		return mr_fused_gemm(kc, g, a, b, bias, c, aux);
-	out.bias = g->bias ? bias : NULL;
+		return mr_fused_gemm(kc, o);
+	out.bias = g->bias ? o->bias : NULL;
 	out.act = g->act;
-	out.aux = aux;
+	out.aux = o->aux;
 	out.addend = g->addend;
 	out.through = g->fuse_act_backward;
 	out.through_aux = g->fuse_act_backward_aux;
-	MR_TRY(product(kc, g, 1, &a, &b, &out));
-	column_sums(kc, g, a, b);
-	return MR_OK;
+	MR_TRY(product(kc, g, 1, &o->a, &o->b, &out));
+	return column_sums(kc, g, o->a, o->b);
 }
 
 /* --- steps -------------------------------------------------------------------------------------------------------- */
@@ -190,46 +187,44 @@ mr_block_step mr_bf16_step_of(const mr_kctx *kc, const mr_step *s, const void *g
 			       .rounding = kc->pure ? &s->rounding : NULL};
 }
 
-void mr_bf16_step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g)
+mr_status mr_bf16_step(mr_kctx *kc, const mr_step_args *o)
 {
-	mr_block_step step = mr_bf16_step_of(kc, s, g);
+	const mr_step *s = o->s;
+	mr_block_step step = mr_bf16_step_of(kc, s, o->g);
 
-	team(kc, kc->pure ? kc->blocks->step_rounded[s->kind] : kc->blocks->step[s->kind], &step, n, 2);
-}
-
-/* Adds the products one after the other; each addition is rounded. */
-static mr_status rounded_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b,
-			     void *c, const mr_step *s)
-{
-	mr_gemm part = *g;
-
-	for (uint32_t j = 0; j < n; j++, part.add = true)
-		MR_TRY(mr_bf16_gemm_sum(kc, &part, 1, &a[j], &b[j], c, j + 1 < n ? NULL : s));
+	team(kc, kc->pure ? kc->blocks->step_rounded[s->kind] : kc->blocks->step[s->kind], &step, o->n, 2);
 	return MR_OK;
 }
 
-mr_status mr_bf16_gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b,
-			   void *c, const mr_step *s)
+mr_status mr_bf16_gemm_sum(mr_kctx *kc, const mr_gemm_sum_args *o)
 {
-	mr_block_out out = out_of(kc, g, c);
+	const mr_gemm *g = o->g;
+	uint32_t n = o->n;
+	const mr_step *s = o->s;
+	mr_block_out out = out_of(kc, g, o->c);
 	mr_gemm part = *g;
 	mr_block_step step;
 
+	/* One after the other: each addition is rounded. */
+	for (uint32_t j = 0; kc->pure && n > 1 && j < n; j++, part.add = true)
+		MR_TRY(mr_bf16_gemm_sum(kc, &(mr_gemm_sum_args){.g = &part, .n = 1, .a = &o->a[j], .b = &o->b[j],
+								.c = o->c, .s = j + 1 < n ? NULL : s}));
 	if (kc->pure && n > 1)
-		return rounded_sum(kc, g, n, a, b, c, s);
+		return MR_OK;
 	if (s) {
 		step = mr_bf16_step_of(kc, s, NULL);
 		out.step = &step;
 	}
-	MR_TRY(product(kc, g, n, a, b, &out));
+	MR_TRY(product(kc, g, n, o->a, o->b, &out));
 	for (uint32_t j = 0; j < n; j++, part.add = true)
-		column_sums(kc, &part, a[j], b[j]);
+		MR_TRY(column_sums(kc, &part, o->a[j], o->b[j]));
 	return MR_OK;
 }
 
-mr_status mr_bf16_gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s)
+mr_status mr_bf16_gemm_step(mr_kctx *kc, const mr_gemm_step_args *o)
 {
-	return mr_bf16_gemm_sum(kc, g, 1, &a, &b, c, s);
+	return mr_bf16_gemm_sum(kc, &(mr_gemm_sum_args){.g = o->g, .n = 1, .a = &o->a, .b = &o->b, .c = o->c,
+							.s = o->s});
 }
 
 /* The columns of A that produce the requested rows of C. */
@@ -253,10 +248,12 @@ static void pick(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 /* The requested rows are computed a second time, since an element has the same bits whatever the number of rows, as
  * long as our kernels compute both: the table of choices, which may name oneDNN for the fewer rows, is not asked about
  * them. But oneDNN may sum in another order when there are fewer rows: then C is stored and its rows are copied. */
-mr_status mr_bf16_gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s,
-				 const mr_gemm_rows *r)
+mr_status mr_bf16_gemm_step_rows(mr_kctx *kc, const mr_gemm_step_rows_args *o)
 {
-	picking p = {.r = r, .m = g->m, .a = a};
+	const mr_gemm *g = o->g;
+	const mr_step *s = o->s;
+	const mr_gemm_rows *r = o->r;
+	picking p = {.r = r, .m = g->m, .a = o->a};
 	mr_block_out out = out_of(kc, g, r->out);
 	const void *columns = r->room;
 	mr_gemm few = *g;
@@ -264,17 +261,16 @@ mr_status mr_bf16_gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, c
 	if (by_onednn(kc, g)) {
 		size_t row = (size_t)g->n * (kc->pure ? sizeof(uint16_t) : sizeof(float));
 
-		MR_TRY(mr_bf16_gemm(kc, g, a, b, NULL, c, NULL));
+		MR_TRY(mr_bf16_gemm(kc, &(mr_gemm_args){.g = g, .a = o->a, .b = o->b, .c = o->c}));
 		for (int64_t i = 0; i < r->n; i++)
-			memcpy((char *)r->out + (size_t)i * row, (const char *)c + (size_t)r->row[i] * row, row);
-		mr_bf16_step(kc, g->m * g->n, s, c);
-		return MR_OK;
+			memcpy((char *)r->out + (size_t)i * row, (const char *)o->c + (size_t)r->row[i] * row, row);
+		return mr_bf16_step(kc, &(mr_step_args){.n = g->m * g->n, .s = s, .g = o->c});
 	}
 	few.m = r->n;
 	mr_team_run(kc->n_threads, pick, &p, g->k, 1, r->n);
 	if (r->n)
-		MR_TRY(our_product(kc, &few, 1, &columns, &b, &out));
-	return mr_bf16_gemm_step(kc, g, a, b, c, s);
+		MR_TRY(our_product(kc, &few, 1, &columns, &o->b, &out));
+	return mr_bf16_gemm_step(kc, &(mr_gemm_step_args){.g = g, .a = o->a, .b = o->b, .c = o->c, .s = s});
 }
 
 /* --- averages of weights ------------------------------------------------------------------------------------------ */
@@ -297,7 +293,7 @@ static void split(const mr_kctx *kc, int64_t n, float *wide, const void *to, con
 }
 
 /* Averages @len elements from @i on of all copies that @m names. */
-static void mix_piece(mr_kctx *kc, const mr_averaging *m, int64_t i, int64_t len)
+static mr_status mix_piece(mr_kctx *kc, const mr_averaging *m, int64_t i, int64_t len)
 {
 	const void *src[MR_AVERAGING_MOST];
 	void *dst[MR_AVERAGING_MOST];
@@ -315,23 +311,24 @@ static void mix_piece(mr_kctx *kc, const mr_averaging *m, int64_t i, int64_t len
 	piece.reference = m->reference ? reference : NULL;
 	piece.velocity = at(m->velocity, i, sizeof(float));
 	piece.mean = at(m->mean, i, sizeof(float));
-	mr_fused_mix(kc, len, &piece);
+	MR_TRY(mr_fused_mix(kc, &(mr_mix_args){.n = len, .m = &piece}));
 	if (m->reference)
 		split(kc, len, reference, m->reference, m->reference_rest, i);
 	for (uint32_t r = 0; r < m->n; r++)
 		split(kc, len, dst[r], m->dst[r], m->rest ? m->rest[r] : NULL, i);
+	return MR_OK;
 }
 
-void mr_bf16_mix(mr_kctx *kc, int64_t n, const mr_averaging *m)
+mr_status mr_bf16_mix(mr_kctx *kc, const mr_mix_args *o)
 {
+	const mr_averaging *m = o->m;
 	int64_t piece = PIECE / (m->n + 1) + 1;
 
-	if (!m->weights) {
-		mr_fused_mix(kc, n, m);
-		return;
-	}
-	for (int64_t i = 0; i < n; i += piece)
-		mix_piece(kc, m, i, n - i < piece ? n - i : piece);
+	if (!m->weights)
+		return mr_fused_mix(kc, o);
+	for (int64_t i = 0; i < o->n; i += piece)
+		MR_TRY(mix_piece(kc, m, i, o->n - i < piece ? o->n - i : piece));
+	return MR_OK;
 }
 
 mr_kernel_by mr_bf16_executor(const mr_kernels *k, uint32_t n_threads, const mr_kernel_call *c)

@@ -9,18 +9,13 @@
 #include "nn/kernels/fused/vec_block.h"
 #include "nn/recorder.h"
 
-mr_status mr_bf16_gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c,
-		       void *aux);
-mr_status mr_bf16_gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c,
-			    const mr_step *s) MR_MUST_USE;
-mr_status mr_bf16_gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b,
-			   void *c, const mr_step *s) MR_MUST_USE;
-mr_status mr_bf16_gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c,
-				 const mr_step *s, const mr_gemm_rows *r) MR_MUST_USE;
+/* mr_bf16_gemm and so on: those whose column `bf16` in nn/kernels.def says PRODUCT, OTHER or EACH. */
+#define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) \
+	mr_status mr_bf16_##id(mr_kctx *kc, const mr_##id##_args *o) MR_MUST_USE;
+#include "nn/kernels.def"
+
 /** @s with the gradient @g. */
 mr_block_step mr_bf16_step_of(const mr_kctx *kc, const mr_step *s, const void *g);
-void mr_bf16_step(mr_kctx *kc, int64_t n, const mr_step *s, const void *g);
-void mr_bf16_mix(mr_kctx *kc, int64_t n, const mr_averaging *m);
 
 /** nn/recorder.h */
 mr_kernel_by mr_bf16_executor(const mr_kernels *k, uint32_t n_threads, const mr_kernel_call *c);

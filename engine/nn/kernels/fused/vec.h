@@ -100,54 +100,10 @@ typedef struct mr_vec_rope {
 	void *y, *dx[3];
 } mr_vec_rope;
 
-typedef struct mr_vec_swiglu {
-	const void *gate, *up, *dy;
-	void *y, *dgate, *dup;
-} mr_vec_swiglu;
-
-typedef struct mr_vec_gelu_erf {
-	const void *x, *dy;
-	void *y, *dx;
-} mr_vec_gelu_erf;
-
-/* Rows of cells, as mr_kernels.cell and cell_backward have them. */
-typedef struct mr_vec_cell {
-	mr_cell c;
-	void *a, *y, *y_step;
-	const void *b, *y_before;
-	const float *before;
-	float *memory;
-	mr_cell_gradients d;
-} mr_vec_cell;
-
-typedef struct mr_vec_embed {
-	int64_t rows, t, cols, vocab;
-	const int32_t *tokens;
-	const void *wte, *wpe, *dy;
-	void *y;
-	float *dwte, *dwpe;
-	bool add;
-} mr_vec_embed;
-
 typedef struct mr_vec_sum {
 	const void *a, *b;
 	void *y;
 } mr_vec_sum;
-
-typedef struct mr_vec_pool {
-	mr_window w;
-	mr_pool_kind kind;
-	const void *x, *dy, *which;
-	void *y, *to_which, *dx;
-	bool add;
-} mr_vec_pool;
-
-typedef struct mr_vec_lrn {
-	mr_lrn l;
-	const void *x, *dy;
-	void *y, *dx;
-	bool add;
-} mr_vec_lrn;
 
 typedef struct mr_vec_dropout {
 	int64_t samples, per_sample;

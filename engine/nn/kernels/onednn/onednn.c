@@ -15,11 +15,9 @@
  *	                exponential is good to 4e-6 there, and that of minus infinity is not 0
  *	attention       ours: with whole score matrices a masked pair would add 0 times NaN
  *
- * GELU of numbers beyond 1e19 is NaN: the library squares them. Bits depend on the number of threads. A failure of an
- * operation that returns nothing is reported by ctx_status, and by the next one that returns a status.
+ * GELU of numbers beyond 1e19 is NaN: the library squares them. Bits depend on the number of threads.
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,14 +25,6 @@
 #include "nn/kernels/fused/fused.h"
 #include "nn/kernels/fused/team.h"
 #include "nn/kernels/onednn/onednn.h"
-
-static void note(mr_kctx *kc, mr_status st)
-{
-	if (st == MR_OK || kc->failed != MR_OK)
-		return;
-	kc->failed = st;
-	snprintf(kc->why, sizeof(kc->why), "%s", mr_error_text());
-}
 
 /* --- products ----------------------------------------------------------------------------------------------------- */
 
@@ -50,27 +40,25 @@ static mr_status column_sums(mr_kctx *kc, int64_t rows, int64_t cols, const floa
 	return mr_onednn_gemm(kc->onednn, &g, kc->ones, x, NULL, y);
 }
 
-static void colsum(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, void *y, bool add)
+static mr_status colsum(mr_kctx *kc, const mr_colsum_args *o)
 {
-	note(kc, column_sums(kc, rows, cols, x, y, add));
+	return column_sums(kc, o->rows, o->cols, o->x, o->y, o->add);
 }
 
-static void sum(mr_kctx *kc, int64_t n, const void *a, const void *b, void *y)
+static mr_status sum(mr_kctx *kc, const mr_sum_args *o)
 {
-	note(kc, mr_onednn_sum(kc->onednn, n, a, b, y));
+	return mr_onednn_sum(kc->onednn, o->n, o->a, o->b, o->y);
 }
 
-static void sum_gradients(mr_kctx *kc, int64_t n, const void *a, const void *b, void *y)
+static mr_status sum_gradients(mr_kctx *kc, const mr_sum_gradients_args *o)
 {
-	sum(kc, n, a, b, y);
+	return sum(kc, &(mr_sum_args){.n = o->n, .a = o->a, .b = o->b, .y = o->y});
 }
 
-static void act_backward(mr_kctx *kc, mr_act act, int64_t n, const void *aux, const void *dy, void *dz)
+static mr_status act_backward(mr_kctx *kc, const mr_act_backward_args *o)
 {
-	if (act == MR_ACT_GELU)
-		note(kc, mr_onednn_gelu_backward(kc->onednn, n, aux, dy, dz));
-	else
-		mr_fused_act_backward(kc, act, n, aux, dy, dz);
+	return o->act == MR_ACT_GELU ? mr_onednn_gelu_backward(kc->onednn, o->n, o->aux, o->dy, o->dz)
+				     : mr_fused_act_backward(kc, o);
 }
 
 /* Applies @act to @z and stores to @c, which may be @z. */
@@ -85,24 +73,26 @@ static mr_status activate(mr_kctx *kc, mr_act act, int64_t n, const float *z, fl
 	return MR_OK;
 }
 
-static mr_status gemm(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, const void *bias, void *c, void *aux)
+static mr_status gemm(mr_kctx *kc, const mr_gemm_args *o)
 {
-	bool apart = g->act == MR_ACT_GELU && aux; /* act_backward needs the input of GELU */
-	float *z = apart ? aux : c;
+	const mr_gemm *g = o->g;
+	bool apart = g->act == MR_ACT_GELU && o->aux; /* act_backward needs the input of GELU */
+	float *z = apart ? o->aux : o->c;
 	mr_gemm product = *g;
 
 	product.act = apart ? MR_ACT_NONE : g->act;
-	MR_TRY(mr_fused_ctx_status(kc));
-	MR_TRY(mr_onednn_gemm(kc->onednn, &product, a, b, bias, z));
+	MR_TRY(mr_onednn_gemm(kc->onednn, &product, o->a, o->b, o->bias, z));
 	if (apart || g->act == MR_ACT_RELU)
-		MR_TRY(activate(kc, g->act, g->m * g->n, z, c));
+		MR_TRY(activate(kc, g->act, g->m * g->n, z, o->c));
 	if (g->colsum_a)
-		MR_TRY(column_sums(kc, g->k, g->m, a, g->colsum_a, g->add));
+		MR_TRY(column_sums(kc, g->k, g->m, o->a, g->colsum_a, g->add));
 	if (g->colsum_b)
-		MR_TRY(column_sums(kc, g->k, g->n, b, g->colsum_b, g->add));
+		MR_TRY(column_sums(kc, g->k, g->n, o->b, g->colsum_b, g->add));
 	if (g->fuse_act_backward != MR_ACT_NONE)
-		act_backward(kc, g->fuse_act_backward, g->m * g->n, g->fuse_act_backward_aux, c, c);
-	return mr_fused_ctx_status(kc);
+		MR_TRY(act_backward(kc, &(mr_act_backward_args){.act = g->fuse_act_backward, .n = g->m * g->n,
+								.aux = g->fuse_act_backward_aux, .dy = o->c,
+								.dz = o->c}));
+	return MR_OK;
 }
 
 /* y[cols] = the column sums of x[rows, cols] in bf16. */
@@ -125,7 +115,7 @@ static mr_status all_column_sums_bf16(mr_kctx *kc, const mr_gemm *g, const uint1
 		MR_TRY(column_sums_bf16(kc, g->k, g->m, a, g->colsum_a, g->add));
 	if (g->colsum_b)
 		MR_TRY(column_sums_bf16(kc, g->k, g->n, b, g->colsum_b, g->add));
-	return mr_fused_ctx_status(kc);
+	return MR_OK;
 }
 
 mr_status mr_onednn_product_bf16(mr_kctx *kc, const mr_gemm *g, const uint16_t *a, const uint16_t *b, const float *bias,
@@ -133,7 +123,6 @@ mr_status mr_onednn_product_bf16(mr_kctx *kc, const mr_gemm *g, const uint16_t *
 {
 	float *z = g->act == MR_ACT_GELU && aux ? aux : c;
 
-	MR_TRY(mr_fused_ctx_status(kc));
 	MR_TRY(mr_onednn_gemm_bf16(kc->onednn, g, a, b, bias, z));
 	MR_TRY(activate(kc, g->act, g->m * g->n, z, c));
 	return all_column_sums_bf16(kc, g, a, b);
@@ -141,189 +130,138 @@ mr_status mr_onednn_product_bf16(mr_kctx *kc, const mr_gemm *g, const uint16_t *
 
 mr_status mr_onednn_product_rounded(mr_kctx *kc, const mr_gemm *g, const uint16_t *a, const uint16_t *b, uint16_t *c)
 {
-	MR_TRY(mr_fused_ctx_status(kc));
 	MR_TRY(mr_onednn_gemm_rounded(kc->onednn, g, a, b, c));
 	return all_column_sums_bf16(kc, g, a, b);
 }
 
-static mr_status gemm_step(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s)
-{
-	MR_TRY(gemm(kc, g, a, b, NULL, c, NULL));
-	mr_fused_step(kc, g->m * g->n, s, c);
-	return MR_OK;
-}
-
-static mr_status gemm_sum(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *const *a, const void *const *b,
-			  void *c, const mr_step *s)
-{
-	mr_gemm part = *g;
-
-	for (uint32_t j = 0; j < n; j++, part.add = true)
-		MR_TRY(gemm(kc, &part, a[j], b[j], NULL, c, NULL));
-	if (s)
-		mr_fused_step(kc, g->m * g->n, s, c);
-	return MR_OK;
-}
-
-static mr_status gemm_step_rows(mr_kctx *kc, const mr_gemm *g, const void *a, const void *b, void *c, const mr_step *s,
-				const mr_gemm_rows *r)
-{
-	float *out = r->out;
-
-	MR_TRY(gemm(kc, g, a, b, NULL, c, NULL));
-	for (int64_t i = 0; i < r->n; i++)
-		memcpy(out + i * g->n, (const float *)c + r->row[i] * g->n, (size_t)g->n * sizeof(float));
-	mr_fused_step(kc, g->m * g->n, s, c);
-	return MR_OK;
-}
-
 /* --- convolutions ------------------------------------------------------------------------------------------------- */
 
-static mr_status conv(mr_kctx *kc, const mr_conv *g, const void *x, const void *w, const void *bias, void *y)
+static mr_status conv(mr_kctx *kc, const mr_conv_args *o)
 {
-	MR_TRY(mr_fused_ctx_status(kc));
-	return mr_library_conv(kc, g, x, w, bias, y);
+	return mr_library_conv(kc, o);
 }
 
-static mr_status conv_backward_input(mr_kctx *kc, const mr_conv *g, const void *dy, const void *w, void *dx, bool add)
+static mr_status conv_backward_input(mr_kctx *kc, const mr_conv_backward_input_args *o)
 {
-	MR_TRY(mr_fused_ctx_status(kc));
-	return mr_library_conv_backward_input(kc, g, dy, w, dx, add);
+	return mr_library_conv_backward_input(kc, o);
 }
 
-static mr_status conv_backward_weight(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw, bool add)
+static mr_status conv_backward_weight(mr_kctx *kc, const mr_conv_backward_weight_args *o)
 {
-	MR_TRY(mr_fused_ctx_status(kc));
-	return mr_library_conv_backward_weight(kc, g, x, dy, dw, add);
+	return mr_library_conv_backward_weight(kc, o);
 }
 
-static mr_status conv_step(mr_kctx *kc, const mr_conv *g, const void *x, const void *dy, void *dw, bool add,
-			   const mr_step *s)
+static mr_status conv_step(mr_kctx *kc, const mr_conv_step_args *o)
 {
-	MR_TRY(mr_fused_ctx_status(kc));
-	return mr_library_conv_step(kc, g, x, dy, dw, add, s);
+	return mr_library_conv_step(kc, o);
 }
+
+#define CONV_STEP
+#define STEP_BY mr_fused_step
+#define GRADIENT_BYTES(kc) sizeof(float)
+#include "nn/kernels/composed_steps.inc"
 
 /* --- layer norm --------------------------------------------------------------------------------------------------- */
 
-static void norm(mr_kctx *kc, int64_t rows, int64_t cols, double eps, const void *x, const void *gain,
-		 const void *shift, void *y, void *mean, void *rstd_)
+static mr_status norm(mr_kctx *kc, const mr_norm_args *o)
 {
-	float *rstd = rstd_;
+	float *rstd = o->rstd, eps = (float)o->eps;
 
-	if (!mean) {
-		mr_fused_norm(kc, rows, cols, eps, x, gain, shift, y, mean, rstd);
-		return;
-	}
-	note(kc, mr_onednn_norm(kc->onednn, rows, cols, (float)eps, x, gain, shift, y, mean, rstd));
-	for (int64_t i = 0; i < rows; i++)
-		rstd[i] = 1 / sqrtf(rstd[i] + (float)eps);
-}
-
-/* Computes @dx and, with @dgain, dgain and dshift. dx or dgain may be NULL. Each is accumulated when its flag says so.
- * One primitive computes both halves, so that each half has the bits of both at once. */
-static mr_status norm_gradients(mr_kctx *kc, int64_t rows, int64_t cols, const float *x, const float *gain,
-				const float *mean, const float *rstd, const float *dy, float *dx, bool add,
-				float *dgain, float *dshift, bool add_weight)
-{
-	float *variance, *input, *weight;
-
-	MR_TRY(mr_fused_reserve(&kc->room, &kc->room_floats, rows + 3 * cols + rows * cols));
-	variance = kc->room;
-	weight = variance + rows; /* gradient of the gain, then of the shift, then a gain of ones if none is given */
-	input = dx && !add ? dx : weight + 3 * cols;
-	for (int64_t i = 0; i < rows; i++)
-		variance[i] = 1 / (rstd[i] * rstd[i]);
-	for (int64_t j = 0; !gain && j < cols; j++)
-		weight[2 * cols + j] = 1;
-	MR_TRY(mr_onednn_norm_backward(kc->onednn, rows, cols, x, gain ? gain : weight + 2 * cols, mean, variance, dy,
-				       input, dgain && !add_weight ? dgain : weight,
-				       dgain && !add_weight ? dshift : weight + cols));
-	if (dx && add)
-		MR_TRY(mr_onednn_sum(kc->onednn, rows * cols, dx, input, dx));
-	if (dgain && add_weight) {
-		MR_TRY(mr_onednn_sum(kc->onednn, cols, dgain, weight, dgain));
-		MR_TRY(mr_onednn_sum(kc->onednn, cols, dshift, weight + cols, dshift));
-	}
+	if (!o->mean)
+		return mr_fused_norm(kc, o);
+	MR_TRY(mr_onednn_norm(kc->onednn, o->rows, o->cols, eps, o->x, o->gain, o->shift, o->y, o->mean, rstd));
+	for (int64_t i = 0; i < o->rows; i++)
+		rstd[i] = 1 / sqrtf(rstd[i] + eps);
 	return MR_OK;
 }
 
-static void norm_backward_input(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain,
-				const void *mean, const void *rstd, const void *dy, void *dx, bool add)
+/* Both gradients; dx or gain and dgain may be NULL. One primitive computes both halves, so that each half has the bits
+ * of both at once. */
+static mr_status norm_backward(mr_kctx *kc, const mr_norm_backward_args *o)
 {
-	if (!mean)
-		mr_fused_norm_backward_input(kc, rows, cols, x, gain, mean, rstd, dy, dx, add);
-	else
-		note(kc, norm_gradients(kc, rows, cols, x, gain, mean, rstd, dy, dx, add, NULL, NULL, false));
+	int64_t rows = o->rows, cols = o->cols;
+	const float *rstd = o->rstd;
+	bool in_place = o->dgain && !o->add_weight;
+	float *variance, *input, *weight;
+
+	if (!o->mean)
+		return mr_fused_norm_backward(kc, o);
+	MR_TRY(mr_fused_reserve(&kc->room, &kc->room_floats, rows + 3 * cols + rows * cols));
+	variance = kc->room;
+	weight = variance + rows; /* gradient of the gain, then of the shift, then a gain of ones if none is given */
+	input = o->dx && !o->add ? o->dx : weight + 3 * cols;
+	for (int64_t i = 0; i < rows; i++)
+		variance[i] = 1 / (rstd[i] * rstd[i]);
+	for (int64_t j = 0; !o->gain && j < cols; j++)
+		weight[2 * cols + j] = 1;
+	MR_TRY(mr_onednn_norm_backward(kc->onednn, rows, cols, o->x, o->gain ? o->gain : weight + 2 * cols, o->mean,
+				       variance, o->dy, input, in_place ? o->dgain : weight,
+				       in_place ? o->dshift : weight + cols));
+	if (o->dx && o->add)
+		MR_TRY(mr_onednn_sum(kc->onednn, rows * cols, o->dx, input, o->dx));
+	if (!o->dgain || !o->add_weight)
+		return MR_OK;
+	MR_TRY(mr_onednn_sum(kc->onednn, cols, o->dgain, weight, o->dgain));
+	return mr_onednn_sum(kc->onednn, cols, o->dshift, weight + cols, o->dshift);
 }
 
-static void norm_backward_weight(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *mean,
-				 const void *rstd, const void *dy, void *dgain, void *dshift, bool add)
+static mr_status norm_backward_input(mr_kctx *kc, const mr_norm_backward_input_args *o)
 {
-	if (!mean)
-		mr_fused_norm_backward_weight(kc, rows, cols, x, mean, rstd, dy, dgain, dshift, add);
-	else
-		note(kc, norm_gradients(kc, rows, cols, x, NULL, mean, rstd, dy, NULL, false, dgain, dshift, add));
+	return o->mean ? norm_backward(kc, &(mr_norm_backward_args){.rows = o->rows, .cols = o->cols, .x = o->x,
+								    .gain = o->gain, .mean = o->mean, .rstd = o->rstd,
+								    .dy = o->dy, .dx = o->dx, .add = o->add})
+		       : mr_fused_norm_backward_input(kc, o);
 }
 
-static void norm_backward(mr_kctx *kc, int64_t rows, int64_t cols, const void *x, const void *gain, const void *mean,
-			  const void *rstd, const void *dy, void *dx, bool add, void *dgain, void *dshift,
-			  bool add_weight)
+static mr_status norm_backward_weight(mr_kctx *kc, const mr_norm_backward_weight_args *o)
 {
-	if (!mean)
-		mr_fused_norm_backward(kc, rows, cols, x, gain, mean, rstd, dy, dx, add, dgain, dshift, add_weight);
-	else
-		note(kc, norm_gradients(kc, rows, cols, x, gain, mean, rstd, dy, dx, add, dgain, dshift, add_weight));
+	return o->mean ? norm_backward(kc, &(mr_norm_backward_args){.rows = o->rows, .cols = o->cols, .x = o->x,
+								    .mean = o->mean, .rstd = o->rstd, .dy = o->dy,
+								    .dgain = o->dgain, .dshift = o->dshift,
+								    .add_weight = o->add_weight})
+		       : mr_fused_norm_backward_weight(kc, o);
 }
 
 /* --- batch normalisation ------------------------------------------------------------------------------------------ */
 
-static void batch_norm(mr_kctx *kc, const mr_batch_norm *b, const void *x, const void *gain, const void *shift, void *y,
-		       void *mean, void *variance)
+static mr_status batch_norm(mr_kctx *kc, const mr_batch_norm_args *o)
 {
-	mr_status st = mr_onednn_batch_norm(kc->onednn, b, x, gain, shift, y, mean, variance);
+	const mr_batch_norm *b = o->b;
 
-	note(kc, st == MR_OK ? activate(kc, b->act, b->rows * b->cols, y, y) : st);
+	MR_TRY(mr_onednn_batch_norm(kc->onednn, b, o->x, o->gain, o->shift, o->y, o->mean, o->variance));
+	return activate(kc, b->act, b->rows * b->cols, o->y, o->y);
 }
 
-static mr_status batch_norm_gradients(mr_kctx *kc, const mr_batch_norm *b, const float *x, const float *y,
-				      const float *gain, const float *mean, const float *variance, const float *dy,
-				      float *dx, bool add, float *dgain, float *dshift)
+static mr_status batch_norm_backward(mr_kctx *kc, const mr_batch_norm_backward_args *o)
 {
-	int64_t n = b->rows * b->cols;
-	float *made = dx;
+	int64_t n = o->b->rows * o->b->cols;
+	const float *dy = o->dy;
+	float *made = o->dx;
 
-	if (!dx || add) {
+	if (!o->dx || o->add) {
 		MR_TRY(mr_fused_reserve(&kc->room, &kc->room_floats, n));
 		made = kc->room;
 	}
-	if (b->act == MR_ACT_RELU) {
-		mr_fused_act_backward(kc, b->act, n, y, dy, made);
+	if (o->b->act == MR_ACT_RELU) {
+		MR_TRY(mr_fused_act_backward(kc, &(mr_act_backward_args){.act = o->b->act, .n = n, .aux = o->y,
+									 .dy = dy, .dz = made}));
 		dy = made;
 	}
-	MR_TRY(mr_onednn_batch_norm_backward(kc->onednn, b, x, gain, mean, variance, dy, made, dgain, dshift));
-	return dx && add ? mr_onednn_sum(kc->onednn, n, dx, made, dx) : MR_OK;
-}
-
-static void batch_norm_backward(mr_kctx *kc, const mr_batch_norm *b, const void *x, const void *y, const void *gain,
-				const void *mean, const void *variance, const void *dy, void *dx, bool add, void *dgain,
-				void *dshift)
-{
-	note(kc, batch_norm_gradients(kc, b, x, y, gain, mean, variance, dy, dx, add, dgain, dshift));
+	MR_TRY(mr_onednn_batch_norm_backward(kc->onednn, o->b, o->x, o->gain, o->mean, o->variance, dy, made, o->dgain,
+					     o->dshift));
+	return o->dx && o->add ? mr_onednn_sum(kc->onednn, n, o->dx, made, o->dx) : MR_OK;
 }
 
 /* --- recurrence --------------------------------------------------------------------------------------------------- */
 
-static mr_status recurrence(mr_kctx *kc, const mr_recurrence *r, const mr_recurrence_call *q)
+static mr_status recurrence(mr_kctx *kc, const mr_recurrence_args *o)
 {
-	MR_TRY(mr_fused_ctx_status(kc));
-	return mr_onednn_recurrence(kc->onednn, r, q);
+	return mr_onednn_recurrence(kc->onednn, o->r, o->q);
 }
 
-static mr_status recurrence_backward(mr_kctx *kc, const mr_recurrence *r, const mr_recurrence_call *q)
+static mr_status recurrence_backward(mr_kctx *kc, const mr_recurrence_backward_args *o)
 {
-	MR_TRY(mr_fused_ctx_status(kc));
-	return mr_onednn_recurrence_backward(kc->onednn, r, q);
+	return mr_onednn_recurrence_backward(kc->onednn, o->r, o->q);
 }
 
 /* One that the library does not describe has no room, and its first call says why. */
@@ -343,12 +281,10 @@ static bool takes_recurrence(const mr_kctx *kc, const mr_recurrence *r)
 
 /* --- average pools and local response normalisation --------------------------------------------------------------- */
 
-static void pool(mr_kctx *kc, const mr_window *w, mr_pool_kind kind, const void *x, void *y, void *which)
+static mr_status pool(mr_kctx *kc, const mr_pool_args *o)
 {
-	if (mr_onednn_has_pool(w, kind))
-		note(kc, mr_onednn_pool(kc->onednn, w, kind, x, y));
-	else
-		mr_fused_pool(kc, w, kind, x, y, which);
+	return mr_onednn_has_pool(o->w, o->kind) ? mr_onednn_pool(kc->onednn, o->w, o->kind, o->x, o->y)
+						 : mr_fused_pool(kc, o);
 }
 
 /* Adds the gradient @made to @dx, if it is another tensor. */
@@ -357,53 +293,37 @@ static mr_status add_made(mr_kctx *kc, int64_t n, float *dx, const float *made)
 	return made == dx ? MR_OK : mr_onednn_sum(kc->onednn, n, dx, made, dx);
 }
 
-static mr_status pool_gradient(mr_kctx *kc, const mr_window *w, mr_pool_kind kind, const void *dy, float *dx, bool add)
+static mr_status pool_backward(mr_kctx *kc, const mr_pool_backward_args *o)
 {
-	int64_t n = mr_window_in_pixels(w) * w->c;
-	float *made = dx;
+	int64_t n = mr_window_in_pixels(o->w) * o->w->c;
+	float *made = o->dx;
 
-	if (add) {
+	if (!mr_onednn_has_pool(o->w, o->kind))
+		return mr_fused_pool_backward(kc, o);
+	if (o->add) {
 		MR_TRY(mr_fused_reserve(&kc->room, &kc->room_floats, n));
 		made = kc->room;
 	}
-	MR_TRY(mr_onednn_pool_backward(kc->onednn, w, kind, dy, made));
-	return add_made(kc, n, dx, made);
+	MR_TRY(mr_onednn_pool_backward(kc->onednn, o->w, o->kind, o->dy, made));
+	return add_made(kc, n, o->dx, made);
 }
 
-static void pool_backward(mr_kctx *kc, const mr_window *w, mr_pool_kind kind, const void *which, const void *dy,
-			  void *dx, bool add)
+static mr_status lrn(mr_kctx *kc, const mr_lrn_args *o)
 {
-	if (mr_onednn_has_pool(w, kind))
-		note(kc, pool_gradient(kc, w, kind, dy, dx, add));
-	else
-		mr_fused_pool_backward(kc, w, kind, which, dy, dx, add);
+	return mr_onednn_has_lrn(o->l) ? mr_onednn_lrn(kc->onednn, o->l, o->x, o->y) : mr_fused_lrn(kc, o);
 }
 
-static void lrn(mr_kctx *kc, const mr_lrn *l, const void *x, void *y)
+static mr_status lrn_backward(mr_kctx *kc, const mr_lrn_backward_args *o)
 {
-	if (mr_onednn_has_lrn(l))
-		note(kc, mr_onednn_lrn(kc->onednn, l, x, y));
-	else
-		mr_fused_lrn(kc, l, x, y);
-}
-
-static mr_status lrn_gradient(mr_kctx *kc, const mr_lrn *l, const float *x, const float *dy, float *dx, bool add)
-{
-	int64_t n = l->pixels * l->c;
+	int64_t n = o->l->pixels * o->l->c;
 	float *made;
 
+	if (!mr_onednn_has_lrn(o->l))
+		return mr_fused_lrn_backward(kc, o);
 	MR_TRY(mr_fused_reserve(&kc->room, &kc->room_floats, 4 * n));
-	made = add ? kc->room + 3 * n : dx;
-	MR_TRY(mr_onednn_lrn_backward(kc->onednn, l, x, dy, made, kc->room));
-	return add_made(kc, n, dx, made);
-}
-
-static void lrn_backward(mr_kctx *kc, const mr_lrn *l, const void *x, const void *dy, void *dx, bool add)
-{
-	if (mr_onednn_has_lrn(l))
-		note(kc, lrn_gradient(kc, l, x, dy, dx, add));
-	else
-		mr_fused_lrn_backward(kc, l, x, dy, dx, add);
+	made = o->add ? kc->room + 3 * n : o->dx;
+	MR_TRY(mr_onednn_lrn_backward(kc->onednn, o->l, o->x, o->dy, made, kc->room));
+	return add_made(kc, n, o->dx, made);
 }
 
 /* --- softmax cross-entropy ---------------------------------------------------------------------------------------- */
@@ -457,38 +377,29 @@ static void make_gradient(const void *args, int64_t lo, int64_t hi, uint32_t wor
 	}
 }
 
-static mr_status softmax_loss(mr_kctx *kc, int64_t rows, int64_t classes, float *logits, const int32_t *targets,
-			      double *loss)
-{
-	softmax_rows s = {.rows = rows, .classes = classes, .targets = targets, .x = logits};
-	double total = 0;
-
-	MR_TRY(mr_fused_reserve(&kc->room, &kc->room_floats, 2 * rows));
-	s.most = kc->room;
-	s.at = kc->room + rows;
-	mr_team_run(kc->n_threads, look_at_logits, &s, rows, 1, classes);
-	MR_TRY(mr_onednn_softmax(kc->onednn, rows, classes, logits, logits));
-	mr_team_run(kc->n_threads, make_gradient, &s, rows, 1, classes);
-	for (int64_t r = 0; r < rows; r++)
-		total += s.at[r];
-	*loss = total / (double)rows;
-	return MR_OK;
-}
-
 #if defined(__aarch64__)
 static const bool takes_softmax = false;
 #else
 static const bool takes_softmax = true;
 #endif
 
-static double xent(mr_kctx *kc, int64_t rows, int64_t classes, void *logits, const int32_t *targets)
+static mr_status xent(mr_kctx *kc, const mr_xent_args *o)
 {
-	double loss = NAN;
+	softmax_rows s = {.rows = o->rows, .classes = o->classes, .targets = o->targets, .x = o->logits};
+	double total = 0;
 
 	if (!takes_softmax)
-		return mr_fused_xent(kc, rows, classes, logits, targets);
-	note(kc, softmax_loss(kc, rows, classes, logits, targets, &loss));
-	return loss;
+		return mr_fused_xent(kc, o);
+	MR_TRY(mr_fused_reserve(&kc->room, &kc->room_floats, 2 * o->rows));
+	s.most = kc->room;
+	s.at = kc->room + o->rows;
+	mr_team_run(kc->n_threads, look_at_logits, &s, o->rows, 1, o->classes);
+	MR_TRY(mr_onednn_softmax(kc->onednn, o->rows, o->classes, o->logits, o->logits));
+	mr_team_run(kc->n_threads, make_gradient, &s, o->rows, 1, o->classes);
+	for (int64_t r = 0; r < o->rows; r++)
+		total += s.at[r];
+	*o->loss = total / (double)o->rows;
+	return MR_OK;
 }
 
 /* --- the table ---------------------------------------------------------------------------------------------------- */
@@ -497,9 +408,8 @@ mr_kernel_by mr_onednn_executor(const mr_kernels *k, uint32_t n_threads, const m
 {
 	enum { OURS, ONEDNN, BOTH };
 	static const int by[MR_N_KERNELS] = {
-#define MR_KERNEL_PART(type, id, args)
-#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) onednn,
-#define MR_KERNEL_WHOLE(type, id, args, what) ONEDNN,
+#define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) onednn,
+#define MR_OPERATION_WHOLE(id, what) ONEDNN,
 #include "nn/kernels.def"
 	};
 
@@ -524,8 +434,8 @@ const mr_kernels mr_kernels_onednn_f32 = {
 	.recurrence_room = mr_by_onednn_recurrence_room,
 	.takes_recurrence = takes_recurrence,
 #define MR_KERNEL_PART(type, id, args) .id = mr_fused_##id,
-#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) .id = BY_##onednn(id),
-#define MR_KERNEL_WHOLE(type, id, args, what) .id = id,
+#define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) .id = BY_##onednn(id),
+#define MR_OPERATION_WHOLE(id, what) .id = id,
 #include "nn/kernels.def"
 };
 
@@ -534,7 +444,6 @@ const mr_kernels mr_kernels_onednn_f32 = {
 #define NAME_OURS(id)
 #define NAME_ONEDNN(id) ALIAS(id, id)
 #define NAME_BOTH(id) ALIAS(id, id)
-#define MR_KERNEL_PART(type, id, args)
-#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) NAME_##onednn(id)
-#define MR_KERNEL_WHOLE(type, id, args, what) ALIAS(id, id)
+#define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) NAME_##onednn(id)
+#define MR_OPERATION_WHOLE(id, what) ALIAS(id, id)
 #include "nn/kernels.def"

@@ -7,9 +7,8 @@
 #include "nn/recorder.h"
 
 /* mr_by_onednn_gemm and so on: the functions in the table of those operations that have a primitive. */
-#define MR_KERNEL_PART(type, id, args)
-#define MR_KERNEL(type, id, args, fused, onednn, chosen, what) type mr_by_onednn_##id args;
-#define MR_KERNEL_WHOLE(type, id, args, what) type mr_by_onednn_##id args;
+#define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) MR_OPERATION_WHOLE(id, what)
+#define MR_OPERATION_WHOLE(id, what) mr_status mr_by_onednn_##id(mr_kctx *kc, const mr_##id##_args *o) MR_MUST_USE;
 #include "nn/kernels.def"
 
 /** mr_kernels.recurrence_room of `onednn`, which takes all of them. */
