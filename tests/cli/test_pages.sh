@@ -21,7 +21,7 @@ commands_of() {
 	}
 	/^```/ && !fence {
 		fence = 1; kind = $0; sub(/^```/, "", kind); going = 0
-		if (kind !~ /^(sh|sh dry|sh tree|text|console|python|c [a-z_\/]+[.]c)$/)
+		if (kind !~ /^(sh|sh dry|sh tree|text|console|python|c [a-z_\/]+[.](c|def|inc))$/)
 			put("fault", "a block of kind \"" kind "\"")
 		next
 	}
