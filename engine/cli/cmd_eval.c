@@ -1,12 +1,11 @@
 /* millrace eval: prints the validation loss of a trained model, or its loss on all training samples without a
  * validation part. */
-#include <math.h>
 #include <stdio.h>
 
-#include "base/str.h"
 #include "cli/args.h"
 #include "cli/open_config.h"
 #include "cli/weights.h"
+#include "observe/evaluation.h"
 
 static mr_status load(const mr_args *args, mr_session *s, uint64_t *step)
 {
@@ -21,10 +20,8 @@ static mr_status load(const mr_args *args, mr_session *s, uint64_t *step)
 
 static mr_status evaluate(const mr_args *args, mr_session *s)
 {
-	char text[32];
+	mr_figures f;
 	uint64_t step;
-	mr_scores scores;
-	double loss;
 
 	if (s->data->n_valid == 0 && s->graph->input.tokens && mr_shape_same(s->data->input, s->data->target))
 		return mr_fail(MR_EDATA, "%s has no validation part, or none as long as a window of %lld tokens",
@@ -33,18 +30,9 @@ static mr_status evaluate(const mr_args *args, mr_session *s)
 		return mr_fail(MR_EDATA, "%s has no validation part", s->data->ops->name);
 	MR_TRY(mr_session_start(s, NULL));
 	MR_TRY(load(args, s, &step));
-	MR_TRY(mr_executor_eval(&s->executor, NULL, NULL, &loss));
-	printf("step %llu: %s %s", (unsigned long long)step,
-	       s->data->trains_only ? "loss on all training samples" : "validation loss", mr_double_text(loss, text));
-	if (mr_session_has_perplexity(s))
-		printf(", perplexity %.4f", exp(loss));
-	scores = mr_executor_scores(&s->executor);
-	if (!isnan(scores.accuracy))
-		printf(", accuracy %.4f%%", 100 * scores.accuracy);
-	if (!isnan(scores.top5))
-		printf(", top-5 accuracy %.4f%%", 100 * scores.top5);
-	if (!isnan(scores.auc))
-		printf(", AUC %.6f", scores.auc);
+	MR_TRY(mr_evaluate(s, NULL, NULL, &f));
+	printf("step %llu: ", (unsigned long long)step);
+	mr_figures_say_evaluation(&f, MR_DIGITS_EXACT, stdout);
 	printf(", %llu samples\n", (unsigned long long)s->data->n_valid);
 	return MR_OK;
 }

@@ -8,14 +8,16 @@
 #include "manual/help.h"
 #include "nn/choices.h"
 #include "nn/kernels.h"
+#include "report/figures.h"
 #include "report/table.h"
 
 #define KERNELS "kernels"
 #define MACHINES "machines"
+#define FIGURES "figures"
 
 static mr_status find_kind(const char *word, mr_plugin_kind *out)
 {
-	const char *words[MR_N_PLUGIN_KINDS + 2], *near;
+	const char *words[MR_N_PLUGIN_KINDS + 3], *near;
 
 	for (int k = 0; k < MR_N_PLUGIN_KINDS; k++) {
 		words[k] = mr_plugin_kind_word((mr_plugin_kind)k);
@@ -26,10 +28,11 @@ static mr_status find_kind(const char *word, mr_plugin_kind *out)
 	}
 	words[MR_N_PLUGIN_KINDS] = KERNELS;
 	words[MR_N_PLUGIN_KINDS + 1] = MACHINES;
-	near = mr_nearest(word, words, MR_N_PLUGIN_KINDS + 2);
+	words[MR_N_PLUGIN_KINDS + 2] = FIGURES;
+	near = mr_nearest(word, words, MR_N_PLUGIN_KINDS + 3);
 	return mr_fail(MR_EUSAGE,
-		       "cannot list \"%.60s\"%s%s%s systems, models, layers, optimizers, mitigations, data, kernels or "
-		       "machines",
+		       "cannot list \"%.60s\"%s%s%s systems, models, layers, optimizers, mitigations, data, kernels, "
+		       "machines or figures",
 		       word, near ? "; did you mean \"" : "", near ? near : "", near ? "\"? Known:" : ", expected");
 }
 
@@ -98,6 +101,9 @@ static mr_status run(mr_args *args)
 
 	if (!strcmp(args->operand[0], MACHINES))
 		return args->n_operands == 1 ? mr_servers_print(stdout) : list_machine(args->operand[1]);
+	if (!strcmp(args->operand[0], FIGURES))
+		return args->n_operands == 1 ? mr_figures_list(stdout)
+					     : mr_fail(MR_EUSAGE, "list figures takes no name");
 	if (!strcmp(args->operand[0], KERNELS))
 		return args->n_operands == 1 ? list_kernels() : mr_fail(MR_EUSAGE, "list kernels takes no name");
 	MR_TRY(find_kind(args->operand[0], &kind));
@@ -122,7 +128,7 @@ static mr_status run(mr_args *args)
 
 const mr_command mr_command_list = {
 	.name = "list",
-	.operands = "systems|models|layers|optimizers|mitigations|data|kernels|machines [NAME]",
+	.operands = "systems|models|layers|optimizers|mitigations|data|kernels|machines|figures [NAME]",
 	.min_operands = 1,
 	.max_operands = 2,
 	.summary = "name what this build has; with NAME, the keys that it takes in a configuration",

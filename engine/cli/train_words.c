@@ -159,17 +159,11 @@ static void print_workers(const mr_train *t)
 	bool delays_known = true;
 
 	for (uint16_t w = 0; rows && text && w < run->n_workers; w++) {
-		const mr_worker_stats *st = &run->worker[w].stats;
-
 		mr_worker_stages_text(run, w, text[w], sizeof(text[w]));
 		rows[w] = (mr_report_worker_row){.worker = w, .stages = text[w], .elapsed_ns = t->train_ns};
-		for (int op = 0; op < MR_N_OPS; op++)
-			rows[w].busy_ns += st->busy_ns[op];
-		rows[w].busy_ns -= st->lost_before_ns < rows[w].busy_ns ? st->lost_before_ns : rows[w].busy_ns;
+		mr_executor_trained(&t->s.executor, w, &rows[w].busy_ns, rows[w].wait_ns);
 		rows[w].lost_known = run->worker[w].delay.n > 0;
-		rows[w].lost_ns = st->lost_ns + st->lost_before_ns;
 		delays_known = delays_known && rows[w].lost_known;
-		memcpy(rows[w].wait_ns, st->wait_ns, sizeof(rows[w].wait_ns));
 	}
 	for (uint16_t s = 0; stale && bins && s < run->n_stages; s++) {
 		mr_run_staleness(run, s, bins[s]);
@@ -281,27 +275,20 @@ static void print_tables(const mr_train *t)
 /* The result of the last evaluation, after @between. */
 static void print_evaluation(const mr_train *t, const char *between)
 {
-	char text[32];
-
-	if (!isfinite(t->val_loss))
+	if (!isfinite(t->evaluation.val_loss))
 		return;
-	printf("%s%s %s", between, t->s.data->trains_only ? "loss on all training samples" : "validation loss",
-	       mr_loss_text(t->val_loss, text));
-	if (!isnan(t->perplexity))
-		printf(", perplexity %.4g", t->perplexity);
-	if (!isnan(t->scores.accuracy))
-		printf(", accuracy %.2f%%", 100 * t->scores.accuracy);
-	if (!isnan(t->scores.top5))
-		printf(", top-5 accuracy %.2f%%", 100 * t->scores.top5);
-	if (!isnan(t->scores.auc))
-		printf(", AUC %.4f", t->scores.auc);
+	fputs(between, stdout);
+	mr_figures_say_evaluation(&t->evaluation, MR_DIGITS_RESULT, stdout);
 }
 
 static void print_norm(const mr_train *t)
 {
+	bool of_stage = isnan(t->normed.grad_norm);
+
 	if (!t->normed.step)
 		return;
-	printf(", gradient norm %.4g%s", mr_train_norm(&t->normed), isnan(t->normed.norm) ? " of the last stage" : "");
+	printf(", gradient norm %.4g%s", of_stage ? t->normed.stage_grad_norm : t->normed.grad_norm,
+	       of_stage ? " of the last stage" : "");
 	if (t->normed.step < t->last.step)
 		printf(" at step %llu", (unsigned long long)t->normed.step);
 }
@@ -353,7 +340,7 @@ static bool is_due(void *arg, uint64_t step, double seconds)
 	return mr_progress_due(&w->progress, step, seconds);
 }
 
-static void show(void *arg, const mr_progress_state *p, double seconds, bool force)
+static void show(void *arg, const mr_figures *p, double seconds, bool force)
 {
 	mr_train_words *w = arg;
 
@@ -361,8 +348,7 @@ static void show(void *arg, const mr_progress_state *p, double seconds, bool for
 		mr_progress_force(&w->progress, p, seconds);
 	else
 		mr_progress_update(&w->progress, p, seconds);
-	mr_service_notify("STATUS=step %llu of %llu, loss %.4f", (unsigned long long)p->step,
-			  (unsigned long long)p->n_steps, p->loss);
+	mr_service_notify("STATUS=step %llu of %.0f, loss %.4f", (unsigned long long)p->step, p->steps, p->loss);
 }
 
 static void print_status(void *arg)

@@ -114,19 +114,6 @@ static void put_nodes(mr_json_writer *w, const mr_topo *t)
 	mr_json_end_array(w);
 }
 
-/* What a worker has spent in this session; @waited without MR_WAIT_NONE. */
-static void spent(const mr_run_facts *f, uint16_t worker, uint64_t *busy, uint64_t waited[MR_N_WAITS])
-{
-	const mr_worker_stats *st = &mr_executor_run_of(&f->s->executor)->worker[worker].stats;
-
-	*busy = 0;
-	for (int op = 0; op < MR_N_OPS; op++)
-		*busy += st->busy_ns[op];
-	*busy -= st->lost_before_ns < *busy ? st->lost_before_ns : *busy;
-	memcpy(waited, st->wait_ns, sizeof(st->wait_ns));
-	waited[MR_WAIT_DESCHEDULED] += st->lost_ns + st->lost_before_ns;
-}
-
 /* Of all sessions. */
 static void put_times(mr_json_writer *w, const mr_run_facts *f, uint16_t worker)
 {
@@ -137,7 +124,7 @@ static void put_times(mr_json_writer *w, const mr_run_facts *f, uint16_t worker)
 	if (!f->train_ns && !(before > 0))
 		return;
 	if (f->train_ns)
-		spent(f, worker, &busy, waited);
+		mr_executor_trained(&f->s->executor, (uint16_t)worker, &busy, waited);
 	mr_json_field_double(w, "elapsed", before + (double)f->train_ns / 1e9);
 	before = mr_run_sessions_seconds(&f->sessions, n, worker, false, "busy");
 	mr_json_field_double(w, "busy", before + (double)busy / 1e9);
@@ -259,19 +246,14 @@ static void put_timeline(mr_json_writer *w, const mr_run_facts *f)
 
 static void put_sessions(mr_json_writer *w, const mr_run_facts *f)
 {
-	uint64_t all = 0, busy, waited[MR_N_WAITS];
 	struct utsname u;
 
-	for (uint16_t i = 0; f->train_ns && i < f->s->place.n_workers; i++) {
-		spent(f, i, &busy, waited);
-		all += busy;
-	}
 	mr_run_sessions_put(&f->sessions,
 			    &(mr_run_session){.begun = f->begun,
 					      .host = uname(&u) ? NULL : u.nodename,
-					      .to = f->step,
+					      .to = f->figures.step,
 					      .seconds = (double)f->train_ns / 1e9,
-					      .busy = (double)all / (double)f->train_ns / f->s->place.n_workers},
+					      .busy = f->figures.busy},
 			    w);
 }
 
@@ -280,13 +262,12 @@ static void put_measured(mr_json_writer *w, const mr_run_facts *f)
 {
 	if (!f->train_ns) {
 		mr_run_sessions_keep(&f->sessions, "staleness", w);
-		mr_run_sessions_keep(&f->sessions, "bytes", w);
+		mr_run_sessions_keep(&f->sessions, "figures", w);
 	} else {
 		put_staleness(w, f);
-		mr_json_key(w, "bytes");
+		mr_json_key(w, "figures");
 		mr_json_begin_object(w);
-		mr_json_field_uint(w, "predicted", mr_session_predicted_bytes(f->s));
-		mr_json_field_uint(w, "measured", f->peak_bytes);
+		mr_figures_put(&f->figures, false, w);
 		mr_json_end_object(w);
 	}
 	if (f->roofline.n) {
@@ -345,7 +326,7 @@ mr_status mr_run_facts_begin(mr_run_facts *f, const mr_session *s, const char *p
 	time_t now = time(NULL);
 	struct tm utc;
 
-	*f = (mr_run_facts){.s = s, .path = path, .step = step, .peak_gflops = peak_gflops, .isa = isa};
+	*f = (mr_run_facts){.s = s, .path = path, .peak_gflops = peak_gflops, .isa = isa};
 	mr_run_sessions_open(&f->sessions, path, step);
 	if (gmtime_r(&now, &utc))
 		strftime(f->begun, sizeof(f->begun), "%Y-%m-%d %H:%M:%S UTC", &utc);
@@ -437,13 +418,11 @@ static mr_status plan_timeline(mr_run_facts *f)
 	return st;
 }
 
-mr_status mr_run_facts_end(mr_run_facts *f, uint64_t step, uint64_t train_ns, uint64_t peak_bytes,
-			   const mr_roofline *roofline)
+mr_status mr_run_facts_end(mr_run_facts *f, const mr_figures *figures, uint64_t train_ns, const mr_roofline *roofline)
 {
-	f->step = step;
+	f->figures = *figures;
 	f->train_ns = train_ns;
 	f->roofline = *roofline;
-	f->peak_bytes = peak_bytes;
 	if (!f->n_rec && f->s->plan && !mr_run_sessions_traced(&f->sessions) && plan_timeline(f) != MR_OK)
 		mr_log(MR_LOG_INFO, "report", "no timeline of the plan: %s", mr_error_text());
 	return write_file(f);

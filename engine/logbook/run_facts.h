@@ -9,7 +9,7 @@
  *	stages               stage, pipe, worker, layers, parameters
  *	sessions             see logbook/run_sessions.h
  *	staleness            for each stage [how many gradients were k commits behind]
- *	bytes                predicted and measured peak of the process
+ *	figures              of this session (report/figures.def), folded over its steps and workers
  *	roofline             see report/roofline.h
  *	timeline             what (a sentence), measured (else planned), versions,
  *	                     records [[worker, op, stage, pipe, micro-batch, version,
@@ -19,6 +19,7 @@
 #define MR_LOGBOOK_RUN_FACTS_H
 
 #include "logbook/run_sessions.h"
+#include "report/figures.h"
 #include "report/roofline.h"
 #include "session/session.h"
 
@@ -29,9 +30,8 @@ typedef struct mr_run_facts {
 	const char *isa;      /* with which that was measured; NULL: configured */
 	char begun[32];       /* time and date */
 	mr_run_sessions sessions; /* the earlier ones */
-	uint64_t step;        /* at which this one begins; at the end: that it reached */
 	uint64_t train_ns;    /* at the end: time in steps; 0: not known yet */
-	uint64_t peak_bytes;
+	mr_figures figures;   /* at the end */
 	mr_trace_rec *rec;    /* [n_rec] the timeline; owned */
 	size_t n_rec;
 	char what[700];       /* of the timeline */
@@ -46,9 +46,9 @@ mr_status mr_run_facts_begin(mr_run_facts *f, const mr_session *s, const char *p
 /** The workers' traces hold steps @first to @last: keep a part for the timeline. Errors: MR_ERESOURCE. */
 mr_status mr_run_facts_trace(mr_run_facts *f, uint64_t first, uint64_t last) MR_MUST_USE;
 
-/** After the last step @step, @train_ns spent in steps: write the file again. Without a trace the timeline is the
- * plan's, with the costs that a forecast would use. Errors: MR_EIO, MR_ERESOURCE. */
-mr_status mr_run_facts_end(mr_run_facts *f, uint64_t step, uint64_t train_ns, uint64_t peak_bytes,
+/** After the last step, that of @figures, @train_ns spent in steps: write the file again. Without a trace the timeline
+ * is the plan's, with the costs that a forecast would use. Errors: MR_EIO, MR_ERESOURCE. */
+mr_status mr_run_facts_end(mr_run_facts *f, const mr_figures *figures, uint64_t train_ns,
 			   const mr_roofline *roofline) MR_MUST_USE;
 
 void mr_run_facts_fini(mr_run_facts *f);

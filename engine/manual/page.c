@@ -8,6 +8,7 @@
 #include "job/keys.h"
 #include "manual/help.h"
 #include "manual/pages_text.h"
+#include "report/figures.h"
 
 /* @n bytes of text as troff reads them: hyphens that can be copied, and no line that looks like a request. */
 static void put_text(const char *text, size_t n, FILE *out)
@@ -211,6 +212,22 @@ static void put_group(const mr_job_group_info *info, FILE *out)
 		put_option(o, NULL, out);
 }
 
+/* What is measured of a training. */
+static void put_figures(FILE *out)
+{
+	fputs(".SH FIGURES\nWhat metrics.jsonl, status.json and run.json have by these names"
+	      " (train_ in place of val_ where the training samples were evaluated).\n",
+	      out);
+	for (int f = 0; f < MR_N_FIGURES; f++) {
+		const mr_figure_info *info = &mr_figure_table[f];
+
+		fprintf(out, ".TP\n.B %s\n", info->name);
+		if (info->unit)
+			fprintf(out, "(%s)\n", info->unit);
+		put_line(info->meaning, out);
+	}
+}
+
 void mr_page_program(const mr_command *const *commands, const char *version, FILE *out)
 {
 	put_head("millrace", '1', version, out);
@@ -228,6 +245,7 @@ void mr_page_program(const mr_command *const *commands, const char *version, FIL
 		put_line((*c)->summary, out);
 	}
 	put_part("millrace end", "", out);
+	put_figures(out);
 	fputs(".SH \"SEE ALSO\"\n", out);
 	for (const mr_command *const *c = commands; *c; c++) {
 		fputs(".BR millrace\\-", out);

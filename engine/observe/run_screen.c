@@ -5,9 +5,8 @@
 #include <time.h>
 
 #include "base/printable.h"
-#include "base/str.h"
 #include "observe/run_status.h"
-#include "report/table.h"
+#include "report/progress.h"
 
 enum { STEP_BAR = 40, BUSY_BAR = 12 };
 
@@ -64,18 +63,18 @@ static void put_head(page *p, const mr_run_status *s)
 
 static void put_steps(page *p, const mr_run_status *s)
 {
-	const mr_progress_state *x = &s->progress;
-	double part = x->n_steps ? (double)x->step / (double)x->n_steps : 0;
-	char line[512], done[STEP_BAR + 1], time[2][16] = {"", ""};
+	const mr_figures *x = &s->now;
+	double steps = x->steps > 0 ? x->steps : 0;
+	char line[512], done[STEP_BAR + 1], time[2][32] = {"", ""};
 	int n;
 
-	bar(part, p->columns < 2 * STEP_BAR ? p->columns / 4 : STEP_BAR, done);
-	if (!isnan(s->seconds))
-		mr_duration_text(s->seconds, time[0]);
+	bar(steps > 0 ? (double)x->step / steps : 0, p->columns < 2 * STEP_BAR ? p->columns / 4 : STEP_BAR, done);
+	if (!isnan(x->seconds))
+		mr_figure_text(MR_FIGURE_seconds, x->seconds, MR_DIGITS_LINE, time[0]);
 	if (!isnan(x->eta_seconds) && !mr_run_status_over(s))
-		mr_duration_text(x->eta_seconds, time[1]);
-	n = snprintf(line, sizeof(line), "[%s] step %llu of %llu  %s", done, (unsigned long long)x->step,
-		     (unsigned long long)x->n_steps, time[0]);
+		mr_figure_text(MR_FIGURE_eta_seconds, x->eta_seconds, MR_DIGITS_LINE, time[1]);
+	n = snprintf(line, sizeof(line), "[%s] step %llu of %.0f  %s", done, (unsigned long long)x->step, steps,
+		     time[0]);
 	if (*time[1] && (size_t)n + strlen(", to go ") + strlen(time[1]) <= p->columns)
 		snprintf(line + n, sizeof(line) - (size_t)n, ", to go %s", time[1]);
 	put_line(p, line);
@@ -84,40 +83,39 @@ static void put_steps(page *p, const mr_run_status *s)
 /* The progress line without its steps and its ETA, which stand above. */
 static void put_figures(page *p, const mr_run_status *s)
 {
-	mr_progress_state x = s->progress;
-	char line[512], *figures = line;
-	int n;
+	mr_figures x = s->now;
+	char line[512];
 
 	x.eta_seconds = NAN;
-	n = snprintf(line, sizeof(line), "step %llu/%llu ", (unsigned long long)x.step, (unsigned long long)x.n_steps);
-	mr_progress_format(&x, s->rate_name, false, p->columns + (unsigned)n, line);
-	for (int words = 0; words < 2 && figures; words++) {
-		figures = strchr(figures, ' ');
-		figures = figures ? figures + 1 : NULL;
-	}
-	put_line(p, figures ? figures : "no step yet");
+	mr_progress_without_step(&x, s->rate_name, p->columns, line);
+	put_line(p, *line ? line : "no step yet");
 }
 
 static void put_memory(page *p, const mr_run_status *s)
 {
-	char line[256], a[16], b[16], c[16];
+	const mr_figures *x = &s->now;
+	char line[256], now[32], peak[32], predicted[32];
 
-	snprintf(line, sizeof(line), "memory %s, peak %s, predicted %s", mr_bytes_text(s->resident_bytes, a),
-		 mr_bytes_text(s->peak_bytes, b), mr_bytes_text(s->predicted_bytes, c));
+	snprintf(line, sizeof(line), "memory %s, peak %s, predicted %s",
+		 mr_figure_text(MR_FIGURE_resident_bytes, x->resident_bytes, MR_DIGITS_LINE, now),
+		 mr_figure_text(MR_FIGURE_peak_bytes, x->peak_bytes, MR_DIGITS_LINE, peak),
+		 mr_figure_text(MR_FIGURE_predicted_bytes, x->predicted_bytes, MR_DIGITS_LINE, predicted));
 	put_line(p, line);
 }
 
 /* The largest wait, "upstream 12%"; "" if there was none worth a mention. */
-static void main_wait(const mr_run_status_worker *w, char *text, size_t size)
+static void main_wait(const mr_figures *part, char *text, size_t size)
 {
-	int most = 0;
+	double most = 0.005;
 
 	text[0] = 0;
-	for (int c = 1; c < MR_N_WAITS; c++)
-		if (w->wait[c] > 0.005 && (!most || w->wait[c] > w->wait[most]))
-			most = c;
-	if (most)
-		snprintf(text, size, "%s %.0f%%", mr_report_wait_name((mr_wait_cause)most), 100 * w->wait[most]);
+	for (int c = MR_WAIT_UPSTREAM; c < MR_N_WAITS; c++) {
+		double x = part->at[mr_figure_of_wait((mr_wait_cause)c)];
+
+		if (x > most)
+			snprintf(text, size, "%s %.0f%%", mr_report_wait_name((mr_wait_cause)c), 100 * x);
+		most = fmax(most, x);
+	}
 }
 
 /* Without the cause, which would be cut. */
@@ -134,10 +132,10 @@ static void put_worker(page *p, const mr_run_status *s, uint32_t i)
 	const mr_run_status_worker *w = &s->worker[i];
 	char line[256], busy[BUSY_BAR + 1], wait[32], share[8] = "-";
 
-	bar(w->busy, BUSY_BAR, busy);
-	if (!isnan(w->busy))
-		snprintf(share, sizeof(share), "%.0f%%", 100 * w->busy);
-	main_wait(w, wait, sizeof(wait));
+	bar(w->part.busy, BUSY_BAR, busy);
+	if (!isnan(w->part.busy))
+		snprintf(share, sizeof(share), "%.0f%%", 100 * w->part.busy);
+	main_wait(&w->part, wait, sizeof(wait));
 	snprintf(line, sizeof(line), "w%-4u %-8.8s %-7.7s %s %4s  %-15s %s", i, w->stages, w->cores, busy, share, wait,
 		 w->doing);
 	shorten(line, p->columns);
@@ -158,8 +156,8 @@ static void put_workers(page *p, const mr_run_status *s)
 	if (fit == s->n_workers)
 		return;
 	for (uint32_t i = fit; i < s->n_workers; i++) {
-		least = fmin(least, s->worker[i].busy);
-		most = fmax(most, s->worker[i].busy);
+		least = fmin(least, s->worker[i].part.busy);
+		most = fmax(most, s->worker[i].part.busy);
 	}
 	snprintf(line, sizeof(line), "and w%u to w%u: busy %.0f%% to %.0f%% (--json has each)", fit, s->n_workers - 1,
 		 100 * least, 100 * most);

@@ -2,15 +2,16 @@
  * run_status.h - the present state of a training, as a small file beside the run: status.json, replaced about once a
  * second and at the end. `millrace top` reads it, and so may other programs.
  *
- * Unknown figures are NAN, null in the file. Shares are of the time since the status before, or of the whole session
- * where there was none, and after the end.
+ * It has all figures of report/figures.def; unknown ones are NAN, null in the file. Shares are of the time since the
+ * status before, or of the training of the whole session where there was none, and after its end; so are rates then.
  */
 #ifndef MR_OBSERVE_RUN_STATUS_H
 #define MR_OBSERVE_RUN_STATUS_H
 
 #include <stdio.h>
 
-#include "report/progress.h"
+#include "observe/worker_window.h"
+#include "report/figures.h"
 #include "session/session.h"
 
 #define MR_RUN_STATUS_FILE "status.json"
@@ -19,8 +20,7 @@ typedef struct mr_run_status_worker {
 	char stages[40], cores[40]; /* "0, 3"; "0-7" */
 	char doing[64];             /* "B s0 m12": of stage 0 and micro-batch 12; "F s1 m7 waits: upstream" */
 	uint64_t n_instructions;
-	double busy;                /* share of the time; NAN */
-	double wait[MR_N_WAITS];    /* of waits that have ended */
+	mr_figures part;            /* busy, and waits that have ended */
 } mr_run_status_worker;
 
 typedef struct mr_run_status_stage {
@@ -36,28 +36,17 @@ typedef struct mr_run_status {
 	char host[64];
 	char model[32], system[32], name[64];
 	double updated;       /* seconds since 1970 */
-	double seconds;       /* of training, with earlier sessions */
 	char rate_name[16];
-	mr_progress_state progress;
-	uint64_t resident_bytes, peak_bytes, predicted_bytes;
+	mr_figures now;
 	uint32_t n_workers, n_stages;
 	mr_run_status_worker *worker; /* [n_workers] owned */
 	mr_run_status_stage *stage;   /* [n_stages] owned */
 } mr_run_status;
 
-/* What the next status is compared with. All zeros: none was taken. */
-typedef struct mr_run_status_before {
-	uint64_t ns;
-	uint64_t *spent_ns; /* [n_workers][1 + MR_N_WAITS]: computing, then waiting by cause; owned */
-	double *share;      /* likewise: those of the last status, which stand for a moment; owned */
-} mr_run_status_before;
-
-/** Fill @out with the present state of the started session @s, which trains since @begin_ns (mr_clock_ns). @p: figures
- * of the progress line. @predicted_bytes: mr_session_predicted_bytes at the last pause. Thread: the caller of the
- * executor; workers may run. Errors: MR_ERESOURCE; @out is then empty. */
-mr_status mr_run_status_take(const mr_session *s, const mr_progress_state *p, uint64_t begin_ns,
-			     uint64_t predicted_bytes, mr_run_status_before *before, mr_run_status *out) MR_MUST_USE;
-void mr_run_status_forget(mr_run_status_before *before);
+/** Fill @out with the present state of the started session @s, its figures @now, and the parts of the workers' time in
+ * @w. Thread: the caller of the executor; workers may run. Errors: MR_ERESOURCE; @out is then empty. */
+mr_status mr_run_status_take(const mr_session *s, const mr_figures *now, const mr_worker_window *w,
+			     mr_run_status *out) MR_MUST_USE;
 void mr_run_status_fini(mr_run_status *s);
 
 /** Replace the file @path. Errors: MR_EIO, MR_ERESOURCE. */

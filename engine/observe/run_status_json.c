@@ -14,40 +14,19 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "observe/run_status.h"
-#include "report/table.h"
 
 #define MOST_BYTES (16u << 20)
 
-/* Members by key. A reader takes what it finds: a file of another version has other keys. */
+/* Texts by key. A reader takes what it finds: a file of another version has other keys. */
 typedef struct member {
 	const char *key;
-	size_t at, size; /* size of a text; 0: a double */
+	size_t at, size;
 } member;
 
 #define TEXT(name) {#name, offsetof(mr_run_status, name), sizeof(((mr_run_status *)0)->name)}
-#define NUMBER(name, member) {#name, offsetof(mr_run_status, member), 0}
 
 static const member members[] = {
-	TEXT(state),
-	TEXT(error),
-	TEXT(host),
-	TEXT(name),
-	TEXT(model),
-	TEXT(system),
-	NUMBER(updated, updated),
-	NUMBER(seconds, seconds),
-	NUMBER(loss, progress.loss),
-	NUMBER(val_loss, progress.val_loss),
-	NUMBER(perplexity, progress.perplexity),
-	NUMBER(accuracy, progress.accuracy),
-	NUMBER(lr, progress.lr),
-	NUMBER(grad_norm, progress.grad_norm),
-	TEXT(rate_name),
-	NUMBER(rate, progress.rate),
-	NUMBER(gflops, progress.gflops),
-	NUMBER(peak_gflops, progress.peak_gflops),
-	NUMBER(bubble, progress.bubble),
-	NUMBER(eta_seconds, progress.eta_seconds),
+	TEXT(state), TEXT(error), TEXT(host), TEXT(name), TEXT(model), TEXT(system), TEXT(rate_name),
 };
 
 enum { N_MEMBERS = sizeof(members) / sizeof(members[0]) };
@@ -60,11 +39,12 @@ static void put_worker(mr_json_writer *w, uint32_t id, const mr_run_status_worke
 	mr_json_field_string(w, "cores", x->cores);
 	mr_json_field_string(w, "doing", x->doing);
 	mr_json_field_uint(w, "instructions", x->n_instructions);
-	mr_json_field_double(w, "busy", x->busy);
+	mr_json_field_double(w, "busy", x->part.busy);
 	mr_json_key(w, "waits");
 	mr_json_begin_object(w);
 	for (int c = MR_WAIT_UPSTREAM; c < MR_N_WAITS; c++)
-		mr_json_field_double(w, mr_report_wait_name((mr_wait_cause)c), x->wait[c]);
+		mr_json_field_double(w, mr_report_wait_name((mr_wait_cause)c),
+				     x->part.at[mr_figure_of_wait((mr_wait_cause)c)]);
 	mr_json_end_object(w);
 	mr_json_end_object(w);
 }
@@ -110,23 +90,14 @@ mr_status mr_run_status_json(const mr_run_status *s, bool judged, FILE *out)
 	mr_json_begin_object(&w);
 	mr_json_field_uint(&w, "millrace_status", 1);
 	mr_json_field_int(&w, "pid", s->pid);
-	mr_json_field_uint(&w, "step", s->progress.step);
-	mr_json_field_uint(&w, "steps", s->progress.n_steps);
-	for (int i = 0; i < N_MEMBERS; i++) {
-		const void *at = (const char *)s + members[i].at;
-
-		if (members[i].size)
-			mr_json_field_string(&w, members[i].key, at);
-		else
-			mr_json_field_double(&w, members[i].key, *(const double *)at);
-	}
+	for (int i = 0; i < N_MEMBERS; i++)
+		mr_json_field_string(&w, members[i].key, (const char *)s + members[i].at);
+	mr_json_field_double(&w, "updated", s->updated);
+	mr_figures_put(&s->now, true, &w);
 	if (judged) {
 		mr_json_field_bool(&w, "alive", !mr_run_status_over(s));
 		mr_json_field_double(&w, "age_seconds", age_of(s));
 	}
-	mr_json_field_uint(&w, "resident_bytes", s->resident_bytes);
-	mr_json_field_uint(&w, "peak_bytes", s->peak_bytes);
-	mr_json_field_uint(&w, "predicted_bytes", s->predicted_bytes);
 	mr_json_key(&w, "workers");
 	mr_json_begin_array(&w);
 	for (uint32_t i = 0; i < s->n_workers; i++)
@@ -192,28 +163,22 @@ static void read_worker(const mr_json *j, mr_run_status_worker *x)
 	take_text(mr_json_get(j, "cores"), x->cores, sizeof(x->cores));
 	take_text(mr_json_get(j, "doing"), x->doing, sizeof(x->doing));
 	x->n_instructions = count(j, "instructions");
-	x->busy = number(j, "busy");
-	for (int c = 0; c < MR_N_WAITS; c++)
-		x->wait[c] = c ? number(waits, mr_report_wait_name((mr_wait_cause)c)) : 0;
+	x->part = mr_figures_at(0);
+	x->part.busy = number(j, "busy");
+	for (int c = MR_WAIT_UPSTREAM; c < MR_N_WAITS; c++)
+		x->part.at[mr_figure_of_wait((mr_wait_cause)c)] =
+			number(waits, mr_report_wait_name((mr_wait_cause)c));
 }
 
 static mr_status fill(const mr_json *root, mr_run_status *out)
 {
 	const mr_json *workers = mr_json_get(root, "workers"), *stages = mr_json_get(root, "stages");
 
-	out->progress = mr_progress_state_at(count(root, "step"), count(root, "steps"));
+	mr_figures_get(root, NAN, &out->now);
 	out->pid = mr_json_int(mr_json_get(root, "pid"));
-	for (int i = 0; i < N_MEMBERS; i++) {
-		void *at = (char *)out + members[i].at;
-
-		if (members[i].size)
-			take_text(mr_json_get(root, members[i].key), at, members[i].size);
-		else
-			*(double *)at = number(root, members[i].key);
-	}
-	out->resident_bytes = count(root, "resident_bytes");
-	out->peak_bytes = count(root, "peak_bytes");
-	out->predicted_bytes = count(root, "predicted_bytes");
+	out->updated = number(root, "updated");
+	for (int i = 0; i < N_MEMBERS; i++)
+		take_text(mr_json_get(root, members[i].key), (char *)out + members[i].at, members[i].size);
 	out->worker = calloc(mr_json_size(workers) + 1, sizeof(*out->worker));
 	out->stage = calloc(mr_json_size(stages) + 1, sizeof(*out->stage));
 	if (!out->worker || !out->stage)

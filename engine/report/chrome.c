@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "report/table.h"
+#include "report/figures.h"
 
 #define PID 1
 

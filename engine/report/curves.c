@@ -43,10 +43,10 @@ static void fill_course(const mr_curve *c, bool tokens, mr_course *to)
 	double units = 0, seconds = 0;
 
 	for (size_t i = 0; i < c->n_rows; i++) {
-		const mr_metrics_row *r = &c->rows[i];
+		const mr_figures *r = &c->rows[i];
+		double seen = tokens ? r->tokens : r->samples;
 
-		if (tokens ? r->tokens : r->samples)
-			units = (double)(tokens ? r->tokens : r->samples);
+		units = isnan(seen) ? units : seen;
 		seconds = isfinite(r->seconds) ? r->seconds : seconds;
 		to->x[0][i] = units;
 		to->x[1][i] = seconds;
@@ -275,7 +275,7 @@ static mr_status put_plot(mr_plot *p, const char *title)
 static bool has_count(const mr_curve *c, bool tokens)
 {
 	for (size_t k = 0; k < c->n_rows; k++)
-		if (tokens ? c->rows[k].tokens : c->rows[k].samples)
+		if (!isnan(tokens ? c->rows[k].tokens : c->rows[k].samples))
 			return true;
 	return false;
 }

@@ -19,7 +19,7 @@
 
 typedef struct mr_curve {
 	const char *name;           /* in the legend */
-	const mr_metrics_row *rows; /* [n_rows], as mr_metrics_read gives them */
+	const mr_figures *rows; /* [n_rows], as mr_metrics_read gives them */
 	size_t n_rows;
 } mr_curve;
 

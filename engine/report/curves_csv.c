@@ -16,38 +16,38 @@ static void put_name(const char *s, FILE *out)
 	fputc('"', out);
 }
 
-static void put_row(const char *name, const mr_metrics_row *row, FILE *out)
+/* The keys of metrics.jsonl, those of evaluations of validation and of training samples; or what @row has of each. */
+static void put_cells(const mr_figures *row, FILE *out)
 {
-	const mr_metrics_figure *f;
 	char text[32];
 
-	put_name(name, out);
-	fprintf(out, ",%llu", (unsigned long long)row->step);
-	for (size_t i = 0; (f = mr_metrics_figure_at(i)); i++)
-		for (int other = 0; other < (f->other ? 2 : 1); other++) {
-			double x = mr_metrics_value(row, f);
+	for (int f = 0; f < MR_N_FIGURES; f++) {
+		bool evaluates = mr_figure_table[f].kind == MR_FIGURE_EVALUATION;
 
+		for (int trains = 0; mr_figure_table[f].kind != MR_FIGURE_PRESENT && trains <= evaluates; trains++) {
 			fputc(',', out);
-			if (isnan(x) || (f->other && row->trains_only != (other == 1)))
+			if (!row)
+				fputs(mr_figure_key((mr_figure)f, trains, text), out);
+			else if (isnan(row->at[f]) || (evaluates && row->trains_only != (trains == 1)))
 				continue;
-			if (f->count)
-				fprintf(out, "%.0f", x);
+			else if (mr_figure_table[f].form == MR_FORM_COUNT)
+				fprintf(out, "%.0f", row->at[f]);
 			else
-				fputs(mr_double_text(x, text), out);
+				fputs(mr_double_text(row->at[f], text), out);
 		}
+	}
 	fputc('\n', out);
 }
 
 mr_status mr_curves_csv(const mr_curve *curves, size_t n, FILE *out)
 {
-	const mr_metrics_figure *f;
-
 	fputs("run,step", out);
-	for (size_t i = 0; (f = mr_metrics_figure_at(i)); i++)
-		fprintf(out, f->other ? ",%s,%s" : ",%s", f->key, f->other);
-	fputc('\n', out);
+	put_cells(NULL, out);
 	for (size_t r = 0; r < n; r++)
-		for (size_t i = 0; i < curves[r].n_rows; i++)
-			put_row(curves[r].name, &curves[r].rows[i], out);
+		for (size_t i = 0; i < curves[r].n_rows; i++) {
+			put_name(curves[r].name, out);
+			fprintf(out, ",%llu", (unsigned long long)curves[r].rows[i].step);
+			put_cells(&curves[r].rows[i], out);
+		}
 	return ferror(out) ? mr_fail(MR_EIO, "the table could not be written") : MR_OK;
 }

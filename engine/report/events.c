@@ -241,24 +241,20 @@ mr_status mr_events_close(mr_events *e)
 
 /* "val_loss" is validation/loss, "wait_data" wait/data, and all else train/...; evaluations of the training samples
  * are all_training_samples/... */
-static void tag_of(const mr_metrics_figure *f, bool trains_only, char tag[64])
+static void tag_of(mr_figure f, bool trains_only, char tag[64])
 {
-	static const char val[] = "val_", waits[] = "wait_";
-	const char *group = "train", *name = f->key;
+	const char *name = mr_figure_table[f].name, *rest = strchr(name, '_');
+	bool evaluation = mr_figure_table[f].kind == MR_FIGURE_EVALUATION, waits = !strncmp(name, "wait_", 5);
+	const char *group = waits         ? "wait"
+			    : !evaluation ? "train"
+			    : trains_only ? "all_training_samples"
+					  : "validation";
 
-	if (!strncmp(name, val, strlen(val))) {
-		group = trains_only ? "all_training_samples" : "validation";
-		name += strlen(val);
-	} else if (!strncmp(name, waits, strlen(waits))) {
-		group = "wait";
-		name += strlen(waits);
-	}
-	snprintf(tag, 64, "%s/%s", group, name);
+	snprintf(tag, 64, "%s/%s", group, waits || evaluation ? rest + 1 : name);
 }
 
-mr_status mr_events_row(mr_events *e, const mr_metrics_row *row)
+mr_status mr_events_row(mr_events *e, const mr_figures *row)
 {
-	const mr_metrics_figure *f;
 	mr_strbuf value, summary, event;
 	double time = now();
 	mr_status st;
@@ -269,14 +265,14 @@ mr_status mr_events_row(mr_events *e, const mr_metrics_row *row)
 	mr_strbuf_init(&value);
 	mr_strbuf_init(&summary);
 	mr_strbuf_init(&event);
-	for (size_t i = 0; (f = mr_metrics_figure_at(i)); i++) {
-		float x = (float)mr_metrics_value(row, f);
+	for (int f = 0; f < MR_N_FIGURES; f++) {
+		float x = (float)row->at[f];
 		uint32_t bits;
 		char tag[64];
 
 		if (isnan(x))
 			continue;
-		tag_of(f, row->trains_only, tag);
+		tag_of((mr_figure)f, row->trains_only, tag);
 		memcpy(&bits, &x, sizeof(bits));
 		put_bytes(&value, 1, tag, strlen(tag));
 		put_key(&value, 2, FIXED32);

@@ -8,7 +8,7 @@
 #ifndef MR_REPORT_EVENTS_H
 #define MR_REPORT_EVENTS_H
 
-#include "report/metrics_log.h"
+#include "report/figures.h"
 
 typedef struct mr_events mr_events;
 
@@ -26,7 +26,7 @@ mr_status mr_events_close(mr_events *e) MR_MUST_USE;
  * All figures of @row: train/loss, validation/loss, wait/upstream ... After 1,000 rows of a session only one in a
  * tenth of a second is kept, of those that are no evaluations.
  */
-mr_status mr_events_row(mr_events *e, const mr_metrics_row *row) MR_MUST_USE;
+mr_status mr_events_row(mr_events *e, const mr_figures *row) MR_MUST_USE;
 /** A text in Markdown. */
 mr_status mr_events_text(mr_events *e, uint64_t step, const char *tag, const char *text) MR_MUST_USE;
 /** A picture in PNG of @len bytes. */

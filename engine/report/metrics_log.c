@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,63 +23,6 @@ struct mr_metrics_log {
 	double flushed; /* monotonic seconds */
 	int error;      /* errno of the first failure: later failures follow from it */
 };
-
-#define AT(member) offsetof(mr_metrics_row, member)
-#define WAIT(cause) offsetof(mr_metrics_row, waits) + (cause) * sizeof(double)
-
-static const mr_metrics_figure figures[] = {
-	{"loss", NULL, AT(loss), false},
-	{"lr", NULL, AT(lr), false},
-	{"samples", NULL, AT(samples), true},
-	{"tokens", NULL, AT(tokens), true},
-	{"seconds", NULL, AT(seconds), false},
-	{"grad_norm", NULL, AT(grad_norm), false},
-	{"stage_grad_norm", NULL, AT(stage_grad_norm), false},
-	{"rate", NULL, AT(rate), false},
-	{"gflops", NULL, AT(gflops), false},
-	{"bubble", NULL, AT(bubble), false},
-	{"wait_upstream", NULL, WAIT(MR_WAIT_UPSTREAM), false},
-	{"wait_downstream", NULL, WAIT(MR_WAIT_DOWNSTREAM), false},
-	{"wait_weights", NULL, WAIT(MR_WAIT_WEIGHTS), false},
-	{"wait_optimizer", NULL, WAIT(MR_WAIT_OPTIMIZER), false},
-	{"wait_data", NULL, WAIT(MR_WAIT_DATA), false},
-	{"wait_descheduled", NULL, WAIT(MR_WAIT_DESCHEDULED), false},
-	{"val_loss", "train_loss", AT(val_loss), false},
-	{"val_perplexity", "train_perplexity", AT(perplexity), false},
-	{"val_accuracy", "train_accuracy", AT(accuracy), false},
-	{"val_top5", "train_top5", AT(top5), false},
-	{"val_auc", "train_auc", AT(auc), false},
-};
-#define N_FIGURES (sizeof(figures) / sizeof(figures[0]))
-
-const mr_metrics_figure *mr_metrics_figure_at(size_t i)
-{
-	return i < N_FIGURES ? &figures[i] : NULL;
-}
-
-static double *double_of(mr_metrics_row *row, const mr_metrics_figure *f)
-{
-	return (double *)((char *)row + f->offset);
-}
-
-double mr_metrics_value(const mr_metrics_row *row, const mr_metrics_figure *f)
-{
-	const char *at = (const char *)row + f->offset;
-
-	if (!f->count)
-		return *(const double *)at;
-	return *(const uint64_t *)at ? (double)*(const uint64_t *)at : (double)NAN;
-}
-
-mr_metrics_row mr_metrics_row_at(uint64_t step)
-{
-	mr_metrics_row row = {.step = step};
-
-	for (size_t i = 0; i < N_FIGURES; i++)
-		if (!figures[i].count)
-			*double_of(&row, &figures[i]) = NAN;
-	return row;
-}
 
 static double now(void)
 {
@@ -124,37 +66,20 @@ static mr_status refused(mr_metrics_log *log)
 	return cannot_write(log, log->error);
 }
 
-static const char *key_of(const mr_metrics_figure *f, bool trains_only)
-{
-	return f->other && trains_only ? f->other : f->key;
-}
-
-static mr_status put(mr_metrics_log *log, const mr_metrics_row *row)
+static mr_status put(mr_metrics_log *log, const mr_figures *row)
 {
 	mr_json_writer w;
 
 	mr_json_init(&w, log->file, false);
 	mr_json_begin_object(&w);
-	mr_json_key(&w, "step");
-	mr_json_put_uint(&w, row->step);
-	for (size_t i = 0; i < N_FIGURES; i++) {
-		double x = mr_metrics_value(row, &figures[i]);
-
-		if (isnan(x))
-			continue;
-		mr_json_key(&w, key_of(&figures[i], row->trains_only));
-		if (figures[i].count)
-			mr_json_put_uint(&w, (uint64_t)x);
-		else
-			mr_json_put_double(&w, x);
-	}
+	mr_figures_put(row, false, &w);
 	mr_json_end_object(&w);
 	if (mr_json_finish(&w) != MR_OK)
 		return refused(log);
 	return now() - log->flushed >= FLUSH_SECONDS ? mr_metrics_log_flush(log) : MR_OK;
 }
 
-mr_status mr_metrics_log_put(mr_metrics_log *log, const mr_metrics_row *row)
+mr_status mr_metrics_log_put(mr_metrics_log *log, const mr_figures *row)
 {
 	mr_status st;
 
@@ -202,54 +127,25 @@ mr_status mr_metrics_log_close(mr_metrics_log *log)
 	return st;
 }
 
-static double get_double(const mr_json *j, const char *key)
-{
-	const mr_json *x = mr_json_get(j, key);
-
-	if (mr_json_is_null(x) && x)
-		return INFINITY;
-	return mr_json_is_number(x) ? mr_json_double(x) : NAN;
-}
-
-static uint64_t get_count(const mr_json *j, const char *key)
-{
-	int64_t x = mr_json_int(mr_json_get(j, key));
-
-	return x > 0 ? (uint64_t)x : 0;
-}
-
 /* Is the line a metrics line? Then *@row is filled. */
-static bool parse(const char *line, size_t len, mr_metrics_row *row)
+static bool parse(const char *line, size_t len, mr_figures *row)
 {
 	mr_json *j = NULL;
-	bool well, trains_only;
+	bool well;
 
 	if (!len || line[len - 1] != '\n' || mr_json_read_text(line, len, &j) != MR_OK)
 		return false;
-	well = mr_json_is_int(mr_json_get(j, "step")) && mr_json_int(mr_json_get(j, "step")) >= 0;
-	trains_only = well && mr_json_get(j, "train_loss");
-	if (well) {
-		*row = mr_metrics_row_at((uint64_t)mr_json_int(mr_json_get(j, "step")));
-		row->trains_only = trains_only;
-	}
-	for (size_t i = 0; well && i < N_FIGURES; i++) {
-		const char *key = key_of(&figures[i], trains_only);
-
-		if (figures[i].count)
-			*(uint64_t *)((char *)row + figures[i].offset) = get_count(j, key);
-		else
-			*double_of(row, &figures[i]) = get_double(j, key);
-	}
+	well = mr_figures_get(j, INFINITY, row);
 	mr_json_destroy(j);
 	return well;
 }
 
 /* Calls @take with each metrics line and the offset after it, until it returns false; a torn last line is skipped. */
-static mr_status scan(const char *path, bool (*take)(void *arg, const mr_metrics_row *row, uint64_t end), void *arg)
+static mr_status scan(const char *path, bool (*take)(void *arg, const mr_figures *row, uint64_t end), void *arg)
 {
 	size_t len, number = 0, bad = 0;
 	mr_line_reader in;
-	mr_metrics_row row;
+	mr_figures row;
 	char *line = NULL;
 	mr_status st = mr_line_reader_open(&in, path, LONGEST_LINE, NULL);
 
@@ -273,7 +169,7 @@ struct cut {
 	uint64_t end;
 };
 
-static bool take_until(void *arg, const mr_metrics_row *row, uint64_t end)
+static bool take_until(void *arg, const mr_figures *row, uint64_t end)
 {
 	struct cut *cut = arg;
 
@@ -301,19 +197,19 @@ mr_status mr_metrics_truncate(const char *path, uint64_t step)
 }
 
 struct rows {
-	mr_metrics_row *at;
+	mr_figures *at;
 	size_t n, room;
 	bool failed;
 };
 
-static bool take_row(void *arg, const mr_metrics_row *row, uint64_t end)
+static bool take_row(void *arg, const mr_figures *row, uint64_t end)
 {
 	struct rows *rows = arg;
 
 	(void)end;
 	if (rows->n == rows->room) {
 		size_t room = rows->room ? 2 * rows->room : 256;
-		mr_metrics_row *more = realloc(rows->at, room * sizeof(*more));
+		mr_figures *more = realloc(rows->at, room * sizeof(*more));
 
 		if (!more) {
 			rows->failed = true;
@@ -326,7 +222,7 @@ static bool take_row(void *arg, const mr_metrics_row *row, uint64_t end)
 	return true;
 }
 
-mr_status mr_metrics_read(const char *path, mr_metrics_row **out, size_t *n)
+mr_status mr_metrics_read(const char *path, mr_figures **out, size_t *n)
 {
 	struct rows rows = {0};
 	mr_status st = scan(path, take_row, &rows);

@@ -90,66 +90,75 @@ static void put_pairs(mr_page *p, const mr_json *pairs)
 
 /* --- all runs --- */
 
-static void put_cell(mr_page *p, double x, const char *fmt)
+static void put_cell(mr_page *p, const char *text)
 {
-	char text[48] = "";
-
-	if (!isnan(x))
-		snprintf(text, sizeof(text), fmt, x);
 	fprintf(p->out, "<td class=\"r\">%s</td>", text);
 }
 
-/* The idle part of all workers' time, by run.json; -1: unknown. */
-static double idle_part(const mr_run_folder *r)
-{
-	const mr_json *workers = mr_json_get(r->facts, "workers");
-	double elapsed = 0, busy = 0;
+/* A run in the table of runs. */
+typedef struct mr_run_summary {
+	mr_figures f; /* of all its steps; what no step has, as run.json says */
+	double best;  /* the lowest validation loss; NAN: none */
+} mr_run_summary;
 
-	for (size_t i = 0; i < mr_json_size(workers); i++) {
-		elapsed += mr_json_double(mr_json_get(mr_json_at(workers, i), "elapsed"));
-		busy += mr_json_double(mr_json_get(mr_json_at(workers, i), "busy"));
-	}
-	return elapsed > 0 ? fmax(0, 1 - busy / elapsed) : -1;
-}
-
-static void put_summary_row(mr_page *p, const mr_run_folder *r)
+static mr_run_summary summary_of(const mr_run_folder *r)
 {
-	double loss = NAN, val = NAN, best = NAN, seconds = NAN, rate = 0, bubble = 0, idle;
-	size_t n_rates = 0, n_bubbles = 0;
-	uint64_t step = 0;
-	char text[32] = "";
+	mr_figures_sum sum = {.last = {.step = 0}};
+	mr_run_summary s = {.best = NAN};
+	mr_figures end;
 
 	for (size_t i = 0; i < r->n_rows; i++) {
-		const mr_metrics_row *row = &r->rows[i];
+		mr_figures_add(&sum, &r->rows[i]);
+		s.best = fmin(s.best, r->rows[i].val_loss); /* of a NAN and a number, the number */
+	}
+	s.f = mr_figures_folded(&sum);
+	mr_figures_get(mr_json_get(r->facts, "figures"), NAN, &end);
+	for (int f = 0; f < MR_N_FIGURES; f++)
+		s.f.at[f] = isnan(s.f.at[f]) ? end.at[f] : s.f.at[f];
+	return s;
+}
 
-		step = row->step;
-		loss = isnan(row->loss) ? loss : row->loss;
-		val = isnan(row->val_loss) ? val : row->val_loss;
-		best = isnan(row->val_loss) ? best : fmin(row->val_loss, isnan(best) ? INFINITY : best);
-		seconds = isnan(row->seconds) ? seconds : row->seconds;
-		if (row->gflops > 0) { /* of all steps together: the harmonic mean */
-			rate += 1 / row->gflops;
-			n_rates++;
-		}
-		if (!isnan(row->bubble)) {
-			bubble += row->bubble;
-			n_bubbles++;
-		}
-	}
-	if (!n_bubbles && (idle = idle_part(r)) >= 0) { /* steps too short, or too few, for windows */
-		bubble = idle;
-		n_bubbles = 1;
-	}
+static void put_summary_row(mr_page *p, const char *name, const mr_run_summary *s, const bool *shown)
+{
+	char text[32];
+
 	fputs("<tr><td>", p->out);
-	mr_svg_escape(p->out, r->name);
-	fprintf(p->out, "</td><td class=\"r\">%llu</td>", (unsigned long long)step);
-	put_cell(p, loss, "%.4f");
-	put_cell(p, val, "%.4f");
-	put_cell(p, best, "%.4f");
-	fprintf(p->out, "<td class=\"r\">%s</td>", isnan(seconds) ? "" : mr_duration_text(seconds, text));
-	put_cell(p, n_rates ? (double)n_rates / rate : (double)NAN, "%.1f");
-	put_cell(p, n_bubbles ? 100 * bubble / (double)n_bubbles : (double)NAN, "%.1f %%");
+	mr_svg_escape(p->out, name);
+	fprintf(p->out, "</td><td class=\"r\">%llu</td>", (unsigned long long)s->f.step);
+	for (int f = 0; f < MR_N_FIGURES; f++) {
+		double x = s->f.at[f];
+
+		if (shown[f])
+			put_cell(p, isnan(x) ? "" : mr_figure_text((mr_figure)f, x, MR_DIGITS_RESULT, text));
+		if (shown[f] && f == MR_FIGURE_val_loss)
+			put_cell(p, isnan(s->best) ? "" : mr_loss_text(s->best, text));
+	}
 	fputs("</tr>\n", p->out);
+}
+
+/* A column for each figure with a title that any run has. */
+static void put_summary_table(mr_page *p, const mr_run_folder *runs, size_t n)
+{
+	mr_run_summary s[MR_RUN_FOLDERS_MAX];
+	bool shown[MR_N_FIGURES] = {false};
+
+	fputs("<table><tr><th>run</th><th class=\"r\">steps</th>", p->out);
+	for (size_t i = 0; i < n; i++)
+		s[i] = summary_of(&runs[i]);
+	for (int f = 0; f < MR_N_FIGURES; f++) {
+		for (size_t i = 0; i < n; i++)
+			shown[f] |= mr_figure_table[f].title && !isnan(s[i].f.at[f]);
+		if (shown[f])
+			fprintf(p->out, "<th class=\"r\">%s</th>%s", mr_figure_table[f].title,
+				f == MR_FIGURE_val_loss ? "<th class=\"r\">best</th>" : "");
+	}
+	fputs("</tr>\n", p->out);
+	for (size_t i = 0; i < n; i++)
+		put_summary_row(p, runs[i].name, &s[i], shown);
+	fputs("</table>\n", p->out);
+	fputs("<p class=\"note\">Losses and scores are the last ones; GFLOP/s and bubble (idle part of all workers' "
+	      "time) are means over the run.</p>\n",
+	      p->out);
 }
 
 static mr_status put_summary(mr_page *p, const mr_run_folder *runs, size_t n)
@@ -158,21 +167,12 @@ static mr_status put_summary(mr_page *p, const mr_run_folder *runs, size_t n)
 	bool finite = false;
 	mr_status st = MR_OK;
 
-	fputs("<table><tr><th>run</th><th class=\"r\">steps</th><th class=\"r\">loss</th>"
-	      "<th class=\"r\">validation</th><th class=\"r\">best</th>"
-	      "<th class=\"r\">time</th><th class=\"r\">GFLOP/s</th>"
-	      "<th class=\"r\">bubble</th></tr>\n",
-	      p->out);
+	put_summary_table(p, runs, n);
 	for (size_t i = 0; i < n; i++) {
-		put_summary_row(p, &runs[i]);
 		curves[i] = (mr_curve){runs[i].name, runs[i].rows, runs[i].n_rows};
 		for (size_t k = 0; k < runs[i].n_rows; k++)
 			finite |= isfinite(runs[i].rows[k].loss) || isfinite(runs[i].rows[k].val_loss);
 	}
-	fputs("</table>\n", p->out);
-	fputs("<p class=\"note\">Loss and validation are the last ones; GFLOP/s and bubble (idle part of all workers' "
-	      "time) are means over the run.</p>\n",
-	      p->out);
 	if (finite) {
 		mr_svg v;
 
@@ -295,7 +295,8 @@ static void put_sessions(mr_page *p)
 		}
 		fprintf(p->out, "%lld</td><td class=\"r\">%s</td>", (long long)mr_json_int(to),
 			mr_duration_text(mr_json_double(mr_json_get(s, "seconds")), text));
-		put_cell(p, 100 * mr_json_double(mr_json_get(s, "busy")), "%.1f %%");
+		put_cell(p, mr_figure_text(MR_FIGURE_busy, mr_json_double(mr_json_get(s, "busy")), MR_DIGITS_RESULT,
+					   text));
 		fputs("</tr>\n", p->out);
 	}
 	fputs("</table>\n", p->out);

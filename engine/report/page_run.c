@@ -87,15 +87,16 @@ mr_status mr_page_timeline(mr_page *p)
 
 /* --- where the time went --- */
 
+/* Bubble and waits follow each other in the table. */
+#define N_LINES (1 + MR_FIGURE_wait_descheduled - MR_FIGURE_bubble)
+
 /* Bubble and waits of the run's rows. */
 static mr_status draw_waits(mr_page *p)
 {
-	static const size_t causes[] = {MR_WAIT_UPSTREAM, MR_WAIT_DOWNSTREAM, MR_WAIT_WEIGHTS,
-					MR_WAIT_OPTIMIZER, MR_WAIT_DATA,      MR_WAIT_DESCHEDULED};
-	mr_chart_series series[1 + sizeof(causes) / sizeof(causes[0])];
-	size_t n_lines = 1 + sizeof(causes) / sizeof(causes[0]), n = 0, k = 0;
-	double *x, most;
-	mr_chart c = {.title = NULL, .x_name = "step", .y_name = "percent of time", .series = series};
+	mr_chart_series series[N_LINES];
+	size_t n = 0, k = 0;
+	mr_chart c = {.x_name = "step", .y_name = "percent of time", .series = series, .from_y0 = true};
+	double *x;
 	mr_status st;
 	mr_svg v;
 
@@ -103,31 +104,29 @@ static mr_status draw_waits(mr_page *p)
 		n += !isnan(p->run->rows[i].bubble);
 	if (n < 2)
 		return MR_OK;
-	x = malloc(n * (n_lines + 1) * sizeof(*x));
+	x = malloc(n * (N_LINES + 1) * sizeof(*x));
 	if (!x)
 		return mr_fail(MR_ERESOURCE, "no memory for a chart");
 	for (size_t i = 0; i < p->run->n_rows; i++) {
-		const mr_metrics_row *row = &p->run->rows[i];
+		const mr_figures *row = &p->run->rows[i];
 
 		if (isnan(row->bubble))
 			continue;
 		x[k] = (double)row->step;
-		x[n + k] = 100 * row->bubble;
-		for (size_t q = 1; q < n_lines; q++)
-			x[(q + 1) * n + k] = 100 * row->waits[causes[q - 1]];
+		for (size_t q = 0; q < N_LINES; q++)
+			x[(q + 1) * n + k] = 100 * row->at[MR_FIGURE_bubble + q];
 		k++;
 	}
-	for (size_t q = 0; q < n_lines; q++) {
-		most = 0;
+	for (size_t q = 0; q < N_LINES; q++) {
+		double *y = x + (q + 1) * n, most = 0;
+
 		for (k = 0; k < n; k++)
-			most = fmax(most, x[(q + 1) * n + k]);
-		if (q && !(most > 0.5))
-			continue; /* a cause that never matters only fills the legend */
-		series[c.n++] = (mr_chart_series){.name = q ? mr_report_wait_name((mr_wait_cause)causes[q - 1])
-							    : "bubble: all idle time",
-						  .at = {x, x + (q + 1) * n, n}};
+			most = fmax(most, y[k]);
+		if (!q || most > 0.5) /* a cause that never matters only fills the legend */
+			series[c.n++] = (mr_chart_series){.name = q ? mr_report_wait_name((mr_wait_cause)q)
+								    : "bubble: all idle time",
+							  .at = {x, y, n}};
 	}
-	c.from_y0 = true;
 	fputs("<figure>", p->out);
 	v = mr_page_picture(p);
 	st = mr_chart_put(&c, &v);
@@ -265,19 +264,20 @@ static double mib(const mr_json *stage, const char *key, const char *which)
 mr_status mr_page_memory(mr_page *p)
 {
 	static const char *const part[] = {"planned", "measured"};
-	const mr_json *bytes = mr_json_get(p->run->facts, "bytes"), *stages = mr_json_get(p->run->memory, "stages");
+	const mr_json *stages = mr_json_get(p->run->memory, "stages");
 	static const char *const keys[] = {"weight_bytes", "activation_bytes", "boundary_bytes"};
 	size_t n = 0;
 	char name[3 * 64 + 1][32];
 	double value[3 * 64 + 1][2];
 	mr_bars_row rows[3 * 64 + 1];
+	mr_figures end;
 	mr_bars b = {.x_name = "MiB in use at once", .beside = true, .part = part, .n_parts = 2, .rows = rows};
 
 	mr_page_heading(p, 3, "Memory");
-	if (bytes)
+	mr_figures_get(mr_json_get(p->run->facts, "figures"), NAN, &end);
+	if (!isnan(end.predicted_bytes) && !isnan(end.peak_bytes))
 		mr_page_say(p, "The whole process was predicted to need %.1f MiB at its peak, and needed %.1f MiB.",
-			    mr_json_double(mr_json_get(bytes, "predicted")) / MIB,
-			    mr_json_double(mr_json_get(bytes, "measured")) / MIB);
+			    end.predicted_bytes / MIB, end.peak_bytes / MIB);
 	for (size_t s = 0; s < mr_json_size(stages) && s < 64; s++)
 		for (size_t k = 0; k < 3; k++) {
 			static const char *const words[] = {"weights", "activations", "boundaries"};

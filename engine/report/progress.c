@@ -10,28 +10,6 @@
 
 #define UNKNOWN_COLUMNS 80 /* of a terminal without a known width */
 
-mr_progress_state mr_progress_state_at(uint64_t step, uint64_t n_steps)
-{
-	return (mr_progress_state){
-		.step = step,
-		.n_steps = n_steps,
-		.loss = NAN,
-		.val_loss = NAN,
-		.perplexity = NAN,
-		.auc = NAN,
-		.accuracy = NAN,
-		.top5 = NAN,
-		.lr = NAN,
-		.grad_norm = NAN,
-		.rate = NAN,
-		.step_ms = NAN,
-		.gflops = NAN,
-		.peak_gflops = NAN,
-		.bubble = NAN,
-		.eta_seconds = NAN,
-	};
-}
-
 /* One "key value" of the line, and its rank for leaving out fields when the line is too narrow. */
 typedef struct mr_progress_field {
 	const char *key; /* borrowed */
@@ -41,27 +19,16 @@ typedef struct mr_progress_field {
 	bool left_out;
 } mr_progress_field;
 
-/* The most important fields stay longest: the step, the time that is left, and the loss. */
+/* The most important fields stay longest: the step, the time that is left, and the loss. The other ranks are those of
+ * the figures (mr_figure_info.leaves). */
 enum {
-	RANK_PEAK,
-	RANK_GFLOPS,
-	RANK_BRIEF, /* here the values of all fields become brief, */
-	RANK_TOTAL, /* and here the number of all steps is left out */
-	RANK_TOP5,
-	RANK_ACC,
-	RANK_NORM,
-	RANK_LR,
-	RANK_MS,
-	RANK_RATE,
-	RANK_VAL,
-	RANK_BUBBLE,
-	RANK_STEP,
-	RANK_ETA,
-	RANK_LOSS,
-	N_RANKS,
+	RANK_BRIEF = 2, /* here the values of all fields become brief, */
+	RANK_TOTAL = 3, /* and here the number of all steps is left out */
+	RANK_STEP = 12,
+	N_RANKS = 15,
 };
 
-#define MAX_FIELDS 16
+#define MAX_FIELDS (MR_N_FIGURES + 1)
 
 typedef struct mr_line {
 	mr_progress_field field[MAX_FIELDS]; /* [n] in the order of the line */
@@ -78,81 +45,20 @@ static void put(mr_line *l, unsigned rank, const char *key, const char *value, c
 	snprintf(f->brief, sizeof(f->brief), "%s", brief ? brief : value);
 }
 
-static void put_number(mr_line *l, unsigned rank, const char *key, int digits, int brief, const char *unit, double x)
+static void put_figure(mr_line *l, const mr_figures *s, mr_figure f, const char *rate_name)
 {
-	char value[48], text[24];
+	const mr_figure_info *info = &mr_figure_table[f];
+	const char *key = info->line;
+	char value[32], brief[32];
 
-	snprintf(value, sizeof(value), "%.*f%s", digits, x, unit);
-	snprintf(text, sizeof(text), "%.*f%s", brief, x, unit);
-	put(l, rank, key, value, text);
-}
-
-/* "950", "12.3k", "1.23M": @digits digits, without a blank, so that a pair stays two words. */
-static void rate_text(double x, int digits, char text[24])
-{
-	static const char units[] = {0, 'k', 'M', 'G', 'T'};
-	char unit[2] = "";
-	double most = 1000 - 0.5 * pow(10, 3 - digits);
-	size_t u = 0;
-	int before;
-
-	while (x >= most && u + 1 < sizeof(units)) {
-		x /= 1000;
-		u++;
-	}
-	unit[0] = units[u];
-	before = x < 10 - 5 * pow(10, -digits) ? 1 : x < 100 - 50 * pow(10, -digits) ? 2 : 3;
-	snprintf(text, 24, "%.*f%s", digits > before ? digits - before : 0, x, unit);
-}
-
-static void put_rate(mr_line *l, unsigned rank, const char *key, double x)
-{
-	char value[24], brief[24];
-
-	rate_text(x, 3, value);
-	rate_text(x, 2, brief);
-	put(l, rank, key, value, brief);
-}
-
-/* "3.00e-04", in brief "3e-4". */
-static void put_lr(mr_line *l, double x)
-{
-	char value[24], brief[24], *e;
-
-	snprintf(value, sizeof(value), "%.2e", x);
-	snprintf(brief, sizeof(brief), "%.1e", x);
-	e = strchr(brief, 'e');
-	if (e && x != 0 && isfinite(x)) {
-		int power = atoi(e + 1);
-		bool whole = e[-1] == '0';
-
-		snprintf(brief + (whole ? 1 : 3), sizeof(brief) - 3, "e%d", power);
-	}
-	put(l, RANK_LR, "lr", value, x == 0 ? "0" : brief);
-}
-
-static void put_norm(mr_line *l, double x)
-{
-	char value[24], brief[24];
-
-	snprintf(value, sizeof(value), "%.3g", x);
-	snprintf(brief, sizeof(brief), "%.2g", x);
-	put(l, RANK_NORM, "norm", value, brief);
-}
-
-static void put_loss(mr_line *l, unsigned rank, const char *key, double x)
-{
-	char value[32], brief[24];
-
-	mr_loss_text(x, value);
-	snprintf(brief, sizeof(brief), strchr(value, 'e') ? "%.2e" : "%.3f", x);
-	put(l, rank, key, value, fabs(x) < 0.1 ? NULL : brief);
-}
-
-char *mr_loss_text(double x, char buf[32])
-{
-	snprintf(buf, 32, x == 0 || !isfinite(x) || (fabs(x) >= 1e-3 && fabs(x) < 1e6) ? "%.4f" : "%.4e", x);
-	return buf;
+	if (!key || isnan(s->at[f]))
+		return;
+	if (!*key)
+		key = rate_name;
+	if (f == MR_FIGURE_val_loss && s->trains_only)
+		key = "all";
+	put(l, info->leaves, key, mr_figure_text(f, s->at[f], MR_DIGITS_LINE, value),
+	    mr_figure_text(f, s->at[f], MR_DIGITS_BRIEF, brief));
 }
 
 static unsigned columns_of(const mr_line *l)
@@ -179,59 +85,55 @@ static void narrow(mr_line *l, unsigned columns)
 		}
 }
 
-static void fill(mr_line *l, const mr_progress_state *s, const char *rate_name)
+static void put_step(mr_line *l, const mr_figures *s)
 {
 	char text[48];
+	int n = snprintf(text, sizeof(text), "%llu", (unsigned long long)s->step);
 
-	snprintf(text, sizeof(text), "%llu/%llu", (unsigned long long)s->step, (unsigned long long)s->n_steps);
+	if (!isnan(s->steps))
+		snprintf(text + n, sizeof(text) - (size_t)n, "/%.0f", s->steps);
 	put(l, RANK_STEP, "step", text, NULL);
-	if (!isnan(s->loss))
-		put_loss(l, RANK_LOSS, "loss", s->loss);
-	if (!isnan(s->val_loss))
-		put_loss(l, RANK_VAL, s->trains_only ? "all" : "val", s->val_loss);
-	if (!isnan(s->perplexity)) {
-		snprintf(text, sizeof(text), "%.4g", s->perplexity);
-		put(l, RANK_ACC, "ppl", text, NULL);
-	}
-	if (!isnan(s->accuracy))
-		put_number(l, RANK_ACC, "acc", 1, 1, "%", 100 * s->accuracy);
-	if (!isnan(s->top5))
-		put_number(l, RANK_TOP5, "top5", 1, 1, "%", 100 * s->top5);
-	if (!isnan(s->auc))
-		put_number(l, RANK_ACC, "auc", 4, 3, "", s->auc);
-	if (!isnan(s->lr))
-		put_lr(l, s->lr);
-	if (!isnan(s->grad_norm))
-		put_norm(l, s->grad_norm);
-	if (isfinite(s->rate))
-		put_rate(l, RANK_RATE, rate_name, s->rate);
-	if (isfinite(s->step_ms))
-		put_rate(l, RANK_MS, "ms", s->step_ms);
-	if (isfinite(s->gflops)) {
-		put_number(l, RANK_GFLOPS, "gflop/s", 1, 1, "", s->gflops);
-		if (s->peak_gflops > 0 && isfinite(s->peak_gflops))
-			put_number(l, RANK_PEAK, "peak", 0, 0, "%", 100 * s->gflops / s->peak_gflops);
-	}
-	if (isfinite(s->bubble))
-		put_number(l, RANK_BUBBLE, "bubble", 1, 0, "%", 100 * s->bubble);
-	if (isfinite(s->eta_seconds))
-		put(l, RANK_ETA, "eta", mr_duration_text(s->eta_seconds, text), NULL);
 }
 
-void mr_progress_format(const mr_progress_state *s, const char *rate_name, bool color, unsigned columns, char line[512])
+/* The losses, and what else there is, in the order of the table. */
+static void put_figures(mr_line *l, const mr_figures *s, const char *rate_name)
 {
-	mr_line l = {.n = 0};
+	put_figure(l, s, MR_FIGURE_loss, rate_name);
+	for (int evaluation = 1; evaluation >= 0; evaluation--)
+		for (int f = MR_FIGURE_loss + 1; f < MR_N_FIGURES; f++)
+			if ((mr_figure_table[f].kind == MR_FIGURE_EVALUATION) == evaluation)
+				put_figure(l, s, (mr_figure)f, rate_name);
+}
+
+static void print(mr_line *l, bool color, unsigned columns, char line[512])
+{
 	size_t len = 0;
 
-	fill(&l, s, rate_name);
 	if (columns)
-		narrow(&l, columns);
+		narrow(l, columns);
 	line[0] = '\0';
-	for (unsigned i = 0; i < l.n && len < 512; i++)
-		if (!l.field[i].left_out)
+	for (unsigned i = 0; i < l->n && len < 512; i++)
+		if (!l->field[i].left_out)
 			len += (size_t)snprintf(line + len, 512 - len, "%s%s%s%s %s", len ? " " : "",
-						color ? "\033[2m" : "", l.field[i].key, color ? "\033[0m" : "",
-						l.field[i].value);
+						color ? "\033[2m" : "", l->field[i].key, color ? "\033[0m" : "",
+						l->field[i].value);
+}
+
+void mr_progress_format(const mr_figures *s, const char *rate_name, bool color, unsigned columns, char line[512])
+{
+	mr_line l = {.n = 0};
+
+	put_step(&l, s);
+	put_figures(&l, s, rate_name);
+	print(&l, color, columns, line);
+}
+
+void mr_progress_without_step(const mr_figures *s, const char *rate_name, unsigned columns, char line[512])
+{
+	mr_line l = {.n = 0};
+
+	put_figures(&l, s, rate_name);
+	print(&l, false, columns, line);
 }
 
 mr_progress_params mr_progress_defaults(FILE *out, const char *rate_name)
@@ -270,7 +172,7 @@ bool mr_progress_due(const mr_progress *p, uint64_t step, double now_seconds)
  * window has become narrower, as many as the old line had would wrap, and every redraw would begin a new line.
  * The width is read each time.
  */
-static void draw(mr_progress *p, const mr_progress_state *s, double now_seconds)
+static void draw(mr_progress *p, const mr_figures *s, double now_seconds)
 {
 	unsigned columns = p->p.terminal ? mr_screen_columns(p->p.out) : 0;
 	char line[512];
@@ -289,7 +191,7 @@ static void draw(mr_progress *p, const mr_progress_state *s, double now_seconds)
 	p->last_val_loss = s->val_loss;
 }
 
-void mr_progress_update(mr_progress *p, const mr_progress_state *s, double now_seconds)
+void mr_progress_update(mr_progress *p, const mr_figures *s, double now_seconds)
 {
 	if (mr_progress_due(p, s->step, now_seconds))
 		draw(p, s, now_seconds);
@@ -300,7 +202,7 @@ static bool same(double a, double b)
 	return a == b || (isnan(a) && isnan(b));
 }
 
-void mr_progress_force(mr_progress *p, const mr_progress_state *s, double now_seconds)
+void mr_progress_force(mr_progress *p, const mr_figures *s, double now_seconds)
 {
 	if (p->last_seconds < 0 || p->last_step != s->step || !same(p->last_val_loss, s->val_loss) ||
 	    (p->p.terminal && !p->stands))

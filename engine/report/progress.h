@@ -19,31 +19,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/status.h"
-
-/* Unknown doubles are NAN and are left out. */
-typedef struct mr_progress_state {
-	uint64_t step, n_steps;  /* done, of */
-	double loss;
-	double val_loss;         /* of the last evaluation */
-	double perplexity, auc;  /* of the last evaluation */
-	double accuracy, top5;   /* the same, 0..1 */
-	bool trains_only;        /* the evaluation was of the training samples: `all`, not `val` */
-	double lr;
-	double grad_norm;        /* of this step; NAN where it was not measured */
-	double rate;             /* samples or tokens a second */
-	double step_ms;          /* milliseconds a step */
-	double gflops;           /* model GFLOP a second */
-	double peak_gflops;      /* of the machine, measured */
-	double bubble;           /* 0..1 */
-	double eta_seconds;
-} mr_progress_state;
-
-/** A state with the steps and no other figures. */
-mr_progress_state mr_progress_state_at(uint64_t step, uint64_t n_steps);
-
-/** A loss for people: "2.3412"; "4.1000e-07" if fixed digits would hide it. Returns @buf. */
-char *mr_loss_text(double x, char buf[32]);
+#include "report/figures.h"
 
 /**
  * Write the line, without newline, to @line; @rate_name is "tok/s" or "samples/s". @color: keys are dimmed by
@@ -51,8 +27,10 @@ char *mr_loss_text(double x, char buf[32]);
  * gflop/s are left out; then all values get fewer digits; then these are left out: the number of all steps, top5,
  * accuracy and its kind, the gradient's norm, lr, milliseconds, rate, val, bubble, step, ETA and at last the loss.
  */
-void mr_progress_format(const mr_progress_state *s, const char *rate_name, bool color, unsigned columns,
+void mr_progress_format(const mr_figures *s, const char *rate_name, bool color, unsigned columns,
 			char line[512]);
+/** The same without the step; "" without figures. */
+void mr_progress_without_step(const mr_figures *s, const char *rate_name, unsigned columns, char line[512]);
 
 typedef struct mr_progress_params {
 	FILE *out;             /* borrowed */
@@ -80,10 +58,10 @@ void mr_progress_init(mr_progress *p, const mr_progress_params *params);
 /** Is a new line due at @now_seconds, on any clock that only grows? If not, the caller need not prepare a state. And
  * draw @s if a line is due. */
 bool mr_progress_due(const mr_progress *p, uint64_t step, double now_seconds);
-void mr_progress_update(mr_progress *p, const mr_progress_state *s, double now_seconds);
+void mr_progress_update(mr_progress *p, const mr_figures *s, double now_seconds);
 
 /** Draw @s at any time, unless the last line (which is still there) was of this step and this validation loss. */
-void mr_progress_force(mr_progress *p, const mr_progress_state *s, double now_seconds);
+void mr_progress_force(mr_progress *p, const mr_figures *s, double now_seconds);
 
 /** End: keeps the last line, on a terminal with a newline after it. */
 void mr_progress_finish(mr_progress *p);

@@ -11,7 +11,7 @@
 
 typedef struct mr_run_folder {
 	char *name;           /* of the folder */
-	mr_metrics_row *rows; /* [n_rows], at least one */
+	mr_figures *rows; /* [n_rows], at least one */
 	size_t n_rows;
 	/* Of mr_run_folder_read_all; NULL: the folder has no such file. */
 	char *config;         /* resolved.cfg */

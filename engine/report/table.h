@@ -77,8 +77,7 @@ typedef struct mr_report_worker_row {
 	uint64_t elapsed_ns;         /* of the steps that the other figures cover; 0: nothing was measured */
 	uint64_t busy_ns;
 	uint64_t wait_ns[MR_N_WAITS];
-	bool lost_known;             /* there is a figure for the column "descheduled": that wait and lost_ns */
-	uint64_t lost_ns;            /* lost in instructions */
+	bool lost_known;             /* there is a figure for the column "descheduled" */
 } mr_report_worker_row;
 
 /**
@@ -117,8 +116,5 @@ mr_status mr_report_usage_json(uint64_t step, const mr_report_usage_row *rows, u
 
 /** One line: peak memory predicted and measured, and the difference in percent of the prediction. Errors: MR_EIO. */
 mr_status mr_report_memory(uint64_t predicted_bytes, uint64_t measured_bytes, FILE *out) MR_MUST_USE;
-
-/** "upstream", "downstream", "weights", "optimizer", "data", "descheduled"; "none". Never NULL. */
-const char *mr_report_wait_name(mr_wait_cause cause);
 
 #endif

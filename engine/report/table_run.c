@@ -5,24 +5,10 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "report/figures.h"
 #include "report/table.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
-
-const char *mr_report_wait_name(mr_wait_cause cause)
-{
-	switch (cause) {
-	case MR_WAIT_UPSTREAM: return "upstream";
-	case MR_WAIT_DOWNSTREAM: return "downstream";
-	case MR_WAIT_WEIGHTS: return "weights";
-	case MR_WAIT_OPTIMIZER: return "optimizer";
-	case MR_WAIT_DATA: return "data";
-	case MR_WAIT_DESCHEDULED: return "descheduled";
-	case MR_WAIT_NONE:
-	case MR_N_WAITS: break;
-	}
-	return "none";
-}
 
 static void put_bytes(mr_table *t, uint64_t bytes)
 {
@@ -138,10 +124,8 @@ mr_status mr_report_workers(const mr_report_worker_row *rows, uint32_t n, FILE *
 		mr_table_put(t, "%.2f", whole * 1e-9);
 		put_percent(t, (double)r->busy_ns, whole);
 		for (int c = MR_WAIT_UPSTREAM; c < n_waits; c++) {
-			double ns = (double)(r->wait_ns[c] + (c == MR_WAIT_DESCHEDULED ? r->lost_ns : 0));
-
-			put_percent(t, ns, whole);
-			rest -= ns;
+			put_percent(t, (double)r->wait_ns[c], whole);
+			rest -= (double)r->wait_ns[c];
 		}
 		put_percent(t, rest > 0 ? rest : 0, whole);
 	}

@@ -137,27 +137,16 @@ void mr_executor_spent(const mr_executor *x, uint16_t w, uint64_t *busy, uint64_
 		waited[c] = atomic_load_explicit(&run->worker[w].waited_ns[c], memory_order_relaxed);
 }
 
-uint64_t mr_executor_busy_ns(const mr_executor *x)
+void mr_executor_trained(const mr_executor *x, uint16_t w, uint64_t *busy, uint64_t waited[MR_N_WAITS])
 {
-	uint64_t sum = 0, busy, waited[MR_N_WAITS];
+	const mr_worker_stats *st = &mr_executor_run_of(x)->worker[w].stats;
 
-	for (uint16_t w = 0; w < mr_executor_run_of(x)->n_workers; w++) {
-		mr_executor_spent(x, w, &busy, waited);
-		sum += busy;
-	}
-	return sum;
-}
-
-void mr_executor_waited_ns(const mr_executor *x, uint64_t ns[MR_N_WAITS])
-{
-	uint64_t busy, waited[MR_N_WAITS];
-
-	memset(ns, 0, MR_N_WAITS * sizeof(*ns));
-	for (uint16_t w = 0; w < mr_executor_run_of(x)->n_workers; w++) {
-		mr_executor_spent(x, w, &busy, waited);
-		for (int c = 0; c < MR_N_WAITS; c++)
-			ns[c] += waited[c];
-	}
+	*busy = 0;
+	for (int op = 0; op < MR_N_OPS; op++)
+		*busy += st->busy_ns[op];
+	*busy -= st->lost_before_ns < *busy ? st->lost_before_ns : *busy;
+	memcpy(waited, st->wait_ns, sizeof(st->wait_ns));
+	waited[MR_WAIT_DESCHEDULED] += st->lost_ns + st->lost_before_ns;
 }
 
 uint64_t mr_executor_stands_ns(const mr_executor *x)

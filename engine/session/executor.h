@@ -48,11 +48,9 @@ mr_run *mr_executor_run_of(const mr_executor *x);
 /** Nanoseconds that worker @w has computed so far, and those that it has waited in training, by cause. At any time. */
 void mr_executor_spent(const mr_executor *x, uint16_t w, uint64_t *busy, uint64_t waited[MR_N_WAITS]);
 
-/** Nanoseconds computed so far by all workers together. At any time. */
-uint64_t mr_executor_busy_ns(const mr_executor *x);
-
-/** The time that all workers together have waited in training so far, by cause (ir/trace.h). At any time. */
-void mr_executor_waited_ns(const mr_executor *x, uint64_t ns[MR_N_WAITS]);
+/** Nanoseconds that worker @w has computed in the training of this session, without evaluations, and those that it has
+ * waited, with the time in which other programs had its core as MR_WAIT_DESCHEDULED. While paused. */
+void mr_executor_trained(const mr_executor *x, uint16_t w, uint64_t *busy, uint64_t waited[MR_N_WAITS]);
 
 /** The virtual clock of a replay, from the start of the run: the end of the last instruction so far. */
 uint64_t mr_executor_stands_ns(const mr_executor *x);

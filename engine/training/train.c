@@ -6,25 +6,16 @@
 
 #include "base/fault.h"
 #include "base/log.h"
+#include "observe/evaluation.h"
 #include "session/average_trigger.h"
 #include "host/service.h"
 #include "host/signals.h"
 #include "host/clock.h"
+#include "host/memory.h"
 
-#define BUBBLE_MIN_NS 200000000u /* a shorter window does not measure waiting */
 #define DRAW_NS 1000000000u /* between two windows of the figures where nobody shows them */
 
 /* --- while it runs --- */
-
-static uint64_t busy_ns(const mr_train *t)
-{
-	return mr_executor_busy_ns(&t->s.executor);
-}
-
-double mr_train_norm(const mr_step_rec *rec)
-{
-	return isnan(rec->norm) ? rec->stage_norm : rec->norm;
-}
 
 /* The time; of a simulated training, the time of its last step. */
 static uint64_t now_ns(const mr_train *t)
@@ -47,56 +38,50 @@ static uint64_t samples_per_step(const mr_train *t)
 	return (uint64_t)t->s.samples * t->s.n_micro;
 }
 
-/* Samples (or tokens) a second over this many steps in so much time. */
-static double rate(const mr_train *t, uint64_t steps, uint64_t ns)
-{
-	int64_t tokens = mr_session_tokens_per_sample(&t->s);
-
-	return (double)(steps * samples_per_step(t)) * (double)(tokens ? tokens : 1) / ((double)ns / 1e9);
-}
-
 /* Seconds since the start, by the real clock. */
 static double elapsed_s(const mr_train *t)
 {
 	return (double)(mr_clock_ns() - t->begun_ns) / 1e9;
 }
 
-/* Rates end with the last known step, not now: of short steps many become known at once. Busy times are those of the
- * present, which are no measure in a short window. */
-mr_progress_state mr_train_progress(const mr_train *t)
+/* What follows from other figures of @p. */
+static void derive(const mr_train *t, mr_figures *p)
 {
-	bool begun = t->last.step > 0; /* in this session */
-	mr_progress_state p = mr_progress_state_at(begun ? t->last.step : t->step, t->n_steps);
-	uint64_t steps = t->last.step - t->drawn_step, busy = busy_ns(t);
-	uint64_t ns = t->last.time_ns > t->drawn_ns ? t->last.time_ns - t->drawn_ns : 0;
+	double units = (double)samples_per_step(t) * fmax(1, (double)mr_session_tokens_per_sample(&t->s));
 
-	if (begun) {
-		p.loss = t->last.loss;
-		p.lr = t->last.lr;
-		p.grad_norm = mr_train_norm(&t->last);
-	}
-	p.val_loss = t->val_loss;
-	p.perplexity = t->perplexity;
-	p.accuracy = t->scores.accuracy;
-	p.top5 = t->scores.top5;
-	p.auc = t->scores.auc;
-	p.trains_only = t->s.data->trains_only;
-	p.peak_gflops = t->peak_gflops;
-	if (steps && ns) {
-		p.rate = rate(t, steps, ns);
-		p.step_ms = (double)ns / 1e6 / (double)steps;
-		p.gflops = t->flops * (double)(steps * samples_per_step(t)) / (double)ns;
-		if (ns >= BUBBLE_MIN_NS || t->clock)
-			p.bubble = fmax(0, 1 - (double)(busy - t->drawn_busy_ns) / ((double)ns * t->s.place.n_workers));
-		p.eta_seconds = (double)(t->n_steps - t->last.step) * ((double)ns / 1e9) / (double)steps;
-	} else { /* the step that was drawn last, now with its evaluation */
+	mr_figures_take(p, &t->evaluation, MR_FIGURE_EVALUATION);
+	p->steps = (double)t->n_steps;
+	p->step_ms = 1e3 * units / p->rate;
+	p->eta_seconds = (p->steps - (double)p->step) * p->step_ms / 1e3;
+	p->peak_gflops = t->peak_gflops > 0 ? t->peak_gflops : (double)NAN;
+	p->peak_part = p->gflops / p->peak_gflops;
+}
+
+/* Rates end with the last known step, not now: of short steps many become known at once. */
+mr_figures mr_train_progress(const mr_train *t, uint64_t least_ns)
+{
+	mr_figures p = t->since.n_rows ? mr_figures_folded(&t->since) : t->drawn;
+
+	if (isnan(p.rate) || (t->last.time_ns < t->drawn_ns + least_ns && !isnan(t->drawn.rate))) {
 		p.rate = t->drawn.rate;
-		p.step_ms = t->drawn.step_ms;
 		p.gflops = t->drawn.gflops;
-		p.bubble = t->drawn.bubble;
-		p.eta_seconds = t->drawn.eta_seconds;
 	}
+	if (t->clock)
+		p.bubble = t->virtual_bubble;
+	derive(t, &p);
 	return p;
+}
+
+mr_figures mr_train_result(mr_train *t)
+{
+	mr_figures r = mr_figures_folded(&t->sum);
+
+	r.step = t->step;
+	mr_worker_window_whole(&t->shares, &t->s.executor, t->train_ns, &r);
+	r.peak_bytes = (double)(t->peak_bytes ? t->peak_bytes : mr_memory_peak_bytes());
+	r.predicted_bytes = (double)t->predicted_bytes;
+	derive(t, &r);
+	return r;
 }
 
 static void settle(const mr_train *t)
@@ -112,20 +97,29 @@ static bool is_due(const mr_train *t)
 	return !t->drawn_at_ns || mr_clock_ns() - t->drawn_at_ns >= DRAW_NS;
 }
 
+/* Rows of a simulated training have no windows: a step's record comes when some workers are already beyond it. */
+static void take_virtual_window(mr_train *t)
+{
+	mr_figures all = {.bubble = t->virtual_bubble};
+
+	if (t->clock)
+		mr_worker_window_take(&t->window, &t->s.executor, clock_ns(t), true, &all);
+	t->virtual_bubble = all.bubble;
+}
+
 static void draw(mr_train *t, bool force)
 {
-	mr_progress_state p;
+	mr_figures p;
 
 	if (t->last.step == 0 || (!force && !is_due(t)))
 		return;
-	p = mr_train_progress(t);
+	p = mr_train_progress(t, 0);
 	if (t->hooks.show)
 		t->hooks.show(t->hooks.arg, &p, elapsed_s(t), force);
 	t->drawn = p;
 	t->drawn_at_ns = mr_clock_ns();
 	t->drawn_ns = t->last.time_ns;
-	t->drawn_step = t->last.step;
-	t->drawn_busy_ns = busy_ns(t);
+	t->since = (mr_figures_sum){0};
 }
 
 static void keep_error(mr_train *t, mr_status st)
@@ -137,8 +131,9 @@ static void keep_error(mr_train *t, mr_status st)
 }
 
 /* A row of metrics.jsonl and, if asked for, of the events. */
-static mr_status log_row(mr_train *t, const mr_metrics_row *row)
+static mr_status log_row(mr_train *t, const mr_figures *row)
 {
+	mr_figures_add(&t->sum, row);
 	if (t->opts.no_folder)
 		return MR_OK;
 	MR_TRY(mr_metrics_log_put(t->metrics, row));
@@ -147,27 +142,34 @@ static mr_status log_row(mr_train *t, const mr_metrics_row *row)
 	return mr_events_row(t->events, row);
 }
 
-static void log_step(mr_train *t, const mr_step_rec *rec)
+static double seconds_at(const mr_train *t, uint64_t ns)
 {
-	mr_metrics_row row = mr_metrics_row_at(rec->step);
+	return t->seconds_before + (double)(ns - t->start_ns) / 1e9;
+}
+
+static mr_figures row_of_step(mr_train *t, const mr_step_rec *rec)
+{
+	mr_figures row = mr_figures_at(rec->step);
 	int64_t tokens = mr_session_tokens_per_sample(&t->s);
 
 	row.loss = rec->loss;
 	row.lr = rec->lr;
 	row.grad_norm = rec->norm;
 	row.stage_grad_norm = rec->stage_norm;
-	row.samples = rec->step * samples_per_step(t);
-	row.tokens = row.samples * (uint64_t)tokens;
-	row.seconds = t->seconds_before + (double)(rec->time_ns - t->start_ns) / 1e9;
+	row.samples = (double)(rec->step * samples_per_step(t));
+	row.tokens = tokens ? row.samples * (double)tokens : (double)NAN;
+	row.seconds = seconds_at(t, rec->time_ns);
 	if (rec->time_ns > t->row_ns) {
-		row.rate = rate(t, 1, rec->time_ns - t->row_ns);
-		row.gflops = t->flops * (double)samples_per_step(t) / (double)(rec->time_ns - t->row_ns);
-		row.gflops = round(1e3 * row.gflops) / 1e3;
+		double seconds = (double)(rec->time_ns - t->row_ns) / 1e9, samples = (double)samples_per_step(t);
+
+		row.rate = samples * (tokens ? (double)tokens : 1) / seconds;
+		row.gflops = round(t->flops * samples / seconds / 1e6) / 1e3;
 	}
 	t->row_ns = rec->time_ns;
 	if (!t->clock)
-		mr_step_window_take(&t->window, &t->s, mr_clock_ns(), &row);
-	keep_error(t, log_row(t, &row));
+		mr_worker_window_take(&t->window, &t->s.executor, mr_clock_ns(), false, &row);
+	row.busy = NAN; /* which is the bubble's other part */
+	return row;
 }
 
 /* A sign of life for the service manager, if the process is there for this training alone. */
@@ -188,15 +190,17 @@ static bool goes_on(mr_train *t)
 
 static void take(mr_train *t, const mr_step_rec *rec)
 {
-	log_step(t, rec);
+	mr_figures row = row_of_step(t, rec);
+
+	keep_error(t, log_row(t, &row));
+	if (!isnan(row.grad_norm) || !isnan(row.stage_grad_norm))
+		t->normed = row;
 	if (t->last.step == 0) { /* rates count from the first step on: before it caches were cold */
 		t->drawn_ns = rec->time_ns;
-		t->drawn_step = rec->step;
-		t->drawn_busy_ns = busy_ns(t);
+		row.rate = row.gflops = NAN;
 	}
+	mr_figures_add(&t->since, &row);
 	t->last = *rec;
-	if (!isnan(mr_train_norm(rec)))
-		t->normed = *rec;
 	if (isnan(t->guard.loss))
 		t->guard.loss = rec->loss;
 	if (t->hooks.step && !t->hooks.step(t->hooks.arg, rec) && !t->told_stop) {
@@ -214,6 +218,8 @@ static bool on_progress(void *arg, const mr_step_rec *rec)
 
 	if (rec)
 		take(t, rec);
+	if (is_due(t))
+		take_virtual_window(t);
 	draw(t, false);
 	alive(t);
 	mr_train_tell_status(t, "trains", NULL);
@@ -234,55 +240,38 @@ static bool go_on_evaluating(void *arg)
 	return !t->halted && !mr_signals_end();
 }
 
-static mr_status validate(mr_train *t, double *loss)
+static mr_status validate(mr_train *t, mr_figures *out)
 {
 	mr_status st;
 
 	MR_TRY(mr_average_exchange(&t->s));
-	st = mr_executor_eval(&t->s.executor, go_on_evaluating, t, loss);
+	st = mr_evaluate(&t->s, go_on_evaluating, t, out);
 	if (st != MR_ESTALLED)
 		MR_TRY(mr_average_exchange(&t->s));
 	return st;
 }
 
-/* The figures of the last evaluation, as a row. */
-static mr_metrics_row row_of_evaluation(const mr_train *t)
-{
-	mr_metrics_row row = mr_metrics_row_at(t->step);
-
-	row.val_loss = t->val_loss;
-	row.perplexity = t->perplexity;
-	row.accuracy = t->scores.accuracy;
-	row.top5 = t->scores.top5;
-	row.auc = t->scores.auc;
-	row.trains_only = t->s.data->trains_only;
-	row.seconds = t->seconds_before + (double)(now_ns(t) - t->start_ns) / 1e9;
-	return row;
-}
-
 static mr_status evaluate(mr_train *t)
 {
-	uint64_t begin = now_ns(t), busy = busy_ns(t);
-	mr_metrics_row row;
+	uint64_t begin = now_ns(t);
+	mr_figures row;
 	mr_status st;
 
 	if (t->s.data->n_valid == 0)
 		return MR_OK;
 	MR_FAULT_POINT("train.eval");
 	mr_train_tell_status(t, "evaluates", NULL);
-	st = validate(t, &t->val_loss);
+	st = validate(t, &row);
 	t->eval_ns += now_ns(t) - begin;
 	/* the loss of a part of the validation data is not reported: no row, and no loss beside the checkpoint */
 	if (st == MR_ESTOPPED)
 		return MR_OK;
 	MR_TRY(st);
-	mr_average_note(&t->s, t->step, t->val_loss);
-	t->scores = mr_executor_scores(&t->s.executor);
-	t->perplexity = mr_session_has_perplexity(&t->s) ? exp(t->val_loss) : (double)NAN;
-	t->val_step = t->step;
-	row = row_of_evaluation(t);
+	mr_average_note(&t->s, t->step, row.val_loss);
+	row.step = t->val_step = t->step;
+	row.seconds = seconds_at(t, now_ns(t));
+	t->evaluation = row;
 	MR_TRY(log_row(t, &row));
-	t->drawn_busy_ns += busy_ns(t) - busy; /* the rates on the progress line are those of training */
 	draw(t, true);
 	t->drawn_ns += now_ns(t) - begin;
 	return MR_OK;
@@ -299,7 +288,7 @@ static mr_checkpoints_case case_of(const mr_train *t, bool can_wait)
 	return (mr_checkpoints_case){
 		.step = t->step,
 		.loss = t->last.step ? t->last.loss : (double)NAN,
-		.val_loss = t->val_step == t->step ? t->val_loss
+		.val_loss = t->val_step == t->step ? t->evaluation.val_loss
 						   : (double)NAN, /* only that loss is of these weights */
 		.best_loss = t->best,
 		.can_wait = can_wait,
@@ -484,9 +473,10 @@ static mr_status course(mr_train *t)
 		mr_status st;
 
 		t->row_ns = now_ns(t);
-		mr_step_window_begin(&t->window, &t->s.executor, t->row_ns);
+		mr_worker_window_begin(&t->window, &t->s.executor, t->clock ? begin : t->row_ns);
 		st = mr_executor_run(&t->s.executor, next_stop(t), on_progress, t, &t->step);
 		t->train_ns += clock_ns(t) - begin;
+		take_virtual_window(t);
 		if (st == MR_OK)
 			t->predicted_bytes = mr_session_predicted_bytes(&t->s);
 		if (st == MR_OK && t->error != MR_OK)
@@ -522,6 +512,7 @@ static void start_clock(mr_train *t)
 		return;
 	t->begun_ns = now;
 	t->begun_step = t->step;
+	mr_worker_window_begin(&t->shares, &t->s.executor, now);
 	t->predicted_bytes = mr_session_predicted_bytes(&t->s);
 	t->start_ns = t->drawn_ns = t->clock ? mr_executor_run_of(&t->s.executor)->start_ns : now;
 }
@@ -568,12 +559,10 @@ mr_status mr_train_save(mr_train *t)
 	return t->saved == t->step ? MR_OK : save(t, false, false);
 }
 
-mr_status mr_train_evaluate(mr_train *t, double *loss, mr_scores *scores)
+mr_status mr_train_evaluate(mr_train *t, mr_figures *out)
 {
 	if (!t->s.data->n_valid)
 		return mr_fail(MR_EDATA, "%s has no validation part", t->s.data->ops->name);
 	t->halted = false;
-	MR_TRY(validate(t, loss));
-	*scores = mr_executor_scores(&t->s.executor);
-	return MR_OK;
+	return validate(t, out);
 }

@@ -18,11 +18,10 @@
 #include "config/config.h"
 #include "host/watch.h"
 #include "logbook/board.h"
-#include "logbook/step_window.h"
 #include "observe/counted_report.h"
 #include "observe/run_status.h"
+#include "observe/worker_window.h"
 #include "report/metrics_log.h"
-#include "report/progress.h"
 #include "report/table.h"
 #include "session/measured_machine.h"
 #include "session/session.h"
@@ -55,7 +54,7 @@ typedef struct mr_train_hooks {
 	/** Is a new line of progress due at @step, @seconds after the start? NULL: once a second. */
 	bool (*due)(void *arg, uint64_t step, double seconds);
 	/** Show the progress; @force: an evaluation or the end. */
-	void (*show)(void *arg, const mr_progress_state *p, double seconds, bool force);
+	void (*show)(void *arg, const mr_figures *p, double seconds, bool force);
 	/** Lines of another kind follow. */
 	void (*settle)(void *arg);
 	/** The present status was asked for (SIGUSR2). */
@@ -94,9 +93,7 @@ typedef struct mr_train {
 	bool traced, trace_written;  /* the trace is still to be written; it has been written */
 	uint64_t trace_first, trace_last;
 	double best;                 /* lowest validation loss; NAN: none yet */
-	double val_loss;             /* the last one; NAN */
-	double perplexity;           /* its exponential, of tokens; NAN */
-	mr_scores scores;            /* scores of its class predictions; NAN */
+	mr_figures evaluation;       /* the last one; without one val_loss is NAN */
 	uint64_t val_step;           /* the step of its weights */
 	double peak_gflops;          /* of the cores in use, measured with the instructions of `isa`, or as configured
 	                                */
@@ -110,19 +107,22 @@ typedef struct mr_train {
 	uint64_t paused_ns;          /* end of the last mr_train_go, by the real clock */
 	uint64_t begun_ns;           /* begin by the real clock, for how often progress is shown; 0: not begun */
 	mr_step_rec last;            /* newest step record; step 0: none yet */
-	mr_step_rec normed;          /* the newest whose gradient norm is known; step 0: none yet */
+	mr_figures normed;           /* of the newest whose gradient norm is known; step 0: none yet */
 	uint64_t row_ns;             /* begin of the first step of the next metrics row */
 	mr_run_facts facts;          /* run.json */
 	uint64_t predicted_bytes;    /* of the process at its peak, as of the last pause */
-	uint64_t peak_bytes;         /* of the process when the training ended */
+	uint64_t peak_bytes;         /* of the process when the training ended, before its end was measured; 0: it goes
+	                                on */
 	mr_measured_machine here;    /* rates of the machine, when `measured`, which takes memory */
 	bool measured;
 	mr_events *events;           /* for TensorBoard, from the first row on; NULL: none yet, or not asked for */
-	mr_step_window window;       /* of bubble and waits in metrics rows */
-	/* window of the progress line */
-	uint64_t drawn_ns, drawn_step, drawn_busy_ns, drawn_at_ns;
-	mr_progress_state drawn;     /* the state that it showed last */
-	mr_run_status_before status_before;
+	mr_worker_window window;     /* of bubble and waits in metrics rows */
+	mr_worker_window shares;     /* of the workers in status.json */
+	double virtual_bubble;       /* of a simulated training in the last stretch; NAN */
+	mr_figures_sum sum;          /* of this session */
+	mr_figures_sum since;        /* of its steps since the progress line was drawn */
+	uint64_t drawn_ns, drawn_at_ns; /* end of the step that it showed last; when it did */
+	mr_figures drawn;            /* what it showed */
 	uint64_t status_ns;          /* time of the last status.json; 0: none yet */
 	uint32_t n_cpus_lost;        /* CPUs of workers that were offline then */
 	const char *state;           /* in it; NULL: none */
@@ -159,7 +159,7 @@ mr_status mr_train_save(mr_train *t) MR_MUST_USE;
 
 /** The validation loss at the present weights, as the evaluations of the course have it; it changes nothing. Errors:
  * MR_EDATA: there are no validation samples; MR_ESTOPPED: hooks.goes_on has said so; those of the executor. */
-mr_status mr_train_evaluate(mr_train *t, double *loss, mr_scores *scores) MR_MUST_USE;
+mr_status mr_train_evaluate(mr_train *t, mr_figures *out) MR_MUST_USE;
 
 /** After the last step of this session: what was reached is measured, and the files of the end are written (run.json,
  * memory.json, counters.json, trajectory and record). Does nothing where no step was made. Errors: MR_EIO,
@@ -173,10 +173,11 @@ mr_status mr_train_close(mr_train *t) MR_MUST_USE;
 /** Has a session of this run a step to its name, so that its folder stays? */
 bool mr_train_is_begun(const mr_train *t);
 
-/** The figures of the progress line at this moment. */
-mr_progress_state mr_train_progress(const mr_train *t);
-/** The norm in @rec, global or of the last stage; NAN: none. */
-double mr_train_norm(const mr_step_rec *rec);
+/** The figures of the present state: of the steps since the line of progress; where there is none since then, or rates
+ * would be of less than @least_ns, those of that line. */
+mr_figures mr_train_progress(const mr_train *t, uint64_t least_ns);
+/** The figures of this session, folded over its steps; those of the workers' time are of its training. While paused. */
+mr_figures mr_train_result(mr_train *t);
 
 /** @st with its text, which mr_train_close returns. */
 mr_status mr_train_keep(mr_train *t, mr_status st);

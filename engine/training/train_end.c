@@ -23,6 +23,8 @@ static mr_status write_record(const mr_train *t, const char *path)
 /* The files that are written once, at the end. */
 static mr_status write_ends(mr_train *t, const mr_roofline *roofline)
 {
+	mr_figures end;
+
 	mr_fault_slow("train.ends");
 	if (t->trajectory)
 		MR_TRY(mr_trajectory_write(t->trajectory, t->opts.trajectory));
@@ -30,7 +32,8 @@ static mr_status write_ends(mr_train *t, const mr_roofline *roofline)
 		MR_TRY(write_record(t, t->opts.record));
 	if (!t->train_ns || t->opts.no_folder)
 		return MR_OK;
-	MR_TRY(mr_run_facts_end(&t->facts, t->step, t->train_ns, t->peak_bytes, roofline));
+	end = mr_train_result(t);
+	MR_TRY(mr_run_facts_end(&t->facts, &end, t->train_ns, roofline));
 	return mr_board_timeline(t->events, &t->facts, t->step);
 }
 
@@ -74,7 +77,8 @@ static mr_status close_all(mr_train *t)
 		closed = MR_EIO;
 	mr_run_facts_fini(&t->facts);
 	mr_trajectory_destroy(t->trajectory);
-	mr_run_status_forget(&t->status_before);
+	mr_worker_window_fini(&t->window);
+	mr_worker_window_fini(&t->shares);
 	mr_virtual_destroy(t->clock); /* borrows the session's plan */
 	mr_session_close(&t->s);
 	mr_rundir_close(&t->dir);

@@ -62,7 +62,7 @@ static mr_status write_choices(const mr_train *t)
 /* Keep the metrics of earlier steps. After all checks: metrics of later steps than the checkpoint's are cut off. */
 static mr_status take_up_metrics(mr_train *t)
 {
-	mr_metrics_row *rows = NULL;
+	mr_figures *rows = NULL;
 	size_t n = 0;
 
 	MR_TRY(mr_metrics_truncate(t->dir.metrics, t->step));
@@ -108,10 +108,10 @@ static void init_course(mr_train *t)
 	t->eval_every = (uint64_t)job->train.eval_every;
 	t->save_every = t->opts.no_folder ? 0 : (uint64_t)job->checkpoint.every;
 	t->traced = t->s.plan && mr_job_trace_steps(job, &t->trace_first, &t->trace_last);
-	t->best = t->val_loss = t->perplexity = NAN;
-	t->scores = (mr_scores){NAN, NAN, NAN};
+	t->best = t->virtual_bubble = NAN;
+	t->evaluation = mr_figures_at(0);
 	t->flops = mr_graph_flops_train(t->s.graph);
-	t->drawn = mr_progress_state_at(0, t->n_steps);
+	t->drawn = mr_figures_at(0);
 	t->guard.loss = NAN;
 }
 
@@ -145,8 +145,7 @@ static mr_status prepare(mr_train *t)
 	MR_TRY(st);
 	if (!t->clock) /* in virtual time a save takes none */
 		MR_TRY(mr_checkpoint_writer_open(&t->s, t->dir.checkpoints, sync_metrics, t->metrics, &t->writer));
-	t->drawn_step = t->step;
-	t->drawn = mr_progress_state_at(t->step, t->n_steps);
+	t->drawn = mr_figures_at(t->step);
 	return MR_OK;
 }
 

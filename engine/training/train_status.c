@@ -9,26 +9,32 @@
 #include "base/result.h"
 #include "training/train.h"
 #include "host/clock.h"
+#include "host/memory.h"
 #include "host/signals.h"
 #include "observe/counted_report.h"
 #include "observe/run_roofline.h"
 
 #define EVERY_NS 1000000000u
-#define SHORT_NS 200000000u
+#define RATE_MIN_NS 200000000u /* a shorter time does not measure rates */
 #define LONG_NS 30000000000u /* measuring bandwidths then takes about a hundredth of the time */
 
-static mr_status take(mr_train *t, const char *state, mr_run_status *out)
+/* @over: of the whole session. */
+static mr_status take(mr_train *t, const char *state, bool over, mr_run_status *out)
 {
-	mr_progress_state p = mr_train_progress(t);
+	bool first = t->shares.n_workers && isnan(t->shares.worker[0].busy);
+	mr_figures now;
 
-	if (t->last.time_ns < t->drawn_ns + SHORT_NS && isfinite(t->drawn.rate)) { /* too short to measure speed */
-		p.rate = t->drawn.rate;
-		p.gflops = t->drawn.gflops;
-		p.bubble = t->drawn.bubble;
-		p.eta_seconds = t->drawn.eta_seconds;
+	if (over) {
+		now = mr_train_result(t);
+	} else {
+		now = mr_train_progress(t, RATE_MIN_NS);
+		mr_worker_window_take(&t->shares, &t->s.executor, mr_clock_ns(), first, &now);
+		now.seconds = t->seconds_before + (double)(mr_clock_ns() - t->begun_ns) / 1e9;
+		now.peak_bytes = (double)mr_memory_peak_bytes();
+		now.predicted_bytes = (double)t->predicted_bytes;
 	}
-	MR_TRY(mr_run_status_take(&t->s, &p, t->begun_ns, t->predicted_bytes, &t->status_before, out));
-	out->seconds = t->seconds_before + (double)(mr_clock_ns() - t->begun_ns) / 1e9;
+	now.resident_bytes = (double)mr_memory_resident_bytes();
+	MR_TRY(mr_run_status_take(&t->s, &now, &t->shares, out));
 	snprintf(out->state, sizeof(out->state), "%s", state);
 	return MR_OK;
 }
@@ -37,7 +43,7 @@ void mr_train_tell_status(mr_train *t, const char *state, const char *error)
 {
 	uint64_t now = mr_clock_ns();
 	bool due = !t->status_ns || now - t->status_ns >= EVERY_NS || strcmp(state, t->state);
-	bool over = error || !strcmp(state, "ended") || !strcmp(state, "stopped"); /* shares of the whole session */
+	bool over = !strcmp(state, "ended") || !strcmp(state, "stopped"); /* the workers are at rest */
 	mr_run_status s;
 
 	if (!due || t->clock || t->opts.no_folder)
@@ -45,10 +51,8 @@ void mr_train_tell_status(mr_train *t, const char *state, const char *error)
 	t->status_ns = now;
 	t->state = state;
 	mr_train_look_at_cpus(t);
-	if (over)
-		mr_run_status_forget(&t->status_before);
 	/* A status that cannot be written is no reason to end a training, nor to say so every second. */
-	if (take(t, state, &s) != MR_OK)
+	if (take(t, state, over, &s) != MR_OK)
 		return;
 	snprintf(s.error, sizeof(s.error), "%s", error ? error : "");
 	if (mr_run_status_write(&s, t->dir.status) != MR_OK)
@@ -58,7 +62,7 @@ void mr_train_tell_status(mr_train *t, const char *state, const char *error)
 
 mr_status mr_train_status(mr_train *t, mr_run_status *out)
 {
-	return take(t, t->state ? t->state : "trains", out);
+	return take(t, t->state ? t->state : "trains", false, out);
 }
 
 /* --- what the workers reached --- */

@@ -426,7 +426,7 @@ double mr_training_loss(const mr_training *t)
 
 static mr_status evaluate(mr_training *t, double *loss, double *accuracy)
 {
-	mr_scores scores;
+	mr_figures f;
 
 	MR_TRY(usable(t, "mr_training_evaluate"));
 	if (!loss)
@@ -434,9 +434,10 @@ static mr_status evaluate(mr_training *t, double *loss, double *accuracy)
 	if (!t->train->s.data->n_valid)
 		return mr_fail(MR_EDATA, "%s has no validation part", t->train->s.data->ops->name);
 	atomic_store_explicit(&t->stop, false, memory_order_relaxed);
-	MR_TRY(note(t, mr_train_evaluate(t->train, loss, &scores)));
+	MR_TRY(note(t, mr_train_evaluate(t->train, &f)));
+	*loss = f.val_loss;
 	if (accuracy)
-		*accuracy = scores.accuracy;
+		*accuracy = f.val_accuracy;
 	return MR_OK;
 }
 

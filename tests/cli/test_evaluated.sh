@@ -58,6 +58,7 @@ expect 0 "step 600: loss on all training samples $(last train_loss all), 80 samp
 expect 0 ": loss on all training samples" eval noise.cfg --set run.dir=runs/all --checkpoint best
 expect 0 "best_train_loss" inspect runs/all
 ! grep -rq "valid\|val_" runs/all/metrics.jsonl out || complain "training rows are called validation"
+expect 0 " all $(awk -v l="$(last train_loss all)" 'BEGIN { printf "%.3f", l }') " top runs/all --once
 "$millrace" train noise.cfg --set run.dir=runs/said >out 2>&1
 ! grep -q "valid" out || complain "training rows are called validation"
 expect 0 "all training samples" curves runs/all
@@ -115,5 +116,6 @@ has " top5 "
 top=$(last val_top5 nine)
 awk -v t="$top" -v a="$(last val_accuracy nine)" 'BEGIN { exit !(t > a && t <= 1) }' || complain "top-5 accuracy $top"
 expect 0 ", top-5 accuracy $(awk -v p="$top" 'BEGIN { printf "%.4f", 100 * p }')%" eval nine.cfg
+expect 0 "\"val_top5\": $top" top runs/nine --json
 
 exit $failed

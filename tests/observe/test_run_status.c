@@ -12,22 +12,27 @@ static mr_run_status sample(uint32_t n_workers)
 {
 	mr_run_status s = {
 		.state = "trains", .host = "elsewhere", .name = "tiny", .model = "mlp", .system = "pipedream",
-		.pid = 12, .updated = (double)time(NULL), .seconds = 61, .rate_name = "tok/s",
-		.progress = mr_progress_state_at(50, 200), .resident_bytes = 3 << 20, .peak_bytes = 4 << 20,
-		.predicted_bytes = 5 << 20, .n_workers = n_workers, .n_stages = n_workers,
+		.pid = 12, .updated = (double)time(NULL), .rate_name = "tok/s", .now = mr_figures_at(50),
+		.n_workers = n_workers, .n_stages = n_workers,
 	};
 
-	s.progress.loss = 2.5;
-	s.progress.eta_seconds = 123;
+	s.now.steps = 200;
+	s.now.seconds = 61;
+	s.now.loss = 2.5;
+	s.now.eta_seconds = 123;
+	s.now.resident_bytes = 3 << 20;
+	s.now.peak_bytes = 4 << 20;
+	s.now.predicted_bytes = 5 << 20;
 	s.worker = calloc(n_workers, sizeof(*s.worker));
 	s.stage = calloc(n_workers, sizeof(*s.stage));
 	for (uint32_t i = 0; i < n_workers; i++) {
 		snprintf(s.worker[i].stages, sizeof(s.worker[i].stages), "%u", i);
 		snprintf(s.worker[i].cores, sizeof(s.worker[i].cores), "%u", i);
 		snprintf(s.worker[i].doing, sizeof(s.worker[i].doing), "B s%u m7", i);
-		s.worker[i].busy = i ? 0.25 : 0.5;
-		s.worker[i].wait[MR_WAIT_UPSTREAM] = 0.125;
-		s.worker[i].wait[MR_WAIT_DATA] = i ? 0.5 : 0;
+		s.worker[i].part = mr_figures_at(0);
+		s.worker[i].part.busy = i ? 0.25 : 0.5;
+		s.worker[i].part.wait_upstream = 0.125;
+		s.worker[i].part.wait_data = i ? 0.5 : 0;
 		s.stage[i] = (mr_run_status_stage){(uint16_t)i, 50 + i, 1};
 	}
 	return s;
@@ -54,10 +59,10 @@ static void test_file(void)
 	CU_ASSERT_FATAL(fd >= 0);
 	CU_ASSERT_EQUAL(mr_run_status_write(&s, path), MR_OK);
 	CU_ASSERT_EQUAL_FATAL(mr_run_status_read(path, &r), MR_OK);
-	CU_ASSERT_EQUAL(r.progress.step, 50);
-	CU_ASSERT_EQUAL(r.progress.loss, 2.5);
-	CU_ASSERT(isnan(r.progress.val_loss));
-	CU_ASSERT_EQUAL(r.worker[1].wait[MR_WAIT_DATA], 0.5);
+	CU_ASSERT_EQUAL(r.now.step, 50);
+	CU_ASSERT_EQUAL(r.now.loss, 2.5);
+	CU_ASSERT(isnan(r.now.val_loss));
+	CU_ASSERT_EQUAL(r.worker[1].part.wait_data, 0.5);
 	CU_ASSERT_EQUAL(r.stage[1].version, 51);
 	a = screen(&s, 80, 24);
 	b = screen(&r, 80, 24);

@@ -8,16 +8,16 @@
 
 #define N 400
 
-static mr_metrics_row rows[2][N];
+static mr_figures rows[2][N];
 
 /* A loss that falls from 5 towards 2, evaluated every 100 steps; the second run is half as fast. */
 static void make_runs(bool tokens)
 {
 	for (size_t r = 0; r < 2; r++)
 		for (size_t i = 0; i < N; i++) {
-			rows[r][i] = mr_metrics_row_at(i + 1);
-			rows[r][i].samples = 16 * (i + 1);
-			rows[r][i].tokens = tokens ? 2048 * (i + 1) : 0;
+			rows[r][i] = mr_figures_at(i + 1);
+			rows[r][i].samples = 16 * (double)(i + 1);
+			rows[r][i].tokens = tokens ? 2048 * (double)(i + 1) : (double)NAN;
 			rows[r][i].seconds = (double)(i + 1) * (r ? 0.2 : 0.1);
 			if (i % 100 == 99)
 				rows[r][i].val_loss = 2.1 + 3 * exp(-(double)i / 100);
@@ -141,7 +141,7 @@ static void legend_explains(void)
 static void same_losses(void)
 {
 	mr_curve curves[3] = {{"1f1b", rows[0], N}, {"gpipe", rows[1], N}, {"other", rows[1], N / 2}};
-	static mr_metrics_row other[N];
+	static mr_figures other[N];
 	char *text;
 
 	make_runs(true);
@@ -173,14 +173,14 @@ static void without_tokens(void)
 
 	make_runs(true);
 	for (size_t i = 0; i < N; i++)
-		rows[1][i].tokens = 0;
+		rows[1][i].tokens = NAN;
 	text = drawn(curves, 2, NULL);
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, ">samples<"));
 	CU_ASSERT_PTR_NULL(strstr(text, ">tokens<"));
 	CU_ASSERT_PTR_NULL(strstr(text, "left out"));
 	free(text);
 	for (size_t i = 0; i < N; i++)
-		rows[1][i].samples = 0;
+		rows[1][i].samples = NAN;
 	text = drawn(curves, 2, NULL);
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, ">tokens<"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, ">mlp has no count of tokens and is left out of the left panel<"));
@@ -264,7 +264,7 @@ static void many_runs(void)
 
 static void nothing_to_draw(void)
 {
-	mr_metrics_row bad = mr_metrics_row_at(1);
+	mr_figures bad = mr_figures_at(1);
 	mr_curve c = {"x", &bad, 1};
 
 	bad.loss = INFINITY;

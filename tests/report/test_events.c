@@ -145,7 +145,7 @@ static char *read_events(const char *path, size_t *n)
 
 static void scalars_and_texts(void)
 {
-	mr_metrics_row row = mr_metrics_row_at(300);
+	mr_figures row = mr_figures_at(300);
 	char path[4][400], *text;
 	mr_events *e;
 	size_t n;
@@ -154,11 +154,11 @@ static void scalars_and_texts(void)
 	MR_CHECK_OK(mr_events_open(folder, 0, &e));
 	row.loss = 2.5;
 	row.tokens = 4096;
-	row.waits[MR_WAIT_DATA] = 0.25;
+	row.wait_data = 0.25;
 	MR_CHECK_OK(mr_events_row(e, &row));
-	row = mr_metrics_row_at(300);
+	row = mr_figures_at(300);
 	row.val_loss = 1.5;
-	row.accuracy = 0.5;
+	row.val_accuracy = 0.5;
 	MR_CHECK_OK(mr_events_row(e, &row));
 	row.trains_only = true;
 	MR_CHECK_OK(mr_events_row(e, &row));
@@ -209,7 +209,7 @@ static void resumed(void)
 /* Many fast steps: a thousand rows, and evaluations. */
 static void fast_steps(void)
 {
-	mr_metrics_row row;
+	mr_figures row;
 	char path[4][400], *text;
 	mr_events *e;
 	size_t n;
@@ -217,11 +217,11 @@ static void fast_steps(void)
 	make_folder();
 	MR_CHECK_OK(mr_events_open(folder, 0, &e));
 	for (uint64_t i = 1; i <= 1500; i++) {
-		row = mr_metrics_row_at(i);
+		row = mr_figures_at(i);
 		row.loss = 1;
 		MR_CHECK_OK(mr_events_row(e, &row));
 	}
-	row = mr_metrics_row_at(1500);
+	row = mr_figures_at(1500);
 	row.val_loss = 1;
 	MR_CHECK_OK(mr_events_row(e, &row));
 	MR_CHECK_OK(mr_events_close(e));

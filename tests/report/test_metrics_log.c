@@ -60,7 +60,7 @@ static void check_tail(const char *want)
 
 static void lines(void)
 {
-	mr_metrics_row row = mr_metrics_row_at(0), *rows;
+	mr_figures row = mr_figures_at(0), *rows;
 	mr_metrics_log *log;
 	size_t n;
 
@@ -68,7 +68,7 @@ static void lines(void)
 	MR_CHECK_OK(mr_metrics_log_open(path, &log));
 	row.val_loss = 4.5;
 	MR_CHECK_OK(mr_metrics_log_put(log, &row));
-	row = mr_metrics_row_at(1);
+	row = mr_figures_at(1);
 	row.loss = 2.25;
 	row.lr = 0.001;
 	row.samples = 16;
@@ -79,8 +79,8 @@ static void lines(void)
 	row.rate = 4096;
 	row.gflops = 12.5;
 	row.bubble = 0.5;
-	row.waits[MR_WAIT_UPSTREAM] = 0.25;
-	row.waits[MR_WAIT_DESCHEDULED] = 0;
+	row.wait_upstream = 0.25;
+	row.wait_descheduled = 0;
 	MR_CHECK_OK(mr_metrics_log_put(log, &row));
 	MR_CHECK_OK(mr_metrics_log_flush(log));
 	MR_CHECK_OK(mr_metrics_log_sync(log));
@@ -89,9 +89,9 @@ static void lines(void)
 		   "norm\":0.75,"
 		   "\"stage_grad_norm\":0.25,\"rate\":4096.0,\"gflops\":12.5,\"bubble\":0.5,\"wait_upstream\":0.25,"
 		   "\"wait_descheduled\":0.0}\n");
-	row = mr_metrics_row_at(2);
+	row = mr_figures_at(2);
 	row.val_loss = 0.5;
-	row.accuracy = 0.75;
+	row.val_accuracy = 0.75;
 	row.trains_only = true;
 	MR_CHECK_OK(mr_metrics_log_put(log, &row));
 	row.trains_only = false;
@@ -99,15 +99,16 @@ static void lines(void)
 	MR_CHECK_OK(mr_metrics_log_close(log));
 	MR_CHECK_OK(mr_metrics_read(path, &rows, &n));
 	CU_ASSERT_EQUAL_FATAL(n, 4);
-	CU_ASSERT(rows[2].val_loss == 0.5 && rows[2].accuracy == 0.75 && rows[2].trains_only && !rows[3].trains_only);
-	CU_ASSERT(rows[1].bubble == 0.5 && rows[1].waits[MR_WAIT_UPSTREAM] == 0.25 && rows[1].samples == 16);
-	CU_ASSERT(isnan(rows[1].waits[MR_WAIT_DATA]) && isnan(rows[3].waits[MR_WAIT_UPSTREAM]));
-	CU_ASSERT(rows[3].val_loss == 0.5 && rows[3].accuracy == 0.75 && isnan(rows[1].accuracy));
+	CU_ASSERT(rows[2].val_loss == 0.5 && rows[2].val_accuracy == 0.75);
+	CU_ASSERT(rows[2].trains_only && !rows[3].trains_only);
+	CU_ASSERT(rows[1].bubble == 0.5 && rows[1].wait_upstream == 0.25 && rows[1].samples == 16);
+	CU_ASSERT(isnan(rows[1].wait_data) && isnan(rows[3].wait_upstream));
+	CU_ASSERT(rows[3].val_loss == 0.5 && rows[3].val_accuracy == 0.75 && isnan(rows[1].val_accuracy));
 	free(rows);
 	check_tail("{\"step\":2,\"train_loss\":0.5,\"train_accuracy\":0.75}\n{\"step\":2,\"val_loss\":0.5,\"val_"
 		   "accuracy\":0.75}\n");
 	MR_CHECK_OK(mr_metrics_log_open(path, &log));
-	row = mr_metrics_row_at(2);
+	row = mr_figures_at(2);
 	row.loss = INFINITY;
 	MR_CHECK_OK(mr_metrics_log_put(log, &row));
 	MR_CHECK_OK(mr_metrics_log_close(log));
@@ -117,16 +118,16 @@ static void lines(void)
 
 static void append_and_read(void)
 {
-	mr_metrics_row *rows, row;
+	mr_figures *rows, row;
 	mr_metrics_log *log;
 	size_t n;
 
 	fresh_path();
 	for (uint64_t i = 1; i <= 3; i++) {
 		MR_CHECK_OK(mr_metrics_log_open(path, &log));
-		row = mr_metrics_row_at(i);
+		row = mr_figures_at(i);
 		row.loss = i == 3 ? INFINITY : 1.0 / (double)i;
-		row.tokens = 128 * i;
+		row.tokens = 128 * (double)i;
 		MR_CHECK_OK(mr_metrics_log_put(log, &row));
 		MR_CHECK_OK(mr_metrics_log_close(log));
 	}
@@ -185,7 +186,7 @@ static void torn_at_every_byte(void)
 static void damage_in_the_middle(void)
 {
 	static const char text[] = "{\"step\":1}\n{\"stp\":2}\n{\"step\":3}\n";
-	mr_metrics_row *rows;
+	mr_figures *rows;
 	size_t n;
 
 	fresh_path();
@@ -200,7 +201,7 @@ static void damage_in_the_middle(void)
 /* By the limit of a file's size, which fails as a full disk does. */
 static void disk_full(void)
 {
-	mr_metrics_row row = mr_metrics_row_at(1);
+	mr_figures row = mr_figures_at(1);
 	struct rlimit was, none;
 	mr_metrics_log *log;
 
@@ -225,7 +226,7 @@ static void disk_full(void)
 /* None of them is waited for, or read without an end. */
 static void what_is_no_file(void)
 {
-	mr_metrics_row *rows = NULL;
+	mr_figures *rows = NULL;
 	mr_metrics_log *log;
 	size_t n;
 

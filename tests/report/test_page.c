@@ -98,7 +98,7 @@ static const char run_json[] =
 	"\"points\":[{\"name\":\"w0 F\",\"flop\":1e9,\"bytes\":1e8,"
 	"\"seconds\":0.02,\"least\":0.01},{\"name\":\"w1 F\",\"flop\":1e9,\"bytes\":1e8,\"seconds\":0.01,"
 	"\"least\":null}],\"note\":\"the machine was busy\"},"
-	"\"staleness\":[[1,3],[4]],\"bytes\":{\"predicted\":2097152,\"measured\":1048576},"
+	"\"staleness\":[[1,3],[4]],\"figures\":{\"step\":2,\"predicted_bytes\":2097152,\"peak_bytes\":1048576},"
 	"\"timeline\":{\"what\":\"Steps 1 and 2.\",\"versions\":true,\"records\":[[0,0,0,0,0,0,0,1000000],"
 	"[1,0,1,0,0,0,1000000,2000000]]}}";
 
@@ -139,7 +139,7 @@ static void whole_folder(void)
 	CU_ASSERT_EQUAL(count(text, "\tsteps = 2; # a &lt; b\n"), 1);
 	CU_ASSERT_EQUAL(count(text, "base64,PHN2Zy8+\""), 1);
 	CU_ASSERT_EQUAL(count(text, "<td class=\"r\">15.0</td>"), 1); /* 2 steps at 10 and at 30 GFLOP/s */
-	CU_ASSERT_EQUAL(count(text, "<td class=\"r\">30.0 %</td>"), 1);
+	CU_ASSERT_EQUAL(count(text, "<td class=\"r\">30.0%</td>"), 1);
 	free(text);
 	put_file("run.json", "{");
 	damaged();

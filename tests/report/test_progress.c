@@ -7,9 +7,17 @@
 #include "report/progress.h"
 #include "screen_help.h"
 
-static mr_progress_state full_state(void)
+static mr_figures state_at(uint64_t step, double steps)
 {
-	mr_progress_state s = mr_progress_state_at(120, 1000);
+	mr_figures s = mr_figures_at(step);
+
+	s.steps = steps;
+	return s;
+}
+
+static mr_figures full_state(void)
+{
+	mr_figures s = state_at(120, 1000);
 
 	s.loss = 2.34123;
 	s.lr = 3e-4;
@@ -17,7 +25,7 @@ static mr_progress_state full_state(void)
 	s.rate = 12345;
 	s.step_ms = 165.9;
 	s.gflops = 45.06;
-	s.peak_gflops = 72.6;
+	s.peak_part = 45.06 / 72.6;
 	s.bubble = 0.031;
 	s.eta_seconds = 83;
 	return s;
@@ -25,13 +33,13 @@ static mr_progress_state full_state(void)
 
 static void words(void)
 {
-	mr_progress_state s = full_state();
+	mr_figures s = full_state();
 	char line[512];
 
 	mr_progress_format(&s, "tok/s", false, 0, line);
 	CU_ASSERT_STRING_EQUAL(line, "step 120/1000 loss 2.3412 lr 3.00e-04 norm 0.812 tok/s 12.3k ms 166 gflop/s 45.1 "
 				     "peak 62% bubble 3.1% eta 1:23");
-	s = mr_progress_state_at(0, 5);
+	s = state_at(0, 5);
 	mr_progress_format(&s, "tok/s", false, 0, line);
 	CU_ASSERT_STRING_EQUAL(line, "step 0/5");
 	s.loss = 7;
@@ -61,9 +69,9 @@ static void losses(void)
 }
 
 /* The widest line that a training draws: 125 columns. */
-static mr_progress_state widest_state(void)
+static mr_figures widest_state(void)
 {
-	mr_progress_state s = full_state();
+	mr_figures s = full_state();
 
 	s.val_loss = 1.5499;
 	return s;
@@ -71,7 +79,7 @@ static mr_progress_state widest_state(void)
 
 static void never_wider(void)
 {
-	mr_progress_state s = widest_state();
+	mr_figures s = widest_state();
 	char line[512];
 
 	for (unsigned columns = 5; columns < 130; columns++) {
@@ -94,7 +102,7 @@ static void never_wider(void)
 static void eighty_columns(void)
 {
 	static const char *const keys[] = {"step ", "loss ", "lr ", "norm ", "tok/s ", "ms ", "bubble ", "eta "};
-	mr_progress_state s = full_state();
+	mr_figures s = full_state();
 	char line[512];
 
 	mr_progress_format(&s, "tok/s", false, 79, line);
@@ -102,7 +110,7 @@ static void eighty_columns(void)
 		line, "step 120/1000 loss 2.341 lr 3e-4 norm 0.81 tok/s 12k ms 166 bubble 3% eta 1:23");
 	s.lr = 3.2e-4;
 	s.step = 123456;
-	s.n_steps = 200000;
+	s.steps = 200000;
 	s.rate = 999600;
 	s.step_ms = 8.449;
 	mr_progress_format(&s, "tok/s", false, 79, line);
@@ -110,7 +118,8 @@ static void eighty_columns(void)
 		CU_ASSERT_PTR_NOT_NULL(strstr(line, keys[i]));
 	CU_ASSERT_PTR_NOT_NULL(strstr(line, " lr 3.2e-4 "));
 	CU_ASSERT_PTR_NOT_NULL(strstr(line, " tok/s 1.0M ms 8.4 "));
-	s.step = s.n_steps = 1000000;
+	s.step = 1000000;
+	s.steps = 1e6;
 	s.val_loss = 1.5499;
 	s.eta_seconds = 360000;
 	mr_progress_format(&s, "samples/s", false, 79, line); /* however wide the others are */
@@ -126,7 +135,7 @@ static void eighty_columns(void)
 static void narrowed_window(void)
 {
 	mr_test_screen screen = mr_test_screen_open(140);
-	mr_progress_state s = widest_state();
+	mr_figures s = widest_state();
 	mr_progress p;
 	char *text;
 
@@ -159,7 +168,7 @@ static void new_validation_loss(void)
 	char *text = NULL;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
-	mr_progress_state s = mr_progress_state_at(4, 4);
+	mr_figures s = state_at(4, 4);
 	mr_progress p;
 
 	mr_progress_init(&p, &(mr_progress_params){f, "tok/s", true, false, 0, 0});
@@ -177,13 +186,14 @@ static void new_validation_loss(void)
 /* In a pipe or a file nothing is left out, however long the line is. */
 static void whole_without_a_limit(void)
 {
-	mr_progress_state s = full_state();
+	mr_figures s = full_state();
 	char line[512], *text = NULL;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
 	mr_progress p;
 
-	s.step = s.n_steps = 1000000000000;
+	s.step = 1000000000000;
+	s.steps = 1e12;
 	s.loss = 123456.7;
 	s.val_loss = 123456.7;
 	s.eta_seconds = 1e7;
@@ -207,7 +217,7 @@ static char *drawn(bool terminal, uint64_t every_steps, double every_seconds, ui
 
 	mr_progress_init(&p, &params);
 	for (uint64_t i = 1; i <= n; i++) {
-		mr_progress_state s = mr_progress_state_at(i, n);
+		mr_figures s = state_at(i, (double)n);
 
 		s.loss = i < 3 ? 10 : 9;
 		mr_progress_update(&p, &s, 0.5 * (double)i);
@@ -246,7 +256,7 @@ static void drawn_and_ended_once(void)
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
 	mr_progress_params params = {f, "tok/s", true, false, 0, 0};
-	mr_progress_state s = mr_progress_state_at(1, 2);
+	mr_figures s = state_at(1, 2);
 	mr_progress p;
 
 	mr_progress_init(&p, &params);

@@ -119,9 +119,9 @@ static void stages_of_two_pipes(void)
 static void workers(void)
 {
 	static const mr_report_worker_row rows[] = {
-		{0, "0", 2000000000, 1800000000, {[MR_WAIT_UPSTREAM] = 100000000, [MR_WAIT_DATA] = 50000000}, false, 0},
-		{1, "1, 3", 0, 0, {0}, true, 0},
-		{2, "2", 1000, 900, {[MR_WAIT_WEIGHTS] = 200}, true, 0},
+		{0, "0", 2000000000, 1800000000, {[MR_WAIT_UPSTREAM] = 100000000, [MR_WAIT_DATA] = 50000000}, false},
+		{1, "1, 3", 0, 0, {0}, true},
+		{2, "2", 1000, 900, {[MR_WAIT_WEIGHTS] = 200}, true},
 	};
 	char *text;
 	FILE *f = open_text(&text);
@@ -134,13 +134,12 @@ static void workers(void)
 			 "w2      2             0.00  90.0%      0.0%        0.0%    20.0%       0.0%  0.0%    0.0%\n");
 }
 
-/* Time that other programs had the cores is a cause of its own: waits for the core, and what was lost within
- * instructions. */
+/* Time that other programs had the cores is a cause of its own. */
 static void descheduled(void)
 {
 	static const mr_report_worker_row rows[] = {
-		{0, "0", 1000, 300, {[MR_WAIT_UPSTREAM] = 100, [MR_WAIT_DESCHEDULED] = 50}, true, 500},
-		{1, "1", 1000, 900, {[MR_WAIT_DATA] = 100}, true, 0},
+		{0, "0", 1000, 300, {[MR_WAIT_UPSTREAM] = 100, [MR_WAIT_DESCHEDULED] = 550}, true},
+		{1, "1", 1000, 900, {[MR_WAIT_DATA] = 100}, true},
 	};
 	char *text;
 	FILE *f = open_text(&text);

@@ -1,0 +1,87 @@
+#include "observe/worker_window.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define SHORTEST_NS 200000000u
+
+static void make(mr_worker_window *w, const mr_executor *x)
+{
+	uint16_t n = mr_executor_run_of(x)->n_workers;
+
+	w->spent = calloc((size_t)n * MR_N_WAITS, sizeof(*w->spent));
+	w->worker = calloc(n, sizeof(*w->worker));
+	w->n_workers = w->spent && w->worker ? n : 0;
+	for (uint16_t i = 0; i < w->n_workers; i++)
+		w->worker[i] = mr_figures_at(0);
+}
+
+/* What worker @id has spent so far. */
+static void read(const mr_executor *x, uint16_t id, bool whole, uint64_t spent[MR_N_WAITS])
+{
+	uint64_t busy;
+
+	if (whole)
+		mr_executor_trained(x, id, &busy, spent);
+	else
+		mr_executor_spent(x, id, &busy, spent);
+	spent[MR_WAIT_NONE] = busy;
+}
+
+void mr_worker_window_begin(mr_worker_window *w, const mr_executor *x, uint64_t now_ns)
+{
+	if (!w->worker)
+		make(w, x);
+	w->begin_ns = now_ns;
+	for (uint16_t i = 0; i < w->n_workers; i++)
+		read(x, i, false, w->spent + (size_t)i * MR_N_WAITS);
+}
+
+/* The counters are read now, and steps are reported a little later than they end: parts stay within 0 and 1. Four
+ * digits are what a fraction of a second tells. */
+static double part(uint64_t before, uint64_t after, uint64_t ns)
+{
+	return ns ? round(1e4 * fmin(1, (double)(after - before) / (double)ns)) / 1e4 : (double)NAN;
+}
+
+static void fill(mr_figures *to, const uint64_t *before, const uint64_t *after, uint64_t ns)
+{
+	to->busy = part(before[MR_WAIT_NONE], after[MR_WAIT_NONE], ns);
+	for (int c = MR_WAIT_NONE + 1; c < MR_N_WAITS; c++)
+		to->at[mr_figure_of_wait((mr_wait_cause)c)] = part(before[c], after[c], ns);
+}
+
+void mr_worker_window_take(mr_worker_window *w, const mr_executor *x, uint64_t now_ns, bool any, mr_figures *all)
+{
+	uint64_t ns = now_ns - w->begin_ns, after[MR_N_WAITS];
+
+	if (!w->n_workers || now_ns <= w->begin_ns || (!any && ns < SHORTEST_NS))
+		return;
+	for (uint16_t i = 0; i < w->n_workers; i++) {
+		read(x, i, false, after);
+		fill(&w->worker[i], w->spent + (size_t)i * MR_N_WAITS, after, ns);
+	}
+	mr_figures_of_workers(w->worker, w->n_workers, all);
+	mr_worker_window_begin(w, x, now_ns);
+}
+
+void mr_worker_window_whole(mr_worker_window *w, const mr_executor *x, uint64_t train_ns, mr_figures *all)
+{
+	const uint64_t none[MR_N_WAITS] = {0};
+	uint64_t after[MR_N_WAITS];
+
+	if (!w->worker)
+		make(w, x);
+	for (uint16_t i = 0; i < w->n_workers; i++) {
+		read(x, i, true, after);
+		fill(&w->worker[i], none, after, train_ns);
+	}
+	mr_figures_of_workers(w->worker, w->n_workers, all);
+}
+
+void mr_worker_window_fini(mr_worker_window *w)
+{
+	free(w->spent);
+	free(w->worker);
+	*w = (mr_worker_window){0};
+}

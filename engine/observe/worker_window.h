@@ -1,0 +1,34 @@
+/*
+ * worker_window.h - what the workers did since a moment: the part of the time in which each computed, and the parts in
+ * which it waited, by cause.
+ *
+ * Single steps are too short to measure that: a window has at least a fifth of a second.
+ */
+#ifndef MR_OBSERVE_WORKER_WINDOW_H
+#define MR_OBSERVE_WORKER_WINDOW_H
+
+#include "report/figures.h"
+#include "session/session.h"
+
+/* All zero: not begun. */
+typedef struct mr_worker_window {
+	uint64_t begin_ns;
+	uint64_t *spent;    /* [n_workers][MR_N_WAITS] then: computing in place of MR_WAIT_NONE, waiting; owned */
+	mr_figures *worker; /* [n_workers] busy and waits in the last whole window; NAN before the first; owned */
+	uint16_t n_workers; /* 0: not begun, or no memory */
+} mr_worker_window;
+
+/** Begin a window at @now_ns: before the first step, and after what it must not include. Without memory the figures
+ * stay unknown. */
+void mr_worker_window_begin(mr_worker_window *w, const mr_executor *x, uint64_t now_ns);
+
+/** If the window of @x is long enough at @now_ns (@any: however short), fill in w->worker and the figures of all
+ * workers together in @all, and begin the next. */
+void mr_worker_window_take(mr_worker_window *w, const mr_executor *x, uint64_t now_ns, bool any, mr_figures *all);
+
+/** The same of the whole training in this session, which took @train_ns; while paused. */
+void mr_worker_window_whole(mr_worker_window *w, const mr_executor *x, uint64_t train_ns, mr_figures *all);
+
+void mr_worker_window_fini(mr_worker_window *w);
+
+#endif

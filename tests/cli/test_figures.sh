@@ -1,0 +1,59 @@
+#!/bin/sh
+# One table of figures: `list figures`, the page of the formats and the manual say the same, files have these names and
+# no others, and what a run leaves behind agrees in all of its files.   test_figures.sh SOURCE BUILD
+. "$(dirname "$0")/cli_lib.sh"
+
+# --- the pages
+"$millrace" list figures >list || complain "list figures"
+sed 's/  */ /g' list | tail -n +2 >rows
+"$millrace" manual millrace >page
+sed -n 's/^| `\(.*\)` | \(.*\) |$/\1 | \2/p' "$source/engine/store/FORMATS.md" | sed 's/ | / /g' >written
+while read -r row; do
+	grep -qxF -- "$row" written || complain "FORMATS.md lacks: $row"
+done <rows
+while read -r name rest; do
+	grep -qx "[.]B $name" page || complain "millrace(1) lacks $name"
+done <rows
+[ "$(wc -l <rows)" -gt 20 ] || complain "list figures has only: $(cat list)"
+expect 2 "list figures takes no name" list figures loss
+expect 2 'did you mean "figures"?' list figure
+
+# --- the files
+# The keys of the object in $1, without its arrays and objects, a line each.
+keys() {
+	tr -d ' \t\n' <"$1" | sed 's/"workers":.*//' | grep -o '"[a-z_0-9]*":' | tr -d '":' | sort -u
+}
+cut -d' ' -f1 rows | sort >names
+cat >tiny.cfg <<'END'
+model = { name = "mlp"; hidden = [16, 16]; };
+data = { name = "synthetic"; };
+optimizer = { name = "sgd"; };
+system = { name = "1f1b"; };
+machine = { workers = 2; peak_gflops = 100.0; };
+train = { steps = 60; batch = 32; microbatches = 2; eval_every = 20; lr = 0.01; norm_every = 10; };
+END
+expect 0 "done: 60 of 60 steps" train tiny.cfg --set run.dir=r
+keys r/metrics.jsonl | grep -vxF -f names | grep -vx step >left && complain "metrics.jsonl has also: $(cat left)"
+keys r/status.json >present
+sed 's/^train_/val_/' present >plain
+grep -vxF -f plain names >left && complain "status.json lacks: $(cat left)"
+tr -d ' \t\n' <r/run.json | sed 's/.*"figures":{\([^}]*\)}.*/{\1}/' >figures
+keys figures | sed 's/^train_/val_/' | grep -vxF -f names | grep -vx step >left &&
+	complain "the figures of run.json are also: $(cat left)"
+
+# Of the same thing the same number, in each file.
+# value NAME FILE
+value() {
+	tr -d ' \t\n' <"$2" | sed 's/"workers":\[.*//' | sed -n 's/.*"'"$1"'":\([^,}]*\).*/\1/p'
+}
+for name in loss seconds samples gflops busy bubble wait_upstream val_loss val_accuracy peak_bytes predicted_bytes; do
+	a=$(value $name figures)
+	b=$(value $name r/status.json)
+	[ -n "$a" ] && [ "$a" = "$b" ] || complain "$name is \"$a\" in run.json, \"$b\" in status.json"
+done
+for name in loss val_loss val_accuracy val_top5; do
+	a=$(sed -n 's/.*"'$name'":\([^,}]*\).*/\1/p' r/metrics.jsonl | tail -n 1)
+	b=$(value $name r/status.json)
+	[ "$a" = "${b#null}" ] || complain "$name is \"$a\" in metrics.jsonl, \"$b\" in status.json"
+done
+exit $failed
