@@ -8,8 +8,7 @@
 
 static mr_status run(mr_args *args)
 {
-	const char *trajectory = mr_values_string(args->values, "trajectory"),
-		   *from = mr_values_string(args->values, "from");
+	const char *from = mr_values_string(args->values, "from");
 	const char *record = mr_values_string(args->values, "record"),
 		   *replay = mr_values_string(args->values, "replay");
 	const char *plan = mr_values_string(args->values, "plan");
@@ -40,7 +39,6 @@ static mr_status run(mr_args *args)
 				  &(mr_train_opts){.resume = resume ? from : NULL,
 						   .init = *init ? init : NULL,
 						   .init_anyway = mr_values_bool(args->values, "init-anyway"),
-						   .trajectory = *trajectory ? trajectory : NULL,
 						   .record = *record ? record : NULL,
 						   .plan = *plan ? plan : NULL,
 						   .counts = mr_values_bool(args->values, "counters"),
@@ -63,8 +61,6 @@ static const mr_option options[] = {
 	{"init-anyway", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
 	 "with --init: warn, and go on, where the file has tensors that the network does not take, or config.json "
 	 "beside it says something else"},
-	{"trajectory", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "write every version of every weight and its readers to this JSON file (models up to 10,000 parameters)"},
 	{"record", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "racing systems, steal = true: write the order that was taken to this file, as a plan (up to 65536 "
 	 "micro-batches)"},

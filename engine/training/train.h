@@ -25,7 +25,6 @@
 #include "report/table.h"
 #include "session/measured_machine.h"
 #include "session/session.h"
-#include "session/trajectory.h"
 #include "session/virtual.h"
 
 typedef struct mr_train_opts {
@@ -33,7 +32,6 @@ typedef struct mr_train_opts {
 	                            ("best", "step-00000100") */
 	const char *init;        /* begin with the weights of these files (checkpoint/init_weights.h); NULL: random */
 	bool init_anyway;        /* also if something of them has no place */
-	const char *trajectory;  /* write the weights of every version to this file as JSON (tiny models); NULL: no */
 	const char *record;      /* racing systems, and W that any worker may take: write the order of the run to this
 	                            file, as a plan; NULL: no */
 	const char *plan;        /* train the plan in this file; NULL: the system's own, or with resume the run's */
@@ -126,7 +124,6 @@ typedef struct mr_train {
 	uint64_t status_ns;          /* time of the last status.json; 0: none yet */
 	uint32_t n_cpus_lost;        /* CPUs of workers that were offline then */
 	const char *state;           /* in it; NULL: none */
-	mr_trajectory *trajectory;   /* NULL: not requested */
 	size_t n_init;               /* tensors that opts.init gave */
 	double search_s;             /* limit of the system's search in seconds, which became s.n_tries; 0: none */
 	mr_status error;             /* what ended it; MR_OK: nothing has */
@@ -162,7 +159,7 @@ mr_status mr_train_save(mr_train *t) MR_MUST_USE;
 mr_status mr_train_evaluate(mr_train *t, mr_figures *out) MR_MUST_USE;
 
 /** After the last step of this session: what was reached is measured, and the files of the end are written (run.json,
- * memory.json, counters.json, trajectory and record). Does nothing where no step was made. Errors: MR_EIO,
+ * memory.json, counters.json and record). Does nothing where no step was made. Errors: MR_EIO,
  * MR_ERESOURCE. */
 mr_status mr_train_end(mr_train *t) MR_MUST_USE;
 

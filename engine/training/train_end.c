@@ -26,8 +26,6 @@ static mr_status write_ends(mr_train *t, const mr_roofline *roofline)
 	mr_figures end;
 
 	mr_fault_slow("train.ends");
-	if (t->trajectory)
-		MR_TRY(mr_trajectory_write(t->trajectory, t->opts.trajectory));
 	if (t->opts.record && t->step)
 		MR_TRY(write_record(t, t->opts.record));
 	if (!t->train_ns || t->opts.no_folder)
@@ -49,8 +47,6 @@ mr_status mr_train_end(mr_train *t)
 
 	if (!mr_train_is_begun(t))
 		return MR_OK;
-	if (t->trajectory && t->s.plan)
-		mr_trajectory_close(t->trajectory, mr_executor_run_of(&t->s.executor));
 	if (t->train_ns) {
 		t->peak_bytes = mr_memory_peak_bytes();
 		if (!t->opts.no_folder)
@@ -76,7 +72,6 @@ static mr_status close_all(mr_train *t)
 	if (mr_events_close(t->events) != MR_OK && closed == MR_OK)
 		closed = MR_EIO;
 	mr_run_facts_fini(&t->facts);
-	mr_trajectory_destroy(t->trajectory);
 	mr_worker_window_fini(&t->window);
 	mr_worker_window_fini(&t->shares);
 	mr_virtual_destroy(t->clock); /* borrows the session's plan */

@@ -23,7 +23,6 @@
 #include "host/probe.h"
 #include "replay/record.h"
 #include "exec/run_plan.h"
-#include "session/trajectory.h"
 
 /* Open at once from here on, at most: two logs, a status, what a checkpoint is written through (its folders, and a file
  * twice), a picture or a part of the data for each of a few loaders. A training of two workers was seen with 7. */
@@ -146,29 +145,6 @@ static mr_status prepare(mr_train *t)
 	if (!t->clock) /* in virtual time a save takes none */
 		MR_TRY(mr_checkpoint_writer_open(&t->s, t->dir.checkpoints, sync_metrics, t->metrics, &t->writer));
 	t->drawn = mr_figures_at(t->step);
-	return MR_OK;
-}
-
-static mr_status make_trajectory(mr_train *t, mr_session_opts *so)
-{
-	const mr_train_opts *o = &t->opts;
-	uint64_t steps = (uint64_t)t->s.job->train.steps;
-
-	if (!o->trajectory)
-		return MR_OK;
-	if (o->resume)
-		return mr_fail(MR_EUSAGE,
-			       "--trajectory records a run from its first step, so it does not go with --resume");
-	if (t->s.plan && t->s.plan->n_pipes > 1 && !mr_contract_replicates(&t->s.plan->contract) &&
-	    !mr_plan_has_stage_replicas(t->s.plan))
-		return mr_fail(MR_EUSAGE,
-			       "--trajectory follows a stage on the one worker that commits its weights; %s has %u "
-			       "pipes, which share each commit",
-			       t->s.job->system.name, t->s.plan->n_pipes);
-	MR_TRY(mr_output_check(o->trajectory));
-	MR_TRY(mr_trajectory_create_for(t->s.graph, &t->s.partition, t->s.plan, steps, &t->trajectory));
-	so->observer = mr_trajectory_observer;
-	so->observer_arg = t->trajectory;
 	return MR_OK;
 }
 
@@ -348,7 +324,6 @@ static mr_status start(mr_train *t)
 		MR_TRY(open_dir(t, job->run_dir, o->resume != NULL));
 	so.counts = o->counts;
 	so.trace = !o->no_folder && mr_job_trace_steps(job, &a, &b);
-	MR_TRY(make_trajectory(t, &so));
 	MR_TRY(mr_session_start(&t->s, &so));
 	if (o->init)
 		MR_TRY(mr_init_weights(&t->s, o->init, o->init_anyway, &t->n_init));

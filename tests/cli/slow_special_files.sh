@@ -96,13 +96,14 @@ if [ "$tokens" ]; then
 	is_kept old before
 fi
 mkdir folder
+racing="--set system.name=ampnet --set system.order=racing"
 for words in "profile ok.cfg -o" "profile ok.cfg --roofline" "tune -o" "plan ok.cfg --auto -o" \
-	"train ok.cfg --set run.dir=t --trajectory"; do
+	"train ok.cfg --set run.dir=t $racing --record"; do
 	# shellcheck disable=SC2086 # words
 	limited 60 1 "folder: cannot write: is a directory, expected a file" $words folder
 done
 limited 60 2 "ok.cfg: is read by this command" profile ok.cfg -o ok.cfg
-limited 60 2 "ok.cfg: is read by this command" train ok.cfg --set run.dir=t --trajectory ok.cfg
+limited 60 2 "ok.cfg: is read by this command" train ok.cfg --set run.dir=t $racing --record ok.cfg
 limited 60 2 "exists and is left as it is" init rows.csv -o rows.csv
 no_rest
 

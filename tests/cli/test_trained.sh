@@ -78,8 +78,9 @@ expect 0 "done: 1 of 1 steps" train "$source/conf/quickstart.cfg" --set run.dir=
 	--set train.warmup=0 \
 	--set model.width=8 --set model.layers=2 --set sample.tokens=1
 ! grep -q "warning" out || complain "the quickstart warns of itself"
-expect 1 "none/file.json: cannot write" train gpt.cfg --set run.dir=unwritten --trajectory none/file.json
-! grep -q "done" out || complain "trained although the trajectory cannot be written"
+expect 1 "none/file.json: cannot write" train gpt.cfg --set run.dir=unwritten --set system.name=ampnet \
+	--set system.order=racing --record none/file.json
+! grep -q "done" out || complain "trained although the record cannot be written"
 expect 0 "mitigation dc_asgd changes nothing: 1f1b with 2 workers has no stale gradients" train mlp.cfg \
 	--set run.dir=fresh \
 	--set mitigation.name=dc_asgd

@@ -10,7 +10,7 @@
 #include "weights/predict.h"
 #include "golden.h"
 #include "oracle.h"
-#include "session/trajectory.h"
+#include "trajectory.h"
 
 /* @sets: the system, such as "system.name=gpipe". */
 static void open_chain(rig *r, const golden *g, const mr_json *sys, const char *sets)
@@ -67,8 +67,8 @@ static uint32_t peak_live(const mr_json *sys, uint16_t s)
 }
 
 /* When each gradient is applied: always with the commit of its batch. */
-static void check_applied(const char *what, const mr_json *sys, uint16_t s, const mr_trajectory_stage *row,
-			  const mr_trajectory *t)
+static void check_applied(const char *what, const mr_json *sys, uint16_t s, const trajectory_stage *row,
+			  const trajectory *t)
 {
 	const mr_json *age = mr_json_at(mr_json_get(sys, "staleness"), s);
 
@@ -82,7 +82,7 @@ static void check_applied(const char *what, const mr_json *sys, uint16_t s, cons
 }
 
 /* Recorded are the weights w; the run holds their look-ahead y = w + gam (w - w_prev). */
-static void look_back(const mr_json *sys, mr_trajectory *t)
+static void look_back(const mr_json *sys, trajectory *t)
 {
 	const mr_json *gam = mr_json_get(mr_json_get(sys, "params"), "gam");
 
@@ -94,12 +94,12 @@ static void look_back(const mr_json *sys, mr_trajectory *t)
 		}
 }
 
-static void check_trajectory(const char *what, const mr_json *sys, const mr_plan *plan, mr_trajectory *t)
+static void check_trajectory(const char *what, const mr_json *sys, const mr_plan *plan, trajectory *t)
 {
 	look_back(sys, t);
-	CU_ASSERT_EQUAL_FATAL(mr_trajectory_steps(t), t->n_steps);
+	CU_ASSERT_EQUAL_FATAL(trajectory_steps(t), t->n_steps);
 	for (uint16_t s = 0; s < t->n_stages; s++) {
-		const mr_trajectory_stage *row = &t->stage[s];
+		const trajectory_stage *row = &t->stage[s];
 		const mr_json *w = mr_json_at(mr_json_get(sys, "weights"), s);
 
 		check_versions(what, "F_ver", sys, s, row->f_version, t->n_micro);
@@ -110,7 +110,7 @@ static void check_trajectory(const char *what, const mr_json *sys, const mr_plan
 		for (uint64_t v = 0; v <= t->n_steps; v++)
 			golden_number(what, mr_json_at(w, v), row->weights[v]);
 		golden_number(what, mr_json_at(mr_json_get(sys, "final"), s), row->weights[t->n_steps]);
-		CU_ASSERT_EQUAL(mr_trajectory_peak_live(t, s), plan && holds_made(plan) ? 1 : peak_live(sys, s));
+		CU_ASSERT_EQUAL(trajectory_peak_live(t, s), plan && holds_made(plan) ? 1 : peak_live(sys, s));
 	}
 	for (uint64_t m = 0; m < t->n_micro && !from_phases(sys); m++)
 		golden_number(what, mr_json_at(mr_json_get(sys, "loss"), m), t->loss[m]);
@@ -173,12 +173,12 @@ static void check_staleness(const mr_json *sys, const mr_run *run)
 static void by_engine(const golden *g, const char *name, const char *sets)
 {
 	const mr_json *sys = golden_system(g, name);
-	mr_trajectory *t;
-	mr_session_opts opts = {.observer = mr_trajectory_observer};
+	trajectory *t;
+	mr_session_opts opts = {.observer = trajectory_observer};
 	rig r;
 
 	open_chain(&r, g, sys, sets);
-	MR_CHECK_OK(mr_trajectory_create(r.s.graph, &r.s.partition, r.s.plan->contract.need, steps_of(g, &r), &t));
+	MR_CHECK_OK(trajectory_create(r.s.graph, &r.s.partition, r.s.plan->contract.need, steps_of(g, &r), &t));
 	opts.observer_arg = t;
 	MR_CHECK_OK(mr_session_start(&r.s, &opts));
 	rig_run(&r, t->n_steps, NULL);
@@ -188,44 +188,44 @@ static void by_engine(const golden *g, const char *name, const char *sets)
 	MR_CHECK_OK(mr_engine_restart(r.s.executor.engine));
 	rig_run(&r, t->n_steps, NULL);
 	check_trajectory(name, sys, r.s.plan, t);
-	mr_trajectory_destroy(t);
+	trajectory_destroy(t);
 	rig_fini(&r);
 }
 
 static void by_replay(const golden *g, const char *name, const char *sets)
 {
 	const mr_json *sys = golden_system(g, name);
-	mr_trajectory *t;
+	trajectory *t;
 	mr_run_config c;
 	mr_replay *replay;
 	rig r;
 
 	open_chain(&r, g, sys, sets);
-	MR_CHECK_OK(mr_trajectory_create(r.s.graph, &r.s.partition, r.s.plan->contract.need, steps_of(g, &r), &t));
+	MR_CHECK_OK(trajectory_create(r.s.graph, &r.s.partition, r.s.plan->contract.need, steps_of(g, &r), &t));
 	c = mr_session_run_config(&r.s, NULL);
-	c.observer = mr_trajectory_observer;
+	c.observer = trajectory_observer;
 	c.observer_arg = t;
 	MR_CHECK_OK(mr_replay_create(&c, &replay));
 	MR_CHECK_OK(mr_replay_run(replay, t->n_steps, MR_REPLAY_RANDOM, 3));
 	check_trajectory(name, sys, r.s.plan, t);
 	check_staleness(sys, mr_replay_run_of(replay));
 	mr_replay_destroy(replay);
-	mr_trajectory_destroy(t);
+	trajectory_destroy(t);
 	rig_fini(&r);
 }
 
 typedef struct noted {
-	mr_trajectory *t;
+	trajectory *t;
 	oracle *o;
 } noted;
 
 /* What the oracle has after step @step, as every stage of @n's cut. */
 static void note_step(noted *n, uint64_t step)
 {
-	mr_trajectory *t = n->t;
+	trajectory *t = n->t;
 
 	for (uint16_t s = 0; s < t->n_stages; s++) {
-		mr_trajectory_stage *row = &t->stage[s];
+		trajectory_stage *row = &t->stage[s];
 
 		for (uint64_t m = step ? (step - 1) * t->need : 0; m < step * t->need; m++) {
 			row->f_version[m] = row->b_version[m] = row->applied_on[m] = step - 1;
@@ -257,14 +257,14 @@ static void by_oracle(const golden *g, const char *name, const char *sets)
 
 	open_chain(&r, g, sys, sets);
 	MR_CHECK_OK(mr_partition_explicit(r.s.graph, names, 3, &four));
-	MR_CHECK_OK(mr_trajectory_create(r.s.graph, &four, r.s.n_micro, steps_of(g, &r), &n.t));
+	MR_CHECK_OK(trajectory_create(r.s.graph, &four, r.s.n_micro, steps_of(g, &r), &n.t));
 	c = oracle_config_of(&r.s);
 	n.o = oracle_create(&c);
 	note_step(&n, 0);
 	oracle_run(n.o, n.t->n_steps, note, &n);
 	check_trajectory(name, sys, NULL, n.t);
 	oracle_destroy(n.o);
-	mr_trajectory_destroy(n.t);
+	trajectory_destroy(n.t);
 	mr_partition_fini(&four);
 	rig_fini(&r);
 }
@@ -285,87 +285,10 @@ static void recorded(void)
 	golden_fini(&g);
 }
 
-/* The file says what the memory says, with the recorded key names. */
-static void written(void)
-{
-	static const char *const keys[] = {"F_ver",   "B_ver", "applied_on", "staleness",
-					   "weights", "final", "peak_live",  "loss"};
-	mr_session_opts opts = {.observer = mr_trajectory_observer};
-	mr_trajectory *t;
-	const mr_json *sys;
-	mr_json *file;
-	char path[160];
-	golden g;
-	rig r;
-
-	golden_load(&g);
-	sys = golden_system(&g, "pipedream_stash_sgd");
-	open_chain(&r, &g, sys, "system.name=pipedream");
-	MR_CHECK_OK(mr_trajectory_create(r.s.graph, &r.s.partition, 1, 12, &t));
-	opts.observer_arg = t;
-	MR_CHECK_OK(mr_session_start(&r.s, &opts));
-	rig_run(&r, 12, NULL);
-	snprintf(path, sizeof(path), "%s/t.json", r.dir);
-	MR_CHECK_OK(mr_trajectory_write(t, path));
-	MR_CHECK_OK(mr_json_read_file(path, 1 << 20, &file));
-	CU_ASSERT_EQUAL(mr_json_size(file), sizeof(keys) / sizeof(keys[0]));
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		CU_ASSERT_EQUAL(mr_json_size(mr_json_get(file, keys[i])), mr_json_size(mr_json_get(sys, keys[i])));
-	check_versions("file", "F_ver", file, 0, t->stage[0].f_version, 12);
-	check_versions("file", "applied_on", file, 3, t->stage[3].applied_on, 12);
-	for (uint64_t v = 0; v <= 12; v++)
-		CU_ASSERT_EQUAL(mr_json_double(mr_json_at(mr_json_at(mr_json_get(file, "weights"), 2), v)),
-				t->stage[2].weights[v]);
-	CU_ASSERT_EQUAL(mr_json_int(mr_json_at(mr_json_at(mr_json_get(file, "staleness"), 0), 5)), 3);
-	mr_json_destroy(file);
-	unlink(path);
-	mr_trajectory_destroy(t);
-	rig_fini(&r);
-	golden_fini(&g);
-}
-
-/* Stages with several weights are written as lists; a run that stopped early is written as far as it came. */
-static void written_lists(void)
-{
-	mr_session_opts opts = {.observer = mr_trajectory_observer};
-	mr_trajectory *t;
-	mr_json *file;
-	char path[160];
-	const mr_json *w;
-	rig r;
-
-	rig_init(&r);
-	rig_set(&r, "model.width=3");
-	rig_open(&r);
-	MR_CHECK_OK(mr_trajectory_create(r.s.graph, &r.s.partition, r.s.n_micro, 9, &t));
-	opts.observer_arg = t;
-	MR_CHECK_OK(mr_session_start(&r.s, &opts));
-	rig_run(&r, 2, NULL);
-	snprintf(path, sizeof(path), "%s/t.json", r.dir);
-	MR_CHECK_OK(mr_trajectory_write(t, path));
-	MR_CHECK_OK(mr_json_read_file(path, 1 << 20, &file));
-	w = mr_json_at(mr_json_get(file, "weights"), 0);
-	CU_ASSERT_EQUAL(mr_json_size(w), 3);
-	CU_ASSERT_EQUAL(mr_json_size(mr_json_at(w, 1)), t->stage[0].n_scalars);
-	CU_ASSERT_EQUAL(mr_json_double(mr_json_at(mr_json_at(w, 1), 4)),
-			t->stage[0].weights[t->stage[0].n_scalars + 4]);
-	CU_ASSERT_EQUAL(mr_json_size(mr_json_get(file, "loss")), 2 * r.s.n_micro);
-	mr_json_destroy(file);
-	unlink(path);
-	mr_trajectory_destroy(t);
-	rig_fini(&r);
-}
-
 static void refused(void)
 {
-	mr_trajectory *t;
 	rig r;
 
-	rig_init(&r);
-	rig_set(&r, "model.width=100");
-	rig_open(&r);
-	MR_CHECK_FAIL(mr_trajectory_create(r.s.graph, &r.s.partition, 1, 9, &t), MR_ECONFIG, "at most 10000");
-	rig_fini(&r);
 	rig_init(&r);
 	rig_sets(&r, "system.name=spectrain train.microbatches=1 optimizer.name=sgd");
 	MR_CHECK_FAIL(rig_try_open(&r), MR_ECONFIG,
@@ -377,7 +300,5 @@ void mr_suite_chain(void)
 {
 	MR_SUITE("chain");
 	MR_TEST(recorded);
-	MR_TEST(written);
-	MR_TEST(written_lists);
 	MR_TEST(refused);
 }

@@ -9,7 +9,7 @@
 #include "check.h"
 #include "golden.h"
 #include "perf/theory/aged_run.h"
-#include "session/trajectory.h"
+#include "trajectory.h"
 
 #define N_RECORDED 40 /* systems in the file: one that is lost is missed */
 #define MOST_STAGES 8
@@ -142,11 +142,11 @@ static void by_definition(const golden *g, const char *name, const mr_aged *a)
 }
 
 /* Version k of any stage is the model behind k steps; step k reads a stage as its delay says. */
-static void check_trajectory(const golden *g, const char *name, const mr_aged *a, const mr_trajectory *t)
+static void check_trajectory(const golden *g, const char *name, const mr_aged *a, const trajectory *t)
 {
 	story st = open_story(g, name, a);
 
-	CU_ASSERT_EQUAL_FATAL(mr_trajectory_steps(t), a->n_steps);
+	CU_ASSERT_EQUAL_FATAL(trajectory_steps(t), a->n_steps);
 	for (uint32_t k = 0; k <= a->n_steps; k++)
 		for (uint16_t s = 0; s < a->n_stages; s++)
 			check_weight(&st, k, s, t->stage[s].weights[k]);
@@ -163,16 +163,16 @@ static void check_trajectory(const golden *g, const char *name, const mr_aged *a
 }
 
 /* A stage keeps at once what the oldest of its reads asks for, and no version that is recorded lives longer. */
-static void check_live(const mr_plan *plan, const mr_trajectory *t)
+static void check_live(const mr_plan *plan, const trajectory *t)
 {
 	for (uint16_t s = 0; s < plan->n_stages; s++)
-		CU_ASSERT_TRUE(mr_trajectory_peak_live(t, s) <= plan->n_versions[s]);
+		CU_ASSERT_TRUE(trajectory_peak_live(t, s) <= plan->n_versions[s]);
 }
 
 static void by_plan(const golden *g, const golden_case *c, const mr_aged *a)
 {
-	mr_session_opts opts = {.observer = mr_trajectory_observer};
-	mr_trajectory *t;
+	mr_session_opts opts = {.observer = trajectory_observer};
+	trajectory *t;
 	mr_replay *replay;
 	mr_run_config rc;
 	mr_strbuf text;
@@ -190,20 +190,20 @@ static void by_plan(const golden *g, const golden_case *c, const mr_aged *a)
 	rig_set(&r, "train.steps=%u", a->n_steps);
 	rig_set(&r, "system.record=%s", path);
 	rig_open(&r);
-	MR_CHECK_OK(mr_trajectory_create(r.s.graph, &r.s.partition, 1, a->n_steps, &t));
+	MR_CHECK_OK(trajectory_create(r.s.graph, &r.s.partition, 1, a->n_steps, &t));
 	opts.observer_arg = t;
 	MR_CHECK_OK(mr_session_start(&r.s, &opts));
 	rig_run(&r, a->n_steps, NULL);
 	check_trajectory(g, c->name, a, t);
 	check_live(r.s.plan, t);
 	rc = mr_session_run_config(&r.s, NULL);
-	rc.observer = mr_trajectory_observer;
+	rc.observer = trajectory_observer;
 	rc.observer_arg = t;
 	MR_CHECK_OK(mr_replay_create(&rc, &replay));
 	MR_CHECK_OK(mr_replay_run(replay, a->n_steps, MR_REPLAY_RANDOM, 3));
 	check_trajectory(g, c->name, a, t);
 	mr_replay_destroy(replay);
-	mr_trajectory_destroy(t);
+	trajectory_destroy(t);
 	rig_fini(&r);
 }
 

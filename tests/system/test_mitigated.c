@@ -7,7 +7,7 @@
 
 #include "check.h"
 #include "rig.h"
-#include "session/trajectory.h"
+#include "trajectory.h"
 
 #define D 4
 #define N 12
@@ -112,7 +112,7 @@ static void open_chain(rig *r, const sim *x, const char *options)
 	rig_open(r);
 }
 
-static void check_weights(const sim *x, const mr_trajectory *t)
+static void check_weights(const sim *x, const trajectory *t)
 {
 	for (uint16_t k = 0; k < D; k++)
 		for (int v = 0; v <= N; v++) {
@@ -128,7 +128,7 @@ static void check_weights(const sim *x, const mr_trajectory *t)
 static void by_both(const char *name, bool stash, const char *options)
 {
 	sim x = {.name = name, .stash = stash};
-	mr_session_opts opts = {.observer = mr_trajectory_observer};
+	mr_session_opts opts = {.observer = trajectory_observer};
 	mr_replay *replay;
 	mr_run_config c;
 	rig r;
@@ -136,9 +136,9 @@ static void by_both(const char *name, bool stash, const char *options)
 	simulate(&x);
 	open_chain(&r, &x, options);
 	for (int by = 0; by < 2; by++) {
-		mr_trajectory *t;
+		trajectory *t;
 
-		MR_CHECK_OK(mr_trajectory_create(r.s.graph, &r.s.partition, 1, N, &t));
+		MR_CHECK_OK(trajectory_create(r.s.graph, &r.s.partition, 1, N, &t));
 		opts.observer_arg = t;
 		c = mr_session_run_config(&r.s, &opts);
 		if (by == 0) {
@@ -155,7 +155,7 @@ static void by_both(const char *name, bool stash, const char *options)
 			mr_replay_destroy(replay);
 		}
 		check_weights(&x, t);
-		mr_trajectory_destroy(t);
+		trajectory_destroy(t);
 	}
 	rig_fini(&r);
 }

@@ -8,7 +8,7 @@
 
 #include "check.h"
 #include "rig.h"
-#include "session/trajectory.h"
+#include "trajectory.h"
 
 #define D 4
 #define Q 2 /* weights of a stage */
@@ -136,7 +136,7 @@ static void near(const sim *x, const char *what, int i, double got, double want)
 	CU_ASSERT_FATAL(fabs(got - want) <= TOLERANCE * fabs(want));
 }
 
-static void check(const sim *x, const mr_trajectory *t)
+static void check(const sim *x, const trajectory *t)
 {
 	for (int k = 0; k < D; k++) {
 		CU_ASSERT_EQUAL_FATAL(t->stage[k].n_scalars, Q);
@@ -148,7 +148,7 @@ static void check(const sim *x, const mr_trajectory *t)
 		for (int v = 0; v <= N / x->m; v++)
 			for (int q = 0; q < Q; q++)
 				near(x, "weight", k * Q + q, t->stage[k].weights[v * Q + q], x->w[k * Q + q][v]);
-		CU_ASSERT_EQUAL(mr_trajectory_peak_live(t, (uint16_t)k), 1);
+		CU_ASSERT_EQUAL(trajectory_peak_live(t, (uint16_t)k), 1);
 	}
 	for (int i = 0; i < N; i++)
 		near(x, "loss", i, t->loss[i], x->loss[i]);
@@ -170,16 +170,16 @@ static void check_staleness(const sim *x, const mr_run *run)
 
 static void by_both(sim x)
 {
-	mr_session_opts opts = {.observer = mr_trajectory_observer};
+	mr_session_opts opts = {.observer = trajectory_observer};
 	rig_result steps = {0};
-	mr_trajectory *t;
+	trajectory *t;
 	mr_replay *replay;
 	mr_run_config c;
 	rig r;
 
 	simulate(&x);
 	open_chain(&r, &x);
-	MR_CHECK_OK(mr_trajectory_create(r.s.graph, &r.s.partition, (uint32_t)x.m, (uint64_t)(N / x.m), &t));
+	MR_CHECK_OK(trajectory_create(r.s.graph, &r.s.partition, (uint32_t)x.m, (uint64_t)(N / x.m), &t));
 	opts.observer_arg = t;
 	MR_CHECK_OK(mr_session_start(&r.s, &opts));
 	for (int again = 0; again < 2; again++) {
@@ -199,7 +199,7 @@ static void by_both(sim x)
 	check_staleness(&x, mr_replay_run_of(replay));
 	mr_replay_destroy(replay);
 	rig_result_fini(&steps);
-	mr_trajectory_destroy(t);
+	trajectory_destroy(t);
 	rig_fini(&r);
 }
 

@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "check.h"
 #include "golden.h"
-#include "session/trajectory.h"
+#include "trajectory.h"
 
 #define TOLERANCE 1e-12 /* relative; both sides are f64 and differ by how sums are grouped */
 #define MAX_R 6
@@ -128,7 +128,7 @@ static void set_chain(rig *r, const char *sets)
 }
 
 /* What a run that was recorded must have: every version of every model, and the reference, as by hand. */
-static void check_all(const char *what, const mr_trajectory *t, const mr_plan *plan, bool apart, double mu)
+static void check_all(const char *what, const trajectory *t, const mr_plan *plan, bool apart, double mu)
 {
 	const mr_average *a = &plan->contract.average;
 	double moved[MAX_R][D] = {{0}};
@@ -158,24 +158,24 @@ static void check_all(const char *what, const mr_trajectory *t, const mr_plan *p
 
 /* Every micro-batch reads what its own model had committed last, forward and backward, and one version lives at a time.
  */
-static void check_reads(const mr_trajectory *t, const mr_plan *plan)
+static void check_reads(const trajectory *t, const mr_plan *plan)
 {
 	for (uint32_t row = 0; row < (uint32_t)t->n_rows * D; row++)
 		for (uint64_t m = 0; m < t->n_micro; m++) {
-			const mr_trajectory_stage *s = &t->stage[row];
+			const trajectory_stage *s = &t->stage[row];
 			uint64_t step = m / t->need, want = step + step / plan->contract.average.every;
 
-			if (s->f_version[m] == MR_TRAJECTORY_NONE)
+			if (s->f_version[m] == TRAJECTORY_NONE)
 				continue;
 			CU_ASSERT_EQUAL(s->f_version[m], want);
 			CU_ASSERT_EQUAL(s->b_version[m], want);
 			CU_ASSERT_EQUAL(s->applied_on[m], want);
 		}
 	for (uint16_t s = 0; s < D; s++)
-		CU_ASSERT_EQUAL(mr_trajectory_peak_live(t, s), 1);
+		CU_ASSERT_EQUAL(trajectory_peak_live(t, s), 1);
 }
 
-typedef void check_fn(const mr_trajectory *t, const mr_plan *plan, void *arg);
+typedef void check_fn(const trajectory *t, const mr_plan *plan, void *arg);
 
 typedef struct hand {
 	const char *what;
@@ -183,7 +183,7 @@ typedef struct hand {
 	double mu;
 } hand;
 
-static void by_hand(const mr_trajectory *t, const mr_plan *plan, void *arg)
+static void by_hand(const trajectory *t, const mr_plan *plan, void *arg)
 {
 	const hand *h = arg;
 
@@ -194,15 +194,15 @@ static void by_hand(const mr_trajectory *t, const mr_plan *plan, void *arg)
 /* By the engine, twice on the same memory and with delays, and by the replay. */
 static void by_both(const char *sets, uint64_t steps, check_fn *check, void *arg)
 {
-	mr_session_opts opts = {.observer = mr_trajectory_observer};
+	mr_session_opts opts = {.observer = trajectory_observer};
 	mr_replay *replay;
-	mr_trajectory *t;
+	trajectory *t;
 	mr_run_config c;
 	rig r;
 
 	set_chain(&r, sets);
 	rig_open(&r);
-	MR_CHECK_OK(mr_trajectory_create_for(r.s.graph, &r.s.partition, r.s.plan, steps, &t));
+	MR_CHECK_OK(trajectory_create_for(r.s.graph, &r.s.partition, r.s.plan, steps, &t));
 	opts.observer_arg = t;
 	MR_CHECK_OK(mr_session_start(&r.s, &opts));
 	for (int again = 0; again < 2; again++) {
@@ -211,31 +211,31 @@ static void by_both(const char *sets, uint64_t steps, check_fn *check, void *arg
 		rig_delays(again ? 100 : 0, 7);
 		rig_run(&r, steps, NULL);
 		rig_delays(0, 0);
-		mr_trajectory_close(t, mr_engine_run_of(r.s.executor.engine));
+		trajectory_close(t, mr_engine_run_of(r.s.executor.engine));
 		check(t, r.s.plan, arg);
 	}
 	c = mr_session_run_config(&r.s, NULL);
-	c.observer = mr_trajectory_observer;
+	c.observer = trajectory_observer;
 	c.observer_arg = t;
 	MR_CHECK_OK(mr_replay_create(&c, &replay));
 	MR_CHECK_OK(mr_replay_run(replay, steps, MR_REPLAY_RANDOM, 3));
-	mr_trajectory_close(t, mr_replay_run_of(replay));
+	trajectory_close(t, mr_replay_run_of(replay));
 	check(t, r.s.plan, arg);
 	mr_replay_destroy(replay);
-	mr_trajectory_destroy(t);
+	trajectory_destroy(t);
 	rig_fini(&r);
 }
 
 /* --- recorded --- */
 
-static void same_models(const char *what, const mr_trajectory *t, const mr_json *list, uint64_t v)
+static void same_models(const char *what, const trajectory *t, const mr_json *list, uint64_t v)
 {
 	for (size_t i = 0; i < mr_json_size(list); i++)
 		for (uint32_t k = 0; k < D; k++)
 			near(what, t->stage[i * D + k].weights[v], mr_json_double(mr_json_at(mr_json_at(list, i), k)));
 }
 
-static void recorded(const mr_trajectory *t, const mr_plan *plan, void *arg)
+static void recorded(const trajectory *t, const mr_plan *plan, void *arg)
 {
 	const mr_json *trace = mr_json_get(arg, "trace");
 	uint64_t each = plan->contract.average.every + (uint64_t)1;
@@ -374,39 +374,6 @@ static void counts_its_memory(void)
 	}
 }
 
-static void written(void)
-{
-	mr_session_opts opts = {.observer = mr_trajectory_observer};
-	mr_trajectory *t;
-	mr_json *file;
-	char path[160];
-	rig r;
-
-	set_chain(&r, "system.name=avgpipe system.replicas=3 train.batch=3 train.microbatches=3 train.steps=4");
-	rig_open(&r);
-	MR_CHECK_OK(mr_trajectory_create_for(r.s.graph, &r.s.partition, r.s.plan, 4, &t));
-	opts.observer_arg = t;
-	MR_CHECK_OK(mr_session_start(&r.s, &opts));
-	rig_run(&r, 4, NULL);
-	mr_trajectory_close(t, mr_engine_run_of(r.s.executor.engine));
-	snprintf(path, sizeof(path), "%s/t.json", r.dir);
-	MR_CHECK_OK(mr_trajectory_write(t, path));
-	MR_CHECK_OK(mr_json_read_file(path, 1 << 20, &file));
-	CU_ASSERT_EQUAL(mr_json_size(mr_json_get(file, "weights")), 3);
-	/* 4 steps, 4 averages */
-	CU_ASSERT_EQUAL(mr_json_size(mr_json_at(mr_json_at(mr_json_get(file, "weights"), 2), 0)), 9);
-	CU_ASSERT_EQUAL(mr_json_size(mr_json_at(mr_json_get(file, "reference"), 3)), 5);
-	CU_ASSERT_EQUAL(mr_json_int(mr_json_get(file, "every")), 1);
-	CU_ASSERT_EQUAL(mr_json_double(mr_json_at(mr_json_get(file, "final"), 1)), t->stage[1].reference[4]);
-	CU_ASSERT_EQUAL(mr_json_int(mr_json_at(mr_json_at(mr_json_get(file, "F_ver"), 2), 11)), 6);
-	CU_ASSERT_EQUAL(mr_json_int(mr_json_at(mr_json_at(mr_json_get(file, "staleness"), 0), 7)), 0);
-	CU_ASSERT_EQUAL(mr_json_size(mr_json_get(file, "loss")), 12);
-	mr_json_destroy(file);
-	unlink(path);
-	mr_trajectory_destroy(t);
-	rig_fini(&r);
-}
-
 static void refused_with(const char *sets, const char *message)
 {
 	rig r;
@@ -455,6 +422,5 @@ void mr_suite_replicas(void)
 	MR_TEST(arithmetic_by_hand);
 	MR_TEST(saves_the_model);
 	MR_TEST(counts_its_memory);
-	MR_TEST(written);
 	MR_TEST(refused);
 }

@@ -69,9 +69,10 @@ for dir in new new/of/several/ empty; do
 	refused 6 "too little memory for $dir" "$@" --set run.dir=$dir --set machine.memory_limit=1000
 	refused 3 "a plan that does not suit $dir" "$@" --set run.dir=$dir --set system.name=wpipe \
 		--set train.microbatches=3
-	refused 3 "a trajectory that cannot be for $dir" "$@" --set run.dir=$dir --trajectory nowhere.json \
+	refused 5 "weights of another network for $dir" "$@" --set run.dir=$dir --init r/checkpoints/step-00000004 \
 		--set 'model.hidden=[200, 200, 200]'
-	refused 1 "a trajectory in no folder for $dir" "$@" --set run.dir=$dir --trajectory no/where.json
+	refused 1 "a record in no folder for $dir" "$@" --set run.dir=$dir --set system.name=ampnet \
+		--set system.order=racing --record no/where.json
 done
 rm -f r/LOCK
 refused 2 "a folder with a run" "$@" --set run.dir=r

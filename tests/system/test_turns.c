@@ -9,7 +9,7 @@
 
 #include "check.h"
 #include "golden.h"
-#include "session/trajectory.h"
+#include "trajectory.h"
 
 /* A recorded run as it is open. */
 typedef struct recorded_run {
@@ -48,9 +48,9 @@ static void open_chain(rig *r, recorded_run *rec, const golden_case *c)
 	CU_ASSERT_EQUAL_FATAL(r->s.samples, 1);
 }
 
-static void check_stage(const recorded_run *rec, uint16_t s, const mr_trajectory *t)
+static void check_stage(const recorded_run *rec, uint16_t s, const trajectory *t)
 {
-	const mr_trajectory_stage *row = &t->stage[s];
+	const trajectory_stage *row = &t->stage[s];
 	const mr_json *f = mr_json_at(mr_json_get(rec->sys, "F_ver"), s),
 		      *b = mr_json_at(mr_json_get(rec->sys, "B_ver"), s);
 	const mr_json *w = mr_json_at(mr_json_get(rec->sys, "weights"), s);
@@ -65,13 +65,13 @@ static void check_stage(const recorded_run *rec, uint16_t s, const mr_trajectory
 	for (uint64_t v = 0; v <= t->n_micro / turns; v++)
 		golden_number("weights", mr_json_at(w, v), row->weights[v]);
 	/* H + 1 versions, all of them alive at once, however many replicas read them. */
-	CU_ASSERT_EQUAL(mr_trajectory_peak_live(t, s),
+	CU_ASSERT_EQUAL(trajectory_peak_live(t, s),
 			(uint32_t)mr_json_int(mr_json_at(mr_json_get(rec->sys, "warmup"), s)) + 1);
 }
 
-static void check_run(const recorded_run *rec, const mr_trajectory *t, const mr_run *run)
+static void check_run(const recorded_run *rec, const trajectory *t, const mr_run *run)
 {
-	CU_ASSERT_EQUAL_FATAL(mr_trajectory_steps(t), t->n_steps);
+	CU_ASSERT_EQUAL_FATAL(trajectory_steps(t), t->n_steps);
 	for (uint16_t s = 0; s < t->n_stages; s++) {
 		uint32_t ahead = (uint32_t)mr_json_int(mr_json_at(mr_json_get(rec->sys, "warmup"), s));
 		uint64_t bins[MR_STALENESS_BINS], sum = 0;
@@ -79,7 +79,7 @@ static void check_run(const recorded_run *rec, const mr_trajectory *t, const mr_
 		check_stage(rec, s, t);
 		CU_ASSERT_EQUAL(run->weights[s].cap, ahead + 1);
 		CU_ASSERT_EQUAL(run->weights[s].version_count.live, ahead + 1);
-		CU_ASSERT_EQUAL(run->weights[s].latest, mr_trajectory_versions(t, s, t->n_steps));
+		CU_ASSERT_EQUAL(run->weights[s].latest, trajectory_versions(t, s, t->n_steps));
 		mr_run_staleness(run, s, bins);
 		for (uint32_t i = 0; i < MR_STALENESS_BINS; i++) {
 			CU_ASSERT_TRUE(i <= ahead || bins[i] == 0);
@@ -92,8 +92,8 @@ static void check_run(const recorded_run *rec, const mr_trajectory *t, const mr_
 
 static void by_all(const golden_case *gc)
 {
-	mr_session_opts opts = {.observer = mr_trajectory_observer};
-	mr_trajectory *t;
+	mr_session_opts opts = {.observer = trajectory_observer};
+	trajectory *t;
 	mr_replay *replay;
 	mr_run_config c;
 	recorded_run rec;
@@ -103,7 +103,7 @@ static void by_all(const golden_case *gc)
 	/* NOAM in flight at a replica of stage 0, over all its pipes. */
 	CU_ASSERT_EQUAL(r.s.plan->n_slots[0] * r.s.plan->n_pipes / r.s.plan->stage_replicas[0],
 			(uint32_t)mr_json_int(mr_json_get(rec.sys, "noam")));
-	MR_CHECK_OK(mr_trajectory_create_for(r.s.graph, &r.s.partition, r.s.plan,
+	MR_CHECK_OK(trajectory_create_for(r.s.graph, &r.s.partition, r.s.plan,
 					     (uint64_t)mr_json_int(mr_json_get(rec.g.in, "N")) / 2, &t));
 	opts.observer_arg = t;
 	MR_CHECK_OK(mr_session_start(&r.s, &opts));
@@ -114,7 +114,7 @@ static void by_all(const golden_case *gc)
 		check_run(&rec, t, mr_engine_run_of(r.s.executor.engine));
 	}
 	c = mr_session_run_config(&r.s, NULL);
-	c.observer = mr_trajectory_observer;
+	c.observer = trajectory_observer;
 	c.observer_arg = t;
 	for (uint64_t seed = 1; seed <= 3; seed++) {
 		MR_CHECK_OK(mr_replay_create(&c, &replay));
@@ -122,7 +122,7 @@ static void by_all(const golden_case *gc)
 		check_run(&rec, t, mr_replay_run_of(replay));
 		mr_replay_destroy(replay);
 	}
-	mr_trajectory_destroy(t);
+	trajectory_destroy(t);
 	rig_fini(&r);
 	golden_fini(&rec.g);
 }
@@ -131,35 +131,6 @@ static void recorded(void)
 {
 	for (const golden_case *c = golden_turns; c->name; c++)
 		by_all(c);
-}
-
-/* The file has as many versions of each stage as it commits. */
-static void written(void)
-{
-	mr_session_opts opts = {.observer = mr_trajectory_observer};
-	mr_trajectory *t;
-	mr_json *file;
-	char path[160];
-	recorded_run rec;
-	rig r;
-
-	open_chain(&r, &rec, &golden_turns[0]);
-	MR_CHECK_OK(mr_trajectory_create_for(r.s.graph, &r.s.partition, r.s.plan, 5, &t));
-	opts.observer_arg = t;
-	MR_CHECK_OK(mr_session_start(&r.s, &opts));
-	rig_run(&r, 4, NULL);
-	snprintf(path, sizeof(path), "%s/t.json", r.dir);
-	MR_CHECK_OK(mr_trajectory_write(t, path));
-	MR_CHECK_OK(mr_json_read_file(path, 1 << 20, &file));
-	CU_ASSERT_EQUAL(mr_json_size(mr_json_get(file, "loss")), 8);
-	CU_ASSERT_EQUAL(mr_json_size(mr_json_at(mr_json_get(file, "weights"), 0)), 5);
-	CU_ASSERT_EQUAL(mr_json_size(mr_json_at(mr_json_get(file, "weights"), 1)), 9);
-	CU_ASSERT_EQUAL(mr_json_double(mr_json_at(mr_json_get(file, "final"), 1)), t->stage[1].weights[8]);
-	mr_json_destroy(file);
-	unlink(path);
-	mr_trajectory_destroy(t);
-	rig_fini(&r);
-	golden_fini(&rec.g);
 }
 
 /* What an observer has seen of versions being made. */
@@ -341,7 +312,6 @@ void mr_suite_turns(void)
 {
 	MR_SUITE("turns");
 	MR_TEST(recorded);
-	MR_TEST(written);
 	MR_TEST(observers_come_first);
 	MR_TEST(workers_share_a_stage);
 	MR_TEST(parts_skip_their_ranges);

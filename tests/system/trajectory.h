@@ -7,7 +7,7 @@
  * asynchronous system is already busy with later micro-batches when the last of these commits is made; those are left
  * out.
  *
- * The engine and the replay fill it through mr_trajectory_observer. All
+ * The engine and the replay fill it through trajectory_observer. All
  * memory is taken at the start. Micro-batch 0 of a stage begins its record again, so a restarted engine may use it
  * again. It must observe a run from its first step; a resumed one cannot be recorded.
  *
@@ -19,16 +19,15 @@
  * writes its weights, and the lives of versions are those seen by the first part.
  * Read it while the run is paused.
  */
-#ifndef MR_SESSION_TRAJECTORY_H
-#define MR_SESSION_TRAJECTORY_H
+#ifndef TRAJECTORY_H
+#define TRAJECTORY_H
 
 #include "planner/partition.h"
 #include "exec/run.h"
 
-#define MR_TRAJECTORY_MAX_PARAMS 10000
-#define MR_TRAJECTORY_NONE UINT64_MAX /* a version that is not read yet */
+#define TRAJECTORY_NONE UINT64_MAX /* a version that is not read yet */
 
-typedef struct mr_trajectory_stage {
+typedef struct trajectory_stage {
 	uint32_t n_scalars;            /* parameters stored here, tied ones at their owner */
 	uint64_t *f_version;           /* [n_micro] */
 	uint64_t *b_version;           /* [n_micro] of B, or of I */
@@ -41,9 +40,9 @@ typedef struct mr_trajectory_stage {
 	uint64_t *summed;              /* [sum] micro-batches in the gradient sum */
 	uint32_t n_summed;
 	uint64_t first_micro;          /* the micro-batch that begins its record */
-} mr_trajectory_stage;
+} trajectory_stage;
 
-typedef struct mr_trajectory {
+typedef struct trajectory {
 	uint16_t n_stages;
 	uint32_t need;                 /* micro-batches a step */
 	uint8_t *stage_replicas;                /* [n_stages] micro-batches a commit, if parts of a stage take turns;
@@ -56,47 +55,45 @@ typedef struct mr_trajectory {
 	                                  stage that makes most */
 	const mr_graph *graph;         /* borrowed */
 	uint32_t *first;               /* [n_stages + 1] parameters of the stages */
-	mr_trajectory_stage *stage;    /* [n_rows][n_stages] */
+	trajectory_stage *stage;    /* [n_rows][n_stages] */
 	double *loss;                  /* [n_micro] */
-} mr_trajectory;
+} trajectory;
 
 /* The row of stage @s of replica @r. */
-static inline mr_trajectory_stage *mr_trajectory_row(const mr_trajectory *t, uint16_t r, uint16_t s)
+static inline trajectory_stage *trajectory_row(const trajectory *t, uint16_t r, uint16_t s)
 {
 	return &t->stage[(size_t)r * t->n_stages + s];
 }
 
 /**
  * Make a trajectory of @n_steps steps of @graph cut by @p, @need micro-batches a commit (plan->contract.need).
- * Borrows @graph. Errors: MR_ECONFIG for a model above
- * MR_TRAJECTORY_MAX_PARAMS;
- * MR_ERESOURCE.
+ * Borrows @graph. Errors: MR_ERESOURCE.
  */
-mr_status mr_trajectory_create(const mr_graph *graph, const mr_partition *p, uint32_t need, uint64_t n_steps,
-			       mr_trajectory **out) MR_MUST_USE;
-void mr_trajectory_destroy(mr_trajectory *t); /* accepts NULL */
+mr_status trajectory_create(const mr_graph *graph, const mr_partition *p, uint32_t need, uint64_t n_steps,
+			       trajectory **out) MR_MUST_USE;
+void trajectory_destroy(trajectory *t); /* accepts NULL */
 
 /** The same for a training of @plan: if it has replicas, a row a replica and stage. Borrows nothing of @plan. */
-mr_status mr_trajectory_create_for(const mr_graph *graph, const mr_partition *p, const mr_plan *plan, uint64_t n_steps,
-				   mr_trajectory **out) MR_MUST_USE;
+mr_status trajectory_create_for(const mr_graph *graph, const mr_partition *p, const mr_plan *plan, uint64_t n_steps,
+				   trajectory **out) MR_MUST_USE;
 
 /**
  * Replicas: record the last average. An average is made in parts, and is otherwise recorded by the forward that reads
  * it. Call it before reading, while the run is paused; without replicas it does nothing.
  */
-void mr_trajectory_close(mr_trajectory *t, const mr_run *run);
+void trajectory_close(trajectory *t, const mr_run *run);
 
 /** An mr_run_observer; @arg is the trajectory. */
-void mr_trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version);
+void trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version);
 
 /** Versions that @stage makes in @n_steps steps. */
-uint64_t mr_trajectory_versions(const mr_trajectory *t, uint16_t stage, uint64_t n_steps);
+uint64_t trajectory_versions(const trajectory *t, uint16_t stage, uint64_t n_steps);
 
 /** Steps that every stage has committed. */
-uint64_t mr_trajectory_steps(const mr_trajectory *t);
+uint64_t trajectory_steps(const trajectory *t);
 
 /** The most versions of @stage that were alive at once: from the commit to the last read; the latest one always is. */
-uint32_t mr_trajectory_peak_live(const mr_trajectory *t, uint16_t stage);
+uint32_t trajectory_peak_live(const trajectory *t, uint16_t stage);
 
 /**
  * Write the steps done as JSON: F_ver[k][m], B_ver, applied_on, staleness = applied_on - F_ver, weights[k][v],
@@ -104,6 +101,6 @@ uint32_t mr_trajectory_peak_live(const mr_trajectory *t, uint16_t stage);
  * with `every`, and where they have one reference[k][a] after a averages, which is then what `final` says (else replica
  * 0). A weight is a number where the stage has one scalar, else an array. Errors: MR_EIO.
  */
-mr_status mr_trajectory_write(const mr_trajectory *t, const char *path) MR_MUST_USE;
+mr_status trajectory_write(const trajectory *t, const char *path) MR_MUST_USE;
 
 #endif

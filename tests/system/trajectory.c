@@ -1,4 +1,4 @@
-#include "session/trajectory.h"
+#include "trajectory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,9 +33,9 @@ static uint32_t scalars(const mr_graph *g, uint32_t first, uint32_t end)
 	return (uint32_t)n;
 }
 
-static void allocate_row(mr_trajectory *t, uint16_t r, uint16_t s, mr_status *st)
+static void allocate_row(trajectory *t, uint16_t r, uint16_t s, mr_status *st)
 {
-	mr_trajectory_stage *row = mr_trajectory_row(t, r, s);
+	trajectory_stage *row = trajectory_row(t, r, s);
 
 	row->n_scalars = scalars(t->graph, t->first[s], t->first[s + 1]);
 	row->f_version = rows(t->n_micro, sizeof(uint64_t), st);
@@ -49,7 +49,7 @@ static void allocate_row(mr_trajectory *t, uint16_t r, uint16_t s, mr_status *st
 		row->reference = rows(t->n_versions + 1, row->n_scalars * sizeof(double), st);
 }
 
-static mr_status allocate(mr_trajectory *t, const mr_partition *p)
+static mr_status allocate(trajectory *t, const mr_partition *p)
 {
 	mr_status st = MR_OK;
 	uint32_t param = 0;
@@ -70,23 +70,18 @@ static mr_status allocate(mr_trajectory *t, const mr_partition *p)
 
 /* @replicas: stage_replicas of a plan that has any, or NULL. */
 static mr_status create(const mr_graph *graph, const mr_partition *p, const mr_contract *c, const uint8_t *replicas,
-			uint16_t n_rows, uint64_t n_steps, mr_trajectory **out)
+			uint16_t n_rows, uint64_t n_steps, trajectory **out)
 {
-	int64_t n = mr_graph_n_params(graph);
-	mr_trajectory *t;
+	trajectory *t;
 	size_t n_micro;
 	mr_status st;
 
-	if (n > MR_TRAJECTORY_MAX_PARAMS)
-		return mr_fail(MR_ECONFIG,
-			       "a trajectory keeps every version of all %lld weights; at most %d are recorded",
-			       (long long)n, MR_TRAJECTORY_MAX_PARAMS);
 	if (!mr_size_mul(n_steps, c->need, &n_micro) || n_steps >= UINT64_MAX / 2)
 		return mr_fail(MR_ERESOURCE, "no memory for the trajectory of %llu steps", (unsigned long long)n_steps);
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return mr_fail(MR_ERESOURCE, "no memory for a trajectory");
-	*t = (mr_trajectory){.n_stages = p->n_stages,
+	*t = (trajectory){.n_stages = p->n_stages,
 			     .need = c->need,
 			     .sum = c->need / n_rows,
 			     .n_rows = n_rows,
@@ -107,21 +102,21 @@ static mr_status create(const mr_graph *graph, const mr_partition *p, const mr_c
 	if (st == MR_OK)
 		st = allocate(t, p);
 	if (st != MR_OK) {
-		mr_trajectory_destroy(t);
+		trajectory_destroy(t);
 		return st;
 	}
 	*out = t;
 	return MR_OK;
 }
 
-mr_status mr_trajectory_create(const mr_graph *graph, const mr_partition *p, uint32_t need, uint64_t n_steps,
-			       mr_trajectory **out)
+mr_status trajectory_create(const mr_graph *graph, const mr_partition *p, uint32_t need, uint64_t n_steps,
+			       trajectory **out)
 {
 	return create(graph, p, &(mr_contract){.need = need}, NULL, 1, n_steps, out);
 }
 
-mr_status mr_trajectory_create_for(const mr_graph *graph, const mr_partition *p, const mr_plan *plan, uint64_t n_steps,
-				   mr_trajectory **out)
+mr_status trajectory_create_for(const mr_graph *graph, const mr_partition *p, const mr_plan *plan, uint64_t n_steps,
+				   trajectory **out)
 {
 	bool replicates = mr_contract_replicates(&plan->contract);
 
@@ -136,12 +131,12 @@ mr_status mr_trajectory_create_for(const mr_graph *graph, const mr_partition *p,
 				if (l->at[i].op == MR_OP_F && l->at[i].pipe == r && l->at[i].stage == s &&
 				    l->at[i].micro < first)
 					first = l->at[i].micro;
-			mr_trajectory_row(*out, r, s)->first_micro = first;
+			trajectory_row(*out, r, s)->first_micro = first;
 		}
 	return MR_OK;
 }
 
-void mr_trajectory_destroy(mr_trajectory *t)
+void trajectory_destroy(trajectory *t)
 {
 	if (!t)
 		return;
@@ -171,7 +166,7 @@ static void put_weights(double *to, mr_dtype dtype, const void *from, int64_t n)
 }
 
 /* The parameters of stage @s to @to, from @weights of @run. */
-static void put_params(const mr_trajectory *t, uint16_t s, double *to, const void *weights, const mr_run *run)
+static void put_params(const trajectory *t, uint16_t s, double *to, const void *weights, const mr_run *run)
 {
 	for (uint32_t p = t->first[s]; p < t->first[s + 1]; p++) {
 		const mr_param *param = &t->graph->params[p];
@@ -185,47 +180,47 @@ static void put_params(const mr_trajectory *t, uint16_t s, double *to, const voi
 }
 
 /* Version @v of stage @s in row @r. */
-static void put_version(mr_trajectory *t, uint16_t r, uint16_t s, uint64_t v, const mr_run *run)
+static void put_version(trajectory *t, uint16_t r, uint16_t s, uint64_t v, const mr_run *run)
 {
-	mr_trajectory_stage *row = mr_trajectory_row(t, r, s);
+	trajectory_stage *row = trajectory_row(t, r, s);
 
 	put_params(t, s, row->weights + v * row->n_scalars,
 		   mr_weights_at(mr_run_weights(run, (uint8_t)r, s), 0, v), run);
 }
 
 /* The reference after @n averages. */
-static void put_reference(mr_trajectory *t, uint16_t s, uint64_t n, const mr_run *run)
+static void put_reference(trajectory *t, uint16_t s, uint64_t n, const mr_run *run)
 {
-	mr_trajectory_stage *row = mr_trajectory_row(t, 0, s);
+	trajectory_stage *row = trajectory_row(t, 0, s);
 
 	if (row->reference)
 		put_params(t, s, row->reference + n * row->n_scalars, mr_replicas_model(&run->replicas[s]), run);
 }
 
-static void begin(mr_trajectory *t, mr_trajectory_stage *row)
+static void begin(trajectory *t, trajectory_stage *row)
 {
 	row->n_commits = row->n_events = 0;
 	row->n_summed = 0;
 	memset(row->last_read, 0, (t->n_versions + 1) * sizeof(uint64_t));
 	for (uint64_t m = 0; m < t->n_micro; m++)
-		row->f_version[m] = row->b_version[m] = row->applied_on[m] = MR_TRAJECTORY_NONE;
+		row->f_version[m] = row->b_version[m] = row->applied_on[m] = TRAJECTORY_NONE;
 }
 
-static void note_read(mr_trajectory *t, mr_trajectory_stage *row, uint64_t version)
+static void note_read(trajectory *t, trajectory_stage *row, uint64_t version)
 {
 	if (version <= t->n_versions)
 		row->last_read[version] = row->n_events;
 	row->n_events++;
 }
 
-static void note_summed(mr_trajectory *t, mr_trajectory_stage *row, uint64_t micro)
+static void note_summed(trajectory *t, trajectory_stage *row, uint64_t micro)
 {
 	if (row->n_summed < t->sum)
 		row->summed[row->n_summed] = micro;
 	row->n_summed++;
 }
 
-static void note_commit(mr_trajectory *t, mr_trajectory_stage *row, uint64_t version)
+static void note_commit(trajectory *t, trajectory_stage *row, uint64_t version)
 {
 	for (uint32_t i = 0; i < row->n_summed && i < t->sum; i++)
 		if (row->summed[i] < t->n_micro)
@@ -236,9 +231,9 @@ static void note_commit(mr_trajectory *t, mr_trajectory_stage *row, uint64_t ver
 }
 
 /* Version @v of replica @r is an average that is not noted yet. */
-static void note_average(mr_trajectory *t, uint16_t r, uint16_t s, uint64_t v, const mr_run *run)
+static void note_average(trajectory *t, uint16_t r, uint16_t s, uint64_t v, const mr_run *run)
 {
-	mr_trajectory_stage *row = mr_trajectory_row(t, r, s);
+	trajectory_stage *row = trajectory_row(t, r, s);
 
 	if (!t->average.every || v <= row->n_commits || v > t->n_versions)
 		return;
@@ -248,26 +243,26 @@ static void note_average(mr_trajectory *t, uint16_t r, uint16_t s, uint64_t v, c
 		put_reference(t, s, v / (t->average.every + (uint64_t)1), run);
 }
 
-void mr_trajectory_close(mr_trajectory *t, const mr_run *run)
+void trajectory_close(trajectory *t, const mr_run *run)
 {
 	for (uint16_t r = 0; t->average.every && r < t->n_rows; r++)
 		for (uint16_t s = 0; s < t->n_stages; s++)
 			note_average(t, r, s, mr_run_weights(run, (uint8_t)r, s)->latest, run);
 }
 
-static void note_loss(mr_trajectory *t, const mr_run *run, const mr_instr *in, uint64_t micro)
+static void note_loss(trajectory *t, const mr_run *run, const mr_instr *in, uint64_t micro)
 {
 	if (in->stage + 1 == t->n_stages)
 		t->loss[micro] = run->losses[micro % run->n_losses];
 }
 
 /* The first micro-batch of a part begins its record again; that of the first part, the record of the whole stage. */
-static void begin_part(mr_trajectory *t, const mr_run *run, uint16_t s, uint64_t part)
+static void begin_part(trajectory *t, const mr_run *run, uint16_t s, uint64_t part)
 {
-	mr_trajectory_stage *row = mr_trajectory_row(t, 0, s);
+	trajectory_stage *row = trajectory_row(t, 0, s);
 
 	for (uint64_t m = part; m < t->n_micro; m += t->stage_replicas[s])
-		row->f_version[m] = row->b_version[m] = row->applied_on[m] = MR_TRAJECTORY_NONE;
+		row->f_version[m] = row->b_version[m] = row->applied_on[m] = TRAJECTORY_NONE;
 	if (part > 0)
 		return;
 	row->n_commits = row->n_events = 0;
@@ -276,10 +271,10 @@ static void begin_part(mr_trajectory *t, const mr_run *run, uint16_t s, uint64_t
 }
 
 /* Record @in, of one of the replicas of a stage. Of the parts of a commit the last one makes the version. */
-static void observe_turn(mr_trajectory *t, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version)
+static void observe_turn(trajectory *t, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version)
 {
 	uint32_t replicas = t->stage_replicas[in->stage];
-	mr_trajectory_stage *row = mr_trajectory_row(t, 0, in->stage);
+	trajectory_stage *row = trajectory_row(t, 0, in->stage);
 	bool first = in->pipe % replicas == 0, made = in->flags & MR_INSTR_UPDATE;
 
 	if (in->op == MR_OP_U) {
@@ -315,11 +310,11 @@ static bool holds(const mr_run *run, uint16_t s)
 	return run->weights[s].prediction && run->weights[s].prediction->holds;
 }
 
-void mr_trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version)
+void trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version)
 {
-	mr_trajectory *t = arg;
+	trajectory *t = arg;
 	uint16_t r = t->n_rows > 1 ? in->pipe : 0;
-	mr_trajectory_stage *row = mr_trajectory_row(t, r, in->stage);
+	trajectory_stage *row = trajectory_row(t, r, in->stage);
 
 	if (t->stage_replicas) {
 		observe_turn(t, run, in, micro, version);
@@ -371,14 +366,14 @@ void mr_trajectory_observer(void *arg, const mr_run *run, const mr_instr *in, ui
 
 /* --- reading --- */
 
-uint64_t mr_trajectory_versions(const mr_trajectory *t, uint16_t s, uint64_t n_steps)
+uint64_t trajectory_versions(const trajectory *t, uint16_t s, uint64_t n_steps)
 {
 	const mr_contract c = {.average = t->average};
 
 	return t->stage_replicas ? n_steps * t->need / t->stage_replicas[s] : mr_contract_after(&c, n_steps);
 }
 
-uint64_t mr_trajectory_steps(const mr_trajectory *t)
+uint64_t trajectory_steps(const trajectory *t)
 {
 	const mr_contract c = {.average = t->average};
 	uint64_t n = t->n_steps;
@@ -392,9 +387,9 @@ uint64_t mr_trajectory_steps(const mr_trajectory *t)
 	return n;
 }
 
-uint32_t mr_trajectory_peak_live(const mr_trajectory *t, uint16_t stage)
+uint32_t trajectory_peak_live(const trajectory *t, uint16_t stage)
 {
-	const mr_trajectory_stage *row = &t->stage[stage];
+	const trajectory_stage *row = &t->stage[stage];
 	uint64_t oldest = 0;
 	uint32_t peak = 1;
 
