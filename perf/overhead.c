@@ -35,21 +35,21 @@ typedef struct setting {
 
 typedef struct training {
 	const char *name, *backend;
-	mr_job_dtype dtype;
+	mr_job_precision precision;
 	int64_t batch;
 	setting set[MAX_SETTINGS]; /* key NULL: no more */
 } training;
 
 static const training trainings[] = {
-	{"chain", "reference", MR_JOB_F64, 1,
+	{"chain", "reference", MR_PRECISION_F64, 1,
 	 {{"model.name", "chain"}, {"model.depth", "4"}, {"model.init", "[0.9, 1.1, 0.8, 1.2]"},
 	  {"data.name", "numbers"}, {"data.x", "[1.0, 0.5, -0.75, 1.25]"}, {"data.y", "[0.5, 1.0, -0.25, 0.75]"},
 	  {"optimizer.name", "sgd"}}},
-	{"mlp", "auto", MR_JOB_F32, 64,
+	{"mlp", "auto", MR_PRECISION_F32, 64,
 	 {{"model.name", "mlp"}, {"model.hidden", "[256, 256, 256]"}, {"data.name", "synthetic"},
 	  {"data.features", "64"}, {"data.classes", "10"}, {"data.samples", "65536"},
 	  {"optimizer.name", "momentum"}, {"optimizer.mu", "0.9"}}},
-	{"quickstart", "auto", MR_JOB_F32, 16,
+	{"quickstart", "auto", MR_PRECISION_F32, 16,
 	 {{"model.name", "gpt"}, {"model.layers", "4"}, {"model.width", "128"}, {"model.heads", "4"},
 	  {"model.context", "128"}, {"model.init_std", "0.06"}, {"data.name", "sources"},
 	  {"optimizer.name", "nadamw"}, {"optimizer.beta2", "0.95"}, {"optimizer.weight_decay", "0.1"}}},
@@ -85,7 +85,7 @@ static void fill(const training *t, int64_t workers, const char *system, mr_job 
 	j->name = t->name;
 	j->base_dir = getenv("MR_SOURCE"); /* ctest says where the sources are */
 	j->backend = t->backend;
-	j->dtype = t->dtype;
+	j->precision = t->precision;
 	j->train.steps = 1000;
 	j->train.batch = t->batch;
 	j->train.microbatches = 1;

@@ -108,7 +108,7 @@ mr_status mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_m
 	put(f, MR_FACT_system, "%s", s->job->system.name);
 	put(f, MR_FACT_optimizer, "%s", s->optim.ops->name);
 	put(f, MR_FACT_mitigation, "%s", s->mitigate.ops->name);
-	put(f, MR_FACT_dtype, "%s", mr_types_name(&s->kernels->types));
+	put(f, MR_FACT_precision, "%s", mr_types_name(&s->kernels->types));
 	put(f, MR_FACT_backend, "%s", s->kernels->name);
 	if (s->kernels->choices)
 		put(f, MR_FACT_choices, "%016" PRIx64, mr_choices_hash(s->kernels->choices));
@@ -161,7 +161,7 @@ static const struct {
 	{"model", NULL, "model"},
 	{"backend", NULL, "backend"},
 	{"choices", "another table of choices (machine.choices)", NULL}, /* of backend auto alone */
-	{"dtype", NULL, "dtype"},
+	{"precision", NULL, "precision"},
 	{"optimizer", NULL, "optimizer"},
 	{"mitigation", NULL, "mitigation"},
 	{"seed", NULL, "train.seed"},

@@ -11,7 +11,7 @@
 /* All facts, each at most once in a manifest, where its name is the key. */
 #define MR_RUN_MANIFEST(X) \
 	X(millrace) X(choices) X(isa) \
-	X(model) X(system) X(optimizer) X(mitigation) X(dtype) X(backend) X(kernels) X(slots) X(stages) X(workers) \
+	X(model) X(system) X(optimizer) X(mitigation) X(precision) X(backend) X(kernels) X(slots) X(stages) X(workers) \
 		X(threads) X(seed) X(batch) X(microbatches) X(parameters) X(clip) X(learning_rate) X(options) \
 			X(costs) X(plan) X(identity) X(data) X(vocabulary) X(smoothness) X(minimum) X(gradient) \
 				X(best_val_loss) X(best_train_loss) X(averaging)

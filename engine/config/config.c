@@ -166,21 +166,6 @@ mr_job_group mr_config_group_find(const char *name)
 	return MR_N_JOB_GROUPS;
 }
 
-mr_status mr_config_key_elsewhere(mr_job_group group, const char *key)
-{
-	char text[128];
-
-	for (int g = MR_JOB_TOP; g < MR_N_JOB_GROUPS; g++) {
-		const mr_job_group_info *info = mr_job_group_of((mr_job_group)g);
-
-		if (g != (int)group && !info->plugin && mr_option_find(info->options, key))
-			return mr_fail(MR_ECONFIG, "unknown key \"%s\", did you mean %s%s?", key,
-				       mr_job_key_text((mr_job_group)g, key, text),
-				       g == MR_JOB_TOP ? " outside of the groups" : "");
-	}
-	return MR_OK;
-}
-
 mr_status mr_config_unknown_group(const char *word, bool keys_too)
 {
 	const mr_option *top = mr_job_group_of(MR_JOB_TOP)->options;
@@ -194,7 +179,7 @@ mr_status mr_config_unknown_group(const char *word, bool keys_too)
 	for (size_t i = 0; keys_too && top[i].name && i < 16; i++)
 		names[n++] = top[i].name;
 	if (keys_too)
-		MR_TRY(mr_config_key_elsewhere(MR_JOB_TOP, word));
+		MR_TRY(mr_job_key_elsewhere(MR_JOB_TOP, word));
 	near = mr_nearest(word, names, n);
 	mr_strbuf_init(&known);
 	for (size_t i = 0; i < n; i++)

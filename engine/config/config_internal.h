@@ -144,9 +144,6 @@ mr_status mr_config_parse(mr_config *c, const mr_set *sets, size_t n_sets) MR_MU
 mr_status mr_config_section_open(mr_config *c, mr_job_group group, const char *name, mr_origin at) MR_MUST_USE;
 /** Note that @key of @group came from @at. */
 void mr_config_section_mark(mr_config *c, mr_job_group group, const char *key, mr_origin at);
-/** MR_ECONFIG, with a message that names the place, where @group has no @key and another group without a plug-in has;
- * else MR_OK. */
-mr_status mr_config_key_elsewhere(mr_job_group group, const char *key) MR_MUST_USE;
 /** Unknown word at the top or in front of the dot: message with the nearest known name, MR_ECONFIG. */
 mr_status mr_config_unknown_group(const char *word, bool keys_too) MR_MUST_USE;
 /** The group called @name, or MR_N_JOB_GROUPS. */

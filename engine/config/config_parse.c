@@ -139,7 +139,7 @@ static mr_status take_setting(mr_config *c, mr_job_group group, const config_set
 	/* an integer that the scan has refused would be reported twice */
 	if (!values || mr_mistakes_has(&c->mistakes, mr_job_key_text(group, key, text)))
 		return MR_OK;
-	st = mr_option_find(mr_values_table(values), key) ? MR_OK : mr_config_key_elsewhere(group, key);
+	st = mr_option_find(mr_values_table(values), key) ? MR_OK : mr_job_key_elsewhere(group, key);
 	if (st == MR_OK && group == MR_JOB_TOP && !strcmp(key, "partition"))
 		st = set_partition(values, s);
 	else if (st == MR_OK)

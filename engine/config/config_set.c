@@ -142,7 +142,7 @@ mr_status mr_config_sets_apply(mr_config *c, const mr_set *sets, size_t n)
 		if (!values || (info->plugin && !strcmp(s->key, "name")))
 			continue;
 		o = mr_option_find(mr_values_table(values), s->key);
-		st = o ? MR_OK : mr_config_key_elsewhere(s->group, s->key);
+		st = o ? MR_OK : mr_job_key_elsewhere(s->group, s->key);
 		if (st != MR_OK)
 			; /* noted below */
 		else if (s->group == MR_JOB_TOP && !strcmp(s->key, "partition"))

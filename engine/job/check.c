@@ -101,15 +101,9 @@ static mr_status check_there(const mr_job *j, const mr_job_listener *l)
 
 static void check_kernels(const mr_job *j, const mr_job_listener *l)
 {
-	const char *key = j->precision != MR_PRECISION_AUTO ? "precision"
-			  : j->dtype != MR_JOB_F32          ? "dtype"
-							    : "backend";
-
-	if (j->dtype == MR_JOB_F64 && mr_job_numbers(j) != MR_F64)
-		mr_job_note(l, MR_JOB_TOP, "precision", "expected f64 or auto beside dtype = \"f64\", got %s",
-			    mr_dtype_name(mr_job_numbers(j)));
-	else if (!mr_job_kernels(j))
-		mr_job_note(l, MR_JOB_TOP, key, "%s", mr_error_text());
+	if (!mr_job_kernels(j))
+		mr_job_note(l, MR_JOB_TOP, j->precision == MR_PRECISION_F32 ? "backend" : "precision", "%s",
+			    mr_error_text());
 }
 
 /* --- strings of the job itself --- */

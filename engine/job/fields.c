@@ -23,7 +23,6 @@ typedef struct field {
 
 static const field fields[] = {
 	{MR_JOB_TOP, "backend", FIELD_STRING, AT(backend)},
-	{MR_JOB_TOP, "dtype", FIELD_INT, AT(dtype)},
 	{MR_JOB_TOP, "precision", FIELD_INT, AT(precision)},
 	{MR_JOB_TOP, "costs", FIELD_STRING, AT(costs)},
 	{MR_JOB_TOP, "partition", FIELD_STRING, AT(partition)},

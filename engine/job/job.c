@@ -8,8 +8,6 @@
 #include "base/str.h"
 #include "job/plugins.h"
 
-_Static_assert((int)MR_JOB_F32 == MR_F32 && (int)MR_JOB_F64 == MR_F64, "the types of a job are those of its kernels");
-
 mr_choice *mr_job_choice(mr_job *j, mr_job_group group)
 {
 	switch (group) {
@@ -230,17 +228,7 @@ const mr_sched_ops *mr_job_system(const mr_job *j)
 
 mr_dtype mr_job_numbers(const mr_job *j)
 {
-	switch (j->precision) {
-	case MR_PRECISION_F32:
-		return MR_F32;
-	case MR_PRECISION_F64:
-		return MR_F64;
-	case MR_PRECISION_BF16:
-	case MR_PRECISION_BF16_PURE:
-		return MR_BF16;
-	default:
-		return j->dtype == MR_JOB_F64 ? MR_F64 : MR_F32;
-	}
+	return j->precision == MR_PRECISION_F32 ? MR_F32 : j->precision == MR_PRECISION_F64 ? MR_F64 : MR_BF16;
 }
 
 const mr_kernels *mr_job_kernels(const mr_job *j)

@@ -62,6 +62,9 @@ mr_status mr_job_blame(const mr_job *j, mr_job_group group, const char *key, mr_
 /** The key that *@text is about: if it begins with "KEY: " and @table has that key, removes it from *@text and returns
  * KEY; else returns @key. */
 const char *mr_job_subject(const mr_option *table, const char *key, const char **text);
+/** Of a @key that @group does not have: MR_ECONFIG, with a message that says how it is called now or in which group it
+ * stands; else MR_OK. */
+mr_status mr_job_key_elsewhere(mr_job_group group, const char *key) MR_MUST_USE;
 /** "train.steps" into @buf; the key alone for MR_JOB_TOP. Returns @buf. */
 const char *mr_job_key_text(mr_job_group group, const char *key, char buf[128]);
 

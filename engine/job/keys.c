@@ -16,13 +16,11 @@ static const mr_option top[] = {
 	 "and NEON kernels, and oneDNN for the products that they leave out; onednn: oneDNN where it has a primitive, "
 	 "else fused; reference: portable C (slow, for checking); "
 	 "dnnl: old name of auto"},
-	{"dtype", MR_OPT_ENUM, "f32", 0, 0, "f32|f64", NULL,
-	 "numbers of the whole run; f64 needs backend = \"reference\""},
-	{"precision", MR_OPT_ENUM, "auto", 0, 0, "auto|f32|f64|bf16|bf16_pure", NULL,
-	 "auto: as dtype says; f32, f64: all numbers are of that type; bf16: weights and activations are stored in "
-	 "bf16, all else in f32, also the exact weight that the optimizer steps; bf16_pure: weights, activations, "
-	 "gradients and the optimizer's state are stored in bf16, with no exact weight beside them: what a step makes "
-	 "is rounded up or down at random; a parameter takes half the bytes"},
+	{"precision", MR_OPT_ENUM, "f32", 0, 0, "f32|f64|bf16|bf16_pure", NULL,
+	 "f32, f64: all numbers are of that type, and f64 needs backend = \"reference\"; bf16: weights and "
+	 "activations are stored in bf16, all else in f32, also the exact weight that the optimizer steps; bf16_pure: "
+	 "weights, activations, gradients and the optimizer's state are stored in bf16, with no exact weight beside "
+	 "them: what a step makes is rounded up or down at random; a parameter takes half the bytes"},
 	{"costs", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "file of millrace profile with the times that orders and buffers are made for, from this file's folder; "
 	 "empty: nominal ones"},

@@ -30,13 +30,39 @@ static mr_status find_group(const char *key, mr_job_group *group, const char **n
 		       near ? "\"?" : "");
 }
 
+mr_status mr_job_key_elsewhere(mr_job_group group, const char *key)
+{
+	static const struct {
+		mr_job_group group;
+		const char *key, *now;
+	} renamed[] = {
+		{MR_JOB_TOP, "dtype", "precision"},
+	};
+	char text[128];
+
+	for (size_t i = 0; i < sizeof(renamed) / sizeof(*renamed); i++)
+		if (renamed[i].group == group && !strcmp(renamed[i].key, key))
+			return mr_fail(MR_ECONFIG, "is called %s now", renamed[i].now);
+	for (int g = MR_JOB_TOP; g < MR_N_JOB_GROUPS; g++) {
+		const mr_job_group_info *info = mr_job_group_of((mr_job_group)g);
+
+		if (g != (int)group && !info->plugin && mr_option_find(info->options, key))
+			return mr_fail(MR_ECONFIG, "unknown key \"%s\", did you mean %s%s?", key,
+				       mr_job_key_text((mr_job_group)g, key, text),
+				       g == MR_JOB_TOP ? " outside of the groups" : "");
+	}
+	return MR_OK;
+}
+
 static mr_status set_typed(mr_job *j, mr_job_group group, const char *name, const char *text)
 {
 	mr_values *v;
 	mr_status st;
 
 	MR_TRY(mr_values_create(mr_job_group_of(group)->options, &v));
-	st = mr_values_set_text(v, name, text);
+	st = mr_option_find(mr_values_table(v), name) ? MR_OK : mr_job_key_elsewhere(group, name);
+	if (st == MR_OK)
+		st = mr_values_set_text(v, name, text);
 	if (st == MR_OK)
 		st = mr_job_take_one(j, group, name, v);
 	mr_values_destroy(v);

@@ -6,7 +6,7 @@
  * the plan of a configuration that names their file (`costs`); they never decide the cut. The file is CSV after one
  * line that describes the measurement:
  *
- *	# millrace costs 1; machine=...; kernels=...; backend=fused; dtype=f32; threads=1; samples=16; optimizer=adamw;
+ *	# millrace costs 1; machine=...; kernels=...; backend=auto; precision=f32; threads=1; samples=16; optimizer=sgd;
  *	  reads=8.4e-11; writes=1.2e-11; sums=1.4e-10; norms=5e-11; saves=9e-11; shares=3e-10; averages=2e-10;
  *	  hops=4e-6                       (all of this is one line)
  *	layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s,g_s,spread

@@ -65,7 +65,7 @@ mr_status mr_costs_write(const char *path, const mr_session *s, const mr_costs *
 	mr_strbuf_init(&b);
 	machine_text(s, machine, sizeof(machine));
 	mr_strbuf_printf(&b,
-			 FIRST_WORDS "machine=%s; kernels=%s; backend=%s; dtype=%s; threads=%u; samples=%lld; "
+			 FIRST_WORDS "machine=%s; kernels=%s; backend=%s; precision=%s; threads=%u; samples=%lld; "
 				     "optimizer=%s; reads=%.3g; writes=%.3g; sums=%.3g; norms=%.3g; saves=%.3g; "
 				     "shares=%.3g; averages=%.3g; hops=%.3g; "
 				     "crowd_f=%.4g; crowd_b=%.4g; spread=%.3g\n" COLUMNS "\n",
@@ -162,7 +162,7 @@ static mr_status read_head(const char *path, const mr_session *s, const char *he
 	snprintf(samples, sizeof(samples), "%lld", (long long)s->samples);
 	snprintf(threads, sizeof(threads), "%u", s->place.worker[0].n_threads);
 	MR_TRY(expect(head, "samples", samples));
-	MR_TRY(expect(head, "dtype", mr_types_name(&s->kernels->types)));
+	MR_TRY(expect(head, "precision", mr_types_name(&s->kernels->types)));
 	MR_TRY(expect(head, "optimizer", s->optim.ops->name));
 	MR_TRY(read_rate(head, "reads", " a byte", &out->remote.read_s));
 	MR_TRY(read_rate(head, "writes", " a byte", &out->remote.write_s));

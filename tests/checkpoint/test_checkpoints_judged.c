@@ -88,7 +88,7 @@ static mr_checkpoints_guard fresh(void)
 {
 	mr_checkpoints_guard g;
 
-	begin("dtype=f32");
+	begin("precision=f32");
 	MR_CHECK_OK(mr_checkpoints_guard_init(&session, 0, &g));
 	return g;
 }

@@ -146,7 +146,7 @@ expect 0 "costs    modelled by what this machine's cores and memory reach" mlp.c
 # GROWTH tenths dearer than those of the layer before.
 layers() {
 	awk -v hop="$2" -v more="$3" -v f="$4" -v i="$5" -v w="$6" -v u="$7" -v g="$8" 'BEGIN {
-		printf "# millrace costs 1; dtype=f32; threads=1; samples=4; optimizer=adamw; "
+		printf "# millrace costs 1; precision=f32; threads=1; samples=4; optimizer=adamw; "
 		printf "reads=8e-11; writes=1e-10; sums=5e-10; hops=%ge-6\n", hop
 		print "layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s,g_s,spread"
 		for (k = 0; k < 7; k++) {

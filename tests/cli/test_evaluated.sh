@@ -14,7 +14,7 @@ model = { name = "quadratic"; blocks = 2; };
 data = { name = "libsvm"; path = "noise"; };
 optimizer = { name = "adam"; };
 system = { name = "pipedream"; };
-dtype = "f64"; backend = "reference";
+precision = "f64"; backend = "reference";
 train = { steps = 600; batch = 20; lr = 0.03; eval_every = 300; };
 machine = { workers = 2; threads = 1; };
 END

@@ -19,14 +19,14 @@
 	"data = { name = \"sources\"; root = \"%s\"; };\n"                                                             \
 	"optimizer = { name = \"adamw\"; }; system = { name = \"%s\"; };\n"                                            \
 	"train = { steps = 2; batch = 4; microbatches = 2; lr = 0.01; };\n"                                            \
-	"machine = { workers = 2; threads = 1; }; backend = \"reference\"; dtype = \"f64\";\n"
+	"machine = { workers = 2; threads = 1; }; backend = \"reference\"; precision = \"f64\";\n"
 /* 16 tokens a step, of some hundred characters (mr_sparse_rows_pays) */
 #define FEW \
 	"model = { name = \"gpt\"; layers = 2; width = 16; heads = 2; context = 8; tied = true; };\n" \
 	"data = { name = \"sources\"; root = \"%s\"; };\n" \
 	"optimizer = { name = \"adamw\"; }; system = { name = \"sequential\"; };\n" \
 	"train = { steps = 2; batch = 2; microbatches = 1; lr = 0.01; };\n" \
-	"machine = { workers = 1; threads = 1; }; backend = \"reference\"; dtype = \"f64\";\n"
+	"machine = { workers = 1; threads = 1; }; backend = \"reference\"; precision = \"f64\";\n"
 #define MUON                                                                                                           \
 	"model = { name = \"mlp\"; hidden = [24, 12]; };\n"                                                            \
 	"data = { name = \"synthetic\"; features = 8; classes = 4; samples = 100; };\n"                                \

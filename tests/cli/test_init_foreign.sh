@@ -63,7 +63,7 @@ no_run() # TEXT CONF INIT ...: refused with a message that has TEXT
 
 # Shards, by folder and by index; f64; a pipeline.
 begins qwen2 llama.cfg "$golden/qwen2"
-begins qwen2 llama.cfg "$golden/qwen2/model.safetensors.index.json" --set dtype=f64
+begins qwen2 llama.cfg "$golden/qwen2/model.safetensors.index.json" --set precision=f64
 begins qwen2 llama.cfg "$golden/qwen2" --set system.name=gpipe
 # The cache of the hub: a folder of links to files with other names.
 mkdir blobs snapshot

@@ -36,7 +36,7 @@ for system in sequential gpipe data_parallel; do
 	near "$system" $system
 done
 grep -q "^weights  28 tensors of .*gpt2_import.safetensors" out || fail "no line about the weights: $(cat out)"
-train gpt2.cfg --set backend=reference --set dtype=f64 --set model.tied=false --set system.name=pipedream \
+train gpt2.cfg --set backend=reference --set precision=f64 --set model.tied=false --set system.name=pipedream \
 	--set train.microbatches=1 --init "$golden.safetensors" --set run.dir=own
 expect 0 "a head of its own, f64"
 near "a head of its own, f64" own

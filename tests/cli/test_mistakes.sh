@@ -131,7 +131,8 @@ mistakes <<'END'
 3 | no model is called "transformer" (known: mlp, gpt, | train ok.cfg --set model.name=transformer
 3 | no optimizer is called "adm"; did you mean "adam"? | train ok.cfg --set optimizer.name=adm
 3 | no data source is called "cvs"; did you mean "csv"? | train ok.cfg --set data.name=cvs
-3 | dtype: expected one of f32...got "float32" | train ok.cfg --set dtype=float32
+3 | precision: expected one of f32...got "float32" | train ok.cfg --set precision=float32
+3 | dtype: is called precision now | train ok.cfg --set dtype=f64
 3 | got "torch" | train ok.cfg --set backend=torch
 3 | ok.cfg:5: train.batch: 8 samples cannot be cut into 3 equal micro-batches | train ok.cfg --set train.microbatches=3
 3 | 8 samples cannot be cut into 16 equal micro-batches | train ok.cfg --set train.microbatches=16

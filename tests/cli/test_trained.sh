@@ -254,7 +254,7 @@ expect 5 "the model was not trained on text" sample gpt.cfg --checkpoint runs/ml
 expect 5 'has no tensor "fc.0.weight"' eval mlp.cfg --checkpoint runs/gpt
 grep -q "trained on other data" out || complain "no warning about other data"
 expect 5 'tensor "fc.0.weight" is F32 [8, 16], expected F32 [8, 32]' eval mlp.cfg --set 'model.hidden=[32]'
-expect 5 "expected F64" eval mlp.cfg --set backend=reference --set dtype=f64
+expect 5 "expected F64" eval mlp.cfg --set backend=reference --set precision=f64
 expect 4 "has no validation part" eval mlp.cfg --set data.validation=0
 head -c 100 text.txt >short.txt
 expect 4 "text has no validation part, or none as long as a window of 16 tokens" eval gpt.cfg --set data.path=short.txt
@@ -297,7 +297,8 @@ for precision in bf16 bf16_pure; do
 				parts/checkpoints/step-0000000[56]/$part.safetensors ||
 				complain "$conf in $precision: a resumed run differs"
 		done
-		expect 5 "dtype" train $conf.cfg --set backend=reference --set run.dir=bf16 --set train.steps=9 --resume
+		expect 5 "precision" train $conf.cfg --set backend=reference --set run.dir=bf16 --resume \
+			--set train.steps=9
 		rm -rf bf16 parts
 	done
 	# The rows of a tied table that occur are stepped apart, with what their masters are beyond them.
@@ -311,7 +312,6 @@ for precision in bf16 bf16_pure; do
 			complain "rows of a tied table in $precision differ"
 	done
 done
-expect 3 "precision: expected f64 or auto beside dtype" plan mlp.cfg $bf16 --set dtype=f64
 expect 3 "precision: avgpipe averages replicas of the weights, which bf16_pure has no exact weights for" \
 	plan mlp.cfg $bf16 --set system.name=avgpipe --set train.microbatches=4
 expect 3 "precision: gap_aware keeps a running mean of squares, which bf16_pure" \
@@ -324,7 +324,7 @@ model = { name = "quadratic"; blocks = 4; };
 data = { name = "formula"; features = 13; };
 optimizer = { name = "sgd"; };
 system = { name = "pipedream"; };
-dtype = "f64"; backend = "reference";
+precision = "f64"; backend = "reference";
 train = { steps = 40; batch = 4; microbatches = 1; lr = 0.25; };
 machine = { workers = 4; threads = 1; };
 END
@@ -333,7 +333,7 @@ line="f(w)     f(0) 0.5004882812, minimum f\* .*, smoothness L 1.126280344, grad
 expect 0 "predicted" plan quad.cfg
 grep -q "^$line" out || complain "plan does not say L and f*"
 for precision in bf16 bf16_pure; do
-	expect 0 "done: 40 of 40 steps" train quad.cfg --set dtype=f32 --set precision=$precision \
+	expect 0 "done: 40 of 40 steps" train quad.cfg --set precision=$precision \
 		--set run.dir=quad.bf16
 	grep -q "^f(w)     f - f\* 0\.0" out || complain "quadratic in $precision does not come near its minimum"
 	rm -rf quad.bf16

@@ -70,7 +70,7 @@ static const struct row rows[] = {
 	 "F:1: model.activation: expected one of relu|gelu|none, got 3"},
 	{7, "run = { dir = 7; };", 1, "F:7: run.dir: expected a string, got 7"},
 	{7, "backend = 1;", 1, "F:7: backend: expected one of auto|fused|onednn|reference|dnnl, got 1"},
-	{7, "dtype = [\"f32\"];", 1, "F:7: dtype: expected one of f32|f64, got a list"},
+	{7, "precision = [\"f32\"];", 1, "F:7: precision: expected one of f32|f64|bf16|bf16_pure, got a list"},
 	/* ranges and words */
 	{5, "train = { steps = 0; batch = 8; lr = 0.1; };", 1,
 	 "F:5: train.steps: expected an integer from 1 to 1000000000000000, got 0"},
@@ -89,7 +89,7 @@ static const struct row rows[] = {
 	{6, "machine = { workers = 5000; };", 1, "F:6: machine.workers: expected an integer from 0 to 4096, got 5000"},
 	{7, "backend = \"dnn\";", 1,
 	 "F:7: backend: expected one of auto|fused|onednn|reference|dnnl, got \"dnn\"; did you mean \"dnnl\"?"},
-	{7, "dtype = \"bf16\";", 1, "F:7: dtype: expected one of f32|f64, got \"bf16\""},
+	{7, "precision = \"f16\";", 1, "F:7: precision: expected one of f32|f64|bf16|bf16_pure, got \"f16\""},
 	{7, "checkpoint = { keep = 0; };", 1, "F:7: checkpoint.keep: expected an integer from 1"},
 	/* integers that libconfig 1.5 misreads */
 	{5, "train = { steps = 99999999999999999999L; batch = 8; lr = 0.1; };", 1,
@@ -147,7 +147,8 @@ static const struct row rows[] = {
 	 "F:7: sample.top_p: has no effect with temperature = 0"},
 	{7, "sample = { temperature = 0.0; top_k = 5; };", 1, "F:7: sample.top_k: has no effect with temperature = 0"},
 #ifdef MR_DNNL
-	{7, "dtype = \"f64\";", 1, "F:7: dtype: "},
+	{7, "precision = \"f64\";", 1, "F:7: precision: "},
+	{7, "dtype = \"f64\";", 1, "F:7: dtype: is called precision now"},
 #else
 	{7, "backend = \"dnnl\";", 1, "F:7: backend: "},
 #endif
@@ -200,8 +201,9 @@ static const struct row rows[] = {
 	{3, "/* optimizer = { name = \"sgd\"; };", 6, "F:3: a comment that does not end: */ is missing"},
 	{7, "run = { dir = \"a\\x00b\"; };", 1, "F:7: run.dir: \\x00 cannot stand in a string"},
 	{7, "zzz zzz = 3;", 1, "F:7: syntax error: zzz zzz = 3;"},
-	{7, "dtype = f32;", 1, "F:7: syntax error: dtype = f32; (text stands in quotes: \"f32\")"},
-	{7, "\tdtype = f32, # short  ", 1, "F:7: syntax error: dtype = f32, # short (text stands in quotes: \"f32\")"},
+	{7, "precision = f32;", 1, "F:7: syntax error: precision = f32; (text stands in quotes: \"f32\")"},
+	{7, "\tprecision = f32, # short  ", 1, "F:7: syntax error: precision = f32, # short (text stands in quotes: "
+		"\"f32\")"},
 	{7, "@include \"nowhere.cfg\"", 1, "F:7: @include: /tmp/"},
 	{2, "@include \"nowhere.cfg\"", 1, "F:2: @include: /tmp/"}, /* what is missing may stand there */
 	{5, "@include \"nowhere.cfg\"", 1, "F:5: @include: /tmp/"},
@@ -370,7 +372,7 @@ static void good_values(void)
 	
 
 	mr_strbuf_init(&report);
-	MR_CHECK_OK(load_lines(sets, 5, "trace = { steps = \"7-9\"; };\nbackend = \"reference\"; dtype = \"f64\"",
+	MR_CHECK_OK(load_lines(sets, 5, "trace = { steps = \"7-9\"; };\nbackend = \"reference\"; precision = \"f64\"",
 			       &report, &c));
 	CU_ASSERT_EQUAL(mr_config_job(c)->train.steps, 10);
 	CU_ASSERT_EQUAL(mr_config_job(c)->train.lr, 0.5);
@@ -378,7 +380,7 @@ static void good_values(void)
 	CU_ASSERT_EQUAL(mr_job_n_micro(mr_config_job(c)), 4);
 	CU_ASSERT_EQUAL(mr_job_samples(mr_config_job(c)), 2);
 	CU_ASSERT_EQUAL(mr_job_workers(mr_config_job(c)), 2);
-	CU_ASSERT_EQUAL((mr_dtype)mr_config_job(c)->dtype, MR_F64);
+	CU_ASSERT_EQUAL(mr_config_job(c)->precision, MR_PRECISION_F64);
 	CU_ASSERT_EQUAL_FATAL(mr_config_job(c)->n_cut, 1);
 	CU_ASSERT_STRING_EQUAL(mr_config_job(c)->cut[0], "fc.1");
 	CU_ASSERT_TRUE(mr_job_trace_steps(mr_config_job(c), &first, &last));
@@ -582,13 +584,14 @@ static void included_base_is_overridden(void)
 		"model = { name = \"mlp\"; width = 64; depth = 3; };\ndata = { name = \"synthetic\"; samples = 500; "
 		"};\n"
 		"optimizer = { name = \"sgd\"; };\nsystem = { name = \"gpipe\"; backward = \"lifo\"; };\n"
-		"train = { steps = 10; batch = 8; lr = 0.1; clip = 5.0; };\ndtype = \"f64\"; backend = "
+		"train = { steps = 10; batch = 8; lr = 0.1; clip = 5.0; };\nprecision = \"f64\"; backend = "
 		"\"reference\";\n";
 	static const char more[] = "train = { steps = 20; lr = 0.2; };\n@include \"deep.cfg\"\n";
 	static const char deep[] = "train = { steps = 15; seed = 4; }";
 	static const char train[] = "# settings of a group\nclip = 7.0;\nwarmup = 2; # the last";
 	static const char main_file[] =
-		"system = { name = \"pipedream\"; }; dtype = \"f32\";\n@include \"base.cfg\"\n@include \"more.cfg\"\n"
+		"system = { name = \"pipedream\"; }; precision = \"f32\";\n@include \"base.cfg\"\n@include "
+			"\"more.cfg\"\n"
 		"train = { lr = 0.3;\n\t@include \"train.cfg\"\n clip = 0.0; };\nmodel = { depth = 2; };\n";
 	const mr_values *v;
 	mr_strbuf report;
@@ -612,7 +615,7 @@ static void included_base_is_overridden(void)
 	CU_ASSERT_EQUAL(mr_values_int(mr_config_job(c)->model.values, "depth"), 2);
 	/* and what was gpipe's went with it */
 	CU_ASSERT_STRING_EQUAL(mr_job_system(mr_config_job(c))->name, "pipedream");
-	CU_ASSERT_EQUAL(mr_config_job(c)->dtype, MR_F32);
+	CU_ASSERT_EQUAL(mr_config_job(c)->precision, MR_PRECISION_F32);
 	mr_config_destroy(c);
 	/* Mistakes are named where they stand, in whichever file. */
 	mr_test_file("train.cfg", "clip = 7.0;\nwarmup = -2;\n", 25);

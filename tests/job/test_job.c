@@ -72,6 +72,10 @@ static void tells_all_mistakes(void)
 	CU_ASSERT(says("train.lr: is missing"));
 	CU_ASSERT_EQUAL(mr_job_choose(&j, MR_JOB_SYSTEM, "pipedrem"), MR_ECONFIG);
 	CU_ASSERT(says("did you mean \"pipedream\"?"));
+	CU_ASSERT_EQUAL(mr_job_set(&j, "dtype", "f64"), MR_ECONFIG);
+	CU_ASSERT(says("dtype: is called precision now"));
+	CU_ASSERT_EQUAL(mr_job_set(&j, "machine.steps", "3"), MR_ECONFIG);
+	CU_ASSERT(says("did you mean train.steps?"));
 	mr_job_fini(&j);
 }
 

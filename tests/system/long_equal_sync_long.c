@@ -9,12 +9,12 @@ static void odd_sizes(void)
 
 static void reference_f64(void)
 {
-	sync_case_models("backend=reference dtype=f64", 0, 1);
+	sync_case_models("backend=reference precision=f64", 0, 1);
 }
 
 static void reference_f32(void)
 {
-	sync_case_models("backend=reference dtype=f32", 0, 1);
+	sync_case_models("backend=reference precision=f32", 0, 1);
 }
 
 static void dnnl(void)

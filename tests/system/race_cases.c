@@ -141,13 +141,14 @@ static void check(bool gpt, const char *sets, unsigned workers, uint32_t runs)
 void races_mlp(uint32_t runs)
 {
 	for (unsigned d = 2; d <= 4; d++)
-		check(false, "model.depth=15 dtype=f32 system.in_flight=5 train.microbatches=2 train.batch=4", d, runs);
+		check(false, "model.depth=15 precision=f32 system.in_flight=5 train.microbatches=2 train.batch=4",
+			d, runs);
 	check(false, "model.depth=7 system.in_flight=3 train.microbatches=1 train.batch=2 train.clip=0.1", 3, runs);
 }
 
 void races_gpt(uint32_t runs)
 {
 	for (unsigned d = 2; d <= 4; d++)
-		check(true, "dtype=f32 model.dropout=0.1 system.in_flight=4 train.microbatches=3 train.batch=3", d,
+		check(true, "precision=f32 model.dropout=0.1 system.in_flight=4 train.microbatches=3 train.batch=3", d,
 		      runs);
 }

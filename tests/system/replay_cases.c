@@ -7,7 +7,7 @@
 #include "sync_cases.h"
 
 /* 16 linear layers, the hidden ones 16 wide; at most 24 micro-batches a run. */
-#define BLOCKS "model.depth=15 model.width=16 dtype=f32"
+#define BLOCKS "model.depth=15 model.width=16 precision=f32"
 #define ASYNC " system.name=pipedream train.batch=4 train.microbatches=1"
 
 static uint64_t steps_of(const rig *r)
@@ -45,10 +45,8 @@ static void open_case(rig *r, bool gpt, const char *sets, unsigned workers)
 	else if (strstr(sets, "model.patch="))
 		rig_vit(r);
 	rig_sets(r, sets);
-	if (precision) {
-		rig_sets(r, "dtype=f32");
+	if (precision)
 		rig_set(r, "precision=%s", precision);
-	}
 	rig_set(r, "machine.workers=%u", workers);
 	rig_open(r);
 }
@@ -217,7 +215,7 @@ void replay_replicas(uint32_t runs)
 		     runs);
 	at_each_size(
 		true,
-		"dtype=f32 model.dropout=0.1 system.name=avgpipe train.batch=4 train.microbatches=4 train.clip=0.5",
+		"precision=f32 model.dropout=0.1 system.name=avgpipe train.batch=4 train.microbatches=4 train.clip=0.5",
 		runs);
 }
 
@@ -239,7 +237,7 @@ void replay_turns(uint32_t runs)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		for (int gpt = 0; gpt < 2; gpt++) {
 			snprintf(sets, sizeof(sets), "%s" ASYNC " train.microbatches=2%s",
-				 gpt ? "dtype=f32 model.dropout=0.1" : BLOCKS, cases[i].sets);
+				 gpt ? "precision=f32 model.dropout=0.1" : BLOCKS, cases[i].sets);
 			check(gpt, sets, cases[i].workers, runs);
 		}
 	at_each_size(false, BLOCKS ASYNC " system.drain=6 train.steps=1200", runs);
@@ -247,15 +245,16 @@ void replay_turns(uint32_t runs)
 
 void replay_gpt(uint32_t runs)
 {
-	at_each_size(true, "dtype=f32 model.dropout=0.1 train.clip=0.5" ASYNC, runs);
+	at_each_size(true, "precision=f32 model.dropout=0.1 train.clip=0.5" ASYNC, runs);
 }
 
 void replay_llama(uint32_t runs)
 {
-	at_each_size(true, "dtype=f32 model.name=llama model.kv_heads=1 system.stashing=false train.clip=0.5" ASYNC,
+	at_each_size(true, "precision=f32 model.name=llama model.kv_heads=1 system.stashing=false train.clip=0.5" ASYNC,
 		     runs);
 	at_each_size(true,
-		     "dtype=f32 model.name=llama model.kv_heads=1 system.name=pipedream_2bw system.recompute=always "
+		     "precision=f32 model.name=llama model.kv_heads=1 system.name=pipedream_2bw "
+			"system.recompute=always "
 		     "train.microbatches=4",
 		     runs);
 }
@@ -263,7 +262,7 @@ void replay_llama(uint32_t runs)
 void replay_gnmt(uint32_t runs)
 {
 	at_each_size(false,
-		     "dtype=f32 model.name=gnmt model.layers=2 model.width=6 data.name=reversal data.letters=5 "
+		     "precision=f32 model.name=gnmt model.layers=2 model.width=6 data.name=reversal data.letters=5 "
 		     "data.shortest=1 data.longest=4 train.clip=0.5" ASYNC,
 		     runs);
 }
@@ -272,7 +271,7 @@ void replay_dlrm(uint32_t runs)
 {
 	static const char model[] =
 		"model.name=dlrm model.rows=[41,7,19,300,5,23,11,90,13] model.width=6 model.bottom=[8,6,6] "
-		"model.top=[9,8,7,6] data.name=clicks data.numbers=3 data.categories=9 data.values=400 dtype=f32 ";
+		"model.top=[9,8,7,6] data.name=clicks data.numbers=3 data.categories=9 data.values=400 precision=f32 ";
 	static const char *const systems[] = {
 		"optimizer.name=momentum train.clip=0.5" ASYNC,
 		"system.name=pipedream_2bw system.recompute=always train.microbatches=4",
@@ -288,14 +287,14 @@ void replay_dlrm(uint32_t runs)
 void replay_s2vt(uint32_t runs)
 {
 	at_each_size(false,
-		     "dtype=f32 model.name=s2vt model.projection=4 model.embed=3 model.width=5 data.name=captions "
+		     "precision=f32 model.name=s2vt model.projection=4 model.embed=3 model.width=5 data.name=captions "
 		     "data.frames=4 data.features=3 data.words=5 data.longest=3 train.clip=0.5" ASYNC,
 		     runs);
 }
 
 void replay_vit(uint32_t runs)
 {
-	at_each_size(false, "dtype=f32 model.patch=16 train.clip=0.5" ASYNC, runs);
+	at_each_size(false, "precision=f32 model.patch=16 train.clip=0.5" ASYNC, runs);
 }
 
 void replay_networks(uint32_t runs)
@@ -304,9 +303,9 @@ void replay_networks(uint32_t runs)
 	char sets[500];
 
 	for (size_t i = 0; (network = rig_network(i)); i++) {
-		snprintf(sets, sizeof(sets), "%s model.tied=false dtype=f32" ASYNC, network);
+		snprintf(sets, sizeof(sets), "%s model.tied=false precision=f32" ASYNC, network);
 		at_each_size(true, sets, runs);
-		snprintf(sets, sizeof(sets), "%s model.tied=false dtype=f32" ASYNC " system.name=pipedream_2bw "
+		snprintf(sets, sizeof(sets), "%s model.tied=false precision=f32" ASYNC " system.name=pipedream_2bw "
 			 "train.microbatches=4", network);
 		check(true, sets, 2, runs);
 	}
@@ -321,9 +320,9 @@ void replay_drawn(uint32_t runs)
 		     BLOCKS ASYNC " system.name=rpd system.delays=exact system.stage=timeline system.batch=timeline",
 		     runs);
 	at_each_size(false, BLOCKS ASYNC " system.name=rpd system.delta=12 system.ringmaster=9", runs);
-	at_each_size(true, "dtype=f32 model.dropout=0.1" ASYNC " system.name=rpd train.steps=24", runs);
+	at_each_size(true, "precision=f32 model.dropout=0.1" ASYNC " system.name=rpd train.steps=24", runs);
 	at_each_size(true,
-		     "dtype=f32 model.dropout=0.1" ASYNC
+		     "precision=f32 model.dropout=0.1" ASYNC
 		     " system.name=rpd system.delta=3 optimizer.name=muon train.lr=0.01",
 		     runs);
 }
@@ -333,12 +332,12 @@ void replay_dnnl(uint32_t runs)
 	if (mr_kernels_find("dnnl", MR_F32)) {
 		at_each_size(false, BLOCKS ASYNC " backend=dnnl", runs);
 		at_each_size(false, BLOCKS ASYNC " backend=dnnl system.name=pipeoptim", runs);
-		check(true, "dtype=f32 backend=onednn model.dropout=0.1" ASYNC, 2, runs);
-		check(true, "dtype=f32 backend=onednn system.name=1f1b train.microbatches=4", 2, runs);
-		check(true, "dtype=f32 precision=bf16 backend=fused model.dropout=0.1" ASYNC, 2, runs);
-		check(true, "dtype=f32 precision=bf16 backend=fused system.name=1f1b train.microbatches=4", 2, runs);
-		check(true, "dtype=f32 precision=bf16_pure backend=auto model.dropout=0.1" ASYNC, 2, runs);
-		check(true, "dtype=f32 precision=bf16_pure backend=auto system.name=data_parallel train.microbatches=4",
+		check(true, "precision=f32 backend=onednn model.dropout=0.1" ASYNC, 2, runs);
+		check(true, "precision=f32 backend=onednn system.name=1f1b train.microbatches=4", 2, runs);
+		check(true, "precision=bf16 backend=fused model.dropout=0.1" ASYNC, 2, runs);
+		check(true, "precision=bf16 backend=fused system.name=1f1b train.microbatches=4", 2, runs);
+		check(true, "precision=bf16_pure backend=auto model.dropout=0.1" ASYNC, 2, runs);
+		check(true, "precision=bf16_pure backend=auto system.name=data_parallel train.microbatches=4",
 		      2, runs);
 	}
 }
@@ -378,7 +377,8 @@ void replay_batch_norm(uint32_t runs)
 	char sets[300];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		snprintf(sets, sizeof(sets), "model.depth=4 model.width=8 model.norm=batch dtype=f32 train.batch=8%s",
+		snprintf(sets, sizeof(sets), "model.depth=4 model.width=8 model.norm=batch precision=f32 "
+			"train.batch=8%s",
 			 cases[i].sets);
 		check(false, sets, cases[i].workers, runs);
 	}
@@ -416,7 +416,7 @@ void replay_carried(uint32_t runs)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		snprintf(sets, sizeof(sets),
 			 "model.name=awd_lm model.layers=4 model.embed=6 model.width=8 model.context=3 "
-			 "model.tied=false model.weight_dropout=0.3 data.order=columns dtype=f32 train.batch=4%s",
+			 "model.tied=false model.weight_dropout=0.3 data.order=columns precision=f32 train.batch=4%s",
 			 cases[i].sets);
 		check(true, sets, cases[i].workers, runs);
 	}

@@ -12,7 +12,7 @@
 #include "stage/stage.h"
 
 #define BASE \
-	"backend=reference dtype=f64 data.name=synthetic data.features=10 data.classes=3 data.samples=50 " \
+	"backend=reference precision=f64 data.name=synthetic data.features=10 data.classes=3 data.samples=50 " \
 	"optimizer.name=adamw system.name=gpipe train.steps=1000 train.batch=8 train.microbatches=4 train.lr=0.02 " \
 	"train.norm_every=3 machine.workers=2 machine.threads=1 machine.watchdog=60 "
 

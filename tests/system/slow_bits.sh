@@ -61,9 +61,9 @@ hash_of() {
 # What a type's backend is chosen by: "fused" is f32 by our own kernels, whose bits stay on one kind of machine.
 bits_of() {
 	case $1 in
-	f32) echo "--set backend=reference --set dtype=f32" ;;
-	fused) echo "--set backend=fused --set dtype=f32" ;;
-	onednn) echo "--set backend=onednn --set dtype=f32" ;;
+	f32) echo "--set backend=reference --set precision=f32" ;;
+	fused) echo "--set backend=fused --set precision=f32" ;;
+	onednn) echo "--set backend=onednn --set precision=f32" ;;
 	*) sets_of "$1" ;;
 	esac
 }

@@ -12,7 +12,7 @@
 
 static void llama(void)
 {
-	sync_case_check(&(sync_case){"backend=reference dtype=f64", true, LLAMA "model.tied=true train.clip=0.5", 2,
+	sync_case_check(&(sync_case){"backend=reference precision=f64", true, LLAMA "model.tied=true train.clip=0.5", 2,
 				     1 << 2, true});
 	if (sync_dnnl())
 		sync_case_check(&(sync_case){sync_dnnl(), true, LLAMA, 2, 1 << 2 | 1 << 3, true});
@@ -21,13 +21,14 @@ static void llama(void)
 static void llama_bf16(void)
 {
 	if (mr_kernels_find("fused", MR_BF16))
-		sync_case_check(&(sync_case){"backend=fused dtype=f32 precision=bf16", true, LLAMA "model.tied=true", 2,
+		sync_case_check(&(sync_case){"backend=fused precision=bf16", true, LLAMA "model.tied=true", 2,
 					     1 << 2, true});
 }
 
 static void llama_cut_inside_blocks(void)
 {
-	const sync_case c = {"backend=reference dtype=f32", true, LLAMA "model.tied=true train.clip=0.5 ", 2, 0, false};
+	const sync_case c = {"backend=reference precision=f32", true, LLAMA "model.tied=true train.clip=0.5 ", 2, 0,
+		false};
 
 	sync_case_system(&c,
 			 "system.name=1f1b partition=model.layers.0.self_attn.v_proj,model.layers.0.mlp.swiglu,"
@@ -41,17 +42,17 @@ static void llama_cut_inside_blocks(void)
 
 static void gnmt(void)
 {
-	sync_case_check(&(sync_case){"backend=reference dtype=f64", false, GNMT "train.clip=0.5", 2, 1 << 2, true});
+	sync_case_check(&(sync_case){"backend=reference precision=f64", false, GNMT "train.clip=0.5", 2, 1 << 2, true});
 	if (sync_dnnl())
 		sync_case_check(&(sync_case){sync_dnnl(), false, GNMT "model.attention=general", 2, 1 << 3, true});
 	if (mr_kernels_find("fused", MR_BF16))
-		sync_case_check(&(sync_case){"backend=fused dtype=f32 precision=bf16", false, GNMT, 2, 1 << 2, true});
+		sync_case_check(&(sync_case){"backend=fused precision=bf16", false, GNMT, 2, 1 << 2, true});
 }
 
 /* Through the encoder's first layer, right after attention, and within residual layers. */
 static void gnmt_cut_anywhere(void)
 {
-	const sync_case c = {"backend=reference dtype=f32", false, GNMT "train.clip=0.5 ", 2, 0, false};
+	const sync_case c = {"backend=reference precision=f32", false, GNMT "train.clip=0.5 ", 2, 0, false};
 
 	sync_case_system(&c,
 			 "system.name=1f1b partition=encoder.forwards,encoder.add.2,decoder.drop.0", 4);
@@ -68,7 +69,7 @@ static void gnmt_cut_anywhere(void)
 /* The input, bits and words, crosses to the second layer. */
 static void s2vt(void)
 {
-	const sync_case c = {"backend=reference dtype=f64", false,
+	const sync_case c = {"backend=reference precision=f64", false,
 			     "model.name=s2vt model.projection=4 model.embed=3 model.width=5 model.dropout=0.2 "
 			     "data.name=captions data.frames=4 data.features=3 data.words=5 data.longest=3 "
 			     "train.batch=8 train.microbatches=8 train.clip=0.5 ", 2, 1 << 2, true};
@@ -79,9 +80,9 @@ static void s2vt(void)
 
 static void dlrm(void)
 {
-	sync_case_check(&(sync_case){"backend=reference dtype=f64", false, DLRM "optimizer.name=momentum", 3,
+	sync_case_check(&(sync_case){"backend=reference precision=f64", false, DLRM "optimizer.name=momentum", 3,
 				     1 << 2 | 1 << 3, false});
-	sync_case_check(&(sync_case){"backend=reference dtype=f32", false,
+	sync_case_check(&(sync_case){"backend=reference precision=f32", false,
 				     DLRM "train.clip=0.1 optimizer.weight_decay=0.1", 2, 1 << 2, false});
 	if (sync_dnnl())
 		sync_case_check(&(sync_case){sync_dnnl(), false, DLRM "optimizer.name=adam", 3, 1 << 2, false});
@@ -91,13 +92,13 @@ static void dlrm_bf16(void)
 {
 	if (!mr_kernels_find("fused", MR_BF16))
 		return;
-	sync_case_check(&(sync_case){"backend=fused dtype=f32 precision=bf16", false, DLRM, 2, 1 << 2, false});
-	sync_case_check(&(sync_case){"backend=fused dtype=f32 precision=bf16_pure", false, DLRM, 2, 1 << 2, false});
+	sync_case_check(&(sync_case){"backend=fused precision=bf16", false, DLRM, 2, 1 << 2, false});
+	sync_case_check(&(sync_case){"backend=fused precision=bf16_pure", false, DLRM, 2, 1 << 2, false});
 }
 
 static void dlrm_cut_among_tables(void)
 {
-	const sync_case c = {"backend=reference dtype=f32", false, DLRM "train.clip=0.5 ", 2, 0, false};
+	const sync_case c = {"backend=reference precision=f32", false, DLRM "train.clip=0.5 ", 2, 0, false};
 
 	sync_case_system(&c, "system.name=1f1b partition=emb_l.0,emb_l.4,interaction", 4);
 	sync_case_system(&c, "system.name=gpipe system.recompute=always partition=bot_l.4,emb_l.7,join.0", 4);
@@ -106,7 +107,7 @@ static void dlrm_cut_among_tables(void)
 /* Positions and the class token belong to the first stage, which begins at the images. */
 static void vit(void)
 {
-	sync_case_check(&(sync_case){"backend=reference dtype=f32", false,
+	sync_case_check(&(sync_case){"backend=reference precision=f32", false,
 				     "model.patch=16 model.layers=2 train.batch=8 train.microbatches=8", 2, 1 << 2,
 				     true});
 	if (sync_dnnl())

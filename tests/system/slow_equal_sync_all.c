@@ -16,12 +16,12 @@ static void odd_sizes(void)
 /* The two types of the reference differ in nothing but the size of a number: they share the models. */
 static void reference_f64(void)
 {
-	sync_case_models("backend=reference dtype=f64", 0, 2);
+	sync_case_models("backend=reference precision=f64", 0, 2);
 }
 
 static void reference_f32(void)
 {
-	sync_case_models("backend=reference dtype=f32", 1, 2);
+	sync_case_models("backend=reference precision=f32", 1, 2);
 }
 
 /* What differs from f32 here is whether products step and add on the way: with a clip and without, tied and not. */
@@ -33,8 +33,8 @@ static void dnnl(void)
 /* What test_equal_sync.c has in bf16, with other optimizers and models. */
 static void bf16(void)
 {
-	static const char *const types[] = {"backend=reference dtype=f32 precision=bf16",
-					    "backend=reference dtype=f32 precision=bf16_pure"};
+	static const char *const types[] = {"backend=reference precision=bf16",
+					    "backend=reference precision=bf16_pure"};
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		sync_case_check(&(sync_case){types[i], false,

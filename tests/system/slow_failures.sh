@@ -41,7 +41,7 @@ for system in sequential gpipe 1f1b pipedream; do
 done
 # A gradient of 8e32 times a rate of 1e6 is beyond f32, a loss of 2e37 is not.
 rm -rf r
-train chain.cfg --set backend=reference --set dtype=f32 --set optimizer.name=sgd --set "model.init=[5e4]" \
+train chain.cfg --set backend=reference --set precision=f32 --set optimizer.name=sgd --set "model.init=[5e4]" \
 	--set train.batch=1 \
 	--set train.lr=1e6 --set checkpoint.every=1 --set run.dir=r
 expect 7 "infinite weights" \

@@ -72,7 +72,7 @@ holds mlp system.name=1f1b
 holds mlp system.name=pipedream train.microbatches=1 precision=bf16
 holds mlp system.name=gpipe machine.threads=2 backend=onednn
 holds mlp system.name=zb_h1 precision=bf16_pure
-holds mlp system.name=data_parallel dtype=f64 backend=reference
+holds mlp system.name=data_parallel precision=f64 backend=reference
 holds deep system.name=chimera machine.workers=4
 holds deep system.name=pipedream machine.workers=4 train.microbatches=1 checkpoint.every=2
 holds gpt $alone machine.threads=2

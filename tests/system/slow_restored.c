@@ -89,7 +89,7 @@ static void pipedream(void)
 {
 	check(false, ASYNC "machine.workers=2");
 	check(false, ASYNC "machine.workers=3 train.clip=0.3");
-	check(true, ASYNC "machine.workers=3 model.dropout=0.1 dtype=f32");
+	check(true, ASYNC "machine.workers=3 model.dropout=0.1 precision=f32");
 }
 
 static void vertical_sync(void)
@@ -110,7 +110,7 @@ static void one_copy(void)
 	check(false, ASYNC "system.stashing=false machine.workers=3");
 	check(false, "system.name=ampnet system.in_flight=6 train.batch=4 train.microbatches=2 machine.workers=3");
 	check(true,
-	      "system.name=paci train.batch=4 train.microbatches=2 machine.workers=3 model.dropout=0.1 dtype=f32");
+	      "system.name=paci train.batch=4 train.microbatches=2 machine.workers=3 model.dropout=0.1 precision=f32");
 }
 
 static void double_buffered(void)
@@ -131,12 +131,12 @@ static void aiming(void)
 		     "machine.workers=3");
 	check(true, "system.name=pipemare system.t3_steps=4 system.recompute=always train.batch=4 train.microbatches=2 "
 		    "machine.workers=4 "
-		    "model.dropout=0.1 dtype=f32");
-	check(true, ASYNC "system.name=spectrain machine.workers=4 model.dropout=0.1 dtype=f32");
+		    "model.dropout=0.1 precision=f32");
+	check(true, ASYNC "system.name=spectrain machine.workers=4 model.dropout=0.1 precision=f32");
 	check(false, ASYNC "system.name=spectrain system.variant=v2 machine.workers=3");
 	check(false, "system.name=xpipe train.batch=6 train.microbatches=3 machine.workers=3");
 	check(true,
-	      "system.name=xpipe train.batch=2 train.microbatches=2 machine.workers=4 model.dropout=0.1 dtype=f32");
+	      "system.name=xpipe train.batch=2 train.microbatches=2 machine.workers=4 model.dropout=0.1 precision=f32");
 	check(false, ASYNC "system.name=pipeoptim optimizer.name=ema machine.workers=3");
 }
 
@@ -162,7 +162,7 @@ static void drawn(void)
 			check_at(false, many[s], at[i], 600, 1);
 	check(false, DRAWN "train.steps=14 machine.workers=3 system.delta=7 optimizer.name=momentum");
 	check(false, DRAWN "machine.workers=4 system.delta=3");
-	check(true, DRAWN "train.steps=14 machine.workers=2 system.delta=5 model.dropout=0.1 dtype=f32");
+	check(true, DRAWN "train.steps=14 machine.workers=2 system.delta=5 model.dropout=0.1 precision=f32");
 	check(true, DRAWN "machine.workers=4");
 }
 
@@ -173,7 +173,7 @@ static void batch_norm(void)
 {
 	check(false, NORM "system.name=pipedream train.microbatches=1");
 	check(false, NORM "system.name=pipedream_2bw system.recompute=always train.microbatches=3");
-	check(false, NORM "system.name=ampnet system.in_flight=5 train.microbatches=2 dtype=f32 precision=bf16");
+	check(false, NORM "system.name=ampnet system.in_flight=5 train.microbatches=2 precision=bf16");
 	check(false, NORM "system.name=data_parallel train.microbatches=4");
 	check(false, NORM "system.name=pipedream train.microbatches=2 system.replicas=[2,1] machine.workers=3");
 	check_every(false, NORM "system.name=local_sgd system.replicas=2 system.every=3 train.steps=1200 "
@@ -184,7 +184,7 @@ static void batch_norm(void)
 
 #define CARRIED \
 	"model.name=awd_lm model.layers=3 model.embed=6 model.width=8 model.context=5 model.tied=false " \
-	"data.order=columns dtype=f32 machine.workers=2 "
+	"data.order=columns precision=f32 machine.workers=2 "
 
 /* The state of LSTM layers, of the next step or of micro-batches under way. */
 static void carried(void)
@@ -225,11 +225,11 @@ static void replicas(void)
 	check_every(true,
 		    "system.name=local_sgd system.replicas=2 system.every=2 system.state=averaged optimizer.name=adamw "
 		    "train.batch=2 "
-		    "train.microbatches=2 machine.workers=2 model.dropout=0.1 dtype=f32",
+		    "train.microbatches=2 machine.workers=2 model.dropout=0.1 precision=f32",
 		    2);
 	check(false, "system.name=avgpipe train.batch=8 train.microbatches=4 machine.workers=3");
 	check(true, "system.name=avgpipe system.replicas=3 system.alpha=0.2 train.batch=6 train.microbatches=6 "
-		    "machine.workers=4 dtype=f32");
+		    "machine.workers=4 precision=f32");
 }
 
 static void turns(void)
@@ -238,7 +238,7 @@ static void turns(void)
 		     "train.clip=0.3");
 	check(true, "system.name=pipedream system.replicas=[1,2,1] system.noam=6 train.batch=4 train.microbatches=2 "
 		    "machine.workers=4 "
-		    "model.dropout=0.1 dtype=f32");
+		    "model.dropout=0.1 precision=f32");
 	check(false, "system.name=pipedream system.replicas=[1,3] system.stashing=false train.batch=6 "
 		     "train.microbatches=3 machine.workers=4");
 	check_every(false,
@@ -260,7 +260,7 @@ static void sequential(void)
 	check(true, "system.name=sequential model.dropout=0.1");
 }
 
-#define BF16 "dtype=f32 precision=bf16 "
+#define BF16 "precision=bf16 "
 
 /* Versions in bf16 and what the masters have beyond them. */
 static void bf16(void)
@@ -279,7 +279,7 @@ static void bf16(void)
 	check(false, BF16 "system.name=avgpipe train.batch=8 train.microbatches=4 machine.workers=3");
 }
 
-#define PURE "dtype=f32 precision=bf16_pure "
+#define PURE "precision=bf16_pure "
 
 /* Which numbers a step rounds by goes on with the step's number. */
 static void bf16_pure(void)

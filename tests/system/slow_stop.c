@@ -10,7 +10,7 @@
 #include "schedules/registry.h"
 
 #define RUNS (RIG_SANITIZED ? 4u : 20u)
-#define BLOCKS "model.depth=7 model.width=8 dtype=f32 train.batch=8 "
+#define BLOCKS "model.depth=7 model.width=8 precision=f32 train.batch=8 "
 
 typedef struct asked {
 	uint64_t at;      /* step for which to stop */

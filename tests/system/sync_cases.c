@@ -43,7 +43,7 @@ static const struct {
 
 const char *sync_dnnl(void)
 {
-	return mr_kernels_find("dnnl", MR_F32) ? "backend=dnnl dtype=f32" : NULL;
+	return mr_kernels_find("dnnl", MR_F32) ? "backend=dnnl precision=f32" : NULL;
 }
 
 const char *sync_system(uint32_t i)
@@ -256,6 +256,6 @@ void sync_case_odd_sizes(bool all)
 		snprintf(sets, sizeof(sets),
 			 "model.depth=24 model.width=4 train.clip=%s train.batch=%u train.microbatches=%u",
 			 i % 2 ? "0.1" : "0.0", micro[i], micro[i]);
-		sync_case_check(&(sync_case){"backend=reference dtype=f32", false, sets, 3, workers, true});
+		sync_case_check(&(sync_case){"backend=reference precision=f32", false, sets, 3, workers, true});
 	}
 }

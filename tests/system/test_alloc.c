@@ -59,7 +59,7 @@ static void reference(void)
 	check_none(false, "system.name=pipedream machine.workers=3 train.microbatches=1");
 	check_none(true, "system.name=pipedream system.vertical_sync=true machine.workers=2 train.microbatches=1 "
 			 "train.clip=0.1");
-	check_none(true, "system.name=gpipe machine.workers=3 model.tied=true train.clip=0.1 dtype=f32");
+	check_none(true, "system.name=gpipe machine.workers=3 model.tied=true train.clip=0.1 precision=f32");
 	check_none(false, "system.name=1f1b machine.workers=4");
 	check_none(true, "system.name=1f1b machine.workers=1 model.dropout=0.1");
 }
@@ -78,8 +78,8 @@ static void dnnl(void)
 {
 	if (!mr_kernels_find("dnnl", MR_F32))
 		return;
-	check_dnnl(false, "system.name=pipedream machine.workers=2 train.microbatches=1 backend=dnnl dtype=f32");
-	check_dnnl(true, "system.name=1f1b machine.workers=2 train.clip=0.1 backend=dnnl dtype=f32");
+	check_dnnl(false, "system.name=pipedream machine.workers=2 train.microbatches=1 backend=dnnl precision=f32");
+	check_dnnl(true, "system.name=1f1b machine.workers=2 train.clip=0.1 backend=dnnl precision=f32");
 }
 
 static void allocate(void *arg, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version)

@@ -14,7 +14,8 @@
 #include "weights/carried.h"
 
 #define LM \
-	"model.name=awd_lm model.layers=2 model.embed=6 model.width=8 data.order=columns dtype=f64 backend=reference " \
+	"model.name=awd_lm model.layers=2 model.embed=6 model.width=8 data.order=columns precision=f64 " \
+		"backend=reference " \
 	"optimizer.name=sgd "
 
 static void open_case(rig *r, const char *sets)

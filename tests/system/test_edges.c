@@ -176,7 +176,7 @@ static bool obeys(bool gpt, const char *sets, unsigned workers, uint64_t steps)
 	return st == MR_OK;
 }
 
-#define MLP "model.depth=11 model.width=4 dtype=f32 train.batch=8"
+#define MLP "model.depth=11 model.width=4 precision=f32 train.batch=8"
 
 static void every_system(void)
 {

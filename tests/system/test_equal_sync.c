@@ -14,21 +14,21 @@
 
 static void mlp(void)
 {
-	sync_case_check(&(sync_case){"backend=reference dtype=f64", false, MLP "optimizer.name=momentum", 4,
+	sync_case_check(&(sync_case){"backend=reference precision=f64", false, MLP "optimizer.name=momentum", 4,
 				     1 << 2 | 1 << 3, false});
 }
 
 /* An optimizer of whole matrices, which never steps inside a backward pass. */
 static void mlp_muon(void)
 {
-	sync_case_check(&(sync_case){"backend=reference dtype=f64", false,
+	sync_case_check(&(sync_case){"backend=reference precision=f64", false,
 				     MLP "optimizer.name=muon optimizer.weight_decay=0.1", 2, 1 << 2, false});
 }
 
 /* Running statistics are compared as well, and read by the evaluation. */
 static void mlp_batch_norm(void)
 {
-	sync_case_check(&(sync_case){"backend=reference dtype=f64", false,
+	sync_case_check(&(sync_case){"backend=reference precision=f64", false,
 				     "model.depth=16 model.width=8 model.norm=batch train.batch=24 "
 				     "train.microbatches=8 optimizer.name=momentum",
 				     3, 1 << 2 | 1 << 4, false});
@@ -36,12 +36,12 @@ static void mlp_batch_norm(void)
 
 static void mlp_clipped(void)
 {
-	sync_case_check(&(sync_case){"backend=reference dtype=f32", false, MLP "train.clip=0.1", 4, 1 << 4, false});
+	sync_case_check(&(sync_case){"backend=reference precision=f32", false, MLP "train.clip=0.1", 4, 1 << 4, false});
 }
 
 static void gpt_tied(void)
 {
-	sync_case_check(&(sync_case){"backend=reference dtype=f32", true,
+	sync_case_check(&(sync_case){"backend=reference precision=f32", true,
 				     GPT "model.tied=true model.dropout=0.2 train.clip=0.5", 2,
 				     1 << 1 | 1 << 2 | 1 << 3, false});
 }
@@ -54,7 +54,7 @@ static void networks(void)
 
 	for (size_t i = 0; (network = rig_network(i)); i++) {
 		snprintf(sets, sizeof(sets), "%s train.batch=8 train.microbatches=8 train.clip=0.5", network);
-		sync_case_check(&(sync_case){"backend=reference dtype=f64", true, sets, 2, 1 << 2 | 1 << 3, false});
+		sync_case_check(&(sync_case){"backend=reference precision=f64", true, sets, 2, 1 << 2 | 1 << 3, false});
 		snprintf(sets, sizeof(sets), "%s train.batch=8 train.microbatches=4", network);
 		if (sync_dnnl())
 			sync_case_system(&(sync_case){sync_dnnl(), true, sets, 3, 0, false}, "system.name=1f1b", 2);
@@ -64,20 +64,20 @@ static void networks(void)
 /* Versions in bf16, masters in f32: the state that is compared has what the masters are beyond the versions. */
 static void mlp_bf16(void)
 {
-	sync_case_check(&(sync_case){"backend=reference dtype=f32 precision=bf16", false,
+	sync_case_check(&(sync_case){"backend=reference precision=bf16", false,
 				     MLP "optimizer.name=adamw optimizer.weight_decay=0.1", 4, 1 << 2 | 1 << 3, false});
 }
 
 static void gpt_tied_bf16(void)
 {
-	sync_case_check(&(sync_case){"backend=reference dtype=f32 precision=bf16", true,
+	sync_case_check(&(sync_case){"backend=reference precision=bf16", true,
 				     GPT "model.tied=true model.dropout=0.2 train.clip=0.5", 2, 1 << 2, false});
 }
 
 static void gpt_fused_bf16(void)
 {
 	if (mr_kernels_find("fused", MR_BF16))
-		sync_case_check(&(sync_case){"backend=fused dtype=f32 precision=bf16", true,
+		sync_case_check(&(sync_case){"backend=fused precision=bf16", true,
 					     GPT "model.tied=true model.dropout=0.1", 2, 1 << 2, false});
 }
 
@@ -85,16 +85,16 @@ static void gpt_onednn_bf16(void)
 {
 	if (!mr_kernels_find("onednn", MR_BF16))
 		return;
-	sync_case_check(&(sync_case){"backend=onednn dtype=f32 precision=bf16", true, GPT "model.dropout=0.1", 2,
+	sync_case_check(&(sync_case){"backend=onednn precision=bf16", true, GPT "model.dropout=0.1", 2,
 				     1 << 2, false});
-	sync_case_check(&(sync_case){"backend=onednn dtype=f32 precision=bf16_pure", true,
+	sync_case_check(&(sync_case){"backend=onednn precision=bf16_pure", true,
 				     GPT "model.tied=true model.dropout=0.1", 2, 1 << 2, false});
 }
 
 /* No masters: what a step rounds at random must follow from the parameter, the element and the step alone. */
 static void mlp_bf16_pure(void)
 {
-	sync_case_check(&(sync_case){"backend=reference dtype=f32 precision=bf16_pure", false,
+	sync_case_check(&(sync_case){"backend=reference precision=bf16_pure", false,
 				     MLP "optimizer.name=adamw optimizer.weight_decay=0.1", 4, 1 << 2 | 1 << 3, false});
 }
 
@@ -102,17 +102,17 @@ static void gpt_bf16_pure(void)
 {
 	if (!mr_kernels_find_pure("auto"))
 		return;
-	sync_case_check(&(sync_case){"backend=auto dtype=f32 precision=bf16_pure", true,
+	sync_case_check(&(sync_case){"backend=auto precision=bf16_pure", true,
 				     GPT "model.tied=true model.dropout=0.1", 2, 1 << 2, false});
 }
 
 /* Gradients over all replicas at once are one sum in ascending order, whatever the number of workers. */
 static void joint_gradients(void)
 {
-	static const char *const mlps[] = {"backend=reference dtype=f64", "backend=auto dtype=f32",
-					   "backend=reference dtype=f32 precision=bf16",
-					   "backend=auto dtype=f32 precision=bf16",
-					   "backend=reference dtype=f32 precision=bf16_pure"};
+	static const char *const mlps[] = {"backend=reference precision=f64", "backend=auto precision=f32",
+					   "backend=reference precision=bf16",
+					   "backend=auto precision=bf16",
+					   "backend=reference precision=bf16_pure"};
 	const char *joint = "system.name=data_parallel system.gradients=joint";
 
 	for (size_t i = 0; i < sizeof(mlps) / sizeof(mlps[0]); i++)
@@ -124,7 +124,8 @@ static void joint_gradients(void)
 						      "train.microbatches=6 optimizer.name=adamw",
 						      4, 0, false},
 					 joint, workers);
-	sync_case_system(&(sync_case){"backend=reference dtype=f32", true, GPT "model.dropout=0.2", 3, 0, false}, joint,
+	sync_case_system(&(sync_case){"backend=reference precision=f32", true, GPT "model.dropout=0.2", 3, 0,
+		false}, joint,
 			 3);
 	if (sync_dnnl()) {
 		sync_case_system(&(sync_case){sync_dnnl(), true, GPT "model.dropout=0.2", 3, 0, false}, joint, 2);
@@ -143,7 +144,7 @@ static void dlrm_joint_gradients(void)
 {
 	const char *joint = "system.name=data_parallel system.gradients=joint";
 
-	sync_case_system(&(sync_case){"backend=reference dtype=f32", false, DLRM "optimizer.name=momentum", 3, 0,
+	sync_case_system(&(sync_case){"backend=reference precision=f32", false, DLRM "optimizer.name=momentum", 3, 0,
 				      false},
 			 joint, 3);
 	if (sync_dnnl())
@@ -160,7 +161,7 @@ static void gpt_cut_inside_blocks(void)
 		"system.name=gpipe", "system.name=gpipe system.recompute=always", "system.name=1f1b",
 		"system.name=zb_h1", "system.name=1f1b system.merge_w=2",         "system.name=zb_h2 system.steal=true",
 	};
-	const sync_case c = {"backend=reference dtype=f32", true,
+	const sync_case c = {"backend=reference precision=f32", true,
 			     "model.layers=3 model.width=8 model.heads=1 model.context=4 model.tied=true "
 			     "train.batch=8 train.microbatches=8 train.clip=0.5 ", 2, 0, false};
 
@@ -191,7 +192,7 @@ static void train(const oracle_lists *lists, uint64_t steps, rig_result *out)
 
 	*out = (rig_result){0};
 	rig_init(&r);
-	rig_sets(&r, "dtype=f32 system.name=sequential optimizer.name=sgd");
+	rig_sets(&r, "precision=f32 system.name=sequential optimizer.name=sgd");
 	rig_open(&r);
 	oracle_train(&r.s, lists, steps, true, out);
 	rig_fini(&r);
@@ -260,7 +261,7 @@ static double first_loss(const char *system, uint32_t n_micro)
 	rig r;
 
 	rig_init(&r);
-	rig_sets(&r, "dtype=f64 optimizer.name=sgd train.batch=24");
+	rig_sets(&r, "precision=f64 optimizer.name=sgd train.batch=24");
 	rig_set(&r, "train.microbatches=%u", n_micro);
 	rig_sets(&r, system);
 	rig_open(&r);

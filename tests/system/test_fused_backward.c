@@ -42,8 +42,8 @@ static void the_bits_are_those_of_activations_apart(void)
 					      "system.name=gpipe machine.workers=2 system.recompute=always",
 					      "system.name=pipedream train.microbatches=1 machine.workers=2",
 					      "system.name=zb_h1 machine.workers=2"};
-	static const char *const backends[] = {"backend=dnnl dtype=f32", "backend=reference dtype=f32",
-					       "backend=reference dtype=f64"};
+	static const char *const backends[] = {"backend=dnnl precision=f32", "backend=reference precision=f32",
+					       "backend=reference precision=f64"};
 	char sets[200];
 
 	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)

@@ -110,9 +110,9 @@ static void inside_equals_after(void)
 
 	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
 		for (size_t o = 0; o < sizeof(optimizers) / sizeof(optimizers[0]); o++) {
-			compare(systems[i], "dtype=f64", optimizers[o], false);
+			compare(systems[i], "precision=f64", optimizers[o], false);
 			if (mr_kernels_find("dnnl", MR_F32))
-				compare(systems[i], "backend=dnnl dtype=f32", optimizers[o], o % 2);
+				compare(systems[i], "backend=dnnl precision=f32", optimizers[o], o % 2);
 		}
 }
 
@@ -134,9 +134,9 @@ static void tied_inside_equals_after(void)
 
 	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
 		for (size_t o = 0; o < sizeof(optimizers) / sizeof(optimizers[0]); o++) {
-			compare(systems[i], "dtype=f64", optimizers[o], true);
+			compare(systems[i], "precision=f64", optimizers[o], true);
 			if (mr_kernels_find("dnnl", MR_F32))
-				compare(systems[i], "backend=dnnl dtype=f32", optimizers[o], true);
+				compare(systems[i], "backend=dnnl precision=f32", optimizers[o], true);
 		}
 }
 
@@ -167,9 +167,9 @@ static void few_equal_two_gradients(void)
 					      "system.name=pipedream machine.workers=1"};
 
 	for (int i = 0; i < 3; i++) {
-		few_equal_the_engine("dtype=f64", engines[i]);
+		few_equal_the_engine("precision=f64", engines[i]);
 		if (mr_kernels_find("dnnl", MR_F32))
-			few_equal_the_engine("backend=dnnl dtype=f32 optimizer.name=adamw model.dropout=0.1",
+			few_equal_the_engine("backend=dnnl precision=f32 optimizer.name=adamw model.dropout=0.1",
 					     engines[i]);
 	}
 }

@@ -12,7 +12,7 @@
 #include "replay_cases.h"
 #include "rig.h"
 
-#define MLP "model.depth=3 model.width=6 model.norm=batch dtype=f64 backend=reference "
+#define MLP "model.depth=3 model.width=6 model.norm=batch precision=f64 backend=reference "
 
 /* A run of the engine with a pause and an evaluation equals its replay. */
 static void replays(void)

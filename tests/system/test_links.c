@@ -65,7 +65,7 @@ static bool check(const char *sets, const char *system, unsigned workers)
 	return st == MR_OK;
 }
 
-#define MLP "dtype=f32 model.depth=15 model.width=8 train.norm_every=0"
+#define MLP "precision=f32 model.depth=15 model.width=8 train.norm_every=0"
 
 static void flushing(void)
 {
@@ -145,7 +145,7 @@ static void tied(void)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		for (unsigned d = cases[i].most; d >= cases[i].fewest; d--)
-			CU_ASSERT_TRUE(check("dtype=f32 train.norm_every=0 model.tied=true", cases[i].system, d) ||
+			CU_ASSERT_TRUE(check("precision=f32 train.norm_every=0 model.tied=true", cases[i].system, d) ||
 				       d == 3);
 }
 

@@ -295,7 +295,7 @@ static void one_pass(void)
 			rig_result want = {0}, got = {0};
 			char sets[300];
 
-			snprintf(sets, sizeof(sets), "dtype=%s model.width=130 model.depth=2 system.name=pipedream "
+			snprintf(sets, sizeof(sets), "precision=%s model.width=130 model.depth=2 system.name=pipedream "
 				 "train.microbatches=1 optimizer.name=%s", types[k % 2], optimizers[k / 2]);
 			train(sets, all[i], &got);
 			snprintf(sets + strlen(sets), sizeof(sets) - strlen(sets), " train.clip=1e30");

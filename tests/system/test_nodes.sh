@@ -31,7 +31,7 @@ system = { name = "1f1b"; };
 train = { steps = 1; batch = 4; microbatches = 2; lr = 0.01; };
 machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
 backend = "reference";
-dtype = "f64";
+precision = "f64";
 END
 
 # The kernel refuses: mbind, and the first thread touches all; move_pages, and nobody can tell.

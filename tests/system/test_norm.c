@@ -120,9 +120,9 @@ static void check_case(const norm_case *c, const char *backend)
 static void norms_are_those_of_clipping(void)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		check_case(&cases[i], "dtype=f64");
+		check_case(&cases[i], "precision=f64");
 		if (mr_kernels_find("dnnl", MR_F32))
-			check_case(&cases[i], "backend=dnnl dtype=f32");
+			check_case(&cases[i], "backend=dnnl precision=f32");
 	}
 }
 

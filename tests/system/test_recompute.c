@@ -98,19 +98,19 @@ static void mlp(void)
 {
 	check(false, "model.activation=gelu", 3, false, 4);
 	check(false, "model.activation=relu optimizer.name=momentum", 1, false, 4);
-	check(false, "train.clip=0.1 dtype=f32", 2, false, 1);
+	check(false, "train.clip=0.1 precision=f32", 2, false, 1);
 }
 
 static void gpt_dropout(void)
 {
-	check(true, "model.dropout=0.2 model.tied=true train.clip=0.5 dtype=f32", 3, false, 4);
+	check(true, "model.dropout=0.2 model.tied=true train.clip=0.5 precision=f32", 3, false, 4);
 	check(true, "model.dropout=0.1 model.tied=false", 2, true, 0);
 }
 
 static void dnnl(void)
 {
 	if (sync_dnnl())
-		check(true, "backend=dnnl dtype=f32 model.dropout=0.1", 2, false, 4);
+		check(true, "backend=dnnl precision=f32 model.dropout=0.1", 2, false, 4);
 }
 
 /* At a pause with micro-batches under way the last stage would have targets that are not saved. */

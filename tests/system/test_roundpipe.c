@@ -49,12 +49,12 @@ static void compare(bool gpt, const char *sets)
 static void mlp(void)
 {
 	compare(false, "model.depth=9 train.batch=8 train.microbatches=4");
-	compare(false, "model.depth=9 dtype=f32 train.batch=3 train.microbatches=3 optimizer.name=momentum");
+	compare(false, "model.depth=9 precision=f32 train.batch=3 train.microbatches=3 optimizer.name=momentum");
 }
 
 static void gpt(void)
 {
-	compare(true, "model.layers=6 dtype=f32 model.dropout=0.1 train.batch=4 train.microbatches=4");
+	compare(true, "model.layers=6 precision=f32 model.dropout=0.1 train.batch=4 train.microbatches=4");
 }
 
 void mr_suite_roundpipe(void)

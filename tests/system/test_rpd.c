@@ -176,8 +176,8 @@ static void drawn_delays(void)
 		check("optimizer.name=momentum train.schedule=cosine", MLP, d, "system.delta=20",
 		      (mr_rpd_params){.delta = 20});
 	}
-	check("dtype=f32", MLP, 3, "", (mr_rpd_params){.delta = 7}); /* S^2 - S/2 = 7.5 */
-	check("dtype=f32 precision=bf16 optimizer.name=adamw", MLP, 3, "", (mr_rpd_params){.delta = 7});
+	check("precision=f32", MLP, 3, "", (mr_rpd_params){.delta = 7}); /* S^2 - S/2 = 7.5 */
+	check("precision=bf16 optimizer.name=adamw", MLP, 3, "", (mr_rpd_params){.delta = 7});
 }
 
 static void other_orders(void)

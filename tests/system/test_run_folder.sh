@@ -120,7 +120,7 @@ misfit 'partition="fc.1"' "other options of the model, the optimizer or the miti
 misfit mitigation.name=gap_aware "mitigation none and cannot be resumed with gap_aware" "$@"
 misfit optimizer.name=sgd "optimizer adamw and cannot be resumed with sgd" "$@"
 misfit data.noise=0.25 "other data" "$@"
-misfit dtype=f32 "dtype f64 and cannot be resumed with f32" "$@"
+misfit precision=f32 "precision f64 and cannot be resumed with f32" "$@"
 
 # --- no room for the metrics (a limit in blocks of 512 bytes, which the other files keep to). The thread sanitizer
 # keeps its own memory in a file and breaks down under the limit: then there is nothing to see.

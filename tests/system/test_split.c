@@ -284,8 +284,8 @@ static void sizes_follow_the_types_of_their_class(void)
 
 static void on_all(bool gpt, const char *sets)
 {
-	static const char *const backends[] = {"backend=reference dtype=f64", "backend=reference dtype=f32",
-					       "backend=dnnl dtype=f32"};
+	static const char *const backends[] = {"backend=reference precision=f64", "backend=reference precision=f32",
+					       "backend=dnnl precision=f32"};
 
 	for (int i = 0; i < 3; i++) {
 		char line[200];

@@ -120,7 +120,7 @@ static void one_stage_a_worker(void)
 {
 	for (unsigned d = 2; d <= 4; d++) {
 		check(false, "model.depth=11", "system.name=zb_h1", d, RUNS);
-		check(false, "model.depth=11 dtype=f32", "system.name=zb_h2", d, RUNS);
+		check(false, "model.depth=11 precision=f32", "system.name=zb_h2", d, RUNS);
 	}
 	check(false, "model.depth=11 train.clip=0.5", "system.name=zb_h2", 3, RUNS);
 	some_were_stolen();
@@ -128,7 +128,7 @@ static void one_stage_a_worker(void)
 
 static void several_stages_a_worker(void)
 {
-	check(false, "model.depth=15 dtype=f32", "system.name=interleaved_zb", 2, RUNS);
+	check(false, "model.depth=15 precision=f32", "system.name=interleaved_zb", 2, RUNS);
 	check(false, "model.depth=15", "system.name=zb_v", 3, RUNS);
 	check(false, "model.depth=15 train.clip=0.5", "system.name=v_min", 3, RUNS);
 	check(false, "model.depth=15", "system.name=interleaved_zb", 4, RUNS);
@@ -138,12 +138,12 @@ static void several_stages_a_worker(void)
 static void merged(void)
 {
 	check(false, "model.depth=11", "system.name=1f1b system.merge_w=2", 3, RUNS);
-	check(false, "model.depth=11 dtype=f32", "system.name=1f1b system.merge_w=3", 2, RUNS);
+	check(false, "model.depth=11 precision=f32", "system.name=1f1b system.merge_w=3", 2, RUNS);
 }
 
 static void gpt(void)
 {
-	check(true, "dtype=f32 model.dropout=0.1", "system.name=zb_h2", 2, RUNS);
+	check(true, "precision=f32 model.dropout=0.1", "system.name=zb_h2", 2, RUNS);
 	check(true, "model.tied=true", "system.name=zb_v", 2, RUNS);
 }
 
@@ -201,11 +201,11 @@ static void chosen_case(const char *sets, const char *system, unsigned workers)
 static void chosen(void)
 {
 	chosen_case("model.depth=11", "system.name=1f1b system.merge_w=2", 3);
-	chosen_case("model.depth=11 dtype=f32", "system.name=1f1b system.merge_w=8", 2);
+	chosen_case("model.depth=11 precision=f32", "system.name=1f1b system.merge_w=8", 2);
 	chosen_case("model.depth=11 train.clip=0.5", "system.name=zb_h2", 4);
-	chosen_case("model.depth=15 dtype=f32", "system.name=zb_v", 2);
+	chosen_case("model.depth=15 precision=f32", "system.name=zb_v", 2);
 	if (mr_kernels_find("dnnl", MR_F32))
-		chosen_case("model.depth=11 dtype=f32 backend=dnnl", "system.name=interleaved_zb", 2);
+		chosen_case("model.depth=11 precision=f32 backend=dnnl", "system.name=interleaved_zb", 2);
 }
 
 static void like_sequential(void)
@@ -213,10 +213,10 @@ static void like_sequential(void)
 	rig_result one = {0}, many = {0};
 	rig r;
 
-	open_case(&r, false, "model.depth=11 dtype=f32", "system.name=sequential", 1);
+	open_case(&r, false, "model.depth=11 precision=f32", "system.name=sequential", 1);
 	rig_train(&r, STEPS, true, &one);
 	rig_fini(&r);
-	open_case(&r, false, "model.depth=11 dtype=f32", "system.name=zb_h2 system.steal=true", 3);
+	open_case(&r, false, "model.depth=11 precision=f32", "system.name=zb_h2 system.steal=true", 3);
 	rig_start(&r);
 	rig_delays(300, 5);
 	rig_run(&r, STEPS, &many);

@@ -56,8 +56,8 @@ static void the_bits_are_those_of_sums_apart(void)
 		"system.name=sequential", "system.name=sequential train.microbatches=1 model.tied=true",
 		"system.name=1f1b machine.workers=3", "system.name=gpipe machine.workers=2",
 		"system.name=pipedream train.microbatches=1 machine.workers=2", "system.name=zb_h1 machine.workers=2"};
-	static const char *const backends[] = {"backend=dnnl dtype=f32", "backend=reference dtype=f32",
-					       "backend=reference dtype=f64"};
+	static const char *const backends[] = {"backend=dnnl precision=f32", "backend=reference precision=f32",
+					       "backend=reference precision=f64"};
 	char sets[200];
 
 	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)

@@ -260,7 +260,7 @@ static void local_sgd_in_bf16(void)
 	theory t = {0};
 
 	rig_init(&t.r);
-	rig_sets(&t.r, "dtype=f32 precision=bf16 system.name=local_sgd system.replicas=2 system.every=2 train.batch=4 "
+	rig_sets(&t.r, "precision=bf16 system.name=local_sgd system.replicas=2 system.every=2 train.batch=4 "
 		       "train.microbatches=2 machine.workers=4");
 	rig_open(&t.r);
 	MR_CHECK_OK(mr_unit_rounds(THEORY_STAGES, 16, 2, 2, &u));

@@ -269,10 +269,10 @@ static void everywhere(const model *m, const char *run, double lr)
 	tolerance f64 = {1e-10, 1e-9}, f32 = {1e-5, 10 * lr};
 
 	for (int i = 0; i < 6; i++) {
-		one(m, run, "backend=reference dtype=f64", how[i], &f64);
-		one(m, run, "backend=reference dtype=f32", how[i], &f32);
+		one(m, run, "backend=reference precision=f64", how[i], &f64);
+		one(m, run, "backend=reference precision=f32", how[i], &f32);
 		if (mr_kernels_find("dnnl", MR_F32))
-			one(m, run, "backend=dnnl dtype=f32", how[i], &f32);
+			one(m, run, "backend=dnnl precision=f32", how[i], &f32);
 	}
 }
 
@@ -345,9 +345,9 @@ static void clipped(void)
 	tolerance f64 = {1e-10, 1e-9}, f32 = {1e-5, 0.1};
 
 	for (int i = 0; i < 3; i++) {
-		clipped_on(how[i], "backend=reference dtype=f64", &f64);
+		clipped_on(how[i], "backend=reference precision=f64", &f64);
 		if (mr_kernels_find("dnnl", MR_F32))
-			clipped_on(how[i], "backend=dnnl dtype=f32", &f32);
+			clipped_on(how[i], "backend=dnnl precision=f32", &f32);
 	}
 }
 

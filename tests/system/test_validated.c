@@ -200,7 +200,8 @@ static void clipping(void)
 	check(false, MLP, "system.name=zb_h2", 3, 0.01, NULL);
 	check(false, MLP, "system.name=zb_h2", 3, 0, NULL);
 	check(false, MLP, "system.name=zb_h2", 3, middle_norm(MLP, "system.name=zb_h2", 3), NULL);
-	check(false, MLP " dtype=f32", "system.name=zb_h1", 2, middle_norm(MLP " dtype=f32", "system.name=zb_h1", 2),
+	check(false, MLP " precision=f32", "system.name=zb_h1", 2,
+	      middle_norm(MLP " precision=f32", "system.name=zb_h1", 2),
 	      NULL);
 	check(false, MLP " optimizer.name=sgd", "system.name=zb_h1", 1, 0.01, NULL);
 	check(false, "train.microbatches=2", "system.name=zb_h2", 4, 0.01, NULL); /* every forward comes before V */
@@ -216,7 +217,7 @@ static void not_numbers(void)
 	n_taken_back = 0;
 	check(false, MLP, "system.name=zb_h2", 3, 0, &(poison){0, {1, 4, 8}});
 	check(false, MLP, "system.name=zb_h2", 3, 0.05, &(poison){2, {2, 3, 4}});
-	check(false, MLP " optimizer.name=momentum dtype=f32", "system.name=zb_h1", 2, 0, &(poison){1, {1, 2, 7}});
+	check(false, MLP " optimizer.name=momentum precision=f32", "system.name=zb_h1", 2, 0, &(poison){1, {1, 2, 7}});
 	CU_ASSERT(n_taken_back > 0);
 }
 
@@ -240,16 +241,16 @@ static void check_gpt(const char *sets, poison *p)
 
 static void gpt(void)
 {
-	check_gpt("model.dropout=0.1 train.microbatches=8 dtype=f32", NULL);
+	check_gpt("model.dropout=0.1 train.microbatches=8 precision=f32", NULL);
 	if (sync_dnnl())
-		check_gpt("backend=dnnl dtype=f32 train.microbatches=4", &(poison){0, {3, 5, 8}});
+		check_gpt("backend=dnnl precision=f32 train.microbatches=4", &(poison){0, {3, 5, 8}});
 }
 
 /* A run that stands at a step goes on from there as the one that never stopped: nothing at a pause is taken on trust.
  */
 static void resumes(void)
 {
-	static const char sets[] = MLP " train.clip=0.5 dtype=f32",
+	static const char sets[] = MLP " train.clip=0.5 precision=f32",
 			  system[] = "system.name=zb_h2 system.optimizer=validated";
 	rig_result whole = {0}, saved = {0}, rest = {0};
 	mr_state st;
@@ -303,7 +304,8 @@ static void skipping_equals_sequential(void)
 	for (int i = 0; i < 3; i++) {
 		rig r;
 
-		open_case(&r, false, "dtype=f32 optimizer.name=sgd train.lr=1e6 train.clip=1e30 train.nonfinite=skip",
+		open_case(&r, false, "precision=f32 optimizer.name=sgd train.lr=1e6 train.clip=1e30 "
+			"train.nonfinite=skip",
 			  systems[i], i ? 2 : 1);
 		rig_train(&r, 4, false, &got[i]);
 		rig_fini(&r);

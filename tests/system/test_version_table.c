@@ -16,7 +16,7 @@
 /* Clipping that never clips keeps the optimizer's step out of the backward pass, so that an observer comes between
  * them. */
 #define APART " train.clip=1e30"
-#define MLP "model.depth=7 model.width=6 dtype=f64 train.batch=6 train.steps=30"
+#define MLP "model.depth=7 model.width=6 precision=f64 train.batch=6 train.steps=30"
 
 /* --- bytes --- */
 

@@ -115,16 +115,16 @@ static void draw_training(draw *d)
 						"wsd train.cooldown_curve=sqrt",
 						"step train.milestones=4 train.step_every=3 train.gamma=0.5"};
 	uint32_t micro = d->asynchronous ? d->micro : 1 + below(d, 7), samples = 1 + below(d, 3);
-	const char *backend = "backend=reference dtype=f32", *mitigation = draw_mitigation(d);
+	const char *backend = "backend=reference precision=f32", *mitigation = draw_mitigation(d);
 	const char *optimizer = optimizers[d->predicts ? 3 + below(d, 2) : below(d, 5)];
 	bool own = strstr(mitigation, "optimizer.name="), coupled = !own && strcmp(optimizer, "adamw") && one_in(d, 2);
 	const char *decay = own ? "" : decays[coupled ? 1 + below(d, 2) : below(d, 3)];
 	int n;
 
 	if (one_in(d, 3))
-		backend = "backend=reference dtype=f64";
+		backend = "backend=reference precision=f64";
 	else if (one_in(d, 8) && mr_kernels_find("dnnl", MR_F32))
-		backend = "backend=dnnl dtype=f32";
+		backend = "backend=dnnl precision=f32";
 	d->steps = d->asynchronous ? 8 + below(d, 12) : 3 + below(d, 5);
 	d->clipped = one_in(d, 3);
 	n = snprintf(d->sets, sizeof(d->sets),

@@ -159,8 +159,8 @@ same() {
 
 sets_of() {
 	case $1 in
-	f64) echo "--set backend=reference --set dtype=f64" ;;
-	f32) echo "--set backend=dnnl --set dtype=f32" ;;
+	f64) echo "--set backend=reference --set precision=f64" ;;
+	f32) echo "--set backend=dnnl --set precision=f32" ;;
 	bf16 | bf16_pure) echo "--set backend=reference --set precision=$1" ;;
 	esac
 }

@@ -334,7 +334,7 @@ static void test_fields(void)
 		{offsetof(mr_job, train.microbatches), -1},  {offsetof(mr_job, train.microbatches), INT64_MAX},
 		{offsetof(mr_job, train.steps), 0},          {offsetof(mr_job, machine.workers), -1},
 		{offsetof(mr_job, machine.workers), 1 << 20}, {offsetof(mr_job, machine.threads), -5},
-		{offsetof(mr_job, dtype), 77},               {offsetof(mr_job, precision), -1},
+		{offsetof(mr_job, precision), 77},           {offsetof(mr_job, precision), -1},
 		{offsetof(mr_job, train.schedule), 99},      {offsetof(mr_job, train.nonfinite), 99},
 		{offsetof(mr_job, checkpoint.hung), 99},     {offsetof(mr_job, machine.loaders), -1},
 		{offsetof(mr_job, machine.teams), 99},

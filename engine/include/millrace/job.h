@@ -32,14 +32,14 @@
 
 typedef struct mr_values mr_values; /* one value for each entry of a plug-in's table */
 
+/* The type of a tensor's numbers. */
 typedef enum mr_job_dtype {
 	MR_JOB_F32,
 	MR_JOB_F64,
-	MR_JOB_BF16 /* of a tensor; of a job only as its precision */
+	MR_JOB_BF16
 } mr_job_dtype;
 
 typedef enum mr_job_precision {
-	MR_PRECISION_AUTO, /* follows mr_job.dtype */
 	MR_PRECISION_F32,
 	MR_PRECISION_F64,
 	MR_PRECISION_BF16, /* weights and activations in bf16; gradients, optimizer state and masters in f32 */
@@ -170,7 +170,6 @@ typedef struct mr_job {
 	const char *name;      /* of the run; names the folder runs/NAME */
 	const char *base_dir;  /* base of relative paths of data, costs and choices; NULL: the current folder */
 	const char *backend;
-	int64_t dtype;         /* mr_job_dtype: F32 or F64 */
 	int64_t precision;     /* mr_job_precision */
 	const char *costs;     /* file of measured times; "": none */
 	const char *partition; /* "auto", or names of layers with commas between */
