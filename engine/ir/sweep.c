@@ -43,10 +43,9 @@ static uint32_t missing(mr_sweep *s, uint32_t line)
 {
 	const mr_unroll *g = s->g;
 	uint32_t node = s->node[line], n = g->edge_first[node + 1] - g->edge_first[node] + 1;
-	const uint32_t *edge = g->edge + g->edge_first[node];
 
 	for (uint32_t k = s->source[line]; k < n; k++) {
-		uint32_t from = k ? edge[k - 1] : node < g->n_nodes ? g->storage[node] : MR_NO_NODE;
+		uint32_t from = k ? g->edge[g->edge_first[node] + k - 1] : node < g->n_nodes ? g->storage[node] : MR_NO_NODE;
 
 		if (from == MR_NO_NODE || s->done[from])
 			continue;

@@ -121,7 +121,7 @@ static mr_status check(const mr_crc_file *f, const mr_saved_tensor *t)
 /* Tensors that lie one behind the other are one piece. */
 static size_t append(mr_crc_piece *p, size_t n, const mr_saved_tensor *t)
 {
-	if (n > 1 && (const uint8_t *)p[n - 1].data + p[n - 1].bytes == (const uint8_t *)t->data)
+	if (n > 1 && p[n - 1].data && (const uint8_t *)p[n - 1].data + p[n - 1].bytes == (const uint8_t *)t->data)
 		p[n - 1].bytes += t->bytes;
 	else
 		p[n++] = (mr_crc_piece){.data = t->data, .bytes = t->bytes};

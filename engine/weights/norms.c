@@ -159,7 +159,8 @@ mr_status mr_norms_compute(mr_stage_weights *b, mr_kctx *kc, uint64_t version)
 	for (uint32_t p = first; p < end; p++) {
 		MR_TRY(block ? square_noted(b, kc, p, block, &sumsq[p - first])
 			     : square_in(b, kc, p, mr_weights_total(b), &sumsq[p - first]));
-		block += block ? n_blocks(b, p) : 0;
+		if (block)
+			block += n_blocks(b, p);
 	}
 	return MR_OK;
 }

@@ -18,7 +18,7 @@ void brute_tail_only(brute *b, const mr_instr *in, uint16_t w)
 {
 	const mr_list *l = &b->p->lists[w * MR_N_SECTIONS + MR_BODY];
 
-	if (!b->p->contract.steal || in < l->at || in >= l->at + l->n)
+	if (!b->p->contract.steal || !l->n || in < l->at || in >= l->at + l->n)
 		brute_wrong(b, in, "placed on any worker where that is not allowed");
 	for (const mr_instr *k = in; k < l->at + l->n; k++)
 		if (k->op < MR_OP_N && (k->op != MR_OP_W || !(k->flags & MR_INSTR_ANY)))
