@@ -89,7 +89,7 @@ static void fill(const training *t, int64_t workers, const char *system, mr_job 
 	j->train.steps = 1000;
 	j->train.batch = t->batch;
 	j->train.microbatches = 1;
-	j->train.lr = 2e-3;
+	check(mr_job_set(j, "optimizer.lr", "2e-3"), t->name);
 	j->machine.workers = workers;
 	j->machine.threads = 1;
 	check(mr_job_check(j), t->name);

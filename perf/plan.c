@@ -89,7 +89,7 @@ static void fill(const model *m, int64_t batch, mr_job *j)
 	j->train.steps = 1000000;
 	j->train.batch = batch;
 	j->train.microbatches = 1;
-	j->train.lr = 1e-4;
+	check(mr_job_set(j, "optimizer.lr", "1e-4"), m->name);
 	check(mr_job_check(j), m->name);
 }
 

@@ -41,9 +41,9 @@ tokens='data = { name = "tokens"; path = "tokens.bin"; vocab = 50257; };'
 hidden=$(printf '2048, %.0s' 1 2 3 4 5 6 7 8 9 10 11)2048
 # conf NAME MODEL DATA OPTIMIZER BATCH
 conf() {
-	printf 'model = { %s };\n%s\noptimizer = { name = "%s"; };\n' "$2" "$3" "$4" >"$1.cfg"
+	printf 'model = { %s };\n%s\noptimizer = { name = "%s"; lr = 0.001; };\n' "$2" "$3" "$4" >"$1.cfg"
 	printf 'system = { name = "sequential"; };\n' >>"$1.cfg"
-	printf 'train = { steps = 100; batch = %s; microbatches = 1; lr = 0.001; };\n' "$5" >>"$1.cfg"
+	printf 'train = { steps = 100; batch = %s; microbatches = 1; };\n' "$5" >>"$1.cfg"
 }
 conf mlp "name = \"mlp\"; hidden = [$hidden];" "$rows" adamw 2048
 conf gpt_124M 'name = "gpt"; layers = 12; width = 768; heads = 12; context = 256;' "$tokens" adamw 64

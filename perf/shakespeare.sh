@@ -34,7 +34,7 @@ for system in sequential 1f1b pipedream; do
 	warmup=100
 	[ "$steps" -ge 100 ] || warmup=0
 	"$millrace" train "$root/conf/shakespeare.cfg" --set "data.path=$text" --set "system.name=$system" \
-		--set "run.dir=$dir/$system" --set "train.steps=$steps" --set train.warmup=$warmup \
+		--set "run.dir=$dir/$system" --set "train.steps=$steps" --set lr_schedule.warmup=$warmup \
 			--set sample.tokens=1 >"$dir/log" 2>&1 || {
 		cat "$dir/log" >&2
 		exit 1

@@ -135,9 +135,9 @@ mlp() {
 		model = { name = "mlp";
 			hidden = [512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512]; };
 		data = { name = "synthetic"; features = 512; classes = 10; samples = 8192; validation = 0.0; };
-		optimizer = { name = "momentum"; };
+		optimizer = { name = "momentum"; lr = 0.001; };
 		system = { name = "gpipe"; };
-		train = { batch = 256; microbatches = 8; steps = $1; lr = 0.001; eval_every = 0; };
+		train = { batch = 256; microbatches = 8; steps = $1; eval_every = 0; };
 		machine = { workers = 2; threads = 1; };
 	END
 }
@@ -186,7 +186,7 @@ learn() {
 		need=
 		for r in $rates; do
 			if ! train gpt.cfg --set "system.name=$name" --set "train.microbatches=$micro" \
-				--set "train.lr=$r" \
+				--set "optimizer.lr=$r" \
 				${option:+--set "system.$option"}; then
 				printf '%s %s: %s\n' "$name" "$option" "$(head -1 err)" >&2
 				continue
@@ -211,10 +211,10 @@ async() {
 		model = { name = "gpt"; layers = 4; width = 64; heads = 2; context = 64; dropout = 0.0;
 			init_std = 0.06; };
 		data = { name = "text"; path = "$text"; validation = 0.1; };
-		optimizer = { name = "adamw"; beta2 = 0.95; weight_decay = 0.1; };
+		optimizer = { name = "adamw"; lr = 2e-3; beta2 = 0.95; weight_decay = 0.1; };
 		system = { name = "pipedream"; };
-		train = { steps = ${steps:-600}; batch = 16; lr = 2e-3; schedule = "constant"; warmup = 50;
-			eval_every = 0; };
+		train = { steps = ${steps:-600}; batch = 16; eval_every = 0; };
+		lr_schedule = { name = "constant"; warmup = 50; };
 		machine = { workers = 2; };
 	END
 	echo '| system | ms a step | to 2.3, at rate | loss in the end | memory planned, measured |'

@@ -31,6 +31,7 @@ static uint64_t fold_run(const mr_session *s)
 
 typedef struct folder {
 	uint64_t h;
+	bool rate;  /* lr is among them: a run may go on with another one */
 	bool files; /* texts are names of files: their contents are in the fingerprint, and the files may move */
 } folder;
 
@@ -38,6 +39,8 @@ static mr_status fold_option(void *arg, const mr_option *o, const char *text)
 {
 	folder *f = arg;
 
+	if (f->rate && !strcmp(o->name, "lr"))
+		return MR_OK;
 	if (!f->files || o->type != MR_OPT_STRING)
 		f->h = fold_text(fold_text(f->h, o->name), text);
 	return MR_OK;
@@ -47,7 +50,7 @@ static mr_status fold_choices(const mr_session *s, uint64_t *h)
 {
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
 		const mr_choice *c = mr_job_choice_of(s->job, (mr_job_group)g);
-		folder f = {*h, g == MR_JOB_DATA};
+		folder f = {*h, g == MR_JOB_OPTIMIZER, g == MR_JOB_DATA};
 
 		if (!c || (g == MR_JOB_MITIGATION && !mr_session_is_mitigated(s)))
 			continue;

@@ -476,8 +476,8 @@ static mr_status none_is_left(const mr_auto *a)
 	if (!first)
 		return mr_fail(MR_ECONFIG, "none of the best candidates could be trained");
 	if (n_diverged == n)
-		return mr_fail(MR_EDIVERGED, "all %u candidates that were trained diverged; %s: %s; a smaller train.lr "
-			       "may help", n, first->label, first->why);
+		return mr_fail(MR_EDIVERGED, "all %u candidates that were trained diverged; %s: %s; a smaller "
+			       "optimizer.lr may help", n, first->label, first->why);
 	return mr_fail(MR_ECONFIG, "none of the %u best candidates could be trained; %s: %s", n, first->label,
 		       first->why);
 }

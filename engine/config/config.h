@@ -1,9 +1,9 @@
 /*
  * config.h - the configuration of a run: a libconfig file and --set, checked against the tables of options.
  *
- *	backend = "dnnl";                                   a key outside any group
- *	model = { name = "gpt"; layers = 4; };              a plug-in and its own keys
- *	train = { steps = 1000; batch = 16; lr = 3e-4; };   a group of the program
+ *	backend = "auto";                        a key outside any group
+ *	model = { name = "gpt"; layers = 4; };   a plug-in and its own keys
+ *	train = { steps = 1000; batch = 16; };   a group of the program
  *
  * conf/reference.cfg documents every key. All mistakes of a file and of --set are found at once and reported as
  * "file:line: key: message", in the order of the lines; those of --set follow with "--set" in place of file and

@@ -39,8 +39,7 @@ static bool is_missing(const mr_job *j, mr_job_group group, const char *key)
 {
 	if (group != MR_JOB_TRAIN)
 		return false;
-	return (!strcmp(key, "steps") && !j->train.steps) || (!strcmp(key, "batch") && !j->train.batch) ||
-	       (!strcmp(key, "lr") && isnan(j->train.lr));
+	return (!strcmp(key, "steps") && !j->train.steps) || (!strcmp(key, "batch") && !j->train.batch);
 }
 
 static mr_status check_field(const mr_job *j, mr_values *scratch, mr_job_group group, const mr_option *o,

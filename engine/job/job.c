@@ -46,7 +46,7 @@ mr_status mr_job_init(mr_job *j)
 {
 	if (!j)
 		return mr_fail(MR_EINVAL, "mr_job_init: the job is NULL");
-	*j = (mr_job){.name = MR_JOB_UNNAMED, .train.lr = NAN};
+	*j = (mr_job){.name = MR_JOB_UNNAMED};
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
 		const mr_job_group_info *info = mr_job_group_of((mr_job_group)g);
 		mr_status st = MR_OK;

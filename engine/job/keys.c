@@ -29,13 +29,8 @@ static const mr_option top[] = {
 	{0},
 };
 
-static const mr_option train[] = {
-	{"steps", MR_OPT_INT, NULL, 1, 1e15, NULL, NULL, "commits to train for"},
-	{"batch", MR_OPT_INT, NULL, 1, 1 << 24, NULL, "samples", "samples a commit"},
-	{"microbatches", MR_OPT_INT, "0", 0, 1000000, NULL, NULL,
-	 "micro-batches a commit; must divide batch; 0: the system's default"},
-	{"lr", MR_OPT_FLOAT, NULL, 0, 1e6, NULL, NULL, "learning rate after warm-up"},
-	{"schedule", MR_OPT_ENUM, "constant", 0, 0, "constant|cosine|linear|step|one_cycle|inverse_sqrt|wsd", NULL,
+static const mr_option lr_schedule[] = {
+	{"name", MR_OPT_ENUM, "constant", 0, 0, "constant|cosine|linear|step|one_cycle|inverse_sqrt|wsd", NULL,
 	 "what the learning rate does after warm-up: stays; falls to lr * min_ratio at the last step, along half a "
 	 "cosine or a line; is multiplied by gamma behind each of milestones (step); rises along half a cosine, in "
 	 "place of warm-up, and falls along another (one_cycle); is lr * sqrt(warmup / step) (inverse_sqrt); stays, "
@@ -46,17 +41,25 @@ static const mr_option train[] = {
 	 "of the steps"},
 	{"min_ratio", MR_OPT_FLOAT, "0.1", 0, 1, NULL, NULL, "cosine, linear, one_cycle and wsd end at lr * min_ratio"},
 	{"milestones", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "of schedule step: steps behind which the learning rate is multiplied by gamma, such as \"30000 60000\"; at "
+	 "of step: steps behind which the learning rate is multiplied by gamma, such as \"30000 60000\"; at "
 	 "most 16"},
 	{"step_every", MR_OPT_INT, "0", 0, 1e15, NULL, "steps",
-	 "of schedule step: the rate also falls each time this number of steps has passed; 0: at milestones only"},
-	{"gamma", MR_OPT_FLOAT, "0.1", 0, 1, NULL, NULL, "of schedule step: what the learning rate is multiplied by"},
+	 "of step: the rate also falls each time this number of steps has passed; 0: at milestones only"},
+	{"gamma", MR_OPT_FLOAT, "0.1", 0, 1, NULL, NULL, "of step: what the learning rate is multiplied by"},
 	{"start_ratio", MR_OPT_FLOAT, "0.04", 0, 1, NULL, NULL,
-	 "of schedule one_cycle: the first step has the learning rate lr * start_ratio"},
+	 "of one_cycle: the first step has the learning rate lr * start_ratio"},
 	{"cooldown", MR_OPT_INT, "0", 0, 1e15, NULL, "steps",
-	 "of schedule wsd: over this many last steps the learning rate falls; 0: a tenth of the steps"},
+	 "of wsd: over this many last steps the learning rate falls; 0: a tenth of the steps"},
 	{"cooldown_curve", MR_OPT_ENUM, "linear", 0, 0, "linear|cosine|sqrt", NULL,
-	 "of schedule wsd: along what it falls: a line, half a cosine, or 1 - the root of the part that is over"},
+	 "of wsd: along what it falls: a line, half a cosine, or 1 - the root of the part that is over"},
+	{0},
+};
+
+static const mr_option train[] = {
+	{"steps", MR_OPT_INT, NULL, 1, 1e15, NULL, NULL, "commits to train for"},
+	{"batch", MR_OPT_INT, NULL, 1, 1 << 24, NULL, "samples", "samples a commit"},
+	{"microbatches", MR_OPT_INT, "0", 0, 1000000, NULL, NULL,
+	 "micro-batches a commit; must divide batch; 0: the system's default"},
 	{"clip", MR_OPT_FLOAT, "0", 0, INFINITY, NULL, NULL,
 	 "largest gradient norm, global where the system synchronises, per stage where it does not; 0: no clipping"},
 	{"nonfinite", MR_OPT_ENUM, "stop", 0, 0, "stop|skip", NULL,
@@ -156,7 +159,9 @@ static const mr_job_group_info groups[MR_N_JOB_GROUPS] = {
 	[MR_JOB_MITIGATION] = {"mitigation", "what is done about stale gradients, where the system has any", true,
 			       MR_PLUGIN_MITIGATION, NULL, MR_MITIGATE_NONE},
 	[MR_JOB_SYSTEM] = {"system", "the pipeline system", true, MR_PLUGIN_SYSTEM, NULL},
-	[MR_JOB_TRAIN] = {"train", "how long and how fast to learn", .options = train},
+	[MR_JOB_LR_SCHEDULE] = {"lr_schedule", "how the learning rate changes from step to step",
+				.options = lr_schedule},
+	[MR_JOB_TRAIN] = {"train", "how long to train, and with how many samples a step", .options = train},
 	[MR_JOB_RUN] = {"run", "where results go", .options = run},
 	[MR_JOB_MACHINE] = {"machine", "what of the machine is used", .options = machine},
 	[MR_JOB_CHECKPOINT] = {"checkpoint", "when to save", .options = checkpoint},

@@ -1,6 +1,7 @@
 /* rate.c - the learning rate of a job: its keys, checked and made an mr_lr. */
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,16 +37,17 @@ static bool read_milestones(const char *text, mr_lr *lr)
 
 mr_lr mr_job_lr(const mr_job *j)
 {
-	const mr_job_train *t = &j->train;
+	const mr_job_lr_schedule *t = &j->lr_schedule;
+	const mr_values *optimizer = j->optimizer.values;
 	mr_lr lr = {
-		.kind = (mr_lr_kind)t->schedule,
+		.kind = (mr_lr_kind)t->name,
 		.curve = (mr_lr_curve)t->cooldown_curve,
-		.base = t->lr,
+		.base = optimizer && mr_values_has(optimizer, "lr") ? mr_values_float(optimizer, "lr") : NAN,
 		.min_ratio = t->min_ratio,
 		.start_ratio = t->start_ratio,
 		.gamma = t->gamma,
 		.warmup = (uint64_t)t->warmup,
-		.total = (uint64_t)t->steps,
+		.total = (uint64_t)j->train.steps,
 	};
 
 	if (lr.kind == MR_LR_STEP) {
@@ -58,21 +60,21 @@ mr_lr mr_job_lr(const mr_job *j)
 	return lr;
 }
 
-static const char *word(int64_t schedule, char text[32])
+static const char *word(int64_t name, char text[32])
 {
-	const char *at = mr_option_find(mr_job_group_of(MR_JOB_TRAIN)->options, "schedule")->choices;
+	const char *at = mr_option_find(mr_job_group_of(MR_JOB_LR_SCHEDULE)->options, "name")->choices;
 
-	for (; schedule > 0; schedule--)
+	for (; name > 0; name--)
 		at = strchr(at, '|') + 1;
 	snprintf(text, 32, "%.*s", (int)strcspn(at, "|"), at);
 	return text;
 }
 
-/* Is @key of the group train at its default? */
+/* Is @key of the group at its default? */
 static bool is_default(const mr_job *j, const char *key)
 {
-	const mr_job_train *t = &j->train;
-	const char *def = mr_option_find(mr_job_group_of(MR_JOB_TRAIN)->options, key)->def;
+	const mr_job_lr_schedule *t = &j->lr_schedule;
+	const char *def = mr_option_find(mr_job_group_of(MR_JOB_LR_SCHEDULE)->options, key)->def;
 
 	if (!strcmp(key, "milestones"))
 		return !*t->milestones;
@@ -105,49 +107,50 @@ static void check_needs(const mr_job *j, const mr_job_listener *l)
 	char text[32];
 
 	for (size_t i = 0; i < sizeof(needs) / sizeof(*needs); i++)
-		if (!(needs[i].of >> j->train.schedule & 1) && !is_default(j, needs[i].key))
-			mr_job_note(l, MR_JOB_TRAIN, needs[i].key,
-				    "has no effect with schedule = \"%s\"; it is for schedule = %s",
-				    word(j->train.schedule, text), needs[i].text);
+		if (!(needs[i].of >> j->lr_schedule.name & 1) && !is_default(j, needs[i].key))
+			mr_job_note(l, MR_JOB_LR_SCHEDULE, needs[i].key,
+				    "has no effect with name = \"%s\"; it is for name = %s",
+				    word(j->lr_schedule.name, text), needs[i].text);
 }
 
 static void check_step(const mr_job *j, const mr_job_listener *l)
 {
 	mr_lr lr;
 
-	if (!read_milestones(j->train.milestones, &lr)) {
-		mr_job_note(l, MR_JOB_TRAIN, "milestones",
+	if (!read_milestones(j->lr_schedule.milestones, &lr)) {
+		mr_job_note(l, MR_JOB_LR_SCHEDULE, "milestones",
 			    "expected at most %d rising numbers of steps, such as \"30000 60000\", got \"%.60s\"",
-			    MR_LR_MILESTONES, j->train.milestones);
+			    MR_LR_MILESTONES, j->lr_schedule.milestones);
 		return;
 	}
-	if (!lr.n_milestones && !j->train.step_every)
-		mr_job_note(l, MR_JOB_TRAIN, "schedule", "step needs milestones or step_every");
-	if (lr.n_milestones && lr.milestone[0] < (uint64_t)j->train.warmup)
-		mr_job_note(l, MR_JOB_TRAIN, "milestones", "step %llu lies within the warm-up of %lld steps",
-			    (unsigned long long)lr.milestone[0], (long long)j->train.warmup);
+	if (!lr.n_milestones && !j->lr_schedule.step_every)
+		mr_job_note(l, MR_JOB_LR_SCHEDULE, "name", "step needs milestones or step_every");
+	if (lr.n_milestones && lr.milestone[0] < (uint64_t)j->lr_schedule.warmup)
+		mr_job_note(l, MR_JOB_LR_SCHEDULE, "milestones", "step %llu lies within the warm-up of %lld steps",
+			    (unsigned long long)lr.milestone[0], (long long)j->lr_schedule.warmup);
 }
 
 void mr_job_check_rate(const mr_job *j, const mr_job_listener *l)
 {
-	const mr_job_train *t = &j->train;
+	const mr_job_lr_schedule *t = &j->lr_schedule;
+	int64_t steps = j->train.steps;
 	mr_lr lr = mr_job_lr(j);
 
-	if (t->schedule < 0 || t->schedule > (int)MR_LR_WSD) /* a library's caller: noted as no word of the key */
+	if (t->name < 0 || t->name > (int)MR_LR_WSD) /* a library's caller: noted as no word of the key */
 		return;
 	check_needs(j, l);
 	if (lr.kind == MR_LR_STEP)
 		check_step(j, l);
-	if (t->steps <= 0)
+	if (steps <= 0)
 		return;
-	if (t->warmup > t->steps)
-		mr_job_note(l, MR_JOB_TRAIN, "warmup", "warm-up of %lld steps is longer than the run of %lld",
-			    (long long)t->warmup, (long long)t->steps);
-	else if (lr.kind == MR_LR_ONE_CYCLE && t->warmup == t->steps && t->steps > 1)
-		mr_job_note(l, MR_JOB_TRAIN, "warmup", "a cycle of %lld steps that rises for all of them never falls",
-			    (long long)t->steps);
+	if (t->warmup > steps)
+		mr_job_note(l, MR_JOB_LR_SCHEDULE, "warmup", "warm-up of %lld steps is longer than the run of %lld",
+			    (long long)t->warmup, (long long)steps);
+	else if (lr.kind == MR_LR_ONE_CYCLE && t->warmup == steps && steps > 1)
+		mr_job_note(l, MR_JOB_LR_SCHEDULE, "warmup", "a cycle of %lld steps that rises for all of them never "
+			    "falls", (long long)steps);
 	else if (lr.kind == MR_LR_WSD && lr.warmup + lr.cooldown > lr.total)
-		mr_job_note(l, MR_JOB_TRAIN, "cooldown",
+		mr_job_note(l, MR_JOB_LR_SCHEDULE, "cooldown",
 			    "%llu steps of warm-up and %llu of cool-down are more than the run of %llu",
 			    (unsigned long long)lr.warmup, (unsigned long long)lr.cooldown,
 			    (unsigned long long)lr.total);

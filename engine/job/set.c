@@ -37,8 +37,10 @@ mr_status mr_job_key_elsewhere(mr_job_group group, const char *key)
 		const char *key, *now;
 	} renamed[] = {
 		{MR_JOB_TOP, "dtype", "precision"},
+		{MR_JOB_TRAIN, "schedule", "lr_schedule.name"},
 	};
 	char text[128];
+	mr_plugin p;
 
 	for (size_t i = 0; i < sizeof(renamed) / sizeof(*renamed); i++)
 		if (renamed[i].group == group && !strcmp(renamed[i].key, key))
@@ -51,6 +53,9 @@ mr_status mr_job_key_elsewhere(mr_job_group group, const char *key)
 				       mr_job_key_text((mr_job_group)g, key, text),
 				       g == MR_JOB_TOP ? " outside of the groups" : "");
 	}
+	if (group != MR_JOB_OPTIMIZER && mr_plugin_at(MR_PLUGIN_OPTIMIZER, 0, &p) && mr_option_find(p.options, key))
+		return mr_fail(MR_ECONFIG, "unknown key \"%s\", did you mean %s?", key,
+			       mr_job_key_text(MR_JOB_OPTIMIZER, key, text));
 	return MR_OK;
 }
 

@@ -32,7 +32,7 @@ void mr_offer_keys(mr_strbuf *words);
 
 typedef void mr_offer_fn(void *arg, const char *key, const char *words);
 
-/** Call @each for every key of a configuration whose values are words: key "train.schedule", words "constant cosine ".
+/** Call @each for every key of a configuration whose values are words: key "lr_schedule.name", words "constant cosine "
  */
 void mr_offer_each_choice(mr_offer_fn *each, void *arg);
 

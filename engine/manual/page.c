@@ -267,9 +267,9 @@ void mr_page_config(const char *version, FILE *out)
 	      ".SH EXAMPLE\n.nf\n"
 	      "model     = { name = \\(dqmlp\\(dq; hidden = [64, 64]; };\n"
 	      "data      = { name = \\(dqcsv\\(dq; path = \\(dqrows.csv\\(dq; };\n"
-	      "optimizer = { name = \\(dqadamw\\(dq; };\n"
+	      "optimizer = { name = \\(dqadamw\\(dq; lr = 1e\\-3; };\n"
 	      "system    = { name = \\(dq1f1b\\(dq; };\n"
-	      "train     = { steps = 1000; batch = 32; lr = 1e\\-3; };\n.fi\n",
+	      "train     = { steps = 1000; batch = 32; };\n.fi\n",
 	      out);
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++)
 		put_group(mr_job_group_of((mr_job_group)g), out);

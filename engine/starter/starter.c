@@ -88,7 +88,12 @@ static void put_course(const starter *s, const course *c)
 	uint64_t every = c->steps >= 8 ? c->steps / 4 : 1;
 	bool alone = s->workers < 2;
 
-	mr_strbuf_printf(s->out, "optimizer = {\n%s};\n\n", c->optimizer);
+	mr_strbuf_printf(s->out, "optimizer = {\n%s"
+				 "\t# Try three times as much and a third of it: no other number matters more.\n"
+				 "\tlr = %.2g;\n};\n\nlr_schedule = {\n\tname = \"cosine\";\n", c->optimizer, c->lr);
+	if (c->warmup)
+		mr_strbuf_printf(s->out, "\twarmup = %llu;\n", (unsigned long long)c->warmup);
+	mr_strbuf_append(s->out, "};\n\n");
 	if (alone)
 		mr_strbuf_append(s->out, "# One core: no pipeline.\n");
 	else
@@ -101,10 +106,6 @@ static void put_course(const starter *s, const course *c)
 			 (unsigned long long)c->batch);
 	if (!alone)
 		mr_strbuf_printf(s->out, "\tmicrobatches = %u; # parts of a batch; must divide it\n", 2 * s->workers);
-	mr_strbuf_printf(s->out, "\t# Try three times as much and a third of it: no other number matters more.\n"
-				 "\tlr = %.2g;\n\tschedule = \"cosine\";\n", c->lr);
-	if (c->warmup)
-		mr_strbuf_printf(s->out, "\twarmup = %llu;\n", (unsigned long long)c->warmup);
 	if (c->evaluates)
 		mr_strbuf_printf(s->out, "\teval_every = %llu;\n", (unsigned long long)every);
 	mr_strbuf_printf(s->out, "};\n\n# Workers are pinned to cores of their own; each has its share of the cores.\n"

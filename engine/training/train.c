@@ -368,13 +368,13 @@ static mr_status ended_by(mr_train *t, mr_status st)
 	if (finish_save(t) != MR_OK)
 		mr_log(MR_LOG_WARN, "checkpoint", "%s", mr_error_text());
 	if (st == MR_EDIVERGED)
-		snprintf(advice, sizeof(advice), ", with a smaller train.lr");
+		snprintf(advice, sizeof(advice), ", with a smaller optimizer.lr");
 	if (st == MR_EDIVERGED && mr_checkpoints_best(t->dir.checkpoints, &best) && best != t->saved)
-		snprintf(advice, sizeof(advice), ", with a smaller train.lr (--resume --from best: from step %llu)",
+		snprintf(advice, sizeof(advice), ", with a smaller optimizer.lr (--resume --from best: from step %llu)",
 			 (unsigned long long)best);
 	if (!t->saved)
 		return mr_fail(st, "%s; no checkpoint had been saved before%s", why,
-			       st == MR_EDIVERGED ? "; begin again with a smaller train.lr" : "");
+			       st == MR_EDIVERGED ? "; begin again with a smaller optimizer.lr" : "");
 	/* the folder may have been deleted meanwhile */
 	if (mr_checkpoints_check(t->dir.checkpoints, t->saved) != MR_OK) {
 		snprintf(lost, sizeof(lost), "%s", mr_error_text());

@@ -191,7 +191,7 @@ static mr_status fill(mr_job *j, const mr_case *c, const mr_system *s, mr_bench_
 	j->train.steps = 1000000;
 	j->train.batch = c->batch;
 	j->train.microbatches = micro_of(c, s);
-	j->train.lr = 1e-4;
+	MR_TRY(mr_job_set(j, "optimizer.lr", "1e-4"));
 	j->machine.workers = s->workers;
 	j->machine.threads = threads;
 	return mr_job_check(j);

@@ -15,7 +15,7 @@
 
 #define BASE \
 	"model.name=mlp model.hidden=[96,96,96] data.name=synthetic data.features=8 data.classes=4 data.samples=400 " \
-	"optimizer.name=adamw train.steps=40 train.batch=8 train.lr=0.01 machine.workers=2 machine.threads=1 " \
+	"optimizer.name=adamw train.steps=40 train.batch=8 optimizer.lr=0.01 machine.workers=2 machine.threads=1 " \
 	"backend=reference checkpoint.every=2 "
 
 static mr_job job;

@@ -16,7 +16,8 @@
 
 #define BASE                                                                                                           \
 	"model.name=mlp model.hidden=[12,12] data.name=synthetic data.features=8 data.classes=4 data.samples=100 "     \
-	"optimizer.name=momentum system.name=gpipe train.steps=10 train.batch=6 train.microbatches=2 train.lr=0.01 "   \
+	"optimizer.name=momentum system.name=gpipe train.steps=10 train.batch=6 train.microbatches=2 " \
+		"optimizer.lr=0.01 " \
 	"checkpoint.every=2 checkpoint.keep=2 machine.workers=2 machine.threads=1 backend=reference"
 
 static mr_job job;

@@ -10,7 +10,7 @@
 
 #define BASE                                                                                                           \
 	"model.name=mlp model.hidden=[12,12] data.name=synthetic data.features=8 data.classes=4 data.samples=100 "     \
-	"optimizer.name=momentum system.name=1f1b train.steps=8 train.batch=6 train.microbatches=2 train.lr=0.01 "     \
+	"optimizer.name=momentum system.name=1f1b train.steps=8 train.batch=6 train.microbatches=2 optimizer.lr=0.01 " \
 	"machine.workers=2 machine.threads=1 backend=reference"
 #define GPT "model.name=gpt model.layers=2 model.width=8 model.heads=2 model.context=8 data.name=text data.path=%s "
 #define STALE "system.name=pipedream train.microbatches=1 "

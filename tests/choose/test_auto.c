@@ -76,7 +76,7 @@ static effort search(uint32_t layers, const char *topology, const char *systems)
 	mr_test_job_of(&j,
 		       "model.name=mlp data.name=synthetic data.features=512 data.classes=16 data.samples=4096 "
 		       "optimizer.name=adamw system.name=sequential train.steps=2 train.batch=512 train.microbatches=1 "
-		       "train.lr=0.01",
+		       "optimizer.lr=0.01",
 		       sets);
 	j.machine.topology = topology;
 	q.job = &j;
@@ -146,7 +146,7 @@ static void the_best_is_tried_with_other_numbers_of_micro_batches(void)
 	mr_test_job_of(&j,
 		       "model.name=mlp data.name=synthetic data.features=512 data.classes=16 data.samples=8192 "
 		       "optimizer.name=adamw system.name=sequential train.steps=2 train.batch=128 train.microbatches=1 "
-		       "train.lr=0.01",
+		       "optimizer.lr=0.01",
 		       "model.hidden=[128,128,128,128,128,128,128,128,128,128,128,128]");
 	j.machine.topology = "numa:4 core:16";
 	q.job = &j;

@@ -48,14 +48,14 @@ has() {
 
 # tiny_configs [LINE]: ok.cfg, an mlp on the table rows.csv, and text.cfg, a gpt on prose.txt; LINE ends ok.cfg.
 tiny_configs() {
-	how='optimizer = { name = "adamw"; };
+	how='optimizer = { name = "adamw"; lr = 0.01; };
 system = { name = "1f1b"; };'
 	where='machine = { workers = 2; threads = 1; peak_gflops = 1.0; };'
 	cat >ok.cfg <<-END
 	model = { name = "mlp"; hidden = [16, 16, 16]; };
 	data = { name = "csv"; path = "rows.csv"; targets = "classes"; };
 	$how
-	train = { steps = 3; batch = 8; microbatches = 4; lr = 0.01; };
+	train = { steps = 3; batch = 8; microbatches = 4; };
 	$where
 	${1:-}
 	END
@@ -63,7 +63,7 @@ system = { name = "1f1b"; };'
 	model = { name = "gpt"; layers = 2; width = 16; heads = 2; context = 16; };
 	data = { name = "text"; path = "prose.txt"; };
 	$how
-	train = { steps = 3; batch = 4; lr = 0.01; };
+	train = { steps = 3; batch = 4; };
 	$where
 	END
 	awk 'BEGIN { srand(1); print "a,b,kind"; for (i = 0; i < 60; i++) print rand() "," rand() "," i % 2 }' >rows.csv

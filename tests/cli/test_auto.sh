@@ -6,9 +6,9 @@ command=plan
 cat >deep.cfg <<'END'
 model = { name = "mlp"; hidden = [64, 64, 64, 64, 64, 64, 64]; };
 data = { name = "synthetic"; features = 64; classes = 8; samples = 600; };
-optimizer = { name = "adamw"; };
+optimizer = { name = "adamw"; lr = 0.01; };
 system = { name = "1f1b"; };
-train = { steps = 4; batch = 16; lr = 0.01; };
+train = { steps = 4; batch = 16; };
 machine = { workers = 2; };
 END
 
@@ -103,10 +103,10 @@ awk '$1 == "best" { exit !($(NF - 4) > 0) }' out || complain "nothing was measur
 cat >steep.cfg <<'END'
 model = { name = "mlp"; hidden = [64, 64, 64]; };
 data = { name = "synthetic"; features = 32; classes = 10; samples = 512; };
-optimizer = { name = "sgd"; };
+optimizer = { name = "sgd"; lr = 1.0; };
 mitigation = { name = "dc_asgd"; lambda = 1000.0; };
 system = { name = "sequential"; };
-train = { steps = 4; batch = 32; lr = 1.0; };
+train = { steps = 4; batch = 32; };
 END
 expect 0 "measured" steep.cfg --auto --verify 2 --allow-stale 3 --systems sequential,pipedream
 awk '$1 == "best" { exit !($(NF - 4) > 0) }' out || complain "the best was not measured"
@@ -115,7 +115,7 @@ if grep -q pipedream out; then # there are two cores
 	grep -q '^dropped: pipedream, .*, diverged: the loss of micro-batch [0-9]* is ' out || complain "no line on it"
 fi
 expect 7 "candidates that were trained diverged; sequential: the loss of micro-batch" steep.cfg --auto --verify 2 \
-	--systems sequential --set train.lr=1e6
+	--systems sequential --set optimizer.lr=1e6
 
 # Stale choices too: the plans of all end no sooner than the runs, and what staleness costs is measured or not needed.
 expect 0 "measured" deep.cfg --auto --verify 1 --allow-stale 3 --systems sequential,rpd,pipedream

@@ -11,9 +11,9 @@ row() {
 cat >mlp.cfg <<'END'
 model = { name = "mlp"; hidden = [16, 16, 16, 16, 16, 16, 16]; };
 data = { name = "synthetic"; features = 8; classes = 4; samples = 205; };
-optimizer = { name = "adamw"; };
+optimizer = { name = "adamw"; lr = 0.01; };
 system = { name = "1f1b"; };
-train = { steps = 2; batch = 16; microbatches = 4; lr = 0.01; };
+train = { steps = 2; batch = 16; microbatches = 4; };
 machine = { workers = 2; threads = 1; topology = "core:2"; };
 END
 

@@ -100,8 +100,8 @@ static void odd_values_round_trip(void)
 {
 	static const char text[] =
 		"model = { name = \"mlp\"; hidden = [64, 32]; width = 128; };\ndata = { name = \"numbers\";\n"
-		"x = [1e-300, 0.1, -3.0]; y = [1.0, 2.0, 3.0]; };\noptimizer = { name = \"sgd\"; };\n"
-		"system = { name = \"gpipe\"; };\ntrain = { steps = 5000000000L; batch = 30; lr = 0.1; };\n"
+		"x = [1e-300, 0.1, -3.0]; y = [1.0, 2.0, 3.0]; };\noptimizer = { name = \"sgd\"; lr = 0.1; };\n"
+		"system = { name = \"gpipe\"; };\ntrain = { steps = 5000000000L; batch = 30; };\n"
 		"sample = { prompt = \"a \\\"b\\\"\\n\\t\\\\ #c\"; };\npartition = [\"fc.1\", \"2\"];\n";
 
 	check_round_trip(mr_test_file("odd.cfg", text, strlen(text)));
@@ -110,7 +110,7 @@ static void odd_values_round_trip(void)
 
 static void origins(void)
 {
-	static const char *const sets[] = {"train.lr=0.5", "optimizer.name=momentum"};
+	static const char *const sets[] = {"optimizer.lr=0.5", "optimizer.name=momentum"};
 	mr_strbuf text, report;
 	mr_config *c;
 

@@ -12,10 +12,10 @@ tail -n 60 noise >rest
 cat >noise.cfg <<'END'
 model = { name = "quadratic"; blocks = 2; };
 data = { name = "libsvm"; path = "noise"; };
-optimizer = { name = "adam"; };
+optimizer = { name = "adam"; lr = 0.03; };
 system = { name = "pipedream"; };
 precision = "f64"; backend = "reference";
-train = { steps = 600; batch = 20; lr = 0.03; eval_every = 300; };
+train = { steps = 600; batch = 20; eval_every = 300; };
 machine = { workers = 2; threads = 1; };
 END
 
@@ -74,9 +74,9 @@ awk 'BEGIN { srand(3); for (i = 0; i < 120; i++) { c = i % 3; printf "%d", c == 
 cat >clouds.cfg <<'END'
 model = { name = "mlp"; hidden = [8]; };
 data = { name = "libsvm"; path = "clouds"; labels = "classes"; validation = 0.25; };
-optimizer = { name = "adamw"; };
+optimizer = { name = "adamw"; lr = 0.05; };
 system = { name = "1f1b"; };
-train = { steps = 60; batch = 16; microbatches = 2; lr = 0.05; eval_every = 20; };
+train = { steps = 60; batch = 16; microbatches = 2; eval_every = 20; };
 machine = { workers = 2; threads = 1; };
 END
 expect 0 "clouds: 90 training and 30 validation rows of 4 numbers, in order, 3 classes" train clouds.cfg

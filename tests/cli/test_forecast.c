@@ -17,42 +17,42 @@
 #define GPT                                                                                                            \
 	"model = { name = \"gpt\"; layers = 2; width = 16; heads = 2; context = 8; %s };\n"                            \
 	"data = { name = \"sources\"; root = \"%s\"; };\n"                                                             \
-	"optimizer = { name = \"adamw\"; }; system = { name = \"%s\"; };\n"                                            \
-	"train = { steps = 2; batch = 4; microbatches = 2; lr = 0.01; };\n"                                            \
+	"optimizer = { name = \"adamw\"; lr = 0.01; }; system = { name = \"%s\"; };\n" \
+	"train = { steps = 2; batch = 4; microbatches = 2; };\n"                                            \
 	"machine = { workers = 2; threads = 1; }; backend = \"reference\"; precision = \"f64\";\n"
 /* 16 tokens a step, of some hundred characters (mr_sparse_rows_pays) */
 #define FEW \
 	"model = { name = \"gpt\"; layers = 2; width = 16; heads = 2; context = 8; tied = true; };\n" \
 	"data = { name = \"sources\"; root = \"%s\"; };\n" \
-	"optimizer = { name = \"adamw\"; }; system = { name = \"sequential\"; };\n" \
-	"train = { steps = 2; batch = 2; microbatches = 1; lr = 0.01; };\n" \
+	"optimizer = { name = \"adamw\"; lr = 0.01; }; system = { name = \"sequential\"; };\n" \
+	"train = { steps = 2; batch = 2; microbatches = 1; };\n" \
 	"machine = { workers = 1; threads = 1; }; backend = \"reference\"; precision = \"f64\";\n"
 #define MUON                                                                                                           \
 	"model = { name = \"mlp\"; hidden = [24, 12]; };\n"                                                            \
 	"data = { name = \"synthetic\"; features = 8; classes = 4; samples = 100; };\n"                                \
-	"optimizer = { name = \"muon\"; }; system = { name = \"1f1b\"; };\n"                                           \
-	"train = { steps = 2; batch = 3; microbatches = 1; lr = 0.01; };\n"                                            \
+	"optimizer = { name = \"muon\"; lr = 0.01; }; system = { name = \"1f1b\"; };\n" \
+	"train = { steps = 2; batch = 3; microbatches = 1; };\n"                                            \
 	"machine = { workers = 2; threads = 1; }; backend = \"reference\";\n"
 
 #define MLP                                                                                                            \
 	"model = { name = \"mlp\"; hidden = [24, 12]; };\n"                                                            \
 	"data = { name = \"synthetic\"; features = 8; classes = 4; samples = 100; };\n"                                \
-	"optimizer = { name = \"momentum\"; }; system = { name = \"1f1b\"; };\n"                                       \
-	"train = { steps = 2; batch = 6; microbatches = 2; lr = 0.01; };\n"                                            \
+	"optimizer = { name = \"momentum\"; lr = 0.01; }; system = { name = \"1f1b\"; };\n" \
+	"train = { steps = 2; batch = 6; microbatches = 2; };\n"                                            \
 	"machine = { workers = 2; threads = 1; }; backend = \"reference\";\n"
 
 #define TWO_MICRO                                                                                                      \
 	"model = { name = \"mlp\"; hidden = [24, 12]; };\n"                                                            \
 	"data = { name = \"synthetic\"; features = 8; classes = 4; samples = 100; };\n"                                \
-	"optimizer = { name = \"momentum\"; }; system = { name = \"%s\"; };\n"                                         \
-	"train = { steps = 2; batch = 6; microbatches = 2; lr = 0.01; };\n"                                            \
+	"optimizer = { name = \"momentum\"; lr = 0.01; }; system = { name = \"%s\"; };\n" \
+	"train = { steps = 2; batch = 6; microbatches = 2; };\n"                                            \
 	"machine = { workers = 2; threads = 1; }; backend = \"reference\";\n"
 
 #define ONE_MICRO                                                                                                      \
 	"model = { name = \"mlp\"; hidden = [24, 12]; };\n"                                                            \
 	"data = { name = \"synthetic\"; features = 8; classes = 4; samples = 100; };\n"                                \
-	"optimizer = { name = \"momentum\"; }; system = { name = \"%s\"; };\n"                                         \
-	"train = { steps = 2; batch = 6; microbatches = 1; lr = 0.01; %s };\n"                                         \
+	"optimizer = { name = \"momentum\"; lr = 0.01; }; system = { name = \"%s\"; };\n" \
+	"train = { steps = 2; batch = 6; microbatches = 1; %s };\n"                                         \
 	"machine = { workers = 2; threads = 1; }; backend = \"reference\";\n"
 
 static mr_config *config;

@@ -57,7 +57,7 @@ awk 'BEGIN { for (i = 0; i < 300; i++) print "Line " i ", of a text, that is no 
 expect 0 "prose.cfg is written" init prose.txt
 written prose.cfg 'name = "gpt";'
 written prose.cfg 'name = "text";'
-trains prose.cfg --set train.steps=2 --set train.warmup=0 --set sample.tokens=5
+trains prose.cfg --set train.steps=2 --set lr_schedule.warmup=0 --set sample.tokens=5
 
 # Two classes of pictures of 40 x 36, reddish and bluish: letters are bytes.
 mkdir -p pictures/red pictures/blue
@@ -71,7 +71,7 @@ done
 expect 0 "pictures.cfg is written" init pictures/
 written pictures.cfg 'name = "resnet18";'
 written pictures.cfg '# 24 pictures of 2 classes'
-trains pictures.cfg --set train.steps=1 --set train.warmup=0 --set model.width=2
+trains pictures.cfg --set train.steps=1 --set lr_schedule.warmup=0 --set model.width=2
 
 # MNIST's files: 40 images of 28 x 28, and their labels.
 mkdir idx

@@ -21,9 +21,9 @@ configuration() # VOCAB: with the line of the model on standard input
 	cat
 	cat <<END
 data = { name = "tokens"; path = "$1.bin"; validation_path = "$1.bin"; format = "nanogpt"; vocab = $1; };
-optimizer = { name = "sgd"; };
+optimizer = { name = "sgd"; lr = 1e-12; };
 system = { name = "sequential"; };
-train = { steps = 1; batch = 4; microbatches = 2; lr = 1e-12; eval_every = 1; };
+train = { steps = 1; batch = 4; microbatches = 2; eval_every = 1; };
 machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
 backend = "reference";
 END

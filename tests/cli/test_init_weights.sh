@@ -15,9 +15,9 @@ golden=$source/tests/golden/torch/gpt2_import
 cat >gpt2.cfg <<'END'
 model = { name = "gpt"; layers = 2; width = 12; heads = 2; context = 16; tied = true; };
 data = { name = "tokens"; path = "text.bin"; validation_path = "text.bin"; format = "nanogpt"; vocab = 61; };
-optimizer = { name = "sgd"; };
+optimizer = { name = "sgd"; lr = 1e-12; };
 system = { name = "sequential"; };
-train = { steps = 1; batch = 4; microbatches = 2; lr = 1e-12; eval_every = 1; };
+train = { steps = 1; batch = 4; microbatches = 2; eval_every = 1; };
 machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
 END
 

@@ -6,9 +6,9 @@ kept=$dir/cache/millrace/kept-layers.csv
 cat >mlp.cfg <<'END'
 model = { name = "mlp"; hidden = [16, 16, 16]; };
 data = { name = "synthetic"; features = 16; classes = 4; samples = 64; };
-optimizer = { name = "adamw"; };
+optimizer = { name = "adamw"; lr = 0.01; };
 system = { name = "sequential"; };
-train = { steps = 2; batch = 8; lr = 0.01; };
+train = { steps = 2; batch = 8; };
 machine = { workers = 1; threads = 1; };
 END
 # profile...: until a measurement is not disturbed.

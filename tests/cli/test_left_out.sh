@@ -38,7 +38,8 @@ done
 said="6 files are skipped: 2 .webp (cat/a.webp), 1 .gif (dog/c.gif), 1 .tiff (dog/d.tiff), "
 said="${said}1 inner folders (dog/inner), 1 .txt (readme.txt)"
 expect 0 "$said" init pics -o p.cfg
-for words in "check-data p.cfg" "train p.cfg --set train.steps=1 --set train.warmup=0 --set machine.peak_gflops=1.0"; do
+for words in "check-data p.cfg" \
+	"train p.cfg --set train.steps=1 --set lr_schedule.warmup=0 --set machine.peak_gflops=1.0"; do
 	# shellcheck disable=SC2086 # words
 	expect 0 "$said" $words
 done

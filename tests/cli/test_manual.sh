@@ -81,9 +81,8 @@ offers millrace plan --f are --format=
 offers millrace plan --format = s are svg
 offers millrace plan --format '' are text json svg machine layers
 offers millrace tune --prec are --precision=
-offers millrace train rows.cfg --set train.s are train.steps= train.schedule= train.step_every= \
-	train.start_ratio= train.seed=
-offers millrace train rows.cfg --set train.schedule = c are constant cosine
+offers millrace train rows.cfg --set lr_schedule.s are lr_schedule.step_every= lr_schedule.start_ratio=
+offers millrace train rows.cfg --set lr_schedule.name = c are constant cosine
 offers millrace train rows.cfg --set = system.name = zb_ are zb_h1 zb_h2 ...
 offers millrace schedule pipedr are pipedream pipedream_2bw
 offers millrace list m are models mitigations machines
@@ -130,7 +129,7 @@ lines_are() {
 }
 zpty -w z "source $PWD/inside.zsh"
 lines_are $((n = 1)) # "ready"
-for line in 'millrace tra' 'millrace plan --format=s' 'millrace train rows.cfg --set train.schedule=c' \
+for line in 'millrace tra' 'millrace plan --format=s' 'millrace train rows.cfg --set lr_schedule.name=c' \
 	'millrace schedule pipedr' 'millrace plan rows.cfg -o not'; do
 	zpty -w -n z "$line"$'\t\x05'
 	lines_are $((++n))
@@ -152,7 +151,7 @@ fi
 if command -v fish >/dev/null; then
 	HOME=$dir fish -c 'source by.fish; complete -C "millrace schedule pipedr"; complete -C "millrace plan --format "
 complete -C "millrace train --set train.sched"' >out 2>&1 || complain "fish:"
-	for word in pipedream_2bw layers train.schedule=cosine; do
+	for word in pipedream_2bw layers lr_schedule.name=cosine; do
 		has $word
 	done
 fi

@@ -6,9 +6,9 @@ build=$(cd "$2" && pwd)
 cat >big.cfg <<'END'
 model = { name = "mlp"; hidden = [16]; };
 data = { name = "synthetic"; features = 1000; classes = 4; samples = 160000; };
-optimizer = { name = "adamw"; };
+optimizer = { name = "adamw"; lr = 0.01; };
 system = { name = "1f1b"; };
-train = { steps = 6; batch = 8; microbatches = 2; lr = 0.01; };
+train = { steps = 6; batch = 8; microbatches = 2; };
 machine = { workers = 2; threads = 1; };
 END
 alone="--set system.name=sequential --set machine.workers=1"
@@ -58,9 +58,9 @@ awk 'BEGIN { for (i = 0; i < 2000; i++) print "abcdefgh" i % 10 }' >short.txt
 cat >init.cfg <<'END'
 model = { name = "gpt"; layers = 1; width = 16; heads = 2; context = 16; };
 data = { name = "text"; path = "short.txt"; };
-optimizer = { name = "sgd"; };
+optimizer = { name = "sgd"; lr = 0.01; };
 system = { name = "sequential"; };
-train = { steps = 1; batch = 4; lr = 0.01; };
+train = { steps = 1; batch = 4; };
 machine = { workers = 1; threads = 1; };
 END
 head='{"wpe.weight":{"dtype":"F32","shape":[8388608,16],"data_offsets":[0,536870912]}}'
@@ -86,9 +86,9 @@ awk 'BEGIN { srand(5); for (i = 0; i < 90000; i++) { s = ""; for (j = 0; j < 50;
 cat >gpt.cfg <<'END'
 model = { name = "gpt"; layers = 1; width = 16; heads = 2; context = 16; };
 data = { name = "text"; path = "text.txt"; validation = 0.01; };
-optimizer = { name = "adamw"; };
+optimizer = { name = "adamw"; lr = 0.01; };
 system = { name = "1f1b"; };
-train = { steps = 20; batch = 4; microbatches = 2; lr = 0.01; };
+train = { steps = 20; batch = 4; microbatches = 2; };
 machine = { workers = 2; threads = 1; };
 END
 # Room for the program, whose libraries differ from system to system, and for less than half of the text.
@@ -158,9 +158,9 @@ if ! "$millrace" --version | grep -q "libjpeg: none"; then
 	cat >pictures.cfg <<'END'
 model = { name = "mlp"; hidden = [16]; };
 data = { name = "images"; path = "pictures"; size = 16; validation = 0.5; };
-optimizer = { name = "sgd"; };
+optimizer = { name = "sgd"; lr = 0.01; };
 system = { name = "1f1b"; };
-train = { steps = 4; batch = 4; microbatches = 2; lr = 0.01; };
+train = { steps = 4; batch = 4; microbatches = 2; };
 machine = { workers = 2; threads = 1; };
 END
 	# A small limit leaves the pixels on the disk: each thread that makes samples decodes.

@@ -97,23 +97,23 @@ mistakes <<'END'
 3 | groups.cfg:1: train.steps: is missing (integer: commits to train for) | train groups.cfg
 3 | noname.cfg:1: model.name: is missing | train noname.cfg
 3 | double.cfg:5: duplicate setting name | train double.cfg
-3 | quoted.cfg:5: train.lr: expected a number from 0 to 1000000, got "0.01" | train quoted.cfg
+3 | quoted.cfg:3: optimizer.lr: expected a number from 0 to 1000000, got "0.01" | train quoted.cfg
 3 | part.cfg:5: train.steps: expected an integer from 1 to ...got 3.5 | train part.cfg
 3 | scalar.cfg:1: model.hidden: expected a list of numbers from 1 to ...got 16 | train scalar.cfg
 3 | train.workers: unknown key "workers", did you mean machine.workers? | train ok.cfg --set train.workers=1
-3 | model.lr: unknown key "lr", did you mean train.lr? | train ok.cfg --set model.lr=0.1
-3 | lr: unknown key "lr", did you mean train.lr? | train ok.cfg --set lr=0.1
+3 | model.lr: unknown key "lr", did you mean optimizer.lr? | train ok.cfg --set model.lr=0.1
+3 | lr: unknown key "lr", did you mean optimizer.lr? | train ok.cfg --set lr=0.1
 3 | unknown key "backend", did you mean backend outside of the groups? | train ok.cfg --set machine.backend=auto
-3 | wrong_group.cfg:5: train.workers: unknown key "workers", did you mean machine.workers? | train wrong_group.cfg
+3 | wrong_group.cfg:3: optimizer.workers: unknown key "workers", did you mean machine.workers? | train wrong_group.cfg
 3 | optimizer: is a group; name a key in it, such as optimizer.name | train ok.cfg --set optimizer=sgd
 3 | train.steps: expected an integer from 1 to ...got "=5" | train ok.cfg --set train.steps==5
 3 | train.steps: expected an integer from 1 to ...got "1,000" | train ok.cfg --set train.steps=1,000
 3 | train.steps: expected an integer from 1 to ...got "5epochs" | train ok.cfg --set train.steps=5epochs
 3 | train.steps: expected an integer from 1 to ...got 0 | train ok.cfg --set train.steps=0
-3 | train.lr: expected a number from 0 to 1000000, got "10%" | train ok.cfg --set train.lr=10%
-3 | train.lr: expected a number from 0 to 1000000, got "nan" | train ok.cfg --set train.lr=nan
-3 | tab.cfg:5: syntax error | train tab.cfg
-3 | warm-up of 500 steps is longer than the run of 3 | train ok.cfg --set train.warmup=500
+3 | optimizer.lr: expected a number from 0 to 1000000, got "10%" | train ok.cfg --set optimizer.lr=10%
+3 | optimizer.lr: expected a number from 0 to 1000000, got "nan" | train ok.cfg --set optimizer.lr=nan
+3 | tab.cfg:3: syntax error | train tab.cfg
+3 | warm-up of 500 steps is longer than the run of 3 | train ok.cfg --set lr_schedule.warmup=500
 3 | data.validation: expected a number from 0 to 0.99, got 10.0 | train ok.cfg --set data.validation=10
 3 | model.hidden: expected a list of numbers from 1 to ...got "64,32" | train ok.cfg --set model.hidden=64,32
 3 | got "Relu"; did you mean "relu"? | train ok.cfg --set model.activation=Relu
@@ -124,9 +124,9 @@ mistakes <<'END'
 3 | train.steps: expected an integer from 1 to ...got "many" | train ok.cfg --set train.steps=many
 3 | train.steps: expected an integer from 1 to ...got "" | train ok.cfg --set train.steps=
 3 | train.batch: expected an integer from 1 to ...got -4 | train ok.cfg --set train.batch=-4
-3 | train.lr: expected a number from 0 to 1000000, got "0,01" | train ok.cfg --set train.lr=0,01
+3 | optimizer.lr: expected a number from 0 to 1000000, got "0,01" | train ok.cfg --set optimizer.lr=0,01
 3 | got "1GB": only k, M or G may stand behind a number | train ok.cfg --set machine.memory_limit=1GB
-3 | got "cosin"; did you mean "cosine"? | train ok.cfg --set train.schedule=cosin
+3 | got "cosin"; did you mean "cosine"? | train ok.cfg --set lr_schedule.name=cosin
 3 | 1 mistake: ...system is called "1f1bb"; did you mean "1f1b"?...rpd) | train ok.cfg --set system.name=1f1bb
 3 | no model is called "transformer" (known: mlp, gpt, | train ok.cfg --set model.name=transformer
 3 | no optimizer is called "adm"; did you mean "adam"? | train ok.cfg --set optimizer.name=adm
@@ -217,7 +217,7 @@ mistakes <<'END'
 4 | runs: this folder has no metrics.jsonl: it is no run, or one without a step | report runs
 4 | not the status of a run: ok.cfg:1 | top ok.cfg
 4 | ok.cfg: it holds no step of a run | curves ok.cfg
-7 | is not a number...begin again with a smaller train.lr | train huge.cfg
+7 | is not a number...begin again with a smaller optimizer.lr | train huge.cfg
 0 | train.batch is 800 samples, and there are 54 to train on | train ok.cfg --set train.batch=800 --set run.dir=b
 END
 

@@ -6,9 +6,9 @@ awk 'BEGIN { for (i = 0; i < 40; i++) printf "wort%d und%d satz\tword%d and\n", 
 cat >words.cfg <<'END'
 model = { name = "gnmt"; layers = 2; width = 16; dropout = 0.0; };
 data = { name = "pairs"; path = "words.txt"; length = 4; };
-optimizer = { name = "adam"; };
+optimizer = { name = "adam"; lr = 0.02; };
 system = { name = "1f1b"; };
-train = { steps = 150; batch = 8; microbatches = 2; lr = 0.02; eval_every = 50; };
+train = { steps = 150; batch = 8; microbatches = 2; eval_every = 50; };
 machine = { workers = 2; threads = 1; };
 END
 
@@ -45,9 +45,9 @@ expect 3 "words.cfg:1: model.name: takes pairs of sequences" train words.cfg --s
 cat >gpt.cfg <<'END'
 model = { name = "gpt"; layers = 1; width = 8; heads = 1; context = 4; };
 data = { name = "reversal"; };
-optimizer = { name = "adam"; };
+optimizer = { name = "adam"; lr = 0.02; };
 system = { name = "1f1b"; };
-train = { steps = 2; batch = 8; lr = 0.02; };
+train = { steps = 2; batch = 8; };
 END
 expect 3 "data \"reversal\" gives pairs of sequences, but the model takes single ones" train gpt.cfg
 
@@ -55,9 +55,9 @@ expect 3 "data \"reversal\" gives pairs of sequences, but the model takes single
 cat >video.cfg <<'END'
 model = { name = "s2vt"; projection = 8; embed = 8; width = 8; };
 data = { name = "captions"; frames = 6; features = 4; words = 5; longest = 3; samples = 100; };
-optimizer = { name = "adam"; };
+optimizer = { name = "adam"; lr = 0.02; };
 system = { name = "1f1b"; };
-train = { steps = 20; batch = 8; microbatches = 2; lr = 0.02; eval_every = 10; };
+train = { steps = 20; batch = 8; microbatches = 2; eval_every = 10; };
 machine = { workers = 2; threads = 1; };
 END
 expect 0 "90 training and 10 validation sequences of 6 frames of 4 numbers, with 2 to 3 words out of 5" train video.cfg

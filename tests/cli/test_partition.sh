@@ -73,9 +73,9 @@ expect 3 "cannot be shared out" blocks.csv --workers 5 --bandwidth 10 --batch 8
 cat >mlp.cfg <<'END'
 model = { name = "mlp"; hidden = [100, 50]; };
 data = { name = "synthetic"; features = 20; classes = 10; };
-optimizer = { name = "sgd"; };
+optimizer = { name = "sgd"; lr = 0.1; };
 system = { name = "sequential"; };
-train = { steps = 10; batch = 8; lr = 0.1; };
+train = { steps = 10; batch = 8; };
 machine = { workers = 1; threads = 1; };
 END
 command=plan

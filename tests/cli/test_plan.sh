@@ -5,9 +5,9 @@
 cat >mlp.cfg <<'END'
 model = { name = "mlp"; hidden = [16, 16]; };
 data = { name = "synthetic"; features = 8; classes = 4; samples = 205; };
-optimizer = { name = "adamw"; };
+optimizer = { name = "adamw"; lr = 0.01; };
 system = { name = "1f1b"; };
-train = { steps = 2; batch = 8; microbatches = 2; lr = 0.01; };
+train = { steps = 2; batch = 8; microbatches = 2; };
 machine = { workers = 2; threads = 1; };
 END
 

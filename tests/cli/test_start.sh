@@ -7,9 +7,9 @@ unset OMP_WAIT_POLICY OMP_NUM_THREADS GOMP_SPINCOUNT KMP_BLOCKTIME
 cat >net.cfg <<'CFG'
 model = { name = "mlp"; hidden = [8]; };
 data = { name = "synthetic"; features = 4; classes = 2; samples = 40; };
-optimizer = { name = "sgd"; };
+optimizer = { name = "sgd"; lr = 0.1; };
 system = { name = "1f1b"; };
-train = { steps = 2; batch = 4; microbatches = 2; lr = 0.1; };
+train = { steps = 2; batch = 4; microbatches = 2; };
 machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
 CFG
 "$millrace" schedule --config net.cfg --format text -o net.plan || complain "no plan"

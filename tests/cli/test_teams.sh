@@ -7,9 +7,9 @@ export OMP_WAIT_POLICY=passive
 cat >net.cfg <<'CFG'
 model = { name = "mlp"; hidden = [32, 32, 32, 32, 32, 32, 32, 32]; };
 data = { name = "synthetic"; features = 32; classes = 4; samples = 80; };
-optimizer = { name = "adamw"; };
+optimizer = { name = "adamw"; lr = 0.01; };
 system = { name = "1f1b"; };
-train = { steps = 4; batch = 8; microbatches = 4; lr = 0.01; };
+train = { steps = 4; batch = 8; microbatches = 4; };
 machine = { workers = 2; topology = "core:4 pu:1"; cpus = "0-2 3"; peak_gflops = 50.0; };
 CFG
 # cut ARGS...: layers and cores of each stage.

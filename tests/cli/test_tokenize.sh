@@ -13,9 +13,9 @@ done >prose.txt
 cat >text.cfg <<'EOF'
 model = { name = "gpt"; layers = 1; width = 16; heads = 2; context = 8; };
 data = { name = "text"; path = "prose.txt"; tokenizer = "gpt2.json"; };
-optimizer = { name = "adamw"; };
+optimizer = { name = "adamw"; lr = 0.01; };
 system = { name = "sequential"; };
-train = { steps = 2; batch = 2; lr = 0.01; };
+train = { steps = 2; batch = 2; };
 machine = { workers = 1; threads = 1; peak_gflops = 1.0; };
 sample = { tokens = 4; prompt = "The <|end|>"; };
 EOF

@@ -5,18 +5,18 @@
 cat >mlp.cfg <<'END'
 model = { name = "mlp"; hidden = [16, 16]; };
 data = { name = "synthetic"; features = 8; classes = 4; samples = 205; };
-optimizer = { name = "adamw"; };
+optimizer = { name = "adamw"; lr = 0.01; };
 system = { name = "1f1b"; };
-train = { steps = 6; batch = 8; microbatches = 2; lr = 0.01; eval_every = 3; };
+train = { steps = 6; batch = 8; microbatches = 2; eval_every = 3; };
 machine = { workers = 2; threads = 1; };
 END
 awk 'BEGIN { for (i = 0; i < 120; i++) print "mill " i % 7 " grinds, race runs." }' >text.txt
 cat >gpt.cfg <<'END'
 model = { name = "gpt"; layers = 2; width = 16; heads = 2; context = 16; };
 data = { name = "text"; path = "text.txt"; };
-optimizer = { name = "adamw"; };
+optimizer = { name = "adamw"; lr = 0.01; };
 system = { name = "pipedream"; };
-train = { steps = 5; batch = 4; lr = 0.01; };
+train = { steps = 5; batch = 4; };
 machine = { workers = 2; threads = 1; };
 sample = { tokens = 20; prompt = "mill "; };
 END
@@ -75,7 +75,7 @@ expect 0 " of the last stage at step 4, validation loss " train gpt.cfg --set ru
 
 # The configuration that a newcomer sees first gives no warning about itself.
 expect 0 "done: 1 of 1 steps" train "$source/conf/quickstart.cfg" --set run.dir=quick --set train.steps=1 \
-	--set train.warmup=0 \
+	--set lr_schedule.warmup=0 \
 	--set model.width=8 --set model.layers=2 --set sample.tokens=1
 ! grep -q "warning" out || complain "the quickstart warns of itself"
 expect 1 "none/file.json: cannot write" train gpt.cfg --set run.dir=unwritten --set system.name=ampnet \
@@ -322,10 +322,10 @@ expect 3 "precision: gap_aware keeps a running mean of squares, which bf16_pure"
 cat >quad.cfg <<'END'
 model = { name = "quadratic"; blocks = 4; };
 data = { name = "formula"; features = 13; };
-optimizer = { name = "sgd"; };
+optimizer = { name = "sgd"; lr = 0.25; };
 system = { name = "pipedream"; };
 precision = "f64"; backend = "reference";
-train = { steps = 40; batch = 4; microbatches = 1; lr = 0.25; };
+train = { steps = 40; batch = 4; microbatches = 1; };
 machine = { workers = 4; threads = 1; };
 END
 line="f(w)     f(0) 0.5004882812, minimum f\* .*, smoothness L 1.126280344, gradient of a block at w = 0 at most \

@@ -9,9 +9,9 @@
 const char *const mr_test_lines[6] = {
 	"model = { name = \"mlp\"; };",
 	"data = { name = \"synthetic\"; };",
-	"optimizer = { name = \"sgd\"; };",
+	"optimizer = { name = \"sgd\"; lr = 0.1; };",
 	"system = { name = \"1f1b\"; };",
-	"train = { steps = 10; batch = 8; lr = 0.1; };",
+	"train = { steps = 10; batch = 8; };",
 	"machine = { workers = 2; };",
 };
 

@@ -17,10 +17,10 @@ static const struct row rows[] = {
 	{7, "modle = { name = \"gpt\"; };", 1, "F:7: modle: unknown key or group, did you mean \"model\"?"},
 	{7, "xyzzy = 1;", 1, "F:7: xyzzy: unknown key or group (known: model,"},
 	{7, "bakend = \"dnnl\";", 1, "F:7: bakend: unknown key or group, did you mean \"backend\"?"},
-	{5, "train = { stps = 10; batch = 8; lr = 0.1; };", 2,
+	{5, "train = { stps = 10; batch = 8; };", 2,
 	 "F:5: train.stps: unknown key \"stps\", did you mean \"steps\"?\nF:5: train.steps: is missing (integer: "
 	 "commits"},
-	{5, "train = { steps = 10; batch = 8; lr = 0.1; name = \"x\"; };", 1, "F:5: train.name: unknown key"},
+	{5, "train = { steps = 10; batch = 8; name = \"x\"; };", 1, "F:5: train.name: unknown key"},
 	{1, "model = { name = \"mpl\"; };", 1,
 	 "F:1: model.name: no model is called \"mpl\"; did you mean \"mlp\"? (known: "},
 	{1, "model = { name = \"forest\"; };", 1, "F:1: model.name: no model is called \"forest\" (known: mlp, "},
@@ -34,7 +34,7 @@ static const struct row rows[] = {
 	 "F:1: model.layers: unknown key \"layers\", expected one of: hidden,"},
 	{1, "model = { name = \"gpt\"; laers = 3; };", 1,
 	 "F:1: model.laers: unknown key \"laers\", did you mean \"layers\"?"},
-	{3, "optimizer = { name = \"sgd\"; mu = 0.9; };", 1, "F:3: optimizer.mu: unknown key"},
+	{3, "optimizer = { name = \"sgd\"; lr = 0.1; mu = 0.9; };", 1, "F:3: optimizer.mu: unknown key"},
 	{4, "system = { name = \"gpipe\"; backwards = \"lifo\"; };", 1,
 	 "F:4: system.backwards: unknown key \"backwards\", did you mean \"backward\"?"},
 	/* groups */
@@ -43,20 +43,27 @@ static const struct row rows[] = {
 	{1, "model = \"gpt\";", 1, "F:1: model: expected a group { key = value; ... }, got a string"},
 	{1, "model = { name = 3; };", 1, "F:1: model.name: expected a string, got an integer"},
 	{1, "model = { name = (\"gpt\"); };", 1, "F:1: model.name: expected a string, got a list"},
-	{5, "train = 3;", 4, "F:5: train: expected a group { key = value; ... }, got an integer"},
-	{5, "", 3, "F:1: train.steps: is missing\nF:1: train.batch: is missing\nF:1: train.lr: is missing"},
+	{5, "train = 3;", 3, "F:5: train: expected a group { key = value; ... }, got an integer"},
+	{5, "", 2, "F:1: train.steps: is missing\nF:1: train.batch: is missing"},
+	{3, "optimizer = { name = \"sgd\"; };", 1, "F:3: optimizer.lr: is missing"},
+	{5, "train = { steps = 10; batch = 8; lr = 0.1; };", 1,
+	 "F:5: train.lr: unknown key \"lr\", did you mean optimizer.lr?"},
+	{5, "train = { steps = 10; batch = 8; schedule = \"cosine\"; };", 1,
+	 "F:5: train.schedule: is called lr_schedule.name now"},
+	{5, "train = { steps = 10; batch = 8; warmup = 3; };", 1,
+	 "F:5: train.warmup: unknown key \"warmup\", did you mean lr_schedule.warmup?"},
 	{6, "machine = [1, 2];", 1, "F:6: machine: expected a group { key = value; ... }, got a list"},
 	/* types */
-	{5, "train = { steps = \"ten\"; batch = 8; lr = 0.1; };", 1,
+	{5, "train = { steps = \"ten\"; batch = 8; };", 1,
 	 "F:5: train.steps: expected an integer from 1 to 1000000000000000, got \"ten\""},
-	{5, "train = { steps = 10.5; batch = 8; lr = 0.1; };", 1, "F:5: train.steps: expected an integer from 1 to"},
-	{5, "train = { steps = true; batch = 8; lr = 0.1; };", 1, "F:5: train.steps: expected an integer from 1 to"},
-	{5, "train = { steps = [10]; batch = 8; lr = 0.1; };", 1, "F:5: train.steps: expected an integer from 1 to"},
-	{5, "train = { steps = { a = 1; }; batch = 8; lr = 0.1; };", 1,
+	{5, "train = { steps = 10.5; batch = 8; };", 1, "F:5: train.steps: expected an integer from 1 to"},
+	{5, "train = { steps = true; batch = 8; };", 1, "F:5: train.steps: expected an integer from 1 to"},
+	{5, "train = { steps = [10]; batch = 8; };", 1, "F:5: train.steps: expected an integer from 1 to"},
+	{5, "train = { steps = { a = 1; }; batch = 8; };", 1,
 	 "F:5: train.steps: expected integer, got a group"},
-	{5, "train = { steps = 10; batch = 8; lr = \"fast\"; };", 1,
-	 "F:5: train.lr: expected a number from 0 to 1000000, got \"fast\""},
-	{5, "train = { steps = 10; batch = 8; lr = false; };", 1, "F:5: train.lr: expected a number"},
+	{3, "optimizer = { name = \"sgd\"; lr = \"fast\"; };", 1,
+	 "F:3: optimizer.lr: expected a number from 0 to 1000000, got \"fast\""},
+	{3, "optimizer = { name = \"sgd\"; lr = false; };", 1, "F:3: optimizer.lr: expected a number"},
 	{1, "model = { name = \"gpt\"; tied = 1; };", 1, "F:1: model.tied: expected true or false, got 1"},
 	{1, "model = { name = \"gpt\"; tied = \"yes\"; };", 1, "F:1: model.tied: expected true or false, got \"yes\""},
 	{1, "model = { name = \"mlp\"; hidden = 64; };", 1, "F:1: model.hidden: expected a list of numbers from 1"},
@@ -72,17 +79,18 @@ static const struct row rows[] = {
 	{7, "backend = 1;", 1, "F:7: backend: expected one of auto|fused|onednn|reference|dnnl, got 1"},
 	{7, "precision = [\"f32\"];", 1, "F:7: precision: expected one of f32|f64|bf16|bf16_pure, got a list"},
 	/* ranges and words */
-	{5, "train = { steps = 0; batch = 8; lr = 0.1; };", 1,
+	{5, "train = { steps = 0; batch = 8; };", 1,
 	 "F:5: train.steps: expected an integer from 1 to 1000000000000000, got 0"},
-	{5, "train = { steps = -3; batch = 8; lr = 0.1; };", 1, "F:5: train.steps: expected an integer from 1"},
-	{5, "train = { steps = 10; batch = 8; lr = -0.1; };", 1,
-	 "F:5: train.lr: expected a number from 0 to 1000000, got -0.1"},
-	{5, "train = { steps = 10; batch = 8; lr = 1.0e999; };", 1,
-	 "F:5: train.lr: expected a number from 0 to 1000000, got inf"},
-	{5, "train = { steps = 10; batch = 8; lr = 0.1; schedule = \"cosin\"; };", 1,
-	 "F:5: train.schedule: expected one of constant|cosine|linear|step|one_cycle|inverse_sqrt|wsd, got \"cosin\"; "
+	{5, "train = { steps = -3; batch = 8; };", 1, "F:5: train.steps: expected an integer from 1"},
+	{3, "optimizer = { name = \"sgd\"; lr = -0.1; };", 1,
+	 "F:3: optimizer.lr: expected a number from 0 to 1000000, got -0.1"},
+	{3, "optimizer = { name = \"sgd\"; lr = 1.0e999; };", 1,
+	 "F:3: optimizer.lr: expected a number from 0 to 1000000, got inf"},
+	{6, "machine = { workers = 2; }; lr_schedule = { name = \"cosin\"; };", 1,
+	 "F:6: lr_schedule.name: expected one of constant|cosine|linear|step|one_cycle|inverse_sqrt|wsd, got "
+		"\"cosin\"; "
 	 "did you mean \"cosine\"?"},
-	{5, "train = { steps = 10; batch = 8; lr = 0.1; clip = -1.0; };", 1,
+	{5, "train = { steps = 10; batch = 8; clip = -1.0; };", 1,
 	 "F:5: train.clip: expected a number of at least 0, got -1"},
 	{1, "model = { name = \"gpt\"; dropout = 1.5; };", 1,
 	 "F:1: model.dropout: expected a number from 0 to 0.95, got 1.5"},
@@ -92,20 +100,20 @@ static const struct row rows[] = {
 	{7, "precision = \"f16\";", 1, "F:7: precision: expected one of f32|f64|bf16|bf16_pure, got \"f16\""},
 	{7, "checkpoint = { keep = 0; };", 1, "F:7: checkpoint.keep: expected an integer from 1"},
 	/* integers that libconfig 1.5 misreads */
-	{5, "train = { steps = 99999999999999999999L; batch = 8; lr = 0.1; };", 1,
+	{5, "train = { steps = 99999999999999999999L; batch = 8; };", 1,
 	 "F:5: train.steps: 99999999999999999999 does not fit into 64 bits"},
-	{5, "train = { steps = 99999999999999999999; batch = 8; lr = 0.1; };", 1,
+	{5, "train = { steps = 99999999999999999999; batch = 8; };", 1,
 	 "F:5: train.steps: 99999999999999999999 does not fit into 64 bits"},
-	{5, "train = { steps = 0xFFFFFFFFFFFFFFFFL; batch = 8; lr = 0.1; };", 1,
+	{5, "train = { steps = 0xFFFFFFFFFFFFFFFFL; batch = 8; };", 1,
 	 "F:5: train.steps: 0xFFFFFFFFFFFFFFFF does not fit into 64 bits"},
-	{5, "train = { steps = 10; batch = 8; lr = 0.1; seed = -9223372036854775809L; };", 1,
+	{5, "train = { steps = 10; batch = 8; seed = -9223372036854775809L; };", 1,
 	 "F:5: train.seed: -9223372036854775809 does not fit into 64 bits"},
 	{1, "model = { name = \"mlp\"; hidden = [64, 5000000000]; };", 1,
 	 "F:1: model.hidden: expected a list of numbers from 1 to 1000000000, got 5000000000.0"},
 	{1, "model = { name = \"mlp\"; hidden = [64, \"8\"]; };", 1,
 	 "F:1: model.hidden: expected a list of numbers, got a string at place 2"},
-	{5, "train = { steps = 10K; batch = 8; lr = 0.1; };", 1, "F:5: syntax error: train = { steps = 10K;"},
-	{5, "train = { steps = 1.5; batch = 8; lr = 0.1; };", 1, "F:5: train.steps: expected an integer from 1 to"},
+	{5, "train = { steps = 10K; batch = 8; };", 1, "F:5: syntax error: train = { steps = 10K;"},
+	{5, "train = { steps = 1.5; batch = 8; };", 1, "F:5: train.steps: expected an integer from 1 to"},
 	/* keys that must suit each other */
 	{4, "system = { name = \"pipemare\"; t2 = false; t2_memory = 0.5; };", 1,
 	 "F:4: system.t2_memory: has no effect with t2 = false; it is for t2 = true"},
@@ -119,30 +127,30 @@ static const struct row rows[] = {
 	 "F:4: system.delays: has no effect with record = "},
 	{4, "system = { name = \"local_sgd\"; outer_lr = 0.5; };", 1,
 	 "F:4: system.outer_lr: has no effect with outer = none; it is for outer = nesterov"},
-	{5, "train = { steps = 10; batch = 9; lr = 0.1; microbatches = 2; };", 1,
+	{5, "train = { steps = 10; batch = 9; microbatches = 2; };", 1,
 	 "F:5: train.batch: 9 samples cannot be cut into 2 equal micro-batches"},
-	{5, "train = { steps = 10; batch = 6; lr = 0.1; };", 1,
+	{5, "train = { steps = 10; batch = 6; };", 1,
 	 "F:5: train.batch: 6 samples cannot be cut into 4 equal micro-batches, the default of 1f1b for 2 workers"},
-	{5, "train = { steps = 10; batch = 8; lr = 0.1; warmup = 11; };", 1,
-	 "F:5: train.warmup: warm-up of 11 steps is longer"},
-	{5, "train = { steps = 10; batch = 8; lr = 0.1; min_ratio = 0.2; };", 1,
-	 "F:5: train.min_ratio: has no effect with schedule = \"constant\""},
-	{5, "train = { steps = 10; batch = 8; lr = 0.1; gamma = 0.2; };", 1,
-	 "F:5: train.gamma: has no effect with schedule = \"constant\"; it is for schedule = \"step\""},
-	{5, "train = { steps = 10; batch = 8; lr = 0.1; schedule = \"cosine\"; cooldown = 2; };", 1,
-	 "F:5: train.cooldown: has no effect with schedule = \"cosine\"; it is for schedule = \"wsd\""},
-	{5, "train = { steps = 10; batch = 8; lr = 0.1; schedule = \"inverse_sqrt\"; min_ratio = 0.2; };", 1,
-	 "F:5: train.min_ratio: has no effect with schedule = \"inverse_sqrt\""},
-	{5, "train = { steps = 10; batch = 8; lr = 0.1; schedule = \"step\"; };", 1,
-	 "F:5: train.schedule: step needs milestones or step_every"},
-	{5, "train = { steps = 10; batch = 8; lr = 0.1; schedule = \"step\"; milestones = \"6, 4\"; };", 1,
-	 "F:5: train.milestones: expected at most 16 rising numbers"},
-	{5, "train = { steps = 10; batch = 8; lr = 0.1; schedule = \"step\"; milestones = \"2 5\"; warmup = 3; };", 1,
-	 "F:5: train.milestones: step 2 lies within the warm-up of 3 steps"},
-	{5, "train = { steps = 10; batch = 8; lr = 0.1; schedule = \"wsd\"; warmup = 6; cooldown = 5; };", 1,
-	 "F:5: train.cooldown: 6 steps of warm-up and 5 of cool-down are more than the run of 10"},
-	{5, "train = { steps = 10; batch = 8; lr = 0.1; schedule = \"one_cycle\"; warmup = 10; };", 1,
-	 "F:5: train.warmup: a cycle of 10 steps that rises for all of them never falls"},
+	{6, "machine = { workers = 2; }; lr_schedule = { warmup = 11; };", 1,
+	 "F:6: lr_schedule.warmup: warm-up of 11 steps is longer"},
+	{6, "machine = { workers = 2; }; lr_schedule = { min_ratio = 0.2; };", 1,
+	 "F:6: lr_schedule.min_ratio: has no effect with name = \"constant\""},
+	{6, "machine = { workers = 2; }; lr_schedule = { gamma = 0.2; };", 1,
+	 "F:6: lr_schedule.gamma: has no effect with name = \"constant\"; it is for name = \"step\""},
+	{6, "machine = { workers = 2; }; lr_schedule = { name = \"cosine\"; cooldown = 2; };", 1,
+	 "F:6: lr_schedule.cooldown: has no effect with name = \"cosine\"; it is for name = \"wsd\""},
+	{6, "machine = { workers = 2; }; lr_schedule = { name = \"inverse_sqrt\"; min_ratio = 0.2; };", 1,
+	 "F:6: lr_schedule.min_ratio: has no effect with name = \"inverse_sqrt\""},
+	{6, "machine = { workers = 2; }; lr_schedule = { name = \"step\"; };", 1,
+	 "F:6: lr_schedule.name: step needs milestones or step_every"},
+	{6, "machine = { workers = 2; }; lr_schedule = { name = \"step\"; milestones = \"6, 4\"; };", 1,
+	 "F:6: lr_schedule.milestones: expected at most 16 rising numbers"},
+	{6, "machine = { workers = 2; }; lr_schedule = { name = \"step\"; milestones = \"2 5\"; warmup = 3; };", 1,
+	 "F:6: lr_schedule.milestones: step 2 lies within the warm-up of 3 steps"},
+	{6, "machine = { workers = 2; }; lr_schedule = { name = \"wsd\"; warmup = 6; cooldown = 5; };", 1,
+	 "F:6: lr_schedule.cooldown: 6 steps of warm-up and 5 of cool-down are more than the run of 10"},
+	{6, "machine = { workers = 2; }; lr_schedule = { name = \"one_cycle\"; warmup = 10; };", 1,
+	 "F:6: lr_schedule.warmup: a cycle of 10 steps that rises for all of them never falls"},
 	{7, "sample = { temperature = 0.0; top_p = 0.5; };", 1,
 	 "F:7: sample.top_p: has no effect with temperature = 0"},
 	{7, "sample = { temperature = 0.0; top_k = 5; };", 1, "F:7: sample.top_k: has no effect with temperature = 0"},
@@ -198,7 +206,7 @@ static const struct row rows[] = {
 	{7, "run = { dir = \"runs/x; };", 1,
 	 "F:7: run.dir: a string that does not end on its line, and one quote too few"},
 	{4, "system = { name = \"1f1b; };", 1, "F:4: system.name: a string that does not end on its line"},
-	{3, "/* optimizer = { name = \"sgd\"; };", 6, "F:3: a comment that does not end: */ is missing"},
+	{3, "/* optimizer = { name = \"sgd\"; };", 5, "F:3: a comment that does not end: */ is missing"},
 	{7, "run = { dir = \"a\\x00b\"; };", 1, "F:7: run.dir: \\x00 cannot stand in a string"},
 	{7, "zzz zzz = 3;", 1, "F:7: syntax error: zzz zzz = 3;"},
 	{7, "precision = f32;", 1, "F:7: syntax error: precision = f32; (text stands in quotes: \"f32\")"},
@@ -280,10 +288,10 @@ static void what_is_built_joins_the_others(void)
 	static const char text[] = "model = { name = \"gpt\"; tied = true; layers = 2;\n"
 				   "\tcontext = 8; };\n"
 				   "data = { name = \"text\"; path = \"\"; };\n"
-				   "optimizer = { name = \"sgd\"; }; system = { name = \"pipedream\"; };\n"
-				   "train = { steps = 10; batch = 8; lr = -1; };\n"
+				   "optimizer = { name = \"sgd\"; lr = 0.1; }; system = { name = \"pipedream\"; };\n"
+				   "train = { steps = 10; batch = 8; clip = -1; };\n"
 				   "machine = { workers = 2; cpus = \"0 99999\"; };\n";
-	static const char *const order[] = {"F:1: model.tied: ", "F:3: data.path: empty", "F:5: train.lr: expected",
+	static const char *const order[] = {"F:1: model.tied: ", "F:3: data.path: empty", "F:5: train.clip: expected",
 					    "F:6: machine.cpus: CPU list"};
 	mr_strbuf report;
 	mr_config *c;
@@ -322,16 +330,16 @@ static void all_at_once_in_order(void)
 				   "\tdepth = -1;\n"
 				   "};\n"
 				   "train = { steps = 50000000000000000000;\n"
-				   "\tlr = \"x\"; };\n"
+				   "\tclip = \"x\"; };\n"
 				   "data = { name = \"synthetic\"; };\n"
-				   "optimizer = { name = \"sgd\"; }; system = { name = \"none\"; };\n"
+				   "optimizer = { name = \"sgd\"; lr = 0.1; }; system = { name = \"none\"; };\n"
 				   "foo = 1;\n";
 	static const char *const sets[] = {"train.batch=0", "nonsense", "train.stps=3", "mdel.name=gpt", "model=gpt"};
 	static const char *const order[] = {
 		"F:2: model.widht:",
 		"F:3: model.depth:",
 		"F:5: train.steps: 50000000000000000000",
-		"F:6: train.lr:",
+		"F:6: train.clip:",
 		"F:8: system.name:",
 		"F:9: foo:",
 		"--set: train.batch:",
@@ -364,7 +372,7 @@ static void all_at_once_in_order(void)
 
 static void good_values(void)
 {
-	static const char *const sets[] = {"train.lr=1", "model.depth=0x3", "train.lr=0.5", "partition=fc.1",
+	static const char *const sets[] = {"optimizer.lr=1", "model.depth=0x3", "optimizer.lr=0.5", "partition=fc.1",
 					 "system.name=\"gpipe\""};
 	mr_strbuf report;
 	uint64_t first, last;
@@ -375,7 +383,7 @@ static void good_values(void)
 	MR_CHECK_OK(load_lines(sets, 5, "trace = { steps = \"7-9\"; };\nbackend = \"reference\"; precision = \"f64\"",
 			       &report, &c));
 	CU_ASSERT_EQUAL(mr_config_job(c)->train.steps, 10);
-	CU_ASSERT_EQUAL(mr_config_job(c)->train.lr, 0.5);
+	CU_ASSERT_EQUAL(mr_job_lr(mr_config_job(c)).base, 0.5);
 	CU_ASSERT_EQUAL(mr_values_int(mr_config_job(c)->model.values, "depth"), 3);
 	CU_ASSERT_EQUAL(mr_job_n_micro(mr_config_job(c)), 4);
 	CU_ASSERT_EQUAL(mr_job_samples(mr_config_job(c)), 2);
@@ -446,8 +454,8 @@ static void numbers_of_all_forms(void)
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
 		snprintf(text, sizeof(text),
 			 "model = { name = \"mlp\"; hidden = [2, %s, 2.0]; };\ndata = { name = \"synthetic\"; };\n"
-			 "optimizer = { name = \"sgd\"; };\nsystem = { name = \"gpipe\"; };\n"
-			 "train = { steps = 10; batch = 8; lr = 0.1; };\n",
+			 "optimizer = { name = \"sgd\"; lr = 0.1; };\nsystem = { name = \"gpipe\"; };\n"
+			 "train = { steps = 10; batch = 8; };\n",
 			 forms[i]);
 		CU_ASSERT_EQUAL(mr_test_load(text, strlen(text), NULL, 0, &report, &c), MR_OK);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(c);
@@ -488,8 +496,8 @@ static void plugin_replaced(void)
 										     "system.name=sequential"};
 	static const char text[] =
 		"model = { name = \"mlp\"; };\ndata = { name = \"synthetic\"; };\n"
-		"optimizer = { name = \"sgd\"; };\nsystem = { name = \"gpipe\"; backward = \"lifo\"; };\n"
-		"train = { steps = 10; batch = 8; lr = 0.1; };\n";
+		"optimizer = { name = \"sgd\"; lr = 0.1; };\nsystem = { name = \"gpipe\"; backward = \"lifo\"; };\n"
+		"train = { steps = 10; batch = 8; };\n";
 	mr_strbuf report;
 	mr_config *c;
 
@@ -517,8 +525,8 @@ static void plugin_replaced_by_one_with_a_key_of_another_type(void)
 	static const char *const sets[] = {"data.name=csv", "data.path=x.csv", "data.categories=2-3"};
 	static const char text[] = "model = { name = \"mlp\"; };\n"
 				   "data = { name = \"clicks\"; categories = 8; samples = 400; };\n"
-				   "optimizer = { name = \"sgd\"; };\nsystem = { name = \"gpipe\"; };\n"
-				   "train = { steps = 10; batch = 8; lr = 0.1; };\n";
+				   "optimizer = { name = \"sgd\"; lr = 0.1; };\nsystem = { name = \"gpipe\"; };\n"
+				   "train = { steps = 10; batch = 8; };\n";
 	mr_strbuf report;
 	mr_config *c;
 
@@ -583,16 +591,16 @@ static void included_base_is_overridden(void)
 	static const char base[] =
 		"model = { name = \"mlp\"; width = 64; depth = 3; };\ndata = { name = \"synthetic\"; samples = 500; "
 		"};\n"
-		"optimizer = { name = \"sgd\"; };\nsystem = { name = \"gpipe\"; backward = \"lifo\"; };\n"
-		"train = { steps = 10; batch = 8; lr = 0.1; clip = 5.0; };\nprecision = \"f64\"; backend = "
+		"optimizer = { name = \"sgd\"; lr = 0.1; };\nsystem = { name = \"gpipe\"; backward = \"lifo\"; };\n"
+		"train = { steps = 10; batch = 8; clip = 5.0; };\nprecision = \"f64\"; backend = "
 		"\"reference\";\n";
-	static const char more[] = "train = { steps = 20; lr = 0.2; };\n@include \"deep.cfg\"\n";
+	static const char more[] = "train = { steps = 20; norm_every = 20; };\n@include \"deep.cfg\"\n";
 	static const char deep[] = "train = { steps = 15; seed = 4; }";
-	static const char train[] = "# settings of a group\nclip = 7.0;\nwarmup = 2; # the last";
+	static const char train[] = "# settings of a group\nclip = 7.0;\neval_every = 2; # the last";
 	static const char main_file[] =
 		"system = { name = \"pipedream\"; }; precision = \"f32\";\n@include \"base.cfg\"\n@include "
 			"\"more.cfg\"\n"
-		"train = { lr = 0.3;\n\t@include \"train.cfg\"\n clip = 0.0; };\nmodel = { depth = 2; };\n";
+		"train = { norm_every = 30;\n\t@include \"train.cfg\"\n clip = 0.0; };\nmodel = { depth = 2; };\n";
 	const mr_values *v;
 	mr_strbuf report;
 	mr_config *c;
@@ -607,10 +615,10 @@ static void included_base_is_overridden(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(c);
 	v = mr_config_values(c, MR_JOB_TRAIN);
 	CU_ASSERT_EQUAL(mr_values_int(v, "steps"), 20);
-	CU_ASSERT_EQUAL(mr_values_float(v, "lr"), 0.3);
+	CU_ASSERT_EQUAL(mr_values_int(v, "norm_every"), 30);
 	CU_ASSERT_EQUAL(mr_values_int(v, "seed"), 4);
 	CU_ASSERT_EQUAL(mr_values_float(v, "clip"), 0);
-	CU_ASSERT_EQUAL(mr_values_int(v, "warmup"), 2);
+	CU_ASSERT_EQUAL(mr_values_int(v, "eval_every"), 2);
 	CU_ASSERT_EQUAL(mr_values_int(mr_config_job(c)->model.values, "width"), 64);
 	CU_ASSERT_EQUAL(mr_values_int(mr_config_job(c)->model.values, "depth"), 2);
 	/* and what was gpipe's went with it */
@@ -618,13 +626,13 @@ static void included_base_is_overridden(void)
 	CU_ASSERT_EQUAL(mr_config_job(c)->precision, MR_PRECISION_F32);
 	mr_config_destroy(c);
 	/* Mistakes are named where they stand, in whichever file. */
-	mr_test_file("train.cfg", "clip = 7.0;\nwarmup = -2;\n", 25);
+	mr_test_file("train.cfg", "clip = 7.0;\neval_every = -2;\n", 29);
 	CU_ASSERT_EQUAL(mr_test_load(main_file, strlen(main_file), NULL, 0, &report, &c), MR_ECONFIG);
-	CU_ASSERT_PTR_NOT_NULL(strstr(mr_strbuf_text(&report), "/train.cfg:2: train.warmup: expected an integer"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_strbuf_text(&report), "/train.cfg:2: train.eval_every: expected an integer"));
 	mr_strbuf_reset(&report);
-	mr_test_file("train.cfg", "clip = 7.0;\nwarmup = = 2;\n", 26);
+	mr_test_file("train.cfg", "clip = 7.0;\neval_every = = 2;\n", 30);
 	CU_ASSERT_EQUAL(mr_test_load(main_file, strlen(main_file), NULL, 0, &report, &c), MR_ECONFIG);
-	CU_ASSERT_PTR_NOT_NULL(strstr(mr_strbuf_text(&report), "/train.cfg:2: syntax error: warmup = = 2;"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_strbuf_text(&report), "/train.cfg:2: syntax error: eval_every = = 2;"));
 	mr_strbuf_fini(&report);
 	mr_test_files_remove();
 }

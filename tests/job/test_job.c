@@ -20,7 +20,7 @@ static void fill(mr_job *j)
 	MR_CHECK_OK(mr_job_choose(j, MR_JOB_SYSTEM, "1f1b"));
 	j->train.steps = 10;
 	j->train.batch = 8;
-	j->train.lr = 0.01;
+	MR_CHECK_OK(mr_job_set(j, "optimizer.lr", "0.01"));
 }
 
 static void settles(void)
@@ -69,7 +69,6 @@ static void tells_all_mistakes(void)
 	CU_ASSERT_EQUAL(mr_job_check(&j), MR_ECONFIG);
 	CU_ASSERT(says("model.name: is missing"));
 	CU_ASSERT(says("system.name: is missing"));
-	CU_ASSERT(says("train.lr: is missing"));
 	CU_ASSERT_EQUAL(mr_job_choose(&j, MR_JOB_SYSTEM, "pipedrem"), MR_ECONFIG);
 	CU_ASSERT(says("did you mean \"pipedream\"?"));
 	CU_ASSERT_EQUAL(mr_job_set(&j, "dtype", "f64"), MR_ECONFIG);

@@ -68,7 +68,7 @@ static void more_threads_are_no_more_efficient(void)
 
 #define BASE                                                                                                           \
 	"model.name=mlp model.hidden=[%u,%u,%u,%u,%u,%u,%u] data.name=synthetic data.features=%u data.classes=16 "     \
-	"data.samples=4096 optimizer.name=adamw train.steps=2 train.batch=256 train.lr=0.01 machine.workers=%u "       \
+	"data.samples=4096 optimizer.name=adamw train.steps=2 train.batch=256 optimizer.lr=0.01 machine.workers=%u " \
 	"machine.threads=%u"
 
 typedef struct host {

@@ -19,7 +19,7 @@
 
 #define BASE                                                                                                           \
 	"model.name=mlp data.name=synthetic data.features=16 data.classes=4 data.samples=64 optimizer.name=adamw "     \
-	"system.name=sequential train.steps=2 train.batch=8 train.lr=0.01 "      \
+	"system.name=sequential train.steps=2 train.batch=8 optimizer.lr=0.01 "      \
 	"machine.workers=1 machine.threads=1 "
 
 static char folder[] = "/tmp/millrace-kept-XXXXXX", before[4096];

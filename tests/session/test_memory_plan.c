@@ -13,7 +13,7 @@
 #define BASE                                                                                                           \
 	"model.name=mlp model.hidden=[12,12] data.name=synthetic data.features=1024 data.classes=4 "                   \
 	"data.samples=81920 optimizer.name=momentum system.name=1f1b train.steps=2 train.batch=6 "                     \
-	"train.microbatches=2 train.lr=0.01 machine.workers=2 machine.threads=1 backend=reference"
+	"train.microbatches=2 optimizer.lr=0.01 machine.workers=2 machine.threads=1 backend=reference"
 
 /* 320 MiB of data are in the sum, and nothing of them in memory. */
 static void counts_everything(void)

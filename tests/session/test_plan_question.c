@@ -20,7 +20,7 @@
 #define MODEL                                                                                                \
 	"model.name=mlp model.hidden=[6,6,6,6,6,6] data.name=synthetic data.features=6 data.classes=3 "      \
 	"data.samples=40 optimizer.name=momentum system.name=%s mitigation.name=%s train.steps=12 "       \
-	"train.batch=4 train.microbatches=%u train.lr=0.01 train.clip=%d machine.workers=2 "                 \
+	"train.batch=4 train.microbatches=%u optimizer.lr=0.01 train.clip=%d machine.workers=2 "                 \
 	"machine.threads=1 backend=reference precision=f64"
 
 static const struct {

@@ -20,7 +20,7 @@
 #define MODEL                                                                                                    \
 	"model.name=mlp model.hidden=[12,8,16,8,12,8,16] data.name=synthetic data.features=8 data.classes=4 "    \
 	"data.samples=100 optimizer.name=momentum system.name=%s %s train.steps=2 train.batch=24 "               \
-	"train.microbatches=%u train.lr=0.01 train.clip=%g machine.workers=%u machine.threads=1 "                \
+	"train.microbatches=%u optimizer.lr=0.01 train.clip=%g machine.workers=%u machine.threads=1 "                \
 	"machine.memory_limit=%llu costs=%s backend=reference precision=f64"
 
 /* Systems with one pipe that flush, at any number of chunks. */
@@ -235,7 +235,7 @@ static figures open_in(const char *system, uint64_t limit)
 {
 	static const char base[] = "model.name=mlp model.hidden=[256,256,256,256,256,256,256] data.name=synthetic "
 				   "data.features=16 data.classes=4 data.samples=1100 optimizer.name=sgd "
-				   "train.steps=2 train.batch=1024 train.microbatches=8 train.lr=0.01 "
+				   "train.steps=2 train.batch=1024 train.microbatches=8 optimizer.lr=0.01 "
 				   "machine.workers=2 machine.threads=1 backend=reference precision=f64";
 	char sets[200];
 	mr_memory_plan m;

@@ -142,7 +142,7 @@ void golden_rig(rig *r, const golden *g)
 	rig_set(r, "data.name=numbers");
 	golden_set_list(r, "data.x", mr_json_get(g->in, "xs"));
 	golden_set_list(r, "data.y", mr_json_get(g->in, "ys"));
-	rig_set(r, "train.lr=%.17g", mr_json_double(mr_json_get(g->in, "lr")));
+	rig_set(r, "optimizer.lr=%.17g", mr_json_double(mr_json_get(g->in, "lr")));
 	rig_set(r, "machine.workers=%lld", depth);
 }
 

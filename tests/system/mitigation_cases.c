@@ -61,8 +61,8 @@ static const entry mitigations[] = {
 
 static const entry optimizers[] = {
 	{"sgd", "optimizer.name=sgd train.clip=0.5"},
-	{"momentum", "optimizer.name=momentum train.lr=0.01"},
-	{"momentum, nesterov", "optimizer.name=momentum optimizer.nesterov=true train.lr=0.01 train.clip=0.5"},
+	{"momentum", "optimizer.name=momentum optimizer.lr=0.01"},
+	{"momentum, nesterov", "optimizer.name=momentum optimizer.nesterov=true optimizer.lr=0.01 train.clip=0.5"},
 	{"ema", "optimizer.name=ema"},
 	{"adam", "optimizer.name=adam"},
 	{"adamw", "optimizer.name=adamw train.clip=0.5"},

@@ -218,9 +218,9 @@ net() {
 	cat >"$1" <<CFG
 model = { name = "mlp"; hidden = [$2, $2]; };
 data = { name = "synthetic"; features = 16; classes = 4; samples = 400; };
-optimizer = { name = "adamw"; };
+optimizer = { name = "adamw"; lr = 0.01; };
 system = { name = "1f1b"; };
-train = { steps = $3; batch = 8; microbatches = 4; lr = 0.01; };
+train = { steps = $3; batch = 8; microbatches = 4; };
 machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
 CFG
 }

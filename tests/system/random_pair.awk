@@ -176,12 +176,12 @@ BEGIN {
 	print "model = { " model " };"
 	print "data = { " data " };"
 	print "backend = " text(backend) "; precision = " text(precision) "; partition = " partition ";"
-	print "optimizer = { name = " text(optimizer) "; };"
+	print "optimizer = { name = " text(optimizer) "; lr = 0.01; };"
 	if (mitigation != "none")
 		print "mitigation = { name = " text(mitigation) "; };"
 	print "system = { name = " text(kind) "; " keys " };"
-	print "train = { steps = " n_steps "; batch = " batch "; microbatches = " micros "; lr = 0.01; schedule = " \
-		text(schedule) ";"
+	print "lr_schedule = { name = " text(schedule) "; };"
+	print "train = { steps = " n_steps "; batch = " batch "; microbatches = " micros ";"
 	print "\tclip = " clip "; norm_every = " norm_every "; eval_every = " eval_every "; seed = " seed_ "; };"
 	# One core more than workers: the first has a thread more.
 	teams = one_in(5) ? "threads = 0; teams = \"uneven\"; topology = \"core:" workers + 1 " pu:1\"" : \

@@ -226,7 +226,7 @@ void replay_turns(uint32_t runs)
 		unsigned workers;
 	} cases[] = {
 		{" system.replicas=[2,1]", 3},
-		{" system.replicas=[1,2] system.stashing=false optimizer.name=muon train.lr=0.01", 3},
+		{" system.replicas=[1,2] system.stashing=false optimizer.name=muon optimizer.lr=0.01", 3},
 		{" system.replicas=[2,2] train.clip=0.1", 4},
 		{" system.replicas=[1,2,1] system.noam=6", 4},
 		{" system.replicas=[3,1] train.batch=6 train.microbatches=3 optimizer.name=adamw", 4},
@@ -323,7 +323,7 @@ void replay_drawn(uint32_t runs)
 	at_each_size(true, "precision=f32 model.dropout=0.1" ASYNC " system.name=rpd train.steps=24", runs);
 	at_each_size(true,
 		     "precision=f32 model.dropout=0.1" ASYNC
-		     " system.name=rpd system.delta=3 optimizer.name=muon train.lr=0.01",
+		     " system.name=rpd system.delta=3 optimizer.name=muon optimizer.lr=0.01",
 		     runs);
 }
 

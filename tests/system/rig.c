@@ -13,7 +13,8 @@
 
 #define BASE \
 	"backend=reference precision=f64 data.name=synthetic data.features=10 data.classes=3 data.samples=50 " \
-	"optimizer.name=adamw system.name=gpipe train.steps=1000 train.batch=8 train.microbatches=4 train.lr=0.02 " \
+	"optimizer.name=adamw system.name=gpipe train.steps=1000 train.batch=8 train.microbatches=4 " \
+		"optimizer.lr=0.02 " \
 	"train.norm_every=3 machine.workers=2 machine.threads=1 machine.watchdog=60 "
 
 static const char text[] =

@@ -16,8 +16,8 @@ case_of() {
 	cat >"$1.cfg" <<-END
 	model = { $5 };
 	data = { $6 };
-	optimizer = { name = "$4"; };
-	train = { steps = $2; batch = $3; lr = 0.01; seed = 3; eval_every = 0; ${7:-} };
+	optimizer = { name = "$4"; lr = 0.01; };
+	train = { steps = $2; batch = $3; seed = 3; eval_every = 0; ${7:-} };
 	machine = { threads = 1; peak_gflops = 50.0; };
 	END
 }

@@ -7,9 +7,9 @@
 cat >dlrm.cfg <<'END'
 model = { name = "dlrm"; rows = [7, 40, 90]; width = 6; bottom = [8]; top = [9, 5]; };
 data = { name = "clicks"; numbers = 3; categories = 3; values = 60; samples = 200; };
-optimizer = { name = "adam"; };
+optimizer = { name = "adam"; lr = 0.01; };
 system = { name = "sequential"; };
-train = { steps = 12; batch = 16; lr = 0.01; };
+train = { steps = 12; batch = 16; };
 machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
 END
 sed -i 's/hidden = \[12, 12, 12\]/hidden = [6, 6, 6, 6, 6]/' mlp.cfg

@@ -28,12 +28,12 @@ goes_on() {
 # --- divergence
 for system in sequential gpipe 1f1b pipedream; do
 	begin "$@" --set system.name=$system
-	train "$@" --set system.name=$system --set run.dir=r --resume --set train.steps=40 --set train.lr=1e6
+	train "$@" --set system.name=$system --set run.dir=r --resume --set train.steps=40 --set optimizer.lr=1e6
 	expect 7 "$system diverges" "loss of micro-batch .* is .*; $intact"
 	goes_on "after divergence of $system" "$@" --set system.name=$system
 	# Saving every step must not push the last good checkpoint out by spoiled ones.
 	begin "$@" --set system.name=$system
-	train "$@" --set system.name=$system --set run.dir=r --resume --set train.steps=40 --set train.lr=1e6 \
+	train "$@" --set system.name=$system --set run.dir=r --resume --set train.steps=40 --set optimizer.lr=1e6 \
 		--set checkpoint.every=1
 	expect 7 "$system diverges and saves" "the checkpoint of step [0-9]* is intact"
 	train "$@" --set system.name=$system --set run.dir=r --resume --set train.steps=20
@@ -43,12 +43,12 @@ done
 rm -rf r
 train chain.cfg --set backend=reference --set precision=f32 --set optimizer.name=sgd --set "model.init=[5e4]" \
 	--set train.batch=1 \
-	--set train.lr=1e6 --set checkpoint.every=1 --set run.dir=r
+	--set optimizer.lr=1e6 --set checkpoint.every=1 --set run.dir=r
 expect 7 "infinite weights" \
 	"step 1 left weights that are not finite in w.*, and is not saved; no checkpoint had been saved before"
 [ "$(latest r)" = none ] || fail "infinite weights: $(latest r) was saved"
 rm -rf r
-train "$@" --set run.dir=r --set train.lr=1e6
+train "$@" --set run.dir=r --set optimizer.lr=1e6
 expect 7 "divergence before the first checkpoint" "no checkpoint had been saved before"
 
 # --- memory

@@ -21,7 +21,7 @@ other() {
 	esac
 }
 
-base="--set backend=reference --set precision=f64 --set train.steps=12 --set train.eval_every=0 --set train.lr=0.01"
+base="--set backend=reference --set precision=f64 --set train.steps=12 --set train.eval_every=0 --set optimizer.lr=0.01"
 six='model.hidden=[12,12,12,12,12,12]'
 n=0
 for system in $("$millrace" list systems | awk '{ print $1 }'); do

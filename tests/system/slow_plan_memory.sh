@@ -20,8 +20,8 @@ config() {
 	cat >"$1.cfg" <<-END
 	model = { $2 };
 	$3
-	optimizer = { name = "$4"; };
-	train = { steps = 3; batch = $5; microbatches = 4; lr = 0.001; };
+	optimizer = { name = "$4"; lr = 0.001; };
+	train = { steps = 3; batch = $5; microbatches = 4; };
 	machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
 	END
 }

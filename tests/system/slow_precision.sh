@@ -7,17 +7,19 @@
 cat >class.cfg <<'END'
 model = { name = "mlp"; hidden = [48, 48]; };
 data = { name = "synthetic"; features = 16; classes = 10; samples = 2000; noise = 2.0; };
-optimizer = { name = "adamw"; };
+optimizer = { name = "adamw"; lr = 0.002; };
 system = { name = "pipedream_2bw"; };
-train = { steps = 200; batch = 32; microbatches = 4; lr = 0.002; schedule = "cosine"; };
+train = { steps = 200; batch = 32; microbatches = 4; };
+lr_schedule = { name = "cosine"; };
 machine = { workers = 2; threads = 1; peak_gflops = 10.0; };
 END
 cat >chars.cfg <<'END'
 model = { name = "gpt"; layers = 2; width = 32; heads = 4; context = 32; tied = true; };
 data = { name = "text"; path = "text.txt"; };
-optimizer = { name = "adamw"; };
+optimizer = { name = "adamw"; lr = 0.005; };
 system = { name = "1f1b"; };
-train = { steps = 250; batch = 16; microbatches = 4; lr = 0.005; warmup = 10; schedule = "cosine"; clip = 1.0; };
+train = { steps = 250; batch = 16; microbatches = 4; clip = 1.0; };
+lr_schedule = { name = "cosine"; warmup = 10; };
 machine = { workers = 2; threads = 1; peak_gflops = 10.0; };
 END
 # Sixteen words in a random order: once they are learned, what is left of the loss is the choice of the next word.

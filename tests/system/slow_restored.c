@@ -251,8 +251,8 @@ static void turns(void)
 static void synchronous(void)
 {
 	check(false, "system.name=gpipe machine.workers=3 system.backward=lifo");
-	check(true, "system.name=1f1b machine.workers=2 model.tied=true train.clip=0.1 train.schedule=cosine "
-		    "train.warmup=3");
+	check(true, "system.name=1f1b machine.workers=2 model.tied=true train.clip=0.1 lr_schedule.name=cosine "
+		    "lr_schedule.warmup=3");
 }
 
 static void sequential(void)

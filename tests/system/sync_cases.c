@@ -234,7 +234,7 @@ void sync_case_models(const char *backend, size_t first, size_t every)
 		{backend, true, GPT "model.tied=false optimizer.name=momentum train.microbatches=8", 3, SOME_WORKERS,
 		 false},
 		{backend, true,
-		 GPT "model.tied=true model.dropout=0.2 train.clip=0.05 train.schedule=cosine train.warmup=2 "
+		 GPT "model.tied=true model.dropout=0.2 train.clip=0.05 lr_schedule.name=cosine lr_schedule.warmup=2 "
 		     "train.microbatches=8",
 		 3, SOME_WORKERS, false},
 		{backend, true, GPT "model.tied=true model.dropout=0.1 train.batch=5 train.microbatches=5", 3,

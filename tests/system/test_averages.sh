@@ -10,7 +10,7 @@ averaged() # ARGS: the step from which the last run averaged
 	sed -n 's/.*from step \([0-9]*\) on the weights are averaged.*/\1/p' err
 }
 
-set -- mlp.cfg --set backend=reference --set optimizer.name=nt_asgd --set optimizer.wait=2 --set train.lr=2 \
+set -- mlp.cfg --set backend=reference --set optimizer.name=nt_asgd --set optimizer.wait=2 --set optimizer.lr=2 \
 	--set train.steps=36 --set train.eval_every=4
 train "$@" --set run.dir=whole
 expect 0 "sequential"
@@ -20,7 +20,7 @@ train "$@" --set run.dir=gpipe --set system.name=gpipe --set train.microbatches=
 expect 0 "gpipe"
 train "$@" --set run.dir=halves --set train.microbatches=2
 forget='s/,"[a-z_]*staleness[a-z_]*":[^,}]*//g' same "gpipe" halves gpipe
-train "$@" --set system.name=pipedream --set train.lr=1.3 --set run.dir=stale
+train "$@" --set system.name=pipedream --set optimizer.lr=1.3 --set run.dir=stale
 expect 0 "pipedream"
 stale=$(averaged)
 [ -n "$stale" ] || fail "pipedream never averages"
@@ -41,7 +41,7 @@ resumes() # WHOLE STOP ARGS: stopped behind step STOP and resumed, the run ends 
 for stop in $((from - 3)) $from $((from + 3)); do
 	resumes whole $stop "$@"
 done
-resumes stale $((stale + 1)) "$@" --set system.name=pipedream --set train.lr=1.3
+resumes stale $((stale + 1)) "$@" --set system.name=pipedream --set optimizer.lr=1.3
 
 # The model of the checkpoint is what was evaluated, and not the weights that are stepped.
 last=$(sed -n 's/.*"val_loss":\([0-9.e+-]*\).*/\1/p' whole/metrics.jsonl | tail -n 1)

@@ -71,7 +71,7 @@ static void goes_on_through_an_epoch(void)
 
 	for (;; validation++) { /* columns of as many tokens for both */
 		snprintf(both, sizeof(both),
-			 "model.tied=false train.batch=4 train.microbatches=2 train.lr=0.0 train.seed=%u "
+			 "model.tied=false train.batch=4 train.microbatches=2 optimizer.lr=0.0 train.seed=%u "
 			 "data.validation=%.2f ",
 			 seed_without_shift(), validation / 100.0);
 		snprintf(sets, sizeof(sets), "%smodel.context=8", both);
@@ -139,7 +139,7 @@ static void evaluation_leaves_it_alone(void)
 	for (int i = 0; i < 2; i++) {
 		rig_result *out = i ? &with : &without;
 
-		open_case(&r, "system.name=1f1b train.batch=4 train.microbatches=4 model.context=5 train.lr=0.01");
+		open_case(&r, "system.name=1f1b train.batch=4 train.microbatches=4 model.context=5 optimizer.lr=0.01");
 		rig_open(&r);
 		rig_start(&r);
 		rig_run(&r, 3, out);

@@ -26,9 +26,9 @@ sanitized || awk -v a="$(auc tables)" -v b="$(auc numbers)" 'BEGIN { exit !(a > 
 cat >clicks.cfg <<'END'
 model = { name = "dlrm"; rows = [7, 40, 900]; width = 6; bottom = [8]; top = [9, 5]; };
 data = { name = "clicks"; numbers = 3; categories = 3; values = 60; samples = 200; };
-optimizer = { name = "adam"; };
+optimizer = { name = "adam"; lr = 0.01; };
 system = { name = "sequential"; };
-train = { steps = 6; batch = 16; microbatches = 4; lr = 0.01; eval_every = 3; };
+train = { steps = 6; batch = 16; microbatches = 4; eval_every = 3; };
 machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
 END
 for backend in $backends; do

@@ -46,7 +46,7 @@ for point in folder memory files; do
 done
 
 # --- what was saved when an evaluation was broken off is the best when the evaluation, made again, says so
-set -- "$@" --set system.name=sequential --set optimizer.name=sgd --set train.lr=1.0 --set train.seed=4 \
+set -- "$@" --set system.name=sequential --set optimizer.name=sgd --set optimizer.lr=1.0 --set train.seed=4 \
 	--set train.steps=8 --set checkpoint.every=2
 train "$@" --set run.dir=whole
 best=$(sed 's/step-0*//' whole/checkpoints/BEST)

@@ -21,9 +21,9 @@
 cat >lenet.cfg <<'END'
 model = { name = "lenet"; form = "caffe"; };
 data = { name = "mnist"; images = "images.idx"; labels = "labels.idx"; classes = 4; };
-optimizer = { name = "momentum"; };
+optimizer = { name = "momentum"; lr = 0.01; };
 system = { name = "sequential"; };
-train = { steps = 6; batch = 8; microbatches = 4; lr = 0.01; eval_every = 3; };
+train = { steps = 6; batch = 8; microbatches = 4; eval_every = 3; };
 machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
 END
 sed 's/"caffe"/"lenet5"/; s/"momentum"/"adamw"/' lenet.cfg >lenet5.cfg
@@ -59,9 +59,9 @@ done
 cat >inception.cfg <<'END'
 model = { name = "inception_v3"; width = 0.03; dropout = 0.2; };
 data = { name = "synthetic"; image = [75, 79, 1]; classes = 4; samples = 40; };
-optimizer = { name = "momentum"; };
+optimizer = { name = "momentum"; lr = 0.01; };
 system = { name = "sequential"; };
-train = { steps = 3; batch = 8; microbatches = 2; lr = 0.01; eval_every = 3; };
+train = { steps = 3; batch = 8; microbatches = 2; eval_every = 3; };
 machine = { workers = 1; threads = 1; peak_gflops = 50.0; };
 END
 for backend in $backends; do
@@ -112,9 +112,9 @@ else
 	cat >photos.cfg <<'END'
 model = { name = "lenet"; form = "caffe"; };
 data = { name = "images"; path = "photos"; size = 16; validation = 0.0; flip = true; };
-optimizer = { name = "sgd"; };
+optimizer = { name = "sgd"; lr = 0.01; };
 system = { name = "sequential"; };
-train = { steps = 6; batch = 2; lr = 0.01; seed = 7; };
+train = { steps = 6; batch = 2; seed = 7; };
 checkpoint = { every = 1; };
 machine = { workers = 1; threads = 1; loaders = 2; memory_limit = 208M; peak_gflops = 50.0; };
 END

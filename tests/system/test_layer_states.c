@@ -64,7 +64,7 @@ static void each_micro_batch_counts_once(void)
 		rig_result got = {0};
 		char sets[200];
 
-		snprintf(sets, sizeof(sets), "%s train.lr=0.0 train.batch=12 machine.workers=2 optimizer.name=sgd",
+		snprintf(sets, sizeof(sets), "%s optimizer.lr=0.0 train.batch=12 machine.workers=2 optimizer.name=sgd",
 			 systems[i]);
 		train(sets, 5, &got);
 		if (i == 0) {

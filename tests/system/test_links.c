@@ -92,12 +92,13 @@ static void asynchronous(void)
 		{"system.name=pipedream system.stashing=false train.microbatches=1", 2, 4},
 		{"system.name=pipedream_2bw system.recompute=always train.microbatches=4", 2, 4},
 		{"system.name=pipedream system.replicas=[2,1] train.microbatches=2", 3, 3},
-		{"system.name=pipedream system.replicas=[1,2] train.microbatches=2 optimizer.name=muon train.lr=0.01",
+		{"system.name=pipedream system.replicas=[1,2] train.microbatches=2 optimizer.name=muon "
+			"optimizer.lr=0.01",
 		 3, 3},
 		{"system.name=pipedream system.replicas=[2,2] train.microbatches=2 mitigation.name=gap_aware", 4, 4},
 		{"system.name=pipedream system.replicas=[1,2] train.microbatches=2 train.clip=0.05", 3, 3},
 		{"system.name=pipedream system.replicas=[2,2] train.microbatches=2 train.clip=0.05 optimizer.name=muon "
-		 "train.lr=0.01", 4, 4},
+		 "optimizer.lr=0.01", 4, 4},
 		{"system.name=ampnet train.microbatches=2", 2, 4},
 		{"system.name=paci train.microbatches=4 train.clip=0.1", 2, 4},
 		{"system.name=wpipe train.microbatches=4", 2, 4},
@@ -120,7 +121,7 @@ static void clipped(void)
 		"system.name=chimera",     "system.name=dualpipe_v",
 		"system.name=gpipe",       "system.name=bitpipe",
 		"system.name=dualpipe",    "system.name=data_parallel",
-		"system.name=interleaved", "system.name=data_parallel optimizer.name=muon train.lr=0.01",
+		"system.name=interleaved", "system.name=data_parallel optimizer.name=muon optimizer.lr=0.01",
 	};
 
 	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
@@ -139,7 +140,8 @@ static void tied(void)
 		{"system.name=zb_h1 train.microbatches=8", 2, 4},
 		{"system.name=interleaved train.microbatches=8 model.layers=6", 2, 2},
 		{"system.name=chimera train.microbatches=8", 2, 4},
-		{"system.name=chimera train.microbatches=8 train.clip=0.05 optimizer.name=muon train.lr=0.01", 4, 4},
+		{"system.name=chimera train.microbatches=8 train.clip=0.05 optimizer.name=muon optimizer.lr=0.01",
+			4, 4},
 		{"system.name=dualpipe train.microbatches=8 model.layers=6", 4, 4},
 	};
 

@@ -104,7 +104,7 @@ static void open_chain(rig *r, const sim *x, const char *options)
 	set_list(r, "data.x", xs, N);
 	set_list(r, "data.y", ys, N);
 	rig_set(r, "optimizer.mu=%.17g", MU);
-	rig_set(r, "train.lr=%.17g", LR);
+	rig_set(r, "optimizer.lr=%.17g", LR);
 	rig_set(r, "machine.workers=%d", D);
 	rig_set(r, "system.stashing=%s", x->stash ? "true" : "false");
 	rig_set(r, "mitigation.name=%s", x->name);

@@ -26,9 +26,9 @@ same "sequential on two nodes" one two
 cat >wide.cfg <<'END'
 model = { name = "mlp"; hidden = [1024, 1024]; };
 data = { name = "synthetic"; features = 6; classes = 3; samples = 60; };
-optimizer = { name = "adamw"; };
+optimizer = { name = "adamw"; lr = 0.01; };
 system = { name = "1f1b"; };
-train = { steps = 1; batch = 4; microbatches = 2; lr = 0.01; };
+train = { steps = 1; batch = 4; microbatches = 2; };
 machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
 backend = "reference";
 precision = "f64";
@@ -90,9 +90,9 @@ done
 cat >tables.cfg <<'END'
 model = { name = "dlrm"; rows = [40, 900]; width = 6; bottom = [8]; top = [9, 5]; };
 data = { name = "clicks"; numbers = 3; categories = 2; values = 40; samples = 400; };
-optimizer = { name = "adam"; };
+optimizer = { name = "adam"; lr = 0.01; };
 system = { name = "data_parallel"; };
-train = { steps = 6; batch = 8; microbatches = 2; lr = 0.01; eval_every = 3; };
+train = { steps = 6; batch = 8; microbatches = 2; eval_every = 3; };
 machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
 END
 for joint in summed joint; do

@@ -199,7 +199,8 @@ static void diverges(void)
 		rig r;
 
 		rig_init(&r);
-		rig_sets(&r, "machine.workers=3 optimizer.name=sgd train.lr=1e6 model.activation=none precision=f32");
+		rig_sets(&r, "machine.workers=3 optimizer.name=sgd optimizer.lr=1e6 model.activation=none "
+			"precision=f32");
 		rig_sets(&r, systems[i]);
 		rig_open(&r);
 		rig_start(&r);

@@ -114,7 +114,7 @@ static void open_chain(rig *r, const sim *x)
 	set_list(r, "data.x", xs, 12);
 	set_list(r, "data.y", ys, 12);
 	rig_set(r, "optimizer.mu=%.17g", MU);
-	rig_set(r, "train.lr=%.17g", LR);
+	rig_set(r, "optimizer.lr=%.17g", LR);
 	rig_set(r, "machine.workers=%d", D);
 	rig_set(r, "train.batch=%d", x->m);
 	rig_set(r, "train.microbatches=%d", x->m);

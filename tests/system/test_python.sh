@@ -16,9 +16,9 @@ awk 'BEGIN {
 cat >job.cfg <<'END'
 model = { name = "mlp"; hidden = [8, 8]; };
 data = { name = "csv"; path = "rows.csv"; target = "kind"; targets = "classes"; };
-optimizer = { name = "adamw"; };
+optimizer = { name = "adamw"; lr = 0.02; };
 system = { name = "pipedream"; };
-train = { steps = 60; batch = 8; lr = 0.02; };
+train = { steps = 60; batch = 8; };
 machine = { workers = 2; threads = 1; peak_gflops = 1.0; };
 backend = "reference";
 END
@@ -37,9 +37,9 @@ import millrace
 groups = {
     "model": {"hidden": [8, 8], "name": "mlp"},
     "data": {"name": "csv", "path": "rows.csv", "target": "kind", "targets": "classes"},
-    "optimizer": {"name": "adamw"},
+    "optimizer": {"name": "adamw", "lr": 0.02},
     "system": {"name": "pipedream"},
-    "train": {"steps": 60, "batch": 8, "lr": 0.02},
+    "train": {"steps": 60, "batch": 8},
     "machine": {"workers": 2, "threads": 1, "peak_gflops": 1.0},
     "backend": "reference",
 }
@@ -123,7 +123,7 @@ def refused(change, status, *parts):
     raise AssertionError(f"{change} was taken")
 
 refused({"system": {"name": "pipedrem"}}, "config", 'did you mean "pipedream"?')
-refused({"train": {"steps": 1, "batch": "many", "lr": 1}}, "config", "train.batch: expected an integer")
+refused({"train": {"steps": 1, "batch": "many"}}, "config", "train.batch: expected an integer")
 refused({"data": {"name": "csv", "path": "nope.csv"}}, "data", "nope.csv: No such file")
 for wrong, part in [([1], "dict of groups"), ({**groups, "model": "mlp"}, "model is a group"),
                     ({**groups, "trian": {}}, "no group is called 'trian'"),
@@ -139,9 +139,9 @@ try:
 except TypeError as e:
     assert "millrace.Job" in str(e), str(e)
 millrace.Job({**groups, "model": {"name": "mlp", "hidden": numpy.array([8, 8])}, "data": {**groups["data"],
-              "path": pathlib.Path("rows.csv")}, "train": {"steps": numpy.int64(2), "batch": 8,
-              "lr": numpy.float32(0.02)}})
-t = millrace.Training(millrace.Job({**groups, "train": {"steps": 100000, "batch": 8, "lr": 0.02}}))
+              "path": pathlib.Path("rows.csv")}, "train": {"steps": numpy.int64(2), "batch": 8},
+              "optimizer": {"name": "adamw", "lr": numpy.float32(0.02)}})
+t = millrace.Training(millrace.Job({**groups, "train": {"steps": 100000, "batch": 8}}))
 some = t.run(progress=lambda s: s.step < 5)
 assert t.lag == 2 and len(some) == 5 + t.lag and t.step == len(some)
 try:
@@ -184,8 +184,8 @@ def groups(system, **more):
     return {
         "model": {"hidden": [8, 8], "name": "mlp"},
         "data": {"name": "csv", "path": "rows.csv", "target": "kind", "targets": "classes"},
-        "optimizer": {"name": "adamw"}, "system": {"name": system},
-        "train": {"steps": 100000000, "batch": 8, "lr": 0.001},
+        "optimizer": {"name": "adamw", "lr": 0.001}, "system": {"name": system},
+        "train": {"steps": 100000000, "batch": 8},
         "machine": {"workers": 2, "threads": 1, "peak_gflops": 1.0}, "backend": "reference", **more,
     }
 

@@ -120,7 +120,8 @@ static void set_chain(rig *r, const char *sets)
 {
 	rig_init(r);
 	rig_sets(r,
-		 "model.name=chain model.depth=4 data.name=numbers optimizer.name=sgd train.lr=0.05 machine.workers=4");
+		 "model.name=chain model.depth=4 data.name=numbers optimizer.name=sgd optimizer.lr=0.05 "
+			"machine.workers=4");
 	set_list(r, "model.init", w0, D);
 	set_list(r, "data.x", xs, 12);
 	set_list(r, "data.y", ys, 12);

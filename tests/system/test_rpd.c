@@ -138,7 +138,7 @@ static void set_network(rig *r, network n)
 	}
 	rig_sets(r, n == LOGISTIC ? "model.name=logistic model.l2=0.01" : "model.name=quadratic");
 	rig_set(r, "model.noise=0.1");
-	rig_sets(r, "data.name=formula data.features=13 optimizer.name=sgd train.lr=0.1");
+	rig_sets(r, "data.name=formula data.features=13 optimizer.name=sgd optimizer.lr=0.1");
 	if (n == LOGISTIC)
 		rig_set(r, "data.target=classes");
 }
@@ -173,7 +173,7 @@ static void drawn_delays(void)
 {
 	for (unsigned d = 1; d <= 4; d++) {
 		check("", MLP, d, "system.delta=7 system.seed=5", (mr_rpd_params){.delta = 7, .seed = 5});
-		check("optimizer.name=momentum train.schedule=cosine", MLP, d, "system.delta=20",
+		check("optimizer.name=momentum lr_schedule.name=cosine", MLP, d, "system.delta=20",
 		      (mr_rpd_params){.delta = 20});
 	}
 	check("precision=f32", MLP, 3, "", (mr_rpd_params){.delta = 7}); /* S^2 - S/2 = 7.5 */
@@ -196,7 +196,7 @@ static void on_a_gpt(void)
 {
 	for (unsigned d = 2; d <= 4; d++)
 		check("model.dropout=0.2", GPT, d, "system.delta=5", (mr_rpd_params){.delta = 5});
-	check("optimizer.name=muon train.lr=0.01", GPT, 2, "system.delta=3", (mr_rpd_params){.delta = 3});
+	check("optimizer.name=muon optimizer.lr=0.01", GPT, 2, "system.delta=3", (mr_rpd_params){.delta = 3});
 }
 
 /* With noise on every block's gradient, which belongs to the step and not to who is first. */
@@ -269,7 +269,7 @@ static void measured_delays(void)
 {
 	for (unsigned d = 1; d <= 4; d++)
 		for (uint64_t seed = 0; seed < (RIG_TSAN ? 1 : 3); seed++)
-			measured(d, "train.lr=0.05", seed);
+			measured(d, "optimizer.lr=0.05", seed);
 	measured(3, "train.clip=0.2", 1); /* U stands apart */
 }
 

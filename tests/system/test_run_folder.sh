@@ -147,7 +147,8 @@ useless="left weights of .* (root of the mean square; 0[.0-9]* at step [0-9]*) a
 for optimizer in sgd adamw; do
 	rm -rf wild
 	train "$@" --set run.dir=wild --set optimizer.name=$optimizer
-	train "$@" --set run.dir=wild --set optimizer.name=$optimizer --resume --set train.steps=40 --set train.lr=1e6 \
+	train "$@" --set run.dir=wild --set optimizer.name=$optimizer --resume \
+		--set train.steps=40 --set optimizer.lr=1e6 \
 		--set checkpoint.every=1
 	expect 7 "$optimizer: useless weights" "step 7 $useless; the checkpoint of step 6 is"
 	train "$@" --set run.dir=wild --set optimizer.name=$optimizer --resume --set train.steps=40 \
@@ -157,7 +158,7 @@ done
 # That they were the first to be evaluated makes them no better.
 for steps in 1 3; do
 	train "$@" --set run.dir=first$steps --set optimizer.name=adamw --set data.validation=0.1 \
-		--set train.steps=$steps --set train.lr=1e6
+		--set train.steps=$steps --set optimizer.lr=1e6
 	expect 7 "useless weights after $steps steps, evaluated" \
 		"step $steps $useless; no checkpoint had been saved before"
 	[ "$(latest first$steps)" = none ] || fail "useless weights, evaluated: $(latest first$steps) was saved"
@@ -167,14 +168,14 @@ done
 cat >far.cfg <<'END'
 model = { name = "chain"; depth = 1; };
 data = { name = "numbers"; x = [1.0]; y = [5000.0]; };
-optimizer = { name = "sgd"; };
+optimizer = { name = "sgd"; lr = 0.2; };
 system = { name = "sequential"; };
-train = { steps = 100; batch = 1; lr = 0.2; };
+train = { steps = 100; batch = 1; };
 END
 n=0
-for far in "" checkpoint.every=1 "checkpoint.every=1 train.lr=1.0" "train.steps=1 train.lr=1.0" \
-	"train.steps=2 train.lr=1.0" \
-	"system.name=pipedream machine.workers=1 checkpoint.every=1 train.lr=1.0"; do
+for far in "" checkpoint.every=1 "checkpoint.every=1 optimizer.lr=1.0" "train.steps=1 optimizer.lr=1.0" \
+	"train.steps=2 optimizer.lr=1.0" \
+	"system.name=pipedream machine.workers=1 checkpoint.every=1 optimizer.lr=1.0"; do
 	n=$((n + 1))
 	sets=$(for set in $far; do echo "--set $set"; done)
 	train far.cfg $(sets_of f64) $sets --set run.dir=far$n
@@ -212,7 +213,7 @@ at=$(sed 's/step-0*//; s/\..*//' from/checkpoints/BEST)
 grep -q "^run .*, resumed at step $at$" out || fail "--from best does not begin at step $at"
 # A loss that rises again: the best stays marked.
 train "$@" $valid --set run.dir=rises --set checkpoint.every=2 --set train.steps=8 --set optimizer.name=sgd \
-	--set train.lr=1.0
+	--set optimizer.lr=1.0
 expect 0 "a loss that rises again"
 at=$(sed -n 's/.*"step":\([0-9]*\),.*"val_loss":\([0-9.e+-]*\).*/\2 \1/p' rises/metrics.jsonl | sort -g |
 	sed -n '1s/.* //p')
@@ -227,7 +228,7 @@ train "$@" --set run.dir=from --from best
 expect 2 "--from alone" "--from names the checkpoint that --resume continues from"
 
 # --- a learning rate that goes on differently is told in one line
-cosine="--set train.schedule=cosine --set train.lr=0.01"
+cosine="--set lr_schedule.name=cosine --set optimizer.lr=0.01"
 train "$@" --set run.dir=rate $cosine
 expect 0 "a run under cosine"
 train "$@" --set run.dir=rate $cosine --resume
@@ -241,7 +242,7 @@ expect 0 "more steps under cosine" \
 6 steps"
 [ "$(grep -c "learning rate" err)" = 1 ] || fail "the learning rate is told more than once"
 cp -R r other
-train "$@" --set run.dir=other --resume --set train.steps=7 --set train.lr=0.5 --set train.warmup=3
+train "$@" --set run.dir=other --resume --set train.steps=7 --set optimizer.lr=0.5 --set lr_schedule.warmup=3
 expect 0 "another rate" "learning rate from here on: constant 0.5, warm-up 3; until step 6 it was: constant 0.01"
 
 # --- damage: a byte of the newest checkpoint changes, and the one before it takes over

@@ -19,7 +19,7 @@ is() {
 	[ "$(of out)" = "$want" ] || fail "$1: plan $(of out), and train has $want"
 }
 
-base="--set backend=reference --set precision=f64 --set train.steps=4 --set train.eval_every=0 --set train.lr=0.001"
+base="--set backend=reference --set precision=f64 --set train.steps=4 --set train.eval_every=0 --set optimizer.lr=0.001"
 six='model.hidden=[12,12,12,12,12,12]'
 n=0
 for system in $("$millrace" list systems | awk '{ print $1 }'); do

@@ -17,8 +17,8 @@
 static const char config[] =
 	"model = { name = \"mlp\"; hidden = [8]; };\n"
 	"data = { name = \"synthetic\"; features = 4; classes = 2; samples = 100; };\n"
-	"optimizer = { name = \"adamw\"; }; system = { name = \"1f1b\"; };\n"
-	"train = { steps = 1000000000; batch = 4; lr = 0.001; };\n"
+	"optimizer = { name = \"adamw\"; lr = 0.001; }; system = { name = \"1f1b\"; };\n"
+	"train = { steps = 1000000000; batch = 4; };\n"
 	"machine = { workers = 2; threads = 1; peak_gflops = 1.0; };\n"
 	"backend = \"reference\";\n";
 

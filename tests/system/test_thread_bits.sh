@@ -16,9 +16,9 @@ for sort in mlp muon; do
 	cat >$sort.cfg <<END
 model = { name = "mlp"; hidden = [256, 256]; activation = "relu"; norm = "batch"; };
 data = { name = "synthetic"; features = 64; classes = 10; samples = 4096; };
-optimizer = { name = "$([ $sort = mlp ] && echo momentum || echo muon)"; };
+optimizer = { name = "$([ $sort = mlp ] && echo momentum || echo muon)"; lr = 0.01; };
 system = { name = "sequential"; };
-train = { steps = 3; batch = 256; lr = 0.01; };
+train = { steps = 3; batch = 256; };
 machine = { workers = 1; threads = 2; peak_gflops = 50.0; };
 END
 done
@@ -26,9 +26,9 @@ for sort in gpt llama; do
 	cat >$sort.cfg <<END
 model = { name = "$sort"; layers = 2; width = 128; heads = 4; context = 64; };
 data = { name = "text"; path = "long.txt"; validation = 0.02; };
-optimizer = { name = "adamw"; };
+optimizer = { name = "adamw"; lr = 0.01; };
 system = { name = "sequential"; };
-train = { steps = 3; batch = 8; lr = 0.01; clip = 1.0; };
+train = { steps = 3; batch = 8; clip = 1.0; };
 machine = { workers = 1; threads = 2; peak_gflops = 50.0; };
 END
 done
@@ -47,9 +47,9 @@ cp images/data_batch_1.bin images/test_batch.bin
 cat >resnet.cfg <<'END'
 model = { name = "resnet18"; form = "cifar"; };
 data = { name = "cifar"; path = "images"; };
-optimizer = { name = "momentum"; };
+optimizer = { name = "momentum"; lr = 0.01; };
 system = { name = "sequential"; };
-train = { steps = 2; batch = 4; lr = 0.01; };
+train = { steps = 2; batch = 4; };
 machine = { workers = 1; threads = 2; peak_gflops = 50.0; };
 END
 

@@ -183,7 +183,7 @@ static void set_optimizer(rig *r, const mr_json *run)
 		rig_set(r, "optimizer.mu=%.17g", mu);
 		rig_set(r, "optimizer.nesterov=%s", mr_json_bool(mr_json_get(run, "nesterov")) ? "true" : "false");
 	}
-	rig_set(r, "train.lr=%.17g", mr_json_double(mr_json_get(run, "lr")));
+	rig_set(r, "optimizer.lr=%.17g", mr_json_double(mr_json_get(run, "lr")));
 }
 
 static void steps(rig *r, const char *what, const mr_json *root, const mr_json *run, const tolerance *tol)

@@ -14,7 +14,7 @@
 #include "schedules/registry.h"
 
 /* Small: 13 linear layers. Long enough to fill every pipeline and go round every ring. */
-#define SMALL "model.depth=12 model.width=4 precision=f32 train.batch=4 train.lr=0.001 data.samples=400"
+#define SMALL "model.depth=12 model.width=4 precision=f32 train.batch=4 optimizer.lr=0.001 data.samples=400"
 #define STEPS 24
 
 static bool same(const mr_usage *got, mr_usage *want, const mr_plan *plan)

@@ -304,7 +304,7 @@ static void skipping_equals_sequential(void)
 	for (int i = 0; i < 3; i++) {
 		rig r;
 
-		open_case(&r, false, "precision=f32 optimizer.name=sgd train.lr=1e6 train.clip=1e30 "
+		open_case(&r, false, "precision=f32 optimizer.name=sgd optimizer.lr=1e6 train.clip=1e30 "
 			"train.nonfinite=skip",
 			  systems[i], i ? 2 : 1);
 		rig_train(&r, 4, false, &got[i]);

@@ -39,7 +39,7 @@ import millrace
 
 job = millrace.Job({
     "model": {"name": "mlp", "hidden": [8]}, "data": {"name": "synthetic", "features": 4, "classes": 2, "samples": 100},
-    "optimizer": {"name": "sgd"}, "system": {"name": "1f1b"}, "train": {"steps": 5, "batch": 4, "lr": 0.1},
+    "optimizer": {"name": "sgd", "lr": 0.1}, "system": {"name": "1f1b"}, "train": {"steps": 5, "batch": 4},
     "machine": {"workers": 2, "threads": 1}, "backend": "reference",
 })
 with millrace.Training(job) as t:

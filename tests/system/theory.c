@@ -28,7 +28,7 @@ void theory_open_with(theory *t, bool logistic, const char *sets)
 	rig_set(&t->r, "data.features=%d", THEORY_D);
 	if (logistic)
 		rig_set(&t->r, "data.target=classes");
-	rig_sets(&t->r, "optimizer.name=sgd system.name=pipedream train.lr=0.25 train.batch=4 train.microbatches=1 "
+	rig_sets(&t->r, "optimizer.name=sgd system.name=pipedream optimizer.lr=0.25 train.batch=4 train.microbatches=1 "
 			"machine.workers=4");
 	rig_sets(&t->r, sets);
 	rig_open(&t->r);

@@ -112,8 +112,9 @@ static void draw_training(draw *d)
 	static const char *const decays[] = {"", " optimizer.weight_decay=0.1",
 					     " optimizer.weight_decay=0.1 optimizer.decay_scope=all"};
 	static const char *const schedules[] = {"constant", "cosine", "linear", "one_cycle", "inverse_sqrt",
-						"wsd train.cooldown_curve=sqrt",
-						"step train.milestones=4 train.step_every=3 train.gamma=0.5"};
+						"wsd lr_schedule.cooldown_curve=sqrt",
+						"step lr_schedule.milestones=4 lr_schedule.step_every=3 "
+							"lr_schedule.gamma=0.5"};
 	uint32_t micro = d->asynchronous ? d->micro : 1 + below(d, 7), samples = 1 + below(d, 3);
 	const char *backend = "backend=reference precision=f32", *mitigation = draw_mitigation(d);
 	const char *optimizer = optimizers[d->predicts ? 3 + below(d, 2) : below(d, 5)];
@@ -128,8 +129,8 @@ static void draw_training(draw *d)
 	d->steps = d->asynchronous ? 8 + below(d, 12) : 3 + below(d, 5);
 	d->clipped = one_in(d, 3);
 	n = snprintf(d->sets, sizeof(d->sets),
-		     "%s%s%s%s%s%s train.batch=%u train.microbatches=%u train.lr=0.01 train.schedule=%s "
-		     "train.warmup=%u train.seed=%u machine.spin_us=%d",
+		     "%s%s%s%s%s%s train.batch=%u train.microbatches=%u optimizer.lr=0.01 lr_schedule.name=%s "
+		     "lr_schedule.warmup=%u train.seed=%u machine.spin_us=%d",
 		     backend, own ? "" : " optimizer.name=", own ? "" : optimizer, decay,
 		     coupled ? " optimizer.decay_kind=coupled" : "", mitigation, micro * samples, micro,
 		     schedules[below(d, 7)], below(d, 3), below(d, 1000), (int)below(d, 4) - 1);

@@ -179,9 +179,9 @@ awk 'BEGIN {
 cat >mlp.cfg <<'END'
 model = { name = "mlp"; hidden = [12, 12, 12]; activation = "gelu"; };
 data = { name = "synthetic"; features = 6; classes = 3; samples = 600; };
-optimizer = { name = "adamw"; };
+optimizer = { name = "adamw"; lr = 0.01; };
 system = { name = "sequential"; };
-train = { steps = 40; batch = 8; lr = 0.01; eval_every = 10; };
+train = { steps = 40; batch = 8; eval_every = 10; };
 machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
 END
 
@@ -191,9 +191,9 @@ sed 's/activation = "gelu";/activation = "relu"; norm = "batch";/' mlp.cfg >norm
 cat >gpt.cfg <<'END'
 model = { name = "gpt"; layers = 3; width = 8; heads = 2; context = 8; dropout = 0.2; };
 data = { name = "text"; path = "text.txt"; validation = 0.02; };
-optimizer = { name = "adamw"; };
+optimizer = { name = "adamw"; lr = 0.01; };
 system = { name = "sequential"; };
-train = { steps = 40; batch = 4; lr = 0.01; clip = 1.0; eval_every = 10; };
+train = { steps = 40; batch = 4; clip = 1.0; eval_every = 10; };
 machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
 sample = { tokens = 4; };
 END
@@ -202,17 +202,17 @@ END
 cat >lstm.cfg <<'END'
 model = { name = "awd_lm"; layers = 3; embed = 6; width = 8; context = 6; tied = false; weight_dropout = 0.2; };
 data = { name = "text"; path = "text.txt"; validation = 0.02; order = "columns"; };
-optimizer = { name = "adamw"; };
+optimizer = { name = "adamw"; lr = 0.01; };
 system = { name = "sequential"; };
-train = { steps = 40; batch = 4; lr = 0.01; clip = 1.0; eval_every = 10; };
+train = { steps = 40; batch = 4; clip = 1.0; eval_every = 10; };
 machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
 END
 
 cat >chain.cfg <<'END'
 model = { name = "chain"; depth = 4; init = [0.9, 1.1, 0.8, 1.2]; };
 data = { name = "numbers"; x = [1.0, 0.5, -0.75, 1.25, 0.25]; y = [0.5, 1.0, -0.25, 0.75, -0.5]; };
-optimizer = { name = "momentum"; };
+optimizer = { name = "momentum"; lr = 0.01; };
 system = { name = "sequential"; };
-train = { steps = 40; batch = 4; lr = 0.01; };
+train = { steps = 40; batch = 4; };
 machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
 END

@@ -13,7 +13,7 @@
 static const char *const settings[][2] = {
 	{"model.name", "mlp"},      {"model.hidden", "[8]"},  {"data.name", "synthetic"},  {"data.features", "4"},
 	{"data.classes", "3"},      {"data.samples", "200"},  {"optimizer.name", "adamw"}, {"train.steps", "20"},
-	{"train.batch", "8"},       {"train.lr", "0.01"},     {"machine.workers", "2"},    {"machine.threads", "1"},
+	{"train.batch", "8"},       {"optimizer.lr", "0.01"},     {"machine.workers", "2"},    {"machine.threads", "1"},
 	{"backend", "reference"},   {"machine.peak_gflops", "1"}, {"checkpoint.every", "5"}, {"train.eval_every", "5"},
 };
 

@@ -18,7 +18,7 @@
 static const char *const settings[][2] = {
 	{"model.name", "mlp"},      {"model.hidden", "[8]"},  {"data.name", "synthetic"}, {"data.features", "4"},
 	{"data.classes", "2"},      {"data.samples", "100"},  {"optimizer.name", "sgd"},  {"system.name", "1f1b"},
-	{"train.steps", "100000"},  {"train.batch", "4"},     {"train.lr", "0.01"},       {"machine.workers", "2"},
+	{"train.steps", "100000"},  {"train.batch", "4"},     {"optimizer.lr", "0.01"},       {"machine.workers", "2"},
 	{"machine.threads", "1"},   {"backend", "reference"}, {"machine.peak_gflops", "1"},
 };
 
@@ -335,7 +335,7 @@ static void test_fields(void)
 		{offsetof(mr_job, train.steps), 0},          {offsetof(mr_job, machine.workers), -1},
 		{offsetof(mr_job, machine.workers), 1 << 20}, {offsetof(mr_job, machine.threads), -5},
 		{offsetof(mr_job, precision), 77},           {offsetof(mr_job, precision), -1},
-		{offsetof(mr_job, train.schedule), 99},      {offsetof(mr_job, train.nonfinite), 99},
+		{offsetof(mr_job, lr_schedule.name), 99},      {offsetof(mr_job, train.nonfinite), 99},
 		{offsetof(mr_job, checkpoint.hung), 99},     {offsetof(mr_job, machine.loaders), -1},
 		{offsetof(mr_job, machine.teams), 99},
 	};

@@ -17,6 +17,7 @@ static const char *const settings[][2] = {
 	{"data.classes", "4"},
 	{"data.samples", "2000"},
 	{"optimizer.name", "adamw"},
+	{"optimizer.lr", "0.01"},
 	{"system.name", "pipedream"},
 };
 
@@ -27,7 +28,6 @@ static mr_status define(mr_job *job)
 		MR_TRY(mr_job_set(job, settings[i][0], settings[i][1]));
 	job->train.steps = 400;
 	job->train.batch = 32;
-	job->train.lr = 0.01;
 	job->machine.workers = 2;
 	job->machine.threads = 1;
 	return mr_job_check(job);

@@ -10,6 +10,8 @@
  *	MR_TRY(mr_job_init(&job));
  *	MR_TRY(mr_job_choose(&job, MR_JOB_MODEL, "mlp"));
  *	MR_TRY(mr_job_set(&job, "model.hidden", "[32, 32]"));
+ *	MR_TRY(mr_job_choose(&job, MR_JOB_OPTIMIZER, "adamw"));
+ *	MR_TRY(mr_job_set(&job, "optimizer.lr", "0.01"));
  *	...
  *	job.train.steps = 1000;
  *	MR_TRY(mr_job_check(&job));
@@ -65,6 +67,7 @@ typedef enum mr_job_group {
 	MR_JOB_OPTIMIZER,
 	MR_JOB_MITIGATION,
 	MR_JOB_SYSTEM,
+	MR_JOB_LR_SCHEDULE,
 	MR_JOB_TRAIN,
 	MR_JOB_RUN,
 	MR_JOB_MACHINE,
@@ -85,12 +88,9 @@ typedef enum mr_nonfinite {
 	MR_NONFINITE_SKIP, /* such a step leaves the weights unchanged */
 } mr_nonfinite;
 
-typedef struct mr_job_train {
-	int64_t steps;        /* commits */
-	int64_t batch;        /* samples a commit */
-	int64_t microbatches; /* a commit; 0: the system's default */
-	double lr;
-	int64_t schedule;     /* mr_job_schedule */
+/* The learning rate itself is the optimizer's "lr". */
+typedef struct mr_job_lr_schedule {
+	int64_t name;         /* mr_job_schedule */
 	int64_t warmup;       /* commits */
 	double min_ratio;
 	const char *milestones; /* of MR_JOB_STEP: "30000 60000" */
@@ -99,6 +99,12 @@ typedef struct mr_job_train {
 	double start_ratio;   /* of MR_JOB_ONE_CYCLE */
 	int64_t cooldown;     /* of MR_JOB_WSD: commits; 0: a tenth of all */
 	int64_t cooldown_curve; /* mr_job_curve */
+} mr_job_lr_schedule;
+
+typedef struct mr_job_train {
+	int64_t steps;        /* commits */
+	int64_t batch;        /* samples a commit */
+	int64_t microbatches; /* a commit; 0: the system's default */
 	double clip;          /* largest norm of a gradient; 0: none */
 	int64_t nonfinite;    /* mr_nonfinite */
 	int64_t norm_every;   /* commits; 0: no norm without clip */
@@ -174,6 +180,7 @@ typedef struct mr_job {
 	const char *costs;     /* file of measured times; "": none */
 	const char *partition; /* "auto", or names of layers with commas between */
 	mr_choice model, data, optimizer, mitigation, system;
+	mr_job_lr_schedule lr_schedule;
 	mr_job_train train;
 	const char *run_dir;   /* folder of the run; "": runs/NAME */
 	bool tensorboard;      /* write event files there, too */

@@ -16,6 +16,7 @@ static inline V step_adam_v(const step_lanes *c, V w, V g, V *m, V *v)
 #include <math.h>
 
 static const mr_option options[] = {
+	MR_OPTIM_LR,
 	MR_OPTIM_ADAM(MR_OPTIM_DECAY_KINDS("0")),
 	{NULL},
 };

@@ -6,6 +6,7 @@ MR_OPTIM(adamw)
 #include "nn/optim/part.h"
 
 static const mr_option options[] = {
+	MR_OPTIM_LR,
 	MR_OPTIM_ADAM(MR_OPTIM_DECAY("0.01")),
 	{NULL},
 };

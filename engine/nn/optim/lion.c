@@ -23,6 +23,7 @@ static inline V step_lion_v(const step_lanes *c, V w, V g, V *m, V *v)
 #include "nn/optim/part.h"
 
 static const mr_option options[] = {
+	MR_OPTIM_LR,
 	{"beta1", MR_OPT_FLOAT, "0.9", 0, 0.999999, NULL, NULL,
 	 "weight of the mean of gradients in the direction of a step"},
 	{"beta2", MR_OPT_FLOAT, "0.99", 0, 0.999999, NULL, NULL, "memory of the mean of gradients"},

@@ -35,11 +35,12 @@ MR_OPTIM(muon)
 #define NS_EPS 1e-7
 
 static const mr_option options[] = {
+	MR_OPTIM_LR,
 	{"mu", MR_OPT_FLOAT, "0.95", 0, 0.999999, NULL, NULL, "memory of the mean of gradients of hidden matrices"},
 	{"nesterov", MR_OPT_BOOL, "true", 0, 0, NULL, NULL, "look one step of that mean ahead"},
 	{"ns_steps", MR_OPT_INT, "5", 1, 20, NULL, NULL, "rounds of Newton-Schulz"},
 	{"adamw_rate", MR_OPT_FLOAT, "0.015", 0, 1000, NULL, NULL,
-	 "learning rate of everything that is no hidden matrix, as a multiple of train.lr"},
+	 "learning rate of everything that is no hidden matrix, as a multiple of optimizer.lr"},
 	{"beta1", MR_OPT_FLOAT, "0.9", 0, 0.999999, NULL, NULL,
 	 "of AdamW for the rest: memory of the mean of gradients"},
 	{"beta2", MR_OPT_FLOAT, "0.95", 0, 0.99999999, NULL, NULL,

@@ -5,6 +5,7 @@ MR_OPTIM(nadamw)
 #include "nn/optim/part.h"
 
 static const mr_option options[] = {
+	MR_OPTIM_LR,
 	MR_OPTIM_NADAM(MR_OPTIM_DECAY("0.01")),
 	{NULL},
 };

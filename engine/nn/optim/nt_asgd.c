@@ -23,6 +23,7 @@ static inline V step_averaged_v(const step_lanes *c, V w, V g, V *m, V *v)
 #include "nn/optim/part.h"
 
 static const mr_option options[] = {
+	MR_OPTIM_LR,
 	{"wait", MR_OPT_INT, "5", 1, MR_OPTIM_MOST_WAIT, NULL, "evaluations",
 	 "average the weights once the validation loss is above the least of those before the last this many"},
 	MR_OPTIM_DECAY_KINDS("0"),

@@ -7,6 +7,11 @@
 
 #include "nn/optim.h"
 
+/* Of every optimizer; the job reads it (job/rate.c). */
+#define MR_OPTIM_LR                                                                                         \
+	{"lr", MR_OPT_FLOAT, NULL, 0, 1e6, NULL, NULL,                                                      \
+	 "learning rate, which lr_schedule changes in the course of a training"}
+
 /* Of optimizers whose decay is decoupled by what they are. */
 #define MR_OPTIM_DECAY(def)                                                                                 \
 	{"weight_decay", MR_OPT_FLOAT, def, 0, 10, NULL, NULL,                                              \

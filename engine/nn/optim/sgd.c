@@ -11,6 +11,7 @@ static inline V step_sgd_v(const step_lanes *c, V w, V g, V *m, V *v)
 #include "nn/optim/part.h"
 
 static const mr_option options[] = {
+	MR_OPTIM_LR,
 	MR_OPTIM_DECAY_KINDS("0"),
 	{NULL},
 };

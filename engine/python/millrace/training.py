@@ -16,6 +16,7 @@ Step = namedtuple("Step", "step loss lr seconds")
 Evaluation = namedtuple("Evaluation", "loss accuracy")
 
 _GROUPS = {"model": "name", "data": "name", "optimizer": "name", "mitigation": "name", "system": "name",
+           "lr_schedule": "name",
            "train": "steps", "run": "dir", "machine": "workers", "checkpoint": "every", "trace": "steps",
            "sample": "tokens"}
 _STORED = {0: "float32", 1: "float64", 2: "uint16"}  # mr_job_dtype; bf16 as its bits
