@@ -45,7 +45,9 @@ static uint32_t missing(mr_sweep *s, uint32_t line)
 	uint32_t node = s->node[line], n = g->edge_first[node + 1] - g->edge_first[node] + 1;
 
 	for (uint32_t k = s->source[line]; k < n; k++) {
-		uint32_t from = k ? g->edge[g->edge_first[node] + k - 1] : node < g->n_nodes ? g->storage[node] : MR_NO_NODE;
+		uint32_t from = k                   ? g->edge[g->edge_first[node] + k - 1]
+				: node < g->n_nodes ? g->storage[node]
+						    : MR_NO_NODE;
 
 		if (from == MR_NO_NODE || s->done[from])
 			continue;

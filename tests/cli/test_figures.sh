@@ -27,10 +27,10 @@ cut -d' ' -f1 rows | sort >names
 cat >tiny.cfg <<'END'
 model = { name = "mlp"; hidden = [16, 16]; };
 data = { name = "synthetic"; };
-optimizer = { name = "sgd"; };
+optimizer = { name = "sgd"; lr = 0.01; };
 system = { name = "1f1b"; };
 machine = { workers = 2; peak_gflops = 100.0; };
-train = { steps = 60; batch = 32; microbatches = 2; eval_every = 20; lr = 0.01; norm_every = 10; };
+train = { steps = 60; batch = 32; microbatches = 2; eval_every = 20; norm_every = 10; };
 END
 expect 0 "done: 60 of 60 steps" train tiny.cfg --set run.dir=r
 keys r/metrics.jsonl | grep -vxF -f names | grep -vx step >left && complain "metrics.jsonl has also: $(cat left)"
