@@ -114,7 +114,7 @@ done
 begin "$@"
 code=0
 (
-	ulimit -f 8
+	ulimit -f 12
 	exec "$millrace" train "$@" --set run.dir=r --resume --set train.steps=6 >out 2>err
 ) || code=$?
 expect 6 "a limit on file sizes" "checkpoint of step 6: .*File too large; $intact"
