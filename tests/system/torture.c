@@ -113,8 +113,8 @@ static void draw_training(draw *d)
 					     " optimizer.weight_decay=0.1 optimizer.decay_scope=all"};
 	static const char *const schedules[] = {"constant", "cosine", "linear", "one_cycle", "inverse_sqrt",
 						"wsd lr_schedule.cooldown_curve=sqrt",
-						"step lr_schedule.milestones=4 lr_schedule.step_every=3 "
-							"lr_schedule.gamma=0.5"};
+						("step lr_schedule.milestones=4 lr_schedule.step_every=3 "
+						 "lr_schedule.gamma=0.5")};
 	uint32_t micro = d->asynchronous ? d->micro : 1 + below(d, 7), samples = 1 + below(d, 3);
 	const char *backend = "backend=reference precision=f32", *mitigation = draw_mitigation(d);
 	const char *optimizer = optimizers[d->predicts ? 3 + below(d, 2) : below(d, 5)];
