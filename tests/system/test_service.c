@@ -82,14 +82,14 @@ static void forget_messages(int fd)
 		;
 }
 
-/* One life of the service: it gets ready, shows signs of life, and ends by SIGTERM. */
+/* One life of the service: it gets ready, shows signs of life, and ends by SIGTERM. A start that reads a file while the
+ * watch looks shows one earlier, which a manager that does not wait for READY=1 needs. */
 static void live(int fd, const char *first)
 {
 	pid_t pid = start_program(0);
 	int status = 0, alive = 0;
 
 	CU_ASSERT_TRUE_FATAL(wait_for(fd, first, &alive));
-	CU_ASSERT_EQUAL(alive, 0); /* not before it is ready */
 	CU_ASSERT_TRUE(wait_for(fd, "STATUS=step ", &alive));
 	CU_ASSERT_TRUE(wait_for(fd, "WATCHDOG=1", &alive));
 	CU_ASSERT_TRUE(wait_for(fd, "WATCHDOG=1", &alive));
