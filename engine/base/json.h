@@ -60,6 +60,9 @@ void mr_json_field_int(mr_json_writer *w, const char *key, int64_t x);
 void mr_json_field_uint(mr_json_writer *w, const char *key, uint64_t x);
 void mr_json_field_double(mr_json_writer *w, const char *key, double x);
 void mr_json_field_bool(mr_json_writer *w, const char *key, bool x);
+/** @key, and begin its value. */
+void mr_json_field_object(mr_json_writer *w, const char *key);
+void mr_json_field_array(mr_json_writer *w, const char *key);
 
 /**
  * End the document with a newline. The writer is then ready for the next document, which is how JSON lines (one object

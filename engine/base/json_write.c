@@ -233,6 +233,18 @@ void mr_json_field_bool(mr_json_writer *w, const char *key, bool x)
 	mr_json_put_bool(w, x);
 }
 
+void mr_json_field_object(mr_json_writer *w, const char *key)
+{
+	mr_json_key(w, key);
+	mr_json_begin_object(w);
+}
+
+void mr_json_field_array(mr_json_writer *w, const char *key)
+{
+	mr_json_key(w, key);
+	mr_json_begin_array(w);
+}
+
 void mr_json_put_tree(mr_json_writer *w, const mr_json *j)
 {
 	if (mr_json_is_object(j)) {

@@ -72,8 +72,7 @@ static void put_earlier(const mr_run_sessions *r, mr_json_writer *w)
 
 void mr_run_sessions_put(const mr_run_sessions *r, const mr_run_session *now, mr_json_writer *w)
 {
-	mr_json_key(w, "sessions");
-	mr_json_begin_array(w);
+	mr_json_field_array(w, "sessions");
 	put_earlier(r, w);
 	mr_json_begin_object(w);
 	mr_json_field_string(w, "begun", now->begun);

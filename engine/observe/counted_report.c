@@ -165,8 +165,7 @@ mr_status mr_counted_json(const mr_counted_row *rows, uint32_t n, const char *mi
 	mr_json_init(&w, out, true);
 	mr_json_begin_object(&w);
 	mr_json_field_string(&w, "missing", missing);
-	mr_json_key(&w, "rows");
-	mr_json_begin_array(&w);
+	mr_json_field_array(&w, "rows");
 	for (uint32_t i = 0; i < n; i++) {
 		mr_json_begin_object(&w);
 		mr_json_field_uint(&w, "stage", rows[i].stage);
@@ -174,8 +173,7 @@ mr_status mr_counted_json(const mr_counted_row *rows, uint32_t n, const char *mi
 		mr_json_field_uint(&w, "times", rows[i].n);
 		mr_json_field_double(&w, "seconds", rows[i].seconds);
 		mr_json_field_double(&w, "flop", rows[i].flops);
-		mr_json_key(&w, "counts");
-		mr_json_begin_object(&w);
+		mr_json_field_object(&w, "counts");
 		for (int k = 0; k < MR_N_PERF_EVENTS; k++)
 			mr_json_field_double(&w, mr_perf_event_name((mr_perf_event)k), rows[i].counts.at[k]);
 		mr_json_end_object(&w);

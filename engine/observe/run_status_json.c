@@ -40,8 +40,7 @@ static void put_worker(mr_json_writer *w, uint32_t id, const mr_run_status_worke
 	mr_json_field_string(w, "doing", x->doing);
 	mr_json_field_uint(w, "instructions", x->n_instructions);
 	mr_json_field_double(w, "busy", x->part.busy);
-	mr_json_key(w, "waits");
-	mr_json_begin_object(w);
+	mr_json_field_object(w, "waits");
 	for (int c = MR_WAIT_UPSTREAM; c < MR_N_WAITS; c++)
 		mr_json_field_double(w, mr_report_wait_name((mr_wait_cause)c),
 				     x->part.at[mr_figure_of_wait((mr_wait_cause)c)]);
@@ -98,13 +97,11 @@ mr_status mr_run_status_json(const mr_run_status *s, bool judged, FILE *out)
 		mr_json_field_bool(&w, "alive", !mr_run_status_over(s));
 		mr_json_field_double(&w, "age_seconds", age_of(s));
 	}
-	mr_json_key(&w, "workers");
-	mr_json_begin_array(&w);
+	mr_json_field_array(&w, "workers");
 	for (uint32_t i = 0; i < s->n_workers; i++)
 		put_worker(&w, i, &s->worker[i]);
 	mr_json_end_array(&w);
-	mr_json_key(&w, "stages");
-	mr_json_begin_array(&w);
+	mr_json_field_array(&w, "stages");
 	for (uint32_t i = 0; i < s->n_stages; i++)
 		put_stage(&w, i, &s->stage[i]);
 	mr_json_end_array(&w);

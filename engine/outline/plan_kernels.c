@@ -64,8 +64,7 @@ static void put_stage(mr_json_writer *w, const mr_forecast *f, const mr_stage_ca
 	mr_json_field_double(w, "f_s", f->stage[i].f);
 	mr_json_field_double(w, "i_s", f->stage[i].i);
 	mr_json_field_double(w, "w_s", f->stage[i].w);
-	mr_json_key(w, "operations");
-	mr_json_begin_array(w);
+	mr_json_field_array(w, "operations");
 	for (size_t j = 0; j < c->n; j++)
 		put_call(w, &c->call[j], j < c->n_forward);
 	mr_json_end_array(w);
@@ -97,8 +96,7 @@ static void put_kernels(mr_json_writer *w, const mr_session *s)
 {
 	char hash[24];
 
-	mr_json_key(w, "kernels");
-	mr_json_begin_object(w);
+	mr_json_field_object(w, "kernels");
 	mr_json_field_string(w, "backend", s->kernels->name);
 	mr_json_field_string(w, "precision", mr_types_name(&s->kernels->types));
 	mr_json_field_string(w, "isa", mr_kernels_isa(s->kernels->dtype));
@@ -139,8 +137,7 @@ mr_status mr_forecast_print_json(const mr_forecast *f, FILE *out)
 	put_kernels(&w, s);
 	put_share(&w, &k);
 	put_bits(&w, &k, f);
-	mr_json_key(&w, "stages");
-	mr_json_begin_array(&w);
+	mr_json_field_array(&w, "stages");
 	for (uint16_t i = 0; i < k.n; i++)
 		put_stage(&w, f, &k.stage[i], i);
 	mr_json_end_array(&w);

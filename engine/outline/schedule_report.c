@@ -49,12 +49,10 @@ static mr_status put_json(const mr_schedule_job *job, const mr_metrics *m, FILE 
 	mr_json_begin_object(&w);
 	MR_TRY(mr_plan_json_put(&w, job->plan));
 	if (job->identity) {
-		mr_json_key(&w, "identity");
-		mr_json_put_string(&w, identity);
+		mr_json_field_string(&w, "identity", identity);
 	}
 	if (job->ordered_for) {
-		mr_json_key(&w, "ordered_for");
-		mr_json_put_string(&w, job->ordered_for);
+		mr_json_field_string(&w, "ordered_for", job->ordered_for);
 	}
 	mr_json_key(&w, "simulation");
 	mr_sim_options_put(job->options, &w);

@@ -61,8 +61,7 @@ static void begin_event(mr_json_writer *w, const char *phase, const char *name, 
 static void put_names(mr_json_writer *w, const mr_chrome *c)
 {
 	begin_event(w, "M", "process_name", 0);
-	mr_json_key(w, "args");
-	mr_json_begin_object(w);
+	mr_json_field_object(w, "args");
 	mr_json_field_string(w, "name", c->title ? c->title : "millrace");
 	mr_json_end_object(w);
 	mr_json_end_object(w);
@@ -71,14 +70,12 @@ static void put_names(mr_json_writer *w, const mr_chrome *c)
 
 		snprintf(name, sizeof(name), "w%u", i);
 		begin_event(w, "M", "thread_name", (uint16_t)i);
-		mr_json_key(w, "args");
-		mr_json_begin_object(w);
+		mr_json_field_object(w, "args");
 		mr_json_field_string(w, "name", c->tracks ? c->tracks[i] : name);
 		mr_json_end_object(w);
 		mr_json_end_object(w);
 		begin_event(w, "M", "thread_sort_index", (uint16_t)i);
-		mr_json_key(w, "args");
-		mr_json_begin_object(w);
+		mr_json_field_object(w, "args");
 		mr_json_field_uint(w, "sort_index", i);
 		mr_json_end_object(w);
 		mr_json_end_object(w);
@@ -121,8 +118,7 @@ static void put_instruction(mr_json_writer *w, const mr_trace_rec *r)
 	mr_json_field_string(w, "cat", op);
 	put_us(w, "ts", r->begin_ns);
 	put_us(w, "dur", r->end_ns - r->begin_ns);
-	mr_json_key(w, "args");
-	mr_json_begin_object(w);
+	mr_json_field_object(w, "args");
 	mr_json_field_uint(w, "micro", r->micro);
 	mr_json_field_uint(w, "stage", r->stage);
 	mr_json_field_uint(w, "version", r->version);
@@ -214,8 +210,7 @@ mr_status mr_chrome_write(const mr_chrome *c, FILE *out)
 	mr_json_init(&w, out, false);
 	mr_json_begin_object(&w);
 	mr_json_field_string(&w, "displayTimeUnit", "ns");
-	mr_json_key(&w, "traceEvents");
-	mr_json_begin_array(&w);
+	mr_json_field_array(&w, "traceEvents");
 	put_names(&w, c);
 	qsort(sorted, c->n_rec, sizeof(*sorted), by_worker_and_time);
 	for (size_t i = 0; i < c->n_rec; i++) {

@@ -108,8 +108,7 @@ void mr_roofline_json(const mr_roofline *r, mr_json_writer *w)
 	mr_json_begin_object(w);
 	mr_json_field_uint(w, "cores", r->cores);
 	mr_json_field_double(w, "peak", r->peak);
-	mr_json_key(w, "levels");
-	mr_json_begin_array(w);
+	mr_json_field_array(w, "levels");
 	for (size_t i = 0; i < MR_ROOFLINE_LEVELS; i++) {
 		mr_json_begin_object(w);
 		mr_json_field_string(w, "level", r->level[i].name);
@@ -117,8 +116,7 @@ void mr_roofline_json(const mr_roofline *r, mr_json_writer *w)
 		mr_json_end_object(w);
 	}
 	mr_json_end_array(w);
-	mr_json_key(w, "points");
-	mr_json_begin_array(w);
+	mr_json_field_array(w, "points");
 	for (size_t i = 0; i < r->n; i++) {
 		mr_json_begin_object(w);
 		mr_json_field_string(w, "name", r->point[i].name);

@@ -222,12 +222,9 @@ mr_status mr_report_usage(const mr_report_usage_row *rows, uint32_t n, FILE *out
 
 static void put_pair(mr_json_writer *w, const char *key, uint64_t measured, uint64_t predicted)
 {
-	mr_json_key(w, key);
-	mr_json_begin_object(w);
-	mr_json_key(w, "measured");
-	mr_json_put_uint(w, measured);
-	mr_json_key(w, "predicted");
-	mr_json_put_uint(w, predicted);
+	mr_json_field_object(w, key);
+	mr_json_field_uint(w, "measured", measured);
+	mr_json_field_uint(w, "predicted", predicted);
 	mr_json_end_object(w);
 }
 
@@ -237,16 +234,12 @@ mr_status mr_report_usage_json(uint64_t step, const mr_report_usage_row *rows, u
 
 	mr_json_init(&w, out, true);
 	mr_json_begin_object(&w);
-	mr_json_key(&w, "step");
-	mr_json_put_uint(&w, step);
-	mr_json_key(&w, "stages");
-	mr_json_begin_array(&w);
+	mr_json_field_uint(&w, "step", step);
+	mr_json_field_array(&w, "stages");
 	for (uint32_t i = 0; i < n; i++) {
 		mr_json_begin_object(&w);
-		mr_json_key(&w, "stage");
-		mr_json_put_uint(&w, rows[i].stage);
-		mr_json_key(&w, "pipe");
-		mr_json_put_uint(&w, rows[i].pipe);
+		mr_json_field_uint(&w, "stage", rows[i].stage);
+		mr_json_field_uint(&w, "pipe", rows[i].pipe);
 		put_pair(&w, "versions", rows[i].versions[0], rows[i].versions[1]);
 		put_pair(&w, "weight_bytes", rows[i].weight_bytes[0], rows[i].weight_bytes[1]);
 		put_pair(&w, "activation_bytes", rows[i].activation_bytes[0], rows[i].activation_bytes[1]);
