@@ -14,7 +14,7 @@
 #include "host/service.h"
 #include "job/job.h"
 #include "observe/counted_report.h"
-#include "observe/worker_text.h"
+#include "session/worker_text.h"
 #include "report/screen.h"
 #include "report/table.h"
 #include "session/sample.h"
@@ -159,7 +159,7 @@ static void print_workers(const mr_train *t)
 	bool delays_known = true;
 
 	for (uint16_t w = 0; rows && text && w < run->n_workers; w++) {
-		mr_worker_stages_text(run, w, text[w], sizeof(text[w]));
+		mr_worker_stages_text(run->c.plan, w, text[w], sizeof(text[w]));
 		rows[w] = (mr_report_worker_row){.worker = w, .stages = text[w], .elapsed_ns = t->train_ns};
 		mr_executor_trained(&t->s.executor, w, &rows[w].busy_ns, rows[w].wait_ns);
 		rows[w].lost_known = run->worker[w].delay.n > 0;

@@ -3,28 +3,16 @@
 #include <stdlib.h>
 
 #include "report/placement.h"
-
-#define MOST_CPUS 16 /* that a text lists */
+#include "session/worker_text.h"
 
 void mr_machine_worker_text(const mr_session *s, uint16_t w, mr_strbuf *text)
 {
 	const mr_place_worker *at = &s->place.worker[w];
-	bool any = false;
+	char stages[128], cores[128];
 
-	mr_strbuf_printf(text, "w%u: stage", w);
-	for (uint16_t k = 0; k < s->partition.n_stages; k++) {
-		bool hosts = false;
-
-		for (uint8_t p = 0; p < s->plan->n_pipes; p++)
-			hosts |= mr_plan_worker(s->plan, p, k) == w;
-		if (hosts)
-			mr_strbuf_printf(text, "%s %u", any ? "," : "", k);
-		any |= hosts;
-	}
-	mr_strbuf_printf(text, "%s; CPU", any ? "" : " none");
-	for (uint32_t i = 0; i < at->n_threads && i < MOST_CPUS; i++)
-		mr_strbuf_printf(text, " %u", at->cpu[i]);
-	mr_strbuf_printf(text, "%s; node %u", at->n_threads > MOST_CPUS ? " ..." : "", at->node_os);
+	mr_worker_stages_text(s->plan, w, stages, sizeof(stages));
+	mr_worker_cores_text(at, cores, sizeof(cores));
+	mr_strbuf_printf(text, "w%u: stage %s; CPU %s; node %u", w, *stages ? stages : "none", cores, at->node_os);
 }
 
 static uint32_t worker_of(const mr_place *place, uint32_t cpu)

@@ -8,7 +8,7 @@
 
 #include "session/session.h"
 
-/** Append what worker @w of @s does, and where: "w0: stage 0, 2; CPU 0 1 2 3; node 0". */
+/** Append what worker @w of @s does, and where: "w0: stage 0, 2; CPU 0-3; node 0". */
 void mr_machine_worker_text(const mr_session *s, uint16_t w, mr_strbuf *text);
 
 /** Draw nodes, caches and cores of the open session @s, and which worker has which, as an SVG file. Errors: MR_EIO,

@@ -19,6 +19,7 @@
 #include "report/table.h"
 #include "session/cost_model.h"
 #include "session/forecast.h"
+#include "session/worker_text.h"
 
 #define MOST_RECORDS 1500 /* of a timeline */
 #define LONGEST_PLAN 200000 /* instructions of a body whose timeline is made */
@@ -30,8 +31,7 @@ static void put_about(mr_json_writer *w, const mr_run_facts *f)
 	const mr_session *s = f->s;
 	char text[1000], params[32], shares[160];
 
-	mr_json_key(w, "about");
-	mr_json_begin_object(w);
+	mr_json_field_object(w, "about");
 	snprintf(text, sizeof(text), "%s, %s parameters, %u layers", s->job->model.name,
 		 mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes);
 	mr_json_field_string(w, "model", text);
@@ -61,8 +61,7 @@ static void put_environment(mr_json_writer *w, const mr_run_facts *f)
 	struct utsname u;
 	char text[512];
 
-	mr_json_key(w, "environment");
-	mr_json_begin_object(w);
+	mr_json_field_object(w, "environment");
 	mr_json_field_string(w, "program", "millrace " MR_VERSION);
 	mr_json_field_string(w, "compiler",
 #ifdef __clang__
@@ -90,19 +89,16 @@ static void put_environment(mr_json_writer *w, const mr_run_facts *f)
 
 static void put_nodes(mr_json_writer *w, const mr_topo *t)
 {
-	mr_json_key(w, "nodes");
-	mr_json_begin_array(w);
+	mr_json_field_array(w, "nodes");
 	for (uint32_t n = 0; n < t->n_nodes; n++) {
 		mr_json_begin_object(w);
 		mr_json_field_uint(w, "node", t->node[n].os_index);
 		mr_json_field_uint(w, "bytes", t->node[n].memory_bytes);
-		mr_json_key(w, "caches");
-		mr_json_begin_array(w);
+		mr_json_field_array(w, "caches");
 		for (uint32_t c = t->node[n].first_l3; c < t->node[n].first_l3 + t->node[n].n_l3s; c++) {
 			mr_json_begin_object(w);
 			mr_json_field_uint(w, "bytes", t->l3[c].bytes);
-			mr_json_key(w, "cpus");
-			mr_json_begin_array(w);
+			mr_json_field_array(w, "cpus");
 			for (uint32_t i = 0; i < t->l3[c].n_cores; i++)
 				mr_json_put_uint(w, t->core[t->l3[c].first_core + i].cpu);
 			mr_json_end_array(w);
@@ -128,8 +124,7 @@ static void put_times(mr_json_writer *w, const mr_run_facts *f, uint16_t worker)
 	mr_json_field_double(w, "elapsed", before + (double)f->train_ns / 1e9);
 	before = mr_run_sessions_seconds(&f->sessions, n, worker, false, "busy");
 	mr_json_field_double(w, "busy", before + (double)busy / 1e9);
-	mr_json_key(w, "waits");
-	mr_json_begin_object(w);
+	mr_json_field_object(w, "waits");
 	for (int c = MR_WAIT_NONE + 1; c < MR_N_WAITS; c++) {
 		const char *name = mr_report_wait_name((mr_wait_cause)c);
 
@@ -141,16 +136,14 @@ static void put_times(mr_json_writer *w, const mr_run_facts *f, uint16_t worker)
 
 static void put_workers(mr_json_writer *w, const mr_run_facts *f, mr_strbuf *text)
 {
-	mr_json_key(w, "workers");
-	mr_json_begin_array(w);
+	mr_json_field_array(w, "workers");
 	for (uint32_t i = 0; i < f->s->place.n_workers; i++) {
 		const mr_place_worker *at = &f->s->place.worker[i];
 
 		mr_json_begin_object(w);
 		mr_json_field_uint(w, "worker", i);
 		mr_json_field_uint(w, "node", at->node_os);
-		mr_json_key(w, "cpus");
-		mr_json_begin_array(w);
+		mr_json_field_array(w, "cpus");
 		for (uint32_t k = 0; k < at->n_threads; k++)
 			mr_json_put_uint(w, at->cpu[k]);
 		mr_json_end_array(w);
@@ -169,15 +162,11 @@ static void put_stages(mr_json_writer *w, const mr_session *s)
 	uint32_t pipes = s->plan->n_pipes;
 	char text[256];
 
-	mr_json_key(w, "stages");
-	mr_json_begin_array(w);
+	mr_json_field_array(w, "stages");
 	for (uint32_t i = 0; i < s->partition.n_stages * pipes; i++) {
 		uint16_t stage = (uint16_t)(i / pipes);
-		const mr_node *first = &s->graph->nodes[s->partition.first[stage]];
-		const mr_node *last = &s->graph->nodes[s->partition.first[stage + 1] - 1];
 
-		snprintf(text, sizeof(text), "%s%s%s", first->name, first == last ? "" : " .. ",
-			 first == last ? "" : last->name);
+		mr_stage_layers_text(s->graph, &s->partition, stage, text, sizeof(text));
 		mr_json_begin_object(w);
 		mr_json_field_uint(w, "stage", stage);
 		mr_json_field_uint(w, "pipe", i % pipes);
@@ -198,8 +187,7 @@ static void put_staleness(mr_json_writer *w, const mr_run_facts *f)
 	const mr_run *run = mr_executor_run_of(&f->s->executor);
 	uint64_t count[MR_STALENESS_BINS];
 
-	mr_json_key(w, "staleness");
-	mr_json_begin_array(w);
+	mr_json_field_array(w, "staleness");
 	for (uint16_t s = 0; s < run->n_stages; s++) {
 		uint32_t n = MR_STALENESS_BINS, bins = 0;
 
@@ -223,13 +211,11 @@ static void put_timeline(mr_json_writer *w, const mr_run_facts *f)
 
 	for (size_t i = 0; i < f->n_rec; i++)
 		from = f->rec[i].begin_ns < from ? f->rec[i].begin_ns : from;
-	mr_json_key(w, "timeline");
-	mr_json_begin_object(w);
+	mr_json_field_object(w, "timeline");
 	mr_json_field_string(w, "what", f->what);
 	mr_json_field_bool(w, "measured", f->traced);
 	mr_json_field_bool(w, "versions", p->contract.flush == MR_FLUSH_NONE);
-	mr_json_key(w, "records");
-	mr_json_begin_array(w);
+	mr_json_field_array(w, "records");
 	for (size_t i = 0; i < f->n_rec; i++) {
 		const mr_trace_rec *r = &f->rec[i];
 		uint64_t x[] = {r->worker, r->op,      r->stage, r->pipe,
@@ -265,8 +251,7 @@ static void put_measured(mr_json_writer *w, const mr_run_facts *f)
 		mr_run_sessions_keep(&f->sessions, "figures", w);
 	} else {
 		put_staleness(w, f);
-		mr_json_key(w, "figures");
-		mr_json_begin_object(w);
+		mr_json_field_object(w, "figures");
 		mr_figures_put(&f->figures, false, w);
 		mr_json_end_object(w);
 	}

@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "observe/worker_text.h"
+#include "session/worker_text.h"
 
 static void take_doing(const mr_worker *w, char *text, size_t size)
 {
@@ -27,7 +27,7 @@ static void take_worker(const mr_session *s, uint16_t id, const mr_worker_window
 	const mr_run *run = mr_executor_run_of(&s->executor);
 
 	mr_worker_cores_text(&s->place.worker[id], out->cores, sizeof(out->cores));
-	mr_worker_stages_text(run, id, out->stages, sizeof(out->stages));
+	mr_worker_stages_text(run->c.plan, id, out->stages, sizeof(out->stages));
 	take_doing(&run->worker[id], out->doing, sizeof(out->doing));
 	out->n_instructions = atomic_load_explicit(&run->worker[id].beat, memory_order_relaxed);
 	out->part = id < w->n_workers ? w->worker[id] : mr_figures_at(0);

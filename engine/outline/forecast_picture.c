@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "outline/plan_report.h"
+#include "session/worker_text.h"
 
 #define TEXT_WORKERS 64  /* beyond this many rows the schedule is left out */
 #define BAR          40u /* columns of the longest bar */
@@ -30,13 +31,12 @@ static void add_memory(mr_picture_worker *w, const mr_run_memory *m)
 /* Append stage @stage to the text of @w. */
 static void add_stage(const mr_session *s, uint16_t stage, mr_picture_worker *w)
 {
-	const mr_node *first = &s->graph->nodes[s->partition.first[stage]];
-	const mr_node *last = &s->graph->nodes[s->partition.first[stage + 1] - 1];
 	size_t at = strlen(w->stages);
+	char layers[100];
 
+	mr_stage_layers_text(s->graph, &s->partition, stage, layers, sizeof(layers));
 	if (at + 24 < sizeof(w->stages))
-		snprintf(w->stages + at, sizeof(w->stages) - at, "%s%u: %s%s%s", at ? "; " : "stage ", stage,
-			 first->name, first == last ? "" : " .. ", first == last ? "" : last->name);
+		snprintf(w->stages + at, sizeof(w->stages) - at, "%s%u: %s", at ? "; " : "stage ", stage, layers);
 }
 
 static mr_status fill_workers(const mr_forecast *f, mr_picture_worker *w)

@@ -1,46 +1,14 @@
 /* stage_table.c - the rows of the table of stages. */
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/str.h"
 #include "outline/plan_kernels.h"
 #include "outline/plan_report.h"
 #include "report/table.h"
+#include "session/worker_text.h"
 
 typedef struct texts {
 	char layers[120], cores[120], kernels[64], nodes[64], pages[16];
 } texts;
-
-static void cores_text(const mr_place_worker *w, char *text, size_t size)
-{
-	int n = 0;
-
-	text[0] = 0;
-	for (uint32_t i = 0; i < w->n_threads && n < (int)size; i++) {
-		uint32_t end = i, step = i + 1 < w->n_threads ? w->cpu[i + 1] - w->cpu[i] : 0;
-
-		/* Ranges of neighbours, also of every second CPU, as on machines that number the threads of a core
-		 * together. */
-		while ((step == 1 || step == 2) && end + 1 < w->n_threads && w->cpu[end + 1] - w->cpu[end] == step)
-			end++;
-		n += snprintf(text + n, size - (size_t)n, end > i ? "%s%u-%u" : "%s%u", i ? "," : "", w->cpu[i],
-			      w->cpu[end]);
-		if (end > i && step == 2 && n < (int)size)
-			n += snprintf(text + n, size - (size_t)n, ":2");
-		i = end;
-	}
-}
-
-static void layers_text(const mr_session *s, uint16_t stage, char *text, size_t size)
-{
-	const mr_node *first = &s->graph->nodes[s->partition.first[stage]];
-	const mr_node *last = &s->graph->nodes[s->partition.first[stage + 1] - 1];
-
-	if (first == last)
-		snprintf(text, size, "%s", first->name);
-	else
-		snprintf(text, size, "%s .. %s", first->name, last->name);
-}
 
 /* Where the memory of worker @w lies, and how much of it does if it has been touched. */
 static void nodes_text(const mr_session *s, const mr_run *run, uint16_t w, texts *t, mr_report_stage_row *row)
@@ -64,8 +32,8 @@ static void fill(const mr_session *s, const mr_run *run, uint8_t pipe, uint16_t 
 	mr_run_memory m;
 
 	mr_run_memory_of_stage(run, pipe, stage, &m);
-	layers_text(s, stage, t->layers, sizeof(t->layers));
-	cores_text(&s->place.worker[w], t->cores, sizeof(t->cores));
+	mr_stage_layers_text(s->graph, &s->partition, stage, t->layers, sizeof(t->layers));
+	mr_worker_cores_text(&s->place.worker[w], t->cores, sizeof(t->cores));
 	*row = (mr_report_stage_row){
 		.stage = stage,
 		.worker = w,

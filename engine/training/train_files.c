@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/result.h"
 #include "training/train.h"
-#include "observe/worker_text.h"
+#include "session/worker_text.h"
 #include "report/chrome.h"
 #include "exec/usage.h"
 
@@ -107,7 +107,7 @@ static void name_tracks(const mr_train *t, const mr_run *run, char (*name)[128],
 	for (uint16_t w = 0; w < run->n_workers; w++) {
 		char stages[48], cores[48];
 
-		mr_worker_stages_text(run, w, stages, sizeof(stages));
+		mr_worker_stages_text(run->c.plan, w, stages, sizeof(stages));
 		mr_worker_cores_text(&t->s.place.worker[w], cores, sizeof(cores));
 		snprintf(name[w], sizeof(name[w]), "w%u stage %s cpu %s", w, stages, cores);
 		tracks[w] = name[w];
