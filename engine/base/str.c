@@ -99,6 +99,15 @@ char *mr_strbuf_take(mr_strbuf *b)
 	return data;
 }
 
+char *mr_path_join(const char *dir, const char *name)
+{
+	mr_strbuf b;
+
+	mr_strbuf_init(&b);
+	mr_strbuf_printf(&b, "%s/%s", dir, name);
+	return mr_strbuf_take(&b);
+}
+
 #define MAX_NAME 64
 
 static unsigned min_of(unsigned a, unsigned b)

@@ -33,6 +33,9 @@ void mr_strbuf_reset(mr_strbuf *b);
 /** Move the text out: the caller frees it. NULL if an append failed. @b is empty afterwards, and needs no fini. */
 char *mr_strbuf_take(mr_strbuf *b);
 
+/** "@dir/@name", which the caller frees; NULL: no memory. */
+char *mr_path_join(const char *dir, const char *name);
+
 /**
  * Least number of inserted, deleted, changed and swapped neighbouring characters that turns @a into @b. Only the first
  * 64 bytes are compared.

@@ -10,14 +10,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/str.h"
 #include "store/checkpoint_io.h"
-
-static char *join(const char *dir, const char *name)
-{
-	char *p = NULL;
-
-	return asprintf(&p, "%s/%s", dir, name) < 0 ? NULL : p;
-}
 
 /* *@made: length of the first folder on the path that did not exist. */
 static mr_status make_parents(const char *path, size_t *made)
@@ -58,7 +52,7 @@ static bool exists(const char *path)
 
 static bool has_lock(const char *path)
 {
-	char *lock = join(path, "LOCK");
+	char *lock = mr_path_join(path, "LOCK");
 	bool has = !lock || exists(lock);
 
 	free(lock);
@@ -79,7 +73,7 @@ static bool holds_step(const char *checkpoints)
 
 bool mr_rundir_has_checkpoint(const char *path)
 {
-	char *checkpoints = join(path, "checkpoints");
+	char *checkpoints = mr_path_join(path, "checkpoints");
 	bool found = checkpoints && holds_step(checkpoints);
 
 	free(checkpoints);
@@ -111,16 +105,16 @@ mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out)
 
 	*out = (mr_rundir){
 		.path = strdup(path),
-		.config = join(path, "resolved.cfg"),
-		.choices = join(path, "choices.def"),
-		.plan = join(path, "plan.txt"),
-		.metrics = join(path, "metrics.jsonl"),
-		.memory = join(path, "memory.json"),
-		.facts = join(path, "run.json"),
-		.trace = join(path, "trace.json"),
-		.checkpoints = join(path, "checkpoints"),
-		.status = join(path, "status.json"),
-		.counters = join(path, "counters.json"),
+		.config = mr_path_join(path, "resolved.cfg"),
+		.choices = mr_path_join(path, "choices.def"),
+		.plan = mr_path_join(path, "plan.txt"),
+		.metrics = mr_path_join(path, "metrics.jsonl"),
+		.memory = mr_path_join(path, "memory.json"),
+		.facts = mr_path_join(path, "run.json"),
+		.trace = mr_path_join(path, "trace.json"),
+		.checkpoints = mr_path_join(path, "checkpoints"),
+		.status = mr_path_join(path, "status.json"),
+		.counters = mr_path_join(path, "counters.json"),
 		.lock = -1,
 	};
 	if (!out->path || !out->config || !out->choices || !out->plan || !out->metrics || !out->memory || !out->facts ||
@@ -148,7 +142,7 @@ mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out)
 
 char *mr_rundir_plan(const char *path)
 {
-	char *plan = join(path, "plan.txt");
+	char *plan = mr_path_join(path, "plan.txt");
 
 	if (plan && exists(plan))
 		return plan;

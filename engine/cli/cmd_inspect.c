@@ -7,9 +7,9 @@
 
 #include "base/printable.h"
 #include "base/str.h"
+#include "checkpoint/inspect.h"
 #include "cli/args.h"
 #include "report/output.h"
-#include "cli/weights.h"
 #include "nn/element.h"
 #include "report/table.h"
 #include "store/checkpoint_io.h"
@@ -223,12 +223,18 @@ static mr_status show_tensor(const mr_checkpoint *ck, const char *path, const ch
 static mr_status inspect(const mr_args *args, const char *path)
 {
 	const char *wanted = mr_values_string(args->values, "tensor");
+	bool json = !strcmp(mr_values_string(args->values, "format"), "json");
 	mr_checkpoint *ck;
 	mr_status st;
 
+	if (json && *wanted)
+		return mr_fail(MR_EUSAGE,
+			       "--format json describes a whole checkpoint, --tensor one tensor: give one of them");
 	MR_TRY(mr_checkpoint_open(path, &ck));
 	st = mr_checkpoint_verify(ck);
-	if (st == MR_OK)
+	if (st == MR_OK && json)
+		st = mr_output_flush(mr_inspect_put(ck, path, stdout));
+	else if (st == MR_OK)
 		st = *wanted ? show_tensor(ck, path, wanted) : mr_output_flush(print_all(ck, path));
 	mr_checkpoint_close(ck);
 	return st;
@@ -239,13 +245,14 @@ static mr_status run(mr_args *args)
 	char *path;
 	mr_status st;
 
-	MR_TRY(mr_weights_find(args->operand[0], &path));
+	MR_TRY(mr_inspect_find(args->operand[0], &path));
 	st = inspect(args, path);
 	free(path);
 	return st;
 }
 
 static const mr_option options[] = {
+	{"format", MR_OPT_ENUM, "text", 0, 0, "text|json", NULL, "tables or JSON"},
 	{"tensor", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "print the range, mean and root mean square of this tensor instead"},
 	{0},

@@ -7,46 +7,19 @@
 #include <unistd.h>
 
 #include "base/notice.h"
+#include "base/str.h"
+#include "checkpoint/inspect.h"
 #include "checkpoint/run_manifest.h"
 #include "checkpoint/checkpoints.h"
 #include "store/checkpoint_io.h"
 
-static char *join(const char *dir, const char *name)
-{
-	mr_strbuf b;
-
-	mr_strbuf_init(&b);
-	mr_strbuf_printf(&b, "%s/%s", dir, name);
-	return mr_strbuf_take(&b);
-}
-
 static bool has(const char *dir, const char *name)
 {
-	char *path = join(dir, name);
+	char *path = mr_path_join(dir, name);
 	bool there = path && access(path, F_OK) == 0;
 
 	free(path);
 	return there;
-}
-
-mr_status mr_weights_find(const char *path, char **out)
-{
-	char *inner;
-	mr_status st;
-
-	*out = NULL;
-	if (has(path, "MANIFEST.json")) {
-		*out = strdup(path);
-		return *out ? MR_OK : mr_fail(MR_ERESOURCE, "%s: no memory", path);
-	}
-	if (!has(path, "checkpoints"))
-		return mr_checkpoint_latest(path, out);
-	inner = join(path, "checkpoints");
-	if (!inner)
-		return mr_fail(MR_ERESOURCE, "%s: no memory", path);
-	st = mr_checkpoint_latest(inner, out);
-	free(inner);
-	return st;
 }
 
 static void warn_data(const mr_session *s, const mr_checkpoint *ck, const char *path)
@@ -67,11 +40,11 @@ static mr_status find_asked(const mr_job *job, const char *asked, char **path)
 	mr_status st;
 
 	if (!*asked)
-		return mr_weights_find(run, path);
+		return mr_inspect_find(run, path);
 	if (strcmp(asked, "best") != 0 &&
 	    (strncmp(asked, "step-", 5) != 0 || strchr(asked, '/') || has(asked, "MANIFEST.json")))
-		return mr_weights_find(asked, path);
-	folder = join(run, "checkpoints");
+		return mr_inspect_find(asked, path);
+	folder = mr_path_join(run, "checkpoints");
 	if (!folder)
 		return mr_fail(MR_ERESOURCE, "no memory for a path");
 	st = mr_checkpoints_find(folder, asked, path);

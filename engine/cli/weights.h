@@ -1,9 +1,6 @@
 /*
- * weights.h - finds the checkpoint that a command names, and loads its weights. For commands that use a trained model
- * without training.
- *
- * PATH may be one checkpoint (a folder with MANIFEST.json), a folder of checkpoints, or the folder of a run; of several
- * checkpoints it means the one named by LATEST, or the newest undamaged one.
+ * weights.h - loads the weights of the checkpoint that a command names (checkpoint/inspect.h). For commands that use a
+ * trained model without training.
  */
 #ifndef MR_CLI_WEIGHTS_H
 #define MR_CLI_WEIGHTS_H
@@ -18,10 +15,6 @@
 			"a checkpoint, a folder of checkpoints or the folder of a run; best, or a name such as " \
 			"step-00000100: in run.dir; empty: the newest there" \
 	}
-
-/** The one checkpoint that @path names; the caller frees *@out. A checkpoint named directly is not verified. Errors:
- * MR_ECKPT. */
-mr_status mr_weights_find(const char *path, char **out) MR_MUST_USE;
 
 /**
  * Fill @model with the weights of the checkpoint that the command names (--checkpoint of @args, else run.dir), all

@@ -60,7 +60,7 @@ mr_status mr_config_load(const char *path, const char *const *sets, size_t n_set
 mr_status mr_config_load_after(const char *path, const char *const *sets, size_t n_sets, mr_config_before *before,
 			       void *arg, mr_strbuf *notes, mr_config **out) MR_MUST_USE;
 /** The configuration that describes @job: a copy of it, checked, with the values of all keys. @order of a plan file
- * takes the place of the job's (NULL: it stays). Borrows the strings of @job. Errors: those of mr_job_check. */
+ * takes the place of the job's (NULL: it stays). Errors: those of mr_job_check. */
 mr_status mr_config_of_job(const mr_job *job, const mr_job_order *order, mr_config **out) MR_MUST_USE;
 void mr_config_destroy(mr_config *c);
 

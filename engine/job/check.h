@@ -19,6 +19,8 @@ void mr_job_check_rate(const mr_job *j, const mr_job_listener *l);
 /** Make @text a string owned by the job; NULL stands for an allocation that failed. Errors: MR_ERESOURCE, and @text is
  * freed. */
 mr_status mr_job_own(mr_job *j, char *text, const char **out) MR_MUST_USE;
+/** Make each string of the fields one that the job owns. Errors: MR_ERESOURCE. */
+mr_status mr_job_own_all(mr_job *j) MR_MUST_USE;
 
 /** Set the field of @key of @group from @v. The job copies strings. Errors: MR_ERESOURCE. */
 mr_status mr_job_take_one(mr_job *j, mr_job_group group, const char *key, const mr_values *v) MR_MUST_USE;

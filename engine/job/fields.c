@@ -149,6 +149,19 @@ mr_status mr_job_take_one(mr_job *j, mr_job_group group, const char *key, const 
 	return MR_OK;
 }
 
+mr_status mr_job_own_all(mr_job *j)
+{
+	for (size_t i = 0; i < N_FIELDS; i++) {
+		const char **at = (const char **)((char *)j + fields[i].offset);
+
+		if (fields[i].type == FIELD_STRING && *at)
+			MR_TRY(mr_job_own(j, strdup(*at), at));
+	}
+	if (j->base_dir)
+		MR_TRY(mr_job_own(j, strdup(j->base_dir), &j->base_dir));
+	return j->name ? mr_job_own(j, strdup(j->name), &j->name) : MR_OK;
+}
+
 static mr_status put(const mr_job *j, const field *f, const mr_option *o, mr_values *v)
 {
 	const char *at = (const char *)j + f->offset;

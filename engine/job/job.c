@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "job/check.h"
 #include "job/plugins.h"
 
 mr_choice *mr_job_choice(mr_job *j, mr_job_group group)
@@ -148,6 +149,8 @@ mr_status mr_job_copy(const mr_job *from, mr_job *to)
 			c->values = NULL;
 	}
 	st = copy_choices(from, to);
+	if (st == MR_OK)
+		st = mr_job_own_all(to);
 	if (st != MR_OK)
 		mr_job_fini(to);
 	return st;

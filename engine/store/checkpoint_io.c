@@ -169,19 +169,10 @@ static mr_status settle(int dir, const char *temp, uint64_t step, char name[MR_C
 	return MR_OK;
 }
 
-static char *join(const char *dir, const char *name)
-{
-	mr_strbuf b;
-
-	mr_strbuf_init(&b);
-	mr_strbuf_printf(&b, "%s/%s", dir, name);
-	return mr_strbuf_take(&b);
-}
-
 /* @direct: as the disk has it, past the page cache. */
 static mr_status check(const char *dir_path, const char *name, uint32_t n_threads, bool direct)
 {
-	char *path = join(dir_path, name);
+	char *path = mr_path_join(dir_path, name);
 	mr_checkpoint *c = NULL;
 	mr_ckpt_entry e;
 	mr_status st;
@@ -253,7 +244,7 @@ static mr_status save_to(const char *dir_path, const mr_checkpoint_content *c, c
 	if (st != MR_OK)
 		return mr_fail_in(st, "%s: checkpoint of step %llu", dir_path, (unsigned long long)c->step);
 	if (path) {
-		*path = join(dir_path, name);
+		*path = mr_path_join(dir_path, name);
 		if (!*path)
 			return mr_fail(MR_ERESOURCE, "%s: no memory", name);
 	}

@@ -349,7 +349,7 @@ static mr_status run(mr_training *t, uint64_t until, mr_training_progress *progr
 	atomic_store_explicit(&t->stop, false, memory_order_relaxed);
 	t->progress = progress;
 	t->progress_arg = arg;
-	st = note(t, mr_train_go(t->train, until, progress != NULL));
+	st = note(t, mr_train_go(t->train, until == MR_TRAINING_ALL ? t->train->n_steps : until, progress != NULL));
 	if (st == MR_OK)
 		t->steps = t->train->step;
 	return st;

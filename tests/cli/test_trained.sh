@@ -209,6 +209,9 @@ expect 0 "inflight.safetensors" inspect runs/gpt
 expect 0 "elements     256" inspect runs/mlp --tensor fc.1.weight
 expect 0 "non-finite   0" inspect runs/mlp --tensor fc.1.weight.exp_avg_sq
 grep -q "^min          [0-9]" out || complain "a second moment has no minimum from 0"
+expect 0 '"shape": [16, 16]' inspect runs/mlp --format json
+python3 -c 'import json, sys; sum(len(f["tensors"]) for f in json.load(sys.stdin)["files"])' <out || complain "no JSON:"
+expect 2 "give one of them" inspect runs/mlp --format json --tensor fc.1.weight
 expect 2 'holds no tensor "fc.1.wieght"; did you mean fc.1.weight?' inspect runs/mlp --tensor fc.1.wieght
 
 # Python reads a checkpoint as engine/store/FORMATS.md shows it: with the package safetensors and without.

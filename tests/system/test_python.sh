@@ -63,6 +63,24 @@ with millrace.Training(millrace.Job(groups)) as t:
     told = [r for r in rows if "val_loss" in r][-1]
     assert e.loss == told["val_loss"] and 0.5 < e.accuracy <= 1, e
 
+# The program's own configuration, and what its checkpoint holds.
+with millrace.Training(millrace.Job.load("job.cfg", {"run": {"dir": "loaded"}, "train": {"seed": 1}})) as t:
+    assert [s.loss for s in t.fit().history] == [s.loss for s in steps]
+held = millrace.inspect("loaded")
+assert held["step"] == 60 and held["facts"]["system"] == "pipedream", held
+model = next(f["tensors"] for f in held["files"] if f["name"] == "model.safetensors")
+assert {x["name"]: tuple(x["shape"]) for x in model} == {name: w.shape for name, w in after.items()}, model
+for path, status in (("job.cfg", "checkpoint"), ("nowhere", "checkpoint")):
+    try:
+        raise AssertionError(millrace.inspect(path))
+    except millrace.Error as e:
+        assert e.status == status, e
+pathlib.Path("wrong.cfg").write_text(open("job.cfg").read().replace("batch", "batsh").replace("mlp", "mlb"))
+try:
+    raise AssertionError(millrace.Job.load("wrong.cfg"))
+except millrace.Error as e:
+    assert "wrong.cfg:5: train.batsh" in str(e) and "wrong.cfg:1: model.name" in str(e), str(e)
+
 # The same files as the program's: weights to the bit, rows but for times, keys of run.json.
 folder = {**groups, "run": {"dir": "own", "tensorboard": True}, "trace": {"steps": "10-20"},
           "checkpoint": {"every": 20, "keep": 2}, "train": {**groups["train"], "eval_every": 15}}
@@ -273,7 +291,7 @@ for system in ["sequential", "1f1b", "pipedream"]:
         assert len(beside) == 4 and all("of this training" in b for b in beside), beside
         for wrong in (copy.copy, copy.deepcopy, pickle.dumps):
             raises(TypeError, "cannot be copied", wrong, t)
-            raises(TypeError, "cannot be copied", wrong, t._job)
+            raises(TypeError, "cannot be copied", wrong, millrace.Job(groups(system)))
         child = os.fork()
         if not child:
             code = 0

@@ -213,6 +213,65 @@ static void test_simulated(void)
 	mr_job_fini(&first);
 }
 
+/* The job of a file has strings and places of its own, and trains what the same job from settings trains. */
+static void test_of_a_file(void)
+{
+	static const char *const sets[] = {"train.seed=3", "system.name=1f1b"};
+	char path[300], dir[300];
+	const char *given[3] = {sets[0], sets[1], dir};
+	mr_job *loaded, job;
+	mr_training *t;
+	char *json;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/small.cfg", root);
+	snprintf(dir, sizeof(dir), "run.dir=%s/1f1b-file", root);
+	f = fopen(path, "w");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	fputs("model = { name = \"mlp\"; hidden = [8]; };\n"
+	      "data = { name = \"synthetic\"; features = 4; classes = 3; samples = 200; };\n"
+	      "optimizer = { name = \"adamw\"; lr = 0.01; }; system = { name = \"pipedream\"; };\n"
+	      "train = { steps = 20; batch = 8; eval_every = 5; }; backend = \"reference\";\n"
+	      "machine = { workers = 2; threads = 1; peak_gflops = 1.0; }; checkpoint = { every = 5; };\n",
+	      f);
+	fclose(f);
+	MR_CHECK_OK(mr_job_load(path, given, 3, &loaded));
+	CU_ASSERT_STRING_EQUAL(loaded->system.name, "1f1b");
+	CU_ASSERT_EQUAL(loaded->train.seed, 3);
+	MR_CHECK_OK(mr_training_open(loaded, &t));
+	MR_CHECK_OK(mr_job_set(loaded, "run.dir", "elsewhere")); /* the training has a copy */
+	mr_job_destroy(loaded);
+	MR_CHECK_OK(mr_training_run(t, MR_TRAINING_ALL, NULL, NULL));
+	CU_ASSERT_EQUAL(mr_training_steps(t), 20);
+	MR_CHECK_OK(mr_training_close(t));
+
+	fill(&job, "1f1b", "settings");
+	MR_CHECK_OK(mr_job_set(&job, "train.seed", "3"));
+	MR_CHECK_OK(mr_training_open(&job, &t));
+	MR_CHECK_OK(mr_training_run(t, 20, NULL, NULL));
+	MR_CHECK_OK(mr_training_close(t));
+	MR_CHECK_OK(mr_job_load(path, given, 3, &loaded));
+	same_model(loaded, &job);
+
+	MR_CHECK_OK(mr_inspect(loaded->run_dir, &json));
+	CU_ASSERT_PTR_NOT_NULL(strstr(json, "\"step\": 20,"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(json, "\"fc.0.weight\""));
+	free(json);
+	CU_ASSERT_EQUAL(mr_inspect(root, &json), MR_ECKPT);
+	CU_ASSERT_PTR_NULL(json);
+	CU_ASSERT_EQUAL(mr_inspect(NULL, &json), MR_EINVAL);
+	mr_job_destroy(loaded);
+	mr_job_fini(&job);
+
+	CU_ASSERT_EQUAL(mr_job_load(NULL, NULL, 0, &loaded), MR_EINVAL);
+	CU_ASSERT_EQUAL(mr_job_load(path, NULL, 1, &loaded), MR_EINVAL);
+	given[1] = "system.name=pipedrem";
+	CU_ASSERT_EQUAL(mr_job_load(path, given, 3, &loaded), MR_ECONFIG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "did you mean \"pipedream\"?"));
+	CU_ASSERT_PTR_NULL(loaded);
+	CU_ASSERT_EQUAL(mr_job_load("/nowhere.cfg", NULL, 0, &loaded), MR_ECONFIG);
+}
+
 static void remove_all(void)
 {
 	char command[64];
@@ -233,5 +292,6 @@ void mr_suite_library(void)
 	MR_TEST(test_two_at_once);
 	MR_TEST(test_predict);
 	MR_TEST(test_simulated);
+	MR_TEST(test_of_a_file);
 	MR_TEST(remove_all);
 }

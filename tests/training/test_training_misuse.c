@@ -273,8 +273,9 @@ static void test_wrong_states(void)
 static void test_null(void)
 {
 	mr_training *t = (mr_training *)&t;
-	mr_job job, other;
-	char text[64];
+	const char *no_text = NULL;
+	mr_job job, other, *loaded;
+	char text[64], *json;
 
 	all_refuse(NULL, "is NULL", true);
 	MR_CHECK_OK(mr_training_close(NULL));
@@ -288,6 +289,12 @@ static void test_null(void)
 	refused(mr_job_set(NULL, "a", "b"), "NULL", "set");
 	refused(mr_job_choose(NULL, MR_JOB_MODEL, "mlp"), "NULL", "choose");
 	refused(mr_job_copy(NULL, &other), "NULL", "copy");
+	refused(mr_job_load(NULL, NULL, 0, &loaded), "NULL", "load");
+	refused(mr_job_load("job.cfg", NULL, 0, NULL), "NULL", "load");
+	refused(mr_job_load("job.cfg", NULL, 1, &loaded), "NULL", "load");
+	refused(mr_job_load("job.cfg", &no_text, 1, &loaded), "NULL", "load");
+	refused(mr_inspect(NULL, &json), "NULL", "inspect");
+	refused(mr_inspect("runs", NULL), "NULL", "inspect");
 	MR_CHECK_OK(mr_job_init(&job));
 	refused(mr_training_open(&job, NULL), "is NULL", "open");
 	refused(mr_job_set(&job, NULL, "b"), "key", "set");
@@ -396,7 +403,7 @@ static void test_no_folder(void)
 /* Each function of the headers is in one of the tests above. */
 static void test_all_functions(void)
 {
-	static const char *const headers[] = {"job", "status", "training", "millrace"};
+	static const char *const headers[] = {"inspect", "job", "status", "training", "millrace"};
 	char path[4096], line[512], name[128];
 	char *tests = NULL;
 	size_t len = 0;
@@ -408,7 +415,7 @@ static void test_all_functions(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	CU_ASSERT_TRUE(getdelim(&tests, &len, '\0', f) > 0);
 	fclose(f);
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
 		snprintf(path, sizeof(path), "%s/engine/include/millrace/%s.h", getenv("MR_SOURCE"), headers[i]);
 		f = fopen(path, "r");
 		CU_ASSERT_PTR_NOT_NULL_FATAL(f);

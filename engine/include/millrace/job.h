@@ -20,7 +20,8 @@
  *
  * An argument that is NULL, or a group without plug-ins, is refused with MR_EINVAL and a sentence.
  *
- * Strings that are assigned to fields are borrowed: they must stay until mr_job_fini. Values of plug-ins belong to the
+ * mr_job_load makes one of a configuration file. Strings that are assigned to fields are borrowed: they must stay until
+ * mr_job_fini. Values of plug-ins belong to the
  * job. One thread fills and checks a job; after that any thread may read it.
  */
 #ifndef MILLRACE_JOB_H
@@ -210,12 +211,18 @@ MR_API mr_status mr_job_create(mr_job **out) MR_MUST_USE;
 /** Accepts NULL. */
 MR_API void mr_job_destroy(mr_job *j);
 
+/** The job that the configuration file @path describes, with @n_sets settings "key=value" in place of what the file
+ * says (@sets NULL: none), on the heap: the caller frees it with mr_job_destroy. It is checked; who changes it checks
+ * it again. Paths in the file start at its folder. Errors: MR_ECONFIG with the place of every mistake, a line each;
+ * MR_EINVAL, MR_ERESOURCE. */
+MR_API mr_status mr_job_load(const char *path, const char *const *sets, size_t n_sets, mr_job **out) MR_MUST_USE;
+
 /** Choose the plug-in @name for @group, with the defaults of its table; it replaces an earlier choice. Errors:
  * MR_ECONFIG with a message that names the nearest name and lists all; MR_ERESOURCE. */
 MR_API mr_status mr_job_choose(mr_job *j, mr_job_group group, const char *name) MR_MUST_USE;
 
 /** Make a copy that may be changed on its own and must be checked again: fields that mr_job_check derived for @from are
- * open again. Borrows the strings of @from. Errors: MR_ERESOURCE. */
+ * open again. Its strings are its own. Errors: MR_ERESOURCE. */
 MR_API mr_status mr_job_copy(const mr_job *from, mr_job *to) MR_MUST_USE;
 
 /** Set the value of @key ("train.steps", "model.hidden", "model.name", "backend") from its text, in the syntax of the

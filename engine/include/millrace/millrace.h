@@ -2,6 +2,7 @@
 #ifndef MILLRACE_MILLRACE_H
 #define MILLRACE_MILLRACE_H
 
+#include "millrace/inspect.h"
 #include "millrace/job.h"
 #include "millrace/status.h"
 #include "millrace/training.h"

@@ -70,11 +70,8 @@ typedef struct mr_training_shape {
 	size_t n;           /* their product */
 } mr_training_shape;
 
-/**
- * Make a training of @job, which is checked (mr_job_check) and whose strings must stay until mr_training_close. Errors:
- * MR_EINVAL, MR_EDATA, MR_ECONFIG, MR_ERESOURCE (with the figures of the memory that it needs), MR_EDNN. *@out is NULL
- * then.
- */
+/** Make a training of a copy of @job, which is checked (mr_job_check). Errors: MR_EINVAL, MR_EDATA, MR_ECONFIG,
+ * MR_ERESOURCE (with the figures of the memory that it needs), MR_EDNN. *@out is NULL then. */
 MR_API mr_status mr_training_open(const mr_job *job, mr_training **out) MR_MUST_USE;
 
 /** The same with options. Errors: also MR_EUSAGE: the folder holds a run already; MR_ECKPT: there is no checkpoint, or
@@ -89,10 +86,12 @@ MR_API mr_status mr_training_close(mr_training *t);
  * function of the training runs. Valid until the next function of it. */
 MR_API const char *mr_training_notices(const mr_training *t);
 
-/** Train until @until commits are done since the start, or until @progress (may be NULL) returns false, with the
- * evaluations, checkpoints and files that are due on the way. Errors: MR_EINVAL; MR_EDIVERGED, MR_EIO, MR_ERESOURCE,
- * MR_ESTALLED, MR_EDATA, MR_EDNN, after which it can only be closed. After MR_ESTALLED a thread hangs and closing gives
- * no memory back. */
+#define MR_TRAINING_ALL UINT64_MAX /* as many commits as the job's train.steps */
+
+/** Train until @until commits are done since the start (or MR_TRAINING_ALL), or until @progress (may be NULL) returns
+ * false, with the evaluations, checkpoints and files that are due on the way. Errors: MR_EINVAL; MR_EDIVERGED, MR_EIO,
+ * MR_ERESOURCE, MR_ESTALLED, MR_EDATA, MR_EDNN, after which it can only be closed. After MR_ESTALLED a thread hangs and
+ * closing gives no memory back. */
 MR_API mr_status mr_training_run(mr_training *t, uint64_t until, mr_training_progress *progress, void *arg) MR_MUST_USE;
 
 /** The number of commits after step k at which mr_training_run stops if its progress returns false for step k: 0 for

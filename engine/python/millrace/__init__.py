@@ -1,10 +1,11 @@
 """Pipeline-parallel training of neural networks on one machine, by libmillrace.
 
-A Job is what to train, given as a dict of the groups and keys of a configuration; a Training trains it. All of the
+A Job is what to train, given as a dict of the groups and keys of a configuration or by such a file; a Training trains
+it. All of the
 training is the library's: this package passes values to it and arrays from it.
 """
 
 from ._library import Error, version
-from .training import Evaluation, Job, Step, Training
+from .training import Evaluation, Job, Step, Training, inspect
 
-__all__ = ["Error", "Evaluation", "Job", "Step", "Training", "version"]
+__all__ = ["Error", "Evaluation", "Job", "Step", "Training", "inspect", "version"]

@@ -1,6 +1,7 @@
 """Jobs and trainings."""
 
 import ctypes
+import json
 import numbers
 import os
 import re
@@ -21,6 +22,10 @@ _GROUPS = {"model": "name", "data": "name", "optimizer": "name", "mitigation": "
            "sample": "tokens"}
 _STORED = {0: "float32", 1: "float64", 2: "uint16"}  # mr_job_dtype; bf16 as its bits
 _BF16 = 2
+_free = ctypes.CDLL(None).free  # of the C library
+_free.argtypes = [ctypes.c_void_p]
+_free.restype = None
+_ALL = 2**64 - 1  # MR_TRAINING_ALL
 
 
 def _text(value):
@@ -54,6 +59,20 @@ def _settings(groups):
             continue
         for key in sorted(value, key=lambda k: k != "name"):
             yield f"{group}.{key}", value[key]
+
+
+def inspect(path):
+    """What a checkpoint holds, as a dict: "step", "facts" of its training, and "files", each with its "tensors".
+
+    `path` is one checkpoint, a folder of checkpoints or the folder of a run; every checksum is verified. The tensors
+    are read by the package safetensors, or as engine/store/FORMATS.md shows.
+    """
+    text = ctypes.c_void_p()
+    check(lib.mr_inspect(os.fsencode(path), ctypes.byref(text)))
+    try:
+        return json.loads(ctypes.string_at(text))
+    finally:
+        _free(text)
 
 
 class _Signals:
@@ -149,10 +168,19 @@ class Job:
             raise TypeError(f"a job is a dict of groups, not {groups!r}")
         self._job = ctypes.c_void_p()
         check(lib.mr_job_create(ctypes.byref(self._job)))
-        self._steps = groups.get("train", {}).get("steps")
         for key, value in _settings(groups):
             check(lib.mr_job_set(self._job, key.encode(), _text(value).encode()))
         check(lib.mr_job_check(self._job))
+
+    @classmethod
+    def load(cls, path, groups=None):
+        """The job that a configuration file describes, with the keys of a dict in place of what the file says."""
+        sets = [f"{key}={_text(value)}".encode() for key, value in _settings(groups or {})]
+        job = cls.__new__(cls)
+        job._job = ctypes.c_void_p()
+        check(lib.mr_job_load(os.fsencode(path), (ctypes.c_char_p * len(sets))(*sets), len(sets),
+                              ctypes.byref(job._job)))
+        return job
 
     def __reduce_ex__(self, _):
         raise TypeError("a millrace.Job cannot be copied or pickled: make another one of the same dict")
@@ -179,7 +207,6 @@ class Training:
         if not isinstance(job, Job):
             raise TypeError(f"a training takes a millrace.Job, not {job!r}")
         self._training = ctypes.c_void_p()
-        self._job = job  # the library borrows its texts
         self._closed = False
         self._views = weakref.WeakSet()
         self._process = os.getpid()
@@ -267,7 +294,7 @@ class Training:
         go on afterwards.
         """
         steps = []
-        until = int(self._job._steps if until is None else until)
+        until = _ALL if until is None else int(until)
         with _Signals() as signals:
 
             def follow(_, struct):
