@@ -8,13 +8,10 @@
 #include "models/model.h"
 
 /** Model number @i from 0; NULL beyond the last. */
-const mr_model_ops *mr_model_at(size_t i);
+const mr_model_ops *mr_model_at(uint32_t i);
 
 /** The model called @name, or NULL. */
 const mr_model_ops *mr_model_find(const char *name);
-
-/** As mr_model_find, but an unknown name is MR_ECONFIG with a message that names the nearest and lists all. */
-mr_status mr_model_get(const char *name, const mr_model_ops **out) MR_MUST_USE;
 
 /** Tokens of a sample that the model needs with these options; 0 if it takes no sequences. */
 int64_t mr_model_context(const mr_model_ops *ops, const mr_values *values);

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/str.h"
 
 #define MR_SCHEDULE(id) extern const mr_sched_ops mr_sched_##id;
 #include "schedules/schedules.def"
@@ -28,35 +27,6 @@ const mr_sched_ops *mr_schedule_find(const char *name)
 		if (!strcmp(systems[i]->name, name) || (systems[i]->alias && !strcmp(systems[i]->alias, name)))
 			return systems[i];
 	return NULL;
-}
-
-const char *mr_schedule_nearest(const char *name)
-{
-	const char *names[N_SYSTEMS];
-
-	for (size_t i = 0; i < N_SYSTEMS; i++)
-		names[i] = systems[i]->name;
-	return mr_nearest(name, names, N_SYSTEMS);
-}
-
-mr_status mr_schedule_get(const char *name, const mr_sched_ops **out)
-{
-	const mr_sched_ops *found = mr_schedule_find(name);
-	const char *near = mr_schedule_nearest(name);
-	mr_strbuf known;
-	mr_status st;
-
-	if (found) {
-		*out = found;
-		return MR_OK;
-	}
-	mr_strbuf_init(&known);
-	for (size_t i = 0; i < N_SYSTEMS; i++)
-		mr_strbuf_printf(&known, "%s%s", i ? ", " : "", systems[i]->name);
-	st = mr_fail(MR_ECONFIG, "no system is called \"%s\"%s%s%s (known: %s)", name, near ? "; did you mean \"" : "",
-		     near ? near : "", near ? "\"?" : "", mr_strbuf_text(&known));
-	mr_strbuf_fini(&known);
-	return st;
 }
 
 /* Set the chunks: the user's, else those of the option or the system. A system without the option has a fixed number.

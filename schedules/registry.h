@@ -16,12 +16,6 @@ const mr_sched_ops *mr_schedule_at(size_t i);
 /** The system called @name, or by another of its names; or NULL. */
 const mr_sched_ops *mr_schedule_find(const char *name);
 
-/** The known name that @name most likely misspells, or NULL. */
-const char *mr_schedule_nearest(const char *name);
-
-/** As mr_schedule_find, but an unknown name is MR_ECONFIG with a message that names the nearest and lists all. */
-mr_status mr_schedule_get(const char *name, const mr_sched_ops **out) MR_MUST_USE;
-
 /**
  * Emit a plan of @ops: fills in the system's default options where @args->options is NULL and its chunks where they
  * are 0, checks the counts that hold for every system, and calls its emit. Chunks that are not 0 win over the system's

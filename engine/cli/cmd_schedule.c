@@ -267,12 +267,12 @@ static mr_status of_system(const mr_args *args, const mr_sched_ops *ops, costs *
 static mr_status run_system(const mr_args *args, const mr_sim_options *bent)
 {
 	const char *name = args->operand[0], *given = mr_values_string(args->values, "costs");
-	const mr_sched_ops *ops;
+	mr_plugin system;
 	costs c = {0};
 	mr_status st;
 
 	mr_memory_keep_freed();
-	if (mr_schedule_get(name, &ops) != MR_OK)
+	if (mr_plugin_get(MR_PLUGIN_SYSTEM, name, &system) != MR_OK)
 		return mr_fail(MR_EUSAGE, "%s", mr_error_text());
 	if (!mr_values_is_set(args->values, "workers"))
 		return mr_fail(MR_EUSAGE, "schedule needs --workers");
@@ -280,7 +280,7 @@ static mr_status run_system(const mr_args *args, const mr_sim_options *bent)
 		return mr_fail(MR_EUSAGE, "--workers: expected an integer from 1 to 4096, got 0");
 	st = read_costs(*given ? given : "1,1,1", &c);
 	if (st == MR_OK)
-		st = of_system(args, ops, &c, bent);
+		st = of_system(args, mr_schedule_find(name), &c, bent);
 	free(c.row);
 	return st;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/printable.h"
+#include "base/registry.h"
 
 #define MR_DATA(id) extern const mr_dataset_ops mr_data_##id;
 #include "data/data.def"
@@ -14,20 +15,7 @@ static const mr_dataset_ops *const sources[] = {
 #undef MR_DATA
 };
 
-#define N_SOURCES (sizeof(sources) / sizeof(sources[0]))
-
-const mr_dataset_ops *mr_dataset_at(uint32_t i)
-{
-	return i < N_SOURCES ? sources[i] : NULL;
-}
-
-const mr_dataset_ops *mr_dataset_find(const char *name)
-{
-	for (size_t i = 0; i < N_SOURCES; i++)
-		if (!strcmp(sources[i]->name, name))
-			return sources[i];
-	return NULL;
-}
+MR_REGISTRY(mr_dataset_ops, sources, mr_dataset_at, mr_dataset_find)
 
 mr_status mr_dataset_look(const mr_dataset_ops *ops, const mr_values *values, const mr_data_want *want,
 			  mr_dataset **out)

@@ -1,6 +1,6 @@
 #include "mitigate/mitigate.h"
 
-#include <string.h>
+#include "base/registry.h"
 
 #define MR_MITIGATE(id) extern const mr_mitigate_ops mr_mitigate_##id;
 #include "mitigate/mitigate.def"
@@ -12,20 +12,7 @@ static const mr_mitigate_ops *const mitigations[] = {
 #undef MR_MITIGATE
 };
 
-#define N_MITIGATIONS (sizeof(mitigations) / sizeof(mitigations[0]))
-
-const mr_mitigate_ops *mr_mitigate_at(uint32_t i)
-{
-	return i < N_MITIGATIONS ? mitigations[i] : NULL;
-}
-
-const mr_mitigate_ops *mr_mitigate_find(const char *name)
-{
-	for (size_t i = 0; i < N_MITIGATIONS; i++)
-		if (!strcmp(mitigations[i]->name, name))
-			return mitigations[i];
-	return NULL;
-}
+MR_REGISTRY(mr_mitigate_ops, mitigations, mr_mitigate_at, mr_mitigate_find)
 
 void mr_mitigate_init(mr_mitigate *m, const mr_mitigate_ops *ops, const mr_values *values)
 {

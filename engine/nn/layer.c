@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/registry.h"
 #include "nn/lazy_rows.h"
 #include "nn/squares.h"
 
@@ -19,20 +20,7 @@ static const mr_layer_ops *const layers[] = {
 const mr_field mr_layer_cfg_fields[] = {MR_LAYER_CFG(ENTRY) {0}};
 #undef ENTRY
 
-#define N_LAYERS (sizeof(layers) / sizeof(layers[0]))
-
-const mr_layer_ops *mr_layer_at(uint32_t i)
-{
-	return i < N_LAYERS ? layers[i] : NULL;
-}
-
-const mr_layer_ops *mr_layer_find(const char *name)
-{
-	for (size_t i = 0; i < N_LAYERS; i++)
-		if (!strcmp(layers[i]->name, name))
-			return layers[i];
-	return NULL;
-}
+MR_REGISTRY(mr_layer_ops, layers, mr_layer_at, mr_layer_find)
 
 /* The gradient of parameter 0, like @spec, of a call with sum_rows. */
 static mr_row_sum sum_of(const mr_layer_call *c, const mr_param_spec *spec)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/registry.h"
 #include "nn/lazy_rows.h"
 #include "nn/optim/part.h"
 
@@ -19,20 +20,7 @@ static const mr_optim_ops *const optimizers[] = {
 #undef MR_OPTIM_LIST
 };
 
-#define N_OPTIMIZERS (sizeof(optimizers) / sizeof(optimizers[0]))
-
-const mr_optim_ops *mr_optim_at(uint32_t i)
-{
-	return i < N_OPTIMIZERS ? optimizers[i] : NULL;
-}
-
-const mr_optim_ops *mr_optim_find(const char *name)
-{
-	for (size_t i = 0; i < N_OPTIMIZERS; i++)
-		if (!strcmp(optimizers[i]->name, name))
-			return optimizers[i];
-	return NULL;
-}
+MR_REGISTRY(mr_optim_ops, optimizers, mr_optim_at, mr_optim_find)
 
 void mr_optim_init(mr_optim *o, const mr_optim_ops *ops, const mr_values *values)
 {

@@ -20,11 +20,10 @@ mr_values *lm_values(const mr_option *table, const char *const (*sets)[2])
 
 mr_plan *lm_plan(const char *system, const char *const (*sets)[2], mr_sched_args args)
 {
-	mr_plan_question q = {.args = args, .steps_inside = true};
+	mr_plan_question q = {.system = mr_schedule_find(system), .args = args, .steps_inside = true};
 	mr_values *v = NULL;
 	mr_plan *plan;
 
-	die_unless(mr_schedule_get(system, &q.system), system);
 	if (sets)
 		v = lm_values(q.system->options, sets);
 	q.args.options = v;

@@ -36,10 +36,9 @@ static mr_values *values_of(const mr_option *table, const char *sets)
 static void build_graph(problem *p, const char *model, const char *sets)
 {
 	const mr_model_data md = {.input = p->data->input, .target = p->data->target, .classes = p->data->classes};
-	const mr_model_ops *ops;
+	const mr_model_ops *ops = mr_model_find(model); /* our own name */
 	mr_values *v;
 
-	die_unless(mr_model_get(model, &ops), model);
 	v = values_of(ops->options, sets);
 	die_unless(mr_values_set_int(v, "blocks", p->n_stages), "blocks");
 	die_unless(mr_model_build(ops, v, &md, &p->graph), model);

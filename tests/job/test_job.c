@@ -78,6 +78,19 @@ static void tells_all_mistakes(void)
 	mr_job_fini(&j);
 }
 
+static void unknown_plugins_are_one_message(void)
+{
+	mr_plugin p;
+
+	MR_CHECK_OK(mr_plugin_get(MR_PLUGIN_SYSTEM, "pipedream_flush", &p));
+	CU_ASSERT_STRING_EQUAL(p.name, "1f1b");
+	MR_CHECK_FAIL(mr_plugin_get(MR_PLUGIN_SYSTEM, "1f1d", &p), MR_ECONFIG,
+		      "no system is called \"1f1d\"; did you mean \"1f1b\"? (known: ");
+	MR_CHECK_FAIL(mr_plugin_get(MR_PLUGIN_SYSTEM, "zeppelin", &p), MR_ECONFIG, "\"zeppelin\" (known: ");
+	MR_CHECK_FAIL(mr_plugin_get(MR_PLUGIN_MODEL, "gtp", &p), MR_ECONFIG, "did you mean \"gpt\"? (known: mlp, ");
+	MR_CHECK_FAIL(mr_plugin_get(MR_PLUGIN_MODEL, "adamw", &p), MR_ECONFIG, "it is among the optimizers");
+}
+
 static void blames(void)
 {
 	mr_job j;
@@ -158,6 +171,7 @@ void mr_suite_job(void)
 
 	CU_add_test(s, "what follows from other fields is settled", settles);
 	CU_add_test(s, "all mistakes are named at once", tells_all_mistakes);
+	CU_add_test(s, "an unknown plug-in is one message", unknown_plugins_are_one_message);
 	CU_add_test(s, "a later mistake names its key", blames);
 	CU_add_test(s, "a copy stands by itself", copies);
 	CU_add_test(s, "each key has a field", has_a_field_for_each_key);

@@ -32,11 +32,10 @@ mr_model_data data_images(int64_t side, int64_t channels, int64_t n)
 
 mr_status build(const char *model, const char *const *settings, const mr_model_data *data, mr_graph **out)
 {
-	const mr_model_ops *ops;
+	const mr_model_ops *ops = mr_model_find(model);
 	mr_values *values;
 	mr_status st;
 
-	MR_CHECK_OK(mr_model_get(model, &ops));
 	MR_CHECK_OK(mr_values_create(ops->options, &values));
 	for (; *settings; settings++) {
 		char key[32];

@@ -31,7 +31,7 @@ static void every_model_is_listed_and_has_working_defaults(void)
 {
 	const mr_model_ops *ops;
 
-	for (size_t i = 0; (ops = mr_model_at(i)); i++) {
+	for (uint32_t i = 0; (ops = mr_model_at(i)); i++) {
 		const mr_model_data kinds[] = {classes, numbers, one_number, row, clicks, data_text(128, 17),
 					       data_images(32, 3, 10), data_images(75, 3, 10),
 					       data_pairs(6, 5, 9, 8), captions(3, 4, 5, 9)};
@@ -68,7 +68,7 @@ static void every_classifier_smooths_labels(void)
 	mr_graph *none = NULL;
 	int n = 0;
 
-	for (size_t i = 0; (ops = mr_model_at(i)); i++)
+	for (uint32_t i = 0; (ops = mr_model_at(i)); i++)
 		for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
 			mr_graph *plain = NULL, *smooth = NULL;
 
@@ -89,14 +89,6 @@ static void every_classifier_smooths_labels(void)
 	CU_ASSERT(n >= 12);
 	MR_CHECK_FAIL(build("mlp", SETTINGS("smoothing=0.25"), &numbers, &none), MR_ECONFIG,
 		      "smoothing: is for classes");
-}
-
-static void an_unknown_model_is_one_message(void)
-{
-	const mr_model_ops *ops;
-
-	MR_CHECK_FAIL(mr_model_get("gtp", &ops), MR_ECONFIG, "did you mean \"gpt\"? (known: mlp, ");
-	MR_CHECK_FAIL(mr_model_get("transformer", &ops), MR_ECONFIG, "\"transformer\" (known:");
 }
 
 /* --- mlp --- */
@@ -634,7 +626,6 @@ void mr_suite_models(void)
 	MR_SUITE("models");
 	MR_TEST(every_model_is_listed_and_has_working_defaults);
 	MR_TEST(every_classifier_smooths_labels);
-	MR_TEST(an_unknown_model_is_one_message);
 	MR_TEST(an_mlp_is_what_its_options_say);
 	MR_TEST(a_wrong_mlp_is_refused);
 	MR_TEST(a_chain_is_one_weight_a_stage);

@@ -131,16 +131,15 @@ static void all_ways_of_lowering_agree(void)
 static void what_decides_weights_counts(void)
 {
 	const mr_lower_opts inside = {.update_inside = true};
-	shape c = {.ops = NULL, .n_workers = 3, .n_micro = 4};
+	shape c = {.ops = mr_schedule_find("1f1b"), .n_workers = 3, .n_micro = 4};
 	uint64_t h[4];
 	mr_plan *p;
 
-	MR_CHECK_OK(mr_schedule_get("1f1b", &c.ops));
 	for (int i = 0; i < 4; i++) {
 		c.n_workers = i == 1 ? 2 : 3;
 		c.n_micro = i == 2 ? 5 : 4;
 		if (i == 3)
-			MR_CHECK_OK(mr_schedule_get("gpipe", &c.ops));
+			c.ops = mr_schedule_find("gpipe");
 		p = lowered(&c, MR_FLUSH_LOCAL, &inside);
 		h[i] = identity(p);
 		mr_plan_destroy(p);
@@ -148,7 +147,7 @@ static void what_decides_weights_counts(void)
 			CU_ASSERT_NOT_EQUAL(h[k], h[i]);
 	}
 	/* Versions that no lowering would have chosen. */
-	MR_CHECK_OK(mr_schedule_get("pipedream", &c.ops));
+	c.ops = mr_schedule_find("pipedream");
 	c.n_micro = 1;
 	p = lowered(&c, MR_FLUSH_NONE, &inside);
 	h[0] = identity(p);

@@ -421,12 +421,11 @@ static mr_plan *split_plan(mr_plan *from)
 
 static mr_plan *plan_of(const char *system, uint32_t n_stages, uint32_t n_micro, bool split)
 {
-	const mr_sched_ops *ops;
+	const mr_sched_ops *ops = mr_schedule_find(system);
 	mr_values *values = NULL;
 	mr_plan *p;
 	uint32_t inside = 0;
 
-	MR_CHECK_OK(mr_schedule_get(system, &ops));
 	if (ops->options)
 		MR_CHECK_OK(mr_values_create(ops->options, &values));
 	MR_CHECK_OK(mr_schedule_emit(
