@@ -17,6 +17,7 @@
 /* Measured: pages of oneDNN's code that its calls touch, and code that it makes once a process; more for recurrences,
  * whose products are its own generated ones. */
 #define LIBRARY_CODE ((uint64_t)2 << 20)
+#define LIBRARY_CODE_AVX2 ((uint64_t)9 << 19) /* its paths without AVX-512 touch more pages */
 #define RECURRENCE_CODE ((uint64_t)7 << 20)
 
 /* What makes two calls one primitive. */
@@ -119,6 +120,20 @@ static uint64_t panels(const mr_kernels *k, uint32_t n_threads, const mr_recorde
 	return whole < cut ? whole : cut;
 }
 
+/* Operands and result of the largest product in bf16 that oneDNN computes in f32. */
+static uint64_t widened(const mr_recorded *call, size_t n)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const mr_gemm *g = &call[i].call.gemm;
+
+		if (call[i].call.is_gemm && call[i].by == MR_BY_F32)
+			bytes = most(bytes, sizeof(float) * (uint64_t)(g->m * g->k + g->k * g->n + g->m * g->n));
+	}
+	return bytes;
+}
+
 uint64_t mr_kernel_room(const mr_kernels *k, uint32_t n_threads, const mr_recorded *call, size_t n)
 {
 	uint64_t own, shared, attention = 0, recurrence = 0;
@@ -130,17 +145,18 @@ uint64_t mr_kernel_room(const mr_kernels *k, uint32_t n_threads, const mr_record
 			attention = n_threads * ATTENTION;
 	convolutions(k, n_threads, call, n, &own, &shared);
 	return turned(k, call, n) + primitives(call, n) * PRIMITIVE + own + shared + panels(k, n_threads, call, n) +
-	       attention + recurrence;
+	       widened(call, n) + attention + recurrence;
 }
 
 uint64_t mr_kernel_code(const mr_recorded *call, size_t n)
 {
+	bool avx512 = !strcmp(mr_kernels_isa(MR_F32), "avx512");
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < n; i++)
 		if (call[i].call.library)
 			bytes = RECURRENCE_CODE;
 		else if (call[i].by == MR_BY_ONEDNN || call[i].by == MR_BY_F32)
-			bytes = most(bytes, LIBRARY_CODE);
+			bytes = most(bytes, avx512 ? LIBRARY_CODE : LIBRARY_CODE_AVX2);
 	return bytes;
 }
