@@ -54,7 +54,7 @@ expect 2 'cannot list "system"; did you mean "systems"?' list system
 expect 2 "usage: millrace list" list
 expect 2 'no model is called "gtp"; did you mean "gpt"?' list models gtp
 expect 2 'no system is called "gpt"; it is among the models (known: ' list systems gpt
-expect 2 'no system is called "gpt" (known: ' schedule gpt --workers 2
+expect 2 'no system is called "gpt"; it is among the models (known: ' schedule gpt --workers 2
 
 expect 2 "schedule needs --workers" schedule 1f1b
 expect 2 'no system is called "1f1bb"; did you mean "1f1b"?' schedule 1f1bb --workers 2
