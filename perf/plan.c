@@ -173,6 +173,7 @@ static void compare(const model *m, int64_t batch, score *sum)
 /* Seconds of all layers of @m, one micro-batch and step, measured with @threads; @c: with the costs. */
 static double measured_layers(const model *m, int64_t batch, uint32_t threads, mr_session *s, mr_job *j, mr_costs *c)
 {
+	mr_workload of;
 	mr_profile p;
 	double sum = 0;
 
@@ -186,7 +187,8 @@ static double measured_layers(const model *m, int64_t batch, uint32_t threads, m
 		r.norm_every = 0;
 		check(mr_profile_measure(&r, s->n_micro, 0.4, MR_PROFILE_ALONE, &p), m->name);
 	}
-	check(mr_costs_of_profile(s, &p, c), m->name);
+	of = mr_session_workload(s);
+	check(mr_costs_of_profile(&of, &p, c), m->name);
 	mr_profile_fini(&p);
 	for (uint32_t i = 0; i < s->graph->n_nodes; i++)
 		sum += c->layer[i].f + c->layer[i].i + c->layer[i].w + c->layer[i].u;
@@ -196,6 +198,7 @@ static double measured_layers(const model *m, int64_t batch, uint32_t threads, m
 static void two_threads(const model *m, int64_t batch)
 {
 	mr_measured_machine here;
+	mr_workload of;
 	mr_session one, two;
 	mr_job j[2];
 	mr_costs c[2];
@@ -204,7 +207,8 @@ static void two_threads(const model *m, int64_t batch)
 
 	check(mr_measured_machine_init(&here, &two.topo), m->name);
 	two.measured = &here;
-	check(mr_costs_rescale(&c[0], one.samples, &two), m->name);
+	of = mr_session_workload(&two);
+	check(mr_costs_rescale(&c[0], &of), m->name);
 	for (uint32_t i = 0; i < two.graph->n_nodes; i++)
 		predicted += c[0].layer[i].f + c[0].layer[i].i + c[0].layer[i].w + c[0].layer[i].u;
 	printf("| %s | %lld | %.3g | %.3g | %.3g | %+.0f %% |\n", m->name, (long long)batch, 1e3 * k1, 1e3 * predicted,

@@ -208,12 +208,13 @@ static int placement(const bench *b)
 static void measure_layers(bench *b, int kind)
 {
 	mr_run_config c = mr_session_run_config(&b->base, NULL);
+	mr_workload of = mr_session_workload(&b->base);
 	int before = placement(b);
 	mr_profile p;
 	mr_costs costs;
 
 	check(mr_profile_measure(&c, b->base.n_micro, b->seconds, methods[kind], &p), "profile");
-	check(mr_costs_of_profile(&b->base, &p, &costs), "profile");
+	check(mr_costs_of_profile(&of, &p, &costs), "profile");
 	mr_profile_fini(&p);
 	if (before >= 0 && before == placement(b) && b->n_costs[kind][before] < MAX_PROFILES)
 		b->costs[kind][before][b->n_costs[kind][before]++] = costs;
@@ -289,11 +290,12 @@ static double *rate(mr_costs *c, int i)
 static void median_costs(bench *b, int kind, int place, mr_costs *out)
 {
 	_Static_assert(sizeof(mr_layer_cost) == N_FIELDS * sizeof(double), "only times");
+	mr_workload of = mr_session_workload(&b->base);
 	mr_costs *from = b->costs[kind][place];
 	size_t n = b->n_costs[kind][place];
 	double x[MAX_PROFILES];
 
-	check(mr_costs_nominal(&b->base, out), "costs");
+	check(mr_costs_nominal(&of, out), "costs");
 	for (int r = 0; r < N_RATES; r++) {
 		for (size_t i = 0; i < n; i++)
 			x[i] = *rate(&from[i], r);
@@ -337,7 +339,7 @@ static void print_ops(const contender *x, const mr_forecast *f)
 /* NAN without a profile of that kind at that placement. */
 static double predict_ms(bench *b, const contender *x, int kind, int place)
 {
-	mr_forecast f = {.s = &x->s};
+	mr_forecast f = {.of = mr_session_workload(&x->s)};
 	double ms;
 
 	if (!b->n_costs[kind][place])

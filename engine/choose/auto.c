@@ -8,8 +8,8 @@
 
 #include "timing/metrics.h"
 #include "session/cost_model.h"
-#include "session/forecast.h"
 #include "session/measured_machine.h"
+#include "session/session_forecast.h"
 
 /* Instructions of all plans that are tried, each of which takes as long to open and lay out as EACH instructions. */
 #define MOST_INSTRUCTIONS 1500000u
@@ -44,7 +44,7 @@ static mr_status take_staleness(const mr_forecast *f, mr_auto_row *r)
 {
 	mr_metrics *m;
 
-	MR_TRY(mr_metrics_create(f->s->plan, f->walk, &m));
+	MR_TRY(mr_metrics_create(f->of.plan, f->walk, &m));
 	for (uint16_t i = 0; i < m->n_stages; i++)
 		r->staleness = m->staleness[i] > r->staleness ? m->staleness[i] : r->staleness;
 	mr_metrics_destroy(m);
@@ -54,32 +54,24 @@ static mr_status take_staleness(const mr_forecast *f, mr_auto_row *r)
 /* Its cut, and what each stage takes of a step. */
 static mr_status take_stages(const mr_forecast *f, mr_auto_row *r)
 {
-	uint16_t n = f->s->partition.n_stages;
-	uint32_t micro = f->s->n_micro;
+	uint16_t n = f->of.partition->n_stages;
+	uint32_t micro = f->of.n_micro;
 
 	r->first = malloc(((size_t)n + 1) * sizeof(*r->first));
 	r->busy = malloc(n * sizeof(*r->busy));
 	if (!r->first || !r->busy)
 		return mr_fail(MR_ERESOURCE, "no memory for %u stages", n);
 	r->n_stages = n;
-	r->versions = f->s->plan->n_versions[0];
-	r->slots = f->s->plan->n_slots[0];
-	memcpy(r->first, f->s->partition.first, ((size_t)n + 1) * sizeof(*r->first));
+	r->versions = f->of.plan->n_versions[0];
+	r->slots = f->of.plan->n_slots[0];
+	memcpy(r->first, f->of.partition->first, ((size_t)n + 1) * sizeof(*r->first));
 	for (uint16_t i = 0; i < n; i++) {
 		const mr_stage_cost *c = &f->stage[i];
 
 		r->busy[i] = (micro * (c->f + c->i + c->w) + c->u) /
-			     mr_plan_partial_sums(f->s->plan, i);
+			     mr_plan_partial_sums(f->of.plan, i);
 	}
 	return MR_OK;
-}
-
-static mr_status uncorrected(const search *s, const mr_session *at, mr_costs *out)
-{
-	if (!s->base.costs)
-		return mr_costs_modelled(at, s->share, out);
-	MR_TRY(mr_costs_scale(s->base.costs, at, 1, out));
-	return mr_costs_rescale(out, s->base.samples, at);
 }
 
 /* Of one layer with teams of @threads threads: those of the same teams, or the mean of all. */
@@ -104,11 +96,15 @@ static mr_auto_factor factor_of(const search *s, uint32_t node, uint32_t threads
 	return n > 0 ? (mr_auto_factor){exp(sum.f / n), exp(sum.b / n), exp(sum.u / n)} : (mr_auto_factor){1, 1, 1};
 }
 
-static mr_status costs_for(const search *s, const mr_session *at, mr_costs *out)
+/* With the costs of the base, whose micro-batches may be of another size. */
+static mr_status costs_for(const search *s, const mr_workload *of, mr_costs *out)
 {
-	MR_TRY(uncorrected(s, at, out));
-	for (uint32_t n = 0; n < at->graph->n_nodes; n++) {
-		mr_auto_factor k = factor_of(s, n, at->place.worker[0].n_threads);
+	mr_workload at = *of;
+
+	at.costs = s->base.costs;
+	MR_TRY(mr_costs_forecast(&at, s->share, out));
+	for (uint32_t n = 0; n < at.graph->n_nodes; n++) {
+		mr_auto_factor k = factor_of(s, n, at.place->worker[0].n_threads);
 		mr_layer_cost *l = &out->layer[n];
 
 		l->f *= k.f;
@@ -123,13 +119,13 @@ static mr_status costs_for(const search *s, const mr_session *at, mr_costs *out)
 mr_status mr_auto_forecast(const search *s, mr_forecast *f)
 {
 	f->share = s->share;
-	MR_TRY(costs_for(s, f->s, &f->costs));
+	MR_TRY(costs_for(s, &f->of, &f->costs));
 	return mr_forecast_time(f);
 }
 
 static mr_status look(search *s, const mr_session *at, mr_auto_row *r)
 {
-	mr_forecast f = {.s = at};
+	mr_forecast f = {.of = mr_session_workload(at)};
 	mr_status st = mr_auto_forecast(s, &f);
 
 	if (st == MR_OK)
@@ -144,9 +140,9 @@ static mr_status look(search *s, const mr_session *at, mr_auto_row *r)
 		r->bound_s = fmax(r->bound_s, fmin(f.bound_s, f.step_s));
 	}
 	if (st == MR_OK && r->step_s <= NEAR_BEST * s->best) {
-		st = mr_forecast_memory(&f);
+		st = mr_session_forecast_memory(at, &f);
 		r->bytes = f.bytes;
-		if (st == MR_OK && mr_forecast_fits(&f) == MR_OK)
+		if (st == MR_OK && mr_session_forecast_fits(at, &f) == MR_OK)
 			r->fits = true;
 		else if (st == MR_OK && (!s->least_bytes || f.bytes < s->least_bytes)) {
 			s->least_bytes = f.bytes;
@@ -204,7 +200,7 @@ double mr_auto_predict(const search *s, const mr_auto_row *r, double *bound_s)
 	if (st == MR_OK)
 		st = mr_session_open_beside(&job, &s->base, &at);
 	if (st == MR_OK) {
-		mr_forecast f = {.s = &at};
+		mr_forecast f = {.of = mr_session_workload(&at)};
 
 		if (mr_auto_forecast(s, &f) == MR_OK)
 			step_s = f.step_s * mr_auto_rest_of(s, r->workers);
@@ -519,13 +515,14 @@ static mr_status nothing_fits(const search *s)
 
 static mr_status run(search *s)
 {
+	mr_workload of = mr_session_workload(&s->base);
 	mr_auto *a = s->a;
 	mr_costs c;
 
 	a->batch = s->q.job->train.batch;
 	a->cores = s->base.topo.n_usable;
 	mr_topo_print(&s->base.topo, a->machine, sizeof(a->machine));
-	MR_TRY(costs_for(s, &s->base, &c));
+	MR_TRY(costs_for(s, &of, &c));
 	snprintf(a->source, sizeof(a->source), "%s", c.source);
 	mr_costs_fini(&c);
 	MR_TRY(mr_auto_candidates(s));

@@ -20,7 +20,7 @@
 #include <stdio.h>
 
 #include "job/job.h"
-#include "session/forecast.h"
+#include "session/session_forecast.h"
 
 /* Settings of a candidate, beyond those of the user's job. */
 #define MR_AUTO_SETS 11
@@ -105,7 +105,7 @@ mr_status mr_auto_verify(const mr_auto_question *q, mr_auto *a, uint32_t n) MR_M
 mr_status mr_auto_measure(mr_auto *a, const uint32_t *row, uint32_t n) MR_MUST_USE;
 
 /** Call @show with the forecast of the first row, with both of its halves. Errors: those of @show, and of a session. */
-typedef mr_status mr_auto_show(void *arg, const mr_forecast *f);
+typedef mr_status mr_auto_show(void *arg, const mr_session *s, const mr_forecast *f);
 mr_status mr_auto_look(const mr_auto *a, mr_auto_show *show, void *arg) MR_MUST_USE;
 
 /** As a table: the choices of which none is better in everything, the gap to the bound, and two runs at once. Errors:

@@ -100,7 +100,8 @@ typedef struct shape {
 
 static shape shape_of(const search *s, uint32_t workers, uint32_t threads, uint32_t n_micro)
 {
-	mr_model_least l = mr_model_least_of(&s->base, s->a->batch / n_micro, threads);
+	mr_workload of = mr_session_workload(&s->base);
+	mr_model_least l = mr_model_least_of(&of, s->a->batch / n_micro, threads);
 
 	return (shape){workers, threads, n_micro, (n_micro * l.micro + l.commit) / workers, l.micro};
 }

@@ -3,7 +3,7 @@
 #define MR_CHOOSE_AUTO_INTERNAL_H
 
 #include "choose/auto.h"
-#include "session/forecast.h"
+#include "session/session_forecast.h"
 #include "session/measured_machine.h"
 
 /* Measured times over predicted ones of a layer: of forward passes, of backward passes, of steps. */
@@ -43,7 +43,7 @@ typedef struct mr_auto_search_state {
 	char least[160], least_why[200];
 } mr_auto_search_state;
 
-/** Predict @at, whose session is open, with the costs of the search and its corrections; @f: zero but for @s. The
+/** Predict @at, whose session is open, with the costs of the search and its corrections; @f: zero but for @of. The
  * caller calls mr_forecast_fini, also after an error. Errors: MR_ECONFIG, MR_ERESOURCE. */
 mr_status mr_auto_forecast(const mr_auto_search_state *s, mr_forecast *f) MR_MUST_USE;
 

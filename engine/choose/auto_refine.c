@@ -132,6 +132,7 @@ static bool has_option(const mr_sched_ops *ops, const char *key)
 static mr_status ask_init(mr_auto_search_state *s, const mr_auto_row *r, const mr_sched_ops *ops, ask *a)
 {
 	bool again = !strcmp(mr_auto_value(r, "system.recompute"), "always");
+	mr_workload of = mr_session_workload(&s->base);
 
 	*a = (ask){.s = s,
 		   .workers = r->workers,
@@ -143,7 +144,7 @@ static mr_status ask_init(mr_auto_search_state *s, const mr_auto_row *r, const m
 		   .keeps_all = r->slots > r->workers && r->slots >= r->n_micro,
 		   .plain = !again || has_option(ops, "recompute_stages"),
 		   .recomputed = again || has_option(ops, "recompute_stages")};
-	MR_TRY(mr_interval_costs_init(&a->costs, &s->base, s->a->batch / r->n_micro, r->threads));
+	MR_TRY(mr_interval_costs_init(&a->costs, &of, s->a->batch / r->n_micro, r->threads));
 	MR_TRY(list_places(s->base.graph, has_option(ops, "replicas") ? 1 : r->workers, a));
 	return place_workers(&s->base.topo, r->threads, a);
 }

@@ -147,18 +147,19 @@ mr_status mr_auto_print(const mr_auto *a, FILE *out)
 mr_status mr_auto_look(const mr_auto *a, mr_auto_show *show, void *arg)
 {
 	mr_session at;
-	mr_forecast f = {.s = &at};
+	mr_forecast f;
 	mr_job job;
 	mr_status st = mr_auto_job(&a->state->q, &a->row[0], &job);
 
 	if (st == MR_OK)
 		st = mr_session_open_beside(&job, &a->state->base, &at);
 	if (st == MR_OK) {
+		f = (mr_forecast){.of = mr_session_workload(&at)};
 		st = mr_auto_forecast(a->state, &f);
 		if (st == MR_OK)
-			st = mr_forecast_memory(&f);
+			st = mr_session_forecast_memory(&at, &f);
 		if (st == MR_OK)
-			st = show(arg, &f);
+			st = show(arg, &at, &f);
 		mr_forecast_fini(&f);
 		mr_session_close(&at);
 	}

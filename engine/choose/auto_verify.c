@@ -52,12 +52,12 @@ static mr_auto_factors *factors_of(mr_auto_search_state *s, uint32_t threads)
 /* What worker @w should spend on passes and steps in its body, by the forecast @f. */
 static mr_auto_factor predicted_of(const mr_forecast *f, uint16_t w)
 {
-	const mr_list *l = mr_plan_list(f->s->plan, w, MR_BODY);
-	mr_cost cost = {f->s->partition.n_stages, f->stage};
+	const mr_list *l = mr_plan_list(f->of.plan, w, MR_BODY);
+	mr_cost cost = {f->of.partition->n_stages, f->stage};
 	mr_auto_factor sum = {0};
 
 	for (uint32_t i = 0; i < l->n; i++) {
-		double takes = mr_instr_cost(f->s->plan, &l->at[i], &cost);
+		double takes = mr_instr_cost(f->of.plan, &l->at[i], &cost);
 
 		switch (l->at[i].op) {
 		case MR_OP_F:
@@ -102,7 +102,7 @@ static void add_factor(const mr_session *s, mr_auto_factors *k, const mr_auto_fa
 static mr_status learn(mr_auto_search_state *s, const mr_auto_runner *x)
 {
 	mr_auto_factors *k = factors_of(s, x->s.place.worker[0].n_threads);
-	mr_forecast f = {.s = &x->s};
+	mr_forecast f = {.of = mr_session_workload(&x->s)};
 	mr_auto_search_state plain = *s; /* without corrections */
 	mr_run *run = mr_executor_run_of(&x->s.executor);
 	mr_status st;

@@ -7,8 +7,8 @@
 #include "timing/metrics.h"
 #include "timing/walk_trace.h"
 #include "session/cost_model.h"
-#include "session/forecast.h"
 #include "session/measured_machine.h"
+#include "session/session_forecast.h"
 #include "sim/sim.h"
 
 #define EXTRA_SETS 7
@@ -59,15 +59,6 @@ static void take_reason(mr_compare_row *row)
 
 /* --- figures of an attempt --- */
 
-/* The base's layer times for micro-batches of another size. */
-static mr_status scale_costs(const base *b, const mr_session *s, mr_costs *out)
-{
-	if (!b->costs.measured)
-		return mr_costs_modelled(s, 0, out);
-	MR_TRY(mr_costs_scale(&b->costs, s, 1, out));
-	return mr_costs_rescale(out, b->s.samples, s);
-}
-
 static mr_status take_metrics(const mr_forecast *f, mr_compare_row *row)
 {
 	mr_metrics *m;
@@ -75,7 +66,7 @@ static mr_status take_metrics(const mr_forecast *f, mr_compare_row *row)
 	row->step_s = f->step_s;
 	row->bubble = f->step_s > 0 ? fmax(0, 1 - f->busy_s / f->step_s) : 0;
 	row->weight_copies = 1;
-	MR_TRY(mr_metrics_create(f->s->plan, f->walk, &m));
+	MR_TRY(mr_metrics_create(f->of.plan, f->walk, &m));
 	row->weight_copies = m->weight_copies;
 	for (uint16_t s = 0; s < m->n_stages; s++)
 		row->staleness = m->staleness[s] > row->staleness ? m->staleness[s] : row->staleness;
@@ -84,22 +75,22 @@ static mr_status take_metrics(const mr_forecast *f, mr_compare_row *row)
 }
 
 /* By the function that plan uses: the engine's layout, without touching any of it. */
-static mr_status take_memory(mr_forecast *f, mr_compare_row *row)
+static mr_status take_memory(const mr_session *s, mr_forecast *f, mr_compare_row *row)
 {
-	MR_TRY(mr_forecast_memory(f));
+	MR_TRY(mr_session_forecast_memory(s, f));
 	row->bytes = f->bytes;
 	row->worker_bytes = 0;
 	for (uint16_t w = 0; w < f->run->n_workers; w++)
 		row->worker_bytes = f->run->worker[w].region.bytes > row->worker_bytes ? f->run->worker[w].region.bytes
 										       : row->worker_bytes;
-	return mr_forecast_fits(f);
+	return mr_session_forecast_fits(s, f);
 }
 
 /* The first @horizon seconds of @f's plan; later instructions are left out, and the last ones are cut. */
 static mr_status take_picture(const mr_forecast *f, double horizon, mr_compare_row *row)
 {
-	const mr_plan *plan = f->s->plan;
-	mr_cost cost = {f->s->partition.n_stages, f->stage};
+	const mr_plan *plan = f->of.plan;
+	mr_cost cost = {f->of.partition->n_stages, f->stage};
 	uint64_t end = (uint64_t)llround(horizon * 1e9);
 	double bodies;
 	mr_walk *walk;
@@ -127,9 +118,11 @@ static mr_status take_picture(const mr_forecast *f, double horizon, mr_compare_r
 /* @horizon 0: compute the figures; else the picture of a row whose figures are known. */
 static mr_status look(const base *b, const mr_session *s, double horizon, mr_compare_row *row)
 {
-	mr_forecast f = {.s = s};
-	mr_status st = scale_costs(b, s, &f.costs);
+	mr_forecast f = {.of = mr_session_workload(s)};
+	mr_status st;
 
+	f.of.costs = b->s.costs; /* whose micro-batches may be of another size */
+	st = mr_costs_forecast(&f.of, 0, &f.costs);
 	if (st == MR_OK)
 		st = mr_forecast_time(&f);
 	if (st == MR_OK && horizon > 0)
@@ -138,7 +131,7 @@ static mr_status look(const base *b, const mr_session *s, double horizon, mr_com
 	if (st == MR_OK && !(horizon > 0))
 		st = take_metrics(&f, row);
 	if (st == MR_OK && !(horizon > 0))
-		st = take_memory(&f, row);
+		st = take_memory(s, &f, row);
 	mr_forecast_fini(&f);
 	return st;
 }
@@ -292,6 +285,7 @@ static mr_status try_all(mr_compare *c, const base *b, bool pictures)
 mr_status mr_compare_init(mr_compare *c, const mr_job *job, uint64_t cap, bool pictures)
 {
 	base b = {.job = job, .cap = cap};
+	mr_workload of;
 	mr_measured_machine here = {0};
 	mr_status st;
 
@@ -305,7 +299,8 @@ mr_status mr_compare_init(mr_compare *c, const mr_job *job, uint64_t cap, bool p
 	}
 	if (st == MR_OK) {
 		b.s.workers_limit = cap;
-		st = b.s.costs ? mr_costs_at_hand(&b.s, &b.costs) : mr_costs_modelled(&b.s, 0, &b.costs);
+		of = mr_session_workload(&b.s);
+		st = b.s.costs ? mr_costs_at_hand(&of, &b.costs) : mr_costs_modelled(&of, 0, &b.costs);
 		if (st == MR_OK) {
 			set_up(c, &b);
 			st = try_all(c, &b, pictures);

@@ -17,6 +17,7 @@
 #include "job/job.h"
 #include "session/margins.h"
 #include "session/costs.h"
+#include "session/session.h"
 #include "ir/trace.h"
 #include "schedules/registry.h"
 

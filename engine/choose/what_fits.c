@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "session/forecast.h"
+#include "session/session_forecast.h"
 
 #define MOST_TIMES   8u /* more workers or micro-batches than this many times as many are not tried */
 #define MOST_SYSTEMS 2u
@@ -28,8 +28,8 @@ static double step_with(const mr_session *s, const char *key, const char *value)
 	if (st == MR_OK) {
 		mr_forecast f;
 
-		st = mr_forecast_init(&f, &at);
-		if (st == MR_OK && mr_forecast_fits(&f) == MR_OK)
+		st = mr_session_forecast(&at, &f);
+		if (st == MR_OK && mr_session_forecast_fits(&at, &f) == MR_OK)
 			step_s = f.step_s;
 		mr_forecast_fini(&f);
 		mr_session_close(&at);

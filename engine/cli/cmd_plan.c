@@ -17,12 +17,13 @@
 #include "outline/plan_layers.h"
 #include "outline/plan_report.h"
 #include "session/measured_machine.h"
+#include "session/session_forecast.h"
 #include "session/objective_report.h"
 
 /* A refusal says what would fit. */
-static mr_status fits(const mr_forecast *f)
+static mr_status fits(const mr_session *s, const mr_forecast *f)
 {
-	mr_status st = mr_forecast_fits(f);
+	mr_status st = mr_session_forecast_fits(s, f);
 	mr_strbuf refusal, text;
 
 	if (st != MR_ERESOURCE)
@@ -30,7 +31,7 @@ static mr_status fits(const mr_forecast *f)
 	mr_strbuf_init(&refusal);
 	mr_strbuf_init(&text);
 	mr_strbuf_append(&refusal, mr_error_text());
-	st = mr_what_fits(f->s, &text);
+	st = mr_what_fits(s, &text);
 	if (st == MR_OK)
 		st = mr_fail(MR_ERESOURCE, "%s%s%s", mr_strbuf_text(&refusal), text.len ? "\nwould fit: " : "",
 			     text.len ? mr_strbuf_text(&text) : "");
@@ -39,7 +40,7 @@ static mr_status fits(const mr_forecast *f)
 	return st;
 }
 
-static mr_status report(const mr_args *args, const mr_forecast *f)
+static mr_status report(const mr_args *args, const mr_session *s, const mr_forecast *f)
 {
 	const char *path = mr_values_string(args->values, "output");
 	const char *format = mr_values_string(args->values, "format");
@@ -49,15 +50,15 @@ static mr_status report(const mr_args *args, const mr_forecast *f)
 	mr_status st;
 
 	if (svg || machine) /* a picture does not show memory */
-		MR_TRY(fits(f));
+		MR_TRY(fits(s, f));
 	MR_TRY(mr_output_open(path, &out));
-	st = svg      ? mr_forecast_draw(f, true, out.file)
-	     : machine ? mr_machine_draw(f->s, out.file)
-	     : layers ? (mr_plan_layers_print(f, out.file), MR_OK)
-	     : json   ? mr_forecast_print_json(f, out.file)
-		      : mr_forecast_print(f, out.file);
+	st = svg      ? mr_forecast_draw(s, f, true, out.file)
+	     : machine ? mr_machine_draw(s, out.file)
+	     : layers ? (mr_plan_layers_print(s, f, out.file), MR_OK)
+	     : json   ? mr_forecast_print_json(s, f, out.file)
+		      : mr_forecast_print(s, f, out.file);
 	MR_TRY(mr_output_close(&out, st));
-	return layers ? MR_OK : fits(f);
+	return layers ? MR_OK : fits(s, f);
 }
 
 /* All systems side by side. */
@@ -108,9 +109,9 @@ static mr_status one(const mr_args *args)
 			s.measured = &here;
 		}
 		if (st == MR_OK)
-			st = mr_forecast_init(&f, &s);
+			st = mr_session_forecast(&s, &f);
 		if (st == MR_OK)
-			st = report(args, &f);
+			st = report(args, &s, &f);
 		mr_forecast_fini(&f);
 		mr_session_close(&s);
 		mr_measured_machine_fini(&here);
@@ -167,10 +168,10 @@ static mr_status write_choice(const mr_args *args, const mr_job *job, const mr_a
 }
 
 /* As text, and as SVG to the file that @arg is, unless it is NULL. */
-static mr_status show(void *arg, const mr_forecast *f)
+static mr_status show(void *arg, const mr_session *s, const mr_forecast *f)
 {
-	MR_TRY(mr_forecast_picture_text(f, stdout));
-	return arg ? mr_forecast_picture_svg(f, arg) : MR_OK;
+	MR_TRY(mr_forecast_picture_text(s, f, stdout));
+	return arg ? mr_forecast_picture_svg(s, f, arg) : MR_OK;
 }
 
 static mr_status draw_choice(const mr_auto *a, const char *path)

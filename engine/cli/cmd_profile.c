@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "cli/args.h"
 #include "session/team_costs.h"
+#include "session/team_profile.h"
 #include "cli/open_config.h"
 #include "observe/layer_classes.h"
 #include "report/output.h"
@@ -156,14 +157,15 @@ static mr_status print_classes(const view *v, const char *path)
 static mr_status print_live(const view *v)
 {
 	mr_stage_cost *stage = calloc(v->s->partition.n_stages, sizeof(*stage));
+	mr_workload of = mr_session_workload(v->s);
 	mr_layer_profile alone = {0};
 	mr_stage_cost live = {0};
 	mr_costs c = {0};
-	mr_status st = stage ? mr_costs_of_profile(v->s, v->p, &c)
+	mr_status st = stage ? mr_costs_of_profile(&of, v->p, &c)
 			     : mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", v->s->partition.n_stages);
 
 	if (st == MR_OK) {
-		mr_costs_of_stages(v->s, &c, stage);
+		mr_costs_of_stages(&of, &c, stage);
 		for (uint32_t i = 0; i < v->s->graph->n_nodes; i++) {
 			alone.f += v->p->layer[i].f;
 			alone.i += v->p->layer[i].i + v->p->layer[i].w;
@@ -240,10 +242,11 @@ static mr_status print_teams(const mr_session *s, const mr_team_costs *t)
 static mr_status write_costs(const mr_args *args, const mr_session *s, const mr_profile *p)
 {
 	const char *path = mr_values_string(args->values, "output");
+	mr_workload of = mr_session_workload(s);
 	mr_costs c;
 	mr_status st;
 
-	MR_TRY(mr_costs_of_profile(s, p, &c));
+	MR_TRY(mr_costs_of_profile(&of, p, &c));
 	st = MR_OK;
 	if (mr_values_bool(args->values, "teams")) {
 		st = mr_team_costs_measure(s, mr_values_float(args->values, "seconds"), &c);
@@ -251,7 +254,7 @@ static mr_status write_costs(const mr_args *args, const mr_session *s, const mr_
 			st = print_teams(s, c.teams);
 	}
 	if (st == MR_OK && *path)
-		st = mr_costs_write(path, s, &c);
+		st = mr_costs_write(path, &of, &c);
 	mr_costs_fini(&c);
 	return st;
 }
@@ -280,11 +283,12 @@ static mr_status judge(const mr_profile *p)
 static mr_status keep(const mr_session *s, const mr_profile *p, bool anew)
 {
 	char path[4096];
+	mr_workload of = mr_session_workload(s);
 	uint32_t n = 0;
 	mr_costs c;
 
-	MR_TRY(mr_costs_of_profile(s, p, &c));
-	if (mr_kept_layers_store(s, &c, anew, &n) == MR_OK && mr_kept_rows_path(path, sizeof(path)))
+	MR_TRY(mr_costs_of_profile(&of, p, &c));
+	if (mr_kept_layers_store(&of, &c, anew, &n) == MR_OK && mr_kept_rows_path(path, sizeof(path)))
 		printf("\nkept for predictions by plan: %s, %u kinds of layers\n", path, n);
 	else
 		printf("\nnot kept for predictions by plan: %s\n", mr_error_text());

@@ -350,6 +350,7 @@ static mr_status report_session(const mr_args *args, const mr_session *s, const 
 static mr_status put_session(const mr_args *args, mr_session *s, const mr_sim_options *bent)
 {
 	const mr_sched_ops *ops = mr_job_system(s->job);
+	mr_workload of = mr_session_workload(s);
 	mr_stage_cost *row;
 	mr_costs c;
 	mr_status st;
@@ -358,11 +359,11 @@ static mr_status put_session(const mr_args *args, mr_session *s, const mr_sim_op
 		mr_search_limit_print(ops, mr_values_float(s->job->system.values, ops->time_budget_option),
 				      s->n_tries, stderr);
 	MR_TRY(check_form(args, s->plan));
-	MR_TRY(mr_costs_at_hand(s, &c));
+	MR_TRY(mr_costs_at_hand(&of, &c));
 	row = calloc(s->plan->n_stages, sizeof(*row));
 	st = row ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", s->plan->n_stages);
 	if (st == MR_OK) {
-		mr_costs_of_stages(s, &c, row);
+		mr_costs_of_stages(&of, &c, row);
 		st = report_session(args, s, &c, row, bent);
 	}
 	free(row);

@@ -377,7 +377,7 @@ mr_status mr_run_facts_trace(mr_run_facts *f, uint64_t first, uint64_t last)
 /* The plan's timeline, for a run without a trace. */
 static mr_status plan_timeline(mr_run_facts *f)
 {
-	mr_forecast forecast = {.s = f->s};
+	mr_forecast forecast = {.of = mr_session_workload(f->s)};
 	mr_trace_rec *rec = NULL;
 	uint64_t longest = 0;
 	size_t n = 0;
@@ -387,7 +387,7 @@ static mr_status plan_timeline(mr_run_facts *f)
 		longest += mr_plan_list(f->s->plan, w, MR_PROLOGUE)->n + mr_plan_list(f->s->plan, w, MR_BODY)->n;
 	if (longest > LONGEST_PLAN)
 		return MR_OK;
-	st = mr_costs_forecast(f->s, &forecast.costs);
+	st = mr_costs_forecast(&forecast.of, 0, &forecast.costs);
 	if (st == MR_OK)
 		st = mr_forecast_time(&forecast);
 	if (st == MR_OK)

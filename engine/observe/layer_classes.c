@@ -23,9 +23,10 @@ static piece piece_of(const mr_session *s, const mr_profile *p, uint32_t node, i
 {
 	const mr_layer_profile *l = &p->layer[node];
 	const double seconds[] = {l->f, l->i, l->w}, flops[] = {l->flops_f, l->flops_i, l->flops_w};
+	mr_workload of = mr_session_workload(s);
 	double bytes[N_PASSES];
 
-	mr_model_bytes(s, node, bytes);
+	mr_model_bytes(&of, node, bytes);
 	return (piece){seconds[pass], flops[pass], bytes[pass]};
 }
 

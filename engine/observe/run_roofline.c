@@ -21,6 +21,7 @@ static work work_of(const mr_session *s, uint32_t first, uint32_t end, mr_op op,
 {
 	const bool does[3] = {op == MR_OP_F || op == MR_OP_R, op == MR_OP_B || op == MR_OP_I,
 			      op == MR_OP_B || op == MR_OP_W};
+	mr_workload of = mr_session_workload(s);
 	work sum = {0};
 
 	for (uint32_t i = first; i < end; i++) {
@@ -30,7 +31,7 @@ static work work_of(const mr_session *s, uint32_t first, uint32_t end, mr_op op,
 		mr_layer_needs z = {0};
 
 		nd->ops->needs(&nd->cfg, nd->in_shape, s->samples, s->kernels, &z);
-		mr_model_bytes(s, i, bytes);
+		mr_model_bytes(&of, i, bytes);
 		flops[0] = z.flops_f;
 		flops[1] = dx ? z.flops_i : 0;
 		flops[2] = z.flops_w;

@@ -39,9 +39,8 @@ static void add_stage(const mr_session *s, uint16_t stage, mr_picture_worker *w)
 		snprintf(w->stages + at, sizeof(w->stages) - at, "%s%u: %s", at ? "; " : "stage ", stage, layers);
 }
 
-static mr_status fill_workers(const mr_forecast *f, mr_picture_worker *w)
+static mr_status fill_workers(const mr_session *s, const mr_forecast *f, mr_picture_worker *w)
 {
-	const mr_session *s = f->s;
 	const mr_plan *p = s->plan;
 	mr_run_memory m;
 
@@ -60,14 +59,14 @@ static mr_status fill_workers(const mr_forecast *f, mr_picture_worker *w)
 	return MR_OK;
 }
 
-mr_status mr_picture_workers(const mr_forecast *f, mr_picture_worker **out)
+mr_status mr_picture_workers(const mr_session *s, const mr_forecast *f, mr_picture_worker **out)
 {
 	mr_status st;
 
-	*out = calloc(f->s->place.n_workers, sizeof(**out));
+	*out = calloc(s->place.n_workers, sizeof(**out));
 	if (!*out)
-		return mr_fail(MR_ERESOURCE, "no memory to draw %u workers", f->s->place.n_workers);
-	st = fill_workers(f, *out);
+		return mr_fail(MR_ERESOURCE, "no memory to draw %u workers", s->place.n_workers);
+	st = fill_workers(s, f, *out);
 	if (st != MR_OK) {
 		free(*out);
 		*out = NULL;
@@ -97,7 +96,7 @@ static uint32_t worker_on(const mr_place *p, uint32_t cpu)
 
 static void print_node(const mr_forecast *f, uint32_t n, FILE *out)
 {
-	const mr_topo *t = &f->s->topo;
+	const mr_topo *t = f->of.topo;
 	const mr_topo_node *node = &t->node[n];
 	char used[16], has[16];
 
@@ -105,9 +104,9 @@ static void print_node(const mr_forecast *f, uint32_t n, FILE *out)
 	for (uint32_t d = node->first_l3; d < node->first_l3 + node->n_l3s; d++) {
 		fputc('[', out);
 		for (uint32_t c = t->l3[d].first_core; c < t->l3[d].first_core + t->l3[d].n_cores; c++) {
-			uint32_t w = c < t->n_usable ? worker_on(&f->s->place, t->core[c].cpu) : f->s->place.n_workers;
+			uint32_t w = c < t->n_usable ? worker_on(f->of.place, t->core[c].cpu) : f->of.place->n_workers;
 
-			fputc(w < f->s->place.n_workers ? letter(w) : c < t->n_usable ? '.' : '-', out);
+			fputc(w < f->of.place->n_workers ? letter(w) : c < t->n_usable ? '.' : '-', out);
 		}
 		fputc(']', out);
 	}
@@ -131,13 +130,12 @@ static void print_worker(const mr_picture_worker *w, uint32_t number, uint64_t m
 	fprintf(out, "  %9s  %s\n", mr_bytes_text(w->total, bytes), w->stages);
 }
 
-mr_status mr_forecast_picture_text(const mr_forecast *f, FILE *out)
+mr_status mr_forecast_picture_text(const mr_session *s, const mr_forecast *f, FILE *out)
 {
-	const mr_session *s = f->s;
 	mr_picture_worker *w;
 	uint64_t most = 1;
 
-	MR_TRY(mr_picture_workers(f, &w));
+	MR_TRY(mr_picture_workers(s, f, &w));
 	fputs("cores, a letter for each worker's\n", out);
 	for (uint32_t n = 0; n < s->topo.n_nodes; n++)
 		print_node(f, n, out);
@@ -152,5 +150,5 @@ mr_status mr_forecast_picture_text(const mr_forecast *f, FILE *out)
 	if (s->place.n_workers > TEXT_WORKERS)
 		return MR_OK;
 	fputc('\n', out);
-	return mr_forecast_draw(f, false, out);
+	return mr_forecast_draw(s, f, false, out);
 }

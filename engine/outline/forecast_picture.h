@@ -7,17 +7,17 @@
 
 #include <stdio.h>
 
-#include "session/forecast.h"
+#include "session/session_forecast.h"
 
 /**
  * All three as text: a row of cores for each node, a letter for each worker's; the stages of the workers, with bars of
  * their memory; the schedule, where there is one of at most 64 workers. @f has both halves of a forecast. Errors:
  * MR_EIO, MR_ERESOURCE.
  */
-mr_status mr_forecast_picture_text(const mr_forecast *f, FILE *out) MR_MUST_USE;
+mr_status mr_forecast_picture_text(const mr_session *s, const mr_forecast *f, FILE *out) MR_MUST_USE;
 
 /** All three below each other as an SVG file. Errors: MR_EIO, MR_ERESOURCE. */
-mr_status mr_forecast_picture_svg(const mr_forecast *f, FILE *out) MR_MUST_USE;
+mr_status mr_forecast_picture_svg(const mr_session *s, const mr_forecast *f, FILE *out) MR_MUST_USE;
 
 /* --- for the two files of pictures --- */
 
@@ -31,6 +31,6 @@ typedef struct mr_picture_worker {
 } mr_picture_worker;
 
 /** Of all workers of @f; the caller frees them. Errors: MR_ERESOURCE. */
-mr_status mr_picture_workers(const mr_forecast *f, mr_picture_worker **out) MR_MUST_USE;
+mr_status mr_picture_workers(const mr_session *s, const mr_forecast *f, mr_picture_worker **out) MR_MUST_USE;
 
 #endif

@@ -52,11 +52,11 @@ static const char *fill_of(uint32_t worker)
 
 static uint32_t worker_of_core(const painter *p, uint32_t core)
 {
-	const mr_place *place = &p->f->s->place;
+	const mr_place *place = p->f->of.place;
 
-	for (uint32_t w = 0; core < p->f->s->topo.n_usable && w < place->n_workers; w++)
+	for (uint32_t w = 0; core < p->f->of.topo->n_usable && w < place->n_workers; w++)
 		for (uint32_t i = 0; i < place->worker[w].n_threads; i++)
-			if (place->worker[w].cpu[i] == p->f->s->topo.core[core].cpu)
+			if (place->worker[w].cpu[i] == p->f->of.topo->core[core].cpu)
 				return w;
 	return place->n_workers;
 }
@@ -65,7 +65,7 @@ static uint32_t worker_of_core(const painter *p, uint32_t core)
 static void put_core(const painter *p, uint32_t core, double x, double y)
 {
 	uint32_t w = worker_of_core(p, core);
-	const mr_place *place = &p->f->s->place;
+	const mr_place *place = p->f->of.place;
 
 	if (w == place->n_workers) {
 		fprintf(p->out,
@@ -78,7 +78,7 @@ static void put_core(const painter *p, uint32_t core, double x, double y)
 		"fill=\"%s\"><title>w%u, %s"
 		"</title></rect>\n",
 		x, y, CELL - 2, CELL - 2, fill_of(w), w, p->w[w].stages);
-	if (place->worker[w].cpu[0] == p->f->s->topo.core[core].cpu)
+	if (place->worker[w].cpu[0] == p->f->of.topo->core[core].cpu)
 		fprintf(p->out,
 			"<text class=\"n\" style=\"font-size:8.5px\" fill=\"#10263a\" x=\"%.1f\" "
 			"y=\"%.1f\">%u</text>\n",
@@ -97,7 +97,7 @@ static double node_width(const mr_topo *t)
 /* The bottom of the domains of node @n, which begin at @x, @y: domains side by side as far as there is room. */
 static double put_domains(const painter *p, uint32_t n, double x, double y, double width)
 {
-	const mr_topo *t = &p->f->s->topo;
+	const mr_topo *t = p->f->of.topo;
 	const mr_topo_node *node = &t->node[n];
 	double left = x, height = 0;
 
@@ -123,7 +123,7 @@ static double put_domains(const painter *p, uint32_t n, double x, double y, doub
 
 static void put_machine(painter *p)
 {
-	const mr_topo *t = &p->f->s->topo;
+	const mr_topo *t = p->f->of.topo;
 	double width = node_width(t), x = MARGIN, bottom = p->y;
 	char text[160], used[16], has[16];
 
@@ -172,7 +172,7 @@ static void put_legend(const painter *p)
 
 static void put_memory(painter *p)
 {
-	uint32_t n = p->f->s->place.n_workers;
+	uint32_t n = p->f->of.place->n_workers;
 	bool named = n <= MOST_LINES;
 	double line = named ? LINE : THIN + 2, room = WIDTH - MARGIN - 80 - BAR_LEFT;
 	uint64_t most = 1;
@@ -224,7 +224,7 @@ static double size_of(const char *svg, const char *key)
 }
 
 /* The picture of the schedule, as a text. The caller frees it. */
-static mr_status schedule_text(const mr_forecast *f, char **out)
+static mr_status schedule_text(const mr_session *s, const mr_forecast *f, char **out)
 {
 	size_t size = 0;
 	FILE *memory;
@@ -234,7 +234,7 @@ static mr_status schedule_text(const mr_forecast *f, char **out)
 	memory = open_memstream(out, &size);
 	if (!memory)
 		return mr_fail(MR_ERESOURCE, "no memory to draw a schedule");
-	st = mr_forecast_draw(f, true, memory);
+	st = mr_forecast_draw(s, f, true, memory);
 	if (fclose(memory) || st == MR_EIO)
 		st = mr_fail(MR_ERESOURCE, "no memory to draw a schedule");
 	if (st != MR_OK) {
@@ -245,24 +245,24 @@ static mr_status schedule_text(const mr_forecast *f, char **out)
 }
 
 /* Everything but the schedule, to @out. Returns its height. */
-static double paint(const mr_forecast *f, const mr_picture_worker *w, FILE *out)
+static double paint(const mr_session *s, const mr_forecast *f, const mr_picture_worker *w, FILE *out)
 {
 	painter p = {.f = f, .w = w, .out = out, .y = MARGIN + 14};
 	char title[300], machine[512];
 
 	snprintf(title, sizeof(title), "%.60s: %.40s, %u x %u threads, %u micro-batch%s a step, %.4g ms predicted",
-		 f->s->job->name, f->s->plan->system, f->s->place.n_workers,
-		 f->s->place.worker[0].n_threads, f->s->n_micro, f->s->n_micro == 1 ? "" : "es", 1e3 * f->step_s);
+		 s->job->name, s->plan->system, s->place.n_workers,
+		 s->place.worker[0].n_threads, s->n_micro, s->n_micro == 1 ? "" : "es", 1e3 * f->step_s);
 	put_text(&p, MARGIN, p.y, "title", title);
 	p.y += 20;
-	put_text(&p, MARGIN, p.y, "legend", mr_topo_print(&f->s->topo, machine, sizeof(machine)));
+	put_text(&p, MARGIN, p.y, "legend", mr_topo_print(&s->topo, machine, sizeof(machine)));
 	p.y += 12;
 	put_machine(&p);
 	put_memory(&p);
 	return p.y;
 }
 
-mr_status mr_forecast_picture_svg(const mr_forecast *f, FILE *out)
+mr_status mr_forecast_picture_svg(const mr_session *s, const mr_forecast *f, FILE *out)
 {
 	mr_picture_worker *w = NULL;
 	char *body = NULL, *schedule = NULL;
@@ -270,15 +270,15 @@ mr_status mr_forecast_picture_svg(const mr_forecast *f, FILE *out)
 	double height = 0, width = WIDTH;
 	mr_svg v = mr_svg_file(out);
 	FILE *memory;
-	mr_status st = mr_picture_workers(f, &w);
+	mr_status st = mr_picture_workers(s, f, &w);
 
 	if (st == MR_OK)
-		st = schedule_text(f, &schedule);
+		st = schedule_text(s, f, &schedule);
 	memory = st == MR_OK ? open_memstream(&body, &size) : NULL;
 	if (st == MR_OK && !memory)
 		st = mr_fail(MR_ERESOURCE, "no memory to draw a machine");
 	if (memory) {
-		height = paint(f, w, memory);
+		height = paint(s, f, w, memory);
 		if (fclose(memory))
 			st = mr_fail(MR_ERESOURCE, "no memory to draw a machine");
 	}

@@ -17,9 +17,8 @@ static void note(const mr_session *s, uint32_t n_threads, const mr_kernel_call *
 }
 
 /* The products of the optimizer's steps of stage @i. */
-static void note_steps(const mr_forecast *f, uint32_t i, named out)
+static void note_steps(const mr_session *s, const mr_forecast *f, uint32_t i, named out)
 {
-	const mr_session *s = f->s;
 	uint32_t first, end;
 
 	if (!s->optim.ops->products)
@@ -47,14 +46,14 @@ static void put(mr_strbuf *out, int id, int by, int by_one)
 	mr_strbuf_append(out, ")");
 }
 
-void mr_plan_bits_text(const mr_plan_kernels *k, const mr_forecast *f, mr_strbuf *out)
+void mr_plan_bits_text(const mr_plan_kernels *k, const mr_session *s, const mr_forecast *f, mr_strbuf *out)
 {
 	named all = {0};
 
 	for (uint32_t i = 0; i < k->n; i++) {
 		for (size_t j = 0; j < k->stage[i].n; j++)
-			note(f->s, threads_of(f->s, i), &k->stage[i].call[j].call, all);
-		note_steps(f, i, all);
+			note(s, threads_of(s, i), &k->stage[i].call[j].call, all);
+		note_steps(s, f, i, all);
 	}
 	for (int id = 0; id < MR_N_KERNELS; id++)
 		for (int by = 0; by < MR_N_KERNEL_BY; by++)
@@ -63,19 +62,19 @@ void mr_plan_bits_text(const mr_plan_kernels *k, const mr_forecast *f, mr_strbuf
 					put(out, id, by, by_one);
 }
 
-void mr_plan_bits_print(const mr_plan_kernels *k, const mr_forecast *f, FILE *out)
+void mr_plan_bits_print(const mr_plan_kernels *k, const mr_session *s, const mr_forecast *f, FILE *out)
 {
 	bool teams = false, known = true;
 	mr_strbuf text;
 
 	for (uint32_t i = 0; i < k->n; i++) {
-		teams = teams || threads_of(f->s, i) > 1;
+		teams = teams || threads_of(s, i) > 1;
 		known = known && k->stage[i].recorder;
 	}
 	if (!teams || !known)
 		return;
 	mr_strbuf_init(&text);
-	mr_plan_bits_text(k, f, &text);
+	mr_plan_bits_text(k, s, f, &text);
 	if (text.len)
 		fprintf(out, "bits may depend on the threads a worker: %s\n", mr_strbuf_text(&text));
 	else

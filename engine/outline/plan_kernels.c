@@ -7,9 +7,8 @@
 #include "outline/plan_bits.h"
 #include "outline/plan_report.h"
 
-mr_status mr_plan_kernels_init(mr_plan_kernels *k, const mr_forecast *f)
+mr_status mr_plan_kernels_init(mr_plan_kernels *k, const mr_session *s, const mr_forecast *f)
 {
-	const mr_session *s = f->s;
 
 	*k = (mr_plan_kernels){.stage = calloc(s->partition.n_stages, sizeof(*k->stage)), .n = s->partition.n_stages};
 	if (!k->stage)
@@ -50,9 +49,8 @@ static void put_call(mr_json_writer *w, const mr_recorded *r, bool forward)
 	mr_json_end_object(w);
 }
 
-static void put_stage(mr_json_writer *w, const mr_forecast *f, const mr_stage_calls *c, uint16_t i)
+static void put_stage(mr_json_writer *w, const mr_session *s, const mr_forecast *f, const mr_stage_calls *c, uint16_t i)
 {
-	const mr_session *s = f->s;
 	uint16_t worker = mr_plan_worker(s->plan, 0, i);
 
 	mr_json_begin_object(w);
@@ -82,12 +80,12 @@ static void put_share(mr_json_writer *w, const mr_plan_kernels *k)
 }
 
 /* The operations whose bits may depend on the number of threads, and what executes them. */
-static void put_bits(mr_json_writer *w, const mr_plan_kernels *k, const mr_forecast *f)
+static void put_bits(mr_json_writer *w, const mr_plan_kernels *k, const mr_session *s, const mr_forecast *f)
 {
 	mr_strbuf text;
 
 	mr_strbuf_init(&text);
-	mr_plan_bits_text(k, f, &text);
+	mr_plan_bits_text(k, s, f, &text);
 	mr_json_field_string(w, "bits_by_threads", mr_strbuf_text(&text));
 	mr_strbuf_fini(&text);
 }
@@ -110,13 +108,12 @@ static void put_kernels(mr_json_writer *w, const mr_session *s)
 	mr_json_end_object(w);
 }
 
-mr_status mr_forecast_print_json(const mr_forecast *f, FILE *out)
+mr_status mr_forecast_print_json(const mr_session *s, const mr_forecast *f, FILE *out)
 {
-	const mr_session *s = f->s;
 	mr_plan_kernels k;
 	mr_json_writer w;
 	char hash[24];
-	mr_status st = mr_plan_kernels_init(&k, f);
+	mr_status st = mr_plan_kernels_init(&k, s, f);
 
 	if (st != MR_OK) {
 		mr_plan_kernels_fini(&k);
@@ -136,10 +133,10 @@ mr_status mr_forecast_print_json(const mr_forecast *f, FILE *out)
 	mr_json_field_int(&w, "bytes", (int64_t)f->bytes);
 	put_kernels(&w, s);
 	put_share(&w, &k);
-	put_bits(&w, &k, f);
+	put_bits(&w, &k, s, f);
 	mr_json_field_array(&w, "stages");
 	for (uint16_t i = 0; i < k.n; i++)
-		put_stage(&w, f, &k.stage[i], i);
+		put_stage(&w, s, f, &k.stage[i], i);
 	mr_json_end_array(&w);
 	mr_json_end_object(&w);
 	mr_plan_kernels_fini(&k);

@@ -5,7 +5,7 @@
 #define MR_OUTLINE_PLAN_KERNELS_H
 
 #include "base/json.h"
-#include "session/forecast.h"
+#include "session/session_forecast.h"
 #include "stage/flops_by.h"
 #include "stage/stage_calls.h"
 
@@ -15,10 +15,10 @@ typedef struct mr_plan_kernels {
 } mr_plan_kernels;
 
 /** For the plan of @f. The caller calls fini, also after an error. Errors: MR_ERESOURCE. */
-mr_status mr_plan_kernels_init(mr_plan_kernels *k, const mr_forecast *f) MR_MUST_USE;
+mr_status mr_plan_kernels_init(mr_plan_kernels *k, const mr_session *s, const mr_forecast *f) MR_MUST_USE;
 void mr_plan_kernels_fini(mr_plan_kernels *k);
 
 /** Everything of the plan for other programs: one JSON object. Errors: MR_EIO, MR_ERESOURCE. */
-mr_status mr_forecast_print_json(const mr_forecast *f, FILE *out) MR_MUST_USE;
+mr_status mr_forecast_print_json(const mr_session *s, const mr_forecast *f, FILE *out) MR_MUST_USE;
 
 #endif

@@ -17,9 +17,8 @@ static double crossing(const mr_session *s, uint32_t node)
 	return (double)s->samples * (double)mr_graph_crossing(s->graph, node, s->kernels->types.activations, false);
 }
 
-void mr_plan_layers_print(const mr_forecast *f, FILE *out)
+void mr_plan_layers_print(const mr_session *s, const mr_forecast *f, FILE *out)
 {
-	const mr_session *s = f->s;
 	const mr_graph *g = s->graph;
 
 	fprintf(out, "# %s, micro-batches of %lld samples; %s\n", mr_job_model(s->job)->name, (long long)s->samples,

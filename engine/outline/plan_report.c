@@ -39,9 +39,8 @@ static const unit *unit_of(double seconds)
 	return &units[seconds < 1e-3 ? 0 : seconds < 10 ? 1 : 2];
 }
 
-mr_status mr_forecast_draw(const mr_forecast *f, bool svg, FILE *out)
+mr_status mr_forecast_draw(const mr_session *s, const mr_forecast *f, bool svg, FILE *out)
 {
-	const mr_session *s = f->s;
 	char title[200], subtitle[600];
 	const unit *u = unit_of(f->step_s);
 	mr_schedule_picture p = {
@@ -79,9 +78,8 @@ static mr_status print_known(const mr_session *s, FILE *out)
 	return MR_OK;
 }
 
-static mr_status print_head(const mr_forecast *f, FILE *out)
+static mr_status print_head(const mr_session *s, FILE *out)
 {
-	const mr_session *s = f->s;
 	const char *bf16 = mr_kernels_bf16_engine(s->kernels);
 	char params[16], text[512];
 
@@ -118,7 +116,7 @@ static void put_ms(mr_table *t, double seconds)
 
 static void put_versions(mr_table *t, const mr_forecast *f, uint8_t pipe, uint16_t i, const uint32_t *stale)
 {
-	const mr_plan *p = f->s->plan;
+	const mr_plan *p = f->of.plan;
 	size_t at = mr_plan_at(p, pipe, i);
 
 	mr_table_put(t, p->n_pipes > 1 ? "%u p%u" : "%u", i, pipe);
@@ -143,7 +141,7 @@ static mr_status print_versions(const mr_forecast *f, FILE *out)
 		{"grad in", true}, {"F ms", true},     {"I ms", true},      {"W ms", true},  {"U ms", true},
 		{"AR ms", true},   {"N ms", true},
 	};
-	const mr_plan *p = f->s->plan;
+	const mr_plan *p = f->of.plan;
 	uint32_t *stale = calloc(p->n_stages, sizeof(*stale));
 	mr_table *t;
 	mr_status st;
@@ -188,7 +186,7 @@ static mr_status print_nodes(const mr_forecast *f, FILE *out)
 		{"node", true},    {"cores", true},  {"workers", true}, {"threads", true},
 		{"planned", true}, {"memory", true}, {"part", true},    {"free now", true},
 	};
-	const mr_topo *topo = &f->s->topo;
+	const mr_topo *topo = f->of.topo;
 	mr_table *t;
 	mr_status st;
 
@@ -197,8 +195,8 @@ static mr_status print_nodes(const mr_forecast *f, FILE *out)
 		const mr_topo_node *n = &topo->node[i];
 		uint32_t workers = 0, threads = 0;
 
-		for (uint32_t w = 0; w < f->s->place.n_workers; w++) {
-			uint32_t here = mr_place_threads_on(&f->s->place.worker[w], topo, i);
+		for (uint32_t w = 0; w < f->of.place->n_workers; w++) {
+			uint32_t here = mr_place_threads_on(&f->of.place->worker[w], topo, i);
 
 			workers += here > 0;
 			threads += here;
@@ -207,7 +205,7 @@ static mr_status print_nodes(const mr_forecast *f, FILE *out)
 		mr_table_put(t, "%u", n->n_cores);
 		mr_table_put(t, "%u", workers);
 		mr_table_put(t, "%u", threads);
-		put_memory(t, f->node_bytes[i], n->memory_bytes, &f->s->place.memory[n->memory]);
+		put_memory(t, f->node_bytes[i], n->memory_bytes, &f->of.place->memory[n->memory]);
 	}
 	for (uint32_t i = 0; i < topo->n_memories; i++) {
 		if (!topo->memory[i].spare)
@@ -215,19 +213,19 @@ static mr_status print_nodes(const mr_forecast *f, FILE *out)
 		mr_table_put(t, "%u", topo->memory[i].os_index);
 		for (int k = 0; k < 3; k++)
 			mr_table_put(t, "0");
-		put_memory(t, f->memory_bytes[i], topo->memory[i].bytes, &f->s->place.memory[i]);
+		put_memory(t, f->memory_bytes[i], topo->memory[i].bytes, &f->of.place->memory[i]);
 	}
 	st = mr_table_print(t, "", out);
 	mr_table_destroy(t);
 	return st;
 }
 
-static mr_status print_process(const mr_forecast *f, FILE *out)
+static mr_status print_process(const mr_session *s, const mr_forecast *f, FILE *out)
 {
 	mr_memory_plan m;
 	mr_strbuf text;
 
-	MR_TRY(mr_memory_plan_of(f->s, f->run, &m));
+	MR_TRY(mr_memory_plan_of(s, f->run, &m));
 	mr_strbuf_init(&text);
 	mr_memory_plan_print(&m, &text);
 	fprintf(out, "\nmemory of the process\n%s", mr_strbuf_text(&text));
@@ -290,9 +288,8 @@ static double idle_percent(const mr_forecast *f, double busy)
 	return part > 0 ? 100 * part : 0;
 }
 
-static void print_times(const mr_forecast *f, FILE *out)
+static void print_times(const mr_session *s, const mr_forecast *f, FILE *out)
 {
-	const mr_session *s = f->s;
 	double samples = (double)s->samples * s->n_micro, tokens = (double)mr_session_tokens_per_sample(s);
 	double per_s = samples * (tokens > 0 ? tokens : 1) / f->step_s;
 	const unit *u = unit_of(f->step_s);
@@ -353,42 +350,41 @@ static void print_share(const mr_plan_kernels *k, FILE *out)
 	fprintf(out, "FLOPs of a step by %s\n", mr_flops_by_text(&f, text));
 }
 
-static mr_status print_stages(const mr_forecast *f, FILE *out)
+static mr_status print_stages(const mr_session *s, const mr_forecast *f, FILE *out)
 {
 	mr_plan_kernels k;
-	mr_status st = mr_plan_kernels_init(&k, f);
+	mr_status st = mr_plan_kernels_init(&k, s, f);
 
 	if (st == MR_OK)
-		st = mr_stage_table_print(f->s, f->run, &k, out);
+		st = mr_stage_table_print(s, f->run, &k, out);
 	if (st == MR_OK) {
 		print_share(&k, out);
 		print_in_f32(&k, out);
-		mr_plan_bits_print(&k, f, out);
+		mr_plan_bits_print(&k, s, f, out);
 	}
 	mr_plan_kernels_fini(&k);
 	return st;
 }
 
-mr_status mr_forecast_print(const mr_forecast *f, FILE *out)
+mr_status mr_forecast_print(const mr_session *s, const mr_forecast *f, FILE *out)
 {
-	const mr_session *s = f->s;
 
-	MR_TRY(print_head(f, out));
+	MR_TRY(print_head(s, out));
 	fputc('\n', out);
-	MR_TRY(print_stages(f, out));
+	MR_TRY(print_stages(s, f, out));
 	fputc('\n', out);
 	MR_TRY(print_versions(f, out));
 	fputc('\n', out);
 	MR_TRY(print_nodes(f, out));
-	MR_TRY(print_process(f, out));
+	MR_TRY(print_process(s, f, out));
 	if (!s->topo.synthetic && s->topo.n_usable > 1)
 		MR_TRY(print_latency(&s->topo, out));
 	if (s->measured)
 		print_measured(s->measured, out);
 	if (s->place.n_workers <= TEXT_WORKERS) {
 		fputc('\n', out);
-		MR_TRY(mr_forecast_draw(f, false, out));
+		MR_TRY(mr_forecast_draw(s, f, false, out));
 	}
-	print_times(f, out);
+	print_times(s, f, out);
 	return ferror(out) ? mr_fail(MR_EIO, "cannot write the plan") : MR_OK;
 }

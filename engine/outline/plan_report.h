@@ -6,14 +6,14 @@
 
 #include <stdio.h>
 
-#include "session/forecast.h"
+#include "session/session_forecast.h"
 
 /** Everything as text. Measures the distance between cores and their bandwidth unless the machine is synthetic. Errors:
  * MR_EIO, MR_ERESOURCE. */
-mr_status mr_forecast_print(const mr_forecast *f, FILE *out) MR_MUST_USE;
+mr_status mr_forecast_print(const mr_session *s, const mr_forecast *f, FILE *out) MR_MUST_USE;
 
 /** The schedule as a picture, SVG or text. Errors: MR_EIO, MR_ERESOURCE. */
-mr_status mr_forecast_draw(const mr_forecast *f, bool svg, FILE *out) MR_MUST_USE;
+mr_status mr_forecast_draw(const mr_session *s, const mr_forecast *f, bool svg, FILE *out) MR_MUST_USE;
 
 /* --- stage_table.c --- */
 

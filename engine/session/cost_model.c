@@ -42,11 +42,11 @@ static mr_server nominal(const mr_topo *t)
 	};
 }
 
-mr_server mr_model_server(const mr_session *s)
+mr_server mr_model_server(const mr_workload *of)
 {
-	if (s->topo.server)
-		return *s->topo.server;
-	return s->measured ? s->measured->server : nominal(&s->topo);
+	if (of->topo->server)
+		return *of->topo->server;
+	return of->measured ? of->measured->server : nominal(of->topo);
 }
 
 double mr_model_memory_rate(const mr_server *m)
@@ -59,10 +59,10 @@ double mr_model_link_rate(const mr_server *m)
 	return m->link_gbs * 1e9 / m->nodes;
 }
 
-double mr_model_peak(const mr_server *m, const mr_session *s)
+double mr_model_peak(const mr_server *m, const mr_workload *of)
 {
 	double f32 = m->f32_cycle * m->ghz_vector, bf16 = m->bf16_cycle * m->ghz_matrix;
-	bool wide = s->kernels->types.compute != MR_BF16;
+	bool wide = of->kernels->types.compute != MR_BF16;
 
 	return 1e9 * (wide || bf16 < f32 ? f32 : bf16);
 }
@@ -93,28 +93,28 @@ typedef struct team {
 } team;
 
 /* Bytes that worker @w uses in each pass, and in a step. Without a plan worker 0 has all stages. */
-static void working_set(const mr_session *s, uint16_t w, double *pass, double *step)
+static void working_set(const mr_workload *of, uint16_t w, double *pass, double *step)
 {
-	const mr_types *types = &s->kernels->types;
-	const mr_plan *p = s->plan;
+	const mr_types *types = &of->kernels->types;
+	const mr_plan *p = of->plan;
 	double n_weights = 0, values = 0, copies = 1;
 
-	for (uint16_t i = 0; i < s->partition.n_stages; i++) {
+	for (uint16_t i = 0; i < of->partition->n_stages; i++) {
 		bool hosts = !p;
 
 		for (unsigned q = 0; p && q < p->n_pipes; q++)
 			hosts |= mr_plan_worker(p, (uint8_t)q, i) == w;
-		for (uint32_t n = s->partition.first[i]; hosts && n < s->partition.first[i + 1]; n++) {
-			n_weights += (double)mr_costs_params(s->graph, n);
-			for (uint32_t o = 0; o < s->graph->nodes[n].n_out; o++)
-				values += (double)s->samples *
-					  (double)mr_shape_bytes(s->graph->nodes[n].out_shape[o], types->activations);
+		for (uint32_t n = of->partition->first[i]; hosts && n < of->partition->first[i + 1]; n++) {
+			n_weights += (double)mr_costs_params(of->graph, n);
+			for (uint32_t o = 0; o < of->graph->nodes[n].n_out; o++)
+				values += (double)of->samples *
+					  (double)mr_shape_bytes(of->graph->nodes[n].out_shape[o], types->activations);
 		}
 		copies = hosts && p && p->n_versions[i] > copies ? p->n_versions[i] : copies;
 	}
 	*pass = n_weights * (double)(mr_dtype_bytes(types->weights) + mr_dtype_bytes(types->gradients)) + values;
 	*step = *pass + n_weights * ((copies - 1) * (double)mr_dtype_bytes(types->weights) +
-				     s->optim.ops->n_states * (double)mr_dtype_bytes(types->state));
+				     of->optim->ops->n_states * (double)mr_dtype_bytes(types->state));
 }
 
 /* The bandwidth at which @k cores read the node's memory. */
@@ -142,12 +142,12 @@ static double rate_of(const mr_server *m, uint32_t k, double used, double bytes,
 	return 1 / (*memory / memory_rate(m, k) + (1 - *memory) / (k * m->l3_gbs * 1e9));
 }
 
-static team team_of(const mr_session *s, const mr_server *m, uint16_t w, uint32_t k, double used)
+static team team_of(const mr_workload *of, const mr_server *m, uint16_t w, uint32_t k, double used)
 {
-	team t = {.m = m, .k = k, .peak = mr_model_peak(m, s)};
+	team t = {.m = m, .k = k, .peak = mr_model_peak(m, of)};
 	double pass, step;
 
-	working_set(s, w, &pass, &step);
+	working_set(of, w, &pass, &step);
 	t.rate_pass = rate_of(m, k, used, pass, &t.memory_pass);
 	t.rate_step = rate_of(m, k, used, step, &t.memory_step);
 	return t;
@@ -175,10 +175,10 @@ typedef struct work {
 	double step_bytes;
 } work;
 
-static work work_of(const mr_session *s, uint32_t node)
+static work work_of(const mr_workload *of, uint32_t node)
 {
-	const mr_types *types = &s->kernels->types;
-	const mr_graph *g = s->graph;
+	const mr_types *types = &of->kernels->types;
+	const mr_graph *g = of->graph;
 	const mr_node *n = &g->nodes[node];
 	double in = 0, gradients = 0, out = 0, weights = 0, n_weights = 0,
 	a = (double)mr_dtype_bytes(types->activations);
@@ -186,15 +186,15 @@ static work work_of(const mr_session *s, uint32_t node)
 	bool back = mr_graph_wants_any_dx(g, node);
 	mr_layer_needs z;
 
-	n->ops->needs(&n->cfg, n->in_shape, s->samples, NULL, &z);
+	n->ops->needs(&n->cfg, n->in_shape, of->samples, NULL, &z);
 	for (uint32_t i = 0; i < n->n_in; i++) {
-		double each = (double)s->samples * (double)mr_shape_count(g->values[n->in[i]].shape);
+		double each = (double)of->samples * (double)mr_shape_count(g->values[n->in[i]].shape);
 
 		in += each;
 		gradients += mr_graph_wants_dx(g, node, i) ? each : 0;
 	}
 	for (uint32_t i = 0; i < n->n_out; i++)
-		out += (double)s->samples * (double)mr_shape_count(n->out_shape[i]);
+		out += (double)of->samples * (double)mr_shape_count(n->out_shape[i]);
 	for (uint32_t i = n->first_param; i < n->first_param + n->n_params; i++)
 		n_weights += (double)g->params[i].n;
 	/* Without products it looks rows up, or scales: it reads no more of the weights than it has results. */
@@ -210,10 +210,10 @@ static work work_of(const mr_session *s, uint32_t node)
 	};
 }
 
-void mr_model_bytes(const mr_session *s, uint32_t node, double bytes[3])
+void mr_model_bytes(const mr_workload *of, uint32_t node, double bytes[3])
 {
-	work w = work_of(s, node);
-	bool loss = s->graph->nodes[node].ops->loss;
+	work w = work_of(of, node);
+	bool loss = of->graph->nodes[node].ops->loss;
 
 	for (int k = 0; k < 3; k++)
 		bytes[k] = loss && k ? 0 : w.bytes[k];
@@ -221,21 +221,21 @@ void mr_model_bytes(const mr_session *s, uint32_t node, double bytes[3])
 
 /* The teams of all workers; the caller frees them. NULL without memory. @k: threads of each; 0: those of the session.
  * @share: as in mr_costs_modelled. */
-static team *teams_of(const mr_session *s, const mr_server *m, uint32_t k, double share)
+static team *teams_of(const mr_workload *of, const mr_server *m, uint32_t k, double share)
 {
-	team *t = calloc(s->place.n_workers, sizeof(*t));
-	double used = k * (double)s->place.n_workers;
+	team *t = calloc(of->place->n_workers, sizeof(*t));
+	double used = k * (double)of->place->n_workers;
 
-	for (uint16_t w = 0; !k && w < s->place.n_workers; w++)
-		used += s->place.worker[w].n_threads;
-	for (uint16_t w = 0; t && w < s->place.n_workers; w++)
-		t[w] = team_of(s, m, w, k ? k : s->place.worker[w].n_threads, share > 0 ? used / share : used);
+	for (uint16_t w = 0; !k && w < of->place->n_workers; w++)
+		used += of->place->worker[w].n_threads;
+	for (uint16_t w = 0; t && w < of->place->n_workers; w++)
+		t[w] = team_of(of, m, w, k ? k : of->place->worker[w].n_threads, share > 0 ? used / share : used);
 	return t;
 }
 
-static uint16_t worker_of(const mr_session *s, uint32_t node)
+static uint16_t worker_of(const mr_workload *of, uint32_t node)
 {
-	return mr_plan_worker(s->plan, 0, mr_partition_stage(&s->partition, node));
+	return mr_plan_worker(of->plan, 0, mr_partition_stage(of->partition, node));
 }
 
 static double step_seconds(const team *t, double bytes)
@@ -246,10 +246,10 @@ static double step_seconds(const team *t, double bytes)
 	       mr_server_barrier_ns(t->m, k) / 1e9;
 }
 
-static void cost_layer(const mr_session *s, const team *t, uint32_t node, mr_layer_cost *c, mr_layer_bytes *b)
+static void cost_layer(const mr_workload *of, const team *t, uint32_t node, mr_layer_cost *c, mr_layer_bytes *b)
 {
-	work w = work_of(s, node);
-	bool loss = s->graph->nodes[node].ops->loss;
+	work w = work_of(of, node);
+	bool loss = of->graph->nodes[node].ops->loss;
 	double *const into[] = {&c->f, &c->i, &c->w};
 
 	for (int k = 0; k < 3; k++)
@@ -263,15 +263,15 @@ static void cost_layer(const mr_session *s, const team *t, uint32_t node, mr_lay
 }
 
 /* Whether some workers of the plan lie on different nodes. */
-static bool is_spread(const mr_session *s)
+static bool is_spread(const mr_workload *of)
 {
-	for (uint32_t w = 1; w < s->place.n_workers; w++)
-		if (s->place.worker[w].node != s->place.worker[0].node)
+	for (uint32_t w = 1; w < of->place->n_workers; w++)
+		if (of->place->worker[w].node != of->place->worker[0].node)
 			return true;
 	return false;
 }
 
-static void rates_of_bytes(const mr_session *s, const mr_server *m, const team *t, mr_costs *out)
+static void rates_of_bytes(const mr_workload *of, const mr_server *m, const team *t, mr_costs *out)
 {
 	double rate = fmin(t->rate_step, t->k * m->l3_gbs * 1e9);
 
@@ -282,20 +282,20 @@ static void rates_of_bytes(const mr_session *s, const mr_server *m, const team *
 	out->far = (mr_handoff){.read_s = 1 / fmin(mr_model_link_rate(m), t->k * m->l3_gbs * 1e9)};
 	out->far_s = 1 / mr_model_link_rate(m);
 	/* a hand-over is two messages: a number in the ring, and the place that it frees */
-	out->hop_s = 2e-9 * (is_spread(s) ? m->socket_ns : m->node_ns);
+	out->hop_s = 2e-9 * (is_spread(of) ? m->socket_ns : m->node_ns);
 }
 
 /* What was measured of a layer like @node, in place of @c, what the model has for it. False: nothing was. */
-static bool recall(const mr_session *s, const team *t, uint32_t node, mr_layer_cost *c)
+static bool recall(const mr_workload *of, const team *t, uint32_t node, mr_layer_cost *c)
 {
 	mr_layer_cost was = {0};
 	mr_layer_bytes ignored = {0};
-	mr_session at = *s;
+	mr_workload at = *of;
 	mr_kept_layer l;
 	team then = *t;
 	double w;
 
-	if (!s->measured || s->costs || !mr_kept_layers_find(s->measured->kept, s, node, t->k, &l))
+	if (!of->measured || of->costs || !mr_kept_layers_find(of->measured->kept, of, node, t->k, &l))
 		return false;
 	at.samples = l.samples;
 	then.k = l.threads;
@@ -311,55 +311,56 @@ static bool recall(const mr_session *s, const team *t, uint32_t node, mr_layer_c
 }
 
 /* @known: layers that were recalled. */
-static void name_source(const mr_session *s, const mr_server *m, uint32_t known, mr_costs *out)
+static void name_source(const mr_workload *of, const mr_server *m, uint32_t known, mr_costs *out)
 {
-	const char *when = !s->measured || !*s->measured->busy ? "reach now"
-			   : s->measured->recalled	       ? "reached when it was last measured and not busy"
-							       : "reach now, busy with other programs";
+	const mr_measured_machine *here = of->measured;
+	const char *when = !here || !*here->busy ? "reach now"
+			   : here->recalled	 ? "reached when it was last measured and not busy"
+						 : "reach now, busy with other programs";
 
-	if (s->topo.server)
+	if (of->topo->server)
 		snprintf(out->source, sizeof(out->source),
 			 "modelled by published constants of %s, %s, not measured: %.0f GFLOP/s a core, %.0f GB/s a "
 			 "node",
-			 m->name, m->what, mr_model_peak(m, s) / 1e9, mr_model_memory_rate(m) / 1e9);
+			 m->name, m->what, mr_model_peak(m, of) / 1e9, mr_model_memory_rate(m) / 1e9);
 	else if (known)
 		snprintf(out->source, sizeof(out->source),
 			 "modelled by what this machine's cores and memory %s, and for %u of %u layers by what "
 			 "profile measured before: %.0f GFLOP/s and %.1f GB/s of L3 a core, %.1f GB/s a node",
-			 when, known, s->graph->n_nodes, mr_model_peak(m, s) / 1e9,
+			 when, known, of->graph->n_nodes, mr_model_peak(m, of) / 1e9,
 			 m->l3_gbs, mr_model_memory_rate(m) / 1e9);
-	else if (s->measured)
+	else if (here)
 		snprintf(out->source, sizeof(out->source),
 			 "modelled by what this machine's cores and memory %s: %.0f GFLOP/s and %.1f GB/s of L3 "
 			 "a core, %.1f GB/s a node; layers were not measured: profile -o FILE, then --costs FILE",
-			 when, mr_model_peak(m, s) / 1e9, m->l3_gbs, mr_model_memory_rate(m) / 1e9);
+			 when, mr_model_peak(m, of) / 1e9, m->l3_gbs, mr_model_memory_rate(m) / 1e9);
 	else
 		snprintf(out->source, sizeof(out->source),
 			 "nominal: at most %g GFLOP/s and %g GB/s a core, %g GB/s a node; measure them with "
 			 "profile -o FILE, then --costs FILE",
-			 mr_model_peak(m, s) * MR_MODEL_EFFICIENCY / 1e9, m->l3_gbs, m->dram_gbs);
+			 mr_model_peak(m, of) * MR_MODEL_EFFICIENCY / 1e9, m->l3_gbs, m->dram_gbs);
 }
 
-mr_status mr_costs_modelled(const mr_session *s, double share, mr_costs *out)
+mr_status mr_costs_modelled(const mr_workload *of, double share, mr_costs *out)
 {
-	mr_server m = mr_model_server(s);
+	mr_server m = mr_model_server(of);
 	uint32_t known = 0;
 	team *t;
 
-	MR_TRY(mr_costs_alloc(s, out));
-	out->bytes = calloc(s->graph->n_nodes, sizeof(*out->bytes));
-	t = teams_of(s, &m, 0, share);
+	MR_TRY(mr_costs_alloc(of, out));
+	out->bytes = calloc(of->graph->n_nodes, sizeof(*out->bytes));
+	t = teams_of(of, &m, 0, share);
 	if (!out->bytes || !t) {
 		free(t);
 		mr_costs_fini(out);
-		return mr_fail(MR_ERESOURCE, "no memory for the costs of %u layers", s->graph->n_nodes);
+		return mr_fail(MR_ERESOURCE, "no memory for the costs of %u layers", of->graph->n_nodes);
 	}
-	for (uint32_t i = 0; i < s->graph->n_nodes; i++)
-		cost_layer(s, &t[worker_of(s, i)], i, &out->layer[i], &out->bytes[i]);
-	for (uint32_t i = 0; i < s->graph->n_nodes; i++)
-		known += recall(s, &t[worker_of(s, i)], i, &out->layer[i]);
-	rates_of_bytes(s, &m, &t[0], out);
-	name_source(s, &m, known, out);
+	for (uint32_t i = 0; i < of->graph->n_nodes; i++)
+		cost_layer(of, &t[worker_of(of, i)], i, &out->layer[i], &out->bytes[i]);
+	for (uint32_t i = 0; i < of->graph->n_nodes; i++)
+		known += recall(of, &t[worker_of(of, i)], i, &out->layer[i]);
+	rates_of_bytes(of, &m, &t[0], out);
+	name_source(of, &m, known, out);
 	free(t);
 	return MR_OK;
 }
@@ -397,17 +398,17 @@ static void change(mr_layer_cost *l, const mr_layer_cost *by, const mr_layer_cos
 }
 
 /* The team of worker @w as measured: with the nearest number of threads that was. */
-static team nearest_team(const mr_costs *c, const mr_session *s, const mr_server *m, uint16_t w)
+static team nearest_team(const mr_costs *c, const mr_workload *of, const mr_server *m, uint16_t w)
 {
-	uint32_t k = s->place.worker[w].n_threads;
+	uint32_t k = of->place->worker[w].n_threads;
 
 	team_ratio(c->teams, 0, c->threads, &k);
-	return team_of(s, m, w, k, k * (double)s->place.n_workers);
+	return team_of(of, m, w, k, k * (double)of->place->n_workers);
 }
 
-static void name_teams(mr_costs *c, const mr_session *s)
+static void name_teams(mr_costs *c, const mr_workload *of)
 {
-	uint32_t k = s->place.worker[0].n_threads, by = k;
+	uint32_t k = of->place->worker[0].n_threads, by = k;
 	size_t n = strlen(c->source);
 
 	team_ratio(c->teams, 0, c->threads, &by);
@@ -416,44 +417,50 @@ static void name_teams(mr_costs *c, const mr_session *s)
 			 "and the model", k, by);
 }
 
-mr_status mr_costs_rescale(mr_costs *c, int64_t samples, const mr_session *s)
+mr_status mr_costs_rescale(mr_costs *c, const mr_workload *of)
 {
-	mr_server m = mr_model_server(s);
-	mr_session measured = *s; /* with the micro-batches of then */
-	team *from = calloc(s->place.n_workers, sizeof(*from)), *to = teams_of(s, &m, 0, 0);
+	mr_server m = mr_model_server(of);
+	mr_workload measured = *of; /* with the micro-batches of then */
+	team *from = calloc(of->place->n_workers, sizeof(*from)), *to = teams_of(of, &m, 0, 0);
 
-	measured.samples = samples;
-	c->threads = c->threads ? c->threads : s->place.worker[0].n_threads;
-	for (uint16_t w = 0; from && to && w < s->place.n_workers; w++)
+	measured.samples = c->samples;
+	c->samples = of->samples;
+	c->threads = c->threads ? c->threads : of->place->worker[0].n_threads;
+	for (uint16_t w = 0; from && to && w < of->place->n_workers; w++)
 		from[w] = nearest_team(c, &measured, &m, w);
-	for (uint32_t i = 0; from && to && i < s->graph->n_nodes; i++) {
-		uint16_t w = worker_of(s, i);
-		uint32_t k = s->place.worker[w].n_threads;
+	for (uint32_t i = 0; from && to && i < of->graph->n_nodes; i++) {
+		uint16_t w = worker_of(of, i);
+		uint32_t k = of->place->worker[w].n_threads;
 		mr_layer_cost was = {0}, is = {0}, by = team_ratio(c->teams, i, c->threads, &k);
 		mr_layer_bytes ignored = {0};
 
 		cost_layer(&measured, &from[w], i, &was, &ignored);
-		cost_layer(s, &to[w], i, &is, &ignored);
+		cost_layer(of, &to[w], i, &is, &ignored);
 		change(&c->layer[i], &by, &is, &was);
 	}
 	free(from);
 	free(to);
-	name_teams(c, s);
-	return from && to ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the teams of %u workers", s->place.n_workers);
+	name_teams(c, of);
+	if (!from || !to)
+		return mr_fail(MR_ERESOURCE, "no memory for the teams of %u workers", of->place->n_workers);
+	return MR_OK;
 }
 
-mr_status mr_costs_forecast(const mr_session *s, mr_costs *out)
+mr_status mr_costs_forecast(const mr_workload *of, double share, mr_costs *out)
 {
-	if (!s->costs)
-		return mr_costs_modelled(s, 0, out);
-	MR_TRY(mr_costs_scale(s->costs, s, 1, out));
-	return mr_costs_rescale(out, s->samples, s);
+	mr_workload then = *of;
+
+	if (!of->costs)
+		return mr_costs_modelled(of, share, out);
+	then.samples = of->costs->samples;
+	MR_TRY(mr_costs_scale(of->costs, &then, out));
+	return mr_costs_rescale(out, of);
 }
 
 /* A team of @threads threads all of whose work is at @level. */
-static team team_at(const mr_session *s, const mr_server *m, uint32_t threads, mr_model_level level)
+static team team_at(const mr_workload *of, const mr_server *m, uint32_t threads, mr_model_level level)
 {
-	team t = {.m = m, .k = threads, .peak = mr_model_peak(m, s), .rate_pass = INFINITY};
+	team t = {.m = m, .k = threads, .peak = mr_model_peak(m, of), .rate_pass = INFINITY};
 
 	if (level == MR_MODEL_L3)
 		t.rate_pass = threads * m->l3_gbs * 1e9;
@@ -463,36 +470,37 @@ static team team_at(const mr_session *s, const mr_server *m, uint32_t threads, m
 	return t;
 }
 
-mr_layer_cost mr_model_layer(const mr_session *s, int64_t samples, uint32_t threads, mr_model_level level,
+mr_layer_cost mr_model_layer(const mr_workload *of, int64_t samples, uint32_t threads, mr_model_level level,
 			     uint32_t node)
 {
-	mr_server m = mr_model_server(s);
-	team t = team_at(s, &m, threads, level);
+	mr_server m = mr_model_server(of);
+	team t = team_at(of, &m, threads, level);
 	mr_layer_bytes ignored = {0};
 	mr_layer_cost c = {0}, was = {0};
-	mr_session at = *s;
+	mr_workload at = *of;
 
 	at.samples = samples;
 	cost_layer(&at, &t, node, &c, &ignored);
 	recall(&at, &t, node, &c);
-	if (s->costs) { /* measured for s->samples and the threads of then */
-		uint32_t measured = s->costs->threads ? s->costs->threads : threads, k = threads;
-		mr_layer_cost by = team_ratio(s->costs->teams, node, measured, &k), l = s->costs->layer[node];
+	if (of->costs) {
+		uint32_t measured = of->costs->threads ? of->costs->threads : threads, k = threads;
+		mr_layer_cost by = team_ratio(of->costs->teams, node, measured, &k), l = of->costs->layer[node];
 
-		t = team_at(s, &m, k, level);
-		cost_layer(s, &t, node, &was, &ignored);
+		t = team_at(of, &m, k, level);
+		at.samples = of->costs->samples;
+		cost_layer(&at, &t, node, &was, &ignored);
 		change(&l, &by, &c, &was);
 		c = (mr_layer_cost){.f = l.f, .i = l.i, .w = l.w, .u = l.u};
 	}
 	return c;
 }
 
-mr_model_least mr_model_least_of(const mr_session *s, int64_t samples, uint32_t threads)
+mr_model_least mr_model_least_of(const mr_workload *of, int64_t samples, uint32_t threads)
 {
 	mr_model_least least = {0};
 
-	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
-		mr_layer_cost c = mr_model_layer(s, samples, threads, MR_MODEL_L2, i);
+	for (uint32_t i = 0; i < of->graph->n_nodes; i++) {
+		mr_layer_cost c = mr_model_layer(of, samples, threads, MR_MODEL_L2, i);
 
 		least.micro += c.f + c.i + c.w;
 		least.commit += c.u;

@@ -40,33 +40,33 @@
 #define MR_MODEL_LEAST_FLOPS 1048576.0
 #define MR_MODEL_LEAST_ELEMENTS 8192.0
 
-/** The constants for @s: of the machine named, measured, or nominal ones of a machine like its topology. */
-mr_server mr_model_server(const mr_session *s);
+/** The constants for @of: of the machine named, measured, or nominal ones of a machine like its topology. */
+mr_server mr_model_server(const mr_workload *of);
 
 /** Bytes a second of the memory and of the link of each node of @m. */
 double mr_model_memory_rate(const mr_server *m);
 double mr_model_link_rate(const mr_server *m);
 
-/** FLOP/s that a core of @m has for the products of @s. */
-double mr_model_peak(const mr_server *m, const mr_session *s);
+/** FLOP/s that a core of @m has for the products of @of. */
+double mr_model_peak(const mr_server *m, const mr_workload *of);
 
 /** The part of the peak that @k threads reach on a pass that makes @elements results in rows of @columns, with @terms
  * products a result. */
 double mr_model_efficiency(double elements, double columns, double terms, uint32_t k);
 
-/** The bytes that F, I and W of layer @node read and write for a micro-batch of @s; 0: there is no such pass. */
-void mr_model_bytes(const mr_session *s, uint32_t node, double bytes[3]);
+/** The bytes that F, I and W of layer @node read and write for a micro-batch of @of; 0: there is no such pass. */
+void mr_model_bytes(const mr_workload *of, uint32_t node, double bytes[3]);
 
-/** The costs of the layers of @s by the model, with the threads of its workers. @share: the part of the L3s that @s has
- * where another run on other cores has the rest; 0: all. Errors: MR_ERESOURCE. */
-mr_status mr_costs_modelled(const mr_session *s, double share, mr_costs *out) MR_MUST_USE;
+/** The costs of the layers of @of by the model, with the threads of its workers. @share: the part of the L3s that @of
+ * has where another run on other cores has the rest; 0: all. Errors: MR_ERESOURCE. */
+mr_status mr_costs_modelled(const mr_workload *of, double share, mr_costs *out) MR_MUST_USE;
 
 /* Where a worker has what it goes through. */
 typedef enum mr_model_level { MR_MODEL_L2, MR_MODEL_L3, MR_MODEL_MEMORY, MR_MODEL_N_LEVELS } mr_model_level;
 
 /** Seconds of layer @node with micro-batches of @samples samples and @threads threads, if all that their worker uses is
- * at @level; with measured costs, those by the ratio of the model's. Plan and place of @s do not count. */
-mr_layer_cost mr_model_layer(const mr_session *s, int64_t samples, uint32_t threads, mr_model_level level,
+ * at @level; with measured costs, those by the ratio of the model's. Plan and place of @of do not count. */
+mr_layer_cost mr_model_layer(const mr_workload *of, int64_t samples, uint32_t threads, mr_model_level level,
 			     uint32_t node);
 
 /* What no plan can undercut. */
@@ -76,19 +76,19 @@ typedef struct mr_model_least {
 	double commit;  /* of all steps of a commit, by one worker */
 } mr_model_least;
 
-/** The least that micro-batches of @samples samples take workers of @threads threads of @s, whose plan and place do not
- * count: as if all that a worker uses were in its second caches; with measured costs, from those. */
-mr_model_least mr_model_least_of(const mr_session *s, int64_t samples, uint32_t threads);
+/** The least that micro-batches of @samples samples take workers of @threads threads of @of, whose plan and place do
+ * not count: as if all that a worker uses were in its second caches; with measured costs, from those. */
+mr_model_least mr_model_least_of(const mr_workload *of, int64_t samples, uint32_t threads);
 
-/** For predictions: those of the file that the configuration of @s names, rescaled to its threads; if it names none,
- * those of the model. Errors: MR_ERESOURCE. */
-mr_status mr_costs_forecast(const mr_session *s, mr_costs *out) MR_MUST_USE;
+/** For predictions: the measured ones of @of, rescaled to its threads and micro-batches; if it has none, those of the
+ * model, with @share as above. Errors: MR_ERESOURCE. */
+mr_status mr_costs_forecast(const mr_workload *of, double share, mr_costs *out) MR_MUST_USE;
 
 /**
- * Change @c, measured with @c->threads threads and micro-batches of @samples samples, to those of the workers and
- * micro-batches of @s: each time by the ratio of those that were measured with teams of other sizes, where there are
+ * Change @c, measured with @c->threads threads and micro-batches of @c->samples samples, to those of the workers and
+ * micro-batches of @of: each time by the ratio of those that were measured with teams of other sizes, where there are
  * any, and from the nearest on by the ratio of the model's. The source then says so. Errors: MR_ERESOURCE.
  */
-mr_status mr_costs_rescale(mr_costs *c, int64_t samples, const mr_session *s) MR_MUST_USE;
+mr_status mr_costs_rescale(mr_costs *c, const mr_workload *of) MR_MUST_USE;
 
 #endif

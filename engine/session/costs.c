@@ -13,10 +13,10 @@
 #define LEAST_CROWD 0.9 /* less, or more, is not what caches do */
 #define MOST_CROWD 2.0
 
-mr_status mr_costs_alloc(const mr_session *s, mr_costs *out)
+mr_status mr_costs_alloc(const mr_workload *of, mr_costs *out)
 {
-	*out = (mr_costs){.layer = calloc(s->graph->n_nodes, sizeof(*out->layer))};
-	return out->layer ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the costs of %u layers", s->graph->n_nodes);
+	*out = (mr_costs){.layer = calloc(of->graph->n_nodes, sizeof(*out->layer)), .samples = of->samples};
+	return out->layer ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the costs of %u layers", of->graph->n_nodes);
 }
 
 void mr_costs_fini(mr_costs *c)
@@ -29,40 +29,41 @@ void mr_costs_fini(mr_costs *c)
 }
 
 /* Bytes of a micro-batch that enter @stage, or of the gradients that it sends back. */
-static double bytes_into(const mr_session *s, uint16_t stage, bool gradients)
+static double bytes_into(const mr_workload *of, uint16_t stage, bool gradients)
 {
-	return (double)s->samples *
-	       (double)mr_graph_crossing(s->graph, s->partition.first[stage], s->kernels->types.activations, gradients);
+	return (double)of->samples * (double)mr_graph_crossing(of->graph, of->partition->first[stage],
+							       of->kernels->types.activations, gradients);
 }
 
-static double param_bytes(const mr_session *s, uint16_t stage)
+static double param_bytes(const mr_workload *of, uint16_t stage)
 {
 	double n = 0;
 
-	for (uint32_t i = s->partition.first[stage]; i < s->partition.first[stage + 1]; i++)
-		n += (double)mr_costs_params(s->graph, i);
-	return n * (double)mr_dtype_bytes(s->kernels->types.weights);
+	for (uint32_t i = of->partition->first[stage]; i < of->partition->first[stage + 1]; i++)
+		n += (double)mr_costs_params(of->graph, i);
+	return n * (double)mr_dtype_bytes(of->kernels->types.weights);
 }
 
 /* Bytes of the parameters that @stage stores and another one uses too: each pipe has a gradient of both uses. */
-static double tied_bytes(const mr_session *s, uint16_t stage)
+static double tied_bytes(const mr_workload *of, uint16_t stage)
 {
 	double n = 0;
 
-	for (uint32_t i = 0; i < s->graph->n_params; i++) {
-		const mr_param *p = &s->graph->params[i];
+	for (uint32_t i = 0; i < of->graph->n_params; i++) {
+		const mr_param *p = &of->graph->params[i];
 
-		if (p->tied_to >= 0 && mr_partition_stage(&s->partition, s->graph->params[p->tied_to].node) == stage &&
-		    mr_partition_stage(&s->partition, p->node) != stage)
+		if (p->tied_to >= 0 &&
+		    mr_partition_stage(of->partition, of->graph->params[p->tied_to].node) == stage &&
+		    mr_partition_stage(of->partition, p->node) != stage)
 			n += (double)p->n;
 	}
-	return n * (double)mr_dtype_bytes(s->kernels->types.weights);
+	return n * (double)mr_dtype_bytes(of->kernels->types.weights);
 }
 
 /* The part of the other stages that a worker of stage @stage hosts beyond its share: 0 for the share, 1 for all. */
-static double crowding(const mr_session *s, uint16_t stage)
+static double crowding(const mr_workload *of, uint16_t stage)
 {
-	const mr_plan *p = s->plan;
+	const mr_plan *p = of->plan;
 	double all = 0, share;
 
 	if (!p || p->n_workers < 2 || p->n_pipes < 2 || mr_contract_replicates(&p->contract) ||
@@ -86,10 +87,10 @@ static double crowding(const mr_session *s, uint16_t stage)
 }
 
 /* Weights and gradients of more than a share evict each other from the caches. */
-static void add_crowding(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
+static void add_crowding(const mr_workload *of, const mr_costs *c, mr_stage_cost *stage)
 {
-	for (uint16_t i = 0; i < s->partition.n_stages; i++) {
-		double part = crowding(s, i), f = c->crowd_f > 0 ? 1 + part * (c->crowd_f - 1) : 1;
+	for (uint16_t i = 0; i < of->partition->n_stages; i++) {
+		double part = crowding(of, i), f = c->crowd_f > 0 ? 1 + part * (c->crowd_f - 1) : 1;
 		double b = c->crowd_b > 0 ? 1 + part * (c->crowd_b - 1) : 1;
 
 		stage[i].f *= f;
@@ -100,68 +101,67 @@ static void add_crowding(const mr_session *s, const mr_costs *c, mr_stage_cost *
 }
 
 /* Each gradient but one is added to it. */
-static void add_reductions(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
+static void add_reductions(const mr_workload *of, const mr_costs *c, mr_stage_cost *stage)
 {
-	for (uint16_t i = 0; i < s->partition.n_stages; i++)
-		stage[i].r = c->sum_s * (param_bytes(s, i) * (mr_plan_partial_sums(s->plan, i) - 1) +
-					 tied_bytes(s, i) * s->plan->n_pipes);
+	for (uint16_t i = 0; i < of->partition->n_stages; i++)
+		stage[i].r = c->sum_s * (param_bytes(of, i) * (mr_plan_partial_sums(of->plan, i) - 1) +
+					 tied_bytes(of, i) * of->plan->n_pipes);
 }
 
 /* For commits that are more than a step by itself. A norm that is no instruction is part of the step. */
-static void add_commits(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
+static void add_commits(const mr_workload *of, const mr_costs *c, mr_stage_cost *stage)
 {
-	bool clips = s->job->train.clip > 0;
-	bool replicates = mr_contract_replicates(&s->plan->contract);
-	bool global = s->plan->contract.flush != MR_FLUSH_NONE && !replicates;
-	uint32_t pipes = s->plan->n_pipes;
+	bool replicates = mr_contract_replicates(&of->plan->contract);
+	bool global = of->plan->contract.flush != MR_FLUSH_NONE && !replicates;
+	uint32_t pipes = of->plan->n_pipes;
 
-	for (uint16_t i = 0; i < s->partition.n_stages; i++) {
-		double bytes = param_bytes(s, i), norm = bytes * c->norm_s;
+	for (uint16_t i = 0; i < of->partition->n_stages; i++) {
+		double bytes = param_bytes(of, i), norm = bytes * c->norm_s;
 
-		if (pipes > 1 && mr_plan_partial_sums(s->plan, i) > 1 && !replicates && c->shared_s > 0)
+		if (pipes > 1 && mr_plan_partial_sums(of->plan, i) > 1 && !replicates && c->shared_s > 0)
 			stage[i].u = c->shared_s * bytes;
 		if (replicates && c->average_s > 0)
 			stage[i].a = c->average_s * bytes *
-				     mr_replicas_passes(&s->plan->contract.average, pipes, s->optim.ops->n_states);
+				     mr_replicas_passes(&of->plan->contract.average, pipes, of->optim->ops->n_states);
 		else if (replicates)
 			stage[i].a = stage[i].u * pipes;
 		stage[i].s = fmin(stage[i].u, c->save_s * bytes);
 		if (global)
 			stage[i].n = norm;
-		else if (clips)
+		else if (of->clips)
 			stage[i].u += norm;
 	}
 }
 
 /* The part of the pipes in which stages @a and @b lie on two workers; @far: on two nodes. */
-static double apart(const mr_session *s, uint16_t a, uint16_t b, bool far)
+static double apart(const mr_workload *of, uint16_t a, uint16_t b, bool far)
 {
 	unsigned n = 0;
 
-	for (unsigned p = 0; p < s->plan->n_pipes; p++) {
-		uint16_t from = mr_plan_worker(s->plan, (uint8_t)p, a), to = mr_plan_worker(s->plan, (uint8_t)p, b);
+	for (unsigned p = 0; p < of->plan->n_pipes; p++) {
+		uint16_t from = mr_plan_worker(of->plan, (uint8_t)p, a), to = mr_plan_worker(of->plan, (uint8_t)p, b);
 
-		n += far ? s->place.worker[from].node != s->place.worker[to].node : from != to;
+		n += far ? of->place->worker[from].node != of->place->worker[to].node : from != to;
 	}
-	return n ? (double)n / s->plan->n_pipes : 0;
+	return n ? (double)n / of->plan->n_pipes : 0;
 }
 
-static void add_boundaries(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
+static void add_boundaries(const mr_workload *of, const mr_costs *c, mr_stage_cost *stage)
 {
-	uint16_t n = s->partition.n_stages;
+	uint16_t n = of->partition->n_stages;
 	bool differ = c->far.read_s > 0 || c->far.write_s > 0;
 
-	stage[0].f += bytes_into(s, 0, false) * c->remote.read_s;
+	stage[0].f += bytes_into(of, 0, false) * c->remote.read_s;
 	for (uint16_t i = 1; i < n; i++) {
-		double far = differ ? apart(s, (uint16_t)(i - 1), i, true) : 0;
-		double near = apart(s, (uint16_t)(i - 1), i, false) - far;
+		double far = differ ? apart(of, (uint16_t)(i - 1), i, true) : 0;
+		double near = apart(of, (uint16_t)(i - 1), i, false) - far;
 		double read = near * c->remote.read_s + far * c->far.read_s;
 		double write = near * c->remote.write_s + far * c->far.write_s;
 
-		stage[i - 1].f += bytes_into(s, i, false) * write;
-		stage[i].f += bytes_into(s, i, false) * read;
-		stage[i].i += bytes_into(s, i, true) * write;
-		stage[i - 1].i += bytes_into(s, i, true) * read;
+		stage[i - 1].f += bytes_into(of, i, false) * write;
+		stage[i].f += bytes_into(of, i, false) * read;
+		stage[i].i += bytes_into(of, i, true) * write;
+		stage[i - 1].i += bytes_into(of, i, true) * read;
 	}
 }
 
@@ -172,54 +172,59 @@ typedef struct spread_weights {
 	double part; /* the same as a part of all pipes */
 } spread_weights;
 
-static spread_weights spread_of(const mr_session *s, uint16_t stage)
+static uint32_t node_of(const mr_workload *of, unsigned pipe, uint16_t stage)
 {
-	const mr_plan *p = s->plan;
+	return of->place->worker[mr_plan_worker(of->plan, (uint8_t)pipe, stage)].node;
+}
+
+static spread_weights spread_of(const mr_workload *of, uint16_t stage)
+{
+	const mr_plan *p = of->plan;
 	unsigned parts = p && !mr_contract_replicates(&p->contract) ? mr_plan_partial_sums(p, stage) : 1;
 	spread_weights x = {0};
 
 	for (unsigned a = 0; a < parts && parts > 1; a++) {
-		uint32_t node = s->place.worker[mr_plan_worker(p, (uint8_t)a, stage)].node;
+		uint32_t node = node_of(of, a, stage);
 
 		for (unsigned b = 0; b < parts; b++)
-			x.sums += s->place.worker[mr_plan_worker(p, (uint8_t)b, stage)].node != node ? 1.0 / parts : 0;
-		x.far += s->place.worker[mr_plan_worker(p, 0, stage)].node != node;
+			x.sums += node_of(of, b, stage) != node ? 1.0 / parts : 0;
+		x.far += node_of(of, 0, stage) != node;
 	}
 	x.part = x.far / parts;
 	return x;
 }
 
 /* Bytes of layers over the stages, from the memory of the nodes. */
-static void add_memory(const mr_session *s, const mr_costs *c, mr_stage_cost *memory)
+static void add_memory(const mr_workload *of, const mr_costs *c, mr_stage_cost *memory)
 {
-	for (uint16_t i = 0; i < s->partition.n_stages; i++) {
+	for (uint16_t i = 0; i < of->partition->n_stages; i++) {
 		memory[i] = (mr_stage_cost){0};
-		for (uint32_t n = s->partition.first[i]; c->bytes && n < s->partition.first[i + 1]; n++) {
+		for (uint32_t n = of->partition->first[i]; c->bytes && n < of->partition->first[i + 1]; n++) {
 			memory[i].f += c->bytes[n].f;
 			memory[i].i += c->bytes[n].i;
 			memory[i].w += c->bytes[n].w;
 			memory[i].u += c->bytes[n].u;
 		}
 		/* sums and norms go through the gradients that U reads */
-		if (s->plan && memory[i].u > 0) {
-			memory[i].r = SUM_PASSES * param_bytes(s, i) * (mr_plan_partial_sums(s->plan, i) - 1);
-			memory[i].n = param_bytes(s, i);
+		if (of->plan && memory[i].u > 0) {
+			memory[i].r = SUM_PASSES * param_bytes(of, i) * (mr_plan_partial_sums(of->plan, i) - 1);
+			memory[i].n = param_bytes(of, i);
 		}
 	}
 }
 
-void mr_costs_bytes_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *memory, mr_stage_cost *link)
+void mr_costs_bytes_of_stages(const mr_workload *of, const mr_costs *c, mr_stage_cost *memory, mr_stage_cost *link)
 {
-	add_memory(s, c, memory);
-	for (uint16_t i = 0; i < s->partition.n_stages; i++)
+	add_memory(of, c, memory);
+	for (uint16_t i = 0; i < of->partition->n_stages; i++)
 		link[i] = (mr_stage_cost){0};
-	for (uint16_t i = 0; c->bytes && s->plan && i < s->partition.n_stages; i++) {
-		double far = i ? apart(s, (uint16_t)(i - 1), i, true) : 0, bytes = param_bytes(s, i);
-		spread_weights x = spread_of(s, i);
+	for (uint16_t i = 0; c->bytes && of->plan && i < of->partition->n_stages; i++) {
+		double far = i ? apart(of, (uint16_t)(i - 1), i, true) : 0, bytes = param_bytes(of, i);
+		spread_weights x = spread_of(of, i);
 
-		link[i].f += bytes_into(s, i, false) * far;
+		link[i].f += bytes_into(of, i, false) * far;
 		if (i)
-			link[i - 1].i += bytes_into(s, i, true) * far;
+			link[i - 1].i += bytes_into(of, i, true) * far;
 		link[i].r += bytes * (x.sums + x.far); /* gradients to where they are summed, new weights back */
 		if (memory[i].f > 0) {                 /* no cache keeps them until the next micro-batch */
 			link[i].f += bytes * x.part;
@@ -229,13 +234,13 @@ void mr_costs_bytes_of_stages(const mr_session *s, const mr_costs *c, mr_stage_c
 }
 
 /* What crosses between nodes takes time beside the boundaries, whose readers wait for them. */
-static void add_links(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
+static void add_links(const mr_workload *of, const mr_costs *c, mr_stage_cost *stage)
 {
-	for (uint16_t i = 0; c->far_s > 0 && s->plan && i < s->partition.n_stages; i++) {
-		double bytes = param_bytes(s, i), kept = 0;
-		spread_weights x = spread_of(s, i);
+	for (uint16_t i = 0; c->far_s > 0 && of->plan && i < of->partition->n_stages; i++) {
+		double bytes = param_bytes(of, i), kept = 0;
+		spread_weights x = spread_of(of, i);
 
-		for (uint32_t n = s->partition.first[i]; c->bytes && n < s->partition.first[i + 1]; n++)
+		for (uint32_t n = of->partition->first[i]; c->bytes && n < of->partition->first[i + 1]; n++)
 			kept += c->bytes[n].f;
 		stage[i].r += c->far_s * bytes * (x.sums + x.far);
 		stage[i].f += kept > 0 ? c->far_s * bytes * x.part : 0;
@@ -243,11 +248,11 @@ static void add_links(const mr_session *s, const mr_costs *c, mr_stage_cost *sta
 	}
 }
 
-void mr_costs_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *stage)
+void mr_costs_of_stages(const mr_workload *of, const mr_costs *c, mr_stage_cost *stage)
 {
-	for (uint16_t i = 0; i < s->partition.n_stages; i++) {
+	for (uint16_t i = 0; i < of->partition->n_stages; i++) {
 		stage[i] = (mr_stage_cost){.c = c->hop_s};
-		for (uint32_t n = s->partition.first[i]; n < s->partition.first[i + 1]; n++) {
+		for (uint32_t n = of->partition->first[i]; n < of->partition->first[i + 1]; n++) {
 			stage[i].f += c->layer[n].f;
 			stage[i].i += c->layer[n].i;
 			stage[i].w += c->layer[n].w;
@@ -255,11 +260,11 @@ void mr_costs_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *s
 			stage[i].g += c->layer[n].g;
 		}
 	}
-	add_crowding(s, c, stage);
-	add_boundaries(s, c, stage);
-	add_reductions(s, c, stage);
-	add_links(s, c, stage);
-	add_commits(s, c, stage);
+	add_crowding(of, c, stage);
+	add_boundaries(of, c, stage);
+	add_reductions(of, c, stage);
+	add_links(of, c, stage);
+	add_commits(of, c, stage);
 }
 
 /* --- nominal --- */
@@ -273,19 +278,19 @@ int64_t mr_costs_params(const mr_graph *g, uint32_t node)
 	return n;
 }
 
-static mr_layer_cost nominal(const mr_session *s, uint32_t node)
+static mr_layer_cost nominal(const mr_workload *of, uint32_t node)
 {
-	const mr_graph *g = s->graph;
+	const mr_graph *g = of->graph;
 	const mr_node *nd = &g->nodes[node];
-	uint16_t stage = mr_partition_stage(&s->partition, node);
-	double threads = s->place.worker[mr_plan_worker(s->plan, 0, stage)].n_threads;
-	double all = mr_partition_cost(g, node, s->samples, s->kernels) / threads, share[3];
+	uint16_t stage = mr_partition_stage(of->partition, node);
+	double threads = of->place->worker[mr_plan_worker(of->plan, 0, stage)].n_threads;
+	double all = mr_partition_cost(g, node, of->samples, of->kernels) / threads, share[3];
 	mr_layer_cost c = {0};
 	mr_layer_needs z;
 
-	c.u = UPDATE_PASSES * (double)mr_costs_params(g, node) * (double)mr_dtype_bytes(s->kernels->types.weights) /
+	c.u = UPDATE_PASSES * (double)mr_costs_params(g, node) * (double)mr_dtype_bytes(of->kernels->types.weights) /
 	      MR_PARTITION_BYTES / threads;
-	nd->ops->needs(&nd->cfg, nd->in_shape, s->samples, NULL, &z);
+	nd->ops->needs(&nd->cfg, nd->in_shape, of->samples, NULL, &z);
 	share[0] = z.flops_f;
 	share[1] = mr_graph_wants_dx(g, node, 0) ? z.flops_i : 0;
 	share[2] = z.flops_w;
@@ -301,12 +306,12 @@ static mr_layer_cost nominal(const mr_session *s, uint32_t node)
 	return c;
 }
 
-mr_status mr_costs_nominal(const mr_session *s, mr_costs *out)
+mr_status mr_costs_nominal(const mr_workload *of, mr_costs *out)
 {
-	MR_TRY(mr_costs_alloc(s, out));
-	for (uint32_t i = 0; i < s->graph->n_nodes; i++)
-		out->layer[i] = nominal(s, i);
-	out->norm_s = 1 / MR_PARTITION_BYTES / s->place.worker[0].n_threads;
+	MR_TRY(mr_costs_alloc(of, out));
+	for (uint32_t i = 0; i < of->graph->n_nodes; i++)
+		out->layer[i] = nominal(of, i);
+	out->norm_s = 1 / MR_PARTITION_BYTES / of->place->worker[0].n_threads;
 	out->sum_s = SUM_PASSES * out->norm_s;
 	out->average_s = out->norm_s;
 	snprintf(out->source, sizeof(out->source),
@@ -317,17 +322,19 @@ mr_status mr_costs_nominal(const mr_session *s, mr_costs *out)
 
 /* --- measured --- */
 
-mr_status mr_costs_scale(const mr_costs *from, const mr_session *s, double by, mr_costs *out)
+mr_status mr_costs_scale(const mr_costs *from, const mr_workload *of, mr_costs *out)
 {
+	double by = (double)of->samples / (double)from->samples;
 	mr_layer_cost *layer;
 
-	MR_TRY(mr_costs_alloc(s, out));
+	MR_TRY(mr_costs_alloc(of, out));
 	layer = out->layer;
 	*out = *from;
 	out->layer = layer;
+	out->samples = of->samples;
 	out->bytes = NULL; /* measured ones have none */
 	out->owns_teams = false;
-	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
+	for (uint32_t i = 0; i < of->graph->n_nodes; i++) {
 		const mr_layer_cost *c = &from->layer[i];
 
 		layer[i] = (mr_layer_cost){
@@ -336,32 +343,32 @@ mr_status mr_costs_scale(const mr_costs *from, const mr_session *s, double by, m
 	return MR_OK;
 }
 
-mr_status mr_costs_at_hand(const mr_session *s, mr_costs *out)
+mr_status mr_costs_at_hand(const mr_workload *of, mr_costs *out)
 {
-	return s->costs ? mr_costs_scale(s->costs, s, 1, out) : mr_costs_nominal(s, out);
+	return of->costs ? mr_costs_scale(of->costs, of, out) : mr_costs_nominal(of, out);
 }
 
 /* Seconds a byte, from the @seconds of each stage. */
-static double rate_of(const mr_session *s, const double *seconds)
+static double rate_of(const mr_workload *of, const double *seconds)
 {
 	double sum = 0, bytes = 0;
 
-	for (uint16_t i = 0; i < s->partition.n_stages; i++) {
+	for (uint16_t i = 0; i < of->partition->n_stages; i++) {
 		sum += seconds[i];
-		bytes += param_bytes(s, i);
+		bytes += param_bytes(of, i);
 	}
 	return bytes > 0 ? sum / bytes : 0;
 }
 
 /* Seconds a byte that a step inside saves compared with one by itself, if both were measured. */
-static double saved_rate(const mr_session *s, const mr_profile *p)
+static double saved_rate(const mr_workload *of, const mr_profile *p)
 {
 	double sum = 0, bytes = 0;
 
-	for (uint16_t i = 0; i < s->partition.n_stages; i++)
+	for (uint16_t i = 0; i < of->partition->n_stages; i++)
 		if (p->update_s[i] > 0 && !isnan(p->inside_s[i])) {
 			sum += p->update_s[i] - p->inside_s[i];
-			bytes += param_bytes(s, i);
+			bytes += param_bytes(of, i);
 		}
 	return bytes > 0 ? fmax(0, sum / bytes) : 0;
 }
@@ -372,11 +379,11 @@ static double crowd_of(double crowded, double own)
 	return crowded > 0 && own > 0 ? fmin(fmax(crowded / own, LEAST_CROWD), MOST_CROWD) : 0;
 }
 
-static void take_crowding(const mr_session *s, const mr_profile *p, mr_costs *c)
+static void take_crowding(const mr_workload *of, const mr_profile *p, mr_costs *c)
 {
 	double f = 0, b = 0;
 
-	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
+	for (uint32_t i = 0; i < of->graph->n_nodes; i++) {
 		f += c->layer[i].f;
 		b += c->layer[i].i + c->layer[i].w;
 	}
@@ -384,28 +391,28 @@ static void take_crowding(const mr_session *s, const mr_profile *p, mr_costs *c)
 	c->crowd_b = crowd_of(p->commits.back_s, b);
 }
 
-mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs *out)
+mr_status mr_costs_of_profile(const mr_workload *of, const mr_profile *p, mr_costs *out)
 {
-	MR_TRY(mr_costs_alloc(s, out));
+	MR_TRY(mr_costs_alloc(of, out));
 	out->measured = true;
 	out->remote = p->handoff;
-	out->threads = s->place.worker[0].n_threads;
+	out->threads = of->place->worker[0].n_threads;
 	out->spread = p->worst;
-	out->sum_s = p->commits.reduce_s > 0 ? p->commits.reduce_s : rate_of(s, p->sum_s);
-	out->norm_s = rate_of(s, p->norm_s);
-	out->save_s = saved_rate(s, p);
+	out->sum_s = p->commits.reduce_s > 0 ? p->commits.reduce_s : rate_of(of, p->sum_s);
+	out->norm_s = rate_of(of, p->norm_s);
+	out->save_s = saved_rate(of, p);
 	out->shared_s = p->commits.shared_s;
 	out->average_s = p->commits.average_s;
 	out->hop_s = p->live.hop_s;
 	snprintf(out->source, sizeof(out->source), "measured");
-	for (uint16_t stage = 0; stage < s->partition.n_stages; stage++) {
-		uint32_t first = s->partition.first[stage], end = s->partition.first[stage + 1];
+	for (uint16_t stage = 0; stage < of->partition->n_stages; stage++) {
+		uint32_t first = of->partition->first[stage], end = of->partition->first[stage + 1];
 		int64_t all = 0;
 
 		for (uint32_t i = first; i < end; i++)
-			all += mr_costs_params(s->graph, i);
+			all += mr_costs_params(of->graph, i);
 		for (uint32_t i = first; i < end; i++) {
-			double part = all ? (double)mr_costs_params(s->graph, i) / (double)all : 0;
+			double part = all ? (double)mr_costs_params(of->graph, i) / (double)all : 0;
 
 			out->layer[i] = (mr_layer_cost){.f = p->layer[i].f,
 							.i = p->layer[i].i,
@@ -417,7 +424,7 @@ mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs
 	}
 	if (!p->live.instr)
 		return MR_OK;
-	MR_TRY(mr_costs_follow_run(s, p->live.instr, out));
-	take_crowding(s, p, out);
+	MR_TRY(mr_costs_follow_run(of, p->live.instr, out));
+	take_crowding(of, p, out);
 	return MR_OK;
 }

@@ -33,9 +33,9 @@
 #ifndef MR_SESSION_COSTS_H
 #define MR_SESSION_COSTS_H
 
-#include "session/session.h"
 #include "ir/cost.h"
 #include "profile/profile.h"
+#include "session/workload.h"
 
 typedef struct mr_layer_cost {
 	double f, i, w; /* seconds a micro-batch */
@@ -69,6 +69,7 @@ typedef struct mr_costs {
 	double crowd_b;       /* likewise, I and W */
 	double spread;        /* the largest that was measured anywhere (profile.h); 0 for a file without one */
 	double hop_s;         /* from the end of an instruction to the begin of one on another worker that waits */
+	int64_t samples;      /* of a micro-batch */
 	uint32_t threads;     /* of each worker when they were measured; 0: those of this configuration */
 	mr_team_costs *teams; /* what they are by other numbers of threads, as ratios; NULL: not measured */
 	bool owns_teams;      /* else borrowed */
@@ -82,46 +83,46 @@ typedef struct mr_costs {
  * update's bytes are U, the rest is divided by FLOPs. A sum moves three bytes for each byte of a gradient, a norm one.
  * Errors: MR_ERESOURCE.
  */
-mr_status mr_costs_nominal(const mr_session *s, mr_costs *out) MR_MUST_USE;
+mr_status mr_costs_nominal(const mr_workload *of, mr_costs *out) MR_MUST_USE;
 
 /**
- * Read a file of mr_costs_write for the model, micro-batch, dtype and optimizer of @s. Another number of threads or
+ * Read a file of mr_costs_write for the model, micro-batch, dtype and optimizer of @of. Another number of threads or
  * another backend is a warning on standard error. Errors: MR_ECONFIG with file, line and difference; MR_ERESOURCE.
  */
-mr_status mr_costs_read(const char *path, const mr_session *s, mr_costs *out) MR_MUST_USE;
+mr_status mr_costs_read(const char *path, const mr_workload *of, mr_costs *out) MR_MUST_USE;
 
-/** Those of the file that the configuration of @s names; if it names none, nominal ones. Errors: MR_ERESOURCE. */
-mr_status mr_costs_at_hand(const mr_session *s, mr_costs *out) MR_MUST_USE;
+/** The measured ones of @of; if it has none, nominal ones. Errors: MR_ERESOURCE. */
+mr_status mr_costs_at_hand(const mr_workload *of, mr_costs *out) MR_MUST_USE;
 
-/** Fill @out with @from, of the same model as @s, for micro-batches @by times as large: F, I and W are proportional to
- * the samples. @from must outlive @out. Errors: MR_ERESOURCE. */
-mr_status mr_costs_scale(const mr_costs *from, const mr_session *s, double by, mr_costs *out) MR_MUST_USE;
+/** Fill @out with @from, of the same model as @of, for the micro-batches of @of: F, I and W are proportional to the
+ * samples. @from must outlive @out. Errors: MR_ERESOURCE. */
+mr_status mr_costs_scale(const mr_costs *from, const mr_workload *of, mr_costs *out) MR_MUST_USE;
 
-/** The costs that @p measured for @s: the update of a stage is divided by parameters, since an optimizer treats all
+/** The costs that @p measured for @of: the update of a stage is divided by parameters, since an optimizer treats all
  * alike. Errors: MR_ERESOURCE. */
-mr_status mr_costs_of_profile(const mr_session *s, const mr_profile *p, mr_costs *out) MR_MUST_USE;
+mr_status mr_costs_of_profile(const mr_workload *of, const mr_profile *p, mr_costs *out) MR_MUST_USE;
 
-/** Write @c, measured on the machine and with the threads of @s. Errors: MR_EIO, MR_ERESOURCE. */
-mr_status mr_costs_write(const char *path, const mr_session *s, const mr_costs *c) MR_MUST_USE;
+/** Write @c, measured on the machine and with the threads of @of. Errors: MR_EIO, MR_ERESOURCE. */
+mr_status mr_costs_write(const char *path, const mr_workload *of, const mr_costs *c) MR_MUST_USE;
 
-/** All zeros, for the layers of @s. Errors: MR_ERESOURCE. */
-mr_status mr_costs_alloc(const mr_session *s, mr_costs *out) MR_MUST_USE;
+/** All zeros, for the layers of @of. Errors: MR_ERESOURCE. */
+mr_status mr_costs_alloc(const mr_workload *of, mr_costs *out) MR_MUST_USE;
 void mr_costs_fini(mr_costs *c);
 
 /** Parameters that layer @node stores (what its optimizer step works on). */
 int64_t mr_costs_params(const mr_graph *g, uint32_t node);
 
 /**
- * Sum the costs of layers over the stages of @s into @stage [n_stages]. The cost of a boundary between two workers is
+ * Sum the costs of layers over the stages of @of into @stage [n_stages]. The cost of a boundary between two workers is
  * part of the F and I that read and write it, since it keeps the worker busy, and not of c, which is the time until the
  * other worker notices. The input of stage 0 comes from the loader's thread. The norm is part of U if each stage clips
  * by its own. If several pipes share a stage, each worker hosts more stages than its share, and is slower by a part of
  * crowd_f and crowd_b.
  */
-void mr_costs_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *stage);
+void mr_costs_of_stages(const mr_workload *of, const mr_costs *c, mr_stage_cost *stage);
 
-/** The bytes that the stages of @s take from the memory of their workers' nodes, and over the links between nodes, as
+/** The bytes that the stages of @of take from the memory of their workers' nodes, and over the links between nodes, as
  * tables like those of times: @memory, @link [n_stages]. All 0 where @c has no bytes. */
-void mr_costs_bytes_of_stages(const mr_session *s, const mr_costs *c, mr_stage_cost *memory, mr_stage_cost *link);
+void mr_costs_bytes_of_stages(const mr_workload *of, const mr_costs *c, mr_stage_cost *memory, mr_stage_cost *link);
 
 #endif

@@ -35,52 +35,52 @@ static shape shape_of(const mr_graph *g, uint32_t node)
 	return s;
 }
 
-static void machine_text(const mr_session *s, char *text, size_t size)
+static void machine_text(const mr_workload *of, char *text, size_t size)
 {
-	mr_topo_print(&s->topo, text, size);
+	mr_topo_print(of->topo, text, size);
 	for (char *c = text; *c; c++)
 		if (*c == ';' || *c == '\n')
 			*c = ',';
 }
 
-static void write_teams(const mr_session *s, const mr_team_costs *t, mr_strbuf *b)
+static void write_teams(const mr_workload *of, const mr_team_costs *t, mr_strbuf *b)
 {
 	for (uint32_t k = 0; t && k < t->n; k++) {
 		mr_strbuf_printf(b, TEAM_WORDS "%u\n", t->threads[k]);
 		for (uint32_t i = 0; i < t->n_layers; i++) {
 			const mr_layer_cost *l = &t->layer[k][i];
 
-			mr_strbuf_printf(b, "%s,%.6g,%.6g,%.6g,%.6g\n", s->graph->nodes[i].name, l->f, l->i, l->w,
+			mr_strbuf_printf(b, "%s,%.6g,%.6g,%.6g,%.6g\n", of->graph->nodes[i].name, l->f, l->i, l->w,
 					 l->u);
 		}
 	}
 }
 
-mr_status mr_costs_write(const char *path, const mr_session *s, const mr_costs *c)
+mr_status mr_costs_write(const char *path, const mr_workload *of, const mr_costs *c)
 {
 	char machine[400];
 	mr_strbuf b;
 	mr_status st;
 
 	mr_strbuf_init(&b);
-	machine_text(s, machine, sizeof(machine));
+	machine_text(of, machine, sizeof(machine));
 	mr_strbuf_printf(&b,
 			 FIRST_WORDS "machine=%s; kernels=%s; backend=%s; precision=%s; threads=%u; samples=%lld; "
 				     "optimizer=%s; reads=%.3g; writes=%.3g; sums=%.3g; norms=%.3g; saves=%.3g; "
 				     "shares=%.3g; averages=%.3g; hops=%.3g; "
 				     "crowd_f=%.4g; crowd_b=%.4g; spread=%.3g\n" COLUMNS "\n",
-			 machine, mr_kernels_library(), s->kernels->name, mr_types_name(&s->kernels->types),
-			 s->place.worker[0].n_threads, (long long)s->samples, s->optim.ops->name, c->remote.read_s,
+			 machine, mr_kernels_library(), of->kernels->name, mr_types_name(&of->kernels->types),
+			 of->place->worker[0].n_threads, (long long)of->samples, of->optim->ops->name, c->remote.read_s,
 			 c->remote.write_s, c->sum_s, c->norm_s, c->save_s, c->shared_s, c->average_s, c->hop_s,
 			 c->crowd_f, c->crowd_b, c->spread);
-	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
-		shape z = shape_of(s->graph, i);
+	for (uint32_t i = 0; i < of->graph->n_nodes; i++) {
+		shape z = shape_of(of->graph, i);
 
-		mr_strbuf_printf(&b, "%s,%s,%lld,%lld,%lld,%.6g,%.6g,%.6g,%.6g,%.6g,%.3g\n", s->graph->nodes[i].name,
-				 s->graph->nodes[i].ops->name, z.inputs, z.outputs, z.params, c->layer[i].f,
+		mr_strbuf_printf(&b, "%s,%s,%lld,%lld,%lld,%.6g,%.6g,%.6g,%.6g,%.6g,%.3g\n", of->graph->nodes[i].name,
+				 of->graph->nodes[i].ops->name, z.inputs, z.outputs, z.params, c->layer[i].f,
 				 c->layer[i].i, c->layer[i].w, c->layer[i].u, c->layer[i].g, c->layer[i].spread);
 	}
-	write_teams(s, c->teams, &b);
+	write_teams(of, c->teams, &b);
 	st = b.failed ? mr_fail(MR_ERESOURCE, "no memory for %s", path)
 				  : mr_result_write(path, b.data, b.len, MR_RESULT_NAMED);
 	mr_strbuf_fini(&b);
@@ -152,18 +152,18 @@ static mr_status read_factor(const char *head, const char *key, double *factor)
 		       : mr_fail(MR_ECONFIG, "line 1: %s is a factor from 0 to 100, got \"%s\"", key, value);
 }
 
-static mr_status read_head(const char *path, const mr_session *s, const char *head, mr_costs *out)
+static mr_status read_head(const char *path, const mr_workload *of, const char *head, mr_costs *out)
 {
 	char samples[24], threads[16], measured[64];
 
 	if (strncmp(head, FIRST_WORDS, strlen(FIRST_WORDS)))
 		return mr_fail(MR_ECONFIG, "line 1 does not begin with \"%s\": it was not written by millrace profile",
 			       FIRST_WORDS);
-	snprintf(samples, sizeof(samples), "%lld", (long long)s->samples);
-	snprintf(threads, sizeof(threads), "%u", s->place.worker[0].n_threads);
+	snprintf(samples, sizeof(samples), "%lld", (long long)of->samples);
+	snprintf(threads, sizeof(threads), "%u", of->place->worker[0].n_threads);
 	MR_TRY(expect(head, "samples", samples));
-	MR_TRY(expect(head, "precision", mr_types_name(&s->kernels->types)));
-	MR_TRY(expect(head, "optimizer", s->optim.ops->name));
+	MR_TRY(expect(head, "precision", mr_types_name(&of->kernels->types)));
+	MR_TRY(expect(head, "optimizer", of->optim->ops->name));
 	MR_TRY(read_rate(head, "reads", " a byte", &out->remote.read_s));
 	MR_TRY(read_rate(head, "writes", " a byte", &out->remote.write_s));
 	MR_TRY(read_rate(head, "sums", " a byte", &out->sum_s));
@@ -179,11 +179,11 @@ static mr_status read_head(const char *path, const mr_session *s, const char *he
 		mr_notice("warning: %s was measured on a disturbed machine: its times are up to %.0f %% above "
 			  "their minima",
 			  path, 100 * out->spread);
-	out->threads = s->place.worker[0].n_threads;
+	out->threads = of->place->worker[0].n_threads;
 	if (head_value(head, "threads", measured, sizeof(measured)) && strtoul(measured, NULL, 10) > 0)
 		out->threads = (uint32_t)strtoul(measured, NULL, 10);
 	warn(path, head, "threads", threads);
-	warn(path, head, "backend", s->kernels->name);
+	warn(path, head, "backend", of->kernels->name);
 	out->measured = true;
 	snprintf(out->source, sizeof(out->source), "measured, %s: %.*s", path,
 		 (int)strcspn(head + strlen(FIRST_WORDS), "\n"), head + strlen(FIRST_WORDS));
@@ -269,12 +269,12 @@ static mr_status read_team_row(const char *name, const char *line, mr_layer_cost
 }
 
 /* What follows the layers: nothing, or blocks of times by teams. */
-static mr_status read_teams(const mr_session *s, const char *at, mr_costs *out)
+static mr_status read_teams(const mr_workload *of, const char *at, mr_costs *out)
 {
-	uint32_t line = s->graph->n_nodes + 3;
+	uint32_t line = of->graph->n_nodes + 3;
 
 	if (*at && strncmp(at, TEAM_WORDS, strlen(TEAM_WORDS)))
-		return mr_fail(MR_ECONFIG, "line %u: the model has only %u layers", line, s->graph->n_nodes);
+		return mr_fail(MR_ECONFIG, "line %u: the model has only %u layers", line, of->graph->n_nodes);
 	while (*at) {
 		mr_layer_cost *layer;
 		char *end;
@@ -291,38 +291,38 @@ static mr_status read_teams(const mr_session *s, const char *at, mr_costs *out)
 		}
 		if (!out->teams)
 			return mr_fail(MR_ERESOURCE, "no memory for the times of teams");
-		if (mr_team_costs_add(out->teams, s->graph->n_nodes, (uint32_t)threads, &layer) != MR_OK)
+		if (mr_team_costs_add(out->teams, of->graph->n_nodes, (uint32_t)threads, &layer) != MR_OK)
 			return mr_fail_in(MR_ECONFIG, "line %u", line);
 		at = next_line(at);
-		for (uint32_t i = 0; i < s->graph->n_nodes; i++, at = next_line(at))
-			if (read_team_row(s->graph->nodes[i].name, at, &layer[i]) != MR_OK)
+		for (uint32_t i = 0; i < of->graph->n_nodes; i++, at = next_line(at))
+			if (read_team_row(of->graph->nodes[i].name, at, &layer[i]) != MR_OK)
 				return mr_fail_in(MR_ECONFIG, "line %u", line + 1 + i);
-		line += 1 + s->graph->n_nodes;
+		line += 1 + of->graph->n_nodes;
 	}
 	return MR_OK;
 }
 
-static mr_status read_text(const char *path, const mr_session *s, const char *text, mr_costs *out)
+static mr_status read_text(const char *path, const mr_workload *of, const char *text, mr_costs *out)
 {
 	const char *at = text;
 	int columns;
 
-	MR_TRY(read_head(path, s, at, out));
+	MR_TRY(read_head(path, of, at, out));
 	at = next_line(at);
 	columns = columns_of(at);
 	if (!columns)
 		return mr_fail(MR_ECONFIG, "line 2 is not \"" COLUMNS "\"");
 	at = next_line(at);
-	for (uint32_t i = 0; i < s->graph->n_nodes; i++, at = next_line(at)) {
+	for (uint32_t i = 0; i < of->graph->n_nodes; i++, at = next_line(at)) {
 		if (!*at)
-			return mr_fail(MR_ECONFIG, "it ends after %u of the model's %u layers", i, s->graph->n_nodes);
-		if (read_row(s->graph, i, at, columns, &out->layer[i]) != MR_OK)
+			return mr_fail(MR_ECONFIG, "it ends after %u of the model's %u layers", i, of->graph->n_nodes);
+		if (read_row(of->graph, i, at, columns, &out->layer[i]) != MR_OK)
 			return mr_fail_in(MR_ECONFIG, "line %u", i + 3);
 	}
-	return read_teams(s, at, out);
+	return read_teams(of, at, out);
 }
 
-mr_status mr_costs_read(const char *path, const mr_session *s, mr_costs *out)
+mr_status mr_costs_read(const char *path, const mr_workload *of, mr_costs *out)
 {
 	char *text;
 	size_t len;
@@ -330,11 +330,11 @@ mr_status mr_costs_read(const char *path, const mr_session *s, mr_costs *out)
 
 	if (st != MR_OK)
 		return st == MR_ERESOURCE ? st : mr_fail(MR_ECONFIG, "%s", mr_error_text());
-	st = mr_costs_alloc(s, out);
+	st = mr_costs_alloc(of, out);
 	if (st == MR_OK && strlen(text) != len)
 		st = mr_fail(MR_ECONFIG, "it has a NUL byte");
 	if (st == MR_OK)
-		st = read_text(path, s, text, out);
+		st = read_text(path, of, text, out);
 	out->hash = mr_hash64(0, text, len);
 	free(text);
 	if (st != MR_OK) {

@@ -23,7 +23,7 @@ typedef struct stage_tally {
 } stage_tally;
 
 typedef struct run_tally {
-	const mr_session *s;
+	const mr_workload *of;
 	mr_costs *c;
 	mr_stage_cost *cost; /* [stages] */
 	stage_tally *stage;  /* [stages] */
@@ -31,9 +31,9 @@ typedef struct run_tally {
 
 static void sum_layers(run_tally *t)
 {
-	const mr_partition *p = &t->s->partition;
+	const mr_partition *p = t->of->partition;
 
-	mr_costs_of_stages(t->s, t->c, t->cost);
+	mr_costs_of_stages(t->of, t->c, t->cost);
 	for (uint16_t k = 0; k < p->n_stages; k++) {
 		stage_tally *st = &t->stage[k];
 
@@ -42,15 +42,15 @@ static void sum_layers(run_tally *t)
 			st->sum.f += t->c->layer[n].f;
 			st->sum.i += t->c->layer[n].i;
 			st->sum.w += t->c->layer[n].w;
-			st->bytes += (double)mr_costs_params(t->s->graph, n) *
-				     (double)mr_dtype_bytes(t->s->kernels->types.weights);
+			st->bytes += (double)mr_costs_params(t->of->graph, n) *
+				     (double)mr_dtype_bytes(t->of->kernels->types.weights);
 		}
 	}
 }
 
 static void count(run_tally *t, const double *live)
 {
-	const mr_plan *plan = t->s->plan;
+	const mr_plan *plan = t->of->plan;
 	mr_cost cost = {plan->n_stages, t->cost};
 
 	for (uint16_t w = 0; w < plan->n_workers; w++) {
@@ -79,7 +79,7 @@ static double factor(const tally *k, double beside)
 
 static void scale(const run_tally *t, uint16_t stage, double f, double i, double w, double u)
 {
-	const mr_partition *p = &t->s->partition;
+	const mr_partition *p = t->of->partition;
 
 	for (uint32_t n = p->first[stage]; n < p->first[stage + 1]; n++) {
 		mr_layer_cost *l = &t->c->layer[n];
@@ -110,7 +110,7 @@ static double factor_of(const run_tally *t, mr_op op)
 {
 	tally all = {0};
 
-	for (uint16_t k = 0; k < t->s->partition.n_stages; k++) {
+	for (uint16_t k = 0; k < t->of->partition->n_stages; k++) {
 		const tally *one = &t->stage[k].op[op][0];
 
 		all.live += one->live;
@@ -139,7 +139,7 @@ static void follow_shared(const run_tally *t)
 {
 	double seconds = 0, bytes = 0;
 
-	for (uint16_t k = 0; k < t->s->partition.n_stages; k++)
+	for (uint16_t k = 0; k < t->of->partition->n_stages; k++)
 		if (t->stage[k].op[MR_OP_U][0].n) {
 			seconds += t->stage[k].op[MR_OP_U][0].live;
 			bytes += t->stage[k].bytes;
@@ -150,11 +150,11 @@ static void follow_shared(const run_tally *t)
 
 static void follow_all(const run_tally *t)
 {
-	const mr_contract *k = &t->s->plan->contract;
-	bool shared = t->s->plan->n_pipes > 1 && !mr_contract_replicates(k);
+	const mr_contract *k = &t->of->plan->contract;
+	bool shared = t->of->plan->n_pipes > 1 && !mr_contract_replicates(k);
 	double u = shared ? 1 : factor_of(t, MR_OP_U), saved = 0, bytes = 0;
 
-	for (uint16_t s = 0; s < t->s->partition.n_stages; s++) {
+	for (uint16_t s = 0; s < t->of->partition->n_stages; s++) {
 		double inside = follow(t, s, u);
 
 		if (isnan(inside))
@@ -171,10 +171,10 @@ static void follow_all(const run_tally *t)
 	t->c->average_s *= factor_of(t, MR_OP_AVG);
 }
 
-mr_status mr_costs_follow_run(const mr_session *s, const double *live, mr_costs *c)
+mr_status mr_costs_follow_run(const mr_workload *of, const double *live, mr_costs *c)
 {
-	uint16_t n = s->partition.n_stages;
-	run_tally t = {.s = s, .c = c, .cost = calloc(n, sizeof(*t.cost)), .stage = calloc(n, sizeof(*t.stage))};
+	uint16_t n = of->partition->n_stages;
+	run_tally t = {.of = of, .c = c, .cost = calloc(n, sizeof(*t.cost)), .stage = calloc(n, sizeof(*t.stage))};
 	mr_status st = t.cost && t.stage ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the times of %u stages", n);
 
 	if (st == MR_OK) {

@@ -12,7 +12,7 @@
 
 #include "session/costs.h"
 
-/** @live: [instructions of all bodies of the plan of @s] seconds, NAN: not measured. Errors: MR_ERESOURCE. */
-mr_status mr_costs_follow_run(const mr_session *s, const double *live, mr_costs *c) MR_MUST_USE;
+/** @live: [instructions of all bodies of the plan of @of] seconds, NAN: not measured. Errors: MR_ERESOURCE. */
+mr_status mr_costs_follow_run(const mr_workload *of, const double *live, mr_costs *c) MR_MUST_USE;
 
 #endif

@@ -3,9 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/str.h"
 #include "ir/pause.h"
-#include "session/memory_plan.h"
 #include "session/cost_model.h"
 #include "timing/bound.h"
 #include "sim/sim.h"
@@ -26,22 +24,21 @@ static uint32_t node_with(const mr_topo *t, uint32_t i)
 /* Put what regions take of each memory, @claimed, to the nodes. */
 static void share_out(mr_forecast *f, const uint64_t *claimed)
 {
-	const mr_topo *t = &f->s->topo;
+	const mr_topo *t = f->of.topo;
 
 	for (uint32_t i = 0; i < t->n_memories; i++)
 		*(t->memory[i].spare ? &f->memory_bytes[i] : &f->node_bytes[node_with(t, i)]) += claimed[i];
 }
 
-mr_status mr_forecast_memory(mr_forecast *f)
+mr_status mr_forecast_memory(mr_forecast *f, const mr_run_config *c)
 {
-	const mr_session *s = f->s;
-	mr_run_config c = mr_session_run_config(s, NULL);
+	const mr_topo *t = f->of.topo;
 
-	f->node_bytes = calloc(s->topo.n_nodes, sizeof(*f->node_bytes));
-	f->memory_bytes = calloc(s->topo.n_memories, sizeof(*f->memory_bytes));
+	f->node_bytes = calloc(t->n_nodes, sizeof(*f->node_bytes));
+	f->memory_bytes = calloc(t->n_memories, sizeof(*f->memory_bytes));
 	if (!f->node_bytes || !f->memory_bytes)
 		return mr_fail(MR_ERESOURCE, "no memory for a plan");
-	MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", mr_run_create(&c, &f->run)));
+	MR_TRY(mr_run_create(c, &f->run));
 	f->bytes = mr_run_mapped_bytes(f->run);
 	share_out(f, f->run->claimed);
 	return MR_OK;
@@ -66,9 +63,9 @@ double mr_forecast_steps(const mr_plan *p)
 /* Computing time from commit to commit of worker @w; with bytes as costs, those that it moves. */
 static double busy_of(const mr_forecast *f, const mr_stage_cost *stage, uint16_t w)
 {
-	const mr_plan *p = f->s->plan;
+	const mr_plan *p = f->of.plan;
 	const mr_list *l = mr_plan_list(p, w, ends(p) ? MR_PROLOGUE : MR_BODY);
-	mr_cost cost = {f->s->partition.n_stages, stage};
+	mr_cost cost = {f->of.partition->n_stages, stage};
 	double steps = mr_forecast_steps(p); /* looks through the whole list */
 	double sum = 0;
 
@@ -80,11 +77,11 @@ static double busy_of(const mr_forecast *f, const mr_stage_cost *stage, uint16_t
 /* No step is shorter than what its node's memory takes for its bytes. */
 static void bound_by_nodes(mr_forecast *f, const mr_stage_cost *bytes, double rate)
 {
-	for (uint32_t n = 0; rate > 0 && n < f->s->topo.n_nodes; n++) {
+	for (uint32_t n = 0; rate > 0 && n < f->of.topo->n_nodes; n++) {
 		double sum = 0;
 
-		for (uint16_t w = 0; w < f->s->place.n_workers; w++)
-			sum += f->s->place.worker[w].node == n ? busy_of(f, bytes, w) : 0;
+		for (uint16_t w = 0; w < f->of.place->n_workers; w++)
+			sum += f->of.place->worker[w].node == n ? busy_of(f, bytes, w) : 0;
 		f->bound_s = sum / rate > f->bound_s ? sum / rate : f->bound_s;
 	}
 }
@@ -92,16 +89,16 @@ static void bound_by_nodes(mr_forecast *f, const mr_stage_cost *bytes, double ra
 /* Is it one worker beside another run like it? run_beside then says what they take from each other. */
 static bool has_twin(const mr_forecast *f)
 {
-	return f->share > 0 && f->costs.bytes && f->s->place.n_workers == 1;
+	return f->share > 0 && f->costs.bytes && f->of.place->n_workers == 1;
 }
 
 /* Walk the plan of @f; where its costs have bytes, with workers that share memory and links. */
 static mr_status walk(mr_forecast *f, const mr_cost *cost)
 {
-	const mr_session *s = f->s;
-	uint16_t n = s->partition.n_stages;
-	uint32_t n_bodies = mr_forecast_bodies(s->plan);
-	mr_server m = mr_model_server(s);
+	const mr_workload *of = &f->of;
+	uint16_t n = of->partition->n_stages;
+	uint32_t n_bodies = mr_forecast_bodies(of->plan);
+	mr_server m = mr_model_server(of);
 	double part = f->share > 0 ? f->share : 1;
 	mr_stage_cost *bytes;
 	mr_sharing sharing;
@@ -109,20 +106,20 @@ static mr_status walk(mr_forecast *f, const mr_cost *cost)
 	mr_status st;
 
 	if (!f->costs.bytes || has_twin(f))
-		return mr_sim_run(s->plan, cost, &(mr_sim_params){.n_bodies = n_bodies}, &f->walk);
+		return mr_sim_run(of->plan, cost, &(mr_sim_params){.n_bodies = n_bodies}, &f->walk);
 	bytes = calloc(2 * (size_t)n, sizeof(*bytes));
-	node = calloc(s->place.n_workers, sizeof(*node));
+	node = calloc(of->place->n_workers, sizeof(*node));
 	if (bytes && node) {
-		for (uint32_t w = 0; w < s->place.n_workers; w++)
-			node[w] = (uint16_t)s->place.worker[w].node;
-		mr_costs_bytes_of_stages(s, &f->costs, bytes, bytes + n);
+		for (uint32_t w = 0; w < of->place->n_workers; w++)
+			node[w] = (uint16_t)of->place->worker[w].node;
+		mr_costs_bytes_of_stages(of, &f->costs, bytes, bytes + n);
 		sharing = (mr_sharing){.node = node,
-				       .n_nodes = (uint16_t)s->topo.n_nodes,
+				       .n_nodes = (uint16_t)of->topo->n_nodes,
 				       .memory = {n, bytes},
 				       .link = {n, bytes + n},
 				       .memory_rate = mr_model_memory_rate(&m) * part,
 				       .link_rate = mr_model_link_rate(&m) * part};
-		st = mr_sim_run_shared(s->plan, cost, &sharing, n_bodies, &f->walk, &f->use);
+		st = mr_sim_run_shared(of->plan, cost, &sharing, n_bodies, &f->walk, &f->use);
 		bound_by_nodes(f, bytes, sharing.memory_rate);
 	} else {
 		st = mr_fail(MR_ERESOURCE, "no memory for a plan");
@@ -143,14 +140,14 @@ static uint32_t list_phases(const mr_forecast *f, phase *out)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < f->s->graph->n_nodes; i++) {
+	for (uint32_t i = 0; i < f->of.graph->n_nodes; i++) {
 		const mr_layer_cost *c = &f->costs.layer[i];
 		const mr_layer_bytes *b = &f->costs.bytes[i];
 		const double t[4] = {c->f, c->i, c->w, c->u}, bytes[4] = {b->f, b->i, b->w, b->u};
 
 		for (int k = 0; k < 4; k++)
 			if (t[k] > 0)
-				out[n++] = (phase){t[k], k < 3 ? f->s->n_micro : 1, bytes[k] / t[k], 1};
+				out[n++] = (phase){t[k], k < 3 ? f->of.n_micro : 1, bytes[k] / t[k], 1};
 	}
 	return n;
 }
@@ -159,13 +156,13 @@ static uint32_t list_phases(const mr_forecast *f, phase *out)
  * as long as that takes. Where two passes want more than the memory has, both slow down in proportion. */
 static mr_status run_beside(mr_forecast *f)
 {
-	mr_server m = mr_model_server(f->s);
+	mr_server m = mr_model_server(&f->of);
 	double rate = mr_model_memory_rate(&m), alone = 0, both = 0;
-	phase *p = malloc(4 * ((size_t)f->s->graph->n_nodes + 1) * sizeof(*p));
+	phase *p = malloc(4 * ((size_t)f->of.graph->n_nodes + 1) * sizeof(*p));
 	uint32_t n = p ? list_phases(f, p) : 0;
 
 	if (!p)
-		return mr_fail(MR_ERESOURCE, "no memory for the passes of %u layers", f->s->graph->n_nodes);
+		return mr_fail(MR_ERESOURCE, "no memory for the passes of %u layers", f->of.graph->n_nodes);
 	for (uint32_t i = 0; i < n; i++)
 		alone += p[i].seconds * p[i].times;
 	both = alone;
@@ -191,7 +188,7 @@ static mr_status run_beside(mr_forecast *f)
 /* Workers that share a core compute in turns: no step is shorter than what they all compute on one core. */
 static mr_status bound_by_cores(mr_forecast *f)
 {
-	const mr_place *p = &f->s->place;
+	const mr_place *p = f->of.place;
 	uint32_t most = 0;
 	double *sum;
 
@@ -219,18 +216,18 @@ static mr_status bound_by_cores(mr_forecast *f)
 
 mr_status mr_forecast_time(mr_forecast *f)
 {
-	const mr_plan *plan = f->s->plan;
-	mr_cost cost = {f->s->partition.n_stages, f->stage};
+	const mr_plan *plan = f->of.plan;
+	mr_cost cost = {f->of.partition->n_stages, f->stage};
 
-	f->stage = calloc(f->s->partition.n_stages, sizeof(*f->stage));
+	f->stage = calloc(f->of.partition->n_stages, sizeof(*f->stage));
 	if (!f->stage)
 		return mr_fail(MR_ERESOURCE, "no memory for a plan");
 	cost.stage = f->stage;
-	mr_costs_of_stages(f->s, &f->costs, f->stage);
-	for (uint16_t w = 0; w < f->s->place.n_workers; w++) {
+	mr_costs_of_stages(&f->of, &f->costs, f->stage);
+	for (uint16_t w = 0; w < f->of.place->n_workers; w++) {
 		double busy = busy_of(f, f->stage, w);
 
-		f->busy_s += busy / f->s->place.n_workers;
+		f->busy_s += busy / f->of.place->n_workers;
 		f->busiest_s = busy > f->busiest_s ? busy : f->busiest_s;
 	}
 	MR_TRY(mr_plan_bound(plan, &cost, false, &f->bound_s));
@@ -239,14 +236,6 @@ mr_status mr_forecast_time(mr_forecast *f)
 	f->step_s = (plan->contract.flush == MR_FLUSH_BARRIER || ends(plan) ? f->walk->makespan : f->walk->period) /
 		    mr_forecast_steps(plan);
 	return has_twin(f) ? run_beside(f) : bound_by_cores(f);
-}
-
-mr_status mr_forecast_init(mr_forecast *f, const mr_session *s)
-{
-	*f = (mr_forecast){.s = s};
-	MR_TRY(mr_costs_forecast(s, &f->costs));
-	MR_TRY(mr_forecast_memory(f));
-	return mr_forecast_time(f);
 }
 
 void mr_forecast_fini(mr_forecast *f)
@@ -258,48 +247,4 @@ void mr_forecast_fini(mr_forecast *f)
 	free(f->node_bytes);
 	free(f->memory_bytes);
 	*f = (mr_forecast){0};
-}
-
-static mr_status check_nodes(const mr_forecast *f)
-{
-	const mr_topo *t = &f->s->topo;
-	char need[16], have[16];
-
-	for (uint32_t i = 0; i < t->n_memories; i++)
-		if (t->memory[i].spare && f->memory_bytes[i] > t->memory[i].bytes)
-			return mr_fail(MR_ERESOURCE,
-				       "the workers need %s of the memory of node %u, and the node has %s",
-				       mr_bytes_text(f->memory_bytes[i], need), t->memory[i].os_index,
-				       mr_bytes_text(t->memory[i].bytes, have));
-
-	for (uint32_t i = 0; i < f->s->topo.n_nodes; i++) {
-		const mr_topo_node *n = &f->s->topo.node[i];
-
-		if (n->memory_bytes && f->node_bytes[i] > n->memory_bytes)
-			return mr_fail(MR_ERESOURCE, "the workers on node %u need %s of memory, and the node has %s",
-				       n->os_index, mr_bytes_text(f->node_bytes[i], need),
-				       mr_bytes_text(n->memory_bytes, have));
-	}
-	return MR_OK;
-}
-
-/* The limit of the workers alone, which is less than that of the whole process. */
-static mr_status check_workers(const mr_forecast *f)
-{
-	char need[16], have[16];
-
-	if (!f->s->workers_limit || f->bytes <= f->s->workers_limit)
-		return MR_OK;
-	return mr_fail(MR_ERESOURCE, "the workers need %s of memory, and %s is the limit",
-		       mr_bytes_text(f->bytes, need), mr_bytes_text(f->s->workers_limit, have));
-}
-
-mr_status mr_forecast_fits(const mr_forecast *f)
-{
-	mr_memory_plan m;
-
-	MR_TRY(check_nodes(f));
-	MR_TRY(check_workers(f));
-	MR_TRY(mr_memory_plan_of(f->s, f->run, &m));
-	return mr_memory_plan_fits(&m, f->s);
 }

@@ -1,5 +1,5 @@
 /*
- * forecast.h - the step time and the memory of a session's plan, predicted before anything runs.
+ * forecast.h - the step time and the memory of a plan, predicted before anything runs.
  *
  * Sizes are those of the engine: the run is built (mr_run_create) but none of its memory is touched. Times come from
  * walking the lowered plan with the costs of its stages.
@@ -7,13 +7,14 @@
 #ifndef MR_SESSION_FORECAST_H
 #define MR_SESSION_FORECAST_H
 
-#include "timing/walk.h"
+#include "exec/run.h"
 #include "session/costs.h"
 #include "sim/shared.h"
+#include "timing/walk.h"
 
 typedef struct mr_forecast {
-	const mr_session *s; /* borrowed */
-	mr_run *run;         /* built, not started */
+	mr_workload of;      /* which has a plan */
+	mr_run *run;         /* built, not started; NULL: its memory was not asked for */
 	mr_costs costs;
 	double share;        /* of the nodes' memories and links, where another run has the rest; 0: all. Sequential
 	                        training: another run like it has as much */
@@ -30,27 +31,15 @@ typedef struct mr_forecast {
 	uint64_t bytes;        /* planned in all */
 } mr_forecast;
 
-/** Build all of it for an open session, with measured costs, or else those of a model (cost_model.h). The caller calls
- * fini, also after an error. Errors: MR_ECONFIG, MR_ERESOURCE. */
-mr_status mr_forecast_init(mr_forecast *f, const mr_session *s) MR_MUST_USE;
-void mr_forecast_fini(mr_forecast *f);
-
-/** The two halves of the forecast, for one whose s, costs and share are set and all else zero. Errors: MR_ECONFIG,
- * MR_ERESOURCE.
- */
+/** The two halves of the forecast, for one whose workload, costs and share are set and all else zero; @c: how the plan
+ * would be run. The caller calls fini, also after an error. Errors: MR_ECONFIG, MR_ERESOURCE. */
 mr_status mr_forecast_time(mr_forecast *f) MR_MUST_USE;
-mr_status mr_forecast_memory(mr_forecast *f) MR_MUST_USE;
+mr_status mr_forecast_memory(mr_forecast *f, const mr_run_config *c) MR_MUST_USE;
+void mr_forecast_fini(mr_forecast *f);
 
 /** Number of bodies of @p that represent the run: one, or for a plan that never drains enough for it to settle. */
 uint32_t mr_forecast_bodies(const mr_plan *p);
 
 /** Steps of a body of @p, or of its list where that ends. */
 double mr_forecast_steps(const mr_plan *p);
-
-/**
- * Check that the workers fit into the memory of their nodes and into s->workers_limit, and the whole process into the
- * limits of mr_session_open (memory_plan.h). Errors: MR_ERESOURCE with the figures.
- */
-mr_status mr_forecast_fits(const mr_forecast *f) MR_MUST_USE;
-
 #endif

@@ -19,13 +19,13 @@ static void add(mr_layer_cost *to, const mr_layer_cost *x)
 	to->u += x->u;
 }
 
-mr_status mr_interval_costs_init(mr_interval_costs *c, const mr_session *s, int64_t samples, uint32_t threads)
+mr_status mr_interval_costs_init(mr_interval_costs *c, const mr_workload *of, int64_t samples, uint32_t threads)
 {
-	const mr_graph *g = s->graph;
-	const mr_types *types = &s->kernels->types;
-	mr_server m = mr_model_server(s);
+	const mr_graph *g = of->graph;
+	const mr_types *types = &of->kernels->types;
+	mr_server m = mr_model_server(of);
 
-	*c = (mr_interval_costs){.s = s, .sum = calloc((size_t)g->n_nodes + 1, sizeof(*c->sum))};
+	*c = (mr_interval_costs){.sum = calloc((size_t)g->n_nodes + 1, sizeof(*c->sum))};
 	if (!c->sum)
 		return mr_fail(MR_ERESOURCE, "no memory for the costs of %u layers", g->n_nodes);
 	for (uint32_t n = 0; n < g->n_nodes; n++) {
@@ -42,7 +42,7 @@ mr_status mr_interval_costs_init(mr_interval_costs *c, const mr_session *s, int6
 		x->used += values +
 			   params * (double)(mr_dtype_bytes(types->weights) + mr_dtype_bytes(types->gradients));
 		for (int level = 0; level < MR_MODEL_N_LEVELS; level++) {
-			mr_layer_cost l = mr_model_layer(s, samples, threads, (mr_model_level)level, n);
+			mr_layer_cost l = mr_model_layer(of, samples, threads, (mr_model_level)level, n);
 
 			add(&x->time[level], &l);
 		}

@@ -14,7 +14,6 @@
 typedef struct mr_interval_sums mr_interval_sums;
 
 typedef struct mr_interval_costs {
-	const mr_session *s;   /* borrowed */
 	mr_interval_sums *sum; /* [nodes + 1]; owned */
 	double fits[2];        /* bytes that the team has in its second caches, in its L3 */
 	double far_s, near_s;  /* of a byte that crosses to another worker */
@@ -28,9 +27,9 @@ typedef struct mr_interval_cost {
 	double in;              /* bytes that enter, and the gradients that leave the other way */
 } mr_interval_cost;
 
-/** For micro-batches of @samples samples and teams of @threads threads. @s must stay open. The caller calls fini.
- * Errors: MR_ERESOURCE. */
-mr_status mr_interval_costs_init(mr_interval_costs *c, const mr_session *s, int64_t samples,
+/** For micro-batches of @samples samples and teams of @threads threads. The caller calls fini. Errors:
+ * MR_ERESOURCE. */
+mr_status mr_interval_costs_init(mr_interval_costs *c, const mr_workload *of, int64_t samples,
 				 uint32_t threads) MR_MUST_USE;
 void mr_interval_costs_fini(mr_interval_costs *c);
 

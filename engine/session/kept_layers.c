@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/stats.h"
 #include "host/processor.h"
+#include "nn/choices.h"
 
 #define MAX_PROGRAM ((size_t)1 << 30)
 
@@ -82,19 +83,19 @@ static uint64_t fold_text(uint64_t h, const char *text)
 }
 
 /* All that the times of a layer depend on, but for samples and threads. What its weights begin with is left out. */
-static uint64_t key_of(mr_kept_layers *k, const mr_session *s, uint32_t node)
+static uint64_t key_of(mr_kept_layers *k, const mr_workload *of, uint32_t node)
 {
-	const mr_node *n = &s->graph->nodes[node];
+	const mr_node *n = &of->graph->nodes[node];
 	mr_layer_cfg cfg = n->cfg;
-	int64_t numbers[] = {n->n_in, n->n_out, n->n_params, mr_graph_wants_any_dx(s->graph, node), n->added,
+	int64_t numbers[] = {n->n_in, n->n_out, n->n_params, mr_graph_wants_any_dx(of->graph, node), n->added,
 			     n->fuse_act_backward, n->addend == MR_GRAPH_NO_VALUE};
 	uint64_t h = mr_hash64(0, numbers, sizeof(numbers));
 
-	if (s->kernels->choices && k->choices != s->kernels->choices) {
-		k->choices = s->kernels->choices;
+	if (of->kernels->choices && k->choices != of->kernels->choices) {
+		k->choices = of->kernels->choices;
 		k->choices_hash = mr_choices_hash(k->choices);
 	}
-	h = s->kernels->choices ? mr_hash64(h, &k->choices_hash, sizeof(k->choices_hash)) : h;
+	h = of->kernels->choices ? mr_hash64(h, &k->choices_hash, sizeof(k->choices_hash)) : h;
 	cfg.std = cfg.bias_std = cfg.bias = 0;
 	h = mr_fields_hash(mr_layer_cfg_fields, &cfg, h);
 	for (uint32_t i = 0; i < n->n_in; i++)
@@ -102,32 +103,32 @@ static uint64_t key_of(mr_kept_layers *k, const mr_session *s, uint32_t node)
 	for (uint32_t i = 0; i < n->n_out; i++)
 		h = fold_shape(h, &n->out_shape[i]);
 	for (uint32_t i = n->first_param; i < n->first_param + n->n_params; i++)
-		h = mr_hash64(h, &s->graph->params[i].n, sizeof(s->graph->params[i].n));
-	h = fold_text(fold_text(h, n->ops->name), s->kernels->name);
-	return fold_text(fold_text(h, mr_types_name(&s->kernels->types)), s->optim.ops->name);
+		h = mr_hash64(h, &of->graph->params[i].n, sizeof(of->graph->params[i].n));
+	h = fold_text(fold_text(h, n->ops->name), of->kernels->name);
+	return fold_text(fold_text(h, mr_types_name(&of->kernels->types)), of->optim->ops->name);
 }
 
-bool mr_kept_layers_find(mr_kept_layers *k, const mr_session *s, uint32_t node, uint32_t threads,
+bool mr_kept_layers_find(mr_kept_layers *k, const mr_workload *of, uint32_t node, uint32_t threads,
 			 mr_kept_layer *out)
 {
 	const mr_kept_row *r = NULL;
 
 	if (k && k->rows.n)
-		r = mr_kept_rows_nearest(&k->rows, key_of(k, s, node), s->samples, threads);
+		r = mr_kept_rows_nearest(&k->rows, key_of(k, of, node), of->samples, threads);
 	if (r)
 		*out = r->layer;
 	return r != NULL;
 }
 
-/* Layer @node of @s as a row. */
-static mr_kept_row row_of(mr_kept_layers *kept, const mr_session *s, const mr_costs *measured, uint32_t node)
+/* Layer @node of @of as a row. */
+static mr_kept_row row_of(mr_kept_layers *kept, const mr_workload *of, const mr_costs *measured, uint32_t node)
 {
 	const mr_layer_cost *c = &measured->layer[node];
-	uint16_t worker = mr_plan_worker(s->plan, 0, mr_partition_stage(&s->partition, node));
-	mr_kept_row r = {.key = key_of(kept, s, node),
-		 .layer = {s->samples, s->place.worker[worker].n_threads, c->f, c->i, c->w, c->u}};
+	uint16_t worker = mr_plan_worker(of->plan, 0, mr_partition_stage(of->partition, node));
+	mr_kept_row r = {.key = key_of(kept, of, node),
+		 .layer = {of->samples, of->place->worker[worker].n_threads, c->f, c->i, c->w, c->u}};
 
-	snprintf(r.kind, sizeof(r.kind), "%s", s->graph->nodes[node].ops->name);
+	snprintf(r.kind, sizeof(r.kind), "%s", of->graph->nodes[node].ops->name);
 	return r;
 }
 
@@ -141,12 +142,12 @@ static void join(mr_kept_layer *mean, const mr_kept_layer *l, uint32_t n)
 }
 
 /* Equal layers of a model become one row, with their mean times. Returns how many rows there are. */
-static uint32_t collect(mr_kept_layers *kept, const mr_session *s, const mr_costs *measured, mr_kept_row *at)
+static uint32_t collect(mr_kept_layers *kept, const mr_workload *of, const mr_costs *measured, mr_kept_row *at)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < s->graph->n_nodes; i++) {
-		mr_kept_row r = row_of(kept, s, measured, i);
+	for (uint32_t i = 0; i < of->graph->n_nodes; i++) {
+		mr_kept_row r = row_of(kept, of, measured, i);
 		uint32_t same = 0, k = mr_kept_rows_same(at, n, &r);
 
 		if (k == n) {
@@ -154,7 +155,7 @@ static uint32_t collect(mr_kept_layers *kept, const mr_session *s, const mr_cost
 			continue;
 		}
 		for (uint32_t j = 0; j <= i; j++) {
-			mr_kept_row other = row_of(kept, s, measured, j);
+			mr_kept_row other = row_of(kept, of, measured, j);
 
 			same += mr_kept_rows_same(&other, 1, &r) == 0;
 		}
@@ -163,17 +164,17 @@ static uint32_t collect(mr_kept_layers *kept, const mr_session *s, const mr_cost
 	return n;
 }
 
-mr_status mr_kept_layers_store(const mr_session *s, const mr_costs *measured, bool anew, uint32_t *n)
+mr_status mr_kept_layers_store(const mr_workload *of, const mr_costs *measured, bool anew, uint32_t *n)
 {
-	mr_kept_row *fresh = calloc(s->graph->n_nodes + 1u, sizeof(*fresh));
+	mr_kept_row *fresh = calloc(of->graph->n_nodes + 1u, sizeof(*fresh));
 	mr_kept_layers k = {0};
 	mr_kept_words here;
 	mr_status st;
 
 	if (!fresh)
-		return mr_fail(MR_ERESOURCE, "no memory for the times of %u layers", s->graph->n_nodes);
+		return mr_fail(MR_ERESOURCE, "no memory for the times of %u layers", of->graph->n_nodes);
 	words_of_here(here);
-	st = mr_kept_rows_store(here, fresh, collect(&k, s, measured, fresh), anew, n);
+	st = mr_kept_rows_store(here, fresh, collect(&k, of, measured, fresh), anew, n);
 	free(fresh);
 	return st;
 }

@@ -24,13 +24,13 @@ typedef struct mr_kept_layers mr_kept_layers;
 mr_kept_layers *mr_kept_layers_open(void);
 void mr_kept_layers_close(mr_kept_layers *k); /* accepts NULL */
 
-/** What is kept of a layer like @node of @s, in the row with the nearest samples and threads. False: nothing. @k may be
- * NULL. One thread at a time. */
-bool mr_kept_layers_find(mr_kept_layers *k, const mr_session *s, uint32_t node, uint32_t threads,
+/** What is kept of a layer like @node of @of, in the row with the nearest samples and threads. False: nothing. @k may
+ * be NULL. One thread at a time. */
+bool mr_kept_layers_find(mr_kept_layers *k, const mr_workload *of, uint32_t node, uint32_t threads,
 			 mr_kept_layer *out);
 
-/** Keep @measured, the costs of the layers of @s; where @anew, nothing else. *@n: rows in the file then. Errors: MR_EIO
- * with the reason, among them that there is no such folder; MR_ERESOURCE. */
-mr_status mr_kept_layers_store(const mr_session *s, const mr_costs *measured, bool anew, uint32_t *n) MR_MUST_USE;
+/** Keep @measured, the costs of the layers of @of; where @anew, nothing else. *@n: rows in the file then. Errors:
+ * MR_EIO with the reason, among them that there is no such folder; MR_ERESOURCE. */
+mr_status mr_kept_layers_store(const mr_workload *of, const mr_costs *measured, bool anew, uint32_t *n) MR_MUST_USE;
 
 #endif

@@ -264,6 +264,24 @@ mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *
 	return c;
 }
 
+mr_workload mr_session_workload(const mr_session *s)
+{
+	return (mr_workload){
+		.graph = s->graph,
+		.partition = &s->partition,
+		.plan = s->plan,
+		.kernels = s->kernels,
+		.optim = &s->optim,
+		.topo = &s->topo,
+		.place = &s->place,
+		.costs = s->costs,
+		.measured = s->measured,
+		.samples = s->samples,
+		.n_micro = s->n_micro,
+		.clips = s->job->train.clip > 0,
+	};
+}
+
 /* Replicas stop only after an average, and plans that drain only after a drain, so everything for which a run stops
  * must fall there. */
 static mr_status check_stops(const mr_session *s)

@@ -21,6 +21,7 @@
 struct mr_costs;
 struct mr_measured_machine;
 struct mr_objective_report;
+struct mr_workload;
 
 /* What an optimizer that averages the weights waits for, and has seen. */
 typedef struct mr_average_trigger {
@@ -135,6 +136,10 @@ mr_status mr_session_start(mr_session *s, const mr_session_opts *opts) MR_MUST_U
 
 /** The configuration that mr_session_start would use: for replays. */
 mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *opts);
+
+/** What the costs of @s are of (workload.h). It borrows from @s, which may be without a plan. */
+struct mr_workload mr_session_workload(const mr_session *s);
+
 /** Threads of a loader, where the data decode files. */
 uint32_t mr_session_loaders(const mr_session *s);
 

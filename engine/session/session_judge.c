@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "host/memory.h"
-#include "session/forecast.h"
 #include "session/memory_plan.h"
+#include "session/session_forecast.h"
 #include "session/session_internal.h"
 
 typedef struct cut {
@@ -67,12 +67,14 @@ static mr_status stand_in(mr_session_judge *j, mr_plan *plan, mr_session *t)
 
 static mr_status costs_of(mr_session_judge *j, mr_plan *plan, mr_stage_cost *out)
 {
+	mr_workload of;
 	mr_costs costs;
 	mr_session t;
 
 	MR_TRY(stand_in(j, plan, &t));
-	MR_TRY(mr_costs_at_hand(&t, &costs));
-	mr_costs_of_stages(&t, &costs, out);
+	of = mr_session_workload(&t);
+	MR_TRY(mr_costs_at_hand(&of, &costs));
+	mr_costs_of_stages(&of, &costs, out);
 	mr_costs_fini(&costs);
 	return MR_OK;
 }
@@ -98,7 +100,7 @@ static mr_status costs(void *arg, const mr_plan *plan, mr_stage_cost *out)
 static mr_status forecast(const mr_session *t, mr_sched_verdict *out)
 {
 	mr_forecast f;
-	mr_status st = mr_forecast_init(&f, t);
+	mr_status st = mr_session_forecast(t, &f);
 	double steps = mr_forecast_steps(t->plan);
 
 	if (st == MR_OK) {
@@ -109,7 +111,7 @@ static mr_status forecast(const mr_session *t, mr_sched_verdict *out)
 			.makespan = f.walk->makespan / steps,
 			.period = local ? f.walk->period / steps : (double)NAN,
 			.bytes = f.bytes,
-			.fits = mr_forecast_fits(&f) == MR_OK,
+			.fits = mr_session_forecast_fits(t, &f) == MR_OK,
 		};
 	}
 	mr_forecast_fini(&f);

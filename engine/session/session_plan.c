@@ -100,11 +100,12 @@ static mr_status read_plan(mr_session *s)
 static mr_status costs_of(void *arg, const mr_plan *plan, mr_stage_cost *out)
 {
 	const mr_session *s = arg; /* whose plan is @plan */
+	mr_workload of = mr_session_workload(s);
 	mr_costs c;
 
 	(void)plan;
-	MR_TRY(mr_costs_at_hand(s, &c));
-	mr_costs_of_stages(s, &c, out);
+	MR_TRY(mr_costs_at_hand(&of, &c));
+	mr_costs_of_stages(&of, &c, out);
 	mr_costs_fini(&c);
 	return MR_OK;
 }
@@ -333,12 +334,13 @@ static mr_status take_costs(mr_session *s)
 {
 	const char *path = s->job->costs;
 	const mr_costs *other = s->beside ? s->beside->costs : NULL;
+	mr_workload of = mr_session_workload(s);
 	mr_costs c;
 
 	if (!*path)
 		return MR_OK;
-	MR_TRY(other ? mr_costs_scale(other, s, (double)s->samples / (double)s->beside->samples, &c)
-		     : mr_job_blame(s->job, MR_JOB_TOP, "costs", mr_costs_read(path, s, &c)));
+	MR_TRY(other ? mr_costs_scale(other, &of, &c)
+		     : mr_job_blame(s->job, MR_JOB_TOP, "costs", mr_costs_read(path, &of, &c)));
 	s->costs = malloc(sizeof(*s->costs));
 	if (!s->costs) {
 		mr_costs_fini(&c);

@@ -1,8 +1,8 @@
 /*
  * team_costs.h - the times of layers by teams of several sizes, measured: how much of a team's peak a layer reaches.
  *
- * Each size is measured by itself, one worker training without a pipeline (profile.h, alone). Between two sizes that
- * were measured a time is interpolated, as a power of the threads; beyond them none is known, and the model
+ * Each size is measured by itself, one worker training without a pipeline (session/team_profile.h). Between two sizes
+ * that were measured a time is interpolated, as a power of the threads; beyond them none is known, and the model
  * (cost_model.h) says how it goes on.
  */
 #ifndef MR_SESSION_TEAM_COSTS_H
@@ -25,9 +25,4 @@ void mr_team_costs_destroy(mr_team_costs *t);
 
 /** Times of layer @node by *@threads threads, which becomes the nearest number within those that were measured. */
 mr_layer_cost mr_team_costs_at(const mr_team_costs *t, uint32_t node, uint32_t *threads);
-
-/** Measure 1, 2, 4 .. threads, up to those of an L3, of a node and of the machine of @s, @seconds each, into @c.
- * Errors: those of a measurement. */
-mr_status mr_team_costs_measure(const mr_session *s, double seconds, mr_costs *c) MR_MUST_USE;
-
 #endif

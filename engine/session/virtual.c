@@ -132,17 +132,18 @@ static uint64_t bytes_of(const mr_session *s)
 
 static mr_status fill(mr_virtual *v, mr_session *s, const mr_values *options)
 {
+	mr_workload of = mr_session_workload(s);
 	uint16_t n = s->partition.n_stages, workers = (uint16_t)s->place.n_workers;
 	mr_status st;
 
 	MR_TRY(mr_sim_options_read(options, &v->options));
-	MR_TRY(mr_costs_forecast(s, &v->costs));
+	MR_TRY(mr_costs_forecast(&of, 0, &v->costs));
 	v->stage = calloc(n, sizeof(*v->stage));
 	v->node = calloc(workers, sizeof(*v->node));
 	v->free_at = calloc(workers, sizeof(*v->free_at));
 	if (!v->stage || !v->node || !v->free_at)
 		return mr_fail(MR_ERESOURCE, "no memory to simulate %u workers", workers);
-	mr_costs_of_stages(s, &v->costs, v->stage);
+	mr_costs_of_stages(&of, &v->costs, v->stage);
 	v->cost = (mr_cost){n, v->stage};
 	for (uint16_t w = 0; w < workers; w++)
 		v->node[w] = (uint16_t)s->place.worker[w].node;

@@ -10,6 +10,7 @@
 #define MR_SESSION_VIRTUAL_H
 
 #include "session/costs.h"
+#include "session/session.h"
 #include "sim/sim_options.h"
 #include "replay/replay.h"
 

@@ -7,6 +7,7 @@
 #include "check.h"
 #include "session/costs.h"
 #include "session/costs_live.h"
+#include "session/session_forecast.h"
 #include "outline/plan_report.h"
 #include "config/config_help.h"
 #include "host/memory.h"
@@ -57,6 +58,7 @@
 
 static mr_config *config;
 static mr_session session;
+static mr_workload of; /* that of the session */
 
 static void open_text(const char *text)
 {
@@ -66,6 +68,7 @@ static void open_text(const char *text)
 	MR_CHECK_OK(mr_test_load(text, strlen(text), NULL, 0, &report, &config));
 	mr_strbuf_fini(&report);
 	MR_CHECK_OK(mr_session_open(mr_config_job(config), &session));
+	of = mr_session_workload(&session);
 }
 
 static void open_gpt(const char *more, const char *system)
@@ -96,8 +99,8 @@ static void check_live(const mr_profile *p)
 	mr_costs c;
 
 	CU_ASSERT_FATAL(p->live.instr != NULL && plan->n_stages <= 8);
-	MR_CHECK_OK(mr_costs_of_profile(&session, p, &c));
-	mr_costs_of_stages(&session, &c, stage);
+	MR_CHECK_OK(mr_costs_of_profile(&of, p, &c));
+	mr_costs_of_stages(&of, &c, stage);
 	for (uint16_t w = 0; w < plan->n_workers; w++)
 		for (uint32_t i = 0; i < mr_plan_list(plan, w, MR_BODY)->n; i++, n++) {
 			CU_ASSERT(p->live.instr[n] > 0 && p->live.instr[n] < 1);
@@ -193,7 +196,7 @@ static void nominal_costs_are_those_of_the_partition(void)
 	mr_costs c;
 
 	open_gpt("", "1f1b");
-	MR_CHECK_OK(mr_costs_nominal(&session, &c));
+	MR_CHECK_OK(mr_costs_nominal(&of, &c));
 	for (uint32_t i = 0; i < session.graph->n_nodes; i++) {
 		const mr_layer_cost *l = &c.layer[i];
 		double all = mr_partition_cost(session.graph, i, session.samples, session.kernels);
@@ -201,7 +204,7 @@ static void nominal_costs_are_those_of_the_partition(void)
 		CU_ASSERT_DOUBLE_EQUAL(l->f + l->i + l->w + l->u, all, 1e-12 * all);
 		CU_ASSERT(l->f >= 0 && l->i >= 0 && l->w >= 0 && l->u >= 0);
 	}
-	mr_costs_of_stages(&session, &c, stage);
+	mr_costs_of_stages(&of, &c, stage);
 	CU_ASSERT(stage[0].f > 0 && stage[0].i > 0 && stage[0].w > 0 && stage[0].u > 0 && stage[0].c == 0);
 	mr_costs_fini(&c);
 	close_all();
@@ -224,10 +227,10 @@ static void boundaries_cost_reader_and_writer(void)
 	mr_costs c;
 
 	open_gpt("", "1f1b");
-	MR_CHECK_OK(mr_costs_nominal(&session, &c));
-	mr_costs_of_stages(&session, &c, plain);
+	MR_CHECK_OK(mr_costs_nominal(&of, &c));
+	mr_costs_of_stages(&of, &c, plain);
 	c.remote = (mr_handoff){1e-9, 1e-10};
-	mr_costs_of_stages(&session, &c, stage);
+	mr_costs_of_stages(&of, &c, stage);
 	bytes = (double)session.samples * 8 * 16 * 8; /* context, width, f64 */
 	CU_ASSERT_DOUBLE_EQUAL(stage[1].f - plain[1].f, bytes * 1e-9, 1e-9 * bytes * 1e-9 + 1e-15);
 	CU_ASSERT_DOUBLE_EQUAL(stage[1].i - plain[1].i, bytes * 1e-10, 1e-15);
@@ -237,13 +240,13 @@ static void boundaries_cost_reader_and_writer(void)
 	mr_costs_fini(&c);
 	close_all();
 	open_gpt("", "data_parallel");
-	MR_CHECK_OK(mr_costs_nominal(&session, &c));
-	mr_costs_of_stages(&session, &c, plain);
+	MR_CHECK_OK(mr_costs_nominal(&of, &c));
+	mr_costs_of_stages(&of, &c, plain);
 	c.remote = (mr_handoff){1e-9, 1e-10};
-	mr_costs_of_stages(&session, &c, stage);
+	mr_costs_of_stages(&of, &c, stage);
 	CU_ASSERT(stage[0].i == plain[0].i);
 	c.sum_s = 1e-9; /* two workers, two pipes: one gradient is added to the other */
-	mr_costs_of_stages(&session, &c, stage);
+	mr_costs_of_stages(&of, &c, stage);
 	CU_ASSERT_DOUBLE_EQUAL(stage[0].r, 1e-9 * 8 * params_of_stage(0), 1e-15);
 	CU_ASSERT(plain[0].r > 0 && plain[0].n > 0 && stage[0].u == plain[0].u && stage[0].n == plain[0].n);
 	mr_costs_fini(&c);
@@ -278,11 +281,11 @@ static void costs_follow_a_run(void)
 	double *live;
 
 	open_gpt("", "1f1b");
-	MR_CHECK_OK(mr_costs_nominal(&session, &c));
-	mr_costs_of_stages(&session, &c, before);
+	MR_CHECK_OK(mr_costs_nominal(&of, &c));
+	mr_costs_of_stages(&of, &c, before);
 	live = made_up_run(&(mr_cost){2, before}, 2, 3, 1.5, 4);
-	MR_CHECK_OK(mr_costs_follow_run(&session, live, &c));
-	mr_costs_of_stages(&session, &c, after);
+	MR_CHECK_OK(mr_costs_follow_run(&of, live, &c));
+	mr_costs_of_stages(&of, &c, after);
 	for (int s = 0; s < 2; s++) {
 		CU_ASSERT_DOUBLE_EQUAL(after[s].f, 2 * before[s].f, 1e-9 * before[s].f);
 		CU_ASSERT_DOUBLE_EQUAL(after[s].i, 3 * before[s].i, 1e-9 * before[s].i);
@@ -292,18 +295,18 @@ static void costs_follow_a_run(void)
 	CU_ASSERT_DOUBLE_EQUAL(after[0].u - after[0].s, 1.5 * before[0].u, 1e-9 * before[0].u);
 	for (size_t i = 0; i < 10000; i++)
 		live[i] = NAN; /* nothing was measured: nothing follows */
-	MR_CHECK_OK(mr_costs_follow_run(&session, live, &c));
-	mr_costs_of_stages(&session, &c, before);
+	MR_CHECK_OK(mr_costs_follow_run(&of, live, &c));
+	mr_costs_of_stages(&of, &c, before);
 	CU_ASSERT(!memcmp(before, after, sizeof(before)));
 	free(live);
 	mr_costs_fini(&c);
 	close_all();
 	open_gpt("", "data_parallel");
-	MR_CHECK_OK(mr_costs_nominal(&session, &c));
-	mr_costs_of_stages(&session, &c, before);
+	MR_CHECK_OK(mr_costs_nominal(&of, &c));
+	mr_costs_of_stages(&of, &c, before);
 	live = made_up_run(&(mr_cost){2, before}, 1, 1, 0, 4);
-	MR_CHECK_OK(mr_costs_follow_run(&session, live, &c));
-	mr_costs_of_stages(&session, &c, after);
+	MR_CHECK_OK(mr_costs_follow_run(&of, live, &c));
+	mr_costs_of_stages(&of, &c, after);
 	CU_ASSERT_EQUAL(session.partition.n_stages, 1);
 	CU_ASSERT_DOUBLE_EQUAL(after[0].u, 4 * before[0].u, 1e-9 * before[0].u);
 	CU_ASSERT_DOUBLE_EQUAL(after[0].r, before[0].r, 1e-9 * before[0].r);
@@ -320,7 +323,7 @@ static void a_file_of_costs_is_read_back(void)
 
 	snprintf(path, sizeof(path), "%s", mr_test_file("costs.csv", "", 0));
 	open_gpt("", "1f1b");
-	MR_CHECK_OK(mr_costs_nominal(&session, &c));
+	MR_CHECK_OK(mr_costs_nominal(&of, &c));
 	c.remote = (mr_handoff){8e-11, 1e-11};
 	c.sum_s = 2e-10;
 	c.norm_s = 3e-11;
@@ -341,8 +344,8 @@ static void a_file_of_costs_is_read_back(void)
 		MR_CHECK_OK(mr_team_costs_add(c.teams, session.graph->n_nodes, k, &layer));
 		layer[2] = (mr_layer_cost){.f = 1.0 / k, .i = 2.0 / k, .w = 3.0 / k, .u = 4.0 / k};
 	}
-	MR_CHECK_OK(mr_costs_write(path, &session, &c));
-	MR_CHECK_OK(mr_costs_read(path, &session, &back));
+	MR_CHECK_OK(mr_costs_write(path, &of, &c));
+	MR_CHECK_OK(mr_costs_read(path, &of, &back));
 	CU_ASSERT_FATAL(back.teams && back.teams->n == 3 && back.teams->threads[2] == 4);
 	CU_ASSERT(back.teams->layer[1][2].f == 0.5 && back.teams->layer[2][2].u == 1 && back.teams->layer[0][1].f == 0);
 	CU_ASSERT(back.measured);
@@ -393,11 +396,11 @@ static void crowded_stages_take_longer(void)
 		snprintf(text, sizeof(text), TWO_MICRO, cases[k].system);
 		open_text(text);
 		CU_ASSERT_FATAL(session.partition.n_stages <= 4);
-		MR_CHECK_OK(mr_costs_nominal(&session, &c));
-		mr_costs_of_stages(&session, &c, plain);
+		MR_CHECK_OK(mr_costs_nominal(&of, &c));
+		mr_costs_of_stages(&of, &c, plain);
 		c.crowd_f = 1.5;
 		c.crowd_b = 1.25;
-		mr_costs_of_stages(&session, &c, crowded);
+		mr_costs_of_stages(&of, &c, crowded);
 		for (uint16_t s = 0; s < session.partition.n_stages; s++) {
 			CU_ASSERT_DOUBLE_EQUAL(crowded[s].f, plain[s].f * (1 + 0.5 * cases[k].part), 1e-12);
 			CU_ASSERT_DOUBLE_EQUAL(crowded[s].i, plain[s].i * (1 + 0.25 * cases[k].part), 1e-12);
@@ -416,7 +419,7 @@ static void memory_is_compared_with_limit_and_nodes(void)
 	mr_forecast f;
 
 	open_text(MLP);
-	MR_CHECK_OK(mr_forecast_init(&f, &session));
+	MR_CHECK_OK(mr_session_forecast(&session, &f));
 	CU_ASSERT(f.step_s >= f.busiest_s * (1 - 1e-9) && f.busiest_s >= f.busy_s);
 	CU_ASSERT_EQUAL(f.bytes, mr_run_mapped_bytes(f.run));
 	CU_ASSERT_EQUAL(f.node_bytes[0], f.bytes);
@@ -425,17 +428,17 @@ static void memory_is_compared_with_limit_and_nodes(void)
 
 		CU_ASSERT(look.error || look.n_pages == 0); /* a plan is laid out, and none of it is touched */
 	}
-	MR_CHECK_OK(mr_forecast_fits(&f));
+	MR_CHECK_OK(mr_session_forecast_fits(&session, &f));
 	session.workers_limit = f.bytes;
-	MR_CHECK_OK(mr_forecast_fits(&f));
+	MR_CHECK_OK(mr_session_forecast_fits(&session, &f));
 	session.workers_limit = f.bytes - 1;
-	MR_CHECK_FAIL(mr_forecast_fits(&f), MR_ERESOURCE, "the workers need");
+	MR_CHECK_FAIL(mr_session_forecast_fits(&session, &f), MR_ERESOURCE, "the workers need");
 	session.workers_limit = 0;
 	session.program_bytes = session.topo.memory_bytes; /* the rest of the process has to fit as well */
-	MR_CHECK_FAIL(mr_forecast_fits(&f), MR_ERESOURCE, "the process needs");
+	MR_CHECK_FAIL(mr_session_forecast_fits(&session, &f), MR_ERESOURCE, "the process needs");
 	session.program_bytes = 0;
 	f.node_bytes[0] = session.topo.node[0].memory_bytes + 1;
-	MR_CHECK_FAIL(mr_forecast_fits(&f), MR_ERESOURCE, "and the node has");
+	MR_CHECK_FAIL(mr_session_forecast_fits(&session, &f), MR_ERESOURCE, "and the node has");
 	mr_forecast_fini(&f);
 	close_all();
 }
@@ -453,10 +456,10 @@ static void equal_costs_give_the_known_step(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(c.layer);
 	for (uint16_t s = 0; s < 2; s++)
 		c.layer[session.partition.first[s]] = (mr_layer_cost){.f = 1, .i = 1, .w = 1};
-	MR_CHECK_OK(mr_costs_write(path, &session, &c));
+	MR_CHECK_OK(mr_costs_write(path, &of, &c));
 	mr_costs_fini(&c);
-	f = (mr_forecast){.s = &session};
-	MR_CHECK_OK(mr_costs_read(path, &session, &f.costs));
+	f = (mr_forecast){.of = of};
+	MR_CHECK_OK(mr_costs_read(path, &of, &f.costs));
 	MR_CHECK_OK(mr_forecast_time(&f));
 	CU_ASSERT_DOUBLE_EQUAL(f.walk->makespan, 9, 1e-9);
 	CU_ASSERT_DOUBLE_EQUAL(f.busy_s, 6, 1e-9);

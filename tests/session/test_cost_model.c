@@ -8,7 +8,7 @@
 
 #include "check.h"
 #include "job/job_help.h"
-#include "session/forecast.h"
+#include "session/session_forecast.h"
 #include "session/team_costs.h"
 
 /* --- recorded --- */
@@ -87,7 +87,7 @@ static void open_host(host *h, uint32_t width, const char *system, uint32_t work
 	mr_test_job_of(&h->job, base, more);
 	h->job.machine.topology = topology;
 	MR_CHECK_OK(mr_session_survey(&h->job, &h->s));
-	MR_CHECK_OK(mr_forecast_init(&h->f, &h->s));
+	MR_CHECK_OK(mr_session_forecast(&h->s, &h->f));
 }
 
 static void close_host(host *h)
@@ -111,7 +111,7 @@ static void nodes_give_what_they_have(const host *h, const mr_server *m)
 	mr_cost cost = {h->s.partition.n_stages, memory};
 
 	CU_ASSERT_FATAL(h->s.partition.n_stages <= 64);
-	mr_costs_bytes_of_stages(&h->s, &h->f.costs, memory, link);
+	mr_costs_bytes_of_stages(&h->f.of, &h->f.costs, memory, link);
 	for (uint32_t n = 0; n < h->s.topo.n_nodes; n++) {
 		double sum = 0;
 
@@ -128,7 +128,7 @@ static void nodes_give_what_they_have(const host *h, const mr_server *m)
 /* No layer is faster than the peak of its threads times the efficiency, and no node gives more than it has. */
 static void limits_hold(const host *h)
 {
-	mr_server m = mr_model_server(&h->s);
+	mr_server m = mr_model_server(&h->f.of);
 	double k = h->s.place.worker[0].n_threads, flops = 0;
 
 	for (uint32_t i = 0; i < h->s.graph->n_nodes; i++) {
@@ -136,11 +136,11 @@ static void limits_hold(const host *h)
 		mr_layer_needs z;
 
 		n->ops->needs(&n->cfg, n->in_shape, h->s.samples, NULL, &z);
-		CU_ASSERT(h->f.costs.layer[i].f >= z.flops_f / (k * mr_model_peak(&m, &h->s) * MR_MODEL_EFFICIENCY));
-		CU_ASSERT(h->f.costs.layer[i].w >= z.flops_w / (k * mr_model_peak(&m, &h->s) * MR_MODEL_EFFICIENCY));
+		CU_ASSERT(h->f.costs.layer[i].f >= z.flops_f / (k * mr_model_peak(&m, &h->f.of) * MR_MODEL_EFFICIENCY));
+		CU_ASSERT(h->f.costs.layer[i].w >= z.flops_w / (k * mr_model_peak(&m, &h->f.of) * MR_MODEL_EFFICIENCY));
 		flops += z.flops_f + z.flops_w;
 	}
-	CU_ASSERT(h->f.step_s * h->s.place.n_workers * k * mr_model_peak(&m, &h->s) * MR_MODEL_EFFICIENCY >=
+	CU_ASSERT(h->f.step_s * h->s.place.n_workers * k * mr_model_peak(&m, &h->f.of) * MR_MODEL_EFFICIENCY >=
 		  flops * h->s.n_micro);
 	nodes_give_what_they_have(h, &m);
 }
@@ -168,7 +168,7 @@ static void streams_share_a_nodes_memory(void)
 	CU_ASSERT(one.f.use.memory > 0);
 	open_host(&two, 2048, "data_parallel", 32, 1, "icx8380");
 	CU_ASSERT(two.f.use.memory > 0.99 && two.f.use.slowed > one.f.use.slowed);
-	m = mr_model_server(&two.s);
+	m = mr_model_server(&two.f.of);
 	nodes_give_what_they_have(&two, &m);
 	close_host(&one);
 	close_host(&two);
@@ -177,10 +177,10 @@ static void streams_share_a_nodes_memory(void)
 /* The step of @h beside another run like it on other cores of the node. */
 static double beside(const host *h)
 {
-	mr_forecast f = {.s = &h->s, .share = 0.5};
+	mr_forecast f = {.of = h->f.of, .share = 0.5};
 	double step_s;
 
-	MR_CHECK_OK(mr_costs_modelled(&h->s, 0.5, &f.costs));
+	MR_CHECK_OK(mr_costs_modelled(&f.of, 0.5, &f.costs));
 	MR_CHECK_OK(mr_forecast_time(&f));
 	step_s = f.step_s;
 	mr_forecast_fini(&f);
@@ -265,7 +265,7 @@ static void measured_teams_replace_the_model(void)
 		host h;
 
 		open_host(&h, 256, "sequential", 1, k, "core:8");
-		MR_CHECK_OK(mr_costs_alloc(&h.s, &c));
+		MR_CHECK_OK(mr_costs_alloc(&h.f.of, &c));
 		c.threads = 1;
 		c.teams = calloc(1, sizeof(*c.teams));
 		c.owns_teams = true;
@@ -276,7 +276,7 @@ static void measured_teams_replace_the_model(void)
 		}
 		for (uint32_t i = 0; i < h.s.graph->n_nodes; i++)
 			c.layer[i] = (mr_layer_cost){.f = 3, .i = 3, .w = 3, .u = 3};
-		MR_CHECK_OK(mr_costs_rescale(&c, h.s.samples, &h.s));
+		MR_CHECK_OK(mr_costs_rescale(&c, &h.f.of));
 		CU_ASSERT_DOUBLE_EQUAL(c.layer[2].i, k == 1 ? 3 : k == 2 ? 3 * sqrt(0.5) : k == 4 ? 1.5 : c.layer[2].i,
 				       1e-9);
 		CU_ASSERT_EQUAL(strstr(c.source, "teams of 8 threads were not measured: those of 4") != NULL, k == 8);

@@ -15,6 +15,7 @@
 #include "job/job_help.h"
 #include "session/cost_model.h"
 #include "session/measured_machine.h"
+#include "session/session.h"
 #include "store/kept_path.h"
 
 #define BASE                                                                                                           \
@@ -59,13 +60,31 @@ typedef struct model {
 	mr_costs modelled;
 } model;
 
+static mr_status forecast(const model *m, mr_costs *out)
+{
+	mr_workload of = mr_session_workload(&m->s);
+
+	return mr_costs_forecast(&of, 0, out);
+}
+
+/* What is kept of layer @node, by one thread. */
+static bool finds(mr_kept_layers *k, const model *m, uint32_t node, mr_kept_layer *row)
+{
+	mr_workload of = mr_session_workload(&m->s);
+
+	return mr_kept_layers_find(k, &of, node, 1, row);
+}
+
 static void open_model(model *m, const char *more)
 {
+	mr_workload of;
+
 	mr_test_job_of(&m->job, BASE, more);
 	MR_CHECK_OK(mr_session_survey(&m->job, &m->s));
-	m->here = (mr_measured_machine){.server = mr_model_server(&m->s)};
+	of = mr_session_workload(&m->s);
+	m->here = (mr_measured_machine){.server = mr_model_server(&of)};
 	m->s.measured = &m->here;
-	MR_CHECK_OK(mr_costs_forecast(&m->s, &m->modelled));
+	MR_CHECK_OK(forecast(m, &m->modelled));
 }
 
 static void close_model(model *m)
@@ -79,16 +98,17 @@ static void close_model(model *m)
 /* Keep times of the layers of @m that are @f, @w and @u times those of the model. */
 static uint32_t keep(model *m, double f, double w, double u, bool anew)
 {
+	mr_workload of = mr_session_workload(&m->s);
 	mr_costs c;
 	uint32_t n = 0;
 
-	MR_CHECK_OK(mr_costs_forecast(&m->s, &c));
+	MR_CHECK_OK(forecast(m, &c));
 	for (uint32_t i = 0; i < m->s.graph->n_nodes; i++) {
 		c.layer[i].f = f * m->modelled.layer[i].f;
 		c.layer[i].w = w * m->modelled.layer[i].w;
 		c.layer[i].u = u * m->modelled.layer[i].u;
 	}
-	MR_CHECK_OK(mr_kept_layers_store(&m->s, &c, anew, &n));
+	MR_CHECK_OK(mr_kept_layers_store(&of, &c, anew, &n));
 	mr_costs_fini(&c);
 	return n;
 }
@@ -97,7 +117,7 @@ static bool recalls_nothing(const model *m)
 {
 	mr_kept_layers *k = mr_kept_layers_open();
 	mr_kept_layer row;
-	bool nothing = !mr_kept_layers_find(k, &m->s, 1, 1, &row);
+	bool nothing = !finds(k, m, 1, &row);
 
 	mr_kept_layers_close(k);
 	return nothing;
@@ -110,7 +130,7 @@ static double factor_of(model *m)
 	double by;
 
 	m->here.kept = mr_kept_layers_open();
-	MR_CHECK_OK(mr_costs_forecast(&m->s, &c));
+	MR_CHECK_OK(forecast(m, &c));
 	by = c.layer[1].f / m->modelled.layer[1].f;
 	mr_costs_fini(&c);
 	mr_measured_machine_fini(&m->here);
@@ -130,10 +150,10 @@ static void other_models_have_the_times_of_layers_that_are_alike(void)
 	CU_ASSERT_DOUBLE_EQUAL(factor_of(&a), 1, 1e-12);
 	CU_ASSERT(keep(&a, 2, 3, 4, false) > 2);
 	a.here.kept = mr_kept_layers_open();
-	MR_CHECK_OK(mr_costs_forecast(&a.s, &got));
+	MR_CHECK_OK(forecast(&a, &got));
 	for (uint32_t i = 0; i < b.s.graph->n_nodes; i++)
-		CU_ASSERT(mr_kept_layers_find(a.here.kept, &b.s, i, 1, &row) && row.samples == 8 && row.threads == 1);
-	CU_ASSERT(!mr_kept_layers_find(a.here.kept, &c.s, 1, 1, &row));
+		CU_ASSERT(finds(a.here.kept, &b, i, &row) && row.samples == 8 && row.threads == 1);
+	CU_ASSERT(!finds(a.here.kept, &c, 1, &row));
 	for (uint32_t i = 0; i < a.s.graph->n_nodes; i++) {
 		CU_ASSERT_DOUBLE_EQUAL(got.layer[i].f, 2 * a.modelled.layer[i].f, 1e-5 * got.layer[i].f);
 		CU_ASSERT_DOUBLE_EQUAL(got.layer[i].i, a.modelled.layer[i].i, 1e-5 * got.layer[i].i);
@@ -159,7 +179,7 @@ static void a_step_inside_counts_once(void)
 	open_model(&a, "model.hidden=[32,32]");
 	keep(&a, 1, 3, 0, false);
 	a.here.kept = mr_kept_layers_open();
-	MR_CHECK_OK(mr_costs_forecast(&a.s, &c));
+	MR_CHECK_OK(forecast(&a, &c));
 	CU_ASSERT_DOUBLE_EQUAL((c.layer[1].w + c.layer[1].u) / (3 * a.modelled.layer[1].w), 1, 1e-4);
 	mr_costs_fini(&c);
 	close_model(&a);
@@ -277,12 +297,14 @@ static void two_at_once(void)
 
 static void without_a_folder_nothing_is_kept(void)
 {
+	mr_workload of;
 	model a;
 	uint32_t n;
 
 	open_model(&a, "model.hidden=[32,32]");
+	of = mr_session_workload(&a.s);
 	setenv("XDG_CACHE_HOME", "/dev/null", 1);
-	MR_CHECK_FAIL(mr_kept_layers_store(&a.s, &a.modelled, false, &n), MR_EIO, "/dev/null/millrace: ");
+	MR_CHECK_FAIL(mr_kept_layers_store(&of, &a.modelled, false, &n), MR_EIO, "/dev/null/millrace: ");
 	CU_ASSERT(recalls_nothing(&a));
 	setenv("XDG_CACHE_HOME", folder, 1);
 	close_model(&a);

@@ -47,11 +47,12 @@ static void fill(const mr_sched_ops *ops, uint32_t micro, size_t w, mr_job *job)
 static mr_status costs_of(void *arg, const mr_plan *plan, mr_stage_cost *out)
 {
 	const mr_session *s = arg;
+	mr_workload of = mr_session_workload(s);
 	mr_costs c;
 
 	CU_ASSERT_EQUAL_FATAL(plan->n_stages, s->plan->n_stages);
-	MR_TRY(mr_costs_at_hand(s, &c));
-	mr_costs_of_stages(s, &c, out);
+	MR_TRY(mr_costs_at_hand(&of, &c));
+	mr_costs_of_stages(&of, &c, out);
 	mr_costs_fini(&c);
 	return MR_OK;
 }

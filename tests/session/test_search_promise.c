@@ -12,8 +12,8 @@
 #include "base/rng.h"
 #include "check.h"
 #include "job/job_help.h"
-#include "session/forecast.h"
 #include "session/memory_plan.h"
+#include "session/session_forecast.h"
 
 #define N_CASES 32
 #define MOST_LIMITS 4u
@@ -93,11 +93,11 @@ static figures look(one_case *c, const char *system, const char *options, uint64
 	if (load(c, system, options, limit, &job) != MR_OK)
 		return out;
 	if (mr_session_open_beside(&job, &c->base, &s) == MR_OK) {
-		MR_CHECK_OK(mr_forecast_init(&f, &s));
+		MR_CHECK_OK(mr_session_forecast(&s, &f));
 		MR_CHECK_OK(mr_memory_plan_of(&s, 0, &m));
 		CU_ASSERT_EQUAL(m.bytes[MR_MEMORY_WORKERS], f.bytes);
 		out = (figures){.step = f.step_s, .bytes = f.bytes, .total = m.total};
-		if (mr_forecast_fits(&f) != MR_OK)
+		if (mr_session_forecast_fits(&s, &f) != MR_OK)
 			out.step = INFINITY;
 		/* What fits is what mr_session_open lets through, as long as the workers have no limit of their own. */
 		CU_ASSERT(workers_limit || (mr_memory_plan_fits(&m, &s) == MR_OK) == (out.step < INFINITY));
@@ -118,6 +118,7 @@ static double draw(unsigned k, unsigned what, double least, double most)
 static void write_costs(unsigned k, one_case *c)
 {
 	mr_session s;
+	mr_workload of;
 	mr_costs costs;
 	mr_job job;
 	double dear[4];
@@ -125,7 +126,8 @@ static void write_costs(unsigned k, one_case *c)
 	c->costs[0] = 0;
 	MR_CHECK_OK(load(c, "1f1b", "", 0, &job));
 	MR_CHECK_OK(mr_session_survey(&job, &s));
-	MR_CHECK_OK(mr_costs_alloc(&s, &costs));
+	of = mr_session_workload(&s);
+	MR_CHECK_OK(mr_costs_alloc(&of, &costs));
 	for (unsigned i = 0; i < 4; i++)
 		dear[i] = k % 2 ? draw(k, 2000 + i, 0.1, 10) : 1;
 	for (uint32_t i = 0; i < s.graph->n_nodes; i++) {
@@ -140,7 +142,7 @@ static void write_costs(unsigned k, one_case *c)
 	costs.hop_s = k % 3 ? 0 : draw(k, 1000, 1e-7, 2e-5);
 	costs.remote.read_s = k % 4 ? 0 : 1e-8;
 	snprintf(c->costs, sizeof(c->costs), "/tmp/mr-promise-%d.csv", (int)getpid());
-	MR_CHECK_OK(mr_costs_write(c->costs, &s, &costs));
+	MR_CHECK_OK(mr_costs_write(c->costs, &of, &costs));
 	mr_costs_fini(&costs);
 	mr_session_close(&s);
 	mr_job_fini(&job);
@@ -248,7 +250,7 @@ static figures open_in(const char *system, uint64_t limit)
 	mr_test_job_of(&job, base, sets);
 	MR_CHECK_OK(mr_session_survey(&job, &s));
 	MR_CHECK_OK(mr_memory_plan_of(&s, 0, &m));
-	MR_CHECK_OK(mr_forecast_init(&f, &s));
+	MR_CHECK_OK(mr_session_forecast(&s, &f));
 	out = (figures){.step = f.step_s, .bytes = f.bytes, .total = m.total};
 	mr_forecast_fini(&f);
 	mr_session_close(&s);
