@@ -19,7 +19,7 @@
 #include "choose/auto_internal.h"
 #include "job/job.h"
 #include "profile/profile.h"
-#include "session/cost_model.h"
+#include "costs/cost_model.h"
 
 enum { MAX_SETTINGS = 12, N_SIZES = 3, N_BEST = 8, MAX_ROWS = 24, VERIFIED = 3 };
 

@@ -11,7 +11,7 @@
 #include "checkpoint/identity.h"
 #include "ir/endless.h"
 #include "session/average_trigger.h"
-#include "session/costs.h"
+#include "costs/costs.h"
 #include "session/objective_report.h"
 
 #define OPTION_ROOM 128 /* of one system option's value as text */

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "timing/metrics.h"
-#include "session/cost_model.h"
-#include "session/measured_machine.h"
+#include "costs/cost_model.h"
+#include "costs/measured_machine.h"
 #include "session/session_forecast.h"
 
 /* Instructions of all plans that are tried, each of which takes as long to open and lay out as EACH instructions. */

@@ -3,7 +3,7 @@
  *
  * For a model, a batch and a machine it chooses workers, threads of each, micro-batches, system, replicas of stages and
  * recomputation; the cut is the automatic one of each. All of a candidate is real: its plan is made, lowered and
- * checked, and walked with the costs of the model (session/cost_model.h) or measured ones, and its memory is that of
+ * checked, and walked with the costs of the model (costs/cost_model.h) or measured ones, and its memory is that of
  * the engine's layout. Sequential training and data parallelism are candidates like all others.
  *
  * Branch and bound: the work of a step over the workers, and the chain of a micro-batch through the model, are a lower

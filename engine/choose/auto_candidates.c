@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "choose/auto_internal.h"
-#include "session/cost_model.h"
+#include "costs/cost_model.h"
 
 /* Instructions of a plan that is tried. */
 #define MOST_OF_ONE (1u << 19)

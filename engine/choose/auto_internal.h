@@ -4,7 +4,7 @@
 
 #include "choose/auto.h"
 #include "session/session_forecast.h"
-#include "session/measured_machine.h"
+#include "costs/measured_machine.h"
 
 /* Measured times over predicted ones of a layer: of forward passes, of backward passes, of steps. */
 typedef struct mr_auto_factor {

@@ -5,7 +5,7 @@
 
 #include "choose/auto_internal.h"
 #include "planner/suffix_cuts.h"
-#include "session/interval_costs.h"
+#include "costs/interval_costs.h"
 
 /* Candidates that are improved, and tries to improve one. */
 #define BASES      4u

@@ -6,8 +6,8 @@
 
 #include "timing/metrics.h"
 #include "timing/walk_trace.h"
-#include "session/cost_model.h"
-#include "session/measured_machine.h"
+#include "costs/cost_model.h"
+#include "costs/measured_machine.h"
 #include "session/session_forecast.h"
 #include "sim/sim.h"
 

@@ -7,7 +7,7 @@
  * it as one. Each has the plan, the cut and the memory layout that train would give it. A system whose users choose the
  * chunks of a worker is a row with its default and a row with as many as the model's cut points allow. The baseline is
  * sequential, with a step as one micro-batch and all cores of the machine inside each operator; times that were
- * measured with another number of threads are changed by the ratio of the model's (session/cost_model.h).
+ * measured with another number of threads are changed by the ratio of the model's (costs/cost_model.h).
  */
 #ifndef MR_CHOOSE_COMPARE_H
 #define MR_CHOOSE_COMPARE_H
@@ -16,7 +16,7 @@
 
 #include "job/job.h"
 #include "session/margins.h"
-#include "session/costs.h"
+#include "costs/costs.h"
 #include "session/session.h"
 #include "ir/trace.h"
 #include "schedules/registry.h"

@@ -16,7 +16,7 @@
 #include "outline/plan_kernels.h"
 #include "outline/plan_layers.h"
 #include "outline/plan_report.h"
-#include "session/measured_machine.h"
+#include "costs/measured_machine.h"
 #include "session/session_forecast.h"
 #include "session/objective_report.h"
 

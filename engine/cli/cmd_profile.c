@@ -5,7 +5,7 @@
 
 #include "base/str.h"
 #include "cli/args.h"
-#include "session/team_costs.h"
+#include "costs/team_costs.h"
 #include "session/team_profile.h"
 #include "cli/open_config.h"
 #include "observe/layer_classes.h"
@@ -13,8 +13,8 @@
 #include "host/probe.h"
 #include "report/table.h"
 #include "profile/profile.h"
-#include "session/kept_layers.h"
-#include "session/measured_machine.h"
+#include "costs/kept_layers.h"
+#include "costs/measured_machine.h"
 
 typedef struct view {
 	const mr_session *s;

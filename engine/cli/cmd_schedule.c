@@ -14,7 +14,7 @@
 #include "outline/schedule_report.h"
 #include "planner/make_plan.h"
 #include "schedules/registry.h"
-#include "session/forecast.h"
+#include "costs/forecast.h"
 #include "sim/cost_csv.h"
 
 #define MAX_COSTS ((size_t)4 << 20) /* bytes of a file of costs */

@@ -12,8 +12,8 @@
 set(MILLRACE_TEST_PREFIX "" CACHE STRING "Put in front of the names and labels of tests")
 # Not cached: a build folder from before a folder of tests came would leave its tests out.
 set(MR_TEST_FOLDERS base token ir timing lower host nn mitigate data schedules planner models sim store link stage
-  weights exec replay profile job config session checkpoint choose report observe training cli theory flamegraph system
-  layers perf)
+  weights exec replay profile job config costs session checkpoint choose report observe training cli theory flamegraph
+  system layers perf)
 set(MILLRACE_TEST_ONLY "" CACHE STRING "Folders whose tests are built; empty: all")
 if(MILLRACE_TEST_ONLY)
   set(MR_TEST_FOLDERS ${MILLRACE_TEST_ONLY})
@@ -99,13 +99,15 @@ function(mr_tests layer)
   set(library mr_${layer})
   if(layer STREQUAL "system")
     set(library mr_all)
+  elseif(layer STREQUAL "costs")
+    set(library mr_session) # which fills the workloads that its tests time
   endif()
   file(GLOB suites CONFIGURE_DEPENDS ${dir}/test_*.c ${dir}/slow_*.c ${dir}/long_*.c)
   file(GLOB helpers CONFIGURE_DEPENDS ${dir}/*.c)
   # Helpers of a layer below.
   if(layer STREQUAL "cli")
     list(APPEND helpers ${CMAKE_SOURCE_DIR}/tests/config/config_help.c)
-  elseif(layer MATCHES "^(session|checkpoint|choose|system)$")
+  elseif(layer MATCHES "^(costs|session|checkpoint|choose|system)$")
     list(APPEND helpers ${CMAKE_SOURCE_DIR}/tests/job/job_help.c)
     if(layer STREQUAL "checkpoint")
       list(APPEND helpers ${CMAKE_SOURCE_DIR}/tests/store/ckpt_help.c)

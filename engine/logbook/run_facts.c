@@ -17,8 +17,8 @@
 #include "timing/walk_trace.h"
 #include "logbook/machine_picture.h"
 #include "report/table.h"
-#include "session/cost_model.h"
-#include "session/forecast.h"
+#include "costs/cost_model.h"
+#include "costs/forecast.h"
 #include "session/worker_text.h"
 
 #define MOST_RECORDS 1500 /* of a timeline */

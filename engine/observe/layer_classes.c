@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "report/table.h"
-#include "session/cost_model.h"
+#include "costs/cost_model.h"
 
 #define LEAST_S 0.5e-6 /* less is the clock's own: the layer before does the work */
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "session/cost_model.h"
+#include "costs/cost_model.h"
 
 /* F, I and W of a layer, or sums of them. */
 typedef struct work {

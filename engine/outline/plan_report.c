@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 #include "session/objective_report.h"
-#include "session/measured_machine.h"
+#include "costs/measured_machine.h"
 #include "session/memory_plan.h"
 #include "report/output.h"
 #include "outline/plan_bits.h"

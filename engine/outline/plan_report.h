@@ -1,5 +1,5 @@
 /*
- * plan_report.h - reports the forecast of a configuration on its machine (session/forecast.h): tables and a picture.
+ * plan_report.h - reports the forecast of a configuration on its machine (costs/forecast.h): tables and a picture.
  */
 #ifndef MR_OUTLINE_PLAN_REPORT_H
 #define MR_OUTLINE_PLAN_REPORT_H

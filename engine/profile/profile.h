@@ -16,7 +16,7 @@
  * refuse.
  *
  * A layer that has caches to itself is faster than in a run. So by default the plan runs as well, to measure its
- * instructions (profile_live.h), and the times of the layers are scaled to match them (session/costs_live.h).
+ * instructions (profile_live.h), and the times of the layers are scaled to match them (costs/costs_live.h).
  */
 #ifndef MR_PROFILE_PROFILE_H
 #define MR_PROFILE_PROFILE_H

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "session/costs.h"
+#include "costs/costs.h"
 #include "session/objective_report.h"
 #include "session/memory_plan.h"
 #include "session/session_internal.h"

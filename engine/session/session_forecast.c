@@ -1,7 +1,7 @@
 #include "session/session_forecast.h"
 
 #include "base/str.h"
-#include "session/cost_model.h"
+#include "costs/cost_model.h"
 #include "session/memory_plan.h"
 
 mr_status mr_session_forecast_memory(const mr_session *s, mr_forecast *f)

@@ -2,7 +2,7 @@
 #ifndef MR_SESSION_SESSION_FORECAST_H
 #define MR_SESSION_SESSION_FORECAST_H
 
-#include "session/forecast.h"
+#include "costs/forecast.h"
 #include "session/session.h"
 
 /** Forecast time and memory of the open session @s, with measured costs, or else those of a model (cost_model.h). The

@@ -5,7 +5,7 @@
 
 #include "host/clock.h"
 #include "session/average_trigger.h"
-#include "session/costs.h"
+#include "costs/costs.h"
 #include "job/machine.h"
 #include "session/plan_file.h"
 #include "session/session_internal.h"

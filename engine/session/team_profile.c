@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "session/team_costs.h"
+#include "costs/team_costs.h"
 
 static mr_status measure_size(const mr_session *s, uint32_t threads, double seconds, mr_team_costs *t)
 {

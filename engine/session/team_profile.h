@@ -2,7 +2,7 @@
 #ifndef MR_SESSION_TEAM_PROFILE_H
 #define MR_SESSION_TEAM_PROFILE_H
 
-#include "session/costs.h"
+#include "costs/costs.h"
 #include "session/session.h"
 
 /** Measure 1, 2, 4 .. threads, up to those of an L3, of a node and of the machine of @s, @seconds each, into @c.

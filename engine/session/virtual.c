@@ -6,7 +6,7 @@
 
 #include "lower/steal.h"
 #include "planner/make_plan.h"
-#include "session/cost_model.h"
+#include "costs/cost_model.h"
 #include "session/memory_plan.h"
 #include "sim/duration.h"
 #include "sim/stream.h"

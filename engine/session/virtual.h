@@ -9,7 +9,7 @@
 #ifndef MR_SESSION_VIRTUAL_H
 #define MR_SESSION_VIRTUAL_H
 
-#include "session/costs.h"
+#include "costs/costs.h"
 #include "session/session.h"
 #include "sim/sim_options.h"
 #include "replay/replay.h"

@@ -5,7 +5,7 @@
  * file with other words, or a damaged one, is ignored with a sentence on standard error. It is replaced as a whole,
  * under a lock of its folder, so what two processes keep at once is both kept.
  *
- * The file is kept-layers.csv (store/kept_path.h). session/kept_layers.h says what the rows are.
+ * The file is kept-layers.csv (store/kept_path.h). costs/kept_layers.h says what the rows are.
  */
 #ifndef MR_STORE_KEPT_ROWS_H
 #define MR_STORE_KEPT_ROWS_H

@@ -23,7 +23,7 @@
 #include "observe/worker_window.h"
 #include "report/metrics_log.h"
 #include "report/table.h"
-#include "session/measured_machine.h"
+#include "costs/measured_machine.h"
 #include "session/session.h"
 #include "session/virtual.h"
 
@@ -192,7 +192,7 @@ void mr_train_look_at_cpus(mr_train *t);
 mr_status mr_train_status(mr_train *t, mr_run_status *out) MR_MUST_USE;
 /** What the workers reached, at the end; empty of a simulated training. Measures the machine's bandwidths where
  * processor events were counted or the training was long; in a busy second the kept ones are taken, and the peak with
- * them where none is configured (session/measured_machine.h). */
+ * them where none is configured (costs/measured_machine.h). */
 mr_roofline mr_train_roofline(mr_train *t);
 /** What was counted, a row each stage and operation; the caller frees *@rows, which is NULL where nothing was to be
  * counted. @missing: what is not known, "" if nothing. Errors: MR_ERESOURCE. */

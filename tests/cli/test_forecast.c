@@ -5,15 +5,15 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "session/costs.h"
-#include "session/costs_live.h"
+#include "costs/costs.h"
+#include "costs/costs_live.h"
 #include "session/session_forecast.h"
 #include "outline/plan_report.h"
 #include "config/config_help.h"
 #include "host/memory.h"
 #include "timing/walk.h"
 #include "profile/profile.h"
-#include "session/team_costs.h"
+#include "costs/team_costs.h"
 
 #define GPT                                                                                                            \
 	"model = { name = \"gpt\"; layers = 2; width = 16; heads = 2; context = 8; %s };\n"                            \

@@ -10,7 +10,7 @@
 #include "job/job_help.h"
 #include "planner/make_plan.h"
 #include "schedules/registry.h"
-#include "session/costs.h"
+#include "costs/costs.h"
 #include "session/session.h"
 
 #define WORKERS 2

@@ -1,8 +1,8 @@
-#include "session/interval_costs.h"
+#include "costs/interval_costs.h"
 
 #include <stdlib.h>
 
-#include "session/cost_model.h"
+#include "costs/cost_model.h"
 
 /* Of all layers before one. */
 struct mr_interval_sums {

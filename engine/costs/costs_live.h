@@ -7,10 +7,10 @@
  * number if the plan has B. Steps, reductions, norms and averages are replaced if the plan has them. Other times
  * stay as they were measured.
  */
-#ifndef MR_SESSION_COSTS_LIVE_H
-#define MR_SESSION_COSTS_LIVE_H
+#ifndef MR_COSTS_COSTS_LIVE_H
+#define MR_COSTS_COSTS_LIVE_H
 
-#include "session/costs.h"
+#include "costs/costs.h"
 
 /** @live: [instructions of all bodies of the plan of @of] seconds, NAN: not measured. Errors: MR_ERESOURCE. */
 mr_status mr_costs_follow_run(const mr_workload *of, const double *live, mr_costs *c) MR_MUST_USE;

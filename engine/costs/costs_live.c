@@ -1,4 +1,4 @@
-#include "session/costs_live.h"
+#include "costs/costs_live.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* test_kept_layers.c - measured times that correct predictions: which layers, by how much, and which files are refused.
  */
-#include "session/kept_layers.h"
+#include "costs/kept_layers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #include "base/result.h"
 #include "check.h"
 #include "job/job_help.h"
-#include "session/cost_model.h"
-#include "session/measured_machine.h"
+#include "costs/cost_model.h"
+#include "costs/measured_machine.h"
 #include "session/session.h"
 #include "store/kept_path.h"
 

@@ -30,12 +30,12 @@
  *	crowd_f, crowd_b  factor    slowdown of F and of backward passes if each worker hosts every
  *	                            stage, and so goes through all weights and gradients
  */
-#ifndef MR_SESSION_COSTS_H
-#define MR_SESSION_COSTS_H
+#ifndef MR_COSTS_COSTS_H
+#define MR_COSTS_COSTS_H
 
 #include "ir/cost.h"
 #include "profile/profile.h"
-#include "session/workload.h"
+#include "costs/workload.h"
 
 typedef struct mr_layer_cost {
 	double f, i, w; /* seconds a micro-batch */

@@ -1,4 +1,4 @@
-#include "session/team_costs.h"
+#include "costs/team_costs.h"
 
 #include <math.h>
 #include <stdlib.h>

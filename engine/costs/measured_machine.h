@@ -8,13 +8,13 @@
  * measurement was disturbed (host/bandwidth.h), bandwidths and peaks are those of the last one that was not, which is
  * kept (store/kept_machine.h). They are for predictions alone: no order, cut or weight follows from them.
  */
-#ifndef MR_SESSION_MEASURED_MACHINE_H
-#define MR_SESSION_MEASURED_MACHINE_H
+#ifndef MR_COSTS_MEASURED_MACHINE_H
+#define MR_COSTS_MEASURED_MACHINE_H
 
 #include "host/bandwidth.h"
 #include "host/server.h"
 #include "host/topo.h"
-#include "session/kept_layers.h"
+#include "costs/kept_layers.h"
 
 typedef struct mr_measured_machine {
 	mr_server server;

@@ -5,10 +5,10 @@
  * that were measured a time is interpolated, as a power of the threads; beyond them none is known, and the model
  * (cost_model.h) says how it goes on.
  */
-#ifndef MR_SESSION_TEAM_COSTS_H
-#define MR_SESSION_TEAM_COSTS_H
+#ifndef MR_COSTS_TEAM_COSTS_H
+#define MR_COSTS_TEAM_COSTS_H
 
-#include "session/costs.h"
+#include "costs/costs.h"
 
 #define MR_TEAM_SIZES 16u
 

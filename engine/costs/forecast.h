@@ -4,11 +4,11 @@
  * Sizes are those of the engine: the run is built (mr_run_create) but none of its memory is touched. Times come from
  * walking the lowered plan with the costs of its stages.
  */
-#ifndef MR_SESSION_FORECAST_H
-#define MR_SESSION_FORECAST_H
+#ifndef MR_COSTS_FORECAST_H
+#define MR_COSTS_FORECAST_H
 
 #include "exec/run.h"
-#include "session/costs.h"
+#include "costs/costs.h"
 #include "sim/shared.h"
 #include "timing/walk.h"
 

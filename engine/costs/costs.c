@@ -1,11 +1,11 @@
-#include "session/costs.h"
+#include "costs/costs.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "session/costs_live.h"
-#include "session/team_costs.h"
+#include "costs/costs_live.h"
+#include "costs/team_costs.h"
 #include "weights/replicas.h"
 
 #define UPDATE_PASSES 7 /* as in mr_partition_cost */

@@ -8,7 +8,7 @@
  *	peak     of a core in the type of the products
  *	e        MR_MODEL_EFFICIENCY, less for small products: a thread whose part of a product is m x n with sums of
  *	         l terms reaches m / (m + 7) n / (n + 4) l / (l + 7) of it, as one core does (fitted to f32 products of
- *	         64 to 512 columns and 2 to 512 rows; session.cost_model has them). And less where threads have no
+ *	         64 to 512 columns and 2 to 512 rows; costs.cost_model has them). And less where threads have no
  *	         work: results come in pieces of MR_MODEL_PIECE elements, so 5 pieces take 2 threads 3 turns
  *	bytes    inputs, outputs, weights, gradients and state that the pass reads and writes
  *	rate     none where what a worker touches again and again fits its second caches; the L3's of k cores where it
@@ -28,11 +28,11 @@
  * scale, not how fast it is. No layer was measured, but where the constants were, layers
  * that are like one that an earlier profile of this machine has kept take the times of that (kept_layers.h).
  */
-#ifndef MR_SESSION_COST_MODEL_H
-#define MR_SESSION_COST_MODEL_H
+#ifndef MR_COSTS_COST_MODEL_H
+#define MR_COSTS_COST_MODEL_H
 
 #include "host/server.h"
-#include "session/costs.h"
+#include "costs/costs.h"
 
 #define MR_MODEL_EFFICIENCY 0.8
 #define MR_MODEL_PIECE 1024.0

@@ -11,10 +11,10 @@
  * It serves predictions alone. Orders, cuts and weights of a training follow from its configuration and nominal costs,
  * or from the file of costs that the configuration names.
  */
-#ifndef MR_SESSION_KEPT_LAYERS_H
-#define MR_SESSION_KEPT_LAYERS_H
+#ifndef MR_COSTS_KEPT_LAYERS_H
+#define MR_COSTS_KEPT_LAYERS_H
 
-#include "session/costs.h"
+#include "costs/costs.h"
 #include "store/kept_rows.h"
 
 typedef struct mr_kept_layers mr_kept_layers;

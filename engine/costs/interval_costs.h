@@ -6,10 +6,10 @@
  * before each one are made once, so a question takes no time. The workers of a node do not share its memory here: the
  * simulation of the finished plan lets them.
  */
-#ifndef MR_SESSION_INTERVAL_COSTS_H
-#define MR_SESSION_INTERVAL_COSTS_H
+#ifndef MR_COSTS_INTERVAL_COSTS_H
+#define MR_COSTS_INTERVAL_COSTS_H
 
-#include "session/costs.h"
+#include "costs/costs.h"
 
 typedef struct mr_interval_sums mr_interval_sums;
 

@@ -4,8 +4,8 @@
  * Costs (costs.h) and the model of costs (cost_model.h) take what they need as this plain struct, which borrows all of
  * it; mr_session_workload fills it for a session.
  */
-#ifndef MR_SESSION_WORKLOAD_H
-#define MR_SESSION_WORKLOAD_H
+#ifndef MR_COSTS_WORKLOAD_H
+#define MR_COSTS_WORKLOAD_H
 
 #include "host/place.h"
 #include "host/topo.h"

@@ -1,4 +1,4 @@
-#include "session/kept_layers.h"
+#include "costs/kept_layers.h"
 
 #include <inttypes.h>
 #include <stdio.h>

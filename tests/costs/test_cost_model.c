@@ -1,5 +1,5 @@
 /* test_cost_model.c - the model of nominal and published costs: against recorded rates, and laws on synthetic hosts. */
-#include "session/cost_model.h"
+#include "costs/cost_model.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "check.h"
 #include "job/job_help.h"
 #include "session/session_forecast.h"
-#include "session/team_costs.h"
+#include "costs/team_costs.h"
 
 /* --- recorded --- */
 

@@ -1,10 +1,10 @@
-#include "session/forecast.h"
+#include "costs/forecast.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "ir/pause.h"
-#include "session/cost_model.h"
+#include "costs/cost_model.h"
 #include "timing/bound.h"
 #include "sim/sim.h"
 

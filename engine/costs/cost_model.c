@@ -1,12 +1,12 @@
-#include "session/cost_model.h"
+#include "costs/cost_model.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/measured_machine.h"
-#include "session/team_costs.h"
+#include "costs/measured_machine.h"
+#include "costs/team_costs.h"
 #include "weights/replicas.h"
 
 #define UPDATE_PASSES 7 /* as in mr_partition_cost */

@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "base/stats.h"
 #include "base/str.h"
-#include "session/team_costs.h"
+#include "costs/team_costs.h"
 
 #define FIRST_WORDS "# millrace costs 1; "
 /* Columns of files that were written before merged W were measured. */

@@ -1,4 +1,4 @@
-#include "session/measured_machine.h"
+#include "costs/measured_machine.h"
 
 #include <math.h>
 #include <stdio.h>
