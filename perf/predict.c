@@ -277,7 +277,7 @@ static void burst(const bench *b, contender *x)
 
 /* --- comparing --- */
 
-enum { N_FIELDS = 6, N_RATES = 10 };
+enum { N_FIELDS = sizeof(mr_stage_cost) / sizeof(double), N_RATES = 10 };
 
 static double *rate(mr_costs *c, int i)
 {
@@ -289,7 +289,6 @@ static double *rate(mr_costs *c, int i)
 
 static void median_costs(bench *b, int kind, int place, mr_costs *out)
 {
-	_Static_assert(sizeof(mr_layer_cost) == N_FIELDS * sizeof(double), "only times");
 	mr_workload of = mr_session_workload(&b->base);
 	mr_costs *from = b->costs[kind][place];
 	size_t n = b->n_costs[kind][place];

@@ -105,13 +105,8 @@ static mr_status costs_for(const search *s, const mr_workload *of, mr_costs *out
 	MR_TRY(mr_costs_forecast(&at, s->share, out));
 	for (uint32_t n = 0; n < at.graph->n_nodes; n++) {
 		mr_auto_factor k = factor_of(s, n, at.place->worker[0].n_threads);
-		mr_layer_cost *l = &out->layer[n];
 
-		l->f *= k.f;
-		l->i *= k.b;
-		l->w *= k.b;
-		l->g *= k.b;
-		l->u *= k.u;
+		mr_cost_scale(&out->layer[n], &(mr_stage_cost){.f = k.f, .i = k.b, .w = k.b, .u = k.u});
 	}
 	return MR_OK;
 }

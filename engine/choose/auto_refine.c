@@ -39,6 +39,7 @@ static double in_flight(const ask *a, const mr_cut_stage *g)
 
 static mr_cut_option option_of(const ask *a, const mr_cut_stage *g, const mr_interval_cost *c, bool recompute)
 {
+	const mr_stage_cost *t = &c->time;
 	bool far = g->worker && a->node[g->worker - 1] != a->node[g->worker];
 	bool spread = a->node[g->worker] != a->node[g->worker + g->replicas - 1];
 	double r = g->replicas, flight = in_flight(a, g), commits = a->flush ? 1 : fmax(1, a->n_micro / r);
@@ -47,10 +48,10 @@ static mr_cut_option option_of(const ask *a, const mr_cut_stage *g, const mr_int
 
 	return (mr_cut_option){
 		.time = a->n_micro *
-				(c->f + c->i + c->w + (recompute ? c->f : 0) +
+				(t->f + t->i + t->w + (recompute ? t->f : 0) +
 				 c->in * (far ? a->costs.far_s : a->costs.near_s)) /
 				r +
-			commits * c->u + sums,
+			commits * t->u + sums,
 		.bytes = (versions + 1 + a->state) * c->weights +
 			 (recompute && flight > 1 ? flight * c->in / 2 + c->kept : flight * c->kept),
 		.recompute = recompute,

@@ -221,11 +221,11 @@ static mr_status print_teams(const mr_session *s, const mr_team_costs *t)
 	}
 	MR_TRY(mr_table_create(columns, 1 + t->n, &table));
 	for (uint32_t i = 0; i < t->n_layers; i++) {
-		const mr_layer_cost *one = &t->layer[0][i];
+		const mr_stage_cost *one = &t->layer[0][i];
 
 		mr_table_put(table, "%s", s->graph->nodes[i].name);
 		for (uint32_t k = 0; k < t->n; k++) {
-			const mr_layer_cost *l = &t->layer[k][i];
+			const mr_stage_cost *l = &t->layer[k][i];
 			double ms = 1e3 * (l->f + l->i + l->w), first = 1e3 * (one->f + one->i + one->w);
 
 			mr_table_put(table, "%.4f x%.2f", ms, ms > 0 ? first / ms : 1);

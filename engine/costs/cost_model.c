@@ -246,7 +246,7 @@ static double step_seconds(const team *t, double bytes)
 	       mr_server_barrier_ns(t->m, k) / 1e9;
 }
 
-static void cost_layer(const mr_workload *of, const team *t, uint32_t node, mr_layer_cost *c, mr_layer_bytes *b)
+static void cost_layer(const mr_workload *of, const team *t, uint32_t node, mr_stage_cost *c, mr_stage_cost *b)
 {
 	work w = work_of(of, node);
 	bool loss = of->graph->nodes[node].ops->loss;
@@ -256,7 +256,7 @@ static void cost_layer(const mr_workload *of, const team *t, uint32_t node, mr_l
 		*into[k] = w.bytes[k] > 0 && !(loss && k) ? seconds(t, w.flops[k], w.bytes[k], w.elements[k],
 								    w.columns[k]) : 0;
 	c->u = w.step_bytes > 0 ? step_seconds(t, w.step_bytes) : 0;
-	*b = (mr_layer_bytes){.f = t->memory_pass * w.bytes[0],
+	*b = (mr_stage_cost){.f = t->memory_pass * w.bytes[0],
 			      .i = loss ? 0 : t->memory_pass * w.bytes[1],
 			      .w = loss ? 0 : t->memory_pass * w.bytes[2],
 			      .u = t->memory_step * w.step_bytes};
@@ -286,10 +286,10 @@ static void rates_of_bytes(const mr_workload *of, const mr_server *m, const team
 }
 
 /* What was measured of a layer like @node, in place of @c, what the model has for it. False: nothing was. */
-static bool recall(const mr_workload *of, const team *t, uint32_t node, mr_layer_cost *c)
+static bool recall(const mr_workload *of, const team *t, uint32_t node, mr_stage_cost *c)
 {
-	mr_layer_cost was = {0};
-	mr_layer_bytes ignored = {0};
+	mr_stage_cost was = {0};
+	mr_stage_cost ignored = {0};
 	mr_workload at = *of;
 	mr_kept_layer l;
 	team then = *t;
@@ -370,31 +370,35 @@ static double ratio(double is, double was)
 	return was > 0 ? is / was : 1;
 }
 
+static mr_stage_cost ratios(const mr_stage_cost *is, const mr_stage_cost *was)
+{
+	return (mr_stage_cost){.f = ratio(is->f, was->f), .i = ratio(is->i, was->i), .w = ratio(is->w, was->w),
+			       .u = ratio(is->u, was->u)};
+}
+
 /* How many times as long as by @from threads layer @node takes by teams of *@to threads, as measured; *@to becomes the
  * nearest number that was. @from: those of the other costs. */
-static mr_layer_cost team_ratio(const mr_team_costs *t, uint32_t node, uint32_t from, uint32_t *to)
+static mr_stage_cost team_ratio(const mr_team_costs *t, uint32_t node, uint32_t from, uint32_t *to)
 {
 	uint32_t by = from;
-	mr_layer_cost was, is;
+	mr_stage_cost was, is;
 
 	if (!t || !t->n) {
 		*to = from;
-		return (mr_layer_cost){.f = 1, .i = 1, .w = 1, .u = 1};
+		return (mr_stage_cost){.f = 1, .i = 1, .w = 1, .u = 1};
 	}
 	was = mr_team_costs_at(t, node, &by);
 	is = mr_team_costs_at(t, node, to);
-	return (mr_layer_cost){.f = ratio(is.f, was.f), .i = ratio(is.i, was.i), .w = ratio(is.w, was.w),
-			       .u = ratio(is.u, was.u)};
+	return ratios(&is, &was);
 }
 
 /* Change @l by the ratio of the model's times of layer @node and by the measured @by. */
-static void change(mr_layer_cost *l, const mr_layer_cost *by, const mr_layer_cost *is, const mr_layer_cost *was)
+static void change(mr_stage_cost *l, const mr_stage_cost *by, const mr_stage_cost *is, const mr_stage_cost *was)
 {
-	l->f *= by->f * ratio(is->f, was->f);
-	l->i *= by->i * ratio(is->i, was->i);
-	l->g *= by->w * ratio(is->w, was->w);
-	l->w *= by->w * ratio(is->w, was->w);
-	l->u *= by->u * ratio(is->u, was->u);
+	mr_stage_cost times = ratios(is, was);
+
+	mr_cost_scale(&times, by);
+	mr_cost_scale(l, &times);
 }
 
 /* The team of worker @w as measured: with the nearest number of threads that was. */
@@ -431,8 +435,8 @@ mr_status mr_costs_rescale(mr_costs *c, const mr_workload *of)
 	for (uint32_t i = 0; from && to && i < of->graph->n_nodes; i++) {
 		uint16_t w = worker_of(of, i);
 		uint32_t k = of->place->worker[w].n_threads;
-		mr_layer_cost was = {0}, is = {0}, by = team_ratio(c->teams, i, c->threads, &k);
-		mr_layer_bytes ignored = {0};
+		mr_stage_cost was = {0}, is = {0}, by = team_ratio(c->teams, i, c->threads, &k);
+		mr_stage_cost ignored = {0};
 
 		cost_layer(&measured, &from[w], i, &was, &ignored);
 		cost_layer(of, &to[w], i, &is, &ignored);
@@ -470,13 +474,13 @@ static team team_at(const mr_workload *of, const mr_server *m, uint32_t threads,
 	return t;
 }
 
-mr_layer_cost mr_model_layer(const mr_workload *of, int64_t samples, uint32_t threads, mr_model_level level,
+mr_stage_cost mr_model_layer(const mr_workload *of, int64_t samples, uint32_t threads, mr_model_level level,
 			     uint32_t node)
 {
 	mr_server m = mr_model_server(of);
 	team t = team_at(of, &m, threads, level);
-	mr_layer_bytes ignored = {0};
-	mr_layer_cost c = {0}, was = {0};
+	mr_stage_cost ignored = {0};
+	mr_stage_cost c = {0}, was = {0};
 	mr_workload at = *of;
 
 	at.samples = samples;
@@ -484,13 +488,14 @@ mr_layer_cost mr_model_layer(const mr_workload *of, int64_t samples, uint32_t th
 	recall(&at, &t, node, &c);
 	if (of->costs) {
 		uint32_t measured = of->costs->threads ? of->costs->threads : threads, k = threads;
-		mr_layer_cost by = team_ratio(of->costs->teams, node, measured, &k), l = of->costs->layer[node];
+		mr_stage_cost by = team_ratio(of->costs->teams, node, measured, &k), l = of->costs->layer[node];
 
 		t = team_at(of, &m, k, level);
 		at.samples = of->costs->samples;
 		cost_layer(&at, &t, node, &was, &ignored);
 		change(&l, &by, &c, &was);
-		c = (mr_layer_cost){.f = l.f, .i = l.i, .w = l.w, .u = l.u};
+		l.g = 0;
+		c = l;
 	}
 	return c;
 }
@@ -500,7 +505,7 @@ mr_model_least mr_model_least_of(const mr_workload *of, int64_t samples, uint32_
 	mr_model_least least = {0};
 
 	for (uint32_t i = 0; i < of->graph->n_nodes; i++) {
-		mr_layer_cost c = mr_model_layer(of, samples, threads, MR_MODEL_L2, i);
+		mr_stage_cost c = mr_model_layer(of, samples, threads, MR_MODEL_L2, i);
 
 		least.micro += c.f + c.i + c.w;
 		least.commit += c.u;

@@ -66,7 +66,7 @@ typedef enum mr_model_level { MR_MODEL_L2, MR_MODEL_L3, MR_MODEL_MEMORY, MR_MODE
 
 /** Seconds of layer @node with micro-batches of @samples samples and @threads threads, if all that their worker uses is
  * at @level; with measured costs, those by the ratio of the model's. Plan and place of @of do not count. */
-mr_layer_cost mr_model_layer(const mr_workload *of, int64_t samples, uint32_t threads, mr_model_level level,
+mr_stage_cost mr_model_layer(const mr_workload *of, int64_t samples, uint32_t threads, mr_model_level level,
 			     uint32_t node);
 
 /* What no plan can undercut. */

@@ -15,14 +15,22 @@
 
 mr_status mr_costs_alloc(const mr_workload *of, mr_costs *out)
 {
-	*out = (mr_costs){.layer = calloc(of->graph->n_nodes, sizeof(*out->layer)), .samples = of->samples};
-	return out->layer ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the costs of %u layers", of->graph->n_nodes);
+	uint32_t n = of->graph->n_nodes;
+
+	*out = (mr_costs){.layer = calloc(n, sizeof(*out->layer)),
+			  .spreads = calloc(n, sizeof(*out->spreads)),
+			  .samples = of->samples};
+	if (out->layer && out->spreads)
+		return MR_OK;
+	mr_costs_fini(out);
+	return mr_fail(MR_ERESOURCE, "no memory for the costs of %u layers", n);
 }
 
 void mr_costs_fini(mr_costs *c)
 {
 	free(c->layer);
 	free(c->bytes);
+	free(c->spreads);
 	if (c->owns_teams)
 		mr_team_costs_destroy(c->teams);
 	*c = (mr_costs){0};
@@ -93,10 +101,7 @@ static void add_crowding(const mr_workload *of, const mr_costs *c, mr_stage_cost
 		double part = crowding(of, i), f = c->crowd_f > 0 ? 1 + part * (c->crowd_f - 1) : 1;
 		double b = c->crowd_b > 0 ? 1 + part * (c->crowd_b - 1) : 1;
 
-		stage[i].f *= f;
-		stage[i].i *= b;
-		stage[i].w *= b;
-		stage[i].g *= b;
+		mr_cost_scale(&stage[i], &(mr_stage_cost){.f = f, .i = b, .w = b, .u = 1});
 	}
 }
 
@@ -199,12 +204,8 @@ static void add_memory(const mr_workload *of, const mr_costs *c, mr_stage_cost *
 {
 	for (uint16_t i = 0; i < of->partition->n_stages; i++) {
 		memory[i] = (mr_stage_cost){0};
-		for (uint32_t n = of->partition->first[i]; c->bytes && n < of->partition->first[i + 1]; n++) {
-			memory[i].f += c->bytes[n].f;
-			memory[i].i += c->bytes[n].i;
-			memory[i].w += c->bytes[n].w;
-			memory[i].u += c->bytes[n].u;
-		}
+		for (uint32_t n = of->partition->first[i]; c->bytes && n < of->partition->first[i + 1]; n++)
+			mr_cost_add(&memory[i], &c->bytes[n]);
 		/* sums and norms go through the gradients that U reads */
 		if (of->plan && memory[i].u > 0) {
 			memory[i].r = SUM_PASSES * param_bytes(of, i) * (mr_plan_partial_sums(of->plan, i) - 1);
@@ -252,13 +253,8 @@ void mr_costs_of_stages(const mr_workload *of, const mr_costs *c, mr_stage_cost 
 {
 	for (uint16_t i = 0; i < of->partition->n_stages; i++) {
 		stage[i] = (mr_stage_cost){.c = c->hop_s};
-		for (uint32_t n = of->partition->first[i]; n < of->partition->first[i + 1]; n++) {
-			stage[i].f += c->layer[n].f;
-			stage[i].i += c->layer[n].i;
-			stage[i].w += c->layer[n].w;
-			stage[i].u += c->layer[n].u;
-			stage[i].g += c->layer[n].g;
-		}
+		for (uint32_t n = of->partition->first[i]; n < of->partition->first[i + 1]; n++)
+			mr_cost_add(&stage[i], &c->layer[n]);
 	}
 	add_crowding(of, c, stage);
 	add_boundaries(of, c, stage);
@@ -278,14 +274,14 @@ int64_t mr_costs_params(const mr_graph *g, uint32_t node)
 	return n;
 }
 
-static mr_layer_cost nominal(const mr_workload *of, uint32_t node)
+static mr_stage_cost nominal(const mr_workload *of, uint32_t node)
 {
 	const mr_graph *g = of->graph;
 	const mr_node *nd = &g->nodes[node];
 	uint16_t stage = mr_partition_stage(of->partition, node);
 	double threads = of->place->worker[mr_plan_worker(of->plan, 0, stage)].n_threads;
 	double all = mr_partition_cost(g, node, of->samples, of->kernels) / threads, share[3];
-	mr_layer_cost c = {0};
+	mr_stage_cost c = {0};
 	mr_layer_needs z;
 
 	c.u = UPDATE_PASSES * (double)mr_costs_params(g, node) * (double)mr_dtype_bytes(of->kernels->types.weights) /
@@ -325,20 +321,19 @@ mr_status mr_costs_nominal(const mr_workload *of, mr_costs *out)
 mr_status mr_costs_scale(const mr_costs *from, const mr_workload *of, mr_costs *out)
 {
 	double by = (double)of->samples / (double)from->samples;
-	mr_layer_cost *layer;
+	mr_costs own;
 
-	MR_TRY(mr_costs_alloc(of, out));
-	layer = out->layer;
+	MR_TRY(mr_costs_alloc(of, &own));
 	*out = *from;
-	out->layer = layer;
+	out->layer = own.layer;
+	out->spreads = own.spreads;
 	out->samples = of->samples;
 	out->bytes = NULL; /* measured ones have none */
 	out->owns_teams = false;
 	for (uint32_t i = 0; i < of->graph->n_nodes; i++) {
-		const mr_layer_cost *c = &from->layer[i];
-
-		layer[i] = (mr_layer_cost){
-			.f = c->f * by, .i = c->i * by, .w = c->w * by, .u = c->u, .g = c->g * by, .spread = c->spread};
+		out->layer[i] = from->layer[i];
+		out->spreads[i] = from->spreads[i];
+		mr_cost_scale(&out->layer[i], &(mr_stage_cost){.f = by, .i = by, .w = by, .u = 1});
 	}
 	return MR_OK;
 }
@@ -414,12 +409,12 @@ mr_status mr_costs_of_profile(const mr_workload *of, const mr_profile *p, mr_cos
 		for (uint32_t i = first; i < end; i++) {
 			double part = all ? (double)mr_costs_params(of->graph, i) / (double)all : 0;
 
-			out->layer[i] = (mr_layer_cost){.f = p->layer[i].f,
+			out->layer[i] = (mr_stage_cost){.f = p->layer[i].f,
 							.i = p->layer[i].i,
 							.w = p->layer[i].w,
 							.u = part * p->update_s[stage],
-							.g = p->layer[i].g,
-							.spread = p->layer[i].spread};
+							.g = p->layer[i].g};
+			out->spreads[i] = p->layer[i].spread;
 		}
 	}
 	if (!p->live.instr)

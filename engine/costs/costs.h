@@ -37,25 +37,15 @@
 #include "profile/profile.h"
 #include "costs/workload.h"
 
-typedef struct mr_layer_cost {
-	double f, i, w; /* seconds a micro-batch */
-	double u;       /* seconds a commit */
-	double spread;  /* distance of the medians f, i and w from their minima, 0.1 for a tenth */
-	double g;       /* seconds that each further micro-batch of a merged W saves, compared with w; 0 to w */
-} mr_layer_cost;
-
-/* Bytes that a layer takes from the memory of its worker's node, where the caches do not hold them. */
-typedef struct mr_layer_bytes {
-	double f, i, w; /* a micro-batch */
-	double u;       /* a commit */
-} mr_layer_bytes;
-
 typedef struct mr_team_costs mr_team_costs; /* team_costs.h */
 
 typedef struct mr_costs {
-	mr_layer_cost *layer; /* [nodes of the graph]; owned */
-	mr_layer_bytes *bytes; /* [nodes of the graph] of a model (cost_model.h), whose instructions share memory and
-	                          links; NULL: measured, sharing included. Owned */
+	mr_stage_cost *layer; /* [nodes of the graph] f, i, w, g in seconds a micro-batch, u a commit; owned */
+	mr_stage_cost *bytes; /* [nodes of the graph] that f, i, w and u of a model (cost_model.h) take from the memory
+	                         of the worker's node, where the caches do not hold them: its instructions share memory
+	                         and links; NULL: measured, sharing included. Owned */
+	double *spreads;      /* [nodes of the graph] distance of the medians of f, i and w from their minima, 0.1 for
+	                         a tenth; owned */
 	mr_handoff remote;  /* of a byte that one worker writes and another reads */
 	mr_handoff far;       /* the same between workers on two nodes; zero: as remote */
 	double far_s;         /* of a byte over a link between nodes; 0: links take no time */

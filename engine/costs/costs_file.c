@@ -48,7 +48,7 @@ static void write_teams(const mr_workload *of, const mr_team_costs *t, mr_strbuf
 	for (uint32_t k = 0; t && k < t->n; k++) {
 		mr_strbuf_printf(b, TEAM_WORDS "%u\n", t->threads[k]);
 		for (uint32_t i = 0; i < t->n_layers; i++) {
-			const mr_layer_cost *l = &t->layer[k][i];
+			const mr_stage_cost *l = &t->layer[k][i];
 
 			mr_strbuf_printf(b, "%s,%.6g,%.6g,%.6g,%.6g\n", of->graph->nodes[i].name, l->f, l->i, l->w,
 					 l->u);
@@ -78,7 +78,7 @@ mr_status mr_costs_write(const char *path, const mr_workload *of, const mr_costs
 
 		mr_strbuf_printf(&b, "%s,%s,%lld,%lld,%lld,%.6g,%.6g,%.6g,%.6g,%.6g,%.3g\n", of->graph->nodes[i].name,
 				 of->graph->nodes[i].ops->name, z.inputs, z.outputs, z.params, c->layer[i].f,
-				 c->layer[i].i, c->layer[i].w, c->layer[i].u, c->layer[i].g, c->layer[i].spread);
+				 c->layer[i].i, c->layer[i].w, c->layer[i].u, c->layer[i].g, c->spreads[i]);
 	}
 	write_teams(of, c->teams, &b);
 	st = b.failed ? mr_fail(MR_ERESOURCE, "no memory for %s", path)
@@ -195,10 +195,11 @@ static bool is_time(double x)
 	return isfinite(x) && x >= 0 && x <= 1e6;
 }
 
-static mr_status read_row(const mr_graph *g, uint32_t node, const char *line, int columns, mr_layer_cost *c)
+static mr_status read_row(const mr_graph *g, uint32_t node, const char *line, int columns, mr_stage_cost *c,
+			  double *spread)
 {
 	static const char *const heads[] = {OLD_COLUMNS, MERGED_COLUMNS, COLUMNS};
-	double *const more[] = {&c->g, &c->spread};
+	double *const more[] = {&c->g, spread};
 	const mr_node *nd = &g->nodes[node];
 	shape want = shape_of(g, node), z;
 	char name[64], kind[32];
@@ -226,8 +227,8 @@ static mr_status read_row(const mr_graph *g, uint32_t node, const char *line, in
 	if (!is_time(c->g) || c->g > c->w)
 		return mr_fail(MR_ECONFIG, "layer %s: times are seconds from 0, and g_s is at most w_s = %g, got %g",
 			       name, c->w, c->g);
-	if (!is_time(c->spread))
-		return mr_fail(MR_ECONFIG, "layer %s: a spread is a number from 0, got %g", name, c->spread);
+	if (!is_time(*spread))
+		return mr_fail(MR_ECONFIG, "layer %s: a spread is a number from 0, got %g", name, *spread);
 	if (!is_time(c->f) || !is_time(c->i) || !is_time(c->w) || !is_time(c->u))
 		return mr_fail(MR_ECONFIG, "layer %s: times are seconds from 0, got %g, %g, %g, %g", name, c->f, c->i,
 			       c->w, c->u);
@@ -253,7 +254,7 @@ static int columns_of(const char *head)
 }
 
 /* One row of times by a team. */
-static mr_status read_team_row(const char *name, const char *line, mr_layer_cost *c)
+static mr_status read_team_row(const char *name, const char *line, mr_stage_cost *c)
 {
 	char is[64];
 	int used = -1;
@@ -276,7 +277,7 @@ static mr_status read_teams(const mr_workload *of, const char *at, mr_costs *out
 	if (*at && strncmp(at, TEAM_WORDS, strlen(TEAM_WORDS)))
 		return mr_fail(MR_ECONFIG, "line %u: the model has only %u layers", line, of->graph->n_nodes);
 	while (*at) {
-		mr_layer_cost *layer;
+		mr_stage_cost *layer;
 		char *end;
 		unsigned long threads = 0;
 
@@ -316,7 +317,7 @@ static mr_status read_text(const char *path, const mr_workload *of, const char *
 	for (uint32_t i = 0; i < of->graph->n_nodes; i++, at = next_line(at)) {
 		if (!*at)
 			return mr_fail(MR_ECONFIG, "it ends after %u of the model's %u layers", i, of->graph->n_nodes);
-		if (read_row(of->graph, i, at, columns, &out->layer[i]) != MR_OK)
+		if (read_row(of->graph, i, at, columns, &out->layer[i], &out->spreads[i]) != MR_OK)
 			return mr_fail_in(MR_ECONFIG, "line %u", i + 3);
 	}
 	return read_teams(of, at, out);

@@ -18,7 +18,7 @@ typedef struct tally {
 typedef struct stage_tally {
 	tally op[MR_N_OPS][2]; /* [1]: with the optimizer step inside */
 	double bytes;          /* of its parameters */
-	mr_layer_cost sum;     /* of its layers */
+	mr_stage_cost sum;     /* of its layers */
 	mr_stage_cost cost;    /* by the table, before scaling */
 } stage_tally;
 
@@ -39,9 +39,7 @@ static void sum_layers(run_tally *t)
 
 		st->cost = t->cost[k];
 		for (uint32_t n = p->first[k]; n < p->first[k + 1]; n++) {
-			st->sum.f += t->c->layer[n].f;
-			st->sum.i += t->c->layer[n].i;
-			st->sum.w += t->c->layer[n].w;
+			mr_cost_add(&st->sum, &t->c->layer[n]);
 			st->bytes += (double)mr_costs_params(t->of->graph, n) *
 				     (double)mr_dtype_bytes(t->of->kernels->types.weights);
 		}
@@ -81,12 +79,8 @@ static void scale(const run_tally *t, uint16_t stage, double f, double i, double
 {
 	const mr_partition *p = t->of->partition;
 
-	for (uint32_t n = p->first[stage]; n < p->first[stage + 1]; n++) {
-		mr_layer_cost *l = &t->c->layer[n];
-
-		*l = (mr_layer_cost){.f = l->f * f, .i = l->i * i, .w = l->w * w, .u = l->u * u, .g = l->g * w,
-			.spread = l->spread};
-	}
+	for (uint32_t n = p->first[stage]; n < p->first[stage + 1]; n++)
+		mr_cost_scale(&t->c->layer[n], &(mr_stage_cost){.f = f, .i = i, .w = w, .u = u});
 }
 
 /* The instructions of @k without a step inside; all of them if each has one: then it is part of W. */

@@ -141,8 +141,8 @@ static uint32_t list_phases(const mr_forecast *f, phase *out)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < f->of.graph->n_nodes; i++) {
-		const mr_layer_cost *c = &f->costs.layer[i];
-		const mr_layer_bytes *b = &f->costs.bytes[i];
+		const mr_stage_cost *c = &f->costs.layer[i];
+		const mr_stage_cost *b = &f->costs.bytes[i];
 		const double t[4] = {c->f, c->i, c->w, c->u}, bytes[4] = {b->f, b->i, b->w, b->u};
 
 		for (int k = 0; k < 4; k++)

@@ -6,18 +6,10 @@
 
 /* Of all layers before one. */
 struct mr_interval_sums {
-	mr_layer_cost time[MR_MODEL_N_LEVELS];
+	mr_stage_cost time[MR_MODEL_N_LEVELS];
 	double weights, kept, used; /* used: weights, gradients and activations that F, I and W go through */
 	double in;                  /* of a stage that begins at this layer */
 };
-
-static void add(mr_layer_cost *to, const mr_layer_cost *x)
-{
-	to->f += x->f;
-	to->i += x->i;
-	to->w += x->w;
-	to->u += x->u;
-}
 
 mr_status mr_interval_costs_init(mr_interval_costs *c, const mr_workload *of, int64_t samples, uint32_t threads)
 {
@@ -42,9 +34,9 @@ mr_status mr_interval_costs_init(mr_interval_costs *c, const mr_workload *of, in
 		x->used += values +
 			   params * (double)(mr_dtype_bytes(types->weights) + mr_dtype_bytes(types->gradients));
 		for (int level = 0; level < MR_MODEL_N_LEVELS; level++) {
-			mr_layer_cost l = mr_model_layer(of, samples, threads, (mr_model_level)level, n);
+			mr_stage_cost l = mr_model_layer(of, samples, threads, (mr_model_level)level, n);
 
-			add(&x->time[level], &l);
+			mr_cost_add(&x->time[level], &l);
 		}
 		c->sum[n].in = (double)samples * (double)(mr_graph_crossing(g, n, types->activations, false) +
 							  mr_graph_crossing(g, n, types->activations, true));
@@ -68,13 +60,13 @@ mr_interval_cost mr_interval_costs_of(const mr_interval_costs *c, uint32_t first
 	double used = b->used - a->used;
 	mr_model_level near = used <= c->fits[0] ? MR_MODEL_L2 : MR_MODEL_L3;
 	double far = used > c->fits[1] ? 1 - c->fits[1] / used : 0; /* what no cache holds comes from memory */
-	const mr_layer_cost *x = &a->time[near], *y = &b->time[near];
-	const mr_layer_cost *p = &a->time[MR_MODEL_MEMORY], *q = &b->time[MR_MODEL_MEMORY];
+	const mr_stage_cost *x = &a->time[near], *y = &b->time[near];
+	const mr_stage_cost *p = &a->time[MR_MODEL_MEMORY], *q = &b->time[MR_MODEL_MEMORY];
 
-	return (mr_interval_cost){.f = (1 - far) * (y->f - x->f) + far * (q->f - p->f),
-				  .i = (1 - far) * (y->i - x->i) + far * (q->i - p->i),
-				  .w = (1 - far) * (y->w - x->w) + far * (q->w - p->w),
-				  .u = (1 - far) * (y->u - x->u) + far * (q->u - p->u),
+	return (mr_interval_cost){.time = {.f = (1 - far) * (y->f - x->f) + far * (q->f - p->f),
+					   .i = (1 - far) * (y->i - x->i) + far * (q->i - p->i),
+					   .w = (1 - far) * (y->w - x->w) + far * (q->w - p->w),
+					   .u = (1 - far) * (y->u - x->u) + far * (q->u - p->u)},
 				  .weights = b->weights - a->weights,
 				  .kept = b->kept - a->kept,
 				  .in = first ? a->in : 0};

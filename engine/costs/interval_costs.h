@@ -21,7 +21,7 @@ typedef struct mr_interval_costs {
 
 /* Of layers [first, end) and one micro-batch. */
 typedef struct mr_interval_cost {
-	double f, i, w, u;      /* seconds; u: a commit */
+	mr_stage_cost time;     /* seconds */
 	double weights;         /* bytes of weights, one copy */
 	double kept;            /* bytes of activations that a micro-batch keeps until its backward pass */
 	double in;              /* bytes that enter, and the gradients that leave the other way */

@@ -123,7 +123,7 @@ bool mr_kept_layers_find(mr_kept_layers *k, const mr_workload *of, uint32_t node
 /* Layer @node of @of as a row. */
 static mr_kept_row row_of(mr_kept_layers *kept, const mr_workload *of, const mr_costs *measured, uint32_t node)
 {
-	const mr_layer_cost *c = &measured->layer[node];
+	const mr_stage_cost *c = &measured->layer[node];
 	uint16_t worker = mr_plan_worker(of->plan, 0, mr_partition_stage(of->partition, node));
 	mr_kept_row r = {.key = key_of(kept, of, node),
 		 .layer = {of->samples, of->place->worker[worker].n_threads, c->f, c->i, c->w, c->u}};

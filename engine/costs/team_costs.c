@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-mr_status mr_team_costs_add(mr_team_costs *t, uint32_t n_layers, uint32_t threads, mr_layer_cost **out)
+mr_status mr_team_costs_add(mr_team_costs *t, uint32_t n_layers, uint32_t threads, mr_stage_cost **out)
 {
 	uint32_t last = t->n ? t->threads[t->n - 1] : 0;
 
@@ -34,9 +34,9 @@ static double between(double a, double b, double part)
 	return a > 0 && b > 0 ? exp((1 - part) * log(a) + part * log(b)) : (1 - part) * a + part * b;
 }
 
-mr_layer_cost mr_team_costs_at(const mr_team_costs *t, uint32_t node, uint32_t *threads)
+mr_stage_cost mr_team_costs_at(const mr_team_costs *t, uint32_t node, uint32_t *threads)
 {
-	const mr_layer_cost *a, *b;
+	const mr_stage_cost *a, *b;
 	uint32_t i = 0;
 	double part;
 
@@ -50,7 +50,7 @@ mr_layer_cost mr_team_costs_at(const mr_team_costs *t, uint32_t node, uint32_t *
 	part = log((double)*threads / t->threads[i]) / log((double)t->threads[i + 1] / t->threads[i]);
 	a = &t->layer[i][node];
 	b = &t->layer[i + 1][node];
-	return (mr_layer_cost){.f = between(a->f, b->f, part),
+	return (mr_stage_cost){.f = between(a->f, b->f, part),
 			       .i = between(a->i, b->i, part),
 			       .w = between(a->w, b->w, part),
 			       .u = between(a->u, b->u, part)};

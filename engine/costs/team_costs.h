@@ -15,14 +15,14 @@
 struct mr_team_costs {
 	uint32_t n, n_layers;
 	uint32_t threads[MR_TEAM_SIZES];      /* ascending */
-	mr_layer_cost *layer[MR_TEAM_SIZES];  /* [n_layers]; owned; spread and g do not count */
+	mr_stage_cost *layer[MR_TEAM_SIZES];  /* [n_layers]; owned; f, i, w and u alone count */
 };
 
 /** Room for the times of @n_layers layers by @threads threads, more than in those before, all 0. Errors: MR_ECONFIG:
  * the sizes do not ascend, or there are too many; MR_ERESOURCE. */
-mr_status mr_team_costs_add(mr_team_costs *t, uint32_t n_layers, uint32_t threads, mr_layer_cost **out) MR_MUST_USE;
+mr_status mr_team_costs_add(mr_team_costs *t, uint32_t n_layers, uint32_t threads, mr_stage_cost **out) MR_MUST_USE;
 void mr_team_costs_destroy(mr_team_costs *t);
 
 /** Times of layer @node by *@threads threads, which becomes the nearest number within those that were measured. */
-mr_layer_cost mr_team_costs_at(const mr_team_costs *t, uint32_t node, uint32_t *threads);
+mr_stage_cost mr_team_costs_at(const mr_team_costs *t, uint32_t node, uint32_t *threads);
 #endif

@@ -6,6 +6,30 @@
 
 #define MOST 1e9 /* sums over a plan stay exact enough */
 
+void mr_cost_add(mr_stage_cost *to, const mr_stage_cost *x)
+{
+	to->f += x->f;
+	to->i += x->i;
+	to->w += x->w;
+	to->u += x->u;
+	to->c += x->c;
+	to->r += x->r;
+	to->n += x->n;
+	to->g += x->g;
+	to->s += x->s;
+	to->a += x->a;
+	to->v += x->v;
+}
+
+void mr_cost_scale(mr_stage_cost *c, const mr_stage_cost *by)
+{
+	c->f *= by->f;
+	c->i *= by->i;
+	c->w *= by->w;
+	c->u *= by->u;
+	c->g *= by->w;
+}
+
 mr_status mr_cost_read(const char *text, mr_stage_cost *out)
 {
 	double x[4] = {0};

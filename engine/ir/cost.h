@@ -9,7 +9,8 @@
 
 #include "base/status.h"
 
-/* Costs of one stage (one chunk), per micro-batch. B costs i + w. */
+/* Costs per micro-batch of one stage (one chunk), of a layer or of any run of layers; or the bytes that they move in
+   place of times. B costs i + w. */
 typedef struct mr_stage_cost {
 	double f, i, w; /* forward, input-gradient half, weight-gradient half */
 	double u;       /* optimizer step, per commit */
@@ -26,6 +27,12 @@ typedef struct mr_cost {
 	uint16_t n_stages;
 	const mr_stage_cost *stage; /* [n_stages], borrowed */
 } mr_cost;
+
+/** Add @x to @to, member by member. */
+void mr_cost_add(mr_stage_cost *to, const mr_stage_cost *x);
+
+/** Multiply f, i, w and u of @c by those of @by, and g as w. */
+void mr_cost_scale(mr_stage_cost *c, const mr_stage_cost *by);
 
 /**
  * Read "f,i,w" or "f,i,w,c" into the fields of these names; the other fields become 0. Errors: MR_ECONFIG with a

@@ -28,7 +28,7 @@ void mr_plan_layers_print(const mr_session *s, const mr_forecast *f, FILE *out)
 		double forward = 0, backward = 0, weights = 0;
 
 		for (end = i; end == i || (end < g->n_nodes && !mr_graph_cut_ok(g, end)); end++) {
-			const mr_layer_cost *c = &f->costs.layer[end];
+			const mr_stage_cost *c = &f->costs.layer[end];
 
 			forward += c->f;
 			backward += c->i + c->w + c->u;

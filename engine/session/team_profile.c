@@ -11,7 +11,7 @@ static mr_status measure_size(const mr_session *s, uint32_t threads, double seco
 	mr_job job;
 	mr_profile p = {0};
 	mr_costs c = {0};
-	mr_layer_cost *layer;
+	mr_stage_cost *layer;
 	mr_status st = mr_job_copy(s->job, &job);
 
 	if (st == MR_OK)

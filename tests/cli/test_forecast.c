@@ -198,7 +198,7 @@ static void nominal_costs_are_those_of_the_partition(void)
 	open_gpt("", "1f1b");
 	MR_CHECK_OK(mr_costs_nominal(&of, &c));
 	for (uint32_t i = 0; i < session.graph->n_nodes; i++) {
-		const mr_layer_cost *l = &c.layer[i];
+		const mr_stage_cost *l = &c.layer[i];
 		double all = mr_partition_cost(session.graph, i, session.samples, session.kernels);
 
 		CU_ASSERT_DOUBLE_EQUAL(l->f + l->i + l->w + l->u, all, 1e-12 * all);
@@ -333,16 +333,16 @@ static void a_file_of_costs_is_read_back(void)
 	c.hop_s = 7e-6;
 	c.crowd_f = 1.125;
 	c.spread = 0.125;
-	c.layer[1].spread = 0.0625;
+	c.spreads[1] = 0.0625;
 	c.crowd_b = 1.0625;
 	c.layer[0].g = c.layer[0].w / 4;
 	c.teams = calloc(1, sizeof(*c.teams));
 	c.owns_teams = true;
 	for (uint32_t k = 1; k <= 4; k *= 2) {
-		mr_layer_cost *layer;
+		mr_stage_cost *layer;
 
 		MR_CHECK_OK(mr_team_costs_add(c.teams, session.graph->n_nodes, k, &layer));
-		layer[2] = (mr_layer_cost){.f = 1.0 / k, .i = 2.0 / k, .w = 3.0 / k, .u = 4.0 / k};
+		layer[2] = (mr_stage_cost){.f = 1.0 / k, .i = 2.0 / k, .w = 3.0 / k, .u = 4.0 / k};
 	}
 	MR_CHECK_OK(mr_costs_write(path, &of, &c));
 	MR_CHECK_OK(mr_costs_read(path, &of, &back));
@@ -353,12 +353,12 @@ static void a_file_of_costs_is_read_back(void)
 		  back.norm_s == 3e-11);
 	CU_ASSERT(back.save_s == 4e-11 && back.shared_s == 5e-10 && back.average_s == 6e-10 && back.hop_s == 7e-6);
 	CU_ASSERT_DOUBLE_EQUAL(back.spread, 0.125, 1e-6);
-	CU_ASSERT_DOUBLE_EQUAL(back.layer[1].spread, 0.0625, 1e-3);
+	CU_ASSERT_DOUBLE_EQUAL(back.spreads[1], 0.0625, 1e-3);
 	CU_ASSERT_DOUBLE_EQUAL(back.crowd_f, 1.125, 1e-3);
 	CU_ASSERT_DOUBLE_EQUAL(back.crowd_b, 1.0625, 1e-3);
 	CU_ASSERT_EQUAL(back.threads, 1);
 	for (uint32_t i = 0; i < session.graph->n_nodes; i++) {
-		const mr_layer_cost *a = &c.layer[i], *b = &back.layer[i];
+		const mr_stage_cost *a = &c.layer[i], *b = &back.layer[i];
 
 		CU_ASSERT_DOUBLE_EQUAL(a->f, b->f, 1e-5 * a->f);
 		CU_ASSERT_DOUBLE_EQUAL(a->i, b->i, 1e-5 * a->i);
@@ -447,15 +447,14 @@ static void equal_costs_give_the_known_step(void)
 {
 	char path[300];
 	mr_forecast f;
-	mr_costs c = {0};
+	mr_costs c;
 
 	/* Two stages of f = i = w = 1 and no update, 2 micro-batches: (T + D - 1) * 3 from first to last. */
 	snprintf(path, sizeof(path), "%s", mr_test_file("equal.csv", "", 0));
 	open_text(MLP);
-	c.layer = calloc(session.graph->n_nodes, sizeof(*c.layer));
-	CU_ASSERT_PTR_NOT_NULL_FATAL(c.layer);
+	MR_CHECK_OK(mr_costs_alloc(&of, &c));
 	for (uint16_t s = 0; s < 2; s++)
-		c.layer[session.partition.first[s]] = (mr_layer_cost){.f = 1, .i = 1, .w = 1};
+		c.layer[session.partition.first[s]] = (mr_stage_cost){.f = 1, .i = 1, .w = 1};
 	MR_CHECK_OK(mr_costs_write(path, &of, &c));
 	mr_costs_fini(&c);
 	f = (mr_forecast){.of = of};

@@ -230,13 +230,13 @@ static void caches_overflow_gradually(void)
 static void teams_are_interpolated(void)
 {
 	mr_team_costs *t = calloc(1, sizeof(*t));
-	mr_layer_cost *layer, is;
+	mr_stage_cost *layer, is;
 	uint32_t k;
 
 	MR_CHECK_OK(mr_team_costs_add(t, 1, 2, &layer));
-	*layer = (mr_layer_cost){.f = 8, .i = 4, .u = 1};
+	*layer = (mr_stage_cost){.f = 8, .i = 4, .u = 1};
 	MR_CHECK_OK(mr_team_costs_add(t, 1, 8, &layer));
-	*layer = (mr_layer_cost){.f = 2, .i = 4, .u = 4};
+	*layer = (mr_stage_cost){.f = 2, .i = 4, .u = 4};
 	MR_CHECK_FAIL(mr_team_costs_add(t, 1, 8, &layer), MR_ECONFIG, "sizes of teams ascend");
 	k = 4;
 	is = mr_team_costs_at(t, 0, &k);
@@ -261,7 +261,7 @@ static void measured_teams_replace_the_model(void)
 
 	for (uint32_t k = 1, n = 0; k <= 8; k *= 2, n++) {
 		mr_costs c;
-		mr_layer_cost *layer;
+		mr_stage_cost *layer;
 		host h;
 
 		open_host(&h, 256, "sequential", 1, k, "core:8");
@@ -272,10 +272,10 @@ static void measured_teams_replace_the_model(void)
 		for (uint32_t size = 1; size <= 4; size *= 4) {
 			MR_CHECK_OK(mr_team_costs_add(c.teams, h.s.graph->n_nodes, size, &layer));
 			for (uint32_t i = 0; i < h.s.graph->n_nodes; i++)
-				layer[i] = (mr_layer_cost){.f = 1, .i = size == 1 ? 1 : 0.5, .w = 1, .u = 1};
+				layer[i] = (mr_stage_cost){.f = 1, .i = size == 1 ? 1 : 0.5, .w = 1, .u = 1};
 		}
 		for (uint32_t i = 0; i < h.s.graph->n_nodes; i++)
-			c.layer[i] = (mr_layer_cost){.f = 3, .i = 3, .w = 3, .u = 3};
+			c.layer[i] = (mr_stage_cost){.f = 3, .i = 3, .w = 3, .u = 3};
 		MR_CHECK_OK(mr_costs_rescale(&c, &h.f.of));
 		CU_ASSERT_DOUBLE_EQUAL(c.layer[2].i, k == 1 ? 3 : k == 2 ? 3 * sqrt(0.5) : k == 4 ? 1.5 : c.layer[2].i,
 				       1e-9);

@@ -131,9 +131,9 @@ static void write_costs(unsigned k, one_case *c)
 	for (unsigned i = 0; i < 4; i++)
 		dear[i] = k % 2 ? draw(k, 2000 + i, 0.1, 10) : 1;
 	for (uint32_t i = 0; i < s.graph->n_nodes; i++) {
-		mr_layer_cost *l = &costs.layer[i];
+		mr_stage_cost *l = &costs.layer[i];
 
-		*l = (mr_layer_cost){.f = dear[0] * draw(k, 4 * i, 1e-6, 2e-5),
+		*l = (mr_stage_cost){.f = dear[0] * draw(k, 4 * i, 1e-6, 2e-5),
 				     .i = dear[1] * draw(k, 4 * i + 1, 1e-6, 2e-5),
 				     .w = dear[2] * draw(k, 4 * i + 2, 1e-6, 2e-5),
 				     .u = dear[3] * draw(k, 4 * i + 3, 1e-7, 1e-5)};

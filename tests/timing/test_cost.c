@@ -16,6 +16,22 @@ static void cost_reads_three_or_four(void)
 	CU_ASSERT(c.f == 0 && c.i == 1000 && c.w == 2 && c.c == 0.25);
 }
 
+/* Every member there is, also one that is added later. */
+static void costs_add_up_and_scale(void)
+{
+	enum { N = sizeof(mr_stage_cost) / sizeof(double) };
+	mr_stage_cost sum = {0}, one, c = {.f = 1, .i = 2, .w = 3, .u = 4, .c = 5, .g = 6};
+
+	for (int k = 0; k < N; k++)
+		((double *)&one)[k] = k + 1;
+	mr_cost_add(&sum, &one);
+	mr_cost_add(&sum, &one);
+	for (int k = 0; k < N; k++)
+		CU_ASSERT(((double *)&sum)[k] == 2 * (k + 1));
+	mr_cost_scale(&c, &(mr_stage_cost){.f = 10, .i = 20, .w = 30, .u = 40});
+	CU_ASSERT(c.f == 10 && c.i == 40 && c.w == 90 && c.u == 160 && c.c == 5 && c.g == 180);
+}
+
 static void cost_refuses_the_rest(void)
 {
 	static const char *const bad[] = {"",         "1",      "1,2",     "1,2,",   "1,2,3,",  "1,2,3,4,5",
@@ -69,6 +85,7 @@ void mr_suite_cost(void)
 {
 	MR_SUITE("cost");
 	MR_TEST(cost_reads_three_or_four);
+	MR_TEST(costs_add_up_and_scale);
 	MR_TEST(cost_refuses_the_rest);
 	MR_TEST(instructions_cost_what_the_table_says);
 }
