@@ -8,7 +8,7 @@
 #include "planner/make_plan.h"
 #include "costs/cost_model.h"
 #include "session/memory_plan.h"
-#include "sim/duration.h"
+#include "sim/bend.h"
 #include "sim/stream.h"
 
 /* Memory of each step's instructions, in multiples of the plan's own, and of all else, where any worker may take W
@@ -24,7 +24,8 @@ struct mr_virtual {
 	mr_sim_options options;
 	mr_sim_params params;
 	mr_sim_stream *stream;      /* NULL: the order is found during the run */
-	mr_sim_duration *durations; /* for that case */
+	mr_bend bend;               /* for that case, as are these two */
+	const mr_plan *plan;
 	mr_replay_clock clock;
 	uint32_t stride;      /* steps between pause points */
 	double *free_at;      /* [workers] end of the last instruction */
@@ -88,19 +89,20 @@ static double end_of(void *arg, const mr_instr *in, uint64_t micro, uint16_t wor
 {
 	const mr_virtual *v = arg;
 
-	return mr_sim_duration_end(v->durations, in, micro, worker, begin);
+	return mr_bend_end(&v->bend, in, micro, worker, begin, mr_instr_cost(v->plan, in, &v->cost));
 }
 
 static double hop_of(void *arg, uint16_t stage, uint16_t from, uint16_t to)
 {
 	const mr_virtual *v = arg;
+	double c = v->stage[stage].c;
 
-	return mr_sim_duration_hop(v->durations, stage, from, to);
+	return v->bend.hooks.handoff ? v->bend.hooks.handoff(&v->bend, from, to, c) : c;
 }
 
 const mr_replay_clock *mr_virtual_clock(const mr_virtual *v)
 {
-	return v->durations ? &v->clock : NULL;
+	return v->stream ? NULL : &v->clock;
 }
 
 /* The order of racing plans, of forwards repeated after a rollback, and of lists without end is found during the run.
@@ -113,8 +115,9 @@ static bool finds_its_order(const mr_plan *p)
 static mr_status follow(mr_virtual *v, const mr_session *s)
 {
 	v->clock = (mr_replay_clock){.end = end_of, .hop = hop_of, .arg = v};
+	v->plan = s->plan;
 	if (finds_its_order(s->plan))
-		return mr_sim_duration_create(s->plan, &v->cost, &v->params, &v->durations);
+		return mr_bend_init(&v->bend, s->plan, &v->cost, &v->params);
 	return mr_sim_stream_create(s->plan, &v->cost, &v->params, &v->stream);
 }
 
@@ -186,7 +189,7 @@ void mr_virtual_destroy(mr_virtual *v)
 	if (!v)
 		return;
 	mr_sim_stream_destroy(v->stream);
-	mr_sim_duration_destroy(v->durations);
+	mr_bend_fini(&v->bend);
 	mr_sim_options_fini(&v->options);
 	mr_costs_fini(&v->costs);
 	free(v->stage);

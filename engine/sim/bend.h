@@ -1,6 +1,6 @@
 /*
- * bend.h - applies the parameters of a simulation to times, as hooks of the function that computes them (ir/unroll.h).
- * For engine/sim only.
+ * bend.h - applies the parameters of a simulation to times, as hooks of the function that computes them
+ * (timing/unroll_time.h), or of single instructions for an executor that finds its order as it goes.
  */
 #ifndef MR_SIM_BEND_H
 #define MR_SIM_BEND_H
