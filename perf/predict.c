@@ -4,7 +4,7 @@
  *
  *	predict [--tiny] [--conf FILE] [--set KEY=VALUE]... [--workers N] [--systems A,B,...] [--async] [--ops]
  *		[--rounds N] [--seconds S]
- *		[--json FILE] [--margins FILE]
+ *		[--json FILE]
  *
  * Every system that flushes (or that --systems names; --async: also those that do not, but whose order repeats) trains
  * the model of FILE (conf/mlp.cfg) on N workers (2) of one thread, all with the same micro-batches. All engines stand
@@ -16,8 +16,7 @@
  * fills; of the bursts of a system, the median. Before and after each burst a cache-line ping-pong tells the placement
  * of the cores (NEAR or FAR, host/probe.h); bursts that saw both are dropped, and profiles and bursts are only compared
  * within one placement. The tables are Markdown. --ops: what each kind of instruction takes a step, in the engine and
- * by the last of the methods, mean of the workers. --margins: the errors of live profiles, one for each system, as plan
- * --compare reads them (engine/session/margins.def).
+ * by the last of the methods, mean of the workers.
  */
 #include <math.h>
 #include <stdio.h>
@@ -63,14 +62,11 @@ typedef struct contender {
 	uint64_t steps, burst;
 	double ms[N_PLACES][MAX_ROUNDS];
 	size_t n[N_PLACES];
-	double live_percent[N_PLACES]; /* the error of live profiles; NAN where n is 0, or no profile saw the
-					  placement */
 	uint64_t op_ns[MR_N_OPS], op_steps; /* of all bursts */
 } contender;
 
 typedef struct bench {
 	const char *conf, *json;
-	const char *margins; /* a file for the errors; NULL: none */
 	const char *set[MAX_SETS];
 	uint32_t n_sets;
 	char workers[64];
@@ -399,8 +395,6 @@ static void compare(bench *b, int place, mr_json_writer *json, errors *e)
 {
 	double predicted[MAX_SYSTEMS][N_KINDS];
 
-	for (size_t i = 0; i < b->n; i++)
-		b->all[i].live_percent[place] = NAN;
 	for (int kind = 0; kind < N_KINDS; kind++)
 		if (!b->n_costs[kind][place])
 			return;
@@ -419,46 +413,10 @@ static void compare(bench *b, int place, mr_json_writer *json, errors *e)
 		if (!x->n[place])
 			continue;
 		print_row(x, &q, predicted[i]);
-		x->live_percent[place] = 100 * (predicted[i][N_KINDS - 1] / q.median - 1);
 		for (int kind = 0; kind < N_KINDS; kind++)
 			e->at[kind][e->n[kind]++] = fabs(predicted[i][kind] / q.median - 1);
 		if (json)
 			put_one(json, x->name, place, predicted[i], &q, x->n[place]);
-	}
-}
-
-/* One line a system, of the placement that more of its bursts saw. */
-static void write_margins(const bench *b)
-{
-	FILE *f = fopen(b->margins, "we");
-	char machine[512];
-
-	if (!f) {
-		perror(b->margins);
-		exit(1);
-	}
-	fprintf(f,
-		"/*\n"
-		" * margins.def - how far predicted steps were from measured ones: MR_MARGIN(system, percent), "
-		"predicted over\n"
-		" * measured less 1, by live profiles, and MR_MARGIN_MACHINE(where). "
-		"Written by perf_predict --margins;\n"
-		" * schedules/README.md has the model and the whole table.\n */\n"
-		"MR_MARGIN_MACHINE(\"%s, %s\")\n",
-		mr_topo_print(&b->base.topo, machine, sizeof(machine)), mr_kernels_library());
-	for (size_t i = 0; i < b->n; i++) {
-		const contender *x = &b->all[i];
-		int place = 0;
-
-		for (int k = 1; k < N_PLACES; k++)
-			if (isnan(x->live_percent[place]) || (x->n[k] > x->n[place] && !isnan(x->live_percent[k])))
-				place = k;
-		if (!isnan(x->live_percent[place]))
-			fprintf(f, "MR_MARGIN(\"%s\", %.1f)\n", x->name, x->live_percent[place]);
-	}
-	if (fclose(f)) {
-		perror(b->margins);
-		exit(1);
 	}
 }
 
@@ -487,8 +445,6 @@ static void report(bench *b)
 	}
 	for (int place = 0; place < N_PLACES; place++)
 		compare(b, place, f ? &w : NULL, &e);
-	if (b->margins)
-		write_margins(b);
 	for (int kind = 0; kind < N_KINDS; kind++) {
 		mr_quartiles q = mr_quartiles_of(e.at[kind], e.n[kind]);
 
@@ -518,7 +474,7 @@ static void usage(void)
 {
 	fputs("usage: predict [--tiny] [--conf FILE] [--set KEY=VALUE]... [--workers N] [--systems A,B,...] [--async] "
 	      "[--ops]\n"
-	      "               [--rounds N] [--seconds S] [--json FILE] [--margins FILE]\n",
+	      "               [--rounds N] [--seconds S] [--json FILE]\n",
 	      stderr);
 	exit(2);
 }
@@ -552,8 +508,6 @@ static void parse(bench *b, int argc, char **argv)
 			b->seconds = atof(value);
 		else if (!strcmp(argv[i], "--json"))
 			b->json = value;
-		else if (!strcmp(argv[i], "--margins"))
-			b->margins = value;
 		else
 			usage();
 		i++;

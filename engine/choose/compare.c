@@ -172,7 +172,6 @@ static mr_status add_row(mr_compare *c, const base *b, const mr_sched_ops *ops, 
 	row = &c->row[c->n++];
 	*row = (mr_compare_row){.system = ops->name, .ops = ops, .chunks = chunks, .step_s = NAN,
 		.bubble = NAN};
-	row->margin = mr_margin_of(row->system);
 	row->n_micro = is_baseline(ops) || (ops->asynchronous && !ops->accumulates) ? 1 : c->n_micro;
 	if (ops->step_micro && ops == mr_job_system(b->job)) /* its options are the user's */
 		row->n_micro = mr_schedule_step_micro(ops, b->job->system.values);
@@ -245,9 +244,18 @@ static void set_up(mr_compare *c, base *b)
 		 b->job->name, mr_count_text((uint64_t)mr_graph_n_params(b->s.graph), params),
 		 b->n_workers, b->n_workers == 1 ? "" : "s", (long long)c->batch, c->batch == 1 ? "" : "s");
 	snprintf(c->source, sizeof(c->source), "%s", b->costs.source);
-	c->measured = b->costs.measured;
+	c->error = b->costs.measured ? b->costs.error : (double)NAN;
+	c->spread = b->costs.spread;
+	c->less = fmax(c->spread, c->spread - c->error);
+	c->more = fmax(c->spread, c->spread + c->error);
 	c->cap = b->cap;
 	c->limit = (uint64_t)b->job->machine.memory_limit;
+}
+
+/* May a step that is predicted to take @a seconds and one of @b seconds be equally long? */
+static bool are_alike(const mr_compare *c, double a, double b)
+{
+	return a * (1 - c->less) <= b * (1 + c->more) && b * (1 - c->less) <= a * (1 + c->more);
 }
 
 /* Find for each row that can run the rows that may be equally fast. */
@@ -257,7 +265,7 @@ static void find_alike(mr_compare *c)
 		for (uint32_t k = 0; k < c->n && !*c->row[i].why; k++) {
 			const mr_compare_row *a = &c->row[i], *b = &c->row[k];
 
-			if (*b->why || i == k || !mr_margin_alike(a->step_s, &a->margin, b->step_s, &b->margin))
+			if (*b->why || i == k || !are_alike(c, a->step_s, b->step_s))
 				continue;
 			c->row[i].above += k < i;
 			c->row[i].below += k > i;

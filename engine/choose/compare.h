@@ -15,7 +15,6 @@
 #include <stdio.h>
 
 #include "job/job.h"
-#include "session/margins.h"
 #include "costs/costs.h"
 #include "session/session.h"
 #include "ir/trace.h"
@@ -32,8 +31,7 @@ typedef struct mr_compare_row {
 	uint16_t n_workers;
 	uint32_t n_shared;       /* cores that its workers share; 0: each has its own */
 	double step_s, bubble;   /* predicted; NAN: unknown. Bubble: idle share, mean of the workers */
-	mr_margin margin;
-	uint32_t above, below;   /* rows above and below it that may be as fast: their margins overlap */
+	uint32_t above, below;   /* rows above and below it that may be as fast: the margin does not keep them apart */
 	uint64_t worker_bytes;   /* of the worker with the largest need; 0: the engine has no layout for it */
 	uint64_t bytes;          /* of all workers */
 	double weight_copies;
@@ -48,7 +46,8 @@ typedef struct mr_compare {
 	uint32_t n_micro;        /* of systems that cut a step */
 	int64_t batch;
 	uint64_t cap, limit;     /* most bytes of the workers, and of the process; 0: none */
-	bool measured;           /* costs are measured, else nominal */
+	double error, spread;    /* of the run that was measured with these costs (costs.h); NAN: none was */
+	double less, more;       /* by what part a step may take less, or more, than predicted */
 	bool rescaled;            /* some rows have another number of threads than was measured */
 	uint32_t n_shared;       /* cores that workers share in some rows; 0: in none */
 	bool scaled;             /* measured times were scaled to another size of micro-batch */

@@ -25,7 +25,8 @@ static void put_bytes(mr_table *t, uint64_t bytes)
 	mr_table_put(t, "%s", bytes ? mr_bytes_text(bytes, text) : "-");
 }
 
-static void put_row(mr_table *t, const mr_compare_row *r, double unit)
+/* @alike: with the rows that may be as fast. */
+static void put_row(mr_table *t, const mr_compare_row *r, double unit, bool alike)
 {
 	mr_table_put(t, "%s", r->label);
 	mr_table_put(t, "%u", r->n_micro);
@@ -45,14 +46,24 @@ static void put_row(mr_table *t, const mr_compare_row *r, double unit)
 		mr_table_put(t, "%.3g", r->weight_copies);
 		mr_table_put(t, "%u", r->staleness);
 	}
-	if (isnan(r->step_s) || *r->why) {
-		mr_table_put(t, "-");
-		mr_table_put(t, "-");
-	} else {
-		mr_table_put(t, "-%.0f+%.0f%%", 100 * r->margin.less, 100 * r->margin.more);
+	if (alike)
 		mr_table_put(t, r->above + r->below ? "-%u+%u" : "-", r->above, r->below);
-	}
 	mr_table_put(t, "%s", *r->why ? r->why : r->auto_cut ? "yes (automatic cut)" : "yes");
+}
+
+static void put_margin(const mr_compare *c, FILE *out)
+{
+	if (isnan(c->error))
+		fputs("margin   not known: no run was measured with these costs; profile -o FILE measures one, then "
+		      "--costs FILE\n\n",
+		      out);
+	else
+		fprintf(out,
+			"margin   a step may take %.0f %% less to %.0f %% more than predicted: the measured run was "
+			"off by %+.1f %%, and its times spread by %.1f %%\n"
+			"alike    rows above (-) and below (+) that this margin does not keep apart: they may be in "
+			"either order\n\n",
+			100 * c->less, 100 * c->more, 100 * c->error, 100 * c->spread);
 }
 
 mr_status mr_compare_print(const mr_compare *c, FILE *out)
@@ -62,9 +73,10 @@ mr_status mr_compare_print(const mr_compare *c, FILE *out)
 	char step[16], limit[16];
 	mr_table_column columns[] = {
 		{"system", false}, {"micro-batches", true}, {step, true},  {"bubble", true}, {"worker's memory", true},
-		{"in all", true},  {"weights", true},       {"stale", true}, {"margin", true},
-		{"alike", true},  {"runs", false},
+		{"in all", true},  {"weights", true},       {"stale", true}, {"alike", true},  {"runs", false},
 	};
+	uint32_t n_columns = sizeof(columns) / sizeof(columns[0]);
+	bool alike = !isnan(c->error);
 	mr_table *t;
 	mr_status st;
 
@@ -85,15 +97,12 @@ mr_status mr_compare_print(const mr_compare *c, FILE *out)
 	if (c->n_shared)
 		fprintf(out, "cores    workers share %u core%s: no step is shorter than what they compute on one core; "
 			     "it may take longer\n", c->n_shared, c->n_shared == 1 ? "" : "s");
-	fprintf(out,
-		"margin   what a step may take less and more than predicted, by the errors of live profiles on %s%s\n",
-		mr_margin_source(), !c->measured ? "; nominal costs may be off by more" : "");
-	fputs("alike    rows above (-) and below (+) whose margins meet this one's: they may be in either order\n",
-	      out);
-	fputc('\n', out);
-	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
+	put_margin(c, out);
+	if (!alike) /* that column is left out */
+		columns[n_columns - 2] = columns[n_columns - 1];
+	MR_TRY(mr_table_create(columns, n_columns - !alike, &t));
 	for (uint32_t i = 0; i < c->n; i++)
-		put_row(t, &c->row[i], unit);
+		put_row(t, &c->row[i], unit, alike);
 	st = mr_table_print(t, "", out);
 	mr_table_destroy(t);
 	return st;

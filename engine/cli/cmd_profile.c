@@ -13,6 +13,7 @@
 #include "host/probe.h"
 #include "report/table.h"
 #include "profile/profile.h"
+#include "costs/forecast.h"
 #include "costs/kept_layers.h"
 #include "costs/measured_machine.h"
 
@@ -161,6 +162,7 @@ static mr_status print_live(const view *v)
 	mr_layer_profile alone = {0};
 	mr_stage_cost live = {0};
 	mr_costs c = {0};
+	double error;
 	mr_status st = stage ? mr_costs_of_profile(&of, v->p, &c)
 			     : mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", v->s->partition.n_stages);
 
@@ -178,7 +180,11 @@ static mr_status print_live(const view *v)
 		       "worker that\n"
 		       "waits for another one continues %.3g us after it\n",
 		       live.f / alone.f, live.i / alone.i, v->p->live.hop_s * 1e6);
+		st = mr_forecast_error(&of, &c, v->p->live.step_s, &error);
 	}
+	if (st == MR_OK)
+		printf("a step took %.4g ms, %+.1f %% beside what these times predict: the margin of plan --compare\n",
+		       1e3 * v->p->live.step_s, 100 * error);
 	mr_costs_fini(&c);
 	free(stage);
 	return st;
@@ -247,8 +253,8 @@ static mr_status write_costs(const mr_args *args, const mr_session *s, const mr_
 	mr_status st;
 
 	MR_TRY(mr_costs_of_profile(&of, p, &c));
-	st = MR_OK;
-	if (mr_values_bool(args->values, "teams")) {
+	st = p->live.step_s > 0 ? mr_forecast_error(&of, &c, p->live.step_s, &c.error) : MR_OK;
+	if (st == MR_OK && mr_values_bool(args->values, "teams")) {
 		st = mr_team_costs_measure(s, mr_values_float(args->values, "seconds"), &c);
 		if (st == MR_OK)
 			st = print_teams(s, c.teams);

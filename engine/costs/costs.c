@@ -19,7 +19,8 @@ mr_status mr_costs_alloc(const mr_workload *of, mr_costs *out)
 
 	*out = (mr_costs){.layer = calloc(n, sizeof(*out->layer)),
 			  .spreads = calloc(n, sizeof(*out->spreads)),
-			  .samples = of->samples};
+			  .samples = of->samples,
+			  .error = NAN};
 	if (out->layer && out->spreads)
 		return MR_OK;
 	mr_costs_fini(out);

@@ -8,7 +8,7 @@
  *
  *	# millrace costs 1; machine=...; kernels=...; backend=auto; precision=f32; threads=1; samples=16; optimizer=sgd;
  *	  reads=8.4e-11; writes=1.2e-11; sums=1.4e-10; norms=5e-11; saves=9e-11; shares=3e-10; averages=2e-10;
- *	  hops=4e-6                       (all of this is one line)
+ *	  hops=4e-6; error=0.03; spread=0.02                       (all of this is one line)
  *	layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s,g_s,spread
  *	embed,embedding,128,16384,24704,2.1e-05,0,1.9e-05,1.1e-05,0,0.02
  *
@@ -27,6 +27,7 @@
  *	shares            s a byte  a step on weights that several pipes read, all ranges together; 0: as any other step
  *	averages          s a byte  each load or store of an average of replicas; 0: an average takes a step of each
  *	hops              s         from the end of an instruction to the begin of one on another worker that waits
+ *	error             part      by which a step of the run took longer than predicted from these times (mr_costs)
  *	crowd_f, crowd_b  factor    slowdown of F and of backward passes if each worker hosts every
  *	                            stage, and so goes through all weights and gradients
  */
@@ -58,6 +59,8 @@ typedef struct mr_costs {
 	double crowd_f;       /* slowdown of F if each worker hosts every stage; 0: not measured */
 	double crowd_b;       /* likewise, I and W */
 	double spread;        /* the largest that was measured anywhere (profile.h); 0 for a file without one */
+	double error;         /* of the step of the plan that was measured: by what part it took longer than these costs
+	                         predict (mr_forecast_error); NAN: not known */
 	double hop_s;         /* from the end of an instruction to the begin of one on another worker that waits */
 	int64_t samples;      /* of a micro-batch */
 	uint32_t threads;     /* of each worker when they were measured; 0: those of this configuration */

@@ -58,21 +58,23 @@ static void write_teams(const mr_workload *of, const mr_team_costs *t, mr_strbuf
 
 mr_status mr_costs_write(const char *path, const mr_workload *of, const mr_costs *c)
 {
-	char machine[400];
+	char machine[400], error[32] = "";
 	mr_strbuf b;
 	mr_status st;
 
 	mr_strbuf_init(&b);
 	machine_text(of, machine, sizeof(machine));
+	if (!isnan(c->error))
+		snprintf(error, sizeof(error), "; error=%.3g", c->error);
 	mr_strbuf_printf(&b,
 			 FIRST_WORDS "machine=%s; kernels=%s; backend=%s; precision=%s; threads=%u; samples=%lld; "
 				     "optimizer=%s; reads=%.3g; writes=%.3g; sums=%.3g; norms=%.3g; saves=%.3g; "
 				     "shares=%.3g; averages=%.3g; hops=%.3g; "
-				     "crowd_f=%.4g; crowd_b=%.4g; spread=%.3g\n" COLUMNS "\n",
+				     "crowd_f=%.4g; crowd_b=%.4g; spread=%.3g%s\n" COLUMNS "\n",
 			 machine, mr_kernels_library(), of->kernels->name, mr_types_name(&of->kernels->types),
 			 of->place->worker[0].n_threads, (long long)of->samples, of->optim->ops->name, c->remote.read_s,
 			 c->remote.write_s, c->sum_s, c->norm_s, c->save_s, c->shared_s, c->average_s, c->hop_s,
-			 c->crowd_f, c->crowd_b, c->spread);
+			 c->crowd_f, c->crowd_b, c->spread, error);
 	for (uint32_t i = 0; i < of->graph->n_nodes; i++) {
 		shape z = shape_of(of->graph, i);
 
@@ -152,6 +154,19 @@ static mr_status read_factor(const char *head, const char *key, double *factor)
 		       : mr_fail(MR_ECONFIG, "line 1: %s is a factor from 0 to 100, got \"%s\"", key, value);
 }
 
+/* What is missing, as in older files, is not known. */
+static mr_status read_error(const char *head, double *error)
+{
+	char value[64], *end;
+
+	if (!head_value(head, "error", value, sizeof(value)))
+		return MR_OK;
+	*error = strtod(value, &end);
+	return end != value && !*end && *error > -1 && *error <= 100
+		       ? MR_OK
+		       : mr_fail(MR_ECONFIG, "line 1: error is a number above -1, to 100, got \"%s\"", value);
+}
+
 static mr_status read_head(const char *path, const mr_workload *of, const char *head, mr_costs *out)
 {
 	char samples[24], threads[16], measured[64];
@@ -175,6 +190,7 @@ static mr_status read_head(const char *path, const mr_workload *of, const char *
 	MR_TRY(read_factor(head, "crowd_f", &out->crowd_f));
 	MR_TRY(read_factor(head, "crowd_b", &out->crowd_b));
 	MR_TRY(read_factor(head, "spread", &out->spread));
+	MR_TRY(read_error(head, &out->error));
 	if (out->spread > MR_PROFILE_DISTURBED)
 		mr_notice("warning: %s was measured on a disturbed machine: its times are up to %.0f %% above "
 			  "their minima",

@@ -248,3 +248,14 @@ void mr_forecast_fini(mr_forecast *f)
 	free(f->memory_bytes);
 	*f = (mr_forecast){0};
 }
+
+mr_status mr_forecast_error(const mr_workload *of, const mr_costs *c, double step_s, double *error)
+{
+	mr_forecast f = {.of = *of, .costs = *c};
+	mr_status st = mr_forecast_time(&f);
+
+	*error = st == MR_OK ? step_s / f.step_s - 1 : (double)NAN;
+	f.costs = (mr_costs){0}; /* they are not its own */
+	mr_forecast_fini(&f);
+	return st;
+}

@@ -37,6 +37,10 @@ mr_status mr_forecast_time(mr_forecast *f) MR_MUST_USE;
 mr_status mr_forecast_memory(mr_forecast *f, const mr_run_config *c) MR_MUST_USE;
 void mr_forecast_fini(mr_forecast *f);
 
+/** By what part a step of @of that took @step_s seconds was longer than @c predicts. Errors: MR_ECONFIG,
+ * MR_ERESOURCE. */
+mr_status mr_forecast_error(const mr_workload *of, const mr_costs *c, double step_s, double *error) MR_MUST_USE;
+
 /** Number of bodies of @p that represent the run: one, or for a plan that never drains enough for it to settle. */
 uint32_t mr_forecast_bodies(const mr_plan *p);
 

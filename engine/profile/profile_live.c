@@ -71,6 +71,27 @@ static double median_at(const mr_run *run, uint16_t w, uint32_t i, double *least
 	return mr_quantile(x, n, 0.5);
 }
 
+/* The median time from the end of one body of worker @w to that of the next; 0: its trace has no two. */
+static double median_body(const mr_run *run, uint16_t w)
+{
+	const mr_list *before = mr_plan_list(run->c.plan, w, MR_PROLOGUE), *l = mr_plan_list(run->c.plan, w, MR_BODY);
+	const mr_instr *last = &l->at[l->n - 1];
+	const mr_worker *wk = &run->worker[w];
+	uint64_t k = before->n + (WARM_BODIES + 1) * (uint64_t)l->n - 1;
+	double x[MOST_BODIES];
+	uint32_t n = 0;
+
+	while (k + MR_TRACE_RING < wk->n_trace)
+		k += l->n;
+	for (; k + l->n < wk->n_trace && n < MOST_BODIES; k += l->n) {
+		const mr_trace_rec *a = &wk->trace[k % MR_TRACE_RING], *b = &wk->trace[(k + l->n) % MR_TRACE_RING];
+
+		if (a->op == last->op && b->op == last->op && a->stage == last->stage && b->stage == last->stage)
+			x[n++] = (double)(b->end_ns - a->end_ns) * 1e-9;
+	}
+	return n ? mr_median(x, n) : 0;
+}
+
 /* --- hand-overs --- */
 
 /* Does @from, on another worker, produce the input that @to waits for? */
@@ -154,6 +175,8 @@ static mr_status collect(const mr_run *run, mr_live_profile *out)
 			}
 			n++;
 		}
+	for (uint16_t w = 0; w < plan->n_workers; w++)
+		out->step_s = fmax(out->step_s, median_body(run, w) / mr_plan_steps(plan));
 	out->spread = mr_profile_spread(medians, minima);
 	out->hop_s = median_hop(run);
 	return MR_OK;

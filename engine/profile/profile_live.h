@@ -5,7 +5,8 @@
  * workers evict each other, threads wait and are woken, and one worker reads what another writes. So the run itself
  * goes on for a while, with a learning rate next to nothing, and the trace gives the time of each instruction of the
  * body from begin to end without waits, and the time from the end of an instruction to the begin of one on another
- * worker that waited for it. The length of steps and the waits of workers are not used: the prediction computes them.
+ * worker that waited for it. The waits of workers are not used: the prediction computes them. Nor is the length of
+ * steps, which shows how far that prediction is off.
  */
 #ifndef MR_PROFILE_PROFILE_LIVE_H
 #define MR_PROFILE_PROFILE_LIVE_H
@@ -20,6 +21,7 @@ typedef struct mr_live_profile {
 	double *instr; /* [instructions of all bodies] median seconds, worker after worker, each in the order of its
 	                  body; NAN if not measured; NULL: there is no such profile. Owned */
 	double spread; /* distance of the medians of all instructions together from their minima (profile.h) */
+	double step_s; /* median seconds of a step, by the worker whose are the longest; 0: not measured */
 	double hop_s;  /* median seconds from the end of an instruction to the begin of one on another worker that
 	                  waits for its output; 0: no worker waited */
 } mr_live_profile;

@@ -109,6 +109,8 @@ static void check_live(const mr_profile *p)
 		}
 	/* Tiny layers on a machine that does other things: of one order; costs_follow_a_run has the arithmetic. */
 	CU_ASSERT(table > 0.1 * live && table < 10 * live);
+	/* A worker carries out its instructions one after the other. */
+	CU_ASSERT(p->live.step_s < 1 && p->live.step_s * mr_plan_steps(plan) > 0.1 * live / plan->n_workers);
 	crowd[0] = c.crowd_f;
 	crowd[1] = c.crowd_b;
 	mr_costs_fini(&c);
@@ -333,6 +335,7 @@ static void a_file_of_costs_is_read_back(void)
 	c.hop_s = 7e-6;
 	c.crowd_f = 1.125;
 	c.spread = 0.125;
+	c.error = -0.25;
 	c.spreads[1] = 0.0625;
 	c.crowd_b = 1.0625;
 	c.layer[0].g = c.layer[0].w / 4;
@@ -353,6 +356,7 @@ static void a_file_of_costs_is_read_back(void)
 		  back.norm_s == 3e-11);
 	CU_ASSERT(back.save_s == 4e-11 && back.shared_s == 5e-10 && back.average_s == 6e-10 && back.hop_s == 7e-6);
 	CU_ASSERT_DOUBLE_EQUAL(back.spread, 0.125, 1e-6);
+	CU_ASSERT_DOUBLE_EQUAL(back.error, -0.25, 1e-6);
 	CU_ASSERT_DOUBLE_EQUAL(back.spreads[1], 0.0625, 1e-3);
 	CU_ASSERT_DOUBLE_EQUAL(back.crowd_f, 1.125, 1e-3);
 	CU_ASSERT_DOUBLE_EQUAL(back.crowd_b, 1.0625, 1e-3);
@@ -447,6 +451,7 @@ static void equal_costs_give_the_known_step(void)
 {
 	char path[300];
 	mr_forecast f;
+	double error;
 	mr_costs c;
 
 	/* Two stages of f = i = w = 1 and no update, 2 micro-batches: (T + D - 1) * 3 from first to last. */
@@ -464,6 +469,9 @@ static void equal_costs_give_the_known_step(void)
 	CU_ASSERT_DOUBLE_EQUAL(f.busy_s, 6, 1e-9);
 	CU_ASSERT_DOUBLE_EQUAL(f.busiest_s, 6, 1e-9);
 	CU_ASSERT_DOUBLE_EQUAL(f.step_s, 9, 1e-9); /* the next F0 waits for the update after the last B */
+	MR_CHECK_OK(mr_forecast_error(&of, &f.costs, 10.8, &error));
+	CU_ASSERT_DOUBLE_EQUAL(error, 0.2, 1e-9);
+	CU_ASSERT(isnan(f.costs.error)); /* the file has none */
 	mr_forecast_fini(&f);
 	close_all();
 }
