@@ -8,7 +8,6 @@
 #include "costs/costs.h"
 #include "costs/costs_live.h"
 #include "session/session_forecast.h"
-#include "outline/plan_report.h"
 #include "config/config_help.h"
 #include "host/memory.h"
 #include "timing/walk.h"
