@@ -70,11 +70,11 @@ mr_status mr_costs_write(const char *path, const mr_workload *of, const mr_costs
 			 FIRST_WORDS "machine=%s; kernels=%s; backend=%s; precision=%s; threads=%u; samples=%lld; "
 				     "optimizer=%s; reads=%.3g; writes=%.3g; sums=%.3g; norms=%.3g; saves=%.3g; "
 				     "shares=%.3g; averages=%.3g; hops=%.3g; "
-				     "crowd_f=%.4g; crowd_b=%.4g; spread=%.3g%s\n" COLUMNS "\n",
+				     "crowd_f=%.4g; crowd_b=%.4g%s; spread=%.3g\n" COLUMNS "\n",
 			 machine, mr_kernels_library(), of->kernels->name, mr_types_name(&of->kernels->types),
 			 of->place->worker[0].n_threads, (long long)of->samples, of->optim->ops->name, c->remote.read_s,
 			 c->remote.write_s, c->sum_s, c->norm_s, c->save_s, c->shared_s, c->average_s, c->hop_s,
-			 c->crowd_f, c->crowd_b, c->spread, error);
+			 c->crowd_f, c->crowd_b, error, c->spread);
 	for (uint32_t i = 0; i < of->graph->n_nodes; i++) {
 		shape z = shape_of(of->graph, i);
 
