@@ -8,17 +8,16 @@
  *
  *	# millrace costs 1; machine=...; kernels=...; backend=auto; precision=f32; threads=1; samples=16; optimizer=sgd;
  *	  reads=8.4e-11; writes=1.2e-11; sums=1.4e-10; norms=5e-11; saves=9e-11; shares=3e-10; averages=2e-10;
- *	  hops=4e-6; error=0.03; spread=0.02                       (all of this is one line)
+ *	  hops=4e-6; error=0.03; spread=0.02                               (all of this is one line)
  *	layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s,g_s,spread
  *	embed,embedding,128,16384,24704,2.1e-05,0,1.9e-05,1.1e-05,0,0.02
  *
  * inputs and outputs are elements of one sample, params those of the layer's own parameters. Times are seconds: f_s,
  * i_s and w_s of F, I and W of one micro-batch of `samples` samples, u_s of U of one commit, g_s the saving of each
  * micro-batch but the first in a W of several (0 unless the measured plan has any). spread is the distance of medians
- * from minima, and in the first line the largest of all: it tells how disturbed the machine was. Files without the
- * last one or two columns are read, too. After the layers may come their times by teams of other sizes (team_costs.h):
- * one block a size, "# threads=1" and rows "layer,f_s,i_s,w_s,u_s". The other words of the first line; a missing one is
- * 0, a crowd 1:
+ * from minima, and in the first line the largest of all: it tells how disturbed the machine was. After the layers may
+ * come their times by teams of other sizes (team_costs.h): one block a size, "# threads=1" and rows
+ * "layer,f_s,i_s,w_s,u_s". The other words of the first line; a missing one is 0, a crowd 1, an error not known:
  *
  *	reads, writes     s a byte  a boundary between two workers, for its reader and its writer (host/handoff.h)
  *	sums              s a byte  adding one gradient to another (several pipes)

@@ -12,10 +12,7 @@
 #include "costs/team_costs.h"
 
 #define FIRST_WORDS "# millrace costs 1; "
-/* Columns of files that were written before merged W were measured. */
-#define OLD_COLUMNS "layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s"
-#define MERGED_COLUMNS OLD_COLUMNS ",g_s" /* of files written before the spread was kept */
-#define COLUMNS MERGED_COLUMNS ",spread"
+#define COLUMNS "layer,kind,inputs,outputs,params,f_s,i_s,w_s,u_s,g_s,spread"
 #define TEAM_WORDS "# threads="
 #define TEAM_COLUMNS "layer,f_s,i_s,w_s,u_s"
 #define MAX_BYTES ((size_t)64 << 20)
@@ -126,7 +123,7 @@ static void warn(const char *path, const char *head, const char *key, const char
 			  want);
 }
 
-/* Seconds (@unit: of what) after @key; 0 when it is missing, as in older files. */
+/* Seconds (@unit: of what) after @key; 0 when it is missing. */
 static mr_status read_rate(const char *head, const char *key, const char *unit, double *rate)
 {
 	char value[64], *end;
@@ -154,7 +151,7 @@ static mr_status read_factor(const char *head, const char *key, double *factor)
 		       : mr_fail(MR_ECONFIG, "line 1: %s is a factor from 0 to 100, got \"%s\"", key, value);
 }
 
-/* What is missing, as in older files, is not known. */
+/* What is missing is not known. */
 static mr_status read_error(const char *head, double *error)
 {
 	char value[64], *end;
@@ -211,26 +208,17 @@ static bool is_time(double x)
 	return isfinite(x) && x >= 0 && x <= 1e6;
 }
 
-static mr_status read_row(const mr_graph *g, uint32_t node, const char *line, int columns, mr_stage_cost *c,
-			  double *spread)
+static mr_status read_row(const mr_graph *g, uint32_t node, const char *line, mr_stage_cost *c, double *spread)
 {
-	static const char *const heads[] = {OLD_COLUMNS, MERGED_COLUMNS, COLUMNS};
-	double *const more[] = {&c->g, spread};
 	const mr_node *nd = &g->nodes[node];
 	shape want = shape_of(g, node), z;
 	char name[64], kind[32];
 	int used = -1, n;
 
-	n = sscanf(line, "%63[^,\n],%31[^,\n],%lld,%lld,%lld,%lf,%lf,%lf,%lf%n", name, kind, &z.inputs, &z.outputs,
-		   &z.params, &c->f, &c->i, &c->w, &c->u, &used);
-	for (int k = 0; n == 9 + k && used >= 0 && 9 + k < columns; k++) {
-		int one = -1;
-
-		n += sscanf(line + used, ",%lf%n", more[k], &one);
-		used = one < 0 ? -1 : used + one;
-	}
-	if (n != columns || used < 0 || line[used] != '\n')
-		return mr_fail(MR_ECONFIG, "expected \"%s\" of layer %s, got \"%.*s\"", heads[columns - 9], nd->name,
+	n = sscanf(line, "%63[^,\n],%31[^,\n],%lld,%lld,%lld,%lf,%lf,%lf,%lf,%lf,%lf%n", name, kind, &z.inputs,
+		   &z.outputs, &z.params, &c->f, &c->i, &c->w, &c->u, &c->g, spread, &used);
+	if (n != 11 || used < 0 || line[used] != '\n')
+		return mr_fail(MR_ECONFIG, "expected \"" COLUMNS "\" of layer %s, got \"%.*s\"", nd->name,
 			       (int)strcspn(line, "\n"), line);
 	if (strcmp(name, nd->name) || strcmp(kind, nd->ops->name))
 		return mr_fail(MR_ECONFIG, "it is of another model: layer %s (%s), where the configuration has %s (%s)",
@@ -256,17 +244,6 @@ static const char *next_line(const char *at)
 	const char *end = strchr(at, '\n');
 
 	return end ? end + 1 : at + strlen(at);
-}
-
-/* Of the line @head that names them; 0: it is none. */
-static int columns_of(const char *head)
-{
-	static const char *const heads[] = {OLD_COLUMNS "\n", MERGED_COLUMNS "\n", COLUMNS "\n"};
-
-	for (int k = 0; k < 3; k++)
-		if (!strncmp(head, heads[k], strlen(heads[k])))
-			return 9 + k;
-	return 0;
 }
 
 /* One row of times by a team. */
@@ -322,18 +299,16 @@ static mr_status read_teams(const mr_workload *of, const char *at, mr_costs *out
 static mr_status read_text(const char *path, const mr_workload *of, const char *text, mr_costs *out)
 {
 	const char *at = text;
-	int columns;
 
 	MR_TRY(read_head(path, of, at, out));
 	at = next_line(at);
-	columns = columns_of(at);
-	if (!columns)
+	if (strncmp(at, COLUMNS "\n", strlen(COLUMNS "\n")))
 		return mr_fail(MR_ECONFIG, "line 2 is not \"" COLUMNS "\"");
 	at = next_line(at);
 	for (uint32_t i = 0; i < of->graph->n_nodes; i++, at = next_line(at)) {
 		if (!*at)
 			return mr_fail(MR_ECONFIG, "it ends after %u of the model's %u layers", i, of->graph->n_nodes);
-		if (read_row(of->graph, i, at, columns, &out->layer[i], &out->spreads[i]) != MR_OK)
+		if (read_row(of->graph, i, at, &out->layer[i], &out->spreads[i]) != MR_OK)
 			return mr_fail_in(MR_ECONFIG, "line %u", i + 3);
 	}
 	return read_teams(of, at, out);
