@@ -386,8 +386,8 @@ mr_status mr_exec_run(mr_worker *w, mr_links *links, const _Atomic uint64_t *lim
 	uint64_t until, at;
 	mr_task t;
 
-	if (links->train && links->plan->contract.racing)
-		return mr_exec_race(w, links, limit);
+	if (links->train && w->run->hooks.train)
+		return w->run->hooks.train(w, links, limit);
 	until = look_up_limit(w, links, limit);
 	at = cursor_of(w, links)->step;
 	while (mr_exec_next(w, links, until, &t)) {

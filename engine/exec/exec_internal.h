@@ -20,9 +20,6 @@ typedef struct mr_wait {
  * last look. Errors: those of a look, MR_ESTOPPED. */
 mr_status mr_exec_wait_until(mr_worker *w, const mr_wait *wait, const mr_task *t) MR_MUST_USE;
 
-/** As mr_exec_run, of a racing plan (exec_race.c). */
-mr_status mr_exec_race(mr_worker *w, mr_links *links, const _Atomic uint64_t *limit) MR_MUST_USE;
-
 /** The next task of worker @w of a racing plan before pause point *@limit, in *@t: MR_WAIT_NONE: it is ready; else why
  * no task is. *@more: false: no task is left. */
 mr_wait_cause mr_exec_race_look(mr_worker *w, mr_links *links, const _Atomic uint64_t *limit, mr_task *t, bool *more,

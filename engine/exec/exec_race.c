@@ -21,6 +21,7 @@
  */
 #include "base/fault.h"
 #include "exec/exec_internal.h"
+#include "exec/race.h"
 
 enum { FORWARD, BACK };
 
@@ -185,7 +186,7 @@ void mr_exec_race_paused(mr_worker *w, const mr_links *links)
 	atomic_store_explicit(&w->begun, w->train.step, memory_order_relaxed);
 }
 
-mr_status mr_exec_race(mr_worker *w, mr_links *links, const _Atomic uint64_t *limit)
+static mr_status race(mr_worker *w, mr_links *links, const _Atomic uint64_t *limit)
 {
 	bool more;
 	mr_task t;
@@ -205,3 +206,54 @@ mr_status mr_exec_race(mr_worker *w, mr_links *links, const _Atomic uint64_t *li
 	atomic_store_explicit(&w->doing, MR_DOING_NOTHING, memory_order_relaxed);
 	return MR_OK;
 }
+
+/* --- the feature --- */
+
+static bool is_racing(const mr_run_config *c)
+{
+	return c->plan->contract.racing;
+}
+
+/* The pipeline is empty at a pause point. */
+static uint64_t done(const mr_run *run, uint8_t pipe, uint16_t s, bool forward)
+{
+	(void)forward;
+	return run->worker[mr_plan_worker(run->c.plan, pipe, s)].train.step * run->c.plan->contract.need;
+}
+
+static mr_status create(mr_run *run)
+{
+	run->hooks.train = race;
+	run->hooks.done = done;
+	return MR_OK;
+}
+
+static mr_status create_worker(mr_worker *w)
+{
+	return mr_race_create(w->run->c.record_micro, &w->race);
+}
+
+static void destroy_worker(mr_worker *w)
+{
+	mr_race_destroy(w->race);
+}
+
+static mr_status stand_worker(mr_worker *w, uint64_t step)
+{
+	mr_race_reset(w->race, step * w->run->c.plan->contract.need);
+	return MR_OK;
+}
+
+static mr_status reset_worker(mr_worker *w)
+{
+	return stand_worker(w, 0);
+}
+
+const mr_feature mr_feature_racing = {
+	.present = is_racing,
+	.create = create,
+	.create_worker = create_worker,
+	.destroy_worker = destroy_worker,
+	.reset_worker = reset_worker,
+	.stand_worker = stand_worker,
+};

@@ -242,12 +242,12 @@ static mr_status create_worker(mr_run *run, uint16_t id)
 		return mr_fail(MR_ERESOURCE, "no memory for %u trace records", MR_TRACE_RING);
 	if (run->c.counts)
 		MR_TRY(mr_counted_create(run->n_stages, &w->counted));
-	if (run->c.plan->contract.racing)
-		MR_TRY(mr_race_create(run->c.record_micro, &w->race));
 	if (run->c.plan->contract.steal)
 		MR_TRY(mr_steal_queue_create(run->c.plan, id, run->c.record_micro, &w->steal_queue));
 	if (run->validation && !(w->validation = calloc(1, sizeof(*w->validation))))
 		return mr_fail(MR_ERESOURCE, "no memory for the repetitions of worker %u", id);
+	MR_EACH_FEATURE(run, f, create_worker)
+		MR_TRY((*f)->create_worker(w));
 	mr_arena_init(&a, NULL, 0);
 	layout_worker(run, w, &a);
 	w->nodes = mr_place_claim(run->c.place, pl, mr_region_round(a.used + !a.used), run->claimed, &w->elsewhere);
@@ -296,6 +296,7 @@ static mr_status build(mr_run *run)
 	size_t n_weights = c->plan->n_stages * (mr_contract_replicates(&c->plan->contract) ? c->plan->n_pipes : 1u);
 
 	MR_TRY(mr_run_refuse(c));
+	MR_TRY(mr_features_find(run));
 	MR_TRY(mr_eval_plan_create(c->plan, &run->eval_plan));
 	run->n_stages = c->plan->n_stages;
 	run->n_workers = c->plan->n_workers;
@@ -312,6 +313,8 @@ static mr_status build(mr_run *run)
 	if (!run->stage || !run->weights || !run->shard || !run->worker || !run->claimed || !run->parkers)
 		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
 	MR_TRY(create_features(run));
+	MR_EACH_FEATURE(run, f, create)
+		MR_TRY((*f)->create(run));
 	run->n_losses = count_losses(run);
 	run->losses = calloc(run->n_losses, sizeof(double));
 	run->train =
@@ -377,10 +380,11 @@ void mr_run_destroy(mr_run *run)
 	if (!run)
 		return;
 	for (uint16_t w = 0; run->worker && w < run->n_workers; w++) {
+		MR_EACH_FEATURE(run, f, destroy_worker)
+			(*f)->destroy_worker(&run->worker[w]);
 		mr_region_unmap(&run->worker[w].region);
 		free(run->worker[w].trace);
 		mr_counted_destroy(run->worker[w].counted);
-		mr_race_destroy(run->worker[w].race);
 		mr_steal_queue_destroy(run->worker[w].steal_queue);
 		free(run->worker[w].validation);
 		free(run->worker[w].pause_at);
@@ -388,6 +392,8 @@ void mr_run_destroy(mr_run *run)
 	for (uint16_t s = 0; run->stage && s < run->n_stages; s++)
 		mr_stage_destroy(run->stage[s]);
 	mr_run_close_links(run);
+	MR_EACH_FEATURE(run, f, destroy)
+		(*f)->destroy(run);
 	for (uint32_t i = 0; run->weights && i < mr_run_n_weights(run); i++)
 		mr_weights_fini(&run->weights[i]);
 	mr_plan_destroy(run->eval_plan);
@@ -572,11 +578,11 @@ static mr_status reset_worker(mr_run *run, mr_worker *w)
 	w->n_done = w->n_trace = 0;
 	if (w->validation)
 		*w->validation = (mr_worker_validation){0};
-	if (w->race)
-		mr_race_reset(w->race, 0);
 	if (w->steal_queue)
 		mr_steal_queue_reset(w->steal_queue);
 	first_cursor(run->c.plan, w->id, &w->train);
+	MR_EACH_FEATURE(run, f, reset_worker)
+		MR_TRY((*f)->reset_worker(w));
 	return run->windows ? mr_run_seek_window(run, w, 0) : MR_OK;
 }
 

@@ -27,9 +27,9 @@
 #include "weights/carried.h"
 #include "weights/stage_weights.h"
 #include "exec/counted.h"
+#include "exec/feature.h"
 #include "exec/links.h"
 #include "weights/norms.h"
-#include "exec/race.h"
 #include "weights/replicas.h"
 #include "weights/steal_queue.h"
 #include "weights/validation.h"
@@ -38,8 +38,6 @@
 #define MR_STEP_RING 4096       /* step records: the caller may lag behind by this many */
 #define MR_TRACE_RING (1u << 16) /* trace records a worker keeps */
 #define MR_TRACE_BYTES (MR_TRACE_RING * sizeof(mr_trace_rec))
-
-typedef struct mr_run mr_run;
 
 /* The record of a step, written at its commit by the last stage. */
 typedef struct mr_step_rec {
@@ -54,7 +52,7 @@ typedef struct mr_step_rec {
 /* Called on the worker's thread right after an instruction; for trajectories and tests. NULL: none. */
 typedef void mr_run_observer(void *arg, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version);
 
-typedef struct mr_run_config {
+struct mr_run_config {
 	const mr_graph *graph;
 	const mr_partition *partition;
 	const mr_plan *plan;         /* lowered and checked */
@@ -92,7 +90,7 @@ typedef struct mr_run_config {
 					     of link_kinds.def */
 	mr_run_observer *observer;
 	void *observer_arg;
-} mr_run_config;
+};
 
 /* Threads that make samples: one, unless the source decodes files, and then can be asked for halves. */
 static inline uint32_t mr_run_loaders(const mr_run_config *c)
@@ -130,7 +128,7 @@ typedef struct mr_span_room {
 	mr_slot **slot;
 } mr_span_room;
 
-typedef struct mr_worker {
+struct mr_worker {
 	mr_parker parker;
 	mr_waiter waiter;
 	mr_team_delay delay;       /* of its threads; not opened if one thread does the work of several workers */
@@ -149,8 +147,9 @@ typedef struct mr_worker {
 	uint32_t *pause_at;        /* [n_pauses] places in the prologue of training after which a pause point lies */
 	uint32_t n_pauses;
 	mr_span_room span;
-	/* Features, which other workers look up; NULL: the run does not have it. */
-	mr_race *race;                    /* racing plans */
+	/* Of features, which other workers look up; NULL: the run does not have it. */
+#define MR_OF_WORKER(type, name) type *name;
+#include "exec/features.def"
 	mr_steal_queue *steal_queue;      /* plans whose W any worker may take */
 	mr_worker_validation *validation; /* plans with V */
 	/* What each instruction changes. The atomics have one writer, and the caller reads them ten times a second. */
@@ -171,10 +170,12 @@ typedef struct mr_worker {
 	uint32_t wait_ns[MR_N_WAITS];
 	bool waited;               /* wait_ns is not all 0 */
 	uint64_t ready_ns;         /* end of its wait, which is the begin of the instruction; 0: it did not wait */
-} mr_worker;
+};
 
 struct mr_run {
 	mr_run_config c;
+	const mr_feature *feature[MR_N_FEATURES + 1]; /* those of the run, NULL after the last */
+	mr_hooks hooks;
 	uint16_t n_stages, n_workers;
 	uint8_t n_pipes;
 	bool shares;                 /* several pipes: a commit of a stage has parts on several workers */

@@ -40,8 +40,8 @@ uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t s, bool forward)
 	const mr_cursor *c = &run->worker[w].train;
 	uint64_t sum = 0;
 
-	if (p->contract.racing) /* its pipeline is empty at a pause point */
-		return c->step * p->contract.need;
+	if (run->hooks.done)
+		return run->hooks.done(run, pipe, s, forward);
 	if (run->windows)
 		return forward ? run->worker[w].window.n_begun : c->step;
 	for (int sec = MR_PROLOGUE; sec <= MR_BODY; sec++) {
@@ -161,8 +161,8 @@ mr_status mr_run_stand_at(mr_run *run, uint64_t n)
 			MR_TRY(mr_run_seek_window(run, &run->worker[w], n));
 		else if (n > 0)
 			run->worker[w].train = cursor_at(run, w, n);
-		if (p->contract.racing)
-			mr_race_reset(run->worker[w].race, n * p->contract.need);
+		MR_EACH_FEATURE(run, f, stand_worker)
+			MR_TRY((*f)->stand_worker(&run->worker[w], n));
 		atomic_store_explicit(&run->worker[w].begun, n, memory_order_relaxed);
 	}
 	for (uint16_t s = 0; run->carried && s < run->n_stages; s++)

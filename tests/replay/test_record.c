@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "exec/race.h"
 #include "lower/small_plans.h"
 #include "exec/small_run.h"
 

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "check.h"
+#include "exec/race.h"
 #include "race_cases.h"
 #include "replay/record.h"
 
