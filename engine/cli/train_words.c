@@ -19,6 +19,7 @@
 #include "report/table.h"
 #include "session/sample.h"
 #include "training/search_limit.h"
+#include "weights/steal_queue.h"
 
 /* A table that could not be written does not fail a training; a reader that left (| head) is not even reported.
  * Standard output fails for good, so it is reported once. */

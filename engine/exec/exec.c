@@ -181,11 +181,6 @@ static void end_wait(mr_worker *w, mr_wait_cause cause, uint64_t since)
 	w->ready_ns = cause == MR_WAIT_NONE ? since : 0;
 }
 
-static bool steals(const mr_links *links)
-{
-	return links->train && links->plan->contract.steal;
-}
-
 mr_status mr_exec_wait_until(mr_worker *w, const mr_wait *wait, const mr_task *t)
 {
 	mr_status st = MR_OK;
@@ -199,7 +194,7 @@ mr_status mr_exec_wait_until(mr_worker *w, const mr_wait *wait, const mr_task *t
 	while (cause != MR_WAIT_NONE && st == MR_OK) {
 		mr_wait_cause before = cause;
 
-		if (wait->helps && mr_exec_help(w, t->links, cause, since, &st)) {
+		if (wait->helps && w->run->hooks.help(w, t->links, cause, since, &st)) {
 			since = mr_clock_ns();
 			cause = st == MR_OK ? wait->look(w, wait->arg, &st) : cause;
 			continue;
@@ -230,42 +225,33 @@ static mr_wait_cause look_at_task(mr_worker *w, void *arg, mr_status *st)
 
 mr_status mr_exec_wait(mr_worker *w, mr_task *t)
 {
-	bool helps = t->in->op != MR_OP_W && steals(t->links);
+	bool helps = w->run->hooks.help && t->in->op != MR_OP_W && t->links->train;
 
 	return mr_exec_wait_until(w, &(mr_wait){.look = look_at_task, .arg = t, .helps = helps}, t);
 }
 
 /* --- carrying out --- */
 
-static mr_status compute(mr_worker *w, const mr_task *t)
+static mr_status no_way(mr_worker *w, const mr_task *t)
 {
-	switch (t->in->op) {
-	case MR_OP_F:
-		return mr_exec_forward(w, t);
-	case MR_OP_R:
-		return mr_exec_recompute(w, t);
-	case MR_OP_W:
-		if (t->links->plan->contract.joint_w)
-			return mr_exec_leave(w, t);
-		if (t->in->span > 1)
-			return mr_exec_span(w, t);
-		return mr_exec_backward(w, t);
-	case MR_OP_B:
-	case MR_OP_I:
-		return mr_exec_backward(w, t);
-	case MR_OP_N:
-		return mr_exec_norms(w, t);
-	case MR_OP_AR:
-		return mr_exec_reduce(w, t);
-	case MR_OP_U:
-		return mr_exec_commit(w, t);
-	case MR_OP_V:
-		return mr_exec_validate(w, t);
-	case MR_OP_AVG:
-		return mr_exec_average(w, t);
-	default:
-		return mr_fail(MR_EINVAL, "the engine has no way to carry out %s", mr_op_name(t->in->op));
-	}
+	(void)w;
+	return mr_fail(MR_EINVAL, "the engine has no way to carry out %s", mr_op_name(t->in->op));
+}
+
+void mr_exec_fill(mr_hooks *h)
+{
+	for (int op = 0; op < MR_N_OPS; op++)
+		h->carry_out[op] = no_way;
+	h->carry_out[MR_OP_F] = mr_exec_forward;
+	h->carry_out[MR_OP_R] = mr_exec_recompute;
+	h->carry_out[MR_OP_B] = h->carry_out[MR_OP_I] = mr_exec_backward;
+	h->carry_out[MR_OP_W] = mr_exec_weights;
+	h->carry_out[MR_OP_N] = mr_exec_norms;
+	h->carry_out[MR_OP_AR] = mr_exec_reduce;
+	h->carry_out[MR_OP_U] = mr_exec_commit;
+	h->carry_out[MR_OP_V] = mr_exec_validate;
+	h->carry_out[MR_OP_AVG] = mr_exec_average;
+	h->step = mr_exec_step;
 }
 
 /* Commits of all stages before the task that is about to begin; those of a task that commits are read at its end. */
@@ -344,7 +330,7 @@ mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 		mr_usdt_instr_begin(w->id, t->in->op, t->in->stage, t->in->pipe, t->micro, t->version);
 	if (w->counted && t->links->train)
 		mr_counted_begin(w->counted);
-	MR_TRY(compute(w, t));
+	MR_TRY(w->run->hooks.carry_out[t->in->op](w, t));
 	if (w->counted && t->links->train)
 		mr_counted_end(w->counted, t->in->stage, t->in->op, t->in->span);
 	if (t->links->train)
@@ -391,7 +377,7 @@ mr_status mr_exec_run(mr_worker *w, mr_links *links, const _Atomic uint64_t *lim
 	until = look_up_limit(w, links, limit);
 	at = cursor_of(w, links)->step;
 	while (mr_exec_next(w, links, until, &t)) {
-		if (t.in->flags & MR_INSTR_ANY && !mr_exec_claim(w, &t)) {
+		if (t.in->flags & MR_INSTR_ANY && !w->run->hooks.claim(w, &t)) {
 			mr_exec_advance(w, links);
 			continue;
 		}
@@ -406,7 +392,7 @@ mr_status mr_exec_run(mr_worker *w, mr_links *links, const _Atomic uint64_t *lim
 		at = cursor_of(w, links)->step;
 	}
 	/* help until no other worker has W left */
-	while (steals(links) && mr_exec_help(w, links, MR_WAIT_NONE, mr_clock_ns(), &st))
+	while (links->train && w->run->hooks.help && w->run->hooks.help(w, links, MR_WAIT_NONE, mr_clock_ns(), &st))
 		MR_TRY(st);
 	atomic_store_explicit(&w->doing, MR_DOING_NOTHING, memory_order_relaxed);
 	mr_fault_delay(w->id, w->n_done); /* a look may come between the last instruction and the report */

@@ -177,24 +177,24 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 
 	if (w->validation && w->validation->redo && t->links->train)
 		return mr_exec_acquire_again(w, t);
-	if (t->in->op >= MR_OP_N && t->links->plan->contract.steal &&
-	    !is_finished(w, t->in->stage, t->version))
-		return MR_WAIT_WEIGHTS;
+	for (mr_ready_hook **ready = run->hooks.ready; *ready; ready++) {
+		mr_wait_cause cause = (*ready)(w, t);
+
+		if (cause != MR_WAIT_NONE)
+			return cause;
+	}
 	switch (t->in->op) {
 	case MR_OP_F:
 		return acquire_f(w, t, status);
 	case MR_OP_B:
 	case MR_OP_I:
 		return acquire_b(w, t, status);
-	case MR_OP_W:
-		return t->links->plan->contract.steal && !mr_exec_has_turn(w, t) ? MR_WAIT_UPSTREAM : MR_WAIT_NONE;
 	case MR_OP_V:
 		if (t->version <= run->weights[t->in->stage].validation->settled)
 			return MR_WAIT_NONE;
 		return mr_exec_norms_known(run, t->version) ? MR_WAIT_NONE : MR_WAIT_OPTIMIZER;
 	case MR_OP_U:
-		if (run->weights[t->in->stage].joint ||
-		    (run->has_stage_replicas && run->weights[t->in->stage].n_shards > 1))
+		if (run->has_stage_replicas && run->weights[t->in->stage].n_shards > 1)
 			return has_step(w, t) ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;
 		if (run->validation)
 			return mr_exec_may_step(run, t->version) ? MR_WAIT_NONE : MR_WAIT_OPTIMIZER;

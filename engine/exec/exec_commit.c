@@ -219,8 +219,8 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 	double norm;
 
 	MR_TRY(mr_exec_check_next(b, t, t->version));
-	if (t->links->plan->contract.steal || b->joint)
-		mr_exec_release_rest(run, t);
+	for (mr_commit_hook **hook = run->hooks.commit; *hook; hook++)
+		MR_TRY((*hook)(w, t, b));
 	MR_TRY(sum_tied(w, t, b));
 	if (b->layer_states && b->n_shards == 1) /* of several the reduction has */
 		mr_layer_states_fold(b);
@@ -234,8 +234,8 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 	MR_TRY(norm_of(w, t, b, shard, &norm));
 	if (b->unchanged)
 		mr_weights_skip(b, shard);
-	else if (!b->joint)
-		MR_TRY(mr_exec_step(w, b, shard, t->version, norm));
+	else
+		MR_TRY(run->hooks.step(w, b, shard, t->version, norm));
 	if (b->unchanged || !in_one_pass(run, b, t->version))
 		MR_TRY(mr_mitigated_follow(b, shard, w->kc));
 	if (b->ranges)
@@ -278,18 +278,6 @@ mr_status mr_exec_norms(mr_worker *w, const mr_task *t)
 	return MR_OK;
 }
 
-/* AR of joint W: gradients and steps of the layers in its range. */
-static mr_status step_jointly(mr_worker *w, const mr_task *t, mr_stage_weights *b, uint8_t shard)
-{
-	double lr = mr_mitigated_lr(b, w->run->c.lr, mr_weights_step_of(b, t->version));
-	bool asked = mr_exec_asks_norm(w->run, b, t->version);
-
-	MR_TRY(mr_exec_check_next(b, t, t->version));
-	return mr_reduction_joint(b, shard, w->kc, w->scratch,
-				  mr_weights_steps(b, shard, &b->optim, lr, 1 / (double)b->sum),
-				  asked ? mr_norms_sumsq(b, t->version) : NULL);
-}
-
 mr_status mr_exec_reduce(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
@@ -297,9 +285,7 @@ mr_status mr_exec_reduce(mr_worker *w, const mr_task *t)
 	uint8_t shard = mr_run_shard(run, t->in->pipe, t->in->stage);
 	bool asked = mr_exec_asks_norm(run, b, t->version);
 
-	if (b->joint)
-		MR_TRY(step_jointly(w, t, b, shard));
-	else if (!sums_in_step(run, b, shard, t->version))
+	if (!sums_in_step(run, b, shard, t->version))
 		MR_TRY(mr_reduction_range(b, t->in->pipe, w->kc));
 	if (b->n_shards > 1)
 		MR_TRY(mr_mitigated_correct(b, shard, w->kc));
@@ -311,7 +297,7 @@ mr_status mr_exec_reduce(mr_worker *w, const mr_task *t)
 		return MR_OK;
 	if (b->layer_states && b->n_shards > 1)
 		mr_layer_states_fold(b);
-	if ((asked && !b->joint) || (run->has_stage_replicas && run->c.clip > 0 && !b->ranges))
+	if (asked || (run->has_stage_replicas && run->c.clip > 0 && !b->ranges))
 		MR_TRY(mr_norms_compute(b, w->kc, t->version));
 	if (asked && run->norms->global)
 		mr_exec_take_norm(run, b, t->version);

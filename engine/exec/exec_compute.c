@@ -93,6 +93,8 @@ static mr_status make_io(mr_worker *w, const mr_task *t, mr_slot *slot, mr_stage
 		MR_TRY(predicted(w, t, b, (uint32_t)(slot - t->st->slot), &io->weights));
 	if (l->plan->contract.tied && s + 1 == run->n_stages)
 		io->tied_weights = mr_tied_links_weights(&run->weights[0], pipe, t->version);
+	for (mr_pass_hook **pass = run->hooks.pass; *pass; pass++)
+		MR_TRY((*pass)(w, t, slot, io));
 	return MR_OK;
 }
 
@@ -307,15 +309,14 @@ static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
 	return MR_OK;
 }
 
-/* More gradients are in the sum of their pipe; the last of a count in all pipes publishes it. */
-static void count_sum(mr_worker *w, const mr_task *t)
+void mr_exec_count_sum(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
 	mr_shard *shard = &b->shard[mr_run_shard(run, t->in->pipe, t->in->stage)];
 
-	if (!b->reduction || t->links->plan->contract.steal)
-		return; /* nothing waits for the sum; or mr_exec_turn_end counts */
+	if (!b->reduction || b->reduction->by_turn)
+		return; /* nothing waits for the sum, or its last W publishes it */
 	shard->n_summed = (t->in->flags & MR_INSTR_FIRST_SUM ? 0 : shard->n_summed) + t->in->span;
 	if (shard->n_summed != shard->need)
 		return;
@@ -377,15 +378,14 @@ static void note_read(const mr_task *t, mr_stage_weights *b, uint8_t shard, uint
 static mr_status note_seen(mr_run *run, const mr_task *t, const mr_slot *slot)
 {
 	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
-	bool by_owner = t->in->op == (t->links->plan->contract.steal ? MR_OP_I : MR_OP_W);
+	bool by_owner = t->in->op == (run->any_worker ? MR_OP_I : MR_OP_W);
 
 	if (!b->layer_states || !(by_owner || t->in->op == MR_OP_B))
 		return MR_OK;
 	return mr_layer_states_note(b, mr_run_shard(run, t->in->pipe, t->in->stage), slot->micro, slot->memory);
 }
 
-/* The call of the @j-th W of the span of @t, whose slot is *@slot. */
-static mr_status span_io(mr_worker *w, const mr_task *t, uint32_t j, mr_slot **slot, mr_stage_io *io)
+mr_status mr_exec_span_io(mr_worker *w, const mr_task *t, uint32_t j, mr_slot **slot, mr_stage_io *io)
 {
 	uint16_t s = t->in->stage;
 
@@ -401,34 +401,26 @@ static mr_status span_io(mr_worker *w, const mr_task *t, uint32_t j, mr_slot **s
 	return MR_OK;
 }
 
-mr_status mr_exec_leave(mr_worker *w, const mr_task *t)
+static bool leaves_slot(const mr_worker *w, const mr_task *t)
 {
-	mr_stage_weights *b = &w->run->weights[t->in->stage];
-	mr_slot *slot;
-
-	for (uint32_t j = 0; j < t->in->span; j++)
-		MR_TRY(span_io(w, t, j, &slot, &b->reduction->left[(t->micro + j) % b->sum]));
-	count_sum(w, t);
-	return MR_OK;
+	return w->run->hooks.leaves_slot && w->run->hooks.leaves_slot(w, t);
 }
 
-mr_status mr_exec_span(mr_worker *w, const mr_task *t)
+/* W of several micro-batches. */
+static mr_status span(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	uint16_t s = t->in->stage;
 	uint32_t n = t->in->span;
-	mr_exec_turn turn;
 
 	for (uint32_t j = 0; j < n; j++)
-		MR_TRY(span_io(w, t, j, &w->span.slot[j], &w->span.io[j]));
+		MR_TRY(mr_exec_span_io(w, t, j, &w->span.slot[j], &w->span.io[j]));
 	if (t->in->flags & MR_INSTR_UPDATE)
 		MR_TRY(prepare_steps(run, t, &w->span.io[n - 1]));
-	w->span.io[0].turn = mr_exec_turn_begin(w, t, &turn);
 	MR_TRY(mr_stage_backward_weights(run->stage[s], w->span.io, n, w->span.call));
-	mr_exec_turn_end(&turn);
-	for (uint32_t j = 0; j < n && !mr_exec_leaves_slot(w, t); j++)
+	for (uint32_t j = 0; j < n && !leaves_slot(w, t); j++)
 		release_slot(run, t, w->span.slot[j]);
-	count_sum(w, t);
+	mr_exec_count_sum(w, t);
 	if (t->in->flags & MR_INSTR_UPDATE)
 		MR_TRY(commit_inside(w, t));
 	return MR_OK;
@@ -457,7 +449,6 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 	mr_links_stage *st = t->st;
 	mr_slot *slot = &st->slot[mr_instr_slot(l->plan, t->in, t->n)];
 	mr_stage_io io;
-	mr_exec_turn turn;
 
 	MR_TRY(check_saved(t, slot, t->micro));
 	MR_TRY(check_carried(run, t, t->micro));
@@ -482,20 +473,21 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 		MR_TRY(mr_stage_backward_input(run->stage[s], &io));
 		break;
 	default:
-		io.turn = mr_exec_turn_begin(w, t, &turn);
 		MR_TRY(mr_stage_backward_weight(run->stage[s], &io));
-		mr_exec_turn_end(&turn);
 	}
 	if (w->acquired.got & MR_GOT_OUT)
 		mr_link_put(&st[-1].grad, w->acquired.out);
-	if (t->in->op == MR_OP_I) {
-		mr_exec_open(run, t);
+	if (t->in->op == MR_OP_I)
 		return MR_OK;
-	}
-	if (!mr_exec_leaves_slot(w, t))
+	if (!leaves_slot(w, t))
 		release_slot(run, t, slot);
-	count_sum(w, t);
+	mr_exec_count_sum(w, t);
 	if (t->in->flags & MR_INSTR_UPDATE)
 		MR_TRY(commit_inside(w, t));
 	return MR_OK;
+}
+
+mr_status mr_exec_weights(mr_worker *w, const mr_task *t)
+{
+	return t->in->span > 1 ? span(w, t) : mr_exec_backward(w, t);
 }

@@ -13,7 +13,7 @@ typedef struct mr_wait {
 	/* One try: MR_WAIT_NONE when the wait is over, else its cause. It may fail: *@st. */
 	mr_wait_cause (*look)(mr_worker *w, void *arg, mr_status *st);
 	void *arg;
-	bool helps; /* the worker carries out W of others meanwhile, where the plan steals */
+	bool helps; /* the worker may carry out instructions of others meanwhile (mr_hooks.help) */
 } mr_wait;
 
 /** Look until the wait is over, spinning, then sleeping in between; waits are recorded by cause. @t is the task of the
@@ -31,33 +31,6 @@ uint64_t mr_exec_race_begun(const mr_worker *w);
 /** @w has reached a pause point. */
 void mr_exec_race_paused(mr_worker *w, const mr_links *links);
 
-/** Plans whose W may be placed on any worker (exec_steal.c). True: @w carries out @t, which is in its list; false:
- * another worker has taken it. */
-bool mr_exec_claim(mr_worker *w, const mr_task *t);
-/** @w would wait since @since, for @cause: it carries out another W if one is left, and returns whether it did. */
-bool mr_exec_help(mr_worker *w, mr_links *links, mr_wait_cause cause, uint64_t since, mr_status *status);
-/** May W @t begin? The W before it must have begun to add; on another worker, all I of its count must be done. */
-bool mr_exec_has_turn(const mr_worker *w, const mr_task *t);
-/** The place of W @t in the order of its sum while it is carried out. The hook returned below is valid as long as it.
- */
-typedef struct mr_exec_turn {
-	mr_worker *w;
-	mr_stage_weights *b; /* NULL: the plan does not steal */
-	mr_steal_sum *sum;   /* of b */
-	uint32_t at, last;   /* places in its count, of its first and of its last micro-batch */
-	uint32_t base;       /* layers of the counts before */
-	uint64_t micro, version;
-	bool away;         /* of a stage of another worker */
-	mr_sum_order_hook turn;
-} mr_exec_turn;
-const mr_sum_order_hook *mr_exec_turn_begin(mr_worker *w, const mr_task *t, mr_exec_turn *arg);
-/** W @t has added its gradient. */
-void mr_exec_turn_end(mr_exec_turn *turn);
-/** An I of @t's stage is done. */
-void mr_exec_open(mr_run *run, const mr_task *t);
-/** Does W @t leave its slot and buffers to the U of its stage, which gives them back? */
-bool mr_exec_leaves_slot(const mr_worker *w, const mr_task *t);
-
 /** F: compute, send the result, record the loss. */
 mr_status mr_exec_forward(mr_worker *w, const mr_task *t) MR_MUST_USE;
 /** R: compute the dropped activations of a micro-batch again. */
@@ -68,10 +41,12 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t) MR_MUST_USE;
 /** Give back the slots and buffers that the W of @t's stage and pipe have left; all of them are done. */
 void mr_exec_release_rest(mr_run *run, const mr_task *t);
 
-/** W of several micro-batches. */
-mr_status mr_exec_span(mr_worker *w, const mr_task *t) MR_MUST_USE;
-/** W of a plan whose AR carries out the W of all pipes. */
-mr_status mr_exec_leave(mr_worker *w, const mr_task *t) MR_MUST_USE;
+/** W, of one micro-batch or of several. */
+mr_status mr_exec_weights(mr_worker *w, const mr_task *t) MR_MUST_USE;
+/** The call of the @j-th W of the span of @t, whose slot is *@slot. */
+mr_status mr_exec_span_io(mr_worker *w, const mr_task *t, uint32_t j, mr_slot **slot, mr_stage_io *io) MR_MUST_USE;
+/** More gradients are in the sum of their pipe; the last of a count in all pipes publishes it. */
+void mr_exec_count_sum(mr_worker *w, const mr_task *t);
 
 /** AR, N and U. */
 mr_status mr_exec_reduce(mr_worker *w, const mr_task *t) MR_MUST_USE;

@@ -26,6 +26,7 @@
 #include "host/clock.h"
 #include "exec/exec_internal.h"
 #include "weights/reduction.h"
+#include "weights/steal_queue.h"
 
 static uint64_t pack(uint64_t n, uint32_t taken)
 {
@@ -45,9 +46,18 @@ static bool is_away(const mr_worker *w, const mr_task *t)
 
 /* --- the order of a sum --- */
 
+/* The place of a W in the order of its sum while it is carried out. */
+typedef struct turn {
+	mr_worker *w;
+	mr_steal_sum *sum;
+	uint32_t at, last;   /* places in its count, of its first and of its last micro-batch */
+	uint32_t base;       /* layers of the counts before */
+	uint64_t micro;
+} turn;
+
 static mr_status before_layer(void *arg, uint32_t k)
 {
-	mr_exec_turn *t = arg;
+	turn *t = arg;
 	mr_waiter *waiter = &t->w->waiter;
 
 	if (!t->at || mr_event_reached(&t->sum->turn[t->at - 1], t->base + k + 1))
@@ -60,40 +70,40 @@ static mr_status before_layer(void *arg, uint32_t k)
 
 static void after_layer(void *arg, uint32_t k)
 {
-	mr_exec_turn *t = arg;
+	turn *t = arg;
 
 	mr_event_publish(&t->sum->turn[t->last], t->base + k + 1);
 }
 
-const mr_sum_order_hook *mr_exec_turn_begin(mr_worker *w, const mr_task *t, mr_exec_turn *out)
+static mr_status carry_out_w(mr_worker *w, const mr_task *t)
 {
 	mr_stage_weights *b = &w->run->weights[t->in->stage];
+	turn own = {.w = w, .sum = b->steal_sum, .micro = t->micro};
+	const mr_sum_order_hook order = {.before = before_layer, .after = after_layer, .arg = &own};
 
-	*out = (mr_exec_turn){.w = w, .turn = {.before = before_layer, .after = after_layer, .arg = out}};
-	if (!t->links->plan->contract.steal)
-		return NULL;
-	out->b = b;
-	out->sum = b->steal_sum;
-	out->away = is_away(w, t);
-	out->at = (uint32_t)(t->micro % need_of(w->run));
-	out->last = out->at + t->in->span - 1u;
-	out->base = (uint32_t)(t->version * b->steal_sum->n_layers);
-	out->micro = t->micro;
-	out->version = t->version;
-	return &out->turn;
+	own.at = (uint32_t)(t->micro % need_of(w->run));
+	own.last = own.at + t->in->span - 1u;
+	own.base = (uint32_t)(t->version * own.sum->n_layers);
+	w->steal_queue->order = &order;
+	MR_TRY(mr_exec_weights(w, t));
+	/* for stages without parameters too */
+	mr_event_publish(&own.sum->turn[own.last], own.base + own.sum->n_layers);
+	if (own.last + 1 == need_of(w->run))
+		mr_counter_raise(&b->reduction->finished, w->id, (uint32_t)(t->version + 1));
+	w->steal_queue->n_stolen += is_away(w, t);
+	return MR_OK;
 }
 
-void mr_exec_turn_end(mr_exec_turn *t)
+/* The first micro-batch of a W has the order of all. */
+static mr_status pass(mr_worker *w, const mr_task *t, const mr_slot *slot, mr_stage_io *io)
 {
-	if (!t->b)
-		return;
-	mr_event_publish(&t->sum->turn[t->last], t->base + t->sum->n_layers); /* for stages without parameters too */
-	if (t->last + 1 == need_of(t->w->run))
-		mr_counter_raise(&t->b->reduction->finished, t->w->id, (uint32_t)(t->version + 1));
-	t->w->steal_queue->n_stolen += t->away;
+	if (t->in->op == MR_OP_W && slot->micro == t->micro)
+		io->turn = w->steal_queue->order;
+	return MR_OK;
 }
 
-bool mr_exec_has_turn(const mr_worker *w, const mr_task *t)
+/* W: the W before it must have begun to add; on another worker, all I of its count must be done. */
+static bool has_turn(const mr_worker *w, const mr_task *t)
 {
 	const mr_steal_sum *x = w->run->weights[t->in->stage].steal_sum;
 	uint32_t at = (uint32_t)(t->micro % need_of(w->run));
@@ -103,30 +113,46 @@ bool mr_exec_has_turn(const mr_worker *w, const mr_task *t)
 	return !at || mr_event_reached(&x->turn[at - 1], (uint32_t)(t->version * x->n_layers) + 1);
 }
 
-/* --- what is left behind --- */
-
-void mr_exec_open(mr_run *run, const mr_task *t)
+static mr_wait_cause ready(mr_worker *w, const mr_task *t)
 {
-	mr_steal_sum *x = run->weights[t->in->stage].steal_sum;
-
-	if (!x || ++x->n_grads < need_of(run))
-		return;
-	x->n_grads = 0;
-	mr_event_publish(&x->opened, (uint32_t)(t->version + 1));
+	if (t->in->op == MR_OP_W)
+		return has_turn(w, t) ? MR_WAIT_NONE : MR_WAIT_UPSTREAM;
+	if (t->in->op < MR_OP_N || mr_counter_reached(&w->run->weights[t->in->stage].reduction->finished, w->id,
+						      (uint32_t)t->version))
+		return MR_WAIT_NONE;
+	return MR_WAIT_WEIGHTS;
 }
 
-bool mr_exec_leaves_slot(const mr_worker *w, const mr_task *t)
-{
-	const mr_steal_sum *x = w->run->weights[t->in->stage].steal_sum;
+/* --- what is left behind --- */
 
-	if (!x)
-		return false;
-	return is_away(w, t) || mr_event_reached(&x->opened, (uint32_t)(t->version + 1));
+static mr_status carry_out_i(mr_worker *w, const mr_task *t)
+{
+	mr_steal_sum *x = w->run->weights[t->in->stage].steal_sum;
+
+	MR_TRY(mr_exec_backward(w, t));
+	if (++x->n_grads < need_of(w->run))
+		return MR_OK;
+	x->n_grads = 0;
+	mr_event_publish(&x->opened, (uint32_t)(t->version + 1));
+	return MR_OK;
+}
+
+static bool leaves_slot(const mr_worker *w, const mr_task *t)
+{
+	return is_away(w, t) || mr_event_reached(&w->run->weights[t->in->stage].steal_sum->opened,
+						 (uint32_t)(t->version + 1));
+}
+
+static mr_status commit(mr_worker *w, const mr_task *t, mr_stage_weights *b)
+{
+	(void)b;
+	mr_exec_release_rest(w->run, t);
+	return MR_OK;
 }
 
 /* --- taking --- */
 
-bool mr_exec_claim(mr_worker *w, const mr_task *t)
+static bool claim(mr_worker *w, const mr_task *t)
 {
 	const mr_instr *body = mr_plan_list(t->links->plan, w->id, MR_BODY)->at;
 	_Atomic uint64_t *taken = &w->steal_queue->taken;
@@ -205,7 +231,7 @@ static mr_status carry_out(mr_worker *w, mr_task *t)
 	return st;
 }
 
-bool mr_exec_help(mr_worker *w, mr_links *links, mr_wait_cause cause, uint64_t since, mr_status *status)
+static bool help(mr_worker *w, mr_links *links, mr_wait_cause cause, uint64_t since, mr_status *status)
 {
 	const mr_plan *p = links->plan;
 	mr_task t = {.links = links};
@@ -228,3 +254,89 @@ bool mr_exec_help(mr_worker *w, mr_links *links, mr_wait_cause cause, uint64_t s
 			    &(mr_steal){.n = (uint32_t)t.n, .owner = owner, .thief = w->id, .from = from, .to = to});
 	return true;
 }
+
+/* --- the feature --- */
+
+static bool steals(const mr_run_config *c)
+{
+	return c->plan->contract.steal;
+}
+
+/* oneDNN promises equal bits only for equal numbers of threads. */
+static mr_status refuse(const mr_run_config *c)
+{
+	const mr_place_worker *w = c->place->worker;
+
+	for (uint16_t i = 1; i < c->plan->n_workers; i++)
+		if (w[i].n_threads != w[0].n_threads)
+			return mr_fail(MR_ECONFIG,
+				       "worker %u has %u threads and worker 0 has %u: a product has the same bits "
+				       "whichever worker carries it out only "
+				       "where all have as many, so leave steal out",
+				       i, w[i].n_threads, w[0].n_threads);
+	return MR_OK;
+}
+
+static const char *why_shared(const mr_run *run)
+{
+	(void)run;
+	return "a worker that steals a weight gradient reads in place the activations of the stage's worker";
+}
+
+static mr_status create(mr_run *run)
+{
+	mr_hooks *h = &run->hooks;
+
+	run->any_worker = true;
+	h->carry_out[MR_OP_I] = carry_out_i;
+	h->carry_out[MR_OP_W] = carry_out_w;
+	h->claim = claim;
+	h->help = help;
+	h->leaves_slot = leaves_slot;
+	return MR_OK;
+}
+
+static mr_status open_sum(mr_run *run, mr_stage_weights *b, uint16_t s)
+{
+	(void)s;
+	MR_TRY(mr_reduction_open(b));
+	b->reduction->by_turn = true;
+	return mr_steal_queue_open_sum(b, run->c.plan->contract.need);
+}
+
+static mr_status create_worker(mr_worker *w)
+{
+	return mr_steal_queue_create(w->run->c.plan, w->id, w->run->c.record_micro, &w->steal_queue);
+}
+
+static void destroy_worker(mr_worker *w)
+{
+	mr_steal_queue_destroy(w->steal_queue);
+}
+
+static void reset_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
+{
+	(void)s;
+	mr_steal_queue_reset_sum(b, run->parkers, run->n_workers);
+}
+
+static mr_status reset_worker(mr_worker *w)
+{
+	mr_steal_queue_reset(w->steal_queue);
+	return MR_OK;
+}
+
+const mr_feature mr_feature_stealing = {
+	.present = steals,
+	.refuse = refuse,
+	.why_shared = why_shared,
+	.create = create,
+	.open = open_sum,
+	.create_worker = create_worker,
+	.destroy_worker = destroy_worker,
+	.reset_stage = reset_stage,
+	.reset_worker = reset_worker,
+	.ready = ready,
+	.pass = pass,
+	.commit = commit,
+};

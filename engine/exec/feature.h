@@ -3,20 +3,22 @@
  * features.def; what builds a run, carries out its instructions and pauses it calls the hooks of the run's features, in
  * the order of the list, and names none of them.
  *
- * A run finds its features when it is built, and what they do in place of the engine is then in its mr_hooks.
+ * A run finds its features when it is built, and collects in its mr_hooks what they do at instructions: a hook that
+ * none of them has costs an instruction one look at an empty list.
  */
 #ifndef MR_EXEC_FEATURE_H
 #define MR_EXEC_FEATURE_H
 
 #include "base/arena.h"
 #include "base/status.h"
+#include "exec/links.h"
+#include "ir/op.h"
 #include "ir/trace.h"
 #include "weights/stage_weights.h"
 
 typedef struct mr_run mr_run;
 typedef struct mr_run_config mr_run_config;
 typedef struct mr_worker mr_worker;
-typedef struct mr_links mr_links;
 typedef struct mr_task mr_task;
 
 #define MR_FEATURE(id) MR_FEATURE_##id,
@@ -29,6 +31,10 @@ enum {
 #define MR_OF_WORKER(type, name) typedef struct type type;
 #include "exec/features.def"
 
+typedef mr_wait_cause mr_ready_hook(mr_worker *w, const mr_task *t);
+typedef mr_status mr_pass_hook(mr_worker *w, const mr_task *t, const mr_slot *slot, mr_stage_io *io);
+typedef mr_status mr_commit_hook(mr_worker *w, const mr_task *t, mr_stage_weights *b);
+
 /* All but `present` may be NULL. */
 typedef struct mr_feature {
 	/** Has a run of this configuration the feature? No other hook of one that is absent is called. */
@@ -38,8 +44,12 @@ typedef struct mr_feature {
 
 	/** What the engine does not carry out: MR_ECONFIG. */
 	mr_status (*refuse)(const mr_run_config *c);
+	/** Why the run needs workers that share memory, whatever its edges are; NULL: it does not. */
+	const char *(*why_shared)(const mr_run *run);
 	/** Before there are stages; run->weights are zeros. */
 	mr_status (*create)(mr_run *run);
+	/** Stage @s exists; its weights @b have no memory yet. */
+	mr_status (*open)(mr_run *run, mr_stage_weights *b, uint16_t s);
 	/** Worker @w exists, and no memory is laid out. */
 	mr_status (*create_worker)(mr_worker *w);
 	/** Also after one of the others has failed. */
@@ -48,18 +58,44 @@ typedef struct mr_feature {
 
 	/* --- at pauses; no worker runs --- */
 
+	/** Return to the beginning with @b, weights of stage @s. */
+	void (*reset_stage)(mr_run *run, mr_stage_weights *b, uint16_t s);
 	/** Return to the beginning (mr_run_reset). */
 	mr_status (*reset_worker)(mr_worker *w);
 	/** Go to pause point @step, after the reset. */
 	mr_status (*stand_worker)(mr_worker *w, uint64_t step);
+
+	/* --- at an instruction, on the worker's thread --- */
+
+	/** May @t begin? MR_WAIT_NONE, or what it waits for. Before its buffers are acquired; blocks never. */
+	mr_ready_hook *ready;
+	/** A pass of @t over the micro-batch in @slot is about to begin: change its call. */
+	mr_pass_hook *pass;
+	/** U is about to begin, and all gradients are there. */
+	mr_commit_hook *commit;
 } mr_feature;
 
-/* What the features of a run do in place of the engine; where none has it, run.c fills in the engine's own. */
+/* What the features of a run do at its instructions: first in place of the engine, then beside it. */
 typedef struct mr_hooks {
+	/** Compute and release, by instruction. */
+	mr_status (*carry_out[MR_N_OPS])(mr_worker *w, const mr_task *t);
 	/** Carry out @w's part of training up to @limit, as mr_exec_run; NULL: the lists in their order. */
 	mr_status (*train)(mr_worker *w, mr_links *links, const _Atomic uint64_t *limit);
+	/** The optimizer step of a U, as mr_exec_step. */
+	mr_status (*step)(mr_worker *w, mr_stage_weights *b, uint8_t shard, uint64_t version, double norm);
 	/** See mr_run_done; NULL: counted in the lists. */
 	uint64_t (*done)(const mr_run *run, uint8_t pipe, uint16_t stage, bool forward);
+	/** W of a stage may be on any worker: does @w carry out @t, which is in its list? NULL: it does. */
+	bool (*claim)(mr_worker *w, const mr_task *t);
+	/** @w would wait since @since, for @cause: it carries out another instruction instead, and returns whether it
+	 * did. NULL: none does. */
+	bool (*help)(mr_worker *w, mr_links *links, mr_wait_cause cause, uint64_t since, mr_status *status);
+	/** Does @t leave its slot and buffers to the U of its stage? NULL: no. */
+	bool (*leaves_slot)(const mr_worker *w, const mr_task *t);
+	/* Those of all features, NULL after the last. */
+	mr_ready_hook *ready[MR_N_FEATURES + 1];
+	mr_pass_hook *pass[MR_N_FEATURES + 1];
+	mr_commit_hook *commit[MR_N_FEATURES + 1];
 } mr_hooks;
 
 /** Find the features of @run, whose configuration is set. Errors: those of `refuse`. */

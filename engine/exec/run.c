@@ -39,10 +39,10 @@ static mr_status open_features(mr_run *run, mr_stage_weights *b, uint16_t s)
 	const mr_mitigate *m = k->flush == MR_FLUSH_NONE ? c->mitigate : NULL;
 	bool uses_tied = k->tied && s + 1 == run->n_stages; /* the parameters of stage 0 */
 
-	if (run->shares || k->steal || uses_tied || mr_stage_has_ar(c->plan, s))
+	if (run->shares || uses_tied || mr_stage_has_ar(c->plan, s))
 		MR_TRY(mr_reduction_open(b));
-	if (k->steal)
-		MR_TRY(mr_steal_queue_open_sum(b, k->need));
+	MR_EACH_FEATURE(run, f, open)
+		MR_TRY((*f)->open(run, b, s));
 	MR_TRY(mr_layer_states_open(b));
 	MR_TRY(mr_tied_sum_open(b, k->tied && s == 0 ? &run->weights[run->n_stages - 1] : NULL));
 	if (run->norms)
@@ -100,7 +100,6 @@ static mr_status open_weights(mr_run *run, uint8_t pipe, uint16_t s)
 	b->optim = *c->optim;
 	b->cap = c->plan->n_versions[s];
 	b->private_weights = c->plan->contract.private_weights;
-	b->joint = c->plan->contract.joint_w;
 	b->n_shards = run->replicas ? 1 : mr_plan_partial_sums(c->plan, s);
 	b->sum = mr_plan_sum(c->plan, s);
 	b->in_step = run->has_stage_replicas ? c->plan->contract.need / c->plan->stage_replicas[s] : 1;
@@ -111,8 +110,8 @@ static mr_status open_weights(mr_run *run, uint8_t pipe, uint16_t s)
 		b->shard[p].block = sum_piece(run, p, s);
 		b->shard[p].place = place_of(run, p, b->n_shards, s);
 	}
-	mr_weights_cut(b, c->optim);
 	MR_TRY(open_features(run, b, s));
+	mr_weights_cut(b, c->optim);
 	if (!run->replicas && !run->has_stage_replicas && !c->measures)
 		mr_row_sums_open(b);
 	MR_TRY(mr_row_versions_open(b, c->measures || run->replicas || run->has_stage_replicas ? 0 : c->samples));
@@ -169,9 +168,11 @@ static size_t scratch_bytes(const mr_run *run, uint8_t pipe, uint16_t s)
 }
 
 /* Are all slots free while the run pauses? Then evaluations may use them. */
-static bool slots_rest(const mr_plan *p)
+static bool slots_rest(const mr_run *run)
 {
-	return (p->contract.flush == MR_FLUSH_LOCAL || p->contract.flush == MR_FLUSH_BARRIER) && !p->contract.steal;
+	mr_flush flush = run->c.plan->contract.flush;
+
+	return (flush == MR_FLUSH_LOCAL || flush == MR_FLUSH_BARRIER) && !run->any_worker;
 }
 
 /* Measure or take the memory of stage @s in @pipe; returns the bytes of scratch that it needs from its worker. */
@@ -186,21 +187,20 @@ static size_t layout_stage(mr_run *run, uint8_t pipe, uint16_t s, mr_arena *a)
 	mr_links_layout(&run->train, pipe, s, run->stage[s], NULL, a);
 	if (pipe < run->eval_plan->n_pipes)
 		mr_links_layout(&run->eval, pipe, s, run->stage[s],
-				slots_rest(run->c.plan) ? mr_links_at(&run->train, pipe, s) : NULL, a);
+				slots_rest(run) ? mr_links_at(&run->train, pipe, s) : NULL, a);
 	return scratch_bytes(run, pipe, s);
 }
 
 /* Measure or take the memory of worker @w. */
 static void layout_worker(mr_run *run, mr_worker *w, mr_arena *a)
 {
-	bool steal = run->c.plan->contract.steal; /* then it may carry out the W of any stage */
 	uint32_t span = 1;
 	size_t scratch = 0, before;
 
 	for (uint16_t i = 0; i < run->n_workers; i++)
-		if (i == w->id || steal)
+		if (i == w->id || run->any_worker)
 			span = largest_span(run->c.plan, i) > span ? largest_span(run->c.plan, i) : span;
-	for (uint16_t s = 0; steal && s < run->n_stages; s++)
+	for (uint16_t s = 0; run->any_worker && s < run->n_stages; s++)
 		scratch = mr_stage_size(run->stage[s])->scratch_bytes > scratch
 				  ? mr_stage_size(run->stage[s])->scratch_bytes
 				  : scratch;
@@ -242,8 +242,6 @@ static mr_status create_worker(mr_run *run, uint16_t id)
 		return mr_fail(MR_ERESOURCE, "no memory for %u trace records", MR_TRACE_RING);
 	if (run->c.counts)
 		MR_TRY(mr_counted_create(run->n_stages, &w->counted));
-	if (run->c.plan->contract.steal)
-		MR_TRY(mr_steal_queue_create(run->c.plan, id, run->c.record_micro, &w->steal_queue));
 	if (run->validation && !(w->validation = calloc(1, sizeof(*w->validation))))
 		return mr_fail(MR_ERESOURCE, "no memory for the repetitions of worker %u", id);
 	MR_EACH_FEATURE(run, f, create_worker)
@@ -313,6 +311,7 @@ static mr_status build(mr_run *run)
 	if (!run->stage || !run->weights || !run->shard || !run->worker || !run->claimed || !run->parkers)
 		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
 	MR_TRY(create_features(run));
+	mr_exec_fill(&run->hooks);
 	MR_EACH_FEATURE(run, f, create)
 		MR_TRY((*f)->create(run));
 	run->n_losses = count_losses(run);
@@ -385,7 +384,6 @@ void mr_run_destroy(mr_run *run)
 		mr_region_unmap(&run->worker[w].region);
 		free(run->worker[w].trace);
 		mr_counted_destroy(run->worker[w].counted);
-		mr_steal_queue_destroy(run->worker[w].steal_queue);
 		free(run->worker[w].validation);
 		free(run->worker[w].pause_at);
 	}
@@ -516,21 +514,23 @@ static void reset_events(mr_run *run, mr_stage_weights *b, uint16_t s)
 	uint16_t last = (uint16_t)(run->n_stages - 1);
 	bool barrier = k->flush == MR_FLUSH_BARRIER || run->shares || run->replicas;
 	mr_waiters published = barrier ? all : (mr_waiters){entry_of(run, last), k->tied && s == 0};
-	mr_waiters finished = run->shares || k->steal ? all : (mr_waiters){entry_of(run, 0), k->tied && s == last};
-	mr_waiters reduced =
-		run->has_stage_replicas || b->joint ? all : (mr_waiters){entry_of(run, s), k->clip && run->shares};
+	mr_waiters finished =
+		run->shares || run->any_worker ? all : (mr_waiters){entry_of(run, 0), k->tied && s == last};
+	mr_waiters reduced = run->has_stage_replicas || run->reduced_steps
+				     ? all
+				     : (mr_waiters){entry_of(run, s), k->clip && run->shares};
 
 	mr_counter_reset(&b->published, (uint32_t)b->latest, published.parker, published.n, run->parkers);
 	if (b->norms)
 		mr_norms_reset(b, run->parkers, k->clip ? run->n_workers : 0);
-	if (b->steal_sum)
-		mr_steal_queue_reset_sum(b, run->parkers, run->n_workers);
 	if (b->validation)
 		mr_validation_reset(b, s > 0 ? entry_of(run, (uint16_t)(s - 1)) : NULL,
 				    s < last ? entry_of(run, (uint16_t)(s + 1)) : NULL);
 	if (b->reduction)
 		mr_reduction_reset(b, finished, reduced, run->parkers);
 	mr_run_reset_ranges(run, b, s);
+	MR_EACH_FEATURE(run, f, reset_stage)
+		(*f)->reset_stage(run, b, s);
 }
 
 static void reset_weights(mr_run *run, mr_stage_weights *b, uint16_t s)
@@ -578,8 +578,6 @@ static mr_status reset_worker(mr_run *run, mr_worker *w)
 	w->n_done = w->n_trace = 0;
 	if (w->validation)
 		*w->validation = (mr_worker_validation){0};
-	if (w->steal_queue)
-		mr_steal_queue_reset(w->steal_queue);
 	first_cursor(run->c.plan, w->id, &w->train);
 	MR_EACH_FEATURE(run, f, reset_worker)
 		MR_TRY((*f)->reset_worker(w));

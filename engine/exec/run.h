@@ -31,7 +31,6 @@
 #include "exec/links.h"
 #include "weights/norms.h"
 #include "weights/replicas.h"
-#include "weights/steal_queue.h"
 #include "weights/validation.h"
 #include "exec/windows.h"
 
@@ -150,7 +149,6 @@ struct mr_worker {
 	/* Of features, which other workers look up; NULL: the run does not have it. */
 #define MR_OF_WORKER(type, name) type *name;
 #include "exec/features.def"
-	mr_steal_queue *steal_queue;      /* plans whose W any worker may take */
 	mr_worker_validation *validation; /* plans with V */
 	/* What each instruction changes. The atomics have one writer, and the caller reads them ten times a second. */
 	_Alignas(64) uint64_t n_done; /* instructions so far (delays, watchdog) */
@@ -180,6 +178,8 @@ struct mr_run {
 	uint8_t n_pipes;
 	bool shares;                 /* several pipes: a commit of a stage has parts on several workers */
 	bool has_stage_replicas;     /* these take the micro-batches in turn (ir/plan.h) */
+	bool any_worker;             /* W of a stage may be on any worker */
+	bool reduced_steps;          /* U of each shard waits for the AR of all */
 	mr_stage **stage;            /* [n_stages] owned */
 	mr_stage_weights *weights;   /* [n_stages]; replicas: [n_pipes][n_stages] */
 	mr_shard *shard;             /* [n_stages][n_pipes] those of the weights */

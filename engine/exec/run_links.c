@@ -72,14 +72,16 @@ static bool has_states_in_ranges(const mr_run *run)
 /* Why the run needs workers that share memory, whatever its edges are; NULL: it does not need them. */
 static const char *why_shared(const mr_run *run)
 {
-	if (run->c.plan->contract.steal)
-		return "a worker that steals a weight gradient reads in place the activations of the stage's worker";
+	MR_EACH_FEATURE(run, f, why_shared) {
+		const char *why = (*f)->why_shared(run);
+
+		if (why)
+			return why;
+	}
 	if (run->validation)
 		return "workers repeat a step that validation rolls back by reading each other's stages in place";
 	if (run->replicas)
 		return "an average reads and writes the weights of all replicas in place";
-	if (run->c.plan->contract.joint_w)
-		return "joint gradients are computed from the activations that all replicas keep";
 	if (has_states_in_ranges(run))
 		return "what the micro-batches of several pipes have seen for the states of a layer is put together in "
 		       "place";

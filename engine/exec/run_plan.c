@@ -33,7 +33,7 @@ bool mr_run_steps_inside(const mr_plan *p, uint16_t s)
 	return inside;
 }
 
-static mr_status refuse_inside(const mr_run_config *c)
+mr_status mr_run_refuse_inside(const mr_run_config *c)
 {
 	if (c->clip > 0)
 		return mr_fail(
@@ -53,19 +53,6 @@ static mr_status refuse_inside(const mr_run_config *c)
 	return MR_OK;
 }
 
-/* Messages name the key of the system. */
-static mr_status refuse_joint(const mr_run_config *c)
-{
-	mr_status st = refuse_inside(c);
-
-	if (st != MR_OK)
-		return mr_fail_in(st, "gradients");
-	return c->measures ? mr_fail(MR_ECONFIG,
-				     "gradients: the norms of whole gradients are measured, and joint gradients go "
-				     "into the step without being written: set gradients = \"summed\"")
-			   : MR_OK;
-}
-
 static mr_status refuse_instr(const mr_run_config *c, uint16_t w, const mr_list *l, uint32_t i)
 {
 	const mr_instr *in = &l->at[i];
@@ -82,7 +69,7 @@ static mr_status refuse_instr(const mr_run_config *c, uint16_t w, const mr_list 
 		return mr_fail(MR_ECONFIG,
 			       "worker %u, instruction %u: the engine validates the version of the iteration before", w,
 			       i);
-	return in->flags & MR_INSTR_UPDATE ? refuse_inside(c) : MR_OK;
+	return in->flags & MR_INSTR_UPDATE ? mr_run_refuse_inside(c) : MR_OK;
 }
 
 /*
@@ -102,21 +89,6 @@ static mr_status refuse_sums(const mr_plan *p, uint16_t w)
 		return mr_fail(MR_ECONFIG,
 			       "worker %u begins its body with a part of a sum: the run could not stop between commits",
 			       w);
-	return MR_OK;
-}
-
-/* oneDNN promises equal bits only for equal numbers of threads. */
-static mr_status refuse_teams(const mr_run_config *c)
-{
-	const mr_place_worker *w = c->place->worker;
-
-	for (uint16_t i = 1; c->plan->contract.steal && i < c->plan->n_workers; i++)
-		if (w[i].n_threads != w[0].n_threads)
-			return mr_fail(MR_ECONFIG,
-				       "worker %u has %u threads and worker 0 has %u: a product has the same bits "
-				       "whichever worker carries it out only "
-				       "where all have as many, so leave steal out",
-				       i, w[i].n_threads, w[0].n_threads);
 	return MR_OK;
 }
 
@@ -142,9 +114,6 @@ mr_status mr_run_refuse(const mr_run_config *c)
 			for (uint32_t i = 0; i < mr_plan_list(p, w, (mr_section)sec)->n; i++)
 				MR_TRY(refuse_instr(c, w, mr_plan_list(p, w, (mr_section)sec), i));
 	}
-	if (p->contract.joint_w)
-		MR_TRY(refuse_joint(c));
-	MR_TRY(refuse_teams(c));
 	if (p->contract.predict == MR_PREDICT_AHEAD && c->optim->ops->along == MR_ALONG_NOTHING)
 		return mr_fail(MR_ECONFIG,
 			       "the plan predicts weights along the optimizer's direction, and %s keeps none: take "

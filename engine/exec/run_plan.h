@@ -10,6 +10,9 @@
  * this configuration. */
 mr_status mr_run_refuse(const mr_run_config *c) MR_MUST_USE;
 
+/** The same of steps that are taken inside passes, whose gradients nothing else may need. */
+mr_status mr_run_refuse_inside(const mr_run_config *c) MR_MUST_USE;
+
 /** Is any I apart from its W? */
 bool mr_run_has_split(const mr_plan *p);
 

@@ -7,6 +7,7 @@
 #include "ir/op.h"
 #include "lower/steal.h"
 #include "planner/make_plan.h"
+#include "weights/steal_queue.h"
 
 static mr_status not_asked(void)
 {

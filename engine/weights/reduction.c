@@ -6,7 +6,8 @@
 
 mr_status mr_reduction_open(mr_stage_weights *b)
 {
-	b->reduction = mr_zeroed(sizeof(*b->reduction));
+	if (!b->reduction)
+		b->reduction = mr_zeroed(sizeof(*b->reduction));
 	return b->reduction ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the reduction of a stage");
 }
 

@@ -28,11 +28,12 @@ struct mr_reduction {
 	mr_counter finished; /* commit number: the gradient sums of all shards are complete */
 	mr_counter reduced;  /* commit number: all ranges of their sum are reduced */
 	mr_parts n_finished, n_reduced;
+	bool by_turn;        /* W of several workers add to one sum, and the last publishes it (steal_queue.h) */
 	mr_stage_io *left;   /* joint: [sum] what the W of a commit have left, by micro-batch modulo; the worker of a W
 	                        writes it, all read it after `finished` */
 };
 
-/** Give @b a reduction. Errors: MR_ERESOURCE. */
+/** Give @b a reduction, unless it has one. Errors: MR_ERESOURCE. */
 mr_status mr_reduction_open(mr_stage_weights *b) MR_MUST_USE;
 void mr_reduction_close(mr_stage_weights *b);
 

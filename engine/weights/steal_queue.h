@@ -17,6 +17,7 @@ typedef struct mr_steal_queue {
 						begun */
 	_Alignas(64) uint32_t *any; /* [n_any] their places in its body */
 	uint32_t n_any;
+	const mr_sum_order_hook *order; /* of the W that it carries out; valid as long as that */
 	uint32_t from;     /* from this place in its body on it takes other workers' W instead of waiting */
 	mr_steal *log;     /* [room] the W that it took out of order or from others; NULL: they are not recorded */
 	uint64_t n_log;    /* W to record so far, also those without room */

@@ -7,6 +7,7 @@
 #include "lower/check.h"
 #include "race_cases.h"
 #include "replay/record.h"
+#include "weights/steal_queue.h"
 
 #define STEPS 4
 #ifdef __SANITIZE_THREAD__
