@@ -102,8 +102,8 @@ void mr_exec_advance(mr_worker *w, mr_links *links)
 {
 	mr_cursor *c = cursor_of(w, links);
 
-	if (links->train && w->validation && w->validation->rewind) {
-		w->validation->rewind = false;
+	if (w->rewinds) {
+		w->rewinds = false;
 		c->at = 0;
 		return;
 	}
@@ -249,7 +249,6 @@ void mr_exec_fill(mr_hooks *h)
 	h->carry_out[MR_OP_N] = mr_exec_norms;
 	h->carry_out[MR_OP_AR] = mr_exec_reduce;
 	h->carry_out[MR_OP_U] = mr_exec_commit;
-	h->carry_out[MR_OP_V] = mr_exec_validate;
 	h->carry_out[MR_OP_AVG] = mr_exec_average;
 	h->step = mr_exec_step;
 }

@@ -116,8 +116,6 @@ static mr_wait_cause acquire_f(mr_worker *w, const mr_task *t, mr_status *status
 			return s ? MR_WAIT_UPSTREAM : MR_WAIT_DATA;
 		w->acquired.got |= MR_GOT_IN;
 	}
-	if (run->validation && l->train && !mr_exec_input_is_redone(w, t))
-		return MR_WAIT_UPSTREAM;
 	if (s == last && !(w->acquired.got & MR_GOT_TARGET)) {
 		if (!pop_full(w, &st->target, &w->acquired.target, -1, status))
 			return MR_WAIT_DATA;
@@ -175,8 +173,6 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 {
 	mr_run *run = w->run;
 
-	if (w->validation && w->validation->redo && t->links->train)
-		return mr_exec_acquire_again(w, t);
 	for (mr_ready_hook **ready = run->hooks.ready; *ready; ready++) {
 		mr_wait_cause cause = (*ready)(w, t);
 
@@ -189,17 +185,14 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 	case MR_OP_B:
 	case MR_OP_I:
 		return acquire_b(w, t, status);
-	case MR_OP_V:
-		if (t->version <= run->weights[t->in->stage].validation->settled)
-			return MR_WAIT_NONE;
-		return mr_exec_norms_known(run, t->version) ? MR_WAIT_NONE : MR_WAIT_OPTIMIZER;
 	case MR_OP_U:
 		if (run->has_stage_replicas && run->weights[t->in->stage].n_shards > 1)
 			return has_step(w, t) ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;
-		if (run->validation)
-			return mr_exec_may_step(run, t->version) ? MR_WAIT_NONE : MR_WAIT_OPTIMIZER;
-		return t->links->plan->contract.clip && !reached_all(w, t->version, true) ? MR_WAIT_OPTIMIZER
-											   : MR_WAIT_NONE;
+		if (!t->links->plan->contract.clip)
+			return MR_WAIT_NONE;
+		if (run->hooks.may_step ? run->hooks.may_step(run, t->version) : reached_all(w, t->version, true))
+			return MR_WAIT_NONE;
+		return MR_WAIT_OPTIMIZER;
 	case MR_OP_AVG:
 		return mr_replicas_made(&run->replicas[t->in->stage], w->id, t->version - 1) ? MR_WAIT_NONE
 											     : MR_WAIT_WEIGHTS;

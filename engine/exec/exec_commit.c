@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/usdt.h"
+#include "exec/run_links.h"
 #include "host/clock.h"
 #include "ir/deps.h"
 #include "weights/layer_states.h"
@@ -211,12 +212,10 @@ static mr_status norm_of(mr_worker *w, const mr_task *t, mr_stage_weights *b, ui
 	return MR_OK;
 }
 
-mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
+mr_status mr_exec_begin_commit(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
-	uint8_t shard = mr_run_shard(run, t->in->pipe, t->in->stage);
-	double norm;
 
 	MR_TRY(mr_exec_check_next(b, t, t->version));
 	for (mr_commit_hook **hook = run->hooks.commit; *hook; hook++)
@@ -224,10 +223,18 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 	MR_TRY(sum_tied(w, t, b));
 	if (b->layer_states && b->n_shards == 1) /* of several the reduction has */
 		mr_layer_states_fold(b);
-	if (run->c.measures && shard == 0 && !b->unchanged && !b->ranges)
+	if (run->c.measures && mr_run_shard(run, t->in->pipe, t->in->stage) == 0 && !b->unchanged && !b->ranges)
 		MR_TRY(mr_norms_measure(b, w->kc, b->sum));
-	if (run->validation && !mr_exec_norms_known(run, t->version))
-		return mr_exec_step_early(w, b, t->version);
+	return MR_OK;
+}
+
+mr_status mr_exec_end_commit(mr_worker *w, const mr_task *t)
+{
+	mr_run *run = w->run;
+	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
+	uint8_t shard = mr_run_shard(run, t->in->pipe, t->in->stage);
+	double norm;
+
 	/* with several parts the reduction has done so */
 	if (!b->unchanged && b->n_shards == 1 && !in_one_pass(run, b, t->version))
 		MR_TRY(mr_mitigated_correct(b, 0, w->kc));
@@ -246,10 +253,22 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 	if (!w->made)
 		return MR_OK;
 	mr_weights_committed(b);
-	if (b->validation)
-		b->validation->validated = t->version;
 	return mr_exec_publish(w, b, t->in->stage, t->version,
 			       mr_mitigated_lr(b, run->c.lr, mr_weights_step_of(b, t->version)), norm);
+}
+
+mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
+{
+	MR_TRY(mr_exec_begin_commit(w, t));
+	return mr_exec_end_commit(w, t);
+}
+
+mr_status mr_exec_settle(mr_worker *w)
+{
+	MR_TRY(mr_run_receive_ranges(w));
+	MR_EACH_FEATURE(w->run, f, settle)
+		MR_TRY((*f)->settle(w));
+	return MR_OK;
 }
 
 mr_status mr_exec_average(mr_worker *w, const mr_task *t)

@@ -59,7 +59,7 @@ static void count_read(const mr_task *t, mr_stage_weights *b)
 		mr_version_count_read(&b->version_count, t->version - 1);
 }
 
-static mr_status make_io(mr_worker *w, const mr_task *t, mr_slot *slot, mr_stage_io *io)
+mr_status mr_exec_make_io(mr_worker *w, const mr_task *t, mr_slot *slot, mr_stage_io *io)
 {
 	mr_run *run = w->run;
 	mr_links *l = t->links;
@@ -117,11 +117,9 @@ mr_status mr_exec_bad_loss(uint64_t micro, double loss, uint64_t version)
 	return bad_loss("loss", micro, loss, version);
 }
 
-/* If steps may be rolled back, a forward may have used weights of a wrong step, so losses are judged with their step.
- */
-static mr_status book_loss(mr_run *run, const mr_task *t, double loss)
+mr_status mr_exec_book_loss(mr_run *run, const mr_task *t, double loss)
 {
-	if (!isfinite(loss) && !(t->links->train && (run->validation || run->c.skip_nonfinite)))
+	if (!isfinite(loss) && !(t->links->train && (run->judges_steps || run->c.skip_nonfinite)))
 		return bad_loss(t->links->train || run->c.data->trains_only ? "loss" : "validation loss", t->micro,
 				loss, t->version);
 	if (t->links->train)
@@ -146,12 +144,6 @@ static mr_status take_slot(const mr_task *t, uint32_t in, mr_slot **out)
 	return MR_OK;
 }
 
-/* May F have to be repeated? */
-static bool is_early(const mr_run *run, const mr_task *t)
-{
-	return run->validation && t->links->train && mr_validation_place(run->validation, t->in->stage, t->in->micro);
-}
-
 /*
  * Keeps what later instructions need of F: its input, target and version for an R if it drops its activations, the
  * target for a repetition. Returns whether the target is kept.
@@ -161,7 +153,7 @@ static bool keep(const mr_worker *w, const mr_task *t, mr_slot *slot)
 	mr_links_stage *st = t->st;
 	bool drops = t->in->flags & MR_INSTR_DROP;
 
-	if (!drops && !is_early(w->run, t))
+	if (!drops && !(w->run->hooks.repeats && w->run->hooks.repeats(w->run, t)))
 		return false;
 	st->kept_in[t->micro % st->n_kept] = slot->in;
 	st->kept_target[t->micro % st->n_kept] = w->acquired.target;
@@ -169,29 +161,6 @@ static bool keep(const mr_worker *w, const mr_task *t, mr_slot *slot)
 	if (drops)
 		mr_links_free(st, slot);
 	return true;
-}
-
-/* Repeat F on its original inputs. */
-static mr_status repeat(mr_worker *w, const mr_task *t)
-{
-	mr_run *run = w->run;
-	mr_links_stage *st = t->st;
-	uint64_t at = t->micro % st->n_kept;
-	mr_slot slot = st->slot[mr_instr_slot(t->links->plan, t->in, t->n)];
-	bool last = t->in->stage + 1 == run->n_stages;
-	mr_stage_io io;
-	double loss = 0;
-
-	slot.in = st->kept_in[at];
-	MR_TRY(make_io(w, t, &slot, &io));
-	io.loss = &loss;
-	if (last)
-		io.target = mr_link_buffer(&st->target, st->kept_target[at]);
-	else
-		io.out = mr_link_out(&st[1].in, mr_instr_out(t->links->plan, t->in, t->n));
-	MR_TRY(mr_stage_forward(run->stage[t->in->stage], &io));
-	mr_exec_redone(w, t);
-	return last ? book_loss(run, t, loss) : MR_OK;
 }
 
 mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
@@ -204,11 +173,9 @@ mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 	double loss = 0;
 	bool kept;
 
-	if (w->validation && w->validation->redo && l->train)
-		return repeat(w, t);
 	MR_TRY(take_slot(t, w->acquired.in, &slot));
 	MR_TRY(check_carried(run, t, t->micro));
-	MR_TRY(make_io(w, t, slot, &io));
+	MR_TRY(mr_exec_make_io(w, t, slot, &io));
 	io.loss = &loss;
 	if (!l->train)
 		io.judged = mr_judging_begin(&run->judging, t->micro);
@@ -223,7 +190,7 @@ mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 	if (w->acquired.got & MR_GOT_TARGET) {
 		if (!kept)
 			mr_link_give_back(&st->target, w->acquired.target);
-		MR_TRY(book_loss(run, t, loss));
+		MR_TRY(mr_exec_book_loss(run, t, loss));
 	}
 	if (l->plan->contract.coverage == MR_COVER_FORWARD) {
 		mr_link_give_back(&st->in, slot->in);
@@ -246,7 +213,7 @@ mr_status mr_exec_recompute(mr_worker *w, const mr_task *t)
 	MR_TRY(take_slot(t, st->kept_in[at], &slot));
 	MR_TRY(check_carried(run, t, t->micro));
 	slot->version = st->kept_version[at];
-	MR_TRY(make_io(w, t, slot, &io));
+	MR_TRY(mr_exec_make_io(w, t, slot, &io));
 	io.loss = &loss; /* F has recorded it */
 	io.out = w->scratch + mr_stage_size(run->stage[s])->scratch_bytes;
 	if (last)
@@ -394,7 +361,7 @@ mr_status mr_exec_span_io(mr_worker *w, const mr_task *t, uint32_t j, mr_slot **
 	MR_TRY(check_carried(w->run, t, t->micro + j));
 	note_read(t, &w->run->weights[s], 0, (*slot)->version, j == 0);
 	MR_TRY(note_seen(w->run, t, *slot));
-	MR_TRY(make_io(w, t, *slot, io));
+	MR_TRY(mr_exec_make_io(w, t, *slot, io));
 	io->begin = begin_of(w->run, t, t->micro + j);
 	if (s + 1 < w->run->n_stages)
 		io->grad_out = mr_link_buffer(&t->st->grad, (*slot)->grad);
@@ -458,7 +425,7 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 	MR_TRY(note_seen(run, t, slot));
 	if (w->acquired.got & MR_GOT_IN)
 		slot->grad = w->acquired.in;
-	MR_TRY(make_io(w, t, slot, &io));
+	MR_TRY(mr_exec_make_io(w, t, slot, &io));
 	if (s + 1 < run->n_stages)
 		io.grad_out = mr_link_buffer(&st->grad, slot->grad);
 	if (w->acquired.got & MR_GOT_OUT)

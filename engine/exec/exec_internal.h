@@ -33,6 +33,10 @@ void mr_exec_race_paused(mr_worker *w, const mr_links *links);
 
 /** F: compute, send the result, record the loss. */
 mr_status mr_exec_forward(mr_worker *w, const mr_task *t) MR_MUST_USE;
+/** Fill in @io for a pass of @t over the micro-batch in @slot. Errors: those of the features' hooks. */
+mr_status mr_exec_make_io(mr_worker *w, const mr_task *t, mr_slot *slot, mr_stage_io *io) MR_MUST_USE;
+/** The last stage's F of @t has found @loss. Errors: MR_EDIVERGED, unless losses are judged with their steps. */
+mr_status mr_exec_book_loss(mr_run *run, const mr_task *t, double loss) MR_MUST_USE;
 /** R: compute the dropped activations of a micro-batch again. */
 mr_status mr_exec_recompute(mr_worker *w, const mr_task *t) MR_MUST_USE;
 /** B, I and W, with the optimizer step inside where the instruction has MR_INSTR_UPDATE. */
@@ -52,6 +56,9 @@ void mr_exec_count_sum(mr_worker *w, const mr_task *t);
 mr_status mr_exec_reduce(mr_worker *w, const mr_task *t) MR_MUST_USE;
 mr_status mr_exec_norms(mr_worker *w, const mr_task *t) MR_MUST_USE;
 mr_status mr_exec_commit(mr_worker *w, const mr_task *t) MR_MUST_USE;
+/** The two halves of U: what all gradients go through, and norm, step and publishing. */
+mr_status mr_exec_begin_commit(mr_worker *w, const mr_task *t) MR_MUST_USE;
+mr_status mr_exec_end_commit(mr_worker *w, const mr_task *t) MR_MUST_USE;
 /** An observer has been called for @t: release the workers that waited for that. */
 void mr_exec_observed(mr_worker *w, const mr_task *t);
 /** AVG. */
@@ -66,23 +73,6 @@ mr_status mr_exec_step(mr_worker *w, mr_stage_weights *b, uint8_t pipe, uint64_t
 bool mr_exec_clips_by_shard(const mr_run *run, const mr_stage_weights *b);
 /** Global norm of the gradient that makes @version, all of whose parts are known. */
 double mr_exec_norm(const mr_run *run, uint64_t version);
-
-/** Plans that validate (exec_validate.c). Are all norms of @version known? */
-bool mr_exec_norms_known(mr_run *run, uint64_t version);
-/** Would a step without clipping be right? */
-bool mr_exec_is_right(const mr_run *run, double norm);
-/** May U go ahead, with all norms or before validation? */
-bool mr_exec_may_step(mr_run *run, uint64_t version);
-/** U before validation. */
-mr_status mr_exec_step_early(mr_worker *w, mr_stage_weights *b, uint64_t version) MR_MUST_USE;
-/** V. */
-mr_status mr_exec_validate(mr_worker *w, const mr_task *t) MR_MUST_USE;
-/** As mr_exec_acquire, for an instruction that is repeated. */
-mr_wait_cause mr_exec_acquire_again(const mr_worker *w, const mr_task *t);
-/** Is the input of F right, also if the stage before had to repeat it? */
-bool mr_exec_input_is_redone(const mr_worker *w, const mr_task *t);
-/** A repeated F is done. */
-void mr_exec_redone(mr_worker *w, const mr_task *t);
 
 /**
  * Is the norm of the gradient that makes @version of @b requested, although nothing is clipped by it

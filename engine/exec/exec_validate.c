@@ -27,16 +27,24 @@
  * since its next but one needs forwards or gradients from after that one's V.
  */
 #include "exec/exec_internal.h"
-#include "exec/run_links.h"
+#include "ir/deps.h"
+#include "weights/validation.h"
 
 #include <math.h>
+#include <stdlib.h>
 
-bool mr_exec_norms_known(mr_run *run, uint64_t version)
+static bool norms_known(mr_run *run, uint64_t version)
 {
 	for (uint16_t s = 0; s < run->n_stages; s++)
 		if (!mr_event_reached(&run->weights[s].norms->known.event, (uint32_t)version))
 			return false;
 	return true;
+}
+
+/* Would a step without clipping be right? */
+static bool is_right(const mr_run *run, double norm)
+{
+	return isfinite(norm) && mr_clip_factor(norm, run->c.clip) >= 1;
 }
 
 /* Do the norms known so far already show that a step without clipping would be wrong? */
@@ -50,25 +58,28 @@ static bool is_foreseen(mr_run *run, uint64_t version)
 
 			sum += norm * norm;
 		}
-	return !mr_exec_is_right(run, sqrt(sum) / run->c.plan->contract.need);
+	return !is_right(run, sqrt(sum) / run->c.plan->contract.need);
 }
 
-bool mr_exec_is_right(const mr_run *run, double norm)
+static bool may_step(mr_run *run, uint64_t version)
 {
-	return isfinite(norm) && mr_clip_factor(norm, run->c.clip) >= 1;
+	return norms_known(run, version) || !is_foreseen(run, version);
 }
 
-bool mr_exec_may_step(mr_run *run, uint64_t version)
-{
-	return mr_exec_norms_known(run, version) || !is_foreseen(run, version);
-}
-
-mr_status mr_exec_step_early(mr_worker *w, mr_stage_weights *b, uint64_t version)
+/* U, with all norms or before validation. */
+static mr_status commit(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
+	mr_stage_weights *b = &run->weights[t->in->stage];
 
+	MR_TRY(mr_exec_begin_commit(w, t));
+	if (norms_known(run, t->version)) {
+		MR_TRY(mr_exec_end_commit(w, t));
+		b->validation->validated = t->version;
+		return MR_OK;
+	}
 	mr_validation_back_up(b, run->c.optim, false);
-	MR_TRY(mr_weights_step(b, 0, w->kc, run->c.optim, mr_lr_at(run->c.lr, version),
+	MR_TRY(mr_weights_step(b, 0, w->kc, run->c.optim, mr_lr_at(run->c.lr, t->version),
 			       1 / (double)run->c.plan->contract.need));
 	mr_weights_committed(b);
 	return MR_OK;
@@ -83,7 +94,7 @@ static mr_status finish_step(mr_worker *w, uint16_t s, uint64_t version)
 
 	if (b->validation->validated >= version)
 		return MR_OK;
-	if (!mr_exec_is_right(run, norm)) {
+	if (!is_right(run, norm)) {
 		b->latest = version - 1;
 		b->validation->n_taken_back++;
 		mr_validation_back_up(b, run->c.optim, true);
@@ -94,12 +105,11 @@ static mr_status finish_step(mr_worker *w, uint16_t s, uint64_t version)
 	return mr_exec_publish(w, b, s, version, mr_lr_at(run->c.lr, version), norm);
 }
 
-mr_status mr_exec_settle(mr_worker *w)
+static mr_status settle(mr_worker *w)
 {
 	mr_run *run = w->run;
 
-	MR_TRY(mr_run_receive_ranges(w));
-	for (uint16_t s = 0; run->validation && s < run->n_stages; s++) {
+	for (uint16_t s = 0; s < run->n_stages; s++) {
 		mr_stage_weights *b = &run->weights[s];
 
 		if (mr_plan_worker(run->c.plan, 0, s) != w->id)
@@ -130,7 +140,7 @@ static void begin_redo(mr_worker *w, const mr_task *t)
 	mr_run *run = w->run;
 
 	x->wrong = false;
-	x->redo = x->rewind = true;
+	x->redo = w->rewinds = true;
 	x->at = t->n;
 	x->n++;
 	for (uint16_t s = 0; s < run->n_stages; s++)
@@ -138,7 +148,7 @@ static void begin_redo(mr_worker *w, const mr_task *t)
 			mr_event_publish(&run->weights[s].validation->arrived, x->n);
 }
 
-mr_status mr_exec_validate(mr_worker *w, const mr_task *t)
+static mr_status validate(mr_worker *w, const mr_task *t)
 {
 	mr_worker_validation *x = w->validation;
 	mr_run *run = w->run;
@@ -149,7 +159,7 @@ mr_status mr_exec_validate(mr_worker *w, const mr_task *t)
 		mr_version_count_read(&run->weights[s].version_count, t->version - 1); /* kept until here */
 	if (!x->redo && t->version > run->weights[s].validation->settled) {
 		MR_TRY(finish_step(w, s, t->version));
-		x->wrong = !mr_exec_is_right(run, mr_exec_norm(run, t->version));
+		x->wrong = !is_right(run, mr_exec_norm(run, t->version));
 	}
 	if (!last)
 		return MR_OK;
@@ -181,31 +191,171 @@ static bool is_redone(const mr_worker *w, const mr_task *t, uint16_t s)
 	       mr_event_reached(&run->weights[s].validation->redone, count_redone(w, t, s));
 }
 
-bool mr_exec_input_is_redone(const mr_worker *w, const mr_task *t)
+/* Is the input of F right, also if the stage before had to repeat it? */
+static bool input_is_redone(const mr_worker *w, const mr_task *t)
 {
 	const mr_worker_validation *x = w->validation;
 
 	return !x->n || x->at != t->n || t->in->stage == 0 || is_redone(w, t, (uint16_t)(t->in->stage - 1));
 }
 
-mr_wait_cause mr_exec_acquire_again(const mr_worker *w, const mr_task *t)
+/* An F that is repeated has its buffers and its slot. */
+static mr_wait_cause ready_again(mr_worker *w, const mr_task *t)
 {
 	const mr_run *run = w->run;
 	uint16_t s = t->in->stage;
 
-	if (t->in->op != MR_OP_F)
-		return MR_WAIT_NONE; /* V */
-	if (!mr_exec_input_is_redone(w, t))
+	if (!input_is_redone(w, t))
 		return MR_WAIT_UPSTREAM;
 	if (s + 1 < run->n_stages && !mr_event_reached(&run->weights[s + 1].validation->arrived, w->validation->n))
 		return MR_WAIT_DOWNSTREAM;
+	w->acquired.got = MR_GOT_IN | MR_GOT_OUT | MR_GOT_TARGET;
 	return MR_WAIT_NONE;
 }
 
-void mr_exec_redone(mr_worker *w, const mr_task *t)
+static mr_wait_cause ready(mr_worker *w, const mr_task *t)
+{
+	if (!t->links->train)
+		return MR_WAIT_NONE;
+	if (t->in->op == MR_OP_F && w->validation->redo)
+		return ready_again(w, t);
+	if (t->in->op == MR_OP_F)
+		return input_is_redone(w, t) ? MR_WAIT_NONE : MR_WAIT_UPSTREAM;
+	if (t->in->op != MR_OP_V || w->validation->redo ||
+	    t->version <= w->run->weights[t->in->stage].validation->settled || norms_known(w->run, t->version))
+		return MR_WAIT_NONE;
+	return MR_WAIT_OPTIMIZER;
+}
+
+/* May F have to be repeated? */
+static bool repeats(const mr_run *run, const mr_task *t)
+{
+	return t->links->train && mr_validation_place(run->validation, t->in->stage, t->in->micro);
+}
+
+/* Repeat F on its original inputs. */
+static mr_status repeat(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
+	mr_links_stage *st = t->st;
 	uint16_t s = t->in->stage;
+	uint64_t at = t->micro % st->n_kept;
+	mr_slot slot = st->slot[mr_instr_slot(t->links->plan, t->in, t->n)];
+	bool last = s + 1 == run->n_stages;
+	mr_stage_io io;
+	double loss = 0;
 
+	slot.in = st->kept_in[at];
+	MR_TRY(mr_exec_make_io(w, t, &slot, &io));
+	io.loss = &loss;
+	if (last)
+		io.target = mr_link_buffer(&st->target, st->kept_target[at]);
+	else
+		io.out = mr_link_out(&st[1].in, mr_instr_out(t->links->plan, t->in, t->n));
+	MR_TRY(mr_stage_forward(run->stage[s], &io));
 	mr_event_publish(&run->weights[s].validation->redone, count_redone(w, t, s));
+	return last ? mr_exec_book_loss(run, t, loss) : MR_OK;
 }
+
+static mr_status forward(mr_worker *w, const mr_task *t)
+{
+	return t->links->train && w->validation->redo ? repeat(w, t) : mr_exec_forward(w, t);
+}
+
+/* --- the feature --- */
+
+static bool validates(const mr_run_config *c)
+{
+	return c->plan->contract.flush == MR_FLUSH_VALIDATED;
+}
+
+static mr_status refuse(const mr_run_config *c)
+{
+	for (uint16_t w = 0; w < c->plan->n_workers; w++)
+		for (int sec = 0; sec < MR_N_SECTIONS; sec++) {
+			const mr_list *l = mr_plan_list(c->plan, w, (mr_section)sec);
+
+			for (uint32_t i = 0; i < l->n; i++)
+				if (l->at[i].op == MR_OP_V &&
+				    (l->at[i].target != 0 || i + 1 >= mr_plan_list(c->plan, w, MR_BODY)->n))
+					return mr_fail(MR_ECONFIG,
+						       "worker %u, instruction %u: the engine validates the version of "
+						       "the iteration before",
+						       w, i);
+		}
+	return MR_OK;
+}
+
+static const char *why_shared(const mr_run *run)
+{
+	(void)run;
+	return "workers repeat a step that validation rolls back by reading each other's stages in place";
+}
+
+static mr_status create(mr_run *run)
+{
+	mr_hooks *h = &run->hooks;
+
+	run->needs_norms = run->settles = run->judges_steps = true;
+	run->n_losses = 2 * run->c.plan->contract.need; /* V records a step, after forwards of the next */
+	h->carry_out[MR_OP_F] = forward;
+	h->carry_out[MR_OP_U] = commit;
+	h->carry_out[MR_OP_V] = validate;
+	h->may_step = may_step;
+	h->repeats = repeats;
+	return mr_validation_create(run->c.plan, &run->validation);
+}
+
+static void destroy(mr_run *run)
+{
+	mr_validation_destroy(run->validation);
+}
+
+static mr_status open_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
+{
+	(void)run;
+	(void)s;
+	return mr_validation_open(b);
+}
+
+static mr_status create_worker(mr_worker *w)
+{
+	w->validation = calloc(1, sizeof(*w->validation));
+	return w->validation ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the repetitions of worker %u", w->id);
+}
+
+static void destroy_worker(mr_worker *w)
+{
+	free(w->validation);
+}
+
+static void reset_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
+{
+	mr_parker *const *p = run->parkers;
+	const mr_plan *plan = run->c.plan;
+
+	mr_validation_reset(b, s > 0 ? &p[mr_plan_worker(plan, 0, (uint16_t)(s - 1))] : NULL,
+			    s + 1 < run->n_stages ? &p[mr_plan_worker(plan, 0, (uint16_t)(s + 1))] : NULL);
+}
+
+static mr_status reset_worker(mr_worker *w)
+{
+	*w->validation = (mr_worker_validation){0};
+	w->rewinds = false;
+	return MR_OK;
+}
+
+const mr_feature mr_feature_validation = {
+	.present = validates,
+	.refuse = refuse,
+	.why_shared = why_shared,
+	.create = create,
+	.destroy = destroy,
+	.open = open_stage,
+	.create_worker = create_worker,
+	.destroy_worker = destroy_worker,
+	.reset_stage = reset_stage,
+	.reset_worker = reset_worker,
+	.settle = settle,
+	.ready = ready,
+};

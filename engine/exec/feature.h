@@ -65,13 +65,16 @@ typedef struct mr_feature {
 	/** Go to pause point @step, after the reset. */
 	mr_status (*stand_worker)(mr_worker *w, uint64_t step);
 
+	/** Make steps of @w's stages certain, on its thread: all workers are at one pause point (mr_exec_settle). */
+	mr_status (*settle)(mr_worker *w);
+
 	/* --- at an instruction, on the worker's thread --- */
 
 	/** May @t begin? MR_WAIT_NONE, or what it waits for. Before its buffers are acquired; blocks never. */
 	mr_ready_hook *ready;
 	/** A pass of @t over the micro-batch in @slot is about to begin: change its call. */
 	mr_pass_hook *pass;
-	/** U is about to begin, and all gradients are there. */
+	/** U begins, and all gradients are there. */
 	mr_commit_hook *commit;
 } mr_feature;
 
@@ -85,6 +88,10 @@ typedef struct mr_hooks {
 	mr_status (*step)(mr_worker *w, mr_stage_weights *b, uint8_t shard, uint64_t version, double norm);
 	/** See mr_run_done; NULL: counted in the lists. */
 	uint64_t (*done)(const mr_run *run, uint8_t pipe, uint16_t stage, bool forward);
+	/** May U make @version in a plan with a global norm? NULL: when all norms are known. */
+	bool (*may_step)(mr_run *run, uint64_t version);
+	/** May @t, an F, be repeated, so that its input and target are kept? NULL: no. */
+	bool (*repeats)(const mr_run *run, const mr_task *t);
 	/** W of a stage may be on any worker: does @w carry out @t, which is in its list? NULL: it does. */
 	bool (*claim)(mr_worker *w, const mr_task *t);
 	/** @w would wait since @since, for @cause: it carries out another instruction instead, and returns whether it

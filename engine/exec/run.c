@@ -47,8 +47,6 @@ static mr_status open_features(mr_run *run, mr_stage_weights *b, uint16_t s)
 	MR_TRY(mr_tied_sum_open(b, k->tied && s == 0 ? &run->weights[run->n_stages - 1] : NULL));
 	if (run->norms)
 		MR_TRY(mr_norms_open(b));
-	if (run->validation)
-		MR_TRY(mr_validation_open(b));
 	MR_TRY(mr_predict_open(b, c->plan, s));
 	MR_TRY(mr_slow_start_open(b, m && m->slow_start ? m->slow_start : k->slow_start, c->plan, steady, s));
 	return mr_mitigated_open(b, m, mr_plan_staleness(steady, s), c->plan);
@@ -81,8 +79,8 @@ static void join_sum_and_step(const mr_run *run, mr_stage_weights *b, uint16_t s
 {
 	const mr_run_config *c = &run->c;
 
-	if (!b->reduction || b->n_shards == 1 || b->joint || b->whole || b->tied || b->validation || b->prediction ||
-	    b->mitigation || c->clip > 0 || c->measures || c->sums_apart)
+	if (!b->reduction || b->n_shards == 1 || b->joint || b->whole || b->whole_sums || c->clip > 0 || c->measures ||
+	    c->sums_apart)
 		return;
 	for (uint32_t p = 0; p < b->n_shards; p++)
 		b->shard[p].piece = sum_piece(run, p, s);
@@ -242,8 +240,6 @@ static mr_status create_worker(mr_run *run, uint16_t id)
 		return mr_fail(MR_ERESOURCE, "no memory for %u trace records", MR_TRACE_RING);
 	if (run->c.counts)
 		MR_TRY(mr_counted_create(run->n_stages, &w->counted));
-	if (run->validation && !(w->validation = calloc(1, sizeof(*w->validation))))
-		return mr_fail(MR_ERESOURCE, "no memory for the repetitions of worker %u", id);
 	MR_EACH_FEATURE(run, f, create_worker)
 		MR_TRY((*f)->create_worker(w));
 	mr_arena_init(&a, NULL, 0);
@@ -262,13 +258,13 @@ static mr_status create_features(mr_run *run)
 	const mr_contract *k = &c->plan->contract;
 	uint32_t steps = mr_plan_steps(c->plan);
 	uint64_t every = c->clip > 0 ? 0 : c->norm_every; /* a run that clips has each norm */
-	bool validates = k->flush == MR_FLUSH_VALIDATED;
 
 	if (mr_contract_replicates(k))
 		MR_TRY(mr_replicas_create(c->plan, c->optim, run->weights, &run->replicas));
-	if (validates)
-		MR_TRY(mr_validation_create(c->plan, &run->validation));
-	if (every || c->clip > 0 || c->measures || k->clip || validates)
+	mr_exec_fill(&run->hooks);
+	MR_EACH_FEATURE(run, f, create)
+		MR_TRY((*f)->create(run));
+	if (every || c->clip > 0 || c->measures || k->clip || run->needs_norms)
 		MR_TRY(mr_run_norms_create(every, every && k->flush != MR_FLUSH_NONE && !run->replicas,
 					   steps > MR_STEP_RING ? steps : MR_STEP_RING, &run->norms));
 	return MR_OK;
@@ -283,8 +279,6 @@ static uint32_t count_losses(const mr_run *run)
 		return p->n_micro; /* replicas may be apart by as many steps as lie between averages */
 	if (run->has_stage_replicas)
 		return p->contract.need + run->n_pipes * p->n_slots[run->n_stages - 1];
-	if (run->validation)
-		return 2 * p->contract.need; /* V records a step, after forwards of the next */
 	return p->contract.need + p->n_slots[run->n_stages - 1];
 }
 
@@ -311,10 +305,8 @@ static mr_status build(mr_run *run)
 	if (!run->stage || !run->weights || !run->shard || !run->worker || !run->claimed || !run->parkers)
 		return mr_fail(MR_ERESOURCE, "no memory for a run of %u stages", run->n_stages);
 	MR_TRY(create_features(run));
-	mr_exec_fill(&run->hooks);
-	MR_EACH_FEATURE(run, f, create)
-		MR_TRY((*f)->create(run));
-	run->n_losses = count_losses(run);
+	if (!run->n_losses)
+		run->n_losses = count_losses(run);
 	run->losses = calloc(run->n_losses, sizeof(double));
 	run->train =
 		(mr_links){.plan = c->plan, .train = true, .stride = mr_plan_stride(c->plan), .samples = c->samples};
@@ -384,7 +376,6 @@ void mr_run_destroy(mr_run *run)
 		mr_region_unmap(&run->worker[w].region);
 		free(run->worker[w].trace);
 		mr_counted_destroy(run->worker[w].counted);
-		free(run->worker[w].validation);
 		free(run->worker[w].pause_at);
 	}
 	for (uint16_t s = 0; run->stage && s < run->n_stages; s++)
@@ -401,7 +392,6 @@ void mr_run_destroy(mr_run *run)
 	free(run->weights);
 	free(run->shard);
 	mr_replicas_destroy(run->replicas, run->n_stages);
-	mr_validation_destroy(run->validation);
 	mr_run_norms_destroy(run->norms);
 	free(run->worker);
 	free(run->claimed);
@@ -523,9 +513,6 @@ static void reset_events(mr_run *run, mr_stage_weights *b, uint16_t s)
 	mr_counter_reset(&b->published, (uint32_t)b->latest, published.parker, published.n, run->parkers);
 	if (b->norms)
 		mr_norms_reset(b, run->parkers, k->clip ? run->n_workers : 0);
-	if (b->validation)
-		mr_validation_reset(b, s > 0 ? entry_of(run, (uint16_t)(s - 1)) : NULL,
-				    s < last ? entry_of(run, (uint16_t)(s + 1)) : NULL);
 	if (b->reduction)
 		mr_reduction_reset(b, finished, reduced, run->parkers);
 	mr_run_reset_ranges(run, b, s);
@@ -576,8 +563,6 @@ static mr_status reset_worker(mr_run *run, mr_worker *w)
 	memset(&w->stats, 0, sizeof(w->stats));
 	mr_exec_drop(w);
 	w->n_done = w->n_trace = 0;
-	if (w->validation)
-		*w->validation = (mr_worker_validation){0};
 	first_cursor(run->c.plan, w->id, &w->train);
 	MR_EACH_FEATURE(run, f, reset_worker)
 		MR_TRY((*f)->reset_worker(w));

@@ -31,7 +31,6 @@
 #include "exec/links.h"
 #include "weights/norms.h"
 #include "weights/replicas.h"
-#include "weights/validation.h"
 #include "exec/windows.h"
 
 #define MR_STEP_RING 4096       /* step records: the caller may lag behind by this many */
@@ -149,7 +148,6 @@ struct mr_worker {
 	/* Of features, which other workers look up; NULL: the run does not have it. */
 #define MR_OF_WORKER(type, name) type *name;
 #include "exec/features.def"
-	mr_worker_validation *validation; /* plans with V */
 	/* What each instruction changes. The atomics have one writer, and the caller reads them ten times a second. */
 	_Alignas(64) uint64_t n_done; /* instructions so far (delays, watchdog) */
 	_Atomic uint64_t beat;     /* n_done for the watchdog */
@@ -163,6 +161,7 @@ struct mr_worker {
 	mr_trace_rec *trace;       /* ring [MR_TRACE_RING] or NULL */
 	uint64_t n_trace;
 	mr_counted *counted;       /* NULL: not requested */
+	bool rewinds;              /* the cursor goes back to the beginning of the iteration */
 	bool made;                 /* the current U was the last part of its commit */
 	mr_acquired acquired;      /* for the current instruction */
 	uint32_t wait_ns[MR_N_WAITS];
@@ -180,14 +179,18 @@ struct mr_run {
 	bool has_stage_replicas;     /* these take the micro-batches in turn (ir/plan.h) */
 	bool any_worker;             /* W of a stage may be on any worker */
 	bool reduced_steps;          /* U of each shard waits for the AR of all */
+	bool needs_norms;            /* the norm of each step is known before the step is certain */
+	bool settles;                /* a pause needs mr_exec_settle */
+	bool judges_steps;           /* a loss that is not finite is an error with its step, not with its F */
 	mr_stage **stage;            /* [n_stages] owned */
 	mr_stage_weights *weights;   /* [n_stages]; replicas: [n_pipes][n_stages] */
 	mr_shard *shard;             /* [n_stages][n_pipes] those of the weights */
 	mr_worker *worker;           /* [n_workers] */
-	/* Features; NULL: the run does not have it. */
+	/* Of features; NULL: the run does not have it. */
+#define MR_OF_RUN(type, name) type *name;
+#include "exec/features.def"
 	mr_replicas *replicas;       /* [n_stages] of stages whose weights diverge; NULL: all pipes read the same */
 	bool remote, ranges; /* some link, or some range of weights, is between workers that share no memory */
-	mr_validation *validation;   /* of a plan with V */
 	mr_run_norms *norms;         /* gradient norms, by which the run clips or that are requested */
 	mr_carried *carried;         /* [n_stages] the values that their layers carry; NULL: no layer does */
 	mr_windows *windows;         /* of an endless plan; NULL: its lists are the whole plan */

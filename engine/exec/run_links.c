@@ -78,8 +78,6 @@ static const char *why_shared(const mr_run *run)
 		if (why)
 			return why;
 	}
-	if (run->validation)
-		return "workers repeat a step that validation rolls back by reading each other's stages in place";
 	if (run->replicas)
 		return "an average reads and writes the weights of all replicas in place";
 	if (has_states_in_ranges(run))

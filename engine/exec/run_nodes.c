@@ -58,7 +58,7 @@ static mr_status choose_tied_homes(mr_run *run)
 	uint16_t last = (uint16_t)(run->n_stages - 1);
 	mr_stage_weights *b = &run->weights[0];
 
-	if (!run->c.plan->contract.tied || !last || run->replicas || b->validation || b->prediction)
+	if (!run->c.plan->contract.tied || !last || run->replicas || b->one_copy)
 		return MR_OK;
 	for (uint32_t j = 0; j < b->tied->user->n_shards; j++) {
 		const mr_place_worker *user = place_of(run, j, last);

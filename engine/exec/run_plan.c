@@ -65,10 +65,6 @@ static mr_status refuse_instr(const mr_run_config *c, uint16_t w, const mr_list 
 			       "worker %u, instruction %u: without a flush the engine recomputes right before B, and "
 			       "not at the last stage",
 			       w, i);
-	if (in->op == MR_OP_V && (in->target != 0 || i + 1 >= mr_plan_list(c->plan, w, MR_BODY)->n))
-		return mr_fail(MR_ECONFIG,
-			       "worker %u, instruction %u: the engine validates the version of the iteration before", w,
-			       i);
 	return in->flags & MR_INSTR_UPDATE ? mr_run_refuse_inside(c) : MR_OK;
 }
 

@@ -12,6 +12,7 @@ mr_status mr_mitigated_open(mr_stage_weights *b, const mr_mitigate *m, uint32_t 
 	if (!m || plan->contract.flush != MR_FLUSH_NONE)
 		return MR_OK;
 	x = b->mitigation = mr_zeroed(sizeof(*x) + b->n_shards * sizeof(x->oldest[0]));
+	b->whole_sums = true;
 	if (!x)
 		return mr_fail(MR_ERESOURCE, "no memory for the mitigation of a stage");
 	x->mitigate = m;

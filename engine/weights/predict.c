@@ -29,6 +29,7 @@ mr_status mr_predict_open(mr_stage_weights *b, const mr_plan *plan, uint16_t s)
 	if (!forward && !backward && !holds)
 		return MR_OK;
 	x = b->prediction = mr_zeroed(sizeof(*x));
+	b->whole_sums = b->one_copy = true;
 	if (!x)
 		return mr_fail(MR_ERESOURCE, "no memory for the weight prediction of stage %u", s);
 	x->n_each = plan->contract.same_version_b ? most_slots(plan, s) : 1;

@@ -7,9 +7,8 @@
 /* Does nothing read or write versions and sums as a whole, and no other worker see them? */
 static bool suits(const mr_stage_weights *b)
 {
-	return mr_stage_size(b->stage)->table_bytes && b->n_shards == 1 && !b->private_weights && !b->validation &&
-	       !b->prediction && !b->mitigation && !b->steal_sum && !b->tied && !b->replicas && !b->ranges &&
-	       !b->reduction;
+	return mr_stage_size(b->stage)->table_bytes && b->n_shards == 1 && !b->private_weights && !b->whole_sums &&
+	       !b->replicas && !b->ranges && !b->reduction;
 }
 
 void mr_row_sums_open(mr_stage_weights *b)

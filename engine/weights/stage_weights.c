@@ -301,9 +301,9 @@ bool mr_weights_may_copy(const mr_stage_weights *b)
 {
 	const mr_stage_sizes *z = mr_stage_size(b->stage);
 
-	if (z->table_bytes && (z->table_bytes == z->weight_bytes || b->mitigation || b->tied))
+	if (z->table_bytes && (z->table_bytes == z->weight_bytes || b->whole_sums))
 		return false;
-	return b->n_shards > 1 && !b->private_weights && !b->validation && !b->prediction;
+	return b->n_shards > 1 && !b->private_weights && !b->one_copy;
 }
 
 void mr_weights_copy(mr_stage_weights *b, uint8_t pipe, size_t from, size_t to)

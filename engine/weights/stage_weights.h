@@ -114,6 +114,8 @@ typedef struct mr_stage_weights {
 	double rate;         /* times the run's learning rate; not 1 only with stage replicas */
 	bool private_weights; /* each shard has its own copy */
 	bool joint;          /* AR computes the gradients of its range, whole layers, and steps: ir/plan.h, "Joint W" */
+	bool whole_sums;     /* a feature reads the summed gradients as a whole, before the step or in its place */
+	bool one_copy;       /* a feature needs that all shards read one copy */
 	bool whole;          /* the optimizer takes whole tensors: each belongs to the range in which it begins */
 	/* Features; NULL: the run does not have it. */
 	mr_reduction *reduction;

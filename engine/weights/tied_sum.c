@@ -22,6 +22,7 @@ mr_status mr_tied_sum_open(mr_stage_weights *b, mr_stage_weights *user)
 	if (!user && !mr_tied_sum_uses_again(b))
 		return MR_OK;
 	b->tied = malloc(sizeof(*b->tied));
+	b->whole_sums = true;
 	if (!b->tied)
 		return mr_fail(MR_ERESOURCE, "no memory for a sum of tied gradients");
 	*b->tied = (mr_tied_sum){.user = user};

@@ -34,6 +34,7 @@ void mr_validation_destroy(mr_validation *v)
 mr_status mr_validation_open(mr_stage_weights *b)
 {
 	b->validation = mr_zeroed(sizeof(*b->validation));
+	b->whole_sums = b->one_copy = true;
 	return b->validation ? MR_OK : mr_fail(MR_ERESOURCE, "no memory to take steps back");
 }
 

@@ -31,7 +31,6 @@ struct mr_stage_validation {
 typedef struct mr_worker_validation {
 	bool wrong;    /* V has found a wrong step in the current iteration */
 	bool redo;     /* the worker is repeating forwards */
-	bool rewind;   /* the cursor must go back to the beginning of the iteration */
 	uint32_t n;    /* repetitions so far */
 	uint64_t at;   /* iteration of the last one */
 } mr_worker_validation;

@@ -12,6 +12,7 @@
 #include "weights/reduction.h"
 #include "weights/slow_start.h"
 #include "weights/tied_sum.h"
+#include "weights/validation.h"
 #include "lower/lower.h"
 #include "lower/small_plans.h"
 #include "small_run.h"

@@ -11,6 +11,7 @@
 #include "lower/lower.h"
 #include "rig.h"
 #include "sync_cases.h"
+#include "weights/validation.h"
 
 #define STEPS 8
 
