@@ -194,7 +194,7 @@ mr_status mr_exec_wait_until(mr_worker *w, const mr_wait *wait, const mr_task *t
 	while (cause != MR_WAIT_NONE && st == MR_OK) {
 		mr_wait_cause before = cause;
 
-		if (wait->helps && w->run->hooks.help(w, t->links, cause, since, &st)) {
+		if (wait->helps && w->run->hooks.instead.help(w, t->links, cause, since, &st)) {
 			since = mr_clock_ns();
 			cause = st == MR_OK ? wait->look(w, wait->arg, &st) : cause;
 			continue;
@@ -225,7 +225,7 @@ static mr_wait_cause look_at_task(mr_worker *w, void *arg, mr_status *st)
 
 mr_status mr_exec_wait(mr_worker *w, mr_task *t)
 {
-	bool helps = w->run->hooks.help && t->in->op != MR_OP_W && t->links->train;
+	bool helps = w->run->hooks.instead.help && t->in->op != MR_OP_W && t->links->train;
 
 	return mr_exec_wait_until(w, &(mr_wait){.look = look_at_task, .arg = t, .helps = helps}, t);
 }
@@ -238,20 +238,19 @@ static mr_status no_way(mr_worker *w, const mr_task *t)
 	return mr_fail(MR_EINVAL, "the engine has no way to carry out %s", mr_op_name(t->in->op));
 }
 
-void mr_exec_fill(mr_hooks *h)
-{
-	for (int op = 0; op < MR_N_OPS; op++)
-		h->carry_out[op] = no_way;
-	h->carry_out[MR_OP_F] = mr_exec_forward;
-	h->carry_out[MR_OP_R] = mr_exec_recompute;
-	h->carry_out[MR_OP_B] = h->carry_out[MR_OP_I] = mr_exec_backward;
-	h->carry_out[MR_OP_W] = mr_exec_weights;
-	h->carry_out[MR_OP_N] = mr_exec_norms;
-	h->carry_out[MR_OP_AR] = mr_exec_reduce;
-	h->carry_out[MR_OP_U] = mr_exec_commit;
-	h->carry_out[MR_OP_AVG] = mr_exec_average;
-	h->step = mr_exec_step;
-}
+const mr_instead mr_exec_own = {
+	.carry_out = {[MR_OP_F] = mr_exec_forward,
+		      [MR_OP_B] = mr_exec_backward,
+		      [MR_OP_I] = mr_exec_backward,
+		      [MR_OP_W] = mr_exec_weights,
+		      [MR_OP_R] = mr_exec_recompute,
+		      [MR_OP_N] = mr_exec_norms,
+		      [MR_OP_AR] = mr_exec_reduce,
+		      [MR_OP_U] = mr_exec_commit,
+		      [MR_OP_V] = no_way,
+		      [MR_OP_AVG] = mr_exec_average},
+	.step = mr_exec_step,
+};
 
 /* Commits of all stages before the task that is about to begin; those of a task that commits are read at its end. */
 static uint32_t count_before(const mr_worker *w)
@@ -329,7 +328,7 @@ mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 		mr_usdt_instr_begin(w->id, t->in->op, t->in->stage, t->in->pipe, t->micro, t->version);
 	if (w->counted && t->links->train)
 		mr_counted_begin(w->counted);
-	MR_TRY(w->run->hooks.carry_out[t->in->op](w, t));
+	MR_TRY(w->run->hooks.instead.carry_out[t->in->op](w, t));
 	if (w->counted && t->links->train)
 		mr_counted_end(w->counted, t->in->stage, t->in->op, t->in->span);
 	if (t->links->train)
@@ -367,16 +366,17 @@ static uint64_t look_up_limit(mr_worker *w, const mr_links *links, const _Atomic
 
 mr_status mr_exec_run(mr_worker *w, mr_links *links, const _Atomic uint64_t *limit)
 {
+	const mr_instead *h = &w->run->hooks.instead;
 	mr_status st = MR_OK;
 	uint64_t until, at;
 	mr_task t;
 
-	if (links->train && w->run->hooks.train)
-		return w->run->hooks.train(w, links, limit);
+	if (links->train && h->train)
+		return h->train(w, links, limit);
 	until = look_up_limit(w, links, limit);
 	at = cursor_of(w, links)->step;
 	while (mr_exec_next(w, links, until, &t)) {
-		if (t.in->flags & MR_INSTR_ANY && !w->run->hooks.claim(w, &t)) {
+		if (t.in->flags & MR_INSTR_ANY && !h->claim(w, &t)) {
 			mr_exec_advance(w, links);
 			continue;
 		}
@@ -391,7 +391,7 @@ mr_status mr_exec_run(mr_worker *w, mr_links *links, const _Atomic uint64_t *lim
 		at = cursor_of(w, links)->step;
 	}
 	/* help until no other worker has W left */
-	while (links->train && w->run->hooks.help && w->run->hooks.help(w, links, MR_WAIT_NONE, mr_clock_ns(), &st))
+	while (links->train && h->help && h->help(w, links, MR_WAIT_NONE, mr_clock_ns(), &st))
 		MR_TRY(st);
 	atomic_store_explicit(&w->doing, MR_DOING_NOTHING, memory_order_relaxed);
 	mr_fault_delay(w->id, w->n_done); /* a look may come between the last instruction and the report */

@@ -37,8 +37,8 @@ void mr_exec_drop(mr_worker *w);
 /** Acquire, sleeping in between; waits are recorded by cause. Errors: MR_ESTOPPED. */
 mr_status mr_exec_wait(mr_worker *w, mr_task *t) MR_MUST_USE;
 
-/** The engine's own functions, by instruction. */
-void mr_exec_fill(mr_hooks *h);
+/** What the engine does by itself. */
+extern const mr_instead mr_exec_own;
 
 /** Compute and release. */
 mr_status mr_exec_do(mr_worker *w, const mr_task *t) MR_MUST_USE;

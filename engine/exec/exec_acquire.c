@@ -190,7 +190,8 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 			return has_step(w, t) ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;
 		if (!t->links->plan->contract.clip)
 			return MR_WAIT_NONE;
-		if (run->hooks.may_step ? run->hooks.may_step(run, t->version) : reached_all(w, t->version, true))
+		if (run->hooks.instead.may_step ? run->hooks.instead.may_step(run, t->version)
+						: reached_all(w, t->version, true))
 			return MR_WAIT_NONE;
 		return MR_WAIT_OPTIMIZER;
 	case MR_OP_AVG:

@@ -242,7 +242,7 @@ mr_status mr_exec_end_commit(mr_worker *w, const mr_task *t)
 	if (b->unchanged)
 		mr_weights_skip(b, shard);
 	else
-		MR_TRY(run->hooks.step(w, b, shard, t->version, norm));
+		MR_TRY(run->hooks.instead.step(w, b, shard, t->version, norm));
 	if (b->unchanged || !in_one_pass(run, b, t->version))
 		MR_TRY(mr_mitigated_follow(b, shard, w->kc));
 	if (b->ranges)

@@ -119,7 +119,7 @@ mr_status mr_exec_bad_loss(uint64_t micro, double loss, uint64_t version)
 
 mr_status mr_exec_book_loss(mr_run *run, const mr_task *t, double loss)
 {
-	if (!isfinite(loss) && !(t->links->train && (run->judges_steps || run->c.skip_nonfinite)))
+	if (!isfinite(loss) && !(t->links->train && (run->facts & MR_JUDGES_STEPS || run->c.skip_nonfinite)))
 		return bad_loss(t->links->train || run->c.data->trains_only ? "loss" : "validation loss", t->micro,
 				loss, t->version);
 	if (t->links->train)
@@ -153,7 +153,7 @@ static bool keep(const mr_worker *w, const mr_task *t, mr_slot *slot)
 	mr_links_stage *st = t->st;
 	bool drops = t->in->flags & MR_INSTR_DROP;
 
-	if (!drops && !(w->run->hooks.repeats && w->run->hooks.repeats(w->run, t)))
+	if (!drops && !(w->run->hooks.instead.repeats && w->run->hooks.instead.repeats(w->run, t)))
 		return false;
 	st->kept_in[t->micro % st->n_kept] = slot->in;
 	st->kept_target[t->micro % st->n_kept] = w->acquired.target;
@@ -345,7 +345,7 @@ static void note_read(const mr_task *t, mr_stage_weights *b, uint8_t shard, uint
 static mr_status note_seen(mr_run *run, const mr_task *t, const mr_slot *slot)
 {
 	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
-	bool by_owner = t->in->op == (run->any_worker ? MR_OP_I : MR_OP_W);
+	bool by_owner = t->in->op == (run->facts & MR_ANY_WORKER ? MR_OP_I : MR_OP_W);
 
 	if (!b->layer_states || !(by_owner || t->in->op == MR_OP_B))
 		return MR_OK;
@@ -370,7 +370,7 @@ mr_status mr_exec_span_io(mr_worker *w, const mr_task *t, uint32_t j, mr_slot **
 
 static bool leaves_slot(const mr_worker *w, const mr_task *t)
 {
-	return w->run->hooks.leaves_slot && w->run->hooks.leaves_slot(w, t);
+	return w->run->hooks.instead.leaves_slot && w->run->hooks.instead.leaves_slot(w, t);
 }
 
 /* W of several micro-batches. */

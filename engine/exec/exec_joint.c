@@ -70,11 +70,6 @@ static mr_status no_step(mr_worker *w, mr_stage_weights *b, uint8_t shard, uint6
 
 /* --- the feature --- */
 
-static bool is_joint(const mr_run_config *c)
-{
-	return c->plan->contract.joint_w;
-}
-
 /* Messages name the key of the system. */
 static mr_status refuse(const mr_run_config *c)
 {
@@ -88,21 +83,6 @@ static mr_status refuse(const mr_run_config *c)
 			   : MR_OK;
 }
 
-static const char *why_shared(const mr_run *run)
-{
-	(void)run;
-	return "joint gradients are computed from the activations that all replicas keep";
-}
-
-static mr_status create(mr_run *run)
-{
-	run->reduced_steps = true;
-	run->hooks.carry_out[MR_OP_W] = leave;
-	run->hooks.carry_out[MR_OP_AR] = reduce;
-	run->hooks.step = no_step;
-	return MR_OK;
-}
-
 static mr_status open_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
 {
 	(void)run;
@@ -112,10 +92,10 @@ static mr_status open_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
 }
 
 const mr_feature mr_feature_joint = {
-	.present = is_joint,
+	.facts = MR_REDUCED_STEPS,
+	.shares = "joint gradients are computed from the activations that all replicas keep",
+	.instead = {.carry_out = {[MR_OP_W] = leave, [MR_OP_AR] = reduce}, .step = no_step},
 	.refuse = refuse,
-	.why_shared = why_shared,
-	.create = create,
 	.open = open_stage,
 	.ready = ready,
 	.commit = commit,

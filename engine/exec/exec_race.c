@@ -209,23 +209,11 @@ static mr_status race(mr_worker *w, mr_links *links, const _Atomic uint64_t *lim
 
 /* --- the feature --- */
 
-static bool is_racing(const mr_run_config *c)
-{
-	return c->plan->contract.racing;
-}
-
 /* The pipeline is empty at a pause point. */
 static uint64_t done(const mr_run *run, uint8_t pipe, uint16_t s, bool forward)
 {
 	(void)forward;
 	return run->worker[mr_plan_worker(run->c.plan, pipe, s)].train.step * run->c.plan->contract.need;
-}
-
-static mr_status create(mr_run *run)
-{
-	run->hooks.train = race;
-	run->hooks.done = done;
-	return MR_OK;
 }
 
 static mr_status create_worker(mr_worker *w)
@@ -244,16 +232,9 @@ static mr_status stand_worker(mr_worker *w, uint64_t step)
 	return MR_OK;
 }
 
-static mr_status reset_worker(mr_worker *w)
-{
-	return stand_worker(w, 0);
-}
-
 const mr_feature mr_feature_racing = {
-	.present = is_racing,
-	.create = create,
+	.instead = {.train = race, .done = done},
 	.create_worker = create_worker,
 	.destroy_worker = destroy_worker,
-	.reset_worker = reset_worker,
 	.stand_worker = stand_worker,
 };

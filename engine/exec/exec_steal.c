@@ -257,11 +257,6 @@ static bool help(mr_worker *w, mr_links *links, mr_wait_cause cause, uint64_t si
 
 /* --- the feature --- */
 
-static bool steals(const mr_run_config *c)
-{
-	return c->plan->contract.steal;
-}
-
 /* oneDNN promises equal bits only for equal numbers of threads. */
 static mr_status refuse(const mr_run_config *c)
 {
@@ -274,25 +269,6 @@ static mr_status refuse(const mr_run_config *c)
 				       "whichever worker carries it out only "
 				       "where all have as many, so leave steal out",
 				       i, w[i].n_threads, w[0].n_threads);
-	return MR_OK;
-}
-
-static const char *why_shared(const mr_run *run)
-{
-	(void)run;
-	return "a worker that steals a weight gradient reads in place the activations of the stage's worker";
-}
-
-static mr_status create(mr_run *run)
-{
-	mr_hooks *h = &run->hooks;
-
-	run->any_worker = true;
-	h->carry_out[MR_OP_I] = carry_out_i;
-	h->carry_out[MR_OP_W] = carry_out_w;
-	h->claim = claim;
-	h->help = help;
-	h->leaves_slot = leaves_slot;
 	return MR_OK;
 }
 
@@ -320,22 +296,26 @@ static void reset_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
 	mr_steal_queue_reset_sum(b, run->parkers, run->n_workers);
 }
 
-static mr_status reset_worker(mr_worker *w)
+static mr_status stand_worker(mr_worker *w, uint64_t step)
 {
+	(void)step;
 	mr_steal_queue_reset(w->steal_queue);
 	return MR_OK;
 }
 
 const mr_feature mr_feature_stealing = {
-	.present = steals,
+	.facts = MR_ANY_WORKER,
+	.shares = "a worker that steals a weight gradient reads in place the activations of the stage's worker",
+	.instead = {.carry_out = {[MR_OP_I] = carry_out_i, [MR_OP_W] = carry_out_w},
+		    .claim = claim,
+		    .help = help,
+		    .leaves_slot = leaves_slot},
 	.refuse = refuse,
-	.why_shared = why_shared,
-	.create = create,
 	.open = open_sum,
 	.create_worker = create_worker,
 	.destroy_worker = destroy_worker,
 	.reset_stage = reset_stage,
-	.reset_worker = reset_worker,
+	.stand_worker = stand_worker,
 	.ready = ready,
 	.pass = pass,
 	.commit = commit,

@@ -264,11 +264,6 @@ static mr_status forward(mr_worker *w, const mr_task *t)
 
 /* --- the feature --- */
 
-static bool validates(const mr_run_config *c)
-{
-	return c->plan->contract.flush == MR_FLUSH_VALIDATED;
-}
-
 static mr_status refuse(const mr_run_config *c)
 {
 	for (uint16_t w = 0; w < c->plan->n_workers; w++)
@@ -286,23 +281,9 @@ static mr_status refuse(const mr_run_config *c)
 	return MR_OK;
 }
 
-static const char *why_shared(const mr_run *run)
-{
-	(void)run;
-	return "workers repeat a step that validation rolls back by reading each other's stages in place";
-}
-
 static mr_status create(mr_run *run)
 {
-	mr_hooks *h = &run->hooks;
-
-	run->needs_norms = run->settles = run->judges_steps = true;
 	run->n_losses = 2 * run->c.plan->contract.need; /* V records a step, after forwards of the next */
-	h->carry_out[MR_OP_F] = forward;
-	h->carry_out[MR_OP_U] = commit;
-	h->carry_out[MR_OP_V] = validate;
-	h->may_step = may_step;
-	h->repeats = repeats;
 	return mr_validation_create(run->c.plan, &run->validation);
 }
 
@@ -338,24 +319,27 @@ static void reset_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
 			    s + 1 < run->n_stages ? &p[mr_plan_worker(plan, 0, (uint16_t)(s + 1))] : NULL);
 }
 
-static mr_status reset_worker(mr_worker *w)
+static mr_status stand_worker(mr_worker *w, uint64_t step)
 {
+	(void)step;
 	*w->validation = (mr_worker_validation){0};
-	w->rewinds = false;
 	return MR_OK;
 }
 
 const mr_feature mr_feature_validation = {
-	.present = validates,
+	.facts = MR_NEEDS_NORMS | MR_SETTLES | MR_JUDGES_STEPS,
+	.shares = "workers repeat a step that validation rolls back by reading each other's stages in place",
+	.instead = {.carry_out = {[MR_OP_F] = forward, [MR_OP_U] = commit, [MR_OP_V] = validate},
+		    .may_step = may_step,
+		    .repeats = repeats},
 	.refuse = refuse,
-	.why_shared = why_shared,
 	.create = create,
 	.destroy = destroy,
 	.open = open_stage,
 	.create_worker = create_worker,
 	.destroy_worker = destroy_worker,
 	.reset_stage = reset_stage,
-	.reset_worker = reset_worker,
+	.stand_worker = stand_worker,
 	.settle = settle,
 	.ready = ready,
 };

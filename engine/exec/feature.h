@@ -21,7 +21,7 @@ typedef struct mr_run_config mr_run_config;
 typedef struct mr_worker mr_worker;
 typedef struct mr_task mr_task;
 
-#define MR_FEATURE(id) MR_FEATURE_##id,
+#define MR_FEATURE(id, present) MR_FEATURE_##id,
 enum {
 #include "exec/features.def"
 	MR_N_FEATURES
@@ -35,17 +35,48 @@ typedef mr_wait_cause mr_ready_hook(mr_worker *w, const mr_task *t);
 typedef mr_status mr_pass_hook(mr_worker *w, const mr_task *t, const mr_slot *slot, mr_stage_io *io);
 typedef mr_status mr_commit_hook(mr_worker *w, const mr_task *t, mr_stage_weights *b);
 
-/* All but `present` may be NULL. */
+/* What the features of a run change for all of it. */
+typedef enum mr_feature_fact {
+	MR_ANY_WORKER = 1,    /* W of a stage may be on any worker */
+	MR_REDUCED_STEPS = 2, /* U of each shard waits for the AR of all */
+	MR_NEEDS_NORMS = 4,   /* the norm of each step is known before the step is certain */
+	MR_SETTLES = 8,       /* a pause needs mr_exec_settle */
+	MR_JUDGES_STEPS = 16, /* a loss that is not finite is an error with its step, not with its F */
+} mr_feature_fact;
+
+/* What is done in place of the engine, by one feature of a run. All may be NULL. */
+typedef struct mr_instead {
+	/** Compute and release, by instruction; of a run never NULL. */
+	mr_status (*carry_out[MR_N_OPS])(mr_worker *w, const mr_task *t);
+	/** The optimizer step of a U, as mr_exec_step; of a run never NULL. */
+	mr_status (*step)(mr_worker *w, mr_stage_weights *b, uint8_t shard, uint64_t version, double norm);
+	/** Carry out @w's part of training up to @limit, as mr_exec_run; NULL: the lists in their order. */
+	mr_status (*train)(mr_worker *w, mr_links *links, const _Atomic uint64_t *limit);
+	/** See mr_run_done; NULL: counted in the lists. */
+	uint64_t (*done)(const mr_run *run, uint8_t pipe, uint16_t stage, bool forward);
+	/** May U make @version in a plan with a global norm? NULL: when all norms are known. */
+	bool (*may_step)(mr_run *run, uint64_t version);
+	/** May @t, an F, be repeated, so that its input and target are kept? NULL: no. */
+	bool (*repeats)(const mr_run *run, const mr_task *t);
+	/** W of a stage may be on any worker: does @w carry out @t, which is in its list? NULL: it does. */
+	bool (*claim)(mr_worker *w, const mr_task *t);
+	/** @w would wait since @since, for @cause: it carries out another instruction instead, and returns whether it
+	 * did. NULL: none does. */
+	bool (*help)(mr_worker *w, mr_links *links, mr_wait_cause cause, uint64_t since, mr_status *status);
+	/** Does @t leave its slot and buffers to the U of its stage? NULL: no. */
+	bool (*leaves_slot)(const mr_worker *w, const mr_task *t);
+} mr_instead;
+
+/* All may be NULL, or 0. */
 typedef struct mr_feature {
-	/** Has a run of this configuration the feature? No other hook of one that is absent is called. */
-	bool (*present)(const mr_run_config *c);
+	unsigned facts;     /* mr_feature_fact */
+	const char *shares; /* why the run needs workers that share memory, whatever its edges are */
+	mr_instead instead;
 
 	/* --- building a run --- */
 
 	/** What the engine does not carry out: MR_ECONFIG. */
 	mr_status (*refuse)(const mr_run_config *c);
-	/** Why the run needs workers that share memory, whatever its edges are; NULL: it does not. */
-	const char *(*why_shared)(const mr_run *run);
 	/** Before there are stages; run->weights are zeros. */
 	mr_status (*create)(mr_run *run);
 	/** Stage @s exists; its weights @b have no memory yet. */
@@ -60,11 +91,8 @@ typedef struct mr_feature {
 
 	/** Return to the beginning with @b, weights of stage @s. */
 	void (*reset_stage)(mr_run *run, mr_stage_weights *b, uint16_t s);
-	/** Return to the beginning (mr_run_reset). */
-	mr_status (*reset_worker)(mr_worker *w);
-	/** Go to pause point @step, after the reset. */
+	/** Go to pause point @step. */
 	mr_status (*stand_worker)(mr_worker *w, uint64_t step);
-
 	/** Make steps of @w's stages certain, on its thread: all workers are at one pause point (mr_exec_settle). */
 	mr_status (*settle)(mr_worker *w);
 
@@ -78,34 +106,16 @@ typedef struct mr_feature {
 	mr_commit_hook *commit;
 } mr_feature;
 
-/* What the features of a run do at its instructions: first in place of the engine, then beside it. */
+/* What the features of a run do at its instructions. */
 typedef struct mr_hooks {
-	/** Compute and release, by instruction. */
-	mr_status (*carry_out[MR_N_OPS])(mr_worker *w, const mr_task *t);
-	/** Carry out @w's part of training up to @limit, as mr_exec_run; NULL: the lists in their order. */
-	mr_status (*train)(mr_worker *w, mr_links *links, const _Atomic uint64_t *limit);
-	/** The optimizer step of a U, as mr_exec_step. */
-	mr_status (*step)(mr_worker *w, mr_stage_weights *b, uint8_t shard, uint64_t version, double norm);
-	/** See mr_run_done; NULL: counted in the lists. */
-	uint64_t (*done)(const mr_run *run, uint8_t pipe, uint16_t stage, bool forward);
-	/** May U make @version in a plan with a global norm? NULL: when all norms are known. */
-	bool (*may_step)(mr_run *run, uint64_t version);
-	/** May @t, an F, be repeated, so that its input and target are kept? NULL: no. */
-	bool (*repeats)(const mr_run *run, const mr_task *t);
-	/** W of a stage may be on any worker: does @w carry out @t, which is in its list? NULL: it does. */
-	bool (*claim)(mr_worker *w, const mr_task *t);
-	/** @w would wait since @since, for @cause: it carries out another instruction instead, and returns whether it
-	 * did. NULL: none does. */
-	bool (*help)(mr_worker *w, mr_links *links, mr_wait_cause cause, uint64_t since, mr_status *status);
-	/** Does @t leave its slot and buffers to the U of its stage? NULL: no. */
-	bool (*leaves_slot)(const mr_worker *w, const mr_task *t);
+	mr_instead instead;
 	/* Those of all features, NULL after the last. */
 	mr_ready_hook *ready[MR_N_FEATURES + 1];
 	mr_pass_hook *pass[MR_N_FEATURES + 1];
 	mr_commit_hook *commit[MR_N_FEATURES + 1];
 } mr_hooks;
 
-/** Find the features of @run, whose configuration is set. Errors: those of `refuse`. */
+/** Find the features of @run, whose configuration is set, and their hooks. Errors: those of `refuse`. */
 mr_status mr_features_find(mr_run *run) MR_MUST_USE;
 
 /* For each feature @f of @run that has @hook. */

@@ -170,7 +170,7 @@ static bool slots_rest(const mr_run *run)
 {
 	mr_flush flush = run->c.plan->contract.flush;
 
-	return (flush == MR_FLUSH_LOCAL || flush == MR_FLUSH_BARRIER) && !run->any_worker;
+	return (flush == MR_FLUSH_LOCAL || flush == MR_FLUSH_BARRIER) && !(run->facts & MR_ANY_WORKER);
 }
 
 /* Measure or take the memory of stage @s in @pipe; returns the bytes of scratch that it needs from its worker. */
@@ -196,9 +196,9 @@ static void layout_worker(mr_run *run, mr_worker *w, mr_arena *a)
 	size_t scratch = 0, before;
 
 	for (uint16_t i = 0; i < run->n_workers; i++)
-		if (i == w->id || run->any_worker)
+		if (i == w->id || run->facts & MR_ANY_WORKER)
 			span = largest_span(run->c.plan, i) > span ? largest_span(run->c.plan, i) : span;
-	for (uint16_t s = 0; run->any_worker && s < run->n_stages; s++)
+	for (uint16_t s = 0; run->facts & MR_ANY_WORKER && s < run->n_stages; s++)
 		scratch = mr_stage_size(run->stage[s])->scratch_bytes > scratch
 				  ? mr_stage_size(run->stage[s])->scratch_bytes
 				  : scratch;
@@ -261,10 +261,9 @@ static mr_status create_features(mr_run *run)
 
 	if (mr_contract_replicates(k))
 		MR_TRY(mr_replicas_create(c->plan, c->optim, run->weights, &run->replicas));
-	mr_exec_fill(&run->hooks);
 	MR_EACH_FEATURE(run, f, create)
 		MR_TRY((*f)->create(run));
-	if (every || c->clip > 0 || c->measures || k->clip || run->needs_norms)
+	if (every || c->clip > 0 || c->measures || k->clip || run->facts & MR_NEEDS_NORMS)
 		MR_TRY(mr_run_norms_create(every, every && k->flush != MR_FLUSH_NONE && !run->replicas,
 					   steps > MR_STEP_RING ? steps : MR_STEP_RING, &run->norms));
 	return MR_OK;
@@ -505,8 +504,8 @@ static void reset_events(mr_run *run, mr_stage_weights *b, uint16_t s)
 	bool barrier = k->flush == MR_FLUSH_BARRIER || run->shares || run->replicas;
 	mr_waiters published = barrier ? all : (mr_waiters){entry_of(run, last), k->tied && s == 0};
 	mr_waiters finished =
-		run->shares || run->any_worker ? all : (mr_waiters){entry_of(run, 0), k->tied && s == last};
-	mr_waiters reduced = run->has_stage_replicas || run->reduced_steps
+		run->shares || run->facts & MR_ANY_WORKER ? all : (mr_waiters){entry_of(run, 0), k->tied && s == last};
+	mr_waiters reduced = run->has_stage_replicas || run->facts & MR_REDUCED_STEPS
 				     ? all
 				     : (mr_waiters){entry_of(run, s), k->clip && run->shares};
 
@@ -564,8 +563,9 @@ static mr_status reset_worker(mr_run *run, mr_worker *w)
 	mr_exec_drop(w);
 	w->n_done = w->n_trace = 0;
 	first_cursor(run->c.plan, w->id, &w->train);
-	MR_EACH_FEATURE(run, f, reset_worker)
-		MR_TRY((*f)->reset_worker(w));
+	w->rewinds = false;
+	MR_EACH_FEATURE(run, f, stand_worker)
+		MR_TRY((*f)->stand_worker(w, 0));
 	return run->windows ? mr_run_seek_window(run, w, 0) : MR_OK;
 }
 

@@ -172,16 +172,12 @@ struct mr_worker {
 struct mr_run {
 	mr_run_config c;
 	const mr_feature *feature[MR_N_FEATURES + 1]; /* those of the run, NULL after the last */
+	unsigned facts;              /* mr_feature_fact, of all of them */
 	mr_hooks hooks;
 	uint16_t n_stages, n_workers;
 	uint8_t n_pipes;
 	bool shares;                 /* several pipes: a commit of a stage has parts on several workers */
 	bool has_stage_replicas;     /* these take the micro-batches in turn (ir/plan.h) */
-	bool any_worker;             /* W of a stage may be on any worker */
-	bool reduced_steps;          /* U of each shard waits for the AR of all */
-	bool needs_norms;            /* the norm of each step is known before the step is certain */
-	bool settles;                /* a pause needs mr_exec_settle */
-	bool judges_steps;           /* a loss that is not finite is an error with its step, not with its F */
 	mr_stage **stage;            /* [n_stages] owned */
 	mr_stage_weights *weights;   /* [n_stages]; replicas: [n_pipes][n_stages] */
 	mr_shard *shard;             /* [n_stages][n_pipes] those of the weights */

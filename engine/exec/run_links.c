@@ -72,12 +72,8 @@ static bool has_states_in_ranges(const mr_run *run)
 /* Why the run needs workers that share memory, whatever its edges are; NULL: it does not need them. */
 static const char *why_shared(const mr_run *run)
 {
-	MR_EACH_FEATURE(run, f, why_shared) {
-		const char *why = (*f)->why_shared(run);
-
-		if (why)
-			return why;
-	}
+	MR_EACH_FEATURE(run, f, shares)
+		return (*f)->shares;
 	if (run->replicas)
 		return "an average reads and writes the weights of all replicas in place";
 	if (has_states_in_ranges(run))

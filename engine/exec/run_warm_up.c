@@ -85,7 +85,7 @@ mr_status mr_run_warm_up(mr_run *run, uint16_t id)
 			if (mr_plan_worker(run->c.plan, (uint8_t)p, s) == id &&
 			    (mr_links_at(&run->train, (uint8_t)p, s)->n_slots || p < run->eval_plan->n_pipes))
 				MR_TRY(warm_up_stage(run, id, (uint8_t)p, s));
-			else if (run->any_worker)
+			else if (run->facts & MR_ANY_WORKER)
 				MR_TRY(warm_up_weights(run, id, s));
 	return MR_OK;
 }

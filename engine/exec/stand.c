@@ -40,8 +40,8 @@ uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t s, bool forward)
 	const mr_cursor *c = &run->worker[w].train;
 	uint64_t sum = 0;
 
-	if (run->hooks.done)
-		return run->hooks.done(run, pipe, s, forward);
+	if (run->hooks.instead.done)
+		return run->hooks.instead.done(run, pipe, s, forward);
 	if (run->windows)
 		return forward ? run->worker[w].window.n_begun : c->step;
 	for (int sec = MR_PROLOGUE; sec <= MR_BODY; sec++) {

@@ -120,16 +120,16 @@ static void a_w_is_claimed_once(void)
 	small_run_init(&r, stealing(2));
 	small_run_start(&r);
 	t = w_of(&r, 0);
-	CU_ASSERT_TRUE(r.run->hooks.claim(&r.run->worker[0], &t));
+	CU_ASSERT_TRUE(r.run->hooks.instead.claim(&r.run->worker[0], &t));
 	t = w_of(&r, 1);
-	CU_ASSERT_TRUE(r.run->hooks.claim(&r.run->worker[0], &t));
-	CU_ASSERT_FALSE(r.run->hooks.claim(&r.run->worker[0], &t));
+	CU_ASSERT_TRUE(r.run->hooks.instead.claim(&r.run->worker[0], &t));
+	CU_ASSERT_FALSE(r.run->hooks.instead.claim(&r.run->worker[0], &t));
 	t = w_of(&r, 3); /* out of order: the one before it is not taken */
-	CU_ASSERT_FALSE(r.run->hooks.claim(&r.run->worker[0], &t));
+	CU_ASSERT_FALSE(r.run->hooks.instead.claim(&r.run->worker[0], &t));
 	t = w_of(&r, 2);
-	CU_ASSERT_TRUE(r.run->hooks.claim(&r.run->worker[0], &t));
+	CU_ASSERT_TRUE(r.run->hooks.instead.claim(&r.run->worker[0], &t));
 	t.n = 1; /* of another iteration */
-	CU_ASSERT_FALSE(r.run->hooks.claim(&r.run->worker[0], &t));
+	CU_ASSERT_FALSE(r.run->hooks.instead.claim(&r.run->worker[0], &t));
 	small_run_fini(&r);
 }
 
@@ -140,7 +140,7 @@ static void *claim_all(void *arg)
 	for (uint32_t k = 1; k < MICRO; k++) {
 		mr_task t = w_of(c->r, k);
 
-		c->got[k] = c->r->run->hooks.claim(&c->r->run->worker[0], &t);
+		c->got[k] = c->r->run->hooks.instead.claim(&c->r->run->worker[0], &t);
 		c->n += c->got[k];
 	}
 	return NULL;
@@ -158,7 +158,7 @@ static void many_claim_at_once(void)
 		small_run_init(&r, stealing(1));
 		small_run_start(&r);
 		t = w_of(&r, 0);
-		CU_ASSERT_TRUE(r.run->hooks.claim(&r.run->worker[0], &t));
+		CU_ASSERT_TRUE(r.run->hooks.instead.claim(&r.run->worker[0], &t));
 		for (int i = 0; i < 3; i++) {
 			c[i] = (claimant){.r = &r};
 			CU_ASSERT_EQUAL_FATAL(pthread_create(&c[i].thread, NULL, claim_all, &c[i]), 0);
