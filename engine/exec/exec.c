@@ -248,7 +248,7 @@ const mr_instead mr_exec_own = {
 		      [MR_OP_AR] = mr_exec_reduce,
 		      [MR_OP_U] = mr_exec_commit,
 		      [MR_OP_V] = no_way,
-		      [MR_OP_AVG] = mr_exec_average},
+		      [MR_OP_AVG] = no_way},
 	.step = mr_exec_step,
 };
 

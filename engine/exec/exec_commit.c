@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "base/usdt.h"
-#include "exec/run_links.h"
 #include "host/clock.h"
 #include "ir/deps.h"
 #include "weights/layer_states.h"
@@ -12,8 +11,7 @@
 #include "weights/predict.h"
 #include "weights/ranges.h"
 #include "weights/reduction.h"
-#include "weights/tied_links.h"
-#include "weights/tied_sum.h"
+#include "weights/replicas.h"
 
 bool mr_exec_asks_norm(const mr_run *run, const mr_stage_weights *b, uint64_t version)
 {
@@ -130,14 +128,6 @@ void mr_exec_observed(mr_worker *w, const mr_task *t)
 		mr_counter_raise(&b->published, w->id, (uint32_t)b->latest);
 }
 
-/* Where there is no AR, the first reader of the gradient adds up the uses of one parameter within a stage. */
-static mr_status sum_tied(mr_worker *w, const mr_task *t, mr_stage_weights *b)
-{
-	if (b->tied && !mr_stage_has_ar(t->links->plan, t->in->stage))
-		MR_TRY(mr_tied_sum_within(b, w->kc));
-	return MR_OK;
-}
-
 bool mr_exec_clips_by_shard(const mr_run *run, const mr_stage_weights *b)
 {
 	return b->ranges && run->has_stage_replicas && run->c.clip > 0;
@@ -218,9 +208,7 @@ mr_status mr_exec_begin_commit(mr_worker *w, const mr_task *t)
 	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
 
 	MR_TRY(mr_exec_check_next(b, t, t->version));
-	for (mr_commit_hook **hook = run->hooks.commit; *hook; hook++)
-		MR_TRY((*hook)(w, t, b));
-	MR_TRY(sum_tied(w, t, b));
+	MR_TRY_HOOKS(run, complete, w, t, b);
 	if (b->layer_states && b->n_shards == 1) /* of several the reduction has */
 		mr_layer_states_fold(b);
 	if (run->c.measures && mr_run_shard(run, t->in->pipe, t->in->stage) == 0 && !b->unchanged && !b->ranges)
@@ -245,10 +233,7 @@ mr_status mr_exec_end_commit(mr_worker *w, const mr_task *t)
 		MR_TRY(run->hooks.instead.step(w, b, shard, t->version, norm));
 	if (b->unchanged || !in_one_pass(run, b, t->version))
 		MR_TRY(mr_mitigated_follow(b, shard, w->kc));
-	if (b->ranges)
-		mr_ranges_send_weights(b, shard, t->version);
-	if (b->tied && b->tied->links)
-		mr_tied_links_send_weights(b, shard, t->version);
+	MR_CALL_HOOKS(run, stepped, run, t, b);
 	w->made = mr_weights_last_of(&b->n_stepped, b->n_shards);
 	if (!w->made)
 		return MR_OK;
@@ -265,25 +250,8 @@ mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
 
 mr_status mr_exec_settle(mr_worker *w)
 {
-	MR_TRY(mr_run_receive_ranges(w));
 	MR_EACH_FEATURE(w->run, f, settle)
 		MR_TRY((*f)->settle(w));
-	return MR_OK;
-}
-
-mr_status mr_exec_average(mr_worker *w, const mr_task *t)
-{
-	mr_replicas *g = &w->run->replicas[t->in->stage];
-
-	MR_TRY(mr_replicas_average(g, t->in->pipe, t->version, w->kc));
-	if (!mr_weights_last_of(&g->n_done, g->n))
-		return MR_OK;
-	if (g->first->layer_states)
-		mr_layer_states_average(g);
-	for (uint32_t r = 0; r < g->n; r++) {
-		mr_weights_committed(mr_replicas_block(g, r));
-		mr_counter_raise(&mr_replicas_block(g, r)->published, w->id, (uint32_t)t->version);
-	}
 	return MR_OK;
 }
 
@@ -291,7 +259,7 @@ mr_status mr_exec_norms(mr_worker *w, const mr_task *t)
 {
 	mr_stage_weights *b = &w->run->weights[t->in->stage];
 
-	MR_TRY(sum_tied(w, t, b));
+	MR_TRY_HOOKS(w->run, complete, w, t, b);
 	MR_TRY(mr_norms_compute(b, w->kc, t->version));
 	mr_counter_raise(&b->norms->known, w->id, (uint32_t)t->version);
 	return MR_OK;

@@ -7,8 +7,6 @@
 #include "weights/layer_states.h"
 #include "weights/mitigated.h"
 #include "weights/predict.h"
-#include "weights/ranges.h"
-#include "weights/tied_links.h"
 #include "weights/reduction.h"
 #include "weights/row_versions.h"
 
@@ -36,24 +34,18 @@ static mr_status predicted(mr_worker *w, const mr_task *t, mr_stage_weights *b, 
 	return MR_OK;
 }
 
-/* The values with which @micro begins at the stage of @t. */
-static const void *begin_of(const mr_run *run, const mr_task *t, uint64_t micro)
-{
-	return run->carried && t->links->train ? mr_carried_begin(&run->carried[t->in->stage], micro) : NULL;
-}
-
 /* Counts @t as a reader of its version, unless it works on predicted weights that were made or held for its F. */
-static void count_read(const mr_task *t, mr_stage_weights *b)
+static void count_read(const mr_worker *w, const mr_task *t, mr_stage_weights *b)
 {
 	const mr_prediction *x = b->prediction;
 	bool made = x && (mr_instr_takes_made(t->links->plan, t->in) ||
 			  (x->holds && t->in->op == MR_OP_F && x->held_version == t->version));
 
-	/* With stage replicas the first part counts for all: all lists have the same versions. */
-	if (!t->links->train || made ||
-	    (t->links->plan->stage_replicas[t->in->stage] &&
-	     t->in->pipe % t->links->plan->stage_replicas[t->in->stage]))
+	if (!t->links->train || made)
 		return;
+	for (uint32_t i = 0; w->run->hooks.reads[i]; i++)
+		if (!w->run->hooks.reads[i](w, t))
+			return;
 	mr_version_count_read(&b->version_count, t->version);
 	if (mr_instr_takes_two(t->links->plan, t->in, t->version))
 		mr_version_count_read(&b->version_count, t->version - 1);
@@ -81,28 +73,13 @@ mr_status mr_exec_make_io(mr_worker *w, const mr_task *t, mr_slot *slot, mr_stag
 	};
 	mr_weights_show(b, mr_run_shard(run, pipe, s), t->version, io);
 	io->old_rows = b->row_versions ? b->row_versions->of : NULL;
-	if (run->replicas && !l->train)
-		io->weights = mr_replicas_model(&run->replicas[s]);
-	io->begin = begin_of(run, t, t->micro);
-	if (run->carried && l->train && t->in->op == MR_OP_F)
-		io->end = mr_carried_end(&run->carried[s], t->micro);
 	if (b->layer_states)
 		io->layer_state = mr_run_weights(run, 0, s)->layer_states->state;
-	count_read(t, b);
+	count_read(w, t, b);
 	if (l->train && b->prediction && (b->prediction->holds || mr_instr_horizon(l->plan, t->in)))
 		MR_TRY(predicted(w, t, b, (uint32_t)(slot - t->st->slot), &io->weights));
-	if (l->plan->contract.tied && s + 1 == run->n_stages)
-		io->tied_weights = mr_tied_links_weights(&run->weights[0], pipe, t->version);
-	for (mr_pass_hook **pass = run->hooks.pass; *pass; pass++)
-		MR_TRY((*pass)(w, t, slot, io));
+	MR_TRY_HOOKS(run, pass, w, t, slot, io);
 	return MR_OK;
-}
-
-/* Are the values there with which @micro begins? */
-static mr_status check_carried(const mr_run *run, const mr_task *t, uint64_t micro)
-{
-	return run->carried && t->links->train ? mr_carried_check(&run->carried[t->in->stage], micro, t->in->stage)
-					       : MR_OK;
 }
 
 static mr_status bad_loss(const char *what, uint64_t micro, double loss, uint64_t version)
@@ -174,7 +151,6 @@ mr_status mr_exec_forward(mr_worker *w, const mr_task *t)
 	bool kept;
 
 	MR_TRY(take_slot(t, w->acquired.in, &slot));
-	MR_TRY(check_carried(run, t, t->micro));
 	MR_TRY(mr_exec_make_io(w, t, slot, &io));
 	io.loss = &loss;
 	if (!l->train)
@@ -211,7 +187,6 @@ mr_status mr_exec_recompute(mr_worker *w, const mr_task *t)
 	double loss;
 
 	MR_TRY(take_slot(t, st->kept_in[at], &slot));
-	MR_TRY(check_carried(run, t, t->micro));
 	slot->version = st->kept_version[at];
 	MR_TRY(mr_exec_make_io(w, t, slot, &io));
 	io.loss = &loss; /* F has recorded it */
@@ -287,10 +262,7 @@ void mr_exec_count_sum(mr_worker *w, const mr_task *t)
 	shard->n_summed = (t->in->flags & MR_INSTR_FIRST_SUM ? 0 : shard->n_summed) + t->in->span;
 	if (shard->n_summed != shard->need)
 		return;
-	if (b->ranges)
-		mr_ranges_send_sum(b, mr_run_shard(run, t->in->pipe, t->in->stage));
-	if (t->links->plan->contract.tied && t->in->stage + 1 == run->n_stages)
-		mr_tied_links_send_sum(&run->weights[0], mr_run_shard(run, t->in->pipe, t->in->stage));
+	MR_CALL_HOOKS(run, summed, run, t, b);
 	mr_reduction_finish(b, w->id);
 }
 
@@ -358,11 +330,9 @@ mr_status mr_exec_span_io(mr_worker *w, const mr_task *t, uint32_t j, mr_slot **
 
 	*slot = find_saved(t->st, t->micro + j);
 	MR_TRY(check_saved(t, *slot, t->micro + j));
-	MR_TRY(check_carried(w->run, t, t->micro + j));
 	note_read(t, &w->run->weights[s], 0, (*slot)->version, j == 0);
 	MR_TRY(note_seen(w->run, t, *slot));
 	MR_TRY(mr_exec_make_io(w, t, *slot, io));
-	io->begin = begin_of(w->run, t, t->micro + j);
 	if (s + 1 < w->run->n_stages)
 		io->grad_out = mr_link_buffer(&t->st->grad, (*slot)->grad);
 	return MR_OK;
@@ -418,7 +388,6 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 	mr_stage_io io;
 
 	MR_TRY(check_saved(t, slot, t->micro));
-	MR_TRY(check_carried(run, t, t->micro));
 	if (t->in->op != MR_OP_I)
 		note_read(t, mr_run_weights(run, t->in->pipe, s), mr_run_shard(run, t->in->pipe, s), slot->version,
 			  true);

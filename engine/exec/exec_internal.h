@@ -61,8 +61,6 @@ mr_status mr_exec_begin_commit(mr_worker *w, const mr_task *t) MR_MUST_USE;
 mr_status mr_exec_end_commit(mr_worker *w, const mr_task *t) MR_MUST_USE;
 /** An observer has been called for @t: release the workers that waited for that. */
 void mr_exec_observed(mr_worker *w, const mr_task *t);
-/** AVG. */
-mr_status mr_exec_average(mr_worker *w, const mr_task *t) MR_MUST_USE;
 
 /** MR_EDIVERGED with the message about the loss of a training micro-batch that is not finite. */
 mr_status mr_exec_bad_loss(uint64_t micro, double loss, uint64_t version) MR_MUST_USE;

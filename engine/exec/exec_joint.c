@@ -50,7 +50,7 @@ static mr_wait_cause ready(mr_worker *w, const mr_task *t)
 	return MR_WAIT_WEIGHTS;
 }
 
-static mr_status commit(mr_worker *w, const mr_task *t, mr_stage_weights *b)
+static mr_status complete(mr_worker *w, const mr_task *t, mr_stage_weights *b)
 {
 	(void)b;
 	mr_exec_release_rest(w->run, t);
@@ -98,5 +98,5 @@ const mr_feature mr_feature_joint = {
 	.refuse = refuse,
 	.open = open_stage,
 	.ready = ready,
-	.commit = commit,
+	.complete = complete,
 };

@@ -143,7 +143,7 @@ static bool leaves_slot(const mr_worker *w, const mr_task *t)
 						 (uint32_t)(t->version + 1));
 }
 
-static mr_status commit(mr_worker *w, const mr_task *t, mr_stage_weights *b)
+static mr_status complete(mr_worker *w, const mr_task *t, mr_stage_weights *b)
 {
 	(void)b;
 	mr_exec_release_rest(w->run, t);
@@ -318,5 +318,5 @@ const mr_feature mr_feature_stealing = {
 	.stand_worker = stand_worker,
 	.ready = ready,
 	.pass = pass,
-	.commit = commit,
+	.complete = complete,
 };

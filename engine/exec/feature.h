@@ -18,6 +18,7 @@
 
 typedef struct mr_run mr_run;
 typedef struct mr_run_config mr_run_config;
+typedef struct mr_run_memory mr_run_memory;
 typedef struct mr_worker mr_worker;
 typedef struct mr_task mr_task;
 
@@ -33,7 +34,9 @@ enum {
 
 typedef mr_wait_cause mr_ready_hook(mr_worker *w, const mr_task *t);
 typedef mr_status mr_pass_hook(mr_worker *w, const mr_task *t, const mr_slot *slot, mr_stage_io *io);
-typedef mr_status mr_commit_hook(mr_worker *w, const mr_task *t, mr_stage_weights *b);
+typedef bool mr_reads_hook(const mr_worker *w, const mr_task *t);
+typedef mr_status mr_complete_hook(mr_worker *w, const mr_task *t, mr_stage_weights *b);
+typedef void mr_part_hook(mr_run *run, const mr_task *t, mr_stage_weights *b);
 
 /* What the features of a run change for all of it. */
 typedef enum mr_feature_fact {
@@ -81,6 +84,16 @@ typedef struct mr_feature {
 	mr_status (*create)(mr_run *run);
 	/** Stage @s exists; its weights @b have no memory yet. */
 	mr_status (*open)(mr_run *run, mr_stage_weights *b, uint16_t s);
+	/** Choose kinds of link, when all stages are open; and open the links, when memory is laid out. */
+	mr_status (*choose)(mr_run *run);
+	mr_status (*open_links)(mr_run *run);
+	/** See @shares, of a run whose links are chosen; NULL: it does not. */
+	const char *(*why_shared)(const mr_run *run);
+	/** Take (or measure) memory of stage @s, in that of pipe 0's worker; and add its bytes to @out. */
+	void (*layout)(mr_run *run, uint16_t s, mr_arena *a);
+	void (*memory)(const mr_run *run, uint16_t s, mr_run_memory *out);
+	/** Fill it at version 0, on that worker's thread. */
+	void (*init)(mr_run *run, uint16_t s);
 	/** Worker @w exists, and no memory is laid out. */
 	mr_status (*create_worker)(mr_worker *w);
 	/** Also after one of the others has failed. */
@@ -93,6 +106,9 @@ typedef struct mr_feature {
 	void (*reset_stage)(mr_run *run, mr_stage_weights *b, uint16_t s);
 	/** Go to pause point @step. */
 	mr_status (*stand_worker)(mr_worker *w, uint64_t step);
+	void (*stand)(mr_run *run, uint64_t step);
+	/** Weights were restored: update what is made of them (mr_run_spread). */
+	void (*spread)(mr_run *run);
 	/** Make steps of @w's stages certain, on its thread: all workers are at one pause point (mr_exec_settle). */
 	mr_status (*settle)(mr_worker *w);
 
@@ -102,8 +118,14 @@ typedef struct mr_feature {
 	mr_ready_hook *ready;
 	/** A pass of @t over the micro-batch in @slot is about to begin: change its call. */
 	mr_pass_hook *pass;
-	/** U begins, and all gradients are there. */
-	mr_commit_hook *commit;
+	/** Does the pass @t of training read the version of its stage? False: another counts for it. */
+	mr_reads_hook *reads;
+	/** The sum of the gradients of @t's pipe is complete, and is not published yet. */
+	mr_part_hook *summed;
+	/** All gradients of the commit of @t are there: before N, and before U. */
+	mr_complete_hook *complete;
+	/** U has stepped its part of @b, and has not published it yet. */
+	mr_part_hook *stepped;
 } mr_feature;
 
 /* What the features of a run do at its instructions. */
@@ -112,7 +134,10 @@ typedef struct mr_hooks {
 	/* Those of all features, NULL after the last. */
 	mr_ready_hook *ready[MR_N_FEATURES + 1];
 	mr_pass_hook *pass[MR_N_FEATURES + 1];
-	mr_commit_hook *commit[MR_N_FEATURES + 1];
+	mr_reads_hook *reads[MR_N_FEATURES + 1];
+	mr_part_hook *summed[MR_N_FEATURES + 1];
+	mr_complete_hook *complete[MR_N_FEATURES + 1];
+	mr_part_hook *stepped[MR_N_FEATURES + 1];
 } mr_hooks;
 
 /** Find the features of @run, whose configuration is set, and their hooks. Errors: those of `refuse`. */
@@ -122,5 +147,13 @@ mr_status mr_features_find(mr_run *run) MR_MUST_USE;
 #define MR_EACH_FEATURE(run, f, hook) \
 	for (const mr_feature *const *f = (run)->feature; *f; f++) \
 		if ((*f)->hook)
+
+/* Call the hooks @name of @run. */
+#define MR_CALL_HOOKS(run, name, ...) \
+	for (uint32_t i_hook = 0; (run)->hooks.name[i_hook]; i_hook++) \
+		(run)->hooks.name[i_hook](__VA_ARGS__)
+#define MR_TRY_HOOKS(run, name, ...) \
+	for (uint32_t i_hook = 0; (run)->hooks.name[i_hook]; i_hook++) \
+		MR_TRY((run)->hooks.name[i_hook](__VA_ARGS__))
 
 #endif

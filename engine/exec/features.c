@@ -1,4 +1,5 @@
 #include "exec/exec.h"
+#include "weights/carried.h"
 
 #define MR_FEATURE(id, present) extern const mr_feature mr_feature_##id;
 #include "exec/features.def"
@@ -44,6 +45,9 @@ mr_status mr_features_find(mr_run *run)
 	}
 	COLLECT(run, ready);
 	COLLECT(run, pass);
-	COLLECT(run, commit);
+	COLLECT(run, reads);
+	COLLECT(run, summed);
+	COLLECT(run, complete);
+	COLLECT(run, stepped);
 	return MR_OK;
 }

@@ -16,12 +16,9 @@
 #include "weights/predict.h"
 #include "weights/reduction.h"
 #include "weights/row_versions.h"
-#include "exec/run_carried.h"
 #include "exec/run_links.h"
 #include "exec/run_plan.h"
 #include "weights/slow_start.h"
-#include "weights/tied_links.h"
-#include "weights/tied_sum.h"
 
 /* --- building --- */
 
@@ -37,14 +34,12 @@ static mr_status open_features(mr_run *run, mr_stage_weights *b, uint16_t s)
 	const mr_plan *steady = c->steady ? c->steady : c->plan;
 	const mr_contract *k = &c->plan->contract;
 	const mr_mitigate *m = k->flush == MR_FLUSH_NONE ? c->mitigate : NULL;
-	bool uses_tied = k->tied && s + 1 == run->n_stages; /* the parameters of stage 0 */
 
-	if (run->shares || uses_tied || mr_stage_has_ar(c->plan, s))
+	if (mr_stage_has_ar(c->plan, s))
 		MR_TRY(mr_reduction_open(b));
 	MR_EACH_FEATURE(run, f, open)
 		MR_TRY((*f)->open(run, b, s));
 	MR_TRY(mr_layer_states_open(b));
-	MR_TRY(mr_tied_sum_open(b, k->tied && s == 0 ? &run->weights[run->n_stages - 1] : NULL));
 	if (run->norms)
 		MR_TRY(mr_norms_open(b));
 	MR_TRY(mr_predict_open(b, c->plan, s));
@@ -178,10 +173,9 @@ static size_t layout_stage(mr_run *run, uint8_t pipe, uint16_t s, mr_arena *a)
 {
 	if (mr_run_leads(run, pipe, s))
 		mr_weights_layout(mr_run_weights(run, pipe, s), a, mr_run_shard(run, pipe, s), run->c.optim);
-	if (run->replicas && pipe == 0)
-		mr_replicas_layout(&run->replicas[s], a);
-	if (run->carried && pipe == 0)
-		mr_carried_layout(&run->carried[s], a);
+	if (pipe == 0)
+		MR_EACH_FEATURE(run, f, layout)
+			(*f)->layout(run, s, a);
 	mr_links_layout(&run->train, pipe, s, run->stage[s], NULL, a);
 	if (pipe < run->eval_plan->n_pipes)
 		mr_links_layout(&run->eval, pipe, s, run->stage[s],
@@ -259,8 +253,6 @@ static mr_status create_features(mr_run *run)
 	uint32_t steps = mr_plan_steps(c->plan);
 	uint64_t every = c->clip > 0 ? 0 : c->norm_every; /* a run that clips has each norm */
 
-	if (mr_contract_replicates(k))
-		MR_TRY(mr_replicas_create(c->plan, c->optim, run->weights, &run->replicas));
 	MR_EACH_FEATURE(run, f, create)
 		MR_TRY((*f)->create(run));
 	if (every || c->clip > 0 || c->measures || k->clip || run->facts & MR_NEEDS_NORMS)
@@ -274,10 +266,6 @@ static uint32_t count_losses(const mr_run *run)
 {
 	const mr_plan *p = run->c.plan;
 
-	if (run->replicas)
-		return p->n_micro; /* replicas may be apart by as many steps as lie between averages */
-	if (run->has_stage_replicas)
-		return p->contract.need + run->n_pipes * p->n_slots[run->n_stages - 1];
 	return p->contract.need + p->n_slots[run->n_stages - 1];
 }
 
@@ -331,7 +319,6 @@ static mr_status build(mr_run *run)
 	mr_stop_init(&run->stop, run->parkers, run->n_workers + 2u * run->n_lanes);
 	mr_spin_init(&run->spin);
 	MR_TRY(create_stages(run));
-	MR_TRY(mr_run_open_carried(run));
 	MR_TRY(mr_run_choose_links(run));
 	MR_TRY(mr_run_choose_homes(run));
 	run->base_bytes = mr_memory_resident_bytes();
@@ -385,12 +372,10 @@ void mr_run_destroy(mr_run *run)
 	for (uint32_t i = 0; run->weights && i < mr_run_n_weights(run); i++)
 		mr_weights_fini(&run->weights[i]);
 	mr_plan_destroy(run->eval_plan);
-	free(run->carried);
 	mr_windows_destroy(run->windows);
 	free(run->stage);
 	free(run->weights);
 	free(run->shard);
-	mr_replicas_destroy(run->replicas, run->n_stages);
 	mr_run_norms_destroy(run->norms);
 	free(run->worker);
 	free(run->claimed);
@@ -426,10 +411,9 @@ static void init_weights(mr_run *run, uint8_t pipe, uint16_t s)
 	}
 	if (mr_weights_home(b, shard) == shard)
 		mr_weights_init(b, shard, run->c.seed);
-	if (run->replicas && pipe == 0)
-		mr_replicas_init(&run->replicas[s]);
-	if (run->carried && pipe == 0)
-		mr_carried_init(&run->carried[s]);
+	if (pipe == 0)
+		MR_EACH_FEATURE(run, f, init)
+			(*f)->init(run, s);
 }
 
 mr_status mr_run_setup_worker(mr_run *run, uint16_t id)
@@ -514,7 +498,6 @@ static void reset_events(mr_run *run, mr_stage_weights *b, uint16_t s)
 		mr_norms_reset(b, run->parkers, k->clip ? run->n_workers : 0);
 	if (b->reduction)
 		mr_reduction_reset(b, finished, reduced, run->parkers);
-	mr_run_reset_ranges(run, b, s);
 	MR_EACH_FEATURE(run, f, reset_stage)
 		(*f)->reset_stage(run, b, s);
 }
@@ -525,8 +508,6 @@ static void reset_weights(mr_run *run, mr_stage_weights *b, uint16_t s)
 	reset_events(run, b, s);
 	if (b->prediction)
 		mr_predict_reset(b);
-	if (b->tied)
-		b->tied->summed = false;
 	mr_layer_states_reset(b);
 	mr_weights_no_parts(&b->n_stepped);
 	for (uint32_t i = 0; i < b->n_shards; i++) {
@@ -582,8 +563,6 @@ mr_status mr_run_reset(mr_run *run)
 	MR_TRY(reset_links(run, &run->train));
 	for (uint32_t i = 0; i < mr_run_n_weights(run); i++)
 		reset_weights(run, &run->weights[i], (uint16_t)(i % run->n_stages));
-	for (uint16_t s = 0; run->replicas && s < run->n_stages; s++)
-		mr_replicas_reset(&run->replicas[s]);
 	for (uint16_t w = 0; w < run->n_workers; w++)
 		MR_TRY(reset_worker(run, &run->worker[w]));
 	return MR_OK;
@@ -592,11 +571,9 @@ mr_status mr_run_reset(mr_run *run)
 void mr_run_spread(mr_run *run)
 {
 	for (uint16_t s = 0; s < run->n_stages; s++)
-		if (run->replicas)
-			mr_replicas_spread(&run->replicas[s]);
-		else
-			mr_weights_spread(&run->weights[s]);
-	mr_tied_links_spread(&run->weights[0]);
+		mr_weights_spread(&run->weights[s]);
+	MR_EACH_FEATURE(run, f, spread)
+		(*f)->spread(run);
 }
 
 mr_status mr_run_begin_eval(mr_run *run, uint64_t *until)

@@ -24,13 +24,11 @@
 #include "planner/graph.h"
 #include "planner/partition.h"
 #include "exec/acquired.h"
-#include "weights/carried.h"
 #include "weights/stage_weights.h"
 #include "exec/counted.h"
 #include "exec/feature.h"
 #include "exec/links.h"
 #include "weights/norms.h"
-#include "weights/replicas.h"
 #include "exec/windows.h"
 
 #define MR_STEP_RING 4096       /* step records: the caller may lag behind by this many */
@@ -185,10 +183,8 @@ struct mr_run {
 	/* Of features; NULL: the run does not have it. */
 #define MR_OF_RUN(type, name) type *name;
 #include "exec/features.def"
-	mr_replicas *replicas;       /* [n_stages] of stages whose weights diverge; NULL: all pipes read the same */
 	bool remote, ranges; /* some link, or some range of weights, is between workers that share no memory */
 	mr_run_norms *norms;         /* gradient norms, by which the run clips or that are requested */
-	mr_carried *carried;         /* [n_stages] the values that their layers carry; NULL: no layer does */
 	mr_windows *windows;         /* of an endless plan; NULL: its lists are the whole plan */
 	uint64_t *claimed;           /* [place->n_memories] bytes that regions take of each node */
 	mr_parker **parkers;         /* [n_workers + 2 n_lanes]: the workers', the loaders' */
@@ -280,6 +276,10 @@ double mr_run_eval_loss(const mr_run *run);
 /** The evaluation's scores of class predictions. */
 mr_scores mr_run_eval_scores(mr_run *run);
 
+/** The workers of the shards of @stage; and what wakes them. */
+void mr_run_workers_of(const mr_run *run, uint16_t stage, uint16_t worker[UINT8_MAX + 1]);
+void mr_run_parkers_of(const mr_run *run, uint16_t stage, mr_parker *parker[UINT8_MAX + 1]);
+
 /* The weights that @stage of @pipe reads and steps; and the pipe's shard of them. */
 static inline mr_stage_weights *mr_run_weights(const mr_run *run, uint8_t pipe, uint16_t stage)
 {
@@ -322,12 +322,12 @@ void mr_run_fail(mr_run *run, mr_status code);
 
 /** Bytes by purpose, for the start table and the memory plan. Memory that all pipes share counts in pipe 0, and the
  * scratch area of a worker at the first stage that it has. */
-typedef struct mr_run_memory {
+struct mr_run_memory {
 	uint64_t weights; /* with the states of layers and the values that they carry */
 	uint64_t stashes; /* version buffers beyond one, predicted weights, and the shared memory of replicas */
 	uint64_t grads; /* with the values that micro-batches of a commit have seen for states */
 	uint64_t optimizer, activations, boundaries, scratch;
-} mr_run_memory;
+};
 void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t stage, mr_run_memory *out);
 
 /** Fill @out [MR_STALENESS_BINS] with the number of gradients of @stage of each age in versions, over all pipes. */

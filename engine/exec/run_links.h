@@ -19,13 +19,4 @@ mr_status mr_run_open_links(mr_run *run) MR_MUST_USE;
 /** Free all, even after mr_run_create has failed half-way. */
 void mr_run_close_links(mr_run *run);
 
-/** As mr_run_reset, for the ranges of stage @s. */
-void mr_run_reset_ranges(mr_run *run, mr_stage_weights *b, uint16_t s);
-
-/**
- * All workers are at one pause point: wait until the latest weights of @w's stages have come. On the worker's thread.
- * Errors: MR_ESTOPPED.
- */
-mr_status mr_run_receive_ranges(mr_worker *w) MR_MUST_USE;
-
 #endif

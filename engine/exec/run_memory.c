@@ -55,16 +55,17 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 	uint64_t tables = whole || b->private_weights ? 0 : z->table_bytes; /* that the copy does not have */
 
 	*out = (mr_run_memory){
-		.weights = weights + tied_copy(run, shard, s, leads) + (whole ? mr_layer_states_bytes(b) : 0) +
-			   (run->carried && pipe == 0 ? mr_carried_bytes(&run->carried[s]) : 0),
-		.stashes = (weights ? versions_bytes(b, tables) - weights : 0) +
-			   (run->replicas && pipe == 0 ? mr_replicas_bytes(&run->replicas[s]) : 0),
+		.weights = weights + tied_copy(run, shard, s, leads) + (whole ? mr_layer_states_bytes(b) : 0),
+		.stashes = weights ? versions_bytes(b, tables) - weights : 0,
 		.grads = leads ? z->grad_bytes + mr_layer_states_list_bytes(b, mr_run_shard(run, pipe, s)) : 0,
 		.optimizer = whole ? state_bytes(run, b) : 0,
 		.scratch =
 			(leads ? mr_weights_shard_work_bytes(b, mr_run_shard(run, pipe, s), run->c.optim) : 0) +
 			(is_first(run, pipe, s) ? run->worker[mr_plan_worker(run->c.plan, pipe, s)].scratch_bytes : 0),
 	};
+	if (pipe == 0)
+		MR_EACH_FEATURE(run, f, memory)
+			(*f)->memory(run, s, out);
 	for (int i = 0; i < (pipe < run->eval_plan->n_pipes ? 2 : 1); i++) {
 		const mr_links_stage *st = mr_links_at(both[i], pipe, s);
 

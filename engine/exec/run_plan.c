@@ -120,8 +120,6 @@ mr_status mr_run_refuse(const mr_run_config *c)
 		return mr_fail(MR_ECONFIG,
 			       "%s looks at the weights that F read, and the plan does not keep them until the commit",
 			       c->mitigate->ops->name);
-	if (!mr_plan_repeats(p) && mr_plan_has_stage_replicas(p))
-		return mr_fail(MR_ECONFIG, "the engine carries out stage replicas only in plans that repeat");
 	if (!block && !mr_plan_repeats(p))
 		MR_TRY(mr_plan_check_pauses(p));
 	else if (!block && p->commits != 1 && !mr_contract_replicates(&p->contract) && !mr_plan_drains(p))

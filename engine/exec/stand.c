@@ -165,8 +165,8 @@ mr_status mr_run_stand_at(mr_run *run, uint64_t n)
 			MR_TRY((*f)->stand_worker(&run->worker[w], n));
 		atomic_store_explicit(&run->worker[w].begun, n, memory_order_relaxed);
 	}
-	for (uint16_t s = 0; run->carried && s < run->n_stages; s++)
-		mr_carried_stand(&run->carried[s], n, p->contract.flush != MR_FLUSH_NONE);
+	MR_EACH_FEATURE(run, f, stand)
+		(*f)->stand(run, n);
 	for (unsigned pipe = 0; p->contract.flush == MR_FLUSH_NONE && pipe < run->n_pipes; pipe++)
 		for (uint16_t s = 0; s < run->n_stages; s++) {
 			assert(n == 0 || p->storage == MR_MODULO);

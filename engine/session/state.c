@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "base/stats.h"
+#include "weights/carried.h"
 #include "weights/layer_states.h"
 #include "weights/mitigated.h"
 #include "weights/predict.h"
+#include "weights/replicas.h"
 #include "weights/row_versions.h"
 
 mr_saved_dtype mr_state_dtype(mr_dtype t)

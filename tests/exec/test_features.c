@@ -8,6 +8,7 @@
 #include "check.h"
 #include "weights/mitigated.h"
 #include "weights/predict.h"
+#include "weights/replicas.h"
 #include "exec/race.h"
 #include "weights/reduction.h"
 #include "weights/slow_start.h"

@@ -5,6 +5,7 @@
 
 #include "base/size.h"
 #include "weights/predict.h"
+#include "weights/replicas.h"
 #include "nn/element.h"
 
 /* --- memory --- */

@@ -1,0 +1,95 @@
+/* exec_average.c - replicas whose weights diverge (weights/replicas.h): AVG, and which of them are read. */
+#include "exec/exec_internal.h"
+#include "weights/layer_states.h"
+#include "weights/replicas.h"
+
+static mr_status average(mr_worker *w, const mr_task *t)
+{
+	mr_replicas *g = &w->run->replicas[t->in->stage];
+
+	MR_TRY(mr_replicas_average(g, t->in->pipe, t->version, w->kc));
+	if (!mr_weights_last_of(&g->n_done, g->n))
+		return MR_OK;
+	if (g->first->layer_states)
+		mr_layer_states_average(g);
+	for (uint32_t r = 0; r < g->n; r++) {
+		mr_weights_committed(mr_replicas_block(g, r));
+		mr_counter_raise(&mr_replicas_block(g, r)->published, w->id, (uint32_t)t->version);
+	}
+	return MR_OK;
+}
+
+/* F: an average writes the weights of all replicas. AVG: all replicas have stepped. */
+static mr_wait_cause ready(mr_worker *w, const mr_task *t)
+{
+	mr_run *run = w->run;
+	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
+
+	if (t->in->op == MR_OP_F && !mr_counter_reached(&b->published, w->id, (uint32_t)t->version))
+		return MR_WAIT_WEIGHTS;
+	if (t->in->op == MR_OP_AVG && !mr_replicas_made(&run->replicas[t->in->stage], w->id, t->version - 1))
+		return MR_WAIT_WEIGHTS;
+	return MR_WAIT_NONE;
+}
+
+static mr_status pass(mr_worker *w, const mr_task *t, const mr_slot *slot, mr_stage_io *io)
+{
+	(void)slot;
+	if (!t->links->train)
+		io->weights = mr_replicas_model(&w->run->replicas[t->in->stage]);
+	return MR_OK;
+}
+
+/* --- the feature --- */
+
+static mr_status create(mr_run *run)
+{
+	run->n_losses = run->c.plan->n_micro; /* replicas may be apart by as many steps as lie between averages */
+	return mr_replicas_create(run->c.plan, run->c.optim, run->weights, &run->replicas);
+}
+
+static void destroy(mr_run *run)
+{
+	mr_replicas_destroy(run->replicas, run->n_stages);
+}
+
+static void layout(mr_run *run, uint16_t s, mr_arena *a)
+{
+	mr_replicas_layout(&run->replicas[s], a);
+}
+
+static void memory(const mr_run *run, uint16_t s, mr_run_memory *out)
+{
+	out->stashes += mr_replicas_bytes(&run->replicas[s]);
+}
+
+static void init(mr_run *run, uint16_t s)
+{
+	mr_replicas_init(&run->replicas[s]);
+}
+
+static void reset_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
+{
+	(void)b;
+	mr_replicas_reset(&run->replicas[s]);
+}
+
+static void spread(mr_run *run)
+{
+	for (uint16_t s = 0; s < run->n_stages; s++)
+		mr_replicas_spread(&run->replicas[s]);
+}
+
+const mr_feature mr_feature_replicas = {
+	.shares = "an average reads and writes the weights of all replicas in place",
+	.instead = {.carry_out = {[MR_OP_AVG] = average}},
+	.create = create,
+	.destroy = destroy,
+	.layout = layout,
+	.memory = memory,
+	.init = init,
+	.reset_stage = reset_stage,
+	.spread = spread,
+	.ready = ready,
+	.pass = pass,
+};

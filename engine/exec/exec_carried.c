@@ -1,0 +1,113 @@
+/* exec_carried.c - what layers carry from a micro-batch to the next one of its columns (weights/carried.h). */
+#include "exec/run.h"
+#include "exec/exec.h"
+#include "weights/carried.h"
+
+#include <stdlib.h>
+
+/* Windows of entries of one place that are needed at once: one that F reads, one that it writes, and those of
+ * micro-batches between their F and the end of their backward. */
+static uint32_t depth_of(const mr_plan *p, uint16_t s)
+{
+	uint32_t slots = 0, need = p->contract.need, under_way;
+
+	for (unsigned pipe = 0; pipe < p->n_pipes; pipe++)
+		if (p->n_slots[mr_plan_at(p, (uint8_t)pipe, s)] > slots)
+			slots = p->n_slots[mr_plan_at(p, (uint8_t)pipe, s)];
+	under_way = slots * p->n_pipes;
+	for (uint16_t w = 0; w < p->n_workers; w++) /* micro-batches that are recomputed have no slot meanwhile */
+		for (uint32_t i = 0; i < mr_plan_list(p, w, MR_BODY)->n; i++)
+			if (mr_plan_list(p, w, MR_BODY)->at[i].op == MR_OP_R)
+				under_way = slots * p->n_pipes + p->n_micro + 2u * p->n_workers;
+	return 2 + (under_way + need - 1) / need;
+}
+
+static mr_status refuse(const mr_run_config *c)
+{
+	uint64_t step = c->plan->contract.need * (uint64_t)c->samples;
+
+	if (c->data->columns == step)
+		return MR_OK;
+	return mr_fail(MR_ECONFIG,
+		       "the model carries a state in %llu columns, and a step of the plan has %llu samples",
+		       (unsigned long long)c->data->columns, (unsigned long long)step);
+}
+
+static const char *why_shared(const mr_run *run)
+{
+	return run->n_pipes > 1 ? "the values that the layers of a stage carry lie in one place for all its pipes"
+				: NULL;
+}
+
+static mr_status create(mr_run *run)
+{
+	run->carried = calloc(run->n_stages, sizeof(*run->carried));
+	return run->carried ? MR_OK
+			    : mr_fail(MR_ERESOURCE, "no memory for the values that %u stages carry", run->n_stages);
+}
+
+static void destroy(mr_run *run)
+{
+	free(run->carried);
+}
+
+static mr_status open_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
+{
+	const mr_plan *p = run->c.plan;
+
+	run->carried[s] = (mr_carried){
+		.n_micro = p->contract.need,
+		.depth = depth_of(p, s),
+		.n_windows = run->c.data->n_train / (uint64_t)run->c.data->columns,
+		.bytes = mr_stage_size(b->stage)->carried_bytes,
+	};
+	return MR_OK;
+}
+
+static void layout(mr_run *run, uint16_t s, mr_arena *a)
+{
+	mr_carried_layout(&run->carried[s], a);
+}
+
+static void memory(const mr_run *run, uint16_t s, mr_run_memory *out)
+{
+	out->weights += mr_carried_bytes(&run->carried[s]);
+}
+
+static void init(mr_run *run, uint16_t s)
+{
+	mr_carried_init(&run->carried[s]);
+}
+
+static void stand(mr_run *run, uint64_t step)
+{
+	for (uint16_t s = 0; s < run->n_stages; s++)
+		mr_carried_stand(&run->carried[s], step, run->c.plan->contract.flush != MR_FLUSH_NONE);
+}
+
+/* F reads the values with which its micro-batch begins and writes those of the next; all others read the former. */
+static mr_status pass(mr_worker *w, const mr_task *t, const mr_slot *slot, mr_stage_io *io)
+{
+	mr_carried *c = &w->run->carried[t->in->stage];
+
+	if (!t->links->train)
+		return MR_OK;
+	MR_TRY(mr_carried_check(c, slot->micro, t->in->stage));
+	io->begin = mr_carried_begin(c, slot->micro);
+	if (t->in->op == MR_OP_F)
+		io->end = mr_carried_end(c, slot->micro);
+	return MR_OK;
+}
+
+const mr_feature mr_feature_carried = {
+	.refuse = refuse,
+	.why_shared = why_shared,
+	.create = create,
+	.destroy = destroy,
+	.open = open_stage,
+	.layout = layout,
+	.memory = memory,
+	.init = init,
+	.stand = stand,
+	.pass = pass,
+};

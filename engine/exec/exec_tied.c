@@ -1,0 +1,147 @@
+/*
+ * exec_tied.c - parameters that are used more than once: in one stage (weights/tied_sum.h), and in the last one where
+ * the first stores them (weights/tied_links.h).
+ */
+#include "exec/exec_internal.h"
+#include "ir/deps.h"
+#include "weights/reduction.h"
+#include "weights/tied_links.h"
+#include "weights/tied_sum.h"
+
+static bool is_last(const mr_run *run, uint16_t s)
+{
+	return run->c.plan->contract.tied && s + 1 == run->n_stages;
+}
+
+/* F of the last stage: is the version of the first stage there? AR of the first: are the last stage's gradients? */
+static mr_wait_cause ready(mr_worker *w, const mr_task *t)
+{
+	mr_run *run = w->run;
+	mr_stage_weights *b = &run->weights[0];
+	bool has = true;
+
+	if (t->in->op == MR_OP_F && is_last(run, t->in->stage))
+		has = mr_counter_reached(&b->published, w->id, (uint32_t)t->version) &&
+		      mr_tied_links_have_weights(b, t->in->pipe, t->version);
+	else if (t->in->op == MR_OP_AR && run->c.plan->contract.tied && t->in->stage == 0)
+		has = mr_counter_reached(&run->weights[run->n_stages - 1].reduction->finished, w->id,
+					 (uint32_t)t->version) &&
+		      mr_tied_links_have_sums(b, mr_run_shard(run, t->in->pipe, 0), t->version);
+	return has ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;
+}
+
+static mr_status pass(mr_worker *w, const mr_task *t, const mr_slot *slot, mr_stage_io *io)
+{
+	(void)slot;
+	if (is_last(w->run, t->in->stage))
+		io->tied_weights = mr_tied_links_weights(&w->run->weights[0], t->in->pipe, t->version);
+	return MR_OK;
+}
+
+/* Where there is no AR, the first reader of the gradient adds up the uses of one parameter within a stage. */
+static mr_status complete(mr_worker *w, const mr_task *t, mr_stage_weights *b)
+{
+	return b->tied && !mr_stage_has_ar(t->links->plan, t->in->stage) ? mr_tied_sum_within(b, w->kc) : MR_OK;
+}
+
+static void summed(mr_run *run, const mr_task *t, mr_stage_weights *b)
+{
+	(void)b;
+	if (is_last(run, t->in->stage))
+		mr_tied_links_send_sum(&run->weights[0], mr_run_shard(run, t->in->pipe, t->in->stage));
+}
+
+static void stepped(mr_run *run, const mr_task *t, mr_stage_weights *b)
+{
+	if (b->tied && b->tied->links)
+		mr_tied_links_send_weights(b, mr_run_shard(run, t->in->pipe, t->in->stage), t->version);
+}
+
+/* Wait until the latest version has come where user @j of the last stage reads it. */
+static mr_status receive(mr_worker *w, mr_stage_weights *b, uint32_t j)
+{
+	while (!mr_tied_links_have_weights(b, j, b->latest))
+		MR_TRY(mr_waiter_step(&w->waiter));
+	mr_waiter_done(&w->waiter);
+	return MR_OK;
+}
+
+static mr_status settle(mr_worker *w)
+{
+	mr_run *run = w->run;
+	mr_stage_weights *first = &run->weights[0];
+	uint16_t last = (uint16_t)(run->n_stages - 1);
+
+	for (uint32_t j = 0; first->tied && first->tied->links && j < run->weights[last].n_shards; j++)
+		if (mr_plan_worker(run->c.plan, (uint8_t)j, last) == w->id)
+			MR_TRY(receive(w, first, j));
+	return MR_OK;
+}
+
+/* --- the feature --- */
+
+static mr_status open_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
+{
+	if (is_last(run, s)) /* it uses the parameters of stage 0 */
+		MR_TRY(mr_reduction_open(b));
+	return mr_tied_sum_open(b, run->c.plan->contract.tied && s == 0 ? &run->weights[run->n_stages - 1] : NULL);
+}
+
+/* Kinds of link between the first and the last stage. */
+static mr_status choose(mr_run *run)
+{
+	uint16_t last = (uint16_t)(run->n_stages - 1), owner[UINT8_MAX + 1], user[UINT8_MAX + 1];
+
+	if (!run->c.plan->contract.tied || run->replicas)
+		return MR_OK;
+	mr_run_workers_of(run, 0, owner);
+	mr_run_workers_of(run, last, user);
+	return mr_tied_links_choose(&run->weights[0], last, owner, user, run->c.links);
+}
+
+static const char *why_shared(const mr_run *run)
+{
+	for (uint32_t i = 0; i < mr_run_n_weights(run); i++)
+		if (run->weights[i].ranges && mr_tied_sum_uses_again(&run->weights[i]))
+			return "several pipes add up the gradients of a parameter that one stage uses twice in place";
+	return NULL;
+}
+
+static mr_status open_links(mr_run *run)
+{
+	return mr_tied_links_open(&run->weights[0]);
+}
+
+static void reset_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
+{
+	mr_parker *owner[UINT8_MAX + 1], *user[UINT8_MAX + 1];
+
+	if (!b->tied)
+		return;
+	b->tied->summed = false;
+	if (!b->tied->links)
+		return;
+	mr_run_parkers_of(run, s, owner);
+	mr_run_parkers_of(run, (uint16_t)(run->n_stages - 1), user);
+	mr_tied_links_reset(b, owner, user);
+}
+
+static void spread(mr_run *run)
+{
+	mr_tied_links_spread(&run->weights[0]);
+}
+
+const mr_feature mr_feature_tied = {
+	.why_shared = why_shared,
+	.open = open_stage,
+	.choose = choose,
+	.open_links = open_links,
+	.reset_stage = reset_stage,
+	.settle = settle,
+	.spread = spread,
+	.ready = ready,
+	.pass = pass,
+	.complete = complete,
+	.summed = summed,
+	.stepped = stepped,
+};
