@@ -1,5 +1,5 @@
 /* exec_internal.h - the inside of the step loop, shared by its files: exec.c (loop), exec_acquire.c, exec_compute.c,
- * exec_commit.c, exec_race.c, exec_steal.c. */
+ * exec_commit.c, and those of features/. */
 #ifndef MR_EXEC_EXEC_INTERNAL_H
 #define MR_EXEC_EXEC_INTERNAL_H
 

@@ -509,7 +509,7 @@ static mr_status fill_edges(mr_unroll_build *b)
 /* --- storage --- */
 
 /* The node that gives back the boundary buffer with the input, or the gradient, of @micro at stage @user: the last that
- * reads it, or the U of the stage where that is a W on another worker (exec/exec_steal.c). */
+ * reads it, or the U of the stage where that is a W on another worker (exec/features/stealing.c). */
 static uint32_t giver(const mr_unroll *g, uint8_t pipe, uint16_t user, uint64_t micro)
 {
 	uint32_t node = g->release[user * (size_t)g->n_micro + (size_t)micro];

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "exec/race.h"
+#include "exec/features/race.h"
 #include "exec/run_plan.h"
 #include "ir/op.h"
 #include "lower/steal.h"

@@ -1,5 +1,6 @@
 /*
- * steal.c - which worker takes which W in virtual time: the rule of the engine (exec/exec_steal.c), event by event.
+ * steal.c - which worker takes which W in virtual time: the rule of the engine (exec/features/stealing.c), event by
+ * event.
  *
  * Each worker has at most one W in hand, and the next event is the earliest of
  *	claim    it reaches a W of its own tail that no worker has taken: it takes it. The first one opens the tail

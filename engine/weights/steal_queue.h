@@ -1,6 +1,7 @@
 /*
  * steal_queue.h - the state of a run with stealing (ir/plan.h, "Stealing"): for each worker the W that it offers and a
- * log of those that it took, for each stage the order in which the W of a sum are added. exec_steal.c uses it.
+ * log of those that it took, for each stage the order in which the W of a sum are added. exec/features/stealing.c uses
+ * it.
  */
 #ifndef MR_WEIGHTS_STEAL_QUEUE_H
 #define MR_WEIGHTS_STEAL_QUEUE_H

@@ -1,7 +1,7 @@
 /*
  * validation.h - the state of a run that takes optimizer steps before the global gradient norm is known and rolls wrong
  * ones back (VALIDATED plans, ir/plan.h): for each stage the data to go back, for each worker its place in a
- * repetition, for the run the forwards that are repeated. exec_validate.c uses it.
+ * repetition, for the run the forwards that are repeated. exec/features/validation.c uses it.
  */
 #ifndef MR_WEIGHTS_VALIDATION_H
 #define MR_WEIGHTS_VALIDATION_H

@@ -9,7 +9,7 @@
 #include "weights/mitigated.h"
 #include "weights/predict.h"
 #include "weights/replicas.h"
-#include "exec/race.h"
+#include "exec/features/race.h"
 #include "weights/reduction.h"
 #include "weights/slow_start.h"
 #include "weights/tied_sum.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "exec/race.h"
+#include "exec/features/race.h"
 #include "lower/small_plans.h"
 #include "exec/small_run.h"
 

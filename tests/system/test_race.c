@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "check.h"
-#include "exec/race.h"
+#include "exec/features/race.h"
 #include "race_cases.h"
 #include "replay/record.h"
 

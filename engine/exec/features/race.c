@@ -1,4 +1,4 @@
-#include "exec/race.h"
+#include "exec/features/race.h"
 
 #include <stdlib.h>
 

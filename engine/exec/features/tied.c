@@ -1,5 +1,5 @@
 /*
- * exec_tied.c - parameters that are used more than once: in one stage (weights/tied_sum.h), and in the last one where
+ * tied.c - parameters that are used more than once: in one stage (weights/tied_sum.h), and in the last one where
  * the first stores them (weights/tied_links.h).
  */
 #include "exec/exec_internal.h"

@@ -1,4 +1,4 @@
-/* exec_average.c - replicas whose weights diverge (weights/replicas.h): AVG, and which of them are read. */
+/* replicas.c - replicas whose weights diverge (weights/replicas.h): AVG, and which of them are read. */
 #include "exec/exec_internal.h"
 #include "weights/layer_states.h"
 #include "weights/replicas.h"

@@ -1,5 +1,5 @@
 /*
- * exec_joint.c - joint W (ir/plan.h): a W leaves its call (weights/reduction.h), AR computes the gradients of the
+ * joint.c - joint W (ir/plan.h): a W leaves its call (weights/reduction.h), AR computes the gradients of the
  * layers in its range from the calls of all shards and steps inside, and U commits when all AR have ended.
  */
 #include "exec/exec_internal.h"

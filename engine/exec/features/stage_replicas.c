@@ -1,4 +1,4 @@
-/* exec_stage_replicas.c - stage replicas (ir/plan.h), which take the micro-batches of a stage in turn. */
+/* stage_replicas.c - stage replicas (ir/plan.h), which take the micro-batches of a stage in turn. */
 #include "exec/exec_internal.h"
 #include "weights/ranges.h"
 #include "weights/reduction.h"

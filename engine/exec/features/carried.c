@@ -1,4 +1,4 @@
-/* exec_carried.c - what layers carry from a micro-batch to the next one of its columns (weights/carried.h). */
+/* carried.c - what layers carry from a micro-batch to the next one of its columns (weights/carried.h). */
 #include "exec/run.h"
 #include "exec/exec.h"
 #include "weights/carried.h"

@@ -1,5 +1,5 @@
 /*
- * exec_shared.c - several pipes that read and step one stage's weights (weights/stage_weights.h): what waits for the
+ * shared.c - several pipes that read and step one stage's weights (weights/stage_weights.h): what waits for the
  * parts of the others, and the messages between shards that share no memory (weights/ranges.h).
  */
 #include "exec/exec_internal.h"

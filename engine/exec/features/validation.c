@@ -1,5 +1,5 @@
 /*
- * exec_validate.c - optimizer steps that are taken before the global gradient norm is known, and rolled back if they
+ * validation.c - optimizer steps that are taken before the global gradient norm is known, and rolled back if they
  * were wrong.
  *
  * U of a VALIDATED plan (ir/plan.h) steps as if nothing had to be clipped, unless the norms published so far already
@@ -245,6 +245,7 @@ static mr_status repeat(mr_worker *w, const mr_task *t)
 	mr_stage_io io;
 	double loss = 0;
 
+	slot.micro = t->micro; /* one that is recomputed has given its slot to another */
 	slot.in = st->kept_in[at];
 	MR_TRY(mr_exec_make_io(w, t, &slot, &io));
 	io.loss = &loss;

@@ -1,10 +1,10 @@
 /*
- * race.h - the position of a worker in a racing plan, and a log of what it did (exec_race.c, record.c).
+ * race.h - the position of a worker in a racing plan, and a log of what it did (racing.c, record.c).
  *
  * Thread: the worker.
  */
-#ifndef MR_EXEC_RACE_H
-#define MR_EXEC_RACE_H
+#ifndef MR_EXEC_FEATURES_RACE_H
+#define MR_EXEC_FEATURES_RACE_H
 
 #include <stdint.h>
 

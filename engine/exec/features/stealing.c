@@ -1,5 +1,5 @@
 /*
- * exec_steal.c - W that any worker may take (ir/plan.h, "Stealing"): which worker takes which, and the order in which
+ * stealing.c - W that any worker may take (ir/plan.h, "Stealing"): which worker takes which, and the order in which
  * they are added.
  *
  *	w0  ... I3 W1 W2 W3            The owner reaches its tail and opens it. From then on its W go one by one, in the

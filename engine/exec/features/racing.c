@@ -1,5 +1,5 @@
 /*
- * exec_race.c - the step loop of a racing plan (ir/plan.h): the next ready instruction goes first, backward before
+ * racing.c - the step loop of a racing plan (ir/plan.h): the next ready instruction goes first, backward before
  * forward.
  *
  * A worker hosts one stage and has two sequences, F(0) F(1) ... and B(0) B(1) ... with their U. It tries the next one
@@ -21,7 +21,7 @@
  */
 #include "base/fault.h"
 #include "exec/exec_internal.h"
-#include "exec/race.h"
+#include "exec/features/race.h"
 
 enum { FORWARD, BACK };
 
