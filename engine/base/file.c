@@ -11,6 +11,7 @@
 
 #include "base/inputs.h"
 #include "base/pipes.h"
+#include "base/room.h"
 #include "base/str.h"
 
 #define FIRST_BYTES 4096  /* for files without a size beforehand, such as pipes */
@@ -102,6 +103,21 @@ static bool wait_for_bytes(int fd, ssize_t got, bool any, int *waited)
 	return true;
 }
 
+/* Double the @cap bytes at *@data, up to @max and two. */
+static mr_status grow(const char *path, size_t max, char **data, size_t *cap)
+{
+	size_t wide = *cap < max / 2 ? 2 * *cap : max + 2;
+	char *more;
+
+	MR_TRY(mr_room_check(path, "the file", wide));
+	more = realloc(*data, wide);
+	if (!more)
+		return mr_fail(MR_ERESOURCE, "%s: no memory for the file", path);
+	*data = more;
+	*cap = wide;
+	return MR_OK;
+}
+
 /* Read @fd to its end, or to @max + 1 bytes, which is enough to see that it is too large. */
 static mr_status read_all(int fd, const char *path, const struct stat *info, size_t max, char **buf, size_t *len)
 {
@@ -110,8 +126,10 @@ static mr_status read_all(int fd, const char *path, const struct stat *info, siz
 	size_t cap = expected < max ? expected + 2 : max + 2; /* one byte to see the end, one for the NUL */
 	size_t n = 0;
 	int waited = 0; /* milliseconds, for the other end of a pipe */
-	char *data = malloc(cap);
+	char *data;
 
+	MR_TRY(mr_room_check(path, "the file", cap));
+	data = malloc(cap);
 	while (data) {
 		ssize_t got = read(fd, data + n, cap - 1 - n);
 
@@ -131,11 +149,12 @@ static mr_status read_all(int fd, const char *path, const struct stat *info, siz
 			return MR_OK;
 		}
 		if (n == cap - 1) {
-			char *more = realloc(data, cap = cap < max / 2 ? 2 * cap : max + 2);
+			mr_status st = grow(path, max, &data, &cap);
 
-			if (!more)
+			if (st != MR_OK) {
 				free(data);
-			data = more;
+				return st;
+			}
 		}
 	}
 	return mr_fail(MR_ERESOURCE, "%s: no memory for the file", path);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/room.h"
 
 static json_t *node(const mr_json *j)
 {
@@ -31,6 +32,32 @@ static mr_status refuse_nul(const char *text, const char *nul)
 	return mr_fail(MR_ECONFIG, "%d:%d: NUL byte in the text", n_line, (int)(nul - line) + 1);
 }
 
+/* What Jansson allocates, with the allocator's own share: an object and its first eight lists of keys; an array and its
+ * first eight places; a text, which as a key has its links and, while its object grows, two lists; a value, which is a
+ * number at most, and its place in an array that may be twice as large. Measured: 1.1 to 2.1 times what is taken. */
+enum { OBJECT_BYTES = 240, ARRAY_BYTES = 144, TEXT_BYTES = 136, VALUE_BYTES = 48 };
+
+uint64_t mr_json_tree_bytes(const char *text, size_t len)
+{
+	uint64_t bytes = VALUE_BYTES;
+	bool within = false;
+
+	for (size_t i = 0; i < len; i++) {
+		char c = text[i];
+
+		if (c == '"') {
+			within = !within;
+			bytes += within ? TEXT_BYTES : 0;
+		} else if (within) {
+			bytes++;
+			i += c == '\\';
+		} else {
+			bytes += c == '{' ? OBJECT_BYTES : c == '[' ? ARRAY_BYTES : c == ',' ? VALUE_BYTES : 0;
+		}
+	}
+	return bytes;
+}
+
 mr_status mr_json_read_text(const char *text, size_t len, mr_json **root)
 {
 	const char *nul = len ? memchr(text, '\0', len) : NULL;
@@ -39,6 +66,8 @@ mr_status mr_json_read_text(const char *text, size_t len, mr_json **root)
 
 	if (nul)
 		return refuse_nul(text, nul);
+	if (mr_room_is_limited())
+		MR_TRY(mr_room_check(NULL, "its JSON", mr_json_tree_bytes(text, len)));
 	j = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
 	if (!j && json_error_code(&error) == json_error_out_of_memory)
 		return mr_fail(MR_ERESOURCE, "no memory for a JSON document of %zu bytes", len);
@@ -62,7 +91,7 @@ mr_status mr_json_read_file(const char *path, size_t max_bytes, mr_json **root)
 	free(text);
 	if (st == MR_ECONFIG)
 		return mr_fail(st, "%s:%s", path, mr_error_text());
-	return st;
+	return st == MR_OK ? MR_OK : mr_fail(st, "%s: %s", path, mr_error_text());
 }
 
 void mr_json_destroy(mr_json *root)

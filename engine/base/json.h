@@ -74,10 +74,14 @@ MR_MUST_USE mr_status mr_json_finish(mr_json_writer *w);
 
 typedef struct mr_json mr_json;
 
+/** At least the memory that the tree of the JSON @text takes, by its strings, lists and values. What is not JSON
+ * takes no more before reading it fails. */
+uint64_t mr_json_tree_bytes(const char *text, size_t len);
+
 /**
  * Read a document from a file of at most @max_bytes, or from @len bytes of @text. The caller destroys *@root.
  * Errors: MR_ECONFIG with "path:line:column: reason" (without the path for a text), also when the file cannot be read;
- * MR_ERESOURCE without memory.
+ * MR_ERESOURCE without memory, or when the tree may take more than is left (base/room.h).
  */
 MR_MUST_USE mr_status mr_json_read_file(const char *path, size_t max_bytes, mr_json **root);
 MR_MUST_USE mr_status mr_json_read_text(const char *text, size_t len, mr_json **root);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/room.h"
 #include "base/str.h"
 
 #define FIRST_ROOM ((size_t)1 << 16)
@@ -33,8 +34,10 @@ static mr_status read_more(mr_line_reader *r, ssize_t *got)
 		return mr_fail(MR_EIO, "%s: the line at byte %llu is longer than %s", r->path,
 			       (unsigned long long)r->offset, mr_bytes_text(r->most, limit));
 	if (r->n == r->room) {
-		char *more = realloc(r->buf, 2 * r->room + 1);
+		char *more;
 
+		MR_TRY(mr_room_check(r->path, "a line", 2 * r->room + 1));
+		more = realloc(r->buf, 2 * r->room + 1);
 		if (!more)
 			return mr_fail(MR_ERESOURCE, "%s: no memory for a line", r->path);
 		r->buf = more;

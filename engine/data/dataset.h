@@ -37,7 +37,6 @@ typedef struct mr_data_want {
 	const char *base_dir; /* relative paths in the options start here (the config file's folder); NULL: current
 	                         folder */
 	uint64_t keep_bytes;  /* files up to this size are read into memory; 0: MR_DATA_KEEP */
-	uint64_t room_bytes;  /* memory that is left for what open takes by the size of a file; 0: nothing is known */
 	const char *alphabet; /* of a trained model, for reading text (see mr_dataset); NULL: that of the text itself */
 } mr_data_want;
 

@@ -6,19 +6,66 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/room.h"
 #include "base/stats.h"
 
 #define HEAD 4096u /* bytes that are read first and enter the fingerprint */
 #define MOST_HEAD ((uint64_t)16 << 20)
+#define NAME_BYTES 32u /* the least that the allocator gives for a name */
 
-static int is_visible(const struct dirent *e)
+/* The names in a folder but hidden ones, in the order of their bytes. */
+typedef struct listing {
+	char **name;
+	size_t n, room;
+} listing;
+
+static int by_bytes(const void *a, const void *b)
 {
-	return e->d_name[0] != '.';
+	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int by_bytes(const struct dirent **a, const struct dirent **b)
+static void forget(listing *l)
 {
-	return strcmp((*a)->d_name, (*b)->d_name);
+	for (size_t i = 0; i < l->n; i++)
+		free(l->name[i]);
+	free(l->name);
+}
+
+static mr_status add_name(listing *l, const char *path, const char *name)
+{
+	if (l->n == l->room) {
+		size_t room = l->room ? 2 * l->room : 64;
+		char **wide;
+
+		MR_TRY(mr_room_check(path, "its list of files", room * (sizeof(*wide) + NAME_BYTES)));
+		wide = realloc(l->name, room * sizeof(*wide));
+		if (!wide)
+			return mr_data_no_memory(room * sizeof(*wide));
+		l->name = wide;
+		l->room = room;
+	}
+	l->name[l->n] = strdup(name);
+	return l->name[l->n++] ? MR_OK : mr_data_no_memory(0);
+}
+
+/* forget follows, also after a failure. */
+static mr_status list(const char *path, listing *l)
+{
+	DIR *d = opendir(path);
+	mr_status st = MR_OK;
+
+	*l = (listing){0};
+	if (!d)
+		return mr_fail(MR_EDATA, "%s: %s", path, strerror(errno));
+	for (struct dirent *e; st == MR_OK && (errno = 0, e = readdir(d));)
+		if (e->d_name[0] != '.')
+			st = add_name(l, path, e->d_name);
+	if (st == MR_OK && errno)
+		st = mr_fail(MR_EDATA, "%s: %s", path, strerror(errno));
+	closedir(d);
+	if (l->n)
+		qsort(l->name, l->n, sizeof(*l->name), by_bytes);
+	return st;
 }
 
 /* @a/@b, or @a alone where @b is empty. */
@@ -34,13 +81,6 @@ static mr_status join(mr_strbuf *out, const char *a, const char *b)
 	return mr_data_no_memory(0);
 }
 
-static void forget(struct dirent **list, int n)
-{
-	for (int i = 0; i < n; i++)
-		free(list[i]);
-	free(list);
-}
-
 /* --- files --- */
 
 static mr_status grow(mr_image_folder *f)
@@ -50,6 +90,7 @@ static mr_status grow(mr_image_folder *f)
 
 	if (f->n < f->room)
 		return MR_OK;
+	MR_TRY(mr_room_check(f->root, "its list of pictures", room * sizeof(*file) + f->names.cap));
 	file = realloc(f->file, room * sizeof(*file));
 	if (!file)
 		return mr_data_no_memory(room * sizeof(*file));
@@ -66,9 +107,12 @@ static mr_status look(mr_image_folder *f, mr_contents *in, mr_picture *size)
 
 	for (uint64_t n = HEAD; more; n *= 16) {
 		size_t len = n < bytes ? n : bytes;
-		uint8_t *room = malloc(len);
-		mr_status st = room ? MR_OK : mr_data_no_memory(len);
+		uint8_t *room;
+		mr_status st;
 
+		MR_TRY(mr_room_check(mr_contents_path(in), "its head", len));
+		room = malloc(len);
+		st = room ? MR_OK : mr_data_no_memory(len);
 		if (st == MR_OK) {
 			const uint8_t *head = mr_contents_at(in, 0, len, room);
 
@@ -143,25 +187,23 @@ static mr_status no_picture(const mr_image_folder *f, const char *path)
 
 static mr_status add_class(mr_image_folder *f, size_t class_of, const char *path)
 {
-	struct dirent **list;
 	size_t before = f->n;
-	int n = scandir(path, &list, is_visible, by_bytes);
-	mr_status st = n < 0 ? mr_fail(MR_EDATA, "%s: %s", path, strerror(errno)) : MR_OK;
+	listing l;
+	mr_status st = list(path, &l);
 
-	for (int i = 0; i < n && st == MR_OK; i++) {
+	for (size_t i = 0; i < l.n && st == MR_OK; i++) {
 		mr_strbuf file;
 
-		st = join(&file, path, list[i]->d_name);
+		st = join(&file, path, l.name[i]);
 		if (st != MR_OK)
 			break;
-		if (mr_picture_name(list[i]->d_name))
+		if (mr_picture_name(l.name[i]))
 			st = add_file(f, class_of, file.data);
 		else
 			skip(f, file.data);
 		mr_strbuf_fini(&file);
 	}
-	if (n >= 0)
-		forget(list, n);
+	forget(&l);
 	return st == MR_OK && f->n == before ? no_picture(f, path) : st;
 }
 
@@ -208,20 +250,17 @@ static mr_status add_entry(mr_image_folder *f, const char *name, const mr_image_
 
 mr_status mr_image_folder_open(mr_image_folder *f, const char *root, const mr_image_folder *like)
 {
-	struct dirent **list;
-	mr_status st = MR_OK;
-	int n;
+	mr_status st;
+	listing l;
 
 	mr_strbuf_init(&f->names);
 	f->root = strdup(root);
 	if (!f->root)
 		return mr_data_no_memory(strlen(root));
-	n = scandir(root, &list, is_visible, by_bytes);
-	if (n < 0)
-		return mr_fail(MR_EDATA, "%s: %s", root, strerror(errno));
-	for (int i = 0; i < n && st == MR_OK; i++)
-		st = add_entry(f, list[i]->d_name, like);
-	forget(list, n);
+	st = list(root, &l);
+	for (size_t i = 0; i < l.n && st == MR_OK; i++)
+		st = add_entry(f, l.name[i], like);
+	forget(&l);
 	if (st == MR_OK && !f->n)
 		return mr_fail(MR_EDATA, "%s: holds no folder of pictures: each class needs one", root);
 	return st;

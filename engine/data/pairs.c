@@ -143,8 +143,12 @@ static mr_status collect(pairs *p, uint64_t i, char *const sentence[2], const in
 	for (int side = 0; side < 2 && i < p->base.n_train; side++) {
 		const char *at = sentence[side];
 
-		for (size_t n; (n = next(p, &at)) > 0; at += n)
-			MR_TRY(mr_vocabulary_count(&p->words[side], at, n));
+		for (size_t n; (n = next(p, &at)) > 0; at += n) {
+			mr_status st = mr_vocabulary_count(&p->words[side], at, n);
+
+			if (st != MR_OK)
+				return mr_fail_in(st, "%s", p->path);
+		}
 	}
 	return MR_OK;
 }

@@ -1,8 +1,10 @@
 #include "data/tokenized.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/room.h"
 #include "base/stats.h"
 #include "base/str.h"
 #include "data/part.h"
@@ -50,17 +52,14 @@ static mr_status check_mark(const mr_data_want *want, const char *path, const ch
 }
 
 /* A tokenizer is read as a tree of JSON, then put into tables. */
-static mr_status check_room(const char *path, const mr_data_want *want)
+static mr_status check_room(const char *path)
 {
-	char have[16], need[16], most[16];
+	char have[16], what[48];
 	uint64_t bytes;
 
 	MR_TRY(mr_contents_stat(path, &bytes));
-	if (!want->room_bytes || bytes <= want->room_bytes / TREE_FACTOR)
-		return MR_OK;
-	return mr_fail(MR_ERESOURCE, "%s: a tokenizer of %s may take %s of memory, and %s are left below the limit",
-		       path, mr_bytes_text(bytes, have), mr_bytes_text(bytes * TREE_FACTOR, need),
-		       mr_bytes_text(want->room_bytes, most));
+	snprintf(what, sizeof(what), "a tokenizer of %s", mr_bytes_text(bytes, have));
+	return mr_room_check(path, what, bytes * TREE_FACTOR);
 }
 
 mr_status mr_tokenized_open(const mr_values *values, const mr_data_want *want, mr_tokenizer **out, char **alphabet)
@@ -72,7 +71,7 @@ mr_status mr_tokenized_open(const mr_values *values, const mr_data_want *want, m
 	*alphabet = NULL;
 	if (!path)
 		return mr_data_no_memory(0);
-	st = check_room(path, want);
+	st = check_room(path);
 	if (st == MR_OK)
 		st = mr_tokenizer_open(path, out);
 	if (st == MR_OK) {

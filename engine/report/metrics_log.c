@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/line_reader.h"
+#include "base/room.h"
 
 #define FLUSH_SECONDS 1.0
 #define LONGEST_LINE ((size_t)1 << 20) /* bytes; a line of ours has less than a thousand */
@@ -199,7 +200,8 @@ mr_status mr_metrics_truncate(const char *path, uint64_t step)
 struct rows {
 	mr_figures *at;
 	size_t n, room;
-	bool failed;
+	const char *path;
+	mr_status status;
 };
 
 static bool take_row(void *arg, const mr_figures *row, uint64_t end)
@@ -209,10 +211,14 @@ static bool take_row(void *arg, const mr_figures *row, uint64_t end)
 	(void)end;
 	if (rows->n == rows->room) {
 		size_t room = rows->room ? 2 * rows->room : 256;
-		mr_figures *more = realloc(rows->at, room * sizeof(*more));
+		mr_figures *more;
 
+		rows->status = mr_room_check(rows->path, "its lines", room * sizeof(*more));
+		if (rows->status != MR_OK)
+			return false;
+		more = realloc(rows->at, room * sizeof(*more));
 		if (!more) {
-			rows->failed = true;
+			rows->status = mr_fail(MR_ERESOURCE, "%s: no memory for %zu lines", rows->path, rows->n);
 			return false;
 		}
 		rows->at = more;
@@ -224,11 +230,10 @@ static bool take_row(void *arg, const mr_figures *row, uint64_t end)
 
 mr_status mr_metrics_read(const char *path, mr_figures **out, size_t *n)
 {
-	struct rows rows = {0};
+	struct rows rows = {.path = path};
 	mr_status st = scan(path, take_row, &rows);
 
-	if (st == MR_OK && rows.failed)
-		st = mr_fail(MR_ERESOURCE, "%s: no memory for %zu lines", path, rows.n);
+	st = st == MR_OK ? rows.status : st;
 	if (st != MR_OK) {
 		free(rows.at);
 		return st;

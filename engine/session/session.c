@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/room.h"
 #include "base/str.h"
 #include "costs/costs.h"
 #include "session/objective_report.h"
@@ -38,15 +39,18 @@ static uint64_t keep_bytes(const mr_session *s)
 	return limit / KEEP_PART < MR_DATA_KEEP ? limit / KEEP_PART + 1 : MR_DATA_KEEP;
 }
 
-/* What is left below the limit of the process; 1: nothing. */
-static uint64_t room_bytes(const mr_session *s)
+/* From now on files are judged by the limit of this job. A job without one, such as a candidate that is looked at
+ * beside others, leaves a limit that is there. */
+static void limit_reading(mr_session *s)
 {
-	uint64_t limit = (uint64_t)s->job->machine.memory_limit, resident = mr_memory_resident_bytes();
+	uint64_t limit = (uint64_t)s->job->machine.memory_limit;
 	mr_limits have;
 
+	if (!limit && mr_room_is_limited())
+		return;
 	mr_limits_read("", &have);
-	limit = limit && limit < have.memory_bytes ? limit : have.memory_bytes;
-	return limit > resident ? limit - resident : 1;
+	mr_room_limit(limit && limit < have.memory_bytes ? limit : have.memory_bytes);
+	s->limits_reading = true;
 }
 
 uint32_t mr_session_loaders(const mr_session *s)
@@ -54,6 +58,13 @@ uint32_t mr_session_loaders(const mr_session *s)
 	uint32_t idle = s->place.n_cores_idle < MOST_LOADERS ? s->place.n_cores_idle : MOST_LOADERS;
 
 	return s->job->machine.loaders ? (uint32_t)s->job->machine.loaders : idle ? idle : 1;
+}
+
+void mr_session_ends_reading(mr_session *s)
+{
+	if (s->limits_reading)
+		mr_room_limit(0);
+	s->limits_reading = false;
 }
 
 /* What spells the tokens of a trained model, without a text. */
@@ -81,7 +92,6 @@ static mr_status open_data(mr_session *s)
 		.batch = s->job->train.batch,
 		.base_dir = s->job->base_dir,
 		.keep_bytes = keep_bytes(s),
-		.room_bytes = room_bytes(s),
 		.alphabet = s->alphabet,
 	};
 	mr_model_data md;
@@ -138,6 +148,7 @@ static mr_status open_kernels(mr_session *s)
 
 static mr_status open_all(mr_session *s)
 {
+	limit_reading(s);
 	MR_TRY(open_kernels(s));
 	s->n_micro = mr_job_n_micro(s->job);
 	s->samples = mr_job_samples(s->job);
@@ -341,6 +352,7 @@ void mr_session_close(mr_session *s)
 	free(s->costs);
 	if (!s->beside)
 		mr_dataset_close(s->data);
+	mr_session_ends_reading(s);
 	*s = (mr_session){0};
 }
 

@@ -80,6 +80,7 @@ typedef struct mr_session {
 	uint64_t more_bytes;         /* and added since (mr_memory_more_fits) */
 	uint64_t late_bytes;         /* MR_MEMORY_THREADS as planned; 0: nothing was planned */
 	uint64_t working_bytes;      /* that come and go: decoding of samples, evaluation, buffers of checkpoints */
+	bool limits_reading;         /* files are judged by this session's limit (base/room.h) */
 } mr_session;
 
 typedef struct mr_session_opts {
@@ -142,6 +143,10 @@ struct mr_workload mr_session_workload(const mr_session *s);
 
 /** Threads of a loader, where the data decode files. */
 uint32_t mr_session_loaders(const mr_session *s);
+
+/** What is read from now on is planned: files are no longer judged by the limit of @s (base/room.h). Closing does this,
+ * too. */
+void mr_session_ends_reading(mr_session *s);
 
 void mr_session_close(mr_session *s);
 

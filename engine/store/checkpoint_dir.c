@@ -271,12 +271,14 @@ static mr_status find(int dir, const char *dir_path, char name[MR_CKPT_NAME])
 {
 	char why[512] = "", tried[MR_CKPT_NAME];
 	mr_ckpt_entry *list;
+	mr_status st;
 	size_t n;
 
 	mr_ckpt_read_link(dir, "LATEST", name);
 	if (name[0]) {
-		if (mr_checkpoint_check(dir_path, name) == MR_OK)
-			return MR_OK;
+		st = mr_checkpoint_check(dir_path, name);
+		if (st == MR_OK || st == MR_ERESOURCE) /* without memory an older one is no better */
+			return st;
 		snprintf(why, sizeof(why), "%s", mr_error_text());
 		mr_log(MR_LOG_WARN, "checkpoint", "the latest checkpoint cannot be used: %s", why);
 	}

@@ -76,7 +76,7 @@ mr_status mr_checkpoint_preflight(const char *dir, uint64_t bytes, uint64_t n) M
 /**
  * The checkpoint to resume: the one that LATEST names if all its checksums are right, else the newest one with right
  * checksums (with a warning in the log). The caller frees *@path. Errors: MR_ECKPT when there is none, with the reason
- * of the first that failed.
+ * of the first that failed; MR_ERESOURCE when there is no memory to look at the one that LATEST names.
  */
 mr_status mr_checkpoint_latest(const char *dir, char **path) MR_MUST_USE;
 

@@ -14,6 +14,7 @@
 
 #include "base/crc32c.h"
 #include "base/json.h"
+#include "base/room.h"
 #include "store/checkpoint_part.h"
 
 #define MAX_MANIFEST (64u << 20)
@@ -132,6 +133,7 @@ static mr_status read_text(int dir, char **text, size_t *len)
 	int fd = open_in(dir, MR_MANIFEST, 0);
 	struct stat info;
 	size_t n = 0;
+	mr_status st;
 
 	*text = NULL;
 	*len = 0;
@@ -140,6 +142,11 @@ static mr_status read_text(int dir, char **text, size_t *len)
 	if (fstat(fd, &info) || !S_ISREG(info.st_mode) || info.st_size < 2 || info.st_size > (off_t)MAX_MANIFEST) {
 		close(fd);
 		return mr_fail(MR_ECKPT, MR_MANIFEST ": is not a file of 2 bytes to 64 MiB");
+	}
+	st = mr_room_check(NULL, MR_MANIFEST, (uint64_t)info.st_size);
+	if (st != MR_OK) {
+		close(fd);
+		return st;
 	}
 	*len = (size_t)info.st_size;
 	*text = malloc(*len + 1);
@@ -275,7 +282,8 @@ static mr_status open_checkpoint(mr_checkpoint *c)
 	if (st == MR_OK) {
 		st = mr_json_read_text(text, len, &c->root);
 		if (st != MR_OK)
-			st = mr_fail(st == MR_ERESOURCE ? st : MR_ECKPT, MR_MANIFEST ":%s", mr_error_text());
+			st = st == MR_ERESOURCE ? mr_fail_in(st, MR_MANIFEST)
+						: mr_fail(MR_ECKPT, MR_MANIFEST ":%s", mr_error_text());
 	}
 	free(text);
 	MR_TRY(st);

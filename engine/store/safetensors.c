@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/room.h"
 #include "base/size.h"
 
 #define MAX_HEADER 100000000u
@@ -73,6 +74,7 @@ static mr_status read_header(mr_safetensors *s, uint64_t file_bytes)
 		return mr_fail(MR_ECKPT, "%s: header of %llu bytes at offset 0, expected 2 to %llu", s->label,
 			       (unsigned long long)n,
 			       (unsigned long long)(file_bytes - 8 < MAX_HEADER ? file_bytes - 8 : MAX_HEADER));
+	MR_TRY(mr_room_check(s->label, "its header", n));
 	text = malloc(n);
 	if (!text)
 		return mr_fail(MR_ERESOURCE, "%s: no memory for a header of %llu bytes", s->label,
@@ -190,6 +192,7 @@ static mr_status read_tensors(mr_safetensors *s)
 	size_t entries = mr_json_size(s->root);
 
 	MR_TRY(check_metadata(s));
+	MR_TRY(mr_room_check(s->label, "its tensors", entries * (sizeof(*s->tensors) + sizeof(*s->by_name))));
 	s->tensors = calloc(entries + 1, sizeof(*s->tensors));
 	s->by_name = calloc(entries + 1, sizeof(*s->by_name));
 	if (!s->tensors || !s->by_name)

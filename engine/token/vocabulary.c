@@ -3,7 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/room.h"
 #include "base/stats.h"
+
+/* Of a word besides its place: the allocator's smallest piece, and its place in the order of frequencies. As many words
+ * as there are now fit into a table that has grown. */
+#define WORD_BYTES (32 + sizeof(mr_word *))
 
 /* The place of a word, or the free one where it would go. */
 static mr_word *find(const mr_vocabulary *v, const char *text, size_t len)
@@ -19,6 +24,7 @@ static mr_status grow(mr_vocabulary *v)
 {
 	mr_vocabulary wide = {.room = v->room ? 2 * v->room : 1024, .n = v->n};
 
+	MR_TRY(mr_room_check(NULL, "a vocabulary", wide.room * sizeof(*wide.place) + v->n * WORD_BYTES));
 	wide.place = calloc(wide.room, sizeof(*wide.place));
 	if (!wide.place)
 		return mr_fail(MR_ERESOURCE, "no memory for a vocabulary of %zu words", v->n);

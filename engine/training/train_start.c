@@ -10,6 +10,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/notice.h"
+#include "base/room.h"
 #include "base/result.h"
 #include "training/search_limit.h"
 #include "session/average_trigger.h"
@@ -281,13 +282,16 @@ static mr_status take_up_kernels(mr_config *config, const char *from)
 {
 	const mr_job *job = mr_config_job(config);
 	char dir[PATH_MAX], table[PATH_MAX], path[PATH_MAX], *backend, *choices;
+	uint64_t before;
 	mr_status st;
 
 	if (!mr_job_kernels(job)->choices)
 		return MR_OK;
 	snprintf(dir, sizeof(dir), "%s/checkpoints", job->run_dir);
 	snprintf(table, sizeof(table), "%s/choices.def", job->run_dir);
+	before = mr_room_limit((uint64_t)job->machine.memory_limit); /* no session is open yet that sets it */
 	st = mr_checkpoints_backend(dir, from, &backend, &choices);
+	mr_room_limit(before);
 	if (st == MR_OK && !strcmp(backend, "fused"))
 		st = mr_config_take_up(config, MR_JOB_TOP, "backend", backend);
 	else if (st == MR_OK && *choices && !*job->machine.choices && realpath(table, path))
@@ -348,6 +352,7 @@ mr_status mr_train_open(mr_config *config, const mr_train_opts *opts, const mr_t
 	if (hooks)
 		t->hooks = *hooks;
 	st = mr_train_keep(t, start(t));
+	mr_session_ends_reading(&t->s); /* what is read from now on is planned */
 	if (st == MR_OK) {
 		*out = t;
 		return MR_OK;

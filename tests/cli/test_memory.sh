@@ -71,6 +71,53 @@ truncate -s $((8 + ${#head} + 536870912)) positions.safetensors
 expect 6 "512 MiB for what reads tensor wpe.weight of positions.safetensors, and 95 MiB is the limit" \
 	train init.cfg --init positions.safetensors --init-anyway --set machine.memory_limit=100000000
 
+# le64 NUMBER: eight bytes.
+le64() {
+	left=$1
+	for _ in 1 2 3 4 5 6 7 8; do
+		printf "\\$(printf %03o $((left % 256)))"
+		left=$((left / 256))
+	done
+}
+# Its header is judged before it is read, and the tree of a header of many tensors before it is made; so is an index.
+mkdir long many
+le64 90000000 >long/model.safetensors
+truncate -s 100000000 long/model.safetensors
+expect 6 "long/model.safetensors: its header may take 86 MiB of memory, and" \
+	train init.cfg --init long --set machine.memory_limit=100000000
+awk 'BEGIN { printf "{"; for (i = 0; i < 100000; i++)
+	printf "%s\"%d\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}", i ? "," : "", i; print "}" }' >header
+{
+	le64 "$(($(wc -c <header)))"
+	cat header
+} >many/model.safetensors
+expect 6 "many/model.safetensors: header: its JSON may take 1" \
+	train init.cfg --init many --set machine.memory_limit=100000000
+awk 'BEGIN { printf "{\"weight_map\":{"; for (i = 0; i < 1000000; i++)
+	printf "%s\"%d\":\"a\"", i ? "," : "", i; print "}}" }' \
+	>many/model.safetensors.index.json
+expect 6 "index.json: its JSON may take 3" train init.cfg --init many/model.safetensors.index.json \
+	--set machine.memory_limit=100000000
+mkdir named
+echo '{}' >named/config.json
+truncate -s 16000000 named/config.json
+le64 2 >named/model.safetensors
+printf '{}' >>named/model.safetensors
+expect 6 "named/config.json: the file may take 15 MiB of memory, and" \
+	train init.cfg --init named --set machine.memory_limit=25000000
+rm -r long many named header
+
+# A checkpoint whose manifest or header has become long.
+expect 0 "done: 1 of 1 steps" train init.cfg --set run.dir=grown
+newest=grown/checkpoints/step-00000001
+cp $newest/MANIFEST.json manifest
+truncate -s 60000000 $newest/MANIFEST.json
+expect 6 "MANIFEST.json may take 57 MiB of memory, and" train init.cfg --set run.dir=grown --resume \
+	--set train.steps=2 --set machine.memory_limit=50000000
+cp manifest $newest/MANIFEST.json
+expect 0 "done: 2 of 2 steps" train init.cfg --set run.dir=grown --resume --set train.steps=2
+rm -r grown
+
 # A tokenizer is judged by the size of its file.
 {
 	printf '{"model":{"type":"BPE","vocab":{"a":0},"merges":['

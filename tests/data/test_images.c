@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/room.h"
 #include "check.h"
 #include "formats/picture.h"
 #include "data/resample.h"
@@ -571,6 +572,38 @@ static void broken_meanwhile(void)
 	}
 }
 
+/* Lists of files and heads of pictures are as long as the folder and its files make them. */
+static void lists_and_heads_are_judged(void)
+{
+	static const char pixel[] = "P6 1 1 255\n123";
+	static unsigned char head[11 * 65537 + 2] = {0xff, 0xd8}; /* a JPEG of 11 blocks of no pixels */
+	mr_dataset *d;
+	char name[64];
+
+	data_help_folder(dir);
+	for (int i = 0; i < 4097; i++) {
+		snprintf(name, sizeof(name), "long/a/%d.txt", i);
+		data_help_write(dir, name, "x", 1);
+		snprintf(name, sizeof(name), "pictures/%c/%d.ppm", 'a' + (i & 1), i);
+		data_help_write(dir, name, pixel, sizeof(pixel) - 1);
+	}
+	for (int i = 0; i < 11; i++)
+		memcpy(head + 2 + 65537 * i, (const unsigned char[]){0xff, 0xe1, 0xff, 0xff}, 4);
+	data_help_write(dir, "head/a/x.jpg", head, sizeof(head));
+	mr_room_limit(1);
+	MR_CHECK_FAIL(data_help_open("images", "path=long size=1", want(0), &d), MR_ERESOURCE,
+		      "long/a: its list of files may take ");
+	MR_CHECK_FAIL(data_help_open("images", "path=pictures size=1", want(0), &d), MR_ERESOURCE,
+		      "pictures: its list of pictures may take ");
+	if (readable("x.jpg"))
+		MR_CHECK_FAIL(data_help_open("images", "path=head size=1", want(0), &d), MR_ERESOURCE,
+			      "head/a/x.jpg: its head may take ");
+	mr_room_limit(0);
+	MR_CHECK_OK(data_help_open("images", "path=pictures size=1", want(0), &d));
+	mr_dataset_close(d);
+	data_help_remove(dir);
+}
+
 void mr_suite_images(void);
 void mr_suite_images(void)
 {
@@ -584,6 +617,7 @@ void mr_suite_images(void)
 	MR_TEST(exact_images);
 	MR_TEST(kept_or_decoded);
 	MR_TEST(bad_folders);
+	MR_TEST(lists_and_heads_are_judged);
 	MR_TEST(broken_pictures);
 	MR_TEST(broken_folder);
 	MR_TEST(broken_meanwhile);

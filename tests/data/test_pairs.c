@@ -1,6 +1,7 @@
 /* Pairs of sequences: sentences from a file, made-up reversals, and made-up videos with captions. */
 #include <string.h>
 
+#include "base/room.h"
 #include "check.h"
 #include "data_help.h"
 #include "data/pair.h"
@@ -227,6 +228,31 @@ static void frames_show_their_captions(void)
 		      "longest: expected at least shortest = 2 and at most frames = 4, got 5");
 }
 
+/* The words of a file may take many times its size: asked for before a vocabulary grows. */
+static void vocabularies_are_judged(void)
+{
+	FILE *f;
+	char *text;
+	size_t len;
+	mr_dataset *d;
+
+	data_help_folder(dir);
+	f = open_memstream(&text, &len);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	for (int i = 0; i < 40000; i++)
+		fprintf(f, "w%d\tz\n", i);
+	fclose(f);
+	data_help_write(dir, "p.txt", text, len);
+	free(text);
+	mr_room_limit(1);
+	MR_CHECK_FAIL(data_help_open("pairs", "path=p.txt", want(), &d), MR_ERESOURCE,
+		      "p.txt: a vocabulary may take ");
+	mr_room_limit(0);
+	MR_CHECK_OK(data_help_open("pairs", "path=p.txt", want(), &d));
+	mr_dataset_close(d);
+	data_help_remove(dir);
+}
+
 void mr_suite_pairs(void); /* the runner declares it too */
 
 void mr_suite_pairs(void)
@@ -234,6 +260,7 @@ void mr_suite_pairs(void)
 	MR_SUITE("pairs");
 	MR_TEST(words);
 	MR_TEST(vocabularies_are_limited);
+	MR_TEST(vocabularies_are_judged);
 	MR_TEST(characters);
 	MR_TEST(wrong_files_are_one_message);
 	MR_TEST(mistreated_files);

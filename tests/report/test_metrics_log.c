@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/room.h"
 #include "report/metrics_log.h"
 
 static char path[64];
@@ -242,6 +243,28 @@ static void what_is_no_file(void)
 	unlink(path);
 }
 
+/* A run of many steps has many lines, which are numbers in memory. */
+static void many_lines_are_judged(void)
+{
+	mr_figures *rows;
+	FILE *f;
+	size_t n;
+
+	fresh_path();
+	f = fopen(path, "w");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	for (int i = 1; i <= 20000; i++)
+		fprintf(f, "{\"step\":%d,\"loss\":1}\n", i);
+	fclose(f);
+	mr_room_limit(1);
+	MR_CHECK_FAIL(mr_metrics_read(path, &rows, &n), MR_ERESOURCE, ": its lines may take ");
+	mr_room_limit(0);
+	MR_CHECK_OK(mr_metrics_read(path, &rows, &n));
+	CU_ASSERT_EQUAL(n, 20000);
+	free(rows);
+	unlink(path);
+}
+
 void mr_suite_metrics_log(void);
 void mr_suite_metrics_log(void)
 {
@@ -253,4 +276,5 @@ void mr_suite_metrics_log(void)
 	MR_TEST(damage_in_the_middle);
 	MR_TEST(disk_full);
 	MR_TEST(what_is_no_file);
+	MR_TEST(many_lines_are_judged);
 }
