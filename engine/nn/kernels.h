@@ -243,6 +243,63 @@ typedef struct mr_recurrence_call {
 	void *dw;            /* gradients of the four weights, one after the other without gaps, overwritten */
 } mr_recurrence_call;
 
+/* Bags of tokens: of @size each, and the first ones of two bags are @pitch apart. A token names row token mod @vocab of
+ * a table of @cols columns, a negative one none. */
+typedef struct mr_bags {
+	int64_t rows, pitch, size; /* rows: bags */
+	int64_t vocab, cols;
+	bool mean;                 /* of the rows that a bag names, in place of their sum */
+} mr_bags;
+
+/* From the first token to the last one. */
+static inline int64_t mr_bag_tokens(const mr_bags *b)
+{
+	return (b->rows - 1) * b->pitch + b->size;
+}
+
+/* The row of a token; 0 of one that is none. */
+static inline int64_t mr_bag_row(const mr_bags *b, int32_t token)
+{
+	return token < 0 ? 0 : token < b->vocab ? token : token % b->vocab;
+}
+
+enum { MR_PAIRS_INPUTS = 8, MR_PAIRS_VECTORS = 256 /* at most */ };
+
+/* Vectors of @width numbers, of which each of @parts tensors has some side by side for each sample. */
+typedef struct mr_pairs {
+	int64_t samples, parts, of_part[MR_PAIRS_INPUTS];
+	int64_t n, width; /* n: of all parts */
+} mr_pairs;
+
+/* Numbers of a sample of y. */
+static inline int64_t mr_pairs_out(const mr_pairs *p)
+{
+	return p->width + p->n * (p->n - 1) / 2;
+}
+
+/* One block of coordinates of a linear objective (nn/layers/margin.c). Columns of x: sum and penalty so far, @block
+ * coordinates, @rest; of y: sum, penalty where there is one, @rest. */
+typedef struct mr_margin_block {
+	int64_t rows, head, block, rest; /* head: 0, 1 or 2 columns */
+	double l2, noise;                /* l2 > 0: there is a penalty */
+} mr_margin_block;
+
+static inline int64_t mr_margin_in(const mr_margin_block *m)
+{
+	return m->head + m->block + m->rest;
+}
+
+static inline int64_t mr_margin_out(const mr_margin_block *m)
+{
+	return 1 + (m->l2 > 0) + m->rest;
+}
+
+/* Attention of @t queries to @s keys, both of @h numbers; the first @length keys are no padding. */
+typedef struct mr_attend {
+	int64_t t, s, length, h;
+	bool additive; /* scores by sums and a vector, not by products */
+} mr_attend;
+
 /* Which random numbers a dropout mask uses: independent of pipeline, cut and micro-batch (base/rng.h, MR_RNG_DROPOUT).
  */
 typedef struct mr_mask_key {
@@ -339,6 +396,8 @@ typedef void mr_range_fn(const void *args, int64_t lo, int64_t hi);
 
 typedef struct mr_kernels mr_kernels;
 struct mr_kernel_call;
+struct mr_old_rows;
+struct mr_row_index;
 
 /* The arguments of each operation, by the names of its row. */
 #define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) typedef struct mr_##id##_args {
@@ -357,6 +416,7 @@ struct mr_kernels {
 	mr_dtype dtype;   /* of weights and inputs; mr_types_name(&types) is the configuration's name for all of them */
 	mr_types types;
 	const char *gelu_aux; /* the numbers that gemm stores in @aux with GELU, by name, for mr_saved_add */
+	bool recorded;    /* of a recorder: calls are noted, and no tensor is there (nn/recorder.h) */
 	const struct mr_choices *choices; /* of the backend `auto`, for its contexts; else NULL */
 	uint64_t l2_bytes; /* of a core, by which products are cut; 0: not known. No bit depends on it */
 	/** The code that executes this call in a context with @n_threads. (nn/recorder.h) */

@@ -48,6 +48,8 @@ mr_status mr_lazy_step(const mr_kernels *k, mr_kctx *kc, int64_t cols, int64_t n
 	size_t bytes = mr_dtype_bytes(k->types.gradients);
 	int64_t end;
 
+	if (k->recorded)
+		return MR_OK;
 	/* Rows that follow each other are one call. */
 	for (int64_t at = 0; at < n; at = end) {
 		bool met = is_met(k->types.gradients, (const uint8_t *)g + (size_t)at * bytes, cols);
@@ -73,6 +75,8 @@ mr_status mr_lazy_step_rows(const mr_kernels *k, mr_kctx *kc, int64_t n, const m
 {
 	size_t bytes = mr_dtype_bytes(k->types.weights);
 
+	if (k->recorded)
+		return MR_OK;
 	keep(&k->types, s, n);
 	mr_row_sum_sort(g);
 	for (int32_t i = 0; i < *g->n; i++) {

@@ -77,6 +77,7 @@ mr_status mr_recorder_create(const mr_kernels *of, uint32_t n_threads, mr_record
 	if (!r)
 		return mr_fail(MR_ERESOURCE, "no memory for a recorder");
 	*r = (mr_recorder){.kernels = *of, .kc = {.of = of, .n_threads = n_threads}};
+	r->kernels.recorded = true;
 #define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) r->kernels.id = id;
 #define MR_OPERATION_WHOLE(id, what) r->kernels.id = id;
 #include "nn/kernels.def"

@@ -72,7 +72,7 @@ static void put_stage(mr_json_writer *w, const mr_session *s, const mr_forecast 
 /* The share of a step's FLOPs that oneDNN executes; null: unknown. */
 static void put_share(mr_json_writer *w, const mr_plan_kernels *k)
 {
-	mr_flops_by f = {.unknown = false};
+	mr_flops_by f = {0};
 
 	for (uint32_t i = 0; i < k->n; i++)
 		mr_flops_by_add(&f, &k->stage[i]);

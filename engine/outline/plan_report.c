@@ -342,7 +342,7 @@ static void print_in_f32(const mr_plan_kernels *k, FILE *out)
 
 static void print_share(const mr_plan_kernels *k, FILE *out)
 {
-	mr_flops_by f = {.unknown = false};
+	mr_flops_by f = {0};
 	char text[160];
 
 	for (uint32_t i = 0; i < k->n; i++)

@@ -5,7 +5,6 @@
 
 void mr_flops_by_add(mr_flops_by *f, const mr_stage_calls *c)
 {
-	f->unknown = f->unknown || !c->recorder;
 	for (size_t i = 0; i < c->n; i++)
 		f->of[c->call[i].by] += c->call[i].call.flops;
 }
@@ -23,7 +22,7 @@ double mr_flops_by_share(const mr_flops_by *f, mr_kernel_by by)
 {
 	double sum = all(f);
 
-	return f->unknown || sum <= 0 ? (double)NAN : f->of[by] / sum;
+	return sum <= 0 ? (double)NAN : f->of[by] / sum;
 }
 
 const char *mr_flops_by_text(const mr_flops_by *f, char text[160])
@@ -37,7 +36,7 @@ const char *mr_flops_by_text(const mr_flops_by *f, char text[160])
 	static const mr_kernel_by order[] = {MR_BY_ONEDNN, MR_BY_FUSED, MR_BY_F32, MR_BY_REFERENCE};
 	int len = 0;
 
-	snprintf(text, 160, f->unknown ? "unknown" : "none");
+	snprintf(text, 160, "none");
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
 		double share = mr_flops_by_share(f, order[i]);
 

@@ -40,6 +40,11 @@ extern const op ops[];
 void run_batch_norm(const op_case *c);
 /* A row of an LSTM or GRU, and back (kernels_cell.c). */
 void run_cell(const op_case *c);
+/* By the same loops in all backends (kernels_loops.c). */
+void run_margin(const op_case *c);
+void run_pairs(const op_case *c);
+void run_bag(const op_case *c);
+void run_attend(const op_case *c);
 /* Over images (kernels_images.c). */
 void run_conv(const op_case *c);
 void run_pool(const op_case *c);

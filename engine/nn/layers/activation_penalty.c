@@ -11,8 +11,6 @@
  */
 #include "nn/layers/shared.h"
 
-#include <string.h>
-
 #include "nn/element.h"
 
 static mr_status activation_penalty_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
@@ -38,7 +36,7 @@ static void activation_penalty_needs(const mr_layer_cfg *cfg, const mr_shape *in
 static mr_status activation_penalty_forward(const mr_layer_call *c)
 {
 	if (c->y[0] != c->x[0])
-		memcpy(c->y[0], c->x[0], mr_layer_bytes(c->k, mr_layer_count(c->in[0], c->samples)));
+		mr_layer_copy(c, c->y[0], c->x[0], mr_layer_bytes(c->k, mr_layer_count(c->in[0], c->samples)));
 	return MR_OK;
 }
 
@@ -48,7 +46,7 @@ static mr_status activation_penalty_backward_input(const mr_layer_call *c)
 	int64_t rows = c->in->rows, cols = c->in->cols, n = c->samples * rows * cols;
 	double alpha = c->train ? 2 * c->cfg->alpha / (double)n : 0, beta = 0;
 
-	if (!c->dx[0])
+	if (!c->dx[0] || c->k->recorded)
 		return MR_OK;
 	if (c->train && rows > 1)
 		beta = 2 * c->cfg->beta / (double)(c->samples * (rows - 1) * cols);

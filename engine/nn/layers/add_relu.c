@@ -5,8 +5,6 @@
  */
 #include "nn/layers/shared.h"
 
-#include <string.h>
-
 static mr_status add_relu_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
 {
 	(void)cfg;
@@ -49,7 +47,7 @@ static mr_status add_relu_backward_input(const mr_layer_call *c)
 		if (c->dx_add[i])
 			MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = n, .a = c->dx[i], .b = dz, .y = c->dx[i]}));
 		else
-			memcpy(c->dx[i], dz, mr_layer_bytes(c->k, n));
+			mr_layer_copy(c, c->dx[i], dz, mr_layer_bytes(c->k, n));
 	}
 	return MR_OK;
 }

@@ -21,8 +21,6 @@
 #include "nn/layers/shared.h"
 
 #include <math.h>
-#include <string.h>
-
 #define DEFAULT_EPS 1e-5
 #define DEFAULT_MOMENTUM 0.1
 
@@ -118,7 +116,8 @@ static mr_status batch_norm_backward_weight(const mr_layer_call *c)
 			MR_TRY(c->k->sum_gradients(c->kc, &(mr_sum_gradients_args){.n = c->in->cols, .a = c->dw[j],
 										   .b = made[j], .y = c->dw[j]}));
 		else
-			memcpy(c->dw[j], made[j], (size_t)c->in->cols * mr_dtype_bytes(c->k->types.gradients));
+			mr_layer_copy(c, c->dw[j], made[j],
+				      (size_t)c->in->cols * mr_dtype_bytes(c->k->types.gradients));
 	return MR_OK;
 }
 

@@ -10,8 +10,6 @@
  */
 #include "nn/layers/shared.h"
 
-#include <string.h>
-
 static mr_status class_token_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
 {
 	(void)cfg;
@@ -43,8 +41,8 @@ static mr_status class_token_forward(const mr_layer_call *c)
 	char *y = c->y[0];
 
 	for (int64_t s = 0; s < c->samples; s++, x += all, y += row + all) {
-		memcpy(y, c->w[0], row);
-		memcpy(y + row, x, all);
+		mr_layer_copy(c, y, c->w[0], row);
+		mr_layer_copy(c, y + row, x, all);
 		MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = mr_shape_count(c->out[0]), .a = y, .b = c->w[1], .y = y}));
 	}
 	return MR_OK;
@@ -61,7 +59,7 @@ static mr_status class_token_backward_input(const mr_layer_call *c)
 			MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = mr_shape_count(c->in[0]), .a = dx, .b = dy + row,
 							       .y = dx}));
 		else
-			memcpy(dx, dy + row, all);
+			mr_layer_copy(c, dx, dy + row, all);
 	}
 	return MR_OK;
 }
@@ -72,7 +70,7 @@ static mr_status class_token_backward_weight(const mr_layer_call *c)
 	const char *dy = c->dy[0];
 
 	for (int64_t s = 0; s < c->samples; s++)
-		memcpy((char *)c->scratch + (size_t)s * row, dy + (size_t)s * all, row);
+		mr_layer_copy(c, (char *)c->scratch + (size_t)s * row, dy + (size_t)s * all, row);
 	MR_TRY(c->k->colsum(c->kc, &(mr_colsum_args){.rows = c->samples, .cols = c->in->cols, .x = c->scratch,
 						     .y = c->dw[0], .add = c->dw_add}));
 	return c->k->colsum(c->kc, &(mr_colsum_args){.rows = c->samples, .cols = mr_shape_count(c->out[0]), .x = dy,

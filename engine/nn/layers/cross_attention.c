@@ -18,7 +18,6 @@
 #include "nn/layers/shared.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { QUERIES, KEYS, VALUES, TOKENS };
 
@@ -47,43 +46,17 @@ static places places_of(const mr_shape *in, const mr_kernels *k)
 typedef struct sample {
 	const mr_layer_call *c;
 	const places *p;
-	int64_t number, length; /* length of the keys without their padding */
-	const void *q, *k;      /* its queries and keys */
-	void *a;                /* its attention weights, of the compute type */
-	void *tanh;             /* [T, length, H] */
-	void *share;            /* the attention weights as activations */
-	const void *dshare;     /* their gradient, as activations */
-	void *dscore, *dq, *dk; /* of the compute type */
-	const void *unit;       /* g v / |v| */
-	void *dunit, *db;       /* sums over samples */
+	mr_attend attend;
+	int64_t number;
+	const void *q, *k;       /* its queries and keys */
+	void *a;                 /* its attention weights, of the compute type */
+	void *tanh;              /* [T, length, H]; NULL: not additive */
+	void *share;             /* the attention weights as activations */
+	void *dshare;            /* their gradient, as activations */
+	void *dscore, *dq, *dk;  /* of the compute type */
+	void *unit;              /* g v / |v| */
+	void *dunit, *db;        /* sums over samples */
 } sample;
-
-#include "nn/layers/cross_attention_loops.inc"
-
-/* The loops of a set of types; those with a range are called by mr_kernels.ranges, with a sample. */
-typedef struct loops {
-	void (*unit)(const mr_layer_call *c, int64_t h, void *unit);
-	mr_range_fn *add;    /* rows of queries: the arguments of tanh */
-	mr_range_fn *attend; /* rows of queries: weights, from scores */
-	mr_range_fn *share;  /* rows of queries: weights as activations */
-	mr_range_fn *scores; /* rows of queries: gradients of the scores */
-	mr_range_fn *columns; /* columns of queries and keys: their gradients, and those of unit and b */
-	void (*put)(const sample *s, int which, const void *from);
-	void (*params)(const mr_layer_call *c, int64_t h, void *dunit, void *dg);
-	void (*weight)(const mr_layer_call *c, uint32_t which, int64_t n, const void *kept);
-} loops;
-
-#define LOOPS(x)                                                                                            \
-	{                                                                                                   \
-		unit_##x, add_##x, attend_##x, share_##x, scores_##x, columns_##x, put_##x, params_##x, weight_##x \
-	}
-
-static const loops *loops_of(const mr_kernels *k)
-{
-	static const loops set_f32 = LOOPS(f32), set_f64 = LOOPS(f64), set_bf16 = LOOPS(bf16), set_pure = LOOPS(pure);
-
-	return MR_OF_TYPES(k, &set);
-}
 
 static mr_status cross_attention_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
 {
@@ -144,13 +117,14 @@ static sample sample_of(const mr_layer_call *c, const places *p, int64_t number)
 	sample s = {
 		.c = c,
 		.p = p,
+		.attend = {.t = p->t, .s = p->s, .h = p->h, .additive = c->cfg->additive},
 		.number = number,
-		.length = mr_layer_length(tokens, p->s),
 		.q = of_sample(c, QUERIES, number),
 		.k = of_sample(c, KEYS, number),
 		.a = (char *)c->aux_i + mr_layer_compute_bytes(c->k, number * p->t * p->s),
 	};
 
+	s.attend.length = c->k->recorded ? p->s : mr_layer_length(tokens, p->s);
 	s.share = at;
 	s.dshare = at += p->share;
 	s.dscore = at += p->dshare;
@@ -167,90 +141,107 @@ static sample sample_of(const mr_layer_call *c, const places *p, int64_t number)
 }
 
 /* tanh(queries_t + keys_s + b), in front of the padding. */
-static mr_status make_tanh(const sample *s, const loops *l)
+static mr_status make_tanh(const sample *s)
 {
 	const mr_layer_call *c = s->c;
 
 	if (!c->cfg->additive)
 		return MR_OK;
-	MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = s->p->t, .fn = l->add, .args = s}));
-	return c->k->act(c->kc, &(mr_act_args){.act = MR_ACT_TANH, .n = s->p->t * s->length * s->p->h, .x = s->tanh,
-					       .y = s->tanh});
+	MR_TRY(c->k->attend_sum(c->kc, &(mr_attend_sum_args){.p = &s->attend, .q = s->q, .k = s->k, .b = c->w[1],
+							     .z = s->tanh}));
+	return c->k->act(c->kc, &(mr_act_args){.act = MR_ACT_TANH, .n = s->p->t * s->attend.length * s->p->h,
+					       .x = s->tanh, .y = s->tanh});
+}
+
+static mr_status make_unit(const sample *s)
+{
+	const mr_layer_call *c = s->c;
+
+	return c->cfg->additive ? c->k->attend_unit(c->kc, &(mr_attend_unit_args){.h = s->p->h, .v = c->w[0],
+										  .g = c->w[2], .unit = s->unit})
+				: MR_OK;
 }
 
 static mr_status cross_attention_forward(const mr_layer_call *c)
 {
-	const loops *l = loops_of(c->k);
 	places p = places_of(c->in, c->k);
 	mr_gemm mix = {.m = p.t, .n = p.c, .k = p.s};
 	sample s = sample_of(c, &p, 0);
 
-	if (c->cfg->additive)
-		l->unit(c, p.h, (void *)(uintptr_t)s.unit);
+	MR_TRY(make_unit(&s));
 	for (int64_t i = 0; i < c->samples; i++) {
 		s = sample_of(c, &p, i);
-		MR_TRY(make_tanh(&s, l));
-		MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = p.t, .fn = l->attend, .args = &s}));
-		MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = p.t, .fn = l->share, .args = &s}));
+		MR_TRY(make_tanh(&s));
+		MR_TRY(c->k->attend(c->kc, &(mr_attend_args){.p = &s.attend, .q = s.q, .k = s.k, .z = s.tanh,
+							     .unit = s.unit, .a = s.a, .share = s.share}));
 		MR_TRY(c->k->gemm(c->kc, &(mr_gemm_args){.g = &mix, .a = s.share, .b = of_sample(c, VALUES, i),
 							 .c = (char *)c->y[0] + mr_layer_bytes(c->k, i * p.t * p.c)}));
 	}
 	return MR_OK;
 }
 
-static mr_status backward_sample(const sample *s, const loops *l)
+/* Where the gradient of input @which of the sample begins; NULL: it is not wanted. */
+static void *gradient_of(const sample *s, int which)
+{
+	const mr_layer_call *c = s->c;
+
+	return c->dx[which] ? (char *)c->dx[which] +
+				      (size_t)s->number * mr_layer_bytes(c->k, mr_shape_count(c->in[which]))
+			    : NULL;
+}
+
+static mr_status backward_sample(const sample *s)
 {
 	const mr_layer_call *c = s->c;
 	const places *p = s->p;
 	const char *dy = (const char *)c->dy[0] + mr_layer_bytes(c->k, s->number * p->t * p->c);
 	mr_gemm to_share = {.m = p->t, .n = p->s, .k = p->c, .tb = true};
 	mr_gemm to_values = {.m = p->s, .n = p->c, .k = p->t, .ta = true, .add = c->dx_add[VALUES]};
-	size_t value = mr_layer_bytes(c->k, s->number * p->s * p->c);
+	mr_attend_backward_args o = {.p = &s->attend, .q = s->q, .k = s->k, .z = s->tanh, .unit = s->unit,
+				     .dscore = s->dscore, .sum_q = s->dq, .sum_k = s->dk, .dunit = s->dunit,
+				     .db = s->db, .dq = gradient_of(s, QUERIES), .dk = gradient_of(s, KEYS),
+				     .add_q = c->dx_add[QUERIES], .add_k = c->dx_add[KEYS]};
 
 	MR_TRY(c->k->gemm(c->kc, &(mr_gemm_args){.g = &to_share, .a = dy, .b = of_sample(c, VALUES, s->number),
-						 .c = (void *)(uintptr_t)s->dshare}));
-	MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = p->t, .fn = l->scores, .args = s}));
-	if (c->dx[VALUES]) {
-		MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = p->t, .fn = l->share, .args = s}));
+						 .c = s->dshare}));
+	MR_TRY(c->k->attend_softmax_backward(
+		c->kc, &(mr_attend_softmax_backward_args){.p = &s->attend, .a = s->a, .dshare = s->dshare,
+							  .dscore = s->dscore,
+							  .share = c->dx[VALUES] ? s->share : NULL}));
+	if (c->dx[VALUES])
 		MR_TRY(c->k->gemm(c->kc, &(mr_gemm_args){.g = &to_values, .a = s->share, .b = dy,
-							 .c = (char *)c->dx[VALUES] + value}));
-	}
-	MR_TRY(make_tanh(s, l));
-	MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = p->h, .fn = l->columns, .args = s}));
-	l->put(s, QUERIES, s->dq);
-	l->put(s, KEYS, s->dk);
-	return MR_OK;
+							 .c = gradient_of(s, VALUES)}));
+	MR_TRY(make_tanh(s));
+	return c->k->attend_backward(c->kc, &o);
 }
 
 static mr_status cross_attention_backward_input(const mr_layer_call *c)
 {
-	const loops *l = loops_of(c->k);
 	places p = places_of(c->in, c->k);
 	sample s = sample_of(c, &p, 0);
 
-	if (c->cfg->additive) {
-		l->unit(c, p.h, (void *)(uintptr_t)s.unit);
-		memset(c->kept, 0, 2 * p.vector + mr_layer_compute_bytes(c->k, 1));
-	}
+	MR_TRY(make_unit(&s));
+	if (c->cfg->additive)
+		mr_layer_clear(c, c->kept, 2 * p.vector + mr_layer_compute_bytes(c->k, 1));
 	for (int64_t i = 0; i < c->samples; i++) {
 		s = sample_of(c, &p, i);
-		MR_TRY(backward_sample(&s, l));
+		MR_TRY(backward_sample(&s));
 	}
-	if (c->cfg->additive)
-		l->params(c, p.h, c->kept, (char *)c->kept + 2 * p.vector);
-	return MR_OK;
+	if (!c->cfg->additive)
+		return MR_OK;
+	return c->k->attend_unit_backward(
+		c->kc, &(mr_attend_unit_backward_args){.h = p.h, .v = c->w[0], .g = c->w[2], .dunit = c->kept,
+						       .dg = (char *)c->kept + 2 * p.vector});
 }
 
 static mr_status cross_attention_backward_weight(const mr_layer_call *c)
 {
-	const loops *l = loops_of(c->k);
 	places p = places_of(c->in, c->k);
+	int64_t n[] = {p.h, p.h, 1};
 
-	if (!c->cfg->additive)
-		return MR_OK;
-	l->weight(c, 0, p.h, c->kept);
-	l->weight(c, 1, p.h, (char *)c->kept + p.vector);
-	l->weight(c, 2, 1, (char *)c->kept + 2 * p.vector);
+	for (size_t i = 0; c->cfg->additive && i < 3; i++)
+		MR_TRY(c->k->gradients(c->kc, &(mr_gradients_args){.n = n[i], .d = (char *)c->kept + i * p.vector,
+								   .dw = c->dw[i], .add = c->dw_add}));
 	return MR_OK;
 }
 

@@ -5,46 +5,29 @@
  *	y = t_0, then t_1 t_0, t_2 t_0, t_2 t_1, t_3 t_0, ...: the triangle below the diagonal of T T^T, row by row
  *	I: dt_a = sum over b /= a of dz_ab t_b, b ascending, for t_0 added to the gradient of its copy
  *
- * The numbers of an input, whatever its dimensions, are vectors side by side. The kernels' product of T with itself
- * would compute both triangles, and be called for each sample; these loops compute the pairs alone, and share out
- * samples. Reads of the configuration: out (C), parts (0: 1).
+ * The numbers of an input, whatever its dimensions, are vectors side by side. A product of T with itself would compute
+ * both triangles, and be called for each sample; the operation `pairs` computes the pairs alone. Reads of the
+ * configuration: out (C), parts (0: 1).
  */
-#include <string.h>
-
 #include "nn/layers/shared.h"
-
-enum { MOST = 256 /* vectors */, WIDE = 64 };
-
-typedef struct vectors {
-	int64_t parts, of_part[MR_LAYER_INPUTS]; /* vectors of each input */
-	int64_t n, width, out;                   /* vectors; numbers in one; outputs of a sample */
-	const void *const *x;
-	const void *dy;
-	void *y;
-	void *const *dx;
-	const bool *dx_add;
-} vectors;
-
-#include "nn/layers/dot_interaction_loops.inc"
 
 static uint32_t interaction_inputs(const mr_layer_cfg *cfg)
 {
 	return cfg->parts ? (uint32_t)cfg->parts : 1;
 }
 
-static vectors vectors_of(const mr_layer_cfg *cfg, const mr_shape *in)
+static mr_pairs pairs_of(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples)
 {
-	vectors v = {.parts = interaction_inputs(cfg), .width = cfg->out};
+	mr_pairs p = {.samples = samples, .parts = interaction_inputs(cfg), .width = cfg->out};
 
-	for (int64_t j = 0; j < v.parts; j++)
-		v.n += v.of_part[j] = mr_shape_count(in[j]) / v.width;
-	v.out = v.width + v.n * (v.n - 1) / 2;
-	return v;
+	for (int64_t j = 0; j < p.parts; j++)
+		p.n += p.of_part[j] = mr_shape_count(in[j]) / p.width;
+	return p;
 }
 
 static mr_status interaction_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
 {
-	vectors v;
+	mr_pairs p;
 
 	if (cfg->parts < 0 || cfg->parts > MR_LAYER_INPUTS || cfg->out < 1)
 		return mr_fail(MR_ECONFIG,
@@ -57,18 +40,19 @@ static mr_status interaction_shape(const mr_layer_cfg *cfg, const mr_shape *in, 
 				       "dot_interaction finds no whole vectors of %lld numbers in %lld numbers",
 				       (long long)cfg->out, (long long)mr_shape_count(in[j]));
 	}
-	v = vectors_of(cfg, in);
-	if (v.n > MOST)
-		return mr_fail(MR_ECONFIG, "dot_interaction takes at most %d vectors, got %lld", MOST, (long long)v.n);
-	*out = (mr_shape){.rows = 1, .cols = v.out};
+	p = pairs_of(cfg, in, 1);
+	if (p.n > MR_PAIRS_VECTORS)
+		return mr_fail(MR_ECONFIG, "dot_interaction takes at most %d vectors, got %lld", MR_PAIRS_VECTORS,
+			       (long long)p.n);
+	*out = (mr_shape){.rows = 1, .cols = mr_pairs_out(&p)};
 	return MR_OK;
 }
 
 static void interaction_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
 			      mr_layer_needs *out)
 {
-	vectors v = vectors_of(cfg, in);
-	double flops = (double)samples * (double)(v.n * (v.n - 1)) * (double)v.width;
+	mr_pairs p = pairs_of(cfg, in, samples);
+	double flops = (double)samples * (double)(p.n * (p.n - 1)) * (double)p.width;
 
 	(void)k;
 	*out = (mr_layer_needs){.x_i = true, .flops_f = flops, .flops_i = 2 * flops};
@@ -76,24 +60,17 @@ static void interaction_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64
 
 static mr_status interaction_forward(const mr_layer_call *c)
 {
-	vectors v = vectors_of(c->cfg, c->in);
+	mr_pairs p = pairs_of(c->cfg, c->in, c->samples);
 
-	v.x = c->x;
-	v.y = c->y[0];
-	return c->k->ranges(c->kc, &(mr_ranges_args){.n = c->samples * v.out, .fn = MR_OF_TYPES(c->k, forward),
-						     .args = &v});
+	return c->k->pairs(c->kc, &(mr_pairs_args){.p = &p, .x = c->x, .y = c->y[0]});
 }
 
 static mr_status interaction_backward_input(const mr_layer_call *c)
 {
-	vectors v = vectors_of(c->cfg, c->in);
+	mr_pairs p = pairs_of(c->cfg, c->in, c->samples);
 
-	v.x = c->x;
-	v.dy = c->dy[0];
-	v.dx = c->dx;
-	v.dx_add = c->dx_add;
-	return c->k->ranges(c->kc, &(mr_ranges_args){.n = c->samples * v.out, .fn = MR_OF_TYPES(c->k, backward),
-						     .args = &v});
+	return c->k->pairs_backward(c->kc, &(mr_pairs_backward_args){.p = &p, .x = c->x, .dy = c->dy[0], .dx = c->dx,
+								     .add = c->dx_add});
 }
 
 const mr_layer_ops mr_layer_dot_interaction = {

@@ -8,8 +8,6 @@
  */
 #include "nn/layers/shared.h"
 
-#include <string.h>
-
 static mr_status dropout_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
 {
 	MR_TRY(mr_layer_check_numbers("dropout", in[0]));
@@ -52,7 +50,7 @@ static mr_status apply(const mr_layer_call *c, const void *from, void *to)
 			c->kc, &(mr_dropout_args){.samples = c->samples, .per_sample = c->in->rows * c->in->cols,
 						  .rate = c->cfg->rate, .key = &c->mask, .x = from, .y = to}));
 	else if (from != to)
-		memcpy(to, from, mr_layer_bytes(c->k, mr_layer_count(c->in[0], c->samples)));
+		mr_layer_copy(c, to, from, mr_layer_bytes(c->k, mr_layer_count(c->in[0], c->samples)));
 	return MR_OK;
 }
 

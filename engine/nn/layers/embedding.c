@@ -14,8 +14,6 @@
  */
 #include "nn/layers/masks.h"
 
-#include <string.h>
-
 static mr_status embedding_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
 {
 	if (!in[0].tokens || in[0].cols != 1)
@@ -103,7 +101,7 @@ static mr_status embedding_backward_weight(const mr_layer_call *c)
 	else if (f)
 		MR_TRY(mr_sparse_rows_step(f, c->k, c->kc, &c->step[0]));
 	if (dwpe && spare > 0 && !c->dw_add) /* positions that this run never uses; the kernel writes t rows only */
-		memset((char *)dwpe + (size_t)(t * cols) * each, 0, (size_t)(spare * cols) * each);
+		mr_layer_clear(c, (char *)dwpe + (size_t)(t * cols) * each, (size_t)(spare * cols) * each);
 	return MR_OK;
 }
 

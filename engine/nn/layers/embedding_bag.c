@@ -20,51 +20,21 @@
 #include "nn/lazy_rows.h"
 #include "nn/row_index.h"
 
-enum { WIDE = 64 };
-
-typedef struct bags {
-	const int32_t *token; /* of the first bag */
-	int64_t pitch;        /* tokens from one bag to the next */
-	int64_t size;         /* tokens in a bag */
-	int64_t vocab, cols;
-	bool mean, add;
-	bool close;           /* gradients of the rows that are met are written side by side */
-	int32_t *place;       /* [met.n] or to these places; NULL: no */
-	const void *table, *dy;
-	void *y, *gradient;
-	const mr_old_rows *old; /* @version is not the latest; NULL: the table is what is read */
-	uint64_t version;
-	mr_row_index met;     /* places are tokens of all bags, side by side */
-} bags;
-
 static int64_t size_of(const mr_layer_cfg *cfg)
 {
 	return cfg->bag ? cfg->bag : 1;
 }
 
-static bags bags_of(const mr_layer_call *c)
+static mr_bags bags_of(const mr_layer_call *c)
 {
-	return (bags){.token = (const int32_t *)c->x[0] + c->cfg->column, .pitch = c->in->cols,
-		      .size = size_of(c->cfg), .vocab = c->cfg->vocab, .cols = c->cfg->out, .mean = c->cfg->mean};
+	return (mr_bags){.rows = mr_layer_rows(c), .pitch = c->in->cols, .size = size_of(c->cfg),
+			 .vocab = c->cfg->vocab, .cols = c->cfg->out, .mean = c->cfg->mean};
 }
 
-/* Tokens in the bag @token. */
-static int64_t present(const bags *b, const int32_t *token)
+static const int32_t *tokens_of(const mr_layer_call *c)
 {
-	int64_t n = 0;
-
-	for (int64_t k = 0; k < b->size; k++)
-		n += token[k] >= 0;
-	return n;
+	return (const int32_t *)c->x[0] + c->cfg->column;
 }
-
-/* The row of a token; 0 of one that is none. */
-static int64_t row_of(const bags *b, int32_t token)
-{
-	return token < 0 ? 0 : token < b->vocab ? token : token % b->vocab;
-}
-
-#include "nn/layers/embedding_bag_loops.inc"
 
 static mr_status bag_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
 {
@@ -110,14 +80,11 @@ static void bag_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t sampl
 
 static mr_status bag_forward(const mr_layer_call *c)
 {
-	bags b = bags_of(c);
+	mr_bags b = bags_of(c);
+	mr_bag_args o = {.b = &b, .tokens = tokens_of(c), .table = c->w[0], .version = c->version, .y = c->y[0]};
 
-	b.table = c->w[0];
-	b.y = c->y[0];
-	b.old = c->old_rows && c->version != *c->old_rows->latest ? c->old_rows : NULL;
-	b.version = c->version;
-	return c->k->ranges(c->kc, &(mr_ranges_args){.n = mr_layer_rows(c) * b.cols, .fn = MR_OF_TYPES(c->k, look_up),
-						     .args = &b});
+	o.old = c->old_rows && c->version != *c->old_rows->latest ? c->old_rows : NULL;
+	return c->k->bag(c->kc, &o);
 }
 
 static void clear(const void *args, int64_t lo, int64_t hi)
@@ -125,87 +92,88 @@ static void clear(const void *args, int64_t lo, int64_t hi)
 	memset((char *)(uintptr_t)args + lo, 0, (size_t)(hi - lo));
 }
 
-/* Find the rows that the micro-batch meets. */
-static void meet(bags *b, int64_t n, void *memory)
+/* Find the rows that the micro-batch meets; a recorder sees none. */
+static void meet(const mr_layer_call *c, const mr_bags *b, mr_row_index *met)
 {
-	mr_row_index_begin(&b->met, n * b->size, memory);
-	for (int64_t i = 0; i < n; i++) {
+	const int32_t *tokens = tokens_of(c);
+
+	*met = (mr_row_index){0};
+	if (c->k->recorded)
+		return;
+	mr_row_index_begin(met, b->rows * b->size, c->scratch);
+	for (int64_t i = 0; i < b->rows; i++) {
 		for (int64_t k = 0; k < b->size; k++) {
-			int32_t token = b->token[i * b->pitch + k];
+			int32_t token = tokens[i * b->pitch + k];
 
 			if (token >= 0)
-				mr_row_index_meet(&b->met, (int32_t)row_of(b, token), (int32_t)(i * b->size + k));
+				mr_row_index_meet(met, (int32_t)mr_bag_row(b, token), (int32_t)(i * b->size + k));
 		}
 	}
 }
 
 /* The gradient of the whole table. */
-static mr_status whole_gradient(const mr_layer_call *c, bags *b)
+static mr_status whole_gradient(const mr_layer_call *c, mr_bag_backward_args *o)
 {
-	size_t bytes = (size_t)(b->vocab * b->cols) * mr_dtype_bytes(c->k->types.gradients);
+	size_t bytes = (size_t)(o->b->vocab * o->b->cols) * mr_dtype_bytes(c->k->types.gradients);
 
 	if (!c->dw_add)
-		MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = (int64_t)bytes, .fn = clear, .args = b->gradient}));
-	return c->k->ranges(c->kc, &(mr_ranges_args){.n = b->met.n * b->cols, .fn = MR_OF_TYPES(c->k, add_rows),
-						     .args = b});
+		MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = (int64_t)bytes, .fn = clear, .args = o->dw}));
+	o->place = o->met->row;
+	o->rows = o->b->vocab;
+	return c->k->bag_backward(c->kc, o);
 }
 
 /* The gradients of the rows that are met alone, at the beginning of the table's, and their steps: the work follows from
  * the micro-batch, not from the table. */
-static mr_status step_rows(const mr_layer_call *c, bags *b)
+static mr_status step_rows(const mr_layer_call *c, mr_bag_backward_args *o)
 {
-	size_t row = (size_t)b->cols * mr_dtype_bytes(c->k->types.gradients);
+	int64_t cols = o->b->cols;
+	size_t row = (size_t)cols * mr_dtype_bytes(c->k->types.gradients);
 
-	b->close = true;
-	MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = b->met.n * b->cols, .fn = MR_OF_TYPES(c->k, add_rows),
-						     .args = b}));
-	for (int32_t i = 0; i < b->met.n; i++) {
-		mr_step one = mr_step_shifted(&c->step[0], &c->k->types, b->met.row[i] * b->cols);
+	o->rows = o->met->n;
+	MR_TRY(c->k->bag_backward(c->kc, o));
+	for (int32_t i = 0; i < o->met->n; i++) {
+		mr_step one = mr_step_shifted(&c->step[0], &c->k->types, o->met->row[i] * cols);
 
 		if (c->old_rows)
-			mr_old_rows_save(c->old_rows, b->met.row[i], one.src);
-		MR_TRY(mr_lazy_step(c->k, c->kc, b->cols, b->cols, &one, (char *)b->gradient + (size_t)i * row, NULL));
+			mr_old_rows_save(c->old_rows, o->met->row[i], one.src);
+		MR_TRY(mr_lazy_step(c->k, c->kc, cols, cols, &one, (char *)o->dw + (size_t)i * row, NULL));
 	}
 	return MR_OK;
 }
 
 /* Add to a sum of rows, and step those. */
-static mr_status sum_rows(const mr_layer_call *c, bags *b, const mr_step *step)
+static mr_status sum_rows(const mr_layer_call *c, mr_bag_backward_args *o, const mr_step *step)
 {
-	mr_row_sum sum = mr_row_sum_at(c->dw[0], c->sum_rows, b->cols, c->k->types.gradients);
+	mr_row_sum sum = mr_row_sum_at(c->dw[0], c->sum_rows, o->b->cols, c->k->types.gradients);
+	int32_t *place = (int32_t *)(void *)((char *)c->scratch + mr_row_index_bytes(o->b->rows * o->b->size));
 
-	if (!c->dw_add)
+	if (!c->dw_add && !c->k->recorded)
 		mr_row_sum_clear(&sum);
-	b->gradient = sum.value;
-	b->place = (int32_t *)(void *)((char *)c->scratch + mr_row_index_bytes(mr_layer_rows(c) * b->size));
-	for (int32_t i = 0; i < b->met.n; i++)
-		b->place[i] = mr_row_sum_place(&sum, b->met.row[i], c->dw_add);
-	MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = b->met.n * b->cols, .fn = MR_OF_TYPES(c->k, add_rows),
-						     .args = b}));
-	if (step)
-		MR_TRY(mr_lazy_step_rows(c->k, c->kc, b->vocab * b->cols, step, &sum, c->old_rows));
-	return MR_OK;
+	for (int32_t i = 0; i < o->met->n; i++)
+		place[i] = mr_row_sum_place(&sum, o->met->row[i], c->dw_add);
+	o->place = place;
+	o->dw = sum.value;
+	o->rows = sum.most;
+	MR_TRY(c->k->bag_backward(c->kc, o));
+	return step ? mr_lazy_step_rows(c->k, c->kc, o->b->vocab * o->b->cols, step, &sum, c->old_rows) : MR_OK;
 }
 
 static mr_status bag_backward_weight(const mr_layer_call *c)
 {
 	const mr_step *step = c->step && c->step[0].dst ? &c->step[0] : NULL;
-	bags b = bags_of(c);
+	mr_bags b = bags_of(c);
+	mr_row_index met;
+	mr_bag_backward_args o = {.b = &b, .met = &met, .tokens = tokens_of(c), .dy = c->dy[0], .dw = c->dw[0],
+				  .add = c->dw_add};
 
-	b.dy = c->dy[0];
-	b.gradient = c->dw[0];
-	b.add = c->dw_add;
-	meet(&b, mr_layer_rows(c), c->scratch);
-	if (c->sum_rows) {
-		return sum_rows(c, &b, step);
-	}
-	if (step && step->dst == step->src && !c->dw_add) {
-		return step_rows(c, &b);
-	}
-	MR_TRY(whole_gradient(c, &b));
-	if (step)
-		MR_TRY(mr_lazy_step(c->k, c->kc, b.cols, b.vocab * b.cols, step, b.gradient, c->old_rows));
-	return MR_OK;
+	meet(c, &b, &met);
+	if (c->sum_rows)
+		return sum_rows(c, &o, step);
+	if (step && step->dst == step->src && !c->dw_add)
+		return step_rows(c, &o);
+	MR_TRY(whole_gradient(c, &o));
+	return step ? mr_lazy_step(c->k, c->kc, b.cols, b.vocab * b.cols, step, o.dw, c->old_rows) : MR_OK;
 }
 
 const mr_layer_ops mr_layer_embedding_bag = {

@@ -5,8 +5,6 @@
  */
 #include "nn/layers/shared.h"
 
-#include <string.h>
-
 static mr_status first_row_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
 {
 	(void)cfg;
@@ -20,7 +18,7 @@ static mr_status first_row_forward(const mr_layer_call *c)
 	size_t row = mr_layer_bytes(c->k, c->in->cols), all = (size_t)c->in->rows * row;
 
 	for (int64_t s = 0; s < c->samples; s++)
-		memcpy((char *)c->y[0] + (size_t)s * row, (const char *)c->x[0] + (size_t)s * all, row);
+		mr_layer_copy(c, (char *)c->y[0] + (size_t)s * row, (const char *)c->x[0] + (size_t)s * all, row);
 	return MR_OK;
 }
 
@@ -34,8 +32,8 @@ static mr_status first_row_backward_input(const mr_layer_call *c)
 		if (c->dx_add[0]) {
 			MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = c->in->cols, .a = dx, .b = dy, .y = dx}));
 		} else {
-			memcpy(dx, dy, row);
-			memset(dx + row, 0, all - row);
+			mr_layer_copy(c, dx, dy, row);
+			mr_layer_clear(c, dx + row, all - row);
 		}
 	}
 	return MR_OK;

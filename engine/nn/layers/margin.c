@@ -16,58 +16,25 @@
  *
  * Reads of the configuration: out (coordinates of the block), first, l2, noise. Weights start at 0.
  */
-#include <string.h>
-
-#include "base/rng.h"
 #include "nn/layers/shared.h"
 
-/* Columns of the input and output of a block. */
-typedef struct parts {
-	int64_t rows, in, out;
-	int64_t head;  /* sum and penalty that arrive: 0, 1 or 2 columns */
-	int64_t block, rest;
-	int64_t reg;   /* 1 with a penalty */
-} parts;
-
-static parts parts_of(const mr_layer_cfg *cfg, mr_shape in, int64_t samples)
+static mr_margin_block margin_of(const mr_layer_cfg *cfg, mr_shape in, int64_t samples)
 {
-	int64_t reg = cfg->l2 > 0, head = cfg->first ? 0 : 1 + reg, rest = in.cols - head - cfg->out;
+	int64_t head = cfg->first ? 0 : 1 + (cfg->l2 > 0);
 
-	return (parts){.rows = samples * in.rows, .in = in.cols, .out = 1 + reg + rest, .head = head, .block = cfg->out,
-		       .rest = rest, .reg = reg};
-}
-
-/* Columns of a gradient that are summed together. */
-enum { COLUMNS = 256 };
-
-#include "nn/layers/margin_loops.inc"
-
-typedef struct loops {
-	void (*forward)(const mr_layer_call *c, const parts *p);
-	void (*input)(const mr_layer_call *c, const parts *p);
-	void (*penalty)(const mr_layer_call *c, const parts *p);
-	void (*weight)(const mr_layer_call *c, const parts *p);
-} loops;
-
-static const loops *loops_of(const mr_kernels *k)
-{
-	static const loops loops_f32 = {forward_f32, input_f32, penalty_f32, weight_f32};
-	static const loops loops_f64 = {forward_f64, input_f64, penalty_f64, weight_f64};
-	static const loops loops_bf16 = {forward_bf16, input_bf16, penalty_bf16, weight_bf16};
-	static const loops loops_pure = {forward_pure, input_pure, penalty_pure, weight_pure};
-
-	return MR_OF_TYPES(k, &loops);
+	return (mr_margin_block){.rows = samples * in.rows, .head = head, .block = cfg->out,
+			   .rest = in.cols - head - cfg->out, .l2 = cfg->l2, .noise = cfg->noise};
 }
 
 static mr_status margin_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
 {
-	parts p = parts_of(cfg, in[0], 1);
+	mr_margin_block m = margin_of(cfg, in[0], 1);
 
 	MR_TRY(mr_layer_check_numbers("margin", in[0]));
-	if (cfg->out < 1 || p.rest < 0)
+	if (cfg->out < 1 || m.rest < 0)
 		return mr_fail(MR_ECONFIG, "margin needs 1 to %lld coordinates, got %lld",
-			       (long long)(in[0].cols - p.head), (long long)cfg->out);
-	*out = (mr_shape){.rows = in[0].rows, .cols = p.out};
+			       (long long)(in[0].cols - m.head), (long long)cfg->out);
+	*out = (mr_shape){.rows = in[0].rows, .cols = mr_margin_out(&m)};
 	return MR_OK;
 }
 
@@ -96,29 +63,28 @@ static void margin_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t sa
 
 static mr_status margin_forward(const mr_layer_call *c)
 {
-	parts p = parts_of(c->cfg, c->in[0], c->samples);
+	mr_margin_block m = margin_of(c->cfg, c->in[0], c->samples);
 
-	loops_of(c->k)->forward(c, &p);
-	return MR_OK;
+	return c->k->margin(c->kc, &(mr_margin_args){.m = &m, .x = c->x[0], .w = c->w[0], .y = c->y[0]});
 }
 
 static mr_status margin_backward_input(const mr_layer_call *c)
 {
-	parts p = parts_of(c->cfg, c->in[0], c->samples);
+	mr_margin_block m = margin_of(c->cfg, c->in[0], c->samples);
 
-	if (c->dx[0])
-		loops_of(c->k)->input(c, &p);
-	if (p.reg)
-		loops_of(c->k)->penalty(c, &p);
-	return MR_OK;
+	return c->k->margin_backward_input(c->kc, &(mr_margin_backward_input_args){
+							  .m = &m, .w = c->w[0], .dy = c->dy[0], .dx = c->dx[0],
+							  .add = c->dx_add[0], .penalty = c->kept});
 }
 
 static mr_status margin_backward_weight(const mr_layer_call *c)
 {
-	parts p = parts_of(c->cfg, c->in[0], c->samples);
+	mr_margin_block m = margin_of(c->cfg, c->in[0], c->samples);
 
-	loops_of(c->k)->weight(c, &p);
-	return MR_OK;
+	return c->k->margin_backward_weight(
+		c->kc, &(mr_margin_backward_weight_args){.m = &m, .x = c->x[0], .dy = c->dy[0], .penalty = c->kept,
+							 .noise = m.noise > 0 && c->train ? &c->mask : NULL,
+							 .dw = c->dw[0], .add = c->dw_add});
 }
 
 const mr_layer_ops mr_layer_margin = {

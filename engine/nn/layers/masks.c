@@ -21,7 +21,7 @@ mr_status mr_mask_weights(const mr_layer_call *c, int64_t n, mr_dtype type, cons
 							       .key = &key, .x = from, .y = to}));
 		return MR_OK;
 	}
-	for (int64_t i = 0; i < n; i++) /* gradients in f32 of weights in bf16 */
+	for (int64_t i = 0; i < n && !c->k->recorded; i++) /* gradients in f32 of weights in bf16 */
 		mr_element_put(type, to, i, mr_element(type, from, i) * factor(c, (uint64_t)i));
 	return MR_OK;
 }
@@ -30,7 +30,7 @@ void mr_mask_words(const mr_layer_call *c, int64_t rows, int64_t cols, const int
 {
 	mr_dtype type = c->k->types.activations;
 
-	for (int64_t r = 0; r < rows; r++) {
+	for (int64_t r = 0; r < rows && !c->k->recorded; r++) {
 		double by = factor(c, (uint64_t)word[r]);
 
 		for (int64_t j = r * cols; j < (r + 1) * cols; j++)

@@ -8,8 +8,6 @@
  */
 #include "nn/layers/shared.h"
 
-#include <string.h>
-
 static mr_status place_rows_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
 {
 	MR_TRY(mr_layer_check_numbers("place_rows", in[0]));
@@ -38,9 +36,9 @@ static mr_status place_rows_forward(const mr_layer_call *c)
 	for (int64_t s = 0; s < c->samples; s++) {
 		char *y = (char *)c->y[0] + (size_t)s * p.out;
 
-		memset(y, 0, p.first);
-		memcpy(y + p.first, (const char *)c->x[0] + (size_t)s * p.in, p.in);
-		memset(y + p.first + p.in, 0, p.out - p.first - p.in);
+		mr_layer_clear(c, y, p.first);
+		mr_layer_copy(c, y + p.first, (const char *)c->x[0] + (size_t)s * p.in, p.in);
+		mr_layer_clear(c, y + p.first + p.in, p.out - p.first - p.in);
 	}
 	return MR_OK;
 }
@@ -57,7 +55,7 @@ static mr_status place_rows_backward_input(const mr_layer_call *c)
 			MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = mr_shape_count(*c->in), .a = dx, .b = dy,
 							       .y = dx}));
 		else
-			memcpy(dx, dy, p.in);
+			mr_layer_copy(c, dx, dy, p.in);
 	}
 	return MR_OK;
 }

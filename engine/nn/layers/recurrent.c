@@ -1,7 +1,6 @@
 #include "nn/layers/recurrent.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "nn/layers/masks.h"
 
@@ -177,7 +176,7 @@ static mr_status whole_forward(const mr_layer_call *c, const places *p, const mr
 	MR_TRY(whole_call(c, p, &q));
 	MR_TRY(c->k->recurrence(c->kc, &(mr_recurrence_args){.r = r, .q = &q}));
 	for (int64_t s = 0; s < c->samples && c->end[MR_RECURRENT_H]; s++)
-		memcpy((char *)c->end[MR_RECURRENT_H] + (size_t)s * row,
+		mr_layer_copy(c, (char *)c->end[MR_RECURRENT_H] + (size_t)s * row,
 		       (const char *)c->y[0] + (size_t)(s * r->t + r->t - 1) * row, row);
 	return MR_OK;
 }
@@ -208,7 +207,7 @@ static mr_status whole_weight(const mr_layer_call *c, const places *p)
 			MR_TRY(c->k->sum_gradients(c->kc, &(mr_sum_gradients_args){.n = n, .a = c->dw[i], .b = from,
 										   .y = c->dw[i]}));
 		else
-			memcpy(c->dw[i], from, bytes);
+			mr_layer_copy(c, c->dw[i], from, bytes);
 		if (i < 2 && c->step && c->step[i].dst)
 			MR_TRY(c->k->step(c->kc, &(mr_step_args){.n = n, .s = &c->step[i], .g = c->dw[i]}));
 		made += bytes;
@@ -278,9 +277,9 @@ static void hand_on(const mr_layer_call *c, const places *p, const void *y, cons
 	size_t row = (size_t)h * mr_dtype_bytes(c->k->types.compute);
 
 	if (c->end[MR_RECURRENT_H])
-		memcpy(c->end[MR_RECURRENT_H], y, mr_layer_bytes(c->k, c->samples * h));
+		mr_layer_copy(c, c->end[MR_RECURRENT_H], y, mr_layer_bytes(c->k, c->samples * h));
 	for (int64_t s = 0; s < c->samples && p->cell.kind == MR_CELL_LSTM && c->end[MR_RECURRENT_C]; s++)
-		memcpy((char *)c->end[MR_RECURRENT_C] + (size_t)s * row,
+		mr_layer_copy(c, (char *)c->end[MR_RECURRENT_C] + (size_t)s * row,
 		       memory + (size_t)row_at(p, s, p->t - 1) * row, row);
 }
 
@@ -302,9 +301,9 @@ mr_status mr_recurrent_forward(mr_cell_kind kind, const mr_layer_call *c)
 	MR_TRY(weight_hh(c, &p, c->scratch, &w));
 	MR_TRY(k->gemm(c->kc, &(mr_gemm_args){.g = &of_x, .a = c->x[0], .b = c->w[0], .bias = c->w[2], .c = gates}));
 	if (c->begin[MR_RECURRENT_H])
-		memcpy(y, c->begin[MR_RECURRENT_H], mr_layer_bytes(k, c->samples * h));
+		mr_layer_copy(c, y, c->begin[MR_RECURRENT_H], mr_layer_bytes(k, c->samples * h));
 	else
-		memset(y, 0, p.step);
+		mr_layer_clear(c, y, p.step);
 	for (int64_t i = 0; i < p.t; i++) {
 		int64_t n = samples_at_once(c, i);
 
@@ -346,8 +345,8 @@ mr_status mr_recurrent_backward_input(mr_cell_kind kind, const mr_layer_call *c)
 	if (is_whole(kind, c, &whole))
 		return whole_backward(c, &p, &whole);
 	MR_TRY(weight_hh(c, &p, c->scratch, &w));
-	memset(dy, 0, p.step);
-	memset(carry, 0, p.carry);
+	mr_layer_clear(c, dy, p.step);
+	mr_layer_clear(c, carry, p.carry);
 	for (int64_t i = p.t - 1; i >= 0; i--) {
 		int64_t n = samples_at_once(c, i);
 
@@ -388,10 +387,10 @@ static void shift(const mr_layer_call *c, const places *p, char *to)
 		char *first = back ? to + sample - row : to;
 
 		if (begin)
-			memcpy(first, begin + (size_t)s * row, row);
+			mr_layer_copy(c, first, begin + (size_t)s * row, row);
 		else
-			memset(first, 0, row);
-		memcpy(back ? to : to + row, back ? y + row : y, sample - row);
+			mr_layer_clear(c, first, row);
+		mr_layer_copy(c, back ? to : to + row, back ? y + row : y, sample - row);
 	}
 }
 

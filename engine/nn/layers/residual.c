@@ -7,8 +7,6 @@
  */
 #include "nn/layers/shared.h"
 
-#include <string.h>
-
 static mr_status residual_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
 {
 	(void)cfg;
@@ -36,7 +34,7 @@ static mr_status residual_backward_input(const mr_layer_call *c)
 		if (c->dx[i] && c->dx_add[i])
 			MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = n, .a = c->dx[i], .b = c->dy[0], .y = c->dx[i]}));
 		else if (c->dx[i] && c->dx[i] != c->dy[0])
-			memcpy(c->dx[i], c->dy[0], mr_layer_bytes(c->k, n));
+			mr_layer_copy(c, c->dx[i], c->dy[0], mr_layer_bytes(c->k, n));
 	}
 	return MR_OK;
 }

@@ -9,8 +9,6 @@
  */
 #include "nn/layers/shared.h"
 
-#include <string.h>
-
 static mr_status row_range_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
 {
 	if (cfg->count < 1 || cfg->first_row < 0 || cfg->first_row > in[0].rows - cfg->count)
@@ -44,7 +42,8 @@ static mr_status row_range_forward(const mr_layer_call *c)
 	pieces p = pieces_of(c);
 
 	for (int64_t s = 0; s < c->samples; s++)
-		memcpy((char *)c->y[0] + (size_t)s * p.out, (const char *)c->x[0] + (size_t)s * p.in + p.first, p.out);
+		mr_layer_copy(c, (char *)c->y[0] + (size_t)s * p.out,
+			      (const char *)c->x[0] + (size_t)s * p.in + p.first, p.out);
 	return MR_OK;
 }
 
@@ -61,9 +60,9 @@ static mr_status row_range_backward_input(const mr_layer_call *c)
 			MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = n, .a = dx + p.first, .b = dy, .y = dx + p.first}));
 			continue;
 		}
-		memset(dx, 0, p.first);
-		memcpy(dx + p.first, dy, p.out);
-		memset(dx + p.first + p.out, 0, p.in - p.first - p.out);
+		mr_layer_clear(c, dx, p.first);
+		mr_layer_copy(c, dx + p.first, dy, p.out);
+		mr_layer_clear(c, dx + p.first + p.out, p.in - p.first - p.out);
 	}
 	return MR_OK;
 }

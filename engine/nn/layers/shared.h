@@ -6,6 +6,8 @@
 #ifndef MR_NN_LAYERS_SHARED_H
 #define MR_NN_LAYERS_SHARED_H
 
+#include <string.h>
+
 #include "nn/layer.h"
 
 #define MR_LAYER(id) extern const mr_layer_ops mr_layer_##id;
@@ -40,6 +42,19 @@ static inline size_t mr_layer_compute_bytes(const mr_kernels *k, int64_t n)
 static inline size_t mr_layer_align(size_t bytes)
 {
 	return (bytes + 63) & ~(size_t)63;
+}
+
+/* What a layer does with its tensors beside operations; to a recorder, which has none, it does not matter. */
+static inline void mr_layer_copy(const mr_layer_call *c, void *to, const void *from, size_t bytes)
+{
+	if (!c->k->recorded)
+		memcpy(to, from, bytes);
+}
+
+static inline void mr_layer_clear(const mr_layer_call *c, void *to, size_t bytes)
+{
+	if (!c->k->recorded)
+		memset(to, 0, bytes);
 }
 
 /* needs() of a layer that saves nothing and multiplies no matrices. */

@@ -179,8 +179,8 @@ static mr_status softmax_xent_forward(const mr_layer_call *c)
 	if (c->judged)
 		judge(c);
 	if (c->cfg->padding)
-		n = blank(c);
-	smooth = e > 0 ? e * above_mean(c) : 0;
+		n = c->k->recorded ? 0 : blank(c);
+	smooth = e > 0 && !c->k->recorded ? e * above_mean(c) : 0;
 	MR_TRY(c->k->xent(c->kc, &(mr_xent_args){.rows = rows, .classes = c->in->cols, .logits = (void *)c->x[0],
 						 .targets = c->target, .loss = c->loss}));
 	over = c->cfg->per_sample ? (double)c->samples : n > 0 ? (double)n : 1;

@@ -123,6 +123,7 @@ static mr_status ctx_create(const mr_kernels *k, uint32_t n_threads, mr_kctx **o
 	kc->n_threads = n_threads ? n_threads : 1;
 	kc->vec = vec_of_cpu();
 	kc->ops = ops_of_cpu(kc->vec, k->types.activations);
+	kc->loops = mr_loops_of(&k->types);
 	kc->pure = mr_types_pure(&k->types);
 	kc->chooses = k->choices;
 	if (k->choices)
@@ -542,8 +543,11 @@ static void range_piece(const void *args, int64_t lo, int64_t hi, uint32_t worke
 
 static mr_status ranges(mr_kctx *kc, const mr_ranges_args *o)
 {
-	return team(kc, range_piece, o, o->n, 64, 1);
+	return o->weight ? team(kc, range_piece, o, o->n, 1, o->weight) : team(kc, range_piece, o, o->n, 64, 1);
 }
+
+#define MR_OPERATION_LOOPS(id, units, weight, what) MR_LOOPS_CALL(kc->loops, id, units, weight)
+#include "nn/kernels.def"
 
 static mr_status gemm_step(mr_kctx *kc, const mr_gemm_step_args *o)
 {

@@ -11,6 +11,7 @@
 #include "nn/kernels/fused/block_gemm.h"
 #include "nn/kernels/fused/f32_inside.h"
 #include "nn/kernels/fused/gemm.h"
+#include "nn/kernels/loops/loops.h"
 #include "nn/kernels/onednn/onednn_primitives.h"
 #include "nn/kernels/wide.h"
 #include "nn/recorder.h"
@@ -18,6 +19,7 @@
 struct mr_kctx {
 	const mr_vec *vec;
 	const mr_vec_ops *ops;     /* on activations, which may be in bf16 */
+	const mr_loops *loops;
 	mr_onednn *onednn;
 	uint32_t n_threads;
 	float *attn_scratch;       /* [n_threads, attn_floats] */
