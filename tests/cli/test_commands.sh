@@ -40,8 +40,8 @@ expect 0 "gpt" list models
 expect 0 "attention" list layers
 expect 0 "adamw" list optimizers
 expect 0 "dc_asgd" list mitigations
-expect 0 "gemm_step             reference         fused, oneDNN" list kernels
-expect 0 "norm_backward         reference         fused             oneDNN, fused  by table  both" list kernels
+expect 0 "gemm_step                reference         fused, oneDNN" list kernels
+expect 0 "norm_backward            reference         fused             oneDNN, fused  by table  both" list kernels
 expect 2 "list kernels takes no name" list kernels gemm
 expect 2 'did you mean "kernels"?' list kernel
 expect 0 "source: Zheng et al." list mitigations dc_asgd
