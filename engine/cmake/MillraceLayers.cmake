@@ -90,20 +90,19 @@ function(mr_layer name)
   # The vector kernels ask for their instructions by a pragma of GCC's, which Clang does not know.
   if(CMAKE_C_COMPILER_ID STREQUAL "Clang" AND name STREQUAL "nn" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     set(avx2 -mavx2 -mfma -mbmi2 -mprfchw -ffp-contract=off)
-    set(vec ${dir}/kernels/fused/vec)
+    set(fused ${dir}/kernels/fused)
     set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl)
-    set_property(SOURCE ${vec}_avx2.c ${vec}_gemm_avx2.c ${vec}_bf16_avx2.c ${vec}_block_avx2.c
-      ${vec}_winograd_avx2.c ${vec}_winograd_bf16_avx2.c PROPERTY COMPILE_OPTIONS ${avx2})
-    set_property(SOURCE ${vec}_avx512.c ${vec}_gemm_avx512.c ${vec}_bf16_avx512.c ${vec}_block_avx512.c
-      ${vec}_winograd_avx512.c ${vec}_winograd_bf16_avx512.c PROPERTY COMPILE_OPTIONS ${avx512})
-    set_property(SOURCE ${vec}_bf16_avx512_bf16.c ${vec}_block_avx512_bf16.c ${vec}_winograd_bf16_avx512_bf16.c
-      ${dir}/kernels/fused/block_avx512.c PROPERTY COMPILE_OPTIONS ${avx512} -mavx512bf16)
-    set_property(SOURCE ${dir}/kernels/fused/block_model.c PROPERTY COMPILE_OPTIONS ${avx2})
-    set_property(SOURCE ${dir}/kernels/fused/block_amx.c PROPERTY COMPILE_OPTIONS -mamx-tile -mamx-bf16)
+    file(GLOB avx2_sources ${fused}/*/*_avx2.c ${fused}/blocks/block_model.c)
+    file(GLOB avx512_sources ${fused}/*/vec_*_avx512.c ${fused}/vec/vec_avx512.c)
+    file(GLOB avx512_bf16_sources ${fused}/*/*_avx512_bf16.c ${fused}/blocks/block_avx512.c)
+    set_property(SOURCE ${avx2_sources} PROPERTY COMPILE_OPTIONS ${avx2})
+    set_property(SOURCE ${avx512_sources} PROPERTY COMPILE_OPTIONS ${avx512})
+    set_property(SOURCE ${avx512_bf16_sources} PROPERTY COMPILE_OPTIONS ${avx512} -mavx512bf16)
+    set_property(SOURCE ${fused}/blocks/block_amx.c PROPERTY COMPILE_OPTIONS -mamx-tile -mamx-bf16)
   endif()
   # Its inlined functions keep no address of what has left its scope; to check that takes the compiler a quarter longer.
   if(name STREQUAL "nn" AND MILLRACE_SANITIZE MATCHES "address")
-    set(products ${dir}/kernels/fused/vec_gemm)
+    set(products ${dir}/kernels/fused/gemm/vec_gemm)
     set_property(SOURCE ${products}_avx2.c ${products}_avx512.c APPEND PROPERTY
       COMPILE_OPTIONS -fno-sanitize-address-use-after-scope)
   endif()

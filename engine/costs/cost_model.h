@@ -17,7 +17,7 @@
  *	call     what an operation takes to begin and end
  *	barrier  of k threads: c0 + c1 ceil(log2 k) (host/server.h)
  *
- * k is not more than the threads that the kernels of the backend fused use (nn/kernels/fused/team.h): one for each
+ * k is not more than the threads that the kernels of the backend fused use (nn/kernels/fused/vec/team.h): one for each
  * MR_MODEL_LEAST_FLOPS of a product, or MR_MODEL_LEAST_ELEMENTS of another pass.
  *
  * F, I and W keep a worker's weights and gradients and the activations of a micro-batch in use, U all that it has.

@@ -12,9 +12,9 @@
  *
  *	MR_CHOICES_MADE("AMD EPYC 9654, 2 cores, oneDNN 2.6.3")
  *
- * names a machine on which the table was measured. The last column is `fused`,
- * `onednn` or, for products of bf16 numbers, `f32`: our kernels of f32 on numbers that are widened
- * (nn/kernels/fused/f32_inside.h; in bf16_pure `fused` executes these). In bf16 `fused` executes everything else.
+ * names a machine on which the table was measured. The last column is `fused`, `onednn` or, for products of bf16
+ * numbers, `f32`: our kernels of f32 on numbers that are widened (nn/kernels/fused/blocks/f32_inside.h; in bf16_pure
+ * `fused` executes these). In bf16 `fused` executes everything else.
  *
  *	kind           what                                                rows      size
  *	gemm_nn        A B, with a bias: a layer forward                   m         n k
@@ -35,7 +35,7 @@
  *	lstm, gru      all rows at once, forward and backward              rows      elements of both weights
  *
  * Pixels of a convolution are those of its output, of all images. `fused` gives all convolutions to oneDNN that
- * nn/kernels/fused/winograd.h does not take.
+ * nn/kernels/fused/images/winograd.h does not take.
  *
  * Operations that must have the same bits share one line, so all laws of mr_kernels hold whatever a
  * table contains: gemm_tn also decides gemm_step, gemm_sum and gemm_step_rows, norm_backward its halves, and

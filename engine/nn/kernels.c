@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "nn/kernels/backend.h"
-#include "nn/kernels/fused/block_engine.h"
+#include "nn/kernels/fused/blocks/block_engine.h"
 
 #ifdef MR_DNNL
 #define FUSED_F32 &mr_kernels_fused_f32

@@ -35,7 +35,7 @@
  * products, gains, shifts, tables), gradients (colsum's result, dgain, dshift, dwte, dwpe, colsum_a, colsum_b), and
  * mean, rstd and variance of norms and the numbers of mse's target, which are of the type that is computed in. An
  * operation computes in that type and rounds each element of its result once; attention in bf16 by blocks also rounds P
- * and dS, which are factors of products (nn/kernels/fused/vec_attn_blocks.inc).
+ * and dS, which are factors of products (nn/kernels/fused/attention/vec_attn_blocks.inc).
  *
  * Products of bf16 numbers: the CPU's instructions for them take denormal factors as 0 and make 0 of denormal sums;
  * what is rounded to a denormal becomes 0 anyway (nn/bf16.h). The reference keeps both. NaN and infinity propagate.
@@ -408,7 +408,7 @@ struct mr_row_index;
 #include "nn/kernels.def"
 
 /* The code that executes an operation: portable C, our kernels, a primitive of oneDNN, or for a product in bf16 our
- * kernels of f32 (nn/kernels/fused/f32_inside.h). */
+ * kernels of f32 (nn/kernels/fused/blocks/f32_inside.h). */
 typedef enum mr_kernel_by { MR_BY_REFERENCE, MR_BY_FUSED, MR_BY_ONEDNN, MR_BY_F32, MR_N_KERNEL_BY } mr_kernel_by;
 
 struct mr_kernels {
@@ -473,7 +473,7 @@ bool mr_operation_at(uint32_t i, mr_operation *out);
 const char *mr_kernels_isa(mr_dtype dtype);
 
 /** By which instructions @k multiplies bf16 numbers: "avx512_bf16, not amx: this CPU has no AMX with bf16". NULL where
- * nn/kernels/fused/block_engine.h has no part in it. Valid until the thread's next call. */
+ * nn/kernels/fused/blocks/block_engine.h has no part in it. Valid until the thread's next call. */
 const char *mr_kernels_bf16_engine(const mr_kernels *k);
 
 /** Library name, version and ISA for --version, such as "oneDNN 2.6.3 (AVX-512)"; "none" without it. */

@@ -4,8 +4,8 @@
  * Our kernels never do: threads share the elements of a result, and no sum is cut by the number of threads. Two things
  * are left. oneDNN promises equal bits for one number of threads only; its primitives that sum over rows cut such sums
  * among the threads (gradients of weights, statistics of norms). And what executes a call may depend on the number of
- * threads: tables of choices have lines for one thread and for teams, and fused/gemm.h leaves tall products to oneDNN
- * when each thread would have too few rows.
+ * threads: tables of choices have lines for one thread and for teams, and fused/gemm/gemm.h leaves tall products to
+ * oneDNN when each thread would have too few rows.
  */
 #ifndef MR_NN_THREAD_BITS_H
 #define MR_NN_THREAD_BITS_H

@@ -2,7 +2,7 @@
 #ifndef MR_TESTS_NN_FUSED_GEMM_H
 #define MR_TESTS_NN_FUSED_GEMM_H
 
-#include "nn/kernels/fused/gemm.h"
+#include "nn/kernels/fused/gemm/gemm.h"
 
 #ifndef MR_DNNL
 static inline bool has_no_kernel(const mr_gemm *g, uint32_t n_threads, bool step)

@@ -1,7 +1,7 @@
 /*
- * test_blocks.c - blocks of bf16 products (nn/kernels/fused/block.h) in tiles: block_amx.c as it stands, carried out by
- * the manual's pseudo-code (tiles.h), and the model of block_model.c give the same bits; so does the CPU, where it has
- * AMX. And how far what they compute is from the exact sum.
+ * test_blocks.c - blocks of bf16 products (nn/kernels/fused/blocks/block.h) in tiles: block_amx.c as it stands, carried
+ * out by the manual's pseudo-code (tiles.h), and the model of block_model.c give the same bits; so does the CPU, where
+ * it has AMX. And how far what they compute is from the exact sum.
  */
 #include <float.h>
 #include <math.h>

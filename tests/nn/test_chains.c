@@ -1,7 +1,7 @@
 /*
- * test_chains.c - every product that is computed here (nn/kernels/fused/gemm.h) against what it is said to be: each
- * element one chain of fused multiply-adds over ascending k (dz W^T: one for each block of a long sum), begun at 0 or
- * at what was there, then bias and activation or the step; and each sum of a column one chain of additions for each
+ * test_chains.c - every product that is computed here (nn/kernels/fused/gemm/gemm.h) against what it is said to be:
+ * each element one chain of fused multiply-adds over ascending k (dz W^T: one for each block of a long sum), begun at 0
+ * or at what was there, then bias and activation or the step; and each sum of a column one chain of additions for each
  * piece of k. To the bit, by one, two and three threads, on either width of vectors: so whatever orders, tiles and
  * copies there are, they must agree.
  *

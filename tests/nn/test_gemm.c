@@ -1,7 +1,7 @@
 /*
- * test_gemm.c - which matrix products are computed here and which by oneDNN (nn/kernels/fused/gemm.h), on both sides of
- * where that changes: against the reference in f64; to the bit between numbers of threads, between a batch and its
- * halves, and between a fused step or sum and one afterwards. Results lie between margins that must not change.
+ * test_gemm.c - which matrix products are computed here and which by oneDNN (nn/kernels/fused/gemm/gemm.h), on both
+ * sides of where that changes: against the reference in f64; to the bit between numbers of threads, between a batch and
+ * its halves, and between a fused step or sum and one afterwards. Results lie between margins that must not change.
  * test_chains.c has the shapes.
  */
 #include <stdlib.h>

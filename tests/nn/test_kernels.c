@@ -9,7 +9,7 @@
 
 #include "check.h"
 #include "kernels_ops.h"
-#include "nn/kernels/fused/team.h"
+#include "nn/kernels/fused/vec/team.h"
 
 /* Calls @each for every operation, shape, variant and add. */
 static void for_all(void (*each)(const op *o, const int64_t dim[4], int variant, bool add))

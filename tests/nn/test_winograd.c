@@ -1,6 +1,6 @@
 /*
- * test_winograd.c - convolutions by tiles (nn/kernels/fused/winograd.h) have the numbers of the direct sums, of the
- * reference in f64: borders, padding on one side, channels that do not fill a block, one thread and three.
+ * test_winograd.c - convolutions by tiles (nn/kernels/fused/images/winograd.h) have the numbers of the direct sums, of
+ * the reference in f64: borders, padding on one side, channels that do not fill a block, one thread and three.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
- * tiles.h - the tile instructions that engine/nn/kernels/fused/block_amx.c uses, carried out in C as the manual's
- * pseudo-code has them, with the CPU's own scalar instructions under DAZ and FTZ. What the CPU would refuse fails the
- * test. The state is one a thread, as the CPU's is.
+ * tiles.h - the tile instructions that engine/nn/kernels/fused/blocks/block_amx.c uses, carried out in C as the
+ * manual's pseudo-code has them, with the CPU's own scalar instructions under DAZ and FTZ. What the CPU would refuse
+ * fails the test. The state is one a thread, as the CPU's is.
  */
 #ifndef MR_TESTS_NN_TILES_H
 #define MR_TESTS_NN_TILES_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "nn/kernels/fused/block_engine.h"
+#include "nn/kernels/fused/blocks/block_engine.h"
 
 /* block_amx.c, compiled for these. */
 extern const mr_block_engine tiles_block;

@@ -19,7 +19,7 @@
 #define mr_block_amx_release tiles_leave
 mr_block_fn tiles_run;
 void tiles_leave(void);
-#include "../../engine/nn/kernels/fused/block_amx.c"
+#include "../../engine/nn/kernels/fused/blocks/block_amx.c"
 
 const mr_block_engine tiles_block = {"tiles", tiles_run, tiles_leave, 16};
 #endif

@@ -12,11 +12,11 @@
 #include "nn/bf16.h"
 #include "nn/kernels/backend.h"
 #include "nn/kernels/fused/fused.h"
-#include "nn/kernels/fused/products_bf16.h"
+#include "nn/kernels/fused/blocks/products_bf16.h"
 #include "nn/kernels/step_rules.h"
-#include "nn/kernels/fused/team.h"
-#include "nn/kernels/fused/vec_neon.h"
-#include "nn/kernels/fused/winograd.h"
+#include "nn/kernels/fused/vec/team.h"
+#include "nn/kernels/fused/vec/vec_neon.h"
+#include "nn/kernels/fused/images/winograd.h"
 #include "nn/kernels/touched.h"
 
 /* Rows whose losses are held on the stack at a time, to be added in order. */
@@ -362,7 +362,7 @@ static mr_status attn_backward(mr_kctx *kc, const mr_attn_backward_args *o)
 	     mr_attn_group(a) * a->t * a->t * a->dim / 4);
 }
 
-#include "nn/kernels/fused/fused_images.inc"
+#include "nn/kernels/fused/images/fused_images.inc"
 
 /* --- rotary positions, SwiGLU, GELU ------------------------------------------------------------------------------- */
 

@@ -7,10 +7,10 @@
 #define MR_KERNELS_FUSED_H
 
 #include "nn/choices.h"
-#include "nn/kernels/fused/angles.h"
-#include "nn/kernels/fused/block_gemm.h"
-#include "nn/kernels/fused/f32_inside.h"
-#include "nn/kernels/fused/gemm.h"
+#include "nn/kernels/fused/attention/angles.h"
+#include "nn/kernels/fused/blocks/block_gemm.h"
+#include "nn/kernels/fused/blocks/f32_inside.h"
+#include "nn/kernels/fused/gemm/gemm.h"
 #include "nn/kernels/loops/loops.h"
 #include "nn/kernels/onednn/onednn_primitives.h"
 #include "nn/kernels/wide.h"

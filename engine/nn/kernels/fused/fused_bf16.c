@@ -5,10 +5,10 @@
  */
 #include "nn/choices.h"
 #include "nn/kernels/backend.h"
-#include "nn/kernels/fused/chosen_bf16.h"
+#include "nn/kernels/fused/blocks/chosen_bf16.h"
 #include "nn/kernels/fused/fused.h"
 #include "nn/kernels/fused/gradients_bf16.h"
-#include "nn/kernels/fused/products_bf16.h"
+#include "nn/kernels/fused/blocks/products_bf16.h"
 
 /* By the column `bf16`. */
 #define BF16_SAME(id) mr_fused_##id

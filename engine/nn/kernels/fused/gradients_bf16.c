@@ -4,7 +4,7 @@
 #include "nn/kernels/backend.h"
 #include "nn/kernels/embed_rounded.h"
 #include "nn/kernels/fused/fused.h"
-#include "nn/kernels/fused/products_bf16.h"
+#include "nn/kernels/fused/blocks/products_bf16.h"
 #include "nn/kernels/wide.h"
 
 /* Numbers whose squares are added at a time. */

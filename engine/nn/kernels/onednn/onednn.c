@@ -23,7 +23,7 @@
 
 #include "nn/kernels/backend.h"
 #include "nn/kernels/fused/fused.h"
-#include "nn/kernels/fused/team.h"
+#include "nn/kernels/fused/vec/team.h"
 #include "nn/kernels/onednn/onednn.h"
 
 /* --- products ----------------------------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
  * and its convolution computes convolutions. Everything else runs in f32 on widened numbers, and the results are
  * rounded (nn/kernels/bf16.inc).
  */
-#include "nn/kernels/fused/products_bf16.h"
+#include "nn/kernels/fused/blocks/products_bf16.h"
 #include "nn/kernels/onednn/onednn_primitives.h"
 
 #define BASE mr_kernels_onednn_f32

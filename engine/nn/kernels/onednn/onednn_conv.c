@@ -7,7 +7,7 @@
  * optimizer's step, reads it there; a reorder runs where that format is an unusual one. Primitives are created on the
  * first call with a shape.
  */
-#include "nn/kernels/fused/team.h"
+#include "nn/kernels/fused/vec/team.h"
 #include "nn/kernels/onednn/onednn_context.h"
 
 #include <stdlib.h>

@@ -9,7 +9,7 @@
  *
  * The backward primitive makes the gradients of the input and of all weights at once, and adds to the latter.
  */
-#include "nn/kernels/fused/team.h"
+#include "nn/kernels/fused/vec/team.h"
 #include "nn/kernels/onednn/onednn_context.h"
 
 #include <stdlib.h>

@@ -1,0 +1,135 @@
+/*
+ * block_amx.c - blocks of bf16 products in the CPU's tiles (AMX): 2 x 2 tiles of C, to which every 16 pairs the
+ * products of two tiles of A and two of B are added.
+ *
+ *	           B0 6   B1 7                   16 columns each
+ *	A0 4       C  0   C  1    rows 0 to 15
+ *	A1 5       C  2   C  3    rows 16 to 31
+ *
+ * The tiles of A and C have as many rows as the block, so that nothing after A's last row is read. The shapes of tiles
+ * are a state of the thread: the first block loads them, a block with another number of rows loads them again, and
+ * mr_block_amx_release, called after the last block of a product, releases the registers. Until then the operating
+ * system saves 8 KiB more at each context switch of the thread; afterwards oneDNN may load its own shapes.
+ *
+ * tests/nn/tiles.h emulates the instructions of this file in C.
+ */
+#if defined(MR_DNNL) && defined(__x86_64__)
+#ifndef __clang__ /* MillraceLayers.cmake sets the flags for clang */
+#pragma GCC target("amx-tile,amx-bf16")
+#endif
+#include <assert.h>
+#include <immintrin.h>
+
+#include "nn/kernels/fused/blocks/block_engine.h"
+
+enum { SIDE = MR_BLOCK, HALF = SIDE / 2, PAIRS = 16, TILE_BYTES = 64 };
+
+/* The operand of LDTILECFG, palette 1. */
+typedef struct shape {
+	uint8_t palette, start_row, reserved[14];
+	uint16_t row_bytes[16];
+	uint8_t rows[16];
+} shape;
+
+_Static_assert(sizeof(shape) == 64, "LDTILECFG reads 64 bytes");
+
+static _Thread_local int64_t shaped_for; /* rows of a block; 0: tiles have no shape */
+
+static void shape_for(int64_t rows)
+{
+	static const uint8_t is_lower[8] = {0, 0, 1, 1, 0, 1}, is_b[8] = {[6] = 1, [7] = 1};
+	shape s = {.palette = 1};
+
+	for (int t = 0; t < 8; t++) {
+		int64_t n = is_b[t] ? PAIRS : is_lower[t] ? rows - HALF : rows;
+
+		n = n > 16 ? 16 : n;
+		s.rows[t] = (uint8_t)(n > 0 ? n : 0);
+		s.row_bytes[t] = n > 0 ? TILE_BYTES : 0;
+	}
+	__asm__ volatile("" : : "r"(&s) : "memory"); /* GCC 12 assumes that only 8 bytes are read */
+	_tile_loadconfig(&s);
+	shaped_for = rows;
+}
+
+void mr_block_amx_release(void)
+{
+	_tile_release();
+	shaped_for = 0;
+}
+
+/* Up to 16 rows: the upper two tiles of C. */
+static inline void upper(const uint32_t *a, int64_t a_pitch, const uint32_t *b, int64_t pairs)
+{
+	for (int64_t p = 0; p < pairs; p += PAIRS) {
+		_tile_loadd(4, a + p, a_pitch * 4);
+		_tile_loadd(6, b + p * SIDE, SIDE * 4);
+		_tile_dpbf16ps(0, 4, 6);
+		_tile_loadd(7, b + p * SIDE + HALF, SIDE * 4);
+		_tile_dpbf16ps(1, 4, 7);
+	}
+}
+
+static inline void all(const uint32_t *a, int64_t a_pitch, const uint32_t *b, int64_t pairs)
+{
+	const uint32_t *below = a + HALF * a_pitch;
+
+	for (int64_t p = 0; p < pairs; p += PAIRS) {
+		_tile_loadd(4, a + p, a_pitch * 4);
+		_tile_loadd(6, b + p * SIDE, SIDE * 4);
+		_tile_dpbf16ps(0, 4, 6);
+		_tile_loadd(7, b + p * SIDE + HALF, SIDE * 4);
+		_tile_dpbf16ps(1, 4, 7);
+		_tile_loadd(5, below + p, a_pitch * 4);
+		_tile_dpbf16ps(2, 5, 6);
+		_tile_dpbf16ps(3, 5, 7);
+	}
+}
+
+static inline void begin(bool both, bool add, const float *c)
+{
+	if (!add) {
+		_tile_zero(0);
+		_tile_zero(1);
+	} else {
+		_tile_loadd(0, c, SIDE * 4);
+		_tile_loadd(1, c + HALF, SIDE * 4);
+	}
+	if (!both)
+		return;
+	if (!add) {
+		_tile_zero(2);
+		_tile_zero(3);
+	} else {
+		_tile_loadd(2, c + HALF * SIDE, SIDE * 4);
+		_tile_loadd(3, c + HALF * SIDE + HALF, SIDE * 4);
+	}
+}
+
+static inline void end(bool both, float *c)
+{
+	_tile_stored(0, c, SIDE * 4);
+	_tile_stored(1, c + HALF, SIDE * 4);
+	if (!both)
+		return;
+	_tile_stored(2, c + HALF * SIDE, SIDE * 4);
+	_tile_stored(3, c + HALF * SIDE + HALF, SIDE * 4);
+}
+
+void mr_block_amx(const uint32_t *a, int64_t a_pitch, int64_t rows, const uint32_t *b, int64_t pairs, bool add,
+		  float *c)
+{
+	bool both = rows > HALF;
+
+	assert(rows > 0 && rows <= SIDE && pairs % PAIRS == 0);
+	if (shaped_for != rows)
+		shape_for(rows);
+	__asm__ volatile("" : : : "memory"); /* keeps tile loads, whose reads are unknown to GCC, after this point */
+	begin(both, add, c);
+	if (both)
+		all(a, a_pitch, b, pairs);
+	else
+		upper(a, a_pitch, b, pairs);
+	end(both, c);
+}
+#endif

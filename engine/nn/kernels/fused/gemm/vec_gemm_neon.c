@@ -1,0 +1,7 @@
+/* The matrix products with 8 lanes on Arm. */
+#if defined(MR_DNNL) && defined(__aarch64__)
+#include "nn/kernels/fused/vec/vec_neon.h"
+#include "nn/kernels/fused/vec/vec_lanes_neon.inc"
+#define PRODUCTS mr_vec_products_neon
+#include "nn/kernels/fused/gemm/vec_gemm_all.inc"
+#endif

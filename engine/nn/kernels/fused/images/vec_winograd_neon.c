@@ -1,0 +1,8 @@
+/* Convolutions by Winograd's algorithm with 8 lanes on Arm. */
+#if defined(MR_DNNL) && defined(__aarch64__)
+#include "nn/kernels/fused/vec/vec_neon.h"
+#include "nn/kernels/fused/vec/vec_lanes_neon.inc"
+typedef float act_t;
+#define WINOGRADS mr_vec_winograds_neon
+#include "nn/kernels/fused/images/vec_winograd.inc"
+#endif

@@ -1,0 +1,10 @@
+/* The vector kernels with 8 lanes. */
+#if defined(MR_DNNL) && defined(__x86_64__)
+#ifndef __clang__ /* MillraceLayers.cmake says it there */
+#pragma GCC target("avx2,fma,bmi2,prfchw")
+#endif
+#include "nn/kernels/fused/vec/vec_lanes_avx2.inc"
+#define TABLE mr_vec_avx2
+#define PRODUCTS mr_vec_products_avx2
+#include "nn/kernels/fused/vec/vec_all.inc"
+#endif

@@ -1,0 +1,10 @@
+/* The vector kernels with 16 lanes. */
+#if defined(MR_DNNL) && defined(__x86_64__)
+#ifndef __clang__ /* MillraceLayers.cmake says it there */
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2,prfchw")
+#endif
+#include "nn/kernels/fused/vec/vec_lanes_avx512.inc"
+#define TABLE mr_vec_avx512
+#define PRODUCTS mr_vec_products_avx512
+#include "nn/kernels/fused/vec/vec_all.inc"
+#endif

@@ -1,0 +1,12 @@
+/* The kernels on activations in bf16 with 16 lanes and the instructions for bf16. */
+#if defined(MR_DNNL) && defined(__x86_64__)
+#ifndef __clang__ /* MillraceLayers.cmake sets the flags for clang */
+#pragma GCC target("avx512bf16,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2,prfchw")
+#endif
+#include "nn/kernels/fused/vec/vec_lanes_avx512.inc"
+typedef uint16_t act_t;
+#define BY_BLOCKS
+#include "nn/kernels/fused/vec/vec_ops.inc"
+
+const mr_vec_ops mr_vec_ops_bf16_avx512_bf16 = VEC_OPS;
+#endif

@@ -1,7 +1,0 @@
-/* The matrix products with 8 lanes on Arm. */
-#if defined(MR_DNNL) && defined(__aarch64__)
-#include "nn/kernels/fused/vec_neon.h"
-#include "nn/kernels/fused/vec_lanes_neon.inc"
-#define PRODUCTS mr_vec_products_neon
-#include "nn/kernels/fused/vec_gemm_all.inc"
-#endif

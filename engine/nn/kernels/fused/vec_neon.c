@@ -1,8 +1,0 @@
-/* The vector kernels with 8 lanes on Arm. */
-#if defined(MR_DNNL) && defined(__aarch64__)
-#include "nn/kernels/fused/vec_neon.h"
-#include "nn/kernels/fused/vec_lanes_neon.inc"
-#define TABLE mr_vec_neon
-#define PRODUCTS mr_vec_products_neon
-#include "nn/kernels/fused/vec_all.inc"
-#endif
