@@ -15,7 +15,7 @@
 #include "host/clock.h"
 #include "planner/make_plan.h"
 #include "schedules/registry.h"
-#include "sim/stream.h"
+#include "timing/stream.h"
 
 enum { WORKERS = 8, MICRO = 32, INSTRUCTIONS = 1000000, ROUNDS = 5, TINY = 5000 };
 

@@ -9,7 +9,7 @@
 #include "costs/cost_model.h"
 #include "costs/measured_machine.h"
 #include "session/session_forecast.h"
-#include "sim/sim.h"
+#include "timing/sim.h"
 
 #define EXTRA_SETS 7
 #define PICTURE_BODIES 400u /* most iterations in the picture of one system */

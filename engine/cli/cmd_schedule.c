@@ -15,7 +15,7 @@
 #include "planner/make_plan.h"
 #include "schedules/registry.h"
 #include "costs/forecast.h"
-#include "sim/cost_csv.h"
+#include "timing/cost_csv.h"
 
 #define MAX_COSTS ((size_t)4 << 20) /* bytes of a file of costs */
 

@@ -11,7 +11,7 @@
 
 set(MILLRACE_TEST_PREFIX "" CACHE STRING "Put in front of the names and labels of tests")
 # Not cached: a build folder from before a folder of tests came would leave its tests out.
-set(MR_TEST_FOLDERS base token ir timing lower host nn mitigate data schedules planner models sim store link stage
+set(MR_TEST_FOLDERS base token ir timing lower host nn mitigate data schedules planner models store link stage
   weights exec replay profile job config costs session checkpoint choose report observe training cli theory flamegraph
   system layers perf)
 set(MILLRACE_TEST_ONLY "" CACHE STRING "Folders whose tests are built; empty: all")
@@ -103,6 +103,8 @@ function(mr_tests layer)
   elseif(layer STREQUAL "costs")
     set(library mr_session) # which fills the workloads that its tests time
     set(more mr_config)
+  elseif(layer STREQUAL "timing")
+    set(library mr_lower) # which makes the plans that its tests walk
   endif()
   file(GLOB suites CONFIGURE_DEPENDS ${dir}/test_*.c ${dir}/slow_*.c ${dir}/long_*.c)
   file(GLOB helpers CONFIGURE_DEPENDS ${dir}/*.c)
@@ -117,7 +119,7 @@ function(mr_tests layer)
     if(layer STREQUAL "checkpoint")
       list(APPEND helpers ${CMAKE_SOURCE_DIR}/tests/store/ckpt_help.c)
     endif()
-  elseif(layer STREQUAL "exec")
+  elseif(layer MATCHES "^(timing|exec)$")
     list(APPEND helpers ${CMAKE_SOURCE_DIR}/tests/lower/small_plans.c)
   elseif(layer MATCHES "^(replay|theory|profile)$")
     list(APPEND helpers ${CMAKE_SOURCE_DIR}/tests/lower/small_plans.c ${CMAKE_SOURCE_DIR}/tests/exec/small_run.c)

@@ -6,7 +6,7 @@
 #include "ir/pause.h"
 #include "costs/cost_model.h"
 #include "timing/bound.h"
-#include "sim/sim.h"
+#include "timing/sim.h"
 
 #define BESIDE_TURNS 8 /* after which slowdowns of two runs, each of which follows from the other's, change no more */
 

@@ -9,7 +9,7 @@
 
 #include "exec/run.h"
 #include "costs/costs.h"
-#include "sim/shared.h"
+#include "timing/shared.h"
 #include "timing/walk.h"
 
 typedef struct mr_forecast {

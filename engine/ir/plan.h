@@ -68,7 +68,7 @@
  *       worker that has most of them left (of several the first); its own tail counts, too.
  * Whichever worker takes it, the gradients of a stage are added in ascending order: a W follows the one before it layer
  * by layer, so that several may be under way without changing a bit. Timing decides which worker takes which W. The
- * result, with each W written into the list of the worker that did it, is an ordinary finite plan (lower/steal.h). No
+ * result, with each W written into the list of the worker that did it, is an ordinary finite plan (ir/steal.h). No
  * other op can be placed ANY: the outputs of F, B and I and the activations that they keep stay with one worker.
  *
  * Joint W (mr_contract.joint_w; several pipes of one stage each, one copy of the weights, a flush, no clipping). A W

@@ -135,4 +135,11 @@ uint32_t mr_plan_steady(const mr_plan *plan);
  */
 uint32_t mr_plan_distinct(const mr_plan *plan);
 
+/**
+ * Make the finite plan (prologue alone, MR_STORED, absolute numbers) of the prologue, @n_bodies iterations and the
+ * epilogue of the lowered @plan. Buffer and slot numbers are those of @plan. The caller destroys @out. Errors:
+ * MR_EINVAL not lowered; MR_ECONFIG too many micro-batches to number; MR_ERESOURCE.
+ */
+mr_status mr_plan_unroll(const mr_plan *plan, uint32_t n_bodies, mr_plan **out) MR_MUST_USE;
+
 #endif

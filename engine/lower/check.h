@@ -23,11 +23,4 @@ mr_status mr_plan_check(const mr_plan *plan) MR_MUST_USE;
  */
 mr_status mr_plan_check_pauses(const mr_plan *plan) MR_MUST_USE;
 
-/**
- * Make the finite plan (prologue alone, MR_STORED, absolute numbers) of the prologue, @n_bodies iterations and the
- * epilogue of the lowered @plan. Buffer and slot numbers are those of @plan. The caller destroys @out. Errors:
- * MR_EINVAL not lowered; MR_ECONFIG too many micro-batches to number; MR_ERESOURCE.
- */
-mr_status mr_plan_unroll(const mr_plan *plan, uint32_t n_bodies, mr_plan **out) MR_MUST_USE;
-
 #endif

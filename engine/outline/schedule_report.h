@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "sim/sim_options.h"
+#include "timing/sim_options.h"
 
 typedef struct mr_schedule_job {
 	const mr_plan *plan;           /* lowered */

@@ -5,7 +5,7 @@
 #include "exec/features/race.h"
 #include "exec/run_plan.h"
 #include "ir/op.h"
-#include "lower/steal.h"
+#include "ir/steal.h"
 #include "planner/make_plan.h"
 #include "weights/steal_queue.h"
 

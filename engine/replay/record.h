@@ -6,7 +6,7 @@
  * static plan: its checker decides whether the order was legal, and carrying it out gives the same bits.
  *
  * Where W are placed on any worker (ir/plan.h, "Stealing") the notes are the W that a worker took out of order or from
- * another (20 bytes each), and the record is the plan that has them where they were carried out (lower/steal.h).
+ * another (20 bytes each), and the record is the plan that has them where they were carried out (ir/steal.h).
  */
 #ifndef MR_REPLAY_RECORD_H
 #define MR_REPLAY_RECORD_H

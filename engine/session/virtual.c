@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "lower/steal.h"
+#include "ir/steal.h"
 #include "planner/make_plan.h"
 #include "costs/cost_model.h"
 #include "session/memory_plan.h"
-#include "sim/bend.h"
-#include "sim/stream.h"
+#include "timing/bend.h"
+#include "timing/stream.h"
 
 /* Memory of each step's instructions, in multiples of the plan's own, and of all else, where any worker may take W
  * (measured: 4 to 5 times the plan). */

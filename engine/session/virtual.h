@@ -11,7 +11,7 @@
 
 #include "costs/costs.h"
 #include "session/session.h"
-#include "sim/sim_options.h"
+#include "timing/sim_options.h"
 #include "replay/replay.h"
 
 /* Rows for the options of a command that simulates a configuration. */

@@ -34,7 +34,7 @@ typedef struct mr_walk_opts {
 	bool unlimited;  /* boundary buffers without limit, as the literature's simulators have them */
 	bool no_barrier; /* BARRIER plans without what waits for other workers between iterations, as for the period */
 	bool no_period;  /* leave out the period (it takes several further iterations) */
-	const mr_time_hooks *hooks; /* bend the times (engine/sim does); NULL: as the cost table says. Borrowed */
+	const mr_time_hooks *hooks; /* bend the times (timing/bend.h does); NULL: as the cost table says. Borrowed */
 } mr_walk_opts;
 
 /* One instruction instance. */

@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-#include "lower/steal.h"
+#include "ir/steal.h"
 #include "weights/stage_weights.h"
 
 /* The queue of one worker. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "ir/unroll.h"
 #include "lower/check.h"
 #include "lower/lower.h"
 #include "ir/sched.h"

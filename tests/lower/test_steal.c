@@ -2,7 +2,7 @@
  * test_steal.c - W that any worker may take: which ones the lowering places so, what the checker says of others, and
  * the plans that have them moved.
  */
-#include "lower/steal.h"
+#include "ir/steal.h"
 
 #include <string.h>
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "ir/unroll.h"
 #include "lower/check.h"
 #include "lower/lower.h"
 #include "timing/metrics.h"

@@ -5,7 +5,7 @@
 #include "check.h"
 #include "lower/check.h"
 #include "lower/mutate.h"
-#include "lower/steal.h"
+#include "ir/steal.h"
 #include "sched_help.h"
 
 static uint32_t n_plans;

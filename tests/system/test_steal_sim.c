@@ -9,7 +9,7 @@
 #include "lower/check.h"
 #include "lower/lower.h"
 #include "schedules/registry.h"
-#include "sim/sim.h"
+#include "timing/sim.h"
 
 typedef struct outcome {
 	double makespan, bubble; /* bubble: makespan - the mean busy time of a worker */

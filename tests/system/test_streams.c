@@ -4,7 +4,7 @@
 #include "check.h"
 #include "lower/lower.h"
 #include "schedules/registry.h"
-#include "sim/stream.h"
+#include "timing/stream.h"
 
 /* Iterations until the smallest window has moved several times, by trial: it is four times as long as edges reach. */
 enum { BODIES = 120, LEAST_CASES = 60 };

@@ -1,8 +1,8 @@
-#include "lower/steal.h"
+#include "ir/steal.h"
 
 #include <stdlib.h>
 
-#include "lower/check.h"
+#include "ir/unroll.h"
 
 /* The lists while they are rewritten. */
 typedef struct rewrite {

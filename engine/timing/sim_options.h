@@ -1,17 +1,17 @@
 /*
- * sim_options.h - the options of commands for a simulation (sim/sim.h), as text and as parameters.
+ * sim_options.h - the options of commands for a simulation (timing/sim.h), as text and as parameters.
  *
  *	--jitter lognormal:0.1            or uniform:0.5
  *	--straggler 2:1.5                 worker 2 takes 1.5 times as long; 2:3:10-20 from time 10 to time 20 only;
  *	                                  several with commas between them
  *	--seed 7                          of the jitter
  */
-#ifndef MR_SIM_SIM_OPTIONS_H
-#define MR_SIM_SIM_OPTIONS_H
+#ifndef MR_TIMING_SIM_OPTIONS_H
+#define MR_TIMING_SIM_OPTIONS_H
 
 #include "base/json.h"
 #include "base/option.h"
-#include "sim/sim.h"
+#include "timing/sim.h"
 
 /* Rows for a command's table of options. */
 #define MR_SIM_OPTIONS \

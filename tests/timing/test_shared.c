@@ -1,5 +1,5 @@
 /* test_shared.c - workers that share memory and links: times by hand, and laws on plans that were recorded. */
-#include "sim/shared.h"
+#include "timing/shared.h"
 
 #include <math.h>
 

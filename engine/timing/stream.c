@@ -1,10 +1,10 @@
-#include "sim/stream.h"
+#include "timing/stream.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "ir/pause.h"
-#include "sim/bend.h"
+#include "timing/bend.h"
 
 #define WINDOW (1u << 16) /* instructions */
 

@@ -1,9 +1,9 @@
-#include "sim/sim.h"
+#include "timing/sim.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "sim/bend.h"
+#include "timing/bend.h"
 
 /* The period of a plan with stealing is taken from this many iterations, with irregular times and without; with
  * irregular times, from as many of them as have at most this many instructions. */

@@ -1,4 +1,4 @@
-#include "sim/sim_options.h"
+#include "timing/sim_options.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,10 +2,10 @@
  * bend.h - applies the parameters of a simulation to times, as hooks of the function that computes them
  * (timing/unroll_time.h), or of single instructions for an executor that finds its order as it goes.
  */
-#ifndef MR_SIM_BEND_H
-#define MR_SIM_BEND_H
+#ifndef MR_TIMING_BEND_H
+#define MR_TIMING_BEND_H
 
-#include "sim/sim.h"
+#include "timing/sim.h"
 
 typedef struct mr_bend {
 	const mr_sim_params *p; /* borrowed */

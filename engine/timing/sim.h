@@ -18,12 +18,12 @@
  * The result is a mr_walk: figures as walk.h defines them, and the times of every instruction. timing/walk_trace.h
  * makes trace records of it, timing/metrics.h figures. A simulation without an end, event by event, is stream.h.
  */
-#ifndef MR_SIM_SIM_H
-#define MR_SIM_SIM_H
+#ifndef MR_TIMING_SIM_H
+#define MR_TIMING_SIM_H
 
 #include "ir/cost.h"
 #include "ir/plan.h"
-#include "lower/steal.h"
+#include "ir/steal.h"
 #include "timing/walk.h"
 
 typedef enum mr_jitter {

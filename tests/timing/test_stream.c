@@ -1,5 +1,5 @@
 /* A stream is the simulation of the whole, whatever its window; and a single thread could carry it out in its order. */
-#include "sim/stream.h"
+#include "timing/stream.h"
 
 #include <malloc.h>
 #include <stdlib.h>

@@ -13,10 +13,10 @@
  *     move;
  *   - jitter is drawn for the true number of the micro-batch.
  */
-#ifndef MR_SIM_STREAM_H
-#define MR_SIM_STREAM_H
+#ifndef MR_TIMING_STREAM_H
+#define MR_TIMING_STREAM_H
 
-#include "sim/sim.h"
+#include "timing/sim.h"
 
 typedef struct mr_sim_event {
 	const mr_instr *in; /* in the plan's lists */

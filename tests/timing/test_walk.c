@@ -8,7 +8,7 @@
 #include "ir/deps.h"
 #include "ir/sweep.h"
 #include "lower/lower.h"
-#include "small_plans.h"
+#include "lower/small_plans.h"
 
 static mr_walk *walk(const mr_plan *p, const mr_cost *cost, uint32_t n_bodies, const mr_walk_opts *opts)
 {

@@ -11,8 +11,8 @@
  * replicas, a validation. The head may end after w or any later column (missing columns are 0); their order is
  * fixed. Lines that begin with # and empty lines are skipped.
  */
-#ifndef MR_SIM_COST_CSV_H
-#define MR_SIM_COST_CSV_H
+#ifndef MR_TIMING_COST_CSV_H
+#define MR_TIMING_COST_CSV_H
 
 #include "base/status.h"
 #include "ir/cost.h"

@@ -1,4 +1,4 @@
-#include "sim/bend.h"
+#include "timing/bend.h"
 
 #include <math.h>
 #include <stdlib.h>

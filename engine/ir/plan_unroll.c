@@ -1,7 +1,6 @@
-#include "lower/check.h"
+#include "ir/unroll.h"
 
 #include "ir/op.h"
-#include "ir/unroll.h"
 
 /* Instances as instructions with absolute numbers, storage included. */
 static mr_status copy_nodes(const mr_unroll *g, mr_plan *to)

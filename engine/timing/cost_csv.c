@@ -1,4 +1,4 @@
-#include "sim/cost_csv.h"
+#include "timing/cost_csv.h"
 
 #include <math.h>
 #include <stdlib.h>

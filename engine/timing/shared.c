@@ -1,4 +1,4 @@
-#include "sim/shared.h"
+#include "timing/shared.h"
 
 #include <math.h>
 #include <stdlib.h>

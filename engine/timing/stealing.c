@@ -14,8 +14,8 @@
 #include <stdlib.h>
 
 #include "ir/op.h"
-#include "sim/bend.h"
-#include "sim/sim.h"
+#include "timing/bend.h"
+#include "timing/sim.h"
 
 typedef enum event_kind { CLAIM, BEGIN, STEAL, NOTHING } event_kind;
 

@@ -6,8 +6,8 @@
  * stands with the worker that did it. That plan is checked, walked, drawn and carried out as any other, and gives the
  * same bits: each stage adds its gradients in the order of the original plan.
  */
-#ifndef MR_LOWER_STEAL_H
-#define MR_LOWER_STEAL_H
+#ifndef MR_IR_STEAL_H
+#define MR_IR_STEAL_H
 
 #include "ir/plan.h"
 

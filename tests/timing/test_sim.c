@@ -1,5 +1,5 @@
 /* The simulator: without disturbances it equals the walk; disturbances are checked against times computed by hand. */
-#include "sim/sim.h"
+#include "timing/sim.h"
 
 #include <math.h>
 #include <string.h>

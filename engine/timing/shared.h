@@ -8,10 +8,10 @@
  *
  * Bytes are tables like those of times: an instruction takes of a resource what mr_instr_cost says of its table.
  */
-#ifndef MR_SIM_SHARED_H
-#define MR_SIM_SHARED_H
+#ifndef MR_TIMING_SHARED_H
+#define MR_TIMING_SHARED_H
 
-#include "sim/sim.h"
+#include "timing/sim.h"
 
 typedef struct mr_sharing {
 	const uint16_t *node;            /* [n_workers], borrowed */
