@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "scratch.h"
 
 static char dir[64], path[96];
 
@@ -34,8 +35,7 @@ int fsync(int fd)
 
 static void make_dir(void)
 {
-	strcpy(dir, "/tmp/mr_file_XXXXXX");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(mr_scratch(dir, sizeof(dir), "file")));
 	snprintf(path, sizeof(path), "%s/f", dir);
 }
 

@@ -10,13 +10,13 @@
 
 #include "base/file.h"
 #include "check.h"
+#include "scratch.h"
 
 static char dir[64], path[96], other[96];
 
 static void make_dir(void)
 {
-	strcpy(dir, "/tmp/mr_result_XXXXXX");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(mr_scratch(dir, sizeof(dir), "result")));
 	snprintf(path, sizeof(path), "%s/f", dir);
 	snprintf(other, sizeof(other), "%s/other", dir);
 }

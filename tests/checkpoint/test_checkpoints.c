@@ -9,6 +9,7 @@
 #include "checkpoint/checkpoints.h"
 #include "checkpoint/identity.h"
 #include "job/job_help.h"
+#include "scratch.h"
 #include "store/checkpoint_io.h"
 
 #define BASE                                                                                                           \
@@ -23,8 +24,7 @@ static char dir[64];
 /* @system: in place of BASE's. */
 static void begin_with(const char *system)
 {
-	snprintf(dir, sizeof(dir), "/tmp/mr-saves-XXXXXX");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(mr_scratch(dir, sizeof(dir), "saves")));
 	mr_test_job_of(&job, BASE, system);
 	MR_CHECK_OK(mr_session_open(&job, &session));
 	MR_CHECK_OK(mr_session_start(&session, NULL));

@@ -13,6 +13,7 @@
 #include "check.h"
 #include "checkpoint/checkpoints.h"
 #include "job/job_help.h"
+#include "scratch.h"
 
 #define BASE                                                                                                           \
 	"model.name=mlp model.hidden=[12,12] data.name=synthetic data.features=8 data.classes=4 data.samples=100 "     \
@@ -40,8 +41,7 @@ int statvfs(const char *path, struct statvfs *out)
 
 static void begin(const char *sets)
 {
-	snprintf(dir, sizeof(dir), "/tmp/mr-judged-XXXXXX");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(mr_scratch(dir, sizeof(dir), "judged")));
 	mr_test_job_of(&job, BASE, sets);
 	MR_CHECK_OK(mr_session_open(&job, &session));
 	MR_CHECK_OK(mr_session_start(&session, NULL));

@@ -9,13 +9,11 @@
 #include <zlib.h>
 
 #include "check.h"
+#include "scratch.h"
 
 char *data_help_folder(char dir[512])
 {
-	const char *base = getenv("TMPDIR");
-
-	snprintf(dir, 512, "%s/millrace-data-XXXXXX", base && *base ? base : "/tmp");
-	if (!mkdtemp(dir)) {
+	if (!mkdtemp(mr_scratch(dir, 512, "data"))) {
 		perror(dir);
 		abort();
 	}

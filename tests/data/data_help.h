@@ -6,7 +6,7 @@
 
 #include "data/dataset.h"
 
-/** A fresh folder below $TMPDIR or /tmp; remove it with data_help_remove. Returns @dir. */
+/** A fresh folder (scratch.h); remove it with data_help_remove. Returns @dir. */
 char *data_help_folder(char dir[512]);
 void data_help_remove(const char *dir);
 /** Write @len bytes to @dir/@name, making folders on the way. */

@@ -9,14 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "scratch.h"
+
 char *ckpt_help_folder(char dir[512])
 {
-	const char *base = getenv("TMPDIR");
-
-	if (!base || !*base)
-		base = access("/dev/shm", W_OK | X_OK) ? "/tmp" : "/dev/shm";
-	snprintf(dir, 512, "%s/millrace-ckpt-XXXXXX", base);
-	if (!mkdtemp(dir)) {
+	if (!mkdtemp(mr_scratch(dir, 512, "ckpt"))) {
 		perror(dir);
 		abort();
 	}

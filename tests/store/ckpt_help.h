@@ -5,8 +5,7 @@
 
 #include "store/checkpoint_io.h"
 
-/** A fresh folder below $TMPDIR, /dev/shm (hundreds of fsyncs cost nothing there) or /tmp; remove it with
- * ckpt_help_remove. Returns @dir. */
+/** A fresh folder (scratch.h); remove it with ckpt_help_remove. Returns @dir. */
 char *ckpt_help_folder(char dir[512]);
 void ckpt_help_remove(const char *dir);
 

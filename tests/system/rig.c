@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "check.h"
 #include "job/job_help.h"
+#include "scratch.h"
 #include "stage/stage.h"
 
 #define BASE \
@@ -26,8 +27,7 @@ void rig_init(rig *r)
 {
 	*r = (rig){.job = calloc(1, sizeof(*r->job))};
 	CU_ASSERT_PTR_NOT_NULL_FATAL(r->job);
-	snprintf(r->dir, sizeof(r->dir), "/tmp/mr-system-XXXXXX");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(r->dir));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(mr_scratch(r->dir, sizeof(r->dir), "system")));
 	r->model = "model.name=mlp model.width=16 model.depth=4";
 }
 

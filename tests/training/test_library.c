@@ -9,6 +9,7 @@
 
 #include "check.h"
 #include "millrace/millrace.h"
+#include "scratch.h"
 
 static const char *const settings[][2] = {
 	{"model.name", "mlp"},      {"model.hidden", "[8]"},  {"data.name", "synthetic"},  {"data.features", "4"},
@@ -17,7 +18,7 @@ static const char *const settings[][2] = {
 	{"backend", "reference"},   {"machine.peak_gflops", "1"}, {"checkpoint.every", "5"}, {"train.eval_every", "5"},
 };
 
-static char root[] = "/tmp/millrace-library-XXXXXX";
+static char root[128];
 
 static void fill(mr_job *job, const char *system, const char *folder)
 {
@@ -274,7 +275,7 @@ static void test_of_a_file(void)
 
 static void remove_all(void)
 {
-	char command[64];
+	char command[160];
 
 	snprintf(command, sizeof(command), "rm -rf %s", root);
 	CU_ASSERT_EQUAL(system(command), 0);
@@ -284,7 +285,7 @@ void mr_suite_library(void);
 
 void mr_suite_library(void)
 {
-	if (!mkdtemp(root))
+	if (!mkdtemp(mr_scratch(root, sizeof(root), "library")))
 		abort();
 	MR_SUITE("library");
 	MR_TEST(test_in_pieces);
