@@ -18,13 +18,17 @@ set(MILLRACE_TEST_ONLY "" CACHE STRING "Folders whose tests are built; empty: al
 if(MILLRACE_TEST_ONLY)
   set(MR_TEST_FOLDERS ${MILLRACE_TEST_ONLY})
 endif()
-# These measure, or wait for seconds that must not become many: each alone.
-set(MR_SERIAL_LAYERS host exec profile perf)
-set(MR_SERIAL_SUITES system.bench_peers system.bench_systems system.failures system.signals)
+# These measure, or wait for seconds that must not become many: each alone, but with a sanitizer, whose times nobody
+# reads.
+set(MR_SERIAL_LAYERS host exec profile)
+set(MR_SERIAL_SUITES system.bench_peers system.bench_systems)
 # Of these folders, but one thread that looks at no clock.
 set(MR_BESIDE_SUITES host.explorer host.explorer_rings host.topo host.place host.env host.limits host.service)
-# Two runs of workers at once would wait for each other's cores: one of these at a time, beside tests of one thread.
-set(MR_LOCKED_LAYERS system)
+# These too go by times, though not by short ones: one at a time, beside what goes by none. (Two trainings at once take
+# a fifth longer each, and leave no core idle.)
+set(MR_LOCKED_LAYERS perf)
+set(MR_LOCKED_SUITES system.busy_host system.choices system.failures system.kills system.profilers system.same_plan
+  system.save_stalls system.service system.signals system.simulate system.stalls system.top)
 
 find_path(CUNIT_INCLUDE_DIR CUnit/CUnit.h)
 find_library(CUNIT_LIBRARY cunit)
@@ -63,6 +67,10 @@ function(mr_add_test layer kind suite)
   if(layer STREQUAL "system")
     set(more ";HWLOC_COMPONENTS=linux,stop;HWLOC_PLUGINS_PATH=/nonexistent")
   endif()
+  # Most of these kills shall meet a save, which waits for a disk: `mill` gives the others memory.
+  if("${layer}.${suite}" STREQUAL "system.kills")
+    set(more "${more};TMPDIR=/tmp")
+  endif()
   # Tests neither read nor leave what profile keeps for the user: below /dev/null there is no folder for it.
   # A size that no machine has is refused, not a bug of the program. GCC 14 turns the detection of stacks used after
   # return on, and then stores 64-byte vectors to frames of 32-byte alignment.
@@ -70,17 +78,27 @@ function(mr_add_test layer kind suite)
     "XDG_CACHE_HOME=/dev/null;\
 MR_GOLDEN=${CMAKE_SOURCE_DIR}/tests/golden;MR_SOURCE=${CMAKE_SOURCE_DIR};MR_BUILD=${CMAKE_BINARY_DIR};\
 ASAN_OPTIONS=detect_stack_use_after_return=0:allocator_may_return_null=1${more}")
-  # Begun first: those that wait for each other, and of the others the long ones, so that no core is idle at the end.
+  # Begun first: the long ones, so that no core is idle at the end.
   set(cost 0)
   if(kind STREQUAL "slow")
     set(cost 100)
   endif()
-  if("${layer}.${suite}" IN_LIST MR_BESIDE_SUITES)
+  set(id ${layer}.${suite})
+  set(serial FALSE)
+  set(locked FALSE)
+  if(id IN_LIST MR_BESIDE_SUITES)
     math(EXPR cost "${cost} + 1")
-  elseif(layer IN_LIST MR_SERIAL_LAYERS OR "${layer}.${suite}" IN_LIST MR_SERIAL_SUITES)
+  elseif(layer IN_LIST MR_SERIAL_LAYERS OR id IN_LIST MR_SERIAL_SUITES)
+    set(serial TRUE)
+  elseif(layer IN_LIST MR_LOCKED_LAYERS OR id IN_LIST MR_LOCKED_SUITES)
+    set(locked TRUE)
+  endif()
+  if(serial AND NOT MILLRACE_SANITIZE)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
-  elseif(layer IN_LIST MR_LOCKED_LAYERS)
-    set_tests_properties(${name} PROPERTIES RESOURCE_LOCK workers)
+  elseif(serial OR locked)
+    set_tests_properties(${name} PROPERTIES RESOURCE_LOCK clock)
+  endif()
+  if(layer STREQUAL "system")
     math(EXPR cost "${cost} + 50")
   endif()
   set_tests_properties(${name} PROPERTIES COST ${cost})
