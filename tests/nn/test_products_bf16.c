@@ -15,11 +15,7 @@
 enum { PIECES = 3, MOST_THREADS = 3 };
 
 /* Of the numbers that are compared with f64: other builds compare all, a sanitizer looks at what the products touch. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { EVERY = 31 };
-#else
-enum { EVERY = 1 };
-#endif
+enum { EVERY = MR_SANITIZED ? 31 : 1 };
 
 static const struct shape {
 	int64_t m, n, k;
