@@ -29,7 +29,7 @@
 #include "exec/feature.h"
 #include "exec/links.h"
 #include "weights/norms.h"
-#include "exec/windows.h"
+#include "exec/features/window_store.h"
 
 #define MR_STEP_RING 4096       /* step records: the caller may lag behind by this many */
 #define MR_TRACE_RING (1u << 16) /* trace records a worker keeps */

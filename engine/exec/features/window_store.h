@@ -1,6 +1,6 @@
 /*
- * windows.h - the windows of an endless plan (ir/endless.h) during a run: each is made at its first request and kept
- * until the last user has given it back.
+ * window_store.h - the windows of an endless plan (ir/endless.h) during a run: each is made at its first request and
+ * kept until the last user has given it back.
  *
  * Workers are a few micro-batches apart, and the loader is ahead of them, so two or three windows are in use; a few
  * more are kept. A window that is requested later is made again, and is the same. The loader mostly comes first, so
@@ -8,8 +8,8 @@
  *
  * Any thread; a thread that requests a window while another makes it waits for it.
  */
-#ifndef MR_EXEC_WINDOWS_H
-#define MR_EXEC_WINDOWS_H
+#ifndef MR_EXEC_FEATURES_WINDOW_STORE_H
+#define MR_EXEC_FEATURES_WINDOW_STORE_H
 
 #include "ir/plan.h"
 

@@ -1,4 +1,4 @@
-#include "exec/windows.h"
+#include "exec/features/window_store.h"
 
 #include <pthread.h>
 #include <stdbool.h>
