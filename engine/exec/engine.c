@@ -264,7 +264,7 @@ static bool drain(mr_engine *e, mr_engine_progress *progress, void *arg)
 
 static bool must_settle(const mr_engine *e)
 {
-	return (e->run->facts & MR_SETTLES || e->run->ranges) && !e->stalled && !mr_stop_raised(&e->run->stop);
+	return e->run->facts & MR_SETTLES && !e->stalled && !mr_stop_raised(&e->run->stop);
 }
 
 /* All workers from e->step to @until, at most MR_STEP_RING further. */

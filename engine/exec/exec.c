@@ -5,7 +5,6 @@
 #include "base/fault.h"
 #include "base/usdt.h"
 #include "host/clock.h"
-#include "ir/endless.h"
 #include "exec/exec_internal.h"
 
 /* --- where a worker stands --- */
@@ -15,37 +14,18 @@ static mr_cursor *cursor_of(mr_worker *w, const mr_links *links)
 	return links->train ? &w->train : &w->eval;
 }
 
-/* The list to which @c points; NULL: its window could not be made. */
+/* The list to which @c points; NULL: there is none. */
 static const mr_list *list_at(const mr_worker *w, const mr_links *links, const mr_cursor *c)
 {
-	if (!links->train || !w->run->windows)
-		return mr_plan_list(links->plan, w->id, (mr_section)c->section);
-	return w->window.plan ? mr_plan_list(w->window.plan, w->id, MR_BODY) : NULL;
+	const mr_instead *h = &w->run->hooks.instead;
+
+	return links->train && h->list ? h->list(w) : mr_plan_list(links->plan, w->id, (mr_section)c->section);
 }
 
-/* Move from the end of a window to the next one. */
-static void skip_window(mr_worker *w, mr_cursor *c)
-{
-	mr_status st;
-
-	if (!w->window.plan || c->at < mr_plan_list(w->window.plan, w->id, MR_BODY)->n)
-		return;
-	mr_windows_give_back(w->run->windows, w->window.plan);
-	w->window.plan = NULL;
-	*c = (mr_cursor){.section = MR_BODY, .n = c->n + 1, .step = c->step};
-	st = mr_windows_take(w->run->windows, c->n, &w->window.plan);
-	if (st != MR_OK)
-		mr_run_fail(w->run, st);
-}
-
-static void skip_ends(mr_worker *w, const mr_links *links, mr_cursor *c)
+static void skip_ends(const mr_worker *w, const mr_links *links, mr_cursor *c)
 {
 	const mr_plan *p = links->plan;
 
-	if (links->train && w->run->windows) {
-		skip_window(w, c);
-		return;
-	}
 	if (c->section == MR_PROLOGUE && c->at == mr_plan_list(p, w->id, MR_PROLOGUE)->n)
 		*c = (mr_cursor){.section = MR_BODY, .step = c->step};
 	if (c->section == MR_BODY && c->at && c->at == mr_plan_list(p, w->id, MR_BODY)->n)
@@ -107,11 +87,9 @@ void mr_exec_advance(mr_worker *w, mr_links *links)
 		c->at = 0;
 		return;
 	}
-	if (links->train && w->window.plan) {
-		const mr_instr *in = &mr_plan_list(w->window.plan, w->id, MR_BODY)->at[c->at];
-
-		c->step += mr_window_pauses(in);
-		w->window.n_begun += in->op == MR_OP_F;
+	if (links->train && w->run->hooks.instead.advance) {
+		w->run->hooks.instead.advance(w);
+		return;
 	}
 	c->at++;
 	if (links->train && c->section == MR_PROLOGUE && c->step < w->n_pauses && c->at == w->pause_at[c->step])
@@ -250,6 +228,7 @@ const mr_instead mr_exec_own = {
 		      [MR_OP_V] = no_way,
 		      [MR_OP_AVG] = no_way},
 	.step = mr_exec_step,
+	.apply = mr_exec_apply,
 };
 
 /* Commits of all stages before the task that is about to begin; those of a task that commits are read at its end. */

@@ -6,12 +6,7 @@
 #include "base/usdt.h"
 #include "host/clock.h"
 #include "ir/deps.h"
-#include "weights/layer_states.h"
-#include "weights/mitigated.h"
-#include "weights/predict.h"
-#include "weights/ranges.h"
 #include "weights/reduction.h"
-#include "weights/replicas.h"
 
 bool mr_exec_asks_norm(const mr_run *run, const mr_stage_weights *b, uint64_t version)
 {
@@ -84,21 +79,14 @@ mr_status mr_exec_check_next(const mr_stage_weights *b, const mr_task *t, uint64
 		       (unsigned long long)b->latest);
 }
 
-/* The last stage, with weights @b, has made @step; the last of its replicas to make it writes the record. */
-static mr_status finish_step(mr_run *run, mr_stage_weights *b, uint64_t step, double lr, double norm)
+/* The last stage, with weights @b, has made @step. */
+static mr_status finish_step(mr_run *run, const mr_stage_weights *b, uint64_t step, double lr, double norm)
 {
-	mr_run_norms *x = run->norms;
-	mr_replicas *g = run->replicas ? &run->replicas[run->n_stages - 1] : NULL;
+	const mr_instead *h = &run->hooks.instead;
 
-	if (step % b->in_step)
+	if (step % b->in_step || (h->completes && !h->completes(run, b, step, &norm)))
 		return MR_OK;
-	/* Timing decides which replica writes the record, so the norm is that of the first one: another is ahead of it
-	 * by less than x->n steps. */
-	if (g && x && b == mr_replicas_block(g, 0))
-		x->at[step % x->n] = norm;
-	if (g && !mr_replicas_ready(g, step))
-		return MR_OK;
-	return record_step(run, step / b->in_step, lr / b->rate, g && x ? x->at[step % x->n] : norm);
+	return record_step(run, step / b->in_step, lr / b->rate, norm);
 }
 
 mr_status mr_exec_publish(mr_worker *w, mr_stage_weights *b, uint16_t stage, uint64_t version, double lr, double norm)
@@ -109,28 +97,33 @@ mr_status mr_exec_publish(mr_worker *w, mr_stage_weights *b, uint16_t stage, uin
 	if (stage + 1 == run->n_stages)
 		MR_TRY(finish_step(run, b, mr_weights_step_of(b, version), lr, norm));
 	mr_usdt_commit(w->id, stage, (uint32_t)(b - run->weights) / run->n_stages, version);
-	/* From then on other replicas may overwrite it in place with their parts of an average, so an observer is
-	 * called before. */
-	if (!((run->replicas || run->has_stage_replicas) && run->c.observer))
+	if (!(run->facts & MR_OVERWRITES && run->c.observer))
 		mr_counter_raise(&b->published, w->id, (uint32_t)version);
 	return MR_OK;
 }
 
 void mr_exec_observed(mr_worker *w, const mr_task *t)
 {
-	mr_run *run = w->run;
-	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
+	mr_stage_weights *b = mr_run_weights(w->run, t->in->pipe, t->in->stage);
+	bool commits = t->in->op == MR_OP_U ? w->made : t->in->flags & MR_INSTR_UPDATE;
 
-	if (run->has_stage_replicas && t->in->op == MR_OP_U &&
-	    !run->worker[mr_plan_worker(run->c.plan, t->in->pipe, t->in->stage)].made)
-		return;
-	if ((run->replicas || run->has_stage_replicas) && (t->in->op == MR_OP_U || t->in->flags & MR_INSTR_UPDATE))
+	if (w->run->facts & MR_OVERWRITES && commits)
 		mr_counter_raise(&b->published, w->id, (uint32_t)b->latest);
 }
 
 bool mr_exec_clips_by_shard(const mr_run *run, const mr_stage_weights *b)
 {
-	return b->ranges && run->has_stage_replicas && run->c.clip > 0;
+	return b->apart && run->facts & MR_REDUCED_STEPS && run->c.clip > 0;
+}
+
+double mr_exec_lr(const mr_run *run, const mr_stage_weights *b, uint64_t version)
+{
+	uint64_t step = mr_weights_step_of(b, version);
+	double lr = mr_weights_lr(b, run->c.lr, step);
+
+	for (uint32_t i = 0; run->hooks.rate[i]; i++)
+		lr *= run->hooks.rate[i](b, step);
+	return lr;
 }
 
 double mr_exec_norm(const mr_run *run, uint64_t version)
@@ -138,42 +131,36 @@ double mr_exec_norm(const mr_run *run, uint64_t version)
 	return mr_norms_all(run->weights, run->n_stages, version) / run->c.plan->contract.need;
 }
 
-/* Do correction and step take one pass? */
-static bool in_one_pass(const mr_run *run, const mr_stage_weights *b, uint64_t version)
-{
-	return run->c.clip <= 0 && mr_mitigated_steps(b) && !mr_exec_asks_norm(run, b, version);
-}
-
 /* Does the step to @version add up the sums of the shards as it goes? */
 static bool sums_in_step(const mr_run *run, const mr_stage_weights *b, uint8_t shard, uint64_t version)
 {
-	return b->shard[shard].piece && !b->ranges && !mr_exec_asks_norm(run, b, version);
+	return b->shard[shard].piece && !b->apart && !mr_exec_asks_norm(run, b, version);
 }
 
-mr_status mr_exec_step(mr_worker *w, mr_stage_weights *b, uint8_t pipe, uint64_t version, double norm)
+mr_status mr_exec_apply(mr_worker *w, mr_stage_weights *b, uint8_t shard, uint64_t version, double lr, double scale)
+{
+	if (sums_in_step(w->run, b, shard, version))
+		return mr_reduction_step(b, shard, w->kc, &b->optim, lr, scale);
+	return mr_weights_step(b, shard, w->kc, &b->optim, lr, scale);
+}
+
+mr_status mr_exec_step(mr_worker *w, mr_stage_weights *b, uint8_t shard, uint64_t version, double norm)
 {
 	mr_run *run = w->run;
-	double scale = 1 / (double)b->sum, lr = mr_mitigated_lr(b, run->c.lr, mr_weights_step_of(b, version));
+	double scale = 1 / (double)b->sum, lr = mr_exec_lr(run, b, version);
 
 	if (run->c.clip > 0 && !isfinite(norm)) {
 		if (!run->c.skip_nonfinite)
 			return mr_fail(MR_EDIVERGED, "the gradient norm of step %llu is not finite",
 				       (unsigned long long)version);
-		mr_weights_skip(b, pipe);
+		mr_weights_skip(b, shard);
 		return MR_OK;
 	}
 	if (run->c.clip > 0)
 		scale = mr_clip_factor(norm, run->c.clip) / b->sum;
-	if (b->prediction)
-		mr_predict_before_step(b);
-	if (in_one_pass(run, b, version))
-		MR_TRY(mr_mitigated_step(b, w->kc, run->c.place->worker[w->id].n_threads, lr, scale));
-	else if (sums_in_step(run, b, pipe, version))
-		MR_TRY(mr_reduction_step(b, pipe, w->kc, &b->optim, lr, scale));
-	else
-		MR_TRY(mr_weights_step(b, pipe, w->kc, &b->optim, lr, scale));
-	if (b->prediction)
-		MR_TRY(mr_predict_after_step(b, w->kc));
+	MR_TRY_HOOKS(run, before_step, w, b);
+	MR_TRY(run->hooks.instead.apply(w, b, shard, version, lr, scale));
+	MR_TRY_HOOKS(run, after_step, w, b);
 	return MR_OK;
 }
 
@@ -209,9 +196,9 @@ mr_status mr_exec_begin_commit(mr_worker *w, const mr_task *t)
 
 	MR_TRY(mr_exec_check_next(b, t, t->version));
 	MR_TRY_HOOKS(run, complete, w, t, b);
-	if (b->layer_states && b->n_shards == 1) /* of several the reduction has */
-		mr_layer_states_fold(b);
-	if (run->c.measures && mr_run_shard(run, t->in->pipe, t->in->stage) == 0 && !b->unchanged && !b->ranges)
+	if (b->n_shards == 1) /* of several the reduction has */
+		MR_TRY_HOOKS(run, whole, w, t, b);
+	if (run->c.measures && mr_run_shard(run, t->in->pipe, t->in->stage) == 0 && !b->unchanged && !b->apart)
 		MR_TRY(mr_norms_measure(b, w->kc, b->sum));
 	return MR_OK;
 }
@@ -223,23 +210,19 @@ mr_status mr_exec_end_commit(mr_worker *w, const mr_task *t)
 	uint8_t shard = mr_run_shard(run, t->in->pipe, t->in->stage);
 	double norm;
 
-	/* with several parts the reduction has done so */
-	if (!b->unchanged && b->n_shards == 1 && !in_one_pass(run, b, t->version))
-		MR_TRY(mr_mitigated_correct(b, 0, w->kc));
+	if (!b->unchanged && b->n_shards == 1) /* likewise */
+		MR_TRY_HOOKS(run, reduced, w, t, b);
 	MR_TRY(norm_of(w, t, b, shard, &norm));
 	if (b->unchanged)
 		mr_weights_skip(b, shard);
 	else
 		MR_TRY(run->hooks.instead.step(w, b, shard, t->version, norm));
-	if (b->unchanged || !in_one_pass(run, b, t->version))
-		MR_TRY(mr_mitigated_follow(b, shard, w->kc));
-	MR_CALL_HOOKS(run, stepped, run, t, b);
+	MR_TRY_HOOKS(run, stepped, w, t, b);
 	w->made = mr_weights_last_of(&b->n_stepped, b->n_shards);
 	if (!w->made)
 		return MR_OK;
 	mr_weights_committed(b);
-	return mr_exec_publish(w, b, t->in->stage, t->version,
-			       mr_mitigated_lr(b, run->c.lr, mr_weights_step_of(b, t->version)), norm);
+	return mr_exec_publish(w, b, t->in->stage, t->version, mr_exec_lr(run, b, t->version), norm);
 }
 
 mr_status mr_exec_commit(mr_worker *w, const mr_task *t)
@@ -275,16 +258,14 @@ mr_status mr_exec_reduce(mr_worker *w, const mr_task *t)
 	if (!sums_in_step(run, b, shard, t->version))
 		MR_TRY(mr_reduction_range(b, t->in->pipe, w->kc));
 	if (b->n_shards > 1)
-		MR_TRY(mr_mitigated_correct(b, shard, w->kc));
-	if (b->ranges)
-		mr_ranges_send_total(b, shard, t->version);
+		MR_TRY_HOOKS(run, reduced, w, t, b);
 	if (asked || run->c.clip > 0)
 		MR_TRY(mr_norms_note(b, shard, w->kc));
 	if (!mr_weights_last_of(&b->reduction->n_reduced, b->n_shards))
 		return MR_OK;
-	if (b->layer_states && b->n_shards > 1)
-		mr_layer_states_fold(b);
-	if (asked || (run->has_stage_replicas && run->c.clip > 0 && !b->ranges))
+	if (b->n_shards > 1)
+		MR_TRY_HOOKS(run, whole, w, t, b);
+	if (asked || (run->facts & MR_REDUCED_STEPS && run->c.clip > 0 && !b->apart))
 		MR_TRY(mr_norms_compute(b, w->kc, t->version));
 	if (asked && run->norms->global)
 		mr_exec_take_norm(run, b, t->version);

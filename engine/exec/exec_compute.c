@@ -4,44 +4,12 @@
 #include <math.h>
 
 #include "ir/deps.h"
-#include "weights/layer_states.h"
-#include "weights/mitigated.h"
-#include "weights/predict.h"
 #include "weights/reduction.h"
-#include "weights/row_versions.h"
 
-/* The weights of an instruction that works on predicted ones (weights/predict.h). */
-static mr_status predicted(mr_worker *w, const mr_task *t, mr_stage_weights *b, uint32_t slot, const void **out)
-{
-	const mr_run *run = w->run;
-	int32_t horizon = mr_instr_horizon(t->links->plan, t->in);
-	double lr;
-
-	*out = mr_instr_takes_made(t->links->plan, t->in) ? mr_predict_kept(b, t->in->pipe, slot) : NULL;
-	if (*out)
-		return MR_OK;
-	if (horizon && t->links->plan->contract.predict == MR_PREDICT_STEPS)
-		return mr_predict_steps(b, t->in->pipe, w->kc, t->version, horizon, slot, out);
-	/* One pipe from here on: only the owner reads `latest`. */
-	lr = mr_mitigated_lr_ahead(b, run->c.lr, b->latest + 1);
-	if (horizon && t->links->plan->contract.same_version_b)
-		return mr_predict_keep(b, w->kc, &b->optim, lr, horizon, slot, out);
-	if (b->prediction->holds && t->in->op == MR_OP_F)
-		return mr_predict_held(b, w->kc, &b->optim, lr, horizon, t->version, out);
-	if (horizon)
-		return mr_predict_weights(b, w->kc, &b->optim, lr, horizon, out);
-	*out = mr_weights_at(b, 0, t->version);
-	return MR_OK;
-}
-
-/* Counts @t as a reader of its version, unless it works on predicted weights that were made or held for its F. */
+/* Counts @t as a reader of its version, unless a feature says that it reads another's. */
 static void count_read(const mr_worker *w, const mr_task *t, mr_stage_weights *b)
 {
-	const mr_prediction *x = b->prediction;
-	bool made = x && (mr_instr_takes_made(t->links->plan, t->in) ||
-			  (x->holds && t->in->op == MR_OP_F && x->held_version == t->version));
-
-	if (!t->links->train || made)
+	if (!t->links->train)
 		return;
 	for (uint32_t i = 0; w->run->hooks.reads[i]; i++)
 		if (!w->run->hooks.reads[i](w, t))
@@ -72,12 +40,7 @@ mr_status mr_exec_make_io(mr_worker *w, const mr_task *t, mr_slot *slot, mr_stag
 		.window = t->micro / run->c.plan->contract.need,
 	};
 	mr_weights_show(b, mr_run_shard(run, pipe, s), t->version, io);
-	io->old_rows = b->row_versions ? b->row_versions->of : NULL;
-	if (b->layer_states)
-		io->layer_state = mr_run_weights(run, 0, s)->layer_states->state;
 	count_read(w, t, b);
-	if (l->train && b->prediction && (b->prediction->holds || mr_instr_horizon(l->plan, t->in)))
-		MR_TRY(predicted(w, t, b, (uint32_t)(slot - t->st->slot), &io->weights));
 	MR_TRY_HOOKS(run, pass, w, t, slot, io);
 	return MR_OK;
 }
@@ -246,24 +209,24 @@ static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
 
 	MR_TRY(mr_exec_check_next(b, t, version));
 	io->sumsq = mr_exec_asks_norm(run, b, version) ? mr_norms_sumsq(b, version) : NULL;
-	io->step = mr_weights_steps(b, 0, &b->optim, mr_mitigated_lr(b, run->c.lr, mr_weights_step_of(b, version)),
-				    1 / (double)b->sum);
+	io->step = mr_weights_steps(b, 0, &b->optim, mr_exec_lr(run, b, version), 1 / (double)b->sum);
 	return MR_OK;
 }
 
-void mr_exec_count_sum(mr_worker *w, const mr_task *t)
+mr_status mr_exec_count_sum(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
 	mr_shard *shard = &b->shard[mr_run_shard(run, t->in->pipe, t->in->stage)];
 
 	if (!b->reduction || b->reduction->by_turn)
-		return; /* nothing waits for the sum, or its last W publishes it */
+		return MR_OK; /* nothing waits for the sum, or its last W publishes it */
 	shard->n_summed = (t->in->flags & MR_INSTR_FIRST_SUM ? 0 : shard->n_summed) + t->in->span;
 	if (shard->n_summed != shard->need)
-		return;
-	MR_CALL_HOOKS(run, summed, run, t, b);
+		return MR_OK;
+	MR_TRY_HOOKS(run, summed, w, t, b);
 	mr_reduction_finish(b, w->id);
+	return MR_OK;
 }
 
 static mr_status check_saved(const mr_task *t, const mr_slot *slot, uint64_t micro)
@@ -285,15 +248,13 @@ static mr_status commit_inside(mr_worker *w, const mr_task *t)
 	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
 	double norm = NAN;
 
-	if (b->layer_states)
-		mr_layer_states_fold(b);
+	MR_TRY_HOOKS(run, whole, w, t, b);
 	if (run->c.measures && !b->unchanged)
 		MR_TRY(mr_norms_measure(b, w->kc, b->sum));
 	if (mr_exec_asks_norm(run, b, b->latest + 1))
 		norm = mr_exec_take_norm(run, b, b->latest + 1);
 	mr_weights_committed(b);
-	return mr_exec_publish(w, b, t->in->stage, b->latest,
-			       mr_mitigated_lr(b, run->c.lr, mr_weights_step_of(b, b->latest)), norm);
+	return mr_exec_publish(w, b, t->in->stage, b->latest, mr_exec_lr(run, b, b->latest), norm);
 }
 
 /* The slot of @micro. The plan gives only that of the first of a span; F or R has noted the others. */
@@ -306,32 +267,13 @@ static mr_slot *find_saved(const mr_links_stage *st, uint64_t micro)
 	return &st->slot[i];
 }
 
-/* Note that a gradient whose F read @version enters the sum of @shard; @first: it is of the first micro-batch of @t. */
-static void note_read(const mr_task *t, mr_stage_weights *b, uint8_t shard, uint64_t version, bool first)
-{
-	if (b->mitigation)
-		mr_mitigated_note(b, shard, version, first && t->in->flags & MR_INSTR_FIRST_SUM);
-}
-
-/* The gradient of the micro-batch in @slot is in the sum of @t's stage, or, where any worker may take W, will be. */
-static mr_status note_seen(mr_run *run, const mr_task *t, const mr_slot *slot)
-{
-	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
-	bool by_owner = t->in->op == (run->facts & MR_ANY_WORKER ? MR_OP_I : MR_OP_W);
-
-	if (!b->layer_states || !(by_owner || t->in->op == MR_OP_B))
-		return MR_OK;
-	return mr_layer_states_note(b, mr_run_shard(run, t->in->pipe, t->in->stage), slot->micro, slot->memory);
-}
-
 mr_status mr_exec_span_io(mr_worker *w, const mr_task *t, uint32_t j, mr_slot **slot, mr_stage_io *io)
 {
 	uint16_t s = t->in->stage;
 
 	*slot = find_saved(t->st, t->micro + j);
 	MR_TRY(check_saved(t, *slot, t->micro + j));
-	note_read(t, &w->run->weights[s], 0, (*slot)->version, j == 0);
-	MR_TRY(note_seen(w->run, t, *slot));
+	MR_TRY_HOOKS(w->run, entered, w, t, *slot);
 	MR_TRY(mr_exec_make_io(w, t, *slot, io));
 	if (s + 1 < w->run->n_stages)
 		io->grad_out = mr_link_buffer(&t->st->grad, (*slot)->grad);
@@ -357,7 +299,7 @@ static mr_status span(mr_worker *w, const mr_task *t)
 	MR_TRY(mr_stage_backward_weights(run->stage[s], w->span.io, n, w->span.call));
 	for (uint32_t j = 0; j < n && !leaves_slot(w, t); j++)
 		release_slot(run, t, w->span.slot[j]);
-	mr_exec_count_sum(w, t);
+	MR_TRY(mr_exec_count_sum(w, t));
 	if (t->in->flags & MR_INSTR_UPDATE)
 		MR_TRY(commit_inside(w, t));
 	return MR_OK;
@@ -388,10 +330,7 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 	mr_stage_io io;
 
 	MR_TRY(check_saved(t, slot, t->micro));
-	if (t->in->op != MR_OP_I)
-		note_read(t, mr_run_weights(run, t->in->pipe, s), mr_run_shard(run, t->in->pipe, s), slot->version,
-			  true);
-	MR_TRY(note_seen(run, t, slot));
+	MR_TRY_HOOKS(run, entered, w, t, slot);
 	if (w->acquired.got & MR_GOT_IN)
 		slot->grad = w->acquired.in;
 	MR_TRY(mr_exec_make_io(w, t, slot, &io));
@@ -417,7 +356,7 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 		return MR_OK;
 	if (!leaves_slot(w, t))
 		release_slot(run, t, slot);
-	mr_exec_count_sum(w, t);
+	MR_TRY(mr_exec_count_sum(w, t));
 	if (t->in->flags & MR_INSTR_UPDATE)
 		MR_TRY(commit_inside(w, t));
 	return MR_OK;

@@ -50,7 +50,7 @@ mr_status mr_exec_weights(mr_worker *w, const mr_task *t) MR_MUST_USE;
 /** The call of the @j-th W of the span of @t, whose slot is *@slot. */
 mr_status mr_exec_span_io(mr_worker *w, const mr_task *t, uint32_t j, mr_slot **slot, mr_stage_io *io) MR_MUST_USE;
 /** More gradients are in the sum of their pipe; the last of a count in all pipes publishes it. */
-void mr_exec_count_sum(mr_worker *w, const mr_task *t);
+mr_status mr_exec_count_sum(mr_worker *w, const mr_task *t) MR_MUST_USE;
 
 /** AR, N and U. */
 mr_status mr_exec_reduce(mr_worker *w, const mr_task *t) MR_MUST_USE;
@@ -64,9 +64,14 @@ void mr_exec_observed(mr_worker *w, const mr_task *t);
 
 /** MR_EDIVERGED with the message about the loss of a training micro-batch that is not finite. */
 mr_status mr_exec_bad_loss(uint64_t micro, double loss, uint64_t version) MR_MUST_USE;
-/** One step of @b's @pipe to @version, clipped by @norm if the run clips. If the norm is not finite and the run skips
+/** One step of @b's @shard to @version, clipped by @norm if the run clips. If the norm is not finite and the run skips
  * such steps, the weights stay unchanged. Errors: MR_EDIVERGED. */
-mr_status mr_exec_step(mr_worker *w, mr_stage_weights *b, uint8_t pipe, uint64_t version, double norm) MR_MUST_USE;
+mr_status mr_exec_step(mr_worker *w, mr_stage_weights *b, uint8_t shard, uint64_t version, double norm) MR_MUST_USE;
+/** Its arithmetic, with rate @lr and gradients times @scale. */
+mr_status mr_exec_apply(mr_worker *w, mr_stage_weights *b, uint8_t shard, uint64_t version, double lr,
+			double scale) MR_MUST_USE;
+/** The learning rate of the commit that makes @version of @b. */
+double mr_exec_lr(const mr_run *run, const mr_stage_weights *b, uint64_t version);
 /** Whether each shard of @b computes the norm that it clips by: stage replicas whose workers share no memory. */
 bool mr_exec_clips_by_shard(const mr_run *run, const mr_stage_weights *b);
 /** Global norm of the gradient that makes @version, all of whose parts are known. */

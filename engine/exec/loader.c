@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "exec/loader_crew.h"
+#include "exec/run_plan.h"
 #include "host/backtrace.h"
 #include "host/pin.h"
-#include "ir/endless.h"
 
 /* One ring: it carries the samples of the F of one stage in one pipe, in the order of its list. */
 typedef struct feed {
@@ -18,9 +18,7 @@ typedef struct feed {
 	uint32_t *micro;        /* [n_once + n_body] of the prologue, then of the body as offsets */
 	uint32_t n_once, n_body;
 	uint64_t next;          /* place in that order */
-	const mr_plan *window;  /* of an endless plan: the window of that place, once it has been looked up */
-	uint64_t n;             /* the window's number */
-	uint32_t at;            /* place of the F of micro-batch `next` in its list, or of the search for it */
+	mr_feed_place place;    /* of `next`, where the order is not the lists' */
 } feed;
 
 /* A thread that feeds the pipes that begin on one node. */
@@ -98,7 +96,7 @@ static bool are_alike(const lane *l, const feed *a, const feed *b)
 {
 	uint32_t most = a->n_once > b->n_once ? a->n_once : b->n_once;
 
-	if (l->links->train && l->run->windows)
+	if (l->links->train && l->run->hooks.instead.sample)
 		return true; /* that of the steps */
 	if (a->n_body != b->n_body || (!a->n_body && a->n_once != b->n_once))
 		return false;
@@ -222,10 +220,16 @@ mr_status mr_loader_create(mr_run *run, mr_links *links, mr_loader **out)
 	return MR_OK;
 }
 
+static void leave_place(lane *l, feed *f)
+{
+	if (l->run->hooks.instead.leave_sample)
+		l->run->hooks.instead.leave_sample(l->run, &f->place);
+}
+
 static void destroy_lane(lane *l)
 {
 	for (uint32_t i = 0; i < l->n_feeds; i++) {
-		mr_windows_give_back(l->run->windows, l->feed[i].window);
+		leave_place(l, &l->feed[i]);
 		free(l->feed[i].micro);
 	}
 	free(l->feed);
@@ -250,8 +254,7 @@ static void seek(lane *l, uint64_t step, uint64_t end)
 		feed *f = &l->feed[i];
 		mr_links_stage *st = mr_links_at(l->links, f->pipe, 0);
 
-		mr_windows_give_back(l->run->windows, f->window);
-		f->window = NULL;
+		leave_place(l, f);
 		f->next = step ? mr_run_done(l->run, f->pipe, f->is_input ? 0 : last, true) : 0;
 		if (st->n_halves)
 			memset(st->half_of, 0, st->n_halves * sizeof(*st->half_of));
@@ -265,37 +268,14 @@ void mr_loader_seek(mr_loader *l, uint64_t step, uint64_t end)
 		seek(&l->lane[i], step, end);
 }
 
-/* The minibatch of step f->next: the F are fed in the order of the steps, which is that of the list. */
-static mr_status find_step(lane *l, feed *f, uint64_t *micro)
-{
-	uint16_t stage = f->is_input ? 0 : (uint16_t)(l->run->n_stages - 1);
-	const mr_list *list = f->window ? mr_plan_list(f->window, stage, MR_BODY) : NULL;
-	uint64_t n;
-
-	while (list && f->at < list->n &&
-	       (list->at[f->at].op != MR_OP_F || mr_instr_micro(f->window, &list->at[f->at], f->n) != f->next))
-		f->at++;
-	if (!list || f->at == list->n) {
-		const mr_plan *old = f->window;
-
-		f->window = NULL;
-		n = f->n;
-		mr_windows_give_back(l->run->windows, old);
-		MR_TRY(mr_windows_forward(l->run->windows, stage, f->next, &f->window, &n, &f->at));
-		f->n = n;
-		list = mr_plan_list(f->window, stage, MR_BODY);
-	}
-	*micro = (uint32_t)list->at[f->at].target;
-	return MR_OK;
-}
-
 static bool next_step(lane *l, feed *f, uint64_t *micro)
 {
+	uint16_t stage = f->is_input ? 0 : (uint16_t)(l->run->n_stages - 1);
 	mr_status st;
 
-	if (f->next >= l->links->plan->endless->n_steps)
+	if (f->next >= mr_run_last_step(l->links->plan))
 		return false;
-	st = find_step(l, f, micro);
+	st = l->run->hooks.instead.sample(l->run, stage, f->next, &f->place, micro);
 	if (st != MR_OK)
 		mr_run_fail(l->run, st);
 	return st == MR_OK;
@@ -304,7 +284,7 @@ static bool next_step(lane *l, feed *f, uint64_t *micro)
 /* The micro-batch at place f->next of the order; false: there is none. */
 static bool next_micro(lane *l, feed *f, uint64_t *micro)
 {
-	if (l->links->train && l->run->windows)
+	if (l->links->train && l->run->hooks.instead.sample)
 		return next_step(l, f, micro);
 	if (f->next >= f->n_once && !f->n_body)
 		return false;

@@ -11,14 +11,9 @@
 #include "ir/pause.h"
 #include "exec/eval_plan.h"
 #include "exec/exec.h"
-#include "weights/layer_states.h"
-#include "weights/mitigated.h"
-#include "weights/predict.h"
 #include "weights/reduction.h"
-#include "weights/row_versions.h"
 #include "exec/run_links.h"
 #include "exec/run_plan.h"
-#include "weights/slow_start.h"
 
 /* --- building --- */
 
@@ -27,24 +22,16 @@ static uint16_t worker_of(const mr_run *run, uint8_t pipe, uint16_t stage)
 	return mr_plan_worker(run->c.plan, pipe, stage);
 }
 
-/* Open the features of @b, stage @s, that the plan and the configuration need. */
+/* Open what @b, stage @s, needs beside its weights. */
 static mr_status open_features(mr_run *run, mr_stage_weights *b, uint16_t s)
 {
-	const mr_run_config *c = &run->c;
-	const mr_plan *steady = c->steady ? c->steady : c->plan;
-	const mr_contract *k = &c->plan->contract;
-	const mr_mitigate *m = k->flush == MR_FLUSH_NONE ? c->mitigate : NULL;
-
-	if (mr_stage_has_ar(c->plan, s))
+	if (mr_stage_has_ar(run->c.plan, s))
 		MR_TRY(mr_reduction_open(b));
-	MR_EACH_FEATURE(run, f, open)
-		MR_TRY((*f)->open(run, b, s));
-	MR_TRY(mr_layer_states_open(b));
 	if (run->norms)
 		MR_TRY(mr_norms_open(b));
-	MR_TRY(mr_predict_open(b, c->plan, s));
-	MR_TRY(mr_slow_start_open(b, m && m->slow_start ? m->slow_start : k->slow_start, c->plan, steady, s));
-	return mr_mitigated_open(b, m, mr_plan_staleness(steady, s), c->plan);
+	MR_EACH_FEATURE(run, f, open)
+		MR_TRY((*f)->open(run, b, s));
+	return MR_OK;
 }
 
 /* Elements a thread of a sum of gradients that is added up at a time: they stay in the nearest caches. */
@@ -93,10 +80,10 @@ static mr_status open_weights(mr_run *run, uint8_t pipe, uint16_t s)
 	b->optim = *c->optim;
 	b->cap = c->plan->n_versions[s];
 	b->private_weights = c->plan->contract.private_weights;
-	b->n_shards = run->replicas ? 1 : mr_plan_partial_sums(c->plan, s);
+	b->n_shards = run->diverges ? 1 : mr_plan_partial_sums(c->plan, s);
 	b->sum = mr_plan_sum(c->plan, s);
-	b->in_step = run->has_stage_replicas ? c->plan->contract.need / c->plan->stage_replicas[s] : 1;
-	b->rate = run->has_stage_replicas ? (double)c->plan->stage_replicas[s] / c->plan->stage_replicas[0] : 1;
+	b->in_step = 1;
+	b->rate = 1;
 	b->shard = run->shard + (size_t)s * run->n_pipes + pipe;
 	for (uint32_t p = 0; p < b->n_shards; p++) {
 		b->shard[p].need = mr_run_sums_of(c->plan, (uint8_t)(pipe + p), s);
@@ -105,9 +92,8 @@ static mr_status open_weights(mr_run *run, uint8_t pipe, uint16_t s)
 	}
 	MR_TRY(open_features(run, b, s));
 	mr_weights_cut(b, c->optim);
-	if (!run->replicas && !run->has_stage_replicas && !c->measures)
-		mr_row_sums_open(b);
-	MR_TRY(mr_row_versions_open(b, c->measures || run->replicas || run->has_stage_replicas ? 0 : c->samples));
+	MR_EACH_FEATURE(run, f, cut)
+		MR_TRY((*f)->cut(run, b));
 	join_sum_and_step(run, b, s);
 	return MR_OK;
 }
@@ -125,7 +111,7 @@ static mr_status create_stages(mr_run *run)
 		if (mr_plan_need(c->plan, s) == 1 && mr_plan_partial_sums(c->plan, s) == 1 &&
 		    mr_run_steps_inside(c->plan, s))
 			mr_stage_share_grads(run->stage[s]);
-		for (unsigned p = 0; p < (run->replicas ? run->n_pipes : 1u); p++)
+		for (unsigned p = 0; p < (run->diverges ? run->n_pipes : 1u); p++)
 			MR_TRY(open_weights(run, (uint8_t)p, s));
 	}
 	return MR_OK;
@@ -256,7 +242,7 @@ static mr_status create_features(mr_run *run)
 	MR_EACH_FEATURE(run, f, create)
 		MR_TRY((*f)->create(run));
 	if (every || c->clip > 0 || c->measures || k->clip || run->facts & MR_NEEDS_NORMS)
-		MR_TRY(mr_run_norms_create(every, every && k->flush != MR_FLUSH_NONE && !run->replicas,
+		MR_TRY(mr_run_norms_create(every, every && k->flush != MR_FLUSH_NONE && !run->diverges,
 					   steps > MR_STEP_RING ? steps : MR_STEP_RING, &run->norms));
 	return MR_OK;
 }
@@ -272,16 +258,16 @@ static uint32_t count_losses(const mr_run *run)
 static mr_status build(mr_run *run)
 {
 	const mr_run_config *c = &run->c;
-	size_t n_weights = c->plan->n_stages * (mr_contract_replicates(&c->plan->contract) ? c->plan->n_pipes : 1u);
+	bool diverges = mr_contract_replicates(&c->plan->contract);
+	size_t n_weights = c->plan->n_stages * (diverges ? c->plan->n_pipes : 1u);
 
 	MR_TRY(mr_run_refuse(c));
-	MR_TRY(mr_features_find(run));
+	mr_features_find(run);
 	MR_TRY(mr_eval_plan_create(c->plan, &run->eval_plan));
 	run->n_stages = c->plan->n_stages;
 	run->n_workers = c->plan->n_workers;
 	run->n_pipes = c->plan->n_pipes;
-	run->has_stage_replicas = mr_plan_has_stage_replicas(c->plan);
-	run->shares = run->n_pipes > 1 && !mr_contract_replicates(&c->plan->contract);
+	run->diverges = diverges;
 	run->stage = calloc(run->n_stages, sizeof(mr_stage *));
 	run->weights = mr_zeroed(n_weights * sizeof(mr_stage_weights));
 	run->shard = mr_zeroed((size_t)run->n_stages * run->n_pipes * sizeof(mr_shard));
@@ -323,8 +309,6 @@ static mr_status build(mr_run *run)
 	MR_TRY(mr_run_choose_homes(run));
 	run->base_bytes = mr_memory_resident_bytes();
 	run->before_bytes = mr_memory_peak_bytes();
-	if (c->plan->endless)
-		MR_TRY(mr_windows_create(c->plan, &run->windows));
 	for (uint16_t w = 0; w < run->n_workers; w++)
 		MR_TRY(create_worker(run, w));
 	mr_run_spread_states(run);
@@ -372,7 +356,6 @@ void mr_run_destroy(mr_run *run)
 	for (uint32_t i = 0; run->weights && i < mr_run_n_weights(run); i++)
 		mr_weights_fini(&run->weights[i]);
 	mr_plan_destroy(run->eval_plan);
-	mr_windows_destroy(run->windows);
 	free(run->stage);
 	free(run->weights);
 	free(run->shard);
@@ -401,19 +384,12 @@ static void init_weights(mr_run *run, uint8_t pipe, uint16_t s)
 
 	for (uint32_t i = 0; shard == 0 && i < run->c.optim->ops->n_states; i++)
 		memset(b->state[i], 0, mr_stage_size(b->stage)->state_bytes);
-	if (shard == 0 && b->prediction)
-		mr_predict_init(b);
-	if (shard == 0 && b->mitigation)
-		mr_mitigated_init(b);
-	if (shard == 0) {
-		mr_layer_states_init(b);
+	if (shard == 0)
 		b->latest = 0;
-	}
 	if (mr_weights_home(b, shard) == shard)
 		mr_weights_init(b, shard, run->c.seed);
-	if (pipe == 0)
-		MR_EACH_FEATURE(run, f, init)
-			(*f)->init(run, s);
+	MR_EACH_FEATURE(run, f, init)
+		(*f)->init(run, pipe, s);
 }
 
 mr_status mr_run_setup_worker(mr_run *run, uint16_t id)
@@ -485,13 +461,12 @@ static void reset_events(mr_run *run, mr_stage_weights *b, uint16_t s)
 	const mr_contract *k = &run->c.plan->contract;
 	const mr_waiters all = {run->parkers, run->n_workers};
 	uint16_t last = (uint16_t)(run->n_stages - 1);
-	bool barrier = k->flush == MR_FLUSH_BARRIER || run->shares || run->replicas;
-	mr_waiters published = barrier ? all : (mr_waiters){entry_of(run, last), k->tied && s == 0};
+	bool tied = run->c.plan->contract.tied, shares = run->facts & MR_SHARES_STAGES;
+	bool barrier = k->flush == MR_FLUSH_BARRIER || shares || run->diverges;
+	mr_waiters published = barrier ? all : (mr_waiters){entry_of(run, last), tied && s == 0};
 	mr_waiters finished =
-		run->shares || run->facts & MR_ANY_WORKER ? all : (mr_waiters){entry_of(run, 0), k->tied && s == last};
-	mr_waiters reduced = run->has_stage_replicas || run->facts & MR_REDUCED_STEPS
-				     ? all
-				     : (mr_waiters){entry_of(run, s), k->clip && run->shares};
+		shares || run->facts & MR_ANY_WORKER ? all : (mr_waiters){entry_of(run, 0), tied && s == last};
+	mr_waiters reduced = run->facts & MR_REDUCED_STEPS ? all : (mr_waiters){entry_of(run, s), k->clip && shares};
 
 	mr_counter_reset(&b->published, (uint32_t)b->latest, published.parker, published.n, run->parkers);
 	if (b->norms)
@@ -506,9 +481,6 @@ static void reset_weights(mr_run *run, mr_stage_weights *b, uint16_t s)
 {
 	mr_version_count_begin(&b->version_count, b->latest);
 	reset_events(run, b, s);
-	if (b->prediction)
-		mr_predict_reset(b);
-	mr_layer_states_reset(b);
 	mr_weights_no_parts(&b->n_stepped);
 	for (uint32_t i = 0; i < b->n_shards; i++) {
 		memset(b->shard[i].staleness, 0, sizeof(b->shard[i].staleness));
@@ -547,7 +519,7 @@ static mr_status reset_worker(mr_run *run, mr_worker *w)
 	w->rewinds = false;
 	MR_EACH_FEATURE(run, f, stand_worker)
 		MR_TRY((*f)->stand_worker(w, 0));
-	return run->windows ? mr_run_seek_window(run, w, 0) : MR_OK;
+	return MR_OK;
 }
 
 mr_status mr_run_reset(mr_run *run)

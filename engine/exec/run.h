@@ -29,7 +29,6 @@
 #include "exec/feature.h"
 #include "exec/links.h"
 #include "weights/norms.h"
-#include "exec/features/window_store.h"
 
 #define MR_STEP_RING 4096       /* step records: the caller may lag behind by this many */
 #define MR_TRACE_RING (1u << 16) /* trace records a worker keeps */
@@ -139,7 +138,6 @@ struct mr_worker {
 	uint8_t *scratch;
 	size_t scratch_bytes;      /* including the needs of its merged W */
 	mr_cursor train, eval;     /* its position in each; racing: in training only its pause point */
-	mr_window_place window;    /* of an endless plan: the window of `train` */
 	uint32_t *pause_at;        /* [n_pauses] places in the prologue of training after which a pause point lies */
 	uint32_t n_pauses;
 	mr_span_room span;
@@ -174,18 +172,16 @@ struct mr_run {
 	mr_hooks hooks;
 	uint16_t n_stages, n_workers;
 	uint8_t n_pipes;
-	bool shares;                 /* several pipes: a commit of a stage has parts on several workers */
-	bool has_stage_replicas;     /* these take the micro-batches in turn (ir/plan.h) */
+	bool diverges;               /* each pipe has weights of its own */
 	mr_stage **stage;            /* [n_stages] owned */
-	mr_stage_weights *weights;   /* [n_stages]; replicas: [n_pipes][n_stages] */
+	mr_stage_weights *weights;   /* [n_stages]; diverging: [n_pipes][n_stages] */
 	mr_shard *shard;             /* [n_stages][n_pipes] those of the weights */
 	mr_worker *worker;           /* [n_workers] */
 	/* Of features; NULL: the run does not have it. */
 #define MR_OF_RUN(type, name) type *name;
 #include "exec/features.def"
-	bool remote, ranges; /* some link, or some range of weights, is between workers that share no memory */
+	bool remote;                 /* some link, or some range of weights, is between workers that share no memory */
 	mr_run_norms *norms;         /* gradient norms, by which the run clips or that are requested */
-	mr_windows *windows;         /* of an endless plan; NULL: its lists are the whole plan */
 	uint64_t *claimed;           /* [place->n_memories] bytes that regions take of each node */
 	mr_parker **parkers;         /* [n_workers + 2 n_lanes]: the workers', the loaders' */
 	uint32_t n_lanes;            /* threads of a loader that feed pipes: one a node on which pipes begin */
@@ -248,8 +244,10 @@ mr_status mr_run_reset(mr_run *run) MR_MUST_USE;
  */
 mr_status mr_run_stand_at(mr_run *run, uint64_t step) MR_MUST_USE;
 
-/** Move worker @w of an endless plan to pause point @step of its windows. Errors: those of making them. */
-mr_status mr_run_seek_window(mr_run *run, mr_worker *w, uint64_t step) MR_MUST_USE;
+/** The version that F of @micro at @stage of @pipe reads, and whether it drops its activations. Errors: those of
+ * finding it. */
+mr_status mr_run_read(const mr_run *run, uint8_t pipe, uint16_t stage, uint64_t micro, uint64_t *version,
+		      bool *drops) MR_MUST_USE;
 
 /** Micro-batches whose F (or else last backward half) @stage of @pipe has done at its worker's position in training.
  * Paused. */
@@ -283,12 +281,12 @@ void mr_run_parkers_of(const mr_run *run, uint16_t stage, mr_parker *parker[UINT
 /* The weights that @stage of @pipe reads and steps; and the pipe's shard of them. */
 static inline mr_stage_weights *mr_run_weights(const mr_run *run, uint8_t pipe, uint16_t stage)
 {
-	return &run->weights[run->replicas ? mr_plan_at(run->c.plan, pipe, stage) : stage];
+	return &run->weights[run->diverges ? mr_plan_at(run->c.plan, pipe, stage) : stage];
 }
 
 static inline uint8_t mr_run_shard(const mr_run *run, uint8_t pipe, uint16_t stage)
 {
-	return run->replicas ? 0 : mr_plan_part(run->c.plan, stage, pipe);
+	return run->diverges ? 0 : mr_plan_part(run->c.plan, stage, pipe);
 }
 
 /* Is @pipe the first of its part of @stage, and so the one that has the part's memory? With stage replicas several
@@ -307,7 +305,7 @@ static inline uint64_t mr_run_version_at(const mr_run *run, uint16_t stage, uint
 /* Number of entries of run->weights: one of each stage, or one of each replica of it. */
 static inline uint32_t mr_run_n_weights(const mr_run *run)
 {
-	return run->n_stages * (run->replicas ? run->n_pipes : 1u);
+	return run->n_stages * (run->diverges ? run->n_pipes : 1u);
 }
 
 static inline uint64_t mr_doing_pack(uint8_t op, uint8_t pipe, uint16_t stage, uint64_t micro)
@@ -346,8 +344,12 @@ double mr_run_largest_gradient(const mr_run *run);
  */
 void mr_run_spread_states(mr_run *run);
 
-/** Give the weights of stages that several workers read, and tied parameters, a copy on each of their nodes. Call it
- * before laying out, when links are chosen. Errors: MR_ERESOURCE. */
+/** Have two workers memory on the same nodes? And the place of the worker of shard @i of @stage. */
+bool mr_run_together(const mr_place_worker *a, const mr_place_worker *b);
+const mr_place_worker *mr_run_place_of(const mr_run *run, uint32_t i, uint16_t stage);
+
+/** Give the weights of stages that several workers read, and what features have like them, a copy on each of their
+ * nodes. Call it before laying out, when links are chosen. Errors: MR_ERESOURCE. */
 mr_status mr_run_choose_homes(mr_run *run) MR_MUST_USE;
 
 /** Find the loader's lanes: pipes whose first workers have their memory on the same nodes share one. Errors:

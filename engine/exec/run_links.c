@@ -52,7 +52,7 @@ static mr_status refuse_remote(const mr_run *run)
 {
 	const char *why = why_shared(run);
 
-	if (!why || !(run->remote || run->ranges))
+	if (!why || !run->remote)
 		return MR_OK;
 	return mr_fail(MR_ECONFIG, "%s: this needs workers that share memory, and the chosen links share none", why);
 }
@@ -77,10 +77,6 @@ mr_status mr_run_choose_links(mr_run *run)
 		MR_TRY(choose_of_stage(run, &run->weights[i], (uint16_t)(i % run->n_stages)));
 	MR_EACH_FEATURE(run, f, choose)
 		MR_TRY((*f)->choose(run));
-	if (run->ranges && run->norms) { /* only N has a whole gradient */
-		run->norms->every = 0;
-		run->norms->global = false;
-	}
 	return refuse_remote(run);
 }
 

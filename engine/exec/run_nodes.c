@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "weights/tied_links.h"
-#include "weights/tied_sum.h"
 
 /* Is @w on one node, and the region of @owner on another one? A region that had no room there stays where it is. */
 static bool elsewhere(const mr_place_worker *w, const mr_worker *owner)
@@ -34,54 +32,35 @@ static void spread(mr_run *run, uint8_t pipe, uint16_t s)
 
 void mr_run_spread_states(mr_run *run)
 {
-	for (unsigned p = 1; run->shares && p < run->n_pipes; p++)
+	for (unsigned p = 1; run->facts & MR_SHARES_STAGES && p < run->n_pipes; p++)
 		for (uint16_t s = 0; s < run->n_stages; s++)
 			if (mr_run_leads(run, (uint8_t)p, s))
 				spread(run, (uint8_t)p, s);
 }
 
-/* Have two workers memory on the same nodes? */
-static bool together(const mr_place_worker *a, const mr_place_worker *b)
+bool mr_run_together(const mr_place_worker *a, const mr_place_worker *b)
 {
 	return a->memory.n == b->memory.n && !memcmp(a->memory.os, b->memory.os, a->memory.n * sizeof(*a->memory.os));
 }
 
-/* The worker of shard @i of stage @s. */
-static const mr_place_worker *place_of(const mr_run *run, uint32_t i, uint16_t s)
+const mr_place_worker *mr_run_place_of(const mr_run *run, uint32_t i, uint16_t s)
 {
 	return &run->c.place->worker[mr_plan_worker(run->c.plan, (uint8_t)i, s)];
 }
 
-/* Where the workers of the last stage read the tied parameters, which the first one stores. */
-static mr_status choose_tied_homes(mr_run *run)
-{
-	uint16_t last = (uint16_t)(run->n_stages - 1);
-	mr_stage_weights *b = &run->weights[0];
-
-	if (!run->c.plan->contract.tied || !last || run->replicas || b->one_copy)
-		return MR_OK;
-	for (uint32_t j = 0; j < b->tied->user->n_shards; j++) {
-		const mr_place_worker *user = place_of(run, j, last);
-		uint32_t home = j < b->n_shards && together(place_of(run, j, 0), user) ? j : 0;
-
-		while (home < b->n_shards && !together(place_of(run, b->shard[home].home, 0), user))
-			home++;
-		MR_TRY(mr_tied_links_place(b, j, home, &user->memory));
-	}
-	return MR_OK;
-}
-
 mr_status mr_run_choose_homes(mr_run *run)
 {
-	for (uint16_t s = 0; run->shares && s < run->n_stages; s++) {
+	for (uint16_t s = 0; run->facts & MR_SHARES_STAGES && s < run->n_stages; s++) {
 		mr_stage_weights *b = &run->weights[s];
 
 		for (uint32_t i = 1; mr_weights_may_copy(b) && i < b->n_shards; i++)
 			while (b->shard[i].home < i &&
-			       !together(place_of(run, i, s), place_of(run, b->shard[i].home, s)))
+			       !mr_run_together(mr_run_place_of(run, i, s), mr_run_place_of(run, b->shard[i].home, s)))
 				b->shard[i].home++;
 	}
-	return choose_tied_homes(run);
+	MR_EACH_FEATURE(run, f, choose_homes)
+		MR_TRY((*f)->choose_homes(run));
+	return MR_OK;
 }
 
 static const mr_place_worker *first_worker(const mr_run *run, unsigned pipe)
@@ -97,7 +76,7 @@ mr_status mr_run_choose_lanes(mr_run *run)
 	for (unsigned p = 0; p < run->n_pipes; p++) {
 		unsigned first = 0;
 
-		while (first < p && !together(first_worker(run, first), first_worker(run, p)))
+		while (first < p && !mr_run_together(first_worker(run, first), first_worker(run, p)))
 			first++;
 		run->lane_of[p] = first < p ? run->lane_of[first] : (uint8_t)run->n_lanes++;
 	}

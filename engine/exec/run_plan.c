@@ -35,21 +35,20 @@ bool mr_run_steps_inside(const mr_plan *p, uint16_t s)
 
 mr_status mr_run_refuse_inside(const mr_run_config *c)
 {
+	const mr_feature *feature[MR_N_FEATURES + 1];
+
 	if (c->clip > 0)
 		return mr_fail(
 			MR_ECONFIG,
 			"the plan steps inside its backward passes, and clipping needs the whole gradient first");
-	if (mr_graph_ties(c->graph))
-		return mr_fail(MR_ECONFIG, "the plan steps inside its backward passes, and the model has tied "
-					   "parameters, whose gradients are summed first");
 	if (!mr_optim_elementwise(c->optim))
 		return mr_fail(MR_ECONFIG,
 			       "the plan steps inside its backward passes, and %s needs whole gradients first",
 			       c->optim->ops->name);
-	if (c->mitigate && mr_mitigate_corrects(c->mitigate))
-		return mr_fail(MR_ECONFIG,
-			       "the plan steps inside its backward passes, and %s corrects the whole gradient first",
-			       c->mitigate->ops->name);
+	mr_features_of(c, feature);
+	for (const mr_feature **f = feature; *f; f++)
+		if ((*f)->refuse_inside)
+			MR_TRY((*f)->refuse_inside(c));
 	return MR_OK;
 }
 
@@ -90,6 +89,7 @@ static mr_status refuse_sums(const mr_plan *p, uint16_t w)
 
 mr_status mr_run_refuse(const mr_run_config *c)
 {
+	const mr_feature *feature[MR_N_FEATURES + 1];
 	const mr_plan *p = c->plan;
 	bool block = p->contract.coverage == MR_COVER_BLOCK; /* stops only at its end */
 
@@ -110,16 +110,6 @@ mr_status mr_run_refuse(const mr_run_config *c)
 			for (uint32_t i = 0; i < mr_plan_list(p, w, (mr_section)sec)->n; i++)
 				MR_TRY(refuse_instr(c, w, mr_plan_list(p, w, (mr_section)sec), i));
 	}
-	if (p->contract.predict == MR_PREDICT_AHEAD && c->optim->ops->along == MR_ALONG_NOTHING)
-		return mr_fail(MR_ECONFIG,
-			       "the plan predicts weights along the optimizer's direction, and %s keeps none: take "
-			       "momentum, ema, adam or adamw",
-			       c->optim->ops->name);
-	if (c->mitigate && mr_mitigate_corrects(c->mitigate) && p->contract.flush == MR_FLUSH_NONE &&
-	    !p->contract.keep_read)
-		return mr_fail(MR_ECONFIG,
-			       "%s looks at the weights that F read, and the plan does not keep them until the commit",
-			       c->mitigate->ops->name);
 	if (!block && !mr_plan_repeats(p))
 		MR_TRY(mr_plan_check_pauses(p));
 	else if (!block && p->commits != 1 && !mr_contract_replicates(&p->contract) && !mr_plan_drains(p))
@@ -127,6 +117,10 @@ mr_status mr_run_refuse(const mr_run_config *c)
 			       p->commits);
 	if (p->contract.flush == MR_FLUSH_NONE && mr_run_has_split(p)) /* a pause may lie between: stand.c */
 		return mr_fail(MR_ECONFIG, "the engine carries out I and W apart only in plans that flush");
+	mr_features_of(c, feature);
+	for (const mr_feature **f = feature; *f; f++)
+		if ((*f)->refuse)
+			MR_TRY((*f)->refuse(c));
 	return MR_OK;
 }
 

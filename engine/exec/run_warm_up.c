@@ -1,6 +1,5 @@
 /* run_warm_up.c - the passes on zeros before the first step (mr_run_warm_up). */
 #include "exec/run_plan.h"
-#include "weights/tied_links.h"
 
 /*
  * Carries out the backward of the first, a middle and the last micro-batch of a sum, as far as the plan has them: they
@@ -65,7 +64,6 @@ static mr_status warm_up_stage(mr_run *run, uint16_t id, uint8_t pipe, uint16_t 
 		.grad_in = s ? mr_link_out(&st[-1].grad, 0) : NULL,
 		.slot = st->slot[0].memory,
 		.scratch = run->worker[id].scratch,
-		.tied_weights = mr_tied_links_weights(mr_run_weights(run, pipe, 0), mr_run_shard(run, pipe, 0), 0),
 		.target = last ? mr_link_buffer(&st->target, 0) : NULL,
 		.loss = &loss,
 		.samples = run->c.samples,
@@ -74,6 +72,8 @@ static mr_status warm_up_stage(mr_run *run, uint16_t id, uint8_t pipe, uint16_t 
 	};
 
 	mr_weights_show(mr_run_weights(run, pipe, s), mr_run_shard(run, pipe, s), 0, &io);
+	MR_EACH_FEATURE(run, f, warm_up)
+		(*f)->warm_up(run, pipe, s, &io);
 	MR_TRY(mr_stage_forward(run->stage[s], &io));
 	return idle ? MR_OK : warm_up_backward(run, pipe, s, &io);
 }

@@ -8,7 +8,6 @@
  */
 #include <assert.h>
 
-#include "weights/predict.h"
 #include "exec/run.h"
 
 /* The cursor of worker @w at pause point @step > 0. */
@@ -24,15 +23,6 @@ static mr_cursor cursor_at(const mr_run *run, uint16_t w, uint64_t step)
 	return c.at < mr_plan_list(run->c.plan, w, MR_PROLOGUE)->n ? c : (mr_cursor){.section = MR_BODY, .step = step};
 }
 
-mr_status mr_run_seek_window(mr_run *run, mr_worker *w, uint64_t step)
-{
-	mr_windows_give_back(run->windows, w->window.plan);
-	w->window.plan = NULL;
-	w->train = (mr_cursor){.section = MR_BODY, .step = step};
-	MR_TRY(mr_windows_seek(run->windows, w->id, step, &w->train.n, &w->window.plan, &w->train.at));
-	return mr_windows_begun(run->windows, w->id, step, &w->window.n_begun);
-}
-
 uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t s, bool forward)
 {
 	const mr_plan *p = run->c.plan;
@@ -42,8 +32,6 @@ uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t s, bool forward)
 
 	if (run->hooks.instead.done)
 		return run->hooks.instead.done(run, pipe, s, forward);
-	if (run->windows)
-		return forward ? run->worker[w].window.n_begun : c->step;
 	for (int sec = MR_PROLOGUE; sec <= MR_BODY; sec++) {
 		const mr_list *l = mr_plan_list(p, w, (mr_section)sec);
 
@@ -78,24 +66,16 @@ static const mr_instr *forward_of(const mr_plan *p, uint8_t pipe, uint16_t s, ui
 	return NULL;
 }
 
-/* The version that F of @m read, and whether it dropped its activations. */
-static mr_status look_up(const mr_run *run, uint8_t pipe, uint16_t s, uint64_t m, uint64_t *read, bool *drops)
+mr_status mr_run_read(const mr_run *run, uint8_t pipe, uint16_t s, uint64_t m, uint64_t *version, bool *drops)
 {
-	const mr_plan *window;
 	const mr_instr *in;
 	uint64_t n = 0;
-	uint32_t at;
 
-	if (!run->windows) {
-		in = forward_of(run->c.plan, pipe, s, m, &n);
-		*read = mr_instr_read(run->c.plan, in, n);
-		*drops = in->flags & MR_INSTR_DROP;
-		return MR_OK;
-	}
-	MR_TRY(mr_windows_forward(run->windows, s, m, &window, &n, &at));
-	*read = mr_instr_read(window, &mr_plan_list(window, s, MR_BODY)->at[at], n);
-	*drops = false;
-	mr_windows_give_back(run->windows, window);
+	if (run->hooks.instead.read)
+		return run->hooks.instead.read(run, pipe, s, m, version, drops);
+	in = forward_of(run->c.plan, pipe, s, m, &n);
+	*version = mr_instr_read(run->c.plan, in, n);
+	*drops = in->flags & MR_INSTR_DROP;
 	return MR_OK;
 }
 
@@ -115,7 +95,7 @@ static mr_status take_slots(mr_run *run, uint8_t pipe, uint16_t s, uint64_t f, u
 		uint32_t buffer = s ? (uint32_t)(k % p->n_fwd[at]) : (uint32_t)(k - b);
 		bool drops;
 
-		MR_TRY(look_up(run, pipe, s, m, &read, &drops));
+		MR_TRY(mr_run_read(run, pipe, s, m, &read, &drops));
 		mr_link_hold(&st->in, buffer);
 		if (drops) {
 			st->kept_in[m % st->n_kept] = buffer;
@@ -135,15 +115,12 @@ static mr_status take_flow(mr_run *run, uint8_t pipe, uint16_t s)
 {
 	const mr_plan *p = run->c.plan;
 	mr_links_stage *st = mr_links_at(&run->train, pipe, s);
-	uint64_t f = mr_run_done(run, pipe, s, true), b = mr_run_done(run, pipe, s, false), at = 0;
+	uint64_t f = mr_run_done(run, pipe, s, true), b = mr_run_done(run, pipe, s, false);
 	size_t place = mr_plan_at(p, pipe, s);
 
 	MR_TRY(take_slots(run, pipe, s, f, b));
-	if (run->weights[s].prediction && run->weights[s].prediction->holds && f) {
-		const mr_instr *in = forward_of(p, pipe, s, f - 1, &at);
-
-		run->weights[s].prediction->held_version = mr_instr_read(p, in, at);
-	}
+	MR_EACH_FEATURE(run, x, stand_stage)
+		MR_TRY((*x)->stand_stage(run, pipe, s));
 	for (uint64_t k = f; s > 0 && k < mr_run_done(run, pipe, (uint16_t)(s - 1), true); k++)
 		mr_link_restore(&st->in, (uint32_t)(k % p->n_fwd[place]));
 	for (uint64_t k = b; s + 1 < run->n_stages && k < mr_run_done(run, pipe, (uint16_t)(s + 1), false); k++)
@@ -157,9 +134,7 @@ mr_status mr_run_stand_at(mr_run *run, uint64_t n)
 
 	run->resumed = n > 0;
 	for (uint16_t w = 0; w < run->n_workers; w++) {
-		if (run->windows)
-			MR_TRY(mr_run_seek_window(run, &run->worker[w], n));
-		else if (n > 0)
+		if (n > 0)
 			run->worker[w].train = cursor_at(run, w, n);
 		MR_EACH_FEATURE(run, f, stand_worker)
 			MR_TRY((*f)->stand_worker(&run->worker[w], n));

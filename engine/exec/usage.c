@@ -3,8 +3,6 @@
 #include <stdlib.h>
 
 #include "ir/liveness.h"
-#include "weights/predict.h"
-#include "weights/row_versions.h"
 
 /* The storage of a stage in one pipe, in numbers. */
 typedef struct numbers {
@@ -17,16 +15,13 @@ static mr_usage usage_of(const mr_run *run, uint8_t pipe, uint16_t s, const numb
 	const mr_links_stage *st = mr_links_at(&run->train, pipe, s);
 	uint8_t shard = mr_run_shard(run, pipe, s);
 	bool has_weights = (mr_run_leads(run, pipe, s) && mr_weights_home(b, shard) == shard) || b->private_weights;
-	uint32_t shared = run->replicas && pipe == 0 ? mr_average_copies(&run->c.plan->contract.average) : 0;
 
 	return (mr_usage){
 		.versions = n->versions,
-		.buffers = n->buffers + shared,
+		.buffers = n->buffers,
 		.slots = n->slots,
 		.boundaries = n->in + n->grad,
-		.weight_bytes = has_weights ? mr_weights_version_bytes(b, n->buffers) +
-						      shared * (uint64_t)mr_stage_size(run->stage[s])->weight_bytes
-					    : 0,
+		.weight_bytes = has_weights ? mr_weights_version_bytes(b, n->buffers) : 0,
 		.activation_bytes = n->slots * (uint64_t)st->slot_bytes,
 		.boundary_bytes = n->in * (uint64_t)st->in.bytes + n->grad * (uint64_t)st->grad.bytes,
 	};
@@ -43,14 +38,17 @@ mr_status mr_usage_predict(const mr_run *run, mr_usage *out)
 			const mr_links_stage *ls = mr_links_at(&run->train, (uint8_t)p, s);
 			const mr_stage_weights *b = mr_run_weights(run, (uint8_t)p, s);
 			numbers n = {
-				.versions = run->windows ? b->cap
-							 : live[s], /* one window does not stand for all */
-				.buffers = b->cap + mr_predict_buffers(b),
+				/* the lists of an endless plan do not stand for all */
+				.versions = run->c.plan->endless ? b->cap : live[s],
+				.buffers = b->cap,
 				.slots = ls->n_slots,
 				.in = s ? ls->in.n : 0,
 				.grad = ls->grad.n,
 			};
+			uint32_t used = 0;
 
+			MR_EACH_FEATURE(run, f, count_buffers)
+				(*f)->count_buffers(run, (uint8_t)p, s, &n.buffers, &used);
 			out[mr_plan_at(run->c.plan, (uint8_t)p, s)] = usage_of(run, (uint8_t)p, s, &n);
 		}
 	free(live);
@@ -65,12 +63,15 @@ void mr_usage_count(const mr_run *run, mr_usage *out)
 			const mr_stage_weights *b = mr_run_weights(run, (uint8_t)p, s);
 			numbers n = {
 				.versions = b->version_count.live,
-				.buffers = b->version_count.n_buffers + mr_predict_buffers_used(b),
+				.buffers = b->version_count.n_buffers,
 				.slots = ls->most_taken,
 				.in = s ? ls->in.n_used : 0,
 				.grad = ls->grad.n_used,
 			};
+			uint32_t planned = 0;
 
+			MR_EACH_FEATURE(run, f, count_buffers)
+				(*f)->count_buffers(run, (uint8_t)p, s, &planned, &n.buffers);
 			out[mr_plan_at(run->c.plan, (uint8_t)p, s)] = usage_of(run, (uint8_t)p, s, &n);
 		}
 }

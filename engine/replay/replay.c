@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
+#include "exec/features/window_store.h"
 #include "host/group.h"
 #include "ir/endless.h"
 #include "replay/replay_internal.h"
@@ -114,7 +115,7 @@ uint64_t mr_replay_nearest_pause(const mr_replay *r)
 		const mr_worker *w = &r->run->worker[i];
 		const mr_cursor *c = &w->train;
 		uint32_t from = c->section == MR_PROLOGUE && c->step ? w->pause_at[c->step - 1] : 0;
-		const mr_plan *window = w->window.plan;
+		const mr_plan *window = w->window ? w->window->plan : NULL;
 		bool begun = window ? c->at && !mr_window_pauses(&mr_plan_list(window, w->id, MR_BODY)->at[c->at - 1])
 				    : c->at > from;
 		uint64_t n = c->step + begun;

@@ -33,10 +33,7 @@ mr_status mr_layer_states_open(mr_stage_weights *b)
 
 void mr_layer_states_close(mr_stage_weights *b)
 {
-	if (b->layer_states)
-		free(b->layer_states->list);
-	free(b->layer_states);
-	b->layer_states = NULL;
+	free(b->layer_states->list);
 }
 
 void mr_layer_states_layout(mr_stage_weights *b, mr_arena *a, uint8_t shard)

@@ -23,17 +23,11 @@ mr_status mr_mitigated_open(mr_stage_weights *b, const mr_mitigate *m, uint32_t 
 	return MR_OK;
 }
 
-void mr_mitigated_close(mr_stage_weights *b)
-{
-	free(b->mitigation);
-	b->mitigation = NULL;
-}
-
-void mr_mitigated_layout(mr_stage_weights *b, mr_arena *a)
+void mr_mitigated_layout(mr_stage_weights *b, mr_arena *a, uint8_t shard)
 {
 	mr_mitigation *x = b->mitigation;
 
-	if (x->mitigate->keeps_state)
+	if (shard == 0 && x->mitigate->keeps_state)
 		x->state = mr_arena_take(a, mr_stage_size(b->stage)->state_bytes, MR_CACHE_LINE);
 }
 
@@ -72,9 +66,9 @@ static bool has_rate(const mr_stage_weights *b)
 	return b->mitigation && b->mitigation->mitigate->ops->rate;
 }
 
-double mr_mitigated_lr(const mr_stage_weights *b, const mr_lr *lr, uint64_t version)
+double mr_mitigated_rate(const mr_stage_weights *b, uint64_t version)
 {
-	return mr_weights_lr(b, lr, version) * (has_rate(b) ? rate(b, version - 1 - oldest_of(b)) : 1);
+	return has_rate(b) ? rate(b, version - 1 - oldest_of(b)) : 1;
 }
 
 double mr_mitigated_lr_ahead(const mr_stage_weights *b, const mr_lr *lr, uint64_t version)

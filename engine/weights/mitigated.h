@@ -40,10 +40,9 @@ struct mr_mitigation {
  * m may change b->optim. Before mr_weights_layout. Errors: MR_ERESOURCE.
  */
 mr_status mr_mitigated_open(mr_stage_weights *b, const mr_mitigate *m, uint32_t age, const mr_plan *plan) MR_MUST_USE;
-void mr_mitigated_close(mr_stage_weights *b);
 
 /** Take the memory of the mitigation's state (or measure it). */
-void mr_mitigated_layout(mr_stage_weights *b, mr_arena *a);
+void mr_mitigated_layout(mr_stage_weights *b, mr_arena *a, uint8_t shard);
 
 /** Version 0: the state is 0. */
 void mr_mitigated_init(mr_stage_weights *b);
@@ -51,8 +50,8 @@ void mr_mitigated_init(mr_stage_weights *b);
 /** A gradient enters the sum of @shard; its F has read @version. @first: it begins the sum. */
 void mr_mitigated_note(mr_stage_weights *b, uint8_t shard, uint64_t version, bool first);
 
-/** The learning rate of commit @version (from 1), whose gradients have been noted. */
-double mr_mitigated_lr(const mr_stage_weights *b, const mr_lr *lr, uint64_t version);
+/** What the learning rate of commit @version (from 1), whose gradients have been noted, is multiplied by. */
+double mr_mitigated_rate(const mr_stage_weights *b, uint64_t version);
 
 /** The rate of commits to come, by their steady age: for predictions. */
 double mr_mitigated_lr_ahead(const mr_stage_weights *b, const mr_lr *lr, uint64_t version);

@@ -63,7 +63,7 @@ void mr_norms_layout(mr_stage_weights *b, mr_arena *a)
 	for (uint32_t p = first; p < end; p++)
 		n += n_blocks(b, p);
 	b->norms->sumsq = mr_arena_take(a, 2 * (end - first) * sizeof(double), MR_CACHE_LINE);
-	if (b->reduction && b->n_shards > 1 && !b->joint && !b->ranges)
+	if (b->reduction && b->n_shards > 1 && !b->joint && !b->apart)
 		b->norms->block = mr_arena_take(a, (size_t)n * sizeof(double), MR_CACHE_LINE);
 }
 

@@ -42,17 +42,13 @@ mr_status mr_predict_open(mr_stage_weights *b, const mr_plan *plan, uint16_t s)
 	return MR_OK;
 }
 
-void mr_predict_close(mr_stage_weights *b)
-{
-	free(b->prediction);
-	b->prediction = NULL;
-}
-
-void mr_predict_layout(mr_stage_weights *b, mr_arena *a)
+void mr_predict_layout(mr_stage_weights *b, mr_arena *a, uint8_t shard)
 {
 	size_t bytes = mr_stage_size(b->stage)->weight_bytes, state = mr_stage_size(b->stage)->state_bytes;
 	mr_prediction *x = b->prediction;
 
+	if (shard)
+		return;
 	x->weights = x->n_buffers ? mr_arena_take(a, bytes * x->n_buffers, MR_CACHE_LINE) : NULL;
 	x->held = x->holds ? mr_arena_take(a, bytes, MR_CACHE_LINE) : NULL;
 	x->delta = x->delta_keep > 0 ? mr_arena_take(a, state, MR_CACHE_LINE) : NULL;

@@ -46,10 +46,9 @@ struct mr_prediction {
 
 /** Give @b its prediction, where stage @s of @plan has one. Before mr_weights_layout. Errors: MR_ERESOURCE. */
 mr_status mr_predict_open(mr_stage_weights *b, const mr_plan *plan, uint16_t s) MR_MUST_USE;
-void mr_predict_close(mr_stage_weights *b);
 
 /** Take the memory of the predicted weights and of delta (or measure it). */
-void mr_predict_layout(mr_stage_weights *b, mr_arena *a);
+void mr_predict_layout(mr_stage_weights *b, mr_arena *a, uint8_t shard);
 
 /** Start at version 0, before any step. */
 void mr_predict_init(mr_stage_weights *b);

@@ -68,7 +68,7 @@ static mr_status create(mr_stage_weights *b, uint32_t n_whole)
 	r->n_sums = calloc(n, sizeof(*r->n_sums));
 	if (!r->gradients || !r->weights || !r->totals || !r->of_gradients || !r->of_weights || !r->n_sums)
 		return mr_fail(MR_ERESOURCE, "no memory for the ranges of %u shards", n);
-	b->private_weights = true;
+	b->private_weights = b->apart = true;
 	for (uint32_t i = 0; i < n; i++)
 		find_spans(b, r, i);
 	return MR_OK;
@@ -149,8 +149,6 @@ void mr_ranges_close(mr_stage_weights *b)
 {
 	mr_ranges *r = b->ranges;
 
-	if (!r)
-		return;
 	for (uint32_t i = 0; r->gradients && i < r->n * r->n; i++) {
 		mr_channel_close(&r->gradients[i].channel);
 		free(r->gradients[i].copy);
@@ -165,8 +163,6 @@ void mr_ranges_close(mr_stage_weights *b)
 	free(r->of_gradients);
 	free(r->of_weights);
 	free(r->n_sums);
-	free(r);
-	b->ranges = NULL;
 }
 
 void mr_range_reset(mr_range *range, uint64_t arrived, mr_parker *receiver)

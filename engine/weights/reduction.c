@@ -102,7 +102,7 @@ mr_status mr_reduction_range(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc)
 	for (uint32_t p = begin; p < end; p++) {
 		if (!mr_weights_part(b, pipe, p, &first, &n))
 			continue;
-		if (b->ranges)
+		if (b->apart)
 			MR_TRY(mr_ranges_sum(b, pipe, kc, mr_stage_grad_at(b->stage, p) + (size_t)first * bytes, n));
 		else
 			MR_TRY(add_shards(b, kc, mr_stage_grad_at(b->stage, p) + (size_t)first * bytes, n,

@@ -8,7 +8,7 @@
 static bool suits(const mr_stage_weights *b)
 {
 	return mr_stage_size(b->stage)->table_bytes && b->n_shards == 1 && !b->private_weights && !b->whole_sums &&
-	       !b->replicas && !b->ranges && !b->reduction;
+	       !b->replicas && !b->apart && !b->reduction;
 }
 
 void mr_row_sums_open(mr_stage_weights *b)
@@ -57,19 +57,17 @@ mr_status mr_row_versions_open(mr_stage_weights *b, int64_t samples)
 
 void mr_row_versions_close(mr_stage_weights *b)
 {
-	if (!b->row_versions)
-		return;
 	free(b->row_versions->of);
 	free(b->row_versions->table);
-	free(b->row_versions);
-	b->row_versions = NULL;
 }
 
-void mr_row_versions_layout(mr_stage_weights *b, mr_arena *a)
+void mr_row_versions_layout(mr_stage_weights *b, mr_arena *a, uint8_t shard)
 {
 	mr_row_versions *v = b->row_versions;
 	size_t before;
 
+	if (shard)
+		return;
 	v->block = mr_arena_take(a, 0, MR_CACHE_LINE);
 	before = a->used;
 	for (uint32_t i = 0; i < v->n_tables; i++)

@@ -35,12 +35,9 @@ void mr_row_sums_open(mr_stage_weights *b);
 
 /* The functions below need b->row_versions. */
 
-void mr_row_versions_layout(mr_stage_weights *b, mr_arena *a);
+void mr_row_versions_layout(mr_stage_weights *b, mr_arena *a, uint8_t shard);
 
 /** Forget all old versions. */
 void mr_row_versions_init(mr_stage_weights *b);
-
-/** Bytes of @n buffers of versions of @b, and of what stands for the tables' (also without row versions). */
-uint64_t mr_weights_version_bytes(const mr_stage_weights *b, uint64_t n);
 
 #endif

@@ -16,12 +16,6 @@ mr_status mr_slow_start_open(mr_stage_weights *b, uint32_t n, const mr_plan *pla
 	return MR_OK;
 }
 
-void mr_slow_start_close(mr_stage_weights *b)
-{
-	free(b->slow_start);
-	b->slow_start = NULL;
-}
-
 double mr_slow_start_rate(const mr_slow_start *x, double full, uint64_t version)
 {
 	uint64_t before = version - 1 - x->sync_steps; /* commits made by then, behind the synchronous ones */

@@ -24,7 +24,6 @@ struct mr_slow_start {
  */
 mr_status mr_slow_start_open(mr_stage_weights *b, uint32_t n, const mr_plan *plan, const mr_plan *steady,
 			     uint16_t s) MR_MUST_USE;
-void mr_slow_start_close(mr_stage_weights *b);
 
 /** The rate of commit @version (from 1) where @full is the full one. */
 double mr_slow_start_rate(const mr_slow_start *x, double full, uint64_t version);

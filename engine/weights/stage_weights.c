@@ -1,6 +1,7 @@
 #include "weights/stage_weights.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/size.h"
@@ -8,6 +9,7 @@
 #include "weights/mitigated.h"
 #include "weights/norms.h"
 #include "weights/predict.h"
+#include "weights/ranges.h"
 #include "weights/reduction.h"
 #include "weights/replicas.h"
 #include "weights/row_versions.h"
@@ -94,13 +96,16 @@ void mr_weights_cut(mr_stage_weights *b, const mr_optim *o)
 	}
 }
 
-/* Lay out the features that all shards share. */
-static void layout_features(mr_stage_weights *b, mr_arena *a)
+static void layout_features(mr_stage_weights *b, mr_arena *a, uint8_t shard)
 {
-	if (b->prediction)
-		mr_predict_layout(b, a);
-	if (b->mitigation)
-		mr_mitigated_layout(b, a);
+#define MR_OF_STAGE(type, name, layout, close)                                                                         \
+	{                                                                                                              \
+		void (*const take)(mr_stage_weights *, mr_arena *, uint8_t) = layout;                                  \
+                                                                                                                       \
+		if (b->name && take)                                                                                   \
+			take(b, a, shard);                                                                             \
+	}
+#include "weights/features.def"
 }
 
 void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe, const mr_optim *o)
@@ -114,15 +119,11 @@ void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe, const mr_
 		s->version = mr_arena_take(
 			a, mr_stagger(mr_weights_stride_of(b, pipe) * b->cap + (b->row_versions ? z->table_bytes : 0)),
 			MR_CACHE_LINE);
-	if (pipe == 0 && b->row_versions)
-		mr_row_versions_layout(b, a);
 	s->grads = mr_arena_take(a, z->grad_bytes, MR_CACHE_LINE);
 	for (uint32_t i = 0; pipe == 0 && i < o->ops->n_states; i++)
 		b->state[i] = mr_arena_take(a, mr_stagger(z->state_bytes), MR_CACHE_LINE);
 	if (pipe == 0 && z->rest_bytes)
 		b->rest = mr_arena_take(a, mr_stagger(z->rest_bytes), MR_CACHE_LINE);
-	if (b->validation)
-		mr_validation_layout(b, a, o->ops->n_states);
 	s->work = mr_arena_take(a, mr_weights_shard_work_bytes(b, pipe, o), MR_CACHE_LINE);
 	if (pipe == 0)
 		mr_version_count_layout(&b->version_count, a, b->cap);
@@ -131,24 +132,23 @@ void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe, const mr_
 	s->step = mr_arena_take(a, (end - first) * sizeof(mr_step), MR_CACHE_LINE);
 	if (b->joint)
 		mr_reduction_layout(b, a, pipe);
-	if (b->layer_states)
-		mr_layer_states_layout(b, a, pipe);
-	if (pipe == 0)
-		layout_features(b, a);
+	layout_features(b, a, pipe);
 }
 
 void mr_weights_fini(mr_stage_weights *b)
 {
 	mr_reduction_close(b);
-	mr_steal_queue_close_sum(b);
-	mr_tied_sum_close(b);
 	mr_norms_close(b);
-	mr_validation_close(b);
-	mr_predict_close(b);
-	mr_slow_start_close(b);
-	mr_mitigated_close(b);
-	mr_layer_states_close(b);
-	mr_row_versions_close(b);
+#define MR_OF_STAGE(type, name, layout, close)                                                                         \
+	{                                                                                                              \
+		void (*const part)(mr_stage_weights *) = close;                                                        \
+                                                                                                                       \
+		if (b->name && part)                                                                                   \
+			part(b);                                                                                       \
+		free(b->name);                                                                                         \
+		b->name = NULL;                                                                                        \
+	}
+#include "weights/features.def"
 }
 
 void mr_weights_join(mr_stage_weights *b)
@@ -171,14 +171,14 @@ static uint32_t first_part(const mr_stage_weights *b)
 
 void *mr_weights_total(const mr_stage_weights *b)
 {
-	if (b->ranges)
+	if (b->apart)
 		return b->shard[0].grads;
 	return b->shard[first_part(b)].grads;
 }
 
 void *mr_weights_total_of(const mr_stage_weights *b, uint32_t shard)
 {
-	return b->ranges ? b->shard[shard].grads : mr_weights_total(b);
+	return b->apart ? b->shard[shard].grads : mr_weights_total(b);
 }
 
 bool mr_weights_part(const mr_stage_weights *b, uint8_t pipe, uint32_t p, int64_t *first, int64_t *n)
@@ -313,7 +313,7 @@ void mr_weights_copy(mr_stage_weights *b, uint8_t pipe, size_t from, size_t to)
 	size_t end = z->weight_bytes - (b->private_weights ? 0 : z->table_bytes); /* tables lie behind all others */
 
 	to = to < end ? to : end;
-	for (uint32_t i = 0; i < b->n_shards && !b->ranges && from < to; i++)
+	for (uint32_t i = 0; i < b->n_shards && !b->apart && from < to; i++)
 		if (mr_weights_home(b, i) == i && i != mr_weights_home(b, pipe))
 			memcpy((uint8_t *)mr_weights_at(b, (uint8_t)i, b->latest + 1) + from, made, to - from);
 }
@@ -357,7 +357,7 @@ void mr_weights_skip(mr_stage_weights *b, uint8_t pipe)
 	for (uint32_t p = begin; p < end; p++) {
 		size_t at = mr_stage_weight_at(b->stage, p);
 
-		if (b->private_weights && !b->ranges) { /* the copy is this pipe's own: all of it */
+		if (b->private_weights && !b->apart) { /* the copy is this pipe's own: all of it */
 			first = 0;
 			n = at == SIZE_MAX ? 0 : mr_stage_graph(b->stage)->params[p].n;
 		} else if (!mr_weights_part(b, pipe, p, &first, &n)) {

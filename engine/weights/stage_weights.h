@@ -19,20 +19,11 @@
  *
  * Stage replicas (ir/plan.h): a shard is a part of the stage, and parts take the place of pipes.
  *
- * Features. State that only some runs need lies in structs of its own. The feature's file defines and allocates its
- * struct, and the pointer is NULL in a run without the feature:
+ * What only some runs need lies in structs of its own, which are NULL where the run does not have it: those of
+ * features.def, and
  *	reduction   a gradient sum that several workers make            weights/reduction.h
- *	steal_sum   W that any worker may take                          weights/steal_queue.h
- *	tied        parameters that are used more than once             weights/tied_sum.h
  *	norms       gradient norms                                      weights/norms.h
- *	validation  steps that may be rolled back                       weights/validation.h
- *	prediction  weights predicted from the version read             weights/predict.h
- *	slow_start  learning rates that begin low                       weights/slow_start.h
- *	mitigation  corrections of stale gradients and weights          weights/mitigated.h
- *	ranges      messages between shards that share no memory        weights/ranges.h
  *	replicas    weights that diverge and are averaged               weights/replicas.h
- *	layer_states  what layers have beside weights                   weights/layer_states.h
- *	row_versions  versions of tables by the rows that change        weights/row_versions.h
  *
  * Thread: a shard belongs to its pipe's worker; `published` and n_stepped belong to all workers with a part in the
  * stage. The worker that does the last part of a commit publishes it, by a counter that all parts raise
@@ -58,17 +49,10 @@
 #define MR_STALENESS_BINS 64 /* the last bin also holds all larger ages */
 
 typedef struct mr_reduction mr_reduction;
-typedef struct mr_steal_sum mr_steal_sum;
-typedef struct mr_tied_sum mr_tied_sum;
 typedef struct mr_stage_norms mr_stage_norms;
-typedef struct mr_stage_validation mr_stage_validation;
-typedef struct mr_prediction mr_prediction;
-typedef struct mr_slow_start mr_slow_start;
-typedef struct mr_mitigation mr_mitigation;
-typedef struct mr_ranges mr_ranges;
 typedef struct mr_replicas mr_replicas;
-typedef struct mr_layer_states mr_layer_states;
-typedef struct mr_row_versions mr_row_versions;
+#define MR_OF_STAGE(type, name, layout, close) typedef struct type type;
+#include "weights/features.def"
 
 /* A counter of parts that are done, which several workers raise: on a cache line of its own, since what lies beside it
  * would move with it from core to core. */
@@ -113,23 +97,17 @@ typedef struct mr_stage_weights {
 	uint32_t in_step;    /* commits a step of the run; above 1 only with stage replicas */
 	double rate;         /* times the run's learning rate; not 1 only with stage replicas */
 	bool private_weights; /* each shard has its own copy */
+	bool apart;          /* some shards share no memory, so the whole sum and all ranges of a step are in one place
+	                        only where messages bring them (weights/ranges.h) */
 	bool joint;          /* AR computes the gradients of its range, whole layers, and steps: ir/plan.h, "Joint W" */
 	bool whole_sums;     /* a feature reads the summed gradients as a whole, before the step or in its place */
 	bool one_copy;       /* a feature needs that all shards read one copy */
 	bool whole;          /* the optimizer takes whole tensors: each belongs to the range in which it begins */
-	/* Features; NULL: the run does not have it. */
 	mr_reduction *reduction;
-	mr_steal_sum *steal_sum;
-	mr_tied_sum *tied;
 	mr_stage_norms *norms;
-	mr_stage_validation *validation;
-	mr_prediction *prediction;
-	mr_slow_start *slow_start;
-	mr_mitigation *mitigation;
-	mr_layer_states *layer_states;
-	mr_row_versions *row_versions;
-	mr_ranges *ranges;           /* NULL also where all shards share memory */
 	const mr_replicas *replicas; /* those of the stage, of which this is one; owned by the run */
+#define MR_OF_STAGE(type, name, layout, close) type *name;
+#include "weights/features.def"
 	/* What each commit changes, apart from what is only read. */
 	mr_parts n_stepped;  /* parts of the current commit */
 	_Alignas(MR_CACHE_LINE) uint64_t latest; /* version number = commits so far */
@@ -188,6 +166,9 @@ static inline size_t mr_weights_stride_of(const mr_stage_weights *b, uint32_t sh
 	return b->shard[shard].home && !b->row_versions ? mr_weights_stride(b) - mr_stage_size(b->stage)->table_bytes
 							: mr_weights_stride(b);
 }
+
+/** Bytes of @n buffers of versions of @b, and with row versions of what stands for the tables'. */
+uint64_t mr_weights_version_bytes(const mr_stage_weights *b, uint64_t n);
 
 /** The weights of version @v for @pipe, which must be live: latest - cap < v <= latest, or v == latest + 1 while
  * committing. With row versions, or in a copy of a node, not the tables'. */

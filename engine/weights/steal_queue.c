@@ -65,12 +65,6 @@ mr_status mr_steal_queue_open_sum(mr_stage_weights *b, uint32_t need)
 	return MR_OK;
 }
 
-void mr_steal_queue_close_sum(mr_stage_weights *b)
-{
-	free(b->steal_sum);
-	b->steal_sum = NULL;
-}
-
 void mr_steal_queue_reset_sum(mr_stage_weights *b, mr_parker *const *parkers, uint32_t n_workers)
 {
 	mr_steal_sum *x = b->steal_sum;

@@ -53,7 +53,6 @@ void mr_steal_queue_note(mr_steal_queue *q, const mr_steal *s);
 
 /** Give @b, whose stage is set, the order of sums of @need micro-batches. Errors: MR_ERESOURCE. */
 mr_status mr_steal_queue_open_sum(mr_stage_weights *b, uint32_t need) MR_MUST_USE;
-void mr_steal_queue_close_sum(mr_stage_weights *b);
 
 /** All W of the versions so far are done; the events wake @n_workers @parkers. While no worker runs. */
 void mr_steal_queue_reset_sum(mr_stage_weights *b, mr_parker *const *parkers, uint32_t n_workers);

@@ -68,7 +68,7 @@ static mr_status create(mr_stage_weights *b)
 	    !l->copy || !l->n_sums)
 		return mr_fail(MR_ERESOURCE, "no memory for the links of tied parameters");
 	for (uint32_t j = 0; j < users; j++) /* shards with copies of their own: users have some, too */
-		l->home[j] = b->ranges ? owners : j < owners ? j : 0;
+		l->home[j] = b->apart ? owners : j < owners ? j : 0;
 	for (uint32_t i = 0; i < owners; i++)
 		find_spans(b, l, i);
 	return MR_OK;
@@ -113,7 +113,7 @@ mr_status mr_tied_links_choose(mr_stage_weights *b, uint16_t last, const uint16_
 	for (uint32_t i = 0; i < b->n_shards; i++)
 		for (uint32_t j = 0; j < b->tied->user->n_shards; j++)
 			MR_TRY(choose_pair(b, last, i, owner[i], j, user[j], kinds));
-	return b->ranges && !links_of(b) ? create(b) : MR_OK;
+	return b->apart && !links_of(b) ? create(b) : MR_OK;
 }
 
 mr_status mr_tied_links_place(mr_stage_weights *b, uint32_t j, uint32_t home, const mr_node_list *nodes)

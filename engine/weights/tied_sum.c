@@ -31,10 +31,7 @@ mr_status mr_tied_sum_open(mr_stage_weights *b, mr_stage_weights *user)
 
 void mr_tied_sum_close(mr_stage_weights *b)
 {
-	if (b->tied)
-		mr_tied_links_close(b->tied);
-	free(b->tied);
-	b->tied = NULL;
+	mr_tied_links_close(b->tied);
 }
 
 mr_status mr_tied_sum_within(mr_stage_weights *b, mr_kctx *kc)

@@ -38,19 +38,14 @@ mr_status mr_validation_open(mr_stage_weights *b)
 	return b->validation ? MR_OK : mr_fail(MR_ERESOURCE, "no memory to take steps back");
 }
 
-void mr_validation_close(mr_stage_weights *b)
-{
-	free(b->validation);
-	b->validation = NULL;
-}
-
-void mr_validation_layout(mr_stage_weights *b, mr_arena *a, uint32_t n_states)
+void mr_validation_layout(mr_stage_weights *b, mr_arena *a, uint8_t shard)
 {
 	const mr_stage_sizes *z = mr_stage_size(b->stage);
 
+	(void)shard; /* there is one */
 	if (z->rest_bytes)
 		b->validation->backup_rest = mr_arena_take(a, z->rest_bytes, MR_CACHE_LINE);
-	for (uint32_t i = 0; i < n_states; i++)
+	for (uint32_t i = 0; i < b->optim.ops->n_states; i++)
 		b->validation->backup[i] = mr_arena_take(a, z->state_bytes, MR_CACHE_LINE);
 }
 

@@ -47,9 +47,8 @@ static inline uint32_t mr_validation_place(const mr_validation *v, uint16_t s, u
 
 /** Give @b the state for rolling a step back. Errors: MR_ERESOURCE. */
 mr_status mr_validation_open(mr_stage_weights *b) MR_MUST_USE;
-void mr_validation_close(mr_stage_weights *b);
-/** Take (or measure) the copy of @n_states optimizer states and of the rest of the masters. */
-void mr_validation_layout(mr_stage_weights *b, mr_arena *a, uint32_t n_states);
+/** Take (or measure) the copy of the optimizer's states and of the rest of the masters. */
+void mr_validation_layout(mr_stage_weights *b, mr_arena *a, uint8_t shard);
 /** Copy the state that a step by @o changes in place, or (@restore) copy it back. */
 void mr_validation_back_up(mr_stage_weights *b, const mr_optim *o, bool restore);
 

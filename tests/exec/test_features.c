@@ -330,7 +330,7 @@ static void only_late_stages_start_slowly(void)
 		MR_CHECK_OK(mr_slow_start_open(&b, p->contract.slow_start, p, p, s));
 		CU_ASSERT_EQUAL(b.slow_start != NULL, s == 0);
 		CU_ASSERT_DOUBLE_EQUAL(mr_weights_lr(&b, &lr, 1), s == 0 ? 0.5 : 1, 1e-15);
-		mr_slow_start_close(&b);
+		mr_weights_fini(&b);
 		MR_CHECK_OK(mr_slow_start_open(&b, 0, p, p, s));
 		CU_ASSERT_PTR_NULL(b.slow_start);
 	}
@@ -356,17 +356,17 @@ static void sums_are_as_old_as_their_oldest(void)
 	mr_mitigated_note(&b, 0, 8, false);
 	mr_mitigated_note(&b, 1, 8, true);
 	mr_mitigated_note(&b, 1, 6, false);
-	CU_ASSERT_EQUAL(mr_mitigated_lr(&b, &lr, 10), 0.25); /* made from 9, which is 3 behind 6 */
+	CU_ASSERT_EQUAL(mr_mitigated_rate(&b, 10), 0.25); /* made from 9, which is 3 behind 6 */
 	mr_mitigated_note(&b, 1, 9, true);
 	mr_mitigated_note(&b, 1, 9, false);
-	CU_ASSERT_EQUAL(mr_mitigated_lr(&b, &lr, 10), 1.0 / 3);
+	CU_ASSERT_EQUAL(mr_mitigated_rate(&b, 10), 1.0 / 3);
 	mr_mitigated_note(&b, 0, 9, true);
-	CU_ASSERT_EQUAL(mr_mitigated_lr(&b, &lr, 10), 1);
+	CU_ASSERT_EQUAL(mr_mitigated_rate(&b, 10), 1);
 	CU_ASSERT_EQUAL(mr_mitigated_lr_ahead(&b, &lr, 10), 0.2); /* by the steady age */
-	mr_mitigated_close(&b);
+	mr_weights_fini(&b);
 	MR_CHECK_OK(mr_mitigated_open(&b, &m, 4, &flushed)); /* nothing is stale */
 	CU_ASSERT_PTR_NULL(b.mitigation);
-	CU_ASSERT_EQUAL(mr_mitigated_lr(&b, &lr, 10), 1);
+	CU_ASSERT_EQUAL(mr_mitigated_rate(&b, 10), 1);
 }
 
 /* --- validation --- */

@@ -79,6 +79,20 @@ plant includes engine/nn/kernels/b.c '#include <zlib.h>' '<zlib.h> belongs to'
 plant includes engine/ir/a.c '#include SOME_MACRO' 'expected a name in quotes'
 plant includes engine/new/a.c '#include <stdio.h>' 'not in the table of layers'
 
+# names LINE TEXT: a file of engine/exec that names a feature.
+names() {
+	fresh "$source"
+	mkdir -p engine/weights
+	cp "$source/engine/exec/features.def" engine/exec/
+	cp "$source/engine/weights/features.def" engine/weights/
+	printf '%s\n' "$1" >>engine/exec/a.c
+	expect features "engine/exec/a.c:2: names a feature, whose code stands in engine/exec/features: $2"
+}
+names 'int f(mr_run *run) { return run->carried != 0; }' '->carried'
+names '/* mr_carried */ mr_row_versions *v;' ' mr_row_versions'
+names '#include "weights/predict.h"' '"weights/predict.h'
+names 'extern int mr_feature_tied;' ' mr_feature_tied'
+
 plant words engine/base/a.h "/* TO""DO: later */" 'mark of unfinished work'
 plant words models/a.c "/* X""XX */" 'mark of unfinished work'
 plant words notes.md "see /wo""rk/main" 'path of one machine'

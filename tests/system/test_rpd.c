@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/result.h"
 #include "check.h"
+#include "exec/features/window_store.h"
 #include "rig.h"
 #include "perf/theory/aged_run.h"
 #include "perf/theory/ages.h"

@@ -150,7 +150,7 @@ static void sleep_ms(long ms)
 static void look_first(void *arg, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version)
 {
 	bool step = in->op == MR_OP_U,
-	     made = step ? !run->has_stage_replicas ||
+	     made = step ? !mr_plan_has_stage_replicas(run->c.plan) ||
 				    run->worker[mr_plan_worker(run->c.plan, in->pipe, in->stage)].made
 			 : in->flags & MR_INSTR_UPDATE;
 	const mr_stage_weights *b = mr_run_weights(run, in->pipe, in->stage);
@@ -165,7 +165,7 @@ static void look_first(void *arg, const mr_run *run, const mr_instr *in, uint64_
 	if (!made)
 		return;
 	atomic_store(&seen->making[in->stage], b->latest);
-	if (run->has_stage_replicas && b->n_shards > 1)
+	if (mr_plan_has_stage_replicas(run->c.plan) && b->n_shards > 1)
 		sleep_ms(5);
 	atomic_fetch_add(&seen->n_made, 1);
 	atomic_fetch_add(&seen->n_early, mr_event_reached(&b->published.event, (uint32_t)b->latest));

@@ -69,14 +69,16 @@ static void layout(mr_run *run, uint16_t s, mr_arena *a)
 	mr_carried_layout(&run->carried[s], a);
 }
 
-static void memory(const mr_run *run, uint16_t s, mr_run_memory *out)
+static void memory(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *out)
 {
-	out->weights += mr_carried_bytes(&run->carried[s]);
+	if (pipe == 0)
+		out->weights += mr_carried_bytes(&run->carried[s]);
 }
 
-static void init(mr_run *run, uint16_t s)
+static void init(mr_run *run, uint8_t pipe, uint16_t s)
 {
-	mr_carried_init(&run->carried[s]);
+	if (pipe == 0)
+		mr_carried_init(&run->carried[s]);
 }
 
 static void stand(mr_run *run, uint64_t step)

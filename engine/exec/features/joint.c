@@ -4,8 +4,6 @@
  */
 #include "exec/exec_internal.h"
 #include "exec/run_plan.h"
-#include "weights/layer_states.h"
-#include "weights/mitigated.h"
 #include "weights/reduction.h"
 
 static mr_status leave(mr_worker *w, const mr_task *t)
@@ -15,8 +13,7 @@ static mr_status leave(mr_worker *w, const mr_task *t)
 
 	for (uint32_t j = 0; j < t->in->span; j++)
 		MR_TRY(mr_exec_span_io(w, t, j, &slot, &b->reduction->left[(t->micro + j) % b->sum]));
-	mr_exec_count_sum(w, t);
-	return MR_OK;
+	return mr_exec_count_sum(w, t);
 }
 
 static mr_status reduce(mr_worker *w, const mr_task *t)
@@ -24,7 +21,7 @@ static mr_status reduce(mr_worker *w, const mr_task *t)
 	mr_run *run = w->run;
 	mr_stage_weights *b = &run->weights[t->in->stage];
 	uint8_t shard = mr_run_shard(run, t->in->pipe, t->in->stage);
-	double lr = mr_mitigated_lr(b, run->c.lr, mr_weights_step_of(b, t->version));
+	double lr = mr_exec_lr(run, b, t->version);
 	bool asked = mr_exec_asks_norm(run, b, t->version);
 
 	MR_TRY(mr_exec_check_next(b, t, t->version));
@@ -33,8 +30,8 @@ static mr_status reduce(mr_worker *w, const mr_task *t)
 				  asked ? mr_norms_sumsq(b, t->version) : NULL));
 	if (!mr_weights_last_of(&b->reduction->n_reduced, b->n_shards))
 		return MR_OK;
-	if (b->layer_states && b->n_shards > 1)
-		mr_layer_states_fold(b);
+	if (b->n_shards > 1)
+		MR_TRY_HOOKS(run, whole, w, t, b);
 	if (asked && run->norms->global)
 		mr_exec_take_norm(run, b, t->version);
 	mr_counter_raise(&b->reduction->reduced, w->id, (uint32_t)t->version);

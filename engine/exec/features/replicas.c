@@ -40,6 +40,23 @@ static mr_status pass(mr_worker *w, const mr_task *t, const mr_slot *slot, mr_st
 	return MR_OK;
 }
 
+/*
+ * The last of the replicas that make the step writes its record. Timing decides which one that is, so the norm is that
+ * of the first one: another is ahead of it by less than x->n steps.
+ */
+static bool completes(mr_run *run, const mr_stage_weights *b, uint64_t step, double *norm)
+{
+	mr_replicas *g = &run->replicas[run->n_stages - 1];
+	mr_run_norms *x = run->norms;
+
+	if (x && b == mr_replicas_block(g, 0))
+		x->at[step % x->n] = *norm;
+	if (!mr_replicas_ready(g, step))
+		return false;
+	*norm = x ? x->at[step % x->n] : *norm;
+	return true;
+}
+
 /* --- the feature --- */
 
 static mr_status create(mr_run *run)
@@ -58,14 +75,25 @@ static void layout(mr_run *run, uint16_t s, mr_arena *a)
 	mr_replicas_layout(&run->replicas[s], a);
 }
 
-static void memory(const mr_run *run, uint16_t s, mr_run_memory *out)
+static void memory(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *out)
 {
-	out->stashes += mr_replicas_bytes(&run->replicas[s]);
+	if (pipe == 0)
+		out->stashes += mr_replicas_bytes(&run->replicas[s]);
 }
 
-static void init(mr_run *run, uint16_t s)
+static void init(mr_run *run, uint8_t pipe, uint16_t s)
 {
-	mr_replicas_init(&run->replicas[s]);
+	if (pipe == 0)
+		mr_replicas_init(&run->replicas[s]);
+}
+
+static void count_buffers(const mr_run *run, uint8_t pipe, uint16_t s, uint32_t *planned, uint32_t *used)
+{
+	uint32_t n = pipe ? 0 : mr_average_copies(&run->c.plan->contract.average);
+
+	(void)s;
+	*planned += n;
+	*used += n;
 }
 
 static void reset_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
@@ -81,8 +109,9 @@ static void spread(mr_run *run)
 }
 
 const mr_feature mr_feature_replicas = {
+	.facts = MR_OVERWRITES,
 	.shares = "an average reads and writes the weights of all replicas in place",
-	.instead = {.carry_out = {[MR_OP_AVG] = average}},
+	.instead = {.carry_out = {[MR_OP_AVG] = average}, .completes = completes},
 	.create = create,
 	.destroy = destroy,
 	.layout = layout,
@@ -90,6 +119,7 @@ const mr_feature mr_feature_replicas = {
 	.init = init,
 	.reset_stage = reset_stage,
 	.spread = spread,
+	.count_buffers = count_buffers,
 	.ready = ready,
 	.pass = pass,
 };

@@ -44,17 +44,19 @@ static mr_status complete(mr_worker *w, const mr_task *t, mr_stage_weights *b)
 	return b->tied && !mr_stage_has_ar(t->links->plan, t->in->stage) ? mr_tied_sum_within(b, w->kc) : MR_OK;
 }
 
-static void summed(mr_run *run, const mr_task *t, mr_stage_weights *b)
+static mr_status summed(mr_worker *w, const mr_task *t, mr_stage_weights *b)
 {
 	(void)b;
-	if (is_last(run, t->in->stage))
-		mr_tied_links_send_sum(&run->weights[0], mr_run_shard(run, t->in->pipe, t->in->stage));
+	if (is_last(w->run, t->in->stage))
+		mr_tied_links_send_sum(&w->run->weights[0], mr_run_shard(w->run, t->in->pipe, t->in->stage));
+	return MR_OK;
 }
 
-static void stepped(mr_run *run, const mr_task *t, mr_stage_weights *b)
+static mr_status stepped(mr_worker *w, const mr_task *t, mr_stage_weights *b)
 {
 	if (b->tied && b->tied->links)
-		mr_tied_links_send_weights(b, mr_run_shard(run, t->in->pipe, t->in->stage), t->version);
+		mr_tied_links_send_weights(b, mr_run_shard(w->run, t->in->pipe, t->in->stage), t->version);
+	return MR_OK;
 }
 
 /* Wait until the latest version has come where user @j of the last stage reads it. */
@@ -80,6 +82,13 @@ static mr_status settle(mr_worker *w)
 
 /* --- the feature --- */
 
+static mr_status refuse_inside(const mr_run_config *c)
+{
+	(void)c;
+	return mr_fail(MR_ECONFIG, "the plan steps inside its backward passes, and the model has tied "
+				   "parameters, whose gradients are summed first");
+}
+
 static mr_status open_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
 {
 	if (is_last(run, s)) /* it uses the parameters of stage 0 */
@@ -92,17 +101,36 @@ static mr_status choose(mr_run *run)
 {
 	uint16_t last = (uint16_t)(run->n_stages - 1), owner[UINT8_MAX + 1], user[UINT8_MAX + 1];
 
-	if (!run->c.plan->contract.tied || run->replicas)
+	if (!run->c.plan->contract.tied || run->diverges)
 		return MR_OK;
 	mr_run_workers_of(run, 0, owner);
 	mr_run_workers_of(run, last, user);
 	return mr_tied_links_choose(&run->weights[0], last, owner, user, run->c.links);
 }
 
+/* Where the workers of the last stage read the parameters that the first one stores. */
+static mr_status choose_homes(mr_run *run)
+{
+	uint16_t last = (uint16_t)(run->n_stages - 1);
+	mr_stage_weights *b = &run->weights[0];
+
+	if (!run->c.plan->contract.tied || !last || run->diverges || b->one_copy)
+		return MR_OK;
+	for (uint32_t j = 0; j < b->tied->user->n_shards; j++) {
+		const mr_place_worker *user = mr_run_place_of(run, j, last);
+		uint32_t home = j < b->n_shards && mr_run_together(mr_run_place_of(run, j, 0), user) ? j : 0;
+
+		while (home < b->n_shards && !mr_run_together(mr_run_place_of(run, b->shard[home].home, 0), user))
+			home++;
+		MR_TRY(mr_tied_links_place(b, j, home, &user->memory));
+	}
+	return MR_OK;
+}
+
 static const char *why_shared(const mr_run *run)
 {
 	for (uint32_t i = 0; i < mr_run_n_weights(run); i++)
-		if (run->weights[i].ranges && mr_tied_sum_uses_again(&run->weights[i]))
+		if (run->weights[i].apart && mr_tied_sum_uses_again(&run->weights[i]))
 			return "several pipes add up the gradients of a parameter that one stage uses twice in place";
 	return NULL;
 }
@@ -131,11 +159,39 @@ static void spread(mr_run *run)
 	mr_tied_links_spread(&run->weights[0]);
 }
 
+/* Bytes of the copy of the first stage's parameters that @shard of the last stage reads. */
+static void memory(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *out)
+{
+	if (is_last(run, s) && s > 0 && mr_run_leads(run, pipe, s))
+		out->weights += mr_tied_links_copy_bytes(&run->weights[0], mr_run_shard(run, pipe, s));
+}
+
+static uint64_t mapped(const mr_run *run)
+{
+	uint16_t last = (uint16_t)(run->n_stages - 1);
+	uint64_t sum = 0;
+
+	for (uint32_t j = 0; is_last(run, last) && last > 0 && j < run->weights[last].n_shards; j++)
+		sum += mr_tied_links_copy_bytes(&run->weights[0], j);
+	return sum;
+}
+
+static void warm_up(const mr_run *run, uint8_t pipe, uint16_t s, mr_stage_io *io)
+{
+	(void)s;
+	io->tied_weights = mr_tied_links_weights(mr_run_weights(run, pipe, 0), mr_run_shard(run, pipe, 0), 0);
+}
+
 const mr_feature mr_feature_tied = {
+	.refuse_inside = refuse_inside,
+	.memory = memory,
+	.mapped = mapped,
+	.warm_up = warm_up,
 	.why_shared = why_shared,
 	.open = open_stage,
 	.choose = choose,
 	.open_links = open_links,
+	.choose_homes = choose_homes,
 	.reset_stage = reset_stage,
 	.settle = settle,
 	.spread = spread,

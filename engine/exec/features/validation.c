@@ -300,6 +300,15 @@ static mr_status open_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
 	return mr_validation_open(b);
 }
 
+/* A copy of the optimizer's states, with the rest of masters. */
+static void memory(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *out)
+{
+	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
+
+	(void)pipe; /* there is one */
+	out->optimizer += run->c.optim->ops->n_states * (uint64_t)z->state_bytes + z->rest_bytes;
+}
+
 static mr_status create_worker(mr_worker *w)
 {
 	w->validation = calloc(1, sizeof(*w->validation));
@@ -337,6 +346,7 @@ const mr_feature mr_feature_validation = {
 	.create = create,
 	.destroy = destroy,
 	.open = open_stage,
+	.memory = memory,
 	.create_worker = create_worker,
 	.destroy_worker = destroy_worker,
 	.reset_stage = reset_stage,

@@ -1,0 +1,87 @@
+/* layer_states.c - states that layers have beside weights, and what micro-batches contribute to them
+ * (weights/layer_states.h). */
+#include "exec/exec_internal.h"
+#include "weights/layer_states.h"
+
+/* All pipes evaluate and train with the states of the first. */
+static mr_status pass(mr_worker *w, const mr_task *t, const mr_slot *slot, mr_stage_io *io)
+{
+	const mr_stage_weights *b = mr_run_weights(w->run, 0, t->in->stage);
+
+	(void)slot;
+	io->layer_state = b->layer_states ? b->layer_states->state : NULL;
+	return MR_OK;
+}
+
+/* The gradient of the micro-batch is in the sum of @t's stage, or, where any worker may take W, will be. */
+static mr_status note(mr_worker *w, const mr_task *t, const mr_slot *slot)
+{
+	mr_stage_weights *b = mr_run_weights(w->run, t->in->pipe, t->in->stage);
+	bool by_owner = t->in->op == (w->run->facts & MR_ANY_WORKER ? MR_OP_I : MR_OP_W);
+
+	if (!b->layer_states || !(by_owner || t->in->op == MR_OP_B))
+		return MR_OK;
+	return mr_layer_states_note(b, mr_run_shard(w->run, t->in->pipe, t->in->stage), slot->micro, slot->memory);
+}
+
+static mr_status fold(mr_worker *w, const mr_task *t, mr_stage_weights *b)
+{
+	(void)w;
+	(void)t;
+	if (b->layer_states)
+		mr_layer_states_fold(b);
+	return MR_OK;
+}
+
+/* --- the feature --- */
+
+static mr_status open_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
+{
+	(void)run;
+	(void)s;
+	return mr_layer_states_open(b);
+}
+
+static const char *why_shared(const mr_run *run)
+{
+	for (uint32_t i = 0; i < mr_run_n_weights(run); i++)
+		if (run->weights[i].apart && run->weights[i].layer_states)
+			return "what the micro-batches of several pipes have seen for the states of a layer is put "
+			       "together in place";
+	return NULL;
+}
+
+static void memory(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *out)
+{
+	const mr_stage_weights *b = mr_run_weights(run, pipe, s);
+	uint8_t shard = mr_run_shard(run, pipe, s);
+
+	if (!mr_run_leads(run, pipe, s))
+		return;
+	out->weights += shard == 0 ? mr_layer_states_bytes(b) : 0;
+	out->grads += mr_layer_states_list_bytes(b, shard);
+}
+
+static void init(mr_run *run, uint8_t pipe, uint16_t s)
+{
+	if (mr_run_shard(run, pipe, s) == 0)
+		mr_layer_states_init(mr_run_weights(run, pipe, s));
+}
+
+static void reset_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
+{
+	(void)run;
+	(void)s;
+	mr_layer_states_reset(b);
+}
+
+const mr_feature mr_feature_layer_states = {
+	.why_shared = why_shared,
+	.open = open_stage,
+	.memory = memory,
+	.init = init,
+	.reset_stage = reset_stage,
+	.pass = pass,
+	.entered = note,
+	.whole = fold,
+};
