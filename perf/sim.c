@@ -33,7 +33,8 @@ static double seconds_since(uint64_t begin)
 }
 
 /* Best of the rounds, in seconds; *@n instructions. */
-static double time_sim(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *p, int rounds, size_t *n)
+static double time_sim(const mr_plan *plan, const mr_cost *cost, uint32_t n_bodies, const mr_walk_opts *p, int rounds,
+		       size_t *n)
 {
 	double best = INFINITY;
 
@@ -41,7 +42,7 @@ static double time_sim(const mr_plan *plan, const mr_cost *cost, const mr_sim_pa
 		uint64_t begin = mr_clock_ns();
 		mr_walk *k;
 
-		check(mr_sim_run(plan, cost, p, &k));
+		check(mr_plan_walk(plan, cost, n_bodies, p, &k));
 		best = fmin(best, seconds_since(begin));
 		*n = k->first[k->n_workers];
 		mr_walk_destroy(k);
@@ -49,21 +50,22 @@ static double time_sim(const mr_plan *plan, const mr_cost *cost, const mr_sim_pa
 	return best;
 }
 
-static double time_stream(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *p, int rounds)
+static double time_stream(const mr_plan *plan, const mr_cost *cost, uint32_t n_bodies, const mr_walk_opts *p,
+			  int rounds)
 {
 	double best = INFINITY;
 
 	for (int i = 0; i < rounds; i++) {
 		uint64_t begin = mr_clock_ns();
-		mr_sim_stream *s;
-		mr_sim_event e;
+		mr_walk_stream *s;
+		mr_walk_event e;
 		bool more = true;
 
-		check(mr_sim_stream_create(plan, cost, p, &s));
+		check(mr_walk_stream_create(plan, cost, p, &s));
 		while (more)
-			check(mr_sim_stream_next(s, p->n_bodies, &e, &more));
+			check(mr_walk_stream_next(s, n_bodies, &e, &more));
 		best = fmin(best, seconds_since(begin));
-		mr_sim_stream_destroy(s);
+		mr_walk_stream_destroy(s);
 	}
 	return best;
 }
@@ -77,10 +79,10 @@ static void measure(const mr_sched_ops *ops, uint32_t wanted, int rounds)
 			 .costs = &mr_plan_equal_costs},
 	};
 	mr_straggler slow = {3, 1.5, 0, INFINITY};
-	mr_sim_params plain = {.no_period = true}, bent;
+	mr_walk_opts plain = {.no_period = true}, bent;
 	mr_stage_cost *stage;
 	double t, t_bent, t_stream;
-	uint32_t body = 0;
+	uint32_t body = 0, n_bodies;
 	mr_cost cost;
 	mr_plan *plan;
 	size_t n;
@@ -95,15 +97,15 @@ static void measure(const mr_sched_ops *ops, uint32_t wanted, int rounds)
 	mr_cost_share(plan, 1, 1, 1, stage, &cost);
 	for (uint16_t w = 0; w < plan->n_workers; w++)
 		body += mr_plan_list(plan, w, MR_BODY)->n;
-	plain.n_bodies = (wanted + body - 1) / (body ? body : 1);
+	n_bodies = (wanted + body - 1) / (body ? body : 1);
 	bent = plain;
 	bent.jitter = MR_JITTER_LOGNORMAL;
 	bent.amount = 0.1;
 	bent.straggler = &slow;
 	bent.n_stragglers = 1;
-	t = time_sim(plan, &cost, &plain, rounds, &n);
-	t_bent = time_sim(plan, &cost, &bent, rounds, &n);
-	t_stream = time_stream(plan, &cost, &bent, rounds);
+	t = time_sim(plan, &cost, n_bodies, &plain, rounds, &n);
+	t_bent = time_sim(plan, &cost, n_bodies, &bent, rounds, &n);
+	t_stream = time_stream(plan, &cost, n_bodies, &bent, rounds);
 	printf("%-20s %9zu %10.3f %10.3f %10.3f\n", ops->name, n, t, t_bent, t_stream);
 	fflush(stdout);
 	free(stage);

@@ -9,7 +9,6 @@
 #include "costs/cost_model.h"
 #include "costs/measured_machine.h"
 #include "session/session_forecast.h"
-#include "timing/sim.h"
 
 #define EXTRA_SETS 7
 #define PICTURE_BODIES 400u /* most iterations in the picture of one system */
@@ -98,10 +97,8 @@ static mr_status take_picture(const mr_forecast *f, double horizon, mr_compare_r
 	size_t n = 0;
 
 	bodies = ceil(horizon / (f->step_s * mr_plan_steps(plan))) + 1;
-	MR_TRY(mr_sim_run(plan, &cost,
-			  &(mr_sim_params){.n_bodies = bodies < PICTURE_BODIES ? (uint32_t)bodies : PICTURE_BODIES,
-					   .no_period = true},
-			  &walk));
+	MR_TRY(mr_plan_walk(plan, &cost, bodies < PICTURE_BODIES ? (uint32_t)bodies : PICTURE_BODIES,
+			    &(mr_walk_opts){.steals = true, .no_period = true}, &walk));
 	st = mr_walk_trace(plan, walk, 1e9, &row->rec, &row->n_rec);
 	mr_walk_destroy(walk);
 	MR_TRY(st);

@@ -145,10 +145,10 @@ static mr_status settle_nodes(const mr_args *args, uint16_t workers, const mr_pl
 	if (!*out)
 		return mr_fail(MR_ERESOURCE, "no memory to place %u workers", workers);
 	if (!placed)
-		mr_sim_spread(workers, (uint16_t)mr_values_int(args->values, "nodes"), *out);
+		mr_nodes_spread(workers, (uint16_t)mr_values_int(args->values, "nodes"), *out);
 	for (uint16_t w = 0; placed && w < workers; w++)
 		(*out)[w] = (uint16_t)place->worker[w].node;
-	if (placed && !mr_sim_are_apart(*out, workers))
+	if (placed && !mr_nodes_are_apart(*out, workers))
 		return mr_fail(MR_EUSAGE, "--far: all workers are on one node, and no hand-over goes to another; "
 					  "--nodes spreads them, or machine.topology may have more nodes");
 	return MR_OK;
@@ -177,7 +177,7 @@ static mr_status report(const mr_args *args, mr_schedule_job *job, uint32_t bodi
 			       job->plan->system);
 	if (asked || !bodies)
 		bodies = (uint32_t)mr_values_int(args->values, "iterations");
-	job->params.n_bodies = repeats ? bodies : 0;
+	job->n_bodies = repeats ? bodies : 0;
 	return put_output(args, job);
 }
 
@@ -422,8 +422,11 @@ const mr_command mr_command_schedule = {
 		"unless --nodes spreads them. --far then lengthens what is simulated; the plan is that of train.\n"
 		"Nominal costs count operations and bytes alone. plan and simulate predict with a model of the "
 		"machine, its caches\n"
-		"and its memory, so their seconds are others; with measured costs of the same threads all three "
-		"agree.\n"
+		"and its memory, so their seconds are others; with measured costs of the same threads steps are "
+		"equally long\n"
+		"in all three. What simulate notes for a step is the second of its last stage's commit, where other "
+		"stages may\n"
+		"have more to do until the makespan.\n"
 		"A file of costs has the head stage,f,i,w,u,c,r,n,s,a,v and a row a stage, from stage 0: forward, "
 		"input gradient\n"
 		"and weight gradient of a micro-batch, optimizer step, hand-over to the next worker, reduction of the\n"

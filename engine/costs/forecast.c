@@ -6,7 +6,6 @@
 #include "ir/pause.h"
 #include "costs/cost_model.h"
 #include "timing/bound.h"
-#include "timing/sim.h"
 
 #define BESIDE_TURNS 8 /* after which slowdowns of two runs, each of which follows from the other's, change no more */
 
@@ -106,7 +105,7 @@ static mr_status walk(mr_forecast *f, const mr_cost *cost)
 	mr_status st;
 
 	if (!f->costs.bytes || has_twin(f))
-		return mr_sim_run(of->plan, cost, &(mr_sim_params){.n_bodies = n_bodies}, &f->walk);
+		return mr_plan_walk(of->plan, cost, n_bodies, &(mr_walk_opts){.steals = true}, &f->walk);
 	bytes = calloc(2 * (size_t)n, sizeof(*bytes));
 	node = calloc(of->place->n_workers, sizeof(*node));
 	if (bytes && node) {
@@ -119,7 +118,8 @@ static mr_status walk(mr_forecast *f, const mr_cost *cost)
 				       .link = {n, bytes + n},
 				       .memory_rate = mr_model_memory_rate(&m) * part,
 				       .link_rate = mr_model_link_rate(&m) * part};
-		st = mr_sim_run_shared(of->plan, cost, &sharing, n_bodies, &f->walk, &f->use);
+		st = mr_plan_walk(of->plan, cost, n_bodies,
+				  &(mr_walk_opts){.steals = true, .sharing = &sharing, .use = &f->use}, &f->walk);
 		bound_by_nodes(f, bytes, sharing.memory_rate);
 	} else {
 		st = mr_fail(MR_ERESOURCE, "no memory for a plan");

@@ -9,7 +9,6 @@
 
 #include "exec/run.h"
 #include "costs/costs.h"
-#include "timing/shared.h"
 #include "timing/walk.h"
 
 typedef struct mr_forecast {

@@ -81,7 +81,7 @@ static double scale_of(const mr_walk *walk)
 static void title_of(const mr_schedule_job *job, char *text, size_t size)
 {
 	const mr_plan *p = job->plan;
-	uint32_t n = job->params.n_bodies;
+	uint32_t n = job->n_bodies;
 
 	snprintf(text, size, "%s, %u worker%s, %u stage%s, %u micro-batch%s", p->system, p->n_workers,
 		 p->n_workers == 1 ? "" : "s", p->n_stages, p->n_stages == 1 ? "" : "s", p->n_micro,
@@ -187,7 +187,7 @@ mr_status mr_schedule_report(const mr_schedule_job *job, const char *format, FIL
 
 	if (!strcmp(format, "text"))
 		return put_text(job, out);
-	st = mr_sim_run(job->plan, &job->cost, &job->params, &walk);
+	st = mr_plan_walk(job->plan, &job->cost, job->n_bodies, &job->params, &walk);
 	if (st == MR_EINVAL) /* the command line requested the invalid value */
 		st = mr_fail(MR_EUSAGE, "%s", mr_error_text());
 	if (st == MR_OK)

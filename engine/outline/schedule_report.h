@@ -12,7 +12,8 @@ typedef struct mr_schedule_job {
 	const mr_plan *plan;           /* lowered */
 	mr_cost cost;                  /* of its stages */
 	const mr_sim_options *options;
-	mr_sim_params params;          /* complete */
+	mr_walk_opts params;           /* complete */
+	uint32_t n_bodies;             /* iterations to be shown */
 	uint64_t identity;             /* mr_plan_identity, to be shown; 0: not shown */
 	const char *ordered_for;       /* the costs for which the order was made; NULL: it depends on none. Borrowed */
 } mr_schedule_job;

@@ -22,8 +22,8 @@ struct mr_virtual {
 	uint16_t *node;       /* [workers] */
 	mr_cost cost;
 	mr_sim_options options;
-	mr_sim_params params;
-	mr_sim_stream *stream;      /* NULL: the order is found during the run */
+	mr_walk_opts params;
+	mr_walk_stream *stream;      /* NULL: the order is found during the run */
 	mr_bend bend;               /* for that case, as are these two */
 	const mr_plan *plan;
 	mr_replay_clock clock;
@@ -39,13 +39,13 @@ static uint64_t to_ns(double seconds)
 mr_status mr_virtual_next(void *arg, uint64_t until, mr_replay_turn *out, bool *more)
 {
 	mr_virtual *v = arg;
-	mr_sim_event e;
+	mr_walk_event e;
 	double wait;
 
 	/* Convert steps to pause points: replicas have one after several steps; all before the next belong to it.
 	 */
 	until = until / v->stride + (until % v->stride > 0);
-	MR_TRY(mr_sim_stream_next(v->stream, until, &e, more));
+	MR_TRY(mr_walk_stream_next(v->stream, until, &e, more));
 	if (!*more)
 		return MR_OK;
 	*out = (mr_replay_turn){.worker = e.worker, .stamp = {.begin_ns = to_ns(e.begin), .end_ns = to_ns(e.end)}};
@@ -62,7 +62,7 @@ mr_status mr_virtual_next(void *arg, uint64_t until, mr_replay_turn *out, bool *
  */
 static mr_status let_steal(const mr_virtual *v, mr_session *s)
 {
-	mr_sim_params params = v->params;
+	uint32_t steps = (uint32_t)s->job->train.steps;
 	mr_plan *moved = NULL;
 	mr_steal *steal;
 	mr_status st;
@@ -70,9 +70,8 @@ static mr_status let_steal(const mr_virtual *v, mr_session *s)
 
 	if (!s->plan->contract.steal || !mr_plan_list(s->plan, 0, MR_BODY)->n)
 		return MR_OK;
-	params.n_bodies = (uint32_t)s->job->train.steps;
-	MR_TRY(mr_sim_steals(s->plan, &v->cost, &params, &steal, &n));
-	st = mr_steal_plan(s->plan, params.n_bodies, steal, n, &moved);
+	MR_TRY(mr_walk_steals(s->plan, &v->cost, steps, &v->params, &steal, &n));
+	st = mr_steal_plan(s->plan, steps, steal, n, &moved);
 	free(steal);
 	if (st == MR_OK)
 		st = mr_plan_finish(&(mr_plan_question){0}, &moved, NULL);
@@ -118,7 +117,7 @@ static mr_status follow(mr_virtual *v, const mr_session *s)
 	v->plan = s->plan;
 	if (finds_its_order(s->plan))
 		return mr_bend_init(&v->bend, s->plan, &v->cost, &v->params);
-	return mr_sim_stream_create(s->plan, &v->cost, &v->params, &v->stream);
+	return mr_walk_stream_create(s->plan, &v->cost, &v->params, &v->stream);
 }
 
 /* An upper bound of what the simulation of @s takes: of its window, or where any worker may take W, of the whole run,
@@ -129,8 +128,8 @@ static uint64_t bytes_of(const mr_session *s)
 	uint64_t steps = (uint64_t)s->job->train.steps;
 
 	if (p->contract.steal && mr_plan_list(p, 0, MR_BODY)->n)
-		return steps * (STEAL_FACTOR * mr_plan_bytes(p) + STEAL_BYTES) + mr_sim_stream_bytes(p);
-	return finds_its_order(p) ? 0 : mr_sim_stream_bytes(p);
+		return steps * (STEAL_FACTOR * mr_plan_bytes(p) + STEAL_BYTES) + mr_walk_stream_bytes(p);
+	return finds_its_order(p) ? 0 : mr_walk_stream_bytes(p);
 }
 
 static mr_status fill(mr_virtual *v, mr_session *s, const mr_values *options)
@@ -157,7 +156,7 @@ static mr_status fill(mr_virtual *v, mr_session *s, const mr_values *options)
 		v->params.node = v->node;
 	else
 		v->params.far = 0;
-	if (v->params.node && !mr_sim_are_apart(v->node, workers))
+	if (v->params.node && !mr_nodes_are_apart(v->node, workers))
 		return mr_fail(MR_EUSAGE, "--far: all workers are on one node, and no hand-over goes to another; "
 					  "machine.topology may have more nodes");
 	st = let_steal(v, s);
@@ -188,7 +187,7 @@ void mr_virtual_destroy(mr_virtual *v)
 {
 	if (!v)
 		return;
-	mr_sim_stream_destroy(v->stream);
+	mr_walk_stream_destroy(v->stream);
 	mr_bend_fini(&v->bend);
 	mr_sim_options_fini(&v->options);
 	mr_costs_fini(&v->costs);

@@ -9,7 +9,7 @@
 
 static double factor_of(const mr_bend *b, const mr_instr *in, uint64_t micro)
 {
-	const mr_sim_params *p = b->p;
+	const mr_walk_opts *p = b->p;
 	uint64_t element = (uint64_t)in->pipe * MR_N_OPS + in->op;
 
 	switch (p->jitter) {
@@ -26,7 +26,7 @@ static double factor_of(const mr_bend *b, const mr_instr *in, uint64_t micro)
 /* --- stragglers --- */
 
 /* The factor by which worker @w is slower just after @t, and the end of the interval in which that holds. */
-static double slowness(const mr_sim_params *p, uint16_t w, double t, double *until)
+static double slowness(const mr_walk_opts *p, uint16_t w, double t, double *until)
 {
 	double slow = 1;
 
@@ -44,7 +44,7 @@ static double slowness(const mr_sim_params *p, uint16_t w, double t, double *unt
 }
 
 /* Interval by interval: in one that is k times slower, work of x takes k x. */
-static double work_through(const mr_sim_params *p, uint16_t w, double t, double work)
+static double work_through(const mr_walk_opts *p, uint16_t w, double t, double work)
 {
 	for (;;) {
 		double until, slow = slowness(p, w, t, &until);
@@ -115,7 +115,7 @@ static mr_status check_costs(const mr_plan *plan, const mr_cost *cost)
 	return MR_OK;
 }
 
-static mr_status check_params(const mr_plan *plan, const mr_sim_params *p)
+static mr_status check_params(const mr_plan *plan, const mr_walk_opts *p)
 {
 	if (p->jitter != MR_JITTER_NONE &&
 	    (!is_cost(p->amount) || p->amount > (p->jitter == MR_JITTER_UNIFORM ? 1 : 10)))
@@ -140,7 +140,7 @@ static mr_status check_params(const mr_plan *plan, const mr_sim_params *p)
 	return MR_OK;
 }
 
-mr_status mr_bend_init(mr_bend *b, const mr_plan *plan, const mr_cost *cost, const mr_sim_params *p)
+mr_status mr_bend_init(mr_bend *b, const mr_plan *plan, const mr_cost *cost, const mr_walk_opts *p)
 {
 	bool varies = p->jitter != MR_JITTER_NONE && p->amount > 0;
 
@@ -169,4 +169,18 @@ void mr_bend_fini(mr_bend *b)
 {
 	free(b->slow);
 	*b = (mr_bend){0};
+}
+
+void mr_nodes_spread(uint16_t n_workers, uint16_t n_nodes, uint16_t *node)
+{
+	for (uint16_t w = 0; w < n_workers; w++)
+		node[w] = (uint16_t)((uint32_t)w * n_nodes / n_workers);
+}
+
+bool mr_nodes_are_apart(const uint16_t *node, uint16_t n_workers)
+{
+	for (uint16_t w = 1; w < n_workers; w++)
+		if (node[w] != node[0])
+			return true;
+	return false;
 }

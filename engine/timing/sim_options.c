@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static mr_status read_jitter(const char *text, mr_sim_params *p)
+static mr_status read_jitter(const char *text, mr_walk_opts *p)
 {
 	static const struct {
 		const char *prefix;
@@ -84,7 +84,7 @@ static mr_status read_stragglers(const char *text, mr_sim_options *o)
 
 mr_status mr_sim_options_read(const mr_values *values, mr_sim_options *out)
 {
-	*out = (mr_sim_options){.jitter_text = mr_values_string(values, "jitter")};
+	*out = (mr_sim_options){.params = {.steals = true}, .jitter_text = mr_values_string(values, "jitter")};
 	out->params.seed = (uint64_t)mr_values_int(values, "seed");
 	MR_TRY(read_jitter(out->jitter_text, &out->params));
 	if (mr_values_is_set(values, "seed") && !*out->jitter_text)

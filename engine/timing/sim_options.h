@@ -1,5 +1,5 @@
 /*
- * sim_options.h - the options of commands for a simulation (timing/sim.h), as text and as parameters.
+ * sim_options.h - the options of commands for a simulation (timing/walk.h), as text and as parameters.
  *
  *	--jitter lognormal:0.1            or uniform:0.5
  *	--straggler 2:1.5                 worker 2 takes 1.5 times as long; 2:3:10-20 from time 10 to time 20 only;
@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 #include "base/option.h"
-#include "timing/sim.h"
+#include "timing/walk.h"
 
 /* Rows for a command's table of options. */
 #define MR_SIM_OPTIONS \
@@ -23,7 +23,7 @@
 	{"seed", MR_OPT_INT, "0", 0, 1e15, NULL, NULL, "of the jitter"}
 
 typedef struct mr_sim_options {
-	mr_sim_params params;     /* jitter, amount, seed, stragglers; the caller fills in the rest */
+	mr_walk_opts params;      /* jitter, amount, seed, stragglers, steals; the caller fills in the rest */
 	mr_straggler *straggler;  /* owned; params borrows it */
 	const char *jitter_text;  /* as given; borrowed from the values */
 } mr_sim_options;

@@ -1,5 +1,5 @@
 /*
- * steal.c - which worker takes which W in virtual time: the rule of the engine (exec/features/stealing.c), event by
+ * stealing.c - which worker takes which W in virtual time: the rule of the engine (exec/features/stealing.c), event by
  * event.
  *
  * Each worker has at most one W in hand, and the next event is the earliest of
@@ -8,14 +8,14 @@
  *	steal    it is in its tail, its next instruction has to wait, and another worker has a W left: it takes that
  * of several at one moment in this order, then of the first worker. An instruction's times are known when it begins,
  * and every instruction that may begin earlier has begun by then, so no event is ever undone. Times are those of
- * ir/unroll.h.
+ * unroll_time.h.
  */
+#include "timing/timed.h"
+
 #include <math.h>
 #include <stdlib.h>
 
 #include "ir/op.h"
-#include "timing/bend.h"
-#include "timing/sim.h"
 
 typedef enum event_kind { CLAIM, BEGIN, STEAL, NOTHING } event_kind;
 
@@ -266,23 +266,18 @@ static mr_status simulate(mr_thieves *t, const mr_plan *p)
 	return MR_OK;
 }
 
-mr_status mr_sim_steals(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params, mr_steal **out,
-			size_t *n)
+mr_status mr_steals_find(const mr_walked *of, uint32_t n_bodies, mr_steal **out, size_t *n)
 {
-	mr_thieves t = {.cost = cost};
-	mr_bend bend;
-	mr_status st = mr_bend_init(&bend, plan, cost, params);
+	mr_thieves t = {.cost = of->cost, .hooks = of->hooks};
+	mr_status st;
 
 	*out = NULL;
 	*n = 0;
-	t.hooks = &bend.hooks;
-	if (st == MR_OK && (!plan->lowered || !plan->contract.steal))
-		st = mr_fail(MR_EINVAL, "only in a lowered plan whose contract says steal W are taken");
+	if (!of->plan->lowered || !of->plan->contract.steal)
+		return mr_fail(MR_EINVAL, "only in a lowered plan whose contract says steal W are taken");
+	st = mr_unroll_create(of->plan, n_bodies, &(mr_unroll_opts){.no_storage = of->opts->unlimited}, &t.g);
 	if (st == MR_OK)
-		st = mr_unroll_create(plan, params->n_bodies, &(mr_unroll_opts){.no_storage = params->unlimited}, &t.g);
-	if (st == MR_OK)
-		st = simulate(&t, plan);
-	mr_bend_fini(&bend);
+		st = simulate(&t, of->plan);
 	mr_unroll_destroy(t.g);
 	free(t.of);
 	free(t.done);
@@ -293,5 +288,20 @@ mr_status mr_sim_steals(const mr_plan *plan, const mr_cost *cost, const mr_sim_p
 	} else {
 		free(t.log);
 	}
+	return st;
+}
+
+mr_status mr_walk_steals(const mr_plan *plan, const mr_cost *cost, uint32_t n_bodies, const mr_walk_opts *opts,
+			 mr_steal **out, size_t *n)
+{
+	mr_bend bend;
+	mr_status st = mr_bend_init(&bend, plan, cost, opts);
+	mr_walked of = {.plan = plan, .cost = cost, .opts = opts, .hooks = &bend.hooks};
+
+	*out = NULL;
+	*n = 0;
+	if (st == MR_OK)
+		st = mr_steals_find(&of, n_bodies, out, n);
+	mr_bend_fini(&bend);
 	return st;
 }

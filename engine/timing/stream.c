@@ -20,7 +20,7 @@ typedef struct mr_lane_at {
 	uint32_t n_pauses;
 } mr_lane_at;
 
-struct mr_sim_stream {
+struct mr_walk_stream {
 	const mr_plan *plan;
 	const mr_cost *cost;
 	mr_bend bend;         /* bend.first: the first iteration of the window */
@@ -38,14 +38,14 @@ struct mr_sim_stream {
 
 /* --- the heap --- */
 
-static bool before(const mr_sim_stream *s, uint16_t a, uint16_t b)
+static bool before(const mr_walk_stream *s, uint16_t a, uint16_t b)
 {
 	uint32_t x = s->at[a].node, y = s->at[b].node;
 
 	return s->begin[x] < s->begin[y] || (s->begin[x] == s->begin[y] && s->rank[x] < s->rank[y]);
 }
 
-static void sift_down(mr_sim_stream *s, uint32_t i)
+static void sift_down(mr_walk_stream *s, uint32_t i)
 {
 	for (uint32_t child; (child = 2 * i + 1) < s->n_heap; i = child) {
 		uint16_t w = s->heap[i];
@@ -59,18 +59,18 @@ static void sift_down(mr_sim_stream *s, uint32_t i)
 	}
 }
 
-static uint32_t prologue_of(const mr_sim_stream *s, uint16_t w)
+static uint32_t prologue_of(const mr_walk_stream *s, uint16_t w)
 {
 	return mr_plan_list(s->plan, w, MR_PROLOGUE)->n;
 }
 
-static uint32_t body_of(const mr_sim_stream *s, uint16_t w)
+static uint32_t body_of(const mr_walk_stream *s, uint16_t w)
 {
 	return mr_plan_list(s->plan, w, MR_BODY)->n;
 }
 
 /* The iteration of the window in which worker @w is; its prologue counts as the first. */
-static uint32_t iteration_of(const mr_sim_stream *s, uint16_t w)
+static uint32_t iteration_of(const mr_walk_stream *s, uint16_t w)
 {
 	uint32_t done = s->at[w].node - s->g->first[w], prologue = prologue_of(s, w), body = body_of(s, w);
 
@@ -78,7 +78,7 @@ static uint32_t iteration_of(const mr_sim_stream *s, uint16_t w)
 }
 
 /* Number of pause points before the next instruction of worker @w. */
-static uint64_t step_of(const mr_sim_stream *s, uint16_t w)
+static uint64_t step_of(const mr_walk_stream *s, uint16_t w)
 {
 	const mr_lane_at *a = &s->at[w];
 	uint32_t done = a->node - s->g->first[w], n = 0;
@@ -91,12 +91,12 @@ static uint64_t step_of(const mr_sim_stream *s, uint16_t w)
 }
 
 /* May worker @w go on before s->until? */
-static bool may_go(const mr_sim_stream *s, uint16_t w)
+static bool may_go(const mr_walk_stream *s, uint16_t w)
 {
 	return s->at[w].node < s->at[w].end && step_of(s, w) < s->until;
 }
 
-static void make_heap(mr_sim_stream *s)
+static void make_heap(mr_walk_stream *s)
 {
 	s->n_heap = 0;
 	for (uint16_t w = 0; w < s->plan->n_workers; w++)
@@ -108,7 +108,7 @@ static void make_heap(mr_sim_stream *s)
 
 /* --- the window --- */
 
-static void compute(mr_sim_stream *s)
+static void compute(mr_walk_stream *s)
 {
 	const mr_unroll *g = s->g;
 
@@ -120,7 +120,7 @@ static void compute(mr_sim_stream *s)
 
 /* Move the window forward by @by iterations. Instructions that stay in it keep their times; the prologue is long past.
  */
-static void move(mr_sim_stream *s, uint32_t by)
+static void move(mr_walk_stream *s, uint32_t by)
 {
 	for (uint16_t w = 0; w < s->plan->n_workers; w++) {
 		uint32_t body = body_of(s, w), from = s->g->first[w] + prologue_of(s, w), shift = by * body;
@@ -139,7 +139,7 @@ static void move(mr_sim_stream *s, uint32_t by)
 
 /* Move as far as the slowest worker allows, so that the iterations to which edges reach back stay, and iterations that
  * are alike are left. */
-static mr_status move_on(mr_sim_stream *s)
+static mr_status move_on(mr_walk_stream *s)
 {
 	uint32_t by = s->g->n_bodies - 2 * s->reach;
 
@@ -155,7 +155,7 @@ static mr_status move_on(mr_sim_stream *s)
 }
 
 /* Is a worker at the window's end, and not at the end of the plan? */
-static bool is_spent(const mr_sim_stream *s)
+static bool is_spent(const mr_walk_stream *s)
 {
 	for (uint16_t w = 0; w < s->plan->n_workers; w++)
 		if (body_of(s, w) && s->at[w].node >= s->at[w].end &&
@@ -194,7 +194,7 @@ static uint32_t reach_of(const mr_plan *p)
 	return (uint32_t)(mr_plan_steady(p) + room / p->n_micro + oldest / (p->commits ? p->commits : 1) + 2);
 }
 
-static mr_status find_pauses(mr_sim_stream *s)
+static mr_status find_pauses(mr_walk_stream *s)
 {
 	for (uint16_t w = 0; w < s->plan->n_workers; w++) {
 		mr_lane_at *a = &s->at[w];
@@ -217,7 +217,7 @@ static uint32_t window_of(const mr_plan *p, uint32_t window, uint32_t reach)
 	return !body ? 0 : n > 4 * reach ? (uint32_t)n : 4 * reach;
 }
 
-uint64_t mr_sim_stream_bytes(const mr_plan *p)
+uint64_t mr_walk_stream_bytes(const mr_plan *p)
 {
 	uint64_t n = instructions(p, MR_PROLOGUE) + instructions(p, MR_EPILOGUE);
 
@@ -226,7 +226,7 @@ uint64_t mr_sim_stream_bytes(const mr_plan *p)
 	return n * INSTRUCTION_BYTES + FEW_BYTES;
 }
 
-static mr_status build(mr_sim_stream *s, uint32_t window)
+static mr_status build(mr_walk_stream *s, uint32_t window)
 {
 	uint32_t n;
 
@@ -250,10 +250,10 @@ static mr_status build(mr_sim_stream *s, uint32_t window)
 	return mr_unroll_order(s->g, s->order);
 }
 
-mr_status mr_sim_stream_create(const mr_plan *plan, const mr_cost *cost, const mr_sim_params *params,
-			       mr_sim_stream **out)
+mr_status mr_walk_stream_create(const mr_plan *plan, const mr_cost *cost, const mr_walk_opts *params,
+			       mr_walk_stream **out)
 {
-	mr_sim_stream *s = calloc(1, sizeof(*s));
+	mr_walk_stream *s = calloc(1, sizeof(*s));
 	mr_status st;
 
 	*out = NULL;
@@ -265,7 +265,7 @@ mr_status mr_sim_stream_create(const mr_plan *plan, const mr_cost *cost, const m
 	if (st == MR_OK)
 		st = build(s, params->window);
 	if (st != MR_OK) {
-		mr_sim_stream_destroy(s);
+		mr_walk_stream_destroy(s);
 		return st;
 	}
 	for (uint32_t i = 0; i < s->g->n_all; i++)
@@ -279,7 +279,7 @@ mr_status mr_sim_stream_create(const mr_plan *plan, const mr_cost *cost, const m
 	return MR_OK;
 }
 
-void mr_sim_stream_destroy(mr_sim_stream *s)
+void mr_walk_stream_destroy(mr_walk_stream *s)
 {
 	if (!s)
 		return;
@@ -296,7 +296,7 @@ void mr_sim_stream_destroy(mr_sim_stream *s)
 	free(s);
 }
 
-mr_status mr_sim_stream_next(mr_sim_stream *s, uint64_t until, mr_sim_event *out, bool *more)
+mr_status mr_walk_stream_next(mr_walk_stream *s, uint64_t until, mr_walk_event *out, bool *more)
 {
 	const mr_unroll_node *node;
 	uint16_t w;
@@ -312,7 +312,7 @@ mr_status mr_sim_stream_next(mr_sim_stream *s, uint64_t until, mr_sim_event *out
 		return MR_OK;
 	w = s->heap[0];
 	node = &s->g->at[s->at[w].node];
-	*out = (mr_sim_event){
+	*out = (mr_walk_event){
 		.in = node->in,
 		.n = node->n + (s->at[w].node - s->g->first[w] < prologue_of(s, w) ? 0 : s->bend.first),
 		.worker = w,

@@ -4,162 +4,7 @@
 #include <stdlib.h>
 
 #include "ir/op.h"
-
-/* Two times are the same when they differ by less than this part of the larger: sums of doubles in another order. */
-#define SAME 1e-9
-
-/* A period is looked for in this many iterations at first, and in at most that many instructions. */
-#define PERIOD_BODIES 12u
-#define PERIOD_NODES (1u << 21)
-
-/* Iterations from which the mean period of irregular times is taken. */
-#define IRREGULAR_BODIES 64u
-
-/* Periods that repeat only every 2, 3, ... iterations are recognised up to this. */
-#define MAX_CYCLE 8u
-
-/* A graph with its times. */
-typedef struct mr_timed {
-	mr_unroll *g;
-	double *begin, *end;
-	uint32_t *order, *binding;
-} mr_timed;
-
-static void timed_fini(mr_timed *t)
-{
-	mr_unroll_destroy(t->g);
-	free(t->begin);
-	free(t->order);
-}
-
-/* With an order and what each waited for last; else with times alone. */
-static mr_status fill(mr_timed *t, const mr_cost *cost, const mr_time_hooks *hooks, bool why)
-{
-	size_t n = t->g->n_all;
-	bool complete = false;
-
-	t->begin = malloc(2 * n * sizeof(*t->begin));
-	if (!t->begin)
-		return mr_fail(MR_ERESOURCE, "no memory to walk %zu instructions", n);
-	t->end = t->begin + n;
-	if (!why)
-		MR_TRY(mr_unroll_times_swept(t->g, cost, hooks, t->begin, t->end, &complete));
-	if (complete)
-		return MR_OK;
-	t->order = malloc(2 * n * sizeof(*t->order));
-	if (!t->order)
-		return mr_fail(MR_ERESOURCE, "no memory to walk %zu instructions", n);
-	t->binding = t->order + n;
-	MR_TRY(mr_unroll_order(t->g, t->order));
-	mr_unroll_times(t->g, cost, hooks, t->order, t->begin, t->end, t->binding);
-	return MR_OK;
-}
-
-static mr_status timed_init(mr_timed *t, const mr_plan *plan, const mr_cost *cost, const mr_time_hooks *hooks,
-			    uint32_t n_bodies, mr_unroll_opts opts, bool why)
-{
-	mr_status st;
-
-	*t = (mr_timed){0};
-	MR_TRY(mr_unroll_create(plan, n_bodies, &opts, &t->g));
-	st = fill(t, cost, hooks, why);
-	if (st != MR_OK)
-		timed_fini(t);
-	return st;
-}
-
-/* --- period --- */
-
-/* End of worker @w's part of iteration @n. */
-static double end_of(const mr_timed *t, uint16_t w, uint32_t n)
-{
-	return t->end[mr_unroll_body_end(t->g, w, n)];
-}
-
-/* Whether over the last three times @cycle iterations every worker advanced alike; then by how much an iteration. */
-static bool steady(const mr_timed *t, uint32_t cycle, double *period)
-{
-	const mr_plan *p = t->g->plan;
-	uint32_t last = t->g->n_bodies - 1;
-
-	*period = 0;
-	if (t->g->n_bodies < 3 * cycle + 1)
-		return false;
-	for (uint16_t w = 0; w < p->n_workers; w++) {
-		double step;
-
-		if (!mr_plan_list(p, w, MR_BODY)->n)
-			continue;
-		step = end_of(t, w, last) - end_of(t, w, last - cycle);
-		for (uint32_t n = last - 1; n + 2 * cycle >= last && n >= cycle; n--)
-			if (fabs(end_of(t, w, n) - end_of(t, w, n - cycle) - step) > SAME * end_of(t, w, last))
-				return false;
-		*period = fmax(*period, step / cycle);
-	}
-	return true;
-}
-
-/* The mean advance over the later half: for plans that settle slowly. */
-static double mean_period(const mr_timed *t)
-{
-	uint32_t last = t->g->n_bodies - 1, half = last / 2;
-	double period = 0;
-
-	for (uint16_t w = 0; last > half && w < t->g->plan->n_workers; w++)
-		if (mr_plan_list(t->g->plan, w, MR_BODY)->n)
-			period = fmax(period, (end_of(t, w, last) - end_of(t, w, half)) / (last - half));
-	return period;
-}
-
-static uint64_t body_length(const mr_plan *plan)
-{
-	uint64_t n = 0;
-
-	for (uint16_t w = 0; w < plan->n_workers; w++)
-		n += mr_plan_list(plan, w, MR_BODY)->n;
-	return n;
-}
-
-static mr_status find_period(const mr_plan *plan, const mr_cost *cost, const mr_time_hooks *hooks, bool unlimited,
-			     double *period)
-{
-	uint64_t length = body_length(plan);
-	bool irregular = hooks && hooks->irregular;
-	uint32_t n = (irregular ? IRREGULAR_BODIES : PERIOD_BODIES) + mr_plan_steady(plan);
-
-	*period = 0;
-	if (!length)
-		return MR_OK;
-	while (n > 4 && n * length > PERIOD_NODES)
-		n--;
-	for (;; n *= 2) {
-		mr_timed t;
-		bool found = false;
-
-		MR_TRY(timed_init(&t, plan, cost, hooks, n,
-				  (mr_unroll_opts){.no_barrier = !plan->contract.steal, .no_storage = unlimited},
-				  false));
-		for (uint32_t cycle = 1; cycle <= MAX_CYCLE && !found && !irregular; cycle++)
-			found = steady(&t, cycle, period);
-		if (!found)
-			*period = mean_period(&t);
-		timed_fini(&t);
-		if (found || irregular || 2 * n * length > PERIOD_NODES || n > 256)
-			return MR_OK;
-	}
-}
-
-mr_status mr_plan_period(const mr_plan *plan, const mr_cost *cost, bool unlimited, double *period)
-{
-	return find_period(plan, cost, NULL, unlimited, period);
-}
-
-/* --- figures --- */
-
-static double instr_busy(const mr_timed *t, uint32_t node)
-{
-	return t->end[node] - t->begin[node];
-}
+#include "timing/period.h"
 
 static bool is_recomputed(const mr_unroll *g, uint32_t f)
 {
@@ -206,19 +51,15 @@ static void count_peaks(mr_walk *k, const mr_unroll *g, uint16_t w)
 static void add_up(mr_walk *k, const mr_timed *t)
 {
 	const mr_unroll *g = t->g;
-	double from = INFINITY, to = 0, most = 0, sum = 0, most_body = 0;
+	double from = INFINITY, to = 0, most = 0, sum = 0;
 
 	for (uint16_t w = 0; w < k->n_workers; w++) {
 		uint32_t a = g->first[w], b = g->first[w + 1];
-		double body = 0, first = INFINITY, last = 0;
+		double first = INFINITY, last = 0;
 
 		count_peaks(k, g, w);
 		for (uint32_t i = a; i < b; i++) {
-			const mr_list *l = mr_plan_list(g->plan, w, MR_BODY);
-
-			k->busy[w] += instr_busy(t, i);
-			if (l->n && g->at[i].n == 0 && g->at[i].in >= l->at && g->at[i].in < l->at + l->n)
-				body += instr_busy(t, i);
+			k->busy[w] += t->end[i] - t->begin[i];
 			if (mr_op_is_compute(g->at[i].in->op)) {
 				first = fmin(first, t->begin[i]);
 				last = fmax(last, t->end[i]);
@@ -227,7 +68,6 @@ static void add_up(mr_walk *k, const mr_timed *t)
 		k->span = fmax(k->span, last - first);
 		sum += k->busy[w];
 		most = fmax(most, k->busy[w]);
-		most_body = fmax(most_body, body);
 		if (a == b)
 			continue;
 		from = fmin(from, t->begin[a]);
@@ -237,7 +77,6 @@ static void add_up(mr_walk *k, const mr_timed *t)
 	/* Sums in another order may come out a last bit above what they are part of. */
 	k->bubble_flush = k->makespan > 0 ? fmax(0, 1 - sum / (k->n_workers * k->makespan)) : 0;
 	k->bubble_span = k->span > 0 ? fmax(0, 1 - most / k->span) : 0;
-	k->bubble_period = k->period > 0 && k->n_bodies ? fmax(0, 1 - most_body / k->period) : 0;
 }
 
 static mr_walk *walk_alloc(const mr_plan *plan, uint32_t n_nodes)
@@ -259,43 +98,105 @@ static mr_walk *walk_alloc(const mr_plan *plan, uint32_t n_nodes)
 	return k;
 }
 
+/* The records of all instructions, worker after worker. */
+static void put_records(mr_walk *k, const mr_timed *t)
+{
+	const mr_unroll *g = t->g;
+
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		k->at[i] = (mr_walk_rec){.in = g->at[i].in,
+					 .n = g->at[i].n,
+					 .cause = mr_unroll_cause(g, i, t->binding[i]),
+					 .begin = t->begin[i],
+					 .end = t->end[i]};
+	for (uint32_t i = 0; i < g->n_all; i++)
+		if (t->order[i] < g->n_nodes)
+			k->at[t->order[i]].rank = i;
+	for (uint32_t w = 0; w <= k->n_workers; w++)
+		k->first[w] = g->first[w];
+}
+
+mr_status mr_walk_make(const mr_walked *of, uint32_t n_bodies, mr_walk **out)
+{
+	mr_timed t;
+	mr_walk *k = NULL;
+	mr_status st = mr_timed_init(&t, of, n_bodies, of->opts->no_barrier, true);
+
+	if (st == MR_OK) {
+		k = walk_alloc(of->plan, t.g->n_nodes);
+		st = k ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for a walk of %u workers", of->plan->n_workers);
+	}
+	if (k) {
+		k->n_bodies = n_bodies;
+		put_records(k, &t);
+		add_up(k, &t);
+		if (of->opts->use)
+			*of->opts->use = t.use;
+	}
+	mr_timed_fini(&t);
+	*out = k;
+	return st;
+}
+
+/* The longest busy time of an iteration as a part of the period. */
+static void set_period(mr_walk *k, const mr_walked *of, double period)
+{
+	double most = 0;
+
+	k->period = period;
+	for (uint16_t w = 0; w < k->n_workers; w++) {
+		const mr_list *l = mr_plan_list(of->plan, w, MR_BODY);
+		double body = 0;
+
+		for (size_t i = k->first[w]; i < k->first[w + 1] && !of->sharing; i++)
+			if (l->n && k->at[i].n == 0 && k->at[i].in >= l->at && k->at[i].in < l->at + l->n)
+				body += k->at[i].end - k->at[i].begin;
+		if (of->sharing) /* iterations differ: their mean */
+			body = k->busy[w] / (k->n_bodies ? k->n_bodies : 1);
+		most = fmax(most, body);
+	}
+	k->bubble_period = period > 0 && (k->n_bodies || of->sharing) ? fmax(0, 1 - most / period) : 0;
+}
+
+static mr_status walk(const mr_walked *of, uint32_t n_bodies, mr_walk **out)
+{
+	double period = 0;
+
+	if (!of->opts->no_period)
+		MR_TRY(mr_period_find(of, &period));
+	MR_TRY(mr_walk_make(of, n_bodies, out));
+	set_period(*out, of, period);
+	return MR_OK;
+}
+
 mr_status mr_plan_walk(const mr_plan *plan, const mr_cost *cost, uint32_t n_bodies, const mr_walk_opts *opts,
 		       mr_walk **out)
 {
 	mr_walk_opts o = opts ? *opts : (mr_walk_opts){0};
-	mr_timed t;
-	mr_walk *k;
-	double period = 0;
+	bool steals = o.steals && plan->contract.steal;
+	mr_bend bend;
+	mr_status st = mr_bend_init(&bend, plan, cost, &o);
+	mr_walked of = {.plan = plan, .cost = cost, .opts = &o, .hooks = &bend.hooks};
 
 	*out = NULL;
-	if (cost->n_stages != plan->n_stages)
-		return mr_fail(MR_EINVAL, "a cost table of %u stages for a plan of %u", cost->n_stages, plan->n_stages);
-	if (!o.no_period)
-		MR_TRY(find_period(plan, cost, o.hooks, o.unlimited, &period));
-	MR_TRY(timed_init(&t, plan, cost, o.hooks, n_bodies,
-			  (mr_unroll_opts){.no_barrier = o.no_barrier, .no_storage = o.unlimited}, true));
-	k = walk_alloc(plan, t.g->n_nodes);
-	if (!k) {
-		timed_fini(&t);
-		return mr_fail(MR_ERESOURCE, "no memory for a walk of %u workers", plan->n_workers);
-	}
-	k->n_bodies = n_bodies;
-	k->period = period;
-	for (uint32_t i = 0; i < t.g->n_nodes; i++)
-		k->at[i] = (mr_walk_rec){.in = t.g->at[i].in,
-					 .n = t.g->at[i].n,
-					 .cause = mr_unroll_cause(t.g, i, t.binding[i]),
-					 .begin = t.begin[i],
-					 .end = t.end[i]};
-	for (uint32_t i = 0; i < t.g->n_all; i++)
-		if (t.order[i] < t.g->n_nodes)
-			k->at[t.order[i]].rank = i;
-	for (uint32_t w = 0; w <= plan->n_workers; w++)
-		k->first[w] = t.g->first[w];
-	add_up(k, &t);
-	timed_fini(&t);
-	*out = k;
-	return MR_OK;
+	if (o.use)
+		*o.use = (mr_shared_use){0};
+	if (o.sharing && !steals && mr_sharing_has_bytes(o.sharing))
+		of.sharing = o.sharing;
+	if (st == MR_OK && steals && plan->lowered && n_bodies > 0 && mr_plan_list(plan, 0, MR_BODY)->n > 0)
+		st = mr_walk_stolen(&of, n_bodies, out);
+	else if (st == MR_OK)
+		st = walk(&of, n_bodies, out);
+	mr_bend_fini(&bend);
+	return st;
+}
+
+mr_status mr_plan_period(const mr_plan *plan, const mr_cost *cost, bool unlimited, double *period)
+{
+	mr_walk_opts opts = {.unlimited = unlimited};
+	mr_walked of = {.plan = plan, .cost = cost, .opts = &opts};
+
+	return mr_period_find(&of, period);
 }
 
 void mr_walk_destroy(mr_walk *walk)

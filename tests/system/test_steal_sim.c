@@ -9,7 +9,7 @@
 #include "lower/check.h"
 #include "lower/lower.h"
 #include "schedules/registry.h"
-#include "timing/sim.h"
+#include "timing/walk.h"
 
 typedef struct outcome {
 	double makespan, bubble; /* bubble: makespan - the mean busy time of a worker */
@@ -39,7 +39,7 @@ static mr_plan *lowered(const char *system, const char *sets, bool steal, uint16
 	return p;
 }
 
-static outcome simulate(const mr_plan *p, const double *f, const mr_sim_params *params)
+static outcome simulate(const mr_plan *p, const double *f, uint32_t n_bodies, const mr_walk_opts *params)
 {
 	mr_stage_cost *stage = calloc(p->n_stages, sizeof(*stage));
 	outcome o = {0};
@@ -48,7 +48,7 @@ static outcome simulate(const mr_plan *p, const double *f, const mr_sim_params *
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(stage);
 	mr_cost_share(p, f[0], f[1], f[2], stage, &cost);
-	MR_CHECK_OK(mr_sim_run(p, &cost, params, &k));
+	MR_CHECK_OK(mr_plan_walk(p, &cost, n_bodies, params, &k));
 	o.makespan = o.bubble = k->makespan;
 	for (uint16_t w = 0; w < p->n_workers; w++) {
 		o.bubble -= k->busy[w] / p->n_workers;
@@ -73,10 +73,10 @@ static void both(const char *system, const char *sets, uint16_t workers, uint32_
 	mr_cost costs = {1, &share};
 	mr_plan *home = lowered(system, sets, false, workers, micro, &costs),
 		*any = lowered(system, sets, true, workers, micro, &costs);
-	mr_sim_params params = {.n_bodies = 1, .no_period = true};
+	mr_walk_opts params = {.no_period = true, .steals = true};
 
-	*without = simulate(home, f, &params);
-	*with = simulate(any, f, &params);
+	*without = simulate(home, f, 1, &params);
+	*with = simulate(any, f, 1, &params);
 	mr_plan_destroy(home);
 	mr_plan_destroy(any);
 }
@@ -136,18 +136,18 @@ static void bent(void)
 {
 	const double ones[] = {1, 1, 1};
 	mr_straggler slow = {.worker = 1, .factor = 2, .from = 0, .to = INFINITY};
-	mr_sim_params params = {
-		.n_bodies = 6, .no_period = true, .jitter = MR_JITTER_LOGNORMAL, .amount = 0.3, .seed = 4};
+	mr_walk_opts params = {
+		.no_period = true, .steals = true, .jitter = MR_JITTER_LOGNORMAL, .amount = 0.3, .seed = 4};
 	mr_plan *home = lowered("zb_h1", NULL, false, 4, 8, NULL), *any = lowered("zb_h1", NULL, true, 4, 8, NULL);
-	outcome without = simulate(home, ones, &params), with = simulate(any, ones, &params),
-		again = simulate(any, ones, &params);
+	outcome without = simulate(home, ones, 6, &params), with = simulate(any, ones, 6, &params),
+		again = simulate(any, ones, 6, &params);
 
 	CU_ASSERT_TRUE(with.stolen > 0);
 	CU_ASSERT_TRUE(with.makespan < without.makespan);
 	CU_ASSERT_TRUE(with.makespan == again.makespan && with.stolen == again.stolen);
-	params = (mr_sim_params){.n_bodies = 1, .no_period = true, .straggler = &slow, .n_stragglers = 1};
-	without = simulate(home, ones, &params);
-	with = simulate(any, ones, &params);
+	params = (mr_walk_opts){.no_period = true, .steals = true, .straggler = &slow, .n_stragglers = 1};
+	without = simulate(home, ones, 1, &params);
+	with = simulate(any, ones, 1, &params);
 	CU_ASSERT_TRUE(with.stolen > 0);
 	CU_ASSERT_TRUE(with.makespan < without.makespan);
 	mr_plan_destroy(home);
@@ -163,19 +163,18 @@ static void period(void)
 
 	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++) {
 		mr_plan *any = lowered(systems[i], NULL, true, 4, 8, NULL);
-		mr_sim_params params = {.n_bodies = 6, .no_period = true};
-		outcome six = simulate(any, costs, &params), seven, one;
+		mr_walk_opts params = {.no_period = true, .steals = true};
+		outcome six = simulate(any, costs, 6, &params), seven, one;
 
 		CU_ASSERT_EQUAL(six.period, 0);
-		params.n_bodies = 7;
-		seven = simulate(any, costs, &params);
-		params = (mr_sim_params){.n_bodies = 1};
-		one = simulate(any, costs, &params);
+		seven = simulate(any, costs, 7, &params);
+		params.no_period = false;
+		one = simulate(any, costs, 1, &params);
 		CU_ASSERT_DOUBLE_EQUAL(one.period, seven.makespan - six.makespan, 1e-9);
 		CU_ASSERT_DOUBLE_EQUAL(one.period, one.makespan, 1e-9);
 		CU_ASSERT_DOUBLE_EQUAL(one.bubble_period, 1 - one.busiest / one.period, 1e-9);
-		params = (mr_sim_params){.n_bodies = 1, .jitter = MR_JITTER_UNIFORM, .amount = 0.2, .seed = 9};
-		one = simulate(any, costs, &params);
+		params = (mr_walk_opts){.steals = true, .jitter = MR_JITTER_UNIFORM, .amount = 0.2, .seed = 9};
+		one = simulate(any, costs, 1, &params);
 		CU_ASSERT_TRUE(one.period > 0.9 * seven.makespan / 7 && one.period < 1.3 * seven.makespan / 7);
 		mr_plan_destroy(any);
 	}
@@ -184,12 +183,12 @@ static void period(void)
 static void refused(void)
 {
 	mr_stage_cost stage[2] = {{.f = 1, .i = 1, .w = 1}, {.f = 1, .i = 1, .w = 1}};
-	mr_sim_params params = {.n_bodies = 1};
+	mr_walk_opts params = {0};
 	mr_plan *home = lowered("zb_h1", NULL, false, 2, 4, NULL);
 	mr_steal *moves;
 	size_t n;
 
-	MR_CHECK_FAIL(mr_sim_steals(home, &(mr_cost){2, stage}, &params, &moves, &n), MR_EINVAL, "says steal");
+	MR_CHECK_FAIL(mr_walk_steals(home, &(mr_cost){2, stage}, 1, &params, &moves, &n), MR_EINVAL, "says steal");
 	mr_plan_destroy(home);
 }
 

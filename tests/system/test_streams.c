@@ -9,12 +9,12 @@
 /* Iterations until the smallest window has moved several times, by trial: it is four times as long as edges reach. */
 enum { BODIES = 120, LEAST_CASES = 60 };
 
-static void compare(const mr_plan *p, const mr_sim_params *params)
+static void compare(const mr_plan *p, const mr_walk_opts *params)
 {
 	size_t *next = calloc(p->n_workers, sizeof(*next)), n = 0;
 	mr_stage_cost *stage = calloc(p->n_stages, sizeof(*stage));
-	mr_sim_stream *s;
-	mr_sim_event e;
+	mr_walk_stream *s;
+	mr_walk_event e;
 	bool more = true, same = true;
 	mr_cost cost;
 	mr_walk *k;
@@ -23,12 +23,12 @@ static void compare(const mr_plan *p, const mr_sim_params *params)
 	mr_cost_share(p, 2, 3, 1, stage, &cost);
 	for (uint16_t i = 0; i < p->n_stages; i++)
 		stage[i].u = 0.5;
-	MR_CHECK_OK(mr_sim_run(p, &cost, params, &k));
-	MR_CHECK_OK(mr_sim_stream_create(p, &cost, params, &s));
+	MR_CHECK_OK(mr_plan_walk(p, &cost, BODIES, params, &k));
+	MR_CHECK_OK(mr_walk_stream_create(p, &cost, params, &s));
 	for (; same; n++) {
 		const mr_walk_rec *r;
 
-		MR_CHECK_OK(mr_sim_stream_next(s, BODIES, &e, &more));
+		MR_CHECK_OK(mr_walk_stream_next(s, BODIES, &e, &more));
 		if (!more)
 			break;
 		r = &k->at[k->first[e.worker] + next[e.worker]++];
@@ -41,7 +41,7 @@ static void compare(const mr_plan *p, const mr_sim_params *params)
 			p->n_workers, p->n_micro, n);
 	CU_ASSERT_TRUE(same);
 	CU_ASSERT_EQUAL(n, k->first[p->n_workers]);
-	mr_sim_stream_destroy(s);
+	mr_walk_stream_destroy(s);
 	mr_walk_destroy(k);
 	free(stage);
 	free(next);
@@ -50,8 +50,8 @@ static void compare(const mr_plan *p, const mr_sim_params *params)
 static uint32_t try_system(const mr_sched_ops *ops, uint16_t workers, uint32_t micro, bool local)
 {
 	mr_sched_args a = {.n_workers = workers, .n_micro = micro};
-	mr_sim_params params = {
-		.n_bodies = BODIES, .window = 1, .no_period = true, .jitter = MR_JITTER_LOGNORMAL, .amount = 0.4};
+	mr_walk_opts params = {
+		.window = 1, .no_period = true, .jitter = MR_JITTER_LOGNORMAL, .amount = 0.4};
 	mr_plan *p;
 
 	if (mr_schedule_emit(ops, &a, &p) != MR_OK)

@@ -1,5 +1,5 @@
 /* The simulator: without disturbances it equals the walk; disturbances are checked against times computed by hand. */
-#include "timing/sim.h"
+#include "timing/walk.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,14 +21,17 @@ static mr_plan *lowered(const char *path)
 	return p;
 }
 
-static mr_walk *sim(const mr_plan *p, const mr_cost *cost, mr_sim_params params)
+static mr_walk *sim_of(const mr_plan *p, const mr_cost *cost, uint32_t n_bodies, mr_walk_opts params)
 {
 	mr_walk *k = NULL;
 
-	if (!params.n_bodies)
-		params.n_bodies = 1;
-	MR_CHECK_OK(mr_sim_run(p, cost, &params, &k));
+	MR_CHECK_OK(mr_plan_walk(p, cost, n_bodies, &params, &k));
 	return k;
+}
+
+static mr_walk *sim(const mr_plan *p, const mr_cost *cost, mr_walk_opts params)
+{
+	return sim_of(p, cost, 1, params);
 }
 
 static bool same_times(const mr_walk *a, const mr_walk *b)
@@ -65,14 +68,14 @@ static void one_golden(void *arg, const char *path, uint32_t number)
 	mr_cost_share(p, 2, 3, 1, stage, &cost);
 	MR_CHECK_OK(mr_plan_walk(p, &cost, 1, NULL, &w));
 	CU_ASSERT_DOUBLE_EQUAL(w->makespan, makespan_of(root), 1e-8 * w->makespan);
-	k = sim(p, &cost, (mr_sim_params){0});
+	k = sim(p, &cost, (mr_walk_opts){0});
 	CU_ASSERT_TRUE(same_times(w, k));
 	mr_walk_destroy(k);
-	k = sim(p, &cost, (mr_sim_params){.jitter = MR_JITTER_LOGNORMAL, .seed = 3});
+	k = sim(p, &cost, (mr_walk_opts){.jitter = MR_JITTER_LOGNORMAL, .seed = 3});
 	CU_ASSERT_TRUE(same_times(w, k));
 	mr_walk_destroy(k);
-	mr_sim_spread(p->n_workers, 2, node);
-	k = sim(p, &cost, (mr_sim_params){.node = node, .straggler = &as_fast, .n_stragglers = 1});
+	mr_nodes_spread(p->n_workers, 2, node);
+	k = sim(p, &cost, (mr_walk_opts){.node = node, .straggler = &as_fast, .n_stragglers = 1});
 	CU_ASSERT_TRUE(same_times(w, k));
 	mr_walk_destroy(k);
 	mr_walk_destroy(w);
@@ -126,7 +129,7 @@ static void slow_for_good(void)
 {
 	mr_plan *p = all_f_all_b(2, 2);
 	mr_straggler s = {1, 2, 0, INFINITY};
-	mr_walk *k = sim(p, &(mr_cost){2, ones}, (mr_sim_params){.straggler = &s, .n_stragglers = 1});
+	mr_walk *k = sim(p, &(mr_cost){2, ones}, (mr_walk_opts){.straggler = &s, .n_stragglers = 1});
 
 	CU_ASSERT_EQUAL(find(k, MR_OP_F, 1, 1)->begin, 3);
 	CU_ASSERT_EQUAL(find(k, MR_OP_F, 1, 1)->end, 5);
@@ -148,7 +151,7 @@ static void slow_for_a_while(void)
 {
 	mr_plan *p = all_f_all_b(1, 4);
 	mr_straggler one = {0, 3, 0.5, 2}, two[] = {{0, 2, 1, 3}, {0, 4, 2, 4}}, brief = {0, 11, 0.25, 0.8};
-	mr_walk *k = sim(p, &(mr_cost){1, ones}, (mr_sim_params){.straggler = &one, .n_stragglers = 1});
+	mr_walk *k = sim(p, &(mr_cost){1, ones}, (mr_walk_opts){.straggler = &one, .n_stragglers = 1});
 
 	CU_ASSERT_DOUBLE_EQUAL(find(k, MR_OP_F, 0, 0)->end, 2, 1e-12);
 	CU_ASSERT_DOUBLE_EQUAL(find(k, MR_OP_F, 0, 1)->end, 3, 1e-12);
@@ -156,12 +159,12 @@ static void slow_for_a_while(void)
 	mr_walk_destroy(k);
 	/* From 1 to 2 half speed: F1 is half done; from 2 to 3 an eighth: 5/8; from 3 to 4 a quarter: 7/8; then the
 	 * rest. */
-	k = sim(p, &(mr_cost){1, ones}, (mr_sim_params){.straggler = two, .n_stragglers = 2});
+	k = sim(p, &(mr_cost){1, ones}, (mr_walk_opts){.straggler = two, .n_stragglers = 2});
 	CU_ASSERT_DOUBLE_EQUAL(find(k, MR_OP_F, 0, 0)->end, 1, 1e-12);
 	CU_ASSERT_DOUBLE_EQUAL(find(k, MR_OP_F, 0, 1)->end, 4.125, 1e-12);
 	mr_walk_destroy(k);
 	/* 0.25 before, 0.55 of time for 0.05 of work inside, 0.7 after. */
-	k = sim(p, &(mr_cost){1, ones}, (mr_sim_params){.straggler = &brief, .n_stragglers = 1});
+	k = sim(p, &(mr_cost){1, ones}, (mr_walk_opts){.straggler = &brief, .n_stragglers = 1});
 	CU_ASSERT_DOUBLE_EQUAL(find(k, MR_OP_F, 0, 0)->end, 1.5, 1e-12);
 	mr_walk_destroy(k);
 	mr_plan_destroy(p);
@@ -173,11 +176,11 @@ static void slow_later_on(void)
 {
 	mr_plan *p = all_f_all_b(1, 4);
 	mr_straggler later = {0, 3, 12 * 40, INFINITY}, past = {0, 3, 0, 12};
-	mr_walk *k = sim(p, &(mr_cost){1, ones}, (mr_sim_params){.straggler = &later, .n_stragglers = 1});
+	mr_walk *k = sim(p, &(mr_cost){1, ones}, (mr_walk_opts){.straggler = &later, .n_stragglers = 1});
 
 	CU_ASSERT(k->period > 24 && k->period < 36);
 	mr_walk_destroy(k);
-	k = sim(p, &(mr_cost){1, ones}, (mr_sim_params){.straggler = &past, .n_stragglers = 1});
+	k = sim(p, &(mr_cost){1, ones}, (mr_walk_opts){.straggler = &past, .n_stragglers = 1});
 	CU_ASSERT_DOUBLE_EQUAL(k->period, 12, 1e-9);
 	mr_walk_destroy(k);
 	mr_plan_destroy(p);
@@ -193,9 +196,9 @@ static void far_links(void)
 
 	for (int s = 0; s < 4; s++)
 		stage[s] = (mr_stage_cost){.f = 1, .i = 1, .w = 1, .c = 0.25};
-	mr_sim_spread(4, 2, node);
+	mr_nodes_spread(4, 2, node);
 	CU_ASSERT_TRUE(node[0] == 0 && node[1] == 0 && node[2] == 1 && node[3] == 1);
-	k = sim(p, &(mr_cost){4, stage}, (mr_sim_params){.node = node, .far = 2});
+	k = sim(p, &(mr_cost){4, stage}, (mr_walk_opts){.node = node, .far = 2});
 	CU_ASSERT_EQUAL(find(k, MR_OP_F, 1, 0)->begin, 1.25);
 	CU_ASSERT_EQUAL(find(k, MR_OP_F, 2, 0)->begin, 4.25);
 	CU_ASSERT_EQUAL(find(k, MR_OP_B, 3, 0)->begin, 6.5);
@@ -213,13 +216,14 @@ static void seeded(void)
 	mr_stage_cost stage[4] = {ONE, ONE, ONE, ONE};
 
 	for (int i = 0; i < 2; i++) {
-		mr_sim_params params = {.n_bodies = 2, .jitter = kinds[i], .amount = 0.3, .seed = 7};
-		mr_walk *a = sim(p, &(mr_cost){3, stage}, params), *b = sim(p, &(mr_cost){3, stage}, params), *c, *d;
+		mr_walk_opts params = {.jitter = kinds[i], .amount = 0.3, .seed = 7};
+		mr_walk *a = sim_of(p, &(mr_cost){3, stage}, 2, params), *c, *d;
+		mr_walk *b = sim_of(p, &(mr_cost){3, stage}, 2, params);
 
 		params.seed = 8;
-		c = sim(p, &(mr_cost){3, stage}, params);
+		c = sim_of(p, &(mr_cost){3, stage}, 2, params);
 		params.seed = 7;
-		d = sim(q, &(mr_cost){4, stage}, params);
+		d = sim_of(q, &(mr_cost){4, stage}, 2, params);
 		CU_ASSERT_TRUE(same_times(a, b));
 		CU_ASSERT_FALSE(same_times(a, c));
 		for (uint16_t s = 0; s < 3; s++)
@@ -251,7 +255,7 @@ static void spread_of_jitter(void)
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
 		mr_walk *k =
 			sim(p, &(mr_cost){1, ones},
-			    (mr_sim_params){.jitter = cases[c].kind, .amount = cases[c].amount, .no_period = true});
+			    (mr_walk_opts){.jitter = cases[c].kind, .amount = cases[c].amount, .no_period = true});
 		double sum = 0, squares = 0, least = 1;
 
 		for (uint32_t i = 0; i < 2 * n; i++) {
@@ -272,7 +276,7 @@ static void spread_of_jitter(void)
 static void refusals(void)
 {
 	static const struct {
-		mr_sim_params params;
+		mr_walk_opts params;
 		mr_straggler s;
 		const char *part;
 	} cases[] = {
@@ -288,18 +292,15 @@ static void refusals(void)
 	mr_walk *k;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		mr_sim_params params = cases[i].params;
+		mr_walk_opts params = cases[i].params;
 
-		params.n_bodies = 1;
 		params.straggler = &cases[i].s;
-		MR_CHECK_FAIL(mr_sim_run(p, &(mr_cost){2, ones}, &params, &k), MR_EINVAL, cases[i].part);
+		MR_CHECK_FAIL(mr_plan_walk(p, &(mr_cost){2, ones}, 1, &params, &k), MR_EINVAL, cases[i].part);
 	}
-	MR_CHECK_FAIL(mr_sim_run(p, &(mr_cost){2, ones}, &(mr_sim_params){.n_bodies = 1, .node = node, .far = NAN}, &k),
-		      MR_EINVAL, "between nodes");
-	MR_CHECK_FAIL(mr_sim_run(p, &(mr_cost){3, ones}, &(mr_sim_params){.n_bodies = 1}, &k), MR_EINVAL,
-		      "3 stages for a plan of 2");
-	MR_CHECK_FAIL(mr_sim_run(p, &(mr_cost){2, bad}, &(mr_sim_params){.n_bodies = 1}, &k), MR_EINVAL,
-		      "stage 1: costs");
+	MR_CHECK_FAIL(mr_plan_walk(p, &(mr_cost){2, ones}, 1, &(mr_walk_opts){.node = node, .far = NAN}, &k), MR_EINVAL,
+		      "between nodes");
+	MR_CHECK_FAIL(mr_plan_walk(p, &(mr_cost){3, ones}, 1, NULL, &k), MR_EINVAL, "3 stages for a plan of 2");
+	MR_CHECK_FAIL(mr_plan_walk(p, &(mr_cost){2, bad}, 1, NULL, &k), MR_EINVAL, "stage 1: costs");
 	mr_plan_destroy(p);
 }
 

@@ -49,7 +49,7 @@ static double when(const done *d, const mr_dep *dep)
 }
 
 /* Everything that @e waits for has been handed out before, and ends in time. */
-static void take(done *d, const mr_sim_event *e)
+static void take(done *d, const mr_walk_event *e)
 {
 	uint64_t micro = mr_instr_micro(d->plan, e->in, e->n);
 	mr_dep deps[MR_DEPS_MAX];
@@ -70,28 +70,27 @@ static void take(done *d, const mr_sim_event *e)
 }
 
 /* The instructions of each worker are those of the whole, with its times; epilogues are no part of a stream. */
-static void compare(const mr_plan *p, const mr_cost *cost, mr_sim_params params, uint32_t bodies, uint32_t step)
+static void compare(const mr_plan *p, const mr_cost *cost, mr_walk_opts params, uint32_t bodies, uint32_t step)
 {
 	size_t *next = calloc(p->n_workers, sizeof(*next));
 	done d = done_init(p, bodies);
-	mr_sim_stream *s;
+	mr_walk_stream *s;
 	mr_walk *k;
 	double last = 0;
 	size_t n = 0;
 
-	params.n_bodies = bodies;
 	params.no_period = true;
 	CU_ASSERT_PTR_NOT_NULL_FATAL(next);
-	MR_CHECK_OK(mr_sim_run(p, cost, &params, &k));
-	MR_CHECK_OK(mr_sim_stream_create(p, cost, &params, &s));
+	MR_CHECK_OK(mr_plan_walk(p, cost, bodies, &params, &k));
+	MR_CHECK_OK(mr_walk_stream_create(p, cost, &params, &s));
 	for (uint64_t until = step < bodies ? step : bodies;; until = until + step < bodies ? until + step : bodies) {
 		bool more = true;
 
 		for (;;) {
-			mr_sim_event e;
+			mr_walk_event e;
 			const mr_walk_rec *r;
 
-			EXPECT(mr_sim_stream_next(s, until, &e, &more) == MR_OK);
+			EXPECT(mr_walk_stream_next(s, until, &e, &more) == MR_OK);
 			if (!more)
 				break;
 			r = &k->at[k->first[e.worker] + next[e.worker]++];
@@ -108,7 +107,7 @@ static void compare(const mr_plan *p, const mr_cost *cost, mr_sim_params params,
 	for (uint16_t w = 0; w < p->n_workers; w++)
 		n += mr_plan_list(p, w, MR_EPILOGUE)->n;
 	CU_ASSERT_EQUAL(n, k->first[p->n_workers]);
-	mr_sim_stream_destroy(s);
+	mr_walk_stream_destroy(s);
 	mr_walk_destroy(k);
 	free(next);
 	free(d.f);
@@ -127,7 +126,7 @@ static void all_kinds(const mr_plan *p, uint32_t bodies, size_t from, size_t to)
 
 	CU_ASSERT_FATAL(p->n_stages <= 64);
 	for (size_t c = from; c < to; c++) {
-		mr_sim_params params = {.window = 1, .seed = c};
+		mr_walk_opts params = {.window = 1, .seed = c};
 
 		mr_cost_share(p, costs[c][0], costs[c][1], costs[c][2], stage, &cost);
 		for (uint16_t i = 0; i < p->n_stages; i++)
@@ -177,7 +176,7 @@ static void one_room(void *arg, const char *path, uint32_t number)
 	double *most = arg;
 	mr_stage_cost *stage;
 	uint64_t before, took, said;
-	mr_sim_stream *s;
+	mr_walk_stream *s;
 	mr_cost cost;
 	mr_plan *p;
 
@@ -187,9 +186,9 @@ static void one_room(void *arg, const char *path, uint32_t number)
 	stage = calloc(p->n_stages, sizeof(*stage));
 	CU_ASSERT_PTR_NOT_NULL_FATAL(stage);
 	mr_cost_share(p, 1, 1, 1, stage, &cost);
-	said = mr_sim_stream_bytes(p);
+	said = mr_walk_stream_bytes(p);
 	before = heap_bytes();
-	MR_CHECK_OK(mr_sim_stream_create(p, &cost, &(mr_sim_params){0}, &s));
+	MR_CHECK_OK(mr_walk_stream_create(p, &cost, &(mr_walk_opts){0}, &s));
 	took = heap_bytes() - before;
 	if (took > said || (said > 4 << 20 && 2 * took < said))
 		fprintf(stderr, "%s: said %llu bytes, took %llu\n", path, (unsigned long long)said,
@@ -197,7 +196,7 @@ static void one_room(void *arg, const char *path, uint32_t number)
 	CU_ASSERT(took <= said);
 	CU_ASSERT(said <= 4 << 20 || 2 * took >= said);
 	*most = (double)took / (double)said > *most ? (double)took / (double)said : *most;
-	mr_sim_stream_destroy(s);
+	mr_walk_stream_destroy(s);
 	mr_plan_destroy(p);
 	free(stage);
 }
@@ -261,16 +260,16 @@ static void long_run(void)
 {
 	mr_plan *p = endless(2, false);
 	mr_stage_cost stage[2];
-	mr_sim_stream *s;
-	mr_sim_event e;
+	mr_walk_stream *s;
+	mr_walk_event e;
 	mr_cost cost;
 	bool more = true;
 	uint64_t n = 0;
 
 	mr_cost_share(p, 1, 1, 1, stage, &cost);
-	MR_CHECK_OK(mr_sim_stream_create(p, &cost, &(mr_sim_params){0}, &s));
+	MR_CHECK_OK(mr_walk_stream_create(p, &cost, &(mr_walk_opts){0}, &s));
 	for (;; n++) {
-		EXPECT(mr_sim_stream_next(s, 200000, &e, &more) == MR_OK);
+		EXPECT(mr_walk_stream_next(s, 200000, &e, &more) == MR_OK);
 		if (!more)
 			break;
 		if (e.worker == 1)
@@ -278,21 +277,21 @@ static void long_run(void)
 								 (e.in->op == MR_OP_U ? 3 : 0)));
 	}
 	CU_ASSERT_EQUAL(n, 6 * 200000 + 1); /* F, B, U each, and the prologue */
-	mr_sim_stream_destroy(s);
+	mr_walk_stream_destroy(s);
 	mr_plan_destroy(p);
 }
 
 static void refusals(void)
 {
 	mr_stage_cost stage[2] = {{.f = 1, .i = 1, .w = 1}, {.f = 1, .i = 1, .w = 1}};
-	mr_sim_stream *s;
+	mr_walk_stream *s;
 	mr_plan *p;
 
 	MR_CHECK_OK(mr_plan_create(2, 2, 1, &p));
-	MR_CHECK_FAIL(mr_sim_stream_create(p, &(mr_cost){2, stage}, &(mr_sim_params){0}, &s), MR_EINVAL,
+	MR_CHECK_FAIL(mr_walk_stream_create(p, &(mr_cost){2, stage}, &(mr_walk_opts){0}, &s), MR_EINVAL,
 		      "only a lowered plan");
 	CU_ASSERT_PTR_NULL(s);
-	MR_CHECK_FAIL(mr_sim_stream_create(p, &(mr_cost){1, stage}, &(mr_sim_params){0}, &s), MR_EINVAL, "plan of 2");
+	MR_CHECK_FAIL(mr_walk_stream_create(p, &(mr_cost){1, stage}, &(mr_walk_opts){0}, &s), MR_EINVAL, "plan of 2");
 	mr_plan_destroy(p);
 }
 

@@ -1,5 +1,5 @@
-/* test_shared.c - workers that share memory and links: times by hand, and laws on plans that were recorded. */
-#include "timing/shared.h"
+/* test_sharing.c - workers that share memory and links: times by hand, and laws on plans that were recorded. */
+#include "timing/walk.h"
 
 #include <math.h>
 
@@ -52,7 +52,7 @@ static double makespan(uint16_t n, const uint16_t *node, uint16_t n_nodes, doubl
 	double end;
 
 	fill(&t, node, n_nodes, time, memory, link);
-	MR_CHECK_OK(mr_sim_run_shared(p, &t.cost, &t.sharing, 0, &k, use));
+	MR_CHECK_OK(mr_plan_walk(p, &t.cost, 0, &(mr_walk_opts){.sharing = &t.sharing, .use = use}, &k));
 	end = k->makespan;
 	mr_walk_destroy(k);
 	mr_plan_destroy(p);
@@ -97,12 +97,12 @@ static void phases_overlap(void)
 						   (mr_instr){.op = MR_OP_F, .span = 1, .stage = w, .micro = m}));
 	}
 	MR_CHECK_OK(mr_plan_lower(p, NULL));
-	MR_CHECK_OK(mr_sim_run_shared(p, &(mr_cost){2, time}, &sharing, 0, &k, NULL));
+	MR_CHECK_OK(mr_plan_walk(p, &(mr_cost){2, time}, 0, &(mr_walk_opts){.sharing = &sharing}, &k));
 	CU_ASSERT_DOUBLE_EQUAL(k->makespan, 6, 1e-12);
 	mr_walk_destroy(k);
 	/* Stage 1 streams as well: its F of micro-batch 0 and the F of stage 0 of micro-batch 1 take 4 together. */
 	memory[1].f = 20;
-	MR_CHECK_OK(mr_sim_run_shared(p, &(mr_cost){2, time}, &sharing, 0, &k, NULL));
+	MR_CHECK_OK(mr_plan_walk(p, &(mr_cost){2, time}, 0, &(mr_walk_opts){.sharing = &sharing}, &k));
 	CU_ASSERT_DOUBLE_EQUAL(k->makespan, 8, 1e-12);
 	mr_walk_destroy(k);
 	mr_plan_destroy(p);
@@ -130,6 +130,7 @@ static void laws_of(void *arg, const char *path, uint32_t number)
 	mr_shared_use use;
 	mr_sharing h = {.n_nodes = (uint16_t)(1 + number % 3), .memory_rate = 3, .link_rate = 2};
 	uint16_t node[64];
+	mr_walk_opts opts = {.steals = true, .sharing = &h, .use = &use};
 	mr_walk *alone, *shared;
 	mr_plan *p;
 	mr_cost cost;
@@ -146,14 +147,14 @@ static void laws_of(void *arg, const char *path, uint32_t number)
 	h.memory = (mr_cost){p->n_stages, memory};
 	h.link = (mr_cost){p->n_stages, link};
 	cost = (mr_cost){p->n_stages, time};
-	MR_CHECK_OK(mr_sim_run(p, &cost, &(mr_sim_params){.n_bodies = 2}, &alone));
+	MR_CHECK_OK(mr_plan_walk(p, &cost, 2, &(mr_walk_opts){.steals = true}, &alone));
 	/* without bytes nothing is shared */
-	MR_CHECK_OK(mr_sim_run_shared(p, &cost, &h, 2, &shared, &use));
+	MR_CHECK_OK(mr_plan_walk(p, &cost, 2, &opts, &shared));
 	CU_ASSERT_EQUAL(shared->makespan, alone->makespan);
 	mr_walk_destroy(shared);
 	/* little bytes: the same times, by the other way */
 	memory[0].f = 1e-9;
-	MR_CHECK_OK(mr_sim_run_shared(p, &cost, &h, 2, &shared, &use));
+	MR_CHECK_OK(mr_plan_walk(p, &cost, 2, &opts, &shared));
 	CU_ASSERT_DOUBLE_EQUAL(shared->makespan, alone->makespan, 1e-9 * alone->makespan);
 	if (p->contract.flush == MR_FLUSH_NONE)
 		CU_ASSERT_DOUBLE_EQUAL(shared->period, alone->period, 1e-9 * alone->makespan);
@@ -163,7 +164,7 @@ static void laws_of(void *arg, const char *path, uint32_t number)
 		memory[s] = (mr_stage_cost){.f = 4 * draw(number, 200 + s), .i = 2, .w = 3, .u = 4};
 		link[s] = (mr_stage_cost){.f = draw(number, 300 + s), .i = 1};
 	}
-	MR_CHECK_OK(mr_sim_run_shared(p, &cost, &h, 2, &shared, &use));
+	MR_CHECK_OK(mr_plan_walk(p, &cost, 2, &opts, &shared));
 	CU_ASSERT(shared->makespan >= alone->makespan * (1 - 1e-9));
 	CU_ASSERT(use.memory <= 1 && use.link <= 1 && use.slowed >= 0 && use.slowed < 1);
 	CU_ASSERT(total(p, shared, &h.memory) <= shared->makespan * 3 * h.n_nodes * (1 + 1e-9));
@@ -181,10 +182,10 @@ static void laws_hold_on_recorded_plans(void)
 	CU_ASSERT(mr_golden_each("sync", laws_of, NULL) >= 50);
 }
 
-void mr_suite_shared(void);
-void mr_suite_shared(void)
+void mr_suite_sharing(void);
+void mr_suite_sharing(void)
 {
-	MR_SUITE("shared");
+	MR_SUITE("sharing");
 	MR_TEST(streams_share_a_node);
 	MR_TEST(phases_overlap);
 	MR_TEST(laws_hold_on_recorded_plans);

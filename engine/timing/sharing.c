@@ -1,13 +1,9 @@
-#include "timing/shared.h"
+#include "timing/sharing.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-/* The period is taken over the last ADVANCE of this many iterations beyond the steady state; 1, 2 and 4 divide it. */
-#define PERIOD_BODIES 12u
-#define ADVANCE 8u
-#define PERIOD_NODES (1u << 21)
+#include "timing/unroll_time.h"
 
 /* What a worker carries out now. */
 typedef struct running {
@@ -32,13 +28,13 @@ typedef struct start {
 } start;
 
 typedef struct shared {
-	const mr_plan *plan;
 	const mr_cost *cost;
 	const mr_sharing *sharing;
-	mr_unroll *g;
+	const mr_unroll *g;
 	uint32_t *waits;               /* [n_all] sources that have not ended */
 	uint32_t *out_first, *out;     /* edges by their sources, those of storage and of the lists included */
-	double *ready, *begin, *end;   /* [n_all] */
+	double *ready;                 /* [n_all] */
+	double *begin, *end;           /* [n_all], of the caller */
 	start *heap;                   /* of those that may begin, earliest first */
 	uint32_t n_heap;
 	running *now;                  /* [n_workers] */
@@ -214,14 +210,14 @@ static void begin(shared *s, uint32_t node)
 	const mr_unroll_node *n = &s->g->at[node];
 	running *r = &s->now[n->worker];
 	place *p = &s->place[s->sharing->node[n->worker]];
-	double t = s->ready[node], d = mr_instr_cost(s->plan, n->in, s->cost);
+	double t = s->ready[node], d = mr_instr_cost(s->g->plan, n->in, s->cost);
 
 	s->begin[node] = t;
 	s->alone += d;
 	count_work(s, p, t);
 	*r = (running){.node = node, .left = 1, .duration = d, .speed = 1, .end = t + d};
-	r->bytes[0] = mr_instr_cost(s->plan, n->in, &s->sharing->memory);
-	r->bytes[1] = mr_instr_cost(s->plan, n->in, &s->sharing->link);
+	r->bytes[0] = mr_instr_cost(s->g->plan, n->in, &s->sharing->memory);
+	r->bytes[1] = mr_instr_cost(s->g->plan, n->in, &s->sharing->link);
 	share(s, p);
 }
 
@@ -275,7 +271,6 @@ static mr_status play(shared *s)
 
 static void shared_fini(shared *s)
 {
-	mr_unroll_destroy(s->g);
 	free(s->waits);
 	free(s->out);
 	free(s->ready);
@@ -287,10 +282,10 @@ static void shared_fini(shared *s)
 
 static mr_status allocate(shared *s)
 {
-	size_t all = (size_t)s->g->n_all + 1, workers = s->plan->n_workers;
+	size_t all = (size_t)s->g->n_all + 1, workers = s->g->plan->n_workers;
 
 	s->waits = calloc(2 * all, sizeof(*s->waits));
-	s->ready = calloc(3 * all, sizeof(*s->ready));
+	s->ready = calloc(all, sizeof(*s->ready));
 	s->heap = malloc((workers + 1) * sizeof(*s->heap));
 	s->now = calloc(workers, sizeof(*s->now));
 	s->worker = malloc(workers * sizeof(*s->worker));
@@ -298,8 +293,6 @@ static mr_status allocate(shared *s)
 	if (!s->waits || !s->ready || !s->heap || !s->now || !s->worker || !s->place)
 		return mr_fail(MR_ERESOURCE, "no memory to simulate %u instructions", s->g->n_all);
 	s->out_first = s->waits + all;
-	s->begin = s->ready + all;
-	s->end = s->begin + all;
 	return MR_OK;
 }
 
@@ -309,64 +302,34 @@ static void place_workers(shared *s)
 
 	for (uint16_t k = 0; k < s->sharing->n_nodes; k++) {
 		s->place[k] = (place){.first = at, .end = INFINITY};
-		for (uint16_t w = 0; w < s->plan->n_workers; w++)
+		for (uint16_t w = 0; w < s->g->plan->n_workers; w++)
 			if (s->sharing->node[w] == k)
 				s->worker[at++] = w;
 		s->place[k].n = at - s->place[k].first;
 	}
-	for (uint16_t w = 0; w < s->plan->n_workers; w++)
+	for (uint16_t w = 0; w < s->g->plan->n_workers; w++)
 		s->now[w].node = MR_NO_NODE;
 }
 
-static mr_status run(shared *s, const mr_plan *plan, const mr_cost *cost, const mr_sharing *sharing, uint32_t n_bodies)
+mr_status mr_unroll_times_shared(const mr_unroll *g, const mr_cost *cost, const mr_sharing *sharing, double *begin,
+				 double *end, mr_shared_use *use)
 {
-	*s = (shared){.plan = plan, .cost = cost, .sharing = sharing};
-	MR_TRY(mr_unroll_create(plan, n_bodies, &(mr_unroll_opts){0}, &s->g));
-	MR_TRY(allocate(s));
-	place_workers(s);
-	MR_TRY(turn_edges(s));
-	MR_TRY(play(s));
-	s->use.slowed = s->taken > s->alone ? 1 - s->alone / s->taken : 0;
-	return MR_OK;
-}
+	shared s = {.g = g, .cost = cost, .sharing = sharing, .begin = begin, .end = end};
+	mr_status st = allocate(&s);
 
-/* --- as a walk --- */
-
-static double recorded_end(const void *arg, const mr_unroll *g, uint32_t node, double begin, double duration)
-{
-	const shared *s = arg;
-
-	(void)g;
-	(void)duration;
-	return fmax(begin, s->end[node]);
-}
-
-static mr_status find_period(const mr_plan *plan, const mr_cost *cost, const mr_sharing *sharing, double *period)
-{
-	uint32_t n = PERIOD_BODIES + mr_plan_steady(plan), advance = ADVANCE;
-	uint64_t length = 0;
-	mr_status st;
-	shared s;
-
-	*period = 0;
-	for (uint16_t w = 0; w < plan->n_workers; w++)
-		length += mr_plan_list(plan, w, MR_BODY)->n;
-	while (n > 4 && n * length > PERIOD_NODES)
-		n--;
-	while (2 * advance > n)
-		advance /= 2;
-	if (!length)
-		return MR_OK;
-	st = run(&s, plan, cost, sharing, n);
-	for (uint16_t w = 0; st == MR_OK && w < plan->n_workers; w++)
-		if (mr_plan_list(plan, w, MR_BODY)->n)
-			*period = fmax(*period, (s.end[mr_unroll_body_end(s.g, w, n - 1)] -
-						 s.end[mr_unroll_body_end(s.g, w, n - 1 - advance)]) / advance);
+	if (st == MR_OK) {
+		place_workers(&s);
+		st = turn_edges(&s);
+	}
+	if (st == MR_OK)
+		st = play(&s);
+	*use = s.use;
+	use->slowed = s.taken > s.alone ? 1 - s.alone / s.taken : 0;
 	shared_fini(&s);
 	return st;
 }
 
-static bool is_shared(const mr_sharing *h)
+bool mr_sharing_has_bytes(const mr_sharing *h)
 {
 	for (uint16_t i = 0; i < h->memory.n_stages; i++) {
 		const mr_stage_cost *m = &h->memory.stage[i], *l = &h->link.stage[i];
@@ -375,35 +338,4 @@ static bool is_shared(const mr_sharing *h)
 			return true;
 	}
 	return false;
-}
-
-mr_status mr_sim_run_shared(const mr_plan *plan, const mr_cost *cost, const mr_sharing *sharing, uint32_t n_bodies,
-			    mr_walk **out, mr_shared_use *use)
-{
-	double period = 0, most = 0;
-	mr_status st;
-	shared s;
-
-	if (use)
-		*use = (mr_shared_use){0};
-	if (!is_shared(sharing) || plan->contract.steal)
-		return mr_sim_run(plan, cost, &(mr_sim_params){.n_bodies = n_bodies}, out);
-	if (plan->contract.flush != MR_FLUSH_BARRIER)
-		MR_TRY(find_period(plan, cost, sharing, &period));
-	st = run(&s, plan, cost, sharing, n_bodies);
-	if (st == MR_OK)
-		st = mr_plan_walk(plan, cost, n_bodies,
-				  &(mr_walk_opts){.no_period = true,
-						  .hooks = &(mr_time_hooks){.finish = recorded_end, .arg = &s}},
-				  out);
-	if (st == MR_OK) {
-		for (uint16_t w = 0; w < plan->n_workers; w++)
-			most = fmax(most, (*out)->busy[w] / (n_bodies ? n_bodies : 1));
-		(*out)->period = period;
-		(*out)->bubble_period = period > 0 ? fmax(0, 1 - most / period) : 0;
-		if (use)
-			*use = s.use;
-	}
-	shared_fini(&s);
-	return st;
 }

@@ -1,5 +1,5 @@
 /*
- * shared.h - a simulation of workers that share the memory of their nodes and the links between nodes.
+ * sharing.h - workers that share the memory of their nodes and the links between nodes.
  *
  * An instruction takes the time of the cost table where it has node and link to itself. While it runs it takes bytes at
  * an even rate. Where the instructions that run on a node take more bytes a second from its memory, or over its link,
@@ -8,10 +8,11 @@
  *
  * Bytes are tables like those of times: an instruction takes of a resource what mr_instr_cost says of its table.
  */
-#ifndef MR_TIMING_SHARED_H
-#define MR_TIMING_SHARED_H
+#ifndef MR_TIMING_SHARING_H
+#define MR_TIMING_SHARING_H
 
-#include "timing/sim.h"
+#include "ir/cost.h"
+#include "ir/unroll.h"
 
 typedef struct mr_sharing {
 	const uint16_t *node;            /* [n_workers], borrowed */
@@ -26,11 +27,12 @@ typedef struct mr_shared_use {
 	double slowed;       /* the part of the instructions' time that sharing added */
 } mr_shared_use;
 
-/**
- * Simulate @n_bodies iterations of @plan, whose W nobody steals, and find its period. @use may be NULL. Without bytes
- * the result is that of mr_sim_run, to the last bit. Errors: as mr_sim_run.
- */
-mr_status mr_sim_run_shared(const mr_plan *plan, const mr_cost *cost, const mr_sharing *sharing, uint32_t n_bodies,
-			    mr_walk **out, mr_shared_use *use) MR_MUST_USE;
+/** Does any instruction take bytes? */
+bool mr_sharing_has_bytes(const mr_sharing *sharing);
+
+/** When each node of @g, whose W nobody steals, begins and ends: as mr_unroll_times, with @sharing. @use: [1]. Errors:
+ * MR_ECONFIG the plan cannot finish; MR_ERESOURCE. */
+mr_status mr_unroll_times_shared(const mr_unroll *g, const mr_cost *cost, const mr_sharing *sharing, double *begin,
+				 double *end, mr_shared_use *use) MR_MUST_USE;
 
 #endif
