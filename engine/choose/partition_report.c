@@ -63,8 +63,7 @@ static void put_partition(mr_json_writer *w, const mr_replica_problem *p, const 
 	mr_json_begin_object(w);
 	mr_json_field_double(w, "bottleneck", c->bottleneck);
 	mr_json_field_uint(w, "in_flight", mr_replica_partition_in_flight(p, c));
-	mr_json_key(w, "stages");
-	mr_json_begin_array(w);
+	mr_json_field_array(w, "stages");
 	for (uint32_t i = 0; i < c->n_stages; i++) {
 		const mr_replica_stage *g = &c->stage[i];
 
@@ -158,8 +157,7 @@ mr_status mr_width_depth_print(const mr_width_depth_problem *p, const mr_width_d
 	mr_json_begin_object(&w);
 	mr_json_key(&w, "best");
 	put_choice(&w, &rows[best]);
-	mr_json_key(&w, "rows");
-	mr_json_begin_array(&w);
+	mr_json_field_array(&w, "rows");
 	for (uint32_t i = 0; i < n; i++)
 		put_choice(&w, &rows[i]);
 	mr_json_end_array(&w);

@@ -133,8 +133,7 @@ void mr_metrics_destroy(mr_metrics *m)
 
 static void put_doubles(mr_json_writer *w, const char *key, const double *x, size_t n)
 {
-	mr_json_key(w, key);
-	mr_json_begin_array(w);
+	mr_json_field_array(w, key);
 	for (size_t i = 0; i < n; i++)
 		mr_json_put_double(w, x[i]);
 	mr_json_end_array(w);
@@ -143,8 +142,7 @@ static void put_doubles(mr_json_writer *w, const char *key, const double *x, siz
 /* An array of pipes, each an array of stages. */
 static void put_places(mr_json_writer *w, const char *key, const mr_metrics *m, const uint16_t *x)
 {
-	mr_json_key(w, key);
-	mr_json_begin_array(w);
+	mr_json_field_array(w, key);
 	for (unsigned p = 0; p < m->n_pipes; p++) {
 		mr_json_begin_array(w);
 		for (unsigned s = 0; s < m->n_stages; s++)
@@ -157,37 +155,27 @@ static void put_places(mr_json_writer *w, const char *key, const mr_metrics *m, 
 void mr_metrics_put(mr_json_writer *w, const mr_metrics *m)
 {
 	mr_json_begin_object(w);
-	mr_json_key(w, "iterations");
-	mr_json_put_uint(w, m->n_bodies);
-	mr_json_key(w, "makespan");
-	mr_json_put_double(w, m->makespan);
-	mr_json_key(w, "period");
-	mr_json_put_double(w, m->period);
-	mr_json_key(w, "bubble_flush");
-	mr_json_put_double(w, m->bubble_flush);
-	mr_json_key(w, "bubble_period");
-	mr_json_put_double(w, m->bubble_period);
+	mr_json_field_uint(w, "iterations", m->n_bodies);
+	mr_json_field_double(w, "makespan", m->makespan);
+	mr_json_field_double(w, "period", m->period);
+	mr_json_field_double(w, "bubble_flush", m->bubble_flush);
+	mr_json_field_double(w, "bubble_period", m->bubble_period);
 	put_doubles(w, "busy", m->busy, m->n_workers);
 	put_doubles(w, "peak_act_until_W", m->peak_until_w, m->n_workers);
 	put_doubles(w, "peak_act_until_I", m->peak_until_i, m->n_workers);
-	mr_json_key(w, "weight_copies");
-	mr_json_put_double(w, m->weight_copies);
-	mr_json_key(w, "gradient_copies");
-	mr_json_put_double(w, m->gradient_copies);
+	mr_json_field_double(w, "weight_copies", m->weight_copies);
+	mr_json_field_double(w, "gradient_copies", m->gradient_copies);
 	if (m->steals) {
-		mr_json_key(w, "stolen");
-		mr_json_put_uint(w, m->n_stolen);
+		mr_json_field_uint(w, "stolen", m->n_stolen);
 	}
 	put_places(w, "slots", m, m->slots);
 	put_places(w, "forward_buffers", m, m->fwd);
 	put_places(w, "gradient_buffers", m, m->bwd);
-	mr_json_key(w, "versions");
-	mr_json_begin_array(w);
+	mr_json_field_array(w, "versions");
 	for (unsigned s = 0; s < m->n_stages; s++)
 		mr_json_put_uint(w, m->versions[s]);
 	mr_json_end_array(w);
-	mr_json_key(w, "max_staleness");
-	mr_json_begin_array(w);
+	mr_json_field_array(w, "max_staleness");
 	for (unsigned s = 0; s < m->n_stages; s++)
 		mr_json_put_uint(w, m->staleness[s]);
 	mr_json_end_array(w);

@@ -120,24 +120,17 @@ const char *mr_sim_options_text(const mr_sim_options *o, char *text, size_t size
 void mr_sim_options_put(const mr_sim_options *o, mr_json_writer *w)
 {
 	mr_json_begin_object(w);
-	mr_json_key(w, "jitter");
-	mr_json_put_string(w, *o->jitter_text ? o->jitter_text : "none");
-	mr_json_key(w, "seed");
-	mr_json_put_uint(w, o->params.seed);
-	mr_json_key(w, "stragglers");
-	mr_json_begin_array(w);
+	mr_json_field_string(w, "jitter", *o->jitter_text ? o->jitter_text : "none");
+	mr_json_field_uint(w, "seed", o->params.seed);
+	mr_json_field_array(w, "stragglers");
 	for (uint32_t i = 0; i < o->params.n_stragglers; i++) {
 		const mr_straggler *s = &o->straggler[i];
 
 		mr_json_begin_object(w);
-		mr_json_key(w, "worker");
-		mr_json_put_uint(w, s->worker);
-		mr_json_key(w, "factor");
-		mr_json_put_double(w, s->factor);
-		mr_json_key(w, "from");
-		mr_json_put_double(w, s->from);
-		mr_json_key(w, "to");
-		mr_json_put_double(w, isfinite(s->to) ? s->to : (double)NAN);
+		mr_json_field_uint(w, "worker", s->worker);
+		mr_json_field_double(w, "factor", s->factor);
+		mr_json_field_double(w, "from", s->from);
+		mr_json_field_double(w, "to", isfinite(s->to) ? s->to : (double)NAN);
 		mr_json_end_object(w);
 	}
 	mr_json_end_array(w);
