@@ -1,5 +1,5 @@
 # What profile keeps for predictions of other models, and what plan makes of it.   test_kept.sh SOURCE BUILD
-. "$(dirname "$0")/cli_lib.sh"
+. "$(dirname "$0")/../cli/cli_lib.sh"
 export XDG_CACHE_HOME="$dir/cache"
 kept=$dir/cache/millrace/kept-layers.csv
 

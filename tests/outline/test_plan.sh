@@ -1,6 +1,6 @@
 # plan and profile: tables, other machines, pictures, refusals, and files of costs that do not fit.
 # Arguments: source tree, build tree.
-. "$(dirname "$0")/cli_lib.sh"
+. "$(dirname "$0")/../cli/cli_lib.sh"
 
 cat >mlp.cfg <<'END'
 model = { name = "mlp"; hidden = [16, 16]; };

@@ -1,6 +1,6 @@
 # plan --compare: all systems side by side for one configuration.
 # Arguments: source tree, build tree.
-. "$(dirname "$0")/cli_lib.sh"
+. "$(dirname "$0")/../cli/cli_lib.sh"
 command=plan
 
 # row SYSTEM COLUMN: that column of the system's row, from 2 on: micro-batches, step, bubble, ...

@@ -1,6 +1,6 @@
 # plan --auto: choices for this machine and for others, the bound, a memory, staleness, a configuration that trains.
 # Arguments: source tree, build tree.
-. "$(dirname "$0")/cli_lib.sh"
+. "$(dirname "$0")/../cli/cli_lib.sh"
 command=plan
 
 cat >deep.cfg <<'END'

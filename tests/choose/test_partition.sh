@@ -1,6 +1,6 @@
 # partition: stages with replicas, nodes, a capacity and what would fit, and pipelines of equal blocks.
 # Arguments: source tree, build tree.
-. "$(dirname "$0")/cli_lib.sh"
+. "$(dirname "$0")/../cli/cli_lib.sh"
 command=partition
 
 # Three of the recorded problems (tests/golden/partition), through the command.

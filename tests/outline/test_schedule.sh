@@ -1,6 +1,6 @@
 # schedule: costs of stages from a file, what bends a simulation, and the figures beside the picture.
 # Arguments: source tree, build tree.
-. "$(dirname "$0")/cli_lib.sh"
+. "$(dirname "$0")/../cli/cli_lib.sh"
 command=schedule
 
 # By hand: F 0-1, F 1-2 | 1-2, 2-3; B 3-5, 5-7 | 5-7, 7-9.
