@@ -11,9 +11,9 @@
 
 set(MILLRACE_TEST_PREFIX "" CACHE STRING "Put in front of the names and labels of tests")
 # Not cached: a build folder from before a folder of tests came would leave its tests out.
-set(MR_TEST_FOLDERS base token ir timing lower host nn mitigate data schedules planner models store link stage
-  weights exec replay profile job config costs session checkpoint choose outline report observe training cli theory
-  flamegraph system layers perf)
+set(MR_TEST_FOLDERS base token ir timing lower host nn mitigate data schedules planner models store link stage weights
+  exec replay profile job config costs session checkpoint choose outline report starter observe training cli theory
+  flamegraph python packaging system layers perf)
 set(MILLRACE_TEST_ONLY "" CACHE STRING "Folders whose tests are built; empty: all")
 if(MILLRACE_TEST_ONLY)
   set(MR_TEST_FOLDERS ${MILLRACE_TEST_ONLY})
@@ -27,8 +27,8 @@ set(MR_BESIDE_SUITES host.explorer host.explorer_rings host.topo host.place host
 # These too go by times, though not by short ones: one at a time, beside what goes by none. (Two trainings at once take
 # a fifth longer each, and leave no core idle.)
 set(MR_LOCKED_LAYERS perf)
-set(MR_LOCKED_SUITES system.busy_host system.choices system.failures system.kills system.profilers system.same_plan
-  system.save_stalls system.service system.signals system.simulate system.stalls system.top)
+set(MR_LOCKED_SUITES checkpoint.kills checkpoint.save_stalls system.busy_host system.choices system.failures
+  system.profilers system.same_plan system.service system.signals system.simulate system.stalls system.top)
 
 find_path(CUNIT_INCLUDE_DIR CUnit/CUnit.h)
 find_library(CUNIT_LIBRARY cunit)
@@ -68,7 +68,7 @@ function(mr_add_test layer kind suite)
     set(more ";HWLOC_COMPONENTS=linux,stop;HWLOC_PLUGINS_PATH=/nonexistent")
   endif()
   # Most of these kills shall meet a save, which waits for a disk: `mill` gives the others memory.
-  if("${layer}.${suite}" STREQUAL "system.kills")
+  if("${layer}.${suite}" STREQUAL "checkpoint.kills")
     set(more "${more};TMPDIR=/tmp")
   endif()
   # Tests neither read nor leave what profile keeps for the user: below /dev/null there is no folder for it.

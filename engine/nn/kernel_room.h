@@ -5,7 +5,7 @@
  *
  * Convolutions decide: their weights are held once more for oneDNN's own format, and once to be added; where operands
  * are widened or transformed, all of them. For all else there are figures that were measured (on AVX-512 and AVX2).
- * It is a bound from above for all networks of this program (system.plan_memory); what a context has allocated is
+ * It is a bound from above for all networks of this program (session.plan_memory); what a context has allocated is
  * mr_kernels.ctx_bytes.
  */
 #ifndef MR_NN_KERNEL_ROOM_H

@@ -1,5 +1,5 @@
 # millrace init: sees what data are, and what it writes trains as it stands.   test_init.sh SOURCE BUILD
-. "$(dirname "$0")/cli_lib.sh"
+. "$(dirname "$0")/../cli/cli_lib.sh"
 
 # written FILE TEXT: the configuration has the line, blanks in front aside.
 written() {

@@ -8,7 +8,7 @@
 #
 # The writer names its points; a run lists those that it passes, and the n-th pass of each is then where one run is
 # killed. What LATEST named before, or something newer, must be what the resumption finds.
-. "$(dirname "$0")/train_lib.sh"
+. "$(dirname "$0")/../system/train_lib.sh"
 shift 2
 only=.
 if [ $# = 0 ]; then

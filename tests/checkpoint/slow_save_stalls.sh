@@ -2,7 +2,7 @@
 # A disk that is gone while something is written to it: whatever thread hangs, the run ends with exit code 8, names the
 # thread, the call and the file, and the newest checkpoint stays; or it trains on without checkpoints, where it is asked
 # to. A signal to end works meanwhile.   slow_save_stalls.sh SOURCE BUILD
-. "$(dirname "$0")/train_lib.sh"
+. "$(dirname "$0")/../system/train_lib.sh"
 
 # What hangs keeps its memory until the process is gone: that is no leak.
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0"

@@ -1,6 +1,6 @@
 # Tokenizers of Hugging Face: tokenize, and training, evaluation and samples on their tokens.
 #	test_tokenize.sh SOURCE BUILD
-. "$(dirname "$0")/cli_lib.sh"
+. "$(dirname "$0")/../cli/cli_lib.sh"
 
 "$millrace" --version | grep -q 'tokenizers by PCRE2: none' && {
 	. "$1/tests/missing.sh"

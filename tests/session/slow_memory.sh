@@ -1,7 +1,7 @@
 #!/bin/sh
 # The peak of memory that is predicted against the one that the kernel measured.   slow_memory.sh SOURCE BUILD [all]
 every=${3:-}
-. "$(dirname "$0")/train_lib.sh"
+. "$(dirname "$0")/../system/train_lib.sh"
 
 if grep -q __asan_init "$millrace" || grep -q __tsan_init "$millrace"; then
 	skip "a sanitizer has memory of its own"

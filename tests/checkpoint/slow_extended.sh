@@ -2,7 +2,7 @@
 # A run that has ended and is resumed with more steps equals one uninterrupted run of that many, to the bit: every
 # system on every kind of state (weights alone, tokens, states that are carried from window to window, tables by rows).
 #	slow_extended.sh SOURCE BUILD
-. "$(dirname "$0")/train_lib.sh"
+. "$(dirname "$0")/../system/train_lib.sh"
 
 cat >dlrm.cfg <<'END'
 model = { name = "dlrm"; rows = [7, 40, 90]; width = 6; bottom = [8]; top = [9, 5]; };

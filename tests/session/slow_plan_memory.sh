@@ -2,7 +2,7 @@
 # The memory that `plan` promises for the process against the peak that the kernel measured: 22 configurations of
 # networks, systems, precisions, backends and threads. A plan is never too small, and at most a tenth too large; a run
 # whose limit is the plan stays below it.   slow_plan_memory.sh SOURCE BUILD
-. "$(dirname "$0")/train_lib.sh"
+. "$(dirname "$0")/../system/train_lib.sh"
 
 if grep -q __asan_init "$millrace" || grep -q __tsan_init "$millrace"; then
 	skip "a sanitizer has memory of its own"

@@ -4,7 +4,7 @@
 #	slow_kills.sh SOURCE BUILD [KILLS [SEED]]
 #
 # The runs save after every one to three steps, so that most kills fall into a save.
-. "$(dirname "$0")/train_lib.sh"
+. "$(dirname "$0")/../system/train_lib.sh"
 n_kills=${3:-10}
 seed=${4:-$(date +%s)}
 echo "$suite: $n_kills kills, seed $seed"

@@ -3,7 +3,7 @@
 #
 # Stopped by the end of its steps, early and in the middle, and by SIGTERM wherever that finds it. A session that ends
 # by itself evaluates, which the whole run does not do at that step.
-. "$(dirname "$0")/train_lib.sh"
+. "$(dirname "$0")/../system/train_lib.sh"
 
 systems='sequential
 gpipe --set system.backward=fifo
