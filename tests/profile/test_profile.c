@@ -39,6 +39,26 @@ static void each_half_has_a_time(void)
 	measure(MR_PROFILE_TOGETHER, 2);
 }
 
+/* The plan itself: a time for each instruction of its bodies, and a step that is no shorter than the busiest list. */
+static void a_running_plan_is_measured(void)
+{
+	mr_profile p;
+	small_run r;
+	size_t n = 0;
+
+	small_run_init(&r, small_1f1b(2, 2));
+	CU_ASSERT_TRUE_FATAL(mr_profile_is_live(&r.c));
+	MR_CHECK_OK(mr_profile_measure(&r.c, 2, 0.001, MR_PROFILE_LIVE, &p));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(p.live.instr);
+	CU_ASSERT(p.live.step_s > 0 && p.live.spread >= 0 && p.live.hop_s >= 0);
+	for (uint16_t w = 0; w < r.c.plan->n_workers; w++)
+		for (uint32_t i = 0; i < mr_plan_list(r.c.plan, w, MR_BODY)->n; i++, n++)
+			CU_ASSERT(p.live.instr[n] > 0 && p.live.instr[n] < 1);
+	CU_ASSERT(n > 0);
+	mr_profile_fini(&p);
+	small_run_fini(&r);
+}
+
 static void spreads_are_shares(void)
 {
 	CU_ASSERT_DOUBLE_EQUAL(mr_profile_spread(1.25, 1), 0.25, 1e-15);
@@ -50,5 +70,6 @@ void mr_suite_profile(void)
 {
 	MR_SUITE("profile");
 	MR_TEST(each_half_has_a_time);
+	MR_TEST(a_running_plan_is_measured);
 	MR_TEST(spreads_are_shares);
 }
