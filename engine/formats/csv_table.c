@@ -94,7 +94,7 @@ mr_status mr_csv_table_number(const mr_csv_table *t, uint32_t column, uint64_t n
 					    : "; categories takes texts, ignore leaves a column out");
 }
 
-/* The separator that occurs most often in the first line. */
+/* The separator that occurs most often in the first line, outside quotes. */
 static char guess(const char *line)
 {
 	const char all[] = ",;\t";
@@ -102,10 +102,13 @@ static char guess(const char *line)
 	size_t most = 0;
 
 	for (const char *c = all; *c; c++) {
+		bool quoted = false;
 		size_t n = 0;
 
-		for (const char *at = line; *at; at++)
-			n += *at == *c;
+		for (const char *at = line; *at; at++) {
+			quoted ^= *at == '"';
+			n += !quoted && *at == *c;
+		}
 		if (n > most) {
 			most = n;
 			best = *c;
