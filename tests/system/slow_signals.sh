@@ -54,6 +54,7 @@ slow=4000:1:3
 
 # Who started it with SIGHUP ignored (nohup) wants it to outlive the terminal.
 rm -rf r
+: >out # what the last one said must not count
 (
 	trap '' HUP
 	MR_DELAY=$slow "$millrace" train "$@" $long --set run.dir=r >out 2>err &
@@ -73,6 +74,7 @@ second() {
 	rm -rf r
 	train "$@" --set run.dir=r --set train.steps=5
 	before=$(latest r)
+	: >out
 	MR_DELAY=10000000:1:3 "$millrace" train "$@" $long --set run.dir=r --resume >out 2>err &
 	pid=$!
 	until grep -q '^run' out || ! kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
