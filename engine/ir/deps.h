@@ -68,7 +68,7 @@ typedef enum mr_dep_kind {
 
 typedef struct mr_dep {
 	uint8_t kind; /* mr_dep_kind */
-	uint8_t pipe; /* F, GRAD, AR, FWD_FREE, BWD_FREE; replicas: SUM, COMMIT */
+	uint8_t pipe; /* F, GRAD, AR, free buffers; replicas: SUM, COMMIT */
 	uint16_t stage;
 	uint64_t number; /* micro-batch, version or buffer number; absolute */
 	uint32_t more;   /* GRAD: this many micro-batches behind @number as well (the span of a W) */

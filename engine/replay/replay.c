@@ -59,7 +59,7 @@ static mr_status go(mr_replay *r)
 
 		if (r->duty == EVALUATE && r->wanted && !r->wanted(r->wanted_arg))
 			return mr_fail(MR_ESTOPPED, "the evaluation was stopped");
-		/* downwards from the first choice, as LAST_FIRST requires */
+		/* downwards from the first choice, as MR_REPLAY_LAST_FIRST asks */
 		for (uint16_t i = 0; i < n && !moved && st == MR_OK; i++)
 			moved = step(r, (uint16_t)((first + n - i) % n), &st);
 		MR_TRY(st);

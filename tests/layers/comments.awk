@@ -1,16 +1,18 @@
-# Divides C sources: awk -v names=OUT -f comments.awk FILE... prints "word FILE:LINE" for each path and each name of
-# ours (mr_, MR_) in a comment, and writes every identifier outside comments to the file OUT.
+# Divides sources in C, and files whose comments begin with #: awk -v names=OUT -f comments.awk FILE... prints
+# "word FILE:LINE" for each path and each name in a comment, and writes every identifier outside comments to the file
+# OUT. A name begins with mr_ or MR_, or has two words or more of some letters each: x_ij and w_old are formulas.
 
 function in_comment(text,    word)
 {
 	while (match(text, /[A-Za-z0-9_.\/*-]+/)) {
 		word = substr(text, RSTART, RLENGTH)
 		text = substr(text, RSTART + RLENGTH)
-		sub(/^[.*-]+/, "", word)
+		sub(/^[.*\/-]+/, "", word)
 		if (word ~ /\*/) # a name that stands for several
 			continue
 		sub(/[.-]+$/, "", word)
-		if (word ~ /^[A-Za-z0-9_\/.-]+[.](c|h|inc|def|sh|py|md|awk)$/ || word ~ /^(mr|MR)_[A-Za-z0-9_]+$/)
+		if (word ~ /^[A-Za-z0-9_\/.-]+[.](c|h|inc|def|sh|py|md|awk)$/ || word ~ /^(mr|MR)_[A-Za-z0-9_]+$/ ||
+		    word ~ /^[A-Za-z0-9][A-Za-z0-9][A-Za-z0-9]+(_[A-Za-z0-9][A-Za-z0-9]+)+$/)
 			print word, FILENAME ":" FNR
 	}
 }
@@ -30,6 +32,15 @@ function in_code(text,    word)
 
 FNR == 1 {
 	inside = 0
+}
+
+FILENAME !~ /[.](c|h|inc|def)$/ {
+	if (match($0, /(^|[ \t])#([ \t]|$)/)) {
+		in_code(substr($0, 1, RSTART))
+		in_comment(substr($0, RSTART + RLENGTH))
+	} else
+		in_code($0)
+	next
 }
 
 {

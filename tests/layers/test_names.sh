@@ -1,11 +1,12 @@
 #!/bin/sh
-# Every path and every name of ours (mr_, MR_) in a comment exists.   test_names.sh SOURCE
+# Every path and every name in a comment exists, in C and in scripts (what a name is: comments.awk).
+#	test_names.sh SOURCE
 set -eu
 rules=$(cd "$(dirname "$0")" && pwd)
 cd "$1"
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-# Files that are not in this tree, of libraries, formats and other programs; names that tables make of words.
+# Files and names that are not in this tree, of libraries, formats and other programs; names that tables make of words.
 cat >"$dir/elsewhere" <<'END'
 format.md
 jpeglib.h
@@ -19,9 +20,31 @@ groups.c
 MR_FIELD_need
 MR_FIELD_average_rule
 mr_by_onednn_gemm
+CONFIG_SCHED_INFO
+DCMAKE_DISABLE_FIND_PACKAGE_PNG
+MPOL_BIND
+MPOL_MF_MOVE
+RULE.awk
+dclass_token
+dpos_embedding
+dweight_hh
+dweight_ih
+jit_1x1
+kat_vectors
+lbr_gru
+max_active_keys
+mb8_ic3oc4_ih8oh8kh3sh1dh0ph1_iw8ow8kw3sw1dw0pw1
+min_update_frequency
+perf_event_open
+sched_setattr
+seq_cst
+utf8proc_map
 END
 sources() {
-	find engine schedules models perf tests \( -name '*.[ch]' -o -name '*.inc' -o -name '*.def' \) -print
+	find engine schedules models perf tests \( -name '*.[ch]' -o -name '*.inc' -o -name '*.def' -o -name '*.sh' \
+		-o -name '*.awk' -o -name '*.cmake' -o -name '*.py' \) ! -path 'tests/golden/*' \
+		! -name test_planted.sh -print
+	find . -maxdepth 2 \( -name CMakeLists.txt -o -name mill -o -path ./.ci/run \) ! -path './build*' -print
 }
 : >"$dir/code.part"
 sources | LC_ALL=C sort | xargs awk -v names="$dir/code.part" -f "$rules/comments.awk" >"$dir/said"
@@ -32,6 +55,9 @@ find . -path './build*' -prune -o -path './.git' -prune -o -type f -print | awk 
 	n = split($0, part, "/")
 	path = part[n]
 	print path
+	stem = path
+	sub(/[.].*/, "", stem)
+	print stem
 	for (i = n - 1; i > 1; i--)
 		print path = part[i] "/" path
 }' | LC_ALL=C sort -u >"$dir/paths"

@@ -60,6 +60,8 @@ done
 plant used engine/base/b.h 'void mr_b_idle(void);' 'mr_b_idle: nothing but tests uses it'
 plant names engine/base/a.h '/* see base/gone.c */' 'engine/base/a.h:2: there is no base/gone.c'
 plant names engine/base/a.h '/* as mr_gone does */' 'engine/base/a.h:2: there is no mr_gone'
+plant names engine/base/a.h '/* as long_gone does */' 'engine/base/a.h:2: there is no long_gone'
+plant names perf/a.sh '# see base/gone.c' 'perf/a.sh:1: there is no base/gone.c'
 plant includes engine/base/a.h '#include "ir/plan.h"' 'engine/base may not include "ir/plan.h" of engine/ir'
 plant includes engine/ir/a.c '#include "host/ring.h"' 'engine/ir may not include "host/ring.h" of engine/host'
 plant includes engine/nn/b.c '  #  include "ir/plan.h"' 'engine/nn may not include'

@@ -1,8 +1,8 @@
 /*
  * sync_cases.h - synchronous systems against the oracle, to the bit: shared by a fast suite and a slow one.
  *
- * Every system of the registry that flushes takes part by itself, with its default options and with those that
- * sync_variants names. The oracle sums in the order and grouping that the system's schedule emits.
+ * Every system of the registry that flushes takes part by itself, with its default options and with those of a
+ * list in sync_cases.c. The oracle sums in the order and grouping that the system's schedule emits.
  */
 #ifndef MR_TESTS_SYSTEM_SYNC_CASES_H
 #define MR_TESTS_SYSTEM_SYNC_CASES_H
