@@ -45,8 +45,7 @@ static mr_status take_staleness(const mr_forecast *f, mr_auto_row *r)
 	mr_metrics *m;
 
 	MR_TRY(mr_metrics_create(f->of.plan, f->walk, &m));
-	for (uint16_t i = 0; i < m->n_stages; i++)
-		r->staleness = m->staleness[i] > r->staleness ? m->staleness[i] : r->staleness;
+	r->staleness = m->most_stale;
 	mr_metrics_destroy(m);
 	return MR_OK;
 }
@@ -75,9 +74,9 @@ static mr_status take_stages(const mr_forecast *f, mr_auto_row *r)
 }
 
 /* Of one layer with teams of @threads threads: those of the same teams, or the mean of all. */
-static mr_auto_factor factor_of(const search *s, uint32_t node, uint32_t threads)
+static mr_stage_cost factor_of(const search *s, uint32_t node, uint32_t threads)
 {
-	mr_auto_factor sum = {0};
+	mr_stage_cost sum = {0};
 	double n = 0;
 
 	for (uint32_t i = 0; i < s->n_factors; i++) {
@@ -88,12 +87,14 @@ static mr_auto_factor factor_of(const search *s, uint32_t node, uint32_t threads
 			n = k->n;
 			break;
 		}
-		sum.f += k->log[node].f;
-		sum.b += k->log[node].b;
-		sum.u += k->log[node].u;
+		mr_cost_add(&sum, &k->log[node]);
 		n += k->n;
 	}
-	return n > 0 ? (mr_auto_factor){exp(sum.f / n), exp(sum.b / n), exp(sum.u / n)} : (mr_auto_factor){1, 1, 1};
+	if (!(n > 0)) { /* nothing was learned */
+		sum = (mr_stage_cost){0};
+		n = 1;
+	}
+	return (mr_stage_cost){.f = exp(sum.f / n), .i = exp(sum.i / n), .w = exp(sum.w / n), .u = exp(sum.u / n)};
 }
 
 /* With the costs of the base, whose micro-batches may be of another size. */
@@ -104,9 +105,9 @@ static mr_status costs_for(const search *s, const mr_workload *of, mr_costs *out
 	at.costs = s->base.costs;
 	MR_TRY(mr_costs_forecast(&at, s->share, out));
 	for (uint32_t n = 0; n < at.graph->n_nodes; n++) {
-		mr_auto_factor k = factor_of(s, n, at.place->worker[0].n_threads);
+		mr_stage_cost by = factor_of(s, n, at.place->worker[0].n_threads);
 
-		mr_cost_scale(&out->layer[n], &(mr_stage_cost){.f = k.f, .i = k.b, .w = k.b, .u = k.u});
+		mr_cost_scale(&out->layer[n], &by);
 	}
 	return MR_OK;
 }

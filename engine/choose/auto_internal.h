@@ -6,16 +6,12 @@
 #include "session/session_forecast.h"
 #include "costs/measured_machine.h"
 
-/* Measured times over predicted ones of a layer: of forward passes, of backward passes, of steps. */
-typedef struct mr_auto_factor {
-	double f, b, u;
-} mr_auto_factor;
-
-/* Of all layers, by teams of @threads threads; sums of logarithms of @n runs. */
+/* Measured times over predicted ones of all layers, by teams of @threads threads; sums of logarithms of @n runs. What
+ * backward passes took is known of i and w together. */
 typedef struct mr_auto_factors {
 	uint32_t threads;
 	double n;
-	mr_auto_factor *log; /* [nodes]; owned */
+	mr_stage_cost *log; /* [nodes]; owned */
 } mr_auto_factors;
 #define MR_AUTO_TEAMS 8u
 

@@ -16,11 +16,7 @@ static void put_row(mr_table *t, const mr_auto_row *r, bool first)
 {
 	char bytes[16];
 
-	mr_table_put(t, "%s", first ? "best" : "");
-	mr_table_put(t, "%s", r->label);
-	mr_table_put(t, "%u", r->workers);
-	mr_table_put(t, "%u", r->threads);
-	mr_table_put(t, "%u", r->n_micro);
+	mr_table_cells(t, "%s\t%s\t%u\t%u\t%u", first ? "best" : "", r->label, r->workers, r->threads, r->n_micro);
 	put_ms(t, r->first_s > 0 ? r->first_s : r->step_s);
 	mr_table_put(t, "%.1f%%", 100 * fmax(0, r->step_s / r->bound_s - 1));
 	put_ms(t, r->first_s > 0 ? r->step_s : 0);
@@ -34,8 +30,7 @@ static void put_row(mr_table *t, const mr_auto_row *r, bool first)
 		mr_table_put(t, "%.3g", r->penalty);
 	else
 		mr_table_put(t, "unknown");
-	mr_table_put(t, "%s", mr_bytes_text(r->bytes, bytes));
-	mr_table_put(t, "%u", r->staleness);
+	mr_table_cells(t, "%s\t%u", mr_bytes_text(r->bytes, bytes), r->staleness);
 }
 
 static mr_status print_rows(const mr_auto *a, FILE *out)
@@ -46,15 +41,12 @@ static mr_status print_rows(const mr_auto *a, FILE *out)
 		{"measured", true}, {"penalty", true}, {"memory", true}, {"stale", true},
 	};
 	mr_table *t;
-	mr_status st;
 
 	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
 	for (uint32_t i = 0; i < a->n; i++)
 		if (!i || a->row[i].best_of || a->row[i].measured_s > 0 || a->row[i].diverged)
 			put_row(t, &a->row[i], !i);
-	st = mr_table_print(t, "", out);
-	mr_table_destroy(t);
-	return st;
+	return mr_table_finish(t, out);
 }
 
 /* Staleness: what it costs in steps, if that is known. */

@@ -49,12 +49,12 @@ static mr_auto_factors *factors_of(mr_auto_search_state *s, uint32_t threads)
 	return k->log ? &s->factors[s->n_factors++] : NULL;
 }
 
-/* What worker @w should spend on passes and steps in its body, by the forecast @f. */
-static mr_auto_factor predicted_of(const mr_forecast *f, uint16_t w)
+/* What worker @w should spend on passes (backward: i) and steps in its body, by the forecast @f. */
+static mr_stage_cost predicted_of(const mr_forecast *f, uint16_t w)
 {
 	const mr_list *l = mr_plan_list(f->of.plan, w, MR_BODY);
 	mr_cost cost = {f->of.partition->n_stages, f->stage};
-	mr_auto_factor sum = {0};
+	mr_stage_cost sum = {0};
 
 	for (uint32_t i = 0; i < l->n; i++) {
 		double takes = mr_instr_cost(f->of.plan, &l->at[i], &cost);
@@ -67,7 +67,7 @@ static mr_auto_factor predicted_of(const mr_forecast *f, uint16_t w)
 		case MR_OP_B:
 		case MR_OP_I:
 		case MR_OP_W:
-			sum.b += takes;
+			sum.i += takes;
 			break;
 		default:
 			sum.u += takes;
@@ -76,25 +76,22 @@ static mr_auto_factor predicted_of(const mr_forecast *f, uint16_t w)
 	return sum;
 }
 
-static mr_auto_factor measured_of(const mr_worker_stats *x, double bodies)
+static mr_stage_cost measured_of(const mr_worker_stats *x, double bodies)
 {
 	double each = 1e-9 / bodies;
 
-	return (mr_auto_factor){.f = each * (double)(x->busy_ns[MR_OP_F] + x->busy_ns[MR_OP_R]),
-				.b = each * (double)(x->busy_ns[MR_OP_B] + x->busy_ns[MR_OP_I] + x->busy_ns[MR_OP_W]),
-				.u = each * (double)(x->busy_ns[MR_OP_U] + x->busy_ns[MR_OP_AR] + x->busy_ns[MR_OP_N])};
+	return (mr_stage_cost){.f = each * (double)(x->busy_ns[MR_OP_F] + x->busy_ns[MR_OP_R]),
+			       .i = each * (double)(x->busy_ns[MR_OP_B] + x->busy_ns[MR_OP_I] + x->busy_ns[MR_OP_W]),
+			       .u = each * (double)(x->busy_ns[MR_OP_U] + x->busy_ns[MR_OP_AR] + x->busy_ns[MR_OP_N])};
 }
 
-static void add_factor(const mr_session *s, mr_auto_factors *k, const mr_auto_factor *by, uint16_t worker)
+static void add_factor(const mr_session *s, mr_auto_factors *k, const mr_stage_cost *by, uint16_t worker)
 {
 	for (uint16_t stage = 0; stage < s->partition.n_stages; stage++) {
 		if (s->plan && mr_plan_worker(s->plan, 0, stage) != worker)
 			continue;
-		for (uint32_t n = s->partition.first[stage]; n < s->partition.first[stage + 1]; n++) {
-			k->log[n].f += log(by->f);
-			k->log[n].b += log(by->b);
-			k->log[n].u += log(by->u);
-		}
+		for (uint32_t n = s->partition.first[stage]; n < s->partition.first[stage + 1]; n++)
+			mr_cost_add(&k->log[n], by);
 	}
 }
 
@@ -113,8 +110,9 @@ static mr_status learn(mr_auto_search_state *s, const mr_auto_runner *x)
 	st = mr_auto_forecast(&plain, &f);
 	for (uint16_t w = 0; st == MR_OK && w < run->n_workers; w++) {
 		double bodies = (double)x->steps / mr_forecast_steps(x->s.plan);
-		mr_auto_factor is = measured_of(&run->worker[w].stats, bodies), was = predicted_of(&f, w);
-		mr_auto_factor by = {clamp(is.f, was.f), clamp(is.b, was.b), clamp(is.u, was.u)};
+		mr_stage_cost is = measured_of(&run->worker[w].stats, bodies), was = predicted_of(&f, w);
+		double back = log(clamp(is.i, was.i));
+		mr_stage_cost by = {.f = log(clamp(is.f, was.f)), .i = back, .w = back, .u = log(clamp(is.u, was.u))};
 
 		add_factor(&x->s, k, &by, w);
 	}

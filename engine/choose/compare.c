@@ -67,8 +67,7 @@ static mr_status take_metrics(const mr_forecast *f, mr_compare_row *row)
 	row->weight_copies = 1;
 	MR_TRY(mr_metrics_create(f->of.plan, f->walk, &m));
 	row->weight_copies = m->weight_copies;
-	for (uint16_t s = 0; s < m->n_stages; s++)
-		row->staleness = m->staleness[s] > row->staleness ? m->staleness[s] : row->staleness;
+	row->staleness = m->most_stale;
 	mr_metrics_destroy(m);
 	return MR_OK;
 }

@@ -28,24 +28,17 @@ static void put_bytes(mr_table *t, uint64_t bytes)
 /* @alike: with the rows that may be as fast. */
 static void put_row(mr_table *t, const mr_compare_row *r, double unit, bool alike)
 {
-	mr_table_put(t, "%s", r->label);
-	mr_table_put(t, "%u", r->n_micro);
-	if (isnan(r->step_s)) {
-		for (int i = 0; i < 2; i++)
-			mr_table_put(t, "-");
-	} else {
-		mr_table_put(t, "%.4g", r->step_s / unit);
-		mr_table_put(t, "%.1f%%", 100 * r->bubble);
-	}
+	mr_table_cells(t, "%s\t%u", r->label, r->n_micro);
+	if (isnan(r->step_s))
+		mr_table_cells(t, "-\t-");
+	else
+		mr_table_cells(t, "%.4g\t%.1f%%", r->step_s / unit, 100 * r->bubble);
 	put_bytes(t, r->worker_bytes);
 	put_bytes(t, r->bytes);
-	if (isnan(r->step_s)) {
-		mr_table_put(t, "-");
-		mr_table_put(t, "-");
-	} else {
-		mr_table_put(t, "%.3g", r->weight_copies);
-		mr_table_put(t, "%u", r->staleness);
-	}
+	if (isnan(r->step_s))
+		mr_table_cells(t, "-\t-");
+	else
+		mr_table_cells(t, "%.3g\t%u", r->weight_copies, r->staleness);
 	if (alike)
 		mr_table_put(t, r->above + r->below ? "-%u+%u" : "-", r->above, r->below);
 	mr_table_put(t, "%s", *r->why ? r->why : r->auto_cut ? "yes (automatic cut)" : "yes");
@@ -78,7 +71,6 @@ mr_status mr_compare_print(const mr_compare *c, FILE *out)
 	uint32_t n_columns = sizeof(columns) / sizeof(columns[0]);
 	bool alike = !isnan(c->error);
 	mr_table *t;
-	mr_status st;
 
 	snprintf(step, sizeof(step), "step %s", name);
 	fprintf(out, "%s\n", c->what);
@@ -103,9 +95,7 @@ mr_status mr_compare_print(const mr_compare *c, FILE *out)
 	MR_TRY(mr_table_create(columns, n_columns - !alike, &t));
 	for (uint32_t i = 0; i < c->n; i++)
 		put_row(t, &c->row[i], unit, alike);
-	st = mr_table_print(t, "", out);
-	mr_table_destroy(t);
-	return st;
+	return mr_table_finish(t, out);
 }
 
 /* "1f1b, 8 micro-batches: step 12.3 ms, bubble 20.1%, 14 MiB a worker, weights 1 x" */

@@ -29,7 +29,6 @@ static mr_status print_text(const mr_replica_problem *p, const mr_replica_partit
 	};
 	char layers[140];
 	mr_table *t;
-	mr_status st;
 
 	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
 	for (uint32_t i = 0; i < c->n_stages; i++) {
@@ -37,16 +36,10 @@ static mr_status print_text(const mr_replica_problem *p, const mr_replica_partit
 
 		mr_table_put(t, "%u", i);
 		mr_table_put(t, "%s", layers_of(p, g, layers, sizeof(layers)));
-		mr_table_put(t, "%u", g->replicas);
-		mr_table_put(t, "%u", g->worker);
-		mr_table_put(t, "%u", g->in_flight);
-		mr_table_put(t, "%.6g", g->time);
-		mr_table_put(t, "%.6g", g->boundary);
-		mr_table_put(t, "%.6g", g->bytes);
+		mr_table_cells(t, "%u\t%u\t%u\t%.6g\t%.6g\t%.6g", g->replicas, g->worker, g->in_flight, g->time,
+			       g->boundary, g->bytes);
 	}
-	st = mr_table_print(t, "", out);
-	mr_table_destroy(t);
-	MR_TRY(st);
+	MR_TRY(mr_table_finish(t, out));
 	fprintf(out, "\na micro-batch every %.6g; %u under way keep all workers busy\n", c->bottleneck,
 		mr_replica_partition_in_flight(p, c));
 	if (straight->n_stages)
@@ -125,23 +118,13 @@ static mr_status print_choices(const mr_width_depth *rows, uint32_t n, uint32_t 
 		{"bytes a worker", true}, {"time", true}, {"samples per time", true}, {"fits", false},
 	};
 	mr_table *t;
-	mr_status st;
 
 	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
-	for (uint32_t i = 0; i < n; i++) {
-		mr_table_put(t, "%s", i == best ? "best" : "");
-		mr_table_put(t, "%u", rows[i].width);
-		mr_table_put(t, "%u", rows[i].depth);
-		mr_table_put(t, "%u", rows[i].micro);
-		mr_table_put(t, "%s", rows[i].recompute ? "yes" : "no");
-		mr_table_put(t, "%.6g", rows[i].bytes);
-		mr_table_put(t, "%.6g", rows[i].time);
-		mr_table_put(t, "%.6g", rows[i].rate);
-		mr_table_put(t, "%s", rows[i].fits ? "yes" : "no");
-	}
-	st = mr_table_print(t, "", out);
-	mr_table_destroy(t);
-	return st;
+	for (uint32_t i = 0; i < n; i++)
+		mr_table_cells(t, "%s\t%u\t%u\t%u\t%s\t%.6g\t%.6g\t%.6g\t%s", i == best ? "best" : "",
+			       rows[i].width, rows[i].depth, rows[i].micro, rows[i].recompute ? "yes" : "no",
+			       rows[i].bytes, rows[i].time, rows[i].rate, rows[i].fits ? "yes" : "no");
+	return mr_table_finish(t, out);
 }
 
 mr_status mr_width_depth_print(const mr_width_depth_problem *p, const mr_width_depth *rows, uint32_t n, uint32_t best,

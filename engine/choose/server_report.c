@@ -13,30 +13,18 @@ mr_status mr_servers_print(FILE *out)
 	};
 	const mr_server *s;
 	mr_table *t;
-	mr_status st;
 
 	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
-	for (uint32_t i = 0; (s = mr_server_at(i)); i++) {
-		mr_table_put(t, "%s", s->name);
-		mr_table_put(t, "%u", s->sockets * mr_server_cores(s));
-		mr_table_put(t, "%u", s->sockets * s->nodes);
-		mr_table_put(t, "%u", s->l2_kib);
-		mr_table_put(t, "%u", s->l3_mib);
-		mr_table_put(t, "%u", s->cores);
-		mr_table_put(t, "%.0f", s->f32_cycle * s->ghz_vector);
-		mr_table_put(t, "%.0f", s->bf16_cycle * s->ghz_matrix);
-		mr_table_put(t, "%.0f", s->dram_gbs);
-		mr_table_put(t, "%.0f", s->link_gbs);
-		mr_table_put(t, "%.0f", mr_server_barrier_ns(s, NS_OF_TEAM));
-		mr_table_put(t, "%s", s->what);
-	}
+	for (uint32_t i = 0; (s = mr_server_at(i)); i++)
+		mr_table_cells(t, "%s\t%u\t%u\t%u\t%u\t%u\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%s", s->name,
+			       s->sockets * mr_server_cores(s), s->sockets * s->nodes, s->l2_kib, s->l3_mib, s->cores,
+			       s->f32_cycle * s->ghz_vector, s->bf16_cycle * s->ghz_matrix, s->dram_gbs, s->link_gbs,
+			       mr_server_barrier_ns(s, NS_OF_TEAM), s->what);
 	fputs("Constants are published, not measured: --topology NAME plans for such a machine; list machines NAME has "
 	      "the sources.\nper: cores that share an L3; GF/s: of a core; GB/s: memory of a socket; link: from socket "
 	      "to socket; barrier: of 8 threads\n\n",
 	      out);
-	st = mr_table_print(t, "", out);
-	mr_table_destroy(t);
-	return st;
+	return mr_table_finish(t, out);
 }
 
 typedef struct constant {

@@ -109,28 +109,20 @@ static mr_status print_head(const mr_session *s, FILE *out)
 	return MR_OK;
 }
 
-static void put_ms(mr_table *t, double seconds)
-{
-	mr_table_put(t, "%.4g", seconds * 1e3);
-}
-
 static void put_versions(mr_table *t, const mr_forecast *f, uint8_t pipe, uint16_t i, const uint32_t *stale)
 {
 	const mr_plan *p = f->of.plan;
 	size_t at = mr_plan_at(p, pipe, i);
+	const mr_stage_cost *c = &f->stage[i];
+	double sums = mr_plan_partial_sums(p, i), ms[] = {c->f, c->i, c->w, c->u / sums,
+							   mr_stage_has_ar(p, i) ? c->r / sums : 0,
+							   p->contract.clip ? c->n : 0};
 
 	mr_table_put(t, p->n_pipes > 1 ? "%u p%u" : "%u", i, pipe);
-	mr_table_put(t, "%u", p->n_versions[i]);
-	mr_table_put(t, "%u", stale[i]);
-	mr_table_put(t, "%u", p->n_slots[at]);
-	mr_table_put(t, "%u", p->n_fwd[at]);
-	mr_table_put(t, "%u", i + 1 < p->n_stages ? p->n_bwd[at + 1] : 0u);
-	put_ms(t, f->stage[i].f);
-	put_ms(t, f->stage[i].i);
-	put_ms(t, f->stage[i].w);
-	put_ms(t, f->stage[i].u / mr_plan_partial_sums(p, i));
-	put_ms(t, mr_stage_has_ar(p, i) ? f->stage[i].r / mr_plan_partial_sums(p, i) : 0);
-	put_ms(t, p->contract.clip ? f->stage[i].n : 0);
+	mr_table_cells(t, "%u\t%u\t%u\t%u\t%u", p->n_versions[i], stale[i], p->n_slots[at], p->n_fwd[at],
+		       i + 1 < p->n_stages ? p->n_bwd[at + 1] : 0u);
+	for (size_t k = 0; k < sizeof(ms) / sizeof(ms[0]); k++)
+		mr_table_put(t, "%.4g", ms[k] * 1e3);
 }
 
 /* The versions that the plan stores, the ages of weights, and the source of its costs. */
@@ -156,8 +148,7 @@ static mr_status print_versions(const mr_forecast *f, FILE *out)
 	mr_metrics_staleness(p, stale);
 	for (uint32_t k = 0; k < (uint32_t)p->n_stages * p->n_pipes; k++)
 		put_versions(t, f, (uint8_t)(k % p->n_pipes), (uint16_t)(k / p->n_pipes), stale);
-	st = mr_table_print(t, "", out);
-	mr_table_destroy(t);
+	st = mr_table_finish(t, out);
 	free(stale);
 	return st;
 }
@@ -169,11 +160,10 @@ static void put_memory(mr_table *t, uint64_t planned, uint64_t bytes, const mr_t
 	char text[16];
 
 	mr_table_put(t, "%s", mr_bytes_text(planned, text));
-	mr_table_put(t, "%s", bytes ? mr_bytes_text(bytes, text) : "unknown");
 	if (bytes)
-		mr_table_put(t, "%.1f%%", 100 * (double)planned / (double)bytes);
+		mr_table_cells(t, "%s\t%.1f%%", mr_bytes_text(bytes, text), 100 * (double)planned / (double)bytes);
 	else
-		mr_table_put(t, "-");
+		mr_table_cells(t, "unknown\t-");
 	if (m->free_bytes < MR_NODE_MEMORY_UNKNOWN)
 		mr_table_put(t, "%s", mr_bytes_text(m->free_bytes, text));
 	else
@@ -188,7 +178,6 @@ static mr_status print_nodes(const mr_forecast *f, FILE *out)
 	};
 	const mr_topo *topo = f->of.topo;
 	mr_table *t;
-	mr_status st;
 
 	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
 	for (uint32_t i = 0; i < topo->n_nodes; i++) {
@@ -201,23 +190,16 @@ static mr_status print_nodes(const mr_forecast *f, FILE *out)
 			workers += here > 0;
 			threads += here;
 		}
-		mr_table_put(t, "%u", n->os_index);
-		mr_table_put(t, "%u", n->n_cores);
-		mr_table_put(t, "%u", workers);
-		mr_table_put(t, "%u", threads);
+		mr_table_cells(t, "%u\t%u\t%u\t%u", n->os_index, n->n_cores, workers, threads);
 		put_memory(t, f->node_bytes[i], n->memory_bytes, &f->of.place->memory[n->memory]);
 	}
 	for (uint32_t i = 0; i < topo->n_memories; i++) {
 		if (!topo->memory[i].spare)
 			continue;
-		mr_table_put(t, "%u", topo->memory[i].os_index);
-		for (int k = 0; k < 3; k++)
-			mr_table_put(t, "0");
+		mr_table_cells(t, "%u\t0\t0\t0", topo->memory[i].os_index);
 		put_memory(t, f->memory_bytes[i], topo->memory[i].bytes, &f->of.place->memory[i]);
 	}
-	st = mr_table_print(t, "", out);
-	mr_table_destroy(t);
-	return st;
+	return mr_table_finish(t, out);
 }
 
 static mr_status print_process(const mr_session *s, const mr_forecast *f, FILE *out)
@@ -240,7 +222,6 @@ static mr_status print_latency(const mr_topo *topo, FILE *out)
 	mr_table_column columns[PROBED_CORES + 1] = {{"cpu", true}};
 	char heads[PROBED_CORES][12];
 	mr_table *t;
-	mr_status st;
 
 	for (uint32_t i = 0; i < n; i++) {
 		snprintf(heads[i], sizeof(heads[i]), "%u", topo->core[i].cpu);
@@ -263,9 +244,7 @@ static mr_status print_latency(const mr_topo *topo, FILE *out)
 	}
 	fprintf(out, "\na cache line one way between cores, ns, now%s\n",
 		n < topo->n_usable ? " (the first cores)" : "");
-	st = mr_table_print(t, "", out);
-	mr_table_destroy(t);
-	return st;
+	return mr_table_finish(t, out);
 }
 
 static void print_measured(const mr_measured_machine *m, FILE *out)

@@ -102,15 +102,6 @@ static void times_of(const mr_metrics *m, char *text, size_t size)
 		snprintf(text + n, size - (size_t)n, " of the makespan, %.1f%% of the period", 100 * m->bubble_period);
 }
 
-static uint32_t most(const uint32_t *x, uint32_t n)
-{
-	uint32_t max = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		max = x[i] > max ? x[i] : max;
-	return max;
-}
-
 /* Figures that the picture does not show, below it. */
 static mr_status put_figures(const mr_schedule_job *job, const mr_metrics *m, FILE *out)
 {
@@ -119,11 +110,10 @@ static mr_status put_figures(const mr_schedule_job *job, const mr_metrics *m, FI
 	};
 	char bent[400], note[MAX_NOTE];
 	mr_table *t;
-	mr_status st;
 
 	fprintf(out, "weights %g cop%s, gradients %g cop%s, staleness at most %u\n", m->weight_copies,
 		m->weight_copies == 1 ? "y" : "ies", m->gradient_copies, m->gradient_copies == 1 ? "y" : "ies",
-		most(m->staleness, m->n_stages));
+		m->most_stale);
 	if (m->steals)
 		fprintf(out, "%zu weight gradient%s taken over from another worker\n", m->n_stolen,
 			m->n_stolen == 1 ? " is" : "s are");
@@ -134,15 +124,12 @@ static mr_status put_figures(const mr_schedule_job *job, const mr_metrics *m, FI
 	fputc('\n', out);
 	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
 	for (unsigned w = 0; w < m->n_workers; w++) {
-		mr_table_put(t, "w%u", w);
-		mr_table_put(t, "%g", m->busy[w]);
-		mr_table_put(t, "%.1f%%", m->makespan > 0 ? 100 * fmax(0, 1 - m->busy[w] / m->makespan) : 0);
-		mr_table_put(t, "%g", m->peak_until_w[w]);
-		mr_table_put(t, "%g", m->peak_until_i[w]);
+		double idle = m->makespan > 0 ? 100 * fmax(0, 1 - m->busy[w] / m->makespan) : 0;
+
+		mr_table_cells(t, "w%u\t%g\t%.1f%%\t%g\t%g", w, m->busy[w], idle, m->peak_until_w[w],
+			       m->peak_until_i[w]);
 	}
-	st = mr_table_print(t, "", out);
-	mr_table_destroy(t);
-	return st;
+	return mr_table_finish(t, out);
 }
 
 static mr_status put_picture(const mr_schedule_job *job, const mr_walk *walk, const mr_metrics *m, bool svg, FILE *out)

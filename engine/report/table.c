@@ -65,6 +65,22 @@ void mr_table_put(mr_table *t, const char *fmt, ...)
 	va_end(ap);
 }
 
+void mr_table_cells(mr_table *t, const char *fmt, ...)
+{
+	char *text = NULL, *rest, *cell;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0) {
+		t->failed = true;
+		text = NULL;
+	}
+	va_end(ap);
+	for (rest = text; (cell = strsep(&rest, "\t"));)
+		mr_table_put(t, "%s", cell);
+	free(text);
+}
+
 static size_t column_width(const mr_table *t, uint32_t c)
 {
 	size_t width = strlen(t->column[c].head);
@@ -147,4 +163,12 @@ mr_status mr_table_print(const mr_table *t, const char *indent, FILE *out)
 	} while (b.to < t->n_columns);
 	free(width);
 	return ferror(out) ? mr_fail(MR_EIO, "cannot write a table") : MR_OK;
+}
+
+mr_status mr_table_finish(mr_table *t, FILE *out)
+{
+	mr_status st = mr_table_print(t, "", out);
+
+	mr_table_destroy(t);
+	return st;
 }

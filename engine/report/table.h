@@ -39,11 +39,17 @@ void mr_table_destroy(mr_table *t);
 /** Append the next cell, row by row from left to right. Failure is sticky and shows in mr_table_print. */
 void mr_table_put(mr_table *t, const char *fmt, ...) MR_PRINTF(2, 3);
 
+/** Append further cells, which tabs in @fmt separate: for what has no tab of its own. */
+void mr_table_cells(mr_table *t, const char *fmt, ...) MR_PRINTF(2, 3);
+
 /**
  * Print heads and rows, each line after @indent. An incomplete last row is printed as far as it goes.
  * Errors: MR_ERESOURCE an append had no memory; MR_EIO @out refuses.
  */
 mr_status mr_table_print(const mr_table *t, const char *indent, FILE *out) MR_MUST_USE;
+
+/** Print without an indent and destroy. Errors: as above. */
+mr_status mr_table_finish(mr_table *t, FILE *out) MR_MUST_USE;
 
 /* --- the tables of a run --- */
 

@@ -103,8 +103,10 @@ mr_status mr_metrics_create(const mr_plan *plan, const mr_walk *walk, mr_metrics
 		return mr_fail(MR_ERESOURCE, "no memory for the figures of %u workers", plan->n_workers);
 	}
 	mr_metrics_staleness(plan, m->staleness);
-	for (uint16_t s = 0; s < plan->n_stages; s++)
+	for (uint16_t s = 0; s < plan->n_stages; s++) {
 		m->weight_copies += plan->n_versions[s];
+		m->most_stale = m->staleness[s] > m->most_stale ? m->staleness[s] : m->most_stale;
+	}
 	m->weight_copies /= plan->n_stages; /* divided once: a sum of six sixths is not exactly 1 */
 	m->weight_copies *=
 		plan->contract.private_weights || mr_contract_replicates(&plan->contract) ? plan->n_pipes : 1;

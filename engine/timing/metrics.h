@@ -32,6 +32,7 @@ typedef struct mr_metrics {
 	bool steals;            /* the plan allows W to be taken by other workers */
 	uint32_t *staleness;    /* [n_stages] most commits between the version a micro-batch reads and the one it is
 	                           applied to */
+	uint32_t most_stale;    /* of any stage */
 } mr_metrics;
 
 /**

@@ -34,9 +34,7 @@ static void alignment(void)
 	mr_table_put(t, "a");
 	mr_table_put(t, "%d", 12345);
 	mr_table_put(t, "%s", "");
-	mr_table_put(t, "longer name");
-	mr_table_put(t, "%d", 1);
-	mr_table_put(t, "x");
+	mr_table_cells(t, "longer %s\t%d\tx", "name", 1);
 	mr_table_put(t, "part");
 	MR_CHECK_OK(mr_table_print(t, "  ", f));
 	mr_table_destroy(t);
