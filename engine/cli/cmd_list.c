@@ -63,7 +63,6 @@ static mr_status list_kernels(void)
 	mr_operation op;
 	mr_backend b;
 	mr_table *t;
-	mr_status st;
 
 	for (uint32_t i = 0; mr_backend_at(i, &b); i++)
 		printf("%-9s  %s\n", b.name, b.summary);
@@ -80,9 +79,7 @@ static mr_status list_kernels(void)
 		mr_table_put(t, "%s", op.chosen);
 		mr_table_put(t, "%s", op.what);
 	}
-	st = mr_table_print(t, "", stdout);
-	mr_table_destroy(t);
-	return st;
+	return mr_table_finish(t, stdout);
 }
 
 static mr_status list_machine(const char *name)

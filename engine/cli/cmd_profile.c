@@ -84,14 +84,11 @@ static mr_status print_layers(const view *v)
 		{"spread", true},
 	};
 	mr_table *t;
-	mr_status st;
 
 	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
 	for (uint32_t i = 0; i < v->s->graph->n_nodes; i++)
 		put_layer(t, v, i);
-	st = mr_table_print(t, "", stdout);
-	mr_table_destroy(t);
-	return st;
+	return mr_table_finish(t, stdout);
 }
 
 static void put_stage(mr_table *t, const view *v, uint16_t stage)
@@ -123,14 +120,11 @@ static mr_status print_stages(const view *v)
 		{"W ms", true},  {"GFLOP/s", true}, {"peak", true}, {"update ms", true},
 	};
 	mr_table *t;
-	mr_status st;
 
 	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
 	for (uint16_t i = 0; i < v->s->partition.n_stages; i++)
 		put_stage(t, v, i);
-	st = mr_table_print(t, "", stdout);
-	mr_table_destroy(t);
-	return st;
+	return mr_table_finish(t, stdout);
 }
 
 /* The layers by kind and pass, and the picture where one was asked for. */
@@ -219,7 +213,6 @@ static mr_status print_teams(const mr_session *s, const mr_team_costs *t)
 	mr_table_column columns[1 + MR_TEAM_SIZES] = {{"layer", false}};
 	char head[MR_TEAM_SIZES][24];
 	mr_table *table;
-	mr_status st;
 
 	for (uint32_t k = 0; k < t->n; k++) {
 		snprintf(head[k], sizeof(head[k]), "%u thread%s", t->threads[k], t->threads[k] == 1 ? "" : "s");
@@ -240,9 +233,7 @@ static mr_status print_teams(const mr_session *s, const mr_team_costs *t)
 	printf("\nF, I and W by one worker of several threads, ms, and how many times as fast as one thread; more than "
 	       "%u were\nnot measured\n\n",
 	       t->threads[t->n - 1]);
-	st = mr_table_print(table, "", stdout);
-	mr_table_destroy(table);
-	return st;
+	return mr_table_finish(table, stdout);
 }
 
 static mr_status write_costs(const mr_args *args, const mr_session *s, const mr_profile *p)

@@ -16,7 +16,6 @@
 #include "observe/counted_report.h"
 #include "session/worker_text.h"
 #include "report/screen.h"
-#include "report/table.h"
 #include "session/sample.h"
 #include "training/search_limit.h"
 #include "weights/steal_queue.h"
@@ -161,9 +160,9 @@ static void print_workers(const mr_train *t)
 
 	for (uint16_t w = 0; rows && text && w < run->n_workers; w++) {
 		mr_worker_stages_text(run->c.plan, w, text[w], sizeof(text[w]));
-		rows[w] = (mr_report_worker_row){.worker = w, .stages = text[w], .elapsed_ns = t->train_ns};
-		mr_executor_trained(&t->s.executor, w, &rows[w].busy_ns, rows[w].wait_ns);
-		rows[w].lost_known = run->worker[w].delay.n > 0;
+		rows[w] = (mr_report_worker_row){.worker = w, .stages = text[w],
+						 .times = mr_worker_times(&t->s.executor, w, t->train_ns),
+						 .lost_known = run->worker[w].delay.n > 0};
 		delays_known = delays_known && rows[w].lost_known;
 	}
 	for (uint16_t s = 0; stale && bins && s < run->n_stages; s++) {
@@ -230,7 +229,7 @@ static void print_times(const mr_train *t)
 /* Versions and bytes in use at once. */
 static mr_status print_usage(const mr_train *t)
 {
-	mr_report_usage_row *rows;
+	mr_usage_row *rows;
 	uint32_t n;
 	mr_status st = mr_train_usage(t, &rows, &n);
 

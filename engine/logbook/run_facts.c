@@ -1,6 +1,7 @@
 #include "logbook/run_facts.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -16,7 +17,7 @@
 #include "host/processor.h"
 #include "timing/walk_trace.h"
 #include "logbook/machine_picture.h"
-#include "report/table.h"
+#include "observe/worker_window.h"
 #include "costs/cost_model.h"
 #include "costs/forecast.h"
 #include "session/worker_text.h"
@@ -113,25 +114,13 @@ static void put_nodes(mr_json_writer *w, const mr_topo *t)
 /* Of all sessions. */
 static void put_times(mr_json_writer *w, const mr_run_facts *f, uint16_t worker)
 {
-	uint32_t n = f->s->place.n_workers;
-	double before = mr_run_sessions_seconds(&f->sessions, n, worker, false, "elapsed");
-	uint64_t busy = 0, waited[MR_N_WAITS] = {0};
+	mr_times t = {.elapsed = 0};
 
-	if (!f->train_ns && !(before > 0))
-		return;
 	if (f->train_ns)
-		mr_executor_trained(&f->s->executor, (uint16_t)worker, &busy, waited);
-	mr_json_field_double(w, "elapsed", before + (double)f->train_ns / 1e9);
-	before = mr_run_sessions_seconds(&f->sessions, n, worker, false, "busy");
-	mr_json_field_double(w, "busy", before + (double)busy / 1e9);
-	mr_json_field_object(w, "waits");
-	for (int c = MR_WAIT_NONE + 1; c < MR_N_WAITS; c++) {
-		const char *name = mr_report_wait_name((mr_wait_cause)c);
-
-		before = mr_run_sessions_seconds(&f->sessions, n, worker, true, name);
-		mr_json_field_double(w, name, before + (double)waited[c] / 1e9);
-	}
-	mr_json_end_object(w);
+		t = mr_worker_times(&f->s->executor, worker, f->train_ns);
+	mr_run_sessions_add_times(&f->sessions, f->s->place.n_workers, worker, &t);
+	if (t.elapsed > 0)
+		mr_record_put(MR_RECORD_TIMES, &t, w);
 }
 
 static void put_workers(mr_json_writer *w, const mr_run_facts *f, mr_strbuf *text)
@@ -160,20 +149,16 @@ static void put_stages(mr_json_writer *w, const mr_session *s)
 {
 	const mr_run *run = mr_executor_run_of(&s->executor);
 	uint32_t pipes = s->plan->n_pipes;
-	char text[256];
 
 	mr_json_field_array(w, "stages");
 	for (uint32_t i = 0; i < s->partition.n_stages * pipes; i++) {
-		uint16_t stage = (uint16_t)(i / pipes);
+		mr_stage_row r = {.stage = (uint16_t)(i / pipes), .pipe = (uint8_t)(i % pipes)};
 
-		mr_stage_layers_text(s->graph, &s->partition, stage, text, sizeof(text));
+		r.worker = mr_plan_worker(s->plan, r.pipe, r.stage);
+		r.parameters = (uint64_t)mr_stage_size(run->stage[r.stage])->n_elements;
+		mr_stage_layers_text(s->graph, &s->partition, r.stage, r.layers, sizeof(r.layers));
 		mr_json_begin_object(w);
-		mr_json_field_uint(w, "stage", stage);
-		mr_json_field_uint(w, "pipe", i % pipes);
-		mr_json_field_uint(w, "worker", mr_plan_worker(s->plan, (uint8_t)(i % pipes), stage));
-		mr_json_field_string(w, "layers", text);
-		mr_json_field_uint(w, "parameters",
-			 (uint64_t)mr_stage_size(run->stage[stage])->n_elements);
+		mr_record_put(MR_RECORD_STAGE, &r, w);
 		mr_json_end_object(w);
 	}
 	mr_json_end_array(w);
@@ -232,15 +217,17 @@ static void put_timeline(mr_json_writer *w, const mr_run_facts *f)
 
 static void put_sessions(mr_json_writer *w, const mr_run_facts *f)
 {
+	mr_session_row now = {.from = f->sessions.from, .to = NAN, .seconds = NAN, .busy = NAN};
 	struct utsname u;
 
-	mr_run_sessions_put(&f->sessions,
-			    &(mr_run_session){.begun = f->begun,
-					      .host = uname(&u) ? NULL : u.nodename,
-					      .to = f->figures.step,
-					      .seconds = (double)f->train_ns / 1e9,
-					      .busy = f->figures.busy},
-			    w);
+	snprintf(now.begun, sizeof(now.begun), "%s", f->begun);
+	snprintf(now.host, sizeof(now.host), "%s", uname(&u) ? "" : u.nodename);
+	if (f->train_ns) {
+		now.to = (double)f->figures.step;
+		now.seconds = (double)f->train_ns / 1e9;
+		now.busy = f->figures.busy;
+	}
+	mr_run_sessions_put(&f->sessions, &now, w);
 }
 
 /* What a session measures at its end, or what the one before had measured. */

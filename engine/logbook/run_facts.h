@@ -5,12 +5,10 @@
  *
  *	about, environment   texts by name, for people
  *	nodes                of the machine: node (of Linux), bytes, caches [{bytes, cpus [...]}]
- *	workers              worker, cpus, node, text; at the end elapsed, busy and waits, in seconds
- *	stages               stage, pipe, worker, layers, parameters
- *	sessions             see logbook/run_sessions.h
+ *	workers              worker, cpus, node, text; at the end their times (report/figures.def, as the next two)
+ *	stages, sessions     one record each
+ *	figures, roofline    of this session, folded over its steps and workers
  *	staleness            for each stage [how many gradients were k commits behind]
- *	figures              of this session (report/figures.def), folded over its steps and workers
- *	roofline             see report/roofline.h
  *	timeline             what (a sentence), measured (else planned), versions,
  *	                     records [[worker, op, stage, pipe, micro-batch, version,
  *	                     begin, end], ...] in nanoseconds; op as in ir/plan.h

@@ -1,7 +1,5 @@
 #include "logbook/run_sessions.h"
 
-#include <math.h>
-
 #include "base/log.h"
 
 #define MOST_BYTES (64u << 20)
@@ -21,13 +19,15 @@ void mr_run_sessions_fini(mr_run_sessions *r)
 	r->earlier = NULL;
 }
 
-double mr_run_sessions_seconds(const mr_run_sessions *r, uint32_t n, uint32_t w, bool waits, const char *key)
+void mr_run_sessions_add_times(const mr_run_sessions *r, uint32_t n, uint32_t w, mr_times *to)
 {
-	const mr_json *workers = mr_json_get(r->earlier, "workers"), *at = mr_json_at(workers, w);
+	const mr_json *workers = mr_json_get(r->earlier, "workers");
+	mr_times before;
 
 	if (mr_json_size(workers) != n)
-		return 0;
-	return mr_json_double(mr_json_get(waits ? mr_json_get(at, "waits") : at, key));
+		return;
+	mr_record_get(MR_RECORD_TIMES, mr_json_at(workers, w), &before);
+	mr_record_add(MR_RECORD_TIMES, &before, to);
 }
 
 uint64_t mr_run_sessions_stale(const mr_run_sessions *r, uint32_t n, uint32_t s, uint32_t k, uint32_t *bins)
@@ -54,35 +54,15 @@ void mr_run_sessions_keep(const mr_run_sessions *r, const char *key, mr_json_wri
 	mr_json_put_tree(w, j);
 }
 
-/* Of a file that a program before there were sessions wrote, one entry with what is known. */
-static void put_earlier(const mr_run_sessions *r, mr_json_writer *w)
+void mr_run_sessions_put(const mr_run_sessions *r, const mr_session_row *now, mr_json_writer *w)
 {
 	const mr_json *sessions = mr_json_get(r->earlier, "sessions");
 
+	mr_json_field_array(w, "sessions");
 	for (size_t i = 0; i < mr_json_size(sessions); i++)
 		mr_json_put_tree(w, mr_json_at(sessions, i));
-	if (!r->earlier || mr_json_size(sessions))
-		return;
 	mr_json_begin_object(w);
-	mr_json_field_string(w, "begun", mr_json_string(mr_json_get(mr_json_get(r->earlier, "about"), "begun")));
-	mr_json_field_string(w, "host", mr_json_string(mr_json_get(mr_json_get(r->earlier, "environment"), "host")));
-	mr_json_field_uint(w, "from", 0);
-	mr_json_end_object(w);
-}
-
-void mr_run_sessions_put(const mr_run_sessions *r, const mr_run_session *now, mr_json_writer *w)
-{
-	mr_json_field_array(w, "sessions");
-	put_earlier(r, w);
-	mr_json_begin_object(w);
-	mr_json_field_string(w, "begun", now->begun);
-	mr_json_field_string(w, "host", now->host);
-	mr_json_field_uint(w, "from", r->from);
-	if (now->seconds > 0) {
-		mr_json_field_uint(w, "to", now->to);
-		mr_json_field_double(w, "seconds", now->seconds);
-		mr_json_field_double(w, "busy", now->busy);
-	}
+	mr_record_put(MR_RECORD_SESSION, now, w);
 	mr_json_end_object(w);
 	mr_json_end_array(w);
 }

@@ -212,19 +212,26 @@ static void put_group(const mr_job_group_info *info, FILE *out)
 		put_option(o, NULL, out);
 }
 
+static void put_figure(const char *name, const char *unit, const char *meaning, FILE *out)
+{
+	fprintf(out, ".TP\n.B %s\n", name);
+	if (unit)
+		fprintf(out, "(%s)\n", unit);
+	put_line(meaning, out);
+}
+
 /* What is measured of a training. */
 static void put_figures(FILE *out)
 {
 	fputs(".SH FIGURES\nWhat metrics.jsonl, status.json and run.json have by these names"
 	      " (train_ in place of val_ where the training samples were evaluated).\n",
 	      out);
-	for (int f = 0; f < MR_N_FIGURES; f++) {
-		const mr_figure_info *info = &mr_figure_table[f];
-
-		fprintf(out, ".TP\n.B %s\n", info->name);
-		if (info->unit)
-			fprintf(out, "(%s)\n", info->unit);
-		put_line(info->meaning, out);
+	for (int f = 0; f < MR_N_FIGURES; f++)
+		put_figure(mr_figure_table[f].name, mr_figure_table[f].unit, mr_figure_table[f].meaning, out);
+	for (int r = 0; r < MR_N_RECORDS; r++) {
+		fprintf(out, ".SS %s\n", mr_record_in((mr_record)r));
+		for (const mr_member *m = mr_record_members((mr_record)r); m->of == (mr_record)r; m++)
+			put_figure(mr_member_key(m), m->unit, m->meaning, out);
 	}
 }
 

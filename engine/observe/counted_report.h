@@ -15,11 +15,7 @@
 #include "session/session.h"
 
 typedef struct mr_counted_row {
-	uint16_t stage;
-	mr_op op;
-	uint64_t n;
-	double seconds; /* of all */
-	double flops;
+	mr_counted_work work;
 	mr_perf_counts counts;
 	mr_speed speed;
 } mr_counted_row;

@@ -129,6 +129,12 @@ static void put(mr_table *t, const char *format, double x)
 	mr_table_put(t, "%s", isfinite(x) ? text : "-");
 }
 
+/* What was counted; the first of it by the kernel, the others by the processor. */
+static const mr_speed_member counted[] = {MR_SPEED_cores, MR_SPEED_ipc, MR_SPEED_stalled, MR_SPEED_bytes,
+					  MR_SPEED_remote};
+
+enum { N_COUNTED = sizeof(counted) / sizeof(counted[0]) };
+
 static void put_row(mr_table *t, const mr_layer_class *k, double peak, bool hardware)
 {
 	bool computes = k->flops > 0;
@@ -144,13 +150,8 @@ static void put_row(mr_table *t, const mr_layer_class *k, double peak, bool hard
 	put(t, "%.2f", computes ? k->flops / k->bytes : (double)NAN);
 	mr_table_put(t, "%s", mr_speed_level_name(k->level));
 	put(t, "%.1f%%", 100 * k->least_s / k->seconds);
-	put(t, "%.2f", k->counted.cores);
-	if (!hardware)
-		return;
-	put(t, "%.2f", k->counted.ipc);
-	put(t, "%.0f%%", 100 * k->counted.stalled);
-	put(t, "%.2f", k->counted.bytes * 1e-9);
-	put(t, "%.0f%%", 100 * k->counted.remote);
+	for (size_t i = 0; i < (hardware ? N_COUNTED : 1); i++)
+		mr_member_cell(&mr_record_members(MR_RECORD_SPEED)[counted[i]], &k->counted, t);
 }
 
 mr_status mr_layer_classes_print(const mr_layer_classes *c, FILE *out)
@@ -158,21 +159,23 @@ mr_status mr_layer_classes_print(const mr_layer_classes *c, FILE *out)
 	static const mr_table_column columns[] = {
 		{"class", false}, {"pass", false}, {"product", false}, {"layers", true},    {"ms", true},
 		{"GFLOP/s", true}, {"peak", true}, {"MB", true},       {"FLOP/byte", true}, {"from", false},
-		{"roof", true},   {"cores", true}, {"IPC", true},      {"stalled", true},   {"DRAM GB/s", true},
-		{"remote", true},
+		{"roof", true},
 	};
-	uint32_t n_columns = sizeof(columns) / sizeof(columns[0]);
+	enum { N_COLUMNS = sizeof(columns) / sizeof(columns[0]) };
+	mr_table_column all[N_COLUMNS + N_COUNTED];
 	bool hardware = false;
 	mr_table *t;
 	mr_status st;
 
+	memcpy(all, columns, sizeof(columns));
+	for (size_t i = 0; i < N_COUNTED; i++)
+		all[N_COLUMNS + i] = mr_member_column(&mr_record_members(MR_RECORD_SPEED)[counted[i]]);
 	for (uint32_t i = 0; i < c->n; i++)
 		hardware = hardware || isfinite(c->at[i].counted.ipc) || isfinite(c->at[i].counted.bytes);
-	MR_TRY(mr_table_create(columns, hardware ? n_columns : n_columns - 4, &t));
+	MR_TRY(mr_table_create(all, N_COLUMNS + (hardware ? N_COUNTED : 1), &t));
 	for (uint32_t i = 0; i < c->n; i++)
 		put_row(t, &c->at[i], c->limits.peak, hardware);
-	st = mr_table_print(t, "", out);
-	mr_table_destroy(t);
+	st = mr_table_finish(t, out);
 	if (st == MR_OK && *c->missing)
 		fprintf(out, "counters: %s\n", c->missing);
 	return st;
@@ -191,7 +194,7 @@ mr_status mr_layer_classes_svg(const mr_layer_classes *c, const char *title, con
 		if (!(k->flops > 0))
 			continue;
 		*p = (mr_roofline_point){
-			.flops = k->flops, .bytes = k->bytes, .seconds = k->seconds, .least_s = k->least_s};
+			.flop = k->flops, .bytes = k->bytes, .seconds = k->seconds, .least = k->least_s};
 		snprintf(p->name, sizeof(p->name), "%s %s (%s)", k->kind, k->pass, k->product);
 		r.n++;
 	}

@@ -89,11 +89,11 @@ static void keep(mr_roofline *r, const mr_roofline_point *p)
 
 static void put(mr_roofline *r, uint16_t w, mr_op op, const work *each, uint64_t n, uint64_t ns)
 {
-	mr_roofline_point p = {.flops = each->flops * (double)n, .bytes = each->bytes * (double)n,
-			       .seconds = (double)ns * 1e-9, .least_s = each->least_s * (double)n};
+	mr_roofline_point p = {.flop = each->flops * (double)n, .bytes = each->bytes * (double)n,
+			       .seconds = (double)ns * 1e-9, .least = each->least_s * (double)n};
 
 	snprintf(p.name, sizeof(p.name), "w%u %s", w, mr_op_name((uint8_t)op));
-	if (p.flops > 0 && p.bytes > 0 && ns)
+	if (p.flop > 0 && p.bytes > 0 && ns)
 		keep(r, &p);
 }
 

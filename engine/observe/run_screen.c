@@ -49,8 +49,8 @@ static void put_head(page *p, const mr_run_status *s)
 
 	if (age >= 3)
 		snprintf(when, sizeof(when), ", %.0f s ago", age);
-	snprintf(line, sizeof(line), "%s   %s under %s   pid %lld on %s", s->name, s->model, s->system,
-		 (long long)s->pid, s->host);
+	snprintf(line, sizeof(line), "%s   %s under %s   pid %llu on %s", s->name, s->model, s->system,
+		 (unsigned long long)s->pid, s->host);
 	put_line(p, line);
 	if (!strcmp(s->state, "failed"))
 		snprintf(line, sizeof(line), "failed: %.480s", s->error);
@@ -104,17 +104,15 @@ static void put_memory(page *p, const mr_run_status *s)
 }
 
 /* The largest wait, "upstream 12%"; "" if there was none worth a mention. */
-static void main_wait(const mr_figures *part, char *text, size_t size)
+static void main_wait(const mr_times *part, char *text, size_t size)
 {
 	double most = 0.005;
 
 	text[0] = 0;
 	for (int c = MR_WAIT_UPSTREAM; c < MR_N_WAITS; c++) {
-		double x = part->at[mr_figure_of_wait((mr_wait_cause)c)];
-
-		if (x > most)
-			snprintf(text, size, "%s %.0f%%", mr_report_wait_name((mr_wait_cause)c), 100 * x);
-		most = fmax(most, x);
+		if (part->at[c] > most)
+			snprintf(text, size, "%s %.0f%%", mr_report_wait_name((mr_wait_cause)c), 100 * part->at[c]);
+		most = fmax(most, part->at[c]);
 	}
 }
 
@@ -136,8 +134,8 @@ static void put_worker(page *p, const mr_run_status *s, uint32_t i)
 	if (!isnan(w->part.busy))
 		snprintf(share, sizeof(share), "%.0f%%", 100 * w->part.busy);
 	main_wait(&w->part, wait, sizeof(wait));
-	snprintf(line, sizeof(line), "w%-4u %-8.8s %-7.7s %s %4s  %-15s %s", i, w->stages, w->cores, busy, share, wait,
-		 w->doing);
+	snprintf(line, sizeof(line), "w%-4u %-8.8s %-7.7s %s %4s  %-15s %s", i, w->row.stages, w->row.cores, busy,
+		 share, wait, w->row.doing);
 	shorten(line, p->columns);
 	put_line(p, line);
 }

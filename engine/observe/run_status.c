@@ -25,21 +25,23 @@ static void take_doing(const mr_worker *w, char *text, size_t size)
 static void take_worker(const mr_session *s, uint16_t id, const mr_worker_window *w, mr_run_status_worker *out)
 {
 	const mr_run *run = mr_executor_run_of(&s->executor);
+	mr_worker_row *row = &out->row;
 
-	mr_worker_cores_text(&s->place.worker[id], out->cores, sizeof(out->cores));
-	mr_worker_stages_text(run->c.plan, id, out->stages, sizeof(out->stages));
-	take_doing(&run->worker[id], out->doing, sizeof(out->doing));
-	out->n_instructions = atomic_load_explicit(&run->worker[id].beat, memory_order_relaxed);
-	out->part = id < w->n_workers ? w->worker[id] : mr_figures_at(0);
+	row->worker = id;
+	mr_worker_cores_text(&s->place.worker[id], row->cores, sizeof(row->cores));
+	mr_worker_stages_text(run->c.plan, id, row->stages, sizeof(row->stages));
+	take_doing(&run->worker[id], row->doing, sizeof(row->doing));
+	row->instructions = atomic_load_explicit(&run->worker[id].beat, memory_order_relaxed);
+	out->part = id < w->n_workers ? w->worker[id] : mr_times_unknown();
 }
 
-static void take_stage(const mr_run *run, uint16_t s, mr_run_status_stage *out)
+static mr_weights_row weights_of(const mr_run *run, uint16_t s)
 {
 	const mr_stage_weights *b = mr_run_weights(run, 0, s);
 
-	out->worker = mr_plan_worker(run->c.plan, 0, s);
-	out->version = atomic_load_explicit(&b->published.event.count, memory_order_relaxed);
-	out->staleness = run->c.plan->contract.max_staleness;
+	return (mr_weights_row){.stage = s, .worker = mr_plan_worker(run->c.plan, 0, s),
+				.version = atomic_load_explicit(&b->published.event.count, memory_order_relaxed),
+				.staleness = run->c.plan->contract.max_staleness};
 }
 
 static mr_status take_workers(const mr_session *s, const mr_worker_window *w, mr_run_status *out)
@@ -55,7 +57,7 @@ static mr_status take_workers(const mr_session *s, const mr_worker_window *w, mr
 	for (uint16_t i = 0; i < out->n_workers; i++)
 		take_worker(s, i, w, &out->worker[i]);
 	for (uint16_t i = 0; i < out->n_stages; i++)
-		take_stage(run, i, &out->stage[i]);
+		out->stage[i] = weights_of(run, i);
 	return MR_OK;
 }
 
@@ -64,7 +66,7 @@ mr_status mr_run_status_take(const mr_session *s, const mr_figures *now, const m
 	struct timespec t;
 	mr_status st;
 
-	*out = (mr_run_status){.pid = getpid(), .now = *now};
+	*out = (mr_run_status){.pid = (uint64_t)getpid(), .now = *now};
 	clock_gettime(CLOCK_REALTIME, &t);
 	out->updated = (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 	if (gethostname(out->host, sizeof(out->host) - 1))

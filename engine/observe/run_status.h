@@ -17,30 +17,23 @@
 #define MR_RUN_STATUS_FILE "status.json"
 
 typedef struct mr_run_status_worker {
-	char stages[40], cores[40]; /* "0, 3"; "0-7" */
-	char doing[64];             /* "B s0 m12": of stage 0 and micro-batch 12; "F s1 m7 waits: upstream" */
-	uint64_t n_instructions;
-	mr_figures part;            /* busy, and waits that have ended */
+	mr_worker_row row;    /* stages "0, 3"; cores "0-7"; doing "B s0 m12": of stage 0 and micro-batch 12, or
+	                         "F s1 m7 waits: upstream" */
+	mr_times part;        /* of the time; waits that have ended */
 } mr_run_status_worker;
 
-typedef struct mr_run_status_stage {
-	uint16_t worker;      /* of its first pipe */
-	uint64_t version;     /* newest */
-	uint32_t staleness;   /* most, by the plan */
-} mr_run_status_stage;
-
 typedef struct mr_run_status {
-	char state[16];       /* "trains", "evaluates", "saves"; "ended", "stopped", "failed" */
-	char error[512];      /* why it failed; "" */
-	int64_t pid;
-	char host[64];
-	char model[32], system[32], name[64];
-	double updated;       /* seconds since 1970 */
-	char rate_name[16];
+	union {
+		mr_status_row row;
+		struct {
+#define STATUS MR_RECORD_MEMBER
+#include "report/figures.def"
+		};
+	};
 	mr_figures now;
 	uint32_t n_workers, n_stages;
 	mr_run_status_worker *worker; /* [n_workers] owned */
-	mr_run_status_stage *stage;   /* [n_stages] owned */
+	mr_weights_row *stage;        /* [n_stages] owned */
 } mr_run_status;
 
 /** Fill @out with the present state of the started session @s, its figures @now, and the parts of the workers' time in

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,47 +16,6 @@
 
 #define MOST_BYTES (16u << 20)
 
-/* Texts by key. A reader takes what it finds: a file of another version has other keys. */
-typedef struct member {
-	const char *key;
-	size_t at, size;
-} member;
-
-#define TEXT(name) {#name, offsetof(mr_run_status, name), sizeof(((mr_run_status *)0)->name)}
-
-static const member members[] = {
-	TEXT(state), TEXT(error), TEXT(host), TEXT(name), TEXT(model), TEXT(system), TEXT(rate_name),
-};
-
-enum { N_MEMBERS = sizeof(members) / sizeof(members[0]) };
-
-static void put_worker(mr_json_writer *w, uint32_t id, const mr_run_status_worker *x)
-{
-	mr_json_begin_object(w);
-	mr_json_field_uint(w, "worker", id);
-	mr_json_field_string(w, "stages", x->stages);
-	mr_json_field_string(w, "cores", x->cores);
-	mr_json_field_string(w, "doing", x->doing);
-	mr_json_field_uint(w, "instructions", x->n_instructions);
-	mr_json_field_double(w, "busy", x->part.busy);
-	mr_json_field_object(w, "waits");
-	for (int c = MR_WAIT_UPSTREAM; c < MR_N_WAITS; c++)
-		mr_json_field_double(w, mr_report_wait_name((mr_wait_cause)c),
-				     x->part.at[mr_figure_of_wait((mr_wait_cause)c)]);
-	mr_json_end_object(w);
-	mr_json_end_object(w);
-}
-
-static void put_stage(mr_json_writer *w, uint32_t id, const mr_run_status_stage *x)
-{
-	mr_json_begin_object(w);
-	mr_json_field_uint(w, "stage", id);
-	mr_json_field_uint(w, "worker", x->worker);
-	mr_json_field_uint(w, "version", x->version);
-	mr_json_field_uint(w, "staleness", x->staleness);
-	mr_json_end_object(w);
-}
-
 static double age_of(const mr_run_status *s)
 {
 	struct timespec t;
@@ -71,7 +29,7 @@ static bool lives(const mr_run_status *s)
 {
 	char host[sizeof(s->host)] = "";
 
-	if (gethostname(host, sizeof(host) - 1) || strcmp(host, s->host) || s->pid <= 0)
+	if (gethostname(host, sizeof(host) - 1) || strcmp(host, s->host) || !s->pid)
 		return true;
 	return !kill((pid_t)s->pid, 0) || errno == EPERM;
 }
@@ -88,23 +46,21 @@ mr_status mr_run_status_json(const mr_run_status *s, bool judged, FILE *out)
 	mr_json_init(&w, out, true);
 	mr_json_begin_object(&w);
 	mr_json_field_uint(&w, "millrace_status", 1);
-	mr_json_field_int(&w, "pid", s->pid);
-	for (int i = 0; i < N_MEMBERS; i++)
-		mr_json_field_string(&w, members[i].key, (const char *)s + members[i].at);
-	mr_json_field_double(&w, "updated", s->updated);
+	mr_record_put(MR_RECORD_STATUS, &s->row, &w);
 	mr_figures_put(&s->now, true, &w);
 	if (judged) {
 		mr_json_field_bool(&w, "alive", !mr_run_status_over(s));
 		mr_json_field_double(&w, "age_seconds", age_of(s));
 	}
 	mr_json_field_array(&w, "workers");
-	for (uint32_t i = 0; i < s->n_workers; i++)
-		put_worker(&w, i, &s->worker[i]);
+	for (uint32_t i = 0; i < s->n_workers; i++) {
+		mr_json_begin_object(&w);
+		mr_record_put(MR_RECORD_WORKER, &s->worker[i].row, &w);
+		mr_record_put(MR_RECORD_TIMES, &s->worker[i].part, &w);
+		mr_json_end_object(&w);
+	}
 	mr_json_end_array(&w);
-	mr_json_field_array(&w, "stages");
-	for (uint32_t i = 0; i < s->n_stages; i++)
-		put_stage(&w, i, &s->stage[i]);
-	mr_json_end_array(&w);
+	mr_record_put_all(MR_RECORD_WEIGHTS, "stages", s->stage, s->n_stages, sizeof(*s->stage), &w);
 	mr_json_end_object(&w);
 	return mr_json_finish(&w);
 }
@@ -131,66 +87,24 @@ mr_status mr_run_status_write(const mr_run_status *s, const char *path)
 
 /* --- reading --- */
 
-static void take_text(const mr_json *j, char *to, size_t size)
-{
-	const char *text = mr_json_string(j);
-
-	snprintf(to, size, "%s", text ? text : "");
-}
-
-static double number(const mr_json *obj, const char *key)
-{
-	const mr_json *j = mr_json_get(obj, key);
-
-	return mr_json_is_number(j) ? mr_json_double(j) : (double)NAN;
-}
-
-static uint64_t count(const mr_json *obj, const char *key)
-{
-	int64_t n = mr_json_int(mr_json_get(obj, key));
-
-	return n > 0 ? (uint64_t)n : 0;
-}
-
-static void read_worker(const mr_json *j, mr_run_status_worker *x)
-{
-	const mr_json *waits = mr_json_get(j, "waits");
-
-	take_text(mr_json_get(j, "stages"), x->stages, sizeof(x->stages));
-	take_text(mr_json_get(j, "cores"), x->cores, sizeof(x->cores));
-	take_text(mr_json_get(j, "doing"), x->doing, sizeof(x->doing));
-	x->n_instructions = count(j, "instructions");
-	x->part = mr_figures_at(0);
-	x->part.busy = number(j, "busy");
-	for (int c = MR_WAIT_UPSTREAM; c < MR_N_WAITS; c++)
-		x->part.at[mr_figure_of_wait((mr_wait_cause)c)] =
-			number(waits, mr_report_wait_name((mr_wait_cause)c));
-}
-
 static mr_status fill(const mr_json *root, mr_run_status *out)
 {
 	const mr_json *workers = mr_json_get(root, "workers"), *stages = mr_json_get(root, "stages");
 
 	mr_figures_get(root, NAN, &out->now);
-	out->pid = mr_json_int(mr_json_get(root, "pid"));
-	out->updated = number(root, "updated");
-	for (int i = 0; i < N_MEMBERS; i++)
-		take_text(mr_json_get(root, members[i].key), (char *)out + members[i].at, members[i].size);
+	mr_record_get(MR_RECORD_STATUS, root, &out->row);
 	out->worker = calloc(mr_json_size(workers) + 1, sizeof(*out->worker));
 	out->stage = calloc(mr_json_size(stages) + 1, sizeof(*out->stage));
 	if (!out->worker || !out->stage)
 		return mr_fail(MR_ERESOURCE, "no memory for a status");
 	out->n_workers = (uint32_t)mr_json_size(workers);
 	out->n_stages = (uint32_t)mr_json_size(stages);
-	for (uint32_t i = 0; i < out->n_workers; i++)
-		read_worker(mr_json_at(workers, i), &out->worker[i]);
-	for (uint32_t i = 0; i < out->n_stages; i++) {
-		const mr_json *j = mr_json_at(stages, i);
-
-		out->stage[i] = (mr_run_status_stage){.worker = (uint16_t)count(j, "worker"),
-						      .version = count(j, "version"),
-						      .staleness = (uint32_t)count(j, "staleness")};
+	for (uint32_t i = 0; i < out->n_workers; i++) {
+		mr_record_get(MR_RECORD_WORKER, mr_json_at(workers, i), &out->worker[i].row);
+		mr_record_get(MR_RECORD_TIMES, mr_json_at(workers, i), &out->worker[i].part);
 	}
+	for (uint32_t i = 0; i < out->n_stages; i++)
+		mr_record_get(MR_RECORD_WEIGHTS, mr_json_at(stages, i), &out->stage[i]);
 	return MR_OK;
 }
 

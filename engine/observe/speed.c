@@ -58,7 +58,7 @@ mr_roofline mr_speed_roofline(const mr_speed_limits *limits, uint32_t cores)
 
 	_Static_assert((int)MR_N_BANDWIDTH_LEVELS == (int)MR_ROOFLINE_LEVELS, "a line for each level");
 	for (int i = 0; i < MR_N_BANDWIDTH_LEVELS; i++) {
-		snprintf(r.level[i].name, sizeof(r.level[i].name), "%s", mr_speed_level_name((mr_bandwidth_level)i));
+		snprintf(r.level[i].level, sizeof(r.level[i].level), "%s", mr_speed_level_name((mr_bandwidth_level)i));
 		r.level[i].rate = limits->bandwidth[i];
 	}
 	return r;

@@ -20,19 +20,6 @@ typedef struct mr_speed_limits {
 	double bytes[MR_N_BANDWIDTH_LEVELS];  /* that fit into the level; 0: unknown */
 } mr_speed_limits;
 
-/* NAN: unknown. */
-typedef struct mr_speed {
-	double flops;      /* a second */
-	double peak;       /* the part of the peak */
-	double cores;      /* that worked, on the average */
-	double hz, ipc;    /* cycles a second of a working core; instructions a cycle */
-	double stalled;    /* part of the cycles */
-	double bytes;      /* from memory, a second: misses of the last cache */
-	double remote;     /* part of the loads from memory that went to another node */
-	double intensity;  /* FLOPs a byte from memory */
-	double roof;       /* the part of min(peak, intensity x bandwidth) */
-} mr_speed;
-
 /** The limits of @threads cores of a machine where one core has @peak FLOP/s and the caches have the rates @b (NULL:
  * unknown). */
 mr_speed_limits mr_speed_limits_of(uint32_t threads, double peak, const mr_bandwidth *b);

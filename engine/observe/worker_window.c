@@ -5,6 +5,15 @@
 
 #define SHORTEST_NS 200000000u
 
+mr_times mr_times_unknown(void)
+{
+	mr_times t = {.elapsed = NAN};
+
+	for (int c = 0; c < MR_N_WAITS; c++)
+		t.at[c] = NAN;
+	return t;
+}
+
 static void make(mr_worker_window *w, const mr_executor *x)
 {
 	uint16_t n = mr_executor_run_of(x)->n_workers;
@@ -13,7 +22,7 @@ static void make(mr_worker_window *w, const mr_executor *x)
 	w->worker = calloc(n, sizeof(*w->worker));
 	w->n_workers = w->spent && w->worker ? n : 0;
 	for (uint16_t i = 0; i < w->n_workers; i++)
-		w->worker[i] = mr_figures_at(0);
+		w->worker[i] = mr_times_unknown();
 }
 
 /* What worker @id has spent so far. */
@@ -44,11 +53,12 @@ static double part(uint64_t before, uint64_t after, uint64_t ns)
 	return ns ? round(1e4 * fmin(1, (double)(after - before) / (double)ns)) / 1e4 : (double)NAN;
 }
 
-static void fill(mr_figures *to, const uint64_t *before, const uint64_t *after, uint64_t ns)
+/* Parts of time have no length. */
+static void fill(mr_times *to, const uint64_t *before, const uint64_t *after, uint64_t ns)
 {
-	to->busy = part(before[MR_WAIT_NONE], after[MR_WAIT_NONE], ns);
-	for (int c = MR_WAIT_NONE + 1; c < MR_N_WAITS; c++)
-		to->at[mr_figure_of_wait((mr_wait_cause)c)] = part(before[c], after[c], ns);
+	to->elapsed = NAN;
+	for (int c = 0; c < MR_N_WAITS; c++)
+		to->at[c] = part(before[c], after[c], ns);
 }
 
 void mr_worker_window_take(mr_worker_window *w, const mr_executor *x, uint64_t now_ns, bool any, mr_figures *all)
@@ -84,4 +94,15 @@ void mr_worker_window_fini(mr_worker_window *w)
 	free(w->spent);
 	free(w->worker);
 	*w = (mr_worker_window){0};
+}
+
+mr_times mr_worker_times(const mr_executor *x, uint16_t id, uint64_t train_ns)
+{
+	uint64_t spent[MR_N_WAITS] = {0};
+	mr_times t = {.elapsed = (double)train_ns / 1e9};
+
+	read(x, id, true, spent);
+	for (int c = 0; c < MR_N_WAITS; c++)
+		t.at[c] = (double)spent[c] / 1e9;
+	return t;
 }

@@ -8,13 +8,14 @@
 #define MR_OBSERVE_WORKER_WINDOW_H
 
 #include "report/figures.h"
+#include "report/records.h"
 #include "session/session.h"
 
 /* All zero: not begun. */
 typedef struct mr_worker_window {
 	uint64_t begin_ns;
 	uint64_t *spent;    /* [n_workers][MR_N_WAITS] then: computing in place of MR_WAIT_NONE, waiting; owned */
-	mr_figures *worker; /* [n_workers] busy and waits in the last whole window; NAN before the first; owned */
+	mr_times *worker;   /* [n_workers] parts of the last whole window; NAN before the first; owned */
 	uint16_t n_workers; /* 0: not begun, or no memory */
 } mr_worker_window;
 
@@ -30,5 +31,10 @@ void mr_worker_window_take(mr_worker_window *w, const mr_executor *x, uint64_t n
 void mr_worker_window_whole(mr_worker_window *w, const mr_executor *x, uint64_t train_ns, mr_figures *all);
 
 void mr_worker_window_fini(mr_worker_window *w);
+
+mr_times mr_times_unknown(void);
+
+/** The seconds of worker @id in the training of this session, which took @train_ns; while paused. */
+mr_times mr_worker_times(const mr_executor *x, uint16_t id, uint64_t train_ns);
 
 #endif

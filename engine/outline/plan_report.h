@@ -19,7 +19,7 @@ mr_status mr_forecast_draw(const mr_session *s, const mr_forecast *f, bool svg, 
 
 struct mr_plan_kernels;
 
-/** The table of stages (report/table.h) of @run, with @kernels unless that
+/** The table of stages (report/run_tables.h) of @run, with @kernels unless that
  * is NULL. Errors: MR_EIO, MR_ERESOURCE. */
 mr_status mr_stage_table_print(const mr_session *s, const mr_run *run, const struct mr_plan_kernels *kernels,
 			       FILE *out) MR_MUST_USE;

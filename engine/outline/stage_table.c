@@ -3,7 +3,7 @@
 
 #include "outline/plan_kernels.h"
 #include "outline/plan_report.h"
-#include "report/table.h"
+#include "report/run_tables.h"
 #include "session/worker_text.h"
 
 typedef struct texts {

@@ -279,7 +279,7 @@ static void put_bars_row(const mr_bars *b, const mr_panel *p, size_t i, double y
 		mr_svg_escape(v->out, b->part[k]);
 		fprintf(v->out, ": %.4g</title></rect>\n", value);
 	}
-	if (r->text)
+	if (r->text && *r->text)
 		mr_svg_text(v, mr_panel_x(p, b->beside ? most : sum) + 6, y + row_height(b) / 2 + 4, "value", r->text);
 }
 

@@ -10,7 +10,6 @@
 const mr_figure_info mr_figure_table[MR_N_FIGURES] = {
 #define FIGURE(id, ...) [MR_FIGURE_##id] = {.name = #id, __VA_ARGS__},
 #include "report/figures.def"
-#undef FIGURE
 };
 
 _Static_assert(sizeof(((mr_figures *)0)->at) == sizeof(mr_figures) - offsetof(mr_figures, at), "a member a figure");
@@ -40,7 +39,7 @@ void mr_figures_take(mr_figures *to, const mr_figures *from, mr_figure_kind kind
 
 mr_figure mr_figure_of_wait(mr_wait_cause cause)
 {
-	return (mr_figure)(MR_FIGURE_wait_upstream + cause - MR_WAIT_UPSTREAM);
+	return cause == MR_WAIT_NONE ? MR_FIGURE_busy : (mr_figure)(MR_FIGURE_wait_upstream + cause - MR_WAIT_UPSTREAM);
 }
 
 const char *mr_report_wait_name(mr_wait_cause cause)
@@ -58,7 +57,13 @@ static double rounded(double part)
 	return round(1e4 * part) / 1e4;
 }
 
-void mr_figures_of_workers(const mr_figures *workers, size_t n, mr_figures *to)
+/* As mr_figure_of_wait, back. */
+static mr_wait_cause cause_of(int f)
+{
+	return f == MR_FIGURE_busy ? MR_WAIT_NONE : (mr_wait_cause)(MR_WAIT_UPSTREAM + f - MR_FIGURE_wait_upstream);
+}
+
+void mr_figures_of_workers(const mr_times *workers, size_t n, mr_figures *to)
 {
 	for (int f = 0; f < MR_N_FIGURES; f++) {
 		double sum = 0;
@@ -66,7 +71,7 @@ void mr_figures_of_workers(const mr_figures *workers, size_t n, mr_figures *to)
 		if (mr_figure_table[f].workers != MR_FOLD_MEAN)
 			continue;
 		for (size_t w = 0; w < n; w++)
-			sum += workers[w].at[f];
+			sum += workers[w].at[cause_of(f)];
 		to->at[f] = n ? rounded(sum / (double)n) : (double)NAN;
 	}
 	to->bubble = rounded(1 - to->busy);
@@ -267,6 +272,19 @@ void mr_figures_say_evaluation(const mr_figures *r, mr_figure_digits digits, FIL
 	}
 }
 
+/* A row a member of the records, which are of one thing each: nothing is folded over workers. */
+static void list_record(mr_record r, mr_table *t)
+{
+	for (const mr_member *m = mr_record_members(r); m->of == r; m++) {
+		mr_table_put(t, "%s", mr_member_key(m));
+		mr_table_put(t, "%s", m->unit ? m->unit : "-");
+		mr_table_put(t, "%s", mr_record_in(r));
+		mr_table_put(t, "-");
+		mr_table_put(t, m->sums ? "sum" : "last");
+		mr_table_put(t, "%s", m->meaning);
+	}
+}
+
 mr_status mr_figures_list(FILE *out)
 {
 	static const mr_table_column columns[] = {{"figure", false}, {"unit", false}, {"in", false},
@@ -274,7 +292,6 @@ mr_status mr_figures_list(FILE *out)
 	static const char *const kinds[] = {"steps", "evaluations", "present state"};
 	static const char *const folds[] = {"last", "mean", "harmonic mean"};
 	mr_table *t;
-	mr_status st;
 
 	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
 	for (int f = 0; f < MR_N_FIGURES; f++) {
@@ -287,7 +304,7 @@ mr_status mr_figures_list(FILE *out)
 		mr_table_put(t, "%s", folds[info->steps]);
 		mr_table_put(t, "%s", info->meaning);
 	}
-	st = mr_table_print(t, "", out);
-	mr_table_destroy(t);
-	return st;
+	for (int r = 0; r < MR_N_RECORDS; r++)
+		list_record((mr_record)r, t);
+	return mr_table_finish(t, out);
 }

@@ -14,12 +14,11 @@
 
 #include "base/json.h"
 #include "base/status.h"
-#include "ir/trace.h"
+#include "report/records.h"
 
 typedef enum mr_figure {
 #define FIGURE(name, ...) MR_FIGURE_##name,
 #include "report/figures.def"
-#undef FIGURE
 	MR_N_FIGURES
 } mr_figure;
 
@@ -75,7 +74,6 @@ typedef struct mr_figures {
 		struct {
 #define FIGURE(name, ...) double name;
 #include "report/figures.def"
-#undef FIGURE
 		};
 	};
 } mr_figures;
@@ -85,15 +83,15 @@ mr_figures mr_figures_at(uint64_t step);
 /** Take over the figures of kind @kind that @from has and no others: unknown ones become unknown. */
 void mr_figures_take(mr_figures *to, const mr_figures *from, mr_figure_kind kind);
 
-/** The figure of the time in which workers waited for @cause, which is not MR_WAIT_NONE. */
+/** The figure of the time in which workers waited for @cause; of MR_WAIT_NONE in which they computed. */
 mr_figure mr_figure_of_wait(mr_wait_cause cause);
 /** "upstream", "downstream", "weights", "optimizer", "data", "descheduled"; "none". Never NULL. */
 const char *mr_report_wait_name(mr_wait_cause cause);
 
 /* --- several records --- */
 
-/** Put into @to the means over @n @workers of the figures that each of them has, and the bubble. */
-void mr_figures_of_workers(const mr_figures *workers, size_t n, mr_figures *to);
+/** Put into @to the means of the times of @n @workers, and the bubble. */
+void mr_figures_of_workers(const mr_times *workers, size_t n, mr_figures *to);
 
 /* Many steps in one record. All zero: none yet. */
 typedef struct mr_figures_sum {

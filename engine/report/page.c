@@ -29,10 +29,17 @@ static const char style[] =
 	"figure.wide svg{max-width:100%}figure,table{break-inside:avoid}h2,h3,h3+p,p.note{break-after:avoid}"
 	"pre{font-size:7.5pt;columns:2}}\n";
 
-mr_svg mr_page_picture(mr_page *p)
+mr_svg mr_page_picture(mr_page *p, bool wide)
 {
+	fputs(wide ? "<figure class=\"wide\">" : "<figure>", p->out);
 	snprintf(p->scope, sizeof(p->scope), "p%u", ++p->n_pictures);
 	return mr_svg_inside(p->out, p->scope);
+}
+
+mr_status mr_page_end_picture(mr_page *p, mr_status st)
+{
+	fputs("</figure>\n", p->out);
+	return st;
 }
 
 void mr_page_say(mr_page *p, const char *fmt, ...)
@@ -90,11 +97,6 @@ static void put_pairs(mr_page *p, const mr_json *pairs)
 
 /* --- all runs --- */
 
-static void put_cell(mr_page *p, const char *text)
-{
-	fprintf(p->out, "<td class=\"r\">%s</td>", text);
-}
-
 /* A run in the table of runs. */
 typedef struct mr_run_summary {
 	mr_figures f; /* of all its steps; what no step has, as run.json says */
@@ -118,47 +120,49 @@ static mr_run_summary summary_of(const mr_run_folder *r)
 	return s;
 }
 
-static void put_summary_row(mr_page *p, const char *name, const mr_run_summary *s, const bool *shown)
+static void put_summary_row(mr_table *t, const char *name, const mr_run_summary *s, const bool *shown)
 {
 	char text[32];
 
-	fputs("<tr><td>", p->out);
-	mr_svg_escape(p->out, name);
-	fprintf(p->out, "</td><td class=\"r\">%llu</td>", (unsigned long long)s->f.step);
+	mr_table_put(t, "%s", name);
+	mr_table_put(t, "%llu", (unsigned long long)s->f.step);
 	for (int f = 0; f < MR_N_FIGURES; f++) {
 		double x = s->f.at[f];
 
 		if (shown[f])
-			put_cell(p, isnan(x) ? "" : mr_figure_text((mr_figure)f, x, MR_DIGITS_RESULT, text));
+			mr_table_put(t, "%s", isnan(x) ? "" : mr_figure_text((mr_figure)f, x, MR_DIGITS_RESULT, text));
 		if (shown[f] && f == MR_FIGURE_val_loss)
-			put_cell(p, isnan(s->best) ? "" : mr_loss_text(s->best, text));
+			mr_table_put(t, "%s", isnan(s->best) ? "" : mr_loss_text(s->best, text));
 	}
-	fputs("</tr>\n", p->out);
 }
 
 /* A column for each figure with a title that any run has. */
-static void put_summary_table(mr_page *p, const mr_run_folder *runs, size_t n)
+static mr_status put_summary_table(mr_page *p, const mr_run_folder *runs, size_t n)
 {
+	mr_table_column columns[MR_N_FIGURES + 3] = {{"run", false}, {"steps", true}};
 	mr_run_summary s[MR_RUN_FOLDERS_MAX];
 	bool shown[MR_N_FIGURES] = {false};
+	uint32_t n_columns = 2;
+	mr_table *t;
 
-	fputs("<table><tr><th>run</th><th class=\"r\">steps</th>", p->out);
 	for (size_t i = 0; i < n; i++)
 		s[i] = summary_of(&runs[i]);
 	for (int f = 0; f < MR_N_FIGURES; f++) {
 		for (size_t i = 0; i < n; i++)
 			shown[f] |= mr_figure_table[f].title && !isnan(s[i].f.at[f]);
 		if (shown[f])
-			fprintf(p->out, "<th class=\"r\">%s</th>%s", mr_figure_table[f].title,
-				f == MR_FIGURE_val_loss ? "<th class=\"r\">best</th>" : "");
+			columns[n_columns++] = (mr_table_column){mr_figure_table[f].title, true};
+		if (shown[f] && f == MR_FIGURE_val_loss)
+			columns[n_columns++] = (mr_table_column){"best", true};
 	}
-	fputs("</tr>\n", p->out);
+	MR_TRY(mr_table_create(columns, n_columns, &t));
 	for (size_t i = 0; i < n; i++)
-		put_summary_row(p, runs[i].name, &s[i], shown);
-	fputs("</table>\n", p->out);
+		put_summary_row(t, runs[i].name, &s[i], shown);
+	MR_TRY(mr_table_finish_html(t, p->out));
 	fputs("<p class=\"note\">Losses and scores are the last ones; GFLOP/s and bubble (idle part of all workers' "
 	      "time) are means over the run.</p>\n",
 	      p->out);
+	return MR_OK;
 }
 
 static mr_status put_summary(mr_page *p, const mr_run_folder *runs, size_t n)
@@ -167,19 +171,16 @@ static mr_status put_summary(mr_page *p, const mr_run_folder *runs, size_t n)
 	bool finite = false;
 	mr_status st = MR_OK;
 
-	put_summary_table(p, runs, n);
+	MR_TRY(put_summary_table(p, runs, n));
 	for (size_t i = 0; i < n; i++) {
 		curves[i] = (mr_curve){runs[i].name, runs[i].rows, runs[i].n_rows};
 		for (size_t k = 0; k < runs[i].n_rows; k++)
 			finite |= isfinite(runs[i].rows[k].loss) || isfinite(runs[i].rows[k].val_loss);
 	}
 	if (finite) {
-		mr_svg v;
+		mr_svg v = mr_page_picture(p, false);
 
-		fputs("<figure>", p->out);
-		v = mr_page_picture(p);
-		st = mr_curves_put(curves, n, NULL, &v);
-		fputs("</figure>\n", p->out);
+		st = mr_page_end_picture(p, mr_curves_put(curves, n, NULL, &v));
 	} else {
 		mr_page_say(p, "No run has a finite loss to draw.");
 	}
@@ -228,10 +229,8 @@ static mr_status put_roofline(mr_page *p)
 			    "their layers move.%s",
 			    known ? "" : " Bandwidths are measured at the end of trainings of half a minute and more, "
 					 "and by --counters.");
-		fputs("<figure>", p->out);
-		v = mr_page_picture(p);
-		st = mr_roofline_put(&r, NULL, &v);
-		fputs("</figure>\n", p->out);
+		v = mr_page_picture(p, false);
+		st = mr_page_end_picture(p, mr_roofline_put(&r, NULL, &v));
 		if (*r.note)
 			mr_page_say(p, "Of the lines: %s.", r.note);
 	}
@@ -263,43 +262,40 @@ static void put_configuration(mr_page *p)
 }
 
 /* A run that was resumed: its sessions. The figures below are of all of them. */
-static void put_sessions(mr_page *p)
+static mr_status put_sessions(mr_page *p)
 {
+	static const mr_table_column columns[] = {{"begun", false}, {"on", false}, {"steps", true},
+						  {"time in steps", true}, {"busy", true}};
 	const mr_json *sessions = mr_json_get(p->run->facts, "sessions");
 	size_t n = mr_json_size(sessions);
 	char text[32];
+	mr_table *t;
 
 	if (n < 2)
-		return;
+		return MR_OK;
 	mr_page_heading(p, 3, "Sessions");
 	mr_page_say(p,
 		    "The run was resumed: it has %zu sessions. Times of workers and staleness are those of all of them "
 		    "that ended in order; machine, memory and environment those of the last.",
 		    n);
-	fputs("<table><tr><th>begun</th><th>on</th><th class=\"r\">steps</th><th class=\"r\">time in steps</th>"
-	      "<th class=\"r\">busy</th></tr>\n",
-	      p->out);
+	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
 	for (size_t i = 0; i < n; i++) {
-		const mr_json *s = mr_json_at(sessions, i), *to = mr_json_get(s, "to");
-		const char *begun = mr_json_string(mr_json_get(s, "begun"));
-		const char *host = mr_json_string(mr_json_get(s, "host"));
+		mr_session_row s;
+		bool ended;
 
-		fputs("<tr><td>", p->out);
-		mr_svg_escape(p->out, begun ? begun : "");
-		fputs("</td><td>", p->out);
-		mr_svg_escape(p->out, host ? host : "");
-		fprintf(p->out, "</td><td class=\"r\">%lld to ", (long long)mr_json_int(mr_json_get(s, "from")) + 1);
-		if (!to) {
-			fprintf(p->out, "%s</td><td></td><td></td></tr>\n", i + 1 < n ? "an end by force" : "");
-			continue;
-		}
-		fprintf(p->out, "%lld</td><td class=\"r\">%s</td>", (long long)mr_json_int(to),
-			mr_duration_text(mr_json_double(mr_json_get(s, "seconds")), text));
-		put_cell(p, mr_figure_text(MR_FIGURE_busy, mr_json_double(mr_json_get(s, "busy")), MR_DIGITS_RESULT,
-					   text));
-		fputs("</tr>\n", p->out);
+		mr_record_get(MR_RECORD_SESSION, mr_json_at(sessions, i), &s);
+		ended = !isnan(s.to);
+		mr_table_put(t, "%s", s.begun);
+		mr_table_put(t, "%s", s.host);
+		if (ended)
+			mr_table_put(t, "%llu to %.0f", (unsigned long long)s.from + 1, s.to);
+		else
+			mr_table_put(t, "%llu to %s", (unsigned long long)s.from + 1,
+				     i + 1 < n ? "an end by force" : "");
+		mr_table_put(t, "%s", ended ? mr_duration_text(s.seconds, text) : "");
+		mr_table_put(t, "%s", ended ? mr_figure_text(MR_FIGURE_busy, s.busy, MR_DIGITS_RESULT, text) : "");
 	}
-	fputs("</table>\n", p->out);
+	return mr_table_finish_html(t, p->out);
 }
 
 static mr_status put_run(mr_page *p)
@@ -309,7 +305,7 @@ static mr_status put_run(mr_page *p)
 	mr_page_heading(p, 2, p->run->name);
 	if (about)
 		put_pairs(p, about);
-	put_sessions(p);
+	MR_TRY(put_sessions(p));
 	MR_TRY(mr_page_timeline(p));
 	MR_TRY(mr_page_time(p));
 	MR_TRY(mr_page_staleness(p));

@@ -12,8 +12,10 @@ typedef struct mr_page {
 	char scope[16];
 } mr_page;
 
-/** The next picture of the page. */
-mr_svg mr_page_picture(mr_page *p);
+/** The next picture of the page, @wide: as wide as it is. mr_page_end_picture follows with the status of drawing it,
+ * which it returns. */
+mr_svg mr_page_picture(mr_page *p, bool wide);
+mr_status mr_page_end_picture(mr_page *p, mr_status st) MR_MUST_USE;
 /** A paragraph. */
 void mr_page_say(mr_page *p, const char *fmt, ...) MR_PRINTF(2, 3);
 void mr_page_heading(mr_page *p, int level, const char *text);

@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "report/page_internal.h"
 #include "report/placement.h"
+#include "report/records.h"
 
 typedef struct mr_machine {
 	mr_placement_node *node;
@@ -75,27 +76,26 @@ static mr_status read_machine(const mr_json *nodes, const mr_json *workers, mr_m
 }
 
 /* The stages as a table. */
-static void put_stages(mr_page *p, const mr_json *stages)
+static mr_status put_stages(mr_page *p, const mr_json *stages)
 {
+	static const mr_table_column columns[] = {{"stage", true}, {"worker", false}, {"layers", false},
+						  {"parameters", true}};
 	char text[16];
+	mr_table *t;
 
 	if (!mr_json_size(stages))
-		return;
-	fputs("<table><tr><th class=\"r\">stage</th><th>worker</th><th>layers</th>"
-	      "<th class=\"r\">parameters</th></tr>\n",
-	      p->out);
+		return MR_OK;
+	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
 	for (size_t s = 0; s < mr_json_size(stages); s++) {
-		const mr_json *stage = mr_json_at(stages, s);
-		const char *layers = mr_json_string(mr_json_get(stage, "layers"));
+		mr_stage_row r;
 
-		fprintf(p->out, "<tr><td class=\"r\">%lld</td><td>w%lld</td><td>",
-			(long long)mr_json_int(mr_json_get(stage, "stage")),
-			(long long)mr_json_int(mr_json_get(stage, "worker")));
-		mr_svg_escape(p->out, layers ? layers : "");
-		fprintf(p->out, "</td><td class=\"r\">%s</td></tr>\n",
-			mr_count_text((uint64_t)mr_json_int(mr_json_get(stage, "parameters")), text));
+		mr_record_get(MR_RECORD_STAGE, mr_json_at(stages, s), &r);
+		mr_table_put(t, "%u", r.stage);
+		mr_table_put(t, "w%u", r.worker);
+		mr_table_put(t, "%s", r.layers);
+		mr_table_put(t, "%s", mr_count_text(r.parameters, text));
 	}
-	fputs("</table>\n", p->out);
+	return mr_table_finish_html(t, p->out);
 }
 
 mr_status mr_page_machine(mr_page *p)
@@ -117,13 +117,11 @@ mr_status mr_page_machine(mr_page *p)
 					  .n_caches = m.n_caches,
 					  .worker = (const char *const *)m.worker,
 					  .n_workers = m.n_workers};
-		mr_svg v;
+		mr_svg v = mr_page_picture(p, false);
 
-		fputs("<figure>", p->out);
-		v = mr_page_picture(p);
-		st = mr_placement_put(&placement, &v);
-		fputs("</figure>\n", p->out);
-		put_stages(p, mr_json_get(p->run->facts, "stages"));
+		st = mr_page_end_picture(p, mr_placement_put(&placement, &v));
+		if (st == MR_OK)
+			st = put_stages(p, mr_json_get(p->run->facts, "stages"));
 	}
 	free(m.node);
 	free(m.cache);

@@ -7,19 +7,55 @@
 #include "report/chart.h"
 #include "report/page_internal.h"
 #include "report/schedule_picture.h"
-#include "report/table.h"
 
 #define MIB 1048576.0
+#define MOST_STAGES 64 /* whose memory is shown */
 
-static mr_status put_bars(mr_page *p, const mr_bars *b)
+/* Bars with the storage of their rows. */
+typedef struct bar_rows {
+	mr_bars b;
+	mr_bars_row *row;
+	double *value;
+	char (*name)[64], (*text)[48];
+} bar_rows;
+
+/* Room for @most rows of x->b.n_parts values, all 0. */
+static mr_status make_rows(bar_rows *x, size_t most)
 {
-	mr_svg v;
-	mr_status st;
+	x->row = calloc(most + 1, sizeof(*x->row));
+	x->value = calloc(most * x->b.n_parts + 1, sizeof(*x->value));
+	x->name = calloc(most + 1, sizeof(*x->name));
+	x->text = calloc(most + 1, sizeof(*x->text));
+	x->b.rows = x->row;
+	if (!x->row || !x->value || !x->name || !x->text)
+		return mr_fail(MR_ERESOURCE, "no memory for %zu bars", most);
+	return MR_OK;
+}
 
-	fputs("<figure>", p->out);
-	v = mr_page_picture(p);
-	st = mr_bars_put(b, &v);
-	fputs("</figure>\n", p->out);
+/* The values of one more row. */
+static double *add_row(bar_rows *x, const char *name, size_t number, const char *rest)
+{
+	size_t i = x->b.n++;
+
+	snprintf(x->name[i], sizeof(x->name[i]), "%s%zu%s", name, number, rest);
+	x->row[i] = (mr_bars_row){x->name[i], x->value + i * x->b.n_parts, x->text[i]};
+	return x->value + i * x->b.n_parts;
+}
+
+/* Draw and free @x; without rows say @nothing. */
+static mr_status put_rows(mr_page *p, bar_rows *x, mr_status st, const char *nothing)
+{
+	if (st == MR_OK && x->b.n && x->b.n_parts) {
+		mr_svg v = mr_page_picture(p, false);
+
+		st = mr_page_end_picture(p, mr_bars_put(&x->b, &v));
+	} else if (st == MR_OK) {
+		mr_page_say(p, "%s", nothing);
+	}
+	free(x->row);
+	free(x->value);
+	free(x->name);
+	free(x->text);
 	return st;
 }
 
@@ -66,10 +102,8 @@ static mr_status draw_timeline(mr_page *p, const mr_json *timeline)
 	picture.rec = rec;
 	picture.versions = mr_json_bool(mr_json_get(timeline, "versions"));
 	mr_page_say(p, "%s", what ? what : "");
-	fputs("<figure class=\"wide\">", p->out);
-	v = mr_page_picture(p);
-	st = picture.n_rec ? mr_schedule_picture_put(&picture, 1, NULL, NULL, &v) : MR_OK;
-	fputs("</figure>\n", p->out);
+	v = mr_page_picture(p, true);
+	st = mr_page_end_picture(p, picture.n_rec ? mr_schedule_picture_put(&picture, 1, NULL, NULL, &v) : MR_OK);
 	free(rec);
 	return st == MR_EINVAL ? mr_fail(MR_EDATA, "%s: run.json: %s", p->run->name, mr_error_text()) : st;
 }
@@ -127,10 +161,8 @@ static mr_status draw_waits(mr_page *p)
 								    : "bubble: all idle time",
 							  .at = {x, y, n}};
 	}
-	fputs("<figure>", p->out);
-	v = mr_page_picture(p);
-	st = mr_chart_put(&c, &v);
-	fputs("</figure>\n", p->out);
+	v = mr_page_picture(p, false);
+	st = mr_page_end_picture(p, mr_chart_put(&c, &v));
 	free(x);
 	return st;
 }
@@ -138,161 +170,125 @@ static mr_status draw_waits(mr_page *p)
 #define N_PARTS (MR_N_WAITS + 1)
 
 /* Busy, the waits by cause, and the rest: parts of a worker's time in percent. */
-static void fill_worker(const mr_json *worker, double value[N_PARTS], char text[32], char name[32])
+static void fill_worker(const mr_times *t, double value[N_PARTS])
 {
-	double elapsed = mr_json_double(mr_json_get(worker, "elapsed")), sum;
-	const mr_json *waits = mr_json_get(worker, "waits");
+	double sum = 0;
 
-	snprintf(name, 32, "w%lld", (long long)mr_json_int(mr_json_get(worker, "worker")));
-	sum = value[0] = 100 * mr_json_double(mr_json_get(worker, "busy")) / elapsed;
-	for (int c = MR_WAIT_NONE + 1; c < MR_N_WAITS; c++) {
-		value[c] = 100 * mr_json_double(mr_json_get(waits, mr_report_wait_name((mr_wait_cause)c))) / elapsed;
+	for (int c = 0; c < MR_N_WAITS; c++) {
+		value[c] = 100 * fmax(0, t->at[c]) / t->elapsed;
 		sum += value[c];
 	}
 	value[MR_N_WAITS] = fmax(0, 100 - sum);
-	snprintf(text, 32, "busy %.1f %%", value[0]);
 }
 
 mr_status mr_page_time(mr_page *p)
 {
 	const mr_json *workers = mr_json_get(p->run->facts, "workers");
-	size_t n = mr_json_size(workers), known = 0;
-	const char *part[N_PARTS] = {"busy"};
-	mr_bars_row *rows = calloc(n + 1, sizeof(*rows));
-	double(*value)[N_PARTS] = calloc(n + 1, sizeof(*value));
-	char(*text)[2][32] = calloc(n + 1, sizeof(*text));
-	mr_bars b = {.x_name = "percent of the training time", .high = 100, .part = part, .n_parts = N_PARTS};
-	mr_status st = MR_OK;
+	const char *part[N_PARTS];
+	bar_rows x = {.b = {.x_name = "percent of the training time", .high = 100, .part = part, .n_parts = N_PARTS}};
+	mr_status st = make_rows(&x, mr_json_size(workers));
 
 	mr_page_heading(p, 3, "Where the time went");
-	for (int c = 1; c < MR_N_WAITS; c++)
-		part[c] = mr_report_wait_name((mr_wait_cause)c);
+	for (int c = 0; c < MR_N_WAITS; c++)
+		part[c] = mr_record_members(MR_RECORD_TIMES)[1 + c].name;
 	part[MR_N_WAITS] = "engine";
-	for (size_t i = 0; rows && value && text && i < n; i++) {
-		const mr_json *w = mr_json_at(workers, i);
+	for (size_t i = 0; st == MR_OK && i < mr_json_size(workers); i++) {
+		mr_times times;
+		double *value;
 
-		if (!(mr_json_double(mr_json_get(w, "elapsed")) > 0))
+		mr_record_get(MR_RECORD_TIMES, mr_json_at(workers, i), &times);
+		if (!(times.elapsed > 0))
 			continue;
-		fill_worker(w, value[known], text[known][0], text[known][1]);
-		rows[known] = (mr_bars_row){text[known][1], value[known], text[known][0]};
-		known++;
+		value = add_row(&x, "w", i, "");
+		fill_worker(&times, value);
+		snprintf(x.text[x.b.n - 1], sizeof(x.text[0]), "busy %.1f %%", value[0]);
 	}
-	b.rows = rows;
-	b.n = known;
-	if (!rows || !value || !text)
-		st = mr_fail(MR_ERESOURCE, "no memory for %zu workers", n);
-	else if (known)
-		st = put_bars(p, &b);
-	else
-		mr_page_say(p, "The folder has no times of workers: they are written at the end of a training.");
-	free(rows);
-	free(value);
-	free(text);
-	return st == MR_OK ? draw_waits(p) : st;
+	MR_TRY(put_rows(p, &x, st, "The folder has no times of workers: they are written at the end of a training."));
+	return draw_waits(p);
 }
 
 /* --- staleness --- */
+
+/* Of the gradients @counts, [k] of which were k commits behind. */
+static void add_stage(bar_rows *x, size_t stage, const mr_json *counts)
+{
+	double *value = add_row(x, "stage ", stage, ""), sum = 0, ages = 0;
+	char *text = x->text[x->b.n - 1];
+
+	for (size_t k = 0; k < x->b.n_parts; k++) {
+		value[k] = mr_json_double(mr_json_at(counts, k));
+		sum += value[k];
+		ages += (double)k * value[k];
+	}
+	for (size_t k = 0; k < x->b.n_parts && sum > 0; k++)
+		value[k] = 100 * value[k] / sum;
+	if (x->b.n_parts == 1)
+		snprintf(text, sizeof(x->text[0]), "not stale");
+	else if (sum > 0)
+		snprintf(text, sizeof(x->text[0]), "%.3g behind on average", ages / sum);
+}
 
 mr_status mr_page_staleness(mr_page *p)
 {
 	const mr_json *stages = mr_json_get(p->run->facts, "staleness");
 	size_t n = mr_json_size(stages), bins = 0;
-	mr_bars b = {.x_name = "percent of the gradients, by the commits that their version was behind", .high = 100};
-	mr_bars_row *rows = calloc(n + 1, sizeof(*rows));
-	double *value;
-	char(*name)[32], (*part)[32], (*text)[48];
+	bar_rows x = {.b = {.x_name = "percent of the gradients, by the commits that their version was behind",
+			    .high = 100}};
+	char(*part)[32];
 	const char **parts;
-	mr_status st = MR_OK;
+	mr_status st;
 
 	mr_page_heading(p, 3, "Staleness");
 	for (size_t s = 0; s < n; s++)
 		bins = mr_json_size(mr_json_at(stages, s)) > bins ? mr_json_size(mr_json_at(stages, s)) : bins;
-	value = calloc(n * bins + 1, sizeof(*value));
-	name = calloc(n + 1, sizeof(*name));
 	part = calloc(bins + 1, sizeof(*part));
 	parts = calloc(bins + 1, sizeof(*parts));
-	text = calloc(n + 1, sizeof(*text));
-	if (!rows || !value || !name || !part || !parts || !text) {
-		st = mr_fail(MR_ERESOURCE, "no memory for %zu stages", n);
-		n = 0;
-	}
-	for (size_t k = 0; n && k < bins; k++) {
+	x.b.part = parts;
+	x.b.n_parts = bins;
+	st = part && parts ? make_rows(&x, n) : mr_fail(MR_ERESOURCE, "no memory for %zu stages", n);
+	for (size_t k = 0; st == MR_OK && k < bins; k++) {
 		snprintf(part[k], sizeof(part[k]), k ? "%zu behind" : "not stale", k);
 		parts[k] = part[k];
 	}
-	for (size_t s = 0; s < n; s++) {
-		const mr_json *counts = mr_json_at(stages, s);
-		double sum = 0, ages = 0;
-
-		for (size_t k = 0; k < bins; k++) {
-			sum += mr_json_double(mr_json_at(counts, k));
-			ages += (double)k * mr_json_double(mr_json_at(counts, k));
-		}
-		for (size_t k = 0; k < bins && sum > 0; k++)
-			value[s * bins + k] = 100 * mr_json_double(mr_json_at(counts, k)) / sum;
-		snprintf(name[s], sizeof(name[s]), "stage %zu", s);
-		if (bins == 1)
-			snprintf(text[s], sizeof(text[s]), "not stale");
-		else if (sum > 0)
-			snprintf(text[s], sizeof(text[s]), "%.3g behind on average", ages / sum);
-		rows[s] = (mr_bars_row){name[s], value + s * bins, text[s]};
-	}
-	b.rows = rows;
-	b.n = n;
-	b.part = parts;
-	b.n_parts = bins;
-	if (n && bins)
-		st = put_bars(p, &b);
-	else if (st == MR_OK)
-		mr_page_say(p, "No gradient was stale, or the folder has no counts of it.");
-	free(rows);
-	free(value);
-	free(name);
+	for (size_t s = 0; st == MR_OK && s < n; s++)
+		add_stage(&x, s, mr_json_at(stages, s));
+	st = put_rows(p, &x, st, "No gradient was stale, or the folder has no counts of it.");
 	free(part);
 	free(parts);
-	free(text);
 	return st;
 }
 
 /* --- memory --- */
 
-static double mib(const mr_json *stage, const char *key, const char *which)
-{
-	return mr_json_double(mr_json_get(mr_json_get(stage, key), which)) / MIB;
-}
-
+/* A bar for each stage and size, measured below what was planned. */
 mr_status mr_page_memory(mr_page *p)
 {
 	static const char *const part[] = {"planned", "measured"};
 	const mr_json *stages = mr_json_get(p->run->memory, "stages");
-	static const char *const keys[] = {"weight_bytes", "activation_bytes", "boundary_bytes"};
-	size_t n = 0;
-	char name[3 * 64 + 1][32];
-	double value[3 * 64 + 1][2];
-	mr_bars_row rows[3 * 64 + 1];
+	size_t n = mr_json_size(stages) < MOST_STAGES ? mr_json_size(stages) : MOST_STAGES;
+	bar_rows x = {.b = {.x_name = "MiB in use at once", .beside = true, .part = part, .n_parts = 2}};
+	mr_status st = make_rows(&x, n * MR_N_USAGES);
 	mr_figures end;
-	mr_bars b = {.x_name = "MiB in use at once", .beside = true, .part = part, .n_parts = 2, .rows = rows};
 
 	mr_page_heading(p, 3, "Memory");
 	mr_figures_get(mr_json_get(p->run->facts, "figures"), NAN, &end);
 	if (!isnan(end.predicted_bytes) && !isnan(end.peak_bytes))
 		mr_page_say(p, "The whole process was predicted to need %.1f MiB at its peak, and needed %.1f MiB.",
 			    end.predicted_bytes / MIB, end.peak_bytes / MIB);
-	for (size_t s = 0; s < mr_json_size(stages) && s < 64; s++)
-		for (size_t k = 0; k < 3; k++) {
-			static const char *const words[] = {"weights", "activations", "boundaries"};
-			const mr_json *stage = mr_json_at(stages, s);
+	for (size_t s = 0; st == MR_OK && s < n; s++) {
+		mr_usage_row u;
 
-			snprintf(name[n], sizeof(name[n]), "stage %lld %s",
-				 (long long)mr_json_int(mr_json_get(stage, "stage")), words[k]);
-			value[n][0] = mib(stage, keys[k], "predicted");
-			value[n][1] = mib(stage, keys[k], "measured");
-			rows[n] = (mr_bars_row){name[n], value[n], NULL};
-			n++;
-		}
-	b.n = n;
-	if (n)
-		return put_bars(p, &b);
-	mr_page_say(p, "The folder has no memory.json, which a pipeline's training writes at its end.");
-	return MR_OK;
+		mr_record_get(MR_RECORD_USAGE, mr_json_at(stages, s), &u);
+		for (const mr_member *m = mr_record_members(MR_RECORD_USAGE); m->of == MR_RECORD_USAGE; m++)
+			if (m->unit && !m->beside) {
+				char what[32];
+				double *value;
+
+				snprintf(what, sizeof(what), " %s", m->name);
+				value = add_row(&x, "stage ", u.stage, what);
+				value[0] = mr_member_number(m + 1, &u) / MIB;
+				value[1] = mr_member_number(m, &u) / MIB;
+			}
+	}
+	return put_rows(p, &x, st, "The folder has no memory.json, which a pipeline's training writes at its end.");
 }

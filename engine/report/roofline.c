@@ -39,7 +39,7 @@ static void add_lines(drawing *d, const mr_roofline *r, double low, double high)
 	for (size_t i = 0; i < MR_ROOFLINE_LEVELS; i++) {
 		if (!(r->level[i].rate > 0))
 			continue;
-		snprintf(d->name[d->n], sizeof(d->name[0]), "%s, %.0f GB/s", r->level[i].name,
+		snprintf(d->name[d->n], sizeof(d->name[0]), "%s, %.0f GB/s", r->level[i].level,
 			 r->level[i].rate * 1e-9);
 		add_line(d, i, r->peak, r->level[i].rate, low, high);
 	}
@@ -53,12 +53,12 @@ static void add_points(drawing *d, const mr_roofline *r)
 {
 	for (size_t i = 0; i < r->n; i++) {
 		const mr_roofline_point *p = &r->point[i];
-		bool known = isfinite(p->least_s);
+		bool known = isfinite(p->least);
 
-		d->at[i][0] = p->flops / p->bytes;
-		d->at[i][1] = p->flops / p->seconds * 1e-9;
+		d->at[i][0] = p->flop / p->bytes;
+		d->at[i][1] = p->flop / p->seconds * 1e-9;
 		snprintf(d->name[d->n], sizeof(d->name[0]), "%s: %.0f%% of %s", p->name,
-			 100 * (known ? p->least_s : p->flops / r->peak) / p->seconds,
+			 100 * (known ? p->least : p->flop / r->peak) / p->seconds,
 			 known ? "its roof" : "the peak");
 		d->series[d->n] = (mr_chart_series){
 			.name = d->name[d->n], .at = {&d->at[i][0], &d->at[i][1], 1}, .marks = true, .no_line = true};
@@ -81,8 +81,8 @@ mr_status mr_roofline_put(const mr_roofline *r, const char *title, const mr_svg 
 	if (!d)
 		return mr_fail(MR_ERESOURCE, "no memory for a roofline");
 	for (size_t i = 0; i < r->n; i++) {
-		low = fmin(low, r->point[i].flops / r->point[i].bytes);
-		high = fmax(high, r->point[i].flops / r->point[i].bytes);
+		low = fmin(low, r->point[i].flop / r->point[i].bytes);
+		high = fmax(high, r->point[i].flop / r->point[i].bytes);
 	}
 	low = fmin(isfinite(low) ? low / 4 : 0.1, corner_of(r, 0) / 2);
 	high = fmax(4 * high, 100 * low);
@@ -108,58 +108,28 @@ void mr_roofline_json(const mr_roofline *r, mr_json_writer *w)
 	mr_json_begin_object(w);
 	mr_json_field_uint(w, "cores", r->cores);
 	mr_json_field_double(w, "peak", r->peak);
-	mr_json_field_array(w, "levels");
-	for (size_t i = 0; i < MR_ROOFLINE_LEVELS; i++) {
-		mr_json_begin_object(w);
-		mr_json_field_string(w, "level", r->level[i].name);
-		mr_json_field_double(w, "rate", r->level[i].rate);
-		mr_json_end_object(w);
-	}
-	mr_json_end_array(w);
-	mr_json_field_array(w, "points");
-	for (size_t i = 0; i < r->n; i++) {
-		mr_json_begin_object(w);
-		mr_json_field_string(w, "name", r->point[i].name);
-		mr_json_field_double(w, "flop", r->point[i].flops);
-		mr_json_field_double(w, "bytes", r->point[i].bytes);
-		mr_json_field_double(w, "seconds", r->point[i].seconds);
-		mr_json_field_double(w, "least", r->point[i].least_s);
-		mr_json_end_object(w);
-	}
-	mr_json_end_array(w);
+	mr_record_put_all(MR_RECORD_LEVEL, "levels", r->level, MR_ROOFLINE_LEVELS, sizeof(r->level[0]), w);
+	mr_record_put_all(MR_RECORD_POINT, "points", r->point, r->n, sizeof(r->point[0]), w);
 	if (*r->note)
 		mr_json_field_string(w, "note", r->note);
 	mr_json_end_object(w);
 }
 
-static void read_name(const mr_json *j, char *to, size_t size)
-{
-	const char *text = mr_json_string(j);
-
-	snprintf(to, size, "%s", text ? text : "");
-}
-
 bool mr_roofline_read(const mr_json *j, mr_roofline *out)
 {
-	const mr_json *levels = mr_json_get(j, "levels"), *points = mr_json_get(j, "points");
+	const mr_json *points = mr_json_get(j, "points");
+	const char *note = mr_json_string(mr_json_get(j, "note"));
 
 	*out = (mr_roofline){.cores = (uint32_t)mr_json_int(mr_json_get(j, "cores")),
 			     .peak = mr_json_double(mr_json_get(j, "peak"))};
-	for (size_t i = 0; i < MR_ROOFLINE_LEVELS; i++) {
-		read_name(mr_json_get(mr_json_at(levels, i), "level"), out->level[i].name, sizeof(out->level[i].name));
-		out->level[i].rate = mr_json_double(mr_json_get(mr_json_at(levels, i), "rate"));
-	}
+	for (size_t i = 0; i < MR_ROOFLINE_LEVELS; i++)
+		mr_record_get(MR_RECORD_LEVEL, mr_json_at(mr_json_get(j, "levels"), i), &out->level[i]);
 	for (size_t i = 0; i < mr_json_size(points) && out->n < MR_ROOFLINE_POINTS; i++) {
-		const mr_json *at = mr_json_at(points, i), *least = mr_json_get(at, "least");
-		mr_roofline_point p = {.flops = mr_json_double(mr_json_get(at, "flop")),
-				       .bytes = mr_json_double(mr_json_get(at, "bytes")),
-				       .seconds = mr_json_double(mr_json_get(at, "seconds")),
-				       .least_s = mr_json_is_number(least) ? mr_json_double(least) : (double)NAN};
+		mr_roofline_point *p = &out->point[out->n];
 
-		read_name(mr_json_get(at, "name"), p.name, sizeof(p.name));
-		if (p.flops > 0 && p.bytes > 0 && p.seconds > 0)
-			out->point[out->n++] = p;
+		mr_record_get(MR_RECORD_POINT, mr_json_at(points, i), p);
+		out->n += p->flop > 0 && p->bytes > 0 && p->seconds > 0;
 	}
-	read_name(mr_json_get(j, "note"), out->note, sizeof(out->note));
+	snprintf(out->note, sizeof(out->note), "%s", note ? note : "");
 	return out->peak > 0 && out->n;
 }

@@ -1,29 +1,15 @@
 /*
  * roofline.h - pieces of work as points, FLOPs for each byte that they move at least and GFLOP/s, below the lines of
- * what cores can: a picture, and a part of run.json.
- *
- *	{"cores": 2, "peak": 5e11, "levels": [{"level": "L2", "rate": 4.8e11}, ...],
- *	 "points": [{"name": "w0 F", "flop": 1e9, "bytes": 1e8, "seconds": 0.1, "least": 0.05}, ...],
- *	 "note": "the machine was busy while it was measured: ..."}
+ * what cores can: a picture, and a part of run.json (figures.def: LEVEL, POINT).
  */
 #ifndef MR_REPORT_ROOFLINE_H
 #define MR_REPORT_ROOFLINE_H
 
 #include "base/json.h"
+#include "report/records.h"
 #include "report/svg.h"
 
 enum { MR_ROOFLINE_LEVELS = 3, MR_ROOFLINE_POINTS = 12 };
-
-typedef struct mr_roofline_level {
-	char name[16];
-	double rate; /* bytes a second; 0: unknown */
-} mr_roofline_level;
-
-typedef struct mr_roofline_point {
-	char name[64];
-	double flops, bytes, seconds; /* all above 0 */
-	double least_s;               /* what the roof allows; NAN: unknown */
-} mr_roofline_point;
 
 typedef struct mr_roofline {
 	uint32_t cores;

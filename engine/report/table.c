@@ -6,6 +6,7 @@
 
 #include "base/printable.h"
 #include "report/screen.h"
+#include "report/svg.h"
 
 struct mr_table {
 	uint32_t n_columns;
@@ -169,6 +170,29 @@ mr_status mr_table_finish(mr_table *t, FILE *out)
 {
 	mr_status st = mr_table_print(t, "", out);
 
+	mr_table_destroy(t);
+	return st;
+}
+
+static void put_html(const char *tag, mr_table_side side, const char *text, FILE *out)
+{
+	fprintf(out, "<%s%s>", tag, side == MR_TABLE_LEFT ? "" : " class=\"r\"");
+	mr_svg_escape(out, text);
+	fprintf(out, "</%s>", tag);
+}
+
+mr_status mr_table_finish_html(mr_table *t, FILE *out)
+{
+	mr_status st = t->failed ? mr_fail(MR_ERESOURCE, "no memory for a table of %zu cells", t->n_cells) : MR_OK;
+
+	fputs("<table><tr>", out);
+	for (uint32_t c = 0; c < t->n_columns; c++)
+		put_html("th", t->column[c].side, t->column[c].head, out);
+	for (size_t i = 0; i < t->n_cells; i++) {
+		fputs(i % t->n_columns ? "" : "</tr>\n<tr>", out);
+		put_html("td", t->column[i % t->n_columns].side, t->cell[i], out);
+	}
+	fputs("</tr>\n</table>\n", out);
 	mr_table_destroy(t);
 	return st;
 }

@@ -22,7 +22,7 @@
 #include "observe/run_status.h"
 #include "observe/worker_window.h"
 #include "report/metrics_log.h"
-#include "report/table.h"
+#include "report/run_tables.h"
 #include "costs/measured_machine.h"
 #include "session/session.h"
 #include "session/virtual.h"
@@ -213,7 +213,7 @@ mr_status mr_train_watch(mr_train *t) MR_MUST_USE;
 mr_status mr_train_write_trace(const mr_train *t) MR_MUST_USE;
 /** Versions and bytes in use at once, measured and predicted, a row each stage and pipe; the caller frees *@rows.
  * Errors: MR_ERESOURCE. */
-mr_status mr_train_usage(const mr_train *t, mr_report_usage_row **rows, uint32_t *n) MR_MUST_USE;
+mr_status mr_train_usage(const mr_train *t, mr_usage_row **rows, uint32_t *n) MR_MUST_USE;
 /** memory.json, if there are rows. Errors: MR_EIO, MR_ERESOURCE. */
 mr_status mr_train_write_usage(const mr_train *t) MR_MUST_USE;
 

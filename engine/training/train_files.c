@@ -10,38 +10,31 @@
 #include "report/chrome.h"
 #include "exec/usage.h"
 
-static mr_report_usage_row row_of(const mr_run *run, uint32_t i, const mr_usage *got, const mr_usage *want)
+static mr_usage_row row_of(const mr_run *run, uint32_t i, const mr_usage *got, const mr_usage *want)
 {
-	return (mr_report_usage_row){
+	return (mr_usage_row){
 		.stage = (uint16_t)(i % run->n_stages),
 		.pipe = (uint8_t)(i / run->n_stages),
-		.n_pipes = run->n_pipes,
-		.versions = {got->versions, want->versions},
-		.weight_bytes = {got->weight_bytes, want->weight_bytes},
-		.activation_bytes = {got->activation_bytes, want->activation_bytes},
-		.boundary_bytes = {got->boundary_bytes, want->boundary_bytes},
+		.versions = got->versions,
+		.versions_predicted = want->versions,
+		.weights = got->weight_bytes,
+		.weights_predicted = want->weight_bytes,
+		.activations = got->activation_bytes,
+		.activations_predicted = want->activation_bytes,
+		.boundaries = got->boundary_bytes,
+		.boundaries_predicted = want->boundary_bytes,
 	};
 }
 
-static mr_status write_file(const mr_train *t, const mr_report_usage_row *rows, uint32_t n)
+static mr_status write_file(const mr_train *t, const mr_usage_row *rows, uint32_t n)
 {
-	size_t bytes = 0;
-	char *text = NULL;
-	FILE *f = open_memstream(&text, &bytes);
-	mr_status st;
+	mr_result r;
 
-	if (!f)
-		return mr_fail(MR_ERESOURCE, "no memory to write %s", t->dir.memory);
-	st = mr_report_usage_json(t->step, rows, n, f);
-	if (fclose(f) || st != MR_OK)
-		st = mr_fail(MR_ERESOURCE, "no memory to write %s", t->dir.memory);
-	if (st == MR_OK)
-		st = mr_result_write(t->dir.memory, text, bytes, MR_RESULT_OWN);
-	free(text);
-	return st;
+	MR_TRY(mr_result_begin(&r, t->dir.memory, MR_RESULT_OWN));
+	return mr_result_end(&r, mr_report_usage_json(t->step, rows, n, r.file));
 }
 
-mr_status mr_train_usage(const mr_train *t, mr_report_usage_row **rows, uint32_t *n_rows)
+mr_status mr_train_usage(const mr_train *t, mr_usage_row **rows, uint32_t *n_rows)
 {
 	const mr_run *run = mr_executor_run_of(&t->s.executor);
 	uint32_t n = (uint32_t)run->n_pipes * run->n_stages;
@@ -66,7 +59,7 @@ mr_status mr_train_usage(const mr_train *t, mr_report_usage_row **rows, uint32_t
 
 mr_status mr_train_write_usage(const mr_train *t)
 {
-	mr_report_usage_row *rows;
+	mr_usage_row *rows;
 	uint32_t n;
 	mr_status st = mr_train_usage(t, &rows, &n);
 

@@ -23,7 +23,7 @@ expect 2 'did you mean "figures"?' list figure
 keys() {
 	tr -d ' \t\n' <"$1" | sed 's/"workers":.*//' | grep -o '"[a-z_0-9]*":' | tr -d '":' | sort -u
 }
-cut -d' ' -f1 rows | sort >names
+grep -v '\.json' rows | cut -d' ' -f1 | sort >names
 cat >tiny.cfg <<'END'
 model = { name = "mlp"; hidden = [16, 16]; };
 data = { name = "synthetic"; };
@@ -40,6 +40,20 @@ grep -vxF -f plain names >left && complain "status.json lacks: $(cat left)"
 tr -d ' \t\n' <r/run.json | sed 's/.*"figures":{\([^}]*\)}.*/{\1}/' >figures
 keys figures | sed 's/^train_/val_/' | grep -vxF -f names | grep -vx step >left &&
 	complain "the figures of run.json are also: $(cat left)"
+
+# What there are several of: each key of the files is a row of the list, and what the row says of its file is true.
+expect 0 "done: 60 of 60 steps" train tiny.cfg --set run.dir=c --counters
+grep '\.json' rows | cut -d' ' -f1 | tr . '\n' | sort -u >parts
+for file in memory.json counters.json; do
+	sed '/"counts": {/,/}/d' c/$file | grep -o '"[a-z_A-Z]*":' | tr -d '":' | sort -u >keys
+	grep -vx -e step -e stages -e rows -e missing keys | grep -vxF -f parts >left &&
+		complain "$file has also: $(cat left)"
+done
+grep '\.json' rows >named
+while read -r key rest; do
+	file=$(echo "$rest" | grep -o '[a-z]*\.json' | head -n 1)
+	grep -q "\"${key##*.}\":" "c/$file" || complain "$file has no $key"
+done <named
 
 # Of the same thing the same number, in each file.
 # value NAME FILE

@@ -26,14 +26,16 @@ static mr_run_status sample(uint32_t n_workers)
 	s.worker = calloc(n_workers, sizeof(*s.worker));
 	s.stage = calloc(n_workers, sizeof(*s.stage));
 	for (uint32_t i = 0; i < n_workers; i++) {
-		snprintf(s.worker[i].stages, sizeof(s.worker[i].stages), "%u", i);
-		snprintf(s.worker[i].cores, sizeof(s.worker[i].cores), "%u", i);
-		snprintf(s.worker[i].doing, sizeof(s.worker[i].doing), "B s%u m7", i);
-		s.worker[i].part = mr_figures_at(0);
+		mr_worker_row *row = &s.worker[i].row;
+
+		snprintf(row->stages, sizeof(row->stages), "%u", i);
+		snprintf(row->cores, sizeof(row->cores), "%u", i);
+		snprintf(row->doing, sizeof(row->doing), "B s%u m7", i);
+		s.worker[i].part = mr_times_unknown();
 		s.worker[i].part.busy = i ? 0.25 : 0.5;
-		s.worker[i].part.wait_upstream = 0.125;
-		s.worker[i].part.wait_data = i ? 0.5 : 0;
-		s.stage[i] = (mr_run_status_stage){(uint16_t)i, 50 + i, 1};
+		s.worker[i].part.upstream = 0.125;
+		s.worker[i].part.data = i ? 0.5 : 0;
+		s.stage[i] = (mr_weights_row){i, (uint16_t)i, 50 + i, 1};
 	}
 	return s;
 }
@@ -62,7 +64,7 @@ static void test_file(void)
 	CU_ASSERT_EQUAL(r.now.step, 50);
 	CU_ASSERT_EQUAL(r.now.loss, 2.5);
 	CU_ASSERT(isnan(r.now.val_loss));
-	CU_ASSERT_EQUAL(r.worker[1].part.wait_data, 0.5);
+	CU_ASSERT_EQUAL(r.worker[1].part.data, 0.5);
 	CU_ASSERT_EQUAL(r.stage[1].version, 51);
 	a = screen(&s, 80, 24);
 	b = screen(&r, 80, 24);

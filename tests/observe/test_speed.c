@@ -90,13 +90,13 @@ static void test_table(void)
 {
 	mr_speed_limits two = mr_speed_limits_of(2, 100e9, &machine);
 	mr_counted_row rows[2] = {
-		{.stage = 0, .op = MR_OP_F, .n = 1000, .seconds = 1, .flops = 20e9, .counts = counts()},
-		{.stage = 1, .op = MR_OP_U, .n = 10, .seconds = 0.5, .counts = counts()},
+		{.work = {0, "F", 1000, 1, 20e9}, .counts = counts()},
+		{.work = {1, "U", 10, 0.5, 0}, .counts = counts()},
 	};
 	char *text;
 
 	for (int i = 0; i < 2; i++)
-		rows[i].speed = mr_speed_of(rows[i].flops, rows[i].seconds, &rows[i].counts, &two);
+		rows[i].speed = mr_speed_of(rows[i].work.flop, rows[i].work.seconds, &rows[i].counts, &two);
 	text = printed(rows, false);
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "stage  op  times   us each  cores   IPC   GHz  stalled  GFLOP/s   peak  "
 					    "DRAM GB/s  remote  FLOP/byte   roof\n"));
@@ -106,7 +106,7 @@ static void test_table(void)
 	for (int i = 0; i < 2; i++) {
 		rows[i].counts.at[MR_PERF_CYCLES] = rows[i].counts.at[MR_PERF_LLC_MISSES] = NAN;
 		rows[i].counts.at[MR_PERF_LOCAL] = NAN;
-		rows[i].speed = mr_speed_of(rows[i].flops, rows[i].seconds, &rows[i].counts, &two);
+		rows[i].speed = mr_speed_of(rows[i].work.flop, rows[i].work.seconds, &rows[i].counts, &two);
 	}
 	text = printed(rows, false); /* columns of which nothing is known are left out */
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "stage  op  times   us each  cores  GFLOP/s   peak\n"));

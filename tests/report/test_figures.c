@@ -82,11 +82,12 @@ static void steps(void)
 
 static void workers(void)
 {
-	mr_figures w[2] = {mr_figures_at(0), mr_figures_at(0)}, r = mr_figures_at(9);
+	mr_figures r = mr_figures_at(9);
+	mr_times w[2];
 
 	for (int c = MR_WAIT_UPSTREAM; c < MR_N_WAITS; c++) {
-		w[0].at[mr_figure_of_wait((mr_wait_cause)c)] = 0.01 * c;
-		w[1].at[mr_figure_of_wait((mr_wait_cause)c)] = 0.03 * c;
+		w[0].at[c] = 0.01 * c;
+		w[1].at[c] = 0.03 * c;
 	}
 	w[0].busy = 0.75;
 	w[1].busy = 0.5;
@@ -97,6 +98,9 @@ static void workers(void)
 	CU_ASSERT_STRING_EQUAL(mr_report_wait_name(MR_WAIT_UPSTREAM), "upstream");
 	CU_ASSERT_STRING_EQUAL(mr_report_wait_name(MR_WAIT_DESCHEDULED), "descheduled");
 	CU_ASSERT_STRING_EQUAL(mr_report_wait_name(MR_WAIT_NONE), "none");
+	for (int c = MR_WAIT_UPSTREAM; c < MR_N_WAITS; c++) /* one name in both tables */
+		CU_ASSERT_STRING_EQUAL(mr_report_wait_name((mr_wait_cause)c),
+				       mr_record_members(MR_RECORD_TIMES)[1 + c].name);
 }
 
 static void table(void)

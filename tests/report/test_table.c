@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "report/table.h"
+#include "report/run_tables.h"
 #include "screen_help.h"
 
 static FILE *open_text(char **text)
@@ -117,9 +117,9 @@ static void stages_of_two_pipes(void)
 static void workers(void)
 {
 	static const mr_report_worker_row rows[] = {
-		{0, "0", 2000000000, 1800000000, {[MR_WAIT_UPSTREAM] = 100000000, [MR_WAIT_DATA] = 50000000}, false},
-		{1, "1, 3", 0, 0, {0}, true},
-		{2, "2", 1000, 900, {[MR_WAIT_WEIGHTS] = 200}, true},
+		{0, "0", {{.elapsed = 2, .busy = 1.8, .upstream = 0.1, .data = 0.05}}, false},
+		{1, "1, 3", {{.elapsed = 0}}, true},
+		{2, "2", {{.elapsed = 1e-6, .busy = 0.9e-6, .weights = 0.2e-6}}, true},
 	};
 	char *text;
 	FILE *f = open_text(&text);
@@ -136,8 +136,8 @@ static void workers(void)
 static void descheduled(void)
 {
 	static const mr_report_worker_row rows[] = {
-		{0, "0", 1000, 300, {[MR_WAIT_UPSTREAM] = 100, [MR_WAIT_DESCHEDULED] = 550}, true},
-		{1, "1", 1000, 900, {[MR_WAIT_DATA] = 100}, true},
+		{0, "0", {{.elapsed = 1e-6, .busy = 0.3e-6, .upstream = 0.1e-6, .descheduled = 0.55e-6}}, true},
+		{1, "1", {{.elapsed = 1e-6, .busy = 0.9e-6, .data = 0.1e-6}}, true},
 	};
 	char *text;
 	FILE *f = open_text(&text);
@@ -166,9 +166,9 @@ static void staleness(void)
 			 "    1      100        0\n");
 }
 
-static const mr_report_usage_row uses[] = {
-	{0, 0, 2, {3, 4}, {4096, 5120}, {1024, 1024}, {0, 2048}},
-	{1, 1, 2, {1, 1}, {0, 0}, {512, 512}, {64, 64}},
+static const mr_usage_row uses[] = {
+	{0, 0, 3, 4, 4096, 5120, 1024, 1024, 0, 2048},
+	{1, 1, 1, 1, 0, 0, 512, 512, 64, 64},
 };
 
 /* A figure and its prediction are not torn apart. */

@@ -1,12 +1,10 @@
-/* The tables of a run: stages at its start; workers, staleness and memory at its end. */
+#include "report/run_tables.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/str.h"
-#include "report/figures.h"
-#include "report/table.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -59,7 +57,6 @@ mr_status mr_report_stages(const mr_report_stage_row *rows, uint32_t n, FILE *ou
 	uint32_t n_all = N(columns);
 	mr_report_stage_row sum = {0};
 	mr_table *t;
-	mr_status st;
 
 	memcpy(all, columns, sizeof(columns));
 	if (pages)
@@ -88,9 +85,7 @@ mr_status mr_report_stages(const mr_report_stage_row *rows, uint32_t n, FILE *ou
 		mr_table_put(t, "%u", sum.n_layers);
 		put_sizes(t, &sum);
 	}
-	st = mr_table_print(t, "", out);
-	mr_table_destroy(t);
-	return st;
+	return mr_table_finish(t, out);
 }
 
 static void put_percent(mr_table *t, double part, double whole)
@@ -100,38 +95,31 @@ static void put_percent(mr_table *t, double part, double whole)
 
 mr_status mr_report_workers(const mr_report_worker_row *rows, uint32_t n, FILE *out)
 {
-	mr_table_column columns[5 + MR_N_WAITS] = {
-		{"worker", false}, {"stages", false}, {"training s", true}, {"busy", true},
-	};
-	uint32_t n_columns = 4;
-	int n_waits = MR_N_WAITS;
+	mr_table_column columns[4 + MR_N_WAITS] = {{"worker", false}, {"stages", false}, {"training s", true}};
+	int n_times = MR_N_WAITS;
 	mr_table *t;
-	mr_status st;
 
 	for (uint32_t i = 0; i < n; i++)
 		if (!rows[i].lost_known)
-			n_waits = MR_WAIT_DESCHEDULED;
-	for (int c = MR_WAIT_UPSTREAM; c < n_waits; c++)
-		columns[n_columns++] = (mr_table_column){mr_report_wait_name((mr_wait_cause)c), true};
-	columns[n_columns++] = (mr_table_column){"engine", true};
-	MR_TRY(mr_table_create(columns, n_columns, &t));
+			n_times = MR_WAIT_DESCHEDULED;
+	for (int c = 0; c < n_times; c++)
+		columns[3 + c] = (mr_table_column){mr_record_members(MR_RECORD_TIMES)[1 + c].name, true};
+	columns[3 + n_times] = (mr_table_column){"engine", true};
+	MR_TRY(mr_table_create(columns, 4 + (uint32_t)n_times, &t));
 	for (uint32_t i = 0; i < n; i++) {
 		const mr_report_worker_row *r = &rows[i];
-		double whole = (double)r->elapsed_ns, rest = whole - (double)r->busy_ns;
+		double rest = r->times.elapsed;
 
 		mr_table_put(t, "w%u", r->worker);
 		mr_table_put(t, "%s", r->stages ? r->stages : "");
-		mr_table_put(t, "%.2f", whole * 1e-9);
-		put_percent(t, (double)r->busy_ns, whole);
-		for (int c = MR_WAIT_UPSTREAM; c < n_waits; c++) {
-			put_percent(t, (double)r->wait_ns[c], whole);
-			rest -= (double)r->wait_ns[c];
+		mr_table_put(t, "%.2f", r->times.elapsed);
+		for (int c = 0; c < n_times; c++) {
+			put_percent(t, r->times.at[c], r->times.elapsed);
+			rest -= r->times.at[c];
 		}
-		put_percent(t, rest > 0 ? rest : 0, whole);
+		put_percent(t, rest > 0 ? rest : 0, r->times.elapsed);
 	}
-	st = mr_table_print(t, "", out);
-	mr_table_destroy(t);
-	return st;
+	return mr_table_finish(t, out);
 }
 
 /* Did any stage see a gradient that was @k commits old? */
@@ -185,68 +173,30 @@ out:
 	return st;
 }
 
-mr_status mr_report_usage(const mr_report_usage_row *rows, uint32_t n, FILE *out)
+mr_status mr_report_usage(const mr_usage_row *rows, uint32_t n, FILE *out)
 {
-	static const mr_table_column columns[] = {
-		{"stage", true},
-		{"versions", true},
-		{"predicted", MR_TABLE_RIGHT_BESIDE},
-		{"weights", true},
-		{"predicted", MR_TABLE_RIGHT_BESIDE},
-		{"activ.", true},
-		{"predicted", MR_TABLE_RIGHT_BESIDE},
-		{"boundary", true},
-		{"predicted", MR_TABLE_RIGHT_BESIDE},
-	};
+	mr_table_column columns[16] = {{"stage", true}};
+	bool pipes = false;
 	mr_table *t;
-	mr_status st;
 
-	MR_TRY(mr_table_create(columns, N(columns), &t));
+	for (uint32_t i = 0; i < n; i++)
+		pipes = pipes || rows[i].pipe;
+	MR_TRY(mr_table_create(columns, mr_record_columns(MR_RECORD_USAGE, columns, 1), &t));
 	for (uint32_t i = 0; i < n; i++) {
-		const mr_report_usage_row *r = &rows[i];
-
-		mr_table_put(t, r->n_pipes > 1 ? "%u p%u" : "%u", r->stage, r->pipe);
-		for (int k = 0; k < 2; k++)
-			mr_table_put(t, "%u", r->versions[k]);
-		for (int k = 0; k < 2; k++)
-			put_bytes(t, r->weight_bytes[k]);
-		for (int k = 0; k < 2; k++)
-			put_bytes(t, r->activation_bytes[k]);
-		for (int k = 0; k < 2; k++)
-			put_bytes(t, r->boundary_bytes[k]);
+		mr_table_put(t, pipes ? "%u p%u" : "%u", rows[i].stage, rows[i].pipe);
+		mr_record_cells(MR_RECORD_USAGE, &rows[i], t);
 	}
-	st = mr_table_print(t, "", out);
-	mr_table_destroy(t);
-	return st;
+	return mr_table_finish(t, out);
 }
 
-static void put_pair(mr_json_writer *w, const char *key, uint64_t measured, uint64_t predicted)
-{
-	mr_json_field_object(w, key);
-	mr_json_field_uint(w, "measured", measured);
-	mr_json_field_uint(w, "predicted", predicted);
-	mr_json_end_object(w);
-}
-
-mr_status mr_report_usage_json(uint64_t step, const mr_report_usage_row *rows, uint32_t n, FILE *out)
+mr_status mr_report_usage_json(uint64_t step, const mr_usage_row *rows, uint32_t n, FILE *out)
 {
 	mr_json_writer w;
 
 	mr_json_init(&w, out, true);
 	mr_json_begin_object(&w);
 	mr_json_field_uint(&w, "step", step);
-	mr_json_field_array(&w, "stages");
-	for (uint32_t i = 0; i < n; i++) {
-		mr_json_begin_object(&w);
-		mr_json_field_uint(&w, "stage", rows[i].stage);
-		mr_json_field_uint(&w, "pipe", rows[i].pipe);
-		put_pair(&w, "versions", rows[i].versions[0], rows[i].versions[1]);
-		put_pair(&w, "weight_bytes", rows[i].weight_bytes[0], rows[i].weight_bytes[1]);
-		put_pair(&w, "activation_bytes", rows[i].activation_bytes[0], rows[i].activation_bytes[1]);
-		put_pair(&w, "boundary_bytes", rows[i].boundary_bytes[0], rows[i].boundary_bytes[1]);
-		mr_json_end_object(&w);
-	}
-	mr_json_end_array(&w);
+	mr_record_put_all(MR_RECORD_USAGE, "stages", rows, n, sizeof(*rows), &w);
 	mr_json_end_object(&w);
 	return mr_json_finish(&w);
 }

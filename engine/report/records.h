@@ -1,0 +1,156 @@
+/*
+ * records.h - what is measured of things of which there are several: of workers, stages, operations, sessions. A record
+ * is a struct whose members are rows of figures.def; by these it goes to files and comes back, and into tables.
+ */
+#ifndef MR_REPORT_RECORDS_H
+#define MR_REPORT_RECORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/json.h"
+#include "ir/trace.h"
+#include "report/table.h"
+
+#define MR_RECORD_MEMBER(type, name, ...) __typeof__(type) name;
+
+typedef union mr_times {
+	struct {
+#define TIMES MR_RECORD_MEMBER
+#include "report/figures.def"
+	};
+	struct {
+		double all;
+		double at[MR_N_WAITS]; /* by mr_wait_cause; MR_WAIT_NONE: busy */
+	};
+} mr_times;
+
+typedef struct mr_speed { /* NAN: unknown */
+#define SPEED MR_RECORD_MEMBER
+#include "report/figures.def"
+} mr_speed;
+
+typedef enum mr_speed_member {
+#define SPEED(type, name, ...) MR_SPEED_##name,
+#include "report/figures.def"
+	MR_N_SPEEDS
+} mr_speed_member;
+
+typedef struct mr_counted_work {
+#define COUNTED MR_RECORD_MEMBER
+#include "report/figures.def"
+} mr_counted_work;
+
+typedef struct mr_usage_row {
+#define USAGE MR_RECORD_MEMBER
+#include "report/figures.def"
+} mr_usage_row;
+
+enum { /* how many members it has */
+#define USAGE(type, name, ...) MR_USAGE_##name,
+#include "report/figures.def"
+	MR_N_USAGES
+};
+
+typedef struct mr_stage_row {
+#define STAGE MR_RECORD_MEMBER
+#include "report/figures.def"
+} mr_stage_row;
+
+typedef struct mr_status_row {
+#define STATUS MR_RECORD_MEMBER
+#include "report/figures.def"
+} mr_status_row;
+
+typedef struct mr_worker_row {
+#define WORKER MR_RECORD_MEMBER
+#include "report/figures.def"
+} mr_worker_row;
+
+typedef struct mr_weights_row {
+#define WEIGHTS MR_RECORD_MEMBER
+#include "report/figures.def"
+} mr_weights_row;
+
+typedef struct mr_session_row { /* NAN: it has not ended */
+#define SESSION MR_RECORD_MEMBER
+#include "report/figures.def"
+} mr_session_row;
+
+typedef struct mr_roofline_level {
+#define LEVEL MR_RECORD_MEMBER
+#include "report/figures.def"
+} mr_roofline_level;
+
+typedef struct mr_roofline_point {
+#define POINT MR_RECORD_MEMBER
+#include "report/figures.def"
+} mr_roofline_point;
+
+typedef enum mr_record { /* in the order of figures.def */
+	MR_RECORD_TIMES,
+	MR_RECORD_SPEED,
+	MR_RECORD_COUNTED,
+	MR_RECORD_USAGE,
+	MR_RECORD_STAGE,
+	MR_RECORD_STATUS,
+	MR_RECORD_WORKER,
+	MR_RECORD_WEIGHTS,
+	MR_RECORD_SESSION,
+	MR_RECORD_LEVEL,
+	MR_RECORD_POINT,
+	MR_N_RECORDS
+} mr_record;
+
+typedef enum mr_member_kind {
+	MR_MEMBER_NUMBER, /* double; NAN: unknown, null in files */
+	MR_MEMBER_COUNT,  /* unsigned, of 1 to 8 bytes */
+	MR_MEMBER_TEXT,   /* an array of char */
+	MR_MEMBER_WORD,   /* const char *, which is not read */
+} mr_member_kind;
+
+typedef struct mr_member {
+	const char *name;
+	const char *key;     /* NULL: the name */
+	const char *unit;    /* NULL: it has none */
+	const char *meaning; /* a phrase */
+	const char *head;    /* of its column in tables; NULL: it has none */
+	const char *format;  /* there, of a double; NULL: of bytes or texts */
+	double scale;        /* of the number there; 0: 1 */
+	bool beside;         /* the column belongs to the one before */
+	bool whole;          /* a number without a fraction */
+	bool optional;       /* an unknown number is left out of files */
+	bool sums;           /* over the sessions of a run; else it is of the last */
+	mr_member_kind kind;
+	size_t at, bytes;
+	mr_record of;
+} mr_member;
+
+/** The members of @r: from here on as long as `of` is @r. */
+const mr_member *mr_record_members(mr_record r);
+/** The file that has them, and the key of their array there: "run.json: stages". */
+const char *mr_record_in(mr_record r);
+
+/** Write the members of @x into the open object of @w. */
+void mr_record_put(mr_record r, const void *x, mr_json_writer *w);
+/** Write [@n] of @x, one each @stride bytes, as array @key of objects. */
+void mr_record_put_all(mr_record r, const char *key, const void *x, size_t n, size_t stride, mr_json_writer *w);
+/** Read them: what @j has not is 0, an unknown number NAN. */
+void mr_record_get(mr_record r, const mr_json *j, void *x);
+/** Add the members of @x that are sums to those of @to. */
+void mr_record_add(mr_record r, const void *x, void *to);
+
+/** Its key in files: "waits.data" is in an object of that name. */
+const char *mr_member_key(const mr_member *m);
+/** The number that member @m of @x is; NAN: it is none, or unknown. */
+double mr_member_number(const mr_member *m, const void *x);
+/** A column of a table for @m, and the cell of @x in it: "-" where the number is unknown. */
+mr_table_column mr_member_column(const mr_member *m);
+void mr_member_cell(const mr_member *m, const void *x, mr_table *t);
+/** Append to @columns [@n] those of the members of @r that have heads; returns how many there are then. And their
+ * cells. */
+uint32_t mr_record_columns(mr_record r, mr_table_column *columns, uint32_t n);
+void mr_record_cells(mr_record r, const void *x, mr_table *t);
+
+#endif

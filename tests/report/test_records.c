@@ -1,0 +1,142 @@
+/* Records of figures.def: to JSON and back, their sums, and their cells. */
+#include <CUnit/CUnit.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "report/records.h"
+
+static char *as_json(mr_record r, const void *x)
+{
+	char *text = NULL;
+	size_t n;
+	mr_json_writer w;
+	FILE *f = open_memstream(&text, &n);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	mr_json_init(&w, f, false);
+	mr_json_begin_object(&w);
+	mr_record_put(r, x, &w);
+	mr_json_end_object(&w);
+	MR_CHECK_OK(mr_json_finish(&w));
+	fclose(f);
+	return text;
+}
+
+static void read_back(mr_record r, const char *text, void *x)
+{
+	mr_json *j;
+
+	MR_CHECK_OK(mr_json_read_text(text, strlen(text), &j));
+	mr_record_get(r, j, x);
+	mr_json_destroy(j);
+}
+
+/* Counts of each width, numbers in an object of their own, texts. */
+static void files(void)
+{
+	mr_usage_row u = {3, 255, 7, 8, UINT64_C(1) << 50, 5, 0, 1, 2, 3}, v;
+	mr_worker_row w = {.worker = 4, .stages = "0, 3", .doing = "F s0 m1", .instructions = 99}, x;
+	char *text = as_json(MR_RECORD_USAGE, &u);
+
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"pipe\":255,\"versions\":{\"measured\":7,\"predicted\":8},"
+					    "\"weight_bytes\":{\"measured\":1125899906842624,"));
+	read_back(MR_RECORD_USAGE, text, &v);
+	CU_ASSERT(v.stage == 3 && v.pipe == 255 && v.versions_predicted == 8 && v.weights == u.weights &&
+		  v.boundaries_predicted == 3);
+	free(text);
+	text = as_json(MR_RECORD_WORKER, &w);
+	read_back(MR_RECORD_WORKER, text, &x);
+	CU_ASSERT_STRING_EQUAL(x.stages, "0, 3");
+	CU_ASSERT_STRING_EQUAL(x.cores, "");
+	CU_ASSERT(x.worker == 4 && x.instructions == 99);
+	free(text);
+}
+
+/* A number that is unknown is null, or left out where its row says so; what a file has not is unknown. */
+static void unknown(void)
+{
+	mr_session_row s = {.begun = "today", .from = 5, .to = NAN, .seconds = NAN, .busy = NAN}, t;
+	mr_roofline_point p = {.name = "w0 F", .flop = 2, .bytes = 1, .seconds = 0.5, .least = NAN}, q;
+	char *text = as_json(MR_RECORD_SESSION, &s);
+
+	CU_ASSERT_STRING_EQUAL(text, "{\"begun\":\"today\",\"host\":\"\",\"from\":5}\n");
+	free(text);
+	s.to = 60;
+	s.seconds = 1.5;
+	text = as_json(MR_RECORD_SESSION, &s);
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"from\":5,\"to\":60,\"seconds\":1.5}"));
+	read_back(MR_RECORD_SESSION, text, &t);
+	CU_ASSERT(t.from == 5 && t.to == 60 && t.seconds == 1.5 && isnan(t.busy));
+	free(text);
+	text = as_json(MR_RECORD_POINT, &p);
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"least\":null"));
+	read_back(MR_RECORD_POINT, text, &q);
+	CU_ASSERT(q.flop == 2 && isnan(q.least));
+	free(text);
+	read_back(MR_RECORD_USAGE, "{\"stage\": -1, \"pipe\": \"x\", \"versions\": 3}", &(mr_usage_row){0});
+}
+
+static void sums(void)
+{
+	mr_times a = {{.elapsed = 10, .busy = 4, .data = 1}};
+	mr_times b = {{.elapsed = 5, .busy = 1, .upstream = 2, .data = NAN}};
+
+	mr_record_add(MR_RECORD_TIMES, &b, &a);
+	CU_ASSERT(a.elapsed == 15 && a.busy == 5 && a.upstream == 2 && a.data == 1);
+	CU_ASSERT(a.at[MR_WAIT_NONE] == 5 && a.at[MR_WAIT_UPSTREAM] == 2);
+}
+
+static void cells(void)
+{
+	mr_speed s = {.cores = 1.5, .ipc = NAN, .hz = 3e9, .stalled = 0.25, .flops = 2e9, .peak = 0.1, .bytes = NAN,
+		      .remote = NAN, .intensity = NAN, .roof = NAN};
+	mr_table_column columns[MR_N_SPEEDS];
+	char *text = NULL;
+	size_t n;
+	mr_table *t;
+	FILE *f = open_memstream(&text, &n);
+
+	CU_ASSERT_EQUAL_FATAL(mr_record_columns(MR_RECORD_SPEED, columns, 0), MR_N_SPEEDS);
+	MR_CHECK_OK(mr_table_create(columns, MR_N_SPEEDS, &t));
+	mr_record_cells(MR_RECORD_SPEED, &s, t);
+	MR_CHECK_OK(mr_table_finish(t, f));
+	fclose(f);
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "cores  IPC   GHz  stalled  GFLOP/s   peak  DRAM GB/s"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, " 1.50    -  3.00      25%      2.0  10.0%          -"));
+	free(text);
+}
+
+/* The rows of a record follow each other, and each says what it means, once. */
+static void rows(void)
+{
+	unsigned n = 0;
+
+	for (int r = 0; r < MR_N_RECORDS; r++) {
+		const mr_member *first = mr_record_members((mr_record)r), *m = first;
+
+		CU_ASSERT_PTR_NOT_NULL(strstr(mr_record_in((mr_record)r), ".json"));
+		CU_ASSERT_EQUAL_FATAL(m->of, r);
+		for (; m->of == (mr_record)r; m++, n++) {
+			CU_ASSERT(m->meaning && strlen(m->meaning) > 5);
+			for (const mr_member *k = first; k < m; k++)
+				CU_ASSERT_STRING_NOT_EQUAL(mr_member_key(k), mr_member_key(m));
+		}
+		for (; m->name; m++)
+			CU_ASSERT_NOT_EQUAL(m->of, r);
+	}
+	CU_ASSERT(n > 40);
+}
+
+void mr_suite_records(void);
+
+void mr_suite_records(void)
+{
+	MR_SUITE("records");
+	MR_TEST(files);
+	MR_TEST(unknown);
+	MR_TEST(sums);
+	MR_TEST(cells);
+	MR_TEST(rows);
+}
