@@ -1,5 +1,5 @@
 # Completions and manual pages, which are made from the tables of options.   test_manual.sh SOURCE BUILD
-. "$(dirname "$0")/cli_lib.sh"
+. "$(dirname "$0")/../cli/cli_lib.sh"
 
 expect 2 'no completion for "csh"; expected bash, zsh or fish' completion csh
 expect 2 'did you mean "train"?' manual trian
