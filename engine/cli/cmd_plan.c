@@ -16,9 +16,8 @@
 #include "outline/plan_kernels.h"
 #include "outline/plan_layers.h"
 #include "outline/plan_report.h"
-#include "costs/measured_machine.h"
 #include "session/session_forecast.h"
-#include "session/objective_report.h"
+#include "training/plan_job.h"
 
 /* A refusal says what would fit. */
 static mr_status fits(const mr_session *s, const mr_forecast *f)
@@ -40,8 +39,9 @@ static mr_status fits(const mr_session *s, const mr_forecast *f)
 	return st;
 }
 
-static mr_status report(const mr_args *args, const mr_session *s, const mr_forecast *f)
+static mr_status report(void *arg, const mr_session *s, const mr_forecast *f)
 {
+	const mr_args *args = arg;
 	const char *path = mr_values_string(args->values, "output");
 	const char *format = mr_values_string(args->values, "format");
 	bool svg = !strcmp(format, "svg"), json = !strcmp(format, "json");
@@ -84,38 +84,14 @@ static mr_status compare(const mr_args *args)
 	return st;
 }
 
-static mr_status one(const mr_args *args)
+static mr_status one(mr_args *args)
 {
-	const char *plan = mr_values_string(args->values, "plan");
-	mr_measured_machine here = {0};
+	const char *path = mr_values_string(args->values, "plan"), *plan = *path ? path : NULL;
 	mr_config *config;
-	mr_forecast f;
-	mr_session s;
 	mr_status st;
 
-	MR_TRY(mr_open_config_of_plan(args, *plan ? plan : NULL, false, &config));
-	st = *plan ? mr_session_open_plan(mr_config_job(config), plan, &s)
-		   : mr_session_survey(mr_config_job(config), &s);
-	/* the report contains the constants of the theory, which follow from the data */
-	if (st == MR_OK && !*plan && mr_objective_report_bytes(&s)) {
-		st = mr_session_load(&s);
-		if (st != MR_OK)
-			mr_session_close(&s);
-	}
-	if (st == MR_OK) {
-		f = (mr_forecast){0};
-		if (!s.topo.synthetic && !s.costs) {
-			st = mr_measured_machine_init(&here, &s.topo);
-			s.measured = &here;
-		}
-		if (st == MR_OK)
-			st = mr_session_forecast(&s, &f);
-		if (st == MR_OK)
-			st = report(args, &s, &f);
-		mr_forecast_fini(&f);
-		mr_session_close(&s);
-		mr_measured_machine_fini(&here);
-	}
+	MR_TRY(mr_open_config_of_plan(args, plan, false, &config));
+	st = mr_with_forecast(mr_config_job(config), plan, report, args);
 	mr_config_destroy(config);
 	return st;
 }
@@ -217,7 +193,7 @@ static mr_status choose(const mr_args *args)
 	return st;
 }
 
-static mr_status make(const mr_args *args)
+static mr_status make(mr_args *args)
 {
 	static const char *const with_auto[] = {"allow-stale", "verify", "memory", "systems", "picture"};
 	static const char *const without[] = {"compare", "plan", "cap", "format"};

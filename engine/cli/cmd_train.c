@@ -6,44 +6,39 @@
 #include "cli/open_config.h"
 #include "cli/train_words.h"
 
+/* The value of option @name; NULL: it is not given. */
+static const char *given(const mr_args *args, const char *name)
+{
+	const char *text = mr_values_string(args->values, name);
+
+	return *text ? text : NULL;
+}
+
 static mr_status run(mr_args *args)
 {
 	const char *from = mr_values_string(args->values, "from");
-	const char *record = mr_values_string(args->values, "record"),
-		   *replay = mr_values_string(args->values, "replay");
-	const char *plan = mr_values_string(args->values, "plan");
-	const char *init = mr_values_string(args->values, "init");
-	bool resume = mr_values_bool(args->values, "resume");
-	bool go_on = mr_values_bool(args->values, "continue");
+	bool go_on = mr_values_bool(args->values, "continue"), resume = mr_values_bool(args->values, "resume");
+	mr_train_opts o = {.resume = resume ? from : NULL,
+			   .init = given(args, "init"),
+			   .init_anyway = mr_values_bool(args->values, "init-anyway"),
+			   .record = given(args, "record"),
+			   .plan = given(args, "plan"),
+			   .counts = mr_values_bool(args->values, "counters"),
+			   .replay = given(args, "replay")};
 	mr_config *config;
 	mr_status st;
 
 	if (*from && !resume)
 		return mr_fail(MR_EUSAGE, "--from names the checkpoint that --resume continues from, and goes with it");
-	if (*init && (resume || *replay))
-		return mr_fail(MR_EUSAGE, "--init begins a training with weights of its own: it goes neither with "
-					  "--resume nor with --replay");
-	if (mr_values_bool(args->values, "init-anyway") && !*init)
-		return mr_fail(MR_EUSAGE, "--init-anyway is about the file of --init, and goes with it");
-	if (*plan && *replay)
-		return mr_fail(MR_EUSAGE, "--plan and --replay both say what to train: a record goes with --replay, "
-					  "any other plan with --plan");
+	MR_TRY(mr_train_check(&o));
 	if (mr_values_bool(args->values, "quiet") && !freopen("/dev/null", "w", stdout))
 		return mr_fail(MR_EIO, "--quiet: /dev/null cannot be opened");
-	MR_TRY(mr_open_config_of_plan(args, *plan ? plan : *replay ? replay : NULL, resume || go_on, &config));
+	MR_TRY(mr_open_config_of_plan(args, o.plan ? o.plan : o.replay, resume || go_on, &config));
 	st = mr_clean_env(args, config);
 	if (go_on && mr_rundir_has_checkpoint(mr_config_job(config)->run_dir))
-		resume = true;
+		o.resume = from;
 	if (st == MR_OK)
-		st = mr_train_run(config,
-				  &(mr_train_opts){.resume = resume ? from : NULL,
-						   .init = *init ? init : NULL,
-						   .init_anyway = mr_values_bool(args->values, "init-anyway"),
-						   .record = *record ? record : NULL,
-						   .plan = *plan ? plan : NULL,
-						   .counts = mr_values_bool(args->values, "counters"),
-						   .replay = *replay ? replay : NULL},
-				  &args->signal);
+		st = mr_train_run(config, &o, &args->signal);
 	mr_config_destroy(config);
 	return st;
 }

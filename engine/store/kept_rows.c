@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/notice.h"
 #include "base/result.h"
 #include "base/stats.h"
 #include "base/str.h"
@@ -116,12 +117,11 @@ static void read_file(const char *path, mr_kept_words words, mr_kept_rows *k)
 	if (access(path, F_OK))
 		return;
 	if (mr_file_read_regular(path, MAX_BYTES, &text, &len) != MR_OK) {
-		fprintf(stderr, "millrace: warning: %s: times of layers are not taken from it\n", mr_error_text());
+		mr_notice("warning: %s: times of layers are not taken from it", mr_error_text());
 		return;
 	}
 	if (strlen(text) != len || !is_of_here(text, words, why, sizeof(why)) || !read_rows(k, text)) {
-		fprintf(stderr, "millrace: warning: %s %s: it is ignored until millrace profile replaces it\n", path,
-			why);
+		mr_notice("warning: %s %s: it is ignored until millrace profile replaces it", path, why);
 		mr_kept_rows_fini(k);
 	}
 	free(text);

@@ -72,6 +72,18 @@ mr_figures mr_train_progress(const mr_train *t, uint64_t least_ns)
 	return p;
 }
 
+mr_figures mr_train_figures(const mr_train *t)
+{
+	mr_figures p = mr_train_progress(t, 0);
+
+	if (t->sum.n_rows)
+		mr_figures_take(&p, &t->sum.last, MR_FIGURE_STEP);
+	p.resident_bytes = (double)mr_memory_resident_bytes();
+	p.peak_bytes = (double)mr_memory_peak_bytes();
+	p.predicted_bytes = (double)t->predicted_bytes;
+	return p;
+}
+
 mr_figures mr_train_result(mr_train *t)
 {
 	mr_figures r = mr_figures_folded(&t->sum);

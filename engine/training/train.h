@@ -130,6 +130,10 @@ typedef struct mr_train {
 	char error_text[1024];
 } mr_train;
 
+/** Do these options go together? Before the configuration is read, which some of them have a part in. Errors:
+ * MR_EUSAGE. */
+mr_status mr_train_check(const mr_train_opts *o) MR_MUST_USE;
+
 /**
  * Everything before the first step, and nothing printed but notices (base/notice.h): the session, the folder, the
  * executor, the state in a checkpoint, the files. A time limit of a search in @config is replaced by its number of
@@ -173,6 +177,8 @@ bool mr_train_is_begun(const mr_train *t);
 /** The figures of the present state: of the steps since the line of progress; where there is none since then, or rates
  * would be of less than @least_ns, those of that line. */
 mr_figures mr_train_progress(const mr_train *t, uint64_t least_ns);
+/** Each figure as it is now: of the last step, of the last evaluation, or of the present state. */
+mr_figures mr_train_figures(const mr_train *t);
 /** The figures of this session, folded over its steps; those of the workers' time are of its training. While paused. */
 mr_figures mr_train_result(mr_train *t);
 

@@ -301,6 +301,19 @@ static mr_status take_up_kernels(mr_config *config, const char *from)
 	return st == MR_ERESOURCE ? st : MR_OK;
 }
 
+mr_status mr_train_check(const mr_train_opts *o)
+{
+	if (o->init && (o->resume || o->replay))
+		return mr_fail(MR_EUSAGE, "--init begins a training with weights of its own: it goes neither with "
+					  "--resume nor with --replay");
+	if (o->init_anyway && !o->init)
+		return mr_fail(MR_EUSAGE, "--init-anyway is about the file of --init, and goes with it");
+	if (o->plan && o->replay)
+		return mr_fail(MR_EUSAGE, "--plan and --replay both say what to train: a record goes with --replay, "
+					  "any other plan with --plan");
+	return MR_OK;
+}
+
 static mr_status start(mr_train *t)
 {
 	const mr_train_opts *o = &t->opts;

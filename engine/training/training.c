@@ -11,38 +11,9 @@
 
 #include "base/notice.h"
 #include "checkpoint/rundir.h"
-#include "ir/text.h"
 #include "millrace/millrace.h"
-#include "nn/element.h"
 #include "session/plan_file.h"
-#include "session/logits.h"
-#include "session/sample.h"
-#include "training/train.h"
-
-struct mr_training {
-	mr_training *next;        /* in the list of open trainings; guarded by its lock */
-	pid_t process;            /* that opened it */
-	bool busy;                /* a function of it is under way, on thread `by`; guarded by the same lock */
-	pthread_t by;
-	mr_config *config;        /* its own, checked */
-	char *own_plan;           /* the plan of the run that is resumed; NULL: none */
-	mr_train *train;
-	mr_training_progress *progress; /* of the present mr_training_run; NULL: none */
-	void *progress_arg;
-	_Atomic uint64_t steps;
-	_Atomic double loss;
-	_Atomic bool stop;        /* mr_training_stop was called */
-	mr_training_wait *wait;   /* NULL: none */
-	void *wait_arg;
-	bool hangs;               /* a thread of it hangs, and uses its memory */
-	bool fails;               /* a function has failed so that it can only be closed */
-	mr_state state;           /* of the last mr_training_tensors */
-	bool has_state;
-	mr_logits *predictor;     /* of the present weights; NULL: not made yet */
-	char *text;               /* the last one that was asked for; NULL: none */
-	mr_values *simulated;     /* options of the virtual time; NULL: it is real */
-	mr_strbuf notices;
-};
+#include "training/training_internal.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static mr_training *open_ones;
@@ -73,8 +44,7 @@ static mr_status find(const mr_training *t, const char *function)
 	return MR_OK;
 }
 
-/* Begin @function of @t. A function that a training calls may not call one of the same training. */
-static mr_status enter(mr_training *t, const char *function)
+mr_status mr_training_enter(mr_training *t, const char *function)
 {
 	mr_status st;
 
@@ -94,13 +64,23 @@ static mr_status enter(mr_training *t, const char *function)
 	return st;
 }
 
-static mr_status leave(mr_training *t, mr_status st)
+mr_status mr_training_leave(mr_training *t, mr_status st)
 {
 	pthread_mutex_lock(&lock);
 	t->busy = false;
 	mr_notice_to(NULL);
 	pthread_mutex_unlock(&lock);
 	return st;
+}
+
+bool mr_training_calls_back(const mr_training *t)
+{
+	bool mine;
+
+	pthread_mutex_lock(&lock);
+	mine = find(t, "") == MR_OK && t->busy && pthread_equal(t->by, pthread_self());
+	pthread_mutex_unlock(&lock);
+	return mine;
 }
 
 /* A fork may come while another thread holds the lock. */
@@ -140,6 +120,8 @@ static mr_status check_folder(const mr_job *job, const mr_training_opts *o)
 	mr_strbuf_init(&keys);
 	if (o->resume)
 		mr_strbuf_append(&keys, "resume, ");
+	if (o->counters)
+		mr_strbuf_append(&keys, "counters, ");
 	if (job->tensorboard)
 		mr_strbuf_append(&keys, "run.tensorboard, ");
 	mr_job_changed(job, MR_JOB_CHECKPOINT, &keys);
@@ -158,6 +140,7 @@ static void release(mr_training *t)
 	mr_config_destroy(t->config);
 	mr_strbuf_fini(&t->notices);
 	free(t->own_plan);
+	free(t->record);
 	free(t->text);
 	mr_values_destroy(t->simulated);
 	free(t);
@@ -174,8 +157,7 @@ static bool on_step(void *arg, const mr_step_rec *rec)
 	return !t->progress || t->progress(t->progress_arg, &step);
 }
 
-/* Called only for the decision whether to go on. */
-static bool still_wanted(void *arg)
+bool mr_training_wanted(void *arg)
 {
 	mr_training *t = arg;
 
@@ -188,7 +170,7 @@ static bool still_wanted(void *arg)
 static mr_status find_order(const mr_job *job, const mr_training_opts *o, mr_training *t, mr_job_order *order)
 {
 	char *dir = NULL;
-	const char *path = o->plan;
+	const char *path = o->plan ? o->plan : o->replay;
 
 	if (!path && o->resume) {
 		if (asprintf(&dir, job->run_dir && *job->run_dir ? "%s" : "runs/%s",
@@ -205,13 +187,17 @@ static const mr_option virtual_options[] = {MR_VIRTUAL_OPTIONS, {0}};
 
 static mr_status open_all(const mr_job *job, const mr_training_opts *o, mr_training *t)
 {
-	mr_train_opts to = {.resume = o->resume, .init = o->init, .plan = o->plan};
-	mr_train_hooks hooks = {.arg = t, .step = on_step, .goes_on = still_wanted};
+	mr_train_opts to = {.resume = o->resume, .init = o->init, .init_anyway = o->init_anyway, .plan = o->plan,
+			    .replay = o->replay, .counts = o->counters};
+	mr_train_hooks hooks = {.arg = t, .step = on_step, .goes_on = mr_training_wanted};
 	mr_job_order order = job->order;
 
 	MR_TRY(mr_job_no_nulls(job));
+	MR_TRY(mr_train_check(&to));
 	MR_TRY(check_folder(job, o));
 	to.no_folder = !has_folder(job);
+	if (o->record && !(to.record = t->record = strdup(o->record)))
+		return mr_fail(MR_ERESOURCE, "no memory for a path");
 	if (o->simulate)
 		MR_TRY(mr_values_create(virtual_options, &t->simulated));
 	to.virtual_time = t->simulated;
@@ -299,7 +285,7 @@ mr_status mr_training_close(mr_training *t)
 
 	if (!t)
 		return MR_OK;
-	MR_TRY(enter(t, "mr_training_close"));
+	MR_TRY(mr_training_enter(t, "mr_training_close"));
 	pthread_mutex_lock(&lock);
 	while (*at != t)
 		at = &(*at)->next;
@@ -333,7 +319,7 @@ static mr_status note(mr_training *t, mr_status st)
 	return st;
 }
 
-static mr_status usable(const mr_training *t, const char *function)
+mr_status mr_training_usable(const mr_training *t, const char *function)
 {
 	if (t->hangs)
 		return mr_fail(MR_ESTALLED, "%s: a thread of this training hangs; it can only be closed", function);
@@ -344,7 +330,7 @@ static mr_status run(mr_training *t, uint64_t until, mr_training_progress *progr
 {
 	mr_status st;
 
-	MR_TRY(usable(t, "mr_training_run"));
+	MR_TRY(mr_training_usable(t, "mr_training_run"));
 	forget_state(t);
 	atomic_store_explicit(&t->stop, false, memory_order_relaxed);
 	t->progress = progress;
@@ -357,28 +343,28 @@ static mr_status run(mr_training *t, uint64_t until, mr_training_progress *progr
 
 mr_status mr_training_run(mr_training *t, uint64_t until, mr_training_progress *progress, void *arg)
 {
-	MR_TRY(enter(t, "mr_training_run"));
-	return leave(t, run(t, until, progress, arg));
+	MR_TRY(mr_training_enter(t, "mr_training_run"));
+	return mr_training_leave(t, run(t, until, progress, arg));
 }
 
 static mr_status save(mr_training *t)
 {
-	MR_TRY(usable(t, "mr_training_save"));
+	MR_TRY(mr_training_usable(t, "mr_training_save"));
 	return mr_train_save(t->train);
 }
 
 mr_status mr_training_save(mr_training *t)
 {
-	MR_TRY(enter(t, "mr_training_save"));
-	return leave(t, save(t));
+	MR_TRY(mr_training_enter(t, "mr_training_save"));
+	return mr_training_leave(t, save(t));
 }
 
 mr_status mr_training_on_wait(mr_training *t, mr_training_wait *wait, void *arg)
 {
-	MR_TRY(enter(t, "mr_training_on_wait"));
+	MR_TRY(mr_training_enter(t, "mr_training_on_wait"));
 	t->wait = wait;
 	t->wait_arg = arg;
-	return leave(t, MR_OK);
+	return mr_training_leave(t, MR_OK);
 }
 
 mr_status mr_training_stop(mr_training *t)
@@ -428,7 +414,7 @@ static mr_status evaluate(mr_training *t, double *loss, double *accuracy)
 {
 	mr_figures f;
 
-	MR_TRY(usable(t, "mr_training_evaluate"));
+	MR_TRY(mr_training_usable(t, "mr_training_evaluate"));
 	if (!loss)
 		return mr_fail(MR_EINVAL, "mr_training_evaluate: the place for the loss is NULL");
 	if (!t->train->s.data->n_valid)
@@ -443,15 +429,15 @@ static mr_status evaluate(mr_training *t, double *loss, double *accuracy)
 
 mr_status mr_training_evaluate(mr_training *t, double *loss, double *accuracy)
 {
-	MR_TRY(enter(t, "mr_training_evaluate"));
-	return leave(t, evaluate(t, loss, accuracy));
+	MR_TRY(mr_training_enter(t, "mr_training_evaluate"));
+	return mr_training_leave(t, evaluate(t, loss, accuracy));
 }
 
 /* --- its weights --- */
 
 static mr_status tensors(mr_training *t, size_t *n)
 {
-	MR_TRY(usable(t, "mr_training_tensors"));
+	MR_TRY(mr_training_usable(t, "mr_training_tensors"));
 	if (!n)
 		return mr_fail(MR_EINVAL, "mr_training_tensors: the place for their number is NULL");
 	forget_state(t);
@@ -464,8 +450,8 @@ static mr_status tensors(mr_training *t, size_t *n)
 
 mr_status mr_training_tensors(mr_training *t, size_t *n)
 {
-	MR_TRY(enter(t, "mr_training_tensors"));
-	return leave(t, tensors(t, n));
+	MR_TRY(mr_training_enter(t, "mr_training_tensors"));
+	return mr_training_leave(t, tensors(t, n));
 }
 
 static mr_status tensor_at(const mr_training *t, size_t i, mr_training_tensor *out)
@@ -494,171 +480,6 @@ mr_status mr_training_tensor_at(mr_training *t, size_t i, mr_training_tensor *ou
 	if (!out)
 		return mr_fail(MR_EINVAL, "mr_training_tensor_at: the place for the tensor is NULL");
 	*out = (mr_training_tensor){0};
-	MR_TRY(enter(t, "mr_training_tensor_at"));
-	return leave(t, tensor_at(t, i, out));
-}
-
-/* --- what it predicts --- */
-
-/* A predictor of the present weights. */
-static mr_status make_predictor(mr_training *t)
-{
-	mr_state state;
-	mr_status st;
-
-	if (t->predictor)
-		return MR_OK;
-	MR_TRY(mr_executor_state(&t->train->s.executor, &state));
-	st = mr_logits_create(&t->train->s, &state.model, &t->predictor);
-	mr_state_fini(&state);
-	return st;
-}
-
-static mr_training_shape shape_of(mr_shape s)
-{
-	mr_training_shape out = {.tokens = s.tokens, .n_dims = mr_shape_dims(s), .n = (size_t)(s.rows * s.cols)};
-
-	_Static_assert(MR_MAX_DIMS <= sizeof(out.dim) / sizeof(out.dim[0]), "room for all dimensions");
-	for (uint32_t d = 0; d < out.n_dims; d++)
-		out.dim[d] = mr_shape_dim(s, d);
-	return out;
-}
-
-static mr_status shapes(const mr_training *t, mr_training_shape *input, mr_training_shape *output)
-{
-	if (!input || !output)
-		return mr_fail(MR_EINVAL, "mr_training_shapes: the place for a shape is NULL");
-	*input = shape_of(mr_logits_input(&t->train->s));
-	*output = shape_of(mr_logits_output(&t->train->s));
-	return MR_OK;
-}
-
-mr_status mr_training_shapes(mr_training *t, mr_training_shape *input, mr_training_shape *output)
-{
-	MR_TRY(enter(t, "mr_training_shapes"));
-	return leave(t, shapes(t, input, output));
-}
-
-/* Tokens that the network's tables do not have would be read from elsewhere. */
-static mr_status check_tokens(const mr_session *s, const int32_t *tokens, size_t n, uint64_t sample)
-{
-	int64_t most = s->data->source_classes > s->data->classes ? s->data->source_classes : s->data->classes;
-
-	for (size_t i = 0; i < n; i++)
-		if (tokens[i] < 0 || tokens[i] >= most)
-			return mr_fail(MR_EINVAL, "mr_training_predict: token %zu of sample %llu is %d, expected 0 to "
-						  "%lld", i, (unsigned long long)sample, tokens[i],
-				       (long long)most - 1);
-	return MR_OK;
-}
-
-/* Row @i of @in as the network takes it, into @one. */
-static mr_status convert(const mr_session *s, const mr_training_shape *in, const void *inputs, uint64_t i, void *one)
-{
-	mr_dtype type = s->kernels->types.activations;
-	const double *x = (const double *)inputs + i * in->n;
-
-	if (in->tokens) {
-		memcpy(one, (const int32_t *)inputs + i * in->n, in->n * sizeof(int32_t));
-		return s->data->frames || s->data->numbers ? MR_OK : check_tokens(s, one, in->n, i);
-	}
-	for (size_t k = 0; k < in->n; k++)
-		mr_element_put(type, one, (int64_t)k, x[k]);
-	return MR_OK;
-}
-
-static mr_status predict_all(mr_training *t, const void *inputs, uint64_t n, double *outputs, void *one)
-{
-	const mr_session *s = &t->train->s;
-	const void *result;
-	mr_training_shape in = shape_of(mr_logits_input(s)), out = shape_of(mr_logits_output(s));
-
-	for (uint64_t i = 0; i < n; i++) {
-		if (!still_wanted(t))
-			return mr_fail(MR_ESTOPPED, "mr_training_predict: stopped");
-		MR_TRY(convert(s, &in, inputs, i, one));
-		MR_TRY(mr_logits_of(t->predictor, one, &result));
-		for (size_t k = 0; k < out.n; k++)
-			outputs[i * out.n + k] = mr_element(s->kernels->types.activations, result, (int64_t)k);
-	}
-	return MR_OK;
-}
-
-static mr_status predict(mr_training *t, const void *inputs, uint64_t n, double *outputs)
-{
-	void *one;
-	mr_status st;
-
-	MR_TRY(usable(t, "mr_training_predict"));
-	if (!inputs || !outputs)
-		return mr_fail(MR_EINVAL, "mr_training_predict: the %s are NULL", inputs ? "outputs" : "inputs");
-	atomic_store_explicit(&t->stop, false, memory_order_relaxed);
-	MR_TRY(make_predictor(t));
-	one = calloc(1, (size_t)mr_shape_bytes(mr_logits_input(&t->train->s), MR_F64));
-	st = one ? predict_all(t, inputs, n, outputs, one) : mr_fail(MR_ERESOURCE, "no memory to predict");
-	free(one);
-	return st;
-}
-
-mr_status mr_training_predict(mr_training *t, const void *inputs, uint64_t n, double *outputs)
-{
-	MR_TRY(enter(t, "mr_training_predict"));
-	return leave(t, predict(t, inputs, n, outputs));
-}
-
-static mr_status sample(mr_training *t, const char **text)
-{
-	mr_state state;
-	size_t bytes;
-	FILE *out;
-	mr_status st;
-
-	MR_TRY(usable(t, "mr_training_sample"));
-	if (!text)
-		return mr_fail(MR_EINVAL, "mr_training_sample: the place for the text is NULL");
-	free(t->text);
-	t->text = NULL;
-	MR_TRY(mr_executor_state(&t->train->s.executor, &state));
-	out = open_memstream(&t->text, &bytes);
-	st = out ? mr_sample_write(&t->train->s, &state.model, out) : mr_fail(MR_ERESOURCE, "no memory for a text");
-	if (out && fclose(out) && st == MR_OK)
-		st = mr_fail(MR_ERESOURCE, "no memory for a text");
-	mr_state_fini(&state);
-	if (st == MR_OK)
-		*text = t->text;
-	return st;
-}
-
-mr_status mr_training_sample(mr_training *t, const char **text)
-{
-	MR_TRY(enter(t, "mr_training_sample"));
-	return leave(t, sample(t, text));
-}
-
-/* --- its plan --- */
-
-static mr_status plan(mr_training *t, const char **text)
-{
-	const mr_plan *p = t->train->s.plan;
-	mr_strbuf out;
-	mr_status st;
-
-	if (!text)
-		return mr_fail(MR_EINVAL, "mr_training_plan: the place for the text is NULL");
-	if (!p)
-		return mr_fail(MR_ECONFIG, "%s has no plan", t->train->s.job->system.name);
-	mr_strbuf_init(&out);
-	st = mr_text_print(p, &out);
-	if (st == MR_OK) {
-		free(t->text);
-		*text = t->text = mr_strbuf_take(&out);
-	}
-	mr_strbuf_fini(&out);
-	return st == MR_OK && !t->text ? mr_fail(MR_ERESOURCE, "no memory for a plan") : st;
-}
-
-mr_status mr_training_plan(mr_training *t, const char **text)
-{
-	MR_TRY(enter(t, "mr_training_plan"));
-	return leave(t, plan(t, text));
+	MR_TRY(mr_training_enter(t, "mr_training_tensor_at"));
+	return mr_training_leave(t, tensor_at(t, i, out));
 }

@@ -111,6 +111,10 @@ with millrace.Training(millrace.Job(folder)) as t:
             raise AssertionError("a wrong shape was taken")
         except ValueError as e:
             assert "expected an array of samples" in str(e), str(e)
+    # figures by their names, also in callbacks, and what a training would be
+    now = t.figures()
+    assert now["loss"] == t.history[-1].loss and now["val_loss"] == t.evaluate().loss and now["samples"] == 480, now
+    assert "val_auc" in now and "tokens" not in now, now
 assert files("own") == files("files"), (files("own"), files("files"))
 with millrace.Training(millrace.Job(groups), simulate=True) as t:
     virtual = t.fit().history
@@ -118,6 +122,25 @@ with millrace.Training(millrace.Job(groups), simulate=True) as t:
     times = [s.seconds for s in virtual]
     assert times == sorted(times) and times[0] > 0
     pathlib.Path("plan.txt").write_text(t.plan())
+planned = millrace.plan(millrace.Job(groups))
+assert len(planned["stages"]) == 2 and keys(millrace.plan(millrace.Job(groups), "plan.txt")) == keys(planned), planned
+try:
+    raise AssertionError(millrace.plan(millrace.Job({**groups, "machine": {"workers": 2, "memory_limit": 1000000}})))
+except millrace.Error as e:
+    assert e.status == "resource", e.status
+seen = []
+with millrace.Training(millrace.Job(groups), plan="plan.txt") as t:
+    t.run(3, lambda s: seen.append(t.figures()["loss"] == s.loss))
+    assert seen == [True] * 3, seen
+with millrace.Training(millrace.Job({**groups, "run": {"dir": "counted"}}), counters=True) as t:
+    t.fit()
+assert json.load(open("counted/counters.json"))["rows"][0]["times"] > 0
+race = {**groups, "system": {"name": "ampnet", "order": "racing"}, "train": {"steps": 30, "batch": 8}}
+with millrace.Training(millrace.Job(race), record="order.txt") as t:
+    raced = t.fit().weights()
+with millrace.Training(millrace.Job({**race, "system": {"name": "ampnet"}}), replay="order.txt") as t:
+    again = t.fit().weights()
+assert all(numpy.array_equal(raced[name], again[name]) for name in raced), "the record gives other weights"
 with millrace.Training(millrace.Job(groups), plan="plan.txt") as t:
     assert [s.loss for s in t.fit().history] == [s.loss for s in virtual]
 last = "/checkpoints/step-00000060/model.safetensors"

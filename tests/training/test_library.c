@@ -2,9 +2,11 @@
  * test_library.c - a training of the library with a folder: what it leaves there, going on from it, two at once.
  */
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -168,6 +170,151 @@ static void test_two_at_once(void)
 	mr_job_fini(&second);
 }
 
+static void *run_all(void *t)
+{
+	MR_CHECK_OK(mr_training_run(t, MR_TRAINING_ALL, NULL, NULL));
+	return NULL;
+}
+
+/* Two that run at the same moment are as two one after the other. */
+static void test_two_threads(void)
+{
+	mr_training *t[2];
+	mr_job job[2];
+	pthread_t thread;
+
+	fill(&job[0], "pipedream", "here");
+	fill(&job[1], "pipedream", "there");
+	for (int i = 0; i < 2; i++)
+		MR_CHECK_OK(mr_training_open(&job[i], &t[i]));
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, run_all, t[0]), 0);
+	run_all(t[1]);
+	pthread_join(thread, NULL);
+	for (int i = 0; i < 2; i++)
+		MR_CHECK_OK(mr_training_close(t[i]));
+	same_model(&job[0], &job[1]);
+	mr_job_fini(&job[0]);
+	mr_job_fini(&job[1]);
+}
+
+/* A figure of the step before, in its callback: the last step's is there already. */
+static bool check_figures(void *arg, const mr_training_step *step)
+{
+	double loss, steps;
+
+	MR_CHECK_OK(mr_training_figure(arg, "loss", &loss));
+	MR_CHECK_OK(mr_training_figure(arg, "steps", &steps));
+	CU_ASSERT(loss == step->loss && steps == 20);
+	return true;
+}
+
+/* The figures of the table by their names: of steps, of an evaluation, of the process. */
+static void test_figures(void)
+{
+	double x, loss, accuracy;
+	size_t known = 0;
+	mr_training *t;
+	mr_job job;
+
+	fill(&job, "1f1b", "figures");
+	MR_CHECK_OK(mr_training_open(&job, &t));
+	MR_CHECK_OK(mr_training_figure(t, "loss", &x));
+	CU_ASSERT_TRUE(isnan(x));
+	MR_CHECK_OK(mr_training_run(t, 20, check_figures, t));
+	MR_CHECK_OK(mr_training_evaluate(t, &loss, &accuracy));
+	MR_CHECK_OK(mr_training_figure(t, "loss", &x));
+	CU_ASSERT_EQUAL(x, mr_training_loss(t));
+	MR_CHECK_OK(mr_training_figure(t, "val_loss", &x));
+	CU_ASSERT_EQUAL(x, loss);
+	MR_CHECK_OK(mr_training_figure(t, "val_accuracy", &x));
+	CU_ASSERT_EQUAL(x, accuracy);
+	MR_CHECK_OK(mr_training_figure(t, "samples", &x));
+	CU_ASSERT_EQUAL(x, 160);
+	MR_CHECK_OK(mr_training_figure(t, "val_auc", &x)); /* three classes have none */
+	CU_ASSERT_TRUE(isnan(x));
+	for (size_t i = 0; mr_training_figure_name(i); i++) {
+		MR_CHECK_OK(mr_training_figure(t, mr_training_figure_name(i), &x));
+		known += !isnan(x);
+	}
+	CU_ASSERT_TRUE(known > 12);
+	MR_CHECK_OK(mr_training_close(t));
+	mr_job_fini(&job);
+}
+
+/* The order that a racing system took is carried out again, to the same weights; and counts have their file. */
+static void test_record(void)
+{
+	char path[256], name[256];
+	mr_training_opts record = {.record = name, .counters = true}, replay = {.replay = path};
+	mr_training_opts both = {.replay = path, .plan = path}, alone = {.init_anyway = true};
+	mr_training *t;
+	mr_job race, again;
+
+	snprintf(path, sizeof(path), "%s/record.txt", root);
+	snprintf(name, sizeof(name), "%s", path);
+	fill(&race, "ampnet", "race");
+	fill(&again, "ampnet", "again");
+	MR_CHECK_OK(mr_job_set(&race, "system.order", "racing"));
+	MR_CHECK_OK(mr_training_open_with(&race, &record, &t));
+	memset(name, 'x', sizeof(name) - 1); /* its caller's string need not stay */
+	MR_CHECK_OK(mr_training_run(t, MR_TRAINING_ALL, NULL, NULL));
+	MR_CHECK_OK(mr_training_close(t));
+	CU_ASSERT_TRUE(has(&race, "counters.json"));
+	CU_ASSERT_EQUAL(mr_training_open_with(&again, &both, &t), MR_EUSAGE);
+	CU_ASSERT_EQUAL(mr_training_open_with(&again, &alone, &t), MR_EUSAGE);
+	MR_CHECK_OK(mr_training_open_with(&again, &replay, &t));
+	MR_CHECK_OK(mr_training_run(t, MR_TRAINING_ALL, NULL, NULL));
+	MR_CHECK_OK(mr_training_close(t));
+	CU_ASSERT_FALSE(has(&again, "counters.json"));
+	same_model(&race, &again);
+	mr_job_fini(&race);
+	mr_job_fini(&again);
+}
+
+/* What a training would be, without one: nothing is written and nothing printed, also of times that another program
+ * kept, and what does not fit is refused with figures. */
+static void test_plan(void)
+{
+	char *json = NULL, path[300], *said;
+	size_t n = 0;
+	FILE *f;
+	mr_job job;
+	int fd = dup(STDERR_FILENO);
+
+	snprintf(path, sizeof(path), "%s/millrace", root);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/millrace/kept-layers.csv", root);
+	f = fopen(path, "w");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	fputs("of another program\n", f);
+	fclose(f);
+	setenv("XDG_CACHE_HOME", root, 1);
+	snprintf(path, sizeof(path), "%s/said", root);
+	CU_ASSERT_PTR_NOT_NULL(freopen(path, "w", stderr));
+
+	fill(&job, "1f1b", "planned");
+	MR_CHECK_OK(mr_plan_job(&job, NULL, &json));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(json);
+	CU_ASSERT_PTR_NOT_NULL(strstr(json, "\"stages\""));
+	CU_ASSERT_FALSE(has(&job, ""));
+	free(json);
+	fflush(stderr);
+	dup2(fd, STDERR_FILENO);
+	close(fd);
+	setenv("XDG_CACHE_HOME", "/dev/null", 1);
+	f = fopen(path, "r");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	said = NULL;
+	CU_ASSERT_TRUE(getdelim(&said, &n, 0, f) <= 0);
+	free(said);
+	fclose(f);
+	MR_CHECK_OK(mr_job_set(&job, "machine.memory_limit", "1000000"));
+	CU_ASSERT_EQUAL(mr_plan_job(&job, NULL, &json), MR_ERESOURCE);
+	CU_ASSERT_PTR_NULL(json);
+	CU_ASSERT_EQUAL(mr_plan_job(&job, "/nonexistent/plan.txt", &json), MR_ECONFIG);
+	mr_job_fini(&job);
+}
+
 /* What the network says of a sample follows from its weights alone, and a training that goes on says something else. */
 static void test_predict(void)
 {
@@ -291,6 +438,10 @@ void mr_suite_library(void)
 	MR_TEST(test_in_pieces);
 	MR_TEST(test_nothing_done);
 	MR_TEST(test_two_at_once);
+	MR_TEST(test_two_threads);
+	MR_TEST(test_figures);
+	MR_TEST(test_record);
+	MR_TEST(test_plan);
 	MR_TEST(test_predict);
 	MR_TEST(test_simulated);
 	MR_TEST(test_of_a_file);

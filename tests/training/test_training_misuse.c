@@ -118,6 +118,15 @@ static call_result do_plan(mr_training *t)
 	return (call_result){.st = mr_training_plan(t, &text)};
 }
 
+static call_result do_figure(mr_training *t)
+{
+	double loss = 1;
+	call_result r = {.st = mr_training_figure(t, "loss", &loss)};
+
+	CU_ASSERT_TRUE(r.st == MR_OK || isnan(loss));
+	return r;
+}
+
 static call_result do_sample(mr_training *t)
 {
 	const char *text;
@@ -130,6 +139,7 @@ static const struct {
 	call_result (*call)(mr_training *t);
 	bool tells;   /* it has no status: 0 is its refusal */
 	bool always;  /* it may be called at any time and in callbacks */
+	bool called_back; /* it may be called in callbacks */
 	bool accepts_null;
 } functions[] = {
 	{"mr_training_run", do_run, .tells = false},
@@ -142,6 +152,7 @@ static const struct {
 	{"mr_training_predict", do_predict, .tells = false},
 	{"mr_training_plan", do_plan, .tells = false},
 	{"mr_training_sample", do_sample, .tells = false},
+	{"mr_training_figure", do_figure, .called_back = true},
 	{"mr_training_stop", do_stop, .always = true},
 	{"mr_training_steps", do_steps, .tells = true, .always = true},
 	{"mr_training_loss", do_loss, .tells = true, .always = true},
@@ -153,9 +164,15 @@ enum { N_FUNCTIONS = sizeof(functions) / sizeof(functions[0]) };
 
 static void all_refuse(mr_training *t, const char *part, bool always_too)
 {
+	bool back = !strcmp(part, "has not returned");
+
 	for (size_t i = 0; i < N_FUNCTIONS; i++) {
 		call_result r;
 
+		if (back && functions[i].called_back) {
+			MR_CHECK_OK(functions[i].call(t).st);
+			continue;
+		}
 		if ((functions[i].always && !always_too) || (!t && functions[i].accepts_null))
 			continue;
 		r = functions[i].call(t);
@@ -218,6 +235,9 @@ static void test_states(const char *system)
 	refused(mr_training_tensor_at(p.t, 0, &x), "has not been called", "tensor_at before tensors");
 	refused(mr_training_evaluate(p.t, NULL, NULL), "NULL", "evaluate");
 	refused(mr_training_tensors(p.t, NULL), "NULL", "tensors");
+	refused(mr_training_figure(p.t, "loss", NULL), "NULL", "figure");
+	refused(mr_training_figure(p.t, NULL, &loss), "NULL", "figure");
+	refused(mr_training_figure(p.t, "los", &loss), "no figure is called", "figure");
 	MR_CHECK_OK(mr_training_tensors(p.t, &n));
 	refused(mr_training_tensor_at(p.t, n, &x), "there is no tensor", "tensor_at beyond the last");
 	refused(mr_training_tensor_at(p.t, SIZE_MAX, &x), "there is no tensor", "tensor_at");
@@ -295,7 +315,12 @@ static void test_null(void)
 	refused(mr_job_load("job.cfg", &no_text, 1, &loaded), "NULL", "load");
 	refused(mr_inspect(NULL, &json), "NULL", "inspect");
 	refused(mr_inspect("runs", NULL), "NULL", "inspect");
+	refused(mr_plan_job(NULL, NULL, &json), "NULL", "plan");
 	MR_CHECK_OK(mr_job_init(&job));
+	refused(mr_plan_job(&job, NULL, NULL), "NULL", "plan");
+	CU_ASSERT_EQUAL(mr_plan_job(&job, NULL, &json), MR_ECONFIG);
+	CU_ASSERT_PTR_NULL(json);
+	CU_ASSERT_PTR_NULL(mr_training_figure_name(10000));
 	refused(mr_training_open(&job, NULL), "is NULL", "open");
 	refused(mr_job_set(&job, NULL, "b"), "key", "set");
 	refused(mr_job_set(&job, "backend", NULL), "text", "set");

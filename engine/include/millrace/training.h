@@ -15,7 +15,7 @@
  * a training that is NULL or was closed; a call while another function of the same training has not returned, be it on
  * another thread or in a callback; a call in a process that was forked from the one that opened the training, whose
  * threads it does not have; a result's place that is NULL. Only mr_training_stop, and mr_training_steps, _loss, _lag
- * and _notices, which cannot fail, may be called at any time and in callbacks.
+ * and _notices, which cannot fail, may be called at any time and in callbacks, and mr_training_figure in callbacks.
  */
 #ifndef MILLRACE_TRAINING_H
 #define MILLRACE_TRAINING_H
@@ -60,6 +60,12 @@ typedef struct mr_training_opts {
 	                       */
 	bool simulate;      /* on one thread and in virtual time, as `millrace simulate` does: the weights are the same,
 	                       the seconds of a step those of the cost model */
+	bool init_anyway;   /* with init: also if something of the file has no place, or config.json beside it says
+	                       something else; then it is among the warnings of the log */
+	bool counters;      /* count processor events: counters.json in the job's folder */
+	const char *record; /* racing systems, and steal = true: write the order that was taken to this file when the
+	                       training is closed, as a plan. NULL: no */
+	const char *replay; /* carry out the record in this file: the same weights to the bit. NULL: none */
 } mr_training_opts;
 
 /* Dimensions of one sample. */
@@ -85,6 +91,11 @@ MR_API mr_status mr_training_close(mr_training *t);
 /** What the user should know although nothing failed, a line each: "warning: ..."; "": nothing. "" also while a
  * function of the training runs. Valid until the next function of it. */
 MR_API const char *mr_training_notices(const mr_training *t);
+
+/** What a training of @job would be, without training it, as `millrace plan --format json` says: stages, placement,
+ * memory, kernels, predicted times; of the plan in the file @plan (NULL: the system's own). The caller frees *@json
+ * with free(). Any thread. Errors: as mr_training_open; MR_ERESOURCE also where the plan does not fit. */
+MR_API mr_status mr_plan_job(const mr_job *job, const char *plan, char **json) MR_MUST_USE;
 
 #define MR_TRAINING_ALL UINT64_MAX /* as many commits as the job's train.steps */
 
@@ -120,6 +131,13 @@ MR_API double mr_training_loss(const mr_training *t);
  * (NAN if the loss has no classes). @accuracy may be NULL. Errors: MR_EINVAL; MR_EDATA: there are no validation
  * samples; MR_ESTOPPED: it was stopped, and the training can go on. */
 MR_API mr_status mr_training_evaluate(mr_training *t, double *loss, double *accuracy) MR_MUST_USE;
+
+/** Figure @name (`millrace list figures`) as it is now: of the last step, of the last evaluation, or of the present
+ * state; NAN where it is unknown. Also in callbacks. *@value is NAN after an error. Errors: MR_EINVAL, also for a name
+ * that no figure has. */
+MR_API mr_status mr_training_figure(mr_training *t, const char *name, double *value) MR_MUST_USE;
+/** The name of figure @i, from 0; NULL behind the last. */
+MR_API const char *mr_training_figure_name(size_t i);
 
 /** The shapes of a sample's input, and of what the network makes of it: the values that enter its loss (of classes
  * logits). Errors: MR_EINVAL. */

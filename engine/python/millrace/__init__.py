@@ -6,6 +6,6 @@ training is the library's: this package passes values to it and arrays from it.
 """
 
 from ._library import Error, version
-from .training import Evaluation, Job, Step, Training, inspect
+from .training import Evaluation, Job, Step, Training, inspect, plan
 
-__all__ = ["Error", "Evaluation", "Job", "Step", "Training", "inspect", "version"]
+__all__ = ["Error", "Evaluation", "Job", "Step", "Training", "inspect", "plan", "version"]

@@ -32,7 +32,8 @@ class TensorStruct(ctypes.Structure):
 
 class OptsStruct(ctypes.Structure):
     _fields_ = [("resume", ctypes.c_char_p), ("init", ctypes.c_char_p), ("plan", ctypes.c_char_p),
-                ("simulate", ctypes.c_bool)]
+                ("simulate", ctypes.c_bool), ("init_anyway", ctypes.c_bool), ("counters", ctypes.c_bool),
+                ("record", ctypes.c_char_p), ("replay", ctypes.c_char_p)]
 
 
 class ShapeStruct(ctypes.Structure):
@@ -62,11 +63,14 @@ _functions = {
     "mr_job_load": (_status, [_text, ctypes.POINTER(_text), ctypes.c_size_t, ctypes.POINTER(_pointer)]),
     "mr_job_set": (_status, [_pointer, _text, _text]),
     "mr_job_check": (_status, [_pointer]),
+    "mr_plan_job": (_status, [_pointer, _text, ctypes.POINTER(_pointer)]),
     "mr_inspect": (_status, [_text, ctypes.POINTER(_pointer)]),
     "mr_training_open_with": (_status, [_pointer, ctypes.POINTER(OptsStruct), ctypes.POINTER(_pointer)]),
     "mr_training_close": (_status, [_pointer]),
     "mr_training_notices": (_text, [_pointer]),
     "mr_training_save": (_status, [_pointer]),
+    "mr_training_figure": (_status, [_pointer, _text, _doubles]),
+    "mr_training_figure_name": (_text, [ctypes.c_size_t]),
     "mr_training_shapes": (_status, [_pointer, ctypes.POINTER(ShapeStruct), ctypes.POINTER(ShapeStruct)]),
     "mr_training_predict": (_status, [_pointer, _pointer, ctypes.c_uint64, _pointer]),
     "mr_training_plan": (_status, [_pointer, ctypes.POINTER(_text)]),

@@ -61,18 +61,33 @@ def _settings(groups):
             yield f"{group}.{key}", value[key]
 
 
+def _json(function, *arguments):
+    """The JSON that a function of the library makes, which is freed here."""
+    text = ctypes.c_void_p()
+    check(function(*arguments, ctypes.byref(text)))
+    try:
+        return json.loads(ctypes.string_at(text))
+    finally:
+        _free(text)
+
+
 def inspect(path):
     """What a checkpoint holds, as a dict: "step", "facts" of its training, and "files", each with its "tensors".
 
     `path` is one checkpoint, a folder of checkpoints or the folder of a run; every checksum is verified. The tensors
     are read by the package safetensors, or as engine/store/FORMATS.md shows.
     """
-    text = ctypes.c_void_p()
-    check(lib.mr_inspect(os.fsencode(path), ctypes.byref(text)))
-    try:
-        return json.loads(ctypes.string_at(text))
-    finally:
-        _free(text)
+    return _json(lib.mr_inspect, os.fsencode(path))
+
+
+def plan(job, file=None):
+    """What a training of a job would be, without training it, as a dict: stages, placement, memory, predicted times.
+
+    As `millrace plan --format json`; `file` is a plan in place of the system's own. One that does not fit raises Error.
+    """
+    if not isinstance(job, Job):
+        raise TypeError(f"a plan is of a millrace.Job, not {job!r}")
+    return _json(lib.mr_plan_job, job._job, None if file is None else os.fsencode(file))
 
 
 class _Signals:
@@ -196,14 +211,16 @@ class Training:
 
     A job with run.dir has a folder, in which the training writes what `millrace train` writes; closing saves what is
     not saved. `resume` goes on from a checkpoint there ("" the newest, "best", or a name), `init` begins with the
-    weights of files, `plan` trains the plan in a file, `simulate` trains in virtual time: the same weights,
-    with the seconds of the cost model.
+    weights of files (with `init_anyway` also if something of them has no place), `plan` trains the plan in a file,
+    `simulate` trains in virtual time: the same weights, with the seconds of the cost model. `counters` counts processor
+    events, `record` writes the order that a racing system took to a file, and `replay` carries it out again.
 
     One of its functions at a time: a call from another thread, or from `progress`, while one has not returned raises
     Error, and so does every call in a process that was forked. `step`, `lag` and `stop()` may be used at any time.
     """
 
-    def __init__(self, job, resume=None, init=None, plan=None, simulate=False):
+    def __init__(self, job, resume=None, init=None, plan=None, simulate=False, init_anyway=False, counters=False,
+                 record=None, replay=None):
         if not isinstance(job, Job):
             raise TypeError(f"a training takes a millrace.Job, not {job!r}")
         self._training = ctypes.c_void_p()
@@ -212,7 +229,9 @@ class Training:
         self._process = os.getpid()
         self._told = 0  # bytes of the notices that were given as warnings
         self.history = []  # of fit: each step
-        options = OptsStruct(*(None if x is None else os.fsencode(x) for x in (resume, init, plan)), simulate)
+        resume, init, plan, record, replay = (None if x is None else os.fsencode(x)
+                                              for x in (resume, init, plan, record, replay))
+        options = OptsStruct(resume, init, plan, simulate, init_anyway, counters, record, replay)
         check(lib.mr_training_open_with(job._job, ctypes.byref(options), ctypes.byref(self._training)))
         self._warn()
 
@@ -369,6 +388,16 @@ class Training:
             status = self._guarded(signals, lib.mr_training_evaluate, ctypes.byref(loss), ctypes.byref(accuracy))
         check(status)
         return Evaluation(loss.value, accuracy.value)
+
+    def figures(self):
+        """What is known of the figures of `millrace list figures`: of the last step, the last evaluation, or now."""
+        out, value, i = {}, ctypes.c_double(), 0
+        while name := lib.mr_training_figure_name(i):
+            check(lib.mr_training_figure(self._open(), name, ctypes.byref(value)))
+            if value.value == value.value:
+                out[name.decode()] = value.value
+            i += 1
+        return out
 
     def weights(self, view=False):
         """The latest weights as a dict of NumPy arrays.
