@@ -1,4 +1,5 @@
 /* Sums of squares by blocks: the same bits for any number of threads, and those of the kernel for one block. */
+#include <math.h>
 #include <stdlib.h>
 
 #include <CUnit/CUnit.h>
@@ -46,10 +47,39 @@ static void threads_do_not_change_them(void)
 	free(x);
 }
 
+static mr_status fails(mr_kctx *kc, const mr_sumsq_args *o)
+{
+	(void)kc;
+	*o->sum = 0;
+	return mr_fail(MR_ERESOURCE, "no memory");
+}
+
+/* The sum of a block that could not be made counts in no norm as if it were one. */
+static void a_block_that_fails_is_no_number(void)
+{
+	static const int64_t lengths[] = {1, 3 * (int64_t)MR_SQUARES_BLOCK};
+	mr_kernels k = *mr_kernels_find("reference", MR_F32);
+	float *x = calloc((size_t)lengths[1], sizeof(*x));
+	mr_kctx *kc;
+
+	CU_ASSERT_FATAL(x != NULL);
+	k.sumsq = fails;
+	MR_CHECK_OK(k.ctx_create(&k, 1, &kc));
+	for (int i = 0; i < 2; i++) {
+		double sum = 0;
+
+		MR_CHECK_OK(mr_squares(&k, kc, lengths[i], x, &sum));
+		CU_ASSERT(isnan(sum));
+	}
+	k.ctx_destroy(kc);
+	free(x);
+}
+
 void mr_suite_squares(void);
 
 void mr_suite_squares(void)
 {
 	MR_SUITE("squares");
 	MR_TEST(threads_do_not_change_them);
+	MR_TEST(a_block_that_fails_is_no_number);
 }
