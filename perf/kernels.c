@@ -1,7 +1,7 @@
 /*
  * kernels.c - what each kernel costs in one training step of a small character GPT, and where the step's time goes.
  *
- *	kernels [rows [threads [backend [width [heads]]]]]      defaults: 2048 1 dnnl 128 4
+ *	kernels [rows [threads [backend [width [heads]]]]]      defaults: 2048 1 auto 128 4
  *
  * 4 layers, context 128, vocabulary 65, AdamW. Each kernel runs alone on warm buffers; a row is the best of many runs
  * (the machine may be shared), in thread CPU time with one thread and in wall time with more. "peak" is of a

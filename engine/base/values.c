@@ -211,12 +211,18 @@ static bool is_choice(const char *choices, const char *word)
 	return false;
 }
 
-/* A word that misses the list by a letter or two deserves the right one. */
+/* A word that misses the list by a letter or two deserves the right one, and so does one that had another name. */
 static mr_status wrong_choice(const mr_option *o, const char *value)
 {
+	static const struct {
+		const char *option, *was, *now;
+	} renamed[] = {{"backend", "dnnl", "auto"}};
 	unsigned best = mr_nearest_limit(value) + 1;
 	char word[64], near[64] = "";
 
+	for (size_t i = 0; i < sizeof(renamed) / sizeof(*renamed); i++)
+		if (!strcmp(o->name, renamed[i].option) && !strcmp(value, renamed[i].was))
+			return mr_fail(MR_ECONFIG, "\"%s\" is called \"%s\" now", value, renamed[i].now);
 	for (const char *c = o->choices; *c; c += strcspn(c, "|"), c += *c == '|') {
 		unsigned d;
 

@@ -432,7 +432,7 @@ mr_status mr_checkpoints_backend(const char *dir, const char *from, char **backe
 	if (st == MR_OK) {
 		const char *b = mr_checkpoint_fact(ck, "backend"), *c = mr_checkpoint_fact(ck, "choices");
 
-		*backend = strdup(mr_kernels_name_now(b ? b : ""));
+		*backend = strdup(b ? b : "");
 		*choices = strdup(c ? c : "");
 		if (!*backend || !*choices)
 			st = mr_fail(MR_ERESOURCE, "no memory for what a checkpoint says");

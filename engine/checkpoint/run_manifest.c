@@ -287,8 +287,6 @@ mr_status mr_run_manifest_fit(const mr_session *s, const mr_checkpoint *ck)
 		}
 		if (!strcmp(then, now))
 			continue;
-		if (!strcmp(common[i].fact, "backend") && !strcmp(mr_kernels_name_now(then), now))
-			continue;
 		if (common[i].other)
 			return mr_fail(MR_ECKPT, "it was made with %s and cannot be resumed with this configuration",
 				       common[i].other);

@@ -116,11 +116,8 @@ static void warn(const char *path, const char *head, const char *key, const char
 {
 	char value[64];
 
-	if (!head_value(head, key, value, sizeof(value)) || !strcmp(value, want))
-		return;
-	if (strcmp(key, "backend") || strcmp(mr_kernels_name_now(value), want))
-		mr_notice("warning: %s was measured with %s = %s, this is %s", path, key, value,
-			  want);
+	if (head_value(head, key, value, sizeof(value)) && strcmp(value, want))
+		mr_notice("warning: %s was measured with %s = %s, this is %s", path, key, value, want);
 }
 
 /* Seconds (@unit: of what) after @key; 0 when it is missing. */

@@ -35,21 +35,21 @@
 #endif
 
 typedef struct backend {
-	const char *name, *old_name, *summary;
+	const char *name, *summary;
 	const mr_kernels *f32, *f64, *bf16, *pure; /* NULL: none in this build */
 	const char *(*refusal)(void), *(*bf16_refusal)(void); /* why this CPU cannot use it, or NULL */
 } backend;
 
 static const backend backends[] = {
-	{"auto", "dnnl", "of fused and onednn the one that a table of choices names for the operation and its shape",
+	{"auto", "of fused and onednn the one that a table of choices names for the operation and its shape",
 	 AUTO_F32, NULL, AUTO_BF16, AUTO_PURE, FUSED_REFUSAL, FUSED_BF16_REFUSAL},
-	{"fused", NULL, "our AVX2, AVX-512 and NEON kernels; in f32 oneDNN executes the products that they leave out",
+	{"fused", "our AVX2, AVX-512 and NEON kernels; in f32 oneDNN executes the products that they leave out",
 	 FUSED_F32, NULL, FUSED_BF16, FUSED_PURE, FUSED_REFUSAL, FUSED_BF16_REFUSAL},
-	{"onednn", NULL,
+	{"onednn",
 	 "oneDNN's primitives wherever it has one that keeps NaN; fused executes the rest; in bf16 products and "
 	 "convolutions alone are in bf16, and all else is computed in f32 on widened numbers",
 	 ONEDNN_F32, NULL, ONEDNN_BF16, ONEDNN_PURE, FUSED_REFUSAL, BF16_REFUSAL},
-	{"reference", NULL, "portable C, one thread, sums in textbook order; f32, f64 and bf16",
+	{"reference", "portable C, one thread, sums in textbook order; f32, f64 and bf16",
 	 &mr_kernels_reference_f32, &mr_kernels_reference_f64, &mr_kernels_reference_bf16,
 	 &mr_kernels_reference_bf16_pure, NULL, NULL},
 };
@@ -59,7 +59,7 @@ enum { N_BACKENDS = sizeof(backends) / sizeof(backends[0]) };
 static const backend *backend_of(const char *name)
 {
 	for (int i = 0; i < N_BACKENDS; i++)
-		if (!strcmp(backends[i].name, name) || (backends[i].old_name && !strcmp(backends[i].old_name, name)))
+		if (!strcmp(backends[i].name, name))
 			return &backends[i];
 	return NULL;
 }
@@ -101,11 +101,6 @@ const mr_kernels *mr_kernels_find_pure(const char *name)
 
 	return usable(b, b ? b->pure : NULL, b ? b->bf16_refusal : NULL, name, "bf16_pure",
 		      "use backend reference");
-}
-
-const char *mr_kernels_name_now(const char *name)
-{
-	return strcmp(name, "dnnl") ? name : "fused";
 }
 
 bool mr_backend_at(uint32_t i, mr_backend *out)

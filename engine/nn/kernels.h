@@ -68,6 +68,7 @@ typedef enum mr_class {
 	MR_GRADIENTS,
 	MR_STATE,
 	MR_COMPUTED, /* of the type that is computed in */
+	MR_REST,     /* int16_t: what masters have beyond weights */
 	MR_TOKENS,   /* int32_t */
 	MR_NUMBER,   /* double */
 	MR_SAVED,    /* bytes in the backend's own form, from forward to backward */
@@ -444,15 +445,12 @@ static inline int64_t mr_attn_saved_bytes(const mr_kernels *k, const mr_attn *a)
 
 /**
  * The table of the backend that a configuration calls @backend, for @dtype; NULL with a message in mr_error_text()
- * when there is none (fused with f64, or a build without oneDNN). "dnnl" is the old name of auto.
+ * when there is none (fused with f64, or a build without oneDNN).
  */
 const mr_kernels *mr_kernels_find(const char *backend, mr_dtype dtype);
 
 /** The same with all stored numbers in bf16 (MR_TYPES_BF16_PURE). */
 const mr_kernels *mr_kernels_find_pure(const char *backend);
-
-/** The present mr_kernels.name for @name, which may come from a file of an older build: "fused" for "dnnl". */
-const char *mr_kernels_name_now(const char *name);
 
 /** A backend by the name that users write, in the order of the list; false past the end. */
 typedef struct mr_backend {

@@ -16,7 +16,7 @@ static const struct row rows[] = {
 	/* names */
 	{7, "modle = { name = \"gpt\"; };", 1, "F:7: modle: unknown key or group, did you mean \"model\"?"},
 	{7, "xyzzy = 1;", 1, "F:7: xyzzy: unknown key or group (known: model,"},
-	{7, "bakend = \"dnnl\";", 1, "F:7: bakend: unknown key or group, did you mean \"backend\"?"},
+	{7, "bakend = \"auto\";", 1, "F:7: bakend: unknown key or group, did you mean \"backend\"?"},
 	{5, "train = { stps = 10; batch = 8; };", 2,
 	 "F:5: train.stps: unknown key \"stps\", did you mean \"steps\"?\nF:5: train.steps: is missing (integer: "
 	 "commits"},
@@ -76,7 +76,7 @@ static const struct row rows[] = {
 	{1, "model = { name = \"mlp\"; activation = 3; };", 1,
 	 "F:1: model.activation: expected one of relu|gelu|none, got 3"},
 	{7, "run = { dir = 7; };", 1, "F:7: run.dir: expected a string, got 7"},
-	{7, "backend = 1;", 1, "F:7: backend: expected one of auto|fused|onednn|reference|dnnl, got 1"},
+	{7, "backend = 1;", 1, "F:7: backend: expected one of auto|fused|onednn|reference, got 1"},
 	{7, "precision = [\"f32\"];", 1, "F:7: precision: expected one of f32|f64|bf16|bf16_pure, got a list"},
 	/* ranges and words */
 	{5, "train = { steps = 0; batch = 8; };", 1,
@@ -95,8 +95,9 @@ static const struct row rows[] = {
 	{1, "model = { name = \"gpt\"; dropout = 1.5; };", 1,
 	 "F:1: model.dropout: expected a number from 0 to 0.95, got 1.5"},
 	{6, "machine = { workers = 5000; };", 1, "F:6: machine.workers: expected an integer from 0 to 4096, got 5000"},
-	{7, "backend = \"dnn\";", 1,
-	 "F:7: backend: expected one of auto|fused|onednn|reference|dnnl, got \"dnn\"; did you mean \"dnnl\"?"},
+	{7, "backend = \"dnnl\";", 1, "F:7: backend: \"dnnl\" is called \"auto\" now"},
+	{7, "backend = \"onednm\";", 1,
+	 "F:7: backend: expected one of auto|fused|onednn|reference, got \"onednm\"; did you mean \"onednn\"?"},
 	{7, "precision = \"f16\";", 1, "F:7: precision: expected one of f32|f64|bf16|bf16_pure, got \"f16\""},
 	{7, "checkpoint = { keep = 0; };", 1, "F:7: checkpoint.keep: expected an integer from 1"},
 	/* integers that libconfig 1.5 misreads */
@@ -158,7 +159,7 @@ static const struct row rows[] = {
 	{7, "precision = \"f64\";", 1, "F:7: precision: "},
 	{7, "dtype = \"f64\";", 1, "F:7: dtype: is called precision now"},
 #else
-	{7, "backend = \"dnnl\";", 1, "F:7: backend: "},
+	{7, "backend = \"auto\";", 1, "F:7: backend: "},
 #endif
 	{7, "partition = [\"fc.1\", \"fc.2\"];", 1,
 	 "F:6: machine.workers: 2 workers, but partition names the begin of 2 further stages, which makes 3"},

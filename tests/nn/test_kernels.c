@@ -162,7 +162,7 @@ static void fillings_mix_alike(void)
 
 static void find_names_what_is_wrong(void)
 {
-	CU_ASSERT_PTR_NULL(mr_kernels_find("dnnl", MR_F64));
+	CU_ASSERT_PTR_NULL(mr_kernels_find("fused", MR_F64));
 	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "f64"));
 	if (mr_kernels_find("auto", MR_F32))
 		CU_ASSERT_STRING_EQUAL(mr_kernels_find("auto", MR_F32)->name, "auto");
@@ -170,9 +170,6 @@ static void find_names_what_is_wrong(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "cuda"));
 	CU_ASSERT_PTR_NULL(mr_kernels_find("reference", MR_I32));
 	CU_ASSERT_STRING_EQUAL(mr_kernels_find("reference", MR_F64)->name, "reference");
-	CU_ASSERT_PTR_EQUAL(mr_kernels_find("dnnl", MR_F32), mr_kernels_find("auto", MR_F32)); /* old configurations */
-	CU_ASSERT_STRING_EQUAL(mr_kernels_name_now("dnnl"), "fused");                       /* and checkpoints */
-	CU_ASSERT_STRING_EQUAL(mr_kernels_name_now("reference"), "reference");
 	CU_ASSERT(strlen(mr_kernels_library()) > 0);
 	CU_ASSERT_STRING_EQUAL(mr_dtype_name(MR_F64), "f64");
 	mr_kernels_find("reference", MR_F32)->ctx_destroy(NULL);

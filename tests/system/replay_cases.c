@@ -329,9 +329,9 @@ void replay_drawn(uint32_t runs)
 
 void replay_dnnl(uint32_t runs)
 {
-	if (mr_kernels_find("dnnl", MR_F32)) {
-		at_each_size(false, BLOCKS ASYNC " backend=dnnl", runs);
-		at_each_size(false, BLOCKS ASYNC " backend=dnnl system.name=pipeoptim", runs);
+	if (mr_kernels_find("auto", MR_F32)) {
+		at_each_size(false, BLOCKS ASYNC " backend=auto", runs);
+		at_each_size(false, BLOCKS ASYNC " backend=auto system.name=pipeoptim", runs);
 		check(true, "precision=f32 backend=onednn model.dropout=0.1" ASYNC, 2, runs);
 		check(true, "precision=f32 backend=onednn system.name=1f1b train.microbatches=4", 2, runs);
 		check(true, "precision=bf16 backend=fused model.dropout=0.1" ASYNC, 2, runs);

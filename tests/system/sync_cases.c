@@ -43,7 +43,7 @@ static const struct {
 
 const char *sync_dnnl(void)
 {
-	return mr_kernels_find("dnnl", MR_F32) ? "backend=dnnl precision=f32" : NULL;
+	return mr_kernels_find("auto", MR_F32) ? "backend=auto precision=f32" : NULL;
 }
 
 const char *sync_system(uint32_t i)

@@ -30,7 +30,7 @@ void sync_case_system(const sync_case *c, const char *system, unsigned workers);
 /** "system.name=NAME OPTIONS", a synchronous system with one of its variants; NULL behind the last. */
 const char *sync_system(uint32_t i);
 
-/** "backend=dnnl precision=f32" where there is one, else NULL. */
+/** "backend=auto precision=f32" where there is one, else NULL. */
 const char *sync_dnnl(void);
 
 /** The models of the grid on @backend (NULL: none), at 1 to 4 stages: every @every-th from @first on. */

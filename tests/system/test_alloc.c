@@ -76,10 +76,10 @@ static void check_dnnl(bool gpt, const char *sets)
 
 static void dnnl(void)
 {
-	if (!mr_kernels_find("dnnl", MR_F32))
+	if (!mr_kernels_find("auto", MR_F32))
 		return;
-	check_dnnl(false, "system.name=pipedream machine.workers=2 train.microbatches=1 backend=dnnl precision=f32");
-	check_dnnl(true, "system.name=1f1b machine.workers=2 train.clip=0.1 backend=dnnl precision=f32");
+	check_dnnl(false, "system.name=pipedream machine.workers=2 train.microbatches=1 backend=auto precision=f32");
+	check_dnnl(true, "system.name=1f1b machine.workers=2 train.clip=0.1 backend=auto precision=f32");
 }
 
 static void allocate(void *arg, const mr_run *run, const mr_instr *in, uint64_t micro, uint64_t version)
