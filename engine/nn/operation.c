@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "nn/kernels/step_rules.h"
+
 #define MR_OPERATION(id, fused, onednn, bf16, wide, choice, what) MR_OPERATION_WHOLE(id, what)
 #define MR_OPERATION_WHOLE(id, what) \
 	uint32_t mr_operands_of_##id(const mr_kernels *k, const mr_##id##_args *o, mr_operand out[MR_OPERANDS]) \
@@ -11,9 +13,14 @@
 		(void)k, (void)o, (void)out;
 #define MR_OPERAND(pointer, id, class, used, count, read, written) \
 	out[n++] = (mr_operand){#id, class, (void *)(uintptr_t)o->id, (void *)(uintptr_t)&o->id, count, (used) != 0, \
-				read, written};
-#define MR_WITHIN(where, class, used, count, read, written) \
-	out[n++] = (mr_operand){#where, class, (void *)(uintptr_t)(where), NULL, count, (used) != 0, read, written};
+				read, written, NULL, 0};
+#define MR_WITHIN(in, id, class, used, count, read, written) \
+	out[n++] = (mr_operand){#id, class, (void *)(uintptr_t)((in) ? (in)->id : NULL), \
+				(void *)(uintptr_t)((in) ? &(in)->id : NULL), count, (used) != 0, read, written, \
+				NULL, 0};
+#define MR_EACH(in, id, class, used, n_each, count, read, written) \
+	out[n++] = (mr_operand){#id, class, (void *)(uintptr_t)(in)->id, (void *)(uintptr_t)&(in)->id, count, \
+				(used) != 0, read, written, (const void *const *)(in)->id, (used) ? n_each : 0};
 #define MR_END(id) \
 		return n; \
 	}
@@ -36,7 +43,11 @@ void *mr_operand_get(const mr_operand *x)
 mr_status mr_operands_check(const char *operation, const mr_operand *x, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		if (x[i].used && (!x[i].tensor || x[i].count < 0))
+		bool there = x[i].tensor && x[i].count >= 0;
+
+		for (uint32_t j = 0; there && j < x[i].n_each; j++)
+			there = x[i].each[j] != NULL;
+		if (x[i].used && !there)
 			return mr_fail(MR_EINVAL, "operation %s: operand %s is missing, or has %lld elements",
 				       operation, x[i].name, (long long)x[i].count);
 	}

@@ -39,16 +39,18 @@ typedef struct mr_kernel_call {
 #include "nn/kernels.def"
 
 /* The most operands of an operation. */
-enum { MR_OPERANDS = 16 };
+enum { MR_OPERANDS = 20 };
 
 typedef struct mr_operand {
 	const char *name;
 	mr_class class;
 	void *tensor;       /* as the arguments name it */
-	void *field;        /* the member of the arguments; NULL: it lies in a parameter */
+	void *field;        /* the member of the arguments, or of a parameter, that names it; NULL: there is none */
 	int64_t count;      /* elements, or bytes of classes without a type */
 	bool used;          /* false: the call does not look at @tensor */
 	bool read, written;
+	const void *const *each; /* [n_each] tensors of that size; NULL: @tensor is the only one */
+	uint32_t n_each;
 } mr_operand;
 
 /** mr_operands_of_<id>: fill @out from the arguments of a call, in the order of the row, and return how many
