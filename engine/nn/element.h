@@ -18,31 +18,29 @@ static inline float mr_half_widen(uint16_t h)
 	return h >> 15 ? -size : size;
 }
 
+static inline uint16_t mr_bf16_round_f64(double x)
+{
+	return mr_bf16_round((float)x);
+}
+
 /* Element @i of @x, of type @t. */
 static inline double mr_element(mr_dtype t, const void *x, int64_t i)
 {
 	switch (t) {
-	case MR_F64:
-		return ((const double *)x)[i];
-	case MR_BF16:
-		return (double)mr_bf16_widen(((const uint16_t *)x)[i]);
-	default:
-		return (double)((const float *)x)[i];
+#define MR_DTYPE(id, name, stored, wide, widen, round) \
+	case MR_##id: return (double)widen(((const stored *)x)[i]);
+#include "nn/types.def"
 	}
+	return 0;
 }
 
 /* Set element @i of @x to @value, rounded. */
 static inline void mr_element_put(mr_dtype t, void *x, int64_t i, double value)
 {
 	switch (t) {
-	case MR_F64:
-		((double *)x)[i] = value;
-		break;
-	case MR_BF16:
-		((uint16_t *)x)[i] = mr_bf16_round((float)value);
-		break;
-	default:
-		((float *)x)[i] = (float)value;
+#define MR_DTYPE(id, name, stored, wide, widen, round) \
+	case MR_##id: ((stored *)x)[i] = round(value); break;
+#include "nn/types.def"
 	}
 }
 

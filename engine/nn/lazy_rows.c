@@ -17,15 +17,15 @@ mr_step mr_step_shifted(const mr_step *s, const mr_types *t, int64_t n)
 	return to;
 }
 
-/* Is one of the @cols numbers of @g not 0? A 0 has no bit but its sign. */
-static bool is_met(mr_dtype t, const void *g, int64_t cols)
+/* Is one of the @cols numbers of @g, of @bytes each, not 0? A 0 has no bit but its sign. */
+static bool is_met(size_t bytes, const void *g, int64_t cols)
 {
 	uint64_t any = 0;
 
-	if (t == MR_F64)
+	if (bytes == sizeof(uint64_t))
 		for (int64_t j = 0; j < cols; j++)
 			any |= ((const uint64_t *)g)[j] << 1;
-	else if (t == MR_BF16)
+	else if (bytes == sizeof(uint16_t))
 		for (int64_t j = 0; j < cols; j++)
 			any |= (uint16_t)(((const uint16_t *)g)[j] << 1);
 	else
@@ -52,11 +52,11 @@ mr_status mr_lazy_step(const mr_kernels *k, mr_kctx *kc, int64_t cols, int64_t n
 		return MR_OK;
 	/* Rows that follow each other are one call. */
 	for (int64_t at = 0; at < n; at = end) {
-		bool met = is_met(k->types.gradients, (const uint8_t *)g + (size_t)at * bytes, cols);
+		bool met = is_met(bytes, (const uint8_t *)g + (size_t)at * bytes, cols);
 		mr_step part = mr_step_shifted(s, &k->types, at);
 
 		for (end = at + cols; end < n; end += cols)
-			if (is_met(k->types.gradients, (const uint8_t *)g + (size_t)end * bytes, cols) != met)
+			if (is_met(bytes, (const uint8_t *)g + (size_t)end * bytes, cols) != met)
 				break;
 		for (int64_t i = at; met && old && i < end; i += cols)
 			mr_old_rows_save(old, (int32_t)(i / cols),
@@ -84,7 +84,7 @@ mr_status mr_lazy_step_rows(const mr_kernels *k, mr_kctx *kc, int64_t n, const m
 		const uint8_t *value = g->value + (size_t)mr_row_sum_find(g, row) * g->row_bytes;
 		mr_step one = mr_step_shifted(s, &k->types, row * g->cols);
 
-		if (!is_met(k->types.gradients, value, g->cols))
+		if (!is_met(mr_dtype_bytes(k->types.gradients), value, g->cols))
 			continue;
 		if (old)
 			mr_old_rows_save(old, row, (const uint8_t *)s->src + (size_t)(row * g->cols) * bytes);

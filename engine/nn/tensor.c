@@ -4,17 +4,12 @@
 
 const char *mr_dtype_name(mr_dtype t)
 {
-	switch (t) {
-	case MR_F32:
-		return "f32";
-	case MR_F64:
-		return "f64";
-	case MR_I32:
-		return "i32";
-	case MR_BF16:
-		return "bf16";
-	}
-	return "?";
+	static const char *const names[] = {
+#define MR_DTYPE(id, name, stored, wide, widen, round) name,
+#include "nn/types.def"
+	};
+
+	return names[t];
 }
 
 const char *mr_types_name(const mr_types *t)

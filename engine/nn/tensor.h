@@ -13,11 +13,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum mr_dtype { MR_F32, MR_F64, MR_I32, MR_BF16 /* nn/bf16.h */ } mr_dtype;
+/* MR_F32, MR_F64, ... */
+typedef enum mr_dtype {
+#define MR_DTYPE(id, name, stored, wide, widen, round) MR_##id,
+#include "nn/types.def"
+} mr_dtype;
 
 static inline size_t mr_dtype_bytes(mr_dtype t)
 {
-	return t == MR_F64 ? 8 : t == MR_BF16 ? 2 : 4;
+	static const size_t bytes[] = {
+#define MR_DTYPE(id, name, stored, wide, widen, round) sizeof(stored),
+#include "nn/types.def"
+	};
+
+	return bytes[t];
 }
 
 /*

@@ -21,6 +21,8 @@
 #include "nn/layers/shared.h"
 
 #include <math.h>
+
+#include "nn/element.h"
 #define DEFAULT_EPS 1e-5
 #define DEFAULT_MOMENTUM 0.1
 
@@ -135,14 +137,9 @@ static void batch_norm_fold(const mr_layer_cfg *cfg, const mr_shape *in, int64_t
 
 	for (int j = MEAN; j <= VARIANCE; j++)
 		for (int64_t i = 0; i < in->cols; i++)
-			if (dtype == MR_F64)
-				((double *)state[j])[i] = fold_number(((double *)state[j])[i],
-								      factor[j] * ((const double *)seen[j])[i],
-								      momentum);
-			else
-				((float *)state[j])[i] = (float)fold_number(((float *)state[j])[i],
-									    factor[j] * ((const float *)seen[j])[i],
-									    momentum);
+			mr_element_put(dtype, state[j], i,
+				       fold_number(mr_element(dtype, state[j], i),
+						   factor[j] * mr_element(dtype, seen[j], i), momentum));
 }
 
 const mr_layer_ops mr_layer_batch_norm = {

@@ -58,21 +58,17 @@ static mr_status softmax_xent_target(const mr_layer_cfg *cfg, mr_shape in, mr_sh
 			before += NUMBER(x[j]) > most;             \
 		return before;                                     \
 	}
-#define ITSELF(x) (x)
-BEFORE(before_f32, float, float, ITSELF)
-BEFORE(before_f64, double, double, ITSELF)
-BEFORE(before_bf16, uint16_t, float, mr_bf16_widen)
+#define MR_DTYPE(id, name, stored, wide, widen, round) BEFORE(before_##id, stored, wide, widen)
+#include "nn/types.def"
 
 static int64_t before(mr_dtype t, const void *scores, int64_t row, int64_t n, int32_t target)
 {
 	switch (t) {
-	case MR_F64:
-		return before_f64((const double *)scores + row * n, n, target);
-	case MR_BF16:
-		return before_bf16((const uint16_t *)scores + row * n, n, target);
-	default:
-		return before_f32((const float *)scores + row * n, n, target);
+#define MR_DTYPE(id, name, stored, wide, widen, round) \
+	case MR_##id: return before_##id((const stored *)scores + row * n, n, target);
+#include "nn/types.def"
 	}
+	return 0;
 }
 
 static bool counts(const mr_layer_call *c, int64_t row)
