@@ -1,24 +1,11 @@
 #include "nn/kernels/wide.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "nn/bf16.h"
 
 /* Operands begin lines of the cache. */
 #define LINE 16
-
-float *mr_wide_reserve(mr_wide_room *room, int64_t n)
-{
-	if (room->floats < (size_t)n) {
-		free(room->at);
-		room->at = calloc((size_t)n, sizeof(float));
-		room->floats = room->at ? (size_t)n : 0;
-		if (!room->at)
-			(void)mr_fail(MR_ERESOURCE, "no memory for %lld numbers of an operation in bf16", (long long)n);
-	}
-	return room->at;
-}
 
 typedef struct conversion {
 	const void *from;
@@ -80,7 +67,7 @@ static int64_t whole_lines(int64_t n)
 	return (n + LINE - 1) / LINE * LINE;
 }
 
-mr_status mr_wide_begin(const mr_kernels *base, mr_kctx *kc, mr_wide_room *room, uint32_t classes, const mr_operand *x,
+mr_status mr_wide_begin(const mr_kernels *base, mr_kctx *kc, mr_scratch *room, uint32_t classes, const mr_operand *x,
 			uint32_t n)
 {
 	int64_t floats = 0;
@@ -88,9 +75,8 @@ mr_status mr_wide_begin(const mr_kernels *base, mr_kctx *kc, mr_wide_room *room,
 
 	for (uint32_t i = 0; i < n; i++)
 		floats += is_wide(&x[i], classes) ? whole_lines(numbers_of(&x[i])) : 0;
-	at = mr_wide_reserve(room, floats);
-	if (!at && floats)
-		return MR_ERESOURCE;
+	MR_TRY(mr_scratch_grow(room, (size_t)floats * sizeof(*at)));
+	at = room->at;
 	for (uint32_t i = 0; i < n; i++) {
 		if (!is_wide(&x[i], classes))
 			continue;

@@ -5,21 +5,13 @@
 #ifndef MR_KERNELS_WIDE_H
 #define MR_KERNELS_WIDE_H
 
+#include "nn/kernels/scratch.h"
 #include "nn/operation.h"
-
-/* A context's buffer; begins as zeros. Its contents are lost from call to call. */
-typedef struct mr_wide_room {
-	float *at;
-	size_t floats;
-} mr_wide_room;
-
-/** Return the buffer with at least @n floats, or NULL with a message: no memory. */
-float *mr_wide_reserve(mr_wide_room *room, int64_t n);
 
 /** Let the arguments from which the @n operands at @x were taken name buffers of f32 where the bits 1 << class of
  * @classes say so, and widen what the call reads. @base and @kc: a table and its context, whose threads share the
  * work. Errors: MR_ERESOURCE. */
-mr_status mr_wide_begin(const mr_kernels *base, mr_kctx *kc, mr_wide_room *room, uint32_t classes, const mr_operand *x,
+mr_status mr_wide_begin(const mr_kernels *base, mr_kctx *kc, mr_scratch *room, uint32_t classes, const mr_operand *x,
 			uint32_t n) MR_MUST_USE;
 
 /** After the call: round what it wrote to the tensors that @x names. */

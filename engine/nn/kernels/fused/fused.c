@@ -17,7 +17,6 @@
 #include "nn/kernels/fused/vec/team.h"
 #include "nn/kernels/fused/vec/vec_neon.h"
 #include "nn/kernels/fused/images/winograd.h"
-#include "nn/kernels/touched.h"
 
 /* Rows whose losses are held on the stack at a time, to be added in order. */
 #define LOSS_ROWS 1024
@@ -101,13 +100,13 @@ static void ctx_destroy(mr_kctx *kc)
 	if (!kc)
 		return;
 	mr_onednn_destroy(kc->onednn);
-	free(kc->attn_scratch);
+	free(kc->attn.at);
 	mr_angles_destroy(kc->angles);
-	free(kc->gemm.data);
+	free(kc->gemm.room.at);
 	mr_bf16_products_fini(kc);
 	mr_f32_inside_destroy(kc->inside);
-	free(kc->ones);
-	free(kc->room);
+	free(kc->ones.at);
+	free(kc->room.at);
 	free(kc->gradients.at);
 	free(kc);
 }
@@ -143,27 +142,30 @@ static mr_status ctx_create(const mr_kernels *k, uint32_t n_threads, mr_kctx **o
 
 static size_t ctx_bytes(const mr_kctx *kc)
 {
-	size_t attn = kc->n_threads * kc->attn_floats * sizeof(float),
-	       gemm = kc->n_threads * kc->gemm.floats * sizeof(float);
+	return sizeof(*kc) + mr_onednn_bytes(kc->onednn) + mr_scratch_touched(&kc->attn) +
+	       mr_scratch_touched(&kc->gemm.room) + kc->ones.bytes + kc->room.bytes + kc->gradients.bytes +
+	       mr_angles_bytes(kc->angles) + mr_bf16_products_bytes(kc) + mr_f32_inside_bytes(kc->inside);
+}
 
-	return sizeof(*kc) + mr_onednn_bytes(kc->onednn) + mr_touched_bytes(kc->attn_scratch, attn) +
-	       mr_touched_bytes(kc->gemm.data, gemm) +
-	       (kc->n_ones + kc->room_floats + kc->gradients.floats) * sizeof(float) + mr_angles_bytes(kc->angles) +
-	       mr_bf16_products_bytes(kc) + mr_f32_inside_bytes(kc->inside);
+mr_status mr_fused_room(mr_kctx *kc, int64_t n, float **out)
+{
+	MR_TRY(mr_scratch_grow(&kc->room, (size_t)n * sizeof(**out)));
+	*out = kc->room.at;
+	return MR_OK;
 }
 
 /* --- gemm, sum, activations, norm --------------------------------------------------------------------------------- */
 
-static mr_status sum(mr_kctx *kc, const mr_sum_args *o)
-{
-	mr_vec_sum a = {.a = o->a, .b = o->b, .y = o->y};
-
-	return team(kc, kc->ops->sum, &a, o->n, 64, 1);
-}
+#define MR_VEC(id, units, step, weight) \
+	static mr_status id(mr_kctx *kc, const mr_##id##_args *o) \
+	{ \
+		return team(kc, kc->ops->id, o, units, step, weight); \
+	}
+#include "nn/kernels/fused/vec/vec.def"
 
 static mr_status sum_gradients(mr_kctx *kc, const mr_sum_gradients_args *o)
 {
-	mr_vec_sum a = {.a = o->a, .b = o->b, .y = o->y};
+	mr_sum_args a = {.a = o->a, .b = o->b, .y = o->y};
 
 	return team(kc, kc->vec->ops.sum, &a, o->n, 64, 1);
 }
@@ -173,13 +175,6 @@ static mr_status act(mr_kctx *kc, const mr_act_args *o)
 	mr_vec_act a = {.act = o->act, .in = o->x, .out = o->y};
 
 	return team(kc, kc->ops->activate, &a, o->n, 64, o->act == MR_ACT_RELU ? 1 : 4);
-}
-
-static mr_status sum_relu(mr_kctx *kc, const mr_sum_relu_args *o)
-{
-	mr_vec_sum s = {.a = o->a, .b = o->b, .y = o->y};
-
-	return team(kc, kc->ops->sum_relu, &s, o->n, 64, 1);
 }
 
 static mr_status act_backward(mr_kctx *kc, const mr_act_backward_args *o)
@@ -324,22 +319,13 @@ static size_t attn_scratch_bytes(const mr_attn *a)
 static mr_status attn_reserve(mr_kctx *kc, const mr_attn *a, bool backward, mr_vec_attn *args)
 {
 	const mr_block_engine *engine = kc->engine.block ? &kc->engine : NULL;
-	size_t floats = kc->ops->attn_scratch_floats(a, engine, backward);
+	size_t floats = (kc->ops->attn_scratch_floats(a, engine, backward) + 1023) & ~(size_t)1023;
 
-	if (floats > kc->attn_floats) {
-		size_t bytes = kc->n_threads * (floats = (floats + 1023) & ~(size_t)1023) * sizeof(float);
-		float *p = aligned_alloc(4096, bytes);
-
-		if (!p)
-			return mr_fail(MR_ERESOURCE, "no memory for %zu bytes of attention scratch", bytes);
-		free(kc->attn_scratch);
-		kc->attn_scratch = p;
-		kc->attn_floats = floats;
-	}
+	MR_TRY(mr_scratch_grow(&kc->attn, kc->n_threads * floats * sizeof(float)));
 	args->a = *a;
 	args->engine = engine;
-	args->scratch = kc->attn_scratch;
-	args->scratch_floats = kc->attn_floats;
+	args->scratch = kc->attn.at;
+	args->scratch_floats = floats;
 	return MR_OK;
 }
 
@@ -364,7 +350,7 @@ static mr_status attn_backward(mr_kctx *kc, const mr_attn_backward_args *o)
 
 #include "nn/kernels/fused/images/fused_images.inc"
 
-/* --- rotary positions, SwiGLU, GELU ------------------------------------------------------------------------------- */
+/* --- rotary positions --------------------------------------------------------------------------------------------- */
 
 static mr_status rope(mr_kctx *kc, const mr_rope_args *o)
 {
@@ -384,41 +370,7 @@ static mr_status rope_backward(mr_kctx *kc, const mr_rope_backward_args *o)
 	return team(kc, kc->ops->rope_backward, &a, mr_rope_rows(r), 1, mr_rope_width(r));
 }
 
-static mr_status swiglu(mr_kctx *kc, const mr_swiglu_args *o)
-{
-	return team(kc, kc->ops->swiglu, o, o->n, 64, 4);
-}
-
-static mr_status swiglu_backward(mr_kctx *kc, const mr_swiglu_backward_args *o)
-{
-	return team(kc, kc->ops->swiglu_backward, o, o->n, 64, 4);
-}
-
-static mr_status gelu_erf(mr_kctx *kc, const mr_gelu_erf_args *o)
-{
-	return team(kc, kc->ops->gelu_erf, o, o->n, 64, 4);
-}
-
-static mr_status gelu_erf_backward(mr_kctx *kc, const mr_gelu_erf_backward_args *o)
-{
-	return team(kc, kc->ops->gelu_erf_backward, o, o->n, 64, 4);
-}
-
-/* --- recurrent cells ---------------------------------------------------------------------------------------------- */
-
-#include "nn/kernels/fused/fused_cell.inc"
-
-/* --- embedding, dropout ------------------------------------------------------------------------------------------- */
-
-static mr_status embed(mr_kctx *kc, const mr_embed_args *o)
-{
-	return team(kc, kc->ops->embed, o, o->rows, 1, o->cols);
-}
-
-static mr_status embed_backward(mr_kctx *kc, const mr_embed_backward_args *o)
-{
-	return team(kc, kc->ops->embed_backward, o, o->cols, 16, o->rows);
-}
+/* --- dropout ------------------------------------------------------------------------------------------------------ */
 
 static mr_status dropout(mr_kctx *kc, const mr_dropout_args *o)
 {
@@ -454,8 +406,8 @@ static mr_status xent(mr_kctx *kc, const mr_xent_args *o)
 	mr_vec_loss a = {.rows = o->rows, .cols = o->classes, .x = o->logits, .targets = o->targets,
 			 .exps_pitch = (o->classes + 31) / 16 * 16}; /* apart by a line at least */
 
-	if (kc->engine.block && mr_fused_reserve(&kc->room, &kc->room_floats, kc->n_threads * a.exps_pitch) == MR_OK)
-		a.exps = kc->room;
+	if (kc->engine.block)
+		MR_TRY(mr_fused_room(kc, kc->n_threads * a.exps_pitch, &a.exps));
 	*o->loss = loss(kc, kc->ops->xent, &a) / (double)o->rows;
 	return MR_OK;
 }

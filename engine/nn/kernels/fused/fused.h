@@ -22,8 +22,7 @@ struct mr_kctx {
 	const mr_loops *loops;
 	mr_onednn *onednn;
 	uint32_t n_threads;
-	float *attn_scratch;       /* [n_threads, attn_floats] */
-	size_t attn_floats;
+	mr_scratch attn;           /* the same room for each thread */
 	mr_angles *angles;         /* tables of rotary positions that calls have needed */
 	mr_gemm_scratch gemm;
 	/* In bf16 alone. */
@@ -32,15 +31,13 @@ struct mr_kctx {
 	mr_block_scratch block;
 	float *masters;            /* of weights that are brought together */
 	bool pure;                 /* gradients and state are in bf16 too */
-	mr_wide_room gradients;    /* before they are rounded, in bf16_pure */
+	mr_scratch gradients;      /* before they are rounded, in bf16_pure */
 	mr_f32_inside *inside;     /* of the backend `auto` alone */
 	bool chooses;              /* of the backend `auto`: who executes what is in */
 	mr_chosen chosen;
-	float *room;               /* [room_floats], during a call */
-	size_t room_floats;
+	mr_scratch room;           /* during a call */
 	/* Of the backend `onednn` alone. */
-	float *ones;               /* [n_ones], each 1: a row of them sums columns */
-	size_t n_ones;
+	mr_scratch ones;           /* floats, each 1: a row of them sums columns */
 };
 
 /* mr_fused_gemm and so on: the functions of the table. */
@@ -55,9 +52,8 @@ mr_status mr_library_conv_backward_input(mr_kctx *kc, const mr_conv_backward_inp
 mr_status mr_library_conv_backward_weight(mr_kctx *kc, const mr_conv_backward_weight_args *o) MR_MUST_USE;
 mr_status mr_library_conv_step(mr_kctx *kc, const mr_conv_step_args *o) MR_MUST_USE;
 
-/** Make room for at least @n floats at *@p, which has room for *@has; their contents are lost. *@p is then not NULL,
- * also for none. Errors: MR_ERESOURCE. */
-mr_status mr_fused_reserve(float **p, size_t *has, int64_t n) MR_MUST_USE;
+/** *@out is room for @n floats during a call, in kc->room. Errors: MR_ERESOURCE. */
+mr_status mr_fused_room(mr_kctx *kc, int64_t n, float **out) MR_MUST_USE;
 
 /** @s in f32, without its gradient. */
 mr_vec_step mr_fused_vec_step(const mr_step *s);

@@ -35,10 +35,10 @@ WIDE(conv_backward_weight, mr_bf16_)
 mr_status mr_pure_embed_backward(mr_kctx *kc, const mr_embed_backward_args *o)
 {
 	int64_t n = o->rows * o->cols, positions = o->dwpe ? o->t * o->cols : 0;
-	float *wide = mr_wide_reserve(&kc->gradients, n + positions + o->vocab + 2 * o->rows);
+	float *wide;
 
-	if (!wide)
-		return MR_ERESOURCE;
+	MR_TRY(mr_scratch_grow(&kc->gradients, (size_t)(n + positions + o->vocab + 2 * o->rows) * sizeof(*wide)));
+	wide = kc->gradients.at;
 	return mr_embed_backward_rounded(&(mr_embed_rounded){.base = BASE, .kc = kc, .o = o, .wide = wide,
 							     .wide_wpe = o->dwpe ? wide + n : NULL,
 							     .numbers = wide + n + positions});

@@ -31,13 +31,12 @@
 static mr_status column_sums(mr_kctx *kc, int64_t rows, int64_t cols, const float *x, float *y, bool add)
 {
 	mr_gemm g = {.m = 1, .n = cols, .k = rows, .add = add};
+	size_t had = kc->ones.bytes;
 
-	if ((size_t)rows > kc->n_ones) {
-		MR_TRY(mr_fused_reserve(&kc->ones, &kc->n_ones, rows));
-		for (size_t i = 0; i < kc->n_ones; i++)
-			kc->ones[i] = 1;
-	}
-	return mr_onednn_gemm(kc->onednn, &g, kc->ones, x, NULL, y);
+	MR_TRY(mr_scratch_grow(&kc->ones, (size_t)rows * sizeof(float)));
+	for (size_t i = 0; had != kc->ones.bytes && i < kc->ones.bytes / sizeof(float); i++)
+		((float *)kc->ones.at)[i] = 1;
+	return mr_onednn_gemm(kc->onednn, &g, kc->ones.at, x, NULL, y);
 }
 
 static mr_status colsum(mr_kctx *kc, const mr_colsum_args *o)
@@ -101,8 +100,8 @@ static mr_status column_sums_bf16(mr_kctx *kc, int64_t rows, int64_t cols, const
 	mr_gemm g = {.m = 1, .n = cols, .k = rows, .add = add};
 	uint16_t *ones;
 
-	MR_TRY(mr_fused_reserve(&kc->room, &kc->room_floats, (rows + 1) / 2));
-	ones = (uint16_t *)(void *)kc->room;
+	MR_TRY(mr_scratch_grow(&kc->room, (size_t)rows * sizeof(*ones)));
+	ones = kc->room.at;
 	for (int64_t i = 0; i < rows; i++)
 		ones[i] = 0x3f80;
 	return mr_onednn_gemm_bf16(kc->onednn, &g, ones, x, NULL, y);
@@ -186,8 +185,7 @@ static mr_status norm_backward(mr_kctx *kc, const mr_norm_backward_args *o)
 
 	if (!o->mean)
 		return mr_fused_norm_backward(kc, o);
-	MR_TRY(mr_fused_reserve(&kc->room, &kc->room_floats, rows + 3 * cols + rows * cols));
-	variance = kc->room;
+	MR_TRY(mr_fused_room(kc, rows + 3 * cols + rows * cols, &variance));
 	weight = variance + rows; /* gradient of the gain, then of the shift, then a gain of ones if none is given */
 	input = o->dx && !o->add ? o->dx : weight + 3 * cols;
 	for (int64_t i = 0; i < rows; i++)
@@ -238,10 +236,8 @@ static mr_status batch_norm_backward(mr_kctx *kc, const mr_batch_norm_backward_a
 	const float *dy = o->dy;
 	float *made = o->dx;
 
-	if (!o->dx || o->add) {
-		MR_TRY(mr_fused_reserve(&kc->room, &kc->room_floats, n));
-		made = kc->room;
-	}
+	if (!o->dx || o->add)
+		MR_TRY(mr_fused_room(kc, n, &made));
 	if (o->b->act == MR_ACT_RELU) {
 		MR_TRY(mr_fused_act_backward(kc, &(mr_act_backward_args){.act = o->b->act, .n = n, .aux = o->y,
 									 .dy = dy, .dz = made}));
@@ -300,10 +296,8 @@ static mr_status pool_backward(mr_kctx *kc, const mr_pool_backward_args *o)
 
 	if (!mr_onednn_has_pool(o->w, o->kind))
 		return mr_fused_pool_backward(kc, o);
-	if (o->add) {
-		MR_TRY(mr_fused_reserve(&kc->room, &kc->room_floats, n));
-		made = kc->room;
-	}
+	if (o->add)
+		MR_TRY(mr_fused_room(kc, n, &made));
 	MR_TRY(mr_onednn_pool_backward(kc->onednn, o->w, o->kind, o->dy, made));
 	return add_made(kc, n, o->dx, made);
 }
@@ -316,13 +310,13 @@ static mr_status lrn(mr_kctx *kc, const mr_lrn_args *o)
 static mr_status lrn_backward(mr_kctx *kc, const mr_lrn_backward_args *o)
 {
 	int64_t n = o->l->pixels * o->l->c;
-	float *made;
+	float *room, *made;
 
 	if (!mr_onednn_has_lrn(o->l))
 		return mr_fused_lrn_backward(kc, o);
-	MR_TRY(mr_fused_reserve(&kc->room, &kc->room_floats, 4 * n));
-	made = o->add ? kc->room + 3 * n : o->dx;
-	MR_TRY(mr_onednn_lrn_backward(kc->onednn, o->l, o->x, o->dy, made, kc->room));
+	MR_TRY(mr_fused_room(kc, 4 * n, &room));
+	made = o->add ? room + 3 * n : o->dx;
+	MR_TRY(mr_onednn_lrn_backward(kc->onednn, o->l, o->x, o->dy, made, room));
 	return add_made(kc, n, o->dx, made);
 }
 
@@ -390,9 +384,8 @@ static mr_status xent(mr_kctx *kc, const mr_xent_args *o)
 
 	if (!takes_softmax)
 		return mr_fused_xent(kc, o);
-	MR_TRY(mr_fused_reserve(&kc->room, &kc->room_floats, 2 * o->rows));
-	s.most = kc->room;
-	s.at = kc->room + o->rows;
+	MR_TRY(mr_fused_room(kc, 2 * o->rows, &s.most));
+	s.at = s.most + o->rows;
 	mr_team_run(kc->n_threads, look_at_logits, &s, o->rows, 1, o->classes);
 	MR_TRY(mr_onednn_softmax(kc->onednn, o->rows, o->classes, o->logits, o->logits));
 	mr_team_run(kc->n_threads, make_gradient, &s, o->rows, 1, o->classes);

@@ -10,7 +10,6 @@
 #endif
 
 #include "nn/kernels/backend.h"
-#include "nn/kernels/touched.h"
 
 mr_status mr_onednn_check(dnnl_status_t st, const char *what)
 {
@@ -131,12 +130,12 @@ enum { GUARD_BYTES = 256, GUARD_ROOM = 65536, GUARD = 0xA5 };
 
 static void set_guard(const mr_onednn *d, const onednn_primitive *p)
 {
-	memset((char *)d->scratch + p->scratch_bytes, GUARD, GUARD_BYTES);
+	memset((char *)d->scratch.at + p->scratch_bytes, GUARD, GUARD_BYTES);
 }
 
 static mr_status check_guard(const mr_onednn *d, const onednn_primitive *p)
 {
-	const unsigned char *guard = (const unsigned char *)d->scratch + p->scratch_bytes;
+	const unsigned char *guard = (const unsigned char *)d->scratch.at + p->scratch_bytes;
 
 	for (size_t i = 0; i < GUARD_BYTES; i++)
 		if (guard[i] != GUARD)
@@ -159,23 +158,6 @@ static mr_status check_guard(const mr_onednn *d, const onednn_primitive *p)
 }
 #endif
 
-static mr_status reserve_scratch(mr_onednn *d, size_t bytes)
-{
-	void *p;
-
-	bytes += GUARD_ROOM;
-	if (bytes <= d->scratch_bytes)
-		return MR_OK;
-	bytes = (bytes + 4095) & ~(size_t)4095;
-	p = aligned_alloc(4096, bytes);
-	if (!p)
-		return mr_fail(MR_ERESOURCE, "no memory for a oneDNN scratchpad of %zu bytes", bytes);
-	free(d->scratch);
-	d->scratch = p;
-	d->scratch_bytes = bytes;
-	return MR_OK;
-}
-
 static mr_status add_arg(mr_onednn *d, onednn_primitive *p, onednn_arg a)
 {
 	dnnl_exec_arg_t *arg = &p->arg[p->n_args];
@@ -197,7 +179,7 @@ mr_status mr_onednn_finish(mr_onednn *d, onednn_primitive *p, dnnl_primitive_des
 		MR_TRY(add_arg(d, p, arg[i]));
 	MR_TRY(add_arg(d, p, (onednn_arg){DNNL_ARG_SCRATCHPAD, scratch}));
 	p->scratch_bytes = dnnl_memory_desc_get_size(scratch);
-	return reserve_scratch(d, p->scratch_bytes);
+	return mr_scratch_grow(&d->scratch, p->scratch_bytes + GUARD_ROOM);
 }
 
 void mr_onednn_primitive_free(onednn_primitive *p)
@@ -248,7 +230,7 @@ mr_status mr_onednn_execute(mr_onednn *d, onednn_primitive *p, const void *const
 	mr_onednn_set_threads(d);
 	for (uint32_t i = 0; i < p->n_args; i++)
 		MR_TRY(mr_onednn_check(dnnl_memory_set_data_handle(p->arg[i].memory, i + 1 < p->n_args
-							      ? (void *)(uintptr_t)data[i] : d->scratch),
+							      ? (void *)(uintptr_t)data[i] : d->scratch.at),
 				       "set_data_handle"));
 	set_guard(d, p);
 	MR_TRY(mr_onednn_check(dnnl_primitive_execute(p->primitive, d->stream, (int)p->n_args, p->arg), "execute"));
@@ -316,7 +298,7 @@ void mr_onednn_destroy(mr_onednn *d)
 	mr_onednn_convs_free(d);
 	mr_onednn_recurrents_free(d);
 	free(d->table);
-	free(d->scratch);
+	free(d->scratch.at);
 	if (d->stream)
 		(void)dnnl_stream_destroy(d->stream);
 	if (d->engine)
@@ -328,8 +310,8 @@ size_t mr_onednn_bytes(const mr_onednn *d)
 {
 	size_t primitives = d->n_used + 2 * d->n_convs + 6 * d->n_recurrents;
 
-	return sizeof(*d) + d->n_places * sizeof(onednn_primitive) + mr_touched_bytes(d->scratch, d->scratch_bytes) +
-	       primitives * 75 * 1024 + mr_touched_bytes(d->weights, d->weights_bytes);
+	return sizeof(*d) + d->n_places * sizeof(onednn_primitive) + mr_scratch_touched(&d->scratch) +
+	       primitives * 75 * 1024 + mr_scratch_touched(&d->weights);
 }
 
 /* On Arm the same numbers have other meanings. */

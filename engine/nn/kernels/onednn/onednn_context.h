@@ -12,6 +12,7 @@
 #include <dnnl.h>
 
 #include "nn/kernels/onednn/onednn_primitives.h"
+#include "nn/kernels/scratch.h"
 
 #if DNNL_VERSION_MAJOR < 2 || (DNNL_VERSION_MAJOR == 2 && DNNL_VERSION_MINOR < 6)
 #error "oneDNN 2.6 or newer is needed"
@@ -47,10 +48,8 @@ struct mr_onednn {
 	uint32_t n_convs;
 	struct onednn_recurrent *recurrents; /* [n_recurrents] (onednn_recurrent.c) */
 	uint32_t n_recurrents;
-	void *weights;                /* weights of one convolution in the primitive's format */
-	size_t weights_bytes;
-	void *scratch;
-	size_t scratch_bytes;
+	mr_scratch weights;           /* weights of one convolution in the primitive's format */
+	mr_scratch scratch;
 };
 
 /* A memory descriptor: an owned handle in 3.x, a value in 2.6; md_arg is how calls take it. */

@@ -503,7 +503,7 @@ void mr_onednn_convs_free(mr_onednn *d)
 		mr_onednn_primitive_free(&d->convs[i].reorder);
 	}
 	free(d->convs);
-	free(d->weights);
+	free(d->weights.at);
 }
 
 static mr_status add(mr_onednn *d, const conv_key *key, struct onednn_conv **out)
@@ -542,22 +542,6 @@ static mr_status find(mr_onednn *d, const conv_key *key, struct onednn_conv **ou
 	return add(d, key, out);
 }
 
-static mr_status reserve_weights(mr_onednn *d, size_t bytes)
-{
-	void *p;
-
-	if (bytes <= d->weights_bytes)
-		return MR_OK;
-	bytes = (bytes + 4095) & ~(size_t)4095;
-	p = aligned_alloc(4096, bytes);
-	if (!p)
-		return mr_fail(MR_ERESOURCE, "no memory for %zu bytes of a convolution's weights", bytes);
-	free(d->weights);
-	d->weights = p;
-	d->weights_bytes = bytes;
-	return MR_OK;
-}
-
 static mr_status find_for(mr_onednn *d, direction to, const mr_conv *g, mr_onednn_conv_types types,
 			  struct onednn_conv **out)
 {
@@ -579,9 +563,9 @@ static mr_status run(mr_onednn *d, direction to, const mr_conv *g, mr_onednn_con
 
 	MR_TRY(find_for(d, to, g, types, &c));
 	if (c->reorder.primitive) {
-		MR_TRY(reserve_weights(d, c->bytes));
-		MR_TRY(reorder_weights(d, c, w, d->weights));
-		w = d->weights;
+		MR_TRY(mr_scratch_grow(&d->weights, c->bytes));
+		MR_TRY(reorder_weights(d, c, w, d->weights.at));
+		w = d->weights.at;
 	}
 	return mr_onednn_execute(d, &c->conv, (const void *[]){x, w, y, bias});
 }
@@ -607,11 +591,11 @@ mr_status mr_onednn_conv_gradient(mr_onednn *d, const mr_conv *g, mr_onednn_conv
 	MR_TRY(find_for(d, WEIGHT, g, types, &c));
 	if (!c->reorder.primitive)
 		return mr_onednn_execute(d, &c->conv, (const void *[]){x, dw, dy});
-	MR_TRY(reserve_weights(d, c->bytes));
-	MR_TRY(mr_onednn_execute(d, &c->conv, (const void *[]){x, d->weights, dy}));
+	MR_TRY(mr_scratch_grow(&d->weights, c->bytes));
+	MR_TRY(mr_onednn_execute(d, &c->conv, (const void *[]){x, d->weights.at, dy}));
 	if (!c->blocked.width)
-		return mr_onednn_execute(d, &c->reorder, (const void *[]){d->weights, dw});
+		return mr_onednn_execute(d, &c->reorder, (const void *[]){d->weights.at, dw});
 	*out = c->blocked;
-	out->at = d->weights;
+	out->at = d->weights.at;
 	return MR_OK;
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "nn/kernels/fused/vec/team.h"
-#include "nn/kernels/touched.h"
 
 /* Pairs of k in a round: two panels of B, of 128 bytes a pair, fill half of an L2 of 1 MiB. The bits of results depend
  * on this number, so it does not depend on the L2 of the CPU. */
@@ -113,7 +112,7 @@ static void pack_shared(const void *args, int64_t lo, int64_t hi, uint32_t worke
 	int64_t end = least(hi * MR_BLOCK, a ? w->g->m : w->g->n), at = lo * MR_BLOCK;
 
 	(void)worker;
-	pack(w, a, at, end - at, w->s->shared + operand_words(w, a, lo));
+	pack(w, a, at, end - at, (uint32_t *)w->s->shared.at + operand_words(w, a, lo));
 }
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
@@ -169,7 +168,7 @@ static void finish(const work *w, strip at, float *c)
 	if (!last)
 		out.step = NULL;
 	if (!out.gradient && w->rounds > 1) {
-		float *sum = w->s->carry + (at.i / MR_BLOCK * row_blocks + at.j / MR_BLOCK) * BLOCK_SUMS;
+		float *sum = (float *)w->s->carry.at + (at.i / MR_BLOCK * row_blocks + at.j / MR_BLOCK) * BLOCK_SUMS;
 
 		if (w->round > 0)
 			w->g->vec->add(n, c, sum);
@@ -205,7 +204,8 @@ static void unit_of_rows(const work *w, int64_t first, int64_t end, const uint32
 
 				sum_up(w, strip_of(w, u, x, least(next, x + w->group)),
 				       own + operand_words(w, true, u - first),
-				       w->s->shared + operand_words(w, false, x), c + (x - band) * BLOCK_SUMS);
+				       (uint32_t *)w->s->shared.at + operand_words(w, false, x),
+				       c + (x - band) * BLOCK_SUMS);
 				if (x + w->group >= next)
 					finish(w, strip_of(w, u, band, next), c);
 			}
@@ -218,7 +218,7 @@ static void unit_of_columns(const work *w, int64_t first, int64_t end, const uin
 	for (int64_t o = 0; o < w->others; o++) {
 		strip at = strip_of(w, o, first, end);
 
-		sum_up(w, at, w->s->shared + operand_words(w, true, o), own, sums);
+		sum_up(w, at, (uint32_t *)w->s->shared.at + operand_words(w, true, o), own, sums);
 		finish(w, at, sums);
 	}
 }
@@ -242,8 +242,8 @@ static void all_units(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 	int64_t unit, end;
 
 	(void)lo, (void)hi;
-	while ((unit = mr_share_take(w->s->share, w->n_share, worker, 1, &end)) >= 0)
-		one_unit(w, unit, w->s->own + worker * w->s->own_words);
+	while ((unit = mr_share_take(w->s->share.at, w->n_share, worker, 1, &end)) >= 0)
+		one_unit(w, unit, (uint32_t *)w->s->own.at + worker * w->s->own_words);
 	if (w->g->engine->release)
 		w->g->engine->release();
 }
@@ -289,35 +289,15 @@ static void plan_units(work *w, const mr_block_gemm *g, uint32_t n_threads)
 	w->units = (w->blocks + w->unit - 1) / w->unit;
 }
 
-/* Grows the buffer @old from *@has to at least @want elements of @bytes each; its content is lost. NULL: no memory. */
-static void *grown(void *old, size_t *has, size_t want, size_t bytes)
-{
-	void *more;
-
-	if (want <= *has)
-		return old;
-	free(old);
-	more = aligned_alloc(4096, (want * bytes + 4095) & ~(size_t)4095);
-	*has = more ? want : 0;
-	return more;
-}
-
 static mr_status reserve(const work *w, uint32_t n_threads, mr_block_scratch *s)
 {
-	size_t own = (operand_words(w, w->by_rows, w->unit) + sum_floats(w) + 1023) & ~(size_t)1023;
-	size_t shared = operand_words(w, !w->by_rows, w->others), all = n_threads * s->own_words,
-	       shares = s->share ? n_threads : 0;
 	size_t carry = w->rounds > 1 && !w->g->out.gradient ? (size_t)(w->blocks * w->others * MR_BLOCK * MR_BLOCK) : 0;
 
-	s->share = grown(s->share, &shares, n_threads, sizeof(mr_share));
-	s->shared = grown(s->shared, &s->shared_words, shared, sizeof(uint32_t));
-	s->own = grown(s->own, &all, n_threads * own, sizeof(uint32_t));
-	s->own_words = all / n_threads;
-	s->carry = grown(s->carry, &s->carry_floats, carry, sizeof(float));
-	if (s->share && s->shared && s->own && (s->carry || !carry))
-		return MR_OK;
-	return mr_fail(MR_ERESOURCE, "no memory for %zu bytes of scratch for matrix products",
-		       (shared + n_threads * own + carry) * sizeof(float));
+	s->own_words = (operand_words(w, w->by_rows, w->unit) + sum_floats(w) + 1023) & ~(size_t)1023;
+	MR_TRY(mr_scratch_grow(&s->share, n_threads * sizeof(mr_share)));
+	MR_TRY(mr_scratch_grow(&s->shared, operand_words(w, !w->by_rows, w->others) * sizeof(uint32_t)));
+	MR_TRY(mr_scratch_grow(&s->own, n_threads * s->own_words * sizeof(uint32_t)));
+	return carry ? mr_scratch_grow(&s->carry, carry * sizeof(float)) : MR_OK;
 }
 
 mr_status mr_block_gemm_run(const mr_block_gemm *g, uint32_t n_threads, mr_block_scratch *s)
@@ -331,7 +311,7 @@ mr_status mr_block_gemm_run(const mr_block_gemm *g, uint32_t n_threads, mr_block
 		w.first = w.round * w.round_pairs;
 		w.now = least(w.round_pairs, w.pairs - w.first);
 		mr_team_run(n_threads, pack_shared, &w, w.others, 1, MR_BLOCK * w.now);
-		mr_share_init(s->share, w.n_share, w.units);
+		mr_share_init(s->share.at, w.n_share, w.units);
 		mr_team_run_pieces(w.n_share, all_units, &w, w.units, 1);
 	}
 	return MR_OK;
@@ -339,15 +319,13 @@ mr_status mr_block_gemm_run(const mr_block_gemm *g, uint32_t n_threads, mr_block
 
 void mr_block_scratch_fini(mr_block_scratch *s)
 {
-	free(s->shared);
-	free(s->own);
-	free(s->carry);
-	free(s->share);
+	free(s->shared.at);
+	free(s->own.at);
+	free(s->carry.at);
+	free(s->share.at);
 }
 
-size_t mr_block_scratch_bytes(const mr_block_scratch *s, uint32_t n_threads)
+size_t mr_block_scratch_bytes(const mr_block_scratch *s)
 {
-	return mr_touched_bytes(s->shared, s->shared_words * sizeof(uint32_t)) +
-	       mr_touched_bytes(s->own, n_threads * s->own_words * sizeof(uint32_t)) +
-	       mr_touched_bytes(s->carry, s->carry_floats * sizeof(float));
+	return mr_scratch_touched(&s->shared) + mr_scratch_touched(&s->own) + mr_scratch_touched(&s->carry);
 }

@@ -19,6 +19,7 @@
 #include "base/status.h"
 #include "nn/kernels/fused/blocks/block_engine.h"
 #include "nn/kernels/fused/blocks/vec_block.h"
+#include "nn/kernels/scratch.h"
 
 typedef struct mr_block_gemm {
 	const mr_vec_blocks *vec;
@@ -35,17 +36,17 @@ enum { MR_BLOCK_L2 = 1024 * 1024 }; /* assumed where the size is unknown */
 /* The buffers of one context. All members except l2_bytes are initially 0. */
 typedef struct mr_block_scratch {
 	int64_t l2_bytes;                 /* size of a core's L2 cache */
-	uint32_t *shared, *own;           /* shared: one operand; own: a unit's part of the other operand and its sums,
+	mr_scratch shared, own;           /* shared: one operand; own: a unit's part of the other operand and its sums,
 					     [n_threads, own_words] */
-	float *carry;                     /* C between rounds, block by block */
-	mr_share *share;                  /* [n_threads] */
-	size_t shared_words, own_words, carry_floats;
+	mr_scratch carry;                 /* C between rounds, block by block, in floats */
+	mr_scratch share;                 /* mr_share [n_threads] */
+	size_t own_words;                 /* of this call */
 } mr_block_scratch;
 
 /** Errors: MR_ERESOURCE, and then nothing was computed. */
 mr_status mr_block_gemm_run(const mr_block_gemm *g, uint32_t n_threads, mr_block_scratch *s) MR_MUST_USE;
 
 void mr_block_scratch_fini(mr_block_scratch *s);
-size_t mr_block_scratch_bytes(const mr_block_scratch *s, uint32_t n_threads);
+size_t mr_block_scratch_bytes(const mr_block_scratch *s);
 
 #endif

@@ -15,14 +15,12 @@
 
 typedef struct place {
 	mr_gemm_scratch gemm;
-	float *room;          /* [floats] a strip of an operand, then one of the result */
-	size_t floats;
+	mr_scratch room;      /* a strip of an operand, then one of the result */
 	bool failed;
 } place;
 
 struct mr_f32_inside {
-	float *whole;         /* [floats] the operand that all strips need */
-	size_t floats;
+	mr_scratch whole;     /* the operand that all strips need */
 	uint32_t n_threads;
 	place place[];        /* [n_threads] */
 };
@@ -50,20 +48,20 @@ void mr_f32_inside_destroy(mr_f32_inside *f)
 	if (!f)
 		return;
 	for (uint32_t i = 0; i < f->n_threads; i++) {
-		free(f->place[i].gemm.data);
-		free(f->place[i].room);
+		free(f->place[i].gemm.room.at);
+		free(f->place[i].room.at);
 	}
-	free(f->whole);
+	free(f->whole.at);
 	free(f);
 }
 
 size_t mr_f32_inside_bytes(const mr_f32_inside *f)
 {
-	size_t floats = f ? f->floats : 0;
+	size_t bytes = f ? f->whole.bytes : 0;
 
 	for (uint32_t i = 0; f && i < f->n_threads; i++)
-		floats += f->place[i].floats + f->place[i].gemm.floats;
-	return floats * sizeof(float);
+		bytes += f->place[i].room.bytes + f->place[i].gemm.room.bytes;
+	return bytes;
 }
 
 bool mr_f32_inside_has(const mr_gemm *g)
@@ -71,22 +69,11 @@ bool mr_f32_inside_has(const mr_gemm *g)
 	return g->of == (g->ta ? MR_GEMM_GRADIENTS : MR_GEMM_ACTIVATIONS) && mr_gemm_has_kernel(g, 1, false);
 }
 
-/* False: no memory. What was there is lost. */
-static bool reserve(float **p, size_t *has, int64_t want)
+/* Room for @floats at @p; NULL: no memory. */
+static float *reserve(place *p, int64_t floats)
 {
-	size_t floats = ((size_t)want + 1023) & ~(size_t)1023;
-
-	if (floats <= *has)
-		return true;
-	free(*p);
-	*p = aligned_alloc(4096, floats * sizeof(float));
-	*has = *p ? floats : 0;
-	return *p != NULL;
-}
-
-static mr_status no_memory(void)
-{
-	return mr_fail(MR_ERESOURCE, "no memory for strips of a product in f32");
+	p->failed = mr_scratch_grow(&p->room, (size_t)floats * sizeof(float)) != MR_OK;
+	return p->room.at;
 }
 
 /* --- strips ------------------------------------------------------------------------------------------------------- */
@@ -126,21 +113,20 @@ static bool product(const work *w, place *p, const mr_gemm *g, const float *a, c
 static void columns(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 {
 	const work *w = args;
-	const mr_f32_inside *f = w->kc->inside;
+	const float *whole = w->kc->inside->whole.at;
 	place *p = &w->kc->inside->place[worker];
 	mr_gemm g = *w->g;
+	float *room = reserve(p, w->strip * (g.k + g.m));
 
-	if (!reserve(&p->room, &p->floats, w->strip * (g.k + g.m)))
-		p->failed = true;
 	for (int64_t j = lo; j < hi && !p->failed; j += g.n) {
-		float *c = p->room + w->strip * g.k;
+		float *c = room + w->strip * g.k;
 
 		g.n = hi - j < w->strip ? hi - j : w->strip;
 		if (g.tb)
-			widen_cols(w->kc, w->b[0], 1, 0, j * g.k, g.n * g.k, p->room);
+			widen_cols(w->kc, w->b[0], 1, 0, j * g.k, g.n * g.k, room);
 		else
-			widen_cols(w->kc, w->b[0], g.k, w->g->n, j, g.n, p->room);
-		if (product(w, p, &g, f->whole, p->room, c))
+			widen_cols(w->kc, w->b[0], g.k, w->g->n, j, g.n, room);
+		if (product(w, p, &g, whole, room, c))
 			w->kc->blocks->finish(w->out, c, g.n, MR_BLOCK, 0, j, g.m, g.n);
 	}
 }
@@ -149,23 +135,22 @@ static void columns(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 static void rows(const void *args, int64_t lo, int64_t hi, uint32_t worker)
 {
 	const work *w = args;
-	const mr_f32_inside *f = w->kc->inside;
+	const float *whole = w->kc->inside->whole.at;
 	place *p = &w->kc->inside->place[worker];
 	const mr_block_out *o = w->out;
 	mr_gemm g = *w->g;
+	float *room = reserve(p, w->strip * (g.k + g.n));
 
-	if (!reserve(&p->room, &p->floats, w->strip * (g.k + g.n)))
-		p->failed = true;
 	for (int64_t i = lo; i < hi && !p->failed; i += g.m) {
-		float *stored = (float *)o->c + i * g.n, *c = o->step ? p->room + w->strip * g.k : stored;
+		float *stored = (float *)o->c + i * g.n, *c = o->step ? room + w->strip * g.k : stored;
 
 		g.m = hi - i < w->strip ? hi - i : w->strip;
 		g.add = o->add;
 		if (g.add && c != stored)
 			memcpy(c, stored, (size_t)(g.m * g.n) * sizeof(*c));
 		for (uint32_t j = 0; j < w->n && !p->failed; j++, g.add = true) {
-			widen_cols(w->kc, w->a[j], g.k, w->g->m, i, g.m, p->room);
-			(void)product(w, p, &g, p->room, f->whole + j * g.k * g.n, c);
+			widen_cols(w->kc, w->a[j], g.k, w->g->m, i, g.m, room);
+			(void)product(w, p, &g, room, whole + j * g.k * g.n, c);
 		}
 		if (o->step && !p->failed)
 			w->kc->blocks->finish(o, c, g.n, MR_BLOCK, i, 0, g.m, g.n);
@@ -186,24 +171,25 @@ static mr_status run(mr_kctx *kc, const mr_gemm *g, uint32_t n, const void *cons
 	mr_gemm plain = {.of = g->of, .m = g->m, .n = g->n, .k = g->k, .ta = g->ta, .tb = g->tb};
 	mr_f32_inside *f = kc->inside;
 	work w = {.kc = kc, .g = &plain, .a = a, .b = b, .n = n, .out = out};
+	float *whole;
 
-	if (!reserve(&f->whole, &f->floats, g->ta ? n * g->k * g->n : g->m * g->k))
-		return no_memory();
+	MR_TRY(mr_scratch_grow(&f->whole, (size_t)(g->ta ? n * g->k * g->n : g->m * g->k) * sizeof(*whole)));
+	whole = f->whole.at;
 	for (uint32_t i = 0; i < f->n_threads; i++)
 		f->place[i].failed = false;
 	if (g->ta) {
 		w.strip = strip_of(g->n, STRIP_ROWS);
 		for (uint32_t j = 0; j < n; j++)
-			widen(kc, b[j], g->k * g->n, f->whole + j * g->k * g->n);
+			widen(kc, b[j], g->k * g->n, whole + j * g->k * g->n);
 		mr_team_run(kc->n_threads, rows, &w, g->m, STRIP_ROWS, g->n * g->k * n / 8);
 	} else {
 		w.strip = strip_of(g->k, STRIP_COLS);
-		widen(kc, a[0], g->m * g->k, f->whole);
+		widen(kc, a[0], g->m * g->k, whole);
 		mr_team_run(kc->n_threads, columns, &w, g->n, STRIP_COLS, g->m * g->k / 8);
 	}
 	for (uint32_t i = 0; i < f->n_threads; i++)
 		if (f->place[i].failed)
-			return no_memory();
+			return mr_fail(MR_ERESOURCE, "no memory for strips of a product in f32");
 	return MR_OK;
 }
 

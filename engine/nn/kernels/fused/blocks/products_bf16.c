@@ -51,7 +51,7 @@ void mr_bf16_products_fini(mr_kctx *kc)
 
 size_t mr_bf16_products_bytes(const mr_kctx *kc)
 {
-	return mr_block_scratch_bytes(&kc->block, kc->n_threads) +
+	return mr_block_scratch_bytes(&kc->block) +
 	       (kc->masters ? (PIECE + MR_AVERAGING_MOST + 1) * sizeof(float) : 0);
 }
 
@@ -88,6 +88,7 @@ static mr_status library_product(mr_kctx *kc, const mr_gemm *g, const void *a, c
 	mr_gemm plain = {.of = g->of, .m = g->m, .n = g->n, .k = g->k, .ta = g->ta, .tb = g->tb};
 	finishing f = {kc->blocks, out, out->c};
 	int64_t n = g->m * g->n;
+	float *room;
 
 	if (out->gradient) {
 		plain.add = g->add;
@@ -96,9 +97,9 @@ static mr_status library_product(mr_kctx *kc, const mr_gemm *g, const void *a, c
 			team(kc, finish_rows, &f, g->m, g->n);
 		return MR_OK;
 	}
-	MR_TRY(mr_fused_reserve(&kc->room, &kc->room_floats, n));
-	f.sum = kc->room;
-	MR_TRY(mr_onednn_gemm_bf16(kc->onednn, &plain, a, b, NULL, kc->room));
+	MR_TRY(mr_fused_room(kc, n, &room));
+	f.sum = room;
+	MR_TRY(mr_onednn_gemm_bf16(kc->onednn, &plain, a, b, NULL, room));
 	mr_team_run(kc->n_threads, finish_rows, &f, g->m, 1, g->n);
 	return MR_OK;
 }

@@ -1,7 +1,5 @@
 #include "nn/kernels/fused/gemm/gemm.h"
 
-#include <stdlib.h>
-
 #include "nn/kernels/fused/vec/team.h"
 
 /* Rows of a batch beyond which oneDNN is as good (measured at 128 to 1024 columns: level at 512). */
@@ -76,18 +74,10 @@ void mr_gemm_sums(const mr_vec *vec, uint32_t n_threads, const mr_gemm *g, const
 
 static mr_status reserve(mr_gemm_scratch *s, uint32_t n_threads, size_t floats)
 {
-	size_t bytes;
-	float *p;
-
-	if (floats <= s->floats)
-		return MR_OK;
 	floats = (floats + 1023) & ~(size_t)1023;
-	bytes = (n_threads * (floats * sizeof(float) + sizeof(mr_share)) + 4095) & ~(size_t)4095;
-	p = aligned_alloc(4096, bytes);
-	if (!p)
-		return mr_fail(MR_ERESOURCE, "no memory for %zu bytes of scratch for matrix products", bytes);
-	free(s->data);
-	*s = (mr_gemm_scratch){.data = p, .floats = floats, .share = (mr_share *)(p + n_threads * floats)};
+	MR_TRY(mr_scratch_grow(&s->room, n_threads * (floats * sizeof(float) + sizeof(mr_share))));
+	s->floats = floats;
+	s->share = (mr_share *)((float *)s->room.at + n_threads * floats);
 	return MR_OK;
 }
 
@@ -106,7 +96,7 @@ static mr_status run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, 
 	MR_TRY(reserve(s, n_threads, o->scratch_floats(v->k)));
 	if (v->sums && !(o->sums && o->sums(v)))
 		v->sums = NULL;
-	v->scratch = s->data;
+	v->scratch = s->room.at;
 	v->scratch_floats = s->floats;
 	/* Along the longer side, so that what every thread packs for itself is the shorter one; where a batch is large
 	 * along its rows, in which threads meet from layer to layer. A million multiply-adds is where

@@ -13,11 +13,12 @@
 #define MR_KERNELS_GEMM_H
 
 #include "nn/kernels/fused/vec/vec.h"
+#include "nn/kernels/scratch.h"
 
 typedef struct mr_gemm_scratch {
-	float *data;           /* [n_threads, floats] */
-	size_t floats;
-	mr_share *share;       /* [n_threads], behind them */
+	mr_scratch room;       /* [n_threads, floats], and behind them, */
+	mr_share *share;       /* [n_threads] */
+	size_t floats;         /* of the last call */
 } mr_gemm_scratch;
 
 /** y[cols] (+)= the column sums of x[rows, cols]: see mr_kernels.colsum. */

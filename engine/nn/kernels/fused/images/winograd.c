@@ -58,9 +58,9 @@ const mr_vec_winograds *mr_winograd_kernels(const mr_vec *vec, const mr_vec_ops 
 static mr_status reserve(const mr_winograd *by, mr_vec_winograd *a, size_t first, size_t each)
 {
 	first = (first + 15) & ~(size_t)15, each = (each + 15) & ~(size_t)15;
-	MR_TRY(mr_fused_reserve(by->room, by->floats, (int64_t)(first + by->n_threads * each)));
-	a->transformed = *by->room;
-	a->scratch = *by->room + first;
+	MR_TRY(mr_scratch_grow(by->room, (first + by->n_threads * each) * sizeof(float)));
+	a->transformed = by->room->at;
+	a->scratch = a->transformed + first;
 	a->scratch_floats = each;
 	return MR_OK;
 }

@@ -25,6 +25,7 @@
 #define MR_KERNELS_WINOGRAD_H
 
 #include "nn/kernels/fused/vec/vec.h"
+#include "nn/kernels/scratch.h"
 
 /* Arguments of the vector kernels. Images are [samples, h, w, c] and [samples, out_h, out_w, out]. */
 typedef struct mr_vec_winograd {
@@ -70,8 +71,7 @@ const mr_vec_winograds *mr_winograd_kernels(const mr_vec *vec, const mr_vec_ops 
 typedef struct mr_winograd {
 	const mr_vec_winograds *kernels;
 	uint32_t n_threads;
-	float **room;   /* *@room has room for *@floats; it grows here */
-	size_t *floats;
+	mr_scratch *room; /* grows here */
 } mr_winograd;
 
 /** mr_kernels.conv, conv_backward_input and conv_backward_weight, where mr_winograd_takes(@g). Errors: MR_ERESOURCE. */

@@ -100,11 +100,6 @@ typedef struct mr_vec_rope {
 	void *y, *dx[3];
 } mr_vec_rope;
 
-typedef struct mr_vec_sum {
-	const void *a, *b;
-	void *y;
-} mr_vec_sum;
-
 typedef struct mr_vec_dropout {
 	int64_t samples, per_sample;
 	uint32_t threshold;
@@ -196,6 +191,8 @@ typedef struct mr_vec_products {
 
 /* On activations of one type. */
 typedef struct mr_vec_ops {
+#define MR_VEC(id, units, step, weight) mr_vec_fn *id;
+#include "nn/kernels/fused/vec/vec.def"
 	mr_vec_fn *activate, *act_backward;                   /* elements; activate: all but GELU */
 	mr_vec_fn *colsum;                                    /* columns */
 	mr_vec_fn *norm, *norm_backward_input;                /* rows */
@@ -204,14 +201,6 @@ typedef struct mr_vec_ops {
 	mr_vec_fn *attn;                                      /* pairs (sample, head) */
 	mr_vec_fn *attn_backward;                             /* pairs (sample, key and value head) */
 	mr_vec_fn *rope, *rope_backward;                      /* rows */
-	mr_vec_fn *swiglu, *swiglu_backward;                  /* elements */
-	mr_vec_fn *gelu_erf, *gelu_erf_backward;              /* elements */
-	mr_vec_fn *cell, *cell_backward;                      /* samples */
-	mr_vec_fn *embed;                                     /* rows */
-	mr_vec_fn *embed_backward;                            /* columns */
-	mr_vec_fn *sum, *sum_relu;                            /* elements */
-	mr_vec_fn *pool, *pool_backward;                      /* pixels of the output, and of the input */
-	mr_vec_fn *lrn, *lrn_backward;                        /* pixels */
 	mr_vec_fn *dropout;                                   /* groups of dropout_group elements of one sample */
 	mr_vec_fn *xent, *mse;                                /* rows */
 	/* Of one worker; @engine as in mr_vec_attn. */

@@ -5,7 +5,6 @@
 #endif
 #include "nn/kernels/fused/vec/vec_lanes_avx2.inc"
 typedef uint16_t act_t;
+#define OPS mr_vec_ops_bf16_avx2
 #include "nn/kernels/fused/vec/vec_ops.inc"
-
-const mr_vec_ops mr_vec_ops_bf16_avx2 = VEC_OPS;
 #endif

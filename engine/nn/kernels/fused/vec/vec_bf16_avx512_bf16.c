@@ -5,8 +5,7 @@
 #endif
 #include "nn/kernels/fused/vec/vec_lanes_avx512.inc"
 typedef uint16_t act_t;
+#define OPS mr_vec_ops_bf16_avx512_bf16
 #define BY_BLOCKS
 #include "nn/kernels/fused/vec/vec_ops.inc"
-
-const mr_vec_ops mr_vec_ops_bf16_avx512_bf16 = VEC_OPS;
 #endif

@@ -3,7 +3,6 @@
 #include "nn/kernels/fused/vec/vec_neon.h"
 #include "nn/kernels/fused/vec/vec_lanes_neon.inc"
 typedef uint16_t act_t;
+#define OPS mr_vec_ops_bf16_neon
 #include "nn/kernels/fused/vec/vec_ops.inc"
-
-const mr_vec_ops mr_vec_ops_bf16_neon = VEC_OPS;
 #endif
