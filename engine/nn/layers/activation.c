@@ -37,14 +37,13 @@ static mr_status activation_backward_input(const mr_layer_call *c)
 {
 	int64_t n = mr_layer_count(c->in[0], c->samples);
 	const void *aux = c->cfg->act == MR_ACT_SILU ? c->x[0] : c->y[0];
+	void *dx = mr_layer_made(c, 0);
 
 	if (!c->dx[0])
 		return MR_OK;
 	MR_TRY(c->k->act_backward(c->kc, &(mr_act_backward_args){.act = c->cfg->act, .n = n, .aux = aux, .dy = c->dy[0],
-								 .dz = c->dx_add[0] ? c->scratch : c->dx[0]}));
-	if (c->dx_add[0])
-		MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = n, .a = c->dx[0], .b = c->scratch, .y = c->dx[0]}));
-	return MR_OK;
+								 .dz = dx}));
+	return mr_layer_add_made(c, 0, dx);
 }
 
 const mr_layer_ops mr_layer_activation = {

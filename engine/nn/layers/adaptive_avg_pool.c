@@ -31,20 +31,12 @@ static mr_window windows(const mr_layer_call *c)
 
 static mr_status adaptive_avg_pool_forward(const mr_layer_call *c)
 {
-	mr_window w = windows(c);
-
-	return c->k->pool(c->kc, &(mr_pool_args){.w = &w, .kind = MR_POOL_ADAPTIVE, .x = c->x[0], .y = c->y[0]});
+	return mr_layer_pool_forward(c, windows(c), MR_POOL_ADAPTIVE);
 }
 
 static mr_status adaptive_avg_pool_backward_input(const mr_layer_call *c)
 {
-	mr_window w = windows(c);
-
-	if (c->dx[0])
-		MR_TRY(c->k->pool_backward(c->kc, &(mr_pool_backward_args){.w = &w, .kind = MR_POOL_ADAPTIVE,
-									   .dy = c->dy[0], .dx = c->dx[0],
-									   .add = c->dx_add[0]}));
-	return MR_OK;
+	return mr_layer_pool_backward(c, windows(c), MR_POOL_ADAPTIVE);
 }
 
 const mr_layer_ops mr_layer_adaptive_avg_pool = {

@@ -8,14 +8,7 @@
 static mr_status add_relu_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
 {
 	(void)cfg;
-	MR_TRY(mr_layer_check_numbers("add_relu", in[0]));
-	MR_TRY(mr_layer_check_numbers("add_relu", in[1]));
-	if (!mr_shape_same(in[0], in[1]))
-		return mr_fail(MR_ECONFIG, "add_relu adds equal shapes, got %lld x %lld and %lld x %lld",
-			       (long long)in[0].rows, (long long)in[0].cols, (long long)in[1].rows,
-			       (long long)in[1].cols);
-	*out = in[0];
-	return MR_OK;
+	return mr_layer_check_pair("add_relu", "adds", in, out);
 }
 
 static void add_relu_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
@@ -41,14 +34,9 @@ static mr_status add_relu_backward_input(const mr_layer_call *c)
 		return MR_OK;
 	MR_TRY(c->k->act_backward(c->kc, &(mr_act_backward_args){.act = MR_ACT_RELU, .n = n, .aux = c->y[0],
 								 .dy = c->dy[0], .dz = dz}));
-	for (int i = 0; i < 2; i++) {
-		if (!c->dx[i] || i == first)
-			continue;
-		if (c->dx_add[i])
-			MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = n, .a = c->dx[i], .b = dz, .y = c->dx[i]}));
-		else
-			mr_layer_copy(c, c->dx[i], dz, mr_layer_bytes(c->k, n));
-	}
+	for (int i = 0; i < 2; i++)
+		if (c->dx[i] && i != first)
+			MR_TRY(mr_layer_take(c, i, c->dx[i], dz, n));
 	return MR_OK;
 }
 

@@ -75,10 +75,7 @@ static mr_status attention_backward_input(const mr_layer_call *c)
 	MR_TRY(c->k->attn_backward(c->kc, &(mr_attn_backward_args){.a = &a, .qkv = c->x[0], .saved = c->aux_i,
 								   .dy = c->dy[0], .dqkv = dqkv,
 								   .scratch = c->scratch}));
-	if (c->dx_add[0])
-		MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = mr_layer_count(c->in[0], c->samples), .a = c->dx[0],
-						       .b = dqkv, .y = c->dx[0]}));
-	return MR_OK;
+	return mr_layer_add_made(c, 0, dqkv);
 }
 
 const mr_layer_ops mr_layer_attention = {

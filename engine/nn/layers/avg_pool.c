@@ -18,19 +18,12 @@ static mr_pool_kind kind_of(const mr_layer_call *c)
 
 static mr_status avg_pool_forward(const mr_layer_call *c)
 {
-	mr_window w = mr_layer_pool(c->cfg, c->in[0], c->samples);
-
-	return c->k->pool(c->kc, &(mr_pool_args){.w = &w, .kind = kind_of(c), .x = c->x[0], .y = c->y[0]});
+	return mr_layer_pool_forward(c, mr_layer_pool(c->cfg, c->in[0], c->samples), kind_of(c));
 }
 
 static mr_status avg_pool_backward_input(const mr_layer_call *c)
 {
-	mr_window w = mr_layer_pool(c->cfg, c->in[0], c->samples);
-
-	if (c->dx[0])
-		MR_TRY(c->k->pool_backward(c->kc, &(mr_pool_backward_args){.w = &w, .kind = kind_of(c), .dy = c->dy[0],
-									   .dx = c->dx[0], .add = c->dx_add[0]}));
-	return MR_OK;
+	return mr_layer_pool_backward(c, mr_layer_pool(c->cfg, c->in[0], c->samples), kind_of(c));
 }
 
 const mr_layer_ops mr_layer_avg_pool = {

@@ -54,13 +54,8 @@ static mr_status class_token_backward_input(const mr_layer_call *c)
 	const char *dy = c->dy[0];
 	char *dx = c->dx[0];
 
-	for (int64_t s = 0; dx && s < c->samples; s++, dx += all, dy += row + all) {
-		if (c->dx_add[0])
-			MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = mr_shape_count(c->in[0]), .a = dx, .b = dy + row,
-							       .y = dx}));
-		else
-			mr_layer_copy(c, dx, dy + row, all);
-	}
+	for (int64_t s = 0; dx && s < c->samples; s++, dx += all, dy += row + all)
+		MR_TRY(mr_layer_take(c, 0, dx, dy + row, mr_shape_count(c->in[0])));
 	return MR_OK;
 }
 

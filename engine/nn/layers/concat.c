@@ -95,11 +95,9 @@ static mr_status concat_backward_input(const mr_layer_call *c)
 		if (!c->dx[j])
 			continue;
 		a.from = c->dy[0];
-		a.to = c->dx_add[j] ? c->scratch : c->dx[j];
+		a.to = mr_layer_made(c, (int)j);
 		MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = mr_layer_rows(c), .fn = copy_rows, .args = &a}));
-		if (c->dx_add[j])
-			MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = mr_layer_count(c->in[j], c->samples), .a = c->dx[j],
-							       .b = c->scratch, .y = c->dx[j]}));
+		MR_TRY(mr_layer_add_made(c, (int)j, a.to));
 	}
 	return MR_OK;
 }

@@ -136,14 +136,12 @@ static mr_status conv_backward_input(const mr_layer_call *c)
 								      .dx = c->dx[0], .add = c->dx_add[0]});
 }
 
-static mr_status product_weight(const mr_layer_call *c, const mr_conv *g, const mr_step *step)
+static mr_status product_weight(const mr_layer_call *c, const mr_conv *g)
 {
 	mr_gemm product = {.of = MR_GEMM_GRADIENTS, .m = g->window.c, .n = g->out, .k = mr_layer_rows(c), .ta = true,
 			   .add = c->dw_add, .colsum_b = g->bias ? c->dw[1] : NULL};
 
-	return step ? c->k->gemm_step(c->kc, &(mr_gemm_step_args){.g = &product, .a = c->x[0], .b = dz_of(c),
-								  .c = c->dw[0], .s = step})
-		    : c->k->gemm(c->kc, &(mr_gemm_args){.g = &product, .a = c->x[0], .b = dz_of(c), .c = c->dw[0]});
+	return mr_layer_weight_product(c, 0, &product, c->x[0], dz_of(c));
 }
 
 static mr_status conv_backward_weight(const mr_layer_call *c)
@@ -152,7 +150,7 @@ static mr_status conv_backward_weight(const mr_layer_call *c)
 	mr_conv g = conv_of_call(c);
 
 	if (is_product(&g))
-		return product_weight(c, &g, step);
+		return product_weight(c, &g);
 	if (g.bias)
 		MR_TRY(c->k->colsum(c->kc, &(mr_colsum_args){.rows = mr_window_out_pixels(&g.window), .cols = g.out,
 							     .x = dz_of(c), .y = c->dw[1], .add = c->dw_add}));

@@ -61,13 +61,12 @@ static mr_status dropout_forward(const mr_layer_call *c)
 
 static mr_status dropout_backward_input(const mr_layer_call *c)
 {
+	void *dx = mr_layer_made(c, 0);
+
 	if (!c->dx[0])
 		return MR_OK;
-	MR_TRY(apply(c, c->dy[0], c->dx_add[0] ? c->scratch : c->dx[0]));
-	if (c->dx_add[0])
-		MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = mr_layer_count(c->in[0], c->samples), .a = c->dx[0],
-						       .b = c->scratch, .y = c->dx[0]}));
-	return MR_OK;
+	MR_TRY(apply(c, c->dy[0], dx));
+	return mr_layer_add_made(c, 0, dx);
 }
 
 const mr_layer_ops mr_layer_dropout = {

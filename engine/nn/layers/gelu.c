@@ -32,15 +32,13 @@ static mr_status gelu_forward(const mr_layer_call *c)
 static mr_status gelu_backward_input(const mr_layer_call *c)
 {
 	int64_t n = mr_layer_count(c->in[0], c->samples);
-	void *dx = c->dx_add[0] ? c->scratch : c->dx[0];
+	void *dx = mr_layer_made(c, 0);
 
 	if (!c->dx[0])
 		return MR_OK;
 	MR_TRY(c->k->gelu_erf_backward(c->kc, &(mr_gelu_erf_backward_args){.n = n, .x = c->x[0], .dy = c->dy[0],
 									   .dx = dx}));
-	if (c->dx_add[0])
-		MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = n, .a = c->dx[0], .b = dx, .y = c->dx[0]}));
-	return MR_OK;
+	return mr_layer_add_made(c, 0, dx);
 }
 
 const mr_layer_ops mr_layer_gelu = {

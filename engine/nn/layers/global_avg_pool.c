@@ -22,20 +22,12 @@ static mr_window whole_image(const mr_layer_call *c)
 
 static mr_status global_avg_pool_forward(const mr_layer_call *c)
 {
-	mr_window w = whole_image(c);
-
-	return c->k->pool(c->kc, &(mr_pool_args){.w = &w, .kind = MR_POOL_MEAN, .x = c->x[0], .y = c->y[0]});
+	return mr_layer_pool_forward(c, whole_image(c), MR_POOL_MEAN);
 }
 
 static mr_status global_avg_pool_backward_input(const mr_layer_call *c)
 {
-	mr_window w = whole_image(c);
-
-	if (c->dx[0])
-		MR_TRY(c->k->pool_backward(c->kc, &(mr_pool_backward_args){.w = &w, .kind = MR_POOL_MEAN,
-									   .dy = c->dy[0], .dx = c->dx[0],
-									   .add = c->dx_add[0]}));
-	return MR_OK;
+	return mr_layer_pool_backward(c, whole_image(c), MR_POOL_MEAN);
 }
 
 const mr_layer_ops mr_layer_global_avg_pool = {

@@ -179,18 +179,12 @@ static mr_status linear_backward_weights(const mr_layer_call *c, uint32_t n)
 
 static mr_status linear_backward_weight(const mr_layer_call *c)
 {
-	const void *dz = dz_of(c), *x = c->x[0];
-	const mr_step *step = step_of(c);
-	bool swap = c->cfg->transposed;
+	const void *a = c->cfg->transposed ? dz_of(c) : c->x[0], *b = c->cfg->transposed ? c->x[0] : dz_of(c);
 	mr_gemm g = weight_gemm(c);
 
 	return c->sparse_rows && !c->sparse_rows->whole
-		       ? mr_sparse_rows_product(c->sparse_rows, c->k, c->kc, &g, swap ? dz : x, swap ? x : dz, c->dw[0],
-						step)
-	       : step ? c->k->gemm_step(c->kc, &(mr_gemm_step_args){.g = &g, .a = swap ? dz : x, .b = swap ? x : dz,
-								    .c = c->dw[0], .s = step})
-		      : c->k->gemm(c->kc, &(mr_gemm_args){.g = &g, .a = swap ? dz : x, .b = swap ? x : dz,
-							  .c = c->dw[0]});
+		       ? mr_sparse_rows_product(c->sparse_rows, c->k, c->kc, &g, a, b, c->dw[0], step_of(c))
+		       : mr_layer_weight_product(c, 0, &g, a, b);
 }
 
 const mr_layer_ops mr_layer_linear = {

@@ -77,11 +77,8 @@ static mr_status patches_backward_input(const mr_layer_call *c)
 {
 	if (!c->dx[0])
 		return MR_OK;
-	MR_TRY(copy_all(c, c->dy[0], c->dx_add[0] ? c->scratch : c->dx[0], true));
-	if (c->dx_add[0])
-		MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = mr_layer_count(c->in[0], c->samples), .a = c->dx[0],
-						       .b = c->scratch, .y = c->dx[0]}));
-	return MR_OK;
+	MR_TRY(copy_all(c, c->dy[0], mr_layer_made(c, 0), true));
+	return mr_layer_add_made(c, 0, mr_layer_made(c, 0));
 }
 
 const mr_layer_ops mr_layer_patches = {

@@ -47,16 +47,9 @@ static mr_status place_rows_backward_input(const mr_layer_call *c)
 {
 	pieces p = pieces_of(c);
 
-	for (int64_t s = 0; c->dx[0] && s < c->samples; s++) {
-		const char *dy = (const char *)c->dy[0] + (size_t)s * p.out + p.first;
-		char *dx = (char *)c->dx[0] + (size_t)s * p.in;
-
-		if (c->dx_add[0])
-			MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = mr_shape_count(*c->in), .a = dx, .b = dy,
-							       .y = dx}));
-		else
-			mr_layer_copy(c, dx, dy, p.in);
-	}
+	for (int64_t s = 0; c->dx[0] && s < c->samples; s++)
+		MR_TRY(mr_layer_take(c, 0, (char *)c->dx[0] + (size_t)s * p.in,
+				     (const char *)c->dy[0] + (size_t)s * p.out + p.first, mr_shape_count(*c->in)));
 	return MR_OK;
 }
 

@@ -12,6 +12,19 @@ static inline mr_window mr_layer_pool(const mr_layer_cfg *cfg, mr_shape in, int6
 	return mr_layer_window(cfg, in, samples, cfg->kernel_h, cfg->kernel_w);
 }
 
+/* F and I of a pool that saves nothing. */
+static inline mr_status mr_layer_pool_forward(const mr_layer_call *c, mr_window w, mr_pool_kind kind)
+{
+	return c->k->pool(c->kc, &(mr_pool_args){.w = &w, .kind = kind, .x = c->x[0], .y = c->y[0]});
+}
+
+static inline mr_status mr_layer_pool_backward(const mr_layer_call *c, mr_window w, mr_pool_kind kind)
+{
+	return c->dx[0] ? c->k->pool_backward(c->kc, &(mr_pool_backward_args){.w = &w, .kind = kind, .dy = c->dy[0],
+									      .dx = c->dx[0], .add = c->dx_add[0]})
+			: MR_OK;
+}
+
 /* Checks the window and sets the shape of the output. Every window must contain a pixel of the image. */
 static inline mr_status mr_layer_pool_shape(const char *layer, const mr_layer_cfg *cfg, mr_shape in, mr_shape *out)
 {

@@ -407,10 +407,7 @@ static mr_status product(const mr_layer_call *c, const places *p, int which, con
 		.colsum_b = c->dw[which + 2],
 	};
 
-	return c->step && c->step[which].dst
-		       ? c->k->gemm_step(c->kc, &(mr_gemm_step_args){.g = &g, .a = a, .b = d, .c = c->dw[which],
-								     .s = &c->step[which]})
-		       : c->k->gemm(c->kc, &(mr_gemm_args){.g = &g, .a = a, .b = d, .c = c->dw[which]});
+	return mr_layer_weight_product(c, which, &g, a, d);
 }
 
 /* The gradient of weight_hh through the mask of the step: it is whole before it is masked, added and stepped. */

@@ -37,4 +37,43 @@ mr_status mr_recurrent_forward(mr_cell_kind kind, const mr_layer_call *c) MR_MUS
 mr_status mr_recurrent_backward_input(mr_cell_kind kind, const mr_layer_call *c) MR_MUST_USE;
 mr_status mr_recurrent_backward_weight(mr_cell_kind kind, const mr_layer_call *c) MR_MUST_USE;
 
+/* The layer @id, whose cell is @kind: its functions are those above. */
+#define MR_RECURRENT_LAYER(id, kind, what) \
+	static mr_status id##_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out) \
+	{ \
+		return mr_recurrent_shape(#id, cfg, in, out); \
+	} \
+	static uint32_t id##_params(const mr_layer_cfg *cfg, const mr_shape *in, mr_param_spec spec[MR_LAYER_PARAMS]) \
+	{ \
+		return mr_recurrent_params(kind, cfg, in, spec); \
+	} \
+	static uint32_t id##_carried(const mr_layer_cfg *cfg, mr_layer_carried spec[MR_LAYER_CARRIED]) \
+	{ \
+		return mr_recurrent_carried(kind, cfg, spec); \
+	} \
+	static void id##_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k, \
+			       mr_layer_needs *out) \
+	{ \
+		mr_recurrent_needs(kind, cfg, in, samples, k, out); \
+	} \
+	static mr_status id##_forward(const mr_layer_call *c) { return mr_recurrent_forward(kind, c); } \
+	static mr_status id##_backward_input(const mr_layer_call *c) { return mr_recurrent_backward_input(kind, c); } \
+	static mr_status id##_backward_weight(const mr_layer_call *c) \
+	{ \
+		return mr_recurrent_backward_weight(kind, c); \
+	} \
+	const mr_layer_ops mr_layer_##id = { \
+		.name = #id, \
+		.summary = what, \
+		.n_in = 1, \
+		.shape = id##_shape, \
+		.params = id##_params, \
+		.carried = id##_carried, \
+		.needs = id##_needs, \
+		.forward = id##_forward, \
+		.backward_input = id##_backward_input, \
+		.backward_weight = id##_backward_weight, \
+		.steps = 1 | 2, /* the weights; biases are small */ \
+	};
+
 #endif

@@ -10,14 +10,7 @@
 static mr_status residual_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
 {
 	(void)cfg;
-	MR_TRY(mr_layer_check_numbers("residual", in[0]));
-	MR_TRY(mr_layer_check_numbers("residual", in[1]));
-	if (!mr_shape_same(in[0], in[1]))
-		return mr_fail(MR_ECONFIG, "residual adds equal shapes, got %lld x %lld and %lld x %lld",
-			       (long long)in[0].rows, (long long)in[0].cols, (long long)in[1].rows,
-			       (long long)in[1].cols);
-	*out = in[0];
-	return MR_OK;
+	return mr_layer_check_pair("residual", "adds", in, out);
 }
 
 static mr_status residual_forward(const mr_layer_call *c)
@@ -30,12 +23,9 @@ static mr_status residual_backward_input(const mr_layer_call *c)
 {
 	int64_t n = mr_layer_count(c->in[0], c->samples);
 
-	for (int i = 0; i < 2; i++) {
-		if (c->dx[i] && c->dx_add[i])
-			MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = n, .a = c->dx[i], .b = c->dy[0], .y = c->dx[i]}));
-		else if (c->dx[i] && c->dx[i] != c->dy[0])
-			mr_layer_copy(c, c->dx[i], c->dy[0], mr_layer_bytes(c->k, n));
-	}
+	for (int i = 0; i < 2; i++)
+		if (c->dx[i])
+			MR_TRY(mr_layer_take(c, i, c->dx[i], c->dy[0], n));
 	return MR_OK;
 }
 

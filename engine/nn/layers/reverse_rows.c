@@ -68,11 +68,8 @@ static mr_status reverse_rows_backward_input(const mr_layer_call *c)
 {
 	if (!c->dx[0])
 		return MR_OK;
-	MR_TRY(reverse_all(c, c->dy[0], c->dx_add[0] ? c->scratch : c->dx[0]));
-	if (c->dx_add[0])
-		MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = mr_layer_count(*c->in, c->samples), .a = c->dx[0],
-						       .b = c->scratch, .y = c->dx[0]}));
-	return MR_OK;
+	MR_TRY(reverse_all(c, c->dy[0], mr_layer_made(c, 0)));
+	return mr_layer_add_made(c, 0, mr_layer_made(c, 0));
 }
 
 const mr_layer_ops mr_layer_reverse_rows = {

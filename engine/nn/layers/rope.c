@@ -73,9 +73,7 @@ static mr_status rope_backward_input(const mr_layer_call *c)
 	MR_TRY(c->k->rope_backward(
 		c->kc, &(mr_rope_backward_args){.r = &r, .dy = c->dy[0], .dq = dx[0], .dk = dx[1], .dv = dx[2]}));
 	for (int i = 0; i < 3; i++)
-		if (c->dx[i] && c->dx_add[i])
-			MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = mr_layer_count(c->in[i], c->samples), .a = c->dx[i],
-							       .b = dx[i], .y = c->dx[i]}));
+		MR_TRY(mr_layer_add_made(c, i, dx[i]));
 	return MR_OK;
 }
 

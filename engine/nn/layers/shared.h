@@ -57,6 +57,41 @@ static inline void mr_layer_clear(const mr_layer_call *c, void *to, size_t bytes
 		memset(to, 0, bytes);
 }
 
+/* Add the gradient @made, of input @i, to what is in dx, unless it is there already. */
+static inline mr_status mr_layer_add_made(const mr_layer_call *c, int i, const void *made)
+{
+	if (!c->dx[i] || made == c->dx[i])
+		return MR_OK;
+	return c->k->sum(c->kc, &(mr_sum_args){.n = mr_layer_count(c->in[i], c->samples), .a = c->dx[i], .b = made,
+					       .y = c->dx[i]});
+}
+
+/* Where the gradient of input @i is made: in scratch if it is then added to what is in dx. */
+static inline void *mr_layer_made(const mr_layer_call *c, int i)
+{
+	return c->dx_add[i] ? c->scratch : c->dx[i];
+}
+
+/* @n numbers of the gradient of input @i at @dx are, or with dx_add are increased by, those at @dy. */
+static inline mr_status mr_layer_take(const mr_layer_call *c, int i, void *dx, const void *dy, int64_t n)
+{
+	if (c->dx_add[i])
+		return c->k->sum(c->kc, &(mr_sum_args){.n = n, .a = dx, .b = dy, .y = dx});
+	if (dx != dy)
+		mr_layer_copy(c, dx, dy, mr_layer_bytes(c->k, n));
+	return MR_OK;
+}
+
+/* The gradient of weight @which, the product @g of @a and @b, and the weight's step where W is to take it. */
+static inline mr_status mr_layer_weight_product(const mr_layer_call *c, int which, const mr_gemm *g, const void *a,
+						const void *b)
+{
+	const mr_step *step = c->step && c->step[which].dst ? &c->step[which] : NULL;
+
+	return step ? c->k->gemm_step(c->kc, &(mr_gemm_step_args){.g = g, .a = a, .b = b, .c = c->dw[which], .s = step})
+		    : c->k->gemm(c->kc, &(mr_gemm_args){.g = g, .a = a, .b = b, .c = c->dw[which]});
+}
+
 /* needs() of a layer that saves nothing and multiplies no matrices. */
 static inline void mr_layer_needs_nothing(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples,
 					  const mr_kernels *k, mr_layer_needs *out)
@@ -79,6 +114,19 @@ static inline mr_status mr_layer_pass(const mr_layer_call *c)
 static inline mr_status mr_layer_check_numbers(const char *layer, mr_shape s)
 {
 	return s.tokens ? mr_fail(MR_ECONFIG, "%s takes numbers, got tokens", layer) : MR_OK;
+}
+
+/* Both inputs must be numbers of one shape, which @layer @joins ("adds"); it is the output's. */
+static inline mr_status mr_layer_check_pair(const char *layer, const char *joins, const mr_shape *in, mr_shape *out)
+{
+	MR_TRY(mr_layer_check_numbers(layer, in[0]));
+	MR_TRY(mr_layer_check_numbers(layer, in[1]));
+	if (!mr_shape_same(in[0], in[1]))
+		return mr_fail(MR_ECONFIG, "%s %s equal shapes, got %lld x %lld and %lld x %lld", layer, joins,
+			       (long long)in[0].rows, (long long)in[0].cols, (long long)in[1].rows,
+			       (long long)in[1].cols);
+	*out = in[0];
+	return MR_OK;
 }
 
 /* Input @s must be @rows tokens, one a row. */

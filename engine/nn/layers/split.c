@@ -89,12 +89,10 @@ static mr_status split_backward_input(const mr_layer_call *c)
 
 	if (!c->dx[0])
 		return MR_OK;
-	a.whole_to = c->dx_add[0] ? c->scratch : c->dx[0];
+	a.whole_to = mr_layer_made(c, 0);
 	a.from_part = c->dy;
 	MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = n, .fn = copy_range, .args = &a}));
-	if (c->dx_add[0])
-		MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = n, .a = c->dx[0], .b = c->scratch, .y = c->dx[0]}));
-	return MR_OK;
+	return mr_layer_add_made(c, 0, a.whole_to);
 }
 
 const mr_layer_ops mr_layer_split = {

@@ -12,14 +12,7 @@
 static mr_status swiglu_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
 {
 	(void)cfg;
-	MR_TRY(mr_layer_check_numbers("swiglu", in[0]));
-	MR_TRY(mr_layer_check_numbers("swiglu", in[1]));
-	if (!mr_shape_same(in[0], in[1]))
-		return mr_fail(MR_ECONFIG, "swiglu multiplies equal shapes, got %lld x %lld and %lld x %lld",
-			       (long long)in[0].rows, (long long)in[0].cols, (long long)in[1].rows,
-			       (long long)in[1].cols);
-	*out = in[0];
-	return MR_OK;
+	return mr_layer_check_pair("swiglu", "multiplies", in, out);
 }
 
 /* Scratch: gradients that are then added to dx (dx_add), or that the caller does not want. */
@@ -49,10 +42,8 @@ static mr_status swiglu_backward_input(const mr_layer_call *c)
 	}
 	MR_TRY(c->k->swiglu_backward(c->kc, &(mr_swiglu_backward_args){.n = n, .gate = c->x[0], .up = c->x[1],
 								       .dy = c->dy[0], .dgate = dx[0], .dup = dx[1]}));
-	for (int i = 0; i < 2; i++)
-		if (c->dx[i] && c->dx_add[i])
-			MR_TRY(c->k->sum(c->kc, &(mr_sum_args){.n = n, .a = c->dx[i], .b = dx[i], .y = c->dx[i]}));
-	return MR_OK;
+	MR_TRY(mr_layer_add_made(c, 0, dx[0]));
+	return mr_layer_add_made(c, 1, dx[1]);
 }
 
 const mr_layer_ops mr_layer_swiglu = {

@@ -17,11 +17,7 @@ static const mr_option options[] = {
  */
 static void fill(const mr_optim *o, const mr_optim_call *c, mr_step *out)
 {
-	*out = mr_optim_base(o, c, o->blends ? MR_STEP_BLEND : MR_STEP_MOMENTUM);
-	out->mu = o->mu;
-	out->cg = o->blend_g;
-	out->cm = o->blend_m;
-	out->nesterov = o->nesterov;
+	mr_optim_momentum_fill(o, c, out);
 	out->gscale *= 1 - o->mu;
 	out->couple *= 1 - o->mu;
 }

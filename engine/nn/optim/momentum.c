@@ -36,7 +36,7 @@ void mr_optim_momentum_init(mr_optim *o, const mr_values *values)
 	mr_optim_decay_init(o, values);
 }
 
-static void fill(const mr_optim *o, const mr_optim_call *c, mr_step *out)
+void mr_optim_momentum_fill(const mr_optim *o, const mr_optim_call *c, mr_step *out)
 {
 	*out = mr_optim_base(o, c, o->blends ? MR_STEP_BLEND : MR_STEP_MOMENTUM);
 	out->mu = o->mu;
@@ -55,6 +55,6 @@ const mr_optim_ops mr_optim_momentum = {
 	.along = MR_ALONG_MOMENTUM,
 	.blends = true,
 	.init = mr_optim_momentum_init,
-	.fill = fill,
+	.fill = mr_optim_momentum_fill,
 };
 #endif

@@ -86,6 +86,7 @@ static inline mr_step mr_optim_base(const mr_optim *o, const mr_optim_call *c, m
 
 extern const char *const mr_optim_momentum_states[1];
 void mr_optim_momentum_init(mr_optim *o, const mr_values *values);
+void mr_optim_momentum_fill(const mr_optim *o, const mr_optim_call *c, mr_step *out);
 extern const char *const mr_optim_adam_states[2];
 void mr_optim_adam_init(mr_optim *o, const mr_values *values);
 void mr_optim_adam_fill(const mr_optim *o, const mr_optim_call *c, mr_step *out);

@@ -16,11 +16,6 @@ static const mr_option options[] = {
 	{NULL},
 };
 
-static void init(mr_optim *o, const mr_values *values)
-{
-	mr_optim_decay_init(o, values);
-}
-
 static void fill(const mr_optim *o, const mr_optim_call *c, mr_step *out)
 {
 	*out = mr_optim_base(o, c, MR_STEP_SGD);
@@ -31,7 +26,7 @@ const mr_optim_ops mr_optim_sgd = {
 	.name = "sgd",
 	.summary = "gradient descent: w -= lr g",
 	.options = options,
-	.init = init,
+	.init = mr_optim_decay_init,
 	.fill = fill,
 };
 #endif
