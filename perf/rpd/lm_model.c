@@ -79,7 +79,7 @@ const char *lm_beginning(const settings *s, size_t n)
 
 lm_model lm_model_open(const char *text, const lm_size *z)
 {
-	lm_model m = {.kernels = mr_kernels_find("dnnl", MR_F32), .n_stages = z->stages};
+	lm_model m = {.kernels = mr_kernels_find("auto", MR_F32), .n_stages = z->stages};
 	const mr_model_ops *gpt = mr_model_find("gpt");
 	char number[4][8];
 	mr_values *v;

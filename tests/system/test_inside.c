@@ -111,8 +111,8 @@ static void inside_equals_after(void)
 	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
 		for (size_t o = 0; o < sizeof(optimizers) / sizeof(optimizers[0]); o++) {
 			compare(systems[i], "precision=f64", optimizers[o], false);
-			if (mr_kernels_find("dnnl", MR_F32))
-				compare(systems[i], "backend=dnnl precision=f32", optimizers[o], o % 2);
+			if (mr_kernels_find("auto", MR_F32))
+				compare(systems[i], "backend=auto precision=f32", optimizers[o], o % 2);
 		}
 }
 
@@ -135,8 +135,8 @@ static void tied_inside_equals_after(void)
 	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
 		for (size_t o = 0; o < sizeof(optimizers) / sizeof(optimizers[0]); o++) {
 			compare(systems[i], "precision=f64", optimizers[o], true);
-			if (mr_kernels_find("dnnl", MR_F32))
-				compare(systems[i], "backend=dnnl precision=f32", optimizers[o], true);
+			if (mr_kernels_find("auto", MR_F32))
+				compare(systems[i], "backend=auto precision=f32", optimizers[o], true);
 		}
 }
 
@@ -168,8 +168,8 @@ static void few_equal_two_gradients(void)
 
 	for (int i = 0; i < 3; i++) {
 		few_equal_the_engine("precision=f64", engines[i]);
-		if (mr_kernels_find("dnnl", MR_F32))
-			few_equal_the_engine("backend=dnnl precision=f32 optimizer.name=adamw model.dropout=0.1",
+		if (mr_kernels_find("auto", MR_F32))
+			few_equal_the_engine("backend=auto precision=f32 optimizer.name=adamw model.dropout=0.1",
 					     engines[i]);
 	}
 }

@@ -121,8 +121,8 @@ static void norms_are_those_of_clipping(void)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		check_case(&cases[i], "precision=f64");
-		if (mr_kernels_find("dnnl", MR_F32))
-			check_case(&cases[i], "backend=dnnl precision=f32");
+		if (mr_kernels_find("auto", MR_F32))
+			check_case(&cases[i], "backend=auto precision=f32");
 	}
 }
 

@@ -110,7 +110,7 @@ static void gpt_dropout(void)
 static void dnnl(void)
 {
 	if (sync_dnnl())
-		check(true, "backend=dnnl precision=f32 model.dropout=0.1", 2, false, 4);
+		check(true, "backend=auto precision=f32 model.dropout=0.1", 2, false, 4);
 }
 
 /* At a pause with micro-batches under way the last stage would have targets that are not saved. */

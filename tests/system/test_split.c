@@ -285,12 +285,12 @@ static void sizes_follow_the_types_of_their_class(void)
 static void on_all(bool gpt, const char *sets)
 {
 	static const char *const backends[] = {"backend=reference precision=f64", "backend=reference precision=f32",
-					       "backend=dnnl precision=f32"};
+					       "backend=auto precision=f32"};
 
 	for (int i = 0; i < 3; i++) {
 		char line[200];
 
-		if (i == 2 && !mr_kernels_find("dnnl", MR_F32))
+		if (i == 2 && !mr_kernels_find("auto", MR_F32))
 			continue;
 		snprintf(line, sizeof(line), "%s %s", backends[i], sets);
 		check(gpt, line);

@@ -205,8 +205,8 @@ static void chosen(void)
 	chosen_case("model.depth=11 precision=f32", "system.name=1f1b system.merge_w=8", 2);
 	chosen_case("model.depth=11 train.clip=0.5", "system.name=zb_h2", 4);
 	chosen_case("model.depth=15 precision=f32", "system.name=zb_v", 2);
-	if (mr_kernels_find("dnnl", MR_F32))
-		chosen_case("model.depth=11 precision=f32 backend=dnnl", "system.name=interleaved_zb", 2);
+	if (mr_kernels_find("auto", MR_F32))
+		chosen_case("model.depth=11 precision=f32 backend=auto", "system.name=interleaved_zb", 2);
 }
 
 static void like_sequential(void)

@@ -56,12 +56,12 @@ static void the_bits_are_those_of_sums_apart(void)
 		"system.name=sequential", "system.name=sequential train.microbatches=1 model.tied=true",
 		"system.name=1f1b machine.workers=3", "system.name=gpipe machine.workers=2",
 		"system.name=pipedream train.microbatches=1 machine.workers=2", "system.name=zb_h1 machine.workers=2"};
-	static const char *const backends[] = {"backend=dnnl precision=f32", "backend=reference precision=f32",
+	static const char *const backends[] = {"backend=auto precision=f32", "backend=reference precision=f32",
 					       "backend=reference precision=f64"};
 	char sets[200];
 
 	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
-		for (size_t j = mr_kernels_find("dnnl", MR_F32) ? 0 : 1; j < 3; j++) {
+		for (size_t j = mr_kernels_find("auto", MR_F32) ? 0 : 1; j < 3; j++) {
 			snprintf(sets, sizeof(sets), "%s %s", systems[i], backends[j]);
 			compare(sets, 6);
 		}

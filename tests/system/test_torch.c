@@ -271,8 +271,8 @@ static void everywhere(const model *m, const char *run, double lr)
 	for (int i = 0; i < 6; i++) {
 		one(m, run, "backend=reference precision=f64", how[i], &f64);
 		one(m, run, "backend=reference precision=f32", how[i], &f32);
-		if (mr_kernels_find("dnnl", MR_F32))
-			one(m, run, "backend=dnnl precision=f32", how[i], &f32);
+		if (mr_kernels_find("auto", MR_F32))
+			one(m, run, "backend=auto precision=f32", how[i], &f32);
 	}
 }
 
@@ -346,8 +346,8 @@ static void clipped(void)
 
 	for (int i = 0; i < 3; i++) {
 		clipped_on(how[i], "backend=reference precision=f64", &f64);
-		if (mr_kernels_find("dnnl", MR_F32))
-			clipped_on(how[i], "backend=dnnl precision=f32", &f32);
+		if (mr_kernels_find("auto", MR_F32))
+			clipped_on(how[i], "backend=auto precision=f32", &f32);
 	}
 }
 

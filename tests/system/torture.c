@@ -124,8 +124,8 @@ static void draw_training(draw *d)
 
 	if (one_in(d, 3))
 		backend = "backend=reference precision=f64";
-	else if (one_in(d, 8) && mr_kernels_find("dnnl", MR_F32))
-		backend = "backend=dnnl precision=f32";
+	else if (one_in(d, 8) && mr_kernels_find("auto", MR_F32))
+		backend = "backend=auto precision=f32";
 	d->steps = d->asynchronous ? 8 + below(d, 12) : 3 + below(d, 5);
 	d->clipped = one_in(d, 3);
 	n = snprintf(d->sets, sizeof(d->sets),

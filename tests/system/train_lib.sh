@@ -162,7 +162,7 @@ same() {
 sets_of() {
 	case $1 in
 	f64) echo "--set backend=reference --set precision=f64" ;;
-	f32) echo "--set backend=dnnl --set precision=f32" ;;
+	f32) echo "--set backend=auto --set precision=f32" ;;
 	bf16 | bf16_pure) echo "--set backend=reference --set precision=$1" ;;
 	esac
 }
