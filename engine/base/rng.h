@@ -29,7 +29,7 @@ typedef enum mr_rng_purpose {
 	MR_RNG_INIT,      /* initial parameters: layer, element */
 	MR_RNG_DROPOUT,   /* masks: sample = running number of the sample, layer, element */
 	MR_RNG_SHUFFLE,   /* order of samples: sample = epoch */
-	MR_RNG_WINDOW,    /* start of text windows */
+	MR_RNG_EXCERPT,    /* start of excerpts of a text */
 	MR_RNG_SYNTHETIC, /* made-up data */
 	MR_RNG_SAMPLE,    /* drawing tokens from a trained model */
 	MR_RNG_DELAY,     /* injected delays of the tests */

@@ -4,8 +4,8 @@
  *
  * A sample is an input of shape `input` and a target of shape `target`. Training sample number g of a run (from 0) is
  * element g mod n of epoch g / n's order, so it is a pure function of (seed, g): nothing to save in a checkpoint. Text:
- * the windows of epoch e start at r_e + k * context, r_e random, and the order of the windows is permuted; one epoch
- * sees each token once. Validation: everything, in file order, no randomness; text in windows of the context length,
+ * the excerpts of epoch e start at r_e + k * context, r_e random, and the order of the excerpts is permuted; one epoch
+ * sees each token once. Validation: everything, in file order, no randomness; text in excerpts of the context length,
  * the remainder that does not fill one is dropped. A source of rows without a validation part evaluates the training
  * rows, and then nothing of it is called validation.
  *

@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "data/part.h"
 #include "data/text.h"
-#include "data/windows.h"
+#include "data/excerpts.h"
 
 #define MAX_BYTES 1000000u
 #define MAX_DEPTH 32
@@ -167,7 +167,7 @@ static mr_status open_sources(const mr_values *values, const mr_data_want *want,
 	int dir = -1;
 	mr_status st;
 
-	MR_TRY(mr_token_windows_check_context("sources", want));
+	MR_TRY(mr_excerpts_check_context("sources", want));
 	root = mr_data_path(want, mr_values_string(values, "root"));
 	bytes = malloc(MAX_BYTES);
 	if (!root || !bytes) {
@@ -205,6 +205,6 @@ const mr_dataset_ops mr_data_sources = {
 	.open = open_sources,
 	.load = mr_text_load,
 	.close = mr_text_close,
-	.train = mr_token_windows_train,
-	.valid = mr_token_windows_valid,
+	.train = mr_excerpts_train,
+	.valid = mr_excerpts_valid,
 };

@@ -14,10 +14,10 @@
 #include "base/str.h"
 #include "data/part.h"
 #include "data/tokenized.h"
-#include "data/windows.h"
+#include "data/excerpts.h"
 
 typedef struct text {
-	mr_token_windows w;
+	mr_excerpts w;
 	mr_contents *in;
 	char spell[256][2]; /* token to text */
 	int16_t token[256]; /* byte to token; -1: does not occur */
@@ -176,9 +176,9 @@ mr_status mr_text_create(const char *name, mr_contents *in, const mr_values *val
 	t->w.train = (mr_token_range){in, 0, n_train, t->token, false};
 	t->w.valid = (mr_token_range){in, n_train, n - n_train, t->token, false};
 	if (st == MR_OK)
-		st = mr_token_windows_init(&t->w, name,
-					   fraction > 0 && mr_values_is_set(values, "validation") ? name : NULL, values,
-					   want);
+		st = mr_excerpts_init(&t->w, name,
+				      fraction > 0 && mr_values_is_set(values, "validation") ? name : NULL, values,
+				      want);
 	if (st == MR_OK)
 		st = describe(t, name, n, all);
 	if (st != MR_OK) {
@@ -229,7 +229,7 @@ static mr_status check_keys(const mr_values *values, const mr_data_want *want)
 {
 	static const mr_option_need needs[] = {{"vocab", "tokenizer", ""}, {NULL}};
 
-	MR_TRY(mr_token_windows_check_context("text", want));
+	MR_TRY(mr_excerpts_check_context("text", want));
 	MR_TRY(mr_values_check_needs(values, needs));
 	if (*mr_values_string(values, "tokenizer"))
 		return MR_OK;
@@ -278,8 +278,8 @@ const mr_dataset_ops mr_data_text = {
 	.options = options,
 	.open = open_text,
 	.load = mr_text_load,
-	.check = mr_token_windows_check,
+	.check = mr_excerpts_check,
 	.close = mr_text_close,
-	.train = mr_token_windows_train,
-	.valid = mr_token_windows_valid,
+	.train = mr_excerpts_train,
+	.valid = mr_excerpts_valid,
 };

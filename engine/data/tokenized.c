@@ -8,14 +8,14 @@
 #include "base/stats.h"
 #include "base/str.h"
 #include "data/part.h"
-#include "data/windows.h"
+#include "data/excerpts.h"
 
 /* Memory of a tokenizer while it is read, in multiples of its file (measured: 7 with merges as texts, 11 with merges as
  * pairs). */
 #define TREE_FACTOR 16u
 
 typedef struct tokenized {
-	mr_token_windows w;
+	mr_excerpts w;
 	mr_contents *tokens; /* in memory */
 	char *alphabet;
 } tokenized;
@@ -36,8 +36,8 @@ static const mr_dataset_ops tokenized_text = {
 	.name = "text",
 	.summary = "text by a tokenizer",
 	.close = close_tokenized,
-	.train = mr_token_windows_train,
-	.valid = mr_token_windows_valid,
+	.train = mr_excerpts_train,
+	.valid = mr_excerpts_valid,
 };
 
 static mr_status check_mark(const mr_data_want *want, const char *path, const char *mark)
@@ -181,8 +181,8 @@ static mr_status cut(tokenized *t, const char *path, const mr_values *values, co
 	t->w.valid.n = n - t->w.train.n;
 	d->fingerprint = mr_hash64(0, mr_contents_at(t->tokens, 0, d->bytes.kept, NULL), d->bytes.kept);
 	d->fingerprint = mr_data_fold(mr_data_fold(d->fingerprint, t->w.train.n), (uint64_t)d->classes);
-	MR_TRY(mr_token_windows_init(&t->w, path, fraction > 0 && mr_values_is_set(values, "validation") ? path : NULL,
-				     values, want));
+	MR_TRY(mr_excerpts_init(&t->w, path, fraction > 0 && mr_values_is_set(values, "validation") ? path : NULL,
+				values, want));
 	mr_strbuf_init(&b);
 	mr_strbuf_printf(&b,
 			 "%s: %llu bytes are %llu tokens, vocabulary %lld, %llu training and %llu validation windows "

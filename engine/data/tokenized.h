@@ -23,7 +23,7 @@ mr_status mr_tokenized_open(const mr_values *values, const mr_data_want *want, m
 			    char **alphabet) MR_MUST_USE;
 
 /** The dataset of the text at "path" and the keys "validation", "order" and "vocab_size". Errors: also those of
- * mr_token_windows_init. */
+ * mr_excerpts_init. */
 mr_status mr_tokenized_create(const mr_values *values, const mr_data_want *want, mr_dataset **out) MR_MUST_USE;
 
 /** A dataset of the tokenizer alone, without a text: it decodes tokens and has no samples. @options: the keys of the

@@ -16,7 +16,7 @@
 #include "data/part.h"
 #include "token/token_file.h"
 #include "data/tokenized.h"
-#include "data/windows.h"
+#include "data/excerpts.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "token files are read as they lie");
 
@@ -30,7 +30,7 @@ typedef struct shard {
 } shard;
 
 typedef struct tokens {
-	mr_token_windows w;
+	mr_excerpts w;
 	char *alphabet;
 	shard train, valid; /* valid.in NULL: the end of train validates */
 } tokens;
@@ -163,7 +163,7 @@ static mr_status open_shards(tokens *t, const mr_values *values, const mr_data_w
 	d->fingerprint = mr_data_fold(mr_data_fold(d->fingerprint, t->w.train.n), (uint64_t)d->classes);
 	if (fraction > 0 && mr_values_is_set(values, "validation"))
 		valid_name = t->train.path;
-	return mr_token_windows_init(&t->w, t->train.path, apart ? t->valid.path : valid_name, values, want);
+	return mr_excerpts_init(&t->w, t->train.path, apart ? t->valid.path : valid_name, values, want);
 }
 
 static mr_status describe(tokens *t)
@@ -216,7 +216,7 @@ static mr_status open_tokens(const mr_values *values, const mr_data_want *want, 
 	tokens *t;
 	mr_status st;
 
-	MR_TRY(mr_token_windows_check_context("tokens", want));
+	MR_TRY(mr_excerpts_check_context("tokens", want));
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return mr_data_no_memory(sizeof(*t));
@@ -262,8 +262,8 @@ const mr_dataset_ops mr_data_tokens = {
 	.options = options,
 	.open = open_tokens,
 	.load = load_tokens,
-	.check = mr_token_windows_check,
+	.check = mr_excerpts_check,
 	.close = close_tokens,
-	.train = mr_token_windows_train,
-	.valid = mr_token_windows_valid,
+	.train = mr_excerpts_train,
+	.valid = mr_excerpts_valid,
 };

@@ -14,7 +14,7 @@ static mr_data_want tokens_want(int64_t context, uint64_t seed)
 	return (mr_data_want){.dtype = MR_F32, .seed = seed, .context = context, .base_dir = dir};
 }
 
-/* A text in which byte i has the value i mod 251, so that a window shows where it starts. */
+/* A text in which byte i has the value i mod 251, so that an excerpt shows where it starts. */
 static void write_counting(const char *name, size_t n)
 {
 	static unsigned char bytes[700000];
@@ -54,7 +54,7 @@ static void check_epoch(const mr_dataset *d, uint64_t epoch, uint64_t n_train, i
 	CU_ASSERT(d->n_train < 8 || ascending < d->n_train);
 }
 
-static void windows_of_text(void)
+static void excerpts_of_text(void)
 {
 	mr_data_want want;
 	mr_dataset *d, *again;
@@ -104,7 +104,7 @@ static void windows_of_text(void)
 }
 
 /* Longer than what is read at once. */
-static void long_windows(void)
+static void long_excerpts(void)
 {
 	enum { CONTEXT = 2500 };
 	static int32_t input[CONTEXT], target[CONTEXT];
@@ -132,8 +132,8 @@ static void long_windows(void)
 	data_help_remove(dir);
 }
 
-/* Every length from too short up: an epoch's windows stay inside, and as many tokens as the scheme allows are seen. */
-static void windows_of_any_length(void)
+/* Every length from too short up: an epoch's excerpts stay inside, and as many tokens as the scheme allows are seen. */
+static void excerpts_of_any_length(void)
 {
 	data_help_folder(dir);
 	for (size_t n = 1; n < 60; n++) {
@@ -158,7 +158,7 @@ static void windows_of_any_length(void)
 }
 
 /* In columns, each sample of a step goes on where that of the step before ended, and no two columns share a token. */
-static void windows_in_columns(void)
+static void excerpts_in_columns(void)
 {
 	enum { COLUMNS = 3, CONTEXT = 5, N = 200 };
 	mr_data_want want = tokens_want(CONTEXT, 1);
@@ -228,7 +228,7 @@ static void vocabulary(void)
 	CU_ASSERT_EQUAL(used, 0);
 	CU_ASSERT_STRING_EQUAL(d->token_text(d, -1), "");
 	CU_ASSERT_STRING_EQUAL(d->token_text(d, (int32_t)d->classes), "");
-	/* The first validation window spells the text from its middle. */
+	/* The first validation excerpt spells the text from its middle. */
 	d->ops->valid(d, 0, input, target);
 	for (size_t i = 0; i < 4; i++) {
 		CU_ASSERT_EQUAL(d->token_text(d, input[i])[0], text[31 + i]);
@@ -301,7 +301,7 @@ static void text_of_sources(void)
 	want = tokens_want(1, 0);
 	MR_CHECK_OK(data_help_open("sources", "root=p vocab=byte validation=0", &want, &d));
 	mr_dataset_close(d);
-	/* All but the first two bytes validate, in windows of one: they spell the text. */
+	/* All but the first two bytes validate, in excerpts of one: they spell the text. */
 	MR_CHECK_OK(data_help_open("sources", "root=p validation=0.92", &want, &d));
 	CU_ASSERT_EQUAL_FATAL(d->n_valid, sizeof(want_text) - 1 - 2 - 1);
 	for (uint64_t i = 0; i < d->n_valid; i++) {
@@ -480,10 +480,10 @@ void mr_suite_data(void)
 {
 	MR_SUITE("data");
 	MR_TEST(registry);
-	MR_TEST(windows_of_text);
-	MR_TEST(long_windows);
-	MR_TEST(windows_of_any_length);
-	MR_TEST(windows_in_columns);
+	MR_TEST(excerpts_of_text);
+	MR_TEST(long_excerpts);
+	MR_TEST(excerpts_of_any_length);
+	MR_TEST(excerpts_in_columns);
 	MR_TEST(vocabulary);
 	MR_TEST(given_alphabet);
 	MR_TEST(text_of_sources);

@@ -54,8 +54,8 @@ static unsigned seed_without_shift(void)
 {
 	unsigned seed = 1;
 
-	while (mr_rng_uniform(seed, MR_RNG_WINDOW, 0, 0, 0) >= 0.1 ||
-	       mr_rng_uniform(seed, MR_RNG_WINDOW, 1, 0, 0) >= 0.1)
+	while (mr_rng_uniform(seed, MR_RNG_EXCERPT, 0, 0, 0) >= 0.1 ||
+	       mr_rng_uniform(seed, MR_RNG_EXCERPT, 1, 0, 0) >= 0.1)
 		seed++;
 	return seed;
 }

@@ -1,19 +1,19 @@
-#include "data/windows.h"
+#include "data/excerpts.h"
 
 #include <string.h>
 
 #include "base/rng.h"
 #include "data/part.h"
 
-mr_status mr_token_windows_check_context(const char *source, const mr_data_want *want)
+mr_status mr_excerpts_check_context(const char *source, const mr_data_want *want)
 {
 	if (want->context < 1)
 		return mr_fail(MR_ECONFIG, "data \"%s\" gives sequences of tokens, but the model takes none", source);
 	return MR_OK;
 }
 
-/* Deals the windows of an epoch, which are counted, to columns. */
-static mr_status deal(mr_token_windows *w, const char *name, int64_t columns)
+/* Deals the excerpts of an epoch, which are counted, to columns. */
+static mr_status deal(mr_excerpts *w, const char *name, int64_t columns)
 {
 	mr_dataset *d = &w->base;
 
@@ -29,8 +29,8 @@ static mr_status deal(mr_token_windows *w, const char *name, int64_t columns)
 	return MR_OK;
 }
 
-mr_status mr_token_windows_init(mr_token_windows *w, const char *name, const char *valid_name, const mr_values *values,
-				const mr_data_want *want)
+mr_status mr_excerpts_init(mr_excerpts *w, const char *name, const char *valid_name, const mr_values *values,
+			   const mr_data_want *want)
 {
 	uint64_t t = (uint64_t)want->context, n = w->train.n;
 
@@ -72,7 +72,7 @@ static void read_tokens(const mr_token_range *s, int64_t classes, uint64_t start
 	}
 }
 
-static void copy(const mr_token_windows *w, const mr_token_range *s, uint64_t start, int32_t *input, int32_t *target)
+static void copy(const mr_excerpts *w, const mr_token_range *s, uint64_t start, int32_t *input, int32_t *target)
 {
 	uint64_t t = (uint64_t)w->base.input.rows;
 	int32_t piece[PIECE];
@@ -90,29 +90,29 @@ static void copy(const mr_token_windows *w, const mr_token_range *s, uint64_t st
 	}
 }
 
-mr_status mr_token_windows_check(const mr_dataset *d)
+mr_status mr_excerpts_check(const mr_dataset *d)
 {
-	const mr_token_windows *w = (const mr_token_windows *)d;
+	const mr_excerpts *w = (const mr_excerpts *)d;
 
 	MR_TRY(mr_contents_check(w->train.in));
 	return mr_contents_check(w->valid.in);
 }
 
-void mr_token_windows_train(const mr_dataset *d, uint64_t g, void *input, void *target)
+void mr_excerpts_train(const mr_dataset *d, uint64_t g, void *input, void *target)
 {
-	const mr_token_windows *w = (const mr_token_windows *)d;
+	const mr_excerpts *w = (const mr_excerpts *)d;
 	uint64_t epoch = g / d->n_train;
-	double u = mr_rng_uniform(w->seed, MR_RNG_WINDOW, epoch, 0, 0);
+	double u = mr_rng_uniform(w->seed, MR_RNG_EXCERPT, epoch, 0, 0);
 	uint64_t first = (uint64_t)(u * (double)w->reach), i = g % d->n_train;
-	uint64_t window = d->columns ? i % d->columns * (d->n_train / d->columns) + i / d->columns
+	uint64_t excerpt = d->columns ? i % d->columns * (d->n_train / d->columns) + i / d->columns
 				     : mr_data_order(d->n_train, w->seed, g);
 
-	copy(w, &w->train, first + window * (uint64_t)d->input.rows, input, target);
+	copy(w, &w->train, first + excerpt * (uint64_t)d->input.rows, input, target);
 }
 
-void mr_token_windows_valid(const mr_dataset *d, uint64_t i, void *input, void *target)
+void mr_excerpts_valid(const mr_dataset *d, uint64_t i, void *input, void *target)
 {
-	const mr_token_windows *w = (const mr_token_windows *)d;
+	const mr_excerpts *w = (const mr_excerpts *)d;
 
 	copy(w, &w->valid, i * (uint64_t)d->input.rows, input, target);
 }
