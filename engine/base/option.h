@@ -32,7 +32,7 @@ typedef enum mr_option_type {
 	MR_OPT_FLOAT,  /* double; an integer is accepted */
 	MR_OPT_BOOL,   /* true or false */
 	MR_OPT_STRING, /* text without NUL */
-	MR_OPT_ENUM,   /* one of the words in @choices */
+	MR_OPT_ENUM,   /* one of @words */
 	MR_OPT_FLOATS  /* list of doubles, possibly empty; min and max hold for each */
 } mr_option_type;
 
@@ -42,7 +42,7 @@ typedef struct mr_option {
 	const char *def;     /* the default as text, as in mr_values_set_text; NULL: the option is required. A new
 	                        option's default keeps old configurations as they are, so a default never changes */
 	double min, max;     /* numbers, ends included; both 0: unbounded; one side open: -INFINITY or INFINITY */
-	const char *choices; /* ENUM: "fifo|lifo"; others NULL */
+	const char *words;   /* ENUM: "fifo|lifo"; others NULL */
 	const char *unit;    /* such as "bytes"; of a string "columns"; NULL: none */
 	const char *help;    /* one line, no full stop */
 } mr_option;

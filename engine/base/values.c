@@ -117,7 +117,7 @@ mr_status mr_values_expected(const mr_option *o, const char *got)
 	if (o->type == MR_OPT_STRING)
 		return mr_fail(MR_ECONFIG, "expected a string, got %s", got);
 	if (o->type == MR_OPT_ENUM)
-		return mr_fail(MR_ECONFIG, "expected one of %s, got %s", o->choices, got);
+		return mr_fail(MR_ECONFIG, "expected one of %s, got %s", o->words, got);
 	if (o->type == MR_OPT_FLOATS && !bounded)
 		return mr_fail(MR_ECONFIG, "expected a list of numbers such as [1, 2.5], got %s", got);
 	bound_text(o, o->min, min);
@@ -200,19 +200,19 @@ mr_status mr_values_set_bool(mr_values *v, const char *name, bool value)
 	return MR_OK;
 }
 
-/* Is @word one of the |-separated @choices? */
-static bool is_choice(const char *choices, const char *word)
+/* Is @word one of the |-separated @words? */
+static bool is_word(const char *words, const char *word)
 {
 	size_t len = strlen(word);
 
-	for (const char *c = choices; *c; c += strcspn(c, "|"), c += *c == '|')
+	for (const char *c = words; *c; c += strcspn(c, "|"), c += *c == '|')
 		if (len && strcspn(c, "|") == len && !strncmp(c, word, len))
 			return true;
 	return false;
 }
 
 /* A word that misses the list by a letter or two deserves the right one, and so does one that had another name. */
-static mr_status wrong_choice(const mr_option *o, const char *value)
+static mr_status wrong_word(const mr_option *o, const char *value)
 {
 	static const struct {
 		const char *option, *was, *now;
@@ -223,7 +223,7 @@ static mr_status wrong_choice(const mr_option *o, const char *value)
 	for (size_t i = 0; i < sizeof(renamed) / sizeof(*renamed); i++)
 		if (!strcmp(o->name, renamed[i].option) && !strcmp(value, renamed[i].was))
 			return mr_fail(MR_ECONFIG, "\"%s\" is called \"%s\" now", value, renamed[i].now);
-	for (const char *c = o->choices; *c; c += strcspn(c, "|"), c += *c == '|') {
+	for (const char *c = o->words; *c; c += strcspn(c, "|"), c += *c == '|') {
 		unsigned d;
 
 		snprintf(word, sizeof(word), "%.*s", (int)strcspn(c, "|"), c);
@@ -234,9 +234,9 @@ static mr_status wrong_choice(const mr_option *o, const char *value)
 		}
 	}
 	if (near[0])
-		return mr_fail(MR_ECONFIG, "expected one of %s, got \"%.100s\"; did you mean \"%s\"?", o->choices,
+		return mr_fail(MR_ECONFIG, "expected one of %s, got \"%.100s\"; did you mean \"%s\"?", o->words,
 			       value, near);
-	return mr_fail(MR_ECONFIG, "expected one of %s, got \"%.100s\"", o->choices, value);
+	return mr_fail(MR_ECONFIG, "expected one of %s, got \"%.100s\"", o->words, value);
 }
 
 mr_status mr_values_set_string(mr_values *v, const char *name, const char *value)
@@ -247,8 +247,8 @@ mr_status mr_values_set_string(mr_values *v, const char *name, const char *value
 
 	if (!o)
 		return mr_values_unknown(v, name);
-	if (o->type == MR_OPT_ENUM && !is_choice(o->choices, value))
-		return wrong_choice(o, value);
+	if (o->type == MR_OPT_ENUM && !is_word(o->words, value))
+		return wrong_word(o, value);
 	snprintf(got, sizeof(got), "\"%.100s\"", value);
 	if (o->type != MR_OPT_STRING && o->type != MR_OPT_ENUM)
 		return mr_values_expected(o, got);

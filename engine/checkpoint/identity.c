@@ -49,7 +49,7 @@ static mr_status fold_option(void *arg, const mr_option *o, const char *text)
 static mr_status fold_choices(const mr_session *s, uint64_t *h)
 {
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
-		const mr_choice *c = mr_job_choice_of(s->job, (mr_job_group)g);
+		const mr_job_plugin *c = mr_job_plugin_of(s->job, (mr_job_group)g);
 		folder f = {*h, g == MR_JOB_OPTIMIZER, g == MR_JOB_DATA};
 
 		if (!c || (g == MR_JOB_MITIGATION && !mr_session_is_mitigated(s)))

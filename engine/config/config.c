@@ -313,9 +313,9 @@ void mr_config_destroy(mr_config *c)
 	if (!c)
 		return;
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
-		const mr_choice *choice = mr_job_choice_of(&c->job, (mr_job_group)g);
+		const mr_job_plugin *plugin = mr_job_plugin_of(&c->job, (mr_job_group)g);
 
-		if (!choice || c->part[g].values != choice->values)
+		if (!plugin || c->part[g].values != plugin->values)
 			mr_values_destroy(c->part[g].values);
 		free(c->part[g].origin);
 	}

@@ -54,16 +54,16 @@ static void handoff(mr_config *c)
 {
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
 		mr_config_section *part = &c->part[g];
-		mr_choice *choice = mr_job_choice(&c->job, (mr_job_group)g);
+		mr_job_plugin *plugin = mr_job_plugin_in(&c->job, (mr_job_group)g);
 
 		if (!part->values)
 			continue;
-		if (!choice) {
+		if (!plugin) {
 			mr_job_take(&c->job, (mr_job_group)g, part->values);
 			continue;
 		}
-		mr_values_destroy(choice->values);
-		*choice = (mr_choice){part->plugin.name, part->values};
+		mr_values_destroy(plugin->values);
+		*plugin = (mr_job_plugin){part->plugin.name, part->values};
 	}
 }
 
@@ -72,10 +72,10 @@ static mr_status take_back(mr_config *c)
 {
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
 		mr_config_section *part = &c->part[g];
-		const mr_choice *choice = mr_job_choice_of(&c->job, (mr_job_group)g);
+		const mr_job_plugin *plugin = mr_job_plugin_of(&c->job, (mr_job_group)g);
 
-		if (choice) {
-			part->values = choice->values;
+		if (plugin) {
+			part->values = plugin->values;
 			continue;
 		}
 		MR_TRY(mr_job_put(&c->job, (mr_job_group)g, part->values));
@@ -99,7 +99,7 @@ mr_status mr_config_make_job(mr_config *c)
 	if (st == MR_OK)
 		st = mr_job_check_for(&c->job, &listener);
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) /* groups that could not be read have no values */
-		if (mr_job_choice(&c->job, (mr_job_group)g))
-			c->part[g].values = mr_job_choice(&c->job, (mr_job_group)g)->values;
+		if (mr_job_plugin_in(&c->job, (mr_job_group)g))
+			c->part[g].values = mr_job_plugin_in(&c->job, (mr_job_group)g)->values;
 	return st == MR_OK && !c->mistakes.n ? take_back(c) : st;
 }

@@ -32,15 +32,15 @@ static void mark(mr_config_section *part, const mr_values *usual)
 static mr_status fill(mr_config *c, mr_job_group group)
 {
 	mr_config_section *part = &c->part[group];
-	const mr_choice *choice = mr_job_choice_of(&c->job, group);
+	const mr_job_plugin *plugin = mr_job_plugin_of(&c->job, group);
 	mr_values *usual;
 	mr_status st = MR_OK;
 
-	MR_TRY(mr_config_section_open(c, group, choice ? choice->name : NULL, (mr_origin){.kind = MR_ORIGIN_JOB}));
+	MR_TRY(mr_config_section_open(c, group, plugin ? plugin->name : NULL, (mr_origin){.kind = MR_ORIGIN_JOB}));
 	MR_TRY(mr_values_create(part->table, &usual));
-	if (choice) {
+	if (plugin) {
 		mr_values_destroy(part->values);
-		part->values = choice->values;
+		part->values = plugin->values;
 	} else {
 		st = mr_job_put(&c->job, group, part->values);
 		if (st == MR_OK)

@@ -205,7 +205,7 @@ static bool same_kind(const mr_option *a, const mr_option *b)
 {
 	if (a->type == MR_OPT_INT && b->type == MR_OPT_FLOAT)
 		return true;
-	return a->type == b->type && (a->type != MR_OPT_ENUM || !strcmp(a->choices, b->choices));
+	return a->type == b->type && (a->type != MR_OPT_ENUM || !strcmp(a->words, b->words));
 }
 
 /* Was @key of a file meant for @old, a plug-in that --set, or a file that wins, has replaced by one without this key,

@@ -113,7 +113,7 @@ static mr_team_delayed look_at_delay(mr_worker *w, uint64_t now)
 {
 	mr_team_delayed d = mr_team_delay_look(&w->delay, now);
 
-	mr_spin_delayed(&w->run->spin, &w->spin_window, now, d.most_ns);
+	mr_spin_delayed(&w->run->spin, &w->spin_interval, now, d.most_ns);
 	w->waiter.spin = mr_pause_spins(mr_spin_ns(&w->run->spin, now, w->spin_ns));
 	return d;
 }

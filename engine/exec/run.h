@@ -127,7 +127,7 @@ struct mr_worker {
 	mr_parker parker;
 	mr_waiter waiter;
 	mr_team_delay delay;       /* of its threads; not opened if one thread does the work of several workers */
-	mr_spin_window spin_window; /* of the leader */
+	mr_spin_interval spin_interval; /* of the leader */
 	uint64_t spin_ns;          /* how long it spins on a quiet host */
 	mr_run *run;
 	uint16_t id;

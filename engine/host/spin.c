@@ -5,15 +5,15 @@ void mr_spin_init(mr_spin *s)
 	atomic_init(&s->busy_ns, 0);
 }
 
-void mr_spin_delayed(mr_spin *s, mr_spin_window *w, uint64_t now, uint64_t delay_ns)
+void mr_spin_delayed(mr_spin *s, mr_spin_interval *i, uint64_t now, uint64_t delay_ns)
 {
-	w->begin_ns = w->begin_ns ? w->begin_ns : now;
-	w->lost_ns += delay_ns;
-	if (now - w->begin_ns < MR_SPIN_WINDOW_NS)
+	i->begin_ns = i->begin_ns ? i->begin_ns : now;
+	i->lost_ns += delay_ns;
+	if (now - i->begin_ns < MR_SPIN_INTERVAL_NS)
 		return;
-	if (w->lost_ns > (now - w->begin_ns) / MR_SPIN_LOST_PART)
+	if (i->lost_ns > (now - i->begin_ns) / MR_SPIN_LOST_PART)
 		atomic_store_explicit(&s->busy_ns, now, memory_order_relaxed);
-	*w = (mr_spin_window){.begin_ns = now};
+	*i = (mr_spin_interval){.begin_ns = now};
 }
 
 uint64_t mr_spin_ns(const mr_spin *s, uint64_t now, uint64_t most_ns)

@@ -73,9 +73,9 @@ static mr_status check_typed(const mr_job *j, mr_job_group group, const mr_job_l
 	return st;
 }
 
-static void check_choice(const mr_job *j, mr_job_group group, const mr_job_listener *l)
+static void check_plugin(const mr_job *j, mr_job_group group, const mr_job_listener *l)
 {
-	const mr_choice *c = mr_job_choice_of(j, group);
+	const mr_job_plugin *c = mr_job_plugin_of(j, group);
 
 	if (!c->values) {
 		if (!l->incomplete && !mr_job_doubtful(l, group, NULL))
@@ -91,7 +91,7 @@ static mr_status check_there(const mr_job *j, const mr_job_listener *l)
 {
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
 		if (mr_job_group_of((mr_job_group)g)->plugin)
-			check_choice(j, (mr_job_group)g, l);
+			check_plugin(j, (mr_job_group)g, l);
 		else
 			MR_TRY(check_typed(j, (mr_job_group)g, l));
 	}
@@ -341,26 +341,26 @@ static mr_status set_anew(void *fresh, const mr_option *o, const char *text)
  * Treats a key that is given its default value as not given: some plug-ins take "either this key or those two", and a
  * resolved configuration, which gives all of them, must mean the same as the configuration from which it was made.
  */
-static mr_status forget_defaults(mr_choice *choice)
+static mr_status forget_defaults(mr_job_plugin *plugin)
 {
 	mr_values *fresh;
 	mr_status st;
 
-	MR_TRY(mr_values_create(mr_values_table(choice->values), &fresh));
-	st = mr_values_each_changed(choice->values, set_anew, fresh);
+	MR_TRY(mr_values_create(mr_values_table(plugin->values), &fresh));
+	st = mr_values_each_changed(plugin->values, set_anew, fresh);
 	if (st != MR_OK) {
 		mr_values_destroy(fresh);
 		return st;
 	}
-	mr_values_destroy(choice->values);
-	choice->values = fresh;
+	mr_values_destroy(plugin->values);
+	plugin->values = fresh;
 	return MR_OK;
 }
 
 static mr_status forget_all_defaults(mr_job *j)
 {
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
-		mr_choice *c = mr_job_choice(j, (mr_job_group)g);
+		mr_job_plugin *c = mr_job_plugin_in(j, (mr_job_group)g);
 
 		if (c && c->values)
 			MR_TRY(forget_defaults(c));

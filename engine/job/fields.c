@@ -72,12 +72,12 @@ static const field fields[] = {
 #define N_FIELDS (sizeof(fields) / sizeof(fields[0]))
 
 /* The number of the word @word in "one|two|three"; the words are those of the table, so it is one of them. */
-static int64_t number_of_word(const char *choices, const char *word)
+static int64_t number_of_word(const char *words, const char *word)
 {
 	size_t len = strlen(word);
 	int64_t n = 0;
 
-	for (const char *at = choices;; n++) {
+	for (const char *at = words;; n++) {
 		const char *end = strchr(at, '|');
 
 		if (end ? (size_t)(end - at) == len && !strncmp(at, word, len) : !strcmp(at, word))
@@ -88,9 +88,9 @@ static int64_t number_of_word(const char *choices, const char *word)
 }
 
 /* Word number @n of "one|two|three" into @buf; "" beyond the last, which no table takes. */
-static const char *word_of_number(const char *choices, int64_t n, char buf[64])
+static const char *word_of_number(const char *words, int64_t n, char buf[64])
 {
-	const char *at = choices;
+	const char *at = words;
 
 	for (; n > 0 && at; n--) {
 		at = strchr(at, '|');
@@ -114,7 +114,7 @@ static void take(const field *f, const mr_option *o, const mr_values *v, char *a
 	else if (f->type == FIELD_BOOL)
 		*(bool *)at = mr_values_bool(v, f->key);
 	else if (o->type == MR_OPT_ENUM && f->type == FIELD_INT)
-		*(int64_t *)at = number_of_word(o->choices, mr_values_string(v, f->key));
+		*(int64_t *)at = number_of_word(o->words, mr_values_string(v, f->key));
 	else if (f->type == FIELD_INT)
 		*(int64_t *)at = mr_values_int(v, f->key);
 	else /* a default lives as long as its table */
@@ -172,7 +172,7 @@ static mr_status put(const mr_job *j, const field *f, const mr_option *o, mr_val
 	if (f->type == FIELD_BOOL)
 		return mr_values_set_bool(v, f->key, *(const bool *)at);
 	if (o->type == MR_OPT_ENUM && f->type == FIELD_INT)
-		return mr_values_set_string(v, f->key, word_of_number(o->choices, *(const int64_t *)at, word));
+		return mr_values_set_string(v, f->key, word_of_number(o->words, *(const int64_t *)at, word));
 	if (f->type == FIELD_INT)
 		return mr_values_set_int(v, f->key, *(const int64_t *)at);
 	return mr_values_set_string(v, f->key, *(const char *const *)at ? *(const char *const *)at : "");

@@ -9,7 +9,7 @@
 #include "job/check.h"
 #include "job/plugins.h"
 
-mr_choice *mr_job_choice(mr_job *j, mr_job_group group)
+mr_job_plugin *mr_job_plugin_in(mr_job *j, mr_job_group group)
 {
 	switch (group) {
 	case MR_JOB_MODEL: return &j->model;
@@ -21,14 +21,14 @@ mr_choice *mr_job_choice(mr_job *j, mr_job_group group)
 	}
 }
 
-const mr_choice *mr_job_choice_of(const mr_job *j, mr_job_group group)
+const mr_job_plugin *mr_job_plugin_of(const mr_job *j, mr_job_group group)
 {
-	return mr_job_choice((mr_job *)j, group);
+	return mr_job_plugin_in((mr_job *)j, group);
 }
 
 mr_status mr_job_choose(mr_job *j, mr_job_group group, const char *name)
 {
-	mr_choice *c = j ? mr_job_choice(j, group) : NULL;
+	mr_job_plugin *c = j ? mr_job_plugin_in(j, group) : NULL;
 	mr_values *values;
 	mr_plugin p;
 
@@ -39,7 +39,7 @@ mr_status mr_job_choose(mr_job *j, mr_job_group group, const char *name)
 	MR_TRY(mr_plugin_get(mr_job_group_of(group)->kind, name, &p));
 	MR_TRY(mr_values_create(p.options, &values));
 	mr_values_destroy(c->values);
-	*c = (mr_choice){.name = p.name, .values = values};
+	*c = (mr_job_plugin){.name = p.name, .values = values};
 	return MR_OK;
 }
 
@@ -75,7 +75,7 @@ void mr_job_fini(mr_job *j)
 	if (!j)
 		return;
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
-		mr_choice *c = mr_job_choice(j, (mr_job_group)g);
+		mr_job_plugin *c = mr_job_plugin_in(j, (mr_job_group)g);
 
 		if (c)
 			mr_values_destroy(c->values);
@@ -114,13 +114,13 @@ void mr_job_destroy(mr_job *j)
 	free(j);
 }
 
-static mr_status copy_choices(const mr_job *from, mr_job *to)
+static mr_status copy_plugins(const mr_job *from, mr_job *to)
 {
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
-		const mr_choice *c = mr_job_choice_of(from, (mr_job_group)g);
+		const mr_job_plugin *c = mr_job_plugin_of(from, (mr_job_group)g);
 
 		if (c && c->values)
-			MR_TRY(mr_values_copy(c->values, &mr_job_choice(to, (mr_job_group)g)->values));
+			MR_TRY(mr_values_copy(c->values, &mr_job_plugin_in(to, (mr_job_group)g)->values));
 	}
 	return MR_OK;
 }
@@ -143,12 +143,12 @@ mr_status mr_job_copy(const mr_job *from, mr_job *to)
 		to->train.microbatches = 0;
 	to->chose_workers = to->chose_microbatches = to->untied = false;
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
-		mr_choice *c = mr_job_choice(to, (mr_job_group)g);
+		mr_job_plugin *c = mr_job_plugin_in(to, (mr_job_group)g);
 
 		if (c)
 			c->values = NULL;
 	}
-	st = copy_choices(from, to);
+	st = copy_plugins(from, to);
 	if (st == MR_OK)
 		st = mr_job_own_all(to);
 	if (st != MR_OK)
@@ -181,7 +181,7 @@ const char *mr_job_subject(const mr_option *table, const char *key, const char *
 
 const mr_option *mr_job_table(const mr_job *j, mr_job_group group)
 {
-	const mr_choice *c = mr_job_choice_of(j, group);
+	const mr_job_plugin *c = mr_job_plugin_of(j, group);
 
 	if (!c)
 		return mr_job_group_of(group)->options;

@@ -18,9 +18,9 @@
 
 #define MR_JOB_UNNAMED "job" /* the name that mr_job_init gives */
 
-/** The choice of @group; NULL if the group holds no plug-in. */
-mr_choice *mr_job_choice(mr_job *j, mr_job_group group);
-const mr_choice *mr_job_choice_of(const mr_job *j, mr_job_group group);
+/** The plug-in of @group; NULL if the group holds no plug-in. */
+mr_job_plugin *mr_job_plugin_in(mr_job *j, mr_job_group group);
+const mr_job_plugin *mr_job_plugin_of(const mr_job *j, mr_job_group group);
 
 /** The table of options of @group: its own, or that of the chosen plug-in; NULL when none is chosen. */
 const mr_option *mr_job_table(const mr_job *j, mr_job_group group);

@@ -62,7 +62,7 @@ mr_lr mr_job_lr(const mr_job *j)
 
 static const char *word(int64_t name, char text[32])
 {
-	const char *at = mr_option_find(mr_job_group_of(MR_JOB_LR_SCHEDULE)->options, "name")->choices;
+	const char *at = mr_option_find(mr_job_group_of(MR_JOB_LR_SCHEDULE)->options, "name")->words;
 
 	for (; name > 0; name--)
 		at = strchr(at, '|') + 1;

@@ -77,21 +77,21 @@ static mr_status set_typed(mr_job *j, mr_job_group group, const char *name, cons
 mr_status mr_job_set(mr_job *j, const char *key, const char *text)
 {
 	mr_job_group group;
-	mr_choice *choice;
+	mr_job_plugin *plugin;
 	const char *name;
 	mr_status st;
 
 	if (!j || !key || !text)
 		return mr_fail(MR_EINVAL, "mr_job_set: the %s is NULL", !j ? "job" : !key ? "key" : "text");
 	MR_TRY(find_group(key, &group, &name));
-	choice = mr_job_choice(j, group);
-	if (!choice)
+	plugin = mr_job_plugin_in(j, group);
+	if (!plugin)
 		st = set_typed(j, group, name, text);
 	else if (!strcmp(name, "name"))
 		st = mr_job_choose(j, group, text);
-	else if (!choice->values)
+	else if (!plugin->values)
 		st = mr_fail(MR_ECONFIG, "choose %s.name first", mr_job_group_of(group)->name);
 	else
-		st = mr_values_set_text(choice->values, name, text);
+		st = mr_values_set_text(plugin->values, name, text);
 	return st == MR_OK ? st : mr_fail_in(st, "%s", key);
 }

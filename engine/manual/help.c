@@ -34,7 +34,7 @@ static void print_range(const mr_option *o, FILE *out)
 
 void mr_option_type_print(const mr_option *o, FILE *out)
 {
-	const char *words = o->type == MR_OPT_ENUM ? o->choices : mr_option_type_text(o->type);
+	const char *words = o->type == MR_OPT_ENUM ? o->words : mr_option_type_text(o->type);
 
 	for (; *words; words++)
 		fprintf(out, *words == '|' ? " or " : "%c", *words);

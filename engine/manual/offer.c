@@ -50,7 +50,7 @@ bool mr_offer_is_flag(const mr_option *o)
 mr_offer_kind mr_offer_value(const mr_option *o, mr_strbuf *words)
 {
 	if (o->type == MR_OPT_ENUM) {
-		put_choices(o->choices, words);
+		put_choices(o->words, words);
 		return MR_OFFER_WORDS;
 	}
 	if (o->type == MR_OPT_BOOL) {

@@ -150,7 +150,7 @@ static mr_status log_row(mr_train *t, const mr_figures *row)
 		return MR_OK;
 	MR_TRY(mr_metrics_log_put(t->metrics, row));
 	if (t->s.job->tensorboard && !t->events)
-		MR_TRY(mr_board_open(t->dir.path, t->begun_step, &t->events));
+		MR_TRY(mr_tensorboard_open(t->dir.path, t->begun_step, &t->events));
 	return mr_events_row(t->events, row);
 }
 

@@ -17,7 +17,7 @@
 #include "checkpoint/rundir.h"
 #include "config/config.h"
 #include "host/watch.h"
-#include "logbook/board.h"
+#include "logbook/tensorboard.h"
 #include "observe/counted_report.h"
 #include "observe/run_status.h"
 #include "observe/worker_window.h"

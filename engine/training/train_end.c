@@ -32,7 +32,7 @@ static mr_status write_ends(mr_train *t, const mr_roofline *roofline)
 		return MR_OK;
 	end = mr_train_result(t);
 	MR_TRY(mr_run_facts_end(&t->facts, &end, t->train_ns, roofline));
-	return mr_board_timeline(t->events, &t->facts, t->step);
+	return mr_tensorboard_timeline(t->events, &t->facts, t->step);
 }
 
 bool mr_train_is_begun(const mr_train *t)

@@ -59,7 +59,7 @@ static uint64_t identity(const mr_session *s)
 /* The table of @group's plug-in with the option @more behind its own, and all its values. */
 static mr_values *with_one_more(const mr_job *j, mr_job_group group, const mr_option *more, mr_option table[64])
 {
-	const mr_values *v = mr_job_choice_of(j, group)->values;
+	const mr_values *v = mr_job_plugin_of(j, group)->values;
 	const mr_option *o = mr_values_table(v);
 	mr_values *wider;
 	size_t n = 0;
@@ -91,14 +91,14 @@ static void an_option_more_of_any_plugin_counts(void)
 	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
 		mr_option table[64];
 		mr_values *own, *wider;
-		mr_choice *c;
+		mr_job_plugin *c;
 		uint64_t before;
 		mr_session s;
 		mr_job j;
 
 		survey(&j, &s, STALE "mitigation.name=gap_aware");
 		before = identity(&s);
-		c = mr_job_choice(&j, groups[i]);
+		c = mr_job_plugin_in(&j, groups[i]);
 		own = c->values;
 		c->values = wider = with_one_more(&j, groups[i], &more, table);
 		CU_ASSERT_EQUAL(identity(&s), before);

@@ -8,7 +8,7 @@
 #define MS 1000000u
 
 /* Looks every millisecond from *@now on for @ms milliseconds, each of which finds @lost_ns. */
-static void pass(mr_spin *s, mr_spin_window *w, uint64_t *now, unsigned ms, uint64_t lost_ns)
+static void pass(mr_spin *s, mr_spin_interval *w, uint64_t *now, unsigned ms, uint64_t lost_ns)
 {
 	for (unsigned i = 0; i < ms; i++) {
 		*now += MS;
@@ -19,7 +19,7 @@ static void pass(mr_spin *s, mr_spin_window *w, uint64_t *now, unsigned ms, uint
 static void quiet(void)
 {
 	mr_spin s;
-	mr_spin_window w = {0};
+	mr_spin_interval w = {0};
 	uint64_t now = 5 * MS;
 
 	mr_spin_init(&s);
@@ -34,7 +34,7 @@ static void quiet(void)
 static void busy_and_quiet_again(void)
 {
 	mr_spin s;
-	mr_spin_window a = {0}, b = {0};
+	mr_spin_interval a = {0}, b = {0};
 	uint64_t now = 5 * MS, before;
 
 	mr_spin_init(&s);
@@ -61,7 +61,7 @@ static void busy_and_quiet_again(void)
 static void long_sleeps(void)
 {
 	mr_spin s;
-	mr_spin_window w = {0};
+	mr_spin_interval w = {0};
 	uint64_t now = 5 * MS;
 
 	mr_spin_init(&s);

@@ -136,10 +136,10 @@ static void has_a_field_for_each_key(void)
 		MR_CHECK_OK(mr_values_create(table, &v));
 		MR_CHECK_OK(mr_values_create(table, &back));
 		for (const mr_option *o = table; o->name; o++) {
-			const char *last = o->choices ? strrchr(o->choices, '|') : NULL;
+			const char *last = o->words ? strrchr(o->words, '|') : NULL;
 
 			if (o->type == MR_OPT_ENUM)
-				MR_CHECK_OK(mr_values_set_string(v, o->name, last ? last + 1 : o->choices));
+				MR_CHECK_OK(mr_values_set_string(v, o->name, last ? last + 1 : o->words));
 			else if (o->type == MR_OPT_STRING)
 				MR_CHECK_OK(mr_values_set_string(v, o->name, "some text"));
 			else if (o->type == MR_OPT_INT)

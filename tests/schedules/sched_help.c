@@ -162,7 +162,7 @@ void sched_grid(uint16_t max_workers, uint32_t max_micro, void (*fn)(const sched
 
 			/* Options of other kinds have no values to go through; the system's own suite tries them. */
 			snprintf(choices, sizeof(choices), "%s",
-				 o->type == MR_OPT_ENUM ? o->choices : o->type == MR_OPT_BOOL ? "true|false" : "");
+				 o->type == MR_OPT_ENUM ? o->words : o->type == MR_OPT_BOOL ? "true|false" : "");
 			c.option = o->name;
 			while ((value = strsep(&at, "|"))) {
 				c.value = value;

@@ -49,7 +49,7 @@ typedef enum mr_job_precision {
 	MR_PRECISION_BF16_PURE /* all of that in bf16, without masters: steps round stochastically */
 } mr_job_precision;
 
-typedef enum mr_job_schedule {
+typedef enum mr_job_lr_kind {
 	MR_JOB_CONSTANT,
 	MR_JOB_COSINE,
 	MR_JOB_LINEAR,
@@ -57,7 +57,7 @@ typedef enum mr_job_schedule {
 	MR_JOB_ONE_CYCLE,
 	MR_JOB_INVERSE_SQRT,
 	MR_JOB_WSD
-} mr_job_schedule;
+} mr_job_lr_kind;
 
 typedef enum mr_job_curve { MR_JOB_COOL_LINEAR, MR_JOB_COOL_COSINE, MR_JOB_COOL_SQRT } mr_job_curve;
 
@@ -78,11 +78,11 @@ typedef enum mr_job_group {
 	MR_N_JOB_GROUPS
 } mr_job_group;
 
-/* A chosen plug-in with its values. */
-typedef struct mr_choice {
-	const char *name;  /* NULL: nothing is chosen */
+/* The plug-in of a group with its values. */
+typedef struct mr_job_plugin {
+	const char *name;  /* NULL: none */
 	mr_values *values; /* by the plug-in's table; owned */
-} mr_choice;
+} mr_job_plugin;
 
 typedef enum mr_nonfinite {
 	MR_NONFINITE_STOP, /* a step whose gradient norm is not finite ends the run */
@@ -91,7 +91,7 @@ typedef enum mr_nonfinite {
 
 /* The learning rate itself is the optimizer's "lr". */
 typedef struct mr_job_lr_schedule {
-	int64_t name;         /* mr_job_schedule */
+	int64_t name;         /* mr_job_lr_kind */
 	int64_t warmup;       /* commits */
 	double min_ratio;
 	const char *milestones; /* of MR_JOB_STEP: "30000 60000" */
@@ -180,7 +180,7 @@ typedef struct mr_job {
 	int64_t precision;     /* mr_job_precision */
 	const char *costs;     /* file of measured times; "": none */
 	const char *partition; /* "auto", or names of layers with commas between */
-	mr_choice model, data, optimizer, mitigation, system;
+	mr_job_plugin model, data, optimizer, mitigation, system;
 	mr_job_lr_schedule lr_schedule;
 	mr_job_train train;
 	const char *run_dir;   /* folder of the run; "": runs/NAME */
@@ -217,7 +217,7 @@ MR_API void mr_job_destroy(mr_job *j);
  * MR_EINVAL, MR_ERESOURCE. */
 MR_API mr_status mr_job_load(const char *path, const char *const *sets, size_t n_sets, mr_job **out) MR_MUST_USE;
 
-/** Choose the plug-in @name for @group, with the defaults of its table; it replaces an earlier choice. Errors:
+/** Choose the plug-in @name for @group, with the defaults of its table; it replaces an earlier one. Errors:
  * MR_ECONFIG with a message that names the nearest name and lists all; MR_ERESOURCE. */
 MR_API mr_status mr_job_choose(mr_job *j, mr_job_group group, const char *name) MR_MUST_USE;
 

@@ -1,4 +1,4 @@
-#include "logbook/board.h"
+#include "logbook/tensorboard.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -49,7 +49,7 @@ static mr_status put_texts(mr_events *e, const char *dir, uint64_t step)
 	return st;
 }
 
-mr_status mr_board_open(const char *dir, uint64_t step, mr_events **out)
+mr_status mr_tensorboard_open(const char *dir, uint64_t step, mr_events **out)
 {
 	char folder[PATH_MAX];
 
@@ -58,7 +58,7 @@ mr_status mr_board_open(const char *dir, uint64_t step, mr_events **out)
 	return put_texts(*out, dir, step);
 }
 
-mr_status mr_board_timeline(mr_events *e, const mr_run_facts *f, uint64_t step)
+mr_status mr_tensorboard_timeline(mr_events *e, const mr_run_facts *f, uint64_t step)
 {
 	mr_schedule_picture p = {.rec = f->rec,
 				 .n_rec = f->n_rec,
