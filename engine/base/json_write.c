@@ -101,31 +101,6 @@ void mr_json_end_array(mr_json_writer *w)
 	end(w, true);
 }
 
-/* Bytes of the well-formed UTF-8 sequence at @s (RFC 3629: no overlong forms, no surrogates); 0 if there is none. */
-static size_t utf8_length(const unsigned char *s)
-{
-	unsigned char c = s[0];
-	unsigned char low = 0x80, high = 0xBF;
-	size_t n = c < 0x80 ? 1 : c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0;
-
-	if (n < 2)
-		return n;
-	if (c == 0xE0)
-		low = 0xA0;
-	if (c == 0xED)
-		high = 0x9F;
-	if (c == 0xF0)
-		low = 0x90;
-	if (c == 0xF4)
-		high = 0x8F;
-	if (s[1] < low || s[1] > high)
-		return 0;
-	for (size_t i = 2; i < n; i++)
-		if ((s[i] & 0xC0) != 0x80)
-			return 0;
-	return n;
-}
-
 static void put_escaped(FILE *f, unsigned char c)
 {
 	static const char letters[] = {['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'};
@@ -140,21 +115,20 @@ static void put_escaped(FILE *f, unsigned char c)
 
 static void put_quoted(FILE *f, const char *text)
 {
-	const unsigned char *s = (const unsigned char *)text;
-
 	fputc('"', f);
-	while (*s) {
-		size_t n = utf8_length(s);
+	while (*text) {
+		unsigned char c = (unsigned char)*text;
+		size_t n = mr_utf8_length(text, 4); /* the NUL at the end continues nothing */
 
 		if (!n) {
 			fputs("\xEF\xBF\xBD", f); /* U+FFFD */
 			n = 1;
-		} else if (*s < 0x20 || *s == '"' || *s == '\\' || *s == 0x7F) {
-			put_escaped(f, *s);
+		} else if (c < 0x20 || c == '"' || c == '\\' || c == 0x7F) {
+			put_escaped(f, c);
 		} else {
-			fwrite(s, 1, n, f);
+			fwrite(text, 1, n, f);
 		}
-		s += n;
+		text += n;
 	}
 	fputc('"', f);
 }

@@ -182,6 +182,23 @@ static char *scaled_text(uint64_t x, double step, const char *const *units, size
 	return buf;
 }
 
+size_t mr_utf8_length(const char *text, size_t len)
+{
+	const unsigned char *c = (const unsigned char *)text;
+	size_t n = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : c[0] < 0xf5 ? 4 : 0;
+
+	if (!n || n > len)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((c[i] & 0xc0) != 0x80)
+			return 0;
+	/* Longer than needed, halves of surrogates, and what lies beyond U+10FFFF. */
+	if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) || (c[0] == 0xf0 && c[1] < 0x90) ||
+	    (c[0] == 0xf4 && c[1] > 0x8f))
+		return 0;
+	return n;
+}
+
 char *mr_bytes_text(uint64_t bytes, char buf[16])
 {
 	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

@@ -50,6 +50,9 @@ const char *mr_nearest(const char *name, const char *const *names, size_t n);
  * letters, so that two letters of three must be right. */
 unsigned mr_nearest_limit(const char *name);
 
+/** Bytes of the character at @text[@len], which is not empty: 1 to 4; 0: it is no valid UTF-8 (RFC 3629). */
+size_t mr_utf8_length(const char *text, size_t len);
+
 /** "0 B", "1023 B", "1.5 MiB", "12 GiB": at most 4 digits. Returns @buf. */
 char *mr_bytes_text(uint64_t bytes, char buf[16]);
 /** "950", "1.2 k", "1.2 M", "124 M", "1.5 G", powers of 1000. Returns @buf. */

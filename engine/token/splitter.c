@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
+
 typedef struct cutting {
 	mr_splitter *s;
 	mr_word_fn *each;
@@ -15,23 +17,6 @@ void mr_splitter_fini(mr_splitter *s)
 		mr_regex_destroy(s->step[i].regex);
 	free(s->blank);
 	*s = (mr_splitter){0};
-}
-
-size_t mr_utf8_length(const char *text, size_t len)
-{
-	const unsigned char *c = (const unsigned char *)text;
-	size_t n = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : c[0] < 0xf5 ? 4 : 0;
-
-	if (!n || n > len)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((c[i] & 0xc0) != 0x80)
-			return 0;
-	/* Longer than needed, halves of surrogates, and what lies beyond U+10FFFF. */
-	if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) || (c[0] == 0xf0 && c[1] < 0x90) ||
-	    (c[0] == 0xf4 && c[1] > 0x8f))
-		return 0;
-	return n;
 }
 
 static mr_status cut(const cutting *c, unsigned i, const char *text, size_t len);

@@ -32,7 +32,4 @@ void mr_splitter_fini(mr_splitter *s);
 /** Call @each with the words of @text[@len], none of which is empty. Errors: those of @each; MR_EDATA, MR_ERESOURCE. */
 mr_status mr_splitter_cut(mr_splitter *s, const char *text, size_t len, mr_word_fn *each, void *arg) MR_MUST_USE;
 
-/** Bytes of the character at @text[@len]: 1 to 4; 0: it is no valid UTF-8. */
-size_t mr_utf8_length(const char *text, size_t len);
-
 #endif

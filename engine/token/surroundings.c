@@ -1,6 +1,6 @@
 #include "token/surroundings.h"
 
-#include "token/splitter.h"
+#include "base/str.h"
 
 mr_status mr_surroundings_init(mr_surroundings *s)
 {

@@ -3,11 +3,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "check.h"
 #include "scratch.h"
 #include "token/dialect.h"
 #include "token/regex.h"
-#include "token/splitter.h"
 #include "token/token_file.h"
 #include "token/token_table.h"
 #include "token/vocabulary.h"
