@@ -100,13 +100,15 @@ static mr_status set_value(mr_values *values, const char *key, const config_sett
 }
 
 /* partition = ["h.1", 7]: kept as one text with commas, since no layer's name has one. */
-static mr_status set_partition(mr_values *values, const config_setting_t *s)
+static mr_status set_names(mr_values *values, const config_setting_t *s)
 {
+	const char *key = config_setting_name(s);
+	const char *wanted = strcmp(key, "partition") ? "a list of layer names" : "\"auto\" or a list of layer names";
 	mr_strbuf text;
 	mr_status st = MR_OK;
 
 	if (!is_list(s))
-		return set_value(values, "partition", s);
+		return set_value(values, key, s);
 	mr_strbuf_init(&text);
 	for (unsigned i = 0; i < (unsigned)config_setting_length(s) && st == MR_OK; i++) {
 		const config_setting_t *e = config_setting_get_elem(s, i);
@@ -117,13 +119,12 @@ static mr_status set_partition(mr_values *values, const config_setting_t *s)
 		else if (config_setting_type(e) == CONFIG_TYPE_INT)
 			mr_strbuf_printf(&text, "%s%d", i ? "," : "", config_setting_get_int(e));
 		else
-			st = mr_fail(MR_ECONFIG, "expected \"auto\" or a list of layer names, got %s at place %u",
-				     kind_text(e), i + 1);
+			st = mr_fail(MR_ECONFIG, "expected %s, got %s at place %u", wanted, kind_text(e), i + 1);
 	}
-	if (st == MR_OK && !text.len)
-		st = mr_fail(MR_ECONFIG, "expected \"auto\" or a list of layer names, got an empty list");
+	if (st == MR_OK && !text.len && !strcmp(key, "partition"))
+		st = mr_fail(MR_ECONFIG, "expected %s, got an empty list", wanted);
 	if (st == MR_OK)
-		st = mr_values_set_string(values, "partition", mr_strbuf_text(&text));
+		st = mr_values_set_string(values, key, mr_strbuf_text(&text));
 	mr_strbuf_fini(&text);
 	return st;
 }
@@ -140,8 +141,8 @@ static mr_status take_setting(mr_config *c, mr_job_group group, const config_set
 	if (!values || mr_mistakes_has(&c->mistakes, mr_job_key_text(group, key, text)))
 		return MR_OK;
 	st = mr_option_find(mr_values_table(values), key) ? MR_OK : mr_job_key_elsewhere(group, key);
-	if (st == MR_OK && group == MR_JOB_TOP && !strcmp(key, "partition"))
-		st = set_partition(values, s);
+	if (st == MR_OK && mr_config_takes_names(group, key))
+		st = set_names(values, s);
 	else if (st == MR_OK)
 		st = set_value(values, key, s);
 	if (st == MR_ERESOURCE)

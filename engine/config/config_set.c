@@ -108,18 +108,18 @@ static mr_status apply_path(mr_values *values, const mr_set *s)
 }
 
 /* h.1,h.3 or ["h.1", "h.3"]: the same as the list of a file. */
-static mr_status apply_partition(mr_values *values, const char *value)
+static mr_status apply_names(mr_values *values, const char *key, const char *value)
 {
 	char *text = malloc(strlen(value) + 1), *to = text;
 	mr_status st;
 
 	if (!text)
-		return mr_fail(MR_ERESOURCE, "no memory for a partition");
+		return mr_fail(MR_ERESOURCE, "no memory for the names of layers");
 	for (const char *s = value; *s; s++)
 		if (!strchr("[]() \"", *s))
 			*to++ = *s;
 	*to = '\0';
-	st = mr_values_set_string(values, "partition", text);
+	st = mr_values_set_string(values, key, text);
 	free(text);
 	return st;
 }
@@ -145,8 +145,8 @@ mr_status mr_config_sets_apply(mr_config *c, const mr_set *sets, size_t n)
 		st = o ? MR_OK : mr_job_key_elsewhere(s->group, s->key);
 		if (st != MR_OK)
 			; /* noted below */
-		else if (s->group == MR_JOB_TOP && !strcmp(s->key, "partition"))
-			st = apply_partition(values, s->value);
+		else if (mr_config_takes_names(s->group, s->key))
+			st = apply_names(values, s->key, s->value);
 		else if ((s->group == MR_JOB_DATA && o && o->type == MR_OPT_STRING && !o->unit) ||
 			 (s->group == MR_JOB_TOP && !strcmp(s->key, "costs")) ||
 			 (s->group == MR_JOB_MACHINE && !strcmp(s->key, "choices")))

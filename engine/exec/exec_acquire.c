@@ -7,7 +7,8 @@ static bool reached_all(const mr_worker *w, uint64_t version, bool norms)
 	const mr_run *run = w->run;
 
 	for (uint16_t s = 0; s < run->n_stages; s++)
-		if (!mr_counter_reached(norms ? &run->weights[s].norms->known : &run->weights[s].published, w->id,
+		if (mr_plan_trains(run->c.plan, s) &&
+		    !mr_counter_reached(norms ? &run->weights[s].norms->known : &run->weights[s].published, w->id,
 					(uint32_t)version))
 			return false;
 	return true;
@@ -65,7 +66,7 @@ static mr_wait_cause acquire_b(mr_worker *w, const mr_task *t, mr_status *status
 			return MR_WAIT_UPSTREAM;
 		w->acquired.got |= MR_GOT_IN;
 	}
-	if (s > 0 && !(w->acquired.got & MR_GOT_OUT)) {
+	if (mr_plan_hands_back(l->plan, s) && !(w->acquired.got & MR_GOT_OUT)) {
 		w->acquired.out = mr_instr_out(l->plan, t->in, t->n);
 		if (!mr_link_take(&st[-1].grad, w->acquired.out))
 			return MR_WAIT_DOWNSTREAM;

@@ -17,7 +17,7 @@ bool mr_exec_asks_norm(const mr_run *run, const mr_stage_weights *b, uint64_t ve
 	step = mr_weights_step_of(b, version);
 	if (step % b->in_step || step / b->in_step % run->norms->every)
 		return false;
-	return run->norms->global || b == mr_run_weights(run, 0, (uint16_t)(run->n_stages - 1));
+	return run->norms->global || b == mr_run_weights(run, 0, run->last_trained);
 }
 
 /*
@@ -32,7 +32,7 @@ double mr_exec_take_norm(mr_run *run, mr_stage_weights *b, uint64_t version)
 		mr_norms_clear(b, version);
 	if (!x->global)
 		return mr_norms_all(b, 1, version) / b->sum;
-	if (mr_weights_last_of(&x->n_stages, run->n_stages)) {
+	if (mr_weights_last_of(&x->n_stages, run->n_trained)) {
 		x->at[version % x->n] = mr_exec_norm(run, version);
 		/* W4; pairs with the acquire load in mr_run_next_step */
 		atomic_store_explicit(&x->last, version, memory_order_release);
@@ -79,7 +79,7 @@ mr_status mr_exec_check_next(const mr_stage_weights *b, const mr_task *t, uint64
 		       (unsigned long long)b->latest);
 }
 
-/* The last stage, with weights @b, has made @step. */
+/* The last stage that trains, with weights @b, has made @step. */
 static mr_status finish_step(mr_run *run, const mr_stage_weights *b, uint64_t step, double lr, double norm)
 {
 	const mr_instead *h = &run->hooks.instead;
@@ -94,7 +94,7 @@ mr_status mr_exec_publish(mr_worker *w, mr_stage_weights *b, uint16_t stage, uin
 	mr_run *run = w->run;
 
 	/* The record comes first: with several pipes another worker may write the next one. */
-	if (stage + 1 == run->n_stages)
+	if (stage == run->last_trained)
 		MR_TRY(finish_step(run, b, mr_weights_step_of(b, version), lr, norm));
 	mr_usdt_commit(w->id, stage, (uint32_t)(b - run->weights) / run->n_stages, version);
 	if (!(run->facts & MR_OVERWRITES && run->c.observer))

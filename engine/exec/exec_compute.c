@@ -169,8 +169,7 @@ static void count_staleness(mr_stage_weights *b, uint8_t pipe, uint64_t read)
 	b->shard[pipe].staleness[age < MR_STALENESS_BINS ? age : MR_STALENESS_BINS - 1]++;
 }
 
-/* The last reader of a micro-batch's activations at this stage is done. */
-static void release_slot(mr_run *run, const mr_task *t, mr_slot *slot)
+void mr_exec_release(mr_run *run, const mr_task *t, mr_slot *slot)
 {
 	uint16_t s = t->in->stage;
 	mr_links_stage *st = t->st;
@@ -186,7 +185,7 @@ void mr_exec_release_rest(mr_run *run, const mr_task *t)
 {
 	for (uint32_t i = 0; i < t->st->n_slots; i++)
 		if (t->st->slot[i].taken)
-			release_slot(run, t, &t->st->slot[i]);
+			mr_exec_release(run, t, &t->st->slot[i]);
 }
 
 /*
@@ -298,7 +297,7 @@ static mr_status span(mr_worker *w, const mr_task *t)
 		MR_TRY(prepare_steps(run, t, &w->span.io[n - 1]));
 	MR_TRY(mr_stage_backward_weights(run->stage[s], w->span.io, n, w->span.call));
 	for (uint32_t j = 0; j < n && !leaves_slot(w, t); j++)
-		release_slot(run, t, w->span.slot[j]);
+		mr_exec_release(run, t, w->span.slot[j]);
 	MR_TRY(mr_exec_count_sum(w, t));
 	if (t->in->flags & MR_INSTR_UPDATE)
 		MR_TRY(commit_inside(w, t));
@@ -355,7 +354,7 @@ mr_status mr_exec_backward(mr_worker *w, const mr_task *t)
 	if (t->in->op == MR_OP_I)
 		return MR_OK;
 	if (!leaves_slot(w, t))
-		release_slot(run, t, slot);
+		mr_exec_release(run, t, slot);
 	MR_TRY(mr_exec_count_sum(w, t));
 	if (t->in->flags & MR_INSTR_UPDATE)
 		MR_TRY(commit_inside(w, t));

@@ -42,6 +42,8 @@ mr_status mr_exec_recompute(mr_worker *w, const mr_task *t) MR_MUST_USE;
 /** B, I and W, with the optimizer step inside where the instruction has MR_INSTR_UPDATE. */
 mr_status mr_exec_backward(mr_worker *w, const mr_task *t) MR_MUST_USE;
 
+/** Give back @slot, of @t's micro-batch, and its buffers: the last reader of its activations at this stage is done. */
+void mr_exec_release(mr_run *run, const mr_task *t, mr_slot *slot);
 /** Give back the slots and buffers that the W of @t's stage and pipe have left; all of them are done. */
 void mr_exec_release_rest(mr_run *run, const mr_task *t);
 

@@ -266,6 +266,11 @@ static mr_status build(mr_run *run)
 	MR_TRY(mr_eval_plan_create(c->plan, &run->eval_plan));
 	run->n_stages = c->plan->n_stages;
 	run->n_workers = c->plan->n_workers;
+	for (uint16_t s = 0; s < run->n_stages; s++)
+		if (mr_plan_trains(c->plan, s)) {
+			run->n_trained++;
+			run->last_trained = s;
+		}
 	run->n_pipes = c->plan->n_pipes;
 	run->diverges = diverges;
 	run->stage = calloc(run->n_stages, sizeof(mr_stage *));

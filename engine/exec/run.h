@@ -171,6 +171,7 @@ struct mr_run {
 	unsigned facts;              /* mr_feature_fact, of all of them */
 	mr_hooks hooks;
 	uint16_t n_stages, n_workers;
+	uint16_t n_trained, last_trained; /* stages that commit versions, and the last of them, which records steps */
 	uint8_t n_pipes;
 	bool diverges;               /* each pipe has weights of its own */
 	mr_stage **stage;            /* [n_stages] owned */

@@ -11,7 +11,7 @@ bool mr_run_has_split(const mr_plan *p)
 			const mr_list *l = mr_plan_list(p, w, (mr_section)sec);
 
 			for (uint32_t i = 0; i < l->n; i++)
-				if (l->at[i].op == MR_OP_I || l->at[i].op == MR_OP_W)
+				if (l->at[i].op == MR_OP_W)
 					return true;
 		}
 	return false;

@@ -13,6 +13,8 @@ static mr_status warm_up_backward(mr_run *run, uint8_t pipe, uint16_t s, mr_stag
 	const mr_step *step = NULL;
 	bool split = mr_run_has_split(run->c.plan);
 
+	if (!mr_plan_trains(run->c.plan, s))
+		return mr_stage_backward_input(run->stage[s], io);
 	optim.weight_decay = 0;
 	if (mr_run_steps_inside(run->c.plan, s))
 		step = mr_weights_steps(mr_run_weights(run, pipe, s), 0, &optim, 0, 0);

@@ -48,6 +48,32 @@ const mr_contract_field mr_contract_fields[MR_N_FIELDS] = {
 #include "ir/contract.def"
 };
 
+const mr_stage_table mr_stage_tables[MR_N_TABLES] = {
+#define MR_STAGES(member, key_of, ...) {.key = key_of, .offset = offsetof(mr_plan, member), .most = __VA_ARGS__},
+#include "ir/contract.def"
+};
+
+uint8_t *mr_stage_table_of(const mr_plan *plan, const mr_stage_table *t)
+{
+	uint8_t *table;
+
+	memcpy(&table, (const unsigned char *)plan + t->offset, sizeof(table));
+	return table;
+}
+
+uint8_t mr_stage_table_most(const mr_plan *plan, const mr_stage_table *t)
+{
+	return t->most == MR_N_PIPES ? plan->n_pipes : t->most;
+}
+
+bool mr_stage_table_used(const mr_plan *plan, const mr_stage_table *t)
+{
+	for (uint16_t s = 0; s < plan->n_stages; s++)
+		if (mr_stage_table_of(plan, t)[s])
+			return true;
+	return false;
+}
+
 static const void *place_of(const mr_contract *c, const mr_contract_field *f)
 {
 	return (const unsigned char *)c + f->offset;

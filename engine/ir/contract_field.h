@@ -52,6 +52,32 @@ typedef struct mr_contract_field {
 	uint8_t hash, bit;        /* word of the hash, and where the value begins in it; 0: a word of its own */
 } mr_contract_field;
 
+#define MR_N_PIPES 0u /* stands for the number of pipes as the most of a table */
+
+/* A table of the contract: a number a stage. */
+typedef struct mr_stage_table {
+	const char *key;
+	size_t offset; /* of its pointer, in mr_plan */
+	uint8_t most;
+	bool unnamed;  /* hashed without its key */
+} mr_stage_table;
+
+enum {
+#define MR_STAGES(member, ...) MR_TABLE_##member,
+#include "ir/contract.def"
+	MR_N_TABLES
+};
+
+/** All tables, in the order of contract.def. */
+extern const mr_stage_table mr_stage_tables[MR_N_TABLES];
+
+/** The numbers of @t in @plan, [n_stages]; and the highest that one may have. */
+uint8_t *mr_stage_table_of(const mr_plan *plan, const mr_stage_table *t);
+uint8_t mr_stage_table_most(const mr_plan *plan, const mr_stage_table *t);
+
+/** Is any number of @t not 0, so that forms of @plan have the table? */
+bool mr_stage_table_used(const mr_plan *plan, const mr_stage_table *t);
+
 /** All fields, in the order of contract.def. */
 extern const mr_contract_field mr_contract_fields[MR_N_FIELDS];
 

@@ -8,18 +8,15 @@
 
 /* --- reading --- */
 
-/* Keys of a contract in JSON that are no field of mr_contract. */
-static const char *const other_keys[] = {"repeats", "horizons", "turns"};
-
 static bool is_key(const char *key)
 {
 	for (unsigned i = 0; i < MR_N_FIELDS; i++)
 		if (!strcmp(mr_contract_fields[i].key, key))
 			return true;
-	for (size_t i = 0; i < sizeof(other_keys) / sizeof(other_keys[0]); i++)
-		if (!strcmp(other_keys[i], key))
+	for (unsigned i = 0; i < MR_N_TABLES; i++)
+		if (!strcmp(mr_stage_tables[i].key, key))
 			return true;
-	return false;
+	return !strcmp(key, "repeats") || !strcmp(key, "horizons");
 }
 
 static mr_status check_keys(const mr_json *contract)
@@ -100,18 +97,18 @@ static mr_status read_field(const mr_json *j, mr_plan *plan, const mr_contract_f
 	return MR_OK;
 }
 
-/* "turns": [2, 1]: workers of each stage that take the micro-batches in turn. */
-static mr_status read_turns(mr_plan *plan, const mr_json *j)
+/* "turns": [2, 1]: a number a stage. */
+static mr_status read_table(mr_plan *plan, const mr_stage_table *t, const mr_json *j)
 {
 	if (!j)
 		return MR_OK;
 	if (!mr_json_is_array(j) || mr_json_size(j) != plan->n_stages)
-		return mr_fail(MR_ECONFIG, "turns must be an array of %u numbers", plan->n_stages);
+		return mr_fail(MR_ECONFIG, "%s must be an array of %u numbers", t->key, plan->n_stages);
 	for (uint32_t s = 0; s < plan->n_stages; s++) {
 		uint32_t x = 0;
 
-		MR_TRY(mr_plan_json_range(mr_json_at(j, s), "a number of turns", 1, plan->n_pipes, &x));
-		plan->stage_replicas[s] = (uint8_t)x;
+		MR_TRY(mr_plan_json_range(mr_json_at(j, s), t->key, 0, mr_stage_table_most(plan, t), &x));
+		mr_stage_table_of(plan, t)[s] = (uint8_t)x;
 	}
 	return MR_OK;
 }
@@ -139,7 +136,8 @@ static mr_status read_contract(const mr_json *j, mr_plan *plan, mr_section *sect
 	if (j)
 		MR_TRY(check_keys(j));
 	MR_TRY(read_fields(j, plan));
-	MR_TRY(read_turns(plan, mr_json_get(j, "turns")));
+	for (unsigned i = 0; i < MR_N_TABLES; i++)
+		MR_TRY(read_table(plan, &mr_stage_tables[i], mr_json_get(j, mr_stage_tables[i].key)));
 	if (plan->n_micro % c->need)
 		return mr_fail(MR_ECONFIG, "need: %u micro-batches make no whole number of commits of %u",
 			       plan->n_micro, c->need);
@@ -202,12 +200,12 @@ static void put_horizons(mr_json_writer *w, const mr_plan *plan)
 	mr_json_end_array(w);
 }
 
-static void put_turns(mr_json_writer *w, const mr_plan *plan)
+static void put_table(mr_json_writer *w, const mr_plan *plan, const mr_stage_table *t)
 {
-	mr_json_key(w, "turns");
+	mr_json_key(w, t->key);
 	mr_json_begin_array(w);
 	for (uint16_t s = 0; s < plan->n_stages; s++)
-		mr_json_put_uint(w, plan->stage_replicas[s]);
+		mr_json_put_uint(w, mr_stage_table_of(plan, t)[s]);
 	mr_json_end_array(w);
 }
 
@@ -253,8 +251,9 @@ void mr_contract_json_put(mr_json_writer *w, const mr_plan *plan, bool repeats)
 			continue;
 		if (c->predict != MR_PREDICT_NONE)
 			put_horizons(w, plan);
-		if (mr_plan_has_stage_replicas(plan))
-			put_turns(w, plan);
+		for (unsigned i = 0; i < MR_N_TABLES; i++)
+			if (mr_stage_table_used(plan, &mr_stage_tables[i]))
+				put_table(w, plan, &mr_stage_tables[i]);
 	}
 	put_fields(w, c, 0);
 	mr_json_key(w, "repeats");

@@ -41,7 +41,7 @@ static uint32_t deps_of_backward(const mr_plan *plan, const mr_instr *in, uint64
 		deps[k++] = (mr_dep){MR_DEP_COMMIT, in->pipe, s, micro / plan->stage_replicas[s], 0};
 	if (has_next(plan, s))
 		deps[k++] = (mr_dep){MR_DEP_GRAD, in->pipe, (uint16_t)(s + 1), micro, 0};
-	if (plan->lowered && s > 0)
+	if (plan->lowered && mr_plan_hands_back(plan, s))
 		deps[k++] = (mr_dep){MR_DEP_BWD_FREE, in->pipe, s, mr_instr_out(plan, in, n), 0};
 	return k;
 }

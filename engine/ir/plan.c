@@ -27,8 +27,10 @@ typedef struct plan_table {
 #define TABLE(member) offsetof(mr_plan, member), sizeof(*((mr_plan *)0)->member)
 
 static const plan_table tables[] = {
-	{TABLE(stage_replicas), false, false}, {TABLE(worker_of), true, false}, {TABLE(n_slots), true, true},
-	{TABLE(n_fwd), true, true},            {TABLE(n_bwd), true, true},      {TABLE(n_versions), false, true},
+#define MR_STAGES(member, ...) {TABLE(member), false, false},
+#include "ir/contract.def"
+	{TABLE(worker_of), true, false}, {TABLE(n_slots), true, true},     {TABLE(n_fwd), true, true},
+	{TABLE(n_bwd), true, true},      {TABLE(n_versions), false, true},
 };
 
 #define N_TABLES (sizeof(tables) / sizeof(tables[0]))
@@ -209,7 +211,7 @@ static uint32_t staleness_in(const mr_plan *plan, const mr_list *l, uint16_t sta
 	int64_t most = 0;
 
 	for (uint32_t k = 0; k < l->n; k++) {
-		int64_t age = (int64_t)(l->at[k].micro / mr_plan_need(plan, stage)) - l->at[k].read;
+		int64_t age = (int64_t)mr_plan_applied_on(plan, stage, l->at[k].micro) - l->at[k].read;
 
 		if (l->at[k].stage == stage && l->at[k].op == MR_OP_F && age > most)
 			most = age;
@@ -307,6 +309,11 @@ bool mr_plan_repeats(const mr_plan *plan)
 	return false;
 }
 
+bool mr_plan_freezes(const mr_plan *plan)
+{
+	return mr_stage_table_used(plan, &mr_stage_tables[MR_TABLE_frozen]);
+}
+
 static void mix_table(uint64_t *h, const uint16_t *table, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -334,6 +341,18 @@ static void mix_contract(uint64_t *h, const mr_contract *c)
 		for (const char *k = f->key; *k; k++)
 			mix(h, (unsigned char)*k);
 		mix(h, mr_contract_get(c, f));
+	}
+}
+
+static void mix_tables(uint64_t *h, const mr_plan *plan)
+{
+	for (const mr_stage_table *t = mr_stage_tables; t < mr_stage_tables + MR_N_TABLES; t++) {
+		if (!mr_stage_table_used(plan, t))
+			continue;
+		for (const char *k = t->key; *k && !t->unnamed; k++)
+			mix(h, (unsigned char)*k);
+		for (uint16_t s = 0; s < plan->n_stages; s++)
+			mix(h, mr_stage_table_of(plan, t)[s]);
 	}
 }
 
@@ -392,8 +411,7 @@ uint64_t mr_plan_hash(const mr_plan *plan)
 	mix(&h, plan->n_micro);
 	mix(&h, plan->commits);
 	mix_contract(&h, &plan->contract);
-	for (uint16_t s = 0; s < plan->n_stages && mr_plan_has_stage_replicas(plan); s++)
-		mix(&h, plan->stage_replicas[s]);
+	mix_tables(&h, plan);
 	mix_table(&h, plan->worker_of, places);
 	mix(&h, (uint64_t)plan->lowered | (uint64_t)plan->storage << 1);
 	mix_table(&h, plan->n_slots, places);

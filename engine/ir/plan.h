@@ -203,6 +203,13 @@ typedef enum mr_predict {
 	MR_PREDICT_STEPS, /* w + horizon * (w - the version before it): horizon more steps equal to the last one */
 } mr_predict;
 
+/*
+ * Whether a stage trains. The weights of a frozen one stay as they are: it makes no version, so its F reads version 0
+ * however long the run is. One that passes the gradient on has F and I; a leaf, before which nothing trains, has F
+ * alone, whose slot and input are free at its end, and the stage behind it writes no gradient for it.
+ */
+typedef enum mr_frozen { MR_TRAINS, MR_FROZEN_PASSES, MR_FROZEN_LEAF } mr_frozen;
+
 /* How replicas, whose weights diverge, are brought together again. */
 typedef enum mr_average_rule {
 	MR_AVERAGE_NONE,    /* no replicas: all pipes read the same weights */
@@ -262,14 +269,6 @@ static inline bool mr_contract_averages(const mr_contract *c, uint64_t v)
 	return c->average.every && v % (c->average.every + (uint64_t)1) == 0;
 }
 
-/* The version that F of a micro-batch of @batch reads at @stage under MR_READ_BATCH. */
-static inline uint64_t mr_contract_batch_version(const mr_contract *c, uint16_t stage, uint64_t batch)
-{
-	uint64_t delay = stage < c->delayed ? c->delay : 0;
-
-	return batch > delay ? mr_contract_after(c, batch - delay) : 0;
-}
-
 struct mr_endless;
 
 /* A stage without a worker yet. In a plan that is carried out every stage has one; for W see "Stealing". */
@@ -285,8 +284,8 @@ typedef struct mr_plan {
 	uint32_t commits;       /* versions that each stage commits in an iteration of the body; with stage
 	                           replicas: steps (see there) */
 	mr_contract contract;
-	uint8_t *stage_replicas;         /* [S] workers that take the micro-batches of a stage in turn; all 0: none does
-	                                    (see "Stage replicas") */
+#define MR_STAGES(member, ...) uint8_t *member; /* [S] */
+#include "ir/contract.def"
 	uint16_t *worker_of;    /* [P][S]: worker of stage s in pipe p; see mr_plan_worker */
 	mr_list *lists;         /* [D][MR_N_SECTIONS]; see mr_plan_list */
 
@@ -352,6 +351,20 @@ static inline bool mr_plan_has_stage_replicas(const mr_plan *plan)
 	return plan->stage_replicas[0] > 0;
 }
 
+/* Does @stage commit versions, and does its B or I write a gradient for the stage before it? */
+static inline bool mr_plan_trains(const mr_plan *plan, uint16_t stage)
+{
+	return plan->frozen[stage] == MR_TRAINS;
+}
+
+/** Is any stage frozen? */
+bool mr_plan_freezes(const mr_plan *plan);
+
+static inline bool mr_plan_hands_back(const mr_plan *plan, uint16_t stage)
+{
+	return stage > 0 && plan->frozen[stage - 1] != MR_FROZEN_LEAF;
+}
+
 /* Micro-batches that a commit of @stage sums. */
 static inline uint32_t mr_plan_need(const mr_plan *plan, uint16_t stage)
 {
@@ -373,13 +386,24 @@ static inline uint8_t mr_plan_part(const mr_plan *plan, uint16_t stage, uint8_t 
 /* Versions that @stage makes in an iteration of the body. */
 static inline uint32_t mr_plan_commits(const mr_plan *plan, uint16_t stage)
 {
+	if (!mr_plan_trains(plan, stage))
+		return 0;
 	return plan->stage_replicas[stage] ? plan->n_micro / plan->stage_replicas[stage] : plan->commits;
 }
 
 /* The version of @stage to which the gradient of @micro is applied: the commits before its own. */
 static inline uint64_t mr_plan_applied_on(const mr_plan *plan, uint16_t stage, uint64_t micro)
 {
-	return mr_contract_after(&plan->contract, micro / mr_plan_need(plan, stage));
+	return mr_plan_trains(plan, stage) ? mr_contract_after(&plan->contract, micro / mr_plan_need(plan, stage)) : 0;
+}
+
+/* The version that F of a micro-batch of @batch reads at @stage under MR_READ_BATCH. */
+static inline uint64_t mr_plan_batch_version(const mr_plan *plan, uint16_t stage, uint64_t batch)
+{
+	const mr_contract *c = &plan->contract;
+	uint64_t delay = stage < c->delayed ? c->delay : 0;
+
+	return batch > delay && mr_plan_trains(plan, stage) ? mr_contract_after(c, batch - delay) : 0;
 }
 
 /* Steps of the run (counts) that an iteration of the body makes; 0 where it trains nothing. */

@@ -21,8 +21,8 @@
  *
  * The contract holds the words of the text form (ir/text.h), and "repeats": whether the lists are a body, carried out
  * again and again, or the whole of a finite plan. Its members are the keys of ir/contract.def, which says what each
- * means, and "horizons" (how far F and B predict, a number a stage each) and "turns" (stage_replicas of mr_plan, a
- * number a stage); absent: none. Other words and members are refused. Defaults of members that are left out: one
+ * means (its tables are arrays of a number a stage; absent: zeros), and "horizons" (how far F and B predict, a number a
+ * stage each; absent: none). Other words and members are refused. Defaults of members that are left out: one
  * training iteration with a flush, TRAIN, BARRIER, BATCH, need T (a stage's gradient sums the micro-batches of all its
  * pipes), sum order as listed, staleness 0, same_version_b; the plan repeats unless "flush" is "none"; "delay" alone
  * means at every stage.

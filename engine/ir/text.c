@@ -89,9 +89,10 @@ static void print_header(const mr_plan *plan, mr_strbuf *out)
 	mr_strbuf_printf(out, "stages %u workers %u pipes %u micro %u commits %u\n", plan->n_stages, plan->n_workers,
 			 plan->n_pipes, plan->n_micro, plan->commits);
 	print_contract(&plan->contract, out);
-	for (uint16_t s = 0; s < plan->n_stages && mr_plan_has_stage_replicas(plan); s++)
-		mr_strbuf_printf(out, "%s %u%s", s ? "" : "turns", plan->stage_replicas[s],
-				 s + 1 < plan->n_stages ? "" : "\n");
+	for (const mr_stage_table *t = mr_stage_tables; t < mr_stage_tables + MR_N_TABLES; t++)
+		for (uint16_t s = 0; s < plan->n_stages && mr_stage_table_used(plan, t); s++)
+			mr_strbuf_printf(out, "%s %u%s", s ? "" : t->key, mr_stage_table_of(plan, t)[s],
+					 s + 1 < plan->n_stages ? "" : "\n");
 	for (unsigned p = 0; p < plan->n_pipes; p++)
 		print_place(plan, (uint8_t)p, out);
 	if (plan->lowered)

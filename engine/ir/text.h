@@ -24,8 +24,8 @@
  * m, v, t and r are offsets and carry their sign (m+3, v-2); in the prologue they are numbers (m3, v2). Where F and B
  * predict other versions, their tN is the version predicted. The words of a contract and their meaning stand in
  * ir/contract.def; from `same_version_b` on only those are printed that are not 0. "-" is a stage that any worker may
- * run. Where workers take micro-batches in turn (ir/plan.h) a line "turns 2 1", how many at each stage, stands behind
- * the contract. Empty sections are left out. A "#" begins a comment that ends with its line.
+ * run. The tables of a contract that are not all 0 stand behind it, a line each: "turns 2 1". Empty sections are left
+ * out. A "#" begins a comment that ends with its line.
  *
  * Print, read, print gives the same text, and the plan read has the hash of the plan printed. The text is untrusted:
  * the reader checks every number against the header before it uses it as an index. It does not judge whether the

@@ -320,14 +320,14 @@ static mr_status read_lowered_counts(mr_text_reader *r)
 	return read_row(r, "number of slots", r->plan->n_slots + mr_plan_at(r->plan, p, 0));
 }
 
-static mr_status read_turns(mr_text_reader *r)
+static mr_status read_table(mr_text_reader *r, const mr_stage_table *t)
 {
 	uint64_t x;
 
 	for (unsigned s = 0; s < r->plan->n_stages; s++) {
 		MR_TRY(next(r));
-		MR_TRY(number(r, 0, "number of workers that take turns", r->plan->n_pipes, &x));
-		r->plan->stage_replicas[s] = (uint8_t)x;
+		MR_TRY(number(r, 0, t->key, mr_stage_table_most(r->plan, t), &x));
+		mr_stage_table_of(r->plan, t)[s] = (uint8_t)x;
 	}
 	return end_of_line(r);
 }
@@ -350,8 +350,9 @@ static mr_status read_header_line(mr_text_reader *r)
 		return REFUSE(r, "expected the counts (\"stages ...\"), got \"%s\"", r->word);
 	if (!strcmp(r->word, "contract"))
 		return read_contract(r);
-	if (!strcmp(r->word, "turns"))
-		return read_turns(r);
+	for (unsigned i = 0; i < MR_N_TABLES; i++)
+		if (!strcmp(r->word, mr_stage_tables[i].key))
+			return read_table(r, &mr_stage_tables[i]);
 	if (!strcmp(r->word, "place"))
 		return read_place(r);
 	if (!strcmp(r->word, "storage"))

@@ -235,7 +235,8 @@ static mr_status enter_micro(mr_unroll *g, uint32_t node, uint64_t micro)
 	/* A W on another worker may have a lower number than its I, and comes after it nevertheless. */
 	if (in->op == MR_OP_I && g->sum[at] != MR_NO_NODE)
 		return MR_OK;
-	if ((in->op != MR_OP_F && in->op != MR_OP_R) || g->plan->contract.coverage == MR_COVER_FORWARD)
+	if ((in->op != MR_OP_F && in->op != MR_OP_R) || g->plan->contract.coverage == MR_COVER_FORWARD ||
+	    g->plan->frozen[in->stage] == MR_FROZEN_LEAF)
 		g->release[at] = node;
 	return MR_OK;
 }
@@ -412,14 +413,17 @@ static mr_status edges_from_sums(mr_unroll_build *b, uint32_t node, const mr_dep
 	return b->n_edges > before ? MR_OK : nobody(g, node, "the gradients for version ", dep);
 }
 
-/* @each: the number of nodes that each stage has. */
+/* @each: the number of nodes that each stage has that trains. */
 static mr_status edge_from_join(mr_unroll_build *b, uint32_t node, const mr_dep *dep, const uint32_t *count,
 				uint32_t each, uint64_t join, const char *what)
 {
 	const mr_unroll *g = b->g;
+	uint32_t trains = 0;
 	char name[MR_NODE_TEXT];
 
-	if (dep->number >= g->n_versions || count[dep->number] < g->plan->n_stages * each)
+	for (uint16_t s = 0; s < g->plan->n_stages; s++)
+		trains += mr_plan_trains(g->plan, s);
+	if (dep->number >= g->n_versions || count[dep->number] < trains * each)
 		return mr_fail(MR_ECONFIG,
 			       "%s waits for the %s of version %" PRIu64 " of all %u stages, and not all have one",
 			       mr_unroll_name(g, node, name), what, dep->number, g->plan->n_stages);
@@ -563,7 +567,7 @@ static mr_status fill_storage(mr_unroll *g)
 	for (unsigned pipe = 0; pipe < g->plan->n_pipes; pipe++)
 		for (uint16_t s = 1; s < g->plan->n_stages; s++) {
 			MR_TRY(mr_unroll_storage(g, (uint8_t)pipe, s, true));
-			if (g->plan->contract.coverage != MR_COVER_FORWARD)
+			if (g->plan->contract.coverage != MR_COVER_FORWARD && mr_plan_hands_back(g->plan, s))
 				MR_TRY(mr_unroll_storage(g, (uint8_t)pipe, s, false));
 		}
 	return MR_OK;

@@ -67,6 +67,10 @@ static const mr_option train[] = {
 	 "steps between those whose gradient norm is measured, for metrics.jsonl and the progress line: that of the "
 	 "last stage where the system "
 	 "has no global one. No weight depends on it; 0: never; with clip it is known of every step"},
+	{"frozen", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "names of layers, or of the blocks that they are in, whose weights stay as they are, with commas between "
+	 "them: they have no gradients and no optimizer state, and nothing goes backward before the first layer that "
+	 "trains. The layers of a stage are frozen together (partition), under a system that flushes"},
 	{"untie", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
 	 "a system that cannot share a parameter between stages (tied embeddings without a flush of all stages) is "
 	 "refused; with true each use gets weights of its own instead, with a warning"},

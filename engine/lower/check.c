@@ -63,9 +63,17 @@ static mr_status cover_one(const mr_unroll *g, uint64_t micro, size_t stage)
 			       mr_unroll_name(g, g->f[micro], b));
 	if (g->plan->contract.coverage == MR_COVER_FORWARD)
 		return MR_OK;
+	if (!mr_plan_trains(g->plan, (uint16_t)stage) && sum != MR_NO_NODE)
+		return mr_fail(MR_ECONFIG, "%s: the contract says that the weights of its stage are frozen",
+			       mr_unroll_name(g, sum, a));
+	if (g->plan->frozen[stage] == MR_FROZEN_LEAF)
+		return grad == MR_NO_NODE && r == MR_NO_NODE
+			       ? MR_OK
+			       : mr_fail(MR_ECONFIG, "%s: the contract says that nothing before its stage trains",
+					 mr_unroll_name(g, grad == MR_NO_NODE ? r : grad, a));
 	if (grad == MR_NO_NODE)
 		return missing("B or I", micro, stage);
-	if (sum == MR_NO_NODE)
+	if (sum == MR_NO_NODE && mr_plan_trains(g->plan, (uint16_t)stage))
 		return missing("W", micro, stage);
 	/* An R after the backward would save activations that no instruction reads. */
 	if (r != MR_NO_NODE && (r < f || r > grad))

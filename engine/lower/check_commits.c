@@ -295,7 +295,7 @@ mr_status mr_check_commits(const mr_unroll *g)
 	for (uint32_t i = 0; i < g->n_nodes; i++)
 		MR_TRY(check_commit_instr(g, i));
 	for (uint16_t s = 0; s < g->plan->n_stages; s++)
-		for (uint64_t v = 1; v <= mr_contract_after(&g->plan->contract, full / mr_plan_need(g->plan, s)); v++)
+		for (uint64_t v = 1; v <= mr_plan_applied_on(g->plan, s, full); v++)
 			MR_TRY(check_version(g, s, v));
 	return check_sums(g);
 }

@@ -64,7 +64,7 @@ static uint64_t rule(const mr_reads *r, uint32_t node)
 		/* see check_held */
 		return first ? r->latest[row(g->plan, in)] : mr_unroll_read(g, g->f[at - micro % c->need]);
 	if (c->read_f == MR_READ_BATCH)
-		return mr_contract_batch_version(c, in->stage, micro / c->need);
+		return mr_plan_batch_version(g->plan, in->stage, micro / c->need);
 	return mr_unroll_read(g, g->f[micro]); /* F of stage 0, which is checked against the rule itself */
 }
 

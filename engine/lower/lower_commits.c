@@ -200,7 +200,8 @@ static mr_status append_clipped(mr_plan *to, const mr_plan *p, const mr_steps *s
 		for (unsigned pipe = 0; pipe < n_pipes; pipe++) {
 			uint16_t s = steps->stages[k];
 
-			if (mr_plan_worker(p, (uint8_t)pipe, s) == w && (op == MR_OP_U || mr_stage_has_ar(p, s)))
+			if (mr_plan_worker(p, (uint8_t)pipe, s) == w &&
+			    (op == MR_OP_U ? mr_plan_trains(p, s) : mr_stage_has_ar(p, s)))
 				MR_TRY(append_at(to, p, section, op, (uint8_t)pipe, s, count));
 		}
 	return MR_OK;

@@ -49,6 +49,12 @@ typedef struct mr_raise {
 	bool slow;   /* the last scene has a longer period than with unlimited buffers */
 } mr_raise;
 
+/* Do gradients come back over the boundary before @stage? */
+static bool comes_back(const mr_plan *p, uint16_t stage)
+{
+	return p->contract.coverage != MR_COVER_FORWARD && mr_plan_hands_back(p, stage);
+}
+
 static bool crosses(const mr_plan *p, uint8_t pipe, uint16_t stage)
 {
 	return mr_plan_worker(p, pipe, stage) != mr_plan_worker(p, pipe, (uint16_t)(stage - 1));
@@ -161,7 +167,7 @@ static mr_status reconnect_all(mr_raise *r)
 	for (unsigned p = 0; p < r->plan->n_pipes; p++)
 		for (uint16_t s = 1; s < r->plan->n_stages; s++) {
 			MR_TRY(reconnect(r, (uint8_t)p, s, true));
-			if (r->plan->contract.coverage != MR_COVER_FORWARD)
+			if (comes_back(r->plan, s))
 				MR_TRY(reconnect(r, (uint8_t)p, s, false));
 		}
 	return MR_OK;
@@ -235,7 +241,7 @@ static mr_status number_all(mr_raise *r)
 	for (unsigned p = 0; p < r->plan->n_pipes; p++)
 		for (uint16_t s = 1; s < r->plan->n_stages; s++) {
 			MR_TRY(renumber(r, (uint8_t)p, s, true));
-			if (r->plan->contract.coverage != MR_COVER_FORWARD)
+			if (comes_back(r->plan, s))
 				MR_TRY(renumber(r, (uint8_t)p, s, false));
 		}
 	return MR_OK;

@@ -336,7 +336,7 @@ static mr_status place_all(mr_plan *plan, const mr_unroll *g, uint32_t *place)
 			MR_TRY(place_slots(plan, g, (uint8_t)p, s, place));
 			if (s > 0)
 				MR_TRY(place_boundary(plan, g, (uint8_t)p, s, true, place));
-			if (s > 0 && train)
+			if (train && mr_plan_hands_back(plan, s))
 				MR_TRY(place_boundary(plan, g, (uint8_t)p, s, false, place));
 		}
 	return MR_OK;

@@ -47,7 +47,7 @@ static uint64_t read_of(const mr_versions *v, uint32_t node)
 	if (c->read_f == MR_READ_FIRST)
 		return micro % c->need ? v->tag[in->stage] : *latest_of(v, in);
 	if (c->read_f == MR_READ_BATCH)
-		return mr_contract_batch_version(c, in->stage, micro / c->need);
+		return mr_plan_batch_version(v->plan, in->stage, micro / c->need);
 	return in->stage ? v->tag[micro] : *latest_of(v, in);
 }
 

@@ -437,3 +437,30 @@ mr_status mr_graph_finish(mr_graph *g)
 	find_through(g);
 	return MR_OK;
 }
+
+/* Are all values that @node reads the model's input, or fixed? */
+static bool reads_fixed(const mr_graph *g, const mr_node *node)
+{
+	for (uint32_t j = 0; j < node->n_in; j++)
+		if (node->in[j] && !g->values[node->in[j]].fixed)
+			return false;
+	return true;
+}
+
+mr_status mr_graph_freeze(mr_graph *g, const char *name)
+{
+	size_t len = strlen(name);
+	bool some = false;
+
+	assert(g->n_live);
+	for (uint32_t i = 0; i < g->n_nodes; i++) {
+		mr_node *node = &g->nodes[i];
+		bool named = len && !strncmp(node->name, name, len) && (!node->name[len] || node->name[len] == '.');
+
+		node->frozen |= named && node->n_params;
+		some |= named && node->n_params;
+		for (uint32_t j = 0; j < node->n_out; j++)
+			g->values[node->out + j].fixed = reads_fixed(g, node) && (node->frozen || !node->n_params);
+	}
+	return some ? MR_OK : mr_fail(MR_ECONFIG, "no layer with parameters is called \"%s\", nor is a block", name);
+}

@@ -51,6 +51,7 @@ typedef struct mr_value {
 	uint32_t first_use;  /* first and last node that read it, after mr_graph_finish */
 	uint32_t last_use;
 	uint32_t n_uses;     /* inputs of nodes with this value: a node that reads it twice counts twice */
+	bool fixed;          /* all parameters before it are frozen (mr_graph_freeze) */
 } mr_value;
 
 typedef char mr_param_name[64];
@@ -112,6 +113,7 @@ typedef struct mr_node {
 	bool fuse_act_backward;        /* after mr_graph_finish: if the node before is in the same stage, this one's I
 	                                  may do its act_backward (mr_layer_call.fuse_act_backward) */
 	bool added;          /* after mr_graph_finish: the node before may do this one's F as its addend */
+	bool frozen;         /* its parameters stay as they are (mr_graph_freeze) */
 } mr_node;
 
 typedef struct mr_graph {
@@ -168,6 +170,13 @@ void mr_graph_untie(mr_graph *g);
  */
 mr_status mr_graph_finish(mr_graph *g) MR_MUST_USE;
 
+/**
+ * Let the parameters of the node called @name, or of those in the block called @name, stay as they are. Values before
+ * which no parameter trains have no gradient from then on. After mr_graph_finish and before stages are made. Errors:
+ * MR_ECONFIG no node with parameters has this name.
+ */
+mr_status mr_graph_freeze(mr_graph *g, const char *name) MR_MUST_USE;
+
 /* --- queries on a finished graph --- */
 
 /** The node called @name, the first node of the block called @name ("h.1" is where "h.1.ln_1" stands first), or
@@ -192,7 +201,7 @@ size_t mr_graph_crossing(const mr_graph *g, uint32_t node, mr_dtype dtype, bool 
 uint32_t mr_graph_max_stages(const mr_graph *g);
 /** The same if all stages begin at nodes with a single live value. */
 uint32_t mr_graph_narrow_stages(const mr_graph *g);
-/** Has value @v a gradient? Not the model's input, nor tokens. */
+/** Has value @v a gradient? Not the model's input, nor tokens, nor one before which all parameters are frozen. */
 bool mr_graph_has_grad(const mr_graph *g, uint16_t v);
 
 /** Is the gradient of input @i of @node needed? Those of the model's input and of tokens are not. */

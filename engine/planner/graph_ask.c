@@ -84,7 +84,7 @@ uint32_t mr_graph_narrow_stages(const mr_graph *g)
 
 bool mr_graph_has_grad(const mr_graph *g, uint16_t v)
 {
-	return v != 0 && !g->values[v].shape.tokens;
+	return v != 0 && !g->values[v].shape.tokens && !g->values[v].fixed;
 }
 
 bool mr_graph_wants_dx(const mr_graph *g, uint32_t node, uint32_t i)

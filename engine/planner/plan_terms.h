@@ -13,6 +13,7 @@ typedef struct mr_plan_terms {
 	bool tied;     /* the last stage uses a parameter of the first */
 	bool predicts; /* if gradients are stale, F works on predicted weights */
 	bool along;    /* the optimizer keeps a direction along which weights can be predicted */
+	const uint8_t *frozen; /* [stages] mr_frozen of each; NULL: all train. Borrowed */
 	bool corrects; /* if gradients are stale, they are corrected with the weights that F read, which are kept */
 } mr_plan_terms;
 

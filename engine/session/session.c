@@ -8,6 +8,7 @@
 #include "costs/costs.h"
 #include "session/objective_report.h"
 #include "session/memory_plan.h"
+#include "session/frozen.h"
 #include "session/session_internal.h"
 #include "host/limits.h"
 #include "host/memory.h"
@@ -115,7 +116,7 @@ static mr_status open_data(mr_session *s)
 	MR_TRY(mr_job_blame(s->job, MR_JOB_MODEL, "name", model->build(mv, &md, &s->graph)));
 	if (s->job->untied)
 		mr_graph_untie(s->graph);
-	return MR_OK;
+	return mr_job_blame(s->job, MR_JOB_TRAIN, "frozen", mr_session_freeze(s));
 }
 
 static mr_status check_suits(const mr_session *s)
@@ -343,6 +344,7 @@ void mr_session_close(mr_session *s)
 	mr_topo_fini(&s->topo);
 	mr_plan_destroy(s->plan);
 	mr_plan_destroy(s->steady);
+	free(s->frozen);
 	mr_partition_fini(&s->partition);
 	mr_graph_destroy(s->graph);
 	free(s->network);

@@ -48,6 +48,7 @@ typedef struct mr_session {
 	mr_graph *graph;
 	char *network;               /* network_text.h; NULL: nobody has asked for it. Owned */
 	mr_partition partition;
+	uint8_t *frozen;             /* [stages] mr_frozen of each; NULL: train.frozen names no layer */
 	mr_plan *plan;               /* NULL: there is no text */
 	mr_plan *steady; /* lowered: the system's own order, if @plan is the record of another and mitigations use
 			    ages; else NULL */

@@ -5,6 +5,7 @@
 
 #include "host/clock.h"
 #include "session/average_trigger.h"
+#include "session/frozen.h"
 #include "costs/costs.h"
 #include "job/machine.h"
 #include "session/plan_file.h"
@@ -320,6 +321,7 @@ mr_status mr_session_finish_plan(mr_session *s)
 	mr_plan_question q = question_of(s);
 	bool given = s->plan_path != NULL, lowered = given && s->plan->lowered;
 
+	q.terms.frozen = s->frozen;
 	MR_TRY(find_tied(s, &q.terms.tied));
 	MR_TRY(check_system(s));
 	if (given && !lowered)
@@ -414,6 +416,7 @@ mr_status mr_session_make_plan(mr_session *s)
 	if (uneven && !judged)
 		MR_TRY(make_place(s));
 	MR_TRY(mr_session_cut(s, s->plan->n_stages));
+	MR_TRY(mr_job_blame(s->job, MR_JOB_TRAIN, "frozen", mr_session_find_frozen(s)));
 	if (!judged) {
 		if (!uneven)
 			MR_TRY(make_place(s));

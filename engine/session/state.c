@@ -165,6 +165,7 @@ static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
 {
 	const mr_stage_weights *b = &run->weights[s];
 	const mr_optim_ops *o = run->c.optim->ops;
+	uint32_t n_states = mr_stage_size(b->stage)->state_bytes ? o->n_states : 0;
 	mr_types types = run->c.kernels->types;
 	uint32_t first, end;
 
@@ -191,7 +192,7 @@ static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
 			MR_TRY(add_replicas(run, s, param, at, state_at, out));
 			continue;
 		}
-		for (uint32_t i = 0; i < o->n_states; i++) {
+		for (uint32_t i = 0; i < n_states; i++) {
 			of_state.data = b->state[i] + state_at;
 			MR_TRY(add(&out->optimizer, &of_state, "%s.%s", param->name, o->state_names[i]));
 		}

@@ -228,10 +228,18 @@ static void end_turn(const mr_stage_io *io, const mr_stage_step *st, uint32_t *k
 		io->turn->after(io->turn->arg, (*k)++);
 }
 
+/* Has no value that leaves the stage a gradient, so that none goes back through it? */
+static bool ends_backward(const mr_stage *s)
+{
+	return s->out.n && !s->out.grad_bytes;
+}
+
 static mr_status backward(const mr_stage *s, const mr_stage_io *io, unsigned halves)
 {
 	uint32_t k = 0;
 
+	if (ends_backward(s))
+		return MR_OK;
 	if (halves & HALF_I)
 		copy(s, io, s->copy_grad, s->n_copy_grad);
 	for (uint32_t i = s->end - s->first; i-- > 0;) {
@@ -271,7 +279,7 @@ mr_status mr_stage_backward_through(const mr_stage *s, const mr_stage_io *io)
 
 mr_status mr_stage_backward_input(const mr_stage *s, const mr_stage_io *io)
 {
-	assert(s->split);
+	assert(s->split || !s->size.grad_bytes); /* frozen: no W comes later */
 	return backward(s, io, HALF_I);
 }
 
@@ -292,6 +300,8 @@ mr_status mr_stage_backward_layers(const mr_stage *s, mr_stage_io *io, uint32_t 
 	uint32_t k = 0;
 
 	assert(s->split);
+	if (ends_backward(s))
+		return MR_OK;
 	for (uint32_t j = 0; j < n; j++) {
 		io[j].add_grads = io[j].add_grads || j > 0;
 		io[j].step = j + 1 == n ? io[j].step : NULL;

@@ -123,6 +123,10 @@ void mr_stage_share_grads(mr_stage *s);
  * Call it before any size is read.
  */
 void mr_stage_sum_rows(mr_stage *s, uint32_t micro);
+
+/** From now on the stage has no gradients, no states and no masters: for one whose weights stay as they are. Call it
+ * before any size is read. */
+void mr_stage_freeze(mr_stage *s);
 /** Rows that the sum of parameter @p may have; 0: it is that of all. */
 int64_t mr_stage_rows_of(const mr_stage *s, uint32_t p);
 
@@ -140,7 +144,7 @@ mr_status mr_stage_forward(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE
 /** R: F again, to fill the slot; @io as for F, with `out` spare_bytes that nothing reads. Same bits, same
  * *loss. */
 mr_status mr_stage_recompute(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
-/** B: I then W, layer by layer. */
+/** B: I then W, layer by layer. This and the halves do nothing where no value that leaves the stage has a gradient. */
 mr_status mr_stage_backward(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
 /**
  * W of @n micro-batches at once, for a stage made with @split, with the same bits as calls of
@@ -154,7 +158,7 @@ mr_status mr_stage_backward_layers(const mr_stage *s, mr_stage_io *io, uint32_t 
 				   uint32_t end) MR_MUST_USE;
 /** I if no W will follow: the gradient of `in` alone. Same bits as B's. */
 mr_status mr_stage_backward_through(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
-/** The halves, for a stage made with @split. */
+/** The halves, for a stage made with @split; of a frozen one I alone. */
 mr_status mr_stage_backward_input(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
 mr_status mr_stage_backward_weight(const mr_stage *s, const mr_stage_io *io) MR_MUST_USE;
 

@@ -518,6 +518,11 @@ void mr_stage_sum_rows(mr_stage *s, uint32_t micro)
 	place_sums(s);
 }
 
+void mr_stage_freeze(mr_stage *s)
+{
+	s->size.grad_bytes = s->size.state_bytes = s->size.rest_bytes = 0;
+}
+
 static void sum_sizes(mr_stage *s, const notes *n)
 {
 	mr_stage_sizes *z = &s->size;

@@ -192,6 +192,34 @@ static void contract_each_value_of_each_field(void)
 	}
 }
 
+/* Every number of every table of stages, in all forms. */
+static void contract_each_value_of_each_table(void)
+{
+	for (const mr_stage_table *t = mr_stage_tables; t < mr_stage_tables + MR_N_TABLES; t++) {
+		mr_contract c = {.need = 4};
+		mr_plan *p = plan_with(&c);
+		shown without = show_plan(p);
+		char key[64];
+
+		snprintf(key, sizeof(key), "\"%s\":", t->key);
+		CU_ASSERT_PTR_NULL(strstr(without.json, key));
+		CU_ASSERT(mr_stage_table_most(p, t) > 0);
+		for (uint8_t v = 1; v <= mr_stage_table_most(p, t); v++) {
+			shown now;
+
+			mr_stage_table_of(p, t)[0] = v;
+			now = show_plan(p);
+			CU_ASSERT_STRING_NOT_EQUAL(now.text, without.text);
+			CU_ASSERT_PTR_NOT_NULL(strstr(now.json, key));
+			CU_ASSERT_NOT_EQUAL(now.hash, without.hash);
+			check_comes_back(&c, &now);
+			forget(&now);
+		}
+		forget(&without);
+		mr_plan_destroy(p);
+	}
+}
+
 static void contract_all_fields_at_once(void)
 {
 	mr_contract c = {0};
@@ -302,6 +330,7 @@ void mr_suite_contract_field(void)
 {
 	MR_SUITE("contract_field");
 	MR_TEST(contract_each_value_of_each_field);
+	MR_TEST(contract_each_value_of_each_table);
 	MR_TEST(contract_all_fields_at_once);
 	MR_TEST(contract_leaders);
 	MR_TEST(contract_old_forms_stay);

@@ -274,6 +274,16 @@ static mr_status step_param(oracle *o, uint32_t p, double lr, double scale)
 	return mr_optim_step(o->c.optim, &c, o->c.kernels, o->kc, o->g->params[p].n, x->grad);
 }
 
+/* Is the layer of parameter @p among those that stay as they are? */
+static bool is_frozen(const oracle *o, uint32_t p)
+{
+	const char *name = o->g->nodes[o->g->params[p].node].name, *at = o->c.frozen ? strstr(o->c.frozen, name) : NULL;
+
+	while (at && ((at > o->c.frozen && at[-1] != ',') || (at[strlen(name)] && at[strlen(name)] != ',')))
+		at = strstr(at + 1, name);
+	return at != NULL;
+}
+
 static mr_status update(oracle *o, double lr, double *norm)
 {
 	bool asked = o->c.clip > 0 || (o->c.norm_every && (o->step + 1) % o->c.norm_every == 0);
@@ -282,7 +292,7 @@ static mr_status update(oracle *o, double lr, double *norm)
 	*norm = NAN;
 	MR_TRY(sum_tied(o));
 	for (uint32_t p = 0; asked && p < o->g->n_params; p++) {
-		if (o->g->params[p].tied_to >= 0)
+		if (o->g->params[p].tied_to >= 0 || is_frozen(o, p))
 			continue;
 		MR_TRY(mr_squares(o->c.kernels, o->kc, o->g->params[p].n, o->param[p].grad, &some));
 		sum += some;
@@ -295,7 +305,7 @@ static mr_status update(oracle *o, double lr, double *norm)
 		scale = mr_clip_factor(*norm, o->c.clip) / count;
 	}
 	for (uint32_t p = 0; p < o->g->n_params; p++)
-		if (o->g->params[p].tied_to < 0)
+		if (o->g->params[p].tied_to < 0 && !is_frozen(o, p))
 			MR_TRY(step_param(o, p, lr, scale));
 	return MR_OK;
 }

@@ -46,6 +46,7 @@ typedef struct oracle_config {
 	int64_t samples;              /* a micro-batch */
 	uint32_t n_micro;             /* a step */
 	const oracle_lists *lists;    /* NULL: one sum, ascending */
+	const char *frozen;           /* names of layers, with commas between them, that are not stepped; NULL: none */
 } oracle_config;
 
 /** What an open session trains. */

@@ -1,0 +1,265 @@
+/*
+ * test_frozen.c - frozen stages (ir/plan.h, mr_frozen): their weights stay the same bytes, the rest is what naive loops
+ * make of it, and a run has nothing for them beside the weights.
+ */
+#include <string.h>
+
+#include "check.h"
+#include "exec/run.h"
+#include "oracle.h"
+#include "rig.h"
+#include "schedules/registry.h"
+#include "sum_lists.h"
+
+#define STEPS 4
+
+/* Four stages of one layer, or of two. */
+#define BASE "backend=reference precision=f64 optimizer.name=momentum train.batch=8 train.microbatches=4 model.depth=4 "
+#define CUT "partition=fc.1,fc.2,fc.4 "
+
+static void open(rig *r, const char *sets, const char *system, const char *frozen)
+{
+	rig_init(r);
+	rig_sets(r, BASE);
+	rig_sets(r, sets);
+	rig_sets(r, system);
+	rig_set(r, "train.frozen=%s", frozen);
+	rig_open(r);
+}
+
+static const mr_saved_tensor *find(const mr_state_list *l, const char *name)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (!strcmp(l->at[i].name, name))
+			return &l->at[i];
+	return NULL;
+}
+
+/* Is every tensor of @got in @wanted, with the same bytes? */
+static bool all_in(const mr_state_list *got, const mr_state_list *wanted)
+{
+	for (size_t i = 0; i < got->n; i++) {
+		const mr_saved_tensor *t = find(wanted, got->at[i].name);
+
+		if (t && t->bytes == got->at[i].bytes && !memcmp(t->data, got->at[i].data, t->bytes))
+			continue;
+		fprintf(stderr, "%s differs\n", got->at[i].name);
+		return false;
+	}
+	return got->n > 0;
+}
+
+/* What the oracle makes of the same job, in the order in which the system sums, without stepping @frozen. */
+static void by_oracle(const rig *r, const char *sets, const char *frozen, rig_result *out)
+{
+	mr_sched_args a = {.n_workers = mr_job_workers(r->job), .n_micro = r->s.n_micro,
+			   .options = mr_job_system(r->job)->options ? r->job->system.values : NULL};
+	mr_plan *emitted;
+	oracle_config c;
+	sum_lists l;
+	oracle *o;
+	rig whole;
+
+	MR_CHECK_OK(mr_schedule_emit(mr_job_system(r->job), &a, &emitted));
+	sum_lists_of(emitted, &r->s.partition, &l);
+	rig_init(&whole);
+	rig_sets(&whole, BASE);
+	rig_sets(&whole, sets);
+	rig_sets(&whole, "system.name=sequential partition=auto machine.workers=1");
+	rig_open(&whole);
+	c = oracle_config_of(&whole.s);
+	c.lists = &l.lists;
+	c.frozen = frozen;
+	o = oracle_create(&c);
+	oracle_run(o, STEPS, rig_progress, out);
+	oracle_collect(o, true, out);
+	oracle_destroy(o);
+	rig_fini(&whole);
+	sum_lists_fini(&l);
+	mr_plan_destroy(emitted);
+}
+
+static bool same_losses(const rig_result *a, const rig_result *b)
+{
+	bool same = a->n_steps == b->n_steps && a->eval == b->eval;
+
+	for (uint64_t i = 0; same && i < a->n_steps; i++)
+		same = a->step[i].loss == b->step[i].loss && a->step[i].norm == b->step[i].norm;
+	return same;
+}
+
+static void one(const char *sets, const char *system, const char *frozen)
+{
+	rig_result got = {0}, wanted = {0}, again = {0};
+	size_t n_states;
+	rig r;
+
+	open(&r, sets, system, frozen);
+	rig_train(&r, STEPS, true, &got);
+	by_oracle(&r, sets, frozen, &wanted);
+	CU_ASSERT_EQUAL(got.model.n, wanted.model.n);
+	CU_ASSERT_TRUE(all_in(&got.model, &wanted.model));
+	CU_ASSERT_TRUE(all_in(&got.optimizer, &wanted.optimizer));
+	CU_ASSERT_TRUE(same_losses(&got, &wanted));
+	/* a weight and a bias of each layer, and one state of those that train */
+	n_states = got.model.n;
+	for (const char *at = frozen; at; at = strchr(at + 1, ','))
+		n_states -= 2;
+	CU_ASSERT_EQUAL(got.optimizer.n, n_states);
+	rig_fini(&r);
+	open(&r, sets, system, frozen);
+	rig_replay(&r, STEPS, MR_REPLAY_RANDOM, 7, &again);
+	CU_ASSERT_TRUE(rig_equal_weights(&got, &again, system));
+	rig_fini(&r);
+	rig_result_fini(&got);
+	rig_result_fini(&wanted);
+	rig_result_fini(&again);
+}
+
+static const char *const systems[] = {
+	"system.name=gpipe machine.workers=4",
+	"system.name=1f1b machine.workers=4",
+	"system.name=gpipe system.recompute=always machine.workers=4",
+	"system.name=zb_h1 machine.workers=4",
+	"system.name=chimera machine.workers=4",
+	"system.name=interleaved machine.workers=2",
+};
+
+static void each_system(const char *sets, const char *frozen)
+{
+	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
+		one(sets, systems[i], frozen);
+}
+
+static void leading_stages(void)
+{
+	each_system(CUT, "fc.0");
+	each_system(CUT, "fc.0,fc.1");
+	each_system(CUT "train.clip=0.05", "fc.0,fc.1");
+}
+
+static void stages_between(void)
+{
+	each_system(CUT, "fc.1");
+	each_system(CUT "train.clip=0.05", "fc.0,fc.2,fc.3");
+}
+
+/* Another stage than the last records the steps. */
+static void the_last_stage(void)
+{
+	each_system(CUT, "fc.4");
+	each_system(CUT "train.norm_every=1", "fc.0,fc.4");
+}
+
+static void nothing_but_weights(void)
+{
+	rig_result before = {0}, after = {0};
+	mr_run_memory m;
+	mr_run *run;
+	rig r;
+
+	open(&r, CUT, "system.name=1f1b machine.workers=4", "fc.0,fc.2,fc.3");
+	CU_ASSERT_EQUAL(r.s.plan->frozen[0], MR_FROZEN_LEAF);
+	CU_ASSERT_EQUAL(r.s.plan->frozen[1], MR_TRAINS);
+	CU_ASSERT_EQUAL(r.s.plan->frozen[2], MR_FROZEN_PASSES);
+	CU_ASSERT_EQUAL(r.s.plan->frozen[3], MR_TRAINS);
+	for (uint16_t w = 0; w < 4; w++)
+		for (uint32_t i = 0; i < mr_plan_list(r.s.plan, w, MR_BODY)->n; i++) {
+			const mr_instr *in = &mr_plan_list(r.s.plan, w, MR_BODY)->at[i];
+
+			CU_ASSERT_TRUE(in->stage != 0 || in->op == MR_OP_F);
+			CU_ASSERT_TRUE(in->stage != 2 || in->op == MR_OP_F || in->op == MR_OP_I);
+			CU_ASSERT_TRUE(in->stage % 2 == 1 || in->read == 0);
+		}
+	CU_ASSERT_EQUAL(r.s.plan->n_bwd[1], 0);
+	CU_ASSERT_TRUE(r.s.plan->n_bwd[2] > 0 && r.s.plan->n_bwd[3] > 0);
+	rig_start(&r);
+	run = mr_engine_run_of(r.s.executor.engine);
+	for (uint16_t s = 0; s < 4; s++) {
+		mr_run_memory_of_stage(run, 0, s, &m);
+		CU_ASSERT_EQUAL(m.grads > 0, s % 2 == 1);
+		CU_ASSERT_EQUAL(m.optimizer > 0, s % 2 == 1);
+		CU_ASSERT_EQUAL(m.stashes, 0);
+	}
+	rig_collect(&r, false, &before);
+	rig_run(&r, STEPS, &after);
+	rig_collect(&r, false, &after);
+	for (size_t i = 0; i < before.model.n; i++) {
+		const char *name = before.model.at[i].name;
+		bool frozen = !strncmp(name, "fc.0.", 5) || !strncmp(name, "fc.2.", 5) || !strncmp(name, "fc.3.", 5);
+
+		CU_ASSERT_EQUAL(!memcmp(before.model.at[i].data, after.model.at[i].data, before.model.at[i].bytes),
+				frozen);
+	}
+	for (uint16_t s = 0; s < 4; s++)
+		CU_ASSERT_EQUAL(run->weights[s].latest, s % 2 ? STEPS : 0);
+	rig_result_fini(&before);
+	rig_result_fini(&after);
+	rig_fini(&r);
+}
+
+/* The first and the last layer of a run that is restored go on from the same bytes. */
+static void goes_on_from_a_state(void)
+{
+	rig_result half = {0}, whole = {0}, rest = {0};
+	mr_state st;
+	rig r;
+
+	open(&r, CUT, "system.name=1f1b machine.workers=4", "fc.0,fc.2,fc.3");
+	rig_start(&r);
+	rig_run(&r, STEPS / 2, NULL);
+	rig_collect(&r, false, &half);
+	rig_run(&r, STEPS, NULL);
+	rig_collect(&r, false, &whole);
+	rig_fini(&r);
+	open(&r, CUT, "system.name=1f1b machine.workers=4", "fc.0,fc.2,fc.3");
+	rig_start(&r);
+	MR_CHECK_OK(mr_executor_stand_at(&r.s.executor, STEPS / 2));
+	MR_CHECK_OK(mr_executor_state(&r.s.executor, &st));
+	CU_ASSERT_TRUE(rig_fill(&st, &half));
+	mr_state_fini(&st);
+	rig_run(&r, STEPS, NULL);
+	rig_collect(&r, false, &rest);
+	CU_ASSERT_TRUE(rig_equal_weights(&whole, &rest, "restored"));
+	rig_fini(&r);
+	rig_result_fini(&half);
+	rig_result_fini(&whole);
+	rig_result_fini(&rest);
+}
+
+static void refused_with(const char *sets, const char *frozen, const char *text)
+{
+	rig r;
+
+	rig_init(&r);
+	rig_sets(&r, BASE "machine.workers=4");
+	rig_sets(&r, sets);
+	rig_set(&r, "train.frozen=%s", frozen);
+	CU_ASSERT_EQUAL(rig_try_open(&r), MR_ECONFIG);
+	if (!strstr(mr_error_text(), text))
+		fprintf(stderr, "%s\n", mr_error_text());
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), text));
+	rig_fini(&r);
+}
+
+static void refused(void)
+{
+	refused_with(CUT, "fc.2", "the layers of a stage are frozen together");
+	refused_with(CUT, "fc.0,head", "no layer with parameters is called \"head\"");
+	refused_with(CUT, "fc", "all stages are frozen");
+	refused_with(CUT "system.name=pipedream train.microbatches=1", "fc.0", "frozen in plans that repeat and flush");
+	refused_with(CUT "system.name=zb_h1 train.clip=1 system.optimizer=validated", "fc.0",
+		     "frozen in plans that repeat and flush");
+	refused_with(CUT "system.name=zb_h1 system.steal=true", "fc.0", "frozen in plans that repeat and flush");
+}
+
+void mr_suite_frozen(void)
+{
+	MR_SUITE("frozen");
+	MR_TEST(leading_stages);
+	MR_TEST(stages_between);
+	MR_TEST(the_last_stage);
+	MR_TEST(nothing_but_weights);
+	MR_TEST(goes_on_from_a_state);
+	MR_TEST(refused);
+}
