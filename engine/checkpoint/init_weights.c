@@ -11,7 +11,7 @@
 #include "checkpoint/foreign_config.h"
 #include "session/memory_plan.h"
 #include "checkpoint/network_text.h"
-#include "session/state.h"
+#include "exec/state.h"
 #include "store/tensor_files.h"
 
 typedef struct source {

@@ -10,7 +10,7 @@
 #define MR_CHECKPOINT_STATE_COPY_H
 
 #include "host/place.h"
-#include "session/state.h"
+#include "exec/state.h"
 
 /** Bytes that all tensors of @st take in a copy. */
 uint64_t mr_state_copy_bytes(const mr_state *st);

@@ -35,7 +35,7 @@ mr_run *mr_engine_run_of(mr_engine *e);
 /** Back to version 0 and initial weights, as after create. Paused. */
 mr_status mr_engine_restart(mr_engine *e) MR_MUST_USE;
 
-/** Paused: continue as if @step steps had been done; weights, slots and buffers have been restored (session/state.h).
+/** Paused: continue as if @step steps had been done; weights, slots and buffers have been restored (exec/state.h).
  */
 mr_status mr_engine_resume_at(mr_engine *e, uint64_t step) MR_MUST_USE;
 

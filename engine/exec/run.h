@@ -241,7 +241,7 @@ mr_status mr_run_reset(mr_run *run) MR_MUST_USE;
 
 /**
  * After mr_run_reset: put all workers at pause point @step. Slots and boundary buffers that are in use there must
- * have been restored (their micro-batches follow from the plan; session/state.h). Errors: those of making a window.
+ * have been restored (their micro-batches follow from the plan; exec/state.h). Errors: those of making a window.
  */
 mr_status mr_run_stand_at(mr_run *run, uint64_t step) MR_MUST_USE;
 
@@ -254,7 +254,7 @@ mr_status mr_run_read(const mr_run *run, uint8_t pipe, uint16_t stage, uint64_t 
  * Paused. */
 uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t stage, bool forward);
 
-/** After weights were restored into the memory that session/state.h lists: update every private copy. Workers idle. */
+/** After weights were restored into the memory that exec/state.h lists: update every private copy. Workers idle. */
 void mr_run_spread(mr_run *run);
 
 /**

@@ -11,7 +11,7 @@
  * under way passes from one window to the next without a copy. Their number follows from the contract
  * alone: stage s of S has at most S - s micro-batches under way and boundary s one more, so that no worker ever
  * waits for a buffer, and max_staleness + 1 versions, or as many as there are steps. A run that is resumed with more
- * steps may have more versions then: what a checkpoint holds does not depend on their number (session/state.c).
+ * steps may have more versions then: what a checkpoint holds does not depend on their number (exec/state.c).
  *
  * A window is a pure function of its number: any thread may make it, more than once, and it is the same whether a run
  * reached it from the start or was resumed there.

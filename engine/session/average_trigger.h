@@ -14,7 +14,7 @@
 #define MR_SESSION_AVERAGE_TRIGGER_H
 
 #include "session/session.h"
-#include "session/state.h"
+#include "exec/state.h"
 
 /** Does the model, the system and the precision of @s go with its optimizer, if that averages? Errors: MR_ECONFIG. */
 mr_status mr_average_check(const mr_session *s) MR_MUST_USE;

@@ -9,7 +9,7 @@
 
 #include "exec/engine.h"
 #include "replay/replay.h"
-#include "session/state.h"
+#include "exec/state.h"
 
 typedef struct mr_executor_kind mr_executor_kind;
 

@@ -12,7 +12,7 @@
 
 typedef struct mr_logits mr_logits;
 
-/** For the model of @s with the weights and states in @model (session/state.h). Borrows @s. Errors: MR_EINVAL when they
+/** For the model of @s with the weights and states in @model (exec/state.h). Borrows @s. Errors: MR_EINVAL when they
  * are those of another model; MR_ERESOURCE, MR_EDNN. */
 mr_status mr_logits_create(const mr_session *s, const mr_state_list *model, mr_logits **out) MR_MUST_USE;
 void mr_logits_destroy(mr_logits *x); /* accepts NULL */

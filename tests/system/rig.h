@@ -16,7 +16,7 @@
 #include "replay/replay.h"
 #include "job/job.h"
 #include "session/session.h"
-#include "session/state.h"
+#include "exec/state.h"
 
 #define RIG_SETS 48
 

@@ -1,5 +1,5 @@
 /*
- * slow_restored.c - what session/state.h lists is all that a run needs: restored into another engine, it goes on to the
+ * slow_restored.c - what exec/state.h lists is all that a run needs: restored into another engine, it goes on to the
  * bit.
  */
 #include <string.h>

@@ -23,8 +23,8 @@
  * Random numbers and the data order need nothing: they are functions of step and sample numbers. The slots and
  * versions under way follow from the plan and the step (mr_run_stand_at), so their list is not stored either.
  */
-#ifndef MR_SESSION_STATE_H
-#define MR_SESSION_STATE_H
+#ifndef MR_EXEC_STATE_H
+#define MR_EXEC_STATE_H
 
 #include "exec/run.h"
 #include "store/safetensors.h"

@@ -1,4 +1,4 @@
-#include "session/state.h"
+#include "exec/state.h"
 
 #include <stdarg.h>
 #include <stdio.h>
