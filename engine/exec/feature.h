@@ -21,6 +21,7 @@ typedef struct mr_run_config mr_run_config;
 typedef struct mr_run_memory mr_run_memory;
 typedef struct mr_worker mr_worker;
 typedef struct mr_task mr_task;
+typedef struct mr_state mr_state;
 
 #define MR_FEATURE(id, present) MR_FEATURE_##id,
 enum {
@@ -93,6 +94,8 @@ typedef struct mr_instead {
 	/** @w would wait since @since, for @cause: it carries out another instruction instead, and returns whether it
 	 * did. NULL: none does. */
 	bool (*help)(mr_worker *w, mr_links *links, mr_wait_cause cause, uint64_t since, mr_status *status);
+	/** Add what is saved of parameter @p of stage @s, in place of its weights and states. */
+	mr_status (*save_param)(const mr_run *run, uint16_t s, uint32_t p, mr_state *out);
 	/** Does @t leave its slot and buffers to the U of its stage? NULL: no. */
 	bool (*leaves_slot)(const mr_worker *w, const mr_task *t);
 } mr_instead;
@@ -152,6 +155,12 @@ typedef struct mr_feature {
 	void (*count_buffers)(const mr_run *run, uint8_t pipe, uint16_t s, uint32_t *planned, uint32_t *used);
 	/** Weights were restored: update what is made of them (mr_run_spread). */
 	void (*spread)(mr_run *run);
+	/** Add what else is saved of parameter @p of stage @s, of the stage, of its pipe in a plan that never flushes,
+	 * and of the stage behind all of these of all stages (exec/state.h). */
+	mr_status (*save_param)(const mr_run *run, uint16_t s, uint32_t p, mr_state *out);
+	mr_status (*save_stage)(const mr_run *run, uint16_t s, mr_state *out);
+	mr_status (*save_pipe)(const mr_run *run, uint8_t pipe, uint16_t s, mr_state *out);
+	mr_status (*save_end)(const mr_run *run, uint16_t s, mr_state *out);
 	/** Make steps of @w's stages certain, on its thread: all workers are at one pause point (mr_exec_settle). */
 	mr_status (*settle)(mr_worker *w);
 

@@ -31,6 +31,7 @@ static void replace(mr_instead *h, const mr_instead *f)
 	h->repeats = f->repeats ? f->repeats : h->repeats;
 	h->claim = f->claim ? f->claim : h->claim;
 	h->help = f->help ? f->help : h->help;
+	h->save_param = f->save_param ? f->save_param : h->save_param;
 	h->leaves_slot = f->leaves_slot ? f->leaves_slot : h->leaves_slot;
 }
 

@@ -6,21 +6,13 @@
 #include <string.h>
 
 #include "base/stats.h"
-#include "weights/carried.h"
-#include "weights/layer_states.h"
-#include "weights/mitigated.h"
-#include "weights/predict.h"
-#include "weights/replicas.h"
-#include "weights/row_versions.h"
 
 mr_saved_dtype mr_state_dtype(mr_dtype t)
 {
 	return t == MR_F64 ? MR_SAVED_F64 : t == MR_BF16 ? MR_SAVED_BF16 : MR_SAVED_F32;
 }
 
-static mr_status add(mr_state_list *l, const mr_saved_tensor *t, const char *fmt, ...) MR_PRINTF(3, 4);
-
-static mr_status add(mr_state_list *l, const mr_saved_tensor *t, const char *fmt, ...)
+mr_status mr_state_add(mr_state_list *l, const mr_saved_tensor *t, const char *fmt, ...)
 {
 	char name[160];
 	va_list ap;
@@ -45,7 +37,7 @@ static mr_status add(mr_state_list *l, const mr_saved_tensor *t, const char *fmt
 	return MR_OK;
 }
 
-static mr_saved_tensor of_param(const mr_param *p, mr_dtype dtype, void *data)
+mr_saved_tensor mr_state_param(const mr_param *p, mr_dtype dtype, void *data)
 {
 	mr_saved_tensor t = {
 		.dtype = mr_state_dtype(dtype),
@@ -59,227 +51,73 @@ static mr_saved_tensor of_param(const mr_param *p, mr_dtype dtype, void *data)
 	return t;
 }
 
-/* The rest of the masters of @p (see state.h). */
-static mr_saved_tensor of_rest(const mr_param *p, int16_t *rest)
+mr_saved_tensor mr_state_rest(const mr_param *p, int16_t *rest)
 {
-	mr_saved_tensor t = of_param(p, MR_BF16, rest); /* as large as the weights */
+	mr_saved_tensor t = mr_state_param(p, MR_BF16, rest); /* as large as the weights */
 
 	t.dtype = MR_SAVED_I16;
 	return t;
 }
 
-/* A state of a layer. */
-static mr_saved_tensor of_layer_state(const mr_graph_state *s, mr_dtype dtype, void *data)
-{
-	mr_saved_tensor t = {
-		.dtype = mr_state_dtype(dtype),
-		.n_dims = s->spec.rank,
-		.data = data,
-		.bytes = (uint64_t)s->n * mr_dtype_bytes(dtype),
-	};
-
-	for (uint32_t i = 0; i < s->spec.rank; i++)
-		t.shape[i] = s->spec.dim[i];
-	return t;
-}
-
-static mr_saved_tensor of_bytes(void *data, size_t bytes)
+mr_saved_tensor mr_state_bytes(void *data, size_t bytes)
 {
 	return (mr_saved_tensor){
 		.dtype = MR_SAVED_U8, .n_dims = 1, .shape = {(int64_t)bytes}, .data = data, .bytes = bytes};
 }
 
-/* --- a pipeline run --- */
-
-/* Add the data of the replicas of stage @s for @param, at byte @at of the weights and @state_at of the states: all
- * weights if they differ at a pause, their states, and the shared memory. */
-static mr_status add_replicas(const mr_run *run, uint16_t s, const mr_param *param, size_t at, size_t state_at,
-			      mr_state *out)
-{
-	const mr_replicas *g = &run->replicas[s];
-	const mr_optim_ops *o = run->c.optim->ops;
-	mr_saved_tensor t = of_param(param, run->c.kernels->types.weights, NULL);
-	mr_saved_tensor of_state = of_param(param, run->c.kernels->types.state, NULL);
-	const char *name = param->name;
-
-	for (uint32_t r = 0; r < g->n; r++) {
-		const mr_stage_weights *b = mr_replicas_block(g, r);
-
-		for (uint32_t i = 0; i < o->n_states; i++) {
-			of_state.data = b->state[i] + state_at;
-			MR_TRY(add(&out->optimizer, &of_state, "r%u.%s.%s", r, name, o->state_names[i]));
-		}
-		t.data = (char *)mr_weights_at(b, 0, b->latest) + at;
-		if (g->mean)
-			MR_TRY(add(&out->inflight, &t, "r%u.%s", r, name));
-		t = of_rest(param, mr_weights_rest(b, at));
-		if (g->mean && t.data)
-			MR_TRY(add(&out->inflight, &t, "r%u.%s.rest", r, name));
-		t = of_param(param, run->c.kernels->types.weights, NULL);
-	}
-	if (g->velocity) {
-		of_state.data = g->velocity + state_at;
-		MR_TRY(add(&out->optimizer, &of_state, "%s.velocity", name));
-	}
-	if (!g->mean)
-		return MR_OK;
-	of_state.data = g->mean + state_at;
-	return add(&out->inflight, &of_state, "mean.%s", name);
-}
-
-/* The copies that the first @n commits have made of the rows of @table, whatever room there is for further ones: a run
- * that is resumed with more steps may keep more versions. */
-static mr_status add_first_rows(const mr_old_rows *x, uint64_t n, uint16_t s, uint32_t table, mr_state *out)
-{
-	size_t places = (size_t)n * (size_t)x->most;
-	mr_saved_tensor newest = of_bytes((uint8_t *)x->head, (size_t)((uint8_t *)x->copy - (uint8_t *)x->head));
-	mr_saved_tensor copy = of_bytes((uint8_t *)x->copy, places * sizeof(*x->copy));
-	mr_saved_tensor value = of_bytes(x->value, places * x->row_bytes);
-
-	MR_TRY(add(&out->inflight, &newest, "rows.s%u.t%u", s, table));
-	if (!places)
-		return MR_OK;
-	MR_TRY(add(&out->inflight, &copy, "rows.s%u.t%u.copies", s, table));
-	return add(&out->inflight, &value, "rows.s%u.t%u.values", s, table);
-}
-
-/* The rows of older versions of tables (weights/row_versions.h). */
-static mr_status add_old_rows(const mr_run *run, uint16_t s, mr_state *out)
-{
-	const mr_row_versions *v = run->weights[s].row_versions;
-	uint64_t latest = run->weights[s].latest;
-	mr_saved_tensor t;
-
-	if (!v || run->c.plan->contract.flush != MR_FLUSH_NONE)
-		return MR_OK;
-	if (latest + 1 < run->weights[s].cap) {
-		for (uint32_t i = 0; i < v->n_tables; i++)
-			MR_TRY(add_first_rows(&v->table[i], latest, s, i, out));
-		return MR_OK;
-	}
-	t = of_bytes(v->block, v->bytes);
-	return add(&out->inflight, &t, "rows.s%u", s);
-}
-
-static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
+/* Parameter @p of stage @s: the latest weights with the rest of their masters, and the optimizer's states. */
+static mr_status add_param(const mr_run *run, uint16_t s, uint32_t p, mr_state *out)
 {
 	const mr_stage_weights *b = &run->weights[s];
 	const mr_optim_ops *o = run->c.optim->ops;
 	uint32_t n_states = mr_stage_size(b->stage)->state_bytes ? o->n_states : 0;
-	mr_types types = run->c.kernels->types;
-	uint32_t first, end;
+	const mr_param *param = &run->c.graph->params[p];
+	size_t at = mr_stage_weight_at(b->stage, p);
+	mr_saved_tensor t = mr_state_param(param, b->k->types.weights, mr_weights_param_at(b, 0, b->latest, p));
 
-	mr_stage_params(b->stage, &first, &end);
-	for (uint32_t p = first; p < end; p++) {
-		const mr_param *param = &run->c.graph->params[p];
-		size_t at = mr_stage_weight_at(b->stage, p), state_at = mr_stage_state_at(b->stage, p);
-		const int16_t *rest = run->replicas ? mr_replicas_rest(&run->replicas[s]) : b->rest;
-		mr_saved_tensor t, of_state;
-
-		if (at == SIZE_MAX)
-			continue;
-		of_state = of_param(param, types.state, NULL);
-		t = of_param(param, types.weights,
-			     run->replicas ? (char *)mr_replicas_model(&run->replicas[s]) + at
-					   : mr_weights_param_at(b, 0, b->latest, p));
-		MR_TRY(add(&out->model, &t, "%s", param->name));
-		if (rest) {
-			mr_saved_tensor r = of_rest(param, (int16_t *)rest + at / sizeof(*rest));
-
-			MR_TRY(add(&out->optimizer, &r, "%s.rest", param->name));
-		}
-		if (run->replicas) {
-			MR_TRY(add_replicas(run, s, param, at, state_at, out));
-			continue;
-		}
-		for (uint32_t i = 0; i < n_states; i++) {
-			of_state.data = b->state[i] + state_at;
-			MR_TRY(add(&out->optimizer, &of_state, "%s.%s", param->name, o->state_names[i]));
-		}
-		of_state.data = b->prediction && b->prediction->delta ? b->prediction->delta + state_at : NULL;
-		if (of_state.data)
-			MR_TRY(add(&out->optimizer, &of_state, "%s.delta", param->name));
-		of_state.data = b->mitigation && b->mitigation->state ? b->mitigation->state + state_at : NULL;
-		if (of_state.data)
-			MR_TRY(add(&out->optimizer, &of_state, "%s.%s", param->name,
-				   b->mitigation->mitigate->ops->state_name));
-		if (run->c.plan->contract.flush != MR_FLUSH_NONE)
-			continue; /* an older version was kept for a rollback, and now the step is certain */
-		if (b->row_versions && param->lazy)
-			continue;
-		for (uint64_t v = b->latest < b->cap ? 0 : b->latest + 1 - b->cap; v < b->latest; v++) {
-			t.data = (char *)mr_weights_at(b, 0, v) + at;
-			MR_TRY(add(&out->inflight, &t, "v%llu.%s", (unsigned long long)v, param->name));
-		}
+	MR_TRY(mr_state_add(&out->model, &t, "%s", param->name));
+	t = mr_state_rest(param, mr_weights_rest(b, at));
+	if (t.data)
+		MR_TRY(mr_state_add(&out->optimizer, &t, "%s.rest", param->name));
+	for (uint32_t i = 0; i < n_states; i++) {
+		t = mr_state_param(param, b->k->types.state, b->state[i] + mr_stage_state_at(b->stage, p));
+		MR_TRY(mr_state_add(&out->optimizer, &t, "%s.%s", param->name, o->state_names[i]));
 	}
-	return add_old_rows(run, s, out);
+	return MR_OK;
 }
 
-/* Replicas that diverge have averaged theirs at every pause. */
-static mr_status add_layer_states(const mr_run *run, uint16_t s, mr_state *out)
+/* Older versions of it. Where a plan flushes one was kept for a rollback, and now the step is certain. */
+static mr_status add_versions(const mr_run *run, uint16_t s, uint32_t p, mr_state *out)
 {
 	const mr_stage_weights *b = &run->weights[s];
-	uint32_t first, end;
+	const mr_param *param = &run->c.graph->params[p];
 
-	mr_stage_layer_states(b->stage, &first, &end);
-	for (uint32_t i = first; i < end; i++) {
-		const mr_graph_state *of = &run->c.graph->states[i];
-		mr_saved_tensor t = of_layer_state(of, run->c.kernels->types.compute,
-						   b->layer_states->state + mr_stage_layer_state_at(b->stage, i));
+	if (run->c.plan->contract.flush != MR_FLUSH_NONE || !mr_weights_keeps_whole(b, p))
+		return MR_OK;
+	for (uint64_t v = b->latest < b->cap ? 0 : b->latest + 1 - b->cap; v < b->latest; v++) {
+		mr_saved_tensor t = mr_state_param(param, b->k->types.weights, mr_weights_param_at(b, 0, v, p));
 
-		MR_TRY(add(&out->model, &t, "%s", of->name));
+		MR_TRY(mr_state_add(&out->inflight, &t, "v%llu.%s", (unsigned long long)v, param->name));
 	}
 	return MR_OK;
 }
 
-/* The values that @node, in a stage or in all, carries into the micro-batch at place @place of a step: @entry, with @at
- * saying where each lies. */
-static mr_status add_carried(const mr_graph *g, const mr_kernels *k, int64_t samples, uint32_t node, uint32_t place,
-			     uint8_t *const at[MR_LAYER_CARRIED], mr_state *out)
+static mr_status add_block(const mr_run *run, uint16_t s, mr_state *out)
 {
-	mr_layer_carried spec[MR_LAYER_CARRIED];
-	uint32_t n = mr_layer_n_carried(g->nodes[node].ops, &g->nodes[node].cfg, spec);
-
-	for (uint32_t i = 0; i < n; i++) {
-		mr_saved_tensor t = {
-			.dtype = mr_state_dtype(spec[i].compute ? k->types.compute : k->types.activations),
-			.n_dims = 2,
-			.shape = {samples, spec[i].cols},
-			.data = at[i],
-			.bytes = (uint64_t)samples * mr_layer_carried_row(&spec[i], &k->types),
-		};
-
-		MR_TRY(add(&out->optimizer, &t, "%s.carried_%s.%u", g->nodes[node].name, spec[i].suffix, place));
-	}
-	return MR_OK;
-}
-
-/* A plan that drains has nothing but the values with which the next step begins. */
-static mr_status add_carried_of_stage(const mr_run *run, uint16_t s, mr_state *out)
-{
-	mr_carried *c = &run->carried[s];
+	const mr_instead *h = &run->hooks.instead;
 	uint32_t first, end;
 
-	if (run->c.plan->contract.flush == MR_FLUSH_NONE) {
-		mr_saved_tensor entries = of_bytes(c->entry, (size_t)c->depth * c->n_micro * c->bytes);
-		mr_saved_tensor micros = of_bytes(c->micro, (size_t)c->depth * c->n_micro * sizeof(*c->micro));
-
-		if (!c->bytes)
-			return MR_OK;
-		MR_TRY(add(&out->inflight, &entries, "carried.s%u", s));
-		return add(&out->inflight, &micros, "carried.s%u.micro", s);
+	mr_stage_params(run->stage[s], &first, &end);
+	for (uint32_t p = first; p < end; p++) {
+		if (mr_stage_weight_at(run->stage[s], p) == SIZE_MAX)
+			continue;
+		MR_TRY(h->save_param ? h->save_param(run, s, p, out) : add_param(run, s, p, out));
+		MR_EACH_FEATURE(run, f, save_param)
+			MR_TRY((*f)->save_param(run, s, p, out));
+		MR_TRY(add_versions(run, s, p, out));
 	}
-	mr_stage_nodes(run->stage[s], &first, &end);
-	for (uint32_t i = first; i < end; i++)
-		for (uint32_t j = 0; j < c->n_micro; j++) {
-			uint8_t *entry = mr_carried_next(c, run->worker[0].train.step, j), *at[MR_LAYER_CARRIED];
-			mr_layer_carried spec[MR_LAYER_CARRIED];
-			const mr_node *nd = &run->c.graph->nodes[i];
-
-			for (uint32_t k = 0; k < mr_layer_n_carried(nd->ops, &nd->cfg, spec); k++)
-				at[k] = entry + mr_stage_carried_at(run->stage[s], i, k);
-			MR_TRY(add_carried(run->c.graph, run->c.kernels, run->c.samples, i, j, at, out));
-		}
+	MR_EACH_FEATURE(run, f, save_stage)
+		MR_TRY((*f)->save_stage(run, s, out));
 	return MR_OK;
 }
 
@@ -287,33 +125,27 @@ static mr_status add_carried_of_stage(const mr_run *run, uint16_t s, mr_state *o
 static mr_status add_messages(mr_link *h, const char *pipe, const char *kind, uint16_t s, mr_state *out)
 {
 	for (uint32_t i = 0; i < h->n; i++) {
-		mr_saved_tensor t = of_bytes(mr_link_buffer(h, i), h->bytes);
+		mr_saved_tensor t = mr_state_bytes(mr_link_buffer(h, i), h->bytes);
 
 		if (h->state[i] != MR_BUFFER_IDLE)
-			MR_TRY(add(&out->inflight, &t, "%s%s.s%u.b%u", pipe, kind, s, i));
+			MR_TRY(mr_state_add(&out->inflight, &t, "%s%s.s%u.b%u", pipe, kind, s, i));
 	}
 	return MR_OK;
 }
 
 static mr_status add_flow(const mr_run *run, uint8_t pipe, uint16_t s, mr_state *out)
 {
-	const mr_stage_weights *b = &run->weights[s];
-	const mr_prediction *x = b->prediction;
 	mr_links_stage *st = mr_links_at(&run->train, pipe, s);
 	char prefix[8] = "";
 
-	for (uint32_t i = 0; i < st->n_slots && x && x->n_buffers && run->c.plan->contract.same_version_b; i++)
-		if (st->slot[i].taken) {
-			mr_saved_tensor t =
-				of_bytes(mr_predict_kept(b, pipe, i), mr_stage_size(b->stage)->weight_bytes);
-
-			MR_TRY(add(&out->inflight, &t, "aimed.s%u.m%llu", s, (unsigned long long)st->slot[i].micro));
-		}
+	MR_EACH_FEATURE(run, f, save_pipe)
+		MR_TRY((*f)->save_pipe(run, pipe, s, out));
 	for (uint32_t i = 0; i < st->n_slots; i++) {
-		mr_saved_tensor t = of_bytes(st->slot[i].memory, st->slot_bytes);
+		mr_saved_tensor t = mr_state_bytes(st->slot[i].memory, st->slot_bytes);
 
 		if (st->slot[i].taken && t.bytes)
-			MR_TRY(add(&out->inflight, &t, "slot.s%u.m%llu", s, (unsigned long long)st->slot[i].micro));
+			MR_TRY(mr_state_add(&out->inflight, &t, "slot.s%u.m%llu", s,
+					    (unsigned long long)st->slot[i].micro));
 	}
 	/* Buffers that came back since the producer last looked are idle: only live ones are saved. */
 	if (s > 0)
@@ -321,22 +153,17 @@ static mr_status add_flow(const mr_run *run, uint8_t pipe, uint16_t s, mr_state 
 	mr_link_settle(&st->grad);
 	/* The loader's ring also holds inputs that no F has begun with; only those of live slots count. */
 	for (uint32_t i = 0; s == 0 && i < st->n_slots; i++) {
-		mr_saved_tensor t = of_bytes(mr_link_buffer(&st->in, st->slot[i].in), st->in.bytes);
+		mr_saved_tensor t = mr_state_bytes(mr_link_buffer(&st->in, st->slot[i].in), st->in.bytes);
 
 		if (st->slot[i].taken)
-			MR_TRY(add(&out->inflight, &t, "input.m%llu", (unsigned long long)st->slot[i].micro));
-	}
-	if (x && x->holds && x->held_version != MR_PREDICT_NO_VERSION) {
-		mr_saved_tensor t = of_bytes(x->held, mr_stage_size(b->stage)->weight_bytes);
-
-		MR_TRY(add(&out->inflight, &t, "held.s%u", s));
+			MR_TRY(mr_state_add(&out->inflight, &t, "input.m%llu", (unsigned long long)st->slot[i].micro));
 	}
 	/* Micro-batches that will be recomputed have no slot. */
 	for (uint64_t m = mr_run_done(run, pipe, 0, false); s == 0 && st->n_kept && m < mr_run_done(run, pipe, 0, true);
 	     m++) {
-		mr_saved_tensor t = of_bytes(mr_link_buffer(&st->in, st->kept_in[m % st->n_kept]), st->in.bytes);
+		mr_saved_tensor t = mr_state_bytes(mr_link_buffer(&st->in, st->kept_in[m % st->n_kept]), st->in.bytes);
 
-		MR_TRY(add(&out->inflight, &t, "input.m%llu", (unsigned long long)m));
+		MR_TRY(mr_state_add(&out->inflight, &t, "input.m%llu", (unsigned long long)m));
 	}
 	/* The step that sums these losses has yet to report them. */
 	for (uint32_t i = 0; s + 1 == run->n_stages && i < st->n_slots; i++) {
@@ -344,7 +171,7 @@ static mr_status add_flow(const mr_run *run, uint8_t pipe, uint16_t s, mr_state 
 
 		t.data = &run->losses[st->slot[i].micro % run->n_losses];
 		if (st->slot[i].taken)
-			MR_TRY(add(&out->inflight, &t, "loss.m%llu", (unsigned long long)st->slot[i].micro));
+			MR_TRY(mr_state_add(&out->inflight, &t, "loss.m%llu", (unsigned long long)st->slot[i].micro));
 	}
 	if (run->n_pipes > 1)
 		snprintf(prefix, sizeof(prefix), "p%u.", pipe);
@@ -364,10 +191,9 @@ mr_status mr_state_of_run(const mr_run *run, mr_state *out)
 		     p++)
 			st = add_flow(run, (uint8_t)p, s, out);
 	}
-	for (uint16_t s = 0; s < run->n_stages && st == MR_OK; s++)
-		st = add_layer_states(run, s, out);
-	for (uint16_t s = 0; run->carried && s < run->n_stages && st == MR_OK; s++)
-		st = add_carried_of_stage(run, s, out);
+	MR_EACH_FEATURE(run, f, save_end)
+		for (uint16_t s = 0; s < run->n_stages && st == MR_OK; s++)
+			st = (*f)->save_end(run, s, out);
 	if (st != MR_OK)
 		mr_state_fini(out);
 	return st;

@@ -34,13 +34,20 @@ typedef struct mr_state_list {
 	size_t n, room;
 } mr_state_list;
 
-typedef struct mr_state {
+struct mr_state {
 	mr_state_list model, optimizer, inflight;
-} mr_state;
+};
 
 /** The lists of a run that is paused at its present step. Free with mr_state_fini. Errors: MR_ERESOURCE. */
 mr_status mr_state_of_run(const mr_run *run, mr_state *out) MR_MUST_USE;
 void mr_state_fini(mr_state *s);
+
+/** Add @t under the name that @fmt makes to @l. Errors: MR_ERESOURCE. */
+mr_status mr_state_add(mr_state_list *l, const mr_saved_tensor *t, const char *fmt, ...) MR_PRINTF(3, 4) MR_MUST_USE;
+/** @p as numbers of @dtype at @data; the rest of its masters at @rest; and bytes. */
+mr_saved_tensor mr_state_param(const mr_param *p, mr_dtype dtype, void *data);
+mr_saved_tensor mr_state_rest(const mr_param *p, int16_t *rest);
+mr_saved_tensor mr_state_bytes(void *data, size_t bytes);
 
 /** The dtype in a file of a tensor of this type. */
 mr_saved_dtype mr_state_dtype(mr_dtype t);

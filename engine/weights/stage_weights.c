@@ -226,6 +226,11 @@ void *mr_weights_param_at(const mr_stage_weights *b, uint8_t pipe, uint64_t v, u
 	return (uint8_t *)weights + mr_stage_weight_at(b->stage, p);
 }
 
+bool mr_weights_keeps_whole(const mr_stage_weights *b, uint32_t p)
+{
+	return !(b->row_versions && mr_stage_graph(b->stage)->params[p].lazy);
+}
+
 void mr_weights_init(mr_stage_weights *b, uint8_t pipe, uint64_t seed)
 {
 	uint32_t first, end;
@@ -364,7 +369,7 @@ void mr_weights_skip(mr_stage_weights *b, uint8_t pipe)
 			continue;
 		}
 		at = (size_t)first * bytes;
-		if (!n || (b->row_versions && mr_stage_graph(b->stage)->params[p].lazy))
+		if (!n || !mr_weights_keeps_whole(b, p))
 			continue;
 		memcpy((uint8_t *)mr_weights_param_at(b, pipe, b->latest + 1, p) + at,
 		       (const uint8_t *)mr_weights_param_at(b, pipe, b->latest, p) + at, (size_t)n * bytes);

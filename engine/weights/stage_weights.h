@@ -181,6 +181,9 @@ static inline void *mr_weights_at(const mr_stage_weights *b, uint8_t pipe, uint6
  * latest. */
 void *mr_weights_param_at(const mr_stage_weights *b, uint8_t pipe, uint64_t v, uint32_t p);
 
+/** Are older versions of parameter @p whole? Not those of tables with row versions. */
+bool mr_weights_keeps_whole(const mr_stage_weights *b, uint32_t p);
+
 /** The rest of the masters from byte @at of the latest weights on; NULL: the weights are the masters. */
 static inline int16_t *mr_weights_rest(const mr_stage_weights *b, size_t at)
 {

@@ -1,5 +1,6 @@
 /* carried.c - what layers carry from a micro-batch to the next one of its columns (weights/carried.h). */
 #include "exec/run.h"
+#include "exec/state.h"
 #include "exec/exec.h"
 #include "weights/carried.h"
 
@@ -101,6 +102,58 @@ static mr_status pass(mr_worker *w, const mr_task *t, const mr_slot *slot, mr_st
 	return MR_OK;
 }
 
+/* The values that @node, in a stage or in all, carries into the micro-batch at place @place of a step: @entry, with @at
+ * saying where each lies. */
+static mr_status add_carried(const mr_graph *g, const mr_kernels *k, int64_t samples, uint32_t node, uint32_t place,
+			     uint8_t *const at[MR_LAYER_CARRIED], mr_state *out)
+{
+	mr_layer_carried spec[MR_LAYER_CARRIED];
+	uint32_t n = mr_layer_n_carried(g->nodes[node].ops, &g->nodes[node].cfg, spec);
+
+	for (uint32_t i = 0; i < n; i++) {
+		mr_saved_tensor t = {
+			.dtype = mr_state_dtype(spec[i].compute ? k->types.compute : k->types.activations),
+			.n_dims = 2,
+			.shape = {samples, spec[i].cols},
+			.data = at[i],
+			.bytes = (uint64_t)samples * mr_layer_carried_row(&spec[i], &k->types),
+		};
+
+		MR_TRY(mr_state_add(&out->optimizer, &t, "%s.carried_%s.%u", g->nodes[node].name, spec[i].suffix,
+				    place));
+	}
+	return MR_OK;
+}
+
+/* A plan that drains has nothing but the values with which the next step begins. */
+static mr_status save_end(const mr_run *run, uint16_t s, mr_state *out)
+{
+	mr_carried *c = &run->carried[s];
+	uint32_t first, end;
+
+	if (run->c.plan->contract.flush == MR_FLUSH_NONE) {
+		mr_saved_tensor entries = mr_state_bytes(c->entry, (size_t)c->depth * c->n_micro * c->bytes);
+		mr_saved_tensor micros = mr_state_bytes(c->micro, (size_t)c->depth * c->n_micro * sizeof(*c->micro));
+
+		if (!c->bytes)
+			return MR_OK;
+		MR_TRY(mr_state_add(&out->inflight, &entries, "carried.s%u", s));
+		return mr_state_add(&out->inflight, &micros, "carried.s%u.micro", s);
+	}
+	mr_stage_nodes(run->stage[s], &first, &end);
+	for (uint32_t i = first; i < end; i++)
+		for (uint32_t j = 0; j < c->n_micro; j++) {
+			uint8_t *entry = mr_carried_next(c, run->worker[0].train.step, j), *at[MR_LAYER_CARRIED];
+			mr_layer_carried spec[MR_LAYER_CARRIED];
+			const mr_node *nd = &run->c.graph->nodes[i];
+
+			for (uint32_t k = 0; k < mr_layer_n_carried(nd->ops, &nd->cfg, spec); k++)
+				at[k] = entry + mr_stage_carried_at(run->stage[s], i, k);
+			MR_TRY(add_carried(run->c.graph, run->c.kernels, run->c.samples, i, j, at, out));
+		}
+	return MR_OK;
+}
+
 const mr_feature mr_feature_carried = {
 	.refuse = refuse,
 	.why_shared = why_shared,
@@ -112,4 +165,5 @@ const mr_feature mr_feature_carried = {
 	.init = init,
 	.stand = stand,
 	.pass = pass,
+	.save_end = save_end,
 };

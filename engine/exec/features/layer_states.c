@@ -1,6 +1,7 @@
 /* layer_states.c - states that layers have beside weights, and what micro-batches contribute to them
  * (weights/layer_states.h). */
 #include "exec/exec_internal.h"
+#include "exec/state.h"
 #include "weights/layer_states.h"
 
 /* All pipes evaluate and train with the states of the first. */
@@ -75,6 +76,38 @@ static void reset_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
 	mr_layer_states_reset(b);
 }
 
+/* A state of a layer. */
+static mr_saved_tensor of_state(const mr_graph_state *s, mr_dtype dtype, void *data)
+{
+	mr_saved_tensor t = {
+		.dtype = mr_state_dtype(dtype),
+		.n_dims = s->spec.rank,
+		.data = data,
+		.bytes = (uint64_t)s->n * mr_dtype_bytes(dtype),
+	};
+
+	for (uint32_t i = 0; i < s->spec.rank; i++)
+		t.shape[i] = s->spec.dim[i];
+	return t;
+}
+
+/* Replicas that diverge have averaged theirs at every pause. */
+static mr_status save_end(const mr_run *run, uint16_t s, mr_state *out)
+{
+	const mr_stage_weights *b = &run->weights[s];
+	uint32_t first, end;
+
+	mr_stage_layer_states(b->stage, &first, &end);
+	for (uint32_t i = first; i < end; i++) {
+		const mr_graph_state *of = &run->c.graph->states[i];
+		mr_saved_tensor t = of_state(of, run->c.kernels->types.compute,
+						   b->layer_states->state + mr_stage_layer_state_at(b->stage, i));
+
+		MR_TRY(mr_state_add(&out->model, &t, "%s", of->name));
+	}
+	return MR_OK;
+}
+
 const mr_feature mr_feature_layer_states = {
 	.why_shared = why_shared,
 	.open = open_stage,
@@ -84,4 +117,5 @@ const mr_feature mr_feature_layer_states = {
 	.pass = pass,
 	.entered = note,
 	.whole = fold,
+	.save_end = save_end,
 };

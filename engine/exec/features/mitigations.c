@@ -1,5 +1,6 @@
 /* mitigations.c - corrections of stale gradients and weights (weights/mitigated.h). */
 #include "exec/exec_internal.h"
+#include "exec/state.h"
 #include "weights/mitigated.h"
 
 /* Do correction and step take one pass? */
@@ -78,6 +79,18 @@ static void init(mr_run *run, uint8_t pipe, uint16_t s)
 		mr_mitigated_init(&run->weights[s]);
 }
 
+static mr_status save_param(const mr_run *run, uint16_t s, uint32_t p, mr_state *out)
+{
+	const mr_stage_weights *b = &run->weights[s];
+	const mr_param *param = &run->c.graph->params[p];
+	mr_saved_tensor t;
+
+	if (!b->mitigation->state)
+		return MR_OK;
+	t = mr_state_param(param, b->k->types.state, b->mitigation->state + mr_stage_state_at(b->stage, p));
+	return mr_state_add(&out->optimizer, &t, "%s.%s", param->name, b->mitigation->mitigate->ops->state_name);
+}
+
 const mr_feature mr_feature_mitigations = {
 	.instead = {.apply = apply},
 	.refuse = refuse,
@@ -89,4 +102,5 @@ const mr_feature mr_feature_mitigations = {
 	.reduced = correct,
 	.rate = mr_mitigated_rate,
 	.stepped = follow,
+	.save_param = save_param,
 };

@@ -1,5 +1,6 @@
 /* predictions.c - F and B on weights that are predicted from the version read (weights/predict.h). */
 #include "exec/exec_internal.h"
+#include "exec/state.h"
 #include "weights/mitigated.h"
 #include "weights/predict.h"
 
@@ -119,6 +120,39 @@ static void count_buffers(const mr_run *run, uint8_t pipe, uint16_t s, uint32_t 
 	*used += mr_predict_buffers_used(&run->weights[s]);
 }
 
+static mr_status save_param(const mr_run *run, uint16_t s, uint32_t p, mr_state *out)
+{
+	const mr_stage_weights *b = &run->weights[s];
+	const mr_param *param = &run->c.graph->params[p];
+	mr_saved_tensor t;
+
+	if (!b->prediction || !b->prediction->delta)
+		return MR_OK;
+	t = mr_state_param(param, b->k->types.state, b->prediction->delta + mr_stage_state_at(b->stage, p));
+	return mr_state_add(&out->optimizer, &t, "%s.delta", param->name);
+}
+
+/* The weights that were made for F, where B takes them too, and those that are held. */
+static mr_status save_pipe(const mr_run *run, uint8_t pipe, uint16_t s, mr_state *out)
+{
+	const mr_stage_weights *b = &run->weights[s];
+	const mr_links_stage *st = mr_links_at(&run->train, pipe, s);
+	const mr_prediction *x = b->prediction;
+	size_t bytes = mr_stage_size(b->stage)->weight_bytes;
+	mr_saved_tensor t;
+
+	for (uint32_t i = 0; i < st->n_slots && x && x->n_buffers && run->c.plan->contract.same_version_b; i++) {
+		t = mr_state_bytes(mr_predict_kept(b, pipe, i), bytes);
+		if (st->slot[i].taken)
+			MR_TRY(mr_state_add(&out->inflight, &t, "aimed.s%u.m%llu", s,
+					    (unsigned long long)st->slot[i].micro));
+	}
+	if (!x || !x->holds || x->held_version == MR_PREDICT_NO_VERSION)
+		return MR_OK;
+	t = mr_state_bytes(x->held, bytes);
+	return mr_state_add(&out->inflight, &t, "held.s%u", s);
+}
+
 const mr_feature mr_feature_predictions = {
 	.refuse = refuse,
 	.open = open_stage,
@@ -131,4 +165,6 @@ const mr_feature mr_feature_predictions = {
 	.reads = reads,
 	.before_step = before_step,
 	.after_step = after_step,
+	.save_param = save_param,
+	.save_pipe = save_pipe,
 };

@@ -1,5 +1,6 @@
 /* replicas.c - replicas whose weights diverge (weights/replicas.h): AVG, and which of them are read. */
 #include "exec/exec_internal.h"
+#include "exec/state.h"
 #include "weights/layer_states.h"
 #include "weights/replicas.h"
 
@@ -108,10 +109,55 @@ static void spread(mr_run *run)
 		mr_replicas_spread(&run->replicas[s]);
 }
 
+/* The model that is evaluated; of each replica its states, and its weights where they differ at a pause; and the shared
+ * memory. */
+static mr_status save_param(const mr_run *run, uint16_t s, uint32_t p, mr_state *out)
+{
+	const mr_param *param = &run->c.graph->params[p];
+	size_t at = mr_stage_weight_at(run->stage[s], p), state_at = mr_stage_state_at(run->stage[s], p);
+	int16_t *rest = mr_replicas_rest(&run->replicas[s]);
+	const mr_replicas *g = &run->replicas[s];
+	const mr_optim_ops *o = run->c.optim->ops;
+	mr_saved_tensor t = mr_state_param(param, run->c.kernels->types.weights, NULL);
+	mr_saved_tensor of_state = mr_state_param(param, run->c.kernels->types.state, NULL);
+	const char *name = param->name;
+
+	t.data = (char *)mr_replicas_model(g) + at;
+	MR_TRY(mr_state_add(&out->model, &t, "%s", name));
+	if (rest) {
+		t = mr_state_rest(param, rest + at / sizeof(*rest));
+		MR_TRY(mr_state_add(&out->optimizer, &t, "%s.rest", name));
+		t = mr_state_param(param, run->c.kernels->types.weights, NULL);
+	}
+	for (uint32_t r = 0; r < g->n; r++) {
+		const mr_stage_weights *b = mr_replicas_block(g, r);
+
+		for (uint32_t i = 0; i < o->n_states; i++) {
+			of_state.data = b->state[i] + state_at;
+			MR_TRY(mr_state_add(&out->optimizer, &of_state, "r%u.%s.%s", r, name, o->state_names[i]));
+		}
+		t.data = (char *)mr_weights_at(b, 0, b->latest) + at;
+		if (g->mean)
+			MR_TRY(mr_state_add(&out->inflight, &t, "r%u.%s", r, name));
+		t = mr_state_rest(param, mr_weights_rest(b, at));
+		if (g->mean && t.data)
+			MR_TRY(mr_state_add(&out->inflight, &t, "r%u.%s.rest", r, name));
+		t = mr_state_param(param, run->c.kernels->types.weights, NULL);
+	}
+	if (g->velocity) {
+		of_state.data = g->velocity + state_at;
+		MR_TRY(mr_state_add(&out->optimizer, &of_state, "%s.velocity", name));
+	}
+	if (!g->mean)
+		return MR_OK;
+	of_state.data = g->mean + state_at;
+	return mr_state_add(&out->inflight, &of_state, "mean.%s", name);
+}
+
 const mr_feature mr_feature_replicas = {
 	.facts = MR_OVERWRITES,
 	.shares = "an average reads and writes the weights of all replicas in place",
-	.instead = {.carry_out = {[MR_OP_AVG] = average}, .completes = completes},
+	.instead = {.carry_out = {[MR_OP_AVG] = average}, .completes = completes, .save_param = save_param},
 	.create = create,
 	.destroy = destroy,
 	.layout = layout,
