@@ -1,4 +1,7 @@
 #include "exec/exec.h"
+
+#include <string.h>
+
 #include "weights/carried.h"
 
 #define MR_FEATURE(id, present) extern const mr_feature mr_feature_##id;
@@ -12,27 +15,18 @@ static bool has_tables(const mr_run_config *c)
 	return false;
 }
 
-/* Take over what @f does in place of the engine. */
+/* Take over what @f does in place of the engine: functions, and nothing else. */
 static void replace(mr_instead *h, const mr_instead *f)
 {
-	for (int op = 0; op < MR_N_OPS; op++)
-		h->carry_out[op] = f->carry_out[op] ? f->carry_out[op] : h->carry_out[op];
-	h->step = f->step ? f->step : h->step;
-	h->apply = f->apply ? f->apply : h->apply;
-	h->completes = f->completes ? f->completes : h->completes;
-	h->train = f->train ? f->train : h->train;
-	h->list = f->list ? f->list : h->list;
-	h->advance = f->advance ? f->advance : h->advance;
-	h->read = f->read ? f->read : h->read;
-	h->sample = f->sample ? f->sample : h->sample;
-	h->leave_sample = f->leave_sample ? f->leave_sample : h->leave_sample;
-	h->done = f->done ? f->done : h->done;
-	h->may_step = f->may_step ? f->may_step : h->may_step;
-	h->repeats = f->repeats ? f->repeats : h->repeats;
-	h->claim = f->claim ? f->claim : h->claim;
-	h->help = f->help ? f->help : h->help;
-	h->save_param = f->save_param ? f->save_param : h->save_param;
-	h->leaves_slot = f->leaves_slot ? f->leaves_slot : h->leaves_slot;
+	typedef void function(void);
+	function *own;
+
+	_Static_assert(sizeof(*h) % sizeof(own) == 0, "all members are pointers to functions");
+	for (size_t at = 0; at < sizeof(*h); at += sizeof(own)) {
+		memcpy(&own, (const uint8_t *)f + at, sizeof(own));
+		if (own)
+			memcpy((uint8_t *)h + at, &own, sizeof(own));
+	}
 }
 
 /* The hooks @name of all features of @run. */
