@@ -140,8 +140,8 @@ static bool sums_in_step(const mr_run *run, const mr_stage_weights *b, uint8_t s
 mr_status mr_exec_apply(mr_worker *w, mr_stage_weights *b, uint8_t shard, uint64_t version, double lr, double scale)
 {
 	if (sums_in_step(w->run, b, shard, version))
-		return mr_reduction_step(b, shard, w->kc, &b->optim, lr, scale);
-	return mr_weights_step(b, shard, w->kc, &b->optim, lr, scale);
+		return mr_reduction_step(b, shard, w->kc, lr, scale);
+	return mr_weights_step(b, shard, w->kc, lr, scale);
 }
 
 mr_status mr_exec_step(mr_worker *w, mr_stage_weights *b, uint8_t shard, uint64_t version, double norm)

@@ -208,7 +208,7 @@ static mr_status prepare_steps(mr_run *run, const mr_task *t, mr_stage_io *io)
 
 	MR_TRY(mr_exec_check_next(b, t, version));
 	io->sumsq = mr_exec_asks_norm(run, b, version) ? mr_norms_sumsq(b, version) : NULL;
-	io->step = mr_weights_steps(b, 0, &b->optim, mr_exec_lr(run, b, version), 1 / (double)b->sum);
+	io->step = mr_weights_steps(b, 0, mr_exec_lr(run, b, version), 1 / (double)b->sum);
 	return MR_OK;
 }
 

@@ -91,7 +91,7 @@ static mr_status open_weights(mr_run *run, uint8_t pipe, uint16_t s)
 		b->shard[p].place = place_of(run, p, b->n_shards, s);
 	}
 	MR_TRY(open_features(run, b, s));
-	mr_weights_cut(b, c->optim);
+	mr_weights_cut(b);
 	MR_EACH_FEATURE(run, f, cut)
 		MR_TRY((*f)->cut(run, b));
 	join_sum_and_step(run, b, s);
@@ -158,7 +158,7 @@ static bool slots_rest(const mr_run *run)
 static size_t layout_stage(mr_run *run, uint8_t pipe, uint16_t s, mr_arena *a)
 {
 	if (mr_run_leads(run, pipe, s))
-		mr_weights_layout(mr_run_weights(run, pipe, s), a, mr_run_shard(run, pipe, s), run->c.optim);
+		mr_weights_layout(mr_run_weights(run, pipe, s), a, mr_run_shard(run, pipe, s));
 	if (pipe == 0)
 		MR_EACH_FEATURE(run, f, layout)
 			(*f)->layout(run, s, a);

@@ -30,7 +30,7 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 		.grads = leads ? z->grad_bytes : 0,
 		.optimizer = whole ? run->c.optim->ops->n_states * (uint64_t)z->state_bytes + z->rest_bytes : 0,
 		.scratch =
-			(leads ? mr_weights_shard_work_bytes(b, mr_run_shard(run, pipe, s), run->c.optim) : 0) +
+			(leads ? mr_weights_shard_work_bytes(b, mr_run_shard(run, pipe, s)) : 0) +
 			(is_first(run, pipe, s) ? run->worker[mr_plan_worker(run->c.plan, pipe, s)].scratch_bytes : 0),
 	};
 	MR_EACH_FEATURE(run, f, memory)

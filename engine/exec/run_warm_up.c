@@ -9,15 +9,17 @@
 static mr_status warm_up_backward(mr_run *run, uint8_t pipe, uint16_t s, mr_stage_io *io)
 {
 	uint32_t need = mr_plan_sum(run->c.plan, s), passes = need < 3 ? need : 3;
-	mr_optim optim = mr_run_weights(run, pipe, s)->optim;
+	mr_stage_weights *b = mr_run_weights(run, pipe, s);
+	double decay = b->optim.weight_decay;
 	const mr_step *step = NULL;
 	bool split = mr_run_has_split(run->c.plan);
 
 	if (!mr_plan_trains(run->c.plan, s))
 		return mr_stage_backward_input(run->stage[s], io);
-	optim.weight_decay = 0;
+	b->optim.weight_decay = 0;
 	if (mr_run_steps_inside(run->c.plan, s))
-		step = mr_weights_steps(mr_run_weights(run, pipe, s), 0, &optim, 0, 0);
+		step = mr_weights_steps(b, 0, 0, 0);
+	b->optim.weight_decay = decay;
 	if (split)
 		MR_TRY(mr_stage_backward_input(run->stage[s], io));
 	for (uint32_t i = 0; i < passes; i++) {

@@ -35,7 +35,7 @@ static void layout(mr_lone_stage *x, mr_arena *a)
 {
 	const mr_stage_sizes *z = mr_stage_size(x->s);
 
-	mr_weights_layout(&x->own, a, 0, x->c->optim);
+	mr_weights_layout(&x->own, a, 0);
 	x->io.in = take(a, z->in_bytes);
 	x->io.out = take(a, z->out_bytes);
 	x->io.grad_out = take(a, z->grad_out_bytes);
@@ -204,11 +204,12 @@ mr_status mr_lone_stage_open(mr_lone_stage *x, const mr_run_config *c, uint16_t 
 		mr_stage_share_grads(x->s); /* as in the run */
 	x->own.stage = x->s;
 	x->own.k = c->kernels;
+	x->own.optim = *c->optim;
 	x->own.cap = c->plan->n_versions[stage];
 	x->own.shard = &x->shard;
 	x->own.n_shards = 1;
 	x->shard.need = n_micro;
-	mr_weights_cut(&x->own, c->optim);
+	mr_weights_cut(&x->own);
 	MR_TRY(make_memory(x, place));
 	MR_TRY(fill(x));
 	return c->kernels->ctx_create(c->kernels, place->n_threads, &x->io.kc);

@@ -96,7 +96,7 @@ static mr_status average_together(party *p, double *seconds)
 	uint64_t begin;
 
 	MR_TRY(work(p, b));
-	MR_TRY(mr_weights_step(b, 0, p->kc, y->c->optim, LEARNING_RATE, 1));
+	MR_TRY(mr_weights_step(b, 0, p->kc, LEARNING_RATE, 1));
 	mr_weights_committed(b);
 	if (!meet(p))
 		return MR_OK;
@@ -121,7 +121,7 @@ static bool go_on(party *p)
 
 static void layout(party *p, mr_arena *a)
 {
-	mr_weights_layout(&p->y->own[p->id], a, 0, p->y->c->optim);
+	mr_weights_layout(&p->y->own[p->id], a, 0);
 }
 
 static mr_status map(party *p)
@@ -185,11 +185,12 @@ static void open_block(const yard *y, uint32_t i)
 
 	b->stage = y->stage;
 	b->k = y->c->kernels;
+	b->optim = *y->c->optim;
 	b->cap = 1;
 	b->shard = &y->shard[i];
 	b->shard[0].need = 1;
 	b->n_shards = 1;
-	mr_weights_cut(b, y->c->optim);
+	mr_weights_cut(b);
 }
 
 static mr_status open_yard(yard *y, uint32_t first, uint32_t end)

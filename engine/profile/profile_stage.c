@@ -157,7 +157,7 @@ static mr_status pass_with_step(bench *b, int64_t r)
 {
 	mr_status st;
 
-	b->l.io.step = mr_weights_steps(&b->l.own, 0, b->l.c->optim, LEARNING_RATE, 1);
+	b->l.io.step = mr_weights_steps(&b->l.own, 0, LEARNING_RATE, 1);
 	st = pass(b, HALF_W_STEP, r);
 	b->l.io.step = NULL;
 	mr_weights_committed(&b->l.own);
@@ -215,7 +215,7 @@ static mr_status repeat(bench *b, int64_t r)
 	if (!b->steps_alone)
 		return MR_OK;
 	begin = mr_clock_ns();
-	MR_TRY(mr_weights_step(&b->l.own, 0, b->l.io.kc, b->l.c->optim, LEARNING_RATE, 1));
+	MR_TRY(mr_weights_step(&b->l.own, 0, b->l.io.kc, LEARNING_RATE, 1));
 	mr_weights_committed(&b->l.own);
 	if (r >= 0)
 		b->update[r] = (double)(mr_clock_ns() - begin) * 1e-9;

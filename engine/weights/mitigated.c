@@ -180,7 +180,7 @@ static mr_status step_piece(mr_stage_weights *b, mr_kctx *kc, const mr_step *ste
 
 mr_status mr_mitigated_step(mr_stage_weights *b, mr_kctx *kc, uint32_t n_threads, double lr, double gscale)
 {
-	const mr_step *steps = mr_weights_steps(b, 0, &b->optim, lr, gscale);
+	const mr_step *steps = mr_weights_steps(b, 0, lr, gscale);
 	uint64_t then = oldest_of(b);
 	uint32_t first, end;
 

@@ -96,8 +96,7 @@ static mr_status move_along(const mr_stage_weights *b, mr_kctx *kc, int64_t n, c
 }
 
 /* One parameter at byte @at of the weights, into @to. */
-static mr_status move_ahead(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, uint32_t p, size_t at, double lr,
-			    uint8_t *to)
+static mr_status move_ahead(mr_stage_weights *b, mr_kctx *kc, uint32_t p, size_t at, double lr, uint8_t *to)
 {
 	const uint8_t *src = (const uint8_t *)mr_weights_at(b, 0, b->latest) + at;
 	const int16_t *rest = mr_weights_rest(b, at);
@@ -106,18 +105,17 @@ static mr_status move_ahead(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o,
 	size_t state = mr_stage_state_at(b->stage, p);
 	mr_step s;
 
-	if (o->ops->along == MR_ALONG_MOMENTUM) {
+	if (b->optim.ops->along == MR_ALONG_MOMENTUM) {
 		return move_along(b, kc, n, src, rest, to + at, b->state[0] + state, lr);
 	}
-	for (uint32_t i = 0; i < o->ops->n_states; i++)
+	for (uint32_t i = 0; i < b->optim.ops->n_states; i++)
 		c.state[i] = b->state[i] + state;
-	o->ops->fill(o, &c, &s);
+	b->optim.ops->fill(&b->optim, &c, &s);
 	s.b1 = s.b2 = 1;
 	return b->k->step(kc, &(mr_step_args){.n = n, .s = &s, .g = b->shard[0].grads + mr_stage_grad_at(b->stage, p)});
 }
 
-static mr_status predict_into(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
-			      uint8_t *to)
+static mr_status predict_into(mr_stage_weights *b, mr_kctx *kc, double lr, int32_t horizon, uint8_t *to)
 {
 	const uint8_t *src = mr_weights_at(b, 0, b->latest);
 	const mr_prediction *x = b->prediction;
@@ -130,7 +128,7 @@ static mr_status predict_into(mr_stage_weights *b, mr_kctx *kc, const mr_optim *
 		if (at == SIZE_MAX)
 			continue;
 		if (horizon > 0)
-			MR_TRY(move_ahead(b, kc, o, p, at, lr * horizon, to));
+			MR_TRY(move_ahead(b, kc, p, at, lr * horizon, to));
 		else
 			MR_TRY(move_along(b, kc, mr_stage_graph(b->stage)->params[p].n, src + at,
 					  mr_weights_rest(b, at), to + at, x->delta + mr_stage_state_at(b->stage, p),
@@ -145,8 +143,7 @@ static uint32_t buffer_of(const mr_stage_weights *b, uint8_t pipe, uint32_t slot
 	return pipe * b->prediction->n_each + (b->prediction->n_each > 1 ? slot : 0);
 }
 
-mr_status mr_predict_weights(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
-			     const void **out)
+mr_status mr_predict_weights(mr_stage_weights *b, mr_kctx *kc, double lr, int32_t horizon, const void **out)
 {
 	mr_prediction *x = b->prediction;
 
@@ -155,7 +152,7 @@ mr_status mr_predict_weights(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o
 		return MR_OK;
 	count_buffer(x, 0);
 	if (x->moved_back != b->latest)
-		MR_TRY(predict_into(b, kc, o, lr, horizon, x->weights));
+		MR_TRY(predict_into(b, kc, lr, horizon, x->weights));
 	if (horizon < 0)
 		x->moved_back = b->latest; /* its sources do not change before the next step */
 	return MR_OK;
@@ -166,15 +163,14 @@ void *mr_predict_kept(const mr_stage_weights *b, uint8_t pipe, uint32_t slot)
 	return b->prediction->weights + (size_t)buffer_of(b, pipe, slot) * mr_stage_size(b->stage)->weight_bytes;
 }
 
-mr_status mr_predict_keep(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
-			  uint32_t slot, const void **out)
+mr_status mr_predict_keep(mr_stage_weights *b, mr_kctx *kc, double lr, int32_t horizon, uint32_t slot, const void **out)
 {
 	uint8_t *to = mr_predict_kept(b, 0, slot);
 
 	*out = to;
 	count_buffer(b->prediction, buffer_of(b, 0, slot));
 	if (b->latest > 0)
-		return predict_into(b, kc, o, lr, horizon, to);
+		return predict_into(b, kc, lr, horizon, to);
 	memcpy(to, mr_weights_at(b, 0, 0), mr_stage_size(b->stage)->weight_bytes);
 	return MR_OK;
 }
@@ -209,7 +205,7 @@ mr_status mr_predict_steps(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, uint6
 	return MR_OK;
 }
 
-mr_status mr_predict_held(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
+mr_status mr_predict_held(mr_stage_weights *b, mr_kctx *kc, double lr, int32_t horizon,
 			  uint64_t version, const void **out)
 {
 	mr_prediction *x = b->prediction;
@@ -220,7 +216,7 @@ mr_status mr_predict_held(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, d
 	if (b->latest == 0 || horizon == 0)
 		memcpy(x->held, mr_weights_at(b, 0, b->latest), mr_stage_size(b->stage)->weight_bytes);
 	else
-		MR_TRY(predict_into(b, kc, o, lr, horizon, x->held));
+		MR_TRY(predict_into(b, kc, lr, horizon, x->held));
 	x->held_version = version;
 	return MR_OK;
 }

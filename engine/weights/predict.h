@@ -68,12 +68,12 @@ uint32_t mr_predict_buffers_used(const mr_stage_weights *b);
  * To @out the weights of @b's latest version, moved @horizon commits ahead, or (@horizon < 0) as far back as the
  * stage's gradients are late; @lr: of the next commit. Valid until the next call or commit.
  */
-mr_status mr_predict_weights(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
+mr_status mr_predict_weights(mr_stage_weights *b, mr_kctx *kc, double lr, int32_t horizon,
 			     const void **out) MR_MUST_USE;
 
 /** The same if B takes the weights that were made for its F (same_version_b): into the buffer of the micro-batch's
  * slot, where mr_predict_kept finds them. */
-mr_status mr_predict_keep(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
+mr_status mr_predict_keep(mr_stage_weights *b, mr_kctx *kc, double lr, int32_t horizon,
 			  uint32_t slot, const void **out) MR_MUST_USE;
 void *mr_predict_kept(const mr_stage_weights *b, uint8_t pipe, uint32_t slot);
 
@@ -86,7 +86,7 @@ mr_status mr_predict_steps(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, uint6
 			   uint32_t slot, const void **out) MR_MUST_USE;
 
 /** The same for an F whose weights are held (MR_READ_FIRST), from @version: made at the first F that reads it. */
-mr_status mr_predict_held(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
+mr_status mr_predict_held(mr_stage_weights *b, mr_kctx *kc, double lr, int32_t horizon,
 			  uint64_t version, const void **out) MR_MUST_USE;
 
 /** Around a commit, before mr_weights_step and after it: update delta. Without delta both return at once. */

@@ -129,7 +129,7 @@ static mr_status sum_piece(const mr_stage_weights *b, mr_kctx *kc, size_t at, in
 	return MR_OK;
 }
 
-mr_status mr_reduction_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr, double gscale)
+mr_status mr_reduction_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, double lr, double gscale)
 {
 	const mr_shard *s = &b->shard[pipe];
 	size_t bytes = mr_dtype_bytes(b->k->types.gradients);
@@ -148,7 +148,7 @@ mr_status mr_reduction_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, cons
 			size_t at = mr_stage_grad_at(b->stage, p) + (size_t)(first + i) * bytes;
 
 			MR_TRY(sum_piece(b, kc, at, len, s->work, &sum));
-			MR_TRY(mr_weights_step_part(b, pipe, kc, o, lr, gscale, p, first + i, len, sum));
+			MR_TRY(mr_weights_step_part(b, pipe, kc, lr, gscale, p, first + i, len, sum));
 		}
 	}
 	return MR_OK;

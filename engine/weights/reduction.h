@@ -66,7 +66,6 @@ mr_status mr_reduction_range(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc) MR_
  * mr_weights_step with the sum of all shards, which is not written: the bits of mr_reduction_range and mr_weights_step.
  * For a shard with a `piece`, where all shards share memory and no parameter is tied. Errors: as mr_weights_step.
  */
-mr_status mr_reduction_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr,
-			    double gscale) MR_MUST_USE;
+mr_status mr_reduction_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, double lr, double gscale) MR_MUST_USE;
 
 #endif

@@ -40,9 +40,9 @@ int64_t mr_weights_whole_rows(const mr_stage_weights *b, uint32_t p, int64_t n)
 	return cols ? (n + cols - 1) / cols * cols : n;
 }
 
-size_t mr_weights_shard_work_bytes(const mr_stage_weights *b, uint8_t pipe, const mr_optim *o)
+size_t mr_weights_shard_work_bytes(const mr_stage_weights *b, uint8_t pipe)
 {
-	size_t most = mr_weights_work_bytes(b->stage, o, b->k->types.state);
+	size_t most = mr_weights_work_bytes(b->stage, &b->optim, b->k->types.state);
 	uint32_t first, end;
 
 	mr_stage_params(b->stage, &first, &end);
@@ -74,11 +74,11 @@ static size_t nearest_layer(const mr_stage_weights *b, size_t at)
 	return best;
 }
 
-void mr_weights_cut(mr_stage_weights *b, const mr_optim *o)
+void mr_weights_cut(mr_stage_weights *b)
 {
 	size_t lines = mr_stage_size(b->stage)->weight_bytes / MR_CACHE_LINE; /* every parameter begins on one */
 
-	b->whole = !mr_optim_elementwise(o);
+	b->whole = !mr_optim_elementwise(&b->optim);
 	b->n_parts = 0;
 	for (uint32_t i = 0; i < b->n_shards; i++) {
 		mr_shard *s = &b->shard[i];
@@ -108,7 +108,7 @@ static void layout_features(mr_stage_weights *b, mr_arena *a, uint8_t shard)
 #include "weights/features.def"
 }
 
-void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe, const mr_optim *o)
+void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe)
 {
 	const mr_stage_sizes *z = mr_stage_size(b->stage);
 	mr_shard *s = &b->shard[pipe];
@@ -120,11 +120,11 @@ void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe, const mr_
 			a, mr_stagger(mr_weights_stride_of(b, pipe) * b->cap + (b->row_versions ? z->table_bytes : 0)),
 			MR_CACHE_LINE);
 	s->grads = mr_arena_take(a, z->grad_bytes, MR_CACHE_LINE);
-	for (uint32_t i = 0; pipe == 0 && i < o->ops->n_states; i++)
+	for (uint32_t i = 0; pipe == 0 && i < b->optim.ops->n_states; i++)
 		b->state[i] = mr_arena_take(a, mr_stagger(z->state_bytes), MR_CACHE_LINE);
 	if (pipe == 0 && z->rest_bytes)
 		b->rest = mr_arena_take(a, mr_stagger(z->rest_bytes), MR_CACHE_LINE);
-	s->work = mr_arena_take(a, mr_weights_shard_work_bytes(b, pipe, o), MR_CACHE_LINE);
+	s->work = mr_arena_take(a, mr_weights_shard_work_bytes(b, pipe), MR_CACHE_LINE);
 	if (pipe == 0)
 		mr_version_count_layout(&b->version_count, a, b->cap);
 	if (pipe == 0 && b->norms)
@@ -250,7 +250,7 @@ void mr_weights_init(mr_stage_weights *b, uint8_t pipe, uint64_t seed)
 /* --- steps --- */
 
 /* The call of @o that steps parameter @p from element @first on. */
-static mr_optim_call call_of(const mr_stage_weights *b, uint8_t pipe, const mr_optim *o, uint32_t p, int64_t first,
+static mr_optim_call call_of(const mr_stage_weights *b, uint8_t pipe, uint32_t p, int64_t first,
 			     double lr, double gscale)
 {
 	size_t from = (size_t)first * mr_dtype_bytes(b->k->types.weights), at = mr_stage_weight_at(b->stage, p) + from;
@@ -276,19 +276,19 @@ static mr_optim_call call_of(const mr_stage_weights *b, uint8_t pipe, const mr_o
 	}
 	c.rounding = (mr_rounding){.seed = b->seed, .step = c.t, .first = (uint64_t)first, .param = p};
 	c.src_rest = c.dst_rest = mr_weights_rest(b, at);
-	for (uint32_t i = 0; i < o->ops->n_states; i++)
+	for (uint32_t i = 0; i < b->optim.ops->n_states; i++)
 		c.state[i] = b->state[i] + state;
-	if (!mr_optim_elementwise(o))
+	if (!mr_optim_elementwise(&b->optim))
 		c.matrix = mr_graph_matrix(g, p);
 	return c;
 }
 
-const mr_step *mr_weights_steps(mr_stage_weights *b, uint8_t pipe, const mr_optim *o, double lr, double gscale)
+const mr_step *mr_weights_steps(mr_stage_weights *b, uint8_t pipe, double lr, double gscale)
 {
 	mr_step *step = b->shard[pipe].step;
 	uint32_t first, end;
 
-	assert(mr_optim_elementwise(o));
+	assert(mr_optim_elementwise(&b->optim));
 	mr_stage_params(b->stage, &first, &end);
 	for (uint32_t p = first; p < end; p++) {
 		mr_optim_call c;
@@ -296,8 +296,8 @@ const mr_step *mr_weights_steps(mr_stage_weights *b, uint8_t pipe, const mr_opti
 		step[p - first] = (mr_step){0};
 		if (mr_stage_weight_at(b->stage, p) == SIZE_MAX)
 			continue;
-		c = call_of(b, pipe, o, p, 0, lr, gscale);
-		o->ops->fill(o, &c, &step[p - first]);
+		c = call_of(b, pipe, p, 0, lr, gscale);
+		b->optim.ops->fill(&b->optim, &c, &step[p - first]);
 	}
 	return step;
 }
@@ -323,19 +323,19 @@ void mr_weights_copy(mr_stage_weights *b, uint8_t pipe, size_t from, size_t to)
 			memcpy((uint8_t *)mr_weights_at(b, (uint8_t)i, b->latest + 1) + from, made, to - from);
 }
 
-mr_status mr_weights_step_part(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr,
+mr_status mr_weights_step_part(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, double lr,
 			       double gscale, uint32_t p, int64_t first, int64_t n, const void *g)
 {
 	size_t bytes = mr_dtype_bytes(b->k->types.weights);
 	size_t at = mr_stage_weight_at(b->stage, p) + (size_t)first * bytes;
-	mr_optim_call c = call_of(b, pipe, o, p, first, lr, gscale);
+	mr_optim_call c = call_of(b, pipe, p, first, lr, gscale);
 
-	MR_TRY(mr_optim_step(o, &c, b->k, kc, n, g));
+	MR_TRY(mr_optim_step(&b->optim, &c, b->k, kc, n, g));
 	mr_weights_copy(b, pipe, at, at + (size_t)n * bytes);
 	return MR_OK;
 }
 
-mr_status mr_weights_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr, double gscale)
+mr_status mr_weights_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, double lr, double gscale)
 {
 	const uint8_t *total = mr_weights_total_of(b, pipe);
 	size_t each = mr_dtype_bytes(b->k->types.gradients);
@@ -345,7 +345,7 @@ mr_status mr_weights_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const 
 	mr_stage_params(b->stage, &begin, &end);
 	for (uint32_t p = begin; p < end; p++)
 		if (mr_weights_part(b, pipe, p, &first, &n))
-			MR_TRY(mr_weights_step_part(b, pipe, kc, o, lr, gscale, p, first, n,
+			MR_TRY(mr_weights_step_part(b, pipe, kc, lr, gscale, p, first, n,
 						    total + mr_stage_grad_at(b->stage, p) + (size_t)first * each));
 	return MR_OK;
 }

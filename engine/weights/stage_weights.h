@@ -118,14 +118,14 @@ typedef struct mr_stage_weights {
 /** Bytes of work memory that @o needs to step the largest matrix of @s. */
 size_t mr_weights_work_bytes(const mr_stage *s, const mr_optim *o, mr_dtype t);
 
-/** Bytes of shard @pipe's `work`, with the optimizer @o. */
-size_t mr_weights_shard_work_bytes(const mr_stage_weights *b, uint8_t pipe, const mr_optim *o);
+/** Bytes of shard @pipe's `work`. */
+size_t mr_weights_shard_work_bytes(const mr_stage_weights *b, uint8_t pipe);
 
 /** @n elements of parameter @p; of a lazy one (nn/lazy_rows.h) also those that the last row lacks. */
 int64_t mr_weights_whole_rows(const mr_stage_weights *b, uint32_t p, int64_t n);
 
 /** Cut the weights of a stage into the ranges of its shards, whose need and place are known. */
-void mr_weights_cut(mr_stage_weights *b, const mr_optim *o);
+void mr_weights_cut(mr_stage_weights *b);
 
 /**
  * May each node have a copy? Of tables (lazy parameters), of which a step changes and a pass reads few rows, there is
@@ -141,7 +141,7 @@ static inline uint32_t mr_weights_home(const mr_stage_weights *b, uint32_t i)
 }
 
 /** Take shard @pipe's memory (or measure it, see base/arena.h); pipe 0's includes the memory that all share. */
-void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe, const mr_optim *o);
+void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe);
 
 /** Write the initial weights as version 0 for @pipe. */
 void mr_weights_init(mr_stage_weights *b, uint8_t pipe, uint64_t seed);
@@ -230,7 +230,7 @@ bool mr_weights_part(const mr_stage_weights *b, uint8_t pipe, uint32_t p, int64_
  * times @gscale, in @pipe's copy, by an optimizer that goes element by element. They stay until the pipe's next call.
  * The caller carries them out and then calls mr_weights_committed.
  */
-const mr_step *mr_weights_steps(mr_stage_weights *b, uint8_t pipe, const mr_optim *o, double lr, double gscale);
+const mr_step *mr_weights_steps(mr_stage_weights *b, uint8_t pipe, double lr, double gscale);
 
 /** Instead of a step: copy the latest version to version latest + 1, in @pipe's range or all of its private copy. */
 void mr_weights_skip(mr_stage_weights *b, uint8_t pipe);
@@ -249,11 +249,10 @@ void mr_weights_committed(mr_stage_weights *b);
  * copy). The worker of the last range calls mr_weights_committed. Errors: MR_EDNN, MR_ERESOURCE; a tensor that failed
  * is then unchanged.
  */
-mr_status mr_weights_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr,
-			  double gscale) MR_MUST_USE;
+mr_status mr_weights_step(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, double lr, double gscale) MR_MUST_USE;
 
 /** The same for elements [@first, @first + @n) of parameter @p, which lie in @pipe's range, with the gradient @g. */
-mr_status mr_weights_step_part(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, const mr_optim *o, double lr,
+mr_status mr_weights_step_part(mr_stage_weights *b, uint8_t pipe, mr_kctx *kc, double lr,
 			       double gscale, uint32_t p, int64_t first, int64_t n, const void *g) MR_MUST_USE;
 
 /** Copy bytes [@from, @to) of version latest + 1 from the copy that @pipe reads to all others; not between shards that

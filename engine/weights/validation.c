@@ -49,12 +49,12 @@ void mr_validation_layout(mr_stage_weights *b, mr_arena *a, uint8_t shard)
 		b->validation->backup[i] = mr_arena_take(a, z->state_bytes, MR_CACHE_LINE);
 }
 
-void mr_validation_back_up(mr_stage_weights *b, const mr_optim *o, bool restore)
+void mr_validation_back_up(mr_stage_weights *b, bool restore)
 {
 	const mr_stage_sizes *z = mr_stage_size(b->stage);
 	mr_stage_validation *v = b->validation;
 
-	for (uint32_t i = 0; i < o->ops->n_states; i++)
+	for (uint32_t i = 0; i < b->optim.ops->n_states; i++)
 		memcpy(restore ? b->state[i] : v->backup[i], restore ? v->backup[i] : b->state[i], z->state_bytes);
 	if (z->rest_bytes)
 		memcpy(restore ? b->rest : v->backup_rest, restore ? v->backup_rest : b->rest, z->rest_bytes);

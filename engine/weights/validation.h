@@ -49,8 +49,8 @@ static inline uint32_t mr_validation_place(const mr_validation *v, uint16_t s, u
 mr_status mr_validation_open(mr_stage_weights *b) MR_MUST_USE;
 /** Take (or measure) the copy of the optimizer's states and of the rest of the masters. */
 void mr_validation_layout(mr_stage_weights *b, mr_arena *a, uint8_t shard);
-/** Copy the state that a step by @o changes in place, or (@restore) copy it back. */
-void mr_validation_back_up(mr_stage_weights *b, const mr_optim *o, bool restore);
+/** Copy the state that a step changes in place, or (@restore) copy it back. */
+void mr_validation_back_up(mr_stage_weights *b, bool restore);
 
 /** All steps so far are certain. `arrived` wakes @before, the worker of the stage before, `redone` @behind, that of the
  * stage after; NULL: there is none. While no worker runs. */

@@ -144,13 +144,13 @@ void small_weights_init_wide(small_weights *w, const char *optim, uint32_t cap, 
 		w->shard[i].block = cols;
 		w->shard[i].place = i;
 	}
-	mr_weights_cut(&w->b, &w->optim);
+	mr_weights_cut(&w->b);
 }
 
 static void lay_out(small_weights *w, mr_arena *a)
 {
 	for (uint32_t i = 0; i < w->b.n_shards; i++)
-		mr_weights_layout(&w->b, a, (uint8_t)i, &w->optim);
+		mr_weights_layout(&w->b, a, (uint8_t)i);
 }
 
 void small_weights_layout(small_weights *w)

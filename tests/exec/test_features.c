@@ -119,7 +119,7 @@ static void shards_add_up_once(void)
 
 	small_weights_init(&w, "sgd", 1, 4);
 	w.shard[0].need = w.shard[2].need = 0; /* their buffers hold nothing */
-	mr_weights_cut(&w.b, &w.optim);
+	mr_weights_cut(&w.b);
 	CU_ASSERT_EQUAL(w.b.n_parts, 2);
 	MR_CHECK_OK(mr_reduction_open(&w.b));
 	small_weights_layout(&w);
@@ -185,7 +185,7 @@ static void sum_and_step(small_weights *w, uint32_t n_shards, int64_t piece, dou
 		w->shard[s].piece = piece;
 		w->shard[s].place = piece ? (s + 2) % n_shards : s;
 	}
-	mr_weights_cut(&w->b, &w->optim);
+	mr_weights_cut(&w->b);
 	MR_CHECK_OK(mr_reduction_open(&w->b));
 	small_weights_layout(w);
 	for (int64_t i = 0; i < small_elements(w); i++)
@@ -195,11 +195,11 @@ static void sum_and_step(small_weights *w, uint32_t n_shards, int64_t piece, dou
 		}
 	for (uint8_t s = 0; s < n_shards; s++) {
 		if (piece) {
-			MR_CHECK_OK(mr_reduction_step(&w->b, s, w->kc, &w->optim, 0.1, 0.25));
+			MR_CHECK_OK(mr_reduction_step(&w->b, s, w->kc, 0.1, 0.25));
 			continue;
 		}
 		MR_CHECK_OK(mr_reduction_range(&w->b, s, w->kc));
-		MR_CHECK_OK(mr_weights_step(&w->b, s, w->kc, &w->optim, 0.1, 0.25));
+		MR_CHECK_OK(mr_weights_step(&w->b, s, w->kc, 0.1, 0.25));
 	}
 	for (int64_t i = 0; i < small_elements(w); i++)
 		made[i] = *small_weight(w, 0, 1, i);

@@ -39,7 +39,7 @@ static void commit(small_weights *w, double lr, double g)
 	for (int64_t i = 0; i < small_elements(w); i++)
 		*small_grad(w, 0, i) = g;
 	mr_predict_before_step(&w->b);
-	MR_CHECK_OK(mr_weights_step(&w->b, 0, w->kc, &w->optim, lr, 1));
+	MR_CHECK_OK(mr_weights_step(&w->b, 0, w->kc, lr, 1));
 	MR_CHECK_OK(mr_predict_after_step(&w->b, w->kc));
 	mr_weights_committed(&w->b);
 }
@@ -65,20 +65,19 @@ static void plans_without_prediction_have_none(void)
 	small_weights_fini(&w);
 }
 
-static const void *weights_of(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon)
+static const void *weights_of(mr_stage_weights *b, mr_kctx *kc, double lr, int32_t horizon)
 {
 	const void *made = NULL;
 
-	MR_CHECK_OK(mr_predict_weights(b, kc, o, lr, horizon, &made));
+	MR_CHECK_OK(mr_predict_weights(b, kc, lr, horizon, &made));
 	return made;
 }
 
-static const void *held_of(mr_stage_weights *b, mr_kctx *kc, const mr_optim *o, double lr, int32_t horizon,
-			   uint64_t version)
+static const void *held_of(mr_stage_weights *b, mr_kctx *kc, double lr, int32_t horizon, uint64_t version)
 {
 	const void *made = NULL;
 
-	MR_CHECK_OK(mr_predict_held(b, kc, o, lr, horizon, version, &made));
+	MR_CHECK_OK(mr_predict_held(b, kc, lr, horizon, version, &made));
 	return made;
 }
 
@@ -98,10 +97,10 @@ static void ahead_follows_the_momentum(void)
 
 	open_weights(&w, "momentum", 1, plan_of((mr_contract){.predict = MR_PREDICT_AHEAD}, 3, 0));
 	CU_ASSERT_EQUAL(mr_predict_buffers(&w.b), 1);
-	CU_ASSERT_PTR_EQUAL(weights_of(&w.b, w.kc, &w.optim, 0.5, 3), mr_weights_at(&w.b, 0, 0));
+	CU_ASSERT_PTR_EQUAL(weights_of(&w.b, w.kc, 0.5, 3), mr_weights_at(&w.b, 0, 0));
 	CU_ASSERT_EQUAL(mr_predict_buffers_used(&w.b), 0);
 	commit(&w, 0.25, 2); /* momentum 2, weight 1 - 0.25 * 2 */
-	CU_ASSERT_TRUE(has(weights_of(&w.b, w.kc, &w.optim, 0.5, 3), 0.5 - 3 * 0.5 * 2));
+	CU_ASSERT_TRUE(has(weights_of(&w.b, w.kc, 0.5, 3), 0.5 - 3 * 0.5 * 2));
 	CU_ASSERT_EQUAL(mr_predict_buffers_used(&w.b), 1);
 	CU_ASSERT_EQUAL(*small_weight(&w, 0, 1, 0), 0.5); /* the version itself stays */
 	mr_predict_reset(&w.b);
@@ -119,7 +118,7 @@ static void ahead_leaves_adam_alone(void)
 	commit(&w, 0.125, 4);
 	m = *(double *)w.b.state[0];
 	v = *(double *)w.b.state[1];
-	CU_ASSERT_DOUBLE_EQUAL(*(const double *)weights_of(&w.b, w.kc, &w.optim, 0.25, 2), 0.875 - 2 * 0.25,
+	CU_ASSERT_DOUBLE_EQUAL(*(const double *)weights_of(&w.b, w.kc, 0.25, 2), 0.875 - 2 * 0.25,
 			       1e-7);
 	CU_ASSERT_EQUAL(*(double *)w.b.state[0], m);
 	CU_ASSERT_EQUAL(*(double *)w.b.state[1], v);
@@ -153,13 +152,13 @@ static void held_weights_are_made_once(void)
 
 	open_weights(&w, "momentum", 1,
 		     plan_of((mr_contract){.predict = MR_PREDICT_AHEAD, .read_f = MR_READ_FIRST, .need = 2}, 1, 0));
-	held = held_of(&w.b, w.kc, &w.optim, 1, 1, 0);
+	held = held_of(&w.b, w.kc, 1, 1, 0);
 	CU_ASSERT_TRUE(has(held, 1));
 	CU_ASSERT_EQUAL(mr_predict_buffers_used(&w.b), 1);
 	commit(&w, 0.5, 1);
-	CU_ASSERT_PTR_EQUAL(held_of(&w.b, w.kc, &w.optim, 1, 1, 0), held);
+	CU_ASSERT_PTR_EQUAL(held_of(&w.b, w.kc, 1, 1, 0), held);
 	CU_ASSERT_TRUE(has(held, 1));
-	CU_ASSERT_TRUE(has(held_of(&w.b, w.kc, &w.optim, 1, 1, 1), 0.5 - 1));
+	CU_ASSERT_TRUE(has(held_of(&w.b, w.kc, 1, 1, 1), 0.5 - 1));
 	small_weights_fini(&w);
 }
 
@@ -177,17 +176,17 @@ static void back_follows_the_mean_step(void)
 	w.b.prediction->sync_steps = 1; /* the plan above has no instructions of a synchronous start */
 	mr_predict_init(&w.b);
 	commit(&w, 1, 1); /* synchronous: delta does not follow */
-	CU_ASSERT_TRUE(has(weights_of(&w.b, w.kc, &w.optim, 1, -2), 0));
+	CU_ASSERT_TRUE(has(weights_of(&w.b, w.kc, 1, -2), 0));
 	commit(&w, 1, 0.5);
 	delta = keep * delta - (1 - keep) * 0.5;
-	CU_ASSERT_TRUE(has(weights_of(&w.b, w.kc, &w.optim, 1, -2), -0.5 - tau * delta));
+	CU_ASSERT_TRUE(has(weights_of(&w.b, w.kc, 1, -2), -0.5 - tau * delta));
 	CU_ASSERT_TRUE(has(mr_weights_at(&w.b, 0, 2), -0.5));
 	commit(&w, 1, 0.25);
 	delta = keep * delta - (1 - keep) * 0.25;
-	CU_ASSERT_TRUE(has(weights_of(&w.b, w.kc, &w.optim, 1, -2), -0.75 - tau * delta));
+	CU_ASSERT_TRUE(has(weights_of(&w.b, w.kc, 1, -2), -0.75 - tau * delta));
 	/* Made once: what changes behind its back does not reach it before the next commit. */
 	*small_weight(&w, 0, 3, 0) = 77;
-	CU_ASSERT_TRUE(has(weights_of(&w.b, w.kc, &w.optim, 1, -2), -0.75 - tau * delta));
+	CU_ASSERT_TRUE(has(weights_of(&w.b, w.kc, 1, -2), -0.75 - tau * delta));
 	small_weights_fini(&w);
 }
 

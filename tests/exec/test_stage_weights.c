@@ -40,7 +40,7 @@ static void a_version_overwrites_the_one_cap_before(void)
 		fill(&w, 0, 0, 100);
 		fill_grads(&w, 0, 1);
 		for (uint64_t v = 1; v < 10; v++) {
-			MR_CHECK_OK(mr_weights_step(&w.b, 0, w.kc, &w.optim, 2, 1));
+			MR_CHECK_OK(mr_weights_step(&w.b, 0, w.kc, 2, 1));
 			CU_ASSERT_EQUAL(w.b.latest, v - 1); /* the step alone makes nothing the latest */
 			mr_weights_committed(&w.b);
 			CU_ASSERT_EQUAL(w.b.latest, v);
@@ -118,7 +118,7 @@ static void ranges_step_like_one(void)
 				fill(&w, (uint8_t)s, 0, 3);
 			fill_grads(&w, 0, 0.5);
 			for (uint32_t s = 0; s < n; s++)
-				MR_CHECK_OK(mr_weights_step(&w.b, (uint8_t)s, w.kc, &w.optim, 0.25, 1));
+				MR_CHECK_OK(mr_weights_step(&w.b, (uint8_t)s, w.kc, 0.25, 1));
 			mr_weights_committed(&w.b);
 			for (uint32_t s = 0; s < n; s++) /* Adam's first step is the rate, but for eps */
 				for (int64_t i = 0; i < small_elements(&w); i++)
@@ -244,7 +244,7 @@ static void readers_see_whole_versions(void)
 	for (uint64_t v = 1; v <= VERSIONS; v++) {
 		if (v > CAP)
 			MR_CHECK_OK(mr_event_wait(&r.read, (uint32_t)(v - CAP), &waiter));
-		MR_CHECK_OK(mr_weights_step(&w.b, 0, w.kc, &w.optim, 1, 1));
+		MR_CHECK_OK(mr_weights_step(&w.b, 0, w.kc, 1, 1));
 		mr_weights_committed(&w.b);
 		mr_counter_raise(&w.b.published, 0, (uint32_t)v);
 	}

@@ -70,15 +70,15 @@ static void side_init(rig *r, side *s, uint32_t cap, bool by_rows)
 	s->b = (mr_stage_weights){.stage = r->stage, .k = r->k, .optim = r->optim, .cap = cap, .shard = &s->shard,
 				  .n_shards = 1, .sum = MICROS, .in_step = 1, .rate = 1};
 	s->shard.need = MICROS;
-	mr_weights_cut(&s->b, &r->optim);
+	mr_weights_cut(&s->b);
 	if (by_rows)
 		MR_CHECK_OK(mr_row_versions_open(&s->b, SAMPLES));
 	CU_ASSERT_EQUAL(s->b.row_versions != NULL, by_rows && cap > 1);
 	mr_arena_init(&a, NULL, 0);
-	mr_weights_layout(&s->b, &a, 0, &r->optim);
+	mr_weights_layout(&s->b, &a, 0);
 	s->memory = take(a.used);
 	mr_arena_init(&a, s->memory, a.used);
-	mr_weights_layout(&s->b, &a, 0, &r->optim);
+	mr_weights_layout(&s->b, &a, 0);
 	memset(s->b.state[0], 0, mr_stage_size(r->stage)->state_bytes);
 	mr_weights_init(&s->b, 0, 3);
 	mr_version_count_begin(&s->b.version_count, 0);
@@ -143,12 +143,12 @@ static void pass(rig *r, side *s, uint64_t v, uint32_t micro, bool inside)
 	io.old_rows = s->b.row_versions ? s->b.row_versions->of : NULL;
 	MR_CHECK_OK(mr_stage_forward(r->stage, &io));
 	if (inside && micro + 1 == s->b.sum)
-		io.step = mr_weights_steps(&s->b, 0, &r->optim, 0.05, 0.5);
+		io.step = mr_weights_steps(&s->b, 0, 0.05, 0.5);
 	MR_CHECK_OK(mr_stage_backward(r->stage, &io));
 	if (micro + 1 < s->b.sum)
 		return;
 	if (!inside)
-		MR_CHECK_OK(mr_weights_step(&s->b, 0, s->kc, &r->optim, 0.05, 0.5));
+		MR_CHECK_OK(mr_weights_step(&s->b, 0, s->kc, 0.05, 0.5));
 	mr_weights_committed(&s->b);
 }
 

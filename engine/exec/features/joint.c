@@ -26,7 +26,7 @@ static mr_status reduce(mr_worker *w, const mr_task *t)
 
 	MR_TRY(mr_exec_check_next(b, t, t->version));
 	MR_TRY(mr_reduction_joint(b, shard, w->kc, w->scratch,
-				  mr_weights_steps(b, shard, &b->optim, lr, 1 / (double)b->sum),
+				  mr_weights_steps(b, shard, lr, 1 / (double)b->sum),
 				  asked ? mr_norms_sumsq(b, t->version) : NULL));
 	if (!mr_weights_last_of(&b->reduction->n_reduced, b->n_shards))
 		return MR_OK;

@@ -19,11 +19,11 @@ static mr_status predict(mr_worker *w, const mr_task *t, mr_stage_weights *b, ui
 	/* One pipe from here on: only the owner reads `latest`. */
 	lr = mr_mitigated_lr_ahead(b, run->c.lr, b->latest + 1);
 	if (horizon && t->links->plan->contract.same_version_b)
-		return mr_predict_keep(b, w->kc, &b->optim, lr, horizon, slot, out);
+		return mr_predict_keep(b, w->kc, lr, horizon, slot, out);
 	if (b->prediction->holds && t->in->op == MR_OP_F)
-		return mr_predict_held(b, w->kc, &b->optim, lr, horizon, t->version, out);
+		return mr_predict_held(b, w->kc, lr, horizon, t->version, out);
 	if (horizon)
-		return mr_predict_weights(b, w->kc, &b->optim, lr, horizon, out);
+		return mr_predict_weights(b, w->kc, lr, horizon, out);
 	*out = mr_weights_at(b, 0, t->version);
 	return MR_OK;
 }

@@ -78,8 +78,8 @@ static mr_status commit(mr_worker *w, const mr_task *t)
 		b->validation->validated = t->version;
 		return MR_OK;
 	}
-	mr_validation_back_up(b, run->c.optim, false);
-	MR_TRY(mr_weights_step(b, 0, w->kc, run->c.optim, mr_lr_at(run->c.lr, t->version),
+	mr_validation_back_up(b, false);
+	MR_TRY(mr_weights_step(b, 0, w->kc, mr_lr_at(run->c.lr, t->version),
 			       1 / (double)run->c.plan->contract.need));
 	mr_weights_committed(b);
 	return MR_OK;
@@ -97,7 +97,7 @@ static mr_status finish_step(mr_worker *w, uint16_t s, uint64_t version)
 	if (!is_right(run, norm)) {
 		b->latest = version - 1;
 		b->validation->n_taken_back++;
-		mr_validation_back_up(b, run->c.optim, true);
+		mr_validation_back_up(b, true);
 		MR_TRY(mr_exec_step(w, b, 0, version, norm));
 		mr_weights_committed(b);
 	}
