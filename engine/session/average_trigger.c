@@ -26,6 +26,8 @@ mr_status mr_average_check(const mr_session *s)
 	    mr_plan_has_stage_replicas(s->plan))
 		return mr_fail(MR_ECONFIG, "%s averages one copy of the weights, and %s has several", name,
 			       s->job->system.name);
+	if (*s->job->train.frozen)
+		return mr_fail(MR_ECONFIG, "%s averages all weights, and train.frozen leaves some as they are", name);
 	for (uint32_t p = 0; p < s->graph->n_params; p++)
 		if (s->graph->params[p].lazy)
 			return mr_fail(MR_ECONFIG,

@@ -250,6 +250,7 @@ static void refused(void)
 	refused_with(CUT "system.name=pipedream train.microbatches=1", "fc.0", "frozen in plans that repeat and flush");
 	refused_with(CUT "system.name=zb_h1 train.clip=1 system.optimizer=validated", "fc.0",
 		     "frozen in plans that repeat and flush");
+	refused_with(CUT "optimizer.name=nt_asgd train.eval_every=2", "fc.0", "nt_asgd averages all weights");
 	refused_with(CUT "system.name=zb_h1 system.steal=true", "fc.0", "frozen in plans that repeat and flush");
 }
 
