@@ -49,8 +49,7 @@ const char *mr_run_manifest_rate(const mr_lr *lr, char *text, size_t size);
 
 /**
  * Check that @s may go on from @ck. Errors: MR_ECKPT with a message that names the first difference, causes before
- * effects. A system option that the manifest does not have must be at its default: the build that wrote it had no such
- * option.
+ * effects.
  */
 mr_status mr_run_manifest_fit(const mr_session *s, const mr_checkpoint *ck) MR_MUST_USE;
 

@@ -71,14 +71,9 @@ static mr_status list_kernels(void)
 	       "           `millrace tune` makes one of this machine\n\n",
 	       mr_choices_built_in.made);
 	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
-	for (uint32_t i = 0; mr_operation_at(i, &op); i++) {
-		mr_table_put(t, "%s", op.name);
-		mr_table_put(t, "%s", op.reference);
-		mr_table_put(t, "%s", op.fused);
-		mr_table_put(t, "%s", op.onednn);
-		mr_table_put(t, "%s", op.chosen);
-		mr_table_put(t, "%s", op.what);
-	}
+	for (uint32_t i = 0; mr_operation_at(i, &op); i++)
+		mr_table_cells(t, "%s\t%s\t%s\t%s\t%s\t%s", op.name, op.reference, op.fused, op.onednn, op.chosen,
+			       op.what);
 	return mr_table_finish(t, stdout);
 }
 

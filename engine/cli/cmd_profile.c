@@ -34,13 +34,11 @@ static void put_speed(mr_table *t, const view *v, uint16_t stage, double flops, 
 {
 	double gflops = flops / seconds / 1e9;
 
-	if (flops > 0 && seconds > 0) {
-		mr_table_put(t, "%.1f", gflops);
-		mr_table_put(t, "%.1f%%", 100 * gflops / (v->peak_gflops * worker_of(v->s, stage)->n_threads));
-	} else {
-		mr_table_put(t, "-");
-		mr_table_put(t, "-");
-	}
+	if (flops > 0 && seconds > 0)
+		mr_table_cells(t, "%.1f\t%.1f%%", gflops,
+			       100 * gflops / (v->peak_gflops * worker_of(v->s, stage)->n_threads));
+	else
+		mr_table_cells(t, "-\t-");
 }
 
 static void put_ms(mr_table *t, double seconds)
@@ -64,8 +62,7 @@ static void put_layer(mr_table *t, const view *v, uint32_t node)
 	for (uint32_t i = 0; i < nd->n_out; i++)
 		output += (uint64_t)v->s->samples *
 			  mr_shape_bytes(nd->out_shape[i], v->s->kernels->types.activations);
-	mr_table_put(t, "%s", nd->name);
-	mr_table_put(t, "%s", nd->ops->name);
+	mr_table_cells(t, "%s\t%s", nd->name, nd->ops->name);
 	put_ms(t, p->f);
 	put_ms(t, p->i);
 	put_ms(t, p->w);
@@ -104,8 +101,7 @@ static void put_stage(mr_table *t, const view *v, uint16_t stage)
 		sum.w += p->w;
 		flops += p->flops_f + p->flops_i + p->flops_w;
 	}
-	mr_table_put(t, "%u", stage);
-	mr_table_put(t, "%u", worker_of(v->s, stage)->n_threads);
+	mr_table_cells(t, "%u\t%u", stage, worker_of(v->s, stage)->n_threads);
 	put_ms(t, sum.f);
 	put_ms(t, sum.i);
 	put_ms(t, sum.w);

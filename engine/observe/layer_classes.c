@@ -139,10 +139,7 @@ static void put_row(mr_table *t, const mr_layer_class *k, double peak, bool hard
 {
 	bool computes = k->flops > 0;
 
-	mr_table_put(t, "%s", k->kind);
-	mr_table_put(t, "%s", k->pass);
-	mr_table_put(t, "%s", k->product);
-	mr_table_put(t, "%u", k->n);
+	mr_table_cells(t, "%s\t%s\t%s\t%u", k->kind, k->pass, k->product, k->n);
 	put(t, "%.4f", 1e3 * k->seconds);
 	put(t, "%.1f", computes ? k->flops / k->seconds * 1e-9 : (double)NAN);
 	put(t, "%.1f%%", computes ? 100 * k->flops / k->seconds / peak : (double)NAN);

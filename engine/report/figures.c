@@ -275,14 +275,9 @@ void mr_figures_say_evaluation(const mr_figures *r, mr_figure_digits digits, FIL
 /* A row a member of the records, which are of one thing each: nothing is folded over workers. */
 static void list_record(mr_record r, mr_table *t)
 {
-	for (const mr_member *m = mr_record_members(r); m->of == r; m++) {
-		mr_table_put(t, "%s", mr_member_key(m));
-		mr_table_put(t, "%s", m->unit ? m->unit : "-");
-		mr_table_put(t, "%s", mr_record_in(r));
-		mr_table_put(t, "-");
-		mr_table_put(t, m->sums ? "sum" : "last");
-		mr_table_put(t, "%s", m->meaning);
-	}
+	for (const mr_member *m = mr_record_members(r); m->of == r; m++)
+		mr_table_cells(t, "%s\t%s\t%s\t-\t%s\t%s", mr_member_key(m), m->unit ? m->unit : "-",
+			       mr_record_in(r), m->sums ? "sum" : "last", m->meaning);
 }
 
 mr_status mr_figures_list(FILE *out)
@@ -297,12 +292,9 @@ mr_status mr_figures_list(FILE *out)
 	for (int f = 0; f < MR_N_FIGURES; f++) {
 		const mr_figure_info *info = &mr_figure_table[f];
 
-		mr_table_put(t, "%s", info->name);
-		mr_table_put(t, "%s", info->unit ? info->unit : "-");
-		mr_table_put(t, "%s", kinds[info->kind]);
-		mr_table_put(t, "%s", info->workers == MR_FOLD_MEAN ? "mean" : "-");
-		mr_table_put(t, "%s", folds[info->steps]);
-		mr_table_put(t, "%s", info->meaning);
+		mr_table_cells(t, "%s\t%s\t%s\t%s\t%s\t%s", info->name, info->unit ? info->unit : "-",
+			       kinds[info->kind], info->workers == MR_FOLD_MEAN ? "mean" : "-", folds[info->steps],
+			       info->meaning);
 	}
 	for (int r = 0; r < MR_N_RECORDS; r++)
 		list_record((mr_record)r, t);

@@ -35,12 +35,9 @@ struct mr_checkpoint {
 static void put_file(mr_json_writer *w, const mr_manifest_file *f)
 {
 	mr_json_begin_object(w);
-	mr_json_key(w, "name");
-	mr_json_put_string(w, f->name);
-	mr_json_key(w, "bytes");
-	mr_json_put_uint(w, f->size);
-	mr_json_key(w, "crc32c_per_mib");
-	mr_json_begin_array(w);
+	mr_json_field_string(w, "name", f->name);
+	mr_json_field_uint(w, "bytes", f->size);
+	mr_json_field_array(w, "crc32c_per_mib");
 	for (size_t i = 0; i < f->n_crcs; i++)
 		mr_json_put_uint(w, f->crcs[i]);
 	mr_json_end_array(w);
@@ -50,21 +47,14 @@ static void put_file(mr_json_writer *w, const mr_manifest_file *f)
 static void put_all(mr_json_writer *w, const mr_checkpoint_content *c, const mr_manifest_file *files)
 {
 	mr_json_begin_object(w);
-	mr_json_key(w, "format");
-	mr_json_put_string(w, MR_MANIFEST_FORMAT);
-	mr_json_key(w, "version");
-	mr_json_put_int(w, 1);
-	mr_json_key(w, "step");
-	mr_json_put_uint(w, c->step);
-	mr_json_key(w, "facts");
-	mr_json_begin_object(w);
-	for (size_t i = 0; i < c->n_facts; i++) {
-		mr_json_key(w, c->facts[i].key);
-		mr_json_put_string(w, c->facts[i].value);
-	}
+	mr_json_field_string(w, "format", MR_MANIFEST_FORMAT);
+	mr_json_field_int(w, "version", 1);
+	mr_json_field_uint(w, "step", c->step);
+	mr_json_field_object(w, "facts");
+	for (size_t i = 0; i < c->n_facts; i++)
+		mr_json_field_string(w, c->facts[i].key, c->facts[i].value);
 	mr_json_end_object(w);
-	mr_json_key(w, "files");
-	mr_json_begin_array(w);
+	mr_json_field_array(w, "files");
 	for (size_t i = 0; i < c->n_parts; i++)
 		put_file(w, &files[i]);
 	mr_json_end_array(w);

@@ -32,17 +32,13 @@ uint64_t mr_saved_dtype_bytes(mr_saved_dtype t)
 
 static void put_tensor(mr_json_writer *w, const mr_saved_tensor *t, uint64_t begin)
 {
-	mr_json_key(w, t->name);
-	mr_json_begin_object(w);
-	mr_json_key(w, "dtype");
-	mr_json_put_string(w, mr_saved_dtype_name(t->dtype));
-	mr_json_key(w, "shape");
-	mr_json_begin_array(w);
+	mr_json_field_object(w, t->name);
+	mr_json_field_string(w, "dtype", mr_saved_dtype_name(t->dtype));
+	mr_json_field_array(w, "shape");
 	for (uint32_t d = 0; d < t->n_dims; d++)
 		mr_json_put_int(w, t->shape[d]);
 	mr_json_end_array(w);
-	mr_json_key(w, "data_offsets");
-	mr_json_begin_array(w);
+	mr_json_field_array(w, "data_offsets");
 	mr_json_put_uint(w, begin);
 	mr_json_put_uint(w, begin + t->bytes);
 	mr_json_end_array(w);
@@ -67,12 +63,9 @@ static char *make_header(const mr_saved_tensor *tensors, size_t n, const mr_save
 	mr_json_init(&w, f, false);
 	mr_json_begin_object(&w);
 	if (n_metadata) {
-		mr_json_key(&w, "__metadata__");
-		mr_json_begin_object(&w);
-		for (size_t i = 0; i < n_metadata; i++) {
-			mr_json_key(&w, metadata[i].key);
-			mr_json_put_string(&w, metadata[i].value);
-		}
+		mr_json_field_object(&w, "__metadata__");
+		for (size_t i = 0; i < n_metadata; i++)
+			mr_json_field_string(&w, metadata[i].key, metadata[i].value);
 		mr_json_end_object(&w);
 	}
 	for (size_t i = 0; i < n; i++) {
