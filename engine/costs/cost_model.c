@@ -106,9 +106,7 @@ static void working_set(const mr_workload *of, uint16_t w, double *pass, double 
 			hosts |= mr_plan_worker(p, (uint8_t)q, i) == w;
 		for (uint32_t n = of->partition->first[i]; hosts && n < of->partition->first[i + 1]; n++) {
 			n_weights += (double)mr_costs_params(of->graph, n);
-			for (uint32_t o = 0; o < of->graph->nodes[n].n_out; o++)
-				values += (double)of->samples *
-					  (double)mr_shape_bytes(of->graph->nodes[n].out_shape[o], types->activations);
+			values += (double)of->samples * (double)mr_costs_values(of, n);
 		}
 		copies = hosts && p && p->n_versions[i] > copies ? p->n_versions[i] : copies;
 	}

@@ -275,6 +275,16 @@ int64_t mr_costs_params(const mr_graph *g, uint32_t node)
 	return n;
 }
 
+uint64_t mr_costs_values(const mr_workload *of, uint32_t node)
+{
+	const mr_node *nd = &of->graph->nodes[node];
+	uint64_t bytes = 0;
+
+	for (uint32_t o = 0; o < nd->n_out; o++)
+		bytes += mr_shape_bytes(nd->out_shape[o], of->kernels->types.activations);
+	return bytes;
+}
+
 static mr_stage_cost nominal(const mr_workload *of, uint32_t node)
 {
 	const mr_graph *g = of->graph;

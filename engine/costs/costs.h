@@ -101,6 +101,9 @@ mr_status mr_costs_write(const char *path, const mr_workload *of, const mr_costs
 mr_status mr_costs_alloc(const mr_workload *of, mr_costs *out) MR_MUST_USE;
 void mr_costs_fini(mr_costs *c);
 
+/** Bytes of what layer @node makes of a sample. */
+uint64_t mr_costs_values(const mr_workload *of, uint32_t node);
+
 /** Parameters that layer @node stores (what its optimizer step works on). */
 int64_t mr_costs_params(const mr_graph *g, uint32_t node);
 

@@ -23,12 +23,10 @@ mr_status mr_interval_costs_init(mr_interval_costs *c, const mr_workload *of, in
 	for (uint32_t n = 0; n < g->n_nodes; n++) {
 		const mr_interval_sums *before = &c->sum[n];
 		mr_interval_sums *x = &c->sum[n + 1];
-		double params = (double)mr_costs_params(g, n), values = 0;
+		double params = (double)mr_costs_params(g, n);
+		double values = (double)samples * (double)mr_costs_values(of, n);
 
 		*x = *before;
-		for (uint32_t o = 0; o < g->nodes[n].n_out; o++)
-			values += (double)samples *
-				  (double)mr_shape_bytes(g->nodes[n].out_shape[o], types->activations);
 		x->weights += params * (double)mr_dtype_bytes(types->weights);
 		x->kept += values;
 		x->used += values +

@@ -56,10 +56,8 @@ static mr_status check_delay(const mr_plan *p)
 static mr_status check_blocks(const mr_plan *p)
 {
 	const mr_contract *c = &p->contract;
-	uint64_t body = 0;
+	uint64_t body = mr_plan_length(p, MR_BODY);
 
-	for (uint16_t w = 0; w < p->n_workers; w++)
-		body += mr_plan_list(p, w, MR_BODY)->n;
 	if (c->read_f == MR_READ_AGED && (body || c->flush != MR_FLUSH_NONE || !c->same_version_b))
 		return mr_fail(MR_ECONFIG,
 			       "aged reads are for finite lists that never flush and read the same version backward");
@@ -379,11 +377,10 @@ static mr_status check_flush(const mr_plan *p)
 
 static mr_status check_sections(const mr_plan *p)
 {
-	uint64_t n[MR_N_SECTIONS] = {0};
+	uint64_t n[MR_N_SECTIONS];
 
-	for (uint16_t w = 0; w < p->n_workers; w++)
-		for (int s = 0; s < MR_N_SECTIONS; s++)
-			n[s] += mr_plan_list(p, w, (mr_section)s)->n;
+	for (int s = 0; s < MR_N_SECTIONS; s++)
+		n[s] = mr_plan_length(p, (mr_section)s);
 	if (n[MR_EPILOGUE] && !n[MR_BODY])
 		return mr_fail(MR_ECONFIG, "an epilogue without a body");
 	if (p->contract.flush != MR_FLUSH_NONE && n[MR_BODY] && n[MR_PROLOGUE] + n[MR_EPILOGUE])

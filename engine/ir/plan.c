@@ -289,24 +289,24 @@ int32_t mr_plan_horizon(const mr_plan *plan, uint16_t stage, bool forward)
 
 bool mr_plan_drains(const mr_plan *plan)
 {
-	uint64_t once = 0, body = 0;
-
 	if (plan->contract.flush != MR_FLUSH_NONE || plan->contract.coverage != MR_COVER_TRAIN || plan->commits < 2)
 		return false;
 	/* Each iteration ends what it begins if nothing is under way before the first. */
-	for (uint16_t w = 0; w < plan->n_workers; w++) {
-		once += mr_plan_list(plan, w, MR_PROLOGUE)->n;
-		body += mr_plan_list(plan, w, MR_BODY)->n;
-	}
-	return body && !once;
+	return mr_plan_length(plan, MR_BODY) && !mr_plan_length(plan, MR_PROLOGUE);
+}
+
+uint64_t mr_plan_length(const mr_plan *plan, mr_section section)
+{
+	uint64_t n = 0;
+
+	for (uint16_t w = 0; w < plan->n_workers; w++)
+		n += mr_plan_list(plan, w, section)->n;
+	return n;
 }
 
 bool mr_plan_repeats(const mr_plan *plan)
 {
-	for (uint16_t w = 0; w < plan->n_workers; w++)
-		if (mr_plan_list(plan, w, MR_BODY)->n)
-			return true;
-	return false;
+	return mr_plan_length(plan, MR_BODY) > 0;
 }
 
 bool mr_plan_freezes(const mr_plan *plan)

@@ -318,6 +318,9 @@ mr_status mr_plan_create_like(const mr_plan *plan, bool lowered, mr_plan **out) 
 /** A copy of @plan, which is not lowered; of an endless plan, its lists alone (window 0). Errors: MR_ERESOURCE. */
 mr_status mr_plan_copy(const mr_plan *plan, mr_plan **out) MR_MUST_USE;
 
+/** The instructions of all workers in @section. */
+uint64_t mr_plan_length(const mr_plan *plan, mr_section section);
+
 /** Has any worker a body? The record of a run has none, nor has a finite list. */
 bool mr_plan_repeats(const mr_plan *plan);
 

@@ -276,15 +276,6 @@ mr_status mr_plan_json_read_text(const char *text, size_t len, mr_plan **out)
 
 /* --- writing --- */
 
-static size_t count_in(const mr_plan *plan, mr_section section)
-{
-	size_t n = 0;
-
-	for (unsigned w = 0; w < plan->n_workers; w++)
-		n += mr_plan_list(plan, (uint16_t)w, section)->n;
-	return n;
-}
-
 /* Which pipe each micro-batch takes, from its F at stage 0. */
 static mr_status find_pipes(const mr_plan *plan, mr_section section, uint8_t *pipe_of)
 {
@@ -369,11 +360,11 @@ static void put_workers(mr_json_writer *w, const mr_plan *plan, mr_section secti
 
 mr_status mr_plan_json_put(mr_json_writer *w, const mr_plan *plan)
 {
-	mr_section section = count_in(plan, MR_BODY) ? MR_BODY : MR_PROLOGUE;
+	mr_section section = mr_plan_length(plan, MR_BODY) ? MR_BODY : MR_PROLOGUE;
 	uint8_t *pipe_of;
 	mr_status st;
 
-	if (section == MR_BODY && count_in(plan, MR_PROLOGUE) + count_in(plan, MR_EPILOGUE))
+	if (section == MR_BODY && mr_plan_length(plan, MR_PROLOGUE) + mr_plan_length(plan, MR_EPILOGUE))
 		return mr_fail(MR_EINVAL,
 			       "a plan with a warm-up and a repeating body has no JSON form; a finite one has");
 	pipe_of = malloc(plan->n_micro ? plan->n_micro : 1);

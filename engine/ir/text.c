@@ -143,11 +143,7 @@ mr_status mr_text_instr(const mr_plan *plan, uint16_t worker, mr_section section
 
 static mr_status print_section(const mr_plan *plan, mr_section section, mr_strbuf *out)
 {
-	size_t n = 0;
-
-	for (unsigned w = 0; w < plan->n_workers; w++)
-		n += mr_plan_list(plan, (uint16_t)w, section)->n;
-	if (n == 0)
+	if (!mr_plan_length(plan, section))
 		return MR_OK;
 	if (section == MR_BODY)
 		mr_strbuf_printf(out, "[body x N micro+%u ver+%u]\n", plan->n_micro, plan->commits);

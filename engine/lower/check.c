@@ -10,22 +10,13 @@
 #include "ir/op.h"
 #include "lower/window_check.h"
 
-static uint64_t section_length(const mr_plan *plan, mr_section section)
-{
-	uint64_t n = 0;
-
-	for (uint16_t w = 0; w < plan->n_workers; w++)
-		n += mr_plan_list(plan, w, section)->n;
-	return n;
-}
-
 uint64_t mr_check_full(const mr_unroll *g)
 {
 	const mr_plan *p = g->plan;
 
-	if (section_length(p, MR_EPILOGUE))
+	if (mr_plan_length(p, MR_EPILOGUE))
 		return g->n_micro; /* the drain completes whatever was begun */
-	if (!section_length(p, MR_BODY))
+	if (!mr_plan_length(p, MR_BODY))
 		return p->n_micro;
 	return (uint64_t)g->n_bodies * p->n_micro + p->contract.sync_steps * (uint64_t)p->contract.need;
 }
@@ -86,7 +77,7 @@ mr_status mr_check_coverage(const mr_unroll *g)
 {
 	const mr_plan *p = g->plan;
 	uint64_t full = mr_check_full(g);
-	bool flushes = p->contract.flush != MR_FLUSH_NONE, body = section_length(p, MR_BODY) > 0;
+	bool flushes = p->contract.flush != MR_FLUSH_NONE, body = mr_plan_length(p, MR_BODY) > 0;
 
 	if (p->contract.coverage == MR_COVER_FORWARD)
 		MR_TRY(nothing_but_f(g));
@@ -186,7 +177,7 @@ mr_status mr_plan_check(const mr_plan *plan)
 	if (!steady)
 		return check_unrolled(plan, 0);
 	/* With a drain at the end, its meaning depends on the number of iterations. */
-	for (uint32_t n = 0; n < steady && section_length(plan, MR_EPILOGUE); n++)
+	for (uint32_t n = 0; n < steady && mr_plan_length(plan, MR_EPILOGUE); n++)
 		MR_TRY(check_unrolled(plan, n));
 	return check_unrolled(plan, mr_plan_distinct(plan) + 1);
 }

@@ -1,16 +1,5 @@
 #include "outline/plan_layers.h"
 
-/* Bytes of the parameters that node @i stores. */
-static double weights_of(const mr_session *s, uint32_t i)
-{
-	const mr_node *nd = &s->graph->nodes[i];
-	double n = 0;
-
-	for (uint32_t p = nd->first_param; p < nd->first_param + nd->n_params; p++)
-		n += s->graph->params[p].tied_to < 0 ? (double)s->graph->params[p].n : 0;
-	return n * (double)mr_dtype_bytes(s->kernels->types.weights);
-}
-
 /* Bytes of the values that a stage which begins at @node takes from the one before it. */
 static double crossing(const mr_session *s, uint32_t node)
 {
@@ -32,7 +21,7 @@ void mr_plan_layers_print(const mr_session *s, const mr_forecast *f, FILE *out)
 
 			forward += c->f;
 			backward += c->i + c->w + c->u;
-			weights += weights_of(s, end);
+			weights += (double)mr_costs_params(g, end) * (double)mr_dtype_bytes(s->kernels->types.weights);
 		}
 		fprintf(out, "%s,%.6g,%.6g,%.0f,%.0f\n", g->nodes[i].name, forward, backward,
 			end < g->n_nodes ? crossing(s, end) : 0, weights);

@@ -156,10 +156,8 @@ static mr_status collect(const mr_run *run, mr_live_profile *out)
 {
 	const mr_plan *plan = run->c.plan;
 	double medians = 0, minima = 0;
-	size_t n = 0;
+	size_t n = mr_plan_length(plan, MR_BODY);
 
-	for (uint16_t w = 0; w < plan->n_workers; w++)
-		n += mr_plan_list(plan, w, MR_BODY)->n;
 	out->instr = malloc(n * sizeof(*out->instr));
 	if (!out->instr)
 		return mr_fail(MR_ERESOURCE, "no memory for the times of %zu instructions", n);

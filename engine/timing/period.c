@@ -69,19 +69,10 @@ static uint32_t mean_from(const mr_timed *t, bool shared)
 
 /* --- the loop: walks of so many iterations --- */
 
-static uint64_t body_length(const mr_plan *plan)
-{
-	uint64_t n = 0;
-
-	for (uint16_t w = 0; w < plan->n_workers; w++)
-		n += mr_plan_list(plan, w, MR_BODY)->n;
-	return n;
-}
-
 mr_status mr_period_find(const mr_walked *of, double *period)
 {
 	const mr_plan *plan = of->plan;
-	uint64_t length = body_length(plan);
+	uint64_t length = mr_plan_length(plan, MR_BODY);
 	bool irregular = !of->sharing && of->hooks && of->hooks->irregular, once = irregular || of->sharing;
 	uint32_t n = (irregular ? IRREGULAR_BODIES : REGULAR_BODIES) + mr_plan_steady(plan);
 

@@ -166,15 +166,6 @@ static bool is_spent(const mr_walk_stream *s)
 
 /* --- building --- */
 
-static uint64_t instructions(const mr_plan *p, mr_section section)
-{
-	uint64_t n = 0;
-
-	for (uint16_t w = 0; w < p->n_workers; w++)
-		n += mr_plan_list(p, w, section)->n;
-	return n;
-}
-
 /* How many iterations back the sources of a body's instructions lie at most: by micro-batch, buffer and version. */
 static uint32_t reach_of(const mr_plan *p)
 {
@@ -212,17 +203,17 @@ static mr_status find_pauses(mr_walk_stream *s)
  * none. */
 static uint32_t window_of(const mr_plan *p, uint32_t window, uint32_t reach)
 {
-	uint64_t body = instructions(p, MR_BODY), n = body ? (window ? window : WINDOW) / body : 0;
+	uint64_t body = mr_plan_length(p, MR_BODY), n = body ? (window ? window : WINDOW) / body : 0;
 
 	return !body ? 0 : n > 4 * reach ? (uint32_t)n : 4 * reach;
 }
 
 uint64_t mr_walk_stream_bytes(const mr_plan *p)
 {
-	uint64_t n = instructions(p, MR_PROLOGUE) + instructions(p, MR_EPILOGUE);
+	uint64_t n = mr_plan_length(p, MR_PROLOGUE) + mr_plan_length(p, MR_EPILOGUE);
 
 	if (p->n_micro)
-		n += window_of(p, 0, reach_of(p)) * instructions(p, MR_BODY);
+		n += window_of(p, 0, reach_of(p)) * mr_plan_length(p, MR_BODY);
 	return n * INSTRUCTION_BYTES + FEW_BYTES;
 }
 
@@ -232,7 +223,7 @@ static mr_status build(mr_walk_stream *s, uint32_t window)
 
 	if (!s->plan->lowered || !s->plan->n_micro)
 		return mr_fail(MR_EINVAL, "only a lowered plan can be simulated event by event");
-	s->reach = instructions(s->plan, MR_BODY) ? reach_of(s->plan) : 0;
+	s->reach = mr_plan_length(s->plan, MR_BODY) ? reach_of(s->plan) : 0;
 	n = window_of(s->plan, window, s->reach);
 	MR_TRY(mr_unroll_create(s->plan, n, &(mr_unroll_opts){.no_storage = s->bend.p->unlimited}, &s->g));
 	s->order = malloc(3 * (size_t)s->g->n_all * sizeof(*s->order));

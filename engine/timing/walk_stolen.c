@@ -51,12 +51,10 @@ static double committed_at(const mr_walk *k, int64_t v)
 /* After a barrier every iteration begins anew: with regular times, all are alike from the second on. */
 static mr_status find_period(const mr_walked *of, double *period)
 {
-	uint64_t length = 0;
+	uint64_t length = mr_plan_length(of->plan, MR_BODY);
 	uint32_t n = REGULAR_BODIES;
 	mr_walk *k;
 
-	for (uint16_t w = 0; w < of->plan->n_workers; w++)
-		length += mr_plan_list(of->plan, w, MR_BODY)->n;
 	while (of->hooks->irregular && n < IRREGULAR_BODIES && 2 * n * length <= PERIOD_INSTRUCTIONS)
 		n *= 2;
 	MR_TRY(walk_moved(of, n, &k));
