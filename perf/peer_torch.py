@@ -3,121 +3,30 @@
 
 Tuned as PyTorch's CPU users would: one GEMM thread pool (run it with OpenBLAS's OpenMP build or MKL), a malloc that
 keeps its memory (perf/steps/peer.c sets MALLOC_MMAP_THRESHOLD_ and friends), fused optimizers where the version has
-them, images with channels last. bf16 is autocast (weights and optimizer state in f32). Each precision runs in the
-fastest of its settings (perf/peer_models/training.py), each of which is tried before; f32 of a perceptron or a GPT is
-eager.
+them, images with channels last. Each precision runs in the fastest of its settings (perf/peer_models/training.py),
+each of which is tried before; f32 of a perceptron or a GPT is not compiled.
 
-PRECISIONS is f32, bf16 or f32,bf16. Both train the same weights: they are there once.
-
-Says "trying PRECISION NAME" before each first step, "setting PRECISION NAME: what each took", and "ready PyTorch
-VERSION" when all is built. Then, for each line "go N PRECISION [WARM]" on standard input, runs WARM steps (1) and then
-N, and answers "ms X", the time of one of the N; ends with its input. By hand:
+PRECISIONS is f32, bf16 or f32,bf16. Both train the same weights: they are there once. The dialogue is that of
+peer_serve.py. By hand:
 echo go 20 f32 | python3 perf/peer_torch.py mlp1024-b32
 """
-import ctypes
-import gc
-import os
-import signal
 import sys
-import time
 
 import torch
 
 sys.dont_write_bytecode = True
+import peer_serve
 from peer_models import cases
-
-TRY_S = 0.5  # a setting is tried for that long, or one step
-COMPILE_S = 400  # at most
-
-
-def too_long(_signal, _frame):
-    raise TimeoutError(f"not ready after {COMPILE_S} s")
-
-
-def first(step):
-    """The step that compiles, packs and allocates."""
-    signal.signal(signal.SIGALRM, too_long)
-    signal.alarm(COMPILE_S)
-    try:
-        step()
-    finally:
-        signal.alarm(0)
-
-
-def reason(error):
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0][:80]}" if lines else type(error).__name__
-
-
-def compare(steps):
-    """Seconds of the fastest step of each, in turns."""
-    took = dict.fromkeys(steps, float("inf"))
-    begin = time.perf_counter()
-    while time.perf_counter() - begin < TRY_S * len(steps):
-        for name, step in steps.items():
-            at = time.perf_counter()
-            step()
-            took[name] = min(took[name], time.perf_counter() - at)
-    return took
-
-
-def choose(training, precision):
-    """The step of the fastest setting; says what each took."""
-    steps, lacks = {}, {}
-    for name, make in training.settings(precision).items():
-        try:
-            print(f"trying {precision} {name}", flush=True)
-            step = make()
-            first(step)
-            steps[name] = step
-        except Exception as error:  # whatever a version, a compiler or a CPU lacks
-            lacks[name] = f"{name} cannot run here ({reason(error)})"
-        gc.collect()
-    if not steps:
-        raise RuntimeError("; ".join(lacks.values()))
-    if len(steps) + len(lacks) == 1:
-        return next(iter(steps.values()))
-    print(f"trying {precision} in turns", flush=True)
-    took = compare(steps)
-    best = min(took, key=took.get)
-    told = [f"{name} {seconds * 1000:.3g} ms" for name, seconds in took.items()] + list(lacks.values())
-    print(f"setting {precision} {best}: {'; '.join(told)}", flush=True)
-    return steps[best]
-
-
-def give_back():
-    """What the settings that were not chosen have left behind, to the kernel: others need memory, too."""
-    gc.collect()
-    try:
-        ctypes.CDLL(None).malloc_trim(0)
-    except (OSError, AttributeError):  # not glibc
-        pass
 
 
 def main():
-    name = sys.argv[1]
-    precisions = sys.argv[3].split(",") if len(sys.argv) > 3 else ["f32"]
-    answers = os.fdopen(os.dup(1), "w")  # what a compiler prints is no answer
-    os.dup2(2, 1)
-    sys.stdout = answers
+    name, threads, precisions = peer_serve.arguments()
+    peer_serve.keep_answers()
     torch.manual_seed(1)
-    torch.set_num_threads(int(sys.argv[2]) if len(sys.argv) > 2 else 2)
+    torch.set_num_threads(threads)
     torch.set_flush_denormal(True)
     training = cases()[name]()
-    steps = {p: choose(training, p) for p in precisions}
-    give_back()
-    for precision, step in steps.items():  # has its memory again before it is timed
-        print(f"trying {precision} again", flush=True)
-        step()
-    print(f"ready PyTorch {torch.__version__.split('+')[0]}", flush=True)
-    while line := sys.stdin.readline():
-        _, count, precision, *warm = line.split()
-        step, warm = steps[precision], int(warm[0]) if warm else 1
-        for i in range(warm + int(count)):  # the first finds caches that others used meanwhile
-            if i == warm:
-                begin = time.perf_counter()
-            step()
-        print(f"ms {(time.perf_counter() - begin) * 1000 / int(count):.6f}", flush=True)
+    peer_serve.serve(f"PyTorch {torch.__version__.split('+')[0]}", {p: training.settings(p) for p in precisions})
 
 
 main()

@@ -2,9 +2,11 @@
  * steps.c - whole training steps of every system, side by side, and of other programs that train the same model.
  *
  *	steps [--tiny | --list] [--precision f32,bf16] [--rounds N] [--case NAME]... [--json FILE] [--torch PYTHON]
- *	      [--llmc FOLDER] [--patience SECONDS] [--choices TABLE]
+ *	      [--preload yes|no] [--jax PYTHON] [--llmc FOLDER] [--patience SECONDS] [--choices TABLE]
  *
- * Without --torch and --llmc the variables MILLRACE_PYTHON and MILLRACE_LLMC name the peers. --precision: one or both,
+ * Without --torch, --jax and --llmc the variables MILLRACE_PYTHON, MILLRACE_JAX and MILLRACE_LLMC name the peers.
+ * --preload: PyTorch takes turns a second time with a library that makes its MKL use AVX-512 on processors of AMD; by
+ * default where the processor is one. --precision: one or both,
  * f32 when it is not given; in bf16 the systems that matter there take turns with all of f32.
  *
  * For each case (perf/steps/cases.h) all systems are built in this one process, the peers (peer.h) beside it, and
@@ -42,6 +44,7 @@ typedef struct bench {
 	const mr_case *only[MOST_CASES];
 	int n_only;          /* 0: all cases */
 	const char *json_path;
+	bool preload;        /* PyTorch once more, with MKL's code for AVX-512 on processors of AMD */
 	const char *choices; /* beside the built-in table; NULL: systems and peers take turns */
 	mr_topo topo;
 	mr_peer peers[MR_N_PEERS];
@@ -299,7 +302,8 @@ static void end_json(bench *b)
 static void usage(void)
 {
 	fputs("usage: steps [--tiny | --list] [--precision f32,bf16] [--rounds N] [--case NAME]... [--json FILE]\n"
-	      "             [--torch PYTHON] [--llmc FOLDER] [--patience SECONDS] [--choices TABLE]\n",
+	      "             [--torch PYTHON] [--preload yes|no] [--jax PYTHON] [--llmc FOLDER] [--patience SECONDS]\n"
+	      "             [--choices TABLE]\n",
 	      stderr);
 	exit(2);
 }
@@ -380,10 +384,15 @@ static void parse(bench *b, int argc, char **argv)
 			b->choices = value;
 		else if (!strcmp(argv[i], "--torch"))
 			b->peers[MR_TORCH].where = value;
+		else if (!strcmp(argv[i], "--preload"))
+			b->preload = !strcmp(value, "yes");
+		else if (!strcmp(argv[i], "--jax"))
+			b->peers[MR_JAX].where = value;
 		else if (!strcmp(argv[i], "--llmc"))
 			b->peers[MR_LLMC].where = value;
 		else if (!strcmp(argv[i], "--patience"))
-			b->peers[MR_TORCH].patience_s = b->peers[MR_LLMC].patience_s = atof(value);
+			for (int k = 0; k < MR_N_PEERS; k++)
+				b->peers[k].patience_s = atof(value);
 		else
 			usage();
 		i++;
@@ -394,6 +403,19 @@ static void parse(bench *b, int argc, char **argv)
 	}
 }
 
+/* Those that no option names. */
+static void find_peers(bench *b)
+{
+	static const struct {
+		int peer;
+		const char *variable;
+	} known[] = {{MR_TORCH, "MILLRACE_PYTHON"}, {MR_JAX, "MILLRACE_JAX"}, {MR_LLMC, "MILLRACE_LLMC"}};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (!b->peers[known[i].peer].where)
+			b->peers[known[i].peer].where = from_environment(known[i].variable);
+}
+
 int main(int argc, char **argv)
 {
 	bench *b = &the_bench;
@@ -402,13 +424,15 @@ int main(int argc, char **argv)
 
 	b->rounds = 7;
 	b->precisions = 1u << MR_BENCH_F32;
+	b->preload = mr_peer_is_amd();
 	b->peers[MR_TORCH] = (mr_peer){.ops = &mr_peer_torch, .patience_s = 420};
+	b->peers[MR_TORCH_AMD] = (mr_peer){.ops = &mr_peer_torch_amd, .patience_s = 420};
+	b->peers[MR_JAX] = (mr_peer){.ops = &mr_peer_jax, .patience_s = 180};
 	b->peers[MR_LLMC] = (mr_peer){.ops = &mr_peer_llmc, .patience_s = 180};
 	parse(b, argc, argv);
-	if (!b->small && !b->peers[MR_TORCH].where)
-		b->peers[MR_TORCH].where = from_environment("MILLRACE_PYTHON");
-	if (!b->small && !b->peers[MR_LLMC].where)
-		b->peers[MR_LLMC].where = from_environment("MILLRACE_LLMC");
+	if (!b->small)
+		find_peers(b);
+	b->peers[MR_TORCH_AMD].where = b->preload ? b->peers[MR_TORCH].where : NULL;
 	check(mr_env_prepare(&env), "environment");
 	check(mr_topo_detect(&b->topo), "topology");
 	signal(SIGPIPE, SIG_IGN);

@@ -145,6 +145,10 @@ function(mr_perf_programs)
     target_link_libraries(perf_${name} PRIVATE mr_all)
     add_dependencies(perf perf_${name})
   endforeach()
+  # What perf/steps preloads into other programs.
+  add_library(perf_mkl_amd MODULE ${PROJECT_SOURCE_DIR}/perf/steps/preload/mkl_amd.c)
+  target_compile_definitions(perf_steps PRIVATE MR_MKL_AMD="$<TARGET_FILE:perf_mkl_amd>")
+  add_dependencies(perf_steps perf_mkl_amd)
 endfunction()
 
 # libmillrace, static and shared: the layers up to the training, behind the headers of engine/include/millrace. Only

@@ -6,7 +6,12 @@ The settings of a precision are functions that make a step, by name; each is tri
     compiled  torch.compile with inductor
     packed    bf16 alone: weights of linear layers in oneDNN's own layout, made anew after every optimizer step, forward
               and for the gradient of the input
+    masters   bf16 alone: a copy of the model in bf16, without autocast; the optimizer steps f32 masters of its weights,
+              which are rounded into it after every step
 """
+import copy
+import inspect
+
 import torch
 from torch import nn
 
@@ -91,6 +96,28 @@ class Training:
             self.optimizer.step()
         return step
 
+    def with_masters(self):
+        for m in self.linear:
+            m.packs = None  # cannot be copied
+        model = copy.deepcopy(self.model).to(torch.bfloat16)
+        inputs = [x.bfloat16() if x.is_floating_point() else x for x in self.inputs]
+        narrow = [p for p in model.parameters() if p.requires_grad]
+        masters = [p.detach().float() for p in narrow]
+        kind = type(self.optimizer)
+        known = inspect.signature(kind).parameters
+        optimizer = kind(masters, **{k: v for k, v in self.optimizer.defaults.items() if k in known})
+
+        def step():
+            for p in narrow:
+                p.grad = None
+            model(*inputs).backward()
+            for master, p in zip(masters, narrow):
+                master.grad = p.grad.float()
+            optimizer.step()
+            with torch.no_grad():
+                torch._foreach_copy_(narrow, masters)
+        return step
+
     def settings(self, precision):
         narrow = precision != "f32"
         found = {"eager": lambda: self.stepper(self.model, narrow)}
@@ -98,4 +125,6 @@ class Training:
             found["compiled"] = lambda: self.stepper(self.compiled(), narrow)
         if narrow and self.linear and self.rows:
             found["packed"] = lambda: self.stepper(self.model, True, packed=True)
+        if narrow:
+            found["masters"] = self.with_masters
         return found

@@ -33,9 +33,10 @@ void mr_peer_stop(mr_peer *p)
 		p->ops->clean();
 }
 
-const char *const *mr_peer_env(int threads, char room[32])
+const char *const *mr_peer_env(int threads, const char *preload, char room[32])
 {
 	static const char *env[9];
+	static char loaded[4096];
 
 	snprintf(room, 32, "OMP_NUM_THREADS=%d", threads);
 	env[0] = room;
@@ -46,7 +47,22 @@ const char *const *mr_peer_env(int threads, char room[32])
 	env[4] = "MALLOC_TRIM_THRESHOLD_=8589934592";
 	env[5] = "MALLOC_TOP_PAD_=268435456";
 	env[6] = "TORCHINDUCTOR_COMPILE_THREADS=1"; /* no processes beside it that would count as others */
+	snprintf(loaded, sizeof(loaded), "LD_PRELOAD=%s", preload ? preload : "");
+	env[7] = preload ? loaded : NULL;
 	return env;
+}
+
+bool mr_peer_is_amd(void)
+{
+	FILE *f = fopen("/proc/cpuinfo", "re");
+	char line[256];
+	bool amd = false;
+
+	while (f && !amd && fgets(line, sizeof(line), f))
+		amd = !strncmp(line, "vendor_id", 9) && strstr(line, "AuthenticAMD");
+	if (f)
+		fclose(f);
+	return amd;
 }
 
 static bool torch_takes(const mr_case *c, mr_bench_precision precision)
@@ -54,6 +70,13 @@ static bool torch_takes(const mr_case *c, mr_bench_precision precision)
 	(void)c;
 	(void)precision;
 	return true;
+}
+
+/* It has the perceptrons alone. */
+static bool jax_takes(const mr_case *c, mr_bench_precision precision)
+{
+	(void)precision;
+	return !strcmp(c->name, mr_case_tiny.name) || !strncmp(c->name, "mlp", 3);
 }
 
 /* The next line. If it begins with @word, *@rest is what follows that, else NULL. */
@@ -71,7 +94,7 @@ static mr_status unexpected(const char *line, const char *word)
 	return mr_fail(MR_EIO, "it said \"%.60s\" where \"%s ...\" was expected", line, word);
 }
 
-static mr_status torch_burst(mr_peer *p, const mr_peer_work *w, double *ms)
+static mr_status python_burst(mr_peer *p, const mr_peer_work *w, double *ms)
 {
 	char line[256];
 	const char *rest;
@@ -86,7 +109,7 @@ static mr_status torch_burst(mr_peer *p, const mr_peer_work *w, double *ms)
 }
 
 /* "bf16 compiled: what it tried" is how it will run in that precision: printed, and its name goes into @setting. */
-static void take_setting(const char *rest, char setting[MR_N_BENCH_PRECISIONS][64])
+static void take_setting(const mr_peer *p, const char *rest, char setting[MR_N_BENCH_PRECISIONS][64])
 {
 	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++) {
 		const char *name = mr_bench_precision_name((mr_bench_precision)k);
@@ -96,11 +119,11 @@ static void take_setting(const char *rest, char setting[MR_N_BENCH_PRECISIONS][6
 			snprintf(setting[k], sizeof(setting[k]), ", %.*s", (int)strcspn(rest + n + 1, ":"),
 				 rest + n + 1);
 	}
-	printf("  PyTorch %s\n", rest);
+	printf("  %s %s\n", p->ops->name, rest);
 	fflush(stdout);
 }
 
-static mr_status torch_ready(mr_peer *p)
+static mr_status python_ready(mr_peer *p)
 {
 	char setting[MR_N_BENCH_PRECISIONS][64] = {{0}}, line[512];
 	const char *rest, *chosen;
@@ -114,39 +137,57 @@ static mr_status torch_ready(mr_peer *p)
 		if (strncmp(line, "setting ", 8) != 0)
 			return unexpected(line, "ready");
 		chosen = line + 8;
-		take_setting(chosen, setting);
+		take_setting(p, chosen, setting);
 	}
 	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++)
 		snprintf(p->label[k], sizeof(p->label[k]), "%.60s%s", rest, setting[k]);
 	return MR_OK;
 }
 
-static mr_status torch_start(mr_peer *p, const mr_case *c, unsigned precisions, int threads)
+static mr_status python_start(mr_peer *p, const mr_case *c, unsigned precisions, int threads)
 {
 	const char *source = getenv("MR_SOURCE"); /* ctest says where perf/ is */
 	char script[4096], count[16], wanted[32] = "", room[32];
 	const char *argv[] = {p->where, script, c->name, count, wanted, NULL};
+	const char *const *env;
 	double ms;
 
-	snprintf(script, sizeof(script), "%s/perf/peer_torch.py", source ? source : ".");
+	snprintf(script, sizeof(script), "%s/perf/%s", source ? source : ".", p->ops->script);
 	snprintf(count, sizeof(count), "%d", threads);
 	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++)
 		if (precisions & 1u << k) {
 			strcat(wanted, *wanted ? "," : "");
 			strcat(wanted, mr_bench_precision_name((mr_bench_precision)k));
 		}
-	MR_TRY(mr_process_start(&p->process, &(mr_process_params){.argv = argv, .env = mr_peer_env(threads, room)}));
-	MR_TRY(torch_ready(p));
+	env = mr_peer_env(threads, p->ops->preload ? MR_MKL_AMD : NULL, room);
+	MR_TRY(mr_process_start(&p->process, &(mr_process_params){.argv = argv, .env = env}));
+	MR_TRY(python_ready(p));
 	for (int k = 0; k < MR_N_BENCH_PRECISIONS; k++)
 		if (precisions & 1u << k && !c->long_steps) /* of those it has made some, to try its settings */
-			MR_TRY(torch_burst(p, &(mr_peer_work){(mr_bench_precision)k, c->burst, 0}, &ms));
+			MR_TRY(python_burst(p, &(mr_peer_work){(mr_bench_precision)k, c->burst, 0}, &ms));
 	return MR_OK;
 }
 
+#define TORCH .takes = torch_takes, .start = python_start, .burst = python_burst, .script = "peer_torch.py"
+
 const mr_peer_ops mr_peer_torch = {
 	.name = "PyTorch",
-	.takes = torch_takes,
-	.start = torch_start,
-	.burst = torch_burst,
+	TORCH,
 	.missing = "MILLRACE_PYTHON names a Python that has torch",
+};
+
+const mr_peer_ops mr_peer_torch_amd = {
+	.name = "PyTorch, MKL for AMD",
+	TORCH,
+	.preload = true,
+	.missing = "MILLRACE_PYTHON names a Python that has torch, on a processor of AMD or with --preload",
+};
+
+const mr_peer_ops mr_peer_jax = {
+	.name = "JAX",
+	.takes = jax_takes,
+	.start = python_start,
+	.burst = python_burst,
+	.script = "peer_jax.py",
+	.missing = "MILLRACE_JAX names a Python that has jax",
 };

@@ -6,8 +6,12 @@
  *
  *   PyTorch  peer_torch.py as a co-process: "go N f32" makes it run N steps in that precision and answer with the time
  *            of one. As its CPU users tune it: one pool of pinned threads, a malloc that keeps its memory, fused
- *            optimizers. bf16 is autocast. Each precision runs in the fastest of the settings that it tries before it
- *            is ready: eager, compiled, packed weights; what it says of each is printed.
+ *            optimizers. Each precision runs in the fastest of the settings that it tries before it is ready (eager,
+ *            compiled, packed weights, f32 masters of bf16 weights); what it says of each is printed.
+ *   PyTorch, MKL for AMD
+ *            the same once more with a library preloaded (preload/mkl_amd.c), without which its MKL leaves AVX-512 of
+ *            AMD's processors alone. Only there, or where it is asked for.
+ *   JAX      peer_jax.py, the same dialogue, for perceptrons.
  *   llm.c    train_gpt2 of a checkout, built by its user (-Ofast, OpenMP), on a random checkpoint and random tokens
  *            that are written in its formats for the time being. It takes no commands, so it is stopped
  *            (SIGSTOP) whenever a step line appears and continued for a burst, which is then timed from here; what it
@@ -20,7 +24,7 @@
 #include "perf/steps/cases.h"
 #include "perf/steps/process.h"
 
-enum { MR_TORCH, MR_LLMC, MR_N_PEERS };
+enum { MR_TORCH, MR_TORCH_AMD, MR_JAX, MR_LLMC, MR_N_PEERS };
 
 typedef struct mr_peer mr_peer;
 
@@ -39,6 +43,8 @@ typedef struct mr_peer_ops {
 	mr_status (*burst)(mr_peer *p, const mr_peer_work *w, double *ms);
 	void (*clean)(void); /* remove its files, after the process is gone; may be NULL. Async-signal-safe */
 	const char *missing; /* how to give it, for people */
+	const char *script;  /* a co-process in Python: its file in perf/; else NULL */
+	bool preload;        /* a co-process in Python: MR_MKL_AMD is loaded before its libraries */
 } mr_peer_ops;
 
 struct mr_peer {
@@ -50,14 +56,18 @@ struct mr_peer {
 	mr_process process;
 };
 
-extern const mr_peer_ops mr_peer_torch, mr_peer_llmc;
+extern const mr_peer_ops mr_peer_torch, mr_peer_torch_amd, mr_peer_jax, mr_peer_llmc;
 
 /** As the operations, but a failure is written to p->failed, printed as a line, and ends the process. */
 bool mr_peer_start(mr_peer *p, const mr_case *c, unsigned precisions, int threads);
 bool mr_peer_burst(mr_peer *p, const mr_peer_work *w, double *ms);
 void mr_peer_stop(mr_peer *p);
 
-/** Environment of a peer: pinned threads, memory kept. @room is for the count of threads. NULL-terminated. */
-const char *const *mr_peer_env(int threads, char room[32]);
+/** Environment of a peer: pinned threads, memory kept, @preload (NULL: nothing). @room is for the count of threads.
+ * NULL-terminated, and valid until the next call. */
+const char *const *mr_peer_env(int threads, const char *preload, char room[32]);
+
+/** Whether MKL has to be told that this processor has AVX-512: it is AMD's. */
+bool mr_peer_is_amd(void);
 
 #endif

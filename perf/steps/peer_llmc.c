@@ -168,7 +168,7 @@ static mr_status llmc_start(mr_peer *p, const mr_case *c, unsigned precisions, i
 	char room[32], here[4096], path[256];
 	mr_process_params params = {
 		.argv = argv,
-		.env = mr_peer_env(threads, room),
+		.env = mr_peer_env(threads, NULL, room),
 		.dir = folder,
 		.terminal = true,
 	};

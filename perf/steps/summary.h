@@ -1,9 +1,11 @@
 /*
  * summary.h - one table of all cases, in Markdown, for perf/README.md: a row for each case and placement.
  *
- * Of ours the fastest counts, A or a pipeline, and is named; of PyTorch the setting that it chose. Ratios are of
- * medians of the same placement; "x1.50" says that the second one takes two thirds of the first one's time. A time of
- * bursts that were all disturbed bears a "!".
+ * Of ours the fastest counts, A or a pipeline, and is named. "As installed" is PyTorch as pip installs it, in the
+ * setting that it chose; "best known" the fastest of all peers, which is named, and in bf16 of both precisions: who
+ * takes bf16 takes f32 where that is faster. A factor is the other one's time over ours, of medians of the same
+ * placement. The limit is the factor of the best known if we computed at the measured peak; what a step has beside
+ * multiply-adds keeps everybody below it. A time of bursts that were all disturbed bears a "!".
  */
 #ifndef PERF_STEPS_SUMMARY_H
 #define PERF_STEPS_SUMMARY_H
@@ -13,7 +15,7 @@
 enum { MR_SUMMARY_ROWS = 64 };
 
 typedef struct mr_summary_time {
-	char label[128]; /* a system; of PyTorch its setting, or "" */
+	char label[192]; /* a system; a peer with its setting; of PyTorch as installed its setting alone, or "" */
 	double ms;      /* NaN: none took part */
 	double percent; /* of the peak of its precision; NaN: none */
 	bool marked;
@@ -21,7 +23,8 @@ typedef struct mr_summary_time {
 
 typedef struct mr_summary_row {
 	const char *name, *place;
-	mr_summary_time ours[MR_N_BENCH_PRECISIONS], torch[MR_N_BENCH_PRECISIONS];
+	mr_summary_time ours[MR_N_BENCH_PRECISIONS], installed[MR_N_BENCH_PRECISIONS], best[MR_N_BENCH_PRECISIONS];
+	double limit[MR_N_BENCH_PRECISIONS]; /* a factor; NaN: no peer or no peak is known */
 	size_t bursts, disturbed;
 } mr_summary_row;
 

@@ -23,7 +23,9 @@ case $0 in
 	sleep 1.2
 	;;
 esac
-echo "ready Yardstick 1.0"
+version=1.0
+[ -z "${LD_PRELOAD:-}" ] || version=1.0-preloaded
+echo "ready Yardstick $version"
 n=0
 while read -r go count precision warm; do
 	n=$((n + 1))
@@ -62,7 +64,7 @@ gone() {
 bench() {
 	rm -f pid out.json
 	code=0
-	"$steps" --tiny --patience 2 --json out.json "$@" >out 2>err </dev/null || code=$?
+	"$steps" --tiny --preload no --patience 2 --json out.json "$@" >out 2>err </dev/null || code=$?
 	[ "$code" = 0 ] || fail "$*: exit code $code"
 	[ "$(grep '= replay$' out | grep -vc "planner's choice")" = "$plans" ] ||
 		fail "$*: our own systems were not all measured"
@@ -93,9 +95,22 @@ grep -q 'A f32/this  A bf16/this  PyTorch f32/this  PyTorch bf16/this  of plan$'
 grep -qF 'PyTorch bf16 compiled: eager 2 ms; compiled 1 ms' out || fail "it is not said which settings were tried"
 grep -qE '^  Yardstick 1[.]0, compiled +bf16 .* 1[.]500 .* x1[.]00 ' out || fail "no row of the chosen setting"
 grep -qE '^  Yardstick 1[.]0 +f32 .* 1[.]500 ' out || fail "no row of f32"
-row='^[|] tiny [|] (NEAR|FAR) [|]( [^|]+ [0-9.]+!? [|]){2} 1[.]50!? [|]'
-row="$row compiled 1[.]50!? [|]( x[0-9.]+ [|]){4}( ([0-9]+ %|-) [|]){2} [0-9]+ of [0-9]+ [|]\$"
+row='^[|] tiny [|] (NEAR|FAR) [|]( [^|]+ [0-9.]+!? [|]){2} 1[.]50!? [|] compiled 1[.]50!? [|]'
+row="$row Yardstick 1[.]0 1[.]50!? [|] Yardstick 1[.]0, (compiled|f32) 1[.]50!? [|]( x[0-9.]+ [|]){4}"
+row="$row( (x[0-9.]+|-) [|]){2}( ([0-9]+ %|-) [|]){2} [0-9]+ of [0-9]+ [|]\$"
 grep -qE "$row" out || fail "no row in Markdown: $(tail -3 out)"
+plans=10
+
+# PyTorch twice, and JAX: each has a column; the fastest is the best known.
+cp good quick
+sed -i 's/ms 1[.]5/ms 0.75/' quick
+bench --torch ./good --preload yes --jax ./quick
+grep -q 'A/this  PyTorch/this  PyTorch, MKL for AMD/this  JAX/this  of plan$' out || fail "peers' columns: $(cat out)"
+grep -qE '^  Yardstick 1[.]0-preloaded .* 1[.]500 ' out || fail "the library is not preloaded"
+grep -qE '^[|] tiny [|] (NEAR|FAR) [|] [^|]+ [|] - [|] 1[.]50!? [|] - [|] Yardstick 1[.]0 0[.]750!? [|] - [|]' out ||
+	fail "the best known is not the fastest: $(tail -3 out)"
+bench --torch ./good --preload no
+! grep -q 'MKL for AMD/this' out || fail "--preload no: PyTorch runs twice"
 plans=7
 bench --precision bf16
 grep -q 'A/this  of plan$' out || fail "bf16 alone: columns"
@@ -147,7 +162,7 @@ grep -q 'PyTorch is left out of this case: ./absent: No such file' out || fail "
 cp good mute
 for sig in INT KILL; do
 	rm -f pid
-	"$steps" --tiny --torch ./mute >out 2>err </dev/null &
+	"$steps" --tiny --preload no --torch ./mute >out 2>err </dev/null &
 	pid=$!
 	tries=0
 	while [ ! -s pid ] && [ $tries -lt 100 ]; do
