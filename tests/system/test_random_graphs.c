@@ -554,7 +554,7 @@ static void steps_inside_equal_sequential(void)
 
 static void steps_inside_equal_sequential_f32(void)
 {
-	steps_inside_on(mr_kernels_find(mr_kernels_find("auto", MR_F32) ? "dnnl" : "reference", MR_F32));
+	steps_inside_on(mr_kernels_find(mr_kernels_find("auto", MR_F32) ? "auto" : "reference", MR_F32));
 }
 
 void mr_suite_random_graphs(void)
