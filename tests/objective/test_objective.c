@@ -32,7 +32,7 @@ static mr_objective *objective_of(mr_objective_kind kind, double l2)
 
 	for (int i = 0; i < N; i++) {
 		for (int j = 0; j < D; j++)
-			x[i][j] = mr_rng_normal(3, MR_RNG_TEST, 0, (uint64_t)i, (uint64_t)j);
+			x[i][j] = mr_rng_normal(3, MR_RNG_TEST, 0, (uint32_t)i, (uint64_t)j);
 		y[i] = kind == MR_OBJECTIVE_LOGISTIC ? i % 3 == 0 : mr_rng_normal(3, MR_RNG_TEST, 1, 0, (uint64_t)i);
 	}
 	MR_CHECK_OK(mr_objective_create(&spec, &rows, MR_F64, &o));

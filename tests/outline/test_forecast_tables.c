@@ -105,8 +105,8 @@ static void json_has_the_figures_of_the_forecast(void)
 /* Memory of the workers in a picture: all classes together are their total, and no more than is planned. */
 static void bars_of_a_picture_are_the_planned_memory(void)
 {
-	static const char *const systems[] = {"system.name=1f1b", "system.name=data_parallel", "system.name=pipedream "
-					      "train.microbatches=1"};
+	static const char *const systems[] = {"system.name=1f1b", "system.name=data_parallel",
+					      "system.name=pipedream train.microbatches=1"};
 
 	for (size_t k = 0; k < sizeof(systems) / sizeof(systems[0]); k++) {
 		mr_picture_worker *w;

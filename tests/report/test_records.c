@@ -117,14 +117,14 @@ static void rows(void)
 		const mr_member *first = mr_record_members((mr_record)r), *m = first;
 
 		CU_ASSERT_PTR_NOT_NULL(strstr(mr_record_in((mr_record)r), ".json"));
-		CU_ASSERT_EQUAL_FATAL(m->of, r);
+		CU_ASSERT_EQUAL_FATAL(m->of, (mr_record)r);
 		for (; m->of == (mr_record)r; m++, n++) {
 			CU_ASSERT(m->meaning && strlen(m->meaning) > 5);
 			for (const mr_member *k = first; k < m; k++)
 				CU_ASSERT_STRING_NOT_EQUAL(mr_member_key(k), mr_member_key(m));
 		}
 		for (; m->name; m++)
-			CU_ASSERT_NOT_EQUAL(m->of, r);
+			CU_ASSERT_NOT_EQUAL(m->of, (mr_record)r);
 	}
 	CU_ASSERT(n > 40);
 }
