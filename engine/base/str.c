@@ -182,6 +182,30 @@ static char *scaled_text(uint64_t x, double step, const char *const *units, size
 	return buf;
 }
 
+bool mr_matches(const char *pattern, const char *text, size_t len)
+{
+	const char *star = NULL; /* the last one, which has taken the text up to @from */
+	size_t at = 0, from = 0;
+
+	while (at < len) {
+		if (*pattern == '*') {
+			star = pattern++;
+			from = at;
+		} else if (*pattern && (*pattern == '?' || *pattern == text[at])) {
+			pattern++;
+			at++;
+		} else if (star) {
+			pattern = star + 1;
+			at = ++from;
+		} else {
+			return false;
+		}
+	}
+	while (*pattern == '*')
+		pattern++;
+	return !*pattern;
+}
+
 size_t mr_utf8_length(const char *text, size_t len)
 {
 	const unsigned char *c = (const unsigned char *)text;

@@ -70,7 +70,9 @@ static const mr_option train[] = {
 	{"frozen", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "names of layers, or of the blocks that they are in, whose weights stay as they are, with commas between "
 	 "them: they have no gradients and no optimizer state, and nothing goes backward before the first layer that "
-	 "trains. The layers of a stage are frozen together (partition), under a system that flushes"},
+	 "trains. ? and * stand for characters as in a shell, ! before a name for those that train after all: "
+	 "[\"*\", \"!head\"] trains the head alone. The layers of a stage are frozen together (partition), under a "
+	 "system that flushes"},
 	{"untie", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
 	 "a system that cannot share a parameter between stages (tied embeddings without a flush of all stages) is "
 	 "refused; with true each use gets weights of its own instead, with a warning"},

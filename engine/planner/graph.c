@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
+
 /* A sample or a parameter of more elements is a mistake in the configuration (8 TiB in f64). Below this limit no
  * product of a size and an element's bytes overflows. */
 #define MAX_ELEMENTS ((int64_t)1 << 40)
@@ -447,20 +449,31 @@ static bool reads_fixed(const mr_graph *g, const mr_node *node)
 	return true;
 }
 
-mr_status mr_graph_freeze(mr_graph *g, const char *name)
+/* Does @pattern mean @name, or a block that it is in? */
+static bool is_named(const char *name, const char *pattern)
 {
-	size_t len = strlen(name);
-	bool some = false;
+	for (size_t len = 1; name[len - 1]; len++)
+		if ((!name[len] || name[len] == '.') && mr_matches(pattern, name, len))
+			return true;
+	return false;
+}
+
+mr_status mr_graph_freeze(mr_graph *g, const char *pattern)
+{
+	bool freezes = *pattern != '!', some = false;
 
 	assert(g->n_live);
 	for (uint32_t i = 0; i < g->n_nodes; i++) {
 		mr_node *node = &g->nodes[i];
-		bool named = len && !strncmp(node->name, name, len) && (!node->name[len] || node->name[len] == '.');
 
-		node->frozen |= named && node->n_params;
-		some |= named && node->n_params;
+		if (node->n_params && is_named(node->name, pattern + !freezes)) {
+			node->frozen = freezes;
+			some = true;
+		}
 		for (uint32_t j = 0; j < node->n_out; j++)
 			g->values[node->out + j].fixed = reads_fixed(g, node) && (node->frozen || !node->n_params);
 	}
-	return some ? MR_OK : mr_fail(MR_ECONFIG, "no layer with parameters is called \"%s\", nor is a block", name);
+	return some ? MR_OK
+		    : mr_fail(MR_ECONFIG, "no layer with parameters is called \"%s\", nor is a block",
+			      pattern + !freezes);
 }

@@ -171,11 +171,12 @@ void mr_graph_untie(mr_graph *g);
 mr_status mr_graph_finish(mr_graph *g) MR_MUST_USE;
 
 /**
- * Let the parameters of the node called @name, or of those in the block called @name, stay as they are. Values before
- * which no parameter trains have no gradient from then on. After mr_graph_finish and before stages are made. Errors:
- * MR_ECONFIG no node with parameters has this name.
+ * Let the parameters of the nodes that @pattern names, or that are in blocks which it names, stay as they are; behind
+ * "!" it names those that train after all. "h.0" is a block, "h.*" are all blocks of h, "*" is everything (mr_matches).
+ * Values before which no parameter trains have no gradient from then on. After mr_graph_finish and before stages are
+ * made. Errors: MR_ECONFIG no node with parameters has such a name.
  */
-mr_status mr_graph_freeze(mr_graph *g, const char *name) MR_MUST_USE;
+mr_status mr_graph_freeze(mr_graph *g, const char *pattern) MR_MUST_USE;
 
 /* --- queries on a finished graph --- */
 
@@ -209,6 +210,15 @@ bool mr_graph_wants_dx(const mr_graph *g, uint32_t node, uint32_t i);
 /** Is the gradient of any of its inputs needed? */
 bool mr_graph_wants_any_dx(const mr_graph *g, uint32_t node);
 
+/** Has @node parameters that train? Only such layers have W and U. */
+static inline bool mr_graph_trains(const mr_graph *g, uint32_t node)
+{
+	return g->nodes[node].n_params && !g->nodes[node].frozen;
+}
+
+/** What @node needs in training with micro-batches of @samples: without FLOPs for gradients that nobody wants. */
+mr_layer_needs mr_graph_needs(const mr_graph *g, uint32_t node, int64_t samples);
+
 /** Does any parameter share another's storage? */
 bool mr_graph_ties(const mr_graph *g);
 
@@ -235,7 +245,8 @@ void mr_graph_init_state(const mr_graph *g, uint32_t state, mr_dtype dtype, void
  * Model FLOPs of one sample, as usually counted: a multiply-add is 2, and only matrix products and attention count.
  * Forward 2 * rows * weights of each linear layer plus 4 * T^2 * C for each attention (the full square, as in PaLM,
  * appendix B: the causal half is not subtracted). A training step is three times that, without the input gradient of a
- * layer that reads the model's input (which is not computed), and without recomputation. So an mlp gives 6 * weights -
+ * layer that reads the model's input (which is not computed), without recomputation and without the weight gradients of
+ * frozen layers. So an mlp gives 6 * weights -
  * 2 * (weights of the first layer), a gpt 6 * T * (weights of linear layers) + 12 * T^2 * C * layers.
  */
 double mr_graph_flops_train(const mr_graph *g);

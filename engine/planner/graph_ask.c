@@ -167,12 +167,16 @@ void mr_graph_init_state(const mr_graph *g, uint32_t state, mr_dtype dtype, void
 		mr_element_put(dtype, dst, i, g->states[state].spec.value);
 }
 
-static mr_layer_needs needs_of(const mr_graph *g, uint32_t i)
+mr_layer_needs mr_graph_needs(const mr_graph *g, uint32_t node, int64_t samples)
 {
-	const mr_node *node = &g->nodes[i];
+	const mr_node *n = &g->nodes[node];
 	mr_layer_needs needs;
 
-	node->ops->needs(&node->cfg, node->in_shape, 1, NULL, &needs);
+	n->ops->needs(&n->cfg, n->in_shape, samples, NULL, &needs);
+	if (!mr_graph_wants_any_dx(g, node))
+		needs.flops_i = 0;
+	if (n->frozen)
+		needs.flops_w = 0;
 	return needs;
 }
 
@@ -181,11 +185,9 @@ double mr_graph_flops_train(const mr_graph *g)
 	double sum = 0;
 
 	for (uint32_t i = 0; i < g->n_nodes; i++) {
-		mr_layer_needs needs = needs_of(g, i);
+		mr_layer_needs needs = mr_graph_needs(g, i, 1);
 
-		sum += needs.flops_f + needs.flops_w;
-		if (mr_graph_wants_any_dx(g, i))
-			sum += needs.flops_i;
+		sum += needs.flops_f + needs.flops_w + needs.flops_i;
 	}
 	return sum;
 }

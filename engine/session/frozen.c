@@ -6,7 +6,7 @@
 mr_status mr_session_freeze(mr_session *s)
 {
 	const char *text = s->job->train.frozen;
-	char name[sizeof(((mr_node *)0)->name)];
+	char name[sizeof(((mr_node *)0)->name) + 1]; /* with a ! before it */
 
 	while (*text) {
 		size_t len = strcspn(text, ",");

@@ -463,6 +463,52 @@ static void a_layer_may_write_several_values(void)
 	mr_graph_destroy(g);
 }
 
+/* Which of fc.0, fc.1 and h.1.fc are frozen by @patterns. */
+static unsigned frozen_by(const char *const *patterns, double *flops)
+{
+	uint16_t x = 0;
+	unsigned set = 0;
+	mr_graph *g;
+
+	MR_CHECK_OK(mr_graph_create(numbers, numbers, &g));
+	x = add(g, "linear", "fc.0", (mr_layer_cfg){.out = 4}, x, 0);
+	x = add(g, "linear", "fc.1", (mr_layer_cfg){.out = 4}, x, 0);
+	x = add(g, "linear", "h.1.fc", (mr_layer_cfg){.out = 4}, x, 0);
+	add(g, "mse", "loss", (mr_layer_cfg){0}, x, 0);
+	MR_CHECK_OK(mr_graph_finish(g));
+	for (; *patterns; patterns++)
+		MR_CHECK_OK(mr_graph_freeze(g, *patterns));
+	for (uint32_t i = 0; i < 3; i++)
+		set |= (unsigned)g->nodes[i].frozen << i;
+	*flops = mr_graph_flops_train(g) / mr_graph_needs(g, 0, 1).flops_f;
+	MR_CHECK_FAIL(mr_graph_freeze(g, "fc.?.x"), MR_ECONFIG, "no layer with parameters is called \"fc.?.x\"");
+	MR_CHECK_FAIL(mr_graph_freeze(g, "loss"), MR_ECONFIG, "no layer with parameters is called \"loss\"");
+	MR_CHECK_FAIL(mr_graph_freeze(g, ""), MR_ECONFIG, "no layer with parameters is called \"\"");
+	mr_graph_destroy(g);
+	return set;
+}
+
+/* F of the three equal layers, I of those behind one that trains, W of those that do. */
+static void layers_are_frozen_by_name(void)
+{
+	static const struct {
+		const char *by[4];
+		unsigned set, flops;
+	} cases[] = {
+		{{NULL}, 0, 3 + 2 + 3},       {{"fc.0"}, 1, 3 + 1 + 2},	 {{"fc"}, 3, 3 + 0 + 1},
+		{{"h.1"}, 4, 3 + 2 + 2},      {{"fc.?"}, 3, 3 + 0 + 1},	 {{"*.fc"}, 4, 3 + 2 + 2},
+		{{"*", "!h"}, 3, 3 + 0 + 1},  {{"*"}, 7, 3 + 0 + 0},	 {{"*", "!*.1"}, 1, 3 + 1 + 2},
+		{{"*", "!*", "*c.1"}, 2, 3 + 2 + 2},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		double flops;
+
+		CU_ASSERT_EQUAL(frozen_by(cases[i].by, &flops), cases[i].set);
+		CU_ASSERT_DOUBLE_EQUAL(flops, cases[i].flops, 1e-12);
+	}
+}
+
 void mr_suite_graph(void); /* the runner declares it too */
 
 void mr_suite_graph(void)
@@ -481,6 +527,7 @@ void mr_suite_graph(void)
 	MR_TEST(additions_that_do_not_fit_are_refused);
 	MR_TEST(unfinished_models_are_refused);
 	MR_TEST(flops_are_model_flops);
+	MR_TEST(layers_are_frozen_by_name);
 	MR_TEST(initial_values_have_their_moments);
 	MR_TEST(initial_values_are_addressed);
 }

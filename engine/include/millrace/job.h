@@ -109,7 +109,7 @@ typedef struct mr_job_train {
 	double clip;          /* largest norm of a gradient; 0: none */
 	int64_t nonfinite;    /* mr_nonfinite */
 	int64_t norm_every;   /* commits; 0: no norm without clip */
-	const char *frozen;   /* layers and blocks whose weights stay as they are: "embed,h.0"; "": none */
+	const char *frozen;   /* layers and blocks whose weights stay as they are: "embed,h.*"; "": none */
 	bool untie;           /* parameters that the system cannot share between stages become several */
 	int64_t seed;
 	int64_t eval_every;   /* commits; 0: only at the end */
