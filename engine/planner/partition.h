@@ -13,7 +13,10 @@
  * cost, since the slowest stage sets the pace of a pipeline; among those the one with the smallest sum of squared stage
  * costs, which is the most even one; among those the one whose second stage begins earliest, then the third, and so on.
  * It compares costs as whole numbers, so rounding breaks no tie. If stages have different numbers of
- * workers, the cost of each counts as often as one worker carries it out. */
+ * workers, the cost of each counts as often as one worker carries it out.
+ *
+ * No stage has both frozen layers and layers that train (mr_graph_freeze): among them stages begin wherever they must.
+ */
 #ifndef MR_PLANNER_PARTITION_H
 #define MR_PLANNER_PARTITION_H
 
@@ -37,7 +40,8 @@ void mr_partition_fini(mr_partition *p);
  * F, I (if needed) and W at MR_PARTITION_FLOPS, plus bytes at MR_PARTITION_BYTES. Bytes, in the dtype of @k (nothing
  * else of @k counts): every input and output passes once in F and its gradient once in B; a weight is read by F and by
  * I if it multiplies, its gradient is written by W, and the update passes seven times over it (Adam: weight,
- * gradient and two moments in, three of them out), unless the owner of its storage does the update.
+ * gradient and two moments in, three of them out), unless the owner of its storage does the update. Of a frozen layer
+ * only what F and I go through counts, and before the first layer that trains what F does.
  */
 double mr_partition_cost(const mr_graph *g, uint32_t node, int64_t samples, const mr_kernels *k);
 
@@ -60,13 +64,15 @@ mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint32_t
 /**
  * The algorithm of mr_partition_auto on plain numbers. Element i costs @cost[i]; a stage may begin at the @n_points
  * elements @points, ascending, the first of them 0, and costs @enter[i] more if it begins at point i (NULL:
- * 0). Stage s counts @weight[s] times (NULL: once each). The limit above includes these factors and every
+ * 0); it then ends at point @until[i] or before (NULL: anywhere; @n_points is the end; each more than i, and none less
+ * than the one before it). @n_stages is enough for that. Stage s counts @weight[s] times (NULL: once each). The limit above includes these factors and every
  * @enter. Fills @first[0 .. @n_stages], @n_stages <= @n_points.
  * Time: n_stages * n_points^2 at worst, n_points^2 where costs are even.
  * Errors: MR_ECONFIG it takes more than MR_PARTITION_MOST_STEPS; MR_ERESOURCE.
  */
 mr_status mr_partition_solve(const uint64_t *cost, uint32_t n, const uint32_t *points, const uint64_t *enter,
-			     uint32_t n_points, uint16_t n_stages, const uint32_t *weight, uint32_t *first) MR_MUST_USE;
+			     const uint32_t *until, uint32_t n_points, uint16_t n_stages, const uint32_t *weight,
+			     uint32_t *first) MR_MUST_USE;
 
 /**
  * The cut that the user names: each of @names is the begin of the second or a later stage, a layer ("h.1.ln_1"), a
