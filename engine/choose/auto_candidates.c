@@ -111,11 +111,13 @@ static uint64_t least_memory(const search *s, uint32_t n_micro)
 {
 	const mr_graph *g = s->base.graph;
 	const mr_types *types = &s->base.kernels->types;
-	uint64_t each = mr_dtype_bytes(types->weights) + s->base.optim.ops->n_states * mr_dtype_bytes(types->state);
-	uint64_t bytes = each * (uint64_t)mr_graph_n_params(g);
+	uint64_t state = s->base.optim.ops->n_states * mr_dtype_bytes(types->state);
+	uint64_t bytes = mr_dtype_bytes(types->weights) * (uint64_t)mr_graph_n_params(g);
 
 	for (uint32_t n = 0; n < g->n_nodes; n++)
-		if (g->nodes[n].n_params) /* others may work in place, or be done again */
+		bytes += state * (uint64_t)mr_costs_stepped(g, n);
+	for (uint32_t n = 0; n < g->n_nodes; n++)
+		if (mr_graph_trains(g, n)) /* others may work in place, be done again, or keep nothing */
 			for (uint32_t o = 0; o < g->nodes[n].n_out; o++)
 				bytes += (uint64_t)(s->a->batch / n_micro) *
 					 mr_shape_bytes(g->nodes[n].out_shape[o], types->activations);

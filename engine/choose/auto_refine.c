@@ -44,7 +44,7 @@ static mr_cut_option option_of(const ask *a, const mr_cut_stage *g, const mr_int
 	bool spread = a->node[g->worker] != a->node[g->worker + g->replicas - 1];
 	double r = g->replicas, flight = in_flight(a, g), commits = a->flush ? 1 : fmax(1, a->n_micro / r);
 	double versions = fmin(a->versions, flight);
-	double sums = 3 * c->weights * (r - 1) / r * (spread ? a->costs.far_s : a->costs.near_s);
+	double sums = 3 * c->steps * (r - 1) / r * (spread ? a->costs.far_s : a->costs.near_s);
 
 	return (mr_cut_option){
 		.time = a->n_micro *
@@ -52,7 +52,7 @@ static mr_cut_option option_of(const ask *a, const mr_cut_stage *g, const mr_int
 				 c->in * (far ? a->costs.far_s : a->costs.near_s)) /
 				r +
 			commits * t->u + sums,
-		.bytes = (versions + 1 + a->state) * c->weights +
+		.bytes = c->weights + (versions + a->state) * c->steps +
 			 (recompute && flight > 1 ? flight * c->in / 2 + c->kept : flight * c->kept),
 		.recompute = recompute,
 	};
@@ -65,7 +65,7 @@ static uint32_t options(void *arg, const mr_cut_stage *g, mr_cut_option *out)
 	double room = a->room[g->worker];
 	uint32_t n = 0;
 
-	for (int again = 0; again < 2; again++) {
+	for (int again = 0; again < 2 && !c.mixed; again++) {
 		mr_cut_option o;
 
 		if (!(again ? a->recomputed : a->plain))

@@ -97,7 +97,7 @@ static void working_set(const mr_workload *of, uint16_t w, double *pass, double 
 {
 	const mr_types *types = &of->kernels->types;
 	const mr_plan *p = of->plan;
-	double n_weights = 0, values = 0, copies = 1;
+	double n_weights = 0, stepped = 0, values = 0, copies = 1;
 
 	for (uint16_t i = 0; i < of->partition->n_stages; i++) {
 		bool hosts = !p;
@@ -106,12 +106,14 @@ static void working_set(const mr_workload *of, uint16_t w, double *pass, double 
 			hosts |= mr_plan_worker(p, (uint8_t)q, i) == w;
 		for (uint32_t n = of->partition->first[i]; hosts && n < of->partition->first[i + 1]; n++) {
 			n_weights += (double)mr_costs_params(of->graph, n);
+			stepped += (double)mr_costs_stepped(of->graph, n);
 			values += (double)of->samples * (double)mr_costs_values(of, n);
 		}
 		copies = hosts && p && p->n_versions[i] > copies ? p->n_versions[i] : copies;
 	}
-	*pass = n_weights * (double)(mr_dtype_bytes(types->weights) + mr_dtype_bytes(types->gradients)) + values;
-	*step = *pass + n_weights * ((copies - 1) * (double)mr_dtype_bytes(types->weights) +
+	*pass = n_weights * (double)mr_dtype_bytes(types->weights) +
+		stepped * (double)mr_dtype_bytes(types->gradients) + values;
+	*step = *pass + stepped * ((copies - 1) * (double)mr_dtype_bytes(types->weights) +
 				     of->optim->ops->n_states * (double)mr_dtype_bytes(types->state));
 }
 
@@ -182,9 +184,8 @@ static work work_of(const mr_workload *of, uint32_t node)
 	a = (double)mr_dtype_bytes(types->activations);
 	double wide = n->n_out ? fmax(1, (double)n->out_shape[0].cols) : 1;
 	bool back = mr_graph_wants_any_dx(g, node);
-	mr_layer_needs z;
+	mr_layer_needs z = mr_graph_needs(g, node, of->samples);
 
-	n->ops->needs(&n->cfg, n->in_shape, of->samples, NULL, &z);
 	for (uint32_t i = 0; i < n->n_in; i++) {
 		double each = (double)of->samples * (double)mr_shape_count(g->values[n->in[i]].shape);
 
@@ -199,12 +200,12 @@ static work work_of(const mr_workload *of, uint32_t node)
 	n_weights = z.flops_f > 0 ? n_weights : fmin(n_weights, out);
 	weights = n_weights * (double)mr_dtype_bytes(types->weights);
 	return (work){
-		.flops = {z.flops_f, back ? z.flops_i : 0, z.flops_w},
+		.flops = {z.flops_f, z.flops_i, z.flops_w},
 		.bytes = {in * a + out * a + weights, back ? out * a + gradients * a + weights : 0,
-			  n_weights > 0 ? in * a + out * a + n_weights * (double)mr_dtype_bytes(types->gradients) : 0},
+			  n_weights > 0 && !n->frozen ? in * a + out * a + n_weights * (double)mr_dtype_bytes(types->gradients) : 0},
 		.elements = {fmax(out, 1), gradients, n_weights},
 		.columns = {wide, fmax(1, (double)n->in_shape[0].cols), wide},
-		.step_bytes = UPDATE_PASSES * (double)mr_costs_params(g, node) * (double)mr_dtype_bytes(types->weights),
+		.step_bytes = UPDATE_PASSES * (double)mr_costs_stepped(g, node) * (double)mr_dtype_bytes(types->weights),
 	};
 }
 
@@ -486,11 +487,12 @@ mr_stage_cost mr_model_layer(const mr_workload *of, int64_t samples, uint32_t th
 	recall(&at, &t, node, &c);
 	if (of->costs) {
 		uint32_t measured = of->costs->threads ? of->costs->threads : threads, k = threads;
-		mr_stage_cost by = team_ratio(of->costs->teams, node, measured, &k), l = of->costs->layer[node];
+		mr_stage_cost by = team_ratio(of->costs->teams, node, measured, &k), l = {0};
 
 		t = team_at(of, &m, k, level);
 		at.samples = of->costs->samples;
 		cost_layer(&at, &t, node, &was, &ignored);
+		mr_costs_add(of->graph, node, &of->costs->layer[node], &l);
 		change(&l, &by, &c, &was);
 		l.g = 0;
 		c = l;

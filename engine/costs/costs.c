@@ -44,12 +44,31 @@ static double bytes_into(const mr_workload *of, uint16_t stage, bool gradients)
 							       of->kernels->types.activations, gradients);
 }
 
-static double param_bytes(const mr_workload *of, uint16_t stage)
+/* Bytes of the weights of @stage. */
+static double weight_bytes(const mr_workload *of, uint16_t stage)
 {
 	double n = 0;
 
 	for (uint32_t i = of->partition->first[stage]; i < of->partition->first[stage + 1]; i++)
 		n += (double)mr_costs_params(of->graph, i);
+	return n * (double)mr_dtype_bytes(of->kernels->types.weights);
+}
+
+/* Has @stage a backward pass: does any layer up to its last one train? */
+static bool goes_back(const mr_workload *of, uint16_t stage)
+{
+	const mr_node *last = &of->graph->nodes[of->partition->first[stage + 1] - 1];
+
+	return !last->n_out || !of->graph->values[last->out].fixed;
+}
+
+/* Bytes of those that its commits step. */
+static double param_bytes(const mr_workload *of, uint16_t stage)
+{
+	double n = 0;
+
+	for (uint32_t i = of->partition->first[stage]; i < of->partition->first[stage + 1]; i++)
+		n += (double)mr_costs_stepped(of->graph, i);
 	return n * (double)mr_dtype_bytes(of->kernels->types.weights);
 }
 
@@ -229,8 +248,8 @@ void mr_costs_bytes_of_stages(const mr_workload *of, const mr_costs *c, mr_stage
 			link[i - 1].i += bytes_into(of, i, true) * far;
 		link[i].r += bytes * (x.sums + x.far); /* gradients to where they are summed, new weights back */
 		if (memory[i].f > 0) {                 /* no cache keeps them until the next micro-batch */
-			link[i].f += bytes * x.part;
-			link[i].i += bytes * x.part;
+			link[i].f += weight_bytes(of, i) * x.part;
+			link[i].i += goes_back(of, i) ? weight_bytes(of, i) * x.part : 0;
 		}
 	}
 }
@@ -245,8 +264,8 @@ static void add_links(const mr_workload *of, const mr_costs *c, mr_stage_cost *s
 		for (uint32_t n = of->partition->first[i]; c->bytes && n < of->partition->first[i + 1]; n++)
 			kept += c->bytes[n].f;
 		stage[i].r += c->far_s * bytes * (x.sums + x.far);
-		stage[i].f += kept > 0 ? c->far_s * bytes * x.part : 0;
-		stage[i].i += kept > 0 ? c->far_s * bytes * x.part : 0;
+		stage[i].f += kept > 0 ? c->far_s * weight_bytes(of, i) * x.part : 0;
+		stage[i].i += kept > 0 && goes_back(of, i) ? c->far_s * weight_bytes(of, i) * x.part : 0;
 	}
 }
 
@@ -255,7 +274,7 @@ void mr_costs_of_stages(const mr_workload *of, const mr_costs *c, mr_stage_cost 
 	for (uint16_t i = 0; i < of->partition->n_stages; i++) {
 		stage[i] = (mr_stage_cost){.c = c->hop_s};
 		for (uint32_t n = of->partition->first[i]; n < of->partition->first[i + 1]; n++)
-			mr_cost_add(&stage[i], &c->layer[n]);
+			mr_costs_add(of->graph, n, &c->layer[n], &stage[i]);
 	}
 	add_crowding(of, c, stage);
 	add_boundaries(of, c, stage);
@@ -265,6 +284,22 @@ void mr_costs_of_stages(const mr_workload *of, const mr_costs *c, mr_stage_cost 
 }
 
 /* --- nominal --- */
+
+void mr_costs_add(const mr_graph *g, uint32_t node, const mr_stage_cost *layer, mr_stage_cost *sum)
+{
+	mr_stage_cost c = *layer;
+
+	if (g->nodes[node].frozen)
+		c.w = c.u = c.g = 0;
+	if (g->values[g->nodes[node].in[0]].fixed && !mr_graph_wants_any_dx(g, node))
+		c.i = 0;
+	mr_cost_add(sum, &c);
+}
+
+int64_t mr_costs_stepped(const mr_graph *g, uint32_t node)
+{
+	return mr_graph_trains(g, node) ? mr_costs_params(g, node) : 0;
+}
 
 int64_t mr_costs_params(const mr_graph *g, uint32_t node)
 {
@@ -293,18 +328,17 @@ static mr_stage_cost nominal(const mr_workload *of, uint32_t node)
 	double threads = of->place->worker[mr_plan_worker(of->plan, 0, stage)].n_threads;
 	double all = mr_partition_cost(g, node, of->samples, of->kernels) / threads, share[3];
 	mr_stage_cost c = {0};
-	mr_layer_needs z;
+	mr_layer_needs z = mr_graph_needs(g, node, of->samples);
 
-	c.u = UPDATE_PASSES * (double)mr_costs_params(g, node) * (double)mr_dtype_bytes(of->kernels->types.weights) /
+	c.u = UPDATE_PASSES * (double)mr_costs_stepped(g, node) * (double)mr_dtype_bytes(of->kernels->types.weights) /
 	      MR_PARTITION_BYTES / threads;
-	nd->ops->needs(&nd->cfg, nd->in_shape, of->samples, NULL, &z);
 	share[0] = z.flops_f;
 	share[1] = mr_graph_wants_dx(g, node, 0) ? z.flops_i : 0;
 	share[2] = z.flops_w;
 	if (z.flops_f <= 0) {
 		share[0] = 1;
 		share[1] = mr_graph_wants_dx(g, node, 0) && !nd->ops->loss;
-		share[2] = nd->n_params > 0;
+		share[2] = mr_graph_trains(g, node);
 	}
 	all = (all - c.u) / (share[0] + share[1] + share[2]);
 	c.f = all * share[0];
@@ -416,9 +450,9 @@ mr_status mr_costs_of_profile(const mr_workload *of, const mr_profile *p, mr_cos
 		int64_t all = 0;
 
 		for (uint32_t i = first; i < end; i++)
-			all += mr_costs_params(of->graph, i);
+			all += mr_costs_stepped(of->graph, i);
 		for (uint32_t i = first; i < end; i++) {
-			double part = all ? (double)mr_costs_params(of->graph, i) / (double)all : 0;
+			double part = all ? (double)mr_costs_stepped(of->graph, i) / (double)all : 0;
 
 			out->layer[i] = (mr_stage_cost){.f = p->layer[i].f,
 							.i = p->layer[i].i,

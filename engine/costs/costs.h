@@ -104,8 +104,13 @@ void mr_costs_fini(mr_costs *c);
 /** Bytes of what layer @node makes of a sample. */
 uint64_t mr_costs_values(const mr_workload *of, uint32_t node);
 
-/** Parameters that layer @node stores (what its optimizer step works on). */
+/** Parameters that layer @node stores, and those of them that its optimizer step works on: none of a frozen one. */
 int64_t mr_costs_params(const mr_graph *g, uint32_t node);
+int64_t mr_costs_stepped(const mr_graph *g, uint32_t node);
+
+/** Add the cost @layer of layer @node to @sum, without the passes that it does not have because layers are frozen, but
+ * had where it was measured. */
+void mr_costs_add(const mr_graph *g, uint32_t node, const mr_stage_cost *layer, mr_stage_cost *sum);
 
 /**
  * Sum the costs of layers over the stages of @of into @stage [n_stages]. The cost of a boundary between two workers is

@@ -39,8 +39,8 @@ static void sum_layers(run_tally *t)
 
 		st->cost = t->cost[k];
 		for (uint32_t n = p->first[k]; n < p->first[k + 1]; n++) {
-			mr_cost_add(&st->sum, &t->c->layer[n]);
-			st->bytes += (double)mr_costs_params(t->of->graph, n) *
+			mr_costs_add(t->of->graph, n, &t->c->layer[n], &st->sum);
+			st->bytes += (double)mr_costs_stepped(t->of->graph, n) *
 				     (double)mr_dtype_bytes(t->of->kernels->types.weights);
 		}
 	}

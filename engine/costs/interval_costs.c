@@ -7,7 +7,8 @@
 /* Of all layers before one. */
 struct mr_interval_sums {
 	mr_stage_cost time[MR_MODEL_N_LEVELS];
-	double weights, kept, used; /* used: weights, gradients and activations that F, I and W go through */
+	double weights, steps, kept, used; /* used: weights, gradients and activations that F, I and W go through */
+	uint32_t n_frozen, n_trains;       /* layers with parameters */
 	double in;                  /* of a stage that begins at this layer */
 };
 
@@ -23,14 +24,18 @@ mr_status mr_interval_costs_init(mr_interval_costs *c, const mr_workload *of, in
 	for (uint32_t n = 0; n < g->n_nodes; n++) {
 		const mr_interval_sums *before = &c->sum[n];
 		mr_interval_sums *x = &c->sum[n + 1];
-		double params = (double)mr_costs_params(g, n);
+		double params = (double)mr_costs_params(g, n), steps = (double)mr_costs_stepped(g, n);
 		double values = (double)samples * (double)mr_costs_values(of, n);
+		bool keeps = !g->nodes[n].n_out || !g->values[g->nodes[n].out].fixed;
 
 		*x = *before;
 		x->weights += params * (double)mr_dtype_bytes(types->weights);
-		x->kept += values;
-		x->used += values +
-			   params * (double)(mr_dtype_bytes(types->weights) + mr_dtype_bytes(types->gradients));
+		x->steps += steps * (double)mr_dtype_bytes(types->weights);
+		x->kept += keeps ? values : 0;
+		x->used += values + params * (double)mr_dtype_bytes(types->weights) +
+			   steps * (double)mr_dtype_bytes(types->gradients);
+		x->n_frozen += g->nodes[n].frozen;
+		x->n_trains += mr_graph_trains(g, n);
 		for (int level = 0; level < MR_MODEL_N_LEVELS; level++) {
 			mr_stage_cost l = mr_model_layer(of, samples, threads, (mr_model_level)level, n);
 
@@ -66,6 +71,8 @@ mr_interval_cost mr_interval_costs_of(const mr_interval_costs *c, uint32_t first
 					   .w = (1 - far) * (y->w - x->w) + far * (q->w - p->w),
 					   .u = (1 - far) * (y->u - x->u) + far * (q->u - p->u)},
 				  .weights = b->weights - a->weights,
+				  .steps = b->steps - a->steps,
+				  .mixed = b->n_frozen > a->n_frozen && b->n_trains > a->n_trains,
 				  .kept = b->kept - a->kept,
 				  .in = first ? a->in : 0};
 }

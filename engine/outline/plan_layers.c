@@ -14,16 +14,14 @@ void mr_plan_layers_print(const mr_session *s, const mr_forecast *f, FILE *out)
 		f->costs.source);
 	fprintf(out, "name,forward,backward,activation,weights\n");
 	for (uint32_t i = 0, end; i < g->n_nodes; i = end) {
-		double forward = 0, backward = 0, weights = 0;
+		mr_stage_cost sum = {0};
+		double weights = 0;
 
 		for (end = i; end == i || (end < g->n_nodes && !mr_graph_cut_ok(g, end)); end++) {
-			const mr_stage_cost *c = &f->costs.layer[end];
-
-			forward += c->f;
-			backward += c->i + c->w + c->u;
+			mr_costs_add(g, end, &f->costs.layer[end], &sum);
 			weights += (double)mr_costs_params(g, end) * (double)mr_dtype_bytes(s->kernels->types.weights);
 		}
-		fprintf(out, "%s,%.6g,%.6g,%.0f,%.0f\n", g->nodes[i].name, forward, backward,
+		fprintf(out, "%s,%.6g,%.6g,%.0f,%.0f\n", g->nodes[i].name, sum.f, sum.i + sum.w + sum.u,
 			end < g->n_nodes ? crossing(s, end) : 0, weights);
 	}
 }

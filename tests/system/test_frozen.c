@@ -2,9 +2,11 @@
  * test_frozen.c - frozen stages (ir/plan.h, mr_frozen): their weights stay the same bytes, the rest is what naive loops
  * make of it, and a run has nothing for them beside the weights.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
+#include "costs/cost_model.h"
 #include "exec/run.h"
 #include "oracle.h"
 #include "rig.h"
@@ -227,6 +229,76 @@ static void goes_on_from_a_state(void)
 	rig_result_fini(&rest);
 }
 
+/* Are the times of a plan those of what its stages do? @plan is that of the session. */
+static void times_are_those_of_the_plan(const rig *r, const mr_costs *c)
+{
+	mr_workload of = mr_session_workload(&r->s);
+	mr_stage_cost *t = calloc(r->s.plan->n_stages, sizeof(*t));
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(t);
+	mr_costs_of_stages(&of, c, t);
+	for (uint16_t i = 0; i < r->s.plan->n_stages; i++) {
+		uint8_t is = r->s.plan->frozen[i];
+
+		CU_ASSERT(t[i].f > 0);
+		CU_ASSERT(is == MR_FROZEN_LEAF ? t[i].i == 0 : t[i].i > 0 || !mr_plan_hands_back(r->s.plan, i));
+		CU_ASSERT_EQUAL(t[i].w > 0, is == MR_TRAINS);
+		CU_ASSERT_EQUAL(t[i].u > 0, is == MR_TRAINS);
+		CU_ASSERT_EQUAL(t[i].n > 0, is == MR_TRAINS && r->s.plan->contract.clip);
+	}
+	free(t);
+}
+
+/* Models of costs know what frozen layers lack, and measured costs of a training of all layers leave it out. */
+static void no_time_for_what_is_not_done(void)
+{
+	mr_workload of;
+	mr_costs whole, c;
+	rig r;
+
+	open(&r, CUT "train.clip=1", "system.name=1f1b machine.workers=4", "");
+	CU_ASSERT_FALSE(mr_plan_freezes(r.s.plan));
+	of = mr_session_workload(&r.s);
+	MR_CHECK_OK(mr_costs_nominal(&of, &whole));
+	whole.measured = true;
+	rig_fini(&r);
+	open(&r, CUT "train.clip=1", "system.name=1f1b machine.workers=4", "fc.0,fc.2,fc.3");
+	of = mr_session_workload(&r.s);
+	times_are_those_of_the_plan(&r, &whole);
+	MR_CHECK_OK(mr_costs_nominal(&of, &c));
+	times_are_those_of_the_plan(&r, &c);
+	mr_costs_fini(&c);
+	MR_CHECK_OK(mr_costs_modelled(&of, 0, &c));
+	times_are_those_of_the_plan(&r, &c);
+	mr_costs_fini(&c);
+	of.costs = &whole;
+	MR_CHECK_OK(mr_costs_forecast(&of, 0, &c));
+	times_are_those_of_the_plan(&r, &c);
+	mr_costs_fini(&c);
+	for (uint32_t i = 0; i < r.s.graph->n_nodes; i++) {
+		mr_stage_cost l = mr_model_layer(&of, r.s.samples, 1, MR_MODEL_L2, i);
+
+		CU_ASSERT_EQUAL(l.w > 0, mr_graph_trains(r.s.graph, i));
+		CU_ASSERT_EQUAL(l.u > 0, mr_graph_trains(r.s.graph, i));
+	}
+	mr_costs_fini(&whole);
+	rig_fini(&r);
+}
+
+/* The automatic cut: three frozen layers do what one that trains does, so they share a stage. */
+static void the_cut_knows_what_is_frozen(void)
+{
+	rig r;
+
+	open(&r, "model.width=256 model.depth=6 ", "system.name=1f1b machine.workers=2", "fc.0,fc.1,fc.2");
+	CU_ASSERT_EQUAL(r.s.partition.first[1], 3);
+	rig_fini(&r);
+	open(&r, "model.width=256 model.depth=6 ", "system.name=1f1b machine.workers=3", "fc.0,fc.1,fc.2,fc.3");
+	CU_ASSERT_EQUAL(r.s.partition.first[1], 4);
+	CU_ASSERT_EQUAL(r.s.partition.first[2], 5);
+	rig_fini(&r);
+}
+
 static void refused_with(const char *sets, const char *frozen, const char *text)
 {
 	rig r;
@@ -262,5 +334,7 @@ void mr_suite_frozen(void)
 	MR_TEST(the_last_stage);
 	MR_TEST(nothing_but_weights);
 	MR_TEST(goes_on_from_a_state);
+	MR_TEST(no_time_for_what_is_not_done);
+	MR_TEST(the_cut_knows_what_is_frozen);
 	MR_TEST(refused);
 }
