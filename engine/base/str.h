@@ -50,8 +50,8 @@ const char *mr_nearest(const char *name, const char *const *names, size_t n);
  * letters, so that two letters of three must be right. */
 unsigned mr_nearest_limit(const char *name);
 
-/** Is the text of @len bytes at @text one that @pattern means? In it ? is any one character and * any number of them, as
- * in a shell. */
+/** Does @pattern mean the text of @len bytes at @text? In it ? is any one character and * any number of them, as in a
+ * shell. */
 bool mr_matches(const char *pattern, const char *text, size_t len);
 
 /** Bytes of the character at @text[@len], which is not empty: 1 to 4; 0: it is no valid UTF-8 (RFC 3629). */

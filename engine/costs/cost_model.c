@@ -183,7 +183,7 @@ static work work_of(const mr_workload *of, uint32_t node)
 	double in = 0, gradients = 0, out = 0, weights = 0, n_weights = 0,
 	a = (double)mr_dtype_bytes(types->activations);
 	double wide = n->n_out ? fmax(1, (double)n->out_shape[0].cols) : 1;
-	bool back = mr_graph_wants_any_dx(g, node);
+	bool back = mr_graph_wants_any_dx(g, node), steps = !n->frozen;
 	mr_layer_needs z = mr_graph_needs(g, node, of->samples);
 
 	for (uint32_t i = 0; i < n->n_in; i++) {
@@ -202,10 +202,12 @@ static work work_of(const mr_workload *of, uint32_t node)
 	return (work){
 		.flops = {z.flops_f, z.flops_i, z.flops_w},
 		.bytes = {in * a + out * a + weights, back ? out * a + gradients * a + weights : 0,
-			  n_weights > 0 && !n->frozen ? in * a + out * a + n_weights * (double)mr_dtype_bytes(types->gradients) : 0},
+			  n_weights > 0 && steps
+				  ? in * a + out * a + n_weights * (double)mr_dtype_bytes(types->gradients) : 0},
 		.elements = {fmax(out, 1), gradients, n_weights},
 		.columns = {wide, fmax(1, (double)n->in_shape[0].cols), wide},
-		.step_bytes = UPDATE_PASSES * (double)mr_costs_stepped(g, node) * (double)mr_dtype_bytes(types->weights),
+		.step_bytes = UPDATE_PASSES * (double)mr_costs_stepped(g, node) *
+			      (double)mr_dtype_bytes(types->weights),
 	};
 }
 

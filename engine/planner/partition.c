@@ -73,7 +73,7 @@ typedef struct mr_solver {
 	uint32_t n_points;
 	const uint32_t *weight; /* [n_stages] factor of each stage's cost; NULL: 1 */
 	const uint64_t *enter;  /* [n_points] additional cost of a stage that begins at a point; NULL: 0 */
-	const uint32_t *until;  /* [n_points] the last point at which a stage that begins at a point may end; NULL: any */
+	const uint32_t *until;  /* [n_points] last point at which a stage that begins at one may end; NULL: any */
 	uint64_t limit;      /* no stage may cost more */
 	uint32_t *reach;     /* [n_stages] no stage begins behind this point: those before it cannot cover more */
 	uint64_t *best;      /* [n_points + 1] least sum of squares from a point to the end; UINT64_MAX: impossible */
@@ -362,9 +362,9 @@ static mr_status choose_points(const mr_graph *g, uint16_t n_stages, mr_question
 	if (least <= n_stages)
 		return MR_OK;
 	return mr_fail(MR_ECONFIG,
-		       "%u stages were asked for, and %u are the fewest in which no frozen layer is with one that trains: "
-		       "the layers of a stage are frozen together, so take more stages, or freeze layers that follow "
-		       "each other",
+		       "%u stages were asked for, and %u are the fewest in which no frozen layer is with one that "
+		       "trains: the layers of a stage are frozen together, so take more stages, or freeze layers that "
+		       "follow each other",
 		       n_stages, least);
 }
 

@@ -279,7 +279,7 @@ mr_status mr_stage_backward_through(const mr_stage *s, const mr_stage_io *io)
 
 mr_status mr_stage_backward_input(const mr_stage *s, const mr_stage_io *io)
 {
-	assert(s->split || !s->size.grad_bytes); /* frozen: no W comes later */
+	assert(s->split || s->frozen); /* no W comes later */
 	return backward(s, io, HALF_I);
 }
 

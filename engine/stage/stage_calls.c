@@ -37,12 +37,12 @@ static mr_status record(mr_stage_calls *c, const mr_stage *s, mr_step *step)
 		step[p] = (mr_step){.src = NOWHERE, .dst = NOWHERE, .m = NOWHERE, .v = NOWHERE};
 	MR_TRY(mr_stage_forward(&quiet, &io));
 	mr_recorder_calls(c->recorder, &c->call, &c->n_forward);
-	if (s->split) {
+	if (s->split || s->frozen)
 		MR_TRY(mr_stage_backward_input(&quiet, &io));
+	if (s->split && !s->frozen)
 		MR_TRY(mr_stage_backward_weight(&quiet, &io));
-	} else {
+	else if (!s->frozen)
 		MR_TRY(mr_stage_backward(&quiet, &io));
-	}
 	mr_recorder_calls(c->recorder, &c->call, &c->n);
 	return MR_OK;
 }

@@ -396,7 +396,7 @@ static void wire_grads(mr_stage *s, notes *n)
 			has[v] = true;
 		}
 		/* linear computes in its input half data that its weight half needs, whether dx is wanted or not */
-		if (st->needs.kept.bytes && nd->ops->backward_input)
+		if (st->needs.kept.bytes && nd->ops->backward_input && !nd->frozen)
 			st->quiet_i = false;
 	}
 }
@@ -490,7 +490,7 @@ static void place_sums(mr_stage *s)
 	size_t all = 0;
 
 	s->size.grad_bytes = 0;
-	for (uint32_t i = 0; i < n_steps(s); i++) {
+	for (uint32_t i = 0; i < n_steps(s) && !s->frozen; i++) {
 		mr_stage_step *st = &s->step[i];
 		size_t at = s->shares_grads ? 0 : all;
 
@@ -520,6 +520,7 @@ void mr_stage_sum_rows(mr_stage *s, uint32_t micro)
 
 void mr_stage_freeze(mr_stage *s)
 {
+	s->frozen = true;
 	s->size.grad_bytes = s->size.state_bytes = s->size.rest_bytes = 0;
 }
 

@@ -66,6 +66,7 @@ struct mr_stage {
 	uint32_t saves_end;              /* steps from here on save nothing in the slot in F */
 	size_t *weight_at, *state_at, *grad_at; /* [end_param - first_param] */
 	bool shares_grads;               /* see mr_stage_share_grads */
+	bool frozen;                     /* see mr_stage_freeze */
 	uint32_t summed;                 /* see mr_stage_sum_rows; 0: all gradients are those of all rows */
 	uint32_t first_state, end_state;
 	size_t *layer_state_at;          /* [end_state - first_state], in the states and in what was seen */

@@ -127,8 +127,8 @@ static void the_solver_equals_brute_force(void)
 		uint32_t first[MOST + 1];
 		bool ok;
 
-		MR_CHECK_OK(mr_partition_solve(p.cost, p.n, p.points, p.enters ? p.enter : NULL, p.keeps ? p.until : NULL,
-					       p.n_points, p.n_stages,
+		MR_CHECK_OK(mr_partition_solve(p.cost, p.n, p.points, p.enters ? p.enter : NULL,
+					       p.keeps ? p.until : NULL, p.n_points, p.n_stages,
 					       p.weighs ? p.weight : NULL, first));
 		ok = !memcmp(first, want.first, (p.n_stages + 1u) * sizeof(*first));
 		if (!ok)
@@ -151,8 +151,8 @@ static void many_places_are_cut_at_once(void)
 	for (uint16_t stages = 2; stages <= 1024; stages = (uint16_t)(stages * 8)) {
 		double even = 11.0 * MR_GRAPH_MAX_NODES / stages;
 
-		MR_CHECK_OK(mr_partition_solve(cost, MR_GRAPH_MAX_NODES, points, NULL, NULL, MR_GRAPH_MAX_NODES, stages, NULL,
-					       first));
+		MR_CHECK_OK(mr_partition_solve(cost, MR_GRAPH_MAX_NODES, points, NULL, NULL, MR_GRAPH_MAX_NODES,
+					       stages, NULL, first));
 		for (uint16_t s = 0; s < stages; s++) {
 			double sum = 0;
 

@@ -12,6 +12,7 @@
 #include "rig.h"
 #include "schedules/registry.h"
 #include "sum_lists.h"
+#include "sync_networks.h"
 
 #define STEPS 4
 
@@ -299,6 +300,93 @@ static void the_cut_knows_what_is_frozen(void)
 	rig_fini(&r);
 }
 
+/* Is every instruction of the plan one that its stage has: F of a leaf, F and I where the gradient passes? */
+static bool does_no_more(const mr_plan *p)
+{
+	bool f_alone = true, no_w = true;
+
+	for (uint16_t w = 0; w < p->n_workers; w++)
+		for (uint32_t i = 0; i < mr_plan_list(p, w, MR_BODY)->n; i++) {
+			const mr_instr *in = &mr_plan_list(p, w, MR_BODY)->at[i];
+
+			f_alone &= p->frozen[in->stage] != MR_FROZEN_LEAF || in->op == MR_OP_F;
+			no_w &= p->frozen[in->stage] != MR_FROZEN_PASSES || in->op == MR_OP_F || in->op == MR_OP_I;
+		}
+	return f_alone && no_w;
+}
+
+static void open_network(rig *r, const char *sets, bool tokens, const char *system, const char *frozen)
+{
+	rig_init(r);
+	if (tokens)
+		rig_tokens(r, sets);
+	rig_sets(r, sets);
+	rig_sets(r, system);
+	rig_set(r, "train.frozen=%s", frozen);
+	rig_open(r);
+}
+
+/* The last layer of a network alone trains, then the first one as well. */
+static void extract(const char *sets, bool tokens)
+{
+	const char *last = NULL, *first = NULL;
+	rig_result done = {0};
+	char frozen[200];
+	mr_partition *p;
+	rig r;
+
+	open_network(&r, sets, tokens, "system.name=sequential machine.workers=1", "");
+	for (uint32_t i = 0; i < r.s.graph->n_nodes; i++)
+		if (r.s.graph->nodes[i].n_params) {
+			first = first ? first : r.s.graph->nodes[i].name;
+			last = r.s.graph->nodes[i].name;
+		}
+	CU_ASSERT_FATAL(last && first);
+	snprintf(frozen, sizeof(frozen), "*,!%s,!%s", last, first);
+	rig_fini(&r);
+	open_network(&r, sets, tokens, "system.name=gpipe machine.workers=3", frozen);
+	CU_ASSERT(r.s.plan->frozen[0] == MR_TRAINS && r.s.plan->frozen[1] == MR_FROZEN_PASSES);
+	CU_ASSERT(r.s.plan->frozen[2] == MR_TRAINS && does_no_more(r.s.plan));
+	rig_fini(&r);
+	*strrchr(frozen, ',') = '\0';
+	open_network(&r, sets, tokens, "system.name=gpipe machine.workers=2", frozen);
+	p = &r.s.partition;
+	CU_ASSERT(r.s.plan->frozen[0] == MR_FROZEN_LEAF && r.s.plan->frozen[1] == MR_TRAINS);
+	CU_ASSERT(does_no_more(r.s.plan));
+	for (uint32_t i = 0; i < r.s.graph->n_nodes; i++)
+		CU_ASSERT(!r.s.graph->nodes[i].n_params || r.s.graph->nodes[i].frozen == (i < p->first[1]));
+	CU_ASSERT_EQUAL(r.s.plan->n_bwd[1], 0);
+	rig_train(&r, 2, false, &done);
+	CU_ASSERT_EQUAL(done.n_steps, 2);
+	rig_result_fini(&done);
+	rig_fini(&r);
+}
+
+static void features_of_every_network(void)
+{
+	const char *network;
+
+	extract("model.name=mlp model.depth=5 model.norm=batch train.batch=8 train.microbatches=2", false);
+	extract("model.name=gpt model.layers=2 model.width=8 model.heads=2 model.context=4 model.tied=false "
+		"train.batch=4 train.microbatches=2", true);
+	extract(LLAMA "model.tied=false", true);
+	extract(DLRM, false);
+	extract("model.name=gnmt model.layers=3 model.width=6 data.name=reversal data.letters=5 data.shortest=1 "
+		"data.longest=4 train.batch=8 train.microbatches=4", false);
+	extract("model.name=s2vt model.projection=4 model.embed=3 model.width=5 data.name=captions data.frames=4 "
+		"data.features=3 data.words=5 data.longest=3 train.batch=8 train.microbatches=4", false);
+	extract("model.name=lenet data.image=[28,28,1] train.batch=4 train.microbatches=2", false);
+	extract("model.name=resnet18 model.width=8 data.image=[8,8,3] train.batch=4 train.microbatches=2", false);
+	extract("model.name=vit model.layers=2 model.width=8 model.heads=2 model.patch=4 data.image=[8,8,3] "
+		"train.batch=4 train.microbatches=2", false);
+	for (size_t i = 0; (network = rig_network(i)); i++) {
+		char sets[500];
+
+		snprintf(sets, sizeof(sets), "%s model.tied=false train.batch=8 train.microbatches=4", network);
+		extract(sets, true);
+	}
+}
+
 static void refused_with(const char *sets, const char *frozen, const char *text)
 {
 	rig r;
@@ -336,5 +424,6 @@ void mr_suite_frozen(void)
 	MR_TEST(goes_on_from_a_state);
 	MR_TEST(no_time_for_what_is_not_done);
 	MR_TEST(the_cut_knows_what_is_frozen);
+	MR_TEST(features_of_every_network);
 	MR_TEST(refused);
 }
