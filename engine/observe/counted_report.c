@@ -96,19 +96,19 @@ static bool any_known(const mr_counted_row *rows, uint32_t n, const mr_member *m
 mr_status mr_counted_print(const mr_counted_row *rows, uint32_t n, FILE *out)
 {
 	const mr_member *speed = mr_record_members(MR_RECORD_SPEED);
-	mr_table_column columns[4 + MR_N_SPEEDS];
+	mr_table_column columns[4 + MR_MEMBERS_SPEED];
 	uint32_t n_columns = mr_record_columns(MR_RECORD_COUNTED, columns, 0);
 	mr_table *t;
 
 	columns[n_columns++] = (mr_table_column){"us each", true};
-	for (int k = 0; k < MR_N_SPEEDS; k++)
+	for (int k = 0; k < MR_MEMBERS_SPEED; k++)
 		if (any_known(rows, n, &speed[k]))
 			columns[n_columns++] = mr_member_column(&speed[k]);
 	MR_TRY(mr_table_create(columns, n_columns, &t));
 	for (uint32_t i = 0; i < n; i++) {
 		mr_record_cells(MR_RECORD_COUNTED, &rows[i].work, t);
 		mr_table_put(t, "%.2f", rows[i].work.seconds / (double)rows[i].work.times * 1e6);
-		for (int k = 0; k < MR_N_SPEEDS; k++)
+		for (int k = 0; k < MR_MEMBERS_SPEED; k++)
 			if (any_known(rows, n, &speed[k]))
 				mr_member_cell(&speed[k], &rows[i].speed, t);
 	}

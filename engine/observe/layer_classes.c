@@ -130,8 +130,8 @@ static void put(mr_table *t, const char *format, double x)
 }
 
 /* What was counted; the first of it by the kernel, the others by the processor. */
-static const mr_speed_member counted[] = {MR_SPEED_cores, MR_SPEED_ipc, MR_SPEED_stalled, MR_SPEED_bytes,
-					  MR_SPEED_remote};
+static const size_t counted[] = {offsetof(mr_speed, cores), offsetof(mr_speed, ipc), offsetof(mr_speed, stalled),
+				 offsetof(mr_speed, bytes), offsetof(mr_speed, remote)};
 
 enum { N_COUNTED = sizeof(counted) / sizeof(counted[0]) };
 
@@ -148,7 +148,7 @@ static void put_row(mr_table *t, const mr_layer_class *k, double peak, bool hard
 	mr_table_put(t, "%s", mr_speed_level_name(k->level));
 	put(t, "%.1f%%", 100 * k->least_s / k->seconds);
 	for (size_t i = 0; i < (hardware ? N_COUNTED : 1); i++)
-		mr_member_cell(&mr_record_members(MR_RECORD_SPEED)[counted[i]], &k->counted, t);
+		mr_member_cell(mr_record_member(MR_RECORD_SPEED, counted[i]), &k->counted, t);
 }
 
 mr_status mr_layer_classes_print(const mr_layer_classes *c, FILE *out)
@@ -166,7 +166,7 @@ mr_status mr_layer_classes_print(const mr_layer_classes *c, FILE *out)
 
 	memcpy(all, columns, sizeof(columns));
 	for (size_t i = 0; i < N_COUNTED; i++)
-		all[N_COLUMNS + i] = mr_member_column(&mr_record_members(MR_RECORD_SPEED)[counted[i]]);
+		all[N_COLUMNS + i] = mr_member_column(mr_record_member(MR_RECORD_SPEED, counted[i]));
 	for (uint32_t i = 0; i < c->n; i++)
 		hardware = hardware || isfinite(c->at[i].counted.ipc) || isfinite(c->at[i].counted.bytes);
 	MR_TRY(mr_table_create(all, N_COLUMNS + (hardware ? N_COUNTED : 1), &t));

@@ -44,20 +44,20 @@ static void bar(double part, unsigned width, char *to)
 
 static void put_head(page *p, const mr_run_status *s)
 {
-	double age = fmax(0, (double)time(NULL) - s->updated);
+	double age = fmax(0, (double)time(NULL) - s->row.updated);
 	char line[512], when[32] = "";
 
 	if (age >= 3)
 		snprintf(when, sizeof(when), ", %.0f s ago", age);
-	snprintf(line, sizeof(line), "%s   %s under %s   pid %llu on %s", s->name, s->model, s->system,
-		 (unsigned long long)s->pid, s->host);
+	snprintf(line, sizeof(line), "%s   %s under %s   pid %llu on %s", s->row.name, s->row.model, s->row.system,
+		 (unsigned long long)s->row.pid, s->row.host);
 	put_line(p, line);
-	if (!strcmp(s->state, "failed"))
-		snprintf(line, sizeof(line), "failed: %.480s", s->error);
-	else if (mr_run_status_over(s) && strcmp(s->state, "ended") && strcmp(s->state, "stopped"))
+	if (!strcmp(s->row.state, "failed"))
+		snprintf(line, sizeof(line), "failed: %.480s", s->row.error);
+	else if (mr_run_status_over(s) && strcmp(s->row.state, "ended") && strcmp(s->row.state, "stopped"))
 		snprintf(line, sizeof(line), "gone: its process was killed, %.0f s after its last word or less", age);
 	else
-		snprintf(line, sizeof(line), "%s%s", s->state, when);
+		snprintf(line, sizeof(line), "%s%s", s->row.state, when);
 	put_line(p, line);
 }
 
@@ -87,7 +87,7 @@ static void put_figures(page *p, const mr_run_status *s)
 	char line[512];
 
 	x.eta_seconds = NAN;
-	mr_progress_without_step(&x, s->rate_name, p->columns, line);
+	mr_progress_without_step(&x, s->row.rate_name, p->columns, line);
 	put_line(p, *line ? line : "no step yet");
 }
 
@@ -130,9 +130,9 @@ static void put_worker(page *p, const mr_run_status *s, uint32_t i)
 	const mr_run_status_worker *w = &s->worker[i];
 	char line[256], busy[BUSY_BAR + 1], wait[32], share[8] = "-";
 
-	bar(w->part.busy, BUSY_BAR, busy);
-	if (!isnan(w->part.busy))
-		snprintf(share, sizeof(share), "%.0f%%", 100 * w->part.busy);
+	bar(w->part.row.busy, BUSY_BAR, busy);
+	if (!isnan(w->part.row.busy))
+		snprintf(share, sizeof(share), "%.0f%%", 100 * w->part.row.busy);
 	main_wait(&w->part, wait, sizeof(wait));
 	snprintf(line, sizeof(line), "w%-4u %-8.8s %-7.7s %s %4s  %-15s %s", i, w->row.stages, w->row.cores, busy,
 		 share, wait, w->row.doing);
@@ -154,8 +154,8 @@ static void put_workers(page *p, const mr_run_status *s)
 	if (fit == s->n_workers)
 		return;
 	for (uint32_t i = fit; i < s->n_workers; i++) {
-		least = fmin(least, s->worker[i].part.busy);
-		most = fmax(most, s->worker[i].part.busy);
+		least = fmin(least, s->worker[i].part.row.busy);
+		most = fmax(most, s->worker[i].part.row.busy);
 	}
 	snprintf(line, sizeof(line), "and w%u to w%u: busy %.0f%% to %.0f%% (--json has each)", fit, s->n_workers - 1,
 		 100 * least, 100 * most);

@@ -66,16 +66,16 @@ mr_status mr_run_status_take(const mr_session *s, const mr_figures *now, const m
 	struct timespec t;
 	mr_status st;
 
-	*out = (mr_run_status){.pid = (uint64_t)getpid(), .now = *now};
+	*out = (mr_run_status){.row.pid = (uint64_t)getpid(), .now = *now};
 	clock_gettime(CLOCK_REALTIME, &t);
-	out->updated = (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-	if (gethostname(out->host, sizeof(out->host) - 1))
-		snprintf(out->host, sizeof(out->host), "?");
-	snprintf(out->state, sizeof(out->state), "trains");
-	snprintf(out->name, sizeof(out->name), "%s", s->job->name ? s->job->name : "");
-	snprintf(out->model, sizeof(out->model), "%s", s->job->model.name);
-	snprintf(out->system, sizeof(out->system), "%s", s->plan->system);
-	snprintf(out->rate_name, sizeof(out->rate_name), "%s",
+	out->row.updated = (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+	if (gethostname(out->row.host, sizeof(out->row.host) - 1))
+		snprintf(out->row.host, sizeof(out->row.host), "?");
+	snprintf(out->row.state, sizeof(out->row.state), "trains");
+	snprintf(out->row.name, sizeof(out->row.name), "%s", s->job->name ? s->job->name : "");
+	snprintf(out->row.model, sizeof(out->row.model), "%s", s->job->model.name);
+	snprintf(out->row.system, sizeof(out->row.system), "%s", s->plan->system);
+	snprintf(out->row.rate_name, sizeof(out->row.rate_name), "%s",
 		 mr_session_tokens_per_sample(s) ? "tok/s" : "samples/s");
 	st = take_workers(s, w, out);
 	if (st != MR_OK)

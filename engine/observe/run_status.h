@@ -23,13 +23,7 @@ typedef struct mr_run_status_worker {
 } mr_run_status_worker;
 
 typedef struct mr_run_status {
-	union {
-		mr_status_row row;
-		struct {
-#define STATUS MR_RECORD_MEMBER
-#include "report/figures.def"
-		};
-	};
+	mr_status_row row;
 	mr_figures now;
 	uint32_t n_workers, n_stages;
 	mr_run_status_worker *worker; /* [n_workers] owned */

@@ -21,22 +21,24 @@ static double age_of(const mr_run_status *s)
 	struct timespec t;
 
 	clock_gettime(CLOCK_REALTIME, &t);
-	return fmax(0, (double)t.tv_sec + (double)t.tv_nsec * 1e-9 - s->updated);
+	return fmax(0, (double)t.tv_sec + (double)t.tv_nsec * 1e-9 - s->row.updated);
 }
 
 /* On another host it cannot be seen, and counts as alive. */
 static bool lives(const mr_run_status *s)
 {
-	char host[sizeof(s->host)] = "";
+	char host[sizeof(s->row.host)] = "";
 
-	if (gethostname(host, sizeof(host) - 1) || strcmp(host, s->host) || !s->pid)
+	if (gethostname(host, sizeof(host) - 1) || strcmp(host, s->row.host) || !s->row.pid)
 		return true;
-	return !kill((pid_t)s->pid, 0) || errno == EPERM;
+	return !kill((pid_t)s->row.pid, 0) || errno == EPERM;
 }
 
 bool mr_run_status_over(const mr_run_status *s)
 {
-	return !strcmp(s->state, "ended") || !strcmp(s->state, "stopped") || !strcmp(s->state, "failed") || !lives(s);
+	const char *state = s->row.state;
+
+	return !strcmp(state, "ended") || !strcmp(state, "stopped") || !strcmp(state, "failed") || !lives(s);
 }
 
 mr_status mr_run_status_json(const mr_run_status *s, bool judged, FILE *out)

@@ -267,7 +267,7 @@ mr_status mr_page_memory(mr_page *p)
 	const mr_json *stages = mr_json_get(p->run->memory, "stages");
 	size_t n = mr_json_size(stages) < MOST_STAGES ? mr_json_size(stages) : MOST_STAGES;
 	bar_rows x = {.b = {.x_name = "MiB in use at once", .beside = true, .part = part, .n_parts = 2}};
-	mr_status st = make_rows(&x, n * MR_N_USAGES);
+	mr_status st = make_rows(&x, n * MR_MEMBERS_USAGE);
 	mr_figures end;
 
 	mr_page_heading(p, 3, "Memory");

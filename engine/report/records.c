@@ -8,54 +8,52 @@
 #define KIND(x) \
 	_Generic((x), double: MR_MEMBER_NUMBER, char *: MR_MEMBER_TEXT, const char *: MR_MEMBER_WORD, \
 		 default: MR_MEMBER_COUNT)
-#define ROW(record, type, id, ...) \
-	{.name = #id, .of = MR_RECORD_##record, .at = offsetof(type, id), .bytes = sizeof(((type *)0)->id), \
-	 .kind = KIND(((type *)0)->id), __VA_ARGS__},
 
-static const mr_member members[] = {
-#define TIMES(type, id, ...) ROW(TIMES, mr_times, id, __VA_ARGS__)
-#define SPEED(type, id, ...) ROW(SPEED, mr_speed, id, __VA_ARGS__)
-#define COUNTED(type, id, ...) ROW(COUNTED, mr_counted_work, id, __VA_ARGS__)
-#define USAGE(type, id, ...) ROW(USAGE, mr_usage_row, id, __VA_ARGS__)
-#define STAGE(type, id, ...) ROW(STAGE, mr_stage_row, id, __VA_ARGS__)
-#define STATUS(type, id, ...) ROW(STATUS, mr_status_row, id, __VA_ARGS__)
-#define WORKER(type, id, ...) ROW(WORKER, mr_worker_row, id, __VA_ARGS__)
-#define WEIGHTS(type, id, ...) ROW(WEIGHTS, mr_weights_row, id, __VA_ARGS__)
-#define SESSION(type, id, ...) ROW(SESSION, mr_session_row, id, __VA_ARGS__)
-#define LEVEL(type, id, ...) ROW(LEVEL, mr_roofline_level, id, __VA_ARGS__)
-#define POINT(type, id, ...) ROW(POINT, mr_roofline_point, id, __VA_ARGS__)
+#define RECORD(ID, type, in) \
+	static const mr_member *type##_members(void) \
+	{ \
+		typedef type record; \
+		enum { of = MR_RECORD_##ID }; \
+		static const mr_member members[] = {
+#define MEMBER(type, id, ...) \
+	{.name = #id, .of = (mr_record)of, .at = offsetof(record, id), .bytes = sizeof(((record *)0)->id), \
+	 .kind = KIND(((record *)0)->id), __VA_ARGS__},
+#define END(type) \
+			{.of = MR_N_RECORDS}, \
+		}; \
+		return members; \
+	}
 #include "report/figures.def"
-	{.of = MR_N_RECORDS},
+
+static const struct {
+	const char *in;
+	const mr_member *(*members)(void);
+} records[] = {
+#define RECORD(ID, type, in) {in, type##_members},
+#define MEMBER(type, name, ...)
+#define END(type)
+#include "report/figures.def"
 };
 
-_Static_assert(offsetof(mr_times, descheduled) == offsetof(mr_times, at[MR_WAIT_DESCHEDULED]), "a member a cause");
+_Static_assert(offsetof(mr_times, row.descheduled) == offsetof(mr_times, at[MR_WAIT_DESCHEDULED]), "a member a cause");
 
 const mr_member *mr_record_members(mr_record r)
 {
-	const mr_member *m = members;
+	return records[r].members();
+}
 
-	while (m->of != r && m->name)
+const mr_member *mr_record_member(mr_record r, size_t at)
+{
+	const mr_member *m = mr_record_members(r);
+
+	while (m->at != at)
 		m++;
 	return m;
 }
 
 const char *mr_record_in(mr_record r)
 {
-	static const char *const in[MR_N_RECORDS] = {
-		[MR_RECORD_TIMES] = "run.json, status.json: workers",
-		[MR_RECORD_SPEED] = "counters.json: rows",
-		[MR_RECORD_COUNTED] = "counters.json: rows",
-		[MR_RECORD_USAGE] = "memory.json: stages",
-		[MR_RECORD_STAGE] = "run.json: stages",
-		[MR_RECORD_STATUS] = "status.json",
-		[MR_RECORD_WORKER] = "status.json: workers",
-		[MR_RECORD_WEIGHTS] = "status.json: stages",
-		[MR_RECORD_SESSION] = "run.json: sessions",
-		[MR_RECORD_LEVEL] = "run.json: roofline, levels",
-		[MR_RECORD_POINT] = "run.json: roofline, points",
-	};
-
-	return in[r];
+	return records[r].in;
 }
 
 const char *mr_member_key(const mr_member *m)

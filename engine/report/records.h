@@ -13,95 +13,32 @@
 #include "ir/trace.h"
 #include "report/table.h"
 
-#define MR_RECORD_MEMBER(type, name, ...) __typeof__(type) name;
+#define RECORD(ID, type, in) typedef struct type {
+#define MEMBER(type, name, ...) __typeof__(type) name;
+#define END(type) } type;
+#include "report/figures.def"
+
+typedef enum mr_record {
+#define RECORD(ID, type, in) MR_RECORD_##ID,
+#define MEMBER(type, name, ...)
+#define END(type)
+#include "report/figures.def"
+	MR_N_RECORDS
+} mr_record;
+
+/* How many members each has: MR_MEMBERS_USAGE ... */
+#define RECORD(ID, type, in) enum { MR_MEMBERS_##ID = 0
+#define MEMBER(type, name, ...) +1
+#define END(type) };
+#include "report/figures.def"
 
 typedef union mr_times {
+	mr_times_row row;
 	struct {
-#define TIMES MR_RECORD_MEMBER
-#include "report/figures.def"
-	};
-	struct {
-		double all;
+		double elapsed;
 		double at[MR_N_WAITS]; /* by mr_wait_cause; MR_WAIT_NONE: busy */
 	};
 } mr_times;
-
-typedef struct mr_speed { /* NAN: unknown */
-#define SPEED MR_RECORD_MEMBER
-#include "report/figures.def"
-} mr_speed;
-
-typedef enum mr_speed_member {
-#define SPEED(type, name, ...) MR_SPEED_##name,
-#include "report/figures.def"
-	MR_N_SPEEDS
-} mr_speed_member;
-
-typedef struct mr_counted_work {
-#define COUNTED MR_RECORD_MEMBER
-#include "report/figures.def"
-} mr_counted_work;
-
-typedef struct mr_usage_row {
-#define USAGE MR_RECORD_MEMBER
-#include "report/figures.def"
-} mr_usage_row;
-
-enum { /* how many members it has */
-#define USAGE(type, name, ...) MR_USAGE_##name,
-#include "report/figures.def"
-	MR_N_USAGES
-};
-
-typedef struct mr_stage_row {
-#define STAGE MR_RECORD_MEMBER
-#include "report/figures.def"
-} mr_stage_row;
-
-typedef struct mr_status_row {
-#define STATUS MR_RECORD_MEMBER
-#include "report/figures.def"
-} mr_status_row;
-
-typedef struct mr_worker_row {
-#define WORKER MR_RECORD_MEMBER
-#include "report/figures.def"
-} mr_worker_row;
-
-typedef struct mr_weights_row {
-#define WEIGHTS MR_RECORD_MEMBER
-#include "report/figures.def"
-} mr_weights_row;
-
-typedef struct mr_session_row { /* NAN: it has not ended */
-#define SESSION MR_RECORD_MEMBER
-#include "report/figures.def"
-} mr_session_row;
-
-typedef struct mr_roofline_level {
-#define LEVEL MR_RECORD_MEMBER
-#include "report/figures.def"
-} mr_roofline_level;
-
-typedef struct mr_roofline_point {
-#define POINT MR_RECORD_MEMBER
-#include "report/figures.def"
-} mr_roofline_point;
-
-typedef enum mr_record { /* in the order of figures.def */
-	MR_RECORD_TIMES,
-	MR_RECORD_SPEED,
-	MR_RECORD_COUNTED,
-	MR_RECORD_USAGE,
-	MR_RECORD_STAGE,
-	MR_RECORD_STATUS,
-	MR_RECORD_WORKER,
-	MR_RECORD_WEIGHTS,
-	MR_RECORD_SESSION,
-	MR_RECORD_LEVEL,
-	MR_RECORD_POINT,
-	MR_N_RECORDS
-} mr_record;
 
 typedef enum mr_member_kind {
 	MR_MEMBER_NUMBER, /* double; NAN: unknown, null in files */
@@ -129,6 +66,8 @@ typedef struct mr_member {
 
 /** The members of @r: from here on as long as `of` is @r. */
 const mr_member *mr_record_members(mr_record r);
+/** The one @at bytes from its begin. */
+const mr_member *mr_record_member(mr_record r, size_t at);
 /** The file that has them, and the key of their array there: "run.json: stages". */
 const char *mr_record_in(mr_record r);
 

@@ -21,7 +21,7 @@
 /* @over: of the whole session. */
 static mr_status take(mr_train *t, const char *state, bool over, mr_run_status *out)
 {
-	bool first = t->shares.n_workers && isnan(t->shares.worker[0].busy);
+	bool first = t->shares.n_workers && isnan(t->shares.worker[0].row.busy);
 	mr_figures now;
 
 	if (over) {
@@ -35,7 +35,7 @@ static mr_status take(mr_train *t, const char *state, bool over, mr_run_status *
 	}
 	now.resident_bytes = (double)mr_memory_resident_bytes();
 	MR_TRY(mr_run_status_take(&t->s, &now, &t->shares, out));
-	snprintf(out->state, sizeof(out->state), "%s", state);
+	snprintf(out->row.state, sizeof(out->row.state), "%s", state);
 	return MR_OK;
 }
 
@@ -54,7 +54,7 @@ void mr_train_tell_status(mr_train *t, const char *state, const char *error)
 	/* A status that cannot be written is no reason to end a training, nor to say so every second. */
 	if (take(t, state, over, &s) != MR_OK)
 		return;
-	snprintf(s.error, sizeof(s.error), "%s", error ? error : "");
+	snprintf(s.row.error, sizeof(s.row.error), "%s", error ? error : "");
 	if (mr_run_status_write(&s, t->dir.status) != MR_OK)
 		t->status_ns = now + 60 * (uint64_t)EVERY_NS;
 	mr_run_status_fini(&s);

@@ -73,7 +73,7 @@ static void times(void)
 	put_file(text);
 	mr_run_sessions_open(&r, path, 20);
 	mr_run_sessions_add_times(&r, 2, 1, &t);
-	CU_ASSERT(t.elapsed == 12 && t.busy == 5.5 && t.data == 1.25 && t.upstream == 0);
+	CU_ASSERT(t.elapsed == 12 && t.row.busy == 5.5 && t.row.data == 1.25 && t.row.upstream == 0);
 	mr_run_sessions_add_times(&r, 3, 1, &t); /* other workers than these */
 	CU_ASSERT_EQUAL(t.elapsed, 12);
 	CU_ASSERT_TRUE(mr_run_sessions_traced(&r));

@@ -11,8 +11,9 @@
 static mr_run_status sample(uint32_t n_workers)
 {
 	mr_run_status s = {
-		.state = "trains", .host = "elsewhere", .name = "tiny", .model = "mlp", .system = "pipedream",
-		.pid = 12, .updated = (double)time(NULL), .rate_name = "tok/s", .now = mr_figures_at(50),
+		.row = {.state = "trains", .host = "elsewhere", .name = "tiny", .model = "mlp", .system = "pipedream",
+			.pid = 12, .updated = (double)time(NULL), .rate_name = "tok/s"},
+		.now = mr_figures_at(50),
 		.n_workers = n_workers, .n_stages = n_workers,
 	};
 
@@ -32,9 +33,9 @@ static mr_run_status sample(uint32_t n_workers)
 		snprintf(row->cores, sizeof(row->cores), "%u", i);
 		snprintf(row->doing, sizeof(row->doing), "B s%u m7", i);
 		s.worker[i].part = mr_times_unknown();
-		s.worker[i].part.busy = i ? 0.25 : 0.5;
-		s.worker[i].part.upstream = 0.125;
-		s.worker[i].part.data = i ? 0.5 : 0;
+		s.worker[i].part.row.busy = i ? 0.25 : 0.5;
+		s.worker[i].part.row.upstream = 0.125;
+		s.worker[i].part.row.data = i ? 0.5 : 0;
 		s.stage[i] = (mr_weights_row){i, (uint16_t)i, 50 + i, 1};
 	}
 	return s;
@@ -64,7 +65,7 @@ static void test_file(void)
 	CU_ASSERT_EQUAL(r.now.step, 50);
 	CU_ASSERT_EQUAL(r.now.loss, 2.5);
 	CU_ASSERT(isnan(r.now.val_loss));
-	CU_ASSERT_EQUAL(r.worker[1].part.data, 0.5);
+	CU_ASSERT_EQUAL(r.worker[1].part.row.data, 0.5);
 	CU_ASSERT_EQUAL(r.stage[1].version, 51);
 	a = screen(&s, 80, 24);
 	b = screen(&r, 80, 24);
@@ -109,8 +110,8 @@ static void test_screen(void)
 	CU_ASSERT_EQUAL(lines_of(text, 80), 23);
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "and w13 to w63: busy 25% to 25% (--json has each)\n"));
 	free(text);
-	snprintf(s.state, sizeof(s.state), "failed");
-	snprintf(s.error, sizeof(s.error), "the loss is not finite");
+	snprintf(s.row.state, sizeof(s.row.state), "failed");
+	snprintf(s.row.error, sizeof(s.row.error), "the loss is not finite");
 	text = screen(&s, 60, 12);
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "failed: the loss is not finite\n"));
 	lines_of(text, 60);
@@ -139,13 +140,13 @@ static void test_over(void)
 	mr_run_status s = sample(1);
 
 	CU_ASSERT_FALSE(mr_run_status_over(&s)); /* on another host nobody knows */
-	snprintf(s.state, sizeof(s.state), "ended");
+	snprintf(s.row.state, sizeof(s.row.state), "ended");
 	CU_ASSERT_TRUE(mr_run_status_over(&s));
-	snprintf(s.state, sizeof(s.state), "trains");
-	CU_ASSERT_EQUAL(gethostname(s.host, sizeof(s.host)), 0);
-	s.pid = getpid();
+	snprintf(s.row.state, sizeof(s.row.state), "trains");
+	CU_ASSERT_EQUAL(gethostname(s.row.host, sizeof(s.row.host)), 0);
+	s.row.pid = getpid();
 	CU_ASSERT_FALSE(mr_run_status_over(&s));
-	s.pid = 0x7ffffff0; /* above any limit of the kernel */
+	s.row.pid = 0x7ffffff0; /* above any limit of the kernel */
 	CU_ASSERT_TRUE(mr_run_status_over(&s));
 	mr_run_status_fini(&s);
 }

@@ -89,8 +89,8 @@ static void workers(void)
 		w[0].at[c] = 0.01 * c;
 		w[1].at[c] = 0.03 * c;
 	}
-	w[0].busy = 0.75;
-	w[1].busy = 0.5;
+	w[0].row.busy = 0.75;
+	w[1].row.busy = 0.5;
 	mr_figures_of_workers(w, 2, &r);
 	CU_ASSERT(r.busy == 0.625 && r.bubble == 0.375 && isnan(r.loss));
 	CU_ASSERT_DOUBLE_EQUAL(r.wait_upstream, 0.02, 1e-12);
