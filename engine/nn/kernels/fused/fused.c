@@ -156,12 +156,12 @@ mr_status mr_fused_room(mr_kctx *kc, int64_t n, float **out)
 
 /* --- gemm, sum, activations, norm --------------------------------------------------------------------------------- */
 
-#define MR_VEC(id, units, step, weight) \
+#define MR_OPERATION_VEC(id, onednn, bf16, wide, choice, units, step, weight, what) \
 	static mr_status id(mr_kctx *kc, const mr_##id##_args *o) \
 	{ \
 		return team(kc, kc->ops->id, o, units, step, weight); \
 	}
-#include "nn/kernels/fused/vec/vec.def"
+#include "nn/kernels.def"
 
 static mr_status sum_gradients(mr_kctx *kc, const mr_sum_gradients_args *o)
 {

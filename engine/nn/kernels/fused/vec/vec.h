@@ -191,8 +191,8 @@ typedef struct mr_vec_products {
 
 /* On activations of one type. */
 typedef struct mr_vec_ops {
-#define MR_VEC(id, units, step, weight) mr_vec_fn *id;
-#include "nn/kernels/fused/vec/vec.def"
+#define MR_OPERATION_VEC(id, onednn, bf16, wide, choice, units, step, weight, what) mr_vec_fn *id;
+#include "nn/kernels.def"
 	mr_vec_fn *activate, *act_backward;                   /* elements; activate: all but GELU */
 	mr_vec_fn *colsum;                                    /* columns */
 	mr_vec_fn *norm, *norm_backward_input;                /* rows */
