@@ -6,14 +6,10 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "base/file.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "base/result.h"
 #include "base/str.h"
-#include "host/memory.h"
 #include "host/processor.h"
 #include "timing/walk_trace.h"
 #include "logbook/machine_picture.h"
@@ -27,63 +23,55 @@
 
 /* --- texts --- */
 
+static const char *plural(long long n)
+{
+	return n == 1 ? "" : "s";
+}
+
 static void put_about(mr_json_writer *w, const mr_run_facts *f)
 {
 	const mr_session *s = f->s;
-	char text[1000], params[32], shares[160];
+	char params[32], shares[160];
+	mr_run_about a = {.data = s->data->describe, .flops = mr_flops_by_text(&s->flops, shares), .begun = f->begun};
 
-	mr_json_field_object(w, "about");
-	snprintf(text, sizeof(text), "%s, %s parameters, %u layers", s->job->model.name,
+	snprintf(a.model, sizeof(a.model), "%s, %s parameters, %u layers", s->job->model.name,
 		 mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes);
-	mr_json_field_string(w, "model", text);
-	mr_json_field_string(w, "data", s->data->describe);
-	snprintf(text, sizeof(text), "%s, %u worker%s, %u micro-batch%s of %lld sample%s a step",
-		 s->plan->system, s->place.n_workers,
-		 s->place.n_workers == 1 ? "" : "s", s->n_micro, s->n_micro == 1 ? "" : "es", (long long)s->samples,
-		 s->samples == 1 ? "" : "s");
-	mr_json_field_string(w, "system", text);
-	snprintf(text, sizeof(text), "%016" PRIx64 ", staleness at most %u", s->plan_hash,
+	snprintf(a.system, sizeof(a.system), "%s, %u worker%s, %u micro-batch%s of %lld sample%s a step",
+		 s->plan->system, s->place.n_workers, plural(s->place.n_workers), s->n_micro,
+		 s->n_micro == 1 ? "" : "es", (long long)s->samples, plural(s->samples));
+	snprintf(a.plan, sizeof(a.plan), "%016" PRIx64 ", staleness at most %u", s->plan_hash,
 		 s->plan->contract.max_staleness);
-	mr_json_field_string(w, "plan", text);
-	snprintf(text, sizeof(text), "%s, %s", s->kernels->name, mr_types_name(&s->kernels->types));
-	mr_json_field_string(w, "kernels", text);
-	mr_json_field_string(w, "FLOPs by", mr_flops_by_text(&f->s->flops, shares));
-	mr_json_field_string(w, "machine", mr_topo_print(&s->topo, text, sizeof(text)));
-	snprintf(text, sizeof(text), "%s %.0f GFLOP/s%s%s%s on %u core%s", f->isa ? "measured" : "given",
+	snprintf(a.kernels, sizeof(a.kernels), "%s, %s", s->kernels->name, mr_types_name(&s->kernels->types));
+	mr_topo_print(&s->topo, a.machine, sizeof(a.machine));
+	snprintf(a.peak, sizeof(a.peak), "%s %.0f GFLOP/s%s%s%s on %u core%s", f->isa ? "measured" : "given",
 		 f->peak_gflops, f->isa ? " (" : "", f->isa ? f->isa : "", f->isa ? ")" : "", s->place.n_cores_used,
-		 s->place.n_cores_used == 1 ? "" : "s");
-	mr_json_field_string(w, "peak", text);
-	mr_json_field_string(w, "begun", f->begun);
-	mr_json_end_object(w);
+		 plural(s->place.n_cores_used));
+	mr_json_key(w, "about");
+	mr_record_put_object(MR_RECORD_ABOUT, &a, w);
 }
 
 static void put_environment(mr_json_writer *w, const mr_run_facts *f)
 {
 	struct utsname u;
-	char text[512];
-
-	mr_json_field_object(w, "environment");
-	mr_json_field_string(w, "program", "millrace " MR_VERSION);
-	mr_json_field_string(w, "compiler",
+	mr_run_environment e = {
+		.program = "millrace " MR_VERSION,
 #ifdef __clang__
-		 __VERSION__);
+		.compiler = __VERSION__,
 #else
-		 "gcc " __VERSION__);
+		.compiler = "gcc " __VERSION__,
 #endif
-	mr_json_field_string(w, "products", mr_kernels_library());
+		.products = mr_kernels_library(),
+		.cpu_limit = f->s->topo.cpu_limit,
+		.memory_limit = f->s->topo.memory_limit,
+	};
+
 	if (!uname(&u)) {
-		snprintf(text, sizeof(text), "%s %s %s", u.sysname, u.release, u.machine);
-		mr_json_field_string(w, "system", text);
-		mr_json_field_string(w, "host", u.nodename);
+		snprintf(e.system, sizeof(e.system), "%s %s %s", u.sysname, u.release, u.machine);
+		e.host = u.nodename;
 	}
-	mr_processor_name(text, sizeof(text));
-	if (*text)
-		mr_json_field_string(w, "processor", text);
-	if (*f->s->topo.cpu_limit)
-		mr_json_field_string(w, "limit of cores", f->s->topo.cpu_limit);
-	if (*f->s->topo.memory_limit)
-		mr_json_field_string(w, "limit of memory", f->s->topo.memory_limit);
-	mr_json_end_object(w);
+	mr_processor_name(e.processor, sizeof(e.processor));
+	mr_json_key(w, "environment");
+	mr_record_put_object(MR_RECORD_ENVIRONMENT, &e, w);
 }
 
 /* --- the machine and what runs on it --- */
@@ -91,19 +79,14 @@ static void put_environment(mr_json_writer *w, const mr_run_facts *f)
 static void put_nodes(mr_json_writer *w, const mr_topo *t)
 {
 	mr_json_field_array(w, "nodes");
-	for (uint32_t n = 0; n < t->n_nodes; n++) {
+	for (const mr_topo_node *n = t->node; n < t->node + t->n_nodes; n++) {
 		mr_json_begin_object(w);
-		mr_json_field_uint(w, "node", t->node[n].os_index);
-		mr_json_field_uint(w, "bytes", t->node[n].memory_bytes);
+		mr_record_put(MR_RECORD_NODE, &(mr_node_row){n->os_index, n->memory_bytes}, w);
 		mr_json_field_array(w, "caches");
-		for (uint32_t c = t->node[n].first_l3; c < t->node[n].first_l3 + t->node[n].n_l3s; c++) {
-			mr_json_begin_object(w);
-			mr_json_field_uint(w, "bytes", t->l3[c].bytes);
-			mr_json_field_array(w, "cpus");
-			for (uint32_t i = 0; i < t->l3[c].n_cores; i++)
-				mr_json_put_uint(w, t->core[t->l3[c].first_core + i].cpu);
-			mr_json_end_array(w);
-			mr_json_end_object(w);
+		for (const mr_topo_l3 *c = t->l3 + n->first_l3; c < t->l3 + n->first_l3 + n->n_l3s; c++) {
+			mr_counts cpus = {&t->core[c->first_core].cpu, c->n_cores, sizeof(t->core[0]), NULL};
+
+			mr_record_put_object(MR_RECORD_CACHE, &(mr_cache_row){c->bytes, cpus}, w);
 		}
 		mr_json_end_array(w);
 		mr_json_end_object(w);
@@ -123,26 +106,25 @@ static void put_times(mr_json_writer *w, const mr_run_facts *f, uint16_t worker)
 		mr_record_put(MR_RECORD_TIMES, &t, w);
 }
 
-static void put_workers(mr_json_writer *w, const mr_run_facts *f, mr_strbuf *text)
+static void put_workers(mr_json_writer *w, const mr_run_facts *f)
 {
+	mr_strbuf text = {0};
+
 	mr_json_field_array(w, "workers");
 	for (uint32_t i = 0; i < f->s->place.n_workers; i++) {
 		const mr_place_worker *at = &f->s->place.worker[i];
+		mr_place_row row = {i, at->node_os, {at->cpu, at->n_threads, sizeof(at->cpu[0]), NULL}, NULL};
 
+		mr_strbuf_reset(&text);
+		mr_machine_worker_text(f->s, (uint16_t)i, &text);
+		row.text = mr_strbuf_text(&text);
 		mr_json_begin_object(w);
-		mr_json_field_uint(w, "worker", i);
-		mr_json_field_uint(w, "node", at->node_os);
-		mr_json_field_array(w, "cpus");
-		for (uint32_t k = 0; k < at->n_threads; k++)
-			mr_json_put_uint(w, at->cpu[k]);
-		mr_json_end_array(w);
-		mr_strbuf_reset(text);
-		mr_machine_worker_text(f->s, (uint16_t)i, text);
-		mr_json_field_string(w, "text", mr_strbuf_text(text));
+		mr_record_put(MR_RECORD_PLACE, &row, w);
 		put_times(w, f, (uint16_t)i);
 		mr_json_end_object(w);
 	}
 	mr_json_end_array(w);
+	mr_strbuf_fini(&text);
 }
 
 static void put_stages(mr_json_writer *w, const mr_session *s)
@@ -157,9 +139,7 @@ static void put_stages(mr_json_writer *w, const mr_session *s)
 		r.worker = mr_plan_worker(s->plan, r.pipe, r.stage);
 		r.parameters = (uint64_t)mr_stage_size(run->stage[r.stage])->n_elements;
 		mr_stage_layers_text(s->graph, &s->partition, r.stage, r.layers, sizeof(r.layers));
-		mr_json_begin_object(w);
-		mr_record_put(MR_RECORD_STAGE, &r, w);
-		mr_json_end_object(w);
+		mr_record_put_object(MR_RECORD_STAGE, &r, w);
 	}
 	mr_json_end_array(w);
 }
@@ -191,25 +171,18 @@ static void put_staleness(mr_json_writer *w, const mr_run_facts *f)
 
 static void put_timeline(mr_json_writer *w, const mr_run_facts *f)
 {
-	const mr_plan *p = f->s->plan;
-	uint64_t from = UINT64_MAX;
+	mr_timeline_row row = {f->what, f->traced, f->s->plan->contract.flush == MR_FLUSH_NONE};
+	uint64_t from = f->rec[0].begin_ns; /* keep() has sorted them */
 
-	for (size_t i = 0; i < f->n_rec; i++)
-		from = f->rec[i].begin_ns < from ? f->rec[i].begin_ns : from;
 	mr_json_field_object(w, "timeline");
-	mr_json_field_string(w, "what", f->what);
-	mr_json_field_bool(w, "measured", f->traced);
-	mr_json_field_bool(w, "versions", p->contract.flush == MR_FLUSH_NONE);
+	mr_record_put(MR_RECORD_TIMELINE, &row, w);
 	mr_json_field_array(w, "records");
 	for (size_t i = 0; i < f->n_rec; i++) {
 		const mr_trace_rec *r = &f->rec[i];
-		uint64_t x[] = {r->worker, r->op,      r->stage, r->pipe,
-				r->micro,  r->version, r->begin_ns - from, r->end_ns - from};
+		mr_instruction_row x = {r->worker, r->op, r->stage, r->pipe, r->micro, r->version,
+					r->begin_ns - from, r->end_ns - from};
 
-		mr_json_begin_array(w);
-		for (size_t k = 0; k < sizeof(x) / sizeof(x[0]); k++)
-			mr_json_put_uint(w, x[k]);
-		mr_json_end_array(w);
+		mr_record_put_array(MR_RECORD_INSTRUCTION, &x, w);
 	}
 	mr_json_end_array(w);
 	mr_json_end_object(w);
@@ -257,39 +230,26 @@ static void put_measured(mr_json_writer *w, const mr_run_facts *f)
 static mr_status write_json(const mr_run_facts *f, FILE *out)
 {
 	mr_json_writer w;
-	mr_strbuf text;
 
-	mr_strbuf_init(&text);
 	mr_json_init(&w, out, true);
 	mr_json_begin_object(&w);
 	put_about(&w, f);
 	put_environment(&w, f);
 	put_nodes(&w, &f->s->topo);
-	put_workers(&w, f, &text);
+	put_workers(&w, f);
 	put_stages(&w, f->s);
 	put_sessions(&w, f);
 	put_measured(&w, f);
 	mr_json_end_object(&w);
-	mr_strbuf_fini(&text);
 	return mr_json_finish(&w);
 }
 
 static mr_status write_file(const mr_run_facts *f)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
-	mr_status st;
+	mr_result r;
 
-	if (!out)
-		return mr_fail(MR_ERESOURCE, "no memory to write %s", f->path);
-	st = write_json(f, out);
-	if (fclose(out) || st == MR_EIO)
-		st = mr_fail(MR_ERESOURCE, "no memory to write %s", f->path);
-	if (st == MR_OK)
-		st = mr_result_write(f->path, text, len, MR_RESULT_OWN);
-	free(text);
-	return st;
+	MR_TRY(mr_result_begin(&r, f->path, MR_RESULT_OWN));
+	return mr_result_end(&r, write_json(f, r.file));
 }
 
 mr_status mr_run_facts_begin(mr_run_facts *f, const mr_session *s, const char *path, uint64_t step, double peak_gflops,

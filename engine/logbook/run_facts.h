@@ -3,15 +3,10 @@
  * times, staleness and a timeline when it ends. A resumed training keeps what the sessions before it left
  * (logbook/run_sessions.h): about, environment and machine are those of the last session.
  *
- *	about, environment   texts by name, for people
- *	nodes                of the machine: node (of Linux), bytes, caches [{bytes, cpus [...]}]
- *	workers              worker, cpus, node, text; at the end their times (report/figures.def, as the next two)
- *	stages, sessions     one record each
- *	figures, roofline    of this session, folded over its steps and workers
- *	staleness            for each stage [how many gradients were k commits behind]
- *	timeline             what (a sentence), measured (else planned), versions,
- *	                     records [[worker, op, stage, pipe, micro-batch, version,
- *	                     begin, end], ...] in nanoseconds; op as in ir/plan.h
+ * What it holds are records of report/figures.def, and
+ *
+ *	figures      of this session, folded over its steps and workers
+ *	staleness    for each stage [how many gradients were k commits behind]
  */
 #ifndef MR_LOGBOOK_RUN_FACTS_H
 #define MR_LOGBOOK_RUN_FACTS_H

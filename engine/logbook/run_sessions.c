@@ -41,7 +41,10 @@ uint64_t mr_run_sessions_stale(const mr_run_sessions *r, uint32_t n, uint32_t s,
 
 bool mr_run_sessions_traced(const mr_run_sessions *r)
 {
-	return mr_json_bool(mr_json_get(mr_json_get(r->earlier, "timeline"), "measured"));
+	mr_timeline_row timeline;
+
+	mr_record_get(MR_RECORD_TIMELINE, mr_json_get(r->earlier, "timeline"), &timeline);
+	return timeline.measured;
 }
 
 void mr_run_sessions_keep(const mr_run_sessions *r, const char *key, mr_json_writer *w)
@@ -61,8 +64,6 @@ void mr_run_sessions_put(const mr_run_sessions *r, const mr_session_row *now, mr
 	mr_json_field_array(w, "sessions");
 	for (size_t i = 0; i < mr_json_size(sessions); i++)
 		mr_json_put_tree(w, mr_json_at(sessions, i));
-	mr_json_begin_object(w);
-	mr_record_put(MR_RECORD_SESSION, now, w);
-	mr_json_end_object(w);
+	mr_record_put_object(MR_RECORD_SESSION, now, w);
 	mr_json_end_array(w);
 }

@@ -54,7 +54,7 @@ double mr_speed_least(double flops, double bytes, const mr_speed_limits *limits)
 
 mr_roofline mr_speed_roofline(const mr_speed_limits *limits, uint32_t cores)
 {
-	mr_roofline r = {.cores = cores, .peak = limits->peak};
+	mr_roofline r = {.of = {.cores = cores, .peak = limits->peak}};
 
 	_Static_assert((int)MR_N_BANDWIDTH_LEVELS == (int)MR_ROOFLINE_LEVELS, "a line for each level");
 	for (int i = 0; i < MR_N_BANDWIDTH_LEVELS; i++) {

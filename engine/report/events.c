@@ -107,12 +107,10 @@ static mr_status refused(const mr_events *e)
 static mr_status put_event(mr_events *e, uint64_t step, mr_strbuf *body)
 {
 	double time = now();
-	mr_strbuf event, record;
+	mr_strbuf event = {0}, record = {0};
 	mr_status st = MR_OK;
 	uint64_t bits;
 
-	mr_strbuf_init(&event);
-	mr_strbuf_init(&record);
 	memcpy(&bits, &time, sizeof(bits));
 	put_key(&event, 1, FIXED64);
 	put_fixed(&event, bits, 8);
@@ -138,11 +136,9 @@ static mr_status put_event(mr_events *e, uint64_t step, mr_strbuf *body)
 /* A Summary of one Value, which is emptied, as an event. */
 static mr_status put_value(mr_events *e, uint64_t step, mr_strbuf *value)
 {
-	mr_strbuf summary, event;
+	mr_strbuf summary = {0}, event = {0};
 	mr_status st;
 
-	mr_strbuf_init(&summary);
-	mr_strbuf_init(&event);
 	put_message(&summary, 1, value);
 	put_message(&event, 5, &summary);
 	st = put_event(e, step, &event);
@@ -173,11 +169,9 @@ static long seconds_after(const char *folder)
 /* The version of the format; and, of a run that goes on, the step from which earlier files no longer count. */
 static mr_status put_begin(mr_events *e, uint64_t step)
 {
-	mr_strbuf body, log;
+	mr_strbuf body = {0}, log = {0};
 	mr_status st;
 
-	mr_strbuf_init(&body);
-	mr_strbuf_init(&log);
 	put_bytes(&body, 3, "brain.Event:2", 13);
 	st = put_event(e, step, &body);
 	if (st == MR_OK && step) {
@@ -255,16 +249,13 @@ static void tag_of(mr_figure f, bool trains_only, char tag[64])
 
 mr_status mr_events_row(mr_events *e, const mr_figures *row)
 {
-	mr_strbuf value, summary, event;
+	mr_strbuf value = {0}, summary = {0}, event = {0};
 	double time = now();
 	mr_status st;
 
 	if (!e || (isnan(row->val_loss) && ++e->n_rows > ALL_ROWS && time - e->last_row < ROW_SECONDS))
 		return MR_OK;
 	e->last_row = time;
-	mr_strbuf_init(&value);
-	mr_strbuf_init(&summary);
-	mr_strbuf_init(&event);
 	for (int f = 0; f < MR_N_FIGURES; f++) {
 		float x = (float)row->at[f];
 		uint32_t bits;
@@ -290,14 +281,11 @@ mr_status mr_events_row(mr_events *e, const mr_figures *row)
 /* A tensor of one string, for the plug-in of that name. */
 mr_status mr_events_text(mr_events *e, uint64_t step, const char *tag, const char *text)
 {
-	mr_strbuf value, inner, deeper;
+	mr_strbuf value = {0}, inner = {0}, deeper = {0};
 	mr_status st;
 
 	if (!e)
 		return MR_OK;
-	mr_strbuf_init(&value);
-	mr_strbuf_init(&inner);
-	mr_strbuf_init(&deeper);
 	put_bytes(&value, 1, tag, strlen(tag));
 	put_count(&inner, 1, 7); /* DT_STRING */
 	put_message(&inner, 2, &deeper); /* a shape without dimensions */
@@ -316,13 +304,11 @@ mr_status mr_events_text(mr_events *e, uint64_t step, const char *tag, const cha
 mr_status mr_events_picture(mr_events *e, uint64_t step, const char *tag, uint32_t width, uint32_t height,
 			    const char *png, size_t len)
 {
-	mr_strbuf value, image;
+	mr_strbuf value = {0}, image = {0};
 	mr_status st;
 
 	if (!e)
 		return MR_OK;
-	mr_strbuf_init(&value);
-	mr_strbuf_init(&image);
 	put_bytes(&value, 1, tag, strlen(tag));
 	put_count(&image, 1, height);
 	put_count(&image, 2, width);

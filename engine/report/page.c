@@ -231,8 +231,8 @@ static mr_status put_roofline(mr_page *p)
 					 "and by --counters.");
 		v = mr_page_picture(p, false);
 		st = mr_page_end_picture(p, mr_roofline_put(&r, NULL, &v));
-		if (*r.note)
-			mr_page_say(p, "Of the lines: %s.", r.note);
+		if (*r.of.note)
+			mr_page_say(p, "Of the lines: %s.", r.of.note);
 	}
 	if (p->run->roofline)
 		put_image(p, p->run->roofline, "roofline of a profile");

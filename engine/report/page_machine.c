@@ -10,47 +10,45 @@ typedef struct mr_machine {
 	mr_placement_node *node;
 	mr_placement_cache *cache;
 	mr_placement_core *core;
-	char **worker;
+	mr_place_row *place;
+	const char **worker;
 	uint32_t n_nodes, n_caches, n_cores, n_workers;
 } mr_machine;
 
-static uint32_t worker_of(const mr_json *workers, int64_t cpu)
+static uint32_t worker_of(const mr_machine *m, uint32_t cpu)
 {
-	for (size_t w = 0; w < mr_json_size(workers); w++) {
-		const mr_json *cpus = mr_json_get(mr_json_at(workers, w), "cpus");
-
-		for (size_t i = 0; i < mr_json_size(cpus); i++)
-			if (mr_json_int(mr_json_at(cpus, i)) == cpu)
-				return (uint32_t)w;
-	}
+	for (uint32_t w = 0; w < m->n_workers; w++)
+		for (size_t i = 0; i < m->place[w].cpus.n; i++)
+			if (mr_counts_at(&m->place[w].cpus, i) == cpu)
+				return w;
 	return MR_PLACEMENT_IDLE;
 }
 
 /* Count what @nodes hold; with arrays also fill them. */
-static void walk_machine(const mr_json *nodes, const mr_json *workers, mr_machine *m)
+static void walk_machine(const mr_json *nodes, mr_machine *m)
 {
 	m->n_nodes = m->n_caches = m->n_cores = 0;
 	for (size_t n = 0; n < mr_json_size(nodes); n++) {
 		const mr_json *node = mr_json_at(nodes, n), *caches = mr_json_get(node, "caches");
+		mr_node_row row;
 
+		mr_record_get(MR_RECORD_NODE, node, &row);
 		if (m->node)
-			m->node[m->n_nodes] =
-				(mr_placement_node){(uint32_t)mr_json_int(mr_json_get(node, "node")),
-						    (uint64_t)mr_json_int(mr_json_get(node, "bytes"))};
+			m->node[m->n_nodes] = (mr_placement_node){row.node, row.bytes};
 		for (size_t c = 0; c < mr_json_size(caches); c++) {
-			const mr_json *cache = mr_json_at(caches, c), *cpus = mr_json_get(cache, "cpus");
+			mr_cache_row cache;
 
+			mr_record_get(MR_RECORD_CACHE, mr_json_at(caches, c), &cache);
 			if (m->cache)
-				m->cache[m->n_caches] = (mr_placement_cache){
-					.bytes = (uint64_t)mr_json_int(mr_json_get(cache, "bytes")),
-					.node = m->n_nodes,
-					.core = m->core + m->n_cores,
-					.n_cores = (uint32_t)mr_json_size(cpus)};
-			for (size_t i = 0; i < mr_json_size(cpus); i++, m->n_cores++)
+				m->cache[m->n_caches] = (mr_placement_cache){cache.bytes, m->n_nodes,
+									     m->core + m->n_cores,
+									     (uint32_t)cache.cpus.n};
+			for (size_t i = 0; i < cache.cpus.n; i++, m->n_cores++) {
+				uint32_t cpu = mr_counts_at(&cache.cpus, i);
+
 				if (m->core)
-					m->core[m->n_cores] = (mr_placement_core){
-						(uint32_t)mr_json_int(mr_json_at(cpus, i)),
-						worker_of(workers, mr_json_int(mr_json_at(cpus, i)))};
+					m->core[m->n_cores] = (mr_placement_core){cpu, worker_of(m, cpu)};
+			}
 			m->n_caches++;
 		}
 		m->n_nodes++;
@@ -59,19 +57,21 @@ static void walk_machine(const mr_json *nodes, const mr_json *workers, mr_machin
 
 static mr_status read_machine(const mr_json *nodes, const mr_json *workers, mr_machine *m)
 {
-	walk_machine(nodes, workers, m);
+	walk_machine(nodes, m);
 	m->node = calloc(m->n_nodes + 1, sizeof(*m->node));
 	m->cache = calloc(m->n_caches + 1, sizeof(*m->cache));
 	m->core = calloc(m->n_cores + 1, sizeof(*m->core));
+	m->place = calloc(mr_json_size(workers) + 1, sizeof(*m->place));
 	m->worker = calloc(mr_json_size(workers) + 1, sizeof(*m->worker));
-	if (!m->node || !m->cache || !m->core || !m->worker)
+	if (!m->node || !m->cache || !m->core || !m->place || !m->worker)
 		return mr_fail(MR_ERESOURCE, "no memory for a picture of the machine");
-	walk_machine(nodes, workers, m);
-	for (size_t w = 0; w < mr_json_size(workers); w++) {
-		const char *text = mr_json_string(mr_json_get(mr_json_at(workers, w), "text"));
+	for (; m->n_workers < mr_json_size(workers); m->n_workers++) {
+		mr_place_row *row = &m->place[m->n_workers];
 
-		m->worker[m->n_workers++] = (char *)(text ? text : "");
+		mr_record_get(MR_RECORD_PLACE, mr_json_at(workers, m->n_workers), row);
+		m->worker[m->n_workers] = row->text;
 	}
+	walk_machine(nodes, m);
 	return MR_OK;
 }
 
@@ -115,7 +115,7 @@ mr_status mr_page_machine(mr_page *p)
 					  .n_nodes = m.n_nodes,
 					  .cache = m.cache,
 					  .n_caches = m.n_caches,
-					  .worker = (const char *const *)m.worker,
+					  .worker = m.worker,
 					  .n_workers = m.n_workers};
 		mr_svg v = mr_page_picture(p, false);
 
@@ -126,6 +126,7 @@ mr_status mr_page_machine(mr_page *p)
 	free(m.node);
 	free(m.cache);
 	free(m.core);
+	free(m.place);
 	free(m.worker);
 	return st;
 }

@@ -61,25 +61,20 @@ static mr_status put_rows(mr_page *p, bar_rows *x, mr_status st, const char *not
 
 /* --- timeline --- */
 
-static uint64_t entry(const mr_json *record, size_t i)
-{
-	int64_t x = mr_json_int(mr_json_at(record, i));
-
-	return x > 0 ? (uint64_t)x : 0;
-}
-
-/* [worker, op, stage, pipe, micro-batch, version, begin, end] */
 static mr_trace_rec record_of(const mr_json *j)
 {
+	mr_instruction_row r;
+
+	mr_record_get(MR_RECORD_INSTRUCTION, j, &r);
 	return (mr_trace_rec){
-		.worker = (uint16_t)entry(j, 0),
-		.op = (uint8_t)entry(j, 1),
-		.stage = (uint16_t)entry(j, 2),
-		.pipe = (uint8_t)entry(j, 3),
-		.micro = (uint32_t)entry(j, 4),
-		.version = (uint32_t)entry(j, 5),
-		.begin_ns = entry(j, 6),
-		.end_ns = entry(j, 7),
+		.worker = (uint16_t)r.worker,
+		.op = (uint8_t)r.op,
+		.stage = (uint16_t)r.stage,
+		.pipe = (uint8_t)r.pipe,
+		.micro = (uint32_t)r.micro,
+		.version = (uint32_t)r.version,
+		.begin_ns = r.begin,
+		.end_ns = r.end,
 	};
 }
 
@@ -88,7 +83,7 @@ static mr_status draw_timeline(mr_page *p, const mr_json *timeline)
 	const mr_json *records = mr_json_get(timeline, "records");
 	mr_schedule_picture picture = {.n_rec = mr_json_size(records), .unit = 1e6, .unit_name = "ms"};
 	mr_trace_rec *rec = calloc(picture.n_rec + 1, sizeof(*rec));
-	const char *what = mr_json_string(mr_json_get(timeline, "what"));
+	mr_timeline_row row;
 	mr_status st;
 	mr_svg v;
 
@@ -100,8 +95,9 @@ static mr_status draw_timeline(mr_page *p, const mr_json *timeline)
 			picture.n_workers = (uint16_t)(rec[i].worker + 1);
 	}
 	picture.rec = rec;
-	picture.versions = mr_json_bool(mr_json_get(timeline, "versions"));
-	mr_page_say(p, "%s", what ? what : "");
+	mr_record_get(MR_RECORD_TIMELINE, timeline, &row);
+	picture.versions = row.versions;
+	mr_page_say(p, "%s", row.what);
 	v = mr_page_picture(p, true);
 	st = mr_page_end_picture(p, picture.n_rec ? mr_schedule_picture_put(&picture, 1, NULL, NULL, &v) : MR_OK);
 	free(rec);

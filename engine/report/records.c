@@ -7,7 +7,7 @@
 
 #define KIND(x) \
 	_Generic((x), double: MR_MEMBER_NUMBER, char *: MR_MEMBER_TEXT, const char *: MR_MEMBER_WORD, \
-		 default: MR_MEMBER_COUNT)
+		 bool: MR_MEMBER_FLAG, mr_counts: MR_MEMBER_COUNTS, default: MR_MEMBER_COUNT)
 
 #define RECORD(ID, type, in) \
 	static const mr_member *type##_members(void) \
@@ -92,25 +92,53 @@ double mr_member_number(const mr_member *m, const void *x)
 
 static const char *text_of(const mr_member *m, const void *x)
 {
-	const char *at = (const char *)x + m->at;
+	const void *at = (const char *)x + m->at;
+	const char *text = m->kind == MR_MEMBER_WORD ? *(const char *const *)at : at;
 
-	return m->kind == MR_MEMBER_WORD ? *(const char *const *)(const void *)at : at;
+	return text ? text : "";
+}
+
+static bool is_text(const mr_member *m)
+{
+	return m->kind == MR_MEMBER_TEXT || m->kind == MR_MEMBER_WORD;
+}
+
+uint32_t mr_counts_at(const mr_counts *c, size_t i)
+{
+	int64_t n = c->json ? mr_json_int(mr_json_at(c->json, i)) : 0;
+
+	if (c->json)
+		return (uint32_t)(n > 0 ? n : 0);
+	return *(const uint32_t *)(const void *)((const char *)c->at + i * c->stride);
 }
 
 /* --- files --- */
 
-static void put(const mr_member *m, const char *key, const void *x, mr_json_writer *w)
+static void put_counts(const mr_counts *c, mr_json_writer *w)
 {
+	mr_json_begin_array(w);
+	for (size_t i = 0; i < c->n; i++)
+		mr_json_put_uint(w, mr_counts_at(c, i));
+	mr_json_end_array(w);
+}
+
+static void put(const mr_member *m, const void *x, mr_json_writer *w)
+{
+	const void *at = (const char *)x + m->at;
 	double number = mr_member_number(m, x);
 
 	if (m->kind == MR_MEMBER_COUNT)
-		mr_json_field_uint(w, key, count_of(m, (const char *)x + m->at));
+		mr_json_put_uint(w, count_of(m, at));
+	else if (m->kind == MR_MEMBER_FLAG)
+		mr_json_put_bool(w, *(const bool *)at);
+	else if (m->kind == MR_MEMBER_COUNTS)
+		put_counts(at, w);
 	else if (m->kind != MR_MEMBER_NUMBER)
-		mr_json_field_string(w, key, text_of(m, x));
+		mr_json_put_string(w, text_of(m, x));
 	else if (m->whole && number >= 0)
-		mr_json_field_uint(w, key, (uint64_t)number);
+		mr_json_put_uint(w, (uint64_t)number);
 	else
-		mr_json_field_double(w, key, number);
+		mr_json_put_double(w, number);
 }
 
 /* The part of @key before its point, "" without one, and the part behind it. */
@@ -129,7 +157,7 @@ void mr_record_put(mr_record r, const void *x, mr_json_writer *w)
 	for (const mr_member *m = mr_record_members(r); m->of == r; m++) {
 		const char *key = split(mr_member_key(m), object);
 
-		if (m->optional && isnan(mr_member_number(m, x)))
+		if (m->optional && (is_text(m) ? !*text_of(m, x) : isnan(mr_member_number(m, x))))
 			continue;
 		if (strcmp(open, object) != 0) {
 			if (*open)
@@ -138,39 +166,65 @@ void mr_record_put(mr_record r, const void *x, mr_json_writer *w)
 				mr_json_field_object(w, object);
 			memcpy(open, object, sizeof(open));
 		}
-		put(m, key, x, w);
+		mr_json_key(w, key);
+		put(m, x, w);
 	}
 	if (*open)
 		mr_json_end_object(w);
 }
 
+void mr_record_put_object(mr_record r, const void *x, mr_json_writer *w)
+{
+	mr_json_begin_object(w);
+	mr_record_put(r, x, w);
+	mr_json_end_object(w);
+}
+
+void mr_record_put_array(mr_record r, const void *x, mr_json_writer *w)
+{
+	mr_json_begin_array(w);
+	for (const mr_member *m = mr_record_members(r); m->of == r; m++)
+		put(m, x, w);
+	mr_json_end_array(w);
+}
+
 void mr_record_put_all(mr_record r, const char *key, const void *x, size_t n, size_t stride, mr_json_writer *w)
 {
 	mr_json_field_array(w, key);
-	for (size_t i = 0; i < n; i++) {
-		mr_json_begin_object(w);
-		mr_record_put(r, (const char *)x + i * stride, w);
-		mr_json_end_object(w);
-	}
+	for (size_t i = 0; i < n; i++)
+		mr_record_put_object(r, (const char *)x + i * stride, w);
 	mr_json_end_array(w);
+}
+
+/* What @j has of member @m, the one numbered @i. */
+static const mr_json *value_of(const mr_member *m, size_t i, const mr_json *j)
+{
+	char object[32];
+	const char *key = split(mr_member_key(m), object);
+
+	return mr_json_is_array(j) ? mr_json_at(j, i) : mr_json_get(*object ? mr_json_get(j, object) : j, key);
 }
 
 void mr_record_get(mr_record r, const mr_json *j, void *x)
 {
-	for (const mr_member *m = mr_record_members(r); m->of == r; m++) {
+	const mr_member *first = mr_record_members(r);
+
+	for (const mr_member *m = first; m->of == r; m++) {
 		void *at = (char *)x + m->at;
-		char object[32];
-		const char *key = split(mr_member_key(m), object), *text;
-		const mr_json *value = mr_json_get(*object ? mr_json_get(j, object) : j, key);
+		const mr_json *value = value_of(m, (size_t)(m - first), j);
+		const char *text = mr_json_string(value);
 		int64_t n = mr_json_int(value);
 
-		text = mr_json_string(value);
-		if (m->kind == MR_MEMBER_NUMBER)
+		switch (m->kind) {
+		case MR_MEMBER_NUMBER:
 			*(double *)at = mr_json_is_number(value) ? mr_json_double(value) : (double)NAN;
-		else if (m->kind == MR_MEMBER_COUNT)
-			set_count(m, at, n > 0 ? (uint64_t)n : 0);
-		else if (m->kind == MR_MEMBER_TEXT)
-			snprintf(at, m->bytes, "%s", text ? text : "");
+			break;
+		case MR_MEMBER_COUNT: set_count(m, at, n > 0 ? (uint64_t)n : 0); break;
+		case MR_MEMBER_TEXT: snprintf(at, m->bytes, "%s", text ? text : ""); break;
+		case MR_MEMBER_WORD: *(const char **)at = text ? text : ""; break;
+		case MR_MEMBER_FLAG: *(bool *)at = mr_json_bool(value); break;
+		case MR_MEMBER_COUNTS: *(mr_counts *)at = (mr_counts){.n = mr_json_size(value), .json = value}; break;
+		}
 	}
 }
 
@@ -195,7 +249,7 @@ void mr_member_cell(const mr_member *m, const void *x, mr_table *t)
 	double number = mr_member_number(m, x) * (m->scale != 0 ? m->scale : 1);
 	char text[32];
 
-	if (m->kind == MR_MEMBER_TEXT || m->kind == MR_MEMBER_WORD) {
+	if (is_text(m)) {
 		mr_table_put(t, "%s", text_of(m, x));
 	} else if (!isfinite(number)) {
 		mr_table_put(t, "-");

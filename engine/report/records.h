@@ -13,6 +13,12 @@
 #include "ir/trace.h"
 #include "report/table.h"
 
+typedef struct mr_counts {
+	const uint32_t *at; /* one each @stride bytes; borrowed */
+	size_t n, stride;
+	const mr_json *json; /* of a record that was read: in place of @at */
+} mr_counts;
+
 #define RECORD(ID, type, in) typedef struct type {
 #define MEMBER(type, name, ...) __typeof__(type) name;
 #define END(type) } type;
@@ -44,7 +50,9 @@ typedef enum mr_member_kind {
 	MR_MEMBER_NUMBER, /* double; NAN: unknown, null in files */
 	MR_MEMBER_COUNT,  /* unsigned, of 1 to 8 bytes */
 	MR_MEMBER_TEXT,   /* an array of char */
-	MR_MEMBER_WORD,   /* const char *, which is not read */
+	MR_MEMBER_WORD,   /* const char *, borrowed */
+	MR_MEMBER_FLAG,   /* bool */
+	MR_MEMBER_COUNTS, /* mr_counts */
 } mr_member_kind;
 
 typedef struct mr_member {
@@ -57,7 +65,7 @@ typedef struct mr_member {
 	double scale;        /* of the number there; 0: 1 */
 	bool beside;         /* the column belongs to the one before */
 	bool whole;          /* a number without a fraction */
-	bool optional;       /* an unknown number is left out of files */
+	bool optional;       /* an unknown number or an empty text is left out of files */
 	bool sums;           /* over the sessions of a run; else it is of the last */
 	mr_member_kind kind;
 	size_t at, bytes;
@@ -73,12 +81,20 @@ const char *mr_record_in(mr_record r);
 
 /** Write the members of @x into the open object of @w. */
 void mr_record_put(mr_record r, const void *x, mr_json_writer *w);
+/** Write it as an object. */
+void mr_record_put_object(mr_record r, const void *x, mr_json_writer *w);
+/** Write its members as an array. */
+void mr_record_put_array(mr_record r, const void *x, mr_json_writer *w);
 /** Write [@n] of @x, one each @stride bytes, as array @key of objects. */
 void mr_record_put_all(mr_record r, const char *key, const void *x, size_t n, size_t stride, mr_json_writer *w);
-/** Read them: what @j has not is 0, an unknown number NAN. */
+/** Read them from an object or an array: what @j has not is 0, an unknown number NAN. Words and counts are those of
+ * @j. */
 void mr_record_get(mr_record r, const mr_json *j, void *x);
 /** Add the members of @x that are sums to those of @to. */
 void mr_record_add(mr_record r, const void *x, void *to);
+
+/** Count @i of @c. */
+uint32_t mr_counts_at(const mr_counts *c, size_t i);
 
 /** Its key in files: "waits.data" is in an object of that name. */
 const char *mr_member_key(const mr_member *m);

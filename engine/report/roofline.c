@@ -18,7 +18,7 @@ typedef struct drawing {
 /* The FLOPs a byte at which a level no longer limits; INFINITY where its rate is unknown. */
 static double corner_of(const mr_roofline *r, size_t level)
 {
-	return r->level[level].rate > 0 ? r->peak / r->level[level].rate : INFINITY;
+	return r->level[level].rate > 0 ? r->of.peak / r->level[level].rate : INFINITY;
 }
 
 /* Up to the peak, then along it; @rate 0: along it alone. */
@@ -41,12 +41,12 @@ static void add_lines(drawing *d, const mr_roofline *r, double low, double high)
 			continue;
 		snprintf(d->name[d->n], sizeof(d->name[0]), "%s, %.0f GB/s", r->level[i].level,
 			 r->level[i].rate * 1e-9);
-		add_line(d, i, r->peak, r->level[i].rate, low, high);
+		add_line(d, i, r->of.peak, r->level[i].rate, low, high);
 	}
 	if (d->n)
 		return;
 	snprintf(d->name[0], sizeof(d->name[0]), "peak");
-	add_line(d, MR_ROOFLINE_LEVELS, r->peak, 0, low, high);
+	add_line(d, MR_ROOFLINE_LEVELS, r->of.peak, 0, low, high);
 }
 
 static void add_points(drawing *d, const mr_roofline *r)
@@ -58,7 +58,7 @@ static void add_points(drawing *d, const mr_roofline *r)
 		d->at[i][0] = p->flop / p->bytes;
 		d->at[i][1] = p->flop / p->seconds * 1e-9;
 		snprintf(d->name[d->n], sizeof(d->name[0]), "%s: %.0f%% of %s", p->name,
-			 100 * (known ? p->least : p->flop / r->peak) / p->seconds,
+			 100 * (known ? p->least : p->flop / r->of.peak) / p->seconds,
 			 known ? "its roof" : "the peak");
 		d->series[d->n] = (mr_chart_series){
 			.name = d->name[d->n], .at = {&d->at[i][0], &d->at[i][1], 1}, .marks = true, .no_line = true};
@@ -89,11 +89,12 @@ mr_status mr_roofline_put(const mr_roofline *r, const char *title, const mr_svg 
 	for (size_t i = 0; i < MR_ROOFLINE_LEVELS; i++)
 		lines = lines || r->level[i].rate > 0;
 	snprintf(below, sizeof(below), "line%s: what %u core%s can at most%s; peak %.0f GFLOP/s", lines ? "s" : "",
-		 r->cores, r->cores == 1 ? "" : "s", lines ? ", with data from each level" : "", r->peak * 1e-9);
+		 r->of.cores, r->of.cores == 1 ? "" : "s", lines ? ", with data from each level" : "",
+		 r->of.peak * 1e-9);
 	add_lines(d, r, low, high);
 	add_points(d, r);
 	if (!lines) /* the peak alone would be an edge of the picture */
-		chart.y_low = r->peak * 1e-11;
+		chart.y_low = r->of.peak * 1e-11;
 	chart.series = d->series;
 	chart.n = d->n;
 	st = mr_chart_put(&chart, v);
@@ -106,22 +107,18 @@ mr_status mr_roofline_put(const mr_roofline *r, const char *title, const mr_svg 
 void mr_roofline_json(const mr_roofline *r, mr_json_writer *w)
 {
 	mr_json_begin_object(w);
-	mr_json_field_uint(w, "cores", r->cores);
-	mr_json_field_double(w, "peak", r->peak);
+	mr_record_put(MR_RECORD_ROOFLINE, &r->of, w);
 	mr_record_put_all(MR_RECORD_LEVEL, "levels", r->level, MR_ROOFLINE_LEVELS, sizeof(r->level[0]), w);
 	mr_record_put_all(MR_RECORD_POINT, "points", r->point, r->n, sizeof(r->point[0]), w);
-	if (*r->note)
-		mr_json_field_string(w, "note", r->note);
 	mr_json_end_object(w);
 }
 
 bool mr_roofline_read(const mr_json *j, mr_roofline *out)
 {
 	const mr_json *points = mr_json_get(j, "points");
-	const char *note = mr_json_string(mr_json_get(j, "note"));
 
-	*out = (mr_roofline){.cores = (uint32_t)mr_json_int(mr_json_get(j, "cores")),
-			     .peak = mr_json_double(mr_json_get(j, "peak"))};
+	*out = (mr_roofline){.n = 0};
+	mr_record_get(MR_RECORD_ROOFLINE, j, &out->of);
 	for (size_t i = 0; i < MR_ROOFLINE_LEVELS; i++)
 		mr_record_get(MR_RECORD_LEVEL, mr_json_at(mr_json_get(j, "levels"), i), &out->level[i]);
 	for (size_t i = 0; i < mr_json_size(points) && out->n < MR_ROOFLINE_POINTS; i++) {
@@ -130,6 +127,5 @@ bool mr_roofline_read(const mr_json *j, mr_roofline *out)
 		mr_record_get(MR_RECORD_POINT, mr_json_at(points, i), p);
 		out->n += p->flop > 0 && p->bytes > 0 && p->seconds > 0;
 	}
-	snprintf(out->note, sizeof(out->note), "%s", note ? note : "");
-	return out->peak > 0 && out->n;
+	return out->of.peak > 0 && out->n;
 }

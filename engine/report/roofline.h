@@ -1,6 +1,6 @@
 /*
  * roofline.h - pieces of work as points, FLOPs for each byte that they move at least and GFLOP/s, below the lines of
- * what cores can: a picture, and a part of run.json (figures.def: LEVEL, POINT).
+ * what cores can: a picture, and a part of run.json (figures.def: ROOFLINE, LEVEL, POINT).
  */
 #ifndef MR_REPORT_ROOFLINE_H
 #define MR_REPORT_ROOFLINE_H
@@ -12,12 +12,10 @@
 enum { MR_ROOFLINE_LEVELS = 3, MR_ROOFLINE_POINTS = 12 };
 
 typedef struct mr_roofline {
-	uint32_t cores;
-	double peak; /* FLOP/s of them */
+	mr_roofline_row of;
 	mr_roofline_level level[MR_ROOFLINE_LEVELS]; /* nearest first */
 	mr_roofline_point point[MR_ROOFLINE_POINTS];
 	size_t n;
-	char note[400]; /* about the rates; empty: nothing is to be said */
 } mr_roofline;
 
 /** Draw @r. Errors: MR_EIO, MR_ERESOURCE. */

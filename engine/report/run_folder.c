@@ -70,7 +70,8 @@ mr_status mr_run_folder_read(const char *path, mr_run_folder *out)
 	return out->name ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for a name");
 }
 
-static mr_status read_text(const char *folder, const char *name, char **text)
+/* Read file @name, if there is one, as text or as JSON. */
+static mr_status read_file(const char *folder, const char *name, char **text, mr_json **root)
 {
 	char path[PATH_MAX];
 	size_t len;
@@ -79,20 +80,8 @@ static mr_status read_text(const char *folder, const char *name, char **text)
 	snprintf(path, sizeof(path), "%.*s/%s", PATH_MAX - 32, folder, name);
 	if (access(path, F_OK) != 0)
 		return MR_OK;
-	st = mr_file_read_regular(path, MAX_BYTES, text, &len);
-	return st == MR_EIO ? mr_fail(MR_EDATA, "%s", mr_error_text()) : st;
-}
-
-static mr_status read_json(const char *folder, const char *name, mr_json **root)
-{
-	char path[PATH_MAX];
-	mr_status st;
-
-	snprintf(path, sizeof(path), "%.*s/%s", PATH_MAX - 32, folder, name);
-	if (access(path, F_OK) != 0)
-		return MR_OK;
-	st = mr_json_read_file(path, MAX_BYTES, root);
-	return st == MR_ECONFIG ? mr_fail(MR_EDATA, "%s", mr_error_text()) : st;
+	st = text ? mr_file_read_regular(path, MAX_BYTES, text, &len) : mr_json_read_file(path, MAX_BYTES, root);
+	return st == (text ? MR_EIO : MR_ECONFIG) ? mr_fail(MR_EDATA, "%s", mr_error_text()) : st;
 }
 
 mr_status mr_run_folder_read_all(const char *path, mr_run_folder *out)
@@ -101,10 +90,10 @@ mr_status mr_run_folder_read_all(const char *path, mr_run_folder *out)
 
 	MR_TRY(mr_run_folder_read(path, out));
 	split(path, folder, metrics);
-	MR_TRY(read_text(folder, "resolved.cfg", &out->config));
-	MR_TRY(read_text(folder, "roofline.svg", &out->roofline));
-	MR_TRY(read_json(folder, "memory.json", &out->memory));
-	return read_json(folder, "run.json", &out->facts);
+	MR_TRY(read_file(folder, "resolved.cfg", &out->config, NULL));
+	MR_TRY(read_file(folder, "roofline.svg", &out->roofline, NULL));
+	MR_TRY(read_file(folder, "memory.json", NULL, &out->memory));
+	return read_file(folder, "run.json", NULL, &out->facts);
 }
 
 void mr_run_folder_fini(mr_run_folder *r)

@@ -90,7 +90,7 @@ mr_roofline mr_train_roofline(mr_train *t)
 	if (is_long || mr_counted_any(&t->s))
 		t->measured = mr_measured_machine_rates(&t->here, &t->s.topo) == MR_OK;
 	r = mr_run_roofline(&t->s, peak_of_core(t), bandwidth(t));
-	snprintf(r.note, sizeof(r.note), "%s", t->here.busy);
+	snprintf(r.of.note, sizeof(r.of.note), "%s", t->here.busy);
 	return r;
 }
 

@@ -7,7 +7,7 @@
 #include "check.h"
 #include "report/records.h"
 
-static char *as_json(mr_record r, const void *x)
+static char *as_text(mr_record r, const void *x, void (*put)(mr_record, const void *, mr_json_writer *))
 {
 	char *text = NULL;
 	size_t n;
@@ -16,12 +16,15 @@ static char *as_json(mr_record r, const void *x)
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	mr_json_init(&w, f, false);
-	mr_json_begin_object(&w);
-	mr_record_put(r, x, &w);
-	mr_json_end_object(&w);
+	put(r, x, &w);
 	MR_CHECK_OK(mr_json_finish(&w));
 	fclose(f);
 	return text;
+}
+
+static char *as_json(mr_record r, const void *x)
+{
+	return as_text(r, x, mr_record_put_object);
 }
 
 static void read_back(mr_record r, const char *text, void *x)
@@ -76,6 +79,40 @@ static void unknown(void)
 	CU_ASSERT(q.flop == 2 && isnan(q.least));
 	free(text);
 	read_back(MR_RECORD_USAGE, "{\"stage\": -1, \"pipe\": \"x\", \"versions\": 3}", &(mr_usage_row){0});
+}
+
+/* Flags, words, counts that lie apart, and a record that is an array. */
+static void kinds(void)
+{
+	const uint32_t core[] = {5, 99, 7, 99};
+	mr_place_row p = {1, 2, {core, 2, 2 * sizeof(core[0]), NULL}, "here"}, q;
+	mr_timeline_row t = {NULL, true, false}, u;
+	mr_instruction_row i = {.worker = 3, .op = 1, .begin = 8, .end = UINT64_C(1) << 40}, k;
+	char *text = as_json(MR_RECORD_PLACE, &p);
+	mr_json *j;
+
+	CU_ASSERT_STRING_EQUAL(text, "{\"worker\":1,\"node\":2,\"cpus\":[5,7],\"text\":\"here\"}\n");
+	MR_CHECK_OK(mr_json_read_text(text, strlen(text), &j));
+	mr_record_get(MR_RECORD_PLACE, j, &q);
+	CU_ASSERT(q.worker == 1 && q.cpus.n == 2 && mr_counts_at(&q.cpus, 0) == 5 && mr_counts_at(&q.cpus, 1) == 7);
+	CU_ASSERT_STRING_EQUAL(q.text, "here");
+	mr_json_destroy(j);
+	free(text);
+	text = as_json(MR_RECORD_TIMELINE, &t);
+	CU_ASSERT_STRING_EQUAL(text, "{\"what\":\"\",\"measured\":true,\"versions\":false}\n");
+	read_back(MR_RECORD_TIMELINE, text, &u);
+	CU_ASSERT(u.measured && !u.versions);
+	free(text);
+	text = as_text(MR_RECORD_INSTRUCTION, &i, mr_record_put_array);
+	CU_ASSERT_STRING_EQUAL(text, "[3,1,0,0,0,0,8,1099511627776]\n");
+	read_back(MR_RECORD_INSTRUCTION, text, &k);
+	CU_ASSERT(k.worker == 3 && k.op == 1 && k.begin == 8 && k.end == i.end);
+	free(text);
+	read_back(MR_RECORD_PLACE, "{\"cpus\": 4, \"text\": 5}", &q); /* neither is what it should be */
+	CU_ASSERT(q.cpus.n == 0 && q.worker == 0);
+	text = as_json(MR_RECORD_ENVIRONMENT, &(mr_run_environment){.program = "p", .compiler = "c", .products = "o"});
+	CU_ASSERT_STRING_EQUAL(text, "{\"program\":\"p\",\"compiler\":\"c\",\"products\":\"o\"}\n");
+	free(text);
 }
 
 static void sums(void)
@@ -135,6 +172,7 @@ void mr_suite_records(void)
 	MR_SUITE("records");
 	MR_TEST(files);
 	MR_TEST(unknown);
+	MR_TEST(kinds);
 	MR_TEST(sums);
 	MR_TEST(cells);
 	MR_TEST(rows);
