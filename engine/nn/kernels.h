@@ -166,9 +166,10 @@ static inline double mr_attn_flops(const mr_attn *a, int products)
 }
 
 /* Rotary positions: of each head's numbers x_j and x_{j + dim/2} are the coordinates of a point, turned by the angle
- * position * theta^(-2j / dim), j < dim/2; row r of a sample has position r. Angles are f64. */
+ * position * theta^(-2j / dim), j < dim/2; row r of a sample has position first + r. Angles are f64. */
 typedef struct mr_rope {
 	int64_t samples, t, heads, kv_heads, dim; /* dim even */
+	int64_t first;
 	double theta;
 } mr_rope;
 

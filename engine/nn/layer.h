@@ -151,6 +151,13 @@ typedef struct mr_layer_needs {
 	double flops_f, flops_i, flops_w;          /* floating-point operations, multiply-add = 2 */
 } mr_layer_needs;
 
+/* What a layer keeps of the rows of one sample that came before, when a sample comes in parts (ops->decodes). */
+typedef struct mr_layer_past {
+	int64_t first; /* rows that came before. With more than one row in a call, 0 */
+	int64_t room;  /* rows of a whole sample */
+	void *memory;  /* past_bytes() for `room` rows, on a cache line; zeros before row 0 */
+} mr_layer_past;
+
 typedef struct mr_layer_call {
 	const mr_kernels *k;
 	mr_kctx *kc;
@@ -196,6 +203,8 @@ typedef struct mr_layer_call {
 	const void *begin[MR_LAYER_CARRIED]; /* carried values [samples, cols] with which the micro-batch begins, read
 	                                        by all passes; NULL: zeros */
 	void *end[MR_LAYER_CARRIED];         /* F writes those with which it ends; NULL: they are not wanted */
+	const mr_layer_past *past; /* F of one sample whose rows come in parts, with train false: these rows begin
+	                              behind those before; @in and @out have the rows of this call. NULL: all rows */
 	const void *target;        /* loss layers: [samples * rows] int32 or [samples * rows, cols] of the dtype */
 	double *loss;              /* loss layers: mean over the micro-batch's samples (tokens) */
 	mr_judged *judged;         /* loss layers that judge: their counts in these rows (nn/scores.h). NULL: nothing
@@ -239,6 +248,11 @@ typedef struct mr_layer_ops {
 		     const void *const *seen, void *const *state);
 	/** Fills @spec, returns the number of carried values. NULL: none. */
 	uint32_t (*carried)(const mr_layer_cfg *cfg, mr_layer_carried spec[MR_LAYER_CARRIED]);
+	/** Does forward give the rows of a causal sample one after the other (mr_layer_call.past), each as the whole
+	 * sample would have it, but for the order of sums? NULL: no. */
+	bool (*decodes)(const mr_layer_cfg *cfg);
+	/** Bytes of mr_layer_past.memory for samples of shape @in. NULL: none. */
+	size_t (*past_bytes)(const mr_layer_cfg *cfg, const mr_shape *in, const mr_kernels *k);
 	uint32_t least_rows; /* rows of all samples that a micro-batch must have in training; 0: any */
 	/** Fills all of @out. FLOPs are those of matrix products and attention only (model FLOPs). @k may be NULL: the
 	 * flags and FLOPs are then filled, and the sizes are 0. */

@@ -133,6 +133,7 @@ static mr_layer_call make_call(const mr_stage *s, const mr_stage_io *io, const m
 		w[j] = address(weights, st->weight_at[j]);
 		dw[j] = address(io->grads, st->grad_at[j]);
 	}
+	c.past = io->past ? &io->past[st - s->step] : NULL;
 	c.sum_rows = st->sum_rows;
 	if (io->old_rows && nd->n_params) {
 		c.old_rows = io->old_rows[nd->first_param - s->first_param];

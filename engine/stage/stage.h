@@ -84,6 +84,7 @@ typedef struct mr_stage_io {
 	const void *layer_state;  /* read where train is false */
 	const void *begin;        /* carried_bytes with which the micro-batch begins; NULL: zeros */
 	void *end;                /* F writes those with which it ends; NULL: it does not */
+	const mr_layer_past *past; /* [nodes of the stage] see mr_layer_call; NULL: micro-batches are whole */
 	void *grads;
 	bool add_grads;           /* false: first micro-batch of the sum */
 	const mr_step *step;      /* B and W that complete the sum: [parameters of the stage] steps; NULL: gradients

@@ -190,3 +190,40 @@ void run_attend(const op_case *c)
 	free(all.share), free(all.dshare), free(all.dscore), free(all.dunit), free(all.db), free(all.dg);
 	free(all.sum_q), free(all.sum_k), free(all.dq), free(all.dk), free(dw);
 }
+
+/* dims numbers of the row, of the result; variant: activation, + 3: bias and, without an activation, an addend */
+void run_row_product(const op_case *c)
+{
+	const mr_kernels *k = c->k;
+	int64_t in = c->dim[0], n = c->dim[1];
+	bool more = c->variant >= 3;
+	mr_act act = (mr_act)(c->variant % 3);
+	void *x = make_input(k, in, 1, -1, 1), *w = make_input(k, in * n, 2, -0.1, 0.1);
+	void *bias = make_input(k, n, 3, -1, 1), *addend = make_input(k, n, 4, -1, 1), *y = make_output(k, n);
+	mr_gemm g = {.m = 1, .n = n, .k = in, .tb = true, .bias = more, .act = act,
+		     .addend = more && act == MR_ACT_NONE ? addend : NULL};
+
+	MR_CHECK_OK(k->row_product(c->kc, &(mr_row_product_args){.g = &g, .a = x, .b = w, .bias = more ? bias : NULL,
+								 .c = y}));
+	put(c->out, k, y, n);
+	free(x), free(w), free(bias), free(addend), free(y);
+}
+
+/* dims heads of keys, rows, queries a key head, numbers of a head; variant: the first row, or the last one */
+void run_attend_past(const op_case *c)
+{
+	const mr_kernels *k = c->k;
+	mr_attn a = {.samples = 1, .t = 1, .heads = c->dim[0] * c->dim[2], .kv_heads = c->dim[0], .dim = c->dim[3]};
+	int64_t room = c->dim[1], n = a.kv_heads * room * a.dim, out = a.heads * a.dim;
+	void *qkv = make_input(k, mr_attn_width(&a), 1, -1, 1), *y = make_output(k, out);
+	void *keys = make_input(k, n, 2, -1, 1), *values = make_input(k, n, 3, -1, 1);
+	void *scores = make_room(k->types.compute, a.heads * (room + a.dim));
+
+	MR_CHECK_OK(k->attend_past(c->kc, &(mr_attend_past_args){.p = &a, .first = c->variant ? room - 1 : 0,
+								 .room = room, .qkv = qkv, .keys = keys,
+								 .values = values, .scores = scores, .y = y}));
+	put(c->out, k, y, out);
+	put(c->out, k, keys, n);
+	put(c->out, k, values, n);
+	free(qkv), free(y), free(keys), free(values), free(scores);
+}

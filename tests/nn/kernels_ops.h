@@ -45,6 +45,8 @@ void run_margin(const op_case *c);
 void run_pairs(const op_case *c);
 void run_bag(const op_case *c);
 void run_attend(const op_case *c);
+void run_row_product(const op_case *c);
+void run_attend_past(const op_case *c);
 /* Over images (kernels_images.c). */
 void run_conv(const op_case *c);
 void run_pool(const op_case *c);

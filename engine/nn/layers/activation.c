@@ -53,5 +53,6 @@ const mr_layer_ops mr_layer_activation = {
 	.shape = activation_shape,
 	.needs = activation_needs,
 	.forward = activation_forward,
+	.decodes = mr_layer_by_rows,
 	.backward_input = activation_backward_input,
 };

@@ -71,5 +71,6 @@ const mr_layer_ops mr_layer_activation_penalty = {
 	.shape = activation_penalty_shape,
 	.needs = activation_penalty_needs,
 	.forward = activation_penalty_forward,
+	.decodes = mr_layer_by_rows,
 	.backward_input = activation_penalty_backward_input,
 };

@@ -47,5 +47,6 @@ const mr_layer_ops mr_layer_add_relu = {
 	.shape = add_relu_shape,
 	.needs = add_relu_needs,
 	.forward = add_relu_forward,
+	.decodes = mr_layer_by_rows,
 	.backward_input = add_relu_backward_input,
 };

@@ -55,10 +55,68 @@ static void attention_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t
 	}
 }
 
+/* Of one sample: keys and values [kv_heads, room, dim] of the rows so far, and scratch of attend_past. */
+typedef struct past {
+	size_t heads;    /* bytes of keys, as many as of values */
+	size_t scores;
+} past;
+
+static past past_of(const mr_attn *a, int64_t room, const mr_kernels *k)
+{
+	return (past){.heads = mr_layer_align(mr_layer_bytes(k, mr_attn_kv_heads(a) * room * a->dim)),
+		      .scores = mr_layer_align(mr_layer_compute_bytes(k, a->heads * (room + a->dim)))};
+}
+
+static size_t attention_past_bytes(const mr_layer_cfg *cfg, const mr_shape *in, const mr_kernels *k)
+{
+	mr_attn a = describe(cfg, in[0], 1);
+	past p = past_of(&a, in->rows, k);
+
+	return 2 * p.heads + p.scores;
+}
+
+static bool attention_decodes(const mr_layer_cfg *cfg)
+{
+	return !cfg->bidirectional;
+}
+
+/* Keys and values of the first rows go to where those of the next ones find them. */
+static void keep(const mr_layer_call *c, const mr_attn *a)
+{
+	int64_t kv = mr_attn_kv_heads(a), pitch = mr_attn_width(a);
+	past p = past_of(a, c->past->room, c->k);
+	size_t one = mr_layer_bytes(c->k, 1), row = (size_t)a->dim * one;
+	const char *k = (const char *)c->x[0] + (size_t)(a->heads * a->dim) * one;
+	char *keys = c->past->memory, *values = keys + p.heads;
+
+	for (int64_t h = 0; h < kv; h++)
+		for (int64_t i = 0; i < a->t; i++) {
+			size_t from = (size_t)(i * pitch + h * a->dim) * one;
+			size_t to = (size_t)(h * c->past->room + i) * row;
+
+			mr_layer_copy(c, keys + to, k + from, row);
+			mr_layer_copy(c, values + to, k + (size_t)(kv * a->dim) * one + from, row);
+		}
+}
+
+static mr_status attend_next(const mr_layer_call *c, const mr_attn *a)
+{
+	past p = past_of(a, c->past->room, c->k);
+	char *keys = c->past->memory;
+
+	return c->k->attend_past(c->kc, &(mr_attend_past_args){.p = a, .first = c->past->first, .room = c->past->room,
+							       .qkv = c->x[0], .keys = keys, .values = keys + p.heads,
+							       .scores = keys + 2 * p.heads, .y = c->y[0]});
+}
+
 static mr_status attention_forward(const mr_layer_call *c)
 {
 	mr_attn a = describe(c->cfg, c->in[0], c->samples);
 
+	if (mr_layer_is_next_row(c))
+		return attend_next(c, &a);
+	if (c->past)
+		keep(c, &a);
 	return c->k->attn(c->kc, &(mr_attn_args){.a = &a, .qkv = c->x[0], .y = c->y[0], .saved = c->aux_i,
 						 .scratch = c->scratch});
 }
@@ -85,5 +143,7 @@ const mr_layer_ops mr_layer_attention = {
 	.shape = attention_shape,
 	.needs = attention_needs,
 	.forward = attention_forward,
+	.decodes = attention_decodes,
+	.past_bytes = attention_past_bytes,
 	.backward_input = attention_backward_input,
 };

@@ -109,5 +109,6 @@ const mr_layer_ops mr_layer_concat = {
 	.shape = concat_shape,
 	.needs = concat_needs,
 	.forward = concat_forward,
+	.decodes = mr_layer_by_rows,
 	.backward_input = concat_backward_input,
 };

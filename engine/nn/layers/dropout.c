@@ -76,5 +76,6 @@ const mr_layer_ops mr_layer_dropout = {
 	.shape = dropout_shape,
 	.needs = dropout_needs,
 	.forward = dropout_forward,
+	.decodes = mr_layer_by_rows,
 	.backward_input = dropout_backward_input,
 };

@@ -67,11 +67,21 @@ static bool is_masked(const mr_layer_call *c)
 	return c->train && c->cfg->rate > 0;
 }
 
+/* The positions from that of the first row on. */
+static const void *positions(const mr_layer_call *c)
+{
+	int64_t first = c->past ? c->past->first : 0;
+
+	if (!c->cfg->context)
+		return NULL;
+	return (const char *)c->w[1] + (size_t)(first * c->out->cols) * mr_dtype_bytes(c->k->types.weights);
+}
+
 static mr_status embedding_forward(const mr_layer_call *c)
 {
 	MR_TRY(c->k->embed(c->kc, &(mr_embed_args){.rows = mr_layer_rows(c), .t = c->in->rows, .cols = c->out->cols,
 						   .vocab = c->cfg->vocab, .tokens = c->x[0], .wte = c->w[0],
-						   .wpe = c->cfg->context ? c->w[1] : NULL, .y = c->y[0]}));
+						   .wpe = positions(c), .y = c->y[0]}));
 	if (is_masked(c))
 		mr_mask_words(c, mr_layer_rows(c), c->out->cols, c->x[0], c->y[0], c->y[0]);
 	return MR_OK;
@@ -113,6 +123,7 @@ const mr_layer_ops mr_layer_embedding = {
 	.params = embedding_params,
 	.needs = embedding_needs,
 	.forward = embedding_forward,
+	.decodes = mr_layer_by_rows, /* which know their position */
 	.backward_input = embedding_backward_input,
 	.backward_weight = embedding_backward_weight,
 	.sparse_rows = MR_SPARSE_ROWS_LAST,

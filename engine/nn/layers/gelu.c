@@ -48,5 +48,6 @@ const mr_layer_ops mr_layer_gelu = {
 	.shape = gelu_shape,
 	.needs = gelu_needs,
 	.forward = gelu_forward,
+	.decodes = mr_layer_by_rows,
 	.backward_input = gelu_backward_input,
 };

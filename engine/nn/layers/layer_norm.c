@@ -93,6 +93,7 @@ const mr_layer_ops mr_layer_layer_norm = {
 	.params = layer_norm_params,
 	.needs = layer_norm_needs,
 	.forward = layer_norm_forward,
+	.decodes = mr_layer_by_rows,
 	.backward_input = layer_norm_backward_input,
 	.backward_weight = layer_norm_backward_weight,
 	.backward = layer_norm_backward,

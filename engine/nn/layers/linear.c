@@ -99,8 +99,17 @@ static mr_status linear_forward(const mr_layer_call *c)
 		.addend = c->addend,
 	};
 
+	if (mr_layer_is_next_row(c) && g.tb)
+		return c->k->row_product(c->kc, &(mr_row_product_args){.g = &g, .a = c->x[0], .b = c->w[0],
+								       .bias = g.bias ? c->w[1] : NULL,
+								       .c = c->y[0]});
 	return c->k->gemm(c->kc, &(mr_gemm_args){.g = &g, .a = c->x[0], .b = c->w[0], .bias = g.bias ? c->w[1] : NULL,
 						 .c = c->y[0], .aux = g.act == MR_ACT_GELU ? c->aux_i : NULL});
+}
+
+static bool linear_decodes(const mr_layer_cfg *cfg)
+{
+	return !cfg->flat;
 }
 
 static bool linear_adds(const mr_layer_cfg *cfg)
@@ -195,6 +204,7 @@ const mr_layer_ops mr_layer_linear = {
 	.params = linear_params,
 	.needs = linear_needs,
 	.forward = linear_forward,
+	.decodes = linear_decodes,
 	.produces_dz = true,
 	.adds = linear_adds,
 	.backward_input = linear_backward_input,

@@ -283,6 +283,48 @@ static void hand_on(const mr_layer_call *c, const places *p, const void *y, cons
 		       memory + (size_t)row_at(p, s, p->t - 1) * row, row);
 }
 
+/* With what a part of a sample ends, for the next one to begin with. */
+typedef struct past {
+	size_t value[MR_LAYER_CARRIED], all; /* bytes */
+} past;
+
+static past past_of(const mr_layer_cfg *cfg, const mr_kernels *k)
+{
+	past p = {.value = {mr_layer_align(mr_layer_bytes(k, cfg->out)),
+			    mr_layer_align(mr_layer_compute_bytes(k, cfg->out))}};
+
+	p.all = p.value[0] + p.value[1];
+	return p;
+}
+
+size_t mr_recurrent_past_bytes(const mr_layer_cfg *cfg, const mr_shape *in, const mr_kernels *k)
+{
+	(void)in;
+	return 2 * past_of(cfg, k).all; /* the end and the beginning are apart */
+}
+
+bool mr_recurrent_decodes(const mr_layer_cfg *cfg)
+{
+	return !cfg->reverse;
+}
+
+static mr_status next_rows(mr_cell_kind kind, const mr_layer_call *c)
+{
+	char *begin = c->past->memory, *end;
+	past p = past_of(c->cfg, c->k);
+	mr_layer_call rows = *c;
+
+	end = begin + p.all;
+	for (int i = 0; i < MR_LAYER_CARRIED; i++) {
+		rows.begin[i] = c->past->first ? begin + (i ? p.value[0] : 0) : NULL;
+		rows.end[i] = end + (i ? p.value[0] : 0);
+	}
+	rows.past = NULL;
+	MR_TRY(mr_recurrent_forward(kind, &rows));
+	mr_layer_copy(c, begin, end, p.all);
+	return MR_OK;
+}
+
 mr_status mr_recurrent_forward(mr_cell_kind kind, const mr_layer_call *c)
 {
 	const mr_kernels *k = c->k;
@@ -296,6 +338,8 @@ mr_status mr_recurrent_forward(mr_cell_kind kind, const mr_layer_call *c)
 	mr_gemm of_y = {.m = c->samples, .n = p.width, .k = h, .bias = true};
 	mr_recurrence whole;
 
+	if (c->past)
+		return next_rows(kind, c);
 	if (is_whole(kind, c, &whole))
 		return whole_forward(c, &p, &whole);
 	MR_TRY(weight_hh(c, &p, c->scratch, &w));

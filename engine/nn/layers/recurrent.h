@@ -33,6 +33,8 @@ uint32_t mr_recurrent_params(mr_cell_kind kind, const mr_layer_cfg *cfg, const m
 			     mr_param_spec spec[MR_LAYER_PARAMS]);
 void mr_recurrent_needs(mr_cell_kind kind, const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples,
 			const mr_kernels *k, mr_layer_needs *out);
+bool mr_recurrent_decodes(const mr_layer_cfg *cfg);
+size_t mr_recurrent_past_bytes(const mr_layer_cfg *cfg, const mr_shape *in, const mr_kernels *k);
 mr_status mr_recurrent_forward(mr_cell_kind kind, const mr_layer_call *c) MR_MUST_USE;
 mr_status mr_recurrent_backward_input(mr_cell_kind kind, const mr_layer_call *c) MR_MUST_USE;
 mr_status mr_recurrent_backward_weight(mr_cell_kind kind, const mr_layer_call *c) MR_MUST_USE;
@@ -71,6 +73,8 @@ mr_status mr_recurrent_backward_weight(mr_cell_kind kind, const mr_layer_call *c
 		.carried = id##_carried, \
 		.needs = id##_needs, \
 		.forward = id##_forward, \
+		.decodes = mr_recurrent_decodes, \
+		.past_bytes = mr_recurrent_past_bytes, \
 		.backward_input = id##_backward_input, \
 		.backward_weight = id##_backward_weight, \
 		.steps = 1 | 2, /* the weights; biases are small */ \

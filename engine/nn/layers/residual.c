@@ -38,5 +38,6 @@ const mr_layer_ops mr_layer_residual = {
 	.shape = residual_shape,
 	.needs = mr_layer_needs_nothing,
 	.forward = residual_forward,
+	.decodes = mr_layer_by_rows,
 	.backward_input = residual_backward_input,
 };

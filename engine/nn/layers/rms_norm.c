@@ -82,6 +82,7 @@ const mr_layer_ops mr_layer_rms_norm = {
 	.params = rms_norm_params,
 	.needs = rms_norm_needs,
 	.forward = rms_norm_forward,
+	.decodes = mr_layer_by_rows,
 	.backward_input = rms_norm_backward_input,
 	.backward_weight = rms_norm_backward_weight,
 	.backward = rms_norm_backward,

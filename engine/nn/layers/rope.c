@@ -57,6 +57,7 @@ static mr_status rope_forward(const mr_layer_call *c)
 {
 	mr_rope r = describe(c->cfg, c->in[0], c->samples);
 
+	r.first = c->past ? c->past->first : 0;
 	return c->k->rope(c->kc, &(mr_rope_args){.r = &r, .q = c->x[0], .k = c->x[1], .v = c->x[2], .y = c->y[0]});
 }
 
@@ -84,5 +85,6 @@ const mr_layer_ops mr_layer_rope = {
 	.shape = rope_shape,
 	.needs = rope_needs,
 	.forward = rope_forward,
+	.decodes = mr_layer_by_rows, /* which know their position */
 	.backward_input = rope_backward_input,
 };

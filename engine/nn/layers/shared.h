@@ -103,6 +103,19 @@ static inline void mr_layer_needs_nothing(const mr_layer_cfg *cfg, const mr_shap
 	*out = (mr_layer_needs){0};
 }
 
+/* decodes() of a layer whose rows do not know each other in evaluation. */
+static inline bool mr_layer_by_rows(const mr_layer_cfg *cfg)
+{
+	(void)cfg;
+	return true;
+}
+
+/* Is this the next row of a sample, by itself? */
+static inline bool mr_layer_is_next_row(const mr_layer_call *c)
+{
+	return c->past && c->in->rows == 1;
+}
+
 /* A backward_input that does nothing: tokens have no gradient, and a loss made its gradient in F. */
 static inline mr_status mr_layer_pass(const mr_layer_call *c)
 {

@@ -103,5 +103,6 @@ const mr_layer_ops mr_layer_split = {
 	.shape = split_shape,
 	.needs = split_needs,
 	.forward = split_forward,
+	.decodes = mr_layer_by_rows,
 	.backward_input = split_backward_input,
 };

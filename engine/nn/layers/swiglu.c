@@ -53,5 +53,6 @@ const mr_layer_ops mr_layer_swiglu = {
 	.shape = swiglu_shape,
 	.needs = swiglu_needs,
 	.forward = swiglu_forward,
+	.decodes = mr_layer_by_rows,
 	.backward_input = swiglu_backward_input,
 };

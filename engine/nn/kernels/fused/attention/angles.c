@@ -17,13 +17,23 @@ static size_t bytes_of(const mr_angles *a)
 	return sizeof(*a) + (size_t)(a->t * 2 * a->pitch) * sizeof(float);
 }
 
+/* Rows of a table for @r. Of rows that come one by one the table grows by doubling. */
+static int64_t rows_of(const mr_rope *r)
+{
+	int64_t n = 64;
+
+	while (n < r->first + r->t)
+		n *= 2;
+	return r->first ? n : r->t;
+}
+
 mr_status mr_angles_find(mr_angles **list, const mr_rope *r, const float **table, int64_t *pitch)
 {
-	mr_angles key = {.t = r->t, .dim = r->dim, .theta = r->theta,
+	mr_angles key = {.t = rows_of(r), .dim = r->dim, .theta = r->theta,
 			 .pitch = (r->dim / 2 + WIDEST - 1) / WIDEST * WIDEST};
 	mr_angles *a = *list;
 
-	while (a && !(a->t >= r->t && a->dim == r->dim && a->theta == r->theta))
+	while (a && !(a->t >= r->first + r->t && a->dim == r->dim && a->theta == r->theta))
 		a = a->next;
 	if (!a) {
 		a = calloc(1, bytes_of(&key));
