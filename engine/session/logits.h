@@ -1,6 +1,6 @@
 /*
- * logits.h - the model as a function: the activations that enter the loss, for one sample. For predictions, and for
- * sampling from a language model.
+ * logits.h - the model as a function: the activations that enter the loss, for one sample. For predictions; text is
+ * written by decoder.h.
  *
  * It has its own copy of the weights, and one stage of all layers but the loss, whose memory and threads are those of
  * worker 0 of the session. One thread calls it at a time.

@@ -8,76 +8,123 @@
 #include "base/rng.h"
 #include "host/signals.h"
 #include "nn/element.h"
-#include "session/logits.h"
+#include "session/decoder.h"
 
 typedef struct writer {
 	const mr_session *s;
-	mr_logits *model;
+	mr_decoder *model;
 	int32_t *tokens;     /* all so far */
 	int64_t n, room;     /* room: of the prompt */
-	int32_t *window;     /* [context] */
-	const void *logits;  /* of the whole window */
-	double *p;           /* [vocabulary] */
-	int32_t *order;      /* [vocabulary] for top_k */
-	int64_t context, vocab;
+	const void *logits;  /* behind the last one */
+	double *p, *weight;  /* [vocabulary] logits, and what their probabilities are in proportion to */
+	int32_t *order;      /* [vocabulary] a heap of the first `heap` ones; behind it, from the end on, the tokens
+	                        taken off */
+	int64_t heap, vocab;
 	bool live;           /* the text goes to a terminal */
 } writer;
 
-static double logit(const writer *w, int64_t row, int64_t i)
+/* Is token @i more probable than @j? Of equal ones the first. */
+static bool before(const writer *w, int32_t i, int32_t j)
 {
-	return mr_element(w->s->kernels->types.activations, w->logits, row * w->vocab + i);
+	return w->p[i] > w->p[j] || (w->p[i] == w->p[j] && i < j);
 }
 
-static int by_probability(const void *a, const void *b, void *key)
+static void sift(writer *w, int64_t at)
 {
-	const double *p = key;
-	int32_t i = *(const int32_t *)a, j = *(const int32_t *)b;
-	double x = p[i], y = p[j];
+	int32_t token = w->order[at];
 
-	return x > y ? -1 : x < y ? 1 : (i > j) - (i < j);
+	for (int64_t child; (child = 2 * at + 1) < w->heap; at = child) {
+		if (child + 1 < w->heap && before(w, w->order[child + 1], w->order[child]))
+			child++;
+		if (!before(w, w->order[child], token))
+			break;
+		w->order[at] = w->order[child];
+	}
+	w->order[at] = token;
+}
+
+static void make_heap(writer *w)
+{
+	w->heap = w->vocab;
+	for (int64_t i = 0; i < w->vocab; i++)
+		w->order[i] = (int32_t)i;
+	for (int64_t i = w->vocab / 2; i-- > 0;)
+		sift(w, i);
+}
+
+/* The @rank-th most probable token, from 0 on. */
+static int32_t ranked(writer *w, int64_t rank)
+{
+	while (w->vocab - w->heap <= rank) {
+		int32_t top = w->order[0];
+
+		w->order[0] = w->order[--w->heap];
+		w->order[w->heap] = top;
+		if (w->heap)
+			sift(w, 0);
+	}
+	return w->order[w->vocab - 1 - rank];
 }
 
 /* Of the first *@n tokens in order, the fewest whose weights are at least @enough: their number and sum. */
-static double keep_likely(const writer *w, double enough, int64_t *n)
+static double keep_likely(writer *w, double enough, int64_t *n)
 {
 	double sum = 0;
 	int64_t i = 0;
 
 	do
-		sum += w->p[w->order[i++]];
+		sum += w->weight[ranked(w, i++)];
 	while (i < *n && sum < enough);
 	*n = i;
 	return sum;
 }
 
-/* Draw a token from row @row of the logits. */
-static int32_t draw(writer *w, int64_t row)
+static int32_t most_probable(const writer *w)
+{
+	int32_t best = 0;
+
+	for (int32_t i = 1; i < w->vocab; i++)
+		if (before(w, i, best))
+			best = i;
+	return best;
+}
+
+/* Weights of the first @n tokens in order, or of all in theirs, and their sum. */
+static double weigh(writer *w, int64_t n, double temperature)
+{
+	double max = w->p[ranked(w, 0)], sum = 0;
+
+	for (int64_t i = 0; i < n; i++) {
+		int32_t token = n < w->vocab ? ranked(w, i) : (int32_t)i;
+
+		sum += w->weight[token] = exp((w->p[token] - max) / temperature);
+	}
+	return sum;
+}
+
+/* Draw a token. Only as many as are needed come in order. */
+static int32_t draw(writer *w)
 {
 	const mr_job_sample *v = &w->s->job->sample;
-	double temperature = v->temperature, max = -INFINITY, sum = 0, u;
-	int64_t top_k = v->top_k, n;
 	uint64_t seed = (uint64_t)w->s->job->train.seed;
+	int64_t n = v->top_k > 0 && v->top_k < w->vocab ? v->top_k : w->vocab;
+	double sum, u;
 
-	for (int64_t i = 0; i < w->vocab; i++) {
-		w->p[i] = logit(w, row, i);
-		w->order[i] = (int32_t)i;
-		max = w->p[i] > max ? w->p[i] : max;
-	}
-	qsort_r(w->order, (size_t)w->vocab, sizeof(*w->order), by_probability, w->p);
-	if (temperature == 0)
-		return w->order[0];
-	n = top_k > 0 && top_k < w->vocab ? top_k : w->vocab;
-	for (int64_t i = 0; i < n; i++)
-		sum += w->p[w->order[i]] = exp((w->p[w->order[i]] - max) / temperature);
+	for (int64_t i = 0; i < w->vocab; i++)
+		w->p[i] = mr_element(w->s->kernels->types.activations, w->logits, i);
+	if (v->temperature == 0)
+		return most_probable(w);
+	make_heap(w);
+	sum = weigh(w, n, v->temperature);
 	if (v->top_p < 1)
 		sum = keep_likely(w, v->top_p * sum, &n);
 	u = mr_rng_uniform(seed, MR_RNG_SAMPLE, (uint64_t)w->n, 0, 0) * sum;
 	for (int64_t i = 0; i < n; i++) {
-		u -= w->p[w->order[i]];
+		u -= w->weight[ranked(w, i)];
 		if (u < 0)
-			return w->order[i];
+			return ranked(w, i);
 	}
-	return w->order[n - 1];
+	return ranked(w, n - 1);
 }
 
 /* On a terminal what the model wrote does nothing but show. */
@@ -92,15 +139,12 @@ static void put_text(const writer *w, const char *text, size_t len, FILE *out)
 
 static mr_status next(writer *w, FILE *out)
 {
-	int64_t shown = w->n < w->context ? w->n : w->context;
 	const mr_dataset *d = w->s->data;
 	const char *text;
 	size_t len;
 
-	memset(w->window, 0, (size_t)w->context * sizeof(*w->window));
-	memcpy(w->window, w->tokens + (w->n - shown), (size_t)shown * sizeof(*w->tokens));
-	MR_TRY(mr_logits_of(w->model, w->window, &w->logits));
-	w->tokens[w->n] = draw(w, shown - 1);
+	MR_TRY(mr_decoder_next(w->model, w->tokens, w->n, &w->logits));
+	w->tokens[w->n] = draw(w);
 	if (d->tokenizer) {
 		text = mr_tokenizer_bytes(d->tokenizer, w->tokens[w->n], &len);
 		put_text(w, text, len, out);
@@ -171,16 +215,15 @@ static mr_status write_all(writer *w, const mr_state_list *model, FILE *out)
 	const char *prompt = v->prompt;
 	int64_t want = v->tokens;
 
-	w->context = w->s->graph->input.rows;
 	w->vocab = w->s->data->classes;
 	w->room = (int64_t)strlen(prompt) + 1;
 	w->tokens = calloc((size_t)(w->room + want), sizeof(*w->tokens));
-	w->window = calloc((size_t)w->context, sizeof(*w->window));
-	w->p = calloc((size_t)w->vocab, sizeof(*w->p));
+	w->p = calloc(2 * (size_t)w->vocab, sizeof(*w->p));
 	w->order = calloc((size_t)w->vocab, sizeof(*w->order));
-	if (!w->tokens || !w->window || !w->p || !w->order)
+	if (!w->tokens || !w->p || !w->order)
 		return mr_fail(MR_ERESOURCE, "no memory for a sample");
-	MR_TRY(mr_logits_create(w->s, model, &w->model));
+	w->weight = w->p + w->vocab;
+	MR_TRY(mr_decoder_create(w->s, model, false, &w->model));
 	MR_TRY(read_prompt(w, prompt, want));
 	w->live = isatty(fileno(out));
 	put_text(w, prompt, strlen(prompt), out);
@@ -215,9 +258,8 @@ mr_status mr_sample_write(const mr_session *s, const mr_state_list *model, FILE 
 
 	MR_TRY(mr_sample_check(s));
 	st = write_all(&w, model, out);
-	mr_logits_destroy(w.model);
+	mr_decoder_destroy(w.model);
 	free(w.tokens);
-	free(w.window);
 	free(w.p);
 	free(w.order);
 	return st;

@@ -1,9 +1,10 @@
 /*
  * sample.h - writes text with a trained language model.
  *
- * One token at a time: the last `context` tokens go through the model (the rest of the window is padding that causal
- * attention cannot see), the logits at the last position are divided by the temperature, all but the top_k are dropped,
- * and one token is drawn by a random number that depends on (seed, position) alone.
+ * One token at a time: the logits behind the last token, of which the last `context` count (session/decoder.h), are
+ * divided by the temperature, all but the top_k are dropped, and one token is drawn by a random number that depends on
+ * (seed, position) alone. The random number runs through the tokens from the most probable one on, of which only as
+ * many are put in order as are needed.
  */
 #ifndef MR_SESSION_SAMPLE_H
 #define MR_SESSION_SAMPLE_H
