@@ -220,6 +220,7 @@ typedef struct mr_layer_ops {
 	const char *summary;
 	uint8_t n_in;        /* where inputs is NULL */
 	bool loss;           /* ends a model: overwrites x[0] by its gradient in F and has no output */
+	bool errs;           /* a loss over numbers, which also counts their errors where a target is one number */
 	bool judges;         /* a loss over classes, which also counts its predictions (mr_layer_call.judged) */
 	bool identity_backward;      /* the gradient of every input is dy[0] itself (residual): the caller may alias the
 	                                buffers, and then does not call backward_input */

@@ -31,7 +31,7 @@ mr_judged *mr_judging_begin(mr_judging *j, uint64_t micro)
 {
 	if (!j->of)
 		return NULL;
-	j->of[micro].right = j->of[micro].in_five = j->of[micro].left_out = 0;
+	j->of[micro] = (mr_judged){.two = j->of[micro].two};
 	return &j->of[micro];
 }
 
@@ -65,13 +65,53 @@ static double area(mr_two_score *s, uint64_t n)
 	return (ranks - ones * (ones + 1) / 2) / (ones * ((double)n - ones));
 }
 
+void mr_judged_number(mr_judged *j, double value, double target)
+{
+	double off = value - target, by = target - j->mean;
+
+	j->n_numbers++;
+	j->squares += off * off;
+	j->distances += fabs(off);
+	j->mean += by / (double)j->n_numbers;
+	j->spread += by * (target - j->mean);
+}
+
+/* Sums of the micro-batches in their order; means and spreads as Chan, Golub and LeVeque combine them. */
+static mr_scores errors(const mr_judging *j)
+{
+	mr_scores s = {NAN, NAN, NAN, NAN, NAN, NAN};
+	mr_judged all = {0};
+	double n;
+
+	for (uint64_t m = 0; m < j->n_micros; m++) {
+		const mr_judged *one = &j->of[m];
+		double by = one->mean - all.mean, a = (double)all.n_numbers, b = (double)one->n_numbers;
+
+		if (!one->n_numbers)
+			continue;
+		all.squares += one->squares;
+		all.distances += one->distances;
+		all.spread += one->spread + by * by * a * b / (a + b);
+		all.mean += by * b / (a + b);
+		all.n_numbers += one->n_numbers;
+	}
+	n = (double)all.n_numbers;
+	s.rmse = sqrt(all.squares / n);
+	s.mae = all.distances / n;
+	if (all.spread > 0)
+		s.r2 = 1 - all.squares / all.spread;
+	return s;
+}
+
 mr_scores mr_judging_end(mr_judging *j)
 {
-	mr_scores s = {NAN, NAN, NAN};
+	mr_scores s = {NAN, NAN, NAN, NAN, NAN, NAN};
 	uint64_t right = 0, in_five = 0, n = j->n_rows;
 
 	if (!j->of)
 		return s;
+	if (j->classes == MR_JUDGE_NUMBERS)
+		return errors(j);
 	for (uint64_t m = 0; m < j->n_micros; m++) {
 		right += j->of[m].right;
 		in_five += j->of[m].in_five;

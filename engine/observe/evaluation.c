@@ -14,6 +14,9 @@ mr_status mr_evaluate(mr_session *s, mr_eval_wanted *wanted, void *arg, mr_figur
 	f.val_accuracy = scores.accuracy;
 	f.val_top5 = scores.top5;
 	f.val_auc = scores.auc;
+	f.val_rmse = scores.rmse;
+	f.val_mae = scores.mae;
+	f.val_r2 = scores.r2;
 	*out = f;
 	return MR_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "base/rng.h"
 #include "nn/element.h"
+#include "nn/scores.h"
 
 uint32_t mr_graph_find_node(const mr_graph *g, const char *name)
 {
@@ -131,6 +132,8 @@ int64_t mr_graph_judged_classes(const mr_graph *g)
 {
 	const mr_node *loss = &g->nodes[g->n_nodes - 1];
 
+	if (loss->ops->errs && g->target.rows == 1 && g->target.cols == 1)
+		return MR_JUDGE_NUMBERS;
 	if (!loss->ops->judges)
 		return 0;
 	return g->target.tokens ? loss->in_shape[0].cols : 2; /* a number is 0 or 1 */

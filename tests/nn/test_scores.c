@@ -92,10 +92,48 @@ static void a_loss_judges(void)
 	k->ctx_destroy(c.kc);
 }
 
+/* Errors of numbers far from 0, summed by micro-batches, against two passes over all of them. */
+static void errors_of_numbers(void)
+{
+	enum { NUMBERS = 23 };
+	double mean = 0, squares = 0, distances = 0, spread = 0;
+	mr_judging j;
+	mr_scores s;
+
+	MR_CHECK_OK(mr_judging_init(&j, MR_JUDGE_NUMBERS, (NUMBERS + MICRO - 1) / MICRO, MICRO, NUMBERS));
+	for (int m = (NUMBERS - 1) / MICRO; m >= 0; m--) {
+		mr_judged *of = mr_judging_begin(&j, (uint64_t)m);
+
+		for (int i = m * MICRO; i < NUMBERS && i < (m + 1) * MICRO; i++)
+			mr_judged_number(of, 1e6 + i * i + (i % 3 - 0.5), 1e6 + i * i);
+	}
+	for (int i = 0; i < NUMBERS; i++)
+		mean += (1e6 + i * i) / NUMBERS;
+	for (int i = 0; i < NUMBERS; i++) {
+		double off = i % 3 - 0.5, far = 1e6 + i * i - mean;
+
+		squares += off * off;
+		distances += fabs(off);
+		spread += far * far;
+	}
+	s = mr_judging_end(&j);
+	CU_ASSERT_DOUBLE_EQUAL(s.rmse, sqrt(squares / NUMBERS), 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(s.mae, distances / NUMBERS, 1e-12);
+	CU_ASSERT_DOUBLE_EQUAL(s.r2, 1 - squares / spread, 1e-9); /* digits that 1e6 takes of a square */
+	CU_ASSERT(isnan(s.accuracy) && isnan(s.auc));
+	mr_judging_fini(&j);
+	MR_CHECK_OK(mr_judging_init(&j, MR_JUDGE_NUMBERS, 1, 2, 2)); /* equal targets explain nothing */
+	mr_judged_number(mr_judging_begin(&j, 0), 1, 2);
+	s = mr_judging_end(&j);
+	CU_ASSERT(s.rmse == 1 && s.mae == 1 && isnan(s.r2));
+	mr_judging_fini(&j);
+}
+
 void mr_suite_scores(void);
 void mr_suite_scores(void)
 {
 	MR_SUITE("scores");
 	MR_TEST(area_of_two_classes);
 	MR_TEST(a_loss_judges);
+	MR_TEST(errors_of_numbers);
 }

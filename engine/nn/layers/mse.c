@@ -7,6 +7,7 @@
  * (The mean is over samples, not over elements.) I has nothing left to do. Reads nothing of the
  * configuration.
  */
+#include "nn/element.h"
 #include "nn/layers/shared.h"
 
 static mr_status mse_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
@@ -29,8 +30,18 @@ static mr_status mse_target(const mr_layer_cfg *cfg, mr_shape in, mr_shape targe
 	return MR_OK;
 }
 
+/* Before the loss overwrites the predictions. */
+static void judge(const mr_layer_call *c)
+{
+	for (int64_t i = 0; i < c->samples; i++)
+		mr_judged_number(c->judged, mr_element(c->k->types.activations, c->x[0], i),
+				 mr_element(c->k->types.compute, c->target, i));
+}
+
 static mr_status mse_forward(const mr_layer_call *c)
 {
+	if (c->judged && !c->k->recorded)
+		judge(c);
 	return c->k->mse(c->kc, &(mr_mse_args){.rows = mr_layer_rows(c), .cols = c->in->cols, .a = (void *)c->x[0],
 					       .y = c->target, .loss = c->loss});
 }
@@ -40,6 +51,7 @@ const mr_layer_ops mr_layer_mse = {
 	.summary = "loss: half the squared distance to the target",
 	.n_in = 1,
 	.loss = true,
+	.errs = true,
 	.shape = mse_shape,
 	.target = mse_target,
 	.needs = mr_layer_needs_nothing,
