@@ -13,8 +13,16 @@
 
 mr_status mr_line_reader_open(mr_line_reader *r, const char *path, size_t most, uint64_t *bytes)
 {
+	int fd;
+
 	*r = (mr_line_reader){.path = path, .fd = -1, .most = most};
-	MR_TRY(mr_file_open(path, &r->fd, bytes));
+	MR_TRY(mr_file_open(path, &fd, bytes));
+	return mr_line_reader_of(r, path, fd, most);
+}
+
+mr_status mr_line_reader_of(mr_line_reader *r, const char *path, int fd, size_t most)
+{
+	*r = (mr_line_reader){.path = path, .fd = fd, .most = most};
 	r->room = FIRST_ROOM;
 	r->buf = malloc(r->room + 1); /* and a NUL */
 	return r->buf ? MR_OK : mr_fail(MR_ERESOURCE, "%s: no memory for its lines", path);

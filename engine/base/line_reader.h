@@ -24,6 +24,10 @@ typedef struct mr_line_reader {
  * must follow, also after a failure. *@bytes gets the file's size and may be NULL. Errors: MR_EIO with the path. */
 mr_status mr_line_reader_open(mr_line_reader *r, const char *path, size_t most, uint64_t *bytes) MR_MUST_USE;
 
+/** The same of the open file @fd, which may be a pipe and is closed with the reader; @path is its name in messages.
+ * Errors: MR_ERESOURCE. */
+mr_status mr_line_reader_of(mr_line_reader *r, const char *path, int fd, size_t most) MR_MUST_USE;
+
 /** Set *@line to the next line with its newline, if it has one, and *@len to its bytes: it may hold NULs, has one more
  * behind it, may be written to, and is valid until the next call. NULL after the last one. Errors: MR_EIO with the path
  * when the read fails or the line is too long; MR_ERESOURCE. */

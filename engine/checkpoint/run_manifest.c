@@ -37,6 +37,13 @@ static void put(mr_run_manifest *f, mr_fact fact, const char *fmt, ...)
 	f->n++;
 }
 
+/* A long fact, which stays where it is; NULL: there is none. */
+static void point(mr_run_manifest *f, mr_fact fact, const char *text)
+{
+	if (text)
+		f->at[f->n++] = (mr_saved_text){keys[fact], text};
+}
+
 /* "cosine 0.003 to 0.0003 over 1000 steps, warm-up 10" */
 const char *mr_run_manifest_rate(const mr_lr *lr, char *text, size_t size)
 {
@@ -144,6 +151,8 @@ mr_status mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_m
 		put(f, s->data->trains_only ? MR_FACT_best_train_loss : MR_FACT_best_val_loss, "%.17g", val_loss);
 	if (*mr_average_fact(s, averaging, sizeof(averaging)))
 		put(f, MR_FACT_averaging, "%s", averaging);
+	point(f, MR_FACT_configuration, s->resolved);
+	point(f, MR_FACT_form, s->form);
 	return MR_OK;
 }
 

@@ -14,7 +14,7 @@
 	X(model) X(system) X(optimizer) X(mitigation) X(precision) X(backend) X(kernels) X(slots) X(stages) X(workers) \
 		X(threads) X(seed) X(batch) X(microbatches) X(parameters) X(clip) X(learning_rate) X(options) \
 			X(costs) X(plan) X(identity) X(data) X(vocabulary) X(smoothness) X(minimum) X(gradient) \
-				X(best_val_loss) X(best_train_loss) X(averaging)
+				X(best_val_loss) X(best_train_loss) X(averaging) X(configuration) X(form)
 
 typedef enum mr_fact {
 #define MR_FACT(name) MR_FACT_##name,
@@ -29,8 +29,11 @@ typedef enum mr_fact {
  * best_train_loss: the lowest loss of an evaluation of all training samples, if there are no others. */
 #define MR_NO_VOCABULARY "none"
 
+/* The fact "configuration" is the configuration with all values, and "form" the form of the data (data/dataset.h), if
+ * they have one: with both a checkpoint alone is enough to use the model. Older builds wrote neither. */
+
 typedef struct mr_run_manifest {
-	mr_saved_text at[MR_RUN_MANIFEST_MOST]; /* point into text */
+	mr_saved_text at[MR_RUN_MANIFEST_MOST]; /* point into text, long ones into the session */
 	char text[MR_RUN_MANIFEST_MOST][640];
 	size_t n;
 } mr_run_manifest;

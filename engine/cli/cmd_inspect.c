@@ -92,6 +92,12 @@ static mr_status print_file(const mr_checkpoint *ck, const char *name, uint64_t 
 	return st;
 }
 
+/* Texts of many lines, which only programs read. */
+static bool is_long(const char *fact)
+{
+	return !strcmp(fact, "configuration") || !strcmp(fact, "form");
+}
+
 static mr_status print_all(const mr_checkpoint *ck, const char *path)
 {
 	mr_saved_text fact;
@@ -103,7 +109,7 @@ static mr_status print_all(const mr_checkpoint *ck, const char *path)
 	printf("%-13s %s\n", "checkpoint", path);
 	printf("%-13s %llu\n", "step", (unsigned long long)mr_checkpoint_step(ck));
 	for (size_t i = 0; (fact = mr_checkpoint_fact_at(ck, i)).key; i++)
-		put_line("%-13s %s\n", fact.key, fact.value);
+		put_line("%-13s %s\n", fact.key, is_long(fact.key) ? "kept, for predict (--format json)" : fact.value);
 	for (; mr_checkpoint_file_at(ck, n_files, &bytes); n_files++)
 		sum += bytes;
 	printf("%-13s all right: %zu file%s, %s\n", "checksums", n_files, n_files == 1 ? "" : "s",

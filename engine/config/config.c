@@ -264,7 +264,7 @@ static mr_status load(mr_config *c, const char *const *sets, size_t n_sets)
 	bool whole;
 	mr_status st;
 
-	MR_TRY(mr_config_text_read(c->path, &c->text, &c->mistakes));
+	MR_TRY(mr_config_text_read(c->path, c->given, &c->text, &c->mistakes));
 	MR_TRY(mr_config_sets_read(c, sets, n_sets, &apart));
 	st = mr_config_text_scan(&c->text, &c->mistakes, &whole);
 	if (st == MR_OK && whole)
@@ -277,13 +277,8 @@ static mr_status load(mr_config *c, const char *const *sets, size_t n_sets)
 	return st;
 }
 
-mr_status mr_config_load(const char *path, const char *const *sets, size_t n_sets, mr_strbuf *notes, mr_config **out)
-{
-	return mr_config_load_after(path, sets, n_sets, NULL, NULL, notes, out);
-}
-
-mr_status mr_config_load_after(const char *path, const char *const *sets, size_t n_sets, mr_config_before *before,
-			       void *arg, mr_strbuf *notes, mr_config **out)
+static mr_status load_any(const char *path, const char *given, const char *const *sets, size_t n_sets,
+			  mr_config_before *before, void *arg, mr_strbuf *notes, mr_config **out)
 {
 	mr_config *c = calloc(1, sizeof(*c));
 	mr_status st;
@@ -292,11 +287,13 @@ mr_status mr_config_load_after(const char *path, const char *const *sets, size_t
 		return mr_fail(MR_ERESOURCE, "no memory for a configuration");
 	mr_strbuf_init(&c->text.text);
 	mr_strbuf_init(&c->notes);
+	c->given = given;
 	c->before = before;
 	c->before_arg = arg;
 	st = name_paths(c, path);
 	if (st == MR_OK)
 		st = load(c, sets, n_sets);
+	c->given = NULL;
 	if (st == MR_OK)
 		st = report(c, notes);
 	if (st != MR_OK) {
@@ -306,6 +303,23 @@ mr_status mr_config_load_after(const char *path, const char *const *sets, size_t
 	mr_strbuf_append(notes, mr_strbuf_text(&c->notes));
 	*out = c;
 	return MR_OK;
+}
+
+mr_status mr_config_load(const char *path, const char *const *sets, size_t n_sets, mr_strbuf *notes, mr_config **out)
+{
+	return mr_config_load_after(path, sets, n_sets, NULL, NULL, notes, out);
+}
+
+mr_status mr_config_load_after(const char *path, const char *const *sets, size_t n_sets, mr_config_before *before,
+			       void *arg, mr_strbuf *notes, mr_config **out)
+{
+	return load_any(path, NULL, sets, n_sets, before, arg, notes, out);
+}
+
+mr_status mr_config_load_text(const char *path, const char *text, const char *const *sets, size_t n_sets,
+			      mr_strbuf *notes, mr_config **out)
+{
+	return load_any(path, text, sets, n_sets, NULL, NULL, notes, out);
 }
 
 void mr_config_destroy(mr_config *c)

@@ -59,6 +59,9 @@ mr_status mr_config_load(const char *path, const char *const *sets, size_t n_set
  * @before, which end the loading. */
 mr_status mr_config_load_after(const char *path, const char *const *sets, size_t n_sets, mr_config_before *before,
 			       void *arg, mr_strbuf *notes, mr_config **out) MR_MUST_USE;
+/** As mr_config_load, of the @text of a configuration that was read before from @path, as messages call it. */
+mr_status mr_config_load_text(const char *path, const char *text, const char *const *sets, size_t n_sets,
+			      mr_strbuf *notes, mr_config **out) MR_MUST_USE;
 /** The configuration that describes @job: a copy of it, checked, with the values of all keys. @order of a plan file
  * takes the place of the job's (NULL: it stays). Errors: those of mr_job_check. */
 mr_status mr_config_of_job(const mr_job *job, const mr_job_order *order, mr_config **out) MR_MUST_USE;

@@ -82,9 +82,9 @@ typedef struct mr_config_text {
 	bool partial;           /* an @include could not be followed, and may hold missing settings */
 } mr_config_text;
 
-/** Read @path and the files that it includes. Errors: MR_ECONFIG when @path cannot be read; MR_ERESOURCE. All other
- * mistakes are noted in @m. */
-mr_status mr_config_text_read(const char *path, mr_config_text *t, mr_mistakes *m) MR_MUST_USE;
+/** Read @path and the files that it includes; @given, if not NULL, is the text of @path, and no file is read for it.
+ * Errors: MR_ECONFIG when @path cannot be read; MR_ERESOURCE. All other mistakes are noted in @m. */
+mr_status mr_config_text_read(const char *path, const char *given, mr_config_text *t, mr_mistakes *m) MR_MUST_USE;
 /**
  * Make the texts of the units, noting integers that are too large, and strings and groups that do not end (*@whole
  * false: do not parse the rest). A number may have k, M or G behind it; integers of any size need no L; a list may mix
@@ -113,6 +113,7 @@ typedef struct mr_config_section {
 
 struct mr_config {
 	char *path, *name, *base_dir;
+	const char *given;      /* the text of the file while it is loaded; NULL: it is read. Borrowed */
 	mr_config_text text;
 	mr_config_section part[MR_N_JOB_GROUPS];
 	mr_job job;

@@ -123,6 +123,7 @@ typedef struct mr_reading {
 	mr_config_text *t;
 	mr_mistakes *m;
 	const char *path;
+	const char *given; /* its text; NULL: it is to be read */
 	uint16_t file;
 	uint32_t unit;
 	bool inside;       /* its unit continues around it: it is a part of a setting */
@@ -259,13 +260,24 @@ static mr_status append_text(mr_reading *r, const char *text)
 	return t->text.failed ? no_memory() : MR_OK;
 }
 
+static mr_status take_text(const mr_reading *r, char **text, size_t *len)
+{
+	if (!r->given)
+		return mr_file_read(r->path, MR_CONFIG_MAX_BYTES, text, len);
+	*len = strlen(r->given);
+	if (*len > MR_CONFIG_MAX_BYTES)
+		return mr_fail(MR_EIO, "%s: its configuration has more than %zu bytes", r->path, MR_CONFIG_MAX_BYTES);
+	*text = strdup(r->given);
+	return *text ? MR_OK : no_memory();
+}
+
 /* Read an included file; its last line is ended, so that the following text starts on a line of its own. */
 static mr_status read_into(mr_reading *r, const mr_origin *from)
 {
 	mr_config_text *t = r->t;
 	size_t len = 0;
 	char *text;
-	mr_status st = mr_file_read(r->path, MR_CONFIG_MAX_BYTES, &text, &len);
+	mr_status st = take_text(r, &text, &len);
 
 	if (st == MR_ERESOURCE)
 		return st;
@@ -302,9 +314,9 @@ static mr_status read_into(mr_reading *r, const mr_origin *from)
 	return st;
 }
 
-mr_status mr_config_text_read(const char *path, mr_config_text *t, mr_mistakes *m)
+mr_status mr_config_text_read(const char *path, const char *given, mr_config_text *t, mr_mistakes *m)
 {
-	mr_reading r = {.t = t, .m = m, .path = path};
+	mr_reading r = {.t = t, .m = m, .path = path, .given = given};
 
 	MR_TRY(begin_unit(t, "", &r.unit));
 	MR_TRY(read_into(&r, NULL));

@@ -4,7 +4,8 @@
  * Classes are the different texts of the target column in ascending order, in numeric order if all of them are numbers.
  * Validation rows are drawn once at random (the same for every seed), since files are often sorted, or are read from a
  * file of their own. Training visits the other rows in a new random order each epoch. Columns are scaled to mean 0 and
- * deviation 1 over the training rows, or by log(1 + x), or not; a column that does not vary becomes 0.
+ * deviation 1 over the training rows, or by log(1 + x), or not; a column that does not vary becomes 0. Targets that are
+ * numbers are brought to mean 0 and deviation 1 when asked to.
  *
  * With categories a sample is numbers and categories (dataset.h), numbers first, both in the file's order (csv_cell.h).
  *
@@ -37,7 +38,8 @@ typedef struct csv {
 	size_t n_labels, room, label_bytes;
 	bool numeric;         /* all labels are numbers */
 	uint64_t *place;      /* [rows.n] where each row of the file is stored; during load */
-	double *mean, *deviation; /* [features]; during load */
+	double *mean, *deviation; /* [features] where columns are scaled; from load on */
+	bool scale_target;
 	uint64_t n_weighed;       /* number of rows that are in them */
 } csv;
 
@@ -146,6 +148,19 @@ static mr_status look_again(csv *s, uint64_t row, uint64_t number)
 	return look(s, row, number);
 }
 
+/* Let the target of the current line into mean and, before its root is taken, deviation of all targets. */
+static mr_status weigh_target(csv *s, uint64_t number)
+{
+	mr_dataset *d = &s->rows.base;
+	double v, by;
+
+	MR_TRY(mr_csv_table_number(&s->table, s->table.target, number, &v));
+	by = v - d->target_mean;
+	d->target_mean += by / (double)s->n_weighed;
+	d->target_deviation += by * (v - d->target_mean);
+	return MR_OK;
+}
+
 /* The pass that computes the statistics of the training rows: Welford's running mean and sum of squared distances. */
 static mr_status weigh(csv *s, uint64_t row, uint64_t number)
 {
@@ -155,7 +170,9 @@ static mr_status weigh(csv *s, uint64_t row, uint64_t number)
 	if (at >= s->rows.base.n_train)
 		return MR_OK;
 	s->n_weighed++;
-	for (uint32_t c = 0; c < s->table.n_columns; c++) {
+	if (s->scale_target)
+		MR_TRY(weigh_target(s, number));
+	for (uint32_t c = 0; s->scale && c < s->table.n_columns; c++) {
 		double v, by;
 
 		if (c == s->table.target || s->table.left_out[c] || s->table.category[c])
@@ -224,6 +241,8 @@ static mr_status fill(csv *s, uint64_t row, uint64_t number)
 		v = (double)label;
 	} else {
 		MR_TRY(mr_csv_table_number(t, t->target, number, &v));
+		if (s->scale_target)
+			v = (v - s->rows.base.target_mean) / s->rows.base.target_deviation;
 		MR_TRY(fit(s, t->target, number, mr_data_target_type(s->rows.dtype), v));
 	}
 	mr_rows_put_target(&s->rows, at, v);
@@ -257,6 +276,9 @@ static mr_status read_keys(csv *s, const mr_values *values, const mr_data_want *
 {
 	s->by_class = !strcmp(mr_values_string(values, "targets"), "classes");
 	s->scale = !strcmp(mr_values_string(values, "scale"), "standard");
+	s->scale_target = !strcmp(mr_values_string(values, "target_scale"), "standard");
+	if (s->by_class && s->scale_target)
+		return mr_fail(MR_ECONFIG, "target_scale: \"standard\" is for numbers, and targets = \"classes\"");
 	s->cell = (mr_csv_cell){.log = !strcmp(mr_values_string(values, "scale"), "log"),
 				.zero = !strcmp(mr_values_string(values, "empty"), "zero"),
 				.hash = !strcmp(mr_values_string(values, "category"), "hash")};
@@ -359,8 +381,10 @@ static mr_status prepare(csv *s, const mr_values *values, const mr_data_want *wa
 		d->numbers = s->table.n_features - s->table.n_categories;
 	MR_TRY(mr_rows_init(&s->rows, "csv", s->path[0], n, n_train, s->table.n_features,
 			    s->by_class ? (int64_t)s->n_labels : 0, want));
-	d->target_low = low;
-	d->target_high = high;
+	if (!s->scale_target) {
+		d->target_low = low;
+		d->target_high = high;
+	}
 	d->bytes.passing = n * sizeof(*s->place) + 2 * s->table.n_features * sizeof(double);
 	return describe(s);
 }
@@ -442,13 +466,20 @@ static mr_status check_scale(const csv *s)
 
 static mr_status find_scale(csv *s)
 {
+	mr_dataset *d = &s->rows.base;
+
 	s->mean = calloc(s->rows.d, sizeof(*s->mean));
 	s->deviation = calloc(s->rows.d, sizeof(*s->deviation));
 	if (!s->mean || !s->deviation)
 		return mr_data_no_memory(2 * s->rows.d * sizeof(*s->mean));
 	MR_TRY(all_rows(s, weigh));
 	for (uint64_t j = 0; j < s->rows.d; j++)
-		s->deviation[j] = sqrt(s->deviation[j] / (double)s->rows.base.n_train);
+		s->deviation[j] = sqrt(s->deviation[j] / (double)d->n_train);
+	d->target_deviation = sqrt(d->target_deviation / (double)d->n_train);
+	if (s->scale_target && !(isfinite(d->target_deviation) && d->target_deviation > 0))
+		return mr_fail(MR_EDATA, "%s: %s: its numbers %s for target_scale = \"standard\"", s->path[0],
+			       s->table.name[s->table.target],
+			       d->target_deviation > 0 ? "are too large" : "do not differ, as they must");
 	return check_scale(s);
 }
 
@@ -458,14 +489,11 @@ static mr_status load_csv(mr_dataset *d)
 
 	MR_TRY(mr_rows_take(&s->rows));
 	MR_TRY(place_rows(s));
-	if (s->scale)
+	if (s->scale || s->scale_target)
 		MR_TRY(find_scale(s));
 	MR_TRY(all_rows(s, fill));
 	free(s->place);
-	free(s->mean);
-	free(s->deviation);
 	s->place = NULL;
-	s->mean = s->deviation = NULL;
 	mr_rows_seal(&s->rows);
 	return MR_OK;
 }
@@ -473,6 +501,39 @@ static mr_status load_csv(mr_dataset *d)
 static void train(const mr_dataset *d, uint64_t g, void *input, void *target)
 {
 	mr_rows_get((const mr_rows *)d, mr_data_order(d->n_train, ((const csv *)d)->seed, g), input, target);
+}
+
+static void form(const mr_dataset *d, mr_json_writer *w)
+{
+	const csv *s = (const csv *)d;
+	const mr_csv_table *t = &s->table;
+	uint64_t j = 0;
+
+	mr_json_field_string(w, "separator", (const char[]){t->separator, 0});
+	mr_json_field_bool(w, "header", t->header);
+	mr_json_field_bool(w, "log", s->cell.log);
+	mr_json_field_bool(w, "zero", s->cell.zero);
+	mr_json_field_bool(w, "hash", s->cell.hash);
+	mr_json_field_array(w, "columns");
+	for (uint32_t c = 0; c < t->n_columns; c++) {
+		bool number = c != t->target && !t->left_out[c] && !t->category[c];
+
+		mr_json_begin_object(w);
+		mr_json_field_string(w, "name", t->name[c]);
+		mr_json_field_string(w, "kind", number ? "number" : c == t->target ? "target" :
+						t->left_out[c] ? "ignored" : "category");
+		if (number && s->scale) {
+			mr_json_field_double(w, "mean", s->mean[j]);
+			mr_json_field_double(w, "deviation", s->deviation[j]);
+		}
+		j += number;
+		mr_json_end_object(w);
+	}
+	mr_json_end_array(w);
+	mr_json_field_array(w, "labels");
+	for (size_t i = 0; i < s->n_labels; i++)
+		mr_json_put_string(w, s->label[i]);
+	mr_json_end_array(w);
 }
 
 static const mr_option options[] = {
@@ -490,6 +551,9 @@ static const mr_option options[] = {
 	{"scale", MR_OPT_ENUM, "standard", 0, 0, "standard|none|log", NULL,
 	 "standard: each column of numbers to mean 0 and deviation 1 over the training rows; log: x to log(1 + x), and "
 	 "to 0 below 0"},
+	{"target_scale", MR_OPT_ENUM, "none", 0, 0, "none|standard", NULL,
+	 "targets that are numbers; standard: to mean 0 and deviation 1 over the training rows for the training, while "
+	 "predictions and errors are in the target's own unit"},
 	{"categories", MR_OPT_STRING, "", 0, 0, NULL, "columns",
 	 "columns that are categories: names, numbers from 1 or ranges such as 15-40, with commas between"},
 	{"category", MR_OPT_ENUM, "hash", 0, 0, "hash|number", NULL,
@@ -512,4 +576,5 @@ const mr_dataset_ops mr_data_csv = {
 	.close = close_csv,
 	.train = train,
 	.valid = mr_rows_valid,
+	.form = form,
 };

@@ -1,9 +1,12 @@
 #include "data/dataset.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/printable.h"
 #include "base/registry.h"
+#include "data/part.h"
 
 #define MR_DATA(id) extern const mr_dataset_ops mr_data_##id;
 #include "data/data.def"
@@ -68,4 +71,55 @@ void mr_dataset_close(mr_dataset *d)
 {
 	if (d)
 		d->ops->close(d);
+}
+
+/* --- the form --- */
+
+static void put_shape(mr_json_writer *w, const char *key, mr_shape s)
+{
+	mr_json_field_array(w, key);
+	for (uint32_t i = 0; i < mr_shape_dims(s); i++)
+		mr_json_put_int(w, mr_shape_dim(s, i));
+	mr_json_end_array(w);
+}
+
+static void put_form(const mr_dataset *d, mr_json_writer *w)
+{
+	mr_json_begin_object(w);
+	mr_json_field_string(w, "source", d->ops->name);
+	put_shape(w, "input", d->input);
+	mr_json_field_bool(w, "input_tokens", d->input.tokens);
+	put_shape(w, "target", d->target);
+	mr_json_field_bool(w, "target_tokens", d->target.tokens);
+	mr_json_field_int(w, "classes", d->classes);
+	mr_json_field_int(w, "numbers", d->numbers);
+	mr_json_field_double(w, "target_low", d->target_low);
+	mr_json_field_double(w, "target_high", d->target_high);
+	mr_json_field_double(w, "target_mean", d->target_mean);
+	mr_json_field_double(w, "target_deviation", d->target_deviation);
+	d->ops->form(d, w);
+	mr_json_end_object(w);
+}
+
+mr_status mr_dataset_form(const mr_dataset *d, char **out)
+{
+	mr_json_writer w;
+	mr_status st;
+	size_t len;
+	FILE *f;
+
+	*out = NULL;
+	if (!d->ops->form)
+		return MR_OK;
+	f = open_memstream(out, &len);
+	if (!f)
+		return mr_data_no_memory(0);
+	mr_json_init(&w, f, false);
+	put_form(d, &w);
+	st = mr_json_finish(&w);
+	if (!fclose(f) && st == MR_OK && *out)
+		return MR_OK;
+	free(*out);
+	*out = NULL;
+	return mr_data_no_memory(0);
 }

@@ -22,6 +22,7 @@
 #ifndef MR_DATA_DATASET_H
 #define MR_DATA_DATASET_H
 
+#include "base/json.h"
 #include "base/option.h"
 #include "base/status.h"
 #include "nn/tensor.h"
@@ -67,6 +68,9 @@ typedef struct mr_dataset_ops {
 	void (*train)(const mr_dataset *d, uint64_t g, void *input, void *target);
 	/** Sample @i < n_valid of an evaluation. */
 	void (*valid)(const mr_dataset *d, uint64_t i, void *input, void *target);
+	/** Of loaded data: write, as fields of an open object, how what a file holds becomes an input, and what the
+	 * classes are called (mr_dataset_form). NULL: no file of such data can be predicted. */
+	void (*form)(const mr_dataset *d, mr_json_writer *w);
 } mr_dataset_ops;
 
 #define MR_TOKENIZER_MARK "tokenizer "
@@ -82,6 +86,8 @@ struct mr_dataset {
 	                         frames' f32 numbers, and then as many tokens as the target has. Else 0 */
 	int64_t source_classes; /* pairs of sequences (data/pair.h): vocabulary of the source; 0: no pairs */
 	double target_low, target_high; /* least and greatest target if it is one number; else 0 */
+	double target_mean, target_deviation; /* deviation not 0: a target that is one number is what the data say,
+	                         less the mean, by the deviation, from load on. Else both 0 */
 	int64_t numbers;      /* samples of numbers and categories: input is [1, numbers + categories] tokens, first
 	                         the bits of f32 numbers, then categories from 0; -1: there is none. Else 0 */
 	uint64_t n_train;     /* samples an epoch */
@@ -118,6 +124,12 @@ mr_status mr_dataset_open(const mr_dataset_ops *ops, const mr_values *values, co
  * on any thread. */
 mr_status mr_dataset_check(const mr_dataset *d) MR_MUST_USE;
 void mr_dataset_close(mr_dataset *d);
+
+/**
+ * The form of loaded data as JSON: everything that reader/form.h needs to make inputs of other files as training made
+ * them, without the data. *@out, which the caller frees, is NULL for a source without a form. Errors: MR_ERESOURCE.
+ */
+mr_status mr_dataset_form(const mr_dataset *d, char **out) MR_MUST_USE;
 
 /* The type of targets that are numbers, for inputs of @dtype: the type in which a loss computes. */
 static inline mr_dtype mr_data_target_type(mr_dtype dtype)

@@ -353,6 +353,26 @@ static mr_status check(const mr_dataset *d)
 	return mr_failure_check(((const images *)d)->failure);
 }
 
+static void form(const mr_dataset *d, mr_json_writer *w)
+{
+	const images *s = (const images *)d;
+
+	mr_json_field_int(w, "size", s->size);
+	mr_json_field_int(w, "resize", s->crop == CROP_EXACT ? 0 : s->resize);
+	mr_json_field_array(w, "mean");
+	for (int c = 0; c < 3; c++)
+		mr_json_put_double(w, s->augment.mean[c]);
+	mr_json_end_array(w);
+	mr_json_field_array(w, "std");
+	for (int c = 0; c < 3; c++)
+		mr_json_put_double(w, s->augment.std[c]);
+	mr_json_end_array(w);
+	mr_json_field_array(w, "labels");
+	for (size_t i = 0; i < s->folder[0].n_classes; i++)
+		mr_json_put_string(w, s->folder[0].class_name[i].data);
+	mr_json_end_array(w);
+}
+
 static const mr_option options[] = {
 	{"path", MR_OPT_STRING, NULL, 0, 0, NULL, NULL,
 	 "folder with a folder of PNG, JPEG, PPM or PGM files for each class"},
@@ -386,4 +406,5 @@ const mr_dataset_ops mr_data_images = {
 	.close = close_images,
 	.train = train,
 	.valid = valid,
+	.form = form,
 };

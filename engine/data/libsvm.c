@@ -298,6 +298,21 @@ static mr_status load_libsvm(mr_dataset *d)
 	return MR_OK;
 }
 
+static void form(const mr_dataset *d, mr_json_writer *w)
+{
+	const libsvm *l = (const libsvm *)d;
+
+	mr_json_field_bool(w, "two", l->targets == TWO);
+	mr_json_field_array(w, "labels");
+	for (size_t i = 0; l->targets != NUMBERS && i < l->labels.n; i++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "%.17g", l->labels.at[i]);
+		mr_json_put_string(w, text);
+	}
+	mr_json_end_array(w);
+}
+
 static const mr_option options[] = {
 	{"path", MR_OPT_STRING, NULL, 0, 0, NULL, NULL, "the file"},
 	{"features", MR_OPT_INT, "0", 0, 1 << 20, NULL, NULL, "numbers in a sample; 0: the largest index in the file"},
@@ -318,4 +333,5 @@ const mr_dataset_ops mr_data_libsvm = {
 	.close = close_libsvm,
 	.train = mr_rows_train,
 	.valid = mr_rows_valid,
+	.form = form,
 };

@@ -28,17 +28,17 @@ mr_status mr_csv_cell_category(const mr_csv_cell *cell, const mr_csv_table *t, u
 		return MR_OK;
 	if (!*text)
 		return mr_fail(MR_EDATA,
-			       "%s:%llu: %s is empty, expected a category; empty = \"zero\" takes empty fields",
-			       t->path, 			        (unsigned long long)number, t->name[column]);
+			       "%s:%llu: %s is empty, expected a category%s", t->path, (unsigned long long)number,
+			       t->name[column], t->bare ? "" : "; empty = \"zero\" takes empty fields");
 	if (cell->hash) {
 		*out = (int32_t)(mr_hash64(0, text, strlen(text)) & INT32_MAX);
 		return MR_OK;
 	}
 	if (!mr_csv_is_number(text, &v) || v != floor(v) || v < 0 || v > INT32_MAX)
 		return mr_fail(MR_EDATA,
-			       "%s:%llu: %s: \"%.40s\" is no whole number from 0 to %d; category = \"hash\" takes "
-			       "texts",
-			       t->path, (unsigned long long)number, t->name[column], text, INT32_MAX);
+			       "%s:%llu: %s: \"%.40s\" is no whole number from 0 to %d%s", t->path,
+			       (unsigned long long)number, t->name[column], text, INT32_MAX,
+			       t->bare ? "" : "; category = \"hash\" takes texts");
 	*out = (int32_t)v;
 	return MR_OK;
 }

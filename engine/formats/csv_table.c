@@ -87,10 +87,11 @@ mr_status mr_csv_table_number(const mr_csv_table *t, uint32_t column, uint64_t n
 	if (!*text)
 		return mr_fail(MR_EDATA, "%s:%llu: %s is empty, expected a number%s", t->path,
 			       (unsigned long long)number, t->name[column],
-			       column == t->target ? "" : "; empty = \"zero\" takes empty fields");
+			       column == t->target || t->bare ? "" : "; empty = \"zero\" takes empty fields");
 	return mr_fail(MR_EDATA, "%s:%llu: %s: \"%.40s\" is no finite number%s", t->path, (unsigned long long)number,
 		       t->name[column], text,
-		       column == t->target ? "; targets = \"classes\" takes texts"
+		       t->bare ? ""
+		       : column == t->target ? "; targets = \"classes\" takes texts"
 					    : "; categories takes texts, ignore leaves a column out");
 }
 
@@ -243,20 +244,23 @@ static bool is_header(const mr_csv_table *t, const mr_values *values)
 	return true;
 }
 
+/* @values NULL: separator and header are known, and no column is the target. */
 static mr_status take_first(mr_csv_table *t, char *line, const mr_values *values)
 {
 	char *copy = strdup(line);
+	uint32_t least = values ? 2 : 1;
 
 	if (!copy)
 		return mr_fail(MR_ERESOURCE, "no memory for the head of a table");
-	t->separator = separator_of(values, line);
+	if (values)
+		t->separator = separator_of(values, line);
 	t->n_columns = split(copy, t->separator, NULL, 0);
 	free(copy);
 	if (t->n_columns == 0)
 		return mr_fail(MR_EDATA, "%s:1: a quote is not closed before the field ends", t->path);
-	if (t->n_columns < 2 || t->n_columns > MR_CSV_COLUMNS)
-		return mr_fail(MR_EDATA, "%s:1: %u column%s, expected 2 to %u%s", t->path, t->n_columns,
-			       t->n_columns == 1 ? "" : "s", MR_CSV_COLUMNS,
+	if (t->n_columns < least || t->n_columns > MR_CSV_COLUMNS)
+		return mr_fail(MR_EDATA, "%s:1: %u column%s, expected %u to %u%s", t->path, t->n_columns,
+			       t->n_columns == 1 ? "" : "s", least, MR_CSV_COLUMNS,
 			       t->n_columns == 1 ? " (another separator?)" : "");
 	t->name = calloc(t->n_columns, sizeof(*t->name));
 	t->field = calloc(t->n_columns, sizeof(*t->field));
@@ -265,9 +269,18 @@ static mr_status take_first(mr_csv_table *t, char *line, const mr_values *values
 	if (!t->name || !t->field || !t->left_out || !t->category)
 		return mr_fail(MR_ERESOURCE, "no memory for the names of %zu columns", (size_t)t->n_columns);
 	MR_TRY(mr_csv_table_split(t, line, 1));
-	t->header = is_header(t, values);
+	if (values)
+		t->header = is_header(t, values);
 	MR_TRY(name_columns(t));
-	return find_columns(t, values);
+	if (values)
+		return find_columns(t, values);
+	t->target = t->n_columns;
+	return MR_OK;
+}
+
+mr_status mr_csv_table_take(mr_csv_table *t, char *line)
+{
+	return take_first(t, line, NULL);
 }
 
 mr_status mr_csv_table_open(mr_csv_table *t, const char *path, const mr_values *values)

@@ -22,6 +22,7 @@ typedef struct mr_csv_table {
 	const char *path;     /* of the current file, for messages; borrowed */
 	char separator;
 	bool header;          /* the first line names the columns */
+	bool bare;            /* messages name no key of a configuration: there is none that could change something */
 	uint32_t n_columns, n_features;
 	uint32_t n_categories; /* of the features */
 	uint32_t target;      /* index of the target's column */
@@ -37,6 +38,10 @@ typedef struct mr_csv_table {
  */
 mr_status mr_csv_table_open(mr_csv_table *t, const char *path, const mr_values *values) MR_MUST_USE;
 void mr_csv_table_close(mr_csv_table *t);
+
+/** The same from the first @line of a file, which is written into, where path, separator and header of @t are set: no
+ * column is a target, left out or a category. Errors: MR_EDATA, MR_ERESOURCE. */
+mr_status mr_csv_table_take(mr_csv_table *t, char *line) MR_MUST_USE;
 
 /** Split @line, number @number of the file, into t->field. Writes into @line. Errors: MR_EDATA with file and line. */
 mr_status mr_csv_table_split(mr_csv_table *t, char *line, uint64_t number) MR_MUST_USE;

@@ -34,6 +34,16 @@ mr_status mr_lines_open(const char *path, const char *kind, mr_lines *out)
 	return refuse_binary(out);
 }
 
+mr_status mr_lines_of_input(const char *kind, mr_lines *out)
+{
+	int fd = dup(STDIN_FILENO);
+
+	*out = (mr_lines){.path = "standard input", .kind = kind, .in.fd = -1};
+	if (fd < 0)
+		return mr_fail(MR_EDATA, "%s: cannot read: %s", out->path, strerror(errno));
+	return as_data(mr_line_reader_of(&out->in, out->path, fd, MR_LINES_LONGEST));
+}
+
 mr_status mr_lines_next(mr_lines *l, char **line)
 {
 	uint64_t begin = l->in.offset;

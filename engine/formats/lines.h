@@ -24,6 +24,9 @@ typedef struct mr_lines {
  * failure. Errors: MR_EDATA with the path. */
 mr_status mr_lines_open(const char *path, const char *kind, mr_lines *out) MR_MUST_USE;
 
+/** The lines of standard input, whatever it is. Errors: MR_EDATA, MR_ERESOURCE. */
+mr_status mr_lines_of_input(const char *kind, mr_lines *out) MR_MUST_USE;
+
 /** Set *@line to the next line, which may be written to and is valid until the next call; NULL after the last one.
  * A byte order mark at the beginning of the file is left out.
  * Errors: MR_EDATA with the path (a NUL in the line, a line beyond MR_LINES_LONGEST, a read that fails). */

@@ -5,6 +5,7 @@
 mr_status mr_evaluate(mr_session *s, mr_eval_wanted *wanted, void *arg, mr_figures *out)
 {
 	mr_figures f = mr_figures_at(0);
+	double unit = s->data->target_deviation > 0 ? s->data->target_deviation : 1; /* of the target */
 	mr_scores scores;
 
 	MR_TRY(mr_executor_eval(&s->executor, wanted, arg, &f.val_loss));
@@ -14,8 +15,8 @@ mr_status mr_evaluate(mr_session *s, mr_eval_wanted *wanted, void *arg, mr_figur
 	f.val_accuracy = scores.accuracy;
 	f.val_top5 = scores.top5;
 	f.val_auc = scores.auc;
-	f.val_rmse = scores.rmse;
-	f.val_mae = scores.mae;
+	f.val_rmse = scores.rmse * unit;
+	f.val_mae = scores.mae * unit;
 	f.val_r2 = scores.r2;
 	*out = f;
 	return MR_OK;

@@ -110,7 +110,7 @@ static void pass_fini(pass *p)
 static mr_status pass_init(pass *p, const mr_session *s, int64_t rows)
 {
 	MR_TRY(graph_of_rows(s->graph, rows, &p->graph));
-	return mr_lone_model_init(&p->model, s, p->graph);
+	return mr_lone_model_init(&p->model, s, p->graph, 1);
 }
 
 /* Rows of @tokens, which fill the pass, behind @first others. @first < 0: nothing is kept. */

@@ -5,6 +5,7 @@
 
 #include "session/leader.h"
 #include "session/lone_model.h"
+#include "stage/stage.h"
 
 struct mr_logits {
 	const mr_session *s;
@@ -29,7 +30,7 @@ static mr_status tear_down(void *arg)
 	return MR_OK;
 }
 
-mr_status mr_logits_create(const mr_session *s, const mr_state_list *model, mr_logits **out)
+mr_status mr_logits_create(const mr_session *s, const mr_state_list *model, int64_t samples, mr_logits **out)
 {
 	mr_logits *x = calloc(1, sizeof(*x));
 	mr_status st;
@@ -37,7 +38,7 @@ mr_status mr_logits_create(const mr_session *s, const mr_state_list *model, mr_l
 	if (!x)
 		return mr_fail(MR_ERESOURCE, "no memory for the model");
 	x->s = s;
-	st = mr_lone_model_init(&x->model, s, s->graph);
+	st = mr_lone_model_init(&x->model, s, s->graph, samples);
 	if (st == MR_OK)
 		st = mr_lone_weights_init(&x->weights, s, &x->model, model);
 	if (st == MR_OK)
@@ -65,11 +66,25 @@ void mr_logits_destroy(mr_logits *x)
 	free(x);
 }
 
-mr_status mr_logits_of(mr_logits *x, const void *input, const void **out)
+mr_status mr_logits_of(mr_logits *x, const void *input, int64_t n, const void **out)
 {
-	memcpy(x->model.input, input, x->model.input_bytes);
+	memcpy(x->model.input, input, (size_t)n * x->model.input_bytes);
+	x->model.io.samples = n;
 	MR_TRY(mr_leader_run(x->leader, mr_lone_model_forward, &x->model));
 	*out = x->model.logits;
+	return MR_OK;
+}
+
+mr_status mr_logits_bytes(const mr_session *s, int64_t samples, uint64_t *bytes)
+{
+	const mr_graph *g = s->graph;
+	const mr_stage_sizes *z;
+	mr_stage *stage;
+
+	MR_TRY(mr_stage_create(g, 0, g->n_nodes - 1, samples, s->kernels, false, NULL, &stage));
+	z = mr_stage_size(stage);
+	*bytes = z->in_bytes + z->out_bytes + z->slot_bytes + z->scratch_bytes;
+	mr_stage_destroy(stage);
 	return MR_OK;
 }
 

@@ -39,20 +39,20 @@ static mr_status find_logits(mr_lone_model *m, mr_dtype type)
 	const mr_boundary_part *part;
 	mr_boundary b;
 
-	MR_TRY(mr_boundary_make(g, g->n_nodes - 1, 1, type, &b));
+	MR_TRY(mr_boundary_make(g, g->n_nodes - 1, m->io.samples, type, &b));
 	part = mr_boundary_find(&b, g->nodes[g->n_nodes - 1].in[0]);
 	m->logits = part ? (char *)m->io.out + part->at : NULL;
 	mr_boundary_fini(&b);
 	return part ? MR_OK : mr_fail(MR_EINVAL, "no value of the model enters its loss");
 }
 
-mr_status mr_lone_model_init(mr_lone_model *m, const mr_session *s, const mr_graph *g)
+mr_status mr_lone_model_init(mr_lone_model *m, const mr_session *s, const mr_graph *g, int64_t samples)
 {
 	mr_arena a;
 
-	*m = (mr_lone_model){.graph = g, .io = {.samples = 1, .seed = (uint64_t)s->job->train.seed},
+	*m = (mr_lone_model){.graph = g, .io = {.samples = samples, .seed = (uint64_t)s->job->train.seed},
 		.input_bytes = mr_shape_bytes(g->input, s->kernels->types.activations)};
-	MR_TRY(mr_stage_create(g, 0, g->n_nodes - 1, 1, s->kernels, false, NULL, &m->stage));
+	MR_TRY(mr_stage_create(g, 0, g->n_nodes - 1, samples, s->kernels, false, NULL, &m->stage));
 	mr_arena_init(&a, NULL, 0);
 	layout(m, &a);
 	MR_TRY(map(s, a.used, &m->region));

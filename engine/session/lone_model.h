@@ -1,6 +1,7 @@
 /*
- * lone_model.h - all layers of a model but the loss as one stage, for one sample at a time, with its memory; and a copy
- * of a model's weights for such stages. The memory is that of worker 0 of the session, whose leader makes the calls.
+ * lone_model.h - all layers of a model but the loss as one stage, for some samples at a time, with its memory; and a
+ * copy of a model's weights for such stages. The memory is that of worker 0 of the session, whose leader makes the
+ * calls.
  */
 #ifndef MR_SESSION_LONE_MODEL_H
 #define MR_SESSION_LONE_MODEL_H
@@ -17,9 +18,9 @@ typedef struct mr_lone_model {
 	const void *logits; /* what enters the loss, after a forward pass */
 } mr_lone_model;
 
-/** Of @g, which is the graph of @s or has the same layers for other samples. Borrows both. The caller calls fini, also
- * after an error. Errors: MR_ERESOURCE, MR_EINVAL. */
-mr_status mr_lone_model_init(mr_lone_model *m, const mr_session *s, const mr_graph *g) MR_MUST_USE;
+/** Of @g, which is the graph of @s or has the same layers for other samples, for up to @samples at once (io.samples).
+ * Borrows both. The caller calls fini, also after an error. Errors: MR_ERESOURCE, MR_EINVAL. */
+mr_status mr_lone_model_init(mr_lone_model *m, const mr_session *s, const mr_graph *g, int64_t samples) MR_MUST_USE;
 void mr_lone_model_fini(mr_lone_model *m);
 
 typedef struct mr_lone_weights {

@@ -97,7 +97,9 @@ static mr_status open_data(mr_session *s)
 	};
 	mr_model_data md;
 
-	if (s->without_text)
+	if (s->shapes)
+		s->data = s->shapes;
+	else if (s->without_text)
 		MR_TRY(open_vocabulary(s, &want));
 	else if (!s->beside)
 		MR_TRY(mr_job_blame(s->job, MR_JOB_DATA, "name",
@@ -202,7 +204,8 @@ mr_status mr_session_survey(const mr_job *job, mr_session *s)
 
 mr_status mr_session_load(mr_session *s)
 {
-	return mr_job_blame(s->job, MR_JOB_DATA, "name", mr_dataset_load(s->data));
+	MR_TRY(mr_job_blame(s->job, MR_JOB_DATA, "name", mr_dataset_load(s->data)));
+	return mr_dataset_form(s->data, &s->form);
 }
 
 mr_status mr_session_open(const mr_job *job, mr_session *s)
@@ -218,6 +221,12 @@ mr_status mr_session_open_trained(const mr_job *job, const char *alphabet, const
 	s->without_text = without_text && alphabet;
 	MR_TRY(open_or_close(s));
 	return s->without_text ? MR_OK : load_or_close(s);
+}
+
+mr_status mr_session_open_shapes(const mr_job *job, mr_dataset *shapes, mr_session *s)
+{
+	*s = (mr_session){.job = job, .shapes = shapes};
+	return open_or_close(s);
 }
 
 mr_status mr_session_open_plan(const mr_job *job, const char *path, mr_session *s)
@@ -348,11 +357,12 @@ void mr_session_close(mr_session *s)
 	mr_partition_fini(&s->partition);
 	mr_graph_destroy(s->graph);
 	free(s->network);
+	free(s->form);
 	mr_choices_destroy(s->choices);
 	if (s->costs)
 		mr_costs_fini(s->costs);
 	free(s->costs);
-	if (!s->beside)
+	if (!s->beside && !s->shapes)
 		mr_dataset_close(s->data);
 	mr_session_ends_reading(s);
 	*s = (mr_session){0};

@@ -44,6 +44,10 @@ typedef struct mr_session {
 	mr_kernels own_kernels;
 	mr_choices *choices;         /* of that table; NULL: none is named. Owned */
 	mr_dataset *data;
+	mr_dataset *shapes;          /* the shapes of a trained model's data, whose samples come from elsewhere: the
+	                                data have none, and there is no plan. NULL: not so. Borrowed */
+	char *form;                  /* mr_dataset_form of the data, from load on; NULL: they have none. Owned */
+	const char *resolved;        /* the configuration with all values, for checkpoints; NULL: none. Borrowed */
 	const struct mr_session *beside; /* the data are those of this session; NULL: its own */
 	mr_graph *graph;
 	char *network;               /* network_text.h; NULL: nobody has asked for it. Owned */
@@ -125,6 +129,10 @@ mr_status mr_session_open_beside(const mr_job *job, const mr_session *other, mr_
  * mr_sample_write. Errors: also MR_EDATA when the text has other characters. */
 mr_status mr_session_open_trained(const mr_job *job, const char *alphabet, const char *plan, bool without_text,
 				  mr_session *s) MR_MUST_USE;
+
+/** The same for a trained model whose data are known by their shapes alone, @shapes, which must stay that long: without
+ * a plan. It is enough for mr_logits_create. */
+mr_status mr_session_open_shapes(const mr_job *job, mr_dataset *shapes, mr_session *s) MR_MUST_USE;
 
 /** Are gradients of the run stale, and is a mitigation other than "none" applied to them? */
 bool mr_session_is_mitigated(const mr_session *s);

@@ -397,7 +397,7 @@ mr_status mr_session_make_plan(mr_session *s)
 	bool judged = mr_job_system(s->job)->judged && !s->plan_path;
 	bool uneven = s->job->machine.teams == MR_TEAMS_UNEVEN; /* the cut needs the teams */
 
-	if (s->without_text)
+	if (s->without_text || s->shapes)
 		return make_place(s);
 	if (s->plan_path)
 		MR_TRY(read_plan(s));

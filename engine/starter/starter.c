@@ -187,9 +187,9 @@ static mr_status write_csv(starter *s)
 		mr_strbuf_printf(s->out, "\ttargets = \"classes\"; # it has %u different values\n", c.n_values);
 	else
 		mr_strbuf_printf(s->out, "\ttargets = \"numbers\"; # from %g to %g\n", c.low, c.high);
-	if (!c.classes && fmax(fabs(c.low), fabs(c.high)) > 100)
-		mr_strbuf_append(s->out, "\t# These are large for targets: the loss begins high, and falls sooner if "
-					 "they are\n\t# divided in the file.\n");
+	if (!c.classes)
+		mr_strbuf_append(s->out, "\t# Trained at mean 0 and deviation 1; predictions and errors are in the "
+					 "target's unit.\n\ttarget_scale = \"standard\";\n");
 	put_why(s, c.why.len ? mr_printable(c.why.data) : "");
 	if (c.ignored.len)
 		mr_strbuf_printf(s->out, "\tignore = \"%s\";\n", mr_strbuf_text(&c.ignored));

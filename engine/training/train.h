@@ -70,6 +70,7 @@ typedef struct mr_train {
 	mr_rundir dir;               /* path NULL: there is none */
 	char *own_plan;              /* path of the plan that the run was begun with; NULL: none, or opts.plan names
 	                                one */
+	char *resolved;              /* the configuration with all values; NULL: there is no folder. Owned */
 	mr_metrics_log *metrics;
 	uint64_t step, n_steps;
 	uint64_t begun_step;         /* of this session */

@@ -80,6 +80,7 @@ static mr_status close_all(mr_train *t)
 	mr_activity_end();
 	mr_watch_stop(t->watch);
 	free(t->own_plan);
+	free(t->resolved);
 	free(t);
 	return closed;
 }

@@ -29,7 +29,8 @@
  * twice), a picture or a part of the data for each of a few loaders. A training of two workers was seen with 7. */
 #define MOST_FILES 16
 
-static mr_status write_config(const mr_train *t)
+/* The text stays for the checkpoints. */
+static mr_status write_config(mr_train *t)
 {
 	mr_strbuf text;
 	mr_status st;
@@ -38,6 +39,8 @@ static mr_status write_config(const mr_train *t)
 	st = mr_config_print(t->config, &text);
 	if (st == MR_OK)
 		st = mr_result_write(t->dir.config, mr_strbuf_text(&text), text.len, MR_RESULT_OWN);
+	if (st == MR_OK)
+		t->s.resolved = t->resolved = mr_strbuf_take(&text);
 	mr_strbuf_fini(&text);
 	return st;
 }

@@ -50,7 +50,7 @@ static mr_status make_predictor(mr_training *t)
 	if (t->predictor)
 		return MR_OK;
 	MR_TRY(mr_executor_state(&t->train->s.executor, &state));
-	st = mr_logits_create(&t->train->s, &state.model, &t->predictor);
+	st = mr_logits_create(&t->train->s, &state.model, 1, &t->predictor);
 	mr_state_fini(&state);
 	return st;
 }
@@ -118,7 +118,7 @@ static mr_status predict_all(mr_training *t, const void *inputs, uint64_t n, dou
 		if (!mr_training_wanted(t))
 			return mr_fail(MR_ESTOPPED, "mr_training_predict: stopped");
 		MR_TRY(convert(s, &in, inputs, i, one));
-		MR_TRY(mr_logits_of(t->predictor, one, &result));
+		MR_TRY(mr_logits_of(t->predictor, one, 1, &result));
 		for (size_t k = 0; k < out.n; k++)
 			outputs[i * out.n + k] = mr_element(s->kernels->types.activations, result, (int64_t)k);
 	}

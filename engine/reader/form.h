@@ -1,0 +1,44 @@
+/*
+ * form.h - the form of the data that a model was trained on (mr_dataset_form), read from its checkpoint: which columns
+ * there were and how they were scaled, what classes are called, how pictures were resized. With it files are read as in
+ * training when the training's own files are gone.
+ */
+#ifndef MR_READER_FORM_H
+#define MR_READER_FORM_H
+
+#include "data/dataset.h"
+
+typedef enum mr_form_kind { MR_COLUMN_NUMBER, MR_COLUMN_CATEGORY, MR_COLUMN_TARGET, MR_COLUMN_IGNORED } mr_form_kind;
+
+typedef struct mr_form_column {
+	const char *name;
+	mr_form_kind kind;
+	bool scaled;           /* a number: less the mean, by the deviation, or 0 where that is 0 */
+	double mean, deviation;
+} mr_form_column;
+
+typedef struct mr_form {
+	mr_json *root;         /* owns all texts */
+	const char *source;    /* "csv", "libsvm" or "images" */
+	mr_dataset shapes;     /* without samples, for mr_session_open_shapes */
+	const char **label;    /* [n_labels] names of the classes in their order; of two labels: 0 and 1 */
+	size_t n_labels;
+	/* csv */
+	char separator;
+	bool header, log, zero, hash; /* as in mr_csv_table and mr_csv_cell */
+	mr_form_column *column; /* [n_columns] in the order of the training file */
+	size_t n_columns;
+	const char *target;    /* name of the target's column */
+	/* libsvm */
+	bool two;              /* two labels became 0 and 1 */
+	/* images */
+	int64_t size, resize;  /* resize 0: each picture has the size */
+	double mean[3], std[3];
+} mr_form;
+
+/** Read the @text of a form into @out, which is closed by mr_form_close, also after a failure. Errors: MR_ECKPT with
+ * what is wrong in it; MR_ERESOURCE. */
+mr_status mr_form_read(const char *text, mr_form *out) MR_MUST_USE;
+void mr_form_close(mr_form *f);
+
+#endif

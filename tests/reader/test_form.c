@@ -1,0 +1,133 @@
+/* The form of data in a checkpoint: what is read is what was written, and damage is found. Seeded. */
+#include "check.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader/form.h"
+
+static const char csv[] =
+	"{\"source\":\"csv\",\"input\":[1,3],\"input_tokens\":true,\"target\":[1,1],\"target_tokens\":true,"
+	"\"classes\":2,\"numbers\":2,\"target_low\":0,\"target_high\":null,\"target_mean\":0,\"target_deviation\":0,"
+	"\"separator\":\";\",\"header\":true,\"log\":false,\"zero\":true,\"hash\":true,"
+	"\"columns\":[{\"name\":\"a\",\"kind\":\"number\","
+	"\"mean\":1.5,\"deviation\":2},{\"name\":\"b\",\"kind\":\"category\"},{\"name\":\"c\",\"kind\":\"number\"},"
+	"{\"name\":\"t\",\"kind\":\"target\"},{\"name\":\"i\",\"kind\":\"ignored\"}],\"labels\":[\"no\",\"yes\"]}";
+static const char images[] =
+	"{\"source\":\"images\",\"input\":[8,8,3],\"input_tokens\":false,\"target\":[1,1],\"target_tokens\":true,"
+	"\"classes\":2,\"numbers\":0,\"target_low\":0,\"target_high\":0,\"target_mean\":0,\"target_deviation\":0,"
+	"\"size\":8,\"resize\":10,\"mean\":[0.5,0.5,0.5],\"std\":[0.25,1,1],\"labels\":[\"a\",\"b\"]}";
+static const char libsvm[] =
+	"{\"source\":\"libsvm\",\"input\":[1,4],\"input_tokens\":false,\"target\":[1,1],\"target_tokens\":false,"
+	"\"classes\":0,\"numbers\":0,\"target_low\":-1,\"target_high\":1,\"target_mean\":0,\"target_deviation\":0,"
+	"\"two\":true,\"labels\":[\"-1\",\"1\"]}";
+
+static void reads(void)
+{
+	mr_form f;
+
+	MR_CHECK_OK(mr_form_read(csv, &f));
+	CU_ASSERT(f.n_columns == 5 && f.column[0].scaled && f.column[0].mean == 1.5 && f.column[0].deviation == 2);
+	CU_ASSERT(f.column[1].kind == MR_COLUMN_CATEGORY && !f.column[2].scaled && !strcmp(f.target, "t"));
+	CU_ASSERT(f.separator == ';' && f.header && f.zero && f.hash && !f.log);
+	CU_ASSERT(f.n_labels == 2 && !strcmp(f.label[1], "yes") && isinf(f.shapes.target_high));
+	CU_ASSERT(f.shapes.numbers == 2 && f.shapes.input.tokens && f.shapes.input.cols == 3);
+	mr_form_close(&f);
+	MR_CHECK_OK(mr_form_read(images, &f));
+	CU_ASSERT(f.size == 8 && f.resize == 10 && f.std[0] == 0.25 && mr_shape_dims(f.shapes.input) == 3);
+	mr_form_close(&f);
+	MR_CHECK_OK(mr_form_read(libsvm, &f));
+	CU_ASSERT(f.two && f.shapes.classes == 0 && f.n_labels == 2);
+	mr_form_close(&f);
+}
+
+/* @text with the first @from replaced by @to. */
+static char *changed(const char *text, const char *from, const char *to)
+{
+	const char *at = strstr(text, from);
+	size_t size = strlen(text) + strlen(to) + 1;
+	char *out = malloc(size);
+
+	CU_ASSERT_FATAL(at && out);
+	snprintf(out, size, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+	return out;
+}
+
+static void refuses(void)
+{
+	static const struct {
+		const char *text, *from, *to, *says;
+	} cases[] = {
+		{csv, "[1,3]", "[1,4]", "columns"}, /* the columns do not make the input */
+		{csv, "[1,3]", "[16777216,16777216,16777216,16777216]", "input"}, /* whose product would overflow */
+		{csv, "[1,3]", "[0,3]", "input"},
+		{csv, "\"numbers\":2", "\"numbers\":1", "numbers"},
+		{csv, "\"no\",", "", "labels"},
+		{csv, "\"kind\":\"target\"", "\"kind\":\"number\"", "columns"}, /* there is no target */
+		{csv, "\"deviation\":2", "\"deviation\":null", "deviation"},
+		{csv, "\";\"", "\"x\"", "separator"},
+		{csv, "\"csv\"", "\"synthetic\"", "cannot be predicted"},
+		{csv, "\"csv\"", "\"none of these\"", "cannot be predicted"},
+		{images, "\"size\":8", "\"size\":9", "input"},
+		{images, "\"resize\":10", "\"resize\":7", "resize"},
+		{images, "0.25", "0", "std"},
+		{images, "\"classes\":2", "\"classes\":-1", "classes"},
+		{images, "{", "[", "damaged"},
+		{libsvm, "\"-1\",", "", "labels"},
+		{libsvm, "\"target\":[1,1]", "\"target\":[1,2]", "target"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text = changed(cases[i].text, cases[i].from, cases[i].to);
+		mr_form f;
+
+		MR_CHECK_FAIL(mr_form_read(text, &f), MR_ECKPT, cases[i].says);
+		mr_form_close(&f);
+		free(text);
+	}
+}
+
+/* Bytes changed, dropped and doubled: an answer every time, and what is read has consistent sizes. */
+static void random_damage(void)
+{
+	static const char *const texts[] = {csv, images, libsvm};
+	static const char bytes[] = "{}[]\",:0123456789-+.eE truefalsn\\\x01\xff";
+	uint64_t state = 7;
+	unsigned n_good = 0;
+
+	for (unsigned i = 0; i < 30000; i++) {
+		const char *from = texts[i % 3];
+		char text[2048];
+		size_t len = strlen(from);
+		mr_status st;
+		mr_form f;
+
+		memcpy(text, from, len + 1);
+		for (unsigned k = 0; k <= i % 4; k++) {
+			size_t at;
+
+			state = state * 6364136223846793005u + 1442695040888963407u;
+			at = (state >> 33) % len;
+			if (state >> 60 < 4 && len > 2)
+				memmove(text + at, text + at + 1, len-- - at);
+			else
+				text[at] = bytes[(state >> 20) % (sizeof(bytes) - 1)];
+		}
+		st = mr_form_read(text, &f);
+		n_good += st == MR_OK;
+		CU_ASSERT(st == MR_OK || (st == MR_ECKPT && *mr_error_text()));
+		CU_ASSERT(st != MR_OK || mr_shape_count(f.shapes.input) > 0);
+		mr_form_close(&f);
+	}
+	CU_ASSERT(n_good > 0 && n_good < 30000);
+}
+
+void mr_suite_form(void);
+void mr_suite_form(void)
+{
+	MR_SUITE("form");
+	MR_TEST(reads);
+	MR_TEST(refuses);
+	MR_TEST(random_damage);
+}
