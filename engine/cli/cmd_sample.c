@@ -42,7 +42,10 @@ const mr_command mr_command_sample = {
 		"--set sample.tokens=500 --set sample.prompt=\"To be\". The same seed (train.seed) gives the same\n"
 		"text. The characters are those that the checkpoint holds, so the text of the training is not "
 		"needed;\n"
-		"a model of a tokenizer's tokens needs the same tokenizer.json at data.tokenizer.\n",
+		"a model of a tokenizer's tokens needs the same tokenizer.json at data.tokenizer.\n"
+		"Up to the model's context a token is one row through the network, which keeps the keys and\n"
+		"values, or the state, of those before. Behind it all positions shift: each token then takes a\n"
+		"whole window, which is much slower.\n",
 	.options = options,
 	.sets = true,
 	.run = run,
