@@ -19,7 +19,7 @@
 #include "nn/element.h"
 #include "session/logits.h"
 
-#define MOST_BATCH 128 /* larger ones leave the cache, and are slower */
+#define MOST_BATCH 512
 #define MOST_BYTES ((uint64_t)512 << 20) /* of a batch's activations */
 #define SHOWN_MISTAKES 20
 
@@ -365,7 +365,7 @@ static const mr_option options[] = {
 	{"checkpoint", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "of a run's folder: best, or a name such as step-00000100; empty: the newest"},
 	{"batch", MR_OPT_INT, "0", 0, 65536, NULL, "samples",
-	 "as many at once; 0: what memory allows, up to 128"},
+	 "as many at once; 0: what memory allows, up to 512"},
 	{0},
 };
 
