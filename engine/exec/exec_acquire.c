@@ -1,5 +1,6 @@
 /* exec_acquire.c - what an instruction needs before it may begin: messages, buffers, versions. Nothing here blocks. */
 #include "ir/deps.h"
+#include "ir/stage_ops.h"
 #include "exec/exec_internal.h"
 
 static bool reached_all(const mr_worker *w, uint64_t version, bool norms)
@@ -7,7 +8,7 @@ static bool reached_all(const mr_worker *w, uint64_t version, bool norms)
 	const mr_run *run = w->run;
 
 	for (uint16_t s = 0; s < run->n_stages; s++)
-		if (mr_plan_trains(run->c.plan, s) &&
+		if (mr_stage_has(run->c.plan, s, MR_OP_U) &&
 		    !mr_counter_reached(norms ? &run->weights[s].norms->known : &run->weights[s].published, w->id,
 					(uint32_t)version))
 			return false;
@@ -66,7 +67,7 @@ static mr_wait_cause acquire_b(mr_worker *w, const mr_task *t, mr_status *status
 			return MR_WAIT_UPSTREAM;
 		w->acquired.got |= MR_GOT_IN;
 	}
-	if (mr_plan_hands_back(l->plan, s) && !(w->acquired.got & MR_GOT_OUT)) {
+	if (mr_stage_hands_back(l->plan, s) && !(w->acquired.got & MR_GOT_OUT)) {
 		w->acquired.out = mr_instr_out(l->plan, t->in, t->n);
 		if (!mr_link_take(&st[-1].grad, w->acquired.out))
 			return MR_WAIT_DOWNSTREAM;

@@ -5,7 +5,7 @@
 
 #include "base/usdt.h"
 #include "host/clock.h"
-#include "ir/deps.h"
+#include "ir/stage_ops.h"
 #include "weights/reduction.h"
 
 bool mr_exec_asks_norm(const mr_run *run, const mr_stage_weights *b, uint64_t version)
@@ -167,7 +167,7 @@ mr_status mr_exec_step(mr_worker *w, mr_stage_weights *b, uint8_t shard, uint64_
 /* The norm by which a step is clipped, or that is requested: the global one, the stage's own, or none. */
 static mr_status norm_of(mr_worker *w, const mr_task *t, mr_stage_weights *b, uint8_t shard, double *out)
 {
-	bool reduced = mr_stage_has_ar(t->links->plan, t->in->stage); /* then that has left them for all parts */
+	bool reduced = mr_stage_has(t->links->plan, t->in->stage, MR_OP_AR); /* then that has left them for all parts */
 
 	*out = NAN;
 	if (w->run->c.clip <= 0 && !mr_exec_asks_norm(w->run, b, t->version))

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "ir/frozen.h"
 #include "weights/carried.h"
 
 #define MR_FEATURE(id, present) extern const mr_feature mr_feature_##id;

@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "base/zeroed.h"
 #include "host/clock.h"
-#include "ir/deps.h"
+#include "ir/stage_ops.h"
 #include "ir/pause.h"
 #include "exec/eval_plan.h"
 #include "exec/exec.h"
@@ -25,7 +25,7 @@ static uint16_t worker_of(const mr_run *run, uint8_t pipe, uint16_t stage)
 /* Open what @b, stage @s, needs beside its weights. */
 static mr_status open_features(mr_run *run, mr_stage_weights *b, uint16_t s)
 {
-	if (mr_stage_has_ar(run->c.plan, s))
+	if (mr_stage_has(run->c.plan, s, MR_OP_AR))
 		MR_TRY(mr_reduction_open(b));
 	if (run->norms)
 		MR_TRY(mr_norms_open(b));
@@ -267,7 +267,7 @@ static mr_status build(mr_run *run)
 	run->n_stages = c->plan->n_stages;
 	run->n_workers = c->plan->n_workers;
 	for (uint16_t s = 0; s < run->n_stages; s++)
-		if (mr_plan_trains(c->plan, s)) {
+		if (mr_stage_has(c->plan, s, MR_OP_U)) {
 			run->n_trained++;
 			run->last_trained = s;
 		}

@@ -1,5 +1,6 @@
 /* run_warm_up.c - the passes on zeros before the first step (mr_run_warm_up). */
 #include "exec/run_plan.h"
+#include "ir/stage_ops.h"
 
 /*
  * Carries out the backward of the first, a middle and the last micro-batch of a sum, as far as the plan has them: they
@@ -14,7 +15,7 @@ static mr_status warm_up_backward(mr_run *run, uint8_t pipe, uint16_t s, mr_stag
 	const mr_step *step = NULL;
 	bool split = mr_run_has_split(run->c.plan);
 
-	if (!mr_plan_trains(run->c.plan, s))
+	if (!mr_stage_has(run->c.plan, s, MR_OP_U))
 		return mr_stage_backward_input(run->stage[s], io);
 	b->optim.weight_decay = 0;
 	if (mr_run_steps_inside(run->c.plan, s))

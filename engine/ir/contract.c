@@ -1,6 +1,7 @@
 #include "ir/contract.h"
 
 #include "ir/contract_field.h"
+#include "ir/frozen.h"
 
 static mr_status check_words(const mr_contract *c)
 {
@@ -305,39 +306,6 @@ static mr_status check_turns(const mr_plan *p)
 	return MR_OK;
 }
 
-/* Checks which stages may be frozen, and in what. */
-static mr_status check_frozen(const mr_plan *p)
-{
-	const mr_contract *c = &p->contract;
-	bool some = false, trains = false;
-
-	for (uint16_t s = 0; s < p->n_stages; s++) {
-		bool leaf = p->frozen[s] == MR_FROZEN_LEAF, passes = p->frozen[s] == MR_FROZEN_PASSES;
-
-		if (p->frozen[s] > MR_FROZEN_LEAF || (leaf && s && p->frozen[s - 1] != MR_FROZEN_LEAF) ||
-		    (passes && !trains))
-			return mr_fail(MR_ECONFIG,
-				       "stage %u is frozen as %u: it is %u where a stage before it trains, and %u "
-				       "where none does",
-				       s, p->frozen[s], MR_FROZEN_PASSES, MR_FROZEN_LEAF);
-		some |= leaf || passes;
-		trains |= mr_plan_trains(p, s);
-	}
-	if (!some)
-		return MR_OK;
-	if (!trains)
-		return mr_fail(MR_ECONFIG, "all stages are frozen: none would train");
-	if (c->coverage != MR_COVER_TRAIN || (c->flush != MR_FLUSH_BARRIER && c->flush != MR_FLUSH_LOCAL) ||
-	    mr_contract_replicates(c) || c->steal || !mr_plan_repeats(p))
-		return mr_fail(MR_ECONFIG,
-			       "stages are frozen in plans that repeat and flush, without validation, stealing and "
-			       "replicas that diverge: elsewhere a run pauses, and steps come together, at the "
-			       "versions of every stage, and a frozen one makes none");
-	if (c->tied && !(mr_plan_trains(p, 0) && mr_plan_trains(p, (uint16_t)(p->n_stages - 1))))
-		return mr_fail(MR_ECONFIG, "the first and the last stage share a parameter, and one of them is frozen");
-	return MR_OK;
-}
-
 static bool has_turns(const mr_plan *p)
 {
 	for (uint16_t s = 0; s < p->n_stages; s++)
@@ -401,7 +369,7 @@ mr_status mr_contract_check(const mr_plan *plan)
 	MR_TRY(check_aim(plan));
 	MR_TRY(check_sections(plan));
 	MR_TRY(check_blocks(plan));
-	MR_TRY(check_frozen(plan));
+	MR_TRY(mr_frozen_check(plan));
 	if (plan->contract.steal)
 		MR_TRY(check_steal(plan));
 	if (plan->contract.joint_w)

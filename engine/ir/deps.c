@@ -1,5 +1,7 @@
 #include "ir/deps.h"
 
+#include "ir/stage_ops.h"
+
 /* Whether F at @stage hands its output to another stage, and B or I its gradient. */
 static bool has_next(const mr_plan *plan, uint16_t stage)
 {
@@ -41,7 +43,7 @@ static uint32_t deps_of_backward(const mr_plan *plan, const mr_instr *in, uint64
 		deps[k++] = (mr_dep){MR_DEP_COMMIT, in->pipe, s, micro / plan->stage_replicas[s], 0};
 	if (has_next(plan, s))
 		deps[k++] = (mr_dep){MR_DEP_GRAD, in->pipe, (uint16_t)(s + 1), micro, 0};
-	if (plan->lowered && mr_plan_hands_back(plan, s))
+	if (plan->lowered && mr_stage_hands_back(plan, s))
 		deps[k++] = (mr_dep){MR_DEP_BWD_FREE, in->pipe, s, mr_instr_out(plan, in, n), 0};
 	return k;
 }
@@ -63,7 +65,7 @@ static uint32_t deps_of_weights(const mr_plan *plan, const mr_instr *in, uint64_
 /* The gradients that N (the whole sum) or U (a range of it) of a commit waits for. */
 static uint32_t deps_of_sum(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep *deps)
 {
-	mr_dep_kind kind = !mr_stage_has_ar(plan, in->stage)			     ? MR_DEP_SUM
+	mr_dep_kind kind = !mr_stage_has(plan, in->stage, MR_OP_AR)			     ? MR_DEP_SUM
 			   : in->op == MR_OP_N || plan->contract.joint_w || mr_plan_has_stage_replicas(plan)
 				   ? MR_DEP_REDUCED
 				   : MR_DEP_AR;

@@ -92,15 +92,6 @@ static inline uint16_t mr_stage_owner(const mr_plan *plan, uint16_t stage)
 	return mr_plan_worker(plan, 0, stage);
 }
 
-/** Whether commits of @stage need an AR: several pipes with the same weights, or the uses of a tied parameter, sum into
- * buffers of their own. */
-static inline bool mr_stage_has_ar(const mr_plan *plan, uint16_t stage)
-{
-	return mr_plan_trains(plan, stage) &&
-	       ((mr_plan_partial_sums(plan, stage) > 1 && !mr_contract_replicates(&plan->contract)) ||
-		(plan->contract.tied && stage == 0));
-}
-
 /* Storage numbers of @in in iteration @n, whatever plan->storage is; only for lowered plans (see plan.h). */
 
 /** Activation slot of F, R, B, I, W. */

@@ -309,11 +309,6 @@ bool mr_plan_repeats(const mr_plan *plan)
 	return mr_plan_length(plan, MR_BODY) > 0;
 }
 
-bool mr_plan_freezes(const mr_plan *plan)
-{
-	return mr_stage_table_used(plan, &mr_stage_tables[MR_TABLE_frozen]);
-}
-
 static void mix_table(uint64_t *h, const uint16_t *table, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

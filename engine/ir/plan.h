@@ -354,18 +354,10 @@ static inline bool mr_plan_has_stage_replicas(const mr_plan *plan)
 	return plan->stage_replicas[0] > 0;
 }
 
-/* Does @stage commit versions, and does its B or I write a gradient for the stage before it? */
+/* Does @stage commit versions? What else it does: stage_ops.h. */
 static inline bool mr_plan_trains(const mr_plan *plan, uint16_t stage)
 {
 	return plan->frozen[stage] == MR_TRAINS;
-}
-
-/** Is any stage frozen? */
-bool mr_plan_freezes(const mr_plan *plan);
-
-static inline bool mr_plan_hands_back(const mr_plan *plan, uint16_t stage)
-{
-	return stage > 0 && plan->frozen[stage - 1] != MR_FROZEN_LEAF;
 }
 
 /* Micro-batches that a commit of @stage sums. */

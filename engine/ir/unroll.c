@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir/op.h"
+#include "ir/stage_ops.h"
 
 /* A plan beyond this is a mistake: a million instructions is already a large one. */
 #define MAX_NODES (1u << 26)
@@ -73,13 +74,12 @@ static mr_status check_place(const mr_unroll *g, uint32_t node)
 	const mr_instr *in = g->at[node].in;
 	char name[MR_NODE_TEXT];
 
-	if (in->op >= MR_N_OPS || (in->op == MR_OP_V && p->contract.flush != MR_FLUSH_VALIDATED) ||
-	    (in->op == MR_OP_AVG && !mr_contract_replicates(&p->contract)))
-		return mr_fail(MR_ECONFIG, "%s: the contract of the plan does not allow this op",
-			       mr_unroll_name(g, node, name));
 	if (in->stage >= p->n_stages || in->pipe >= p->n_pipes)
 		return mr_fail(MR_ECONFIG, "%s: the plan has stages 0..%u and pipes 0..%u",
 			       mr_unroll_name(g, node, name), p->n_stages - 1, p->n_pipes - 1);
+	if (in->op >= MR_N_OPS || !mr_stage_has(p, in->stage, (mr_op)in->op))
+		return mr_fail(MR_ECONFIG, "%s: the contract of the plan does not allow this op there",
+			       mr_unroll_name(g, node, name));
 	if (in->span == 0 || (in->span > 1 && in->op != MR_OP_W))
 		return mr_fail(MR_ECONFIG, "%s: span %u, but only W handles several micro-batches at once",
 			       mr_unroll_name(g, node, name), in->span);
@@ -235,8 +235,7 @@ static mr_status enter_micro(mr_unroll *g, uint32_t node, uint64_t micro)
 	/* A W on another worker may have a lower number than its I, and comes after it nevertheless. */
 	if (in->op == MR_OP_I && g->sum[at] != MR_NO_NODE)
 		return MR_OK;
-	if ((in->op != MR_OP_F && in->op != MR_OP_R) || g->plan->contract.coverage == MR_COVER_FORWARD ||
-	    g->plan->frozen[in->stage] == MR_FROZEN_LEAF)
+	if ((in->op != MR_OP_F && in->op != MR_OP_R) || !mr_stage_has(g->plan, in->stage, MR_OP_I))
 		g->release[at] = node;
 	return MR_OK;
 }
@@ -422,7 +421,7 @@ static mr_status edge_from_join(mr_unroll_build *b, uint32_t node, const mr_dep 
 	char name[MR_NODE_TEXT];
 
 	for (uint16_t s = 0; s < g->plan->n_stages; s++)
-		trains += mr_plan_trains(g->plan, s);
+		trains += mr_stage_has(g->plan, s, MR_OP_U);
 	if (dep->number >= g->n_versions || count[dep->number] < trains * each)
 		return mr_fail(MR_ECONFIG,
 			       "%s waits for the %s of version %" PRIu64 " of all %u stages, and not all have one",
@@ -567,7 +566,7 @@ static mr_status fill_storage(mr_unroll *g)
 	for (unsigned pipe = 0; pipe < g->plan->n_pipes; pipe++)
 		for (uint16_t s = 1; s < g->plan->n_stages; s++) {
 			MR_TRY(mr_unroll_storage(g, (uint8_t)pipe, s, true));
-			if (g->plan->contract.coverage != MR_COVER_FORWARD && mr_plan_hands_back(g->plan, s))
+			if (mr_stage_hands_back(g->plan, s))
 				MR_TRY(mr_unroll_storage(g, (uint8_t)pipe, s, false));
 		}
 	return MR_OK;

@@ -8,6 +8,7 @@
 #include "ir/contract.h"
 #include "ir/endless.h"
 #include "ir/op.h"
+#include "ir/stage_ops.h"
 #include "lower/window_check.h"
 
 uint64_t mr_check_full(const mr_unroll *g)
@@ -52,19 +53,11 @@ static mr_status cover_one(const mr_unroll *g, uint64_t micro, size_t stage)
 	if (g->at[f].in->pipe != g->at[g->f[micro]].in->pipe) /* g->f[micro]: at stage 0, seen before */
 		return mr_fail(MR_ECONFIG, "%s: the micro-batch entered as %s", mr_unroll_name(g, f, a),
 			       mr_unroll_name(g, g->f[micro], b));
-	if (g->plan->contract.coverage == MR_COVER_FORWARD)
+	if (!mr_stage_has(g->plan, (uint16_t)stage, MR_OP_I))
 		return MR_OK;
-	if (!mr_plan_trains(g->plan, (uint16_t)stage) && sum != MR_NO_NODE)
-		return mr_fail(MR_ECONFIG, "%s: the contract says that the weights of its stage are frozen",
-			       mr_unroll_name(g, sum, a));
-	if (g->plan->frozen[stage] == MR_FROZEN_LEAF)
-		return grad == MR_NO_NODE && r == MR_NO_NODE
-			       ? MR_OK
-			       : mr_fail(MR_ECONFIG, "%s: the contract says that nothing before its stage trains",
-					 mr_unroll_name(g, grad == MR_NO_NODE ? r : grad, a));
 	if (grad == MR_NO_NODE)
 		return missing("B or I", micro, stage);
-	if (sum == MR_NO_NODE && mr_plan_trains(g->plan, (uint16_t)stage))
+	if (sum == MR_NO_NODE && mr_stage_has(g->plan, (uint16_t)stage, MR_OP_W))
 		return missing("W", micro, stage);
 	/* An R after the backward would save activations that no instruction reads. */
 	if (r != MR_NO_NODE && (r < f || r > grad))

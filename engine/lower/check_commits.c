@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "ir/op.h"
+#include "ir/stage_ops.h"
 
 /* The sum buffer of one (pipe, stage) while its worker's list is walked. */
 typedef struct mr_sum_state {
@@ -112,7 +113,7 @@ static mr_status check_flags(const mr_unroll *g, uint32_t node, bool first)
 	if (g->plan->contract.keep_read)
 		return mr_fail(MR_ECONFIG, "%s: updates by itself, but the update compares with the weights before it",
 			       mr_unroll_name(g, node, name));
-	if (g->plan->contract.clip || mr_stage_has_ar(g->plan, in->stage))
+	if (g->plan->contract.clip || mr_stage_has(g->plan, in->stage, MR_OP_AR))
 		return mr_fail(MR_ECONFIG, "%s: updates by itself, but the update has to wait for %s",
 			       mr_unroll_name(g, node, name),
 			       g->plan->contract.clip ? "the norms of all stages" : "a reduction");
@@ -207,9 +208,8 @@ static mr_status check_step(const mr_unroll *g, uint8_t p, uint16_t s, uint64_t 
 
 	if (u == MR_NO_NODE)
 		return mr_fail(MR_ECONFIG, "U for version %" PRIu64 " of stage %u in pipe %u: missing", v, s, p);
-	if (ar != mr_stage_has_ar(g->plan, s))
-		return mr_fail(MR_ECONFIG, "AR for version %" PRIu64 " of stage %u in pipe %u: %s", v, s, p,
-			       ar ? "there is nothing to reduce" : "missing");
+	if (ar != mr_stage_has(g->plan, s, MR_OP_AR))
+		return mr_fail(MR_ECONFIG, "AR for version %" PRIu64 " of stage %u in pipe %u: missing", v, s, p);
 	if (mr_contract_averages(&g->plan->contract, v) != (g->at[u].in->op == MR_OP_AVG))
 		return mr_fail(MR_ECONFIG, "%s: version %" PRIu64 " is %s average", mr_unroll_name(g, u, name), v,
 			       g->at[u].in->op == MR_OP_AVG ? "no" : "an");
@@ -226,8 +226,8 @@ static mr_status check_version(const mr_unroll *g, uint16_t s, uint64_t v)
 	for (unsigned p = 0; p < mr_plan_partial_sums(g->plan, s); p++)
 		MR_TRY(check_step(g, (uint8_t)p, s, v));
 	if (n != g->plan->contract.clip)
-		return mr_fail(MR_ECONFIG, "N for version %" PRIu64 " of stage %u: %s", v, s,
-			       n ? "the contract does not clip" : "missing, but the contract clips");
+		return mr_fail(MR_ECONFIG, "N for version %" PRIu64 " of stage %u: missing, but the contract clips",
+			       v, s);
 	return MR_OK;
 }
 
@@ -249,9 +249,6 @@ static mr_status check_commit_instr(const mr_unroll *g, uint32_t node)
 	if (mr_unroll_micro(g, node) != last)
 		return mr_fail(MR_ECONFIG, "%s: version %" PRIu64 " is complete with m%" PRIu64,
 			       mr_unroll_name(g, node, name), version, last);
-	if (in->op != MR_OP_U && in->op != MR_OP_AVG &&
-	    !(in->op == MR_OP_N ? g->plan->contract.clip : mr_stage_has_ar(g->plan, in->stage)))
-		return mr_fail(MR_ECONFIG, "%s: the contract has no use for it", mr_unroll_name(g, node, name));
 	return MR_OK;
 }
 

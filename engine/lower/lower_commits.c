@@ -7,6 +7,7 @@
  * and must come out alike in every iteration of a body.
  */
 #include "lower/lower_internal.h"
+#include "ir/stage_ops.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -138,7 +139,7 @@ static mr_instr commit_instr(const mr_plan *p, mr_op op, uint16_t stage, uint8_t
 /* Whether U of @stage may stand directly behind the last sum. */
 static bool is_simple(const mr_plan *p, uint16_t stage)
 {
-	return !p->contract.clip && !mr_stage_has_ar(p, stage);
+	return !p->contract.clip && !mr_stage_has(p, stage, MR_OP_AR);
 }
 
 /* Whether @in, the completing B or W of its stage, may carry out its step itself (lower.h). */
@@ -169,7 +170,7 @@ static mr_status append_reductions(mr_plan *to, const mr_plan *p, const mr_steps
 		for (unsigned pipe = 0; pipe < p->n_pipes; pipe++) {
 			uint16_t s = steps->stages[k];
 
-			if (!mr_stage_has_ar(p, s) || mr_plan_worker(p, (uint8_t)pipe, s) != w ||
+			if (!mr_stage_has(p, s, MR_OP_AR) || mr_plan_worker(p, (uint8_t)pipe, s) != w ||
 			    steps->before[mr_plan_at(p, (uint8_t)pipe, s)] != i)
 				continue;
 			MR_TRY(append_at(to, p, section, MR_OP_AR, (uint8_t)pipe, s, count));
@@ -201,7 +202,7 @@ static mr_status append_clipped(mr_plan *to, const mr_plan *p, const mr_steps *s
 			uint16_t s = steps->stages[k];
 
 			if (mr_plan_worker(p, (uint8_t)pipe, s) == w &&
-			    (op == MR_OP_U ? mr_plan_trains(p, s) : mr_stage_has_ar(p, s)))
+			    (op == MR_OP_U ? mr_stage_has(p, s, MR_OP_U) : mr_stage_has(p, s, MR_OP_AR)))
 				MR_TRY(append_at(to, p, section, op, (uint8_t)pipe, s, count));
 		}
 	return MR_OK;
@@ -249,7 +250,7 @@ static mr_status append_sum(mr_plan *to, const mr_plan *p, uint16_t w, mr_sectio
 		MR_TRY(mr_plan_append(to, w, section, commit_instr(p, MR_OP_AR, in.stage, part, count)));
 		return mr_plan_append(to, w, section, commit_instr(p, MR_OP_U, in.stage, part, count));
 	}
-	if (last && p->contract.clip && !mr_stage_has_ar(p, in.stage))
+	if (last && p->contract.clip && !mr_stage_has(p, in.stage, MR_OP_AR))
 		return mr_plan_append(to, w, section, commit_instr(p, MR_OP_N, in.stage, 0, count));
 	return MR_OK;
 }

@@ -15,6 +15,7 @@
 
 #include "lower/lower_scene.h"
 #include "timing/walk.h"
+#include "ir/stage_ops.h"
 
 /* Times this close are equal: the difference is a rounding error of sums in another order. */
 #define SAME 1e-9
@@ -48,12 +49,6 @@ typedef struct mr_raise {
 	bool raised; /* since the flag was last cleared */
 	bool slow;   /* the last scene has a longer period than with unlimited buffers */
 } mr_raise;
-
-/* Do gradients come back over the boundary before @stage? */
-static bool comes_back(const mr_plan *p, uint16_t stage)
-{
-	return p->contract.coverage != MR_COVER_FORWARD && mr_plan_hands_back(p, stage);
-}
 
 static bool crosses(const mr_plan *p, uint8_t pipe, uint16_t stage)
 {
@@ -167,7 +162,7 @@ static mr_status reconnect_all(mr_raise *r)
 	for (unsigned p = 0; p < r->plan->n_pipes; p++)
 		for (uint16_t s = 1; s < r->plan->n_stages; s++) {
 			MR_TRY(reconnect(r, (uint8_t)p, s, true));
-			if (comes_back(r->plan, s))
+			if (mr_stage_hands_back(r->plan, s))
 				MR_TRY(reconnect(r, (uint8_t)p, s, false));
 		}
 	return MR_OK;
@@ -241,7 +236,7 @@ static mr_status number_all(mr_raise *r)
 	for (unsigned p = 0; p < r->plan->n_pipes; p++)
 		for (uint16_t s = 1; s < r->plan->n_stages; s++) {
 			MR_TRY(renumber(r, (uint8_t)p, s, true));
-			if (comes_back(r->plan, s))
+			if (mr_stage_hands_back(r->plan, s))
 				MR_TRY(renumber(r, (uint8_t)p, s, false));
 		}
 	return MR_OK;

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "ir/op.h"
+#include "ir/stage_ops.h"
 
 /* A kind of place, which one instruction takes and another gives back. */
 typedef enum mr_what { SLOT, FORWARD, GRADIENT } mr_what;
@@ -329,14 +330,12 @@ static void mark_drops(const mr_unroll *g)
 
 static mr_status place_all(mr_plan *plan, const mr_unroll *g, uint32_t *place)
 {
-	bool train = plan->contract.coverage != MR_COVER_FORWARD;
-
 	for (unsigned p = 0; p < plan->n_pipes; p++)
 		for (uint16_t s = 0; s < plan->n_stages; s++) {
 			MR_TRY(place_slots(plan, g, (uint8_t)p, s, place));
 			if (s > 0)
 				MR_TRY(place_boundary(plan, g, (uint8_t)p, s, true, place));
-			if (train && mr_plan_hands_back(plan, s))
+			if (mr_stage_hands_back(plan, s))
 				MR_TRY(place_boundary(plan, g, (uint8_t)p, s, false, place));
 		}
 	return MR_OK;

@@ -18,6 +18,7 @@
 #include "timing/walk_trace.h"
 #include "report/schedule_picture.h"
 #include "report/table.h"
+#include "ir/stage_ops.h"
 
 #define TEXT_WORKERS 64  /* beyond this many rows the text picture is left out */
 #define PROBED_CORES 16u /* of the latency matrix: pairs grow with the square */
@@ -115,7 +116,7 @@ static void put_versions(mr_table *t, const mr_forecast *f, uint8_t pipe, uint16
 	size_t at = mr_plan_at(p, pipe, i);
 	const mr_stage_cost *c = &f->stage[i];
 	double sums = mr_plan_partial_sums(p, i), ms[] = {c->f, c->i, c->w, c->u / sums,
-							   mr_stage_has_ar(p, i) ? c->r / sums : 0,
+							   mr_stage_has(p, i, MR_OP_AR) ? c->r / sums : 0,
 							   p->contract.clip ? c->n : 0};
 
 	mr_table_put(t, p->n_pipes > 1 ? "%u p%u" : "%u", i, pipe);

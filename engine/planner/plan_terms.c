@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/frozen.h"
 #include "ir/sched.h"
+#include "ir/stage_ops.h"
 #include "lower/lower.h"
 
 /* The lateness of gradients shows only when a plan is lowered, so a copy is lowered. */
@@ -74,33 +76,22 @@ static void set_flush(mr_contract *k, bool clips)
 		k->flush = MR_FLUSH_BARRIER;
 }
 
-/* Frozen stages keep F, and those that pass the gradient on the half of their backward that does. */
-static void freeze(mr_plan *plan, const uint8_t *frozen)
+/* Leave every stage the instructions that it has, and where it has no B, the half of it that it has. */
+static void thin(mr_plan *plan)
 {
-	memcpy(plan->frozen, frozen, plan->n_stages);
 	for (size_t i = 0; i < (size_t)plan->n_workers * MR_N_SECTIONS; i++) {
 		mr_list *l = &plan->lists[i];
 		uint32_t n = 0;
 
 		for (uint32_t k = 0; k < l->n; k++) {
 			mr_instr in = l->at[k];
-			uint8_t of = frozen[in.stage];
 
-			if (of != MR_TRAINS && (in.op == MR_OP_W || (of == MR_FROZEN_LEAF && in.op != MR_OP_F)))
-				continue;
-			in.op = of != MR_TRAINS && in.op == MR_OP_B ? MR_OP_I : in.op;
-			l->at[n++] = in;
+			in.op = in.op == MR_OP_B && !mr_stage_has(plan, in.stage, MR_OP_B) ? MR_OP_I : in.op;
+			if (mr_stage_has(plan, in.stage, (mr_op)in.op))
+				l->at[n++] = in;
 		}
 		l->n = n;
 	}
-}
-
-static bool freezes_alike(const mr_plan *plan, const uint8_t *frozen)
-{
-	for (uint16_t s = 0; s < plan->n_stages; s++)
-		if (plan->frozen[s] != (frozen ? frozen[s] : MR_TRAINS))
-			return false;
-	return true;
 }
 
 /* What @plan, which comes from a file, promises and the training has no use for. */
@@ -116,7 +107,7 @@ static mr_status check_promises(const mr_plan *plan, const mr_plan_terms *terms)
 		return mr_fail(MR_ECONFIG,
 			       "the plan has a parameter that the first and the last stage share (\"tied\" in its "
 			       "contract), and this model has none");
-	if (plan->lowered ? !freezes_alike(plan, terms->frozen) : !terms->frozen && !freezes_alike(plan, NULL))
+	if ((plan->lowered || !terms->frozen) && !mr_frozen_alike(plan, terms->frozen))
 		return mr_fail(MR_ECONFIG, "the plan freezes other stages (\"frozen\" in its contract) than the "
 					   "training: see train.frozen");
 	return MR_OK;
@@ -154,8 +145,10 @@ mr_status mr_plan_take_terms(mr_plan *plan, const mr_plan_terms *terms)
 		MR_TRY(check_tied(plan));
 		return check_lowered(plan, terms);
 	}
-	if (terms->frozen)
-		freeze(plan, terms->frozen);
+	if (terms->frozen) {
+		memcpy(plan->frozen, terms->frozen, plan->n_stages);
+		thin(plan);
+	}
 	k->tied = terms->tied;
 	MR_TRY(check_tied(plan));
 	set_flush(k, terms->clips);

@@ -13,6 +13,8 @@
 #include "schedules/registry.h"
 #include "sum_lists.h"
 #include "sync_networks.h"
+#include "ir/frozen.h"
+#include "ir/stage_ops.h"
 
 #define STEPS 4
 
@@ -242,7 +244,7 @@ static void times_are_those_of_the_plan(const rig *r, const mr_costs *c)
 		uint8_t is = r->s.plan->frozen[i];
 
 		CU_ASSERT(t[i].f > 0);
-		CU_ASSERT(is == MR_FROZEN_LEAF ? t[i].i == 0 : t[i].i > 0 || !mr_plan_hands_back(r->s.plan, i));
+		CU_ASSERT(is == MR_FROZEN_LEAF ? t[i].i == 0 : t[i].i > 0 || !mr_stage_hands_back(r->s.plan, i));
 		CU_ASSERT_EQUAL(t[i].w > 0, is == MR_TRAINS);
 		CU_ASSERT_EQUAL(t[i].u > 0, is == MR_TRAINS);
 		CU_ASSERT_EQUAL(t[i].n > 0, is == MR_TRAINS && r->s.plan->contract.clip);
@@ -258,7 +260,7 @@ static void no_time_for_what_is_not_done(void)
 	rig r;
 
 	open(&r, CUT "train.clip=1", "system.name=1f1b machine.workers=4", "");
-	CU_ASSERT_FALSE(mr_plan_freezes(r.s.plan));
+	CU_ASSERT_FALSE(mr_frozen_any(r.s.plan));
 	of = mr_session_workload(&r.s);
 	MR_CHECK_OK(mr_costs_nominal(&of, &whole));
 	whole.measured = true;

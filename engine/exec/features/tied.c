@@ -3,7 +3,7 @@
  * the first stores them (weights/tied_links.h).
  */
 #include "exec/exec_internal.h"
-#include "ir/deps.h"
+#include "ir/stage_ops.h"
 #include "weights/reduction.h"
 #include "weights/tied_links.h"
 #include "weights/tied_sum.h"
@@ -41,7 +41,7 @@ static mr_status pass(mr_worker *w, const mr_task *t, const mr_slot *slot, mr_st
 /* Where there is no AR, the first reader of the gradient adds up the uses of one parameter within a stage. */
 static mr_status complete(mr_worker *w, const mr_task *t, mr_stage_weights *b)
 {
-	return b->tied && !mr_stage_has_ar(t->links->plan, t->in->stage) ? mr_tied_sum_within(b, w->kc) : MR_OK;
+	return b->tied && !mr_stage_has(t->links->plan, t->in->stage, MR_OP_AR) ? mr_tied_sum_within(b, w->kc) : MR_OK;
 }
 
 static mr_status summed(mr_worker *w, const mr_task *t, mr_stage_weights *b)

@@ -1,0 +1,24 @@
+#include "ir/stage_ops.h"
+
+#define BIT(op) (1u << MR_OP_##op)
+
+/* By mr_frozen. */
+static const uint32_t compute[] = {
+	[MR_TRAINS] = BIT(F) | BIT(R) | BIT(B) | BIT(I) | BIT(W) | BIT(U),
+	[MR_FROZEN_PASSES] = BIT(F) | BIT(R) | BIT(I),
+	[MR_FROZEN_LEAF] = BIT(F),
+};
+
+uint32_t mr_stage_ops(const mr_plan *plan, uint16_t stage)
+{
+	const mr_contract *c = &plan->contract;
+	bool replicates = mr_contract_replicates(c);
+	uint32_t ops = c->coverage == MR_COVER_FORWARD ? BIT(F) : compute[plan->frozen[stage]];
+
+	if (!(ops & BIT(U)))
+		return ops;
+	if ((mr_plan_partial_sums(plan, stage) > 1 && !replicates) || (c->tied && stage == 0))
+		ops |= BIT(AR);
+	return ops | (c->clip ? BIT(N) : 0) | (c->flush == MR_FLUSH_VALIDATED ? BIT(V) : 0) |
+	       (replicates ? BIT(AVG) : 0);
+}
