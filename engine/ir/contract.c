@@ -53,21 +53,6 @@ static mr_status check_delay(const mr_plan *p)
 	return MR_OK;
 }
 
-/* Checks plans whose steps update one stage each, and plans whose lists alone state the reads. */
-static mr_status check_blocks(const mr_plan *p)
-{
-	const mr_contract *c = &p->contract;
-	uint64_t body = mr_plan_length(p, MR_BODY);
-
-	if (c->read_f == MR_READ_AGED && (body || c->flush != MR_FLUSH_NONE || !c->same_version_b))
-		return mr_fail(MR_ECONFIG,
-			       "aged reads are for finite lists that never flush and read the same version backward");
-	if (c->coverage == MR_COVER_BLOCK && (c->need != 1 || p->n_pipes != 1 || c->flush != MR_FLUSH_NONE))
-		return mr_fail(MR_ECONFIG,
-			       "steps that update one stage take one micro-batch and one pipe, and never flush");
-	return MR_OK;
-}
-
 /* Refuses values that the rule does not use, so that equal contracts have equal fields. */
 static mr_status check_average_numbers(const mr_average *a)
 {
@@ -112,35 +97,8 @@ static mr_status check_replicas(const mr_plan *p)
 	return MR_OK;
 }
 
-/* Checks what a plan with steps that may be rolled back requires. */
-static mr_status check_validated(const mr_plan *p)
-{
-	const mr_contract *c = &p->contract;
-
-	if (!c->clip || c->coverage != MR_COVER_TRAIN)
-		return mr_fail(MR_ECONFIG, "flush policy VALIDATED validates clipping: the plan must train and clip");
-	if (p->n_pipes > 1 || c->tied)
-		return mr_fail(
-			MR_ECONFIG,
-			"a step that may be rolled back needs one pipe and no tied weights: other workers would read "
-			"weights that are rolled back");
-	return MR_OK;
-}
-
-/* Weights predicted from two versions may start from any version, but all stages must step at every commit. */
-static mr_status check_aim_steps(const mr_plan *p)
-{
-	const mr_contract *c = &p->contract;
-
-	if (c->flush != MR_FLUSH_NONE || c->coverage != MR_COVER_TRAIN || c->sync_steps || c->read_f == MR_READ_AGED)
-		return mr_fail(MR_ECONFIG,
-			       "predictions by steps like the last are for plans "
-			       "that never flush and in which every stage steps at every commit, from the start");
-	return MR_OK;
-}
-
-/* Other predictions use the optimizer's state, which belongs to the latest version and to the stage's owner. */
-static mr_status check_aim(const mr_plan *p)
+/* Rules whose texts name the value. */
+static mr_status check_numbers(const mr_plan *p)
 {
 	const mr_contract *c = &p->contract;
 
@@ -148,43 +106,18 @@ static mr_status check_aim(const mr_plan *p)
 		return mr_fail(MR_ECONFIG,
 			       "aim=%d with memory=%u millionths: memory must be 1 to 999999 with aim=back, else 0",
 			       (int)c->predict, c->ema_decay_ppm);
-	if (c->read_f == MR_READ_FIRST && c->predict != MR_PREDICT_AHEAD)
+	if (c->coverage == MR_COVER_FORWARD)
+		return MR_OK;
+	if (c->flush == MR_FLUSH_NONE && p->n_pipes > 1 && !mr_plan_has_stage_replicas(p))
 		return mr_fail(MR_ECONFIG,
-			       "only weights predicted ahead are held for all micro-batches of a commit");
-	if (c->predict == MR_PREDICT_STEPS)
-		MR_TRY(check_aim_steps(p));
-	else if (c->predict != MR_PREDICT_NONE &&
-		 (c->flush != MR_FLUSH_NONE || (c->read_f != MR_READ_LATEST && c->read_f != MR_READ_FIRST) ||
-		  p->n_pipes > 1))
-		return mr_fail(
-			MR_ECONFIG,
-			"predictions start from the latest version, in one pipe that never flushes");
-	if (c->predict != MR_PREDICT_NONE && c->predict != MR_PREDICT_STEPS && c->same_version_b &&
-	    (c->predict != MR_PREDICT_AHEAD || c->read_f != MR_READ_LATEST))
-		return mr_fail(MR_ECONFIG, "only weights predicted ahead of the latest can be those of F and B alike");
-	if (c->keep_read && c->flush != MR_FLUSH_NONE)
-		return mr_fail(MR_ECONFIG,
-			       "keep_read is for stale gradients: a system that flushes applies them to what F read");
-	if (c->sync_steps &&
-	    (c->flush != MR_FLUSH_NONE || c->read_f != MR_READ_LATEST || c->coverage != MR_COVER_TRAIN || c->racing))
-		return mr_fail(MR_ECONFIG, "a synchronous start is for plans that never flush and read the latest "
-					   "version, in a fixed order");
-	if (c->slow_start && c->flush != MR_FLUSH_NONE)
-		return mr_fail(MR_ECONFIG, "a slow start is for stale gradients: a system that flushes has none");
-	return MR_OK;
+			       "%u pipes without a flush: no list decides which version a foreign pipe reads",
+			       p->n_pipes);
+	return check_delay(p);
 }
 
 /* A racing worker has two sequences, whose instructions wait only for their own sequence and for neighbours. */
 static mr_status check_racing(const mr_plan *p)
 {
-	const mr_contract *c = &p->contract;
-
-	if (c->coverage != MR_COVER_TRAIN || c->flush != MR_FLUSH_NONE || c->read_f != MR_READ_LATEST ||
-	    c->same_version_b || c->predict == MR_PREDICT_BACK || c->sum != MR_SUM_ASCENDING || p->n_pipes > 1 ||
-	    p->n_stages != p->n_workers)
-		return mr_fail(MR_ECONFIG, "a racing plan has one stage a worker, one pipe and no flush, reads the "
-					   "latest version forward and "
-					   "backward and sums in ascending order");
 	for (uint16_t w = 0; w < p->n_workers; w++) {
 		const mr_list *once = mr_plan_list(p, w, MR_PROLOGUE), *body = mr_plan_list(p, w, MR_BODY);
 
@@ -197,23 +130,9 @@ static mr_status check_racing(const mr_plan *p)
 			if (body->at[i].op != MR_OP_F && body->at[i].op != MR_OP_B && body->at[i].op != MR_OP_U)
 				return mr_fail(MR_ECONFIG, "worker %u: F and B race, and %s cannot", w,
 					       mr_op_name((mr_op)body->at[i].op));
-		if (!body->n || p->n_micro != c->need)
+		if (!body->n || p->n_micro != p->contract.need)
 			return mr_fail(MR_ECONFIG, "a racing plan repeats, with one commit an iteration");
 	}
-	return MR_OK;
-}
-
-/* Checks what stealing relies on: the order of a sum to which several workers add, and the waits for it. */
-static mr_status check_steal(const mr_plan *p)
-{
-	const mr_contract *c = &p->contract;
-
-	if (c->coverage != MR_COVER_TRAIN || c->flush != MR_FLUSH_BARRIER || c->sum != MR_SUM_ASCENDING ||
-	    p->n_pipes > 1)
-		return mr_fail(MR_ECONFIG,
-			       "W can be taken by other workers where one pipe trains, sums in ascending order and has "
-			       "a barrier behind "
-			       "each iteration: only there an idle worker keeps no other waiting");
 	return MR_OK;
 }
 
@@ -236,23 +155,6 @@ static mr_status check_left(const mr_plan *p)
 		}
 	}
 	return MR_OK;
-}
-
-/* Checks what "Joint W" in plan.h requires. */
-static mr_status check_joint(const mr_plan *p)
-{
-	const mr_contract *c = &p->contract;
-
-	if (c->coverage != MR_COVER_TRAIN || (c->flush != MR_FLUSH_BARRIER && c->flush != MR_FLUSH_LOCAL) ||
-	    c->sum != MR_SUM_ASCENDING || p->n_pipes == 1 || p->n_stages > 1 || c->private_weights || c->tied ||
-	    c->steal || mr_contract_replicates(c) || p->n_micro != c->need)
-		return mr_fail(MR_ECONFIG, "the gradients of all pipes are computed jointly where several pipes of one "
-					   "stage each share their weights, flush and sum in ascending order");
-	if (c->clip)
-		return mr_fail(MR_ECONFIG, "gradients: those that are computed jointly go into the step without "
-					   "being written, so they cannot be clipped: leave train.clip out, or let "
-					   "each replica sum its own");
-	return check_left(p);
 }
 
 /* Checks for stage @s what "Stage replicas" in plan.h requires. */
@@ -314,35 +216,6 @@ static bool has_turns(const mr_plan *p)
 	return false;
 }
 
-static mr_status check_flush(const mr_plan *p)
-{
-	const mr_contract *c = &p->contract;
-
-	if (c->flush == MR_FLUSH_VALIDATED)
-		MR_TRY(check_validated(p));
-	if (c->clip && c->flush != MR_FLUSH_BARRIER && c->flush != MR_FLUSH_VALIDATED)
-		return mr_fail(
-			MR_ECONFIG,
-			"clipping by the global norm needs all gradients before any update: the system must flush "
-			"with a barrier; without one, clip per stage");
-	if (c->private_weights && p->n_pipes == 1)
-		return mr_fail(MR_ECONFIG, "private weights are for several pipes, and the plan has one");
-	if (c->coverage == MR_COVER_FORWARD)
-		return MR_OK;
-	if (c->flush == MR_FLUSH_NONE && c->tied)
-		return mr_fail(MR_ECONFIG,
-			       "tied weights need a system that flushes: without a flush the first and the last stage "
-			       "would read the shared parameter at different ages");
-	if (c->flush == MR_FLUSH_NONE && p->n_pipes > 1 && !mr_plan_has_stage_replicas(p))
-		return mr_fail(MR_ECONFIG,
-			       "%u pipes without a flush: no list decides which version a foreign pipe reads",
-			       p->n_pipes);
-	if (c->flush != MR_FLUSH_NONE && (c->read_f != MR_READ_BATCH || c->delay || !c->same_version_b))
-		return mr_fail(MR_ECONFIG,
-			       "a system that flushes reads the version of its batch, forward and backward");
-	return check_delay(p);
-}
-
 static mr_status check_sections(const mr_plan *p)
 {
 	uint64_t n[MR_N_SECTIONS];
@@ -361,19 +234,86 @@ static mr_status check_sections(const mr_plan *p)
 	return MR_OK;
 }
 
+/* What the fields of a contract require of each other: the first rule that is broken refuses it. */
+static mr_status check_rules(const mr_plan *p)
+{
+	const mr_contract *c = &p->contract;
+	bool flushes = c->flush != MR_FLUSH_NONE, barrier = c->flush == MR_FLUSH_BARRIER;
+	bool validated = c->flush == MR_FLUSH_VALIDATED, trains = c->coverage == MR_COVER_TRAIN;
+	bool back = c->coverage != MR_COVER_FORWARD, latest = c->read_f == MR_READ_LATEST, one = p->n_pipes == 1;
+	bool steps = c->predict == MR_PREDICT_STEPS, ahead = c->predict == MR_PREDICT_AHEAD;
+	bool from_state = c->predict != MR_PREDICT_NONE && !steps, ascending = c->sum == MR_SUM_ASCENDING;
+	const struct {
+		bool broken;
+		const char *text;
+	} rules[] = {
+		{validated && (!c->clip || !trains),
+		 "flush policy VALIDATED validates clipping: the plan must train and clip"},
+		{validated && (!one || c->tied),
+		 "a step that may be rolled back needs one pipe and no tied weights: other workers would read weights "
+		 "that are rolled back"},
+		{c->clip && !barrier && !validated,
+		 "clipping by the global norm needs all gradients before any update: the system must flush with a "
+		 "barrier; without one, clip per stage"},
+		{c->private_weights && one, "private weights are for several pipes, and the plan has one"},
+		{back && !flushes && c->tied,
+		 "tied weights need a system that flushes: without a flush the first and the last stage would read the "
+		 "shared parameter at different ages"},
+		{back && flushes && (c->read_f != MR_READ_BATCH || c->delay || !c->same_version_b),
+		 "a system that flushes reads the version of its batch, forward and backward"},
+		{c->read_f == MR_READ_FIRST && !ahead,
+		 "only weights predicted ahead are held for all micro-batches of a commit"},
+		/* from two versions, which may be any, but all stages must step at every commit */
+		{steps && (flushes || !trains || c->sync_steps || c->read_f == MR_READ_AGED),
+		 "predictions by steps like the last are for plans that never flush and in which every stage steps at "
+		 "every commit, from the start"},
+		/* by the optimizer's state, which belongs to the latest version and to the stage's owner */
+		{from_state && (flushes || (!latest && c->read_f != MR_READ_FIRST) || !one),
+		 "predictions start from the latest version, in one pipe that never flushes"},
+		{from_state && c->same_version_b && !(ahead && latest),
+		 "only weights predicted ahead of the latest can be those of F and B alike"},
+		{c->keep_read && flushes,
+		 "keep_read is for stale gradients: a system that flushes applies them to what F read"},
+		{c->sync_steps && (flushes || !latest || !trains || c->racing),
+		 "a synchronous start is for plans that never flush and read the latest version, in a fixed order"},
+		{c->slow_start && flushes, "a slow start is for stale gradients: a system that flushes has none"},
+		{c->read_f == MR_READ_AGED && (mr_plan_repeats(p) || flushes || !c->same_version_b),
+		 "aged reads are for finite lists that never flush and read the same version backward"},
+		{c->coverage == MR_COVER_BLOCK && (c->need != 1 || !one || flushes),
+		 "steps that update one stage take one micro-batch and one pipe, and never flush"},
+		{c->steal && !(trains && barrier && ascending && one),
+		 "W can be taken by other workers where one pipe trains, sums in ascending order and has a barrier "
+		 "behind each iteration: only there an idle worker keeps no other waiting"},
+		{c->joint_w && (!trains || (!barrier && c->flush != MR_FLUSH_LOCAL) || !ascending || one ||
+				p->n_stages > 1 || c->private_weights || c->tied || c->steal ||
+				mr_contract_replicates(c) || p->n_micro != c->need),
+		 "the gradients of all pipes are computed jointly where several pipes of one stage each share their "
+		 "weights, flush and sum in ascending order"},
+		{c->joint_w && c->clip,
+		 "gradients: those that are computed jointly go into the step without being written, so they cannot be "
+		 "clipped: leave train.clip out, or let each replica sum its own"},
+		{c->racing && !(trains && !flushes && latest && !c->same_version_b &&
+				c->predict != MR_PREDICT_BACK && ascending && one && p->n_stages == p->n_workers),
+		 "a racing plan has one stage a worker, one pipe and no flush, reads the latest version forward and "
+		 "backward and sums in ascending order"},
+	};
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (rules[i].broken)
+			return mr_fail(MR_ECONFIG, "%s", rules[i].text);
+	return MR_OK;
+}
+
 mr_status mr_contract_check(const mr_plan *plan)
 {
 	MR_TRY(check_header(plan));
-	MR_TRY(check_flush(plan));
+	MR_TRY(check_numbers(plan));
 	MR_TRY(check_replicas(plan));
-	MR_TRY(check_aim(plan));
 	MR_TRY(check_sections(plan));
-	MR_TRY(check_blocks(plan));
+	MR_TRY(check_rules(plan));
 	MR_TRY(mr_frozen_check(plan));
-	if (plan->contract.steal)
-		MR_TRY(check_steal(plan));
 	if (plan->contract.joint_w)
-		MR_TRY(check_joint(plan));
+		MR_TRY(check_left(plan));
 	if (plan->contract.racing)
 		MR_TRY(check_racing(plan));
 	for (unsigned p = 0; p < plan->n_pipes; p++)
