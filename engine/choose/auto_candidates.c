@@ -124,7 +124,21 @@ static uint64_t least_memory(const search *s, uint32_t n_micro)
 	return bytes;
 }
 
-static mr_status add(search *s, const shape *h, const char *system, bool stale, const char *replicas, bool recompute)
+void mr_auto_name(mr_auto_row *r)
+{
+	const char *replicas = mr_auto_value(r, "system.replicas");
+	bool some = *replicas && strcmp(replicas, "[]") != 0;
+	bool again = !strcmp(mr_auto_value(r, "system.recompute"), "always");
+	const char *stages = again ? mr_auto_value(r, "system.recompute_stages") : "";
+
+	snprintf(r->label, sizeof(r->label), "%.24s%s%.24s%s%s%.20s%s%s", mr_auto_value(r, "system.name"),
+		 some ? " " : "", some ? replicas : "", again ? ", recomputing" : "", *stages ? " " : "", stages,
+		 *mr_auto_value(r, "system.merge_w") ? ", merged W" : "",
+		 *mr_auto_value(r, "system.gradients") ? ", joint gradients" : "");
+}
+
+/* A candidate with @value for the option @key of its system; NULL: all have their defaults. */
+static mr_status add(search *s, const shape *h, const char *system, bool stale, const char *key, const char *value)
 {
 	mr_auto_row *r;
 
@@ -140,12 +154,9 @@ static mr_status add(search *s, const shape *h, const char *system, bool stale, 
 	MR_TRY(mr_auto_set(r, "partition", "auto"));
 	MR_TRY(mr_auto_set(r, "machine.teams", "equal"));
 	MR_TRY(mr_auto_set(r, "machine.cpus", ""));
-	if (*replicas)
-		MR_TRY(mr_auto_set(r, "system.replicas", replicas));
-	if (recompute)
-		MR_TRY(mr_auto_set(r, "system.recompute", "always"));
-	snprintf(r->label, sizeof(r->label), "%s%s%s%s", system, *replicas ? " " : "", replicas,
-		 recompute ? ", recomputing" : "");
+	if (key)
+		MR_TRY(mr_auto_set(r, key, value));
+	mr_auto_name(r);
 	return MR_OK;
 }
 
@@ -198,11 +209,30 @@ static mr_status check_names(const search *s)
 	return MR_OK;
 }
 
+static bool has_option(const mr_sched_ops *ops, const char *name)
+{
+	return ops->options && mr_option_find(ops->options, name);
+}
+
+/* Weight gradients of several micro-batches in one product, where @ops can. */
+static mr_status add_merged(search *s, const shape *h, const mr_sched_ops *ops, bool stale)
+{
+	bool joins = h->workers > 1 && h->n_micro >= h->workers && !(s->base.job->train.clip > 0);
+	char most[16];
+
+	snprintf(most, sizeof(most), "%u", h->n_micro < UINT8_MAX ? h->n_micro : UINT8_MAX);
+	if (h->n_micro > 1 && has_option(ops, "merge_w"))
+		MR_TRY(add(s, h, ops->name, stale, "system.merge_w", most));
+	if (joins && has_option(ops, "gradients"))
+		MR_TRY(add(s, h, ops->name, stale, "system.gradients", "joint"));
+	return MR_OK;
+}
+
 static mr_status add_system(search *s, const shape *h, const mr_sched_ops *ops)
 {
 	uint64_t length = (uint64_t)h->workers * h->n_micro * 3; /* F, I and W, or nearly so */
 	bool stale = ops->asynchronous || ops->replicates;
-	bool again = s->q.memory && ops->options && mr_option_find(ops->options, "recompute");
+	bool again = s->q.memory && has_option(ops, "recompute");
 	char text[64];
 
 	if (!is_wanted(s, ops->name))
@@ -211,14 +241,16 @@ static mr_status add_system(search *s, const shape *h, const mr_sched_ops *ops)
 		return MR_OK;
 	if (length > MOST_OF_ONE || (ops->by_costs && length > MOST_BY_COSTS) || (ops->judged && length > MOST_JUDGED))
 		return MR_OK;
-	MR_TRY(add(s, h, ops->name, stale, "", false));
+	MR_TRY(add(s, h, ops->name, stale, NULL, NULL));
 	if (again)
-		MR_TRY(add(s, h, ops->name, stale, "", true));
-	if (!ops->options || !mr_option_find(ops->options, "replicas"))
+		MR_TRY(add(s, h, ops->name, stale, "system.recompute", "always"));
+	MR_TRY(add_merged(s, h, ops, stale));
+	if (!has_option(ops, "replicas"))
 		return MR_OK;
 	for (uint32_t stages = 2; stages <= 4 && 2 * stages <= h->workers; stages *= 2)
 		if (h->workers % stages == 0)
-			MR_TRY(add(s, h, ops->name, stale, replicas_of(h->workers, stages, text, sizeof(text)), false));
+			MR_TRY(add(s, h, ops->name, stale, "system.replicas",
+				   replicas_of(h->workers, stages, text, sizeof(text))));
 	return MR_OK;
 }
 

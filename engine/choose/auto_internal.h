@@ -67,6 +67,9 @@ mr_status mr_auto_set(mr_auto_row *r, const char *key, const char *value) MR_MUS
 /** The value of @key; "" where none is set. */
 const char *mr_auto_value(const mr_auto_row *r, const char *key);
 
+/** Write the label of @r, which tells its system and the options that it sets. */
+void mr_auto_name(mr_auto_row *r);
+
 /** Try candidate @r; a refusal is its reason. */
 void mr_auto_try(mr_auto_search_state *s, mr_auto_row *r);
 

@@ -190,8 +190,7 @@ static mr_status set_cut(mr_auto_row *r, const char *cut, const char *replicas, 
 	} else if (*mr_auto_value(r, "system.recompute")) {
 		MR_TRY(mr_auto_set(r, "system.recompute", "never"));
 	}
-	snprintf(r->label, sizeof(r->label), "%.24s%s%.40s%s%.20s", mr_auto_value(r, "system.name"),
-		 *replicas ? " " : "", replicas, *again ? ", recomputing " : "", again);
+	mr_auto_name(r);
 	return MR_OK;
 }
 

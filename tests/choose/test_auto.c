@@ -118,6 +118,46 @@ static void all_systems_are_no_slower_than_one(void)
 	}
 }
 
+/* Weight gradients of several micro-batches as one product are among what is tried, and where sums of gradients are
+ * long they win; not where a norm is needed before the step. */
+static void gradients_are_tried_together(void)
+{
+	static const struct {
+		const char *system, *set;
+		bool clips, found;
+	} ask[] = {
+		{"1f1b", "system.merge_w", false, true},
+		{"1f1b", "system.merge_w", true, true},
+		{"data_parallel", "system.gradients", false, true},
+		{"data_parallel", "system.gradients", true, false},
+	};
+
+	for (size_t t = 0; t < sizeof(ask) / sizeof(*ask); t++) {
+		mr_auto_question q = {.systems = ask[t].system};
+		bool found = false;
+		mr_auto a;
+		mr_job j;
+
+		mr_test_job_of(&j,
+			       "model.name=mlp data.name=synthetic data.features=512 data.classes=16 "
+			       "data.samples=4096 optimizer.name=adamw system.name=sequential train.steps=2 "
+			       "train.batch=32 train.microbatches=1 optimizer.lr=0.01 model.hidden=[512,512,512,512]",
+			       "");
+		j.machine.topology = "numa:1 core:4";
+		j.train.clip = ask[t].clips;
+		q.job = &j;
+		MR_CHECK_OK(mr_auto_search(&q, &a));
+		for (uint32_t i = 0; i < a.n; i++)
+			found |= *mr_auto_value(&a.row[i], ask[t].set) != '\0';
+		CU_ASSERT_EQUAL(found, ask[t].found);
+		CU_ASSERT_EQUAL(ask[t].found, *mr_auto_value(&a.row[0], ask[t].set) != '\0');
+		CU_ASSERT_EQUAL(ask[t].found, strstr(a.row[0].label, ask[t].system[0] == '1' ? ", merged W"
+										       : ", joint gradients") != NULL);
+		mr_auto_fini(&a);
+		mr_job_fini(&j);
+	}
+}
+
 /* The row like @r with the next smaller or (@more) larger number of micro-batches, of those that were not refined. */
 static const mr_auto_row *next_to(const mr_auto *a, const mr_auto_row *r, bool more)
 {
@@ -172,5 +212,6 @@ void mr_suite_auto(void)
 	MR_TEST(a_loss_that_is_none_has_no_penalty);
 	MR_TEST(the_search_ends);
 	MR_TEST(all_systems_are_no_slower_than_one);
+	MR_TEST(gradients_are_tried_together);
 	MR_TEST(the_best_is_tried_with_other_numbers_of_micro_batches);
 }
