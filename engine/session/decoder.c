@@ -9,7 +9,7 @@
 #include "session/leader.h"
 #include "session/lone_model.h"
 
-/* A model for samples of so many rows. */
+/* A model for samples of a given number of rows. */
 typedef struct pass {
 	mr_graph *graph;
 	mr_lone_model model;
@@ -22,7 +22,6 @@ struct mr_decoder {
 	pass one, all;        /* one row; the window, made when it is first needed */
 	mr_lone_weights weights;
 	mr_leader *leader;
-	mr_kctx *kc;
 	mr_layer_past *past;  /* [nodes] */
 	mr_region memory;     /* of all of them */
 	int64_t kept;         /* tokens of which there is a past, */
@@ -120,7 +119,7 @@ static mr_status run(mr_decoder *d, pass *p, const int32_t *tokens, int64_t firs
 	p->model.io.past = first >= 0 ? d->past : NULL;
 	for (uint32_t i = 0; i < d->s->graph->n_nodes; i++)
 		d->past[i].first = first;
-	mr_lone_model_use(&p->model, &d->weights, d->kc);
+	mr_lone_model_use(&p->model, &d->weights, mr_leader_context(d->leader));
 	return mr_leader_run(d->leader, mr_lone_model_forward, &p->model);
 }
 
@@ -217,21 +216,6 @@ static mr_status make_memory(mr_decoder *d)
 	return MR_OK;
 }
 
-static mr_status set_up(void *arg)
-{
-	mr_decoder *d = arg;
-
-	return d->s->kernels->ctx_create(d->s->kernels, d->s->place.worker[0].n_threads, &d->kc);
-}
-
-static mr_status tear_down(void *arg)
-{
-	mr_decoder *d = arg;
-
-	d->s->kernels->ctx_destroy(d->kc);
-	return MR_OK;
-}
-
 static mr_status fill(mr_decoder *d, const mr_state_list *model)
 {
 	const mr_graph *g = d->s->graph;
@@ -243,8 +227,7 @@ static mr_status fill(mr_decoder *d, const mr_state_list *model)
 	MR_TRY(make_memory(d));
 	MR_TRY(pass_init(p, d->s, d->decodes ? 1 : d->context));
 	MR_TRY(mr_lone_weights_init(&d->weights, d->s, &p->model, model));
-	MR_TRY(mr_leader_start(&d->s->place.worker[0], &d->leader));
-	return mr_leader_run(d->leader, set_up, d);
+	return mr_leader_start(&d->s->place.worker[0], d->s->kernels, &d->leader);
 }
 
 mr_status mr_decoder_create(const mr_session *s, const mr_state_list *model, bool whole, mr_decoder **out)
@@ -275,8 +258,6 @@ void mr_decoder_destroy(mr_decoder *d)
 {
 	if (!d)
 		return;
-	if (d->kc)
-		(void)!mr_leader_run(d->leader, tear_down, d);
 	mr_leader_stop(d->leader);
 	pass_fini(&d->one);
 	pass_fini(&d->all);

@@ -11,6 +11,9 @@ struct mr_leader {
 	sem_t begun, ended;
 	mr_status (*job)(void *arg); /* NULL: the last one was */
 	void *arg;
+	const mr_kernels *kernels;
+	uint32_t n_threads;
+	mr_kctx *kc;
 	mr_status status;
 	char text[1024];
 };
@@ -40,7 +43,22 @@ static void release(mr_leader *l)
 	free(l);
 }
 
-mr_status mr_leader_start(const mr_place_worker *w, mr_leader **out)
+static mr_status make_context(void *arg)
+{
+	mr_leader *l = arg;
+
+	return l->kernels->ctx_create(l->kernels, l->n_threads, &l->kc);
+}
+
+static mr_status drop_context(void *arg)
+{
+	mr_leader *l = arg;
+
+	l->kernels->ctx_destroy(l->kc);
+	return MR_OK;
+}
+
+mr_status mr_leader_start(const mr_place_worker *w, const mr_kernels *k, mr_leader **out)
 {
 	mr_leader *l = calloc(1, sizeof(*l));
 	mr_status st;
@@ -50,12 +68,24 @@ mr_status mr_leader_start(const mr_place_worker *w, mr_leader **out)
 		return mr_fail(MR_ERESOURCE, "no memory for a thread");
 	sem_init(&l->begun, 0, 0);
 	sem_init(&l->ended, 0, 0);
+	l->kernels = k;
+	l->n_threads = w->n_threads;
 	st = mr_group_start(w, "mr-w0", serve, l, &l->group);
-	if (st != MR_OK)
+	if (st != MR_OK) {
 		release(l);
+		return st;
+	}
+	st = mr_leader_run(l, make_context, l);
+	if (st != MR_OK)
+		mr_leader_stop(l);
 	else
 		*out = l;
 	return st;
+}
+
+mr_kctx *mr_leader_context(const mr_leader *l)
+{
+	return l->kc;
 }
 
 mr_status mr_leader_run(mr_leader *l, mr_status (*job)(void *arg), void *arg)
@@ -71,6 +101,8 @@ void mr_leader_stop(mr_leader *l)
 {
 	if (!l)
 		return;
+	if (l->kc)
+		(void)!mr_leader_run(l, drop_context, l);
 	l->job = NULL;
 	sem_post(&l->begun);
 	mr_group_join(l->group);

@@ -12,23 +12,7 @@ struct mr_logits {
 	mr_lone_model model;
 	mr_lone_weights weights;
 	mr_leader *leader;
-	mr_kctx *kc;
 };
-
-static mr_status set_up(void *arg)
-{
-	mr_logits *x = arg;
-
-	return x->s->kernels->ctx_create(x->s->kernels, x->s->place.worker[0].n_threads, &x->kc);
-}
-
-static mr_status tear_down(void *arg)
-{
-	mr_logits *x = arg;
-
-	x->s->kernels->ctx_destroy(x->kc);
-	return MR_OK;
-}
 
 mr_status mr_logits_create(const mr_session *s, const mr_state_list *model, int64_t samples, mr_logits **out)
 {
@@ -42,14 +26,12 @@ mr_status mr_logits_create(const mr_session *s, const mr_state_list *model, int6
 	if (st == MR_OK)
 		st = mr_lone_weights_init(&x->weights, s, &x->model, model);
 	if (st == MR_OK)
-		st = mr_leader_start(&s->place.worker[0], &x->leader);
-	if (st == MR_OK)
-		st = mr_leader_run(x->leader, set_up, x);
+		st = mr_leader_start(&s->place.worker[0], s->kernels, &x->leader);
 	if (st != MR_OK) {
 		mr_logits_destroy(x);
 		return st;
 	}
-	mr_lone_model_use(&x->model, &x->weights, x->kc);
+	mr_lone_model_use(&x->model, &x->weights, mr_leader_context(x->leader));
 	*out = x;
 	return MR_OK;
 }
@@ -58,8 +40,6 @@ void mr_logits_destroy(mr_logits *x)
 {
 	if (!x)
 		return;
-	if (x->kc)
-		(void)!mr_leader_run(x->leader, tear_down, x);
 	mr_leader_stop(x->leader);
 	mr_lone_weights_fini(&x->weights);
 	mr_lone_model_fini(&x->model);
