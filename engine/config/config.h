@@ -88,5 +88,7 @@ mr_status mr_config_count_as(mr_config *c, uint64_t n) MR_MUST_USE;
  * "file:line", "--set"). It parses back to the same values. Errors: MR_ERESOURCE.
  */
 mr_status mr_config_print(const mr_config *c, mr_strbuf *out) MR_MUST_USE;
+/** The values alone, and none of the folder of the run: the same for all runs of a training. Errors: MR_ERESOURCE. */
+mr_status mr_config_print_values(const mr_config *c, mr_strbuf *out) MR_MUST_USE;
 
 #endif

@@ -1,4 +1,4 @@
-/* config_print.c - the resolved configuration: every key, its value, and its origin. */
+/* config_print.c - the resolved configuration: every key, its value, and where asked its origin. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,34 +43,55 @@ static mr_status put_value(const mr_config *c, mr_job_group group, const char *k
 	return MR_OK;
 }
 
-static mr_status put_keys(const mr_config *c, mr_job_group group, const char *indent, mr_strbuf *out)
+static void end_key(const mr_config *c, mr_origin at, bool origins, mr_strbuf *out)
 {
+	mr_strbuf_append(out, ";");
+	if (origins)
+		put_origin(c, at, out);
+	else
+		mr_strbuf_append(out, "\n");
+}
+
+static mr_status put_keys(const mr_config *c, mr_job_group group, bool origins, mr_strbuf *out)
+{
+	const char *indent = group == MR_JOB_TOP ? "" : "\t";
 	const mr_config_section *part = &c->part[group];
 	const mr_option *table = mr_values_table(part->values);
 
 	for (size_t i = 0; table[i].name; i++) {
 		mr_strbuf_printf(out, "%s%s = ", indent, table[i].name);
 		MR_TRY(put_value(c, group, table[i].name, out));
-		mr_strbuf_append(out, ";");
-		put_origin(c, part->origin[i], out);
+		end_key(c, part->origin[i], origins, out);
 	}
 	return MR_OK;
+}
+
+static mr_status put_all(const mr_config *c, bool origins, mr_job_group without, mr_strbuf *out)
+{
+	MR_TRY(put_keys(c, MR_JOB_TOP, origins, out));
+	for (int g = MR_JOB_TOP + 1; g < MR_N_JOB_GROUPS; g++) {
+		const mr_config_section *part = &c->part[g];
+
+		if (g == (int)without)
+			continue;
+		mr_strbuf_printf(out, "\n%s = {\n", mr_job_group_of((mr_job_group)g)->name);
+		if (part->plugin.name) {
+			mr_strbuf_printf(out, "\tname = \"%s\"", part->plugin.name);
+			end_key(c, part->name_origin, origins, out);
+		}
+		MR_TRY(put_keys(c, (mr_job_group)g, origins, out));
+		mr_strbuf_append(out, "};\n");
+	}
+	return out->failed ? mr_fail(MR_ERESOURCE, "no memory for the resolved configuration") : MR_OK;
 }
 
 mr_status mr_config_print(const mr_config *c, mr_strbuf *out)
 {
 	mr_strbuf_printf(out, "# %s with every default filled in, by millrace " MR_VERSION ".\n\n", c->path);
-	MR_TRY(put_keys(c, MR_JOB_TOP, "", out));
-	for (int g = MR_JOB_TOP + 1; g < MR_N_JOB_GROUPS; g++) {
-		const mr_config_section *part = &c->part[g];
+	return put_all(c, true, MR_N_JOB_GROUPS, out);
+}
 
-		mr_strbuf_printf(out, "\n%s = {\n", mr_job_group_of((mr_job_group)g)->name);
-		if (part->plugin.name) {
-			mr_strbuf_printf(out, "\tname = \"%s\";", part->plugin.name);
-			put_origin(c, part->name_origin, out);
-		}
-		MR_TRY(put_keys(c, (mr_job_group)g, "\t", out));
-		mr_strbuf_append(out, "};\n");
-	}
-	return out->failed ? mr_fail(MR_ERESOURCE, "no memory for the resolved configuration") : MR_OK;
+mr_status mr_config_print_values(const mr_config *c, mr_strbuf *out)
+{
+	return put_all(c, false, MR_JOB_RUN, out);
 }

@@ -29,8 +29,21 @@
  * twice), a picture or a part of the data for each of a few loaders. A training of two workers was seen with 7. */
 #define MOST_FILES 16
 
-/* The text stays for the checkpoints. */
-static mr_status write_config(mr_train *t)
+/* The values, which each checkpoint holds. */
+static mr_status take_values(mr_train *t)
+{
+	mr_strbuf text;
+	mr_status st;
+
+	mr_strbuf_init(&text);
+	st = mr_config_print_values(t->config, &text);
+	if (st == MR_OK)
+		t->s.resolved = t->resolved = mr_strbuf_take(&text);
+	mr_strbuf_fini(&text);
+	return st;
+}
+
+static mr_status write_config(const mr_train *t)
 {
 	mr_strbuf text;
 	mr_status st;
@@ -39,8 +52,6 @@ static mr_status write_config(mr_train *t)
 	st = mr_config_print(t->config, &text);
 	if (st == MR_OK)
 		st = mr_result_write(t->dir.config, mr_strbuf_text(&text), text.len, MR_RESULT_OWN);
-	if (st == MR_OK)
-		t->s.resolved = t->resolved = mr_strbuf_take(&text);
 	mr_strbuf_fini(&text);
 	return st;
 }
@@ -94,6 +105,7 @@ static mr_status prepare_files(mr_train *t, const char *resume)
 	if (resume)
 		MR_TRY(take_up_metrics(t));
 	MR_TRY(write_config(t));
+	MR_TRY(take_values(t));
 	MR_TRY(write_choices(t));
 	if (t->s.plan_path && !t->s.is_record)
 		MR_TRY(mr_plan_file_write(t->s.plan, t->dir.plan, MR_RESULT_OWN));
