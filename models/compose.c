@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 void mr_compose_init(mr_compose *m, const mr_model_data *data)
 {
@@ -40,6 +41,21 @@ void mr_compose_classify(mr_compose *m, const mr_values *values, const mr_layer_
 
 	loss.smoothing = mr_values_float(values, "smoothing");
 	mr_compose_add(m, "softmax_xent", "loss", &loss, x);
+}
+
+uint32_t mr_compose_narrow(mr_compose *m, uint16_t *v, uint32_t n)
+{
+	char name[32];
+
+	for (uint32_t i = 0; n > MR_LAYER_INPUTS; i++) {
+		uint32_t over = n - MR_LAYER_INPUTS + 1, first = over < MR_LAYER_INPUTS ? over : MR_LAYER_INPUTS;
+
+		snprintf(name, sizeof(name), "join.%u", i);
+		v[0] = mr_compose_gather(m, "concat", name, &(mr_layer_cfg){.parts = first}, v, first);
+		memmove(v + 1, v + first, (n - first) * sizeof(*v));
+		n -= first - 1;
+	}
+	return n;
 }
 
 void mr_compose_tie(mr_compose *m, const char *param, const char *owner)

@@ -28,6 +28,10 @@ uint16_t mr_compose_join(mr_compose *m, const char *layer, const char *name, uin
 uint16_t mr_compose_gather(mr_compose *m, const char *layer, const char *name, const mr_layer_cfg *cfg,
 			   const uint16_t *x, uint32_t n);
 
+/** Put the first of the @n values @v side by side, by layers join.0, join.1, ..., until one layer can read all. Returns
+ * how many are left in @v. */
+uint32_t mr_compose_narrow(mr_compose *m, uint16_t *v, uint32_t n);
+
 /** Let the parameter called @param share the storage of @owner. */
 void mr_compose_tie(mr_compose *m, const char *param, const char *owner);
 

@@ -105,22 +105,6 @@ static uint16_t add_perceptron(mr_compose *m, const mr_values *values, const cha
 	return add_linear(m, stem, n, in, last, act, x);
 }
 
-/* Put the first of the @n values @v side by side until one layer can read all. */
-static uint32_t join(mr_compose *m, uint16_t *v, uint32_t n)
-{
-	char name[32];
-
-	for (uint32_t i = 0; n > MR_LAYER_INPUTS; i++) {
-		uint32_t over = n - MR_LAYER_INPUTS + 1, first = over < MR_LAYER_INPUTS ? over : MR_LAYER_INPUTS;
-
-		snprintf(name, sizeof(name), "join.%u", i);
-		v[0] = mr_compose_gather(m, "concat", name, &(mr_layer_cfg){.parts = first}, v, first);
-		memmove(v + 1, v + first, (n - first) * sizeof(*v));
-		n -= first - 1;
-	}
-	return n;
-}
-
 static mr_status dlrm_build(const mr_values *values, const mr_model_data *data, mr_graph **out)
 {
 	int64_t width = mr_values_int(values, "width"), bag = mr_values_int(values, "bag"), n_vectors;
@@ -144,7 +128,7 @@ static mr_status dlrm_build(const mr_values *values, const mr_model_data *data, 
 		snprintf(name, sizeof(name), "emb_l.%zu", i);
 		v[1 + i] = mr_compose_add(&m, "embedding_bag", name, &cfg, 0);
 	}
-	cfg = (mr_layer_cfg){.out = width, .parts = join(&m, v, (uint32_t)n_vectors)};
+	cfg = (mr_layer_cfg){.out = width, .parts = mr_compose_narrow(&m, v, (uint32_t)n_vectors)};
 	x = mr_compose_gather(&m, "dot_interaction", "interaction", &cfg, v, (uint32_t)cfg.parts);
 	x = add_perceptron(&m, values, "top", "top_l", width + n_vectors * (n_vectors - 1) / 2, 1, MR_ACT_NONE, x);
 	mr_compose_add(&m, "logistic", "loss", &(mr_layer_cfg){0}, x);

@@ -5,6 +5,9 @@
  *
  * With norm = "batch" each hidden layer is normalised before its activation: fc.0  bn.0 (act)  fc.1  bn.1 (act)  ...
  *
+ * Samples of numbers and categories begin with a table of embeddings for each category, behind whose rows the numbers
+ * stand: numbers, emb.0, emb.1, ... -> mix -> fc.0. The data say how many values a category has, and so rows a table.
+ *
  * The last layer's width and the loss come from the data: classes give softmax cross-entropy, numbers give MSE. Weights
  * start as in nn/layers/linear.c: He's scale in front of an activation, 1/sqrt(in) for the last layer; biases at 0.
  */
@@ -15,6 +18,7 @@
 #include <string.h>
 
 #define MAX_WIDTH 1e9
+#define MAX_TABLES 1000
 
 static const mr_option options[] = {
 	{"hidden", MR_OPT_FLOATS, "[]", 1, MAX_WIDTH, NULL, NULL,
@@ -22,6 +26,10 @@ static const mr_option options[] = {
 	{"width", MR_OPT_INT, "128", 1, MAX_WIDTH, NULL, NULL, "width of each hidden layer, where hidden is empty"},
 	{"depth", MR_OPT_INT, "2", 0, 10000, NULL, NULL, "number of hidden layers, where hidden is empty"},
 	{"activation", MR_OPT_ENUM, "relu", 0, 0, "relu|gelu|none", NULL, "what follows each hidden layer"},
+	{"categories", MR_OPT_INT, "0", 0, MAX_TABLES, NULL, NULL,
+	 "columns of categories that get a table of embeddings each, as many as the data has"},
+	{"embedding", MR_OPT_INT, "16", 1, 4096, NULL, NULL,
+	 "numbers in a row of these tables, at most half as many as the table has rows"},
 	{"norm", MR_OPT_ENUM, "none", 0, 0, "none|batch", NULL,
 	 "batch: each hidden layer is normalised over the micro-batch, before its activation (relu or none)"},
 	MR_COMPOSE_SMOOTHING,
@@ -55,6 +63,26 @@ static uint16_t add_hidden(mr_compose *m, const mr_values *values, int64_t i, in
 	return mr_compose_add(m, "batch_norm", name, &act, x);
 }
 
+static int64_t mlp_categories(const mr_values *values)
+{
+	int64_t n = mr_values_int(values, "categories");
+
+	return n ? n : -1;
+}
+
+static mr_status check_tables(const mr_values *values, const mr_model_data *data)
+{
+	int64_t there = data->numbers ? data->input.cols - data->numbers : 0, n = mr_values_int(values, "categories");
+
+	if (n != there)
+		return mr_fail(MR_ECONFIG, "categories: got %lld, the data has %lld columns of categories",
+			       (long long)n, (long long)there);
+	if (there && !data->values)
+		return mr_fail(MR_ECONFIG, "categories: the data must know how many values there are, as \"csv\" does "
+					   "with category = \"known\"");
+	return MR_OK;
+}
+
 static mr_status check(const mr_values *values, const mr_model_data *data)
 {
 	size_t n;
@@ -69,9 +97,30 @@ static mr_status check(const mr_values *values, const mr_model_data *data)
 		return mr_fail(MR_ECONFIG, "activation: batch normalisation is followed by relu or none, not by gelu");
 	if (mr_values_float(values, "smoothing") > 0 && !data->classes)
 		return mr_fail(MR_ECONFIG, "smoothing: is for classes as targets, the data has numbers");
-	if (data->input.tokens)
+	if (data->input.tokens && !data->numbers)
 		return mr_fail(MR_ECONFIG, "takes numbers as input, the data has tokens");
-	return MR_OK;
+	return check_tables(values, data);
+}
+
+/* One row of numbers from a sample of numbers and categories. */
+static uint16_t add_tables(mr_compose *m, const mr_values *values, const mr_model_data *data)
+{
+	int64_t n = data->input.cols - data->numbers, width = mr_values_int(values, "embedding");
+	uint16_t v[1 + MAX_TABLES];
+	uint32_t left;
+	char name[32];
+
+	v[0] = mr_compose_add(m, "mixed_numbers", "numbers", &(mr_layer_cfg){.out = data->numbers}, 0);
+	for (int64_t i = 0; i < n; i++) {
+		int64_t half = (data->values[i] + 1) / 2;
+		mr_layer_cfg cfg = {.out = width < half ? width : half, .vocab = data->values[i], .bag = 1,
+				    .column = data->numbers + i};
+
+		snprintf(name, sizeof(name), "emb.%lld", (long long)i);
+		v[1 + i] = mr_compose_add(m, "embedding_bag", name, &cfg, 0);
+	}
+	left = mr_compose_narrow(m, v, (uint32_t)n + 1);
+	return mr_compose_gather(m, "concat", "mix", &(mr_layer_cfg){.parts = left}, v, left);
 }
 
 static mr_status mlp_build(const mr_values *values, const mr_model_data *data, mr_graph **out)
@@ -90,6 +139,8 @@ static mr_status mlp_build(const mr_values *values, const mr_model_data *data, m
 	if (rows.input.n_dims > 2) /* an image is one row of numbers */
 		rows.input = (mr_shape){.rows = 1, .cols = mr_shape_count(data->input)};
 	mr_compose_init(&m, &rows);
+	if (data->numbers)
+		x = add_tables(&m, values, data);
 	for (int64_t i = 0; i < n; i++)
 		x = add_hidden(&m, values, i, n_list ? (int64_t)list[i] : mr_values_int(values, "width"), x);
 	cfg = (mr_layer_cfg){.out = data->classes ? data->classes : data->target.cols};
@@ -106,5 +157,6 @@ const mr_model_ops mr_model_mlp = {
 	.name = "mlp",
 	.summary = "multi-layer perceptron; classes or numbers as targets",
 	.options = options,
+	.categories = mlp_categories,
 	.build = mlp_build,
 };

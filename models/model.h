@@ -25,6 +25,7 @@ typedef struct mr_model_data {
 	                           is the source, padded, and then as many tokens as the target has */
 	double target_low, target_high; /* least and greatest target if it is one number; else 0 */
 	int64_t numbers;  /* of tokens: the first columns of a row that are numbers (data/dataset.h) */
+	const int64_t *values; /* of the categories behind them; NULL: not known (data/dataset.h) */
 } mr_model_data;
 
 typedef struct mr_model_ops {
@@ -35,8 +36,8 @@ typedef struct mr_model_ops {
 	int64_t (*context)(const mr_values *values);
 	/** Columns that a sample of numbers must have at least; NULL: 1. */
 	int64_t (*features)(const mr_values *values);
-	/** Columns of categories that the model reads in samples of numbers and categories. NULL: it takes no such
-	 * samples. */
+	/** Columns of categories that the model reads in samples of numbers and categories. -1, or NULL: it takes no
+	 * such samples. */
 	int64_t (*categories)(const mr_values *values);
 	/** An image that the model is made for; it may take others. NULL: it takes no images. */
 	mr_shape (*image)(const mr_values *values);

@@ -55,7 +55,7 @@ static mr_status write_file(const mr_args *args, const char *data, const char *p
 	MR_TRY(mr_topo_detect(&machine));
 	mr_strbuf_init(&text);
 	mr_strbuf_init(&notes);
-	st = mr_starter_write(data, folder, &machine, &text, &notes);
+	st = mr_starter_write(data, folder, mr_values_string(args->values, "target"), &machine, &text, &notes);
 	if (st == MR_OK)
 		st = mr_result_write(path, mr_strbuf_text(&text), text.len, MR_RESULT_NAMED);
 	if (st == MR_OK && notes.len)
@@ -87,6 +87,9 @@ static mr_status run(mr_args *args)
 static const mr_option options[] = {
 	{"output", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "write to this file (short: -o); empty: the name of the data with .cfg, in the current folder"},
+	{"target", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "column of a table that the others are to predict: its name, or its number from 1; empty: the one called "
+	 "target, label, class, y, species, outcome or category, else the last one"},
 	{0},
 };
 
@@ -98,8 +101,8 @@ const mr_command mr_command_init = {
 	.summary = "write a first configuration for a file or folder of data",
 	.help = "DATA is a text, a CSV or LIBSVM file, images of MNIST's format (IDX), or a folder with a folder of\n"
 		"pictures for each class; which of them is seen from its contents. The configuration trains as it\n"
-		"stands, for some minutes on this machine; its comments say what to try. An existing file is never\n"
-		"replaced.\n",
+		"stands, for some minutes on this machine; its comments say what to try. Of a table it says what is\n"
+		"predicted, and which columns are left out and why. An existing file is never replaced.\n",
 	.options = options,
 	.run = run,
 };

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/notice.h"
+#include "base/printable.h"
 #include "checkpoint/checkpoints.h"
 #include "checkpoint/inspect.h"
 #include "cli/args.h"
@@ -280,6 +282,17 @@ static mr_status predict_all(predict *p)
 	return MR_OK;
 }
 
+static void say_odd(const predict *p)
+{
+	mr_strbuf b;
+
+	mr_strbuf_init(&b);
+	mr_reader_say(p->reader, &b);
+	if (b.len)
+		mr_notice("warning: %s: taken as unknown", mr_printable(b.data));
+	mr_strbuf_fini(&b);
+}
+
 static mr_status write_all(predict *p)
 {
 	mr_status st;
@@ -291,8 +304,10 @@ static mr_status write_all(predict *p)
 	if (st == MR_OK)
 		st = mr_predictions_end(&p->to);
 	st = mr_output_close(&p->out, st);
-	if (st == MR_OK)
+	if (st == MR_OK) {
 		mr_predictions_say(&p->to);
+		say_odd(p);
+	}
 	return st;
 }
 

@@ -1,15 +1,16 @@
 /*
- * csv.c - rows of a CSV file: columns of numbers, and a target that is a number or a class (csv_table.h).
+ * csv.c - rows of a CSV file: columns of numbers and of categories, and a target that is a number or a class.
  *
- * Classes are the different texts of the target column in ascending order, in numeric order if all of them are numbers.
+ * How a row becomes a sample is said in formats/csv_inputs.h, how files are read first, and what a damaged row is, in
+ * formats/csv_file.h. Classes are the different texts of the target column in ascending order, in numeric order if all
+ * of them are numbers.
+ *
  * Validation rows are drawn once at random (the same for every seed), since files are often sorted, or are read from a
  * file of their own. Training visits the other rows in a new random order each epoch. Columns are scaled to mean 0 and
  * deviation 1 over the training rows, or by log(1 + x), or not; a column that does not vary becomes 0. Targets that are
  * numbers are brought to mean 0 and deviation 1 when asked to.
  *
- * With categories a sample is numbers and categories (dataset.h), numbers first, both in the file's order (csv_cell.h).
- *
- * The file is read line by line: open counts rows and classes; load computes means and deviations and stores the rows.
+ * The file is read row by row: open counts rows and classes; load computes means and deviations and stores the rows.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,12 +18,9 @@
 
 #include "base/rng.h"
 #include "base/str.h"
-#include "formats/csv_cell.h"
-#include "formats/lines.h"
 #include "data/rows.h"
+#include "formats/csv_file.h"
 
-#define MAX_CLASSES 65536u
-#define MAX_CLASS_BYTES ((size_t)16 << 20) /* of the texts of all classes */
 #define SHOWN_CLASSES 5u
 #define SHOWN_COLUMNS 5u
 #define SPLIT_SEED 0x637376u /* seed of the random order whose last rows validate */
@@ -30,158 +28,49 @@
 typedef struct csv {
 	mr_rows rows;
 	uint64_t seed;
-	char *path[2];        /* [0] training, [1] validation; NULL: validation rows come from [0] */
-	mr_csv_table table;
-	mr_csv_cell cell;
-	bool by_class, scale;
-	char **label;         /* [n_labels] ascending by compare */
-	size_t n_labels, room, label_bytes;
-	bool numeric;         /* all labels are numbers */
-	uint64_t *place;      /* [rows.n] where each row of the file is stored; during load */
-	double *mean, *deviation; /* [features] where columns are scaled; from load on */
-	bool scale_target;
-	uint64_t n_weighed;       /* number of rows that are in them */
+	mr_csv_file file;
+	bool scale, scale_target;
+	int64_t *values;          /* [categories] of the dataset */
+	uint64_t *place;          /* [rows.n] where each row of the file is stored; during load */
+	uint64_t *n_weighed;      /* [columns] numbers that are in a column's mean; during load */
+	double *value;            /* [numbers] of the row that is read; during load */
+	int32_t *category;        /* [categories] */
 } csv;
 
-/* What one pass over the file does with the current line: row @row, line @number. */
-typedef mr_status row_fn(csv *s, uint64_t row, uint64_t number);
-
-static int compare_numbers(const void *a, const void *b)
+/* Let @v into mean and, before its root is taken, deviation of @n numbers with it: Welford's running mean and sum of
+ * squared distances. */
+static void weigh_number(double v, uint64_t n, double *mean, double *deviation)
 {
-	const char *x = *(const char *const *)a, *y = *(const char *const *)b;
-	double i = strtod(x, NULL), j = strtod(y, NULL);
+	double by = v - *mean;
 
-	return i < j ? -1 : i > j ? 1 : strcmp(x, y);
+	*mean += by / (double)n;
+	*deviation += by * (v - *mean);
 }
 
-static int compare_texts(const void *a, const void *b)
+/* The pass that computes the statistics of the training rows. */
+static mr_status weigh(void *of, uint64_t row, uint64_t number)
 {
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* The index of @text among the labels or, with *@found false, the index at which it would be inserted. */
-static size_t place_of(const csv *s, const char *text, bool *found)
-{
-	size_t low = 0, high = s->n_labels;
-
-	*found = false;
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-		int c = (s->numeric ? compare_numbers : compare_texts)(&s->label[mid], &text);
-
-		if (c == 0) {
-			*found = true;
-			return mid;
-		}
-		if (c < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-static mr_status add_label(csv *s, const char *text)
-{
-	bool found;
-	size_t at = place_of(s, text, &found);
-
-	if (found)
-		return MR_OK;
-	if (s->n_labels == MAX_CLASSES)
-		return mr_fail(MR_EDATA, "%s: more than %u different values of %s: these are no classes", s->path[0],
-			       MAX_CLASSES, s->table.name[s->table.target]);
-	s->label_bytes += strlen(text);
-	if (s->label_bytes > MAX_CLASS_BYTES)
-		return mr_fail(MR_EDATA, "%s: values of %s with more than %zu bytes in all: these are no classes",
-			       s->path[0], s->table.name[s->table.target], MAX_CLASS_BYTES);
-	if (s->n_labels == s->room) {
-		size_t room = s->room ? 2 * s->room : 16;
-		char **grown = realloc(s->label, room * sizeof(*grown));
-
-		if (!grown)
-			return mr_data_no_memory(room * sizeof(*grown));
-		s->label = grown;
-		s->room = room;
-	}
-	memmove(s->label + at + 1, s->label + at, (s->n_labels - at) * sizeof(*s->label));
-	s->label[at] = strdup(text);
-	if (!s->label[at])
-		return mr_data_no_memory(strlen(text));
-	s->n_labels++;
-	return MR_OK;
-}
-
-/* The counting pass of open; it checks all numbers, so that load meets no wrong one. */
-static mr_status look(csv *s, uint64_t row, uint64_t number)
-{
-	const mr_csv_table *t = &s->table;
+	csv *s = of;
+	mr_csv_inputs *in = &s->file.inputs;
+	uint32_t target = s->file.table.target;
 	mr_dataset *d = &s->rows.base;
-	int32_t category;
+	bool missing;
 	double v;
 
-	for (uint32_t c = 0; c < t->n_columns; c++)
-		if (c != t->target && !t->left_out[c])
-			MR_TRY(t->category[c] ? mr_csv_cell_category(&s->cell, t, c, number, &category)
-					      : mr_csv_cell_number(&s->cell, t, c, number, &v));
-	if (s->by_class) {
-		if (!*t->field[t->target])
-			return mr_fail(MR_EDATA, "%s:%llu: %s is empty, expected a class", t->path,
-				       (unsigned long long)number, t->name[t->target]);
-		return add_label(s, t->field[t->target]);
-	}
-	MR_TRY(mr_csv_table_number(t, t->target, number, &v));
-	d->target_low = row ? fmin(d->target_low, v) : v;
-	d->target_high = row ? fmax(d->target_high, v) : v;
-	return MR_OK;
-}
-
-/* The pass over a validation file; a class that the training file does not have is an error. */
-static mr_status look_again(csv *s, uint64_t row, uint64_t number)
-{
-	const char *text = s->table.field[s->table.target];
-	bool found;
-
-	if (s->by_class && (place_of(s, text, &found), !found))
-		return mr_fail(MR_EDATA, "%s:%llu: class \"%.40s\" is none of the training file's", s->table.path,
-			       (unsigned long long)number, text);
-	return look(s, row, number);
-}
-
-/* Let the target of the current line into mean and, before its root is taken, deviation of all targets. */
-static mr_status weigh_target(csv *s, uint64_t number)
-{
-	mr_dataset *d = &s->rows.base;
-	double v, by;
-
-	MR_TRY(mr_csv_table_number(&s->table, s->table.target, number, &v));
-	by = v - d->target_mean;
-	d->target_mean += by / (double)s->n_weighed;
-	d->target_deviation += by * (v - d->target_mean);
-	return MR_OK;
-}
-
-/* The pass that computes the statistics of the training rows: Welford's running mean and sum of squared distances. */
-static mr_status weigh(csv *s, uint64_t row, uint64_t number)
-{
-	uint64_t at = s->place[row];
-	uint32_t j = 0;
-
-	if (at >= s->rows.base.n_train)
+	if (s->place[row] >= d->n_train)
 		return MR_OK;
-	s->n_weighed++;
-	if (s->scale_target)
-		MR_TRY(weigh_target(s, number));
-	for (uint32_t c = 0; s->scale && c < s->table.n_columns; c++) {
-		double v, by;
+	if (s->scale_target) {
+		MR_TRY(mr_csv_file_target(&s->file, number, &v));
+		weigh_number(v, ++s->n_weighed[target], &d->target_mean, &d->target_deviation);
+	}
+	for (size_t i = 0; i < in->n_columns; i++) {
+		mr_csv_column *c = &in->column[i];
 
-		if (c == s->table.target || s->table.left_out[c] || s->table.category[c])
+		if (c->kind != MR_COLUMN_NUMBER)
 			continue;
-		MR_TRY(mr_csv_cell_number(&s->cell, &s->table, c, number, &v));
-		by = v - s->mean[j];
-		s->mean[j] += by / (double)s->n_weighed;
-		s->deviation[j] += by * (v - s->mean[j]);
-		j++;
+		MR_TRY(mr_csv_inputs_number(in, i, &s->file.table, (uint32_t)i, number, &v, &missing));
+		if (!missing || in->missing == MR_MISSING_ZERO)
+			weigh_number(v, ++s->n_weighed[i], &c->mean, &c->deviation);
 	}
 	return MR_OK;
 }
@@ -189,7 +78,7 @@ static mr_status weigh(csv *s, uint64_t row, uint64_t number)
 /* Refuse @v, what the field of @column has become, if the run's numbers of type @type do not reach it. */
 static mr_status fit(const csv *s, uint32_t column, uint64_t number, mr_dtype type, double v)
 {
-	const mr_csv_table *t = &s->table;
+	const mr_csv_table *t = &s->file.table;
 
 	if (mr_rows_fits(type, v))
 		return MR_OK;
@@ -198,137 +87,66 @@ static mr_status fit(const csv *s, uint32_t column, uint64_t number, mr_dtype ty
 		       column == t->target ? "" : "; ignore leaves a column out");
 }
 
-/* Store the current line's features as row @at. */
-static mr_status fill_features(csv *s, uint64_t at, uint64_t number)
-{
-	const mr_csv_table *t = &s->table;
-	uint64_t j = 0, k = t->n_features - t->n_categories;
-
-	for (uint32_t c = 0; c < t->n_columns; c++) {
-		int32_t category;
-		double v;
-
-		if (c == t->target || t->left_out[c])
-			continue;
-		if (t->category[c]) {
-			MR_TRY(mr_csv_cell_category(&s->cell, t, c, number, &category));
-			mr_rows_put_category(&s->rows, at, k++, category);
-			continue;
-		}
-		MR_TRY(mr_csv_cell_number(&s->cell, t, c, number, &v));
-		if (s->scale)
-			v = s->deviation[j] > 0 ? (v - s->mean[j]) / s->deviation[j] : 0;
-		MR_TRY(fit(s, c, number, s->rows.cells, v));
-		mr_rows_put(&s->rows, at, j++, v);
-	}
-	return MR_OK;
-}
-
 /* The pass that stores the rows. */
-static mr_status fill(csv *s, uint64_t row, uint64_t number)
+static mr_status fill(void *of, uint64_t row, uint64_t number)
 {
-	const mr_csv_table *t = &s->table;
+	csv *s = of;
+	mr_csv_inputs *in = &s->file.inputs;
+	const mr_dataset *d = &s->rows.base;
 	uint64_t at = s->place[row];
-	bool found;
 	double v;
 
-	MR_TRY(fill_features(s, at, number));
-	if (s->by_class) {
-		size_t label = place_of(s, t->field[t->target], &found);
-
-		if (!found)
-			return mr_fail(MR_EDATA, "%s: the file has changed while it was read", t->path);
-		v = (double)label;
-	} else {
-		MR_TRY(mr_csv_table_number(t, t->target, number, &v));
-		if (s->scale_target)
-			v = (v - s->rows.base.target_mean) / s->rows.base.target_deviation;
-		MR_TRY(fit(s, t->target, number, mr_data_target_type(s->rows.dtype), v));
+	MR_TRY(mr_csv_inputs_read(in, &s->file.table, NULL, number, s->value, s->category));
+	for (size_t j = 0; j < in->n_numbers; j++) {
+		if (!mr_rows_fits(s->rows.cells, s->value[j]))
+			return fit(s, (uint32_t)mr_csv_inputs_owner(in, j), number, s->rows.cells, s->value[j]);
+		mr_rows_put(&s->rows, at, j, s->value[j]);
 	}
+	for (size_t j = 0; j < in->n_categories; j++)
+		mr_rows_put_category(&s->rows, at, in->n_numbers + j, s->category[j]);
+	MR_TRY(mr_csv_file_target(&s->file, number, &v));
+	if (s->scale_target)
+		v = (v - d->target_mean) / d->target_deviation;
+	if (!s->file.by_class)
+		MR_TRY(fit(s, s->file.table.target, number, mr_data_target_type(s->rows.dtype), v));
 	mr_rows_put_target(&s->rows, at, v);
 	return MR_OK;
 }
 
-/* Call @fn for all rows of @path, numbered from *@row on; blank lines are skipped. */
-static mr_status each_row(csv *s, const char *path, row_fn *fn, uint64_t *row)
-{
-	mr_lines lines;
-	mr_status st = mr_lines_open(path, "CSV", &lines);
-	char *line;
-
-	s->table.path = path;
-	while (st == MR_OK && (st = mr_lines_next(&lines, &line)) == MR_OK && line) {
-		if ((lines.number == 1 && s->table.header) || !line[strspn(line, " \r")])
-			continue;
-		if (lines.number == 1 && !strncmp(line, "\xef\xbb\xbf", 3))
-			line += 3;
-		st = mr_csv_table_split(&s->table, line, lines.number);
-		if (st == MR_OK && s->place && *row == s->rows.n)
-			st = mr_fail(MR_EDATA, "%s: the file has grown while it was read", path);
-		if (st == MR_OK)
-			st = fn(s, (*row)++, lines.number);
-	}
-	mr_lines_close(&lines);
-	return st;
-}
+/* --- opening --- */
 
 static mr_status read_keys(csv *s, const mr_values *values, const mr_data_want *want)
 {
-	s->by_class = !strcmp(mr_values_string(values, "targets"), "classes");
+	static const mr_option_need needs[] = {{"one_hot", "category", "known"}, {NULL, NULL, NULL}};
+	const char *empty = mr_values_string(values, "empty"), *category = mr_values_string(values, "category");
+	mr_csv_file *f = &s->file;
+
+	MR_TRY(mr_values_check_needs(values, needs));
+	f->by_class = !strcmp(mr_values_string(values, "targets"), "classes");
+	f->most_damaged = (uint64_t)mr_values_int(values, "damaged");
 	s->scale = !strcmp(mr_values_string(values, "scale"), "standard");
 	s->scale_target = !strcmp(mr_values_string(values, "target_scale"), "standard");
-	if (s->by_class && s->scale_target)
+	if (f->by_class && s->scale_target)
 		return mr_fail(MR_ECONFIG, "target_scale: \"standard\" is for numbers, and targets = \"classes\"");
-	s->cell = (mr_csv_cell){.log = !strcmp(mr_values_string(values, "scale"), "log"),
-				.zero = !strcmp(mr_values_string(values, "empty"), "zero"),
-				.hash = !strcmp(mr_values_string(values, "category"), "hash")};
+	f->inputs.log = !strcmp(mr_values_string(values, "scale"), "log");
+	f->inputs.missing = !strcmp(empty, "mean") ? MR_MISSING_MEAN : !strcmp(empty, "zero") ? MR_MISSING_ZERO
+											   : MR_MISSING_REFUSE;
+	f->inputs.code = !strcmp(category, "known") ? MR_CODE_KNOWN : !strcmp(category, "hash") ? MR_CODE_HASH
+											     : MR_CODE_NUMBER;
 	s->seed = want->seed;
-	s->path[0] = mr_data_path(want, mr_values_string(values, "path"));
+	f->path[0] = mr_data_path(want, mr_values_string(values, "path"));
 	if (!*mr_values_string(values, "validation_path"))
-		return s->path[0] ? MR_OK : mr_data_no_memory(0);
+		return f->path[0] ? MR_OK : mr_data_no_memory(0);
 	if (mr_values_is_set(values, "validation"))
 		return mr_fail(MR_ECONFIG, "data \"csv\": give validation_path or validation, not both");
-	s->path[1] = mr_data_path(want, mr_values_string(values, "validation_path"));
-	return s->path[0] && s->path[1] ? MR_OK : mr_data_no_memory(0);
-}
-
-static mr_status finish_labels(csv *s)
-{
-	double v;
-
-	if (s->n_labels < 2)
-		return mr_fail(MR_EDATA, "%s: %s has one class, \"%.40s\", where at least two are expected", s->path[0],
-			       s->table.name[s->table.target], s->label[0]);
-	for (size_t i = 0; i < s->n_labels; i++)
-		if (!mr_csv_is_number(s->label[i], &v))
-			return MR_OK;
-	s->numeric = true;
-	qsort(s->label, s->n_labels, sizeof(*s->label), compare_numbers);
-	return MR_OK;
-}
-
-/* Read from the files all that open needs: number of rows, of training rows, and classes. */
-static mr_status count(csv *s, const mr_values *values, uint64_t *n, uint64_t *n_train)
-{
-	*n = 0;
-	MR_TRY(mr_csv_table_open(&s->table, s->path[0], values));
-	MR_TRY(each_row(s, s->path[0], look, n));
-	if (*n == 0)
-		return mr_fail(MR_EDATA, "%s: no rows in it", s->path[0]);
-	if (s->by_class)
-		MR_TRY(finish_labels(s));
-	if (!s->path[1])
-		return mr_data_split(s->path[0], values, *n, n_train);
-	*n_train = *n;
-	MR_TRY(mr_csv_table_same(&s->table, s->path[1]));
-	MR_TRY(each_row(s, s->path[1], look_again, n));
-	return *n > *n_train ? MR_OK : mr_fail(MR_EDATA, "%s: no rows in it", s->path[1]);
+	f->path[1] = mr_data_path(want, mr_values_string(values, "validation_path"));
+	return f->path[0] && f->path[1] ? MR_OK : mr_data_no_memory(0);
 }
 
 /* Which columns the model does not see. */
 static void put_left_out(const csv *s, mr_strbuf *b)
 {
-	const mr_csv_table *t = &s->table;
+	const mr_csv_table *t = &s->file.table;
 	uint32_t n = 0;
 
 	for (uint32_t c = 0; c < t->n_columns; c++) {
@@ -342,66 +160,114 @@ static void put_left_out(const csv *s, mr_strbuf *b)
 		mr_strbuf_printf(b, "%s (%u of %u columns)", n > SHOWN_COLUMNS ? ", ..." : "", n, t->n_columns);
 }
 
+/* Which rows the model does not see. */
+static void put_lost_rows(const csv *s, mr_strbuf *b)
+{
+	uint64_t without = s->file.n_without[0] + s->file.n_without[1];
+
+	if (without)
+		mr_strbuf_printf(b, ", %llu rows without a target left out", (unsigned long long)without);
+	if (s->file.n_damaged)
+		mr_strbuf_printf(b, ", %llu damaged rows left out", (unsigned long long)s->file.n_damaged);
+}
+
 static mr_status describe(csv *s)
 {
 	mr_dataset *d = &s->rows.base;
-	mr_strbuf b;
+	const mr_csv_file *f = &s->file;
+	uint32_t numbers = f->table.n_features - f->table.n_categories;
+	mr_strbuf b, unknown;
 
 	mr_strbuf_init(&b);
-	mr_strbuf_printf(&b, "%s: %llu training", s->path[0], (unsigned long long)d->n_train);
+	mr_strbuf_init(&unknown);
+	mr_strbuf_printf(&b, "%s: %llu training", f->path[0], (unsigned long long)d->n_train);
 	if (!d->trains_only)
 		mr_strbuf_printf(&b, " and %llu validation", (unsigned long long)d->n_valid);
-	mr_strbuf_printf(&b, " rows of %u numbers", s->table.n_features - s->table.n_categories);
-	if (s->table.n_categories)
-		mr_strbuf_printf(&b, " and %u categories", s->table.n_categories);
-	mr_strbuf_printf(&b, ", target %s", s->table.name[s->table.target]);
+	mr_strbuf_printf(&b, " rows of %u numbers", numbers);
+	if (f->table.n_categories)
+		mr_strbuf_printf(&b, " and %u categories", f->table.n_categories);
+	if (f->inputs.n_numbers > numbers)
+		mr_strbuf_printf(&b, " in %zu inputs", f->inputs.n_numbers + f->inputs.n_categories);
+	mr_strbuf_printf(&b, ", target %s", f->table.name[f->table.target]);
 	put_left_out(s, &b);
-	if (s->by_class)
-		mr_strbuf_printf(&b, ", %zu classes:", s->n_labels);
-	for (size_t i = 0; i < s->n_labels && i < SHOWN_CLASSES; i++)
-		mr_strbuf_printf(&b, "%s %.20s", i ? "," : "", s->label[i]);
-	if (s->n_labels > SHOWN_CLASSES)
+	put_lost_rows(s, &b);
+	mr_csv_inputs_print_unknown(&f->inputs, &unknown);
+	mr_strbuf_printf(&b, "%s%s", unknown.len ? ", " : "", mr_strbuf_text(&unknown));
+	mr_strbuf_fini(&unknown);
+	if (f->by_class)
+		mr_strbuf_printf(&b, ", %zu classes:", f->label.n);
+	for (size_t i = 0; i < f->label.n && i < SHOWN_CLASSES; i++)
+		mr_strbuf_printf(&b, "%s %.20s", i ? "," : "", f->label.text[i]);
+	if (f->label.n > SHOWN_CLASSES)
 		mr_strbuf_append(&b, ", ...");
 	free(d->describe);
 	d->describe = mr_strbuf_take(&b);
 	return d->describe ? MR_OK : mr_data_no_memory(0);
 }
 
+/* How many values each category has, where that is known. */
+static mr_status count_values(csv *s)
+{
+	const mr_csv_inputs *in = &s->file.inputs;
+
+	if (!in->n_categories || in->code != MR_CODE_KNOWN)
+		return MR_OK;
+	s->values = calloc(in->n_categories, sizeof(*s->values));
+	if (!s->values)
+		return mr_data_no_memory(in->n_categories * sizeof(*s->values));
+	for (size_t i = 0; i < in->n_columns; i++)
+		if (in->column[i].kind == MR_COLUMN_CATEGORY && !in->column[i].one_hot)
+			s->values[in->column[i].at] = (int64_t)in->column[i].values.n;
+	s->rows.base.values = s->values;
+	return MR_OK;
+}
+
 static mr_status prepare(csv *s, const mr_values *values, const mr_data_want *want)
 {
 	mr_dataset *d = &s->rows.base;
-	double low, high;
+	mr_csv_file *f = &s->file;
 	uint64_t n, n_train;
 
 	MR_TRY(read_keys(s, values, want));
-	MR_TRY(count(s, values, &n, &n_train));
-	low = d->target_low;
-	high = d->target_high;
-	if (s->table.n_categories)
-		d->numbers = s->table.n_features - s->table.n_categories;
-	MR_TRY(mr_rows_init(&s->rows, "csv", s->path[0], n, n_train, s->table.n_features,
-			    s->by_class ? (int64_t)s->n_labels : 0, want));
-	if (!s->scale_target) {
-		d->target_low = low;
-		d->target_high = high;
+	MR_TRY(mr_csv_file_open(f, values, (uint64_t)mr_values_int(values, "one_hot")));
+	n = f->n[0] + f->n[1];
+	n_train = f->n[0];
+	if (!f->path[1])
+		MR_TRY(mr_data_split(f->path[0], values, n, &n_train));
+	if (f->inputs.n_categories)
+		d->numbers = (int64_t)f->inputs.n_numbers;
+	MR_TRY(mr_rows_init(&s->rows, "csv", f->path[0], n, n_train, f->inputs.n_numbers + f->inputs.n_categories,
+			    f->by_class ? (int64_t)f->label.n : 0, want));
+	if (!f->by_class && !s->scale_target) {
+		d->target_low = f->target_low;
+		d->target_high = f->target_high;
 	}
-	d->bytes.passing = n * sizeof(*s->place) + 2 * s->table.n_features * sizeof(double);
+	for (size_t i = 0; i < f->inputs.n_columns; i++)
+		f->inputs.column[i].scaled = s->scale && f->inputs.column[i].kind == MR_COLUMN_NUMBER;
+	d->bytes.passing = n * sizeof(*s->place) + f->inputs.n_columns * sizeof(*s->n_weighed) +
+			   (f->inputs.n_numbers + f->inputs.n_categories) * sizeof(double);
+	MR_TRY(count_values(s));
 	return describe(s);
+}
+
+static void free_passing(csv *s)
+{
+	free(s->place);
+	free(s->n_weighed);
+	free(s->value);
+	free(s->category);
+	s->place = s->n_weighed = NULL;
+	s->value = NULL;
+	s->category = NULL;
 }
 
 static void close_csv(mr_dataset *d)
 {
 	csv *s = (csv *)d;
 
-	mr_csv_table_close(&s->table);
-	for (size_t i = 0; i < s->n_labels; i++)
-		free(s->label[i]);
-	free(s->label);
-	free(s->path[0]);
-	free(s->path[1]);
-	free(s->place);
-	free(s->mean);
-	free(s->deviation);
+	mr_csv_file_fini(&s->file);
+	free_passing(s);
+	free(s->values);
 	mr_rows_close(d);
 }
 
@@ -421,66 +287,50 @@ static mr_status open_csv(const mr_values *values, const mr_data_want *want, mr_
 	return MR_OK;
 }
 
+/* --- loading --- */
+
 /* Validation rows are stored at the end; those of a separate file are there already. */
 static mr_status place_rows(csv *s)
 {
+	const mr_csv_inputs *in = &s->file.inputs;
 	uint64_t n = s->rows.n;
 	mr_permute p;
 
 	s->place = malloc(n * sizeof(*s->place));
-	if (!s->place)
-		return mr_data_no_memory(n * sizeof(*s->place));
+	s->n_weighed = calloc(in->n_columns, sizeof(*s->n_weighed));
+	s->value = calloc(in->n_numbers, sizeof(*s->value));
+	s->category = calloc(in->n_categories + 1, sizeof(*s->category));
+	if (!s->place || !s->n_weighed || !s->value || !s->category)
+		return mr_data_no_memory(s->rows.base.bytes.passing);
 	mr_permute_init(&p, n, SPLIT_SEED, 0);
 	for (uint64_t i = 0; i < n; i++)
-		s->place[s->path[1] || s->rows.base.trains_only ? i : mr_permute_at(&p, i)] = i;
+		s->place[s->file.path[1] || s->rows.base.trains_only ? i : mr_permute_at(&p, i)] = i;
 	return MR_OK;
 }
 
-static mr_status all_rows(csv *s, row_fn *fn)
+static mr_status finish_scale(csv *s)
 {
-	uint64_t row = 0;
-
-	for (int i = 0; i < 2 && s->path[i]; i++)
-		MR_TRY(each_row(s, s->path[i], fn, &row));
-	return row == s->rows.n ? MR_OK
-				: mr_fail(MR_EDATA, "%s: the file has shrunk while it was read", s->table.path);
-}
-
-/* The square of a number above 1e154 is none: all of its column would become 0. */
-static mr_status check_scale(const csv *s)
-{
-	const mr_csv_table *t = &s->table;
-	uint32_t j = 0;
-
-	for (uint32_t c = 0; c < t->n_columns; c++) {
-		if (c == t->target || t->left_out[c] || t->category[c])
-			continue;
-		if (!isfinite(s->mean[j]) || !isfinite(s->deviation[j]))
-			return mr_fail(MR_EDATA,
-				       "%s: %s: its numbers are too large for scale = \"standard\"; ignore leaves a "
-				       "column out", s->path[0], t->name[c]);
-		j++;
-	}
-	return MR_OK;
-}
-
-static mr_status find_scale(csv *s)
-{
+	const mr_csv_table *t = &s->file.table;
 	mr_dataset *d = &s->rows.base;
 
-	s->mean = calloc(s->rows.d, sizeof(*s->mean));
-	s->deviation = calloc(s->rows.d, sizeof(*s->deviation));
-	if (!s->mean || !s->deviation)
-		return mr_data_no_memory(2 * s->rows.d * sizeof(*s->mean));
-	MR_TRY(all_rows(s, weigh));
-	for (uint64_t j = 0; j < s->rows.d; j++)
-		s->deviation[j] = sqrt(s->deviation[j] / (double)d->n_train);
+	for (uint32_t i = 0; i < t->n_columns; i++) {
+		mr_csv_column *c = &s->file.inputs.column[i];
+
+		if (c->kind != MR_COLUMN_NUMBER)
+			continue;
+		c->deviation = s->n_weighed[i] ? sqrt(c->deviation / (double)s->n_weighed[i]) : 0;
+		/* The square of a number above 1e154 is none: all of its column would become 0. */
+		if (s->scale && (!isfinite(c->mean) || !isfinite(c->deviation)))
+			return mr_fail(MR_EDATA,
+				       "%s: %s: its numbers are too large for scale = \"standard\"; ignore leaves a "
+				       "column out", s->file.path[0], t->name[i]);
+	}
 	d->target_deviation = sqrt(d->target_deviation / (double)d->n_train);
 	if (s->scale_target && !(isfinite(d->target_deviation) && d->target_deviation > 0))
-		return mr_fail(MR_EDATA, "%s: %s: its numbers %s for target_scale = \"standard\"", s->path[0],
-			       s->table.name[s->table.target],
+		return mr_fail(MR_EDATA, "%s: %s: its numbers %s for target_scale = \"standard\"", s->file.path[0],
+			       t->name[t->target],
 			       d->target_deviation > 0 ? "are too large" : "do not differ, as they must");
-	return check_scale(s);
+	return MR_OK;
 }
 
 static mr_status load_csv(mr_dataset *d)
@@ -489,11 +339,12 @@ static mr_status load_csv(mr_dataset *d)
 
 	MR_TRY(mr_rows_take(&s->rows));
 	MR_TRY(place_rows(s));
-	if (s->scale || s->scale_target)
-		MR_TRY(find_scale(s));
-	MR_TRY(all_rows(s, fill));
-	free(s->place);
-	s->place = NULL;
+	if (s->scale || s->scale_target || s->file.inputs.missing == MR_MISSING_MEAN) {
+		MR_TRY(mr_csv_file_rows(&s->file, weigh, s));
+		MR_TRY(finish_scale(s));
+	}
+	MR_TRY(mr_csv_file_rows(&s->file, fill, s));
+	free_passing(s);
 	mr_rows_seal(&s->rows);
 	return MR_OK;
 }
@@ -503,37 +354,52 @@ static void train(const mr_dataset *d, uint64_t g, void *input, void *target)
 	mr_rows_get((const mr_rows *)d, mr_data_order(d->n_train, ((const csv *)d)->seed, g), input, target);
 }
 
+static void put_texts(mr_json_writer *w, const char *key, const mr_text_set *set)
+{
+	mr_json_field_array(w, key);
+	for (size_t i = 0; i < set->n; i++)
+		mr_json_put_string(w, set->text[i]);
+	mr_json_end_array(w);
+}
+
+static void put_column(const mr_csv_inputs *in, const mr_csv_column *c, mr_json_writer *w)
+{
+	static const char *const kinds[] = {"number", "category", "target", "ignored"};
+
+	mr_json_begin_object(w);
+	mr_json_field_string(w, "name", c->name);
+	mr_json_field_string(w, "kind", kinds[c->kind]);
+	if (c->kind == MR_COLUMN_NUMBER || c->kind == MR_COLUMN_TARGET)
+		mr_json_field_string(w, "style", mr_cell_style_name(c->style));
+	if (c->kind == MR_COLUMN_NUMBER) {
+		mr_json_field_bool(w, "gaps", c->gaps);
+		mr_json_field_bool(w, "scaled", c->scaled);
+		mr_json_field_double(w, "mean", c->mean);
+		mr_json_field_double(w, "deviation", c->deviation);
+	}
+	if (c->kind == MR_COLUMN_CATEGORY && in->code == MR_CODE_KNOWN) {
+		mr_json_field_bool(w, "one_hot", c->one_hot);
+		put_texts(w, "values", &c->values);
+	}
+	mr_json_end_object(w);
+}
+
 static void form(const mr_dataset *d, mr_json_writer *w)
 {
+	static const char *const missing[] = {"refuse", "zero", "mean"}, *const code[] = {"hash", "number", "known"};
 	const csv *s = (const csv *)d;
-	const mr_csv_table *t = &s->table;
-	uint64_t j = 0;
+	const mr_csv_inputs *in = &s->file.inputs;
 
-	mr_json_field_string(w, "separator", (const char[]){t->separator, 0});
-	mr_json_field_bool(w, "header", t->header);
-	mr_json_field_bool(w, "log", s->cell.log);
-	mr_json_field_bool(w, "zero", s->cell.zero);
-	mr_json_field_bool(w, "hash", s->cell.hash);
+	mr_json_field_string(w, "separator", (const char[]){s->file.table.separator, 0});
+	mr_json_field_bool(w, "header", s->file.table.header);
+	mr_json_field_bool(w, "log", in->log);
+	mr_json_field_string(w, "empty", missing[in->missing]);
+	mr_json_field_string(w, "category", code[in->code]);
 	mr_json_field_array(w, "columns");
-	for (uint32_t c = 0; c < t->n_columns; c++) {
-		bool number = c != t->target && !t->left_out[c] && !t->category[c];
-
-		mr_json_begin_object(w);
-		mr_json_field_string(w, "name", t->name[c]);
-		mr_json_field_string(w, "kind", number ? "number" : c == t->target ? "target" :
-						t->left_out[c] ? "ignored" : "category");
-		if (number && s->scale) {
-			mr_json_field_double(w, "mean", s->mean[j]);
-			mr_json_field_double(w, "deviation", s->deviation[j]);
-		}
-		j += number;
-		mr_json_end_object(w);
-	}
+	for (size_t i = 0; i < in->n_columns; i++)
+		put_column(in, &in->column[i], w);
 	mr_json_end_array(w);
-	mr_json_field_array(w, "labels");
-	for (size_t i = 0; i < s->n_labels; i++)
-		mr_json_put_string(w, s->label[i]);
-	mr_json_end_array(w);
+	put_texts(w, "labels", &s->file.label);
 }
 
 static const mr_option options[] = {
@@ -556,10 +422,19 @@ static const mr_option options[] = {
 	 "predictions and errors are in the target's own unit"},
 	{"categories", MR_OPT_STRING, "", 0, 0, NULL, "columns",
 	 "columns that are categories: names, numbers from 1 or ranges such as 15-40, with commas between"},
-	{"category", MR_OPT_ENUM, "hash", 0, 0, "hash|number", NULL,
-	 "what becomes of one: hash: 31 bits of a hash of its text; number: it is a whole number from 0"},
-	{"empty", MR_OPT_ENUM, "refuse", 0, 0, "refuse|zero", NULL,
-	 "what an empty field is; zero: the number 0, or no category"},
+	{"category", MR_OPT_ENUM, "hash", 0, 0, "hash|number|known", NULL,
+	 "what becomes of one: known: its place among the values of the training file, which a checkpoint keeps; hash: "
+	 "31 bits of a hash of its text; number: it is a whole number from 0"},
+	{"one_hot", MR_OPT_INT, "64", 0, 1024, NULL, "values",
+	 "of known: a column of up to so many values becomes as many numbers of 0 or 1, another one a category for a "
+	 "table of embeddings"},
+	{"empty", MR_OPT_ENUM, "refuse", 0, 0, "refuse|zero|mean", NULL,
+	 "what a cell without a value is (nothing, NA, NaN, null, ?, -); mean: a number is the mean of its column, "
+	 "with an input more that says so, a known category has a value of its own, and a row without a target is left "
+	 "out; zero: the number 0, or no category"},
+	{"damaged", MR_OPT_INT, "0", 0, 1 << 30, NULL, "rows",
+	 "damaged rows that are left out at most; where there are more, they are counted, the first ones are named, "
+	 "and the run stops"},
 	{"validation_path", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "a file of its own for validation, with the same columns; empty: split path"},
 	{"validation", MR_OPT_FLOAT, "0.1", 0, 0.99, NULL, NULL, "part of the rows, drawn once, that only validates"},

@@ -90,6 +90,7 @@ struct mr_dataset {
 	                         less the mean, by the deviation, from load on. Else both 0 */
 	int64_t numbers;      /* samples of numbers and categories: input is [1, numbers + categories] tokens, first
 	                         the bits of f32 numbers, then categories from 0; -1: there is none. Else 0 */
+	const int64_t *values; /* [input.cols - numbers] how many values each category has; NULL: they are not known */
 	uint64_t n_train;     /* samples an epoch */
 	uint64_t columns;     /* training sample g + columns continues sample g, unless it begins an epoch; n_train is a
 	                         multiple; 0: samples come in a random order */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "formats/lines.h"
+#include "formats/csv_rows.h"
 
 static bool blank(char c)
 {
@@ -59,10 +59,7 @@ static uint32_t split(char *line, char separator, char **field, uint32_t room)
 
 bool mr_csv_is_number(const char *text, double *out)
 {
-	char *end;
-
-	*out = strtod(text, &end);
-	return end != text && !*end && isfinite(*out);
+	return mr_cell_number(MR_CELL_PLAIN, text, out);
 }
 
 mr_status mr_csv_table_split(mr_csv_table *t, char *line, uint64_t number)
@@ -78,21 +75,24 @@ mr_status mr_csv_table_split(mr_csv_table *t, char *line, uint64_t number)
 	return MR_OK;
 }
 
-mr_status mr_csv_table_number(const mr_csv_table *t, uint32_t column, uint64_t number, double *out)
+mr_status mr_csv_table_number(const mr_csv_table *t, uint32_t column, uint64_t number, mr_cell_style style, double *out)
 {
+	static const char *const what[MR_CELL_STYLES] = {
+		"finite number", "number such as 1,234.5", "number such as 1.234,5", "yes or no",
+		"date as year, month, day", "date as month/day/year", "date as day, month, year",
+	};
 	const char *text = t->field[column];
 
-	if (mr_csv_is_number(text, out))
+	if (mr_cell_number(style, text, out))
 		return MR_OK;
 	if (!*text)
-		return mr_fail(MR_EDATA, "%s:%llu: %s is empty, expected a number%s", t->path,
-			       (unsigned long long)number, t->name[column],
-			       column == t->target || t->bare ? "" : "; empty = \"zero\" takes empty fields");
-	return mr_fail(MR_EDATA, "%s:%llu: %s: \"%.40s\" is no finite number%s", t->path, (unsigned long long)number,
-		       t->name[column], text,
+		return mr_fail(MR_EDATA, "%s:%llu: %s is empty, expected a number", t->path, (unsigned long long)number,
+			       t->name[column]);
+	return mr_fail(MR_EDATA, "%s:%llu: %s: \"%.40s\" is no %s%s", t->path, (unsigned long long)number,
+		       t->name[column], text, what[style],
 		       t->bare ? ""
 		       : column == t->target ? "; targets = \"classes\" takes texts"
-					    : "; categories takes texts, ignore leaves a column out");
+					     : "; categories takes texts, ignore leaves a column out");
 }
 
 /* The separator that occurs most often in the first line, outside quotes. */
@@ -224,9 +224,6 @@ static mr_status find_columns(mr_csv_table *t, const mr_values *values)
 	}
 	if (!t->n_features)
 		return mr_fail(MR_EDATA, "%s: no column is left beside the target", t->path);
-	if (t->n_categories == t->n_features)
-		return mr_fail(MR_EDATA, "%s: no column of numbers is left beside the target and the categories",
-			       t->path);
 	return MR_OK;
 }
 
@@ -285,17 +282,17 @@ mr_status mr_csv_table_take(mr_csv_table *t, char *line)
 
 mr_status mr_csv_table_open(mr_csv_table *t, const char *path, const mr_values *values)
 {
-	mr_lines lines;
-	char *line;
+	mr_csv_rows rows;
+	char *row = NULL;
 	mr_status st;
 
 	t->path = path;
-	st = mr_lines_open(path, "CSV", &lines);
+	st = mr_csv_rows_open(path, &rows);
 	if (st == MR_OK)
-		st = mr_lines_next(&lines, &line);
+		st = mr_csv_rows_next(&rows, &row);
 	if (st == MR_OK)
-		st = take_first(t, line, values);
-	mr_lines_close(&lines);
+		st = row ? take_first(t, row, values) : mr_fail(MR_EDATA, "%s: no rows in it", path);
+	mr_csv_rows_close(&rows);
 	return st;
 }
 
@@ -312,20 +309,21 @@ void mr_csv_table_close(mr_csv_table *t)
 
 mr_status mr_csv_table_same(mr_csv_table *t, const char *path)
 {
-	mr_lines lines;
-	char *line = NULL;
+	mr_csv_rows rows;
+	char *row = NULL;
 	mr_status st;
 
 	t->path = path;
-	st = mr_lines_open(path, "CSV", &lines);
+	st = mr_csv_rows_open(path, &rows);
+	rows.separator = t->separator;
 	if (st == MR_OK)
-		st = mr_lines_next(&lines, &line);
+		st = mr_csv_rows_next(&rows, &row);
 	if (st == MR_OK)
-		st = mr_csv_table_split(t, line, 1);
+		st = row ? mr_csv_table_split(t, row, rows.number) : mr_fail(MR_EDATA, "%s: no rows in it", path);
 	for (uint32_t c = 0; st == MR_OK && t->header && c < t->n_columns; c++)
 		if (*t->field[c] && strcmp(t->field[c], t->name[c]) != 0)
 			st = mr_fail(MR_EDATA, "%s:1: column %u is \"%.40s\", in the training file \"%.40s\"", path,
 				     c + 1, t->field[c], t->name[c]);
-	mr_lines_close(&lines);
+	mr_csv_rows_close(&rows);
 	return st;
 }

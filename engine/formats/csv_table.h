@@ -1,10 +1,9 @@
 /*
  * csv_table.h - the table in a CSV file: its columns, and the fields of a line.
  *
- * A line is a row of fields with one separator between them. A field may be enclosed in double quotes; inside them a
- * separator is text and "" is a quote, but a field cannot contain a newline. Blanks around a field are ignored. The
- * first line may name the columns. One column is the target, some may be left out, some are
- * categories, all others are numbers.
+ * A row (csv_rows.h) has fields with one separator between them. A field may be enclosed in double quotes; inside them
+ * a separator or a newline is text and "" is a quote. Blanks around a field are ignored. The first row may name the
+ * columns. One column is the target, some may be left out, some are categories, all others are numbers.
  */
 #ifndef MR_FORMATS_CSV_TABLE_H
 #define MR_FORMATS_CSV_TABLE_H
@@ -15,6 +14,7 @@
 
 #include "base/option.h"
 #include "base/status.h"
+#include "formats/cell_style.h"
 
 #define MR_CSV_COLUMNS 65536u
 
@@ -43,17 +43,19 @@ void mr_csv_table_close(mr_csv_table *t);
  * column is a target, left out or a category. Errors: MR_EDATA, MR_ERESOURCE. */
 mr_status mr_csv_table_take(mr_csv_table *t, char *line) MR_MUST_USE;
 
-/** Split @line, number @number of the file, into t->field. Writes into @line. Errors: MR_EDATA with file and line. */
+/** Split the row @line, which begins at line @number of the file, into t->field. Writes into @line. Errors: MR_EDATA
+ * with file and line. */
 mr_status mr_csv_table_split(mr_csv_table *t, char *line, uint64_t number) MR_MUST_USE;
 
 /** MR_OK if the first line of @path has the same columns, by their names if there is a header. Errors: MR_EDATA. */
 mr_status mr_csv_table_same(mr_csv_table *t, const char *path) MR_MUST_USE;
 
-/** The number in column @column of the current line, line @number of the file. Errors: MR_EDATA with file, line and
- * column. */
-mr_status mr_csv_table_number(const mr_csv_table *t, uint32_t column, uint64_t number, double *out) MR_MUST_USE;
+/** The number of @style in column @column of the current row, which begins at line @number of the file. Errors:
+ * MR_EDATA with file, line and column. */
+mr_status mr_csv_table_number(const mr_csv_table *t, uint32_t column, uint64_t number, mr_cell_style style,
+			      double *out) MR_MUST_USE;
 
-/** Is @text a finite number and nothing else? Then *@out is set to it. */
+/** Is @text a finite number of the style plain, and nothing else? Then *@out is set to it. */
 bool mr_csv_is_number(const char *text, double *out);
 
 #endif

@@ -7,12 +7,23 @@
  * made by mr_session_open, which names the key as well (mr_job_blame).
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "job/check.h"
 #include "job/machine.h"
 #include "planner/make_plan.h"
 #include "planner/partition.h"
+
+/* Two values for each of @n categories; NULL: no memory. */
+static int64_t *made_up_values(int64_t n)
+{
+	int64_t *values = malloc((size_t)(n + 1) * sizeof(*values));
+
+	for (int64_t i = 0; values && i < n; i++)
+		values[i] = 2;
+	return values;
+}
 
 static mr_status build(mr_job *j, const mr_job_listener *l, mr_graph **out)
 {
@@ -21,8 +32,11 @@ static mr_status build(mr_job *j, const mr_job_listener *l, mr_graph **out)
 	int64_t context = mr_model_context(model, values);
 	mr_shape sample = {.rows = context ? context : 1, .cols = 1, .tokens = context > 0};
 	mr_model_data data = {.input = sample, .target = sample, .classes = context ? 256 : 0};
+	int64_t categories = model->categories ? model->categories(values) : -1, *known = made_up_values(categories);
 	mr_status st;
 
+	if (!known)
+		return mr_fail(MR_ERESOURCE, "no memory for %lld categories", (long long)categories);
 	if (model->pairs)
 		data = (mr_model_data){.input = {.rows = 6, .cols = 1, .tokens = true},
 				       .target = {.rows = 3, .cols = 1, .tokens = true},
@@ -34,13 +48,14 @@ static mr_status build(mr_job *j, const mr_job_listener *l, mr_graph **out)
 	else if (model->image)
 		data = (mr_model_data){.input = model->image(values), .image = model->image(values),
 				       .target = {.rows = 1, .cols = 1, .tokens = true}, .classes = 10};
-	else if (model->categories)
-		data = (mr_model_data){.input = {.rows = 1, .cols = 1 + model->categories(values), .tokens = true},
-				       .numbers = 1, .target = {.rows = 1, .cols = 1}, .target_high = 1};
+	else if (categories >= 0)
+		data = (mr_model_data){.input = {.rows = 1, .cols = 1 + categories, .tokens = true},
+				       .numbers = 1, .values = known, .target = {.rows = 1, .cols = 1},
+				       .target_high = 1};
 	else if (!context)
 		data.input.cols = mr_model_features(model, values);
 	st = model->build(values, &data, out);
-
+	free(known);
 	if (st == MR_ECONFIG) {
 		mr_job_note(l, MR_JOB_MODEL, "name", "%s", mr_error_text());
 		*out = NULL;

@@ -87,58 +87,113 @@ static mr_status take_labels(mr_form *f)
 	return MR_OK;
 }
 
-static mr_status take_column(mr_form *f, const mr_json *j, mr_form_column *out)
+/* The place of the text @key of @of among the @n @words. */
+static mr_status take_word(const mr_json *of, const char *key, const char *const *words, int n, int *out)
+{
+	const char *text = mr_json_string(mr_json_get(of, key));
+
+	for (*out = 0; text && *out < n; ++*out)
+		if (!strcmp(text, words[*out]))
+			return MR_OK;
+	return wrong(key);
+}
+
+static mr_status take_values(const mr_json *j, mr_csv_column *out)
+{
+	const mr_json *list = mr_json_get(j, "values"), *one_hot = mr_json_get(j, "one_hot");
+
+	if (!mr_json_is_array(list) || !mr_json_is_bool(one_hot))
+		return wrong("values");
+	out->one_hot = mr_json_bool(one_hot);
+	for (size_t i = 0; i < mr_json_size(list); i++) {
+		const char *text = mr_json_string(mr_json_at(list, i));
+
+		if (!text)
+			return wrong("values");
+		MR_TRY(mr_text_set_add(&out->values, text));
+	}
+	return out->values.n == mr_json_size(list) && out->values.n ? MR_OK : wrong("values");
+}
+
+static mr_status take_column(const mr_form *f, const mr_json *j, mr_csv_column *out)
 {
 	static const char *const kinds[] = {"number", "category", "target", "ignored"};
-	const char *kind = mr_json_string(mr_json_get(j, "kind"));
-	int k = 0;
+	const char *style = mr_json_string(mr_json_get(j, "style"));
+	const mr_json *gaps = mr_json_get(j, "gaps"), *scaled = mr_json_get(j, "scaled");
+	int kind;
 
+	MR_TRY(take_word(j, "kind", kinds, 4, &kind));
 	out->name = mr_json_string(mr_json_get(j, "name"));
-	while (kind && k < 4 && strcmp(kind, kinds[k]) != 0)
-		k++;
-	if (!out->name || !kind || k == 4)
+	out->kind = (mr_csv_kind)kind;
+	if (!out->name)
 		return wrong("columns");
-	out->kind = (mr_form_kind)k;
-	if (out->kind == MR_COLUMN_TARGET)
-		f->target = out->name;
-	out->scaled = mr_json_get(j, "mean") != NULL;
-	if (!out->scaled)
+	if (out->kind == MR_COLUMN_CATEGORY)
+		return f->inputs.code == MR_CODE_KNOWN ? take_values(j, out) : MR_OK;
+	if (out->kind == MR_COLUMN_IGNORED)
 		return MR_OK;
+	out->style = style ? mr_cell_style_of(style) : MR_CELL_STYLES;
+	if (out->style == MR_CELL_STYLES)
+		return wrong("style");
+	if (out->kind == MR_COLUMN_TARGET)
+		return MR_OK;
+	if (!mr_json_is_bool(gaps) || !mr_json_is_bool(scaled))
+		return wrong("columns");
+	out->gaps = mr_json_bool(gaps);
+	out->scaled = mr_json_bool(scaled);
 	MR_TRY(take_number(j, "mean", NAN, &out->mean));
 	return take_number(j, "deviation", NAN, &out->deviation);
 }
 
-static mr_status check_columns(const mr_form *f)
+/* What the columns make is what the model takes. */
+static mr_status check_columns(mr_form *f)
 {
-	int64_t n[4] = {0};
+	mr_csv_inputs *in = &f->inputs;
+	int targets = 0;
 
-	for (size_t i = 0; i < f->n_columns; i++)
-		n[f->column[i].kind]++;
-	if (n[MR_COLUMN_TARGET] != 1 || n[MR_COLUMN_NUMBER] + n[MR_COLUMN_CATEGORY] != mr_shape_count(f->shapes.input))
+	mr_csv_inputs_place(in);
+	for (size_t i = 0; i < in->n_columns; i++)
+		if (in->column[i].kind == MR_COLUMN_TARGET) {
+			f->target = i;
+			targets++;
+		}
+	if (targets != 1 || (int64_t)(in->n_numbers + in->n_categories) != mr_shape_count(f->shapes.input))
 		return wrong("columns");
-	return n[MR_COLUMN_CATEGORY] == 0 || f->shapes.numbers == n[MR_COLUMN_NUMBER] ? MR_OK : wrong("numbers");
+	if (f->shapes.numbers != (in->n_categories ? (int64_t)in->n_numbers : 0))
+		return wrong("numbers");
+	if (!in->n_categories || in->code != MR_CODE_KNOWN)
+		return MR_OK;
+	f->values = calloc(in->n_categories, sizeof(*f->values));
+	if (!f->values)
+		return mr_fail(MR_ERESOURCE, "no memory for %zu categories", in->n_categories);
+	for (size_t i = 0; i < in->n_columns; i++)
+		if (in->column[i].kind == MR_COLUMN_CATEGORY && !in->column[i].one_hot)
+			f->values[in->column[i].at] = (int64_t)in->column[i].values.n;
+	f->shapes.values = f->values;
+	return MR_OK;
 }
 
 static mr_status take_csv(mr_form *f)
 {
+	static const char *const missing[] = {"refuse", "zero", "mean"}, *const code[] = {"hash", "number", "known"};
 	const mr_json *list = mr_json_get(f->root, "columns");
 	const char *separator = mr_json_string(mr_json_get(f->root, "separator"));
 	size_t n = mr_json_size(list);
+	int word;
 
 	if (!separator || strlen(separator) != 1 || !strchr(",;\t", *separator))
 		return wrong("separator");
 	f->separator = *separator;
 	MR_TRY(take_bool(f, "header", &f->header));
-	MR_TRY(take_bool(f, "log", &f->log));
-	MR_TRY(take_bool(f, "zero", &f->zero));
-	MR_TRY(take_bool(f, "hash", &f->hash));
+	MR_TRY(take_bool(f, "log", &f->inputs.log));
+	MR_TRY(take_word(f->root, "empty", missing, 3, &word));
+	f->inputs.missing = (mr_csv_missing)word;
+	MR_TRY(take_word(f->root, "category", code, 3, &word));
+	f->inputs.code = (mr_csv_code)word;
 	if (!mr_json_is_array(list) || n < 2)
 		return wrong("columns");
-	f->column = calloc(n, sizeof(*f->column));
-	if (!f->column)
-		return mr_fail(MR_ERESOURCE, "no memory for the names of %zu columns", n);
-	for (; f->n_columns < n; f->n_columns++)
-		MR_TRY(take_column(f, mr_json_at(list, f->n_columns), &f->column[f->n_columns]));
+	MR_TRY(mr_csv_inputs_init(&f->inputs, n));
+	for (size_t i = 0; i < n; i++)
+		MR_TRY(take_column(f, mr_json_at(list, i), &f->inputs.column[i]));
 	return check_columns(f);
 }
 
@@ -202,7 +257,8 @@ mr_status mr_form_read(const char *text, mr_form *out)
 void mr_form_close(mr_form *f)
 {
 	free(f->label);
-	free(f->column);
+	mr_csv_inputs_fini(&f->inputs);
+	free(f->values);
 	mr_json_destroy(f->root);
 	*f = (mr_form){0};
 }

@@ -7,15 +7,7 @@
 #define MR_READER_FORM_H
 
 #include "data/dataset.h"
-
-typedef enum mr_form_kind { MR_COLUMN_NUMBER, MR_COLUMN_CATEGORY, MR_COLUMN_TARGET, MR_COLUMN_IGNORED } mr_form_kind;
-
-typedef struct mr_form_column {
-	const char *name;
-	mr_form_kind kind;
-	bool scaled;           /* a number: less the mean, by the deviation, or 0 where that is 0 */
-	double mean, deviation;
-} mr_form_column;
+#include "formats/csv_inputs.h"
 
 typedef struct mr_form {
 	mr_json *root;         /* owns all texts */
@@ -25,10 +17,10 @@ typedef struct mr_form {
 	size_t n_labels;
 	/* csv */
 	char separator;
-	bool header, log, zero, hash; /* as in mr_csv_table and mr_csv_cell */
-	mr_form_column *column; /* [n_columns] in the order of the training file */
-	size_t n_columns;
-	const char *target;    /* name of the target's column */
+	bool header;           /* as in mr_csv_table */
+	mr_csv_inputs inputs;  /* columns in the order of the training file */
+	size_t target;         /* the target's column */
+	int64_t *values;       /* shapes.values */
 	/* libsvm */
 	bool two;              /* two labels became 0 and 1 */
 	/* images */

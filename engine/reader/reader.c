@@ -21,6 +21,12 @@ mr_status mr_reader_next(mr_reader *r, void *input, mr_reader_sample *out)
 	return r->kind->next(r, input, out);
 }
 
+void mr_reader_say(const mr_reader *r, mr_strbuf *out)
+{
+	if (r->kind->say)
+		r->kind->say(r, out);
+}
+
 void mr_reader_close(mr_reader *r)
 {
 	if (r)

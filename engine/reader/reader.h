@@ -26,6 +26,8 @@ typedef struct mr_reader_kind {
 	/** Open @path ("-": standard input). */
 	mr_status (*open)(const mr_form *f, const char *path, mr_dtype dtype, mr_reader **out);
 	mr_status (*next)(mr_reader *r, void *input, mr_reader_sample *out);
+	/** Append what was odd about the samples so far; NULL: never anything. */
+	void (*say)(const mr_reader *r, mr_strbuf *out);
 	void (*close)(mr_reader *r);
 } mr_reader_kind;
 
@@ -46,6 +48,10 @@ mr_status mr_reader_open(const mr_form *f, const char *path, mr_dtype dtype, mr_
 /** The next sample: its input to @input, the rest to @out. Errors: MR_EDATA with file, line and column; where r->skips
  * is set then, the samples behind it can be read. */
 mr_status mr_reader_next(mr_reader *r, void *input, mr_reader_sample *out) MR_MUST_USE;
+
+/** Append what was odd about the samples so far, although they could be read: "3 unknown values of colour, such as
+ * "green"". Nothing, if nothing was. */
+void mr_reader_say(const mr_reader *r, mr_strbuf *out);
 void mr_reader_close(mr_reader *r); /* accepts NULL */
 
 /** The number of the class called @text, or of a number that equals it; -1: there is none. */

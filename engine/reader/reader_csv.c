@@ -5,18 +5,18 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "formats/csv_cell.h"
-#include "formats/lines.h"
+#include "formats/csv_rows.h"
 #include "nn/element.h"
 #include "reader/reader.h"
 
 typedef struct csv {
 	mr_reader base;
-	mr_lines lines;
+	mr_csv_rows rows;
 	mr_csv_table table;
-	mr_csv_cell cell;
-	uint32_t *at;       /* [form->n_columns] where the file has this column; table.n_columns: nowhere */
-	char *first;        /* the first line, if it is a sample still to be read; NULL */
+	const mr_csv_inputs *inputs; /* of the form */
+	uint32_t *at;       /* [columns] where the file has this column; table.n_columns: nowhere */
+	char *first;        /* the first row, if it is a sample still to be read; NULL */
+	double *value;      /* [numbers] of a sample */
 } csv;
 
 static mr_status no_memory(void)
@@ -28,42 +28,50 @@ static void close_csv(mr_reader *r)
 {
 	csv *s = (csv *)r;
 
-	mr_lines_close(&s->lines);
+	mr_csv_rows_close(&s->rows);
 	mr_csv_table_close(&s->table);
 	free(s->at);
 	free(s->first);
+	free(s->value);
 	free(s);
 }
 
-static bool is_needed(const mr_form_column *c)
+static bool is_needed(const mr_csv_column *c)
 {
 	return c->kind == MR_COLUMN_NUMBER || c->kind == MR_COLUMN_CATEGORY;
 }
 
-static mr_status missing(const csv *s, const char *name)
+static void put_missing(const csv *s, const char *name, mr_strbuf *b)
 {
 	const mr_csv_table *t = &s->table;
 	const char *near = mr_nearest(name, (const char *const *)t->name, t->n_columns);
 
-	return mr_fail(MR_EDATA, "%s:1: there is no column \"%.60s\", which the model needs%s%.60s%s", t->path, name,
-		       near ? "; did \"" : "", near ? near : "", near ? "\" have this name?" : "");
+	mr_strbuf_printf(b, "%s\"%.60s\"%s%.60s%s", b->len ? ", no " : "", name, near ? " (did \"" : "",
+			 near ? near : "", near ? "\" have this name?)" : "");
 }
 
 static mr_status find_by_name(csv *s)
 {
-	const mr_form *f = s->base.form;
+	const mr_csv_inputs *in = s->inputs;
 	const mr_csv_table *t = &s->table;
+	mr_status st = MR_OK;
+	mr_strbuf missing;
 
-	for (size_t i = 0; i < f->n_columns; i++) {
+	mr_strbuf_init(&missing);
+	for (size_t i = 0; i < in->n_columns; i++) {
 		uint32_t c = 0;
 
-		while (c < t->n_columns && strcmp(t->name[c], f->column[i].name) != 0)
+		while (c < t->n_columns && strcmp(t->name[c], in->column[i].name) != 0)
 			c++;
 		s->at[i] = c;
-		if (c == t->n_columns && is_needed(&f->column[i]))
-			return missing(s, f->column[i].name);
+		if (c == t->n_columns && is_needed(&in->column[i]))
+			put_missing(s, in->column[i].name, &missing);
 	}
-	return MR_OK;
+	if (missing.len)
+		st = mr_fail(MR_EDATA, "%s:1: there is no column %s, which the model needs", t->path,
+			     mr_strbuf_text(&missing));
+	mr_strbuf_fini(&missing);
+	return st;
 }
 
 /* All columns of the training file, or all but the target. */
@@ -71,14 +79,14 @@ static mr_status find_by_place(csv *s)
 {
 	const mr_form *f = s->base.form;
 	const mr_csv_table *t = &s->table;
-	bool without = t->n_columns + 1 == f->n_columns;
+	bool without = t->n_columns + 1 == f->inputs.n_columns;
 	uint32_t c = 0;
 
-	if (!without && t->n_columns != f->n_columns)
+	if (!without && t->n_columns != f->inputs.n_columns)
 		return mr_fail(MR_EDATA, "%s:1: %u columns without names, where the training file has %zu", t->path,
-			       t->n_columns, f->n_columns);
-	for (size_t i = 0; i < f->n_columns; i++)
-		s->at[i] = without && f->column[i].kind == MR_COLUMN_TARGET ? t->n_columns : c++;
+			       t->n_columns, f->inputs.n_columns);
+	for (size_t i = 0; i < f->inputs.n_columns; i++)
+		s->at[i] = without && f->inputs.column[i].kind == MR_COLUMN_TARGET ? t->n_columns : c++;
 	return MR_OK;
 }
 
@@ -87,24 +95,24 @@ static mr_status take_head(csv *s)
 	const mr_form *f = s->base.form;
 	char *line;
 
-	MR_TRY(mr_lines_next(&s->lines, &line));
+	s->rows.separator = f->separator;
+	MR_TRY(mr_csv_rows_next(&s->rows, &line));
 	if (!line)
-		return mr_fail(MR_EDATA, "%s: it is empty", s->lines.path);
+		return mr_fail(MR_EDATA, "%s: it is empty", s->rows.lines.path);
 	if (!f->header && !(s->first = strdup(line)))
 		return no_memory();
-	s->table.path = s->lines.path;
+	s->table.path = s->rows.lines.path;
 	s->table.separator = f->separator;
 	s->table.header = f->header;
 	s->table.bare = true;
 	MR_TRY(mr_csv_table_take(&s->table, line));
-	s->at = calloc(f->n_columns, sizeof(*s->at));
+	s->at = calloc(f->inputs.n_columns, sizeof(*s->at));
 	if (!s->at)
 		return no_memory();
-	MR_TRY(f->header ? find_by_name(s) : find_by_place(s));
-	for (size_t i = 0; i < f->n_columns; i++)
-		if (s->at[i] < s->table.n_columns)
-			s->table.category[s->at[i]] = f->column[i].kind == MR_COLUMN_CATEGORY;
-	return MR_OK;
+	s->value = calloc(s->inputs->n_numbers, sizeof(*s->value));
+	if (!s->value)
+		return no_memory();
+	return f->header ? find_by_name(s) : find_by_place(s);
 }
 
 static mr_status open_csv(const mr_form *f, const char *path, mr_dtype dtype, mr_reader **out)
@@ -115,8 +123,8 @@ static mr_status open_csv(const mr_form *f, const char *path, mr_dtype dtype, mr
 	if (!s)
 		return no_memory();
 	s->base = (mr_reader){.kind = &mr_reader_csv, .form = f, .dtype = f->shapes.numbers ? MR_F32 : dtype};
-	s->cell = (mr_csv_cell){.log = f->log, .zero = f->zero, .hash = f->hash};
-	st = strcmp(path, "-") ? mr_lines_open(path, "CSV", &s->lines) : mr_lines_of_input("CSV", &s->lines);
+	s->inputs = &f->inputs;
+	st = mr_csv_rows_open(path, &s->rows);
 	if (st == MR_OK)
 		st = take_head(s);
 	if (st != MR_OK) {
@@ -127,33 +135,24 @@ static mr_status open_csv(const mr_form *f, const char *path, mr_dtype dtype, mr
 	return MR_OK;
 }
 
-static mr_status put_number(csv *s, size_t i, int64_t to, void *input)
+static mr_status too_large(const csv *s, size_t input)
 {
-	const mr_form_column *c = &s->base.form->column[i];
-	const mr_csv_table *t = &s->table;
-	double v;
+	size_t c = mr_csv_inputs_owner(s->inputs, input);
 
-	MR_TRY(mr_csv_cell_number(&s->cell, t, s->at[i], s->lines.number, &v));
-	if (c->scaled)
-		v = c->deviation > 0 ? (v - c->mean) / c->deviation : 0;
-	mr_element_put(s->base.dtype, input, to, v);
-	if (isfinite(mr_element(s->base.dtype, input, to)))
-		return MR_OK;
-	return mr_fail(MR_EDATA, "%s:%llu: %s: \"%.40s\" is too large for %s", t->path,
-		       (unsigned long long)s->lines.number, c->name, t->field[s->at[i]], mr_dtype_name(s->base.dtype));
+	return mr_fail(MR_EDATA, "%s:%llu: %s: \"%.40s\" is too large for %s", s->table.path,
+		       (unsigned long long)s->rows.number, s->inputs->column[c].name, s->table.field[s->at[c]],
+		       mr_dtype_name(s->base.dtype));
 }
 
 static mr_status put_row(csv *s, void *input)
 {
-	const mr_form *f = s->base.form;
-	int64_t numbers = 0, categories = f->shapes.numbers;
-
-	for (size_t i = 0; i < f->n_columns; i++)
-		if (f->column[i].kind == MR_COLUMN_NUMBER)
-			MR_TRY(put_number(s, i, numbers++, input));
-		else if (f->column[i].kind == MR_COLUMN_CATEGORY)
-			MR_TRY(mr_csv_cell_category(&s->cell, &s->table, s->at[i], s->lines.number,
-						    (int32_t *)input + categories++));
+	MR_TRY(mr_csv_inputs_read(s->inputs, &s->table, s->at, s->rows.number, s->value,
+				  (int32_t *)input + s->inputs->n_numbers));
+	for (size_t i = 0; i < s->inputs->n_numbers; i++) {
+		mr_element_put(s->base.dtype, input, (int64_t)i, s->value[i]);
+		if (!isfinite(mr_element(s->base.dtype, input, (int64_t)i)))
+			return too_large(s, i);
+	}
 	return MR_OK;
 }
 
@@ -162,16 +161,14 @@ static mr_status take_target(csv *s, mr_reader_sample *out)
 {
 	const mr_form *f = s->base.form;
 	const mr_csv_table *t = &s->table;
-	size_t i = 0;
+	uint32_t at = s->at[f->target];
 
-	while (f->column[i].kind != MR_COLUMN_TARGET)
-		i++;
-	if (s->at[i] == t->n_columns || !*t->field[s->at[i]])
+	if (at == t->n_columns || mr_cell_is_missing(t->field[at]))
 		return MR_OK;
 	out->has_target = true;
 	if (!f->shapes.classes)
-		return mr_csv_table_number(t, s->at[i], s->lines.number, &out->target);
-	out->target = mr_reader_class(f, t->field[s->at[i]]);
+		return mr_csv_table_number(t, at, s->rows.number, f->inputs.column[f->target].style, &out->target);
+	out->target = mr_reader_class(f, t->field[at]);
 	return MR_OK;
 }
 
@@ -181,15 +178,12 @@ static mr_status next(mr_reader *r, void *input, mr_reader_sample *out)
 	char *line = s->first;
 	mr_status st;
 
-	while (!line || !line[strspn(line, " \r")]) {
-		free(s->first);
-		s->first = NULL;
-		MR_TRY(mr_lines_next(&s->lines, &line));
-		if (!line)
-			return MR_OK;
-	}
+	if (!line)
+		MR_TRY(mr_csv_rows_next(&s->rows, &line));
+	if (!line)
+		return MR_OK;
 	out->got = r->skips = true;
-	st = mr_csv_table_split(&s->table, line, s->lines.number);
+	st = mr_csv_table_split(&s->table, line, s->rows.number);
 	if (st == MR_OK)
 		st = put_row(s, input);
 	if (st == MR_OK)
@@ -199,4 +193,9 @@ static mr_status next(mr_reader *r, void *input, mr_reader_sample *out)
 	return st;
 }
 
-const mr_reader_kind mr_reader_csv = {.source = "csv", .open = open_csv, .next = next, .close = close_csv};
+static void say(const mr_reader *r, mr_strbuf *out)
+{
+	mr_csv_inputs_print_unknown(((const csv *)r)->inputs, out);
+}
+
+const mr_reader_kind mr_reader_csv = {.source = "csv", .open = open_csv, .next = next, .say = say, .close = close_csv};

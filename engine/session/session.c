@@ -114,7 +114,8 @@ static mr_status open_data(mr_session *s)
 			     .frames = s->data->frames,
 			     .target_low = s->data->target_low,
 			     .target_high = s->data->target_high,
-			     .numbers = s->data->numbers};
+			     .numbers = s->data->numbers,
+			     .values = s->data->values};
 	MR_TRY(mr_job_blame(s->job, MR_JOB_MODEL, "name", model->build(mv, &md, &s->graph)));
 	if (s->job->untied)
 		mr_graph_untie(s->graph);

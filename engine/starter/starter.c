@@ -16,7 +16,7 @@
 #define TEXT_LEAST 400       /* bytes */
 
 typedef struct starter {
-	const char *path, *folder;
+	const char *path, *folder, *target;
 	const mr_topo *machine;
 	mr_strbuf *out, *notes;
 	uint32_t workers;
@@ -133,12 +133,15 @@ static mr_status look(const char *name, const char *const *settings, mr_dataset 
 
 /* --- rows --- */
 
-static void put_mlp(const starter *s, uint64_t n_rows)
+static void put_mlp(const starter *s, uint64_t n_rows, uint32_t n_tables)
 {
 	mr_strbuf_printf(s->out,
 			 "# Layers between the columns and the target. Try more or fewer, and wider ones.\n"
-			 "model = {\n\tname = \"mlp\";\n\thidden = [%s];\n};\n\n",
+			 "model = {\n\tname = \"mlp\";\n\thidden = [%s];\n",
 			 n_rows < 5000 ? "64, 32" : n_rows < 200000 ? "128, 64" : "256, 128, 64");
+	if (n_tables)
+		mr_strbuf_printf(s->out, "\tcategories = %u; # columns with a table of embeddings each\n", n_tables);
+	mr_strbuf_append(s->out, "};\n\n");
 }
 
 static course course_of_rows(uint64_t n_rows)
@@ -165,11 +168,51 @@ static void put_why(starter *s, const char *why)
 	}
 }
 
+static void put_target(const starter *s, const mr_columns *c)
+{
+	mr_strbuf_append(s->out, "\t# The column that the others are to predict: its name, or its number from 1.\n");
+	put_path(&(starter){.folder = "", .out = s->out}, "target", c->target);
+	if (c->classes)
+		mr_strbuf_printf(s->out, "\ttargets = \"classes\"; # it has %llu different values\n",
+				 (unsigned long long)c->n_values);
+	else
+		mr_strbuf_printf(s->out, "\ttargets = \"numbers\"; # from %g to %g\n"
+					 "\t# Trained at mean 0 and deviation 1; predictions and errors are in the "
+					 "target's unit.\n\ttarget_scale = \"standard\";\n", c->low, c->high);
+	mr_strbuf_printf(s->notes, "target   %s, %s: ", c->target, c->reason);
+	if (c->classes)
+		mr_strbuf_printf(s->notes, "%llu classes", (unsigned long long)c->n_values);
+	else
+		mr_strbuf_printf(s->notes, "numbers from %g to %g", c->low, c->high);
+	mr_strbuf_append(s->notes, *s->target ? "\n" : "; --target NAME names another column\n");
+}
+
+static void put_columns(starter *s, const mr_columns *c)
+{
+	put_why(s, c->why.len ? mr_printable(c->why.data) : "");
+	if (c->ignored.len)
+		mr_strbuf_printf(s->out, "\tignore = \"%s\";\n", mr_strbuf_text(&c->ignored));
+	if (c->n_damaged)
+		mr_strbuf_printf(s->out, "\tdamaged = %llu; # with more damaged rows than these it stops\n",
+				 (unsigned long long)c->n_damaged);
+	if (c->categories.len) {
+		mr_printable(c->texts.data);
+		mr_strbuf_printf(s->notes, "texts    %s\n", c->texts.data);
+		for (char *at = c->texts.data; (at = strchr(at, '\n'));)
+			*at = ' ';
+		mr_strbuf_printf(s->out, "\t# Columns of text: %s.\n\tcategories = \"%s\";\n"
+					 "\t# Up to one_hot = 64 values become numbers of 0 or 1.\n"
+					 "\tcategory = \"known\";\n",
+				 c->texts.data, mr_strbuf_text(&c->categories));
+	}
+	mr_strbuf_append(s->out, "\tempty = \"mean\"; # what cells without a value are: empty ones, NA, ?, null\n");
+}
+
 static mr_status write_csv(starter *s)
 {
 	mr_columns c;
 	course k;
-	mr_status st = mr_columns_look(s->path, &c);
+	mr_status st = mr_columns_look(s->path, s->target, &c);
 
 	if (st != MR_OK) {
 		mr_columns_fini(&c);
@@ -177,24 +220,12 @@ static mr_status write_csv(starter *s)
 	}
 	put_head(s, "CSV");
 	k = course_of_rows(c.n_rows);
-	put_mlp(s, c.n_rows);
+	put_mlp(s, c.n_rows, c.n_tables);
 	mr_strbuf_printf(s->out, "# %llu rows; a tenth of them, drawn once, validates.\ndata = {\n\tname = \"csv\";\n",
 			 (unsigned long long)c.n_rows);
 	put_path(s, "path", s->path);
-	mr_strbuf_append(s->out, "\t# The column that the others are to predict: its name, or its number from 1.\n");
-	put_path(&(starter){.folder = "", .out = s->out}, "target", c.target);
-	if (c.classes)
-		mr_strbuf_printf(s->out, "\ttargets = \"classes\"; # it has %u different values\n", c.n_values);
-	else
-		mr_strbuf_printf(s->out, "\ttargets = \"numbers\"; # from %g to %g\n", c.low, c.high);
-	if (!c.classes)
-		mr_strbuf_append(s->out, "\t# Trained at mean 0 and deviation 1; predictions and errors are in the "
-					 "target's unit.\n\ttarget_scale = \"standard\";\n");
-	put_why(s, c.why.len ? mr_printable(c.why.data) : "");
-	if (c.ignored.len)
-		mr_strbuf_printf(s->out, "\tignore = \"%s\";\n", mr_strbuf_text(&c.ignored));
-	if (c.empty)
-		mr_strbuf_append(s->out, "\tempty = \"zero\"; # there are empty fields; this takes them as 0\n");
+	put_target(s, &c);
+	put_columns(s, &c);
 	mr_strbuf_append(s->out, "};\n\n");
 	put_course(s, &k);
 	mr_columns_fini(&c);
@@ -213,7 +244,7 @@ static mr_status write_libsvm(starter *s)
 		MR_TRY(look("libsvm", (const char *const[]){"path", s->path, NULL}, &d));
 	}
 	put_head(s, "LIBSVM");
-	put_mlp(s, d->n_train);
+	put_mlp(s, d->n_train, 0);
 	mr_strbuf_printf(s->out,
 			 "# %llu rows of %lld numbers; the last tenth validates. Rows are read in the file's order.\n"
 			 "data = {\n\tname = \"libsvm\";\n",
@@ -310,7 +341,7 @@ static mr_status write_idx(starter *s, const mr_sniff *found)
 	small = side < 16;
 	put_head(s, "images and labels of MNIST's format");
 	if (small)
-		put_mlp(s, d->n_train);
+		put_mlp(s, d->n_train, 0);
 	else
 		mr_strbuf_append(s->out, "# LeNet-5: two convolutions and three layers. Try form = \"caffe\", which is "
 					 "wider.\nmodel = {\n\tname = \"lenet\";\n};\n\n");
@@ -384,14 +415,16 @@ static mr_status write_text(starter *s)
 	return MR_OK;
 }
 
-mr_status mr_starter_write(const char *path, const char *folder, const mr_topo *machine, mr_strbuf *text,
-			   mr_strbuf *notes)
+mr_status mr_starter_write(const char *path, const char *folder, const char *target, const mr_topo *machine,
+			   mr_strbuf *text, mr_strbuf *notes)
 {
 	/* Small layers: more than two stages of them are hand-overs and little else. */
-	starter s = {path, folder, machine, text, notes, machine->n_usable < 2 ? 1 : 2};
+	starter s = {path, folder, target, machine, text, notes, machine->n_usable < 2 ? 1 : 2};
 	mr_sniff found;
 	mr_status st = mr_sniff_look(path, &found);
 
+	if (st == MR_OK && *target && found.kind != MR_SNIFF_CSV)
+		st = mr_fail(MR_EDATA, "%s: it is no table (CSV), so it has no column --target %s", path, target);
 	if (st == MR_OK)
 		switch (found.kind) {
 		case MR_SNIFF_CSV: st = write_csv(&s); break;

@@ -13,10 +13,11 @@
 
 /**
  * Write a configuration for the file or folder @path on @machine to @text. @folder stands in front of the paths in it:
- * "" where the configuration lies in the current folder, else with a "/" at its end. @notes gets lines for the user:
- * what of the data is left out, and why. Errors: MR_EDATA with the path and what was expected of it; MR_ERESOURCE.
+ * "" where the configuration lies in the current folder, else with a "/" at its end. @target is the column of a table
+ * to predict; empty: it is guessed. @notes gets lines for the user: the target, and what of the data is left out, and
+ * why. Errors: MR_EDATA with the path and what was expected of it; MR_ERESOURCE.
  */
-mr_status mr_starter_write(const char *path, const char *folder, const mr_topo *machine, mr_strbuf *text,
-			   mr_strbuf *notes) MR_MUST_USE;
+mr_status mr_starter_write(const char *path, const char *folder, const char *target, const mr_topo *machine,
+			   mr_strbuf *text, mr_strbuf *notes) MR_MUST_USE;
 
 #endif

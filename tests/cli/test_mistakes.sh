@@ -153,9 +153,9 @@ mistakes <<'END'
 4 | folder: is a folder, not a file | train ok.cfg --set data.path=folder
 4 | binary.csv: byte 4 is a NUL: not a CSV file | train ok.cfg --set data.path=binary.csv
 4 | word.csv:9: a: "abc" is no finite number; ...ignore leaves a column out | train ok.cfg --set data.path=word.csv
-4 | hole.csv:9: a is empty, expected a number; empty = "zero" takes empty fields | train ok.cfg --set data.path=hole.csv
+4 | hole.csv:9: a is empty, expected a number; empty = "mean" | train ok.cfg --set data.path=hole.csv
 4 | ragged.csv:9: 4 fields, where the first line has 3 | train ok.cfg --set data.path=ragged.csv
-4 | nan.csv:9: b: "nan" is no finite number | train ok.cfg --set data.path=nan.csv
+4 | nan.csv:9: b is "nan", expected a number | train ok.cfg --set data.path=nan.csv
 4 | large.csv:9: b: "1e39" is too large for f32 | train ok.cfg --set data.path=large.csv --set data.scale=none
 4 | large.csv:9: b: "1e39" is too large for f32 | check-data ok.cfg --set data.path=large.csv --set data.scale=none
 3 | target = "knid" is no column of ...rows.csv, did you mean "kind"? | train ok.cfg --set data.target=knid

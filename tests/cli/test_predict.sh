@@ -67,7 +67,7 @@ expect 2 "--format npy needs a file" moved gone/rest.csv --format npy
 
 # What is wrong is named, all of it.
 sed '1s/width/widht/' gone/rest.csv >renamed.csv
-expect 4 'renamed.csv:1: there is no column "width", which the model needs; did "widht" have this name?' \
+expect 4 'renamed.csv:1: there is no column "width" (did "widht" have this name?), which the model needs' \
 	moved renamed.csv
 cut -d, -f1,5 gone/rest.csv >fewer.csv
 expect 4 'fewer.csv:1: there is no column "width", which the model needs' moved fewer.csv
@@ -116,8 +116,31 @@ END
 train mixed
 expect 0 "accuracy" runs/mixed colours.csv -o mixed.csv
 [ "$(head -n 1 mixed.csv)" = "prediction,probability 0,probability 1" ] || complain "$(head -n 1 mixed.csv)"
-cut -d, -f1,3 colours.csv >bare.csv
-expect 4 'there is no column "colour", which the model needs' runs/mixed bare.csv
+cut -d, -f3 colours.csv >bare.csv
+expect 4 'there is no column "a", no "colour", which the model needs' runs/mixed bare.csv
+
+# Values that a checkpoint keeps, as numbers and as tables; missing cells, numbers in the file's own style.
+awk 'BEGIN { srand(5); split("red green blue", c); print "town;paid;colour;when;kind"; for (i = 0; i < 400; i++) {
+	t = int(30 * rand()); k = c[1 + int(3 * rand())]; p = 1000 + 999 * rand(); m = 1 + int(12 * rand())
+	printf "t%d;%s;%s;%d.%d.2020;%s\n", t, (rand() < 0.1 ? "" : sprintf("1.%03d,5", p - 1000)),
+	       (rand() < 0.1 ? "NA" : k), 1 + int(28 * rand()), m, (t % 2 ? "odd" : "even") } }' >towns.csv
+cat >towns.cfg <<END
+model = { name = "mlp"; hidden = [16]; categories = 1; embedding = 4; };
+data = { name = "csv"; path = "towns.csv"; targets = "classes"; categories = "town, colour"; category = "known";
+         one_hot = 10; empty = "mean"; validation = 0; };
+$how
+train = { steps = 300; batch = 20; eval_every = 300; };
+END
+train towns
+accuracy=$(evaluated towns | sed -n 's/.*\(accuracy [0-9.]*%\).*/\1/p')
+expect 0 "$accuracy, 400 samples" runs/towns towns.csv -o towns.out
+[ "${accuracy#accuracy 9}" != "$accuracy" ] || [ "$accuracy" = "accuracy 100.0000%" ] || complain "towns: $accuracy"
+grep -q unknown out && complain "unknown values in the training's own file"
+sed '2s/^t[0-9]*;/atlantis;/; 3s/^t[0-9]*;/atlantis;/; 4s/;\(red\|green\|blue\|NA\);/;mauve;/' towns.csv >new.csv
+expect 0 '2 unknown values of town, such as "atlantis"; 1 unknown value of colour, such as "mauve": taken as unknown' \
+	runs/towns new.csv -o new.out
+sed '5s/;[^;]*;/;much;/' towns.csv >other.csv
+expect 4 'other.csv:5: paid: "much" is no number such as 1.234,5' runs/towns other.csv
 
 # --- numbers: the target's unit, with and without a scale of its own ---
 awk 'BEGIN { srand(5); print "x,y,price"

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/notice.h"
 #include "check.h"
 #include "data_help.h"
 
@@ -200,12 +201,104 @@ static void categories(void)
 	mr_dataset_close(d);
 	refuse("a,b,y\n1,red,0\n2,,1\n", "path=s categories=b", MR_EDATA, "s:3: b is empty, expected a category");
 	refuse("a,b,y\n1,red,0\n", "path=s categories=b category=number", MR_EDATA,
-	       "s:2: b: \"red\" is no whole number from 0 to 2147483647; category = \"hash\" takes texts");
+	       "s:2: b: \"red\" is no whole number from 0 to 2147483647; category = \"known\" or \"hash\" takes texts");
 	refuse("a,b,y\n1,-3,0\n", "path=s categories=b category=number", MR_EDATA, "s:2: b: \"-3\"");
 	refuse("a,b,y\nx,red,0\n", "path=s categories=b", MR_EDATA, "s:2: a: \"x\" is no finite number; categories");
 	refuse("a,b,y\n1,red,0\n", "path=s categories=2-4", MR_ECONFIG, "categories = \"2-4\" is no column");
 	refuse("a,b,y\n1,red,0\n", "path=s categories=y", MR_ECONFIG, "categories = \"y\" holds the target");
 	refuse("a,b,y\n1,2,0\n", "path=s categories=1-2", MR_EDATA, "no column of numbers is left");
+	data_help_remove(dir);
+}
+
+/* Known values: as numbers of 0 or 1 up to one_hot, else as a category; missing values have their own. */
+static void known_values(void)
+{
+	union {
+		int32_t category[8];
+		float number[8];
+	} x;
+	double v[8], y;
+	mr_dataset *d;
+
+	data_help_folder(dir);
+	save("s", "k,big,n,y\nb,x,3,1\nNA,y,?,2\na,z,5,3\nb,x,,4\n");
+	d = open_rows("path=s categories=k,big category=known empty=mean validation=0 scale=standard");
+	CU_ASSERT(!d->input.tokens && d->input.cols == 3 + 3 + 2 && !d->values);
+	CU_ASSERT_PTR_NOT_NULL(strstr(d->describe, "4 training rows of 1 numbers and 2 categories in 8 inputs, "));
+	d->ops->valid(d, 0, v, &y); /* "", a, b | x, y, z | number, is it missing */
+	CU_ASSERT(v[0] == 0 && v[1] == 0 && v[2] == 1 && v[3] == 1 && v[4] == 0 && v[6] == -1 && v[7] == 0 && y == 1);
+	d->ops->valid(d, 1, v, &y);
+	CU_ASSERT(v[0] == 1 && v[2] == 0 && v[4] == 1 && v[6] == 0 && v[7] == 1);
+	mr_dataset_close(d);
+	d = open_rows("path=s categories=k,big category=known one_hot=2 empty=mean validation=0 scale=none ignore=k");
+	CU_ASSERT(d->input.tokens && d->numbers == 2 && d->input.cols == 3 && d->values[0] == 3);
+	d->ops->valid(d, 2, &x, &y);
+	CU_ASSERT(x.number[0] == 5 && x.number[1] == 0 && x.category[2] == 2);
+	d->ops->valid(d, 3, &x, &y);
+	CU_ASSERT(x.number[0] == 4 && x.number[1] == 1 && x.category[2] == 0);
+	mr_dataset_close(d);
+	/* Values that the training file does not have. */
+	save("v", "k,big,n,y\nc,x,3,1\nb,w,4,2\nb,w,4,2\n");
+	d = open_rows("path=s validation_path=v categories=k,big category=known empty=mean");
+	CU_ASSERT_PTR_NOT_NULL(strstr(d->describe, "1 unknown value of k, such as \"c\"; 2 unknown values of big, such "
+						   "as \"w\""));
+	d->ops->valid(d, 0, v, &y);
+	CU_ASSERT(v[0] == 0 && v[1] == 0 && v[2] == 0 && v[3] == 1);
+	mr_dataset_close(d);
+	refuse("k,y\na,1\nb,2\n", "path=s categories=k category=known one_hot=1", MR_EDATA, "no column of numbers");
+	refuse("k,y\na,1\nb,2\n", "path=s categories=k one_hot=1", MR_ECONFIG, "one_hot");
+	data_help_remove(dir);
+}
+
+/* Numbers as people write them, in each column in its own way; the target too. */
+static void written_numbers(void)
+{
+	double x[5], y;
+	mr_dataset *d;
+
+	data_help_folder(dir);
+	save("s", "price,share,day,open,euro,y\n\"$1,234.50\",12 %,2020-01-02,yes,\"1,5\",\"$2,000\"\n"
+		  "$7,3%,1970-01-03 12:00,no,\"-2,25\",$5\n");
+	d = open_rows("path=s scale=none validation=0");
+	d->ops->valid(d, 0, x, &y);
+	CU_ASSERT(x[0] == 1234.5 && x[1] == 12 && x[2] == 18263 && x[3] == 1 && x[4] == 1.5 && y == 2000);
+	d->ops->valid(d, 1, x, &y);
+	CU_ASSERT(x[0] == 7 && x[1] == 3 && x[2] == 2.5 && x[3] == 0 && x[4] == -2.25 && y == 5);
+	CU_ASSERT(d->target_low == 5 && d->target_high == 2000);
+	mr_dataset_close(d);
+	data_help_remove(dir);
+}
+
+/* Rows without a target, and damaged ones up to a limit, are left out; beyond it all of them are named. */
+static void rows_left_out(void)
+{
+	static const char text[] = "a,b,y\n1,2,0\n3,x,0\n5,6\n7,8,NA\n9,\"1\n11,y,z\n13,14,1\n15,16,0\n17,18,1\n"
+				   "19,20,0\n21,22,1\n23,24,1\n";
+	mr_data_want w = want();
+	mr_strbuf notes, *before;
+	mr_dataset *d;
+	double x[2], y;
+
+	data_help_folder(dir);
+	mr_strbuf_init(&notes);
+	before = mr_notice_to(&notes);
+	refuse(text, "path=s empty=mean", MR_EDATA,
+	       "s: 4 of 11 rows are damaged, the first: ");
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "s:3: b: \"x\" is no finite number"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "; damaged = 4 leaves them out"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_strbuf_text(&notes), "s:4: 2 fields, where the first line has 3\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_strbuf_text(&notes), "s:6: a quote is not closed"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_strbuf_text(&notes), "s:7: b: \"y\" is no finite number"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_strbuf_text(&notes), "s:7: y: \"z\" is no finite number"));
+	MR_CHECK_FAIL(data_help_open("csv", "path=s empty=mean damaged=3", &w, &d), MR_EDATA, "4 of 11 rows");
+	mr_notice_to(before);
+	mr_strbuf_fini(&notes);
+	d = open_rows("path=s empty=mean damaged=4 scale=none validation=0");
+	CU_ASSERT_EQUAL(d->n_train, 7);
+	CU_ASSERT_PTR_NOT_NULL(strstr(d->describe, ", 1 rows without a target left out, 4 damaged rows left out"));
+	d->ops->valid(d, 1, x, &y);
+	CU_ASSERT(x[0] == 13 && x[1] == 14 && y == 1);
+	mr_dataset_close(d);
 	data_help_remove(dir);
 }
 
@@ -302,6 +395,9 @@ void mr_suite_csv(void)
 	MR_TEST(split_and_scale);
 	MR_TEST(file_of_its_own);
 	MR_TEST(categories);
+	MR_TEST(known_values);
+	MR_TEST(written_numbers);
+	MR_TEST(rows_left_out);
 	MR_TEST(wrong_files);
 	MR_TEST(beyond_the_type);
 	MR_TEST(bounded);

@@ -1,12 +1,9 @@
-/* test_tables.c - tables of CSV: separators, heads, quotes, cells; lines of text files; names of files left alone. */
-#include <math.h>
+/* test_tables.c - tables of CSV: separators, heads, quotes; lines of text files; names of files left alone. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/stats.h"
 #include "check.h"
-#include "formats/csv_cell.h"
 #include "formats/csv_table.h"
 #include "formats/lines.h"
 #include "formats/skipped.h"
@@ -99,8 +96,6 @@ static void columns_by_name_and_number(void)
 	mr_csv_table_close(&t);
 	MR_CHECK_FAIL(open_table(&t, "a,y\n", SETS("ignore", "a")), MR_EDATA, "no column is left");
 	mr_csv_table_close(&t);
-	MR_CHECK_FAIL(open_table(&t, "a,y\n", SETS("categories", "a")), MR_EDATA, "no column of numbers is left");
-	mr_csv_table_close(&t);
 	MR_CHECK_FAIL(open_table(&t, "alone\n1\n", NULL), MR_EDATA, "another separator?");
 	mr_csv_table_close(&t);
 	MR_CHECK_FAIL(open_table(&t, "\"a,b\n", NULL), MR_EDATA, ":1: a quote is not closed");
@@ -123,40 +118,6 @@ static void fields(void)
 	write_file("a,B,c\n", 6);
 	MR_CHECK_FAIL(mr_csv_table_same(&t, path), MR_EDATA, "column 2 is \"B\", in the training file \"b\"");
 	unlink(path);
-	mr_csv_table_close(&t);
-}
-
-static void cells(void)
-{
-	const mr_csv_cell plain = {0}, taken = {.log = true, .zero = true, .hash = true};
-	char line[] = "3,,-1,cat", other[] = "1e99999,x,2.5,4";
-	mr_csv_table t;
-	int32_t category;
-	double number;
-
-	MR_CHECK_OK(open_table(&t, "a,b,c,d\n", NULL));
-	MR_CHECK_OK(mr_csv_table_split(&t, line, 2));
-	MR_CHECK_OK(mr_csv_cell_number(&plain, &t, 0, 2, &number));
-	CU_ASSERT_EQUAL(number, 3);
-	MR_CHECK_OK(mr_csv_cell_number(&taken, &t, 0, 2, &number));
-	CU_ASSERT_EQUAL(number, log1p(3));
-	MR_CHECK_OK(mr_csv_cell_number(&taken, &t, 1, 2, &number));
-	CU_ASSERT_EQUAL(number, 0);
-	MR_CHECK_OK(mr_csv_cell_number(&taken, &t, 2, 2, &number));
-	CU_ASSERT_EQUAL(number, 0);
-	MR_CHECK_FAIL(mr_csv_cell_number(&plain, &t, 1, 2, &number), MR_EDATA, "b is empty, expected a number; empty");
-	MR_CHECK_FAIL(mr_csv_cell_number(&plain, &t, 3, 2, &number), MR_EDATA, "\"cat\" is no finite number");
-	MR_CHECK_OK(mr_csv_cell_category(&plain, &t, 0, 2, &category));
-	CU_ASSERT_EQUAL(category, 3);
-	MR_CHECK_OK(mr_csv_cell_category(&taken, &t, 1, 2, &category));
-	CU_ASSERT_EQUAL(category, -1);
-	MR_CHECK_OK(mr_csv_cell_category(&taken, &t, 3, 2, &category));
-	CU_ASSERT_EQUAL(category, (int32_t)(mr_hash64(0, "cat", 3) & INT32_MAX));
-	MR_CHECK_FAIL(mr_csv_cell_category(&plain, &t, 1, 2, &category), MR_EDATA, "b is empty, expected a category");
-	MR_CHECK_FAIL(mr_csv_cell_category(&plain, &t, 2, 2, &category), MR_EDATA, "no whole number from 0");
-	MR_CHECK_OK(mr_csv_table_split(&t, other, 3));
-	MR_CHECK_FAIL(mr_csv_cell_number(&plain, &t, 0, 3, &number), MR_EDATA, ":3: a: \"1e99999\" is no finite");
-	MR_CHECK_FAIL(mr_csv_cell_category(&plain, &t, 2, 3, &category), MR_EDATA, "\"2.5\" is no whole number");
 	mr_csv_table_close(&t);
 }
 
@@ -226,7 +187,6 @@ void mr_suite_tables(void)
 	MR_TEST(separators_and_heads);
 	MR_TEST(columns_by_name_and_number);
 	MR_TEST(fields);
-	MR_TEST(cells);
 	MR_TEST(lines_of_a_file);
 	MR_TEST(skipped_by_ending);
 }

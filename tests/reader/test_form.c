@@ -10,10 +10,21 @@
 static const char csv[] =
 	"{\"source\":\"csv\",\"input\":[1,3],\"input_tokens\":true,\"target\":[1,1],\"target_tokens\":true,"
 	"\"classes\":2,\"numbers\":2,\"target_low\":0,\"target_high\":null,\"target_mean\":0,\"target_deviation\":0,"
-	"\"separator\":\";\",\"header\":true,\"log\":false,\"zero\":true,\"hash\":true,"
-	"\"columns\":[{\"name\":\"a\",\"kind\":\"number\","
-	"\"mean\":1.5,\"deviation\":2},{\"name\":\"b\",\"kind\":\"category\"},{\"name\":\"c\",\"kind\":\"number\"},"
-	"{\"name\":\"t\",\"kind\":\"target\"},{\"name\":\"i\",\"kind\":\"ignored\"}],\"labels\":[\"no\",\"yes\"]}";
+	"\"separator\":\";\",\"header\":true,\"log\":false,\"empty\":\"zero\",\"category\":\"hash\","
+	"\"columns\":[{\"name\":\"a\",\"kind\":\"number\",\"style\":\"comma\",\"gaps\":false,\"scaled\":true,"
+	"\"mean\":1.5,\"deviation\":2},{\"name\":\"b\",\"kind\":\"category\"},{\"name\":\"c\",\"kind\":\"number\","
+	"\"style\":\"plain\",\"gaps\":false,\"scaled\":false,\"mean\":0,\"deviation\":0},"
+	"{\"name\":\"t\",\"kind\":\"target\",\"style\":\"plain\"},{\"name\":\"i\",\"kind\":\"ignored\"}],"
+	"\"labels\":[\"no\",\"yes\"]}";
+/* A number that may be missing, two values of a category as numbers, three of another one as a category. */
+static const char known[] =
+	"{\"source\":\"csv\",\"input\":[1,5],\"input_tokens\":true,\"target\":[1,1],\"target_tokens\":false,"
+	"\"classes\":0,\"numbers\":4,\"target_low\":0,\"target_high\":9,\"target_mean\":0,\"target_deviation\":0,"
+	"\"separator\":\",\",\"header\":true,\"log\":false,\"empty\":\"mean\",\"category\":\"known\","
+	"\"columns\":[{\"name\":\"big\",\"kind\":\"category\",\"one_hot\":false,\"values\":[\"\",\"x\",\"y\"]},"
+	"{\"name\":\"a\",\"kind\":\"number\",\"style\":\"ymd\",\"gaps\":true,\"scaled\":true,\"mean\":3,"
+	"\"deviation\":2},{\"name\":\"t\",\"kind\":\"target\",\"style\":\"point\"},"
+	"{\"name\":\"few\",\"kind\":\"category\",\"one_hot\":true,\"values\":[\"no\",\"yes\"]}],\"labels\":[]}";
 static const char images[] =
 	"{\"source\":\"images\",\"input\":[8,8,3],\"input_tokens\":false,\"target\":[1,1],\"target_tokens\":true,"
 	"\"classes\":2,\"numbers\":0,\"target_low\":0,\"target_high\":0,\"target_mean\":0,\"target_deviation\":0,"
@@ -28,11 +39,18 @@ static void reads(void)
 	mr_form f;
 
 	MR_CHECK_OK(mr_form_read(csv, &f));
-	CU_ASSERT(f.n_columns == 5 && f.column[0].scaled && f.column[0].mean == 1.5 && f.column[0].deviation == 2);
-	CU_ASSERT(f.column[1].kind == MR_COLUMN_CATEGORY && !f.column[2].scaled && !strcmp(f.target, "t"));
-	CU_ASSERT(f.separator == ';' && f.header && f.zero && f.hash && !f.log);
+	CU_ASSERT(f.inputs.n_columns == 5 && f.inputs.column[0].scaled && f.inputs.column[0].mean == 1.5);
+	CU_ASSERT(f.inputs.column[0].deviation == 2 && f.inputs.column[0].style == MR_CELL_COMMA);
+	CU_ASSERT(f.inputs.column[1].kind == MR_COLUMN_CATEGORY && !f.inputs.column[2].scaled && f.target == 3);
+	CU_ASSERT(f.separator == ';' && f.header && f.inputs.missing == MR_MISSING_ZERO);
+	CU_ASSERT(f.inputs.code == MR_CODE_HASH && !f.inputs.log && !f.shapes.values);
 	CU_ASSERT(f.n_labels == 2 && !strcmp(f.label[1], "yes") && isinf(f.shapes.target_high));
 	CU_ASSERT(f.shapes.numbers == 2 && f.shapes.input.tokens && f.shapes.input.cols == 3);
+	mr_form_close(&f);
+	MR_CHECK_OK(mr_form_read(known, &f));
+	CU_ASSERT(f.inputs.n_numbers == 4 && f.inputs.n_categories == 1 && f.shapes.values[0] == 3);
+	CU_ASSERT(f.inputs.column[1].gaps && f.inputs.column[1].at == 0 && f.inputs.column[3].at == 2);
+	CU_ASSERT(f.inputs.column[3].one_hot && mr_text_set_find(&f.inputs.column[0].values, "y") == 2);
 	mr_form_close(&f);
 	MR_CHECK_OK(mr_form_read(images, &f));
 	CU_ASSERT(f.size == 8 && f.resize == 10 && f.std[0] == 0.25 && mr_shape_dims(f.shapes.input) == 3);
@@ -67,6 +85,12 @@ static void refuses(void)
 		{csv, "\"kind\":\"target\"", "\"kind\":\"number\"", "columns"}, /* there is no target */
 		{csv, "\"deviation\":2", "\"deviation\":null", "deviation"},
 		{csv, "\";\"", "\"x\"", "separator"},
+		{csv, "\"comma\"", "\"roman\"", "style"},
+		{csv, "\"zero\"", "\"none\"", "empty"},
+		{known, "\"no\",", "", "columns"}, /* one value less makes one input less */
+		{known, "\"x\"", "\"y\"", "values"}, /* twice */
+		{known, "\"x\"", "7", "values"},
+		{known, "\"gaps\":true", "\"gaps\":1", "columns"},
 		{csv, "\"csv\"", "\"synthetic\"", "cannot be predicted"},
 		{csv, "\"csv\"", "\"none of these\"", "cannot be predicted"},
 		{images, "\"size\":8", "\"size\":9", "input"},
@@ -91,13 +115,13 @@ static void refuses(void)
 /* Bytes changed, dropped and doubled: an answer every time, and what is read has consistent sizes. */
 static void random_damage(void)
 {
-	static const char *const texts[] = {csv, images, libsvm};
+	static const char *const texts[] = {csv, images, libsvm, known};
 	static const char bytes[] = "{}[]\",:0123456789-+.eE truefalsn\\\x01\xff";
 	uint64_t state = 7;
 	unsigned n_good = 0;
 
 	for (unsigned i = 0; i < 30000; i++) {
-		const char *from = texts[i % 3];
+		const char *from = texts[i / 4 % 4];
 		char text[2048];
 		size_t len = strlen(from);
 		mr_status st;

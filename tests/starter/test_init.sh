@@ -20,11 +20,20 @@ awk 'BEGIN {
 expect 0 "flowers.cfg is written; train it with: millrace train flowers.cfg" init flowers.csv
 written flowers.cfg 'target = "species";'
 written flowers.cfg 'targets = "classes"; # it has 3 different values'
-written flowers.cfg 'ignore = "1,4,6";'
-written flowers.cfg '# Column 4 (colour) is left out: "red" is no number.'
+written flowers.cfg 'ignore = "1,6";'
+written flowers.cfg '# Column 6 (note) is left out: it is empty.'
+written flowers.cfg 'categories = "4";'
 trains flowers.cfg
 awk -F'[:,]' '/"val_accuracy"/ { for (i = 1; i < NF; i++) if ($i ~ /val_accuracy/) x = $(i + 1) }
 	END { exit !(x > 0.9) }' runs/flowers/metrics.jsonl || complain "the flowers were not told apart"
+expect 0 "target   species, because of its name: 3 classes; --target NAME names another column" \
+	init flowers.csv -o f.cfg
+has "Column 1 (id) is left out: it numbers the rows."
+has "texts    colour (2 values)"
+expect 0 "target   width, as it is asked for: numbers from 0" init flowers.csv --target width -o w.cfg
+written w.cfg 'target = "width";'
+written w.cfg 'target_scale = "standard";'
+expect 3 'target = "widht" is no column of flowers.csv, did you mean "width"?' init flowers.csv --target widht -o v.cfg
 expect 2 "flowers.cfg exists and is left as it is" init flowers.csv
 
 # Numbers as targets, an empty field, no header, tabs; the configuration in another folder than the data.
@@ -34,7 +43,7 @@ mkdir there 'with "quotes"'
 expect 0 "there/p.cfg is written" init prices.tsv -o there/p.cfg
 written there/p.cfg 'target = "3";'
 written there/p.cfg 'targets = "numbers";'
-written there/p.cfg 'empty = "zero";'
+written there/p.cfg 'empty = "mean";'
 written there/p.cfg "path = \"$(pwd)/prices.tsv\";"
 trains there/p.cfg --set train.steps=8
 cp prices.tsv 'with "quotes"'
@@ -55,6 +64,7 @@ trains heart.cfg --set train.steps=8
 
 awk 'BEGIN { for (i = 0; i < 300; i++) print "Line " i ", of a text, that is no table." }' >prose.txt
 expect 0 "prose.cfg is written" init prose.txt
+expect 4 "prose.txt: it is no table" init prose.txt --target x -o v.cfg
 written prose.cfg 'name = "gpt";'
 written prose.cfg 'name = "text";'
 trains prose.cfg --set train.steps=2 --set lr_schedule.warmup=0 --set sample.tokens=5
@@ -98,12 +108,10 @@ echo short >short.txt
 expect 4 "a text of 6 bytes is too short to learn from; at least 400 are needed" init short.txt
 printf 'a,b\n1,2\n3,4\n' >few.csv
 expect 4 "few.csv: 2 rows are too few to learn from; at least 10 are needed" init few.csv
-awk 'BEGIN { print "name,kind"; for (i = 0; i < 20; i++) print "n" i ",k" i % 2 }' >words.csv
-expect 4 "no column of numbers is left beside the target, column 2 (kind)" init words.csv
+awk 'BEGIN { print "name,kind"; for (i = 0; i < 30; i++) print "n" i ",k" i % 2 }' >words.csv
+expect 4 "no column is left beside the target, column 2 (kind). Column 1 (name) is left out" init words.csv
 awk 'BEGIN { print "a,label"; for (i = 0; i < 20; i++) print i * i ",x" }' >same.csv
-expect 4 "taken for the target, has the same value in every row" init same.csv
-awk 'BEGIN { print "a,b"; for (i = 0; i < 20; i++) print i * i "," i; print "1,2,3" }' >ragged.csv
-expect 4 "ragged.csv:22: 3 fields, where the first line has 2" init ragged.csv
+expect 4 "taken for the target because of its name, has the same value in every row" init same.csv
 printf 'ab\000cd' >binary.bin
 expect 4 "this is no text, and of no other kind that init can see" init binary.bin
 mkdir empty
@@ -114,9 +122,43 @@ printf '\377\376t\000o\000' >wide.txt
 expect 4 "wide.txt: a text in UTF-16, expected UTF-8" init wide.txt
 printf 'x,y,c' >head.csv
 expect 4 "head.csv: 0 rows are too few to learn from" init head.csv
-{ echo x,y; seq 30 | sed 's/.*/&.5,&/; 9s/.*/NA,9/'; } >na.csv
-expect 4 "na.csv:10: no column of numbers is left beside the target, column 2 (y): column 1 (x) has \"NA\" here" \
-	init na.csv
+awk 'BEGIN { print "a,b"; for (i = 0; i < 40; i++) print i * i "," (i < 21 ? "1,2,3" : i * i + 1) }' >ragged.csv
+expect 4 "ragged.csv: 21 of 40 rows are damaged, the first: ragged.csv:2: 4 fields, where the first line has 2" \
+	init ragged.csv
+
+# A table with every oddity: what becomes of it is said, and it trains and predicts.
+awk 'BEGIN {
+	srand(7)
+	split("red green blue", colour)
+	print "Ref;price;share;open;when;colour;town;remark;always;size"
+	for (i = 1; i <= 300; i++) {
+		size = rand() * 9
+		printf "R%03d;%s;%d %%;%s;%d.%d.2021;%s;t%d;\"says \"\"no\"\";\n%s\";x;%s\n", i,
+		       i % 9 ? sprintf("1.%03d,5", size * 100) : "n/a", 100 * rand(), i % 3 ? "yes" : "no",
+		       1 + i % 28, 1 + i % 12, i % 7 ? colour[1 + i % 3] : "?", i % 90, i % 2 ? "a" : "b",
+		       i % 50 ? sprintf("%.2f", size) : "NULL"
+	}
+	print "R301;1;2"
+	print "R302;much;3 %;yes;1.1.2021;red;t1;a;x;1"
+}' >odd.csv
+expect 0 "odd.cfg is written" init odd.csv
+has "target   size, because it is the last column: numbers from 0"
+has 'Column 1 (Ref) is left out: 301 of 301 rows have a text that no other has, such as "R001".'
+has 'Column 9 (always) is left out: it has the same value in each row, "x".'
+has '2 damaged rows are left out, the first: odd.csv:602: 3 fields, where the first line has 10.'
+has '6 rows are left out, without a target.'
+has 'texts    colour (4 values), town (90 values), remark (3 values)'
+written odd.cfg 'damaged = 2;'
+written odd.cfg 'categories = 1; # columns with a table of embeddings each'
+trains odd.cfg
+"$millrace" predict runs/odd odd.csv >p 2>out
+[ $? -eq 4 ] && grep -q '2 samples cannot be read, the first: odd.csv:602' out || complain "predict of damaged rows:"
+sed '/^R30[12];/d' odd.csv >even.csv
+"$millrace" predict runs/odd even.csv >p 2>out || complain "predict odd:"
+sed -n 's/.*R2 \(0\.[0-9]*\), 294 samples.*/\1/p' out | awk '{ ok = $1 > 0.8 } END { exit !ok }' ||
+	complain "sizes are not predicted"
+expect 4 "odd.csv: 2 of 296 rows are damaged" train odd.cfg --set data.damaged=1
+has "odd.csv:603: price: \"much\" is no number such as 1.234,5"
 
 # A byte order mark, and no newline behind the last line.
 { printf '\357\273\277'; seq 30 | sed 's/.*/&.5,&.25/'; printf '7,7'; } >mark.csv
@@ -128,7 +170,7 @@ expect 0 "mark.svm.cfg is written" init mark.svm -o mark.svm.cfg
 written mark.svm.cfg 'name = "libsvm";'
 expect 1 "no/such/folder" init flowers.csv -o no/such/folder/x.cfg
 expect 2 "usage: millrace init DATA" init
-for file in c nowhere nothing short few words same ragged binary empty; do
+for file in c nowhere nothing short few words same ragged binary empty v; do
 	[ ! -e $file.cfg ] || complain "$file.cfg was written"
 done
 exit $failed

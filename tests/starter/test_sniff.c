@@ -150,6 +150,8 @@ static void folders(void)
 
 /* --- columns ------------------------------------------------------------------------------------------------------ */
 
+static const char *asked = ""; /* the target */
+
 /* A table of @n rows under @head; @row prints one. */
 static mr_status columns_of(const char *head, const char *row, int n, mr_columns *c)
 {
@@ -169,12 +171,16 @@ static mr_status columns_of(const char *head, const char *row, int n, mr_columns
 				fprintf(f, "%d.5", i * i % 17);
 			else if (*at == 'E') /* now and then nothing */
 				fputs(i % 4 ? "1.5" : "", f);
+			else if (*at == 'G' && i % 4) /* the same of numbers that differ */
+				fprintf(f, "%d.5", i % 7);
+			else if (*at == 'G')
+				;
 			else
 				fputc(*at, f);
 		fputc('\n', f);
 	}
 	fclose(f);
-	return mr_columns_look(in_dir("t.csv"), c);
+	return mr_columns_look(in_dir("t.csv"), asked, c);
 }
 
 static void columns(void)
@@ -183,18 +189,35 @@ static void columns(void)
 
 	begin();
 	MR_CHECK_OK(columns_of("id,a,b,word,y", "N,R,E,W,K", 20, &c));
-	CU_ASSERT(c.n_rows == 20 && c.n_columns == 5 && c.header && c.classes && c.n_values == 3 && c.empty);
-	CU_ASSERT_EQUAL(c.n_read, 2);
+	CU_ASSERT(c.n_rows == 20 && c.n_columns == 5 && c.header && c.classes && c.n_values == 3 && c.n_tables == 0);
+	CU_ASSERT(c.n_read == 3 && c.n_inputs == 4); /* yes and no are one number, b has gaps */
 	CU_ASSERT_STRING_EQUAL(c.target, "y");
-	CU_ASSERT_STRING_EQUAL(mr_strbuf_text(&c.ignored), "1,4");
-	CU_ASSERT_STRING_EQUAL(mr_strbuf_text(&c.why), "Column 1 (id) is left out: it numbers the rows.\n"
-						       "Column 4 (word) is left out: \"no\" is no number.\n");
+	CU_ASSERT_STRING_EQUAL(mr_strbuf_text(&c.ignored), "1");
+	CU_ASSERT_STRING_EQUAL(mr_strbuf_text(&c.categories), "");
+	CU_ASSERT_STRING_EQUAL(mr_strbuf_text(&c.why), "Column 1 (id) is left out: it numbers the rows.\n");
 	mr_columns_fini(&c);
-	/* the column whose name says so, before the last one */
+	/* texts, a column that does not vary, and one that differs in each row */
+	MR_CHECK_OK(columns_of("town,a,b,name,y", "tK,R,7,tN,K", 60, &c));
+	CU_ASSERT(c.n_read == 2 && c.n_inputs == 4);
+	CU_ASSERT_STRING_EQUAL(mr_strbuf_text(&c.categories), "1");
+	CU_ASSERT_STRING_EQUAL(mr_strbuf_text(&c.texts), "town (3 values)");
+	CU_ASSERT_STRING_EQUAL(mr_strbuf_text(&c.ignored), "3,4");
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_strbuf_text(&c.why), "Column 3 (b) is left out: it has the same value in each "
+							      "row, \"7\".\nColumn 4 (name) is left out: 60 of 60"));
+	mr_columns_fini(&c);
+	/* the column whose name says so, before the last one; another one when asked */
 	MR_CHECK_OK(columns_of("Label,a,b", "W,R,R", 12, &c));
-	CU_ASSERT(c.classes && c.n_values == 2 && c.n_read == 2 && !c.empty);
+	CU_ASSERT(c.classes && c.n_values == 2 && c.n_read == 2 && !strcmp(c.reason, "because of its name"));
 	CU_ASSERT_STRING_EQUAL(c.target, "Label");
 	mr_columns_fini(&c);
+	asked = "b";
+	MR_CHECK_OK(columns_of("Label,a,b", "W,R,R", 12, &c));
+	CU_ASSERT(!c.classes && !strcmp(c.target, "b") && !strcmp(c.reason, "as it is asked for"));
+	mr_columns_fini(&c);
+	asked = "lable";
+	MR_CHECK_FAIL(columns_of("Label,a,b", "W,R,R", 12, &c), MR_ECONFIG, "did you mean \"Label\"?");
+	mr_columns_fini(&c);
+	asked = "";
 	/* a number; without a head by its place */
 	MR_CHECK_OK(columns_of("1,2.5", "K,R", 30, &c));
 	CU_ASSERT(!c.classes && !c.header && c.low == 0.5 && c.high == 16.5 && c.n_rows == 31);
@@ -203,6 +226,12 @@ static void columns(void)
 	/* whole numbers are classes where each has five rows */
 	MR_CHECK_OK(columns_of("a,y", "R,K", 14, &c));
 	CU_ASSERT(!c.classes && c.n_values == 3);
+	mr_columns_fini(&c);
+	/* rows without a target, and damaged ones */
+	MR_CHECK_OK(columns_of("a,b,y\n1,2\n1,2,3,4", "R,R,G", 20, &c));
+	CU_ASSERT(c.n_rows == 15 && c.n_without == 5 && c.n_damaged == 2);
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_strbuf_text(&c.why), "2 damaged rows are left out, the first: "));
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_strbuf_text(&c.why), "5 rows are left out, without a target.\n"));
 	mr_columns_fini(&c);
 	end();
 }
@@ -215,11 +244,10 @@ static void refused_columns(void)
 		const char *said;
 	} cases[] = {
 		{"a,y", "R,K", 9, "9 rows are too few"},
-		{"a,y", "R,E", 20, "taken for the target, is empty in 5 rows"},
 		{"a,y", "R,tN", 80, "has more than 64 different texts"},
 		{"a,y", "R,7", 20, "has the same value in every row"},
-		{"w,y", "W,K", 20, "t.csv:2: no column of numbers is left beside the target, column 2 (y): column 1"},
-		{"n,y", "N,K", 20, "no column of numbers is left beside the target, column 2 (y)"},
+		{"a,y", "R,E", 12, "has the same value in every row"},
+		{"n,y", "N,K", 20, "no column is left beside the target, column 2 (y). Column 1 (n) is left out"},
 	};
 	mr_columns c;
 
