@@ -1,7 +1,8 @@
 /*
- * libsvm.c - a LIBSVM file: a line `label index:value index:value ...` a sample, indices from 1 and rising, `#` begins
- * a comment. Stored dense. Two labels become 0 and 1 (the lower one is 0) when asked to; or all labels, which must be
- * whole numbers, become classes in ascending order. A file is read twice, line by line: open counts, load fills in.
+ * libsvm.c - a LIBSVM file: a line `label index:value index:value ...` a sample, indices from 1 and rising, or from 0
+ * where any index is 0; `#` begins a comment. Stored dense. Two labels become 0 and 1 (the lower one is 0) when asked
+ * to; or all labels, which must be whole numbers, become classes in ascending order. A file is read twice, line by
+ * line: open counts, load fills in.
  */
 #include <errno.h>
 #include <math.h>
@@ -27,6 +28,7 @@ typedef struct libsvm {
 	targets targets;
 	char *path[2];     /* [1] NULL: no file of its own for validation */
 	labels labels;     /* TWO, CLASSES: of the first file */
+	bool zero;         /* some index is 0, so indices begin there */
 } libsvm;
 
 typedef struct reader {
@@ -36,7 +38,7 @@ typedef struct reader {
 	uint64_t line;     /* from 1 */
 	bool fills;        /* false: it counts */
 	bool given;        /* labels must be among those of the file before */
-	uint64_t n, d;     /* samples so far, largest index */
+	uint64_t n, d;     /* samples so far, largest index + 1 */
 	double low, high;  /* labels */
 } reader;
 
@@ -120,49 +122,51 @@ static mr_status note_label(reader *r, double label)
 	return add_label(r, label);
 }
 
-/* @index 0: the label */
-static mr_status too_large(const reader *r, const char *what, uint64_t index, double value, mr_dtype type)
+/* @index -1: the label */
+static mr_status too_large(const reader *r, const char *what, int64_t index, double value, mr_dtype type)
 {
 	char of[32] = "";
 
-	if (index)
-		snprintf(of, sizeof(of), " of index %llu", (unsigned long long)index);
+	if (index >= 0)
+		snprintf(of, sizeof(of), " of index %lld", (long long)index);
 	return mr_fail(MR_EDATA, "%s:%llu: %s%s, %g, is too large for %s", r->path, (unsigned long long)r->line, what,
 		       of, value, mr_dtype_name(type));
 }
 
-static mr_status pair(reader *r, uint64_t *last)
+static mr_status pair(reader *r, int64_t *last)
 {
+	libsvm *l = r->l;
 	char *end;
-	uint64_t index;
+	uint64_t index, at;
 	double value;
 
 	errno = 0;
 	index = strtoull(r->at, &end, 10);
-	if (end == r->at || *end != ':' || errno || r->at[0] == '-' || index == 0 || index > (1u << 20))
-		return bad(r, end > r->at && *end == ':' && !index
-				      ? "expected index:value with an index from 1 to 1048576, and found 0: raise all "
-					"indices by 1"
-				      : "expected index:value with an index from 1 to 1048576");
-	if (index <= *last)
+	if (end == r->at || *end != ':' || errno || r->at[0] == '-' || index > (1u << 20))
+		return bad(r, "expected index:value with an index from 0 to 1048576");
+	if ((int64_t)index <= *last)
 		return bad(r, "indices must rise within a line, each at most once");
 	r->at = end + 1;
 	if (!number(&r->at, &value))
 		return bad(r, "expected a finite number behind the colon");
-	*last = index;
-	if (index > r->d)
-		r->d = index;
-	if (r->fills && index <= r->l->rows.d && !mr_rows_fits(r->l->rows.cells, value))
-		return too_large(r, "the value", index, value, r->l->rows.cells);
-	if (r->fills && index <= r->l->rows.d)
-		mr_rows_put(&r->l->rows, r->n, index - 1, value);
+	*last = (int64_t)index;
+	r->d = index + 1 > r->d ? index + 1 : r->d;
+	if (!r->fills) {
+		l->zero = l->zero || !index;
+		return MR_OK;
+	}
+	at = index - !l->zero;
+	if (at < l->rows.d && !mr_rows_fits(l->rows.cells, value))
+		return too_large(r, "the value", (int64_t)index, value, l->rows.cells);
+	if (at < l->rows.d)
+		mr_rows_put(&l->rows, r->n, at, value);
 	return MR_OK;
 }
 
 /* Read one line without its newline; an empty one or a comment is no sample. */
 static mr_status sample(reader *r)
 {
-	uint64_t last = 0;
+	int64_t last = -1;
 	double label;
 
 	r->at[strcspn(r->at, "#")] = 0;
@@ -176,7 +180,7 @@ static mr_status sample(reader *r)
 	if (!r->fills)
 		MR_TRY(note_label(r, label));
 	else if (r->l->targets == NUMBERS && !mr_rows_fits(mr_data_target_type(r->l->rows.dtype), label))
-		return too_large(r, "the label", 0, label, mr_data_target_type(r->l->rows.dtype));
+		return too_large(r, "the label", -1, label, mr_data_target_type(r->l->rows.dtype));
 	else if (r->n < r->l->rows.n)
 		mr_rows_put_target(&r->l->rows, r->n,
 				   r->l->targets == NUMBERS ? label : (double)place_of(&r->l->labels, label));
@@ -230,7 +234,7 @@ static mr_status read_keys(libsvm *l, const mr_values *values, const mr_data_wan
 
 static mr_status count(libsvm *l, const mr_values *values, const mr_data_want *want)
 {
-	uint64_t features = (uint64_t)mr_values_int(values, "features"), n_train;
+	uint64_t features = (uint64_t)mr_values_int(values, "features"), n_train, d;
 	mr_dataset *b = &l->rows.base;
 	reader r = {.l = l};
 
@@ -248,10 +252,11 @@ static mr_status count(libsvm *l, const mr_values *values, const mr_data_want *w
 	} else {
 		MR_TRY(mr_data_split(l->path[0], values, r.n, &n_train));
 	}
-	if (features && features < r.d)
-		return mr_fail(MR_EDATA, "%s: index %llu is beyond features = %llu", r.path, (unsigned long long)r.d,
-			       (unsigned long long)features);
-	MR_TRY(mr_rows_init(&l->rows, "libsvm", l->path[0], r.n, n_train, features ? features : r.d,
+	d = r.d - !l->zero;
+	if (features && features < d)
+		return mr_fail(MR_EDATA, "%s: index %llu is beyond features = %llu", r.path,
+			       (unsigned long long)r.d - 1, (unsigned long long)features);
+	MR_TRY(mr_rows_init(&l->rows, "libsvm", l->path[0], r.n, n_train, features ? features : d,
 			    l->targets == CLASSES ? (int64_t)l->labels.n : 0, want));
 	if (l->targets != CLASSES) {
 		b->target_low = l->targets == TWO ? 0 : r.low;
@@ -303,6 +308,7 @@ static void form(const mr_dataset *d, mr_json_writer *w)
 	const libsvm *l = (const libsvm *)d;
 
 	mr_json_field_bool(w, "two", l->targets == TWO);
+	mr_json_field_bool(w, "from_zero", l->zero);
 	mr_json_field_array(w, "labels");
 	for (size_t i = 0; l->targets != NUMBERS && i < l->labels.n; i++) {
 		char text[32];

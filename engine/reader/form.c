@@ -240,6 +240,7 @@ static mr_status take_all(mr_form *f)
 	if (!strcmp(f->source, "images"))
 		return take_images(f);
 	MR_TRY(take_bool(f, "two", &f->two));
+	MR_TRY(take_bool(f, "from_zero", &f->from_zero));
 	return f->two && f->n_labels != 2 ? wrong("labels") : MR_OK;
 }
 

@@ -23,6 +23,7 @@ typedef struct mr_form {
 	int64_t *values;       /* shapes.values */
 	/* libsvm */
 	bool two;              /* two labels became 0 and 1 */
+	bool from_zero;        /* indices begin there, else at 1 */
 	/* images */
 	int64_t size, resize;  /* resize 0: each picture has the size */
 	double mean[3], std[3];

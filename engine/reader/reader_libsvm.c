@@ -58,34 +58,36 @@ static mr_status take_label(const libsvm *s, const char *word, mr_reader_sample 
 	return MR_OK;
 }
 
-static mr_status take_pair(const libsvm *s, const char *word, uint64_t *last, void *input)
+static mr_status take_pair(const libsvm *s, const char *word, int64_t *last, void *input)
 {
+	int64_t first = s->base.form->from_zero ? 0 : 1, n = mr_shape_count(s->base.form->shapes.input), at;
 	char *end, *rest;
 	uint64_t index;
 	double v;
 
 	errno = 0;
 	index = strtoull(word, &end, 10);
-	if (end == word || *word == '-' || *end != ':' || errno || !index)
-		return bad(s, "expected index:value with an index from 1", word);
-	if (index > (uint64_t)mr_shape_count(s->base.form->shapes.input))
+	if (end == word || *word == '-' || *end != ':' || errno || index < (uint64_t)first)
+		return bad(s, first ? "expected index:value with an index from 1" : "expected index:value", word);
+	if (index - (uint64_t)first >= (uint64_t)n)
 		return mr_fail(MR_EDATA, "%s:%llu: index %llu is beyond the %lld of the training", s->lines.path,
 			       (unsigned long long)s->lines.number, (unsigned long long)index,
-			       (long long)mr_shape_count(s->base.form->shapes.input));
-	if (index <= *last)
+			       (long long)(n - 1 + first));
+	if ((int64_t)index <= *last)
 		return bad(s, "indices must rise within a line, each at most once", word);
-	*last = index;
+	*last = (int64_t)index;
+	at = *last - first;
 	v = strtod(end + 1, &rest);
 	if (rest == end + 1 || *rest || !isfinite(v))
 		return bad(s, "expected a finite number behind the colon", word);
-	mr_element_put(s->base.dtype, input, (int64_t)index - 1, v);
-	return isfinite(mr_element(s->base.dtype, input, (int64_t)index - 1)) ? MR_OK
+	mr_element_put(s->base.dtype, input, at, v);
+	return isfinite(mr_element(s->base.dtype, input, at)) ? MR_OK
 									      : bad(s, "the value is too large", word);
 }
 
 static mr_status take_line(const libsvm *s, char *line, void *input, mr_reader_sample *out)
 {
-	uint64_t last = 0;
+	int64_t last = -1;
 	char *rest, *word = strtok_r(line, " \t\r", &rest);
 
 	if (!strchr(word, ':')) {

@@ -198,6 +198,13 @@ cmp -s svm.csv bare.csv || complain "labels change predictions of LIBSVM"
 echo "1:2 5:1" >beyond.svm
 expect 4 "beyond.svm:1: index 5 is beyond the 4 of the training" runs/svm beyond.svm
 
+# Indices from 0 make the same samples.
+awk '{ for (i = 2; i <= NF; i++) { split($i, p, ":"); $i = p[1] - 1 ":" p[2] } print }' rows.svm >zero.svm
+sed 's/rows[.]svm/zero.svm/' svm.cfg >svm0.cfg
+train svm0
+expect 0 "$accuracy, 120 samples" runs/svm0 zero.svm -o zero.csv
+cmp -s svm.csv zero.csv || complain "indices from 0 change predictions of LIBSVM"
+
 # --- pictures ---
 picture() { # FILE GREY: 8 x 8 pixels
 	{ printf 'P6 8 8 255\n'; awk -v g="$2" 'BEGIN { for (i = 0; i < 192; i++) printf "%c", g + i % 3 }'; } >"$1"

@@ -270,11 +270,18 @@ static void libsvm_files(void)
 	rows_of(d, x, y);
 	CU_ASSERT(y[0] == 0 && y[1] == 1 && y[2] == 0 && y[3] == 1 && x[0][0] == 0.5);
 	mr_dataset_close(d);
+	save("-1 1:0.5 3:-20\n1 0:4\n"); /* indices from 0, as the second line shows */
+	MR_CHECK_OK(data_help_open("libsvm", "path=s", &want, &d));
+	CU_ASSERT(d->n_train == 2 && d->input.cols == 4);
+	rows_of(d, x, y);
+	CU_ASSERT(x[0][0] == 0 && x[0][1] == 0.5 && x[0][3] == -20 && x[1][0] == 4);
+	mr_dataset_close(d);
 	refuse("1 1:1\nx 1:1\n", "path=s", "s:2: expected a number as label");
-	refuse("1 0:1\n", "path=s", "s:1: expected index:value with an index from 1");
 	refuse("1 -3:1\n", "path=s", "s:1: expected index:value");
 	refuse("1 2:1 2:1\n", "path=s", "s:1: indices must rise");
-	refuse("1 1:1\n1 0:1\n", "path=s", "s:2: expected index:value with an index from 1 to 1048576, and found 0");
+	refuse("1 1048577:1\n", "path=s", "s:1: expected index:value with an index from 0 to 1048576");
+	refuse("1 0:1 0:1\n", "path=s", "s:1: indices must rise");
+	refuse("1 0:1 6:1\n", "path=s features=6", "index 6 is beyond features = 6");
 	refuse("1 2:\n", "path=s", "finite number behind the colon");
 	refuse("1 2:inf\n", "path=s", "finite number behind the colon");
 	refuse("1 2:1:3\n", "path=s", "expected index:value");

@@ -32,7 +32,7 @@ static const char images[] =
 static const char libsvm[] =
 	"{\"source\":\"libsvm\",\"input\":[1,4],\"input_tokens\":false,\"target\":[1,1],\"target_tokens\":false,"
 	"\"classes\":0,\"numbers\":0,\"target_low\":-1,\"target_high\":1,\"target_mean\":0,\"target_deviation\":0,"
-	"\"two\":true,\"labels\":[\"-1\",\"1\"]}";
+	"\"two\":true,\"from_zero\":false,\"labels\":[\"-1\",\"1\"]}";
 
 static void reads(void)
 {
