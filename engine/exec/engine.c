@@ -1,4 +1,4 @@
-#include "exec/engine.h"
+#include "exec/engine_workers.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,46 +11,8 @@
 #include "host/futex.h"
 #include "host/group.h"
 #include "exec/exec.h"
-#include "exec/loader.h"
 #include "exec/run_plan.h"
 #include "exec/watchdog.h"
-
-#define POLL_NS 100000000 /* a tenth of a second between looks at a running engine */
-#define PAUSE_AHEAD 2     /* iterations from the furthest worker to a pause that is requested while workers run */
-
-typedef enum command { CMD_SETUP, CMD_WARM_UP, CMD_TRAIN, CMD_SETTLE, CMD_EVAL, CMD_QUIT } command;
-
-/* The caller's commands to a worker. Guarded by the engine's lock. */
-typedef struct mailbox {
-	mr_engine *e;
-	uint16_t id;
-	command cmd;
-	uint64_t n_given, n_done; /* commands */
-	mr_group *group;
-} mailbox;
-
-/*
- * Where to pause. A training command runs to `limit`, which workers read before each iteration; all must stop at the
- * same one. The caller may lower the limit while they run: to a little beyond the iteration in which it last saw the
- * furthest worker. If a worker has passed it by then, it stops later than the others, or waits for a worker that has
- * stopped already; settle() detects both, raises the limit beyond that worker and lets the others continue. No
- * iteration is undone, and the place of the pause changes no number.
- */
-struct mr_engine {
-	mr_run *run;
-	mailbox *box;
-	pthread_mutex_t lock;
-	pthread_cond_t given, done;
-	_Alignas(64) _Atomic uint64_t limit;
-	_Alignas(64) uint64_t step; /* the pause point of all workers while paused */
-	mr_loader *loader, *eval_loader;
-	double watchdog_s;
-	bool started;               /* the training loader runs */
-	bool restored;              /* weights may have been restored since a worker ran */
-	bool broken;                /* an error has stopped the workers: only quit may follow */
-	bool stalled;               /* a thread hangs: it cannot be joined */
-	bool obeys;                 /* no worker runs further than the caller has agreed to (mr_engine_obey) */
-};
 
 /* --- a worker's thread --- */
 
@@ -68,18 +30,18 @@ static mr_status run_links(mr_engine *e, uint16_t id, mr_links *links)
 	return st;
 }
 
-static mr_status obey(mr_engine *e, uint16_t id, command cmd)
+static mr_status obey(mr_engine *e, uint16_t id, mr_engine_command cmd)
 {
 	switch (cmd) {
-	case CMD_SETUP:
+	case MR_ENGINE_SETUP:
 		return mr_run_setup_worker(e->run, id);
-	case CMD_WARM_UP:
+	case MR_ENGINE_WARM_UP:
 		return mr_run_warm_up(e->run, id);
-	case CMD_TRAIN:
+	case MR_ENGINE_TRAIN:
 		return run_links(e, id, &e->run->train);
-	case CMD_SETTLE:
+	case MR_ENGINE_SETTLE:
 		return mr_exec_settle(&e->run->worker[id]);
-	case CMD_EVAL:
+	case MR_ENGINE_EVAL:
 		return run_links(e, id, &e->run->eval);
 	default:
 		mr_run_finish_worker(e->run, id);
@@ -89,9 +51,9 @@ static mr_status obey(mr_engine *e, uint16_t id, command cmd)
 
 static void leader(void *arg)
 {
-	mailbox *b = arg;
+	mr_engine_mailbox *b = arg;
 	mr_engine *e = b->e;
-	command cmd;
+	mr_engine_command cmd;
 
 	mr_team_delay_open(&e->run->worker[b->id].delay, e->run->c.place->worker[b->id].n_threads);
 	if (e->run->worker[b->id].counted)
@@ -112,7 +74,7 @@ static void leader(void *arg)
 		pthread_cond_signal(&e->done);
 		pthread_mutex_unlock(&e->lock);
 		mr_parker_wake(&e->run->listener);
-	} while (cmd != CMD_QUIT);
+	} while (cmd != MR_ENGINE_QUIT);
 	if (e->run->worker[b->id].counted)
 		mr_counted_close(e->run->worker[b->id].counted);
 	mr_team_delay_close(&e->run->worker[b->id].delay);
@@ -120,13 +82,20 @@ static void leader(void *arg)
 
 /* --- the caller's side --- */
 
-static void give(mr_engine *e, uint16_t id, command cmd)
+void mr_engine_give(mr_engine *e, uint16_t id, mr_engine_command cmd)
 {
 	pthread_mutex_lock(&e->lock);
 	e->box[id].cmd = cmd;
 	e->box[id].n_given++;
 	pthread_cond_broadcast(&e->given);
 	pthread_mutex_unlock(&e->lock);
+}
+
+void mr_engine_give_all(mr_engine *e, mr_engine_command cmd)
+{
+	for (uint16_t w = 0; w < e->run->n_workers; w++)
+		if (mr_run_is_here(&e->run->c, w))
+			mr_engine_give(e, w, cmd);
 }
 
 static bool all_done_locked(const mr_engine *e)
@@ -137,15 +106,14 @@ static bool all_done_locked(const mr_engine *e)
 	return true;
 }
 
-/* Wait at most POLL_NS for all workers to finish their command; true: they have. */
-static bool wait_done(mr_engine *e)
+bool mr_engine_wait_done(mr_engine *e, uint64_t ns)
 {
 	struct timespec t;
 	bool all;
 	int err = 0;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_nsec += POLL_NS;
+	t.tv_nsec += (long)ns;
 	t.tv_sec += t.tv_nsec / 1000000000;
 	t.tv_nsec %= 1000000000;
 	pthread_mutex_lock(&e->lock);
@@ -165,8 +133,7 @@ static bool is_done(mr_engine *e, uint16_t id)
 	return done;
 }
 
-/* The run's first error as this thread's, or MR_OK. */
-static mr_status result(mr_engine *e)
+mr_status mr_engine_result(mr_engine *e)
 {
 	mr_run *run = e->run;
 	mr_status st;
@@ -192,24 +159,24 @@ static bool is_stalled(mr_engine *e, mr_watchdog *dog)
 }
 
 /* Give a command to all workers at once; @dog, if given, watches them. */
-static mr_status order_all(mr_engine *e, command cmd, mr_watchdog *dog)
+static mr_status order_all(mr_engine *e, mr_engine_command cmd, mr_watchdog *dog)
 {
-	for (uint16_t w = 0; w < e->run->n_workers; w++)
-		give(e, w, cmd);
-	while (!wait_done(e))
+	mr_engine_give_all(e, cmd);
+	while (!mr_engine_wait_done(e, MR_ENGINE_POLL_NS))
 		if (dog && is_stalled(e, dog))
 			break;
-	return result(e);
+	return mr_engine_result(e);
 }
 
-static mr_status order_one_by_one(mr_engine *e, command cmd)
+static mr_status order_one_by_one(mr_engine *e, mr_engine_command cmd)
 {
 	for (uint16_t w = 0; w < e->run->n_workers; w++) {
-		give(e, w, cmd);
-		while (!wait_done(e))
+		if (mr_run_is_here(&e->run->c, w))
+			mr_engine_give(e, w, cmd);
+		while (!mr_engine_wait_done(e, MR_ENGINE_POLL_NS))
 			;
 	}
-	return result(e);
+	return mr_engine_result(e);
 }
 
 static uint64_t furthest(mr_engine *e)
@@ -244,7 +211,7 @@ static bool settle(mr_engine *e, uint64_t until, bool all_done)
 		atomic_store_explicit(&e->limit, limit = need, memory_order_relaxed);
 	for (uint16_t w = 0; w < e->run->n_workers; w++)
 		if (is_done(e, w) && atomic_load_explicit(&e->run->worker[w].begun, memory_order_relaxed) < limit) {
-			give(e, w, CMD_TRAIN);
+			mr_engine_give(e, w, MR_ENGINE_TRAIN);
 			lag = true;
 		}
 	return all_done && !lag;
@@ -275,10 +242,9 @@ static mr_status stride(mr_engine *e, uint64_t until, mr_engine_progress *progre
 
 	mr_watchdog_init(&dog, e->watchdog_s);
 	atomic_store_explicit(&e->limit, until, memory_order_relaxed);
-	for (uint16_t w = 0; w < e->run->n_workers; w++)
-		give(e, w, CMD_TRAIN);
+	mr_engine_give_all(e, MR_ENGINE_TRAIN);
 	while (!done) {
-		bool all = wait_done(e);
+		bool all = mr_engine_wait_done(e, MR_ENGINE_POLL_NS);
 		bool more = drain(e, progress, arg);
 
 		more = (!progress || progress(arg, NULL)) && more;
@@ -298,17 +264,18 @@ static mr_status stride(mr_engine *e, uint64_t until, mr_engine_progress *progre
 			break;
 	}
 	if (must_settle(e))
-		MR_TRY(order_all(e, CMD_SETTLE, &dog));
+		MR_TRY(order_all(e, MR_ENGINE_SETTLE, &dog));
 	drain(e, progress, arg);
-	MR_TRY(result(e));
+	MR_TRY(mr_engine_result(e));
 	e->step = e->run->worker[0].train.step;
 	return MR_OK;
 }
 
 /* --- steps of which the caller is asked one by one --- */
 
-/* Wait at most POLL_NS for a step's record, or for all workers to finish their command; true: they have. A record that
- * is published, or a command that is done, after the look here finds this thread asleep and wakes it (host/pause.h). */
+/* Wait at most MR_ENGINE_POLL_NS for a step's record, or for all workers to finish their command; true: they have.
+ * A record that * is published, or a command that is done, after the look here finds this thread asleep and wakes
+ * it (host/pause.h). */
 static bool wait_step(mr_engine *e, uint64_t n_seen)
 {
 	mr_run *run = e->run;
@@ -319,7 +286,7 @@ static bool wait_step(mr_engine *e, uint64_t n_seen)
 	all = all_done_locked(e);
 	pthread_mutex_unlock(&e->lock);
 	if (!all && atomic_load_explicit(&run->n_steps, memory_order_seq_cst) == n_seen)
-		mr_futex_wait_for(&run->listener.asleep, 1, POLL_NS);
+		mr_futex_wait_for(&run->listener.asleep, 1, MR_ENGINE_POLL_NS);
 	atomic_store_explicit(&run->listener.asleep, 0, memory_order_relaxed);
 	pthread_mutex_lock(&e->lock);
 	all = all_done_locked(e);
@@ -344,15 +311,15 @@ static void agree(mr_engine *e, uint64_t until, mr_engine_progress *progress, vo
 	atomic_store_explicit(&e->limit, limit < until ? limit : until, memory_order_relaxed);
 }
 
-/* Let workers go on that have stopped before the limit; false: there are none. */
-static bool go_on(mr_engine *e)
+bool mr_engine_go_on(mr_engine *e)
 {
 	uint64_t limit = atomic_load_explicit(&e->limit, memory_order_relaxed);
 	bool any = false;
 
 	for (uint16_t w = 0; w < e->run->n_workers; w++)
-		if (is_done(e, w) && atomic_load_explicit(&e->run->worker[w].begun, memory_order_relaxed) < limit) {
-			give(e, w, CMD_TRAIN);
+		if (mr_run_is_here(&e->run->c, w) && is_done(e, w) &&
+		    atomic_load_explicit(&e->run->worker[w].begun, memory_order_relaxed) < limit) {
+			mr_engine_give(e, w, MR_ENGINE_TRAIN);
 			any = true;
 		}
 	return any;
@@ -371,32 +338,31 @@ static mr_status obey_each(mr_engine *e, uint64_t until, mr_engine_progress *pro
 
 	mr_watchdog_init(&dog, e->watchdog_s);
 	atomic_store_explicit(&e->limit, first < until ? first : until, memory_order_relaxed);
-	for (uint16_t w = 0; w < e->run->n_workers; w++)
-		give(e, w, CMD_TRAIN);
+	mr_engine_give_all(e, MR_ENGINE_TRAIN);
 	for (;;) {
 		uint64_t before = reported;
 		bool all = wait_step(e, n_seen);
 
 		n_seen = atomic_load_explicit(&e->run->n_steps, memory_order_relaxed);
 		agree(e, until, progress, arg, pause, &reported);
-		if (mr_clock_ns() - asked_ns >= POLL_NS) {
+		if (mr_clock_ns() - asked_ns >= MR_ENGINE_POLL_NS) {
 			asked_ns = mr_clock_ns();
 			*pause = !progress(arg, NULL) || *pause;
 		}
 		if (mr_stop_raised(&e->run->stop)) {
 			if (all)
 				break;
-		} else if (!go_on(e) && all && reported == before) {
+		} else if (!mr_engine_go_on(e) && all && reported == before) {
 			if (must_settle(e))
-				MR_TRY(order_all(e, CMD_SETTLE, &dog));
+				MR_TRY(order_all(e, MR_ENGINE_SETTLE, &dog));
 			agree(e, until, progress, arg, pause, &reported);
-			if (!go_on(e))
+			if (!mr_engine_go_on(e))
 				break;
 		}
 		if (is_stalled(e, &dog))
 			break;
 	}
-	MR_TRY(result(e));
+	MR_TRY(mr_engine_result(e));
 	e->step = e->run->worker[0].train.step;
 	return MR_OK;
 }
@@ -413,8 +379,7 @@ uint32_t mr_engine_lag(const mr_engine *e)
 	return p->contract.flush == MR_FLUSH_NONE && mr_plan_stride(p) == 1 ? MR_ENGINE_LAG : 0;
 }
 
-/* Weights that were restored reach all copies. */
-static void spread(mr_engine *e)
+void mr_engine_spread(mr_engine *e)
 {
 	if (e->restored)
 		mr_run_spread(e->run);
@@ -431,7 +396,7 @@ mr_status mr_engine_run(mr_engine *e, uint64_t until, mr_engine_progress *progre
 	if (until > mr_run_last_step(e->run->c.plan))
 		return mr_fail(MR_ECONFIG, "the plan ends after %llu steps, and %llu were requested",
 			       (unsigned long long)mr_run_last_step(e->run->c.plan), (unsigned long long)until);
-	spread(e);
+	mr_engine_spread(e);
 	if (!e->started && e->step < until) {
 		MR_TRY(mr_loader_start(e->loader));
 		e->started = true;
@@ -448,8 +413,7 @@ mr_status mr_engine_run(mr_engine *e, uint64_t until, mr_engine_progress *progre
 	return MR_OK;
 }
 
-/* Stop the loader, which may sleep on a full ring for ever. */
-static void stop_loader(mr_engine *e)
+void mr_engine_stop_loader(mr_engine *e)
 {
 	mr_stop_raise(&e->run->stop);
 	mr_loader_join(e->loader);
@@ -465,9 +429,8 @@ static mr_status forward_all(mr_engine *e, mr_eval_wanted *wanted, void *arg, bo
 
 	*cut = false;
 	mr_watchdog_init(&dog, e->watchdog_s);
-	for (uint16_t w = 0; w < e->run->n_workers; w++)
-		give(e, w, CMD_EVAL);
-	while (!wait_done(e)) {
+	mr_engine_give_all(e, MR_ENGINE_EVAL);
+	while (!mr_engine_wait_done(e, MR_ENGINE_POLL_NS)) {
 		if (is_stalled(e, &dog))
 			break;
 		if (*cut || !wanted || wanted(arg))
@@ -476,13 +439,12 @@ static mr_status forward_all(mr_engine *e, mr_eval_wanted *wanted, void *arg, bo
 		atomic_store_explicit(&e->limit, 0, memory_order_relaxed);
 		mr_stop_raise(&e->run->stop);
 	}
-	return result(e);
+	return mr_engine_result(e);
 }
 
-/* The stop has ended the evaluation and both loaders; the training is untouched and continues from its pause point. */
-static void drop_eval(mr_engine *e)
+void mr_engine_drop_eval(mr_engine *e)
 {
-	stop_loader(e);
+	mr_engine_stop_loader(e);
 	for (uint16_t w = 0; w < e->run->n_workers; w++)
 		mr_exec_drop(&e->run->worker[w]);
 	mr_stop_clear(&e->run->stop);
@@ -499,7 +461,7 @@ mr_status mr_engine_eval(mr_engine *e, mr_eval_wanted *wanted, void *arg, double
 		return mr_fail(MR_EINVAL, "the engine has stopped after an error");
 	if (wanted && !wanted(arg)) /* a short one would be over before it is called again */
 		return mr_fail(MR_ESTOPPED, "the evaluation was stopped");
-	spread(e);
+	mr_engine_spread(e);
 	MR_TRY(mr_run_begin_eval(run, &until));
 	mr_loader_seek(e->eval_loader, 0, run->n_eval);
 	MR_TRY(mr_loader_start(e->eval_loader));
@@ -508,7 +470,7 @@ mr_status mr_engine_eval(mr_engine *e, mr_eval_wanted *wanted, void *arg, double
 	mr_loader_join(e->eval_loader);
 	MR_TRY(st);
 	if (cut) {
-		drop_eval(e);
+		mr_engine_drop_eval(e);
 		return mr_fail(MR_ESTOPPED, "the evaluation was stopped");
 	}
 	*loss = mr_run_eval_loss(run);
@@ -521,12 +483,14 @@ static mr_status start_workers(mr_engine *e)
 		char name[16];
 
 		snprintf(name, sizeof(name), "mr-w%u", w);
-		e->box[w] = (mailbox){.e = e, .id = w};
+		e->box[w] = (mr_engine_mailbox){.e = e, .id = w};
+		if (!mr_run_is_here(&e->run->c, w))
+			continue;
 		MR_TRY(mr_group_start(&e->run->c.place->worker[w], name, leader, &e->box[w], &e->box[w].group));
 		mr_group_warn(e->box[w].group);
 	}
-	MR_TRY(order_all(e, CMD_SETUP, NULL));
-	MR_TRY(order_one_by_one(e, CMD_WARM_UP));
+	MR_TRY(order_all(e, MR_ENGINE_SETUP, NULL));
+	MR_TRY(order_one_by_one(e, MR_ENGINE_WARM_UP));
 	return mr_engine_resume_at(e, 0);
 }
 
@@ -568,10 +532,10 @@ void mr_engine_destroy(mr_engine *e)
 	if (!e || e->stalled) /* a hanging thread still uses the memory; the process is about to end */
 		return;
 	if (e->run) {
-		stop_loader(e);
+		mr_engine_stop_loader(e);
 		for (uint16_t w = 0; e->box && w < e->run->n_workers; w++)
 			if (e->box[w].group) {
-				give(e, w, CMD_QUIT);
+				mr_engine_give(e, w, MR_ENGINE_QUIT);
 				mr_group_join(e->box[w].group);
 			}
 	}
@@ -593,7 +557,7 @@ mr_run *mr_engine_run_of(mr_engine *e)
 mr_status mr_engine_resume_at(mr_engine *e, uint64_t step)
 {
 	if (e->started)
-		stop_loader(e);
+		mr_engine_stop_loader(e);
 	for (uint32_t i = 0; i < mr_run_n_weights(e->run); i++)
 		e->run->weights[i].latest = mr_run_version_at(e->run, (uint16_t)(i % e->run->n_stages), step);
 	MR_TRY(mr_run_reset(e->run));
@@ -607,8 +571,8 @@ mr_status mr_engine_resume_at(mr_engine *e, uint64_t step)
 mr_status mr_engine_restart(mr_engine *e)
 {
 	if (e->started)
-		stop_loader(e);
+		mr_engine_stop_loader(e);
 	mr_stop_clear(&e->run->stop);
-	MR_TRY(order_all(e, CMD_SETUP, NULL));
+	MR_TRY(order_all(e, MR_ENGINE_SETUP, NULL));
 	return mr_engine_resume_at(e, 0);
 }

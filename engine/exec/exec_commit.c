@@ -6,6 +6,7 @@
 #include "base/usdt.h"
 #include "host/clock.h"
 #include "ir/stage_ops.h"
+#include "exec/rank_losses.h"
 #include "weights/reduction.h"
 
 bool mr_exec_asks_norm(const mr_run *run, const mr_stage_weights *b, uint64_t version)
@@ -31,9 +32,9 @@ double mr_exec_take_norm(mr_run *run, mr_stage_weights *b, uint64_t version)
 	if (b->unchanged)
 		mr_norms_clear(b, version);
 	if (!x->global)
-		return mr_norms_all(b, 1, version) / b->sum;
+		return mr_norms_all(b, 1, version, MR_NORMS_OWN) / b->sum;
 	if (mr_weights_last_of(&x->n_stages, run->n_trained)) {
-		x->at[version % x->n] = mr_exec_norm(run, version);
+		x->at[version % x->n] = mr_exec_norm(run, version, MR_NORMS_OWN);
 		/* W4; pairs with the acquire load in mr_run_next_step */
 		atomic_store_explicit(&x->last, version, memory_order_release);
 	}
@@ -48,9 +49,15 @@ static mr_status record_step(mr_run *run, uint64_t version, double lr, double no
 	uint64_t first = (version - 1) * need;
 	double sum = 0;
 
+	if (run->part_losses)
+		mr_rank_losses_take(run, version);
 	for (uint32_t i = 0; i < need; i++) {
 		double loss = run->losses[(first + i) % run->n_losses];
 
+		if (run->part_losses)
+			loss = mr_rank_losses_of(run, version)[i];
+		if (run->part_losses && mr_is_elsewhere(loss))
+			continue;
 		if (!isfinite(loss) && !run->c.skip_nonfinite)
 			return mr_exec_bad_loss(first + i, loss, version - 1);
 		sum += loss;
@@ -126,9 +133,9 @@ double mr_exec_lr(const mr_run *run, const mr_stage_weights *b, uint64_t version
 	return lr;
 }
 
-double mr_exec_norm(const mr_run *run, uint64_t version)
+double mr_exec_norm(const mr_run *run, uint64_t version, uint16_t worker)
 {
-	return mr_norms_all(run->weights, run->n_stages, version) / run->c.plan->contract.need;
+	return mr_norms_all(run->weights, run->n_stages, version, worker) / run->c.plan->contract.need;
 }
 
 /* Does the step to @version add up the sums of the shards as it goes? */
@@ -173,7 +180,7 @@ static mr_status norm_of(mr_worker *w, const mr_task *t, mr_stage_weights *b, ui
 	if (w->run->c.clip <= 0 && !mr_exec_asks_norm(w->run, b, t->version))
 		return MR_OK;
 	if (t->links->plan->contract.clip) {
-		*out = b->unchanged ? 0 : mr_exec_norm(w->run, t->version);
+		*out = b->unchanged ? 0 : mr_exec_norm(w->run, t->version, w->id);
 	} else if (mr_exec_clips_by_shard(w->run, b)) {
 		*out = 0;
 		if (b->unchanged)
@@ -218,7 +225,7 @@ mr_status mr_exec_end_commit(mr_worker *w, const mr_task *t)
 	else
 		MR_TRY(run->hooks.instead.step(w, b, shard, t->version, norm));
 	MR_TRY_HOOKS(run, stepped, w, t, b);
-	w->made = mr_weights_last_of(&b->n_stepped, b->n_shards);
+	w->made = mr_weights_last_of(&b->n_stepped, b->n_here);
 	if (!w->made)
 		return MR_OK;
 	mr_weights_committed(b);
@@ -261,7 +268,7 @@ mr_status mr_exec_reduce(mr_worker *w, const mr_task *t)
 		MR_TRY_HOOKS(run, reduced, w, t, b);
 	if (asked || run->c.clip > 0)
 		MR_TRY(mr_norms_note(b, shard, w->kc));
-	if (!mr_weights_last_of(&b->reduction->n_reduced, b->n_shards))
+	if (!mr_weights_last_of(&b->reduction->n_reduced, b->n_here))
 		return MR_OK;
 	if (b->n_shards > 1)
 		MR_TRY_HOOKS(run, whole, w, t, b);

@@ -76,8 +76,8 @@ mr_status mr_exec_apply(mr_worker *w, mr_stage_weights *b, uint8_t shard, uint64
 double mr_exec_lr(const mr_run *run, const mr_stage_weights *b, uint64_t version);
 /** Whether each shard of @b computes the norm that it clips by: stage replicas whose workers share no memory. */
 bool mr_exec_clips_by_shard(const mr_run *run, const mr_stage_weights *b);
-/** Global norm of the gradient that makes @version, all of whose parts are known. */
-double mr_exec_norm(const mr_run *run, uint64_t version);
+/** Global norm of the gradient that makes @version, all of whose parts are known to @worker (mr_norms_all). */
+double mr_exec_norm(const mr_run *run, uint64_t version, uint16_t worker);
 
 /**
  * Is the norm of the gradient that makes @version of @b requested, although nothing is clipped by it

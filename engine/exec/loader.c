@@ -14,6 +14,7 @@ typedef struct feed {
 	mr_link *link;
 	bool is_input;          /* else targets */
 	bool alike;             /* targets: in the order of the inputs */
+	struct feed *input;     /* targets: the inputs of the same pipe; NULL: another rank's */
 	uint8_t pipe;
 	uint32_t *micro;        /* [n_once + n_body] of the prologue, then of the body as offsets */
 	uint32_t n_once, n_body;
@@ -182,10 +183,15 @@ static mr_status create_lane(lane *l, uint32_t i)
 		if (!l->n_feeds)
 			MR_TRY(choose_cpus(l, (uint8_t)p));
 		for (int half = 0; half < 2; half++) {
-			feed *f = &l->feed[l->n_feeds++];
+			feed *f = &l->feed[l->n_feeds];
+			uint16_t stage = half ? (uint16_t)(l->run->n_stages - 1) : 0;
 
+			if (!mr_run_is_here(&l->run->c, mr_plan_worker(l->links->plan, (uint8_t)p, stage)))
+				continue;
+			l->n_feeds++;
 			MR_TRY(open_feed(l, (uint8_t)p, half == 0, f));
-			f->alike = half && are_alike(l, f - 1, f);
+			f->input = half && l->n_feeds > 1 && f[-1].is_input && f[-1].pipe == p ? f - 1 : NULL;
+			f->alike = f->input && are_alike(l, f->input, f);
 			n_buffers += f->link->n;
 		}
 	}
@@ -318,10 +324,10 @@ static uint8_t *half_of(const lane *l, const feed *f, uint64_t m, bool *there)
 /* Will the targets at the next place of @f come with an input that is still to be made? */
 static bool comes(lane *l, feed *f)
 {
-	feed *input = f - 1; /* of the same pipe */
 	uint64_t micro;
 
-	return !l->run->c.data->ops->halves && f->alike && f->next >= input->next && next_micro(l, input, &micro);
+	return !l->run->c.data->ops->halves && f->alike && f->next >= f->input->next &&
+	       next_micro(l, f->input, &micro);
 }
 
 /* The next micro-batch of @f, with a buffer for it; false: one of them is missing. */

@@ -11,6 +11,7 @@
 #include "ir/pause.h"
 #include "exec/eval_plan.h"
 #include "exec/exec.h"
+#include "exec/rank_losses.h"
 #include "weights/reduction.h"
 #include "exec/run_links.h"
 #include "exec/run_plan.h"
@@ -48,6 +49,8 @@ static uint32_t place_of(const mr_run *run, uint32_t p, uint32_t n, uint16_t s)
 {
 	uint32_t node = run->c.place->worker[worker_of(run, (uint8_t)p, s)].node, place = 0;
 
+	if (run->c.ranks) /* whose nodes are not each other's */
+		return p;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t of = run->c.place->worker[worker_of(run, (uint8_t)i, s)].node;
 
@@ -98,6 +101,19 @@ static mr_status open_weights(mr_run *run, uint8_t pipe, uint16_t s)
 	return MR_OK;
 }
 
+/* Of the shards of @b, stage @s, count those of this rank. */
+static void count_here(const mr_run *run, mr_stage_weights *b, uint8_t pipe, uint16_t s)
+{
+	b->n_here = b->parts_here = b->first_here = 0;
+	for (uint32_t i = b->n_shards; i-- > 0;) {
+		bool here = mr_run_is_here(&run->c, worker_of(run, (uint8_t)(pipe + i), s));
+
+		b->n_here += here;
+		b->first_here = here ? i : b->first_here;
+		b->parts_here += here && b->shard[i].need;
+	}
+}
+
 static mr_status create_stages(mr_run *run)
 {
 	const mr_run_config *c = &run->c;
@@ -111,8 +127,10 @@ static mr_status create_stages(mr_run *run)
 		if (mr_plan_need(c->plan, s) == 1 && mr_plan_partial_sums(c->plan, s) == 1 &&
 		    mr_run_steps_inside(c->plan, s))
 			mr_stage_share_grads(run->stage[s]);
-		for (unsigned p = 0; p < (run->diverges ? run->n_pipes : 1u); p++)
+		for (unsigned p = 0; p < (run->diverges ? run->n_pipes : 1u); p++) {
 			MR_TRY(open_weights(run, (uint8_t)p, s));
+			count_here(run, mr_run_weights(run, (uint8_t)p, s), (uint8_t)p, s);
+		}
 	}
 	return MR_OK;
 }
@@ -237,7 +255,7 @@ static mr_status create_features(mr_run *run)
 	const mr_run_config *c = &run->c;
 	const mr_contract *k = &c->plan->contract;
 	uint32_t steps = mr_plan_steps(c->plan);
-	uint64_t every = c->clip > 0 ? 0 : c->norm_every; /* a run that clips has each norm */
+	uint64_t every = c->clip > 0 || c->ranks ? 0 : c->norm_every; /* a run that clips has each norm */
 
 	MR_EACH_FEATURE(run, f, create)
 		MR_TRY((*f)->create(run));
@@ -286,6 +304,8 @@ static mr_status build(mr_run *run)
 	if (!run->n_losses)
 		run->n_losses = count_losses(run);
 	run->losses = calloc(run->n_losses, sizeof(double));
+	if (c->ranks && !(run->part_losses = calloc(MR_RANK_STEPS * (size_t)c->plan->contract.need, sizeof(double))))
+		return mr_fail(MR_ERESOURCE, "no memory for the losses of %u micro-batches", c->plan->contract.need);
 	run->train =
 		(mr_links){.plan = c->plan, .train = true, .stride = mr_plan_stride(c->plan), .samples = c->samples};
 	run->eval = (mr_links){.plan = run->eval_plan, .stride = mr_plan_stride(run->eval_plan), .samples = c->samples};
@@ -319,8 +339,7 @@ static mr_status build(mr_run *run)
 	mr_run_spread_states(run);
 	for (uint32_t i = 0; i < mr_run_n_weights(run); i++)
 		mr_weights_join(&run->weights[i]);
-	MR_TRY(mr_run_open_links(run));
-	return MR_OK;
+	return c->only_layout ? MR_OK : mr_run_open_links(run);
 }
 
 mr_status mr_run_create(const mr_run_config *c, mr_run **out)
@@ -371,6 +390,7 @@ void mr_run_destroy(mr_run *run)
 	free(run->lane_of);
 	free(run->loader_parker);
 	free(run->losses);
+	free(run->part_losses);
 	free(run->train.st);
 	free(run->eval.st);
 	free(run->eval_loss);
@@ -387,9 +407,9 @@ static void init_weights(mr_run *run, uint8_t pipe, uint16_t s)
 	mr_stage_weights *b = mr_run_weights(run, pipe, s);
 	uint8_t shard = mr_run_shard(run, pipe, s);
 
-	for (uint32_t i = 0; shard == 0 && i < run->c.optim->ops->n_states; i++)
+	for (uint32_t i = 0; shard == b->first_here && i < run->c.optim->ops->n_states; i++)
 		memset(b->state[i], 0, mr_stage_size(b->stage)->state_bytes);
-	if (shard == 0)
+	if (shard == b->first_here)
 		b->latest = 0;
 	if (mr_weights_home(b, shard) == shard)
 		mr_weights_init(b, shard, run->c.seed);
@@ -536,6 +556,8 @@ mr_status mr_run_reset(mr_run *run)
 	run->n_steps_read = 0;
 	if (run->norms)
 		mr_run_norms_reset(run->norms);
+	if (run->part_losses)
+		mr_rank_losses_reset(run);
 	atomic_store_explicit(&run->n_commits, 0, memory_order_relaxed);
 	MR_TRY(reset_links(run, &run->train));
 	for (uint32_t i = 0; i < mr_run_n_weights(run); i++)
@@ -561,6 +583,8 @@ mr_status mr_run_begin_eval(mr_run *run, uint64_t *until)
 		return mr_fail(MR_EDATA, "the data has no validation part");
 	*until = (run->n_eval + pipes - 1) / pipes;
 	run->eval.n_samples = run->c.data->n_valid;
+	for (uint64_t m = 0; run->part_losses && m < run->n_eval; m++)
+		run->eval_loss[m] = mr_elsewhere();
 	for (uint16_t w = 0; w < run->n_workers; w++)
 		first_cursor(run->eval_plan, w, &run->worker[w].eval);
 	return reset_links(run, &run->eval);

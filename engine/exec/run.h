@@ -28,11 +28,17 @@
 #include "exec/counted.h"
 #include "exec/feature.h"
 #include "exec/links.h"
+#include "link/ranks.h"
 #include "weights/norms.h"
 
 #define MR_STEP_RING 4096       /* step records: the caller may lag behind by this many */
 #define MR_TRACE_RING (1u << 16) /* trace records a worker keeps */
 #define MR_TRACE_BYTES (MR_TRACE_RING * sizeof(mr_trace_rec))
+
+/* Over ranks: steps whose losses are kept until they are told, more than any rank runs ahead; and the loss that another
+ * rank has, a bit pattern that no computation makes. */
+#define MR_RANK_STEPS 64
+#define MR_ELSEWHERE_BITS 0x7ff8e15e3e7e0001u
 
 /* The record of a step, written at its commit by the last stage. */
 typedef struct mr_step_rec {
@@ -75,17 +81,25 @@ struct mr_run_config {
 	                                some system calls an instruction */
 	uint64_t norm_every;         /* the interval in steps at which the gradient norm is recorded without clipping;
 	                                0: never. It changes no bit of a weight */
+	bool only_layout;            /* the run is made to be measured, and carries nothing out: no channels */
 	bool measures;               /* find the largest gradient (mr_run_largest_gradient): one more pass over each
 	                                */
 	bool sums_apart;             /* AR writes the sums of gradients also where U could add them up as it steps: for
 	                                measurements of both */
 	uint64_t record_micro;       /* racing, or W placed on any worker: keep the order of this many micro-batches
 	                                from the start (replay/record.h); 0: none */
+	const mr_ranks *ranks; /* over which the run is spread, the owners of its workers known; NULL: one process */
 	const mr_link_kind *const *links; /* kinds of link to choose from, NULL after the last (channel.h); NULL: those
 					     of link_kinds.def */
 	mr_run_observer *observer;
 	void *observer_arg;
 };
+
+/* Does this process carry out the list of worker @w? */
+static inline bool mr_run_is_here(const mr_run_config *c, uint16_t w)
+{
+	return !c->ranks || c->ranks->of_worker[w] == c->ranks->self;
+}
 
 /* Threads that make samples: one, unless the source decodes files, and then can be asked for halves. */
 static inline uint32_t mr_run_loaders(const mr_run_config *c)
@@ -195,6 +209,8 @@ struct mr_run {
 	mr_status error;
 	char error_text[1024];
 	bool resumed;                /* its first step came after a pause point other than the start */
+	double *part_losses;         /* of a run over ranks: [MR_RANK_STEPS][need] those of the last steps, by step
+	                                modulo (rank_losses.h). Else NULL */
 	double *losses;              /* [n_losses] of the micro-batches under way, by micro-batch modulo; last stage's
 	                                */
 	uint32_t n_losses;           /* need + slots of the last stage: micro-batches of a step, and those of F ahead of
@@ -244,6 +260,10 @@ mr_status mr_run_reset(mr_run *run) MR_MUST_USE;
  * have been restored (their micro-batches follow from the plan; exec/state.h). Errors: those of making a window.
  */
 mr_status mr_run_stand_at(mr_run *run, uint64_t step) MR_MUST_USE;
+
+/** Over ranks, paused at @step: put the workers of other ranks where they stand there, so that the lists of
+ * exec/state.h are whole. Errors: those of mr_run_stand_at. */
+mr_status mr_run_mirror(mr_run *run, uint64_t step) MR_MUST_USE;
 
 /** The version that F of @micro at @stage of @pipe reads, and whether it drops its activations. Errors: those of
  * finding it. */

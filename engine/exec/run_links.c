@@ -30,10 +30,25 @@ static mr_status choose_of_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
 	for (int i = 0; i < N_COUNTERS; i++) {
 		if (!counter[i])
 			continue;
-		MR_TRY(mr_counter_open(counter[i], s, run->n_workers, kinds));
+		if (b->norms && counter[i] == &b->norms->known)
+			MR_TRY(mr_norms_choose(b, s, mr_plan_worker(run->c.plan, 0, s), run->n_workers, kinds));
+		else
+			MR_TRY(mr_counter_choose(counter[i], s, run->n_workers, kinds));
 		run->remote |= counter[i]->end != NULL;
+		counter[i]->by_part = run->c.ranks && b->n_here && !(b->norms && counter[i] == &b->norms->known);
 	}
 	return MR_OK;
+}
+
+static mr_status open_of_stage(mr_stage_weights *b)
+{
+	mr_counter *counter[N_COUNTERS];
+
+	counters_of(b, counter);
+	for (int i = 0; i < N_COUNTERS; i++)
+		if (counter[i] && !(b->norms && counter[i] == &b->norms->known))
+			MR_TRY(mr_counter_open(counter[i]));
+	return b->norms ? mr_norms_open_links(b) : MR_OK;
 }
 
 /* Why the run needs workers that share memory; NULL: it does not need them. */
@@ -84,6 +99,8 @@ mr_status mr_run_open_links(mr_run *run)
 {
 	MR_TRY(mr_links_open(&run->train));
 	MR_TRY(mr_links_open(&run->eval));
+	for (uint32_t i = 0; i < mr_run_n_weights(run); i++)
+		MR_TRY(open_of_stage(&run->weights[i]));
 	MR_EACH_FEATURE(run, f, open_links)
 		MR_TRY((*f)->open_links(run));
 	return MR_OK;

@@ -49,7 +49,7 @@ uint64_t mr_run_mapped_bytes(const mr_run *run)
 	uint64_t sum = 0;
 
 	for (uint16_t w = 0; w < run->n_workers; w++)
-		sum += run->worker[w].region.bytes;
+		sum += mr_run_is_here(&run->c, w) ? run->worker[w].region.bytes : 0;
 	MR_EACH_FEATURE(run, f, mapped)
 		sum += (*f)->mapped(run);
 	return sum;

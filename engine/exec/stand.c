@@ -7,6 +7,7 @@
  * before B, so the activations that its F dropped are not recomputed yet. Each of its pipes has every P-th micro-batch.
  */
 #include <assert.h>
+#include <string.h>
 
 #include "exec/run.h"
 
@@ -125,6 +126,57 @@ static mr_status take_flow(mr_run *run, uint8_t pipe, uint16_t s)
 		mr_link_restore(&st->in, (uint32_t)(k % p->n_fwd[place]));
 	for (uint64_t k = b; s + 1 < run->n_stages && k < mr_run_done(run, pipe, (uint16_t)(s + 1), false); k++)
 		mr_link_restore(&st->grad, (uint32_t)(k % p->n_bwd[place + 1]));
+	return MR_OK;
+}
+
+/* Is the worker of stage @s of @pipe another rank's? */
+static bool is_remote(const mr_run *run, uint8_t pipe, uint16_t s)
+{
+	return !mr_run_is_here(&run->c, mr_plan_worker(run->c.plan, pipe, s));
+}
+
+/* Buffers of @h that are full or held, as a producer on another rank knows them: numbers from @b to below @f, modulo
+ * @n. */
+static void mirror_link(mr_link *h, uint64_t b, uint64_t f, uint32_t n)
+{
+	memset(h->state, MR_BUFFER_IDLE, h->n);
+	for (uint64_t k = b; k < f; k++)
+		mr_link_hold(h, (uint32_t)(k % n));
+}
+
+/* What is under way in stage @s of @pipe, as far as another rank has it. */
+static mr_status mirror_flow(mr_run *run, uint8_t pipe, uint16_t s)
+{
+	const mr_plan *p = run->c.plan;
+	mr_links_stage *st = mr_links_at(&run->train, pipe, s);
+	uint64_t f = mr_run_done(run, pipe, s, true), b = mr_run_done(run, pipe, s, false);
+	size_t place = mr_plan_at(p, pipe, s);
+
+	if (is_remote(run, pipe, s)) {
+		for (uint32_t i = 0; i < st->n_slots; i++)
+			st->slot[i] = (mr_slot){.memory = st->slot_memory + i * st->slot_bytes};
+		st->n_taken = 0;
+		MR_TRY(take_slots(run, pipe, s, f, b));
+		MR_EACH_FEATURE(run, x, stand_stage)
+			MR_TRY((*x)->stand_stage(run, pipe, s));
+	}
+	if (s > 0 && is_remote(run, pipe, (uint16_t)(s - 1)))
+		mirror_link(&st->in, b, mr_run_done(run, pipe, (uint16_t)(s - 1), true), p->n_fwd[place]);
+	if (s + 1 < run->n_stages && is_remote(run, pipe, (uint16_t)(s + 1)))
+		mirror_link(&st->grad, b, mr_run_done(run, pipe, (uint16_t)(s + 1), false), p->n_bwd[place + 1]);
+	return MR_OK;
+}
+
+mr_status mr_run_mirror(mr_run *run, uint64_t n)
+{
+	for (uint32_t i = 0; i < mr_run_n_weights(run); i++)
+		run->weights[i].latest = mr_run_version_at(run, (uint16_t)(i % run->n_stages), n);
+	for (uint16_t w = 0; n > 0 && w < run->n_workers; w++)
+		if (!mr_run_is_here(&run->c, w))
+			run->worker[w].train = cursor_at(run, w, n);
+	for (unsigned pipe = 0; run->c.plan->contract.flush == MR_FLUSH_NONE && pipe < run->n_pipes; pipe++)
+		for (uint16_t s = 0; s < run->n_stages; s++)
+			MR_TRY(mirror_flow(run, (uint8_t)pipe, s));
 	return MR_OK;
 }
 

@@ -23,7 +23,7 @@ static mr_status create_ends(mr_counter *c)
 	return MR_OK;
 }
 
-mr_status mr_counter_open(mr_counter *c, uint16_t stage, uint16_t n_workers, const mr_link_kind *const *kinds)
+mr_status mr_counter_choose(mr_counter *c, uint16_t stage, uint16_t n_workers, const mr_link_kind *const *kinds)
 {
 	c->n_workers = n_workers;
 	for (uint16_t from = 0; from < n_workers; from++)
@@ -39,8 +39,30 @@ mr_status mr_counter_open(mr_counter *c, uint16_t stage, uint16_t n_workers, con
 			if (!c->end)
 				MR_TRY(create_ends(c));
 			c->end[to].in[from] = (mr_channel){.kind = k, .edge = e, .n = 1};
-			MR_TRY(mr_channel_open(&c->end[to].in[from]));
 		}
+	return MR_OK;
+}
+
+void mr_counter_carry(mr_counter *c, uint16_t from, size_t bytes, const void *data, uint8_t *const *to)
+{
+	for (uint16_t w = 0; c->end && w < c->n_workers; w++) {
+		mr_channel *in = &c->end[w].in[from];
+
+		if (!in->kind)
+			continue;
+		in->n = 2;
+		in->bytes = in->stride = bytes;
+		in->from = data;
+		in->to = to[w];
+	}
+}
+
+mr_status mr_counter_open(mr_counter *c)
+{
+	for (uint16_t to = 0; c->end && to < c->n_workers; to++)
+		for (uint16_t from = 0; from < c->n_workers; from++)
+			if (c->end[to].in[from].kind)
+				MR_TRY(mr_channel_open(&c->end[to].in[from]));
 	return MR_OK;
 }
 
@@ -88,5 +110,5 @@ bool mr_counter_reached_end(const mr_counter *c, uint16_t worker, uint32_t n)
 		while (e->in[from].kind && mr_channel_poll(&e->in[from], &count))
 			if (before(e->heard, (uint32_t)count))
 				e->heard = (uint32_t)count;
-	return !before(e->heard, n) || mr_event_reached(&e->near, n);
+	return (!c->by_part && !before(e->heard, n)) || mr_event_reached(&e->near, n);
 }

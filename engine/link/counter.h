@@ -26,16 +26,28 @@ typedef struct mr_counter {
 	mr_event event;      /* the count, for all workers that share memory */
 	mr_counter_end *end; /* [n_workers] owned; NULL: all edges share memory */
 	uint16_t n_workers;
+	bool by_part;        /* each process raises it when its own part is done: workers of one with a part wait for
+	                        that alone */
 } mr_counter;
 
 /**
- * Open a counter of @stage between @n_workers workers, taking the kind of each edge from @kinds (mr_link_kind_of).
- * @c is zeros. Errors: MR_ECONFIG, MR_ERESOURCE, the kind's.
+ * Choose the links of a counter of @stage between @n_workers workers, the kind of each edge from @kinds
+ * (mr_link_kind_of). @c is zeros. Errors: MR_ECONFIG, MR_ERESOURCE.
  */
-mr_status mr_counter_open(mr_counter *c, uint16_t stage, uint16_t n_workers,
-			  const mr_link_kind *const *kinds) MR_MUST_USE;
+mr_status mr_counter_choose(mr_counter *c, uint16_t stage, uint16_t n_workers,
+			    const mr_link_kind *const *kinds) MR_MUST_USE;
 
-/** Free what open made. Zeros are fine. */
+/**
+ * Each count that worker @from raises brings @bytes with it, from @data + number % 2 * @bytes to the same place behind
+ * @to of the workers that share no memory with it: a [n_workers] array of such places. After choosing and before
+ * opening.
+ */
+void mr_counter_carry(mr_counter *c, uint16_t from, size_t bytes, const void *data, uint8_t *const *to);
+
+/** Open what was chosen. Errors: MR_ERESOURCE, the kind's. */
+mr_status mr_counter_open(mr_counter *c) MR_MUST_USE;
+
+/** Free what choosing and opening made. Zeros are fine. */
 void mr_counter_close(mr_counter *c);
 
 /**

@@ -43,8 +43,45 @@ mr_status mr_norms_open(mr_stage_weights *b)
 	return b->norms ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the gradient norms of a stage");
 }
 
+mr_status mr_norms_choose(mr_stage_weights *b, uint16_t stage, uint16_t by, uint16_t n_workers,
+			  const mr_link_kind *const *kinds)
+{
+	b->norms->by = by;
+	return mr_counter_choose(&b->norms->known, stage, n_workers, kinds);
+}
+
+static size_t sumsq_bytes(const mr_stage_weights *b)
+{
+	uint32_t first, end;
+
+	mr_stage_params(b->stage, &first, &end);
+	return (end - first) * sizeof(double);
+}
+
+mr_status mr_norms_open_links(mr_stage_weights *b)
+{
+	mr_stage_norms *x = b->norms;
+	size_t bytes = sumsq_bytes(b);
+
+	for (uint16_t w = 0; x->known.end && bytes && w < x->known.n_workers; w++) {
+		if (!x->known.end[w].in[x->by].kind)
+			continue;
+		if (!x->heard && !(x->heard = calloc(x->known.n_workers, sizeof(*x->heard))))
+			return mr_fail(MR_ERESOURCE, "no memory for the gradient norms of a stage");
+		if (!(x->heard[w] = calloc(2, bytes)))
+			return mr_fail(MR_ERESOURCE, "no memory for the gradient norms of a stage");
+	}
+	if (x->heard)
+		mr_counter_carry(&x->known, x->by, bytes, x->sumsq, x->heard);
+	return mr_counter_open(&x->known);
+}
+
 void mr_norms_close(mr_stage_weights *b)
 {
+	for (uint16_t w = 0; b->norms && b->norms->heard && w < b->norms->known.n_workers; w++)
+		free(b->norms->heard[w]);
+	if (b->norms)
+		free(b->norms->heard);
 	free(b->norms);
 	b->norms = NULL;
 }
@@ -200,7 +237,17 @@ mr_status mr_norms_measure(mr_stage_weights *b, mr_kctx *kc, double count)
 	return MR_OK;
 }
 
-double mr_norms_all(const mr_stage_weights *b, uint32_t n, uint64_t version)
+/* The squared norms of the gradient that makes @version as worker @w knows them. */
+static const double *seen_by(const mr_stage_weights *b, uint16_t w, uint64_t version)
+{
+	const mr_stage_norms *x = b->norms;
+
+	if (w == MR_NORMS_OWN || !x->heard || !x->heard[w])
+		return mr_norms_sumsq(b, version);
+	return (const double *)(x->heard[w] + (version & 1) * sumsq_bytes(b));
+}
+
+double mr_norms_all(const mr_stage_weights *b, uint32_t n, uint64_t version, uint16_t worker)
 {
 	double sum = 0;
 
@@ -209,7 +256,7 @@ double mr_norms_all(const mr_stage_weights *b, uint32_t n, uint64_t version)
 
 		mr_stage_params(b[i].stage, &first, &end);
 		for (uint32_t p = first; p < end; p++)
-			sum += mr_norms_sumsq(&b[i], version)[p - first];
+			sum += seen_by(&b[i], worker, version)[p - first];
 	}
 	return sqrt(sum);
 }

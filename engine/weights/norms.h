@@ -24,6 +24,9 @@ struct mr_stage_norms {
 	double *sumsq;  /* [2][parameters of the stage], by version modulo 2 */
 	double *block;  /* [blocks of all parameters] of the current commit, where shards add up their ranges each
 	                   (mr_norms_note); NULL: one worker adds up all */
+	uint16_t by;    /* the worker that raises `known` */
+	uint8_t **heard; /* [n_workers] where a worker that shares no memory with that one finds what `known` brings:
+	                    like sumsq; NULL: all share. Owned */
 	double largest; /* see mr_norms_measure; the first shard's worker writes it */
 };
 
@@ -48,6 +51,11 @@ mr_status mr_norms_open(mr_stage_weights *b) MR_MUST_USE;
 void mr_norms_close(mr_stage_weights *b);
 /** Take (or measure) their memory. */
 void mr_norms_layout(mr_stage_weights *b, mr_arena *a);
+/** Choose the links of `known`, which worker @by raises, among @n_workers workers (mr_counter_choose). */
+mr_status mr_norms_choose(mr_stage_weights *b, uint16_t stage, uint16_t by, uint16_t n_workers,
+			  const mr_link_kind *const *kinds) MR_MUST_USE;
+/** Open them, after the layout. Errors: MR_ERESOURCE, the kind's. */
+mr_status mr_norms_open_links(mr_stage_weights *b) MR_MUST_USE;
 /** Mark the norms up to version latest as known; their event wakes @n_workers @parkers. While no worker runs. */
 void mr_norms_reset(mr_stage_weights *b, mr_parker *const *parkers, uint32_t n_workers);
 
@@ -69,8 +77,10 @@ void mr_norms_clear(mr_stage_weights *b, uint64_t version);
 /** Note the norm of each parameter's gradient sum over @count where it is larger than any before since the reset. */
 mr_status mr_norms_measure(mr_stage_weights *b, mr_kctx *kc, double count) MR_MUST_USE;
 
-/** sqrt of the sum of squared norms of @n stages, tensors added in model order, as every executor does it. */
-double mr_norms_all(const mr_stage_weights *b, uint32_t n, uint64_t version);
+/** sqrt of the sum of squared norms of @n stages, tensors added in model order, as every executor does it; as worker
+ * @worker knows them (MR_NORMS_OWN: one that has computed all). */
+#define MR_NORMS_OWN UINT16_MAX
+double mr_norms_all(const mr_stage_weights *b, uint32_t n, uint64_t version, uint16_t worker);
 
 /** Factor on the gradient for clipping to @max_norm (<= 0: none): min(1, max / (norm + 1e-6)), as PyTorch. */
 double mr_clip_factor(double norm, double max_norm);

@@ -29,7 +29,7 @@ void mr_reduction_reset(mr_stage_weights *b, mr_waiters finished, mr_waiters red
 
 void mr_reduction_finish(mr_stage_weights *b, uint16_t worker)
 {
-	if (mr_weights_last_of(&b->reduction->n_finished, b->n_parts))
+	if (mr_weights_last_of(&b->reduction->n_finished, b->parts_here))
 		mr_counter_raise(&b->reduction->finished, worker, (uint32_t)(b->latest + 1));
 }
 

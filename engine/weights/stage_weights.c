@@ -94,6 +94,8 @@ void mr_weights_cut(mr_stage_weights *b)
 		s->end = end;
 		b->n_parts += s->need > 0;
 	}
+	b->n_here = b->n_shards;
+	b->parts_here = b->n_parts;
 }
 
 static void layout_features(mr_stage_weights *b, mr_arena *a, uint8_t shard)
@@ -241,9 +243,10 @@ void mr_weights_init(mr_stage_weights *b, uint8_t pipe, uint64_t seed)
 
 		if (at != SIZE_MAX && !(b->shard[pipe].home && mr_stage_graph(b->stage)->params[p].lazy))
 			mr_graph_init_param(mr_stage_graph(b->stage), p, seed, b->k->types.weights,
-					    mr_weights_param_at(b, pipe, 0, p), pipe ? NULL : mr_weights_rest(b, at));
+					    mr_weights_param_at(b, pipe, 0, p),
+					    pipe == b->first_here ? mr_weights_rest(b, at) : NULL);
 	}
-	if (pipe == 0 && b->row_versions)
+	if (pipe == b->first_here && b->row_versions)
 		mr_row_versions_init(b);
 }
 

@@ -93,6 +93,8 @@ typedef struct mr_stage_weights {
 	uint32_t n_shards;
 	mr_shard *shard;     /* [n_shards], one a pipe */
 	uint32_t n_parts;    /* shards with micro-batches */
+	uint32_t n_here, parts_here; /* of n_shards and n_parts those of this process: all, but of a run over ranks */
+	uint32_t first_here; /* the first of them, which begins what all shards of a process have once */
 	uint32_t sum;        /* micro-batches in a sum of gradients */
 	uint32_t in_step;    /* commits a step of the run; above 1 only with stage replicas */
 	double rate;         /* times the run's learning rate; not 1 only with stage replicas */

@@ -50,17 +50,17 @@ static void norms_of_two_versions_lie_side_by_side(void)
 	for (int64_t i = 0; i < small_elements(&w); i++)
 		*small_grad(&w, 0, i) = 2;
 	MR_CHECK_OK(mr_norms_compute(&w.b, w.kc, 6));
-	first = mr_norms_all(&w.b, 1, 6);
+	first = mr_norms_all(&w.b, 1, 6, MR_NORMS_OWN);
 	CU_ASSERT_DOUBLE_EQUAL(first, sqrt(4.0 * (double)small_elements(&w)), 1e-12);
 	for (int64_t i = 0; i < small_elements(&w); i++)
 		*small_grad(&w, 0, i) = -3;
 	MR_CHECK_OK(mr_norms_compute(&w.b, w.kc, 7));
-	second = mr_norms_all(&w.b, 1, 7);
+	second = mr_norms_all(&w.b, 1, 7, MR_NORMS_OWN);
 	CU_ASSERT_DOUBLE_EQUAL(second, 1.5 * first, 1e-12);
-	CU_ASSERT_EQUAL(mr_norms_all(&w.b, 1, 6), first);
+	CU_ASSERT_EQUAL(mr_norms_all(&w.b, 1, 6, MR_NORMS_OWN), first);
 	mr_norms_clear(&w.b, 8);
-	CU_ASSERT_EQUAL(mr_norms_all(&w.b, 1, 8), 0);
-	CU_ASSERT_EQUAL(mr_norms_all(&w.b, 1, 7), second);
+	CU_ASSERT_EQUAL(mr_norms_all(&w.b, 1, 8, MR_NORMS_OWN), 0);
+	CU_ASSERT_EQUAL(mr_norms_all(&w.b, 1, 7, MR_NORMS_OWN), second);
 	small_weights_fini(&w);
 }
 
@@ -154,7 +154,7 @@ static double norm_by_shards(uint32_t n_shards, int64_t cols)
 		MR_CHECK_OK(mr_norms_note(&w.b, s, w.kc));
 	}
 	MR_CHECK_OK(mr_norms_compute(&w.b, w.kc, 1));
-	norm = mr_norms_all(&w.b, 1, 1);
+	norm = mr_norms_all(&w.b, 1, 1, MR_NORMS_OWN);
 	small_weights_fini(&w);
 	return norm;
 }

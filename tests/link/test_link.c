@@ -289,7 +289,8 @@ static void counts(void)
 		mr_counter c = {0};
 		uint32_t start = UINT32_MAX - 1; /* it wraps */
 
-		MR_CHECK_OK(mr_counter_open(&c, 3, 4, choices[k]));
+		MR_CHECK_OK(mr_counter_choose(&c, 3, 4, choices[k]));
+		MR_CHECK_OK(mr_counter_open(&c));
 		CU_ASSERT_EQUAL(c.end != NULL, k > 0);
 		mr_counter_reset(&c, start, parkers, 4, parkers);
 		for (uint32_t n = 0; n < 40; n++) {

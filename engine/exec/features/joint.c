@@ -28,7 +28,7 @@ static mr_status reduce(mr_worker *w, const mr_task *t)
 	MR_TRY(mr_reduction_joint(b, shard, w->kc, w->scratch,
 				  mr_weights_steps(b, shard, lr, 1 / (double)b->sum),
 				  asked ? mr_norms_sumsq(b, t->version) : NULL));
-	if (!mr_weights_last_of(&b->reduction->n_reduced, b->n_shards))
+	if (!mr_weights_last_of(&b->reduction->n_reduced, b->n_here))
 		return MR_OK;
 	if (b->n_shards > 1)
 		MR_TRY_HOOKS(run, whole, w, t, b);

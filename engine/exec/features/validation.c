@@ -54,7 +54,7 @@ static bool is_foreseen(mr_run *run, uint64_t version)
 
 	for (uint16_t s = 0; s < run->n_stages; s++)
 		if (mr_event_reached(&run->weights[s].norms->known.event, (uint32_t)version)) {
-			double norm = mr_norms_all(&run->weights[s], 1, version);
+			double norm = mr_norms_all(&run->weights[s], 1, version, MR_NORMS_OWN);
 
 			sum += norm * norm;
 		}
@@ -90,7 +90,7 @@ static mr_status finish_step(mr_worker *w, uint16_t s, uint64_t version)
 {
 	mr_run *run = w->run;
 	mr_stage_weights *b = &run->weights[s];
-	double norm = mr_exec_norm(run, version);
+	double norm = mr_exec_norm(run, version, MR_NORMS_OWN);
 
 	if (b->validation->validated >= version)
 		return MR_OK;
@@ -159,7 +159,7 @@ static mr_status validate(mr_worker *w, const mr_task *t)
 		mr_version_count_read(&run->weights[s].version_count, t->version - 1); /* kept until here */
 	if (!x->redo && t->version > run->weights[s].validation->settled) {
 		MR_TRY(finish_step(w, s, t->version));
-		x->wrong = !is_right(run, mr_exec_norm(run, t->version));
+		x->wrong = !is_right(run, mr_exec_norm(run, t->version, MR_NORMS_OWN));
 	}
 	if (!last)
 		return MR_OK;

@@ -1,0 +1,91 @@
+#include "link/ranks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define LOOK_NS 50000 /* between two looks for a note that will come */
+
+mr_status mr_ranks_own(mr_ranks *r, uint16_t n_workers)
+{
+	if (n_workers < r->n)
+		return mr_fail(MR_ECONFIG,
+			       "there are %u ranks and %u workers, and each rank needs one: start %u ranks at most, or "
+			       "set machine.workers",
+			       r->n, n_workers, n_workers);
+	free(r->of_worker);
+	r->of_worker = calloc(n_workers, sizeof(*r->of_worker));
+	if (!r->of_worker)
+		return mr_fail(MR_ERESOURCE, "no memory for the owners of %u workers", n_workers);
+	r->n_workers = n_workers;
+	for (uint16_t w = 0; w < n_workers; w++)
+		r->of_worker[w] = (uint32_t)w * r->n / n_workers;
+	r->kinds[0] = r->by->kind;
+	r->kinds[1] = mr_link_kind_at(0);
+	r->by->own(r);
+	return MR_OK;
+}
+
+uint16_t mr_ranks_workers(const mr_ranks *r, uint32_t rank)
+{
+	uint16_t n = 0;
+
+	for (uint16_t w = 0; w < r->n_workers; w++)
+		n = (uint16_t)(n + (r->of_worker[w] == rank));
+	return n;
+}
+
+uint16_t mr_ranks_neighbours(const mr_ranks *r, uint16_t *first)
+{
+	const mr_rank_host *own = &r->at[r->self];
+	uint16_t n = 0;
+
+	*first = 0;
+	for (uint32_t i = 0; i < r->n; i++) {
+		if (strcmp(r->at[i].host, own->host) != 0 || strcmp(r->at[i].cpus, own->cpus) != 0)
+			continue;
+		if (i == r->self)
+			*first = n;
+		n = (uint16_t)(n + mr_ranks_workers(r, i));
+	}
+	return n;
+}
+
+mr_status mr_ranks_tell_all(const mr_ranks *r, const mr_note *n)
+{
+	for (uint32_t i = 0; i < r->n; i++)
+		if (i != r->self)
+			MR_TRY(r->by->tell(i, n));
+	return MR_OK;
+}
+
+mr_status mr_ranks_check(const mr_ranks *r)
+{
+	uint32_t lost = r->by->lost();
+	char name[96];
+
+	if (lost == UINT32_MAX)
+		return MR_OK;
+	return mr_fail(MR_ESTALLED, "%s is gone, or has not been heard of for too long",
+		       mr_ranks_name(r, lost, name, sizeof(name)));
+}
+
+mr_status mr_ranks_wait_for(const mr_ranks *r, uint32_t from, mr_note *out)
+{
+	bool is_there = false;
+
+	for (;;) {
+		MR_TRY(r->by->hear(from, out, &is_there));
+		if (is_there)
+			return MR_OK;
+		MR_TRY(mr_ranks_check(r));
+		nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+	}
+}
+
+const char *mr_ranks_name(const mr_ranks *r, uint32_t rank, char *text, size_t size)
+{
+	snprintf(text, size, "rank %u (host %s)", rank, r->at[rank].host);
+	return text;
+}
