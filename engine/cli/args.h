@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 
+#include "link/ranks.h"
 #include "manual/command.h"
 
 typedef struct mr_args {
@@ -24,6 +25,8 @@ typedef struct mr_args {
 	uint32_t n_sets;
 	char *own[8];               /* [n_own] of these texts, which mr_args_set_key made */
 	uint32_t n_own;
+	mr_ranks *ranks;            /* that a command has begun; ended behind its message */
+	const struct mr_launcher *launcher; /* cli/program.h; NULL: the program is one process */
 	char **argv;                /* the program's, for a second start */
 	int signal;                 /* a command that a signal ended stores it here: exit code 128 + n */
 } mr_args;

@@ -4,7 +4,10 @@
 #include "cli/args.h"
 #include "cli/clean_env.h"
 #include "cli/open_config.h"
+#include "cli/program.h"
+#include "cli/ranks_refuse.h"
 #include "cli/train_words.h"
+#include "training/train_ranks.h"
 
 /* The value of option @name; NULL: it is not given. */
 static const char *given(const mr_args *args, const char *name)
@@ -12,6 +15,23 @@ static const char *given(const mr_args *args, const char *name)
 	const char *text = mr_values_string(args->values, name);
 
 	return *text ? text : NULL;
+}
+
+/* In this process, or over the ranks of which it is one. */
+static mr_status train(mr_args *args, mr_config *config, mr_train_opts *o)
+{
+	mr_status st;
+
+	if (!args->launcher) {
+		MR_TRY(mr_ranks_refuse());
+		return mr_train_run(config, o, &args->signal);
+	}
+	MR_TRY(args->launcher->begin(&args->ranks));
+	o->ranks = args->ranks;
+	if (!o->ranks || !o->ranks->self)
+		return mr_train_run(config, o, &args->signal);
+	st = mr_train_follow(config, o);
+	return st == MR_ESTALLED ? st : MR_OK; /* rank 0 says all else */
 }
 
 static mr_status run(mr_args *args)
@@ -38,7 +58,7 @@ static mr_status run(mr_args *args)
 	if (go_on && mr_rundir_has_checkpoint(mr_config_job(config)->run_dir))
 		o.resume = from;
 	if (st == MR_OK)
-		st = mr_train_run(config, &o, &args->signal);
+		st = train(args, config, &o);
 	mr_config_destroy(config);
 	return st;
 }

@@ -1,5 +1,6 @@
 /* train_run.c - a training as the command carries it out: with its words, and with the process's signals. */
 #include "cli/train_words.h"
+#include "ranks/over_ranks.h"
 #include "host/service.h"
 #include "host/signals.h"
 #include "session/sample.h"
@@ -34,6 +35,8 @@ mr_status mr_train_run(mr_config *config, const mr_train_opts *opts, int *signal
 		mr_train_words_begin(&words, t);
 		(void)mr_train_keep(t, train(t)); /* which mr_train_close returns */
 	}
+	if (o.ranks)
+		mr_over_ranks_end(o.ranks);
 	mr_service_notify("STOPPING=1");
 	if (t)
 		st = mr_train_close(t);

@@ -39,9 +39,13 @@ static mr_status tell_usable(const mr_topo *t, mr_status st)
 
 mr_status mr_machine_place(const mr_job *j, mr_topo *topo, mr_place *place, const char **key)
 {
+	return mr_machine_place_some(j, mr_job_workers(j), topo, place, key);
+}
+
+mr_status mr_machine_place_some(const mr_job *j, uint16_t workers, mr_topo *topo, mr_place *place, const char **key)
+{
 	const char *cpus = j->machine.cpus;
 	uint32_t threads = (uint32_t)j->machine.threads;
-	uint16_t workers = mr_job_workers(j);
 	uint32_t *each = NULL;
 	mr_place_params p;
 	mr_status st;

@@ -15,4 +15,8 @@
  */
 mr_status mr_machine_place(const mr_job *j, mr_topo *topo, mr_place *place, const char **key) MR_MUST_USE;
 
+/** The same for @workers workers, of a training that has others elsewhere. */
+mr_status mr_machine_place_some(const mr_job *j, uint16_t workers, mr_topo *topo, mr_place *place,
+				const char **key) MR_MUST_USE;
+
 #endif

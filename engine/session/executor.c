@@ -2,11 +2,14 @@
 
 #include <string.h>
 
+#include "ranks/over_ranks.h"
+
 struct mr_executor_kind {
 	mr_status (*run)(mr_executor *x, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached);
 	mr_status (*eval)(mr_executor *x, mr_eval_wanted *wanted, void *arg, double *loss);
 	mr_status (*stand_at)(mr_executor *x, uint64_t step);
 	mr_run *(*run_of)(const mr_executor *x);
+	mr_status (*gather)(mr_executor *x); /* before lists of the state are made; NULL: all is here */
 	void (*destroy)(mr_executor *x);
 };
 
@@ -51,6 +54,52 @@ mr_status mr_executor_of_engine(const mr_run_config *c, double watchdog_s, mr_ex
 
 	MR_TRY(mr_engine_create(c, watchdog_s, &e));
 	*x = (mr_executor){.kind = &engine, .engine = e};
+	return MR_OK;
+}
+
+/* --- an engine over ranks --- */
+
+static mr_status ranks_run(mr_executor *x, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached)
+{
+	return mr_over_ranks_run(x->engine, until, progress, arg, reached);
+}
+
+static mr_status ranks_eval(mr_executor *x, mr_eval_wanted *wanted, void *arg, double *loss)
+{
+	return mr_over_ranks_eval(x->engine, wanted, arg, loss);
+}
+
+static mr_status ranks_stand_at(mr_executor *x, uint64_t step)
+{
+	return mr_over_ranks_stand_at(x->engine, step);
+}
+
+static mr_status ranks_gather(mr_executor *x)
+{
+	return mr_over_ranks_gather(x->engine);
+}
+
+static const mr_executor_kind over_ranks = {
+	.run = ranks_run,
+	.eval = ranks_eval,
+	.stand_at = ranks_stand_at,
+	.run_of = engine_run_of,
+	.gather = ranks_gather,
+	.destroy = engine_destroy,
+};
+
+mr_status mr_executor_of_ranks(const mr_run_config *c, double watchdog_s, const char *identity, mr_executor *x)
+{
+	mr_status st;
+	mr_engine *e;
+
+	MR_TRY(mr_engine_create(c, c->ranks->self ? 0 : watchdog_s, &e));
+	st = mr_over_ranks_meet(e, identity);
+	if (st != MR_OK) {
+		mr_engine_destroy(e);
+		return st;
+	}
+	*x = (mr_executor){.kind = &over_ranks, .engine = e};
 	return MR_OK;
 }
 
@@ -120,6 +169,8 @@ mr_scores mr_executor_scores(mr_executor *x)
 
 mr_status mr_executor_state(mr_executor *x, mr_state *out)
 {
+	if (x->kind->gather)
+		MR_TRY(x->kind->gather(x));
 	return mr_state_of_run(mr_executor_run_of(x), out);
 }
 
@@ -165,7 +216,9 @@ uint64_t mr_executor_bytes(const mr_executor *x)
 	uint64_t sum = mr_run_mapped_bytes(run);
 
 	for (uint16_t w = 0; w < run->n_workers; w++)
-		sum += run->c.kernels->ctx_bytes(run->worker[w].kc) + (run->worker[w].trace ? MR_TRACE_BYTES : 0);
+		if (mr_run_is_here(&run->c, w))
+			sum += run->c.kernels->ctx_bytes(run->worker[w].kc) +
+			       (run->worker[w].trace ? MR_TRACE_BYTES : 0);
 	return sum;
 }
 

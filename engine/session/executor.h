@@ -25,6 +25,12 @@ typedef struct mr_executor {
 /** An engine that runs @c, with @watchdog_s as mr_engine_create. Errors: those of it; *@x is then as it was. */
 mr_status mr_executor_of_engine(const mr_run_config *c, double watchdog_s, mr_executor *x) MR_MUST_USE;
 
+/** An engine whose workers are spread over c->ranks, all of which call this; those but rank 0 then follow
+ * (ranks/over_ranks.h). @identity: what must be the same on all ranks, lines "name: value". Errors: also those of
+ * mr_over_ranks_meet. */
+mr_status mr_executor_of_ranks(const mr_run_config *c, double watchdog_s, const char *identity,
+			       mr_executor *x) MR_MUST_USE;
+
 /** A replay of @c in the order of @source, or (NULL) of @clock. Errors: those of mr_replay_create. */
 mr_status mr_executor_of_replay(const mr_run_config *c, mr_replay_source *source, void *source_arg,
 				const mr_replay_clock *clock, mr_executor *x) MR_MUST_USE;

@@ -104,6 +104,7 @@ static mr_status needs_of(const mr_session *s, const mr_run *run, needs *out)
 
 	if (run)
 		return needs_of_run(s, run, out);
+	c.only_layout = true;
 	MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", mr_run_create(&c, &laid_out)));
 	st = needs_of_run(s, laid_out, out);
 	mr_run_destroy(laid_out);

@@ -9,6 +9,7 @@
 #include "session/objective_report.h"
 #include "session/memory_plan.h"
 #include "session/frozen.h"
+#include "session/rank_identity.h"
 #include "session/session_internal.h"
 #include "host/limits.h"
 #include "host/memory.h"
@@ -244,6 +245,15 @@ mr_status mr_session_open_record(const mr_job *job, const char *path, mr_session
 	return load_or_close(s);
 }
 
+mr_status mr_session_open_ranks(const mr_job *job, mr_ranks *ranks, uint64_t values_hash, const char *plan,
+				bool is_record, mr_session *s)
+{
+	*s = (mr_session){.job = job, .ranks = ranks, .values_hash = values_hash, .plan_path = plan,
+			  .is_record = is_record};
+	MR_TRY(open_or_close(s));
+	return load_or_close(s);
+}
+
 mr_status mr_session_open_beside(const mr_job *job, const mr_session *other, mr_session *s)
 {
 	*s = (mr_session){.job = job, .data = other->data, .beside = other, .program_bytes = other->program_bytes,
@@ -273,6 +283,8 @@ mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *
 		.measures = mr_graph_is_linear(s->graph),
 		.n_loaders = mr_session_loaders(s),
 		.spin_us = mr_job_spin_us(s->job),
+		.ranks = s->ranks,
+		.links = s->ranks ? s->ranks->kinds : NULL,
 		.norm_every = (uint64_t)train->norm_every,
 	};
 
@@ -326,11 +338,27 @@ static mr_status check_stops(const mr_session *s)
 	return MR_OK;
 }
 
+static mr_status start_on_ranks(mr_session *s, const mr_run_config *c, double watchdog)
+{
+	mr_strbuf text;
+	mr_status st;
+
+	mr_strbuf_init(&text);
+	mr_rank_identity(s, &text);
+	st = text.failed ? mr_fail(MR_ERESOURCE, "no memory") : MR_OK;
+	if (st == MR_OK)
+		st = mr_executor_of_ranks(c, watchdog, mr_strbuf_text(&text), &s->executor);
+	mr_strbuf_fini(&text);
+	return st;
+}
+
 static mr_status create_executor(mr_session *s, const mr_session_opts *opts)
 {
 	double watchdog = s->job->machine.watchdog;
 	mr_run_config c = mr_session_run_config(s, opts);
 
+	if (s->ranks)
+		return start_on_ranks(s, &c, watchdog);
 	if (!opts || (!opts->source && !opts->clock))
 		return mr_executor_of_engine(&c, watchdog, &s->executor);
 	return mr_executor_of_replay(&c, opts->source, opts->source_arg, opts->clock, &s->executor);

@@ -35,6 +35,7 @@ typedef struct mr_average_trigger {
 typedef struct mr_session {
 	const mr_job *job;     /* borrowed */
 	const char *plan_path;       /* the plan comes from this file (plan_file.h); NULL: from the system. Borrowed */
+	mr_ranks *ranks;             /* over which the training is spread; NULL: one process. Borrowed */
 	bool is_record;              /* that file is the record of a run, which is carried out unchanged */
 	const char *alphabet;        /* the characters of a trained model (data/dataset.h), for reading text; NULL: the
 	                                text's own. Borrowed */
@@ -47,6 +48,7 @@ typedef struct mr_session {
 	mr_dataset *shapes;          /* the shapes of a trained model's data, whose samples come from elsewhere: the
 	                                data have none, and there is no plan. NULL: not so. Borrowed */
 	char *form;                  /* mr_dataset_form of the data, from load on; NULL: they have none. Owned */
+	uint64_t values_hash;        /* over ranks: of the configuration's values, for comparing; else 0 */
 	const char *resolved;        /* the configuration with all values, for checkpoints; NULL: none. Borrowed */
 	const struct mr_session *beside; /* the data are those of this session; NULL: its own */
 	mr_graph *graph;
@@ -123,6 +125,12 @@ mr_status mr_session_open_record(const mr_job *job, const char *path, mr_session
  * of @other.
  */
 mr_status mr_session_open_beside(const mr_job *job, const mr_session *other, mr_session *s) MR_MUST_USE;
+
+/** The same, of a training over @ranks, all of which call it. @plan: a file as for the two above, the second if
+ * @is_record; NULL: the system's own plan. @values_hash: of the configuration's values. Errors: also those of
+ * mr_ranks_own. */
+mr_status mr_session_open_ranks(const mr_job *job, mr_ranks *ranks, uint64_t values_hash, const char *plan,
+				bool is_record, mr_session *s) MR_MUST_USE;
 
 /** The same for a trained model with the characters @alphabet (NULL: those of the text), trained by the plan in the
  * file @plan (NULL: the system's own); without the text and a plan when @without_text, which is enough for

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "host/clock.h"
+#include "session/rank_place.h"
 #include "session/average_trigger.h"
 #include "session/frozen.h"
 #include "costs/costs.h"
@@ -355,7 +356,7 @@ static mr_status take_costs(mr_session *s)
 static mr_status make_place(mr_session *s)
 {
 	const char *key;
-	mr_status st = mr_machine_place(s->job, &s->topo, &s->place, &key);
+	mr_status st = s->ranks ? mr_rank_place(s, &key) : mr_machine_place(s->job, &s->topo, &s->place, &key);
 	uint64_t limit = (uint64_t)s->job->machine.memory_limit;
 
 	/* Measurements of the machine take a part of this, too; below LEAST_ROOM they would show caches alone. */

@@ -36,6 +36,7 @@ typedef struct mr_train_opts {
 	                            file, as a plan; NULL: no */
 	const char *plan;        /* train the plan in this file; NULL: the system's own, or with resume the run's */
 	const char *replay;      /* carry out the record in this file; NULL: none */
+	mr_ranks *ranks;         /* over which the training is spread; NULL: one process */
 	bool counts;             /* count processor events */
 	const mr_values *virtual_time; /* simulate, with these MR_VIRTUAL_OPTIONS; NULL: real time */
 	bool owns_process;       /* take the process's signals, and end it where work with files hangs */
@@ -143,6 +144,10 @@ mr_status mr_train_check(const mr_train_opts *o) MR_MUST_USE;
  */
 mr_status mr_train_open(mr_config *config, const mr_train_opts *opts, const mr_train_hooks *hooks,
 			mr_train **out) MR_MUST_USE;
+
+/** Of a training that goes on: take what it had from its folder, search limit and kernels. Before its session opens.
+ * Errors: those of reading the folder. */
+mr_status mr_train_take_up(mr_train *t) MR_MUST_USE;
 
 /**
  * Train to step @until, with the evaluations, saves and files that are due on the way and at its end, or until a hook

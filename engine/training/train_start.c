@@ -13,6 +13,7 @@
 #include "base/room.h"
 #include "base/result.h"
 #include "training/search_limit.h"
+#include "training/train_ranks.h"
 #include "session/average_trigger.h"
 #include "checkpoint/init_weights.h"
 #include "session/objective_report.h"
@@ -276,6 +277,8 @@ static mr_status open_session(mr_train *t)
 	const mr_job *job = mr_config_job(t->config);
 	const mr_train_opts *o = &t->opts;
 
+	if (o->ranks)
+		return mr_train_open_ranks(t);
 	if (o->replay)
 		return mr_session_open_record(job, o->replay, &t->s);
 	if (o->plan)
@@ -329,6 +332,12 @@ mr_status mr_train_check(const mr_train_opts *o)
 	return MR_OK;
 }
 
+mr_status mr_train_take_up(mr_train *t)
+{
+	MR_TRY(mr_search_limit_take_up(t->config));
+	return take_up_kernels(t->config, t->opts.resume);
+}
+
 static mr_status start(mr_train *t)
 {
 	const mr_train_opts *o = &t->opts;
@@ -338,10 +347,8 @@ static mr_status start(mr_train *t)
 
 	if (o->owns_process)
 		mr_signals_start(NULL, NULL);
-	if (o->resume) {
-		MR_TRY(mr_search_limit_take_up(t->config));
-		MR_TRY(take_up_kernels(t->config, o->resume));
-	}
+	if (o->resume)
+		MR_TRY(mr_train_take_up(t));
 	MR_TRY(open_session(t));
 	job = t->s.job;
 	t->search_s = t->s.n_tries ? mr_search_limit_of(t->config) : 0;

@@ -1,0 +1,432 @@
+/*
+ * mpi_link.c - the kind of link between ranks: a pair of persistent requests for each (edge, number modulo n).
+ *
+ * All ranks open all channels in the same order, so each has the same tags everywhere; the ranks of its two ends make
+ * requests, and for the others it stays empty. A message is a header and the bytes in place, one derived type made once
+ * for each request; receives are posted ahead, so no message is ever unexpected, and the library's memory is bounded by
+ * the plan.
+ *
+ *	boundary   sent from the producer's buffer, which stays as it is until the number comes back
+ *	others     sent from a copy, since the producer may go on: two for each number modulo n, one of them under way
+ *
+ * A number that is posted while one of the same modulo is under way is kept, and replaces one that was kept before:
+ * only channels of counts, versions and commits do that, and their consumer needs the highest alone. The sequence in
+ * the header counts messages as they leave, so the consumer gets them in that order. A reset begins a new epoch: what
+ * comes of an older one is dropped.
+ */
+#include "mpi/mpi_world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/size.h"
+
+typedef struct header {
+	uint64_t number;
+	uint32_t sequence, epoch;
+} header;
+
+/* A message of one number modulo n: at the receiver's end `copy[0]` alone is used. */
+typedef struct message {
+	header head[2];
+	uint8_t *copy[2];    /* [bytes] at the sender's end, but of a boundary; NULL: sent from its place */
+	size_t request[2];   /* in the table */
+	bool under_way;      /* the sender's; `side` is the one */
+	bool kept;           /* the sender's: the other side waits */
+	uint8_t side;
+	_Atomic bool arrived; /* the receiver's */
+} message;
+
+typedef struct link_state {
+	mr_channel *c;
+	message *m;          /* [n] */
+	bool sends, receives, stages; /* this rank has the producer; the consumer; sends copies */
+	uint32_t epoch, next; /* sequence of the next message that leaves, or that is delivered */
+} link_state;
+
+/* Every request of all channels, and whose it is. Inactive ones are skipped by the library. */
+static struct {
+	MPI_Request *request;
+	struct owner {
+		link_state *s;
+		uint32_t at;
+	} *owner;
+	int *done;           /* [room] room for MPI_Testsome */
+	size_t n, room;
+} table;
+
+static link_state **opened; /* [n_opened] of this rank's ends, in the order of opening: for settling */
+static size_t n_opened, room_opened;
+static uint32_t next_tag;
+
+/* --- moving messages --- */
+
+/* With the lock: message @m leaves from @side. */
+static void leave(link_state *s, message *m, uint8_t side)
+{
+	m->head[side].sequence = s->next++;
+	m->head[side].epoch = s->epoch;
+	m->under_way = true;
+	m->side = side;
+	if (MPI_Start(&table.request[m->request[side]]) != MPI_SUCCESS)
+		atomic_store(&mr_mpi.lost, mr_mpi.of_worker[s->c->edge.to]);
+	atomic_fetch_add_explicit(&mr_mpi.sent, s->c->bytes, memory_order_relaxed);
+}
+
+/* With the lock: let the next one come. */
+static void await(link_state *s, message *m)
+{
+	if (MPI_Start(&table.request[m->request[0]]) != MPI_SUCCESS)
+		atomic_store(&mr_mpi.lost, mr_mpi.of_worker[s->c->edge.from]);
+}
+
+static void has_left(link_state *s, message *m)
+{
+	m->under_way = false;
+	if (!m->kept)
+		return;
+	m->kept = false;
+	leave(s, m, !m->side);
+}
+
+static void has_come(link_state *s, message *m)
+{
+	if ((int32_t)(m->head[0].epoch - s->epoch) < 0) {
+		await(s, m);
+		return;
+	}
+	atomic_store_explicit(&m->arrived, true, memory_order_seq_cst); /* before the look at the sleeper: pause.h */
+	mr_parker_wake(s->c->consumer);
+}
+
+bool mr_mpi_drive(void)
+{
+	int n = 0;
+
+	if (!table.n || MPI_Testsome((int)table.n, table.request, &n, table.done, MPI_STATUSES_IGNORE) != MPI_SUCCESS ||
+	    n == MPI_UNDEFINED)
+		return false;
+	for (int i = 0; i < n; i++) {
+		struct owner *o = &table.owner[table.done[i]];
+
+		if (o->s->sends)
+			has_left(o->s, &o->s->m[o->at]);
+		else
+			has_come(o->s, &o->s->m[o->at]);
+	}
+	return n > 0;
+}
+
+static void post(mr_channel *c, uint64_t number)
+{
+	link_state *s = c->state;
+	uint32_t at = (uint32_t)(number % c->n);
+	message *m = &s->m[at];
+	uint8_t side = 0;
+
+	if (!s->sends)
+		return;
+	pthread_mutex_lock(&mr_mpi.lock);
+	if (m->under_way)
+		mr_mpi_drive();
+	if (m->under_way)
+		side = !m->side;
+	m->head[side].number = number;
+	if (s->stages && c->bytes)
+		memcpy(m->copy[side], c->from + at * c->stride, c->bytes);
+	if (m->under_way)
+		m->kept = true;
+	else
+		leave(s, m, side);
+	pthread_mutex_unlock(&mr_mpi.lock);
+}
+
+/* Message @m, if it is the next one. */
+static bool take(mr_channel *c, link_state *s, message *m, uint64_t *number)
+{
+	if (!atomic_load_explicit(&m->arrived, memory_order_seq_cst) || m->head[0].epoch != s->epoch ||
+	    m->head[0].sequence != s->next)
+		return false;
+	(void)c;
+	*number = m->head[0].number;
+	s->next++;
+	atomic_store_explicit(&m->arrived, false, memory_order_relaxed);
+	pthread_mutex_lock(&mr_mpi.lock);
+	await(s, m); /* nothing is sent before the consumer is done with what came */
+	pthread_mutex_unlock(&mr_mpi.lock);
+	return true;
+}
+
+static bool take_any(mr_channel *c, link_state *s, uint64_t *number)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		if (take(c, s, &s->m[i], number))
+			return true;
+	return false;
+}
+
+static bool poll_next(mr_channel *c, uint64_t *number)
+{
+	link_state *s = c->state;
+
+	if (!s->receives)
+		return false;
+	if (take_any(c, s, number))
+		return true;
+	if (pthread_mutex_trylock(&mr_mpi.lock))
+		return false; /* who has it drives */
+	mr_mpi_drive();
+	pthread_mutex_unlock(&mr_mpi.lock);
+	return take_any(c, s, number);
+}
+
+/* --- opening --- */
+
+static bool carries(const mr_edge *e)
+{
+	return mr_mpi.of_worker[e->from] != mr_mpi.of_worker[e->to];
+}
+
+static bool grow_table(void)
+{
+	size_t room = table.room ? 2 * table.room : 256;
+	MPI_Request *request = realloc(table.request, room * sizeof(*request));
+	struct owner *owner;
+	int *done;
+
+	table.request = request ? request : table.request;
+	owner = request ? realloc(table.owner, room * sizeof(*owner)) : NULL;
+	table.owner = owner ? owner : table.owner;
+	done = owner ? realloc(table.done, room * sizeof(*done)) : NULL;
+	table.done = done ? done : table.done;
+	table.room = done ? room : table.room;
+	return done != NULL;
+}
+
+enum { BLOCK = 1 << 30 }; /* bytes of a block of a type, whose length is an int */
+
+/* The type of a message: @head, then @bytes at @data. */
+static int make_type(const header *head, const uint8_t *data, size_t bytes, MPI_Datatype *out)
+{
+	int n = 1 + (int)((bytes + BLOCK - 1) / BLOCK), *length = calloc((size_t)n, sizeof(*length));
+	MPI_Aint *at = calloc((size_t)n, sizeof(*at));
+	int code = length && at ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+
+	if (code == MPI_SUCCESS)
+		code = MPI_Get_address(head, &at[0]);
+	for (int i = 1; code == MPI_SUCCESS && i < n; i++) {
+		size_t from = (size_t)(i - 1) * BLOCK;
+
+		code = MPI_Get_address(data + from, &at[i]);
+		length[i] = bytes - from < BLOCK ? (int)(bytes - from) : BLOCK;
+	}
+	if (code == MPI_SUCCESS) {
+		length[0] = sizeof(*head);
+		code = MPI_Type_create_hindexed(n, length, at, MPI_BYTE, out);
+	}
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_commit(out);
+	free(length);
+	free(at);
+	return code;
+}
+
+/* The request of side @side of the message for number @at modulo n. */
+static mr_status make_request(link_state *s, uint32_t at, uint8_t side, int tag)
+{
+	mr_channel *c = s->c;
+	message *m = &s->m[at];
+	const uint8_t *place = s->receives ? c->to : c->from, *data;
+	int peer = (int)mr_mpi.of_worker[s->sends ? c->edge.to : c->edge.from], code;
+	MPI_Datatype type;
+
+	if (table.n == table.room && !grow_table())
+		return mr_fail(MR_ERESOURCE, "no memory for the messages of a link");
+	data = m->copy[side] ? m->copy[side] : c->bytes ? place + at * c->stride : NULL;
+	MR_TRY(mr_mpi_check(make_type(&m->head[side], data, c->bytes, &type), "a link cannot be opened"));
+	code = s->sends ? MPI_Send_init(MPI_BOTTOM, 1, type, peer, tag, mr_mpi.links, &table.request[table.n])
+			: MPI_Recv_init(MPI_BOTTOM, 1, type, peer, tag, mr_mpi.links, &table.request[table.n]);
+	MPI_Type_free(&type);
+	MR_TRY(mr_mpi_check(code, "a link cannot be opened"));
+	table.owner[table.n] = (struct owner){.s = s, .at = at};
+	m->request[side] = table.n++;
+	return MR_OK;
+}
+
+static mr_status make_copies(link_state *s)
+{
+	mr_channel *c = s->c;
+
+	for (uint32_t i = 0; s->stages && c->bytes && i < c->n; i++)
+		for (int side = 0; side < 2; side++) {
+			s->m[i].copy[side] = aligned_alloc(MR_CACHE_LINE, mr_align_up(c->bytes, MR_CACHE_LINE));
+			if (!s->m[i].copy[side])
+				return mr_fail(MR_ERESOURCE, "no memory for copies of %zu bytes that a link sends",
+					       c->bytes);
+		}
+	return MR_OK;
+}
+
+static mr_status make_requests(link_state *s, uint32_t tag)
+{
+	for (uint32_t i = 0; i < s->c->n; i++)
+		for (uint8_t side = 0; side < (s->sends ? 2 : 1); side++)
+			MR_TRY(make_request(s, i, side, (int)(tag + i)));
+	for (uint32_t i = 0; s->receives && i < s->c->n; i++)
+		await(s, &s->m[i]);
+	return MR_OK;
+}
+
+static mr_status note_opened(link_state *s)
+{
+	if (n_opened == room_opened) {
+		size_t room = room_opened ? 2 * room_opened : 64;
+		link_state **grown = realloc(opened, room * sizeof(*grown));
+
+		if (!grown)
+			return mr_fail(MR_ERESOURCE, "no memory for the links of a run");
+		opened = grown;
+		room_opened = room;
+	}
+	opened[n_opened++] = s;
+	return MR_OK;
+}
+
+static mr_status open_link(mr_channel *c)
+{
+	link_state *s = calloc(1, sizeof(*s));
+	uint32_t tag = next_tag;
+	mr_status st;
+
+	next_tag += c->n;
+	c->state = s;
+	if (!s || !(s->m = calloc(c->n, sizeof(*s->m))))
+		return mr_fail(MR_ERESOURCE, "no memory for a link");
+	if ((uint64_t)tag + c->n > (uint64_t)mr_mpi.most_tag)
+		return mr_fail(MR_ERESOURCE, "this MPI has %d tags, and the links of this plan need more",
+			       mr_mpi.most_tag);
+	s->c = c;
+	s->sends = mr_mpi.of_worker[c->edge.from] == (uint32_t)mr_mpi.self;
+	s->receives = mr_mpi.of_worker[c->edge.to] == (uint32_t)mr_mpi.self;
+	s->stages = s->sends && c->edge.kind != MR_EDGE_FORWARD && c->edge.kind != MR_EDGE_BACKWARD;
+	if (!s->sends && !s->receives)
+		return MR_OK;
+	MR_TRY(note_opened(s));
+	MR_TRY(make_copies(s));
+	pthread_mutex_lock(&mr_mpi.lock);
+	st = make_requests(s, tag);
+	pthread_mutex_unlock(&mr_mpi.lock);
+	return st;
+}
+
+/* With the lock: take back what is posted of @s; its places in the table stay, empty. */
+static void free_requests(link_state *s)
+{
+	for (size_t i = 0; i < table.n; i++) {
+		if (table.owner[i].s != s || table.request[i] == MPI_REQUEST_NULL)
+			continue;
+		if (s->receives)
+			MPI_Cancel(&table.request[i]);
+		MPI_Request_free(&table.request[i]);
+	}
+}
+
+static void close_link(mr_channel *c)
+{
+	link_state *s = c->state;
+
+	if (!s)
+		return;
+	pthread_mutex_lock(&mr_mpi.lock);
+	free_requests(s);
+	pthread_mutex_unlock(&mr_mpi.lock);
+	for (size_t i = 0; i < n_opened; i++)
+		if (opened[i] == s)
+			opened[i] = NULL;
+	for (uint32_t i = 0; s->m && i < c->n; i++) {
+		free(s->m[i].copy[0]);
+		free(s->m[i].copy[1]);
+	}
+	free(s->m);
+	free(s);
+	c->state = NULL;
+}
+
+static void reset(mr_channel *c)
+{
+	link_state *s = c->state;
+
+	pthread_mutex_lock(&mr_mpi.lock);
+	s->epoch++;
+	s->next = 0;
+	for (uint32_t i = 0; s->sends && i < c->n; i++)
+		s->m[i].kept = false;
+	for (uint32_t i = 0; s->receives && i < c->n; i++) {
+		message *m = &s->m[i];
+
+		if (!atomic_load(&m->arrived) || (int32_t)(m->head[0].epoch - s->epoch) >= 0)
+			continue;
+		atomic_store(&m->arrived, false);
+		await(s, m);
+	}
+	pthread_mutex_unlock(&mr_mpi.lock);
+}
+
+const mr_link_kind mr_mpi_kind = {
+	.name = "mpi",
+	.carries = carries,
+	.open = open_link,
+	.close = close_link,
+	.reset = reset,
+	.post = post,
+	.poll = poll_next,
+};
+
+/* --- settling --- */
+
+/* One after the other, in the order of opening, which all ranks have: a sender never waits for a receiver that waits
+ * for another sender, as both come to each channel at the same place of that order. */
+mr_status mr_mpi_settle(void)
+{
+	for (size_t i = 0; i < n_opened; i++) {
+		link_state *s = opened[i];
+		MPI_Request request;
+		int code, done = 0;
+		uint64_t n;
+
+		if (!s)
+			continue;
+		n = s->c->n_posted;
+		pthread_mutex_lock(&mr_mpi.lock);
+		code = s->sends ? MPI_Isend(&n, 1, MPI_UINT64_T, (int)mr_mpi.of_worker[s->c->edge.to], 1, mr_mpi.data,
+					    &request)
+				: MPI_Irecv(&n, 1, MPI_UINT64_T, (int)mr_mpi.of_worker[s->c->edge.from], 1,
+					    mr_mpi.data, &request);
+		pthread_mutex_unlock(&mr_mpi.lock);
+		while (code == MPI_SUCCESS && !done) {
+			pthread_mutex_lock(&mr_mpi.lock);
+			code = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+			pthread_mutex_unlock(&mr_mpi.lock);
+			if (atomic_load(&mr_mpi.lost) != UINT32_MAX)
+				return mr_fail(MR_ESTALLED, "a rank is gone");
+		}
+		MR_TRY(mr_mpi_check(code, "links cannot settle"));
+		if (s->receives)
+			s->c->n_posted = n;
+		else
+			s->c->n_polled = n; /* nothing comes here */
+	}
+	return MR_OK;
+}
+
+void mr_mpi_links_fini(void)
+{
+	free(table.request);
+	free(table.owner);
+	free(table.done);
+	free(opened);
+	memset(&table, 0, sizeof(table));
+	opened = NULL;
+	n_opened = room_opened = 0;
+	next_tag = 0;
+}

@@ -1,0 +1,415 @@
+#include "mpi/mpi_world.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "host/clock.h"
+
+mr_mpi_world mr_mpi = {.lock = PTHREAD_MUTEX_INITIALIZER, .lost = UINT32_MAX};
+
+/* What the thread of the library needs for its signs of life. */
+static struct {
+	MPI_Request *in;   /* [n] */
+	MPI_Request *out;  /* [n] */
+	uint64_t *heard_ns; /* [n] */
+	uint64_t sent_ns;
+	char in_byte, out_byte;
+} beats;
+
+static struct {
+	mr_note *note;     /* [n] the next of each rank */
+	MPI_Request *in;   /* [n] */
+	bool *is_there;    /* [n] it has come, and nobody has taken it */
+} notes;
+
+mr_status mr_mpi_check(int code, const char *what)
+{
+	char text[MPI_MAX_ERROR_STRING] = "";
+	int n;
+
+	if (code == MPI_SUCCESS)
+		return MR_OK;
+	MPI_Error_string(code, text, &n);
+	return mr_fail(MR_EIO, "%s: %s", what, text);
+}
+
+static void lock(void)
+{
+	pthread_mutex_lock(&mr_mpi.lock);
+}
+
+static void unlock(void)
+{
+	pthread_mutex_unlock(&mr_mpi.lock);
+}
+
+/* --- signs of life --- */
+
+static void lose(uint32_t rank)
+{
+	uint32_t none = UINT32_MAX;
+
+	atomic_compare_exchange_strong(&mr_mpi.lost, &none, rank);
+}
+
+/* With the lock. */
+static void hear_beat(int rank, uint64_t now)
+{
+	int there = 0;
+
+	if (MPI_Test(&beats.in[rank], &there, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
+		lose((uint32_t)rank);
+		return;
+	}
+	if (!there) {
+		if (now - beats.heard_ns[rank] > MR_MPI_LOST_NS)
+			lose((uint32_t)rank);
+		return;
+	}
+	beats.heard_ns[rank] = now;
+	if (MPI_Irecv(&beats.in_byte, 1, MPI_CHAR, rank, 0, mr_mpi.beats, &beats.in[rank]) != MPI_SUCCESS)
+		lose((uint32_t)rank);
+}
+
+/* With the lock. One that has not left yet is not followed by another. */
+static void send_beat(int rank)
+{
+	int done = 1;
+
+	if (beats.out[rank] != MPI_REQUEST_NULL &&
+	    MPI_Test(&beats.out[rank], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+		lose((uint32_t)rank);
+	if (done && MPI_Isend(&beats.out_byte, 1, MPI_CHAR, rank, 0, mr_mpi.beats, &beats.out[rank]) != MPI_SUCCESS)
+		lose((uint32_t)rank);
+}
+
+/* With the lock. */
+static void beat(void)
+{
+	uint64_t now = mr_clock_ns();
+	bool due = now - beats.sent_ns >= MR_MPI_BEAT_NS;
+
+	for (int i = 0; i < mr_mpi.n; i++) {
+		if (i == mr_mpi.self)
+			continue;
+		if (due)
+			send_beat(i);
+		hear_beat(i, now);
+	}
+	if (due)
+		beats.sent_ns = now;
+}
+
+static void *drive(void *arg)
+{
+	uint32_t n = 0;
+
+	(void)arg;
+	while (!atomic_load_explicit(&mr_mpi.ends, memory_order_relaxed)) {
+		bool some;
+
+		lock();
+		some = mr_mpi_drive();
+		if (n++ % 16 == 0)
+			beat();
+		unlock();
+		if (!some)
+			nanosleep(&(struct timespec){.tv_nsec = MR_MPI_TICK_NS}, NULL);
+	}
+	return NULL;
+}
+
+/* --- notes and data --- */
+
+/* Wait for @request without holding the lock. */
+static mr_status wait_for(MPI_Request *request, const char *what)
+{
+	uint32_t looks = 0;
+	int done = 0, code;
+
+	for (;;) {
+		lock();
+		code = MPI_Test(request, &done, MPI_STATUS_IGNORE);
+		unlock();
+		if (done || code != MPI_SUCCESS)
+			return mr_mpi_check(code, what);
+		if (atomic_load_explicit(&mr_mpi.lost, memory_order_relaxed) != UINT32_MAX)
+			return mr_fail(MR_ESTALLED, "%s: a rank is gone", what);
+		if (looks++ < 50)
+			sched_yield();
+		else
+			nanosleep(&(struct timespec){.tv_nsec = MR_MPI_TICK_NS / 2}, NULL);
+	}
+}
+
+static mr_status tell(uint32_t to, const mr_note *n)
+{
+	MPI_Request request;
+	int code;
+
+	lock();
+	code = MPI_Isend(n, sizeof(*n), MPI_BYTE, (int)to, 0, mr_mpi.notes, &request);
+	unlock();
+	MR_TRY(mr_mpi_check(code, "a note cannot be sent"));
+	return wait_for(&request, "a note cannot be sent");
+}
+
+static mr_status peek(uint32_t from, mr_note *out, bool *is_there)
+{
+	int there = notes.is_there[from], code = MPI_SUCCESS;
+
+	lock();
+	if (!there && notes.in[from] == MPI_REQUEST_NULL)
+		code = MPI_Irecv(&notes.note[from], sizeof(mr_note), MPI_BYTE, (int)from, 0, mr_mpi.notes,
+				 &notes.in[from]);
+	if (!there && code == MPI_SUCCESS)
+		code = MPI_Test(&notes.in[from], &there, MPI_STATUS_IGNORE);
+	unlock();
+	*is_there = notes.is_there[from] = there;
+	if (there)
+		*out = notes.note[from];
+	return mr_mpi_check(code, "a note cannot be received");
+}
+
+static mr_status hear(uint32_t from, mr_note *out, bool *is_there)
+{
+	MR_TRY(peek(from, out, is_there));
+	notes.is_there[from] = false;
+	return MR_OK;
+}
+
+enum { MOST_BYTES = 1 << 30 }; /* a message's, whose count is an int */
+
+static mr_status move(uint32_t rank, void *data, size_t bytes, bool out)
+{
+	const char *what = out ? "data cannot be sent" : "data cannot be received";
+
+	for (size_t at = 0; at < bytes; at += MOST_BYTES) {
+		int n = bytes - at < MOST_BYTES ? (int)(bytes - at) : MOST_BYTES;
+		MPI_Request request;
+		int code;
+
+		lock();
+		code = out ? MPI_Isend((uint8_t *)data + at, n, MPI_BYTE, (int)rank, 0, mr_mpi.data, &request)
+			   : MPI_Irecv((uint8_t *)data + at, n, MPI_BYTE, (int)rank, 0, mr_mpi.data, &request);
+		unlock();
+		MR_TRY(mr_mpi_check(code, what));
+		MR_TRY(wait_for(&request, what));
+	}
+	return MR_OK;
+}
+
+static mr_status send_data(uint32_t to, const void *data, size_t bytes)
+{
+	return move(to, (void *)(uintptr_t)data, bytes, true);
+}
+
+static mr_status receive_data(uint32_t from, void *data, size_t bytes)
+{
+	return move(from, data, bytes, false);
+}
+
+static uint32_t lost(void)
+{
+	return atomic_load_explicit(&mr_mpi.lost, memory_order_relaxed);
+}
+
+static uint64_t sent(void)
+{
+	return atomic_load_explicit(&mr_mpi.sent, memory_order_relaxed);
+}
+
+static void own(const mr_ranks *r)
+{
+	mr_mpi.of_worker = r->of_worker;
+}
+
+static char library[MPI_MAX_LIBRARY_VERSION_STRING];
+
+static mr_transport transport = {
+	.name = library,
+	.kind = &mr_mpi_kind,
+	.own = own,
+	.tell = tell,
+	.hear = hear,
+	.peek = peek,
+	.send = send_data,
+	.receive = receive_data,
+	.settle = mr_mpi_settle,
+	.lost = lost,
+	.sent = sent,
+};
+
+/* --- begin and end --- */
+
+/* The CPUs that this process may use, as ranges. */
+static void print_cpus(char *text, size_t size)
+{
+	cpu_set_t set;
+	size_t n = 0;
+
+	text[0] = 0;
+	if (sched_getaffinity(0, sizeof(set), &set))
+		return;
+	for (int cpu = 0; cpu < CPU_SETSIZE && n + 16 < size; cpu++) {
+		int last = cpu;
+
+		if (!CPU_ISSET(cpu, &set))
+			continue;
+		while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &set))
+			last++;
+		n += (size_t)snprintf(text + n, size - n, last > cpu ? "%s%d-%d" : "%s%d", n ? "," : "", cpu, last);
+		cpu = last;
+	}
+}
+
+static mr_status open_comms(void)
+{
+	MPI_Comm *comm[] = {&mr_mpi.links, &mr_mpi.notes, &mr_mpi.data, &mr_mpi.beats};
+	int *most, there = 0;
+
+	for (int i = 0; i < 4; i++) {
+		MR_TRY(mr_mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, comm[i]), "MPI cannot begin"));
+		MPI_Comm_set_errhandler(*comm[i], MPI_ERRORS_RETURN);
+	}
+	MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &there);
+	mr_mpi.most_tag = there ? *most : 32767;
+	return MR_OK;
+}
+
+static mr_status open_ranks(mr_ranks **out)
+{
+	size_t n = (size_t)mr_mpi.n;
+	mr_ranks *r = calloc(1, sizeof(*r));
+	mr_rank_host own = {0};
+
+	*out = r;
+	if (!r || !(r->at = calloc(n, sizeof(*r->at))))
+		return mr_fail(MR_ERESOURCE, "no memory for %zu ranks", n);
+	r->by = &transport;
+	r->n = (uint32_t)n;
+	r->self = (uint32_t)mr_mpi.self;
+	gethostname(own.host, sizeof(own.host) - 1);
+	print_cpus(own.cpus, sizeof(own.cpus));
+	MR_TRY(mr_mpi_check(MPI_Allgather(&own, sizeof(own), MPI_BYTE, r->at, sizeof(own), MPI_BYTE, mr_mpi.data),
+			    "MPI cannot begin"));
+	return MR_OK;
+}
+
+static mr_status start_thread(void)
+{
+	size_t n = (size_t)mr_mpi.n;
+	uint64_t now = mr_clock_ns();
+
+	beats.in = calloc(n, sizeof(*beats.in));
+	beats.out = calloc(n, sizeof(*beats.out));
+	beats.heard_ns = calloc(n, sizeof(*beats.heard_ns));
+	notes.note = calloc(n, sizeof(*notes.note));
+	notes.in = calloc(n, sizeof(*notes.in));
+	notes.is_there = calloc(n, sizeof(*notes.is_there));
+	if (!beats.in || !beats.out || !beats.heard_ns || !notes.note || !notes.in || !notes.is_there)
+		return mr_fail(MR_ERESOURCE, "no memory for %zu ranks", n);
+	for (int i = 0; i < mr_mpi.n; i++) {
+		beats.heard_ns[i] = now;
+		beats.in[i] = beats.out[i] = notes.in[i] = MPI_REQUEST_NULL;
+		if (i != mr_mpi.self)
+			MR_TRY(mr_mpi_check(MPI_Irecv(&beats.in_byte, 1, MPI_CHAR, i, 0, mr_mpi.beats, &beats.in[i]),
+					    "MPI cannot begin"));
+	}
+	if (pthread_create(&mr_mpi.thread, NULL, drive, NULL))
+		return mr_fail(MR_ERESOURCE, "the thread for messages cannot be started");
+	pthread_setname_np(mr_mpi.thread, "mr-links");
+	mr_mpi.has_thread = true;
+	return MR_OK;
+}
+
+/* A launcher leaves one of these: without any this is a program of its own, and the library need not begin. */
+static bool is_launched(void)
+{
+	static const char *const marks[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK", "PMI_FD",
+					    "SLURM_STEP_NUM_TASKS"};
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+		if (getenv(marks[i]))
+			return true;
+	return false;
+}
+
+mr_status mr_mpi_begin(mr_ranks **out)
+{
+	int level = MPI_THREAD_SINGLE, n = 0;
+	mr_status st;
+
+	*out = NULL;
+	if (!is_launched())
+		return MR_OK;
+	MR_TRY(mr_mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level), "MPI cannot begin"));
+	mr_mpi.is_open = true;
+	MPI_Comm_size(MPI_COMM_WORLD, &mr_mpi.n);
+	MPI_Comm_rank(MPI_COMM_WORLD, &mr_mpi.self);
+	if (mr_mpi.n == 1)
+		return MR_OK;
+	if (level < MPI_THREAD_SERIALIZED)
+		return mr_fail(MR_ERESOURCE, "this MPI serves one thread alone (level %d), and several use it in turns",
+			       level);
+	MPI_Get_library_version(library, &n);
+	library[strcspn(library, ",\n")] = 0;
+	st = open_comms();
+	if (st == MR_OK)
+		st = open_ranks(out);
+	if (st == MR_OK)
+		st = start_thread();
+	return st;
+}
+
+static void stop_thread(void)
+{
+	if (!mr_mpi.has_thread)
+		return;
+	atomic_store_explicit(&mr_mpi.ends, true, memory_order_relaxed);
+	pthread_join(mr_mpi.thread, NULL);
+	mr_mpi.has_thread = false;
+}
+
+/* Nothing comes any more: requests for notes and signs of life are taken back. */
+static void take_back(MPI_Request *request)
+{
+	for (int i = 0; request && i < mr_mpi.n; i++)
+		if (request[i] != MPI_REQUEST_NULL) {
+			MPI_Cancel(&request[i]);
+			MPI_Request_free(&request[i]);
+		}
+}
+
+void mr_mpi_end(mr_ranks *r, int code)
+{
+	if (!mr_mpi.is_open)
+		return;
+	if (code || atomic_load_explicit(&mr_mpi.lost, memory_order_relaxed) != UINT32_MAX) {
+		fflush(NULL);
+		_exit(code);
+	}
+	if (mr_mpi.n > 1)
+		MPI_Barrier(mr_mpi.data); /* nobody misses another's signs of life before all are here */
+	stop_thread();
+	mr_mpi_links_fini();
+	take_back(beats.in);
+	take_back(notes.in);
+	MPI_Finalize();
+	free(beats.in);
+	free(beats.out);
+	free(beats.heard_ns);
+	free(notes.note);
+	free(notes.in);
+	free(notes.is_there);
+	if (r) {
+		free(r->of_worker);
+		free(r->at);
+	}
+	free(r);
+	mr_mpi.is_open = false;
+}

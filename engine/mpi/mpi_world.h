@@ -1,0 +1,62 @@
+/*
+ * mpi_world.h - this process among those that mpirun or srun started: begin, end, and what its links share.
+ *
+ * MPI 3.1 is all that is asked for, with MPI_THREAD_SERIALIZED: every call to the library is made under one lock, and
+ * none of them waits. Whoever waits for a message drives the library (mr_mpi_drive); where all threads compute, one
+ * thread does, every MR_MPI_TICK_NS. It also tells the other ranks twice a second that this one is alive, since over
+ * TCP the library reports a stopped process or a cut link after minutes only.
+ */
+#ifndef MR_MPI_MPI_WORLD_H
+#define MR_MPI_MPI_WORLD_H
+
+#include <mpi.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "link/ranks.h"
+
+#define MR_MPI_TICK_NS 100000
+#define MR_MPI_BEAT_NS 500000000ull
+#define MR_MPI_LOST_NS 5000000000ull /* a rank that is silent for so long is lost */
+
+typedef struct mr_mpi_world {
+	pthread_mutex_t lock;
+	MPI_Comm links, notes, data, beats;
+	int n, self;
+	int most_tag;                /* largest tag */
+	const uint32_t *of_worker;   /* lent by mr_ranks */
+	pthread_t thread;
+	bool is_open, has_thread;
+	_Atomic bool ends;
+	_Atomic uint32_t lost;       /* UINT32_MAX: none */
+	_Atomic uint64_t sent;       /* bytes of links */
+} mr_mpi_world;
+
+extern mr_mpi_world mr_mpi;
+
+/**
+ * Begin, if this process is one of several that a launcher of MPI started: *@out then has them, for mr_mpi_end; else
+ * NULL. Errors: MR_ERESOURCE, MR_EIO the library's.
+ */
+mr_status mr_mpi_begin(mr_ranks **out) MR_MUST_USE;
+
+/** End, all ranks together; where @code is not 0: at once, as its launcher then ends all others. @r may be NULL. */
+void mr_mpi_end(mr_ranks *r, int code);
+
+/** MR_EIO with the library's text, unless @code is success. @what: "a message cannot be sent". */
+mr_status mr_mpi_check(int code, const char *what) MR_MUST_USE;
+
+/* --- mpi_link.c --- */
+
+extern const mr_link_kind mr_mpi_kind;
+
+/** Let the library move messages, with the lock; returns whether one has arrived or left. */
+bool mr_mpi_drive(void);
+
+/** mr_transport.settle. */
+mr_status mr_mpi_settle(void) MR_MUST_USE;
+
+/** Free what all channels share. */
+void mr_mpi_links_fini(void);
+
+#endif

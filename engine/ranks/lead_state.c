@@ -1,0 +1,36 @@
+/* lead_state.c - the state of a run over ranks: to rank 0 for a save, from it for a resume. */
+#include "ranks/ranks_internal.h"
+
+#include "ranks/rank_state.h"
+
+mr_status mr_ranks_send_state(mr_engine *e)
+{
+	if (!e->holds_state)
+		return MR_OK;
+	e->holds_state = false;
+	MR_TRY(mr_ranks_say(e, MR_RANK_SCATTER, 0, 0));
+	return mr_rank_state_scatter(e->run);
+}
+
+mr_status mr_ranks_gather(mr_engine *e)
+{
+	MR_TRY(mr_ranks_by(e)->settle());
+	MR_TRY(mr_run_mirror(e->run, e->step));
+	return mr_rank_state_gather(e->run);
+}
+
+mr_status mr_over_ranks_stand_at(mr_engine *e, uint64_t step)
+{
+	MR_TRY(mr_ranks_say(e, MR_RANK_STAND, step, 0));
+	MR_TRY(mr_engine_resume_at(e, step));
+	e->holds_state = e->restored = true;
+	return MR_OK;
+}
+
+mr_status mr_over_ranks_gather(mr_engine *e)
+{
+	if (e->holds_state)
+		return MR_OK;
+	MR_TRY(mr_ranks_say(e, MR_RANK_GATHER, 0, 0));
+	return mr_ranks_gather(e);
+}

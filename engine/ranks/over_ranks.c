@@ -1,0 +1,148 @@
+#include "ranks/ranks_internal.h"
+
+#include <stdio.h>
+
+mr_status mr_ranks_say(const mr_engine *e, mr_rank_note kind, uint64_t a, uint64_t b)
+{
+	mr_note n = {.kind = kind, .number = {a, b}};
+
+	return mr_ranks_tell_all(mr_ranks_of(e), &n);
+}
+
+mr_status mr_ranks_take_failure(mr_engine *e, uint32_t rank, const mr_note *n)
+{
+	char name[96];
+
+	(void)mr_fail((mr_status)n->status, "%s: %.*s", mr_ranks_name(mr_ranks_of(e), rank, name, sizeof(name)),
+		      MR_NOTE_TEXT, n->text);
+	mr_run_fail(e->run, (mr_status)n->status);
+	return (mr_status)n->status;
+}
+
+mr_status mr_ranks_fail_run(mr_engine *e, mr_status st)
+{
+	if (st != MR_OK)
+		mr_run_fail(e->run, st);
+	return st;
+}
+
+mr_status mr_ranks_end_workers(mr_engine *e)
+{
+	while (!mr_engine_wait_done(e, MR_ENGINE_POLL_NS))
+		;
+	return mr_engine_result(e);
+}
+
+uint16_t mr_ranks_first_here(const mr_engine *e)
+{
+	uint16_t w = 0;
+
+	while (!mr_run_is_here(&e->run->c, w))
+		w++;
+	return w;
+}
+
+mr_status mr_ranks_pause_at(mr_engine *e, uint64_t step)
+{
+	e->step = e->run->worker[mr_ranks_first_here(e)].train.step;
+	if (e->step != step)
+		return mr_fail(MR_EINVAL, "rank %u stands at step %llu, and rank 0 at %llu", mr_ranks_of(e)->self,
+			       (unsigned long long)e->step, (unsigned long long)step);
+	return MR_OK;
+}
+
+mr_status mr_ranks_settle(mr_engine *e)
+{
+	if (!(e->run->facts & MR_SETTLES))
+		return MR_OK;
+	mr_engine_give_all(e, MR_ENGINE_SETTLE);
+	return mr_ranks_end_workers(e);
+}
+
+mr_status mr_ranks_begin_run(mr_engine *e, uint64_t limit)
+{
+	mr_engine_spread(e);
+	if (!e->started)
+		MR_TRY(mr_loader_start(e->loader));
+	e->started = true;
+	atomic_store_explicit(&e->limit, limit, memory_order_relaxed);
+	mr_engine_give_all(e, MR_ENGINE_TRAIN);
+	return MR_OK;
+}
+
+bool mr_ranks_stand(mr_engine *e, bool all_done)
+{
+	return all_done && !mr_engine_go_on(e);
+}
+
+void mr_ranks_count_work(const mr_engine *e, uint64_t *done, uint64_t *longest)
+{
+	*done = *longest = 0;
+	for (uint16_t w = 0; w < e->run->n_workers; w++) {
+		uint64_t ns = atomic_load_explicit(&e->run->worker[w].longest_ns, memory_order_relaxed);
+
+		*done += atomic_load_explicit(&e->run->worker[w].beat, memory_order_relaxed);
+		*longest = ns > *longest ? ns : *longest;
+	}
+}
+
+/* --- meeting and ending --- */
+
+/* The first line in which two texts of "name: value" lines differ, as a failure. */
+static mr_status compare(const mr_engine *e, const char *own, uint32_t rank, const char *other)
+{
+	char here[96], there[96];
+
+	while (*own && *other) {
+		size_t a = strcspn(own, "\n"), b = strcspn(other, "\n"), name = strcspn(own, ":");
+
+		if (a != b || strncmp(own, other, a) != 0)
+			return mr_fail(MR_ECONFIG, "%.*s differs: %.*s on %s, %.*s on %s", (int)name, own,
+				       (int)(a - name - 2), own + name + 2,
+				       mr_ranks_name(mr_ranks_of(e), 0, here, sizeof(here)), (int)(b - name - 2),
+				       other + name + 2, mr_ranks_name(mr_ranks_of(e), rank, there, sizeof(there)));
+		own += a + (own[a] != 0);
+		other += b + (other[b] != 0);
+	}
+	return MR_OK;
+}
+
+mr_status mr_over_ranks_meet(mr_engine *e, const char *identity)
+{
+	const mr_ranks *r = mr_ranks_of(e);
+	mr_note n = {.kind = MR_RANK_READY};
+
+	if (r->self) {
+		snprintf(n.text, sizeof(n.text), "%s", identity);
+		return r->by->tell(0, &n);
+	}
+	for (uint32_t i = 1; i < r->n; i++) {
+		MR_TRY(mr_ranks_wait_for(r, i, &n));
+		if (n.kind == MR_RANK_FAILED)
+			return mr_ranks_take_failure(e, i, &n);
+		MR_TRY(compare(e, identity, i, n.text));
+	}
+	return MR_OK;
+}
+
+void mr_over_ranks_end(const mr_ranks *r)
+{
+	mr_note n = {.kind = MR_RANK_END};
+
+	for (uint32_t i = 1; i < r->n; i++)
+		if (r->by->lost() == UINT32_MAX)
+			(void)!r->by->tell(i, &n);
+}
+
+void mr_over_ranks_give_up(const mr_ranks *r, mr_status st)
+{
+	mr_note n = {.kind = MR_RANK_FAILED, .status = st};
+
+	snprintf(n.text, sizeof(n.text), "%s", mr_error_text());
+	if (r->by->tell(0, &n) != MR_OK)
+		return;
+	do {
+		if (mr_ranks_wait_for(r, 0, &n) != MR_OK)
+			return;
+	} while (n.kind != MR_RANK_END);
+}

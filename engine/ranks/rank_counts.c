@@ -1,0 +1,35 @@
+/* rank_counts.c - what workers have counted, from the other ranks to rank 0. */
+#include "ranks/ranks_internal.h"
+
+mr_status mr_ranks_move(const mr_engine *e, uint32_t rank, void *data, size_t bytes)
+{
+	return mr_ranks_of(e)->self ? mr_ranks_by(e)->send(0, data, bytes) : mr_ranks_by(e)->receive(rank, data, bytes);
+}
+
+/* Times of worker @w, and its trace. */
+static mr_status move_worker(mr_engine *e, uint32_t rank, mr_worker *w)
+{
+	uint64_t n;
+
+	MR_TRY(mr_ranks_move(e, rank, &w->stats, sizeof(w->stats)));
+	MR_TRY(mr_ranks_move(e, rank, &w->busy_ns, sizeof(w->busy_ns)));
+	MR_TRY(mr_ranks_move(e, rank, w->waited_ns, sizeof(w->waited_ns)));
+	MR_TRY(mr_ranks_move(e, rank, &w->n_trace, sizeof(w->n_trace)));
+	n = w->n_trace < MR_TRACE_RING ? w->n_trace : MR_TRACE_RING;
+	return w->trace ? mr_ranks_move(e, rank, w->trace, n * sizeof(*w->trace)) : MR_OK;
+}
+
+mr_status mr_ranks_move_counts(mr_engine *e, uint32_t rank)
+{
+	mr_run *run = e->run;
+
+	for (uint16_t w = 0; w < run->n_workers; w++)
+		if (mr_ranks_of(e)->of_worker[w] == rank)
+			MR_TRY(move_worker(e, rank, &run->worker[w]));
+	for (uint16_t s = 0; s < run->n_stages; s++)
+		for (uint32_t i = 0; i < run->weights[s].n_shards; i++)
+			if (mr_ranks_of(e)->of_worker[mr_plan_worker(run->c.plan, (uint8_t)i, s)] == rank)
+				MR_TRY(mr_ranks_move(e, rank, run->weights[s].shard[i].staleness,
+						  sizeof(run->weights[s].shard[i].staleness)));
+	return MR_OK;
+}

@@ -1,0 +1,202 @@
+#include "ranks/rank_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/size.h"
+
+static const mr_transport *by(const mr_run *run)
+{
+	return run->c.ranks->by;
+}
+
+static uint32_t rank_of(const mr_run *run, uint8_t pipe, uint16_t s)
+{
+	return run->c.ranks->of_worker[mr_plan_worker(run->c.plan, pipe, s)];
+}
+
+/* The worker in whose region @data lies; n_workers: in none. */
+static uint16_t region_of(const mr_run *run, const void *data)
+{
+	const uint8_t *at = data;
+
+	for (uint16_t w = 0; w < run->n_workers; w++) {
+		const uint8_t *base = run->worker[w].region.base;
+
+		if (at >= base && at < base + run->worker[w].region.bytes)
+			return w;
+	}
+	return run->n_workers;
+}
+
+/* Losses alone lie in no region: they are the last stage's. */
+static uint32_t owner_of(const mr_run *run, const mr_saved_tensor *t)
+{
+	uint16_t w = region_of(run, t->data);
+	uint8_t pipe = 0;
+
+	if (w < run->n_workers)
+		return run->c.ranks->of_worker[w];
+	for (unsigned p = 0; p < run->n_pipes; p++) {
+		const mr_links_stage *st = mr_links_at(&run->train, (uint8_t)p, (uint16_t)(run->n_stages - 1));
+
+		for (uint32_t i = 0; i < st->n_slots; i++)
+			if (st->slot[i].taken && t->data == &run->losses[st->slot[i].micro % run->n_losses])
+				pipe = (uint8_t)p;
+	}
+	return rank_of(run, pipe, (uint16_t)(run->n_stages - 1));
+}
+
+/* A stretch of a tensor that one rank has. */
+typedef struct stretch {
+	size_t at, bytes;
+	uint32_t rank;
+} stretch;
+
+/* The stretches of parameter @p of @b, stage @s, in numbers of @each bytes: of each shard the range that it steps.
+ * Returns how many. */
+static uint32_t cut(const mr_run *run, const mr_stage_weights *b, uint16_t s, uint32_t p, size_t each, stretch *out)
+{
+	uint32_t n = 0;
+	int64_t first, count;
+
+	for (uint32_t i = 0; i < b->n_shards; i++)
+		if (mr_weights_part(b, (uint8_t)i, p, &first, &count))
+			out[n++] = (stretch){(size_t)first * each, (size_t)count * each, rank_of(run, (uint8_t)i, s)};
+	return n;
+}
+
+/* Is @t the optimizer's state, or the rest of the masters, of parameter @p? The bytes of one number, or 0. */
+static size_t is_stepped(const mr_run *run, const mr_stage_weights *b, uint32_t p, const mr_saved_tensor *t)
+{
+	size_t at = mr_stage_weight_at(b->stage, p);
+
+	if (at == SIZE_MAX)
+		return 0;
+	if (t->data == (void *)mr_weights_rest(b, at))
+		return sizeof(int16_t);
+	for (uint32_t i = 0; mr_stage_size(b->stage)->state_bytes && i < run->c.optim->ops->n_states; i++)
+		if (t->data == b->state[i] + mr_stage_state_at(b->stage, p))
+			return mr_dtype_bytes(b->k->types.state);
+	return 0;
+}
+
+/* The stretches of @t, at most one a shard; returns how many. */
+static uint32_t stretches_of(const mr_run *run, const mr_saved_tensor *t, stretch out[UINT8_MAX + 1])
+{
+	for (uint16_t s = 0; s < run->n_stages; s++) {
+		const mr_stage_weights *b = &run->weights[s];
+		uint32_t first, end;
+
+		mr_stage_params(b->stage, &first, &end);
+		for (uint32_t p = first; b->n_shards > 1 && p < end; p++) {
+			size_t each = is_stepped(run, b, p, t);
+
+			if (each)
+				return cut(run, b, s, p, each, out);
+		}
+	}
+	out[0] = (stretch){0, t->bytes, owner_of(run, t)};
+	return 1;
+}
+
+static mr_status bring(const mr_run *run, const mr_saved_tensor *t)
+{
+	stretch part[UINT8_MAX + 1];
+	uint32_t n = stretches_of(run, t, part);
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint8_t *data = (uint8_t *)t->data + part[i].at;
+
+		if (part[i].rank == run->c.ranks->self && part[i].rank != 0)
+			MR_TRY(by(run)->send(0, data, part[i].bytes));
+		else if (part[i].rank != 0 && run->c.ranks->self == 0)
+			MR_TRY(by(run)->receive(part[i].rank, data, part[i].bytes));
+	}
+	return MR_OK;
+}
+
+/* Has @rank a part in a stage of worker @w, or reads its tied parameters? */
+static bool takes_part(const mr_run *run, uint32_t rank, uint16_t w)
+{
+	uint16_t last = (uint16_t)(run->n_stages - 1);
+	bool some = false;
+
+	for (uint16_t s = 0; s < run->n_stages; s++) {
+		bool its = false, own = false;
+
+		for (unsigned p = 0; p < run->n_pipes; p++) {
+			its |= mr_plan_worker(run->c.plan, (uint8_t)p, s) == w;
+			own |= rank_of(run, (uint8_t)p, s) == rank;
+			own |= s == 0 && run->c.plan->contract.tied && rank_of(run, (uint8_t)p, last) == rank;
+		}
+		some |= its && own;
+	}
+	return some;
+}
+
+static bool wants(const mr_run *run, uint32_t rank, const mr_saved_tensor *t)
+{
+	uint16_t w = region_of(run, t->data);
+
+	return w < run->n_workers ? takes_part(run, rank, w) : owner_of(run, t) == rank;
+}
+
+static mr_status give(const mr_run *run, const mr_saved_tensor *t)
+{
+	for (uint32_t i = 1; i < run->c.ranks->n; i++) {
+		if (!wants(run, i, t))
+			continue;
+		if (run->c.ranks->self == 0)
+			MR_TRY(by(run)->send(i, t->data, t->bytes));
+		else if (run->c.ranks->self == i)
+			MR_TRY(by(run)->receive(0, t->data, t->bytes));
+	}
+	return MR_OK;
+}
+
+/* The lists are the same everywhere: each rank shows how long its own are. */
+static mr_status check(const mr_run *run, const mr_state *state)
+{
+	uint64_t own[3] = {state->model.n, state->optimizer.n, state->inflight.n}, other[3];
+
+	if (run->c.ranks->self)
+		return by(run)->send(0, own, sizeof(own));
+	for (uint32_t i = 1; i < run->c.ranks->n; i++) {
+		MR_TRY(by(run)->receive(i, other, sizeof(other)));
+		if (memcmp(own, other, sizeof(own)) != 0)
+			return mr_fail(MR_EINVAL,
+				       "rank %u keeps %llu, %llu and %llu tensors, and rank 0 %llu, %llu and %llu", i,
+				       (unsigned long long)other[0], (unsigned long long)other[1],
+				       (unsigned long long)other[2], (unsigned long long)own[0],
+				       (unsigned long long)own[1], (unsigned long long)own[2]);
+	}
+	return MR_OK;
+}
+
+typedef mr_status mover(const mr_run *run, const mr_saved_tensor *t);
+
+static mr_status move_all(mr_run *run, mover *move)
+{
+	mr_state state;
+	const mr_state_list *list[] = {&state.model, &state.optimizer, &state.inflight};
+	mr_status st;
+
+	MR_TRY(mr_state_of_run(run, &state));
+	st = check(run, &state);
+	for (int k = 0; k < 3; k++)
+		for (size_t i = 0; st == MR_OK && i < list[k]->n; i++)
+			st = move(run, &list[k]->at[i]);
+	mr_state_fini(&state);
+	return st;
+}
+
+mr_status mr_rank_state_gather(mr_run *run)
+{
+	return move_all(run, bring);
+}
+
+mr_status mr_rank_state_scatter(mr_run *run)
+{
+	return move_all(run, give);
+}

@@ -1,0 +1,15 @@
+/* rank_state.h - what a run over ranks keeps (exec/state.h), from all ranks to rank 0 and from there to all. */
+#ifndef MR_RANKS_RANK_STATE_H
+#define MR_RANKS_RANK_STATE_H
+
+#include "exec/state.h"
+
+/** All ranks call it, paused and mirrored (mr_run_mirror) at the same step: what each rank's stages hold goes to
+ * rank 0. Errors: the transport's;
+ * MR_EINVAL the ranks' lists differ. */
+mr_status mr_rank_state_gather(mr_run *run) MR_MUST_USE;
+
+/** All ranks call it, standing at the same step: what rank 0 has loaded goes to those who need it. */
+mr_status mr_rank_state_scatter(mr_run *run) MR_MUST_USE;
+
+#endif

@@ -1,0 +1,25 @@
+#include "session/rank_identity.h"
+
+#include <string.h>
+
+#include "base/stats.h"
+
+void mr_rank_identity(const mr_session *s, mr_strbuf *out)
+{
+	bool portable = !strcmp(s->kernels->name, "reference");
+	uint64_t cut = mr_hash64(0, s->partition.first, (s->partition.n_stages + 1u) * sizeof(*s->partition.first));
+	uint16_t own = 0;
+
+	while (s->ranks->of_worker[own] != s->ranks->self)
+		own++;
+	mr_strbuf_printf(out, "millrace: %s\n", MR_VERSION);
+	mr_strbuf_printf(out, "the library of kernels: %s\n", mr_kernels_library());
+	mr_strbuf_printf(out, "backend: %s\n", s->kernels->name);
+	mr_strbuf_printf(out, "instructions of the CPU: %s\n", portable ? "any" : mr_kernels_isa(s->kernels->dtype));
+	mr_strbuf_printf(out, "the configuration (its hash): %016llx\n", (unsigned long long)s->values_hash);
+	mr_strbuf_printf(out, "the plan (its hash): %016llx\n", (unsigned long long)s->plan_hash);
+	mr_strbuf_printf(out, "the cut of the model (its hash): %016llx\n", (unsigned long long)cut);
+	mr_strbuf_printf(out, "the data (their fingerprint): %016llx\n", (unsigned long long)s->data->fingerprint);
+	mr_strbuf_printf(out, "threads a worker: %u\n", s->place.worker[own].n_threads);
+	mr_strbuf_printf(out, "MPI: %s\n", s->ranks->by->name);
+}

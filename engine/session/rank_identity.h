@@ -1,0 +1,10 @@
+/* rank_identity.h - what must be the same on all ranks of a training, as text. */
+#ifndef MR_SESSION_RANK_IDENTITY_H
+#define MR_SESSION_RANK_IDENTITY_H
+
+#include "session/session.h"
+
+/** Lines "name: value" of the open session @s, whose data are loaded. */
+void mr_rank_identity(const mr_session *s, mr_strbuf *out);
+
+#endif

@@ -1,0 +1,31 @@
+#include "session/rank_place.h"
+
+#include <stdlib.h>
+
+#include "job/machine.h"
+
+/* @place, of the workers that share these CPUs, of which this rank's begin with @first, becomes that of all. */
+static mr_status widen(const mr_ranks *r, uint16_t first, mr_place *place)
+{
+	mr_place_worker *all = calloc(r->n_workers, sizeof(*all));
+
+	if (!all)
+		return mr_fail(MR_ERESOURCE, "no memory to place %u workers", r->n_workers);
+	for (uint16_t w = 0, own = first; w < r->n_workers; w++)
+		all[w] = place->worker[r->of_worker[w] == r->self ? own++ : first];
+	free(place->worker);
+	place->worker = all;
+	place->n_workers = r->n_workers;
+	return MR_OK;
+}
+
+mr_status mr_rank_place(mr_session *s, const char **key)
+{
+	uint16_t first, n;
+
+	*key = NULL;
+	MR_TRY(mr_ranks_own(s->ranks, mr_job_workers(s->job)));
+	n = mr_ranks_neighbours(s->ranks, &first);
+	MR_TRY(mr_machine_place_some(s->job, n, &s->topo, &s->place, key));
+	return widen(s->ranks, first, &s->place);
+}
