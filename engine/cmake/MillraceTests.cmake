@@ -13,7 +13,7 @@ set(MILLRACE_TEST_PREFIX "" CACHE STRING "Put in front of the names and labels o
 # Not cached: a build folder from before a folder of tests came would leave its tests out.
 set(MR_TEST_FOLDERS base token ir timing lower host nn mitigate formats data objective schedules planner models store
   link stage weights exec replay profile job config costs session checkpoint choose outline report starter reader manual
-  observe logbook training cli theory flamegraph python packaging system layers perf)
+  observe logbook training cli mpi theory flamegraph python packaging system layers perf)
 set(MILLRACE_TEST_ONLY "" CACHE STRING "Folders whose tests are built; empty: all")
 if(MILLRACE_TEST_ONLY)
   set(MR_TEST_FOLDERS ${MILLRACE_TEST_ONLY})
@@ -179,9 +179,11 @@ file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/archives.txt CONTENT "${archives}\n")
 
 # Everything that the tests of these folders run; the program, for scripts.
 add_custom_target(tests)
-if(TARGET millrace)
-  add_dependencies(tests millrace)
-endif()
+foreach(program millrace millrace-mpi)
+  if(TARGET ${program})
+    add_dependencies(tests ${program})
+  endif()
+endforeach()
 foreach(layer ${MR_TEST_FOLDERS})
   if(layer STREQUAL "perf")
     # A benchmark that is never run rots: those with a tiny size run it.

@@ -460,6 +460,8 @@ static mr_status reset_stage(mr_run *run, mr_links *l, uint8_t pipe, uint16_t s)
 	if (s + 1 < run->n_stages)
 		MR_TRY(mr_link_reset(&st->grad, parker_of(run, pipe, (uint16_t)(s + 1)), self));
 	MR_TRY(mr_link_reset(&st->target, loader, self));
+	if (!mr_run_is_here(&run->c, worker_of(run, pipe, s))) /* whose worker has not */
+		mr_links_set_up(l, pipe, s);
 	for (uint32_t i = 0; i < st->n_slots; i++)
 		st->slot[i].taken = false;
 	st->n_taken = st->most_taken = 0;

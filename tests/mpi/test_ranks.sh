@@ -1,0 +1,48 @@
+# Several processes train as one does, byte for byte: each sort of plan, clipping, precisions, a resumed run. What only
+# one process does is refused by name.
+# Arguments: source tree, build tree.
+. "$(dirname "$0")/ranks_lib.sh"
+
+two='machine.workers=2'
+same 2 mlp.cfg --set $two
+same 2 mlp.cfg --set $two --set 'system.name="pipedream"'
+same 2 mlp.cfg --set $two --set 'system.name="data_parallel"' --set 'precision="bf16"'
+same 2 gpt.cfg --set $two --set train.clip=0.5
+same 3 gpt.cfg --set machine.workers=4 --set 'system.name="data_parallel"' --set train.clip=0.5
+same 4 gpt.cfg --set machine.workers=4 --set 'system.name="pipedream_2bw"' --set 'precision="bf16"'
+same 2 mlp.cfg --set machine.workers=4 --set 'system.name="chimera"' --set 'precision="bf16_pure"'
+
+# A run goes on over ranks from what one process saved, and the other way.
+for system in 1f1b pipedream; do
+	rm -rf whole parts
+	"$build/millrace" train mlp.cfg --set $two --set "system.name=\"$system\"" --set 'run.dir="whole"' >out 2>&1 ||
+		complain "$system, whole: exit $?"
+	"$build/millrace" train mlp.cfg --set $two --set "system.name=\"$system\"" --set 'run.dir="parts"' \
+		--set train.steps=2 --set train.eval_every=0 >out 2>&1 || complain "$system, first part: exit $?"
+	over 2 train mlp.cfg --set $two --set "system.name=\"$system\"" --set 'run.dir="parts"' --set train.steps=4 \
+		--resume --set train.eval_every=0 || complain "$system, resumed over ranks: exit $?"
+	"$build/millrace" train mlp.cfg --set $two --set "system.name=\"$system\"" --set 'run.dir="parts"' --resume \
+		>out 2>&1 || complain "$system, last part: exit $?"
+	for file in whole/checkpoints/step-00000006/*.safetensors; do
+		cmp "$file" "parts/checkpoints/step-00000006/${file##*/}" >out 2>&1 || complain "$system: $file differs"
+	done
+done
+
+# What was saved over ranks is a run as any other.
+"$build/millrace" eval mlp.cfg --set $two --set 'system.name="pipedream"' --set 'run.dir="parts"' >out 2>&1 ||
+	complain "eval: exit $?"
+
+# --- what is refused ---
+over 2 train mlp.cfg --set machine.workers=4 --set 'system.name="local_sgd"'
+got=$?
+refused 3 "this needs workers that share memory"
+over 3 train mlp.cfg --set $two
+got=$?
+refused 3 "there are 3 ranks and 2 workers"
+timeout 60 $mpirun ${many:-} -n 2 "$build/millrace" train mlp.cfg --set $two >out 2>&1
+got=$?
+refused 2 "the program for several is millrace-mpi"
+[ ! -e runs/mlp ] || complain "a run was begun:"
+
+[ $n_same -eq 7 ] || failed=1
+exit $failed
