@@ -325,7 +325,7 @@ static void free_requests(link_state *s)
 	for (size_t i = 0; i < table.n; i++) {
 		if (table.owner[i].s != s || table.request[i] == MPI_REQUEST_NULL)
 			continue;
-		if (s->receives)
+		if (s->receives && !atomic_load(&s->m[table.owner[i].at].arrived)) /* else it is not posted */
 			MPI_Cancel(&table.request[i]);
 		MPI_Request_free(&table.request[i]);
 	}

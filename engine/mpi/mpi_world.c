@@ -385,6 +385,19 @@ static void take_back(MPI_Request *request)
 		}
 }
 
+/* Nobody misses another's signs of life before all are here. */
+static void meet_at_end(void)
+{
+	MPI_Request request;
+	int code;
+
+	lock();
+	code = MPI_Ibarrier(mr_mpi.data, &request);
+	unlock();
+	if (code != MPI_SUCCESS || wait_for(&request, "the end") != MR_OK)
+		_exit(0); /* the rank that is missing has an exit code of its own */
+}
+
 void mr_mpi_end(mr_ranks *r, int code)
 {
 	if (!mr_mpi.is_open)
@@ -394,7 +407,7 @@ void mr_mpi_end(mr_ranks *r, int code)
 		_exit(code);
 	}
 	if (mr_mpi.n > 1)
-		MPI_Barrier(mr_mpi.data); /* nobody misses another's signs of life before all are here */
+		meet_at_end();
 	stop_thread();
 	mr_mpi_links_fini();
 	take_back(beats.in);
