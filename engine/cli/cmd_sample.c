@@ -5,6 +5,7 @@
 #include "cli/open_config.h"
 #include "report/output.h"
 #include "session/sample.h"
+#include "session/weights_list.h"
 #include "cli/weights.h"
 
 static mr_status write_sample(const mr_args *args, mr_session *s)

@@ -18,8 +18,7 @@ const char *mr_predictions_class(const mr_form *f, size_t i, char room[24])
 
 /* --- formats --- */
 
-/* A field of CSV, in quotes where it needs them. */
-static void put_field(FILE *f, const char *text)
+void mr_predictions_field(FILE *f, const char *text)
 {
 	if (!text[strcspn(text, ",\"\n\r")] && *text != ' ') {
 		fputs(text, f);
@@ -44,26 +43,25 @@ static void put_head_csv(const mr_predictions *p)
 
 		snprintf(name, sizeof(name), "probability %s", mr_predictions_class(p->form, i, room));
 		fputc(',', p->file);
-		put_field(p->file, name);
+		mr_predictions_field(p->file, name);
 	}
 	fputc('\n', p->file);
 }
 
-/* The head of an array of format 1.0 has its number of rows, which is known at the end. */
-static void put_head_npy(const mr_predictions *p)
+void mr_predictions_npy(FILE *f, uint64_t n, size_t width)
 {
 	char head[NPY_HEAD + 1];
-	int n;
+	int len;
 
 	memcpy(head, "\x93NUMPY\x01\x00", 8);
 	head[8] = (char)(NPY_HEAD - 10);
 	head[9] = 0;
-	n = 10 + snprintf(head + 10, sizeof(head) - 10,
-			  "{'descr': '<f8', 'fortran_order': False, 'shape': (%llu, %zu), }", (unsigned long long)p->n,
-			  p->width);
-	memset(head + n, ' ', (size_t)(NPY_HEAD - n));
+	len = 10 + snprintf(head + 10, sizeof(head) - 10,
+			  "{'descr': '<f8', 'fortran_order': False, 'shape': (%llu, %zu), }", (unsigned long long)n,
+			  width);
+	memset(head + len, ' ', (size_t)(NPY_HEAD - len));
 	head[NPY_HEAD - 1] = '\n';
-	fwrite(head, 1, NPY_HEAD, p->file);
+	fwrite(head, 1, NPY_HEAD, f);
 }
 
 static size_t largest(const mr_predictions *p, const double *value)
@@ -81,14 +79,14 @@ static void put_csv(const mr_predictions *p, const mr_reader_sample *s, const do
 	char room[24];
 
 	if (p->named) {
-		put_field(p->file, s->name);
+		mr_predictions_field(p->file, s->name);
 		fputc(',', p->file);
 	}
 	if (!p->classes) {
 		fprintf(p->file, "%.9g\n", value[0]);
 		return;
 	}
-	put_field(p->file, mr_predictions_class(p->form, largest(p, value), room));
+	mr_predictions_field(p->file, mr_predictions_class(p->form, largest(p, value), room));
 	for (size_t i = 0; i < p->width; i++)
 		fprintf(p->file, ",%.7g", value[i]);
 	fputc('\n', p->file);
@@ -166,7 +164,7 @@ void mr_predictions_begin(mr_predictions *p)
 	if (p->format == MR_PREDICTIONS_CSV)
 		put_head_csv(p);
 	else if (p->format == MR_PREDICTIONS_NPY)
-		put_head_npy(p);
+		mr_predictions_npy(p->file, 0, p->width);
 }
 
 void mr_predictions_put(mr_predictions *p, const mr_reader_sample *sample, const double *value)
@@ -181,12 +179,15 @@ void mr_predictions_put(mr_predictions *p, const mr_reader_sample *sample, const
 	p->n++;
 }
 
+mr_status mr_predictions_npy_again(FILE *f, uint64_t n, size_t width)
+{
+	if (fseek(f, 0, SEEK_SET))
+		return mr_fail(MR_EIO, "a NumPy array needs a regular file as output");
+	mr_predictions_npy(f, n, width);
+	return fseek(f, 0, SEEK_END) ? mr_fail(MR_EIO, "a NumPy array needs a regular file as output") : MR_OK;
+}
+
 mr_status mr_predictions_end(mr_predictions *p)
 {
-	if (p->format != MR_PREDICTIONS_NPY)
-		return MR_OK;
-	if (fseek(p->file, 0, SEEK_SET))
-		return mr_fail(MR_EIO, "a NumPy array needs a regular file as output");
-	put_head_npy(p);
-	return fseek(p->file, 0, SEEK_END) ? mr_fail(MR_EIO, "a NumPy array needs a regular file as output") : MR_OK;
+	return p->format == MR_PREDICTIONS_NPY ? mr_predictions_npy_again(p->file, p->n, p->width) : MR_OK;
 }

@@ -30,6 +30,13 @@ typedef struct mr_predictions {
 /** The name of class @i, or its number. Valid until the next call with the same @room. */
 const char *mr_predictions_class(const mr_form *f, size_t i, char room[24]);
 
+/** Write a field of CSV, in quotes where it needs them. */
+void mr_predictions_field(FILE *f, const char *text);
+/** Write the head of an array of NumPy's format 1.0, of doubles: first for no rows, and again when all @n are written.
+ * Errors: MR_EIO when @f cannot be written again at its beginning. */
+void mr_predictions_npy(FILE *f, uint64_t n, size_t width);
+mr_status mr_predictions_npy_again(FILE *f, uint64_t n, size_t width) MR_MUST_USE;
+
 /** Write the head. @p has its first five members set. */
 void mr_predictions_begin(mr_predictions *p);
 /** Write the prediction @value [width] of @sample. */

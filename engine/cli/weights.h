@@ -30,8 +30,4 @@ mr_status mr_weights_load(const mr_session *s, const mr_args *args, const mr_sta
  */
 mr_status mr_weights_alphabet(const mr_job *job, const mr_args *args, char **out, bool *known) MR_MUST_USE;
 
-/** A list with memory of its own for every parameter of the session's model. Free with mr_weights_list_fini. */
-mr_status mr_weights_list(const mr_session *s, mr_state_list *out) MR_MUST_USE;
-void mr_weights_list_fini(mr_state_list *l);
-
 #endif

@@ -207,4 +207,5 @@ const mr_dataset_ops mr_data_sources = {
 	.close = mr_text_close,
 	.train = mr_excerpts_train,
 	.valid = mr_excerpts_valid,
+	.form = mr_text_form,
 };

@@ -195,6 +195,11 @@ mr_status mr_text_load(mr_dataset *d)
 	return d->bytes.kept ? mr_contents_keep(((text *)d)->in) : MR_OK;
 }
 
+void mr_text_form(const mr_dataset *d, mr_json_writer *w)
+{
+	mr_json_field_string(w, "alphabet", d->alphabet);
+}
+
 void mr_text_close(mr_dataset *d)
 {
 	text *t = (text *)d;
@@ -282,4 +287,5 @@ const mr_dataset_ops mr_data_text = {
 	.close = mr_text_close,
 	.train = mr_excerpts_train,
 	.valid = mr_excerpts_valid,
+	.form = mr_text_form,
 };

@@ -24,7 +24,8 @@ mr_status mr_text_create(const char *name, mr_contents *in, const mr_values *val
  */
 mr_status mr_text_of_alphabet(const mr_data_want *want, mr_dataset **out) MR_MUST_USE;
 
-/* As mr_dataset_ops.load and close. */
+/* As mr_dataset_ops.form, load and close. */
+void mr_text_form(const mr_dataset *d, mr_json_writer *w);
 mr_status mr_text_load(mr_dataset *d) MR_MUST_USE;
 void mr_text_close(mr_dataset *d);
 

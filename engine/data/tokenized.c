@@ -31,6 +31,11 @@ static void close_tokenized(mr_dataset *d)
 	free(t);
 }
 
+static void form(const mr_dataset *d, mr_json_writer *w)
+{
+	mr_json_field_string(w, "tokenizer", mr_tokenizer_json(d->tokenizer));
+}
+
 /* In place of the source's own: nothing is left to be loaded or checked. */
 static const mr_dataset_ops tokenized_text = {
 	.name = "text",
@@ -38,6 +43,7 @@ static const mr_dataset_ops tokenized_text = {
 	.close = close_tokenized,
 	.train = mr_excerpts_train,
 	.valid = mr_excerpts_valid,
+	.form = form,
 };
 
 static mr_status check_mark(const mr_data_want *want, const char *path, const char *mark)

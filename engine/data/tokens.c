@@ -24,9 +24,7 @@ typedef struct shard {
 	char *path;
 	mr_contents *in;
 	bool keeps;      /* load reads it into memory */
-	bool wide;       /* tokens of four bytes, else of two */
-	uint64_t offset; /* of the first token */
-	uint64_t n;
+	mr_token_file f;
 } shard;
 
 typedef struct tokens {
@@ -35,69 +33,13 @@ typedef struct tokens {
 	shard train, valid; /* valid.in NULL: the end of train validates */
 } tokens;
 
-static int32_t header_at(const shard *s, uint64_t len, size_t i)
-{
-	int32_t value = 0, room;
-
-	if (len >= 4 * (i + 1))
-		memcpy(&value, mr_contents_at(s->in, 4 * i, sizeof(room), &room), sizeof(value));
-	return value;
-}
-
-static mr_status check_llmc(shard *s, uint64_t len)
-{
-	int32_t magic = header_at(s, len, 0), version = header_at(s, len, 1);
-	int32_t n = header_at(s, len, 2);
-	uint64_t size;
-
-	s->wide = magic == MR_TOKEN_FILE_WIDE;
-	size = s->wide ? 4 : 2;
-	if (magic != MR_TOKEN_FILE && !s->wide)
-		return mr_fail(MR_EDATA, "%s: not an llm.c token file: magic %d at offset 0, expected %d or %d",
-			       s->path, magic, MR_TOKEN_FILE, MR_TOKEN_FILE_WIDE);
-	if (len < MR_TOKEN_FILE_HEADER)
-		return mr_fail(MR_EDATA, "%s: %llu bytes, but the header of an llm.c token file has %u", s->path,
-			       (unsigned long long)len, MR_TOKEN_FILE_HEADER);
-	if (version != mr_token_file_version(s->wide))
-		return mr_fail(MR_EDATA, "%s: version %d at offset 4, expected %d", s->path, version,
-			       mr_token_file_version(s->wide));
-	if (n < 1)
-		return mr_fail(MR_EDATA, "%s: %d tokens by the header at offset 8, expected at least 1", s->path, n);
-	if (len != MR_TOKEN_FILE_HEADER + size * (uint64_t)n)
-		return mr_fail(MR_EDATA, "%s: %llu bytes, but %d tokens by its header make %llu", s->path,
-			       (unsigned long long)len, n,
-			       (unsigned long long)(MR_TOKEN_FILE_HEADER + size * (uint64_t)n));
-	s->offset = MR_TOKEN_FILE_HEADER;
-	s->n = (uint64_t)n;
-	return MR_OK;
-}
-
-static mr_status check_nanogpt(shard *s, uint64_t len)
-{
-	if (len % 2)
-		return mr_fail(MR_EDATA, "%s: %llu bytes are not a whole number of 16-bit tokens", s->path,
-			       (unsigned long long)len);
-	s->offset = 0;
-	s->n = len / 2;
-	return MR_OK;
-}
-
 static mr_status load(shard *s, const char *option, const mr_values *values, const mr_data_want *want)
 {
-	const char *format = mr_values_string(values, "format");
-	int32_t magic;
-	uint64_t len;
-
 	s->path = mr_data_path(want, mr_values_string(values, option));
 	if (!s->path)
 		return mr_data_no_memory(0);
 	MR_TRY(mr_contents_open(s->path, &s->in));
-	len = mr_contents_bytes(s->in);
-	magic = header_at(s, len, 0);
-	if (!strcmp(format, "llmc") ||
-	    (!strcmp(format, "auto") && (magic == MR_TOKEN_FILE || magic == MR_TOKEN_FILE_WIDE)))
-		return check_llmc(s, len);
-	return check_nanogpt(s, len);
+	return mr_token_file_look(s->in, mr_values_string(values, "format"), &s->f);
 }
 
 /* Refuse the first token that is not below @vocab; @vocab 0: raise *@classes to hold all of them. Hashes all on behind
@@ -105,23 +47,23 @@ static mr_status load(shard *s, const char *option, const mr_values *values, con
 static mr_status check_range(const shard *s, int64_t vocab, int64_t *classes, uint64_t *hash)
 {
 	uint32_t room[MR_CONTENTS_PIECE / 4], most = 0;
-	uint64_t size = s->wide ? 4 : 2, limit = vocab ? (uint64_t)vocab : MR_TOKEN_NUMBERS;
+	uint64_t size = s->f.wide ? 4 : 2, limit = vocab ? (uint64_t)vocab : MR_TOKEN_NUMBERS;
 	mr_hasher h;
 
-	mr_hasher_init(&h, *hash, size * s->n);
-	for (uint64_t at = 0, len; at < s->n; at += len) {
+	mr_hasher_init(&h, *hash, size * s->f.n);
+	for (uint64_t at = 0, len; at < s->f.n; at += len) {
 		const void *t;
 
-		len = s->n - at < sizeof(room) / size ? s->n - at : sizeof(room) / size;
-		t = mr_contents_at(s->in, s->offset + size * at, size * len, room);
+		len = s->f.n - at < sizeof(room) / size ? s->f.n - at : sizeof(room) / size;
+		t = mr_contents_at(s->in, s->f.offset + size * at, size * len, room);
 		mr_hasher_add(&h, t, size * len);
 		for (uint64_t i = 0; i < len; i++) {
-			uint32_t token = s->wide ? ((const uint32_t *)t)[i] : ((const uint16_t *)t)[i];
+			uint32_t token = s->f.wide ? ((const uint32_t *)t)[i] : ((const uint16_t *)t)[i];
 
 			if (token >= limit)
 				return mr_fail(MR_EDATA,
 					       "%s: token %u at byte offset %llu is not below the vocabulary of %llu",
-					       s->path, token, (unsigned long long)(s->offset + size * (at + i)),
+					       s->path, token, (unsigned long long)(s->f.offset + size * (at + i)),
 					       (unsigned long long)limit);
 			most = token > most ? token : most;
 		}
@@ -147,18 +89,18 @@ static mr_status open_shards(tokens *t, const mr_values *values, const mr_data_w
 	vocab = vocab || !d->tokenizer ? vocab : mr_tokenizer_size(d->tokenizer);
 	MR_TRY(load(&t->train, "path", values, want));
 	MR_TRY(check_range(&t->train, vocab, &d->classes, &d->fingerprint));
-	t->w.train = (mr_token_range){t->train.in, t->train.offset, t->train.n, NULL, t->train.wide};
+	t->w.train = (mr_token_range){t->train.in, t->train.f.offset, t->train.f.n, NULL, t->train.f.wide};
 	t->train.keeps = mr_data_will_keep(d, t->train.in, want);
 	if (apart) {
 		MR_TRY(load(&t->valid, "validation_path", values, want));
 		MR_TRY(check_range(&t->valid, vocab, &d->classes, &d->fingerprint));
-		t->w.valid = (mr_token_range){t->valid.in, t->valid.offset, t->valid.n, NULL, t->valid.wide};
+		t->w.valid = (mr_token_range){t->valid.in, t->valid.f.offset, t->valid.f.n, NULL, t->valid.f.wide};
 		t->valid.keeps = mr_data_will_keep(d, t->valid.in, want);
 	} else {
-		t->w.train.n = mr_data_train_part(t->train.n, fraction);
-		width = t->train.wide ? 4 : 2;
-		t->w.valid = (mr_token_range){t->train.in, t->train.offset + (uint64_t)width * t->w.train.n,
-					      t->train.n - t->w.train.n, NULL, t->train.wide};
+		t->w.train.n = mr_data_train_part(t->train.f.n, fraction);
+		width = t->train.f.wide ? 4 : 2;
+		t->w.valid = (mr_token_range){t->train.in, t->train.f.offset + (uint64_t)width * t->w.train.n,
+					      t->train.f.n - t->w.train.n, NULL, t->train.f.wide};
 	}
 	d->fingerprint = mr_data_fold(mr_data_fold(d->fingerprint, t->w.train.n), (uint64_t)d->classes);
 	if (fraction > 0 && mr_values_is_set(values, "validation"))
@@ -172,11 +114,11 @@ static mr_status describe(tokens *t)
 	mr_strbuf b;
 
 	mr_strbuf_init(&b);
-	mr_strbuf_printf(&b, "%s: %s, %llu tokens", t->train.path, t->train.offset ? "llm.c" : "nanoGPT",
-			 (unsigned long long)t->train.n);
+	mr_strbuf_printf(&b, "%s: %s, %llu tokens", t->train.path, t->train.f.offset ? "llm.c" : "nanoGPT",
+			 (unsigned long long)t->train.f.n);
 	if (t->valid.in)
-		mr_strbuf_printf(&b, "; %s: %s, %llu tokens", t->valid.path, t->valid.offset ? "llm.c" : "nanoGPT",
-				 (unsigned long long)t->valid.n);
+		mr_strbuf_printf(&b, "; %s: %s, %llu tokens", t->valid.path, t->valid.f.offset ? "llm.c" : "nanoGPT",
+				 (unsigned long long)t->valid.f.n);
 	mr_strbuf_printf(&b, "; vocabulary %lld, %llu training and %llu validation windows of %lld",
 			 (long long)d->classes, (unsigned long long)d->n_train, (unsigned long long)d->n_valid,
 			 (long long)d->input.rows);
@@ -242,6 +184,12 @@ static mr_status load_tokens(mr_dataset *d)
 	return t->valid.keeps ? mr_contents_keep(t->valid.in) : MR_OK;
 }
 
+static void form(const mr_dataset *d, mr_json_writer *w)
+{
+	if (d->tokenizer)
+		mr_json_field_string(w, "tokenizer", mr_tokenizer_json(d->tokenizer));
+}
+
 static const mr_option options[] = {
 	{"path", MR_OPT_STRING, NULL, 0, 0, NULL, NULL, "file of token numbers"},
 	{"validation_path", MR_OPT_STRING, "", 0, 0, NULL, NULL, "a file of its own for validation; empty: split path"},
@@ -266,4 +214,5 @@ const mr_dataset_ops mr_data_tokens = {
 	.close = close_tokens,
 	.train = mr_excerpts_train,
 	.valid = mr_excerpts_valid,
+	.form = form,
 };

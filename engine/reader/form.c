@@ -213,6 +213,24 @@ static mr_status take_images(mr_form *f)
 	return !in->tokens && mr_shape_count(*in) == f->size * f->size * 3 ? MR_OK : wrong("input");
 }
 
+static mr_status take_language(mr_form *f)
+{
+	const mr_shape *in = &f->shapes.input;
+
+	f->alphabet = mr_json_string(mr_json_get(f->root, "alphabet"));
+	f->tokenizer = mr_json_string(mr_json_get(f->root, "tokenizer"));
+	if (!in->tokens || in->cols != 1 || in->n_dims > 2 || !mr_shape_same(*in, f->shapes.target))
+		return wrong("input");
+	if (f->alphabet && f->shapes.classes != (int64_t)strlen(f->alphabet) / 2)
+		return wrong("alphabet");
+	return f->shapes.classes > 0 ? MR_OK : wrong("classes");
+}
+
+static bool is_language(const char *source)
+{
+	return !strcmp(source, "text") || !strcmp(source, "sources") || !strcmp(source, "tokens");
+}
+
 static mr_status take_all(mr_form *f)
 {
 	mr_dataset *d = &f->shapes;
@@ -226,12 +244,15 @@ static mr_status take_all(mr_form *f)
 			       f->source);
 	MR_TRY(take_shape(f, "input", "input_tokens", &d->input));
 	MR_TRY(take_shape(f, "target", "target_tokens", &d->target));
-	MR_TRY(take_int(f, "classes", 0, MOST_CLASSES, &d->classes));
+	f->language = is_language(f->source);
+	MR_TRY(take_int(f, "classes", 0, f->language ? MOST_DIM : MOST_CLASSES, &d->classes));
 	MR_TRY(take_int(f, "numbers", 0, MOST_DIM, &d->numbers));
 	MR_TRY(take_number(f->root, "target_low", -INFINITY, &d->target_low));
 	MR_TRY(take_number(f->root, "target_high", INFINITY, &d->target_high));
 	MR_TRY(take_number(f->root, "target_mean", NAN, &d->target_mean));
 	MR_TRY(take_number(f->root, "target_deviation", NAN, &d->target_deviation));
+	if (f->language)
+		return take_language(f);
 	if (mr_shape_count(d->target) != 1 || d->target.tokens != (d->classes > 0))
 		return wrong("target");
 	MR_TRY(take_labels(f));

@@ -11,7 +11,8 @@
 
 typedef struct mr_form {
 	mr_json *root;         /* owns all texts */
-	const char *source;    /* "csv", "libsvm" or "images" */
+	const char *source;    /* "csv", "libsvm", "images", "text", "sources" or "tokens" */
+	bool language;         /* one of the last three: texts.h reads them */
 	mr_dataset shapes;     /* without samples, for mr_session_open_shapes */
 	const char **label;    /* [n_labels] names of the classes in their order; of two labels: 0 and 1 */
 	size_t n_labels;
@@ -21,6 +22,9 @@ typedef struct mr_form {
 	mr_csv_inputs inputs;  /* columns in the order of the training file */
 	size_t target;         /* the target's column */
 	int64_t *values;       /* shapes.values */
+	/* of a language model: what gives text its tokens; both NULL: nothing */
+	const char *alphabet;  /* as in mr_dataset */
+	const char *tokenizer; /* as mr_tokenizer_json has it */
 	/* libsvm */
 	bool two;              /* two labels became 0 and 1 */
 	bool from_zero;        /* indices begin there, else at 1 */

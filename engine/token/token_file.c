@@ -5,6 +5,55 @@
 
 #define PIECE 4096 /* tokens written at once */
 
+static int32_t header_at(mr_contents *in, size_t i)
+{
+	int32_t value = 0, room;
+
+	if (mr_contents_bytes(in) >= 4 * (i + 1))
+		memcpy(&value, mr_contents_at(in, 4 * i, sizeof(room), &room), sizeof(value));
+	return value;
+}
+
+static mr_status look_llmc(mr_contents *in, mr_token_file *out)
+{
+	int32_t magic = header_at(in, 0), version = header_at(in, 1), n = header_at(in, 2);
+	const char *path = mr_contents_path(in);
+	uint64_t len = mr_contents_bytes(in), size;
+
+	*out = (mr_token_file){magic == MR_TOKEN_FILE_WIDE, MR_TOKEN_FILE_HEADER, (uint64_t)n};
+	size = out->wide ? 4 : 2;
+	if (magic != MR_TOKEN_FILE && !out->wide)
+		return mr_fail(MR_EDATA, "%s: not an llm.c token file: magic %d at offset 0, expected %d or %d", path,
+			       magic, MR_TOKEN_FILE, MR_TOKEN_FILE_WIDE);
+	if (len < MR_TOKEN_FILE_HEADER)
+		return mr_fail(MR_EDATA, "%s: %llu bytes, but the header of an llm.c token file has %u", path,
+			       (unsigned long long)len, MR_TOKEN_FILE_HEADER);
+	if (version != mr_token_file_version(out->wide))
+		return mr_fail(MR_EDATA, "%s: version %d at offset 4, expected %d", path, version,
+			       mr_token_file_version(out->wide));
+	if (n < 1)
+		return mr_fail(MR_EDATA, "%s: %d tokens by the header at offset 8, expected at least 1", path, n);
+	if (len != MR_TOKEN_FILE_HEADER + size * (uint64_t)n)
+		return mr_fail(MR_EDATA, "%s: %llu bytes, but %d tokens by its header make %llu", path,
+			       (unsigned long long)len, n,
+			       (unsigned long long)(MR_TOKEN_FILE_HEADER + size * (uint64_t)n));
+	return MR_OK;
+}
+
+mr_status mr_token_file_look(mr_contents *in, const char *format, mr_token_file *out)
+{
+	uint64_t len = mr_contents_bytes(in);
+	int32_t magic = header_at(in, 0);
+
+	if (!strcmp(format, "llmc") ||
+	    (!strcmp(format, "auto") && (magic == MR_TOKEN_FILE || magic == MR_TOKEN_FILE_WIDE)))
+		return look_llmc(in, out);
+	*out = (mr_token_file){.n = len / 2};
+	return len % 2 ? mr_fail(MR_EDATA, "%s: %llu bytes are not a whole number of 16-bit tokens",
+				 mr_contents_path(in), (unsigned long long)len)
+		       : MR_OK;
+}
+
 static mr_status cannot_write(const mr_token_writer *w)
 {
 	return mr_fail(MR_EIO, "%s: cannot write: %s", w->path, strerror(errno));

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/contents.h"
 #include "base/result.h"
 #include "base/status.h"
 
@@ -21,6 +22,17 @@ static inline int32_t mr_token_file_version(bool wide)
 {
 	return wide ? 7 : 1;
 }
+
+/* Where the tokens of a file lie. */
+typedef struct mr_token_file {
+	bool wide;       /* tokens of four bytes, else of two */
+	uint64_t offset; /* of the first token; 0: there is no header */
+	uint64_t n;
+} mr_token_file;
+
+/** Look at the header of @in. @format: "nanogpt": there is none; "llmc": it is llm.c's; "auto": by its magic. Errors:
+ * MR_EDATA with the path and what is wrong. */
+mr_status mr_token_file_look(mr_contents *in, const char *format, mr_token_file *out) MR_MUST_USE;
 
 /* A file that is being written: base/result.h. The header, which counts the tokens, is written last, so what goes into
  * a pipe is collected in a file without a name first. */

@@ -1,5 +1,6 @@
 #include "token/tokenizer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,28 +8,67 @@
 
 #define LARGEST_FILE ((size_t)256 << 20)
 
+/* The document @root as one line. */
+static mr_status spell(const mr_json *root, char **out)
+{
+	mr_json_writer w;
+	size_t len;
+	mr_status st;
+	FILE *f = open_memstream(out, &len);
+
+	if (!f)
+		return mr_fail(MR_ERESOURCE, "no memory for a tokenizer");
+	mr_json_init(&w, f, false);
+	mr_json_put_tree(&w, root);
+	st = mr_json_finish(&w);
+	return !fclose(f) && st == MR_OK ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for a tokenizer");
+}
+
+/* A tokenizer of the document @root, which is destroyed. */
+static mr_status make(mr_json *root, mr_tokenizer **out)
+{
+	mr_tokenizer *t = calloc(1, sizeof(*t));
+	mr_status st = mr_fail(MR_ERESOURCE, "no memory for a tokenizer");
+
+	if (t) {
+		mr_token_table_init(&t->table);
+		st = mr_tokenizer_fill(t, root);
+	}
+	if (st == MR_OK)
+		st = spell(root, &t->json);
+	mr_json_destroy(root);
+	if (st != MR_OK) {
+		mr_tokenizer_close(t);
+		return st;
+	}
+	*out = t;
+	return MR_OK;
+}
+
 mr_status mr_tokenizer_open(const char *path, mr_tokenizer **out)
 {
-	mr_tokenizer *t;
 	mr_json *root;
 	mr_status st = mr_json_read_file(path, LARGEST_FILE, &root);
 
 	if (st != MR_OK)
 		return st == MR_ECONFIG ? mr_fail(MR_EDATA, "%s", mr_error_text()) : st;
-	t = calloc(1, sizeof(*t));
-	if (t) {
-		mr_token_table_init(&t->table);
-		st = mr_tokenizer_fill(t, root);
-	}
-	mr_json_destroy(root);
-	if (!t)
-		return mr_fail(MR_ERESOURCE, "no memory for a tokenizer");
-	if (st != MR_OK) {
-		mr_tokenizer_close(t);
-		return mr_fail_in(st, "%s", path);
-	}
-	*out = t;
-	return MR_OK;
+	st = make(root, out);
+	return st == MR_EDATA ? mr_fail_in(st, "%s", path) : st;
+}
+
+mr_status mr_tokenizer_read(const char *json, mr_tokenizer **out)
+{
+	mr_json *root;
+	mr_status st = mr_json_read_text(json, strlen(json), &root);
+
+	if (st != MR_OK)
+		return st == MR_ECONFIG ? mr_fail(MR_EDATA, "%s", mr_error_text()) : st;
+	return make(root, out);
+}
+
+const char *mr_tokenizer_json(const mr_tokenizer *t)
+{
+	return t->json;
 }
 
 void mr_tokenizer_close(mr_tokenizer *t)
@@ -45,6 +85,7 @@ void mr_tokenizer_close(mr_tokenizer *t)
 	free(t->added);
 	mr_surroundings_fini(&t->beside);
 	mr_normal_form_fini(&t->form);
+	free(t->json);
 	free(t);
 }
 

@@ -25,7 +25,12 @@ typedef struct mr_tokenizer mr_tokenizer;
 
 /** Read the file @path. Errors: MR_EDATA with file, key and what was expected; MR_ERESOURCE. */
 mr_status mr_tokenizer_open(const char *path, mr_tokenizer **out) MR_MUST_USE;
+/** The same of the text that mr_tokenizer_json gave. */
+mr_status mr_tokenizer_read(const char *json, mr_tokenizer **out) MR_MUST_USE;
 void mr_tokenizer_close(mr_tokenizer *t); /* accepts NULL */
+
+/** The file that it was read from, without its white space: owned by @t. */
+const char *mr_tokenizer_json(const mr_tokenizer *t);
 
 /** The largest number of a token plus 1. */
 int64_t mr_tokenizer_size(const mr_tokenizer *t);

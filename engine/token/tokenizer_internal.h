@@ -33,6 +33,7 @@ struct mr_tokenizer {
 	mr_normal_form form;
 	bool whole_words;            /* a word that is a token is not merged */
 	uint64_t hash;
+	char *json;                  /* the document that it was read from, without white space */
 };
 
 /** Fill @t, which is empty, from the document @root. */

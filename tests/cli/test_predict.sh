@@ -246,5 +246,5 @@ $how
 train = { steps = 2; batch = 4; };
 END
 train made
-expect 5 "trained on data whose files cannot be predicted: csv, libsvm and images can" runs/made pics
+expect 5 "trained on data whose files cannot be predicted: csv, libsvm, images, text" runs/made pics
 exit $failed

@@ -34,6 +34,11 @@ static const char libsvm[] =
 	"\"classes\":0,\"numbers\":0,\"target_low\":-1,\"target_high\":1,\"target_mean\":0,\"target_deviation\":0,"
 	"\"two\":true,\"from_zero\":false,\"labels\":[\"-1\",\"1\"]}";
 
+static const char text[] =
+	"{\"source\":\"text\",\"input\":[8,1],\"input_tokens\":true,\"target\":[8,1],\"target_tokens\":true,"
+	"\"classes\":3,\"numbers\":0,\"target_low\":0,\"target_high\":0,\"target_mean\":0,\"target_deviation\":0,"
+	"\"alphabet\":\"0a6162\"}";
+
 static void reads(void)
 {
 	mr_form f;
@@ -56,19 +61,22 @@ static void reads(void)
 	CU_ASSERT(f.size == 8 && f.resize == 10 && f.std[0] == 0.25 && mr_shape_dims(f.shapes.input) == 3);
 	mr_form_close(&f);
 	MR_CHECK_OK(mr_form_read(libsvm, &f));
-	CU_ASSERT(f.two && f.shapes.classes == 0 && f.n_labels == 2);
+	CU_ASSERT(f.two && f.shapes.classes == 0 && f.n_labels == 2 && !f.language);
+	mr_form_close(&f);
+	MR_CHECK_OK(mr_form_read(text, &f));
+	CU_ASSERT(f.language && !f.tokenizer && !strcmp(f.alphabet, "0a6162") && f.shapes.input.rows == 8);
 	mr_form_close(&f);
 }
 
-/* @text with the first @from replaced by @to. */
-static char *changed(const char *text, const char *from, const char *to)
+/* @form with the first @from replaced by @to. */
+static char *changed(const char *form, const char *from, const char *to)
 {
-	const char *at = strstr(text, from);
-	size_t size = strlen(text) + strlen(to) + 1;
+	const char *at = strstr(form, from);
+	size_t size = strlen(form) + strlen(to) + 1;
 	char *out = malloc(size);
 
 	CU_ASSERT_FATAL(at && out);
-	snprintf(out, size, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+	snprintf(out, size, "%.*s%s%s", (int)(at - form), form, to, at + strlen(from));
 	return out;
 }
 
@@ -100,45 +108,48 @@ static void refuses(void)
 		{images, "{", "[", "damaged"},
 		{libsvm, "\"-1\",", "", "labels"},
 		{libsvm, "\"target\":[1,1]", "\"target\":[1,2]", "target"},
+		{text, "\"target\":[8,1]", "\"target\":[7,1]", "input"},
+		{text, "\"input_tokens\":true", "\"input_tokens\":false", "input"},
+		{text, "\"classes\":3", "\"classes\":4", "alphabet"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char *text = changed(cases[i].text, cases[i].from, cases[i].to);
+		char *form = changed(cases[i].text, cases[i].from, cases[i].to);
 		mr_form f;
 
-		MR_CHECK_FAIL(mr_form_read(text, &f), MR_ECKPT, cases[i].says);
+		MR_CHECK_FAIL(mr_form_read(form, &f), MR_ECKPT, cases[i].says);
 		mr_form_close(&f);
-		free(text);
+		free(form);
 	}
 }
 
 /* Bytes changed, dropped and doubled: an answer every time, and what is read has consistent sizes. */
 static void random_damage(void)
 {
-	static const char *const texts[] = {csv, images, libsvm, known};
+	static const char *const texts[] = {csv, images, libsvm, known, text};
 	static const char bytes[] = "{}[]\",:0123456789-+.eE truefalsn\\\x01\xff";
 	uint64_t state = 7;
 	unsigned n_good = 0;
 
 	for (unsigned i = 0; i < 30000; i++) {
-		const char *from = texts[i / 4 % 4];
-		char text[2048];
+		const char *from = texts[i / 4 % 5];
+		char form[2048];
 		size_t len = strlen(from);
 		mr_status st;
 		mr_form f;
 
-		memcpy(text, from, len + 1);
+		memcpy(form, from, len + 1);
 		for (unsigned k = 0; k <= i % 4; k++) {
 			size_t at;
 
 			state = state * 6364136223846793005u + 1442695040888963407u;
 			at = (state >> 33) % len;
 			if (state >> 60 < 4 && len > 2)
-				memmove(text + at, text + at + 1, len-- - at);
+				memmove(form + at, form + at + 1, len-- - at);
 			else
-				text[at] = bytes[(state >> 20) % (sizeof(bytes) - 1)];
+				form[at] = bytes[(state >> 20) % (sizeof(bytes) - 1)];
 		}
-		st = mr_form_read(text, &f);
+		st = mr_form_read(form, &f);
 		n_good += st == MR_OK;
 		CU_ASSERT(st == MR_OK || (st == MR_ECKPT && *mr_error_text()));
 		CU_ASSERT(st != MR_OK || mr_shape_count(f.shapes.input) > 0);
