@@ -28,6 +28,7 @@ typedef struct mr_args {
 	mr_ranks *ranks;            /* that a command has begun; ended behind its message */
 	const struct mr_launcher *launcher; /* cli/program.h; NULL: the program is one process */
 	char **argv;                /* the program's, for a second start */
+	int code;                   /* of a program that a command has run: the exit code */
 	int signal;                 /* a command that a signal ended stores it here: exit code 128 + n */
 } mr_args;
 

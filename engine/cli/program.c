@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -38,6 +39,18 @@ static int finish(int code)
 	return code;
 }
 
+/* `millrace launch` learns the exit code from rank 0, as a launcher of MPI may hang when a host is gone. */
+static void tell_launch(int code)
+{
+	const char *path = getenv("MILLRACE_LAUNCH");
+	FILE *f = path ? fopen(path, "w") : NULL;
+
+	if (!f)
+		return;
+	fprintf(f, "%d\n", code);
+	fclose(f);
+}
+
 static int run_command(int argc, char **argv, const mr_launcher *launcher)
 {
 	const mr_command *command;
@@ -58,7 +71,7 @@ static int run_command(int argc, char **argv, const mr_launcher *launcher)
 	if (st == MR_OK) {
 		args.launcher = launcher;
 		st = command->run(&args);
-		code = args.signal ? 128 + args.signal : 0;
+		code = args.signal ? 128 + args.signal : args.code;
 		ranks = args.ranks;
 		mr_args_fini(&args);
 	}
@@ -68,6 +81,8 @@ static int run_command(int argc, char **argv, const mr_launcher *launcher)
 		code = code ? code : mr_status_exit_code(st);
 	}
 	code = finish(code);
+	if (ranks && !ranks->self)
+		tell_launch(code);
 	if (launcher)
 		launcher->end(ranks, code);
 	return code;

@@ -13,7 +13,7 @@ set(MILLRACE_TEST_PREFIX "" CACHE STRING "Put in front of the names and labels o
 # Not cached: a build folder from before a folder of tests came would leave its tests out.
 set(MR_TEST_FOLDERS base token ir timing lower host nn mitigate formats data objective schedules planner models store
   link stage weights exec replay profile job config costs session checkpoint choose outline report starter reader
-  trained manual observe logbook training cli mpi theory flamegraph python packaging system layers perf)
+  trained manual observe logbook training cli mpi hosts theory flamegraph python packaging system layers perf)
 set(MILLRACE_TEST_ONLY "" CACHE STRING "Folders whose tests are built; empty: all")
 if(MILLRACE_TEST_ONLY)
   set(MR_TEST_FOLDERS ${MILLRACE_TEST_ONLY})

@@ -1,0 +1,72 @@
+# Two hosts: the same bits as one process; a dead, a stopped, a cut-off rank ends all within seconds; a launch with
+# restarts goes on from the newest checkpoint to the same weights.
+# Arguments: source tree, build tree.
+. "$(dirname "$0")/hosts_lib.sh"
+
+two='machine.workers=2'
+"$build/millrace" train mlp.cfg --set $two --set 'run.dir="one"' >out 2>&1 || complain "one process: exit $?"
+launch -- train mlp.cfg --set $two --set 'run.dir="two"' || complain "two hosts: exit $?"
+cmp one/checkpoints/step-00000006/model.safetensors two/checkpoints/step-00000006/model.safetensors >out 2>&1 ||
+	complain "two hosts: the weights differ"
+
+# ended SECONDS CONF: no rank is left after so many seconds.
+ended() {
+	for _ in $(seq $(($1 * 10))); do
+		[ -n "$(ranks "$2")" ] || return 0
+		sleep 0.1
+	done
+	complain "ranks are left after $1 s: $(ranks "$2" | tr '\n' ' ')"
+	kill -9 $(ranks "$2")
+}
+
+# disturbed HOW: a long training over both hosts, of which something ends; all ranks must be gone within 12 s, and the
+# exit code not be 0.
+disturbed() {
+	how=$1
+	rm -rf long
+	launch -- train gpt.cfg --set $two --set 'run.dir="long"' --set train.steps=1000000 --set checkpoint.every=50 \
+		--set train.eval_every=0 &
+	job=$!
+	for _ in $(seq 300); do
+		[ -e long/checkpoints/LATEST ] && break
+		sleep 0.1
+	done
+	[ -e long/checkpoints/LATEST ] || complain "$how: no checkpoint after 30 s"
+	victim=$(second_rank)
+	begun=$(date +%s)
+	case $how in
+	kill) kill -9 "$victim" ;;
+	stop) kill -STOP "$victim" ;;
+	cut) ip -n $b link set link0 down ;;
+	esac
+	wait $job
+	got=$?
+	took=$(($(date +%s) - begun))
+	[ "$how" != stop ] || kill -9 "$victim" 2>/dev/null
+	[ $got -ne 0 ] || complain "$how: exit 0"
+	[ $took -le 15 ] || complain "$how: it took $took s"
+	[ "$how" = kill ] || grep -q "rank 1 (host mill-b) is gone" out || complain "$how: the host is not named"
+	ip -n $b link set link0 up
+	ended 10 gpt.cfg
+}
+disturbed kill
+disturbed stop
+disturbed cut
+
+# With restarts: one rank dies, the training goes on and ends as if it had not.
+"$build/millrace" train gpt.cfg --set $two --set 'run.dir="whole"' --set train.steps=600 --set checkpoint.every=50 \
+	--set train.eval_every=0 >out 2>&1 || complain "whole: exit $?"
+rm -rf parts
+launch --restarts 2 -- train gpt.cfg --set $two --set 'run.dir="parts"' --set train.steps=600 \
+	--set checkpoint.every=50 --set train.eval_every=0 &
+job=$!
+for _ in $(seq 300); do
+	[ -e parts/checkpoints/LATEST ] && break
+	sleep 0.1
+done
+victim=$(second_rank)
+kill -9 "$victim" || complain "the training had ended before"
+wait $job || complain "restarts: exit $?"
+cmp whole/checkpoints/step-00000600/model.safetensors parts/checkpoints/step-00000600/model.safetensors >out 2>&1 ||
+	complain "restarts: the weights differ"
+exit $failed
