@@ -84,8 +84,9 @@ function(mr_layer name)
     target_compile_definitions(mr_token PRIVATE $<$<BOOL:${PCRE2_FOUND}>:MR_PCRE2=1>
       $<$<BOOL:${UTF8PROC_FOUND}>:MR_UTF8PROC=1>)
   endif()
-  if(name STREQUAL "data")
-    target_compile_definitions(mr_data PRIVATE $<$<BOOL:${PNG_FOUND}>:MR_PNG=1> $<$<BOOL:${JPEG_FOUND}>:MR_JPEG=1>)
+  if(name STREQUAL "formats")
+    target_compile_definitions(mr_formats PRIVATE $<$<BOOL:${PNG_FOUND}>:MR_PNG=1>
+      $<$<BOOL:${JPEG_FOUND}>:MR_JPEG=1>)
   endif()
   # The vector kernels ask for their instructions by a pragma of GCC's, which Clang does not know.
   if(CMAKE_C_COMPILER_ID STREQUAL "Clang" AND name STREQUAL "nn" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

@@ -86,6 +86,17 @@ static void cut_heads(void)
 	}
 }
 
+/* A build whose machine has a library reads pictures by it: once the definitions went to another folder's files. */
+static void libraries(void)
+{
+#if __has_include(<png.h>)
+	CU_ASSERT_STRING_NOT_EQUAL(mr_picture_png_version(), "none");
+#endif
+#if __has_include(<jpeglib.h>)
+	CU_ASSERT_STRING_NOT_EQUAL(mr_picture_jpeg_version(), "none");
+#endif
+}
+
 void mr_suite_pixels(void);
 
 void mr_suite_pixels(void)
@@ -95,4 +106,5 @@ void mr_suite_pixels(void)
 	MR_TEST(pixels);
 	MR_TEST(damaged);
 	MR_TEST(cut_heads);
+	MR_TEST(libraries);
 }
