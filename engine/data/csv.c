@@ -123,7 +123,7 @@ static mr_status read_keys(csv *s, const mr_values *values, const mr_data_want *
 
 	MR_TRY(mr_values_check_needs(values, needs));
 	f->by_class = !strcmp(mr_values_string(values, "targets"), "classes");
-	f->most_damaged = (uint64_t)mr_values_int(values, "damaged");
+	f->damage.most = (uint64_t)mr_values_int(values, "damaged");
 	s->scale = !strcmp(mr_values_string(values, "scale"), "standard");
 	s->scale_target = !strcmp(mr_values_string(values, "target_scale"), "standard");
 	if (f->by_class && s->scale_target)
@@ -167,8 +167,8 @@ static void put_lost_rows(const csv *s, mr_strbuf *b)
 
 	if (without)
 		mr_strbuf_printf(b, ", %llu rows without a target left out", (unsigned long long)without);
-	if (s->file.n_damaged)
-		mr_strbuf_printf(b, ", %llu damaged rows left out", (unsigned long long)s->file.n_damaged);
+	if (s->file.damage.n)
+		mr_strbuf_printf(b, ", %llu damaged rows left out", (unsigned long long)s->file.damage.n);
 }
 
 static mr_status describe(csv *s)

@@ -4,19 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/notice.h"
 #include "formats/csv_rows.h"
 
 #define MAX_CLASSES 65536u
 #define MAX_CLASS_BYTES ((size_t)16 << 20) /* of the texts of all classes, and of all values of a category */
 #define MAX_VALUES 1000000u
-#define SHOWN 20u    /* damaged rows that are named, */
-#define SHOWN_EACH 3u /* and of them those for the same column */
+#define SHOWN_EACH 3u /* damaged rows that are named for the same column */
 
-struct mr_csv_damage {
-	char *text[SHOWN];   /* what is wrong with the first ones */
-	uint32_t n;
-	uint32_t *of_column; /* [n_columns + 1] how many of them; the last: for the row as a whole */
+struct mr_csv_reading {
+	uint32_t *of_column; /* [n_columns + 1] damaged rows that are named; the last: for the row as a whole */
 	bool *uncertain;     /* [n_columns] cells are not plain numbers */
 	mr_cell_votes *votes; /* [n_columns] */
 	uint64_t line;       /* of the row that was last counted */
@@ -91,21 +87,14 @@ mr_status mr_csv_file_target(const mr_csv_file *f, uint64_t number, double *out)
 /* Note the row at line @number of file @which, which this thread's last error is about, as damaged by @column. */
 static mr_status note_damage(mr_csv_file *f, int which, uint32_t column, uint64_t number)
 {
-	mr_csv_damage *d = f->found;
+	mr_csv_reading *r = f->reading;
+	bool again = r->file == which && r->line == number, shows = r->of_column[column] < SHOWN_EACH;
 
-	if (!f->first && !(f->first = strdup(mr_error_text())))
-		return mr_fail(MR_ERESOURCE, "no memory for the rows of a table");
-	if (d->n < SHOWN && d->of_column[column] < SHOWN_EACH) {
-		d->of_column[column]++;
-		d->text[d->n] = strdup(mr_error_text());
-		if (!d->text[d->n++])
-			return mr_fail(MR_ERESOURCE, "no memory for the rows of a table");
-	}
-	if (d->file == which && d->line == number)
-		return MR_OK;
-	d->file = which;
-	d->line = number;
-	if (f->n_damaged++ >= f->most_damaged)
+	MR_TRY(mr_damage_note(&f->damage, !again, shows));
+	r->of_column[column] += shows;
+	r->file = which;
+	r->line = number;
+	if (again || f->damage.n > f->damage.most)
 		return MR_OK;
 	if (!(f->n_lines[which] & (f->n_lines[which] - 1))) { /* 0, 1, 2, 4, ... */
 		size_t room = f->n_lines[which] ? 2 * f->n_lines[which] : 1;
@@ -117,25 +106,6 @@ static mr_status note_damage(mr_csv_file *f, int which, uint32_t column, uint64_
 	}
 	f->damaged[which][f->n_lines[which]++] = number;
 	return MR_OK;
-}
-
-static mr_status refuse_damaged(const mr_csv_file *f)
-{
-	const mr_csv_damage *d = f->found;
-	uint64_t all = f->n_damaged + f->n[0] + f->n[1];
-
-	if (f->n_damaged <= f->most_damaged)
-		return MR_OK;
-	if (f->n_damaged == 1)
-		return mr_fail(MR_EDATA, "%s", f->first);
-	for (uint32_t i = 0; i < d->n; i++)
-		mr_notice("%s", d->text[i]);
-	mr_fail(MR_EDATA, "%s: %llu of %llu rows are damaged, the first: %s", f->path[0],
-		(unsigned long long)f->n_damaged, (unsigned long long)all, f->first);
-	return f->n_damaged > all / 2
-		       ? MR_EDATA
-		       : mr_fail(MR_EDATA, "%s; damaged = %llu leaves them out", mr_error_text(),
-				 (unsigned long long)f->n_damaged);
 }
 
 /* --- the first reading --- */
@@ -184,7 +154,7 @@ static mr_status look_at(mr_csv_file *f, int which, uint32_t i, uint64_t number,
 	}
 	*wrong = st == MR_EDATA;
 	if (*wrong && (c->kind == MR_COLUMN_NUMBER || (c->kind == MR_COLUMN_TARGET && !f->by_class)))
-		f->found->uncertain[i] = f->found->wrong = true;
+		f->reading->uncertain[i] = f->reading->wrong = true;
 	return st;
 }
 
@@ -210,8 +180,8 @@ static mr_status look_at_row(mr_csv_file *f, int which, uint64_t number)
 static mr_status vote(mr_csv_file *f)
 {
 	for (uint32_t i = 0; i < f->table.n_columns; i++)
-		if (f->found->uncertain[i] && !mr_cell_is_missing(f->table.field[i]))
-			mr_cell_vote(&f->found->votes[i], f->table.field[i]);
+		if (f->reading->uncertain[i] && !mr_cell_is_missing(f->table.field[i]))
+			mr_cell_vote(&f->reading->votes[i], f->table.field[i]);
 	return MR_OK;
 }
 
@@ -244,18 +214,11 @@ static mr_status read_file(mr_csv_file *f, int which, bool votes)
 /* Forget what the first look noted, because numbers are read in other styles from now on. */
 static void start_again(mr_csv_file *f)
 {
-	mr_csv_damage *d = f->found;
-
-	for (uint32_t i = 0; i < d->n; i++)
-		free(d->text[i]);
-	free(f->first);
-	f->first = NULL;
-	d->n = 0;
-	d->line = 0;
-	memset(d->of_column, 0, (f->table.n_columns + 1) * sizeof(*d->of_column));
+	mr_damage_reset(&f->damage);
+	f->reading->line = 0;
+	memset(f->reading->of_column, 0, (f->table.n_columns + 1) * sizeof(*f->reading->of_column));
 	for (int i = 0; i < 2; i++)
 		f->n[i] = f->n_without[i] = f->n_lines[i] = 0;
-	f->n_damaged = 0;
 	f->target_low = INFINITY;
 	f->target_high = -INFINITY;
 	for (size_t i = 0; i < f->inputs.n_columns; i++)
@@ -278,9 +241,9 @@ static mr_status find_styles(mr_csv_file *f)
 
 	MR_TRY(read_file(f, 0, true));
 	for (uint32_t i = 0; i < f->table.n_columns; i++) {
-		if (!f->found->uncertain[i])
+		if (!f->reading->uncertain[i])
 			continue;
-		f->inputs.column[i].style = mr_cell_elect(&f->found->votes[i], f->table.separator == ';');
+		f->inputs.column[i].style = mr_cell_elect(&f->reading->votes[i], f->table.separator == ';');
 		other = other || f->inputs.column[i].style != MR_CELL_PLAIN;
 	}
 	return other ? read_files(f) : MR_OK;
@@ -342,28 +305,26 @@ static mr_status prepare(mr_csv_file *f, const mr_values *values)
 		f->inputs.column[i].kind = i == t->target ? MR_COLUMN_TARGET : t->left_out[i] ? MR_COLUMN_IGNORED :
 					   t->category[i] ? MR_COLUMN_CATEGORY : MR_COLUMN_NUMBER;
 	}
-	f->found = calloc(1, sizeof(*f->found));
-	if (!f->found)
+	f->reading = calloc(1, sizeof(*f->reading));
+	if (!f->reading)
 		return mr_fail(MR_ERESOURCE, "no memory for the rows of a table");
-	f->found->of_column = calloc(t->n_columns + 1, sizeof(*f->found->of_column));
-	f->found->uncertain = calloc(t->n_columns, sizeof(*f->found->uncertain));
-	f->found->votes = calloc(t->n_columns, sizeof(*f->found->votes));
-	if (!f->found->of_column || !f->found->uncertain || !f->found->votes)
+	f->reading->of_column = calloc(t->n_columns + 1, sizeof(*f->reading->of_column));
+	f->reading->uncertain = calloc(t->n_columns, sizeof(*f->reading->uncertain));
+	f->reading->votes = calloc(t->n_columns, sizeof(*f->reading->votes));
+	if (!f->reading->of_column || !f->reading->uncertain || !f->reading->votes)
 		return mr_fail(MR_ERESOURCE, "no memory for the rows of a table");
 	return f->path[1] ? mr_csv_table_same(&f->table, f->path[1]) : MR_OK;
 }
 
 static void forget(mr_csv_file *f)
 {
-	for (uint32_t i = 0; f->found && i < f->found->n; i++)
-		free(f->found->text[i]);
-	if (f->found) {
-		free(f->found->of_column);
-		free(f->found->uncertain);
-		free(f->found->votes);
+	if (f->reading) {
+		free(f->reading->of_column);
+		free(f->reading->uncertain);
+		free(f->reading->votes);
 	}
-	free(f->found);
-	f->found = NULL;
+	free(f->reading);
+	f->reading = NULL;
 }
 
 mr_status mr_csv_file_open(mr_csv_file *f, const mr_values *values, uint64_t one_hot)
@@ -372,10 +333,10 @@ mr_status mr_csv_file_open(mr_csv_file *f, const mr_values *values, uint64_t one
 
 	if (st == MR_OK)
 		st = read_files(f);
-	if (st == MR_OK && f->found->wrong)
+	if (st == MR_OK && f->reading->wrong)
 		st = find_styles(f);
 	if (st == MR_OK)
-		st = refuse_damaged(f);
+		st = mr_damage_check(&f->damage, f->path[0], "rows", f->damage.n + f->n[0] + f->n[1]);
 	if (st == MR_OK)
 		st = finish(f, one_hot);
 	forget(f);
@@ -388,7 +349,7 @@ void mr_csv_file_fini(mr_csv_file *f)
 	mr_csv_inputs_fini(&f->inputs);
 	mr_csv_table_close(&f->table);
 	mr_text_set_fini(&f->label);
-	free(f->first);
+	mr_damage_reset(&f->damage);
 	for (int i = 0; i < 2; i++) {
 		free(f->path[i]);
 		free(f->damaged[i]);

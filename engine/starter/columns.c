@@ -236,7 +236,7 @@ static mr_status set(mr_values *values, const mr_columns *c)
 static mr_status read_again(const char *path, mr_values *values, uint64_t most_damaged, mr_columns *out)
 {
 	uint64_t one_hot = (uint64_t)mr_values_int(values, "one_hot");
-	mr_csv_file f = {.by_class = out->classes, .most_damaged = most_damaged,
+	mr_csv_file f = {.by_class = out->classes, .damage.most = most_damaged,
 			 .inputs = {.missing = MR_MISSING_MEAN, .code = MR_CODE_KNOWN}};
 	mr_status st = set(values, out);
 
@@ -245,15 +245,16 @@ static mr_status read_again(const char *path, mr_values *values, uint64_t most_d
 		st = f.path[0] ? mr_csv_file_open(&f, values, one_hot) : mr_fail(MR_ERESOURCE, "no memory for a name");
 	if (st == MR_OK) {
 		out->n_rows = f.n[0];
-		out->n_damaged = f.n_damaged;
+		out->n_damaged = f.damage.n;
 		out->n_without = f.n_without[0];
 		out->n_tables = (uint32_t)f.inputs.n_categories;
 		out->n_inputs = f.inputs.n_numbers + f.inputs.n_categories;
 		out->low = f.target_low;
 		out->high = f.target_high;
-		if (f.n_damaged)
+		if (f.damage.n)
 			mr_strbuf_printf(&out->why, "%llu damaged row%s left out, the first: %s.\n",
-					 (unsigned long long)f.n_damaged, f.n_damaged == 1 ? " is" : "s are", f.first);
+					 (unsigned long long)f.damage.n, f.damage.n == 1 ? " is" : "s are",
+					 f.damage.text[0]);
 		if (out->n_without)
 			mr_strbuf_printf(&out->why, "%llu row%s left out, without a target.\n",
 					 (unsigned long long)out->n_without, out->n_without == 1 ? " is" : "s are");
