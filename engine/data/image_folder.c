@@ -138,6 +138,7 @@ static void count(mr_image_folder *f, const mr_image_file *x)
 
 	f->file_bytes += x->bytes;
 	f->pixel_bytes += pixels;
+	f->n_grey += x->size.grey;
 	f->most_file = x->bytes > f->most_file ? x->bytes : f->most_file;
 	f->most_pixels = pixels > f->most_pixels ? pixels : f->most_pixels;
 	f->most_decoding = x->size.decoding > f->most_decoding ? x->size.decoding : f->most_decoding;
@@ -145,22 +146,54 @@ static void count(mr_image_folder *f, const mr_image_file *x)
 	f->most_cols = x->size.cols > f->most_cols ? x->size.cols : f->most_cols;
 }
 
+/* Is the file at @path, of the head @x, whole? It is decoded, and forgotten. */
+static mr_status try(const char *path, mr_contents *in, const mr_image_file *x)
+{
+	size_t bytes = mr_picture_bytes(&x->size);
+	uint8_t *pixels;
+	mr_status st;
+
+	MR_TRY(mr_room_check(path, "its pixels", bytes + x->bytes));
+	pixels = malloc(bytes);
+	if (!pixels)
+		return mr_data_no_memory(bytes);
+	st = mr_contents_keep(in);
+	if (st == MR_OK)
+		st = mr_picture_decode(path, mr_contents_at(in, 0, 0, NULL), mr_contents_bytes(in), &x->size, pixels);
+	free(pixels);
+	return st;
+}
+
+/* Read the file at @path as far as needed. */
+static mr_status read_head(mr_image_folder *f, const char *path, mr_image_file *x)
+{
+	mr_contents *in;
+	mr_status st;
+
+	MR_TRY(mr_contents_open(path, &in));
+	x->bytes = mr_contents_bytes(in);
+	f->fingerprint = mr_data_fold(f->fingerprint, x->bytes);
+	st = look(f, in, &x->size);
+	if (st == MR_OK && f->damage.most)
+		st = try(path, in, x);
+	mr_contents_close(in);
+	return st;
+}
+
 static mr_status add_file(mr_image_folder *f, size_t class_of, const char *path)
 {
 	mr_image_file x = {.name = f->names.len, .pixels = f->pixel_bytes, .class_of = (int32_t)class_of};
 	const char *name = path + strlen(f->root) + 1;
-	mr_contents *in;
 	mr_status st;
 
 	MR_TRY(grow(f));
+	f->fingerprint = mr_hash64(f->fingerprint, name, strlen(name));
+	st = read_head(f, path, &x);
+	if (st == MR_EDATA)
+		return mr_damage_note(&f->damage, true, true);
+	MR_TRY(st);
 	if (!mr_strbuf_append_n(&f->names, name, strlen(name) + 1))
 		return mr_data_no_memory(f->names.cap);
-	MR_TRY(mr_contents_open(path, &in));
-	x.bytes = mr_contents_bytes(in);
-	f->fingerprint = mr_data_fold(mr_hash64(f->fingerprint, name, strlen(name)), x.bytes);
-	st = look(f, in, &x.size);
-	mr_contents_close(in);
-	MR_TRY(st);
 	count(f, &x);
 	f->file[f->n++] = x;
 	return MR_OK;
@@ -187,7 +220,7 @@ static mr_status no_picture(const mr_image_folder *f, const char *path)
 
 static mr_status add_class(mr_image_folder *f, size_t class_of, const char *path)
 {
-	size_t before = f->n;
+	size_t before = f->n + f->damage.n;
 	listing l;
 	mr_status st = list(path, &l);
 
@@ -204,7 +237,7 @@ static mr_status add_class(mr_image_folder *f, size_t class_of, const char *path
 		mr_strbuf_fini(&file);
 	}
 	forget(&l);
-	return st == MR_OK && f->n == before ? no_picture(f, path) : st;
+	return st == MR_OK && f->n + f->damage.n == before ? no_picture(f, path) : st;
 }
 
 /* --- classes --- */
@@ -261,6 +294,8 @@ mr_status mr_image_folder_open(mr_image_folder *f, const char *root, const mr_im
 	for (size_t i = 0; i < l.n && st == MR_OK; i++)
 		st = add_entry(f, l.name[i], like);
 	forget(&l);
+	if (st == MR_OK)
+		st = mr_damage_check(&f->damage, root, "pictures", f->damage.n + f->n);
 	if (st == MR_OK && !f->n)
 		return mr_fail(MR_EDATA, "%s: holds no folder of pictures: each class needs one", root);
 	return st;
@@ -272,6 +307,7 @@ void mr_image_folder_close(mr_image_folder *f)
 		mr_strbuf_fini(&f->class_name[i]);
 	free(f->class_name);
 	mr_skipped_fini(&f->skipped);
+	mr_damage_reset(&f->damage);
 	mr_strbuf_fini(&f->names);
 	free(f->file);
 	free(f->pixels);
@@ -300,10 +336,22 @@ mr_status mr_image_folder_decode(const mr_image_folder *f, size_t i, uint8_t *rg
 
 mr_status mr_image_folder_keep(mr_image_folder *f)
 {
+	mr_damage found = {0};
+	mr_status st = MR_OK;
+
 	f->pixels = malloc(f->pixel_bytes);
 	if (!f->pixels)
 		return mr_data_no_memory(f->pixel_bytes);
-	for (size_t i = 0; i < f->n; i++)
-		MR_TRY(mr_image_folder_decode(f, i, f->pixels + f->file[i].pixels));
-	return MR_OK;
+	for (size_t i = 0; i < f->n; i++) {
+		st = mr_image_folder_decode(f, i, f->pixels + f->file[i].pixels);
+
+		if (st == MR_EDATA)
+			st = mr_damage_note(&found, true, true);
+		if (st != MR_OK)
+			break;
+	}
+	if (st == MR_OK)
+		st = mr_damage_check(&found, f->root, "pictures", f->n);
+	mr_damage_reset(&found);
+	return st;
 }

@@ -7,8 +7,8 @@
  * augmentation of a sample is a pure function of the seed and its number (augment.h).
  *
  * The heads of all files are read when the source opens. A folder whose pixels fit in memory is decoded at load, which
- * also finds damaged files. Otherwise a file is decoded when its sample is needed, and mr_dataset_check returns the
- * failure if it cannot be decoded.
+ * also finds damaged files and names them all. Otherwise a file is decoded when its sample is needed, and
+ * mr_dataset_check returns the failure if it cannot be decoded.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +19,8 @@
 #include "data/resample.h"
 
 #define SHOWN_CLASSES 6u
+#define GREY_MEAN 0.449 /* the means of the defaults of three channels */
+#define GREY_STD 0.226
 
 typedef enum crop { CROP_RANDOM_RESIZED, CROP_RANDOM, CROP_CENTRE, CROP_EXACT } crop;
 
@@ -31,6 +33,8 @@ typedef struct images {
 	crop crop;
 	int64_t size, resize;
 	double least_area;
+	uint64_t most_damaged;
+	bool to_grey;                     /* coloured pictures become grey ones */
 	bool keeps[2];
 	mr_failure *failure;
 } images;
@@ -53,6 +57,7 @@ static mr_status check_options(images *s, const mr_values *values)
 	s->size = mr_values_int(values, "size");
 	s->resize = mr_values_int(values, "resize");
 	s->least_area = mr_values_float(values, "least_area");
+	s->most_damaged = (uint64_t)mr_values_int(values, "damaged");
 	if (!s->resize)
 		s->resize = (8 * s->size + 3) / 7;
 	if (s->resize < s->size)
@@ -66,8 +71,12 @@ static mr_status check_options(images *s, const mr_values *values)
 static mr_status open_folder(images *s, int which, const char *path, const mr_data_want *want)
 {
 	mr_image_folder *f = &s->folder[which];
+	uint64_t left = which ? s->most_damaged - s->folder[0].damage.n : s->most_damaged;
 	char *root = mr_data_path(want, path);
-	mr_status st = root ? mr_image_folder_open(f, root, which ? &s->folder[0] : NULL) : mr_data_no_memory(0);
+	mr_status st;
+
+	f->damage.most = left;
+	st = root ? mr_image_folder_open(f, root, which ? &s->folder[0] : NULL) : mr_data_no_memory(0);
 
 	free(root);
 	MR_TRY(st);
@@ -174,13 +183,16 @@ static mr_status describe(images *s)
 	mr_strbuf b;
 
 	mr_strbuf_init(&b);
-	mr_strbuf_printf(&b, "%s: %llu training and %llu validation images as %lldx%lldx3, %zu classes:", f->root,
-			 (unsigned long long)d->n_train, (unsigned long long)d->n_valid, (long long)s->size,
-			 (long long)s->size, f->n_classes);
+	mr_strbuf_printf(&b, "%s: %llu training and %llu validation images as %lldx%lldx%lld, %zu classes:",
+			 f->root, (unsigned long long)d->n_train, (unsigned long long)d->n_valid, (long long)s->size,
+			 (long long)s->size, (long long)s->augment.channels, f->n_classes);
 	for (size_t i = 0; i < f->n_classes && i < SHOWN_CLASSES; i++)
 		mr_strbuf_printf(&b, "%s%zu %s", i ? ", " : " ", i, f->class_name[i].data);
 	if (f->n_classes > SHOWN_CLASSES)
 		mr_strbuf_append(&b, ", ...");
+	if (s->folder[0].damage.n + s->folder[1].damage.n)
+		mr_strbuf_printf(&b, "; %llu damaged ones are left out",
+				 (unsigned long long)(s->folder[0].damage.n + s->folder[1].damage.n));
 	for (int i = 0; i < 2; i++) {
 		mr_strbuf_append(&b, s->folder[i].skipped.n ? "; " : "");
 		if (i && s->folder[i].skipped.n)
@@ -189,6 +201,26 @@ static mr_status describe(images *s)
 	}
 	d->describe = mr_strbuf_take(&b);
 	return d->describe ? MR_OK : mr_data_no_memory(0);
+}
+
+/* One channel where all pictures are grey, and mean and std are not of three. */
+static mr_status choose_channels(images *s, const mr_values *values, const mr_data_want *want)
+{
+	const char *asked = mr_values_string(values, "channels");
+	size_t n = s->folder[0].n + s->folder[1].n, n_grey = s->folder[0].n_grey + s->folder[1].n_grey, n_mean, n_std;
+	bool grey = !strcmp(asked, "grey"), plain = true;
+
+	mr_values_floats(values, "mean", &n_mean);
+	mr_values_floats(values, "std", &n_std);
+	plain = !mr_values_is_set(values, "mean") && !mr_values_is_set(values, "std");
+	if (!strcmp(asked, "auto"))
+		grey = n == n_grey && (plain || (n_mean == 1 && n_std == 1));
+	s->to_grey = grey && n_grey < n;
+	mr_augment_init(&s->augment, s->size, s->size, grey ? 1 : 3, values, want);
+	if (!grey || !plain)
+		return mr_augment_normals(&s->augment, "images", values);
+	mr_augment_normal(&s->augment, 0, GREY_MEAN, GREY_STD);
+	return MR_OK;
 }
 
 static mr_status open_all(images *s, const mr_values *values, const mr_data_want *want)
@@ -200,13 +232,12 @@ static mr_status open_all(images *s, const mr_values *values, const mr_data_want
 	s->failure = mr_failure_create();
 	if (!s->failure)
 		return mr_data_no_memory(0);
-	mr_augment_init(&s->augment, s->size, s->size, 3, values, want);
-	MR_TRY(mr_augment_normals(&s->augment, "images", values));
 	MR_TRY(open_folder(s, 0, mr_values_string(values, "path"), want));
 	if (valid[0])
 		MR_TRY(open_folder(s, 1, valid, want));
+	MR_TRY(choose_channels(s, values, want));
 	MR_TRY(share_out(s, mr_values_float(values, "validation")));
-	d->input = mr_shape_of(3, (const int64_t[]){s->size, s->size, 3}, false);
+	d->input = mr_shape_of(3, (const int64_t[]){s->size, s->size, s->augment.channels}, false);
 	d->target = (mr_shape){.rows = 1, .cols = 1, .tokens = true};
 	d->classes = (int64_t)s->folder[0].n_classes;
 	count_bytes(s, want);
@@ -249,8 +280,11 @@ static mr_status load_images(mr_dataset *d)
 	images *s = (images *)d;
 
 	for (int k = 0; k < 2; k++)
-		if (s->keeps[k])
+		if (s->keeps[k]) {
 			MR_TRY(mr_image_folder_keep(&s->folder[k]));
+			if (s->to_grey)
+				mr_picture_to_grey(s->folder[k].pixels, s->folder[k].pixel_bytes / 3);
+		}
 	return MR_OK;
 }
 
@@ -318,6 +352,8 @@ static mr_status decode_and_put(const images *s, const mr_image_folder *f, size_
 	if (!pixels)
 		return mr_data_no_memory(bytes);
 	st = mr_image_folder_decode(f, i, pixels);
+	if (st == MR_OK && s->to_grey)
+		mr_picture_to_grey(pixels, bytes / 3);
 	if (st == MR_OK)
 		st = put(s, &f->file[i], g, pixels, input);
 	free(pixels);
@@ -360,11 +396,11 @@ static void form(const mr_dataset *d, mr_json_writer *w)
 	mr_json_field_int(w, "size", s->size);
 	mr_json_field_int(w, "resize", s->crop == CROP_EXACT ? 0 : s->resize);
 	mr_json_field_array(w, "mean");
-	for (int c = 0; c < 3; c++)
+	for (int c = 0; c < s->augment.channels; c++)
 		mr_json_put_double(w, s->augment.mean[c]);
 	mr_json_end_array(w);
 	mr_json_field_array(w, "std");
-	for (int c = 0; c < 3; c++)
+	for (int c = 0; c < s->augment.channels; c++)
 		mr_json_put_double(w, s->augment.std[c]);
 	mr_json_end_array(w);
 	mr_json_field_array(w, "labels");
@@ -388,8 +424,15 @@ static const mr_option options[] = {
 	 "of random_resized: least part of an image's area that is used; sides are to each other as 3:4 to 4:3"},
 	MR_AUGMENT_PADDING("0"),
 	MR_AUGMENT_FLIP("true"),
+	{"channels", MR_OPT_ENUM, "auto", 0, 0, "auto|grey|rgb", NULL,
+	 "grey: one channel, the brightness of coloured pictures; auto: grey if all pictures are, and mean and std are "
+	 "not of three channels"},
+	{"damaged", MR_OPT_INT, "0", 0, 1 << 30, NULL, "pictures",
+	 "damaged pictures that are left out at most; to find them, all are decoded when the folder is opened. 0: a "
+	 "run stops and names them"},
 	{"mean", MR_OPT_FLOATS, "[0.485, 0.456, 0.406]", -1, 2, NULL, NULL,
-	 "taken off the pixels of each channel, which first go from 0 to 1; one number is for all channels"},
+	 "taken off the pixels of each channel, which first go from 0 to 1; one number is for all channels. Of grey "
+	 "pictures 0.449, and std 0.226, where neither is set"},
 	{"std", MR_OPT_FLOATS, "[0.229, 0.224, 0.225]", 1e-6, 1e6, NULL, NULL, "then divides them"},
 	{NULL},
 };

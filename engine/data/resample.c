@@ -110,14 +110,14 @@ mr_status mr_resample_put(const mr_resample *r, const mr_augment *a, void *image
 	for (int64_t y = 0; y < a->rows; y++) {
 		resize_upright(r, &m, y, from, end);
 		for (int64_t x = 0; x < a->cols; x++) {
-			int64_t to = (y * a->cols + (r->flip ? a->cols - 1 - x : x)) * 3;
+			int64_t to = (y * a->cols + (r->flip ? a->cols - 1 - x : x)) * a->channels;
 			const float *w = m.weight + x * m.n_taps, *p = m.line + 3 * m.across[x].first;
 			float sum[3] = {0, 0, 0};
 
 			for (int64_t j = 0; j < m.across[x].n; j++)
-				for (int c = 0; c < 3; c++)
+				for (int c = 0; c < a->channels; c++)
 					sum[c] += w[j] * p[3 * j + c];
-			for (int c = 0; c < 3; c++)
+			for (int c = 0; c < a->channels; c++)
 				mr_element_put(a->dtype, image, to + c,
 					       ((double)sum[c] / 255 - a->mean[c]) / a->std[c]);
 		}

@@ -1,5 +1,6 @@
 #include "formats/picture.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -52,6 +53,7 @@ static mr_status look_png(const char *name, const uint8_t *bytes, size_t n, mr_p
 		return mr_fail(MR_EDATA, "%s: damaged PNG: it does not begin with its size", name);
 	out->cols = big_endian(bytes + 16, 4);
 	out->rows = big_endian(bytes + 20, 4);
+	out->grey = (bytes[25] & 3) == 0; /* no colour, no palette */
 	/* two rows of four channels of 16 bits and one more as it is unpacked, tables, and zlib's window */
 	out->decoding = TABLES + 24 * (uint64_t)out->cols;
 	return MR_OK;
@@ -112,6 +114,8 @@ static uint64_t jpeg_bytes(const frame *f, const mr_picture *p, bool whole)
 		bytes += 80 * wide * down(f, c) + (uint64_t)(most_down + 1) * (p->cols + 8 * most_across);
 		coefficients += 128 * wide * blocks(p->rows, down(f, c), most_down);
 	}
+	if (f->n == 4) /* a row of them, which becomes three colours */
+		bytes += 4 * (uint64_t)p->cols;
 	return bytes + (whole ? coefficients : 0);
 }
 
@@ -124,6 +128,93 @@ static bool take_frame(const uint8_t *at, size_t n, frame *f, mr_picture *out)
 	out->rows = big_endian(at + 5, 2);
 	out->cols = big_endian(at + 7, 2);
 	return true;
+}
+
+static uint32_t tiff_number(const uint8_t *b, int n, bool big)
+{
+	uint32_t v = 0;
+
+	for (int i = 0; i < n; i++)
+		v = v << 8 | b[big ? i : n - 1 - i];
+	return v;
+}
+
+/* The orientation in a segment of EXIF with @n bytes at @s, which is a TIFF behind "Exif": that of the tag 0x112 of its
+ * first directory; 0: there is none. */
+static uint8_t orientation(const uint8_t *s, size_t n)
+{
+	const uint8_t *t = s + 6;
+	uint32_t at, entries;
+	bool big;
+
+	if (n < 14 || memcmp(s, "Exif\0", 6) || (memcmp(t, "MM", 2) && memcmp(t, "II", 2)))
+		return 0;
+	n -= 6;
+	big = t[0] == 'M';
+	at = tiff_number(t + 4, 4, big);
+	if (at > n - 2)
+		return 0;
+	entries = tiff_number(t + at, 2, big);
+	for (at += 2; entries-- && at <= n - 2 && n - at >= 12; at += 12)
+		if (tiff_number(t + at, 2, big) == 0x112) {
+			uint32_t turn = tiff_number(t + at + 8, 2, big);
+
+			return turn <= 8 ? (uint8_t)turn : 0;
+		}
+	return 0;
+}
+
+/* Count what turning takes, once the size is known. */
+static void turn_head(mr_picture *p)
+{
+	uint32_t rows = p->rows;
+
+	if (p->turn < 2)
+		return;
+	p->decoding += mr_picture_bytes(p);
+	if (p->turn < 5)
+		return;
+	p->rows = p->cols;
+	p->cols = rows;
+}
+
+/* Turn @from, which is stored in @rows x @cols, into @to, the picture @p. */
+static void turn_pixels(const mr_picture *p, const uint8_t *from, uint32_t rows, uint32_t cols, uint8_t *to)
+{
+	bool across = p->turn >= 5; /* rows become columns */
+	bool up = p->turn == 3 || p->turn == 4 || p->turn == 6 || p->turn == 7;
+	bool left = p->turn == 2 || p->turn == 3 || p->turn == 7 || p->turn == 8;
+
+	for (uint32_t r = 0; r < p->rows; r++)
+		for (uint32_t c = 0; c < p->cols; c++, to += 3) {
+			uint32_t y = across ? c : r, x = across ? r : c;
+
+			y = up ? rows - 1 - y : y;
+			x = left ? cols - 1 - x : x;
+			memcpy(to, from + 3 * ((size_t)y * cols + x), 3);
+		}
+}
+
+static mr_status decode_turned(const char *name, const uint8_t *bytes, size_t n, const mr_picture *p, uint8_t *rgb)
+{
+	mr_picture stored = *p;
+	uint8_t *pixels;
+	mr_status st;
+
+	if (p->turn < 2)
+		return mr_picture_jpeg(name, bytes, n, p, rgb);
+	if (p->turn >= 5) {
+		stored.rows = p->cols;
+		stored.cols = p->rows;
+	}
+	pixels = malloc(mr_picture_bytes(p));
+	if (!pixels)
+		return mr_fail(MR_ERESOURCE, "%s: no memory to turn it", name);
+	st = mr_picture_jpeg(name, bytes, n, &stored, pixels);
+	if (st == MR_OK)
+		turn_pixels(p, pixels, stored.rows, stored.cols, rgb);
+	free(pixels);
+	return st;
 }
 
 /* Read segments up to the first scan: the frame header has the size, the scan says how it is decoded. */
@@ -146,10 +237,14 @@ static mr_status look_jpeg(const char *name, const uint8_t *bytes, size_t n, mr_
 			bool refined = (f.at[1] & 3) == 2; /* C2, C6, CA, CE: progressive */
 
 			out->decoding = jpeg_bytes(&f, out, refined || bytes[at + 4] < f.n);
+			out->grey = f.n == 1;
+			turn_head(out);
 			return MR_OK;
 		}
 		if (is_frame(m) && !take_frame(bytes + at, n - at, &f, out))
 			break;
+		if (m == 0xe1 && !out->turn && at + 2 + big_endian(bytes + at + 2, 2) <= n)
+			out->turn = orientation(bytes + at + 4, big_endian(bytes + at + 2, 2) - (size_t)2);
 		at += 2 + big_endian(bytes + at + 2, 2);
 	}
 	*more = true;
@@ -229,6 +324,7 @@ mr_status mr_picture_look(const char *name, const uint8_t *bytes, size_t n, mr_p
 		break;
 	case PNM:
 		MR_TRY(pnm_head(name, bytes, n, out, &largest, &begin));
+		out->grey = bytes[1] == '5';
 		break;
 	default:
 		return mr_fail(MR_EDATA,
@@ -248,7 +344,7 @@ mr_status mr_picture_decode(const char *name, const uint8_t *bytes, size_t n, co
 	MR_TRY(mr_picture_look(name, bytes, n, &now, &more));
 	if (more)
 		return mr_fail(MR_EDATA, "%s: truncated: it ends within its head", name);
-	if (now.rows != size->rows || now.cols != size->cols)
+	if (now.rows != size->rows || now.cols != size->cols || now.turn != size->turn)
 		return mr_fail(MR_EDATA, "%s: the file was changed while it was in use: %u x %u pixels, were %u x %u",
 			       name, now.cols, now.rows, size->cols, size->rows);
 	if (now.decoding > size->decoding) /* which nobody has planned */
@@ -258,8 +354,14 @@ mr_status mr_picture_decode(const char *name, const uint8_t *bytes, size_t n, co
 	case PNG:
 		return mr_picture_png(name, bytes, n, size, rgb);
 	case JPEG:
-		return mr_picture_jpeg(name, bytes, n, size, rgb);
+		return decode_turned(name, bytes, n, size, rgb);
 	default:
 		return decode_pnm(name, bytes, n, size, rgb);
 	}
+}
+
+void mr_picture_to_grey(uint8_t *rgb, size_t n)
+{
+	for (size_t i = 0; i < n; i++, rgb += 3)
+		rgb[0] = rgb[1] = rgb[2] = (uint8_t)((299 * rgb[0] + 587 * rgb[1] + 114 * rgb[2] + 500) / 1000);
 }

@@ -1,10 +1,11 @@
 /*
  * picture.h - decoding of PNG, JPEG, PPM and PGM in memory, to rows of red, green and blue bytes.
  *
- * Grey becomes three equal channels, and a palette is replaced by its colours. Transparency is dropped, 16 bits per
- * channel become 8, and gamma, colour profiles and orientation are ignored. PNG is read by libpng and JPEG by libjpeg;
- * a build without the library rejects pictures of that kind. A truncated or damaged picture is rejected, as far as its
- * format can detect the damage, and never partly decoded.
+ * Grey becomes three equal channels, cyan, magenta, yellow and black become three colours, and a palette is replaced by
+ * its colours. A JPEG is turned as its EXIF orientation says. Transparency is dropped, 16 bits per channel become 8,
+ * and gamma and colour profiles are ignored. PNG is read by libpng and JPEG by libjpeg; a build without the library
+ * rejects pictures of that kind. A truncated or damaged picture is rejected, as far as its format can detect the
+ * damage, and never partly decoded.
  *
  * Thread: pure functions of their arguments, on any thread; they allocate memory while they decode.
  */
@@ -19,7 +20,9 @@
 
 /* Contents of the head of a file. */
 typedef struct mr_picture {
-	uint32_t rows, cols;
+	uint32_t rows, cols; /* as it is seen, so after it is turned */
+	uint8_t turn;      /* orientation by EXIF, 2 to 8; 0 and 1: as it is stored */
+	bool grey;         /* it has one channel */
 	uint64_t decoding; /* bytes that the library allocates at most besides file and result */
 } mr_picture;
 
@@ -46,11 +49,15 @@ static inline size_t mr_picture_bytes(const mr_picture *p)
 mr_status mr_picture_decode(const char *name, const uint8_t *bytes, size_t n, const mr_picture *size,
 			    uint8_t *rgb) MR_MUST_USE;
 
+/** Give @n pixels at @rgb three equal channels: their brightness (ITU-R BT.601). Grey ones stay as they are. */
+void mr_picture_to_grey(uint8_t *rgb, size_t n);
+
 /** MR_OK if the build has the library, else MR_EDATA with @name and the missing package. */
 mr_status mr_picture_has_png(const char *name) MR_MUST_USE;
 mr_status mr_picture_has_jpeg(const char *name) MR_MUST_USE;
 
-/* The decoder of each kind. @bytes begins with the signature of the kind, and the picture has the size of @p. */
+/* The decoder of each kind. @bytes begins with the signature of the kind, and the picture is stored in the size of
+ * @p. */
 mr_status mr_picture_png(const char *name, const uint8_t *bytes, size_t n, const mr_picture *p, uint8_t *rgb)
 	MR_MUST_USE;
 mr_status mr_picture_jpeg(const char *name, const uint8_t *bytes, size_t n, const mr_picture *p, uint8_t *rgb)

@@ -44,24 +44,41 @@ static void give_up(struct jpeg_decompress_struct *c, const char *why)
 	longjmp(r->out, 1);
 }
 
+/* Cyan, magenta, yellow and black to the three colours that they leave. Adobe's programs write 255 where there is no
+ * ink. */
+static void mix_inks(const uint8_t *ink, uint32_t cols, bool adobe, uint8_t *rgb)
+{
+	for (uint32_t x = 0; x < cols; x++, ink += 4, rgb += 3)
+		for (int c = 0; c < 3; c++) {
+			uint32_t light = adobe ? ink[c] : 255u - ink[c], black = adobe ? ink[3] : 255u - ink[3];
+
+			rgb[c] = (uint8_t)((light * black + 127) / 255);
+		}
+}
+
 /* May leave by longjmp. */
 static void read_all(struct jpeg_decompress_struct *c, const uint8_t *bytes, size_t n, const mr_picture *p,
 		     uint8_t *rgb)
 {
+	JSAMPARRAY wide = NULL;
+
 	jpeg_create_decompress(c);
 	jpeg_mem_src(c, bytes, (unsigned long)n);
 	jpeg_read_header(c, TRUE);
-	if (c->num_components == 4)
-		give_up(c, "four channels, expected grey or three colours");
-	c->out_color_space = JCS_RGB;
+	c->out_color_space = c->num_components == 4 ? JCS_CMYK : JCS_RGB;
 	c->dct_method = JDCT_ISLOW; /* the same bits with all vector instructions */
 	jpeg_start_decompress(c);
-	if (c->output_width != p->cols || c->output_height != p->rows || c->output_components != 3)
+	if (c->output_width != p->cols || c->output_height != p->rows ||
+	    c->output_components != (c->num_components == 4 ? 4 : 3))
 		give_up(c, "rows of another size than the head says");
+	if (c->output_components == 4)
+		wide = c->mem->alloc_sarray((j_common_ptr)c, JPOOL_IMAGE, 4 * p->cols, 1);
 	while (c->output_scanline < c->output_height) {
 		JSAMPROW row = rgb + (size_t)c->output_scanline * p->cols * 3;
 
-		jpeg_read_scanlines(c, &row, 1);
+		jpeg_read_scanlines(c, wide ? wide : &row, 1);
+		if (wide)
+			mix_inks(wide[0], p->cols, c->saw_Adobe_marker, row);
 	}
 	jpeg_finish_decompress(c);
 }

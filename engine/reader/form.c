@@ -57,12 +57,13 @@ static mr_status take_number(const mr_json *of, const char *key, double none, do
 	return (mr_json_is_number(j) || (mr_json_is_null(j) && !isnan(none))) ? MR_OK : wrong(key);
 }
 
-static mr_status take_three(const mr_form *f, const char *key, double *out)
+/* One number a channel. */
+static mr_status take_channels(const mr_form *f, const char *key, double *out)
 {
 	const mr_json *list = mr_json_get(f->root, key);
 
-	for (size_t i = 0; i < 3; i++) {
-		if (mr_json_size(list) != 3 || !mr_json_is_number(mr_json_at(list, i)))
+	for (size_t i = 0; i < (size_t)f->channels; i++) {
+		if (mr_json_size(list) != (size_t)f->channels || !mr_json_is_number(mr_json_at(list, i)))
 			return wrong(key);
 		out[i] = mr_json_double(mr_json_at(list, i));
 	}
@@ -203,14 +204,15 @@ static mr_status take_images(mr_form *f)
 
 	MR_TRY(take_int(f, "size", 1, 4096, &f->size));
 	MR_TRY(take_int(f, "resize", 0, 8192, &f->resize));
-	MR_TRY(take_three(f, "mean", f->mean));
-	MR_TRY(take_three(f, "std", f->std));
-	for (int c = 0; c < 3; c++)
+	f->channels = mr_json_size(mr_json_get(f->root, "mean")) == 1 ? 1 : 3;
+	MR_TRY(take_channels(f, "mean", f->mean));
+	MR_TRY(take_channels(f, "std", f->std));
+	for (int c = 0; c < f->channels; c++)
 		if (!(f->std[c] > 0))
 			return wrong("std");
 	if (f->resize && f->resize < f->size)
 		return wrong("resize");
-	return !in->tokens && mr_shape_count(*in) == f->size * f->size * 3 ? MR_OK : wrong("input");
+	return !in->tokens && mr_shape_count(*in) == f->size * f->size * f->channels ? MR_OK : wrong("input");
 }
 
 static mr_status take_language(mr_form *f)

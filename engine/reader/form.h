@@ -30,7 +30,8 @@ typedef struct mr_form {
 	bool from_zero;        /* indices begin there, else at 1 */
 	/* images */
 	int64_t size, resize;  /* resize 0: each picture has the size */
-	double mean[3], std[3];
+	int channels;          /* 1 or 3 */
+	double mean[3], std[3]; /* [channels] */
 } mr_form;
 
 /** Read the @text of a form into @out, which is closed by mr_form_close, also after a failure. Errors: MR_ECKPT with

@@ -115,8 +115,8 @@ static void set_normal(images *s, mr_dtype dtype)
 {
 	const mr_form *f = s->base.form;
 
-	s->normal = (mr_augment){.dtype = dtype, .rows = f->size, .cols = f->size, .channels = 3};
-	for (int c = 0; c < 3; c++)
+	s->normal = (mr_augment){.dtype = dtype, .rows = f->size, .cols = f->size, .channels = f->channels};
+	for (int c = 0; c < f->channels; c++)
 		mr_augment_normal(&s->normal, c, f->mean[c], f->std[c]);
 }
 
@@ -186,6 +186,8 @@ static mr_status decode(const images *s, const char *path, mr_contents *in, void
 	if (!rgb)
 		return mr_fail(MR_ERESOURCE, "%s: no memory for its pixels", path);
 	st = mr_picture_decode(path, bytes, mr_contents_bytes(in), &p, rgb);
+	if (st == MR_OK && s->base.form->channels == 1)
+		mr_picture_to_grey(rgb, mr_picture_bytes(&p) / 3);
 	if (st == MR_OK)
 		st = put_pixels(s, path, &p, rgb, input);
 	free(rgb);

@@ -1,8 +1,11 @@
 #include "starter/starter.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/printable.h"
@@ -289,6 +292,42 @@ static course course_of_images(uint64_t n_train, bool residual)
 	};
 }
 
+/* Is @name a digit or letter, "7", "digit_7", "B", or an English digit? Mirrored, it is another one, or none. */
+static bool is_character(const char *name)
+{
+	static const char *const digits[] = {"zero", "one", "two",   "three", "four",
+					     "five", "six", "seven", "eight", "nine"};
+	size_t n = strlen(name);
+
+	for (size_t i = 0; i < sizeof(digits) / sizeof(digits[0]); i++)
+		if (!strcasecmp(name, digits[i]))
+			return true;
+	if (n && isdigit((unsigned char)name[n - 1]) && strspn(name, "0123456789") == n)
+		return true;
+	return n && isalnum((unsigned char)name[n - 1]) && (n == 1 || strchr("_- ", name[n - 2]));
+}
+
+/* Are all classes in the folder @path digits or letters? */
+static bool are_characters(const char *path)
+{
+	bool all = true, any = false;
+	DIR *d = opendir(path);
+
+	for (struct dirent *e = d ? readdir(d) : NULL; e && all; e = readdir(d)) {
+		char *inner = e->d_name[0] == '.' ? NULL : mr_path_join(path, e->d_name);
+		struct stat is;
+
+		if (inner && !stat(inner, &is) && S_ISDIR(is.st_mode)) {
+			any = true;
+			all = is_character(e->d_name);
+		}
+		free(inner);
+	}
+	if (d)
+		closedir(d);
+	return any && all;
+}
+
 static mr_status write_pictures(starter *s)
 {
 	mr_dataset *d;
@@ -304,9 +343,11 @@ static mr_status write_pictures(starter *s)
 			 "data = {\n\tname = \"images\";\n",
 			 (unsigned long long)(d->n_train + d->n_valid), (long long)d->classes);
 	put_path(s, "path", s->path);
-	mr_strbuf_append(s->out, "\tsize = 32;\n\tcrop = \"random\"; # a square is cut out anywhere\n"
-				 "\tflip = true; # pictures are mirrored at random: false where left and right matter\n"
-				 "};\n\n");
+	mr_strbuf_append(s->out, "\tsize = 32;\n\tcrop = \"random\"; # a square is cut out anywhere\n");
+	mr_strbuf_append(s->out, are_characters(s->path)
+					 ? "\tflip = false; # digits and letters, which the mirror changes\n"
+					 : "\tflip = true; # mirrored at random: false where left and right matter\n");
+	mr_strbuf_append(s->out, "};\n\n");
 	k = course_of_images(d->n_train, true);
 	put_course(s, &k);
 	mr_dataset_close(d);

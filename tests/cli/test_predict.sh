@@ -231,6 +231,19 @@ expect 0 "1 samples" runs/pics flat/3.ppm -o one.csv
 head -c 40 flat/3.ppm >flat/broken.ppm
 expect 4 "flat/broken.ppm" runs/pics flat -o flat.csv
 
+# Grey pictures have one channel, in training and here; a form of one channel takes coloured ones too.
+mkdir -p greys/dark greys/light
+for i in 1 2 3 4 5 6 7 8 9; do
+	for class in dark light; do
+		sed '1s/P6/P5/' pics/$class/$i.ppm | head -c 75 >greys/$class/$i.pgm
+	done
+done
+sed 's/"pics"/"greys"/' pics.cfg >greys.cfg
+train greys
+expect 0 "accuracy 100.0000%, 18 samples" runs/greys greys -o greys.csv
+expect 0 "accuracy 100.0000%, 18 samples" runs/greys pics -o pics.csv
+"$millrace" check-data greys.cfg | grep -q "images as 8x8x1" || complain "grey pictures have three channels"
+
 # --- what cannot be used ---
 # A checkpoint of a build that noted no configuration, signed anew (CRC32C of what stands before the signature).
 cp -r moved older

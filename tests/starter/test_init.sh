@@ -83,6 +83,13 @@ written pictures.cfg 'name = "resnet18";'
 written pictures.cfg '# 24 pictures of 2 classes'
 trains pictures.cfg --set train.steps=1 --set lr_schedule.warmup=0 --set model.width=2
 
+written pictures.cfg 'flip = true;'
+mkdir signs
+cp -r pictures/red signs/digit_6
+cp -r pictures/blue signs/digit_9
+expect 0 "signs.cfg is written" init signs
+written signs.cfg 'flip = false; # digits and letters'
+
 # MNIST's files: 40 images of 28 x 28, and their labels.
 mkdir idx
 printf '\000\000\010\003\000\000\000\050\000\000\000\034\000\000\000\034' >idx/train-images-idx3-ubyte

@@ -14,7 +14,7 @@ import zlib
 
 import torch
 import torch.nn.functional as F
-from PIL import Image
+from PIL import Image, ImageOps
 
 random.seed(20271)
 
@@ -41,11 +41,17 @@ def written(im, kind, **options):
     return out.getvalue()
 
 
+def orientation(k):
+    exif = Image.Exif()
+    exif[0x112] = k
+    return exif
+
+
 def pixels(data):
     im = Image.open(io.BytesIO(data))
     if im.mode.startswith("I"):  # 16 bits of grey
         im = im.convert("I").point(lambda v: v / 256).convert("L")
-    im = im.convert("RGB")
+    im = ImageOps.exif_transpose(im).convert("RGB")
     return im.height, im.width, [v for p in im.getdata() for v in p]
 
 
@@ -84,6 +90,8 @@ FILES = {
     "rgb.ppm": written(image(noise(4, 3)), "PPM"),
     "grey.pgm": written(image(noise(3, 4), "L"), "PPM"),
     "cmyk.jpg": written(image(smooth(8, 8), "CMYK"), "JPEG"),
+    **{f"turned_{k}.jpg": written(image(smooth(10, 14)), "JPEG", quality=95, subsampling=0, exif=orientation(k))
+       for k in range(1, 9)},
 }
 
 
