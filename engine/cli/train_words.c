@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/rank_words.h"
 #include "session/objective_report.h"
 #include "report/output.h"
 #include "outline/plan_report.h"
@@ -129,6 +130,7 @@ void mr_train_words_start(const mr_train *t)
 	printf("         %s peak %.0f GFLOP/s (%s) on %u core%s\n", t->isa ? "measured" : "given", t->peak_gflops,
 	       t->isa ? t->isa : "machine.peak_gflops", s->place.n_cores_used, s->place.n_cores_used == 1 ? "" : "s");
 	complain(mr_stage_table_print(s, mr_executor_run_of(&s->executor), NULL, stdout));
+	mr_rank_words_start(t);
 	print_memory_notes(s);
 	if (t->clock)
 		printf("time     simulated: %s\n", mr_virtual_text(t->clock, text, sizeof(text)));
@@ -264,6 +266,7 @@ static void print_tables(const mr_train *t)
 
 	print_workers(t);
 	print_stolen(t);
+	mr_rank_words_end(t);
 	complain(mr_objective_report_print_end(&t->s, stdout));
 	printf("FLOPs of a step by %s\n", mr_flops_by_text(&t->s.flops, shares));
 	complain(print_usage(t));

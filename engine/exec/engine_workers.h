@@ -44,6 +44,7 @@ struct mr_engine {
 	_Alignas(64) uint64_t step; /* the pause point of all workers while paused */
 	mr_loader *loader, *eval_loader;
 	double watchdog_s;
+	uint64_t sent_before;       /* over ranks: bytes that this one had sent when it began to run */
 	bool started;               /* the training loader runs */
 	bool restored;              /* weights may have been restored since a worker ran */
 	bool broken;                /* an error has stopped the workers: only quit may follow */

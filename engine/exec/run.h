@@ -215,6 +215,7 @@ struct mr_run {
 	                                */
 	uint32_t n_losses;           /* need + slots of the last stage: micro-batches of a step, and those of F ahead of
 	                                its commit; stage replicas: of each of its parts */
+	uint64_t link_bytes;         /* over ranks: sent between them in training so far; rank 0: by all of them */
 	uint64_t base_bytes, before_bytes; /* resident before the workers' memory was mapped, and the peak until then */
 	double *eval_loss;           /* [n_eval] of the evaluation's micro-batches; written by its last stage */
 	mr_judging judging;          /* of the evaluation */

@@ -220,6 +220,7 @@ static mr_status pause_all(mr_engine *e, uint64_t *reached)
 	MR_TRY(mr_ranks_say(e, MR_RANK_PAUSED, *reached, 0));
 	MR_TRY(mr_ranks_pause_at(e, *reached));
 	MR_TRY(mr_ranks_settle(e));
+	e->run->link_bytes += mr_ranks_by(e)->sent() - e->sent_before;
 	for (uint32_t i = 1; i < mr_ranks_of(e)->n; i++)
 		MR_TRY(mr_ranks_move_counts(e, i));
 	return MR_OK;

@@ -63,6 +63,7 @@ mr_status mr_ranks_settle(mr_engine *e)
 
 mr_status mr_ranks_begin_run(mr_engine *e, uint64_t limit)
 {
+	e->sent_before = mr_ranks_by(e)->sent();
 	mr_engine_spread(e);
 	if (!e->started)
 		MR_TRY(mr_loader_start(e->loader));

@@ -22,7 +22,10 @@ static mr_status move_worker(mr_engine *e, uint32_t rank, mr_worker *w)
 mr_status mr_ranks_move_counts(mr_engine *e, uint32_t rank)
 {
 	mr_run *run = e->run;
+	uint64_t sent = mr_ranks_by(e)->sent() - e->sent_before;
 
+	MR_TRY(mr_ranks_move(e, rank, &sent, sizeof(sent)));
+	run->link_bytes += sent;
 	for (uint16_t w = 0; w < run->n_workers; w++)
 		if (mr_ranks_of(e)->of_worker[w] == rank)
 			MR_TRY(move_worker(e, rank, &run->worker[w]));

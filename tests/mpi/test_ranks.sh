@@ -12,6 +12,18 @@ same 3 gpt.cfg --set machine.workers=4 --set 'system.name="data_parallel"' --set
 same 4 gpt.cfg --set machine.workers=4 --set 'system.name="pipedream_2bw"' --set 'precision="bf16"'
 same 2 mlp.cfg --set machine.workers=4 --set 'system.name="chimera"' --set 'precision="bf16_pure"'
 
+# counted CONF ARGS...: bytes between two ranks are what the plan says.
+counted() {
+	rm -rf bytes
+	over 2 train "$@" --set $two --set 'run.dir="bytes"' --set train.eval_every=0 || complain "$*: exit $?"
+	said=$(sed -n 's/^between ranks: .* sent, \(.*\) a step; by the plan \(.*\) a step$/\1=\2/p' out)
+	[ -n "$said" ] && [ "${said%=*}" = "${said#*=}" ] || complain "$*: $said"
+}
+counted gpt.cfg --set train.clip=0.5
+counted mlp.cfg --set 'system.name="data_parallel"' --set train.clip=0.5
+counted mlp.cfg --set 'system.name="zb_h1"'
+counted mlp.cfg --set 'system.name="chimera"'
+
 # A run goes on over ranks from what one process saved, and the other way.
 for system in 1f1b pipedream; do
 	rm -rf whole parts
@@ -36,6 +48,9 @@ done
 over 2 train mlp.cfg --set machine.workers=4 --set 'system.name="local_sgd"'
 got=$?
 refused 3 "this needs workers that share memory"
+over 2 train mlp.cfg --set 'system.name="rpd"' --set $two
+got=$?
+refused 3 "rpd makes its plan as it goes"
 over 3 train mlp.cfg --set $two
 got=$?
 refused 3 "there are 3 ranks and 2 workers"
