@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "checkpoint/checkpoints.h"
 #include "millrace/inspect.h"
 
 /* --- finding it --- */
@@ -35,6 +36,20 @@ mr_status mr_inspect_find(const char *path, char **out)
 	if (!inner)
 		return mr_fail(MR_ERESOURCE, "%s: no memory", path);
 	st = mr_checkpoint_latest(inner, out);
+	free(inner);
+	return st;
+}
+
+mr_status mr_inspect_find_best(const char *path, char **out)
+{
+	char *inner = mr_path_join(path, "checkpoints");
+	uint64_t step;
+	mr_status st;
+
+	*out = NULL;
+	if (!inner)
+		return mr_fail(MR_ERESOURCE, "%s: no memory", path);
+	st = mr_checkpoints_best(inner, &step) ? mr_checkpoints_find(inner, "best", out) : mr_inspect_find(path, out);
 	free(inner);
 	return st;
 }

@@ -15,6 +15,10 @@
  * MR_ECKPT. */
 mr_status mr_inspect_find(const char *path, char **out) MR_MUST_USE;
 
+/** The same, but of the folder of a run its best checkpoint, if one is marked so (the lowest loss of an evaluation).
+ * Errors: also MR_ECKPT when the one that is marked is damaged. */
+mr_status mr_inspect_find_best(const char *path, char **out) MR_MUST_USE;
+
 /**
  * Write what @ck, which was opened from @path, holds to @file as one JSON object: "checkpoint", "step", "facts" (an
  * object of texts), and "files", each with "name", "bytes" and "tensors", each with "name", "type", "shape" and

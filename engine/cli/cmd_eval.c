@@ -55,9 +55,10 @@ const mr_command mr_command_eval = {
 	.summary = "print the validation loss of a trained model",
 	.help = "The loss is the mean over all validation samples (text: over their tokens), computed by the\n"
 		"workers that the configuration describes. With the configuration of the training it is the\n"
-		"number of its last evaluation, to the bit. If a source of rows has no validation part, the loss is\n"
-		"that of all training rows, and the output says so. Accuracy, for a loss over classes: the part of\n"
-		"the targets (samples; text: tokens) to which the model gives the largest probability.\n",
+		"number of its best evaluation, or with --last of its last one, to the bit. If a source of rows has\n"
+		"no validation part, the loss is that of all training rows, and the output says so. Accuracy, for a\n"
+		"loss over classes: the part of the targets (samples; text: tokens) to which the model\n"
+		"gives the largest probability.\n",
 	.options = options,
 	.sets = true,
 	.run = run,

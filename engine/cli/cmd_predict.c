@@ -181,8 +181,11 @@ static mr_status work(predict *p)
 {
 	const mr_args *args = p->args;
 	const char *name = mr_values_string(args->values, "checkpoint");
+	bool last = mr_values_bool(args->values, "last");
 
-	MR_TRY(mr_trained_find(&p->t, args->operand[0], name, args->set, args->n_sets));
+	if (last && *name)
+		return mr_fail(MR_EUSAGE, "--last and --checkpoint name two checkpoints: give one of them");
+	MR_TRY(mr_trained_find(&p->t, args->operand[0], last ? "last" : name, args->set, args->n_sets));
 	MR_TRY(check_options(p));
 	MR_TRY(choose_format(p));
 	MR_TRY(mr_clean_env(args, p->t.config));
@@ -218,7 +221,9 @@ static const mr_option options[] = {
 	 "a row a sample, as CSV or as JSON; or an array of NumPy. auto: by the ending of the output's name, else csv, "
 	 "and of texts jsonl"},
 	{"checkpoint", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "of a run's folder: best, or a name such as step-00000100; empty: the newest"},
+	 "of a run's folder: best, or a name such as step-00000100; empty: the best, or the newest where none was "
+	 "evaluated"},
+	{"last", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, "the newest checkpoint, not the best one"},
 	{"batch", MR_OPT_INT, "0", 0, 65536, NULL, "samples",
 	 "as many at once; 0: what memory allows, up to 512"},
 	{"input", MR_OPT_ENUM, "auto", 0, 0, "auto|text|lines|jsonl|tokens", NULL,

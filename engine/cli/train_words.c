@@ -316,14 +316,15 @@ void mr_train_words_end(const mr_train *t)
 		fflush(stdout);
 		return;
 	}
-	printf("\n%s %llu of %llu steps in ", t->step == t->n_steps ? "done:" : "stopped at",
+	printf("\n%s %llu of %llu steps in ",
+	       t->step == t->n_steps ? "done:" : t->early ? "ended early:" : "stopped at",
 	       (unsigned long long)t->step, (unsigned long long)t->n_steps);
 	print_times(t);
 	if (t->last.step)
 		printf(", loss %s", mr_loss_text(t->last.loss, text));
 	print_norm(t);
 	print_evaluation(t, ", ");
-	printf(t->step < t->n_steps ? "; --resume goes on from here\n\n" : "\n\n");
+	printf(t->step < t->n_steps && !t->early ? "; --resume goes on from here\n\n" : "\n\n");
 	if (!idle)
 		print_tables(t);
 	printf("written to %s: resolved.cfg, run.json, metrics.jsonl, %scheckpoints/", t->dir.path,

@@ -33,17 +33,20 @@ static void warn_data(const mr_session *s, const mr_checkpoint *ck, const char *
 }
 
 /* Find the checkpoint that the command names: one in the run's folder by a name that --from takes, or a path. */
-static mr_status find_asked(const mr_job *job, const char *asked, char **path)
+static mr_status find_asked(const mr_job *job, const mr_args *args, char **path)
 {
-	const char *run = job->run_dir;
+	const char *run = job->run_dir, *asked = mr_values_string(args->values, "checkpoint");
+	bool last = mr_values_bool(args->values, "last");
 	char *folder;
 	mr_status st;
 
-	if (!*asked)
-		return mr_inspect_find(run, path);
-	if (strcmp(asked, "best") != 0 &&
-	    (strncmp(asked, "step-", 5) != 0 || strchr(asked, '/') || has(asked, "MANIFEST.json")))
-		return mr_inspect_find(asked, path);
+	if (!*asked || (strcmp(asked, "best") != 0 && (strncmp(asked, "step-", 5) != 0 || strchr(asked, '/') ||
+						       has(asked, "MANIFEST.json")))) {
+		asked = *asked ? asked : run;
+		return last ? mr_inspect_find(asked, path) : mr_inspect_find_best(asked, path);
+	}
+	if (last)
+		return mr_fail(MR_EUSAGE, "--last and --checkpoint %s name two checkpoints: give one of them", asked);
 	folder = mr_path_join(run, "checkpoints");
 	if (!folder)
 		return mr_fail(MR_ERESOURCE, "no memory for a path");
@@ -54,12 +57,11 @@ static mr_status find_asked(const mr_job *job, const char *asked, char **path)
 
 mr_status mr_weights_load(const mr_session *s, const mr_args *args, const mr_state_list *model, uint64_t *step)
 {
-	const char *asked = mr_values_string(args->values, "checkpoint");
 	mr_checkpoint *ck;
 	char *path;
 	mr_status st;
 
-	MR_TRY(find_asked(s->job, asked, &path));
+	MR_TRY(find_asked(s->job, args, &path));
 	st = mr_checkpoint_open(path, &ck);
 	if (st == MR_OK) {
 		warn_data(s, ck, path);
@@ -81,7 +83,7 @@ mr_status mr_weights_alphabet(const mr_job *job, const mr_args *args, char **out
 
 	*out = NULL;
 	*known = false;
-	MR_TRY(find_asked(job, mr_values_string(args->values, "checkpoint"), &path));
+	MR_TRY(find_asked(job, args, &path));
 	st = mr_checkpoint_open(path, &ck);
 	free(path);
 	MR_TRY(st);

@@ -13,7 +13,10 @@
 	{ \
 		"checkpoint", MR_OPT_STRING, "", 0, 0, NULL, NULL, \
 			"a checkpoint, a folder of checkpoints or the folder of a run; best, or a name such as " \
-			"step-00000100: in run.dir; empty: the newest there" \
+			"step-00000100: in run.dir; empty: the best there, or the newest where none was evaluated" \
+	}, \
+	{ \
+		"last", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, "the newest checkpoint, not the best one" \
 	}
 
 /**

@@ -382,6 +382,8 @@ static void check_needs(const mr_job *j, const mr_job_listener *l)
 	if (j->sample.top_k && j->sample.temperature == 0)
 		mr_job_note(l, MR_JOB_SAMPLE, "top_k",
 			    "has no effect with temperature = 0, which takes the most likely token");
+	if (j->train.patience && !j->train.eval_every)
+		mr_job_note(l, MR_JOB_TRAIN, "patience", "counts evaluations, so it needs train.eval_every");
 	if (j->checkpoint.keep_every && (!j->checkpoint.every || j->checkpoint.keep_every % j->checkpoint.every))
 		mr_job_note(l, MR_JOB_CHECKPOINT, "keep_every",
 			    "expected a multiple of checkpoint.every (%lld), got %lld", (long long)j->checkpoint.every,

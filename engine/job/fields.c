@@ -45,6 +45,7 @@ static const field fields[] = {
 	{MR_JOB_TRAIN, "untie", FIELD_BOOL, AT(train.untie)},
 	{MR_JOB_TRAIN, "seed", FIELD_INT, AT(train.seed)},
 	{MR_JOB_TRAIN, "eval_every", FIELD_INT, AT(train.eval_every)},
+	{MR_JOB_TRAIN, "patience", FIELD_INT, AT(train.patience)},
 	{MR_JOB_RUN, "dir", FIELD_STRING, AT(run_dir)},
 	{MR_JOB_RUN, "tensorboard", FIELD_BOOL, AT(tensorboard)},
 	{MR_JOB_MACHINE, "workers", FIELD_INT, AT(machine.workers)},

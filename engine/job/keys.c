@@ -78,6 +78,10 @@ static const mr_option train[] = {
 	 "refused; with true each use gets weights of its own instead, with a warning"},
 	{"seed", MR_OPT_INT, "1", 0, INFINITY, NULL, NULL, "of initial weights, order of the data and dropout"},
 	{"eval_every", MR_OPT_INT, "0", 0, 1e15, NULL, "steps", "steps between evaluations; 0: only at the end"},
+	{"patience", MR_OPT_INT, "0", 0, 1e15, NULL, "evaluations",
+	 "the training ends behind so many evaluations (eval_every) in a row that are not better than the best one, "
+	 "and each evaluation that is better is saved at once; 0: all steps are made, and the best checkpoint is the "
+	 "best of those that checkpoint.every asks for"},
 	{0},
 };
 

@@ -29,6 +29,8 @@ static mr_status find(mr_trained *t, const char *run, const char *name)
 	mr_status st;
 
 	if (!*name)
+		return mr_inspect_find_best(run, &t->path);
+	if (!strcmp(name, "last"))
 		return mr_inspect_find(run, &t->path);
 	folder = mr_path_join(run, "checkpoints");
 	if (!folder)

@@ -30,9 +30,9 @@ typedef struct mr_trained {
 	size_t n_values;     /* numbers of a prediction */
 } mr_trained;
 
-/** Read configuration and form of the checkpoint @name ("best", "step-00000100"; "": as mr_inspect_find) of @run, the
- * folder of a run, or of the checkpoint @run. @set: keys of the configuration in place of what it says. Close @t also
- * after an error. Errors: MR_ECKPT, MR_EUSAGE, MR_ECONFIG, MR_ERESOURCE. */
+/** Read configuration and form of the checkpoint @name of @run, the folder of a run: "best", "last", "step-00000100";
+ * "": the best, or the newest where none was evaluated. @run may be a checkpoint, too. @set: keys of the configuration
+ * in place of what it says. Close @t also after an error. Errors: MR_ECKPT, MR_EUSAGE, MR_ECONFIG, MR_ERESOURCE. */
 mr_status mr_trained_find(mr_trained *t, const char *run, const char *name, const char *const *set,
 			  size_t n_sets) MR_MUST_USE;
 

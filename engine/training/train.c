@@ -6,6 +6,7 @@
 
 #include "base/fault.h"
 #include "base/log.h"
+#include "base/notice.h"
 #include "observe/evaluation.h"
 #include "session/average_trigger.h"
 #include "host/service.h"
@@ -436,23 +437,52 @@ static mr_status write_trace(mr_train *t)
 	return st;
 }
 
+/* The best evaluation so far, if that of this step is better than all before: its step is kept. */
+static bool note_evaluation(mr_train *t)
+{
+	double loss = t->val_step == t->step ? t->evaluation.val_loss : (double)NAN;
+	bool better = isfinite(loss) && !(loss >= t->least);
+
+	if (better) {
+		t->least = loss;
+		t->least_step = t->step;
+	}
+	return better;
+}
+
+/* train.patience: have evaluations not become better for so long? */
+static bool loses_patience(const mr_train *t)
+{
+	uint64_t patience = (uint64_t)t->s.job->train.patience;
+
+	return patience && t->val_step == t->step && t->step < t->n_steps && t->least_step &&
+	       (t->step - t->least_step) / t->eval_every >= patience;
+}
+
 /* *@leave: a signal has requested the end, and all its work is done. A later signal is handled in the next round: it
  * pauses the executor at once. */
 static mr_status do_due(mr_train *t, bool *leave)
 {
-	bool end = t->step == t->n_steps, asked;
+	bool end = t->step == t->n_steps, better = false, asked;
 
 	if (t->traced && (t->step >= t->trace_last || (end && t->step >= t->trace_first))) {
 		MR_TRY(t->opts.no_folder ? MR_OK : write_trace(t));
 		t->traced = false;
 		t->trace_written = true;
 	}
-	if (eval_is_due(t))
+	if (eval_is_due(t)) {
 		MR_TRY(evaluate(t));
+		better = note_evaluation(t) && t->s.job->train.patience;
+	}
+	t->early = loses_patience(t);
+	if (t->early)
+		mr_notice("step %llu: no evaluation since that of step %llu has a lower validation loss, so the "
+			  "training ends (train.patience)",
+			  (unsigned long long)t->step, (unsigned long long)t->least_step);
 	asked = mr_signals_save();
 	*leave = mr_signals_end() != 0;
-	if (end || *leave || asked)
-		return save(t, false, !end && !*leave);
+	if (end || *leave || asked || better || t->early)
+		return save(t, false, !end && !*leave && !t->early);
 	if (t->save_again ? t->step >= t->save_again : t->save_every && t->step % t->save_every == 0)
 		return save(t, true, true);
 	return MR_OK;
@@ -469,6 +499,8 @@ static mr_status take_up_eval(mr_train *t)
 	MR_TRY(evaluate(t));
 	if (t->val_step != t->step)
 		return MR_OK;
+	note_evaluation(t);
+	t->early = loses_patience(t);
 	c = case_of(t, false);
 	return mr_checkpoints_is_best(&c) ? save(t, false, false) : MR_OK;
 }
@@ -480,7 +512,7 @@ static mr_status course(mr_train *t)
 
 	if (begun != MR_OK)
 		return ended_by(t, begun);
-	while (t->step < t->target && !leave && !t->halted) {
+	while (t->step < t->target && !leave && !t->halted && !t->early) {
 		uint64_t begin = clock_ns(t);
 		mr_status st;
 

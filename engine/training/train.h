@@ -107,6 +107,9 @@ typedef struct mr_train {
 	uint64_t paused_ns;          /* end of the last mr_train_go, by the real clock */
 	uint64_t begun_ns;           /* begin by the real clock, for how often progress is shown; 0: not begun */
 	mr_step_rec last;            /* newest step record; step 0: none yet */
+	double least;                /* lowest loss of an evaluation, of step least_step; NAN: none yet */
+	uint64_t least_step;
+	bool early;                  /* it ended before its last step (train.patience) */
 	mr_figures normed;           /* of the newest whose gradient norm is known; step 0: none yet */
 	uint64_t row_ns;             /* begin of the first step of the next metrics row */
 	mr_run_facts facts;          /* run.json */

@@ -124,7 +124,7 @@ static void init_course(mr_train *t)
 	t->eval_every = (uint64_t)job->train.eval_every;
 	t->save_every = t->opts.no_folder ? 0 : (uint64_t)job->checkpoint.every;
 	t->traced = t->s.plan && mr_job_trace_steps(job, &t->trace_first, &t->trace_last);
-	t->best = t->virtual_bubble = NAN;
+	t->best = t->least = t->virtual_bubble = NAN;
 	t->evaluation = mr_figures_at(0);
 	t->flops = mr_graph_flops_train(t->s.graph);
 	t->drawn = mr_figures_at(0);
@@ -147,6 +147,9 @@ static mr_status prepare(mr_train *t)
 	MR_TRY(mr_train_watch(t));
 	if (resume)
 		MR_TRY(mr_checkpoints_resume(&t->s, t->dir.checkpoints, resume, &t->step, &t->best));
+	t->least = t->best;
+	if (!isfinite(t->best) || !mr_checkpoints_best(t->dir.checkpoints, &t->least_step))
+		t->least_step = 0;
 	t->saved = t->step;
 	MR_TRY(mr_checkpoints_guard_init(&t->s, t->step, &t->guard));
 	if (t->step >= t->trace_last) /* an earlier session did those steps, and has its trace */

@@ -113,6 +113,7 @@ typedef struct mr_job_train {
 	bool untie;           /* parameters that the system cannot share between stages become several */
 	int64_t seed;
 	int64_t eval_every;   /* commits; 0: only at the end */
+	int64_t patience;     /* evaluations without a better one behind which the training ends; 0: it does not */
 } mr_job_train;
 
 typedef enum mr_job_teams {
