@@ -63,7 +63,7 @@ static mr_status measure(const mr_session *s, mr_state *st, uint64_t step, void 
 			       "step %" PRIu64 " left weights that are not finite in %s, and is not saved", step,
 			       bad->name);
 	for (size_t i = 0; i < st->model.n; i++)
-		n += (double)(st->model.at[i].bytes / mr_saved_dtype_bytes(st->model.at[i].dtype));
+		n += (double)(st->model.at[i].bytes / mr_dtype_bytes(st->model.at[i].dtype));
 	*out = (mr_checkpoints_scale){.size = n > 0 ? sqrt(squares / n) : 0, .step = step};
 	return MR_OK;
 }

@@ -39,27 +39,6 @@ static const mr_saved_tensor *find(const source *f, const char *name)
 	return NULL;
 }
 
-/* Element @i of numbers as a file has them. */
-static double number(mr_saved_dtype t, const void *x, int64_t i)
-{
-	switch (t) {
-	case MR_SAVED_F64: return mr_element(MR_F64, x, i);
-	case MR_SAVED_BF16: return mr_element(MR_BF16, x, i);
-	case MR_SAVED_F16: return (double)mr_half_widen(((const uint16_t *)x)[i]);
-	default: return mr_element(MR_F32, x, i);
-	}
-}
-
-static bool has_numbers(mr_saved_dtype t)
-{
-	return t == MR_SAVED_F64 || t == MR_SAVED_F32 || t == MR_SAVED_BF16 || t == MR_SAVED_F16;
-}
-
-static mr_dtype own_type(mr_saved_dtype t)
-{
-	return t == MR_SAVED_F64 ? MR_F64 : t == MR_SAVED_BF16 ? MR_BF16 : MR_F32;
-}
-
 static int64_t count(const mr_saved_tensor *t)
 {
 	int64_t n = 1;
@@ -111,15 +90,15 @@ static mr_status fill(const source *f, const char *name, const mr_saved_tensor *
 	if (!fits(name, to, from))
 		return mr_fail(MR_ECKPT, "%s: %s is %s, and the model's %s is %s", f->path, from->name, have, name,
 			       want);
-	if (!has_numbers(from->dtype))
+	if (!mr_dtype_is_weight(from->dtype))
 		return mr_fail(MR_ECKPT, "%s: %s holds %s, expected F32, F64, F16 or BF16", f->path, from->name,
-			       mr_saved_dtype_name(from->dtype));
+			       mr_dtype_saved_name(from->dtype));
 	raw = malloc(from->bytes + 1);
 	if (!raw)
 		return mr_fail(MR_ERESOURCE, "no memory for %" PRIu64 " bytes of %s", from->bytes, from->name);
 	st = mr_tensor_files_read(f->files, mr_tensor_files_find(f->files, from->name), raw);
 	for (int64_t i = 0; st == MR_OK && i < n; i++)
-		mr_element_put_master(own_type(to->dtype), to->data, rest, i, number(from->dtype, raw, i));
+		mr_element_put_master(to->dtype, to->data, rest, i, mr_element_saved(from->dtype, raw, i));
 	free(raw);
 	return st;
 }

@@ -60,7 +60,7 @@ static void put_tensor(mr_json_writer *w, const mr_saved_tensor *t)
 {
 	mr_json_begin_object(w);
 	mr_json_field_string(w, "name", t->name);
-	mr_json_field_string(w, "type", mr_saved_dtype_name(t->dtype));
+	mr_json_field_string(w, "type", mr_dtype_saved_name(t->dtype));
 	mr_json_field_array(w, "shape");
 	for (uint32_t i = 0; i < t->n_dims; i++)
 		mr_json_put_int(w, t->shape[i]);

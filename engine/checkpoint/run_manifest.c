@@ -96,10 +96,12 @@ static const char *options_text(const mr_session *s, char *text, size_t size)
 
 const char *mr_run_manifest_kernels(const mr_session *s, char *text, size_t size)
 {
-	bool bf16 = s->kernels->dtype == MR_BF16 && strcmp(s->kernels->name, "reference") != 0;
+	mr_dtype t = s->kernels->dtype;
 
-	snprintf(text, size, "%s%s%s", mr_kernels_library(), bf16 ? ", bf16 by " : "",
-		 bf16 ? mr_kernels_isa(MR_BF16) : "");
+	if (mr_dtype_is_narrow(t) && strcmp(s->kernels->name, "reference") != 0)
+		snprintf(text, size, "%s, %s by %s", mr_kernels_library(), mr_dtype_name(t), mr_kernels_isa(t));
+	else
+		snprintf(text, size, "%s", mr_kernels_library());
 	return text;
 }
 

@@ -19,7 +19,7 @@ typedef struct block {
 	const uint8_t *from;
 	uint8_t *to;             /* NULL: it is only measured */
 	uint64_t bytes;
-	mr_saved_dtype dtype;
+	mr_dtype dtype;
 	bool measured;
 	double squares;
 	const mr_saved_tensor *of;
@@ -80,14 +80,13 @@ static double squares_of_floats(const float *x, uint64_t n)
 
 static double squares_of(const block *b)
 {
-	mr_dtype type = b->dtype == MR_SAVED_F64 ? MR_F64 : b->dtype == MR_SAVED_BF16 ? MR_BF16 : MR_F32;
-	uint64_t n = b->bytes / mr_dtype_bytes(type);
+	uint64_t n = b->bytes / mr_dtype_bytes(b->dtype);
 	double sum = 0;
 
-	if (type == MR_F32)
+	if (b->dtype == MR_F32)
 		return squares_of_floats((const float *)(const void *)b->from, n);
 	for (uint64_t i = 0; i < n; i++) {
-		double x = mr_element(type, b->from, (int64_t)i);
+		double x = mr_element(b->dtype, b->from, (int64_t)i);
 
 		sum += x * x;
 	}
@@ -218,14 +217,12 @@ static void point_into(mr_state_list *l, uint8_t *to)
 /* The square of a number in f64 may be infinite where the number is not. */
 static bool is_finite(const block *b)
 {
-	const double *x = (const double *)(const void *)b->from;
-
 	if (isfinite(b->squares))
 		return true;
-	for (uint64_t i = 0; b->dtype == MR_SAVED_F64 && i < b->bytes / sizeof(*x); i++)
-		if (!isfinite(x[i]))
+	for (uint64_t i = 0; i < b->bytes / mr_dtype_bytes(b->dtype); i++)
+		if (!isfinite(mr_element(b->dtype, b->from, (int64_t)i)))
 			return false;
-	return b->dtype == MR_SAVED_F64;
+	return true;
 }
 
 mr_status mr_state_copy(mr_state *st, const mr_place *place, void *to, double *squares, const mr_saved_tensor **bad)

@@ -20,7 +20,7 @@ typedef struct totals {
 
 static uint64_t elements_of(const mr_saved_tensor *t)
 {
-	return t->bytes / mr_saved_dtype_bytes(t->dtype);
+	return t->bytes / mr_dtype_bytes(t->dtype);
 }
 
 /* A line with texts of the checkpoint. */
@@ -52,7 +52,7 @@ static void put_tensor(mr_table *table, const mr_saved_tensor *t)
 	char bytes[16];
 
 	mr_table_put(table, "%s", t->name);
-	mr_table_put(table, "%s", mr_saved_dtype_name(t->dtype));
+	mr_table_put(table, "%s", mr_dtype_saved_name(t->dtype));
 	put_shape(table, t);
 	mr_table_put(table, "%llu", (unsigned long long)elements_of(t));
 	mr_table_put(table, "%s", mr_bytes_text(t->bytes, bytes));
@@ -126,22 +126,6 @@ typedef struct summary {
 	uint64_t n, non_finite;
 } summary;
 
-static double element(const mr_saved_tensor *t, const void *data, uint64_t i)
-{
-	switch (t->dtype) {
-	case MR_SAVED_F32: return (double)((const float *)data)[i];
-	case MR_SAVED_F64: return ((const double *)data)[i];
-	case MR_SAVED_I32: return ((const int32_t *)data)[i];
-	case MR_SAVED_I64: return (double)((const int64_t *)data)[i];
-	case MR_SAVED_U8: return ((const uint8_t *)data)[i];
-	case MR_SAVED_BF16: return (double)mr_bf16_widen(((const uint16_t *)data)[i]);
-	case MR_SAVED_I16: return ((const int16_t *)data)[i];
-	case MR_SAVED_F16: return (double)mr_half_widen(((const uint16_t *)data)[i]);
-	default: break; /* no checkpoint has others */
-	}
-	return NAN;
-}
-
 static void add_element(summary *s, double x)
 {
 	if (!isfinite(x)) {
@@ -167,11 +151,11 @@ static mr_status print_tensor(const mr_safetensors *f, const char *file, const m
 			       t->name);
 	st = mr_safetensors_read(f, t, data);
 	for (uint64_t i = 0; st == MR_OK && i < elements_of(t); i++)
-		add_element(&s, element(t, data, i));
+		add_element(&s, mr_element_saved(t->dtype, data, (int64_t)i));
 	free(data);
 	MR_TRY(st);
 	put_line("%-12s %s of %s\n", "tensor", t->name, file);
-	printf("%-12s %s, ", "type", mr_saved_dtype_name(t->dtype));
+	printf("%-12s %s, ", "type", mr_dtype_saved_name(t->dtype));
 	for (uint32_t i = 0; i < t->n_dims; i++)
 		printf(i ? " x %lld" : "%lld", (long long)t->shape[i]);
 	printf("%s%s\n", t->n_dims ? ", " : "", mr_bytes_text(t->bytes, bytes));

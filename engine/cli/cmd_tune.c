@@ -119,10 +119,9 @@ static mr_status kinds_of(const char *list, uint32_t *out)
 	return MR_OK;
 }
 
-/* Each type by one thread, then by a team. */
+/* Each type that is computed with in f32 by one thread, then by a team. */
 static mr_status measure(mr_args *args, mr_tune_points *points)
 {
-	static const mr_dtype dtypes[] = {MR_F32, MR_BF16};
 	const char *precision = mr_values_string(args->values, "precision");
 	uint32_t threads = (uint32_t)mr_values_int(args->values, "threads");
 	const char *teams = mr_values_string(args->values, "teams");
@@ -138,13 +137,14 @@ static mr_status measure(mr_args *args, mr_tune_points *points)
 	t.l2_bytes = topo.l2_bytes;
 	name_machine(&topo, threads, points->made, sizeof(points->made));
 	mr_topo_fini(&topo);
-	for (size_t i = 0; st == MR_OK && i < sizeof(dtypes) / sizeof(dtypes[0]); i++) {
-		if (strcmp(precision, "all") != 0 && strcmp(precision, mr_dtype_name(dtypes[i])) != 0)
+	for (mr_dtype d = 0; st == MR_OK && d < MR_N_DTYPES; d++) {
+		if (mr_dtype_wide(d) != MR_F32 ||
+		    (strcmp(precision, "all") != 0 && strcmp(precision, mr_dtype_name(d)) != 0))
 			continue;
 		if (strcmp(teams, "team") != 0)
-			st = mr_tune_run(&t, dtypes[i], 1, points);
+			st = mr_tune_run(&t, d, 1, points);
 		if (st == MR_OK && threads > 1 && strcmp(teams, "one") != 0)
-			st = mr_tune_run(&t, dtypes[i], threads, points);
+			st = mr_tune_run(&t, d, threads, points);
 	}
 	return st;
 }

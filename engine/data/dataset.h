@@ -135,7 +135,7 @@ mr_status mr_dataset_form(const mr_dataset *d, char **out) MR_MUST_USE;
 /* The type of targets that are numbers, for inputs of @dtype: the type in which a loss computes. */
 static inline mr_dtype mr_data_target_type(mr_dtype dtype)
 {
-	return dtype == MR_BF16 ? MR_F32 : dtype;
+	return mr_dtype_is_narrow(dtype) ? mr_dtype_wide(dtype) : dtype;
 }
 
 #endif

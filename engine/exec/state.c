@@ -7,11 +7,6 @@
 
 #include "base/stats.h"
 
-mr_saved_dtype mr_state_dtype(mr_dtype t)
-{
-	return t == MR_F64 ? MR_SAVED_F64 : t == MR_BF16 ? MR_SAVED_BF16 : MR_SAVED_F32;
-}
-
 mr_status mr_state_add(mr_state_list *l, const mr_saved_tensor *t, const char *fmt, ...)
 {
 	char name[160];
@@ -40,7 +35,7 @@ mr_status mr_state_add(mr_state_list *l, const mr_saved_tensor *t, const char *f
 mr_saved_tensor mr_state_param(const mr_param *p, mr_dtype dtype, void *data)
 {
 	mr_saved_tensor t = {
-		.dtype = mr_state_dtype(dtype),
+		.dtype = dtype,
 		.n_dims = p->rank,
 		.data = data,
 		.bytes = (uint64_t)p->n * mr_dtype_bytes(dtype),
@@ -53,16 +48,13 @@ mr_saved_tensor mr_state_param(const mr_param *p, mr_dtype dtype, void *data)
 
 mr_saved_tensor mr_state_rest(const mr_param *p, int16_t *rest)
 {
-	mr_saved_tensor t = mr_state_param(p, MR_BF16, rest); /* as large as the weights */
-
-	t.dtype = MR_SAVED_I16;
-	return t;
+	return mr_state_param(p, MR_I16, rest);
 }
 
 mr_saved_tensor mr_state_bytes(void *data, size_t bytes)
 {
 	return (mr_saved_tensor){
-		.dtype = MR_SAVED_U8, .n_dims = 1, .shape = {(int64_t)bytes}, .data = data, .bytes = bytes};
+		.dtype = MR_U8, .n_dims = 1, .shape = {(int64_t)bytes}, .data = data, .bytes = bytes};
 }
 
 /* Parameter @p of stage @s: the latest weights with the rest of their masters, and the optimizer's states. */
@@ -167,7 +159,7 @@ static mr_status add_flow(const mr_run *run, uint8_t pipe, uint16_t s, mr_state 
 	}
 	/* The step that sums these losses has yet to report them. */
 	for (uint32_t i = 0; s + 1 == run->n_stages && i < st->n_slots; i++) {
-		mr_saved_tensor t = {.dtype = MR_SAVED_F64, .n_dims = 1, .shape = {1}, .bytes = sizeof(double)};
+		mr_saved_tensor t = {.dtype = MR_F64, .n_dims = 1, .shape = {1}, .bytes = sizeof(double)};
 
 		t.data = &run->losses[st->slot[i].micro % run->n_losses];
 		if (st->slot[i].taken)
@@ -221,7 +213,7 @@ uint64_t mr_state_hash(const mr_state *s)
 	for (size_t i = 0; i < s->model.n; i++)
 		h = mr_hash64(h, s->model.at[i].data, s->model.at[i].bytes);
 	for (size_t i = 0; i < s->optimizer.n; i++) /* of masters: no state is of this type */
-		if (s->optimizer.at[i].dtype == MR_SAVED_I16)
+		if (s->optimizer.at[i].dtype == MR_I16)
 			h = mr_hash64(h, s->optimizer.at[i].data, s->optimizer.at[i].bytes);
 	return h;
 }

@@ -49,9 +49,6 @@ mr_saved_tensor mr_state_param(const mr_param *p, mr_dtype dtype, void *data);
 mr_saved_tensor mr_state_rest(const mr_param *p, int16_t *rest);
 mr_saved_tensor mr_state_bytes(void *data, size_t bytes);
 
-/** The dtype in a file of a tensor of this type. */
-mr_saved_dtype mr_state_dtype(mr_dtype t);
-
 /** A hash of the latest weights, or of their masters, and of the states of layers: equal for equal ones, whatever the
  * cut, the versions and the padding. */
 uint64_t mr_state_hash(const mr_state *s);

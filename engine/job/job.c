@@ -231,13 +231,12 @@ const mr_sched_ops *mr_job_system(const mr_job *j)
 
 mr_dtype mr_job_numbers(const mr_job *j)
 {
-	return j->precision == MR_PRECISION_F32 ? MR_F32 : j->precision == MR_PRECISION_F64 ? MR_F64 : MR_BF16;
+	return mr_types_at((mr_precision)j->precision)->activations;
 }
 
 const mr_kernels *mr_job_kernels(const mr_job *j)
 {
-	return j->precision == MR_PRECISION_BF16_PURE ? mr_kernels_find_pure(j->backend)
-						      : mr_kernels_find(j->backend, mr_job_numbers(j));
+	return mr_kernels_of(j->backend, (mr_precision)j->precision);
 }
 
 uint16_t mr_job_workers(const mr_job *j)

@@ -10,12 +10,18 @@
 #define DEFAULT_BACKEND "reference"
 #endif
 
+/* "|f32|f64|bf16|bf16_pure" */
+static const char precisions[] =
+#define MR_PRECISION(id, types, backends) "|" #id
+#include "nn/precisions.def"
+	;
+
 static const mr_option top[] = {
 	{"backend", MR_OPT_ENUM, DEFAULT_BACKEND, 0, 0, "auto|fused|onednn|reference", NULL,
 	 "auto: for each operation and shape fused or onednn, by a table of choices; fused: our AVX2, AVX-512 "
 	 "and NEON kernels, and oneDNN for the products that they leave out; onednn: oneDNN where it has a primitive, "
 	 "else fused; reference: portable C (slow, for checking)"},
-	{"precision", MR_OPT_ENUM, "f32", 0, 0, "f32|f64|bf16|bf16_pure", NULL,
+	{"precision", MR_OPT_ENUM, "f32", 0, 0, &precisions[1], NULL,
 	 "f32, f64: all numbers are of that type, and f64 needs backend = \"reference\"; bf16: weights and "
 	 "activations are stored in bf16, all else in f32, also the exact weight that the optimizer steps; bf16_pure: "
 	 "weights, activations, gradients and the optimizer's state are stored in bf16, with no exact weight beside "

@@ -55,30 +55,41 @@ static inline double strength_at(mr_dtype t, const mr_mitigate *m, const mr_miti
 	return m->strength / sqrt(square + EPS);
 }
 
-/* Arithmetic is in f64 in all types. Called with types that are constants: the compiler makes a loop of each. */
-static inline void correct_as(mr_dtype t, mr_dtype weights, const mr_mitigate *m, const mr_mitigate_call *c, void *g,
-			      int64_t lo, int64_t hi)
+/* Of @n gradients from @first on, whose weights have gone the way @way. Arithmetic is in f64 in all types. Called with
+ * a type that is a constant: the compiler makes a loop of each. */
+static inline void correct_as(mr_dtype t, const mr_mitigate *m, const mr_mitigate_call *c, const double *way, void *g,
+			      int64_t first, int64_t n)
 {
-	for (int64_t i = lo; i < hi; i++) {
+	for (int64_t i = first; i < first + n; i++) {
 		double sum = mr_element(t, g, i), mean_g = sum * c->gscale,
 		       strength = strength_at(t, m, c, i, mean_g);
-		double way = mr_element(weights, c->now, i) - mr_element(weights, c->then, i);
 
-		if (way != 0)
-			mr_element_put(t, g, i, sum + strength * mean_g * sum * way);
+		if (way[i - first] != 0)
+			mr_element_put(t, g, i, sum + strength * mean_g * sum * way[i - first]);
 	}
 }
 
+/* Weights that are widened at a time. */
+enum { PIECE = 256 };
+
 static void correct(const mr_mitigate *m, const mr_mitigate_call *c, void *g, int64_t lo, int64_t hi)
 {
-	if (c->dtype == MR_F64)
-		correct_as(MR_F64, MR_F64, m, c, g, lo, hi);
-	else if (c->dtype == MR_BF16)
-		correct_as(MR_BF16, MR_BF16, m, c, g, lo, hi);
-	else if (c->weights == MR_BF16)
-		correct_as(MR_F32, MR_BF16, m, c, g, lo, hi);
-	else
-		correct_as(MR_F32, MR_F32, m, c, g, lo, hi);
+	double way[PIECE], then[PIECE];
+
+	for (int64_t i = lo; i < hi; i += PIECE) {
+		int64_t n = hi - i < PIECE ? hi - i : PIECE;
+
+		mr_elements(c->weights, c->now, i, n, way);
+		mr_elements(c->weights, c->then, i, n, then);
+		for (int64_t k = 0; k < n; k++)
+			way[k] -= then[k];
+		switch (c->dtype) {
+#define MR_DTYPE(id, name, weights, stored, wide, widen, round) \
+		case MR_##id: correct_as(MR_##id, m, c, way, g, i, n); break;
+#include "base/types.def"
+		default: break; /* no gradients are of a type of files alone */
+		}
+	}
 }
 
 extern const mr_mitigate_ops mr_mitigate_dc_asgd;

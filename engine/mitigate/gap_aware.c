@@ -20,7 +20,7 @@
 
 #include <math.h>
 
-#include "nn/bf16.h"
+#include "nn/element.h"
 
 static const mr_option options[] = {
 	{"memory", MR_OPT_FLOAT, "0.999", 0, 0.999999, NULL, NULL, "of the running mean of an element's squared steps"},
@@ -66,22 +66,21 @@ static void correct_f32(const mr_mitigate_call *c, double full, float *restrict 
 /* Weights that are widened at a time. */
 enum { PIECE = 256 };
 
-static const float *widened(const uint16_t *from, int64_t n, float *to)
+static const float *widened(mr_dtype t, const void *from, int64_t first, int64_t n, float *to)
 {
-	for (int64_t i = 0; i < n; i++)
-		to[i] = mr_bf16_widen(from[i]);
+	mr_elements_f32(t, from, first, n, to);
 	return to;
 }
 
-static void correct_bf16(const mr_mitigate_call *c, double full, float *g, int64_t lo, int64_t hi)
+static void correct_narrow(const mr_mitigate_call *c, double full, float *g, int64_t lo, int64_t hi)
 {
 	for (int64_t i = lo; i < hi; i += PIECE) {
 		int64_t n = hi - i < PIECE ? hi - i : PIECE;
 		float now[PIECE], then[PIECE];
 		mr_mitigate_call piece = *c;
 
-		piece.now = widened((const uint16_t *)c->now + i, n, now);
-		piece.then = widened((const uint16_t *)c->then + i, n, then);
+		piece.now = widened(c->weights, c->now, i, n, now);
+		piece.then = widened(c->weights, c->then, i, n, then);
 		piece.state = (float *)c->state + i;
 		correct_f32(&piece, full, g + i, 0, n);
 	}
@@ -95,8 +94,8 @@ static void correct(const mr_mitigate *m, const mr_mitigate_call *c, void *g, in
 		return;
 	if (c->dtype == MR_F64)
 		correct_f64(c, full, g, lo, hi);
-	else if (c->weights == MR_BF16)
-		correct_bf16(c, full, g, lo, hi);
+	else if (mr_dtype_is_narrow(c->weights))
+		correct_narrow(c, full, g, lo, hi);
 	else
 		correct_f32(c, full, g, lo, hi);
 }
@@ -126,16 +125,16 @@ static void follow_f32(double memory, const mr_mitigate_call *c, const float *re
 	}
 }
 
-static void follow_bf16(double memory, const mr_mitigate_call *c, const uint16_t *made, int64_t lo, int64_t hi)
+static void follow_narrow(double memory, const mr_mitigate_call *c, const void *made, int64_t lo, int64_t hi)
 {
 	for (int64_t i = lo; i < hi; i += PIECE) {
 		int64_t n = hi - i < PIECE ? hi - i : PIECE;
 		float now[PIECE], then[PIECE];
 		mr_mitigate_call piece = *c;
 
-		piece.now = widened((const uint16_t *)c->now + i, n, now);
+		piece.now = widened(c->weights, c->now, i, n, now);
 		piece.state = (float *)c->state + i;
-		follow_f32(memory, &piece, widened(made + i, n, then), 0, n);
+		follow_f32(memory, &piece, widened(c->weights, made, i, n, then), 0, n);
 	}
 }
 
@@ -143,8 +142,8 @@ static void follow(const mr_mitigate *m, const mr_mitigate_call *c, const void *
 {
 	if (c->dtype == MR_F64)
 		follow_f64(m->memory, c, made, lo, hi);
-	else if (c->weights == MR_BF16)
-		follow_bf16(m->memory, c, made, lo, hi);
+	else if (mr_dtype_is_narrow(c->weights))
+		follow_narrow(m->memory, c, made, lo, hi);
 	else
 		follow_f32(m->memory, c, made, lo, hi);
 }

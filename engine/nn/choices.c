@@ -77,10 +77,12 @@ static uint32_t find(const char *word, const char *const *words, uint32_t n)
 	return i;
 }
 
-/* Products of bf16 numbers alone. */
+/* Products of narrow numbers alone. */
 static bool may_be_f32(const mr_choice_line *l)
 {
-	return !strcmp(l->dtype, mr_dtype_name(MR_BF16)) &&
+	mr_dtype type;
+
+	return mr_dtype_find(l->dtype, &type) && mr_dtype_is_narrow(type) &&
 	       mr_choice_is_gemm((mr_choice_kind)find(l->kind, kinds, MR_N_CHOICES));
 }
 

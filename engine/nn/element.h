@@ -1,35 +1,23 @@
-/* element.h - single elements of an array of numbers of any type: for loops that are no kernels. */
+/* element.h - single elements, and runs of them, of an array of numbers of any type: for loops that are no kernels. */
 #ifndef MR_NN_ELEMENT_H
 #define MR_NN_ELEMENT_H
 
-#include <math.h>
-
 #include "nn/bf16.h"
 #include "nn/tensor.h"
-
-/* A number of IEEE's binary16. */
-static inline float mr_half_widen(uint16_t h)
-{
-	uint32_t exponent = h >> 10 & 31, fraction = h & 1023;
-	float size = exponent == 31   ? (fraction ? NAN : INFINITY)
-		     : exponent == 0  ? ldexpf((float)fraction, -24)
-				      : ldexpf((float)(fraction + 1024), (int)exponent - 25);
-
-	return h >> 15 ? -size : size;
-}
 
 static inline uint16_t mr_bf16_round_f64(double x)
 {
 	return mr_bf16_round((float)x);
 }
 
-/* Element @i of @x, of type @t. */
+/* Element @i of @x, of type @t, which is not of files alone. */
 static inline double mr_element(mr_dtype t, const void *x, int64_t i)
 {
 	switch (t) {
-#define MR_DTYPE(id, name, stored, wide, widen, round) \
+#define MR_DTYPE(id, name, weights, stored, wide, widen, round) \
 	case MR_##id: return (double)widen(((const stored *)x)[i]);
-#include "nn/types.def"
+#include "base/types.def"
+	default: break; /* mr_element_saved */
 	}
 	return 0;
 }
@@ -38,11 +26,19 @@ static inline double mr_element(mr_dtype t, const void *x, int64_t i)
 static inline void mr_element_put(mr_dtype t, void *x, int64_t i, double value)
 {
 	switch (t) {
-#define MR_DTYPE(id, name, stored, wide, widen, round) \
+#define MR_DTYPE(id, name, weights, stored, wide, widen, round) \
 	case MR_##id: ((stored *)x)[i] = round(value); break;
-#include "nn/types.def"
+#include "base/types.def"
+	default: break; /* nothing writes numbers of a type of files alone */
 	}
 }
+
+/** Element @i of @x, of any type. */
+double mr_element_saved(mr_dtype t, const void *x, int64_t i);
+
+/** The @n elements from @first on of @x, of a type @t in which may be computed, to @to. */
+void mr_elements(mr_dtype t, const void *x, int64_t first, int64_t n, double *to);
+void mr_elements_f32(mr_dtype t, const void *x, int64_t first, int64_t n, float *to); /* rounded, if t is wider */
 
 /* Element @i of weights @w of type @t, with the rest @rest of their masters (NULL: there is none). */
 static inline double mr_element_master(mr_dtype t, const void *w, const int16_t *rest, int64_t i)

@@ -10,7 +10,7 @@
  * thread; transformed tiles of a convolution, a thread. */
 #define PRIMITIVE ((uint64_t)100 << 10)
 #define PANELS ((uint64_t)640 << 10)
-#define PANELS_BF16 ((uint64_t)2048 << 10)
+#define PANELS_NARROW ((uint64_t)2048 << 10)
 #define ATTENTION ((uint64_t)288 << 10)
 #define TILES ((uint64_t)640 << 10)
 
@@ -75,7 +75,7 @@ static uint64_t primitives(const mr_recorded *call, size_t n)
 static void convolutions(const mr_kernels *k, uint32_t n_threads, const mr_recorded *call, size_t n, uint64_t *own,
 			 uint64_t *shared)
 {
-	bool narrow = k->dtype == MR_BF16;
+	bool narrow = mr_dtype_is_narrow(k->dtype);
 
 	*own = *shared = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -109,7 +109,7 @@ static uint64_t turned(const mr_kernels *k, const mr_recorded *call, size_t n)
 /* Packed operands of our products: panels, and of small products no more than all their operands. */
 static uint64_t panels(const mr_kernels *k, uint32_t n_threads, const mr_recorded *call, size_t n)
 {
-	uint64_t whole = 0, cut = k->dtype == MR_BF16 ? PANELS_BF16 : n_threads * PANELS;
+	uint64_t whole = 0, cut = mr_dtype_is_narrow(k->dtype) ? PANELS_NARROW : n_threads * PANELS;
 
 	for (size_t i = 0; i < n; i++) {
 		const mr_gemm *g = &call[i].call.gemm;

@@ -6,52 +6,38 @@
 #include "nn/kernels/backend.h"
 #include "nn/kernels/fused/blocks/block_engine.h"
 
-#ifdef MR_DNNL
-#define FUSED_F32 &mr_kernels_fused_f32
-#define FUSED_BF16 &mr_kernels_fused_bf16
-#define ONEDNN_F32 &mr_kernels_onednn_f32
-#define ONEDNN_BF16 &mr_kernels_onednn_bf16
-#define FUSED_PURE &mr_kernels_fused_bf16_pure
-#define AUTO_PURE &mr_kernels_auto_bf16_pure
-#define ONEDNN_PURE &mr_kernels_onednn_bf16_pure
-#define AUTO_F32 &mr_kernels_auto_f32
-#define AUTO_BF16 &mr_kernels_auto_bf16
-#define FUSED_REFUSAL mr_kernels_fused_refusal
-#define FUSED_BF16_REFUSAL mr_kernels_fused_bf16_refusal
-#define BF16_REFUSAL mr_kernels_onednn_bf16_refusal
-#else
-#define FUSED_F32 NULL
-#define FUSED_BF16 NULL
-#define ONEDNN_F32 NULL
-#define ONEDNN_BF16 NULL
-#define FUSED_PURE NULL
-#define AUTO_PURE NULL
-#define ONEDNN_PURE NULL
-#define AUTO_F32 NULL
-#define AUTO_BF16 NULL
-#define FUSED_REFUSAL NULL
-#define FUSED_BF16_REFUSAL NULL
-#define BF16_REFUSAL NULL
-#endif
-
 typedef struct backend {
 	const char *name, *summary;
-	const mr_kernels *f32, *f64, *bf16, *pure; /* NULL: none in this build */
-	const char *(*refusal)(void), *(*bf16_refusal)(void); /* why this CPU cannot use it, or NULL */
+	const mr_kernels *of[MR_N_PRECISIONS]; /* NULL: none in this build */
 } backend;
 
+/* The tables of a backend, by precisions.def. */
+#ifdef MR_DNNL
+#define OF_ALL(backend, id) &mr_kernels_##backend##_##id,
+#else
+#define OF_ALL(backend, id) NULL,
+#endif
+#define OF_REFERENCE(backend, id) NULL,
+
 static const backend backends[] = {
-	{"auto", "of fused and onednn the one that a table of choices names for the operation and its shape",
-	 AUTO_F32, NULL, AUTO_BF16, AUTO_PURE, FUSED_REFUSAL, FUSED_BF16_REFUSAL},
-	{"fused", "our AVX2, AVX-512 and NEON kernels; in f32 oneDNN executes the products that they leave out",
-	 FUSED_F32, NULL, FUSED_BF16, FUSED_PURE, FUSED_REFUSAL, FUSED_BF16_REFUSAL},
+	{"auto", "of fused and onednn the one that a table of choices names for the operation and its shape", {
+#define MR_PRECISION(id, types, backends) OF_##backends(auto, id)
+#include "nn/precisions.def"
+	}},
+	{"fused", "our AVX2, AVX-512 and NEON kernels; in f32 oneDNN executes the products that they leave out", {
+#define MR_PRECISION(id, types, backends) OF_##backends(fused, id)
+#include "nn/precisions.def"
+	}},
 	{"onednn",
 	 "oneDNN's primitives wherever it has one that keeps NaN; fused executes the rest; in bf16 products and "
-	 "convolutions alone are in bf16, and all else is computed in f32 on widened numbers",
-	 ONEDNN_F32, NULL, ONEDNN_BF16, ONEDNN_PURE, FUSED_REFUSAL, BF16_REFUSAL},
-	{"reference", "portable C, one thread, sums in textbook order; f32, f64 and bf16",
-	 &mr_kernels_reference_f32, &mr_kernels_reference_f64, &mr_kernels_reference_bf16,
-	 &mr_kernels_reference_bf16_pure, NULL, NULL},
+	 "convolutions alone are in bf16, and all else is computed in f32 on widened numbers", {
+#define MR_PRECISION(id, types, backends) OF_##backends(onednn, id)
+#include "nn/precisions.def"
+	}},
+	{"reference", "portable C, one thread, sums in textbook order; f32, f64 and bf16", {
+#define MR_PRECISION(id, types, backends) &mr_kernels_reference_##id,
+#include "nn/precisions.def"
+	}},
 };
 
 enum { N_BACKENDS = sizeof(backends) / sizeof(backends[0]) };
@@ -64,43 +50,33 @@ static const backend *backend_of(const char *name)
 	return NULL;
 }
 
-/* @k of backend @b, which was asked for by @name and @types; NULL with a sentence: @none where there is no @k. */
-static const mr_kernels *usable(const backend *b, const mr_kernels *k, const char *(*refusal)(void), const char *name,
-				const char *types, const char *none)
+const mr_kernels *mr_kernels_of(const char *name, mr_precision precision)
 {
-	const char *why = k && refusal ? refusal() : NULL;
+	const backend *b = backend_of(name);
+	const mr_kernels *k = b && precision < MR_N_PRECISIONS ? b->of[precision] : NULL;
+	const char *why = k && k->refusal ? k->refusal() : NULL;
 
 	if (k && !why)
 		return k;
 	if (!b)
 		(void)mr_fail(MR_ECONFIG, "unknown backend \"%s\"; expected auto, fused, onednn or reference", name);
-	else if (!b->f32)
+	else if (!b->of[0])
 		(void)mr_fail(MR_ECONFIG, "backend %s: this program was built without oneDNN; use backend reference",
 			      name);
 	else
-		(void)mr_fail(MR_ECONFIG, "backend %s cannot be used with %s: %s", name, types, why ? why : none);
+		(void)mr_fail(MR_ECONFIG, "backend %s cannot be used with %s: %s", name,
+			      precision < MR_N_PRECISIONS ? mr_types_name(mr_types_at(precision)) : "such numbers",
+			      why ? why : "it computes in f32 and bf16 only; use backend reference");
 	return NULL;
 }
 
 const mr_kernels *mr_kernels_find(const char *name, mr_dtype dtype)
 {
-	const backend *b = backend_of(name);
-	const mr_kernels *k = !b		 ? NULL
-			      : dtype == MR_BF16 ? b->bf16
-			      : dtype == MR_F64	 ? b->f64
-			      : dtype == MR_F32	 ? b->f32
-						 : NULL;
+	mr_precision p = 0;
 
-	return usable(b, k, !b ? NULL : dtype == MR_BF16 ? b->bf16_refusal : b->refusal, name, mr_dtype_name(dtype),
-		      "it computes in f32 and bf16 only; use backend reference");
-}
-
-const mr_kernels *mr_kernels_find_pure(const char *name)
-{
-	const backend *b = backend_of(name);
-
-	return usable(b, b ? b->pure : NULL, b ? b->bf16_refusal : NULL, name, "bf16_pure",
-		      "use backend reference");
+	while (p < MR_N_PRECISIONS && mr_types_at(p)->weights != dtype)
+		p++;
+	return mr_kernels_of(name, p);
 }
 
 bool mr_backend_at(uint32_t i, mr_backend *out)

@@ -420,6 +420,7 @@ struct mr_kernels {
 	const char *gelu_aux; /* the numbers that gemm stores in @aux with GELU, by name, for mr_saved_add */
 	bool recorded;    /* of a recorder: calls are noted, and no tensor is there (nn/recorder.h) */
 	const struct mr_choices *choices; /* of the backend `auto`, for its contexts; else NULL */
+	const char *(*refusal)(void); /* why this CPU cannot use it, or NULL; itself NULL: every CPU can */
 	uint64_t l2_bytes; /* of a core, by which products are cut; 0: not known. No bit depends on it */
 	/** The code that executes this call in a context with @n_threads. (nn/recorder.h) */
 	mr_kernel_by (*executor)(const mr_kernels *k, uint32_t n_threads, const struct mr_kernel_call *c);
@@ -445,13 +446,14 @@ static inline int64_t mr_attn_saved_bytes(const mr_kernels *k, const mr_attn *a)
 }
 
 /**
- * The table of the backend that a configuration calls @backend, for @dtype; NULL with a message in mr_error_text()
+ * The table of the backend that a configuration calls @backend, for weights of @dtype (of several sets of types the
+ * first, which keeps masters); NULL with a message in mr_error_text()
  * when there is none (fused with f64, or a build without oneDNN).
  */
 const mr_kernels *mr_kernels_find(const char *backend, mr_dtype dtype);
 
-/** The same with all stored numbers in bf16 (MR_TYPES_BF16_PURE). */
-const mr_kernels *mr_kernels_find_pure(const char *backend);
+/** The same for the types of @precision. */
+const mr_kernels *mr_kernels_of(const char *backend, mr_precision precision);
 
 /** A backend by the name that users write, in the order of the list; false past the end. */
 typedef struct mr_backend {

@@ -1,20 +1,34 @@
 #include "nn/tensor.h"
 
 #include <assert.h>
+#include <string.h>
 
-const char *mr_dtype_name(mr_dtype t)
+static const struct {
+	const char *name;
+	mr_types types;
+} precisions[MR_N_PRECISIONS] = {
+#define MR_PRECISION(id, types, backends) {#id, types},
+#include "nn/precisions.def"
+};
+
+const mr_types *mr_types_at(mr_precision p)
 {
-	static const char *const names[] = {
-#define MR_DTYPE(id, name, stored, wide, widen, round) name,
-#include "nn/types.def"
-	};
+	return &precisions[p].types;
+}
 
-	return names[t];
+mr_precision mr_types_precision(const mr_types *t)
+{
+	mr_precision p = 0;
+
+	while (p < MR_N_PRECISIONS && memcmp(&precisions[p].types, t, sizeof(*t)))
+		p++;
+	assert(p < MR_N_PRECISIONS);
+	return p;
 }
 
 const char *mr_types_name(const mr_types *t)
 {
-	return mr_types_pure(t) ? "bf16_pure" : mr_dtype_name(t->weights);
+	return precisions[mr_types_precision(t)].name;
 }
 
 mr_shape mr_shape_of(uint32_t n_dims, const int64_t *dim, bool tokens)

@@ -9,25 +9,7 @@
 #ifndef MR_NN_TENSOR_H
 #define MR_NN_TENSOR_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-/* MR_F32, MR_F64, ... */
-typedef enum mr_dtype {
-#define MR_DTYPE(id, name, stored, wide, widen, round) MR_##id,
-#include "nn/types.def"
-} mr_dtype;
-
-static inline size_t mr_dtype_bytes(mr_dtype t)
-{
-	static const size_t bytes[] = {
-#define MR_DTYPE(id, name, stored, wide, widen, round) sizeof(stored),
-#include "nn/types.def"
-	};
-
-	return bytes[t];
-}
+#include "base/dtype.h"
 
 /*
  * The types of a run by class of tensor. Gradients are those of parameters, single and summed; the gradient of an
@@ -65,10 +47,10 @@ typedef struct mr_types {
 		.compute = MR_F32 \
 	}
 
-/* Are weights in bf16 without a master, so that steps round stochastically? */
+/* Are weights narrow and without a master, so that steps round stochastically? */
 static inline bool mr_types_pure(const mr_types *t)
 {
-	return t->master == MR_BF16;
+	return t->master != t->compute;
 }
 
 /* Bytes of the rest of a master, for each element of the weights; 0: a weight is its master. */
@@ -86,9 +68,15 @@ static inline size_t mr_types_least_bytes(const mr_types *t)
 	return s < least ? s : least;
 }
 
-/** "f32", "f64", "i32" or "bf16". */
-const char *mr_dtype_name(mr_dtype t);
+/* The sets of types that a run may have, by the rows of nn/precisions.def. */
+typedef enum mr_precision {
+#define MR_PRECISION(id, types, backends) MR_AS_##id,
+#include "nn/precisions.def"
+	MR_N_PRECISIONS
+} mr_precision;
 
+const mr_types *mr_types_at(mr_precision p);
+mr_precision mr_types_precision(const mr_types *t);
 /** Their name in a configuration: "f32", "f64", "bf16" or "bf16_pure". */
 const char *mr_types_name(const mr_types *t);
 

@@ -8,7 +8,7 @@
 
 #include "base/stats.h"
 #include "host/memory.h"
-#include "nn/bf16.h"
+#include "nn/element.h"
 #include "nn/recorder.h"
 #include "profile/tune_recurrent.h"
 
@@ -406,14 +406,8 @@ static mr_status measure_kind(bench *b, mr_choice_kind kind, mr_tune_points *out
 /* Small numbers, of many values. */
 static void fill(void *tensor, int64_t n, mr_dtype dtype)
 {
-	for (int64_t i = 0; i < n; i++) {
-		float x = (float)((uint64_t)i * 2654435761u >> 8 & 1023) * 1e-3f;
-
-		if (dtype == MR_BF16)
-			((uint16_t *)tensor)[i] = mr_bf16_round(x);
-		else
-			((float *)tensor)[i] = x;
-	}
+	for (int64_t i = 0; i < n; i++)
+		mr_element_put(dtype, tensor, i, (double)((float)((uint64_t)i * 2654435761u >> 8 & 1023) * 1e-3f));
 }
 
 static void close_bench(bench *b)
@@ -446,7 +440,7 @@ static mr_status add_sides(bench *b, const mr_kernels *chooses)
 	MR_TRY(add_side(b, chooses, MR_CHOICE_FUSED));
 	if (mr_kernels_find("onednn", b->dtype))
 		MR_TRY(add_side(b, chooses, MR_CHOICE_ONEDNN));
-	return b->dtype == MR_BF16 ? add_side(b, chooses, MR_CHOICE_F32) : MR_OK;
+	return mr_dtype_is_narrow(b->dtype) ? add_side(b, chooses, MR_CHOICE_F32) : MR_OK;
 }
 
 /* Elements of weights that, with their state, no cache holds. */
@@ -483,7 +477,7 @@ static void lay_out(bench *b)
 	b->m = take(b, b->room_w, sizeof(float));
 	b->v = take(b, b->room_w, sizeof(float));
 	b->sums = take(b, b->room, sizeof(float));
-	b->rest = b->dtype == MR_BF16 ? take(b, b->room_w, sizeof(*b->rest)) : NULL;
+	b->rest = mr_dtype_is_narrow(b->dtype) ? take(b, b->room_w, sizeof(*b->rest)) : NULL;
 	b->targets = take(b, rows, sizeof(*b->targets));
 }
 
@@ -520,7 +514,7 @@ mr_status mr_tune_run(const mr_tune *t, mr_dtype dtype, uint32_t n_threads, mr_t
 	if (st == MR_OK)
 		st = add_sides(&b, chooses);
 	for (int k = 0; st == MR_OK && k < MR_N_CHOICES; k++)
-		if ((dtype == MR_F32 || mr_choice_is_gemm((mr_choice_kind)k)) &&
+		if ((!mr_dtype_is_narrow(dtype) || mr_choice_is_gemm((mr_choice_kind)k)) &&
 		    (n_threads == 1 || !mr_choice_is_for_any_threads((mr_choice_kind)k)) &&
 		    (!t->only || t->only & 1u << k))
 			st = measure_kind(&b, (mr_choice_kind)k, out);

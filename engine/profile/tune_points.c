@@ -67,9 +67,9 @@ static mr_status read_point(const char *text, mr_tune_point *p)
 			       MR_CHOICE_SIZES - 1, p->row, p->size);
 	if (!(p->fused_s > 0 && p->ratio[MR_CHOICE_ONEDNN] >= 0 && p->ratio[MR_CHOICE_F32] >= 0))
 		return mr_fail(MR_ECONFIG, "times are positive, got \"%.60s\"", text);
-	if ((strcmp(dtype, "f32") && strcmp(dtype, "bf16")) || (strcmp(threads, "one") && strcmp(threads, "team")))
+	if (!mr_dtype_find(dtype, &p->dtype) || mr_dtype_wide(p->dtype) != MR_F32 ||
+	    (strcmp(threads, "one") && strcmp(threads, "team")))
 		return mr_fail(MR_ECONFIG, "expected f32 or bf16 and one or team, got %s and %s", dtype, threads);
-	p->dtype = !strcmp(dtype, "bf16") ? MR_BF16 : MR_F32;
 	p->team = !strcmp(threads, "team");
 	p->fused_s *= 1e-6;
 	p->ratio[MR_CHOICE_FUSED] = 1;

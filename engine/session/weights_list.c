@@ -11,7 +11,7 @@ static mr_status add_tensor(mr_state_list *l, const char *name, mr_dtype dtype, 
 
 	*t = (mr_saved_tensor){
 		.name = name,
-		.dtype = mr_state_dtype(dtype),
+		.dtype = dtype,
 		.n_dims = rank,
 		.bytes = (uint64_t)n * mr_dtype_bytes(dtype),
 	};

@@ -95,18 +95,15 @@ static mr_status read_header(mr_safetensors *s, uint64_t file_bytes)
 
 static mr_status read_dtype(const mr_safetensors *s, mr_saved_tensor *t, const char *name)
 {
-	for (int d = 0; d < MR_SAVED_N_DTYPES; d++)
-		if (name && !strcmp(name, mr_saved_dtype_name((mr_saved_dtype)d))) {
-			t->dtype = (mr_saved_dtype)d;
-			return MR_OK;
-		}
+	if (name && mr_dtype_find_saved(name, &t->dtype))
+		return MR_OK;
 	return mr_fail(MR_ECKPT, "%s: tensor \"%s\" has the unknown dtype %s", s->label, t->name,
 		       name ? name : "(none)");
 }
 
 static mr_status read_shape(const mr_safetensors *s, mr_saved_tensor *t, const mr_json *shape)
 {
-	size_t bytes = mr_saved_dtype_bytes(t->dtype);
+	size_t bytes = mr_dtype_bytes(t->dtype);
 
 	if (!mr_json_is_array(shape) || mr_json_size(shape) > MR_SAVED_MAX_DIMS)
 		return mr_fail(MR_ECKPT, "%s: tensor \"%s\" has no shape of at most %d dimensions", s->label, t->name,
@@ -310,7 +307,7 @@ mr_status mr_safetensors_load(const mr_safetensors *s, const mr_saved_tensor *wa
 	if (t->dtype != want->dtype || t->n_dims != want->n_dims ||
 	    memcmp(t->shape, want->shape, t->n_dims * sizeof(t->shape[0])) != 0)
 		return mr_fail(MR_ECKPT, "%s: tensor \"%s\" is %s %s, expected %s %s", s->label, want->name,
-			       mr_saved_dtype_name(t->dtype), shape_text(t, a), mr_saved_dtype_name(want->dtype),
+			       mr_dtype_saved_name(t->dtype), shape_text(t, a), mr_dtype_saved_name(want->dtype),
 			       shape_text(want, b));
 	return mr_safetensors_read(s, t, want->data);
 }

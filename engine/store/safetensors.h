@@ -18,33 +18,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/dtype.h"
 #include "store/crc_file.h"
 
 #define MR_SAVED_MAX_DIMS 8
 
-typedef enum mr_saved_dtype {
-	MR_SAVED_F32,
-	MR_SAVED_F64,
-	MR_SAVED_I32,
-	MR_SAVED_I64,
-	MR_SAVED_U8,
-	MR_SAVED_BF16,
-	MR_SAVED_I16,
-	/* never written, but published models have them */
-	MR_SAVED_F16,
-	MR_SAVED_BOOL,
-	MR_SAVED_I8,
-	MR_SAVED_U16,
-	MR_SAVED_U32,
-	MR_SAVED_U64,
-	MR_SAVED_F8_E4M3,
-	MR_SAVED_F8_E5M2,
-	MR_SAVED_N_DTYPES
-} mr_saved_dtype;
-
 typedef struct mr_saved_tensor {
 	const char *name; /* UTF-8; not "__metadata__" */
-	mr_saved_dtype dtype;
+	mr_dtype dtype;
 	uint32_t n_dims;  /* 0: one number */
 	int64_t shape[MR_SAVED_MAX_DIMS];
 	void *data;       /* source of a write (not changed), or target of a read; NULL in a reader's list */
@@ -56,10 +37,6 @@ typedef struct mr_saved_tensor {
 typedef struct mr_saved_text {
 	const char *key, *value;
 } mr_saved_text;
-
-/** "F32", "F64", "I32", "I64", "U8", "BF16", "I16", ... */
-const char *mr_saved_dtype_name(mr_saved_dtype t);
-uint64_t mr_saved_dtype_bytes(mr_saved_dtype t);
 
 /** Bytes of the header of the list, including the u64 and the padding: the data begin there. 0: no memory. */
 uint64_t mr_safetensors_header_bytes(const mr_saved_tensor *tensors, size_t n, const mr_saved_text *metadata,

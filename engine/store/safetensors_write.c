@@ -9,31 +9,10 @@
 
 #define ALIGN 4096u
 
-static const struct {
-	const char *name;
-	uint64_t bytes;
-} dtypes[MR_SAVED_N_DTYPES] = {
-	[MR_SAVED_F32] = {"F32", 4}, [MR_SAVED_F64] = {"F64", 8}, [MR_SAVED_I32] = {"I32", 4},
-	[MR_SAVED_I64] = {"I64", 8}, [MR_SAVED_U8] = {"U8", 1},   [MR_SAVED_BF16] = {"BF16", 2},
-	[MR_SAVED_I16] = {"I16", 2}, [MR_SAVED_F16] = {"F16", 2}, [MR_SAVED_BOOL] = {"BOOL", 1},
-	[MR_SAVED_I8] = {"I8", 1},   [MR_SAVED_U16] = {"U16", 2}, [MR_SAVED_U32] = {"U32", 4},
-	[MR_SAVED_U64] = {"U64", 8}, [MR_SAVED_F8_E4M3] = {"F8_E4M3", 1}, [MR_SAVED_F8_E5M2] = {"F8_E5M2", 1},
-};
-
-const char *mr_saved_dtype_name(mr_saved_dtype t)
-{
-	return (unsigned)t < MR_SAVED_N_DTYPES ? dtypes[t].name : "unknown";
-}
-
-uint64_t mr_saved_dtype_bytes(mr_saved_dtype t)
-{
-	return (unsigned)t < MR_SAVED_N_DTYPES ? dtypes[t].bytes : 0;
-}
-
 static void put_tensor(mr_json_writer *w, const mr_saved_tensor *t, uint64_t begin)
 {
 	mr_json_field_object(w, t->name);
-	mr_json_field_string(w, "dtype", mr_saved_dtype_name(t->dtype));
+	mr_json_field_string(w, "dtype", mr_dtype_saved_name(t->dtype));
 	mr_json_field_array(w, "shape");
 	for (uint32_t d = 0; d < t->n_dims; d++)
 		mr_json_put_int(w, t->shape[d]);
@@ -100,7 +79,7 @@ uint64_t mr_safetensors_header_bytes(const mr_saved_tensor *tensors, size_t n, c
 
 static mr_status check(const mr_crc_file *f, const mr_saved_tensor *t)
 {
-	size_t bytes = mr_saved_dtype_bytes(t->dtype);
+	size_t bytes = (unsigned)t->dtype < MR_N_DTYPES ? mr_dtype_bytes(t->dtype) : 0;
 	bool fits = bytes && t->n_dims <= MR_SAVED_MAX_DIMS;
 
 	for (uint32_t d = 0; fits && d < t->n_dims; d++)

@@ -467,8 +467,8 @@ static mr_status tensor_at(const mr_training *t, size_t i, mr_training_tensor *o
 	x = &t->state.model.at[i];
 	_Static_assert(MR_SAVED_MAX_DIMS <= sizeof(out->dim) / sizeof(out->dim[0]), "room for all dimensions");
 	*out = (mr_training_tensor){.name = x->name, .data = x->data, .n_dims = x->n_dims,
-				    .dtype = x->dtype == MR_SAVED_F64    ? MR_JOB_F64
-					     : x->dtype == MR_SAVED_BF16 ? MR_JOB_BF16
+				    .dtype = x->dtype == MR_F64    ? MR_JOB_F64
+					     : x->dtype == MR_BF16 ? MR_JOB_BF16
 									 : MR_JOB_F32};
 	for (uint32_t d = 0; d < x->n_dims; d++)
 		out->dim[d] = x->shape[d];

@@ -200,8 +200,8 @@ static void not_finite(void)
 	static float f32[N];
 	static double f64[N];
 	mr_saved_tensor t[] = {
-		{"a", MR_SAVED_F32, 1, {N}, f32, sizeof(f32), 0},
-		{"b", MR_SAVED_F64, 1, {N}, f64, sizeof(f64), 0},
+		{"a", MR_F32, 1, {N}, f32, sizeof(f32), 0},
+		{"b", MR_F64, 1, {N}, f64, sizeof(f64), 0},
 	};
 	mr_state st = {.model = {.at = t, .n = 2, .room = 2}};
 	const mr_place place = {0};

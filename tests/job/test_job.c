@@ -37,6 +37,29 @@ static void settles(void)
 	mr_job_fini(&j);
 }
 
+/* The public numbers of precisions, the words of a configuration and the rows of nn/precisions.def. */
+static void has_precisions(void)
+{
+	static const struct {
+		const char *word;
+		mr_job_precision number;
+	} known[] = {{"f32", MR_PRECISION_F32}, {"f64", MR_PRECISION_F64}, {"bf16", MR_PRECISION_BF16},
+		     {"bf16_pure", MR_PRECISION_BF16_PURE}};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		mr_job j;
+
+		fill(&j);
+		MR_CHECK_OK(mr_job_set(&j, "backend", "reference"));
+		MR_CHECK_OK(mr_job_set(&j, "precision", known[i].word));
+		MR_CHECK_OK(mr_job_check(&j));
+		CU_ASSERT_EQUAL(j.precision, known[i].number);
+		CU_ASSERT_STRING_EQUAL(mr_types_name(&mr_job_kernels(&j)->types), known[i].word);
+		CU_ASSERT_EQUAL(mr_job_numbers(&j), mr_job_kernels(&j)->types.activations);
+		mr_job_fini(&j);
+	}
+}
+
 static bool says(const char *message)
 {
 	return strstr(mr_error_text(), message);
@@ -170,6 +193,7 @@ void mr_suite_job(void)
 	CU_pSuite s = CU_add_suite("job", NULL, NULL);
 
 	CU_add_test(s, "what follows from other fields is settled", settles);
+	CU_add_test(s, "a precision is the same in words, numbers and types", has_precisions);
 	CU_add_test(s, "all mistakes are named at once", tells_all_mistakes);
 	CU_add_test(s, "an unknown plug-in is one message", unknown_plugins_are_one_message);
 	CU_add_test(s, "a later mistake names its key", blames);

@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "mitigate/mitigate.h"
+#include "nn/bf16.h"
 
 #define N 3
 
@@ -48,7 +49,8 @@ static void apply(const mr_mitigate *m, numbers *x, mr_dtype dtype, double gscal
 {
 	float now[N], then[N], state[N], g[N], made[N];
 	mr_mitigate_call c = {
-		.dtype = dtype, .n = N, .now = x->now, .then = x->then, .state = x->state, .gscale = gscale, .t = t};
+		.dtype = dtype, .weights = dtype, .n = N, .now = x->now, .then = x->then, .state = x->state,
+		.gscale = gscale, .t = t};
 
 	if (dtype == MR_F32) {
 		narrow(x->now, now), narrow(x->then, then), narrow(x->state, state), narrow(x->g, g),
@@ -213,15 +215,28 @@ static void spiked(void)
 
 #define MANY 50001 /* enough for every thread to get a range */
 
-/* One commit of @m on pseudo-random numbers, by @k with @threads: the gradient, and behind it the state. */
-static void by_threads(const mr_mitigate *m, const mr_kernels *k, uint32_t threads, float *out)
+/* Round @x to bf16; the same numbers in 16 bits go to @low. */
+static void round_to_bf16(float *x, uint16_t *low)
+{
+	for (int i = 0; i < MANY; i++) {
+		low[i] = mr_bf16_round(x[i]);
+		x[i] = mr_bf16_widen(low[i]);
+	}
+}
+
+/* One commit of @m on pseudo-random numbers, by @k with @threads: the gradient, and behind it the state. Weights are
+ * numbers of bf16 if @rounded, and stored as such if @narrow. */
+static void by_threads(const mr_mitigate *m, const mr_kernels *k, uint32_t threads, bool rounded, bool narrow,
+		       float *out)
 {
 	float *now = calloc(3 * MANY, sizeof(*now)), *then = now + MANY, *made = then + MANY;
-	mr_mitigate_call c = {
-		.dtype = MR_F32, .n = MANY, .now = now, .then = then, .state = out + MANY, .gscale = 0.25, .t = 9};
+	uint16_t *low = calloc(3 * MANY, sizeof(*low));
+	mr_mitigate_call c = {.dtype = MR_F32, .weights = narrow ? MR_BF16 : MR_F32, .n = MANY,
+			      .now = narrow ? (void *)low : now, .then = narrow ? (void *)(low + MANY) : then,
+			      .state = out + MANY, .gscale = 0.25, .t = 9};
 	mr_kctx *kc;
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(now);
+	CU_ASSERT_FATAL(now && low);
 	for (int i = 0; i < MANY; i++) {
 		now[i] = sinf((float)i);
 		then[i] = i % 7 ? cosf((float)i) : now[i];
@@ -229,15 +244,18 @@ static void by_threads(const mr_mitigate *m, const mr_kernels *k, uint32_t threa
 		out[i] = cosf(5 * (float)i);
 		out[MANY + i] = fabsf(sinf(2 * (float)i));
 	}
+	for (int i = 0; i < 3 && rounded; i++)
+		round_to_bf16(now + i * MANY, low + i * MANY);
 	MR_CHECK_OK(k->ctx_create(k, threads, &kc));
 	MR_CHECK_OK(mr_mitigate_correct(m, &c, k, kc, out));
 	if (m->ops->follow)
-		MR_CHECK_OK(mr_mitigate_follow(m, &c, k, kc, made));
+		MR_CHECK_OK(mr_mitigate_follow(m, &c, k, kc, narrow ? (void *)(low + 2 * MANY) : made));
 	k->ctx_destroy(kc);
+	free(low);
 	free(now);
 }
 
-/* The bits of one thread, whatever the number, and of one range. */
+/* The bits of one thread, whatever the number, and of one range; and those of the same weights in f32. */
 static void threaded(void)
 {
 	static const char *const cases[][3] = {
@@ -249,11 +267,14 @@ static void threaded(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		mr_mitigate m = open_one(cases[i][0], cases[i][1], cases[i][2]);
 
-		by_threads(&m, plain, 1, want);
+		by_threads(&m, plain, 1, false, false, want);
 		for (uint32_t threads = 1; k && threads <= 4; threads++) {
-			by_threads(&m, k, threads, got);
+			by_threads(&m, k, threads, false, false, got);
 			CU_ASSERT_EQUAL(memcmp(got, want, 2 * MANY * sizeof(*got)), 0);
 		}
+		by_threads(&m, plain, 1, true, false, want);
+		by_threads(&m, plain, 1, true, true, got);
+		CU_ASSERT_EQUAL(memcmp(got, want, 2 * MANY * sizeof(*got)), 0);
 	}
 	free(want);
 	free(got);

@@ -539,7 +539,7 @@ static void check_bf16(golden *m, const char *part, int roundings)
 	recorded = mr_json_get(root, part);
 	for (int i = 0; i < 6; i++) {
 		const char *backend = backends[i / 2], *name = "";
-		const mr_kernels *k = i % 2 ? mr_kernels_find_pure(backend) : mr_kernels_find(backend, MR_BF16);
+		const mr_kernels *k = mr_kernels_of(backend, i % 2 ? MR_AS_bf16_pure : MR_AS_bf16);
 		double want = mr_json_double(mr_json_get(recorded, "loss")), d, loss;
 
 		if (!k)

@@ -118,7 +118,7 @@ uint32_t bf16_tables(const mr_kernels *out[BF16_TABLES])
 	for (int i = 0; i < BF16_TABLES / 2; i++) {
 		out[n] = mr_kernels_find(names[i], MR_BF16);
 		n += out[n] != NULL;
-		out[n] = mr_kernels_find_pure(names[i]);
+		out[n] = mr_kernels_of(names[i], MR_AS_bf16_pure);
 		n += out[n] != NULL;
 	}
 	return n;

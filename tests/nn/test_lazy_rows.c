@@ -98,8 +98,8 @@ static void rows_without_a_gradient_stay(void)
 {
 	static const int64_t sizes[][2] = {{1, 1}, {50, 16}, {23, 5}, {40, 67}};
 	const mr_kernels *all[] = {mr_kernels_find("reference", MR_F64), mr_kernels_find("reference", MR_BF16),
-				   mr_kernels_find_pure("reference"),    mr_kernels_find("fused", MR_F32),
-				   mr_kernels_find("fused", MR_BF16),    mr_kernels_find_pure("fused")};
+				   mr_kernels_of("reference", MR_AS_bf16_pure), mr_kernels_find("fused", MR_F32),
+				   mr_kernels_find("fused", MR_BF16), mr_kernels_of("fused", MR_AS_bf16_pure)};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
 		mr_kctx *kc;

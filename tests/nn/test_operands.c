@@ -31,7 +31,7 @@ static uint32_t all_tables(const mr_kernels *out[MOST_TABLES])
 	out[n++] = mr_kernels_find("reference", MR_F64);
 	for (int i = 0; i < 4; i++) {
 		const mr_kernels *of[] = {mr_kernels_find(names[i], MR_F32), mr_kernels_find(names[i], MR_BF16),
-					  mr_kernels_find_pure(names[i])};
+					  mr_kernels_of(names[i], MR_AS_bf16_pure)};
 
 		for (int j = 0; j < 3; j++)
 			if (of[j])
@@ -43,7 +43,7 @@ static uint32_t all_tables(const mr_kernels *out[MOST_TABLES])
 /* The reference in the precision of @k. */
 static const mr_kernels *reference_of(const mr_kernels *k)
 {
-	return mr_types_pure(&k->types) ? mr_kernels_find_pure("reference") : mr_kernels_find("reference", k->dtype);
+	return mr_kernels_of("reference", mr_types_precision(&k->types));
 }
 
 /* In bf16 two backends may round to neighbours, 2^-8 apart, and what follows adds up to a few of these. */
@@ -451,10 +451,10 @@ static void lack_of_memory_is_told(void)
 	for (int i = 0; i < 2; i++)
 		for (size_t j = 0; j < sizeof(many) / sizeof(many[0]); j++) {
 			check_told(mr_kernels_find(names[i], MR_BF16), many[j]);
-			check_told(mr_kernels_find_pure(names[i]), many[j]);
+			check_told(mr_kernels_of(names[i], MR_AS_bf16_pure), many[j]);
 		}
-	check_told(mr_kernels_find_pure("fused"), colsum_of_many);
-	check_told(mr_kernels_find_pure("auto"), norm_of_many);
+	check_told(mr_kernels_of("fused", MR_AS_bf16_pure), colsum_of_many);
+	check_told(mr_kernels_of("auto", MR_AS_bf16_pure), norm_of_many);
 }
 
 void mr_suite_operands(void);

@@ -52,7 +52,7 @@ static void fill(mr_choice_line *line, const char *backend, int64_t size)
 static mr_kernels backend_at(int i)
 {
 	const char *name = i < 2 ? "fused" : "auto";
-	const mr_kernels *found = i % 2 ? mr_kernels_find_pure(name) : mr_kernels_find(name, MR_BF16);
+	const mr_kernels *found = mr_kernels_of(name, i % 2 ? MR_AS_bf16_pure : MR_AS_bf16);
 	mr_kernels k = {0};
 
 	if (!found || i > 9 || (i > 5 && !mr_kernels_find("onednn", MR_BF16)))

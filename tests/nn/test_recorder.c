@@ -80,7 +80,7 @@ static void record_case(const layer_case *what, const mr_kernels *k)
 static void no_layer_looks_at_a_tensor(void)
 {
 	const mr_kernels *all[] = {mr_kernels_find("reference", MR_F32), mr_kernels_find("reference", MR_F64),
-				   mr_kernels_find("reference", MR_BF16), mr_kernels_find_pure("reference")};
+				   mr_kernels_find("reference", MR_BF16), mr_kernels_of("reference", MR_AS_bf16_pure)};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		for (size_t j = 0; layer_case_at(j); j++)

@@ -17,9 +17,9 @@ static mr_kctx *fused_kc, *fused_wide_kc;
 
 static int set_up(void)
 {
-	pure = mr_kernels_find_pure("reference");
+	pure = mr_kernels_of("reference", MR_AS_bf16_pure);
 	wide = mr_kernels_find("reference", MR_F32);
-	fused = mr_kernels_find_pure("fused");
+	fused = mr_kernels_of("fused", MR_AS_bf16_pure);
 	fused_wide = mr_kernels_find("fused", MR_F32);
 	if (fused && (!fused_wide || fused->ctx_create(fused, 3, &fused_kc) != MR_OK ||
 		      fused_wide->ctx_create(fused_wide, 1, &fused_wide_kc) != MR_OK))

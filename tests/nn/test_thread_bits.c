@@ -79,7 +79,9 @@ static tally compare_all(const op *o, const mr_kernels *k)
 
 static const mr_kernels *table(const char *backend, int precision)
 {
-	return precision == 2 ? mr_kernels_find_pure(backend) : mr_kernels_find(backend, precision ? MR_BF16 : MR_F32);
+	static const mr_precision of[] = {MR_AS_f32, MR_AS_bf16, MR_AS_bf16_pure};
+
+	return mr_kernels_of(backend, of[precision]);
 }
 
 static void check_backend(const char *backend)

@@ -77,7 +77,7 @@ static void tiles_have_the_numbers_of_direct_sums(void)
 {
 	compare(mr_kernels_find("auto", MR_F32), TOLERANCE);
 	compare(mr_kernels_find("fused", MR_BF16), BF16_TOLERANCE);
-	compare(mr_kernels_find_pure("fused"), BF16_TOLERANCE);
+	compare(mr_kernels_of("fused", MR_AS_bf16_pure), BF16_TOLERANCE);
 }
 
 static void check_step(const mr_kernels *k)

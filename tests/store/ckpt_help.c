@@ -97,15 +97,15 @@ mr_status ckpt_help_save(const char *dir, uint64_t step, bool best, uint32_t kee
 	float w[N], b[N], m[N];
 	int64_t when = (int64_t)step;
 	mr_saved_tensor model[] = {
-		{"w", MR_SAVED_F32, 2, {2, 3}, w, sizeof(w), 0},
-		{"b", MR_SAVED_F32, 1, {N}, b, sizeof(b), 0},
+		{"w", MR_F32, 2, {2, 3}, w, sizeof(w), 0},
+		{"b", MR_F32, 1, {N}, b, sizeof(b), 0},
 	};
 	mr_saved_tensor optimizer[] = {
-		{"w.momentum", MR_SAVED_F32, 2, {3, 2}, m, sizeof(m), 0},
-		{"step", MR_SAVED_I64, 0, {0}, &when, sizeof(when), 0},
+		{"w.momentum", MR_F32, 2, {3, 2}, m, sizeof(m), 0},
+		{"step", MR_I64, 0, {0}, &when, sizeof(when), 0},
 	};
 	mr_saved_text format = {"format", "pt"};
-	mr_saved_tensor inflight = {"slots", MR_SAVED_U8, 1, {(int64_t)ballast}, NULL, ballast, 0};
+	mr_saved_tensor inflight = {"slots", MR_U8, 1, {(int64_t)ballast}, NULL, ballast, 0};
 	mr_checkpoint_shard parts[] = {
 		{"model.safetensors", model, 2, &format, 1},
 		{"optimizer.safetensors", optimizer, 2, NULL, 0},
@@ -129,7 +129,7 @@ static mr_status compare(mr_safetensors *s, const char *name, int k, uint32_t n_
 			 uint64_t step)
 {
 	float got[N], want[N];
-	mr_saved_tensor t = {name, MR_SAVED_F32, n_dims, {d0, d1}, got, sizeof(got), 0};
+	mr_saved_tensor t = {name, MR_F32, n_dims, {d0, d1}, got, sizeof(got), 0};
 
 	MR_TRY(mr_safetensors_load(s, &t));
 	numbers(step, k, want);

@@ -89,7 +89,7 @@ static void rotation(void)
 static void kept_for_ever(void)
 {
 	static float one = 1;
-	static const mr_saved_tensor w = {.name = "w", .dtype = MR_SAVED_F32, .data = &one, .bytes = sizeof(one)};
+	static const mr_saved_tensor w = {.name = "w", .dtype = MR_F32, .data = &one, .bytes = sizeof(one)};
 	static const mr_checkpoint_shard part = {.name = "model.safetensors", .tensors = &w, .n_tensors = 1};
 	mr_checkpoint_content c = {.parts = &part, .n_parts = 1, .keep = 1, .keep_every = 3};
 	char path[64];
@@ -521,7 +521,7 @@ static void too_large_for_the_disk(void)
 {
 	size_t bytes = (size_t)1 << 45; /* only promised, never touched */
 	void *data = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	mr_saved_tensor t = {"w", MR_SAVED_U8, 1, {(int64_t)bytes}, data, bytes, 0};
+	mr_saved_tensor t = {"w", MR_U8, 1, {(int64_t)bytes}, data, bytes, 0};
 	mr_checkpoint_shard part = {"model.safetensors", &t, 1, NULL, 0};
 	mr_checkpoint_content c = {.step = 9, .parts = &part, .n_parts = 1};
 

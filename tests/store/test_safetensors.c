@@ -55,12 +55,12 @@ static void every_dtype_round_trips(void)
 	uint8_t e[5] = {0, 255, 3, 4, 5}, e2[5];
 	float a2[6];
 	mr_saved_tensor t[] = {
-		{"h.0.attn.c_attn.weight", MR_SAVED_F32, 2, {2, 3}, a, sizeof(a), 0},
-		{"b \"quoted\" \xc3\xa4", MR_SAVED_F64, 1, {2}, b, sizeof(b), 0},
-		{"c", MR_SAVED_I32, 3, {3, 1, 1}, c, sizeof(c), 0},
-		{"scalar", MR_SAVED_I64, 0, {0}, &d, sizeof(d), 0},
-		{"empty", MR_SAVED_F32, 2, {0, 7}, NULL, 0, 0},
-		{"e", MR_SAVED_U8, 1, {5}, e, sizeof(e), 0},
+		{"h.0.attn.c_attn.weight", MR_F32, 2, {2, 3}, a, sizeof(a), 0},
+		{"b \"quoted\" \xc3\xa4", MR_F64, 1, {2}, b, sizeof(b), 0},
+		{"c", MR_I32, 3, {3, 1, 1}, c, sizeof(c), 0},
+		{"scalar", MR_I64, 0, {0}, &d, sizeof(d), 0},
+		{"empty", MR_F32, 2, {0, 7}, NULL, 0, 0},
+		{"e", MR_U8, 1, {5}, e, sizeof(e), 0},
 	};
 	void *to[] = {a2, b2, c2, &d2, NULL, e2};
 	mr_saved_text metadata[] = {{"format", "pt"}, {"step", "12"}};
@@ -107,12 +107,12 @@ static void every_dtype_round_trips(void)
 static void load_insists(void)
 {
 	float a[6] = {1, 2, 3, 4, 5, 6}, to[6];
-	mr_saved_tensor t = {"w", MR_SAVED_F32, 2, {2, 3}, a, sizeof(a), 0};
-	mr_saved_tensor same = {"w", MR_SAVED_F32, 2, {2, 3}, to, sizeof(to), 0};
-	mr_saved_tensor turned = {"w", MR_SAVED_F32, 2, {3, 2}, to, sizeof(to), 0};
-	mr_saved_tensor flat = {"w", MR_SAVED_F32, 1, {6}, to, sizeof(to), 0};
-	mr_saved_tensor whole = {"w", MR_SAVED_I32, 2, {2, 3}, to, sizeof(to), 0};
-	mr_saved_tensor other = {"v", MR_SAVED_F32, 2, {2, 3}, to, sizeof(to), 0};
+	mr_saved_tensor t = {"w", MR_F32, 2, {2, 3}, a, sizeof(a), 0};
+	mr_saved_tensor same = {"w", MR_F32, 2, {2, 3}, to, sizeof(to), 0};
+	mr_saved_tensor turned = {"w", MR_F32, 2, {3, 2}, to, sizeof(to), 0};
+	mr_saved_tensor flat = {"w", MR_F32, 1, {6}, to, sizeof(to), 0};
+	mr_saved_tensor whole = {"w", MR_I32, 2, {2, 3}, to, sizeof(to), 0};
+	mr_saved_tensor other = {"v", MR_F32, 2, {2, 3}, to, sizeof(to), 0};
 	mr_safetensors *s;
 
 	ckpt_help_folder(dir);

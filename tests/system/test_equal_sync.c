@@ -100,7 +100,7 @@ static void mlp_bf16_pure(void)
 
 static void gpt_bf16_pure(void)
 {
-	if (!mr_kernels_find_pure("auto"))
+	if (!mr_kernels_of("auto", MR_AS_bf16_pure))
 		return;
 	sync_case_check(&(sync_case){"backend=auto precision=bf16_pure", true,
 				     GPT "model.tied=true model.dropout=0.1", 2, 1 << 2, false});

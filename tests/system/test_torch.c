@@ -73,7 +73,7 @@ static const mr_json *use_recorded(rig *r, const char *file)
 
 static double number(const mr_saved_tensor *t, size_t i)
 {
-	return t->dtype == MR_SAVED_F64 ? ((const double *)t->data)[i] : (double)((const float *)t->data)[i];
+	return t->dtype == MR_F64 ? ((const double *)t->data)[i] : (double)((const float *)t->data)[i];
 }
 
 static void load_params(rig *r, const mr_json *params)
@@ -87,11 +87,11 @@ static void load_params(rig *r, const mr_json *params)
 		const mr_json *list = mr_json_get(params, t->name);
 		size_t n = mr_json_size(list);
 
-		CU_ASSERT_EQUAL_FATAL(n * (t->dtype == MR_SAVED_F64 ? 8 : 4), t->bytes);
+		CU_ASSERT_EQUAL_FATAL(n * (t->dtype == MR_F64 ? 8 : 4), t->bytes);
 		for (size_t i = 0; i < n; i++) {
 			size_t at = mr_golden_at(params, t->name, t->shape[0], t->shape[1], i);
 
-			if (t->dtype == MR_SAVED_F64)
+			if (t->dtype == MR_F64)
 				((double *)t->data)[i] = mr_json_double(mr_json_at(list, at));
 			else
 				((float *)t->data)[i] = (float)mr_json_double(mr_json_at(list, at));

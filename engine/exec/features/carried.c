@@ -112,7 +112,7 @@ static mr_status add_carried(const mr_graph *g, const mr_kernels *k, int64_t sam
 
 	for (uint32_t i = 0; i < n; i++) {
 		mr_saved_tensor t = {
-			.dtype = mr_state_dtype(spec[i].compute ? k->types.compute : k->types.activations),
+			.dtype = spec[i].compute ? k->types.compute : k->types.activations,
 			.n_dims = 2,
 			.shape = {samples, spec[i].cols},
 			.data = at[i],

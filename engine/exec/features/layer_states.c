@@ -80,7 +80,7 @@ static void reset_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
 static mr_saved_tensor of_state(const mr_graph_state *s, mr_dtype dtype, void *data)
 {
 	mr_saved_tensor t = {
-		.dtype = mr_state_dtype(dtype),
+		.dtype = dtype,
 		.n_dims = s->spec.rank,
 		.data = data,
 		.bytes = (uint64_t)s->n * mr_dtype_bytes(dtype),

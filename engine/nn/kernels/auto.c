@@ -83,6 +83,7 @@ const mr_kernels mr_kernels_auto_f32 = {
 	.name = "auto",
 	.dtype = MR_F32,
 	.types = MR_TYPES_ALL(MR_F32),
+	.refusal = mr_kernels_fused_refusal,
 	.gelu_aux = "slope of GELU", /* as fused */
 	.choices = &mr_choices_built_in,
 	.executor = executor,

@@ -6,28 +6,17 @@
 
 #include "nn/kernels.h"
 
-extern const mr_kernels mr_kernels_reference_f32;
-extern const mr_kernels mr_kernels_reference_f64;
-extern const mr_kernels mr_kernels_reference_bf16;
-extern const mr_kernels mr_kernels_reference_bf16_pure;
+#define MR_PRECISION(id, types, backends) extern const mr_kernels mr_kernels_reference_##id;
+#include "nn/precisions.def"
 
 #ifdef MR_DNNL
-extern const mr_kernels mr_kernels_fused_f32;
-extern const mr_kernels mr_kernels_onednn_f32;
-extern const mr_kernels mr_kernels_auto_f32;
+#define MR_PRECISION(id, types, backends) \
+	extern const mr_kernels mr_kernels_fused_##id, mr_kernels_onednn_##id, mr_kernels_auto_##id;
+#include "nn/precisions.def"
 
-extern const mr_kernels mr_kernels_fused_bf16;
-extern const mr_kernels mr_kernels_auto_bf16;
-extern const mr_kernels mr_kernels_onednn_bf16;
-extern const mr_kernels mr_kernels_fused_bf16_pure;
-extern const mr_kernels mr_kernels_auto_bf16_pure;
-extern const mr_kernels mr_kernels_onednn_bf16_pure;
-
-/** Return why backends cannot be used on this CPU, or NULL: `fused`, `onednn` and `auto` in f32; `fused` and `auto` in
- * bf16; `onednn` in bf16. */
+/** mr_kernels.refusal of `fused`, `onednn` and `auto` in f32, and of `fused` and `auto` in bf16. */
 const char *mr_kernels_fused_refusal(void);
 const char *mr_kernels_fused_bf16_refusal(void);
-const char *mr_kernels_onednn_bf16_refusal(void);
 /** As mr_kernels.gemm of the backend `onednn`, but A and B are bf16, and there is neither an addend nor
  * fuse_act_backward. @kc: of mr_kernels_onednn_f32. */
 mr_status mr_onednn_product_bf16(mr_kctx *kc, const mr_gemm *g, const uint16_t *a, const uint16_t *b, const float *bias,

@@ -58,15 +58,16 @@ static mr_status softmax_xent_target(const mr_layer_cfg *cfg, mr_shape in, mr_sh
 			before += NUMBER(x[j]) > most;             \
 		return before;                                     \
 	}
-#define MR_DTYPE(id, name, stored, wide, widen, round) BEFORE(before_##id, stored, wide, widen)
-#include "nn/types.def"
+#define MR_DTYPE(id, name, weights, stored, wide, widen, round) BEFORE(before_##id, stored, wide, widen)
+#include "base/types.def"
 
 static int64_t before(mr_dtype t, const void *scores, int64_t row, int64_t n, int32_t target)
 {
 	switch (t) {
-#define MR_DTYPE(id, name, stored, wide, widen, round) \
+#define MR_DTYPE(id, name, weights, stored, wide, widen, round) \
 	case MR_##id: return before_##id((const stored *)scores + row * n, n, target);
-#include "nn/types.def"
+#include "base/types.def"
+	default: break; /* no scores are of a type of files alone */
 	}
 	return 0;
 }

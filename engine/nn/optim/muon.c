@@ -91,24 +91,22 @@ static size_t work_bytes(const mr_optim_matrix *m, mr_dtype t)
 	return 2 * (whole_bytes(m, t) + square_bytes(m, t));
 }
 
+#define MR_DTYPE(id, name, weights, stored, wide, widen, round) \
+	static void mix_##id(int64_t n, double a, const stored *x, double b, const stored *y, stored *out) \
+	{ \
+		for (int64_t i = 0; i < n; i++) \
+			out[i] = round(a * (double)widen(x[i]) + (y ? b * (double)widen(y[i]) : 0)); \
+	}
+#include "base/types.def"
+
 /* out = a x + b y; @y may be NULL, @out may be either. */
 static void mix(mr_dtype t, int64_t n, double a, const void *x, double b, const void *y, void *out)
 {
-	if (t == MR_F64) {
-		const double *p = x, *q = y;
-		double *r = out;
-
-		for (int64_t i = 0; i < n; i++)
-			r[i] = a * p[i] + (q ? b * q[i] : 0);
-	} else if (t == MR_BF16) {
-		for (int64_t i = 0; i < n; i++)
-			mr_element_put(t, out, i, a * mr_element(t, x, i) + (y ? b * mr_element(t, y, i) : 0));
-	} else {
-		const float *p = x, *q = y;
-		float *r = out;
-
-		for (int64_t i = 0; i < n; i++)
-			r[i] = (float)(a * (double)p[i] + (q ? b * (double)q[i] : 0));
+	switch (t) {
+#define MR_DTYPE(id, name, weights, stored, wide, widen, round) \
+	case MR_##id: mix_##id(n, a, x, b, y, out); break;
+#include "base/types.def"
+	default: break; /* no weights are of a type of files alone */
 	}
 }
 

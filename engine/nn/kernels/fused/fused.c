@@ -595,6 +595,7 @@ const mr_kernels mr_kernels_fused_f32 = {
 	.name = "fused",
 	.dtype = MR_F32,
 	.types = MR_TYPES_ALL(MR_F32),
+	.refusal = mr_kernels_fused_refusal,
 	.gelu_aux = "slope of GELU",
 	.executor = mr_fused_executor,
 #define MR_KERNEL_PART(type, id, args) .id = id,

@@ -16,14 +16,17 @@ typedef struct mr_loops {
 #include "nn/kernels.def"
 } mr_loops;
 
-extern const mr_loops mr_loops_f32, mr_loops_f64, mr_loops_bf16, mr_loops_pure;
+#define MR_PRECISION(id, types, backends) extern const mr_loops mr_loops_##id;
+#include "nn/precisions.def"
 
 static inline const mr_loops *mr_loops_of(const mr_types *t)
 {
-	return t->gradients == MR_BF16 ? &mr_loops_pure
-	       : t->weights == MR_BF16 ? &mr_loops_bf16
-	       : t->weights == MR_F64  ? &mr_loops_f64
-				       : &mr_loops_f32;
+	static const mr_loops *const of[] = {
+#define MR_PRECISION(id, types, backends) &mr_loops_##id,
+#include "nn/precisions.def"
+	};
+
+	return of[mr_types_precision(t)];
 }
 
 /* Define the functions of a backend's table for these operations; the backend has `ranges` and a @loops(kc). */

@@ -1,5 +1,5 @@
 /* The portable loops on activations, weights and gradients in bf16. */
-#define TABLE mr_loops_pure
+#define TABLE mr_loops_bf16_pure
 #define REAL float
 #define STORED uint16_t
 #define GRADIENT uint16_t

@@ -422,6 +422,7 @@ const mr_kernels mr_kernels_onednn_f32 = {
 	.name = "onednn",
 	.dtype = MR_F32,
 	.types = MR_TYPES_ALL(MR_F32),
+	.refusal = mr_kernels_fused_refusal,
 	.gelu_aux = "argument of GELU",
 	.executor = mr_onednn_executor,
 	.recurrence_room = mr_by_onednn_recurrence_room,

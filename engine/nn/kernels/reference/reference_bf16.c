@@ -2,6 +2,7 @@
  * stored. */
 #define BASE mr_kernels_reference_f32
 #define BACKEND "reference"
+#define REFUSAL NULL
 #define TABLE mr_kernels_reference_bf16
 #define PURE_TABLE mr_kernels_reference_bf16_pure
 #define GELU_AUX "argument of GELU"
