@@ -156,7 +156,7 @@ static void print_workers(const mr_train *t)
 	const mr_run *run = mr_executor_run_of(&t->s.executor);
 	mr_report_worker_row *rows = calloc(run->n_workers, sizeof(*rows));
 	char(*text)[64] = calloc(run->n_workers, sizeof(*text));
-	mr_report_staleness_row *stale = calloc(run->n_stages, sizeof(*stale));
+	mr_staleness_row *stale = calloc(run->n_stages, sizeof(*stale));
 	uint64_t(*bins)[MR_STALENESS_BINS] = calloc(run->n_stages, sizeof(*bins));
 	bool delays_known = true;
 
@@ -169,7 +169,7 @@ static void print_workers(const mr_train *t)
 	}
 	for (uint16_t s = 0; stale && bins && s < run->n_stages; s++) {
 		mr_run_staleness(run, s, bins[s]);
-		stale[s] = (mr_report_staleness_row){s, bins[s], MR_STALENESS_BINS};
+		stale[s] = (mr_staleness_row){s, MR_COUNTS(bins[s], MR_STALENESS_BINS)};
 	}
 	if (rows && text)
 		complain(mr_report_workers(rows, run->n_workers, stdout));

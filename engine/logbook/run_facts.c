@@ -84,7 +84,8 @@ static void put_nodes(mr_json_writer *w, const mr_topo *t)
 		mr_record_put(MR_RECORD_NODE, &(mr_node_row){n->os_index, n->memory_bytes}, w);
 		mr_json_field_array(w, "caches");
 		for (const mr_topo_l3 *c = t->l3 + n->first_l3; c < t->l3 + n->first_l3 + n->n_l3s; c++) {
-			mr_counts cpus = {&t->core[c->first_core].cpu, c->n_cores, sizeof(t->core[0]), NULL};
+			const mr_topo_core *core = &t->core[c->first_core];
+			mr_counts cpus = {&core->cpu, c->n_cores, sizeof(core->cpu), sizeof(*core), NULL};
 
 			mr_record_put_object(MR_RECORD_CACHE, &(mr_cache_row){c->bytes, cpus}, w);
 		}
@@ -113,7 +114,7 @@ static void put_workers(mr_json_writer *w, const mr_run_facts *f)
 	mr_json_field_array(w, "workers");
 	for (uint32_t i = 0; i < f->s->place.n_workers; i++) {
 		const mr_place_worker *at = &f->s->place.worker[i];
-		mr_place_row row = {i, at->node_os, {at->cpu, at->n_threads, sizeof(at->cpu[0]), NULL}, NULL};
+		mr_place_row row = {i, at->node_os, MR_COUNTS(at->cpu, at->n_threads), NULL};
 
 		mr_strbuf_reset(&text);
 		mr_machine_worker_text(f->s, (uint16_t)i, &text);
@@ -161,10 +162,7 @@ static void put_staleness(mr_json_writer *w, const mr_run_facts *f)
 			count[k] += mr_run_sessions_stale(&f->sessions, run->n_stages, s, k, &bins);
 		while (n && !count[n - 1])
 			n--;
-		mr_json_begin_array(w);
-		for (uint32_t k = 0; k < n; k++)
-			mr_json_put_uint(w, count[k]);
-		mr_json_end_array(w);
+		mr_record_put_object(MR_RECORD_STALENESS, &(mr_staleness_row){s, MR_COUNTS(count, n)}, w);
 	}
 	mr_json_end_array(w);
 }

@@ -6,7 +6,6 @@
  * What it holds are records of report/figures.def, and
  *
  *	figures      of this session, folded over its steps and workers
- *	staleness    for each stage [how many gradients were k commits behind]
  */
 #ifndef MR_LOGBOOK_RUN_FACTS_H
 #define MR_LOGBOOK_RUN_FACTS_H

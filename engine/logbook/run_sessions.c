@@ -32,11 +32,12 @@ void mr_run_sessions_add_times(const mr_run_sessions *r, uint32_t n, uint32_t w,
 
 uint64_t mr_run_sessions_stale(const mr_run_sessions *r, uint32_t n, uint32_t s, uint32_t k, uint32_t *bins)
 {
-	const mr_json *stages = mr_json_get(r->earlier, "staleness"), *at = mr_json_at(stages, s);
-	int64_t count = mr_json_int(mr_json_at(at, k));
+	const mr_json *stages = mr_json_get(r->earlier, "staleness");
+	mr_staleness_row row;
 
-	*bins = mr_json_size(stages) == n ? (uint32_t)mr_json_size(at) : 0;
-	return k < *bins && count > 0 ? (uint64_t)count : 0;
+	mr_record_get(MR_RECORD_STALENESS, mr_json_at(stages, s), &row);
+	*bins = mr_json_size(stages) == n ? (uint32_t)row.gradients.n : 0;
+	return k < *bins ? mr_counts_at(&row.gradients, k) : 0;
 }
 
 bool mr_run_sessions_traced(const mr_run_sessions *r)

@@ -44,7 +44,7 @@ static void walk_machine(const mr_json *nodes, mr_machine *m)
 									     m->core + m->n_cores,
 									     (uint32_t)cache.cpus.n};
 			for (size_t i = 0; i < cache.cpus.n; i++, m->n_cores++) {
-				uint32_t cpu = mr_counts_at(&cache.cpus, i);
+				uint32_t cpu = (uint32_t)mr_counts_at(&cache.cpus, i);
 
 				if (m->core)
 					m->core[m->n_cores] = (mr_placement_core){cpu, worker_of(m, cpu)};

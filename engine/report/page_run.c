@@ -206,13 +206,13 @@ mr_status mr_page_time(mr_page *p)
 /* --- staleness --- */
 
 /* Of the gradients @counts, [k] of which were k commits behind. */
-static void add_stage(bar_rows *x, size_t stage, const mr_json *counts)
+static void add_stage(bar_rows *x, size_t stage, const mr_counts *counts)
 {
 	double *value = add_row(x, "stage ", stage, ""), sum = 0, ages = 0;
 	char *text = x->text[x->b.n - 1];
 
-	for (size_t k = 0; k < x->b.n_parts; k++) {
-		value[k] = mr_json_double(mr_json_at(counts, k));
+	for (size_t k = 0; k < x->b.n_parts && k < counts->n; k++) {
+		value[k] = (double)mr_counts_at(counts, k);
 		sum += value[k];
 		ages += (double)k * value[k];
 	}
@@ -230,13 +230,16 @@ mr_status mr_page_staleness(mr_page *p)
 	size_t n = mr_json_size(stages), bins = 0;
 	bar_rows x = {.b = {.x_name = "percent of the gradients, by the commits that their version was behind",
 			    .high = 100}};
+	mr_staleness_row row;
 	char(*part)[32];
 	const char **parts;
 	mr_status st;
 
 	mr_page_heading(p, 3, "Staleness");
-	for (size_t s = 0; s < n; s++)
-		bins = mr_json_size(mr_json_at(stages, s)) > bins ? mr_json_size(mr_json_at(stages, s)) : bins;
+	for (size_t s = 0; s < n; s++) {
+		mr_record_get(MR_RECORD_STALENESS, mr_json_at(stages, s), &row);
+		bins = row.gradients.n > bins ? row.gradients.n : bins;
+	}
 	part = calloc(bins + 1, sizeof(*part));
 	parts = calloc(bins + 1, sizeof(*parts));
 	x.b.part = parts;
@@ -246,8 +249,10 @@ mr_status mr_page_staleness(mr_page *p)
 		snprintf(part[k], sizeof(part[k]), k ? "%zu behind" : "not stale", k);
 		parts[k] = part[k];
 	}
-	for (size_t s = 0; st == MR_OK && s < n; s++)
-		add_stage(&x, s, mr_json_at(stages, s));
+	for (size_t s = 0; st == MR_OK && s < n; s++) {
+		mr_record_get(MR_RECORD_STALENESS, mr_json_at(stages, s), &row);
+		add_stage(&x, s, &row.gradients);
+	}
 	st = put_rows(p, &x, st, "No gradient was stale, or the folder has no counts of it.");
 	free(part);
 	free(parts);

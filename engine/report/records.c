@@ -61,9 +61,9 @@ const char *mr_member_key(const mr_member *m)
 	return m->key ? m->key : m->name;
 }
 
-static uint64_t count_of(const mr_member *m, const void *at)
+static uint64_t count_of(size_t bytes, const void *at)
 {
-	switch (m->bytes) {
+	switch (bytes) {
 	case 1: return *(const uint8_t *)at;
 	case 2: return *(const uint16_t *)at;
 	case 4: return *(const uint32_t *)at;
@@ -87,7 +87,7 @@ double mr_member_number(const mr_member *m, const void *x)
 
 	if (m->kind == MR_MEMBER_NUMBER)
 		return *(const double *)at;
-	return m->kind == MR_MEMBER_COUNT ? (double)count_of(m, at) : (double)NAN;
+	return m->kind == MR_MEMBER_COUNT ? (double)count_of(m->bytes, at) : (double)NAN;
 }
 
 static const char *text_of(const mr_member *m, const void *x)
@@ -103,13 +103,13 @@ static bool is_text(const mr_member *m)
 	return m->kind == MR_MEMBER_TEXT || m->kind == MR_MEMBER_WORD;
 }
 
-uint32_t mr_counts_at(const mr_counts *c, size_t i)
+uint64_t mr_counts_at(const mr_counts *c, size_t i)
 {
 	int64_t n = c->json ? mr_json_int(mr_json_at(c->json, i)) : 0;
 
 	if (c->json)
-		return (uint32_t)(n > 0 ? n : 0);
-	return *(const uint32_t *)(const void *)((const char *)c->at + i * c->stride);
+		return n > 0 ? (uint64_t)n : 0;
+	return count_of(c->bytes, (const char *)c->at + i * c->stride);
 }
 
 /* --- files --- */
@@ -128,7 +128,7 @@ static void put(const mr_member *m, const void *x, mr_json_writer *w)
 	double number = mr_member_number(m, x);
 
 	if (m->kind == MR_MEMBER_COUNT)
-		mr_json_put_uint(w, count_of(m, at));
+		mr_json_put_uint(w, count_of(m->bytes, at));
 	else if (m->kind == MR_MEMBER_FLAG)
 		mr_json_put_bool(w, *(const bool *)at);
 	else if (m->kind == MR_MEMBER_COUNTS)

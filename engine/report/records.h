@@ -14,10 +14,17 @@
 #include "report/table.h"
 
 typedef struct mr_counts {
-	const uint32_t *at; /* one each @stride bytes; borrowed */
-	size_t n, stride;
+	const void *at; /* unsigned, of @bytes, one each @stride bytes; borrowed */
+	size_t n, bytes, stride;
 	const mr_json *json; /* of a record that was read: in place of @at */
 } mr_counts;
+
+/* The first @length elements of @array. */
+#define MR_COUNTS(array, length) \
+	(mr_counts) \
+	{ \
+		.at = (array), .n = (length), .bytes = sizeof((array)[0]), .stride = sizeof((array)[0]) \
+	}
 
 #define RECORD(ID, type, in) typedef struct type {
 #define MEMBER(type, name, ...) __typeof__(type) name;
@@ -94,7 +101,7 @@ void mr_record_get(mr_record r, const mr_json *j, void *x);
 void mr_record_add(mr_record r, const void *x, void *to);
 
 /** Count @i of @c. */
-uint32_t mr_counts_at(const mr_counts *c, size_t i);
+uint64_t mr_counts_at(const mr_counts *c, size_t i);
 
 /** Its key in files: "waits.data" is in an object of that name. */
 const char *mr_member_key(const mr_member *m);

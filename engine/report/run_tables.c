@@ -122,16 +122,21 @@ mr_status mr_report_workers(const mr_report_worker_row *rows, uint32_t n, FILE *
 	return mr_table_finish(t, out);
 }
 
+static uint64_t count_at(const mr_staleness_row *r, uint32_t k)
+{
+	return k < r->gradients.n ? mr_counts_at(&r->gradients, k) : 0;
+}
+
 /* Did any stage see a gradient that was @k commits old? */
-static bool occurred(const mr_report_staleness_row *rows, uint32_t n, uint32_t k)
+static bool occurred(const mr_staleness_row *rows, uint32_t n, uint32_t k)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (k < rows[i].n && rows[i].count[k])
+		if (count_at(&rows[i], k))
 			return true;
 	return false;
 }
 
-mr_status mr_report_staleness(const mr_report_staleness_row *rows, uint32_t n, FILE *out)
+mr_status mr_report_staleness(const mr_staleness_row *rows, uint32_t n, FILE *out)
 {
 	uint32_t most = 0, n_columns = 1, limit = 0;
 	mr_table_column *columns;
@@ -140,7 +145,7 @@ mr_status mr_report_staleness(const mr_report_staleness_row *rows, uint32_t n, F
 	mr_status st;
 
 	for (uint32_t i = 0; i < n; i++)
-		limit = rows[i].n > limit ? rows[i].n : limit;
+		limit = rows[i].gradients.n > limit ? (uint32_t)rows[i].gradients.n : limit;
 	for (uint32_t k = 0; k < limit; k++)
 		most += occurred(rows, n, k);
 	columns = calloc(most + 1u, sizeof(*columns));
@@ -163,7 +168,7 @@ mr_status mr_report_staleness(const mr_report_staleness_row *rows, uint32_t n, F
 		mr_table_put(t, "%u", rows[i].stage);
 		for (uint32_t k = 0; k < limit; k++)
 			if (occurred(rows, n, k))
-				mr_table_put(t, "%llu", k < rows[i].n ? (unsigned long long)rows[i].count[k] : 0ull);
+				mr_table_put(t, "%llu", (unsigned long long)count_at(&rows[i], k));
 	}
 	st = mr_table_print(t, "", out);
 out:

@@ -50,16 +50,9 @@ typedef struct mr_report_worker_row {
  */
 mr_status mr_report_workers(const mr_report_worker_row *rows, uint32_t n, FILE *out) MR_MUST_USE;
 
-typedef struct mr_report_staleness_row {
-	uint16_t stage;
-	const uint64_t *count;       /* [n] gradients that were applied k commits after the version from which they were
-	                                computed */
-	uint32_t n;
-} mr_report_staleness_row;
-
 /** Staleness of the reads: a row for each stage, a column for each staleness that occurred. Errors: MR_EIO,
  * MR_ERESOURCE. */
-mr_status mr_report_staleness(const mr_report_staleness_row *rows, uint32_t n, FILE *out) MR_MUST_USE;
+mr_status mr_report_staleness(const mr_staleness_row *rows, uint32_t n, FILE *out) MR_MUST_USE;
 
 /** Versions and bytes in use at once: a row for each stage and pipe, measured beside predicted. Errors: MR_EIO,
  * MR_ERESOURCE. */

@@ -90,7 +90,7 @@ static void staleness(void)
 	mr_run_sessions r;
 	uint32_t bins;
 
-	put_file("{\"staleness\":[[5,0,2],[7]]}");
+	put_file("{\"staleness\":[{\"gradients\":[5,0,2]},{\"gradients\":[7]}]}");
 	mr_run_sessions_open(&r, path, 20);
 	CU_ASSERT_EQUAL(mr_run_sessions_stale(&r, 2, 0, 2, &bins), 2);
 	CU_ASSERT_EQUAL(bins, 3);

@@ -37,7 +37,8 @@ cat >run/run.json <<'END'
  "roofline": {"cores": 2, "peak": 5e11, "levels": [{"level": "L2", "rate": 4e11}, {"level": "L3", "rate": 2e11},
   {"level": "memory", "rate": 3e10}], "points": [{"name": "w0 F", "flop": 1e9, "bytes": 1e8, "seconds": 0.01,
   "least": 0.005}]},
- "staleness": [[1, 59], [60]], "bytes": {"predicted": 50000000, "measured": 48000000},
+ "staleness": [{"stage": 0, "gradients": [1, 59]}, {"stage": 1, "gradients": [60]}],
+ "bytes": {"predicted": 50000000, "measured": 48000000},
  "timeline": {"what": "Two steps.", "versions": true, "records": [[0, 0, 0, 0, 0, 0, 0, 1000000],
   [1, 0, 1, 0, 0, 0, 1000000, 2000000], [1, 2, 1, 0, 0, 0, 2000000, 4000000], [0, 2, 0, 0, 0, 0, 4000000, 6000000]]}}
 END

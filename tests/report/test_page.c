@@ -98,7 +98,8 @@ static const char run_json[] =
 	"\"points\":[{\"name\":\"w0 F\",\"flop\":1e9,\"bytes\":1e8,"
 	"\"seconds\":0.02,\"least\":0.01},{\"name\":\"w1 F\",\"flop\":1e9,\"bytes\":1e8,\"seconds\":0.01,"
 	"\"least\":null}],\"note\":\"the machine was busy\"},"
-	"\"staleness\":[[1,3],[4]],\"figures\":{\"step\":2,\"predicted_bytes\":2097152,\"peak_bytes\":1048576},"
+	"\"staleness\":[{\"gradients\":[1,3]},{\"gradients\":[4]}],"
+	"\"figures\":{\"step\":2,\"predicted_bytes\":2097152,\"peak_bytes\":1048576},"
 	"\"timeline\":{\"what\":\"Steps 1 and 2.\",\"versions\":true,\"records\":[[0,0,0,0,0,0,0,1000000],"
 	"[1,0,1,0,0,0,1000000,2000000]]}}";
 

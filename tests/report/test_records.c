@@ -85,7 +85,7 @@ static void unknown(void)
 static void kinds(void)
 {
 	const uint32_t core[] = {5, 99, 7, 99};
-	mr_place_row p = {1, 2, {core, 2, 2 * sizeof(core[0]), NULL}, "here"}, q;
+	mr_place_row p = {1, 2, {core, 2, sizeof(core[0]), 2 * sizeof(core[0]), NULL}, "here"}, q;
 	mr_timeline_row t = {NULL, true, false}, u;
 	mr_instruction_row i = {.worker = 3, .op = 1, .begin = 8, .end = UINT64_C(1) << 40}, k;
 	char *text = as_json(MR_RECORD_PLACE, &p);

@@ -155,7 +155,7 @@ static void descheduled(void)
 static void staleness(void)
 {
 	static const uint64_t first[] = {1, 0, 99}, second[] = {100};
-	static const mr_report_staleness_row rows[] = {{0, first, 3}, {1, second, 1}};
+	const mr_staleness_row rows[] = {{0, MR_COUNTS(first, 3)}, {1, MR_COUNTS(second, 1)}};
 	char *text;
 	FILE *f = open_text(&text);
 
