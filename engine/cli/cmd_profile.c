@@ -343,8 +343,10 @@ static mr_status measure(const mr_args *args, mr_session *s)
 
 static mr_status run(mr_args *args)
 {
-	/* The measurement does not depend on an earlier one, whose file may not exist yet. */
-	const char **set = calloc(args->n_sets + 1u, sizeof(*set));
+	/* The measurement does not depend on an earlier one, whose file may not exist yet. It has all passes of all
+	 * layers: who freezes some leaves theirs out (mr_costs_add). */
+	static const char *const always[] = {"costs=", "train.frozen="};
+	const char **set = calloc(args->n_sets + 2u, sizeof(*set));
 	mr_args own = *args;
 	mr_status st;
 
@@ -352,7 +354,8 @@ static mr_status run(mr_args *args)
 		return mr_fail(MR_ERESOURCE, "no memory for --set");
 	for (uint32_t i = 0; i < args->n_sets; i++)
 		set[i] = args->set[i];
-	set[own.n_sets++] = "costs=";
+	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
+		set[own.n_sets++] = always[i];
 	own.set = set;
 	st = mr_with_session(&own, measure);
 	args->signal = own.signal;
@@ -385,7 +388,7 @@ const mr_command mr_command_profile = {
 	.help = "Forward (F), input half (I) and weight half (W) of the backward pass of every layer on one\n"
 		"micro-batch, and the optimizer step of every stage: medians, on the cores and with the threads\n"
 		"of the stage's worker. Where every W has a step inside, its time is part of W, and there is no "
-		"update.\n"
+		"update. Layers of train.frozen are measured as if they trained.\n"
 		"Percent of peak counts the FLOPs of matrix products and attention.\n"
 		"Then the plan runs, to measure its instructions while all workers run; the file (-o) has the layers'\n"
 		"times scaled to match them. This is left out if workers share cores, or if the plan does not repeat\n"

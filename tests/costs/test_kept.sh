@@ -39,4 +39,8 @@ expect 0 "layers were not measured" plan mlp.cfg
 has "warning: $kept was measured with kernels oneDNN 9.9, and this is"
 profile --set "model.hidden=[16,16,16,16]" --recalibrate
 [ "$(wc -l <"$kept")" -eq "$rows" ] || complain "--recalibrate kept other layers:"
+
+# Layers that a configuration freezes are measured with all passes: the file serves one that trains them, too.
+profile --set "train.frozen=fc.0,fc.1" --set train.clip=1 -o frozen.csv
+[ "$(awk -F, '/^fc[.]/ && $7 > 0 && $9 > 0' frozen.csv | wc -l)" -eq 4 ] || complain "no I or U: $(cat frozen.csv)"
 exit $failed
