@@ -4,7 +4,7 @@
 
 #include "cli/args.h"
 #include "report/output.h"
-#include "report/page.h"
+#include "page/page.h"
 
 static const mr_option options[] = {
 	{"title", MR_OPT_STRING, "", 0, 0, NULL, NULL, "headline of the page; empty: the run's name"},

@@ -12,7 +12,7 @@
 set(MILLRACE_TEST_PREFIX "" CACHE STRING "Put in front of the names and labels of tests")
 # Not cached: a build folder from before a folder of tests came would leave its tests out.
 set(MR_TEST_FOLDERS base token ir timing lower host nn mitigate formats data objective schedules planner models store
-  link stage weights exec replay profile job config costs session checkpoint choose outline report starter reader
+  link stage weights exec replay profile job config costs session checkpoint choose outline report page starter reader
   trained manual observe logbook training cli mpi hosts theory flamegraph python packaging system layers perf)
 set(MILLRACE_TEST_ONLY "" CACHE STRING "Folders whose tests are built; empty: all")
 if(MILLRACE_TEST_ONLY)

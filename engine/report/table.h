@@ -49,7 +49,7 @@ mr_status mr_table_print(const mr_table *t, const char *indent, FILE *out) MR_MU
 
 /** Print without an indent and destroy. Errors: as above. */
 mr_status mr_table_finish(mr_table *t, FILE *out) MR_MUST_USE;
-/** The same as HTML, for a page (report/page.h). */
+/** The same as HTML, for a page (page/page.h). */
 mr_status mr_table_finish_html(mr_table *t, FILE *out) MR_MUST_USE;
 
 #endif

@@ -1,4 +1,4 @@
-#include "report/page.h"
+#include "page/page.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 #include "report/curves.h"
-#include "report/page_internal.h"
+#include "page/page_internal.h"
 #include "report/progress.h"
 #include "report/roofline.h"
 

@@ -1,5 +1,5 @@
 /* The report of runs: its parts, of a folder with all files and of one with metrics alone. */
-#include "report/page.h"
+#include "page/page.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* page_internal.h - what the parts of a page share. For page*.c only. */
-#ifndef MR_REPORT_PAGE_INTERNAL_H
-#define MR_REPORT_PAGE_INTERNAL_H
+#ifndef MR_PAGE_PAGE_INTERNAL_H
+#define MR_PAGE_PAGE_INTERNAL_H
 
-#include "report/page.h"
+#include "page/page.h"
 #include "report/svg.h"
 
 typedef struct mr_page {

@@ -6,8 +6,8 @@
  * time went, staleness, memory, the machine, the roofline, configuration and environment. A part for which the folder
  * has no figures is a sentence that says what would make them.
  */
-#ifndef MR_REPORT_PAGE_H
-#define MR_REPORT_PAGE_H
+#ifndef MR_PAGE_PAGE_H
+#define MR_PAGE_PAGE_H
 
 #include <stdio.h>
 

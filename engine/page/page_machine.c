@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/str.h"
-#include "report/page_internal.h"
+#include "page/page_internal.h"
 #include "report/placement.h"
 #include "report/records.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/str.h"
 #include "report/chart.h"
-#include "report/page_internal.h"
+#include "page/page_internal.h"
 #include "report/schedule_picture.h"
 
 #define MIB 1048576.0
