@@ -23,8 +23,12 @@ static const char style[] =
 	"text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}td.r,th.r{text-align:right}\n"
 	"figure{margin:1em 0;overflow-x:auto}figure svg,figure img{max-width:100%;height:auto;display:block}\n"
 	"figure.wide svg{max-width:none}\n"
+	".charts{display:flex;flex-wrap:wrap;gap:0 1.5em}.charts figure{margin:.5em 0}\n"
 	"pre{background:var(--box);padding:.8em 1em;font-size:.85em;overflow-x:auto;white-space:pre-wrap;"
 	"overflow-wrap:anywhere;tab-size:4}\n"
+	"@media screen and (max-width:640px){body{margin:1em auto;padding:0 .8em}h1{font-size:1.4em}"
+	"table{display:block;overflow-x:auto}figure svg{max-width:none}"
+	".charts svg{max-width:100%}}\n"
 	"@media print{@page{margin:14mm}body{max-width:none;margin:0;font-size:10.5pt}"
 	"figure.wide svg{max-width:100%}figure,table{break-inside:avoid}h2,h3,h3+p,p.note{break-after:avoid}"
 	"pre{font-size:7.5pt;columns:2}}\n";
@@ -136,6 +140,12 @@ static void put_summary_row(mr_table *t, const char *name, const mr_run_summary 
 	}
 }
 
+/* Is it known that one worker did all? Nothing of a pipeline is said of such a run. */
+static bool is_alone(const mr_run_folder *r)
+{
+	return mr_json_size(mr_json_get(r->facts, "workers")) == 1;
+}
+
 /* A column for each figure with a title that any run has. */
 static mr_status put_summary_table(mr_page *p, const mr_run_folder *runs, size_t n)
 {
@@ -149,7 +159,8 @@ static mr_status put_summary_table(mr_page *p, const mr_run_folder *runs, size_t
 		s[i] = summary_of(&runs[i]);
 	for (int f = 0; f < MR_N_FIGURES; f++) {
 		for (size_t i = 0; i < n; i++)
-			shown[f] |= mr_figure_table[f].title && !isnan(s[i].f.at[f]);
+			shown[f] |= mr_figure_table[f].title && !isnan(s[i].f.at[f]) &&
+				    (f != MR_FIGURE_bubble || !is_alone(&runs[i]));
 		if (shown[f])
 			columns[n_columns++] = (mr_table_column){mr_figure_table[f].title, true};
 		if (shown[f] && f == MR_FIGURE_val_loss)
@@ -159,9 +170,10 @@ static mr_status put_summary_table(mr_page *p, const mr_run_folder *runs, size_t
 	for (size_t i = 0; i < n; i++)
 		put_summary_row(t, runs[i].name, &s[i], shown);
 	MR_TRY(mr_table_finish_html(t, p->out));
-	fputs("<p class=\"note\">Losses and scores are the last ones; GFLOP/s and bubble (idle part of all workers' "
-	      "time) are means over the run.</p>\n",
-	      p->out);
+	fputs("<p class=\"note\">Losses and scores are the last ones; ", p->out);
+	fputs(shown[MR_FIGURE_bubble] ? "GFLOP/s and bubble (idle part of all workers' time) are means over the run."
+				      : "GFLOP/s is the mean over the run.", p->out);
+	fputs("</p>\n", p->out);
 	return MR_OK;
 }
 
@@ -303,12 +315,17 @@ static mr_status put_run(mr_page *p)
 	const mr_json *about = mr_json_get(p->run->facts, "about");
 
 	mr_page_heading(p, 2, p->run->name);
-	if (about)
+	MR_TRY(mr_page_learned(p));
+	if (about) {
+		mr_page_heading(p, 3, "The training");
 		put_pairs(p, about);
+	}
 	MR_TRY(put_sessions(p));
-	MR_TRY(mr_page_timeline(p));
-	MR_TRY(mr_page_time(p));
-	MR_TRY(mr_page_staleness(p));
+	if (!is_alone(p->run)) {
+		MR_TRY(mr_page_timeline(p));
+		MR_TRY(mr_page_time(p));
+		MR_TRY(mr_page_staleness(p));
+	}
 	MR_TRY(mr_page_memory(p));
 	MR_TRY(mr_page_machine(p));
 	MR_TRY(put_roofline(p));

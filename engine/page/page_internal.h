@@ -21,6 +21,7 @@ void mr_page_say(mr_page *p, const char *fmt, ...) MR_PRINTF(2, 3);
 void mr_page_heading(mr_page *p, int level, const char *text);
 
 /* The parts of a run, each with its heading. Errors: MR_ERESOURCE; MR_EIO. */
+mr_status mr_page_learned(mr_page *p) MR_MUST_USE;
 mr_status mr_page_timeline(mr_page *p) MR_MUST_USE;
 mr_status mr_page_time(mr_page *p) MR_MUST_USE;
 mr_status mr_page_staleness(mr_page *p) MR_MUST_USE;

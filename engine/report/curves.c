@@ -13,7 +13,7 @@
 #define LEGEND_TOP 40.0
 #define DOT 2.6         /* radius of an evaluation */
 #define BINS 150        /* points of a training curve */
-#define SKIP 0.03       /* part of a run whose first, high losses do not stretch the axis */
+#define SPAN 5          /* losses that span more than this factor have a logarithmic axis */
 #define NOBODY SIZE_MAX
 
 /* A run as it is drawn: its positions on both axes, and the losses known there. */
@@ -67,12 +67,11 @@ static void find_extent(mr_plot *p)
 			for (int a = 0; a < 2; a++)
 				if (!r->missing[a])
 					mr_axis_see(&p->panel[a].x, r->x[a][k]);
-			if (k >= (size_t)(SKIP * (double)r->n)) {
-				mr_axis_see(&y, r->loss[k]);
-				mr_axis_see(&y, r->val[k]);
-			}
+			mr_axis_see(&y, r->loss[k]);
+			mr_axis_see(&y, r->val[k]);
 		}
 	}
+	y.log = y.low > 0 && y.high > SPAN * y.low;
 	p->panel[0].y = p->panel[1].y = y;
 }
 

@@ -141,6 +141,14 @@ static void whole_folder(void)
 	CU_ASSERT_EQUAL(count(text, "base64,PHN2Zy8+\""), 1);
 	CU_ASSERT_EQUAL(count(text, "<td class=\"r\">15.0</td>"), 1); /* 2 steps at 10 and at 30 GFLOP/s */
 	CU_ASSERT_EQUAL(count(text, "<td class=\"r\">30.0%</td>"), 1);
+	CU_ASSERT(count(text, ">What was learned<") == 1 && count(text, ">What to try next<") == 1);
+	CU_ASSERT_EQUAL(count(text, "The best and last evaluation, that of step 2: validation loss 1.7500."), 1);
+	free(text);
+	/* one worker has no pipeline, and nothing is said of one */
+	put_file("run.json", "{\"workers\":[{\"worker\":0,\"elapsed\":10,\"busy\":6,\"waits\":{}}]}");
+	text = page_of(1);
+	CU_ASSERT_EQUAL(count(text, ">Timeline<") + count(text, ">Staleness<") + count(text, "ubble"), 0);
+	CU_ASSERT(count(text, ">What was learned<") == 1 && count(text, ">Memory<") == 1);
 	free(text);
 	put_file("run.json", "{");
 	damaged();
