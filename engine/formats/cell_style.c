@@ -22,9 +22,18 @@ bool mr_cell_is_missing(const char *text)
 {
 	static const char *const words[] = {"NA", "N/A", "#N/A", "NaN", "null", "nil", "none", "?", "-", NULL};
 
-	if (!*text)
+	switch (*text) {
+	case 0:
 		return true;
-	return strlen(text) <= 4 && is_one_of(text, words);
+	case 'n':
+	case 'N':
+	case '#':
+	case '?':
+	case '-':
+		return strlen(text) <= 4 && is_one_of(text, words);
+	default: /* most cells */
+		return false;
+	}
 }
 
 static bool plain(const char *text, double *out)

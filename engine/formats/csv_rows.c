@@ -117,7 +117,7 @@ mr_status mr_csv_rows_next(mr_csv_rows *r, char **row)
 			return MR_OK;
 		r->number = r->line;
 	} while (!(*row)[strspn(*row, " \r")]);
-	if (!leaves_open(r, *row, false))
+	if (!strchr(*row, '"') || !leaves_open(r, *row, false))
 		return MR_OK;
 	MR_TRY(join(r, *row));
 	*row = r->row.data;
