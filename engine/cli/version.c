@@ -42,6 +42,7 @@ void mr_version_print(FILE *out)
 	fprintf(out, "tokens     bytes; tokenizers by PCRE2: %s; normal forms by utf8proc: %s\n", mr_regex_version(),
 		mr_normal_form_version());
 	fprintf(out, "probes     %s\n", mr_usdt_built() ? "USDT, provider millrace" : "none; built without sys/sdt.h");
-	fprintf(out, "pictures   PPM, PGM; PNG by libpng: %s; JPEG by libjpeg: %s\n", mr_picture_png_version(),
-		mr_picture_jpeg_version());
+	fprintf(out, "pictures   PPM, PGM; PNG by libpng: %s; JPEG by libjpeg: %s; WEBP: %s; GIF: %s\n",
+		mr_picture_png_version(), mr_picture_jpeg_version(), mr_picture_has_webp() ? "yes" : "no",
+		mr_picture_has_gif() ? "yes" : "no");
 }

@@ -110,8 +110,8 @@ Headers, the static library, a pkg-config file, a CMake package\nand an example.
     "libmillrace${PROJECT_VERSION_MAJOR} (= ${PROJECT_VERSION})")
   # What a program needs that links the static library.
   set(static_needs "libconfig-dev, libhwloc-dev, libjansson-dev, zlib1g-dev")
-  foreach(pair PNG_FOUND:libpng-dev JPEG_FOUND:libjpeg-dev PCRE2_FOUND:libpcre2-dev
-    UTF8PROC_FOUND:libutf8proc-dev MILLRACE_DNNL:libdnnl-dev)
+  foreach(pair PNG_FOUND:libpng-dev JPEG_FOUND:libjpeg-dev WEBP_FOUND:libwebp-dev GIF_FOUND:libgif-dev
+    PCRE2_FOUND:libpcre2-dev UTF8PROC_FOUND:libutf8proc-dev MILLRACE_DNNL:libdnnl-dev)
     string(REGEX MATCH "(.*):(.*)" _ ${pair})
     if(${CMAKE_MATCH_1})
       string(APPEND static_needs ", ${CMAKE_MATCH_2}")

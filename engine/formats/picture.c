@@ -9,7 +9,7 @@
 /* Tables of a decoder, whatever the size of its picture (measured: libjpeg-turbo and libpng). */
 #define TABLES ((uint64_t)192 << 10)
 
-typedef enum kind { PNG, JPEG, PNM, NONE } kind;
+typedef enum kind { PNG, JPEG, PNM, WEBP, GIF, NONE } kind;
 
 bool mr_picture_name(const char *name)
 {
@@ -19,7 +19,8 @@ bool mr_picture_name(const char *name)
 	for (size_t i = 0; dot && i < sizeof(ends) / sizeof(ends[0]); i++)
 		if (!strcasecmp(dot + 1, ends[i]))
 			return true;
-	return false;
+	return dot && ((mr_picture_has_webp() && !strcasecmp(dot, ".webp")) ||
+		       (mr_picture_has_gif() && !strcasecmp(dot, ".gif")));
 }
 
 static const uint8_t png_magic[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
@@ -30,6 +31,10 @@ static kind kind_of(const uint8_t *bytes, size_t n)
 		return PNG;
 	if (n >= 3 && bytes[0] == 0xff && bytes[1] == 0xd8 && bytes[2] == 0xff)
 		return JPEG;
+	if (n >= 12 && !memcmp(bytes, "RIFF", 4) && !memcmp(bytes + 8, "WEBP", 4))
+		return WEBP;
+	if (n >= 6 && (!memcmp(bytes, "GIF87a", 6) || !memcmp(bytes, "GIF89a", 6)))
+		return GIF;
 	return n >= 3 && bytes[0] == 'P' && (bytes[1] == '5' || bytes[1] == '6') ? PNM : NONE;
 }
 
@@ -322,13 +327,20 @@ mr_status mr_picture_look(const char *name, const uint8_t *bytes, size_t n, mr_p
 		MR_TRY(mr_picture_has_jpeg(name));
 		MR_TRY(look_jpeg(name, bytes, n, out, more));
 		break;
+	case WEBP:
+		MR_TRY(mr_picture_webp_look(name, bytes, n, out, more));
+		break;
+	case GIF:
+		MR_TRY(mr_picture_gif_look(name, bytes, n, out, more));
+		break;
 	case PNM:
 		MR_TRY(pnm_head(name, bytes, n, out, &largest, &begin));
 		out->grey = bytes[1] == '5';
 		break;
 	default:
 		return mr_fail(MR_EDATA,
-			       "%s: is not a picture of a known format: PNG, JPEG, PPM (P6) or PGM (P5)", name);
+			       "%s: is not a picture of a known format: PNG, JPEG, WEBP, GIF, PPM (P6) or PGM (P5)",
+			       name);
 	}
 	if (!*more && (!out->rows || !out->cols || (uint64_t)out->rows * out->cols > MAX_PIXELS))
 		return mr_fail(MR_EDATA, "%s: %u x %u pixels by its head, expected 1 to %u", name, out->cols, out->rows,
@@ -355,6 +367,10 @@ mr_status mr_picture_decode(const char *name, const uint8_t *bytes, size_t n, co
 		return mr_picture_png(name, bytes, n, size, rgb);
 	case JPEG:
 		return decode_turned(name, bytes, n, size, rgb);
+	case WEBP:
+		return mr_picture_webp(name, bytes, n, size, rgb);
+	case GIF:
+		return mr_picture_gif(name, bytes, n, size, rgb);
 	default:
 		return decode_pnm(name, bytes, n, size, rgb);
 	}

@@ -32,10 +32,10 @@ for c in cat dog; do
 		printf 'P5\n8 8\n255\n%064d' $i >pics/$c/$i.pgm
 	done
 done
-for f in cat/a.webp cat/b.WEBP dog/c.gif dog/d.tiff readme.txt; do
+for f in cat/a.heic cat/b.HEIC dog/c.bmp dog/d.tiff readme.txt; do
 	echo other >pics/$f
 done
-said="6 files are skipped: 2 .webp (cat/a.webp), 1 .gif (dog/c.gif), 1 .tiff (dog/d.tiff), "
+said="6 files are skipped: 2 .heic (cat/a.heic), 1 .bmp (dog/c.bmp), 1 .tiff (dog/d.tiff), "
 said="${said}1 inner folders (dog/inner), 1 .txt (readme.txt)"
 expect 0 "$said" init pics -o p.cfg
 for words in "check-data p.cfg" \
@@ -46,7 +46,7 @@ done
 rm pics/dog/*.pgm
 expect 4 "pics/dog: holds no picture: a class needs files .png, .jpg, .jpeg, .ppm or .pgm; in all 5 files are skipped" \
 	check-data p.cfg
-has "1 .gif (dog/c.gif)"
+has "1 .bmp (dog/c.bmp)"
 rm pics/cat/*.pgm
 expect 4 "in its folders 5 files are skipped: " init pics -o q.cfg
 

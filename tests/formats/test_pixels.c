@@ -12,12 +12,14 @@ static mr_status look(const char *bytes, size_t n, mr_picture *p, bool *more)
 static void names(void)
 {
 	static const char *const good[] = {"a.png", "b/c.JPG", "x.jpeg", "x.y.Ppm", ".pgm"};
-	static const char *const bad[] = {"png", "a.webp", "a.png.txt", "a.pngx", "", "a."};
+	static const char *const bad[] = {"png", "a.heic", "a.png.txt", "a.pngx", "", "a."};
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
 		CU_ASSERT(mr_picture_name(good[i]));
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		CU_ASSERT(!mr_picture_name(bad[i]));
+	CU_ASSERT_EQUAL(mr_picture_name("a.webp"), mr_picture_has_webp());
+	CU_ASSERT_EQUAL(mr_picture_name("a.GIF"), mr_picture_has_gif());
 }
 
 static void pixels(void)
@@ -44,7 +46,7 @@ static void damaged(void)
 	static const struct {
 		const char *bytes, *said;
 	} heads[] = {
-		{"GIF89a", "not a picture of a known format"},   {"P6 2", "damaged head of a P6 file"},
+		{"BM1234", "not a picture of a known format"},   {"P6 2", "damaged head of a P6 file"},
 		{"P5 2 x 255 ", "damaged head of a P5 file"},     {"P6 1 1 0 abc", "the largest value is 0"},
 		{"P6 1 1 65535 abc", "the largest value is 65535"}, {"P6 0 5 255 ", "0 x 5 pixels by its head"},
 		{"P5 99999 99999 255 ", "99999 x 99999 pixels by its head"},

@@ -92,6 +92,10 @@ FILES = {
     "cmyk.jpg": written(image(smooth(8, 8), "CMYK"), "JPEG"),
     **{f"turned_{k}.jpg": written(image(smooth(10, 14)), "JPEG", quality=95, subsampling=0, exif=orientation(k))
        for k in range(1, 9)},
+    "whole.webp": written(image(smooth(9, 12)), "WEBP", lossless=True),
+    "lossy.webp": written(image(smooth(16, 20)), "WEBP", quality=90),
+    "palette.gif": written(image(smooth(9, 7), "P"), "GIF"),
+    "interlaced.gif": written(image(smooth(21, 5), "P"), "GIF", interlace=1),
 }
 
 
