@@ -6,6 +6,7 @@ training is the library's: this package passes values to it and arrays from it.
 """
 
 from ._library import Error, version
+from .model import Model
 from .training import Evaluation, Job, Step, Training, inspect, plan
 
-__all__ = ["Error", "Evaluation", "Job", "Step", "Training", "inspect", "plan", "version"]
+__all__ = ["Error", "Evaluation", "Job", "Model", "Step", "Training", "inspect", "plan", "version"]
