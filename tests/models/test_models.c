@@ -619,6 +619,30 @@ static void data_that_do_not_fit_a_dlrm_are_refused(void)
 	MR_CHECK_FAIL(build("dlrm", DEFAULTS, &data, &g), MR_ECONFIG, "from 0 to 1, those of the data go from 0 to 7");
 }
 
+/* Tables of as many rows as the data has values, behind the numbers; ten vectors need layers that join some. */
+static void an_mlp_has_tables_of_categories(void)
+{
+	static const int64_t values[] = {3, 100, 5, 7, 40, 40, 40, 40, 40};
+	mr_model_data data = {.input = {.rows = 1, .cols = 4 + 9, .tokens = true}, .numbers = 4, .values = values,
+			      .target = {.rows = 1, .cols = 1, .tokens = true}, .classes = 2};
+	uint32_t fc;
+	mr_graph *g;
+
+	MR_CHECK_OK(build("mlp", SETTINGS("categories=9", "embedding=8", "hidden=[16]"), &data, &g));
+	CU_ASSERT_EQUAL(params_of(g, "emb.0."), 3 * 2);
+	CU_ASSERT_EQUAL(params_of(g, "emb.1."), 100 * 8);
+	CU_ASSERT_EQUAL(params_of(g, "emb.2."), 5 * 3);
+	fc = mr_graph_find_node(g, "fc.0");
+	CU_ASSERT_EQUAL(params_of(g, "fc.0."), 16 * (4 + 2 + 8 + 3 + 4 + 5 * 8) + 16);
+	CU_ASSERT_STRING_EQUAL(g->nodes[fc - 1].ops->name, "concat");
+	mr_graph_destroy(g);
+	MR_CHECK_FAIL(build("mlp", SETTINGS("categories=8"), &data, &g), MR_ECONFIG,
+		      "categories: got 8, the data has 9 columns of categories");
+	MR_CHECK_FAIL(build("mlp", SETTINGS("categories=2"), &numbers, &g), MR_ECONFIG, "the data has 0 columns");
+	data.values = NULL;
+	MR_CHECK_FAIL(build("mlp", SETTINGS("categories=9"), &data, &g), MR_ECONFIG, "with category = \"known\"");
+}
+
 void mr_suite_models(void); /* the runner declares it too */
 
 void mr_suite_models(void)
@@ -628,6 +652,7 @@ void mr_suite_models(void)
 	MR_TEST(every_classifier_smooths_labels);
 	MR_TEST(an_mlp_is_what_its_options_say);
 	MR_TEST(a_wrong_mlp_is_refused);
+	MR_TEST(an_mlp_has_tables_of_categories);
 	MR_TEST(a_chain_is_one_weight_a_stage);
 	MR_TEST(a_chain_does_its_formula);
 	MR_TEST(a_wrong_chain_is_refused);
