@@ -258,20 +258,20 @@ static mr_status append_sum(mr_plan *to, const mr_plan *p, uint16_t w, mr_sectio
 /*
  * Builds the list with its commits. Only flushing plans have blocks at the end of a count. Their counts follow each
  * other unmixed on every worker (or the plan would deadlock at the flush), and a worker that takes no part in a count
- * commits it at the end.
+ * commits it at the end. The last instruction of a count may be one of a frozen stage, behind the last sum.
  */
 static mr_status rebuild(mr_plan *to, const mr_plan *p, const mr_steps *steps, uint16_t w, mr_section section,
 			 const mr_lower_opts *opts)
 {
 	const mr_list *l = mr_plan_list(p, w, section);
 	uint32_t n_counts = mr_plan_steps(p), done = 0;
-	uint32_t *ends = calloc(n_counts + 1u, sizeof(*ends)); /* index + 1 of the last sum of each count */
+	uint32_t *ends = calloc(n_counts + 1u, sizeof(*ends)); /* index + 1 of the last instruction of each count */
 	uint32_t early = next_early(p, steps, w, 0);
 	bool flushes = p->contract.flush != MR_FLUSH_NONE;
 	mr_status st = ends ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for %u commits", n_counts);
 
 	for (uint32_t i = 0; st == MR_OK && flushes && i < l->n; i++)
-		if (sums(l->at[i].op) && l->at[i].micro / p->contract.need < n_counts)
+		if (l->at[i].micro / p->contract.need < n_counts)
 			ends[l->at[i].micro / p->contract.need] = i + 1;
 	for (uint32_t i = 0; st == MR_OK && i < l->n; i++) {
 		if (i == early) {

@@ -128,6 +128,8 @@ static const char *const systems[] = {
 	"system.name=zb_h1 machine.workers=4",
 	"system.name=chimera machine.workers=4",
 	"system.name=interleaved machine.workers=2",
+	"system.name=gems machine.workers=4", /* passes of a frozen stage behind the last sum of a worker */
+	"system.name=hanayo machine.workers=2",
 };
 
 static void each_system(const char *sets, const char *frozen)
