@@ -1,11 +1,11 @@
 # random_pair.awk - a random training as a configuration: system x network x precision x backend x threads, and what
 # else changes its way through the kernels.
 #
-#	awk -v seed=S -v number=N [-v library=0] -v layers="NAME ..." -f random_pair.awk
+#	awk -v seed=S -v number=N [-v library=0] -v layers="NAME:BYTES ..." -f random_pair.awk
 #
 # The same seed and number give the same file with any awk: random numbers are products below 2^46. Without @layers the
-# partition is automatic; with the names of the layers it may be random, which takes a second call. With library=0 there
-# is no backend but the reference.
+# partition is automatic and no layer is frozen; with the names of the layers, NAME:BYTES of weights, it may be random,
+# and some may be frozen, which takes a second call. With library=0 there is no backend but the reference.
 
 function random(n) # from 0 to n - 1
 {
@@ -132,10 +132,31 @@ function cuts(n, m, names, i, left, out)
 	left = n
 	for (i = 2; i <= m && left > 0; i++)
 		if (random(m - i + 1) < left) {
-			out = out (out == "" ? "" : ", ") text(names[i])
+			out = out (out == "" ? "" : ", ") text(name_of(names[i]))
 			left--
 		}
 	return left > 0 ? "" : "[" out "]"
+}
+
+function name_of(layer)
+{
+	return substr(layer, 1, index(layer, ":") - 1)
+}
+
+# Layers with weights: the first ones, or those of a stretch, in which one may train all the same.
+function frozen(m, i, first, n, names, named, out)
+{
+	m = split(layers, names, " ")
+	for (i = 1; i <= m; i++)
+		if (names[i] !~ /:0$/)
+			named[++n] = name_of(names[i])
+	if (n < 2)
+		return ""
+	first = one_in(3) ? 1 + random(n - 1) : 1
+	m = first + random(n - first)
+	for (i = first; i <= m; i++)
+		out = out (out == "" ? "" : ",") named[i]
+	return out (m - first > 1 && one_in(4) ? ",!" named[m - 1] : "")
 }
 
 BEGIN {
@@ -172,6 +193,10 @@ BEGIN {
 		partition = list == "" ? partition : list
 	}
 
+	stay = ""
+	if (layers != "" && flushes && kind != "sequential" && keys !~ /steal|validated/ && one_in(2))
+		stay = frozen()
+
 	print "# pair " number " of seed " seed
 	print "model = { " model " };"
 	print "data = { " data " };"
@@ -182,7 +207,8 @@ BEGIN {
 	print "system = { name = " text(kind) "; " keys " };"
 	print "lr_schedule = { name = " text(schedule) "; };"
 	print "train = { steps = " n_steps "; batch = " batch "; microbatches = " micros ";"
-	print "\tclip = " clip "; norm_every = " norm_every "; eval_every = " eval_every "; seed = " seed_ "; };"
+	print "\tclip = " clip "; norm_every = " norm_every "; eval_every = " eval_every "; seed = " seed_ ";"
+	print "\tfrozen = " text(stay) "; };"
 	# One core more than workers: the first has a thread more.
 	teams = one_in(5) ? "threads = 0; teams = \"uneven\"; topology = \"core:" workers + 1 " pu:1\"" : \
 		"threads = " threads

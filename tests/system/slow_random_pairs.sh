@@ -1,6 +1,6 @@
 #!/bin/sh
-# Random pairs of system x network x precision x backend x threads: two trainings of one file end in the same bits, and
-# so does its simulation.   slow_random_pairs.sh SOURCE BUILD
+# Random pairs of system x network x precision x backend x threads x frozen layers: two trainings of one file end in
+# the same bits, and so does its simulation.   slow_random_pairs.sh SOURCE BUILD
 #
 # MR_PAIRS_SEED (a number; else 1) and MR_PAIRS_COUNT (else 50) say which pairs, MR_PAIRS_FIRST (else 1) from which on.
 # The seed is printed, and of a pair that fails the whole configuration: save it beside a text.txt and run it. What the
@@ -41,11 +41,14 @@ while [ $number -lt $last ]; do
 	rm -rf a b virtual
 	make $number
 	limited plan pair.cfg --format layers --set partition=auto --set machine.topology=core:8
-	[ $code -ne 0 ] || make $number "$(awk -F, 'NR > 2 && $1 != "loss" { print $1 }' out | tr '\n' ' ')"
+	[ $code -ne 0 ] || make $number "$(awk -F, 'NR > 2 && $1 != "loss" { print $1 ":" $5 }' out | tr '\n' ' ')"
 	limited train pair.cfg --set run.dir=a
 	case $code in
 	0) ;;
-	3 | 6 | 7) continue ;; # refused by name, too little memory, or diverged
+	3 | 6 | 7) # refused by name, too little memory, or diverged
+		! grep -q deadlock err || wrong "train refuses the plan: $(cat err)"
+		continue
+		;;
 	*)
 		wrong "train ends with $code"
 		continue
