@@ -152,6 +152,14 @@ function(mr_perf_programs)
   add_dependencies(perf_steps perf_mkl_amd)
 endfunction()
 
+# Installing COMPONENT without TARGET's file, as after `mill run`, says what to build first.
+function(mr_install_needs component target)
+  install(CODE "if(NOT EXISTS \"$<TARGET_FILE:${target}>\")
+    message(FATAL_ERROR
+      \"${target} is not built yet: cmake --build ${PROJECT_BINARY_DIR} builds all that is installed\")
+  endif()" COMPONENT ${component})
+endfunction()
+
 # libmillrace, static and shared: the layers up to the training, behind the headers of engine/include/millrace. Only
 # what these declare is exported (engine/include/millrace.map).
 function(mr_library)
@@ -228,6 +236,8 @@ function(mr_library)
   include(CMakePackageConfigHelpers)
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/millraceConfigVersion.cmake COMPATIBILITY SameMinorVersion)
   set(cmake ${CMAKE_INSTALL_LIBDIR}/cmake/millrace)
+  mr_install_needs(library millrace_shared)
+  mr_install_needs(development millrace_static)
   install(TARGETS millrace_shared EXPORT millraceTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
     NAMELINK_COMPONENT development)
   install(TARGETS millrace_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)

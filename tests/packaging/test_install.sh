@@ -16,6 +16,14 @@ fail() {
 	failed=1
 }
 
+# Where only the program is built, as by `mill run`, it says what is missing, and where from.
+mkdir "$root/bare"
+sed "s,$build/\(libmillrace[.]so[.0-9]*\),$root/bare/\1,g" "$build/cmake_install.cmake" \
+	>"$root/bare/cmake_install.cmake"
+cmake -DCMAKE_INSTALL_PREFIX="$root/no" -P "$root/bare/cmake_install.cmake" >"$root/log" 2>&1 &&
+	fail "an installation without the library succeeds"
+tr -s ' \n' ' ' <"$root/log" | grep -q "millrace_shared is not built yet: cmake --build $build builds" ||
+	fail "what is missing is not said: $(cat "$root/log")"
 # A build folder of its own would take minutes: this one, with its lists of files put aside afterwards.
 DESTDIR=$root cmake --install "$build" --prefix /usr >"$root/log" 2>&1 || { cat "$root/log"; exit 1; }
 cd "$root/usr" || exit 1
