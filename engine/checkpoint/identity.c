@@ -3,17 +3,19 @@
 #include <string.h>
 
 #include "base/stats.h"
+#include "ir/sum_order.h"
 
 static uint64_t fold_text(uint64_t h, const char *text)
 {
 	return mr_hash64(h, text, strlen(text));
 }
 
-static uint64_t fold_run(const mr_session *s)
+/* @plan: the hash of the plan, or of what of it decides the weights. */
+static uint64_t fold_run(const mr_session *s, uint64_t plan)
 {
 	const mr_job_train *train = &s->job->train;
 	uint64_t numbers[] = {s->data->fingerprint, (uint64_t)train->seed,  (uint64_t)s->samples, s->n_micro,
-			      s->plan->contract.sum, s->kernels->dtype, s->plan_hash};
+			      s->plan->contract.sum, s->kernels->dtype, plan};
 	uint64_t h = mr_hash64(mr_hash64(0, numbers, sizeof(numbers)), &train->clip, sizeof(train->clip));
 
 	if (mr_types_pure(&s->kernels->types))
@@ -46,19 +48,24 @@ static mr_status fold_option(void *arg, const mr_option *o, const char *text)
 	return MR_OK;
 }
 
-static mr_status fold_choices(const mr_session *s, uint64_t *h)
+static mr_status fold_choices_but(const mr_session *s, mr_job_group but, uint64_t *h)
 {
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
 		const mr_job_plugin *c = mr_job_plugin_of(s->job, (mr_job_group)g);
 		folder f = {*h, g == MR_JOB_OPTIMIZER, g == MR_JOB_DATA};
 
-		if (!c || (g == MR_JOB_MITIGATION && !mr_session_is_mitigated(s)))
+		if (!c || g == (int)but || (g == MR_JOB_MITIGATION && !mr_session_is_mitigated(s)))
 			continue;
 		f.h = fold_text(fold_text(f.h, mr_job_group_of((mr_job_group)g)->name), c->name);
 		MR_TRY(mr_values_each_changed(c->values, fold_option, &f));
 		*h = f.h;
 	}
 	return MR_OK;
+}
+
+static mr_status fold_choices(const mr_session *s, uint64_t *h)
+{
+	return fold_choices_but(s, MR_N_JOB_GROUPS, h);
 }
 
 /* --- the model --- */
@@ -99,13 +106,39 @@ const char *mr_identity_isa(const mr_session *s)
 
 mr_status mr_identity(const mr_session *s, const char *isa, uint64_t *out)
 {
-	uint64_t h = fold_run(s);
+	uint64_t h = fold_run(s, s->plan_hash);
 
 	if (*isa)
 		h = fold_text(h, isa);
 	MR_TRY(fold_choices(s, &h));
 	h = fold_graph(s->graph, h);
 	*out = mr_hash64(h, s->partition.first, (s->partition.n_stages + 1u) * sizeof(*s->partition.first));
+	return MR_OK;
+}
+
+/* Does a layer keep something between micro-batches, whose order then matters too? */
+static bool has_states(const mr_session *s)
+{
+	const mr_run *run = mr_executor_run_of(&s->executor);
+
+	for (uint16_t i = 0; i < run->n_stages; i++)
+		if (run->weights[i].layer_states)
+			return true;
+	return run->carried != NULL;
+}
+
+mr_status mr_identity_elastic(const mr_session *s, const char *isa, uint64_t *out)
+{
+	bool clips_alone = s->job->train.clip > 0 && !s->plan->contract.clip; /* by the norm of each stage */
+	uint64_t h;
+
+	*out = 0;
+	if (clips_alone || has_states(s) || !mr_plan_sum_order(s->plan, &h))
+		return MR_OK;
+	h = fold_run(s, h);
+	h = *isa ? fold_text(h, isa) : h;
+	MR_TRY(fold_choices_but(s, MR_JOB_SYSTEM, &h));
+	*out = fold_graph(s->graph, h);
 	return MR_OK;
 }
 

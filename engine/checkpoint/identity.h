@@ -21,6 +21,10 @@ const char *mr_identity_isa(const mr_session *s);
 /** The hash, were @s computed by @isa. @s is open. Errors: MR_ERESOURCE. */
 mr_status mr_identity(const mr_session *s, const char *isa, uint64_t *out) MR_MUST_USE;
 
+/** The same without what only decides who computes what and when: equal for runs of plans that flush and add up
+ * gradients in the same order (ir/sum_order.h), whatever the system and the cut. 0: @s is no such run. */
+mr_status mr_identity_elastic(const mr_session *s, const char *isa, uint64_t *out) MR_MUST_USE;
+
 /** Continue the hash @h with @p, whose fields @fields lists (mr_param_fields). */
 uint64_t mr_identity_of_param(const mr_field *fields, const mr_param *p, uint64_t h);
 

@@ -108,9 +108,10 @@ const char *mr_run_manifest_kernels(const mr_session *s, char *text, size_t size
 mr_status mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_manifest *f)
 {
 	char rate[MR_RATE_ROOM], library[128], options[sizeof(f->text[0])], averaging[sizeof(f->text[0])];
-	uint64_t identity;
+	uint64_t identity, elastic;
 
 	MR_TRY(mr_identity(s, mr_identity_isa(s), &identity));
+	MR_TRY(mr_identity_elastic(s, mr_identity_isa(s), &elastic));
 	f->n = 0;
 	put(f, MR_FACT_millrace, "%s", MR_VERSION);
 	put(f, MR_FACT_model, "%s", s->job->model.name);
@@ -141,6 +142,8 @@ mr_status mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_m
 		put(f, MR_FACT_costs, "none");
 	put(f, MR_FACT_plan, "%016" PRIx64, s->plan_hash);
 	put(f, MR_FACT_identity, "%016" PRIx64, identity);
+	if (elastic)
+		put(f, MR_FACT_elastic, "%016" PRIx64, elastic);
 	put(f, MR_FACT_data, "%016" PRIx64, s->data->fingerprint);
 	put(f, MR_FACT_vocabulary, "%s", s->data->alphabet ? s->data->alphabet : MR_NO_VOCABULARY);
 	if (s->known && s->known->f) {
@@ -261,14 +264,42 @@ static mr_status identity_fits(const mr_session *s, const mr_checkpoint *ck, con
 	return mr_fail(MR_ECKPT, "it was made with " OTHER_IDENTITY " and cannot be resumed with this configuration");
 }
 
+/* Facts about who computes what and when: a run that goes on elastically may have others. */
+static bool is_of_plan(const char *fact)
+{
+	static const char *const of_plan[] = {"system", "workers", "stages", "options", "plan", "identity"};
+
+	for (size_t i = 0; i < sizeof(of_plan) / sizeof(of_plan[0]); i++)
+		if (!strcmp(fact, of_plan[i]))
+			return true;
+	return false;
+}
+
+/* Does another plan of @s end with the same weights from @ck on? */
+static mr_status is_elastic(const mr_session *s, const mr_checkpoint *ck, bool *out)
+{
+	const char *isa = mr_checkpoint_fact(ck, "isa"), *then = mr_checkpoint_fact(ck, "elastic");
+	uint64_t elastic;
+	char now[20];
+
+	MR_TRY(mr_identity_elastic(s, isa ? isa : "", &elastic));
+	snprintf(now, sizeof(now), "%016" PRIx64, elastic);
+	*out = elastic && then && !strcmp(then, now);
+	return MR_OK;
+}
+
 mr_status mr_run_manifest_fit(const mr_session *s, const mr_checkpoint *ck)
 {
 	mr_run_manifest f;
+	bool elastic;
 
 	MR_TRY(mr_run_manifest_collect(s, NAN, &f));
+	MR_TRY(is_elastic(s, ck, &elastic));
 	for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++) {
 		const char *then = mr_checkpoint_fact(ck, common[i].fact), *now = fact_now(&f, common[i].fact);
 
+		if (elastic && is_of_plan(common[i].fact))
+			continue;
 		if (!strcmp(common[i].fact, "options")) {
 			MR_TRY(options_fit(s, then ? then : ""));
 			continue;

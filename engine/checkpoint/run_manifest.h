@@ -14,7 +14,8 @@
 	X(model) X(system) X(optimizer) X(mitigation) X(precision) X(backend) X(kernels) X(slots) X(stages) X(workers) \
 		X(threads) X(seed) X(batch) X(microbatches) X(parameters) X(clip) X(learning_rate) X(options) \
 			X(costs) X(plan) X(identity) X(data) X(vocabulary) X(smoothness) X(minimum) X(gradient) \
-				X(best_val_loss) X(best_train_loss) X(averaging) X(configuration) X(form)
+				X(best_val_loss) X(best_train_loss) X(averaging) X(configuration) X(form) \
+					X(elastic)
 
 typedef enum mr_fact {
 #define MR_FACT(name) MR_FACT_##name,

@@ -40,8 +40,21 @@ for system in 1f1b pipedream; do
 	done
 done
 
+# Three ranks, then two with another cut, then three again: the weights of one process.
+rm -rf whole parts
+set -- --set train.microbatches=4 --set train.eval_every=0
+"$build/millrace" train mlp.cfg --set $two "$@" --set 'run.dir="whole"' >out 2>&1 || complain "elastic, whole: exit $?"
+over 3 train mlp.cfg --set machine.workers=3 "$@" --set 'run.dir="parts"' --set train.steps=2 ||
+	complain "elastic, 3 ranks: exit $?"
+over 2 train mlp.cfg --set $two "$@" --set 'run.dir="parts"' --set train.steps=4 --resume ||
+	complain "elastic, 2 ranks: exit $?"
+over 3 train mlp.cfg --set machine.workers=6 "$@" --set 'run.dir="parts"' \
+	--set 'system.name="zb_h1"' --resume || complain "elastic, 3 ranks again: exit $?"
+cmp whole/checkpoints/step-00000006/model.safetensors parts/checkpoints/step-00000006/model.safetensors >out 2>&1 ||
+	complain "elastic: the weights differ"
+
 # What was saved over ranks is a run as any other.
-"$build/millrace" eval mlp.cfg --set $two --set 'system.name="pipedream"' --set 'run.dir="parts"' >out 2>&1 ||
+"$build/millrace" eval mlp.cfg --set $two --set 'run.dir="parts"' >out 2>&1 ||
 	complain "eval: exit $?"
 
 # --- what is refused ---
