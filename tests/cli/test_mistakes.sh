@@ -196,7 +196,7 @@ mistakes <<'END'
 5 | made with other data and cannot be resumed | train ok.cfg --resume --set data.path=hole.csv --set data.empty=zero
 5 | made with optimizer adamw and cannot be resumed with sgd | train ok.cfg --resume --set optimizer.name=sgd
 5 | made with train.batch 8 and cannot be resumed with 16 | train ok.cfg --resume --set train.batch=16
-5 | made with system 1f1b and cannot be resumed with pipedream | train ok.cfg --resume --set system.name=pipedream --set train.microbatches=1
+5 | made with system 1f1b and cannot be resumed with data_para | train ok.cfg --resume --set system.name=data_parallel
 3 | runs/ok: is the folder of a run, expected a configuration, such as runs/ok/resolved.cfg | train runs/ok
 2 | runs/ok already holds a run | simulate ok.cfg
 5 | made with model mlp and cannot be resumed with gpt | train text.cfg --set run.dir=runs/ok --resume

@@ -78,7 +78,7 @@ for line in "samples  36 for training, 24 for validation, all read" "numbers  18
 	grep -q "^$line" out || fail "check-data has no line \"$line\": $(cat out)"
 done
 train csv.cfg --set run.dir=none
-expect 4 "an empty field" "s.tsv:1: column 2 is empty, expected a number; empty = \"zero\" takes"
+expect 4 "an empty field" "s.tsv:1: column 2 is empty, expected a number; empty = \"mean\" or \"zero\""
 sed '7s/v[0-9]/ /;9s/	/	x/' s.tsv >wrong.tsv
 train csv.cfg --set data.empty=zero --set data.path=wrong.tsv --set run.dir=none
 expect 4 "a text for a number" "wrong.tsv:9: column 2: \"x8\" is no finite number; categories takes texts"

@@ -39,7 +39,8 @@ for case in "mlp.cfg" "gpt.cfg --set train.clip=0.5" "gpt.cfg --set precision=\"
 	part "$conf" 12 dapple 3 --resume "$@" || complain "$case, dapple: exit $?"
 	end=checkpoints/step-00000012
 	for file in model optimizer; do
-		cmp whole/$end/$file.safetensors parts/$end/$file.safetensors >out 2>&1 || complain "$case: $file differs"
+		cmp whole/$end/$file.safetensors parts/$end/$file.safetensors >out 2>&1 ||
+			complain "$case: $file differs"
 	done
 done
 part mlp.cfg 16 data_parallel 2 --resume --set 'optimizer.name="muon"' && complain "another order of sums goes on:"

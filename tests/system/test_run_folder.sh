@@ -29,7 +29,8 @@ expect 0 "a second session"
 tr -d ' \t\n' <twice/run.json >facts
 grep -q '"from":0,"to":6,.*"from":6,"to":8,' facts || fail "run.json has not both sessions: $(cat facts)"
 # Of 8 micro-batches each: the first stage reads a version behind, but for the first one, and once after the resume.
-grep -q '"staleness":\[\[[0-9]*,[0-9]*\],\[8\]\]' facts || fail "staleness is not that of both sessions: $(cat facts)"
+grep -q '"staleness":\[{"stage":0,"gradients":\[[0-9]*,[0-9]*\]},{"stage":1,"gradients":\[8\]}\]' facts ||
+	fail "staleness is not that of both sessions: $(cat facts)"
 grep -q '"roofline":{"cores":1,.*"name":"w1B"' facts || fail "run.json has no roofline: $(cat facts)"
 
 # --- folders
