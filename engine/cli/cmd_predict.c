@@ -29,6 +29,7 @@ typedef struct predict {
 	double *value;       /* [batch][n_values] */
 	uint64_t n_wrong;    /* samples that cannot be read */
 	char first[1024];    /* what was wrong with the first */
+	mr_class_scores scores;
 } predict;
 
 static mr_status take_memory(predict *p)
@@ -152,8 +153,30 @@ static mr_status choose_format(predict *p)
 	return MR_OK;
 }
 
+static const char *name_of(const void *form, size_t i, char room[24])
+{
+	return mr_predictions_class(form, i, room);
+}
+
+/* --scores */
+static mr_status write_scores(predict *p, const char *path)
+{
+	mr_output out;
+	mr_json_writer w;
+
+	if (!p->to.n_scored)
+		return mr_fail(MR_EDATA, "--scores: %s has no targets to compare with", p->args->operand[1]);
+	MR_TRY(mr_output_open(path, &out));
+	mr_json_init(&w, out.file, true);
+	mr_json_begin_object(&w);
+	mr_class_scores_put(&p->scores, name_of, &p->t.form, &w);
+	mr_json_end_object(&w);
+	return mr_output_close(&out, mr_json_finish(&w));
+}
+
 static mr_status predict_samples(predict *p)
 {
+	const char *scores = mr_values_string(p->args->values, "scores");
 	const mr_trained *t = &p->t;
 
 	MR_TRY(take_memory(p));
@@ -162,13 +185,23 @@ static mr_status predict_samples(predict *p)
 	p->to.named = !strcmp(t->form.source, "images");
 	p->to.classes = t->classes;
 	p->to.width = t->n_values;
-	return write_all(p);
+	if (!*scores)
+		return write_all(p);
+	if (!t->classes)
+		return mr_fail(MR_EUSAGE, "--scores is of classes, and this model predicts numbers");
+	MR_TRY(mr_class_scores_init(&p->scores, t->n_values));
+	p->to.scores = &p->scores;
+	MR_TRY(write_all(p));
+	return write_scores(p, scores);
 }
 
 /* Keys that are of no use for these data. */
 static mr_status check_options(const predict *p)
 {
 	static const char *const of_texts[] = {"input", "tokens"};
+
+	if (p->t.form.language && mr_values_is_set(p->args->values, "scores"))
+		return mr_fail(MR_EUSAGE, "--scores is of classes of samples, and this is a language model");
 
 	for (size_t i = 0; i < 2 && !p->t.form.language; i++)
 		if (mr_values_is_set(p->args->values, of_texts[i]))
@@ -202,6 +235,7 @@ static void release(predict *p)
 	free(p->input);
 	free(p->sample);
 	free(p->value);
+	mr_class_scores_fini(&p->scores);
 	mr_trained_close(&p->t);
 }
 
@@ -226,6 +260,9 @@ static const mr_option options[] = {
 	{"last", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, "the newest checkpoint, not the best one"},
 	{"batch", MR_OPT_INT, "0", 0, 65536, NULL, "samples",
 	 "as many at once; 0: what memory allows, up to 512"},
+	{"scores", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "of classes, where the file has targets: also write to this file, as JSON, the confusion matrix, precision, "
+	 "recall and F1 of each class, loss, and how well probabilities are calibrated; empty: no"},
 	{"input", MR_OPT_ENUM, "auto", 0, 0, "auto|text|lines|jsonl|tokens", NULL,
 	 "of a language model, what FILE is: one text; a text a line; JSON lines with \"text\" or \"tokens\"; or a "
 	 "file of token numbers. auto: jsonl and tokens by the ending .jsonl or .bin, else text"},

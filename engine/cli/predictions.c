@@ -127,6 +127,8 @@ static void score(mr_predictions *p, const mr_reader_sample *s, const double *va
 	if (p->classes) {
 		p->n_unknown += s->target < 0;
 		p->n_right += (double)largest(p, value) == s->target;
+		if (p->scores && s->target >= 0)
+			mr_class_scores_add(p->scores, (size_t)s->target, largest(p, value), value);
 		return;
 	}
 	off = value[0] - s->target;

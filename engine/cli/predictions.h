@@ -5,6 +5,7 @@
 #ifndef MR_CLI_PREDICTIONS_H
 #define MR_CLI_PREDICTIONS_H
 
+#include "trained/class_scores.h"
 #include "reader/reader.h"
 #include "report/output.h"
 
@@ -23,6 +24,7 @@ typedef struct mr_predictions {
 	bool named;             /* samples have names */
 	uint64_t n;             /* written so far */
 	uint64_t n_scored, n_right, n_unknown; /* with a target; rightly predicted; of a class the model lacks */
+	mr_class_scores *scores; /* of classes; NULL: nobody asks for them. Borrowed */
 	double squares, distances; /* of the errors */
 	double mean, spread;    /* of the targets: Welford's mean and sum of squared distances from it */
 } mr_predictions;

@@ -48,6 +48,28 @@ cmp -s whole.csv same.csv || paste -d' ' whole.csv same.csv | awk -F'[, ]' 'NF &
 	complain "the head is $(head -n 1 whole.csv)"
 [ "$(wc -l <whole.csv)" -eq 101 ] || complain "$(wc -l <whole.csv) lines"
 
+# Where it errs: every row of the confusion matrix sums to its class's samples, and the figures are those of the file.
+expect 0 "$accuracy" moved gone/rest.csv -o whole.csv --scores scores.json
+sed 1d whole.csv | sed 's/^"a ""fox"", grey"/fox/; s/,.*//' >got
+sed 1d gone/rest.csv | sed 's/"a ""fox"", grey"/fox/; s/.*,//' >want
+for class in cat dog; do
+	samples=$(grep -c "^$class$" want)
+	right=$(paste -d' ' got want | grep -c "^$class $class$")
+	awk -v r="$right" -v n="$samples" -v p="$(grep -c "^$class$" got)" -v class="$class" '
+		$0 ~ "\"class\": \"" class { at = 1 }
+		at && /"samples"/ { s = $2 + 0 } at && /"precision"/ { a = $2 + 0 } at && /"recall"/ { b = $2 + 0 }
+		at && /"f1"/ { f = $2 + 0; at = 0 }
+		function off(x, y) { return x - y > 1e-9 || y - x > 1e-9 }
+		END { exit s != n || off(a, r / p) || off(b, r / n) || off(f, 2 * r / (n + p)) }' scores.json ||
+		complain "$class: $right of $samples are right: $(cat scores.json)"
+done
+tr -d ' \n\t' <scores.json | grep -q '"confusion":\[\[[0-9,]*\],\[[0-9,]*\],\[[0-9,]*\]\],"calibration":\[{' ||
+	complain "$(cat scores.json)"
+loss=$(sed -n 's/.*"loss": \([0-9.]*\).*/\1/p' scores.json)
+awk -v a="$loss" 'BEGIN { exit !(a > 0 && a < 2) }' || complain "loss $loss"
+cut -d, -f1-4 gone/rest.csv >bare.csv
+expect 4 "bare.csv has no targets to compare with" moved bare.csv --scores scores.json -o b.csv
+
 # Columns in another order, others between, without the target, from a pipe: the same predictions.
 cut -d, -f1,2,3,4 gone/rest.csv | awk -F, '{ print $4 ",more," $1 }' | sed '1s/more/extra/' >turned.csv
 "$millrace" predict moved - <turned.csv >piped.csv 2>out || complain "a pipe:"
@@ -162,6 +184,9 @@ value() {
 	sed -n "s/.*$1 \([-0-9.e+]*\).*/\1/p" "$2" | tail -n 1
 }
 expect 0 "RMSE" runs/prices new.csv -o prices.out
+cp out prices.said
+expect 2 "predicts numbers" runs/prices new.csv -o prices.none --scores s.json
+cp prices.said out
 for figure in RMSE MAE R2; do
 	awk -v a="$(value $figure line)" -v b="$(value $figure out)" \
 		'BEGIN { d = a - b; exit !(d < 1e-4 * (a > 0 ? a : -a) && d > -1e-4 * (a > 0 ? a : -a)) }' ||

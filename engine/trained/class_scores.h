@@ -1,0 +1,40 @@
+/*
+ * class_scores.h - where predictions of classes err: the confusion matrix, precision, recall and F1 of each class, the
+ * mean logarithm of the target's probability, and how far probabilities are from what comes true.
+ *
+ * Expected calibration error (Guo et al.: "On Calibration of Modern Neural Networks", 2017): predictions go into ten
+ * bins by the probability of the most probable class; the mean distance between that probability and the part that is
+ * right, weighted by the bins' numbers.
+ */
+#ifndef MR_TRAINED_CLASS_SCORES_H
+#define MR_TRAINED_CLASS_SCORES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/json.h"
+
+#define MR_CLASS_SCORES_BINS 10
+
+typedef struct mr_class_scores {
+	size_t n;          /* classes */
+	uint64_t *count;   /* [target][prediction] of n each */
+	double loss;       /* sum of -log of the target's probability */
+	uint64_t bin[MR_CLASS_SCORES_BINS], right[MR_CLASS_SCORES_BINS];
+	double confidence[MR_CLASS_SCORES_BINS]; /* sums */
+} mr_class_scores;
+
+/** Of @n classes, at most 4096. The caller calls fini, also after an error. Errors: MR_ERESOURCE, MR_EUSAGE. */
+mr_status mr_class_scores_init(mr_class_scores *s, size_t n) MR_MUST_USE;
+void mr_class_scores_fini(mr_class_scores *s);
+
+/** One more sample of class @target, whose prediction is @best, of the probabilities @p [n]. */
+void mr_class_scores_add(mr_class_scores *s, size_t target, size_t best, const double *p);
+
+double mr_class_scores_calibration(const mr_class_scores *s);
+
+/** Write all as fields of an open object; @name gives the names of classes. */
+void mr_class_scores_put(const mr_class_scores *s, const char *(*name)(const void *arg, size_t i, char room[24]),
+			 const void *arg, mr_json_writer *w);
+
+#endif
