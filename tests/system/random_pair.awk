@@ -54,6 +54,11 @@ function network(name, act)
 	} else if (name == "dlrm") {
 		model = "name = \"dlrm\"; rows = [50, 300, 7]; width = " pick("4 9") "; bottom = [16]; top = [16, 8];"
 		data = "name = \"clicks\"; numbers = 5; categories = 3; values = 100; samples = 400;"
+	} else if (name == "table") {
+		model = "name = \"mlp\"; hidden = [" pick("16,9 33 12,12,12,12") "]; categories = 1; embedding = " \
+			pick("4 9") ";"
+		data = "name = \"csv\"; path = \"table.csv\"; targets = \"" pick("classes classes numbers") "\"; " \
+			"categories = \"2,3\"; category = \"known\"; one_hot = 10; empty = \"mean\";"
 	} else if (name == "gnmt") {
 		model = "name = \"gnmt\"; layers = 2; width = " pick("8 17") "; attention = " \
 			text(pick("additive general")) ";"
@@ -169,7 +174,7 @@ BEGIN {
 		"pipeoptim xpipe rpd")
 	flushes = kind !~ /^(pipedream|ampnet|paci|wpipe|local_sgd|avgpipe|pipemare|spectrain|pipeoptim|xpipe|rpd)/
 	network(pick("mlp mlp norm norm gpt gpt llama awd_lm dlrm gnmt s2vt vit resnet18 resnet18 resnet50 lenet " \
-		"quadratic"))
+		"quadratic table"))
 	workers = kind == "sequential" ? 1 : pick("2 2 3 4")
 	threads = pick("1 2")
 	micros = kind ~ /^(pipedream|pipeoptim|spectrain|rpd)$/ && !one_in(20) ? 1 : pick("1 2 4 4 8")

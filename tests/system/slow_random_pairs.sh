@@ -15,6 +15,14 @@ library=1
 [ "$backends" != f64 ] || library=0
 echo "$suite: pairs $first to $last of seed $seed (MR_PAIRS_SEED, MR_PAIRS_FIRST, MR_PAIRS_COUNT)"
 
+# A table with everything that init reads: gaps, known values as numbers and in a table, money, dates.
+awk 'BEGIN {
+	print "paid,town,colour,day,kind"
+	for (i = 0; i < 300; i++)
+		printf "\"$%d,%03d\",t%d,%s,2024-%02d-%02d,%d\n", i % 7, i % 1000, i * i % 41, \
+		       i % 9 ? "c" i % 5 : "NA", 1 + i % 12, 1 + i % 28, (i * i % 41 + i % 5) % 3
+}' >table.csv
+
 # make NUMBER [LAYERS]: the configuration pair.cfg.
 make() {
 	awk -v seed="$seed" -v number="$1" -v library=$library -v layers="${2:-}" \
