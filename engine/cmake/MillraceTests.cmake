@@ -162,6 +162,11 @@ function(mr_tests layer)
     target_compile_options(test_${layer} PRIVATE -Wno-missing-prototypes
       $<$<C_COMPILER_ID:GNU>:-Wno-clobbered>)
     target_include_directories(test_${layer} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CUNIT_INCLUDE_DIR})
+    if(layer STREQUAL "formats") # which then asks whether the decoders know of them
+      target_compile_definitions(test_formats PRIVATE $<$<BOOL:${PNG_FOUND}>:MR_FOUND_PNG=1>
+        $<$<BOOL:${JPEG_FOUND}>:MR_FOUND_JPEG=1> $<$<BOOL:${WEBP_FOUND}>:MR_FOUND_WEBP=1>
+        $<$<BOOL:${GIF_FOUND}>:MR_FOUND_GIF=1>)
+    endif()
     target_link_libraries(test_${layer} PRIVATE ${library} ${more} ${CUNIT_LIBRARY})
     add_dependencies(tests test_${layer})
   endif()

@@ -88,14 +88,20 @@ static void cut_heads(void)
 	}
 }
 
-/* A build whose machine has a library reads pictures by it: once the definitions went to another folder's files. */
+/* What CMake has found the decoders use: once their definitions went to another folder's files. */
 static void libraries(void)
 {
-#if __has_include(<png.h>)
+#ifdef MR_FOUND_PNG
 	CU_ASSERT_STRING_NOT_EQUAL(mr_picture_png_version(), "none");
 #endif
-#if __has_include(<jpeglib.h>)
+#ifdef MR_FOUND_JPEG
 	CU_ASSERT_STRING_NOT_EQUAL(mr_picture_jpeg_version(), "none");
+#endif
+#ifdef MR_FOUND_WEBP
+	CU_ASSERT(mr_picture_has_webp());
+#endif
+#ifdef MR_FOUND_GIF
+	CU_ASSERT(mr_picture_has_gif());
 #endif
 }
 
