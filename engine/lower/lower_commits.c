@@ -258,7 +258,7 @@ static mr_status append_sum(mr_plan *to, const mr_plan *p, uint16_t w, mr_sectio
 /*
  * Builds the list with its commits. Only flushing plans have blocks at the end of a count. Their counts follow each
  * other unmixed on every worker (or the plan would deadlock at the flush), and a worker that takes no part in a count
- * commits it at the end. The last instruction of a count may be one of a frozen stage, behind the last sum.
+ * commits it at the end. Behind its last sum may come passes of stages without sums.
  */
 static mr_status rebuild(mr_plan *to, const mr_plan *p, const mr_steps *steps, uint16_t w, mr_section section,
 			 const mr_lower_opts *opts)

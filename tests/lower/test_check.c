@@ -9,6 +9,7 @@
 #include "brute.h"
 #include "check.h"
 #include "lower/lower.h"
+#include "ir/frozen.h"
 #include "ir/text.h"
 #include "ir/unroll.h"
 #include "mutate.h"
@@ -54,6 +55,24 @@ static void good_plans(void)
 		MR_CHECK_OK(mr_plan_check(p));
 		mr_plan_destroy(p);
 	}
+}
+
+/* A stage has the instructions that its contract gives it, and no others (ir/stage_ops.h). */
+static void no_other_instructions(void)
+{
+	uint32_t n = 0;
+	const char *name;
+	mr_plan *p;
+
+	for (int k = 0; (p = lowered(k, &name, false)); k++) {
+		p->frozen[0] = MR_FROZEN_LEAF;
+		if (mr_frozen_check(p) == MR_OK) {
+			MR_CHECK_FAIL(mr_plan_check(p), MR_ECONFIG, "does not allow this op there");
+			n++;
+		}
+		mr_plan_destroy(p);
+	}
+	CU_ASSERT(n > 1);
 }
 
 /* A list that is not empty. */
@@ -459,6 +478,7 @@ void mr_suite_check(void)
 {
 	MR_SUITE("check");
 	MR_TEST(good_plans);
+	MR_TEST(no_other_instructions);
 	MR_TEST(mutants);
 	MR_TEST(other_orders);
 	MR_TEST(any_bytes);

@@ -285,6 +285,7 @@ static void no_time_for_what_is_not_done(void)
 
 		CU_ASSERT_EQUAL(l.w > 0, mr_graph_trains(r.s.graph, i));
 		CU_ASSERT_EQUAL(l.u > 0, mr_graph_trains(r.s.graph, i));
+		CU_ASSERT_EQUAL(mr_graph_needs(r.s.graph, i, 1).flops_w > 0, mr_graph_trains(r.s.graph, i));
 	}
 	mr_costs_fini(&whole);
 	rig_fini(&r);
