@@ -41,6 +41,7 @@ static const field fields[] = {
 	{MR_JOB_TRAIN, "clip", FIELD_FLOAT, AT(train.clip)},
 	{MR_JOB_TRAIN, "nonfinite", FIELD_INT, AT(train.nonfinite)},
 	{MR_JOB_TRAIN, "norm_every", FIELD_INT, AT(train.norm_every)},
+	{MR_JOB_TRAIN, "gradients", FIELD_INT, AT(train.gradients)},
 	{MR_JOB_TRAIN, "frozen", FIELD_STRING, AT(train.frozen)},
 	{MR_JOB_TRAIN, "untie", FIELD_BOOL, AT(train.untie)},
 	{MR_JOB_TRAIN, "seed", FIELD_INT, AT(train.seed)},

@@ -73,6 +73,11 @@ static const mr_option train[] = {
 	 "steps between those whose gradient norm is measured, for metrics.jsonl and the progress line: that of the "
 	 "last stage where the system "
 	 "has no global one. No weight depends on it; 0: never; with clip it is known of every step"},
+	{"gradients", MR_OPT_ENUM, "auto", 0, 0, "auto|each|merged", NULL,
+	 "where a system flushes, the weight gradients of a step's micro-batches; each: where the system puts them; "
+	 "merged: behind the forward passes and input gradients of the step, all of them as one product, so that what "
+	 "a micro-batch saves is kept until then; auto: merged, if memory suffices, for stages that gain by it. The "
+	 "weights are the same"},
 	{"frozen", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "names of layers, or of the blocks that they are in, whose weights stay as they are, with commas between "
 	 "them: they have no gradients and no optimizer state, and nothing goes backward before the first layer that "

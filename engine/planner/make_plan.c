@@ -6,6 +6,7 @@
 #include "timing/walk.h"
 #include "lower/check.h"
 #include "lower/lower.h"
+#include "planner/merge_w.h"
 #include "planner/plan_identity.h"
 #include "schedules/registry.h"
 
@@ -141,22 +142,46 @@ static mr_status lower(const mr_plan_question *q, mr_plan *plan, const tables *t
 						    .n_costs = t->n});
 }
 
-static mr_status finish(const mr_plan_question *q, mr_plan **plan, tables *t)
+/* Merge W as @q says. *@identity, which may be NULL, becomes that of the plan before, if it has changed. */
+static mr_status merge(const mr_plan_question *q, mr_plan *plan, bool *merged, uint64_t *identity)
 {
+	mr_plan *before = NULL;
+	mr_status st;
+
+	*merged = false;
+	if (!q->merges || plan->lowered)
+		return MR_OK;
+	if (identity)
+		MR_TRY(mr_plan_copy(plan, &before));
+	st = mr_plan_merge_w(plan, q->merges, merged);
+	if (st == MR_OK && before && *merged)
+		st = mr_plan_lower(before, NULL);
+	if (st == MR_OK && before && *merged)
+		st = mr_plan_identity(before, identity);
+	mr_plan_destroy(before);
+	return st;
+}
+
+static mr_status finish(const mr_plan_question *q, mr_plan **plan, tables *t, uint64_t *identity)
+{
+	bool merged;
+
 	MR_TRY(use_costs(q, plan, t));
 	if (q->trains)
 		MR_TRY(mr_plan_take_terms(*plan, &q->terms));
+	MR_TRY(merge(q, *plan, &merged, identity));
 	MR_TRY(lower(q, *plan, t));
-	return mr_plan_check(*plan);
+	MR_TRY(mr_plan_check(*plan));
+	return merged || !identity ? MR_OK : mr_plan_identity(*plan, identity);
 }
 
 mr_status mr_plan_finish(const mr_plan_question *q, mr_plan **plan, uint64_t *identity)
 {
 	tables t = {0};
-	mr_status st = finish(q, plan, &t);
+	mr_status st = finish(q, plan, &t, identity);
 
 	tables_fini(&t);
-	return st == MR_OK && identity ? mr_plan_identity(*plan, identity) : st;
+	return st;
 }
 
 mr_status mr_plan_make(const mr_plan_question *q, mr_plan **out, uint64_t *identity)

@@ -39,6 +39,8 @@ typedef struct mr_plan_question {
 	mr_plan_costs costs;
 	bool trains;                /* a training adds `terms` to the contract; else the contract is the order's */
 	mr_plan_terms terms;
+	const bool *merges;         /* [stages] whose W come late, those of several micro-batches at once (merge_w.h);
+	                               NULL: of none. Of a plan that is not lowered. Borrowed */
 	bool steps_inside;          /* a step may be carried out inside the B or W that completes its gradient */
 	const mr_plan *room;        /* of the lowering (lower/lower.h); NULL: none. Borrowed */
 } mr_plan_question;
@@ -54,8 +56,9 @@ mr_status mr_plan_draft(const mr_plan_question *q, mr_plan **out) MR_MUST_USE;
  * Make *@plan, a draft, the plan that answers @q; a plan that is already lowered stands as it is, and its contract must
  * agree with the terms.
  * The caller owns *@plan even after an error; if @q has a system it may be another plan than before. *@identity:
- * mr_plan_identity of it; may be NULL. Errors: MR_ECONFIG the terms, the lowering or the checker refuse it;
- * MR_EINVAL the order follows from costs and @q has none; MR_ERESOURCE; those of `costs`.
+ * mr_plan_identity of it, and where W are merged of the plan without, which has the same weights; may be NULL.
+ * Errors: MR_ECONFIG the terms, the lowering or the checker refuse it; MR_EINVAL the order follows from costs and @q
+ * has none; MR_ERESOURCE; those of `costs`.
  */
 mr_status mr_plan_finish(const mr_plan_question *q, mr_plan **plan, uint64_t *identity) MR_MUST_USE;
 

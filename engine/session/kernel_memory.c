@@ -12,6 +12,28 @@ mr_status mr_session_stage_calls(const mr_session *s, const mr_run *run, uint16_
 				   mr_run_steps_inside(s->plan, i));
 }
 
+/* In bf16 the operands of a product over several micro-batches are packed beside each other; those of one are counted.
+ */
+static uint64_t of_spans(const mr_session *s, uint16_t w, const mr_recorded *call, size_t n)
+{
+	uint64_t one = 0;
+	uint32_t span = 1;
+
+	for (int section = 0; s->kernels->dtype == MR_BF16 && section < MR_N_SECTIONS; section++)
+		for (uint32_t k = 0; k < mr_plan_list(s->plan, w, (mr_section)section)->n; k++) {
+			uint32_t more = mr_plan_list(s->plan, w, (mr_section)section)->at[k].span;
+
+			span = more > span ? more : span;
+		}
+	for (size_t i = 0; i < n; i++) {
+		const mr_gemm *g = &call[i].call.gemm;
+		uint64_t bytes = sizeof(uint16_t) * (uint64_t)(g->k * (g->m + g->n));
+
+		one = call[i].call.is_gemm && g->ta && bytes > one ? bytes : one;
+	}
+	return (span - 1) * one;
+}
+
 /* The stages of worker @w share its context. @all has room for the calls of all stages. */
 static uint64_t of_worker(const mr_session *s, const mr_run *run, uint16_t w, const mr_stage_calls *calls,
 			  mr_recorded *all)
@@ -28,7 +50,7 @@ static uint64_t of_worker(const mr_session *s, const mr_run *run, uint16_t w, co
 			n += calls[i].n;
 		}
 	}
-	return mr_kernel_room(s->kernels, s->place.worker[w].n_threads, all, n);
+	return mr_kernel_room(s->kernels, s->place.worker[w].n_threads, all, n) + of_spans(s, w, all, n);
 }
 
 static mr_status of_all(const mr_session *s, const mr_run *run, mr_stage_calls *calls, mr_kernel_bytes *out)

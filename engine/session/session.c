@@ -8,6 +8,7 @@
 #include "costs/costs.h"
 #include "session/objective_report.h"
 #include "session/memory_plan.h"
+#include "session/merges.h"
 #include "session/frozen.h"
 #include "session/rank_identity.h"
 #include "session/session_internal.h"
@@ -164,7 +165,7 @@ static mr_status open_all(mr_session *s)
 	MR_TRY(open_data(s));
 	MR_TRY(mr_session_make_plan(s));
 	s->program_bytes = mr_memory_of_program(s);
-	return MR_OK;
+	return mr_session_weigh_merges(s);
 }
 
 static mr_status open_or_close(mr_session *s)
@@ -383,6 +384,7 @@ void mr_session_close(mr_session *s)
 	mr_plan_destroy(s->plan);
 	mr_plan_destroy(s->steady);
 	free(s->frozen);
+	free(s->merges);
 	mr_partition_fini(&s->partition);
 	mr_graph_destroy(s->graph);
 	free(s->network);

@@ -55,10 +55,11 @@ typedef struct mr_session {
 	char *network;               /* network_text.h; NULL: nobody has asked for it. Owned */
 	mr_partition partition;
 	uint8_t *frozen;             /* [stages] mr_frozen of each; NULL: train.frozen names no layer */
+	bool *merges;                /* [stages] whose weight gradients come late and together (merges.h); NULL: none */
 	mr_plan *plan;               /* NULL: there is no text */
 	mr_plan *steady; /* lowered: the system's own order, if @plan is the record of another and mitigations use
 			    ages; else NULL */
-	uint64_t plan_hash;          /* mr_plan_identity of it */
+	uint64_t plan_hash;          /* its identity (planner/make_plan.h) */
 	uint64_t file_hash;          /* of a plan from a file: what `check` calls it; another than plan_hash if the
 	                                training adds terms to its contract. Else 0 */
 	uint64_t n_tries;            /* of a plan found within a time limit: the value of the system's tries_option

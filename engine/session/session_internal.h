@@ -14,6 +14,9 @@ mr_status mr_session_cut(mr_session *s, uint16_t stages) MR_MUST_USE;
 /** Finish the draft of @s as its plan, for its cut and its costs. Errors: MR_ECONFIG, MR_ERESOURCE. */
 mr_status mr_session_finish_plan(mr_session *s) MR_MUST_USE;
 
+/** Make the plan of @s again, from the draft on. Errors: as above. */
+mr_status mr_session_plan_again(mr_session *s) MR_MUST_USE;
+
 /* --- session_judge.c --- */
 
 typedef struct mr_session_judge mr_session_judge;

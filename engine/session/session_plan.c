@@ -7,6 +7,7 @@
 #include "session/rank_place.h"
 #include "session/average_trigger.h"
 #include "session/frozen.h"
+#include "session/merges.h"
 #include "costs/costs.h"
 #include "job/machine.h"
 #include "session/plan_file.h"
@@ -323,6 +324,7 @@ mr_status mr_session_finish_plan(mr_session *s)
 	bool given = s->plan_path != NULL, lowered = given && s->plan->lowered;
 
 	q.terms.frozen = s->frozen;
+	q.merges = s->merges;
 	MR_TRY(find_tied(s, &q.terms.tied));
 	MR_TRY(check_system(s));
 	if (given && !lowered)
@@ -377,6 +379,14 @@ static mr_status draft_plan(mr_session *s)
 	return mr_plan_draft(&q, &s->plan);
 }
 
+mr_status mr_session_plan_again(mr_session *s)
+{
+	mr_plan_destroy(s->plan);
+	s->plan = NULL;
+	MR_TRY(draft_plan(s));
+	return mr_session_finish_plan(s);
+}
+
 /* A system that chooses among plans has each of them judged, and the number of stages follows from its choice. */
 static mr_status choose_plan(mr_session *s)
 {
@@ -418,6 +428,7 @@ mr_status mr_session_make_plan(mr_session *s)
 		MR_TRY(make_place(s));
 	MR_TRY(mr_session_cut(s, s->plan->n_stages));
 	MR_TRY(mr_job_blame(s->job, MR_JOB_TRAIN, "frozen", mr_session_find_frozen(s)));
+	MR_TRY(mr_session_find_merges(s));
 	if (!judged) {
 		if (!uneven)
 			MR_TRY(make_place(s));

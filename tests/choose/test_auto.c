@@ -145,6 +145,7 @@ static void gradients_are_tried_together(void)
 			       "");
 		j.machine.topology = "numa:1 core:4";
 		j.train.clip = ask[t].clips;
+		j.train.gradients = MR_GRADIENTS_EACH; /* by themselves they would be merged without the option */
 		q.job = &j;
 		MR_CHECK_OK(mr_auto_search(&q, &a));
 		for (uint32_t i = 0; i < a.n; i++)

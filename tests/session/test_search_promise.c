@@ -236,6 +236,7 @@ static void search_keeps_its_promise(void)
 static figures open_in(const char *system, uint64_t limit)
 {
 	static const char base[] = "model.name=mlp model.hidden=[256,256,256,256,256,256,256] data.name=synthetic "
+				   "train.gradients=each " /* the promise is about plans without */
 				   "data.features=16 data.classes=4 data.samples=1100 optimizer.name=sgd "
 				   "train.steps=2 train.batch=1024 train.microbatches=8 optimizer.lr=0.01 "
 				   "machine.workers=2 machine.threads=1 backend=reference precision=f64";

@@ -212,6 +212,7 @@ BEGIN {
 	print "system = { name = " text(kind) "; " keys " };"
 	print "lr_schedule = { name = " text(schedule) "; };"
 	print "train = { steps = " n_steps "; batch = " batch "; microbatches = " micros ";"
+	print "\tgradients = " text(pick("auto each merged merged")) ";"
 	print "\tclip = " clip "; norm_every = " norm_every "; eval_every = " eval_every "; seed = " seed_ ";"
 	print "\tfrozen = " text(stay) "; };"
 	# One core more than workers: the first has a thread more.

@@ -26,6 +26,14 @@ static const char *const variants[] = {
 	"system.name=roundpipe system.stages=5",
 	"system.name=interleaved_zb system.steal=true",
 	"system.name=zb_h2 system.steal=true",
+	"system.name=sequential train.gradients=merged",
+	"system.name=1f1b train.gradients=merged",
+	"system.name=interleaved system.chunks=3 train.gradients=merged",
+	"system.name=zb_v train.gradients=merged",
+	"system.name=hanayo train.gradients=merged",
+	"system.name=chimera train.gradients=merged",
+	"system.name=data_parallel train.gradients=merged",
+	"system.name=data_parallel system.chunks=3 system.weights=private train.gradients=merged",
 };
 
 #define N_VARIANTS (sizeof(variants) / sizeof(variants[0]))

@@ -89,6 +89,13 @@ typedef enum mr_nonfinite {
 	MR_NONFINITE_SKIP, /* such a step leaves the weights unchanged */
 } mr_nonfinite;
 
+/* Weight gradients. */
+typedef enum mr_gradients {
+	MR_GRADIENTS_AUTO,   /* merged, if memory suffices, for stages that gain by it */
+	MR_GRADIENTS_EACH,   /* where the system puts them */
+	MR_GRADIENTS_MERGED, /* where systems flush, those of a step's micro-batches come last and together */
+} mr_gradients;
+
 /* The learning rate itself is the optimizer's "lr". */
 typedef struct mr_job_lr_schedule {
 	int64_t name;         /* mr_job_lr_kind */
@@ -109,6 +116,7 @@ typedef struct mr_job_train {
 	double clip;          /* largest norm of a gradient; 0: none */
 	int64_t nonfinite;    /* mr_nonfinite */
 	int64_t norm_every;   /* commits; 0: no norm without clip */
+	int64_t gradients;    /* mr_gradients */
 	const char *frozen;   /* layers and blocks whose weights stay as they are: "embed,h.*"; "": none */
 	bool untie;           /* parameters that the system cannot share between stages become several */
 	int64_t seed;
