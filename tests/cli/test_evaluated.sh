@@ -53,7 +53,7 @@ expect 4 "single: validation = 0.9 leaves none of 1 sample for training" train n
 # rows.
 expect 0 "noise: 80 rows of 16 numbers, in order" train noise.cfg --set run.dir=runs/all --set checkpoint.every=300
 has ", loss on all training samples "
-expect 0 "step 600: loss on all training samples $(last train_loss all), RMSE " eval noise.cfg \
+expect 0 "step 600: loss on all training samples $(last train_loss all), RMSE " eval noise.cfg --last \
 	--set run.dir=runs/all
 has ", 80 samples"
 expect 0 ": loss on all training samples" eval noise.cfg --set run.dir=runs/all --checkpoint best

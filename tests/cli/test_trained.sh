@@ -270,7 +270,8 @@ printf "\\$(printf %o $((byte ^ 1)))" | dd of=$hurt/model.safetensors bs=1 seek=
 expect 5 "model.safetensors: damaged between bytes" inspect $hurt
 expect 5 "model.safetensors: damaged between bytes" eval mlp.cfg --checkpoint $hurt
 expect 5 "no checkpoint can be used" inspect hurt
-expect 5 "no checkpoint can be used" eval mlp.cfg --set run.dir=hurt
+expect 5 "no checkpoint can be used" eval mlp.cfg --set run.dir=hurt --last
+expect 5 "model.safetensors: damaged between" eval mlp.cfg --set run.dir=hurt
 cp runs/mlp/checkpoints/step-00000006/model.safetensors $hurt/
 expect 0 "checksums     all right" inspect $hurt
 head -c 5000 runs/mlp/checkpoints/step-00000006/optimizer.safetensors >$hurt/optimizer.safetensors
