@@ -52,7 +52,7 @@ static void styles(void)
 		CU_ASSERT(!is || fabs(x - cases[i].value) < 1e-9);
 	}
 	for (int s = 0; s < MR_CELL_STYLES; s++)
-		CU_ASSERT_EQUAL(mr_cell_style_of(mr_cell_style_name((mr_cell_style)s)), s);
+		CU_ASSERT_EQUAL(mr_cell_style_of(mr_cell_style_name((mr_cell_style)s)), (mr_cell_style)s);
 	CU_ASSERT_EQUAL(mr_cell_style_of("roman"), MR_CELL_STYLES);
 }
 
