@@ -28,10 +28,12 @@ static bool fold(const mr_plan *p, uint8_t pipe, uint16_t s, uint64_t *h)
 		return false;
 	for (uint32_t k = 0; k < l->n; k++) {
 		const mr_instr *in = &l->at[(first + k) % l->n];
-		uint32_t of[] = {pipe, in->micro % p->n_micro, in->span};
 
-		if (adds(in, pipe, s))
+		for (uint32_t j = 0; adds(in, pipe, s) && j < in->span; j++) {
+			uint32_t of[] = {pipe, (in->micro + j) % p->n_micro};
+
 			*h = mr_hash64(*h, of, sizeof(of));
+		}
 	}
 	return true;
 }

@@ -10,9 +10,9 @@
 #include "ir/plan.h"
 
 /**
- * A hash of the order that all stages of @p share: micro-batches and spans of each pipe, the pipes in theirs. False:
- * there is none, since the plan does not flush at each commit, its stages have different orders, or its replicas
- * differ.
+ * A hash of the order that all stages of @p share: micro-batches of each pipe, the pipes in theirs. A product of
+ * several micro-batches adds them in their order, so spans are no difference. False: there is none, since the plan does
+ * not flush at each commit, its stages have different orders, or its replicas differ.
  */
 bool mr_plan_sum_order(const mr_plan *p, uint64_t *hash);
 

@@ -14,6 +14,9 @@ awk 'BEGIN { for (i = 0; i < 400; i++) printf "line %d goes %d steps beyond the 
 sed 's/^model.*/model = { name = "gpt"; layers = 4; width = 16; heads = 2; context = 8; };/
 	s/^data.*/data = { name = "text"; path = "prose.txt"; };/' mlp.cfg >gpt.cfg
 
+# Its weight gradients merge (train.gradients).
+sed 's/24, 24, 24, 24, 24/272, 272, 272, 272, 272/' mlp.cfg >wide.cfg
+
 # part CONF STEPS SYSTEM WORKERS ARGS...: goes on in runs/parts.
 part() {
 	conf=$1
@@ -25,7 +28,7 @@ part() {
 		--set "machine.workers=$workers" "$@" >out 2>&1 </dev/null
 }
 
-for case in "mlp.cfg" "gpt.cfg --set train.clip=0.5" "gpt.cfg --set precision=\"bf16\"" \
+for case in "mlp.cfg" "wide.cfg" "gpt.cfg --set train.clip=0.5" "gpt.cfg --set precision=\"bf16\"" \
 	"mlp.cfg --set optimizer.name=\"muon\""; do
 	rm -rf whole parts
 	# shellcheck disable=SC2086 # a file and options without blanks
