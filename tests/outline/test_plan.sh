@@ -237,8 +237,9 @@ expect 0 "done: 2 of 2 steps" train sub/zb.cfg --set run.dir=ordered
 [ "$(hash_of)" = "$uneven" ] || complain "train has another plan than plan: $(hash_of), not $uneven"
 grep -q '"costs": "[0-9a-f]\{16\}"' ordered/checkpoints/step-00000002/MANIFEST.json ||
 	complain "no word of the costs in the manifest"
-expect 5 "it was made with an order for other costs" train sub/zb.cfg --set run.dir=ordered --resume \
-	--set train.steps=3 --set costs=
+# An order for other costs, of the same sums, makes the same weights.
+cp -r ordered other
+expect 0 "resumed at step 2" train sub/zb.cfg --set run.dir=other --resume --set train.steps=3 --set costs=
 cp ordered/resolved.cfg again.cfg
 expect 0 "done: 3 of 3 steps" train again.cfg --resume --set train.steps=3
 expect 0 "simulated: costs measured, " simulate sub/zb.cfg --set run.dir=simulated

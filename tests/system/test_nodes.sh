@@ -28,7 +28,7 @@ model = { name = "mlp"; hidden = [1024, 1024]; };
 data = { name = "synthetic"; features = 6; classes = 3; samples = 60; };
 optimizer = { name = "adamw"; lr = 0.01; };
 system = { name = "1f1b"; };
-train = { steps = 1; batch = 4; microbatches = 2; };
+train = { steps = 1; batch = 4; microbatches = 2; gradients = "each"; }; # else one more run is laid out
 machine = { workers = 2; threads = 1; peak_gflops = 50.0; };
 backend = "reference";
 precision = "f64";

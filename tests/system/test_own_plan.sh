@@ -76,7 +76,7 @@ for system in "gpipe --set backward=lifo" zb_h1 zb_v chimera; do
 	done
 done
 
-# --- resumed with its own copy, without another word; with another order not at all
+# --- resumed with its own copy, without another word
 train "$@" --set system.name=1f1b --plan zb_v.json --set run.dir=whole
 expect 0 "zb_v, whole"
 train "$@" --set system.name=1f1b --plan zb_v.json --set run.dir=parts --set checkpoint.every=10 --set train.steps=20
@@ -87,8 +87,9 @@ expect 0 "zb_v, resumed"
 grep -q "order of parts/plan.txt" out || fail "the resumed run does not follow its copy"
 cmp -s whole/checkpoints/$(latest whole)/model.safetensors parts/checkpoints/$(latest parts)/model.safetensors ||
 	fail "the resumed run ends in other weights"
+# Another plan with the same order of sums makes the same weights.
 train "$@" --set system.name=1f1b --set run.dir=parts --set train.steps=80 --resume --plan zb_h1.txt
-expect 5 "resumed with another plan"
+expect 0 "resumed with another plan of the same order of sums"
 
 # --- what does not fit, in a message
 refused 3 "micro-batches" "$@" --set system.name=1f1b --set train.microbatches=2 --set run.dir=x --plan zb_h1.txt
