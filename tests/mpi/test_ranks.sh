@@ -18,6 +18,9 @@ counted() {
 	over 2 train "$@" --set $two --set 'run.dir="bytes"' --set train.eval_every=0 || complain "$*: exit $?"
 	said=$(sed -n 's/^between ranks: .* sent, \(.*\) a step; by the plan \(.*\) a step$/\1=\2/p' out)
 	[ -n "$said" ] && [ "${said%=*}" = "${said#*=}" ] || complain "$*: $said"
+	# So is the storage that was used at once, of all ranks.
+	tr -d ' \t\n' <bytes/memory.json | grep -o '"measured":[0-9]*,"predicted":[0-9]*' >out
+	awk -F '[:,]' '$2 != $4 { exit 1 } END { exit NR < 8 }' out || complain "$*: other storage than planned"
 }
 counted gpt.cfg --set train.clip=0.5
 counted mlp.cfg --set 'system.name="data_parallel"' --set train.clip=0.5
