@@ -53,6 +53,7 @@ static const field fields[] = {
 	{MR_JOB_MACHINE, "threads", FIELD_INT, AT(machine.threads)},
 	{MR_JOB_MACHINE, "teams", FIELD_INT, AT(machine.teams)},
 	{MR_JOB_MACHINE, "cpus", FIELD_STRING, AT(machine.cpus)},
+	{MR_JOB_MACHINE, "ranks", FIELD_STRING, AT(machine.ranks)},
 	{MR_JOB_MACHINE, "topology", FIELD_STRING, AT(machine.topology)},
 	{MR_JOB_MACHINE, "loaders", FIELD_INT, AT(machine.loaders)},
 	{MR_JOB_MACHINE, "spin_us", FIELD_INT, AT(machine.spin_us)},

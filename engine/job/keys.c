@@ -115,6 +115,8 @@ static const mr_option machine[] = {
 	 "cores; a cut that is not named then follows the threads of the workers"},
 	{"cpus", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "CPU lists to pin to, one a worker, such as \"0-3 4-7\"; empty: chosen from the topology"},
+	{"ranks", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "of millrace-mpi: the rank that has each worker, such as \"0 0 1\"; empty: equal stretches"},
 	{"topology", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "plan for this machine, such as \"numa:4 core:16 pu:2\", a name of millrace list machines, or a file of "
 	 "lstopo, machine.xml; empty: the one at hand"},

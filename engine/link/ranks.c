@@ -7,7 +7,30 @@
 
 #define LOOK_NS 50000 /* between two looks for a note that will come */
 
-mr_status mr_ranks_own(mr_ranks *r, uint16_t n_workers)
+/* The owners that @text names. */
+static mr_status read_owners(mr_ranks *r, const char *text)
+{
+	char *end;
+
+	for (uint16_t w = 0; w < r->n_workers; w++, text = end) {
+		unsigned long rank = strtoul(text, &end, 10);
+
+		if (end == text)
+			return mr_fail(MR_ECONFIG, "it names the ranks of %u workers, and there are %u", w,
+				       r->n_workers);
+		if (rank >= r->n)
+			return mr_fail(MR_ECONFIG, "there is no rank %lu: %u were started", rank, r->n);
+		r->of_worker[w] = (uint32_t)rank;
+	}
+	if (text[strspn(text, " ")])
+		return mr_fail(MR_ECONFIG, "it goes on behind the last of %u workers: \"%.20s\"", r->n_workers, text);
+	for (uint32_t i = 0; i < r->n; i++)
+		if (!mr_ranks_workers(r, i))
+			return mr_fail(MR_ECONFIG, "rank %u has no worker", i);
+	return MR_OK;
+}
+
+mr_status mr_ranks_own(mr_ranks *r, uint16_t n_workers, const char *text)
 {
 	if (n_workers < r->n)
 		return mr_fail(MR_ECONFIG,
@@ -21,6 +44,8 @@ mr_status mr_ranks_own(mr_ranks *r, uint16_t n_workers)
 	r->n_workers = n_workers;
 	for (uint16_t w = 0; w < n_workers; w++)
 		r->of_worker[w] = (uint32_t)w * r->n / n_workers;
+	if (*text)
+		MR_TRY(read_owners(r, text));
 	r->kinds[0] = r->by->kind;
 	r->kinds[1] = mr_link_kind_at(0);
 	r->by->own(r);

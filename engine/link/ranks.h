@@ -70,9 +70,10 @@ struct mr_ranks {
 	const mr_link_kind *kinds[3]; /* for mr_run_config.links */
 };
 
-/** Spread @n_workers over the ranks of @r in equal stretches, in their order. Errors: MR_ECONFIG there are fewer
- * workers than ranks; MR_ERESOURCE. */
-mr_status mr_ranks_own(mr_ranks *r, uint16_t n_workers) MR_MUST_USE;
+/** Spread @n_workers over the ranks of @r: as @text says, a number for each, or ("") in equal stretches, in their
+ * order. Errors: MR_ECONFIG some rank gets none, or @text has another number of numbers, or no such rank;
+ * MR_ERESOURCE. */
+mr_status mr_ranks_own(mr_ranks *r, uint16_t n_workers, const char *text) MR_MUST_USE;
 
 /** The ranks of @r that share host and CPUs with this one, itself among them: those place their workers together.
  * Returns how many workers they own; *@first: how many of these come before this rank's. */

@@ -10,6 +10,7 @@ same 2 mlp.cfg --set $two --set 'system.name="data_parallel"' --set 'precision="
 same 2 gpt.cfg --set $two --set train.clip=0.5
 same 3 gpt.cfg --set machine.workers=4 --set 'system.name="data_parallel"' --set train.clip=0.5
 same 4 gpt.cfg --set machine.workers=4 --set 'system.name="pipedream_2bw"' --set 'precision="bf16"'
+same 2 mlp.cfg --set machine.workers=4 --set 'machine.ranks="0 1 1 0"' --set 'system.name="zb_h1"'
 same 2 mlp.cfg --set machine.workers=4 --set 'system.name="chimera"' --set 'precision="bf16_pure"'
 
 # counted CONF ARGS...: bytes between two ranks are what the plan says.
@@ -61,6 +62,12 @@ cmp whole/checkpoints/step-00000006/model.safetensors parts/checkpoints/step-000
 	complain "eval: exit $?"
 
 # --- what is refused ---
+over 2 train mlp.cfg --set machine.workers=3 --set train.microbatches=4 --set 'machine.ranks="0 1"'
+got=$?
+refused 3 "machine.ranks: it names the ranks of 2 workers, and there are 3"
+over 2 train mlp.cfg --set machine.workers=3 --set train.microbatches=4 --set 'machine.ranks="0 0 0"'
+got=$?
+refused 3 "rank 1 has no worker"
 over 2 train mlp.cfg --set machine.workers=4 --set 'system.name="local_sgd"'
 got=$?
 refused 3 "this needs workers that share memory"
@@ -75,5 +82,5 @@ got=$?
 refused 2 "the program for several is millrace-mpi"
 [ ! -e runs/mlp ] || complain "a run was begun:"
 
-[ $n_same -eq 7 ] || failed=1
+[ $n_same -eq 8 ] || failed=1
 exit $failed

@@ -134,6 +134,7 @@ typedef struct mr_job_machine {
 	int64_t threads;      /* a worker; 0: by teams; uneven teams: the most of one */
 	int64_t teams;        /* mr_job_teams */
 	const char *cpus;     /* "0-3 4-7"; "": chosen from the topology */
+	const char *ranks;    /* of several processes: "0 0 1", which has each worker; "": equal stretches */
 	const char *topology; /* "numa:4 core:16", "genoa9654"; "": the machine at hand */
 	int64_t loaders;      /* threads that make samples, where data decode files; 0: as many as cores are left */
 	int64_t spin_us;      /* -1: by place */
