@@ -219,6 +219,7 @@ static mr_status create_worker(mr_run *run, uint16_t id)
 {
 	mr_worker *w = &run->worker[id];
 	const mr_place_worker *pl = &run->c.place->worker[id];
+	bool here = mr_run_is_here(&run->c, id);
 	mr_arena a;
 
 	w->run = run;
@@ -242,8 +243,10 @@ static mr_status create_worker(mr_run *run, uint16_t id)
 		MR_TRY((*f)->create_worker(w));
 	mr_arena_init(&a, NULL, 0);
 	layout_worker(run, w, &a);
-	w->nodes = mr_place_claim(run->c.place, pl, mr_region_round(a.used + !a.used), run->claimed, &w->elsewhere);
-	MR_TRY(mr_region_map(&w->region, a.used ? a.used : 1, pl->bindable ? &w->nodes : NULL));
+	if (here) /* what another rank owns takes no room of this host's nodes */
+		w->nodes = mr_place_claim(run->c.place, pl, mr_region_round(a.used + !a.used), run->claimed,
+					  &w->elsewhere);
+	MR_TRY(mr_region_map(&w->region, a.used ? a.used : 1, pl->bindable && here ? &w->nodes : NULL));
 	mr_arena_init(&a, w->region.base, w->region.bytes);
 	layout_worker(run, w, &a);
 	return MR_OK;

@@ -61,14 +61,18 @@ uint16_t mr_ranks_workers(const mr_ranks *r, uint32_t rank)
 	return n;
 }
 
+bool mr_ranks_share_cpus(const mr_ranks *r, uint32_t rank)
+{
+	return !strcmp(r->at[rank].host, r->at[r->self].host) && !strcmp(r->at[rank].cpus, r->at[r->self].cpus);
+}
+
 uint16_t mr_ranks_neighbours(const mr_ranks *r, uint16_t *first)
 {
-	const mr_rank_host *own = &r->at[r->self];
 	uint16_t n = 0;
 
 	*first = 0;
 	for (uint32_t i = 0; i < r->n; i++) {
-		if (strcmp(r->at[i].host, own->host) != 0 || strcmp(r->at[i].cpus, own->cpus) != 0)
+		if (!mr_ranks_share_cpus(r, i))
 			continue;
 		if (i == r->self)
 			*first = n;

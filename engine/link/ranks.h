@@ -79,6 +79,9 @@ mr_status mr_ranks_own(mr_ranks *r, uint16_t n_workers, const char *text) MR_MUS
  * Returns how many workers they own; *@first: how many of these come before this rank's. */
 uint16_t mr_ranks_neighbours(const mr_ranks *r, uint16_t *first);
 
+/** Has @rank the host and the CPUs of this one? It has itself. */
+bool mr_ranks_share_cpus(const mr_ranks *r, uint32_t rank);
+
 /** Workers of rank @rank. */
 uint16_t mr_ranks_workers(const mr_ranks *r, uint32_t rank);
 

@@ -6,7 +6,7 @@
 
 /**
  * Say which rank of s->ranks owns each worker, and place those of this one, beside those of ranks that share its CPUs;
- * workers of other hosts get the place of its first one, which nothing but their number of threads is read of. Errors:
+ * workers of other CPUs get the place of its first one, of which nothing but the number of threads is read. Errors:
  * those of mr_ranks_own and mr_machine_place; *@key as that.
  */
 mr_status mr_rank_place(mr_session *s, const char **key) MR_MUST_USE;
