@@ -86,6 +86,7 @@ static void open_host(host *h, uint32_t width, const char *system, uint32_t work
 	snprintf(more, sizeof(more), "system.name=%s", system);
 	mr_test_job_of(&h->job, base, more);
 	h->job.machine.topology = topology;
+	h->job.train.gradients = MR_GRADIENTS_EACH; /* merging asks for memory: one host might merge, the other not */
 	MR_CHECK_OK(mr_session_survey(&h->job, &h->s));
 	MR_CHECK_OK(mr_session_forecast(&h->s, &h->f));
 }
