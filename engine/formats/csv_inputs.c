@@ -1,6 +1,7 @@
 #include "formats/csv_inputs.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,14 +110,9 @@ mr_status mr_csv_inputs_category(const mr_csv_inputs *s, size_t c, const mr_csv_
 	return MR_OK;
 }
 
-static mr_status read_number(const mr_csv_inputs *s, size_t i, const mr_csv_table *t, uint32_t field, uint64_t number,
-			     double *value)
+/* The number @v of column @c, or that it is @missing, as inputs. */
+static void put_number(const mr_csv_inputs *s, const mr_csv_column *c, double v, bool missing, double *value)
 {
-	const mr_csv_column *c = &s->column[i];
-	bool missing;
-	double v;
-
-	MR_TRY(mr_csv_inputs_number(s, i, t, field, number, &v, &missing));
 	if (missing && s->missing == MR_MISSING_MEAN)
 		v = c->mean;
 	if (c->scaled)
@@ -124,23 +120,37 @@ static mr_status read_number(const mr_csv_inputs *s, size_t i, const mr_csv_tabl
 	value[c->at] = v;
 	if (c->gaps)
 		value[c->at + 1] = missing;
+}
+
+static void put_category(const mr_csv_column *c, int32_t v, double *value, int32_t *category)
+{
+	if (!c->one_hot) {
+		category[c->at] = v;
+		return;
+	}
+	memset(value + c->at, 0, c->values.n * sizeof(*value));
+	if (v >= 0)
+		value[c->at + (size_t)v] = 1;
+}
+
+static mr_status read_number(const mr_csv_inputs *s, size_t i, const mr_csv_table *t, uint32_t field, uint64_t number,
+			     double *value)
+{
+	bool missing;
+	double v;
+
+	MR_TRY(mr_csv_inputs_number(s, i, t, field, number, &v, &missing));
+	put_number(s, &s->column[i], v, missing, value);
 	return MR_OK;
 }
 
 static mr_status read_category(const mr_csv_inputs *s, size_t i, const mr_csv_table *t, uint32_t field, uint64_t number,
 			       double *value, int32_t *category)
 {
-	const mr_csv_column *c = &s->column[i];
 	int32_t v;
 
 	MR_TRY(mr_csv_inputs_category(s, i, t, field, number, &v));
-	if (!c->one_hot) {
-		category[c->at] = v;
-		return MR_OK;
-	}
-	memset(value + c->at, 0, c->values.n * sizeof(*value));
-	if (v >= 0)
-		value[c->at + (size_t)v] = 1;
+	put_category(&s->column[i], v, value, category);
 	return MR_OK;
 }
 
@@ -154,6 +164,55 @@ mr_status mr_csv_inputs_read(const mr_csv_inputs *s, const mr_csv_table *t, cons
 			MR_TRY(read_number(s, i, t, at, number, value));
 		else if (s->column[i].kind == MR_COLUMN_CATEGORY)
 			MR_TRY(read_category(s, i, t, at, number, value, category));
+	}
+	return MR_OK;
+}
+
+/* The category of a cell that is the number @v. */
+static mr_status category_of(const mr_csv_inputs *s, size_t i, double v, int32_t *out)
+{
+	char text[32];
+
+	*out = -1;
+	if (isnan(v))
+		return s->code == MR_CODE_KNOWN ? known(s, i, "", out) : MR_OK;
+	snprintf(text, sizeof(text), "%.17g", v);
+	if (s->code == MR_CODE_KNOWN)
+		return known(s, i, text, out);
+	if (s->code == MR_CODE_HASH)
+		*out = (int32_t)(mr_hash64(0, text, strlen(text)) & INT32_MAX);
+	else if (v == floor(v) && v >= 0 && v <= INT32_MAX)
+		*out = (int32_t)v;
+	else
+		return mr_fail(MR_EDATA, "%s: %s is no whole number from 0 to %d", s->column[i].name, text, INT32_MAX);
+	return MR_OK;
+}
+
+mr_status mr_csv_inputs_take(const mr_csv_inputs *s, const double *cell, double *value, int32_t *category)
+{
+	for (size_t i = 0; i < s->n_columns; i++) {
+		const mr_csv_column *c = &s->column[i];
+		bool missing;
+		double v;
+		int32_t k;
+
+		if (c->kind != MR_COLUMN_NUMBER && c->kind != MR_COLUMN_CATEGORY)
+			continue;
+		v = *cell++;
+		missing = isnan(v);
+		if (isinf(v) || (missing && s->missing == MR_MISSING_REFUSE))
+			return mr_fail(MR_EDATA, "%s is %s, expected a number", c->name,
+				       missing ? "missing (NaN)" : "infinite");
+		if (c->kind == MR_COLUMN_CATEGORY) {
+			MR_TRY(category_of(s, i, v, &k));
+			put_category(c, k, value, category);
+			continue;
+		}
+		if (missing)
+			v = 0;
+		else if (s->log)
+			v = v > 0 ? log1p(v) : 0;
+		put_number(s, c, v, missing, value);
 	}
 	return MR_OK;
 }

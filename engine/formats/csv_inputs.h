@@ -71,6 +71,11 @@ mr_status mr_csv_inputs_category(const mr_csv_inputs *s, size_t c, const mr_csv_
 mr_status mr_csv_inputs_read(const mr_csv_inputs *s, const mr_csv_table *t, const uint32_t *field, uint64_t number,
 			     double *value, int32_t *category) MR_MUST_USE;
 
+/** The same of a row of numbers @cell, one for each column that is a number or a category, in their order; NaN: it has
+ * none. Errors: MR_EDATA with the column. */
+mr_status mr_csv_inputs_take(const mr_csv_inputs *s, const double *cell, double *value,
+			     int32_t *category) MR_MUST_USE;
+
 /** Forget what values were not known. */
 void mr_csv_inputs_forget_unknown(mr_csv_inputs *s);
 

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "formats/csv_rows.h"
 #include "nn/element.h"
+#include "reader/column_kinds.h"
 #include "reader/reader.h"
 
 typedef struct csv {
@@ -17,6 +18,7 @@ typedef struct csv {
 	uint32_t *at;       /* [columns] where the file has this column; table.n_columns: nowhere */
 	char *first;        /* the first row, if it is a sample still to be read; NULL */
 	double *value;      /* [numbers] of a sample */
+	mr_column_kinds kinds;
 } csv;
 
 static mr_status no_memory(void)
@@ -33,6 +35,7 @@ static void close_csv(mr_reader *r)
 	free(s->at);
 	free(s->first);
 	free(s->value);
+	mr_column_kinds_fini(&s->kinds);
 	free(s);
 }
 
@@ -112,6 +115,7 @@ static mr_status take_head(csv *s)
 	s->value = calloc(s->inputs->n_numbers, sizeof(*s->value));
 	if (!s->value)
 		return no_memory();
+	MR_TRY(mr_column_kinds_init(&s->kinds, s->inputs));
 	return f->header ? find_by_name(s) : find_by_place(s);
 }
 
@@ -184,6 +188,10 @@ static mr_status next(mr_reader *r, void *input, mr_reader_sample *out)
 		return MR_OK;
 	out->got = r->skips = true;
 	st = mr_csv_table_split(&s->table, line, s->rows.number);
+	if (st == MR_OK) {
+		st = mr_column_kinds_take(&s->kinds, s->inputs, &s->table, s->at);
+		r->skips = st == MR_OK;
+	}
 	if (st == MR_OK)
 		st = put_row(s, input);
 	if (st == MR_OK)
@@ -195,7 +203,13 @@ static mr_status next(mr_reader *r, void *input, mr_reader_sample *out)
 
 static void say(const mr_reader *r, mr_strbuf *out)
 {
-	mr_csv_inputs_print_unknown(((const csv *)r)->inputs, out);
+	const csv *s = (const csv *)r;
+
+	mr_csv_inputs_print_unknown(s->inputs, out);
+	for (size_t i = 0; i < s->inputs->n_columns; i++)
+		if (mr_column_kinds_numbers(&s->kinds, s->inputs, i))
+			mr_strbuf_printf(out, "; %.40s has numbers alone, where the model learned texts",
+					 s->inputs->column[i].name);
 }
 
 const mr_reader_kind mr_reader_csv = {.source = "csv", .open = open_csv, .next = next, .say = say, .close = close_csv};

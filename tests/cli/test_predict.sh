@@ -99,10 +99,15 @@ expect 4 "3 samples cannot be read, the first: wrong.csv:3: len: \"x\" is no fin
 has "wrong.csv:4: width is empty, expected a number"
 has "wrong.csv:5: 2 fields, where the first line has 5"
 [ -e kept.csv ] && complain "predictions of a wrong file were kept"
-awk 'BEGIN { print "len,width"; for (i = 0; i < 50; i++) print "x,1" }' >many.csv
+awk 'BEGIN { print "len,width\n1,1"; for (i = 0; i < 50; i++) print "x,1" }' >many.csv
 expect 4 "50 samples cannot be read" moved many.csv
 [ "$(grep -c 'is no finite number$' out)" -eq 21 ] ||
 	complain "$(grep -c finite out) lines of mistakes, expected 20 and the last:"
+# A column of another kind is named, and not each of its cells.
+awk 'BEGIN { print "len,width"; for (i = 0; i < 50; i++) print "long," i }' >texts.csv
+expect 4 'texts.csv: column len has texts, such as "long", where the model learned numbers' moved texts.csv -o kept.csv
+{ echo "len,width"; echo "long,1"; echo "NA,1"; echo "1,1"; } >few.csv
+expect 4 "2 samples cannot be read, the first: few.csv:2: len: \"long\" is no finite number" moved few.csv
 : >nothing
 expect 4 "nothing: " moved nothing
 awk '/,cat$/ && !done { sub(/cat$/, "wolf"); done = 1 } { print }' gone/rest.csv >wolf.csv
@@ -159,6 +164,12 @@ expect 0 "$accuracy, 400 samples" runs/towns towns.csv -o towns.out
 [ "${accuracy#accuracy 9}" != "$accuracy" ] || [ "$accuracy" = "accuracy 100.0000%" ] || complain "towns: $accuracy"
 grep -q unknown out && complain "unknown values in the training's own file"
 sed '2s/^t[0-9]*;/atlantis;/; 3s/^t[0-9]*;/atlantis;/; 4s/;\(red\|green\|blue\|NA\);/;mauve;/' towns.csv >new.csv
+awk -F';' -v OFS=';' 'NR > 1 { $3 = NR } { print }' towns.csv >numbered.csv
+expect 4 'column colour has numbers, such as "6", where the model learned texts, such as "blue"' \
+	runs/towns numbered.csv
+head -n 4 numbered.csv >one.csv
+expect 0 '3 unknown values of colour, such as "2"; colour has numbers alone, where the model learned texts: taken as' \
+	runs/towns one.csv -o o.csv
 expect 0 '2 unknown values of town, such as "atlantis"; 1 unknown value of colour, such as "mauve": taken as unknown' \
 	runs/towns new.csv -o new.out
 sed '5s/;[^;]*;/;much;/' towns.csv >other.csv

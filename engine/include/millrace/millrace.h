@@ -4,6 +4,7 @@
 
 #include "millrace/inspect.h"
 #include "millrace/job.h"
+#include "millrace/predictor.h"
 #include "millrace/status.h"
 #include "millrace/training.h"
 

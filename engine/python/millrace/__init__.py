@@ -6,7 +6,9 @@ training is the library's: this package passes values to it and arrays from it.
 """
 
 from ._library import Error, version
+from .job import Job, inspect, plan
 from .model import Model
-from .training import Evaluation, Job, Step, Training, inspect, plan
+from .predictor import Predictor, load
+from .training import Evaluation, Step, Training
 
-__all__ = ["Error", "Evaluation", "Job", "Model", "Step", "Training", "inspect", "plan", "version"]
+__all__ = ["Error", "Evaluation", "Job", "Model", "Predictor", "Step", "Training", "inspect", "load", "plan", "version"]

@@ -45,6 +45,21 @@ class ShapeStruct(ctypes.Structure):
     ]
 
 
+class PredictorOptsStruct(ctypes.Structure):
+    _fields_ = [("checkpoint", ctypes.c_char_p), ("sets", ctypes.POINTER(ctypes.c_char_p)), ("n_sets", ctypes.c_size_t),
+                ("batch", ctypes.c_int64)]
+
+
+Rows = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_uint64, ctypes.POINTER(ctypes.c_double),
+                        ctypes.POINTER(ctypes.c_double))
+
+
+class PredictorInputStruct(ctypes.Structure):
+    _fields_ = [("path", ctypes.c_char_p), ("output", ctypes.c_char_p), ("format", ctypes.c_char_p),
+                ("scores", ctypes.c_char_p), ("input", ctypes.c_char_p), ("by_token", ctypes.c_bool), ("rows", Rows),
+                ("arg", ctypes.c_void_p)]
+
+
 Progress = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.POINTER(StepStruct))
 Wait = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)
 
@@ -65,6 +80,12 @@ _functions = {
     "mr_job_check": (_status, [_pointer]),
     "mr_plan_job": (_status, [_pointer, _text, ctypes.POINTER(_pointer)]),
     "mr_inspect": (_status, [_text, ctypes.POINTER(_pointer)]),
+    "mr_predictor_open": (_status, [_text, ctypes.POINTER(PredictorOptsStruct), ctypes.POINTER(_pointer)]),
+    "mr_predictor_close": (None, [_pointer]),
+    "mr_predictor_about": (_status, [_pointer, ctypes.POINTER(_pointer)]),
+    "mr_predictor_numbers": (_status, [_pointer, _pointer, ctypes.c_uint64, _pointer]),
+    "mr_predictor_file": (_status, [_pointer, ctypes.POINTER(PredictorInputStruct)]),
+    "mr_predictor_notices": (_text, [_pointer]),
     "mr_training_open_with": (_status, [_pointer, ctypes.POINTER(OptsStruct), ctypes.POINTER(_pointer)]),
     "mr_training_close": (_status, [_pointer]),
     "mr_training_notices": (_text, [_pointer]),

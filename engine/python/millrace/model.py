@@ -4,7 +4,8 @@ import os
 import tempfile
 import warnings
 
-from .training import Job, Training
+from .job import Job
+from .training import Training
 
 _TASKS = ("auto", "classes", "numbers")
 

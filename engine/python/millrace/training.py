@@ -1,165 +1,21 @@
-"""Jobs and trainings."""
+"""Trainings."""
 
 import ctypes
-import json
-import numbers
 import os
-import re
-import signal
-import threading
 import warnings
 import weakref
 from collections import namedtuple
 
 from ._library import OptsStruct, Progress, ShapeStruct, TensorStruct, Wait, check, lib
+from .job import Job
+from .signals import Signals
 
 Step = namedtuple("Step", "step loss lr seconds")
 Evaluation = namedtuple("Evaluation", "loss accuracy")
 
-_GROUPS = {"model": "name", "data": "name", "optimizer": "name", "mitigation": "name", "system": "name",
-           "lr_schedule": "name",
-           "train": "steps", "run": "dir", "machine": "workers", "checkpoint": "every", "trace": "steps",
-           "sample": "tokens"}
 _STORED = {0: "float32", 1: "float64", 2: "uint16"}  # mr_job_dtype; bf16 as its bits
 _BF16 = 2
-_free = ctypes.CDLL(None).free  # of the C library
-_free.argtypes = [ctypes.c_void_p]
-_free.restype = None
 _ALL = 2**64 - 1  # MR_TRAINING_ALL
-
-
-def _text(value):
-    """A value as a configuration has it; NumPy's numbers and arrays, and paths, as Python's."""
-    if isinstance(value, os.PathLike):
-        value = os.fspath(value)
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, numbers.Real):
-        return repr(int(value) if isinstance(value, numbers.Integral) else float(value))
-    if isinstance(value, str) and re.fullmatch(r"\w[\w.-]*", value):
-        return value
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_text(v) for v in value) + "]"
-    raise TypeError(f"a job takes texts, numbers, booleans and lists of them, not {value!r}")
-
-
-def _settings(groups):
-    """Keys and values of a dict of groups, the names of plug-ins first."""
-    for group, value in groups.items():
-        if group in _GROUPS and not isinstance(value, dict):
-            raise TypeError(f'{group} is a group: expected a dict such as {{"{_GROUPS[group]}": ...}}, got {value!r}')
-        if isinstance(value, dict) and group not in _GROUPS:
-            raise TypeError(f"no group is called {group!r} (known: {', '.join(_GROUPS)})")
-        if not isinstance(value, dict):
-            yield group, value
-            continue
-        for key in sorted(value, key=lambda k: k != "name"):
-            yield f"{group}.{key}", value[key]
-
-
-def _json(function, *arguments):
-    """The JSON that a function of the library makes, which is freed here."""
-    text = ctypes.c_void_p()
-    check(function(*arguments, ctypes.byref(text)))
-    try:
-        return json.loads(ctypes.string_at(text))
-    finally:
-        _free(text)
-
-
-def inspect(path):
-    """What a checkpoint holds, as a dict: "step", "facts" of its training, and "files", each with its "tensors".
-
-    `path` is one checkpoint, a folder of checkpoints or the folder of a run; every checksum is verified. The tensors
-    are read by the package safetensors, or as engine/store/FORMATS.md shows.
-    """
-    return _json(lib.mr_inspect, os.fsencode(path))
-
-
-def plan(job, file=None):
-    """What a training of a job would be, without training it, as a dict: stages, placement, memory, predicted times.
-
-    As `millrace plan --format json`; `file` is a plan in place of the system's own. One that does not fit raises Error.
-    """
-    if not isinstance(job, Job):
-        raise TypeError(f"a plan is of a millrace.Job, not {job!r}")
-    return _json(lib.mr_plan_job, job._job, None if file is None else os.fsencode(file))
-
-
-class _Signals:
-    """Signals while the library works: their handlers run in its callbacks, and what they raise is kept for the caller.
-
-    Python runs a handler, such as that of Ctrl-C, in the main thread before any of its instructions. During a call of
-    the library that would be at the head of a callback, where nothing can catch what the handler raises: ctypes would
-    print and forget it.
-    """
-
-    def __init__(self):
-        self.raised = []  # exceptions
-        self._came = []  # signals not handled yet
-        self._handlers = {}
-        self._in_code = False  # of the user: handlers may raise there
-
-    def __enter__(self):
-        if threading.current_thread() is threading.main_thread():
-            for number in signal.valid_signals():
-                handler = signal.getsignal(number)
-                if callable(handler):
-                    self._handlers[number] = handler
-            try:
-                for number in sorted(self._handlers, key=self._is_not_interrupt):
-                    signal.signal(number, self._take)
-            except BaseException:
-                self._restore()
-                raise
-        return self
-
-    @staticmethod
-    def _is_not_interrupt(number):
-        return number != signal.SIGINT
-
-    def _restore(self):
-        for number in sorted(self._handlers, key=self._is_not_interrupt, reverse=True):
-            signal.signal(number, self._handlers[number])
-
-    def __exit__(self, kind, value, trace):
-        self._restore()
-        self.poll()
-        if kind is None and self.raised:
-            raise self.raised[0]
-
-    def _take(self, number, frame):
-        if self._in_code:
-            self._in_code = False
-            self._handlers[number](number, frame)
-        else:
-            self._came.append((number, frame))
-
-    def poll(self):
-        """Run the handlers of the signals that have come; False once something was raised."""
-        while self._came:
-            number, frame = self._came.pop(0)
-            try:
-                self._handlers[number](number, frame)
-            except BaseException as e:
-                self.raised.append(e)
-        return not self.raised
-
-    def call(self, function, *arguments):
-        """Call a function of the user; False if it raises, which is kept."""
-        try:
-            self._in_code = True
-            result = function(*arguments)
-            self._in_code = False
-            return result
-        except BaseException as e:
-            self._in_code = False
-            self.raised.append(e)
-            return False
 
 
 class _Memory:
@@ -173,37 +29,6 @@ class _Memory:
             "typestr": dtype.str,
             "data": (tensor.data, True),  # read-only
         }
-
-
-class Job:
-    """What to train: a dict such as {"model": {"name": "mlp"}, ..., "backend": "auto"}. Raises Error."""
-
-    def __init__(self, groups):
-        if not isinstance(groups, dict):
-            raise TypeError(f"a job is a dict of groups, not {groups!r}")
-        self._job = ctypes.c_void_p()
-        check(lib.mr_job_create(ctypes.byref(self._job)))
-        for key, value in _settings(groups):
-            check(lib.mr_job_set(self._job, key.encode(), _text(value).encode()))
-        check(lib.mr_job_check(self._job))
-
-    @classmethod
-    def load(cls, path, groups=None):
-        """The job that a configuration file describes, with the keys of a dict in place of what the file says."""
-        sets = [f"{key}={_text(value)}".encode() for key, value in _settings(groups or {})]
-        job = cls.__new__(cls)
-        job._job = ctypes.c_void_p()
-        check(lib.mr_job_load(os.fsencode(path), (ctypes.c_char_p * len(sets))(*sets), len(sets),
-                              ctypes.byref(job._job)))
-        return job
-
-    def __reduce_ex__(self, _):
-        raise TypeError("a millrace.Job cannot be copied or pickled: make another one of the same dict")
-
-    def __del__(self):
-        if getattr(self, "_job", None):
-            lib.mr_job_destroy(self._job)
-            self._job = None
 
 
 class Training:
@@ -314,7 +139,7 @@ class Training:
         """
         steps = []
         until = _ALL if until is None else int(until)
-        with _Signals() as signals:
+        with Signals() as signals:
 
             def follow(_, struct):
                 try:
@@ -355,7 +180,7 @@ class Training:
                              f"{tuple(x.dim[: x.n_dims])} each, got {given.shape} of {given.dtype}")
         rows = numpy.ascontiguousarray(given, dtype=numpy.int32 if x.tokens else numpy.float64)
         out = numpy.empty((len(rows), y.n))
-        with _Signals() as signals:
+        with Signals() as signals:
             status = self._guarded(signals, lib.mr_training_predict, rows.ctypes.data, len(rows), out.ctypes.data)
         check(status)
         return out.reshape((len(rows),) + tuple(n for n in y.dim[: y.n_dims] if n != 1 or y.n == 1))
@@ -384,7 +209,7 @@ class Training:
     def evaluate(self):
         """Mean loss over the validation samples, and the part of the targets that were predicted (NaN: no classes)."""
         loss, accuracy = ctypes.c_double(), ctypes.c_double()
-        with _Signals() as signals:
+        with Signals() as signals:
             status = self._guarded(signals, lib.mr_training_evaluate, ctypes.byref(loss), ctypes.byref(accuracy))
         check(status)
         return Evaluation(loss.value, accuracy.value)

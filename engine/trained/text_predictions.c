@@ -1,15 +1,15 @@
-#include "cli/text_predictions.h"
+#include "trained/text_predictions.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/notice.h"
-#include "reader/texts.h"
+#include "report/output.h"
 #include "trained/language.h"
+#include "trained/unreadable.h"
 
 #define SHOWN_NEXT 5 /* tokens that are likely behind a text */
-#define SHOWN_MISTAKES 20
 
 typedef struct writer {
 	const mr_trained *t;
@@ -19,8 +19,8 @@ typedef struct writer {
 	bool by_token;
 	uint64_t n_rows;
 	double log_probability;
-	uint64_t n_texts, n_scored, n_right, n_wrong;
-	char first[1024];            /* what was wrong with the first text */
+	uint64_t n_texts, n_scored, n_right;
+	mr_unreadable unreadable;
 	size_t n_next;
 	int32_t next[SHOWN_NEXT];    /* behind the text at hand */
 	double probability[SHOWN_NEXT];
@@ -180,21 +180,6 @@ static void take_place(void *arg, const mr_language_text *t, const mr_language_p
 
 /* --- the whole --- */
 
-/* As for samples: all that cannot be read are shown, up to some, and then nothing is predicted. */
-static mr_status note_wrong(writer *w, mr_status st, bool skips)
-{
-	if (st != MR_EDATA || !skips)
-		return st;
-	if (w->n_wrong == 0)
-		snprintf(w->first, sizeof(w->first), "%s", mr_error_text());
-	else if (w->n_wrong == 1)
-		fprintf(stderr, "%s\n", w->first);
-	if (w->n_wrong && w->n_wrong < SHOWN_MISTAKES)
-		fprintf(stderr, "%s\n", mr_error_text());
-	w->n_wrong++;
-	return MR_OK;
-}
-
 static mr_status read_all(writer *w, mr_language *l)
 {
 	mr_text text;
@@ -203,18 +188,16 @@ static mr_status read_all(writer *w, mr_language *l)
 		bool skips;
 		mr_status st = mr_texts_next(w->texts, &text, &skips);
 
-		if (st != MR_OK) {
-			MR_TRY(note_wrong(w, st, skips));
+		if (st == MR_EDATA && skips) {
+			mr_unreadable_add(&w->unreadable);
 			text.got = true;
-		} else if (text.got && !w->n_wrong) {
-			MR_TRY(mr_language_add(l, text.bytes, text.len, text.token, text.n));
+			continue;
 		}
+		MR_TRY(st);
+		if (text.got && !w->unreadable.n)
+			MR_TRY(mr_language_add(l, text.bytes, text.len, text.token, text.n));
 	} while (text.got);
-	if (w->n_wrong == 1)
-		return mr_fail(MR_EDATA, "%s", w->first);
-	if (w->n_wrong)
-		return mr_fail(MR_EDATA, "%llu texts cannot be read, the first: %s", (unsigned long long)w->n_wrong,
-			       w->first);
+	MR_TRY(mr_unreadable_status(&w->unreadable, "texts"));
 	return mr_language_flush(l);
 }
 
@@ -252,19 +235,17 @@ static mr_status write_all(writer *w, mr_trained *t)
 	return st == MR_OK && w->format == MR_PREDICTIONS_NPY ? mr_predictions_npy_again(w->file, w->n_rows, 1) : st;
 }
 
-mr_status mr_text_predictions(const mr_args *args, mr_trained *t, mr_predictions_format format)
+mr_status mr_text_predictions_run(const mr_text_predictions *p, mr_trained *t)
 {
-	static const char *const kinds[] = {"auto", "text", "lines", "jsonl", "tokens"};
-	const char *input = mr_values_string(args->values, "input");
-	writer w = {.t = t, .format = format, .by_token = mr_values_bool(args->values, "tokens")};
-	mr_texts_kind kind = MR_TEXTS_AUTO;
+	writer w = {.t = t, .format = p->format, .by_token = p->by_token,
+		    .unreadable = {.show = p->wrong, .arg = p->arg}};
 	mr_output out;
 	mr_status st;
 
-	while (strcmp(kinds[kind], input) != 0)
-		kind++;
-	MR_TRY(mr_texts_open(&t->form, args->operand[1], kind, &w.texts));
-	st = mr_output_open(mr_values_string(args->values, "output"), &out);
+	if (!p->output)
+		return mr_fail(MR_EUSAGE, "the predictions of a language model go to a file: output names it");
+	MR_TRY(mr_texts_open(&t->form, p->path, p->input, &w.texts));
+	st = mr_output_open(p->output, &out);
 	if (st == MR_OK) {
 		w.file = out.file;
 		st = mr_output_close(&out, write_all(&w, t));

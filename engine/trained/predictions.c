@@ -1,4 +1,4 @@
-#include "cli/predictions.h"
+#include "trained/predictions.h"
 
 #include <math.h>
 #include <string.h>
@@ -171,11 +171,11 @@ void mr_predictions_begin(mr_predictions *p)
 
 void mr_predictions_put(mr_predictions *p, const mr_reader_sample *sample, const double *value)
 {
-	if (p->format == MR_PREDICTIONS_CSV)
+	if (p->file && p->format == MR_PREDICTIONS_CSV)
 		put_csv(p, sample, value);
-	else if (p->format == MR_PREDICTIONS_JSONL)
+	else if (p->file && p->format == MR_PREDICTIONS_JSONL)
 		put_jsonl(p, sample, value);
-	else
+	else if (p->file)
 		fwrite(value, sizeof(*value), p->width, p->file);
 	score(p, sample, value);
 	p->n++;

@@ -1,13 +1,14 @@
 /*
- * predictions.h - what `millrace predict` writes: a row a sample as CSV or JSON lines, or all of them as a NumPy array;
+ * predictions.h - what predicting writes: a row a sample as CSV or JSON lines, or all of them as a NumPy array;
  * and how good they are where the file has targets.
  */
-#ifndef MR_CLI_PREDICTIONS_H
-#define MR_CLI_PREDICTIONS_H
+#ifndef MR_TRAINED_PREDICTIONS_H
+#define MR_TRAINED_PREDICTIONS_H
 
-#include "trained/class_scores.h"
+#include <stdio.h>
+
 #include "reader/reader.h"
-#include "report/output.h"
+#include "trained/class_scores.h"
 
 typedef enum mr_predictions_format {
 	MR_PREDICTIONS_CSV,
@@ -16,7 +17,7 @@ typedef enum mr_predictions_format {
 } mr_predictions_format;
 
 typedef struct mr_predictions {
-	FILE *file;
+	FILE *file;             /* NULL: nothing is written, and samples are scored alone */
 	mr_predictions_format format;
 	const mr_form *form;
 	bool classes;           /* values are probabilities of classes; else one number in the target's unit */
@@ -45,7 +46,7 @@ void mr_predictions_begin(mr_predictions *p);
 void mr_predictions_put(mr_predictions *p, const mr_reader_sample *sample, const double *value);
 /** Write the end. Errors: MR_EIO when a NumPy array goes to what cannot be written again at its beginning. */
 mr_status mr_predictions_end(mr_predictions *p) MR_MUST_USE;
-/** Say on standard error how many samples there were, and how good their predictions are. */
+/** A notice says how many samples there were, and how good their predictions are. */
 void mr_predictions_say(const mr_predictions *p);
 
 #endif
