@@ -62,9 +62,8 @@ double mr_model_link_rate(const mr_server *m)
 double mr_model_peak(const mr_server *m, const mr_workload *of)
 {
 	double f32 = m->f32_cycle * m->ghz_vector, bf16 = m->bf16_cycle * m->ghz_matrix;
-	bool wide = of->kernels->types.compute != MR_BF16;
 
-	return 1e9 * (wide || bf16 < f32 ? f32 : bf16);
+	return 1e9 * (of->kernels->types.weights == MR_BF16 && bf16 > f32 ? bf16 : f32);
 }
 
 /* Fitted (cost_model.h). */

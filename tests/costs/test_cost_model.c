@@ -69,7 +69,7 @@ static void more_threads_are_no_more_efficient(void)
 #define BASE                                                                                                           \
 	"model.name=mlp model.hidden=[%u,%u,%u,%u,%u,%u,%u] data.name=synthetic data.features=%u data.classes=16 "     \
 	"data.samples=4096 optimizer.name=adamw train.steps=2 train.batch=256 optimizer.lr=0.01 machine.workers=%u " \
-	"machine.threads=%u"
+	"machine.threads=%u precision=%s"
 
 typedef struct host {
 	mr_job job;
@@ -77,18 +77,25 @@ typedef struct host {
 	mr_forecast f;
 } host;
 
-static void open_host(host *h, uint32_t width, const char *system, uint32_t workers, uint32_t threads,
-		      const char *topology)
+static void open_precise(host *h, uint32_t width, const char *system, uint32_t workers, uint32_t threads,
+			 const char *topology, const char *precision)
 {
 	char base[600], more[200];
 
-	snprintf(base, sizeof(base), BASE, width, width, width, width, width, width, width, width, workers, threads);
+	snprintf(base, sizeof(base), BASE, width, width, width, width, width, width, width, width, workers, threads,
+		 precision);
 	snprintf(more, sizeof(more), "system.name=%s", system);
 	mr_test_job_of(&h->job, base, more);
 	h->job.machine.topology = topology;
 	h->job.train.gradients = MR_GRADIENTS_EACH; /* merging asks for memory: one host might merge, the other not */
 	MR_CHECK_OK(mr_session_survey(&h->job, &h->s));
 	MR_CHECK_OK(mr_session_forecast(&h->s, &h->f));
+}
+
+static void open_host(host *h, uint32_t width, const char *system, uint32_t workers, uint32_t threads,
+		      const char *topology)
+{
+	open_precise(h, width, system, workers, threads, topology, "f32");
 }
 
 static void close_host(host *h)
@@ -225,6 +232,38 @@ static void caches_overflow_gradually(void)
 	CU_ASSERT(weights > 0.3); /* the last do not fit */
 }
 
+/* Products of bf16 numbers run at the peak for these where the core has one, and never below that of f32; numbers that
+ * are kept in f32 do not. Wide layers, which the products dominate, gain by it, but not more than the peaks differ. */
+static void narrow_products_have_their_own_peak(void)
+{
+	static const struct {
+		const char *topology;
+		double wide, narrow; /* FLOP/s of a core, by servers.def */
+	} cores[] = {{"spr8480", 64 * 2.6e9, 1024 * 2.2e9},
+		     {"genoa9654", 32 * 3.3e9, 64 * 3.3e9},
+		     {"icx8380", 64 * 2.6e9, 64 * 2.6e9}};
+
+	for (size_t i = 0; i < sizeof(cores) / sizeof(cores[0]); i++) {
+		host wide, narrow, pure;
+		mr_server m;
+
+		open_precise(&wide, 2048, "1f1b", 4, 1, cores[i].topology, "f32");
+		open_precise(&narrow, 2048, "1f1b", 4, 1, cores[i].topology, "bf16");
+		open_precise(&pure, 2048, "1f1b", 4, 1, cores[i].topology, "bf16_pure");
+		m = mr_model_server(&wide.f.of);
+		CU_ASSERT_DOUBLE_EQUAL(mr_model_peak(&m, &wide.f.of), cores[i].wide, 1);
+		CU_ASSERT_DOUBLE_EQUAL(mr_model_peak(&m, &narrow.f.of), cores[i].narrow, 1);
+		CU_ASSERT_DOUBLE_EQUAL(mr_model_peak(&m, &pure.f.of), cores[i].narrow, 1);
+		CU_ASSERT(narrow.f.step_s >= wide.f.step_s * cores[i].wide / cores[i].narrow / 2);
+		if (cores[i].narrow > cores[i].wide)
+			CU_ASSERT(narrow.f.step_s < 0.7 * wide.f.step_s);
+		limits_hold(&narrow);
+		close_host(&wide);
+		close_host(&narrow);
+		close_host(&pure);
+	}
+}
+
 /* --- teams that were measured --- */
 
 /* Two sizes of one layer: a time between them is interpolated, one beyond them is that of the nearest. */
@@ -342,6 +381,7 @@ void mr_suite_cost_model(void)
 	MR_TEST(streams_share_a_nodes_memory);
 	MR_TEST(two_runs_share_a_node);
 	MR_TEST(caches_overflow_gradually);
+	MR_TEST(narrow_products_have_their_own_peak);
 	MR_TEST(teams_are_interpolated);
 	MR_TEST(measured_teams_replace_the_model);
 	MR_TEST(one_core_agrees);
