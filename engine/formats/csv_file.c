@@ -27,19 +27,31 @@ static bool without_target(const mr_csv_file *f)
 	return f->inputs.missing == MR_MISSING_MEAN && mr_cell_is_missing(f->table.field[f->table.target]);
 }
 
+static mr_status open_rows(mr_csv_file *f, int which, mr_csv_rows *rows)
+{
+	mr_status st = mr_csv_rows_open(f->path[which], rows);
+
+	f->table.path = f->path[which];
+	rows->separator = f->table.separator;
+	return st;
+}
+
+/* The next row in *@line, which is not the header; NULL: there is none. */
+static mr_status next_row(const mr_csv_file *f, mr_csv_rows *rows, char **line)
+{
+	MR_TRY(mr_csv_rows_next(rows, line));
+	return *line && rows->first && f->table.header ? mr_csv_rows_next(rows, line) : MR_OK;
+}
+
 /* Call @fn for the rows of file @which from *@row on. */
 static mr_status each_row(mr_csv_file *f, int which, mr_csv_row_fn *fn, void *of, uint64_t *row)
 {
 	uint64_t k = 0;
 	mr_csv_rows rows;
-	mr_status st = mr_csv_rows_open(f->path[which], &rows);
+	mr_status st = open_rows(f, which, &rows);
 	char *line;
 
-	f->table.path = f->path[which];
-	rows.separator = f->table.separator;
-	while (st == MR_OK && (st = mr_csv_rows_next(&rows, &line)) == MR_OK && line) {
-		if (rows.first && f->table.header)
-			continue;
+	while (st == MR_OK && (st = next_row(f, &rows, &line)) == MR_OK && line) {
 		if (k < f->n_lines[which] && rows.number == f->damaged[which][k]) {
 			k++;
 			continue;
@@ -189,14 +201,10 @@ static mr_status vote(mr_csv_file *f)
 static mr_status read_file(mr_csv_file *f, int which, bool votes)
 {
 	mr_csv_rows rows;
-	mr_status st = mr_csv_rows_open(f->path[which], &rows);
+	mr_status st = open_rows(f, which, &rows);
 	char *line;
 
-	f->table.path = f->path[which];
-	rows.separator = f->table.separator;
-	while (st == MR_OK && (st = mr_csv_rows_next(&rows, &line)) == MR_OK && line) {
-		if (rows.first && f->table.header)
-			continue;
+	while (st == MR_OK && (st = next_row(f, &rows, &line)) == MR_OK && line) {
 		st = mr_csv_table_split(&f->table, line, rows.number);
 		if (st == MR_EDATA)
 			st = votes ? MR_OK : note_damage(f, which, f->table.n_columns, rows.number);
