@@ -14,6 +14,7 @@
 #include "timing/walk_trace.h"
 #include "logbook/machine_picture.h"
 #include "observe/worker_window.h"
+#include "outline/stage_row.h"
 #include "costs/cost_model.h"
 #include "costs/forecast.h"
 #include "session/worker_text.h"
@@ -135,12 +136,14 @@ static void put_stages(mr_json_writer *w, const mr_session *s)
 
 	mr_json_field_array(w, "stages");
 	for (uint32_t i = 0; i < s->partition.n_stages * pipes; i++) {
-		mr_stage_row r = {.stage = (uint16_t)(i / pipes), .pipe = (uint8_t)(i % pipes)};
+		mr_stage_row r;
+		mr_stage_bytes bytes;
 
-		r.worker = mr_plan_worker(s->plan, r.pipe, r.stage);
-		r.parameters = (uint64_t)mr_stage_size(run->stage[r.stage])->n_elements;
-		mr_stage_layers_text(s->graph, &s->partition, r.stage, r.layers, sizeof(r.layers));
-		mr_record_put_object(MR_RECORD_STAGE, &r, w);
+		mr_stage_row_of(s, run, (uint8_t)(i % pipes), (uint16_t)(i / pipes), &r, &bytes);
+		mr_json_begin_object(w);
+		mr_record_put(MR_RECORD_STAGE, &r, w);
+		mr_record_put(MR_RECORD_STAGE_BYTES, &bytes, w);
+		mr_json_end_object(w);
 	}
 	mr_json_end_array(w);
 }

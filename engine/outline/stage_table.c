@@ -3,11 +3,12 @@
 
 #include "outline/plan_kernels.h"
 #include "outline/plan_report.h"
+#include "outline/stage_row.h"
 #include "report/run_tables.h"
 #include "session/worker_text.h"
 
 typedef struct texts {
-	char layers[120], cores[120], kernels[64], nodes[64], pages[16];
+	char cores[120], kernels[64], nodes[64], pages[16];
 } texts;
 
 /* Where the memory of worker @w lies, and how much of it does if it has been touched. */
@@ -29,28 +30,14 @@ static void fill(const mr_session *s, const mr_run *run, uint8_t pipe, uint16_t 
 		      mr_report_stage_row *row)
 {
 	uint16_t w = mr_plan_worker(s->plan, pipe, stage);
-	mr_run_memory m;
 
-	mr_run_memory_of_stage(run, pipe, stage, &m);
-	mr_stage_layers_text(s->graph, &s->partition, stage, t->layers, sizeof(t->layers));
 	mr_worker_cores_text(&s->place.worker[w], t->cores, sizeof(t->cores));
 	*row = (mr_report_stage_row){
-		.stage = stage,
-		.worker = w,
-		.pipe = pipe,
 		.n_pipes = s->plan->n_pipes,
-		.layers = t->layers,
 		.n_layers = s->partition.first[stage + 1] - s->partition.first[stage],
-		.n_params = (uint64_t)mr_stage_size(run->stage[stage])->n_elements,
-		.weight_bytes = m.weights,
-		.stash_bytes = m.stashes,
-		.gradient_bytes = m.grads,
-		.optimizer_bytes = m.optimizer,
-		.activation_bytes = m.activations,
-		.boundary_bytes = m.boundaries,
-		.scratch_bytes = m.scratch,
 		.cores = t->cores,
 	};
+	mr_stage_row_of(s, run, pipe, stage, &row->of, &row->bytes);
 	nodes_text(s, run, w, t, row);
 }
 

@@ -53,6 +53,11 @@ typedef union mr_times {
 	};
 } mr_times;
 
+typedef union mr_stage_bytes {
+	mr_stage_bytes_row row;
+	uint64_t at[MR_MEMBERS_STAGE_BYTES];
+} mr_stage_bytes;
+
 typedef enum mr_member_kind {
 	MR_MEMBER_NUMBER, /* double; NAN: unknown, null in files */
 	MR_MEMBER_COUNT,  /* unsigned, of 1 to 8 bytes */

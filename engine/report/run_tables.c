@@ -6,59 +6,39 @@
 
 #include "base/str.h"
 
-#define N(array) (sizeof(array) / sizeof((array)[0]))
-
-static void put_bytes(mr_table *t, uint64_t bytes)
-{
-	char text[16];
-
-	mr_table_put(t, "%s", mr_bytes_text(bytes, text));
-}
-
-/* The columns from "parameters" to "total", alike for a stage and for the line of sums. */
+/* The columns from "params" to "total", alike for a stage and for the line of sums. */
 static void put_sizes(mr_table *t, const mr_report_stage_row *r)
 {
-	char count[16];
+	uint64_t total = 0;
+	char text[16];
 
-	mr_table_put(t, "%s", mr_count_text(r->n_params, count));
-	put_bytes(t, r->weight_bytes);
-	put_bytes(t, r->stash_bytes);
-	put_bytes(t, r->gradient_bytes);
-	put_bytes(t, r->optimizer_bytes);
-	put_bytes(t, r->activation_bytes);
-	put_bytes(t, r->boundary_bytes);
-	put_bytes(t, r->scratch_bytes);
-	put_bytes(t, r->weight_bytes + r->stash_bytes + r->gradient_bytes + r->optimizer_bytes + r->activation_bytes +
-			     r->boundary_bytes + r->scratch_bytes);
+	mr_table_put(t, "%s", mr_count_text(r->of.parameters, text));
+	mr_record_cells(MR_RECORD_STAGE_BYTES, &r->bytes, t);
+	for (int i = 0; i < MR_MEMBERS_STAGE_BYTES; i++)
+		total += r->bytes.at[i];
+	mr_table_put(t, "%s", mr_bytes_text(total, text));
 }
 
 static void add_sizes(mr_report_stage_row *sum, const mr_report_stage_row *r)
 {
-	sum->n_layers += r->pipe ? 0 : r->n_layers;
-	sum->n_params += r->pipe ? 0 : r->n_params;
-	sum->weight_bytes += r->weight_bytes;
-	sum->stash_bytes += r->stash_bytes;
-	sum->gradient_bytes += r->gradient_bytes;
-	sum->optimizer_bytes += r->optimizer_bytes;
-	sum->activation_bytes += r->activation_bytes;
-	sum->boundary_bytes += r->boundary_bytes;
-	sum->scratch_bytes += r->scratch_bytes;
+	sum->n_layers += r->of.pipe ? 0 : r->n_layers;
+	sum->of.parameters += r->of.pipe ? 0 : r->of.parameters;
+	for (int i = 0; i < MR_MEMBERS_STAGE_BYTES; i++)
+		sum->bytes.at[i] += r->bytes.at[i];
 }
 
 mr_status mr_report_stages(const mr_report_stage_row *rows, uint32_t n, FILE *out)
 {
-	static const mr_table_column columns[] = {
-		{"stage", true},   {"on", false},   {"layers", false},   {"params", true}, {"weights", true},
-		{"stashes", true}, {"grads", true}, {"optimizer", true}, {"activ.", true}, {"boundary", true},
-		{"scratch", true}, {"total", true}, {"cores", false},    {"node", true},
-	};
+	mr_table_column all[4 + MR_MEMBERS_STAGE_BYTES + 5] = {{"stage", true}, {"on", false}, {"layers", false},
+							       {"params", true}};
 	bool kernels = n && rows[0].kernels, pages = n && rows[0].pages;
-	mr_table_column all[N(columns) + 2];
-	uint32_t n_all = N(columns);
+	uint32_t n_all = mr_record_columns(MR_RECORD_STAGE_BYTES, all, 4);
 	mr_report_stage_row sum = {0};
 	mr_table *t;
 
-	memcpy(all, columns, sizeof(columns));
+	all[n_all++] = (mr_table_column){"total", true};
+	all[n_all++] = (mr_table_column){"cores", false};
+	all[n_all++] = (mr_table_column){"node", true};
 	if (pages)
 		all[n_all++] = (mr_table_column){"pages there", true};
 	if (kernels)
@@ -68,9 +48,9 @@ mr_status mr_report_stages(const mr_report_stage_row *rows, uint32_t n, FILE *ou
 		const mr_report_stage_row *r = &rows[i];
 
 		add_sizes(&sum, r);
-		mr_table_put(t, r->n_pipes > 1 ? "%u p%u" : "%u", r->stage, r->pipe);
-		mr_table_put(t, "w%u", r->worker);
-		mr_table_put(t, "%u: %s", r->n_layers, r->layers ? r->layers : "");
+		mr_table_put(t, r->n_pipes > 1 ? "%u p%u" : "%u", r->of.stage, r->of.pipe);
+		mr_table_put(t, "w%u", r->of.worker);
+		mr_table_put(t, "%u: %s", r->n_layers, r->of.layers);
 		put_sizes(t, r);
 		mr_table_put(t, "%s", r->cores ? r->cores : "any");
 		mr_table_put(t, "%s", r->nodes ? r->nodes : "-");

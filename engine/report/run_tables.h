@@ -13,19 +13,11 @@
 #include "report/records.h"
 
 typedef struct mr_report_stage_row {
-	uint16_t stage, worker;
-	uint8_t pipe, n_pipes;       /* a row for each pipe's part of the stage; layers and parameters are summed in
+	mr_stage_row of;             /* a row for each pipe's part of the stage; layers and parameters are summed in
 	                                pipe 0 */
-	const char *layers;          /* "embed .. h.1.mlp"; NULL: none */
+	mr_stage_bytes bytes;
+	uint8_t n_pipes;
 	uint32_t n_layers;
-	uint64_t n_params;           /* elements */
-	uint64_t weight_bytes;       /* latest version */
-	uint64_t stash_bytes;        /* further versions */
-	uint64_t gradient_bytes;
-	uint64_t optimizer_bytes;
-	uint64_t activation_bytes;   /* slots */
-	uint64_t boundary_bytes;
-	uint64_t scratch_bytes;
 	const char *cores;           /* "0-3"; NULL: not pinned */
 	const char *nodes;           /* NUMA nodes of its memory: "0-3"; NULL: any */
 	const char *pages;           /* how much of it lies there: "100%"; NULL in all rows: no such column */

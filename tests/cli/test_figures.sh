@@ -76,4 +76,10 @@ for name in loss val_loss val_accuracy val_top5; do
 	b=$(value $name r/status.json)
 	[ "$a" = "${b#null}" ] || complain "$name is \"$a\" in metrics.jsonl, \"$b\" in status.json"
 done
+
+# The same bytes of each stage where the plan is compared and where the run is described.
+tr -d ' \t\n' <c/memory.json | grep -o '"activation_bytes":{[^}]*' | sed 's/.*"predicted"://' >compared
+tr -d ' \t\n' <c/run.json | grep -o '"bytes":{"weights"[^}]*' | sed 's/.*"activations":\([0-9]*\).*/\1/' >described
+[ "$(grep -c . described)" -eq 2 ] && cmp -s compared described ||
+	complain "activations of the stages are $(cat described) in run.json, $(cat compared) in memory.json"
 exit $failed

@@ -50,10 +50,10 @@ static void alignment(void)
 static void narrow_terminal(void)
 {
 	static const mr_report_stage_row rows[] = {
-		{0, 0, 0, 1, "embed .. h.1.mlp", 21, 412000, 1648000, 1648000, 1648000, 3296000, 4194304, 65536, 1024,
-		 "0", "0", NULL, NULL},
-		{1, 1, 0, 1, "h.2.ln_1 .. loss", 24, 400000, 1600000, 0, 1600000, 3200000, 2097152, 0, 1024, NULL, NULL,
-		 NULL, NULL},
+		{{0, 0, 0, "embed .. h.1.mlp", 412000},
+		 {{1648000, 1648000, 1648000, 3296000, 4194304, 65536, 1024}}, 1, 21, "0", "0", NULL, NULL},
+		{{1, 0, 1, "h.2.ln_1 .. loss", 400000}, {{1600000, 0, 1600000, 3200000, 2097152, 0, 1024}}, 1, 24, NULL,
+		 NULL, NULL, NULL},
 	};
 
 	for (unsigned short columns = 60; columns <= 140; columns = (unsigned short)(columns + 10)) {
@@ -79,10 +79,10 @@ static void narrow_terminal(void)
 static void stages(void)
 {
 	static const mr_report_stage_row rows[] = {
-		{0, 0, 0, 1, "embed .. h.1.mlp", 21, 412000, 1648000, 1648000, 1648000, 3296000, 4194304, 65536, 1024,
-		 "0", "0", NULL, NULL},
-		{1, 1, 0, 1, "h.2.ln_1 .. loss", 24, 400000, 1600000, 0, 1600000, 3200000, 2097152, 0, 1024, NULL, NULL,
-		 NULL, NULL},
+		{{0, 0, 0, "embed .. h.1.mlp", 412000},
+		 {{1648000, 1648000, 1648000, 3296000, 4194304, 65536, 1024}}, 1, 21, "0", "0", NULL, NULL},
+		{{1, 0, 1, "h.2.ln_1 .. loss", 400000}, {{1600000, 0, 1600000, 3200000, 2097152, 0, 1024}}, 1, 24, NULL,
+		 NULL, NULL, NULL},
 	};
 	char *text;
 	FILE *f = open_text(&text);
@@ -100,8 +100,8 @@ static void stages(void)
 static void stages_of_two_pipes(void)
 {
 	static const mr_report_stage_row rows[] = {
-		{0, 0, 0, 2, "fc.0", 1, 1000, 4000, 0, 4000, 8000, 100, 100, 0, "0", "0", NULL, NULL},
-		{0, 1, 1, 2, "fc.0", 1, 1000, 0, 0, 4000, 0, 100, 100, 0, "1", "0", NULL, NULL},
+		{{0, 0, 0, "fc.0", 1000}, {{4000, 0, 4000, 8000, 100, 100, 0}}, 2, 1, "0", "0", NULL, NULL},
+		{{0, 1, 1, "fc.0", 1000}, {{0, 0, 4000, 0, 100, 100, 0}}, 2, 1, "1", "0", NULL, NULL},
 	};
 	char *text;
 	FILE *f = open_text(&text);
