@@ -308,6 +308,8 @@ mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 	if (w->counted && t->links->train)
 		mr_counted_begin(w->counted);
 	MR_TRY(w->run->hooks.instead.carry_out[t->in->op](w, t));
+	for (mr_passed_hook **passed = w->run->hooks.passed; *passed; passed++)
+		(*passed)(w, t);
 	if (w->counted && t->links->train)
 		mr_counted_end(w->counted, t->in->stage, t->in->op, t->in->span);
 	if (t->links->train)

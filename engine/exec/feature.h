@@ -34,6 +34,7 @@ enum {
 #include "exec/features.def"
 
 typedef mr_wait_cause mr_ready_hook(mr_worker *w, const mr_task *t);
+typedef void mr_passed_hook(mr_worker *w, const mr_task *t);
 typedef mr_status mr_pass_hook(mr_worker *w, const mr_task *t, const mr_slot *slot, mr_stage_io *io);
 typedef bool mr_reads_hook(const mr_worker *w, const mr_task *t);
 typedef mr_status mr_entered_hook(mr_worker *w, const mr_task *t, const mr_slot *slot);
@@ -170,6 +171,8 @@ typedef struct mr_feature {
 	mr_ready_hook *ready;
 	/** A pass of @t over the micro-batch in @slot is about to begin: change its call. */
 	mr_pass_hook *pass;
+	/** @t, an instruction of any op, is done. */
+	mr_passed_hook *passed;
 	/** Does the pass @t of training read the version of its stage? False: another counts for it. */
 	mr_reads_hook *reads;
 	/** B, I or W of @t has the micro-batch in @slot, one of its span. */
@@ -194,6 +197,7 @@ typedef struct mr_feature {
 #define MR_HOOKS                                                                                                       \
 	MR_HOOK(mr_ready_hook, ready)                                                                                  \
 	MR_HOOK(mr_pass_hook, pass)                                                                                    \
+	MR_HOOK(mr_passed_hook, passed)                                                                                \
 	MR_HOOK(mr_reads_hook, reads)                                                                                  \
 	MR_HOOK(mr_entered_hook, entered)                                                                              \
 	MR_HOOK(mr_commit_hook, summed)                                                                                \

@@ -2,6 +2,7 @@
 
 #include "ir/contract_field.h"
 #include "ir/frozen.h"
+#include "ir/op.h"
 
 static mr_status check_words(const mr_contract *c)
 {
@@ -157,6 +158,21 @@ static mr_status check_left(const mr_plan *p)
 	return MR_OK;
 }
 
+static mr_status check_ring(const mr_plan *p)
+{
+	for (size_t i = 0; i < (size_t)p->n_workers * MR_N_SECTIONS; i++)
+		for (uint32_t k = 0; k < p->lists[i].n; k++) {
+			const mr_instr *in = &p->lists[i].at[k];
+
+			if (mr_op_is_compute(in->op) && in->micro % p->n_pipes != in->pipe)
+				return mr_fail(MR_ECONFIG,
+					       "worker %zu: micro-batch %u goes through pipe %u, and in a ring its "
+					       "pipe is %u",
+					       i / MR_N_SECTIONS, in->micro, in->pipe, in->micro % p->n_pipes);
+		}
+	return MR_OK;
+}
+
 /* Checks for stage @s what "Stage replicas" in plan.h requires. */
 static mr_status check_stage_turns(const mr_plan *p, uint16_t s)
 {
@@ -292,6 +308,8 @@ static mr_status check_rules(const mr_plan *p)
 		{c->joint_w && c->clip,
 		 "gradients: those that are computed jointly go into the step without being written, so they cannot be "
 		 "clipped: leave train.clip out, or let each replica sum its own"},
+		{c->ring && !(trains && (barrier || c->flush == MR_FLUSH_LOCAL) && !one && !mr_contract_replicates(c)),
+		 "a ring is of several pipes that read the same weights and flush"},
 		{c->racing && !(trains && !flushes && latest && !c->same_version_b &&
 				c->predict != MR_PREDICT_BACK && ascending && one && p->n_stages == p->n_workers),
 		 "a racing plan has one stage a worker, one pipe and no flush, reads the latest version forward and "
@@ -316,6 +334,8 @@ mr_status mr_contract_check(const mr_plan *plan)
 		MR_TRY(check_left(plan));
 	if (plan->contract.racing)
 		MR_TRY(check_racing(plan));
+	if (plan->contract.ring)
+		MR_TRY(check_ring(plan));
 	for (unsigned p = 0; p < plan->n_pipes; p++)
 		for (uint16_t s = 0; s < plan->n_stages; s++)
 			if (mr_plan_worker(plan, (uint8_t)p, s) == MR_WORKER_ANY)

@@ -8,6 +8,18 @@ static bool has_next(const mr_plan *plan, uint16_t stage)
 	return stage + 1u < plan->n_stages;
 }
 
+/* The pass of @in, an F, B or I, that is before it in the ring. False: none is. */
+static bool before_in_ring(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep *dep)
+{
+	uint64_t micro = mr_instr_micro(plan, in, n);
+	uint8_t pipe = (uint8_t)((in->pipe ? in->pipe : plan->n_pipes) - 1);
+
+	if (!mr_ring_follows(plan, micro))
+		return false;
+	*dep = (mr_dep){in->op == MR_OP_F ? MR_DEP_F : MR_DEP_GRAD, pipe, in->stage, micro - 1, 0};
+	return true;
+}
+
 static uint32_t deps_of_forward(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep *deps)
 {
 	const mr_contract *c = &plan->contract;
@@ -17,6 +29,7 @@ static uint32_t deps_of_forward(const mr_plan *plan, const mr_instr *in, uint64_
 
 	if (s > 0)
 		deps[k++] = (mr_dep){MR_DEP_F, in->pipe, (uint16_t)(s - 1), mr_instr_micro(plan, in, n), 0};
+	k += before_in_ring(plan, in, n, &deps[k]);
 	if (version > 0 && c->flush == MR_FLUSH_BARRIER) {
 		deps[k++] = (mr_dep){MR_DEP_COMMITS, in->pipe, s, version, 0};
 	} else if (mr_contract_averages(c, version) && version > 0) {
@@ -38,6 +51,7 @@ static uint32_t deps_of_backward(const mr_plan *plan, const mr_instr *in, uint64
 	uint32_t k = 0;
 
 	deps[k++] = (mr_dep){MR_DEP_F, in->pipe, s, micro, 0};
+	k += before_in_ring(plan, in, n, &deps[k]);
 	/* The other parts may still read this part's sum: their steps end with the commit before. */
 	if (plan->lowered && plan->stage_replicas[s] > 1 && micro >= plan->stage_replicas[s])
 		deps[k++] = (mr_dep){MR_DEP_COMMIT, in->pipe, s, micro / plan->stage_replicas[s], 0};

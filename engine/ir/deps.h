@@ -30,6 +30,8 @@
  * U(s,v,p) alone, or where version v is an average for AVG(s,v,.) of every pipe; AVG(s,v,p) waits for version v - 1 of
  * s in every pipe.
  *
+ * Ring (contract.ring): F(m,s) also waits for F(m-1,s), and B|I(m,s) for B|I(m-1,s), of one commit in the pipe before.
+ *
  * V(s,v) waits for N(.,v) of every stage, and where it does (VALIDATED), U(s,v) waits for its own N alone. A B or W
  * that carries MR_INSTR_UPDATE is its own U. Counts: micro-batch m belongs to count m / need; the commit of
  * count c makes version c + 1, and dependencies name counts by that version. Version 0 exists from the start and is
@@ -74,7 +76,13 @@ typedef struct mr_dep {
 	uint32_t more;   /* GRAD: this many micro-batches behind @number as well (the span of a W) */
 } mr_dep;
 
-#define MR_DEPS_MAX 4
+#define MR_DEPS_MAX 5
+
+/* Does @micro follow the one before it in the ring? The first of a commit begins when it can. */
+static inline bool mr_ring_follows(const mr_plan *plan, uint64_t micro)
+{
+	return plan->contract.ring && micro % plan->contract.need;
+}
 
 /**
  * The dependencies of @in in iteration @n, in no particular order; returns how many. Storage dependencies come last,

@@ -77,6 +77,10 @@
  * steps. So no sum of gradients is written and read again, and the bits are those of one pipe. U(s, v, p) waits for the
  * AR of every pipe, gives back what the W of its pipe have left, and commits. In every pipe W come behind all F and I.
  *
+ * Ring (mr_contract.ring; several pipes, a flush). Micro-batch m is in pipe m mod P, and the passes of a commit follow
+ * each other at each stage: F(m,s) comes after F(m-1,s), and B or I likewise. So at any time one worker reads a stage's
+ * weights forward and one backward, as if they were handed from worker to worker. No result depends on it.
+ *
  * Stage replicas. A stage that is too long for one worker has stage_replicas[s] = r of them, which take the
  * micro-batches in turn: m belongs to part m mod r of the stage. With P the least common multiple of all r, m goes
  * through pipe m mod P, whose stage s lives where part p mod r lives. Each r micro-batches, one of each part, make a

@@ -52,6 +52,7 @@ typedef struct mr_sched_args {
 	uint64_t n_steps;         /* commits that the run will make, for systems that do not repeat; 0: unknown */
 	uint32_t window;          /* steps of a window, for such systems; 0: the system's choice. No result depends
 	                             on it */
+	uint32_t n_apart;         /* layers of the kind `apart` of the system in the model; 0: none, or unknown */
 	uint32_t n_batches;       /* minibatches in the data, for systems that draw them; 0: unknown */
 	const mr_values *options; /* values of the system's own table; never NULL when the table is not */
 	const mr_cost *costs;     /* for systems whose order follows from costs: a row for each stage, or one row with
@@ -112,6 +113,8 @@ typedef struct mr_sched_ops {
 	/* Asynchronous systems that do not accumulate: micro-batches of a step of the run; the lists hold a multiple of
 	 * it. @values may be invalid. NULL: 1. */
 	uint32_t (*step_micro)(const mr_values *values);
+	const char *apart;          /* kind of layer that is a stage by itself: a model with n of them is cut around
+	                               each if emit() makes 2 n + 1 stages; NULL: the model is cut evenly */
 	/* The number of stages that emit() will make, and so of parts into which the model is cut. NULL: chunks *
 	 * workers; a result of 0: it is known only after emit(). */
 	uint32_t (*stages)(const mr_sched_args *args);

@@ -502,3 +502,37 @@ mr_status mr_partition_explicit(const mr_graph *g, const char *const *names, uin
 	p->first[n_names + 1] = g->n_nodes;
 	return MR_OK;
 }
+
+/* --- around layers of a kind --- */
+
+uint32_t mr_partition_count(const mr_graph *g, const char *kind)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		n += !strcmp(g->nodes[i].ops->name, kind);
+	return n;
+}
+
+mr_status mr_partition_around(const mr_graph *g, const char *kind, mr_partition *p)
+{
+	uint32_t n = 2 * mr_partition_count(g, kind) + 1, s = 0;
+	mr_status st = MR_OK;
+
+	*p = (mr_partition){0};
+	MR_TRY(check_count(g, n));
+	MR_TRY(allocate(p, (uint16_t)n));
+	for (uint32_t i = 0; st == MR_OK && i < g->n_nodes; i++) {
+		if (strcmp(g->nodes[i].ops->name, kind) != 0)
+			continue;
+		if (i == p->first[s] || i + 1 == g->n_nodes || !mr_graph_cut_ok(g, i + 1))
+			st = mr_fail(MR_ECONFIG, "%s cannot be a stage by itself: another stage would be empty",
+				     g->nodes[i].name);
+		p->first[++s] = i;
+		p->first[++s] = i + 1;
+	}
+	p->first[n] = g->n_nodes;
+	if (st != MR_OK)
+		mr_partition_fini(p);
+	return st;
+}

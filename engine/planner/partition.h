@@ -83,6 +83,13 @@ mr_status mr_partition_solve(const uint64_t *cost, uint32_t n, const uint32_t *p
 mr_status mr_partition_explicit(const mr_graph *g, const char *const *names, uint32_t n_names,
 				mr_partition *p) MR_MUST_USE;
 
+/** Layers of @kind (a name in layers.def) in @g. */
+uint32_t mr_partition_count(const mr_graph *g, const char *kind);
+
+/** The cut in which each layer of @kind is a stage by itself, and all layers between two of them are one. Errors:
+ * MR_ECONFIG a stage would be empty; MR_ERESOURCE. */
+mr_status mr_partition_around(const mr_graph *g, const char *kind, mr_partition *p) MR_MUST_USE;
+
 /** The stage that holds @node. */
 uint16_t mr_partition_stage(const mr_partition *p, uint32_t node);
 

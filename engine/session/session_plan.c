@@ -127,6 +127,7 @@ static mr_plan_question question_of(mr_session *s)
 			 .n_micro = s->n_micro,
 			 .options = ops->options ? s->job->system.values : NULL,
 			 .n_steps = ops->ends ? (uint64_t)s->job->train.steps : 0,
+			 .n_apart = ops->apart ? mr_partition_count(s->graph, ops->apart) : 0,
 			 .n_batches = batches < UINT32_MAX ? (uint32_t)batches : UINT32_MAX,
 			 .now = mr_clock_s,
 			 .n_tries = &s->n_tries},
@@ -186,6 +187,16 @@ static mr_status cut_evenly(mr_session *s, uint16_t stages)
 	return st;
 }
 
+/* As the session's system asks; a plan from a file asks for nothing. */
+static mr_status cut_as_asked(mr_session *s, uint16_t stages)
+{
+	const char *apart = mr_job_system(s->job)->apart;
+
+	if (apart && stages > 1 && stages == 2 * mr_partition_count(s->graph, apart) + 1)
+		return mr_partition_around(s->graph, apart, &s->partition);
+	return cut_evenly(s, stages);
+}
+
 mr_status mr_session_cut(mr_session *s, uint16_t stages)
 {
 	uint32_t n = s->job->n_cut;
@@ -195,7 +206,7 @@ mr_status mr_session_cut(mr_session *s, uint16_t stages)
 	if (!names && s->plan_path)
 		return st == MR_OK ? st : mr_fail_in(st, "%s", s->plan_path);
 	if (!names)
-		return mr_job_blame(s->job, MR_JOB_MACHINE, "workers", cut_evenly(s, stages));
+		return mr_job_blame(s->job, MR_JOB_MACHINE, "workers", cut_as_asked(s, stages));
 	MR_TRY(mr_job_blame(s->job, MR_JOB_TOP, "partition",
 			       mr_partition_explicit(s->graph, names, n, &s->partition)));
 	if (s->partition.n_stages == stages)

@@ -15,8 +15,8 @@ one_of() {
 	echo "$1"
 }
 
-all='naive data_parallel gpipe 1f1b dapple gems chimera bitpipe dualpipe dualpipe_v interleaved looped_bfs
-hanayo zb_h1 zb_h2 interleaved_zb zb_auto zb_v 1f1b_v v_half v_min roundpipe search pipedream
+all='naive data_parallel weipipe helixpipe gpipe 1f1b dapple gems chimera bitpipe dualpipe dualpipe_v
+interleaved looped_bfs hanayo zb_h1 zb_h2 interleaved_zb zb_auto zb_v 1f1b_v v_half v_min roundpipe search pipedream
 pipedream_2bw ampnet paci wpipe pipemare spectrain pipeoptim xpipe'
 for system in $all; do
 	same 2 mlp.cfg --set "system.name=\"$system\""
@@ -24,7 +24,7 @@ done
 want=$(echo "$all" | wc -w)
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	want=$((want + 1))
-	system=$(one_of 1f1b gpipe pipedream data_parallel chimera zb_h1 interleaved pipedream_2bw dapple)
+	system=$(one_of 1f1b gpipe pipedream data_parallel chimera zb_h1 interleaved pipedream_2bw dapple weipipe)
 	same "$(one_of 2 3 4)" "$(one_of mlp gpt).cfg" --set machine.workers=4 --set "system.name=\"$system\"" \
 		--set "precision=\"$(one_of f32 bf16 bf16_pure)\"" --set "train.clip=$(one_of 0 0 0.3)" \
 		--set "optimizer.name=\"$(one_of sgd adamw muon)\"" --set "train.seed=$i" \

@@ -374,6 +374,26 @@ static void the_user_names_the_cut(void)
 	mr_graph_destroy(g);
 }
 
+static void a_kind_is_cut_around(void)
+{
+	static const uint32_t want[] = {0, 1, 2, 4, 5, 8};
+	mr_graph *g = blocks();
+	mr_partition p;
+
+	CU_ASSERT_EQUAL(mr_partition_count(g, "layer_norm"), 2);
+	MR_CHECK_OK(mr_partition_around(g, "layer_norm", &p));
+	CU_ASSERT_EQUAL_FATAL(p.n_stages, 5);
+	CU_ASSERT_FALSE(memcmp(p.first, want, sizeof(want)));
+	mr_partition_fini(&p);
+	MR_CHECK_OK(mr_partition_around(g, "attention", &p));
+	CU_ASSERT_EQUAL(p.n_stages, 1);
+	mr_partition_fini(&p);
+	/* behind the last one is the loss alone */
+	MR_CHECK_FAIL(mr_partition_around(g, "residual", &p), MR_ECONFIG, "h.1.add cannot be a stage by itself");
+	CU_ASSERT_PTR_NULL(p.first);
+	mr_graph_destroy(g);
+}
+
 static void wrong_names_are_refused(void)
 {
 	static const struct {
@@ -415,5 +435,6 @@ void mr_suite_partition(void)
 	MR_TEST(too_many_stages_are_refused);
 	MR_TEST(the_cost_counts_flops_and_bytes);
 	MR_TEST(the_user_names_the_cut);
+	MR_TEST(a_kind_is_cut_around);
 	MR_TEST(wrong_names_are_refused);
 }

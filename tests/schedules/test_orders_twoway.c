@@ -38,6 +38,21 @@ static void orders_of_dualpipe(void)
 	golden_compare("dualpipe_v", NULL, "dualpipev_D4_T10_v2.json");
 }
 
+static void orders_of_weipipe(void)
+{
+	golden_compare("weipipe", NULL, "weipipe_D2_T4.json");
+	golden_compare("weipipe", NULL, "weipipe_D3_T6.json");
+	golden_compare("weipipe", NULL, "weipipe_D4_T12.json");
+	golden_compare("weipipe", "ring=false", "weipipe_D3_T6.json"); /* the same lists */
+}
+
+static void orders_of_helixpipe(void)
+{
+	golden_compare("helixpipe", NULL, "helixpipe_D2_T2_L2.json");
+	golden_compare("helixpipe", NULL, "helixpipe_D4_T4_L4.json");
+	golden_compare("helixpipe", "blocks=4", "helixpipe_D2_T4_L4.json"); /* two rounds */
+}
+
 void mr_suite_orders_twoway(void); /* the runner declares it too */
 
 void mr_suite_orders_twoway(void)
@@ -47,4 +62,6 @@ void mr_suite_orders_twoway(void)
 	MR_TEST(orders_of_dapple);
 	MR_TEST(orders_of_chimera);
 	MR_TEST(orders_of_dualpipe);
+	MR_TEST(orders_of_weipipe);
+	MR_TEST(orders_of_helixpipe);
 }

@@ -125,6 +125,10 @@ function keys_of(kind, workers)
 			text(pick("none nesterov")) ";"
 	if (kind == "chimera" || kind == "data_parallel" || kind == "gems")
 		return "weights = " text(pick("shared private")) ";"
+	if (kind == "weipipe")
+		return "ring = " pick("true false") ";"
+	if (kind == "helixpipe")
+		return "recompute = " pick("true false") "; blocks = " (model ~ /gpt|llama|vit/ ? pick("0 1") : 1) ";"
 	if (kind == "search")
 		return "tries = 50;"
 	return ""
@@ -168,7 +172,8 @@ BEGIN {
 	state = (seed * 7919 + 12345) % 2147483646 + 1
 	for (i = 0; i < 128 * number; i++) # a file takes fewer numbers than that
 		random(2)
-	kind = pick("sequential naive data_parallel gpipe 1f1b 1f1b dapple gems chimera bitpipe dualpipe dualpipe_v " \
+	kind = pick("sequential naive data_parallel weipipe helixpipe gpipe 1f1b 1f1b dapple gems chimera bitpipe " \
+		"dualpipe dualpipe_v " \
 		"interleaved looped_bfs hanayo zb_h1 zb_h2 interleaved_zb zb_auto zb_v 1f1b_v v_half v_min roundpipe " \
 		"search pipedream pipedream pipedream_2bw ampnet paci wpipe local_sgd avgpipe pipemare spectrain " \
 		"pipeoptim xpipe rpd")
@@ -193,7 +198,7 @@ BEGIN {
 	every = pick("0 0 3")
 	seed_ = random(1000)
 	partition = "\"auto\""
-	if (layers != "" && !one_in(3) && workers > 1) {
+	if (layers != "" && !one_in(3) && workers > 1 && kind != "helixpipe") {
 		list = cuts((kind ~ /_v$|^v_|bitpipe|interleaved|hanayo|looped|wpipe/ ? 2 : 1) * workers - 1)
 		partition = list == "" ? partition : list
 	}

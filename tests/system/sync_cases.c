@@ -22,6 +22,8 @@ static const char *const variants[] = {
 	"system.name=chimera system.variant=doubling system.ref_tail=true",
 	"system.name=data_parallel system.chunks=3",
 	"system.name=data_parallel system.chunks=3 system.weights=private",
+	"system.name=weipipe system.ring=false",
+	"system.name=helixpipe system.blocks=1 system.recompute=true",
 	"system.name=interleaved system.chunks=3",
 	"system.name=roundpipe system.stages=5",
 	"system.name=interleaved_zb system.steal=true",
@@ -96,6 +98,7 @@ static void sums_of(const rig *r, sum_lists *out)
 	mr_sched_args a = {
 		.n_workers = mr_job_workers(r->job),
 		.n_micro = r->s.n_micro,
+		.n_apart = ops->apart ? mr_partition_count(r->s.graph, ops->apart) : 0,
 		.options = ops->options ? r->job->system.values : NULL,
 	};
 	mr_plan *p = NULL;
