@@ -40,6 +40,7 @@ typedef struct shared {
 	running *now;                  /* [n_workers] */
 	uint16_t *worker;              /* [n_workers] by their nodes */
 	place *place;                  /* [n_nodes] */
+	mr_messages *messages;         /* between hosts; NULL: there is one */
 	mr_shared_use use;
 	double alone, taken;           /* sums of durations: of the table, and in this run */
 } shared;
@@ -187,7 +188,9 @@ static void arrive(shared *s, uint32_t from, uint32_t to, double t)
 	const mr_unroll *g = s->g;
 	double at = t;
 
-	if (to < g->n_nodes && mr_unroll_hands_over(g, from, to))
+	if (s->messages && mr_message_goes(s->messages, from, to))
+		at = mr_message_arrival(s->messages, from, to, t);
+	else if (to < g->n_nodes && mr_unroll_hands_over(g, from, to))
 		at += s->cost->stage[g->at[from].in->stage].c;
 	s->ready[to] = fmax(s->ready[to], at);
 	if (--s->waits[to])
@@ -198,11 +201,23 @@ static void arrive(shared *s, uint32_t from, uint32_t to, double t)
 		finish(s, to, s->ready[to]);
 }
 
+static bool is_behind(const mr_unroll *g, uint32_t from, uint32_t to)
+{
+	return from < g->n_nodes && to < g->n_nodes && g->at[to].worker > g->at[from].worker;
+}
+
 static void finish(shared *s, uint32_t node, double t)
 {
+	const mr_unroll *g = s->g;
+
 	s->end[node] = t;
+	/* messages first to the workers behind this one, then to those before it: not all send to one at once */
+	for (uint32_t e = s->out_first[node]; s->messages && e < s->out_first[node + 1]; e++)
+		if (is_behind(g, node, s->out[e]))
+			arrive(s, node, s->out[e], t);
 	for (uint32_t e = s->out_first[node]; e < s->out_first[node + 1]; e++)
-		arrive(s, node, s->out[e], t);
+		if (!s->messages || !is_behind(g, node, s->out[e]))
+			arrive(s, node, s->out[e], t);
 }
 
 static void begin(shared *s, uint32_t node)
@@ -271,6 +286,7 @@ static mr_status play(shared *s)
 
 static void shared_fini(shared *s)
 {
+	mr_messages_destroy(s->messages);
 	free(s->waits);
 	free(s->out);
 	free(s->ready);
@@ -317,6 +333,8 @@ mr_status mr_unroll_times_shared(const mr_unroll *g, const mr_cost *cost, const 
 	shared s = {.g = g, .cost = cost, .sharing = sharing, .begin = begin, .end = end};
 	mr_status st = allocate(&s);
 
+	if (st == MR_OK && sharing->hosts)
+		st = mr_messages_create(g, sharing->hosts, &s.messages);
 	if (st == MR_OK) {
 		place_workers(&s);
 		st = turn_edges(&s);

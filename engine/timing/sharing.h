@@ -1,5 +1,5 @@
 /*
- * sharing.h - workers that share the memory of their nodes and the links between nodes.
+ * sharing.h - workers that share the memory of their nodes, the links between nodes, and those between hosts (hosts.h).
  *
  * An instruction takes the time of the cost table where it has node and link to itself. While it runs it takes bytes at
  * an even rate. Where the instructions that run on a node take more bytes a second from its memory, or over its link,
@@ -13,12 +13,14 @@
 
 #include "ir/cost.h"
 #include "ir/unroll.h"
+#include "timing/hosts.h"
 
 typedef struct mr_sharing {
 	const uint16_t *node;            /* [n_workers], borrowed */
 	uint16_t n_nodes;
 	mr_cost memory, link;            /* bytes in place of times; c does not count */
 	double memory_rate, link_rate;   /* bytes per unit of time of each node; 0: without limit */
+	const mr_hosts *hosts;           /* over which the workers are spread; NULL: there is one. Borrowed */
 } mr_sharing;
 
 /* What sharing did to a run. */

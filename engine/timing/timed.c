@@ -32,7 +32,8 @@ static mr_status sweep(mr_timed *t, const mr_walked *of, bool *complete)
 
 static mr_status fill(mr_timed *t, const mr_walked *of, bool why)
 {
-	const mr_time_hooks recorded = {.finish = recorded_end, .arg = t->end};
+	const mr_time_hooks recorded = {.finish = recorded_end, .arg = t->end,
+					.begun = of->sharing && of->sharing->hosts};
 	size_t n = t->g->n_all;
 	bool complete = false;
 

@@ -136,6 +136,8 @@ static void time_node(const mr_unroll *g, const mr_cost *cost, const mr_time_hoo
 		r.at = end[r.last];
 	}
 	r = plain ? ready_plain(g, node, end, r) : mr_unroll_ready(g, cost, hooks, node, begin, end, r);
+	if (hooks && hooks->begun)
+		r.at = begin[node];
 	begin[node] = r.at;
 	end[node] = mr_unroll_finish(g, cost, hooks, node, &r);
 	if (binding)

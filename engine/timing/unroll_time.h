@@ -21,6 +21,7 @@ typedef struct mr_time_hooks {
 	const void *arg;
 	const uint32_t *known; /* [n_workers] worker w's nodes before known[w] keep the begin and end that they have;
 	                          NULL: none */
+	bool begun;     /* `begin` has the time at which each node begins: ends and binding sources are found */
 	bool irregular; /* finish treats iterations differently: a period is a mean over many */
 } mr_time_hooks;
 

@@ -181,7 +181,7 @@ mr_status mr_plan_walk(const mr_plan *plan, const mr_cost *cost, uint32_t n_bodi
 	*out = NULL;
 	if (o.use)
 		*o.use = (mr_shared_use){0};
-	if (o.sharing && !steals && mr_sharing_has_bytes(o.sharing))
+	if (o.sharing && !steals && (o.sharing->hosts || mr_sharing_has_bytes(o.sharing)))
 		of.sharing = o.sharing;
 	if (st == MR_OK && steals && plan->lowered && n_bodies > 0 && mr_plan_list(plan, 0, MR_BODY)->n > 0)
 		st = mr_walk_stolen(&of, n_bodies, out);

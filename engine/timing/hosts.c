@@ -1,0 +1,237 @@
+#include "timing/hosts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "timing/unroll_time.h"
+
+typedef enum message_kind { BOUNDARY, RANGE, EVENT, N_KINDS } message_kind;
+
+/* A port into a host: when it is taken. Messages come in another order than they are sent in. */
+typedef struct port {
+	struct taken {
+		double from, to;
+	} *at;       /* [n] in order of time */
+	uint32_t n, room;
+} port;
+
+struct mr_messages {
+	const mr_unroll *g;
+	const mr_hosts *hosts;
+	double *out, *inside;      /* [n_hosts] from when on each port out, and within a host, is free */
+	port *in;                  /* [n_hosts] */
+	bool *part;                /* [n_workers * n_stages] has the worker the stage's weights? */
+	uint32_t *stamp;           /* [N_KINDS * n_workers] the node whose message `arrived` is about */
+	double *arrived;           /* [N_KINDS * n_workers] */
+	double *join;              /* [joins * n_workers] when each worker has what a join gathers */
+};
+
+void mr_messages_destroy(mr_messages *m)
+{
+	if (!m)
+		return;
+	for (uint16_t h = 0; m->in && h < m->hosts->n_hosts; h++)
+		free(m->in[h].at);
+	free(m->in);
+	free(m->out);
+	free(m->part);
+	free(m->stamp);
+	free(m->arrived);
+	free(m->join);
+	free(m);
+}
+
+mr_status mr_messages_create(const mr_unroll *g, const mr_hosts *hosts, mr_messages **out)
+{
+	const mr_plan *p = g->plan;
+	size_t workers = p->n_workers, joins = g->n_all - g->n_nodes;
+	mr_messages *m = calloc(1, sizeof(*m));
+
+	*out = m;
+	if (m) {
+		m->hosts = hosts;
+		m->out = calloc(2 * (size_t)hosts->n_hosts, sizeof(*m->out));
+		m->in = calloc(hosts->n_hosts, sizeof(*m->in));
+		m->part = calloc(workers * p->n_stages, sizeof(*m->part));
+		m->stamp = malloc(N_KINDS * workers * sizeof(*m->stamp));
+		m->arrived = calloc(N_KINDS * workers, sizeof(*m->arrived));
+		m->join = calloc(joins * workers + 1, sizeof(*m->join));
+	}
+	if (!m || !m->out || !m->in || !m->part || !m->stamp || !m->arrived || !m->join)
+		return mr_fail(MR_ERESOURCE, "no memory for the messages of %u instructions", g->n_nodes);
+	m->g = g;
+	m->inside = m->out + hosts->n_hosts;
+	for (size_t i = 0; i < N_KINDS * workers; i++)
+		m->stamp[i] = MR_NO_NODE;
+	for (unsigned pipe = 0; pipe < p->n_pipes; pipe++)
+		for (uint16_t s = 0; s < p->n_stages; s++)
+			m->part[(size_t)mr_plan_worker(p, (uint8_t)pipe, s) * p->n_stages + s] = true;
+	return MR_OK;
+}
+
+/* --- what is sent --- */
+
+static bool has_parts(const mr_unroll *g, uint16_t stage)
+{
+	return mr_plan_partial_sums(g->plan, stage) > 1;
+}
+
+/* What worker @w gets of the weights that @in commits. */
+static double weights_for(const mr_messages *m, const mr_instr *in, uint16_t w)
+{
+	uint16_t stages = m->g->plan->n_stages;
+	const bool *part = m->part + (size_t)w * stages;
+	const mr_stage_sends *b = &m->hosts->sends[in->stage];
+
+	if (part[in->stage])
+		return has_parts(m->g, in->stage) ? b->weights : 0;
+	return in->stage == 0 && part[stages - 1] ? b->tied : 0;
+}
+
+/* The bytes that instruction @to needs of @from. */
+static double bytes_of(const mr_messages *m, uint32_t from, uint32_t to, message_kind *kind)
+{
+	const mr_instr *a = m->g->at[from].in, *b = m->g->at[to].in;
+	const mr_stage_sends *s = &m->hosts->sends[a->stage];
+	double bytes = 0;
+
+	*kind = RANGE;
+	switch (b->op) {
+	case MR_OP_F:
+		if (a->op == MR_OP_F && a->stage + 1 == b->stage) {
+			*kind = BOUNDARY;
+			bytes = m->hosts->sends[b->stage].forward;
+		} else if (a->op == MR_OP_U || a->op == MR_OP_AVG || a->flags & MR_INSTR_UPDATE) {
+			bytes = weights_for(m, a, m->g->at[to].worker);
+		}
+		break;
+	case MR_OP_B:
+	case MR_OP_I:
+		if ((a->op == MR_OP_B || a->op == MR_OP_I) && a->stage == b->stage + 1) {
+			*kind = BOUNDARY;
+			bytes = s->backward;
+		}
+		break;
+	case MR_OP_AR:
+	case MR_OP_N:
+	case MR_OP_U:
+		if (a->op == MR_OP_B || a->op == MR_OP_W)
+			bytes = a->stage != b->stage         ? m->hosts->sends[0].tied
+				: has_parts(m->g, a->stage) ? s->gradients
+							    : 0;
+		else if (a->op == MR_OP_AR && b->op == MR_OP_N)
+			bytes = s->gradients;
+		break;
+	default:
+		break;
+	}
+	if (!(bytes > 0))
+		*kind = EVENT;
+	return bytes;
+}
+
+/* --- when it arrives --- */
+
+/* Take @p for @length, not before @ready: in the first gap that is long enough. What ends before @now is forgotten. The
+ * time at which it is free again; without memory nothing is noted, and later messages may meet this one. */
+static double take_port(port *p, double now, double ready, double length)
+{
+	uint32_t at, past = 0;
+
+	while (past < p->n && p->at[past].to <= now)
+		past++;
+	p->n -= past;
+	memmove(p->at, p->at + past, p->n * sizeof(*p->at));
+	for (at = 0; at < p->n && p->at[at].from < ready + length; at++)
+		ready = fmax(ready, p->at[at].to);
+	if (p->n == p->room) {
+		uint32_t room = p->room ? 2 * p->room : 16;
+		struct taken *more = realloc(p->at, room * sizeof(*more));
+
+		if (!more)
+			return ready + length;
+		p->at = more;
+		p->room = room;
+	}
+	memmove(p->at + at + 1, p->at + at, (p->n++ - at) * sizeof(*p->at));
+	p->at[at] = (struct taken){ready, ready + length};
+	return ready + length;
+}
+
+static double send(mr_messages *m, uint16_t from, uint16_t to, double bytes, double now)
+{
+	const mr_hosts *h = m->hosts;
+	uint16_t a = h->host[h->rank[from]], b = h->host[h->rank[to]];
+	const mr_link_cost *c = &h->link[a * h->n_hosts + b];
+	double *out = a == b ? &m->inside[a] : &m->out[a], leaves;
+
+	if (!(bytes > 0))
+		return now + c->message + c->latency;
+	leaves = fmax(now, *out) + c->message;
+	*out = leaves + bytes * c->byte_s;
+	if (a == b)
+		return *out + c->latency;
+	return take_port(&m->in[b], now, leaves + c->latency, bytes * c->byte_s);
+}
+
+/* A message goes once, whatever number of instructions wait for it. */
+static double send_once(mr_messages *m, uint32_t from, uint16_t to, double bytes, message_kind kind, double now)
+{
+	size_t at = (size_t)kind * m->g->plan->n_workers + to;
+
+	if (m->stamp[at] != from) {
+		m->stamp[at] = from;
+		m->arrived[at] = send(m, m->g->at[from].worker, to, bytes, now);
+	}
+	return m->arrived[at];
+}
+
+/* What worker @w waits for at a join, from @from. */
+static double to_join(mr_messages *m, uint32_t from, uint16_t w, double now)
+{
+	const mr_unroll_node *a = &m->g->at[from];
+	double bytes;
+
+	if (m->hosts->rank[a->worker] == m->hosts->rank[w])
+		return now;
+	bytes = a->op == MR_OP_N ? 0 : weights_for(m, a->in, w);
+	return send_once(m, from, w, bytes, bytes > 0 ? RANGE : EVENT, now);
+}
+
+static double join_arrival(mr_messages *m, uint32_t from, uint32_t join, double now)
+{
+	uint16_t workers = m->g->plan->n_workers;
+	double *at = m->join + (size_t)(join - m->g->n_nodes) * workers, last = now;
+
+	for (uint32_t k = 1; k <= workers; k++) { /* as sharing.c, from the worker behind this one */
+		uint16_t w = (uint16_t)((m->g->at[from].worker + k) % workers);
+
+		at[w] = fmax(at[w], to_join(m, from, w, now));
+		last = fmax(last, at[w]);
+	}
+	return last;
+}
+
+bool mr_message_goes(const mr_messages *m, uint32_t from, uint32_t to)
+{
+	const mr_unroll *g = m->g;
+
+	if (from >= g->n_nodes || to >= g->n_nodes)
+		return true;
+	return m->hosts->rank[g->at[from].worker] != m->hosts->rank[g->at[to].worker];
+}
+
+double mr_message_arrival(mr_messages *m, uint32_t from, uint32_t to, double now)
+{
+	const mr_unroll *g = m->g;
+	message_kind kind;
+	double bytes;
+
+	if (to >= g->n_nodes)
+		return from < g->n_nodes ? join_arrival(m, from, to, now) : now;
+	if (from >= g->n_nodes)
+		return m->join[(size_t)(from - g->n_nodes) * g->plan->n_workers + g->at[to].worker];
+	bytes = bytes_of(m, from, to, &kind);
+	return send_once(m, from, g->at[to].worker, bytes, kind, now);
+}

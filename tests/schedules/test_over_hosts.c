@@ -1,0 +1,213 @@
+/* Pipelines and data parallel training over hosts, against closed forms; and laws on recorded plans. */
+#include <math.h>
+
+#include "check.h"
+#include "golden_files.h"
+#include "ir/plan_json.h"
+#include "lower/lower.h"
+#include "sched_help.h"
+#include "timing/walk.h"
+
+enum { MOST = 64 };
+
+/* Each worker a rank on a host of its own, all links alike; stages alike. */
+typedef struct cluster {
+	uint16_t rank[MOST];
+	mr_link_cost link[MOST * MOST];
+	mr_stage_sends sends[MOST];
+	mr_stage_cost time[MOST], none[MOST];
+	uint16_t node[MOST];
+	mr_hosts hosts;
+	mr_sharing sharing;
+	mr_cost cost;
+} cluster;
+
+static void fill(cluster *c, const mr_plan *p, mr_link_cost link, mr_stage_sends sends, mr_stage_cost time)
+{
+	uint16_t n = p->n_workers;
+
+	CU_ASSERT_FATAL(n <= MOST && p->n_stages <= MOST);
+	*c = (cluster){.hosts = {.n_ranks = n, .n_hosts = n}};
+	for (uint16_t i = 0; i < n; i++)
+		c->rank[i] = i;
+	for (uint32_t i = 0; i < (uint32_t)n * n; i++)
+		c->link[i] = link;
+	for (uint16_t s = 0; s < p->n_stages; s++) {
+		c->sends[s] = sends;
+		c->time[s] = time;
+	}
+	c->hosts.rank = c->hosts.host = c->rank;
+	c->hosts.link = c->link;
+	c->hosts.sends = c->sends;
+	c->cost = (mr_cost){p->n_stages, c->time};
+	c->sharing = (mr_sharing){.node = c->node, .n_nodes = 1, .memory = {p->n_stages, c->none},
+				  .link = {p->n_stages, c->none}, .hosts = &c->hosts};
+}
+
+static mr_walk *walk(const mr_plan *p, const cluster *c, uint32_t n_bodies)
+{
+	mr_walk_opts opts = {.sharing = &c->sharing, .unlimited = true};
+	mr_walk *k = NULL;
+
+	MR_CHECK_OK(mr_plan_walk(p, &c->cost, n_bodies, &opts, &k));
+	return k;
+}
+
+static double makespan(const mr_plan *p, const cluster *c, uint32_t n_bodies)
+{
+	mr_walk *k = walk(p, c, n_bodies);
+	double t = k->makespan;
+
+	mr_walk_destroy(k);
+	return t;
+}
+
+static mr_plan *plan_of(const char *system, uint16_t d, uint32_t t, const char *sets)
+{
+	return sched_lowered(
+		&(sched_case){.ops = mr_schedule_find(system), .n_workers = d, .n_micro = t, .sets = sets});
+}
+
+/* A link alone: F that enter a stage come max(f, x) apart where each takes the link for x; the first comes x + L late.
+ * Backward likewise. */
+static void gpipe_fills_a_link(void)
+{
+	for (uint32_t t = 1; t <= 5; t += 2)
+		for (int i = 0; i < 4; i++) {
+			double x = 0.5 * i, f = 1, b = 2, latency = 0.25 * i;
+			mr_plan *p = plan_of("gpipe", 2, t, NULL);
+			cluster c;
+
+			fill(&c, p, (mr_link_cost){.latency = latency, .byte_s = 0.1},
+			     (mr_stage_sends){.forward = 10 * x, .backward = 10 * x},
+			     (mr_stage_cost){.f = f, .i = b, .w = 0});
+			CU_ASSERT_DOUBLE_EQUAL(makespan(p, &c, 1),
+					       2 * (f + b) + 2 * (x + latency) +
+						       (t - 1) * (fmax(f, x) + fmax(b, x)),
+					       1e-9);
+			mr_plan_destroy(p);
+		}
+}
+
+/* gpipe over D hosts: each latency once on the way down and once on the way back. 1f1b has D in flight: on two hosts
+ * the last worker waits for two latencies after every second micro-batch. */
+static void latency_of_flushing_pipelines(void)
+{
+	for (uint16_t d = 1; d <= 5; d++)
+		for (uint32_t t = 1; t <= 7; t++) {
+			double f = 1, b = 2, latency = 0.75;
+			mr_plan *g = plan_of("gpipe", d, t, NULL), *p = plan_of("1f1b", d, t, NULL);
+			cluster c;
+
+			fill(&c, g, (mr_link_cost){.latency = latency}, (mr_stage_sends){.forward = 1, .backward = 1},
+			     (mr_stage_cost){.f = f, .i = 1, .w = 1});
+			CU_ASSERT_DOUBLE_EQUAL(makespan(g, &c, 1), (t + d - 1) * (f + b) + 2 * (d - 1) * latency, 1e-9);
+			fill(&c, p, (mr_link_cost){.latency = latency}, (mr_stage_sends){.forward = 1, .backward = 1},
+			     (mr_stage_cost){.f = f, .i = 1, .w = 1});
+			if (t <= 2 || d == 2)
+				CU_ASSERT_DOUBLE_EQUAL(makespan(p, &c, 1),
+						       (t + d - 1) * (f + b) +
+							       2 * latency * (d == 2 ? (t + 1) / 2 : d - 1u),
+						       1e-9);
+			mr_plan_destroy(g);
+			mr_plan_destroy(p);
+		}
+}
+
+/* K micro-batches in flight at stage 0 take D (f + b) + 2 (D - 1) L to the last stage and back, where no stage lets one
+ * wait: with one a worker in flight, K = D, each latency costs. On two hosts order = greedy with K = 4 hides it: a
+ * micro-batch takes f + b where no latency is above f + b. */
+static void pipedream_hides_latency(void)
+{
+	static const double latency[] = {0, 0.5, 1, 1.5, 2, 5};
+
+	for (uint32_t n = 0; n < 3; n++)
+		for (int i = 0; i < 6; i++) {
+			uint16_t d = n < 2 ? 2 : 4;
+			uint32_t k = n ? 4 : 2;
+			double one = 3, want = fmax(one, (d * one + 2 * (d - 1) * latency[i]) / k);
+			char sets[32];
+			mr_plan *p;
+			mr_walk *w;
+			cluster c;
+
+			snprintf(sets, sizeof(sets), "order=%s noam=%u", n < 2 ? "greedy" : "static", k);
+			p = plan_of("pipedream", d, 1, sets);
+			fill(&c, p, (mr_link_cost){.latency = latency[i]},
+			     (mr_stage_sends){.forward = 1, .backward = 1}, (mr_stage_cost){.f = 1, .i = 1, .w = 1});
+			w = walk(p, &c, 4);
+			if (fabs(w->period - want) > 1e-9)
+				fprintf(stderr, "\nD=%u K=%u L=%g: period %g, expected %g\n", d, k, latency[i],
+					w->period, want);
+			CU_ASSERT_DOUBLE_EQUAL(w->period, want, 1e-9);
+			if (latency[i] <= (k - d) * one / 2 && d == 2)
+				CU_ASSERT_DOUBLE_EQUAL(w->period, one, 1e-9);
+			mr_walk_destroy(w);
+			mr_plan_destroy(p);
+		}
+}
+
+/* g workers: gradients go to the owners of ranges, new weights back: 2 (g - 1) / g of all bytes through each port. */
+static void data_parallel_sends_its_weights(void)
+{
+	for (uint16_t g = 2; g <= 5; g++) {
+		double all = 60, byte_s = 0.05, latency = 0.5;
+		mr_plan *p = plan_of("data_parallel", g, g, NULL);
+		cluster c;
+
+		fill(&c, p, (mr_link_cost){.latency = latency, .byte_s = byte_s},
+		     (mr_stage_sends){.gradients = all / g, .weights = all / g},
+		     (mr_stage_cost){.f = 1, .i = 1, .w = 1, .u = 0.5 * g, .r = 0.25 * g});
+		CU_ASSERT_DOUBLE_EQUAL(makespan(p, &c, 3) - makespan(p, &c, 2),
+				       3 + 0.5 + 0.25 + 2 * latency + 2 * (g - 1.0) / g * all * byte_s, 1e-9);
+		mr_plan_destroy(p);
+	}
+}
+
+/* Messages that cost nothing change nothing; those of the same rank neither; latency makes nothing faster. */
+static void laws_of(void *arg, const char *path, uint32_t number)
+{
+	mr_stage_sends sends = {.forward = 1, .backward = 1, .gradients = 1, .weights = 1};
+	mr_stage_cost time = {.f = 1 + number % 3, .i = 1, .w = 0.5, .u = 0.5};
+	double alone, last = 0;
+	mr_walk *k;
+	mr_plan *p;
+	cluster c;
+
+	(void)arg;
+	MR_CHECK_OK(mr_plan_json_read(path, &p));
+	MR_CHECK_OK(mr_plan_lower(p, NULL));
+	fill(&c, p, (mr_link_cost){0}, sends, time);
+	MR_CHECK_OK(mr_plan_walk(p, &c.cost, 2, &(mr_walk_opts){.unlimited = true}, &k));
+	alone = k->makespan;
+	mr_walk_destroy(k);
+	CU_ASSERT_DOUBLE_EQUAL(makespan(p, &c, 2), alone, 1e-9 * alone);
+	for (int i = 0; i < 4; i++) {
+		double t;
+
+		fill(&c, p, (mr_link_cost){.latency = i, .message = 0.1 * i}, (mr_stage_sends){0}, time);
+		t = makespan(p, &c, 2);
+		CU_ASSERT(t >= last * (1 - 1e-9));
+		last = t;
+	}
+	for (uint16_t w = 0; w < p->n_workers; w++)
+		c.rank[w] = 0;
+	CU_ASSERT_DOUBLE_EQUAL(makespan(p, &c, 2), alone, 1e-9 * alone);
+	mr_plan_destroy(p);
+}
+
+static void laws_hold_on_recorded_plans(void)
+{
+	CU_ASSERT(mr_golden_each("sync", laws_of, NULL) >= 50);
+}
+
+void mr_suite_over_hosts(void);
+void mr_suite_over_hosts(void)
+{
+	MR_SUITE("over_hosts");
+	MR_TEST(gpipe_fills_a_link);
+	MR_TEST(latency_of_flushing_pipelines);
+	MR_TEST(pipedream_hides_latency);
+	MR_TEST(data_parallel_sends_its_weights);
+	MR_TEST(laws_hold_on_recorded_plans);
+}
