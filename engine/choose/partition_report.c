@@ -11,12 +11,12 @@
 
 /* --- text --- */
 
-static const char *layers_of(const mr_replica_problem *p, const mr_replica_stage *g, char *text, size_t size)
+static const char *layers_of(const mr_layer_row *layer, uint32_t first, uint32_t end, char *text, size_t size)
 {
-	if (g->end == g->first + 1)
-		snprintf(text, size, "%s", p->layer[g->first].name);
+	if (end == first + 1)
+		snprintf(text, size, "%s", layer[first].name);
 	else
-		snprintf(text, size, "%s .. %s", p->layer[g->first].name, p->layer[g->end - 1].name);
+		snprintf(text, size, "%s .. %s", layer[first].name, layer[end - 1].name);
 	return text;
 }
 
@@ -35,7 +35,7 @@ static mr_status print_text(const mr_replica_problem *p, const mr_replica_partit
 		const mr_replica_stage *g = &c->stage[i];
 
 		mr_table_put(t, "%u", i);
-		mr_table_put(t, "%s", layers_of(p, g, layers, sizeof(layers)));
+		mr_table_put(t, "%s", layers_of(p->layer, g->first, g->end, layers, sizeof(layers)));
 		mr_table_cells(t, "%u\t%u\t%u\t%.6g\t%.6g\t%.6g", g->replicas, g->worker, g->in_flight, g->time,
 			       g->boundary, g->bytes);
 	}
@@ -91,6 +91,71 @@ mr_status mr_replica_partition_print(const mr_replica_problem *p, const mr_repli
 		put_partition(&w, p, straight);
 	else
 		mr_json_put_double(&w, NAN);
+	mr_json_end_object(&w);
+	return mr_json_finish(&w);
+}
+
+/* --- groups in groups --- */
+
+/* Workers of a part of @level. */
+static uint32_t workers_of(const mr_level_problem *p, uint32_t level)
+{
+	uint32_t n = 1;
+
+	for (uint32_t k = 0; k < level; k++)
+		n *= p->level[k].parts;
+	return n;
+}
+
+static mr_status print_levels(const mr_level_problem *p, const mr_level_partition *c, FILE *out)
+{
+	static const mr_table_column columns[] = {
+		{"level", true},   {"layers", false}, {"parts", true},
+		{"workers", true}, {"time", true},    {"boundary", true},
+	};
+	char layers[140];
+	mr_table *t;
+
+	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
+	for (uint32_t i = 0; i < c->n_stages; i++) {
+		const mr_level_stage *g = &c->stage[i];
+
+		mr_table_put(t, "%u", g->level + 1);
+		mr_table_put(t, "%s", layers_of(p->layer, g->first, g->end, layers, sizeof(layers)));
+		mr_table_cells(t, "%u\t%u\t%.6g\t%.6g", g->parts, g->parts * workers_of(p, g->level), g->time,
+			       g->boundary);
+	}
+	MR_TRY(mr_table_finish(t, out));
+	fprintf(out, "\na micro-batch every %.6g; all workers on all layers: every %.6g\n", c->bottleneck,
+		mr_level_partition_shared(p));
+	return MR_OK;
+}
+
+mr_status mr_level_partition_print(const mr_level_problem *p, const mr_level_partition *c, bool json, FILE *out)
+{
+	mr_json_writer w;
+
+	if (!json)
+		return print_levels(p, c, out);
+	mr_json_init(&w, out, true);
+	mr_json_begin_object(&w);
+	mr_json_field_double(&w, "bottleneck", c->bottleneck);
+	mr_json_field_double(&w, "shared", mr_level_partition_shared(p));
+	mr_json_field_array(&w, "stages");
+	for (uint32_t i = 0; i < c->n_stages; i++) {
+		const mr_level_stage *g = &c->stage[i];
+
+		mr_json_begin_object(&w);
+		mr_json_field_uint(&w, "level", g->level + 1);
+		mr_json_field_string(&w, "first", p->layer[g->first].name);
+		mr_json_field_uint(&w, "end", g->end);
+		mr_json_field_uint(&w, "parts", g->parts);
+		mr_json_field_uint(&w, "workers", g->parts * workers_of(p, g->level));
+		mr_json_field_double(&w, "time", g->time);
+		mr_json_field_double(&w, "boundary", g->boundary);
+		mr_json_end_object(&w);
+	}
+	mr_json_end_array(&w);
 	mr_json_end_object(&w);
 	return mr_json_finish(&w);
 }

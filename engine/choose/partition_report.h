@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "planner/level_partition.h"
 #include "planner/replica_partition.h"
 #include "planner/width_depth.h"
 
@@ -11,6 +12,10 @@
  * MR_EIO, MR_ERESOURCE. */
 mr_status mr_replica_partition_print(const mr_replica_problem *p, const mr_replica_partition *c,
 				     const mr_replica_partition *straight, bool json, FILE *out) MR_MUST_USE;
+
+/** @c solves @p. Errors: MR_EIO, MR_ERESOURCE. */
+mr_status mr_level_partition_print(const mr_level_problem *p, const mr_level_partition *c, bool json,
+				   FILE *out) MR_MUST_USE;
 
 /** The choices @rows [@n] of @p, @best among them. Errors: MR_EIO, MR_ERESOURCE. */
 mr_status mr_width_depth_print(const mr_width_depth_problem *p, const mr_width_depth *rows, uint32_t n, uint32_t best,

@@ -39,6 +39,11 @@ static mr_status read_nodes(const char *text, mr_replica_problem *p)
 	return MR_OK;
 }
 
+static mr_sync_rule sync_of(const mr_values *v)
+{
+	return strcmp(mr_values_string(v, "sync"), "2018") ? MR_SYNC_2019 : MR_SYNC_2018;
+}
+
 static mr_replica_problem problem_of(const mr_values *v, const mr_layer_row *rows, uint32_t n)
 {
 	static const char *const kept[] = {"each", "two", "one"};
@@ -50,7 +55,7 @@ static mr_replica_problem problem_of(const mr_values *v, const mr_layer_row *row
 		.state = mr_values_float(v, "state"),
 		.capacity = mr_values_float(v, "capacity"),
 		.recompute = mr_values_bool(v, "recompute"),
-		.sync = strcmp(mr_values_string(v, "sync"), "2018") ? MR_SYNC_2019 : MR_SYNC_2018,
+		.sync = sync_of(v),
 	};
 
 	while (strcmp(kept[p.kept], mr_values_string(v, "versions")))
@@ -76,6 +81,50 @@ static mr_status cut(const mr_values *v, const mr_layer_row *rows, uint32_t n, F
 		st = mr_replica_partition_print(&p, &c, &straight, !strcmp(mr_values_string(v, "format"), "json"), out);
 	mr_replica_partition_fini(&straight);
 	mr_replica_partition_fini(&c);
+	return st;
+}
+
+/* "4@12e9,4@1.25e9", the lowest level first. */
+static mr_status read_levels(const char *text, mr_level_problem *p)
+{
+	const char *at = text;
+	int used;
+
+	for (p->n_levels = 0; p->n_levels < MR_LEVELS_MOST; at++) {
+		mr_level *l = &p->level[p->n_levels];
+
+		if (sscanf(at, "%u@%lf%n", &l->parts, &l->bandwidth, &used) != 2 || !l->parts || !(l->bandwidth > 0))
+			break;
+		p->n_levels++;
+		at += used;
+		if (!*at)
+			return MR_OK;
+		if (*at != ',')
+			break;
+	}
+	return mr_fail(MR_EUSAGE,
+		       "--levels: expected parts and bandwidth of at most %d levels, the lowest first, such as "
+		       "4@12e9,8@1.25e9, got \"%.60s\"", MR_LEVELS_MOST, text);
+}
+
+/* Groups in groups. */
+static mr_status cut_levels(const mr_values *v, const mr_layer_row *rows, uint32_t n, FILE *out)
+{
+	mr_level_problem p = {.layer = rows, .n_layers = n, .sync = sync_of(v)};
+	mr_level_partition c;
+	int64_t workers = 1;
+	mr_status st;
+
+	MR_TRY(read_levels(mr_values_string(v, "levels"), &p));
+	for (uint32_t k = 0; k < p.n_levels; k++)
+		workers *= p.level[k].parts;
+	if (workers != mr_values_int(v, "workers"))
+		return mr_fail(MR_EUSAGE, "--levels has %lld workers in all, and --workers says %lld",
+			       (long long)workers, (long long)mr_values_int(v, "workers"));
+	st = mr_level_partition_solve(&p, &c);
+	if (st == MR_OK)
+		st = mr_level_partition_print(&p, &c, !strcmp(mr_values_string(v, "format"), "json"), out);
+	mr_level_partition_fini(&c);
 	return st;
 }
 
@@ -129,8 +178,12 @@ static mr_status share(const mr_values *v, const mr_layer_row *rows, uint32_t n,
 
 static mr_status check(const mr_values *v)
 {
-	static const char *const alone[] = {"numa", "versions", "sync", "recompute"};
+	static const char *const alone[] = {"numa", "versions", "sync", "recompute", "levels"};
+	static const char *const flat[] = {"numa", "bandwidth", "capacity", "versions", "state", "recompute", "batch"};
 
+	for (size_t i = 0; *mr_values_string(v, "levels") && i < sizeof(flat) / sizeof(flat[0]); i++)
+		if (mr_values_is_set(v, flat[i]))
+			return mr_fail(MR_EUSAGE, "--%s has no meaning with --levels", flat[i]);
 	if (!mr_values_int(v, "batch"))
 		return mr_values_is_set(v, "micro") ? mr_fail(MR_EUSAGE, "--micro goes with --batch") : MR_OK;
 	for (size_t i = 0; i < sizeof(alone) / sizeof(alone[0]); i++)
@@ -152,7 +205,9 @@ static mr_status run(mr_args *args)
 	MR_TRY(read_layers(args->operand[0], &rows, &n));
 	st = mr_output_open(path, &out);
 	if (st == MR_OK) {
-		st = mr_values_int(v, "batch") ? share(v, rows, n, out.file) : cut(v, rows, n, out.file);
+		st = mr_values_int(v, "batch")         ? share(v, rows, n, out.file)
+		     : *mr_values_string(v, "levels") ? cut_levels(v, rows, n, out.file)
+						      : cut(v, rows, n, out.file);
 		st = mr_output_close(&out, st);
 	}
 	free(rows);
@@ -165,6 +220,9 @@ static const mr_option options[] = {
 	 "bytes per unit of time between two workers; 0: transfers take no time"},
 	{"numa", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "WORKERS,LOCAL,REMOTE: workers of a node, bandwidth inside a node and between nodes, in place of --bandwidth"},
+	{"levels", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "PARTS@BANDWIDTH of each level, the lowest first, such as 4@12e9,8@1.25e9 for 8 hosts of 4 workers: stages "
+	 "are whole parts of a level, each cut again inside (the hierarchical partition of SOSP'19)"},
 	{"capacity", MR_OPT_FLOAT, "0", 0, 1e18, NULL, "bytes", "memory of a worker; 0: no limit"},
 	{"versions", MR_OPT_ENUM, "each", 0, 0, "each|two|one", NULL,
 	 "versions of its weights that a stage keeps: one for each micro-batch in flight, at most two, or one"},

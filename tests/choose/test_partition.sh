@@ -39,6 +39,15 @@ END
 expect 0 "a micro-batch every 6;" memory.csv --workers 4 --bandwidth 10 --capacity 34 --state 1
 expect 0 "a micro-batch every 4;" memory.csv --workers 4 --bandwidth 10 --capacity 34 --state 1 --versions two
 
+# Two levels, by hand: layer a on one host, whose two workers share it (5), all others on the other host (14 / 2); the
+# gradients of all layers between the hosts would take 2 * 22 / 2, of which each of two parts has half.
+expect 0 "a micro-batch every 7; all workers on all layers: every 11" \
+	nodes.csv --workers 4 --levels 2@16,2@2 --sync 2019
+expect 0 '"bottleneck": 7' nodes.csv --workers 4 --levels 2@16,2@2 --sync 2019 --format json
+expect 2 "--levels has 4 workers in all, and --workers says 8" nodes.csv --workers 8 --levels 2@16,2@2
+expect 2 "--levels: expected parts and bandwidth" nodes.csv --workers 4 --levels 2x16
+expect 2 "--numa has no meaning with --levels" nodes.csv --workers 4 --levels 4@2 --numa 2,16,2
+
 # What does not fit is refused with what would, and that does fit.
 cat >large.csv <<'END'
 name,forward,backward,activation,weights,saved
