@@ -36,6 +36,10 @@ static struct {
 	char name[NAME_BYTES]; /* "" = not set */
 	uint32_t ms;
 } slow;
+static struct {
+	char name[NAME_BYTES]; /* "" = not set */
+	uint32_t us;
+} late;
 static int list_fd = -1;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -94,12 +98,22 @@ static void read_slow(void)
 		refuse("MR_SLOW", s, "name:ms");
 }
 
+static void read_late(void)
+{
+	const char *s = getenv("MR_LATE");
+	int used = 0;
+
+	if (s && (sscanf(s, "%63[^:]:%" SCNu32 "%n", late.name, &late.us, &used) != 2 || s[used]))
+		refuse("MR_LATE", s, "name:us");
+}
+
 static void read_environment(void)
 {
 	const char *list = getenv("MR_KILL_LIST"), *s = getenv("MR_DELAY");
 	int n_fields, used = 0;
 
 	read_slow();
+	read_late();
 	read_trap("MR_KILL_AT", false, "name:n with n >= 1", &kill_trap);
 	read_trap("MR_SIGNAL_AT", true, "name:n:SIGNAL with n >= 1", &signal_trap);
 	read_trap("MR_FAIL_AT", true, "name:n:ERRNO with n >= 1", &fail_trap);
@@ -135,6 +149,12 @@ void mr_fault_slow(const char *name)
 	pthread_once(&once, read_environment);
 	if (slow.name[0] && !strcmp(slow.name, name))
 		sleep_ns((uint64_t)slow.ms * 1000000u);
+}
+
+uint64_t mr_fault_late_ns(const char *name)
+{
+	pthread_once(&once, read_environment);
+	return strcmp(late.name, name) ? 0 : late.us * UINT64_C(1000);
 }
 
 void mr_fault_point(const char *name)

@@ -10,6 +10,7 @@
  *	MR_KILL_LIST=file          append the name of each point passed to the file, one a line
  *	MR_FAIL_AT=name:n:ERRNO    the n-th I/O call "name" fails with that errno (a number, or a name such as ENOSPC)
  *	MR_SLOW=name:ms            every pass through point "name" takes that many milliseconds, whatever signals come
+ *	MR_LATE=name:us            what the program calls "name" takes effect that many microseconds late
  *	MR_DELAY=max_us:one_in:seed  one call of mr_fault_delay in one_in waits 0..max_us microseconds
  *
  * Malformed settings end the process with a message (exit 2): a test that silently tests nothing is worse. Tests in
@@ -30,6 +31,9 @@ void mr_fault_point(const char *name);
 
 /** A place that MR_SLOW may name, and nothing else. Any thread. */
 void mr_fault_slow(const char *name);
+
+/** By how many nanoseconds MR_LATE holds back what is called @name; 0: not at all. */
+uint64_t mr_fault_late_ns(const char *name);
 
 /** Ask before the real call: `if (mr_fault_io("checkpoint.write", &err)) ...`. True: pretend that it failed with *@err,
  * which errno holds too. */
@@ -55,6 +59,12 @@ void mr_fault_set_fail(const char *name, uint64_t nth, int err);
 static inline void mr_fault_slow(const char *name)
 {
 	(void)name;
+}
+
+static inline uint64_t mr_fault_late_ns(const char *name)
+{
+	(void)name;
+	return 0;
 }
 
 static inline bool mr_fault_io(const char *name, int *err)

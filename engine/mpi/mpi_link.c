@@ -19,7 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fault.h"
 #include "base/size.h"
+#include "host/clock.h"
 
 typedef struct header {
 	uint64_t number;
@@ -33,6 +35,7 @@ typedef struct message {
 	size_t request[2];   /* in the table */
 	bool under_way;      /* the sender's; `side` is the one */
 	bool kept;           /* the sender's: the other side waits */
+	bool held;           /* the receiver's: it has come, and a test holds it back */
 	uint8_t side;
 	_Atomic bool arrived; /* the receiver's */
 } message;
@@ -54,6 +57,17 @@ static struct {
 	int *done;           /* [room] room for MPI_Testsome */
 	size_t n, room;
 } table;
+
+/* Messages that have come and that MR_LATE=link:us holds back (base/fault.h), in the order in which they came. */
+static struct {
+	uint64_t ns; /* for so long */
+	struct late {
+		link_state *s; /* NULL: its link is closed */
+		uint32_t at;
+		uint64_t until_ns;
+	} *at;       /* [room] a ring */
+	size_t first, n, room;
+} late;
 
 static link_state **opened; /* [n_opened] of this rank's ends, in the order of opening: for settling */
 static size_t n_opened, room_opened;
@@ -89,7 +103,7 @@ static void has_left(link_state *s, message *m)
 	leave(s, m, !m->side);
 }
 
-static void has_come(link_state *s, message *m)
+static void deliver(link_state *s, message *m)
 {
 	if ((int32_t)(m->head[0].epoch - s->epoch) < 0) {
 		await(s, m);
@@ -99,10 +113,42 @@ static void has_come(link_state *s, message *m)
 	mr_parker_wake(s->c->consumer);
 }
 
+/* With the lock: @m is held back. There is room for one of each receive. */
+static void hold(link_state *s, uint32_t at)
+{
+	late.at[(late.first + late.n++) % late.room] = (struct late){s, at, mr_clock_ns() + late.ns};
+	s->m[at].held = true;
+}
+
+/* With the lock. */
+static void let_go(void)
+{
+	uint64_t now = late.n ? mr_clock_ns() : 0;
+
+	for (; late.n && late.at[late.first].until_ns <= now; late.n--) {
+		struct late *l = &late.at[late.first];
+
+		late.first = (late.first + 1) % late.room;
+		if (!l->s)
+			continue;
+		l->s->m[l->at].held = false;
+		deliver(l->s, &l->s->m[l->at]);
+	}
+}
+
+static void has_come(link_state *s, uint32_t at)
+{
+	if (late.room)
+		hold(s, at);
+	else
+		deliver(s, &s->m[at]);
+}
+
 bool mr_mpi_drive(void)
 {
 	int n = 0;
 
+	let_go();
 	if (!table.n || MPI_Testsome((int)table.n, table.request, &n, table.done, MPI_STATUSES_IGNORE) != MPI_SUCCESS ||
 	    n == MPI_UNDEFINED)
 		return false;
@@ -112,7 +158,7 @@ bool mr_mpi_drive(void)
 		if (o->s->sends)
 			has_left(o->s, &o->s->m[o->at]);
 		else
-			has_come(o->s, &o->s->m[o->at]);
+			has_come(o->s, o->at);
 	}
 	return n > 0;
 }
@@ -187,6 +233,26 @@ static bool carries(const mr_edge *e)
 	return mr_mpi.of_worker[e->from] != mr_mpi.of_worker[e->to];
 }
 
+/* Room for @room messages that are held back, where any is. */
+static bool widen_late(size_t room)
+{
+	struct late *at;
+
+	late.ns = mr_fault_late_ns("link");
+	if (!late.ns)
+		return true;
+	at = calloc(room, sizeof(*at));
+	if (!at)
+		return false;
+	for (size_t i = 0; i < late.n; i++)
+		at[i] = late.at[(late.first + i) % late.room];
+	free(late.at);
+	late.at = at;
+	late.first = 0;
+	late.room = room;
+	return true;
+}
+
 static bool grow_table(void)
 {
 	size_t room = table.room ? 2 * table.room : 256;
@@ -200,7 +266,7 @@ static bool grow_table(void)
 	done = owner ? realloc(table.done, room * sizeof(*done)) : NULL;
 	table.done = done ? done : table.done;
 	table.room = done ? room : table.room;
-	return done != NULL;
+	return done && widen_late(room);
 }
 
 enum { BLOCK = 1 << 30 }; /* bytes of a block of a type, whose length is an int */
@@ -325,9 +391,15 @@ static void free_requests(link_state *s)
 	for (size_t i = 0; i < table.n; i++) {
 		if (table.owner[i].s != s || table.request[i] == MPI_REQUEST_NULL)
 			continue;
-		if (s->receives && !atomic_load(&s->m[table.owner[i].at].arrived)) /* else it is not posted */
+		if (s->receives && !s->m[table.owner[i].at].held &&
+		    !atomic_load(&s->m[table.owner[i].at].arrived)) /* else it is not posted */
 			MPI_Cancel(&table.request[i]);
 		MPI_Request_free(&table.request[i]);
+	}
+	for (size_t i = 0; i < late.n; i++) {
+		struct late *l = &late.at[(late.first + i) % late.room];
+
+		l->s = l->s == s ? NULL : l->s;
 	}
 }
 
@@ -425,6 +497,8 @@ void mr_mpi_links_fini(void)
 	free(table.owner);
 	free(table.done);
 	free(opened);
+	free(late.at);
+	memset(&late, 0, sizeof(late));
 	memset(&table, 0, sizeof(table));
 	opened = NULL;
 	n_opened = room_opened = 0;

@@ -105,6 +105,7 @@ static void test_malformed_settings_are_refused(void)
 		{"MR_FAIL_AT", "w:1:ENOTHING"}, {"MR_FAIL_AT", "w:1:5:5"},   {"MR_DELAY", "1:2"},
 		{"MR_DELAY", "1:2:3x"},		{"MR_KILL_LIST", "/none/x"},
 		{"MR_SLOW", "a.one"},		{"MR_SLOW", "a.one:5x"},
+		{"MR_LATE", "link"},		{"MR_LATE", "link:5x"},
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -158,8 +159,16 @@ static void expect_slow(void)
 	_exit((b.tv_sec - a.tv_sec) * 1000000000 + b.tv_nsec - a.tv_nsec >= 40000000 ? 0 : 1);
 }
 
+/* In the child: the one thing that is named is late. */
+static void expect_late(void)
+{
+	_exit(mr_fault_late_ns("link") == 5000 && !mr_fault_late_ns("other") ? 0 : 1);
+}
+
 static void test_environment(void)
 {
+	CU_ASSERT_EQUAL(in_child("MR_LATE", "link:5", expect_late), 0);
+	CU_ASSERT_NOT_EQUAL(in_child(NULL, NULL, expect_late), 0);
 	CU_ASSERT_EQUAL(in_child("MR_SLOW", "a.one:20", expect_slow), 0);
 	CU_ASSERT_EQUAL(in_child("MR_FAIL_AT", "w:2:ENOSPC", fail_second), 0);
 	CU_ASSERT_EQUAL(in_child("MR_FAIL_AT", "w:2:28", fail_second), 0);
