@@ -1,227 +1,10 @@
 /* millrace launch: starts millrace-mpi on several hosts by the mpirun of an MPI, and again after a failure. */
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/log.h"
-#include "base/str.h"
 #include "cli/args.h"
-
-#define WAIT_NS 100000000 /* between two looks at the launcher */
-#define KILL_AFTER 50      /* looks after rank 0 has ended with a failure */
-
-/* The words of a command that is being made. */
-typedef struct words {
-	char **at; /* [n + 1], NULL at the end; all owned */
-	size_t n;
-	bool failed;
-} words;
-
-static void add(words *w, const char *text)
-{
-	char **grown = realloc(w->at, (w->n + 2) * sizeof(*grown)), *own = strdup(text);
-
-	w->at = grown ? grown : w->at;
-	if (!grown || !own) {
-		w->failed = true;
-		free(own);
-		return;
-	}
-	w->at[w->n++] = own;
-	w->at[w->n] = NULL;
-}
-
-static void fini(words *w)
-{
-	for (size_t i = 0; i < w->n; i++)
-		free(w->at[i]);
-	free(w->at);
-}
-
-/* What "--version" of @mpirun says: is it Open MPI's? Errors: MR_EIO it cannot be started. */
-static mr_status ask_version(const char *mpirun, bool *open)
-{
-	char command[512], line[256] = "";
-	FILE *f;
-	int code;
-
-	snprintf(command, sizeof(command), "'%s' --version 2>/dev/null", mpirun);
-	f = popen(command, "r");
-	if (f && !fgets(line, sizeof(line), f))
-		line[0] = 0;
-	code = f ? pclose(f) : -1;
-	if (code || !*line)
-		return mr_fail(MR_EIO, "%s: it cannot be started, or says no version: install an MPI (Debian: "
-				       "openmpi-bin or mpich), or name its mpirun by --mpirun", mpirun);
-	*open = strstr(line, "Open MPI") || strstr(line, "OpenRTE") || strstr(line, "PRTE");
-	return MR_OK;
-}
-
-/* millrace-mpi, which lies beside this program. */
-static mr_status find_program(char *path, size_t size)
-{
-	ssize_t n = readlink("/proc/self/exe", path, size - 16);
-	char *end;
-
-	if (n <= 0)
-		return mr_fail(MR_EIO, "/proc/self/exe cannot be read");
-	path[n] = 0;
-	end = strrchr(path, '/');
-	snprintf(end ? end + 1 : path, 16, "millrace-mpi");
-	if (access(path, X_OK))
-		return mr_fail(MR_EIO, "%s: it is not there: this build has no MPI (README.md, Build)", path);
-	return MR_OK;
-}
-
-static uint32_t count_hosts(const char *hosts)
-{
-	uint32_t n = 0;
-
-	for (const char *at = hosts; *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ','))
-		n++;
-	return n;
-}
-
-/* "a:2,b:2" of "a,b" and 2. */
-static void print_slots(const char *hosts, int64_t each, mr_strbuf *out)
-{
-	while (*hosts) {
-		size_t n = strcspn(hosts, ",");
-
-		mr_strbuf_printf(out, "%s%.*s:%lld", out->len ? "," : "", (int)n, hosts, (long long)each);
-		hosts += n + (hosts[n] == ',');
-	}
-}
-
-/* The words of @text, which blanks separate. */
-static void add_all(words *w, const char *text)
-{
-	char word[512];
-
-	for (const char *at = text + strspn(text, " "); *at; at += strspn(at, " ")) {
-		size_t n = strcspn(at, " ");
-
-		snprintf(word, sizeof(word), "%.*s", (int)n, at);
-		add(w, word);
-		at += n;
-	}
-}
-
-/* The launcher, with @n ranks on the hosts of @a. */
-static mr_status add_launcher(const mr_args *a, words *w)
-{
-	const char *mpirun = mr_values_string(a->values, "mpirun"), *agent = mr_values_string(a->values, "agent");
-	const char *hosts = mr_values_string(a->values, "hosts");
-	int64_t each = mr_values_int(a->values, "ranks");
-	mr_strbuf slots;
-	char n[24];
-	bool open;
-
-	MR_TRY(ask_version(mpirun, &open));
-	mr_strbuf_init(&slots);
-	print_slots(hosts, each, &slots);
-	snprintf(n, sizeof(n), "%lld", (long long)each * count_hosts(hosts));
-	add(w, mpirun);
-	add(w, open ? "--host" : "-hosts");
-	add(w, mr_strbuf_text(&slots));
-	if (*agent && open) {
-		add(w, "--mca");
-		add(w, "plm_rsh_agent");
-		add(w, agent);
-	} else if (*agent) {
-		add(w, "-launcher-exec");
-		add(w, agent);
-	}
-	add_all(w, mr_values_string(a->values, "mpirun-options"));
-	add(w, "-n");
-	add(w, n);
-	w->failed |= slots.failed;
-	mr_strbuf_fini(&slots);
-	return MR_OK;
-}
-
-static mr_status make_words(const mr_args *a, bool again, words *w)
-{
-	char program[4096];
-	bool continues = false;
-
-	MR_TRY(find_program(program, sizeof(program)));
-	MR_TRY(add_launcher(a, w));
-	add(w, program);
-	for (uint32_t i = 0; i < a->n_operands; i++) {
-		add(w, a->operand[i]);
-		continues |= !strcmp(a->operand[i], "--continue");
-	}
-	if (again && !continues)
-		add(w, "--continue");
-	return w->failed ? mr_fail(MR_ERESOURCE, "no memory for a command") : MR_OK;
-}
-
-/* The exit code that rank 0 has written to @path, or -1. */
-static int code_in(const char *path)
-{
-	FILE *f = fopen(path, "r");
-	int code = -1;
-
-	if (f && fscanf(f, "%d", &code) != 1)
-		code = -1;
-	if (f)
-		fclose(f);
-	return code;
-}
-
-/*
- * Wait for the launcher @pid; the training's exit code. A launcher may wait for ever for a host that does not answer
- * any more: then it is killed once rank 0 has ended.
- */
-static int wait_for(pid_t pid, const char *path)
-{
-	int how, code = -1, waits = 0;
-
-	while (waitpid(pid, &how, WNOHANG) == 0) {
-		nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
-		code = code_in(path);
-		if (code > 0 && ++waits == KILL_AFTER)
-			kill(pid, SIGKILL);
-	}
-	code = code_in(path);
-	return code >= 0 ? code : WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
-}
-
-/* Run the command; its exit code. A signal that ends this process reaches the launcher too, which ends all. */
-static mr_status run_once(const mr_args *a, bool again, int *code)
-{
-	char path[] = "/tmp/millrace-launch-XXXXXX";
-	int fd = mkstemp(path);
-	words w = {0};
-	mr_status st;
-	pid_t pid;
-
-	if (fd < 0)
-		return mr_fail(MR_EIO, "%s: a file for the exit code cannot be made", path);
-	close(fd);
-	setenv("MILLRACE_LAUNCH", path, 1);
-	st = make_words(a, again, &w);
-	*code = -1;
-	if (st == MR_OK) {
-		pid = fork();
-		if (pid == 0) {
-			execvp(w.at[0], w.at);
-			_exit(127);
-		}
-		if (pid < 0)
-			st = mr_fail(MR_EIO, "%s cannot be started", w.at[0]);
-		else
-			*code = wait_for(pid, path);
-	}
-	unlink(path);
-	fini(&w);
-	return st;
-}
+#include "ranks/mpirun.h"
 
 /* Would the same happen again? Mistakes of the command line, the configuration and the data, and a user's signal. */
 static bool is_final(int code)
@@ -231,17 +14,30 @@ static bool is_final(int code)
 
 static mr_status run(mr_args *args)
 {
-	int64_t left = mr_values_int(args->values, "restarts");
+	const mr_values *v = args->values;
+	mr_mpirun m = {.mpirun = mr_values_string(v, "mpirun"),
+		       .agent = mr_values_string(v, "agent"),
+		       .options = mr_values_string(v, "mpirun-options"),
+		       .hosts = mr_values_string(v, "hosts"),
+		       .each = mr_values_int(v, "ranks"),
+		       .word = args->operand,
+		       .n_words = args->n_operands};
+	bool trains = !strcmp(args->operand[0], "train");
+	int64_t left = mr_values_int(v, "restarts");
 	int code;
 
-	if (strcmp(args->operand[0], "train") != 0)
-		return mr_fail(MR_EUSAGE, "launch starts train on several hosts, and not %s", args->operand[0]);
-	MR_TRY(run_once(args, false, &code));
-	while (!is_final(code) && left-- > 0) {
+	if (!trains && strcmp(args->operand[0], "probe-links") != 0)
+		return mr_fail(MR_EUSAGE, "launch starts train or probe-links on several hosts, and not %s",
+			       args->operand[0]);
+	if (trains && args->n_operands < 2)
+		return mr_fail(MR_EUSAGE,
+			       "launch train: which configuration? millrace launch --hosts a,b -- train CONF");
+	MR_TRY(mr_mpirun_run(&m, false, &code));
+	while (trains && !is_final(code) && left-- > 0) {
 		mr_log(MR_LOG_WARN, "launch",
 		       "the training ended with exit code %d: it goes on from its newest checkpoint (%lld more "
 		       "restarts)", code, (long long)left);
-		MR_TRY(run_once(args, true, &code));
+		MR_TRY(mr_mpirun_run(&m, true, &code));
 	}
 	args->code = code; /* the ranks have said why */
 	return MR_OK;
@@ -262,13 +58,14 @@ static const mr_option options[] = {
 
 const mr_command mr_command_launch = {
 	.name = "launch",
-	.operands = "train CONF",
-	.min_operands = 2,
+	.operands = "COMMAND [CONF]",
+	.min_operands = 1,
 	.max_operands = 64,
 	.summary = "train on several hosts: starts mpirun with the right words, and again after a failure",
 	.help = "For hosts that ssh reaches without a password, with millrace and its files under the same path\n"
 		"(conf/HOSTS.md). Under Slurm, `srun millrace-mpi train CONF` does the same. Options of train\n"
-		"stand behind \"--\": millrace launch --hosts a,b -- train CONF --set train.steps=100\n",
+		"stand behind \"--\": millrace launch --hosts a,b -- train CONF --set train.steps=100. What messages\n"
+		"between the hosts take says launch --hosts a,b -- probe-links -o FILE.\n",
 	.options = options,
 	.run = run,
 };

@@ -158,6 +158,14 @@ static void add_commits(const mr_workload *of, const mr_costs *c, mr_stage_cost 
 	}
 }
 
+/* Are workers @a and @b on two nodes of one host? What goes between hosts are messages (timing/hosts.h). */
+static bool is_far(const mr_workload *of, uint16_t a, uint16_t b)
+{
+	const mr_hosts *h = of->hosts;
+
+	return of->place->worker[a].node != of->place->worker[b].node && (!h || h->rank[a] == h->rank[b]);
+}
+
 /* The part of the pipes in which stages @a and @b lie on two workers; @far: on two nodes. */
 static double apart(const mr_workload *of, uint16_t a, uint16_t b, bool far)
 {
@@ -166,7 +174,7 @@ static double apart(const mr_workload *of, uint16_t a, uint16_t b, bool far)
 	for (unsigned p = 0; p < of->plan->n_pipes; p++) {
 		uint16_t from = mr_plan_worker(of->plan, (uint8_t)p, a), to = mr_plan_worker(of->plan, (uint8_t)p, b);
 
-		n += far ? of->place->worker[from].node != of->place->worker[to].node : from != to;
+		n += far ? is_far(of, from, to) : from != to;
 	}
 	return n ? (double)n / of->plan->n_pipes : 0;
 }
@@ -197,11 +205,6 @@ typedef struct spread_weights {
 	double part; /* the same as a part of all pipes */
 } spread_weights;
 
-static uint32_t node_of(const mr_workload *of, unsigned pipe, uint16_t stage)
-{
-	return of->place->worker[mr_plan_worker(of->plan, (uint8_t)pipe, stage)].node;
-}
-
 static spread_weights spread_of(const mr_workload *of, uint16_t stage)
 {
 	const mr_plan *p = of->plan;
@@ -209,11 +212,11 @@ static spread_weights spread_of(const mr_workload *of, uint16_t stage)
 	spread_weights x = {0};
 
 	for (unsigned a = 0; a < parts && parts > 1; a++) {
-		uint32_t node = node_of(of, a, stage);
+		uint16_t w = mr_plan_worker(p, (uint8_t)a, stage);
 
 		for (unsigned b = 0; b < parts; b++)
-			x.sums += node_of(of, b, stage) != node ? 1.0 / parts : 0;
-		x.far += node_of(of, 0, stage) != node;
+			x.sums += is_far(of, mr_plan_worker(p, (uint8_t)b, stage), w) ? 1.0 / parts : 0;
+		x.far += is_far(of, mr_plan_worker(p, 0, stage), w);
 	}
 	x.part = x.far / parts;
 	return x;

@@ -17,7 +17,8 @@
  * micro-batch but the first in a W of several (0 unless the measured plan has any). spread is the distance of medians
  * from minima, and in the first line the largest of all: it tells how disturbed the machine was. After the layers may
  * come their times by teams of other sizes (team_costs.h): one block a size, "# threads=1" and rows
- * "layer,f_s,i_s,w_s,u_s". The other words of the first line; a missing one is 0, a crowd 1, an error not known:
+ * "layer,f_s,i_s,w_s,u_s"; at the end, what messages between hosts take (link_costs.h). The other words of the first
+ * line; a missing one is 0, a crowd 1, an error not known:
  *
  *	reads, writes     s a byte  a boundary between two workers, for its reader and its writer (host/handoff.h)
  *	sums              s a byte  adding one gradient to another (several pipes)
@@ -82,6 +83,9 @@ mr_status mr_costs_nominal(const mr_workload *of, mr_costs *out) MR_MUST_USE;
  * another backend is a warning on standard error. Errors: MR_ECONFIG with file, line and difference; MR_ERESOURCE.
  */
 mr_status mr_costs_read(const char *path, const mr_workload *of, mr_costs *out) MR_MUST_USE;
+
+/** *@found: does @path begin with costs of layers? Else it has links alone (link_costs.h). Errors: as mr_costs_read. */
+mr_status mr_costs_has_layers(const char *path, bool *found) MR_MUST_USE;
 
 /** The measured ones of @of; if it has none, nominal ones. Errors: MR_ERESOURCE. */
 mr_status mr_costs_at_hand(const mr_workload *of, mr_costs *out) MR_MUST_USE;

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "base/stats.h"
 #include "base/str.h"
+#include "costs/link_costs.h"
 #include "costs/team_costs.h"
 
 #define FIRST_WORDS "# millrace costs 1; "
@@ -260,13 +261,18 @@ static mr_status read_team_row(const char *name, const char *line, mr_stage_cost
 }
 
 /* What follows the layers: nothing, or blocks of times by teams. */
+static bool has_links(const char *at)
+{
+	return !strncmp(at, MR_LINKS_WORDS, strlen(MR_LINKS_WORDS));
+}
+
 static mr_status read_teams(const mr_workload *of, const char *at, mr_costs *out)
 {
 	uint32_t line = of->graph->n_nodes + 3;
 
-	if (*at && strncmp(at, TEAM_WORDS, strlen(TEAM_WORDS)))
+	if (*at && !has_links(at) && strncmp(at, TEAM_WORDS, strlen(TEAM_WORDS)))
 		return mr_fail(MR_ECONFIG, "line %u: the model has only %u layers", line, of->graph->n_nodes);
-	while (*at) {
+	while (*at && !has_links(at)) {
 		mr_stage_cost *layer;
 		char *end;
 		unsigned long threads = 0;
@@ -311,14 +317,31 @@ static mr_status read_text(const char *path, const mr_workload *of, const char *
 	return read_teams(of, at, out);
 }
 
+static mr_status read_file(const char *path, char **text, size_t *len)
+{
+	mr_status st = mr_file_read(path, MAX_BYTES, text, len);
+
+	return st == MR_OK || st == MR_ERESOURCE ? st : mr_fail(MR_ECONFIG, "%s", mr_error_text());
+}
+
+mr_status mr_costs_has_layers(const char *path, bool *found)
+{
+	char *text;
+	size_t len;
+
+	MR_TRY(read_file(path, &text, &len));
+	*found = !has_links(text);
+	free(text);
+	return MR_OK;
+}
+
 mr_status mr_costs_read(const char *path, const mr_workload *of, mr_costs *out)
 {
 	char *text;
 	size_t len;
-	mr_status st = mr_file_read(path, MAX_BYTES, &text, &len);
+	mr_status st;
 
-	if (st != MR_OK)
-		return st == MR_ERESOURCE ? st : mr_fail(MR_ECONFIG, "%s", mr_error_text());
+	MR_TRY(read_file(path, &text, &len));
 	st = mr_costs_alloc(of, out);
 	if (st == MR_OK && strlen(text) != len)
 		st = mr_fail(MR_ECONFIG, "it has a NUL byte");

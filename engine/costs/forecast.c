@@ -5,6 +5,7 @@
 
 #include "ir/pause.h"
 #include "costs/cost_model.h"
+#include "costs/sends.h"
 #include "timing/bound.h"
 
 #define BESIDE_TURNS 8 /* after which slowdowns of two runs, each of which follows from the other's, change no more */
@@ -91,38 +92,80 @@ static bool has_twin(const mr_forecast *f)
 	return f->share > 0 && f->costs.bytes && f->of.place->n_workers == 1;
 }
 
+/* Walk the plan of @f with @sharing. Over hosts the step of a plan with a barrier is the second of two: new weights are
+ * on their way when the first ends. */
+static mr_status walk_shared(mr_forecast *f, const mr_cost *cost, const mr_sharing *sharing)
+{
+	const mr_plan *plan = f->of.plan;
+	mr_walk_opts opts = {.steals = true, .sharing = sharing, .use = &f->use};
+	uint32_t n = mr_forecast_bodies(plan);
+	mr_walk *two;
+
+	MR_TRY(mr_plan_walk(plan, cost, n, &opts, &f->walk));
+	f->step_s = f->walk->makespan;
+	if (!sharing->hosts || ends(plan) || plan->contract.flush != MR_FLUSH_BARRIER)
+		return MR_OK;
+	opts.no_period = true;
+	MR_TRY(mr_plan_walk(plan, cost, n + 1, &opts, &two));
+	f->step_s = two->makespan - f->walk->makespan;
+	mr_walk_destroy(two);
+	return MR_OK;
+}
+
+/* The messages between hosts. */
+static mr_status take_hosts(mr_forecast *f, mr_hosts *hosts)
+{
+	size_t ranks = f->of.hosts->n_ranks;
+
+	f->sends = calloc(f->of.partition->n_stages, sizeof(*f->sends));
+	f->sent = calloc(ranks * ranks, sizeof(*f->sent));
+	if (!f->sends || !f->sent)
+		return mr_fail(MR_ERESOURCE, "no memory for the messages of a plan");
+	mr_sends_of_stages(&f->of, f->sends);
+	*hosts = *f->of.hosts;
+	hosts->sends = f->sends;
+	mr_sends_of_step(&f->of, hosts, f->sent);
+	return MR_OK;
+}
+
 /* Walk the plan of @f; where its costs have bytes, with workers that share memory and links. */
 static mr_status walk(mr_forecast *f, const mr_cost *cost)
 {
 	const mr_workload *of = &f->of;
 	uint16_t n = of->partition->n_stages;
-	uint32_t n_bodies = mr_forecast_bodies(of->plan);
 	mr_server m = mr_model_server(of);
 	double part = f->share > 0 ? f->share : 1;
-	mr_stage_cost *bytes;
-	mr_sharing sharing;
+	mr_sharing sharing = {.n_nodes = (uint16_t)of->topo->n_nodes,
+			      .memory_rate = mr_model_memory_rate(&m) * part,
+			      .link_rate = mr_model_link_rate(&m) * part};
+	mr_stage_cost *bytes = NULL;
+	mr_status st = MR_OK;
+	mr_hosts hosts;
 	uint16_t *node;
-	mr_status st;
 
-	if (!f->costs.bytes || has_twin(f))
-		return mr_plan_walk(of->plan, cost, n_bodies, &(mr_walk_opts){.steals = true}, &f->walk);
+	if ((!f->costs.bytes && !of->hosts) || has_twin(f)) {
+		MR_TRY(mr_plan_walk(of->plan, cost, mr_forecast_bodies(of->plan), &(mr_walk_opts){.steals = true},
+				    &f->walk));
+		f->step_s = f->walk->makespan;
+		return MR_OK;
+	}
 	bytes = calloc(2 * (size_t)n, sizeof(*bytes));
 	node = calloc(of->place->n_workers, sizeof(*node));
-	if (bytes && node) {
+	if (!bytes || !node)
+		st = mr_fail(MR_ERESOURCE, "no memory for a plan");
+	if (st == MR_OK && of->hosts) {
+		st = take_hosts(f, &hosts);
+		sharing.hosts = &hosts;
+	}
+	if (st == MR_OK) {
 		for (uint32_t w = 0; w < of->place->n_workers; w++)
 			node[w] = (uint16_t)of->place->worker[w].node;
 		mr_costs_bytes_of_stages(of, &f->costs, bytes, bytes + n);
-		sharing = (mr_sharing){.node = node,
-				       .n_nodes = (uint16_t)of->topo->n_nodes,
-				       .memory = {n, bytes},
-				       .link = {n, bytes + n},
-				       .memory_rate = mr_model_memory_rate(&m) * part,
-				       .link_rate = mr_model_link_rate(&m) * part};
-		st = mr_plan_walk(of->plan, cost, n_bodies,
-				  &(mr_walk_opts){.steals = true, .sharing = &sharing, .use = &f->use}, &f->walk);
+		sharing.node = node;
+		sharing.memory = (mr_cost){n, bytes};
+		sharing.link = (mr_cost){n, bytes + n};
+		st = walk_shared(f, cost, &sharing);
 		bound_by_nodes(f, bytes, sharing.memory_rate);
-	} else {
-		st = mr_fail(MR_ERESOURCE, "no memory for a plan");
 	}
 	free(bytes);
 	free(node);
@@ -233,8 +276,9 @@ mr_status mr_forecast_time(mr_forecast *f)
 	MR_TRY(mr_plan_bound(plan, &cost, false, &f->bound_s));
 	f->bound_s /= mr_forecast_steps(plan);
 	MR_TRY(walk(f, &cost));
-	f->step_s = (plan->contract.flush == MR_FLUSH_BARRIER || ends(plan) ? f->walk->makespan : f->walk->period) /
-		    mr_forecast_steps(plan);
+	if (plan->contract.flush != MR_FLUSH_BARRIER && !ends(plan))
+		f->step_s = f->walk->period;
+	f->step_s /= mr_forecast_steps(plan);
 	return has_twin(f) ? run_beside(f) : bound_by_cores(f);
 }
 
@@ -244,6 +288,8 @@ void mr_forecast_fini(mr_forecast *f)
 	mr_run_destroy(f->run);
 	mr_costs_fini(&f->costs);
 	free(f->stage);
+	free(f->sends);
+	free(f->sent);
 	free(f->node_bytes);
 	free(f->memory_bytes);
 	*f = (mr_forecast){0};

@@ -14,6 +14,7 @@
 #include "nn/optim.h"
 #include "planner/graph.h"
 #include "planner/partition.h"
+#include "timing/hosts.h"
 
 struct mr_costs;
 struct mr_measured_machine;
@@ -28,6 +29,7 @@ typedef struct mr_workload {
 	const mr_place *place;
 	const struct mr_costs *costs;                 /* measured ones, for micro-batches of any size; NULL: none */
 	const struct mr_measured_machine *measured;   /* constants of the machine at hand; NULL: nominal ones */
+	const mr_hosts *hosts;     /* over which the workers are spread, without sends; NULL: there is one */
 	int64_t samples;           /* of a micro-batch */
 	uint32_t n_micro;          /* micro-batches a step */
 	bool clips;                /* gradients are clipped */

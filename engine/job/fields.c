@@ -54,6 +54,8 @@ static const field fields[] = {
 	{MR_JOB_MACHINE, "teams", FIELD_INT, AT(machine.teams)},
 	{MR_JOB_MACHINE, "cpus", FIELD_STRING, AT(machine.cpus)},
 	{MR_JOB_MACHINE, "ranks", FIELD_STRING, AT(machine.ranks)},
+	{MR_JOB_MACHINE, "hosts", FIELD_INT, AT(machine.hosts)},
+	{MR_JOB_MACHINE, "links", FIELD_STRING, AT(machine.links)},
 	{MR_JOB_MACHINE, "topology", FIELD_STRING, AT(machine.topology)},
 	{MR_JOB_MACHINE, "loaders", FIELD_INT, AT(machine.loaders)},
 	{MR_JOB_MACHINE, "spin_us", FIELD_INT, AT(machine.spin_us)},

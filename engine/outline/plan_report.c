@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "session/objective_report.h"
 #include "costs/measured_machine.h"
+#include "session/host_map.h"
 #include "session/memory_plan.h"
 #include "report/output.h"
 #include "outline/plan_bits.h"
@@ -268,6 +269,24 @@ static double idle_percent(const mr_forecast *f, double busy)
 	return part > 0 ? 100 * part : 0;
 }
 
+/* What goes between ranks, and by what figures that was timed. */
+static void print_hosts(const mr_host_map *m, const mr_forecast *f, FILE *out)
+{
+	double latency = 0, byte_s = 0, sum = 0;
+	char bytes[16], rate[16];
+
+	for (size_t i = 0; i < (size_t)m->hosts.n_ranks * m->hosts.n_ranks; i++)
+		sum += f->sent[i];
+	for (size_t i = 0; i < (size_t)m->hosts.n_hosts * m->hosts.n_hosts; i++) {
+		latency = fmax(latency, m->hosts.link[i].latency);
+		byte_s = fmax(byte_s, m->hosts.link[i].byte_s);
+	}
+	fprintf(out, "hosts      %u rank%s on %u host%s; a step sends %s between ranks; links %.3g us, %s/s at worst\n",
+		m->hosts.n_ranks, m->hosts.n_ranks == 1 ? "" : "s", m->hosts.n_hosts,
+		m->hosts.n_hosts == 1 ? "" : "s", mr_bytes_text((uint64_t)sum, bytes), latency * 1e6,
+		mr_bytes_text((uint64_t)(1 / byte_s), rate));
+}
+
 static void print_times(const mr_session *s, const mr_forecast *f, FILE *out)
 {
 	double samples = (double)s->samples * s->n_micro, tokens = (double)mr_session_tokens_per_sample(s);
@@ -302,6 +321,8 @@ static void print_times(const mr_session *s, const mr_forecast *f, FILE *out)
 			"it may take longer\n",
 			s->place.n_workers, s->place.n_cores_used, s->place.n_cores_used == 1 ? "" : "s");
 	fprintf(out, "costs      %s\n", f->costs.source);
+	if (s->hosts)
+		print_hosts(s->hosts, f, out);
 }
 
 /* In bf16 some products may be computed in f32. */

@@ -6,6 +6,7 @@
 #include "base/room.h"
 #include "base/str.h"
 #include "costs/costs.h"
+#include "session/host_map.h"
 #include "session/objective_report.h"
 #include "session/memory_plan.h"
 #include "session/merges.h"
@@ -310,6 +311,7 @@ mr_workload mr_session_workload(const mr_session *s)
 		.topo = &s->topo,
 		.place = &s->place,
 		.costs = s->costs,
+		.hosts = s->hosts ? &s->hosts->hosts : NULL,
 		.measured = s->measured,
 		.samples = s->samples,
 		.n_micro = s->n_micro,
@@ -393,6 +395,7 @@ void mr_session_close(mr_session *s)
 	if (s->costs)
 		mr_costs_fini(s->costs);
 	free(s->costs);
+	mr_host_map_destroy(s->hosts);
 	if (!s->beside && !s->shapes)
 		mr_dataset_close(s->data);
 	mr_session_ends_reading(s);

@@ -19,6 +19,7 @@
 #include "stage/flops_by.h"
 
 struct mr_costs;
+struct mr_host_map;
 struct mr_measured_machine;
 struct mr_objective_report;
 struct mr_workload;
@@ -71,6 +72,7 @@ typedef struct mr_session {
 	mr_mitigate mitigate;        /* as configured; applied if mr_session_is_mitigated */
 	mr_lr lr;
 	struct mr_costs *costs;      /* costs.h: of the file in the configuration; NULL: it names none. Owned */
+	struct mr_host_map *hosts;   /* host_map.h: over which a planned training is spread; NULL: one. Owned */
 	mr_topo topo;                /* of this machine, or the one that machine.topology describes */
 	mr_place place;
 	mr_executor executor;        /* after mr_session_start */

@@ -9,6 +9,7 @@
 #include "session/frozen.h"
 #include "session/merges.h"
 #include "costs/costs.h"
+#include "session/host_map.h"
 #include "job/machine.h"
 #include "session/plan_file.h"
 #include "session/session_internal.h"
@@ -351,9 +352,14 @@ static mr_status take_costs(mr_session *s)
 	const char *path = s->job->costs;
 	const mr_costs *other = s->beside ? s->beside->costs : NULL;
 	mr_workload of = mr_session_workload(s);
+	bool found = true;
 	mr_costs c;
 
+	MR_TRY(mr_session_find_hosts(s));
 	if (!*path)
+		return MR_OK;
+	MR_TRY(mr_job_blame(s->job, MR_JOB_TOP, "costs", mr_costs_has_layers(path, &found)));
+	if (!found)
 		return MR_OK;
 	MR_TRY(other ? mr_costs_scale(other, &of, &c)
 		     : mr_job_blame(s->job, MR_JOB_TOP, "costs", mr_costs_read(path, &of, &c)));

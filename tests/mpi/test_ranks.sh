@@ -61,6 +61,27 @@ cmp whole/checkpoints/step-00000006/model.safetensors parts/checkpoints/step-000
 "$build/millrace" eval mlp.cfg --set $two --set 'run.dir="parts"' >out 2>&1 ||
 	complain "eval: exit $?"
 
+# --- links: measured, and what plan then says of messages is what a run sends ---
+over 3 probe-links -o links.csv || complain "probe-links: exit $?"
+grep -q "latency .* us, .*/s, .* us a message" out || complain "probe-links: no table"
+grep -q "^# links=1; ranks=0 0 0; " links.csv || complain "probe-links: the file"
+over 2 probe-links -o links.csv || complain "probe-links again: exit $?"
+[ "$(grep -c "^# links=" links.csv)" = 1 ] || complain "probe-links: the file was not replaced"
+"$build/millrace" probe-links >out 2>&1
+got=$?
+refused 2 "links are between processes"
+for system in 1f1b gpipe zb_h1 interleaved data_parallel chimera; do
+	set -- mlp.cfg --set $two --set train.microbatches=4 --set "system.name=\"$system\""
+	"$build/millrace" plan "$@" --costs links.csv >out 2>&1 || complain "plan of $system over links: exit $?"
+	planned=$(sed -n 's/.*a step sends \(.*\) KiB between ranks;.*/\1/p' out)
+	over 2 train "$@" --set 'run.dir="links"' || complain "$system over links: exit $?"
+	sent=$(sed -n 's/.* by the plan \(.*\) KiB a step/\1/p' out)
+	# ranges of a run begin and end in cache lines, which plan leaves out: much for tensors as small as these
+	awk -v a="$planned" -v b="$sent" 'BEGIN { exit !(a > 0 && a <= b && a >= 0.9 * b) }' ||
+		complain "$system: plan says $planned, the run $sent KiB"
+	rm -rf links
+done
+
 # --- what is refused ---
 over 2 train mlp.cfg --set machine.workers=3 --set train.microbatches=4 --set 'machine.ranks="0 1"'
 got=$?

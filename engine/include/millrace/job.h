@@ -135,6 +135,8 @@ typedef struct mr_job_machine {
 	int64_t teams;        /* mr_job_teams */
 	const char *cpus;     /* "0-3 4-7"; "": chosen from the topology */
 	const char *ranks;    /* of several processes: "0 0 1", which has each worker; "": equal stretches */
+	int64_t hosts;        /* of plans: over which the ranks are spread; 0: as ranks or costs say */
+	const char *links;    /* of plans: "5e-5,1.25e8", what a message between hosts takes; "": as costs say */
 	const char *topology; /* "numa:4 core:16", "genoa9654"; "": the machine at hand */
 	int64_t loaders;      /* threads that make samples, where data decode files; 0: as many as cores are left */
 	int64_t spin_us;      /* -1: by place */

@@ -1,0 +1,233 @@
+#include "costs/link_costs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/result.h"
+
+#define COLUMNS "from,to,latency_s,bandwidth,message_s"
+#define MAX_BYTES ((size_t)64 << 20)
+
+mr_status mr_link_costs_alloc(uint16_t n_hosts, uint16_t n_ranks, mr_link_costs *out)
+{
+	*out = (mr_link_costs){.n_hosts = n_hosts,
+			       .n_ranks = n_ranks,
+			       .host = calloc(n_ranks, sizeof(*out->host)),
+			       .names = strdup(""),
+			       .link = calloc((size_t)n_hosts * n_hosts, sizeof(*out->link))};
+	if (!out->host || !out->names || !out->link) {
+		mr_link_costs_fini(out);
+		return mr_fail(MR_ERESOURCE, "no memory for the links of %u hosts", n_hosts);
+	}
+	for (uint32_t r = 0; r < n_ranks; r++)
+		out->host[r] = (uint16_t)(r * n_hosts / n_ranks);
+	return MR_OK;
+}
+
+void mr_link_costs_fini(mr_link_costs *l)
+{
+	free(l->host);
+	free(l->names);
+	free(l->link);
+	*l = (mr_link_costs){0};
+}
+
+static bool is_time(double x)
+{
+	return isfinite(x) && x >= 0 && x <= 1e3;
+}
+
+static bool is_rate(double x)
+{
+	return isfinite(x) && x >= 1 && x <= 1e18;
+}
+
+mr_status mr_link_costs_given(const char *text, mr_link_costs *out)
+{
+	double latency, rate, message = 0;
+	int used = 0, n = sscanf(text, "%lf,%lf%n,%lf%n", &latency, &rate, &used, &message, &used);
+
+	if (n < 2 || text[used] || !is_time(latency) || !is_rate(rate) || !is_time(message))
+		return mr_fail(MR_ECONFIG, "expected seconds and bytes a second, or also seconds a message, such as "
+					   "5e-5,1.25e8 or 5e-5,1.25e8,1e-5, got \"%.60s\"", text);
+	for (size_t i = 0; i < (size_t)out->n_hosts * out->n_hosts; i++)
+		out->link[i] = (mr_link_cost){latency, 1 / rate, message};
+	return MR_OK;
+}
+
+/* --- the file --- */
+
+static const char *next_line(const char *at)
+{
+	const char *end = strchr(at, '\n');
+
+	return end ? end + 1 : at + strlen(at);
+}
+
+/* Where the block begins in @text, and in which line; NULL: nowhere. */
+static const char *find(const char *text, unsigned *line)
+{
+	for (*line = 1; *text; text = next_line(text), ++*line)
+		if (!strncmp(text, MR_LINKS_WORDS, strlen(MR_LINKS_WORDS)))
+			return text;
+	return NULL;
+}
+
+/* Behind "key=" in the line @head. */
+static const char *value_of(const char *head, const char *key)
+{
+	const char *at = strstr(head, key);
+
+	return at && at < head + strcspn(head, "\n") ? at + strlen(key) : NULL;
+}
+
+static mr_status read_ranks(const char *at, mr_link_costs *out)
+{
+	uint16_t host[MR_LINKS_MOST], n = 0;
+	char *end;
+
+	while (at && n < MR_LINKS_MOST) {
+		unsigned long h = strtoul(at, &end, 10);
+
+		if (end == at)
+			break;
+		if (h >= out->n_hosts)
+			return mr_fail(MR_ECONFIG, "rank %u is on host %lu, and there are %u hosts", n, h,
+				       out->n_hosts);
+		host[n++] = (uint16_t)h;
+		at = end;
+	}
+	if (!n)
+		return mr_fail(MR_ECONFIG, "it does not say on which host each rank is (ranks=0 1)");
+	free(out->host);
+	out->host = calloc(n, sizeof(*out->host));
+	if (!out->host)
+		return mr_fail(MR_ERESOURCE, "no memory for %u ranks", n);
+	memcpy(out->host, host, n * sizeof(*host));
+	out->n_ranks = n;
+	return MR_OK;
+}
+
+static mr_status read_head(const char *head, mr_link_costs *out)
+{
+	unsigned long hosts = strtoul(head + strlen(MR_LINKS_WORDS), NULL, 10);
+	const char *names = value_of(head, "; hosts="), *spread = value_of(head, "; spread=");
+
+	if (hosts < 1 || hosts > MR_LINKS_MOST)
+		return mr_fail(MR_ECONFIG, "links is the number of hosts, from 1 to %d", MR_LINKS_MOST);
+	MR_TRY(mr_link_costs_alloc((uint16_t)hosts, 1, out));
+	MR_TRY(read_ranks(value_of(head, "; ranks="), out));
+	out->spread = spread ? strtod(spread, NULL) : 0;
+	if (!names)
+		return MR_OK;
+	free(out->names);
+	out->names = strndup(names, strcspn(names, ";\n"));
+	return out->names ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the names of hosts");
+}
+
+static mr_status read_row(const char *at, mr_link_costs *out, uint32_t i)
+{
+	unsigned from, to;
+	double latency, rate, message;
+	int used = -1;
+
+	if (sscanf(at, "%u,%u,%lf,%lf,%lf%n", &from, &to, &latency, &rate, &message, &used) != 5 || used < 0 ||
+	    at[used] != '\n' || from != i / out->n_hosts || to != i % out->n_hosts)
+		return mr_fail(MR_ECONFIG, "expected \"" COLUMNS "\" of hosts %u and %u, got \"%.*s\"",
+			       i / out->n_hosts, i % out->n_hosts, (int)strcspn(at, "\n"), at);
+	if (!is_time(latency) || !is_rate(rate) || !is_time(message))
+		return mr_fail(MR_ECONFIG, "times are seconds from 0, a bandwidth is bytes a second, got %g, %g, %g",
+			       latency, rate, message);
+	out->link[i] = (mr_link_cost){latency, 1 / rate, message};
+	return MR_OK;
+}
+
+static mr_status read_block(const char *at, unsigned line, mr_link_costs *out)
+{
+	if (read_head(at, out) != MR_OK)
+		return mr_fail_in(MR_ECONFIG, "line %u", line);
+	at = next_line(at);
+	if (strncmp(at, COLUMNS "\n", strlen(COLUMNS "\n")))
+		return mr_fail(MR_ECONFIG, "line %u is not \"" COLUMNS "\"", line + 1);
+	for (uint32_t i = 0; i < (uint32_t)out->n_hosts * out->n_hosts; i++) {
+		at = next_line(at);
+		if (read_row(at, out, i) != MR_OK)
+			return mr_fail_in(MR_ECONFIG, "line %u", line + 2 + i);
+	}
+	return *next_line(at) ? mr_fail(MR_ECONFIG, "it goes on behind the links of %u hosts", out->n_hosts) : MR_OK;
+}
+
+static mr_status read_text(const char *path, char **text)
+{
+	size_t len;
+	mr_status st = mr_file_read(path, MAX_BYTES, text, &len);
+
+	return st == MR_OK || st == MR_ERESOURCE ? st : mr_fail(MR_ECONFIG, "%s", mr_error_text());
+}
+
+mr_status mr_link_costs_read(const char *path, mr_link_costs *out, bool *found)
+{
+	const char *at;
+	unsigned line;
+	mr_status st;
+	char *text;
+
+	*out = (mr_link_costs){0};
+	*found = false;
+	MR_TRY(read_text(path, &text));
+	at = find(text, &line);
+	st = at ? read_block(at, line, out) : MR_OK;
+	free(text);
+	if (st != MR_OK) {
+		mr_link_costs_fini(out);
+		return mr_fail_in(st, "%s", path);
+	}
+	*found = at != NULL;
+	return MR_OK;
+}
+
+void mr_link_costs_print(const mr_link_costs *l, mr_strbuf *out)
+{
+	mr_strbuf_printf(out, MR_LINKS_WORDS "%u; ranks=", l->n_hosts);
+	for (uint16_t r = 0; r < l->n_ranks; r++)
+		mr_strbuf_printf(out, "%s%u", r ? " " : "", l->host[r]);
+	if (*l->names)
+		mr_strbuf_printf(out, "; hosts=%s", l->names);
+	mr_strbuf_printf(out, "; spread=%.3g\n" COLUMNS "\n", l->spread);
+	for (uint32_t i = 0; i < (uint32_t)l->n_hosts * l->n_hosts; i++)
+		mr_strbuf_printf(out, "%u,%u,%.6g,%.6g,%.6g\n", i / l->n_hosts, i % l->n_hosts, l->link[i].latency,
+				 1 / l->link[i].byte_s, l->link[i].message);
+}
+
+mr_status mr_link_costs_write(const char *path, const mr_link_costs *l)
+{
+	struct stat info;
+	bool there = !stat(path, &info) && S_ISREG(info.st_mode);
+	char *text = NULL;
+	unsigned line;
+	mr_strbuf b;
+	mr_status st;
+
+	if (there)
+		MR_TRY(read_text(path, &text));
+	if (text && *text && !find(text, &line) && strncmp(text, "# millrace costs ", 17) != 0) {
+		free(text);
+		return mr_fail(MR_EUSAGE, "%s: it is there, and no file of costs: name another one", path);
+	}
+	mr_strbuf_init(&b);
+	if (text) {
+		const char *at = find(text, &line);
+
+		mr_strbuf_printf(&b, "%.*s", (int)(at ? (size_t)(at - text) : strlen(text)), text);
+	}
+	mr_link_costs_print(l, &b);
+	st = b.failed ? mr_fail(MR_ERESOURCE, "no memory for %s", path)
+		      : mr_result_write(path, b.data, b.len, there ? MR_RESULT_OWN : MR_RESULT_NAMED);
+	mr_strbuf_fini(&b);
+	free(text);
+	return st;
+}

@@ -1,0 +1,129 @@
+#include "costs/sends.h"
+
+#include "costs/costs.h"
+
+static double bytes_into(const mr_workload *of, uint16_t stage, bool gradients)
+{
+	return (double)of->samples * (double)mr_graph_crossing(of->graph, of->partition->first[stage],
+							       of->kernels->types.activations, gradients);
+}
+
+static double stepped(const mr_workload *of, uint16_t stage)
+{
+	double n = 0;
+
+	for (uint32_t i = of->partition->first[stage]; i < of->partition->first[stage + 1]; i++)
+		n += (double)mr_costs_stepped(of->graph, i);
+	return n;
+}
+
+/* Parameters of stage 0 that the last one uses too. */
+static double tied(const mr_workload *of)
+{
+	double n = 0;
+
+	for (uint32_t i = 0; i < of->graph->n_params; i++) {
+		const mr_param *p = &of->graph->params[i];
+
+		if (p->tied_to >= 0 && mr_partition_stage(of->partition, p->node) > 0 &&
+		    mr_partition_stage(of->partition, of->graph->params[p->tied_to].node) == 0)
+			n += (double)p->n;
+	}
+	return n;
+}
+
+void mr_sends_of_stages(const mr_workload *of, mr_stage_sends *out)
+{
+	const mr_types *t = &of->kernels->types;
+
+	for (uint16_t s = 0; s < of->partition->n_stages; s++) {
+		double parts = mr_plan_partial_sums(of->plan, s), n = stepped(of, s);
+
+		out[s] = (mr_stage_sends){.gradients = n / parts * (double)mr_dtype_bytes(t->gradients),
+					  .weights = n / parts * (double)mr_dtype_bytes(t->weights)};
+		if (s) {
+			out[s].forward = bytes_into(of, s, false);
+			out[s].backward = bytes_into(of, s, true);
+		} else {
+			out[s].tied = tied(of) * (double)mr_dtype_bytes(t->weights);
+		}
+	}
+}
+
+/* --- a step --- */
+
+/* Instructions of stage @s in @pipe that carry out one of @ops, a step. */
+static double times_of(const mr_plan *p, uint8_t pipe, uint16_t s, unsigned ops)
+{
+	const mr_list *l = mr_plan_list(p, mr_plan_worker(p, pipe, s), MR_BODY);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < l->n; i++)
+		n += l->at[i].stage == s && l->at[i].pipe == pipe && 1u << l->at[i].op & ops;
+	return (double)n / mr_plan_steps(p);
+}
+
+typedef struct counting {
+	const mr_plan *plan;
+	const mr_hosts *hosts;
+	double *out;
+} counting;
+
+static void add(const counting *c, uint16_t from, uint16_t to, double bytes)
+{
+	uint16_t a = c->hosts->rank[from], b = c->hosts->rank[to];
+
+	c->out[a * c->hosts->n_ranks + b] += a != b ? bytes : 0;
+}
+
+static void add_boundaries(const counting *c, uint8_t pipe, uint16_t s, const mr_stage_sends *sends)
+{
+	uint16_t a = mr_plan_worker(c->plan, pipe, (uint16_t)(s - 1)), b = mr_plan_worker(c->plan, pipe, s);
+
+	add(c, a, b, sends[s].forward * times_of(c->plan, pipe, (uint16_t)(s - 1), 1u << MR_OP_F));
+	add(c, b, a, sends[s].backward * times_of(c->plan, pipe, s, 1u << MR_OP_B | 1u << MR_OP_I));
+}
+
+/* Commits of stage @s in a step. */
+static double commits_of(const mr_plan *p, uint16_t s)
+{
+	return (double)mr_plan_commits(p, s) / mr_plan_steps(p);
+}
+
+/* A norm reads the sum of all parts on part 0's worker. */
+static void add_ranges(const counting *c, uint16_t s, const mr_stage_sends *sends)
+{
+	unsigned parts = mr_plan_partial_sums(c->plan, s);
+
+	for (unsigned i = 0; i < parts; i++)
+		for (unsigned j = 0; j < parts; j++)
+			add(c, mr_plan_worker(c->plan, (uint8_t)i, s), mr_plan_worker(c->plan, (uint8_t)j, s),
+			    (sends[s].gradients * (c->plan->contract.clip && !j ? 2 : 1) + sends[s].weights) *
+				    commits_of(c->plan, s));
+}
+
+static void add_tied(const counting *c, const mr_stage_sends *sends)
+{
+	uint16_t last = (uint16_t)(c->plan->n_stages - 1);
+
+	for (unsigned p = 0; sends[0].tied > 0 && p < mr_plan_partial_sums(c->plan, last); p++) {
+		uint16_t a = mr_plan_worker(c->plan, (uint8_t)p, 0), b = mr_plan_worker(c->plan, (uint8_t)p, last);
+
+		add(c, a, b, sends[0].tied * commits_of(c->plan, 0));
+		add(c, b, a, sends[0].tied * commits_of(c->plan, 0));
+	}
+}
+
+void mr_sends_of_step(const mr_workload *of, const mr_hosts *hosts, double *out)
+{
+	counting c = {of->plan, hosts, out};
+
+	if (!mr_plan_length(of->plan, MR_BODY) || !mr_plan_steps(of->plan))
+		return;
+	for (uint16_t s = 0; s < of->plan->n_stages; s++) {
+		for (unsigned p = 0; s && p < of->plan->n_pipes; p++)
+			add_boundaries(&c, (uint8_t)p, s, hosts->sends);
+		add_ranges(&c, s, hosts->sends);
+	}
+	add_tied(&c, hosts->sends);
+}

@@ -1,0 +1,218 @@
+#include "ranks/mpirun.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/str.h"
+
+#define WAIT_NS 100000000 /* between two looks at the launcher */
+#define KILL_AFTER 50      /* looks after rank 0 has ended with a failure */
+
+/* The words of a command that is being made. */
+typedef struct words {
+	char **at; /* [n + 1], NULL at the end; all owned */
+	size_t n;
+	bool failed;
+} words;
+
+static void add(words *w, const char *text)
+{
+	char **grown = realloc(w->at, (w->n + 2) * sizeof(*grown)), *own = strdup(text);
+
+	w->at = grown ? grown : w->at;
+	if (!grown || !own) {
+		w->failed = true;
+		free(own);
+		return;
+	}
+	w->at[w->n++] = own;
+	w->at[w->n] = NULL;
+}
+
+static void fini(words *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		free(w->at[i]);
+	free(w->at);
+}
+
+/* What "--version" of @mpirun says: is it Open MPI's? Errors: MR_EIO it cannot be started. */
+static mr_status ask_version(const char *mpirun, bool *open)
+{
+	char command[512], line[256] = "";
+	FILE *f;
+	int code;
+
+	snprintf(command, sizeof(command), "'%s' --version 2>/dev/null", mpirun);
+	f = popen(command, "r");
+	if (f && !fgets(line, sizeof(line), f))
+		line[0] = 0;
+	code = f ? pclose(f) : -1;
+	if (code || !*line)
+		return mr_fail(MR_EIO, "%s: it cannot be started, or says no version: install an MPI (Debian: "
+				       "openmpi-bin or mpich), or name its mpirun by --mpirun", mpirun);
+	*open = strstr(line, "Open MPI") || strstr(line, "OpenRTE") || strstr(line, "PRTE");
+	return MR_OK;
+}
+
+/* millrace-mpi, which lies beside this program. */
+static mr_status find_program(char *path, size_t size)
+{
+	ssize_t n = readlink("/proc/self/exe", path, size - 16);
+	char *end;
+
+	if (n <= 0)
+		return mr_fail(MR_EIO, "/proc/self/exe cannot be read");
+	path[n] = 0;
+	end = strrchr(path, '/');
+	snprintf(end ? end + 1 : path, 16, "millrace-mpi");
+	if (access(path, X_OK))
+		return mr_fail(MR_EIO, "%s: it is not there: this build has no MPI (README.md, Build)", path);
+	return MR_OK;
+}
+
+static uint32_t count_hosts(const char *hosts)
+{
+	uint32_t n = 0;
+
+	for (const char *at = hosts; *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ','))
+		n++;
+	return n;
+}
+
+/* "a:2,b:2" of "a,b" and 2. */
+static void print_slots(const char *hosts, int64_t each, mr_strbuf *out)
+{
+	while (*hosts) {
+		size_t n = strcspn(hosts, ",");
+
+		mr_strbuf_printf(out, "%s%.*s:%lld", out->len ? "," : "", (int)n, hosts, (long long)each);
+		hosts += n + (hosts[n] == ',');
+	}
+}
+
+/* The words of @text, which blanks separate. */
+static void add_all(words *w, const char *text)
+{
+	char word[512];
+
+	for (const char *at = text + strspn(text, " "); *at; at += strspn(at, " ")) {
+		size_t n = strcspn(at, " ");
+
+		snprintf(word, sizeof(word), "%.*s", (int)n, at);
+		add(w, word);
+		at += n;
+	}
+}
+
+static mr_status add_launcher(const mr_mpirun *m, words *w)
+{
+	mr_strbuf slots;
+	char n[24];
+	bool open;
+
+	MR_TRY(ask_version(m->mpirun, &open));
+	mr_strbuf_init(&slots);
+	print_slots(m->hosts, m->each, &slots);
+	snprintf(n, sizeof(n), "%lld", (long long)m->each * count_hosts(m->hosts));
+	add(w, m->mpirun);
+	add(w, open ? "--host" : "-hosts");
+	add(w, mr_strbuf_text(&slots));
+	if (*m->agent && open) {
+		add(w, "--mca");
+		add(w, "plm_rsh_agent");
+		add(w, m->agent);
+	} else if (*m->agent) {
+		add(w, "-launcher-exec");
+		add(w, m->agent);
+	}
+	add_all(w, m->options);
+	add(w, "-n");
+	add(w, n);
+	w->failed |= slots.failed;
+	mr_strbuf_fini(&slots);
+	return MR_OK;
+}
+
+static mr_status make_words(const mr_mpirun *m, bool again, words *w)
+{
+	char program[4096];
+	bool continues = false;
+
+	MR_TRY(find_program(program, sizeof(program)));
+	MR_TRY(add_launcher(m, w));
+	add(w, program);
+	for (uint32_t i = 0; i < m->n_words; i++) {
+		add(w, m->word[i]);
+		continues |= !strcmp(m->word[i], "--continue");
+	}
+	if (again && !continues)
+		add(w, "--continue");
+	return w->failed ? mr_fail(MR_ERESOURCE, "no memory for a command") : MR_OK;
+}
+
+/* The exit code that rank 0 has written to @path, or -1. */
+static int code_in(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	int code = -1;
+
+	if (f && fscanf(f, "%d", &code) != 1)
+		code = -1;
+	if (f)
+		fclose(f);
+	return code;
+}
+
+/*
+ * Wait for the launcher @pid; the training's exit code. A launcher may wait for ever for a host that does not answer
+ * any more: then it is killed once rank 0 has ended.
+ */
+static int wait_for(pid_t pid, const char *path)
+{
+	int how, code = -1, waits = 0;
+
+	while (waitpid(pid, &how, WNOHANG) == 0) {
+		nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
+		code = code_in(path);
+		if (code > 0 && ++waits == KILL_AFTER)
+			kill(pid, SIGKILL);
+	}
+	code = code_in(path);
+	return code >= 0 ? code : WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+}
+
+mr_status mr_mpirun_run(const mr_mpirun *m, bool again, int *code)
+{
+	char path[] = "/tmp/millrace-launch-XXXXXX";
+	int fd = mkstemp(path);
+	words w = {0};
+	mr_status st;
+	pid_t pid;
+
+	if (fd < 0)
+		return mr_fail(MR_EIO, "%s: a file for the exit code cannot be made", path);
+	close(fd);
+	setenv("MILLRACE_LAUNCH", path, 1);
+	st = make_words(m, again, &w);
+	*code = -1;
+	if (st == MR_OK) {
+		pid = fork();
+		if (pid == 0) {
+			execvp(w.at[0], w.at);
+			_exit(127);
+		}
+		if (pid < 0)
+			st = mr_fail(MR_EIO, "%s cannot be started", w.at[0]);
+		else
+			*code = wait_for(pid, path);
+	}
+	unlink(path);
+	fini(&w);
+	return st;
+}

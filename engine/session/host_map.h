@@ -1,0 +1,22 @@
+/* host_map.h - over which hosts the workers of a planned training are spread, and what messages between these take. */
+#ifndef MR_SESSION_HOST_MAP_H
+#define MR_SESSION_HOST_MAP_H
+
+#include "costs/link_costs.h"
+#include "session/session.h"
+
+typedef struct mr_host_map {
+	mr_link_costs costs;
+	uint16_t *rank; /* [n_workers] owned */
+	mr_hosts hosts; /* of both; without sends */
+} mr_host_map;
+
+/**
+ * Fill s->hosts, whose workers are placed, from machine.ranks, machine.hosts, machine.links and the costs' file; it
+ * stays NULL where nothing says what links take, or where there is one rank. Errors: MR_ECONFIG, MR_ERESOURCE.
+ */
+mr_status mr_session_find_hosts(mr_session *s) MR_MUST_USE;
+
+void mr_host_map_destroy(mr_host_map *m);
+
+#endif

@@ -1,0 +1,19 @@
+/*
+ * probed_links.h - measures what messages between the hosts of a launch take, over the links that a training would use.
+ *
+ * Two ranks a pair of hosts, the first of each, play ping-pong while all others wait; on a host with several ranks the
+ * first two do. Of small messages half a round is latency and message together; many sent one after the other tell the
+ * message's own part; large ones the bandwidth. Each figure is a median of rounds; where rounds differ much, more are
+ * played.
+ */
+#ifndef MR_SESSION_PROBED_LINKS_H
+#define MR_SESSION_PROBED_LINKS_H
+
+#include "costs/link_costs.h"
+#include "link/ranks.h"
+
+/** All ranks of @r, which has no run, call this. *@out is whole on rank 0. Errors: those of the transport and its
+ * links. */
+mr_status mr_links_probe(mr_ranks *r, mr_link_costs *out) MR_MUST_USE;
+
+#endif

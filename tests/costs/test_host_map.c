@@ -1,0 +1,221 @@
+/* Hosts of a planned training: by keys, by a file of links, and what does not go together. */
+#include "session/host_map.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "check.h"
+#include "config/config_help.h"
+#include "session/session_forecast.h"
+
+#define CONF                                                                                                           \
+	"model = { name = \"mlp\"; hidden = [24, 24, 24, 24]; };\n"                                                    \
+	"data = { name = \"synthetic\"; features = 8; classes = 4; samples = 100; };\n"                                \
+	"optimizer = { name = \"momentum\"; lr = 0.01; }; system = { name = \"%s\"; };\n"                              \
+	"train = { steps = 2; batch = 16; microbatches = 4; };\n"                                                      \
+	"machine = { workers = 4; threads = 1; topology = \"numa:4 core:1\"; %s }; %s backend = \"reference\";\n"
+
+static mr_config *config;
+
+static mr_status try_open(const char *system, const char *machine, const char *more, mr_session *s)
+{
+	char text[1500];
+	mr_strbuf report;
+	mr_status st;
+
+	snprintf(text, sizeof(text), CONF, system, machine, more);
+	mr_strbuf_init(&report);
+	MR_CHECK_OK(mr_test_load(text, strlen(text), NULL, 0, &report, &config));
+	mr_strbuf_fini(&report);
+	st = mr_session_open(mr_config_job(config), s);
+	if (st != MR_OK) {
+		mr_config_destroy(config);
+		mr_test_files_remove();
+	}
+	return st;
+}
+
+static void close_all(mr_session *s)
+{
+	mr_session_close(s);
+	mr_config_destroy(config);
+	mr_test_files_remove();
+}
+
+/* The rank of each worker, the host of each rank, and their numbers. */
+static void expect_map(const char *machine, const char *ranks, const char *hosts)
+{
+	mr_session s;
+
+	MR_CHECK_OK(try_open("1f1b", machine, "", &s));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(s.hosts);
+	for (int w = 0; w < 4; w++)
+		CU_ASSERT_EQUAL(s.hosts->hosts.rank[w], ranks[w] - '0');
+	CU_ASSERT_EQUAL(s.hosts->hosts.n_ranks, strlen(hosts));
+	for (size_t r = 0; r < strlen(hosts); r++)
+		CU_ASSERT_EQUAL(s.hosts->hosts.host[r], hosts[r] - '0');
+	CU_ASSERT_DOUBLE_EQUAL(s.hosts->hosts.link[0].latency, 1e-4, 0);
+	CU_ASSERT_DOUBLE_EQUAL(s.hosts->hosts.link[0].byte_s, 1e-8, 1e-20);
+	close_all(&s);
+}
+
+static void keys_say_where_workers_are(void)
+{
+	mr_session s;
+
+	expect_map("hosts = 2; links = \"1e-4,1e8\";", "0011", "01");
+	expect_map("hosts = 4; links = \"1e-4,1e8,1e-5\";", "0123", "0123");
+	expect_map("ranks = \"0 1 1 0\"; links = \"1e-4,1e8\";", "0110", "01");
+	expect_map("ranks = \"0 1 2 3\"; hosts = 2; links = \"1e-4,1e8\";", "0123", "0011");
+	MR_CHECK_OK(try_open("1f1b", "", "", &s));
+	CU_ASSERT_PTR_NULL(s.hosts);
+	close_all(&s);
+}
+
+static void mistakes_are_named(void)
+{
+	mr_session s;
+
+	MR_CHECK_FAIL(try_open("1f1b", "hosts = 2;", "", &s), MR_ECONFIG, "machine.hosts: what takes a message");
+	MR_CHECK_FAIL(try_open("1f1b", "links = \"1e-4,1e8\";", "", &s), MR_ECONFIG, "machine.links: links between");
+	MR_CHECK_FAIL(try_open("1f1b", "hosts = 2; links = \"1e-4\";", "", &s), MR_ECONFIG, "expected seconds and");
+	MR_CHECK_FAIL(try_open("1f1b", "hosts = 2; links = \"1e-4,0\";", "", &s), MR_ECONFIG, "expected seconds and");
+	MR_CHECK_FAIL(try_open("1f1b", "ranks = \"0 1\"; links = \"1e-4,1e8\";", "", &s), MR_ECONFIG,
+		      "machine.ranks: it names the ranks of 2 workers, and there are 4");
+}
+
+static double step_of(const char *system, const char *machine, const char *more, double *sent)
+{
+	mr_session s;
+	mr_forecast f;
+	double step;
+
+	MR_CHECK_OK(try_open(system, machine, more, &s));
+	MR_CHECK_OK(mr_session_forecast(&s, &f));
+	step = f.step_s;
+	*sent = 0;
+	for (int i = 0; s.hosts && i < s.hosts->hosts.n_ranks * s.hosts->hosts.n_ranks; i++)
+		*sent += f.sent[i];
+	mr_forecast_fini(&f);
+	close_all(&s);
+	return step;
+}
+
+/* A boundary of 24 numbers: 16 samples go over it and back; of data parallel training 2 (g - 1) times all weights. */
+static void forecasts_count_messages(void)
+{
+	double sent, free_step = step_of("1f1b", "hosts = 2; links = \"0,1e15\";", "", &sent);
+
+	CU_ASSERT_DOUBLE_EQUAL(sent, 2.0 * 16 * 24 * 4, 0);
+	CU_ASSERT(step_of("1f1b", "hosts = 2; links = \"1e-3,1e15\";", "", &sent) >= free_step + 2e-3 * (1 - 1e-6));
+	CU_ASSERT(step_of("1f1b", "hosts = 2; links = \"0,1e4\";", "", &sent) >= free_step + sent / 1e4 / 2);
+	step_of("data_parallel", "hosts = 4; links = \"0,1e8\";", "", &sent);
+	CU_ASSERT_DOUBLE_EQUAL(sent, 2.0 * 3 * (8 * 24 + 24 + 3 * (24 * 24 + 24) + 24 * 4 + 4) * 4, 1e-6);
+}
+
+/* --- the file --- */
+
+static const char block[] = "# links=2; ranks=0 0 1; hosts=a b; spread=0.02\n"
+			    "from,to,latency_s,bandwidth,message_s\n"
+			    "0,0,1e-06,5e+09,2e-07\n0,1,5e-05,1.2e+08,1e-06\n1,0,5e-05,1.2e+08,1e-06\n1,1,0,1e+15,0\n";
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void files_come_back(void)
+{
+	char path[] = "/tmp/mr_links_XXXXXX", *text;
+	mr_link_costs l, again;
+	bool found;
+	size_t n;
+
+	close(mkstemp(path));
+	write_file(path, block);
+	MR_CHECK_OK(mr_link_costs_read(path, &l, &found));
+	CU_ASSERT_TRUE_FATAL(found);
+	CU_ASSERT(l.n_hosts == 2 && l.n_ranks == 3 && l.host[1] == 0 && l.host[2] == 1);
+	CU_ASSERT_STRING_EQUAL(l.names, "a b");
+	CU_ASSERT_DOUBLE_EQUAL(l.link[1].byte_s, 1 / 1.2e8, 1e-20);
+	/* behind layers, in place of an older block */
+	write_file(path, "# millrace costs 1; some layers\nrows\n# links=1; an older one\n");
+	MR_CHECK_OK(mr_link_costs_write(path, &l));
+	MR_CHECK_OK(mr_file_read(path, 1 << 20, &text, &n));
+	CU_ASSERT_PTR_EQUAL(strstr(text, "# millrace costs 1; some layers\nrows\n# links=2; ranks=0 0 1;"), text);
+	free(text);
+	MR_CHECK_OK(mr_link_costs_read(path, &again, &found));
+	CU_ASSERT(found && again.spread == l.spread && !memcmp(again.link, l.link, 4 * sizeof(*l.link)));
+	write_file(path, "my notes\n");
+	MR_CHECK_FAIL(mr_link_costs_write(path, &l), MR_EUSAGE, "no file of costs");
+	mr_link_costs_fini(&l);
+	mr_link_costs_fini(&again);
+	write_file(path, "# millrace costs 1; some layers\nrows\n");
+	MR_CHECK_OK(mr_link_costs_read(path, &l, &found));
+	CU_ASSERT_FALSE(found);
+	unlink(path);
+}
+
+static void bad_files_are_refused(void)
+{
+	static const char *const bad[][2] = {
+		{"# links=0; ranks=0\n", "from 1 to 1024"},
+		{"# links=2\n", "does not say on which host"},
+		{"# links=2; ranks=0 2\n", "rank 1 is on host 2"},
+		{"# links=1; ranks=0\nfrom,to\n", "line 2 is not"},
+		{"# links=1; ranks=0\nfrom,to,latency_s,bandwidth,message_s\n", "line 3"},
+		{"# links=1; ranks=0\nfrom,to,latency_s,bandwidth,message_s\n0,1,0,1,0\n", "of hosts 0 and 0"},
+		{"# links=1; ranks=0\nfrom,to,latency_s,bandwidth,message_s\n0,0,0,0,0\n", "a bandwidth is bytes"},
+		{"# links=1; ranks=0\nfrom,to,latency_s,bandwidth,message_s\n0,0,-1,5,0\n", "times are seconds"},
+		{"# links=1; ranks=0\nfrom,to,latency_s,bandwidth,message_s\n0,0,0,5,0\nmore\n", "it goes on"},
+	};
+	char path[] = "/tmp/mr_links_XXXXXX";
+	mr_link_costs l;
+	bool found;
+
+	close(mkstemp(path));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		write_file(path, bad[i][0]);
+		MR_CHECK_FAIL(mr_link_costs_read(path, &l, &found), MR_ECONFIG, bad[i][1]);
+	}
+	unlink(path);
+}
+
+/* A file of links alone: layers are modelled, and the workers lie on its ranks. */
+static void a_file_of_links_places_workers(void)
+{
+	char path[] = "/tmp/mr_links_XXXXXX", more[80];
+	mr_session s;
+
+	close(mkstemp(path));
+	write_file(path, block);
+	snprintf(more, sizeof(more), "costs = \"%s\";", path);
+	MR_CHECK_OK(try_open("1f1b", "", more, &s));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(s.hosts);
+	CU_ASSERT_PTR_NULL(s.costs);
+	CU_ASSERT(s.hosts->hosts.n_ranks == 3 && s.hosts->hosts.rank[1] == 0 && s.hosts->hosts.rank[3] == 2);
+	close_all(&s);
+	MR_CHECK_FAIL(try_open("1f1b", "hosts = 3;", more, &s), MR_ECONFIG, "machine.hosts: 3 hosts, and the links of");
+	MR_CHECK_FAIL(try_open("1f1b", "ranks = \"0 0 1 1\";", more, &s), MR_ECONFIG,
+		      "machine.ranks: it names 2 ranks");
+	unlink(path);
+}
+
+void mr_suite_host_map(void);
+void mr_suite_host_map(void)
+{
+	MR_SUITE("host_map");
+	MR_TEST(keys_say_where_workers_are);
+	MR_TEST(mistakes_are_named);
+	MR_TEST(forecasts_count_messages);
+	MR_TEST(files_come_back);
+	MR_TEST(bad_files_are_refused);
+	MR_TEST(a_file_of_links_places_workers);
+}
