@@ -38,6 +38,7 @@ mr_status mr_exec_make_io(mr_worker *w, const mr_task *t, mr_slot *slot, mr_stag
 		.seed = run->c.seed,
 		.first_sample = t->micro * (uint64_t)l->samples,
 		.window = t->micro / run->c.plan->contract.need,
+		.own_loss = run->c.own_loss,
 	};
 	mr_weights_show(b, mr_run_shard(run, pipe, s), t->version, io);
 	count_read(w, t, b);

@@ -91,6 +91,7 @@ struct mr_run_config {
 	const mr_ranks *ranks; /* over which the run is spread, the owners of its workers known; NULL: one process */
 	const mr_link_kind *const *links; /* kinds of link to choose from, NULL after the last (channel.h); NULL: those
 					     of link_kinds.def */
+	const mr_own_loss *own_loss; /* in place of the model's; NULL: none. Borrowed */
 	mr_run_observer *observer;
 	void *observer_arg;
 };

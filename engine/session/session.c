@@ -294,6 +294,7 @@ mr_run_config mr_session_run_config(const mr_session *s, const mr_session_opts *
 		c.trace = opts->trace;
 		c.counts = opts->counts;
 		c.record_micro = opts->record_micro;
+		c.own_loss = opts->own_loss;
 		c.observer = opts->observer;
 		c.observer_arg = opts->observer_arg;
 	}

@@ -97,6 +97,7 @@ typedef struct mr_session_opts {
 	bool trace;                  /* keep trace records */
 	bool counts;                 /* count processor events (exec/counted.h) */
 	uint64_t record_micro;       /* racing: keep the order of this many micro-batches; 0: none */
+	const mr_own_loss *own_loss; /* see exec/run.h */
 	mr_run_observer *observer;   /* see exec/run.h */
 	void *observer_arg;
 	mr_replay_source *source;    /* carry the plan out on one thread, in this order and with its times; NULL: the

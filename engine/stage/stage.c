@@ -189,7 +189,10 @@ static mr_status forward(const mr_stage *s, const mr_stage_io *io, uint32_t end)
 			continue;
 		c = make_call(s, io, &s->step[i], w, dw);
 		c.scratch = resolve(io, s->step[i].scratch_f);
-		MR_TRY(carry_out(s, i, MR_PASS_F, &c, 1));
+		if (io->own_loss && s->step[i].node->ops->loss)
+			MR_TRY(io->own_loss->find(io->own_loss->arg, &c));
+		else
+			MR_TRY(carry_out(s, i, MR_PASS_F, &c, 1));
 	}
 	return MR_OK;
 }

@@ -69,6 +69,13 @@ typedef struct mr_sum_order_hook {
 	void *arg;
 } mr_sum_order_hook;
 
+/* A loss in place of that of the model's last layer: like its F, finds call->loss and overwrites call->x[0], the values
+ * that enter it, by the gradient. On any worker's thread, on several at once where a plan has replicas. */
+typedef struct mr_own_loss {
+	mr_status (*find)(void *arg, const mr_layer_call *call);
+	void *arg;
+} mr_own_loss;
+
 typedef struct mr_stage_io {
 	mr_kctx *kc;
 	const void *in;
@@ -94,6 +101,7 @@ typedef struct mr_stage_io {
 	const void *target;
 	double *loss;
 	mr_judged *judged;        /* see mr_layer_call.judged */
+	const mr_own_loss *own_loss; /* NULL: that of the model */
 	int64_t samples;          /* at most the number for which the stage was made */
 	bool train;
 	uint64_t seed, first_sample;

@@ -38,6 +38,7 @@ typedef struct mr_train_opts {
 	const char *replay;      /* carry out the record in this file; NULL: none */
 	mr_ranks *ranks;         /* over which the training is spread; NULL: one process */
 	bool counts;             /* count processor events */
+	const mr_own_loss *own_loss; /* in place of the model's (stage/stage.h); NULL: none */
 	const mr_values *virtual_time; /* simulate, with these MR_VIRTUAL_OPTIONS; NULL: real time */
 	bool owns_process;       /* take the process's signals, and end it where work with files hangs */
 	bool no_folder;          /* there is no folder of the run: no files, no saves */

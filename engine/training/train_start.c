@@ -344,7 +344,7 @@ mr_status mr_train_take_up(mr_train *t)
 static mr_status start(mr_train *t)
 {
 	const mr_train_opts *o = &t->opts;
-	mr_session_opts so = {0};
+	mr_session_opts so = {.own_loss = t->opts.own_loss};
 	const mr_job *job;
 	uint64_t a, b;
 

@@ -198,6 +198,10 @@ static mr_status open_all(const mr_job *job, const mr_training_opts *o, mr_train
 	to.no_folder = !has_folder(job);
 	if (o->record && !(to.record = t->record = strdup(o->record)))
 		return mr_fail(MR_ERESOURCE, "no memory for a path");
+	t->loss_of = o->loss;
+	t->loss_arg = o->loss_arg;
+	t->own_loss = (mr_own_loss){.find = mr_training_find_loss, .arg = t};
+	to.own_loss = o->loss ? &t->own_loss : NULL;
 	if (o->simulate)
 		MR_TRY(mr_values_create(virtual_options, &t->simulated));
 	to.virtual_time = t->simulated;

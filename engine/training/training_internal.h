@@ -1,4 +1,5 @@
-/* training_internal.h - a training of the library (millrace/training.h). For training.c and training_results.c only. */
+/* training_internal.h - a training of the library (millrace/training.h). For training.c, training_results.c and
+ * own_loss.c only. */
 #ifndef MR_TRAINING_TRAINING_INTERNAL_H
 #define MR_TRAINING_TRAINING_INTERNAL_H
 
@@ -18,6 +19,9 @@ struct mr_training {
 	char *own_plan;           /* the plan of the run that is resumed; NULL: none */
 	char *record;             /* a copy of the option, which is used at the end */
 	mr_train *train;
+	mr_own_loss own_loss;     /* find NULL: none */
+	mr_training_own_loss *loss_of; /* the caller's, with its argument */
+	void *loss_arg;
 	mr_training_progress *progress; /* of the present mr_training_run; NULL: none */
 	void *progress_arg;
 	_Atomic uint64_t steps;
@@ -45,5 +49,8 @@ bool mr_training_calls_back(const mr_training *t);
 mr_status mr_training_usable(const mr_training *t, const char *function) MR_MUST_USE;
 /** Has nobody asked that @arg, a training, stops? Called only for the decision whether to go on. */
 bool mr_training_wanted(void *arg);
+
+/** The function of mr_own_loss for the loss of @arg, a training (own_loss.c). */
+mr_status mr_training_find_loss(void *arg, const mr_layer_call *call) MR_MUST_USE;
 
 #endif

@@ -58,8 +58,13 @@ refuses(ValueError, "X has 3 features", model.predict, x[:, :3])
 refuses(ValueError, "1 class", millrace.Model().fit, x, ["a"] * 300)
 refuses(ValueError, "expected one of auto", millrace.Model(task="both").fit, x, names)
 refuses(millrace.Error, "hidden", millrace.Model(hidden=[0]).fit, x, names)
-refuses(TypeError, "has threads", pickle.dumps, model)
 assert pickle.loads(pickle.dumps(millrace.Model(steps=3))).steps == 3
+for fitted in model, numbers, piped:
+    copy = pickle.loads(pickle.dumps(fitted))
+    assert (copy.predict(x) == fitted.predict(x)).all() and len(copy.history) == len(fitted.history)
+    assert (pickle.loads(pickle.dumps(copy)).predict(x) == fitted.predict(x)).all()
+    copy.close()
+    refuses(ValueError, "not fitted yet", copy.predict, x)
 model.close()
 refuses(ValueError, "not fitted yet", model.predict, x)
 
@@ -81,20 +86,27 @@ except ImportError:
 for task in ("classes", "numbers"):
     results = check_estimator(millrace.Model(task=task, steps=200, hidden=(16,)), on_fail=None)
     failed = {r["check_name"] for r in results if r["status"] == "failed"}
-    assert failed == {"check_estimators_pickle"}, failed
+    assert not failed, failed
+    skipped = {r["check_name"] for r in results if r["status"] == "skipped"}
+    print(task, len(results), "checks, skipped:", skipped)
 END
 "$python" -W ignore model.py || exit 1
 
-# The code of the notebook, cell by cell.
+# The notebook, run again, has outputs in the same cells as the one that is kept.
 cat >notebook.py <<'END'
 import json
 import sys
 
-names = {}
-for cell in json.load(open(sys.argv[1]))["cells"]:
-    if cell["cell_type"] == "code":
-        exec("".join(cell["source"]), names)
+sys.path.insert(0, sys.argv[2])
+from run_notebook import main
+
+names = main(sys.argv[1], "again.ipynb")
 assert names["accuracy"] > 0.9 and names["r2"] > 0.9, (names["accuracy"], names["r2"])
 assert len(names["first"]) == 20 and len(names["rest"]) == 80
+assert names["part"] > 0.9 and set(names["named"]) <= {"inner", "outer"}, names["part"]
+assert names["losses"][1] < names["losses"][0] + 0.1, names["losses"]
+kept, again = (json.load(open(name))["cells"] for name in (sys.argv[1], "again.ipynb"))
+for a, b in zip(kept, again, strict=True):
+    assert a["source"] == b["source"] and len(a.get("outputs", [])) == len(b.get("outputs", [])), a["source"]
 END
-"$python" notebook.py "$source/engine/python/quickstart.ipynb" || exit 1
+"$python" notebook.py "$source/engine/python/quickstart.ipynb" "$source/engine/python" || exit 1

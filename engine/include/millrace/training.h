@@ -50,6 +50,20 @@ typedef struct mr_training_tensor {
 	int64_t dim[8];
 } mr_training_tensor;
 
+/* The values that would enter the model's loss, for the samples of one micro-batch, and their targets. */
+typedef struct mr_training_outputs {
+	uint64_t n;               /* samples */
+	size_t n_outputs, n_targets; /* numbers of a sample */
+	const double *output;     /* [n][n_outputs] */
+	const double *target;     /* [n][n_targets]; classes and tokens as their numbers */
+	bool train;               /* false: of an evaluation */
+} mr_training_outputs;
+
+/* A loss of the caller's own: the mean over the samples to *@loss, and its gradient by each output to @gradient
+ * [n][n_outputs], which is all zero before. A function of its arguments alone, on a thread of the training, and on
+ * several at once where a system has replicas. False: the training fails. */
+typedef bool mr_training_own_loss(void *arg, const mr_training_outputs *o, double *gradient, double *loss);
+
 /* How a training begins. All zero: a new one, as its job says. */
 typedef struct mr_training_opts {
 	const char *resume; /* go on from a checkpoint in the job's folder: "" from the newest, "best", or its name, as
@@ -66,6 +80,9 @@ typedef struct mr_training_opts {
 	const char *record; /* racing systems, and steal = true: write the order that was taken to this file when the
 	                       training is closed, as a plan. NULL: no */
 	const char *replay; /* carry out the record in this file: the same weights to the bit. NULL: none */
+	mr_training_own_loss *loss; /* in place of the model's, also in evaluations, which then know no accuracy; NULL:
+	                       the model's. It is called with loss_arg */
+	void *loss_arg;
 } mr_training_opts;
 
 /* Dimensions of one sample. */

@@ -30,10 +30,21 @@ class TensorStruct(ctypes.Structure):
     ]
 
 
+class OutputsStruct(ctypes.Structure):
+    _fields_ = [("n", ctypes.c_uint64), ("n_outputs", ctypes.c_size_t), ("n_targets", ctypes.c_size_t),
+                ("output", ctypes.POINTER(ctypes.c_double)), ("target", ctypes.POINTER(ctypes.c_double)),
+                ("train", ctypes.c_bool)]
+
+
+OwnLoss = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.POINTER(OutputsStruct),
+                           ctypes.POINTER(ctypes.c_double), ctypes.POINTER(ctypes.c_double))
+
+
 class OptsStruct(ctypes.Structure):
     _fields_ = [("resume", ctypes.c_char_p), ("init", ctypes.c_char_p), ("plan", ctypes.c_char_p),
                 ("simulate", ctypes.c_bool), ("init_anyway", ctypes.c_bool), ("counters", ctypes.c_bool),
-                ("record", ctypes.c_char_p), ("replay", ctypes.c_char_p)]
+                ("record", ctypes.c_char_p), ("replay", ctypes.c_char_p), ("loss", OwnLoss),
+                ("loss_arg", ctypes.c_void_p)]
 
 
 class ShapeStruct(ctypes.Structure):

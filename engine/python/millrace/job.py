@@ -7,6 +7,7 @@ import os
 import re
 
 from ._library import check, lib
+from .arrays import is_table, table
 
 _GROUPS = {"model": "name", "data": "name", "optimizer": "name", "mitigation": "name", "system": "name",
            "lr_schedule": "name",
@@ -85,23 +86,38 @@ def plan(job, file=None):
 
 
 class Job:
-    """What to train: a dict such as {"model": {"name": "mlp"}, ..., "backend": "auto"}. Raises Error."""
+    """What to train: a dict such as {"model": {"name": "mlp"}, ..., "backend": "auto"}. Raises Error.
+
+    "data" may be arrays, too: a pair (rows, targets), where rows are an array or a pandas frame, a generator of such
+    pairs, or a dict {"rows": ..., "targets": ..., "task": "classes" or "numbers"} with other keys of data "csv".
+    """
 
     def __init__(self, groups):
         if not isinstance(groups, dict):
             raise TypeError(f"a job is a dict of groups, not {groups!r}")
         self._job = ctypes.c_void_p()
+        groups, self._folder = self._with_files(groups)
         check(lib.mr_job_create(ctypes.byref(self._job)))
         for key, value in settings(groups):
             check(lib.mr_job_set(self._job, key.encode(), _text(value).encode()))
         check(lib.mr_job_check(self._job))
 
+    @staticmethod
+    def _with_files(groups):
+        """The groups with a file in the place of arrays, and its folder, which lives as long as the job."""
+        if not is_table(groups.get("data")):
+            return groups, None
+        keys, folder = table(groups["data"])
+        return {**groups, "data": keys}, folder
+
     @classmethod
     def load(cls, path, groups=None):
         """The job that a configuration file describes, with the keys of a dict in place of what the file says."""
-        sets = pairs(groups or {})
+        groups, folder = cls._with_files(groups or {})
+        sets = pairs(groups)
         job = cls.__new__(cls)
         job._job = ctypes.c_void_p()
+        job._folder = folder
         check(lib.mr_job_load(os.fsencode(path), (ctypes.c_char_p * len(sets))(*sets), len(sets),
                               ctypes.byref(job._job)))
         return job

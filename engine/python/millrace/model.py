@@ -4,6 +4,7 @@ import os
 import tempfile
 import warnings
 
+from .arrays import pairs_of
 from .job import Job
 from .training import Training
 
@@ -28,16 +29,6 @@ def _conversion():
     return DataConversionWarning
 
 
-def _pairs(x, y):
-    """The rows and targets of an iterator that gives a row and its target each time."""
-    if y is None and hasattr(x, "__next__"):
-        rows = list(x)
-        if not rows:
-            raise ValueError("the generator gave no rows")
-        x, y = zip(*rows)
-    return x, y
-
-
 class Model:
     """A perceptron for a table: classes or numbers as targets, in the interface of scikit-learn.
 
@@ -46,7 +37,8 @@ class Model:
     and categories of a pandas frame become one input for each value; a value that fit() has not seen is none of them.
     `settings` is a dict of groups of a configuration that win over all others, such as {"system": {"name": "1f1b"}}.
 
-    The training stays open for predict(): close() ends it, or the end of the object.
+    The training stays open for predict(): close() ends it, or the end of the object. A copy or a pickle of a fitted
+    model has its weights, and predicts the same.
     """
 
     def __init__(self, hidden=(64, 64), task="auto", steps=600, batch=32, lr=0.003, seed=1, settings=None):
@@ -76,10 +68,27 @@ class Model:
         return f"Model({', '.join(f'{k}={v!r}' for k, v in self.get_params().items())})"
 
     def __getstate__(self):
-        if hasattr(self, "_training"):
-            raise TypeError("a millrace.Model that was fitted cannot be copied or pickled: it has threads; give its "
-                            'training a folder (settings={"run": {"dir": ...}}) and use the checkpoint')
-        return self.__dict__
+        """What a copy or a pickle holds: of a model that was fitted its weights, not its threads."""
+        state = dict(self.__dict__)
+        training = state.pop("_training", None)
+        if training:
+            state["_saved"] = {"weights": training.weights(), "history": training.history}
+        return state
+
+    def _of_weights(self):
+        """A training with the weights that a copy holds, of rows that nobody sees."""
+        classes = len(self.classes_) if self._has_classes else 0
+        asked = self._job(1)
+        groups = {key: asked[key] for key in ("model", "optimizer", "backend", "precision") if key in asked}
+        groups.update(system={"name": "sequential"}, machine={"workers": 1, "threads": 1},
+                      train={"steps": 1, "batch": 1})
+        with tempfile.TemporaryDirectory() as folder:
+            width = len(self._scale)
+            rows = [[float(i == j % width) for i in range(width)] for j in range(max(classes, 2))]
+            groups["data"] = self._write(folder, rows, range(len(rows)))
+            training = Training(Job(groups), init=self._saved["weights"])
+        training.history = self._saved["history"]
+        return training
 
     def __sklearn_tags__(self):
         from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags
@@ -188,7 +197,7 @@ class Model:
             raise ValueError(f"task: expected one of {', '.join(_TASKS)}, got {self.task!r}")
         self.close()
         self._values = {}
-        x, y = _pairs(x, y)
+        x, y = pairs_of(x, y)
         rows = self._rows(x, fits=True)
         self.n_features_in_ = rows.shape[1]
         targets = self._targets(y, len(rows))
@@ -196,13 +205,8 @@ class Model:
         self._scale = deviation + (deviation == 0)
         rows = (rows - self._mean) / self._scale
         with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "rows.svm")
-            with open(path, "w") as file:
-                for row, target in zip(rows.tolist(), targets.tolist()):
-                    file.write(f"{target!r} " + " ".join(f"{i + 1}:{v:.9g}" for i, v in enumerate(row)) + "\n")
             groups = self._job(len(rows))
-            groups["data"] = {"name": "libsvm", "path": path, "features": rows.shape[1],
-                              "labels": "classes" if self._has_classes else "numbers"}
+            groups["data"] = self._write(folder, rows.tolist(), targets.tolist())
             training = Training(Job(groups))
             try:
                 training.fit(progress)
@@ -212,9 +216,19 @@ class Model:
         self._training = training
         return self
 
+    def _write(self, folder, rows, targets):
+        """The group `data` of rows and targets as a file."""
+        path = os.path.join(folder, "rows.svm")
+        with open(path, "w") as file:
+            for row, target in zip(rows, targets):
+                file.write(f"{target!r} " + " ".join(f"{i + 1}:{v:.9g}" for i, v in enumerate(row)) + "\n")
+        return {"name": "libsvm", "path": path, "features": len(rows[0]),
+                "labels": "classes" if self._has_classes else "numbers"}
+
     def close(self):
         """End the threads of the training; the model is as before fit()."""
         training = self.__dict__.pop("_training", None)
+        self.__dict__.pop("_saved", None)
         if training:
             training.close()
 
@@ -224,6 +238,8 @@ class Model:
         return self._fitted().history
 
     def _fitted(self):
+        if not hasattr(self, "_training") and hasattr(self, "_saved"):
+            self._training = self._of_weights()
         if not hasattr(self, "_training"):
             raise _not_fitted("This Model instance is not fitted yet. Call 'fit' with appropriate arguments first")
         return self._training

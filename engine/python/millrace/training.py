@@ -1,12 +1,15 @@
 """Trainings."""
 
+import contextlib
 import ctypes
 import os
+import tempfile
 import warnings
 import weakref
 from collections import namedtuple
 
-from ._library import OptsStruct, Progress, ShapeStruct, TensorStruct, Wait, check, lib
+from ._library import OptsStruct, OwnLoss, Progress, ShapeStruct, TensorStruct, Wait, check, lib
+from .arrays import write_tensors
 from .job import Job
 from .signals import Signals
 
@@ -36,16 +39,22 @@ class Training:
 
     A job with run.dir has a folder, in which the training writes what `millrace train` writes; closing saves what is
     not saved. `resume` goes on from a checkpoint there ("" the newest, "best", or a name), `init` begins with the
-    weights of files (with `init_anyway` also if something of them has no place), `plan` trains the plan in a file,
+    weights of files, or of a dict of arrays by their names (with `init_anyway` also if something of them has no place),
+    `plan` trains the plan in a file,
     `simulate` trains in virtual time: the same weights, with the seconds of the cost model. `counters` counts processor
     events, `record` writes the order that a racing system took to a file, and `replay` carries it out again.
+
+    `loss` is a loss of one's own: loss(outputs, targets) gets arrays of some samples, the values that would enter the
+    model's loss [n, ...] and the targets [n, ...], and returns the mean loss and its gradient by each output, [n, ...].
+    It is called on a thread of the training, for each micro-batch, and on several where a system has replicas. What it
+    raises ends the training, and run() raises it. Evaluations use it too, and then know no accuracy.
 
     One of its functions at a time: a call from another thread, or from `progress`, while one has not returned raises
     Error, and so does every call in a process that was forked. `step`, `lag` and `stop()` may be used at any time.
     """
 
     def __init__(self, job, resume=None, init=None, plan=None, simulate=False, init_anyway=False, counters=False,
-                 record=None, replay=None):
+                 record=None, replay=None, loss=None):
         if not isinstance(job, Job):
             raise TypeError(f"a training takes a millrace.Job, not {job!r}")
         self._training = ctypes.c_void_p()
@@ -54,11 +63,57 @@ class Training:
         self._process = os.getpid()
         self._told = 0  # bytes of the notices that were given as warnings
         self.history = []  # of fit: each step
-        resume, init, plan, record, replay = (None if x is None else os.fsencode(x)
-                                              for x in (resume, init, plan, record, replay))
-        options = OptsStruct(resume, init, plan, simulate, init_anyway, counters, record, replay)
-        check(lib.mr_training_open_with(job._job, ctypes.byref(options), ctypes.byref(self._training)))
+        self._job = job  # its files
+        self._own_loss = OwnLoss() if loss is None else OwnLoss(self._loss_of(loss))
+        self._failed = []  # exceptions of the own loss
+        with contextlib.ExitStack() as stack:
+            if isinstance(init, dict):
+                path = os.path.join(stack.enter_context(tempfile.TemporaryDirectory()), "init.safetensors")
+                write_tensors(path, init)
+                init = path
+            resume, init, plan, record, replay = (None if x is None else os.fsencode(x)
+                                                  for x in (resume, init, plan, record, replay))
+            options = OptsStruct(resume, init, plan, simulate, init_anyway, counters, record, replay, self._own_loss)
+            check(lib.mr_training_open_with(job._job, ctypes.byref(options), ctypes.byref(self._training)))
         self._warn()
+        self._output_shape = self._shapes()[2]
+
+    def _shapes(self):
+        """The structs of input and output, and the shape of an output in an array."""
+        x, y = ShapeStruct(), ShapeStruct()
+        check(lib.mr_training_shapes(self._open(), ctypes.byref(x), ctypes.byref(y)))
+        return x, y, tuple(n for n in y.dim[: y.n_dims] if n != 1 or y.n == 1)
+
+    def _loss_of(self, function):
+        """The callback of the library for a loss."""
+        import numpy
+
+        arrays = numpy.ctypeslib.as_array
+
+        def find(_, struct, gradient, loss):
+            try:
+                o = struct.contents
+                output = arrays(o.output, (o.n, o.n_outputs))
+                target = arrays(o.target, (o.n, o.n_targets))
+                output = output.reshape((o.n,) + self._output_shape)
+                found, slope = function(output, target[:, 0] if o.n_targets == 1 else target)
+                loss[0] = float(found)
+                slope = numpy.asarray(slope, dtype=float)
+                if slope.size != output.size:
+                    raise ValueError(f"loss: the gradient has the shape {slope.shape}, expected {output.shape}")
+                arrays(gradient, (o.n, o.n_outputs))[...] = slope.reshape(o.n, o.n_outputs)
+                return True
+            except BaseException as e:
+                self._failed.append(e)
+                return False
+
+        return find
+
+    def _check(self, status):
+        """As check(), and what the own loss has raised."""
+        if status and self._failed:
+            raise self._failed[0]
+        check(status)
 
     @classmethod
     def load(cls, job, name=""):
@@ -134,11 +189,19 @@ class Training:
 
         Returns the steps of this call as Step(step, loss, lr, seconds). `progress`, if given, is called with each; when
         it returns False for step k the call ends with step k + lag. An exception of `progress` ends it likewise, and
-        so does that of a signal's handler (Ctrl-C) some steps after it came; it is then raised here. The training can
-        go on afterwards.
+        so does that of a signal's handler (Ctrl-C), with the step under way or lag steps on; it is then raised here.
+        After Ctrl-C the training is saved, where it has a folder. The training can go on afterwards.
         """
         steps = []
         until = _ALL if until is None else int(until)
+        try:
+            self._run(steps, until, progress)
+        except KeyboardInterrupt:
+            lib.mr_training_save(self._training)  # without a folder, or a step, it refuses
+            raise
+        return steps
+
+    def _run(self, steps, until, progress):
         with Signals() as signals:
 
             def follow(_, struct):
@@ -153,8 +216,7 @@ class Training:
                     return False
 
             status = self._guarded(signals, lib.mr_training_run, until, Progress(follow), None)
-        check(status)
-        return steps
+        self._check(status)
 
     def fit(self, progress=None):
         """Train to train.steps of the job, as `run`; the steps are added to `history`. Returns the training."""
@@ -172,8 +234,7 @@ class Training:
         """
         import numpy
 
-        x, y = ShapeStruct(), ShapeStruct()
-        check(lib.mr_training_shapes(self._open(), ctypes.byref(x), ctypes.byref(y)))
+        x, y, shape = self._shapes()
         given = numpy.asarray(inputs)
         if not given.ndim or given.size != len(given) * x.n or (x.tokens and given.dtype.kind not in "iu"):
             raise ValueError(f"inputs: expected an array of samples of {'tokens' if x.tokens else 'numbers'}, "
@@ -183,7 +244,7 @@ class Training:
         with Signals() as signals:
             status = self._guarded(signals, lib.mr_training_predict, rows.ctypes.data, len(rows), out.ctypes.data)
         check(status)
-        return out.reshape((len(rows),) + tuple(n for n in y.dim[: y.n_dims] if n != 1 or y.n == 1))
+        return out.reshape((len(rows),) + shape)
 
     def score(self, inputs=None, targets=None):
         """The part of the classes `targets` that is predicted for `inputs`; without them that of validation."""
@@ -211,7 +272,7 @@ class Training:
         loss, accuracy = ctypes.c_double(), ctypes.c_double()
         with Signals() as signals:
             status = self._guarded(signals, lib.mr_training_evaluate, ctypes.byref(loss), ctypes.byref(accuracy))
-        check(status)
+        self._check(status)
         return Evaluation(loss.value, accuracy.value)
 
     def figures(self):
