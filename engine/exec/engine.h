@@ -50,7 +50,7 @@ void mr_engine_obey(mr_engine *e, bool at_once);
 
 /** 0 for plans that flush, and those that pause only where they drain; MR_ENGINE_LAG for others, which would drain. */
 uint32_t mr_engine_lag(const mr_engine *e);
-#define MR_ENGINE_LAG 2
+#define MR_ENGINE_LAG 1
 
 /**
  * Run to step @until (commits of every stage), or until @progress requests a pause. *@reached is the step at which the

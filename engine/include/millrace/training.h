@@ -123,7 +123,7 @@ MR_API mr_status mr_plan_job(const mr_job *job, const char *plan, char **json) M
 MR_API mr_status mr_training_run(mr_training *t, uint64_t until, mr_training_progress *progress, void *arg) MR_MUST_USE;
 
 /** The number of commits after step k at which mr_training_run stops if its progress returns false for step k: 0 for
- * systems that flush; 2 for systems that never flush, whose pipeline would otherwise drain at each
+ * systems that flush; 1 for systems that never flush, whose pipeline would otherwise drain at each
  * step. A system that can pause only at some steps (with replicas: where they are averaged) stops at the next of them.
  */
 MR_API uint32_t mr_training_lag(const mr_training *t);
