@@ -19,7 +19,8 @@
 #define FIRST_OF_GROUP 5u
 /* Of those that were left out of their groups no more of a system are tried after this many that are no better. */
 #define LAST_IN_A_ROW 8u
-/* Memory is laid out for candidates whose step is at most this many times the best so far. */
+/* Memory is laid out for candidates whose step is at most this many times the best so far, and for those of one worker,
+ * which are shown beside the best. */
 #define NEAR_BEST 2.0
 
 typedef mr_auto_search_state search;
@@ -135,7 +136,7 @@ static mr_status look(search *s, const mr_session *at, mr_auto_row *r)
 		r->step_s = f.step_s;
 		r->bound_s = fmax(r->bound_s, fmin(f.bound_s, f.step_s));
 	}
-	if (st == MR_OK && r->step_s <= NEAR_BEST * s->best) {
+	if (st == MR_OK && (r->workers == 1 || r->step_s <= NEAR_BEST * s->best)) {
 		st = mr_session_forecast_memory(at, &f);
 		r->bytes = f.bytes;
 		if (st == MR_OK && mr_session_forecast_fits(at, &f) == MR_OK)
@@ -531,8 +532,10 @@ static mr_status run(search *s)
 	if (!(s->best < INFINITY))
 		return nothing_fits(s);
 	mr_auto_sort(a);
-	MR_TRY(mr_auto_refine(s));
-	mr_auto_sort(a);
+	if (!s->q.plain) {
+		MR_TRY(mr_auto_refine(s));
+		mr_auto_sort(a);
+	}
 	a->best_s = a->row[0].step_s;
 	mr_auto_mark(s);
 	return MR_OK;
@@ -556,8 +559,10 @@ mr_status mr_auto_search(const mr_auto_question *q, mr_auto *out)
 	out->state = s;
 	s->base.workers_limit = q->memory;
 	if (!s->base.topo.synthetic) {
-		st = mr_measured_machine_init(&s->here, &s->base.topo);
+		st = q->recalls ? mr_measured_machine_recall(&s->here, &s->base.topo)
+				: mr_measured_machine_init(&s->here, &s->base.topo);
 		s->base.measured = &s->here;
+		snprintf(out->busy, sizeof(out->busy), "%s", s->here.busy);
 	}
 	return st == MR_OK ? run(s) : st;
 }

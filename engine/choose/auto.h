@@ -54,6 +54,9 @@ typedef struct mr_auto_question {
 	uint32_t allow_stale;  /* most commits by which a gradient may be late; 0: only systems that flush */
 	const char *systems;   /* only these, with commas between; NULL or "": all */
 	uint64_t memory;       /* most bytes of the workers; 0: what the machine has */
+	bool plain;            /* only systems with their defaults and the automatic cut: no replicas, recomputation,
+	                          merged gradients or changes of the best */
+	bool recalls;          /* figures of the machine that are kept from a quiet moment are not measured anew */
 } mr_auto_question;
 
 struct mr_auto_search_state;
@@ -74,12 +77,19 @@ typedef struct mr_auto {
 	int64_t batch;
 	char source[512];      /* of the costs */
 	char machine[512];
+	char busy[400];        /* what disturbed the measurement of the machine; "": nothing */
 } mr_auto;
 
 /** Search. The caller calls fini, also after an error. Errors: MR_ERESOURCE: nothing fits, with what would; those of a
  * session of the job. */
 mr_status mr_auto_search(const mr_auto_question *q, mr_auto *out) MR_MUST_USE;
 void mr_auto_fini(mr_auto *a);
+
+/** The value of @r's setting @key; "" where none is set. */
+const char *mr_auto_value(const mr_auto_row *r, const char *key);
+
+/** Has @r been tried, with a result that fits? */
+bool mr_auto_is_done(const mr_auto_row *r);
 
 /** The user's job with the settings of @r, checked. The caller calls mr_job_fini, also after an error. Errors:
  * MR_ECONFIG, MR_ERESOURCE. */

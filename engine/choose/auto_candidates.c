@@ -232,7 +232,7 @@ static mr_status add_system(search *s, const shape *h, const mr_sched_ops *ops)
 {
 	uint64_t length = (uint64_t)h->workers * h->n_micro * 3; /* F, I and W, or nearly so */
 	bool stale = ops->asynchronous || ops->replicates;
-	bool again = s->q.memory && has_option(ops, "recompute");
+	bool again = !s->q.plain && s->q.memory && has_option(ops, "recompute");
 	char text[64];
 
 	if (!is_wanted(s, ops->name))
@@ -244,6 +244,8 @@ static mr_status add_system(search *s, const shape *h, const mr_sched_ops *ops)
 	MR_TRY(add(s, h, ops->name, stale, NULL, NULL));
 	if (again)
 		MR_TRY(add(s, h, ops->name, stale, "system.recompute", "always"));
+	if (s->q.plain)
+		return MR_OK;
 	MR_TRY(add_merged(s, h, ops, stale));
 	if (!has_option(ops, "replicas"))
 		return MR_OK;

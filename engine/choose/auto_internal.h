@@ -64,17 +64,11 @@ mr_status mr_auto_add(mr_auto_search_state *s, const mr_auto_row *like, mr_auto_
 /** Set @key of candidate @r, in place of what it has. Errors: MR_ERESOURCE. */
 mr_status mr_auto_set(mr_auto_row *r, const char *key, const char *value) MR_MUST_USE;
 
-/** The value of @key; "" where none is set. */
-const char *mr_auto_value(const mr_auto_row *r, const char *key);
-
 /** Write the label of @r, which tells its system and the options that it sets. */
 void mr_auto_name(mr_auto_row *r);
 
 /** Try candidate @r; a refusal is its reason. */
 void mr_auto_try(mr_auto_search_state *s, mr_auto_row *r);
-
-/** Has it been tried, with a result that fits? */
-bool mr_auto_is_done(const mr_auto_row *r);
 
 /** Sort by step, those that cannot run last. */
 void mr_auto_sort(mr_auto *a);

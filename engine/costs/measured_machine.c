@@ -142,12 +142,28 @@ mr_status mr_measured_machine_rates(mr_measured_machine *m, const mr_topo *t)
 	return MR_OK;
 }
 
-mr_status mr_measured_machine_init(mr_measured_machine *m, const mr_topo *t)
+/* Take the rates that are kept of the machine @t. False: there are none. */
+static bool recall_rates(mr_measured_machine *m, const mr_topo *t)
+{
+	mr_kept_machine k = {.n_cores = t->n_usable};
+	double *number[MR_KEPT_MACHINE_NUMBERS];
+	uint32_t n;
+
+	*m = (mr_measured_machine){.bandwidth.n_cores = t->n_usable, .isa = ""};
+	mr_processor_name(k.processor, sizeof(k.processor));
+	m->recalled = mr_kept_machine_read(&k);
+	n = numbers_of(m, number);
+	for (uint32_t i = 0; m->recalled && i < n; i++)
+		*number[i] = k.number[i];
+	return m->recalled;
+}
+
+/* What follows from the rates, and what is measured beside them in some milliseconds. */
+static mr_status complete(mr_measured_machine *m, const mr_topo *t)
 {
 	const mr_topo_l3 *l3 = &t->l3[0];
 	mr_server *s = &m->server;
 
-	MR_TRY(mr_measured_machine_rates(m, t));
 	m->kept = mr_kept_layers_open();
 	*s = (mr_server){
 		.name = "this machine",
@@ -167,6 +183,19 @@ mr_status mr_measured_machine_init(mr_measured_machine *m, const mr_topo *t)
 	take_bandwidth(t, &m->bandwidth, s);
 	MR_TRY(measure_messages(t, s));
 	return measure_link(t, s);
+}
+
+mr_status mr_measured_machine_init(mr_measured_machine *m, const mr_topo *t)
+{
+	MR_TRY(mr_measured_machine_rates(m, t));
+	return complete(m, t);
+}
+
+mr_status mr_measured_machine_recall(mr_measured_machine *m, const mr_topo *t)
+{
+	if (t->synthetic || !recall_rates(m, t))
+		MR_TRY(mr_measured_machine_rates(m, t));
+	return complete(m, t);
 }
 
 void mr_measured_machine_fini(mr_measured_machine *m)

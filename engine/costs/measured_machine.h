@@ -37,6 +37,10 @@ mr_status mr_measured_machine_rates(mr_measured_machine *m, const mr_topo *t) MR
 /** Measure @t, the machine of this process, and read what is kept of it. The caller calls fini, also after an error.
  * Errors: MR_EINVAL @t is synthetic; MR_ERESOURCE. */
 mr_status mr_measured_machine_init(mr_measured_machine *m, const mr_topo *t) MR_MUST_USE;
+
+/** The same, but bandwidths and peaks that are kept from a quiet moment are taken without a new measurement. Where
+ * none are kept, they are measured, and kept if nothing disturbed it. */
+mr_status mr_measured_machine_recall(mr_measured_machine *m, const mr_topo *t) MR_MUST_USE;
 void mr_measured_machine_fini(mr_measured_machine *m);
 
 #endif

@@ -21,8 +21,8 @@
 typedef struct starter {
 	const char *path, *folder, *target;
 	const mr_topo *machine;
-	mr_strbuf *out, *notes;
-	uint32_t workers;
+	mr_starter_draft *draft;
+	mr_strbuf *out, *notes; /* of the draft: the groups in front of `system`; lines for the user */
 } starter;
 
 /* What the groups behind model and data are filled with. */
@@ -86,10 +86,10 @@ static void put_head(const starter *s, const char *what)
 			 what, s->machine->n_usable, s->machine->n_usable == 1 ? "" : "s");
 }
 
-static void put_course(const starter *s, const course *c)
+static void put_course(starter *s, const course *c)
 {
 	uint64_t every = c->steps >= 8 ? c->steps / 4 : 1;
-	bool alone = s->workers < 2;
+	mr_starter_draft *d = s->draft;
 
 	mr_strbuf_printf(s->out, "optimizer = {\n%s"
 				 "\t# Try three times as much and a third of it: no other number matters more.\n"
@@ -97,23 +97,12 @@ static void put_course(const starter *s, const course *c)
 	if (c->warmup)
 		mr_strbuf_printf(s->out, "\twarmup = %llu;\n", (unsigned long long)c->warmup);
 	mr_strbuf_append(s->out, "};\n\n");
-	if (alone)
-		mr_strbuf_append(s->out, "# One core: no pipeline.\n");
-	else
-		mr_strbuf_append(s->out, "# Pipeline stages that flush after each step: the same weights as without a "
-					 "pipeline.\n# Try \"pipedream\", which does not wait, and millrace plan "
-					 "THIS_FILE --compare for all systems.\n");
-	mr_strbuf_printf(s->out, "system = {\n\tname = \"%s\";\n};\n\n", alone ? "sequential" : "1f1b");
-	mr_strbuf_append(s->out, "train = {\n");
-	mr_strbuf_printf(s->out, "\tsteps = %llu;\n\tbatch = %llu; # samples a step\n", (unsigned long long)c->steps,
-			 (unsigned long long)c->batch);
-	if (!alone)
-		mr_strbuf_printf(s->out, "\tmicrobatches = %u; # parts of a batch; must divide it\n", 2 * s->workers);
+	d->batch = c->batch;
+	mr_strbuf_printf(&d->train, "\tsteps = %llu;\n\tbatch = %llu; # samples a step\n",
+			 (unsigned long long)c->steps, (unsigned long long)c->batch);
 	if (c->evaluates)
-		mr_strbuf_printf(s->out, "\teval_every = %llu;\n", (unsigned long long)every);
-	mr_strbuf_printf(s->out, "};\n\n# Workers are pinned to cores of their own; each has its share of the cores.\n"
-				 "machine = {\n\tworkers = %u;\n};\n\n", s->workers);
-	mr_strbuf_printf(s->out, "checkpoint = {\n\tevery = %llu;\n};\n", (unsigned long long)every);
+		mr_strbuf_printf(&d->train, "\teval_every = %llu;\n", (unsigned long long)every);
+	mr_strbuf_printf(&d->after, "checkpoint = {\n\tevery = %llu;\n};\n", (unsigned long long)every);
 }
 
 /* Open the data source @name with @key = @path without loading it: its counts and classes, and its refusals. */
@@ -429,7 +418,7 @@ static mr_status write_text(starter *s)
 		width = 256, layers = 8;
 	if (bytes >= 1e7 && cores >= 32)
 		width = 512;
-	s->workers = cores < 2 ? 1 : cores < 4 ? 2 : cores < 16 || layers < 8 ? 4 : 8;
+	s->draft->workers = cores < 2 ? 1 : cores < 4 ? 2 : cores < 16 || layers < 8 ? 4 : 8;
 	flops = 6.0 * (12.0 * layers * width * width + 128.0 * width) * TEXT_BATCH * context;
 	k = (course){
 		.optimizer = "\tname = \"adamw\";\n\tbeta2 = 0.95;\n\tweight_decay = 0.1;\n",
@@ -454,19 +443,21 @@ static mr_status write_text(starter *s)
 	put_path(s, "path", s->path);
 	mr_strbuf_append(s->out, "};\n\n");
 	put_course(s, &k);
-	mr_strbuf_append(s->out, "\n# What it writes at the end, and millrace sample THIS_FILE at any time.\n"
+	mr_strbuf_append(&s->draft->after, "\n# What it writes at the end, and millrace sample THIS_FILE at any time.\n"
 				 "sample = {\n\ttokens = 300;\n\ttemperature = 0.8;\n};\n");
 	return MR_OK;
 }
 
 mr_status mr_starter_write(const char *path, const char *folder, const char *target, const mr_topo *machine,
-			   mr_strbuf *text, mr_strbuf *notes)
+			   mr_starter_draft *out)
 {
-	/* Small layers: more than two stages of them are hand-overs and little else. */
-	starter s = {path, folder, target, machine, text, notes, machine->n_usable < 2 ? 1 : 2};
+	starter s = {path, folder, target, machine, out, &out->before, &out->notes};
 	mr_sniff found;
-	mr_status st = mr_sniff_look(path, &found);
+	mr_status st;
 
+	/* Small layers: more than two stages of them are hand-overs and little else. */
+	*out = (mr_starter_draft){.workers = machine->n_usable < 2 ? 1 : 2};
+	st = mr_sniff_look(path, &found);
 	if (st == MR_OK && *target && found.kind != MR_SNIFF_CSV)
 		st = mr_fail(MR_EDATA, "%s: it is no table (CSV), so it has no column --target %s", path, target);
 	if (st == MR_OK)
@@ -479,7 +470,31 @@ mr_status mr_starter_write(const char *path, const char *folder, const char *tar
 		case MR_SNIFF_TEXT: st = write_text(&s); break;
 		}
 	mr_sniff_fini(&found);
-	if (st == MR_OK && (text->failed || notes->failed))
+	if (st == MR_OK && (out->before.failed || out->train.failed || out->after.failed || out->notes.failed))
 		st = mr_fail(MR_ERESOURCE, "no memory for a configuration");
 	return st;
+}
+
+void mr_starter_fini(mr_starter_draft *d)
+{
+	mr_strbuf_fini(&d->before);
+	mr_strbuf_fini(&d->train);
+	mr_strbuf_fini(&d->after);
+	mr_strbuf_fini(&d->notes);
+}
+
+mr_status mr_starter_complete(const mr_starter_draft *d, const mr_starter_system *system, mr_strbuf *out)
+{
+	mr_strbuf_append(out, mr_strbuf_text(&d->before));
+	mr_strbuf_printf(out, "# %s\n# Try millrace plan THIS_FILE --compare, which shows all systems, or init with "
+			      "--system.\nsystem = {\n\tname = \"%s\";\n};\n\ntrain = {\n%s", system->why, system->name,
+			 mr_strbuf_text(&d->train));
+	if (system->n_micro > 1)
+		mr_strbuf_printf(out, "\tmicrobatches = %u; # parts of a batch; must divide it\n", system->n_micro);
+	mr_strbuf_printf(out, "};\n\n# Workers are pinned to cores of their own%s.\nmachine = {\n\tworkers = %u;\n",
+			 system->threads ? "" : "; each has its share of the cores", system->workers);
+	if (system->threads)
+		mr_strbuf_printf(out, "\tthreads = %u; # of each worker\n", system->threads);
+	mr_strbuf_printf(out, "};\n\n%s", mr_strbuf_text(&d->after));
+	return out->failed ? mr_fail(MR_ERESOURCE, "no memory for a configuration") : MR_OK;
 }

@@ -36,6 +36,15 @@ written w.cfg 'target_scale = "standard";'
 expect 3 'target = "widht" is no column of flowers.csv, did you mean "width"?' init flowers.csv --target widht -o v.cfg
 expect 2 "flowers.cfg exists and is left as it is" init flowers.csv
 
+# Three numbers a row are no work for a pipeline; with --system it is one, if this machine has two cores.
+written flowers.cfg 'name = "sequential";'
+expect 0 "system   pipedream, " init flowers.csv --system pipedream -o pipe.cfg
+written pipe.cfg 'name = "pipedream";'
+[ "$(nproc)" -lt 2 ] || written pipe.cfg 'workers = 2;'
+written pipe.cfg '# As it was asked for; '
+trains pipe.cfg --set train.steps=8
+expect 2 '--system: no system is called "pipedreem"' init flowers.csv --system pipedreem -o v.cfg
+
 # Numbers as targets, an empty field, no header, tabs; the configuration in another folder than the data.
 awk 'BEGIN { srand(2); for (i = 0; i < 200; i++) { a = rand(); print a "\t" (i == 7 ? "" : rand()) "\t" 300 * a } }' \
 	>prices.tsv
