@@ -26,6 +26,8 @@ typedef struct work {
 	const mr_mitigate_call *c;
 	void *g;
 	const void *made;
+	void *amended;
+	int16_t *rest;
 } work;
 
 static void correct_range(const void *args, int64_t lo, int64_t hi)
@@ -42,6 +44,13 @@ static void follow_range(const void *args, int64_t lo, int64_t hi)
 	w->m->ops->follow(w->m, w->c, w->made, lo, hi);
 }
 
+static void amend_range(const void *args, int64_t lo, int64_t hi)
+{
+	const work *w = args;
+
+	w->m->ops->amend(w->m, w->c, w->amended, w->rest, lo, hi);
+}
+
 mr_status mr_mitigate_correct(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc,
 			      void *g)
 {
@@ -55,6 +64,14 @@ mr_status mr_mitigate_follow(const mr_mitigate *m, const mr_mitigate_call *c, co
 {
 	MR_TRY(k->ranges(kc, &(mr_ranges_args){.n = c->n, .fn = follow_range,
 					       .args = &(work){.m = m, .c = c, .made = made}}));
+	return MR_OK;
+}
+
+mr_status mr_mitigate_amend(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc,
+			    void *made, int16_t *made_rest)
+{
+	MR_TRY(k->ranges(kc, &(mr_ranges_args){.n = c->n, .fn = amend_range,
+					       .args = &(work){.m = m, .c = c, .amended = made, .rest = made_rest}}));
 	return MR_OK;
 }
 

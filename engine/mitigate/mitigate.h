@@ -3,11 +3,12 @@
  *
  * A gradient is `age` commits old when it was computed from weights that are that many commits behind those to which it
  * is applied. In a plan that never flushes, stage s has a steady age that follows from the plan, tau; the first commits
- * are younger. A mitigation does any of three things, all at the commit of a stage:
+ * are younger. A mitigation does any of four things, all at the commit of a stage:
  *	settle     sets the coefficients of the optimizer, once a stage, from tau;
  *	rate       gives a factor on the learning rate, from the age of the current commit;
  *	correct    changes the gradient itself, from the weights then and now and from a tensor of its own, which
- *	           `follow` updates.
+ *	           `follow` updates;
+ *	amend      changes the step that the optimizer made, from a tensor of its own.
  * With age 0 each of them changes nothing, to the bit. No arithmetic of a mitigation depends on time.
  */
 #ifndef MR_NN_MITIGATE_H
@@ -28,7 +29,9 @@ typedef struct mr_mitigate_call {
 	int64_t n;
 	const void *now;  /* weights that the step starts from */
 	const void *then; /* weights of the oldest version that F of its micro-batches read; may be @now */
+	const int16_t *now_rest; /* amend: the rest of their masters; NULL: they are their own */
 	void *state;      /* NULL if the mitigation keeps none */
+	uint32_t delay;   /* the steady age of the stage */
 	double gscale;    /* the mean gradient is the sum times this */
 	uint64_t t;       /* number of this commit, from 1 */
 } mr_mitigate_call;
@@ -51,6 +54,10 @@ typedef struct mr_mitigate_ops {
 	void (*correct)(const mr_mitigate *m, const mr_mitigate_call *c, void *g, int64_t lo, int64_t hi);
 	/** Called after the step, with @made, the result of it from @c->now; elements [@lo, @hi). NULL: not needed. */
 	void (*follow)(const mr_mitigate *m, const mr_mitigate_call *c, const void *made, int64_t lo, int64_t hi);
+	/** Called after the step, of stages with delay: change elements [@lo, @hi) of @made, the result of it from
+	 * @c->now, whose masters have @made_rest (NULL: none), in place. NULL: steps stay as they are. */
+	void (*amend)(const mr_mitigate *m, const mr_mitigate_call *c, void *made, int16_t *made_rest, int64_t lo,
+		      int64_t hi);
 } mr_mitigate_ops;
 
 struct mr_mitigate {
@@ -58,6 +65,7 @@ struct mr_mitigate {
 	bool keeps_state;
 	double strength, memory, limit;
 	bool adaptive;
+	bool by_delay;
 	bool predicts; /* F, and the B that goes with it, work on weights moved on by tau steps (plan.h, mr_predict) */
 	uint32_t slow_start; /* commits over which a stage's rate rises from lr / tau to lr, as plan.h has it; 0: none
 	                        */
@@ -70,21 +78,29 @@ const mr_mitigate_ops *mr_mitigate_find(const char *name);
 void mr_mitigate_init(mr_mitigate *m, const mr_mitigate_ops *ops, const mr_values *values);
 
 /**
- * m->ops->correct and m->ops->follow, which must not be NULL, over all elements, on the threads of @kc's team:
- * element by element, so the bits are those of one thread. Thread: @kc's leader.
+ * m->ops->correct, m->ops->follow and m->ops->amend, which must not be NULL, over all elements, on the threads of
+ * @kc's team: element by element, so the bits are those of one thread. Thread: @kc's leader.
  */
 mr_status mr_mitigate_correct(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc,
 			      void *g) MR_MUST_USE;
 mr_status mr_mitigate_follow(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc,
 			     const void *made) MR_MUST_USE;
+mr_status mr_mitigate_amend(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc,
+			    void *made, int16_t *made_rest) MR_MUST_USE;
 
 /** Is @ops the mitigation "none"? */
 bool mr_mitigate_is_none(const mr_mitigate_ops *ops);
 
-/** Does it need the whole gradient and the weights that F read, so that no step may run inside a backward pass? */
+/** Does it need the whole gradient and the weights that F read? */
 static inline bool mr_mitigate_corrects(const mr_mitigate *m)
 {
 	return m->ops->correct;
+}
+
+/** May its steps be carried out inside a backward pass? */
+static inline bool mr_mitigate_steps_inside(const mr_mitigate *m)
+{
+	return !m->ops->correct && !m->ops->amend;
 }
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "weights/mitigated.h"
 
 static const mr_transport *by(const mr_run *run)
 {
@@ -78,6 +79,9 @@ static size_t is_stepped(const mr_run *run, const mr_stage_weights *b, uint32_t 
 	for (uint32_t i = 0; mr_stage_size(b->stage)->state_bytes && i < run->c.optim->ops->n_states; i++)
 		if (t->data == b->state[i] + mr_stage_state_at(b->stage, p))
 			return mr_dtype_bytes(b->k->types.state);
+	if (b->mitigation && b->mitigation->state &&
+	    t->data == b->mitigation->state + mr_stage_state_at(b->stage, p))
+		return mr_dtype_bytes(b->k->types.state);
 	return 0;
 }
 

@@ -138,7 +138,8 @@ static mr_plan_question question_of(mr_session *s)
 			  .predicts = s->mitigate.predicts,
 			  .along = s->optim.ops->along != MR_ALONG_NOTHING,
 			  .corrects = mr_mitigate_corrects(&s->mitigate)},
-		.steps_inside = !clips && !mr_graph_ties(s->graph) && mr_optim_elementwise(&s->optim),
+		.steps_inside = !clips && !mr_graph_ties(s->graph) && mr_optim_elementwise(&s->optim) &&
+				mr_mitigate_steps_inside(&s->mitigate),
 	};
 }
 
@@ -242,7 +243,8 @@ static mr_status check_masters(const mr_session *s)
 	if (mr_contract_replicates(&s->plan->contract))
 		return mr_fail(MR_ECONFIG, "%s averages replicas of the weights, %s", s->job->system.name, without);
 	if (s->mitigate.keeps_state && mr_session_is_mitigated(s))
-		return mr_fail(MR_ECONFIG, "%s keeps a running mean of squares, %s", s->mitigate.ops->name, without);
+		return mr_fail(MR_ECONFIG, "%s keeps %s, %s", s->mitigate.ops->name,
+			       s->mitigate.ops->amend ? "the last step" : "a running mean of squares", without);
 	return MR_OK;
 }
 

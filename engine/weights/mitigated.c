@@ -1,6 +1,7 @@
 #include "weights/mitigated.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/zeroed.h"
 #include "nn/lazy_rows.h"
@@ -23,12 +24,40 @@ mr_status mr_mitigated_open(mr_stage_weights *b, const mr_mitigate *m, uint32_t 
 	return MR_OK;
 }
 
+bool mr_mitigated_amends(const mr_stage_weights *b)
+{
+	return b->mitigation && b->mitigation->mitigate->ops->amend && b->mitigation->age;
+}
+
+/* With one buffer the step overwrites what it starts from; and always the rest of the masters. */
+static bool overwrites(const mr_stage_weights *b)
+{
+	return mr_mitigated_amends(b) && b->cap == 1;
+}
+
+static bool keeps_rest(const mr_stage_weights *b)
+{
+	return mr_mitigated_amends(b) && mr_stage_size(b->stage)->rest_bytes;
+}
+
 void mr_mitigated_layout(mr_stage_weights *b, mr_arena *a, uint8_t shard)
 {
 	mr_mitigation *x = b->mitigation;
 
-	if (shard == 0 && x->mitigate->keeps_state)
+	if (shard)
+		return;
+	if (x->mitigate->keeps_state)
 		x->state = mr_arena_take(a, mr_stage_size(b->stage)->state_bytes, MR_CACHE_LINE);
+	if (overwrites(b))
+		x->kept = mr_arena_take(a, mr_stage_size(b->stage)->weight_bytes, MR_CACHE_LINE);
+	if (keeps_rest(b))
+		x->kept_rest = mr_arena_take(a, mr_stage_size(b->stage)->rest_bytes, MR_CACHE_LINE);
+}
+
+size_t mr_mitigated_kept_bytes(const mr_stage_weights *b)
+{
+	return (overwrites(b) ? mr_stage_size(b->stage)->weight_bytes : 0) +
+	       (keeps_rest(b) ? mr_stage_size(b->stage)->rest_bytes : 0);
 }
 
 void mr_mitigated_init(mr_stage_weights *b)
@@ -94,6 +123,7 @@ static mr_mitigate_call call_of(const mr_stage_weights *b, uint8_t shard, uint32
 		.state = b->mitigation->state ? b->mitigation->state + state : NULL,
 		.gscale = 1 / (double)b->sum,
 		.t = b->latest + 1,
+		.delay = b->mitigation->age,
 	};
 }
 
@@ -143,6 +173,56 @@ mr_status mr_mitigated_follow(mr_stage_weights *b, uint8_t shard, mr_kctx *kc)
 		c = call_of(b, shard, p, from, n, b->latest);
 		MR_TRY(mr_mitigate_follow(b->mitigation->mitigate, &c, b->k, kc,
 					  (const uint8_t *)mr_weights_at(b, shard, b->latest + 1) + at));
+	}
+	return MR_OK;
+}
+
+/* --- steps that are amended --- */
+
+void mr_mitigated_keep(mr_stage_weights *b, uint8_t shard)
+{
+	size_t bytes = mr_dtype_bytes(b->k->types.weights);
+	mr_mitigation *x = b->mitigation;
+	uint32_t first, end;
+	int64_t from, n;
+
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; p < end; p++) {
+		size_t at;
+
+		if (!mr_weights_part(b, shard, p, &from, &n))
+			continue;
+		at = mr_stage_weight_at(b->stage, p) + (size_t)from * bytes;
+		if (x->kept)
+			memcpy(x->kept + at, (const uint8_t *)mr_weights_at(b, shard, b->latest) + at,
+			       (size_t)n * bytes);
+		if (x->kept_rest)
+			memcpy(x->kept_rest + at / bytes, mr_weights_rest(b, at), (size_t)n * sizeof(*x->kept_rest));
+	}
+}
+
+mr_status mr_mitigated_amend(mr_stage_weights *b, uint8_t shard, mr_kctx *kc)
+{
+	size_t bytes = mr_dtype_bytes(b->k->types.weights);
+	const mr_mitigation *x = b->mitigation;
+	uint32_t first, end;
+	int64_t from, n;
+
+	mr_stage_params(b->stage, &first, &end);
+	for (uint32_t p = first; p < end; p++) {
+		mr_mitigate_call c;
+		size_t at;
+
+		if (!mr_weights_part(b, shard, p, &from, &n))
+			continue;
+		at = mr_stage_weight_at(b->stage, p) + (size_t)from * bytes;
+		c = call_of(b, shard, p, from, n, b->latest);
+		c.now = x->kept ? x->kept + at : c.now;
+		c.now_rest = x->kept_rest ? x->kept_rest + at / bytes : NULL;
+		MR_TRY(mr_mitigate_amend(x->mitigate, &c, b->k, kc,
+					 (uint8_t *)mr_weights_at(b, shard, b->latest + 1) + at,
+					 mr_weights_rest(b, at)));
+		mr_weights_copy(b, shard, at, at + (size_t)n * bytes);
 	}
 	return MR_OK;
 }

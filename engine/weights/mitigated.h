@@ -32,6 +32,8 @@ struct mr_mitigation {
 	const mr_mitigate *mitigate;
 	uint32_t age;            /* the stage's steady age */
 	uint8_t *state;          /* of the mitigation, like one state of the optimizer; NULL: it keeps none */
+	uint8_t *kept;           /* weights before a step that overwrites them, to amend it; NULL: none does */
+	int16_t *kept_rest;      /* the same of the rest of their masters */
 	mr_oldest_read oldest[]; /* [n_shards of the stage] */
 };
 
@@ -62,6 +64,16 @@ double mr_mitigated_lr_ahead(const mr_stage_weights *b, const mr_lr *lr, uint64_
  */
 mr_status mr_mitigated_correct(mr_stage_weights *b, uint8_t shard, mr_kctx *kc) MR_MUST_USE;
 mr_status mr_mitigated_follow(mr_stage_weights *b, uint8_t shard, mr_kctx *kc) MR_MUST_USE;
+
+/** Is a step of @b changed once it is made? */
+bool mr_mitigated_amends(const mr_stage_weights *b);
+
+/** Of such a stage, before and after the step that makes version latest + 1, in the range of @shard. */
+void mr_mitigated_keep(mr_stage_weights *b, uint8_t shard);
+mr_status mr_mitigated_amend(mr_stage_weights *b, uint8_t shard, mr_kctx *kc) MR_MUST_USE;
+
+/** Bytes that are kept from before a step. */
+size_t mr_mitigated_kept_bytes(const mr_stage_weights *b);
 
 /**
  * Correction, step and following at once over pieces that stay in the caches, with the bits of one after the other: for

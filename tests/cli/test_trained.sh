@@ -26,12 +26,12 @@ expect 0 "done: 6 of 6 steps" train mlp.cfg
 expect 0 "done: 5 of 5 steps" train gpt.cfg
 grep -qF "warning: adamw with gradients up to 1 commit stale and no mitigation" out ||
 	complain "no warning of stale gradients"
-grep -qF "mitigation.name (staleness_aware, gap_aware, dc_asgd, weight_prediction)" out ||
+grep -qF "mitigation.name (staleness_aware, gap_aware, dc_asgd, weight_prediction, error_feedback)" out ||
 	complain "the warning does not name the choices"
 expect 0 "done: 5 of 5 steps" train gpt.cfg --set run.dir=softened --set mitigation.name=gap_aware
 ! grep -q "warning" out || complain "a warning in spite of the mitigation"
 expect 0 "done: 5 of 5 steps" train gpt.cfg --set run.dir=racing --set system.name=ampnet --set system.order=racing
-grep -qF "mitigation.name (staleness_aware, gap_aware, dc_asgd, weight_prediction) or" out ||
+grep -qF "mitigation.name (staleness_aware, gap_aware, dc_asgd, weight_prediction, error_feedback) or" out ||
 	complain "the warning of a race does not name the choices"
 # A limit that clips nothing changes no bit, and has the gradient norm written down: of the last stage where there is no
 # global one.

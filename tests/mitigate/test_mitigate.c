@@ -147,6 +147,52 @@ static void gapped(void)
 	}
 }
 
+/* w' = made - c (u - before), u = now - made; before becomes u. */
+static void fed_back(void)
+{
+	static const double u[N] = {0.25, -0.125, -0.5}, want[N] = {1.1875, 0.1875, 2.875};
+	mr_mitigate m = open_one("error_feedback", "c", "0.5");
+	double made[N], state[N];
+	float f_now[N], f_made[N], f_state[N];
+	uint16_t b_now[N], b_made[N];
+	int16_t now_rest[N], rest[N];
+	mr_mitigate_call c = {.dtype = MR_F64, .weights = MR_F64, .n = N, .now = moved.now, .state = state, .t = 2,
+			      .delay = 3};
+
+	memcpy(made, moved.made, sizeof(made));
+	memcpy(state, moved.state, sizeof(state));
+	m.ops->amend(&m, &c, made, NULL, 0, N);
+	expect(made, want, MR_F64);
+	expect(state, u, MR_F64);
+	m.by_delay = true; /* 1.5 of now on; twice the same step changes nothing */
+	memcpy(made, moved.made, sizeof(made));
+	m.ops->amend(&m, &c, made, NULL, 0, N);
+	CU_ASSERT_EQUAL(memcmp(made, moved.made, sizeof(made)), 0);
+	memcpy(state, moved.state, sizeof(state));
+	m.ops->amend(&m, &c, made, NULL, 0, 1);
+	CU_ASSERT_DOUBLE_EQUAL(made[0], 1.25 - 1.5 * (0.25 - 0.125), 1e-15);
+	memcpy(made, moved.made, sizeof(made));
+	c.t = 1; /* the first commit is an ordinary one */
+	m.ops->amend(&m, &c, made, NULL, 0, N);
+	CU_ASSERT_EQUAL(memcmp(made, moved.made, sizeof(made)), 0);
+	expect(state, u, MR_F64);
+	/* f32, and masters of it in two parts: the same numbers */
+	m.by_delay = false;
+	c = (mr_mitigate_call){.dtype = MR_F32, .weights = MR_F32, .n = N, .now = f_now, .state = f_state, .t = 2};
+	narrow(moved.now, f_now), narrow(moved.made, f_made), narrow(moved.state, f_state);
+	for (int i = 0; i < N; i++) {
+		f_now[i] += 1e-4f;
+		b_now[i] = mr_master_split(f_now[i], &now_rest[i]);
+		b_made[i] = mr_master_split(f_made[i], &rest[i]);
+	}
+	m.ops->amend(&m, &c, f_made, NULL, 0, N);
+	narrow(moved.state, f_state);
+	c.weights = MR_BF16, c.now = b_now, c.now_rest = now_rest;
+	m.ops->amend(&m, &c, b_made, rest, 0, N);
+	for (int i = 0; i < N; i++)
+		CU_ASSERT_EQUAL(mr_master_join(b_made[i], rest[i]), f_made[i]);
+}
+
 static void fresh(void)
 {
 	for (uint32_t i = 0; mr_mitigate_at(i); i++) {
@@ -288,6 +334,7 @@ void mr_suite_mitigate(void)
 	MR_TEST(compensated);
 	MR_TEST(compensated_adaptive);
 	MR_TEST(gapped);
+	MR_TEST(fed_back);
 	MR_TEST(fresh);
 	MR_TEST(threaded);
 	MR_TEST(settled);

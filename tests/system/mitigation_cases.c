@@ -57,6 +57,7 @@ static const entry mitigations[] = {
 	{"spike_compensation", "mitigation.name=spike_compensation"},
 	{"spike_compensation, predict", "mitigation.name=spike_compensation mitigation.predict=true"},
 	{"weight_prediction", "mitigation.name=weight_prediction"},
+	{"error_feedback", "mitigation.name=error_feedback"},
 };
 
 static const entry optimizers[] = {

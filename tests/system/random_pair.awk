@@ -188,7 +188,8 @@ BEGIN {
 	backend = precision == "f64" || library == "0" ? "reference" : pick("reference onednn onednn fused auto auto")
 	optimizer = kind ~ /^(spectrain|pipeoptim|xpipe)$/ ? pick("momentum adam adamw") : \
 		pick("sgd momentum momentum adam adamw nadam lion muon ema")
-	mitigation = one_in(6) ? pick("staleness_aware gap_aware dc_asgd weight_prediction spike_compensation") : "none"
+	mitigation = one_in(6) ? pick("staleness_aware gap_aware dc_asgd weight_prediction spike_compensation " \
+		"error_feedback") : "none"
 	clip = pick("0.0 0.0 0.5 0.01 1000.0")
 	norm_every = pick("0 1 2 100")
 	keys = keys_of(kind, workers)

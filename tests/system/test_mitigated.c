@@ -23,7 +23,9 @@ static const double ys[N] = {0.5, 1, -0.25, 0.75, -0.5, -1, 0.25, 0.125, 1, -0.3
 typedef struct sim {
 	const char *name; /* of the mitigation */
 	bool stash;
-	double w[D][N + 1], buf[D], mean[D], lr[D][N];
+	double c, by_delay;     /* error_feedback */
+	const char *optimizer;  /* NULL: momentum */
+	double w[D][N + 1], buf[D], mean[D], lr[D][N], squares[D], last[D];
 } sim;
 
 static double mu_of(const sim *x, int tau)
@@ -45,7 +47,34 @@ static double soften(const sim *x, int k, int m, int read, double g)
 	return g;
 }
 
-/* Nesterov's momentum in every case, so that one optimizer suits all. */
+/* Adam with decay 0.1 and memories 0.9 and 0.95; lion with the same, and its memories 0.9 and 0.99. */
+static double step_of(sim *x, int k, int m, double g)
+{
+	double old = x->buf[k], w = x->w[k][m], u;
+
+	if (!strcmp(x->optimizer, "lion")) {
+		u = 0.9 * old + 0.1 * g;
+		x->buf[k] = 0.99 * old + 0.01 * g;
+		return LR * (u > 0) - LR * (u < 0) + LR * 0.1 * w;
+	}
+	x->buf[k] = 0.9 * old + 0.1 * g;
+	x->squares[k] = 0.95 * x->squares[k] + 0.05 * g * g;
+	u = x->buf[k] / (1 - pow(0.9, m + 1)) / (sqrt(x->squares[k] / (1 - pow(0.95, m + 1))) + 1e-8);
+	return LR * u + LR * 0.1 * w;
+}
+
+/* The step u, and behind the first one c (u - u before it) more, at stages with delay. */
+static void feed_back(sim *x, int k, int m, double u)
+{
+	int tau = D - 1 - k;
+
+	x->w[k][m + 1] = x->w[k][m] - u;
+	if (m > 0 && tau > 0)
+		x->w[k][m + 1] -= x->c * (x->by_delay > 0 ? tau : 1) * (u - x->last[k]);
+	x->last[k] = u;
+}
+
+/* Nesterov's momentum, which suits all, but where there is another optimizer. */
 static void commit(sim *x, int k, int m, int read, double g)
 {
 	int age = m - read, tau = D - 1 - k;
@@ -56,16 +85,22 @@ static void commit(sim *x, int k, int m, int read, double g)
 		lr /= age + 1;
 	if (!strcmp(x->name, "delayed_nesterov") && m < 6 && tau > 1)
 		lr /= pow(tau, 1 - m / 6.0);
+	x->lr[k][m] = lr;
+	if (x->optimizer) {
+		feed_back(x, k, m, step_of(x, k, m, g));
+		return;
+	}
 	x->buf[k] = mu * x->buf[k] + g;
 	x->w[k][m + 1] = x->w[k][m] - lr * (g + mu * x->buf[k]);
+	if (!strcmp(x->name, "error_feedback"))
+		feed_back(x, k, m, x->w[k][m] - x->w[k][m + 1]);
 	x->mean[k] = 0.9 * x->mean[k] + 0.1 * pow(x->w[k][m + 1] - x->w[k][m], 2);
-	x->lr[k][m] = lr;
 }
 
 static void simulate(sim *x)
 {
 	for (int k = 0; k < D; k++)
-		x->w[k][0] = w0[k], x->buf[k] = x->mean[k] = 0;
+		x->w[k][0] = w0[k], x->buf[k] = x->mean[k] = x->squares[k] = x->last[k] = 0;
 	for (int m = 0; m < N; m++) {
 		double a[D + 1] = {xs[m]}, d;
 		int read[D];
@@ -97,13 +132,17 @@ static void set_list(rig *r, const char *key, const double *x, int n)
 static void open_chain(rig *r, const sim *x, const char *options)
 {
 	rig_init(r);
-	rig_sets(r, "model.name=chain data.name=numbers optimizer.name=momentum optimizer.nesterov=true train.batch=1 "
-		    "train.microbatches=1 system.name=pipedream");
+	rig_sets(r, "model.name=chain data.name=numbers train.batch=1 train.microbatches=1 system.name=pipedream");
+	if (x->optimizer)
+		rig_set(r, "optimizer.name=%s", x->optimizer);
+	else
+		rig_sets(r, "optimizer.name=momentum optimizer.nesterov=true");
 	rig_set(r, "model.depth=%d", D);
 	set_list(r, "model.init", w0, D);
 	set_list(r, "data.x", xs, N);
 	set_list(r, "data.y", ys, N);
-	rig_set(r, "optimizer.mu=%.17g", MU);
+	if (!x->optimizer)
+		rig_set(r, "optimizer.mu=%.17g", MU);
 	rig_set(r, "optimizer.lr=%.17g", LR);
 	rig_set(r, "machine.workers=%d", D);
 	rig_set(r, "system.stashing=%s", x->stash ? "true" : "false");
@@ -125,9 +164,8 @@ static void check_weights(const sim *x, const trajectory *t)
 		}
 }
 
-static void by_both(const char *name, bool stash, const char *options)
+static void by_both_as(sim x, const char *options)
 {
-	sim x = {.name = name, .stash = stash};
 	mr_session_opts opts = {.observer = trajectory_observer};
 	mr_replay *replay;
 	mr_run_config c;
@@ -160,6 +198,11 @@ static void by_both(const char *name, bool stash, const char *options)
 	rig_fini(&r);
 }
 
+static void by_both(const char *name, bool stash, const char *options)
+{
+	by_both_as((sim){.name = name, .stash = stash}, options);
+}
+
 static void plain(void)
 {
 	by_both("none", true, "");
@@ -190,6 +233,27 @@ static void delayed_nesterov(void)
 	by_both("delayed_nesterov", false, "mitigation.t1_steps=6");
 }
 
+/* With one copy the step overwrites what it is measured from. */
+static void error_feedback(void)
+{
+	for (int stash = 0; stash < 2; stash++) {
+		sim x = {.name = "error_feedback", .stash = stash, .c = 1};
+
+		by_both_as(x, "");
+		x.c = 0.7;
+		by_both_as(x, "mitigation.c=0.7");
+		x.c = 0.4;
+		x.by_delay = 1;
+		by_both_as(x, "mitigation.c=0.4 mitigation.by_delay=true");
+		x.by_delay = 0;
+		x.optimizer = "adamw";
+		by_both_as(x, "mitigation.c=0.4 optimizer.beta1=0.9 optimizer.beta2=0.95 optimizer.weight_decay=0.1 "
+			      "optimizer.decay_scope=all");
+		x.optimizer = "lion";
+		by_both_as(x, "mitigation.c=0.4 optimizer.weight_decay=0.1 optimizer.decay_scope=all");
+	}
+}
+
 /* What F read is kept where it would not be: with one copy, stage k of D then has D - k; where stashes hold it anyhow,
  * nothing more. */
 static void kept(void)
@@ -214,6 +278,7 @@ static const char *const all[] = {
 	"mitigation.name=dc_asgd",
 	"mitigation.name=dc_asgd mitigation.adaptive=true",
 	"mitigation.name=delayed_nesterov mitigation.t1_steps=9",
+	"mitigation.name=error_feedback",
 	"optimizer.name=momentum mitigation.name=spike_compensation",
 	"optimizer.name=momentum mitigation.name=spike_compensation mitigation.predict=true",
 	"optimizer.name=momentum mitigation.name=weight_prediction",
@@ -240,6 +305,17 @@ static void train(const char *sets, const char *mitigation, rig_result *out)
 	rig_fini(&r);
 }
 
+static bool same_model(const rig_result *a, const rig_result *b)
+{
+	bool same = a->n_steps == b->n_steps && a->model.n == b->model.n;
+
+	for (uint64_t k = 0; same && k < a->n_steps; k++)
+		same = a->step[k].loss == b->step[k].loss;
+	for (size_t k = 0; same && k < a->model.n; k++)
+		same = !memcmp(a->model.at[k].data, b->model.at[k].data, b->model.at[k].bytes);
+	return same;
+}
+
 /* Nothing stale: the same bits as without, but for the state that a mitigation keeps. */
 static void fresh(void)
 {
@@ -256,12 +332,7 @@ static void fresh(void)
 
 			train(systems[s], plain_of(all[i]), &want);
 			train(systems[s], all[i], &got);
-			CU_ASSERT_EQUAL(got.n_steps, want.n_steps);
-			for (uint64_t k = 0; k < want.n_steps; k++)
-				CU_ASSERT_EQUAL(got.step[k].loss, want.step[k].loss);
-			for (size_t k = 0; k < want.model.n; k++)
-				CU_ASSERT_EQUAL(
-					memcmp(got.model.at[k].data, want.model.at[k].data, want.model.at[k].bytes), 0);
+			CU_ASSERT_TRUE(same_model(&got, &want));
 			rig_result_fini(&got);
 			rig_result_fini(&want);
 		}
@@ -306,6 +377,32 @@ static void one_pass(void)
 		}
 }
 
+/* c = 0: the bits without it, in every type, whatever steps, and however many workers have a part in a stage. */
+static void error_feedback_of_nothing(void)
+{
+	static const char *const cases[] = {
+		"system.name=pipedream train.microbatches=1 machine.workers=3 precision=f32",
+		"system.name=pipedream train.microbatches=1 machine.workers=3 precision=bf16 optimizer.name=adamw",
+		"system.name=pipedream system.stashing=false train.microbatches=1 machine.workers=3 precision=bf16",
+		"system.name=pipedream_2bw train.microbatches=2 machine.workers=2 optimizer.name=muon train.clip=0.3",
+		"system.name=pipedream system.replicas=[2,1] train.microbatches=2 machine.workers=3 "
+		"optimizer.name=lion",
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		rig_result want = {0}, got = {0}, fed = {0};
+
+		train(cases[i], "", &want);
+		train(cases[i], "mitigation.name=error_feedback mitigation.c=0", &got);
+		CU_ASSERT_TRUE_FATAL(same_model(&got, &want));
+		train(cases[i], "mitigation.name=error_feedback", &fed);
+		CU_ASSERT_NOT_EQUAL(fed.step[fed.n_steps - 1].loss, want.step[want.n_steps - 1].loss);
+		rig_result_fini(&fed);
+		rig_result_fini(&got);
+		rig_result_fini(&want);
+	}
+}
+
 static void refused(void)
 {
 	rig r;
@@ -344,6 +441,8 @@ void mr_suite_mitigated(void)
 	MR_TEST(gap_aware);
 	MR_TEST(dc_asgd);
 	MR_TEST(delayed_nesterov);
+	MR_TEST(error_feedback);
+	MR_TEST(error_feedback_of_nothing);
 	MR_TEST(kept);
 	MR_TEST(fresh);
 	MR_TEST(stale);

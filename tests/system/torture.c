@@ -88,7 +88,8 @@ static const char *draw_mitigation(draw *d)
 	static const char *const any[] = {" mitigation.name=staleness_aware", " mitigation.name=gap_aware",
 					  " mitigation.name=gap_aware mitigation.memory=0.5",
 					  " mitigation.name=dc_asgd",
-					  " mitigation.name=dc_asgd mitigation.adaptive=true"};
+					  " mitigation.name=dc_asgd mitigation.adaptive=true",
+					  " mitigation.name=error_feedback"};
 	static const char *const choosy[] = {
 		" mitigation.name=delayed_nesterov mitigation.t1_steps=5 optimizer.name=nadamw",
 		" mitigation.name=delayed_nesterov optimizer.name=momentum optimizer.nesterov=true",
@@ -102,7 +103,7 @@ static const char *draw_mitigation(draw *d)
 	d->mitigated = d->asynchronous && one_in(d, 2);
 	if (!d->mitigated)
 		return "";
-	return kind == 0 ? any[below(d, 5)] : kind == 1 ? choosy[below(d, 3)] : predicting[below(d, 3)];
+	return kind == 0 ? any[below(d, 6)] : kind == 1 ? choosy[below(d, 3)] : predicting[below(d, 3)];
 }
 
 static void draw_training(draw *d)

@@ -30,7 +30,11 @@ static mr_status apply(mr_worker *w, mr_stage_weights *b, uint8_t shard, uint64_
 {
 	if (in_one_pass(w->run, b, version))
 		return mr_mitigated_step(b, w->kc, w->run->c.place->worker[w->id].n_threads, lr, scale);
-	return mr_exec_apply(w, b, shard, version, lr, scale);
+	if (!mr_mitigated_amends(b))
+		return mr_exec_apply(w, b, shard, version, lr, scale);
+	mr_mitigated_keep(b, shard);
+	MR_TRY(mr_exec_apply(w, b, shard, version, lr, scale));
+	return mr_mitigated_amend(b, shard, w->kc);
 }
 
 static mr_status follow(mr_worker *w, const mr_task *t, mr_stage_weights *b)
@@ -53,11 +57,11 @@ static mr_status refuse(const mr_run_config *c)
 
 static mr_status refuse_inside(const mr_run_config *c)
 {
-	if (!mr_mitigate_corrects(c->mitigate))
+	if (mr_mitigate_steps_inside(c->mitigate))
 		return MR_OK;
-	return mr_fail(MR_ECONFIG,
-		       "the plan steps inside its backward passes, and %s corrects the whole gradient first",
-		       c->mitigate->ops->name);
+	return mr_fail(MR_ECONFIG, "the plan steps inside its backward passes, and %s %s", c->mitigate->ops->name,
+		       mr_mitigate_corrects(c->mitigate) ? "corrects the whole gradient first"
+							 : "changes the whole step afterwards");
 }
 
 static mr_status open_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
@@ -71,6 +75,8 @@ static void memory(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *o
 {
 	if (pipe == 0 && run->weights[s].mitigation->state)
 		out->optimizer += mr_stage_size(run->stage[s])->state_bytes;
+	if (pipe == 0)
+		out->scratch += mr_mitigated_kept_bytes(&run->weights[s]);
 }
 
 static void init(mr_run *run, uint8_t pipe, uint16_t s)
