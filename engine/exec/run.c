@@ -412,6 +412,8 @@ static void init_weights(mr_run *run, uint8_t pipe, uint16_t s)
 
 	for (uint32_t i = 0; shard == b->first_here && i < run->c.optim->ops->n_states; i++)
 		memset(b->state[i], 0, mr_stage_size(b->stage)->state_bytes);
+	if (shard == b->first_here && b->factors)
+		memset(b->factors, 0, mr_weights_factor_bytes(b));
 	if (shard == b->first_here)
 		b->latest = 0;
 	if (mr_weights_home(b, shard) == shard)

@@ -28,7 +28,8 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 		.weights = weights,
 		.stashes = weights ? mr_weights_version_bytes(b, b->cap) - b->cap * tables - weights : 0,
 		.grads = leads ? z->grad_bytes : 0,
-		.optimizer = whole ? run->c.optim->ops->n_states * (uint64_t)z->state_bytes + z->rest_bytes : 0,
+		.optimizer = whole ? run->c.optim->ops->n_states * (uint64_t)z->state_bytes + z->rest_bytes +
+					     mr_weights_factor_bytes(b) : 0,
 		.scratch =
 			(leads ? mr_weights_shard_work_bytes(b, mr_run_shard(run, pipe, s)) : 0) +
 			(is_first(run, pipe, s) ? run->worker[mr_plan_worker(run->c.plan, pipe, s)].scratch_bytes : 0),

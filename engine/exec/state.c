@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/stats.h"
+#include "weights/factors.h"
 
 mr_status mr_state_add(mr_state_list *l, const mr_saved_tensor *t, const char *fmt, ...)
 {
@@ -57,6 +58,27 @@ mr_saved_tensor mr_state_bytes(void *data, size_t bytes)
 		.dtype = MR_U8, .n_dims = 1, .shape = {(int64_t)bytes}, .data = data, .bytes = bytes};
 }
 
+mr_status mr_state_factors(const mr_stage_weights *b, uint32_t p, const char *name, mr_state *out)
+{
+	mr_dtype type = b->k->types.state;
+	const mr_optim *o = &b->optim;
+
+	mr_factor factor[MR_OPTIM_FACTORS];
+
+	if (!b->factors)
+		return MR_OK;
+	mr_factors_show(b->stage, o, type, p, b->factors, factor);
+	for (uint32_t i = 0; i < o->ops->n_factors; i++) {
+		int64_t side = factor[i].side;
+		mr_saved_tensor t = {.dtype = type, .n_dims = 2, .shape = {side, side}, .data = factor[i].at,
+				     .bytes = (uint64_t)(side * side) * mr_dtype_bytes(type)};
+
+		if (t.data)
+			MR_TRY(mr_state_add(&out->optimizer, &t, "%s.%s", name, o->ops->factor_names[i]));
+	}
+	return MR_OK;
+}
+
 /* Parameter @p of stage @s: the latest weights with the rest of their masters, and the optimizer's states. */
 static mr_status add_param(const mr_run *run, uint16_t s, uint32_t p, mr_state *out)
 {
@@ -75,7 +97,7 @@ static mr_status add_param(const mr_run *run, uint16_t s, uint32_t p, mr_state *
 		t = mr_state_param(param, b->k->types.state, b->state[i] + mr_stage_state_at(b->stage, p));
 		MR_TRY(mr_state_add(&out->optimizer, &t, "%s.%s", param->name, o->state_names[i]));
 	}
-	return MR_OK;
+	return mr_state_factors(b, p, param->name, out);
 }
 
 /* Older versions of it. Where a plan flushes one was kept for a rollback, and now the step is certain. */

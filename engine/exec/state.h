@@ -5,7 +5,8 @@
  *
  *	model       the latest weights, one tensor a parameter, under the parameter's name (tied ones once); behind all
  *	            of them the states of layers (nn/layer.h), each under its own name
- *	optimizer   their optimizer state, "<parameter>.<state>", of replicas "r1.<parameter>.<state>" each; an outer
+ *	optimizer   their optimizer state, "<parameter>.<state>", of replicas "r1.<parameter>.<state>" each, and its
+ *	            factors likewise (nn/optim.h); an outer
  *	            step's "<parameter>.velocity"; "<parameter>.rest", the part of its master beyond the weight
  *	            (nn/tensor.h); "<parameter>.delta" if B is corrected (weights/predict.h), and the state of the
  *	            mitigation; what layers carry into the micro-batches of the next step, of a plan that drains:
@@ -48,6 +49,9 @@ mr_status mr_state_add(mr_state_list *l, const mr_saved_tensor *t, const char *f
 mr_saved_tensor mr_state_param(const mr_param *p, mr_dtype dtype, void *data);
 mr_saved_tensor mr_state_rest(const mr_param *p, int16_t *rest);
 mr_saved_tensor mr_state_bytes(void *data, size_t bytes);
+
+/** Add the factors of parameter @p of @b, which is named @name (weights/factors.h). Errors: MR_ERESOURCE. */
+mr_status mr_state_factors(const mr_stage_weights *b, uint32_t p, const char *name, mr_state *out) MR_MUST_USE;
 
 /** A hash of the latest weights, or of their masters, and of the states of layers: equal for equal ones, whatever the
  * cut, the versions and the padding. */

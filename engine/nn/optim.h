@@ -14,7 +14,8 @@
 #include "nn/old_rows.h"
 
 #define MR_OPTIM_STATES 2
-#define MR_OPTIM_PRODUCTS 3
+#define MR_OPTIM_FACTORS 4
+#define MR_OPTIM_PRODUCTS 8
 #define MR_OPTIM_MOST_WAIT 20
 
 typedef struct mr_optim mr_optim;
@@ -26,12 +27,19 @@ typedef struct mr_optim_matrix {
 	bool out_first;     /* a row for each output, instead of a column */
 } mr_optim_matrix;
 
+/* A square matrix that an optimizer keeps of a hidden one. */
+typedef struct mr_factor {
+	void *at;     /* [side, side], of the type of the states; NULL: there is none */
+	int64_t side;
+} mr_factor;
+
 typedef struct mr_optim_call {
 	const void *src;
 	void *dst;
 	const int16_t *src_rest; /* see mr_step */
 	int16_t *dst_rest;
 	void *state[MR_OPTIM_STATES];
+	mr_factor factor[MR_OPTIM_FACTORS]; /* of a hidden matrix */
 	double lr;
 	uint64_t t;      /* number of this commit, from 1 */
 	mr_rounding rounding; /* see mr_step */
@@ -60,6 +68,8 @@ typedef struct mr_optim_ops {
 	const mr_option *options;      /* without lr, which the learning-rate schedule owns */
 	uint32_t n_states;             /* tensors of state a parameter: 0, 1 or 2 */
 	const char *const *state_names; /* "momentum"; "exp_avg", "exp_avg_sq" */
+	uint32_t n_factors;            /* square matrices that a hidden matrix has beside these, see factor_side */
+	const char *const *factor_names;
 	mr_along along;
 	bool blends;                   /* fill() uses mr_optim.blends */
 	bool looks_ahead;              /* Nesterov's step on the mean of memory b1 */
@@ -74,7 +84,10 @@ typedef struct mr_optim_ops {
 	mr_status (*step_matrix)(const mr_optim *o, const mr_optim_call *c, const mr_kernels *k, mr_kctx *kc,
 				 const void *g);
 	size_t (*work_bytes)(const mr_optim_matrix *m, mr_dtype t);
-	/** The products of that step, each shape once. NULL: it has none. */
+	/** Rows, and columns, of factor @i of @m, of the type of the states, zeros at first; 0: there is none. NULL
+	 * without factors. */
+	int64_t (*factor_side)(const mr_optim *o, const mr_optim_matrix *m, uint32_t i);
+	/** The products of that step, each shape once, and zeros behind them. NULL: it has none. */
 	void (*products)(const mr_optim_matrix *m, mr_gemm out[MR_OPTIM_PRODUCTS]);
 } mr_optim_ops;
 
@@ -90,6 +103,10 @@ struct mr_optim {
 	uint32_t wait;    /* nt_asgd: evaluations (session/average_trigger.h) */
 	uint64_t average_from; /* of an optimizer that averages: the step behind which it does; 0: not yet. Changed only
 	                          while no worker runs */
+	int64_t max_side; /* soap, rotated_adam: a larger side of a matrix keeps its coordinates */
+	uint64_t frequency;   /* and of how many steps one turns them */
+	double mean_memory;   /* soap: of the means whose eigenvectors they are */
+	bool of_momentum, one_sided, correct_bias; /* rotated_adam: see its options */
 	double rest_rate; /* muon: learning rate of tensors that are no hidden matrix, as a multiple */
 };
 

@@ -26,12 +26,12 @@ static void note_steps(const mr_session *s, const mr_forecast *f, uint32_t i, na
 	mr_stage_params(f->run->stage[i], &first, &end);
 	for (uint32_t p = first; p < end; p++) {
 		mr_optim_matrix m = mr_graph_matrix(s->graph, p);
-		mr_gemm g[MR_OPTIM_PRODUCTS];
+		mr_gemm g[MR_OPTIM_PRODUCTS] = {0};
 
 		if (!m.rows)
 			continue;
 		s->optim.ops->products(&m, g);
-		for (int j = 0; j < MR_OPTIM_PRODUCTS; j++)
+		for (int j = 0; j < MR_OPTIM_PRODUCTS && g[j].m; j++)
 			note(s, threads_of(s, i), &(mr_kernel_call){.id = MR_KERNEL_gemm, .is_gemm = true,
 								    .gemm = g[j]}, out);
 	}

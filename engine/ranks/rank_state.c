@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "weights/factors.h"
 #include "weights/mitigated.h"
 
 static const mr_transport *by(const mr_run *run)
@@ -85,6 +86,20 @@ static size_t is_stepped(const mr_run *run, const mr_stage_weights *b, uint32_t 
 	return 0;
 }
 
+/* Is @t a factor of parameter @p? It is with the shard that steps the whole of it. */
+static bool is_factor(const mr_stage_weights *b, uint32_t p, const mr_saved_tensor *t)
+{
+	mr_factor factor[MR_OPTIM_FACTORS];
+
+	if (!b->factors)
+		return false;
+	mr_factors_show(b->stage, &b->optim, b->k->types.state, p, b->factors, factor);
+	for (uint32_t i = 0; i < b->optim.ops->n_factors; i++)
+		if (factor[i].at && t->data == factor[i].at)
+			return true;
+	return false;
+}
+
 /* The stretches of @t, at most one a shard; returns how many. */
 static uint32_t stretches_of(const mr_run *run, const mr_saved_tensor *t, stretch out[UINT8_MAX + 1])
 {
@@ -98,6 +113,11 @@ static uint32_t stretches_of(const mr_run *run, const mr_saved_tensor *t, stretc
 
 			if (each)
 				return cut(run, b, s, p, each, out);
+			if (is_factor(b, p, t)) {
+				each = cut(run, b, s, p, 1, out);
+				out[0] = (stretch){0, t->bytes, out[0].rank};
+				return (uint32_t)each;
+			}
 		}
 	}
 	out[0] = (stretch){0, t->bytes, owner_of(run, t)};

@@ -242,6 +242,9 @@ static mr_status check_masters(const mr_session *s)
 		return MR_OK;
 	if (mr_contract_replicates(&s->plan->contract))
 		return mr_fail(MR_ECONFIG, "%s averages replicas of the weights, %s", s->job->system.name, without);
+	if (s->optim.ops->n_factors)
+		return mr_fail(MR_ECONFIG, "%s turns weights into a basis that must be orthogonal, %s",
+			       s->optim.ops->name, without);
 	if (s->mitigate.keeps_state && mr_session_is_mitigated(s))
 		return mr_fail(MR_ECONFIG, "%s keeps %s, %s", s->mitigate.ops->name,
 			       s->mitigate.ops->amend ? "the last step" : "a running mean of squares", without);
@@ -315,6 +318,11 @@ static mr_status check_system(const mr_session *s)
 	if (!s->plan_path && k->flush == MR_FLUSH_VALIDATED && !(s->job->train.clip > 0))
 		return mr_fail(MR_ECONFIG, "optimizer: what is validated is the norm of clipped gradients, and none "
 					   "are clipped: set train.clip too");
+	if (k->average.state && s->optim.ops->n_factors)
+		return mr_fail(MR_ECONFIG,
+			       "state: the means that %s keeps are in a basis of their own in each replica, and their "
+			       "average is in none: take state = \"local\"",
+			       s->optim.ops->name);
 	if (!s->plan_path && k->average.state && !s->optim.ops->n_states)
 		return mr_fail(MR_ECONFIG, "state: %s keeps none that could be averaged", s->optim.ops->name);
 	return MR_OK;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "weights/factors.h"
 #include "weights/layer_states.h"
 #include "weights/mitigated.h"
 #include "weights/norms.h"
@@ -31,6 +32,12 @@ size_t mr_weights_work_bytes(const mr_stage *s, const mr_optim *o, mr_dtype t)
 		most = bytes > most ? bytes : most;
 	}
 	return most;
+}
+
+size_t mr_weights_factor_bytes(const mr_stage_weights *b)
+{
+	/* of a frozen stage nothing is stepped */
+	return mr_stage_size(b->stage)->state_bytes ? mr_factors_bytes(b->stage, &b->optim, b->k->types.state) : 0;
 }
 
 int64_t mr_weights_whole_rows(const mr_stage_weights *b, uint32_t p, int64_t n)
@@ -124,6 +131,8 @@ void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe)
 	s->grads = mr_arena_take(a, z->grad_bytes, MR_CACHE_LINE);
 	for (uint32_t i = 0; pipe == 0 && i < b->optim.ops->n_states; i++)
 		b->state[i] = mr_arena_take(a, mr_stagger(z->state_bytes), MR_CACHE_LINE);
+	if (pipe == 0 && mr_weights_factor_bytes(b))
+		b->factors = mr_arena_take(a, mr_weights_factor_bytes(b), MR_CACHE_LINE);
 	if (pipe == 0 && z->rest_bytes)
 		b->rest = mr_arena_take(a, mr_stagger(z->rest_bytes), MR_CACHE_LINE);
 	s->work = mr_arena_take(a, mr_weights_shard_work_bytes(b, pipe), MR_CACHE_LINE);
@@ -283,6 +292,8 @@ static mr_optim_call call_of(const mr_stage_weights *b, uint8_t pipe, uint32_t p
 		c.state[i] = b->state[i] + state;
 	if (!mr_optim_elementwise(&b->optim))
 		c.matrix = mr_graph_matrix(g, p);
+	if (b->factors)
+		mr_factors_show(b->stage, &b->optim, b->k->types.state, p, b->factors, c.factor);
 	return c;
 }
 

@@ -87,6 +87,7 @@ typedef struct mr_stage_weights {
 	uint64_t seed;       /* of the run, for stochastic rounding */
 	mr_optim optim;      /* the run's, with the changes of the mitigation at this stage */
 	uint8_t *state[MR_OPTIM_STATES]; /* like one version each */
+	uint8_t *factors;    /* weights/factors.h; NULL: the optimizer keeps none */
 	int16_t *rest; /* the bits by which the latest version's masters exceed it, like one version; NULL: the weights
 	                  are their own masters */
 	uint32_t cap;        /* buffers of versions */
@@ -122,6 +123,9 @@ size_t mr_weights_work_bytes(const mr_stage *s, const mr_optim *o, mr_dtype t);
 
 /** Bytes of shard @pipe's `work`. */
 size_t mr_weights_shard_work_bytes(const mr_stage_weights *b, uint8_t pipe);
+
+/** Bytes of its factors. */
+size_t mr_weights_factor_bytes(const mr_stage_weights *b);
 
 /** @n elements of parameter @p; of a lazy one (nn/lazy_rows.h) also those that the last row lacks. */
 int64_t mr_weights_whole_rows(const mr_stage_weights *b, uint32_t p, int64_t n);

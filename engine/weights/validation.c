@@ -47,6 +47,8 @@ void mr_validation_layout(mr_stage_weights *b, mr_arena *a, uint8_t shard)
 		b->validation->backup_rest = mr_arena_take(a, z->rest_bytes, MR_CACHE_LINE);
 	for (uint32_t i = 0; i < b->optim.ops->n_states; i++)
 		b->validation->backup[i] = mr_arena_take(a, z->state_bytes, MR_CACHE_LINE);
+	if (mr_weights_factor_bytes(b))
+		b->validation->backup_factors = mr_arena_take(a, mr_weights_factor_bytes(b), MR_CACHE_LINE);
 }
 
 void mr_validation_back_up(mr_stage_weights *b, bool restore)
@@ -56,6 +58,9 @@ void mr_validation_back_up(mr_stage_weights *b, bool restore)
 
 	for (uint32_t i = 0; i < b->optim.ops->n_states; i++)
 		memcpy(restore ? b->state[i] : v->backup[i], restore ? v->backup[i] : b->state[i], z->state_bytes);
+	if (b->factors)
+		memcpy(restore ? b->factors : v->backup_factors, restore ? v->backup_factors : b->factors,
+		       mr_weights_factor_bytes(b));
 	if (z->rest_bytes)
 		memcpy(restore ? b->rest : v->backup_rest, restore ? v->backup_rest : b->rest, z->rest_bytes);
 }

@@ -21,6 +21,7 @@ struct mr_stage_validation {
 	mr_event arrived;    /* wrong V at which the stage's worker has arrived */
 	mr_event redone;     /* forwards that the stage has repeated, over the whole run */
 	uint8_t *backup[MR_OPTIM_STATES]; /* the optimizer's state before a step that may be rolled back */
+	uint8_t *backup_factors; /* likewise its factors; NULL: it has none */
 	int16_t *backup_rest; /* likewise the rest of the masters; NULL: they have none */
 	uint64_t validated;  /* version whose step is certain */
 	uint64_t settled;    /* the version at the last pause: all steps up to it are certain */

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "base/size.h"
+#include "weights/factors.h"
 #include "weights/stage_weights.h"
 
 /* The call of @o that steps parameter @p. */
@@ -31,6 +32,8 @@ static mr_optim_call call_of(const mr_history *h, const mr_kernels *k, const mr_
 		c.state[i] = h->state[i] + state;
 	if (!mr_optim_elementwise(o))
 		c.matrix = mr_graph_matrix(g, p);
+	if (h->factors)
+		mr_factors_show(h->stage, o, k->types.state, p, h->factors, c.factor);
 	return c;
 }
 
@@ -46,6 +49,8 @@ static void layout(mr_histories *h, mr_arena *a, const mr_optim *o, const mr_typ
 		b->grads = mr_arena_take(a, z->grad_bytes, MR_CACHE_LINE);
 		for (uint32_t i = 0; i < o->ops->n_states; i++)
 			b->state[i] = mr_arena_take(a, z->state_bytes, MR_CACHE_LINE);
+		if (o->ops->n_factors)
+			b->factors = mr_arena_take(a, mr_factors_bytes(b->stage, o, t->state), MR_CACHE_LINE);
 		b->work = mr_arena_take(a, mr_weights_work_bytes(b->stage, o, t->compute), MR_CACHE_LINE);
 	}
 }

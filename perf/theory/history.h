@@ -19,6 +19,7 @@ typedef struct mr_history {
 	int16_t *rest;                 /* of the latest version's masters; NULL: the weights are their masters */
 	uint8_t *grads;                /* of the current commit, or the last one */
 	uint8_t *state[MR_OPTIM_STATES];
+	uint8_t *factors; /* weights/factors.h; NULL: none */
 	void *work;
 } mr_history;
 

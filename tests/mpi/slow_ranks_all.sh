@@ -24,10 +24,12 @@ done
 want=$(echo "$all" | wc -w)
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	want=$((want + 1))
+	precision=$(one_of f32 bf16 bf16_pure)
+	optimizer=$(one_of sgd adamw muon $([ $precision = bf16_pure ] || echo soap rotated_adam))
 	system=$(one_of 1f1b gpipe pipedream data_parallel chimera zb_h1 interleaved pipedream_2bw dapple weipipe)
 	same "$(one_of 2 3 4)" "$(one_of mlp gpt).cfg" --set machine.workers=4 --set "system.name=\"$system\"" \
-		--set "precision=\"$(one_of f32 bf16 bf16_pure)\"" --set "train.clip=$(one_of 0 0 0.3)" \
-		--set "optimizer.name=\"$(one_of sgd adamw muon)\"" --set "train.seed=$i" \
+		--set "precision=\"$precision\"" --set "train.clip=$(one_of 0 0 0.3)" \
+		--set "optimizer.name=\"$optimizer\"" --set "train.seed=$i" \
 		--set "checkpoint.every=$(one_of 1 2 3)"
 done
 [ $n_same -eq $want ] || failed=1

@@ -187,7 +187,8 @@ BEGIN {
 	precision = pick("f32 f32 bf16 bf16 " (kind ~ /^(avgpipe|local_sgd)$/ ? "f64" : "bf16_pure bf16_pure f64"))
 	backend = precision == "f64" || library == "0" ? "reference" : pick("reference onednn onednn fused auto auto")
 	optimizer = kind ~ /^(spectrain|pipeoptim|xpipe)$/ ? pick("momentum adam adamw") : \
-		pick("sgd momentum momentum adam adamw nadam lion muon ema")
+		pick("sgd momentum momentum adam adamw nadam lion muon ema" \
+			(precision == "bf16_pure" ? "" : " soap rotated_adam"))
 	mitigation = one_in(6) ? pick("staleness_aware gap_aware dc_asgd weight_prediction spike_compensation " \
 		"error_feedback") : "none"
 	clip = pick("0.0 0.0 0.5 0.01 1000.0")

@@ -99,6 +99,8 @@ static void asynchronous(void)
 		{"system.name=pipedream system.replicas=[1,2] train.microbatches=2 train.clip=0.05", 3, 3},
 		{"system.name=pipedream system.replicas=[2,2] train.microbatches=2 train.clip=0.05 optimizer.name=muon "
 		 "optimizer.lr=0.01", 4, 4},
+		{"system.name=pipedream system.replicas=[2,2] train.microbatches=2 mitigation.name=error_feedback "
+		 "optimizer.name=soap optimizer.frequency=2 optimizer.lr=0.01", 4, 4},
 		{"system.name=ampnet train.microbatches=2", 2, 4},
 		{"system.name=paci train.microbatches=4 train.clip=0.1", 2, 4},
 		{"system.name=wpipe train.microbatches=4", 2, 4},

@@ -387,6 +387,8 @@ static void error_feedback_of_nothing(void)
 		"system.name=pipedream_2bw train.microbatches=2 machine.workers=2 optimizer.name=muon train.clip=0.3",
 		"system.name=pipedream system.replicas=[2,1] train.microbatches=2 machine.workers=3 "
 		"optimizer.name=lion",
+		"system.name=pipedream_2bw train.microbatches=2 machine.workers=2 optimizer.name=soap "
+		"optimizer.frequency=2",
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

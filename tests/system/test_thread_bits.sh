@@ -12,11 +12,11 @@ while [ $i -lt 200 ]; do
 	i=$((i + 1))
 done >long.txt
 
-for sort in mlp muon; do
+for sort in mlp muon soap; do
 	cat >$sort.cfg <<END
 model = { name = "mlp"; hidden = [256, 256]; activation = "relu"; norm = "batch"; };
 data = { name = "synthetic"; features = 64; classes = 10; samples = 4096; };
-optimizer = { name = "$([ $sort = mlp ] && echo momentum || echo muon)"; lr = 0.01; };
+optimizer = { name = "$([ $sort = mlp ] && echo momentum || echo $sort)"; lr = 0.01; };
 system = { name = "sequential"; };
 train = { steps = 3; batch = 256; };
 machine = { workers = 1; threads = 2; peak_gflops = 50.0; };
@@ -75,7 +75,7 @@ check() {
 	rm -rf run1 run2
 }
 
-for conf in mlp muon gpt llama resnet; do
+for conf in mlp muon soap gpt llama resnet; do
 	for backend in fused auto; do
 		check $conf --set backend=$backend --set precision=f32
 		if "$millrace" plan $conf.cfg --set backend=$backend --set precision=bf16 >/dev/null 2>&1; then

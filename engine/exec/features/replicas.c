@@ -121,6 +121,7 @@ static mr_status save_param(const mr_run *run, uint16_t s, uint32_t p, mr_state 
 	mr_saved_tensor t = mr_state_param(param, run->c.kernels->types.weights, NULL);
 	mr_saved_tensor of_state = mr_state_param(param, run->c.kernels->types.state, NULL);
 	const char *name = param->name;
+	char of[128];
 
 	t.data = (char *)mr_replicas_model(g) + at;
 	MR_TRY(mr_state_add(&out->model, &t, "%s", name));
@@ -136,6 +137,8 @@ static mr_status save_param(const mr_run *run, uint16_t s, uint32_t p, mr_state 
 			of_state.data = b->state[i] + state_at;
 			MR_TRY(mr_state_add(&out->optimizer, &of_state, "r%u.%s.%s", r, name, o->state_names[i]));
 		}
+		snprintf(of, sizeof(of), "r%u.%s", r, name);
+		MR_TRY(mr_state_factors(b, p, of, out));
 		t.data = (char *)mr_weights_at(b, 0, b->latest) + at;
 		if (g->mean)
 			MR_TRY(mr_state_add(&out->inflight, &t, "r%u.%s", r, name));

@@ -26,8 +26,7 @@ MR_OPTIM(muon)
 #include <math.h>
 #include <string.h>
 
-#include "base/size.h"
-#include "nn/element.h"
+#include "nn/optim/matrix.h"
 
 #define NS_A 3.4445
 #define NS_B (-4.7750)
@@ -76,67 +75,19 @@ typedef struct work {
 
 static size_t whole_bytes(const mr_optim_matrix *m, mr_dtype t)
 {
-	return mr_align_up((size_t)(m->rows * m->cols) * mr_dtype_bytes(t), MR_CACHE_LINE);
+	return mr_matrix_bytes(m->rows, m->cols, t);
 }
 
 static size_t square_bytes(const mr_optim_matrix *m, mr_dtype t)
 {
 	int64_t small = m->rows < m->cols ? m->rows : m->cols;
 
-	return mr_align_up((size_t)(small * small) * mr_dtype_bytes(t), MR_CACHE_LINE);
+	return mr_matrix_bytes(small, small, t);
 }
 
 static size_t work_bytes(const mr_optim_matrix *m, mr_dtype t)
 {
 	return 2 * (whole_bytes(m, t) + square_bytes(m, t));
-}
-
-#define MR_DTYPE(id, name, weights, stored, wide, widen, round) \
-	static void mix_##id(int64_t n, double a, const stored *x, double b, const stored *y, stored *out) \
-	{ \
-		for (int64_t i = 0; i < n; i++) \
-			out[i] = round(a * (double)widen(x[i]) + (y ? b * (double)widen(y[i]) : 0)); \
-	}
-#include "base/types.def"
-
-/* out = a x + b y; @y may be NULL, @out may be either. */
-static void mix(mr_dtype t, int64_t n, double a, const void *x, double b, const void *y, void *out)
-{
-	switch (t) {
-#define MR_DTYPE(id, name, weights, stored, wide, widen, round) \
-	case MR_##id: mix_##id(n, a, x, b, y, out); break;
-#include "base/types.def"
-	default: break; /* no weights are of a type of files alone */
-	}
-}
-
-/* Weights without masters become a times what they were plus b @y. */
-static void step_rounding(int64_t n, double a, double b, const uint16_t *y, const mr_optim_call *c)
-{
-	const uint16_t *src = c->src;
-	uint16_t *dst = c->dst;
-	uint64_t room[MR_ROUNDING_ROOM(1)];
-
-	for (int64_t i = 0; i < n; i++)
-		dst[i] = mr_bf16_round_by((float)(a * (double)mr_bf16_widen(src[i]) + b * (double)mr_bf16_widen(y[i])),
-					  (uint16_t)*mr_rounding_words(&c->rounding, (uint64_t)i, 1, room));
-}
-
-/* The weights become a times what they were plus b @y. */
-static void step_masters(const mr_types *t, int64_t n, double a, double b, const void *y, const mr_optim_call *c)
-{
-	if (mr_types_pure(t)) {
-		step_rounding(n, a, b, y, c);
-		return;
-	}
-	if (t->weights == t->state) {
-		mix(t->state, n, a, c->src, b, y, c->dst);
-		return;
-	}
-	for (int64_t i = 0; i < n; i++)
-		mr_element_put_master(t->weights, c->dst, c->dst_rest, i,
-				      a * mr_element_master(t->weights, c->src, c->src_rest, i) +
-					      b * mr_element(t->state, y, i));
 }
 
 enum { SQUARE, POWER, STEP };
@@ -163,8 +114,8 @@ static mr_status round_of(const mr_kernels *k, mr_kctx *kc, const mr_optim_matri
 	products(m, g);
 	MR_TRY(k->gemm(kc, &(mr_gemm_args){.g = &g[SQUARE], .a = x, .b = x, .c = w->a}));
 	MR_TRY(k->gemm(kc, &(mr_gemm_args){.g = &g[POWER], .a = w->a, .b = w->a, .c = w->p}));
-	mix(k->types.state, small * small, NS_B, w->a, NS_C, w->p, w->p);
-	mix(k->types.state, m->rows * m->cols, NS_A, x, 0, NULL, w->next);
+	mr_matrix_mix(k->types.state, small * small, NS_B, w->a, NS_C, w->p, w->p);
+	mr_matrix_mix(k->types.state, m->rows * m->cols, NS_A, x, 0, NULL, w->next);
 	MR_TRY(k->gemm(kc, &(mr_gemm_args){.g = &g[STEP], .a = wide ? w->p : x, .b = wide ? x : w->p, .c = w->next}));
 	w->x = w->next;
 	w->next = x;
@@ -182,16 +133,16 @@ static mr_status step_matrix(const mr_optim *o, const mr_optim_call *c, const mr
 	work w = {at, at + whole, at + 2 * whole, at + 2 * whole + square};
 	double squares;
 
-	mix(k->types.state, n, o->mu, mean, (1 - o->mu) * c->gscale, g, mean);
+	mr_matrix_mix(k->types.state, n, o->mu, mean, (1 - o->mu) * c->gscale, g, mean);
 	if (o->nesterov)
-		mix(k->types.state, n, o->mu, mean, (1 - o->mu) * c->gscale, g, w.x);
+		mr_matrix_mix(k->types.state, n, o->mu, mean, (1 - o->mu) * c->gscale, g, w.x);
 	else
 		memcpy(w.x, mean, (size_t)n * mr_dtype_bytes(k->types.state));
 	MR_TRY(k->sumsq(kc, &(mr_sumsq_args){.n = n, .x = w.x, .sum = &squares}));
-	mix(k->types.state, n, 1 / (sqrt(squares) + NS_EPS), w.x, 0, NULL, w.x);
+	mr_matrix_mix(k->types.state, n, 1 / (sqrt(squares) + NS_EPS), w.x, 0, NULL, w.x);
 	for (uint32_t i = 0; i < o->rounds; i++)
 		MR_TRY(round_of(k, kc, m, &w));
-	step_masters(&k->types, n, 1 - c->lr * mr_optim_decay_of(o, c), -c->lr * scale, w.x, c);
+	mr_matrix_step(&k->types, n, 1 - c->lr * mr_optim_decay_of(o, c), -c->lr * scale, w.x, c);
 	return MR_OK;
 }
 

@@ -54,6 +54,13 @@
 	{"eps", MR_OPT_FLOAT, "1e-8", 1e-30, 1, NULL, NULL, "added to the root of the mean of squares"},    \
 	decay
 
+/* Of optimizers that rotate hidden matrices (rotation.h). */
+#define MR_OPTIM_ROTATES                                                                                    \
+	{"frequency", MR_OPT_INT, "10", 1, 1000000, NULL, "steps",                                          \
+	 "steps from one turn of the coordinates to the next"},                                             \
+	{"max_side", MR_OPT_INT, "4096", 1, 1000000, NULL, NULL,                                            \
+	 "a side of a matrix with more rows or columns keeps its coordinates"}
+
 /** Read the keys of decay, of whichever the table has. */
 void mr_optim_decay_init(mr_optim *o, const mr_values *values);
 
@@ -82,6 +89,12 @@ static inline mr_step mr_optim_base(const mr_optim *o, const mr_optim_call *c, m
 		.decay = o->coupled ? 0 : c->lr * decay,
 		.couple = o->coupled ? decay : 0,
 	};
+}
+
+static inline void mr_optim_rotates_init(mr_optim *o, const mr_values *values)
+{
+	o->frequency = (uint64_t)mr_values_int(values, "frequency");
+	o->max_side = mr_values_int(values, "max_side");
 }
 
 extern const char *const mr_optim_momentum_states[1];
