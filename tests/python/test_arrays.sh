@@ -62,6 +62,22 @@ refuses(ValueError, "a target for each", job, (x, y[:5]))
 refuses(ValueError, "gave no rows", job, iter(()))
 refuses(TypeError, "rows are numbers", job, (names[:, None], y))
 
+# --- tokens and pictures ---
+tiny = {"name": "gpt", "width": 16, "heads": 2, "layers": 1, "context": 8}
+text = np.tile(np.arange(70000, 70010), 200) % 11
+_, losses, _ = trained(job({"tokens": text}, model=tiny))
+assert losses[-1] < losses[0] < 3, losses
+pixels = rng.integers(0, 100, (60, 8, 8, 3), dtype=np.uint8)
+pixels[1::2] += 100
+kinds = np.array(["dark", "light"])[np.arange(60) % 2]
+for given in pixels, pixels[..., 0]:
+    folder = f"pictures{given.ndim}"
+    trained(job({"pictures": given, "targets": kinds}, run={"dir": folder}))
+    with millrace.load(folder) as model:
+        assert model.score(given, kinds) == 1
+refuses(ValueError, "expected pictures", job, {"pictures": pixels / 255, "targets": kinds})
+refuses(ValueError, "whole numbers from 0", job, {"tokens": x})
+
 # --- initial weights ---
 with millrace.Training(job((x, y), steps=1), init=of_arrays) as t:
     again = t.weights()

@@ -79,10 +79,54 @@ def table(data):
     return keys, folder
 
 
-def is_table(data):
-    """Is this the data of table()?"""
-    return (isinstance(data, dict) and "rows" in data) or hasattr(data, "__next__") or \
-        (isinstance(data, (tuple, list)) and len(data) == 2 and not isinstance(data[0], str))
+def tokens(data):
+    """The same of a dict with "tokens", an array of their numbers, and other keys of data "tokens"."""
+    import numpy
+
+    keys = dict(data)
+    numbers = numpy.asarray(keys.pop("tokens")).reshape(-1)
+    if numbers.dtype.kind not in "iu" or not numbers.size or numbers.min() < 0 or numbers.max() >= 2**31:
+        raise ValueError(f"data: tokens are whole numbers from 0, and not an array {numbers.shape} of {numbers.dtype}")
+    head = numpy.zeros(256, "<i4")
+    head[:3] = 20240801, 7, numbers.size  # as llm.c has them
+    folder = tempfile.TemporaryDirectory()
+    path = os.path.join(folder.name, "tokens.bin")
+    with open(path, "wb") as file:
+        file.write(head.tobytes() + numbers.astype("<u4").tobytes())
+    return {"name": "tokens", **keys, "path": path}, folder
+
+
+def pictures(data):
+    """The same of a dict with "pictures", an array [n, size, size, 3] of uint8 (or grey ones [n, size, size]), with
+    "targets", and other keys of data "images"."""
+    import numpy
+
+    keys = dict(data)
+    pixels, targets = numpy.asarray(keys.pop("pictures")), [str(t) for t in keys.pop("targets")]
+    if pixels.dtype != numpy.uint8 or pixels.ndim not in (3, 4) or pixels.shape[3:] not in ((), (3,)) or \
+            pixels.shape[1] != pixels.shape[2] or len(pixels) != len(targets):
+        raise ValueError(f"data: expected pictures [n, size, size, 3] of uint8 and {len(targets)} targets, got an "
+                         f"array {pixels.shape} of {pixels.dtype}")
+    size = pixels.shape[1]
+    kind = "P6" if pixels.ndim == 4 else "P5"
+    folder = tempfile.TemporaryDirectory()
+    for name in set(targets):
+        if not name or "/" in name or name.startswith("."):
+            raise ValueError(f"data: a class of pictures cannot be called {name!r}")
+        os.mkdir(os.path.join(folder.name, name))
+    for i, (picture, name) in enumerate(zip(pixels, targets)):
+        with open(os.path.join(folder.name, name, f"{i:08d}.{'ppm' if kind == 'P6' else 'pgm'}"), "wb") as file:
+            file.write(f"{kind} {size} {size} 255\n".encode() + picture.tobytes())
+    return {"name": "images", "size": size, "crop": "exact", **keys, "path": folder.name}, folder
+
+
+def maker(data):
+    """The function above that makes files of the group `data`; None: it is no arrays."""
+    if isinstance(data, dict):
+        makers = {"rows": table, "tokens": tokens, "pictures": pictures}
+        return next((makers[key] for key in makers if key in data), None)
+    pair = isinstance(data, (tuple, list)) and len(data) == 2 and not isinstance(data[0], str)
+    return table if pair or hasattr(data, "__next__") else None
 
 
 def write_tensors(path, tensors):

@@ -7,7 +7,7 @@ import os
 import re
 
 from ._library import check, lib
-from .arrays import is_table, table
+from .arrays import maker
 
 _GROUPS = {"model": "name", "data": "name", "optimizer": "name", "mitigation": "name", "system": "name",
            "lr_schedule": "name",
@@ -89,7 +89,8 @@ class Job:
     """What to train: a dict such as {"model": {"name": "mlp"}, ..., "backend": "auto"}. Raises Error.
 
     "data" may be arrays, too: a pair (rows, targets), where rows are an array or a pandas frame, a generator of such
-    pairs, or a dict {"rows": ..., "targets": ..., "task": "classes" or "numbers"} with other keys of data "csv".
+    pairs, or a dict {"rows": ..., "targets": ..., "task": "classes" or "numbers"} with other keys of data "csv". A dict
+    with "tokens" is an array of token numbers, one with "pictures" and "targets" bytes [n, size, size, 3].
     """
 
     def __init__(self, groups):
@@ -105,9 +106,10 @@ class Job:
     @staticmethod
     def _with_files(groups):
         """The groups with a file in the place of arrays, and its folder, which lives as long as the job."""
-        if not is_table(groups.get("data")):
+        make = maker(groups.get("data"))
+        if not make:
             return groups, None
-        keys, folder = table(groups["data"])
+        keys, folder = make(groups["data"])
         return {**groups, "data": keys}, folder
 
     @classmethod
