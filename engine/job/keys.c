@@ -118,10 +118,10 @@ static const mr_option machine[] = {
 	{"ranks", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "of millrace-mpi: the rank that has each worker, such as \"0 0 1\"; empty: equal stretches"},
 	{"hosts", MR_OPT_INT, "0", 0, 1024, NULL, NULL,
-	 "of plan: hosts over which workers, or the ranks of ranks, lie in equal stretches; topology "
+	 "of plan and simulate: hosts over which workers, or the ranks of ranks, lie in equal stretches; topology "
 	 "then has the cores of all; 0: as ranks or costs say"},
 	{"links", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "of plan: what a message between hosts takes, seconds,bytes/s or seconds,bytes/s,seconds a "
+	 "of plan and simulate: what a message between hosts takes, seconds,bytes/s or seconds,bytes/s,seconds a "
 	 "message, such as 5e-5,1.25e8; empty: what costs says"},
 	{"topology", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "plan for this machine, such as \"numa:4 core:16 pu:2\", a name of millrace list machines, or a file of "

@@ -7,6 +7,7 @@
 #include "ir/steal.h"
 #include "planner/make_plan.h"
 #include "costs/cost_model.h"
+#include "costs/sends.h"
 #include "session/memory_plan.h"
 #include "timing/bend.h"
 #include "timing/stream.h"
@@ -20,6 +21,8 @@ struct mr_virtual {
 	mr_costs costs;
 	mr_stage_cost *stage; /* [stages] */
 	uint16_t *node;       /* [workers] */
+	mr_stage_sends *sends; /* [stages] with hosts */
+	mr_hosts hosts;
 	mr_cost cost;
 	mr_sim_options options;
 	mr_walk_opts params;
@@ -132,6 +135,21 @@ static uint64_t bytes_of(const mr_session *s)
 	return finds_its_order(p) ? 0 : mr_walk_stream_bytes(p);
 }
 
+/* Messages between hosts, for an order that is known. */
+static mr_status take_hosts(mr_virtual *v, const mr_workload *of)
+{
+	if (!of->hosts || finds_its_order(of->plan))
+		return MR_OK;
+	v->sends = calloc(of->partition->n_stages, sizeof(*v->sends));
+	if (!v->sends)
+		return mr_fail(MR_ERESOURCE, "no memory to simulate messages between hosts");
+	mr_sends_of_stages(of, v->sends);
+	v->hosts = *of->hosts;
+	v->hosts.sends = v->sends;
+	v->params.hosts = &v->hosts;
+	return MR_OK;
+}
+
 static mr_status fill(mr_virtual *v, mr_session *s, const mr_values *options)
 {
 	mr_workload of = mr_session_workload(s);
@@ -150,6 +168,7 @@ static mr_status fill(mr_virtual *v, mr_session *s, const mr_values *options)
 	for (uint16_t w = 0; w < workers; w++)
 		v->node[w] = (uint16_t)s->place.worker[w].node;
 	v->params = v->options.params;
+	MR_TRY(take_hosts(v, &of));
 	v->stride = mr_plan_stride(s->plan);
 	v->params.far = mr_values_float(options, "far");
 	if (v->params.far >= 0)
@@ -192,6 +211,7 @@ void mr_virtual_destroy(mr_virtual *v)
 	mr_sim_options_fini(&v->options);
 	mr_costs_fini(&v->costs);
 	free(v->stage);
+	free(v->sends);
 	free(v->node);
 	free(v->free_at);
 	free(v);

@@ -235,3 +235,27 @@ double mr_message_arrival(mr_messages *m, uint32_t from, uint32_t to, double now
 	bytes = bytes_of(m, from, to, &kind);
 	return send_once(m, from, g->at[to].worker, bytes, kind, now);
 }
+
+static double alone(const mr_messages *m, uint16_t from, uint16_t to, double bytes, double now)
+{
+	const mr_hosts *h = m->hosts;
+	const mr_link_cost *c = &h->link[h->host[h->rank[from]] * h->n_hosts + h->host[h->rank[to]]];
+
+	return h->rank[from] == h->rank[to] ? now : now + c->message + c->latency + bytes * c->byte_s;
+}
+
+double mr_message_alone(const mr_messages *m, uint32_t from, uint32_t to, double now)
+{
+	const mr_unroll *g = m->g;
+	const mr_unroll_node *a = &g->at[from];
+	double last = now;
+	message_kind kind;
+
+	if (from >= g->n_nodes)
+		return now;
+	if (to < g->n_nodes)
+		return alone(m, a->worker, g->at[to].worker, bytes_of(m, from, to, &kind), now);
+	for (uint16_t w = 0; w < g->plan->n_workers; w++)
+		last = fmax(last, alone(m, a->worker, w, a->op == MR_OP_N ? 0 : weights_for(m, a->in, w), now));
+	return last;
+}

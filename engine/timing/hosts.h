@@ -53,4 +53,8 @@ bool mr_message_goes(const mr_messages *m, uint32_t from, uint32_t to);
  * the last worker has it. */
 double mr_message_arrival(mr_messages *m, uint32_t from, uint32_t to, double now);
 
+/** The same of a message that meets no other: in any order of calls, and a join that each worker waits for as long as
+ * the last. */
+double mr_message_alone(const mr_messages *m, uint32_t from, uint32_t to, double now);
+
 #endif

@@ -226,6 +226,8 @@ static mr_status build(mr_walk_stream *s, uint32_t window)
 	s->reach = mr_plan_length(s->plan, MR_BODY) ? reach_of(s->plan) : 0;
 	n = window_of(s->plan, window, s->reach);
 	MR_TRY(mr_unroll_create(s->plan, n, &(mr_unroll_opts){.no_storage = s->bend.p->unlimited}, &s->g));
+	if (s->bend.p->hosts)
+		MR_TRY(mr_bend_messages(&s->bend, s->g, s->bend.p->hosts));
 	s->order = malloc(3 * (size_t)s->g->n_all * sizeof(*s->order));
 	s->begin = malloc(2 * (size_t)s->g->n_all * sizeof(*s->begin));
 	s->cause = malloc(s->g->n_all);

@@ -72,6 +72,8 @@ typedef struct mr_walk_opts {
 	const uint16_t *node;          /* [n_workers] node of each worker, borrowed; NULL: all on one */
 	double far;                    /* hand-over between nodes, in place of the table's c */
 	const mr_sharing *sharing;     /* borrowed; NULL: each worker has memory and links to itself */
+	const mr_hosts *hosts;         /* streams: over which the workers are spread, each message as if it were
+	                                  alone; NULL: there is one. Borrowed */
 	mr_shared_use *use;            /* what sharing did to the walk; NULL: not wanted */
 	uint32_t window;               /* streams: instructions unrolled at once; 0: a suitable number */
 } mr_walk_opts;

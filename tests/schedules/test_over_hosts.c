@@ -6,6 +6,7 @@
 #include "ir/plan_json.h"
 #include "lower/lower.h"
 #include "sched_help.h"
+#include "timing/stream.h"
 #include "timing/walk.h"
 
 enum { MOST = 64 };
@@ -164,6 +165,38 @@ static void data_parallel_sends_its_weights(void)
 	}
 }
 
+/* Where no message meets another a stream has the times of the walk. */
+static void streams_have_messages(void)
+{
+	static const char *const systems[] = {"gpipe", "1f1b", "zb_h1"};
+
+	for (int i = 0; i < 3; i++) {
+		mr_plan *p = plan_of(systems[i], i < 2 ? 3 : 2, 4, NULL);
+		mr_walk_stream *s;
+		mr_walk_event e;
+		double end = 0;
+		bool more;
+		cluster c;
+
+		fill(&c, p, (mr_link_cost){.latency = 0.7, .byte_s = 0.1},
+		     (mr_stage_sends){.forward = 2, .backward = 3},
+		     (mr_stage_cost){.f = 1, .i = 1, .w = 1, .u = 0.5});
+		MR_CHECK_OK(mr_walk_stream_create(p, &c.cost, &(mr_walk_opts){.hosts = &c.hosts, .unlimited = true},
+						  &s));
+		for (;;) {
+			MR_CHECK_OK(mr_walk_stream_next(s, 1, &e, &more));
+			if (!more)
+				break;
+			end = fmax(end, e.end);
+		}
+		if (fabs(end - makespan(p, &c, 1)) > 1e-9)
+			fprintf(stderr, "\n%s: %g, expected %g\n", systems[i], end, makespan(p, &c, 1));
+		CU_ASSERT_DOUBLE_EQUAL(end, makespan(p, &c, 1), 1e-9);
+		mr_walk_stream_destroy(s);
+		mr_plan_destroy(p);
+	}
+}
+
 /* Messages that cost nothing change nothing; those of the same rank neither; latency makes nothing faster. */
 static void laws_of(void *arg, const char *path, uint32_t number)
 {
@@ -209,5 +242,6 @@ void mr_suite_over_hosts(void)
 	MR_TEST(latency_of_flushing_pipelines);
 	MR_TEST(pipedream_hides_latency);
 	MR_TEST(data_parallel_sends_its_weights);
+	MR_TEST(streams_have_messages);
 	MR_TEST(laws_hold_on_recorded_plans);
 }
