@@ -3,7 +3,7 @@
 # arguments. Needs root.
 # Arguments: source tree, build tree.
 [ "$(id -u)" = 0 ] || { echo "${0##*/}: skipped: namespaces need root" && exit 77; }
-. "$(dirname "$0")/../mpi/ranks_lib.sh"
+. "$1/tests/mpi/ranks_lib.sh"
 command -v ip >/dev/null || missing_package "$suite" ip iproute2
 a=mra$$
 b=mrb$$

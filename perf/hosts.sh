@@ -1,0 +1,59 @@
+#!/bin/sh
+# hosts.sh - predicted and measured steps over two hosts: namespaces of this machine with a core each, joined by a link
+# of a given rate, whose messages are held back for a given time.
+#
+#	hosts.sh SOURCE BUILD [RATE [DELAYS [SYSTEMS]]]     hosts.sh . build-test 1gbit "0 1 5 20" "gpipe 1f1b"
+#
+# BUILD has fault points (MR_LATE, engine/base/fault.h). Needs root, iproute2 and two cores. For each delay, in
+# milliseconds: `profile` has measured the layers, `probe-links` measures the links, `plan --costs` predicts, and the
+# mean of all but the first steps of a training is compared.
+source=$1 build=$2 rate=${3:-1gbit} delays=${4:-0 1 5 20} systems=${5:-gpipe 1f1b interleaved pipedream data_parallel}
+set -- "$(realpath "$source")" "$(realpath "$build")"
+. "$1/tests/hosts/hosts_lib.sh"
+for name in $a $b; do
+	ip netns exec $name tc qdisc add dev link0 root tbf rate "$rate" burst 128kb latency 200ms || exit 1
+done
+# One core each: the agent gives it to the second host, this shell to the first.
+sed -i "s/exec ip netns exec/exec taskset -c 1 ip netns exec/" agent
+transport="$transport --bind-to none -x MR_LATE"
+cat >model.cfg <<'END'
+model = { name = "mlp"; hidden = [512, 512, 512, 512, 512, 512]; };
+data = { name = "synthetic"; features = 512; classes = 8; samples = 2048; };
+optimizer = { name = "momentum"; lr = 0.001; };
+system = { name = "1f1b"; };
+machine = { workers = 2; threads = 1; };
+train = { steps = 30; batch = 32; microbatches = 8; eval_every = 0; };
+checkpoint = { every = 0; };
+END
+# Steps of a system without micro-batches are as long as eight of the others.
+of() {
+	case $1 in
+	pipedream) echo "--set train.batch=4 --set train.microbatches=1 --set train.steps=200" ;;
+	esac
+}
+mean() {
+	sed -n 's/.*"loss".*"seconds":\([0-9.e-]*\).*/\1/p' "$1/metrics.jsonl" |
+		awk 'NR == 8 { from = $1 } END { print 1000 * ($1 - from) / (NR - 8) }'
+}
+echo "| system | delay, ms | latency measured, ms | predicted, ms | measured, ms | error |"
+echo "|---|---|---|---|---|---|"
+for system in $systems; do
+	set -- model.cfg --set "system.name=\"$system\"" $(of "$system")
+	taskset -c 0,1 "$build/millrace" profile "$@" -o costs.csv >out 2>&1 || complain "profile"
+	for delay in $delays; do
+		MR_LATE=link:$((1000 * delay))
+		export MR_LATE
+		launch -- probe-links -o links.csv || complain "probe-links"
+		sed '/^# links=/,$d' costs.csv >both.csv
+		cat links.csv >>both.csv
+		latency=$(awk -F, '/^0,1,/ { print 1000 * ($3 + $5) }' links.csv)
+		"$build/millrace" plan "$@" --costs both.csv --format json >plan.json 2>out || complain "plan"
+		predicted=$(sed -n 's/.*"step_s": *\([0-9.e-]*\).*/\1/p' plan.json | head -n 1)
+		rm -rf run
+		launch -- train "$@" --set 'run.dir="run"' || complain "train"
+		measured=$(mean run)
+		echo "$system $delay $latency $predicted $measured" | awk '{ p = 1000 * $4
+			printf "| %s | %s | %.2f | %.2f | %.2f | %+.0f %% |\n", $1, $2, $3, p, $5, 100 * (p / $5 - 1) }'
+	done
+done
+exit $failed
