@@ -1,5 +1,6 @@
-# What is installed beside the library, and the packages that CPack makes of it: millrace (the program), libmillrace0
-# and libmillrace-dev.
+# What is installed beside the library, and the packages that CPack makes of it: millrace (the program), libmillrace0,
+# libmillrace-dev, and where there is an MPI millrace-openmpi or millrace-mpich (the program for several hosts). The
+# target `installed` builds all of it.
 
 # Manual pages and completions are printed by the program. A cross build prints them by its emulator or not at all.
 function(mr_printed_files)
@@ -49,15 +50,25 @@ function(mr_install_program)
   install(TARGETS perf_flame RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/millrace COMPONENT program)
   configure_file(${packaging}/millrace@.service.in ${PROJECT_BINARY_DIR}/millrace@.service @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/millrace@.service DESTINATION lib/systemd/system COMPONENT program)
+  add_custom_target(installed)
+  foreach(target millrace millrace-mpi millrace_shared millrace_static perf_flame printed)
+    if(TARGET ${target})
+      add_dependencies(installed ${target})
+    endif()
+  endforeach()
+  if(TARGET millrace-mpi)
+    mr_install_needs(mpi millrace-mpi)
+    install(TARGETS millrace-mpi RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT mpi)
+  endif()
   add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR}
     -P ${PROJECT_SOURCE_DIR}/engine/cmake/MillraceUninstall.cmake)
 endfunction()
 
-# What Debian wants beside the files, for each of the three packages.
+# What Debian wants beside the files, for each package.
 function(mr_debian_documents)
   set(packaging ${PROJECT_SOURCE_DIR}/engine/packaging)
   find_program(GZIP_PROGRAM gzip)
-  foreach(component program library development)
+  foreach(component ${CPACK_COMPONENTS_ALL})
     string(TOUPPER ${component} upper)
     set(name ${CPACK_DEBIAN_${upper}_PACKAGE_NAME})
     set(dir ${PROJECT_BINARY_DIR}/debian/${name})
@@ -83,6 +94,27 @@ macro(mr_packages)
   set(CPACK_STRIP_FILES ON)
   set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
   set(CPACK_COMPONENTS_ALL program library development)
+  # Both MPIs at once cannot be: they have libraries of their own, and the program has one name.
+  if(TARGET millrace-mpi)
+    list(APPEND CPACK_COMPONENTS_ALL mpi)
+    set(mpi_package openmpi)
+    set(mpi_other mpich)
+    set(mpi_launcher openmpi-bin)
+    if(MPI_MODULE_NAME STREQUAL mpich)
+      set(mpi_package mpich)
+      set(mpi_other openmpi)
+      set(mpi_launcher mpich)
+    endif()
+    set(CPACK_COMPONENT_MPI_DESCRIPTION "\
+The program millrace-mpi, which trains over several hosts.\nIt goes with the same configurations as millrace.")
+    set(CPACK_DEBIAN_MPI_PACKAGE_NAME millrace-${mpi_package})
+    set(CPACK_DEBIAN_MPI_PACKAGE_SECTION science)
+    set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "millrace (= ${PROJECT_VERSION}), ${mpi_launcher}")
+    set(CPACK_DEBIAN_MPI_PACKAGE_CONFLICTS millrace-${mpi_other})
+    set(CPACK_RPM_MPI_PACKAGE_NAME millrace-${mpi_package})
+    set(CPACK_RPM_MPI_PACKAGE_REQUIRES "millrace = ${PROJECT_VERSION}")
+    set(CPACK_RPM_MPI_PACKAGE_CONFLICTS millrace-${mpi_other})
+  endif()
   set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "\
 The program millrace, its manual pages, completions, example\nconfigurations and a unit for systemd.")
   set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "\

@@ -48,7 +48,8 @@ if [ -z "$debs" ]; then
 		"$source/engine/packaging/Containerfile"); do
 		cp -a "$source/$file" "$work/tree/"
 	done
-	(cd "$work/tree" && cmake --preset release -B "$debs" -DCMAKE_INSTALL_PREFIX=/usr) >"$work/log" 2>&1
+	(cd "$work/tree" && cmake --preset release -B "$debs" -DCMAKE_INSTALL_PREFIX=/usr \
+		-DMILLRACE_MPI=OFF) >"$work/log" 2>&1
 	cmake --build "$debs" --target millrace millrace_shared millrace_static perf_flame printed >"$work/log" 2>&1
 	(cd "$debs" && cpack -G DEB) >"$work/log" 2>&1 || { cat "$work/log" && exit 1; }
 fi
