@@ -82,7 +82,7 @@ static inline void bounded_post(mr_channel *c, uint64_t number)
 		s->moved = 0; /* it is replaced: copy it from the beginning */
 	s->number[place] = number;
 	if (c->bytes)
-		memcpy(s->bytes + place * c->bytes, c->from + place * c->stride, c->bytes);
+		memcpy(s->bytes + place * c->bytes, c->from + place * c->from_stride, c->bytes);
 	pthread_mutex_unlock(&s->lock);
 	mr_parker_wake(c->consumer);
 }
@@ -97,7 +97,7 @@ static inline bool bounded_move(mr_channel *c, bounded_state *s)
 		return false;
 	memcpy(s->wire, s->bytes + place * c->bytes + s->moved, n);
 	if (n)
-		memcpy(c->to + place * c->stride + s->moved, s->wire, n);
+		memcpy(c->to + place * c->to_stride + s->moved, s->wire, n);
 	s->moved += n;
 	return s->moved == c->bytes;
 }

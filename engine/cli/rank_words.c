@@ -50,6 +50,22 @@ void mr_rank_words_start(const mr_train *t)
 	free(bytes);
 }
 
+/* How long the messages of a step took, all together. */
+static void print_times(const mr_run *run, double steps)
+{
+	mr_message_sum sum = {0};
+
+	for (uint32_t i = 0; i < run->c.ranks->n * run->c.ranks->n; i++) {
+		sum.n += run->between[i].n;
+		sum.send_ns += run->between[i].send_ns;
+		sum.wire_ns += run->between[i].wire_ns;
+		sum.wait_ns += run->between[i].wait_ns;
+	}
+	printf("messages a step: %.1f, %.3f ms to send, %.3f ms on the way, %.3f ms of it waited for\n",
+	       (double)sum.n / steps, (double)sum.send_ns / 1e6 / steps, (double)sum.wire_ns / 1e6 / steps,
+	       (double)sum.wait_ns / 1e6 / steps);
+}
+
 void mr_rank_words_end(const mr_train *t)
 {
 	const mr_run *run = mr_executor_run_of(&t->s.executor);
@@ -60,6 +76,8 @@ void mr_rank_words_end(const mr_train *t)
 
 	for (uint32_t i = 0; bytes && i < r->n * r->n; i++)
 		sum += bytes[i];
+	if (bytes)
+		print_times(run, (double)steps);
 	if (bytes)
 		printf("between ranks: %s were sent, %s a step; by the plan %s a step\n",
 		       mr_bytes_text(run->link_bytes, all),

@@ -44,6 +44,7 @@ struct mr_engine {
 	_Alignas(64) uint64_t step; /* the pause point of all workers while paused */
 	mr_loader *loader, *eval_loader;
 	double watchdog_s;
+	int64_t ahead_ns;           /* over ranks: rank 0's clock less this one's */
 	uint64_t sent_before;       /* over ranks: bytes that this one had sent when it began to run */
 	bool started;               /* the training loader runs */
 	bool restored;              /* weights may have been restored since a worker ran */

@@ -253,6 +253,7 @@ static mr_status commit_inside(mr_worker *w, const mr_task *t)
 		MR_TRY(mr_norms_measure(b, w->kc, b->sum));
 	if (mr_exec_asks_norm(run, b, b->latest + 1))
 		norm = mr_exec_take_norm(run, b, b->latest + 1);
+	MR_TRY_HOOKS(run, stepped, w, t, b);
 	mr_weights_committed(b);
 	return mr_exec_publish(w, b, t->in->stage, b->latest, mr_exec_lr(run, b, b->latest), norm);
 }

@@ -124,8 +124,6 @@ typedef struct mr_feature {
 	mr_status (*open_links)(mr_run *run);
 	/** Choose the nodes of copies of what several workers read, before memory is laid out. */
 	mr_status (*choose_homes)(mr_run *run);
-	/** See @shares, of a run whose links are chosen; NULL: it does not. */
-	const char *(*why_shared)(const mr_run *run);
 	/** Take (or measure) memory of stage @s, in that of pipe 0's worker. */
 	void (*layout)(mr_run *run, uint16_t s, mr_arena *a);
 	/** Add the bytes that the feature has in the memory of @pipe's worker to @out. */
@@ -189,7 +187,7 @@ typedef struct mr_feature {
 	mr_rate_hook *rate;
 	/** Around the arithmetic of a step of @b. */
 	mr_step_hook *before_step, *after_step;
-	/** U has stepped its part of @b, and has not published it yet. */
+	/** U, or a step inside B or W, has made its part of version latest + 1 of @b, which is not published yet. */
 	mr_commit_hook *stepped;
 } mr_feature;
 

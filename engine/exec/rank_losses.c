@@ -8,7 +8,7 @@ void mr_rank_losses_reset(mr_run *run)
 
 double *mr_rank_losses_of(const mr_run *run, uint64_t version)
 {
-	return run->part_losses + version % MR_RANK_STEPS * run->c.plan->contract.need;
+	return run->part_losses + version % run->rank_steps * run->c.plan->contract.need;
 }
 
 void mr_rank_losses_take(mr_run *run, uint64_t version)

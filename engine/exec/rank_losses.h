@@ -35,7 +35,7 @@ void mr_rank_losses_reset(mr_run *run);
 /** Step @version is committed: keep its losses for telling, and forget them. Thread: the last stage's worker. */
 void mr_rank_losses_take(mr_run *run, uint64_t version);
 
-/** [need] the losses of step @version, which is one of the last MR_RANK_STEPS. */
+/** [need] the losses of step @version, which is one of the last run->rank_steps. */
 double *mr_rank_losses_of(const mr_run *run, uint64_t version);
 
 /** Put what another rank told of a step or an evaluation, [@n] @from, into @to; returns how many of @to are there. */

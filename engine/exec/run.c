@@ -307,8 +307,15 @@ static mr_status build(mr_run *run)
 	if (!run->n_losses)
 		run->n_losses = count_losses(run);
 	run->losses = calloc(run->n_losses, sizeof(double));
-	if (c->ranks && !(run->part_losses = calloc(MR_RANK_STEPS * (size_t)c->plan->contract.need, sizeof(double))))
+	run->rank_steps = MR_RANK_STEPS + 2 * mr_plan_stride(c->plan);
+	if (c->ranks && !(run->part_losses = calloc(run->rank_steps * (size_t)c->plan->contract.need, sizeof(double))))
 		return mr_fail(MR_ERESOURCE, "no memory for the losses of %u micro-batches", c->plan->contract.need);
+	if (c->ranks) {
+		run->between = calloc((size_t)c->ranks->n * c->ranks->n, sizeof(*run->between));
+		run->messages = calloc(c->ranks->n, sizeof(*run->messages));
+		if (!run->between || !run->messages)
+			return mr_fail(MR_ERESOURCE, "no memory for the messages of %u ranks", c->ranks->n);
+	}
 	run->train =
 		(mr_links){.plan = c->plan, .train = true, .stride = mr_plan_stride(c->plan), .samples = c->samples};
 	run->eval = (mr_links){.plan = run->eval_plan, .stride = mr_plan_stride(run->eval_plan), .samples = c->samples};
@@ -394,6 +401,10 @@ void mr_run_destroy(mr_run *run)
 	free(run->loader_parker);
 	free(run->losses);
 	free(run->part_losses);
+	free(run->between);
+	for (uint32_t i = 0; run->messages && i < run->c.ranks->n; i++)
+		free(run->messages[i].at);
+	free(run->messages);
 	free(run->train.st);
 	free(run->eval.st);
 	free(run->eval_loss);

@@ -35,10 +35,16 @@
 #define MR_TRACE_RING (1u << 16) /* trace records a worker keeps */
 #define MR_TRACE_BYTES (MR_TRACE_RING * sizeof(mr_trace_rec))
 
-/* Over ranks: steps whose losses are kept until they are told, more than any rank runs ahead; and the loss that another
- * rank has, a bit pattern that no computation makes. */
+/* Over ranks: the fewest steps whose losses are kept until they are told, more than any rank runs ahead beside its
+ * iteration; and the loss that another rank has, a bit pattern that no computation makes. */
 #define MR_RANK_STEPS 64
 #define MR_ELSEWHERE_BITS 0x7ff8e15e3e7e0001u
+
+/* The messages that came to one rank, by the times of rank 0. */
+typedef struct mr_rank_messages {
+	mr_message_time *at; /* [n] owned */
+	size_t n;
+} mr_rank_messages;
 
 /* The record of a step, written at its commit by the last stage. */
 typedef struct mr_step_rec {
@@ -210,8 +216,11 @@ struct mr_run {
 	mr_status error;
 	char error_text[1024];
 	bool resumed;                /* its first step came after a pause point other than the start */
-	double *part_losses;         /* of a run over ranks: [MR_RANK_STEPS][need] those of the last steps, by step
+	double *part_losses;         /* of a run over ranks: [rank_steps][need] those of the last steps, by step
 	                                modulo (rank_losses.h). Else NULL */
+	uint32_t rank_steps;
+	mr_message_sum *between;     /* over ranks: [ranks][ranks] messages by sender, then receiver; rank 0: of all */
+	mr_rank_messages *messages;  /* over ranks, traced, rank 0: [ranks] that came to each; times since start_ns */
 	double *losses;              /* [n_losses] of the micro-batches under way, by micro-batch modulo; last stage's
 	                                */
 	uint32_t n_losses;           /* need + slots of the last stage: micro-batches of a step, and those of F ahead of

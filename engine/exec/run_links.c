@@ -54,13 +54,9 @@ static mr_status open_of_stage(mr_stage_weights *b)
 /* Why the run needs workers that share memory; NULL: it does not need them. */
 static const char *why_shared(const mr_run *run)
 {
-	const char *why = NULL;
-
 	MR_EACH_FEATURE(run, f, shares)
 		return (*f)->shares;
-	MR_EACH_FEATURE(run, f, why_shared)
-		why = why ? why : (*f)->why_shared(run);
-	return why;
+	return NULL;
 }
 
 static mr_status refuse_remote(const mr_run *run)

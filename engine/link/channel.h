@@ -18,7 +18,7 @@
  * are no channels. Any other kind fills all functions below. Its channel moves `bytes` bytes at a time from the
  * producer's memory into the consumer's:
  *
- *	number i lies at from + i % n * stride and arrives at to + i % n * stride
+ *	number i lies at from + i % n * from_stride and arrives at to + i % n * to_stride
  *
  * The plan proves that the consumer is done with the data at `to` before a message of the same i % n is posted, so a
  * kind needs room for `n` messages, and posting never waits. Messages arrive in the order in which they are posted. One
@@ -84,7 +84,8 @@ struct mr_channel {
 	void *state; /* the kind's own */
 	mr_edge edge;
 	uint32_t n;           /* messages under way at most, of numbers that differ modulo n */
-	size_t bytes, stride; /* of one message; from one to the next */
+	size_t bytes;         /* of one message */
+	size_t from_stride, to_stride; /* from one to the next, in the memory of each end */
 	const uint8_t *from;  /* [n] in the producer's memory; NULL where bytes is 0 */
 	uint8_t *to;          /* [n] in the consumer's memory; likewise */
 	mr_parker *consumer;  /* NULL: it never sleeps */

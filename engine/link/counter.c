@@ -51,7 +51,7 @@ void mr_counter_carry(mr_counter *c, uint16_t from, size_t bytes, const void *da
 		if (!in->kind)
 			continue;
 		in->n = 2;
-		in->bytes = in->stride = bytes;
+		in->bytes = in->from_stride = in->to_stride = bytes;
 		in->from = data;
 		in->to = to[w];
 	}

@@ -26,7 +26,8 @@ mr_status mr_link_open(mr_link *h, const mr_edge *e)
 			       .edge = *e,
 			       .n = h->n,
 			       .bytes = h->bytes,
-			       .stride = h->bytes,
+			       .from_stride = h->bytes,
+			       .to_stride = h->bytes,
 			       .from = f->out,
 			       .to = h->buffer};
 	MR_TRY(mr_channel_open(&f->full));

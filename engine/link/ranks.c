@@ -5,6 +5,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "host/clock.h"
+
 #define LOOK_NS 50000 /* between two looks for a note that will come */
 
 /* The owners that @text names. */
@@ -111,6 +113,51 @@ mr_status mr_ranks_wait_for(const mr_ranks *r, uint32_t from, mr_note *out)
 		MR_TRY(mr_ranks_check(r));
 		nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
 	}
+}
+
+/* Rank 0's clock, ROUNDS times, to rank @rank, which asks. */
+enum { ROUNDS = 8 };
+
+static mr_status tell_time(const mr_ranks *r, uint32_t rank)
+{
+	uint64_t t;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		MR_TRY(r->by->receive(rank, &t, sizeof(t)));
+		t = mr_clock_ns();
+		MR_TRY(r->by->send(rank, &t, sizeof(t)));
+	}
+	return MR_OK;
+}
+
+/* The way there is as long as the way back, as far as one knows: the shortest of both together errs least. */
+static mr_status ask_time(const mr_ranks *r, int64_t *ahead_ns)
+{
+	uint64_t shortest = UINT64_MAX;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t begin = mr_clock_ns(), there = begin, end;
+
+		MR_TRY(r->by->send(0, &there, sizeof(there)));
+		MR_TRY(r->by->receive(0, &there, sizeof(there)));
+		end = mr_clock_ns();
+		if (end - begin >= shortest)
+			continue;
+		shortest = end - begin;
+		*ahead_ns = (int64_t)(there - (begin + shortest / 2));
+	}
+	return MR_OK;
+}
+
+mr_status mr_ranks_align(const mr_ranks *r, int64_t *ahead_ns)
+{
+	*ahead_ns = 0;
+	for (uint32_t i = 1; !r->self && i < r->n; i++)
+		MR_TRY(tell_time(r, i));
+	if (r->self)
+		MR_TRY(ask_time(r, ahead_ns));
+	r->by->align(*ahead_ns);
+	return MR_OK;
 }
 
 const char *mr_ranks_name(const mr_ranks *r, uint32_t rank, char *text, size_t size)

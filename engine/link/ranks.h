@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/message_time.h"
 #include "base/status.h"
 #include "link/channel.h"
 
@@ -59,6 +60,15 @@ typedef struct mr_transport {
 	uint32_t (*lost)(void);
 	/** Bytes of links that this rank has sent so far. */
 	uint64_t (*sent)(void);
+	/** Rank 0's clock is ahead of this one's by @ahead_ns: messages are timed by it. */
+	void (*align)(int64_t ahead_ns);
+	/** The messages with rank @rank so far: in *@to what this rank has done for those to it, in *@from how those
+	 * from it came. The other members stay as they are. */
+	void (*sum)(uint32_t rank, mr_message_sum *to, mr_message_sum *from);
+	/** From now on keep the times of each message that comes. Errors: MR_ERESOURCE. */
+	mr_status (*trace)(void) MR_MUST_USE;
+	/** Those, in any order, at most the last 65,536; no worker runs. Borrowed until the next message. */
+	size_t (*messages)(const mr_message_time **out);
 } mr_transport;
 
 struct mr_ranks {
@@ -84,6 +94,10 @@ bool mr_ranks_share_cpus(const mr_ranks *r, uint32_t rank);
 
 /** Workers of rank @rank. */
 uint16_t mr_ranks_workers(const mr_ranks *r, uint32_t rank);
+
+/** All ranks call it: measure how far rank 0's clock is ahead of this one's, within a fraction of the shortest way of a
+ * message there and back, and tell the transport. Errors: the transport's. */
+mr_status mr_ranks_align(const mr_ranks *r, int64_t *ahead_ns) MR_MUST_USE;
 
 /** Tell all other ranks. Errors: the transport's. */
 mr_status mr_ranks_tell_all(const mr_ranks *r, const mr_note *n) MR_MUST_USE;

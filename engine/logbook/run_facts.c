@@ -129,6 +129,36 @@ static void put_workers(mr_json_writer *w, const mr_run_facts *f)
 	mr_strbuf_fini(&text);
 }
 
+/* The messages between ranks, a step of this session. */
+static void put_between(mr_json_writer *w, const mr_run_facts *f)
+{
+	const mr_run *run = mr_executor_run_of(&f->s->executor);
+	const mr_ranks *r = run->c.ranks;
+	double steps = (double)f->figures.step - (double)f->sessions.from;
+	char hosts[2 * MR_RANKS_HOST + 8];
+
+	if (!r || steps <= 0)
+		return;
+	mr_json_field_array(w, "between");
+	for (uint32_t i = 0; i < r->n * r->n; i++) {
+		const mr_message_sum *s = &run->between[i];
+		mr_between_row row = {.from = i / r->n, .to = i % r->n, .hosts = hosts, .hidden = NAN};
+
+		if (!s->n)
+			continue;
+		snprintf(hosts, sizeof(hosts), "%s to %s", r->at[row.from].host, r->at[row.to].host);
+		row.messages = (double)s->n / steps;
+		row.bytes = (double)s->bytes / steps;
+		row.send = (double)s->send_ns / 1e9 / steps;
+		row.wire = (double)s->wire_ns / 1e9 / steps;
+		row.wait = (double)s->wait_ns / 1e9 / steps;
+		if (s->wire_ns)
+			row.hidden = 1 - row.wait / row.wire;
+		mr_record_put_object(MR_RECORD_BETWEEN, &row, w);
+	}
+	mr_json_end_array(w);
+}
+
 static void put_stages(mr_json_writer *w, const mr_session *s)
 {
 	const mr_run *run = mr_executor_run_of(&s->executor);
@@ -208,9 +238,11 @@ static void put_sessions(mr_json_writer *w, const mr_run_facts *f)
 static void put_measured(mr_json_writer *w, const mr_run_facts *f)
 {
 	if (!f->train_ns) {
+		mr_run_sessions_keep(&f->sessions, "between", w);
 		mr_run_sessions_keep(&f->sessions, "staleness", w);
 		mr_run_sessions_keep(&f->sessions, "figures", w);
 	} else {
+		put_between(w, f);
 		put_staleness(w, f);
 		mr_json_field_object(w, "figures");
 		mr_figures_put(&f->figures, false, w);

@@ -22,9 +22,10 @@
 #include "base/fault.h"
 #include "base/size.h"
 #include "host/clock.h"
+#include "mpi/mpi_times.h"
 
 typedef struct header {
-	uint64_t number;
+	uint64_t number, sent_ns;
 	uint32_t sequence, epoch;
 } header;
 
@@ -38,6 +39,7 @@ typedef struct message {
 	bool held;           /* the receiver's: it has come, and a test holds it back */
 	uint8_t side;
 	_Atomic bool arrived; /* the receiver's */
+	uint64_t arrived_ns;
 } message;
 
 typedef struct link_state {
@@ -45,6 +47,7 @@ typedef struct link_state {
 	message *m;          /* [n] */
 	bool sends, receives, stages; /* this rank has the producer; the consumer; sends copies */
 	uint32_t epoch, next; /* sequence of the next message that leaves, or that is delivered */
+	uint64_t wanted_ns;   /* since when the consumer has looked for the next one; 0: it does not */
 } link_state;
 
 /* Every request of all channels, and whose it is. Inactive ones are skipped by the library. */
@@ -109,6 +112,7 @@ static void deliver(link_state *s, message *m)
 		await(s, m);
 		return;
 	}
+	m->arrived_ns = mr_mpi_now();
 	atomic_store_explicit(&m->arrived, true, memory_order_seq_cst); /* before the look at the sleeper: pause.h */
 	mr_parker_wake(s->c->consumer);
 }
@@ -168,23 +172,47 @@ static void post(mr_channel *c, uint64_t number)
 	link_state *s = c->state;
 	uint32_t at = (uint32_t)(number % c->n);
 	message *m = &s->m[at];
+	uint64_t begin;
 	uint8_t side = 0;
 
 	if (!s->sends)
 		return;
+	begin = mr_mpi_now();
 	pthread_mutex_lock(&mr_mpi.lock);
 	if (m->under_way)
 		mr_mpi_drive();
 	if (m->under_way)
 		side = !m->side;
 	m->head[side].number = number;
+	m->head[side].sent_ns = begin;
 	if (s->stages && c->bytes)
-		memcpy(m->copy[side], c->from + at * c->stride, c->bytes);
+		memcpy(m->copy[side], c->from + at * c->from_stride, c->bytes);
 	if (m->under_way)
 		m->kept = true;
 	else
 		leave(s, m, side);
+	mr_mpi_times_sent(mr_mpi.of_worker[c->edge.to], c->bytes, mr_mpi_now() - begin);
 	pthread_mutex_unlock(&mr_mpi.lock);
+}
+
+/* With the lock: @m has been taken. Only messages with data are waited for themselves. */
+static void note_times(const mr_channel *c, link_state *s, const message *m)
+{
+	mr_message_time t = {
+		.sent_ns = m->head[0].sent_ns,
+		.arrived_ns = m->arrived_ns,
+		.wanted_ns = c->bytes && c->edge.kind != MR_EDGE_EVENT ? s->wanted_ns : 0,
+		.number = m->head[0].number,
+		.bytes = c->bytes,
+		.from = c->edge.from,
+		.to = c->edge.to,
+		.stage = c->edge.stage,
+		.pipe = c->edge.pipe,
+		.kind = (uint8_t)c->edge.kind,
+	};
+
+	mr_mpi_times_came(mr_mpi.of_worker[c->edge.from], &t);
+	s->wanted_ns = 0;
 }
 
 /* Message @m, if it is the next one. */
@@ -193,11 +221,11 @@ static bool take(mr_channel *c, link_state *s, message *m, uint64_t *number)
 	if (!atomic_load_explicit(&m->arrived, memory_order_seq_cst) || m->head[0].epoch != s->epoch ||
 	    m->head[0].sequence != s->next)
 		return false;
-	(void)c;
 	*number = m->head[0].number;
 	s->next++;
 	atomic_store_explicit(&m->arrived, false, memory_order_relaxed);
 	pthread_mutex_lock(&mr_mpi.lock);
+	note_times(c, s, m);
 	await(s, m); /* nothing is sent before the consumer is done with what came */
 	pthread_mutex_unlock(&mr_mpi.lock);
 	return true;
@@ -219,6 +247,8 @@ static bool poll_next(mr_channel *c, uint64_t *number)
 		return false;
 	if (take_any(c, s, number))
 		return true;
+	if (!s->wanted_ns)
+		s->wanted_ns = mr_mpi_now();
 	if (pthread_mutex_trylock(&mr_mpi.lock))
 		return false; /* who has it drives */
 	mr_mpi_drive();
@@ -302,13 +332,14 @@ static mr_status make_request(link_state *s, uint32_t at, uint8_t side, int tag)
 {
 	mr_channel *c = s->c;
 	message *m = &s->m[at];
-	const uint8_t *place = s->receives ? c->to : c->from, *data;
+	const uint8_t *data = m->copy[side];
 	int peer = (int)mr_mpi.of_worker[s->sends ? c->edge.to : c->edge.from], code;
 	MPI_Datatype type;
 
 	if (table.n == table.room && !grow_table())
 		return mr_fail(MR_ERESOURCE, "no memory for the messages of a link");
-	data = m->copy[side] ? m->copy[side] : c->bytes ? place + at * c->stride : NULL;
+	if (!data && c->bytes)
+		data = s->receives ? c->to + at * c->to_stride : c->from + at * c->from_stride;
 	MR_TRY(mr_mpi_check(make_type(&m->head[side], data, c->bytes, &type), "a link cannot be opened"));
 	code = s->sends ? MPI_Send_init(MPI_BOTTOM, 1, type, peer, tag, mr_mpi.links, &table.request[table.n])
 			: MPI_Recv_init(MPI_BOTTOM, 1, type, peer, tag, mr_mpi.links, &table.request[table.n]);
@@ -431,6 +462,7 @@ static void reset(mr_channel *c)
 	pthread_mutex_lock(&mr_mpi.lock);
 	s->epoch++;
 	s->next = 0;
+	s->wanted_ns = 0;
 	for (uint32_t i = 0; s->sends && i < c->n; i++)
 		s->m[i].kept = false;
 	for (uint32_t i = 0; s->receives && i < c->n; i++) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "host/clock.h"
+#include "mpi/mpi_times.h"
 
 mr_mpi_world mr_mpi = {.lock = PTHREAD_MUTEX_INITIALIZER, .lost = UINT32_MAX};
 
@@ -242,6 +243,10 @@ static mr_transport transport = {
 	.settle = mr_mpi_settle,
 	.lost = lost,
 	.sent = sent,
+	.align = mr_mpi_align,
+	.sum = mr_mpi_sum,
+	.trace = mr_mpi_trace,
+	.messages = mr_mpi_messages,
 };
 
 /* --- begin and end --- */
@@ -358,7 +363,9 @@ mr_status mr_mpi_begin(mr_ranks **out)
 			       level);
 	MPI_Get_library_version(library, &n);
 	library[strcspn(library, ",\n")] = 0;
-	st = open_comms();
+	st = mr_mpi_times_init((uint32_t)mr_mpi.n);
+	if (st == MR_OK)
+		st = open_comms();
 	if (st == MR_OK)
 		st = open_ranks(out);
 	if (st == MR_OK)
@@ -410,6 +417,7 @@ void mr_mpi_end(mr_ranks *r, int code)
 		meet_at_end();
 	stop_thread();
 	mr_mpi_links_fini();
+	mr_mpi_times_fini();
 	take_back(beats.in);
 	take_back(notes.in);
 	MPI_Finalize();

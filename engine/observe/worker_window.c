@@ -37,11 +37,26 @@ static void read(const mr_executor *x, uint16_t id, bool whole, uint64_t spent[M
 	spent[MR_WAIT_NONE] = busy;
 }
 
+/* The messages between all ranks. */
+static mr_message_sum between(const mr_executor *x)
+{
+	const mr_run *run = mr_executor_run_of(x);
+	mr_message_sum sum = {0};
+
+	for (uint32_t i = 0; run->between && i < run->c.ranks->n * run->c.ranks->n; i++) {
+		sum.send_ns += run->between[i].send_ns;
+		sum.wire_ns += run->between[i].wire_ns;
+		sum.wait_ns += run->between[i].wait_ns;
+	}
+	return sum;
+}
+
 void mr_worker_window_begin(mr_worker_window *w, const mr_executor *x, uint64_t now_ns)
 {
 	if (!w->worker)
 		make(w, x);
 	w->begin_ns = now_ns;
+	w->between = between(x);
 	for (uint16_t i = 0; i < w->n_workers; i++)
 		read(x, i, false, w->spent + (size_t)i * MR_N_WAITS);
 }
@@ -61,6 +76,18 @@ static void fill(mr_times *to, const uint64_t *before, const uint64_t *after, ui
 		to->at[c] = part(before[c], after[c], ns);
 }
 
+/* The sums come about ten times a second, and what came with one is of the time since the one before. */
+static void fill_between(const mr_worker_window *w, const mr_executor *x, uint64_t ns, mr_figures *all)
+{
+	mr_message_sum now = between(x);
+
+	if (!mr_executor_run_of(x)->between)
+		return;
+	all->link_send = part(w->between.send_ns, now.send_ns, ns * w->n_workers);
+	all->link_wait = part(w->between.wait_ns, now.wait_ns, ns * w->n_workers);
+	all->link_wire = round(1e4 * (double)(now.wire_ns - w->between.wire_ns) / (double)ns) / 1e4;
+}
+
 void mr_worker_window_take(mr_worker_window *w, const mr_executor *x, uint64_t now_ns, bool any, mr_figures *all)
 {
 	uint64_t ns = now_ns - w->begin_ns, after[MR_N_WAITS];
@@ -72,6 +99,7 @@ void mr_worker_window_take(mr_worker_window *w, const mr_executor *x, uint64_t n
 		fill(&w->worker[i], w->spent + (size_t)i * MR_N_WAITS, after, ns);
 	}
 	mr_figures_of_workers(w->worker, w->n_workers, all);
+	fill_between(w, x, ns, all);
 	mr_worker_window_begin(w, x, now_ns);
 }
 
@@ -87,6 +115,8 @@ void mr_worker_window_whole(mr_worker_window *w, const mr_executor *x, uint64_t 
 		fill(&w->worker[i], none, after, train_ns);
 	}
 	mr_figures_of_workers(w->worker, w->n_workers, all);
+	w->between = (mr_message_sum){0};
+	fill_between(w, x, train_ns, all);
 }
 
 void mr_worker_window_fini(mr_worker_window *w)

@@ -16,6 +16,7 @@ typedef struct mr_worker_window {
 	uint64_t begin_ns;
 	uint64_t *spent;    /* [n_workers][MR_N_WAITS] then: computing in place of MR_WAIT_NONE, waiting; owned */
 	mr_times *worker;   /* [n_workers] parts of the last whole window; NAN before the first; owned */
+	mr_message_sum between; /* of all ranks, then */
 	uint16_t n_workers; /* 0: not begun, or no memory */
 } mr_worker_window;
 

@@ -177,6 +177,30 @@ static void fill_worker(const mr_times *t, double value[N_PARTS])
 	value[MR_N_WAITS] = fmax(0, 100 - sum);
 }
 
+/* What was between ranks, if there were several. */
+static mr_status put_between(mr_page *p)
+{
+	const mr_json *rows = mr_json_get(p->run->facts, "between");
+	mr_table_column columns[MR_MEMBERS_BETWEEN];
+	uint32_t n = mr_record_columns(MR_RECORD_BETWEEN, columns, 0);
+	mr_table *t;
+
+	if (!mr_json_size(rows))
+		return MR_OK;
+	MR_TRY(mr_table_create(columns, n, &t));
+	for (size_t i = 0; i < mr_json_size(rows); i++) {
+		mr_between_row row;
+
+		mr_record_get(MR_RECORD_BETWEEN, mr_json_at(rows, i), &row);
+		mr_record_cells(MR_RECORD_BETWEEN, &row, t);
+	}
+	mr_page_heading(p, 3, "Between ranks");
+	mr_page_say(p, "Times are those of all messages of a step together. How long they are on the way needs clocks "
+		       "that agree: those of the hosts are compared whenever the training goes on, within some tens "
+		       "of microseconds.");
+	return mr_table_finish_html(t, p->out);
+}
+
 mr_status mr_page_time(mr_page *p)
 {
 	const mr_json *workers = mr_json_get(p->run->facts, "workers");
@@ -200,7 +224,8 @@ mr_status mr_page_time(mr_page *p)
 		snprintf(x.text[x.b.n - 1], sizeof(x.text[0]), "busy %.1f %%", value[0]);
 	}
 	MR_TRY(put_rows(p, &x, st, "The folder has no times of workers: they are written at the end of a training."));
-	return draw_waits(p);
+	MR_TRY(draw_waits(p));
+	return put_between(p);
 }
 
 /* --- staleness --- */

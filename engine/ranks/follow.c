@@ -31,7 +31,8 @@ static mr_status tell_beat(mr_engine *e)
 	mr_note n = {.kind = MR_RANK_BEAT};
 
 	mr_ranks_count_work(e, &n.number[0], &n.number[1]);
-	return tell_leader(e, &n);
+	MR_TRY(tell_leader(e, &n));
+	return mr_ranks_move_work(e, mr_ranks_of(e)->self);
 }
 
 /* What rank 0 says while all run; *@ends: they have paused, or end. */
@@ -43,8 +44,10 @@ static mr_status follow_note(mr_engine *e, const mr_note *n, bool *ends)
 		return MR_OK;
 	case MR_RANK_PAUSED:
 		*ends = true;
+		MR_TRY(tell_leader(e, n)); /* nothing that this rank tells by itself comes behind it */
 		MR_TRY(mr_ranks_pause_at(e, n->number[0]));
 		MR_TRY(mr_ranks_settle(e));
+		MR_TRY(mr_rank_state_share(e->run));
 		return mr_ranks_move_counts(e, mr_ranks_of(e)->self);
 	case MR_RANK_END:
 		mr_stop_raise(&e->run->stop);

@@ -1,11 +1,13 @@
 /* lead_run.c - rank 0 while all train: it puts records together, and says how far all go. */
 #include "ranks/ranks_internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "exec/rank_losses.h"
 #include "exec/run_plan.h"
 #include "host/clock.h"
+#include "ranks/rank_state.h"
 
 /* A step whose losses come from several ranks. */
 typedef struct whole_step {
@@ -16,8 +18,9 @@ typedef struct whole_step {
 /* What rank 0 knows while all run. */
 typedef struct lead {
 	mr_engine *e;
-	whole_step step[MR_RANK_STEPS];
-	double *loss;          /* [MR_RANK_STEPS][need] */
+	uint32_t n;            /* steps that it keeps */
+	whole_step *step;      /* [n] by step modulo */
+	double *loss;          /* [n][need] */
 	double *told;          /* [need] of a record that comes */
 	uint64_t next;         /* the step that the caller gets next */
 	uint64_t *stopped_at;  /* [ranks] the limit at which a rank has stopped */
@@ -30,9 +33,9 @@ typedef struct lead {
 
 static void empty_step(lead *l, uint64_t step)
 {
-	double *loss = l->loss + step % MR_RANK_STEPS * mr_ranks_need(l->e);
+	double *loss = l->loss + step % l->n * mr_ranks_need(l->e);
 
-	l->step[step % MR_RANK_STEPS] = (whole_step){.n = 0};
+	l->step[step % l->n] = (whole_step){.rec = {.norm = NAN, .stage_norm = NAN}};
 	for (uint32_t i = 0; i < mr_ranks_need(l->e); i++)
 		loss[i] = mr_elsewhere();
 }
@@ -41,22 +44,24 @@ static mr_status open_lead(lead *l, mr_engine *e, mr_engine_progress *progress, 
 {
 	uint32_t n = mr_ranks_of(e)->n;
 
-	*l = (lead){.e = e, .next = e->step + 1, .progress = progress, .arg = arg};
-	l->loss = calloc(MR_RANK_STEPS * (size_t)mr_ranks_need(e), sizeof(*l->loss));
+	*l = (lead){.e = e, .n = e->run->rank_steps, .next = e->step + 1, .progress = progress, .arg = arg};
+	l->step = calloc(l->n, sizeof(*l->step));
+	l->loss = calloc(l->n * (size_t)mr_ranks_need(e), sizeof(*l->loss));
 	l->told = calloc(mr_ranks_need(e), sizeof(*l->told));
 	l->stopped_at = calloc(n, sizeof(*l->stopped_at));
 	l->done = calloc(n, sizeof(*l->done));
 	l->longest = calloc(n, sizeof(*l->longest));
 	mr_watchdog_init(&l->dog, e->watchdog_s);
-	if (!l->loss || !l->told || !l->stopped_at || !l->done || !l->longest)
+	if (!l->step || !l->loss || !l->told || !l->stopped_at || !l->done || !l->longest)
 		return mr_fail(MR_ERESOURCE, "no memory for the records of %u ranks", n);
-	for (uint64_t i = 0; i < MR_RANK_STEPS; i++)
+	for (uint64_t i = 0; i < l->n; i++)
 		empty_step(l, i);
 	return MR_OK;
 }
 
 static void close_lead(lead *l)
 {
+	free(l->step);
 	free(l->loss);
 	free(l->told);
 	free(l->stopped_at);
@@ -67,11 +72,16 @@ static void close_lead(lead *l)
 /* Losses of a step, [need] @from, come from a rank. */
 static void add_losses(lead *l, const mr_step_rec *rec, const double *from)
 {
-	whole_step *x = &l->step[rec->step % MR_RANK_STEPS];
+	whole_step *x = &l->step[rec->step % l->n];
 	uint32_t need = mr_ranks_need(l->e);
 
+	double norm = isnan(rec->norm) ? x->rec.norm : rec->norm; /* one rank alone may have it */
+	double stage_norm = isnan(rec->stage_norm) ? x->rec.stage_norm : rec->stage_norm;
+
 	x->rec = *rec;
-	x->n = mr_rank_losses_merge(l->loss + rec->step % MR_RANK_STEPS * need, from, need);
+	x->rec.norm = norm;
+	x->rec.stage_norm = stage_norm;
+	x->n = mr_rank_losses_merge(l->loss + rec->step % l->n * need, from, need);
 }
 
 /* The caller gets all steps that are whole. */
@@ -80,8 +90,8 @@ static void show_steps(lead *l)
 	uint32_t need = mr_ranks_need(l->e);
 
 	for (;;) {
-		whole_step *x = &l->step[l->next % MR_RANK_STEPS];
-		const double *loss = l->loss + l->next % MR_RANK_STEPS * need;
+		whole_step *x = &l->step[l->next % l->n];
+		const double *loss = l->loss + l->next % l->n * need;
 		double sum = 0;
 
 		if (x->rec.step != l->next || x->n < need)
@@ -124,7 +134,7 @@ static mr_status take_note(lead *l, uint32_t rank, const mr_note *n)
 	case MR_RANK_BEAT:
 		l->done[rank] = n->number[0];
 		l->longest[rank] = n->number[1];
-		return MR_OK;
+		return mr_ranks_move_work(l->e, rank);
 	case MR_RANK_FAILED:
 		return mr_ranks_take_failure(l->e, rank, n);
 	default:
@@ -161,14 +171,24 @@ static mr_status look_at_work(lead *l)
 		       (double)l->dog.stall.idle_ns / 1e9);
 }
 
+/* How far all may go behind step @step: to the end of an iteration. */
+static uint64_t limit_behind(const mr_engine *e, uint64_t step, uint64_t until)
+{
+	uint64_t ahead = e->obeys ? 1 + (uint64_t)mr_engine_lag(e) : MR_RANK_AHEAD;
+	uint64_t each = mr_plan_stride(e->run->c.plan);
+	uint64_t to = step + (ahead + each - 1) / each * each;
+
+	to -= to % each;
+	return to < until ? to : until;
+}
+
 /* How far all may go; it never falls. */
 static mr_status raise_limit(lead *l, uint64_t until)
 {
 	mr_engine *e = l->e;
 	uint64_t limit = atomic_load_explicit(&e->limit, memory_order_relaxed);
-	uint64_t ahead = e->obeys ? 1 + (uint64_t)mr_engine_lag(e) : MR_RANK_AHEAD, to = l->next - 1 + ahead;
+	uint64_t to = limit_behind(e, l->next - 1, until);
 
-	to = to < until ? to : until;
 	if (l->pause || to <= limit)
 		return MR_OK;
 	atomic_store_explicit(&e->limit, to, memory_order_relaxed);
@@ -203,6 +223,7 @@ static mr_status lead_on(lead *l, uint64_t until)
 			if (l->progress && !l->progress(l->arg, NULL))
 				l->pause = true;
 			MR_TRY(look_at_work(l));
+			MR_TRY(mr_ranks_move_work(e, 0));
 		}
 		MR_TRY(raise_limit(l, until));
 		if (mr_ranks_stand(e, all) && all_stand(l, until)) {
@@ -213,26 +234,44 @@ static mr_status lead_on(lead *l, uint64_t until)
 	}
 }
 
-/* All have stopped: they become idle. */
-static mr_status pause_all(mr_engine *e, uint64_t *reached)
+/* Every rank has heard of the pause, and what it told before is taken. */
+static mr_status hear_pauses(lead *l)
 {
+	const mr_ranks *r = mr_ranks_of(l->e);
+	mr_note n = {0};
+
+	for (uint32_t i = 1; i < r->n; i++)
+		for (n.kind = 0; n.kind != MR_RANK_PAUSED;) {
+			MR_TRY(mr_ranks_wait_for(r, i, &n));
+			if (n.kind != MR_RANK_PAUSED)
+				MR_TRY(take_note(l, i, &n));
+		}
+	return MR_OK;
+}
+
+/* All have stopped: they become idle. */
+static mr_status pause_all(lead *l, uint64_t *reached)
+{
+	mr_engine *e = l->e;
+
 	*reached = e->run->worker[mr_ranks_first_here(e)].train.step;
 	MR_TRY(mr_ranks_say(e, MR_RANK_PAUSED, *reached, 0));
+	MR_TRY(hear_pauses(l));
 	MR_TRY(mr_ranks_pause_at(e, *reached));
 	MR_TRY(mr_ranks_settle(e));
+	MR_TRY(mr_rank_state_share(e->run));
 	e->run->link_bytes += mr_ranks_by(e)->sent() - e->sent_before;
-	for (uint32_t i = 1; i < mr_ranks_of(e)->n; i++)
+	for (uint32_t i = 0; i < mr_ranks_of(e)->n; i++)
 		MR_TRY(mr_ranks_move_counts(e, i));
 	return MR_OK;
 }
 
 static mr_status lead_run(mr_engine *e, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached)
 {
-	uint64_t limit = e->step + (e->obeys ? 1 + (uint64_t)mr_engine_lag(e) : MR_RANK_AHEAD);
+	uint64_t limit = limit_behind(e, e->step, until);
 	mr_status st;
 	lead l;
 
-	limit = limit < until ? limit : until;
 	MR_TRY(mr_ranks_send_state(e));
 	st = open_lead(&l, e, progress, arg);
 	if (st == MR_OK)
@@ -242,7 +281,7 @@ static mr_status lead_run(mr_engine *e, uint64_t until, mr_engine_progress *prog
 	if (st == MR_OK)
 		st = lead_on(&l, until);
 	if (st == MR_OK)
-		st = pause_all(e, reached);
+		st = pause_all(&l, reached);
 	close_lead(&l);
 	return st;
 }

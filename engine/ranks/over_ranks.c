@@ -63,6 +63,7 @@ mr_status mr_ranks_settle(mr_engine *e)
 
 mr_status mr_ranks_begin_run(mr_engine *e, uint64_t limit)
 {
+	MR_TRY(mr_ranks_align(mr_ranks_of(e), &e->ahead_ns));
 	e->sent_before = mr_ranks_by(e)->sent();
 	mr_engine_spread(e);
 	if (!e->started)
@@ -115,6 +116,8 @@ mr_status mr_over_ranks_meet(mr_engine *e, const char *identity)
 	const mr_ranks *r = mr_ranks_of(e);
 	mr_note n = {.kind = MR_RANK_READY};
 
+	if (e->run->c.trace)
+		MR_TRY(r->by->trace());
 	if (r->self) {
 		snprintf(n.text, sizeof(n.text), "%s", identity);
 		return r->by->tell(0, &n);

@@ -12,6 +12,7 @@
  *	                                pause at the same step although nobody waits for anybody
  *	                  <- STOPPED    all workers stand at the limit
  *	                  -> PAUSED     what follows sees all of them idle
+ *	                  <- PAUSED     nothing that a rank tells by itself follows
  *	evaluate          -> EVALUATE, <- EVALUATED with losses and scores
  *	save              -> GATHER: every rank sends what its stages hold to the same places of rank 0's memory
  *	resume            -> STAND, SCATTER: the other way
@@ -33,7 +34,7 @@ typedef enum mr_rank_note {
 	MR_RANK_PAUSED,    /* number: step */
 	MR_RANK_RECORD,    /* number: step; value: lr, norm, norm of the stage; data follow */
 	MR_RANK_STOPPED,   /* number: limit */
-	MR_RANK_BEAT,      /* number: instructions done, longest one in ns */
+	MR_RANK_BEAT,      /* number: instructions done, longest one in ns; what workers spent, and messages, follow */
 	MR_RANK_EVALUATE,
 	MR_RANK_CUT,       /* the evaluation is not wanted any more */
 	MR_RANK_EVALUATED, /* number: 1 if data follow */

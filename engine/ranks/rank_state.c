@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "weights/carried.h"
 #include "weights/factors.h"
 #include "weights/mitigated.h"
+#include "weights/replicas.h"
 
 static const mr_transport *by(const mr_run *run)
 {
@@ -124,19 +126,76 @@ static uint32_t stretches_of(const mr_run *run, const mr_saved_tensor *t, stretc
 	return 1;
 }
 
+/* @bytes at @data, which @rank has, to rank 0. */
+static mr_status bring_from(const mr_run *run, uint32_t rank, void *data, size_t bytes)
+{
+	if (rank == 0 || !bytes)
+		return MR_OK;
+	if (run->c.ranks->self == rank)
+		return by(run)->send(0, data, bytes);
+	return run->c.ranks->self == 0 ? by(run)->receive(rank, data, bytes) : MR_OK;
+}
+
+/* The rank on which the micro-batches of place @place of a step pass stage @s. */
+static uint32_t rank_of_place(const mr_run *run, uint16_t s, uint32_t place)
+{
+	const mr_plan *p = run->c.plan;
+
+	for (uint16_t w = 0; w < p->n_workers; w++) {
+		const mr_list *l = mr_plan_list(p, w, MR_BODY);
+
+		for (uint32_t i = 0; i < l->n; i++)
+			if (l->at[i].op == MR_OP_F && l->at[i].stage == s &&
+			    l->at[i].micro % p->contract.need == place)
+				return run->c.ranks->of_worker[w];
+	}
+	return rank_of(run, 0, s);
+}
+
+/* Bring of @t what lies in @table, [windows][places] of @each bytes that stage @s carries; *@is: it lies there. */
+static mr_status bring_places(const mr_run *run, const mr_saved_tensor *t, uint16_t s, const void *table, size_t each,
+			      bool *is)
+{
+	const mr_carried *c = &run->carried[s];
+	size_t all = (size_t)c->depth * c->n_micro * each, begin, end;
+	const uint8_t *data = t->data, *base = table;
+
+	*is = all && data >= base && data < base + all;
+	begin = *is ? (size_t)(data - base) : 0;
+	end = *is ? begin + t->bytes : 0;
+	for (size_t at = begin; at < end;) {
+		size_t next = (at / each + 1) * each < end ? (at / each + 1) * each : end;
+
+		MR_TRY(bring_from(run, rank_of_place(run, s, (uint32_t)(at / each % c->n_micro)),
+				  (uint8_t *)t->data + (at - begin), next - at));
+		at = next;
+	}
+	return MR_OK;
+}
+
+static mr_status bring_carried(const mr_run *run, const mr_saved_tensor *t, bool *is)
+{
+	*is = false;
+	for (uint16_t s = 0; run->carried && s < run->n_stages && !*is; s++) {
+		MR_TRY(bring_places(run, t, s, run->carried[s].entry, run->carried[s].bytes, is));
+		if (!*is)
+			MR_TRY(bring_places(run, t, s, run->carried[s].micro, sizeof(*run->carried[s].micro), is));
+	}
+	return MR_OK;
+}
+
 static mr_status bring(const mr_run *run, const mr_saved_tensor *t)
 {
 	stretch part[UINT8_MAX + 1];
-	uint32_t n = stretches_of(run, t, part);
+	uint32_t n;
+	bool is;
 
-	for (uint32_t i = 0; i < n; i++) {
-		uint8_t *data = (uint8_t *)t->data + part[i].at;
-
-		if (part[i].rank == run->c.ranks->self && part[i].rank != 0)
-			MR_TRY(by(run)->send(0, data, part[i].bytes));
-		else if (part[i].rank != 0 && run->c.ranks->self == 0)
-			MR_TRY(by(run)->receive(part[i].rank, data, part[i].bytes));
-	}
+	MR_TRY(bring_carried(run, t, &is));
+	if (is)
+		return MR_OK;
+	n = stretches_of(run, t, part);
+	for (uint32_t i = 0; i < n; i++)
+		MR_TRY(bring_from(run, part[i].rank, (uint8_t *)t->data + part[i].at, part[i].bytes));
 	return MR_OK;
 }
 
@@ -223,4 +282,50 @@ mr_status mr_rank_state_gather(mr_run *run)
 mr_status mr_rank_state_scatter(mr_run *run)
 {
 	return move_all(run, give);
+}
+
+/* @bytes of @data, which @from has, to all others with a replica of stage @s. */
+static mr_status share(const mr_run *run, uint16_t s, uint32_t from, void *data, size_t bytes)
+{
+	uint32_t self = run->c.ranks->self;
+
+	for (uint32_t i = 0; i < run->c.ranks->n; i++) {
+		bool has = false;
+
+		for (unsigned p = 0; p < run->n_pipes; p++)
+			has |= rank_of(run, (uint8_t)p, s) == i;
+		if (!has || i == from)
+			continue;
+		if (self == from)
+			MR_TRY(by(run)->send(i, data, bytes));
+		else if (self == i)
+			MR_TRY(by(run)->receive(from, data, bytes));
+	}
+	return MR_OK;
+}
+
+mr_status mr_rank_state_share(mr_run *run)
+{
+	for (uint16_t s = 0; run->replicas && s < run->n_stages; s++) {
+		const mr_replicas *g = &run->replicas[s];
+		const mr_types *t = &run->c.kernels->types;
+		struct {
+			void *data;
+			size_t each;
+		} array[] = {{g->reference, mr_dtype_bytes(t->weights)},
+			     {g->rest, sizeof(*g->rest)},
+			     {g->velocity, mr_dtype_bytes(t->state)},
+			     {g->mean, mr_dtype_bytes(t->state)}};
+
+		for (uint32_t p = 0; p < g->n; p++) {
+			mr_replica_part of = mr_replicas_part(g, p);
+
+			for (size_t a = 0; a < sizeof(array) / sizeof(array[0]); a++)
+				if (array[a].data)
+					MR_TRY(share(run, s, rank_of(run, (uint8_t)p, s),
+						     (uint8_t *)array[a].data + of.first * array[a].each,
+						     (size_t)of.n * array[a].each));
+		}
+	}
+	return MR_OK;
 }

@@ -9,6 +9,10 @@
  * MR_EINVAL the ranks' lists differ. */
 mr_status mr_rank_state_gather(mr_run *run) MR_MUST_USE;
 
+/** All ranks call it, paused: what averages of replicas have in common (weights/replicas.h), each rank its ranges,
+ * goes to all that have a replica. */
+mr_status mr_rank_state_share(mr_run *run) MR_MUST_USE;
+
 /** All ranks call it, standing at the same step: what rank 0 has loaded goes to those who need it. */
 mr_status mr_rank_state_scatter(mr_run *run) MR_MUST_USE;
 

@@ -56,7 +56,11 @@ void mr_ranks_count_work(const mr_engine *e, uint64_t *done, uint64_t *longest);
 /** @bytes from @rank to rank 0. Both call it. Errors: the transport's. */
 mr_status mr_ranks_move(const mr_engine *e, uint32_t rank, void *data, size_t bytes) MR_MUST_USE;
 
-/** Paused: what the workers of @rank have counted, to rank 0. Both call it. */
+/** While all run: what the workers of @rank have spent, and the sums of its messages, to rank 0, which also calls it
+ * for itself. Errors: the transport's. */
+mr_status mr_ranks_move_work(const mr_engine *e, uint32_t rank) MR_MUST_USE;
+
+/** Paused: what the workers of @rank have counted, to rank 0, which also calls it for itself. */
 mr_status mr_ranks_move_counts(mr_engine *e, uint32_t rank) MR_MUST_USE;
 
 /** Workers here begin to evaluate; stop; have ended, and @cut: the evaluation was. Errors: the run's. */

@@ -1,6 +1,7 @@
 #include "ranks/traffic.h"
 
-#include "weights/ranges.h"
+#include "weights/layer_states.h"
+#include "weights/replica_links.h"
 #include "weights/tied_links.h"
 #include "weights/tied_sum.h"
 
@@ -56,6 +57,23 @@ static void add_ranges(const count *x, const mr_stage_weights *b)
 	}
 }
 
+static void add_layer_states(const count *x, const mr_stage_weights *b)
+{
+	const mr_layer_states *l = b->layer_states;
+
+	for (uint32_t i = 0; l && l->lists && i < b->n_shards * b->n_shards; i++)
+		add(x, &l->lists[i].channel, b->shard[i / b->n_shards].need ? b->in_step : 0);
+}
+
+static void add_replicas(const count *x, const mr_replicas *g)
+{
+	for (int a = 0; g->links && a < MR_REPLICA_ARRAYS; a++)
+		for (uint32_t i = 0; i < g->n * g->n; i++) {
+			add(x, &g->links->up[a][i].channel, 1.0 / g->average->every);
+			add(x, &g->links->down[a][i].channel, 1.0 / g->average->every);
+		}
+}
+
 static void add_tied(const count *x, const mr_stage_weights *b)
 {
 	const mr_tied_links *t = b->tied ? b->tied->links : NULL;
@@ -82,6 +100,9 @@ void mr_rank_traffic(const mr_run *run, double *out)
 		for (unsigned p = 0; p < run->n_pipes; p++)
 			add_boundaries(&x, (uint8_t)p, s);
 		add_ranges(&x, &run->weights[s]);
+		add_layer_states(&x, &run->weights[s]);
+		if (run->replicas)
+			add_replicas(&x, &run->replicas[s]);
 		add_tied(&x, &run->weights[s]);
 		add_norms(&x, &run->weights[s]);
 	}

@@ -189,6 +189,38 @@ static void put_arrows(mr_json_writer *w, const mr_trace_rec *const *sorted, siz
 	}
 }
 
+/* What a message carries, by mr_edge_kind (link/channel.h); a boundary's without bytes is a buffer that comes back. */
+static const char *message_name(const mr_message_time *m)
+{
+	static const char *const names[] = {"activation", "gradient", "sum", "weights", "event"};
+
+	if (m->kind <= 1 && !m->bytes)
+		return "free buffer";
+	return m->kind < sizeof(names) / sizeof(names[0]) ? names[m->kind] : "message";
+}
+
+/* The begin ("b") or the end ("e") of message @m. */
+static void put_message_end(mr_json_writer *w, const mr_message_time *m, const char *phase, uint64_t id)
+{
+	char name[48];
+
+	snprintf(name, sizeof(name), "w%u to w%u: %s", m->from, m->to, message_name(m));
+	begin_event(w, phase, name, *phase == 'b' ? m->from : m->to);
+	mr_json_field_string(w, "cat", "message");
+	mr_json_field_uint(w, "id", id);
+	put_us(w, "ts", *phase == 'b' || m->arrived_ns < m->sent_ns ? m->sent_ns : m->arrived_ns);
+	if (*phase == 'b') {
+		mr_json_field_object(w, "args");
+		mr_json_field_uint(w, "stage", m->stage);
+		mr_json_field_uint(w, "pipe", m->pipe);
+		mr_json_field_uint(w, "number", m->number);
+		mr_json_field_uint(w, "bytes", m->bytes);
+		put_us(w, "waited_us", mr_message_waited(m));
+		mr_json_end_object(w);
+	}
+	mr_json_end_object(w);
+}
+
 mr_status mr_chrome_write(const mr_chrome *c, FILE *out)
 {
 	const mr_trace_rec **sorted;
@@ -222,6 +254,10 @@ mr_status mr_chrome_write(const mr_chrome *c, FILE *out)
 	qsort(sorted, c->n_rec, sizeof(*sorted), by_flow);
 	put_arrows(&w, sorted, c->n_rec);
 	free(sorted);
+	for (size_t i = 0; i < c->n_messages; i++) {
+		put_message_end(&w, c->messages[i], "b", i + 1);
+		put_message_end(&w, c->messages[i], "e", i + 1);
+	}
 	mr_json_end_array(&w);
 	mr_json_end_object(&w);
 	return mr_json_finish(&w);

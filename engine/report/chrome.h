@@ -7,6 +7,9 @@
  * a micro-batch from F at stage s to F at stage s + 1, and its gradient from B (or I) at stage s + 1 to B (or I) at
  * stage s.
  *
+ * A message between workers that share no memory is an asynchronous event from sending to arrival, with its bytes, and
+ * the part of that time in which its receiver waited for it.
+ *
  * Times are microseconds with three decimals, which is nanoseconds exactly, from the trace's own zero. An arrow begins
  * in the last nanosecond of its producer and ends at the begin of its consumer, so that viewers find the slices it
  * belongs to.
@@ -16,6 +19,7 @@
 
 #include <stdio.h>
 
+#include "base/message_time.h"
 #include "base/status.h"
 #include "ir/trace.h"
 
@@ -25,6 +29,8 @@ typedef struct mr_chrome {
 	uint16_t n_workers;        /* records of other workers break the contract */
 	const char *const *tracks; /* [n_workers] names such as "w0 stage 0 cpus 0-3"; NULL: "w0", ... */
 	const char *title;         /* of the process; NULL: "millrace" */
+	const mr_message_time *const *messages; /* [n_messages] borrowed, in any order */
+	size_t n_messages;
 } mr_chrome;
 
 /** Write the trace. Errors: MR_EINVAL a record that ends before it begins, or of a worker beyond @n_workers;

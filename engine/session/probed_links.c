@@ -36,7 +36,8 @@ static mr_status open_one(mr_ranks *r, uint16_t from, uint16_t to, uint32_t n, s
 			  .edge = {.kind = MR_EDGE_FORWARD, .from = from, .to = to, .stage = 1},
 			  .n = n,
 			  .bytes = bytes,
-			  .stride = bytes,
+			  .from_stride = bytes,
+			  .to_stride = bytes,
 			  .from = at,
 			  .to = at};
 	return mr_channel_open(c);

@@ -95,6 +95,30 @@ static size_t pick(const mr_train *t, const mr_run *run, mr_trace_rec *to)
 	return n;
 }
 
+/* The messages that were under way between the first begin and the last end of the @n records @rec; returns how many,
+ * and puts them to @to unless it is NULL. */
+static size_t pick_messages(const mr_run *run, const mr_trace_rec *rec, size_t n, const mr_message_time **to)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+	size_t found = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		first = rec[i].begin_ns < first ? rec[i].begin_ns : first;
+		last = rec[i].end_ns > last ? rec[i].end_ns : last;
+	}
+	for (uint32_t r = 0; run->messages && r < run->c.ranks->n; r++)
+		for (size_t i = 0; i < run->messages[r].n; i++) {
+			const mr_message_time *m = &run->messages[r].at[i];
+
+			if (m->arrived_ns < first || m->sent_ns > last)
+				continue;
+			if (to)
+				to[found] = m;
+			found++;
+		}
+	return found;
+}
+
 static void name_tracks(const mr_train *t, const mr_run *run, char (*name)[128], const char **tracks)
 {
 	for (uint16_t w = 0; w < run->n_workers; w++) {
@@ -114,18 +138,26 @@ mr_status mr_train_write_trace(const mr_train *t)
 	char(*name)[128] = calloc(run->n_workers, sizeof(*name));
 	const char **tracks = calloc(run->n_workers, sizeof(*tracks));
 	mr_trace_rec *recs = calloc(pick(t, run, NULL) + 1, sizeof(*recs));
+	const mr_message_time **messages = NULL;
 	mr_result r;
-	mr_status st = recs && name && tracks ? mr_result_begin(&r, t->dir.trace, MR_RESULT_OWN)
+	mr_status st;
+
+	c.n_rec = recs ? pick(t, run, recs) : 0;
+	if (recs)
+		messages = calloc(pick_messages(run, recs, c.n_rec, NULL) + 1, sizeof(*messages));
+	st = recs && name && tracks && messages ? mr_result_begin(&r, t->dir.trace, MR_RESULT_OWN)
 					      : mr_fail(MR_ERESOURCE, "no memory for a trace");
 
 	if (st == MR_OK) {
 		name_tracks(t, run, name, tracks);
 		c.tracks = tracks;
-		c.n_rec = pick(t, run, recs);
 		c.rec = recs;
+		c.n_messages = pick_messages(run, recs, c.n_rec, messages);
+		c.messages = messages;
 		st = mr_result_end(&r, mr_chrome_write(&c, r.file));
 	}
 	free(recs);
+	free(messages);
 	free(name);
 	free(tracks);
 	return st;

@@ -5,8 +5,8 @@
  * m div n_micro, its window, and continues micro-batch m - n_micro: it begins with the values with which that one
  * ended, or with zeros in the first window of an epoch. F of m writes the entry of m + n_micro. I, W and a repetition
  * of F read the entry of m again, so the entries of several windows are kept, for each place one behind the other.
- * There is one set of entries for all versions and pipes of a stage: the values carry whatever weights made them, and
- * gradients do not.
+ * There is one set of entries for all versions and pipes of a stage, in each process: the values carry whatever weights
+ * made them, and gradients do not.
  *
  * Thread: the micro-batches of a place pass a stage on one worker, in ascending order, and it alone uses their entries;
  * in any other order mr_carried_check fails. Where several threads take W from that worker, an entry is used until the

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "weights/tied_sum.h"
 
 static mr_range *gradients_of(const mr_ranges *r, uint32_t from, uint32_t to)
 {
@@ -49,6 +50,8 @@ static void find_spans(const mr_stage_weights *b, mr_ranges *r, uint32_t i)
 		mr_range_span_widen(&r->of_gradients[i], mr_stage_grad_at(b->stage, p) + (size_t)first * gradient,
 				    (size_t)n * gradient);
 	}
+	r->of_sums[i] = r->of_gradients[i];
+	mr_tied_sum_widen(b, (uint8_t)i, &r->of_sums[i]);
 }
 
 static mr_status create(mr_stage_weights *b, uint32_t n_whole)
@@ -64,9 +67,11 @@ static mr_status create(mr_stage_weights *b, uint32_t n_whole)
 	r->weights = calloc((size_t)n * n, sizeof(*r->weights));
 	r->totals = calloc((size_t)n * n_whole + 1, sizeof(*r->totals));
 	r->of_gradients = calloc(n, sizeof(*r->of_gradients));
+	r->of_sums = calloc(n, sizeof(*r->of_sums));
 	r->of_weights = calloc(n, sizeof(*r->of_weights));
 	r->n_sums = calloc(n, sizeof(*r->n_sums));
-	if (!r->gradients || !r->weights || !r->totals || !r->of_gradients || !r->of_weights || !r->n_sums)
+	if (!r->gradients || !r->weights || !r->totals || !r->of_gradients || !r->of_sums || !r->of_weights ||
+	    !r->n_sums)
 		return mr_fail(MR_ERESOURCE, "no memory for the ranges of %u shards", n);
 	b->private_weights = b->apart = true;
 	for (uint32_t i = 0; i < n; i++)
@@ -97,7 +102,7 @@ mr_status mr_ranges_choose(mr_stage_weights *b, uint16_t stage, const uint16_t *
 
 			MR_TRY(choose(b, e, n_whole, kinds, &k));
 			if (k)
-				gradients_of(b->ranges, i, j)->channel = (mr_channel){.kind = k, .edge = e, .n = 1};
+				gradients_of(b->ranges, i, j)->channel = (mr_channel){.kind = k, .edge = e, .n = 2};
 			if (k && j < n_whole)
 				total_of(b->ranges, i, j)->channel = (mr_channel){.kind = k, .edge = e, .n = 1};
 			e.kind = MR_EDGE_WEIGHTS;
@@ -113,10 +118,29 @@ mr_status mr_range_open(mr_range *range, mr_range_span span, size_t stride, cons
 	mr_channel *c = &range->channel;
 
 	c->bytes = bytes_of(span);
-	c->stride = stride;
+	c->from_stride = c->to_stride = stride;
 	c->from = from + span.begin;
 	c->to = to;
 	return mr_channel_open(c);
+}
+
+mr_status mr_range_open_copies(mr_range *range, mr_range_span span, const uint8_t *from)
+{
+	size_t stride = mr_align_up(bytes_of(span) + 1, MR_CACHE_LINE);
+
+	range->copy = aligned_alloc(MR_CACHE_LINE, range->channel.n * stride);
+	if (!range->copy)
+		return mr_fail(MR_ERESOURCE, "no memory for %zu bytes of gradients", range->channel.n * stride);
+	range->channel.to_stride = stride;
+	range->channel.bytes = bytes_of(span);
+	range->channel.from = from + span.begin;
+	range->channel.to = range->copy;
+	return mr_channel_open(&range->channel);
+}
+
+uint8_t *mr_range_copy(const mr_range *range)
+{
+	return range->copy + range->arrived % range->channel.n * range->channel.to_stride;
 }
 
 mr_status mr_ranges_open(mr_stage_weights *b)
@@ -128,13 +152,8 @@ mr_status mr_ranges_open(mr_stage_weights *b)
 		for (uint32_t j = 0; j < r->n; j++) {
 			mr_range *g = gradients_of(r, i, j), *w = weights_of(r, i, j);
 
-			if (g->channel.kind) {
-				g->copy = aligned_alloc(MR_CACHE_LINE,
-							mr_align_up(bytes_of(r->of_gradients[j]) + 1, MR_CACHE_LINE));
-				if (!g->copy)
-					return mr_fail(MR_ERESOURCE, "no memory for a shard's gradients");
-				MR_TRY(mr_range_open(g, r->of_gradients[j], 0, b->shard[i].grads, g->copy));
-			}
+			if (g->channel.kind)
+				MR_TRY(mr_range_open_copies(g, r->of_sums[j], b->shard[i].grads));
 			if (g->channel.kind && j < r->n_whole)
 				MR_TRY(mr_range_open(total_of(r, i, j), r->of_gradients[i], 0, b->shard[i].grads,
 						  b->shard[j].grads + r->of_gradients[i].begin));
@@ -161,6 +180,7 @@ void mr_ranges_close(mr_stage_weights *b)
 	free(r->weights);
 	free(r->totals);
 	free(r->of_gradients);
+	free(r->of_sums);
 	free(r->of_weights);
 	free(r->n_sums);
 }
@@ -216,14 +236,13 @@ bool mr_ranges_have_sums(mr_stage_weights *b, uint32_t owner, uint64_t commit)
 	return true;
 }
 
-/* Where the owner of range @owner reads byte @at of @shard's gradients. */
-static uint8_t *sum_of(const mr_stage_weights *b, uint32_t shard, uint32_t owner, size_t at)
+uint8_t *mr_ranges_sum_of(const mr_stage_weights *b, uint32_t shard, uint32_t owner, size_t at)
 {
 	const mr_range *range = gradients_of(b->ranges, shard, owner);
 
 	if (!range->channel.kind)
 		return b->shard[shard].grads + at;
-	return range->copy + (at - b->ranges->of_gradients[owner].begin);
+	return mr_range_copy(range) + (at - b->ranges->of_sums[owner].begin);
 }
 
 mr_status mr_ranges_sum(mr_stage_weights *b, uint32_t owner, mr_kctx *kc, size_t at, int64_t n)
@@ -234,10 +253,10 @@ mr_status mr_ranges_sum(mr_stage_weights *b, uint32_t owner, mr_kctx *kc, size_t
 		if (!b->shard[i].need)
 			continue;
 		if (!sum)
-			sum = sum_of(b, i, owner, at); /* no other shard reads this range of it */
+			sum = mr_ranges_sum_of(b, i, owner, at); /* no other shard reads this range of it */
 		else
 			MR_TRY(b->k->sum_gradients(kc, &(mr_sum_gradients_args){.n = n, .a = sum,
-										.b = sum_of(b, i, owner, at),
+										.b = mr_ranges_sum_of(b, i, owner, at),
 										.y = sum}));
 	}
 	if (sum && sum != own)

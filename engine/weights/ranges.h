@@ -10,6 +10,9 @@
  *	                                    reads the whole sum; to each shard if each clips by itself
  *	owner q --[weights]----> shard i    q's range of the next version
  *
+ * A shard that is done with its part of a commit may send the sum of the next one while the owner still adds up this
+ * one, and not the one behind it, since its own range needs all sums of a commit: so an owner keeps two of each shard.
+ *
  * The owner adds the shards in ascending order, as with shared memory, so the bits are the same. An edge between two
  * workers that share memory is read and written in place, even in a stage in which others send.
  *
@@ -26,13 +29,14 @@
 typedef struct mr_range {
 	mr_channel channel; /* kind NULL: the two share memory */
 	uint64_t arrived;   /* the highest commit or version that has come; written by the receiver */
-	uint8_t *copy;      /* gradients: the data that came, owned; else NULL */
+	uint8_t *copy;      /* [n of the channel] gradients: the data that came, owned; else NULL */
 } mr_range;
 
 /* The bytes of a stage that one shard owns, as offsets into all of them. */
-typedef struct mr_range_span {
+typedef struct mr_range_span mr_range_span;
+struct mr_range_span {
 	size_t begin, end;
-} mr_range_span;
+};
 
 /** Widen @s to cover the @bytes bytes at @at, too; {0, 0} covers nothing. */
 void mr_range_span_widen(mr_range_span *s, size_t at, size_t bytes);
@@ -41,6 +45,13 @@ void mr_range_span_widen(mr_range_span *s, size_t at, size_t bytes);
  * Errors: the kind's. */
 mr_status mr_range_open(mr_range *range, mr_range_span span, size_t stride, const uint8_t *from,
 			uint8_t *to) MR_MUST_USE;
+
+/** Open @range, whose kind and n are set: it carries @span of the data at @from to copies of its own, one a number
+ * modulo n; from one to the next the data are from_stride apart. Errors: MR_ERESOURCE, the kind's. */
+mr_status mr_range_open_copies(mr_range *range, mr_range_span span, const uint8_t *from) MR_MUST_USE;
+
+/** The copy of what has arrived last. */
+uint8_t *mr_range_copy(const mr_range *range);
 
 /** Nothing is under way, and @arrived has come; messages wake @receiver from now on. Workers idle. */
 void mr_range_reset(mr_range *range, uint64_t arrived, mr_parker *receiver);
@@ -54,6 +65,7 @@ typedef struct mr_ranges {
 	uint32_t n_whole;                         /* shards 0 .. n_whole - 1 get the sum of all shards in all ranges */
 	mr_range *totals;                         /* [n][n_whole] by sender, then receiver */
 	mr_range_span *of_gradients, *of_weights; /* [n] */
+	mr_range_span *of_sums; /* [n] of_gradients, and the further uses of its parameters in the stage */
 	uint64_t *n_sums;                         /* [n] commits whose sum each shard has sent; written by the shard */
 } mr_ranges;
 
@@ -80,6 +92,9 @@ void mr_ranges_send_sum(mr_stage_weights *b, uint32_t shard);
 
 /** Have all sums of @commit arrived that the owner of range @owner adds? */
 bool mr_ranges_have_sums(mr_stage_weights *b, uint32_t owner, uint64_t commit);
+
+/** Where the owner of range @owner reads byte @at of @shard's gradients, which lies in r->of_sums[@owner]. */
+uint8_t *mr_ranges_sum_of(const mr_stage_weights *b, uint32_t shard, uint32_t owner, size_t at);
 
 /** Add @n elements from byte @at of the gradients, which lie in range @owner, into that shard's own. */
 mr_status mr_ranges_sum(mr_stage_weights *b, uint32_t owner, mr_kctx *kc, size_t at, int64_t n) MR_MUST_USE;

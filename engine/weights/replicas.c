@@ -3,6 +3,7 @@
 #include "base/zeroed.h"
 #include "nn/element.h"
 #include "weights/layer_states.h"
+#include "weights/replica_links.h"
 
 mr_status mr_replicas_create(const mr_plan *p, const mr_optim *optim, mr_stage_weights *weights, mr_replicas **out)
 {
@@ -17,7 +18,7 @@ mr_status mr_replicas_create(const mr_plan *p, const mr_optim *optim, mr_stage_w
 		g->average = &p->contract.average;
 		g->optim = optim;
 		g->first = &weights[s];
-		g->n = p->n_pipes;
+		g->n = g->n_here = p->n_pipes;
 		g->stride = p->n_stages;
 		g->n_steps = n_steps;
 		for (uint32_t r = 0; r < g->n; r++)
@@ -34,6 +35,8 @@ mr_status mr_replicas_create(const mr_plan *p, const mr_optim *optim, mr_stage_w
 
 void mr_replicas_destroy(mr_replicas *of, uint16_t n_stages)
 {
+	for (uint16_t s = 0; of && s < n_stages; s++)
+		mr_replica_links_close(&of[s]);
 	if (of)
 		free(of[n_stages - 1].n_ready);
 	free(of);
@@ -48,7 +51,7 @@ void mr_replicas_reset(mr_replicas *g)
 
 bool mr_replicas_ready(mr_replicas *g, uint64_t step)
 {
-	return mr_weights_last_of(&g->n_ready[step % g->n_steps], g->n);
+	return mr_weights_last_of(&g->n_ready[step % g->n_steps], g->n_here);
 }
 
 void mr_replicas_layout(mr_replicas *g, mr_arena *a)
@@ -80,17 +83,18 @@ void mr_replicas_init(mr_replicas *g)
 {
 	const mr_stage_sizes *z = mr_stage_size(g->first->stage);
 	const mr_types *t = &g->first->k->types;
-	const void *weights = mr_weights_at(g->first, 0, 0);
+	const mr_stage_weights *b = mr_replicas_block(g, g->first_here);
+	const void *weights = mr_weights_at(b, 0, 0);
 	int64_t n = (int64_t)(z->weight_bytes / mr_dtype_bytes(t->weights));
 
 	if (g->reference)
 		memcpy(g->reference, weights, z->weight_bytes);
 	if (g->rest)
-		memcpy(g->rest, g->first->rest, z->rest_bytes);
+		memcpy(g->rest, b->rest, z->rest_bytes);
 	if (g->velocity)
 		memset(g->velocity, 0, z->state_bytes);
 	for (int64_t i = 0; g->mean && i < n; i++)
-		mr_element_put(t->state, g->mean, i, mr_element_master(t->weights, weights, g->first->rest, i));
+		mr_element_put(t->state, g->mean, i, mr_element_master(t->weights, weights, b->rest, i));
 }
 
 bool mr_replicas_made(mr_replicas *g, uint16_t worker, uint64_t v)
@@ -103,19 +107,37 @@ bool mr_replicas_made(mr_replicas *g, uint16_t worker, uint64_t v)
 
 /* --- a part --- */
 
+mr_replica_part mr_replicas_part(const mr_replicas *g, uint32_t p)
+{
+	size_t lines = mr_stage_size(g->first->stage)->weight_bytes / MR_CACHE_LINE;
+	size_t each = mr_dtype_bytes(g->first->k->types.weights);
+	mr_replica_part out = {.begin = lines * p / g->n * MR_CACHE_LINE,
+			       .end = lines * (p + 1) / g->n * MR_CACHE_LINE};
+
+	out.first = out.begin / each;
+	out.n = (int64_t)((out.end - out.begin) / each);
+	return out;
+}
+
 static void *at(void *tensor, size_t byte)
 {
 	return tensor ? (uint8_t *)tensor + byte : NULL;
+}
+
+/* Range @part of version @v of replica @r. */
+static void *weights_of(const mr_replicas *g, uint32_t part, uint32_t r, uint64_t v)
+{
+	void *copy = mr_replica_links_at(g, MR_REPLICA_WEIGHTS, part, r, v);
+
+	return copy ? copy : at(mr_weights_at(mr_replicas_block(g, r), 0, v), mr_replicas_part(g, part).begin);
 }
 
 mr_status mr_replicas_average(mr_replicas *g, uint32_t part, uint64_t v, mr_kctx *kc)
 {
 	const mr_stage_weights *b = g->first;
 	const mr_average *a = g->average;
-	size_t lines = mr_stage_size(b->stage)->weight_bytes / MR_CACHE_LINE;
-	size_t begin = lines * part / g->n * MR_CACHE_LINE, end = lines * (part + 1) / g->n * MR_CACHE_LINE;
-	size_t each = mr_dtype_bytes(b->k->types.weights), state = begin / each * mr_dtype_bytes(b->k->types.state);
-	int64_t n = (int64_t)((end - begin) / each);
+	mr_replica_part of = mr_replicas_part(g, part);
+	size_t state = of.first * mr_dtype_bytes(b->k->types.state);
 	const void *src[MR_REPLICAS_MOST];
 	void *dst[MR_REPLICAS_MOST];
 	int16_t *rest[MR_REPLICAS_MOST];
@@ -126,27 +148,33 @@ mr_status mr_replicas_average(mr_replicas *g, uint32_t part, uint64_t v, mr_kctx
 			  .n = g->n,
 			  .src = src,
 			  .dst = dst,
-			  .reference = at(g->reference, begin),
+			  .reference = at(g->reference, of.begin),
 			  .velocity = at(g->velocity, state),
 			  .mean = at(g->mean, state),
 			  .rest = b->rest ? rest : NULL,
-			  .reference_rest = at(g->rest, begin),
+			  .reference_rest = at(g->rest, of.begin),
 			  .alpha = a->alpha,
 			  .lr = a->outer_lr,
 			  .mu = a->outer_mu};
 
 	for (uint32_t r = 0; r < g->n; r++) {
-		src[r] = at(mr_weights_at(mr_replicas_block(g, r), 0, v - 1), begin);
-		dst[r] = at(mr_weights_at(mr_replicas_block(g, r), 0, v), begin);
-		rest[r] = mr_weights_rest(mr_replicas_block(g, r), begin);
+		src[r] = weights_of(g, part, r, v - 1);
+		dst[r] = weights_of(g, part, r, v);
+		rest[r] = mr_replica_links_at(g, MR_REPLICA_REST, part, r, v);
+		if (!rest[r])
+			rest[r] = mr_weights_rest(mr_replicas_block(g, r), of.begin);
 	}
-	MR_TRY(b->k->mix(kc, &(mr_mix_args){.n = n, .m = &m}));
+	MR_TRY(b->k->mix(kc, &(mr_mix_args){.n = of.n, .m = &m}));
 	m.kind = MR_AVERAGING_MEAN;
 	m.weights = false;
 	for (uint32_t k = 0; a->state && k < g->optim->ops->n_states; k++) {
-		for (uint32_t r = 0; r < g->n; r++)
-			src[r] = dst[r] = at(mr_replicas_block(g, r)->state[k], state);
-		MR_TRY(b->k->mix(kc, &(mr_mix_args){.n = n, .m = &m}));
+		for (uint32_t r = 0; r < g->n; r++) {
+			dst[r] = mr_replica_links_at(g, MR_REPLICA_STATES + k, part, r, v);
+			if (!dst[r])
+				dst[r] = at(mr_replicas_block(g, r)->state[k], state);
+			src[r] = dst[r];
+		}
+		MR_TRY(b->k->mix(kc, &(mr_mix_args){.n = of.n, .m = &m}));
 	}
 	return MR_OK;
 }
@@ -163,20 +191,22 @@ uint32_t mr_replicas_passes(const mr_average *a, uint32_t n, uint32_t n_states)
 
 /* --- pauses --- */
 
-void *mr_replicas_model(const mr_replicas *g)
+void *mr_replicas_model(const mr_replicas *g, uint32_t r)
 {
-	return g->reference ? g->reference : mr_weights_at(g->first, 0, g->first->latest);
+	const mr_stage_weights *b = mr_replicas_block(g, r);
+
+	return g->reference ? g->reference : mr_weights_at(b, 0, b->latest);
 }
 
-int16_t *mr_replicas_rest(const mr_replicas *g)
+int16_t *mr_replicas_rest(const mr_replicas *g, uint32_t r)
 {
-	return g->reference ? g->rest : g->first->rest;
+	return g->reference ? g->rest : mr_replicas_block(g, r)->rest;
 }
 
 void mr_replicas_spread(mr_replicas *g)
 {
-	const void *model = mr_replicas_model(g);
-	const int16_t *rest = mr_replicas_rest(g);
+	const void *model = mr_replicas_model(g, 0);
+	const int16_t *rest = mr_replicas_rest(g, 0);
 
 	for (uint32_t r = 0; g->average->rule == MR_AVERAGE_MEAN && r < g->n; r++) {
 		mr_stage_weights *b = mr_replicas_block(g, r);

@@ -12,7 +12,7 @@
  * they started need not be kept.
  *
  * Thread: parts run on the workers of their pipes, each after the commit of all replicas (their `published`); the last
- * part publishes the version to all, as a step in parts does (stage_weights.h, W3/R3).
+ * part of a process publishes the version to all its replicas, as a step in parts does (stage_weights.h, W3/R3).
  */
 #ifndef MR_WEIGHTS_REPLICAS_H
 #define MR_WEIGHTS_REPLICAS_H
@@ -22,12 +22,22 @@
 
 #define MR_REPLICAS_MOST MR_AVERAGING_MOST /* of one stage: a pipe each */
 
+typedef struct mr_replica_links mr_replica_links;
+
+/* A range of an average: bytes of the weights, and the same as numbers. */
+typedef struct mr_replica_part {
+	size_t begin, end, first;
+	int64_t n;
+} mr_replica_part;
+
 struct mr_replicas {
 	mr_parts n_done;                      /* parts of the current average */
 	const mr_average *average;            /* the plan's */
 	const mr_optim *optim;
 	mr_stage_weights *first; /* of replica 0; replica r is first[r * stride] */
 	uint32_t n, stride;
+	uint32_t n_here, first_here; /* replicas of this process, and the first of them: all, but of a run over ranks */
+	mr_replica_links *links;   /* between workers that share no memory (replica_links.h); NULL: all do. Owned */
 	uint8_t *reference;        /* like one version; NULL: there is none */
 	int16_t *rest;             /* of its masters; NULL: it is its own master */
 	uint8_t *velocity, *mean;  /* like one state each; NULL: there is none */
@@ -48,6 +58,9 @@ static inline mr_stage_weights *mr_replicas_block(const mr_replicas *g, uint32_t
 mr_status mr_replicas_create(const mr_plan *plan, const mr_optim *optim, mr_stage_weights *weights,
 			     mr_replicas **out) MR_MUST_USE;
 void mr_replicas_destroy(mr_replicas *of, uint16_t n_stages); /* accepts NULL */
+
+/** The range of part @p. */
+mr_replica_part mr_replicas_part(const mr_replicas *g, uint32_t p);
 
 /** No average is under way. While no worker runs. */
 void mr_replicas_reset(mr_replicas *g);
@@ -70,7 +83,7 @@ void mr_replicas_layout(mr_replicas *g, mr_arena *a);
 /** Bytes of that memory. */
 uint64_t mr_replicas_bytes(const mr_replicas *g);
 
-/** Set the shared memory to version 0. Replica 0 already has its initial weights, which are those of all. */
+/** Set the shared memory to version 0. The first replica here already has the initial weights of all. */
 void mr_replicas_init(mr_replicas *g);
 
 /** Have all replicas made version @v? */
@@ -83,9 +96,10 @@ mr_status mr_replicas_average(mr_replicas *g, uint32_t part, uint64_t v, mr_kctx
  * estimated from this. */
 uint32_t mr_replicas_passes(const mr_average *a, uint32_t n, uint32_t n_states);
 
-/** The weights to evaluate and to save, and the rest of their masters (NULL: they are the masters). While paused. */
-void *mr_replicas_model(const mr_replicas *g);
-int16_t *mr_replicas_rest(const mr_replicas *g);
+/** The weights to evaluate and to save, of replica @r where there is no reference, and the rest of their masters (NULL:
+ * they are the masters). Over ranks, a replica of this process evaluates, and the first is saved. While paused. */
+void *mr_replicas_model(const mr_replicas *g, uint32_t r);
+int16_t *mr_replicas_rest(const mr_replicas *g, uint32_t r);
 
 /** After the model was restored: copy it to all replicas that continue from it. While no worker runs. */
 void mr_replicas_spread(mr_replicas *g);

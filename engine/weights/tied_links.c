@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/size.h"
 #include "weights/tied_sum.h"
 
 static mr_tied_links *links_of(const mr_stage_weights *b)
@@ -143,11 +142,6 @@ uint64_t mr_tied_links_copy_bytes(const mr_stage_weights *b, uint32_t j)
 	return sum * b->cap;
 }
 
-static uint8_t *take(size_t bytes)
-{
-	return aligned_alloc(MR_CACHE_LINE, mr_align_up(bytes + 1, MR_CACHE_LINE));
-}
-
 mr_status mr_tied_links_open(mr_stage_weights *b)
 {
 	mr_tied_links *l = links_of(b);
@@ -158,17 +152,12 @@ mr_status mr_tied_links_open(mr_stage_weights *b)
 			MR_TRY(mr_region_map(&l->copy[j], stride * b->cap, &l->nodes[j]));
 		for (uint32_t i = 0; i < l->n_owners; i++) {
 			mr_range *w = weights_of(l, i, j), *g = gradients_of(l, j, i);
-			mr_range_span of = l->of_gradients[i];
 
 			if (w->channel.kind)
 				MR_TRY(mr_range_open(w, l->of_weights[i], stride, b->shard[i].version,
 						     (uint8_t *)l->copy[j].base + l->of_weights[i].begin));
-			if (!g->channel.kind)
-				continue;
-			g->copy = take(of.end - of.begin);
-			if (!g->copy)
-				return mr_fail(MR_ERESOURCE, "no memory for a user's gradients");
-			MR_TRY(mr_range_open(g, of, 0, b->tied->user->shard[j].grads, g->copy));
+			if (g->channel.kind)
+				MR_TRY(mr_range_open_copies(g, l->of_gradients[i], b->tied->user->shard[j].grads));
 		}
 	}
 	return MR_OK;
@@ -296,5 +285,5 @@ uint8_t *mr_tied_links_sum_of(const mr_stage_weights *b, uint32_t j, uint32_t i,
 
 	if (!g || !g->channel.kind)
 		return b->tied->user->shard[j].grads + at;
-	return g->copy + (at - links_of(b)->of_gradients[i].begin);
+	return mr_range_copy(g) + (at - links_of(b)->of_gradients[i].begin);
 }

@@ -5,7 +5,8 @@
 #include "weights/reduction.h"
 #include "weights/tied_links.h"
 
-bool mr_tied_sum_uses_again(const mr_stage_weights *b)
+/* Is a parameter used more than once in the stage of @b? */
+static bool uses_again(const mr_stage_weights *b)
 {
 	const mr_graph *g = mr_stage_graph(b->stage);
 	uint32_t first, end;
@@ -19,7 +20,7 @@ bool mr_tied_sum_uses_again(const mr_stage_weights *b)
 
 mr_status mr_tied_sum_open(mr_stage_weights *b, mr_stage_weights *user)
 {
-	if (!user && !mr_tied_sum_uses_again(b))
+	if (!user && !uses_again(b))
 		return MR_OK;
 	b->tied = malloc(sizeof(*b->tied));
 	b->whole_sums = true;
@@ -42,10 +43,28 @@ mr_status mr_tied_sum_within(mr_stage_weights *b, mr_kctx *kc)
 	return MR_OK;
 }
 
+void mr_tied_sum_widen(const mr_stage_weights *b, uint8_t shard, mr_range_span *s)
+{
+	const mr_graph *g = mr_stage_graph(b->stage);
+	size_t each = mr_dtype_bytes(b->k->types.gradients);
+	uint32_t begin, end;
+	int64_t first, n;
+
+	mr_stage_params(b->stage, &begin, &end);
+	for (uint32_t u = begin; u < end; u++) {
+		int32_t p = g->params[u].tied_to;
+
+		if (p >= (int32_t)begin && mr_weights_part(b, shard, (uint32_t)p, &first, &n))
+			mr_range_span_widen(s, mr_stage_grad_at(b->stage, u) + (size_t)first * each, (size_t)n * each);
+	}
+}
+
 /* The address of byte @at of the gradient sum of shard @j of @user, whose stage uses parameters of @b's, for @shard. */
 static uint8_t *sum_of(const mr_stage_weights *b, const mr_stage_weights *user, uint32_t j, uint8_t shard, size_t at)
 {
-	return user == b->tied->user ? mr_tied_links_sum_of(b, j, shard, at) : user->shard[j].grads + at;
+	if (user == b->tied->user)
+		return mr_tied_links_sum_of(b, j, shard, at);
+	return b->ranges ? mr_ranges_sum_of(b, j, shard, at) : user->shard[j].grads + at;
 }
 
 /* Add the uses in @user's stage of parameter @p of @b, elements @first to @first + @n: the shards that have any are

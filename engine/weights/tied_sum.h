@@ -13,6 +13,7 @@
 #include "weights/stage_weights.h"
 
 typedef struct mr_tied_links mr_tied_links;
+typedef struct mr_range_span mr_range_span;
 
 struct mr_tied_sum {
 	mr_stage_weights *user; /* of another stage that uses a parameter of this one; NULL: there is none */
@@ -30,8 +31,8 @@ void mr_tied_sum_close(mr_stage_weights *b);
 /** Without AR: add the uses within the stage to its sum, unless this commit's have been added. */
 mr_status mr_tied_sum_within(mr_stage_weights *b, mr_kctx *kc) MR_MUST_USE;
 
-/** Is a parameter used more than once in the stage of @b? */
-bool mr_tied_sum_uses_again(const mr_stage_weights *b);
+/** Widen @s, of gradients in range @shard, by those of the further uses within the stage of the parameters in it. */
+void mr_tied_sum_widen(const mr_stage_weights *b, uint8_t shard, mr_range_span *s);
 
 /** AR of @shard: add the further uses of parameter @p to its elements [@first, @first + @n), in which its own pipes are
  * already added up. */

@@ -506,7 +506,7 @@ static void replicas_meet_in_their_mean(void)
 		for (int64_t i = 0; i < small_elements(&w[r]); i++)
 			CU_ASSERT_EQUAL(*small_weight(&w[r], 0, 2, i), 6 + (double)i);
 	}
-	CU_ASSERT_PTR_EQUAL(mr_replicas_model(&g), mr_weights_at(&b[0], 0, 2));
+	CU_ASSERT_PTR_EQUAL(mr_replicas_model(&g, 0), mr_weights_at(&b[0], 0, 2));
 	for (int r = 0; r < REPLICAS; r++)
 		small_weights_fini(&w[r]);
 }

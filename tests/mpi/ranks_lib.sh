@@ -43,6 +43,15 @@ machine = { threads = 1; peak_gflops = 1.0; };
 train = { steps = 6; batch = 16; eval_every = 3; };
 checkpoint = { every = 2; keep = 9; };
 END
+cat >lm.cfg <<'END'
+model = { name = "awd_lm"; layers = 2; width = 16; context = 8; };
+data = { name = "text"; path = "prose.txt"; };
+optimizer = { name = "sgd"; lr = 0.1; };
+system = { name = "1f1b"; };
+machine = { threads = 1; peak_gflops = 1.0; };
+train = { steps = 6; batch = 8; eval_every = 3; };
+checkpoint = { every = 2; keep = 9; };
+END
 awk 'BEGIN { for (i = 0; i < 400; i++) printf "line %d goes %d steps beyond the river\n", i, i * 7 % 13 }' >prose.txt
 
 # over RANKS ARGS...: millrace-mpi with them, its output in `out`; returns its exit code.

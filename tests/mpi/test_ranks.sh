@@ -12,6 +12,16 @@ same 3 gpt.cfg --set machine.workers=4 --set 'system.name="data_parallel"' --set
 same 4 gpt.cfg --set machine.workers=4 --set 'system.name="pipedream_2bw"' --set 'precision="bf16"'
 same 2 mlp.cfg --set machine.workers=4 --set 'machine.ranks="0 1 1 0"' --set 'system.name="zb_h1"'
 same 2 mlp.cfg --set machine.workers=4 --set 'system.name="chimera"' --set 'precision="bf16_pure"'
+# One parameter twice in a stage of several pipes, statistics of batch norm, states that are carried, averages.
+same 2 gpt.cfg --set $two --set 'system.name="data_parallel"' --set model.tied=true
+same 2 mlp.cfg --set $two --set 'system.name="data_parallel"' --set 'model.norm="batch"'
+same 2 lm.cfg --set $two --set 'system.name="data_parallel"'
+average='--set system.every=2 --set system.placement="rotated" --set train.eval_every=2'
+# shellcheck disable=SC2086 # words
+same 2 mlp.cfg --set $two --set 'system.name="local_sgd"' $average --set 'model.norm="batch"'
+# shellcheck disable=SC2086
+same 3 mlp.cfg --set machine.workers=3 --set train.batch=15 --set 'system.name="local_sgd"' $average \
+	--set 'system.state="averaged"' --set 'system.outer="nesterov"' --set train.clip=0.05
 
 # counted CONF ARGS...: bytes between two ranks are what the plan says.
 counted() {
@@ -27,6 +37,9 @@ counted gpt.cfg --set train.clip=0.5
 counted mlp.cfg --set 'system.name="data_parallel"' --set train.clip=0.5
 counted mlp.cfg --set 'system.name="zb_h1"'
 counted mlp.cfg --set 'system.name="chimera"'
+counted gpt.cfg --set 'system.name="data_parallel"' --set model.tied=true
+counted mlp.cfg --set 'system.name="data_parallel"' --set 'model.norm="batch"'
+counted mlp.cfg --set 'system.name="local_sgd"' --set system.every=2 --set 'system.placement="rotated"'
 
 # A run goes on over ranks from what one process saved, and the other way.
 for system in 1f1b pipedream; do
@@ -89,7 +102,7 @@ refused 3 "machine.ranks: it names the ranks of 2 workers, and there are 3"
 over 2 train mlp.cfg --set machine.workers=3 --set train.microbatches=4 --set 'machine.ranks="0 0 0"'
 got=$?
 refused 3 "rank 1 has no worker"
-over 2 train mlp.cfg --set machine.workers=4 --set 'system.name="local_sgd"'
+over 2 train mlp.cfg --set $two --set 'system.name="data_parallel"' --set 'system.gradients="joint"'
 got=$?
 refused 3 "this needs workers that share memory"
 over 2 train mlp.cfg --set 'system.name="rpd"' --set $two
@@ -103,5 +116,5 @@ got=$?
 refused 2 "the program for several is millrace-mpi"
 [ ! -e runs/mlp ] || complain "a run was begun:"
 
-[ $n_same -eq 8 ] || failed=1
+[ $n_same -eq 13 ] || failed=1
 exit $failed

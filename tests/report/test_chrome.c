@@ -71,7 +71,7 @@ static void tracks_and_instructions(void)
 {
 	static const char *const tracks[] = {"w0 stage 0 cpus 0-3", "w1 \"stage\" 1"};
 	mr_trace_rec r[2] = {rec(MR_OP_F, 3, 0, 1001, 2500), rec(MR_OP_U, 3, 1, 2500, 2500)};
-	mr_chrome c = {r, 2, 2, tracks, NULL};
+	mr_chrome c = {.rec = r, .n_rec = 2, .n_workers = 2, .tracks = tracks, .title = NULL};
 	const mr_json *e, *args;
 	mr_json *root;
 
@@ -99,7 +99,7 @@ static void waits_by_cause(void)
 {
 	mr_trace_rec r[3] = {rec(MR_OP_F, 0, 0, 1000, 2000), rec(MR_OP_B, 0, 0, 5000, 6000),
 			     rec(MR_OP_F, 1, 0, 6100, 6200)};
-	mr_chrome c = {r, 3, 1, NULL, "run"};
+	mr_chrome c = {.rec = r, .n_rec = 3, .n_workers = 1, .tracks = NULL, .title = "run"};
 	mr_json *root;
 
 	r[1].wait_ns[MR_WAIT_UPSTREAM] = 2000;
@@ -147,7 +147,7 @@ static void arrows_bind(void)
 		rec(MR_OP_I, 0, 1, 6000, 7000), rec(MR_OP_W, 0, 1, 7000, 8000), rec(MR_OP_F, 0, 1, 2000, 3000),
 		rec(MR_OP_B, 0, 2, 4000, 6000), rec(MR_OP_F, 1, 0, 2000, 3000), rec(MR_OP_F, 1, 2, 8000, 9000),
 	};
-	mr_chrome c = {r, sizeof(r) / sizeof(r[0]), 3, NULL, NULL};
+	mr_chrome c = {.rec = r, .n_rec = sizeof(r) / sizeof(r[0]), .n_workers = 3, .tracks = NULL, .title = NULL};
 	mr_json *root = written(&c);
 
 	check_arrow(root, 0, "activation", "F m0", 0, 1);
@@ -170,7 +170,7 @@ static void a_number_that_returns(void)
 		rec(MR_OP_F, 0, 0, 100, 110),
 		rec(MR_OP_F, 0, 1, 110, 120),
 	};
-	mr_chrome c = {r, 4, 2, NULL, NULL};
+	mr_chrome c = {.rec = r, .n_rec = 4, .n_workers = 2, .tracks = NULL, .title = NULL};
 	mr_json *root = written(&c);
 
 	check_arrow(root, 0, "activation", "F m0", 0, 1);
@@ -179,10 +179,36 @@ static void a_number_that_returns(void)
 	mr_json_destroy(root);
 }
 
+/* A message is an event from sending to arrival that ends on its receiver's track; one that arrives before it was sent,
+ * by clocks that differ a little, takes no time. */
+static void messages_between_ranks(void)
+{
+	mr_trace_rec r[1] = {rec(MR_OP_F, 0, 0, 1000, 2000)};
+	const mr_message_time x[2] = {{.sent_ns = 1500, .arrived_ns = 4000, .wanted_ns = 3000, .number = 7, .bytes = 96,
+				       .from = 0, .to = 1, .stage = 1},
+				      {.sent_ns = 5000, .arrived_ns = 4990, .from = 1, .to = 0, .stage = 1}};
+	const mr_message_time *at[2] = {&x[0], &x[1]};
+	mr_chrome c = {.rec = r, .n_rec = 1, .n_workers = 2, .messages = at, .n_messages = 2};
+	mr_json *root = written(&c);
+	const mr_json *b = find(root, "b", "w0 to w1: activation", 0), *e = find(root, "e", "w0 to w1: activation", 0);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(b);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(e);
+	CU_ASSERT_EQUAL(number(b, "ts"), 1.5);
+	CU_ASSERT_EQUAL(number(e, "ts"), 4);
+	CU_ASSERT_EQUAL(number(e, "tid"), 1);
+	CU_ASSERT_EQUAL(number(mr_json_get(b, "args"), "waited_us"), 1);
+	CU_ASSERT_EQUAL(number(mr_json_get(b, "args"), "bytes"), 96);
+	e = find(root, "e", "w1 to w0: free buffer", 0);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(e);
+	CU_ASSERT_EQUAL(number(e, "ts"), 5);
+	mr_json_destroy(root);
+}
+
 static void bad_records(void)
 {
 	mr_trace_rec r[1] = {rec(MR_OP_F, 0, 2, 5, 6)};
-	mr_chrome c = {r, 1, 2, NULL, NULL};
+	mr_chrome c = {.rec = r, .n_rec = 1, .n_workers = 2, .tracks = NULL, .title = NULL};
 	mr_json *root;
 
 	MR_CHECK_FAIL(mr_chrome_write(&c, stderr), MR_EINVAL, "worker 2 of 2");
@@ -202,5 +228,6 @@ void mr_suite_chrome(void)
 	MR_TEST(waits_by_cause);
 	MR_TEST(arrows_bind);
 	MR_TEST(a_number_that_returns);
+	MR_TEST(messages_between_ranks);
 	MR_TEST(bad_records);
 }

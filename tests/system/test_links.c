@@ -59,6 +59,8 @@ static bool check(const char *sets, const char *system, unsigned workers)
 		rig_result_fini(&want);
 		rig_result_fini(&got);
 	} else {
+		if (!strstr(mr_error_text(), "system.name: "))
+			printf("%s: %s\n", what, mr_error_text());
 		CU_ASSERT_FATAL(st == MR_ECONFIG && strstr(mr_error_text(), "system.name: "));
 	}
 	rig_fini(&r);
@@ -145,12 +147,50 @@ static void tied(void)
 		{"system.name=chimera train.microbatches=8 train.clip=0.05 optimizer.name=muon optimizer.lr=0.01",
 			4, 4},
 		{"system.name=dualpipe train.microbatches=8 model.layers=6", 4, 4},
+		{"system.name=data_parallel train.microbatches=8", 2, 4},
+		{"system.name=data_parallel train.microbatches=8 train.clip=0.05", 4, 4},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		for (unsigned d = cases[i].most; d >= cases[i].fewest; d--)
 			CU_ASSERT_TRUE(check("precision=f32 train.norm_every=0 model.tied=true", cases[i].system, d) ||
 				       d == 3);
+}
+
+/* Averages go from all replicas to the owners of ranges, and back. */
+static void averaged(void)
+{
+	static const char *const sets[] = {
+		"system.placement=rotated",
+		"system.placement=rotated system.state=averaged optimizer.name=adamw optimizer.lr=0.01",
+		"system.placement=rotated system.outer=nesterov system.every=2 train.clip=0.05",
+		"system.placement=rotated model.norm=batch",
+		"system.placement=rotated precision=bf16 system.state=averaged optimizer.name=momentum",
+	};
+	char text[300];
+
+	for (unsigned d = 4; d >= 2; d--)
+		for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+			snprintf(text, sizeof(text), "system.name=local_sgd train.batch=24 train.microbatches=%u %s", d,
+				 sets[i]);
+			CU_ASSERT_TRUE(check(MLP, text, d));
+		}
+	CU_ASSERT_TRUE(check(MLP, "system.name=avgpipe train.microbatches=8", 2));
+	CU_ASSERT_TRUE(check(MLP, "system.name=avgpipe train.microbatches=8 precision=bf16", 4));
+}
+
+/* What micro-batches contribute to the statistics of batch norm. */
+static void seen(void)
+{
+	static const char *const systems[] = {
+		"system.name=data_parallel train.microbatches=8",
+		"system.name=chimera train.microbatches=8",
+		"system.name=bitpipe train.microbatches=8 train.clip=0.05",
+		"system.name=pipedream system.replicas=[2,2] train.microbatches=2",
+	};
+
+	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
+		CU_ASSERT_TRUE(check(MLP " model.norm=batch train.batch=24", systems[i], 4));
 }
 
 /* What shares memory whatever its edges are is refused, and nothing is left behind. */
@@ -161,14 +201,8 @@ static void refused(void)
 	} cases[] = {
 		{"system.name=zb_h2 system.steal=true train.microbatches=8",
 		 "a worker that steals a weight gradient reads in place"},
-		{"system.name=local_sgd system.replicas=2 system.every=4 train.microbatches=2",
-		 "an average reads and writes the weights of all replicas"},
-		{"model.tied=true system.name=data_parallel train.microbatches=8",
-		 "several pipes add up the gradients of a parameter that one stage uses twice in place"},
 		{"system.name=data_parallel system.gradients=joint train.microbatches=8",
 		 "joint gradients are computed from the activations that all replicas keep"},
-		{"model.norm=batch train.batch=24 system.name=data_parallel train.microbatches=8",
-		 "what the micro-batches of several pipes have seen for the states of a layer"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -208,6 +242,8 @@ void mr_suite_links(void)
 	MR_TEST(asynchronous);
 	MR_TEST(clipped);
 	MR_TEST(tied);
+	MR_TEST(averaged);
+	MR_TEST(seen);
 	MR_TEST(refused);
 	MR_TEST(carried);
 }

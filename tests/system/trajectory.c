@@ -195,7 +195,7 @@ static void put_reference(trajectory *t, uint16_t s, uint64_t n, const mr_run *r
 	trajectory_stage *row = trajectory_row(t, 0, s);
 
 	if (row->reference)
-		put_params(t, s, row->reference + n * row->n_scalars, mr_replicas_model(&run->replicas[s]), run);
+		put_params(t, s, row->reference + n * row->n_scalars, mr_replicas_model(&run->replicas[s], 0), run);
 }
 
 static void begin(trajectory *t, trajectory_stage *row)

@@ -34,12 +34,6 @@ static mr_status refuse(const mr_run_config *c)
 		       (unsigned long long)c->data->columns, (unsigned long long)step);
 }
 
-static const char *why_shared(const mr_run *run)
-{
-	return run->n_pipes > 1 ? "the values that the layers of a stage carry lie in one place for all its pipes"
-				: NULL;
-}
-
 static mr_status create(mr_run *run)
 {
 	run->carried = calloc(run->n_stages, sizeof(*run->carried));
@@ -78,7 +72,11 @@ static void memory(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *o
 
 static void init(mr_run *run, uint8_t pipe, uint16_t s)
 {
-	if (pipe == 0)
+	uint8_t first = 0; /* of this process */
+
+	while (!mr_run_is_here(&run->c, mr_plan_worker(run->c.plan, first, s)))
+		first++;
+	if (pipe == first)
 		mr_carried_init(&run->carried[s]);
 }
 
@@ -130,7 +128,10 @@ static mr_status save_end(const mr_run *run, uint16_t s, mr_state *out)
 {
 	mr_carried *c = &run->carried[s];
 	uint32_t first, end;
+	uint16_t w = 0; /* one of this process: all stand at the same step */
 
+	while (!mr_run_is_here(&run->c, w))
+		w++;
 	if (run->c.plan->contract.flush == MR_FLUSH_NONE) {
 		mr_saved_tensor entries = mr_state_bytes(c->entry, (size_t)c->depth * c->n_micro * c->bytes);
 		mr_saved_tensor micros = mr_state_bytes(c->micro, (size_t)c->depth * c->n_micro * sizeof(*c->micro));
@@ -143,7 +144,7 @@ static mr_status save_end(const mr_run *run, uint16_t s, mr_state *out)
 	mr_stage_nodes(run->stage[s], &first, &end);
 	for (uint32_t i = first; i < end; i++)
 		for (uint32_t j = 0; j < c->n_micro; j++) {
-			uint8_t *entry = mr_carried_next(c, run->worker[0].train.step, j), *at[MR_LAYER_CARRIED];
+			uint8_t *entry = mr_carried_next(c, run->worker[w].train.step, j), *at[MR_LAYER_CARRIED];
 			mr_layer_carried spec[MR_LAYER_CARRIED];
 			const mr_node *nd = &run->c.graph->nodes[i];
 
@@ -156,7 +157,6 @@ static mr_status save_end(const mr_run *run, uint16_t s, mr_state *out)
 
 const mr_feature mr_feature_carried = {
 	.refuse = refuse,
-	.why_shared = why_shared,
 	.create = create,
 	.destroy = destroy,
 	.open = open_stage,

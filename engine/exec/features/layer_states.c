@@ -3,6 +3,7 @@
 #include "exec/exec_internal.h"
 #include "exec/state.h"
 #include "weights/layer_states.h"
+#include "weights/replicas.h"
 
 /* All pipes evaluate and train with the states of the first. */
 static mr_status pass(mr_worker *w, const mr_task *t, const mr_slot *slot, mr_stage_io *io)
@@ -27,10 +28,25 @@ static mr_status note(mr_worker *w, const mr_task *t, const mr_slot *slot)
 
 static mr_status fold(mr_worker *w, const mr_task *t, mr_stage_weights *b)
 {
-	(void)w;
-	(void)t;
 	if (b->layer_states)
-		mr_layer_states_fold(b);
+		mr_layer_states_fold(b, mr_run_shard(w->run, t->in->pipe, t->in->stage));
+	return MR_OK;
+}
+
+/* AR: what the other shards' micro-batches contribute comes with their sums. */
+static mr_wait_cause ready(mr_worker *w, const mr_task *t)
+{
+	mr_stage_weights *b = mr_run_weights(w->run, t->in->pipe, t->in->stage);
+	uint8_t shard = mr_run_shard(w->run, t->in->pipe, t->in->stage);
+
+	return t->in->op != MR_OP_AR || mr_layer_states_have(b, shard, t->version) ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;
+}
+
+static mr_status send(mr_worker *w, const mr_task *t, mr_stage_weights *b)
+{
+	if (b->ranges)
+		mr_layer_states_send(b, mr_run_shard(w->run, t->in->pipe, t->in->stage),
+				     b->ranges->n_sums[mr_run_shard(w->run, t->in->pipe, t->in->stage)]);
 	return MR_OK;
 }
 
@@ -43,13 +59,22 @@ static mr_status open_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
 	return mr_layer_states_open(b);
 }
 
-static const char *why_shared(const mr_run *run)
+static mr_status choose(mr_run *run)
 {
-	for (uint32_t i = 0; i < mr_run_n_weights(run); i++)
-		if (run->weights[i].apart && run->weights[i].layer_states)
-			return "what the micro-batches of several pipes have seen for the states of a layer is put "
-			       "together in place";
-	return NULL;
+	for (uint16_t s = 0; s < run->n_stages; s++) {
+		uint16_t worker[UINT8_MAX + 1];
+
+		mr_run_workers_of(run, s, worker);
+		MR_TRY(mr_layer_states_choose(&run->weights[s], s, worker, run->c.links));
+	}
+	return MR_OK;
+}
+
+static mr_status open_links(mr_run *run)
+{
+	for (uint16_t s = 0; s < run->n_stages; s++)
+		MR_TRY(mr_layer_states_open_links(&run->weights[s]));
+	return MR_OK;
 }
 
 static void memory(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *out)
@@ -65,15 +90,21 @@ static void memory(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *o
 
 static void init(mr_run *run, uint8_t pipe, uint16_t s)
 {
-	if (mr_run_shard(run, pipe, s) == 0)
+	if (mr_run_shard(run, pipe, s) == mr_run_weights(run, pipe, s)->first_here)
 		mr_layer_states_init(mr_run_weights(run, pipe, s));
+	if (run->replicas && pipe == run->replicas[s].first_here) /* those that are evaluated */
+		mr_layer_states_init(&run->weights[s]);
 }
 
 static void reset_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
 {
-	(void)run;
-	(void)s;
+	mr_parker *parker[UINT8_MAX + 1];
+
 	mr_layer_states_reset(b);
+	if (!b->layer_states || !b->layer_states->lists)
+		return;
+	mr_run_parkers_of(run, s, parker);
+	mr_layer_states_reset_links(b, parker);
 }
 
 /* A state of a layer. */
@@ -109,11 +140,14 @@ static mr_status save_end(const mr_run *run, uint16_t s, mr_state *out)
 }
 
 const mr_feature mr_feature_layer_states = {
-	.why_shared = why_shared,
 	.open = open_stage,
+	.choose = choose,
+	.open_links = open_links,
 	.memory = memory,
 	.init = init,
 	.reset_stage = reset_stage,
+	.ready = ready,
+	.summed = send,
 	.pass = pass,
 	.entered = note,
 	.whole = fold,

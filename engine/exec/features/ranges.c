@@ -16,8 +16,8 @@ static mr_wait_cause ready(mr_worker *w, const mr_task *t)
 	case MR_OP_F:
 	case MR_OP_B:
 	case MR_OP_I:
-		has = mr_counter_reached(&b->published, w->id, (uint32_t)t->version) &&
-		      mr_ranges_have_weights(b, shard, t->version);
+		has = mr_ranges_have_weights(b, shard, t->version) && /* first: it is what is waited for */
+		      mr_counter_reached(&b->published, w->id, (uint32_t)t->version);
 		break;
 	case MR_OP_AR:
 		has = mr_ranges_have_sums(b, shard, t->version);

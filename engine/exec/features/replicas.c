@@ -1,19 +1,25 @@
 /* replicas.c - replicas whose weights diverge (weights/replicas.h): AVG, and which of them are read. */
 #include "exec/exec_internal.h"
+
+#include <math.h>
+
 #include "exec/state.h"
 #include "weights/layer_states.h"
-#include "weights/replicas.h"
+#include "weights/replica_links.h"
 
 static mr_status average(mr_worker *w, const mr_task *t)
 {
 	mr_replicas *g = &w->run->replicas[t->in->stage];
 
 	MR_TRY(mr_replicas_average(g, t->in->pipe, t->version, w->kc));
-	if (!mr_weights_last_of(&g->n_done, g->n))
+	mr_replica_links_send_down(g, t->in->pipe, t->version);
+	if (!mr_weights_last_of(&g->n_done, g->n_here))
 		return MR_OK;
 	if (g->first->layer_states)
-		mr_layer_states_average(g);
+		mr_layer_states_average(g, t->in->pipe, t->version);
 	for (uint32_t r = 0; r < g->n; r++) {
+		if (!mr_replicas_block(g, r)->n_here)
+			continue;
 		mr_weights_committed(mr_replicas_block(g, r));
 		mr_counter_raise(&mr_replicas_block(g, r)->published, w->id, (uint32_t)t->version);
 	}
@@ -25,25 +31,54 @@ static mr_wait_cause ready(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
 	mr_stage_weights *b = mr_run_weights(run, t->in->pipe, t->in->stage);
+	mr_replicas *g = &run->replicas[t->in->stage];
+	bool has = true;
 
-	if (t->in->op == MR_OP_F && !mr_counter_reached(&b->published, w->id, (uint32_t)t->version))
-		return MR_WAIT_WEIGHTS;
-	if (t->in->op == MR_OP_AVG && !mr_replicas_made(&run->replicas[t->in->stage], w->id, t->version - 1))
-		return MR_WAIT_WEIGHTS;
-	return MR_WAIT_NONE;
+	if (t->in->op == MR_OP_F)
+		has = mr_replica_links_have_down(g, t->in->pipe, t->version) &&
+		      mr_counter_reached(&b->published, w->id, (uint32_t)t->version);
+	else if (t->in->op == MR_OP_AVG)
+		has = mr_replica_links_have_up(g, t->in->pipe, t->version - 1) &&
+		      mr_replicas_made(g, w->id, t->version - 1);
+	return has ? MR_WAIT_NONE : MR_WAIT_WEIGHTS;
+}
+
+static mr_status send_up(mr_worker *w, const mr_task *t, mr_stage_weights *b)
+{
+	mr_replica_links_send_up(&w->run->replicas[t->in->stage], t->in->pipe, b->latest + 1);
+	return MR_OK;
+}
+
+/* Wait for what averages have made of the latest version. */
+static mr_status settle(mr_worker *w)
+{
+	mr_run *run = w->run;
+
+	for (uint16_t s = 0; s < run->n_stages; s++)
+		for (uint32_t r = 0; r < run->replicas[s].n; r++) {
+			const mr_stage_weights *b = mr_replicas_block(&run->replicas[s], r);
+
+			if (mr_plan_worker(run->c.plan, (uint8_t)r, s) != w->id)
+				continue;
+			while (!mr_replica_links_have_down(&run->replicas[s], r, b->latest))
+				MR_TRY(mr_waiter_step(&w->waiter));
+			mr_waiter_done(&w->waiter);
+		}
+	return MR_OK;
 }
 
 static mr_status pass(mr_worker *w, const mr_task *t, const mr_slot *slot, mr_stage_io *io)
 {
 	(void)slot;
 	if (!t->links->train)
-		io->weights = mr_replicas_model(&w->run->replicas[t->in->stage]);
+		io->weights = mr_replicas_model(&w->run->replicas[t->in->stage],
+						w->run->replicas[t->in->stage].first_here);
 	return MR_OK;
 }
 
 /*
  * The last of the replicas that make the step writes its record. Timing decides which one that is, so the norm is that
- * of the first one: another is ahead of it by less than x->n steps.
+ * of the first one: another is ahead of it by less than x->n steps. A process without the first one has none.
  */
 static bool completes(mr_run *run, const mr_stage_weights *b, uint64_t step, double *norm)
 {
@@ -54,7 +89,8 @@ static bool completes(mr_run *run, const mr_stage_weights *b, uint64_t step, dou
 		x->at[step % x->n] = *norm;
 	if (!mr_replicas_ready(g, step))
 		return false;
-	*norm = x ? x->at[step % x->n] : *norm;
+	if (x)
+		*norm = g->first_here ? NAN : x->at[step % x->n];
 	return true;
 }
 
@@ -64,6 +100,36 @@ static mr_status create(mr_run *run)
 {
 	run->n_losses = run->c.plan->n_micro; /* replicas may be apart by as many steps as lie between averages */
 	return mr_replicas_create(run->c.plan, run->c.optim, run->weights, &run->replicas);
+}
+
+static mr_status choose(mr_run *run)
+{
+	for (uint16_t s = 0; s < run->n_stages; s++) {
+		mr_replicas *g = &run->replicas[s];
+		uint16_t worker[MR_REPLICAS_MOST];
+
+		g->n_here = g->first_here = 0;
+		for (uint32_t r = g->n; r-- > 0;) {
+			bool here = mr_replicas_block(g, r)->n_here;
+
+			worker[r] = mr_plan_worker(run->c.plan, (uint8_t)r, s);
+			g->n_here += here;
+			g->first_here = here ? r : g->first_here;
+		}
+		MR_TRY(mr_replica_links_choose(g, s, worker, run->c.links));
+		if (g->links) {
+			run->remote = true;
+			run->facts |= MR_SETTLES;
+		}
+	}
+	return MR_OK;
+}
+
+static mr_status open_links(mr_run *run)
+{
+	for (uint16_t s = 0; s < run->n_stages; s++)
+		MR_TRY(mr_replica_links_open(&run->replicas[s]));
+	return MR_OK;
 }
 
 static void destroy(mr_run *run)
@@ -84,7 +150,7 @@ static void memory(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *o
 
 static void init(mr_run *run, uint8_t pipe, uint16_t s)
 {
-	if (pipe == 0)
+	if (pipe == run->replicas[s].first_here)
 		mr_replicas_init(&run->replicas[s]);
 }
 
@@ -99,8 +165,14 @@ static void count_buffers(const mr_run *run, uint8_t pipe, uint16_t s, uint32_t 
 
 static void reset_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
 {
-	(void)b;
-	mr_replicas_reset(&run->replicas[s]);
+	mr_replicas *g = &run->replicas[s];
+	mr_parker *parker[MR_REPLICAS_MOST];
+
+	mr_replicas_reset(g);
+	for (uint32_t r = 0; r < g->n; r++)
+		parker[r] = run->parkers[mr_plan_worker(run->c.plan, (uint8_t)r, s)];
+	if (b == mr_replicas_block(g, g->n - 1))
+		mr_replica_links_reset(g, b->latest, parker);
 }
 
 static void spread(mr_run *run)
@@ -115,7 +187,7 @@ static mr_status save_param(const mr_run *run, uint16_t s, uint32_t p, mr_state 
 {
 	const mr_param *param = &run->c.graph->params[p];
 	size_t at = mr_stage_weight_at(run->stage[s], p), state_at = mr_stage_state_at(run->stage[s], p);
-	int16_t *rest = mr_replicas_rest(&run->replicas[s]);
+	int16_t *rest = mr_replicas_rest(&run->replicas[s], 0);
 	const mr_replicas *g = &run->replicas[s];
 	const mr_optim_ops *o = run->c.optim->ops;
 	mr_saved_tensor t = mr_state_param(param, run->c.kernels->types.weights, NULL);
@@ -123,7 +195,7 @@ static mr_status save_param(const mr_run *run, uint16_t s, uint32_t p, mr_state 
 	const char *name = param->name;
 	char of[128];
 
-	t.data = (char *)mr_replicas_model(g) + at;
+	t.data = (char *)mr_replicas_model(g, 0) + at;
 	MR_TRY(mr_state_add(&out->model, &t, "%s", name));
 	if (rest) {
 		t = mr_state_rest(param, rest + at / sizeof(*rest));
@@ -159,9 +231,10 @@ static mr_status save_param(const mr_run *run, uint16_t s, uint32_t p, mr_state 
 
 const mr_feature mr_feature_replicas = {
 	.facts = MR_OVERWRITES,
-	.shares = "an average reads and writes the weights of all replicas in place",
 	.instead = {.carry_out = {[MR_OP_AVG] = average}, .completes = completes, .save_param = save_param},
 	.create = create,
+	.choose = choose,
+	.open_links = open_links,
 	.destroy = destroy,
 	.layout = layout,
 	.memory = memory,
@@ -169,6 +242,8 @@ const mr_feature mr_feature_replicas = {
 	.reset_stage = reset_stage,
 	.spread = spread,
 	.count_buffers = count_buffers,
+	.settle = settle,
 	.ready = ready,
+	.stepped = send_up,
 	.pass = pass,
 };

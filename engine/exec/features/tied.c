@@ -127,14 +127,6 @@ static mr_status choose_homes(mr_run *run)
 	return MR_OK;
 }
 
-static const char *why_shared(const mr_run *run)
-{
-	for (uint32_t i = 0; i < mr_run_n_weights(run); i++)
-		if (run->weights[i].apart && mr_tied_sum_uses_again(&run->weights[i]))
-			return "several pipes add up the gradients of a parameter that one stage uses twice in place";
-	return NULL;
-}
-
 static mr_status open_links(mr_run *run)
 {
 	return mr_tied_links_open(&run->weights[0]);
@@ -187,7 +179,6 @@ const mr_feature mr_feature_tied = {
 	.memory = memory,
 	.mapped = mapped,
 	.warm_up = warm_up,
-	.why_shared = why_shared,
 	.open = open_stage,
 	.choose = choose,
 	.open_links = open_links,
