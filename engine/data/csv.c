@@ -289,6 +289,12 @@ static mr_status open_csv(const mr_values *values, const mr_data_want *want, mr_
 
 /* --- loading --- */
 
+/* The row of the files that is stored at place @i, where @p is their random order. */
+static uint64_t row_of(const csv *s, const mr_permute *p, uint64_t i)
+{
+	return s->file.path[1] || s->rows.base.trains_only ? i : mr_permute_at(p, i);
+}
+
 /* Validation rows are stored at the end; those of a separate file are there already. */
 static mr_status place_rows(csv *s)
 {
@@ -304,7 +310,7 @@ static mr_status place_rows(csv *s)
 		return mr_data_no_memory(s->rows.base.bytes.passing);
 	mr_permute_init(&p, n, SPLIT_SEED, 0);
 	for (uint64_t i = 0; i < n; i++)
-		s->place[s->file.path[1] || s->rows.base.trains_only ? i : mr_permute_at(&p, i)] = i;
+		s->place[row_of(s, &p, i)] = i;
 	return MR_OK;
 }
 
@@ -352,6 +358,48 @@ static mr_status load_csv(mr_dataset *d)
 static void train(const mr_dataset *d, uint64_t g, void *input, void *target)
 {
 	mr_rows_get((const mr_rows *)d, mr_data_order(d->n_train, ((const csv *)d)->seed, g), input, target);
+}
+
+/* The rows of some evaluation samples, wherever they are in the files. */
+typedef struct wanted_rows {
+	const csv *of;
+	const uint64_t *row; /* [n] */
+	size_t n;
+	mr_data_origin_fn *each;
+	void *arg;
+} wanted_rows;
+
+static mr_status give_row(void *of, uint64_t row, uint64_t number)
+{
+	const wanted_rows *w = of;
+	const mr_csv_table *t = &w->of->file.table;
+	mr_data_origin o = {.file = t->path, .line = number, .column = t->name, .value = t->field, .n = t->n_columns};
+
+	for (size_t i = 0; i < w->n; i++) {
+		if (w->row[i] != row)
+			continue;
+		o.which = i;
+		MR_TRY(w->each(w->arg, &o));
+	}
+	return MR_OK;
+}
+
+static mr_status origin(mr_dataset *d, const uint64_t *at, size_t n, mr_data_origin_fn *each, void *arg)
+{
+	csv *s = (csv *)d;
+	uint64_t *row = malloc((n + 1) * sizeof(*row));
+	wanted_rows wanted = {.of = s, .row = row, .n = n, .each = each, .arg = arg};
+	mr_permute p;
+	mr_status st;
+
+	if (!row)
+		return mr_data_no_memory((n + 1) * sizeof(*row));
+	mr_permute_init(&p, s->rows.n, SPLIT_SEED, 0);
+	for (size_t i = 0; i < n; i++)
+		row[i] = row_of(s, &p, mr_rows_valid_at(d, at[i]));
+	st = mr_csv_file_rows(&s->file, give_row, &wanted);
+	free(row);
+	return st;
 }
 
 static void put_texts(mr_json_writer *w, const char *key, const mr_text_set *set)
@@ -452,4 +500,5 @@ const mr_dataset_ops mr_data_csv = {
 	.train = train,
 	.valid = mr_rows_valid,
 	.form = form,
+	.origin = origin,
 };

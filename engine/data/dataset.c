@@ -67,6 +67,11 @@ mr_status mr_dataset_check(const mr_dataset *d)
 	return d->ops->check ? d->ops->check(d) : MR_OK;
 }
 
+mr_status mr_dataset_origin(mr_dataset *d, const uint64_t *at, size_t n, mr_data_origin_fn *each, void *arg)
+{
+	return d->ops->origin ? d->ops->origin(d, at, n, each, arg) : MR_OK;
+}
+
 void mr_dataset_close(mr_dataset *d)
 {
 	if (d)

@@ -52,6 +52,17 @@ typedef struct mr_data_bytes {
 
 #define MR_DATA_KEEP ((uint64_t)64 << 20)
 
+/* What a sample of an evaluation is in the file that it comes from. All is valid in the call alone. */
+typedef struct mr_data_origin {
+	size_t which;              /* its place in the list that was asked for */
+	const char *file;
+	uint64_t line;             /* at which it begins, from 1; 0: it is the whole file */
+	char *const *column, *const *value; /* [n] the columns' names, and what stands in them */
+	size_t n;
+} mr_data_origin;
+
+typedef mr_status mr_data_origin_fn(void *arg, const mr_data_origin *o);
+
 typedef struct mr_dataset_ops {
 	const char *name;
 	const char *summary;
@@ -71,6 +82,10 @@ typedef struct mr_dataset_ops {
 	/** Of loaded data: write, as fields of an open object, how what a file holds becomes an input, and what the
 	 * classes are called (mr_dataset_form). NULL: no file of such data can be predicted. */
 	void (*form)(const mr_dataset *d, mr_json_writer *w);
+	/** Of loaded data: call @each for the evaluation samples @at [n], in any order; a file of rows is read once
+	 * more for it. On the thread that loads. Errors: those of @each; MR_EDATA; MR_ERESOURCE. NULL: nothing is known
+	 * of a sample but its number. */
+	mr_status (*origin)(mr_dataset *d, const uint64_t *at, size_t n, mr_data_origin_fn *each, void *arg);
 } mr_dataset_ops;
 
 #define MR_TOKENIZER_MARK "tokenizer "
@@ -124,6 +139,9 @@ mr_status mr_dataset_open(const mr_dataset_ops *ops, const mr_values *values, co
 /** The first failure of reading a sample, MR_EDATA with a message; MR_OK: all samples so far are right. At any time,
  * on any thread. */
 mr_status mr_dataset_check(const mr_dataset *d) MR_MUST_USE;
+/** As ops->origin; of data without it @each is never called. */
+mr_status mr_dataset_origin(mr_dataset *d, const uint64_t *at, size_t n, mr_data_origin_fn *each,
+			    void *arg) MR_MUST_USE;
 void mr_dataset_close(mr_dataset *d);
 
 /**

@@ -409,6 +409,19 @@ static void form(const mr_dataset *d, mr_json_writer *w)
 	mr_json_end_array(w);
 }
 
+static mr_status origin(mr_dataset *d, const uint64_t *at, size_t n, mr_data_origin_fn *each, void *arg)
+{
+	const images *s = (const images *)d;
+	const mr_image_folder *f = s->valid_from;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t file = s->order[d->n_train + at[i]];
+
+		MR_TRY(each(arg, &(mr_data_origin){.which = i, .file = mr_image_folder_name(f, file)}));
+	}
+	return MR_OK;
+}
+
 static const mr_option options[] = {
 	{"path", MR_OPT_STRING, NULL, 0, 0, NULL, NULL,
 	 "folder with a folder of PNG, JPEG, PPM or PGM files for each class"},
@@ -450,4 +463,5 @@ const mr_dataset_ops mr_data_images = {
 	.train = train,
 	.valid = valid,
 	.form = form,
+	.origin = origin,
 };

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define FEW_STEPS 20 /* say nothing of a training */
 #define PARTS 10     /* of the steps, whose mean losses are compared */
@@ -175,7 +176,12 @@ unsigned mr_advice(const mr_figures *rows, size_t n, void (*each)(void *arg, con
 	take_evaluations(&c);
 	take_norms(&c);
 	advise_on_rate(&c);
-	if (!c.best || c.best->trains_only)
+	if (!c.best)
+		say(&c, "There was no evaluation, so nothing here tells how good the model is on other rows than those "
+			"it learned from: train.eval_every = %llu makes twenty, on the rows that data.validation holds "
+			"out.",
+		    (unsigned long long)(c.steps / 20 + 1));
+	else if (c.best->trains_only)
 		say(&c, "No rows were held out, so nothing here tells how good the model is on others: "
 			"data.validation = 0.2 keeps a fifth of them for that.");
 	else if (c.n_evaluations < 4)
@@ -184,4 +190,58 @@ unsigned mr_advice(const mr_figures *rows, size_t n, void (*each)(void *arg, con
 	else
 		advise_on_length(&c);
 	return c.said;
+}
+
+/* --- classes --- */
+
+#define UNBALANCED 3 /* times as many samples of one class as of another */
+
+/* A class in errors.json. */
+typedef struct class_count {
+	const char *name;
+	double samples, right;
+} class_count;
+
+static class_count count_of(const mr_json *c)
+{
+	const char *name = mr_json_string(mr_json_get(c, "class"));
+
+	return (class_count){name ? name : "?", mr_json_double(mr_json_get(c, "samples")),
+			     mr_json_double(mr_json_get(c, "right"))};
+}
+
+unsigned mr_advice_on_classes(const mr_json *errors, void (*each)(void *arg, const char *text), void *arg)
+{
+	const mr_json *classes = mr_json_get(errors, "classes"), *kind = mr_json_get(errors, "kind");
+	class_count most = {.samples = 0}, worst = {.samples = 0};
+	double all = 0, right = 0;
+	char text[1024];
+
+	if (!mr_json_is_string(kind) || strcmp(mr_json_string(kind), "classes") ||
+	    mr_json_int(mr_json_get(errors, "step")) < FEW_STEPS)
+		return 0;
+	for (size_t i = 0; i < mr_json_size(classes); i++) {
+		class_count c = count_of(mr_json_at(classes, i));
+
+		all += c.samples;
+		right += c.right;
+		most = c.samples > most.samples ? c : most;
+	}
+	for (size_t i = 0; i < mr_json_size(classes); i++) {
+		class_count c = count_of(mr_json_at(classes, i));
+
+		if (c.samples > 0 && c.samples * UNBALANCED <= most.samples &&
+		    (worst.samples == 0 || c.right * worst.samples < worst.right * c.samples))
+			worst = c;
+	}
+	if (worst.samples == 0 || worst.right / worst.samples > 0.9 * most.right / most.samples)
+		return 0;
+	snprintf(text, sizeof(text),
+		 "The classes are unbalanced: %.1f %% of the samples are \"%.60s\", %.1f %% are \"%.60s\", and of "
+		 "these %.1f %% are found, of all samples %.1f %%. Where rare classes matter, more of their samples "
+		 "help, or a larger weight; accuracy alone hides them.",
+		 100 * most.samples / all, most.name, 100 * worst.samples / all, worst.name,
+		 100 * worst.right / worst.samples, 100 * right / all);
+	each(arg, text);
+	return 1;
 }

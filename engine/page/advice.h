@@ -15,4 +15,8 @@ unsigned mr_advice(const mr_figures *rows, size_t n, void (*each)(void *arg, con
 /** The row of the lowest validation loss, the first of equal ones; NULL: there was no evaluation. */
 const mr_figures *mr_advice_best(const mr_figures *rows, size_t n);
 
+/** The same on classes that are unbalanced, where rare ones are found less often, of errors.json (trained/errors.h;
+ * NULL: there is none). */
+unsigned mr_advice_on_classes(const mr_json *errors, void (*each)(void *arg, const char *text), void *arg);
+
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/str.h"
 #include "report/curves.h"
 #include "page/page_internal.h"
@@ -18,20 +19,29 @@ static const char style[] =
 	"body{font:15px/1.5 'DejaVu Sans',Verdana,Helvetica,Arial,sans-serif;color:var(--ink);"
 	"background:var(--page);max-width:1040px;margin:2em auto;padding:0 1.2em}\n"
 	"h1{font-size:1.7em}h2{margin-top:2.2em;border-bottom:1px solid var(--line);padding-bottom:.2em}"
-	"h3{margin:1.6em 0 .4em}p{margin:.5em 0}.note{color:var(--soft)}\n"
+	"h3{margin:1.6em 0 .4em}h4{margin:1.3em 0 .3em}ul{margin:.4em 0;padding-left:1.3em}li{margin:.3em 0}"
+	"p{margin:.5em 0}.note{color:var(--soft)}\n"
 	"table{border-collapse:collapse;font-size:.92em;margin:.6em 0}th,td{padding:.25em .9em .25em 0;"
 	"text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}td.r,th.r{text-align:right}\n"
 	"figure{margin:1em 0;overflow-x:auto}figure svg,figure img{max-width:100%;height:auto;display:block}\n"
 	"figure.wide svg{max-width:none}\n"
 	".charts{display:flex;flex-wrap:wrap;gap:0 1.5em}.charts figure{margin:.5em 0}\n"
+	"td.r{white-space:nowrap}.scroll{overflow-x:auto}.scroll td{white-space:nowrap}"
+	".scroll table{font-size:.85em}.pictures{display:flex;flex-wrap:wrap;gap:1.2em;margin:1em 0}"
+	".pictures figure{margin:0;width:116px;overflow:visible}"
+	".pictures img{width:96px;image-rendering:pixelated}"
+	".pictures figcaption{font-size:.85em;line-height:1.35;overflow-wrap:anywhere}\n"
+	"pre.text{max-width:46em;-webkit-print-color-adjust:exact;print-color-adjust:exact}"
+	".m1{background:rgba(230,130,30,.18)}.m2{background:rgba(230,130,30,.36)}.m3{background:rgba(230,110,30,.6)}\n"
 	"pre{background:var(--box);padding:.8em 1em;font-size:.85em;overflow-x:auto;white-space:pre-wrap;"
 	"overflow-wrap:anywhere;tab-size:4}\n"
 	"@media screen and (max-width:640px){body{margin:1em auto;padding:0 .8em}h1{font-size:1.4em}"
 	"table{display:block;overflow-x:auto}figure svg{max-width:none}"
-	".charts svg{max-width:100%}}\n"
+	".charts svg{max-width:100%}.broad{display:none}}\n"
+	"@media print,screen and (min-width:641px){.narrow{display:none}}\n"
 	"@media print{@page{margin:14mm}body{max-width:none;margin:0;font-size:10.5pt}"
 	"figure.wide svg{max-width:100%}figure,table{break-inside:avoid}h2,h3,h3+p,p.note{break-after:avoid}"
-	"pre{font-size:7.5pt;columns:2}}\n";
+	"pre{font-size:7.5pt;columns:2}pre.text{columns:1}.scroll td{white-space:normal}}\n";
 
 mr_svg mr_page_picture(mr_page *p, bool wide)
 {
@@ -66,8 +76,14 @@ void mr_page_heading(mr_page *p, int level, const char *text)
 	fprintf(p->out, "</h%d>\n", level);
 }
 
-/* As mr_svg_escape, but lines stay lines. */
-static void put_lines(FILE *out, const char *text)
+void mr_page_note(mr_page *p, const char *text)
+{
+	fputs("<p class=\"note\">", p->out);
+	mr_svg_escape(p->out, text);
+	fputs("</p>\n", p->out);
+}
+
+void mr_page_lines(mr_page *p, const char *text)
 {
 	char line[1024];
 
@@ -76,11 +92,34 @@ static void put_lines(FILE *out, const char *text)
 
 		memcpy(line, text, part);
 		line[part] = '\0';
-		mr_svg_escape(out, line);
+		mr_svg_escape(p->out, line);
 		text += part;
 		if (*text == '\n' || *text == '\t')
-			fputc(*text++, out);
+			fputc(*text++, p->out);
 	}
+}
+
+const char *mr_page_number(double x, char out[32])
+{
+	snprintf(out, 32, fabs(x) >= 1000 && fabs(x) < 1e15 ? "%.0f" : "%.4g", x);
+	return out;
+}
+
+const char *mr_page_visible(const char *text, char *out, size_t size)
+{
+	size_t at = 0;
+
+	if (*text && !text[strcspn(text, " \n\t\r")])
+		return text;
+	out[at++] = '"';
+	for (; *text && at + 4 < size; text++) {
+		if (*text == '\n' || *text == '\t' || *text == '\r')
+			out[at++] = '\\';
+		out[at++] = *text == '\n' ? 'n' : *text == '\t' ? 't' : *text == '\r' ? 'r' : *text;
+	}
+	out[at++] = '"';
+	out[at] = '\0';
+	return out;
 }
 
 /* The object's strings as a table of two columns. */
@@ -190,9 +229,14 @@ static mr_status put_summary(mr_page *p, const mr_run_folder *runs, size_t n)
 			finite |= isfinite(runs[i].rows[k].loss) || isfinite(runs[i].rows[k].val_loss);
 	}
 	if (finite) {
-		mr_svg v = mr_page_picture(p, false);
+		mr_svg v;
 
+		fputs("<div class=\"broad\">", p->out);
+		v = mr_page_picture(p, false);
 		st = mr_page_end_picture(p, mr_curves_put(curves, n, NULL, &v));
+		fputs("</div>\n<div class=\"narrow\">", p->out);
+		st = st == MR_OK ? mr_page_loss(p, runs, n) : st;
+		fputs("</div>\n", p->out);
 	} else {
 		mr_page_say(p, "No run has a finite loss to draw.");
 	}
@@ -202,25 +246,19 @@ static mr_status put_summary(mr_page *p, const mr_run_folder *runs, size_t n)
 /* --- one run --- */
 
 /* A picture that is a file of its own, with its own style: as an image, in base64. */
-static void put_image(mr_page *p, const char *svg, const char *label)
+static mr_status put_image(mr_page *p, const char *svg, const char *label)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const unsigned char *s = (const unsigned char *)svg;
-	size_t n = strlen(svg);
+	mr_strbuf text;
+	mr_status st;
 
+	mr_strbuf_init(&text);
+	mr_base64(svg, strlen(svg), &text);
 	fputs("<figure><img alt=\"", p->out);
 	mr_svg_escape(p->out, label);
-	fputs("\" src=\"data:image/svg+xml;base64,", p->out);
-	for (size_t i = 0; i < n; i += 3) {
-		unsigned b = (unsigned)s[i] << 16 | (i + 1 < n ? (unsigned)s[i + 1] << 8 : 0) |
-			     (i + 2 < n ? s[i + 2] : 0u);
-
-		fputc(digits[b >> 18], p->out);
-		fputc(digits[b >> 12 & 63], p->out);
-		fputc(i + 1 < n ? digits[b >> 6 & 63] : '=', p->out);
-		fputc(i + 2 < n ? digits[b & 63] : '=', p->out);
-	}
-	fputs("\"></figure>\n", p->out);
+	fprintf(p->out, "\" src=\"data:image/svg+xml;base64,%s\"></figure>\n", mr_strbuf_text(&text));
+	st = text.failed ? mr_fail(MR_ERESOURCE, "no memory for a picture") : MR_OK;
+	mr_strbuf_fini(&text);
+	return st;
 }
 
 /* Of the training itself, and what a profile of its layers has left in the folder. */
@@ -246,8 +284,8 @@ static mr_status put_roofline(mr_page *p)
 		if (*r.of.note)
 			mr_page_say(p, "Of the lines: %s.", r.of.note);
 	}
-	if (p->run->roofline)
-		put_image(p, p->run->roofline, "roofline of a profile");
+	if (p->run->roofline && st == MR_OK)
+		st = put_image(p, p->run->roofline, "roofline of a profile");
 	else if (!r.n)
 		mr_page_say(p, "There is none: no training has ended here in order, and millrace profile has drawn "
 			       "none (--roofline FOLDER/roofline.svg).");
@@ -261,7 +299,7 @@ static void put_configuration(mr_page *p)
 	mr_page_heading(p, 3, "Configuration");
 	if (p->run->config) {
 		fputs("<pre>", p->out);
-		put_lines(p->out, p->run->config);
+		mr_page_lines(p, p->run->config);
 		fputs("</pre>\n", p->out);
 	} else {
 		mr_page_say(p, "The folder has no resolved.cfg.");
@@ -316,6 +354,8 @@ static mr_status put_run(mr_page *p)
 
 	mr_page_heading(p, 2, p->run->name);
 	MR_TRY(mr_page_learned(p));
+	MR_TRY(mr_page_errors(p));
+	mr_page_advice(p);
 	if (about) {
 		mr_page_heading(p, 3, "The training");
 		put_pairs(p, about);

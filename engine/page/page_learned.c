@@ -21,7 +21,7 @@ static mr_status put_chart(mr_page *p, mr_figure f, const char *name, const mr_f
 	const mr_run_folder *run = p->run;
 	mr_chart_series series[2] = {{.name = NULL}, {.marks = true, .no_line = true, .with_last = true}};
 	mr_chart c = {.title = name, .x_name = "step", .series = series, .n = 1, .width = 330, .height = 150,
-		      .log_y = log_y};
+		      .log_y = log_y, .y_name = mr_figure_table[f].form == MR_FORM_PERCENT ? "%" : NULL};
 	double *x = malloc((2 * run->n_rows + 1) * sizeof(*x)), *y = x + run->n_rows, at, mark;
 	const char *label = "best";
 	mr_status st = MR_OK;
@@ -89,7 +89,11 @@ static void say_best(mr_page *p, const mr_figures *best)
 
 static void put_item(void *arg, const char *text)
 {
-	mr_page_say(arg, "%s", text);
+	mr_page *p = arg;
+
+	fputs("<li>", p->out);
+	mr_svg_escape(p->out, text);
+	fputs("</li>\n", p->out);
 }
 
 static void put_nothing(void *arg, const char *text)
@@ -150,9 +154,19 @@ mr_status mr_page_learned(mr_page *p)
 	fputs("<div class=\"charts\">\n", p->out);
 	MR_TRY(put_curves(p, best));
 	fputs("</div>\n", p->out);
-	mr_page_heading(p, 3, "What to try next");
-	mr_page_say(p, "As far as the curves tell%s", mr_advice(p->run->rows, p->run->n_rows, put_nothing, NULL)
-						     ? ":" : ", nothing.");
-	mr_advice(p->run->rows, p->run->n_rows, put_item, p);
 	return MR_OK;
+}
+
+void mr_page_advice(mr_page *p)
+{
+	const mr_run_folder *r = p->run;
+	unsigned n = mr_advice(r->rows, r->n_rows, put_nothing, NULL) +
+		     mr_advice_on_classes(r->errors, put_nothing, NULL);
+
+	mr_page_heading(p, 3, "What to try next");
+	mr_page_say(p, "As far as is known%s", n ? ":" : ", nothing.");
+	fputs(n ? "<ul>\n" : "", p->out);
+	mr_advice(r->rows, r->n_rows, put_item, p);
+	mr_advice_on_classes(r->errors, put_item, p);
+	fputs(n ? "</ul>\n" : "", p->out);
 }

@@ -310,11 +310,13 @@ mr_status mr_page_memory(mr_page *p)
 				char what[32];
 				double *value;
 
+				if (!(mr_member_number(m + 1, &u) > 0) && !(mr_member_number(m, &u) > 0))
+					continue; /* one worker has no boundaries */
 				snprintf(what, sizeof(what), " %s", m->name);
 				value = add_row(&x, "stage ", u.stage, what);
 				value[0] = mr_member_number(m + 1, &u) / MIB;
 				value[1] = mr_member_number(m, &u) / MIB;
 			}
 	}
-	return put_rows(p, &x, st, "The folder has no memory.json, which a pipeline's training writes at its end.");
+	return put_rows(p, &x, st, "The folder has no memory.json, which a training writes at its end.");
 }

@@ -98,8 +98,8 @@ static void begin_run(const mr_plot *p, size_t run, int axis)
 	fputc('>', p->svg->out);
 }
 
-/* The training loss, averaged over BINS stretches of equal numbers of steps; the last one may be shorter. One step
- * alone is a dot. */
+/* The training loss: its first step, then averages over BINS stretches of equal numbers of steps; the last one may be
+ * shorter. One step alone is a dot. */
 static void put_training(const mr_plot *p, size_t run, int axis)
 {
 	const mr_course *r = &p->run[run];
@@ -118,6 +118,11 @@ static void put_training(const mr_plot *p, size_t run, int axis)
 	for (size_t k = 0; k < r->n; k++) {
 		if (!isfinite(r->loss[k]))
 			continue;
+		if (left == n && width > 1) { /* the first step as it is */
+			fprintf(p->svg->out, "M%.1f %.1f", mr_panel_x(&p->panel[axis], r->x[axis][k]),
+				mr_panel_y(&p->panel[axis], r->loss[k]));
+			move = 'L';
+		}
 		x += r->x[axis][k];
 		y += r->loss[k];
 		left--;

@@ -87,12 +87,15 @@ static void put_log_ticks(const mr_panel *p, const mr_svg *v, bool is_x)
 		}
 }
 
+/* A logarithmic axis of less than this factor has ticks at equal distances: 1, 2 and 5 might be one tick or none. */
+#define FEW_TICKS 5
+
 static void put_ticks(const mr_panel *p, const mr_svg *v, bool is_x)
 {
 	const mr_axis *a = is_x ? &p->x : &p->y;
 	double step = mr_svg_tick((a->high - a->low) / (is_x ? fmax(2, p->width / 66) : fmax(2, p->height / 38)));
 
-	if (a->log) {
+	if (a->log && (a->doubles || a->high > FEW_TICKS * a->low)) {
 		put_log_ticks(p, v, is_x);
 		return;
 	}

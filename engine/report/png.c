@@ -46,8 +46,7 @@ static void deflate_lines(const uint8_t *rgb, uint32_t width, uint32_t height, m
 	free(packed);
 }
 
-/* Append the pixels @rgb, rows from the top, as a PNG file. Failure shows in @out. */
-static void put_png(const uint8_t *rgb, uint32_t width, uint32_t height, mr_strbuf *out)
+void mr_png_append(const uint8_t *rgb, uint32_t width, uint32_t height, mr_strbuf *out)
 {
 	mr_strbuf data;
 
@@ -106,7 +105,7 @@ mr_status mr_schedule_picture_png(const mr_schedule_picture *p, mr_strbuf *out, 
 		to = to > WIDTH ? WIDTH : to;
 		fill(rgb, x, to > x + 2 ? to - 1 : to, r->worker * ROW + 4, mr_svg_op_fill(r->op)); /* with a gap */
 	}
-	put_png(rgb, *width, *height, out);
+	mr_png_append(rgb, *width, *height, out);
 	free(rgb);
 	return out->failed ? mr_fail(MR_ERESOURCE, "no memory for a picture") : MR_OK;
 }

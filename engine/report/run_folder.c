@@ -93,7 +93,16 @@ mr_status mr_run_folder_read_all(const char *path, mr_run_folder *out)
 	MR_TRY(read_file(folder, "resolved.cfg", &out->config, NULL));
 	MR_TRY(read_file(folder, "roofline.svg", &out->roofline, NULL));
 	MR_TRY(read_file(folder, "memory.json", NULL, &out->memory));
+	MR_TRY(read_file(folder, "errors.json", NULL, &out->errors));
 	return read_file(folder, "run.json", NULL, &out->facts);
+}
+
+char *mr_run_folder_path(const char *path)
+{
+	char folder[PATH_MAX], metrics[PATH_MAX];
+
+	split(path, folder, metrics);
+	return strdup(folder);
 }
 
 void mr_run_folder_fini(mr_run_folder *r)
@@ -102,6 +111,8 @@ void mr_run_folder_fini(mr_run_folder *r)
 	free(r->rows);
 	free(r->config);
 	free(r->roofline);
+	free(r->no_errors);
+	mr_json_destroy(r->errors);
 	mr_json_destroy(r->memory);
 	mr_json_destroy(r->facts);
 	*r = (mr_run_folder){0};

@@ -18,6 +18,8 @@ typedef struct mr_run_folder {
 	mr_json *memory;      /* memory.json */
 	mr_json *facts;       /* run.json */
 	char *roofline;       /* roofline.svg */
+	mr_json *errors;      /* errors.json */
+	char *no_errors;      /* what the caller knows of why there is none, or an old one; NULL: nothing. Owned */
 } mr_run_folder;
 
 /** Read the metrics of the run in the folder @path, or in the file metrics.jsonl itself. The caller calls
@@ -26,6 +28,9 @@ mr_status mr_run_folder_read(const char *path, mr_run_folder *out) MR_MUST_USE;
 
 /** The same with the other files. Errors: also MR_EDATA when run.json or memory.json is damaged. */
 mr_status mr_run_folder_read_all(const char *path, mr_run_folder *out) MR_MUST_USE;
+
+/** The folder of the run @path, which may name its file metrics.jsonl; the caller frees it. NULL: no memory. */
+char *mr_run_folder_path(const char *path) MR_MUST_USE;
 
 void mr_run_folder_fini(mr_run_folder *r);
 

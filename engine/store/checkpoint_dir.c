@@ -321,6 +321,26 @@ mr_status mr_checkpoint_latest(const char *dir_path, char **path)
 	return *path ? MR_OK : mr_fail(MR_ERESOURCE, "%s: no memory", dir_path);
 }
 
+mr_status mr_checkpoint_steps(const char *dir_path, uint64_t **step, size_t *n)
+{
+	int dir = open(dir_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	mr_ckpt_entry *list = NULL;
+	mr_status st;
+
+	*step = NULL;
+	*n = 0;
+	if (dir < 0)
+		return mr_fail(MR_ECKPT, "%s: there is no checkpoint: %s", dir_path, strerror(errno));
+	st = mr_ckpt_list(dir, dir_path, &list, n);
+	close(dir);
+	if (st == MR_OK && !(*step = malloc((*n + 1) * sizeof(**step))))
+		st = mr_fail(MR_ERESOURCE, "%s: no memory", dir_path);
+	for (size_t i = 0; st == MR_OK && i < *n; i++)
+		(*step)[i] = list[i].step;
+	free(list);
+	return st;
+}
+
 /* --- the lock --- */
 
 static mr_status refuse(const char *dir, int fd)

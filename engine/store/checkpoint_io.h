@@ -80,6 +80,10 @@ mr_status mr_checkpoint_preflight(const char *dir, uint64_t bytes, uint64_t n) M
  */
 mr_status mr_checkpoint_latest(const char *dir, char **path) MR_MUST_USE;
 
+/** The steps of the checkpoints in @dir, newest first; they are not looked at. The caller frees *@step. Errors:
+ * MR_ECKPT when there is no such folder; MR_ERESOURCE. */
+mr_status mr_checkpoint_steps(const char *dir, uint64_t **step, size_t *n) MR_MUST_USE;
+
 /** Check that @dir/@name is whole: compares every checksum, and the step in its name with the manifest's. Errors:
  * MR_ECKPT, MR_EIO, MR_ERESOURCE. */
 mr_status mr_checkpoint_check(const char *dir, const char *name) MR_MUST_USE;

@@ -1,6 +1,8 @@
 #include "trained/trained.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,14 +61,13 @@ static mr_status load_config(mr_trained *t, const char *text, const char *const 
 	return st;
 }
 
-mr_status mr_trained_find(mr_trained *t, const char *run, const char *name, const char *const *set, size_t n_sets)
+/* What stands in the checkpoint that was found. */
+static mr_status read_facts(mr_trained *t, const char *const *set, size_t n_sets)
 {
 	const char *text, *form;
 	mr_checkpoint *ck;
 	mr_status st = MR_OK;
 
-	*t = (mr_trained){0};
-	MR_TRY(find(t, run, name));
 	MR_TRY(mr_checkpoint_open(t->path, &ck));
 	text = mr_checkpoint_fact(ck, "configuration");
 	form = mr_checkpoint_fact(ck, "form");
@@ -75,17 +76,62 @@ mr_status mr_trained_find(mr_trained *t, const char *run, const char *name, cons
 			     "%s: it does not hold the configuration and the form of its data, as those of older "
 			     "builds: train --resume for one step more, and the next checkpoint does",
 			     t->path);
-	else if (!form)
+	else if (!form && !t->with_data)
 		st = mr_fail(MR_ECKPT,
 			     "%s: the model was trained on data whose files cannot be predicted: csv, libsvm, images, "
 			     "text, sources and tokens can",
 			     t->path);
-	if (st == MR_OK)
+	if (st == MR_OK && form)
 		st = mr_form_read(form, &t->form);
 	if (st == MR_OK)
 		st = load_config(t, text, set, n_sets);
 	mr_checkpoint_close(ck);
 	return st;
+}
+
+mr_status mr_trained_find(mr_trained *t, const char *run, const char *name, const char *const *set, size_t n_sets)
+{
+	*t = (mr_trained){0};
+	MR_TRY(find(t, run, name));
+	return read_facts(t, set, n_sets);
+}
+
+mr_status mr_trained_find_with_data(mr_trained *t, const char *run, const char *const *set, size_t n_sets)
+{
+	*t = (mr_trained){.with_data = true};
+	MR_TRY(find(t, run, ""));
+	return read_facts(t, set, n_sets);
+}
+
+/* --- the data --- */
+
+/* Are they what the model was trained on? */
+static mr_status check_data(const mr_trained *t)
+{
+	char now[24];
+	const char *then;
+	mr_checkpoint *ck;
+	bool same;
+
+	MR_TRY(mr_checkpoint_open(t->path, &ck));
+	then = mr_checkpoint_fact(ck, "data");
+	snprintf(now, sizeof(now), "%016" PRIx64, t->s.data->fingerprint);
+	same = !then || !strcmp(then, now);
+	mr_checkpoint_close(ck);
+	return same ? MR_OK : mr_fail(MR_EDATA, "the data have changed since the training: %s", t->s.data->describe);
+}
+
+/* Of data without a form only shapes are needed. */
+static mr_status open_data(mr_trained *t)
+{
+	MR_TRY(mr_session_survey(mr_config_job(t->config), &t->s));
+	MR_TRY(mr_session_load(&t->s));
+	MR_TRY(check_data(t));
+	if (t->form.source)
+		return MR_OK;
+	t->form.shapes = *t->s.data;
+	t->form.language = t->s.data->input.tokens && mr_shape_same(t->s.data->input, t->s.data->target);
+	return MR_OK;
 }
 
 /* --- the model --- */
@@ -136,14 +182,18 @@ static mr_status judge_outputs(mr_trained *t)
 		known = mr_session_has_perplexity(&t->s) &&
 			t->width == (size_t)(classes * t->form.shapes.input.rows);
 	else
-		known = classes ? t->width == t->n_values : !strcmp(loss, "logistic") || !strcmp(loss, "mse");
+		known = classes ? t->width == t->n_values
+				: t->width == 1 && (!strcmp(loss, "logistic") || !strcmp(loss, "mse"));
 	return known ? MR_OK : mr_fail(MR_ECKPT, "%s: the loss %s of this model has no predictions that are known",
 				       t->path, loss);
 }
 
 mr_status mr_trained_open(mr_trained *t, int64_t batch)
 {
-	MR_TRY(mr_session_open_shapes(mr_config_job(t->config), &t->form.shapes, &t->s));
+	if (t->with_data)
+		MR_TRY(open_data(t));
+	else
+		MR_TRY(mr_session_open_shapes(mr_config_job(t->config), &t->form.shapes, &t->s));
 	MR_TRY(judge_outputs(t));
 	MR_TRY(choose_batch(t, batch));
 	t->input_bytes = mr_shape_bytes(mr_logits_input(&t->s), t->s.kernels->types.activations);

@@ -18,6 +18,7 @@
 
 typedef struct mr_trained {
 	char *path;          /* of the checkpoint */
+	bool with_data;      /* the data of the training are open: s.data */
 	uint64_t step;       /* of it, from open on */
 	mr_config *config;
 	mr_form form;
@@ -35,6 +36,10 @@ typedef struct mr_trained {
  * in place of what it says. Close @t also after an error. Errors: MR_ECKPT, MR_EUSAGE, MR_ECONFIG, MR_ERESOURCE. */
 mr_status mr_trained_find(mr_trained *t, const char *run, const char *name, const char *const *set,
 			  size_t n_sets) MR_MUST_USE;
+
+/** The same of the best checkpoint of @run, where open is to read the data of the training, too, which need no form.
+ * Errors: as above; of open: also those of reading, and MR_EDATA when the data are not those of the training. */
+mr_status mr_trained_find_with_data(mr_trained *t, const char *run, const char *const *set, size_t n_sets) MR_MUST_USE;
 
 /** Load the weights, for up to @batch samples at once; 0: as many as memory allows. Errors: MR_ECKPT, MR_ERESOURCE. */
 mr_status mr_trained_open(mr_trained *t, int64_t batch) MR_MUST_USE;

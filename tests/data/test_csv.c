@@ -1,5 +1,6 @@
 /* CSV files: how columns, targets and rows are read, and the message for each kind of error. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/notice.h"
@@ -386,6 +387,56 @@ static void bounded(void)
 	free(text);
 }
 
+/* The rows that were asked for. */
+typedef struct asked_rows {
+	mr_dataset *d;
+	const uint64_t *at;
+	const char *file;
+	unsigned n;
+} asked_rows;
+
+static mr_status take_row(void *arg, const mr_data_origin *o)
+{
+	asked_rows *t = arg;
+	double x[1], y;
+
+	t->d->ops->valid(t->d, t->at[o->which], x, &y);
+	CU_ASSERT(o->n == 3 && !strcmp(o->column[0], "name") && !strcmp(o->column[2], "y"));
+	CU_ASSERT(strtod(o->value[1], NULL) == x[0] && strtod(o->value[2], NULL) == y);
+	CU_ASSERT_EQUAL(o->line, (uint64_t)y + 2);
+	CU_ASSERT_STRING_EQUAL(o->value[0], "a, b");
+	CU_ASSERT_PTR_NOT_NULL(strstr(o->file, t->file));
+	t->n++;
+	return MR_OK;
+}
+
+/* The rows of evaluation samples as they stand in the file: of a random part, of all rows, of a file of its own. */
+static void origins(void)
+{
+	static const struct {
+		const char *settings, *file;
+	} cases[] = {{"path=s ignore=name scale=none validation=0.5", "/s"},
+		     {"path=s ignore=name scale=none validation=0", "/s"},
+		     {"path=s ignore=name scale=none validation_path=v", "/v"}};
+	const uint64_t at[] = {9, 0, 3};
+	char text[512], *to = text;
+
+	data_help_folder(dir);
+	to += sprintf(to, "name,x,y\n");
+	for (int i = 0; i < 20; i++)
+		to += sprintf(to, "\"a, b\",%d,%d\n", 3 * i, i);
+	save("s", text);
+	save("v", text);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		asked_rows t = {.d = open_rows(cases[i].settings), .at = at, .file = cases[i].file};
+
+		MR_CHECK_OK(mr_dataset_origin(t.d, at, 3, take_row, &t));
+		CU_ASSERT_EQUAL(t.n, 3);
+		mr_dataset_close(t.d);
+	}
+	data_help_remove(dir);
+}
+
 void mr_suite_csv(void);
 void mr_suite_csv(void)
 {
@@ -401,4 +452,5 @@ void mr_suite_csv(void)
 	MR_TEST(wrong_files);
 	MR_TEST(beyond_the_type);
 	MR_TEST(bounded);
+	MR_TEST(origins);
 }

@@ -229,6 +229,29 @@ static void save_classes(void)
 #define PIXELS (SIDE * SIDE * 3)
 #define RAW " mean=[0] std=[0.00392156862745098]" /* values of 0 to 255 */
 
+static mr_status take_name(void *arg, const mr_data_origin *o)
+{
+	CU_ASSERT(o->line == 0 && o->n == 0);
+	snprintf((char *)arg + 64 * o->which, 64, "%s", o->file);
+	return MR_OK;
+}
+
+/* Evaluation samples have the names of their files. */
+static void origins(void)
+{
+	const uint64_t at[] = {2, 0};
+	char name[2][64] = {""};
+	mr_dataset *d;
+
+	save_classes();
+	MR_CHECK_OK(data_help_open("images", "path=t size=16 validation=0.2" RAW, want(0), &d));
+	MR_CHECK_OK(mr_dataset_origin(d, at, 2, take_name, name));
+	CU_ASSERT_EQUAL(strncmp(name[0], "dog/", 4), 0);
+	CU_ASSERT_EQUAL(strncmp(name[1], "cat/", 4), 0);
+	mr_dataset_close(d);
+	data_help_remove(dir);
+}
+
 static void classes_and_split(void)
 {
 	float x[PIXELS];
@@ -645,6 +668,7 @@ void mr_suite_images(void)
 	MR_TEST(bad_pictures);
 	MR_TEST(resizing);
 	MR_TEST(classes_and_split);
+	MR_TEST(origins);
 	MR_TEST(centre_crops);
 	MR_TEST(random_parts);
 	MR_TEST(exact_images);

@@ -42,12 +42,20 @@ cat >run/run.json <<'END'
  "timeline": {"what": "Two steps.", "versions": true, "records": [[0, 0, 0, 0, 0, 0, 0, 1000000],
   [1, 0, 1, 0, 0, 0, 1000000, 2000000], [1, 2, 1, 0, 0, 0, 2000000, 4000000], [0, 2, 0, 0, 0, 0, 4000000, 6000000]]}}
 END
+cat >run/errors.json <<'END'
+{"step": 60, "trains_only": false, "kind": "classes", "samples": 30, "of_samples": 30, "accuracy": 0.9,
+ "classes": [{"class": "a", "samples": 20, "predictions": 19, "right": 18},
+             {"class": "a class with a long name", "samples": 10, "predictions": 11, "right": 9}],
+ "confusion": [[18, 2], [1, 9]], "columns": ["one of many", "another of them", "the last column", "text", "more"],
+ "worst": [{"sample": 3, "line": 5, "file": "/a/long/way/to/rows.csv", "target": "a", "prediction": "b",
+ "probability": 0.1, "values": ["12345.678", "more than a phone shows", "12345.678", "more of it", "the end"]}]}
+END
 "$millrace" report run -o page.html
 
 # Nothing of the user's settings, and every name unknown: the page must not need one.
 browse() {
 	timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$dir/settings" --hide-scrollbars \
-		--host-resolver-rules="MAP * ~NOTFOUND" --window-size=1100,3000 "$@" "file://$dir/page.html" \
+		--host-resolver-rules="MAP * ~NOTFOUND" --window-size=1100,3000 "$@" "file://$dir/${page:-page.html}" \
 		>"$dir/out" 2>"$dir/err" || {
 		echo "$browser $*:"
 		cat "$dir/err"
@@ -72,7 +80,7 @@ fi
 	exit 1
 }
 # The page as the browser understood it has all pictures.
-[ "$(grep -o '<svg ' out | wc -l)" -eq 7 ] && [ "$(grep -c '</html>' out)" = 1 ] || {
+[ "$(grep -o '<svg ' out | wc -l)" -eq 9 ] && [ "$(grep -c '</html>' out)" = 1 ] || {
 	echo "pictures are missing in the page that the browser made:"
 	grep -o '<svg [^>]*' out
 	exit 1
@@ -81,3 +89,19 @@ if grep -i 'console\|ERR_' err; then
 	echo "the browser complains about the page"
 	exit 1
 fi
+
+# On a phone nothing is wider than the screen but what scrolls by itself; only the narrow chart of losses stands there.
+{
+	cat page.html
+	echo '<script>
+		let shown = s => document.querySelector(s).getBoundingClientRect().width > 0
+		document.title = [document.documentElement.scrollWidth > innerWidth, shown(".broad"), shown(".narrow")]
+	</script>'
+} >asked.html
+for size in 390,false,false,true 1280,false,true,false; do
+	page=asked.html browse --window-size="${size%%,*},900" --dump-dom
+	grep -q "<title>${size#*,}</title>" out || {
+		echo "${size%%,*} pixels: too wide, wide, narrow losses: $(grep -o '<title>.*</title>' out)"
+		exit 1
+	}
+done

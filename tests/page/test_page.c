@@ -44,7 +44,8 @@ static void make_folder(void)
 
 static void remove_folder(void)
 {
-	static const char *const names[] = {"metrics.jsonl", "run.json", "memory.json", "resolved.cfg", "roofline.svg"};
+	static const char *const names[] = {"metrics.jsonl", "run.json", "memory.json", "resolved.cfg", "roofline.svg",
+					     "errors.json"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		remove_file(names[i]);
@@ -167,7 +168,104 @@ static void metrics_alone(void)
 	CU_ASSERT_EQUAL(count(text, "The folder has no memory.json"), 3);
 	CU_ASSERT_EQUAL(count(text, "The folder has no resolved.cfg"), 3);
 	CU_ASSERT_EQUAL(count(text, "There is none: no training has ended here in order"), 3);
-	CU_ASSERT_EQUAL(count(text, "<svg"), 1 + 3); /* losses; waits of each */
+	CU_ASSERT_EQUAL(count(text, "<svg"), 2 + 3); /* losses, wide and narrow; waits of each */
+	free(text);
+	remove_folder();
+}
+
+/* The page of a run whose errors are @errors. */
+static char *page_with(const char *errors)
+{
+	make_folder();
+	put_file("errors.json", errors);
+	return page_of(1);
+}
+
+static void errors_of_classes(void)
+{
+	char *text = page_with(
+		"{\"step\":40,\"checkpoint\":\"step-00000040\",\"trains_only\":false,\"kind\":\"classes\","
+		"\"samples\":20,\"of_samples\":50,\"loss\":0.5,\"accuracy\":0.8,"
+		"\"classes\":[{\"class\":\"<a>\",\"samples\":16,"
+		"\"predictions\":18,\"right\":15},{\"class\":\"b\",\"samples\":4,\"predictions\":2,\"right\":1}],"
+		"\"confusion\":[[15,1],[3,1]],\"confused\":[],\"columns\":[\"x & y\",\"kind\"],"
+		"\"worst\":[{\"sample\":7,\"target\":\"b\",\"prediction\":\"<a>\",\"probability\":0.015,"
+		"\"confidence\":0.9,\"loss\":4.2,\"file\":\"/d/rows.csv\",\"line\":12,\"values\":[\"1,5\",\"b\"]}]}");
+
+	CU_ASSERT_EQUAL(count(text, "model of step 40 makes of 20 of the 50 validation samples"), 1);
+	CU_ASSERT_EQUAL(count(text, "80.00 % of the targets"), 1);
+	CU_ASSERT_EQUAL(count(text, "<title>&lt;a&gt;, found: 15 of 16</title>"), 1);
+	CU_ASSERT_EQUAL(count(text, "<title>b, predicted as &lt;a&gt;: 3 of 4</title>"), 1);
+	CU_ASSERT_EQUAL(count(text, "<td>b</td><td class=\"r\">4</td><td class=\"r\">25.0 %</td><td class=\"r\">2</td>"
+				    "<td class=\"r\">50.0 %</td>"), 1);
+	CU_ASSERT_EQUAL(count(text, "<th>x &amp; y</th>"), 1);
+	CU_ASSERT_EQUAL(count(text, "<td>line 12 of rows.csv</td><td>1,5</td><td>b</td>"), 1);
+	/* four times as many of one class as of the other, of which few are found */
+	CU_ASSERT_EQUAL(count(text, "The classes are unbalanced: 80.0 % of the samples are &quot;&lt;a&gt;&quot;"), 1);
+	free(text);
+	remove_folder();
+}
+
+static void errors_of_numbers(void)
+{
+	char *text = page_with(
+		"{\"step\":9,\"trains_only\":true,\"kind\":\"numbers\",\"samples\":3,\"of_samples\":3,\"rmse\":2500,"
+		"\"mae\":0.25,\"bias\":-1000,\"r2\":0.5,\"residuals\":{\"low\":-2,\"high\":2,\"beyond\":true,"
+		"\"samples\":[2,0,1]},\"points\":[[3,4],[1,2],[2,2.5]],\"worst\":[{\"sample\":1,\"target\":1,"
+		"\"prediction\":2.5}]}");
+
+	CU_ASSERT_EQUAL(count(text, "makes of all 3 training samples"), 1);
+	CU_ASSERT_EQUAL(count(text, "No rows were held out, so these are rows"), 1);
+	CU_ASSERT_EQUAL(count(text, "off by 0.25 on the average (MAE); the root of the mean square is 2500 (RMSE)"), 1);
+	CU_ASSERT_EQUAL(count(text, "They explain 50 % of the variance"), 1);
+	CU_ASSERT_EQUAL(count(text, "They are too low on the average, by 1000."), 1);
+	CU_ASSERT_EQUAL(count(text, ">predicted over true<") + count(text, ">residuals<"), 2);
+	CU_ASSERT_EQUAL(count(text, "<title>2</title>") + count(text, "<title>1</title>"), 2);
+	CU_ASSERT_EQUAL(count(text, "four times the RMSE"), 1);
+	CU_ASSERT_EQUAL(count(text, "<td class=\"r\">+1.5</td><td>sample 1</td>"), 1);
+	free(text);
+	remove_folder();
+}
+
+static void errors_of_tokens(void)
+{
+	char *text = page_with(
+		"{\"step\":9,\"trains_only\":false,\"kind\":\"tokens\",\"samples\":8,\"of_samples\":8,\"loss\":1,"
+		"\"perplexity\":2.72,\"accuracy\":0.25,\"confused\":[{\"target\":\" \",\"prediction\":\"\\n\","
+		"\"samples\":3}],\"worst\":[{\"sample\":2,\"loss\":3,\"tokens\":[\"a\",\"<\",\"\\n\",\"c\"],"
+		"\"probabilities\":[null,0.5,0.05,0.001]}],\"prompt\":\"\",\"texts\":[{\"step\":4,"
+		"\"text\":\"ab\\ncd\"},{\"step\":9,\"text\":\"be & so\"}]}");
+
+	CU_ASSERT_EQUAL(count(text, "25.00 % of the tokens are the most probable ones; loss 1, perplexity 2.72."), 1);
+	CU_ASSERT_EQUAL(count(text, "<td>&quot; &quot;</td><td>&quot;\\n&quot;</td><td class=\"r\">3</td>"), 1);
+	CU_ASSERT_EQUAL(count(text, ">a&lt;<span class=\"m2\" title=\"0.05\">\n</span>"
+				    "<span class=\"m3\" title=\"0.001\">c</span></pre>"), 1);
+	CU_ASSERT_EQUAL(count(text, "What it writes, and how that changed"), 1);
+	CU_ASSERT_EQUAL(count(text, "The model of step 4:") + count(text, ">ab\ncd</pre>") +
+			count(text, ">be &amp; so</pre>"), 3);
+	free(text);
+	remove_folder();
+}
+
+/* Pictures come as they are; without errors.json a sentence says so; what is not of the kind that is expected draws
+ * nothing. */
+static void errors_of_pictures(void)
+{
+	char *text = page_with("{\"kind\":\"classes\",\"worst\":[{\"target\":\"cat\",\"prediction\":\"dog\","
+			       "\"confidence\":0.75,\"file\":\"cat/7.png\","
+			       "\"picture\":\"data:image/png;base64,AAAA\"}]}");
+
+	CU_ASSERT_EQUAL(count(text, "<img alt=\"cat/7.png\" src=\"data:image/png;base64,AAAA\">"), 1);
+	CU_ASSERT_EQUAL(count(text, "<b>cat</b>, predicted dog (75 %)"), 1);
+	free(text);
+	remove_folder();
+	text = page_with("{\"kind\":7,\"worst\":5,\"confusion\":{}}");
+	CU_ASSERT_EQUAL(count(text, ">Where it errs<"), 1);
+	free(text);
+	remove_folder();
+	make_folder();
+	text = page_of(1);
+	CU_ASSERT_EQUAL(count(text, "Nobody has looked: millrace report does"), 1);
 	free(text);
 	remove_folder();
 }
@@ -178,4 +276,8 @@ void mr_suite_page(void)
 	MR_SUITE("page");
 	MR_TEST(whole_folder);
 	MR_TEST(metrics_alone);
+	MR_TEST(errors_of_classes);
+	MR_TEST(errors_of_numbers);
+	MR_TEST(errors_of_tokens);
+	MR_TEST(errors_of_pictures);
 }

@@ -92,12 +92,17 @@ static void kept_for_ever(void)
 	static const mr_saved_tensor w = {.name = "w", .dtype = MR_F32, .data = &one, .bytes = sizeof(one)};
 	static const mr_checkpoint_shard part = {.name = "model.safetensors", .tensors = &w, .n_tensors = 1};
 	mr_checkpoint_content c = {.parts = &part, .n_parts = 1, .keep = 1, .keep_every = 3};
+	uint64_t *listed;
+	size_t n;
 	char path[64];
 
 	ckpt_help_folder(dir);
 	for (c.step = 1; c.step <= 11; c.step++)
 		MR_CHECK_OK(mr_checkpoint_save(dir, &c, NULL));
 	CU_ASSERT_EQUAL(ckpt_help_count(dir, "step-"), 4);
+	MR_CHECK_OK(mr_checkpoint_steps(dir, &listed, &n));
+	CU_ASSERT(n == 4 && listed[0] == 11 && listed[1] == 9 && listed[2] == 6 && listed[3] == 3);
+	free(listed);
 	for (int step = 3; step <= 12; step += 3) {
 		snprintf(path, sizeof(path), "step-%08d", step < 12 ? step : 11);
 		CU_ASSERT(ckpt_help_exists(dir, path));
@@ -107,6 +112,7 @@ static void kept_for_ever(void)
 	CU_ASSERT_EQUAL(ckpt_help_count(dir, "step-"), 2);
 	CU_ASSERT(ckpt_help_exists(dir, "step-00000003"));
 	ckpt_help_remove(dir);
+	MR_CHECK_FAIL(mr_checkpoint_steps(dir, &listed, &n), MR_ECKPT, "there is no checkpoint");
 }
 
 /* A run resumed from an older checkpoint: steps come again, and later ones of the abandoned course go. */
