@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/stats.h"
+#include "formats/damage.h"
 #include "data/rows.h"
 
 #define PIECE 2048 /* numbers read at once */
@@ -26,6 +27,7 @@ typedef struct arrays {
 	numbers matrix[2];        /* training rows (and validation rows, where there is no second one) */
 	numbers targets[2];
 	uint64_t n_first;         /* rows in the first files */
+	mr_damage found;          /* wrong files and numbers */
 } arrays;
 
 static void close_arrays(mr_dataset *d)
@@ -36,6 +38,7 @@ static void close_arrays(mr_dataset *d)
 		mr_contents_close(a->matrix[i].in);
 		mr_contents_close(a->targets[i].in);
 	}
+	mr_damage_reset(&a->found);
 	mr_rows_close(d);
 }
 
@@ -110,31 +113,35 @@ static mr_status open_file(arrays *a, const mr_data_want *want, const char *key_
 		return mr_data_no_memory(0);
 	st = mr_contents_open(path, &f->in);
 	len = st == MR_OK ? mr_contents_bytes(f->in) : 0;
-	if (st == MR_OK && len != count * size)
+	if (st == MR_OK && len != count * size) {
+		mr_contents_close(f->in);
+		f->in = NULL; /* its numbers are not looked at */
 		st = mr_fail(MR_EDATA, "%s: has %llu bytes where %llu numbers of %llu bytes are %llu", path,
 			     (unsigned long long)len, (unsigned long long)count, (unsigned long long)size,
 			     (unsigned long long)(count * size));
+	}
 	if (st == MR_OK)
 		f->keeps = mr_data_will_keep(&a->rows.base, f->in, want);
 	free(path);
 	return st;
 }
 
-static mr_status bad_number(const numbers *f, uint64_t i, uint64_t columns, mr_dtype dtype, double v)
+static mr_status note_number(arrays *a, const numbers *f, uint64_t i, uint64_t columns, mr_dtype dtype, double v)
 {
 	char place[96];
 
 	snprintf(place, sizeof(place), "number %llu (row %llu, column %llu, from 0)", (unsigned long long)i,
 		 (unsigned long long)(i / columns), (unsigned long long)(i % columns));
 	if (!isfinite(v))
-		return mr_fail(MR_EDATA, "%s: %s is not finite: %g", mr_contents_path(f->in), place, v);
-	return mr_fail(MR_EDATA, "%s: %s, %g, is too large for %s", mr_contents_path(f->in), place, v,
-		       mr_dtype_name(dtype));
+		mr_fail(MR_EDATA, "%s: %s is not finite: %g", mr_contents_path(f->in), place, v);
+	else
+		mr_fail(MR_EDATA, "%s: %s, %g, is too large for %s", mr_contents_path(f->in), place, v,
+			mr_dtype_name(dtype));
+	return mr_damage_note(&a->found, true, true);
 }
 
-/* The numbers of file @f, @columns a row, least and greatest of all so far; each must be one of @dtype. */
-static mr_status look_through(const arrays *a, const numbers *f, uint64_t columns, mr_dtype dtype, double *low,
-			      double *high)
+/* The numbers of file @f, @columns a row, least and greatest of all so far; those that are none of @dtype are noted. */
+static mr_status look_through(arrays *a, const numbers *f, uint64_t columns, mr_dtype dtype, double *low, double *high)
 {
 	uint64_t n = mr_contents_bytes(f->in) / (a->wide ? 8 : 4);
 	double room[PIECE];
@@ -148,7 +155,7 @@ static mr_status look_through(const arrays *a, const numbers *f, uint64_t column
 			double v = number(from, i, a->wide);
 
 			if (!isfinite(v) || !mr_rows_fits(dtype, v))
-				return bad_number(f, at + i, columns, dtype, v);
+				MR_TRY(note_number(a, f, at + i, columns, dtype, v));
 			*low = fmin(*low, v);
 			*high = fmax(*high, v);
 		}
@@ -156,25 +163,45 @@ static mr_status look_through(const arrays *a, const numbers *f, uint64_t column
 	return mr_contents_check(f->in);
 }
 
+/* Open a file of @rows rows of @columns numbers; what is wrong with it is noted. */
+static mr_status open_one(arrays *a, const mr_data_want *want, const char *path, uint64_t rows, uint64_t columns,
+			  numbers *f)
+{
+	mr_status st = open_file(a, want, path, rows * columns, f);
+
+	return st == MR_EDATA ? mr_damage_note(&a->found, true, true) : st;
+}
+
+static mr_status look_at_matrices(arrays *a)
+{
+	double low = 0, high = 0;
+
+	for (int i = 0; i < 2; i++)
+		if (a->matrix[i].in)
+			MR_TRY(look_through(a, &a->matrix[i], a->rows.d, a->rows.dtype, &low, &high));
+	return mr_damage_refuse(&a->found, "data \"arrays\"");
+}
+
 static mr_status open_files(arrays *a, const mr_values *values, const mr_data_want *want)
 {
+	static const char *const matrix[] = {"matrix", "validation_matrix"};
+	static const char *const targets[] = {"targets", "validation_targets"};
+	uint64_t rows[] = {a->n_first, a->rows.n - a->n_first};
 	mr_dataset *b = &a->rows.base;
 	double low = INFINITY, high = -INFINITY;
 
 	b->bytes = (mr_data_bytes){0};
-	MR_TRY(open_file(a, want, mr_values_string(values, "matrix"), a->n_first * a->rows.d, &a->matrix[0]));
-	MR_TRY(open_file(a, want, mr_values_string(values, "targets"), a->n_first, &a->targets[0]));
-	MR_TRY(look_through(a, &a->targets[0], 1, mr_data_target_type(a->rows.dtype), &low, &high));
-	if (a->rows.n > a->n_first) {
-		uint64_t n = a->rows.n - a->n_first;
+	for (int i = 0; i < 2 && rows[i]; i++) {
+		numbers *y = &a->targets[i];
 
-		MR_TRY(open_file(a, want, mr_values_string(values, "validation_matrix"), n * a->rows.d, &a->matrix[1]));
-		MR_TRY(open_file(a, want, mr_values_string(values, "validation_targets"), n, &a->targets[1]));
-		MR_TRY(look_through(a, &a->targets[1], 1, mr_data_target_type(a->rows.dtype), &low, &high));
+		MR_TRY(open_one(a, want, mr_values_string(values, matrix[i]), rows[i], a->rows.d, &a->matrix[i]));
+		MR_TRY(open_one(a, want, mr_values_string(values, targets[i]), rows[i], 1, y));
+		if (y->in)
+			MR_TRY(look_through(a, y, 1, mr_data_target_type(a->rows.dtype), &low, &high));
 	}
 	b->target_low = low;
 	b->target_high = high;
-	return MR_OK;
+	return a->found.n ? look_at_matrices(a) : MR_OK; /* of good files only load reads the matrices */
 }
 
 /* How many rows there are, and train. */
@@ -245,7 +272,6 @@ static mr_status load_arrays(mr_dataset *d)
 {
 	arrays *a = (arrays *)d;
 	mr_dtype dtype = a->rows.dtype, target = mr_data_target_type(dtype);
-	double low = 0, high = 0;
 	mr_hasher h;
 
 	for (int i = 0; i < 2; i++) {
@@ -253,9 +279,8 @@ static mr_status load_arrays(mr_dataset *d)
 			MR_TRY(mr_contents_keep(a->matrix[i].in));
 		if (a->targets[i].keeps)
 			MR_TRY(mr_contents_keep(a->targets[i].in));
-		if (a->matrix[i].in)
-			MR_TRY(look_through(a, &a->matrix[i], a->rows.d, dtype, &low, &high));
 	}
+	MR_TRY(look_at_matrices(a));
 	mr_hasher_init(&h, 0, a->rows.n * a->rows.d * mr_dtype_bytes(dtype));
 	hash_files(a, a->matrix, dtype, &h);
 	d->fingerprint = mr_hasher_end(&h);

@@ -474,8 +474,8 @@ static const mr_option options[] = {
 	 "what becomes of one: known: its place among the values of the training file, which a checkpoint keeps; hash: "
 	 "31 bits of a hash of its text; number: it is a whole number from 0"},
 	{"one_hot", MR_OPT_INT, "64", 0, 1024, NULL, "values",
-	 "of known: a column of up to so many values becomes as many numbers of 0 or 1, another one a category for a "
-	 "table of embeddings"},
+	 "with category = known: a column with at most this many values becomes one number of 0 or 1 for each value; "
+	 "a column with more becomes a category with a table of embeddings"},
 	{"empty", MR_OPT_ENUM, "refuse", 0, 0, "refuse|zero|mean", NULL,
 	 "what a cell without a value is (nothing, NA, NaN, null, ?, -); mean: a number is the mean of its column, "
 	 "with an input more that says so, a known category has a value of its own, and a row without a target is left "

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/damage.h"
 #include "formats/lines.h"
 #include "data/rows.h"
 
@@ -29,6 +30,8 @@ typedef struct libsvm {
 	char *path[2];     /* [1] NULL: no file of its own for validation */
 	labels labels;     /* TWO, CLASSES: of the first file */
 	bool zero;         /* some index is 0, so indices begin there */
+	mr_damage damage;  /* lines that cannot be read, which are left out */
+	mr_dtype cells, label; /* types of values and of labels that are numbers */
 } libsvm;
 
 typedef struct reader {
@@ -38,7 +41,9 @@ typedef struct reader {
 	uint64_t line;     /* from 1 */
 	bool fills;        /* false: it counts */
 	bool given;        /* labels must be among those of the file before */
+	bool no_classes;   /* the labels of the whole file are wrong, not those of a line */
 	uint64_t n, d;     /* samples so far, largest index + 1 */
+	uint64_t n_damaged; /* lines that are filled in nowhere */
 	double low, high;  /* labels */
 } reader;
 
@@ -90,7 +95,8 @@ static mr_status add_label(reader *r, double label)
 	if (r->given)
 		return mr_fail(MR_EDATA, "%s:%llu: label %g is none of the training file's", r->path,
 			       (unsigned long long)r->line, label);
-	if (r->l->targets == CLASSES && l->n == MAX_CLASSES)
+	r->no_classes = r->l->targets == CLASSES && l->n == MAX_CLASSES;
+	if (r->no_classes)
 		return mr_fail(MR_EDATA, "%s:%llu: more than %u different labels: these are no classes", r->path,
 			       (unsigned long long)r->line, MAX_CLASSES);
 	if (l->n == l->room) {
@@ -110,13 +116,12 @@ static mr_status add_label(reader *r, double label)
 
 static mr_status note_label(reader *r, double label)
 {
-	bool first = r->n == 0 && !r->given;
-
-	r->low = first ? label : fmin(r->low, label);
-	r->high = first ? label : fmax(r->high, label);
+	r->low = fmin(r->low, label);
+	r->high = fmax(r->high, label);
 	if (r->l->targets == NUMBERS || (r->l->targets == TWO && r->l->labels.n > 2))
 		return MR_OK;
-	if (r->l->targets == CLASSES && label != rint(label))
+	r->no_classes = r->l->targets == CLASSES && label != rint(label);
+	if (r->no_classes)
 		return mr_fail(MR_EDATA, "%s:%llu: labels = \"classes\" needs whole numbers as labels, got %g", r->path,
 			       (unsigned long long)r->line, label);
 	return add_label(r, label);
@@ -150,15 +155,12 @@ static mr_status pair(reader *r, int64_t *last)
 	if (!number(&r->at, &value))
 		return bad(r, "expected a finite number behind the colon");
 	*last = (int64_t)index;
-	r->d = index + 1 > r->d ? index + 1 : r->d;
-	if (!r->fills) {
-		l->zero = l->zero || !index;
+	if (!mr_rows_fits(l->cells, value))
+		return too_large(r, "the value", (int64_t)index, value, l->cells);
+	if (!r->fills)
 		return MR_OK;
-	}
 	at = index - !l->zero;
-	if (at < l->rows.d && !mr_rows_fits(l->rows.cells, value))
-		return too_large(r, "the value", (int64_t)index, value, l->rows.cells);
-	if (at < l->rows.d)
+	if (at < l->rows.d && r->n < l->rows.n)
 		mr_rows_put(&l->rows, r->n, at, value);
 	return MR_OK;
 }
@@ -166,8 +168,10 @@ static mr_status pair(reader *r, int64_t *last)
 /* Read one line without its newline; an empty one or a comment is no sample. */
 static mr_status sample(reader *r)
 {
+	libsvm *l = r->l;
 	int64_t last = -1;
 	double label;
+	bool zero;
 
 	r->at[strcspn(r->at, "#")] = 0;
 	blanks(&r->at);
@@ -175,16 +179,36 @@ static mr_status sample(reader *r)
 		return MR_OK;
 	if (!number(&r->at, &label))
 		return bad(r, "expected a number as label");
-	for (blanks(&r->at); *r->at; blanks(&r->at))
+	blanks(&r->at);
+	zero = strtoull(r->at, NULL, 10) == 0 && *r->at;
+	for (; *r->at; blanks(&r->at))
 		MR_TRY(pair(r, &last));
-	if (!r->fills)
+	if (l->targets == NUMBERS && !mr_rows_fits(l->label, label))
+		return too_large(r, "the label", -1, label, l->label);
+	if (!r->fills) {
 		MR_TRY(note_label(r, label));
-	else if (r->l->targets == NUMBERS && !mr_rows_fits(mr_data_target_type(r->l->rows.dtype), label))
-		return too_large(r, "the label", -1, label, mr_data_target_type(r->l->rows.dtype));
-	else if (r->n < r->l->rows.n)
-		mr_rows_put_target(&r->l->rows, r->n,
-				   r->l->targets == NUMBERS ? label : (double)place_of(&r->l->labels, label));
+		l->zero = l->zero || zero;
+		r->d = (uint64_t)(last + 1) > r->d ? (uint64_t)(last + 1) : r->d;
+	} else if (r->n < l->rows.n) {
+		mr_rows_put_target(&l->rows, r->n,
+				   l->targets == NUMBERS ? label : (double)place_of(&l->labels, label));
+	}
 	r->n++;
+	return MR_OK;
+}
+
+/* The line in hand cannot be read, for the reason in this thread's error text. */
+static mr_status leave_out(reader *r)
+{
+	mr_rows *rows = &r->l->rows;
+	size_t row = rows->d * mr_dtype_bytes(rows->cells);
+
+	if (!r->fills)
+		return r->no_classes ? MR_EDATA : mr_damage_note(&r->l->damage, true, true);
+	if (r->n_damaged++ == r->l->damage.n)
+		return MR_EDATA;
+	if (r->n < rows->n)
+		memset(rows->x + r->n * row, 0, row);
 	return MR_OK;
 }
 
@@ -196,11 +220,14 @@ static mr_status scan(reader *r, const char *path)
 
 	r->path = path;
 	while (st == MR_OK && (st = mr_lines_next(&lines, &r->at)) == MR_OK && r->at) {
+		bool full = r->fills && r->n == r->l->rows.n;
+
 		r->line = lines.number;
-		if (r->fills && r->n == r->l->rows.n && *r->at)
+		st = sample(r);
+		if (st == MR_EDATA)
+			st = leave_out(r);
+		if (st == MR_OK && full && r->n > r->l->rows.n)
 			st = mr_fail(MR_EDATA, "%s: the file has grown while it was read", path);
-		else
-			st = sample(r);
 	}
 	mr_lines_close(&lines);
 	return st;
@@ -236,17 +263,23 @@ static mr_status count(libsvm *l, const mr_values *values, const mr_data_want *w
 {
 	uint64_t features = (uint64_t)mr_values_int(values, "features"), n_train, d;
 	mr_dataset *b = &l->rows.base;
-	reader r = {.l = l};
+	reader r = {.l = l, .low = INFINITY, .high = -INFINITY};
 
+	l->damage.most = (uint64_t)mr_values_int(values, "damaged");
+	l->cells = want->dtype;
+	l->label = mr_data_target_type(want->dtype);
 	MR_TRY(read_keys(l, values, want));
 	MR_TRY(scan(&r, l->path[0]));
-	if (r.n == 0 || r.d == 0)
-		return mr_fail(MR_EDATA, "%s: no samples in it", r.path);
-	MR_TRY(check_labels(l));
 	n_train = r.n;
-	if (l->path[1]) {
+	if (l->path[1] && r.n) {
 		r.given = true;
 		MR_TRY(scan(&r, l->path[1]));
+	}
+	MR_TRY(mr_damage_check(&l->damage, l->path[0], "lines", l->damage.n + r.n));
+	if (n_train == 0 || r.d == 0)
+		return mr_fail(MR_EDATA, "%s: no samples in it", l->path[0]);
+	MR_TRY(check_labels(l));
+	if (l->path[1]) {
 		if (r.n == n_train)
 			return mr_fail(MR_EDATA, "%s: no samples in it", r.path);
 	} else {
@@ -272,6 +305,7 @@ static void close_libsvm(mr_dataset *d)
 	free(l->path[0]);
 	free(l->path[1]);
 	free(l->labels.at);
+	mr_damage_reset(&l->damage);
 	mr_rows_close(d);
 }
 
@@ -324,6 +358,8 @@ static const mr_option options[] = {
 	{"features", MR_OPT_INT, "0", 0, 1 << 20, NULL, NULL, "numbers in a sample; 0: the largest index in the file"},
 	{"labels", MR_OPT_ENUM, "numbers", 0, 0, "numbers|two|classes", NULL,
 	 "targets as they stand; two labels as 0 and 1; or whole numbers as classes, in ascending order"},
+	{"damaged", MR_OPT_INT, "0", 0, 1 << 30, NULL, "lines",
+	 "damaged lines that are left out at most; 0: a run stops and names them"},
 	{"validation_path", MR_OPT_STRING, "", 0, 0, NULL, NULL, "a file of its own for validation; empty: split path"},
 	MR_DATA_NO_VALIDATION,
 	{NULL},

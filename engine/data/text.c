@@ -12,6 +12,7 @@
 
 #include "base/stats.h"
 #include "base/str.h"
+#include "formats/damage.h"
 #include "data/part.h"
 #include "data/tokenized.h"
 #include "data/excerpts.h"
@@ -75,11 +76,12 @@ static void make_alphabet(text *t, const bool seen[256], bool all)
 			add_character(t, (uint8_t)b);
 }
 
-/* The first byte that is no token. */
-static mr_status find_stranger(const text *t)
+/* Note each value of a byte that is no token, where it first occurs. */
+static mr_status note_strangers(const text *t, mr_damage *found)
 {
 	uint8_t room[MR_CONTENTS_PIECE];
 	uint64_t n = mr_contents_bytes(t->in), at = 0;
+	bool named[256] = {false};
 
 	for (uint64_t len; at < n; at += len) {
 		const uint8_t *piece;
@@ -87,13 +89,24 @@ static mr_status find_stranger(const text *t)
 		len = n - at < sizeof(room) ? n - at : sizeof(room);
 		piece = mr_contents_at(t->in, at, len, room);
 		for (uint64_t i = 0; i < len; i++)
-			if (t->token[piece[i]] < 0)
-				return mr_fail(
-					MR_EDATA,
+			if (t->token[piece[i]] < 0 && !named[piece[i]]) {
+				named[piece[i]] = true;
+				mr_fail(MR_EDATA,
 					"%s: byte 0x%02x at offset %llu is not in the vocabulary of the trained model",
 					mr_contents_path(t->in), piece[i], (unsigned long long)(at + i));
+				MR_TRY(mr_damage_note(found, true, true));
+			}
 	}
-	return MR_OK;
+	return mr_damage_refuse(found, mr_contents_path(t->in));
+}
+
+static mr_status find_strangers(const text *t)
+{
+	mr_damage found = {0};
+	mr_status st = note_strangers(t, &found);
+
+	mr_damage_reset(&found);
+	return st;
 }
 
 /* Which bytes occur, and the hash of all. */
@@ -129,7 +142,7 @@ static mr_status number(text *t, const char *alphabet, bool all, uint64_t n_trai
 		return MR_OK;
 	}
 	MR_TRY(take_alphabet(t, alphabet));
-	return find_stranger(t);
+	return find_strangers(t);
 }
 
 static text *create(void)

@@ -14,6 +14,7 @@
 #include "base/stats.h"
 #include "base/str.h"
 #include "data/part.h"
+#include "formats/damage.h"
 #include "token/token_file.h"
 #include "data/tokenized.h"
 #include "data/excerpts.h"
@@ -42,9 +43,9 @@ static mr_status load(shard *s, const char *option, const mr_values *values, con
 	return mr_token_file_look(s->in, mr_values_string(values, "format"), &s->f);
 }
 
-/* Refuse the first token that is not below @vocab; @vocab 0: raise *@classes to hold all of them. Hashes all on behind
+/* Note each token that is not below @vocab; @vocab 0: raise *@classes to hold all of them. Hashes all on behind
  * *@hash. */
-static mr_status check_range(const shard *s, int64_t vocab, int64_t *classes, uint64_t *hash)
+static mr_status check_range(const shard *s, int64_t vocab, int64_t *classes, uint64_t *hash, mr_damage *found)
 {
 	uint32_t room[MR_CONTENTS_PIECE / 4], most = 0;
 	uint64_t size = s->f.wide ? 4 : 2, limit = vocab ? (uint64_t)vocab : MR_TOKEN_NUMBERS;
@@ -60,11 +61,13 @@ static mr_status check_range(const shard *s, int64_t vocab, int64_t *classes, ui
 		for (uint64_t i = 0; i < len; i++) {
 			uint32_t token = s->f.wide ? ((const uint32_t *)t)[i] : ((const uint16_t *)t)[i];
 
-			if (token >= limit)
-				return mr_fail(MR_EDATA,
-					       "%s: token %u at byte offset %llu is not below the vocabulary of %llu",
-					       s->path, token, (unsigned long long)(s->f.offset + size * (at + i)),
-					       (unsigned long long)limit);
+			if (token >= limit) {
+				mr_fail(MR_EDATA,
+					"%s: token %u at byte offset %llu is not below the vocabulary of %llu",
+					s->path, token, (unsigned long long)(s->f.offset + size * (at + i)),
+					(unsigned long long)limit);
+				MR_TRY(mr_damage_note(found, true, true));
+			}
 			most = token > most ? token : most;
 		}
 	}
@@ -76,24 +79,45 @@ static mr_status check_range(const shard *s, int64_t vocab, int64_t *classes, ui
 	return mr_contents_check(s->in);
 }
 
+/* Open both files, of which the second may be none, and look at all of their tokens. */
+static mr_status open_files(tokens *t, const mr_values *values, const mr_data_want *want, bool apart, mr_damage *found)
+{
+	static const char *const key[] = {"path", "validation_path"};
+	int64_t vocab = mr_values_int(values, "vocab");
+	mr_dataset *d = &t->w.base;
+
+	vocab = vocab || !d->tokenizer ? vocab : mr_tokenizer_size(d->tokenizer);
+	for (int i = 0; i < 1 + apart; i++) {
+		shard *s = i ? &t->valid : &t->train;
+		mr_status st = load(s, key[i], values, want);
+
+		if (st == MR_OK)
+			st = check_range(s, vocab, &d->classes, &d->fingerprint, found);
+		if (st == MR_EDATA)
+			st = mr_damage_note(found, true, true);
+		MR_TRY(st);
+	}
+	return mr_damage_refuse(found, "data \"tokens\"");
+}
+
 static mr_status open_shards(tokens *t, const mr_values *values, const mr_data_want *want)
 {
 	bool apart = mr_values_string(values, "validation_path")[0] != '\0';
 	double fraction = mr_values_float(values, "validation");
-	int64_t vocab = mr_values_int(values, "vocab"), width;
+	int64_t width;
 	const char *valid_name = NULL; /* whose shortness is an error */
 	mr_dataset *d = &t->w.base;
+	mr_damage found = {0};
+	mr_status st;
 
 	if (apart && mr_values_is_set(values, "validation"))
 		return mr_fail(MR_ECONFIG, "data \"tokens\": give validation_path or validation, not both");
-	vocab = vocab || !d->tokenizer ? vocab : mr_tokenizer_size(d->tokenizer);
-	MR_TRY(load(&t->train, "path", values, want));
-	MR_TRY(check_range(&t->train, vocab, &d->classes, &d->fingerprint));
+	st = open_files(t, values, want, apart, &found);
+	mr_damage_reset(&found);
+	MR_TRY(st);
 	t->w.train = (mr_token_range){t->train.in, t->train.f.offset, t->train.f.n, NULL, t->train.f.wide};
 	t->train.keeps = mr_data_will_keep(d, t->train.in, want);
 	if (apart) {
-		MR_TRY(load(&t->valid, "validation_path", values, want));
-		MR_TRY(check_range(&t->valid, vocab, &d->classes, &d->fingerprint));
 		t->w.valid = (mr_token_range){t->valid.in, t->valid.f.offset, t->valid.f.n, NULL, t->valid.f.wide};
 		t->valid.keeps = mr_data_will_keep(d, t->valid.in, want);
 	} else {

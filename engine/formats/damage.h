@@ -22,6 +22,10 @@ mr_status mr_damage_note(mr_damage *d, bool counts, bool shows) MR_MUST_USE;
  * are, behind a notice for each of the first ones. */
 mr_status mr_damage_check(const mr_damage *d, const char *path, const char *things, uint64_t all) MR_MUST_USE;
 
+/** For what cannot be left out: MR_OK if there is none. Else MR_EDATA: the text of the only one; or how many mistakes
+ * there are in @what, behind a notice for each of the first ones. */
+mr_status mr_damage_refuse(const mr_damage *d, const char *what) MR_MUST_USE;
+
 /** Forget all but `most`. */
 void mr_damage_reset(mr_damage *d);
 

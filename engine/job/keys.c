@@ -90,9 +90,9 @@ static const mr_option train[] = {
 	{"seed", MR_OPT_INT, "1", 0, INFINITY, NULL, NULL, "of initial weights, order of the data and dropout"},
 	{"eval_every", MR_OPT_INT, "0", 0, 1e15, NULL, "steps", "steps between evaluations; 0: only at the end"},
 	{"patience", MR_OPT_INT, "0", 0, 1e15, NULL, "evaluations",
-	 "the training ends behind so many evaluations (eval_every) in a row that are not better than the best one, "
-	 "and each evaluation that is better is saved at once; 0: all steps are made, and the best checkpoint is the "
-	 "best of those that checkpoint.every asks for"},
+	 "the training ends after this many evaluations (eval_every) in a row without a better one than the best so "
+	 "far, and each better one is saved at once; 0: all steps are made, and the best checkpoint is the best among "
+	 "those of checkpoint.every"},
 	{0},
 };
 

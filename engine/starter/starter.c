@@ -8,6 +8,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "base/notice.h"
 #include "base/printable.h"
 #include "data/dataset.h"
 #include "starter/columns.h"
@@ -229,11 +230,14 @@ static mr_status write_csv(starter *s)
 
 static mr_status write_libsvm(starter *s)
 {
+	mr_strbuf unheard = {0}, *heard = mr_notice_to(&unheard); /* what is wrong is said below */
 	mr_dataset *d = NULL;
 	bool classes = look("libsvm", (const char *const[]){"path", s->path, "labels", "classes", NULL}, &d) == MR_OK &&
 		       d->classes <= 1000;
 	course k;
 
+	mr_notice_to(heard);
+	mr_strbuf_fini(&unheard);
 	if (!classes) {
 		mr_dataset_close(d);
 		MR_TRY(look("libsvm", (const char *const[]){"path", s->path, NULL}, &d));
