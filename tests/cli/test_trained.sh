@@ -320,6 +320,30 @@ expect 3 "precision: avgpipe averages replicas of the weights, which bf16_pure h
 	plan mlp.cfg $bf16 --set system.name=avgpipe --set train.microbatches=4
 expect 3 "precision: gap_aware keeps a running mean of squares, which bf16_pure" \
 	plan mlp.cfg $bf16 --set system.name=pipedream --set train.microbatches=1 --set mitigation.name=gap_aware
+expect 3 "precision: error_feedback keeps the last step, which bf16_pure" \
+	plan mlp.cfg $bf16 --set system.name=pipedream --set train.microbatches=1 --set mitigation.name=error_feedback
+expect 3 "precision: soap turns weights into a basis that must be orthogonal, which bf16_pure" \
+	plan mlp.cfg $bf16 --set optimizer.name=soap
+expect 3 "state: the means that rotated_adam keeps are in a basis of their own in each replica" \
+	plan mlp.cfg --set system.name=local_sgd --set system.state=averaged --set train.microbatches=4 \
+	--set optimizer.name=rotated_adam
+# Matrices beside the states are saved, in f32 beside masters too: on from the middle, to the same bits.
+for optimizer in soap rotated_adam; do
+	for precision in f32 bf16; do
+		set -- mlp.cfg --set system.name=pipedream --set train.microbatches=1 --set machine.workers=2 \
+			--set backend=reference --set precision=$precision --set optimizer.name=$optimizer \
+			--set optimizer.frequency=2 --set mitigation.name=error_feedback --set optimizer.lr=0.01
+		expect 0 "done" train "$@" --set run.dir=at_once --set train.steps=9
+		expect 0 "done" train "$@" --set run.dir=turned --set train.steps=4
+		expect 0 "done" train "$@" --set run.dir=turned --resume --set train.steps=9
+		for part in model optimizer; do
+			cmp -s at_once/checkpoints/step-00000009/$part.safetensors \
+				turned/checkpoints/step-00000009/$part.safetensors ||
+				complain "$optimizer in $precision: a resumed run differs"
+		done
+		rm -rf at_once turned
+	done
+done
 
 # The constants of the theory for a linear objective: before, after, and in the checkpoint, whose G a resumed run goes
 # on with.
