@@ -11,6 +11,7 @@
 
 #define MOST_POINTS 400 /* of predictions beside targets */
 #define N_BINS 31
+#define MOST_TEXT 400 /* tokens that a checkpoint writes */
 
 /* What is gathered of samples with one target each. */
 typedef struct gathered {
@@ -293,13 +294,25 @@ static mr_status keep(const char *run, const char *text, size_t len)
 	return MR_OK;
 }
 
+/* Several checkpoints write a text each, which must not take for ever. */
+static mr_status find_model(mr_trained *t, const char *run)
+{
+	static const char *const less[] = {"sample.tokens=400"};
+
+	MR_TRY(mr_trained_find_with_data(t, run, NULL, 0));
+	if (mr_config_job(t->config)->sample.tokens <= MOST_TEXT)
+		return MR_OK;
+	mr_trained_close(t);
+	return mr_trained_find_with_data(t, run, less, 1);
+}
+
 mr_status mr_errors_find(const char *run, uint64_t most, mr_status (*prepare)(void *arg, const mr_config *config),
 			 void *arg, mr_json **out)
 {
 	char *text = NULL;
 	size_t len = 0;
 	mr_trained t;
-	mr_status st = mr_trained_find_with_data(&t, run, NULL, 0);
+	mr_status st = find_model(&t, run);
 
 	if (st == MR_OK)
 		st = prepare(arg, t.config);

@@ -122,7 +122,7 @@ expect 0 "is written" runs/pictures -o pictures.html
 [ "$(grep -c '<img alt=".*/[789].ppm" src="data:image/png;base64,iVBORw0KGgo' pictures.html)" -eq 6 ] ||
 	complain "$(grep -c '<img' pictures.html) pictures, expected 6"
 
-# --- text: what it writes, by each checkpoint ---
+# --- text: what it writes, by each checkpoint, up to 400 tokens ---
 awk 'BEGIN { for (i = 0; i < 150; i++) print "a text, about this and that" }' >prose.txt
 cat >text.cfg <<END
 model = { name = "gpt"; layers = 1; width = 16; heads = 2; context = 16; };
@@ -130,7 +130,7 @@ data = { name = "text"; path = "prose.txt"; };
 $how
 train = { steps = 20; batch = 4; eval_every = 20; };
 checkpoint = { every = 10; keep = 4; };
-sample = { prompt = "a text"; tokens = 40; };
+sample = { prompt = "a text"; tokens = 700; };
 END
 train text
 expect 0 "is written" runs/text -o text.html --examples 160
@@ -138,7 +138,7 @@ for part in "of 160 of the" "The worst excerpts" "What it writes, and how that c
 	"The model of step 20:" '<pre class="text">a text'; do
 	grep -qF "$part" text.html || complain "text.html lacks \"$part\""
 done
-"$millrace" sample text.cfg --checkpoint step-00000010 >out 2>&1 || complain "sample:"
+"$millrace" sample text.cfg --checkpoint step-00000010 --set sample.tokens=400 >out 2>&1 || complain "sample:"
 [ "$(json out)" = "$(sed -n 's/.*"text": "\(.*\)"/\1/p' runs/text/errors.json | head -n 1 | sed 's/\\n//g; s/\\"/"/g' |
 	tr -d ' ')" ] || complain "another text than sample writes: $(grep '"text"' runs/text/errors.json)"
 expect 0 "is written" runs/text -o all.html
