@@ -3,7 +3,7 @@
 
 #include "cli/args.h"
 #include "cli/open_config.h"
-#include "data/survey.h"
+#include "starter/survey.h"
 
 static mr_status read_all(const mr_args *args, mr_session *s)
 {

@@ -2,8 +2,8 @@
  * survey.h - reads every sample of a source once, and says what is in them: before a training, whether the data are
  * whole, and what a model will get to see.
  */
-#ifndef MR_DATA_SURVEY_H
-#define MR_DATA_SURVEY_H
+#ifndef MR_STARTER_SURVEY_H
+#define MR_STARTER_SURVEY_H
 
 #include "base/str.h"
 #include "data/dataset.h"

@@ -1,4 +1,4 @@
-#include "data/survey.h"
+#include "starter/survey.h"
 
 #include <math.h>
 #include <stdlib.h>
