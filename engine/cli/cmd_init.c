@@ -8,9 +8,9 @@
 
 #include "base/printable.h"
 #include "base/result.h"
+#include "base/shell_word.h"
 #include "choose/first_choice.h"
 #include "cli/args.h"
-#include "cli/shell_word.h"
 #include "config/config.h"
 #include "starter/starter.h"
 

@@ -3,13 +3,13 @@
 #include <string.h>
 
 #include "base/result.h"
+#include "base/shell_word.h"
 #include "choose/auto.h"
 #include "choose/compare.h"
 #include "outline/forecast_picture.h"
 #include "choose/what_fits.h"
 #include "cli/args.h"
 #include "cli/open_config.h"
-#include "cli/shell_word.h"
 #include "host/memory.h"
 #include "logbook/machine_picture.h"
 #include "report/output.h"

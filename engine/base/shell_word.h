@@ -1,6 +1,6 @@
 /* shell_word.h - a file's name as a word of a command that a message shows. */
-#ifndef MR_CLI_SHELL_WORD_H
-#define MR_CLI_SHELL_WORD_H
+#ifndef MR_BASE_SHELL_WORD_H
+#define MR_BASE_SHELL_WORD_H
 
 #include <limits.h>
 

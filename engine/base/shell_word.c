@@ -1,4 +1,4 @@
-#include "cli/shell_word.h"
+#include "base/shell_word.h"
 
 #include <ctype.h>
 #include <stdbool.h>
