@@ -21,6 +21,8 @@ static uint64_t fold_run(const mr_session *s, uint64_t plan)
 	if (mr_types_pure(&s->kernels->types))
 		h = fold_text(h, mr_types_name(&s->kernels->types));
 	h = fold_text(h, s->kernels->name);
+	if (s->graph->class_weight)
+		h = mr_hash64(h, s->graph->class_weight, s->graph->n_class_weights * sizeof(*s->graph->class_weight));
 	if (s->kernels->choices) {
 		uint64_t choices = mr_choices_hash(s->kernels->choices);
 

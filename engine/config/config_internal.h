@@ -161,10 +161,11 @@ void mr_config_mistake(mr_config *c, mr_job_group group, const char *key, const 
 /** Make the job, and note its mistakes. Errors: MR_ERESOURCE. */
 mr_status mr_config_make_job(mr_config *c) MR_MUST_USE;
 
-/* Is the value of @key in @group a list of names, which is kept as one text with commas? */
+/* Is the value of @key in @group a list of names or numbers, which is kept as one text with commas? */
 static inline bool mr_config_takes_names(mr_job_group group, const char *key)
 {
-	return (group == MR_JOB_TOP && !strcmp(key, "partition")) || (group == MR_JOB_TRAIN && !strcmp(key, "frozen"));
+	return (group == MR_JOB_TOP && !strcmp(key, "partition")) ||
+	       (group == MR_JOB_TRAIN && (!strcmp(key, "frozen") || !strcmp(key, "class_weights")));
 }
 
 #endif

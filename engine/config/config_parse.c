@@ -99,6 +99,31 @@ static mr_status set_value(mr_values *values, const char *key, const config_sett
 	return mr_fail(MR_ECONFIG, "expected %s, got %s", mr_option_type_text(o->type), kind_text(s));
 }
 
+/* class_weights = [1, 2.5]: kept as one text with commas. */
+static mr_status set_weights(mr_values *values, const config_setting_t *s)
+{
+	mr_strbuf text;
+	mr_status st = MR_OK;
+
+	mr_strbuf_init(&text);
+	for (unsigned i = 0; i < (unsigned)config_setting_length(s) && st == MR_OK; i++) {
+		const config_setting_t *e = config_setting_get_elem(s, i);
+		int type = config_setting_type(e);
+
+		if (type != CONFIG_TYPE_INT && type != CONFIG_TYPE_INT64 && type != CONFIG_TYPE_FLOAT)
+			st = mr_fail(MR_ECONFIG, "expected \"balanced\" or a list of numbers, got %s at place %u",
+				     kind_text(e), i + 1);
+		mr_strbuf_printf(&text, "%s%.17g", i ? "," : "",
+				 type == CONFIG_TYPE_FLOAT ? config_setting_get_float(e)
+							   : (double)config_setting_get_int64(e));
+	}
+	if (st == MR_OK)
+		st = text.failed ? mr_fail(MR_ERESOURCE, "no memory for a list")
+				 : mr_values_set_string(values, config_setting_name(s), mr_strbuf_text(&text));
+	mr_strbuf_fini(&text);
+	return st;
+}
+
 /* partition = ["h.1", 7]: kept as one text with commas, since no layer's name has one. */
 static mr_status set_names(mr_values *values, const config_setting_t *s)
 {
@@ -109,6 +134,8 @@ static mr_status set_names(mr_values *values, const config_setting_t *s)
 
 	if (!is_list(s))
 		return set_value(values, key, s);
+	if (!strcmp(key, "class_weights"))
+		return set_weights(values, s);
 	mr_strbuf_init(&text);
 	for (unsigned i = 0; i < (unsigned)config_setting_length(s) && st == MR_OK; i++) {
 		const config_setting_t *e = config_setting_get_elem(s, i);

@@ -43,6 +43,7 @@ static const field fields[] = {
 	{MR_JOB_TRAIN, "norm_every", FIELD_INT, AT(train.norm_every)},
 	{MR_JOB_TRAIN, "gradients", FIELD_INT, AT(train.gradients)},
 	{MR_JOB_TRAIN, "frozen", FIELD_STRING, AT(train.frozen)},
+	{MR_JOB_TRAIN, "class_weights", FIELD_STRING, AT(train.class_weights)},
 	{MR_JOB_TRAIN, "untie", FIELD_BOOL, AT(train.untie)},
 	{MR_JOB_TRAIN, "seed", FIELD_INT, AT(train.seed)},
 	{MR_JOB_TRAIN, "eval_every", FIELD_INT, AT(train.eval_every)},

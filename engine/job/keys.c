@@ -84,6 +84,12 @@ static const mr_option train[] = {
 	 "trains. ? and * stand for characters as in a shell, ! before a name for those that train after all: "
 	 "[\"*\", \"!head\"] trains the head alone. The layers of a stage are frozen together (partition), under a "
 	 "system that flushes"},
+	{"class_weights", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "of losses over classes: the loss of each training sample is multiplied by the weight of its class. A list "
+	 "has a weight for each class, in their order; balanced: the weight of a class is the number of training "
+	 "samples by that of classes and that of the samples of the class, so that all classes count alike and the "
+	 "mean weight is 1. The sum is divided by the number of samples, as without weights; evaluations are not "
+	 "weighted. Empty: all samples count alike"},
 	{"untie", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
 	 "a system that cannot share a parameter between stages (tied embeddings without a flush of all stages) is "
 	 "refused; with true each use gets weights of its own instead, with a warning"},

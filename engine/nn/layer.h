@@ -94,7 +94,8 @@
 	X(double, bias_std)     /* linear: initial standard deviation of the biases */ \
 	X(double, bias)         /* linear, conv: initial value of the biases */ \
 	X(int64_t, out_h)       /* adaptive_avg_pool: height of the output */ \
-	X(int64_t, out_w)
+	X(int64_t, out_w) \
+	X(bool, weighted)       /* softmax_xent, logistic: samples weigh in training as their classes do */
 
 typedef struct mr_layer_cfg {
 	MR_LAYER_CFG(MR_FIELD_MEMBER)
@@ -207,6 +208,7 @@ typedef struct mr_layer_call {
 	                              behind those before; @in and @out have the rows of this call. NULL: all rows */
 	const void *target;        /* loss layers: [samples * rows] int32 or [samples * rows, cols] of the dtype */
 	double *loss;              /* loss layers: mean over the micro-batch's samples (tokens) */
+	const double *class_weight; /* losses with cfg->weighted: what a sample of each class counts in training */
 	mr_judged *judged;         /* loss layers that judge: their counts in these rows (nn/scores.h). NULL: nothing
 	                              is counted */
 	bool train;                /* false: dropout off, and statistics from the states, not the micro-batch */

@@ -46,6 +46,7 @@ void mr_graph_destroy(mr_graph *g)
 	free(g->states);
 	free(g->shapes);
 	free(g->n_live);
+	free(g->class_weight);
 	mr_names_fini(&g->node_names);
 	mr_names_fini(&g->param_names);
 	free(g);
@@ -476,4 +477,25 @@ mr_status mr_graph_freeze(mr_graph *g, const char *pattern)
 	return some ? MR_OK
 		    : mr_fail(MR_ECONFIG, "no layer with parameters is called \"%s\", nor is a block",
 			      pattern + !freezes);
+}
+
+mr_status mr_graph_weigh(mr_graph *g)
+{
+	mr_node *loss = &g->nodes[g->n_nodes - 1];
+	int64_t classes = mr_graph_judged_classes(g);
+
+	assert(g->n_live);
+	if (classes < 2)
+		return mr_fail(MR_ECONFIG, "the loss %s has no classes to weigh", loss->ops->name);
+	if (g->target.rows != 1)
+		return mr_fail(MR_ECONFIG, "a sample has %lld classes, and only one can be weighed",
+			       (long long)g->target.rows);
+	g->class_weight = malloc((size_t)classes * sizeof(*g->class_weight));
+	if (!g->class_weight)
+		return mr_fail(MR_ERESOURCE, "no memory for the weights of %lld classes", (long long)classes);
+	g->n_class_weights = (uint32_t)classes;
+	for (int64_t i = 0; i < classes; i++)
+		g->class_weight[i] = 1;
+	loss->cfg.weighted = true;
+	return MR_OK;
 }

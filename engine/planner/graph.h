@@ -124,6 +124,8 @@ typedef struct mr_graph {
 	uint32_t n_nodes, n_values, n_params, n_states;
 	mr_shape input, target; /* of one sample */
 	mr_shape *shapes;    /* of all inputs and outputs of all nodes, for in_shape and out_shape */
+	double *class_weight; /* [n_class_weights] of the loss (mr_graph_weigh); NULL: all samples count alike */
+	uint32_t n_class_weights;
 	uint16_t *n_live;    /* [n_nodes]: number of values that are live before it; NULL until mr_graph_finish */
 	uint32_t cap_nodes, cap_values, cap_params, cap_states; /* room in the arrays; private to graph.c, as are the
 	                                                           next two */
@@ -177,6 +179,13 @@ mr_status mr_graph_finish(mr_graph *g) MR_MUST_USE;
  * made. Errors: MR_ECONFIG no node with parameters has such a name.
  */
 mr_status mr_graph_freeze(mr_graph *g, const char *pattern) MR_MUST_USE;
+
+/**
+ * Let the samples of each class count as often in training as g->class_weight says, which the caller fills; until then
+ * they are all 1. After mr_graph_finish and before stages are made. Errors: MR_ECONFIG a loss that has no classes, or
+ * several of them for a sample; MR_ERESOURCE.
+ */
+mr_status mr_graph_weigh(mr_graph *g) MR_MUST_USE;
 
 /* --- queries on a finished graph --- */
 

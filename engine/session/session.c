@@ -10,6 +10,7 @@
 #include "session/objective_report.h"
 #include "session/memory_plan.h"
 #include "session/merges.h"
+#include "session/class_weights.h"
 #include "session/frozen.h"
 #include "session/rank_identity.h"
 #include "session/session_internal.h"
@@ -122,7 +123,8 @@ static mr_status open_data(mr_session *s)
 	MR_TRY(mr_job_blame(s->job, MR_JOB_MODEL, "name", model->build(mv, &md, &s->graph)));
 	if (s->job->untied)
 		mr_graph_untie(s->graph);
-	return mr_job_blame(s->job, MR_JOB_TRAIN, "frozen", mr_session_freeze(s));
+	MR_TRY(mr_job_blame(s->job, MR_JOB_TRAIN, "frozen", mr_session_freeze(s)));
+	return mr_job_blame(s->job, MR_JOB_TRAIN, "class_weights", mr_session_weigh_classes(s));
 }
 
 static mr_status check_suits(const mr_session *s)
@@ -209,6 +211,7 @@ mr_status mr_session_survey(const mr_job *job, mr_session *s)
 mr_status mr_session_load(mr_session *s)
 {
 	MR_TRY(mr_job_blame(s->job, MR_JOB_DATA, "name", mr_dataset_load(s->data)));
+	MR_TRY(mr_job_blame(s->job, MR_JOB_TRAIN, "class_weights", mr_session_balance_classes(s)));
 	return mr_dataset_form(s->data, &s->form);
 }
 

@@ -100,6 +100,7 @@ static mr_layer_call make_call(const mr_stage *s, const mr_stage_io *io, const m
 		.target = io->target,
 		.loss = io->loss,
 		.judged = io->judged,
+		.class_weight = nd->cfg.weighted ? s->g->class_weight : NULL,
 		.train = io->train,
 		.mask = {io->seed, io->first_sample, nd->number},
 		.window = io->window,

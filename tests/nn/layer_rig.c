@@ -159,6 +159,9 @@ static void take_carried(layer_rig *r, uint64_t seed)
 	}
 }
 
+/* Of losses whose classes weigh. */
+static const double class_weight[64] = {0.5, 2, 0, 1.25, 3, 0.75};
+
 void rig_init(layer_rig *r, const layer_case *what, const mr_kernels *k, int64_t samples, uint64_t seed)
 {
 	*r = (layer_rig){.what = what, .k = k, .samples = samples, .ops = mr_layer_find(what->layer)};
@@ -185,6 +188,7 @@ void rig_init(layer_rig *r, const layer_case *what, const mr_kernels *k, int64_t
 		.scratch = take_raw(r->needs.scratch),
 		.target = r->target,
 		.loss = &r->loss,
+		.class_weight = class_weight,
 		.train = !what->eval,
 		.mask = {.seed = seed, .first_sample = 1000, .layer = 5},
 	};

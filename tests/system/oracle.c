@@ -100,6 +100,7 @@ static mr_layer_call call_of(oracle *o, uint32_t i, const pass *ps, const void *
 		.scratch = l->scratch,
 		.target = o->target,
 		.loss = ps->loss,
+		.class_weight = o->g->class_weight,
 		.train = ps->train,
 		.mask = {o->c.seed, ps->first_sample, nd->number},
 		.window = o->step,

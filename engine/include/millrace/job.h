@@ -118,6 +118,7 @@ typedef struct mr_job_train {
 	int64_t norm_every;   /* commits; 0: no norm without clip */
 	int64_t gradients;    /* mr_gradients */
 	const char *frozen;   /* layers and blocks whose weights stay as they are: "embed,h.*"; "": none */
+	const char *class_weights; /* "balanced", or a weight for each class: "1,5"; "": all samples count alike */
 	bool untie;           /* parameters that the system cannot share between stages become several */
 	int64_t seed;
 	int64_t eval_every;   /* commits; 0: only at the end */

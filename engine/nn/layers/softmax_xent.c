@@ -12,7 +12,10 @@
  * logarithm of their probability (Szegedy et al., 2016, with PyTorch's convention: the right class is one of them).
  * With padding, rows whose target is MR_PADDING (nn/tensor.h) do not count: they have no loss and a gradient of 0, and
  * the mean is over the other rows. With per_sample the loss is the sum over rows divided by the number of samples: then
- * micro-batches add up to the batch whatever their padding. Reads of the configuration: smoothing, padding, per_sample.
+ * micro-batches add up to the batch whatever their padding. With weighted, the loss of a row in training is multiplied
+ * by the weight of its class, smoothing and all; what the sum is divided by stays. So micro-batches add up to the batch
+ * whatever their classes (Keras's class_weight; PyTorch divides by the sum of the weights). Reads of the configuration:
+ * smoothing, padding, per_sample, weighted.
  *
  * The operation xent does all rows alike. So padding gets scores with which it yields 0 and 0 exactly, and what
  * smoothing adds, e (logits[target] - mean of the logits), has the gradient e (onehot(target) - 1 / classes).
@@ -21,6 +24,7 @@
 #include "nn/element.h"
 #include "nn/layers/shared.h"
 
+#include <math.h>
 #include <string.h>
 
 static mr_status softmax_xent_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
@@ -167,6 +171,80 @@ static void change(const void *args, int64_t lo, int64_t hi)
 	}
 }
 
+/* --- weighted rows: each by itself, in f64 whatever the backend --- */
+
+typedef struct weighing {
+	const mr_layer_call *c;
+	double over;  /* what the sum of the losses is divided by */
+	double *loss; /* [rows] */
+} weighing;
+
+static void weigh_row(const weighing *a, int64_t row)
+{
+	const mr_layer_call *c = a->c;
+	int64_t cols = c->in->cols, first = row * cols;
+	int32_t target = ((const int32_t *)c->target)[row];
+	mr_dtype t = c->k->types.activations;
+	void *x = (void *)c->x[0];
+	double e = c->cfg->smoothing, weight = c->class_weight[target], most = -INFINITY, all = 0, sum = 0;
+
+	for (int64_t j = 0; j < cols; j++) {
+		double v = mr_element(t, x, first + j);
+
+		most = fmax(most, v);
+		all += v;
+	}
+	for (int64_t j = 0; j < cols; j++)
+		sum += exp(mr_element(t, x, first + j) - most);
+	a->loss[row] = weight * (most + log(sum) - (1 - e) * mr_element(t, x, first + target) - e * all / (double)cols);
+	for (int64_t j = 0; j < cols; j++) {
+		double p = exp(mr_element(t, x, first + j) - most) / sum;
+
+		mr_element_put(t, x, first + j,
+			       weight * (p - (j == target ? 1 - e : 0) - e / (double)cols) / a->over);
+	}
+}
+
+static void weigh_rows(const void *args, int64_t lo, int64_t hi)
+{
+	const weighing *a = args;
+	const mr_layer_call *c = a->c;
+
+	for (int64_t i = lo; i < hi; i++) {
+		if (counts(c, i)) {
+			weigh_row(a, i);
+			continue;
+		}
+		memset((char *)c->x[0] + (size_t)i * mr_layer_bytes(c->k, c->in->cols), 0,
+		       mr_layer_bytes(c->k, c->in->cols));
+		a->loss[i] = 0;
+	}
+}
+
+static mr_status weighted(const mr_layer_call *c)
+{
+	int64_t rows = mr_layer_rows(c), n = 0;
+	weighing a = {.c = c, .loss = c->scratch};
+	double sum = 0;
+
+	for (int64_t i = 0; i < rows; i++)
+		n += counts(c, i);
+	a.over = c->cfg->per_sample ? (double)c->samples : n > 0 ? (double)n : 1;
+	MR_TRY(c->k->ranges(c->kc, &(mr_ranges_args){.n = rows, .fn = weigh_rows, .args = &a}));
+	for (int64_t i = 0; i < rows; i++)
+		sum += a.loss[i];
+	*c->loss = sum / a.over;
+	return MR_OK;
+}
+
+static void softmax_xent_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
+			       mr_layer_needs *out)
+{
+	*out = (mr_layer_needs){0};
+	if (k && cfg->weighted)
+		out->scratch = (size_t)(samples * in->rows) * sizeof(double);
+}
+
 static mr_status softmax_xent_forward(const mr_layer_call *c)
 {
 	int64_t rows = mr_layer_rows(c), n = rows;
@@ -175,6 +253,8 @@ static mr_status softmax_xent_forward(const mr_layer_call *c)
 
 	if (c->judged)
 		judge(c);
+	if (c->cfg->weighted && c->train && !c->k->recorded)
+		return weighted(c);
 	if (c->cfg->padding)
 		n = c->k->recorded ? 0 : blank(c);
 	smooth = e > 0 && !c->k->recorded ? e * above_mean(c) : 0;
@@ -198,7 +278,7 @@ const mr_layer_ops mr_layer_softmax_xent = {
 	.judges = true,
 	.shape = softmax_xent_shape,
 	.target = softmax_xent_target,
-	.needs = mr_layer_needs_nothing,
+	.needs = softmax_xent_needs,
 	.forward = softmax_xent_forward,
 	.backward_input = mr_layer_pass,
 };
