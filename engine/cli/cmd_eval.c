@@ -1,11 +1,13 @@
 /* millrace eval: prints the validation loss of a trained model, or its loss on all training samples without a
  * validation part. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cli/args.h"
 #include "cli/open_config.h"
 #include "cli/weights.h"
 #include "observe/evaluation.h"
+#include "trained/class_validation.h"
 
 static mr_status load(const mr_args *args, mr_session *s, uint64_t *step)
 {
@@ -15,6 +17,23 @@ static mr_status load(const mr_args *args, mr_session *s, uint64_t *step)
 	MR_TRY(mr_executor_state(&s->executor, &state));
 	st = mr_weights_load(s, args, &state.model, step);
 	mr_state_fini(&state);
+	return st;
+}
+
+/* --scores, --curves, --calibrate */
+static mr_status look_closer(const mr_args *args, const mr_session *s)
+{
+	mr_class_validation v = {.scores = mr_values_string(args->values, "scores"),
+			   .curves = mr_values_string(args->values, "curves"),
+			   .calibrate = mr_values_bool(args->values, "calibrate")};
+	char *path;
+	mr_status st;
+
+	if (!mr_class_validation_wanted(&v))
+		return MR_OK;
+	MR_TRY(mr_weights_find(s->job, args, &path));
+	st = mr_class_validation_run(&v, path, s->data);
+	free(path);
 	return st;
 }
 
@@ -34,7 +53,7 @@ static mr_status evaluate(const mr_args *args, mr_session *s)
 	printf("step %llu: ", (unsigned long long)step);
 	mr_figures_say_evaluation(&f, MR_DIGITS_EXACT, stdout);
 	printf(", %llu samples\n", (unsigned long long)s->data->n_valid);
-	return MR_OK;
+	return look_closer(args, s);
 }
 
 static mr_status run(mr_args *args)
@@ -44,6 +63,13 @@ static mr_status run(mr_args *args)
 
 static const mr_option options[] = {
 	MR_CHECKPOINT_OPTION,
+	{"scores", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "of classes: also write to this file, as JSON, what predict --scores does; empty: no"},
+	{"curves", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "likewise, as CSV, the points of each class's ROC and precision-recall curves; empty: no"},
+	{"calibrate", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
+	 "of classes: fit a temperature to the samples of the evaluation, and keep it in the checkpoint's folder "
+	 "(calibration.json) for predict --calibrated"},
 	{0},
 };
 

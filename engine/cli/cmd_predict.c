@@ -27,6 +27,7 @@ static mr_predict_file asked(const mr_args *args)
 		kind++;
 	return (mr_predict_file){.path = args->operand[1], .output = mr_values_string(v, "output"),
 				 .format = mr_values_string(v, "format"), .scores = mr_values_string(v, "scores"),
+				 .curves = mr_values_string(v, "curves"),
 				 .input = kind, .by_token = mr_values_bool(v, "tokens"), .wrong = show};
 }
 
@@ -42,6 +43,8 @@ static mr_status work(const mr_args *args, mr_trained *t)
 	MR_TRY(mr_predict_file_check(&p, t));
 	MR_TRY(mr_clean_env(args, t->config));
 	MR_TRY(mr_trained_open(t, mr_values_int(args->values, "batch")));
+	if (mr_values_bool(args->values, "calibrated"))
+		MR_TRY(mr_trained_calibrate(t));
 	return mr_predict_file_run(&p, t);
 }
 
@@ -68,7 +71,12 @@ static const mr_option options[] = {
 	 "as many at once; 0: what memory allows, up to 512"},
 	{"scores", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "of classes, where the file has targets: also write to this file, as JSON, the confusion matrix, precision, "
-	 "recall and F1 of each class, loss, and how well probabilities are calibrated; empty: no"},
+	 "recall, F1 and the areas under the curves of each class, means over classes, loss, and how well "
+	 "probabilities are calibrated; empty: no"},
+	{"curves", MR_OPT_STRING, "", 0, 0, NULL, NULL,
+	 "likewise, as CSV, the points of each class's ROC and precision-recall curves; empty: no"},
+	{"calibrated", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
+	 "of classes: probabilities with the temperature that eval --calibrate has fitted for this checkpoint"},
 	{"input", MR_OPT_ENUM, "auto", 0, 0, "auto|text|lines|jsonl|tokens", NULL,
 	 "of a language model, what FILE is: one text; a text a line; JSON lines with \"text\" or \"tokens\"; or a "
 	 "file of token numbers. auto: jsonl and tokens by the ending .jsonl or .bin, else text"},

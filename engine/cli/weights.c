@@ -32,8 +32,8 @@ static void warn_data(const mr_session *s, const mr_checkpoint *ck, const char *
 		mr_notice("warning: %s was trained on other data than the configuration names", path);
 }
 
-/* Find the checkpoint that the command names: one in the run's folder by a name that --from takes, or a path. */
-static mr_status find_asked(const mr_job *job, const mr_args *args, char **path)
+/* One in the run's folder by a name that --from takes, or a path. */
+mr_status mr_weights_find(const mr_job *job, const mr_args *args, char **path)
 {
 	const char *run = job->run_dir, *asked = mr_values_string(args->values, "checkpoint");
 	bool last = mr_values_bool(args->values, "last");
@@ -61,7 +61,7 @@ mr_status mr_weights_load(const mr_session *s, const mr_args *args, const mr_sta
 	char *path;
 	mr_status st;
 
-	MR_TRY(find_asked(s->job, args, &path));
+	MR_TRY(mr_weights_find(s->job, args, &path));
 	st = mr_checkpoint_open(path, &ck);
 	if (st == MR_OK) {
 		warn_data(s, ck, path);
@@ -83,7 +83,7 @@ mr_status mr_weights_alphabet(const mr_job *job, const mr_args *args, char **out
 
 	*out = NULL;
 	*known = false;
-	MR_TRY(find_asked(job, args, &path));
+	MR_TRY(mr_weights_find(job, args, &path));
 	st = mr_checkpoint_open(path, &ck);
 	free(path);
 	MR_TRY(st);

@@ -19,6 +19,10 @@
 		"last", MR_OPT_BOOL, "false", 0, 0, NULL, NULL, "the newest checkpoint, not the best one" \
 	}
 
+/** Find the checkpoint that the command names (--checkpoint of @args, else run.dir); the caller frees *@path. Errors:
+ * MR_ECKPT, MR_EUSAGE. */
+mr_status mr_weights_find(const mr_job *job, const mr_args *args, char **path) MR_MUST_USE;
+
 /**
  * Fill @model with the weights of the checkpoint that the command names (--checkpoint of @args, else run.dir), all
  * checksums verified; *@step is its step. Warns on standard error when it was trained on other data. Errors: MR_ECKPT,

@@ -1,6 +1,10 @@
 /*
  * class_scores.h - where predictions of classes err: the confusion matrix, precision, recall and F1 of each class, the
- * mean logarithm of the target's probability, and how far probabilities are from what comes true.
+ * areas of its curves (class_samples.h), the mean logarithm of the target's probability, and how far probabilities are
+ * from what comes true.
+ *
+ * Of all classes together: accuracy; the means over the classes of precision, recall and F1, where one that is not
+ * defined counts as 0; and balanced accuracy, the mean recall of the classes that occur (as scikit-learn).
  *
  * Expected calibration error (Guo et al.: "On Calibration of Modern Neural Networks", 2017): predictions go into ten
  * bins by the probability of the most probable class; the mean distance between that probability and the part that is
@@ -13,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/json.h"
+#include "trained/class_samples.h"
 
 #define MR_CLASS_SCORES_BINS 10
 
@@ -22,6 +27,7 @@ typedef struct mr_class_scores {
 	double loss;       /* sum of -log of the target's probability */
 	uint64_t bin[MR_CLASS_SCORES_BINS], right[MR_CLASS_SCORES_BINS];
 	double confidence[MR_CLASS_SCORES_BINS]; /* sums */
+	mr_class_samples samples;
 } mr_class_scores;
 
 /** Of @n classes, at most 4096. The caller calls fini, also after an error. Errors: MR_ERESOURCE, MR_EUSAGE. */
@@ -33,8 +39,15 @@ void mr_class_scores_add(mr_class_scores *s, size_t target, size_t best, const d
 
 double mr_class_scores_calibration(const mr_class_scores *s);
 
-/** Write all as fields of an open object; @name gives the names of classes. */
-void mr_class_scores_put(const mr_class_scores *s, const char *(*name)(const void *arg, size_t i, char room[24]),
-			 const void *arg, mr_json_writer *w);
+/** Could all be kept? Errors: MR_ERESOURCE. */
+mr_status mr_class_scores_check(const mr_class_scores *s) MR_MUST_USE;
+
+/** The most probable class of @p [n], the first of several. */
+size_t mr_class_of(const double *p, size_t n);
+
+/** Write all as fields of an open object; @name gives the names of classes. Errors: MR_ERESOURCE. */
+mr_status mr_class_scores_put(const mr_class_scores *s,
+			      const char *(*name)(const void *arg, size_t i, char room[24]), const void *arg,
+			      mr_json_writer *w) MR_MUST_USE;
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/notice.h"
 #include "base/printable.h"
 #include "report/output.h"
+#include "trained/class_files.h"
 #include "trained/unreadable.h"
 
 /* --- what is asked for --- */
@@ -22,12 +23,18 @@ static mr_predictions_format format_of(const mr_predict_file *p, const mr_traine
 					  : MR_PREDICTIONS_CSV;
 }
 
+static bool wants_curves(const mr_predict_file *p)
+{
+	return p->curves && *p->curves;
+}
+
 mr_status mr_predict_file_check(const mr_predict_file *p, const mr_trained *t)
 {
 	bool standard = p->output && (!*p->output || !strcmp(p->output, "-"));
 
-	if (t->form.language && *p->scores)
-		return mr_fail(MR_EUSAGE, "--scores is of classes of samples, and this is a language model");
+	if (t->form.language && (*p->scores || wants_curves(p)))
+		return mr_fail(MR_EUSAGE, "--%s is of classes of samples, and this is a language model",
+			       *p->scores ? "scores" : "curves");
 	if (!t->form.language && (p->input != MR_TEXTS_AUTO || p->by_token))
 		return mr_fail(MR_EUSAGE, "--%s is of language models, and this one was trained on data \"%s\"",
 			       p->by_token ? "tokens" : "input", t->form.source);
@@ -160,24 +167,14 @@ static mr_status write_all(course *c)
 	return st;
 }
 
-static const char *name_of(const void *form, size_t i, char room[24])
-{
-	return mr_predictions_class(form, i, room);
-}
-
 static mr_status write_scores(const course *c)
 {
-	mr_output out;
-	mr_json_writer w;
-
 	if (!c->to.n_scored)
-		return mr_fail(MR_EDATA, "--scores: %s has no targets to compare with", c->ask->path);
-	MR_TRY(mr_output_open(c->ask->scores, &out));
-	mr_json_init(&w, out.file, true);
-	mr_json_begin_object(&w);
-	mr_class_scores_put(c->to.scores, name_of, &c->t->form, &w);
-	mr_json_end_object(&w);
-	return mr_output_close(&out, mr_json_finish(&w));
+		return mr_fail(MR_EDATA, "--%s: %s has no targets to compare with",
+			       *c->ask->scores ? "scores" : "curves", c->ask->path);
+	MR_TRY(mr_class_scores_check(c->to.scores));
+	MR_TRY(mr_class_scores_write(c->to.scores, &c->t->form, c->ask->scores));
+	return mr_class_curves_write(c->to.scores, &c->t->form, c->ask->curves);
 }
 
 static mr_status predict_scored(course *c)
@@ -185,10 +182,11 @@ static mr_status predict_scored(course *c)
 	mr_class_scores scores;
 	mr_status st;
 
-	if (!*c->ask->scores)
+	if (!*c->ask->scores && !wants_curves(c->ask))
 		return write_all(c);
 	if (!c->t->classes)
-		return mr_fail(MR_EUSAGE, "--scores is of classes, and this model predicts numbers");
+		return mr_fail(MR_EUSAGE, "--%s is of classes, and this model predicts numbers",
+			       *c->ask->scores ? "scores" : "curves");
 	st = mr_class_scores_init(&scores, c->t->n_values);
 	c->to.scores = &scores;
 	if (st == MR_OK)

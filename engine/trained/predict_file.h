@@ -17,6 +17,7 @@ typedef struct mr_predict_file {
 	const char *output;     /* "", "-": standard output; NULL: nothing is written */
 	const char *format;     /* "csv", "jsonl", "npy"; "auto": by the ending of output, else csv, of texts jsonl */
 	const char *scores;     /* file for the scores of classes; "": none */
+	const char *curves;     /* file for the points of their curves (class_samples.h); NULL or "": none */
 	mr_texts_kind input;    /* of language models */
 	bool by_token;          /* of language models: a row a token, not a text */
 	/** Called for the predictions of a batch of samples, if it is not NULL: @value [n][n_values], @target [n], as

@@ -64,16 +64,6 @@ void mr_predictions_npy(FILE *f, uint64_t n, size_t width)
 	fwrite(head, 1, NPY_HEAD, f);
 }
 
-static size_t largest(const mr_predictions *p, const double *value)
-{
-	size_t best = 0;
-
-	for (size_t i = 1; i < p->width; i++)
-		if (value[i] > value[best])
-			best = i;
-	return best;
-}
-
 static void put_csv(const mr_predictions *p, const mr_reader_sample *s, const double *value)
 {
 	char room[24];
@@ -86,7 +76,7 @@ static void put_csv(const mr_predictions *p, const mr_reader_sample *s, const do
 		fprintf(p->file, "%.9g\n", value[0]);
 		return;
 	}
-	mr_predictions_field(p->file, mr_predictions_class(p->form, largest(p, value), room));
+	mr_predictions_field(p->file, mr_predictions_class(p->form, mr_class_of(value, p->width), room));
 	for (size_t i = 0; i < p->width; i++)
 		fprintf(p->file, ",%.7g", value[i]);
 	fputc('\n', p->file);
@@ -104,7 +94,8 @@ static void put_jsonl(const mr_predictions *p, const mr_reader_sample *s, const 
 	if (!p->classes) {
 		mr_json_field_double(&w, "prediction", value[0]);
 	} else {
-		mr_json_field_string(&w, "prediction", mr_predictions_class(p->form, largest(p, value), room));
+		mr_json_field_string(&w, "prediction",
+				     mr_predictions_class(p->form, mr_class_of(value, p->width), room));
 		mr_json_field_object(&w, "probabilities");
 		for (size_t i = 0; i < p->width; i++)
 			mr_json_field_double(&w, mr_predictions_class(p->form, i, room), value[i]);
@@ -126,9 +117,9 @@ static void score(mr_predictions *p, const mr_reader_sample *s, const double *va
 	p->n_scored++;
 	if (p->classes) {
 		p->n_unknown += s->target < 0;
-		p->n_right += (double)largest(p, value) == s->target;
+		p->n_right += (double)mr_class_of(value, p->width) == s->target;
 		if (p->scores && s->target >= 0)
-			mr_class_scores_add(p->scores, (size_t)s->target, largest(p, value), value);
+			mr_class_scores_add(p->scores, (size_t)s->target, mr_class_of(value, p->width), value);
 		return;
 	}
 	off = value[0] - s->target;

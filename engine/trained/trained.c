@@ -11,6 +11,7 @@
 #include "checkpoint/inspect.h"
 #include "nn/element.h"
 #include "session/weights_list.h"
+#include "trained/temperature.h"
 
 #define MOST_BATCH 512
 #define MOST_BYTES ((uint64_t)512 << 20) /* of a batch's activations */
@@ -242,6 +243,18 @@ static void finish(const mr_trained *t, double *x)
 	}
 }
 
+mr_status mr_trained_calibrate(mr_trained *t)
+{
+	mr_calibration c;
+
+	if (!t->classes || t->form.language)
+		return mr_fail(MR_EUSAGE, "probabilities of classes are calibrated, and this model predicts %s",
+			       t->form.language ? "texts" : "numbers");
+	MR_TRY(mr_calibration_read(t->path, &c));
+	t->temperature = c.temperature;
+	return MR_OK;
+}
+
 mr_status mr_trained_predict(mr_trained *t, const void *input, int64_t n, double *value)
 {
 	mr_dtype type = t->s.kernels->types.activations;
@@ -251,6 +264,8 @@ mr_status mr_trained_predict(mr_trained *t, const void *input, int64_t n, double
 	for (int64_t i = 0; i < n; i++, value += t->n_values) {
 		for (size_t k = 0; k < t->width; k++)
 			value[k] = mr_element(type, out, i * (int64_t)t->width + (int64_t)k);
+		for (size_t k = 0; t->temperature > 0 && k < t->width; k++)
+			value[k] /= t->temperature;
 		finish(t, value);
 	}
 	return MR_OK;

@@ -29,6 +29,7 @@ typedef struct mr_trained {
 	size_t width;        /* values of a sample that enter the loss */
 	bool classes;        /* predictions are probabilities of classes, else one number; not of a language model */
 	size_t n_values;     /* numbers of a prediction */
+	double temperature;  /* that divides the scores of classes; 0: none does */
 } mr_trained;
 
 /** Read configuration and form of the checkpoint @name of @run, the folder of a run: "best", "last", "step-00000100";
@@ -43,6 +44,10 @@ mr_status mr_trained_find_with_data(mr_trained *t, const char *run, const char *
 
 /** Load the weights, for up to @batch samples at once; 0: as many as memory allows. Errors: MR_ECKPT, MR_ERESOURCE. */
 mr_status mr_trained_open(mr_trained *t, int64_t batch) MR_MUST_USE;
+
+/** From now on probabilities of classes are calibrated (temperature.h), of a model that is open. Errors: MR_EUSAGE it
+ * predicts no classes; MR_ECKPT nobody has calibrated it, or the file is damaged; MR_ERESOURCE. */
+mr_status mr_trained_calibrate(mr_trained *t) MR_MUST_USE;
 
 /** Predict the @n samples at @input, at most t->batch: @value [n][n_values]. Not of a language model. Errors: MR_EDNN,
  * MR_ERESOURCE. */

@@ -36,13 +36,14 @@ static void by_hand(void)
 	CU_ASSERT_DOUBLE_EQUAL(s.loss, -log(0.9) - log(0.25) - log(0.8), 1e-12);
 	mr_json_init(&w, f, false);
 	mr_json_begin_object(&w);
-	mr_class_scores_put(&s, name, NULL, &w);
+	MR_CHECK_OK(mr_class_scores_put(&s, name, NULL, &w));
 	mr_json_end_object(&w);
 	MR_CHECK_OK(mr_json_finish(&w));
 	fclose(f);
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"accuracy\":0.75"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "{\"class\":\"none\",\"samples\":2,\"precision\":1.0,\"recall\":0.5,"));
-	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"f1\":0.8}],\"confusion\":[[1,1],[0,2]],"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"f1\":0.8,\"roc_auc\":1.0,"
+					    "\"average_precision\":1.0}],\"confusion\":[[1,1],[0,2]],"));
 	free(text);
 	mr_class_scores_fini(&s);
 	MR_CHECK_FAIL(mr_class_scores_init(&s, 5000), MR_EUSAGE, "at most 4096");
