@@ -7,6 +7,7 @@
 #include "cli/program.h"
 #include "cli/ranks_refuse.h"
 #include "cli/train_words.h"
+#include "training/repeats.h"
 #include "training/train_ranks.h"
 
 /* The value of option @name; NULL: it is not given. */
@@ -34,6 +35,30 @@ static mr_status train(mr_args *args, mr_config *config, mr_train_opts *o)
 	return st == MR_ESTALLED ? st : MR_OK; /* rank 0 says all else */
 }
 
+typedef struct several {
+	mr_args *args;
+	mr_train_opts opts;
+} several;
+
+/* One training of several. */
+static mr_status train_one(void *arg, const mr_repeat *keys, bool resume)
+{
+	several *s = arg;
+	mr_args *args = s->args;
+	mr_config *config;
+	mr_status st;
+
+	for (uint32_t i = 0; i < keys->n; i++)
+		args->set[args->n_sets++] = keys->text[i]; /* there is room: one for each argument */
+	s->opts.resume = resume ? "" : NULL;
+	st = mr_open_config_of_plan(args, s->opts.plan, resume, &config);
+	args->n_sets -= keys->n;
+	MR_TRY(st);
+	st = mr_train_run(config, &s->opts, &args->signal);
+	mr_config_destroy(config);
+	return st == MR_OK && args->signal ? MR_ESTOPPED : st;
+}
+
 static mr_status run(mr_args *args)
 {
 	const char *from = mr_values_string(args->values, "from");
@@ -45,9 +70,14 @@ static mr_status run(mr_args *args)
 			   .plan = given(args, "plan"),
 			   .counts = mr_values_bool(args->values, "counters"),
 			   .replay = given(args, "replay")};
+	int64_t folds = mr_values_int(args->values, "folds"), seeds = mr_values_int(args->values, "seeds");
 	mr_config *config;
 	mr_status st;
 
+	if ((folds || seeds) && (resume || o.record || o.replay || args->launcher || (folds && seeds)))
+		return mr_fail(MR_EUSAGE, "--folds and --seeds are several trainings: without %s",
+			       folds && seeds ? "each other" : resume ? "--resume (--continue goes on with them)"
+			       : args->launcher ? "ranks" : "--record and --replay");
 	if (*from && !resume)
 		return mr_fail(MR_EUSAGE, "--from names the checkpoint that --resume continues from, and goes with it");
 	MR_TRY(mr_train_check(&o));
@@ -55,6 +85,12 @@ static mr_status run(mr_args *args)
 		return mr_fail(MR_EIO, "--quiet: /dev/null cannot be opened");
 	MR_TRY(mr_open_config_of_plan(args, o.plan ? o.plan : o.replay, resume || go_on, &config));
 	st = mr_clean_env(args, config);
+	if (st == MR_OK && (folds || seeds)) {
+		st = mr_repeats_run(mr_config_job(config), folds > 0, (uint32_t)(folds + seeds), go_on, train_one,
+				    &(several){args, o});
+		mr_config_destroy(config);
+		return st;
+	}
 	if (go_on && mr_rundir_has_checkpoint(mr_config_job(config)->run_dir))
 		o.resume = from;
 	if (st == MR_OK)
@@ -81,6 +117,11 @@ static const mr_option options[] = {
 	 "micro-batches)"},
 	{"replay", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "carry out the record that --record wrote to this file: the same weights to the bit"},
+	{"folds", MR_OPT_INT, "0", 0, 1000, NULL, NULL,
+	 "train so many times, each time with another fold of the data for validation, and print mean and deviation of "
+	 "the results; each run is in a folder fold-N of run.dir, the results are in folds.json. 0: one training"},
+	{"seeds", MR_OPT_INT, "0", 0, 1000, NULL, NULL,
+	 "the same with so many seeds in a row, from train.seed on: folders seed-N, and seeds.json"},
 	{"quiet", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
 	 "print no progress, tables and samples: only warnings and errors, on standard error"},
 	{"plan", MR_OPT_STRING, "", 0, 0, NULL, NULL,

@@ -5,10 +5,10 @@
  * formats/csv_file.h. Classes are the different texts of the target column in ascending order, in numeric order if all
  * of them are numbers.
  *
- * Validation rows are drawn once at random (the same for every seed), since files are often sorted, or are read from a
- * file of their own. Training visits the other rows in a new random order each epoch. Columns are scaled to mean 0 and
- * deviation 1 over the training rows, or by log(1 + x), or not; a column that does not vary becomes 0. Targets that are
- * numbers are brought to mean 0 and deviation 1 when asked to.
+ * Validation rows are drawn once at random (the same for every train.seed; split.h), since files are often sorted, or
+ * are read from a file of their own. Training visits the other rows in a new random order each epoch. Columns are
+ * scaled to mean 0 and deviation 1 over the training rows, or by log(1 + x), or not; a column that does not vary
+ * becomes 0. Targets that are numbers are brought to mean 0 and deviation 1 when asked to.
  *
  * The file is read row by row: open counts rows and classes; load computes means and deviations and stores the rows.
  */
@@ -19,6 +19,7 @@
 #include "base/rng.h"
 #include "base/str.h"
 #include "data/rows.h"
+#include "data/split.h"
 #include "formats/csv_file.h"
 
 #define SHOWN_CLASSES 5u
@@ -30,8 +31,11 @@ typedef struct csv {
 	uint64_t seed;
 	mr_csv_file file;
 	bool scale, scale_target;
+	mr_split split;
+	bool draws;               /* the split is that of split.h */
 	int64_t *values;          /* [categories] of the dataset */
 	uint64_t *place;          /* [rows.n] where each row of the file is stored; during load */
+	int32_t *class_of;        /* [rows.n] of each row of the file, of a stratified split; during load */
 	uint64_t *n_weighed;      /* [columns] numbers that are in a column's mean; during load */
 	double *value;            /* [numbers] of the row that is read; during load */
 	int32_t *category;        /* [categories] */
@@ -87,6 +91,17 @@ static mr_status fit(const csv *s, uint32_t column, uint64_t number, mr_dtype ty
 		       column == t->target ? "" : "; ignore leaves a column out");
 }
 
+/* The pass that a stratified split needs. */
+static mr_status classify(void *of, uint64_t row, uint64_t number)
+{
+	csv *s = of;
+	double v;
+
+	MR_TRY(mr_csv_file_target(&s->file, number, &v));
+	s->class_of[row] = (int32_t)v;
+	return MR_OK;
+}
+
 /* The pass that stores the rows. */
 static mr_status fill(void *of, uint64_t row, uint64_t number)
 {
@@ -134,11 +149,13 @@ static mr_status read_keys(csv *s, const mr_values *values, const mr_data_want *
 	f->inputs.code = !strcmp(category, "known") ? MR_CODE_KNOWN : !strcmp(category, "hash") ? MR_CODE_HASH
 											     : MR_CODE_NUMBER;
 	s->seed = want->seed;
+	MR_TRY(mr_split_read(values, &s->split));
 	f->path[0] = mr_data_path(want, mr_values_string(values, "path"));
 	if (!*mr_values_string(values, "validation_path"))
 		return f->path[0] ? MR_OK : mr_data_no_memory(0);
 	if (mr_values_is_set(values, "validation"))
 		return mr_fail(MR_ECONFIG, "data \"csv\": give validation_path or validation, not both");
+	MR_TRY(mr_split_refuse(&s->split, "csv"));
 	f->path[1] = mr_data_path(want, mr_values_string(values, "validation_path"));
 	return f->path[0] && f->path[1] ? MR_OK : mr_data_no_memory(0);
 }
@@ -232,8 +249,9 @@ static mr_status prepare(csv *s, const mr_values *values, const mr_data_want *wa
 	MR_TRY(mr_csv_file_open(f, values, (uint64_t)mr_values_int(values, "one_hot")));
 	n = f->n[0] + f->n[1];
 	n_train = f->n[0];
+	MR_TRY(mr_split_draws(&s->split, f->by_class, &s->draws));
 	if (!f->path[1])
-		MR_TRY(mr_data_split(f->path[0], values, n, &n_train));
+		MR_TRY(mr_split_count(&s->split, f->path[0], values, n, &n_train));
 	if (f->inputs.n_categories)
 		d->numbers = (int64_t)f->inputs.n_numbers;
 	MR_TRY(mr_rows_init(&s->rows, "csv", f->path[0], n, n_train, f->inputs.n_numbers + f->inputs.n_categories,
@@ -246,6 +264,7 @@ static mr_status prepare(csv *s, const mr_values *values, const mr_data_want *wa
 		f->inputs.column[i].scaled = s->scale && f->inputs.column[i].kind == MR_COLUMN_NUMBER;
 	d->bytes.passing = n * sizeof(*s->place) + f->inputs.n_columns * sizeof(*s->n_weighed) +
 			   (f->inputs.n_numbers + f->inputs.n_categories) * sizeof(double);
+	d->bytes.passing += s->draws ? mr_split_bytes(n) : 0;
 	MR_TRY(count_values(s));
 	return describe(s);
 }
@@ -253,12 +272,13 @@ static mr_status prepare(csv *s, const mr_values *values, const mr_data_want *wa
 static void free_passing(csv *s)
 {
 	free(s->place);
+	free(s->class_of);
 	free(s->n_weighed);
 	free(s->value);
 	free(s->category);
 	s->place = s->n_weighed = NULL;
 	s->value = NULL;
-	s->category = NULL;
+	s->category = s->class_of = NULL;
 }
 
 static void close_csv(mr_dataset *d)
@@ -295,6 +315,19 @@ static uint64_t row_of(const csv *s, const mr_permute *p, uint64_t i)
 	return s->file.path[1] || s->rows.base.trains_only ? i : mr_permute_at(p, i);
 }
 
+static mr_status draw_rows(csv *s)
+{
+	uint64_t n = s->rows.n;
+
+	if (s->split.stratified) {
+		s->class_of = malloc(n * sizeof(*s->class_of));
+		if (!s->class_of)
+			return mr_data_no_memory(n * sizeof(*s->class_of));
+		MR_TRY(mr_csv_file_rows(&s->file, classify, s));
+	}
+	return mr_deal_out(&s->split.deal, n, s->rows.base.n_train, s->class_of, s->file.label.n, s->place);
+}
+
 /* Validation rows are stored at the end; those of a separate file are there already. */
 static mr_status place_rows(csv *s)
 {
@@ -308,6 +341,8 @@ static mr_status place_rows(csv *s)
 	s->category = calloc(in->n_categories + 1, sizeof(*s->category));
 	if (!s->place || !s->n_weighed || !s->value || !s->category)
 		return mr_data_no_memory(s->rows.base.bytes.passing);
+	if (s->draws && !s->rows.base.trains_only)
+		return draw_rows(s);
 	mr_permute_init(&p, n, SPLIT_SEED, 0);
 	for (uint64_t i = 0; i < n; i++)
 		s->place[row_of(s, &p, i)] = i;
@@ -486,6 +521,7 @@ static const mr_option options[] = {
 	{"validation_path", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "a file of its own for validation, with the same columns; empty: split path"},
 	{"validation", MR_OPT_FLOAT, "0.1", 0, 0.99, NULL, NULL, "part of the rows, drawn once, that only validates"},
+	MR_SPLIT_OPTIONS("random"),
 	{NULL},
 };
 

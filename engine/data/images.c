@@ -17,6 +17,7 @@
 #include "base/stats.h"
 #include "data/image_folder.h"
 #include "data/resample.h"
+#include "data/split.h"
 
 #define SHOWN_CLASSES 6u
 #define GREY_MEAN 0.449 /* the means of the defaults of three channels */
@@ -29,6 +30,8 @@ typedef struct images {
 	mr_augment augment;
 	mr_image_folder folder[2];        /* [1] empty: the last images of each class of [0] validate */
 	const mr_image_folder *valid_from;
+	mr_split split;
+	bool draws;                       /* the split is that of split.h; else the last of each class validate */
 	uint32_t *order;                  /* [n_train + n_valid] the index of each sample's image in its folder */
 	crop crop;
 	int64_t size, resize;
@@ -122,16 +125,43 @@ static mr_status split(images *s, double fraction)
 	return MR_OK;
 }
 
-static mr_status share_out(images *s, double fraction)
+/* Rows that split.h draws. */
+static mr_status draw(images *s, const mr_values *values)
+{
+	const mr_image_folder *f = &s->folder[0];
+	mr_dataset *d = &s->base;
+	uint64_t *place = malloc(f->n * sizeof(*place));
+	int32_t *class_of = malloc(f->n * sizeof(*class_of));
+	mr_status st = place && class_of ? mr_split_count(&s->split, f->root, values, f->n, &d->n_train)
+					 : mr_data_no_memory(mr_split_bytes(f->n));
+
+	for (size_t i = 0; st == MR_OK && i < f->n; i++)
+		class_of[i] = f->file[i].class_of;
+	if (st == MR_OK)
+		st = mr_deal_out(&s->split.deal, f->n, d->n_train, s->split.stratified ? class_of : NULL, f->n_classes,
+				    place);
+	for (size_t i = 0; st == MR_OK && i < f->n; i++)
+		s->order[place[i]] = (uint32_t)i;
+	d->n_valid = f->n - d->n_train;
+	s->valid_from = f;
+	free(place);
+	free(class_of);
+	return st;
+}
+
+static mr_status share_out(images *s, const mr_values *values)
 {
 	size_t n = s->folder[0].n + s->folder[1].n;
 	mr_dataset *d = &s->base;
 
+	MR_TRY(mr_split_read(values, &s->split));
+	MR_TRY(mr_split_draws(&s->split, true, &s->draws));
 	s->order = malloc(n * sizeof(*s->order));
 	if (!s->order)
 		return mr_data_no_memory(n * sizeof(*s->order));
 	if (!s->folder[1].n)
-		return split(s, fraction);
+		return s->draws ? draw(s, values) : split(s, mr_values_float(values, "validation"));
+	MR_TRY(mr_split_refuse(&s->split, "images"));
 	d->n_train = s->folder[0].n;
 	d->n_valid = s->folder[1].n;
 	for (size_t i = 0; i < n; i++)
@@ -173,6 +203,8 @@ static uint64_t fingerprint_of(const images *s)
 	for (size_t i = 0; i < s->folder[0].n_classes; i++)
 		h = mr_hash64(h, s->folder[0].class_name[i].data, s->folder[0].class_name[i].len);
 	h = mr_hash64(h, &s->least_area, sizeof(s->least_area));
+	for (uint64_t i = 0; s->draws && i < s->base.n_train + s->base.n_valid; i++)
+		h = mr_data_fold(h, s->order[i]);
 	return mr_augment_fold(&s->augment, h);
 }
 
@@ -236,7 +268,7 @@ static mr_status open_all(images *s, const mr_values *values, const mr_data_want
 	if (valid[0])
 		MR_TRY(open_folder(s, 1, valid, want));
 	MR_TRY(choose_channels(s, values, want));
-	MR_TRY(share_out(s, mr_values_float(values, "validation")));
+	MR_TRY(share_out(s, values));
 	d->input = mr_shape_of(3, (const int64_t[]){s->size, s->size, s->augment.channels}, false);
 	d->target = (mr_shape){.rows = 1, .cols = 1, .tokens = true};
 	d->classes = (int64_t)s->folder[0].n_classes;
@@ -428,6 +460,7 @@ static const mr_option options[] = {
 	{"validation_path", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "such a folder, of the same classes, that only validates; empty: split off the last images of each class"},
 	MR_DATA_VALIDATION,
+	MR_SPLIT_OPTIONS("the last ones of each class"),
 	{"size", MR_OPT_INT, "224", 1, 4096, NULL, "pixels", "each side of a sample"},
 	{"resize", MR_OPT_INT, "0", 0, 8192, NULL, "pixels",
 	 "shorter side of an image before a square is cut out of it, in the middle for validation; 0: 8/7 of size"},

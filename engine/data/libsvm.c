@@ -13,6 +13,7 @@
 #include "formats/damage.h"
 #include "formats/lines.h"
 #include "data/rows.h"
+#include "data/split.h"
 
 #define MAX_CLASSES 65536u
 
@@ -32,6 +33,10 @@ typedef struct libsvm {
 	bool zero;         /* some index is 0, so indices begin there */
 	mr_damage damage;  /* lines that cannot be read, which are left out */
 	mr_dtype cells, label; /* types of values and of labels that are numbers */
+	mr_split split;
+	bool draws;        /* the split is that of split.h; else the last rows validate */
+	uint64_t *place;   /* [rows.n] where each row is stored; NULL: in the order of the file. During load */
+	int32_t *class_of; /* [rows.n] of a stratified split. During load */
 } libsvm;
 
 typedef struct reader {
@@ -40,6 +45,7 @@ typedef struct reader {
 	char *at;          /* of the line in hand */
 	uint64_t line;     /* from 1 */
 	bool fills;        /* false: it counts */
+	bool classifies;   /* with fills: it notes classes alone */
 	bool given;        /* labels must be among those of the file before */
 	bool no_classes;   /* the labels of the whole file are wrong, not those of a line */
 	uint64_t n, d;     /* samples so far, largest index + 1 */
@@ -138,6 +144,12 @@ static mr_status too_large(const reader *r, const char *what, int64_t index, dou
 		       of, value, mr_dtype_name(type));
 }
 
+/* Where the sample in hand is stored. */
+static uint64_t row_of(const reader *r)
+{
+	return r->l->place ? r->l->place[r->n] : r->n;
+}
+
 static mr_status pair(reader *r, int64_t *last)
 {
 	libsvm *l = r->l;
@@ -160,9 +172,21 @@ static mr_status pair(reader *r, int64_t *last)
 	if (!r->fills)
 		return MR_OK;
 	at = index - !l->zero;
-	if (at < l->rows.d && r->n < l->rows.n)
-		mr_rows_put(&l->rows, r->n, at, value);
+	if (at < l->rows.d && r->n < l->rows.n && !r->classifies)
+		mr_rows_put(&l->rows, row_of(r), at, value);
 	return MR_OK;
+}
+
+static void put_label(const reader *r, double label)
+{
+	libsvm *l = r->l;
+
+	if (l->targets != NUMBERS)
+		label = (double)place_of(&l->labels, label);
+	if (r->classifies)
+		l->class_of[r->n] = (int32_t)label;
+	else
+		mr_rows_put_target(&l->rows, row_of(r), label);
 }
 
 /* Read one line without its newline; an empty one or a comment is no sample. */
@@ -190,8 +214,7 @@ static mr_status sample(reader *r)
 		l->zero = l->zero || zero;
 		r->d = (uint64_t)(last + 1) > r->d ? (uint64_t)(last + 1) : r->d;
 	} else if (r->n < l->rows.n) {
-		mr_rows_put_target(&l->rows, r->n,
-				   l->targets == NUMBERS ? label : (double)place_of(&l->labels, label));
+		put_label(r, label);
 	}
 	r->n++;
 	return MR_OK;
@@ -207,8 +230,8 @@ static mr_status leave_out(reader *r)
 		return r->no_classes ? MR_EDATA : mr_damage_note(&r->l->damage, true, true);
 	if (r->n_damaged++ == r->l->damage.n)
 		return MR_EDATA;
-	if (r->n < rows->n)
-		memset(rows->x + r->n * row, 0, row);
+	if (r->n < rows->n && !r->classifies)
+		memset(rows->x + row_of(r) * row, 0, row);
 	return MR_OK;
 }
 
@@ -249,12 +272,15 @@ static mr_status read_keys(libsvm *l, const mr_values *values, const mr_data_wan
 {
 	const char *how = mr_values_string(values, "labels");
 
+	MR_TRY(mr_split_read(values, &l->split));
+	MR_TRY(mr_split_draws(&l->split, strcmp(how, "numbers") != 0, &l->draws));
 	l->targets = !strcmp(how, "two") ? TWO : !strcmp(how, "classes") ? CLASSES : NUMBERS;
 	l->path[0] = mr_data_path(want, mr_values_string(values, "path"));
 	if (!*mr_values_string(values, "validation_path"))
 		return l->path[0] ? MR_OK : mr_data_no_memory(0);
 	if (mr_values_is_set(values, "validation"))
 		return mr_fail(MR_ECONFIG, "data \"libsvm\": give validation_path or validation, not both");
+	MR_TRY(mr_split_refuse(&l->split, "libsvm"));
 	l->path[1] = mr_data_path(want, mr_values_string(values, "validation_path"));
 	return l->path[0] && l->path[1] ? MR_OK : mr_data_no_memory(0);
 }
@@ -283,7 +309,7 @@ static mr_status count(libsvm *l, const mr_values *values, const mr_data_want *w
 		if (r.n == n_train)
 			return mr_fail(MR_EDATA, "%s: no samples in it", r.path);
 	} else {
-		MR_TRY(mr_data_split(l->path[0], values, r.n, &n_train));
+		MR_TRY(mr_split_count(&l->split, l->path[0], values, r.n, &n_train));
 	}
 	d = r.d - !l->zero;
 	if (features && features < d)
@@ -291,6 +317,7 @@ static mr_status count(libsvm *l, const mr_values *values, const mr_data_want *w
 			       (unsigned long long)r.d - 1, (unsigned long long)features);
 	MR_TRY(mr_rows_init(&l->rows, "libsvm", l->path[0], r.n, n_train, features ? features : d,
 			    l->targets == CLASSES ? (int64_t)l->labels.n : 0, want));
+	b->bytes.passing = l->draws ? mr_split_bytes(r.n) : 0;
 	if (l->targets != CLASSES) {
 		b->target_low = l->targets == TWO ? 0 : r.low;
 		b->target_high = l->targets == TWO ? 1 : r.high;
@@ -306,6 +333,8 @@ static void close_libsvm(mr_dataset *d)
 	free(l->path[1]);
 	free(l->labels.at);
 	mr_damage_reset(&l->damage);
+	free(l->place);
+	free(l->class_of);
 	mr_rows_close(d);
 }
 
@@ -325,14 +354,36 @@ static mr_status open_libsvm(const mr_values *values, const mr_data_want *want, 
 	return MR_OK;
 }
 
+static mr_status draw_rows(libsvm *l)
+{
+	uint64_t n = l->rows.n;
+	reader r = {.l = l, .fills = true, .classifies = true};
+	mr_status st;
+
+	l->place = malloc(n * sizeof(*l->place));
+	l->class_of = l->split.stratified ? calloc(n, sizeof(*l->class_of)) : NULL;
+	if (!l->place || (l->split.stratified && !l->class_of))
+		return mr_data_no_memory(mr_split_bytes(n));
+	if (l->class_of)
+		MR_TRY(scan(&r, l->path[0]));
+	st = mr_deal_out(&l->split.deal, n, l->rows.base.n_train, l->class_of, l->labels.n, l->place);
+	free(l->class_of);
+	l->class_of = NULL;
+	return st;
+}
+
 static mr_status load_libsvm(mr_dataset *d)
 {
 	libsvm *l = (libsvm *)d;
 	reader r = {.l = l, .fills = true};
 
 	MR_TRY(mr_rows_take(&l->rows));
+	if (l->draws && !d->trains_only)
+		MR_TRY(draw_rows(l));
 	for (int i = 0; i < 2 && l->path[i]; i++)
 		MR_TRY(scan(&r, l->path[i]));
+	free(l->place);
+	l->place = NULL;
 	mr_rows_seal(&l->rows);
 	return MR_OK;
 }
@@ -362,6 +413,7 @@ static const mr_option options[] = {
 	 "damaged lines that are left out at most; 0: a run stops and names them"},
 	{"validation_path", MR_OPT_STRING, "", 0, 0, NULL, NULL, "a file of its own for validation; empty: split path"},
 	MR_DATA_NO_VALIDATION,
+	MR_SPLIT_OPTIONS("the last ones"),
 	{NULL},
 };
 

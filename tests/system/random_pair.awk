@@ -87,6 +87,20 @@ function tied()
 	return flushes && one_in(3) ? "true" : "false"
 }
 
+# A weight for each class of the data, or balanced; "" for others.
+function class_weights(n, i, out)
+{
+	if (data ~ /"clicks"/)
+		n = 2
+	else if (match(data, /classes = [0-9]+/))
+		n = substr(data, RSTART + 10, RLENGTH - 10) + 0
+	if ((n || data ~ /targets = "classes"/) && (!n || one_in(2)))
+		return "balanced"
+	for (i = 0; i < n; i++)
+		out = out (i ? "," : "") pick("0.5 1 2.25")
+	return out
+}
+
 function images(size)
 {
 	return "name = \"synthetic\"; image = [" size ", " size ", 3]; classes = 4; samples = 100;"
@@ -209,6 +223,16 @@ BEGIN {
 	if (layers != "" && flushes && kind != "sequential" && keys !~ /steal|validated/ && one_in(2))
 		stay = frozen()
 
+	gradients = pick("auto each merged merged")
+	# One core more than workers: the first has a thread more.
+	teams = one_in(5) ? "threads = 0; teams = \"uneven\"; topology = \"core:" workers + 1 " pu:1\"" : \
+		"threads = " threads
+	weights = one_in(3) ? class_weights() : ""
+	patience = eval_every ? pick("0 1") : 0
+	if (data ~ /"csv"/ && one_in(2))
+		data = data " split = \"" (data ~ /"classes"/ ? "stratified" : "random") "\"; split_seed = " \
+			random(9) "; " pick("validation=0.2; folds=3;fold=1;")
+
 	print "# pair " number " of seed " seed
 	print "model = { " model " };"
 	print "data = { " data " };"
@@ -219,12 +243,9 @@ BEGIN {
 	print "system = { name = " text(kind) "; " keys " };"
 	print "lr_schedule = { name = " text(schedule) "; };"
 	print "train = { steps = " n_steps "; batch = " batch "; microbatches = " micros ";"
-	print "\tgradients = " text(pick("auto each merged merged")) ";"
+	print "\tgradients = " text(gradients) "; class_weights = " text(weights) "; patience = " patience ";"
 	print "\tclip = " clip "; norm_every = " norm_every "; eval_every = " eval_every "; seed = " seed_ ";"
 	print "\tfrozen = " text(stay) "; };"
-	# One core more than workers: the first has a thread more.
-	teams = one_in(5) ? "threads = 0; teams = \"uneven\"; topology = \"core:" workers + 1 " pu:1\"" : \
-		"threads = " threads
 	print "machine = { workers = " workers "; " teams "; peak_gflops = 50.0; };"
 	print "checkpoint = { every = " every "; };"
 }
