@@ -364,6 +364,9 @@ static mr_status create_executor(mr_session *s, const mr_session_opts *opts)
 	double watchdog = s->job->machine.watchdog;
 	mr_run_config c = mr_session_run_config(s, opts);
 
+	if (c.own_loss && s->graph->class_weight)
+		return mr_fail(MR_ECONFIG, "train.class_weights are of the model's loss, and another one takes its "
+					   "place");
 	if (s->ranks)
 		return start_on_ranks(s, &c, watchdog);
 	if (!opts || (!opts->source && !opts->clock))
