@@ -65,7 +65,7 @@ static uint32_t options(void *arg, const mr_cut_stage *g, mr_cut_option *out)
 	double room = a->room[g->worker];
 	uint32_t n = 0;
 
-	for (int again = 0; again < 2 && !c.mixed; again++) {
+	for (int again = 0; again < 2; again++) {
 		mr_cut_option o;
 
 		if (!(again ? a->recomputed : a->plain))

@@ -8,7 +8,6 @@
 struct mr_interval_sums {
 	mr_stage_cost time[MR_MODEL_N_LEVELS];
 	double weights, steps, kept, used; /* used: weights, gradients and activations that F, I and W go through */
-	uint32_t n_frozen, n_trains;       /* layers with parameters */
 	double in;                  /* of a stage that begins at this layer */
 };
 
@@ -34,8 +33,6 @@ mr_status mr_interval_costs_init(mr_interval_costs *c, const mr_workload *of, in
 		x->kept += keeps ? values : 0;
 		x->used += values + params * (double)mr_dtype_bytes(types->weights) +
 			   steps * (double)mr_dtype_bytes(types->gradients);
-		x->n_frozen += g->nodes[n].frozen;
-		x->n_trains += mr_graph_trains(g, n);
 		for (int level = 0; level < MR_MODEL_N_LEVELS; level++) {
 			mr_stage_cost l = mr_model_layer(of, samples, threads, (mr_model_level)level, n);
 
@@ -72,7 +69,6 @@ mr_interval_cost mr_interval_costs_of(const mr_interval_costs *c, uint32_t first
 					   .u = (1 - far) * (y->u - x->u) + far * (q->u - p->u)},
 				  .weights = b->weights - a->weights,
 				  .steps = b->steps - a->steps,
-				  .mixed = b->n_frozen > a->n_frozen && b->n_trains > a->n_trains,
 				  .kept = b->kept - a->kept,
 				  .in = first ? a->in : 0};
 }

@@ -23,7 +23,6 @@ typedef struct mr_interval_costs {
 typedef struct mr_interval_cost {
 	mr_stage_cost time;     /* seconds */
 	double weights, steps;  /* bytes of weights, one copy; of those that train */
-	bool mixed;             /* some layers are frozen and some train: no stage */
 	double kept;            /* bytes of activations that a micro-batch keeps until its backward pass */
 	double in;              /* bytes that enter, and the gradients that leave the other way */
 } mr_interval_cost;

@@ -84,16 +84,18 @@ static mr_status add_param(const mr_run *run, uint16_t s, uint32_t p, mr_state *
 {
 	const mr_stage_weights *b = &run->weights[s];
 	const mr_optim_ops *o = run->c.optim->ops;
-	uint32_t n_states = mr_stage_size(b->stage)->state_bytes ? o->n_states : 0;
+	bool steps = mr_stage_size(b->stage)->state_bytes && mr_stage_steps(b->stage, p);
 	const mr_param *param = &run->c.graph->params[p];
 	size_t at = mr_stage_weight_at(b->stage, p);
 	mr_saved_tensor t = mr_state_param(param, b->k->types.weights, mr_weights_param_at(b, 0, b->latest, p));
 
 	MR_TRY(mr_state_add(&out->model, &t, "%s", param->name));
+	if (!steps)
+		return MR_OK;
 	t = mr_state_rest(param, mr_weights_rest(b, at));
 	if (t.data)
 		MR_TRY(mr_state_add(&out->optimizer, &t, "%s.rest", param->name));
-	for (uint32_t i = 0; i < n_states; i++) {
+	for (uint32_t i = 0; i < o->n_states; i++) {
 		t = mr_state_param(param, b->k->types.state, b->state[i] + mr_stage_state_at(b->stage, p));
 		MR_TRY(mr_state_add(&out->optimizer, &t, "%s.%s", param->name, o->state_names[i]));
 	}

@@ -210,7 +210,8 @@ typedef enum mr_predict {
 /*
  * Whether a stage trains. The weights of a frozen one stay as they are: it makes no version, so its F reads version 0
  * however long the run is. One that passes the gradient on has F and I; a leaf, before which nothing trains, has F
- * alone, whose slot and input are free at its end, and the stage behind it writes no gradient for it.
+ * alone, whose slot and input are free at its end, and the stage behind it writes no gradient for it. A stage in which
+ * some layers are frozen trains; what it leaves out for them no plan sees (stage/stage.h).
  */
 typedef enum mr_frozen { MR_TRAINS, MR_FROZEN_PASSES, MR_FROZEN_LEAF } mr_frozen;
 

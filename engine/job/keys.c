@@ -82,8 +82,7 @@ static const mr_option train[] = {
 	 "names of layers, or of the blocks that they are in, whose weights stay as they are, with commas between "
 	 "them: they have no gradients and no optimizer state, and nothing goes backward before the first layer that "
 	 "trains. ? and * stand for characters as in a shell, ! before a name for those that train after all: "
-	 "[\"*\", \"!head\"] trains the head alone. The layers of a stage are frozen together (partition), under a "
-	 "system that flushes"},
+	 "[\"*\", \"!head\"] trains the head alone. Under a system that flushes"},
 	{"class_weights", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "of losses over classes: the loss of each training sample is multiplied by the weight of its class. A list "
 	 "has a weight for each class, in their order; balanced: the weight of a class is the number of training "

@@ -73,7 +73,6 @@ typedef struct mr_solver {
 	uint32_t n_points;
 	const uint32_t *weight; /* [n_stages] factor of each stage's cost; NULL: 1 */
 	const uint64_t *enter;  /* [n_points] additional cost of a stage that begins at a point; NULL: 0 */
-	const uint32_t *until;  /* [n_points] last point at which a stage that begins at one may end; NULL: any */
 	uint64_t limit;      /* no stage may cost more */
 	uint32_t *reach;     /* [n_stages] no stage begins behind this point: those before it cannot cover more */
 	uint64_t *best;      /* [n_points + 1] least sum of squares from a point to the end; UINT64_MAX: impossible */
@@ -97,12 +96,6 @@ static mr_status too_many_steps(const mr_solver *s, uint16_t n_stages)
 		       MR_PARTITION_MOST_STEPS);
 }
 
-/* The last point at which a stage that begins at point @i may end. */
-static uint32_t until(const mr_solver *s, uint32_t i)
-{
-	return s->until && i < s->n_points ? s->until[i] : s->n_points;
-}
-
 /* Do @n_stages stages of at most @limit suffice? Filling each as far as possible needs the fewest. */
 static bool suffices(const mr_solver *s, uint16_t n_stages, uint64_t limit)
 {
@@ -111,7 +104,7 @@ static bool suffices(const mr_solver *s, uint16_t n_stages, uint64_t limit)
 	for (uint16_t stage = 0; stage < n_stages; stage++) {
 		uint32_t from = at;
 
-		while (at < until(s, from) && s->sum[at + 1] - s->sum[from] <= limit)
+		while (at < s->n_points && s->sum[at + 1] - s->sum[from] <= limit)
 			at++;
 		if (at == s->n_points)
 			return true;
@@ -156,7 +149,7 @@ static mr_status least_weighted_limit(mr_solver *s, uint16_t n_stages)
 			uint64_t least = UINT64_MAX;
 			uint32_t j = i + 1;
 
-			for (; j <= until(s, i); j++) {
+			for (; j <= s->n_points; j++) {
 				uint64_t cost = cost_of(s, stage, i, j);
 
 				if (cost >= least)
@@ -179,7 +172,7 @@ static void find_reach(mr_solver *s, uint16_t n_stages)
 
 	for (uint16_t stage = 0; stage < n_stages; stage++) {
 		uint64_t before = s->sum[at], times = s->weight ? s->weight[stage] : 1;
-		uint32_t end = until(s, at);
+		uint32_t end = s->n_points;
 
 		s->reach[stage] = at;
 		while (at < end && (s->sum[at + 1] - before) * times <= s->limit)
@@ -200,7 +193,7 @@ static bool add_stage(mr_solver *s, uint16_t stage, uint32_t *choice)
 	for (uint32_t i = 0; i <= s->reach[stage]; i++) {
 		uint32_t begin = i + 1 > low ? i + 1 : low, j = begin;
 
-		for (; j <= until(s, i); j++) {
+		for (; j <= s->n_points; j++) {
 			uint64_t cost = cost_of(s, stage, i, j);
 
 			if (cost > s->limit)
@@ -247,14 +240,13 @@ static mr_status solve(mr_solver *s, uint16_t n_stages, const uint32_t *points, 
 }
 
 mr_status mr_partition_solve(const uint64_t *cost, uint32_t n, const uint32_t *points, const uint64_t *enter,
-			     const uint32_t *until, uint32_t n_points, uint16_t n_stages, const uint32_t *weight,
-			     uint32_t *first)
+			     uint32_t n_points, uint16_t n_stages, const uint32_t *weight, uint32_t *first)
 {
 	size_t width = (size_t)n_points + 1;
 	uint64_t *sum = calloc(width, sizeof(*sum));
 	uint64_t *best = calloc(width, sizeof(*best)), *next = calloc(width, sizeof(*next));
-	mr_solver s = {.sum = sum, .n_points = n_points, .weight = weight, .enter = enter, .until = until,
-		       .best = best, .next = next};
+	mr_solver s = {.sum = sum, .n_points = n_points, .weight = weight, .enter = enter, .best = best,
+		       .next = next};
 	mr_status st;
 
 	assert(n_stages >= 1 && n_stages <= n_points && points[0] == 0 && points[n_points - 1] < n);
@@ -301,7 +293,6 @@ typedef struct mr_question {
 	uint64_t *cost;   /* [nodes] */
 	uint32_t *points; /* [n_points] where a stage may begin */
 	uint64_t *enter;  /* [n_points] */
-	uint32_t *until;  /* [n_points] */
 	uint32_t n_points;
 	bool wide;        /* enter counts */
 } mr_question;
@@ -321,51 +312,6 @@ static void list_points(const mr_graph *g, mr_question *q)
 	for (uint32_t i = 0; i < g->n_nodes; i++)
 		if (q->wide ? mr_graph_cut_ok(g, i) : mr_graph_is_narrow(g, i))
 			q->points[q->n_points++] = i;
-}
-
-/* Fill q->until. Returns the fewest stages that keep frozen layers from those that train; 0: these points do not. */
-static uint32_t keep_apart(const mr_graph *g, mr_question *q)
-{
-	uint32_t next = g->n_nodes, end = g->n_nodes, last = q->n_points, node = g->n_nodes, n = 0;
-
-	for (uint32_t i = q->n_points; i-- > 0;) {
-		for (; node > q->points[i]; node--) {
-			if (!g->nodes[node - 1].n_params)
-				continue;
-			if (next < g->n_nodes && g->nodes[next].frozen != g->nodes[node - 1].frozen)
-				end = next; /* the first layer that is not like the one at hand */
-			next = node - 1;
-		}
-		while ((last < q->n_points ? q->points[last] : g->n_nodes) > end)
-			last--;
-		if (last == i)
-			return 0;
-		q->until[i] = last;
-	}
-	for (uint32_t at = 0; at < q->n_points; at = q->until[at])
-		n++;
-	return n;
-}
-
-static mr_status choose_points(const mr_graph *g, uint16_t n_stages, mr_question *q)
-{
-	uint32_t least;
-
-	q->wide = n_stages > mr_graph_narrow_stages(g);
-	list_points(g, q);
-	least = keep_apart(g, q);
-	if (!q->wide && !least) {
-		q->wide = true;
-		list_points(g, q);
-		least = keep_apart(g, q);
-	}
-	if (least <= n_stages)
-		return MR_OK;
-	return mr_fail(MR_ECONFIG,
-		       "%u stages were asked for, and %u are the fewest in which no frozen layer is with one that "
-		       "trains: the layers of a stage are frozen together, so take more stages, or freeze layers that "
-		       "follow each other",
-		       n_stages, least);
 }
 
 /* Whole numbers in the proportion of the costs that add up to at most 2^@bits. */
@@ -396,25 +342,22 @@ mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint32_t
 	q.cost = calloc(g->n_nodes, sizeof(*q.cost));
 	q.points = calloc(g->n_nodes, sizeof(*q.points));
 	q.enter = calloc(g->n_nodes, sizeof(*q.enter));
-	q.until = calloc(g->n_nodes, sizeof(*q.until));
-	if (!q.cost || !q.points || !q.enter || !q.until) {
+	if (!q.cost || !q.points || !q.enter) {
 		st = mr_fail(MR_ERESOURCE, "no memory to partition %u layers", g->n_nodes);
 		goto out;
 	}
 	st = allocate(p, n_stages);
 	if (st != MR_OK)
 		goto out;
-	st = choose_points(g, n_stages, &q);
-	if (st != MR_OK)
-		goto out;
+	q.wide = n_stages > mr_graph_narrow_stages(g);
+	list_points(g, &q);
 	scale_costs(g, samples, k, weight ? 22 : 30, &q); /* 255 times as much may count */
-	st = mr_partition_solve(q.cost, g->n_nodes, q.points, q.wide ? q.enter : NULL, q.until, q.n_points, n_stages,
-				weight, p->first);
+	st = mr_partition_solve(q.cost, g->n_nodes, q.points, q.wide ? q.enter : NULL, q.n_points, n_stages, weight,
+				p->first);
 out:
 	free(q.cost);
 	free(q.points);
 	free(q.enter);
-	free(q.until);
 	if (st != MR_OK)
 		mr_partition_fini(p);
 	return st;

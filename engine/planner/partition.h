@@ -14,8 +14,6 @@
  * costs, which is the most even one; among those the one whose second stage begins earliest, then the third, and so on.
  * It compares costs as whole numbers, so rounding breaks no tie. If stages have different numbers of
  * workers, the cost of each counts as often as one worker carries it out.
- *
- * No stage has both frozen layers and layers that train (mr_graph_freeze): among them stages begin wherever they must.
  */
 #ifndef MR_PLANNER_PARTITION_H
 #define MR_PLANNER_PARTITION_H
@@ -63,15 +61,14 @@ mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint32_t
 
 /**
  * The algorithm of mr_partition_auto on plain numbers. Element i costs @cost[i]; a stage may begin at the @n_points
- * elements @points, ascending, the first of them 0, and costs @enter[i] more if it begins at point i (NULL:
- * 0); it then ends at point @until[i] or before (NULL: anywhere; @n_points is the end; each more than i, and none less
- * than the one before it). @n_stages is enough for that. Stage s counts @weight[s] times (NULL: once each). The limit
- * above includes these factors and every @enter. Fills @first[0 .. @n_stages], @n_stages <= @n_points.
+ * elements @points, ascending, the first of them 0, and costs @enter[i] more if it begins at point i (NULL: 0). Stage s
+ * counts @weight[s] times (NULL: once each). The limit above includes these factors and every @enter. Fills
+ * @first[0 .. @n_stages], @n_stages <= @n_points.
  * Time: n_stages * n_points^2 at worst, n_points^2 where costs are even.
  * Errors: MR_ECONFIG it takes more than MR_PARTITION_MOST_STEPS; MR_ERESOURCE.
  */
 mr_status mr_partition_solve(const uint64_t *cost, uint32_t n, const uint32_t *points, const uint64_t *enter,
-			     const uint32_t *until, uint32_t n_points, uint16_t n_stages, const uint32_t *weight,
+			     uint32_t n_points, uint16_t n_stages, const uint32_t *weight,
 			     uint32_t *first) MR_MUST_USE;
 
 /**

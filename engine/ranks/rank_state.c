@@ -75,7 +75,7 @@ static size_t is_stepped(const mr_run *run, const mr_stage_weights *b, uint32_t 
 {
 	size_t at = mr_stage_weight_at(b->stage, p);
 
-	if (at == SIZE_MAX)
+	if (!mr_stage_steps(b->stage, p))
 		return 0;
 	if (t->data == (void *)mr_weights_rest(b, at))
 		return sizeof(int16_t);

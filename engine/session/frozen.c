@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/frozen.h"
+
 mr_status mr_session_freeze(mr_session *s)
 {
 	const char *text = s->job->train.frozen;
@@ -22,33 +24,27 @@ mr_status mr_session_freeze(mr_session *s)
 	return MR_OK;
 }
 
-/* Layers of a stage with parameters: one that is frozen, and one that trains; NULL: it has none. */
+/* Has a stage layers with parameters that are frozen, and such that train? */
 typedef struct kinds {
-	const mr_node *frozen, *trains;
+	bool frozen, trains;
 } kinds;
 
 static mr_status kinds_of(const mr_session *s, uint16_t stage, kinds *out)
 {
 	const mr_graph *g = s->graph;
 
-	*out = (kinds){NULL, NULL};
+	*out = (kinds){0};
 	for (uint32_t i = s->partition.first[stage]; i < s->partition.first[stage + 1]; i++) {
 		const mr_node *node = &g->nodes[i];
 
-		if (!node->n_params)
-			continue;
-		*(node->frozen ? &out->frozen : &out->trains) = node;
+		out->frozen |= node->frozen;
+		out->trains |= mr_graph_trains(g, i);
 		for (uint32_t p = node->first_param; node->frozen && p < node->first_param + node->n_params; p++)
 			if (mr_graph_tied(g, p))
 				return mr_fail(MR_ECONFIG, "%s is shared by several layers, and is frozen in %s",
 					       g->params[p].name, node->name);
 	}
-	if (!out->frozen || !out->trains)
-		return MR_OK;
-	return mr_fail(MR_ECONFIG,
-		       "stage %u has %s, which is frozen, and %s, which trains: the layers of a stage are frozen "
-		       "together, so let another stage begin between them (partition)",
-		       stage, out->frozen->name, out->trains->name);
+	return MR_OK;
 }
 
 mr_status mr_session_find_frozen(mr_session *s)
@@ -61,11 +57,12 @@ mr_status mr_session_find_frozen(mr_session *s)
 		return MR_OK;
 	if (!out)
 		return mr_fail(MR_ERESOURCE, "no memory for %u stages", s->partition.n_stages);
+	MR_TRY(mr_frozen_suits(s->plan));
 	for (uint16_t i = 0; i < s->partition.n_stages; i++) {
 		kinds k;
 
 		MR_TRY(kinds_of(s, i, &k));
-		trains |= k.trains != NULL;
+		trains |= k.trains;
 		out[i] = k.trains || (!k.frozen && trains) ? MR_TRAINS : trains ? MR_FROZEN_PASSES : MR_FROZEN_LEAF;
 	}
 	return MR_OK;

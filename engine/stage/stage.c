@@ -27,6 +27,11 @@ size_t mr_stage_weight_at(const mr_stage *s, uint32_t p)
 	return p >= s->first_param && p < s->end_param ? s->weight_at[p - s->first_param] : SIZE_MAX;
 }
 
+bool mr_stage_steps(const mr_stage *s, uint32_t p)
+{
+	return mr_stage_weight_at(s, p) != SIZE_MAX && !s->g->nodes[s->g->params[p].node].frozen;
+}
+
 size_t mr_stage_state_at(const mr_stage *s, uint32_t p)
 {
 	return p >= s->first_param && p < s->end_param ? s->state_at[p - s->first_param] : SIZE_MAX;
@@ -257,13 +262,13 @@ static mr_status backward(const mr_stage *s, const mr_stage_io *io, unsigned hal
 			continue;
 		c = make_call(s, io, st, w, dw);
 		c.scratch = resolve(io, st->scratch_b);
-		if (halves == (HALF_I | HALF_W) && !st->quiet_i) {
+		if (halves == (HALF_I | HALF_W) && !st->quiet_i && !st->node->frozen) {
 			MR_TRY(carry_out(s, i, MR_PASS_BOTH, &c, 1)); /* there are no turns: see mr_stage_io */
 			continue;
 		}
 		if ((halves & HALF_I) && !st->quiet_i)
 			MR_TRY(carry_out(s, i, MR_PASS_I, &c, 1));
-		if (!(halves & HALF_W))
+		if (!(halves & HALF_W) || st->node->frozen)
 			continue;
 		MR_TRY(begin_turn(io, st, k));
 		MR_TRY(carry_out(s, i, MR_PASS_W, &c, 1));
@@ -316,7 +321,7 @@ mr_status mr_stage_backward_layers(const mr_stage *s, mr_stage_io *io, uint32_t 
 		const void *w[MR_LAYER_PARAMS]; /* the same for all micro-batches: one version, one sum */
 		void *dw[MR_LAYER_PARAMS];
 
-		if (st->node->ops->loss || !st->node->ops->backward_weight)
+		if (st->node->ops->loss || !st->node->ops->backward_weight || st->node->frozen)
 			continue;
 		if (st->node->n_params && (st->node->first_param < first || st->node->first_param >= end))
 			continue;
@@ -414,7 +419,7 @@ void mr_stage_fold(const mr_stage *s, const void *seen, void *state)
 			from[j] = (const char *)seen + at;
 			to[j] = (char *)state + at;
 		}
-		if (nd->n_states)
+		if (nd->n_states && !nd->frozen)
 			nd->ops->fold(&nd->cfg, nd->in_shape, s->samples, s->k->types.compute, from, to);
 	}
 }

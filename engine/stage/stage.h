@@ -143,9 +143,11 @@ int64_t mr_stage_rows_of(const mr_stage *s, uint32_t p);
 void mr_stage_params(const mr_stage *s, uint32_t *first, uint32_t *end);
 /** Byte offset of parameter @p's storage in the weights; SIZE_MAX when it is tied to another. */
 size_t mr_stage_weight_at(const mr_stage *s, uint32_t p);
-/** The same in each of the states. */
+/** Does the optimizer step parameter @p's storage here? Not that of a frozen layer, nor one tied to another. */
+bool mr_stage_steps(const mr_stage *s, uint32_t p);
+/** The same in each of the states. Of parameters that are stepped. */
 size_t mr_stage_state_at(const mr_stage *s, uint32_t p);
-/** Byte offset of parameter @p's own gradient. */
+/** Byte offset of parameter @p's own gradient, if it has one. */
 size_t mr_stage_grad_at(const mr_stage *s, uint32_t p);
 
 /** F: reads in, weights (and target); writes out, slot (and *loss). Errors: MR_EDNN. Thread: the owner of io->kc. */
@@ -185,7 +187,7 @@ void mr_stage_layer_states(const mr_stage *s, uint32_t *first, uint32_t *end);
 void mr_stage_init_layer_state(const mr_stage *s, void *state);
 /** What the layers have seen of the micro-batch in @slot: layer_state_bytes of it. */
 const void *mr_stage_seen(const mr_stage *s, const void *slot);
-/** Put what they have seen of one micro-batch into @state. */
+/** Put what they have seen of one micro-batch into @state; frozen ones keep theirs. */
 void mr_stage_fold(const mr_stage *s, const void *seen, void *state);
 
 /** Byte offset of carried value @i of @node, which is in this stage, in those of all its layers. */

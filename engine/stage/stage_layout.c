@@ -86,6 +86,15 @@ static void place_carried(mr_stage *s)
 	}
 }
 
+/* What only W reads of a frozen layer, and what only I reads where no gradient goes on, is not kept. */
+static void leave_out(const mr_graph *g, uint32_t node, mr_layer_needs *needs)
+{
+	if (g->nodes[node].frozen)
+		needs->x_w = needs->y_w = needs->dy_w = false;
+	if (g->nodes[node].frozen && !mr_graph_wants_any_dx(g, node))
+		needs->x_i = needs->y_i = false;
+}
+
 static mr_status ask_needs(mr_stage *s, notes *n)
 {
 	for (uint32_t i = 0; i < n_steps(s); i++) {
@@ -93,6 +102,7 @@ static mr_status ask_needs(mr_stage *s, notes *n)
 		const mr_node *nd = st->node = &s->g->nodes[s->first + i];
 
 		nd->ops->needs(&nd->cfg, nd->in_shape, s->samples, s->k, &st->needs);
+		leave_out(s->g, s->first + i, &st->needs);
 		st->symbols = mr_layer_symbols_of(nd, s->samples, &st->needs);
 		for (uint32_t j = 0; j < nd->n_in; j++)
 			if (st->needs.x_i || st->needs.x_w || nd->ops->loss)
@@ -322,7 +332,7 @@ static void go_through(mr_stage *s)
 	for (uint32_t i = 1; i < n_steps(s); i++) {
 		mr_stage_step *st = &s->step[i], *front = st - 1;
 
-		if (!st->node->fuse_act_backward)
+		if (!st->node->fuse_act_backward || !mr_graph_has_grad(s->g, front->node->out))
 			continue;
 		st->fuse_act_backward = front->node->cfg.act;
 		st->fuse_act_backward_aux = front->needs.aux_i.bytes ? front->aux_i : front->y[0];
@@ -446,9 +456,11 @@ static void place_stored(mr_stage *s, bool tables)
 		if (param->tied_to >= 0 || (param->lazy > 0) != tables)
 			continue;
 		s->weight_at[i] = take_param(s, &z->weight_bytes, param, s->k->types.weights);
+		z->n_elements += param->n;
+		if (s->g->nodes[param->node].frozen)
+			continue;
 		s->state_at[i] = take_param(s, &z->state_bytes, param, s->k->types.state);
 		s->grad_at[i] = take_grad(s, &z->grad_bytes, p);
-		z->n_elements += param->n;
 	}
 }
 
@@ -494,7 +506,7 @@ static void place_sums(mr_stage *s)
 		mr_stage_step *st = &s->step[i];
 		size_t at = s->shares_grads ? 0 : all;
 
-		for (uint32_t j = 0; j < st->node->n_params; j++) {
+		for (uint32_t j = 0; j < st->node->n_params && !st->node->frozen; j++) {
 			uint32_t p = st->node->first_param + j;
 
 			assert(!s->shares_grads || s->g->params[p].tied_to < 0);

@@ -118,7 +118,7 @@ double *mr_norms_sumsq(const mr_stage_weights *b, uint64_t version)
 	return b->norms->sumsq + (version & 1) * (end - first);
 }
 
-/* The sum of squares of parameter @p's gradient in the sum @total; 0 where it is stored elsewhere. */
+/* The sum of squares of parameter @p's gradient in the sum @total; 0 where it is stored elsewhere, or has none. */
 static mr_status square_in(const mr_stage_weights *b, mr_kctx *kc, uint32_t p, const uint8_t *total, double *out)
 {
 	const mr_param *param = &mr_stage_graph(b->stage)->params[p];
@@ -127,7 +127,7 @@ static mr_status square_in(const mr_stage_weights *b, mr_kctx *kc, uint32_t p, c
 	mr_row_sum sum;
 
 	*out = 0;
-	if (mr_stage_weight_at(b->stage, p) == SIZE_MAX)
+	if (!mr_stage_steps(b->stage, p))
 		return MR_OK;
 	if (!most)
 		return mr_squares(b->k, kc, param->n, grad, out);
@@ -171,7 +171,7 @@ static mr_status square_noted(mr_stage_weights *b, mr_kctx *kc, uint32_t p, doub
 	int64_t all = mr_stage_graph(b->stage)->params[p].n, first, n;
 
 	*out = 0;
-	if (mr_stage_weight_at(b->stage, p) == SIZE_MAX)
+	if (!mr_stage_steps(b->stage, p))
 		return MR_OK;
 	for (uint32_t i = 0; i < b->n_shards; i++) {
 		int64_t from;

@@ -199,7 +199,7 @@ bool mr_weights_part(const mr_stage_weights *b, uint8_t pipe, uint32_t p, int64_
 
 	*first = 0;
 	*n = mr_stage_graph(b->stage)->params[p].n;
-	if (at == SIZE_MAX)
+	if (!mr_stage_steps(b->stage, p))
 		return false;
 	if (b->whole || b->n_shards == 1)
 		return b->n_shards == 1 || (at >= s->begin && at < s->end);
@@ -253,7 +253,8 @@ void mr_weights_init(mr_stage_weights *b, uint8_t pipe, uint64_t seed)
 		if (at != SIZE_MAX && !(b->shard[pipe].home && mr_stage_graph(b->stage)->params[p].lazy))
 			mr_graph_init_param(mr_stage_graph(b->stage), p, seed, b->k->types.weights,
 					    mr_weights_param_at(b, pipe, 0, p),
-					    pipe == b->first_here ? mr_weights_rest(b, at) : NULL);
+					    pipe == b->first_here && mr_stage_steps(b->stage, p)
+						    ? mr_weights_rest(b, at) : NULL);
 	}
 	if (pipe == b->first_here && b->row_versions)
 		mr_row_versions_init(b);
@@ -308,7 +309,7 @@ const mr_step *mr_weights_steps(mr_stage_weights *b, uint8_t pipe, double lr, do
 		mr_optim_call c;
 
 		step[p - first] = (mr_step){0};
-		if (mr_stage_weight_at(b->stage, p) == SIZE_MAX)
+		if (!mr_stage_steps(b->stage, p))
 			continue;
 		c = call_of(b, pipe, p, 0, lr, gscale);
 		b->optim.ops->fill(&b->optim, &c, &step[p - first]);

@@ -158,6 +158,26 @@ static void the_last_stage(void)
 	each_system(CUT "train.norm_every=1", "fc.0,fc.4");
 }
 
+/* Beside layers that train, in one stage or in several. */
+static void in_stages_that_train(void)
+{
+	static const char *const more[] = {
+		"system.name=sequential machine.workers=1 partition=auto",
+		"system.name=data_parallel machine.workers=2 partition=auto",
+		"system.name=data_parallel machine.workers=2 partition=auto system.weights=private",
+		"system.name=weipipe machine.workers=4",
+		"system.name=helixpipe system.blocks=1 machine.workers=2 partition=fc.2,fc.4",
+	};
+
+	each_system(CUT, "fc.2");
+	each_system(CUT "train.clip=0.05", "fc.0,fc.3");
+	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+		one(CUT "train.clip=0.05", more[i], "fc.0,fc.2");
+		one(CUT "train.norm_every=1", more[i], "fc.1,fc.4");
+	}
+	one(CUT, "system.name=data_parallel machine.workers=2 partition=auto system.gradients=joint", "fc.0,fc.2");
+}
+
 static void nothing_but_weights(void)
 {
 	rig_result before = {0}, after = {0};
@@ -297,7 +317,7 @@ static void the_cut_knows_what_is_frozen(void)
 	rig r;
 
 	open(&r, "model.width=256 model.depth=6 ", "system.name=1f1b machine.workers=2", "fc.0,fc.1,fc.2");
-	CU_ASSERT_EQUAL(r.s.partition.first[1], 3);
+	CU_ASSERT_TRUE(r.s.partition.first[1] >= 3 && r.s.partition.first[1] < 5);
 	rig_fini(&r);
 	open(&r, "model.width=256 model.depth=6 ", "system.name=1f1b machine.workers=3", "fc.0,fc.1,fc.2,fc.3");
 	CU_ASSERT_EQUAL(r.s.partition.first[1], 4);
@@ -331,12 +351,13 @@ static void open_network(rig *r, const char *sets, bool tokens, const char *syst
 	rig_open(r);
 }
 
-/* The last layer of a network alone trains, then the first one as well. */
+/* The last layer of a network trains, and the first one as well; then the last one alone, in a stage by itself, and
+ * behind the others in one. */
 static void extract(const char *sets, bool tokens)
 {
 	const char *last = NULL, *first = NULL;
-	rig_result done = {0};
-	char frozen[200];
+	rig_result apart = {0}, together = {0};
+	char frozen[200], cut[200];
 	mr_partition *p;
 	rig r;
 
@@ -350,21 +371,28 @@ static void extract(const char *sets, bool tokens)
 	snprintf(frozen, sizeof(frozen), "*,!%s,!%s", last, first);
 	rig_fini(&r);
 	open_network(&r, sets, tokens, "system.name=gpipe machine.workers=3", frozen);
-	CU_ASSERT(r.s.plan->frozen[0] == MR_TRAINS && r.s.plan->frozen[1] == MR_FROZEN_PASSES);
-	CU_ASSERT(r.s.plan->frozen[2] == MR_TRAINS && does_no_more(r.s.plan));
+	CU_ASSERT(does_no_more(r.s.plan));
 	rig_fini(&r);
 	*strrchr(frozen, ',') = '\0';
-	open_network(&r, sets, tokens, "system.name=gpipe machine.workers=2", frozen);
+	snprintf(cut, sizeof(cut), "system.name=gpipe machine.workers=2 partition=%s", strchr(frozen, '!') + 1);
+	open_network(&r, sets, tokens, cut, frozen);
 	p = &r.s.partition;
 	CU_ASSERT(r.s.plan->frozen[0] == MR_FROZEN_LEAF && r.s.plan->frozen[1] == MR_TRAINS);
 	CU_ASSERT(does_no_more(r.s.plan));
 	for (uint32_t i = 0; i < r.s.graph->n_nodes; i++)
 		CU_ASSERT(!r.s.graph->nodes[i].n_params || r.s.graph->nodes[i].frozen == (i < p->first[1]));
 	CU_ASSERT_EQUAL(r.s.plan->n_bwd[1], 0);
-	rig_train(&r, 2, false, &done);
-	CU_ASSERT_EQUAL(done.n_steps, 2);
-	rig_result_fini(&done);
+	rig_train(&r, 2, false, &apart);
 	rig_fini(&r);
+	open_network(&r, sets, tokens, "system.name=sequential machine.workers=1", frozen);
+	CU_ASSERT_EQUAL(r.s.plan->frozen[0], MR_TRAINS);
+	rig_train(&r, 2, false, &together);
+	CU_ASSERT_EQUAL(together.n_steps, 2);
+	CU_ASSERT_EQUAL(together.optimizer.n, apart.optimizer.n);
+	CU_ASSERT_TRUE(rig_equal_weights(&apart, &together, sets));
+	rig_fini(&r);
+	rig_result_fini(&apart);
+	rig_result_fini(&together);
 }
 
 static void features_of_every_network(void)
@@ -409,10 +437,10 @@ static void refused_with(const char *sets, const char *frozen, const char *text)
 
 static void refused(void)
 {
-	refused_with(CUT, "fc.2", "the layers of a stage are frozen together");
 	refused_with(CUT, "fc.0,head", "no layer with parameters is called \"head\"");
 	refused_with(CUT, "fc", "all stages are frozen");
 	refused_with(CUT "system.name=pipedream train.microbatches=1", "fc.0", "frozen in plans that repeat and flush");
+	refused_with(CUT "system.name=pipedream train.microbatches=1", "fc.2", "frozen in plans that repeat and flush");
 	refused_with(CUT "system.name=zb_h1 train.clip=1 system.optimizer=validated", "fc.0",
 		     "frozen in plans that repeat and flush");
 	refused_with(CUT "optimizer.name=nt_asgd train.eval_every=2", "fc.0", "nt_asgd averages all weights");
@@ -425,6 +453,7 @@ void mr_suite_frozen(void)
 	MR_TEST(leading_stages);
 	MR_TEST(stages_between);
 	MR_TEST(the_last_stage);
+	MR_TEST(in_stages_that_train);
 	MR_TEST(nothing_but_weights);
 	MR_TEST(goes_on_from_a_state);
 	MR_TEST(no_time_for_what_is_not_done);
