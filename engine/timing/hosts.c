@@ -142,7 +142,8 @@ static double take_port(port *p, double now, double ready, double length)
 	while (past < p->n && p->at[past].to <= now)
 		past++;
 	p->n -= past;
-	memmove(p->at, p->at + past, p->n * sizeof(*p->at));
+	if (past)
+		memmove(p->at, p->at + past, p->n * sizeof(*p->at));
 	for (at = 0; at < p->n && p->at[at].from < ready + length; at++)
 		ready = fmax(ready, p->at[at].to);
 	if (p->n == p->room) {

@@ -42,7 +42,7 @@ void golden_compare(const char *system, const char *sets, const char *file)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(c.ops);
 	c.n_workers = want->n_workers;
 	c.n_micro = want->n_micro;
-	c.chunks = want->n_stages % want->n_workers ? 0 : (uint16_t)(want->n_stages / want->n_workers);
+	c.chunks = (uint16_t)(want->n_stages % want->n_workers ? 0 : want->n_stages / want->n_workers);
 	got = sched_emit(&c);
 	CU_ASSERT_EQUAL_FATAL(got->n_workers, want->n_workers);
 	CU_ASSERT_EQUAL_FATAL(got->n_stages, want->n_stages);
