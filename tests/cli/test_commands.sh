@@ -131,8 +131,8 @@ for plan in "$source"/tests/golden/sync/*.json; do
 	expect 0 "ok  plan " check "$plan"
 	n=$((n + 1))
 done
-if [ $n -ne 56 ]; then
-	echo "$n golden plans, expected 56"
+if [ $n -ne 62 ]; then
+	echo "$n golden plans, expected 62"
 	failed=1
 fi
 (
