@@ -38,8 +38,8 @@ const mr_command mr_command_check_data = {
 	.max_operands = 1,
 	.summary = "read every sample of a configuration's data once",
 	.help = "Prints how many samples there are, the ranges of their numbers, tokens and targets, how many\n"
-		"training samples each class has, and which columns never vary. Damaged data end it with the\n"
-		"first mistake, its file and line: exit code 4.\n",
+		"training samples each class has, and which columns never vary. Where data are damaged it ends with\n"
+		"all mistakes, of which the first 20 are named with their files and lines: exit code 4.\n",
 	.options = options,
 	.sets = true,
 	.run = run,

@@ -281,8 +281,29 @@ static mr_status add_entry(mr_image_folder *f, const char *name, const mr_image_
 	return st;
 }
 
+/* Some heads are damaged, for which opening fails: name with them the pictures whose pixels are. */
+static mr_status try_rest(mr_image_folder *f)
+{
+	uint8_t *pixels;
+	mr_status st = MR_OK;
+
+	if (f->damage.n <= f->damage.most || f->damage.most) /* with damaged they are all tried already */
+		return MR_OK;
+	pixels = malloc(f->most_pixels ? f->most_pixels : 1);
+	if (!pixels)
+		return mr_data_no_memory(f->most_pixels);
+	for (size_t i = 0; i < f->n && st == MR_OK; i++) {
+		st = mr_image_folder_decode(f, i, pixels);
+		if (st == MR_EDATA)
+			st = mr_damage_note(&f->damage, true, true);
+	}
+	free(pixels);
+	return st;
+}
+
 mr_status mr_image_folder_open(mr_image_folder *f, const char *root, const mr_image_folder *like)
 {
+	uint64_t all;
 	mr_status st;
 	listing l;
 
@@ -294,8 +315,11 @@ mr_status mr_image_folder_open(mr_image_folder *f, const char *root, const mr_im
 	for (size_t i = 0; i < l.n && st == MR_OK; i++)
 		st = add_entry(f, l.name[i], like);
 	forget(&l);
+	all = f->damage.n + f->n;
 	if (st == MR_OK)
-		st = mr_damage_check(&f->damage, root, "pictures", f->damage.n + f->n);
+		st = try_rest(f);
+	if (st == MR_OK)
+		st = mr_damage_check(&f->damage, root, "pictures", all);
 	if (st == MR_OK && !f->n)
 		return mr_fail(MR_EDATA, "%s: holds no folder of pictures: each class needs one", root);
 	return st;
