@@ -281,22 +281,29 @@ static mr_status add_entry(mr_image_folder *f, const char *name, const mr_image_
 	return st;
 }
 
+/* Decode all pictures, each to its place in @to or, unless @apart, to its beginning; note damaged ones. */
+static mr_status decode_all(const mr_image_folder *f, uint8_t *to, bool apart, mr_damage *found)
+{
+	mr_status st = MR_OK;
+
+	for (size_t i = 0; i < f->n && st == MR_OK; i++) {
+		st = mr_image_folder_decode(f, i, to + (apart ? f->file[i].pixels : 0));
+		if (st == MR_EDATA)
+			st = mr_damage_note(found, true, true);
+	}
+	return st;
+}
+
 /* Some heads are damaged, for which opening fails: name with them the pictures whose pixels are. */
 static mr_status try_rest(mr_image_folder *f)
 {
 	uint8_t *pixels;
-	mr_status st = MR_OK;
+	mr_status st;
 
-	if (f->damage.n <= f->damage.most || f->damage.most) /* with damaged they are all tried already */
+	if (!f->damage.n || f->damage.most || !f->n) /* with damaged they are all tried already */
 		return MR_OK;
-	pixels = malloc(f->most_pixels ? f->most_pixels : 1);
-	if (!pixels)
-		return mr_data_no_memory(f->most_pixels);
-	for (size_t i = 0; i < f->n && st == MR_OK; i++) {
-		st = mr_image_folder_decode(f, i, pixels);
-		if (st == MR_EDATA)
-			st = mr_damage_note(&f->damage, true, true);
-	}
+	pixels = malloc(f->most_pixels);
+	st = pixels ? decode_all(f, pixels, false, &f->damage) : mr_data_no_memory(f->most_pixels);
 	free(pixels);
 	return st;
 }
@@ -361,19 +368,12 @@ mr_status mr_image_folder_decode(const mr_image_folder *f, size_t i, uint8_t *rg
 mr_status mr_image_folder_keep(mr_image_folder *f)
 {
 	mr_damage found = {0};
-	mr_status st = MR_OK;
+	mr_status st;
 
 	f->pixels = malloc(f->pixel_bytes);
 	if (!f->pixels)
 		return mr_data_no_memory(f->pixel_bytes);
-	for (size_t i = 0; i < f->n; i++) {
-		st = mr_image_folder_decode(f, i, f->pixels + f->file[i].pixels);
-
-		if (st == MR_EDATA)
-			st = mr_damage_note(&found, true, true);
-		if (st != MR_OK)
-			break;
-	}
+	st = decode_all(f, f->pixels, true, &found);
 	if (st == MR_OK)
 		st = mr_damage_check(&found, f->root, "pictures", f->n);
 	mr_damage_reset(&found);

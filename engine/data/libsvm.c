@@ -32,7 +32,6 @@ typedef struct libsvm {
 	labels labels;     /* TWO, CLASSES: of the first file */
 	bool zero;         /* some index is 0, so indices begin there */
 	mr_damage damage;  /* lines that cannot be read, which are left out */
-	mr_dtype cells, label; /* types of values and of labels that are numbers */
 	mr_split split;
 	bool draws;        /* the split is that of split.h; else the last rows validate */
 	uint64_t *place;   /* [rows.n] where each row is stored; NULL: in the order of the file. During load */
@@ -49,6 +48,7 @@ typedef struct reader {
 	bool given;        /* labels must be among those of the file before */
 	bool no_classes;   /* the labels of the whole file are wrong, not those of a line */
 	uint64_t n, d;     /* samples so far, largest index + 1 */
+	mr_dtype cells;    /* type of the values */
 	uint64_t n_damaged; /* lines that are filled in nowhere */
 	double low, high;  /* labels */
 } reader;
@@ -167,12 +167,10 @@ static mr_status pair(reader *r, int64_t *last)
 	if (!number(&r->at, &value))
 		return bad(r, "expected a finite number behind the colon");
 	*last = (int64_t)index;
-	if (!mr_rows_fits(l->cells, value))
-		return too_large(r, "the value", (int64_t)index, value, l->cells);
-	if (!r->fills)
-		return MR_OK;
+	if (!mr_rows_fits(r->cells, value))
+		return too_large(r, "the value", (int64_t)index, value, r->cells);
 	at = index - !l->zero;
-	if (at < l->rows.d && r->n < l->rows.n && !r->classifies)
+	if (r->fills && at < l->rows.d && r->n < l->rows.n && !r->classifies)
 		mr_rows_put(&l->rows, row_of(r), at, value);
 	return MR_OK;
 }
@@ -207,8 +205,8 @@ static mr_status sample(reader *r)
 	zero = strtoull(r->at, NULL, 10) == 0 && *r->at;
 	for (; *r->at; blanks(&r->at))
 		MR_TRY(pair(r, &last));
-	if (l->targets == NUMBERS && !mr_rows_fits(l->label, label))
-		return too_large(r, "the label", -1, label, l->label);
+	if (l->targets == NUMBERS && !mr_rows_fits(mr_data_target_type(r->cells), label))
+		return too_large(r, "the label", -1, label, mr_data_target_type(r->cells));
 	if (!r->fills) {
 		MR_TRY(note_label(r, label));
 		l->zero = l->zero || zero;
@@ -224,14 +222,14 @@ static mr_status sample(reader *r)
 static mr_status leave_out(reader *r)
 {
 	mr_rows *rows = &r->l->rows;
-	size_t row = rows->d * mr_dtype_bytes(rows->cells);
 
 	if (!r->fills)
 		return r->no_classes ? MR_EDATA : mr_damage_note(&r->l->damage, true, true);
 	if (r->n_damaged++ == r->l->damage.n)
 		return MR_EDATA;
 	if (r->n < rows->n && !r->classifies)
-		memset(rows->x + row_of(r) * row, 0, row);
+		memset(rows->x + row_of(r) * rows->d * mr_dtype_bytes(rows->cells), 0,
+		       rows->d * mr_dtype_bytes(rows->cells));
 	return MR_OK;
 }
 
@@ -289,11 +287,9 @@ static mr_status count(libsvm *l, const mr_values *values, const mr_data_want *w
 {
 	uint64_t features = (uint64_t)mr_values_int(values, "features"), n_train, d;
 	mr_dataset *b = &l->rows.base;
-	reader r = {.l = l, .low = INFINITY, .high = -INFINITY};
+	reader r = {.l = l, .cells = want->dtype, .low = INFINITY, .high = -INFINITY};
 
 	l->damage.most = (uint64_t)mr_values_int(values, "damaged");
-	l->cells = want->dtype;
-	l->label = mr_data_target_type(want->dtype);
 	MR_TRY(read_keys(l, values, want));
 	MR_TRY(scan(&r, l->path[0]));
 	n_train = r.n;
@@ -357,7 +353,7 @@ static mr_status open_libsvm(const mr_values *values, const mr_data_want *want, 
 static mr_status draw_rows(libsvm *l)
 {
 	uint64_t n = l->rows.n;
-	reader r = {.l = l, .fills = true, .classifies = true};
+	reader r = {.l = l, .cells = l->rows.cells, .fills = true, .classifies = true};
 	mr_status st;
 
 	l->place = malloc(n * sizeof(*l->place));
@@ -375,7 +371,7 @@ static mr_status draw_rows(libsvm *l)
 static mr_status load_libsvm(mr_dataset *d)
 {
 	libsvm *l = (libsvm *)d;
-	reader r = {.l = l, .fills = true};
+	reader r = {.l = l, .cells = l->rows.cells, .fills = true};
 
 	MR_TRY(mr_rows_take(&l->rows));
 	if (l->draws && !d->trains_only)

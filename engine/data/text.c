@@ -76,35 +76,32 @@ static void make_alphabet(text *t, const bool seen[256], bool all)
 			add_character(t, (uint8_t)b);
 }
 
-/* Note each value of a byte that is no token, where it first occurs. */
-static mr_status note_strangers(const text *t, mr_damage *found)
+/* Refuse a text with bytes that are no tokens; each value is named where it first occurs. */
+static mr_status find_strangers(const text *t)
 {
 	uint8_t room[MR_CONTENTS_PIECE];
 	uint64_t n = mr_contents_bytes(t->in), at = 0;
 	bool named[256] = {false};
+	mr_damage found = {0};
+	mr_status st = MR_OK;
 
-	for (uint64_t len; at < n; at += len) {
+	for (uint64_t len; st == MR_OK && at < n; at += len) {
 		const uint8_t *piece;
 
 		len = n - at < sizeof(room) ? n - at : sizeof(room);
 		piece = mr_contents_at(t->in, at, len, room);
-		for (uint64_t i = 0; i < len; i++)
-			if (t->token[piece[i]] < 0 && !named[piece[i]]) {
-				named[piece[i]] = true;
-				mr_fail(MR_EDATA,
-					"%s: byte 0x%02x at offset %llu is not in the vocabulary of the trained model",
-					mr_contents_path(t->in), piece[i], (unsigned long long)(at + i));
-				MR_TRY(mr_damage_note(found, true, true));
-			}
+		for (uint64_t i = 0; st == MR_OK && i < len; i++) {
+			if (t->token[piece[i]] >= 0 || named[piece[i]])
+				continue;
+			named[piece[i]] = true;
+			mr_fail(MR_EDATA,
+				"%s: byte 0x%02x at offset %llu is not in the vocabulary of the trained model",
+				mr_contents_path(t->in), piece[i], (unsigned long long)(at + i));
+			st = mr_damage_note(&found, true, true);
+		}
 	}
-	return mr_damage_refuse(found, mr_contents_path(t->in));
-}
-
-static mr_status find_strangers(const text *t)
-{
-	mr_damage found = {0};
-	mr_status st = note_strangers(t, &found);
-
+	if (st == MR_OK)
+		st = mr_damage_refuse(&found, mr_contents_path(t->in));
 	mr_damage_reset(&found);
 	return st;
 }
