@@ -103,9 +103,8 @@ function(mr_layer name)
   endif()
   # Its inlined functions keep no address of what has left its scope; to check that takes the compiler a quarter longer.
   if(name STREQUAL "nn" AND MILLRACE_SANITIZE MATCHES "address")
-    set(products ${dir}/kernels/fused/gemm/vec_gemm)
-    set_property(SOURCE ${products}_avx2.c ${products}_avx512.c APPEND PROPERTY
-      COMPILE_OPTIONS -fno-sanitize-address-use-after-scope)
+    file(GLOB products ${dir}/kernels/fused/gemm/vec_*_avx2.c ${dir}/kernels/fused/gemm/vec_*_avx512.c)
+    set_property(SOURCE ${products} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize-address-use-after-scope)
   endif()
   target_include_directories(mr_${name} PUBLIC ${PROJECT_SOURCE_DIR}/engine ${PROJECT_SOURCE_DIR}/engine/include
     ${PROJECT_SOURCE_DIR})

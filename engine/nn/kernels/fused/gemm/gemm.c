@@ -90,8 +90,8 @@ static bool strips_by_rows(const mr_vec_gemm *v, uint32_t n_threads)
  * compute them besides. */
 static mr_status run(const mr_vec *vec, uint32_t n_threads, mr_gemm_scratch *s, mr_gemm_order order, mr_vec_gemm *v)
 {
-	const mr_vec_order *o = &vec->products->order[order];
-	int64_t n, pieces, units, step = vec->products->cols;
+	const mr_vec_order *o = vec->order[order];
+	int64_t n, pieces, units, step = o->cols;
 
 	MR_TRY(reserve(s, n_threads, o->scratch_floats(v->k)));
 	if (v->sums && !(o->sums && o->sums(v)))

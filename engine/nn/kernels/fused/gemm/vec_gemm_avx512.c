@@ -1,9 +1,10 @@
-/* The matrix products with 16 lanes. They take most of the compiler's time; the other kernels are in vec_avx512.c. */
+/* Matrix products with 16 lanes: panels and strips. The other orders are in vec_groups_avx512.c and vec_tall_avx512.c. */
 #if defined(MR_DNNL) && defined(__x86_64__)
 #ifndef __clang__ /* MillraceLayers.cmake says it there */
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2,prfchw")
 #endif
 #include "nn/kernels/fused/vec/vec_lanes_avx512.inc"
-#define PRODUCTS mr_vec_products_avx512
+#define PANELS mr_vec_panels_avx512
+#define STRIPS mr_vec_strips_avx512
 #include "nn/kernels/fused/gemm/vec_gemm_all.inc"
 #endif

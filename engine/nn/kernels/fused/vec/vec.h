@@ -182,12 +182,8 @@ typedef struct mr_vec_order {
 	int64_t (*units)(const mr_vec_gemm *g);
 	size_t (*scratch_floats)(int64_t k);     /* of one worker */
 	bool (*sums)(const mr_vec_gemm *g);      /* can it compute g->sums as well? NULL: never */
-} mr_vec_order;
-
-typedef struct mr_vec_products {
-	mr_vec_order order[MR_N_GEMM_ORDERS];
 	int64_t cols;                            /* ranges of columns begin at its multiples */
-} mr_vec_products;
+} mr_vec_order;
 
 /* On activations of one type. */
 typedef struct mr_vec_ops {
@@ -210,7 +206,7 @@ typedef struct mr_vec_ops {
 
 /* All in f32. */
 typedef struct mr_vec {
-	const mr_vec_products *products;
+	const mr_vec_order *order[MR_N_GEMM_ORDERS];          /* of products */
 	mr_vec_ops ops;
 	mr_vec_fn *act;                                       /* elements: GELU and ReLU */
 	mr_vec_fn *step[MR_N_STEPS];                          /* elements */
@@ -218,8 +214,11 @@ typedef struct mr_vec {
 	double (*sumsq)(int64_t n, const float *x);           /* one thread */
 } mr_vec;
 
-extern const mr_vec_products mr_vec_products_avx2;
-extern const mr_vec_products mr_vec_products_avx512;
+/* The orders of an instruction set. */
+#define MR_VEC_ORDERS(isa) \
+	extern const mr_vec_order mr_vec_panels_##isa, mr_vec_groups_##isa, mr_vec_strips_##isa, mr_vec_tall_##isa
+MR_VEC_ORDERS(avx2);
+MR_VEC_ORDERS(avx512);
 extern const mr_vec mr_vec_avx2;
 extern const mr_vec mr_vec_avx512;
 extern const mr_vec_ops mr_vec_ops_bf16_avx2;

@@ -5,6 +5,6 @@
 #endif
 #include "nn/kernels/fused/vec/vec_lanes_avx2.inc"
 #define TABLE mr_vec_avx2
-#define PRODUCTS mr_vec_products_avx2
+#define ORDERS &mr_vec_panels_avx2, &mr_vec_groups_avx2, &mr_vec_strips_avx2, &mr_vec_tall_avx2
 #include "nn/kernels/fused/vec/vec_all.inc"
 #endif

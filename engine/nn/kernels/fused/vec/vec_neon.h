@@ -6,7 +6,7 @@
 #include "nn/kernels/fused/blocks/vec_block.h"
 #include "nn/kernels/fused/images/winograd.h"
 
-extern const mr_vec_products mr_vec_products_neon;
+MR_VEC_ORDERS(neon);
 extern const mr_vec mr_vec_neon;
 extern const mr_vec_ops mr_vec_ops_bf16_neon;
 extern const mr_vec_blocks mr_vec_blocks_neon;

@@ -1,0 +1,9 @@
+/* Matrix products with 16 lanes: groups, for x^T dz with few k (vec_gemm.inc). */
+#if defined(MR_DNNL) && defined(__x86_64__)
+#ifndef __clang__ /* MillraceLayers.cmake says it there */
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2,prfchw")
+#endif
+#include "nn/kernels/fused/vec/vec_lanes_avx512.inc"
+#define GROUPS mr_vec_groups_avx512
+#include "nn/kernels/fused/gemm/vec_gemm_all.inc"
+#endif
