@@ -15,7 +15,7 @@ static uint64_t fold_run(const mr_session *s, uint64_t plan)
 {
 	const mr_job_train *train = &s->job->train;
 	uint64_t numbers[] = {s->data->fingerprint, (uint64_t)train->seed,  (uint64_t)s->samples, s->n_micro,
-			      s->plan->contract.sum, s->kernels->dtype, plan};
+			      s->plan->contract.sum, s->kernels->types.weights, plan};
 	uint64_t h = mr_hash64(mr_hash64(0, numbers, sizeof(numbers)), &train->clip, sizeof(train->clip));
 
 	if (mr_types_pure(&s->kernels->types))
@@ -103,7 +103,7 @@ static uint64_t fold_graph(const mr_graph *g, uint64_t h)
 
 const char *mr_identity_isa(const mr_session *s)
 {
-	return strcmp(s->kernels->name, "reference") ? mr_kernels_isa(s->kernels->dtype) : "";
+	return strcmp(s->kernels->name, "reference") ? mr_kernels_isa(s->kernels->types.weights) : "";
 }
 
 mr_status mr_identity(const mr_session *s, const char *isa, uint64_t *out)

@@ -96,7 +96,7 @@ static const char *options_text(const mr_session *s, char *text, size_t size)
 
 const char *mr_run_manifest_kernels(const mr_session *s, char *text, size_t size)
 {
-	mr_dtype t = s->kernels->dtype;
+	mr_dtype t = s->kernels->types.weights;
 
 	if (mr_dtype_is_narrow(t) && strcmp(s->kernels->name, "reference") != 0)
 		snprintf(text, size, "%s, %s by %s", mr_kernels_library(), mr_dtype_name(t), mr_kernels_isa(t));

@@ -35,8 +35,9 @@
 #define MR_TRACE_RING (1u << 16) /* trace records a worker keeps */
 #define MR_TRACE_BYTES (MR_TRACE_RING * sizeof(mr_trace_rec))
 
-/* Over ranks: the fewest steps whose losses are kept until they are told, more than any rank runs ahead beside its
- * iteration; and the loss that another rank has, a bit pattern that no computation makes. */
+/* Over ranks. A rank keeps the losses of at least its last MR_RANK_STEPS steps until rank 0 has them; beside its
+ * iteration no rank is so many steps ahead. MR_ELSEWHERE_BITS stands for a loss that another rank has: a NaN whose bits
+ * no computation makes. */
 #define MR_RANK_STEPS 64
 #define MR_ELSEWHERE_BITS 0x7ff8e15e3e7e0001u
 

@@ -119,13 +119,11 @@ mr_status mr_probe_pair(uint32_t a, uint32_t b, uint32_t budget_us, mr_probe_pin
 	if (error)
 		return mr_fail(MR_ERESOURCE, "cannot pin a ping-pong to CPUs %u and %u: %s", a, b, strerror(error));
 	if (!p.n) {
-		*result = (mr_probe_pingpong){NAN, NAN, NAN, MR_PROBE_FAR};
+		*result = (mr_probe_pingpong){NAN, MR_PROBE_FAR};
 		return MR_OK;
 	}
 	qsort(p.ns, p.n, sizeof(p.ns[0]), by_value);
 	result->one_way_ns = p.ns[p.n / 2];
-	result->low_ns = p.ns[p.n / 4];
-	result->high_ns = p.ns[p.n * 3 / 4];
 	result->distance = result->one_way_ns < MR_PROBE_FAR_NS ? MR_PROBE_NEAR : MR_PROBE_FAR;
 	return MR_OK;
 }

@@ -26,7 +26,6 @@ typedef enum mr_probe_distance {
 
 typedef struct mr_probe_pingpong {
 	double one_way_ns;          /* median over batches; NAN: other programs left no time for one */
-	double low_ns, high_ns;     /* quartiles */
 	mr_probe_distance distance;
 } mr_probe_pingpong;
 

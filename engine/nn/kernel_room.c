@@ -75,7 +75,7 @@ static uint64_t primitives(const mr_recorded *call, size_t n)
 static void convolutions(const mr_kernels *k, uint32_t n_threads, const mr_recorded *call, size_t n, uint64_t *own,
 			 uint64_t *shared)
 {
-	bool narrow = mr_dtype_is_narrow(k->dtype);
+	bool narrow = mr_dtype_is_narrow(k->types.weights);
 
 	*own = *shared = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -109,7 +109,7 @@ static uint64_t turned(const mr_kernels *k, const mr_recorded *call, size_t n)
 /* Packed operands of our products: panels, and of small products no more than all their operands. */
 static uint64_t panels(const mr_kernels *k, uint32_t n_threads, const mr_recorded *call, size_t n)
 {
-	uint64_t whole = 0, cut = mr_dtype_is_narrow(k->dtype) ? PANELS_NARROW : n_threads * PANELS;
+	uint64_t whole = 0, cut = mr_dtype_is_narrow(k->types.weights) ? PANELS_NARROW : n_threads * PANELS;
 
 	for (size_t i = 0; i < n; i++) {
 		const mr_gemm *g = &call[i].call.gemm;

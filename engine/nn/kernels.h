@@ -415,8 +415,7 @@ typedef enum mr_kernel_by { MR_BY_REFERENCE, MR_BY_FUSED, MR_BY_ONEDNN, MR_BY_F3
 
 struct mr_kernels {
 	const char *name; /* of the backend: "reference", "fused", "onednn", "auto" */
-	mr_dtype dtype;   /* of weights and inputs; mr_types_name(&types) is the configuration's name for all of them */
-	mr_types types;
+	mr_types types;   /* of its tensors; mr_types_name is the configuration's name for them */
 	const char *gelu_aux; /* the numbers that gemm stores in @aux with GELU, by name, for mr_saved_add */
 	bool recorded;    /* of a recorder: calls are noted, and no tensor is there (nn/recorder.h) */
 	const struct mr_choices *choices; /* of the backend `auto`, for its contexts; else NULL */

@@ -147,8 +147,6 @@ typedef struct mr_layer_needs {
 	size_t scratch;                /* bytes */
 	bool x_i, x_w, y_i, y_w, dy_w;             /* forward input / output read by I / W; upstream gradient read by W
 	                                              */
-	bool kept_is_dy;                           /* one output: kept may lie in dy's place, since it has the same size
-	                                              and W does not read dy */
 	double flops_f, flops_i, flops_w;          /* floating-point operations, multiply-add = 2 */
 } mr_layer_needs;
 

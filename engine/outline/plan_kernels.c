@@ -97,7 +97,7 @@ static void put_kernels(mr_json_writer *w, const mr_session *s)
 	mr_json_field_object(w, "kernels");
 	mr_json_field_string(w, "backend", s->kernels->name);
 	mr_json_field_string(w, "precision", mr_types_name(&s->kernels->types));
-	mr_json_field_string(w, "isa", mr_kernels_isa(s->kernels->dtype));
+	mr_json_field_string(w, "isa", mr_kernels_isa(s->kernels->types.weights));
 	mr_json_field_string(w, "library", mr_kernels_library());
 	if (s->kernels->choices) {
 		snprintf(hash, sizeof(hash), "%016" PRIx64, mr_choices_hash(s->kernels->choices));

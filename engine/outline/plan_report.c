@@ -89,7 +89,7 @@ static mr_status print_head(const mr_session *s, FILE *out)
 		mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes, s->kernels->name,
 		mr_types_name(&s->kernels->types));
 	if (s->kernels->choices)
-		fprintf(out, "kernels  %s by choices %016" PRIx64 ", %s\n", mr_kernels_isa(s->kernels->dtype),
+		fprintf(out, "kernels  %s by choices %016" PRIx64 ", %s\n", mr_kernels_isa(s->kernels->types.weights),
 			mr_choices_hash(s->kernels->choices), s->kernels->choices->source);
 	if (s->kernels->choices && s->kernels->choices->made && *s->kernels->choices->made)
 		fprintf(out, "         measured on %s; `millrace tune` measures this machine\n",

@@ -30,7 +30,7 @@ mr_status mr_graph_create(mr_shape input, mr_shape target, mr_graph **out)
 		mr_graph_destroy(g);
 		return mr_fail(MR_ERESOURCE, "no memory for the model's graph");
 	}
-	g->values[0] = (mr_value){.shape = input, .producer = MR_GRAPH_NO_NODE, .first_use = MR_GRAPH_NO_NODE};
+	g->values[0] = (mr_value){.shape = input, .producer = MR_GRAPH_NO_NODE};
 	g->n_values = 1;
 	*out = g;
 	return MR_OK;
@@ -216,7 +216,6 @@ static mr_status add_values(mr_graph *g, mr_node *node, const mr_shape *shape)
 		g->values[g->n_values++] = (mr_value){
 			.shape = shape[i],
 			.producer = g->n_nodes,
-			.first_use = MR_GRAPH_NO_NODE,
 		};
 	return MR_OK;
 }
@@ -282,8 +281,7 @@ static void note_uses(mr_graph *g)
 		for (uint32_t j = 0; j < g->nodes[i].n_in; j++) {
 			mr_value *v = &g->values[g->nodes[i].in[j]];
 
-			if (v->n_uses++ == 0)
-				v->first_use = i;
+			v->n_uses++;
 			v->last_use = i;
 		}
 }

@@ -48,8 +48,7 @@
 typedef struct mr_value {
 	mr_shape shape;
 	uint32_t producer;   /* node that writes it; MR_GRAPH_NO_NODE: the model's input */
-	uint32_t first_use;  /* first and last node that read it, after mr_graph_finish */
-	uint32_t last_use;
+	uint32_t last_use;   /* last node that reads it, after mr_graph_finish */
 	uint32_t n_uses;     /* inputs of nodes with this value: a node that reads it twice counts twice */
 	bool fixed;          /* all parameters before it are frozen (mr_graph_freeze) */
 } mr_value;

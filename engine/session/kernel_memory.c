@@ -19,7 +19,7 @@ static uint64_t of_spans(const mr_session *s, uint16_t w, const mr_recorded *cal
 	uint64_t one = 0;
 	uint32_t span = 1;
 
-	for (int section = 0; s->kernels->dtype == MR_BF16 && section < MR_N_SECTIONS; section++)
+	for (int section = 0; s->kernels->types.weights == MR_BF16 && section < MR_N_SECTIONS; section++)
 		for (uint32_t k = 0; k < mr_plan_list(s->plan, w, (mr_section)section)->n; k++) {
 			uint32_t more = mr_plan_list(s->plan, w, (mr_section)section)->at[k].span;
 

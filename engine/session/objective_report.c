@@ -17,7 +17,7 @@ static mr_status find(const mr_session *s, mr_objective_report *k)
 		return MR_OK;
 	if (!mr_graph_objective(s->graph, &spec))
 		return mr_fail(MR_ERESOURCE, "no memory for the blocks of an objective");
-	st = mr_objective_create(&spec, s->data, s->kernels->dtype, &k->f);
+	st = mr_objective_create(&spec, s->data, s->kernels->types.weights, &k->f);
 	free(spec.block);
 	MR_TRY(st);
 	k->f0 = mr_objective_value(k->f);
@@ -87,7 +87,7 @@ static mr_status look(const mr_session *s)
 	for (uint32_t p = 0; p < s->graph->n_params; p++)
 		for (size_t i = 0; i < st.model.n; i++)
 			if (!strcmp(st.model.at[i].name, s->graph->params[p].name))
-				mr_objective_set(s->known->f, p, st.model.at[i].data, s->kernels->dtype);
+				mr_objective_set(s->known->f, p, st.model.at[i].data, s->kernels->types.weights);
 	mr_state_fini(&st);
 	return MR_OK;
 }

@@ -10,10 +10,10 @@
 #include "formats/csv_file.h"
 #include "formats/csv_rows.h"
 
-#define MOST_VALUES 64 /* more different texts of a target are classes only if each is in ten rows on the average */
+#define MOST_VALUES 64   /* more different texts of a target are classes only if each is in ten rows on the average */
 #define MOST_CLASSES 1000
-#define MOST_NUMBERS 20 /* the same where all of them are whole numbers */
-#define MOST_KEPT 100000 /* different values of a column that are told apart */
+#define MOST_NUMBERS 20  /* the same where all of them are whole numbers */
+#define MOST_KEPT 100000 /* different values of a column that are counted; beyond it the count stops */
 #define MOST_MISSES 0.02 /* of the cells of a column of numbers that are none: damaged ones */
 
 typedef struct column {
@@ -248,7 +248,6 @@ static mr_status read_again(const char *path, mr_values *values, uint64_t most_d
 		out->n_damaged = f.damage.n;
 		out->n_without = f.n_without[0];
 		out->n_tables = (uint32_t)f.inputs.n_categories;
-		out->n_inputs = f.inputs.n_numbers + f.inputs.n_categories;
 		out->low = f.target_low;
 		out->high = f.target_high;
 		if (f.damage.n)

@@ -22,7 +22,7 @@ typedef struct mr_columns {
 	mr_strbuf texts;     /* "colour (3 values), town (800 values)" */
 	uint32_t n_read;     /* columns that are left */
 	uint32_t n_tables;   /* categories that are no numbers of 0 or 1 */
-	uint64_t n_inputs, n_damaged, n_without; /* n_without: rows without a target */
+	uint64_t n_damaged, n_without; /* n_without: rows without a target */
 } mr_columns;
 
 /**

@@ -34,7 +34,6 @@ static void test_pair(void)
 		CU_ASSERT(mr_clock_ns() - begin < 60000000000u);
 		/* Light needs about 1 ns; a busy machine may take its time. */
 		CU_ASSERT(isnan(p.one_way_ns) || p.one_way_ns > 2);
-		CU_ASSERT(isnan(p.one_way_ns) || (p.low_ns <= p.one_way_ns && p.one_way_ns <= p.high_ns));
 		CU_ASSERT_EQUAL(p.distance, p.one_way_ns < MR_PROBE_FAR_NS ? MR_PROBE_NEAR : MR_PROBE_FAR);
 		sched_getaffinity(0, sizeof(after), &after);
 		CU_ASSERT_TRUE(CPU_EQUAL(&before, &after));

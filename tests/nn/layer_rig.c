@@ -35,12 +35,12 @@ bool rig_has_dx(const layer_rig *r, int i)
 
 double rig_get(const layer_rig *r, const void *buffer, int64_t i)
 {
-	return r->k->dtype == MR_F64 ? ((const double *)buffer)[i] : ((const float *)buffer)[i];
+	return r->k->types.weights == MR_F64 ? ((const double *)buffer)[i] : ((const float *)buffer)[i];
 }
 
 void rig_set(const layer_rig *r, void *buffer, int64_t i, double x)
 {
-	if (r->k->dtype == MR_F64)
+	if (r->k->types.weights == MR_F64)
 		((double *)buffer)[i] = x;
 	else
 		((float *)buffer)[i] = (float)x;
@@ -63,7 +63,7 @@ static void *take(size_t bytes)
 
 static void *take_numbers(const layer_rig *r, int64_t n, uint64_t seed, uint32_t what)
 {
-	void *p = take((size_t)n * mr_dtype_bytes(r->k->dtype));
+	void *p = take((size_t)n * mr_dtype_bytes(r->k->types.weights));
 
 	for (int64_t i = 0; i < n; i++)
 		rig_set(r, p, i, (float)mr_rng_normal(seed, MR_RNG_TEST, 0, what, (uint64_t)i));
@@ -136,8 +136,8 @@ static void take_states(layer_rig *r)
 		int64_t n = r->state_spec[i].dim[0];
 
 		CU_ASSERT_EQUAL_FATAL(r->state_spec[i].rank, 1);
-		r->call.state[i] = r->state[i] = take((size_t)n * mr_dtype_bytes(r->k->dtype));
-		r->call.seen[i] = r->seen[i] = take((size_t)n * mr_dtype_bytes(r->k->dtype));
+		r->call.state[i] = r->state[i] = take((size_t)n * mr_dtype_bytes(r->k->types.weights));
+		r->call.seen[i] = r->seen[i] = take((size_t)n * mr_dtype_bytes(r->k->types.weights));
 		for (int64_t k = 0; k < n; k++)
 			rig_set(r, r->state[i], k, r->state_spec[i].value);
 		rig_poison(r, r->seen[i], n);
@@ -248,7 +248,7 @@ static void spoil_y(layer_rig *r)
 
 void rig_forward(layer_rig *r)
 {
-	size_t bytes = (size_t)rig_n_x(r, 0) * mr_dtype_bytes(r->k->dtype);
+	size_t bytes = (size_t)rig_n_x(r, 0) * mr_dtype_bytes(r->k->types.weights);
 
 	spoil_y(r);
 	spoil_bytes(r->call.scratch, r->needs.scratch);

@@ -18,7 +18,7 @@
 /* y and dqkv as numbers; everything lies at the end of memory, or at its beginning. */
 static outputs attend(const mr_kernels *k, uint32_t threads, const mr_attn *a, bool at_end)
 {
-	int64_t n = a->samples * a->t * a->heads * a->dim, floats = (int64_t)mr_dtype_bytes(k->dtype) / 4;
+	int64_t n = a->samples * a->t * a->heads * a->dim, floats = (int64_t)mr_dtype_bytes(k->types.weights) / 4;
 	int64_t all = a->samples * a->t * mr_attn_width(a);
 	guarded qkv = guarded_make(all * floats, at_end), dy = guarded_make(n * floats, at_end);
 	guarded y = guarded_make(n * floats, at_end), dqkv = guarded_make(all * floats, at_end);

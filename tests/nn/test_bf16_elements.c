@@ -31,7 +31,7 @@ static float special;
 
 static bool is_bf16(const side *s)
 {
-	return s->k->dtype == MR_BF16;
+	return s->k->types.weights == MR_BF16;
 }
 
 /* Activations that end where the memory does. */

@@ -47,7 +47,7 @@ static void fill(const mr_kernels *k, int64_t n, uint32_t stream, double lo, dou
 	for (int64_t i = 0; i < n; i++) {
 		float x = number_of(stream, i, (float)lo, (float)hi);
 
-		if (k->dtype == MR_F64)
+		if (k->types.weights == MR_F64)
 			((double *)out)[i] = x;
 		else
 			((float *)out)[i] = x;
@@ -56,7 +56,7 @@ static void fill(const mr_kernels *k, int64_t n, uint32_t stream, double lo, dou
 
 static void *operand(const mr_kernels *k, int64_t n, uint32_t stream)
 {
-	void *p = malloc((size_t)n * mr_dtype_bytes(k->dtype));
+	void *p = malloc((size_t)n * mr_dtype_bytes(k->types.weights));
 
 	fill(k, n, stream, -1, 1, p);
 	return p;
@@ -65,7 +65,7 @@ static void *operand(const mr_kernels *k, int64_t n, uint32_t stream)
 /* The same between margins, for what is written. */
 static void *fenced(const mr_kernels *k, int64_t n, uint32_t stream, double lo)
 {
-	size_t bytes = (size_t)n * mr_dtype_bytes(k->dtype);
+	size_t bytes = (size_t)n * mr_dtype_bytes(k->types.weights);
 	char *p = malloc(bytes + 2 * MARGIN);
 
 	memset(p, MARK, bytes + 2 * MARGIN);
@@ -75,7 +75,7 @@ static void *fenced(const mr_kernels *k, int64_t n, uint32_t stream, double lo)
 
 static void drop(const mr_kernels *k, int64_t n, void *at)
 {
-	size_t bytes = (size_t)n * mr_dtype_bytes(k->dtype);
+	size_t bytes = (size_t)n * mr_dtype_bytes(k->types.weights);
 	char *p = (char *)at - MARGIN;
 	bool whole = true;
 
@@ -97,7 +97,7 @@ static void halves(const mr_kernels *k, mr_kctx *kc, const work *w, const void *
 		   const mr_step *s)
 {
 	mr_gemm first = w->g, rest = w->g;
-	size_t size = mr_dtype_bytes(k->dtype);
+	size_t size = mr_dtype_bytes(k->types.weights);
 
 	first.k = w->g.k / 2;
 	rest.k = w->g.k - first.k;

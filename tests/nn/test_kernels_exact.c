@@ -98,7 +98,7 @@ static void check_attention(const mr_kernels *k, mr_kctx *kc)
 	static double part[4][T * DIM], want[4][T * DIM], got[T * DIM];
 	mr_attn a = {.samples = SAMPLES, .t = T, .heads = HEADS, .dim = DIM};
 	/* values are about 1; a softmax over 21 numbers and sums of 21 terms cost a few eps */
-	double tolerance = k->dtype == MR_F64 ? 1e-14 : 4e-6;
+	double tolerance = k->types.weights == MR_F64 ? 1e-14 : 4e-6;
 	void *qkv = make_input(k, SAMPLES * T * 3 * WIDTH, 1, -1, 1);
 	void *dy = make_input(k, SAMPLES * T * WIDTH, 2, -1, 1);
 	void *y = make_output(k, SAMPLES * T * WIDTH), *dqkv = make_output(k, SAMPLES * T * 3 * WIDTH);
@@ -142,8 +142,8 @@ static void check_causal(const mr_kernels *k, mr_kctx *kc)
 	for (int64_t i = 50 * 48; i < 64 * 48; i++)
 		set_number(k, qkv, i, 3);
 	MR_CHECK_OK(k->attn(kc, &(mr_attn_args){.a = &a, .qkv = qkv, .y = y2, .saved = saved, .scratch = scratch}));
-	CU_ASSERT(memcmp(y1, y2, 50 * 16 * mr_dtype_bytes(k->dtype)) == 0);
-	CU_ASSERT(memcmp(y1, y2, 51 * 16 * mr_dtype_bytes(k->dtype)) != 0);
+	CU_ASSERT(memcmp(y1, y2, 50 * 16 * mr_dtype_bytes(k->types.weights)) == 0);
+	CU_ASSERT(memcmp(y1, y2, 51 * 16 * mr_dtype_bytes(k->types.weights)) != 0);
 	free(qkv), free(y1), free(y2), free(saved), free(scratch);
 }
 
@@ -194,7 +194,7 @@ static void xent_survives_extreme_logits(void)
 static void check_exp(const mr_kernels *k, mr_kctx *kc)
 {
 	enum { N = 20000 };
-	double loss, worst = 0, tolerance = k->dtype == MR_F64 ? 1e-13 : 4e-7; /* exp 2.5e-7, a sum and a product */
+	double loss, worst = 0, tolerance = k->types.weights == MR_F64 ? 1e-13 : 4e-7; /* exp 2.5e-7, a sum and a product */
 	void *x = make_output(k, 2 * N);
 	int32_t *target = calloc(N, sizeof(*target));
 	double *at = malloc(N * sizeof(*at));
@@ -232,9 +232,9 @@ static double gelu(double x)
 static void check_gelu(const mr_kernels *k, mr_kctx *kc)
 {
 	enum { N = 4001 };
-	double tolerance = k->dtype == MR_F64 ? 1e-14 : 6e-7, h = 1e-4; /* eps times the value's size */
+	double tolerance = k->types.weights == MR_F64 ? 1e-14 : 6e-7, h = 1e-4; /* eps times the value's size */
 	/* The difference itself is good to 1e-6; in f32 1 - tanh^2 loses eps x^3 / 3 where tanh is about -1. */
-	double slope_tolerance = k->dtype == MR_F64 ? 1e-6 : 4e-6;
+	double slope_tolerance = k->types.weights == MR_F64 ? 1e-6 : 4e-6;
 	mr_gemm g = {.m = N, .n = 1, .k = 1, .act = MR_ACT_GELU};
 	void *x = make_output(k, N), *one = make_output(k, 1), *y = make_output(k, N), *aux = make_output(k, N);
 	void *dx = make_output(k, N), *dy = make_output(k, N);
@@ -269,7 +269,7 @@ static void check_mask(const mr_kernels *k, mr_kctx *kc)
 	mr_mask_key key = {.seed = 11, .first_sample = 40, .layer = 2};
 	void *x = make_input(k, N, 1, 1, 2), *y = make_output(k, N), *z = make_output(k, SAMPLE);
 	void *rx = make_input(ref, N, 1, 1, 2), *ry = make_output(ref, N);
-	size_t kept = 0, bytes = mr_dtype_bytes(k->dtype);
+	size_t kept = 0, bytes = mr_dtype_bytes(k->types.weights);
 	int64_t differ = 0;
 
 	MR_CHECK_OK(k->dropout(kc, &(mr_dropout_args){.samples = 8, .per_sample = SAMPLE, .rate = 0.2, .key = &key,
@@ -357,7 +357,7 @@ static void check_add(const mr_kernels *k, mr_kctx *kc)
 		for (int64_t i = 0; i < M * N; i++)
 			CU_ASSERT(fabs(number_at(k, c, i) - number_at(k, want, i)) < tolerance);
 	} else {
-		CU_ASSERT(memcmp(c, want, M * N * mr_dtype_bytes(k->dtype)) == 0);
+		CU_ASSERT(memcmp(c, want, M * N * mr_dtype_bytes(k->types.weights)) == 0);
 	}
 	free(a), free(b), free(plain), free(c), free(want);
 }
@@ -371,7 +371,7 @@ static void add_rounds_once(void)
 static void check_tails(const mr_kernels *k, mr_kctx *kc)
 {
 	enum { N = 61 };
-	size_t bytes = mr_dtype_bytes(k->dtype);
+	size_t bytes = mr_dtype_bytes(k->types.weights);
 	void *x = make_input(k, N, 1, -3, 3), *dy = make_input(k, N, 2, -1, 1), *whole = make_output(k, N);
 	void *aux = make_gelu_aux(k, kc, N, x);
 

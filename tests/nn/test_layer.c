@@ -54,7 +54,7 @@ static void check_near(const layer_rig *r, const char *what, int64_t i, double g
 
 static void check_same_bits(const layer_rig *r, const char *what, const void *got, const void *want, int64_t n)
 {
-	size_t size = mr_dtype_bytes(r->k->dtype);
+	size_t size = mr_dtype_bytes(r->k->types.weights);
 
 	for (int64_t i = 0; i < n; i++) {
 		bool ok = !memcmp((const char *)got + (size_t)i * size, (const char *)want + (size_t)i * size, size) &&
@@ -139,7 +139,7 @@ static void compare_with_differences(layer_rig *r, const char *what, void *at, c
 
 static void *copy_of(const layer_rig *r, const void *buffer, int64_t n)
 {
-	size_t bytes = (size_t)n * mr_dtype_bytes(r->k->dtype);
+	size_t bytes = (size_t)n * mr_dtype_bytes(r->k->types.weights);
 	void *p = malloc(bytes ? bytes : 1);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
@@ -244,7 +244,7 @@ static void halves_of_two_micro_batches_interleave(void)
 static void check_added(const layer_rig *r, const char *what, const void *got, const void *old,
 			const void *fresh, int64_t n)
 {
-	double tolerance = r->k->dtype == MR_F64 ? F64_SUM_TOLERANCE : F32_SUM_TOLERANCE;
+	double tolerance = r->k->types.weights == MR_F64 ? F64_SUM_TOLERANCE : F32_SUM_TOLERANCE;
 
 	for (int64_t i = 0; i < n; i++) {
 		double sum = rig_get(r, old, i) + rig_get(r, fresh, i);
@@ -307,8 +307,8 @@ static void check_steps(layer_rig *r)
 
 	rig_init(&s, r->what, r->k, r->samples, r->call.mask.seed);
 	for (uint32_t i = 0; i < r->n_params; i++) {
-		m[0][i] = calloc((size_t)rig_n_w(r, i), mr_dtype_bytes(r->k->dtype));
-		m[1][i] = calloc((size_t)rig_n_w(r, i), mr_dtype_bytes(r->k->dtype));
+		m[0][i] = calloc((size_t)rig_n_w(r, i), mr_dtype_bytes(r->k->types.weights));
+		m[1][i] = calloc((size_t)rig_n_w(r, i), mr_dtype_bytes(r->k->types.weights));
 		step[i] = momentum(&s, i, m[1][i]);
 	}
 	for (int second = 0; second < 2; second++) {
@@ -359,8 +359,8 @@ static void check_span(layer_rig *r)
 	}
 	for (int once = 0; once < 2; once++)
 		for (uint32_t i = 0; i < r->n_params; i++) {
-			dst[once][i] = calloc((size_t)rig_n_w(r, i), mr_dtype_bytes(r->k->dtype));
-			zeros[once][i] = calloc((size_t)rig_n_w(r, i), mr_dtype_bytes(r->k->dtype));
+			dst[once][i] = calloc((size_t)rig_n_w(r, i), mr_dtype_bytes(r->k->types.weights));
+			zeros[once][i] = calloc((size_t)rig_n_w(r, i), mr_dtype_bytes(r->k->types.weights));
 		}
 	for (int once = 0; once < 2; once++) {
 		for (uint32_t i = 0; i < r->n_params; i++) {
@@ -380,7 +380,7 @@ static void check_span(layer_rig *r)
 	}
 	c[2].step = NULL; /* and the sum itself */
 	for (uint32_t i = 0; i < r->n_params; i++)
-		dw[i] = calloc((size_t)rig_n_w(r, i), mr_dtype_bytes(r->k->dtype));
+		dw[i] = calloc((size_t)rig_n_w(r, i), mr_dtype_bytes(r->k->types.weights));
 	MR_CHECK_OK(mr_layer_weights(r->ops, c, 3));
 	for (int j = 0; j < 3; j++) {
 		c[j].dw = dw;
@@ -445,7 +445,7 @@ static void passed_gradients_are_dy_itself(void)
 
 static void check_adds(layer_rig *r)
 {
-	size_t bytes = (size_t)rig_n_y(r, 0) * mr_dtype_bytes(r->k->dtype);
+	size_t bytes = (size_t)rig_n_y(r, 0) * mr_dtype_bytes(r->k->types.weights);
 	void *apart;
 
 	if (!r->ops->adds || !r->ops->adds(&r->what->cfg))

@@ -10,7 +10,7 @@
 
 static void same(const layer_rig *r, const void *got, const void *want, int64_t n)
 {
-	bool ok = !memcmp(got, want, (size_t)n * mr_dtype_bytes(r->k->dtype));
+	bool ok = !memcmp(got, want, (size_t)n * mr_dtype_bytes(r->k->types.weights));
 
 	if (!ok)
 		fprintf(stderr, "\n%s (%s), %s: dx has other bits\n", r->what->layer, r->what->label, r->k->name);
@@ -20,7 +20,7 @@ static void same(const layer_rig *r, const void *got, const void *want, int64_t 
 static void check(layer_rig *r, mr_act front)
 {
 	int64_t n = rig_n_x(r, 0);
-	void *plain = malloc((size_t)n * mr_dtype_bytes(r->k->dtype));
+	void *plain = malloc((size_t)n * mr_dtype_bytes(r->k->types.weights));
 	mr_layer_call call;
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(plain);

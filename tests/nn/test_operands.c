@@ -49,7 +49,7 @@ static const mr_kernels *reference_of(const mr_kernels *k)
 /* In bf16 two backends may round to neighbours, 2^-8 apart, and what follows adds up to a few of these. */
 static double tolerance_of(const mr_kernels *k, const op *o)
 {
-	return k->dtype == MR_BF16 && o->tolerance < 0.03 ? 0.03 : o->tolerance;
+	return k->types.weights == MR_BF16 && o->tolerance < 0.03 ? 0.03 : o->tolerance;
 }
 
 /* @o in every table with 1 and 2 threads against the reference with one. */

@@ -221,13 +221,13 @@ static void step(const mr_optim *o, const mr_kernels *k, mr_kctx *kc, tensors *t
 static void in_place(const mr_optim *o, const mr_kernels *k)
 {
 	tensors *a = malloc(sizeof(*a)), *b = malloc(sizeof(*b));
-	size_t bytes = N * mr_dtype_bytes(k->dtype);
+	size_t bytes = N * mr_dtype_bytes(k->types.weights);
 	mr_kctx *kc = NULL;
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(a);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(b);
 	MR_CHECK_OK(k->ctx_create(k, 1, &kc));
-	fill(a, k->dtype);
+	fill(a, k->types.weights);
 	memcpy(b, a, sizeof(*a));
 	step(o, k, kc, a, a->out);
 	CU_ASSERT(memcmp(a->w, b->w, bytes) == 0); /* the source is only read */

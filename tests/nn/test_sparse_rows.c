@@ -127,14 +127,14 @@ static void *sparse_make(mr_sparse_rows *f, const pair *p)
 static void check_same(const pair *got, const pair *want, const char *what, void *const *a, void *const *b)
 {
 	for (int i = 0; i < N_TENSORS; i++) {
-		bool same = !memcmp(a[i], b[i], (size_t)want->n[i] * mr_dtype_bytes(want->k->dtype));
+		bool same = !memcmp(a[i], b[i], (size_t)want->n[i] * mr_dtype_bytes(want->k->types.weights));
 
 		for (int64_t j = 0; same && j < want->n[i]; j++)
 			same = isfinite(number_at(want->k, b[i], j));
 		if (!same)
 			fprintf(stderr,
 				"\n%s %zu bytes: %s of tensor %d differ, step %d, %lld tokens of %lld, %lld columns\n",
-				got->k->name, mr_dtype_bytes(got->k->dtype), what, i, got->kind,
+				got->k->name, mr_dtype_bytes(got->k->types.weights), what, i, got->kind,
 				(long long)(got->s.samples * got->s.t), (long long)got->s.vocab,
 				(long long)got->s.cols);
 		CU_ASSERT_FATAL(same);

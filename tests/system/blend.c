@@ -36,13 +36,13 @@ static void blend_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t sam
 
 static double at(const mr_layer_call *c, const void *x, int64_t i)
 {
-	return c->k->dtype == MR_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
+	return c->k->types.weights == MR_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
 }
 
 static void keep(const mr_layer_call *c, void *x, int64_t i, double value, bool adds)
 {
 	value += adds ? at(c, x, i) : 0;
-	if (c->k->dtype == MR_F64)
+	if (c->k->types.weights == MR_F64)
 		((double *)x)[i] = value;
 	else
 		((float *)x)[i] = (float)value;

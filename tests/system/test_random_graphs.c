@@ -160,7 +160,7 @@ static void make_chain(chain *c)
 		}
 	}
 	for (uint64_t m = 0; m < MICROS; m++) {
-		c->target[m] = room(SAMPLES * mr_shape_bytes(shape, c->k->dtype));
+		c->target[m] = room(SAMPLES * mr_shape_bytes(shape, c->k->types.weights));
 		for (uint64_t i = 0; i < SAMPLES; i++)
 			sample(NULL, m * SAMPLES + i, (double *)c->in[m][0] + i * ROWS * WIDTH,
 			       (double *)c->target[m] + i * ROWS * WIDTH);
@@ -282,7 +282,7 @@ static bool equals(const chain *c, const oracle *q)
 		while (param->node >= c->first[s + 1])
 			s++;
 		mine = (const char *)c->grads[s] + mr_stage_grad_at(c->stage[s], p);
-		if (memcmp(mine, oracle_gradient(q, p), (size_t)param->n * mr_dtype_bytes(c->k->dtype))) {
+		if (memcmp(mine, oracle_gradient(q, p), (size_t)param->n * mr_dtype_bytes(c->k->types.weights))) {
 			print_model(c);
 			fprintf(stderr, "the gradient of %s differs\n", param->name);
 			return false;
@@ -362,7 +362,7 @@ typedef struct trainee {
 static void make_trainee(trainee *t, chain *where)
 {
 	static const char *const optimizers[] = {"sgd", "momentum", "adamw"};
-	bool wide = where->k->dtype == MR_F64;
+	bool wide = where->k->types.weights == MR_F64;
 
 	*t = (trainee){
 		.data = {.ops = wide ? &data_ops : &data_ops_f32, .input = shape, .target = shape, .n_train = 100},

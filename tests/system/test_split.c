@@ -53,7 +53,7 @@ static void put_random(const mr_session *s, void *p, mr_shape shape, uint64_t wh
 
 		if (shape.tokens)
 			((int32_t *)p)[i] = (int32_t)(x * (double)below);
-		else if (s->kernels->dtype == MR_F64)
+		else if (s->kernels->types.weights == MR_F64)
 			((double *)p)[i] = 2 * x - 1;
 		else
 			((float *)p)[i] = (float)(2 * x - 1);
@@ -65,7 +65,7 @@ static void put_boundary(const mr_session *s, char *p, uint32_t node, bool gradi
 {
 	mr_boundary b;
 
-	MR_CHECK_OK(mr_boundary_make(s->graph, node, SAMPLES, s->kernels->dtype, &b));
+	MR_CHECK_OK(mr_boundary_make(s->graph, node, SAMPLES, s->kernels->types.weights, &b));
 	for (uint32_t i = 0; i < b.n; i++) {
 		size_t at = gradients ? b.part[i].grad_at : b.part[i].at;
 
@@ -207,7 +207,7 @@ static void compare(const job *j, const char *what)
 	for (uint32_t p = first; p < end; p++) {
 		const char *a = (const char *)j->whole.grads + mr_stage_grad_at(j->whole.stage, p);
 		const char *b = (const char *)j->split.grads + mr_stage_grad_at(j->split.stage, p);
-		size_t bytes = (size_t)g->params[p].n * mr_dtype_bytes(j->s->kernels->dtype);
+		size_t bytes = (size_t)g->params[p].n * mr_dtype_bytes(j->s->kernels->types.weights);
 		bool equal = !memcmp(a, b, bytes), set = false;
 
 		for (size_t i = 0; i < bytes && !set; i++)

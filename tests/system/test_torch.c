@@ -60,7 +60,7 @@ static const mr_json *use_recorded(rig *r, const char *file)
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(d);
 	MR_CHECK_OK(mr_json_read_file(mr_golden_path(path, "torch/%s", file), 1 << 24, &d->root));
-	d->dtype = r->s.kernels->dtype;
+	d->dtype = r->s.kernels->types.weights;
 	d->base = *r->s.data;
 	mr_dataset_close(r->s.data);
 	d->base.ops = &recorded_ops;
@@ -141,7 +141,7 @@ static double gradient(const rig *r, uint32_t p, size_t i)
 	uint16_t s = mr_partition_stage(&r->s.partition, r->s.graph->params[p].node);
 	const void *g = run->weights[s].shard[0].grads + mr_stage_grad_at(run->stage[s], p);
 
-	return (r->s.kernels->dtype == MR_F64 ? ((const double *)g)[i] : (double)((const float *)g)[i]) / r->s.n_micro;
+	return (r->s.kernels->types.weights == MR_F64 ? ((const double *)g)[i] : (double)((const float *)g)[i]) / r->s.n_micro;
 }
 
 static void check_gradients(const rig *r, const char *what, const mr_json *root, double tol)

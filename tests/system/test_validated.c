@@ -39,7 +39,7 @@ static void spoil(void *arg, const mr_run *run, const mr_instr *in, uint64_t mic
 		return;
 	for (int i = 0; i < 3; i++)
 		if (version + 1 == p->step[i]) {
-			if (run->c.kernels->dtype == MR_F64)
+			if (run->c.kernels->types.weights == MR_F64)
 				*(double *)grads = i == 1 ? (double)INFINITY : (double)NAN;
 			else
 				*(float *)grads = i == 1 ? INFINITY : NAN;

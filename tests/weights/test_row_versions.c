@@ -134,7 +134,7 @@ static void pass(rig *r, side *s, uint64_t v, uint32_t micro, bool inside)
 {
 	float narrow[SAMPLES];
 	mr_stage_io io = {.kc = s->kc, .in = r->in, .slot = s->slot, .scratch = s->scratch, .add_grads = micro > 0,
-			  .target = r->k->dtype == MR_F64 ? (void *)r->target : narrow, .loss = &s->loss,
+			  .target = r->k->types.weights == MR_F64 ? (void *)r->target : narrow, .loss = &s->loss,
 			  .samples = SAMPLES, .train = true};
 
 	for (int i = 0; i < SAMPLES; i++)

@@ -44,7 +44,7 @@ static mr_kernel_by executor(const mr_kernels *k, uint32_t n_threads, const mr_k
 	};
 	mr_chosen chosen;
 
-	mr_choices_select(k->choices, mr_kernels_fused_isa(k->dtype), k->dtype, n_threads, &chosen);
+	mr_choices_select(k->choices, mr_kernels_fused_isa(k->types.weights), k->types.weights, n_threads, &chosen);
 	if (c->is_gemm)
 		return mr_chosen_gemm(&chosen, &c->gemm) ? MR_BY_ONEDNN : mr_fused_executor(k, n_threads, c);
 	return by_onednn(&chosen, choices[c->id], c) ? mr_onednn_executor(k, n_threads, c)
@@ -81,7 +81,6 @@ static bool recurrence_room(const mr_kernels *k, const mr_recurrence *r, mr_recu
 
 const mr_kernels mr_kernels_auto_f32 = {
 	.name = "auto",
-	.dtype = MR_F32,
 	.types = MR_TYPES_ALL(MR_F32),
 	.refusal = mr_kernels_fused_refusal,
 	.gelu_aux = "slope of GELU", /* as fused */

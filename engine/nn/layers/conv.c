@@ -80,7 +80,6 @@ static void conv_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samp
 	double flops = 2.0 * (double)mr_window_out_pixels(&g.window) * (double)mr_conv_weights(&g);
 
 	*out = (mr_layer_needs){
-		.kept_is_dy = g.relu,
 		.x_w = true,
 		.y_i = g.relu,
 		.dy_w = !g.relu,

@@ -56,7 +56,7 @@ static void embedding_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t
 {
 	*out = (mr_layer_needs){.x_w = true, .dy_w = true};
 	if (cfg->rate > 0)
-		*out = (mr_layer_needs){.x_i = true, .x_w = true, .kept_is_dy = true};
+		*out = (mr_layer_needs){.x_i = true, .x_w = true};
 	if (cfg->rate > 0)
 		mr_saved_add(&out->kept, "gradient through the mask of words",
 			     mr_layer_bytes(k, samples * in->rows * cfg->out));

@@ -73,7 +73,6 @@ static void linear_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t sa
 	size_t bytes = mr_layer_bytes(k, rows_of(cfg, in, samples) * cfg->out);
 
 	*out = (mr_layer_needs){
-		.kept_is_dy = cfg->act != MR_ACT_NONE,
 		.x_w = true,
 		.y_i = cfg->act == MR_ACT_RELU,
 		.dy_w = cfg->act == MR_ACT_NONE,

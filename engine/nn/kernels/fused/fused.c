@@ -126,12 +126,12 @@ static mr_status ctx_create(const mr_kernels *k, uint32_t n_threads, mr_kctx **o
 	kc->pure = mr_types_pure(&k->types);
 	kc->chooses = k->choices;
 	if (k->choices)
-		mr_choices_select(k->choices, mr_kernels_fused_isa(k->dtype), k->dtype, kc->n_threads, &kc->chosen);
+		mr_choices_select(k->choices, mr_kernels_fused_isa(k->types.weights), k->types.weights, kc->n_threads, &kc->chosen);
 	st = kc->vec ? mr_onednn_create(kc->n_threads, &kc->onednn)
 		     : mr_fail(MR_ECONFIG, "backend fused: %s", needs);
-	if (st == MR_OK && k->dtype == MR_BF16)
+	if (st == MR_OK && k->types.weights == MR_BF16)
 		st = mr_bf16_products_init(kc, k);
-	if (st == MR_OK && k->dtype == MR_BF16 && kc->chooses)
+	if (st == MR_OK && k->types.weights == MR_BF16 && kc->chooses)
 		st = mr_f32_inside_create(kc->n_threads, &kc->inside);
 	if (st == MR_OK)
 		*out = kc;
@@ -586,14 +586,13 @@ mr_kernel_by mr_fused_executor(const mr_kernels *k, uint32_t n_threads, const mr
 
 	if (c->is_gemm)
 		return mr_gemm_has_kernel(&c->gemm, n_threads, c->steps) ? MR_BY_FUSED : MR_BY_ONEDNN;
-	if (c->is_conv && k->dtype == MR_F32 && mr_winograd_takes(&c->conv))
+	if (c->is_conv && k->types.weights == MR_F32 && mr_winograd_takes(&c->conv))
 		return MR_BY_FUSED;
 	return by[c->id] == OURS ? MR_BY_FUSED : MR_BY_ONEDNN;
 }
 
 const mr_kernels mr_kernels_fused_f32 = {
 	.name = "fused",
-	.dtype = MR_F32,
 	.types = MR_TYPES_ALL(MR_F32),
 	.refusal = mr_kernels_fused_refusal,
 	.gelu_aux = "slope of GELU",

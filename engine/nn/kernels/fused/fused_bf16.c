@@ -31,7 +31,6 @@
 
 const mr_kernels mr_kernels_fused_bf16 = {
 	.name = "fused",
-	.dtype = MR_BF16,
 	.types = MR_TYPES_BF16,
 	.refusal = mr_kernels_fused_bf16_refusal,
 	.gelu_aux = "slope of GELU",
@@ -43,7 +42,6 @@ const mr_kernels mr_kernels_fused_bf16 = {
 
 const mr_kernels mr_kernels_auto_bf16 = {
 	.name = "auto",
-	.dtype = MR_BF16,
 	.types = MR_TYPES_BF16,
 	.refusal = mr_kernels_fused_bf16_refusal,
 	.gelu_aux = "slope of GELU",
@@ -56,7 +54,6 @@ const mr_kernels mr_kernels_auto_bf16 = {
 
 const mr_kernels mr_kernels_fused_bf16_pure = {
 	.name = "fused",
-	.dtype = MR_BF16,
 	.types = MR_TYPES_BF16_PURE,
 	.refusal = mr_kernels_fused_bf16_refusal,
 	.gelu_aux = "slope of GELU",
@@ -68,7 +65,6 @@ const mr_kernels mr_kernels_fused_bf16_pure = {
 
 const mr_kernels mr_kernels_auto_bf16_pure = {
 	.name = "auto",
-	.dtype = MR_BF16,
 	.types = MR_TYPES_BF16_PURE,
 	.refusal = mr_kernels_fused_bf16_refusal,
 	.gelu_aux = "slope of GELU",

@@ -420,7 +420,6 @@ mr_kernel_by mr_onednn_executor(const mr_kernels *k, uint32_t n_threads, const m
 
 const mr_kernels mr_kernels_onednn_f32 = {
 	.name = "onednn",
-	.dtype = MR_F32,
 	.types = MR_TYPES_ALL(MR_F32),
 	.refusal = mr_kernels_fused_refusal,
 	.gelu_aux = "argument of GELU",
