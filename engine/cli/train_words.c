@@ -327,8 +327,8 @@ void mr_train_words_end(const mr_train *t)
 	printf(t->step < t->n_steps && !t->early ? "; --resume goes on from here\n\n" : "\n\n");
 	if (!idle)
 		print_tables(t);
-	printf("written to %s: resolved.cfg, run.json, metrics.jsonl, %scheckpoints/", t->dir.path,
-	       !idle ? "memory.json, " : "");
+	printf("written to %s: resolved.cfg, run.json, metrics.jsonl%s%s", t->dir.path, !idle ? ", memory.json" : "",
+	       t->saved ? ", checkpoints/" : "");
 	printf(t->trace_written ? ", trace.json (open it at ui.perfetto.dev)\n" : "\n");
 	if (mr_job_trace_steps(t->s.job, &first, &last) && !t->trace_written)
 		printf("no trace: this session had no step of trace.steps\n");

@@ -94,6 +94,8 @@ static const mr_option train[] = {
 	 "refused; with true each use gets weights of its own instead, with a warning"},
 	{"seed", MR_OPT_INT, "1", 0, INFINITY, NULL, NULL, "of initial weights, order of the data and dropout"},
 	{"eval_every", MR_OPT_INT, "0", 0, 1e15, NULL, "steps", "steps between evaluations; 0: only at the end"},
+	{"eval_at_end", MR_OPT_BOOL, "true", 0, 0, NULL, NULL,
+	 "evaluate behind the last step as well; false: only where eval_every asks for it"},
 	{"patience", MR_OPT_INT, "0", 0, 1e15, NULL, "evaluations",
 	 "the training ends after this many evaluations (eval_every) in a row without a better one than the best so "
 	 "far, and each better one is saved at once; 0: all steps are made, and the best checkpoint is the best among "
@@ -158,6 +160,9 @@ static const mr_option checkpoint[] = {
 	 "newest checkpoints that are kept, beside the best one (the lowest loss of an evaluation)"},
 	{"keep_every", MR_OPT_INT, "0", 0, 1e15, NULL, "steps",
 	 "checkpoints of these steps and their multiples are kept for ever; a multiple of every; 0: none"},
+	{"at_end", MR_OPT_BOOL, "true", 0, 0, NULL, NULL,
+	 "save behind the last step as well; false: only where every asks for it, on signals and where patience ends "
+	 "the training. A training without checkpoints cannot be continued, and nothing predicts from it"},
 	{"hung", MR_OPT_ENUM, "end", 0, 0, "end|skip", NULL,
 	 "a checkpoint whose write hangs for machine.watchdog, as on a network disk that is gone: end the run with "
 	 "exit code 8, or train on and skip checkpoints until the disk answers; the checkpoints before it stay"},

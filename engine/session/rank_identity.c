@@ -15,7 +15,8 @@ void mr_rank_identity(const mr_session *s, mr_strbuf *out)
 	mr_strbuf_printf(out, "millrace: %s\n", MR_VERSION);
 	mr_strbuf_printf(out, "the library of kernels: %s\n", mr_kernels_library());
 	mr_strbuf_printf(out, "backend: %s\n", s->kernels->name);
-	mr_strbuf_printf(out, "instructions of the CPU: %s\n", portable ? "any" : mr_kernels_isa(s->kernels->types.weights));
+	mr_strbuf_printf(out, "instructions of the CPU: %s\n",
+			 portable ? "any" : mr_kernels_isa(s->kernels->types.weights));
 	mr_strbuf_printf(out, "the configuration (its hash): %016llx\n", (unsigned long long)s->values_hash);
 	mr_strbuf_printf(out, "the plan (its hash): %016llx\n", (unsigned long long)s->plan_hash);
 	mr_strbuf_printf(out, "the cut of the model (its hash): %016llx\n", (unsigned long long)cut);

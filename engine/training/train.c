@@ -421,7 +421,8 @@ static uint64_t next_stop(const mr_train *t)
 
 static bool eval_is_due(const mr_train *t)
 {
-	return t->step == t->n_steps || (t->eval_every && t->step % t->eval_every == 0);
+	return (t->step == t->n_steps && t->s.job->train.eval_at_end) ||
+	       (t->eval_every && t->step % t->eval_every == 0);
 }
 
 static mr_status write_trace(mr_train *t)
@@ -463,7 +464,7 @@ static bool loses_patience(const mr_train *t)
  * pauses the executor at once. */
 static mr_status do_due(mr_train *t, bool *leave)
 {
-	bool end = t->step == t->n_steps, better = false, asked;
+	bool end = t->step == t->n_steps, better = false, asked, due;
 
 	if (t->traced && (t->step >= t->trace_last || (end && t->step >= t->trace_first))) {
 		MR_TRY(t->opts.no_folder ? MR_OK : write_trace(t));
@@ -481,11 +482,10 @@ static mr_status do_due(mr_train *t, bool *leave)
 			  (unsigned long long)t->step, (unsigned long long)t->least_step);
 	asked = mr_signals_save();
 	*leave = mr_signals_end() != 0;
-	if (end || *leave || asked || better || t->early)
+	due = t->save_again ? t->step >= t->save_again : t->save_every && t->step % t->save_every == 0;
+	if ((end && (due || t->s.job->checkpoint.at_end)) || *leave || asked || better || t->early)
 		return save(t, false, !end && !*leave && !t->early);
-	if (t->save_again ? t->step >= t->save_again : t->save_every && t->step % t->save_every == 0)
-		return save(t, true, true);
-	return MR_OK;
+	return due ? save(t, true, true) : MR_OK;
 }
 
 /* Repeat an evaluation that a signal broke off. It may show that the checkpoint saved then is the best; it is then

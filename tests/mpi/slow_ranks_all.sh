@@ -15,6 +15,11 @@ one_of() {
 	echo "$1"
 }
 
+# bit NUMBER N: false where N divides it, else true.
+bit() {
+	[ $(($1 % $2)) -eq 0 ] && echo false || echo true
+}
+
 all='naive data_parallel weipipe helixpipe gpipe 1f1b dapple gems chimera bitpipe dualpipe dualpipe_v
 interleaved looped_bfs hanayo zb_h1 zb_h2 interleaved_zb zb_auto zb_v 1f1b_v v_half v_min roundpipe search pipedream
 pipedream_2bw ampnet paci wpipe pipemare spectrain pipeoptim xpipe'
@@ -30,7 +35,8 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	same "$(one_of 2 3 4)" "$(one_of mlp gpt).cfg" --set machine.workers=4 --set "system.name=\"$system\"" \
 		--set "precision=\"$precision\"" --set "train.clip=$(one_of 0 0 0.3)" \
 		--set "optimizer.name=\"$optimizer\"" --set "train.seed=$i" \
-		--set "checkpoint.every=$(one_of 1 2 3)"
+		--set "checkpoint.every=$(one_of 1 2 3)" \
+		--set "checkpoint.at_end=$(bit $i 2)" --set "train.eval_at_end=$(bit $i 3)"
 done
 [ $n_same -eq $want ] || failed=1
 exit $failed

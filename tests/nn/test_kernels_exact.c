@@ -194,7 +194,8 @@ static void xent_survives_extreme_logits(void)
 static void check_exp(const mr_kernels *k, mr_kctx *kc)
 {
 	enum { N = 20000 };
-	double loss, worst = 0, tolerance = k->types.weights == MR_F64 ? 1e-13 : 4e-7; /* exp 2.5e-7, a sum and a product */
+	double loss, worst = 0;
+	double tolerance = k->types.weights == MR_F64 ? 1e-13 : 4e-7; /* exp 2.5e-7, a sum and a product */
 	void *x = make_output(k, 2 * N);
 	int32_t *target = calloc(N, sizeof(*target));
 	double *at = malloc(N * sizeof(*at));

@@ -264,7 +264,8 @@ static double largest_stage(const mr_graph *g, const mr_kernels *k, const uint32
 
 	for (uint32_t s = 0; s < n; s++) {
 		double sum = s ? 2 * (double)(mr_graph_crossing(g, first[s], k->types.weights, false) +
-					      mr_graph_crossing(g, first[s], k->types.weights, true)) / MR_PARTITION_BYTES : 0;
+					      mr_graph_crossing(g, first[s], k->types.weights, true)) /
+					     MR_PARTITION_BYTES : 0;
 
 		for (uint32_t i = first[s]; i < first[s + 1]; i++)
 			sum += mr_partition_cost(g, i, 1, k);

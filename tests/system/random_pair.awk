@@ -245,7 +245,8 @@ BEGIN {
 	print "train = { steps = " n_steps "; batch = " batch "; microbatches = " micros ";"
 	print "\tgradients = " text(gradients) "; class_weights = " text(weights) "; patience = " patience ";"
 	print "\tclip = " clip "; norm_every = " norm_every "; eval_every = " eval_every "; seed = " seed_ ";"
+	print "\teval_at_end = " (seed_ % 3 ? "true" : "false") ";"
 	print "\tfrozen = " text(stay) "; };"
 	print "machine = { workers = " workers "; " teams "; peak_gflops = 50.0; };"
-	print "checkpoint = { every = " every "; };"
+	print "checkpoint = { every = " every "; at_end = " (every && seed_ % 2 ? "false" : "true") "; };"
 }

@@ -37,7 +37,8 @@ static void weights_init(weights *w, const mr_session *s)
 		w->bytes[i] = 0;
 		for (uint32_t p = 0; p < s->graph->n_params; p++)
 			if (mr_partition_stage(&s->partition, s->graph->params[p].node) == i)
-				w->bytes[i] += (size_t)s->graph->params[p].n * mr_dtype_bytes(s->kernels->types.weights) + 64;
+				w->bytes[i] += (size_t)s->graph->params[p].n *
+					       mr_dtype_bytes(s->kernels->types.weights) + 64;
 		w->at[i] = calloc(1, w->bytes[i] + 64);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(w->at[i]);
 	}
@@ -92,7 +93,8 @@ static void same(const weights *want, const mr_run *run, uint64_t n_steps, const
 		for (uint32_t p = first; p < end; p++) {
 			size_t at = mr_stage_weight_at(b->stage, p);
 			const uint8_t *got = (const uint8_t *)mr_weights_at(b, 0, b->latest) + at;
-			size_t bytes = (size_t)run->c.graph->params[p].n * mr_dtype_bytes(run->c.kernels->types.weights);
+			size_t bytes = (size_t)run->c.graph->params[p].n *
+				       mr_dtype_bytes(run->c.kernels->types.weights);
 
 			if (memcmp(got, want->at[s] + at, bytes) != 0)
 				fprintf(stderr, "\n%s: stage %u: %s differs\n", what, s, run->c.graph->params[p].name);

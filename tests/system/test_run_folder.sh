@@ -22,6 +22,33 @@ for steps in 6 3; do
 	cmp -s r/memory.json memory.json || fail "$steps steps: memory.json was written over"
 done
 
+# --- no evaluation and no checkpoint at the end, but where they are due
+set -- mlp.cfg $(sets_of f64) --set system.name=1f1b --set train.eval_at_end=false --set checkpoint.at_end=false
+# steps_of DIR EVALUATIONS CHECKPOINTS: the steps that were evaluated and saved.
+steps_of() {
+	[ "$(sed -n 's/.*"step":\([0-9]*\),.*"val_loss".*/\1/p' "$1/metrics.jsonl" | tr '\n' ' ')" = "$2" ] ||
+		fail "$1: evaluated are not steps $2: $(cat "$1/metrics.jsonl")"
+	[ "$(ls "$1/checkpoints" 2>ls.err | sed -n 's/step-0*//p' | tr '\n' ' ')" = "$3" ] ||
+		fail "$1: saved are not steps $3"
+}
+train "$@" --set train.steps=6 --set train.eval_every=0 --set run.dir=bare
+expect 0 "neither"
+steps_of bare "" ""
+! grep -q "^written to .*checkpoints" out || fail "checkpoints are named that were not written"
+train "$@" --set train.steps=6 --set run.dir=bare --resume
+expect 5 "resuming a run without checkpoints" "nothing to resume in bare"
+train "$@" --set train.steps=6 --set train.eval_every=4 --set checkpoint.every=4 --set run.dir=four
+expect 0 "both at step 4"
+steps_of four "4 " "4 "
+train "$@" --set train.steps=6 --set train.eval_every=3 --set checkpoint.every=3 --set run.dir=three
+expect 0 "both at the end, as asked"
+steps_of three "3 6 " "3 6 "
+train "$@" --set train.steps=6 --set train.eval_every=4 --set run.dir=four --resume --set checkpoint.at_end=true
+expect 0 "resumed"
+steps_of four "4 " "4 6 "
+set -- mlp.cfg $(sets_of f64) --set system.name=pipedream --set train.steps=6 --set train.eval_every=0 \
+	--set data.validation=0.0
+
 # --- run.json has all sessions, and sums up what can be
 cp -R r twice
 train "$@" --set run.dir=twice --resume --set train.steps=8

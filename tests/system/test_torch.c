@@ -141,7 +141,8 @@ static double gradient(const rig *r, uint32_t p, size_t i)
 	uint16_t s = mr_partition_stage(&r->s.partition, r->s.graph->params[p].node);
 	const void *g = run->weights[s].shard[0].grads + mr_stage_grad_at(run->stage[s], p);
 
-	return (r->s.kernels->types.weights == MR_F64 ? ((const double *)g)[i] : (double)((const float *)g)[i]) / r->s.n_micro;
+	return (r->s.kernels->types.weights == MR_F64 ? ((const double *)g)[i] : (double)((const float *)g)[i]) /
+	       r->s.n_micro;
 }
 
 static void check_gradients(const rig *r, const char *what, const mr_json *root, double tol)

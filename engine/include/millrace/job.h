@@ -122,6 +122,7 @@ typedef struct mr_job_train {
 	bool untie;           /* parameters that the system cannot share between stages become several */
 	int64_t seed;
 	int64_t eval_every;   /* commits; 0: only at the end */
+	bool eval_at_end;     /* also behind the last commit */
 	int64_t patience;     /* evaluations without a better one behind which the training ends; 0: it does not */
 } mr_job_train;
 
@@ -156,6 +157,7 @@ typedef struct mr_job_checkpoint {
 	int64_t every; /* commits; 0: only at the end and on signals */
 	int64_t keep;
 	int64_t keep_every; /* a multiple of `every`: checkpoints of these steps are never deleted; 0: none */
+	bool at_end;        /* also behind the last commit */
 	int64_t hung;       /* mr_hung_save */
 } mr_job_checkpoint;
 

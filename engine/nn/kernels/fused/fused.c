@@ -126,7 +126,8 @@ static mr_status ctx_create(const mr_kernels *k, uint32_t n_threads, mr_kctx **o
 	kc->pure = mr_types_pure(&k->types);
 	kc->chooses = k->choices;
 	if (k->choices)
-		mr_choices_select(k->choices, mr_kernels_fused_isa(k->types.weights), k->types.weights, kc->n_threads, &kc->chosen);
+		mr_choices_select(k->choices, mr_kernels_fused_isa(k->types.weights), k->types.weights, kc->n_threads,
+				  &kc->chosen);
 	st = kc->vec ? mr_onednn_create(kc->n_threads, &kc->onednn)
 		     : mr_fail(MR_ECONFIG, "backend fused: %s", needs);
 	if (st == MR_OK && k->types.weights == MR_BF16)

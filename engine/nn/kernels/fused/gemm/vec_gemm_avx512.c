@@ -1,4 +1,4 @@
-/* Matrix products with 16 lanes: panels and strips. The other orders are in vec_groups_avx512.c and vec_tall_avx512.c. */
+/* Matrix products with 16 lanes: panels and strips. The others are in vec_groups_avx512.c and vec_tall_avx512.c. */
 #if defined(MR_DNNL) && defined(__x86_64__)
 #ifndef __clang__ /* MillraceLayers.cmake says it there */
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2,prfchw")
