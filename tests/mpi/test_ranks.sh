@@ -108,6 +108,10 @@ refused 3 "this needs workers that share memory"
 over 2 train mlp.cfg --set 'system.name="rpd"' --set $two
 got=$?
 refused 3 "rpd makes its plan as it goes"
+over 2 train mlp.cfg --set 'system.name="pipedream"' --set machine.workers=3 --set 'system.replicas=[2,1]' \
+	--set train.microbatches=2 --set 'mitigation.name="gap_aware"'
+got=$?
+refused 3 "gap_aware asks which versions all replicas of a stage have read"
 over 3 train mlp.cfg --set $two
 got=$?
 refused 3 "there are 3 ranks and 2 workers"
