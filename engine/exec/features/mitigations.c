@@ -52,8 +52,8 @@ static mr_status refuse(const mr_run_config *c)
 
 	if (asks && c->ranks && mr_plan_has_stage_replicas(c->plan))
 		return mr_fail(MR_ECONFIG,
-			       "%s asks which versions all replicas of a stage have read, and each process knows those of "
-			       "its own: train in one process, or without replicas",
+			       "%s asks which versions all replicas of a stage have read, and each process knows those "
+			       "of its own: train in one process, or without replicas",
 			       c->mitigate->ops->name);
 	if (!mr_mitigate_corrects(c->mitigate) || c->plan->contract.keep_read)
 		return MR_OK;
