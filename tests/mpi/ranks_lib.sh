@@ -44,7 +44,7 @@ train = { steps = 6; batch = 16; eval_every = 3; };
 checkpoint = { every = 2; keep = 9; };
 END
 cat >lm.cfg <<'END'
-model = { name = "awd_lm"; layers = 2; width = 16; context = 8; };
+model = { name = "awd_lm"; layers = 6; width = 16; context = 8; };
 data = { name = "text"; path = "prose.txt"; };
 optimizer = { name = "sgd"; lr = 0.1; };
 system = { name = "1f1b"; };

@@ -2,17 +2,18 @@
 # Arguments: source tree, build tree.
 . "$(dirname "$0")/ranks_lib.sh"
 
-# random N: from 0 to N - 1, the next of a fixed sequence.
+# random N: `drawn` is from 0 to N - 1, the next of a fixed sequence.
 state=20261128
 random() {
 	state=$(((state * 1103515245 + 12345) % 2147483648))
-	echo $((state / 65536 % $1))
+	drawn=$((state / 65536 % $1))
 }
 
-# one_of WORDS...: one of them.
+# one_of WORDS...: `it` is one of them.
 one_of() {
-	shift $(($(random $#)))
-	echo "$1"
+	random $#
+	shift $drawn
+	it=$1
 }
 
 # bit NUMBER N: false where N divides it, else true.
@@ -29,14 +30,27 @@ done
 want=$(echo "$all" | wc -w)
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	want=$((want + 1))
-	precision=$(one_of f32 bf16 bf16_pure)
-	optimizer=$(one_of sgd adamw muon $([ $precision = bf16_pure ] || echo soap rotated_adam))
-	system=$(one_of 1f1b gpipe pipedream data_parallel chimera zb_h1 interleaved pipedream_2bw dapple weipipe)
-	same "$(one_of 2 3 4)" "$(one_of mlp gpt).cfg" --set machine.workers=4 --set "system.name=\"$system\"" \
-		--set "precision=\"$precision\"" --set "train.clip=$(one_of 0 0 0.3)" \
-		--set "optimizer.name=\"$optimizer\"" --set "train.seed=$i" \
-		--set "checkpoint.every=$(one_of 1 2 3)" \
-		--set "checkpoint.at_end=$(bit $i 2)" --set "train.eval_at_end=$(bit $i 3)"
+	one_of f32 bf16 bf16_pure
+	precision=$it
+	one_of sgd adamw muon $([ "$precision" = bf16_pure ] || echo soap rotated_adam)
+	optimizer=$it
+	one_of 1f1b gpipe pipedream data_parallel chimera zb_h1 interleaved pipedream_2bw dapple weipipe local_sgd
+	system=$it
+	[ "$system $precision" != "local_sgd bf16_pure" ] || precision=bf16 # averages need exact weights
+	one_of 2 3 4
+	ranks=$it
+	one_of mlp gpt lm
+	conf=$it.cfg
+	one_of 0 0 0.3
+	clip=$it
+	one_of 1 2 3
+	# The steps between two averages divide those between saves and evaluations.
+	[ "$system" != local_sgd ] || set -- --set system.every=1 --set 'system.placement="rotated"'
+	[ "$system" = local_sgd ] || set --
+	same "$ranks" "$conf" --set machine.workers=4 --set "system.name=\"$system\"" \
+		--set "precision=\"$precision\"" --set "train.clip=$clip" \
+		--set "optimizer.name=\"$optimizer\"" --set "train.seed=$i" --set "checkpoint.every=$it" \
+		--set "checkpoint.at_end=$(bit $i 2)" --set "train.eval_at_end=$(bit $i 3)" "$@"
 done
 [ $n_same -eq $want ] || failed=1
 exit $failed

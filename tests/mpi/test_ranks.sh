@@ -14,6 +14,9 @@ same 2 mlp.cfg --set machine.workers=4 --set 'machine.ranks="0 1 1 0"' --set 'sy
 same 2 mlp.cfg --set machine.workers=4 --set 'system.name="chimera"' --set 'precision="bf16_pure"'
 # One parameter twice in a stage of several pipes, statistics of batch norm, states that are carried, averages.
 same 2 gpt.cfg --set $two --set 'system.name="data_parallel"' --set model.tied=true
+# The last stage reads what the first one stores.
+same 2 gpt.cfg --set $two --set model.tied=true
+same 2 lm.cfg --set machine.workers=4 --set 'system.name="chimera"'
 same 2 mlp.cfg --set $two --set 'system.name="data_parallel"' --set 'model.norm="batch"'
 same 2 lm.cfg --set $two --set 'system.name="data_parallel"'
 average='--set system.every=2 --set system.placement="rotated" --set train.eval_every=2'
@@ -120,5 +123,5 @@ got=$?
 refused 2 "the program for several is millrace-mpi"
 [ ! -e runs/mlp ] || complain "a run was begun:"
 
-[ $n_same -eq 13 ] || failed=1
+[ $n_same -eq 15 ] || failed=1
 exit $failed

@@ -96,13 +96,35 @@ static mr_status open_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
 	return mr_tied_sum_open(b, run->c.plan->contract.tied && s == 0 ? &run->weights[run->n_stages - 1] : NULL);
 }
 
+/* A replica that diverges reads its first stage in place. */
+static mr_status check_replicas(const mr_run *run)
+{
+	uint16_t last = (uint16_t)(run->n_stages - 1);
+
+	for (unsigned p = 0; p < run->n_pipes; p++) {
+		mr_edge e = {.kind = MR_EDGE_WEIGHTS, .from = mr_plan_worker(run->c.plan, (uint8_t)p, 0),
+			     .to = mr_plan_worker(run->c.plan, (uint8_t)p, last)};
+		const mr_link_kind *kind;
+
+		if (e.from == e.to)
+			continue;
+		MR_TRY(mr_link_kind_of(run->c.links, &e, &kind));
+		if (!mr_link_kind_shares(kind))
+			return mr_fail(MR_ECONFIG, "a replica reads in its last stage what its first one stores: this needs "
+						   "workers that share memory, and w%u and w%u share none", e.from, e.to);
+	}
+	return MR_OK;
+}
+
 /* Kinds of link between the first and the last stage. */
 static mr_status choose(mr_run *run)
 {
 	uint16_t last = (uint16_t)(run->n_stages - 1), owner[UINT8_MAX + 1], user[UINT8_MAX + 1];
 
-	if (!run->c.plan->contract.tied || run->diverges)
+	if (!run->c.plan->contract.tied)
 		return MR_OK;
+	if (run->diverges)
+		return check_replicas(run);
 	mr_run_workers_of(run, 0, owner);
 	mr_run_workers_of(run, last, user);
 	return mr_tied_links_choose(&run->weights[0], last, owner, user, run->c.links);
@@ -130,6 +152,16 @@ static mr_status choose_homes(mr_run *run)
 static mr_status open_links(mr_run *run)
 {
 	return mr_tied_links_open(&run->weights[0]);
+}
+
+/* A process that has the last stage and not the first shard of the first one begins with the same weights: its copies
+ * are made of them. */
+static void init(mr_run *run, uint8_t pipe, uint16_t s)
+{
+	bool first = mr_run_shard(run, pipe, s) == mr_run_weights(run, pipe, s)->first_here;
+
+	if (is_last(run, s) && !run->diverges && first && !mr_run_is_here(&run->c, mr_plan_worker(run->c.plan, 0, 0)))
+		mr_weights_init(&run->weights[0], 0, run->c.seed);
 }
 
 static void reset_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
@@ -179,6 +211,7 @@ const mr_feature mr_feature_tied = {
 	.memory = memory,
 	.mapped = mapped,
 	.warm_up = warm_up,
+	.init = init,
 	.open = open_stage,
 	.choose = choose,
 	.open_links = open_links,
