@@ -111,8 +111,8 @@ static mr_status check_replicas(const mr_run *run)
 		MR_TRY(mr_link_kind_of(run->c.links, &e, &kind));
 		if (!mr_link_kind_shares(kind))
 			return mr_fail(MR_ECONFIG,
-				       "a replica reads in its last stage what its first one stores: this needs workers "
-				       "that share memory, and w%u and w%u share none", e.from, e.to);
+				       "a replica reads in its last stage what its first one stores: this needs "
+				       "workers that share memory, and w%u and w%u share none", e.from, e.to);
 	}
 	return MR_OK;
 }
