@@ -10,7 +10,7 @@
 #include "lower/lower.h"
 #include "ir/plan_json.h"
 
-#define N_ORDERS 56
+#define N_ORDERS 62
 
 static mr_plan *lowered(const char *path)
 {
