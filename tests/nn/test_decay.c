@@ -60,7 +60,7 @@ static double follow(const mr_json *golden, const char *run, const char *optimiz
 	mr_kctx *kc = NULL;
 	mr_optim o;
 
-	configure(&o, optimizer);
+	configure(&o, optimizer); /* the second step: the first one of soap moves nothing */
 	MR_CHECK_OK(reference()->ctx_create(reference(), 1, &kc));
 	read_row(mr_json_get(golden, "w"), w);
 	for (uint64_t t = 1; t <= STEPS; t++) {
@@ -117,7 +117,7 @@ static double one(const char *optimizer, double w, double *state, bool matrix)
 	double g = 4;
 	mr_kctx *kc = NULL;
 	mr_optim o;
-	mr_optim_call c = {.src = &w, .dst = &w, .state = {&state[0], &state[1]}, .lr = 0.5, .t = 1, .gscale = 0.5,
+	mr_optim_call c = {.src = &w, .dst = &w, .state = {&state[0], &state[1]}, .lr = 0.5, .t = 2, .gscale = 0.5,
 			   .decay = matrix};
 
 	configure(&o, optimizer);
