@@ -58,7 +58,7 @@
 #define MR_OPTIM_ROTATES                                                                                    \
 	{"frequency", MR_OPT_INT, "10", 1, 1000000, NULL, "steps",                                          \
 	 "steps from one turn of the coordinates to the next"},                                             \
-	{"max_side", MR_OPT_INT, "4096", 1, 1000000, NULL, NULL,                                            \
+	{"max_side", MR_OPT_INT, "1024", 1, 1000000, NULL, NULL,                                            \
 	 "a side of a matrix with more rows or columns keeps its coordinates"}
 
 /** Read the keys of decay, of whichever the table has. */

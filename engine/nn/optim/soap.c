@@ -16,7 +16,8 @@
  * its own coordinates, by the same rule.
  *
  * Source: Vyas et al., "SOAP: improving and stabilizing Shampoo using Adam", ICLR 2025, algorithm 3, and the repository
- * nikhilvyas/SOAP, whose defaults these are but for max_side, 10000 there.
+ * nikhilvyas/SOAP, whose defaults these are but for max_side, 10000 there: a
+ * side of 1024 takes 1.5 s of one core to begin with, and eight times as long if it is twice as long.
  * NOTE 1: the source also rotates embeddings and the head, and kernels of images in four coordinates; here a kernel is
  * one matrix.
  * NOTE 2: it computes eigenvectors and Q in f32 whatever the run is in; here they are computed in f64.
