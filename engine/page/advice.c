@@ -239,7 +239,7 @@ unsigned mr_advice_on_classes(const mr_json *errors, void (*each)(void *arg, con
 	snprintf(text, sizeof(text),
 		 "The classes are unbalanced: %.1f %% of the samples are \"%.60s\", %.1f %% are \"%.60s\", and of "
 		 "these %.1f %% are found, of all samples %.1f %%. Where rare classes matter, more of their samples "
-		 "help, or a larger weight; accuracy alone hides them.",
+		 "help, or train.class_weights = \"balanced\"; accuracy alone hides them.",
 		 100 * most.samples / all, most.name, 100 * worst.samples / all, worst.name,
 		 100 * worst.right / worst.samples, 100 * right / all);
 	each(arg, text);
