@@ -159,7 +159,7 @@ static void a_ring_goes_round(void)
 /* Micro-batch m is in pipe m mod D in all of them, so they have the same bits. */
 static void the_sums_are_one_order(void)
 {
-	uint64_t a, b, c;
+	uint64_t a = 0, b = 0, c = 0;
 	mr_plan *x = lowered("weipipe", 3, 6, NULL), *y = lowered("weipipe", 3, 6, "ring=false");
 	mr_plan *z = lowered("helixpipe", 3, 6, NULL);
 
