@@ -172,7 +172,7 @@ static mr_status measure(mr_ranks *r, uint16_t a, uint16_t b, figures *f)
 	return a && !r->self ? r->by->receive(a, f, sizeof(*f)) : MR_OK;
 }
 
-/* The @nth rank of @host, from 0; MR_LINKS_MOST: it has not so many. */
+/* The @nth rank of @host, from 0; MR_LINKS_MOST: it has fewer ranks. */
 static uint16_t rank_on(const mr_link_costs *l, uint16_t host, uint16_t nth)
 {
 	for (uint16_t i = 0; i < l->n_ranks; i++)
