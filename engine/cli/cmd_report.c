@@ -14,8 +14,8 @@ static const mr_option options[] = {
 	{"output", MR_OPT_STRING, "report.html", 0, 0, NULL, NULL, 
 	 "write to this file (short: -o); -: standard output"},
 	{"examples", MR_OPT_INT, "10000", 0, 1 << 30, NULL, "samples",
-	 "look for errors of the model in up to so many samples of its validation data, of texts tokens; 0: in none, "
-	 "and show what an earlier report has found"},
+	 "look for errors of the model in at most this number of samples of its validation data, of texts tokens; "
+	 "0: in none, and show what an earlier report has found"},
 	{0},
 };
 

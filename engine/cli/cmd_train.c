@@ -118,10 +118,11 @@ static const mr_option options[] = {
 	{"replay", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "carry out the record that --record wrote to this file: the same weights to the bit"},
 	{"folds", MR_OPT_INT, "0", 0, 1000, NULL, NULL,
-	 "train so many times, each time with another fold of the data for validation, and print mean and deviation of "
-	 "the results; each run is in a folder fold-N of run.dir, the results are in folds.json. 0: one training"},
+	 "train this number of times, each time with another fold of the data for validation, and print mean and "
+	 "deviation of the results; each run is in a folder fold-N of run.dir, the results are in "
+	 "folds.json. 0: one training"},
 	{"seeds", MR_OPT_INT, "0", 0, 1000, NULL, NULL,
-	 "the same with so many seeds in a row, from train.seed on: folders seed-N, and seeds.json"},
+	 "the same with this number of seeds in a row, from train.seed on: folders seed-N, and seeds.json"},
 	{"quiet", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
 	 "print no progress, tables and samples: only warnings and errors, on standard error"},
 	{"plan", MR_OPT_STRING, "", 0, 0, NULL, NULL,

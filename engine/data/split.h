@@ -25,7 +25,7 @@ typedef struct mr_split {
 	{"split_seed", MR_OPT_INT, "0", 0, 1e15, NULL, NULL, \
 	 "of the order in which they are drawn; train.seed does not change it"}, \
 	{"folds", MR_OPT_INT, "0", 0, 1000000, NULL, NULL, \
-	 "the rows are dealt out to so many folds, and fold validates in place of validation; 0: none (train " \
+	 "number of folds that the rows are dealt out to; fold validates in place of validation; 0: none (train " \
 	 "--folds)"}, \
 	{"fold", MR_OPT_INT, "0", 0, 999999, NULL, NULL, "of folds: the one that validates, from 0"}
 
