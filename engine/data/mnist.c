@@ -1,189 +1,41 @@
 /*
  * mnist.c - images and labels in the IDX files of MNIST and its relatives, plain or gzip.
- *
- *	images  big-endian int32: magic 2051, count, rows, columns; then count * rows * columns bytes
- *	labels  big-endian int32: magic 2049, count; then count bytes
- *
- * A file must have exactly the size that its header says. A compressed file is unpacked into memory, whatever its size,
- * since a sample of it cannot be read alone; zlib checks its CRC.
  */
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
-#include "base/size.h"
 #include "base/stats.h"
 #include "base/str.h"
 #include "data/augment.h"
-
-#define MAGIC_IMAGES 2051u
-#define MAGIC_LABELS 2049u
-#define MAX_SIDE 65536u
-/* Deflate cannot shrink further than this: a header that claims more is wrong, and no memory is taken for it. */
-#define MAX_RATIO 1032u
-
-typedef struct idx {
-	char *path;
-	uint32_t n, rows, cols; /* labels: rows = cols = 1 */
-	uint64_t header;        /* bytes in front of the samples */
-	bool packed, keeps;     /* load unpacks it; or reads it into memory */
-	mr_contents *in;        /* the file, or from load on what was unpacked from it, header and all */
-} idx;
+#include "formats/idx.h"
 
 typedef struct mnist {
 	mr_dataset base;
-	idx images, labels, valid_images, valid_labels; /* the last two empty: the end of the first two validates */
-	const idx *valid_from[2];                       /* images and labels of the validation samples */
+	mr_idx images, labels, valid_images, valid_labels; /* the last two empty: the end of the first two validates */
+	const mr_idx *valid_from[2];                       /* images and labels of the validation samples */
 	uint64_t valid_at;                              /* the first of them there */
 	mr_augment augment;
 } mnist;
 
-static uint32_t big_endian(const uint8_t *b)
+static mr_status open_idx(mr_idx *x, const char *option, mr_idx_kind kind, const mr_values *values,
+			  const mr_data_want *want)
 {
-	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+	char *path = mr_data_path(want, mr_values_string(values, option));
+	mr_status st = path ? mr_idx_open(x, path, kind) : mr_data_no_memory(0);
+
+	free(path);
+	return st;
 }
 
-/* The message for a file that ended or broke before byte @offset + @bytes of its contents, or in gzip's trailer. */
-static mr_status broken(const idx *x, gzFile f, uint64_t offset, uint64_t bytes)
-{
-	int code;
-	const char *reason = gzerror(f, &code);
-
-	if (code == Z_OK || code == Z_BUF_ERROR)
-		return mr_fail(MR_EDATA, "%s: truncated: %llu bytes of contents were expected at least", x->path,
-			       (unsigned long long)(offset + bytes));
-	if (!strncmp(reason, x->path, strlen(x->path)) && !strncmp(reason + strlen(x->path), ": ", 2))
-		reason += strlen(x->path) + 2; /* zlib names the file too */
-	return mr_fail(MR_EDATA, "%s: damaged: %s", x->path, reason);
-}
-
-/* All of @bytes bytes, in pieces that an unsigned int of zlib can count. */
-static mr_status read_all(const idx *x, gzFile f, void *to, uint64_t offset, uint64_t bytes)
-{
-	for (uint64_t done = 0; done < bytes;) {
-		unsigned piece = bytes - done > 1u << 20 ? 1u << 20 : (unsigned)(bytes - done);
-		int got = gzread(f, (char *)to + done, piece);
-
-		if (got < 0 || (unsigned)got < piece)
-			return broken(x, f, offset, bytes);
-		done += piece;
-	}
-	return MR_OK;
-}
-
-static uint64_t sample_bytes(const idx *x)
-{
-	return (uint64_t)x->rows * x->cols;
-}
-
-static mr_status take_header(idx *x, gzFile f, uint32_t magic)
-{
-	uint8_t h[16];
-	uint32_t found;
-
-	x->header = magic == MAGIC_IMAGES ? 16 : 8;
-	MR_TRY(read_all(x, f, h, 0, x->header));
-	found = big_endian(h);
-	if (found != magic)
-		return mr_fail(MR_EDATA, "%s: not an IDX file of %s: magic %u, expected %u%s", x->path,
-			       magic == MAGIC_IMAGES ? "images" : "labels", found, magic,
-			       found == (magic ^ MAGIC_IMAGES ^ MAGIC_LABELS) ? " (images and labels swapped?)" : "");
-	x->n = big_endian(h + 4);
-	x->rows = magic == MAGIC_IMAGES ? big_endian(h + 8) : 1;
-	x->cols = magic == MAGIC_IMAGES ? big_endian(h + 12) : 1;
-	if (x->n == 0)
-		return mr_fail(MR_EDATA, "%s: holds no samples", x->path);
-	if (!x->rows || !x->cols || x->rows > MAX_SIDE || x->cols > MAX_SIDE)
-		return mr_fail(MR_EDATA, "%s: images of %ux%u, expected 1 to %u in both directions", x->path, x->rows,
-			       x->cols, MAX_SIDE);
-	return MR_OK;
-}
-
-/* Can a file of @file_bytes be what its header says? */
-static mr_status check_size(const idx *x, uint64_t file_bytes)
-{
-	uint64_t most = !x->packed                            ? file_bytes
-			: file_bytes > UINT64_MAX / MAX_RATIO ? UINT64_MAX
-							      : file_bytes * MAX_RATIO;
-	size_t bytes;
-
-	if (mr_size_mul(sample_bytes(x), x->n, &bytes) && bytes <= most - x->header &&
-	    (x->packed || x->header + bytes == file_bytes))
-		return MR_OK;
-	return mr_fail(MR_EDATA, "%s: a file of %llu bytes cannot be %u samples of %ux%u, as its header says", x->path,
-		       (unsigned long long)file_bytes, x->n, x->rows, x->cols);
-}
-
-static mr_status open_idx(idx *x, const char *option, uint32_t magic, const mr_values *values, const mr_data_want *want)
-{
-	gzFile f;
-	mr_status st;
-
-	x->path = mr_data_path(want, mr_values_string(values, option));
-	if (!x->path)
-		return mr_data_no_memory(0);
-	MR_TRY(mr_contents_open(x->path, &x->in));
-	f = gzopen(x->path, "rb");
-	if (!f)
-		return mr_fail(MR_EDATA, "%s: cannot be opened", x->path);
-	st = take_header(x, f, magic);
-	x->packed = !gzdirect(f);
-	gzclose_r(f);
-	return st == MR_OK ? check_size(x, mr_contents_bytes(x->in)) : st;
-}
-
-/* All of the packed file, whose end is where zlib checks the CRC. */
-static mr_status read_packed(const idx *x, gzFile f, uint8_t *to, uint64_t bytes)
-{
-	char extra;
-	int got, code;
-
-	MR_TRY(read_all(x, f, to, 0, bytes));
-	got = gzread(f, &extra, 1);
-	gzerror(f, &code);
-	if (got > 0)
-		return mr_fail(MR_EDATA, "%s: contents go on after the %u samples of the header", x->path, x->n);
-	return code == Z_OK || code == Z_STREAM_END ? MR_OK : broken(x, f, x->header, bytes - x->header);
-}
-
-static mr_status unpack(idx *x)
-{
-	uint64_t bytes = x->header + x->n * sample_bytes(x);
-	uint8_t *to = malloc(bytes);
-	gzFile f = gzopen(x->path, "rb");
-	mr_status st;
-
-	if (to && f)
-		st = read_packed(x, f, to, bytes);
-	else
-		st = to ? mr_fail(MR_EDATA, "%s: cannot be opened", x->path) : mr_data_no_memory(bytes);
-	if (f)
-		gzclose_r(f);
-	if (st != MR_OK) {
-		free(to);
-		return st;
-	}
-	mr_contents_close(x->in);
-	x->in = mr_contents_of(x->path, to, bytes);
-	return x->in ? MR_OK : mr_data_no_memory(bytes);
-}
-
-static mr_status load_idx(idx *x)
-{
-	if (!x->in)
-		return MR_OK;
-	return x->packed ? unpack(x) : x->keeps ? mr_contents_keep(x->in) : MR_OK;
-}
-
-static void count_idx(mnist *m, idx *x, const mr_data_want *want)
+static void count_idx(mnist *m, mr_idx *x, const mr_data_want *want)
 {
 	if (x->in && x->packed)
-		m->base.bytes.kept += x->header + x->n * sample_bytes(x);
+		m->base.bytes.kept += mr_idx_bytes(x);
 	else if (x->in)
 		x->keeps = mr_data_will_keep(&m->base, x->in, want);
 }
 
-static mr_status check_pair(const idx *images, const idx *labels)
+static mr_status check_pair(const mr_idx *images, const mr_idx *labels)
 {
 	if (images->n != labels->n)
 		return mr_fail(MR_EDATA, "%s has %u images, but %s has %u labels", images->path, images->n,
@@ -193,10 +45,10 @@ static mr_status check_pair(const idx *images, const idx *labels)
 
 /* Go through all samples of @x: hash them on behind *@hash, and refuse a label that is not below @classes (0: no
  * labels). */
-static mr_status look_through(const idx *x, int64_t classes, uint64_t *hash)
+static mr_status look_through(const mr_idx *x, int64_t classes, uint64_t *hash)
 {
 	uint8_t room[MR_CONTENTS_PIECE];
-	uint64_t bytes = x->n * sample_bytes(x);
+	uint64_t bytes = x->n * mr_idx_sample_bytes(x);
 	mr_hasher h;
 
 	mr_hasher_init(&h, *hash, bytes);
@@ -222,8 +74,8 @@ static mr_status open_validation(mnist *m, const mr_values *values, const mr_dat
 {
 	mr_dataset *d = &m->base;
 
-	MR_TRY(open_idx(&m->valid_images, "validation_images", MAGIC_IMAGES, values, want));
-	MR_TRY(open_idx(&m->valid_labels, "validation_labels", MAGIC_LABELS, values, want));
+	MR_TRY(open_idx(&m->valid_images, "validation_images", MR_IDX_IMAGES, values, want));
+	MR_TRY(open_idx(&m->valid_labels, "validation_labels", MR_IDX_LABELS, values, want));
 	MR_TRY(check_pair(&m->valid_images, &m->valid_labels));
 	if (m->valid_images.rows != m->images.rows || m->valid_images.cols != m->images.cols)
 		return mr_fail(MR_EDATA, "%s has images of %ux%u, but %s of %ux%u", m->valid_images.path,
@@ -260,10 +112,10 @@ static mr_status open_all(mnist *m, const mr_values *values, const mr_data_want 
 	if (images && mr_values_is_set(values, "validation"))
 		return mr_fail(MR_ECONFIG, "data \"mnist\": give validation_images or validation, not both");
 	d->classes = mr_values_int(values, "classes");
-	MR_TRY(open_idx(&m->images, "images", MAGIC_IMAGES, values, want));
-	MR_TRY(open_idx(&m->labels, "labels", MAGIC_LABELS, values, want));
+	MR_TRY(open_idx(&m->images, "images", MR_IDX_IMAGES, values, want));
+	MR_TRY(open_idx(&m->labels, "labels", MR_IDX_LABELS, values, want));
 	MR_TRY(check_pair(&m->images, &m->labels));
-	d->input = (mr_shape){.rows = 1, .cols = (int64_t)sample_bytes(&m->images)};
+	d->input = (mr_shape){.rows = 1, .cols = (int64_t)mr_idx_sample_bytes(&m->images)};
 	d->image = mr_shape_of(3, (const int64_t[]){m->images.rows, m->images.cols, 1}, false);
 	d->target = (mr_shape){.rows = 1, .cols = 1, .tokens = true};
 	if (images)
@@ -282,13 +134,14 @@ static mr_status open_all(mnist *m, const mr_values *values, const mr_data_want 
 static mr_status load_mnist(mr_dataset *d)
 {
 	mnist *m = (mnist *)d;
-	idx *all[] = {&m->images, &m->labels, &m->valid_images, &m->valid_labels};
+	mr_idx *all[] = {&m->images, &m->labels, &m->valid_images, &m->valid_labels};
 
 	d->fingerprint = 0;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		MR_TRY(load_idx(all[i]));
-		if (all[i]->in)
-			MR_TRY(look_through(all[i], i % 2 ? d->classes : 0, &d->fingerprint));
+		if (!all[i]->in)
+			continue;
+		MR_TRY(mr_idx_load(all[i]));
+		MR_TRY(look_through(all[i], i % 2 ? d->classes : 0, &d->fingerprint));
 	}
 	d->fingerprint = mr_augment_fold(&m->augment, mr_data_fold(d->fingerprint, d->n_train));
 	return MR_OK;
@@ -310,12 +163,10 @@ static mr_status describe(mnist *m)
 static void close_mnist(mr_dataset *d)
 {
 	mnist *m = (mnist *)d;
-	idx *all[] = {&m->images, &m->labels, &m->valid_images, &m->valid_labels};
+	mr_idx *all[] = {&m->images, &m->labels, &m->valid_images, &m->valid_labels};
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		free(all[i]->path);
-		mr_contents_close(all[i]->in);
-	}
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		mr_idx_close(all[i]);
 	free(d->describe);
 	free(m);
 }
@@ -342,12 +193,12 @@ static mr_status open_mnist(const mr_values *values, const mr_data_want *want, m
 
 #define PIECE ((size_t)1 << 14) /* bytes read at once, unless a row has more */
 
-static void decode(const mnist *m, const idx *images, const idx *labels, uint64_t i, mr_augmented how, void *input,
-		   void *target)
+static void decode(const mnist *m, const mr_idx *images, const mr_idx *labels, uint64_t i, mr_augmented how,
+		   void *input, void *target)
 {
-	uint64_t first = images->header + i * sample_bytes(images);
+	uint64_t first = images->header + i * mr_idx_sample_bytes(images);
 	uint32_t cols = images->cols, most = cols < PIECE ? (uint32_t)PIECE / cols : 1;
-	uint8_t room[MAX_SIDE], label;
+	uint8_t room[MR_IDX_MAX_SIDE], label;
 	const uint8_t *pixels = NULL;
 	int64_t begin = 0, end = 0; /* rows in `pixels` */
 
