@@ -92,7 +92,9 @@ const mr_command mr_command_predict = {
 	.summary = "predict the samples of a file with a trained model",
 	.help = "RUN is the folder of a run, or a checkpoint: it is enough, wherever it lies, and the files of the\n"
 		"training are not needed. FILE has what the training's data had: CSV with the same columns, in any\n"
-		"order where they have names; LIBSVM; a picture or a folder of them. - is standard input. Columns\n"
+		"order where they have names; LIBSVM; a picture or a folder of them; IDX files and CIFAR's records\n"
+		"for models of such pictures. An array of NumPy (.npy) with a row for each sample goes with all of\n"
+		"these, and so do, for data that are made up, rows of numbers. - is standard input. Columns\n"
 		"that the model does not know are ignored. The target may be there or not; where it is, accuracy\n"
 		"or errors are printed to standard error.\n"
 		"Classes come with their probabilities, numbers in the unit of the target.\n"

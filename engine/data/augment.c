@@ -41,6 +41,35 @@ mr_status mr_augment_normals(mr_augment *a, const char *source, const mr_values 
 	return MR_OK;
 }
 
+static void put_channels(const mr_augment *a, const char *key, const double *value, mr_json_writer *w)
+{
+	mr_json_field_array(w, key);
+	for (int64_t c = 0; c < a->channels; c++)
+		mr_json_put_double(w, value[c]);
+	mr_json_end_array(w);
+}
+
+void mr_augment_form(const mr_augment *a, int64_t resize, mr_json_writer *w)
+{
+	mr_json_field_int(w, "rows", a->rows);
+	mr_json_field_int(w, "cols", a->cols);
+	mr_json_field_int(w, "resize", resize);
+	put_channels(a, "mean", a->mean, w);
+	put_channels(a, "std", a->std, w);
+}
+
+void mr_augment_form_classes(int64_t n, mr_json_writer *w)
+{
+	char text[24];
+
+	mr_json_field_array(w, "labels");
+	for (int64_t i = 0; i < n; i++) {
+		snprintf(text, sizeof(text), "%lld", (long long)i);
+		mr_json_put_string(w, text);
+	}
+	mr_json_end_array(w);
+}
+
 uint64_t mr_augment_fold(const mr_augment *a, uint64_t fingerprint)
 {
 	fingerprint = mr_hash64(fingerprint, a->value, (size_t)a->channels * sizeof(a->value[0]));

@@ -66,6 +66,13 @@ void mr_augment_normal(mr_augment *a, int64_t c, double mean, double std);
  * of the data, for messages. Errors: MR_ECONFIG. */
 mr_status mr_augment_normals(mr_augment *a, const char *source, const mr_values *values) MR_MUST_USE;
 
+/** Write sizes and normalisation as fields of an open object, for mr_dataset_ops.form of pictures. @resize: the shorter
+ * side of a picture becomes so long before its middle is cut out; 0: a picture has the size. */
+void mr_augment_form(const mr_augment *a, int64_t resize, mr_json_writer *w);
+
+/** Write the classes 0 to @n - 1 as `labels`. */
+void mr_augment_form_classes(int64_t n, mr_json_writer *w);
+
 /** @fingerprint with all settings of @a that change samples folded in. */
 uint64_t mr_augment_fold(const mr_augment *a, uint64_t fingerprint);
 

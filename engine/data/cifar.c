@@ -317,6 +317,16 @@ static void valid(const mr_dataset *d, uint64_t i, void *input, void *target)
 	decode(c, c->valid_from, c->valid_at + i, (mr_augmented){0}, input, target);
 }
 
+static void form(const mr_dataset *d, mr_json_writer *w)
+{
+	const cifar *c = (const cifar *)d;
+
+	mr_augment_form(&c->augment, 0, w);
+	mr_augment_form_classes(d->classes, w);
+	mr_json_field_int(w, "record", (int64_t)c->kind->record);
+	mr_json_field_int(w, "label_at", (int64_t)c->kind->label);
+}
+
 static mr_status check(const mr_dataset *d)
 {
 	const cifar *c = (const cifar *)d;
@@ -358,4 +368,6 @@ const mr_dataset_ops mr_data_cifar = {
 	.close = close_cifar,
 	.train = train,
 	.valid = valid,
+	.files = "pictures",
+	.form = form,
 };

@@ -254,4 +254,5 @@ const mr_dataset_ops mr_data_clicks = {
 	.close = close_clicks,
 	.train = train,
 	.valid = valid,
+	.files = "numbers",
 };

@@ -535,6 +535,7 @@ const mr_dataset_ops mr_data_csv = {
 	.close = close_csv,
 	.train = train,
 	.valid = mr_rows_valid,
+	.files = "csv",
 	.form = form,
 	.origin = origin,
 };

@@ -92,8 +92,11 @@ static void put_form(const mr_dataset *d, mr_json_writer *w)
 {
 	mr_json_begin_object(w);
 	mr_json_field_string(w, "source", d->ops->name);
+	mr_json_field_string(w, "files", d->ops->files);
 	put_shape(w, "input", d->input);
 	mr_json_field_bool(w, "input_tokens", d->input.tokens);
+	if (mr_shape_dims(d->image) == 3)
+		put_shape(w, "image", d->image);
 	put_shape(w, "target", d->target);
 	mr_json_field_bool(w, "target_tokens", d->target.tokens);
 	mr_json_field_int(w, "classes", d->classes);
@@ -102,7 +105,8 @@ static void put_form(const mr_dataset *d, mr_json_writer *w)
 	mr_json_field_double(w, "target_high", d->target_high);
 	mr_json_field_double(w, "target_mean", d->target_mean);
 	mr_json_field_double(w, "target_deviation", d->target_deviation);
-	d->ops->form(d, w);
+	if (d->ops->form)
+		d->ops->form(d, w);
 	mr_json_end_object(w);
 }
 
@@ -114,7 +118,7 @@ mr_status mr_dataset_form(const mr_dataset *d, char **out)
 	FILE *f;
 
 	*out = NULL;
-	if (!d->ops->form)
+	if (!d->ops->files)
 		return MR_OK;
 	f = open_memstream(out, &len);
 	if (!f)

@@ -79,8 +79,11 @@ typedef struct mr_dataset_ops {
 	void (*train)(const mr_dataset *d, uint64_t g, void *input, void *target);
 	/** Sample @i < n_valid of an evaluation. */
 	void (*valid)(const mr_dataset *d, uint64_t i, void *input, void *target);
+	/* What a file is that a model of such data predicts: "csv", "libsvm", "pictures", "language"; "numbers": rows
+	 * of the input's numbers. NULL: none can be predicted. */
+	const char *files;
 	/** Of loaded data: write, as fields of an open object, how what a file holds becomes an input, and what the
-	 * classes are called (mr_dataset_form). NULL: no file of such data can be predicted. */
+	 * classes are called (mr_dataset_form). NULL: nothing has to be said. */
 	void (*form)(const mr_dataset *d, mr_json_writer *w);
 	/** Of loaded data: call @each for the evaluation samples @at [n], in any order; a file of rows is read once
 	 * more for it. On the thread that loads. Errors: those of @each; MR_EDATA; MR_ERESOURCE. NULL: nothing is known

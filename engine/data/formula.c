@@ -87,4 +87,5 @@ const mr_dataset_ops mr_data_formula = {
 	.close = mr_rows_close,
 	.train = mr_rows_train,
 	.valid = mr_rows_valid,
+	.files = "numbers",
 };

@@ -425,16 +425,7 @@ static void form(const mr_dataset *d, mr_json_writer *w)
 {
 	const images *s = (const images *)d;
 
-	mr_json_field_int(w, "size", s->size);
-	mr_json_field_int(w, "resize", s->crop == CROP_EXACT ? 0 : s->resize);
-	mr_json_field_array(w, "mean");
-	for (int c = 0; c < s->augment.channels; c++)
-		mr_json_put_double(w, s->augment.mean[c]);
-	mr_json_end_array(w);
-	mr_json_field_array(w, "std");
-	for (int c = 0; c < s->augment.channels; c++)
-		mr_json_put_double(w, s->augment.std[c]);
-	mr_json_end_array(w);
+	mr_augment_form(&s->augment, s->crop == CROP_EXACT ? 0 : s->resize, w);
 	mr_json_field_array(w, "labels");
 	for (size_t i = 0; i < s->folder[0].n_classes; i++)
 		mr_json_put_string(w, s->folder[0].class_name[i].data);
@@ -495,6 +486,7 @@ const mr_dataset_ops mr_data_images = {
 	.close = close_images,
 	.train = train,
 	.valid = valid,
+	.files = "pictures",
 	.form = form,
 	.origin = origin,
 };

@@ -423,5 +423,6 @@ const mr_dataset_ops mr_data_libsvm = {
 	.close = close_libsvm,
 	.train = mr_rows_train,
 	.valid = mr_rows_valid,
+	.files = "libsvm",
 	.form = form,
 };

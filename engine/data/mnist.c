@@ -240,6 +240,12 @@ static void valid(const mr_dataset *d, uint64_t i, void *input, void *target)
 	decode(m, m->valid_from[0], m->valid_from[1], m->valid_at + i, (mr_augmented){0}, input, target);
 }
 
+static void form(const mr_dataset *d, mr_json_writer *w)
+{
+	mr_augment_form(&((const mnist *)d)->augment, 0, w);
+	mr_augment_form_classes(d->classes, w);
+}
+
 static mr_status check(const mr_dataset *d)
 {
 	const mnist *m = (const mnist *)d;
@@ -277,4 +283,6 @@ const mr_dataset_ops mr_data_mnist = {
 	.close = close_mnist,
 	.train = train,
 	.valid = valid,
+	.files = "pictures",
+	.form = form,
 };

@@ -127,4 +127,5 @@ const mr_dataset_ops mr_data_numbers = {
 	.close = close_numbers,
 	.train = train,
 	.valid = valid,
+	.files = "numbers",
 };

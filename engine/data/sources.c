@@ -207,5 +207,6 @@ const mr_dataset_ops mr_data_sources = {
 	.close = mr_text_close,
 	.train = mr_excerpts_train,
 	.valid = mr_excerpts_valid,
+	.files = "language",
 	.form = mr_text_form,
 };

@@ -183,4 +183,5 @@ const mr_dataset_ops mr_data_synthetic = {
 	.close = close_synthetic,
 	.train = train,
 	.valid = valid,
+	.files = "numbers",
 };

@@ -297,5 +297,6 @@ const mr_dataset_ops mr_data_text = {
 	.close = mr_text_close,
 	.train = mr_excerpts_train,
 	.valid = mr_excerpts_valid,
+	.files = "language",
 	.form = mr_text_form,
 };

@@ -43,6 +43,7 @@ static const mr_dataset_ops tokenized_text = {
 	.close = close_tokenized,
 	.train = mr_excerpts_train,
 	.valid = mr_excerpts_valid,
+	.files = "language",
 	.form = form,
 };
 

@@ -238,5 +238,6 @@ const mr_dataset_ops mr_data_tokens = {
 	.close = close_tokens,
 	.train = mr_excerpts_train,
 	.valid = mr_excerpts_valid,
+	.files = "language",
 	.form = form,
 };

@@ -1,11 +1,12 @@
 #include "reader/form.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MOST_DIM ((int64_t)1 << 24)
-#define MOST_CLASSES 65536
+#define MOST_CLASSES ((int64_t)1 << 20)
 
 static mr_status wrong(const char *key)
 {
@@ -198,11 +199,21 @@ static mr_status take_csv(mr_form *f)
 	return check_columns(f);
 }
 
-static mr_status take_images(mr_form *f)
+static mr_status take_records(mr_form *f)
+{
+	if (!mr_json_get(f->root, "record"))
+		return MR_OK;
+	MR_TRY(take_int(f, "record", 2, 1 << 20, &f->record));
+	MR_TRY(take_int(f, "label_at", 0, f->record - 1, &f->label_at));
+	return f->record > f->rows * f->cols * f->channels ? MR_OK : wrong("record");
+}
+
+static mr_status take_pictures(mr_form *f)
 {
 	const mr_shape *in = &f->shapes.input;
 
-	MR_TRY(take_int(f, "size", 1, 4096, &f->size));
+	MR_TRY(take_int(f, "rows", 1, 65536, &f->rows));
+	MR_TRY(take_int(f, "cols", 1, 65536, &f->cols));
 	MR_TRY(take_int(f, "resize", 0, 8192, &f->resize));
 	f->channels = mr_json_size(mr_json_get(f->root, "mean")) == 1 ? 1 : 3;
 	MR_TRY(take_channels(f, "mean", f->mean));
@@ -210,9 +221,44 @@ static mr_status take_images(mr_form *f)
 	for (int c = 0; c < f->channels; c++)
 		if (!(f->std[c] > 0))
 			return wrong("std");
-	if (f->resize && f->resize < f->size)
+	if (f->resize && (f->resize < f->rows || f->resize < f->cols))
 		return wrong("resize");
-	return !in->tokens && mr_shape_count(*in) == f->size * f->size * f->channels ? MR_OK : wrong("input");
+	MR_TRY(take_records(f));
+	return !in->tokens && mr_shape_count(*in) == f->rows * f->cols * f->channels ? MR_OK : wrong("input");
+}
+
+/* Columns of numbers, then of whole numbers that are categories, then the target; classes are called 0, 1, ... */
+static mr_status make_columns(mr_form *f)
+{
+	enum { ROOM = 24 };
+	int64_t n = mr_shape_count(f->shapes.input), numbers = f->shapes.numbers ? f->shapes.numbers : n;
+	size_t classes = (size_t)f->shapes.classes, all = (size_t)n + 1;
+	mr_csv_inputs *in = &f->inputs;
+
+	f->separator = ',';
+	in->missing = MR_MISSING_REFUSE;
+	in->code = MR_CODE_NUMBER;
+	f->names = calloc(all + classes, ROOM);
+	f->label = calloc(classes + 1, sizeof(*f->label));
+	if (!f->names || !f->label)
+		return mr_fail(MR_ERESOURCE, "no memory for the names of %zu columns", all);
+	MR_TRY(mr_csv_inputs_init(in, all));
+	for (size_t i = 0; i < all; i++) {
+		char *name = f->names + i * ROOM;
+
+		snprintf(name, ROOM, i + 1 < all ? "x%zu" : "y", i + 1);
+		in->column[i] = (mr_csv_column){
+			.name = name, .style = MR_CELL_PLAIN, .deviation = 1,
+			.kind = i + 1 == all ? MR_COLUMN_TARGET
+				: (int64_t)i < numbers ? MR_COLUMN_NUMBER : MR_COLUMN_CATEGORY};
+	}
+	for (; f->n_labels < classes; f->n_labels++) {
+		char *name = f->names + (all + f->n_labels) * ROOM;
+
+		snprintf(name, ROOM, "%zu", f->n_labels);
+		f->label[f->n_labels] = name;
+	}
+	return check_columns(f);
 }
 
 static mr_status take_language(mr_form *f)
@@ -228,11 +274,6 @@ static mr_status take_language(mr_form *f)
 	return f->shapes.classes > 0 ? MR_OK : wrong("classes");
 }
 
-static bool is_language(const char *source)
-{
-	return !strcmp(source, "text") || !strcmp(source, "sources") || !strcmp(source, "tokens");
-}
-
 static mr_status take_all(mr_form *f)
 {
 	mr_dataset *d = &f->shapes;
@@ -241,12 +282,14 @@ static mr_status take_all(mr_form *f)
 	if (!f->source)
 		return wrong("source");
 	d->ops = mr_dataset_find(f->source);
-	if (!d->ops || !d->ops->form)
-		return mr_fail(MR_ECKPT, "the model was trained on data \"%.40s\", whose files cannot be predicted",
-			       f->source);
+	f->files = mr_json_string(mr_json_get(f->root, "files"));
+	if (!d->ops || !f->files || !d->ops->files || strcmp(f->files, d->ops->files) != 0)
+		return wrong("files");
 	MR_TRY(take_shape(f, "input", "input_tokens", &d->input));
 	MR_TRY(take_shape(f, "target", "target_tokens", &d->target));
-	f->language = is_language(f->source);
+	if (mr_json_get(f->root, "image"))
+		MR_TRY(take_shape(f, "image", "input_tokens", &d->image));
+	f->language = !strcmp(f->files, "language");
 	MR_TRY(take_int(f, "classes", 0, f->language ? MOST_DIM : MOST_CLASSES, &d->classes));
 	MR_TRY(take_int(f, "numbers", 0, MOST_DIM, &d->numbers));
 	MR_TRY(take_number(f->root, "target_low", -INFINITY, &d->target_low));
@@ -257,11 +300,13 @@ static mr_status take_all(mr_form *f)
 		return take_language(f);
 	if (mr_shape_count(d->target) != 1 || d->target.tokens != (d->classes > 0))
 		return wrong("target");
+	if (!strcmp(f->files, "numbers"))
+		return make_columns(f);
 	MR_TRY(take_labels(f));
-	if (!strcmp(f->source, "csv"))
+	if (!strcmp(f->files, "csv"))
 		return take_csv(f);
-	if (!strcmp(f->source, "images"))
-		return take_images(f);
+	if (!strcmp(f->files, "pictures"))
+		return take_pictures(f);
 	MR_TRY(take_bool(f, "two", &f->two));
 	MR_TRY(take_bool(f, "from_zero", &f->from_zero));
 	return f->two && f->n_labels != 2 ? wrong("labels") : MR_OK;
@@ -283,6 +328,7 @@ void mr_form_close(mr_form *f)
 	free(f->label);
 	mr_csv_inputs_fini(&f->inputs);
 	free(f->values);
+	free(f->names);
 	mr_json_destroy(f->root);
 	*f = (mr_form){0};
 }

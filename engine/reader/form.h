@@ -11,12 +11,14 @@
 
 typedef struct mr_form {
 	mr_json *root;         /* owns all texts */
-	const char *source;    /* "csv", "libsvm", "images", "text", "sources" or "tokens" */
-	bool language;         /* one of the last three: texts.h reads them */
+	const char *source;    /* name of the data */
+	const char *files;     /* what files are, as in mr_dataset_ops */
+	bool language;         /* that is "language": texts.h reads them */
 	mr_dataset shapes;     /* without samples, for mr_session_open_shapes */
 	const char **label;    /* [n_labels] names of the classes in their order; of two labels: 0 and 1 */
 	size_t n_labels;
-	/* csv */
+	char *names;           /* of columns and classes where files are rows of numbers */
+	/* csv, and rows of numbers: columns without names, the target last */
 	char separator;
 	bool header;           /* as in mr_csv_table */
 	mr_csv_inputs inputs;  /* columns in the order of the training file */
@@ -28,8 +30,9 @@ typedef struct mr_form {
 	/* libsvm */
 	bool two;              /* two labels became 0 and 1 */
 	bool from_zero;        /* indices begin there, else at 1 */
-	/* images */
-	int64_t size, resize;  /* resize 0: each picture has the size */
+	/* pictures */
+	int64_t rows, cols, resize; /* resize 0: each picture has rows x cols; else that of its shorter side */
+	int64_t record, label_at; /* of a file of records of CIFAR: bytes of one, and the place of its label; 0: none */
 	int channels;          /* 1 or 3 */
 	double mean[3], std[3]; /* [channels] */
 } mr_form;

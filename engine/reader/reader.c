@@ -6,10 +6,13 @@
 
 mr_status mr_reader_open(const mr_form *f, const char *path, mr_dtype dtype, mr_reader **out)
 {
-	static const mr_reader_kind *const kinds[] = {&mr_reader_csv, &mr_reader_libsvm, &mr_reader_images};
+	static const mr_reader_kind *const kinds[] = {&mr_reader_csv, &mr_reader_libsvm, &mr_reader_pictures};
+	const char *files = strcmp(f->files, "numbers") ? f->files : "csv";
 
+	if (mr_reader_is_records(f, path))
+		return mr_reader_records.open(f, path, dtype, out);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (!strcmp(kinds[i]->source, f->source))
+		if (!strcmp(kinds[i]->files, files))
 			return kinds[i]->open(f, path, dtype, out);
 	return mr_fail(MR_ECKPT, "the model was trained on data \"%.40s\", whose files cannot be predicted", f->source);
 }

@@ -20,9 +20,9 @@ typedef struct mr_reader_sample {
 	const char *name;  /* of a picture, valid until the next sample; NULL: the sample has no name */
 } mr_reader_sample;
 
-/* How a source of data/data.def is read again. */
+/* How files are read. */
 typedef struct mr_reader_kind {
-	const char *source;
+	const char *files; /* as in mr_form; NULL: reader.c asks for it by other means */
 	/** Open @path ("-": standard input). */
 	mr_status (*open)(const mr_form *f, const char *path, mr_dtype dtype, mr_reader **out);
 	mr_status (*next)(mr_reader *r, void *input, mr_reader_sample *out);
@@ -31,13 +31,17 @@ typedef struct mr_reader_kind {
 	void (*close)(mr_reader *r);
 } mr_reader_kind;
 
-extern const mr_reader_kind mr_reader_csv, mr_reader_libsvm, mr_reader_images;
+extern const mr_reader_kind mr_reader_csv, mr_reader_libsvm, mr_reader_pictures, mr_reader_records;
+
+/** Is @path a file of records (reader_records.c) that a model of @f can read? */
+bool mr_reader_is_records(const mr_form *f, const char *path);
 
 /* First member of every reader. */
 struct mr_reader {
 	const mr_reader_kind *kind;
 	const mr_form *form;  /* borrowed */
 	mr_dtype dtype;       /* of inputs that are numbers */
+	bool named;           /* samples have names */
 	bool skips;           /* the last failure was of one sample: the next one can be read */
 };
 

@@ -86,8 +86,8 @@ static mr_status find_by_place(csv *s)
 	uint32_t c = 0;
 
 	if (!without && t->n_columns != f->inputs.n_columns)
-		return mr_fail(MR_EDATA, "%s:1: %u columns without names, where the training file has %zu", t->path,
-			       t->n_columns, f->inputs.n_columns);
+		return mr_fail(MR_EDATA, "%s:1: %u column%s without names, where the model's data have %zu", t->path,
+			       t->n_columns, t->n_columns == 1 ? "" : "s", f->inputs.n_columns);
 	for (size_t i = 0; i < f->inputs.n_columns; i++)
 		s->at[i] = without && f->inputs.column[i].kind == MR_COLUMN_TARGET ? t->n_columns : c++;
 	return MR_OK;
@@ -212,4 +212,4 @@ static void say(const mr_reader *r, mr_strbuf *out)
 					 s->inputs->column[i].name);
 }
 
-const mr_reader_kind mr_reader_csv = {.source = "csv", .open = open_csv, .next = next, .say = say, .close = close_csv};
+const mr_reader_kind mr_reader_csv = {.files = "csv", .open = open_csv, .next = next, .say = say, .close = close_csv};

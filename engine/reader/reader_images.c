@@ -115,7 +115,7 @@ static void set_normal(images *s, mr_dtype dtype)
 {
 	const mr_form *f = s->base.form;
 
-	s->normal = (mr_augment){.dtype = dtype, .rows = f->size, .cols = f->size, .channels = f->channels};
+	s->normal = (mr_augment){.dtype = dtype, .rows = f->rows, .cols = f->cols, .channels = f->channels};
 	for (int c = 0; c < f->channels; c++)
 		mr_augment_normal(&s->normal, c, f->mean[c], f->std[c]);
 }
@@ -142,7 +142,7 @@ static mr_status open_images(const mr_form *f, const char *path, mr_dtype dtype,
 
 	if (!s)
 		return no_memory();
-	s->base = (mr_reader){.kind = &mr_reader_images, .form = f, .dtype = dtype};
+	s->base = (mr_reader){.kind = &mr_reader_pictures, .form = f, .dtype = dtype, .named = true};
 	set_normal(s, dtype);
 	st = list(s, path);
 	if (st != MR_OK) {
@@ -159,15 +159,15 @@ static mr_status put_pixels(const images *s, const char *path, const mr_picture 
 	int64_t rows = p->rows, cols = p->cols, shorter = rows < cols ? rows : cols;
 	mr_resample r = {.pixels = rgb, .cols = cols, .part = {0, 0, rows, cols}, .rows_to = rows, .cols_to = cols};
 
-	if (!f->resize && (rows != f->size || cols != f->size))
+	if (!f->resize && (rows != f->rows || cols != f->cols))
 		return mr_fail(MR_EDATA, "%s: %lld x %lld pixels, but the model takes %lld x %lld alone", path,
-			       (long long)cols, (long long)rows, (long long)f->size, (long long)f->size);
+			       (long long)cols, (long long)rows, (long long)f->cols, (long long)f->rows);
 	if (f->resize) {
 		r.rows_to = rows * f->resize / shorter;
 		r.cols_to = cols * f->resize / shorter;
 	}
-	r.down = (r.rows_to - f->size) / 2;
-	r.right = (r.cols_to - f->size) / 2;
+	r.down = (r.rows_to - f->rows) / 2;
+	r.right = (r.cols_to - f->cols) / 2;
 	return mr_resample_put(&r, &s->normal, input);
 }
 
@@ -216,4 +216,5 @@ static mr_status next(mr_reader *r, void *input, mr_reader_sample *out)
 	return st;
 }
 
-const mr_reader_kind mr_reader_images = {.source = "images", .open = open_images, .next = next, .close = close_images};
+const mr_reader_kind mr_reader_pictures = {
+	.files = "pictures", .open = open_images, .next = next, .close = close_images};

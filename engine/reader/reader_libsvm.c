@@ -115,4 +115,4 @@ static mr_status next(mr_reader *r, void *input, mr_reader_sample *out)
 	return take_line(s, line, input, out);
 }
 
-const mr_reader_kind mr_reader_libsvm = {.source = "libsvm", .open = open_libsvm, .next = next, .close = close_libsvm};
+const mr_reader_kind mr_reader_libsvm = {.files = "libsvm", .open = open_libsvm, .next = next, .close = close_libsvm};

@@ -101,7 +101,7 @@ static void restore(const mr_form *f, picture *p)
 	int64_t n = p->rows * p->cols * p->channels;
 	double low = INFINITY, high = -INFINITY;
 
-	if (f->source && !strcmp(f->source, "images")) {
+	if (f->source && !strcmp(f->files, "pictures")) {
 		for (int64_t i = 0; i < n; i++)
 			p->x[i] = p->x[i] * f->std[i % p->channels] + f->mean[i % p->channels];
 		return;

@@ -203,12 +203,14 @@ static mr_status predict_samples(const mr_predict_file *p, mr_trained *t)
 	mr_status st;
 
 	c.to = (mr_predictions){.form = &t->form, .classes = t->classes, .width = t->n_values,
-				.format = format_of(p, t), .named = !strcmp(t->form.source, "images")};
+				.format = format_of(p, t)};
 	st = take_memory(&c);
 	if (st == MR_OK)
 		st = mr_reader_open(&t->form, p->path, t->s.kernels->types.activations, &c.reader);
-	if (st == MR_OK)
+	if (st == MR_OK) {
+		c.to.named = c.reader->named;
 		st = predict_scored(&c);
+	}
 	release(&c);
 	return st;
 }

@@ -80,9 +80,7 @@ static mr_status read_facts(mr_trained *t, const char *const *set, size_t n_sets
 			     t->path);
 	else if (!form && !t->with_data)
 		st = mr_fail(MR_ECKPT,
-			     "%s: the model was trained on data whose files cannot be predicted: csv, libsvm, images, "
-			     "text, sources and tokens can",
-			     t->path);
+			     "%s: its data are pairs of sequences, of which no file is predicted", t->path);
 	if (st == MR_OK && form)
 		st = mr_form_read(form, &t->form);
 	if (st == MR_OK)

@@ -14,10 +14,8 @@ static const char *const examples[][2] = {
 	{"path", "\"input.txt\""},
 	{"images", "\"train-images-idx3-ubyte.gz\""},
 	{"labels", "\"train-labels-idx1-ubyte.gz\""},
-	{"matrix", "\"x.f64\""},
-	{"targets", "\"y.f64\""},
-	{"rows", "2000"},
-	{"features", "512"},
+	{"matrix", "\"x.npy\""},
+	{"targets", "\"y.npy\""},
 	{"x", "[1.0, 0.5, -0.75]"},
 	{"y", "[0.5, 1.0, -0.25]"},
 };

@@ -238,6 +238,52 @@ static void bare_arrays(void)
 	data_help_remove(dir);
 }
 
+/* An array of NumPy with the head @head, filled up by blanks, and the @bytes bytes at @from behind it. */
+static void write_array(const char *name, const char *head, const void *from, size_t bytes)
+{
+	char all[512];
+
+	memcpy(all, "\x93NUMPY\x01\x00\x76\x00", 10);
+	memset(all + 10, ' ', 118);
+	memcpy(all + 10, head, strlen(head));
+	memcpy(all + 128, from, bytes);
+	data_help_write(dir, name, all, 128 + bytes);
+}
+
+#define HEAD(descr, shape) "{'descr': '" descr "', 'fortran_order': False, 'shape': " shape ", }"
+
+static void arrays_of_numpy(void)
+{
+	static const float m[] = {1, 2, 3, 4, 5, 6};
+	static const int64_t t[] = {-1, 1};
+	mr_data_want want = numbers(MR_F64);
+	mr_dataset *d;
+
+	data_help_folder(dir);
+	write_array("m.npy", HEAD("<f4", "(2, 3)"), m, sizeof(m));
+	write_array("m3.npy", HEAD("<f4", "(2, 1, 3)"), m, sizeof(m));
+	write_array("t.npy", HEAD("<i8", "(2,)"), t, sizeof(t));
+	data_help_write(dir, "bare", m, sizeof(m));
+	for (int k = 0; k < 3; k++) {
+		MR_CHECK_OK(data_help_open("arrays", k == 0   ? "matrix=m.npy targets=t.npy"
+						     : k == 1 ? "matrix=m3.npy targets=t.npy rows=2 features=3"
+							      : "matrix=m.npy targets=t.npy validation_matrix=m3.npy "
+								"validation_targets=t.npy",
+					   &want, &d));
+		CU_ASSERT(d->n_train == 2 && d->input.cols == 3 && d->trains_only == (k < 2));
+		rows_of(d, x, y);
+		CU_ASSERT(x[1][0] == 4 && x[0][2] == 3 && y[0] == -1 && y[1] == 1);
+		mr_dataset_close(d);
+	}
+	MR_CHECK_FAIL(data_help_open("arrays", "matrix=bare targets=t.npy", &want, &d), MR_ECONFIG,
+		      "holds bare numbers: give rows and features, or an array of NumPy");
+	MR_CHECK_FAIL(data_help_open("arrays", "matrix=m.npy targets=t.npy rows=3", &want, &d), MR_EDATA,
+		      "m.npy: has 2 rows of 3 numbers where 3 rows of 3 are expected");
+	MR_CHECK_FAIL(data_help_open("arrays", "matrix=m.npy targets=m.npy", &want, &d), MR_EDATA,
+		      "m.npy: has 2 rows of 3 numbers where 2 rows of 1 are expected");
+	data_help_remove(dir);
+}
+
 static void save(const char *text)
 {
 	data_help_write(dir, "s", text, strlen(text));
@@ -312,5 +358,6 @@ void mr_suite_rows(void)
 	MR_TEST(classes);
 	MR_TEST(formula);
 	MR_TEST(bare_arrays);
+	MR_TEST(arrays_of_numpy);
 	MR_TEST(libsvm_files);
 }

@@ -8,7 +8,8 @@
 #include "reader/form.h"
 
 static const char csv[] =
-	"{\"source\":\"csv\",\"input\":[1,3],\"input_tokens\":true,\"target\":[1,1],\"target_tokens\":true,"
+	"{\"source\":\"csv\",\"files\":\"csv\","
+	"\"input\":[1,3],\"input_tokens\":true,\"target\":[1,1],\"target_tokens\":true,"
 	"\"classes\":2,\"numbers\":2,\"target_low\":0,\"target_high\":null,\"target_mean\":0,\"target_deviation\":0,"
 	"\"separator\":\";\",\"header\":true,\"log\":false,\"empty\":\"zero\",\"category\":\"hash\","
 	"\"columns\":[{\"name\":\"a\",\"kind\":\"number\",\"style\":\"comma\",\"gaps\":false,\"scaled\":true,"
@@ -18,7 +19,8 @@ static const char csv[] =
 	"\"labels\":[\"no\",\"yes\"]}";
 /* A number that may be missing, two values of a category as numbers, three of another one as a category. */
 static const char known[] =
-	"{\"source\":\"csv\",\"input\":[1,5],\"input_tokens\":true,\"target\":[1,1],\"target_tokens\":false,"
+	"{\"source\":\"csv\",\"files\":\"csv\","
+	"\"input\":[1,5],\"input_tokens\":true,\"target\":[1,1],\"target_tokens\":false,"
 	"\"classes\":0,\"numbers\":4,\"target_low\":0,\"target_high\":9,\"target_mean\":0,\"target_deviation\":0,"
 	"\"separator\":\",\",\"header\":true,\"log\":false,\"empty\":\"mean\",\"category\":\"known\","
 	"\"columns\":[{\"name\":\"big\",\"kind\":\"category\",\"one_hot\":false,\"values\":[\"\",\"x\",\"y\"]},"
@@ -26,16 +28,35 @@ static const char known[] =
 	"\"deviation\":2},{\"name\":\"t\",\"kind\":\"target\",\"style\":\"point\"},"
 	"{\"name\":\"few\",\"kind\":\"category\",\"one_hot\":true,\"values\":[\"no\",\"yes\"]}],\"labels\":[]}";
 static const char images[] =
-	"{\"source\":\"images\",\"input\":[8,8,3],\"input_tokens\":false,\"target\":[1,1],\"target_tokens\":true,"
+	"{\"source\":\"images\",\"files\":\"pictures\","
+	"\"input\":[8,8,3],\"input_tokens\":false,\"target\":[1,1],\"target_tokens\":true,"
 	"\"classes\":2,\"numbers\":0,\"target_low\":0,\"target_high\":0,\"target_mean\":0,\"target_deviation\":0,"
-	"\"size\":8,\"resize\":10,\"mean\":[0.5,0.5,0.5],\"std\":[0.25,1,1],\"labels\":[\"a\",\"b\"]}";
+	"\"rows\":8,\"cols\":8,\"resize\":10,\"mean\":[0.5,0.5,0.5],\"std\":[0.25,1,1],\"labels\":[\"a\",\"b\"]}";
+static const char grey[] =
+	"{\"source\":\"mnist\",\"files\":\"pictures\","
+	"\"input\":[1,6],\"input_tokens\":false,\"image\":[3,2,1],"
+	"\"target\":[1,1],\"target_tokens\":true,\"classes\":2,\"numbers\":0,\"target_low\":0,\"target_high\":0,"
+	"\"target_mean\":0,\"target_deviation\":0,\"rows\":3,\"cols\":2,\"resize\":0,\"mean\":[0.5],\"std\":[0.25],"
+	"\"labels\":[\"0\",\"1\"]}";
+static const char coloured[] =
+	"{\"source\":\"cifar\",\"files\":\"pictures\","
+	"\"input\":[2,2,3],\"input_tokens\":false,\"target\":[1,1],"
+	"\"target_tokens\":true,\"classes\":1,\"numbers\":0,\"target_low\":0,\"target_high\":0,\"target_mean\":0,"
+	"\"target_deviation\":0,\"rows\":2,\"cols\":2,\"resize\":0,\"mean\":[0,0,0],\"std\":[1,1,1],"
+	"\"labels\":[\"0\"],\"record\":14,\"label_at\":1}";
+static const char numbers[] =
+	"{\"source\":\"clicks\",\"files\":\"numbers\",\"input\":[1,5],\"input_tokens\":true,\"target\":[1,1],"
+	"\"target_tokens\":true,\"classes\":2,\"numbers\":3,\"target_low\":0,\"target_high\":0,\"target_mean\":0,"
+	"\"target_deviation\":0}";
 static const char libsvm[] =
-	"{\"source\":\"libsvm\",\"input\":[1,4],\"input_tokens\":false,\"target\":[1,1],\"target_tokens\":false,"
+	"{\"source\":\"libsvm\",\"files\":\"libsvm\","
+	"\"input\":[1,4],\"input_tokens\":false,\"target\":[1,1],\"target_tokens\":false,"
 	"\"classes\":0,\"numbers\":0,\"target_low\":-1,\"target_high\":1,\"target_mean\":0,\"target_deviation\":0,"
 	"\"two\":true,\"from_zero\":false,\"labels\":[\"-1\",\"1\"]}";
 
 static const char text[] =
-	"{\"source\":\"text\",\"input\":[8,1],\"input_tokens\":true,\"target\":[8,1],\"target_tokens\":true,"
+	"{\"source\":\"text\",\"files\":\"language\","
+	"\"input\":[8,1],\"input_tokens\":true,\"target\":[8,1],\"target_tokens\":true,"
 	"\"classes\":3,\"numbers\":0,\"target_low\":0,\"target_high\":0,\"target_mean\":0,\"target_deviation\":0,"
 	"\"alphabet\":\"0a6162\"}";
 
@@ -58,7 +79,19 @@ static void reads(void)
 	CU_ASSERT(f.inputs.column[3].one_hot && mr_text_set_find(&f.inputs.column[0].values, "y") == 2);
 	mr_form_close(&f);
 	MR_CHECK_OK(mr_form_read(images, &f));
-	CU_ASSERT(f.size == 8 && f.resize == 10 && f.std[0] == 0.25 && mr_shape_dims(f.shapes.input) == 3);
+	CU_ASSERT(f.rows == 8 && f.cols == 8 && f.resize == 10 && f.record == 0);
+	CU_ASSERT(f.std[0] == 0.25 && mr_shape_dims(f.shapes.input) == 3);
+	mr_form_close(&f);
+	MR_CHECK_OK(mr_form_read(grey, &f));
+	CU_ASSERT(f.rows == 3 && f.cols == 2 && f.channels == 1 && mr_shape_dim(f.shapes.image, 0) == 3);
+	mr_form_close(&f);
+	MR_CHECK_OK(mr_form_read(coloured, &f));
+	CU_ASSERT(f.record == 14 && f.label_at == 1 && f.channels == 3);
+	mr_form_close(&f);
+	MR_CHECK_OK(mr_form_read(numbers, &f));
+	CU_ASSERT(f.inputs.n_numbers == 3 && f.inputs.n_categories == 2 && f.target == 5 && !f.header);
+	CU_ASSERT(!strcmp(f.inputs.column[4].name, "x5") && !strcmp(f.inputs.column[5].name, "y"));
+	CU_ASSERT(f.n_labels == 2 && !strcmp(f.label[1], "1") && f.inputs.column[3].kind == MR_COLUMN_CATEGORY);
 	mr_form_close(&f);
 	MR_CHECK_OK(mr_form_read(libsvm, &f));
 	CU_ASSERT(f.two && f.shapes.classes == 0 && f.n_labels == 2 && !f.language);
@@ -99,10 +132,15 @@ static void refuses(void)
 		{known, "\"x\"", "\"y\"", "values"}, /* twice */
 		{known, "\"x\"", "7", "values"},
 		{known, "\"gaps\":true", "\"gaps\":1", "columns"},
-		{csv, "\"csv\"", "\"synthetic\"", "cannot be predicted"},
-		{csv, "\"csv\"", "\"none of these\"", "cannot be predicted"},
-		{images, "\"size\":8", "\"size\":9", "input"},
+		{csv, "\"csv\"", "\"synthetic\"", "files"},
+		{csv, "\"csv\"", "\"none of these\"", "files"},
+		{csv, "\"files\":\"csv\"", "\"files\":\"libsvm\"", "files"},
+		{images, "\"rows\":8", "\"rows\":9", "input"},
 		{images, "\"resize\":10", "\"resize\":7", "resize"},
+		{grey, "\"image\":[3,2,1]", "\"image\":[3,2,0]", "image"},
+		{coloured, "\"record\":14", "\"record\":12", "record"},
+		{coloured, "\"label_at\":1", "\"label_at\":14", "label_at"},
+		{numbers, "\"numbers\":3", "\"numbers\":6", "numbers"},
 		{images, "0.25", "0", "std"},
 		{images, "\"classes\":2", "\"classes\":-1", "classes"},
 		{images, "{", "[", "damaged"},
@@ -126,13 +164,13 @@ static void refuses(void)
 /* Bytes changed, dropped and doubled: an answer every time, and what is read has consistent sizes. */
 static void random_damage(void)
 {
-	static const char *const texts[] = {csv, images, libsvm, known, text};
+	static const char *const texts[] = {csv, images, libsvm, known, text, grey, coloured, numbers};
 	static const char bytes[] = "{}[]\",:0123456789-+.eE truefalsn\\\x01\xff";
 	uint64_t state = 7;
 	unsigned n_good = 0;
 
 	for (unsigned i = 0; i < 30000; i++) {
-		const char *from = texts[i / 4 % 5];
+		const char *from = texts[i / 4 % 8];
 		char form[2048];
 		size_t len = strlen(from);
 		mr_status st;
