@@ -46,12 +46,13 @@ static mr_status predict_all(mr_trained *t, const mr_dataset *d, mr_class_scores
 static mr_status calibrate(const mr_class_scores *scores, const char *checkpoint)
 {
 	mr_calibration c;
+	mr_strbuf b;
 
-	MR_TRY(mr_temperature_fit(&scores->samples, &c));
-	MR_TRY(mr_calibration_write(checkpoint, &c));
-	printf("temperature %.6g: loss %.6g, calibrated %.6g; calibration error %.4f%%, calibrated %.4f%%; "
-	       "%llu samples\n", c.temperature, c.loss, c.calibrated_loss, 100 * c.error, 100 * c.calibrated_error,
-	       (unsigned long long)c.samples);
+	MR_TRY(mr_calibration_keep(&scores->samples, checkpoint, &c));
+	mr_strbuf_init(&b);
+	mr_calibration_print(&c, &b);
+	printf("%s\n", mr_strbuf_text(&b));
+	mr_strbuf_fini(&b);
 	return MR_OK;
 }
 

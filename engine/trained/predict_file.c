@@ -8,6 +8,7 @@
 #include "base/printable.h"
 #include "report/output.h"
 #include "trained/class_files.h"
+#include "trained/temperature.h"
 #include "trained/unreadable.h"
 
 /* --- what is asked for --- */
@@ -28,13 +29,18 @@ static bool wants_curves(const mr_predict_file *p)
 	return p->curves && *p->curves;
 }
 
+/* What was asked for and needs targets; NULL: nothing. */
+static const char *of_targets(const mr_predict_file *p)
+{
+	return *p->scores ? "scores" : wants_curves(p) ? "curves" : p->calibrate ? "calibrate" : NULL;
+}
+
 mr_status mr_predict_file_check(const mr_predict_file *p, const mr_trained *t)
 {
 	bool standard = p->output && (!*p->output || !strcmp(p->output, "-"));
 
-	if (t->form.language && (*p->scores || wants_curves(p)))
-		return mr_fail(MR_EUSAGE, "--%s is of classes of samples, and this is a language model",
-			       *p->scores ? "scores" : "curves");
+	if (t->form.language && of_targets(p))
+		return mr_fail(MR_EUSAGE, "--%s is of classes of samples, and this is a language model", of_targets(p));
 	if (!t->form.language && (p->input != MR_TEXTS_AUTO || p->by_token))
 		return mr_fail(MR_EUSAGE, "--%s is of language models, and this one was trained on data \"%s\"",
 			       p->by_token ? "tokens" : "input", t->form.source);
@@ -167,14 +173,28 @@ static mr_status write_all(course *c)
 	return st;
 }
 
-static mr_status write_scores(const course *c)
+static mr_status calibrate(course *c)
+{
+	mr_calibration fitted;
+	mr_strbuf b;
+
+	MR_TRY(mr_calibration_keep(&c->to.scores->samples, c->t->path, &fitted));
+	c->t->temperature = fitted.temperature;
+	mr_strbuf_init(&b);
+	mr_calibration_print(&fitted, &b);
+	mr_notice("%s", mr_strbuf_text(&b));
+	mr_strbuf_fini(&b);
+	return MR_OK;
+}
+
+static mr_status write_scores(course *c)
 {
 	if (!c->to.n_scored)
-		return mr_fail(MR_EDATA, "--%s: %s has no targets to compare with",
-			       *c->ask->scores ? "scores" : "curves", c->ask->path);
+		return mr_fail(MR_EDATA, "--%s: %s has no targets to compare with", of_targets(c->ask), c->ask->path);
 	MR_TRY(mr_class_scores_check(c->to.scores));
 	MR_TRY(mr_class_scores_write(c->to.scores, &c->t->form, c->ask->scores));
-	return mr_class_curves_write(c->to.scores, &c->t->form, c->ask->curves);
+	MR_TRY(mr_class_curves_write(c->to.scores, &c->t->form, c->ask->curves));
+	return c->ask->calibrate ? calibrate(c) : MR_OK;
 }
 
 static mr_status predict_scored(course *c)
@@ -182,11 +202,12 @@ static mr_status predict_scored(course *c)
 	mr_class_scores scores;
 	mr_status st;
 
-	if (!*c->ask->scores && !wants_curves(c->ask))
+	if (!of_targets(c->ask))
 		return write_all(c);
 	if (!c->t->classes)
-		return mr_fail(MR_EUSAGE, "--%s is of classes, and this model predicts numbers",
-			       *c->ask->scores ? "scores" : "curves");
+		return mr_fail(MR_EUSAGE, "--%s is of classes, and this model predicts numbers", of_targets(c->ask));
+	if (c->ask->calibrate)
+		c->t->temperature = 0;
 	st = mr_class_scores_init(&scores, c->t->n_values);
 	c->to.scores = &scores;
 	if (st == MR_OK)

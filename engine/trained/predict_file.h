@@ -18,6 +18,8 @@ typedef struct mr_predict_file {
 	const char *format;     /* "csv", "jsonl", "npy"; "auto": by the ending of output, else csv, of texts jsonl */
 	const char *scores;     /* file for the scores of classes; "": none */
 	const char *curves;     /* file for the points of their curves (class_samples.h); NULL or "": none */
+	bool calibrate;         /* of classes: fit a temperature (temperature.h) to the samples, keep it beside the
+	                           weights, and use it from then on; predictions are without one */
 	mr_texts_kind input;    /* of language models */
 	bool by_token;          /* of language models: a row a token, not a text */
 	/** Called for the predictions of a batch of samples, if it is not NULL: @value [n][n_values], @target [n], as

@@ -58,6 +58,8 @@ static mr_status open_all(mr_predictor *p, const char *path, const mr_predictor_
 		return mr_fail(MR_EINVAL, "mr_predictor_open: a batch of %lld samples", (long long)o->batch);
 	MR_TRY(mr_trained_find(t, path, o->checkpoint ? o->checkpoint : "", o->sets, o->n_sets));
 	MR_TRY(mr_trained_open(t, o->batch));
+	if (o->calibrated)
+		MR_TRY(mr_trained_calibrate(t));
 	if (t->form.language)
 		return MR_OK;
 	MR_TRY(mr_number_rows_init(&p->rows, &t->form, t->s.kernels->types.activations));
@@ -251,8 +253,8 @@ static mr_status input_kind(const char *word, mr_texts_kind *out)
 static mr_status predict_file(mr_predictor *p, const mr_predictor_input *f)
 {
 	mr_predict_file ask = {.path = f->path, .output = f->output, .format = f->format ? f->format : "auto",
-			     .scores = f->scores ? f->scores : "", .by_token = f->by_token, .rows = f->rows,
-			     .arg = f->arg, .wrong = show};
+			     .scores = f->scores ? f->scores : "", .curves = f->curves, .calibrate = f->calibrate,
+			     .by_token = f->by_token, .rows = f->rows, .arg = f->arg, .wrong = show};
 
 	if (!f->path)
 		return mr_fail(MR_EINVAL, "mr_predictor_file: the path is NULL");

@@ -152,3 +152,18 @@ mr_status mr_calibration_read(const char *checkpoint, mr_calibration *out)
 	free(path);
 	return st;
 }
+
+mr_status mr_calibration_keep(const mr_class_samples *s, const char *checkpoint, mr_calibration *out)
+{
+	MR_TRY(mr_temperature_fit(s, out));
+	return mr_calibration_write(checkpoint, out);
+}
+
+void mr_calibration_print(const mr_calibration *c, mr_strbuf *out)
+{
+	mr_strbuf_printf(out,
+			 "temperature %.6g: loss %.6g, calibrated %.6g; calibration error %.4f%%, calibrated %.4f%%; "
+			 "%llu samples",
+			 c->temperature, c->loss, c->calibrated_loss, 100 * c->error, 100 * c->calibrated_error,
+			 (unsigned long long)c->samples);
+}

@@ -9,6 +9,7 @@
 #ifndef MR_TRAINED_TEMPERATURE_H
 #define MR_TRAINED_TEMPERATURE_H
 
+#include "base/str.h"
 #include "trained/class_samples.h"
 
 typedef struct mr_calibration {
@@ -24,6 +25,12 @@ mr_status mr_temperature_fit(const mr_class_samples *s, mr_calibration *out) MR_
 
 /** The probabilities @p [n], of a model without a temperature, become those with @temperature. */
 void mr_temperature_apply(double *p, size_t n, double temperature);
+
+/** Fit to @s, and write the result beside the weights of @checkpoint, too. Errors: of both. */
+mr_status mr_calibration_keep(const mr_class_samples *s, const char *checkpoint, mr_calibration *out) MR_MUST_USE;
+
+/** Append a line about it, without its end. */
+void mr_calibration_print(const mr_calibration *c, mr_strbuf *out);
 
 /** Write @c beside the weights of @checkpoint, a folder; or read it. Errors: MR_EIO, MR_ERESOURCE; MR_ECKPT it is not
  * there, or damaged. */

@@ -76,6 +76,21 @@ assert np.array_equal(np.load("again.npy"), p)
 model.predict_file("rows.csv", "out.csv", scores="scores.json")
 assert pathlib.Path("out.csv").read_text().split("\n")[0] + "\n" == "prediction,probability old,probability young\n"
 assert '"confusion"' in pathlib.Path("scores.json").read_text()
+assert model.scores("rows.csv")["confusion"] == millrace.load("alone").scores("rows.csv")["confusion"]
+points = [q for q in model.curves("rows.csv") if q["class"] == "old"]
+area = sum((b["false_positive_rate"] - a["false_positive_rate"]) *
+           (b["true_positive_rate"] + a["true_positive_rate"]) / 2 for a, b in zip(points, points[1:]))
+assert abs(area - model.scores("rows.csv")["roc_auc"]) < 1e-9
+refuses(millrace.Error, "its probabilities are not calibrated", millrace.load, "alone", calibrated=True)
+said = model.calibrate("rows.csv")
+t = float(said.split()[1].rstrip(":"))
+cool = model.predict_proba(rows)
+want = p ** (1 / t)
+assert np.allclose(cool, want / want.sum(axis=1, keepdims=True), atol=1e-5) and not np.array_equal(cool, p)
+with millrace.load("alone", calibrated=True) as kept:
+    assert np.array_equal(kept.predict_proba(rows), cool)
+refuses(millrace.Error, "has no targets to compare with", model.calibrate, rows)
+model = millrace.load("alone")
 refuses(UserWarning, '1 unknown value of colour, such as "pink": taken as unknown', model.predict, [[40, "pink", 0]])
 refuses(millrace.Error, 'no column "age" (did "agee"', model.predict, [{"agee": 1, "colour": "red", "income": 0}])
 refuses(millrace.Error, "column colour has numbers", model.predict, [[40, 7.5, 0]] * 9)

@@ -29,6 +29,8 @@ typedef struct mr_predictor_opts {
 	const char *const *sets; /* [n_sets] "key=value" in place of what the configuration of the training says */
 	size_t n_sets;
 	int64_t batch;           /* samples at once; 0: as many as memory allows, up to 512 */
+	bool calibrated;         /* of classes: probabilities with the temperature that was fitted for the checkpoint
+	                            (calibrate below, or eval --calibrate) */
 } mr_predictor_opts;
 
 /* The predictions of some samples. */
@@ -40,6 +42,9 @@ typedef struct mr_predictor_input {
 	const char *output;  /* the predictions go to this file; "-": standard output; NULL: to no file */
 	const char *format;  /* "csv", "jsonl", "npy"; NULL: by the ending of output, else csv, and of texts jsonl */
 	const char *scores;  /* of classes, where the file has targets: file for the confusion matrix, as JSON */
+	const char *curves;  /* likewise for the points of each class's ROC and precision-recall curves, as CSV */
+	bool calibrate;      /* likewise: fit a temperature to the samples, which the training should not have seen, and
+	                        keep it beside the weights; these predictions are without it, later ones with it */
 	const char *input;   /* of a language model: "text", "lines", "jsonl" or "tokens"; NULL: by the ending of path
 	                        */
 	bool by_token;       /* of a language model: a row a token, not a text */

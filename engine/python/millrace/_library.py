@@ -58,7 +58,7 @@ class ShapeStruct(ctypes.Structure):
 
 class PredictorOptsStruct(ctypes.Structure):
     _fields_ = [("checkpoint", ctypes.c_char_p), ("sets", ctypes.POINTER(ctypes.c_char_p)), ("n_sets", ctypes.c_size_t),
-                ("batch", ctypes.c_int64)]
+                ("batch", ctypes.c_int64), ("calibrated", ctypes.c_bool)]
 
 
 Rows = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_uint64, ctypes.POINTER(ctypes.c_double),
@@ -67,8 +67,8 @@ Rows = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_uint64, ctypes.
 
 class PredictorInputStruct(ctypes.Structure):
     _fields_ = [("path", ctypes.c_char_p), ("output", ctypes.c_char_p), ("format", ctypes.c_char_p),
-                ("scores", ctypes.c_char_p), ("input", ctypes.c_char_p), ("by_token", ctypes.c_bool), ("rows", Rows),
-                ("arg", ctypes.c_void_p)]
+                ("scores", ctypes.c_char_p), ("curves", ctypes.c_char_p), ("calibrate", ctypes.c_bool),
+                ("input", ctypes.c_char_p), ("by_token", ctypes.c_bool), ("rows", Rows), ("arg", ctypes.c_void_p)]
 
 
 Progress = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.POINTER(StepStruct))

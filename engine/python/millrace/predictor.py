@@ -43,12 +43,14 @@ class Predictor:
     and those that the model does not know are ignored.
 
     `settings` is a dict of groups of a configuration in place of what the training's says, `batch` the number of
-    samples at once (0: as many as memory allows).
+    samples at once (0: as many as memory allows). `calibrated`: probabilities with the temperature that calibrate(), or
+    the command eval --calibrate, has kept beside the weights.
     """
 
-    def __init__(self, path, checkpoint=None, settings=None, batch=0):
+    def __init__(self, path, checkpoint=None, settings=None, batch=0, calibrated=False):
         sets = pairs(settings or {})
-        options = PredictorOptsStruct(_encoded(checkpoint), (ctypes.c_char_p * len(sets))(*sets), len(sets), batch)
+        options = PredictorOptsStruct(_encoded(checkpoint), (ctypes.c_char_p * len(sets))(*sets), len(sets), batch,
+                                      calibrated)
         self._predictor = ctypes.c_void_p()
         self._process = os.getpid()
         check(lib.mr_predictor_open(os.fsencode(path), ctypes.byref(options), ctypes.byref(self._predictor)))
@@ -134,9 +136,9 @@ class Predictor:
                     return False
 
             rows = Rows(take) if width else Rows()
-            names = ("output", "format", "scores", "input")
-            given = PredictorInputStruct(os.fsencode(path), *(_encoded(more.get(name)) for name in names),
-                                         bool(more.get("by_token")), rows, None)
+            texts = {name: _encoded(more.get(name)) for name in ("output", "format", "scores", "curves", "input")}
+            given = PredictorInputStruct(path=os.fsencode(path), rows=rows, by_token=bool(more.get("by_token")),
+                                         calibrate=bool(more.get("calibrate")), **texts)
             status = lib.mr_predictor_file(self._open(), ctypes.byref(given))
         self._told(status, path if more.get("made") else None)
         return (numpy.concatenate(values) if values else numpy.empty((0, width)),
@@ -259,12 +261,41 @@ class Predictor:
             raise AttributeError(f"predict_tokens: this model predicts {self.task}, not tokens")
         return self._texts(x, by_token=True)
 
-    def predict_file(self, x, output, format=None, scores=None, input=None, by_token=False):
+    def predict_file(self, x, output, format=None, scores=None, input=None, by_token=False, curves=None):
         """Write the predictions to the file `output`, as CSV, JSON lines or an array of NumPy, by its ending or
-        `format`; `scores` is a file for the confusion matrix and its like. Returns what was said about them."""
+        `format`; `scores` is a file for the confusion matrix and its like, `curves` one for the points of the ROC and
+        precision-recall curves. Returns what was said about them."""
         with self._file_of(x) as file:
-            self._by_file(**file, output=output, format=format, scores=scores, input=input, by_token=by_token)
+            self._by_file(**file, output=output, format=format, scores=scores, input=input, by_token=by_token,
+                          curves=curves)
         return self.notices
+
+    def scores(self, x):
+        """Of classes, of a path or frame with targets: a dict of the confusion matrix, precision, recall, F1 and areas
+        of each class, means over classes, loss, and how well probabilities are calibrated."""
+        with self._file_of(x) as file, tempfile.TemporaryDirectory() as folder:
+            scores = os.path.join(folder, "scores.json")
+            self._by_file(**file, scores=scores)
+            with open(scores) as text:
+                return json.load(text)
+
+    def curves(self, x):
+        """Likewise: the points of the ROC and precision-recall curves, a dict each with "class", "threshold",
+        "true_positive_rate", "false_positive_rate" and "precision"."""
+        with self._file_of(x) as file, tempfile.TemporaryDirectory() as folder:
+            curves = os.path.join(folder, "curves.csv")
+            self._by_file(**file, curves=curves)
+            with open(curves, newline="") as rows:
+                return [{k: v if k == "class" else float(v or "nan") for k, v in row.items()}
+                        for row in csv.DictReader(rows)]
+
+    def calibrate(self, x):
+        """Of classes: fit a temperature to the samples of a path or frame with targets, which the training should not
+        have seen, keep it beside the weights, and use it from now on. Returns what it made of the loss and of the
+        calibration error."""
+        with self._file_of(x) as file:
+            self._by_file(**file, calibrate=True)
+        return next(line for line in self.notices if line.startswith("temperature"))
 
     def score(self, x, y=None):
         """Accuracy of classes, R2 of numbers: against `y`, or against the targets that the file or frame has. Of a
@@ -289,6 +320,6 @@ class Predictor:
         return float(1 - ((targets - got) ** 2).sum() / ((targets - targets.mean()) ** 2).sum())
 
 
-def load(path, checkpoint=None, settings=None, batch=0):
+def load(path, checkpoint=None, settings=None, batch=0, calibrated=False):
     """The trained model in a run's folder or a checkpoint: Predictor(...)."""
-    return Predictor(path, checkpoint, settings, batch)
+    return Predictor(path, checkpoint, settings, batch, calibrated)
