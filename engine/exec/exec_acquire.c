@@ -95,7 +95,7 @@ mr_wait_cause mr_exec_acquire(mr_worker *w, const mr_task *t, mr_status *status)
 	case MR_OP_U:
 		if (!t->links->plan->contract.clip)
 			return MR_WAIT_NONE;
-		if (run->hooks.instead.may_step ? run->hooks.instead.may_step(run, t->version)
+		if (run->hooks.instead.may_step ? run->hooks.instead.may_step(w, t->version)
 						: reached_all(w, t->version, true))
 			return MR_WAIT_NONE;
 		return MR_WAIT_OPTIMIZER;

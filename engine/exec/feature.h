@@ -86,8 +86,8 @@ typedef struct mr_instead {
 			  bool *drops);
 	/** See mr_run_done; NULL: counted in the lists. */
 	uint64_t (*done)(const mr_run *run, uint8_t pipe, uint16_t stage, bool forward);
-	/** May U make @version in a plan with a global norm? NULL: when all norms are known. */
-	bool (*may_step)(mr_run *run, uint64_t version);
+	/** May a U of @w make @version in a plan with a global norm? NULL: when all norms are known. */
+	bool (*may_step)(mr_worker *w, uint64_t version);
 	/** May @t, an F, be repeated, so that its input and target are kept? NULL: no. */
 	bool (*repeats)(const mr_run *run, const mr_task *t);
 	/** W of a stage may be on any worker: does @w carry out @t, which is in its list? NULL: it does. */

@@ -23,23 +23,29 @@ static mr_status create_ends(mr_counter *c)
 	return MR_OK;
 }
 
+mr_status mr_counter_choose_edge(mr_counter *c, uint16_t stage, uint16_t from, uint16_t to, uint16_t n_workers,
+				 const mr_link_kind *const *kinds)
+{
+	mr_edge e = {.kind = MR_EDGE_EVENT, .from = from, .to = to, .stage = stage};
+	const mr_link_kind *k;
+
+	c->n_workers = n_workers;
+	if (from == to)
+		return MR_OK;
+	MR_TRY(mr_link_kind_of(kinds, &e, &k));
+	if (mr_link_kind_shares(k))
+		return MR_OK;
+	if (!c->end)
+		MR_TRY(create_ends(c));
+	c->end[to].in[from] = (mr_channel){.kind = k, .edge = e, .n = 1};
+	return MR_OK;
+}
+
 mr_status mr_counter_choose(mr_counter *c, uint16_t stage, uint16_t n_workers, const mr_link_kind *const *kinds)
 {
-	c->n_workers = n_workers;
 	for (uint16_t from = 0; from < n_workers; from++)
-		for (uint16_t to = 0; to < n_workers; to++) {
-			mr_edge e = {.kind = MR_EDGE_EVENT, .from = from, .to = to, .stage = stage};
-			const mr_link_kind *k;
-
-			if (from == to)
-				continue;
-			MR_TRY(mr_link_kind_of(kinds, &e, &k));
-			if (mr_link_kind_shares(k))
-				continue;
-			if (!c->end)
-				MR_TRY(create_ends(c));
-			c->end[to].in[from] = (mr_channel){.kind = k, .edge = e, .n = 1};
-		}
+		for (uint16_t to = 0; to < n_workers; to++)
+			MR_TRY(mr_counter_choose_edge(c, stage, from, to, n_workers, kinds));
 	return MR_OK;
 }
 

@@ -37,6 +37,10 @@ typedef struct mr_counter {
 mr_status mr_counter_choose(mr_counter *c, uint16_t stage, uint16_t n_workers,
 			    const mr_link_kind *const *kinds) MR_MUST_USE;
 
+/** As choosing, where @from alone raises it and @to alone waits for it. */
+mr_status mr_counter_choose_edge(mr_counter *c, uint16_t stage, uint16_t from, uint16_t to, uint16_t n_workers,
+				 const mr_link_kind *const *kinds) MR_MUST_USE;
+
 /**
  * Each count that worker @from raises brings @bytes with it, from @data + number % 2 * @bytes to the same place behind
  * @to of the workers that share no memory with it: a [n_workers] array of such places. After choosing and before

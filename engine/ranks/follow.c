@@ -42,11 +42,14 @@ static mr_status follow_note(mr_engine *e, const mr_note *n, bool *ends)
 	case MR_RANK_LIMIT:
 		atomic_store_explicit(&e->limit, n->number[0], memory_order_relaxed);
 		return MR_OK;
+	case MR_RANK_SETTLE:
+		MR_TRY(mr_ranks_settle(e));
+		MR_TRY(tell_records(e));
+		return tell_leader(e, n);
 	case MR_RANK_PAUSED:
 		*ends = true;
 		MR_TRY(tell_leader(e, n)); /* nothing that this rank tells by itself comes behind it */
 		MR_TRY(mr_ranks_pause_at(e, n->number[0]));
-		MR_TRY(mr_ranks_settle(e));
 		MR_TRY(mr_rank_state_share(e->run));
 		return mr_ranks_move_counts(e, mr_ranks_of(e)->self);
 	case MR_RANK_END:

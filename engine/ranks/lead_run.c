@@ -195,23 +195,60 @@ static mr_status raise_limit(lead *l, uint64_t until)
 	return mr_ranks_say(e, MR_RANK_LIMIT, to, 0);
 }
 
-/* Have the workers of all ranks stopped at the limit, and is there none beyond it? */
-static bool all_stand(const lead *l, uint64_t until)
+/* Have the workers of all ranks stopped at the limit, those here (@all: they have no command) among them? */
+static bool all_stand(const lead *l, bool all)
 {
 	uint64_t limit = atomic_load_explicit(&l->e->limit, memory_order_relaxed);
 
 	for (uint32_t i = 1; i < mr_ranks_of(l->e)->n; i++)
 		if (l->stopped_at[i] != limit)
 			return false;
-	return limit >= until || l->pause;
+	return mr_ranks_stand(l->e, all);
+}
+
+/* Every rank answers a note of @kind, and what it told before is taken. */
+static mr_status hear_answers(lead *l, uint32_t kind)
+{
+	const mr_ranks *r = mr_ranks_of(l->e);
+	mr_note n = {0};
+
+	for (uint32_t i = 1; i < r->n; i++)
+		for (n.kind = MR_RANK_RUN; n.kind != kind;) {
+			MR_TRY(mr_ranks_wait_for(r, i, &n));
+			if (n.kind != kind)
+				MR_TRY(take_note(l, i, &n));
+		}
+	return MR_OK;
+}
+
+/* All have stopped: steps become certain, with what is under way to them. */
+static mr_status settle_all(lead *l)
+{
+	if (!(l->e->run->facts & MR_SETTLES))
+		return MR_OK;
+	MR_TRY(mr_ranks_say(l->e, MR_RANK_SETTLE, 0, 0));
+	MR_TRY(mr_ranks_settle(l->e));
+	return hear_answers(l, MR_RANK_SETTLE);
+}
+
+/* All stand at the limit; *@ends: for good. Where each step is asked for, its record may come only as they settle. */
+static mr_status stand(lead *l, uint64_t until, bool *ends)
+{
+	*ends = atomic_load_explicit(&l->e->limit, memory_order_relaxed) >= until || l->pause;
+	if (*ends || l->e->obeys)
+		MR_TRY(settle_all(l));
+	take_own_records(l);
+	show_steps(l);
+	return MR_OK;
 }
 
 static mr_status lead_on(lead *l, uint64_t until)
 {
 	uint64_t asked_ns = mr_clock_ns();
 	mr_engine *e = l->e;
+	bool ends = false;
 
-	for (;;) {
+	while (!ends) {
 		bool all = mr_engine_wait_done(e, MR_RANKS_LOOK_NS);
 
 		MR_TRY(hear_all(l));
@@ -226,26 +263,9 @@ static mr_status lead_on(lead *l, uint64_t until)
 			MR_TRY(mr_ranks_move_work(e, 0));
 		}
 		MR_TRY(raise_limit(l, until));
-		if (mr_ranks_stand(e, all) && all_stand(l, until)) {
-			take_own_records(l);
-			show_steps(l);
-			return MR_OK;
-		}
+		if (all_stand(l, all))
+			MR_TRY(stand(l, until, &ends));
 	}
-}
-
-/* Every rank has heard of the pause, and what it told before is taken. */
-static mr_status hear_pauses(lead *l)
-{
-	const mr_ranks *r = mr_ranks_of(l->e);
-	mr_note n = {0};
-
-	for (uint32_t i = 1; i < r->n; i++)
-		for (n.kind = 0; n.kind != MR_RANK_PAUSED;) {
-			MR_TRY(mr_ranks_wait_for(r, i, &n));
-			if (n.kind != MR_RANK_PAUSED)
-				MR_TRY(take_note(l, i, &n));
-		}
 	return MR_OK;
 }
 
@@ -256,9 +276,8 @@ static mr_status pause_all(lead *l, uint64_t *reached)
 
 	*reached = e->run->worker[mr_ranks_first_here(e)].train.step;
 	MR_TRY(mr_ranks_say(e, MR_RANK_PAUSED, *reached, 0));
-	MR_TRY(hear_pauses(l));
+	MR_TRY(hear_answers(l, MR_RANK_PAUSED));
 	MR_TRY(mr_ranks_pause_at(e, *reached));
-	MR_TRY(mr_ranks_settle(e));
 	MR_TRY(mr_rank_state_share(e->run));
 	e->run->link_bytes += mr_ranks_by(e)->sent() - e->sent_before;
 	for (uint32_t i = 0; i < mr_ranks_of(e)->n; i++)

@@ -31,6 +31,7 @@ typedef enum mr_rank_note {
 	MR_RANK_READY = 1, /* a rank has built its run; text: what must be the same everywhere */
 	MR_RANK_RUN,       /* number: until, limit */
 	MR_RANK_LIMIT,     /* number: limit */
+	MR_RANK_SETTLE,    /* all stand: steps become certain; the answer comes behind their records */
 	MR_RANK_PAUSED,    /* number: step */
 	MR_RANK_RECORD,    /* number: step; value: lr, norm, norm of the stage; data follow */
 	MR_RANK_STOPPED,   /* number: limit */

@@ -65,12 +65,24 @@ void mr_validation_back_up(mr_stage_weights *b, bool restore)
 		memcpy(restore ? b->rest : v->backup_rest, restore ? v->backup_rest : b->rest, z->rest_bytes);
 }
 
-void mr_validation_reset(mr_stage_weights *b, mr_parker *const *before, mr_parker *const *behind)
+mr_status mr_validation_choose(mr_stage_weights *b, uint16_t stage, uint16_t worker, uint16_t before,
+			       uint16_t n_workers, const mr_link_kind *const *kinds)
+{
+	return mr_counter_choose_edge(&b->validation->arrived, stage, worker, before, n_workers, kinds);
+}
+
+void mr_validation_close(mr_stage_weights *b)
+{
+	mr_counter_close(&b->validation->arrived);
+}
+
+void mr_validation_reset(mr_stage_weights *b, mr_parker *const *before, mr_parker *const *behind,
+			 mr_parker *const *parkers)
 {
 	mr_stage_validation *v = b->validation;
 
 	v->validated = v->settled = b->latest;
 	v->n_taken_back = 0;
-	mr_event_init(&v->arrived, 0, before, before != NULL);
+	mr_counter_reset(&v->arrived, 0, before, before != NULL, parkers);
 	mr_event_init(&v->redone, 0, behind, behind != NULL);
 }

@@ -7,6 +7,7 @@
 #define MR_WEIGHTS_VALIDATION_H
 
 #include "ir/plan.h"
+#include "link/counter.h"
 #include "weights/stage_weights.h"
 
 /* State of the run: the forwards before V, which are repeated when V finds a wrong step. */
@@ -18,8 +19,9 @@ typedef struct mr_validation {
 
 /* State of a stage's weights. */
 struct mr_stage_validation {
-	mr_event arrived;    /* wrong V at which the stage's worker has arrived */
-	mr_event redone;     /* forwards that the stage has repeated, over the whole run */
+	mr_counter arrived;  /* wrong V at which the stage's worker has arrived */
+	mr_event redone;     /* forwards that the stage has repeated, over the whole run; for a worker that shares
+	                        memory */
 	uint8_t *backup[MR_OPTIM_STATES]; /* the optimizer's state before a step that may be rolled back */
 	uint8_t *backup_factors; /* likewise its factors; NULL: it has none */
 	int16_t *backup_rest; /* likewise the rest of the masters; NULL: they have none */
@@ -34,6 +36,8 @@ typedef struct mr_worker_validation {
 	bool redo;     /* the worker is repeating forwards */
 	uint32_t n;    /* repetitions so far */
 	uint64_t at;   /* iteration of the last one */
+	uint32_t n_met; /* repetitions before which the worker has said that it has arrived */
+	uint32_t dropped; /* place in its list up to which inputs that come again were dropped */
 } mr_worker_validation;
 
 /** Make the state of a run of @plan, which has V. Errors: MR_ERESOURCE. */
@@ -53,8 +57,16 @@ void mr_validation_layout(mr_stage_weights *b, mr_arena *a, uint8_t shard);
 /** Copy the state that a step changes in place, or (@restore) copy it back. */
 void mr_validation_back_up(mr_stage_weights *b, bool restore);
 
+/** Choose the link of `arrived` of @b, weights of @stage, from the stage's worker to @before, that of the stage before
+ * (mr_counter_choose_edge). */
+mr_status mr_validation_choose(mr_stage_weights *b, uint16_t stage, uint16_t worker, uint16_t before,
+			       uint16_t n_workers, const mr_link_kind *const *kinds) MR_MUST_USE;
+/** Free its channels. */
+void mr_validation_close(mr_stage_weights *b);
+
 /** All steps so far are certain. `arrived` wakes @before, the worker of the stage before, `redone` @behind, that of the
- * stage after; NULL: there is none. While no worker runs. */
-void mr_validation_reset(mr_stage_weights *b, mr_parker *const *before, mr_parker *const *behind);
+ * stage after; NULL: there is none. @parkers: those of all workers. While no worker runs. */
+void mr_validation_reset(mr_stage_weights *b, mr_parker *const *before, mr_parker *const *behind,
+			 mr_parker *const *parkers);
 
 #endif

@@ -407,7 +407,7 @@ static void after_a_reset_all_steps_are_certain(void)
 	CU_ASSERT_PTR_NOT_EQUAL(w.b.validation->backup[0], w.b.state[0]);
 	w.b.latest = 3;
 	w.b.validation->n_taken_back = 2;
-	mr_validation_reset(&w.b, NULL, NULL);
+	mr_validation_reset(&w.b, NULL, NULL, NULL);
 	CU_ASSERT_EQUAL(w.b.validation->validated, 3);
 	CU_ASSERT_EQUAL(w.b.validation->settled, 3);
 	CU_ASSERT_EQUAL(w.b.validation->n_taken_back, 0);

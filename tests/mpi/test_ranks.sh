@@ -12,6 +12,13 @@ same 3 gpt.cfg --set machine.workers=4 --set 'system.name="data_parallel"' --set
 same 4 gpt.cfg --set machine.workers=4 --set 'system.name="pipedream_2bw"' --set 'precision="bf16"'
 same 2 mlp.cfg --set machine.workers=4 --set 'machine.ranks="0 1 1 0"' --set 'system.name="zb_h1"'
 same 2 mlp.cfg --set machine.workers=4 --set 'system.name="chimera"' --set 'precision="bf16_pure"'
+# Steps that are taken back on some or all of the ranks, and forwards whose results are sent again.
+trust='--set system.optimizer="validated" --set machine.workers=4'
+# shellcheck disable=SC2086 # words
+same 2 mlp.cfg --set 'system.name="zb_h2"' $trust --set train.clip=0.4 --set train.microbatches=8
+# shellcheck disable=SC2086
+same 4 gpt.cfg --set 'system.name="zb_h1"' $trust --set train.clip=0.4 --set train.microbatches=2 \
+	--set 'precision="bf16"'
 # One parameter twice in a stage of several pipes, statistics of batch norm, states that are carried, averages.
 same 2 gpt.cfg --set $two --set 'system.name="data_parallel"' --set model.tied=true
 # The last stage reads what the first one stores.
@@ -39,6 +46,7 @@ counted() {
 counted gpt.cfg --set train.clip=0.5
 counted mlp.cfg --set 'system.name="data_parallel"' --set train.clip=0.5
 counted mlp.cfg --set 'system.name="zb_h1"'
+counted mlp.cfg --set 'system.name="zb_h1"' --set 'system.optimizer="validated"' --set train.clip=1e6
 counted mlp.cfg --set 'system.name="chimera"'
 counted gpt.cfg --set 'system.name="data_parallel"' --set model.tied=true
 counted mlp.cfg --set 'system.name="data_parallel"' --set 'model.norm="batch"'
@@ -123,5 +131,5 @@ got=$?
 refused 2 "the program for several is millrace-mpi"
 [ ! -e runs/mlp ] || complain "a run was begun:"
 
-[ $n_same -eq 15 ] || failed=1
+[ $n_same -eq 17 ] || failed=1
 exit $failed

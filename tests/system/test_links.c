@@ -132,6 +132,24 @@ static void clipped(void)
 		CU_ASSERT_TRUE(check(MLP " train.microbatches=8 train.clip=0.05", systems[i], 4));
 }
 
+/* Steps that are taken back, always and sometimes, and forwards that are sent again. */
+static void validated(void)
+{
+	static const char *const systems[] = {
+		"system.name=zb_h1 train.clip=0.05", "system.name=zb_h2 train.clip=0.05",
+		"system.name=zb_h2 train.clip=0.4", "system.name=zb_h1 train.clip=1e6",
+		"system.name=zb_h2 train.clip=0.2 precision=bf16",
+	};
+	char text[200];
+
+	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++)
+		for (unsigned d = 4; d >= 2; d--) {
+			snprintf(text, sizeof(text), "%s system.optimizer=validated train.microbatches=%u", systems[i],
+				 i % 2 ? 2 : 8);
+			CU_ASSERT_TRUE(check(MLP, text, d));
+		}
+}
+
 /* The last stage reads what the first one steps, and sends it gradients. */
 static void tied(void)
 {
@@ -241,6 +259,7 @@ void mr_suite_links(void)
 	MR_TEST(flushing);
 	MR_TEST(asynchronous);
 	MR_TEST(clipped);
+	MR_TEST(validated);
 	MR_TEST(tied);
 	MR_TEST(averaged);
 	MR_TEST(seen);

@@ -1,11 +1,13 @@
 /*
  * test_validated.c - steps taken on trust and taken back where they were wrong end in the bits of the version with a
  * barrier: weights, optimizer state, losses, norms, evaluation; with clipping that bites always, sometimes and never,
- * with gradients that are not numbers, with delays at random and pauses in between, on the engine and on the replay.
+ * with gradients that are not numbers, with delays at random and pauses in between, on the engine, over links whose
+ * ends share no memory, and on the replay.
  */
 #include <math.h>
 #include <string.h>
 
+#include "bounded_link.h"
 #include "check.h"
 #include "lower/check.h"
 #include "lower/lower.h"
@@ -84,8 +86,10 @@ static uint32_t wrong_steps(const rig_result *r, double clip, uint64_t steps)
 	return n;
 }
 
-/* Over all cases of a test. */
-static uint64_t n_taken_back;
+/* Over all cases of a test; the second: repetitions over links. */
+static uint64_t n_taken_back, n_sent_again;
+
+static const mr_link_kind *const bounded[] = {&bounded_link, NULL};
 
 static void on_replay(rig *r, poison *p, const rig_result *want, double clip)
 {
@@ -111,12 +115,22 @@ static void on_replay(rig *r, poison *p, const rig_result *want, double clip)
 	rig_result_fini(&got);
 }
 
-static void on_engine(rig *r, poison *p, const rig_result *want, uint32_t runs)
+/* Over links of @kinds (NULL: the product's). */
+static void start_over(rig *r, poison *p, const mr_link_kind *const *kinds)
+{
+	mr_session_opts opts = {.observer = spoil, .observer_arg = p};
+	mr_run_config c = mr_session_run_config(&r->s, p ? &opts : NULL);
+
+	c.links = kinds;
+	MR_CHECK_OK(mr_executor_of_engine(&c, 60, &r->s.executor));
+}
+
+static void on_engine(rig *r, poison *p, const rig_result *want, uint32_t runs, const mr_link_kind *const *kinds)
 {
 	rig_result got = {0};
 	char what[64];
 
-	start(r, p);
+	start_over(r, p, kinds);
 	for (uint32_t i = 0; i < runs; i++) {
 		if (i > 0)
 			MR_CHECK_OK(mr_engine_restart(r->s.executor.engine));
@@ -131,9 +145,12 @@ static void on_engine(rig *r, poison *p, const rig_result *want, uint32_t runs)
 		rig_run(r, STEPS, &got);
 		rig_delays(0, 0);
 		rig_collect(r, true, &got);
-		snprintf(what, sizeof(what), "engine with the validated plan, run %u", i);
+		snprintf(what, sizeof(what), "engine with the validated plan, run %u%s", i, kinds ? " over links" : "");
 		CU_ASSERT_FATAL(rig_equal(&got, want, true, what));
+		if (kinds)
+			n_sent_again += mr_engine_run_of(r->s.executor.engine)->worker[0].validation->n;
 	}
+	mr_executor_fini(&r->s.executor);
 	rig_result_fini(&got);
 }
 
@@ -158,7 +175,8 @@ static void check(bool gpt, const char *sets, const char *system, unsigned worke
 	open_case(&r, gpt, all, system, workers);
 	CU_ASSERT_EQUAL(r.s.plan->contract.flush, MR_FLUSH_VALIDATED);
 	on_replay(&r, p, &want, clip > 0 ? clip : 1e6);
-	on_engine(&r, p, &want, RUNS);
+	on_engine(&r, p, &want, RUNS, NULL);
+	on_engine(&r, p, &want, RUNS, bounded);
 	rig_result_fini(&want);
 	rig_fini(&r);
 }
@@ -211,6 +229,7 @@ static void clipping(void)
 	check(false, "train.microbatches=2", "system.name=zb_h2", 4,
 	      middle_norm("train.microbatches=2", "system.name=zb_h2", 4), NULL);
 	CU_ASSERT(n_taken_back > 0);
+	CU_ASSERT(n_sent_again > 0 && atomic_load(&bounded_arrived[MR_EDGE_FORWARD]) > 0);
 }
 
 static void not_numbers(void)

@@ -15,13 +15,19 @@
  *	        repetition for the step loop.
  *
  * Repeating. A forward's buffers and slot are still those of the first time, since no instruction after V has touched
- * them. Repeated forwards wait for two things, both through events that count over the whole run, because the rings
- * have sent their messages already:
+ * them. Repeated forwards wait for two things, both through counts over the whole run, because the rings have sent
+ * their messages already:
  *
  *	arrived(s)  how often the worker of s has reached a V that found a wrong step: from then on it does not read
  *	            the results of the first time, and stage s - 1 may overwrite them
  *	redone(s)   forwards that stage s has repeated: stage s + 1 may read them. This also holds for its forwards
  *	            after V, if their input was made before the other worker's V.
+ *
+ * Where stage s - 1 is on a worker that shares no memory with that of s, what it repeats is sent again, by the same
+ * buffer numbers, and nothing waits for `redone`. Before the worker of s says that it has arrived, it waits for the
+ * messages of the first time that its forwards after V would take, and drops them: then a forward takes one message for
+ * each time that it is carried out, and no number is under way twice. This wait ends, since forwards before V depend on
+ * nothing behind a V.
  *
  * Norms alternate between two places: a worker may be at most one iteration ahead of one that has not read them yet,
  * since its next but one needs forwards or gradients from after that one's V.
@@ -33,10 +39,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-static bool norms_known(mr_run *run, uint64_t version)
+static bool norm_known(const mr_worker *w, uint16_t s, uint64_t version)
 {
-	for (uint16_t s = 0; s < run->n_stages; s++)
-		if (!mr_event_reached(&run->weights[s].norms->known.event, (uint32_t)version))
+	return mr_counter_reached(&w->run->weights[s].norms->known, w->id, (uint32_t)version);
+}
+
+static bool norms_known(const mr_worker *w, uint64_t version)
+{
+	for (uint16_t s = 0; s < w->run->n_stages; s++)
+		if (!norm_known(w, s, version))
 			return false;
 	return true;
 }
@@ -48,22 +59,23 @@ static bool is_right(const mr_run *run, double norm)
 }
 
 /* Do the norms known so far already show that a step without clipping would be wrong? */
-static bool is_foreseen(mr_run *run, uint64_t version)
+static bool is_foreseen(const mr_worker *w, uint64_t version)
 {
+	const mr_run *run = w->run;
 	double sum = 0;
 
 	for (uint16_t s = 0; s < run->n_stages; s++)
-		if (mr_event_reached(&run->weights[s].norms->known.event, (uint32_t)version)) {
-			double norm = mr_norms_all(&run->weights[s], 1, version, MR_NORMS_OWN);
+		if (norm_known(w, s, version)) {
+			double norm = mr_norms_all(&run->weights[s], 1, version, w->id);
 
 			sum += norm * norm;
 		}
 	return !is_right(run, sqrt(sum) / run->c.plan->contract.need);
 }
 
-static bool may_step(mr_run *run, uint64_t version)
+static bool may_step(mr_worker *w, uint64_t version)
 {
-	return norms_known(run, version) || !is_foreseen(run, version);
+	return norms_known(w, version) || !is_foreseen(w, version);
 }
 
 /* U, with all norms or before validation. */
@@ -73,7 +85,7 @@ static mr_status commit(mr_worker *w, const mr_task *t)
 	mr_stage_weights *b = &run->weights[t->in->stage];
 
 	MR_TRY(mr_exec_begin_commit(w, t));
-	if (norms_known(run, t->version)) {
+	if (norms_known(w, t->version)) {
 		MR_TRY(mr_exec_end_commit(w, t));
 		b->validation->validated = t->version;
 		return MR_OK;
@@ -90,7 +102,7 @@ static mr_status finish_step(mr_worker *w, uint16_t s, uint64_t version)
 {
 	mr_run *run = w->run;
 	mr_stage_weights *b = &run->weights[s];
-	double norm = mr_exec_norm(run, version, MR_NORMS_OWN);
+	double norm = mr_exec_norm(run, version, w->id);
 
 	if (b->validation->validated >= version)
 		return MR_OK;
@@ -114,6 +126,9 @@ static mr_status settle(mr_worker *w)
 
 		if (mr_plan_worker(run->c.plan, 0, s) != w->id)
 			continue;
+		while (!norms_known(w, b->latest)) /* they may be on their way from another rank */
+			MR_TRY(mr_waiter_step(&w->waiter));
+		mr_waiter_done(&w->waiter);
 		MR_TRY(finish_step(w, s, b->latest));
 		b->validation->settled = b->latest;
 	}
@@ -137,15 +152,12 @@ static void give_targets_back(mr_run *run, const mr_task *t, uint16_t worker)
 static void begin_redo(mr_worker *w, const mr_task *t)
 {
 	mr_worker_validation *x = w->validation;
-	mr_run *run = w->run;
 
 	x->wrong = false;
 	x->redo = w->rewinds = true;
 	x->at = t->n;
 	x->n++;
-	for (uint16_t s = 0; s < run->n_stages; s++)
-		if (mr_plan_worker(run->c.plan, 0, s) == w->id)
-			mr_event_publish(&run->weights[s].validation->arrived, x->n);
+	x->dropped = 0;
 }
 
 static mr_status validate(mr_worker *w, const mr_task *t)
@@ -159,7 +171,7 @@ static mr_status validate(mr_worker *w, const mr_task *t)
 		mr_version_count_read(&run->weights[s].version_count, t->version - 1); /* kept until here */
 	if (!x->redo && t->version > run->weights[s].validation->settled) {
 		MR_TRY(finish_step(w, s, t->version));
-		x->wrong = !is_right(run, mr_exec_norm(run, t->version, MR_NORMS_OWN));
+		x->wrong = !is_right(run, mr_exec_norm(run, t->version, w->id));
 	}
 	if (!last)
 		return MR_OK;
@@ -173,6 +185,47 @@ static mr_status validate(mr_worker *w, const mr_task *t)
 }
 
 /* --- repeating --- */
+
+/* Is stage @s, which is behind another, on a worker that shares no memory with that one's? */
+static bool comes_by_message(const mr_links *l, uint16_t s)
+{
+	return mr_links_at(l, 0, s)->in.remote != NULL;
+}
+
+/* What the stage before @in, an instruction of a body, repeats and @in does not: @in, an F, takes the second message
+ * alone. */
+static bool drops_first(const mr_run *run, const mr_instr *in)
+{
+	const mr_validation *v = run->validation;
+
+	return in->op == MR_OP_F && in->stage > 0 && comes_by_message(&run->train, in->stage) &&
+	       !mr_validation_place(v, in->stage, in->micro) &&
+	       mr_validation_place(v, (uint16_t)(in->stage - 1), in->micro);
+}
+
+/* Before the first repetition: drop what comes again, and say so. False: not all of it has come. */
+static bool arrive(mr_worker *w, const mr_task *t)
+{
+	mr_worker_validation *x = w->validation;
+	const mr_plan *p = t->links->plan;
+	const mr_list *l = mr_plan_list(p, w->id, MR_BODY);
+	mr_run *run = w->run;
+
+	if (x->n_met == x->n)
+		return true;
+	for (; x->dropped < l->n; x->dropped++) {
+		const mr_instr *in = &l->at[x->dropped];
+
+		if (drops_first(run, in) &&
+		    !mr_link_find(&mr_links_at(t->links, 0, in->stage)->in, mr_instr_in_fwd(p, in, t->n)))
+			return false;
+	}
+	x->n_met = x->n;
+	for (uint16_t s = 0; s < run->n_stages; s++)
+		if (mr_plan_worker(p, 0, s) == w->id)
+			mr_counter_raise(&run->weights[s].validation->arrived, w->id, x->n);
+	return true;
+}
 
 /* The forwards that stage @s has repeated over the whole run, once that of @t's micro-batch is done. */
 static uint32_t count_redone(const mr_worker *w, const mr_task *t, uint16_t s)
@@ -196,7 +249,23 @@ static bool input_is_redone(const mr_worker *w, const mr_task *t)
 {
 	const mr_worker_validation *x = w->validation;
 
-	return !x->n || x->at != t->n || t->in->stage == 0 || is_redone(w, t, (uint16_t)(t->in->stage - 1));
+	return !x->n || x->at != t->n || t->in->stage == 0 || comes_by_message(t->links, t->in->stage) ||
+	       is_redone(w, t, (uint16_t)(t->in->stage - 1));
+}
+
+/* The input of an F that is repeated comes again, if the stage before it is elsewhere and had to repeat it. */
+static bool take_again(mr_worker *w, const mr_task *t)
+{
+	uint16_t s = t->in->stage;
+	mr_links_stage *st = t->st;
+
+	if (w->acquired.got & MR_GOT_IN || s == 0 || !comes_by_message(t->links, s) ||
+	    !mr_validation_place(w->run->validation, (uint16_t)(s - 1), t->in->micro))
+		return true;
+	if (!mr_link_find(&st->in, st->kept_in[t->micro % st->n_kept]))
+		return false;
+	w->acquired.got |= MR_GOT_IN;
+	return true;
 }
 
 /* An F that is repeated has its buffers and its slot. */
@@ -205,9 +274,10 @@ static mr_wait_cause ready_again(mr_worker *w, const mr_task *t)
 	const mr_run *run = w->run;
 	uint16_t s = t->in->stage;
 
-	if (!input_is_redone(w, t))
+	if (!input_is_redone(w, t) || !take_again(w, t))
 		return MR_WAIT_UPSTREAM;
-	if (s + 1 < run->n_stages && !mr_event_reached(&run->weights[s + 1].validation->arrived, w->validation->n))
+	if (s + 1 < run->n_stages &&
+	    !mr_counter_reached(&run->weights[s + 1].validation->arrived, w->id, w->validation->n))
 		return MR_WAIT_DOWNSTREAM;
 	w->acquired.got = MR_GOT_IN | MR_GOT_OUT | MR_GOT_TARGET;
 	return MR_WAIT_NONE;
@@ -217,12 +287,14 @@ static mr_wait_cause ready(mr_worker *w, const mr_task *t)
 {
 	if (!t->links->train)
 		return MR_WAIT_NONE;
+	if (w->validation->redo && !arrive(w, t))
+		return MR_WAIT_UPSTREAM;
 	if (t->in->op == MR_OP_F && w->validation->redo)
 		return ready_again(w, t);
 	if (t->in->op == MR_OP_F)
 		return input_is_redone(w, t) ? MR_WAIT_NONE : MR_WAIT_UPSTREAM;
 	if (t->in->op != MR_OP_V || w->validation->redo ||
-	    t->version <= w->run->weights[t->in->stage].validation->settled || norms_known(w->run, t->version))
+	    t->version <= w->run->weights[t->in->stage].validation->settled || norms_known(w, t->version))
 		return MR_WAIT_NONE;
 	return MR_WAIT_OPTIMIZER;
 }
@@ -255,6 +327,8 @@ static mr_status repeat(mr_worker *w, const mr_task *t)
 		io.out = mr_link_out(&st[1].in, mr_instr_out(t->links->plan, t->in, t->n));
 	MR_TRY(mr_stage_forward(run->stage[s], &io));
 	mr_event_publish(&run->weights[s].validation->redone, count_redone(w, t, s));
+	if (!last && comes_by_message(t->links, (uint16_t)(s + 1)))
+		mr_link_put(&st[1].in, mr_instr_out(t->links->plan, t->in, t->n));
 	return last ? mr_exec_book_loss(run, t, loss) : MR_OK;
 }
 
@@ -300,6 +374,23 @@ static mr_status open_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
 	return mr_validation_open(b);
 }
 
+static mr_status choose(mr_run *run)
+{
+	const mr_plan *p = run->c.plan;
+
+	for (uint16_t s = 1; s < run->n_stages; s++)
+		MR_TRY(mr_validation_choose(&run->weights[s], s, mr_plan_worker(p, 0, s),
+					    mr_plan_worker(p, 0, (uint16_t)(s - 1)), run->n_workers, run->c.links));
+	return MR_OK;
+}
+
+static mr_status open_links(mr_run *run)
+{
+	for (uint16_t s = 1; s < run->n_stages; s++)
+		MR_TRY(mr_counter_open(&run->weights[s].validation->arrived));
+	return MR_OK;
+}
+
 /* A copy of the optimizer's states, with the rest of masters. */
 static void memory(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *out)
 {
@@ -327,7 +418,8 @@ static void reset_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
 	const mr_plan *plan = run->c.plan;
 
 	mr_validation_reset(b, s > 0 ? &p[mr_plan_worker(plan, 0, (uint16_t)(s - 1))] : NULL,
-			    s + 1 < run->n_stages ? &p[mr_plan_worker(plan, 0, (uint16_t)(s + 1))] : NULL);
+			    s + 1 < run->n_stages ? &p[mr_plan_worker(plan, 0, (uint16_t)(s + 1))] : NULL,
+			    p);
 }
 
 static mr_status stand_worker(mr_worker *w, uint64_t step)
@@ -339,7 +431,6 @@ static mr_status stand_worker(mr_worker *w, uint64_t step)
 
 const mr_feature mr_feature_validation = {
 	.facts = MR_NEEDS_NORMS | MR_SETTLES | MR_JUDGES_STEPS,
-	.shares = "workers repeat a step that validation rolls back by reading each other's stages in place",
 	.instead = {.carry_out = {[MR_OP_F] = forward, [MR_OP_U] = commit, [MR_OP_V] = validate},
 		    .may_step = may_step,
 		    .repeats = repeats},
@@ -347,6 +438,8 @@ const mr_feature mr_feature_validation = {
 	.create = create,
 	.destroy = destroy,
 	.open = open_stage,
+	.choose = choose,
+	.open_links = open_links,
 	.memory = memory,
 	.create_worker = create_worker,
 	.destroy_worker = destroy_worker,
