@@ -86,10 +86,13 @@ static void take(const mr_auto *a, const char *asked, mr_first_choice *out)
 	else if (r->workers > 1)
 		snprintf(out->why, sizeof(out->why), "The fastest by plan --auto: %s a step predicted%s%s.", step,
 			 other ? ", without a pipeline " : "", other ? others : "");
+	else if (other && other->step_s < r->step_s)
+		snprintf(out->why, sizeof(out->why),
+			 "By plan --auto %s a step; with several workers (%.24s) %s, too little gain to pay for waking "
+			 "them.", step, other->label, others);
 	else if (other)
 		snprintf(out->why, sizeof(out->why),
-			 "By plan --auto no pipeline is much faster: %s a step predicted, the best of them (%.24s) "
-			 "%s.", step,
+			 "The fastest by plan --auto: %s a step predicted, with several workers (%.24s) %s.", step,
 			 other->label, others);
 	else
 		snprintf(out->why, sizeof(out->why), "One core: no pipeline.");
