@@ -257,6 +257,12 @@ static mr_status find_styles(mr_csv_file *f)
 	return other ? read_files(f) : MR_OK;
 }
 
+static mr_status read_all(mr_csv_file *f)
+{
+	MR_TRY(read_files(f));
+	return f->reading->wrong ? find_styles(f) : MR_OK;
+}
+
 static int compare_numbers(const void *a, const void *b)
 {
 	const char *x = *(const char *const *)a, *y = *(const char *const *)b;
@@ -321,7 +327,25 @@ static mr_status prepare(mr_csv_file *f, const mr_values *values)
 	f->reading->votes = calloc(t->n_columns, sizeof(*f->reading->votes));
 	if (!f->reading->of_column || !f->reading->uncertain || !f->reading->votes)
 		return mr_fail(MR_ERESOURCE, "no memory for the rows of a table");
-	return f->path[1] ? mr_csv_table_same(&f->table, f->path[1]) : MR_OK;
+	return MR_OK;
+}
+
+/* The head of the second file, which is wrong, among the mistakes of the first one, which alone is read. */
+static mr_status refuse_head(mr_csv_file *f)
+{
+	char *second = f->path[1], *text = strdup(mr_error_text());
+	mr_status st = text ? MR_OK : mr_fail(MR_ERESOURCE, "no memory to name what is damaged");
+
+	f->path[1] = NULL;
+	if (st == MR_OK)
+		st = read_all(f);
+	f->path[1] = second;
+	if (st == MR_OK) {
+		mr_error_set("%s", text);
+		st = mr_damage_note(&f->damage, true, true);
+	}
+	free(text);
+	return st == MR_OK ? mr_damage_refuse(&f->damage, "data \"csv\"") : st;
 }
 
 static void forget(mr_csv_file *f)
@@ -339,10 +363,12 @@ mr_status mr_csv_file_open(mr_csv_file *f, const mr_values *values, uint64_t one
 {
 	mr_status st = prepare(f, values);
 
+	if (st == MR_OK && f->path[1]) {
+		st = mr_csv_table_same(&f->table, f->path[1]);
+		st = st == MR_EDATA ? refuse_head(f) : st;
+	}
 	if (st == MR_OK)
-		st = read_files(f);
-	if (st == MR_OK && f->reading->wrong)
-		st = find_styles(f);
+		st = read_all(f);
 	if (st == MR_OK)
 		st = mr_damage_check(&f->damage, f->path[0], "rows", f->damage.n + f->n[0] + f->n[1]);
 	if (st == MR_OK)

@@ -307,6 +307,23 @@ void mr_csv_table_close(mr_csv_table *t)
 	*t = (mr_csv_table){0};
 }
 
+/* Are the current row's fields the names of the columns? */
+static mr_status compare_names(const mr_csv_table *t)
+{
+	mr_status st = MR_OK;
+	mr_strbuf b;
+
+	mr_strbuf_init(&b);
+	for (uint32_t c = 0; c < t->n_columns; c++)
+		if (*t->field[c] && strcmp(t->field[c], t->name[c]) != 0)
+			mr_strbuf_printf(&b, "%s %u is \"%.40s\", in the training file \"%.40s\"",
+					 b.len ? ";" : "", c + 1, t->field[c], t->name[c]);
+	if (b.len)
+		st = mr_fail(MR_EDATA, "%s:1: column%s", t->path, mr_strbuf_text(&b));
+	mr_strbuf_fini(&b);
+	return st;
+}
+
 mr_status mr_csv_table_same(mr_csv_table *t, const char *path)
 {
 	mr_csv_rows rows;
@@ -320,10 +337,8 @@ mr_status mr_csv_table_same(mr_csv_table *t, const char *path)
 		st = mr_csv_rows_next(&rows, &row);
 	if (st == MR_OK)
 		st = row ? mr_csv_table_split(t, row, rows.number) : mr_fail(MR_EDATA, "%s: no rows in it", path);
-	for (uint32_t c = 0; st == MR_OK && t->header && c < t->n_columns; c++)
-		if (*t->field[c] && strcmp(t->field[c], t->name[c]) != 0)
-			st = mr_fail(MR_EDATA, "%s:1: column %u is \"%.40s\", in the training file \"%.40s\"", path,
-				     c + 1, t->field[c], t->name[c]);
+	if (st == MR_OK && t->header)
+		st = compare_names(t);
 	mr_csv_rows_close(&rows);
 	return st;
 }

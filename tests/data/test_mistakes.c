@@ -84,6 +84,22 @@ static void many_lines(void)
 	data_help_remove(dir);
 }
 
+/* A second file with other columns, and damaged rows of the first one. */
+static void head_and_rows(void)
+{
+	data_help_folder(dir);
+	save("s", "a,b,t\n1,2,x\nq,2,y\n4,5\n6,7,y\n1,1,x\n");
+	save("v", "c,b,u\n1,2,x\n");
+	refuse("csv", "path=s validation_path=v targets=classes damaged=9", want(MR_F32),
+	       "data \"csv\": 3 mistakes, the first: ",
+	       (const char *const[]){"s:3: a: \"q\" is no", "s:4: 2 fields, where the first line has 3",
+				     "v:1: column 1 is \"c\", in the training file \"a\"; 3 is \"u\", in", NULL});
+	save("s", "a,b,t\n1,2,x\n2,2,y\n");
+	refuse("csv", "path=s validation_path=v targets=classes", want(MR_F32), "v:1: column 1 is \"c\"",
+	       (const char *const[]){NULL});
+	data_help_remove(dir);
+}
+
 static void all_numbers_of_arrays(void)
 {
 	static const double m[] = {1, NAN, 3, 4, 1e39, 6}, t[] = {INFINITY, 1};
@@ -139,6 +155,7 @@ void mr_suite_mistakes(void)
 	MR_SUITE("mistakes");
 	MR_TEST(all_lines_of_libsvm);
 	MR_TEST(many_lines);
+	MR_TEST(head_and_rows);
 	MR_TEST(all_numbers_of_arrays);
 	MR_TEST(all_tokens);
 	MR_TEST(all_strange_bytes);
