@@ -123,12 +123,19 @@ const char *mr_page_visible(const char *text, char *out, size_t size)
 }
 
 /* The object's strings as a table of two columns. */
+bool mr_page_is_alone(const mr_run_folder *r)
+{
+	return mr_json_size(mr_json_get(r->facts, "workers")) == 1;
+}
+
 static void put_pairs(mr_page *p, const mr_json *pairs)
 {
 	fputs("<table>\n", p->out);
 	for (const char *key = NULL; (key = mr_json_next_key(pairs, key));) {
 		const char *text = mr_json_string(mr_json_get(pairs, key));
 
+		if (!strcmp(key, "plan") && p->run && mr_page_is_alone(p->run))
+			continue;
 		fputs("<tr><th>", p->out);
 		mr_svg_escape(p->out, key);
 		fputs("</th><td>", p->out);
@@ -179,12 +186,6 @@ static void put_summary_row(mr_table *t, const char *name, const mr_run_summary 
 	}
 }
 
-/* Is it known that one worker did all? Nothing of a pipeline is said of such a run. */
-static bool is_alone(const mr_run_folder *r)
-{
-	return mr_json_size(mr_json_get(r->facts, "workers")) == 1;
-}
-
 /* A column for each figure with a title that any run has. */
 static mr_status put_summary_table(mr_page *p, const mr_run_folder *runs, size_t n)
 {
@@ -199,7 +200,7 @@ static mr_status put_summary_table(mr_page *p, const mr_run_folder *runs, size_t
 	for (int f = 0; f < MR_N_FIGURES; f++) {
 		for (size_t i = 0; i < n; i++)
 			shown[f] |= mr_figure_table[f].title && !isnan(s[i].f.at[f]) &&
-				    (f != MR_FIGURE_bubble || !is_alone(&runs[i]));
+				    (f != MR_FIGURE_bubble || !mr_page_is_alone(&runs[i]));
 		if (shown[f])
 			columns[n_columns++] = (mr_table_column){mr_figure_table[f].title, true};
 		if (shown[f] && f == MR_FIGURE_val_loss)
@@ -361,7 +362,7 @@ static mr_status put_run(mr_page *p)
 		put_pairs(p, about);
 	}
 	MR_TRY(put_sessions(p));
-	if (!is_alone(p->run)) {
+	if (!mr_page_is_alone(p->run)) {
 		MR_TRY(mr_page_timeline(p));
 		MR_TRY(mr_page_time(p));
 		MR_TRY(mr_page_staleness(p));

@@ -16,6 +16,8 @@ typedef struct mr_page {
  * which it returns. */
 mr_svg mr_page_picture(mr_page *p, bool wide);
 mr_status mr_page_end_picture(mr_page *p, mr_status st) MR_MUST_USE;
+/** Is it known that one worker did all? Nothing of a pipeline is said of such a run. */
+bool mr_page_is_alone(const mr_run_folder *r);
 /** A paragraph. */
 void mr_page_say(mr_page *p, const char *fmt, ...) MR_PRINTF(2, 3);
 /** The same, in a softer colour. */

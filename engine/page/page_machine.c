@@ -83,7 +83,7 @@ static mr_status put_stages(mr_page *p, const mr_json *stages)
 	char text[16];
 	mr_table *t;
 
-	if (!mr_json_size(stages))
+	if (!mr_json_size(stages) || mr_page_is_alone(p->run))
 		return MR_OK;
 	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
 	for (size_t s = 0; s < mr_json_size(stages); s++) {
@@ -104,7 +104,7 @@ mr_status mr_page_machine(mr_page *p)
 	mr_machine m = {0};
 	mr_status st;
 
-	mr_page_heading(p, 3, "Machine and stages");
+	mr_page_heading(p, 3, mr_page_is_alone(p->run) ? "Machine" : "Machine and stages");
 	if (!mr_json_size(nodes)) {
 		mr_page_say(p, "The folder has no run.json, which says where the workers ran.");
 		return MR_OK;

@@ -32,12 +32,14 @@ static mr_status make_rows(bar_rows *x, size_t most)
 	return MR_OK;
 }
 
-/* The values of one more row. */
+/* The values of one more row, called @name with its @number, if it is not NULL, and @rest. */
 static double *add_row(bar_rows *x, const char *name, size_t number, const char *rest)
 {
 	size_t i = x->b.n++;
 
-	snprintf(x->name[i], sizeof(x->name[i]), "%s%zu%s", name, number, rest);
+	if (name)
+		snprintf(x->name[i], sizeof(x->name[i]), "%s%zu%s", name, number, *rest ? " " : "");
+	strcat(x->name[i], rest);
 	x->row[i] = (mr_bars_row){x->name[i], x->value + i * x->b.n_parts, x->text[i]};
 	return x->value + i * x->b.n_parts;
 }
@@ -307,13 +309,11 @@ mr_status mr_page_memory(mr_page *p)
 		mr_record_get(MR_RECORD_USAGE, mr_json_at(stages, s), &u);
 		for (const mr_member *m = mr_record_members(MR_RECORD_USAGE); m->of == MR_RECORD_USAGE; m++)
 			if (m->unit && !m->beside) {
-				char what[32];
 				double *value;
 
 				if (!(mr_member_number(m + 1, &u) > 0) && !(mr_member_number(m, &u) > 0))
 					continue; /* one worker has no boundaries */
-				snprintf(what, sizeof(what), " %s", m->name);
-				value = add_row(&x, "stage ", u.stage, what);
+				value = add_row(&x, mr_page_is_alone(p->run) ? NULL : "stage ", u.stage, m->name);
 				value[0] = mr_member_number(m + 1, &u) / MIB;
 				value[1] = mr_member_number(m, &u) / MIB;
 			}
