@@ -298,8 +298,11 @@ static mr_status find(int dir, const char *dir_path, char name[MR_CKPT_NAME])
 		mr_log(MR_LOG_WARN, "checkpoint", "%s/LATEST names no usable checkpoint: taking %s", dir_path, name);
 		return MR_OK;
 	}
-	return why[0] ? mr_fail(MR_ECKPT, "%s: no checkpoint can be used: %s", dir_path, why)
-		      : mr_fail(MR_ECKPT, "%s: there is no checkpoint", dir_path);
+	if (why[0])
+		return mr_fail(MR_ECKPT, "%s: no checkpoint can be used: %s", dir_path, why);
+	return mr_fail(MR_ECKPT, "%s: there is no checkpoint%s", dir_path,
+		       faccessat(dir, MR_CHECKPOINT_PARTS "0", F_OK, 0)
+			       ? "" : ", but parts of some: millrace gather brings them together");
 }
 
 mr_status mr_checkpoint_latest(const char *dir_path, char **path)
@@ -321,24 +324,51 @@ mr_status mr_checkpoint_latest(const char *dir_path, char **path)
 	return *path ? MR_OK : mr_fail(MR_ERESOURCE, "%s: no memory", dir_path);
 }
 
-mr_status mr_checkpoint_steps(const char *dir_path, uint64_t **step, size_t *n)
+mr_status mr_checkpoint_names(const char *dir_path, mr_checkpoint_name **list, size_t *n)
 {
 	int dir = open(dir_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	mr_ckpt_entry *list = NULL;
+	mr_ckpt_entry *entry = NULL;
 	mr_status st;
 
-	*step = NULL;
+	*list = NULL;
 	*n = 0;
 	if (dir < 0)
 		return mr_fail(MR_ECKPT, "%s: there is no checkpoint: %s", dir_path, strerror(errno));
-	st = mr_ckpt_list(dir, dir_path, &list, n);
+	st = mr_ckpt_list(dir, dir_path, &entry, n);
 	close(dir);
-	if (st == MR_OK && !(*step = malloc((*n + 1) * sizeof(**step))))
+	if (st == MR_OK && !(*list = calloc(*n + 1, sizeof(**list))))
 		st = mr_fail(MR_ERESOURCE, "%s: no memory", dir_path);
+	for (size_t i = 0; st == MR_OK && i < *n; i++) {
+		memcpy((*list)[i].name, entry[i].name, sizeof(entry[i].name));
+		(*list)[i].step = entry[i].step;
+	}
+	free(entry);
+	return st;
+}
+
+mr_status mr_checkpoint_steps(const char *dir_path, uint64_t **step, size_t *n)
+{
+	mr_checkpoint_name *list;
+	mr_status st;
+
+	*step = NULL;
+	MR_TRY(mr_checkpoint_names(dir_path, &list, n));
+	*step = malloc((*n + 1) * sizeof(**step));
+	st = *step ? MR_OK : mr_fail(MR_ERESOURCE, "%s: no memory", dir_path);
 	for (size_t i = 0; st == MR_OK && i < *n; i++)
 		(*step)[i] = list[i].step;
 	free(list);
 	return st;
+}
+
+void mr_checkpoint_remove(const char *dir_path, const char *name)
+{
+	int dir = open(dir_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (dir >= 0) {
+		remove_checkpoint(dir, dir_path, name);
+		close(dir);
+	}
 }
 
 /* --- the lock --- */

@@ -15,22 +15,9 @@
 #include "base/usdt.h"
 #include "store/checkpoint_part.h"
 #include "store/ckpt_os.h"
+#include "store/crc_blocks.h"
 
 #define MAX_VERSIONS 10000u
-
-uint64_t mr_checkpoint_bytes(const mr_checkpoint_content *c)
-{
-	uint64_t sum = 1 << 20; /* manifest, directories */
-
-	for (size_t i = 0; i < c->n_parts; i++) {
-		const mr_checkpoint_shard *p = &c->parts[i];
-
-		sum += mr_safetensors_header_bytes(p->tensors, p->n_tensors, p->metadata, p->n_metadata) + 4096;
-		for (size_t t = 0; t < p->n_tensors; t++)
-			sum += p->tensors[t].bytes + p->tensors[t].bytes / 50000; /* a checksum: 11 characters a MiB */
-	}
-	return sum;
-}
 
 /* The disk that @dir is on, or will be on once it is made. */
 static int ask_disk(const char *dir, struct statvfs *disk)
@@ -102,15 +89,42 @@ static mr_status check_content(const mr_checkpoint_content *c)
 	return MR_OK;
 }
 
-/* Write one file; its size and checksums move to @out. */
-static mr_status write_part(int dir, const mr_checkpoint_shard *p, uint32_t n_threads, mr_manifest_file *out)
+/* Bytes of the contents of @p. */
+static uint64_t bytes_of(const mr_checkpoint_shard *p)
+{
+	uint64_t sum = p->pieces ? 0
+				 : mr_safetensors_header_bytes(p->tensors, p->n_tensors, p->metadata, p->n_metadata);
+
+	for (size_t i = 0; p->pieces && i < p->n_pieces; i++)
+		sum += p->pieces[i].bytes;
+	for (size_t i = 0; !p->pieces && i < p->n_tensors; i++)
+		sum += p->tensors[i].bytes;
+	return sum;
+}
+
+uint64_t mr_checkpoint_bytes(const mr_checkpoint_content *c)
+{
+	uint64_t sum = 1 << 20; /* manifest, directories */
+
+	for (size_t i = 0; i < c->n_parts; i++) {
+		uint64_t bytes = bytes_of(&c->parts[i]);
+
+		sum += bytes + bytes / 50000 + 4096; /* a checksum: 11 characters a MiB */
+	}
+	return sum;
+}
+
+/* Write one file, which @is_there if others write it, too; its size and checksums move to @out. */
+static mr_status write_part(int dir, const mr_checkpoint_shard *p, uint32_t n_threads, bool is_there,
+			    mr_manifest_file *out)
 {
 	mr_crc_file f;
 	mr_status st;
 
-	MR_TRY(mr_crc_file_create(&f, dir, p->name));
+	MR_TRY(is_there ? mr_crc_file_open(&f, dir, p->name) : mr_crc_file_create(&f, dir, p->name));
 	f.n_threads = n_threads;
-	st = mr_safetensors_write(&f, p->tensors, p->n_tensors, p->metadata, p->n_metadata);
+	st = p->pieces ? mr_crc_blocks_write(&f, p->pieces, p->n_pieces)
+		       : mr_safetensors_write(&f, p->tensors, p->n_tensors, p->metadata, p->n_metadata);
 	if (st == MR_OK)
 		st = mr_crc_file_finish(&f);
 	if (st == MR_OK) {
@@ -126,6 +140,34 @@ static mr_status write_part(int dir, const mr_checkpoint_shard *p, uint32_t n_th
 	return st;
 }
 
+/* A file of @bytes bytes, for several to write. */
+static mr_status make_file(int dir, const char *name, uint64_t bytes)
+{
+	int fd = mr_ckpt_create(dir, name), failed;
+
+	if (fd < 0)
+		return mr_crc_file_error(name, "cannot create", errno);
+	failed = mr_ckpt_allocate(fd, bytes) && errno != EOPNOTSUPP && errno != ENOSYS ? errno : 0;
+	close(fd);
+	return failed ? mr_crc_file_error(name, "cannot write", failed) : MR_OK;
+}
+
+static mr_status let_others_begin(int dir, const char *temp, const mr_checkpoint_content *c)
+{
+	for (size_t i = 0; i < c->n_parts; i++)
+		MR_TRY(make_file(dir, c->parts[i].name, bytes_of(&c->parts[i])));
+	return c->others->begin(c->others->arg, temp);
+}
+
+static void free_files(mr_manifest_file *files, size_t n)
+{
+	for (size_t i = 0; files && i < n; i++) {
+		free(files[i].name);
+		free(files[i].crcs);
+	}
+	free(files);
+}
+
 /* Write all files and the manifest into the folder @temp of @dir, and make them durable. */
 static mr_status fill(int dir, const char *temp, const mr_checkpoint_content *c)
 {
@@ -137,19 +179,46 @@ static mr_status fill(int dir, const char *temp, const mr_checkpoint_content *c)
 		st = mr_crc_file_error(temp, "cannot open", errno);
 	else if (!files)
 		st = mr_fail(MR_ERESOURCE, "no memory for %zu files", c->n_parts);
+	if (st == MR_OK && c->others)
+		st = let_others_begin(fd, temp, c);
 	for (size_t i = 0; i < c->n_parts && st == MR_OK; i++)
-		st = write_part(fd, &c->parts[i], c->n_threads, &files[i]);
+		st = write_part(fd, &c->parts[i], c->n_threads, c->others != NULL, &files[i]);
+	for (size_t i = 0; c->others && i < c->n_parts && st == MR_OK; i++)
+		st = c->others->end(c->others->arg, i, files[i].crcs, files[i].n_crcs, files[i].size);
 	if (st == MR_OK)
 		st = mr_manifest_write(fd, c, files);
 	if (st == MR_OK && mr_ckpt_sync_dir(fd))
 		st = mr_crc_file_error(temp, "fsync of the folder", errno);
 	if (fd >= 0)
 		close(fd);
-	for (size_t i = 0; files && i < c->n_parts; i++) {
-		free(files[i].name);
-		free(files[i].crcs);
+	free_files(files, c->n_parts);
+	return st;
+}
+
+mr_status mr_checkpoint_write_pieces(const char *dir_path, const char *temp, const mr_checkpoint_content *c,
+				     uint32_t **crcs)
+{
+	mr_manifest_file *files = calloc(c->n_parts + 1, sizeof(*files));
+	char *path = mr_path_join(dir_path, temp);
+	int dir = path ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+	mr_status st = MR_OK;
+
+	if (!files || !path)
+		st = mr_fail(MR_ERESOURCE, "no memory for %zu files", c->n_parts);
+	else if (dir < 0)
+		st = mr_crc_file_error(path, "cannot open", errno);
+	mr_activity_begin("saves a checkpoint");
+	for (size_t i = 0; i < c->n_parts && st == MR_OK; i++) {
+		st = write_part(dir, &c->parts[i], c->n_threads, true, &files[i]);
+		crcs[i] = st == MR_OK ? files[i].crcs : NULL;
+		files[i].crcs = st == MR_OK ? NULL : files[i].crcs;
 	}
-	free(files);
+	mr_activity_end();
+	if (dir >= 0)
+		close(dir);
+	free_files(files, c->n_parts);
+	st = st == MR_OK ? MR_OK : mr_fail_in(st, "%s", path ? path : dir_path);
+	free(path);
 	return st;
 }
 
@@ -237,7 +306,7 @@ static mr_status save_to(const char *dir_path, const mr_checkpoint_content *c, c
 	else
 		st = save(dir, dir_path, c, name);
 	mr_usdt_checkpoint_end(c->step, st == MR_OK);
-	if (st == MR_OK)
+	if (st == MR_OK && !c->keep_all)
 		mr_ckpt_rotate(dir, dir_path, c, name);
 	if (dir >= 0)
 		close(dir);
@@ -259,4 +328,21 @@ mr_status mr_checkpoint_save(const char *dir_path, const mr_checkpoint_content *
 	st = save_to(dir_path, c, path);
 	mr_activity_end();
 	return st;
+}
+
+mr_status mr_checkpoint_keep(const char *dir_path, const mr_checkpoint_content *c)
+{
+	int dir = open(dir_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char name[MR_CKPT_NAME];
+	mr_status st = MR_OK;
+
+	if (dir < 0)
+		return mr_crc_file_error(dir_path, "cannot open", errno);
+	mr_ckpt_read_link(dir, "LATEST", name);
+	if (c->best)
+		st = mr_ckpt_write_link(dir, "BEST", name);
+	if (st == MR_OK)
+		mr_ckpt_rotate(dir, dir_path, c, name);
+	close(dir);
+	return st == MR_OK ? MR_OK : mr_fail_in(st, "%s", dir_path);
 }

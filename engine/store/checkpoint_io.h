@@ -35,6 +35,9 @@
 
 #include "store/safetensors.h"
 
+#define MR_CHECKPOINT_MANIFEST "MANIFEST.json"
+#define MR_CHECKPOINT_PARTS "rank-" /* and a number: a folder of parts of checkpoints, which that rank has written */
+
 /* One file of a checkpoint. */
 typedef struct mr_checkpoint_shard {
 	const char *name; /* "model.safetensors": no '/', no leading '.', not MANIFEST.json */
@@ -42,7 +45,18 @@ typedef struct mr_checkpoint_shard {
 	size_t n_tensors;
 	const mr_saved_text *metadata;
 	size_t n_metadata;
+	const mr_crc_piece *pieces; /* what the file consists of, in place of tensors; NULL: tensors */
+	size_t n_pieces;
 } mr_checkpoint_shard;
+
+/* Other processes write the holes of pieces. */
+typedef struct mr_checkpoint_others {
+	void *arg;
+	/** The files are in the folder @temp of the checkpoints': others may begin. */
+	mr_status (*begin)(void *arg, const char *temp) MR_MUST_USE;
+	/** Wait for the others; then, for each file @i in turn, add their checksums to @crcs (mr_crc_blocks_add). */
+	mr_status (*end)(void *arg, size_t i, uint32_t *crcs, size_t n, uint64_t bytes) MR_MUST_USE;
+} mr_checkpoint_others;
 
 typedef struct mr_checkpoint_content {
 	uint64_t step;
@@ -54,6 +68,8 @@ typedef struct mr_checkpoint_content {
 	bool best;                  /* mark it as the best so far */
 	uint32_t keep;              /* newest checkpoints to keep, this one included; 0: 2. The best stays, too */
 	uint64_t keep_every;        /* beside these all of earlier steps that this number divides; 0: none */
+	bool keep_all;              /* delete none */
+	const mr_checkpoint_others *others; /* that write parts of it, too; NULL: none */
 } mr_checkpoint_content;
 
 /**
@@ -64,6 +80,16 @@ typedef struct mr_checkpoint_content {
  * unchanged, or names the new one if only its last fsync failed.
  */
 mr_status mr_checkpoint_save(const char *dir, const mr_checkpoint_content *c, char **path) MR_MUST_USE;
+
+/** One of the others: write the pieces of the files of @c, which has nothing else, in the folder @temp of @dir, and
+ * make them durable. crcs[i] is the list of checksums of file i, with zeros for holes; the caller frees each. Errors:
+ * those of mr_crc_blocks_write. */
+mr_status mr_checkpoint_write_pieces(const char *dir, const char *temp, const mr_checkpoint_content *c,
+				     uint32_t **crcs) MR_MUST_USE;
+
+/** The checkpoint @c was saved to @dir with keep_all, as its newest: mark it if it is the best, and delete what it has
+ * made superfluous. Errors: those of writing BEST. */
+mr_status mr_checkpoint_keep(const char *dir, const mr_checkpoint_content *c) MR_MUST_USE;
 
 /** Bytes that saving @c takes on the disk; a slight overestimate. */
 uint64_t mr_checkpoint_bytes(const mr_checkpoint_content *c);
@@ -83,6 +109,19 @@ mr_status mr_checkpoint_latest(const char *dir, char **path) MR_MUST_USE;
 /** The steps of the checkpoints in @dir, newest first; they are not looked at. The caller frees *@step. Errors:
  * MR_ECKPT when there is no such folder; MR_ERESOURCE. */
 mr_status mr_checkpoint_steps(const char *dir, uint64_t **step, size_t *n) MR_MUST_USE;
+
+/* Name of a checkpoint, and its step. */
+typedef struct mr_checkpoint_name {
+	char name[64];
+	uint64_t step;
+} mr_checkpoint_name;
+
+/** The checkpoints in @dir, newest first; they are not looked at. The caller frees *@list. Errors: as
+ * mr_checkpoint_steps. */
+mr_status mr_checkpoint_names(const char *dir, mr_checkpoint_name **list, size_t *n) MR_MUST_USE;
+
+/** Remove the checkpoint @name of @dir. Failures are logged. */
+void mr_checkpoint_remove(const char *dir, const char *name);
 
 /** Check that @dir/@name is whole: compares every checksum, and the step in its name with the manifest's. Errors:
  * MR_ECKPT, MR_EIO, MR_ERESOURCE. */

@@ -4,7 +4,7 @@
 
 #include "store/checkpoint_io.h"
 
-#define MR_MANIFEST "MANIFEST.json"
+#define MR_MANIFEST MR_CHECKPOINT_MANIFEST
 #define MR_MANIFEST_FORMAT "millrace-checkpoint"
 #define MR_CKPT_NAME 64
 #define MR_CKPT_MAX_STEP UINT64_C(1000000000000000) /* more than any run makes */

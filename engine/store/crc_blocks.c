@@ -18,7 +18,7 @@
 #include "base/size.h"
 #include "store/ckpt_os.h"
 
-#define ALIGN 4096u                     /* of addresses, offsets and lengths past the page cache */
+#define ALIGN MR_CRC_PAGE               /* of addresses, offsets and lengths past the page cache */
 #define STRETCH_BLOCKS 4u
 #define STRETCH (STRETCH_BLOCKS * MR_CRC_BLOCK)
 #define THREAD_STRETCHES 4u             /* fewer are not worth a thread's start */
@@ -33,6 +33,7 @@ struct job {
 	int direct;                 /* the same file past the page cache; -1: there is no such way */
 	uint64_t size;
 	const mr_crc_piece *piece;  /* to write: what the file consists of */
+	uint32_t zero;              /* to write with holes: the checksum of a whole block of zeros */
 	uint32_t *found;            /* to write: the checksums */
 	const uint32_t *expected;   /* to compare */
 	_Atomic uint64_t next;      /* the first byte that no thread has taken */
@@ -69,6 +70,24 @@ static const uint8_t *gather(const mr_crc_piece *p, uint8_t *room, uint64_t at, 
 	return room;
 }
 
+/* @bytes of @p from its byte @at on, to @to. */
+static mr_status read_piece(const job *j, const mr_crc_piece *p, uint64_t at, uint8_t *to, size_t bytes)
+{
+	while (bytes) {
+		ssize_t got = pread(p->fd, to, bytes, (off_t)(p->from + at));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? mr_crc_file_error(j->name, "cannot read a part", errno)
+				       : mr_fail(MR_EIO, "%s: a part ends too early", j->name);
+		to += got;
+		at += (uint64_t)got;
+		bytes -= (size_t)got;
+	}
+	return MR_OK;
+}
+
 /* The last bytes of a file, less than a page, go through the page cache; and all, where nothing else is allowed. */
 static mr_status put(const job *j, const uint8_t *data, size_t len, uint64_t offset)
 {
@@ -88,6 +107,50 @@ static mr_status put(const job *j, const uint8_t *data, size_t len, uint64_t off
 		data += done;
 		offset += (uint64_t)done;
 		len -= (size_t)done;
+	}
+	return MR_OK;
+}
+
+/* Bytes [@at, @at + @bytes) of the pieces to @room, zeros for holes, and what is no hole to the file; *@some: that is
+ * something. Two passes: checksums are of all of them. @write: the second. */
+static mr_status go_through(const job *j, uint8_t *room, uint64_t at, size_t bytes, bool write, bool *some)
+{
+	const mr_crc_piece *p = j->piece;
+	uint64_t in = at;
+	size_t done = 0, run = 0; /* [done - run, done): no hole, and not written yet */
+
+	for (; in >= p->bytes; p++)
+		in -= p->bytes;
+	for (; done < bytes; p++, in = 0) {
+		size_t n = p->bytes - in < bytes - done ? (size_t)(p->bytes - in) : bytes - done;
+		bool hole = !p->data && !p->fd;
+
+		if (write && hole && run)
+			MR_TRY(put(j, room + done - run, run, at + done - run));
+		if (!write && hole && n)
+			memset(room + done, 0, n);
+		else if (!write && p->data && n)
+			memcpy(room + done, (const uint8_t *)p->data + in, n);
+		else if (!write && n)
+			MR_TRY(read_piece(j, p, in, room + done, n));
+		*some |= !hole && n;
+		run = hole ? 0 : run + n;
+		done += n;
+	}
+	return write && run ? put(j, room + done - run, run, at + done - run) : MR_OK;
+}
+
+static mr_status put_some(job *j, uint8_t *room, uint64_t at, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += MR_CRC_BLOCK) {
+		size_t n = bytes - i < MR_CRC_BLOCK ? bytes - i : MR_CRC_BLOCK;
+		bool some = false;
+
+		MR_TRY(go_through(j, room, at + i, n, false, &some));
+		j->found[(at + i) / MR_CRC_BLOCK] =
+			some || n < MR_CRC_BLOCK ? mr_crc32c(0, room, n) : j->zero;
+		if (some)
+			MR_TRY(go_through(j, room, at + i, n, true, &some));
 	}
 	return MR_OK;
 }
@@ -237,13 +300,40 @@ static mr_status carry_out(job *j, uint32_t most)
 
 /* --- a file --- */
 
+/* The checksum of @bytes zeros, at most a block of them. */
+static uint32_t crc_of_zeros(size_t bytes)
+{
+	static const uint8_t zeros[ALIGN];
+	uint32_t crc = 0;
+
+	for (size_t at = 0; at < bytes; at += sizeof(zeros))
+		crc = mr_crc32c(crc, zeros, bytes - at < sizeof(zeros) ? bytes - at : sizeof(zeros));
+	return crc;
+}
+
+void mr_crc_blocks_add(uint32_t *crc, const uint32_t *other, size_t n, uint64_t bytes)
+{
+	uint32_t whole = crc_of_zeros(MR_CRC_BLOCK);
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t left = bytes - i * MR_CRC_BLOCK;
+
+		crc[i] ^= other[i] ^ (left < MR_CRC_BLOCK ? crc_of_zeros((size_t)left) : whole);
+	}
+}
+
 mr_status mr_crc_blocks_write(mr_crc_file *f, const mr_crc_piece *piece, size_t n)
 {
 	job j = {.handle = put_stretch, .name = f->name, .fd = f->fd, .direct = -1, .piece = piece};
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		j.size += piece[i].bytes;
-	f->n_crcs = (size_t)(j.size / MR_CRC_BLOCK + (j.size % MR_CRC_BLOCK != 0));
+		if (!piece[i].data && piece[i].bytes && j.handle != put_some) {
+			j.handle = put_some;
+			j.zero = crc_of_zeros(MR_CRC_BLOCK);
+		}
+	}
+	f->n_crcs = mr_crc_blocks_of(j.size);
 	f->crcs = j.found = malloc((f->n_crcs + 1) * sizeof(*f->crcs));
 	if (!f->crcs)
 		return mr_crc_file_error(f->name, "list of checksums", ENOMEM);

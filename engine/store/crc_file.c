@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,20 +20,30 @@ mr_status mr_crc_file_error(const char *name, const char *what, int err)
 	return mr_fail(code, "%s: %s: %s", name, what, strerror(err));
 }
 
-mr_status mr_crc_file_create(mr_crc_file *f, int dir, const char *name)
+static mr_status begin(mr_crc_file *f, int dir, const char *name, bool is_new)
 {
 	*f = (mr_crc_file){.name = name, .fd = -1, .direct = -1, .n_threads = 1, .block = malloc(MR_CRC_BLOCK)};
 	if (!f->block)
 		return mr_crc_file_error(name, "buffer of 1 MiB", ENOMEM);
-	f->fd = mr_ckpt_create(dir, name);
+	f->fd = is_new ? mr_ckpt_create(dir, name) : openat(dir, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (f->fd < 0) {
-		mr_status st = mr_crc_file_error(name, "cannot create", errno);
+		mr_status st = mr_crc_file_error(name, is_new ? "cannot create" : "cannot open", errno);
 
 		mr_crc_file_fini(f);
 		return st;
 	}
 	f->direct = openat(dir, name, O_WRONLY | O_DIRECT | O_NOFOLLOW | O_CLOEXEC);
 	return MR_OK;
+}
+
+mr_status mr_crc_file_create(mr_crc_file *f, int dir, const char *name)
+{
+	return begin(f, dir, name, true);
+}
+
+mr_status mr_crc_file_open(mr_crc_file *f, int dir, const char *name)
+{
+	return begin(f, dir, name, false);
 }
 
 /* Write one block and note its CRC. */
@@ -124,7 +135,7 @@ mr_status mr_crc_file_verify(int fd, const char *name, uint64_t size, const uint
 	if (!S_ISREG(info.st_mode) || (uint64_t)info.st_size != size)
 		return mr_fail(MR_ECKPT, "%s: %lld bytes, expected %llu", name, (long long)info.st_size,
 			       (unsigned long long)size);
-	if (n_crcs != size / MR_CRC_BLOCK + (size % MR_CRC_BLOCK != 0))
+	if (n_crcs != mr_crc_blocks_of(size))
 		return mr_fail(MR_ECKPT, "%s: %zu checksums for %llu bytes", name, n_crcs, (unsigned long long)size);
 	return size ? mr_crc_blocks_verify(fd, name, size, crcs, n_threads) : MR_OK;
 }

@@ -21,10 +21,12 @@
 
 #define MR_CRC_BLOCK ((size_t)1 << 20)
 
-/* A part of a file's contents. */
+/* A part of a file's contents: at @data; or, with NULL, in the open file @fd from byte @from on; or, with 0 for @fd, a
+ * hole, which others write: its bytes count as zeros here. */
 typedef struct mr_crc_piece {
 	const void *data;
-	uint64_t bytes;
+	uint64_t bytes, from;
+	int fd;
 } mr_crc_piece;
 
 typedef struct mr_crc_file {
@@ -41,6 +43,8 @@ typedef struct mr_crc_file {
 
 /** Begin the file @name, which must not exist, in the open directory @dir. On failure nothing is left to undo. */
 mr_status mr_crc_file_create(mr_crc_file *f, int dir, const char *name) MR_MUST_USE;
+/** Begin to write pieces of the file @name, which is there, beside others. */
+mr_status mr_crc_file_open(mr_crc_file *f, int dir, const char *name) MR_MUST_USE;
 mr_status mr_crc_file_write(mr_crc_file *f, const void *data, size_t len) MR_MUST_USE;
 /** Write the rest, make it durable (fsync) and close. The sizes and CRCs remain. */
 mr_status mr_crc_file_finish(mr_crc_file *f) MR_MUST_USE;

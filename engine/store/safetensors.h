@@ -38,6 +38,11 @@ typedef struct mr_saved_text {
 	const char *key, *value;
 } mr_saved_text;
 
+/** The header of the list, as it stands at the beginning of the file, including the u64 and the padding, and its bytes
+ * in *@len; the caller frees it. NULL: no memory. */
+char *mr_safetensors_header(const mr_saved_tensor *tensors, size_t n, const mr_saved_text *metadata, size_t n_metadata,
+			    size_t *len);
+
 /** Bytes of the header of the list, including the u64 and the padding: the data begin there. 0: no memory. */
 uint64_t mr_safetensors_header_bytes(const mr_saved_tensor *tensors, size_t n, const mr_saved_text *metadata,
 				     size_t n_metadata);

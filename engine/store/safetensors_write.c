@@ -24,9 +24,8 @@ static void put_tensor(mr_json_writer *w, const mr_saved_tensor *t, uint64_t beg
 	mr_json_end_object(w);
 }
 
-/* Make the u64, the JSON and the padding; the caller frees it. NULL: no memory. */
-static char *make_header(const mr_saved_tensor *tensors, size_t n, const mr_saved_text *metadata, size_t n_metadata,
-			 size_t *len)
+char *mr_safetensors_header(const mr_saved_tensor *tensors, size_t n, const mr_saved_text *metadata, size_t n_metadata,
+			    size_t *len)
 {
 	static const char room[8];
 	char *text = NULL, *whole;
@@ -71,7 +70,7 @@ uint64_t mr_safetensors_header_bytes(const mr_saved_tensor *tensors, size_t n, c
 				     size_t n_metadata)
 {
 	size_t len = 0;
-	char *header = make_header(tensors, n, metadata, n_metadata, &len);
+	char *header = mr_safetensors_header(tensors, n, metadata, n_metadata, &len);
 
 	free(header);
 	return header ? len : 0;
@@ -110,7 +109,7 @@ mr_status mr_safetensors_write(mr_crc_file *f, const mr_saved_tensor *tensors, s
 
 	for (size_t i = 0; i < n && st == MR_OK; i++)
 		st = check(f, &tensors[i]);
-	if (st == MR_OK && (!piece || !(header = make_header(tensors, n, metadata, n_metadata, &len))))
+	if (st == MR_OK && (!piece || !(header = mr_safetensors_header(tensors, n, metadata, n_metadata, &len))))
 		st = mr_fail(MR_ERESOURCE, "%s: no memory for the header of %zu tensors", f->name, n);
 	if (st == MR_OK) {
 		piece[n_pieces++] = (mr_crc_piece){.data = header, .bytes = len};

@@ -107,12 +107,12 @@ mr_status ckpt_help_save(const char *dir, uint64_t step, bool best, uint32_t kee
 	mr_saved_text format = {"format", "pt"};
 	mr_saved_tensor inflight = {"slots", MR_U8, 1, {(int64_t)ballast}, NULL, ballast, 0};
 	mr_checkpoint_shard parts[] = {
-		{"model.safetensors", model, 2, &format, 1},
-		{"optimizer.safetensors", optimizer, 2, NULL, 0},
-		{"inflight.safetensors", &inflight, 1, NULL, 0},
+		{"model.safetensors", model, 2, &format, 1, NULL, 0},
+		{"optimizer.safetensors", optimizer, 2, NULL, 0, NULL, 0},
+		{"inflight.safetensors", &inflight, 1, NULL, 0, NULL, 0},
 	};
 	mr_saved_text facts[] = {{"seed", "17"}, {"isa", "AVX2"}};
-	mr_checkpoint_content c = {step, parts, ballast ? 3 : 2, facts, 2, 1, best, keep, 0};
+	mr_checkpoint_content c = {step, parts, ballast ? 3 : 2, facts, 2, 1, best, keep, 0, false, NULL};
 	mr_status st;
 
 	numbers(step, 0, w);

@@ -528,7 +528,7 @@ static void too_large_for_the_disk(void)
 	size_t bytes = (size_t)1 << 45; /* only promised, never touched */
 	void *data = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	mr_saved_tensor t = {"w", MR_U8, 1, {(int64_t)bytes}, data, bytes, 0};
-	mr_checkpoint_shard part = {"model.safetensors", &t, 1, NULL, 0};
+	mr_checkpoint_shard part = {"model.safetensors", &t, 1, NULL, 0, NULL, 0};
 	mr_checkpoint_content c = {.step = 9, .parts = &part, .n_parts = 1};
 
 	ckpt_help_folder(dir);
