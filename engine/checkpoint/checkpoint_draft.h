@@ -4,6 +4,9 @@
 
 #include "checkpoint/run_manifest.h"
 
+/* The files, one for each list of a state (exec/state.h) that is not empty. */
+#define MR_CHECKPOINT_FILES {"model.safetensors", "optimizer.safetensors", "inflight.safetensors"}
+
 typedef struct mr_checkpoint_draft {
 	mr_state state;
 	mr_run_manifest facts;

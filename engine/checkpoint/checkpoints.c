@@ -9,7 +9,10 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/notice.h"
+#include "checkpoint/gather.h"
 #include "checkpoint/identity.h"
+#include "checkpoint/rank_fetch.h"
+#include "checkpoint/rank_parts.h"
 #include "checkpoint/run_manifest.h"
 #include "checkpoint/state_copy.h"
 #include "session/average_trigger.h"
@@ -25,7 +28,7 @@ static mr_status make_content(mr_checkpoint_draft *d, uint64_t step, bool best, 
 {
 	const mr_job_checkpoint *job = &s->job->checkpoint;
 	uint32_t n_threads = s->place.n_cores_used + s->place.n_cores_idle;
-	static const char *const names[3] = {"model.safetensors", "optimizer.safetensors", "inflight.safetensors"};
+	static const char *const names[3] = MR_CHECKPOINT_FILES;
 	const mr_state_list *lists[3] = {&d->state.model, &d->state.optimizer, &d->state.inflight};
 	mr_checkpoint_content *c = &d->content;
 	const char *network;
@@ -50,22 +53,44 @@ static mr_status make_content(mr_checkpoint_draft *d, uint64_t step, bool best, 
 	return MR_OK;
 }
 
+/* The scale of the weights of @st at @step, whose squares add up to @squares; @bad is not finite, unless it is "". */
+static mr_status scale_of(const mr_state *st, uint64_t step, double squares, const char *bad,
+			  mr_checkpoints_scale *out)
+{
+	double n = 0;
+
+	if (*bad)
+		return mr_fail(MR_EDIVERGED,
+			       "step %" PRIu64 " left weights that are not finite in %s, and is not saved", step, bad);
+	for (size_t i = 0; i < st->model.n; i++)
+		n += (double)(st->model.at[i].bytes / mr_dtype_bytes(st->model.at[i].dtype));
+	*out = (mr_checkpoints_scale){.size = n > 0 ? sqrt(squares / n) : 0, .step = step};
+	return MR_OK;
+}
+
 /* Root of the mean square of all weights, which are copied to @to if that is not NULL, with the rest of the state.
  * Errors: MR_EDIVERGED when one is not finite; MR_ERESOURCE. */
 static mr_status measure(const mr_session *s, mr_state *st, uint64_t step, void *to, mr_checkpoints_scale *out)
 {
 	const mr_saved_tensor *bad;
-	double squares, n = 0;
+	double squares;
 
 	MR_TRY(mr_state_copy(st, &s->place, to, &squares, &bad));
-	if (bad)
-		return mr_fail(MR_EDIVERGED,
-			       "step %" PRIu64 " left weights that are not finite in %s, and is not saved", step,
-			       bad->name);
-	for (size_t i = 0; i < st->model.n; i++)
-		n += (double)(st->model.at[i].bytes / mr_dtype_bytes(st->model.at[i].dtype));
-	*out = (mr_checkpoints_scale){.size = n > 0 ? sqrt(squares / n) : 0, .step = step};
-	return MR_OK;
+	return scale_of(st, step, squares, bad ? bad->name : "", out);
+}
+
+/* The same of a training whose ranks each have a part of @st, which comes from there. */
+static mr_status measure_ranks(mr_session *s, mr_state *st, uint64_t step, mr_checkpoints_scale *out)
+{
+	double squares;
+	char bad[160];
+	mr_status err;
+
+	MR_TRY(mr_rank_parts_measure(s, st, &squares, bad));
+	err = scale_of(st, step, squares, bad, out);
+	if (err != MR_OK)
+		mr_state_fini(st);
+	return err;
 }
 
 static bool grew_too_much(const mr_checkpoints_scale *now, const mr_checkpoints_scale *good)
@@ -131,6 +156,11 @@ mr_status mr_checkpoints_guard_init(mr_session *s, uint64_t step, mr_checkpoints
 	mr_status err;
 
 	*out = (mr_checkpoints_guard){.loss = NAN};
+	if (mr_rank_parts_write(s)) {
+		MR_TRY(measure_ranks(s, &st, step, &out->good));
+		mr_state_fini(&st);
+		return MR_OK;
+	}
 	MR_TRY(mr_executor_state(&s->executor, &st));
 	err = measure(s, &st, step, NULL, &out->good);
 	mr_state_fini(&st);
@@ -158,6 +188,35 @@ static mr_status write_out(const char *dir, mr_checkpoint_writer *writer, bool c
 	return mr_checkpoint_writer_write(writer);
 }
 
+static void note_good(mr_checkpoints_guard *g, const mr_checkpoints_scale *now, const mr_checkpoints_case *c)
+{
+	g->good = *now;
+	g->loss = isnan(c->loss) ? g->loss : c->loss;
+}
+
+/* Each rank writes what it has. */
+static mr_status put_parts(mr_session *s, const char *dir, const mr_checkpoints_case *c, mr_checkpoints_guard *g,
+			   bool *saved)
+{
+	mr_checkpoints_scale now;
+	mr_checkpoint_draft d;
+	bool wait;
+	mr_status err;
+
+	MR_TRY(mr_run_manifest_collect(s, mr_checkpoints_is_best(c) ? c->val_loss : c->best_loss, &d.facts));
+	MR_TRY(measure_ranks(s, &d.state, c->step, &now));
+	err = judge(&now, c, g, &wait);
+	if (err == MR_OK && !wait)
+		err = make_content(&d, c->step, mr_checkpoints_is_best(c), s);
+	if (err == MR_OK && !wait)
+		err = mr_rank_parts_save(s, dir, &d);
+	*saved = err == MR_OK && !wait;
+	if (*saved)
+		note_good(g, &now, c);
+	mr_state_fini(&d.state);
+	return err;
+}
+
 mr_status mr_checkpoints_put(mr_session *s, const char *dir, mr_checkpoint_writer *writer, const mr_checkpoints_case *c,
 			     mr_checkpoints_guard *g, bool *saved)
 {
@@ -169,6 +228,8 @@ mr_status mr_checkpoints_put(mr_session *s, const char *dir, mr_checkpoint_write
 	mr_status err;
 
 	*saved = false;
+	if (mr_rank_parts_write(s))
+		return put_parts(s, dir, c, g, saved);
 	MR_TRY(mr_run_manifest_collect(s, mr_checkpoints_is_best(c) ? c->val_loss : c->best_loss, &d->facts));
 	MR_TRY(mr_executor_state(&s->executor, &d->state));
 	mr_average_rename(s, &d->state);
@@ -181,10 +242,8 @@ mr_status mr_checkpoints_put(mr_session *s, const char *dir, mr_checkpoint_write
 	}
 	if (!mr_checkpoint_writer_busy(writer))
 		mr_state_fini(&d->state);
-	if (*saved) {
-		g->good = now;
-		g->loss = isnan(c->loss) ? g->loss : c->loss;
-	}
+	if (*saved)
+		note_good(g, &now, c);
 	return err;
 }
 
@@ -222,7 +281,8 @@ mr_status mr_checkpoints_preflight(mr_session *s, const char *dir, uint64_t step
 	mr_status err;
 
 	MR_TRY(mr_run_manifest_collect(s, NAN, &d.facts));
-	MR_TRY(mr_executor_state(&s->executor, &d.state));
+	MR_TRY(mr_rank_parts_write(s) ? mr_state_of_run(mr_executor_run_of(&s->executor), &d.state)
+				      : mr_executor_state(&s->executor, &d.state));
 	err = make_content(&d, 0, false, s);
 	bytes = err == MR_OK ? mr_checkpoint_bytes(&d.content) + (d.state.inflight.n ? 0 : inflight_bytes(s)) : 0;
 	if (err == MR_OK)
@@ -346,8 +406,7 @@ static void warn_threads(const mr_session *s, const mr_checkpoint *ck)
 			  lib, now);
 }
 
-/* Name of the best checkpoint of @dir, or "". */
-static void best_name(const char *dir, char *name, size_t size)
+void mr_checkpoints_best_name(const char *dir, char *name, size_t size)
 {
 	char *path = NULL, *text;
 	size_t len;
@@ -362,22 +421,52 @@ static void best_name(const char *dir, char *name, size_t size)
 	free(path);
 }
 
+/* The step of the newest checkpoint of @dir, which is not looked at; false: there is none. */
+static bool newest(const char *dir, uint64_t *step)
+{
+	mr_checkpoint_name *list = NULL;
+	size_t n = 0;
+	bool some = mr_checkpoint_names(dir, &list, &n) == MR_OK && n > 0;
+
+	*step = some ? list[0].step : 0;
+	free(list);
+	return some;
+}
+
+/* Where rank 0's parts are newer than what is whole, those say as well what a checkpoint is of. */
+static char *first_parts(const char *dir)
+{
+	char *first = mr_part_folder(dir, 0);
+	uint64_t step, of_parts;
+
+	if (first && newest(first, &of_parts) && (!newest(dir, &step) || of_parts > step))
+		return first;
+	free(first);
+	return NULL;
+}
+
 bool mr_checkpoints_best(const char *dir, uint64_t *step)
 {
-	char name[64];
+	char *first = mr_part_folder(dir, 0), name[64] = "";
 
-	best_name(dir, name, sizeof(name));
+	if (first)
+		mr_checkpoints_best_name(first, name, sizeof(name));
+	if (!*name)
+		mr_checkpoints_best_name(dir, name, sizeof(name));
+	free(first);
 	return sscanf(name, "step-%20" SCNu64, step) == 1;
 }
 
 mr_status mr_checkpoints_check(const char *dir, uint64_t step)
 {
-	char *path;
+	char *path, *first = first_parts(dir);
 	uint64_t found = 0;
 	mr_checkpoint *ck;
 	mr_status st;
 
-	MR_TRY(mr_checkpoint_latest(dir, &path));
+	st = mr_checkpoint_latest(first ? first : dir, &path);
+	free(first);
+	MR_TRY(st);
 	st = mr_checkpoint_open(path, &ck);
 	if (st == MR_OK) {
 		found = mr_checkpoint_step(ck);
@@ -389,15 +478,25 @@ mr_status mr_checkpoints_check(const char *dir, uint64_t step)
 	return st;
 }
 
+static mr_status no_best(const char *dir)
+{
+	char *first = first_parts(dir);
+	mr_status st = mr_fail(MR_ECKPT, "%s: no checkpoint was ever marked the best%s", dir,
+			       first ? ", but there are parts of some: millrace gather brings them together" : "");
+
+	free(first);
+	return st;
+}
+
 mr_status mr_checkpoints_find(const char *dir, const char *name, char **path)
 {
 	char best[64];
 	mr_status st;
 
 	if (!strcmp(name, "best")) {
-		best_name(dir, best, sizeof(best));
+		mr_checkpoints_best_name(dir, best, sizeof(best));
 		if (!*best)
-			return mr_fail(MR_ECKPT, "%s: no checkpoint was ever marked the best", dir);
+			return no_best(dir);
 		name = best;
 	}
 	if (strchr(name, '/'))
@@ -422,13 +521,14 @@ static mr_status find_resumed(const char *dir, const char *from, char **path)
 
 mr_status mr_checkpoints_backend(const char *dir, const char *from, char **backend, char **choices)
 {
+	char *path = NULL, *first = first_parts(dir);
 	mr_checkpoint *ck = NULL;
-	char *path = NULL;
 	mr_status st;
 
 	*backend = *choices = NULL;
-	MR_TRY(find_resumed(dir, from, &path));
-	st = mr_checkpoint_open(path, &ck);
+	st = find_resumed(first ? first : dir, from, &path);
+	if (st == MR_OK)
+		st = mr_checkpoint_open(path, &ck);
 	if (st == MR_OK) {
 		const char *b = mr_checkpoint_fact(ck, "backend"), *c = mr_checkpoint_fact(ck, "choices");
 
@@ -438,28 +538,24 @@ mr_status mr_checkpoints_backend(const char *dir, const char *from, char **backe
 			st = mr_fail(MR_ERESOURCE, "no memory for what a checkpoint says");
 	}
 	mr_checkpoint_close(ck);
+	free(first);
 	free(path);
 	return st;
 }
 
-mr_status mr_checkpoints_resume(mr_session *s, const char *dir, const char *from, uint64_t *step, double *best)
+static mr_status resume_from(mr_session *s, const char *path, uint64_t *step, double *best)
 {
 	mr_checkpoint *ck = NULL;
 	const char *loss, *largest;
-	char *path = NULL;
-	mr_status st;
+	mr_status st = mr_checkpoint_open(path, &ck);
 
-	MR_TRY(find_resumed(dir, from, &path));
-	st = mr_checkpoint_open(path, &ck);
 	if (st == MR_OK)
 		st = mr_run_manifest_fit(s, ck);
 	if (st == MR_OK)
 		st = load_all(s, ck);
 	if (st != MR_OK) {
 		mr_checkpoint_close(ck);
-		st = mr_fail_in(st, "%s", path);
-		free(path);
-		return st;
+		return mr_fail_in(st, "%s", path);
 	}
 	warn_threads(s, ck);
 	warn_isa(s, ck);
@@ -473,8 +569,23 @@ mr_status mr_checkpoints_resume(mr_session *s, const char *dir, const char *from
 	*best = loss ? strtod(loss, NULL) : (double)NAN;
 	*step = mr_checkpoint_step(ck);
 	mr_checkpoint_close(ck);
-	free(path);
 	return MR_OK;
+}
+
+mr_status mr_checkpoints_resume(mr_session *s, const char *dir, const char *from, uint64_t *step, double *best)
+{
+	char *path = NULL, *parts = NULL;
+	mr_status st = MR_OK;
+
+	if (s->ranks)
+		MR_TRY(mr_rank_fetch(s, dir, from, &parts));
+	if (!parts)
+		st = find_resumed(dir, from, &path);
+	if (st == MR_OK)
+		st = resume_from(s, parts ? parts : path, step, best);
+	mr_rank_fetch_drop(dir, parts);
+	free(path);
+	return st;
 }
 
 mr_status mr_checkpoints_load_model(const char *where, const mr_graph *g, const mr_state_list *model,

@@ -63,6 +63,9 @@ mr_status mr_checkpoints_guard_init(mr_session *s, uint64_t step, mr_checkpoints
 mr_status mr_checkpoints_put(mr_session *s, const char *dir, mr_checkpoint_writer *writer, const mr_checkpoints_case *c,
 			     mr_checkpoints_guard *g, bool *saved) MR_MUST_USE;
 
+/** Name of the best checkpoint of @dir, or "". */
+void mr_checkpoints_best_name(const char *dir, char *name, size_t size);
+
 /** The step of the best checkpoint of @dir; false when none is marked. */
 bool mr_checkpoints_best(const char *dir, uint64_t *step);
 

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "checkpoint/gather.h"
 #include "store/checkpoint_io.h"
 
 /* *@made: length of the first folder on the path that did not exist. */
@@ -43,6 +44,13 @@ static mr_status make_parents(const char *path, size_t *made)
 	return MR_OK;
 }
 
+mr_status mr_rundir_make(const char *path)
+{
+	size_t made = 0;
+
+	return make_parents(path, &made);
+}
+
 static bool exists(const char *path)
 {
 	struct stat s;
@@ -71,10 +79,20 @@ static bool holds_step(const char *checkpoints)
 	return found;
 }
 
+/* Checkpoints, or rank 0's parts of some (rank_parts.h). */
+static bool holds_some(const char *checkpoints)
+{
+	char *parts = mr_part_folder(checkpoints, 0);
+	bool some = holds_step(checkpoints) || (parts && holds_step(parts));
+
+	free(parts);
+	return some;
+}
+
 bool mr_rundir_has_checkpoint(const char *path)
 {
 	char *checkpoints = mr_path_join(path, "checkpoints");
-	bool found = checkpoints && holds_step(checkpoints);
+	bool found = checkpoints && holds_some(checkpoints);
 
 	free(checkpoints);
 	return found;
@@ -82,7 +100,7 @@ bool mr_rundir_has_checkpoint(const char *path)
 
 static mr_status look_inside(const mr_rundir *r, bool resume)
 {
-	bool run = exists(r->config) || exists(r->metrics) || exists(r->checkpoints), some = holds_step(r->checkpoints);
+	bool run = exists(r->config) || exists(r->metrics) || exists(r->checkpoints), some = holds_some(r->checkpoints);
 
 	if (resume)
 		return some ? MR_OK : mr_fail(MR_ECKPT, "nothing to resume in %s: it holds no checkpoint", r->path);

@@ -37,6 +37,9 @@ typedef struct mr_rundir {
 mr_status mr_rundir_open(const char *path, bool resume, mr_rundir *out) MR_MUST_USE;
 void mr_rundir_close(mr_rundir *r);
 
+/** Make the folder @path with its parents, unless it is there. Errors: MR_ERESOURCE, MR_EIO. */
+mr_status mr_rundir_make(const char *path) MR_MUST_USE;
+
 /** Does the run folder @path hold a checkpoint? Whether it can be read shows when it is loaded. */
 bool mr_rundir_has_checkpoint(const char *path);
 

@@ -215,7 +215,7 @@ mr_status mr_state_of_run(const mr_run *run, mr_state *out)
 	return st;
 }
 
-static void fini_list(mr_state_list *l)
+void mr_state_list_fini(mr_state_list *l)
 {
 	for (size_t i = 0; i < l->n; i++)
 		free((char *)l->at[i].name);
@@ -224,9 +224,9 @@ static void fini_list(mr_state_list *l)
 
 void mr_state_fini(mr_state *s)
 {
-	fini_list(&s->model);
-	fini_list(&s->optimizer);
-	fini_list(&s->inflight);
+	mr_state_list_fini(&s->model);
+	mr_state_list_fini(&s->optimizer);
+	mr_state_list_fini(&s->inflight);
 	*s = (mr_state){0};
 }
 

@@ -42,6 +42,7 @@ struct mr_state {
 /** The lists of a run that is paused at its present step. Free with mr_state_fini. Errors: MR_ERESOURCE. */
 mr_status mr_state_of_run(const mr_run *run, mr_state *out) MR_MUST_USE;
 void mr_state_fini(mr_state *s);
+void mr_state_list_fini(mr_state_list *l);
 
 /** Add @t under the name that @fmt makes to @l. Errors: MR_ERESOURCE. */
 mr_status mr_state_add(mr_state_list *l, const mr_saved_tensor *t, const char *fmt, ...) MR_PRINTF(3, 4) MR_MUST_USE;

@@ -70,6 +70,7 @@ static const field fields[] = {
 	{MR_JOB_CHECKPOINT, "keep_every", FIELD_INT, AT(checkpoint.keep_every)},
 	{MR_JOB_CHECKPOINT, "at_end", FIELD_BOOL, AT(checkpoint.at_end)},
 	{MR_JOB_CHECKPOINT, "hung", FIELD_INT, AT(checkpoint.hung)},
+	{MR_JOB_CHECKPOINT, "parts", FIELD_INT, AT(checkpoint.parts)},
 	{MR_JOB_TRACE, "steps", FIELD_STRING, AT(trace.steps)},
 	{MR_JOB_SAMPLE, "tokens", FIELD_INT, AT(sample.tokens)},
 	{MR_JOB_SAMPLE, "temperature", FIELD_FLOAT, AT(sample.temperature)},

@@ -166,6 +166,10 @@ static const mr_option checkpoint[] = {
 	{"hung", MR_OPT_ENUM, "end", 0, 0, "end|skip", NULL,
 	 "a checkpoint whose write hangs for machine.watchdog, as on a network disk that is gone: end the run with "
 	 "exit code 8, or train on and skip checkpoints until the disk answers; the checkpoints before it stay"},
+	{"parts", MR_OPT_ENUM, "auto", 0, 0, "auto|shared|local|rank0", NULL,
+	 "over several ranks, who writes: all into the same files of a shared folder; each its own parts into its own "
+	 "folder, which millrace gather brings together; rank 0, which needs memory for all. auto: shared where all "
+	 "ranks see the folder of rank 0, else local"},
 	{0},
 };
 

@@ -116,7 +116,7 @@ static mr_status follow_eval(mr_engine *e)
 	return cut ? MR_OK : mr_ranks_move_eval(e, mr_ranks_of(e)->self);
 }
 
-static mr_status obey(mr_engine *e, const mr_note *n, bool *ends)
+static mr_status obey(mr_engine *e, const mr_note *n, mr_over_ranks_part *part, void *arg, bool *ends)
 {
 	switch (n->kind) {
 	case MR_RANK_RUN:
@@ -131,6 +131,8 @@ static mr_status obey(mr_engine *e, const mr_note *n, bool *ends)
 		return MR_OK;
 	case MR_RANK_SCATTER:
 		return mr_rank_state_scatter(e->run);
+	case MR_RANK_PART:
+		return part(arg, n);
 	case MR_RANK_END:
 		*ends = true;
 		return MR_OK;
@@ -139,7 +141,7 @@ static mr_status obey(mr_engine *e, const mr_note *n, bool *ends)
 	}
 }
 
-mr_status mr_over_ranks_follow(mr_engine *e)
+mr_status mr_over_ranks_follow(mr_engine *e, mr_over_ranks_part *part, void *arg)
 {
 	bool ends = false;
 	mr_note n;
@@ -148,7 +150,7 @@ mr_status mr_over_ranks_follow(mr_engine *e)
 		mr_status st = mr_ranks_wait_for(mr_ranks_of(e), 0, &n);
 
 		if (st == MR_OK)
-			st = mr_ranks_fail_run(e, obey(e, &n, &ends));
+			st = mr_ranks_fail_run(e, obey(e, &n, part, arg, &ends));
 		if (st != MR_OK)
 			return st;
 	}

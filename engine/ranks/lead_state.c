@@ -12,11 +12,23 @@ mr_status mr_ranks_send_state(mr_engine *e)
 	return mr_rank_state_scatter(e->run);
 }
 
-mr_status mr_ranks_gather(mr_engine *e)
+mr_status mr_over_ranks_mirror(mr_engine *e)
 {
 	MR_TRY(mr_ranks_by(e)->settle());
-	MR_TRY(mr_run_mirror(e->run, e->step));
+	return mr_run_mirror(e->run, e->step);
+}
+
+mr_status mr_ranks_gather(mr_engine *e)
+{
+	MR_TRY(mr_over_ranks_mirror(e));
 	return mr_rank_state_gather(e->run);
+}
+
+mr_status mr_over_ranks_call(mr_engine *e, mr_note *n)
+{
+	MR_TRY(mr_ranks_send_state(e));
+	n->kind = MR_RANK_PART;
+	return mr_ranks_tell_all(mr_ranks_of(e), n);
 }
 
 mr_status mr_over_ranks_stand_at(mr_engine *e, uint64_t step)

@@ -90,6 +90,11 @@ void mr_ranks_count_work(const mr_engine *e, uint64_t *done, uint64_t *longest)
 	}
 }
 
+uint64_t mr_over_ranks_step(const mr_engine *e)
+{
+	return e->step;
+}
+
 /* --- meeting and ending --- */
 
 /* The first line in which two texts of "name: value" lines differ, as a failure. */

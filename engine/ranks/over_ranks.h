@@ -16,6 +16,7 @@
  *	evaluate          -> EVALUATE, <- EVALUATED with losses and scores
  *	save              -> GATHER: every rank sends what its stages hold to the same places of rank 0's memory
  *	resume            -> STAND, SCATTER: the other way
+ *	checkpoints       -> PART, <- PART: what checkpoint/rank_parts.h says
  *
  * The first failure wins: the rank tells it to rank 0, which stops, tells it its caller, and lets all end.
  *
@@ -42,6 +43,7 @@ typedef enum mr_rank_note {
 	MR_RANK_GATHER,
 	MR_RANK_STAND,     /* number: step */
 	MR_RANK_SCATTER,
+	MR_RANK_PART,      /* of a checkpoint, or an answer: the rest is the business of those who write these */
 	MR_RANK_FAILED,    /* status and text */
 	MR_RANK_END,
 } mr_rank_note;
@@ -64,13 +66,25 @@ mr_status mr_over_ranks_stand_at(mr_engine *e, uint64_t step) MR_MUST_USE;
  * 0, while paused. */
 mr_status mr_over_ranks_gather(mr_engine *e) MR_MUST_USE;
 
-/** Carry out what rank 0 says until it ends. Errors: this rank's failure, of which rank 0 is still to be told
- * (mr_over_ranks_give_up); MR_ESTALLED rank 0 is gone. */
-mr_status mr_over_ranks_follow(mr_engine *e) MR_MUST_USE;
+/** What those who write parts of checkpoints do on a rank that follows, when rank 0 has said @n. */
+typedef mr_status mr_over_ranks_part(void *arg, const mr_note *n);
+
+/** Carry out what rank 0 says until it ends; @part(@arg) where it says MR_RANK_PART. Errors: this rank's failure, of
+ * which rank 0 is still to be told (mr_over_ranks_give_up); MR_ESTALLED rank 0 is gone. */
+mr_status mr_over_ranks_follow(mr_engine *e, mr_over_ranks_part *part, void *arg) MR_MUST_USE;
+
+/** Rank 0, while paused: all others carry out their part of @n, and have what was loaded here. */
+mr_status mr_over_ranks_call(mr_engine *e, mr_note *n) MR_MUST_USE;
+
+/** All ranks call it, paused: lists of the state (exec/state.h) are the same on all from now on. */
+mr_status mr_over_ranks_mirror(mr_engine *e) MR_MUST_USE;
 
 /** This rank has failed with @st, and its text, in what it does alone: tell rank 0, and wait until it ends. Any but
  * rank 0. */
 void mr_over_ranks_give_up(const mr_ranks *r, mr_status st);
+
+/** The step at which this rank stands, while paused. */
+uint64_t mr_over_ranks_step(const mr_engine *e);
 
 /** Let the others end. Rank 0, once, whatever happened before. */
 void mr_over_ranks_end(const mr_ranks *r);

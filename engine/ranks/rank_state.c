@@ -126,8 +126,7 @@ static uint32_t stretches_of(const mr_run *run, const mr_saved_tensor *t, stretc
 	return 1;
 }
 
-/* @bytes at @data, which @rank has, to rank 0. */
-static mr_status bring_from(const mr_run *run, uint32_t rank, void *data, size_t bytes)
+mr_status mr_rank_state_bring(const mr_run *run, uint32_t rank, void *data, size_t bytes)
 {
 	if (rank == 0 || !bytes)
 		return MR_OK;
@@ -152,9 +151,9 @@ static uint32_t rank_of_place(const mr_run *run, uint16_t s, uint32_t place)
 	return rank_of(run, 0, s);
 }
 
-/* Bring of @t what lies in @table, [windows][places] of @each bytes that stage @s carries; *@is: it lies there. */
-static mr_status bring_places(const mr_run *run, const mr_saved_tensor *t, uint16_t s, const void *table, size_t each,
-			      bool *is)
+/* Of @t what lies in @table, [windows][places] of @each bytes that stage @s carries; *@is: it lies there. */
+static mr_status cut_places(const mr_run *run, const mr_saved_tensor *t, uint16_t s, const void *table, size_t each,
+			    mr_rank_stretch *take, void *arg, bool *is)
 {
 	const mr_carried *c = &run->carried[s];
 	size_t all = (size_t)c->depth * c->n_micro * each, begin, end;
@@ -166,37 +165,63 @@ static mr_status bring_places(const mr_run *run, const mr_saved_tensor *t, uint1
 	for (size_t at = begin; at < end;) {
 		size_t next = (at / each + 1) * each < end ? (at / each + 1) * each : end;
 
-		MR_TRY(bring_from(run, rank_of_place(run, s, (uint32_t)(at / each % c->n_micro)),
-				  (uint8_t *)t->data + (at - begin), next - at));
+		MR_TRY(take(arg, t, at - begin, next - at,
+			    rank_of_place(run, s, (uint32_t)(at / each % c->n_micro))));
 		at = next;
 	}
 	return MR_OK;
 }
 
-static mr_status bring_carried(const mr_run *run, const mr_saved_tensor *t, bool *is)
+static mr_status cut_carried(const mr_run *run, const mr_saved_tensor *t, mr_rank_stretch *take, void *arg, bool *is)
 {
 	*is = false;
 	for (uint16_t s = 0; run->carried && s < run->n_stages && !*is; s++) {
-		MR_TRY(bring_places(run, t, s, run->carried[s].entry, run->carried[s].bytes, is));
+		const mr_carried *c = &run->carried[s];
+
+		MR_TRY(cut_places(run, t, s, c->entry, c->bytes, take, arg, is));
 		if (!*is)
-			MR_TRY(bring_places(run, t, s, run->carried[s].micro, sizeof(*run->carried[s].micro), is));
+			MR_TRY(cut_places(run, t, s, c->micro, sizeof(*c->micro), take, arg, is));
 	}
 	return MR_OK;
 }
 
-static mr_status bring(const mr_run *run, const mr_saved_tensor *t)
+static int by_place(const void *a, const void *b)
+{
+	const stretch *x = a, *y = b;
+
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+mr_status mr_rank_state_cut(const mr_run *run, const mr_saved_tensor *t, mr_rank_stretch *take, void *arg)
 {
 	stretch part[UINT8_MAX + 1];
+	uint64_t at = 0;
 	uint32_t n;
 	bool is;
 
-	MR_TRY(bring_carried(run, t, &is));
+	MR_TRY(cut_carried(run, t, take, arg, &is));
 	if (is)
 		return MR_OK;
 	n = stretches_of(run, t, part);
-	for (uint32_t i = 0; i < n; i++)
-		MR_TRY(bring_from(run, part[i].rank, (uint8_t *)t->data + part[i].at, part[i].bytes));
-	return MR_OK;
+	qsort(part, n, sizeof(*part), by_place);
+	for (uint32_t i = 0; i < n; i++) {
+		if (part[i].at > at) /* what nobody steps is the same everywhere */
+			MR_TRY(take(arg, t, at, part[i].at - at, 0));
+		if (part[i].bytes)
+			MR_TRY(take(arg, t, part[i].at, part[i].bytes, part[i].rank));
+		at = part[i].at + part[i].bytes;
+	}
+	return at < t->bytes ? take(arg, t, at, t->bytes - at, 0) : MR_OK;
+}
+
+static mr_status bring_stretch(void *arg, const mr_saved_tensor *t, uint64_t at, uint64_t bytes, uint32_t rank)
+{
+	return mr_rank_state_bring(arg, rank, (uint8_t *)t->data + at, bytes);
+}
+
+static mr_status bring(mr_run *run, const mr_saved_tensor *t)
+{
+	return mr_rank_state_cut(run, t, bring_stretch, run);
 }
 
 /* Has @rank a part in a stage of worker @w, or reads its tied parameters? */
@@ -225,7 +250,7 @@ static bool wants(const mr_run *run, uint32_t rank, const mr_saved_tensor *t)
 	return w < run->n_workers ? takes_part(run, rank, w) : owner_of(run, t) == rank;
 }
 
-static mr_status give(const mr_run *run, const mr_saved_tensor *t)
+static mr_status give(mr_run *run, const mr_saved_tensor *t)
 {
 	for (uint32_t i = 1; i < run->c.ranks->n; i++) {
 		if (!wants(run, i, t))
@@ -239,7 +264,7 @@ static mr_status give(const mr_run *run, const mr_saved_tensor *t)
 }
 
 /* The lists are the same everywhere: each rank shows how long its own are. */
-static mr_status check(const mr_run *run, const mr_state *state)
+mr_status mr_rank_state_check(const mr_run *run, const mr_state *state)
 {
 	uint64_t own[3] = {state->model.n, state->optimizer.n, state->inflight.n}, other[3];
 
@@ -257,7 +282,7 @@ static mr_status check(const mr_run *run, const mr_state *state)
 	return MR_OK;
 }
 
-typedef mr_status mover(const mr_run *run, const mr_saved_tensor *t);
+typedef mr_status mover(mr_run *run, const mr_saved_tensor *t);
 
 static mr_status move_all(mr_run *run, mover *move)
 {
@@ -266,7 +291,7 @@ static mr_status move_all(mr_run *run, mover *move)
 	mr_status st;
 
 	MR_TRY(mr_state_of_run(run, &state));
-	st = check(run, &state);
+	st = mr_rank_state_check(run, &state);
 	for (int k = 0; k < 3; k++)
 		for (size_t i = 0; st == MR_OK && i < list[k]->n; i++)
 			st = move(run, &list[k]->at[i]);

@@ -9,6 +9,19 @@
  * MR_EINVAL the ranks' lists differ. */
 mr_status mr_rank_state_gather(mr_run *run) MR_MUST_USE;
 
+/** The stretch of @bytes bytes from byte @at of @t on is @rank's. */
+typedef mr_status mr_rank_stretch(void *arg, const mr_saved_tensor *t, uint64_t at, uint64_t bytes, uint32_t rank);
+
+/** Call @take for each stretch of @t, a tensor of the lists of @run, in ascending order and without gaps. Errors:
+ * those of @take. */
+mr_status mr_rank_state_cut(const mr_run *run, const mr_saved_tensor *t, mr_rank_stretch *take, void *arg) MR_MUST_USE;
+
+/** All ranks call it: @bytes at @data, which @rank has, to the same place on rank 0. Errors: the transport's. */
+mr_status mr_rank_state_bring(const mr_run *run, uint32_t rank, void *data, size_t bytes) MR_MUST_USE;
+
+/** All ranks call it: are their lists equally long? Errors: MR_EINVAL; the transport's. */
+mr_status mr_rank_state_check(const mr_run *run, const mr_state *state) MR_MUST_USE;
+
 /** All ranks call it, paused: what averages of replicas have in common (weights/replicas.h), each rank its ranges,
  * goes to all that have a replica. */
 mr_status mr_rank_state_share(mr_run *run) MR_MUST_USE;

@@ -21,6 +21,9 @@ void mr_rank_identity(const mr_session *s, mr_strbuf *out)
 	mr_strbuf_printf(out, "the plan (its hash): %016llx\n", (unsigned long long)s->plan_hash);
 	mr_strbuf_printf(out, "the cut of the model (its hash): %016llx\n", (unsigned long long)cut);
 	mr_strbuf_printf(out, "the data (their fingerprint): %016llx\n", (unsigned long long)s->data->fingerprint);
+	if (s->kernels->choices)
+		mr_strbuf_printf(out, "the table of choices (its hash): %016llx\n",
+				 (unsigned long long)mr_choices_hash(s->kernels->choices));
 	mr_strbuf_printf(out, "threads a worker: %u\n", s->place.worker[own].n_threads);
 	mr_strbuf_printf(out, "MPI: %s\n", s->ranks->by->name);
 }

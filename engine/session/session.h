@@ -84,6 +84,7 @@ typedef struct mr_session {
 	uint64_t workers_limit;      /* most bytes that the workers may map; 0: only the process has a limit */
 	struct mr_objective_report *known;      /* objective_report.h: of an objective of the theory, if it was
 	                                           requested; else NULL. Owned */
+	int rank_parts;              /* over ranks: who writes checkpoints (checkpoint/rank_parts.h); else 0 */
 	uint64_t copy_bytes;         /* memory for a copy of the state, from which checkpoints are written while the
 	                                training goes on; 0: they are written in the foreground */
 	uint64_t planned_bytes;      /* of the process (memory_plan.h) */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/stats.h"
+#include "checkpoint/rank_parts.h"
 #include "ranks/over_ranks.h"
 #include "host/signals.h"
 #include "training/search_limit.h"
@@ -64,7 +65,7 @@ static mr_status follow(mr_train *t)
 	MR_TRY(mr_search_limit_settle(t->config, t->s.n_tries));
 	so.trace = !t->opts.no_folder && mr_job_trace_steps(t->s.job, &a, &b);
 	MR_TRY(mr_session_start(&t->s, &so));
-	return mr_over_ranks_follow(t->s.executor.engine);
+	return mr_over_ranks_follow(t->s.executor.engine, mr_rank_parts_follow, &t->s);
 }
 
 mr_status mr_train_follow(mr_config *config, const mr_train_opts *opts)

@@ -1,5 +1,6 @@
 #include "training/train.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "training/train_ranks.h"
 #include "session/average_trigger.h"
 #include "checkpoint/init_weights.h"
+#include "checkpoint/rank_parts.h"
 #include "session/objective_report.h"
 #include "session/plan_file.h"
 #include "report/output.h"
@@ -145,6 +147,7 @@ static mr_status prepare(mr_train *t)
 	t->peak_gflops *= t->s.place.n_cores_used;
 	t->saved = resume ? MR_TRAIN_UNKNOWN : 0;
 	MR_TRY(mr_train_watch(t));
+	MR_TRY(mr_rank_parts_begin(&t->s, t->dir.path));
 	if (resume)
 		MR_TRY(mr_checkpoints_resume(&t->s, t->dir.checkpoints, resume, &t->step, &t->best));
 	t->least = t->best;
@@ -294,10 +297,18 @@ static mr_status open_session(mr_train *t)
 	return mr_session_open(job, &t->s);
 }
 
+static bool is_built_in(const char *hash)
+{
+	char own[20];
+
+	snprintf(own, sizeof(own), "%016" PRIx64, mr_choices_hash(&mr_choices_built_in));
+	return !strcmp(hash, own);
+}
+
 /*
  * A run continues with the kernels that it had: with `fused` if it was begun before there were choices, and with its
- * own copy of the table if it chose by one, unless the configuration names another. An unreadable table is refused
- * later.
+ * own copy of the table if that is not the program's, unless the configuration names another. An unreadable table is
+ * refused later.
  */
 static mr_status take_up_kernels(mr_config *config, const char *from)
 {
@@ -315,7 +326,7 @@ static mr_status take_up_kernels(mr_config *config, const char *from)
 	mr_room_limit(before);
 	if (st == MR_OK && !strcmp(backend, "fused"))
 		st = mr_config_take_up(config, MR_JOB_TOP, "backend", backend);
-	else if (st == MR_OK && *choices && !*job->machine.choices && realpath(table, path))
+	else if (st == MR_OK && *choices && !*job->machine.choices && !is_built_in(choices) && realpath(table, path))
 		st = mr_config_take_up(config, MR_JOB_MACHINE, "choices", path);
 	free(backend);
 	free(choices);

@@ -153,12 +153,20 @@ typedef enum mr_hung_save {
 	MR_HUNG_SKIP /* the run goes on and skips checkpoints until that write returns */
 } mr_hung_save;
 
+typedef enum mr_save_parts {
+	MR_PARTS_AUTO,   /* over ranks: shared or local, as ranks see the folder of rank 0 or not */
+	MR_PARTS_SHARED, /* all ranks write into the same files */
+	MR_PARTS_LOCAL,  /* each rank writes its own parts into its own folder */
+	MR_PARTS_RANK0   /* rank 0 writes */
+} mr_save_parts;
+
 typedef struct mr_job_checkpoint {
 	int64_t every; /* commits; 0: only at the end and on signals */
 	int64_t keep;
 	int64_t keep_every; /* a multiple of `every`: checkpoints of these steps are never deleted; 0: none */
 	bool at_end;        /* also behind the last commit */
 	int64_t hung;       /* mr_hung_save */
+	int64_t parts;      /* mr_save_parts */
 } mr_job_checkpoint;
 
 typedef struct mr_job_trace {
