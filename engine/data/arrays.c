@@ -255,20 +255,9 @@ static mr_status prepare(arrays *a, const mr_values *values, const mr_data_want 
 	return open_files(a, values, want);
 }
 
-static mr_status open_arrays(const mr_values *values, const mr_data_want *want, mr_dataset **out)
+static mr_status open_arrays(mr_dataset *d, const mr_values *values, const mr_data_want *want)
 {
-	arrays *a = calloc(1, sizeof(*a));
-	mr_status st;
-
-	if (!a)
-		return mr_data_no_memory(sizeof(*a));
-	st = prepare(a, values, want);
-	if (st != MR_OK) {
-		close_arrays(&a->rows.base);
-		return st;
-	}
-	*out = &a->rows.base;
-	return MR_OK;
+	return prepare((arrays *)d, values, want);
 }
 
 /* On with the hash @h of all numbers of the pair of files, as the run has them: of @dtype. */
@@ -331,6 +320,7 @@ const mr_dataset_ops mr_data_arrays = {
 	.name = "arrays",
 	.summary = "a matrix and targets from arrays of NumPy or files of bare numbers, in order",
 	.options = options,
+	.bytes = sizeof(arrays),
 	.open = open_arrays,
 	.load = load_arrays,
 	.check = check,

@@ -96,22 +96,10 @@ static mr_status fill(captions *c, const mr_values *values, const mr_data_want *
 	return describe(c);
 }
 
-static mr_status open_captions(const mr_values *values, const mr_data_want *want, mr_dataset **out)
+static mr_status open_captions(mr_dataset *d, const mr_values *values, const mr_data_want *want)
 {
-	captions *c;
-	mr_status st;
-
 	MR_TRY(mr_pair_check_context("captions", want));
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		return mr_data_no_memory(sizeof(*c));
-	st = fill(c, values, want);
-	if (st != MR_OK) {
-		close_captions(&c->base);
-		return st;
-	}
-	*out = &c->base;
-	return MR_OK;
+	return fill((captions *)d, values, want);
 }
 
 /* Word @which of sample @i. */
@@ -182,6 +170,7 @@ const mr_dataset_ops mr_data_captions = {
 	.name = "captions",
 	.summary = "made-up videos: sequences of frames, with captions",
 	.options = options,
+	.bytes = sizeof(captions),
 	.open = open_captions,
 	.load = load_captions,
 	.close = close_captions,

@@ -209,24 +209,11 @@ static void close_cifar(mr_dataset *d)
 	free(c);
 }
 
-static mr_status open_cifar(const mr_values *values, const mr_data_want *want, mr_dataset **out)
+static mr_status open_cifar(mr_dataset *d, const mr_values *values, const mr_data_want *want)
 {
-	cifar *c;
-	mr_status st;
-
 	MR_TRY(mr_data_refuse_context("cifar", want));
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		return mr_data_no_memory(sizeof(*c));
-	st = open_all(c, values, want);
-	if (st == MR_OK)
-		st = describe(c);
-	if (st != MR_OK) {
-		close_cifar(&c->base);
-		return st;
-	}
-	*out = &c->base;
-	return MR_OK;
+	MR_TRY(open_all((cifar *)d, values, want));
+	return describe((cifar *)d);
 }
 
 /* --- loading --- */
@@ -362,6 +349,7 @@ const mr_dataset_ops mr_data_cifar = {
 	.summary = "CIFAR-10 and CIFAR-100 in their binary form",
 	.options = options,
 	.halves = true,
+	.bytes = sizeof(cifar),
 	.open = open_cifar,
 	.load = load_cifar,
 	.check = check,

@@ -194,22 +194,10 @@ static mr_status load_clicks(mr_dataset *d)
 	return MR_OK;
 }
 
-static mr_status open_clicks(const mr_values *values, const mr_data_want *want, mr_dataset **out)
+static mr_status open_clicks(mr_dataset *d, const mr_values *values, const mr_data_want *want)
 {
-	clicks *s;
-	mr_status st;
-
 	MR_TRY(mr_data_refuse_context("clicks", want));
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return mr_data_no_memory(sizeof(*s));
-	st = fill(s, values, want);
-	if (st != MR_OK) {
-		close_clicks(&s->base);
-		return st;
-	}
-	*out = &s->base;
-	return MR_OK;
+	return fill((clicks *)d, values, want);
 }
 
 static void get(const clicks *s, uint64_t i, void *input, void *target)
@@ -249,6 +237,7 @@ const mr_dataset_ops mr_data_clicks = {
 	.name = "clicks",
 	.summary = "made-up clicks: numbers, categories, and whether a user clicks",
 	.options = options,
+	.bytes = sizeof(clicks),
 	.open = open_clicks,
 	.load = load_clicks,
 	.close = close_clicks,

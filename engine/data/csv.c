@@ -291,20 +291,9 @@ static void close_csv(mr_dataset *d)
 	mr_rows_close(d);
 }
 
-static mr_status open_csv(const mr_values *values, const mr_data_want *want, mr_dataset **out)
+static mr_status open_csv(mr_dataset *d, const mr_values *values, const mr_data_want *want)
 {
-	csv *s = calloc(1, sizeof(*s));
-	mr_status st;
-
-	if (!s)
-		return mr_data_no_memory(sizeof(*s));
-	st = prepare(s, values, want);
-	if (st != MR_OK) {
-		close_csv(&s->rows.base);
-		return st;
-	}
-	*out = &s->rows.base;
-	return MR_OK;
+	return prepare((csv *)d, values, want);
 }
 
 /* --- loading --- */
@@ -530,6 +519,7 @@ const mr_dataset_ops mr_data_csv = {
 	.name = "csv",
 	.summary = "columns of a CSV file; numbers or classes as targets",
 	.options = options,
+	.bytes = sizeof(csv),
 	.open = open_csv,
 	.load = load_csv,
 	.close = close_csv,

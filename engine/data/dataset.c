@@ -20,6 +20,22 @@ static const mr_dataset_ops *const sources[] = {
 
 MR_REGISTRY(mr_dataset_ops, sources, mr_dataset_at, mr_dataset_find)
 
+static mr_status open_zeroed(const mr_dataset_ops *ops, const mr_values *values, const mr_data_want *want,
+			     mr_dataset **out)
+{
+	mr_dataset *d = calloc(1, ops->bytes);
+	mr_status st;
+
+	if (!d)
+		return mr_data_no_memory(ops->bytes);
+	st = ops->open(d, values, want);
+	if (st == MR_OK)
+		*out = d;
+	else
+		ops->close(d);
+	return st;
+}
+
 mr_status mr_dataset_look(const mr_dataset_ops *ops, const mr_values *values, const mr_data_want *want,
 			  mr_dataset **out)
 {
@@ -31,7 +47,7 @@ mr_status mr_dataset_look(const mr_dataset_ops *ops, const mr_values *values, co
 		return mr_fail(MR_ECONFIG, "data \"%s\" needs the key \"%s\"", ops->name, missing);
 	if (!w.keep_bytes)
 		w.keep_bytes = MR_DATA_KEEP;
-	MR_TRY(ops->open(values, &w, out));
+	MR_TRY(ops->make ? ops->make(values, &w, out) : open_zeroed(ops, values, &w, out));
 	if (!(*out)->ops)
 		(*out)->ops = ops;
 	if ((*out)->describe)

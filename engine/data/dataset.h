@@ -68,7 +68,11 @@ typedef struct mr_dataset_ops {
 	const char *summary;
 	const mr_option *options;
 	bool halves;
-	mr_status (*open)(const mr_values *values, const mr_data_want *want, mr_dataset **out);
+	size_t bytes; /* of the source's own struct, whose first member is an mr_dataset */
+	/** Fill in @d, which is zeroed; it is closed after a failure, too. */
+	mr_status (*open)(mr_dataset *d, const mr_values *values, const mr_data_want *want);
+	/** In place of both, for a source that makes its struct itself; NULL: it does not. */
+	mr_status (*make)(const mr_values *values, const mr_data_want *want, mr_dataset **out);
 	/** Read or make the samples, once; NULL: open has done so. */
 	mr_status (*load)(mr_dataset *d);
 	/** The first failure of reading a sample; NULL: reading cannot fail, since all is in memory. */

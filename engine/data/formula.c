@@ -44,28 +44,19 @@ static mr_status load_formula(mr_dataset *d)
 	return MR_OK;
 }
 
-static mr_status open_formula(const mr_values *values, const mr_data_want *want, mr_dataset **out)
+static mr_status open_formula(mr_dataset *d, const mr_values *values, const mr_data_want *want)
 {
 	uint64_t n = (uint64_t)mr_values_int(values, "rows"), n_train;
-	formula *f;
-	mr_status st;
+	formula *f = (formula *)d;
 
 	MR_TRY(mr_data_split("data \"formula\"", values, n, &n_train));
-	f = calloc(1, sizeof(*f));
-	if (!f)
-		return mr_data_no_memory(sizeof(*f));
 	f->classes = !strcmp(mr_values_string(values, "target"), "classes");
-	st = mr_rows_init(&f->rows, "formula", "integer formula", n, n_train,
-			  (uint64_t)mr_values_int(values, "features"), 0, want);
-	if (st != MR_OK) {
-		mr_rows_close(&f->rows.base);
-		return st;
-	}
+	MR_TRY(mr_rows_init(&f->rows, "formula", "integer formula", n, n_train,
+			    (uint64_t)mr_values_int(values, "features"), 0, want));
 	if (f->classes) {
-		f->rows.base.target_low = 0;
-		f->rows.base.target_high = 1;
+		d->target_low = 0;
+		d->target_high = 1;
 	}
-	*out = &f->rows.base;
 	return MR_OK;
 }
 
@@ -82,6 +73,7 @@ const mr_dataset_ops mr_data_formula = {
 	.name = "formula",
 	.summary = "a small problem from integer formulas, to compare programs with each other",
 	.options = options,
+	.bytes = sizeof(formula),
 	.open = open_formula,
 	.load = load_formula,
 	.close = mr_rows_close,

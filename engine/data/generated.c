@@ -226,25 +226,15 @@ static mr_status prepare(generated *g, const mr_values *values, const mr_data_wa
 	return MR_OK;
 }
 
-static mr_status open_generated(const mr_values *values, const mr_data_want *want, mr_dataset **out)
+static mr_status open_generated(mr_dataset *d, const mr_values *values, const mr_data_want *want)
 {
-	generated *g;
-	mr_status st;
+	double condition = mr_values_float(values, "condition");
 
-	if (mr_values_float(values, "condition") != 0 && mr_values_float(values, "condition") <= 1)
+	if (condition != 0 && condition <= 1)
 		return mr_fail(MR_ECONFIG,
 			       "data \"generated\": condition: expected 0 (none wanted) or a number above 1, got %g",
-			       mr_values_float(values, "condition"));
-	g = calloc(1, sizeof(*g));
-	if (!g)
-		return mr_data_no_memory(sizeof(*g));
-	st = prepare(g, values, want);
-	if (st != MR_OK) {
-		mr_rows_close(&g->rows.base);
-		return st;
-	}
-	*out = &g->rows.base;
-	return MR_OK;
+			       condition);
+	return prepare((generated *)d, values, want);
 }
 
 static const mr_option options[] = {
@@ -265,6 +255,7 @@ const mr_dataset_ops mr_data_generated = {
 	.name = "generated",
 	.summary = "made-up data for quadratic and logistic objectives, in order",
 	.options = options,
+	.bytes = sizeof(generated),
 	.open = open_generated,
 	.load = load_generated,
 	.close = mr_rows_close,

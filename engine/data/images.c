@@ -289,22 +289,10 @@ static void close_images(mr_dataset *d)
 	free(s);
 }
 
-static mr_status open_images(const mr_values *values, const mr_data_want *want, mr_dataset **out)
+static mr_status open_images(mr_dataset *d, const mr_values *values, const mr_data_want *want)
 {
-	images *s;
-	mr_status st;
-
 	MR_TRY(mr_data_refuse_context("images", want));
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return mr_data_no_memory(sizeof(*s));
-	st = open_all(s, values, want);
-	if (st != MR_OK) {
-		close_images(&s->base);
-		return st;
-	}
-	*out = &s->base;
-	return MR_OK;
+	return open_all((images *)d, values, want);
 }
 
 static mr_status load_images(mr_dataset *d)
@@ -480,6 +468,7 @@ const mr_dataset_ops mr_data_images = {
 	.summary = "a folder of PNG, JPEG, PPM or PGM files for each class",
 	.options = options,
 	.halves = true,
+	.bytes = sizeof(images),
 	.open = open_images,
 	.load = load_images,
 	.check = check,

@@ -334,20 +334,9 @@ static void close_libsvm(mr_dataset *d)
 	mr_rows_close(d);
 }
 
-static mr_status open_libsvm(const mr_values *values, const mr_data_want *want, mr_dataset **out)
+static mr_status open_libsvm(mr_dataset *d, const mr_values *values, const mr_data_want *want)
 {
-	libsvm *l = calloc(1, sizeof(*l));
-	mr_status st;
-
-	if (!l)
-		return mr_data_no_memory(sizeof(*l));
-	st = count(l, values, want);
-	if (st != MR_OK) {
-		close_libsvm(&l->rows.base);
-		return st;
-	}
-	*out = &l->rows.base;
-	return MR_OK;
+	return count((libsvm *)d, values, want);
 }
 
 static mr_status draw_rows(libsvm *l)
@@ -418,6 +407,7 @@ const mr_dataset_ops mr_data_libsvm = {
 	.name = "libsvm",
 	.summary = "rows of a LIBSVM file, in order",
 	.options = options,
+	.bytes = sizeof(libsvm),
 	.open = open_libsvm,
 	.load = load_libsvm,
 	.close = close_libsvm,

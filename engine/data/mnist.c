@@ -171,24 +171,11 @@ static void close_mnist(mr_dataset *d)
 	free(m);
 }
 
-static mr_status open_mnist(const mr_values *values, const mr_data_want *want, mr_dataset **out)
+static mr_status open_mnist(mr_dataset *d, const mr_values *values, const mr_data_want *want)
 {
-	mnist *m;
-	mr_status st;
-
 	MR_TRY(mr_data_refuse_context("mnist", want));
-	m = calloc(1, sizeof(*m));
-	if (!m)
-		return mr_data_no_memory(sizeof(*m));
-	st = open_all(m, values, want);
-	if (st == MR_OK)
-		st = describe(m);
-	if (st != MR_OK) {
-		close_mnist(&m->base);
-		return st;
-	}
-	*out = &m->base;
-	return MR_OK;
+	MR_TRY(open_all((mnist *)d, values, want));
+	return describe((mnist *)d);
 }
 
 #define PIECE ((size_t)1 << 14) /* bytes read at once, unless a row has more */
@@ -277,6 +264,7 @@ const mr_dataset_ops mr_data_mnist = {
 	.summary = "images and labels in IDX files, plain or gzip",
 	.options = options,
 	.halves = true,
+	.bytes = sizeof(mnist),
 	.open = open_mnist,
 	.load = load_mnist,
 	.check = check,

@@ -69,29 +69,19 @@ static mr_status fill(numbers *s, const double *x, const double *y, size_t n, ui
 	return d->describe ? MR_OK : mr_data_no_memory(0);
 }
 
-static mr_status open_numbers(const mr_values *values, const mr_data_want *want, mr_dataset **out)
+static mr_status open_numbers(mr_dataset *d, const mr_values *values, const mr_data_want *want)
 {
+	numbers *s = (numbers *)d;
 	size_t n_x, n_y;
 	const double *x = mr_values_floats(values, "x", &n_x);
 	const double *y = mr_values_floats(values, "y", &n_y);
 	uint64_t n_train;
-	numbers *s;
-	mr_status st;
 
 	MR_TRY(mr_data_refuse_context("numbers", want));
 	MR_TRY(check(x, n_x, y, n_y, want->dtype));
 	MR_TRY(mr_data_split("data \"numbers\"", values, n_x, &n_train));
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return mr_data_no_memory(sizeof(*s));
 	s->dtype = want->dtype;
-	st = fill(s, x, y, n_x, n_train);
-	if (st != MR_OK) {
-		close_numbers(&s->base);
-		return st;
-	}
-	*out = &s->base;
-	return MR_OK;
+	return fill(s, x, y, n_x, n_train);
 }
 
 static void get(const numbers *s, uint64_t i, void *input, void *target)
@@ -123,6 +113,7 @@ const mr_dataset_ops mr_data_numbers = {
 	.name = "numbers",
 	.summary = "pairs of numbers listed in the configuration",
 	.options = options,
+	.bytes = sizeof(numbers),
 	.open = open_numbers,
 	.close = close_numbers,
 	.train = train,

@@ -234,24 +234,14 @@ static mr_status look(pairs *p, const mr_values *values)
 	return describe(p);
 }
 
-static mr_status open_pairs(const mr_values *values, const mr_data_want *want, mr_dataset **out)
+static mr_status open_pairs(mr_dataset *d, const mr_values *values, const mr_data_want *want)
 {
-	pairs *p;
-	mr_status st;
+	pairs *p = (pairs *)d;
 
 	MR_TRY(mr_pair_check_context("pairs", want));
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return mr_data_no_memory(sizeof(*p));
 	p->seed = want->seed;
 	p->path = mr_data_path(want, mr_values_string(values, "path"));
-	st = p->path ? look(p, values) : mr_data_no_memory(0);
-	if (st != MR_OK) {
-		close_pairs(&p->base);
-		return st;
-	}
-	*out = &p->base;
-	return MR_OK;
+	return p->path ? look(p, values) : mr_data_no_memory(0);
 }
 
 static void get(const pairs *p, uint64_t i, void *input, void *target)
@@ -290,6 +280,7 @@ const mr_dataset_ops mr_data_pairs = {
 	.name = "pairs",
 	.summary = "a text file of sentences and their translations, separated by tabs",
 	.options = options,
+	.bytes = sizeof(pairs),
 	.open = open_pairs,
 	.load = load_pairs,
 	.close = close_pairs,

@@ -62,22 +62,10 @@ static mr_status fill(reversal *r, const mr_values *values, const mr_data_want *
 	return d->describe ? MR_OK : mr_data_no_memory(0);
 }
 
-static mr_status open_reversal(const mr_values *values, const mr_data_want *want, mr_dataset **out)
+static mr_status open_reversal(mr_dataset *d, const mr_values *values, const mr_data_want *want)
 {
-	reversal *r;
-	mr_status st;
-
 	MR_TRY(mr_pair_check_context("reversal", want));
-	r = calloc(1, sizeof(*r));
-	if (!r)
-		return mr_data_no_memory(sizeof(*r));
-	st = fill(r, values, want);
-	if (st != MR_OK) {
-		close_reversal(&r->base);
-		return st;
-	}
-	*out = &r->base;
-	return MR_OK;
+	return fill((reversal *)d, values, want);
 }
 
 /* Word @which of sample @i. */
@@ -124,6 +112,7 @@ const mr_dataset_ops mr_data_reversal = {
 	.name = "reversal",
 	.summary = "made-up pairs: random letters, and the same backwards",
 	.options = options,
+	.bytes = sizeof(reversal),
 	.open = open_reversal,
 	.close = close_reversal,
 	.train = train,

@@ -125,22 +125,10 @@ static mr_status load_synthetic(mr_dataset *d)
 	return MR_OK;
 }
 
-static mr_status open_synthetic(const mr_values *values, const mr_data_want *want, mr_dataset **out)
+static mr_status open_synthetic(mr_dataset *d, const mr_values *values, const mr_data_want *want)
 {
-	synthetic *s;
-	mr_status st;
-
 	MR_TRY(mr_data_refuse_context("synthetic", want));
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return mr_data_no_memory(sizeof(*s));
-	st = fill(s, values, want);
-	if (st != MR_OK) {
-		close_synthetic(&s->base);
-		return st;
-	}
-	*out = &s->base;
-	return MR_OK;
+	return fill((synthetic *)d, values, want);
 }
 
 static void get(const synthetic *s, uint64_t i, void *input, void *target)
@@ -178,6 +166,7 @@ const mr_dataset_ops mr_data_synthetic = {
 	.name = "synthetic",
 	.summary = "a made-up classification problem",
 	.options = options,
+	.bytes = sizeof(synthetic),
 	.open = open_synthetic,
 	.load = load_synthetic,
 	.close = close_synthetic,

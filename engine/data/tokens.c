@@ -177,26 +177,14 @@ static mr_status open_tokenizer(tokens *t, const mr_values *values, const mr_dat
 	return MR_OK;
 }
 
-static mr_status open_tokens(const mr_values *values, const mr_data_want *want, mr_dataset **out)
+static mr_status open_tokens(mr_dataset *d, const mr_values *values, const mr_data_want *want)
 {
-	tokens *t;
-	mr_status st;
+	tokens *t = (tokens *)d;
 
 	MR_TRY(mr_excerpts_check_context("tokens", want));
-	t = calloc(1, sizeof(*t));
-	if (!t)
-		return mr_data_no_memory(sizeof(*t));
-	st = open_tokenizer(t, values, want);
-	if (st == MR_OK)
-		st = open_shards(t, values, want);
-	if (st == MR_OK)
-		st = describe(t);
-	if (st != MR_OK) {
-		close_tokens(&t->w.base);
-		return st;
-	}
-	*out = &t->w.base;
-	return MR_OK;
+	MR_TRY(open_tokenizer(t, values, want));
+	MR_TRY(open_shards(t, values, want));
+	return describe(t);
 }
 
 static mr_status load_tokens(mr_dataset *d)
@@ -232,6 +220,7 @@ const mr_dataset_ops mr_data_tokens = {
 	.name = "tokens",
 	.summary = "token files of nanoGPT, llm.c and millrace tokenize",
 	.options = options,
+	.bytes = sizeof(tokens),
 	.open = open_tokens,
 	.load = load_tokens,
 	.check = mr_excerpts_check,
