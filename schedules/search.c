@@ -41,6 +41,10 @@
  * number of the try. With a limit of seconds the number of tries depends on the clock; that number given as tries makes
  * the same plan again. The plan's name is search+<system> if no try was better than that system.
  *
+ * How far that is from the best is bounded, as a makespan and for the placement that was found: windows of time for
+ * each pass, trials of pairs of passes and a tree search raise a lower bound, and find shorter orders on the way
+ * (exact.h, search_prove.h). `schedule` and `plan` print the gap, or that the order is optimal.
+ *
  * An order that does not fit is tried again with the forward passes of stages recomputed, on the first worker, on two,
  * four and so on, until it fits; so chunks, placement, order and recomputation are chosen together under the bytes.
  *
@@ -55,6 +59,7 @@
 #include "schedules/common/search_names.h"
 #include "ir/recompute.h"
 #include "schedules/common/search_candidate.h"
+#include "schedules/common/search_prove.h"
 #include "schedules/common/stage_costs.h"
 
 /* Times this close are equal: sums of doubles in another order. */
@@ -83,6 +88,10 @@ static const mr_option options[] = {
 	 "time for random candidates, as many as there are tries, or without end where tries is 0; 0: only tries "
 	 "count"},
 	{"seed", MR_OPT_INT, "1", 0, 1e15, NULL, NULL, "of the random candidates"},
+	{"proof", MR_OPT_INT, "0", 0, 1e9, NULL, NULL,
+	 "nodes of the search for a shorter order of the placement found, or for a proof that there is none, if a "
+	 "makespan is made short; 0: 200, or fewer where the plan is so large that they would take more than some "
+	 "hundredths of a second"},
 	MR_STAGE_COSTS_OPTION,
 	{0},
 };
@@ -522,11 +531,36 @@ static void fini(search *s)
 	free(s->next.key);
 }
 
+/* Make the order shorter, or find how much shorter it could be. @judge: with the limit that was given. */
+static mr_status prove(search *s, const mr_search_judge *judge)
+{
+	mr_sched_proof proof;
+	mr_plan *shorter;
+	double sight;
+	bool fits;
+
+	s->judge = *judge;
+	if (judge->period)
+		return MR_OK;
+	MR_TRY(mr_search_prove(judge, s->chosen, (uint64_t)mr_values_int(s->args->options, "proof"), &shorter,
+			       &proof));
+	if (shorter) {
+		MR_TRY(mr_search_sight(judge, shorter, &sight));
+		MR_TRY(choose(s, shorter, sight, "", &fits));
+	}
+	MR_TRY(mr_search_sight(judge, s->chosen, &proof.makespan));
+	if (s->args->proof)
+		*s->args->proof = proof;
+	return MR_OK;
+}
+
 static mr_status emit(const mr_sched_args *args, mr_plan **out)
 {
 	search s = {.args = args, .n_micro = args->n_micro, .value = INFINITY, .chosen_value = INFINITY};
+	mr_search_judge judge;
 	mr_status st = mr_search_judge_init(&s.judge, args);
 
+	judge = s.judge;
 	if (st == MR_OK)
 		st = list_chunks(&s);
 	if (st == MR_OK)
@@ -535,6 +569,8 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 		st = choose_by_name(&s);
 	if (st == MR_OK)
 		st = choose_by_search(&s);
+	if (st == MR_OK)
+		st = prove(&s, &judge);
 	if (st == MR_OK) {
 		*out = s.chosen; /* a limit from 1 on has room for an order of the list scheduler */
 		s.chosen = NULL;

@@ -226,6 +226,7 @@ static mr_status put_plan(const mr_args *args, const mr_plan_question *q, const 
 
 	if (mr_schedule_orders_by_costs(q->system, &q->args) && !mr_values_is_set(args->values, "costs"))
 		job.ordered_for = "equal costs; --costs has others";
+	job.proof = *q->args.proof;
 	job.params.node = q->costs.node;
 	job.params.far = q->costs.far;
 	if (st == MR_OK)
@@ -238,9 +239,10 @@ static mr_status of_system(const mr_args *args, const mr_sched_ops *ops, costs *
 {
 	mr_cost cost = {c->row ? c->n : 1, c->row ? c->row : &c->share};
 	uint64_t n_tries = 0;
+	mr_sched_proof proof = {0};
 	mr_plan_question q = {
 		.system = ops,
-		.args = {.costs = &cost, .now = mr_clock_s, .n_tries = &n_tries},
+		.args = {.costs = &cost, .now = mr_clock_s, .proof = &proof, .n_tries = &n_tries},
 		.costs = {.of = costs_of, .arg = c},
 	};
 	mr_values *values = NULL;
@@ -332,6 +334,7 @@ static mr_status report_session(const mr_args *args, const mr_session *s, const 
 			       .cost = {s->plan->n_stages, row},
 			       .options = bent,
 			       .params = bent->params,
+			       .proof = s->proof,
 			       .identity = s->plan_hash};
 	uint16_t *node;
 	mr_status st = settle_nodes(args, s->plan->n_workers, &s->place, &node);

@@ -39,6 +39,13 @@ typedef struct mr_sched_judge {
 	void *arg;
 } mr_sched_judge;
 
+/* How much shorter an order of the same stages on the same workers could be. */
+typedef struct mr_sched_proof {
+	double makespan; /* of the passes of an iteration in the order taken, with boundary buffers without limit */
+	double bound;    /* no order has less; 0: nothing is known */
+	uint64_t nodes;  /* of the proof: the measure of its work */
+} mr_sched_proof;
+
 typedef struct mr_sched_args {
 	uint16_t n_workers;       /* D >= 1 */
 	uint16_t chunks;          /* v: stages of one pipe that a worker hosts; 0: the system's option or default. In
@@ -62,6 +69,8 @@ typedef struct mr_sched_args {
 	                                costs. Borrowed */
 	double (*now)(void);      /* a clock in seconds, with any origin, for a system whose search has a time limit;
 	                             NULL: the limit is reached at once */
+	mr_sched_proof *proof;    /* where a system stores what it proves of its order, if it proves anything; NULL: not
+	                             wanted */
 	uint64_t *n_tries;        /* such a system stores here the value of its tries_option that gives the same plan;
 	                             NULL: not wanted */
 } mr_sched_args;

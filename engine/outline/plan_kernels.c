@@ -6,6 +6,7 @@
 
 #include "outline/plan_bits.h"
 #include "outline/plan_report.h"
+#include "outline/proof.h"
 
 mr_status mr_plan_kernels_init(mr_plan_kernels *k, const mr_session *s, const mr_forecast *f)
 {
@@ -131,6 +132,7 @@ mr_status mr_forecast_print_json(const mr_session *s, const mr_forecast *f, FILE
 	mr_json_field_string(&w, "plan", hash);
 	mr_json_field_double(&w, "step_s", f->step_s);
 	mr_json_field_int(&w, "bytes", (int64_t)f->bytes);
+	mr_proof_put(&w, &s->proof);
 	put_kernels(&w, s);
 	put_share(&w, &k);
 	put_bits(&w, &k, s, f);

@@ -13,6 +13,7 @@
 #include "report/output.h"
 #include "outline/plan_bits.h"
 #include "outline/plan_kernels.h"
+#include "outline/proof.h"
 #include "host/node_memory.h"
 #include "host/probe.h"
 #include "timing/metrics.h"
@@ -292,7 +293,7 @@ static void print_times(const mr_session *s, const mr_forecast *f, FILE *out)
 	double samples = (double)s->samples * s->n_micro, tokens = (double)mr_session_tokens_per_sample(s);
 	double per_s = samples * (tokens > 0 ? tokens : 1) / f->step_s;
 	const unit *u = unit_of(f->step_s);
-	char rate[16];
+	char rate[16], proof[200];
 
 	if (per_s < 100)
 		snprintf(rate, sizeof(rate), "%.3g", per_s);
@@ -315,6 +316,9 @@ static void print_times(const mr_session *s, const mr_forecast *f, FILE *out)
 	if (f->walk->plan)
 		fprintf(out, "           %zu weight gradient%s taken over from another worker\n", f->walk->n_stolen,
 			f->walk->n_stolen == 1 ? " is" : "s are");
+	if (*mr_proof_text(&s->proof, unit_of(s->proof.makespan)->seconds, unit_of(s->proof.makespan)->name, proof,
+			   sizeof(proof)))
+		fprintf(out, "order      %s\n", proof);
 	if (s->place.shared)
 		fprintf(out,
 			"           %u workers share %u core%s: no step is shorter than what they compute on one core; "

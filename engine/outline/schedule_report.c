@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "outline/proof.h"
 #include "report/output.h"
 #include "timing/metrics.h"
 #include "ir/plan_json.h"
@@ -36,6 +37,8 @@ static mr_status put_text(const mr_schedule_job *job, FILE *out)
 
 	if (*note_of(job, note, sizeof(note)))
 		fprintf(out, "# %s\n", note);
+	if (*mr_proof_text(&job->proof, 1, "", note, sizeof(note)))
+		fprintf(out, "# %s\n", note);
 	return mr_text_write(job->plan, out);
 }
 
@@ -54,6 +57,7 @@ static mr_status put_json(const mr_schedule_job *job, const mr_metrics *m, FILE 
 	if (job->ordered_for) {
 		mr_json_field_string(&w, "ordered_for", job->ordered_for);
 	}
+	mr_proof_put(&w, &job->proof);
 	mr_json_key(&w, "simulation");
 	mr_sim_options_put(job->options, &w);
 	mr_json_key(&w, "metrics");
@@ -117,6 +121,8 @@ static mr_status put_figures(const mr_schedule_job *job, const mr_metrics *m, FI
 	if (m->steals)
 		fprintf(out, "%zu weight gradient%s taken over from another worker\n", m->n_stolen,
 			m->n_stolen == 1 ? " is" : "s are");
+	if (*mr_proof_text(&job->proof, 1, "", note, sizeof(note)))
+		fprintf(out, "%s\n", note);
 	if (*mr_sim_options_text(job->options, bent, sizeof(bent)))
 		fprintf(out, "%s\n", bent);
 	if (*note_of(job, note, sizeof(note)))

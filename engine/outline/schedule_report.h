@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "ir/sched.h"
 #include "timing/sim_options.h"
 
 typedef struct mr_schedule_job {
@@ -15,6 +16,7 @@ typedef struct mr_schedule_job {
 	mr_walk_opts params;           /* complete */
 	uint32_t n_bodies;             /* iterations to be shown */
 	uint64_t identity;             /* mr_plan_identity, to be shown; 0: not shown */
+	mr_sched_proof proof;          /* of the order; bound 0: nothing is proved */
 	const char *ordered_for;       /* the costs for which the order was made; NULL: it depends on none. Borrowed */
 } mr_schedule_job;
 

@@ -10,6 +10,7 @@
 #define MR_SESSION_SESSION_H
 
 #include "base/str.h"
+#include "ir/sched.h"
 #include "job/job.h"
 #include "nn/choices.h"
 #include "host/place.h"
@@ -65,6 +66,7 @@ typedef struct mr_session {
 	                                training adds terms to its contract. Else 0 */
 	uint64_t n_tries;            /* of a plan found within a time limit: the value of the system's tries_option
 	                                that reproduces it (ir/sched.h); 0: there was no limit */
+	mr_sched_proof proof;        /* of its order; bound 0: its system proves nothing */
 	uint32_t n_micro;            /* micro-batches a step */
 	int64_t samples;             /* per micro-batch */
 	mr_optim optim;

@@ -131,6 +131,7 @@ static mr_plan_question question_of(mr_session *s)
 			 .n_apart = ops->apart ? mr_partition_count(s->graph, ops->apart) : 0,
 			 .n_batches = batches < UINT32_MAX ? (uint32_t)batches : UINT32_MAX,
 			 .now = mr_clock_s,
+			 .proof = &s->proof,
 			 .n_tries = &s->n_tries},
 		.costs = {.of = costs_of, .arg = s, .nominal = !s->costs},
 		.trains = true,

@@ -60,14 +60,15 @@ static double begin_of(const bound_case *c, const state *s, uint16_t w, int op)
 	uint32_t m = s->n[w][op];
 	double ready = 0;
 
-	if (m == c->n_micro)
+	if (m == c->n_micro || (op == 0 && c->cap[w] && m - s->n[w][2] >= c->cap[w]))
 		return INFINITY;
 	if (op == 0)
-		ready = !w ? 0 : s->n[w - 1][0] > m ? s->end[w - 1][0][m] : INFINITY;
+		ready = !w ? 0 : s->n[w - 1][0] > m ? s->end[w - 1][0][m] + c->stage[w - 1].c : INFINITY;
 	else if (op == 1)
 		ready = s->n[w][0] <= m                ? INFINITY
 			: w + 1 == c->n_workers        ? s->end[w][0][m]
-			: s->n[w + 1][1] > m ? s->end[w + 1][1][m] : INFINITY;
+			: s->n[w + 1][1] > m ? fmax(s->end[w][0][m], s->end[w + 1][1][m] + c->stage[w + 1].c)
+					     : INFINITY;
 	else
 		ready = s->n[w][1] > m ? s->end[w][1][m] : INFINITY;
 	return fmax(ready, s->free_at[w]);
@@ -116,7 +117,7 @@ static void explore(explorer *x, const state *s)
 		double begin = begin_of(c, s, at, op);
 		state next;
 
-		if (!(begin < first))
+		if (!(begin < first) && !(begin == first && takes(c, at, op) == 0))
 			continue;
 		next = *s;
 		next.free_at[at] = begin + takes(c, at, op);

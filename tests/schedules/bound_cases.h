@@ -10,6 +10,7 @@ typedef struct bound_case {
 	uint16_t n_workers; /* 1 to BOUND_MOST_WORKERS, a stage each */
 	uint32_t n_micro;
 	mr_stage_cost stage[BOUND_MOST_WORKERS];
+	uint32_t cap[BOUND_MOST_WORKERS]; /* most activations, each from its F to its W; 0: any number */
 } bound_case;
 
 /** Problem number @n of at most @workers workers and @micro micro-batches. */

@@ -34,24 +34,30 @@ search_figures search_walk(const mr_plan *plan, const mr_cost *share)
 	return f;
 }
 
-mr_plan *search_plan_by(double (*now)(void), uint64_t *n_tries, uint16_t d, uint32_t t, uint16_t v, const char *sets,
-			const mr_cost *costs)
+static mr_plan *ask(mr_sched_args args, const char *sets)
 {
 	sched_case c = {.ops = mr_schedule_find("search"), .sets = sets};
 	mr_values *values = sched_values(&c);
 	mr_plan *plan = NULL;
 
-	MR_CHECK_OK(mr_schedule_emit(c.ops,
-				     &(mr_sched_args){.n_workers = d,
-						      .n_micro = t,
-						      .chunks = v,
-						      .options = values,
-						      .costs = costs,
-						      .now = now,
-						      .n_tries = n_tries},
-				     &plan));
+	args.options = values;
+	MR_CHECK_OK(mr_schedule_emit(c.ops, &args, &plan));
 	mr_values_destroy(values);
 	return plan;
+}
+
+mr_plan *search_plan_by(double (*now)(void), uint64_t *n_tries, uint16_t d, uint32_t t, uint16_t v, const char *sets,
+			const mr_cost *costs)
+{
+	return ask((mr_sched_args){.n_workers = d, .n_micro = t, .chunks = v, .costs = costs, .now = now,
+				   .n_tries = n_tries},
+		   sets);
+}
+
+mr_plan *search_proved(uint16_t d, uint32_t t, uint16_t v, const char *sets, const mr_cost *costs,
+		       mr_sched_proof *proof)
+{
+	return ask((mr_sched_args){.n_workers = d, .n_micro = t, .chunks = v, .costs = costs, .proof = proof}, sets);
 }
 
 mr_plan *search_plan(uint16_t d, uint32_t t, uint16_t v, const char *sets, const mr_cost *costs)

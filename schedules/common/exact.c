@@ -1,0 +1,117 @@
+#include "schedules/common/exact.h"
+
+#include <string.h>
+
+#include "schedules/common/exact_tree.h"
+
+#define STRIDES 16 /* a bound in fine units is raised by this part of the gap at a time */
+
+typedef struct solver {
+	const mr_exact_job *job;
+	mr_exact_narrower *narrower;
+	mr_exact_window root, spare;
+	mr_exact_order *best, found;
+	int64_t bound;
+	uint64_t most;  /* nodes */
+} solver;
+
+static uint64_t left(const solver *s)
+{
+	uint64_t made = mr_exact_narrower_made(s->narrower);
+
+	return made < s->most ? s->most - made : 0;
+}
+
+static bool is_open(const solver *s)
+{
+	return s->bound < s->best->makespan && left(s);
+}
+
+/* Narrow s->root for @target with trials. false: no order meets it. */
+static bool prepare(solver *s, int64_t target, uint64_t trials)
+{
+	mr_exact_window_begin(s->job, &s->root);
+	return mr_exact_narrow_by_trial(s->narrower, &s->root, &s->spare, target, trials);
+}
+
+/* Raise the bound to the least target that trials do not refute. */
+static void raise_bound(solver *s)
+{
+	int64_t open = s->best->makespan;
+
+	while (s->bound < open && left(s)) {
+		int64_t middle = s->bound + (open - s->bound) / 2;
+
+		if (prepare(s, middle, left(s)))
+			open = middle;
+		else
+			s->bound = middle + 1;
+	}
+}
+
+/* Look for an order that ends by @target, in at most @nodes nodes. */
+static mr_status look(solver *s, int64_t target, uint64_t nodes, mr_exact_answer *answer)
+{
+	*answer = MR_EXACT_NONE;
+	if (prepare(s, target, nodes / 2))
+		MR_TRY(mr_exact_tree(s->job, s->narrower, &s->root, target, nodes / 2, &s->found, answer));
+	if (*answer == MR_EXACT_NONE)
+		s->bound = target + 1 > s->bound ? target + 1 : s->bound;
+	if (*answer == MR_EXACT_FOUND && s->found.makespan < s->best->makespan) {
+		memcpy(s->best->pass, s->found.pass, s->job->n_passes * sizeof(*s->best->pass));
+		s->best->makespan = s->found.makespan;
+	}
+	return MR_OK;
+}
+
+static mr_status search_trees(solver *s)
+{
+	mr_exact_answer answer = MR_EXACT_NONE;
+
+	while (is_open(s) && answer == MR_EXACT_NONE)
+		MR_TRY(look(s, s->bound + (s->best->makespan - s->bound - 1) / STRIDES, left(s) / 4 + 1, &answer));
+	answer = MR_EXACT_FOUND;
+	while (is_open(s) && answer == MR_EXACT_FOUND)
+		MR_TRY(look(s, s->best->makespan - 1, left(s), &answer));
+	return MR_OK;
+}
+
+static mr_status solve(solver *s, uint64_t steps)
+{
+	MR_TRY(mr_exact_improve(s->job, s->best, 0, 0));
+	s->bound = mr_exact_lower(s->narrower, 0, s->best->makespan, &s->root);
+	s->most += mr_exact_narrower_made(s->narrower);
+	MR_TRY(mr_exact_improve(s->job, s->best, s->bound, steps / 2));
+	if (!is_open(s))
+		return MR_OK;
+	raise_bound(s);
+	MR_TRY(mr_exact_improve(s->job, s->best, s->bound, steps - steps / 2));
+	return s->job->n_passes > MR_EXACT_TREE_PASSES ? MR_OK : search_trees(s);
+}
+
+mr_status mr_exact_solve(const mr_exact_job *job, const int64_t *begin, uint64_t nodes, uint64_t steps,
+			 mr_exact_order *order, mr_exact_result *out)
+{
+	solver s = {.job = job, .best = order, .most = nodes};
+	mr_status st = mr_exact_narrower_create(job, &s.narrower);
+
+	if (st == MR_OK)
+		st = mr_exact_window_init(job, &s.root);
+	if (st == MR_OK)
+		st = mr_exact_window_init(job, &s.spare);
+	if (st == MR_OK)
+		st = mr_exact_order_init(job, &s.found);
+	if (st == MR_OK)
+		st = mr_exact_order_by(job, begin, order);
+	if (st == MR_OK)
+		st = solve(&s, steps);
+	if (st == MR_OK)
+		*out = (mr_exact_result){.makespan = (double)order->makespan * job->unit,
+					 .bound = (double)s.bound * job->unit,
+					 .nodes = mr_exact_narrower_made(s.narrower)};
+	mr_exact_order_fini(&s.found);
+	mr_exact_window_fini(&s.spare);
+	mr_exact_window_fini(&s.root);
+	mr_exact_narrower_destroy(s.narrower);
+	return st;
+}

@@ -1,0 +1,458 @@
+#include "schedules/common/exact_order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+
+#define HOLD 8u         /* a swap is not undone for so many steps ... */
+#define HOLD_MORE 16u   /* ... or up to so many more */
+#define STALE 2000u     /* steps without a new best order before the search goes back to it, */
+#define SHAKES 12u      /* and makes up to this many swaps of the longest path at random */
+
+/* Two passes that follow each other: the one that lies at @at on @worker, and the next. */
+typedef struct swap {
+	uint16_t worker;
+	uint32_t at;
+} swap;
+
+typedef struct improver {
+	const mr_exact_job *job;
+	mr_exact_order *now;
+	int64_t *head, *tail;      /* [n_passes] */
+	uint32_t *at;              /* [n_passes] where it lies among its worker's passes */
+	uint32_t *waits, *sorted;  /* [n_passes] */
+	uint32_t *path;            /* [n_passes] a longest path */
+	uint32_t n_path;
+	swap *swaps;               /* [n_passes] of the path */
+	uint32_t n_swaps;
+	uint64_t *held;            /* [n_passes][most_beside] step up to which it is not put behind that chain */
+	uint64_t step, n_random;
+} improver;
+
+/* --- orders --- */
+
+mr_status mr_exact_order_init(const mr_exact_job *job, mr_exact_order *out)
+{
+	*out = (mr_exact_order){.pass = malloc(job->n_passes * sizeof(*out->pass)), .makespan = INT64_MAX};
+	return out->pass ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for an order of %u passes", job->n_passes);
+}
+
+void mr_exact_order_fini(mr_exact_order *o)
+{
+	free(o->pass);
+	o->pass = NULL;
+}
+
+/* Can the next pass of @chain be put down? */
+static bool is_open(const mr_exact_job *j, const uint32_t *next, uint32_t chain)
+{
+	uint32_t m = next[chain], w = j->worker[chain], kept = 0;
+	const mr_exact_edges *e;
+
+	if (m >= j->n_micro)
+		return false;
+	e = &j->needs[chain * j->n_micro + m];
+	for (uint32_t k = 0; k < e->n; k++)
+		if (next[e->at[k].pass / j->n_micro] <= e->at[k].pass % j->n_micro)
+			return false;
+	if (chain % MR_EXACT_KINDS != MR_EXACT_F)
+		return true;
+	for (uint32_t k = j->first[w]; k < j->first[w + 1]; k += MR_EXACT_KINDS)
+		kept += next[j->chain[k] + MR_EXACT_F] - next[j->chain[k] + MR_EXACT_W];
+	return kept < j->cap[w];
+}
+
+mr_status mr_exact_order_by(const mr_exact_job *j, const int64_t *begin, mr_exact_order *o)
+{
+	uint32_t *next = calloc((size_t)j->n_chains + j->n_workers, sizeof(*next)), *put = next + j->n_chains, n = 0;
+
+	if (!next)
+		return mr_fail(MR_ERESOURCE, "no memory for an order of %u passes", j->n_passes);
+	for (; n < j->n_passes; n++) {
+		uint32_t take = MR_EXACT_NOWHERE, w;
+		int64_t least = 0;
+
+		for (uint32_t c = 0; c < j->n_chains; c++) {
+			int64_t t = next[c] < j->n_micro ? begin[c * j->n_micro + next[c]] : 0;
+
+			if ((take != MR_EXACT_NOWHERE && t >= least) || !is_open(j, next, c))
+				continue;
+			take = c;
+			least = t;
+		}
+		if (take == MR_EXACT_NOWHERE)
+			break;
+		w = j->worker[take];
+		o->pass[j->first[w] * j->n_micro + put[w]++] = take * j->n_micro + next[take];
+		next[take]++;
+	}
+	free(next);
+	return n == j->n_passes ? MR_OK : mr_fail(MR_EINVAL, "passes of an order wait for each other");
+}
+
+/* --- times --- */
+
+static uint32_t *list_of(const improver *s, uint16_t worker)
+{
+	return &s->now->pass[(size_t)s->job->first[worker] * s->job->n_micro];
+}
+
+static uint32_t length_of(const improver *s, uint16_t worker)
+{
+	return (s->job->first[worker + 1] - s->job->first[worker]) * s->job->n_micro;
+}
+
+static int64_t work_of(const improver *s, uint32_t pass)
+{
+	return s->job->work[pass / s->job->n_micro];
+}
+
+static uint16_t worker_of(const improver *s, uint32_t pass)
+{
+	return s->job->worker[pass / s->job->n_micro];
+}
+
+/* When the inputs of @pass are there, what lies before it on its worker left aside. */
+static int64_t inputs_of(const improver *s, uint32_t pass)
+{
+	const mr_exact_edges *e = &s->job->needs[pass];
+	int64_t t = 0;
+
+	for (unsigned k = 0; k < e->n; k++) {
+		int64_t there = s->head[e->at[k].pass] + work_of(s, e->at[k].pass) + e->at[k].lag;
+
+		t = there > t ? there : t;
+	}
+	return t;
+}
+
+/* The longest way behind @pass, what lies behind it on its worker left aside. */
+static int64_t outputs_of(const improver *s, uint32_t pass)
+{
+	const mr_exact_edges *e = &s->job->feeds[pass];
+	int64_t t = 0;
+
+	for (unsigned k = 0; k < e->n; k++) {
+		int64_t rest = s->tail[e->at[k].pass] + work_of(s, e->at[k].pass) + e->at[k].lag;
+
+		t = rest > t ? rest : t;
+	}
+	return t;
+}
+
+/* Sort all passes so that none waits for a later one. false: there is a circle. */
+static bool sort(improver *s)
+{
+	const mr_exact_job *j = s->job;
+	uint32_t n = 0;
+
+	for (uint16_t w = 0; w < j->n_workers; w++)
+		for (uint32_t k = 0, many = length_of(s, w); k < many; k++) {
+			uint32_t x = list_of(s, w)[k];
+
+			s->at[x] = k;
+			s->waits[x] = j->needs[x].n + (k > 0);
+			if (!s->waits[x])
+				s->sorted[n++] = x;
+		}
+	for (uint32_t k = 0; k < n; k++) {
+		uint32_t x = s->sorted[k], w = worker_of(s, x);
+		const mr_exact_edges *e = &s->job->feeds[x];
+
+		for (unsigned i = 0; i < e->n; i++)
+			if (!--s->waits[e->at[i].pass])
+				s->sorted[n++] = e->at[i].pass;
+		if (s->at[x] + 1 < length_of(s, (uint16_t)w)) {
+			uint32_t next = list_of(s, (uint16_t)w)[s->at[x] + 1];
+
+			if (!--s->waits[next])
+				s->sorted[n++] = next;
+		}
+	}
+	return n == j->n_passes;
+}
+
+static bool time(improver *s)
+{
+	const mr_exact_job *j = s->job;
+
+	if (!sort(s))
+		return false;
+	s->now->makespan = 0;
+	for (uint32_t k = 0; k < j->n_passes; k++) {
+		uint32_t x = s->sorted[k];
+		int64_t t = inputs_of(s, x);
+
+		if (s->at[x]) {
+			uint32_t last = list_of(s, worker_of(s, x))[s->at[x] - 1];
+			int64_t end = s->head[last] + work_of(s, last);
+
+			t = end > t ? end : t;
+		}
+		s->head[x] = t;
+		t += work_of(s, x);
+		s->now->makespan = t > s->now->makespan ? t : s->now->makespan;
+	}
+	for (uint32_t k = j->n_passes; k-- > 0;) {
+		uint32_t x = s->sorted[k];
+		int64_t t = outputs_of(s, x);
+
+		if (s->at[x] + 1 < length_of(s, worker_of(s, x))) {
+			uint32_t next = list_of(s, worker_of(s, x))[s->at[x] + 1];
+			int64_t rest = s->tail[next] + work_of(s, next);
+
+			t = rest > t ? rest : t;
+		}
+		s->tail[x] = t;
+	}
+	return true;
+}
+
+/* --- swaps --- */
+
+static uint64_t roll(improver *s, uint64_t n)
+{
+	return mr_mix64(s->n_random++) % n;
+}
+
+/* A longest path, by chance one of them. */
+static void find_path(improver *s)
+{
+	const mr_exact_job *j = s->job;
+	uint32_t x = MR_EXACT_NOWHERE, many = 0;
+
+	s->n_path = 0;
+	for (uint32_t k = 0; k < j->n_passes; k++)
+		if (!s->head[k] && work_of(s, k) + s->tail[k] == s->now->makespan && !roll(s, ++many))
+			x = k;
+	while (x != MR_EXACT_NOWHERE) {
+		int64_t end = s->head[x] + work_of(s, x);
+		uint32_t next = MR_EXACT_NOWHERE;
+		const mr_exact_edges *e = &s->job->feeds[x];
+
+		s->path[s->n_path++] = x;
+		many = 0;
+		for (unsigned k = 0; k < e->n; k++) {
+			uint32_t y = e->at[k].pass;
+
+			if (s->head[y] == end + e->at[k].lag &&
+			    s->head[y] + work_of(s, y) + s->tail[y] == s->now->makespan && !roll(s, ++many))
+				next = y;
+		}
+		if (s->at[x] + 1 < length_of(s, worker_of(s, x))) {
+			uint32_t y = list_of(s, worker_of(s, x))[s->at[x] + 1];
+
+			if (s->head[y] == end && work_of(s, y) + s->tail[y] + end == s->now->makespan &&
+			    !roll(s, ++many))
+				next = y;
+		}
+		x = next;
+	}
+}
+
+/* May the passes at @at and @at + 1 on @worker change places? */
+static bool may_swap(const improver *s, uint16_t worker, uint32_t at)
+{
+	const mr_exact_job *j = s->job;
+	const uint32_t *list = list_of(s, worker);
+	uint32_t u = list[at], v = list[at + 1], kept = 0;
+	const mr_exact_edges *e = &s->job->feeds[u];
+
+	if (u / j->n_micro == v / j->n_micro)
+		return false;
+	for (unsigned k = 0; k < e->n; k++)
+		if (e->at[k].pass == v)
+			return false;
+	if (u / j->n_micro % MR_EXACT_KINDS != MR_EXACT_W || v / j->n_micro % MR_EXACT_KINDS != MR_EXACT_F ||
+	    j->first[worker + 1] - j->first[worker] == MR_EXACT_KINDS)
+		return true; /* with one stage the room is an edge */
+	for (uint32_t k = 0; k < at; k++) {
+		kept += list[k] / j->n_micro % MR_EXACT_KINDS == MR_EXACT_F;
+		kept -= list[k] / j->n_micro % MR_EXACT_KINDS == MR_EXACT_W;
+	}
+	return kept + 1 <= j->cap[worker];
+}
+
+/* The swaps on the path. */
+static void find_swaps(improver *s)
+{
+	s->n_swaps = 0;
+	for (uint32_t k = 0; k + 1 < s->n_path; k++) {
+		uint32_t u = s->path[k], v = s->path[k + 1];
+		uint16_t w = worker_of(s, u);
+
+		if (worker_of(s, v) != w || s->at[v] != s->at[u] + 1 || !may_swap(s, w, s->at[u]))
+			continue;
+		s->swaps[s->n_swaps++] = (swap){w, s->at[u]};
+	}
+}
+
+/* The length of the longest path through the two passes if they changed places. */
+static int64_t estimate(const improver *s, const swap *x)
+{
+	const uint32_t *list = list_of(s, x->worker);
+	uint32_t u = list[x->at], v = list[x->at + 1];
+	int64_t head_v = inputs_of(s, v), head_u = inputs_of(s, u), tail_u = outputs_of(s, u),
+		tail_v = outputs_of(s, v), by_v, by_u;
+
+	if (x->at) {
+		int64_t end = s->head[list[x->at - 1]] + work_of(s, list[x->at - 1]);
+
+		head_v = end > head_v ? end : head_v;
+	}
+	head_u = head_v + work_of(s, v) > head_u ? head_v + work_of(s, v) : head_u;
+	if (x->at + 2 < length_of(s, x->worker)) {
+		int64_t rest = s->tail[list[x->at + 2]] + work_of(s, list[x->at + 2]);
+
+		tail_u = rest > tail_u ? rest : tail_u;
+	}
+	tail_v = tail_u + work_of(s, u) > tail_v ? tail_u + work_of(s, u) : tail_v;
+	by_v = head_v + work_of(s, v) + tail_v;
+	by_u = head_u + work_of(s, u) + tail_u;
+	return by_v > by_u ? by_v : by_u;
+}
+
+static uint64_t *held(const improver *s, uint32_t pass, uint32_t behind)
+{
+	return &s->held[(size_t)pass * s->job->most_beside + s->job->place[behind / s->job->n_micro]];
+}
+
+static void make(improver *s, const swap *x)
+{
+	uint32_t *list = list_of(s, x->worker), u = list[x->at], v = list[x->at + 1];
+
+	list[x->at] = v;
+	list[x->at + 1] = u;
+	*held(s, v, u) = s->step + HOLD + roll(s, HOLD_MORE);
+}
+
+/* The swap to be made; false: there is none. */
+static bool choose(improver *s, int64_t best, swap *out)
+{
+	int64_t least = INT64_MAX;
+	uint32_t many = 0;
+
+	find_path(s);
+	find_swaps(s);
+	for (uint32_t k = 0; k < s->n_swaps; k++) {
+		const uint32_t *list = list_of(s, s->swaps[k].worker);
+		int64_t length = estimate(s, &s->swaps[k]);
+
+		if (*held(s, list[s->swaps[k].at], list[s->swaps[k].at + 1]) > s->step && length >= best)
+			continue;
+		if (length < least)
+			many = 0;
+		if (length > least || roll(s, ++many))
+			continue;
+		least = length;
+		*out = s->swaps[k];
+	}
+	if (least < INT64_MAX || !s->n_swaps)
+		return s->n_swaps > 0;
+	*out = s->swaps[roll(s, s->n_swaps)];
+	return true;
+}
+
+/* --- the search --- */
+
+/* Swap and time, or take it back if passes wait for each other then, and do not try that again soon. */
+static void step(improver *s, const swap *x)
+{
+	uint32_t *list = list_of(s, x->worker), u = list[x->at], v = list[x->at + 1];
+
+	make(s, x);
+	if (time(s))
+		return;
+	list[x->at] = u;
+	list[x->at + 1] = v;
+	*held(s, u, v) = s->step + HOLD + HOLD_MORE;
+	(void)time(s);
+}
+
+static void shake(improver *s, uint32_t times)
+{
+	for (uint32_t k = 0; k < times; k++) {
+		find_path(s);
+		find_swaps(s);
+		if (s->n_swaps)
+			step(s, &s->swaps[roll(s, s->n_swaps)]);
+	}
+}
+
+static void search(improver *s, mr_exact_order *best, int64_t enough, uint64_t steps)
+{
+	size_t bytes = s->job->n_passes * sizeof(*best->pass);
+	uint64_t since = 0;
+
+	for (s->step = 1; s->step <= steps && best->makespan > enough; s->step++, since++) {
+		swap x;
+
+		if (since >= STALE) {
+			memcpy(s->now->pass, best->pass, bytes);
+			(void)time(s);
+			shake(s, 1 + (uint32_t)roll(s, SHAKES));
+			since = 0;
+		}
+		if (!choose(s, best->makespan, &x))
+			return;
+		step(s, &x);
+		if (s->now->makespan < best->makespan) {
+			memcpy(best->pass, s->now->pass, bytes);
+			best->makespan = s->now->makespan;
+			since = 0;
+		}
+	}
+}
+
+static mr_status allocate(improver *s)
+{
+	size_t n = s->job->n_passes;
+
+	s->head = calloc(n, sizeof(*s->head));
+	s->tail = calloc(n, sizeof(*s->tail));
+	s->at = calloc(n, sizeof(*s->at));
+	s->waits = calloc(n, sizeof(*s->waits));
+	s->sorted = calloc(n, sizeof(*s->sorted));
+	s->path = calloc(n, sizeof(*s->path));
+	s->swaps = calloc(n, sizeof(*s->swaps));
+	s->held = calloc(n * s->job->most_beside, sizeof(*s->held));
+	if (!s->head || !s->tail || !s->at || !s->waits || !s->sorted || !s->path ||
+	    !s->swaps || !s->held)
+		return mr_fail(MR_ERESOURCE, "no memory to improve an order of %zu passes", n);
+	return MR_OK;
+}
+
+static void fini(improver *s)
+{
+	free(s->head);
+	free(s->tail);
+	free(s->at);
+	free(s->waits);
+	free(s->sorted);
+	free(s->path);
+	free(s->swaps);
+	free(s->held);
+}
+
+mr_status mr_exact_improve(const mr_exact_job *job, mr_exact_order *o, int64_t enough, uint64_t steps)
+{
+	mr_exact_order now;
+	improver s = {.job = job, .now = &now};
+	mr_status st = mr_exact_order_init(job, &now);
+
+	if (st == MR_OK)
+		st = allocate(&s);
+	if (st == MR_OK) {
+		memcpy(now.pass, o->pass, job->n_passes * sizeof(*now.pass));
+		if (time(&s))
+			o->makespan = now.makespan;
+		else
+			st = mr_fail(MR_EINVAL, "passes of an order wait for each other");
+	}
+	if (st == MR_OK)
+		search(&s, o, enough, steps);
+	fini(&s);
+	mr_exact_order_fini(&now);
+	return st;
+}

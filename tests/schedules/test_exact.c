@@ -1,0 +1,219 @@
+/* test_exact.c - the exact scheduler (schedules/common/exact.h): its orders are the shortest of all that an exhaustive
+ * search finds, its bounds are below every order, and what it claims to prove holds. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "bound_cases.h"
+#include "check.h"
+#include "lower/check.h"
+#include "lower/lower.h"
+#include "sched_help.h"
+#include "schedules/common/exact.h"
+#include "search_help.h"
+
+#define MOST_STAGES 8u
+
+/* A problem: a stage for each worker. */
+typedef struct problem {
+	uint16_t n_workers;
+	uint32_t n_micro;
+	mr_stage_cost stage[MOST_STAGES];
+	uint32_t cap[MOST_STAGES];
+} problem;
+
+static uint32_t draw(uint64_t n, uint32_t i, uint32_t from, uint32_t to)
+{
+	return from + (uint32_t)(mr_rng_uniform(n, MR_RNG_TEST, i, 31, 0) * (to - from + 1));
+}
+
+static problem draw_problem(uint64_t n, uint16_t workers, uint32_t micro, double unit)
+{
+	problem p = {.n_workers = (uint16_t)draw(n, 0, 2, workers), .n_micro = draw(n, 1, 2, micro)};
+	uint32_t far = draw(n, 2, 0, 3);
+
+	for (uint16_t s = 0; s < p.n_workers; s++) {
+		p.stage[s] = (mr_stage_cost){.f = unit * draw(n, 10 + s, 1, 9), .i = unit * draw(n, 20 + s, 1, 9),
+					     .w = unit * draw(n, 30 + s, 0, 9), .c = unit * draw(n, 40 + s, 0, far)};
+		p.cap[s] = draw(n, 50 + s, 1, p.n_micro);
+	}
+	return p;
+}
+
+static void take(const problem *p, const mr_exact_job *job, const mr_list_order *from, int64_t *begin)
+{
+	for (size_t k = 0; k < from->first[p->n_workers]; k++) {
+		const mr_list_step *x = &from->at[k];
+		uint32_t kind = x->op == MR_OP_F ? MR_EXACT_F : x->op == MR_OP_I ? MR_EXACT_I : MR_EXACT_W;
+
+		begin[(MR_EXACT_KINDS * x->stage + kind) * p->n_micro + x->micro] = llround(x->begin / job->unit);
+	}
+}
+
+static mr_exact_result solve(const problem *p, uint64_t nodes, uint64_t steps)
+{
+	static const uint16_t worker_of[MOST_STAGES] = {0, 1, 2, 3, 4, 5, 6, 7};
+	mr_list_job list = {.n_workers = p->n_workers,
+			    .n_stages = p->n_workers,
+			    .n_pipes = 1,
+			    .n_micro = p->n_micro,
+			    .worker_of = worker_of,
+			    .cost = p->stage,
+			    .cap = p->cap,
+			    .split = true};
+	mr_list_order *from = NULL;
+	mr_exact_order order;
+	mr_exact_result r = {0};
+	mr_exact_job job;
+	int64_t *begin;
+
+	MR_CHECK_OK(mr_list_order_create(&list, &from));
+	MR_CHECK_OK(mr_exact_job_init(&job, &list));
+	MR_CHECK_OK(mr_exact_order_init(&job, &order));
+	begin = calloc(job.n_passes, sizeof(*begin));
+	CU_ASSERT_FATAL(begin != NULL);
+	take(p, &job, from, begin);
+	MR_CHECK_OK(mr_exact_solve(&job, begin, nodes, steps, &order, &r));
+	CU_ASSERT(r.makespan <= from->makespan * (1 + 1e-7));
+	free(begin);
+	mr_exact_order_fini(&order);
+	mr_exact_job_fini(&job);
+	mr_list_order_destroy(from);
+	return r;
+}
+
+/* The shortest makespan of all orders. */
+static double shortest(const problem *p, uint64_t nodes)
+{
+	bound_case c = {.n_workers = p->n_workers, .n_micro = p->n_micro};
+
+	memcpy(c.stage, p->stage, p->n_workers * sizeof(*c.stage));
+	memcpy(c.cap, p->cap, p->n_workers * sizeof(*c.cap));
+	return bound_exhaustive(&c, nodes);
+}
+
+/* With all it needs it finds the shortest order and proves it; with less its bound is still one. */
+static void no_order_is_shorter(void)
+{
+	uint32_t solved = 0, by_windows = 0;
+
+	for (uint64_t n = 0; n < 150; n++) {
+		problem p = draw_problem(n, 3, 4, n % 3 ? 1 : 0.1);
+		double best = shortest(&p, 300000);
+		mr_exact_result r, quick;
+
+		if (!(best > 0))
+			continue;
+		solved++;
+		r = solve(&p, 100000, 2000);
+		quick = solve(&p, 0, 0);
+		CU_ASSERT_DOUBLE_EQUAL(r.makespan, best, 1e-9);
+		CU_ASSERT_DOUBLE_EQUAL(r.bound, best, 1e-9);
+		CU_ASSERT(quick.bound <= best + 1e-9);
+		by_windows += quick.bound >= best - 1e-9;
+	}
+	CU_ASSERT(solved >= 100 && by_windows >= solved / 2);
+}
+
+/* Costs that are multiples of no decimal fraction are rounded down, and a bound remains one. */
+static void costs_need_no_unit(void)
+{
+	for (uint64_t n = 500; n < 530; n++) {
+		problem p = draw_problem(n, 3, 3, sqrt(2) * 1e-3);
+		double best = shortest(&p, 300000);
+		mr_exact_result r;
+
+		if (!(best > 0))
+			continue;
+		r = solve(&p, 100000, 2000);
+		CU_ASSERT(r.bound <= best * (1 + 1e-12));
+		CU_ASSERT(r.bound >= best * (1 - 1e-7));
+	}
+}
+
+/* Eight workers, sixteen micro-batches, uneven costs and hand-overs, and little room: proved to be optimal. */
+static void eight_by_sixteen_is_proved(void)
+{
+	static const double f[] = {9, 8, 11, 10, 12, 8, 9, 10}, i[] = {10, 12, 8, 9, 9, 11, 10, 8},
+			    w[] = {8, 10, 9, 12, 8, 9, 11, 9};
+	problem p = {.n_workers = 8, .n_micro = 16};
+
+	for (uint16_t s = 0; s < 8; s++) {
+		p.stage[s] = (mr_stage_cost){.f = f[s], .i = i[s], .w = w[s], .c = s % 3};
+		p.cap[s] = 8u - s;
+	}
+	for (unsigned even = 0; even < 2; even++) {
+		mr_exact_result r = solve(&p, 20000, 20000), again = solve(&p, 20000, 20000);
+
+		CU_ASSERT_DOUBLE_EQUAL(r.makespan, r.bound, 1e-9);
+		CU_ASSERT(again.makespan == r.makespan && again.nodes == r.nodes);
+		for (uint16_t s = 0; s < 8; s++)
+			p.cap[s] = 5;
+	}
+}
+
+static void check_plan(mr_plan *plan, const mr_cost *costs, const mr_sched_proof *proof, double cap)
+{
+	search_figures f = search_walk(plan, costs);
+
+	CU_ASSERT_DOUBLE_EQUAL(f.makespan, proof->makespan, 1e-9);
+	CU_ASSERT(proof->bound > 0 && proof->bound <= proof->makespan * (1 + 1e-9));
+	CU_ASSERT(f.peak <= cap + 1e-9);
+	MR_CHECK_OK(mr_plan_lower(plan, NULL));
+	MR_CHECK_OK(mr_plan_check(plan));
+}
+
+/* Larger problems, of one and of two stages a worker: plans that the checker accepts, and bounds below them. */
+static void plans_of_search_are_checked(void)
+{
+	for (uint64_t n = 0; n < 12; n++) {
+		uint16_t d = (uint16_t)draw(n, 0, 3, 6), v = (uint16_t)(1 + n % 2);
+		uint32_t t = draw(n, 1, 6, 10);
+		mr_stage_cost stage[12];
+		mr_cost costs = {(uint16_t)(d * v), stage};
+		mr_sched_proof proof = {0}, less = {0};
+		mr_plan *plan;
+
+		for (uint16_t s = 0; s < d * v; s++)
+			stage[s] = (mr_stage_cost){.f = draw(n, 10 + s, 2, 9), .i = draw(n, 30 + s, 2, 9),
+						   .w = draw(n, 50 + s, 2, 9), .c = draw(n, 70 + s, 0, 2)};
+		plan = search_proved(d, t, v, "cap=3 tries=20 proof=1", &costs, &less);
+		check_plan(plan, &costs, &less, 3);
+		mr_plan_destroy(plan);
+		plan = search_proved(d, t, v, "cap=3 tries=20 proof=500", &costs, &proof);
+		check_plan(plan, &costs, &proof, 3);
+		mr_plan_destroy(plan);
+		CU_ASSERT(proof.bound >= less.bound - 1e-9 && proof.bound <= less.makespan + 1e-9);
+	}
+}
+
+/* Zero Bubble's handcrafted H1 is the shortest order of equal passes in a stage a worker: T (f + i + w) + (D - 1) f. */
+static void equal_passes_are_known(void)
+{
+	mr_stage_cost share = {.f = 1, .i = 1, .w = 1};
+	mr_sched_proof proof = {0};
+
+	for (uint16_t d = 2; d <= 6; d++) {
+		mr_plan *plan = search_proved(d, 2u * d, 1, "cap=D tries=1", &(mr_cost){1, &share}, &proof);
+
+		CU_ASSERT_DOUBLE_EQUAL(proof.makespan, 7.0 * d - 1, 1e-9);
+		CU_ASSERT_DOUBLE_EQUAL(proof.bound, 7.0 * d - 1, 1e-9);
+		mr_plan_destroy(plan);
+	}
+	/* of a period nothing is proved */
+	proof = (mr_sched_proof){0};
+	mr_plan_destroy(search_proved(3, 6, 1, "objective=period tries=1", &(mr_cost){1, &share}, &proof));
+	CU_ASSERT(proof.bound == 0);
+}
+
+void mr_suite_exact(void);
+void mr_suite_exact(void)
+{
+	MR_SUITE("exact");
+	MR_TEST(no_order_is_shorter);
+	MR_TEST(costs_need_no_unit);
+	MR_TEST(eight_by_sixteen_is_proved);
+	MR_TEST(plans_of_search_are_checked);
+	MR_TEST(equal_passes_are_known);
+}
