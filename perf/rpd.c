@@ -22,6 +22,7 @@ static const struct {
 } experiments[] = {
 	{"delays", experiment_delays, "1: delays of 1F1B for 2 to 64 stages: closed form, counted, with start-up; fits",
 	 "2 s"},
+	{"window", experiment_window, "1: a picture of where S^2 - S/2 comes from", "no time"},
 	{"measured", experiment_measured, "1: the same in the running engine, by its commits, for 2 to 64 stages",
 	 "1 min"},
 	{"order", experiment_order, "2: PipeDream against RPD over delta; the two with equal delays", "40 s"},
@@ -38,6 +39,7 @@ static const struct {
 	{"ways", experiment_ways, "RPD step by step, replayed and in parallel: the same weights, and how fast (--text)",
 	 "30 s"},
 	{"bound", experiment_bound, "6: the convergence bound and a sharper one beside measured gradients", "4 s"},
+	{"law", experiment_law, "6: the stale term of the bound over 2 to 32 stages, with its exponents", "20 s"},
 	{"published", experiment_published,
 	 "recorded values of the published figures beside ours, from their arrays (--data)", "15 s"},
 };

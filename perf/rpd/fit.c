@@ -37,3 +37,18 @@ square_fit fit_square(const double *x, const double *y, size_t n, int relative)
 			fit.worst = fmax(fit.worst, fabs((c[0] * x[i] + c[1]) * x[i] + c[2] - y[i]) / y[i]);
 	return fit;
 }
+
+double fit_exponent(const double *x, const double *y, size_t n)
+{
+	double mean_x = 0, mean_y = 0, above = 0, below = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		mean_x += log(x[i]) / (double)n;
+		mean_y += log(y[i]) / (double)n;
+	}
+	for (size_t i = 0; i < n; i++) {
+		above += (log(x[i]) - mean_x) * (log(y[i]) - mean_y);
+		below += (log(x[i]) - mean_x) * (log(x[i]) - mean_x);
+	}
+	return above / below;
+}

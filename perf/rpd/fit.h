@@ -13,4 +13,8 @@ typedef struct square_fit {
  * values have equal weight. */
 square_fit fit_square(const double *x, const double *y, size_t n, int relative);
 
+/** The exponent of the power law through @n >= 2 points with positive coordinates: the least-squares slope of log y
+ * over log x. */
+double fit_exponent(const double *x, const double *y, size_t n);
+
 #endif

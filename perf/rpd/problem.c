@@ -109,7 +109,7 @@ typedef struct watch {
 	bool by_update;
 	uint16_t replicas;
 	size_t total;         /* number of values of the whole run */
-	double grads, missed; /* sums */
+	double grads, missed, distance, blocks; /* sums */
 	uint64_t n_grads;
 	double *mean;         /* of one block over the replicas */
 	bool diverged;
@@ -169,6 +169,19 @@ static void note_block(watch *w, const mr_history *h)
 	for (size_t i = 0; i < n; i++)
 		sum += g[i] * g[i];
 	w->c.largest = fmax(w->c.largest, sqrt(sum));
+	w->blocks += sum;
+}
+
+/* |version @a - version @b|^2 */
+static double apart(const mr_history *h, uint64_t a, uint64_t b)
+{
+	const double *x = mr_history_weights(h, a), *y = mr_history_weights(h, b);
+	size_t n = mr_stage_size(h->stage)->weight_bytes / sizeof(double);
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += (x[i] - y[i]) * (x[i] - y[i]);
+	return sum;
 }
 
 static bool on_step(void *arg, const mr_aged_event *e)
@@ -177,9 +190,12 @@ static bool on_step(void *arg, const mr_aged_event *e)
 
 	set_block(w, e->model, e->stage);
 	for (uint16_t s = 0; s < w->p->n_stages && w->a->grads; s++) {
-		double missed = (double)(e->model->at[s].latest - (s == e->stage) - e->read[s]);
+		const mr_history *h = &e->model->at[s];
+		uint64_t before = h->latest - (s == e->stage);
+		double missed = (double)(before - e->read[s]);
 
 		w->missed += missed * missed;
+		w->distance += before == e->read[s] ? 0 : apart(h, before, e->read[s]);
 	}
 	note_block(w, &e->model->at[e->stage]);
 	note_gradient(w);
@@ -237,6 +253,8 @@ static curve end(watch *w, mr_status st)
 		w->c.last = w->c.tail = INFINITY;
 	w->c.mean_grad = w->n_grads ? w->grads / (double)w->n_grads : NAN;
 	w->c.missed_sq = w->c.n_updates ? w->missed / w->c.n_updates : 0;
+	w->c.distance_sq = w->c.n_updates ? w->distance / w->c.n_updates : 0;
+	w->c.mean_block = w->c.n_updates ? w->blocks / w->c.n_updates : 0;
 	free(w->mean);
 	return w->c;
 }

@@ -43,6 +43,8 @@ typedef struct curve {
 	double mean_grad;  /* mean of |grad f|^2 over all models, the initial one included; NAN: not requested */
 	double largest;    /* largest norm of a block gradient */
 	double missed_sq;  /* mean over updates of sum_j (updates of block j that its read missed)^2 */
+	double distance_sq; /* mean of |w - z|^2, z: the mixed model that a step of run_steps reads; with missed_sq */
+	double mean_block;  /* mean of the square of the norm of a block gradient; with mean_grad */
 	uint32_t n_updates;
 } curve;
 void curve_fini(curve *c);
