@@ -512,7 +512,7 @@ mr_status mr_mpi_settle(void)
 			code = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
 			pthread_mutex_unlock(&mr_mpi.lock);
 			if (atomic_load(&mr_mpi.lost) != UINT32_MAX)
-				return mr_fail(MR_ESTALLED, "a rank is gone");
+				return mr_mpi_gone();
 		}
 		MR_TRY(mr_mpi_check(code, "links cannot settle"));
 		if (s->receives)

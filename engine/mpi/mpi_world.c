@@ -38,6 +38,13 @@ mr_status mr_mpi_check(int code, const char *what)
 	return mr_fail(MR_EIO, "%s: %s", what, text);
 }
 
+mr_status mr_mpi_gone(void)
+{
+	mr_status st = mr_mpi.ranks ? mr_ranks_check(mr_mpi.ranks) : MR_OK;
+
+	return st == MR_OK ? mr_fail(MR_ESTALLED, "a rank is gone") : st;
+}
+
 static void lock(void)
 {
 	pthread_mutex_lock(&mr_mpi.lock);
@@ -139,7 +146,7 @@ static mr_status wait_for(MPI_Request *request, const char *what)
 		if (done || code != MPI_SUCCESS)
 			return mr_mpi_check(code, what);
 		if (atomic_load_explicit(&mr_mpi.lost, memory_order_relaxed) != UINT32_MAX)
-			return mr_fail(MR_ESTALLED, "%s: a rank is gone", what);
+			return mr_mpi_gone();
 		if (looks++ < 50)
 			sched_yield();
 		else
@@ -332,6 +339,8 @@ static mr_status start_thread(void)
 	return MR_OK;
 }
 
+static _Atomic bool has_begun; /* or failed */
+
 /* A launcher leaves one of these: without any this is a program of its own, and the library need not begin. */
 static bool is_launched(void)
 {
@@ -344,14 +353,11 @@ static bool is_launched(void)
 	return false;
 }
 
-mr_status mr_mpi_begin(mr_ranks **out)
+static mr_status begin(mr_ranks **out)
 {
 	int level = MPI_THREAD_SINGLE, n = 0;
 	mr_status st;
 
-	*out = NULL;
-	if (!is_launched())
-		return MR_OK;
 	MR_TRY(mr_mpi_check(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level), "MPI cannot begin"));
 	mr_mpi.is_open = true;
 	MPI_Comm_size(MPI_COMM_WORLD, &mr_mpi.n);
@@ -368,8 +374,41 @@ mr_status mr_mpi_begin(mr_ranks **out)
 		st = open_comms();
 	if (st == MR_OK)
 		st = open_ranks(out);
-	if (st == MR_OK)
+	if (st == MR_OK) {
+		mr_mpi.ranks = *out;
 		st = start_thread();
+	}
+	return st;
+}
+
+/* Ends a process whose ranks do not meet: the library waits for ever. Looks each LOOK_NS. */
+static void *limit_begin(void *arg)
+{
+	enum { LOOK_NS = 100000000 };
+
+	(void)arg;
+	for (uint64_t i = 0; i < MR_MPI_BEGIN_S * 1000000000ull / LOOK_NS; i++) {
+		nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+		if (atomic_load_explicit(&has_begun, memory_order_acquire))
+			return NULL;
+	}
+	fprintf(stderr, "millrace: the ranks have not met for %d seconds: one of them, or a link between two, hangs\n",
+		MR_MPI_BEGIN_S);
+	_exit(mr_status_exit_code(MR_ESTALLED));
+}
+
+mr_status mr_mpi_begin(mr_ranks **out)
+{
+	mr_status st;
+
+	*out = NULL;
+	if (!is_launched())
+		return MR_OK;
+	if (pthread_create(&mr_mpi.thread, NULL, limit_begin, NULL))
+		return mr_fail(MR_ERESOURCE, "a thread for the begin of MPI cannot be started");
+	pthread_detach(mr_mpi.thread);
+	st = begin(out);
+	atomic_store_explicit(&has_begun, true, memory_order_release);
 	return st;
 }
 

@@ -17,7 +17,8 @@
 
 #define MR_MPI_TICK_NS 100000
 #define MR_MPI_BEAT_NS 500000000ull
-#define MR_MPI_LOST_NS 5000000000ull /* a rank that is silent for so long is lost */
+#define MR_MPI_LOST_NS 3000000000ull /* a rank that is silent for so long is lost */
+#define MR_MPI_BEGIN_S 60            /* until all ranks have met; nobody hears of the others before */
 
 typedef struct mr_mpi_world {
 	pthread_mutex_t lock;
@@ -25,6 +26,7 @@ typedef struct mr_mpi_world {
 	int n, self;
 	int most_tag;                /* largest tag */
 	const uint32_t *of_worker;   /* lent by mr_ranks */
+	const mr_ranks *ranks;       /* NULL: they have not met */
 	pthread_t thread;
 	bool is_open, has_thread;
 	_Atomic bool ends;
@@ -45,6 +47,9 @@ void mr_mpi_end(mr_ranks *r, int code);
 
 /** MR_EIO with the library's text, unless @code is success. @what: "a message cannot be sent". */
 mr_status mr_mpi_check(int code, const char *what) MR_MUST_USE;
+
+/** A rank is lost: MR_ESTALLED with its name and host. */
+mr_status mr_mpi_gone(void);
 
 /* --- mpi_link.c --- */
 
