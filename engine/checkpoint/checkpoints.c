@@ -15,6 +15,7 @@
 #include "checkpoint/rank_parts.h"
 #include "checkpoint/run_manifest.h"
 #include "checkpoint/state_copy.h"
+#include "ranks/rank_state.h"
 #include "session/average_trigger.h"
 #include "checkpoint/network_text.h"
 #include "session/objective_report.h"
@@ -311,7 +312,9 @@ static mr_status check_all_listed(const mr_safetensors *f, const char *file, con
 	return MR_OK;
 }
 
-static mr_status load_list(const mr_graph *g, const mr_checkpoint *ck, const char *file, const mr_state_list *l)
+/* @over: each tensor goes to the ranks of that run that need it; NULL: none. */
+static mr_status load_list(const mr_graph *g, const mr_checkpoint *ck, const char *file, const mr_state_list *l,
+			   mr_run *over)
 {
 	mr_safetensors *t;
 	mr_status st = MR_OK;
@@ -319,8 +322,11 @@ static mr_status load_list(const mr_graph *g, const mr_checkpoint *ck, const cha
 	if (l->n == 0)
 		return MR_OK;
 	MR_TRY(mr_checkpoint_tensors(ck, file, &t));
-	for (size_t i = 0; i < l->n && st == MR_OK; i++)
+	for (size_t i = 0; i < l->n && st == MR_OK; i++) {
 		st = mr_safetensors_load(t, &l->at[i]);
+		if (st == MR_OK && over)
+			st = mr_rank_state_give(over, &l->at[i]);
+	}
 	if (st == MR_OK)
 		st = check_all_listed(t, file, l);
 	if (st == MR_OK)
@@ -349,6 +355,7 @@ static mr_status slots_fit(const mr_session *s, const mr_checkpoint *ck, const m
 
 static mr_status load_all(mr_session *s, const mr_checkpoint *ck)
 {
+	mr_run *over = s->ranks ? mr_executor_run_of(&s->executor) : NULL;
 	mr_state st;
 	mr_status err;
 
@@ -357,12 +364,14 @@ static mr_status load_all(mr_session *s, const mr_checkpoint *ck)
 	MR_TRY(mr_executor_state(&s->executor, &st));
 	mr_average_rename(s, &st);
 	err = slots_fit(s, ck, &st.inflight);
+	if (err == MR_OK && over)
+		err = mr_over_ranks_give(s->executor.engine, &st);
 	if (err == MR_OK)
-		err = load_list(s->graph, ck, "model.safetensors", &st.model);
+		err = load_list(s->graph, ck, "model.safetensors", &st.model, over);
 	if (err == MR_OK)
-		err = load_list(s->graph, ck, "optimizer.safetensors", &st.optimizer);
+		err = load_list(s->graph, ck, "optimizer.safetensors", &st.optimizer, over);
 	if (err == MR_OK)
-		err = load_list(s->graph, ck, "inflight.safetensors", &st.inflight);
+		err = load_list(s->graph, ck, "inflight.safetensors", &st.inflight, over);
 	mr_state_fini(&st);
 	return err;
 }
@@ -603,7 +612,7 @@ mr_status mr_checkpoints_load_model(const char *where, const mr_graph *g, const 
 	}
 	st = mr_checkpoint_verify(ck);
 	if (st == MR_OK)
-		st = load_list(g, ck, "model.safetensors", model);
+		st = load_list(g, ck, "model.safetensors", model, NULL);
 	*step = mr_checkpoint_step(ck);
 	mr_checkpoint_close(ck);
 	return st;

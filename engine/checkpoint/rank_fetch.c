@@ -37,10 +37,10 @@ static mr_status send_file(const mr_ranks *r, const char *path)
 
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got <= 0)
-			st = mr_fail(MR_EIO, "%s: cannot read: %s", path, got < 0 ? strerror(errno) : "it is shorter");
-		else
-			st = r->by->send(0, chunk, (size_t)got), at += (uint64_t)got;
+		st = got > 0 ? r->by->send(0, chunk, (size_t)got)
+			     : mr_fail(MR_EIO, "%s: cannot read: %s", path,
+				       got < 0 ? strerror(errno) : "it is shorter");
+		at += got > 0 ? (uint64_t)got : 0;
 	}
 	if (fd >= 0)
 		close(fd);

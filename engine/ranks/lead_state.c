@@ -12,6 +12,13 @@ mr_status mr_ranks_send_state(mr_engine *e)
 	return mr_rank_state_scatter(e->run);
 }
 
+mr_status mr_over_ranks_give(mr_engine *e, const mr_state *st)
+{
+	e->holds_state = false;
+	MR_TRY(mr_ranks_say(e, MR_RANK_SCATTER, 0, 0));
+	return mr_rank_state_check(e->run, st);
+}
+
 mr_status mr_over_ranks_mirror(mr_engine *e)
 {
 	MR_TRY(mr_ranks_by(e)->settle());

@@ -26,6 +26,7 @@
 #define MR_RANKS_OVER_RANKS_H
 
 #include "exec/engine.h"
+#include "exec/state.h"
 
 /* The kinds of notes that all ranks know. */
 typedef enum mr_rank_note {
@@ -75,6 +76,10 @@ mr_status mr_over_ranks_follow(mr_engine *e, mr_over_ranks_part *part, void *arg
 
 /** Rank 0, while paused: all others carry out their part of @n, and have what was loaded here. */
 mr_status mr_over_ranks_call(mr_engine *e, mr_note *n) MR_MUST_USE;
+
+/** Rank 0, once it stands at the step of what it loads, whose lists are @st: from now on each tensor goes out by
+ * mr_rank_state_give as it is loaded, in the order of the lists. Errors: the transport's. */
+mr_status mr_over_ranks_give(mr_engine *e, const mr_state *st) MR_MUST_USE;
 
 /** All ranks call it, paused: lists of the state (exec/state.h) are the same on all from now on. */
 mr_status mr_over_ranks_mirror(mr_engine *e) MR_MUST_USE;

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/size.h"
 #include "weights/carried.h"
@@ -279,6 +281,25 @@ mr_status mr_rank_state_check(const mr_run *run, const mr_state *state)
 				       (unsigned long long)other[2], (unsigned long long)own[0],
 				       (unsigned long long)own[1], (unsigned long long)own[2]);
 	}
+	return MR_OK;
+}
+
+/* Whole pages: the rest is of other tensors, too. */
+static void release(const mr_saved_tensor *t)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)t->data, end = begin + t->bytes;
+
+	begin = (begin + page - 1) / page * page;
+	end = end / page * page;
+	if (begin < end)
+		(void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
+mr_status mr_rank_state_give(mr_run *run, const mr_saved_tensor *t)
+{
+	MR_TRY(give(run, t));
+	if (region_of(run, t->data) < run->n_workers && !wants(run, 0, t))
+		release(t);
 	return MR_OK;
 }
 

@@ -29,4 +29,8 @@ mr_status mr_rank_state_share(mr_run *run) MR_MUST_USE;
 /** All ranks call it, standing at the same step: what rank 0 has loaded goes to those who need it. */
 mr_status mr_rank_state_scatter(mr_run *run) MR_MUST_USE;
 
+/** Rank 0, in place of it, for each tensor in turn once it is loaded: to those who need it. What rank 0 does not need
+ * itself takes no memory any more. Errors: the transport's. */
+mr_status mr_rank_state_give(mr_run *run, const mr_saved_tensor *t) MR_MUST_USE;
+
 #endif
