@@ -159,6 +159,8 @@ static mr_status put_picture(const mr_schedule_job *job, const mr_walk *walk, co
 	if (svg) {
 		if (*mr_sim_options_text(job->options, bent, sizeof(bent)))
 			snprintf(subtitle + strlen(subtitle), sizeof(subtitle) - strlen(subtitle), "; %s", bent);
+		if (*mr_proof_text(&job->proof, 1, "", note, sizeof(note)))
+			snprintf(subtitle + strlen(subtitle), sizeof(subtitle) - strlen(subtitle), "; %s", note);
 		if (*note_of(job, note, sizeof(note)))
 			snprintf(subtitle + strlen(subtitle), sizeof(subtitle) - strlen(subtitle), "; %s", note);
 		st = mr_schedule_picture_svg(&p, out);

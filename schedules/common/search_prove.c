@@ -93,6 +93,11 @@ static mr_status init(proof_of *p)
 	job.cost = p->cost;
 	job.cap = p->cap;
 	MR_TRY(mr_search_costs(p->judge, plan, p->cost));
+	for (uint16_t s = 0; s < plan->n_stages; s++) { /* the passes alone */
+		const mr_stage_cost *c = &p->cost[s];
+
+		p->cost[s] = (mr_stage_cost){.f = c->f, .i = c->i, .w = c->w, .c = c->c, .g = c->g};
+	}
 	MR_TRY(mr_exact_job_init(&p->job, &job));
 	return mr_exact_order_init(&p->job, &p->order);
 }

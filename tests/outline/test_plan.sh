@@ -250,6 +250,14 @@ has "missing.csv"
 expect 3 "it is of another model" plan sub/zb.cfg --set 'model.hidden=[8,16]'
 expect 0 "layers   micro-batches of 4 samples" profile sub/zb.cfg --seconds 0 --set costs=missing.csv
 
+# What search proves is of the passes alone: its bound is not above them, although a model has steps of the optimizer.
+proved="plan mlp.cfg --set system.name=search --set system.objective=makespan"
+expect 0 "order      passes " $proved
+expect 0 '"optimal": ' $proved --format json
+awk '/"proof"/ { on = 1 } on && /"makespan"/ { passes = $2 + 0 } on && /"bound"/ { bound = $2 + 0; on = 0 }
+	END { exit !(bound > 0 && bound <= passes * (1 + 1e-9)) }' out ||
+	complain "the bound of search is above its order"
+
 # A search by the clock leaves a number that repeats it: in the run, in a resumed one, and in any other.
 search="--set system.name=search --set system.chunks=1 --set system.seconds=0.02 --set run.dir=searched"
 expect 0 "done: 2 of 2 steps" train mlp.cfg $search

@@ -25,6 +25,16 @@ expect 0 "makespan 21" gpipe --workers 2 --microbatches 4 --costs 1,1,1,3
 expect 0 "makespan 21" gpipe --workers 2 --microbatches 4 --nodes 2 --far 3
 expect 2 "--seed goes with --jitter" search --workers 2 --seed 3
 
+# What search proves: equal passes in a stage a worker take 3 T + D - 1.
+four="search --workers 4 --microbatches 8 --chunks 1 --set tries=1"
+expect 0 "passes 27, lower bound of their placement 27: optimal (proved), " $four
+expect 0 "# passes 27, lower bound of their placement 27: optimal (proved), " $four --format text
+expect 0 "passes 27, lower bound of their placement 27: optimal (proved), " $four --format svg
+expect 0 '"optimal": true' $four --format json
+expect 0 ": gap " search --workers 8 --microbatches 16 --chunks 2 --set tries=1 --set cap=2 --costs 2,3,1 --set proof=1
+"$millrace" schedule $four --set objective=period >out
+! grep -q "lower bound" out || complain "a bound of a makespan is printed beside a search for a period"
+
 # Jitter: none is none; one seed, one outcome; another seed another.
 "$millrace" schedule 1f1b --workers 3 --format json >plain.json
 "$millrace" schedule 1f1b --workers 3 --format json --jitter uniform:0 >none.json

@@ -26,7 +26,7 @@ problem() {
 		big = 0
 		for (s = 0; s < D; s++)
 			big += T * (cost["F", s] + cost["I", s] + cost["W", s]) + 2 * T * c[s]
-		print "Minimize\n obj: end\nSubject To"
+		print "Minimize\n obj: span\nSubject To"
 		for (s = 0; s < D; s++)
 			for (m = 0; m < T; m++) {
 				if (s)
@@ -35,7 +35,7 @@ problem() {
 				if (s + 1 < D)
 					after(x("I", s, m), x("I", s + 1, m), cost["I", s + 1] + c[s + 1])
 				after(x("W", s, m), x("I", s, m), cost["I", s])
-				after("end", x("W", s, m), cost["W", s])
+				after("span", x("W", s, m), cost["W", s])
 			}
 		split("F I W", op)
 		for (s = 0; s < D; s++) {
