@@ -7,6 +7,7 @@
 #include "host/clock.h"
 #include "ir/stage_ops.h"
 #include "exec/rank_losses.h"
+#include "weights/norm_parts.h"
 #include "weights/reduction.h"
 
 bool mr_exec_asks_norm(const mr_run *run, const mr_stage_weights *b, uint64_t version)
@@ -21,6 +22,23 @@ bool mr_exec_asks_norm(const mr_run *run, const mr_stage_weights *b, uint64_t ve
 	return run->norms->global || b == mr_run_weights(run, 0, run->last_trained);
 }
 
+/* Of the run. */
+static uint64_t step_of(const mr_stage_weights *b, uint64_t version)
+{
+	return mr_weights_step_of(b, version) / b->in_step;
+}
+
+/* Over ranks: what is here of the norm is left for rank 0. Shards that are apart have left theirs. */
+static void leave_norm(mr_run *run, mr_stage_weights *b, uint64_t version)
+{
+	mr_run_norms *x = run->norms;
+
+	if (!b->apart)
+		mr_norm_parts_of_stage(b, version, step_of(b, version));
+	if (mr_weights_last_of(&x->n_stages, x->n_here))
+		atomic_store_explicit(&x->last, step_of(b, version), memory_order_release); /* W4: rank_norms.c */
+}
+
 /*
  * Every stage steps before any stage has the gradient of the next version, since that gradient needs weights of this
  * version from each: so counts do not overlap, and no stage is two versions ahead of the one that reads its sums here.
@@ -31,6 +49,10 @@ double mr_exec_take_norm(mr_run *run, mr_stage_weights *b, uint64_t version)
 
 	if (b->unchanged)
 		mr_norms_clear(b, version);
+	if (b->norms->parts) {
+		leave_norm(run, b, version);
+		return NAN;
+	}
 	if (!x->global)
 		return mr_norms_all(b, 1, version, MR_NORMS_OWN) / b->sum;
 	if (mr_weights_last_of(&x->n_stages, run->n_trained)) {
@@ -179,6 +201,8 @@ static mr_status norm_of(mr_worker *w, const mr_task *t, mr_stage_weights *b, ui
 	*out = NAN;
 	if (w->run->c.clip <= 0 && !mr_exec_asks_norm(w->run, b, t->version))
 		return MR_OK;
+	if (b->apart && w->run->c.clip <= 0) /* AR has left it */
+		return MR_OK;
 	if (t->links->plan->contract.clip) {
 		*out = b->unchanged ? 0 : mr_exec_norm(w->run, t->version, w->id);
 	} else if (mr_exec_clips_by_shard(w->run, b)) {
@@ -266,15 +290,17 @@ mr_status mr_exec_reduce(mr_worker *w, const mr_task *t)
 		MR_TRY(mr_reduction_range(b, t->in->pipe, w->kc));
 	if (b->n_shards > 1)
 		MR_TRY_HOOKS(run, reduced, w, t, b);
-	if (asked || run->c.clip > 0)
+	if (asked && b->apart)
+		MR_TRY(mr_norm_parts_of_shard(b, shard, w->kc, step_of(b, t->version)));
+	else if (asked || run->c.clip > 0)
 		MR_TRY(mr_norms_note(b, shard, w->kc));
 	if (!mr_weights_last_of(&b->reduction->n_reduced, b->n_here))
 		return MR_OK;
 	if (b->n_shards > 1)
 		MR_TRY_HOOKS(run, whole, w, t, b);
-	if (asked || (run->facts & MR_REDUCED_STEPS && run->c.clip > 0 && !b->apart))
+	if ((asked && !b->apart) || (run->facts & MR_REDUCED_STEPS && run->c.clip > 0 && !b->apart))
 		MR_TRY(mr_norms_compute(b, w->kc, t->version));
-	if (asked && run->norms->global)
+	if (asked && (run->norms->global || b->apart))
 		mr_exec_take_norm(run, b, t->version);
 	mr_counter_raise(&b->reduction->reduced, w->id, (uint32_t)t->version);
 	return MR_OK;

@@ -258,7 +258,7 @@ static mr_status create_features(mr_run *run)
 	const mr_run_config *c = &run->c;
 	const mr_contract *k = &c->plan->contract;
 	uint32_t steps = mr_plan_steps(c->plan);
-	uint64_t every = c->clip > 0 || c->ranks ? 0 : c->norm_every; /* a run that clips has each norm */
+	uint64_t every = c->clip > 0 ? 0 : c->norm_every; /* a run that clips has each norm */
 
 	MR_EACH_FEATURE(run, f, create)
 		MR_TRY((*f)->create(run));
@@ -537,7 +537,7 @@ bool mr_run_next_step(mr_run *run, mr_step_rec *out)
 	uint64_t n = atomic_load_explicit(&run->n_steps, memory_order_acquire);
 	mr_step_rec *rec = &run->step[run->n_steps_read % MR_STEP_RING];
 	const mr_run_norms *x = run->norms;
-	bool asked = x && x->global && run->n_steps_read < n && rec->step % x->every == 0;
+	bool asked = x && x->global && !run->c.ranks && run->n_steps_read < n && rec->step % x->every == 0;
 
 	if (run->n_steps_read == n || (asked && atomic_load_explicit(&x->last, memory_order_acquire) < rec->step))
 		return false;

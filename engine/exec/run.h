@@ -17,6 +17,7 @@
 #include "host/spin.h"
 #include "host/team_delay.h"
 #include "ir/plan.h"
+#include "ir/stage_ops.h"
 #include "ir/trace.h"
 #include "data/dataset.h"
 #include "mitigate/mitigate.h"
@@ -306,6 +307,18 @@ double mr_run_eval_loss(const mr_run *run);
 
 /** The evaluation's scores of class predictions. */
 mr_scores mr_run_eval_scores(mr_run *run);
+
+/** Over ranks: does rank 0 add up the norms of steps, of which @stage has a part? Else its norm, if any, is with the
+ * record of the rank that has it. */
+static inline bool mr_run_leaves_norm(const mr_run *run, uint16_t stage)
+{
+	const mr_run_norms *x = run->norms;
+
+	if (!run->c.ranks || !x || !x->every || run->diverges)
+		return false;
+	return x->global ? mr_stage_has(run->c.plan, stage, MR_OP_U)
+			 : stage == run->last_trained && run->weights[stage].apart;
+}
 
 /** The workers of the shards of @stage; and what wakes them. */
 void mr_run_workers_of(const mr_run *run, uint16_t stage, uint16_t worker[UINT8_MAX + 1]);

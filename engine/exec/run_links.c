@@ -2,6 +2,10 @@
 
 #include <stdlib.h>
 
+#include "base/zeroed.h"
+
+#include "nn/squares.h"
+#include "weights/norm_parts.h"
 #include "weights/reduction.h"
 
 /* The counters of @b; NULL: the run does not have the feature. */
@@ -91,6 +95,29 @@ mr_status mr_run_choose_links(mr_run *run)
 	return refuse_remote(run);
 }
 
+/* The stages that leave parts of norms for rank 0. */
+static mr_status open_norm_parts(mr_run *run)
+{
+	mr_run_norms *x = run->norms;
+
+	x->n_here = 0;
+	for (uint16_t s = 0; s < run->n_stages; s++) {
+		mr_stage_weights *b = &run->weights[s];
+
+		if (!mr_run_leaves_norm(run, s))
+			continue;
+		/* as many as lie between steps for which losses are kept, so that none is overwritten before rank 0 has
+		 * it */
+		MR_TRY(mr_norm_parts_open(b, (uint32_t)(run->rank_steps / x->every) + 2, x->every));
+		x->n_here += b->n_here > 0;
+	}
+	if (run->c.ranks->self)
+		return MR_OK;
+	x->come = calloc(run->c.ranks->n, sizeof(*x->come));
+	x->room = mr_zeroed(MR_SQUARES_BLOCK * mr_dtype_bytes(run->c.kernels->types.gradients));
+	return x->come && x->room ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the gradient norms of ranks");
+}
+
 mr_status mr_run_open_links(mr_run *run)
 {
 	MR_TRY(mr_links_open(&run->train));
@@ -99,7 +126,7 @@ mr_status mr_run_open_links(mr_run *run)
 		MR_TRY(open_of_stage(&run->weights[i]));
 	MR_EACH_FEATURE(run, f, open_links)
 		MR_TRY((*f)->open_links(run));
-	return MR_OK;
+	return run->c.ranks && run->norms && run->norms->every ? open_norm_parts(run) : MR_OK;
 }
 
 void mr_run_close_links(mr_run *run)

@@ -23,7 +23,7 @@ static mr_status tell_records(mr_engine *e)
 		MR_TRY(tell_leader(e, &n));
 		MR_TRY(mr_ranks_by(e)->send(0, mr_rank_losses_of(e->run, rec.step), mr_ranks_need(e) * sizeof(double)));
 	}
-	return MR_OK;
+	return mr_ranks_tell_norms(e);
 }
 
 static mr_status tell_beat(mr_engine *e)

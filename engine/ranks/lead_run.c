@@ -85,9 +85,10 @@ static void add_losses(lead *l, const mr_step_rec *rec, const double *from)
 }
 
 /* The caller gets all steps that are whole. */
-static void show_steps(lead *l)
+static mr_status show_steps(lead *l)
 {
 	uint32_t need = mr_ranks_need(l->e);
+	bool is_there;
 
 	for (;;) {
 		whole_step *x = &l->step[l->next % l->n];
@@ -95,7 +96,10 @@ static void show_steps(lead *l)
 		double sum = 0;
 
 		if (x->rec.step != l->next || x->n < need)
-			return;
+			return MR_OK;
+		MR_TRY(mr_ranks_add_norm(l->e, &x->rec, &is_there));
+		if (!is_there)
+			return MR_OK;
 		for (uint32_t i = 0; i < need; i++)
 			sum += loss[i];
 		x->rec.loss = sum / need;
@@ -128,6 +132,8 @@ static mr_status take_note(lead *l, uint32_t rank, const mr_note *n)
 	switch (n->kind) {
 	case MR_RANK_RECORD:
 		return take_record(l, rank, n);
+	case MR_RANK_NORM:
+		return mr_ranks_take_norm(l->e, rank, n->number[0]);
 	case MR_RANK_STOPPED:
 		l->stopped_at[rank] = n->number[0];
 		return MR_OK;
@@ -238,8 +244,7 @@ static mr_status stand(lead *l, uint64_t until, bool *ends)
 	if (*ends || l->e->obeys)
 		MR_TRY(settle_all(l));
 	take_own_records(l);
-	show_steps(l);
-	return MR_OK;
+	return show_steps(l);
 }
 
 static mr_status lead_on(lead *l, uint64_t until)
@@ -253,7 +258,7 @@ static mr_status lead_on(lead *l, uint64_t until)
 
 		MR_TRY(hear_all(l));
 		take_own_records(l);
-		show_steps(l);
+		MR_TRY(show_steps(l));
 		MR_TRY(mr_engine_result(e));
 		if (mr_clock_ns() - asked_ns >= MR_ENGINE_POLL_NS) {
 			asked_ns = mr_clock_ns();

@@ -66,6 +66,7 @@ mr_status mr_ranks_begin_run(mr_engine *e, uint64_t limit)
 	MR_TRY(mr_ranks_align(mr_ranks_of(e), &e->ahead_ns));
 	e->sent_before = mr_ranks_by(e)->sent();
 	mr_engine_spread(e);
+	mr_ranks_begin_norms(e);
 	if (!e->started)
 		MR_TRY(mr_loader_start(e->loader));
 	e->started = true;

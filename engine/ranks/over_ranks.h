@@ -36,6 +36,7 @@ typedef enum mr_rank_note {
 	MR_RANK_SETTLE,    /* all stand: steps become certain; the answer comes behind their records */
 	MR_RANK_PAUSED,    /* number: step */
 	MR_RANK_RECORD,    /* number: step; value: lr, norm, norm of the stage; data follow */
+	MR_RANK_NORM,      /* number: step; its parts follow (rank_norms.c) */
 	MR_RANK_STOPPED,   /* number: limit */
 	MR_RANK_BEAT,      /* number: instructions done, longest one in ns; what workers spent, and messages, follow */
 	MR_RANK_EVALUATE,

@@ -5,6 +5,7 @@
 #include "base/zeroed.h"
 #include "nn/row_sum.h"
 #include "nn/squares.h"
+#include "weights/norm_parts.h"
 
 mr_status mr_run_norms_create(uint64_t every, bool global, uint32_t n, mr_run_norms **out)
 {
@@ -26,8 +27,11 @@ mr_status mr_run_norms_create(uint64_t every, bool global, uint32_t n, mr_run_no
 
 void mr_run_norms_destroy(mr_run_norms *x)
 {
-	if (x)
+	if (x) {
 		free(x->at);
+		free(x->come);
+		free(x->room);
+	}
 	free(x);
 }
 
@@ -80,8 +84,10 @@ void mr_norms_close(mr_stage_weights *b)
 {
 	for (uint16_t w = 0; b->norms && b->norms->heard && w < b->norms->known.n_workers; w++)
 		free(b->norms->heard[w]);
-	if (b->norms)
+	if (b->norms) {
 		free(b->norms->heard);
+		mr_norm_parts_close(b->norms->parts);
+	}
 	free(b->norms);
 	b->norms = NULL;
 }

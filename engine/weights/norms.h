@@ -27,6 +27,7 @@ struct mr_stage_norms {
 	uint16_t by;    /* the worker that raises `known` */
 	uint8_t **heard; /* [n_workers] where a worker that shares no memory with that one finds what `known` brings:
 	                    like sumsq; NULL: all share. Owned */
+	struct mr_norm_parts *parts; /* of a run over ranks that does not clip: norm_parts.h. Owned; else NULL */
 	double largest; /* see mr_norms_measure; the first shard's worker writes it */
 };
 
@@ -36,8 +37,14 @@ typedef struct mr_run_norms {
 	bool global;    /* with `every`: a norm covers all stages, and the last stage to finish its part computes it */
 	uint32_t n;     /* entries of @at, by step modulo */
 	double *at;     /* [n] global norms; of replicas, those of the last stage of the first one */
+	/* Over ranks, where a norm is of several: the workers here leave their parts (norm_parts.h), and rank 0 adds up
+	 * all. The caller's thread has what is not in `last` and n_stages. */
+	uint32_t n_here;  /* stages of which a part is here; 0: none, or it is one process */
+	uint64_t told;    /* last step whose parts rank 0 has got from here, or before which the run began */
+	uint64_t *come;   /* rank 0: [ranks] likewise, from each. Owned */
+	uint8_t *room;    /* rank 0: for a block that several have. Owned */
 	mr_parts n_stages;                     /* stages that have finished their part of the current norm */
-	_Alignas(64) _Atomic uint64_t last;    /* last step whose global norm is known */
+	_Alignas(64) _Atomic uint64_t last;    /* last step whose global norm is known; over ranks: the parts here */
 } mr_run_norms;
 
 /** Of a run with @every as described and room for @n steps. Errors: MR_ERESOURCE. */

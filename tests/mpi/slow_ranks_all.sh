@@ -53,7 +53,7 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	[ "$system" = local_sgd ] || set --
 	# shellcheck disable=SC2086 # words, or none
 	same "$ranks" "$conf" $trust --set machine.workers=4 --set "system.name=\"$system\"" \
-		--set "precision=\"$precision\"" --set "train.clip=$clip" \
+		--set "precision=\"$precision\"" --set "train.clip=$clip" --set "train.norm_every=$it" \
 		--set "optimizer.name=\"$optimizer\"" --set "train.seed=$i" --set "checkpoint.every=$it" \
 		--set "checkpoint.at_end=$(bit $i 2)" --set "train.eval_at_end=$(bit $i 3)" "$@"
 done

@@ -6,6 +6,15 @@
 two='machine.workers=2'
 same 2 mlp.cfg --set $two
 same 2 mlp.cfg --set $two --set 'system.name="pipedream"'
+# Norms are on the record of one process and of several: of stages that one rank has, of one whose last stage two have,
+# and of ranges that cut blocks of squares.
+grep -q stage_grad_norm one.txt || complain "no norm of the last stage"
+same 3 mlp.cfg --set machine.workers=3 --set 'system.name="pipedream"' --set 'system.replicas=[1,2]' \
+	--set train.microbatches=2
+grep -q stage_grad_norm one.txt || complain "no norm of replicas of a stage"
+same 3 mlp.cfg --set machine.workers=3 --set 'system.name="data_parallel"' --set train.batch=12 \
+	--set 'model.hidden=[300,400]' --set train.norm_every=1
+[ "$(grep -c grad_norm one.txt)" -eq 6 ] || complain "no norm of each step"
 same 2 mlp.cfg --set $two --set 'system.name="data_parallel"' --set 'precision="bf16"'
 same 2 gpt.cfg --set $two --set train.clip=0.5
 same 3 gpt.cfg --set machine.workers=4 --set 'system.name="data_parallel"' --set train.clip=0.5
@@ -131,5 +140,5 @@ got=$?
 refused 2 "the program for several is millrace-mpi"
 [ ! -e runs/mlp ] || complain "a run was begun:"
 
-[ $n_same -eq 17 ] || failed=1
+[ $n_same -eq 19 ] || failed=1
 exit $failed

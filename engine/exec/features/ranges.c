@@ -101,7 +101,7 @@ static mr_status choose(mr_run *run)
 		return MR_OK;
 	run->remote = true;
 	run->facts |= MR_SETTLES;
-	if (run->norms) { /* only N has a whole gradient */
+	if (run->norms && !run->c.ranks) { /* only N has a whole gradient; ranks add up parts */
 		run->norms->every = 0;
 		run->norms->global = false;
 	}
