@@ -98,13 +98,26 @@ void mr_counter_reset(mr_counter *c, uint32_t count, mr_parker *const *waiter, u
 	}
 }
 
+/* One event has several publishers: a worker that has told some of the others may be overtaken here by one that went on
+ * from there. So the count only rises; order as in host/event.h, W2. */
+static void raise_near(mr_event *e, uint32_t n)
+{
+	uint32_t count = atomic_load_explicit(&e->count, memory_order_relaxed);
+
+	while (before(count, n) && !atomic_compare_exchange_weak_explicit(&e->count, &count, n, memory_order_seq_cst,
+									  memory_order_relaxed))
+		;
+	for (uint32_t i = 0; before(count, n) && i < e->n_waiters; i++)
+		mr_parker_wake(e->waiter[i]);
+}
+
 void mr_counter_raise_ends(mr_counter *c, uint16_t from, uint32_t n)
 {
 	for (uint16_t to = 0; to < c->n_workers; to++)
 		if (c->end[to].in[from].kind)
 			mr_channel_post(&c->end[to].in[from], n);
 		else
-			mr_event_publish(&c->end[to].near, n);
+			raise_near(&c->end[to].near, n);
 }
 
 bool mr_counter_reached_end(const mr_counter *c, uint16_t worker, uint32_t n)

@@ -307,6 +307,13 @@ static void counts(void)
 		for (uint32_t n = 41; n < 60; n++)
 			mr_counter_raise(&c, 0, start + n);
 		CU_ASSERT_TRUE(sees(&c, 3, start + 59));
+		/* A worker told some of the others, and the next one has gone on before it tells the rest. */
+		if (c.end) {
+			mr_counter_raise(&c, 3, start + 61);
+			mr_counter_raise(&c, 2, start + 60);
+			for (uint16_t w = 0; w < 4; w++)
+				CU_ASSERT_TRUE(sees(&c, w, start + 61));
+		}
 		mr_counter_reset(&c, 5, parkers, 4, parkers);
 		for (uint16_t w = 0; w < 4; w++)
 			CU_ASSERT_TRUE(sees(&c, w, 5) && !sees(&c, w, 6));
