@@ -1,6 +1,7 @@
 #include "weights/mitigated.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/zeroed.h"
@@ -74,10 +75,33 @@ void mr_mitigated_note(mr_stage_weights *b, uint8_t shard, uint64_t version, boo
 		o->version = version;
 }
 
-/* The oldest version read for the current count, over all shards with micro-batches. */
-static uint64_t oldest_of(const mr_stage_weights *b)
+void mr_mitigated_plan_ages(mr_stage_weights *b, uint64_t *ages, uint64_t n, uint64_t period)
+{
+	b->mitigation->ages = ages;
+	b->mitigation->n_ages = n;
+	b->mitigation->period = period;
+}
+
+void mr_mitigated_close(mr_stage_weights *b)
+{
+	free(b->mitigation->ages);
+}
+
+/* By the plan, of the commit that makes version @commit + 1. */
+static uint64_t planned_age(const mr_mitigation *x, uint64_t commit)
+{
+	uint64_t first = x->n_ages - x->period;
+
+	return x->ages[commit < x->n_ages ? commit : first + (commit - first) % x->period];
+}
+
+/* The oldest version read for the commit that makes version @commit + 1, over all shards with micro-batches. */
+static uint64_t oldest_of(const mr_stage_weights *b, uint64_t commit)
 {
 	uint64_t oldest = UINT64_MAX;
+
+	if (b->mitigation->ages)
+		return commit - planned_age(b->mitigation, commit);
 
 	for (uint32_t i = 0; i < b->n_shards; i++)
 		if (b->shard[i].need && b->mitigation->oldest[i].version < oldest)
@@ -97,7 +121,7 @@ static bool has_rate(const mr_stage_weights *b)
 
 double mr_mitigated_rate(const mr_stage_weights *b, uint64_t version)
 {
-	return has_rate(b) ? rate(b, version - 1 - oldest_of(b)) : 1;
+	return has_rate(b) ? rate(b, version - 1 - oldest_of(b, version - 1)) : 1;
 }
 
 double mr_mitigated_lr_ahead(const mr_stage_weights *b, const mr_lr *lr, uint64_t version)
@@ -136,7 +160,7 @@ mr_status mr_mitigated_correct(mr_stage_weights *b, uint8_t shard, mr_kctx *kc)
 
 	if (!b->mitigation || !b->mitigation->mitigate->ops->correct)
 		return MR_OK;
-	then = oldest_of(b);
+	then = oldest_of(b, b->latest);
 	if (shard == 0)
 		mr_version_count_read(&b->version_count, then);
 	mr_stage_params(b->stage, &first, &end);
@@ -261,7 +285,7 @@ static mr_status step_piece(mr_stage_weights *b, mr_kctx *kc, const mr_step *ste
 mr_status mr_mitigated_step(mr_stage_weights *b, mr_kctx *kc, uint32_t n_threads, double lr, double gscale)
 {
 	const mr_step *steps = mr_weights_steps(b, 0, lr, gscale);
-	uint64_t then = oldest_of(b);
+	uint64_t then = oldest_of(b, b->latest);
 	uint32_t first, end;
 
 	mr_version_count_read(&b->version_count, then);

@@ -34,6 +34,10 @@ struct mr_mitigation {
 	uint8_t *state;          /* of the mitigation, like one state of the optimizer; NULL: it keeps none */
 	uint8_t *kept;           /* weights before a step that overwrites them, to amend it; NULL: none does */
 	int16_t *kept_rest;      /* the same of the rest of their masters */
+	/* Where some shards are another process's: the age of the oldest version read for each commit, as the plan has
+	 * it; behind the last of n_ages the last `period` come again. Owned; NULL: as noted in `oldest`. */
+	uint64_t *ages;
+	uint64_t n_ages, period;
 	mr_oldest_read oldest[]; /* [n_shards of the stage] */
 };
 
@@ -42,6 +46,12 @@ struct mr_mitigation {
  * m may change b->optim. Before mr_weights_layout. Errors: MR_ERESOURCE.
  */
 mr_status mr_mitigated_open(mr_stage_weights *b, const mr_mitigate *m, uint32_t age, const mr_plan *plan) MR_MUST_USE;
+
+/** Take the ages of commits from @ages, which is owned from now on, and not from what is noted. */
+void mr_mitigated_plan_ages(mr_stage_weights *b, uint64_t *ages, uint64_t n, uint64_t period);
+
+/** Free those. */
+void mr_mitigated_close(mr_stage_weights *b);
 
 /** Take the memory of the mitigation's state (or measure it). */
 void mr_mitigated_layout(mr_stage_weights *b, mr_arena *a, uint8_t shard);

@@ -1,4 +1,6 @@
 /* mitigations.c - corrections of stale gradients and weights (weights/mitigated.h). */
+#include <stdlib.h>
+
 #include "exec/exec_internal.h"
 #include "exec/state.h"
 #include "weights/mitigated.h"
@@ -48,13 +50,6 @@ static mr_status follow(mr_worker *w, const mr_task *t, mr_stage_weights *b)
 
 static mr_status refuse(const mr_run_config *c)
 {
-	bool asks = mr_mitigate_corrects(c->mitigate) || c->mitigate->ops->rate;
-
-	if (asks && c->ranks && mr_plan_has_stage_replicas(c->plan))
-		return mr_fail(MR_ECONFIG,
-			       "%s asks which versions all replicas of a stage have read, and each process knows those "
-			       "of its own: train in one process, or without replicas",
-			       c->mitigate->ops->name);
 	if (!mr_mitigate_corrects(c->mitigate) || c->plan->contract.keep_read)
 		return MR_OK;
 	return mr_fail(MR_ECONFIG,
@@ -76,6 +71,64 @@ static mr_status open_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
 	const mr_plan *steady = run->c.steady ? run->c.steady : run->c.plan;
 
 	return mr_mitigated_open(b, run->c.mitigate, mr_plan_staleness(steady, s), run->c.plan);
+}
+
+/* The oldest version that F reads for the commit that makes version @commit + 1 of stage @s, by the plan. */
+static mr_status planned_oldest(const mr_run *run, uint16_t s, uint64_t commit, uint64_t *oldest)
+{
+	uint64_t read, n = run->weights[s].sum;
+	bool drops;
+
+	*oldest = UINT64_MAX;
+	for (uint64_t m = commit * n; m < (commit + 1) * n; m++) {
+		MR_TRY(mr_run_read(run, (uint8_t)(m % run->n_pipes), s, m, &read, &drops));
+		*oldest = read < *oldest ? read : *oldest;
+	}
+	return MR_OK;
+}
+
+/* Commits of stage @s until the forwards of its bodies begin, and those of one body. */
+static void count_commits(const mr_run *run, uint16_t s, uint64_t *before, uint64_t *period)
+{
+	const mr_plan *p = run->c.plan;
+	uint64_t sum = run->weights[s].sum, most = 0;
+
+	for (uint16_t w = 0; w < p->n_workers; w++) {
+		const mr_list *l = mr_plan_list(p, w, MR_PROLOGUE);
+
+		for (uint32_t i = 0; i < l->n; i++)
+			if (l->at[i].op == MR_OP_F && l->at[i].stage == s && l->at[i].micro >= most)
+				most = l->at[i].micro + 1;
+	}
+	*before = (most + sum - 1) / sum;
+	*period = p->n_micro / sum;
+}
+
+/* Where some shards are another process's, each takes the ages from the plan. */
+static mr_status plan_ages(mr_run *run, uint16_t s)
+{
+	mr_stage_weights *b = &run->weights[s];
+	uint64_t n, period, *ages;
+
+	if (!b->apart)
+		return MR_OK;
+	count_commits(run, s, &n, &period);
+	n += 2 * period; /* the first body still has forwards that read the first versions */
+	if (!(ages = calloc(n, sizeof(*ages))))
+		return mr_fail(MR_ERESOURCE, "no memory for the ages of %llu commits", (unsigned long long)n);
+	mr_mitigated_plan_ages(b, ages, n, period);
+	for (uint64_t v = 0; v < n; v++) {
+		MR_TRY(planned_oldest(run, s, v, &ages[v]));
+		ages[v] = v - ages[v];
+	}
+	return MR_OK;
+}
+
+static mr_status choose(mr_run *run)
+{
+	for (uint16_t s = 0; s < run->n_stages; s++)
+		MR_TRY(plan_ages(run, s));
+	return MR_OK;
 }
 
 static void memory(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *out)
@@ -109,6 +162,7 @@ const mr_feature mr_feature_mitigations = {
 	.refuse = refuse,
 	.refuse_inside = refuse_inside,
 	.open = open_stage,
+	.choose = choose,
 	.memory = memory,
 	.init = init,
 	.entered = note,
