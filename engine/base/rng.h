@@ -75,11 +75,17 @@ static inline uint64_t mr_mix64(uint64_t x)
 	return x ^ (x >> 31);
 }
 
+/** The key of a seed and a purpose, for blocks below 2^32. */
+static inline uint64_t mr_rng_key(uint64_t seed, mr_rng_purpose purpose)
+{
+	return mr_mix64(mr_mix64(seed) + (uint64_t)purpose + 1);
+}
+
 /** The four words of elements 4 @block .. 4 @block + 3. */
 static inline void mr_rng_block(uint64_t seed, mr_rng_purpose purpose, uint64_t sample, uint32_t layer, uint64_t block,
 				uint32_t out[4])
 {
-	uint64_t k = mr_mix64(mr_mix64(seed) + (uint64_t)purpose + 1);
+	uint64_t k = mr_rng_key(seed, purpose);
 	uint32_t key[2] = {(uint32_t)k, (uint32_t)(k >> 32) ^ (uint32_t)(block >> 32)};
 	uint32_t ctr[4] = {(uint32_t)block, layer, (uint32_t)sample, (uint32_t)(sample >> 32)};
 
@@ -108,6 +114,18 @@ double mr_rng_normal(uint64_t seed, mr_rng_purpose purpose, uint64_t sample, uin
  */
 void mr_rng_normal4(uint64_t seed, mr_rng_purpose purpose, uint64_t sample, uint32_t layer, uint64_t block,
 		    double out[4]);
+
+/* Deviates of a call of the two functions below. */
+#define MR_RNG_MANY 256
+
+/**
+ * MR_RNG_MANY normal deviates from element 4 @block on, or uniform ones from element 2 @block on, to @out: the bits of
+ * mr_rng_normal and mr_rng_uniform, by the vectors that the machine has.
+ */
+void mr_rng_normals(uint64_t seed, mr_rng_purpose purpose, uint64_t sample, uint32_t layer, uint64_t block,
+		    double *out);
+void mr_rng_uniforms(uint64_t seed, mr_rng_purpose purpose, uint64_t sample, uint32_t layer, uint64_t block,
+		     double *out);
 
 /*
  * mr_permute - a random order of [0, n) that is never stored.

@@ -76,6 +76,9 @@ function(mr_layer name)
     # So that loops with roots and choices become vectors, with the same bits: nobody reads errno or traps.
     set_property(SOURCE ${dir}/gap_aware.c PROPERTY COMPILE_OPTIONS -fno-math-errno -fno-trapping-math)
   endif()
+  if(name STREQUAL "base")
+    set_property(SOURCE ${dir}/rng_normal.c PROPERTY COMPILE_OPTIONS -fno-math-errno) # roots become vectors
+  endif()
   # GCC 12.2 for aarch64 breaks off where it makes vectors of some loops; the kernels bring vectors of their own.
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64" AND NOT name STREQUAL "nn")
     target_compile_options(mr_${name} PRIVATE -fno-tree-vectorize)

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "base/zeroed.h"
 #include "host/clock.h"
+#include "host/group.h"
 #include "ir/stage_ops.h"
 #include "ir/pause.h"
 #include "exec/eval_plan.h"
@@ -437,7 +438,7 @@ mr_status mr_run_setup_worker(mr_run *run, uint16_t id)
 {
 	mr_worker *w = &run->worker[id];
 
-	mr_region_prefault(&w->region, 0, w->region.bytes);
+	mr_team_prefault(&w->region);
 	mr_region_settle(&w->region);
 	if (w->trace)
 		memset(w->trace, 0, MR_TRACE_BYTES);

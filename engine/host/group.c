@@ -246,6 +246,45 @@ void mr_group_warn(const mr_group *group)
 		mr_log(MR_LOG_WARN, "threads", "%s: %s", group->name, group->report.text);
 }
 
+void mr_team_each(uint64_t n, void (*fn)(void *arg, uint64_t i), void *arg)
+{
+#ifdef MR_OPENMP
+	if (n > 1 && omp_get_max_threads() > 1) {
+#pragma omp parallel for schedule(static)
+		for (uint64_t i = 0; i < n; i++)
+			fn(arg, i);
+		return;
+	}
+#endif
+	for (uint64_t i = 0; i < n; i++)
+		fn(arg, i);
+}
+
+/* A region, in so many parts. */
+typedef struct touching {
+	const mr_region *region;
+	uint64_t n;
+} touching;
+
+static void touch_part(void *arg, uint64_t i)
+{
+	const touching *t = arg;
+	uint64_t unit = (uint64_t)2 << 20; /* two threads share no page, also where pages are large */
+	uint64_t units = (t->region->bytes + unit - 1) / unit, from = units * i / t->n, to = units * (i + 1) / t->n;
+
+	mr_region_prefault(t->region, from * unit, (to - from) * unit);
+}
+
+void mr_team_prefault(const mr_region *r)
+{
+	touching t = {.region = r, .n = 1};
+
+#ifdef MR_OPENMP
+	t.n = (uint64_t)omp_get_max_threads();
+#endif
+	mr_team_each(t.n, touch_part, &t);
+}
+
 void mr_group_join(mr_group *group)
 {
 	if (!group)

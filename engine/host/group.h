@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "host/memory.h"
 #include "host/place.h"
 
 /* Result of a thread's set-up. */
@@ -56,6 +57,13 @@ const mr_thread_report *mr_group_report(const mr_group *group);
  * before the join.
  */
 void mr_group_warn(const mr_group *group);
+
+/** On a leader, outside parallel regions: @fn(@arg, i) for all i below @n by its team, each in the same thread whenever
+ * @n is the same. */
+void mr_team_each(uint64_t n, void (*fn)(void *arg, uint64_t i), void *arg);
+
+/** On a leader: mr_region_prefault of all of @r by its team, of which each member touches one part. */
+void mr_team_prefault(const mr_region *r);
 
 /** Wait for @fn to return and free the group. NULL is fine. */
 void mr_group_join(mr_group *group);

@@ -195,31 +195,51 @@ double mr_graph_flops_train(const mr_graph *g)
 	return sum;
 }
 
-void mr_graph_init_param(const mr_graph *g, uint32_t param, uint64_t seed, mr_dtype dtype, void *dst, int16_t *rest)
+/* Random values of @p, each made of MR_RNG_MANY deviates at once. @first: a multiple of MR_RNG_MANY. */
+enum { INIT_PART = 1 << 16 }; /* elements; a multiple of MR_RNG_MANY */
+
+static void init_randomly(const mr_graph *g, const mr_param *p, uint64_t seed, mr_dtype dtype, void *dst, int16_t *rest,
+			  int64_t first, int64_t end)
+{
+	uint32_t layer = g->nodes[p->node].number;
+	bool uniform = p->init == MR_INIT_UNIFORM;
+	double x[MR_RNG_MANY];
+
+	for (int64_t i = first; i < end; i++) {
+		int64_t at = (i - first) % MR_RNG_MANY;
+
+		if (!at && uniform)
+			mr_rng_uniforms(seed, MR_RNG_INIT, p->index, layer, (uint64_t)i / 2, x);
+		else if (!at)
+			mr_rng_normals(seed, MR_RNG_INIT, p->index, layer, (uint64_t)i / 4, x);
+		mr_element_put_master(dtype, dst, rest, i, p->std * (uniform ? 2 * x[at] - 1 : x[at]));
+	}
+}
+
+int64_t mr_graph_init_parts(const mr_graph *g, uint32_t param)
+{
+	return (g->params[param].n + INIT_PART - 1) / INIT_PART;
+}
+
+void mr_graph_init_part(const mr_graph *g, uint32_t param, int64_t part, uint64_t seed, mr_dtype dtype, void *dst,
+			int16_t *rest)
 {
 	const mr_param *p = &g->params[param];
+	int64_t first = part * INIT_PART, end = first + INIT_PART < p->n ? first + INIT_PART : p->n;
+	double x;
 
 	if (p->tied_to >= 0)
 		p = &g->params[p->tied_to];
-	if (p->init == MR_INIT_UNIFORM) {
-		for (int64_t i = 0; i < p->n; i++)
-			mr_element_put_master(dtype, dst, rest, i,
-					      p->std * (2 * mr_rng_uniform(seed, MR_RNG_INIT, p->index,
-									   g->nodes[p->node].number, (uint64_t)i) - 1));
-		return;
-	}
-	if (p->init != MR_INIT_NORMAL) {
-		double x = p->init == MR_INIT_ONE ? 1 : p->init == MR_INIT_VALUE ? p->std : 0;
-
-		for (int64_t i = 0; i < p->n; i++)
+	x = p->init == MR_INIT_ONE ? 1 : p->init == MR_INIT_VALUE ? p->std : 0;
+	if (p->init == MR_INIT_UNIFORM || p->init == MR_INIT_NORMAL)
+		init_randomly(g, p, seed, dtype, dst, rest, first, end);
+	else
+		for (int64_t i = first; i < end; i++)
 			mr_element_put_master(dtype, dst, rest, i, x);
-		return;
-	}
-	for (int64_t block = 0; 4 * block < p->n; block++) {
-		double x[4];
+}
 
-		mr_rng_normal4(seed, MR_RNG_INIT, p->index, g->nodes[p->node].number, (uint64_t)block, x);
-		for (int64_t i = 4 * block; i < p->n && i < 4 * block + 4; i++)
-			mr_element_put_master(dtype, dst, rest, i, p->std * x[i & 3]);
-	}
+void mr_graph_init_param(const mr_graph *g, uint32_t param, uint64_t seed, mr_dtype dtype, void *dst, int16_t *rest)
+{
+	for (int64_t i = 0; i < mr_graph_init_parts(g, param); i++)
+		mr_graph_init_part(g, param, i, seed, dtype, dst, rest);
 }

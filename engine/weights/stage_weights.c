@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "host/group.h"
 #include "weights/factors.h"
 #include "weights/layer_states.h"
 #include "weights/mitigated.h"
@@ -242,6 +243,23 @@ bool mr_weights_keeps_whole(const mr_stage_weights *b, uint32_t p)
 	return !(b->row_versions && mr_stage_graph(b->stage)->params[p].lazy);
 }
 
+/* A parameter, whose parts threads share. */
+typedef struct beginning {
+	const mr_stage_weights *b;
+	uint64_t seed;
+	uint32_t p;
+	void *weights;
+	int16_t *rest;
+} beginning;
+
+static void begin_part(void *arg, uint64_t part)
+{
+	const beginning *x = arg;
+
+	mr_graph_init_part(mr_stage_graph(x->b->stage), x->p, (int64_t)part, x->seed, x->b->k->types.weights,
+			   x->weights, x->rest);
+}
+
 void mr_weights_init(mr_stage_weights *b, uint8_t pipe, uint64_t seed)
 {
 	uint32_t first, end;
@@ -250,11 +268,14 @@ void mr_weights_init(mr_stage_weights *b, uint8_t pipe, uint64_t seed)
 	for (uint32_t p = first; p < end; p++) {
 		size_t at = mr_stage_weight_at(b->stage, p);
 
-		if (at != SIZE_MAX && !(b->shard[pipe].home && mr_stage_graph(b->stage)->params[p].lazy))
-			mr_graph_init_param(mr_stage_graph(b->stage), p, seed, b->k->types.weights,
-					    mr_weights_param_at(b, pipe, 0, p),
-					    pipe == b->first_here && mr_stage_steps(b->stage, p)
-						    ? mr_weights_rest(b, at) : NULL);
+		beginning x = {.b = b, .seed = seed, .p = p};
+
+		if (at == SIZE_MAX || (b->shard[pipe].home && mr_stage_graph(b->stage)->params[p].lazy))
+			continue;
+		x.weights = mr_weights_param_at(b, pipe, 0, p);
+		if (pipe == b->first_here && mr_stage_steps(b->stage, p))
+			x.rest = mr_weights_rest(b, at);
+		mr_team_each((uint64_t)mr_graph_init_parts(mr_stage_graph(b->stage), p), begin_part, &x);
 	}
 	if (pipe == b->first_here && b->row_versions)
 		mr_row_versions_init(b);

@@ -149,7 +149,7 @@ static inline uint32_t mr_weights_home(const mr_stage_weights *b, uint32_t i)
 /** Take shard @pipe's memory (or measure it, see base/arena.h); pipe 0's includes the memory that all share. */
 void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe);
 
-/** Write the initial weights as version 0 for @pipe. */
+/** On a leader: write the initial weights as version 0 for @pipe, by its team. */
 void mr_weights_init(mr_stage_weights *b, uint8_t pipe, uint64_t seed);
 
 /** Connect the shards to the memory that they share, when all have theirs. */

@@ -151,6 +151,29 @@ static void test_normal_against_libm(void)
 	}
 }
 
+/* Many at once have the bits of one by one; blocks of @sample cross a word where they begin near 2^32. */
+static void test_many(void)
+{
+	static const uint64_t first[] = {0, 1, 12345, 0xfffffff0u, (uint64_t)7 << 40};
+
+	for (uint64_t seed = 0; seed < 40; seed++)
+		for (int f = 0; f < 5; f++) {
+			uint64_t sample = seed * 0x123456789u;
+			uint32_t layer = (uint32_t)seed * 3;
+			double x[MR_RNG_MANY], u[MR_RNG_MANY];
+
+			mr_rng_normals(seed, MR_RNG_INIT, sample, layer, first[f], x);
+			mr_rng_uniforms(seed, MR_RNG_INIT, sample, layer, first[f], u);
+			for (uint64_t i = 0; i < MR_RNG_MANY; i++) {
+				double one = mr_rng_normal(seed, MR_RNG_INIT, sample, layer, 4 * first[f] + i);
+				double even = mr_rng_uniform(seed, MR_RNG_INIT, sample, layer, 2 * first[f] + i);
+
+				CU_ASSERT_EQUAL_FATAL(memcmp(&x[i], &one, sizeof(one)), 0);
+				CU_ASSERT_EQUAL_FATAL(memcmp(&u[i], &even, sizeof(even)), 0);
+			}
+		}
+}
+
 static void test_permute_small_is_bijection(void)
 {
 	uint8_t seen[1001];
@@ -230,6 +253,7 @@ void mr_suite_rng(void)
 	MR_TEST(test_uniform);
 	MR_TEST(test_normal_moments);
 	MR_TEST(test_normal_against_libm);
+	MR_TEST(test_many);
 	MR_TEST(test_permute_small_is_bijection);
 	MR_TEST(test_permute_large);
 	MR_TEST(test_permute_is_random);

@@ -11,6 +11,7 @@
 #endif
 
 #include "check.h"
+#include "host/memory.h"
 #include "host/topo.h"
 
 enum { MAX_MEMBERS = 8 };
@@ -194,6 +195,61 @@ static void test_setup_of_own_thread(void)
 	mr_group_join(NULL);
 }
 
+enum { SHARES = 1000, FEW_PAGES = 5 << 20 };
+
+/* What a leader's team shared out. */
+typedef struct shared_out {
+	uint32_t times[SHARES];
+	uint32_t few;
+	mr_region region;
+} shared_out;
+
+static void count_one(void *arg, uint64_t i)
+{
+	((shared_out *)arg)->times[i]++;
+}
+
+static void count_few(void *arg, uint64_t i)
+{
+	((shared_out *)arg)->few += (uint32_t)i + 1;
+}
+
+static void share_out(void *arg)
+{
+	shared_out *s = arg;
+
+	mr_team_each(SHARES, count_one, s);
+	mr_team_each(0, count_few, s);
+	mr_team_each(1, count_few, s);
+	mr_team_prefault(&s->region);
+}
+
+/* Each share once, whatever the team; and of a region all pages are there, and keep what was in them. */
+static void test_shares(void)
+{
+	static const uint32_t cpu[3] = {0};
+
+	for (uint32_t n = 1; n <= 3; n++) {
+		mr_place_worker w = {.n_threads = n, .cpu = cpu};
+		shared_out s = {0};
+		mr_group *g;
+		uint64_t before;
+
+		MR_CHECK_OK(mr_region_map(&s.region, FEW_PAGES, NULL));
+		((char *)s.region.base)[FEW_PAGES - 1] = 7;
+		before = mr_memory_resident_bytes();
+		MR_CHECK_OK(mr_group_start(&w, "mr-w0", share_out, &s, &g));
+		mr_group_join(g);
+		for (int i = 0; i < SHARES; i++)
+			CU_ASSERT_EQUAL(s.times[i], 1);
+		CU_ASSERT_EQUAL(s.few, 1);
+		CU_ASSERT_EQUAL(((char *)s.region.base)[FEW_PAGES - 1], 7);
+		if (!MR_SANITIZED)
+			CU_ASSERT(mr_memory_resident_bytes() >= before + (FEW_PAGES - (2 << 20)));
+		mr_region_unmap(&s.region);
+	}
+}
+
 void mr_suite_group(void); /* the runner declares it too */
 
 void mr_suite_group(void)
@@ -203,4 +259,5 @@ void mr_suite_group(void)
 	MR_TEST(test_pin_failures);
 	MR_TEST(test_crowded);
 	MR_TEST(test_setup_of_own_thread);
+	MR_TEST(test_shares);
 }

@@ -392,6 +392,39 @@ static void initial_values_have_their_moments(void)
 	mr_graph_destroy(g);
 }
 
+/* Large parameters, of several parts, normal and uniform: element by element. */
+static void initial_values_of_large_ones(void)
+{
+	mr_graph *g = begin((mr_shape){.rows = 2, .cols = 300}, (mr_shape){.rows = 2, .cols = 151});
+	float *x = malloc(151 * 4 * 300 * sizeof(*x));
+	int64_t uniform = 0;
+	uint16_t at;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(x);
+	at = add(g, "linear", "fc", (mr_layer_cfg){.out = 300}, 0, 0);
+	at = add(g, "lstm", "cell", (mr_layer_cfg){.out = 151}, at, 0);
+	at = add(g, "linear", "head", (mr_layer_cfg){.out = 151}, at, 0);
+	add(g, "mse", "loss", (mr_layer_cfg){0}, at, 0);
+	MR_CHECK_OK(mr_graph_finish(g));
+	for (uint32_t p = 0; p < g->n_params; p++) {
+		const mr_param *param = &g->params[p];
+		uint32_t layer = g->nodes[param->node].number;
+
+		mr_graph_init_param(g, p, 9, MR_F32, x, NULL);
+		for (int64_t i = 0; i < param->n && param->init == MR_INIT_NORMAL; i++)
+			CU_ASSERT_EQUAL_FATAL(x[i], (float)(param->std * mr_rng_normal(9, MR_RNG_INIT, param->index,
+											layer, (uint64_t)i)));
+		for (int64_t i = 0; i < param->n && param->init == MR_INIT_UNIFORM; i++, uniform++)
+			CU_ASSERT_EQUAL_FATAL(x[i], (float)(param->std * (2 * mr_rng_uniform(9, MR_RNG_INIT,
+											      param->index, layer,
+											      (uint64_t)i) - 1)));
+	}
+	CU_ASSERT(uniform > 2 << 16);
+	CU_ASSERT(mr_graph_init_parts(g, 0) > 1);
+	free(x);
+	mr_graph_destroy(g);
+}
+
 static void initial_values_are_addressed(void)
 {
 	mr_graph *g = branched();
@@ -530,4 +563,5 @@ void mr_suite_graph(void)
 	MR_TEST(layers_are_frozen_by_name);
 	MR_TEST(initial_values_have_their_moments);
 	MR_TEST(initial_values_are_addressed);
+	MR_TEST(initial_values_of_large_ones);
 }
