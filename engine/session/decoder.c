@@ -13,6 +13,7 @@
 typedef struct pass {
 	mr_graph *graph;
 	mr_lone_model model;
+	bool last; /* logits are those of the last row alone */
 } pass;
 
 struct mr_decoder {
@@ -57,28 +58,51 @@ static mr_layer_cfg cfg_of(const mr_graph *g, const mr_node *n)
 	return cfg;
 }
 
-static mr_status add_nodes(const mr_graph *g, mr_graph *to)
+/* Does @g end with a head: a linear layer of single rows, whose output only the loss reads, and which reads one value
+ * alone? */
+static bool has_head(const mr_graph *g)
 {
-	for (uint32_t i = 0; i < g->n_nodes; i++) {
+	const mr_node *head = &g->nodes[g->n_nodes - 2], *loss = head + 1;
+
+	return head->ops == mr_layer_find("linear") && !head->cfg.flat && loss->n_in == 1 && loss->in[0] == head->out;
+}
+
+/* The head and the loss of @g, for the last one of @rows rows. */
+static mr_status add_head(const mr_graph *g, int64_t rows, mr_graph *to)
+{
+	const mr_node *head = &g->nodes[g->n_nodes - 2], *loss = head + 1;
+	mr_layer_cfg cfg = cfg_of(g, head), range = {.first_row = rows - 1, .count = 1};
+	uint16_t x;
+
+	MR_TRY(mr_graph_add(to, mr_layer_find("row_range"), "last_row", &range, head->in, 1, &x));
+	MR_TRY(mr_graph_add(to, head->ops, head->name, &cfg, &x, 1, &x));
+	return mr_graph_add(to, loss->ops, loss->name, &loss->cfg, &x, 1, NULL);
+}
+
+static mr_status add_nodes(const mr_graph *g, int64_t rows, bool last, mr_graph *to)
+{
+	for (uint32_t i = 0; i + (last ? 2 : 0) < g->n_nodes; i++) {
 		const mr_node *n = &g->nodes[i];
 		mr_layer_cfg cfg = cfg_of(g, n);
 
 		MR_TRY(mr_graph_add(to, n->ops, n->name, &cfg, n->in, n->n_in, NULL));
 	}
+	if (last)
+		MR_TRY(add_head(g, rows, to));
 	for (uint32_t p = 0; p < g->n_params; p++)
 		if (g->params[p].tied_to >= 0)
 			MR_TRY(mr_graph_tie(to, p, (uint32_t)g->params[p].tied_to));
 	return mr_graph_finish(to);
 }
 
-/* The layers of @g for samples of @rows rows. */
-static mr_status graph_of_rows(const mr_graph *g, int64_t rows, mr_graph **out)
+/* The layers of @g for samples of @rows rows. @last: only the last one of them goes through the head. */
+static mr_status graph_of_rows(const mr_graph *g, int64_t rows, bool last, mr_graph **out)
 {
 	int64_t whole = g->input.rows;
 	mr_status st;
 
-	MR_TRY(mr_graph_create(with_rows(g->input, whole, rows), with_rows(g->target, whole, rows), out));
-	st = add_nodes(g, *out);
+	MR_TRY(mr_graph_create(with_rows(g->input, whole, rows), with_rows(g->target, whole, last ? 1 : rows), out));
+	st = add_nodes(g, rows, last, *out);
 	if (st != MR_OK) {
 		mr_graph_destroy(*out);
 		*out = NULL;
@@ -106,10 +130,11 @@ static void pass_fini(pass *p)
 	p->graph = NULL;
 }
 
-static mr_status pass_init(pass *p, const mr_session *s, int64_t rows)
+static mr_status pass_init(pass *p, const mr_decoder *d, int64_t rows)
 {
-	MR_TRY(graph_of_rows(s->graph, rows, &p->graph));
-	return mr_lone_model_init(&p->model, s, p->graph, 1);
+	p->last = d->decodes && rows > 1 && has_head(d->s->graph);
+	MR_TRY(graph_of_rows(d->s->graph, rows, p->last, &p->graph));
+	return mr_lone_model_init(&p->model, d->s, p->graph, 1);
 }
 
 /* Rows of @tokens, which fill the pass, behind @first others. @first < 0: nothing is kept. */
@@ -125,7 +150,8 @@ static mr_status run(mr_decoder *d, pass *p, const int32_t *tokens, int64_t firs
 
 static void take_row(mr_decoder *d, const pass *p, int64_t row)
 {
-	memcpy(d->logits, (const char *)p->model.logits + (size_t)row * d->logits_bytes, d->logits_bytes);
+	memcpy(d->logits, (const char *)p->model.logits + (p->last ? 0 : (size_t)row * d->logits_bytes),
+	       d->logits_bytes);
 }
 
 /* The tokens of a window, or fewer, with padding behind them that no row before it sees. */
@@ -138,7 +164,7 @@ static mr_status run_whole(mr_decoder *d, const int32_t *tokens, int64_t n)
 		return mr_fail(MR_ERESOURCE, "no memory for a window of tokens");
 	memcpy(window, tokens, (size_t)n * sizeof(*window));
 	if (!d->all.model.stage)
-		st = pass_init(&d->all, d->s, d->context);
+		st = pass_init(&d->all, d, d->context);
 	if (st == MR_OK)
 		st = run(d, &d->all, window, -1);
 	if (st == MR_OK)
@@ -150,7 +176,7 @@ static mr_status run_whole(mr_decoder *d, const int32_t *tokens, int64_t n)
 static mr_status run_first(mr_decoder *d, const int32_t *tokens, int64_t n)
 {
 	pass p = {0};
-	mr_status st = pass_init(&p, d->s, n);
+	mr_status st = pass_init(&p, d, n);
 
 	if (st == MR_OK)
 		st = run(d, &p, tokens, 0);
@@ -225,7 +251,7 @@ static mr_status fill(mr_decoder *d, const mr_state_list *model)
 	if (!d->past)
 		return mr_fail(MR_ERESOURCE, "no memory for the model");
 	MR_TRY(make_memory(d));
-	MR_TRY(pass_init(p, d->s, d->decodes ? 1 : d->context));
+	MR_TRY(pass_init(p, d, d->decodes ? 1 : d->context));
 	MR_TRY(mr_lone_weights_init(&d->weights, d->s, &p->model, model));
 	return mr_leader_start(&d->s->place.worker[0], d->s->kernels, &d->leader);
 }

@@ -7,7 +7,7 @@
  *
  * Where the text is longer than the window, the last tokens of the window go through the model as a whole, each time
  * from the beginning: with every token all positions shift, and with them all keys and values. The same happens where a
- * layer cannot decode.
+ * layer cannot decode. Where the model ends with a linear layer, only the last row of several goes through it.
  *
  * Logits are those of the whole window but for the order of sums: products and attention of a single row add in another
  * order (nn/kernels/loops/row.inc). In f32 the difference is some 1e-6 of the largest logit, in bf16 a rounding of
