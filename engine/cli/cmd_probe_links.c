@@ -1,4 +1,5 @@
 /* millrace probe-links: measures what messages between hosts take. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ static const char *name_of(const char *names, uint16_t host, char *text, size_t 
 
 static void print_table(const mr_link_costs *l)
 {
-	char a[MR_RANKS_HOST], b[MR_RANKS_HOST], rate[16];
+	char a[MR_RANKS_HOST], b[MR_RANKS_HOST], rate[16], both[16];
 
 	for (uint16_t i = 0; i < l->n_hosts; i++)
 		for (uint16_t j = i; j < l->n_hosts; j++) {
@@ -26,9 +27,14 @@ static void print_table(const mr_link_costs *l)
 
 			if (i == j && !(c->latency > 0))
 				continue;
-			printf("%s and %s: latency %.1f us, %s/s, %.1f us a message\n",
+			printf("%s and %s: latency %.1f us, %s/s, %s/s each way at once, %.1f us a message\n",
 			       name_of(l->names, i, a, sizeof(a)), name_of(l->names, j, b, sizeof(b)), c->latency * 1e6,
-			       mr_bytes_text((uint64_t)(1 / c->byte_s), rate), c->message * 1e6);
+			       mr_bytes_text((uint64_t)(1 / c->byte_s), rate),
+			       mr_bytes_text((uint64_t)(1 / fmax(c->byte_s, c->both_s)), both), c->message * 1e6);
+			if (i != j)
+				printf("    of a core: %.0f %% to look for messages, %.1f us to send one and %.1f us "
+				       "to get one, %.2g and %.2g ns a byte\n", 100 * c->look,
+				       c->send * 1e6, c->get * 1e6, c->send_s * 1e9, c->get_s * 1e9);
 		}
 	printf("rounds differ from their medians by up to %.0f %%\n", 100 * l->spread);
 }
@@ -79,8 +85,9 @@ const mr_command mr_command_probe_links = {
 	.operands = "",
 	.summary = "measure latency and bandwidth between hosts, for plan --costs",
 	.help = "Of millrace-mpi, started as train over several hosts: messages go back and forth between each two\n"
-		"hosts, over the links that a training uses. The file of -o is then that of plan --costs FILE;\n"
-		"machine.links in the configuration gives such figures by hand.\n",
+		"hosts, over the links that a training uses, one at a time and each way at once; then both compute\n"
+		"while messages go, which shows what these take of a core. The file of -o is then that of plan\n"
+		"--costs FILE; machine.links in the configuration gives such figures by hand.\n",
 	.options = options,
 	.run = run,
 };

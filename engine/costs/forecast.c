@@ -124,6 +124,7 @@ static mr_status take_hosts(mr_forecast *f, mr_hosts *hosts)
 	mr_sends_of_stages(&f->of, f->sends);
 	*hosts = *f->of.hosts;
 	hosts->sends = f->sends;
+	hosts->crowded = f->of.place->n_cores_idle < ranks;
 	mr_sends_of_step(&f->of, hosts, f->sent);
 	return MR_OK;
 }

@@ -9,7 +9,8 @@
 #include "base/file.h"
 #include "base/result.h"
 
-#define COLUMNS "from,to,latency_s,bandwidth,message_s"
+#define OLD_COLUMNS "from,to,latency_s,bandwidth,message_s"
+#define COLUMNS OLD_COLUMNS ",both,send_s,send_byte_s,get_s,get_byte_s,look"
 #define MAX_BYTES ((size_t)64 << 20)
 
 mr_status mr_link_costs_alloc(uint16_t n_hosts, uint16_t n_ranks, mr_link_costs *out)
@@ -48,14 +49,19 @@ static bool is_rate(double x)
 
 mr_status mr_link_costs_given(const char *text, mr_link_costs *out)
 {
-	double latency, rate, message = 0;
-	int used = 0, n = sscanf(text, "%lf,%lf%n,%lf%n", &latency, &rate, &used, &message, &used);
+	double latency, rate, message = 0, both = 0, core = 0, core_byte = 0;
+	int used = 0, n = sscanf(text, "%lf,%lf%n,%lf%n,%lf%n,%lf%n,%lf%n", &latency, &rate, &used, &message, &used,
+				 &both, &used, &core, &used, &core_byte, &used);
 
-	if (n < 2 || text[used] || !is_time(latency) || !is_rate(rate) || !is_time(message))
-		return mr_fail(MR_ECONFIG, "expected seconds and bytes a second, or also seconds a message, such as "
-					   "5e-5,1.25e8 or 5e-5,1.25e8,1e-5, got \"%.60s\"", text);
+	if (n < 2 || text[used] || !is_time(latency) || !is_rate(rate) || !is_time(message) ||
+	    (n > 3 && !is_rate(both)) || !is_time(core) || !is_time(core_byte))
+		return mr_fail(MR_ECONFIG, "expected seconds and bytes a second, such as 5e-5,1.25e8, and perhaps "
+					   "seconds a message, bytes a second while messages go both ways, and seconds "
+					   "of a core a message and a byte, got \"%.60s\"", text);
 	for (size_t i = 0; i < (size_t)out->n_hosts * out->n_hosts; i++)
-		out->link[i] = (mr_link_cost){latency, 1 / rate, message};
+		out->link[i] = (mr_link_cost){.latency = latency, .byte_s = 1 / rate, .message = message,
+					      .both_s = n > 3 ? 1 / both : 0, .send = core, .send_s = core_byte,
+					      .get = core, .get_s = core_byte};
 	return MR_OK;
 }
 
@@ -129,33 +135,42 @@ static mr_status read_head(const char *head, mr_link_costs *out)
 	return out->names ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the names of hosts");
 }
 
-static mr_status read_row(const char *at, mr_link_costs *out, uint32_t i)
+static mr_status read_row(const char *at, mr_link_costs *out, uint32_t i, bool old)
 {
 	unsigned from, to;
-	double latency, rate, message;
-	int used = -1;
+	double rate, both = 0;
+	int used = -1, n = 0, want = old ? 5 : 11;
+	mr_link_cost c = {0};
 
-	if (sscanf(at, "%u,%u,%lf,%lf,%lf%n", &from, &to, &latency, &rate, &message, &used) != 5 || used < 0 ||
-	    at[used] != '\n' || from != i / out->n_hosts || to != i % out->n_hosts)
-		return mr_fail(MR_ECONFIG, "expected \"" COLUMNS "\" of hosts %u and %u, got \"%.*s\"",
-			       i / out->n_hosts, i % out->n_hosts, (int)strcspn(at, "\n"), at);
-	if (!is_time(latency) || !is_rate(rate) || !is_time(message))
-		return mr_fail(MR_ECONFIG, "times are seconds from 0, a bandwidth is bytes a second, got %g, %g, %g",
-			       latency, rate, message);
-	out->link[i] = (mr_link_cost){latency, 1 / rate, message};
+	n = sscanf(at, "%u,%u,%lf,%lf,%lf%n,%lf,%lf,%lf,%lf,%lf,%lf%n", &from, &to, &c.latency, &rate, &c.message,
+		   &used, &both, &c.send, &c.send_s, &c.get, &c.get_s, &c.look, &used);
+	if (n != want || used < 0 || at[used] != '\n' || from != i / out->n_hosts || to != i % out->n_hosts)
+		return mr_fail(MR_ECONFIG, "expected \"%s\" of hosts %u and %u, got \"%.*s\"",
+			       old ? OLD_COLUMNS : COLUMNS, i / out->n_hosts, i % out->n_hosts, (int)strcspn(at, "\n"),
+			       at);
+	if (!is_time(c.latency) || !is_rate(rate) || !is_time(c.message) || !is_time(c.send) || !is_time(c.send_s) ||
+	    !is_time(c.get) || !is_time(c.get_s) || (!old && !is_rate(both)) || !(c.look >= 0 && c.look < 1))
+		return mr_fail(MR_ECONFIG, "times are seconds from 0, a bandwidth is bytes a second, look a part of a "
+					   "core, got \"%.*s\"", (int)strcspn(at, "\n"), at);
+	c.byte_s = 1 / rate;
+	c.both_s = old || both >= rate ? 0 : 1 / both;
+	out->link[i] = c;
 	return MR_OK;
 }
 
 static mr_status read_block(const char *at, unsigned line, mr_link_costs *out)
 {
+	bool old;
+
 	if (read_head(at, out) != MR_OK)
 		return mr_fail_in(MR_ECONFIG, "line %u", line);
 	at = next_line(at);
-	if (strncmp(at, COLUMNS "\n", strlen(COLUMNS "\n")))
+	old = !strncmp(at, OLD_COLUMNS "\n", strlen(OLD_COLUMNS "\n"));
+	if (!old && strncmp(at, COLUMNS "\n", strlen(COLUMNS "\n")))
 		return mr_fail(MR_ECONFIG, "line %u is not \"" COLUMNS "\"", line + 1);
 	for (uint32_t i = 0; i < (uint32_t)out->n_hosts * out->n_hosts; i++) {
 		at = next_line(at);
-		if (read_row(at, out, i) != MR_OK)
+		if (read_row(at, out, i, old) != MR_OK)
 			return mr_fail_in(MR_ECONFIG, "line %u", line + 2 + i);
 	}
 	return *next_line(at) ? mr_fail(MR_ECONFIG, "it goes on behind the links of %u hosts", out->n_hosts) : MR_OK;
@@ -198,9 +213,13 @@ void mr_link_costs_print(const mr_link_costs *l, mr_strbuf *out)
 	if (*l->names)
 		mr_strbuf_printf(out, "; hosts=%s", l->names);
 	mr_strbuf_printf(out, "; spread=%.3g\n" COLUMNS "\n", l->spread);
-	for (uint32_t i = 0; i < (uint32_t)l->n_hosts * l->n_hosts; i++)
-		mr_strbuf_printf(out, "%u,%u,%.6g,%.6g,%.6g\n", i / l->n_hosts, i % l->n_hosts, l->link[i].latency,
-				 1 / l->link[i].byte_s, l->link[i].message);
+	for (uint32_t i = 0; i < (uint32_t)l->n_hosts * l->n_hosts; i++) {
+		const mr_link_cost *c = &l->link[i];
+
+		mr_strbuf_printf(out, "%u,%u,%.6g,%.6g,%.6g,%.6g,%.3g,%.3g,%.3g,%.3g,%.3g\n", i / l->n_hosts,
+				 i % l->n_hosts, c->latency, 1 / c->byte_s, c->message, 1 / fmax(c->byte_s, c->both_s),
+				 c->send, c->send_s, c->get, c->get_s, c->look);
+	}
 }
 
 mr_status mr_link_costs_write(const char *path, const mr_link_costs *l)

@@ -5,13 +5,14 @@
  * have this block alone:
  *
  *	# links=2; ranks=0 1; hosts=a b; spread=0.04
- *	from,to,latency_s,bandwidth,message_s
- *	0,0,2e-06,5.1e+09,1e-06
- *	0,1,5.3e-05,1.17e+08,4e-06
+ *	from,to,latency_s,bandwidth,message_s,both,send_s,send_byte_s,get_s,get_byte_s,look
+ *	0,0,2e-06,5.1e+09,1e-06,5.1e+09,0,0,0,0,0
+ *	0,1,5.3e-05,1.17e+08,4e-06,1.1e+08,1e-05,3e-10,1.2e-05,5e-10,0.03
  *	...
  *
  * with a row for each host and each host, also itself: that is of two ranks of one host. links is the number of hosts,
- * ranks says on which each rank was. Bandwidth is bytes a second; the times are those of mr_link_cost.
+ * ranks says on which each rank was. Bandwidth is bytes a second, and `both` that each way while messages go both ways;
+ * the times are those of mr_link_cost. Older files end at message_s: nothing is known of the rest then.
  */
 #ifndef MR_COSTS_LINK_COSTS_H
 #define MR_COSTS_LINK_COSTS_H
@@ -34,8 +35,9 @@ typedef struct mr_link_costs {
 mr_status mr_link_costs_alloc(uint16_t n_hosts, uint16_t n_ranks, mr_link_costs *out) MR_MUST_USE;
 void mr_link_costs_fini(mr_link_costs *l);
 
-/** "LATENCY,BANDWIDTH" or "LATENCY,BANDWIDTH,MESSAGE" (s, bytes/s, s) of each two ranks of @out, which
- * mr_link_costs_alloc has made. Errors: MR_ECONFIG. */
+/** "LATENCY,BANDWIDTH" (s, bytes/s), then if known, each by a comma: s a message, bytes/s each way while messages go
+ * both ways, s of a core a message, and a byte, at each end; of each two ranks of @out, which mr_link_costs_alloc has
+ * made. Errors: MR_ECONFIG. */
 mr_status mr_link_costs_given(const char *text, mr_link_costs *out) MR_MUST_USE;
 
 /** Read the block of @path, a file of costs. *@found: it has one. Errors: MR_ECONFIG with the line; MR_ERESOURCE. */

@@ -128,8 +128,9 @@ static const mr_option machine[] = {
 	 "of plan and simulate: hosts over which workers, or the ranks of ranks, lie in equal stretches; topology "
 	 "then has the cores of all; 0: as ranks or costs say"},
 	{"links", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "of plan and simulate: what a message between hosts takes, seconds,bytes/s or seconds,bytes/s,seconds a "
-	 "message, such as 5e-5,1.25e8; empty: what costs says"},
+	 "of plan and simulate: what a message between hosts takes, such as 5e-5,1.25e8: seconds,bytes/s and, if "
+	 "known, seconds a message,bytes/s each way while messages go both ways,seconds of a core a message,a byte; "
+	 "empty: what costs says"},
 	{"topology", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "plan for this machine, such as \"numa:4 core:16 pu:2\", a name of millrace list machines, or a file of "
 	 "lstopo, machine.xml; empty: the one at hand"},

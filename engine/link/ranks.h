@@ -62,6 +62,8 @@ typedef struct mr_transport {
 	uint64_t (*sent)(void);
 	/** Rank 0's clock is ahead of this one's by @ahead_ns: messages are timed by it. */
 	void (*align)(int64_t ahead_ns);
+	/** The thread that moves messages keeps to CPU @cpu from now on: to measure what it takes of it. */
+	void (*keep_to)(uint32_t cpu);
 	/** The messages with rank @rank so far: in *@to what this rank has done for those to it, in *@from how those
 	 * from it came. The other members stay as they are. */
 	void (*sum)(uint32_t rank, mr_message_sum *to, mr_message_sum *from);

@@ -238,6 +238,15 @@ static void own(const mr_ranks *r)
 
 static char library[MPI_MAX_LIBRARY_VERSION_STRING];
 
+static void keep_to(uint32_t cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	(void)pthread_setaffinity_np(mr_mpi.thread, sizeof(set), &set);
+}
+
 static mr_transport transport = {
 	.name = library,
 	.kind = &mr_mpi_kind,
@@ -251,6 +260,7 @@ static mr_transport transport = {
 	.lost = lost,
 	.sent = sent,
 	.align = mr_mpi_align,
+	.keep_to = keep_to,
 	.sum = mr_mpi_sum,
 	.trace = mr_mpi_trace,
 	.messages = mr_mpi_messages,

@@ -1,12 +1,14 @@
 #include "session/probed_links.h"
 
 #include <math.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/stats.h"
 #include "host/clock.h"
+#include "host/pause.h"
+#include "host/pin.h"
 
 enum {
 	SMALL = 8,           /* bytes */
@@ -15,8 +17,13 @@ enum {
 	TURNS = 100,         /* of small messages a round */
 	ROUNDS = 5,
 	MOST_ROUNDS = 15,    /* where they differ */
-	CHECK = 1 << 16,     /* looks for a message between two looks for lost ranks */
+	CHECK = 1 << 12,     /* naps between two looks for lost ranks */
+	NAP_NS = 10000,
+	WORK = 5000,         /* turns of a loop of some cycles: a unit of work */
+	WORKS = 1000,
 };
+#define SPARE 0.02       /* s of work behind messages */
+#define MOST_LOOK 0.5    /* beyond that somebody else has the core */
 #define DISTURBED 0.1    /* distance of the quartiles from the median beyond which rounds differ */
 #define IDLE_RATE 1e15   /* bandwidth inside a host with one rank: nothing goes there */
 
@@ -25,14 +32,19 @@ typedef struct lane {
 	mr_ranks *r;
 	mr_channel there, back;
 	uint64_t number[2]; /* of the next message that this rank sends, or gets */
-	bool first;         /* this rank begins */
+	uint32_t peer;
+	bool first, plays;  /* this rank begins; it is one of the two */
+	uint8_t *memory;    /* of both */
+	mr_parker parker;   /* of this rank's end */
 } lane;
 
 /* --- a pair of channels --- */
 
-static mr_status open_one(mr_ranks *r, uint16_t from, uint16_t to, uint32_t n, size_t bytes, uint8_t *at, mr_channel *c)
+static mr_status open_one(lane *l, uint16_t from, uint16_t to, uint32_t n, size_t bytes, uint8_t *at, mr_channel *c)
 {
-	*c = (mr_channel){.kind = r->by->kind,
+	mr_status st;
+
+	*c = (mr_channel){.kind = l->r->by->kind,
 			  .edge = {.kind = MR_EDGE_FORWARD, .from = from, .to = to, .stage = 1},
 			  .n = n,
 			  .bytes = bytes,
@@ -40,7 +52,9 @@ static mr_status open_one(mr_ranks *r, uint16_t from, uint16_t to, uint32_t n, s
 			  .to_stride = bytes,
 			  .from = at,
 			  .to = at};
-	return mr_channel_open(c);
+	st = mr_channel_open(c);
+	c->consumer = &l->parker;
+	return st;
 }
 
 static void put(mr_channel *c, uint64_t *number)
@@ -48,15 +62,24 @@ static void put(mr_channel *c, uint64_t *number)
 	mr_channel_post(c, (*number)++);
 }
 
+/* As a worker waits: it looks for a while, then leaves it to the thread that moves messages. */
 static mr_status get(lane *l, mr_channel *c)
 {
-	uint64_t number;
+	uint64_t number, begin = mr_clock_ns();
 
-	for (uint32_t looks = 1; !mr_channel_poll(c, &number); looks++) {
-		if (looks % CHECK == 0)
-			MR_TRY(mr_ranks_check(l->r));
-		sched_yield();
+	while (!mr_channel_poll(c, &number)) {
+		if (mr_clock_ns() - begin < MR_PAUSE_OWN_NS)
+			continue;
+		atomic_store(&l->parker.asleep, 1);
+		if (mr_channel_poll(c, &number))
+			break;
+		for (uint32_t naps = 1; atomic_load(&l->parker.asleep); naps++) {
+			if (naps % CHECK == 0)
+				MR_TRY(mr_ranks_check(l->r));
+			nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+		}
 	}
+	atomic_store(&l->parker.asleep, 0);
 	return MR_OK;
 }
 
@@ -76,7 +99,14 @@ static mr_status turn(lane *l, uint32_t n)
 	return l->first ? get(l, &l->back) : MR_OK;
 }
 
-/* The median time of @turns turns of @n messages. */
+/* One message each way at once. */
+static mr_status turn_both(lane *l)
+{
+	put(l->first ? &l->there : &l->back, &l->number[!l->first]);
+	return get(l, l->first ? &l->back : &l->there);
+}
+
+/* The median time of @turns turns of @n messages; 0: of one each way at once. */
 static mr_status round_of(lane *l, uint32_t turns, uint32_t n, double *out)
 {
 	double t[TURNS];
@@ -84,7 +114,7 @@ static mr_status round_of(lane *l, uint32_t turns, uint32_t n, double *out)
 	for (uint32_t i = 0; i < turns; i++) {
 		uint64_t begin = mr_clock_ns();
 
-		MR_TRY(turn(l, n));
+		MR_TRY(n ? turn(l, n) : turn_both(l));
 		t[i] = (double)(mr_clock_ns() - begin) / 1e9;
 	}
 	*out = mr_median(t, turns);
@@ -92,7 +122,7 @@ static mr_status round_of(lane *l, uint32_t turns, uint32_t n, double *out)
 }
 
 /* The median of rounds; more of them where they differ, which the first rank decides and tells the other. */
-static mr_status rounds_of(lane *l, uint32_t peer, uint32_t turns, uint32_t n, double *out, double *spread)
+static mr_status rounds_of(lane *l, uint32_t turns, uint32_t n, double *out, double *spread)
 {
 	double all[MOST_ROUNDS], sorted[MOST_ROUNDS];
 	uint32_t k = 0;
@@ -105,32 +135,132 @@ static mr_status rounds_of(lane *l, uint32_t peer, uint32_t turns, uint32_t n, d
 		*out = mr_quantile(sorted, k, 0.5);
 		*spread = (*out - mr_quantile(sorted, k, 0.25)) / *out;
 		more = k < ROUNDS || (k < MOST_ROUNDS && *spread > DISTURBED);
-		MR_TRY(l->first ? l->r->by->send(peer, &more, 1) : l->r->by->receive(peer, &more, 1));
+		MR_TRY(l->first ? l->r->by->send(l->peer, &more, 1) : l->r->by->receive(l->peer, &more, 1));
 	}
 	return MR_OK;
 }
 
-/* Open a lane of @n messages of @bytes between @a and @b, time turns of as many, and close it. All ranks open the
- * channels, and the two play. */
+/* Open a lane of @n messages of @bytes from @a to @b, and one back. All ranks open the channels. */
+static mr_status open_lane(lane *l, mr_ranks *r, uint16_t a, uint16_t b, size_t bytes, uint32_t n)
+{
+	*l = (lane){.r = r, .first = r->self == a, .plays = r->self == a || r->self == b};
+	l->peer = l->first ? b : a;
+	l->memory = calloc(n + 1, bytes);
+	if (!l->memory)
+		return mr_fail(MR_ERESOURCE, "no memory for messages of %zu bytes", bytes);
+	MR_TRY(open_one(l, a, b, n, bytes, l->memory, &l->there));
+	return open_one(l, b, a, 1, bytes, l->memory + n * bytes, &l->back);
+}
+
+static void close_lane(lane *l)
+{
+	mr_channel_close(&l->there);
+	mr_channel_close(&l->back);
+	free(l->memory);
+}
+
+/* Time turns of as many messages of @bytes between @a and @b; @n is 0: of one each way at once. */
 static mr_status play(mr_ranks *r, uint16_t a, uint16_t b, size_t bytes, uint32_t n, double *out, double *spread)
 {
-	uint8_t *at = calloc(n, bytes);
-	lane l = {.r = r, .first = r->self == a};
 	double own = 0;
 	mr_status st;
+	lane l;
 
 	*out = 0;
-	if (!at)
-		return mr_fail(MR_ERESOURCE, "no memory for messages of %zu bytes", bytes);
-	st = open_one(r, a, b, n, bytes, at, &l.there);
-	if (st == MR_OK)
-		st = open_one(r, b, a, 1, bytes, at, &l.back);
-	if (st == MR_OK && (r->self == a || r->self == b))
-		st = rounds_of(&l, l.first ? b : a, bytes > SMALL ? ROUNDS : TURNS, n, out, &own);
+	st = open_lane(&l, r, a, b, bytes, n ? n : 1);
+	if (st == MR_OK && l.plays)
+		st = rounds_of(&l, bytes > SMALL ? ROUNDS : TURNS, n, out, &own);
 	*spread = fmax(*spread, own);
-	mr_channel_close(&l.there);
-	mr_channel_close(&l.back);
-	free(at);
+	close_lane(&l);
+	return st;
+}
+
+/* --- what messages take of a core --- */
+
+/* Some work of about ten microseconds, for a core alone: each turn needs the one before it. */
+static void work(void)
+{
+	volatile uint64_t x = 88172645463325252u;
+
+	for (int i = 0; i < WORK; i++)
+		x ^= x << 13;
+}
+
+/* What `work` takes undisturbed: most of it is. */
+static double time_work(void)
+{
+	static double t[WORKS];
+
+	for (int i = 0; i < WORKS; i++) {
+		uint64_t begin = mr_clock_ns();
+
+		work();
+		t[i] = (double)(mr_clock_ns() - begin) / 1e9;
+	}
+	mr_sort_f64(t, WORKS);
+	return mr_quantile(t, WORKS, 0.25);
+}
+
+/* Work for @seconds, where a unit takes @each; the seconds that it was longer. */
+static double lost_in(double seconds, double each, uint64_t begin)
+{
+	double n = ceil(seconds / each);
+
+	for (double i = 0; i < n; i++)
+		work();
+	return (double)(mr_clock_ns() - begin) / 1e9 - n * each;
+}
+
+/* Both ranks of @l compute for @seconds, while @n messages go: what each loses of its core to them, the median of
+ * rounds. */
+static mr_status lost_to(lane *l, uint32_t n, double seconds, double each, double *out)
+{
+	double lost[ROUNDS];
+	uint8_t byte = 0;
+
+	for (int k = 0; k < ROUNDS; k++) {
+		uint64_t begin;
+
+		MR_TRY(l->first ? l->r->by->receive(l->peer, &byte, 1) : l->r->by->send(l->peer, &byte, 1));
+		begin = mr_clock_ns();
+		for (uint32_t i = 0; l->first && i < n; i++)
+			put(&l->there, &l->number[0]);
+		lost[k] = lost_in(seconds, each, begin);
+		for (uint32_t i = 0; !l->first && i < n; i++)
+			MR_TRY(get(l, &l->there));
+	}
+	*out = mr_median(lost, ROUNDS);
+	return MR_OK;
+}
+
+/* The losses of this rank while none, MANY small and one large message go from @a to @b: of all, and the share of a
+ * core without any. @many and @large: what these take until they are there. */
+typedef struct losses {
+	double look, many, large;
+} losses;
+
+static mr_status lose(mr_ranks *r, uint16_t a, uint16_t b, double many, double large, losses *out)
+{
+	double seconds[2] = {SPARE + 1.5 * many, SPARE + 1.5 * large}, each, none = 0;
+	double *loss[2] = {&out->many, &out->large};
+	mr_status st = MR_OK;
+	lane l;
+
+	*out = (losses){0};
+	for (int k = 0; k < 2 && st == MR_OK; k++) {
+		st = open_lane(&l, r, a, b, k ? LARGE : SMALL, k ? 1 : MANY);
+		if (st == MR_OK && l.plays) {
+			each = time_work();
+			st = lost_to(&l, 0, seconds[k], each, &none);
+		}
+		if (st == MR_OK && l.plays)
+			st = lost_to(&l, k ? 1 : MANY, seconds[k], each, loss[k]);
+		if (st == MR_OK && l.plays) {
+			*loss[k] = fmax(0, *loss[k] - none);
+			out->look = fmax(out->look, fmin(fmax(0, none / (seconds[k] + none)), MOST_LOOK));
+		}
+		close_lane(&l);
+	}
 	return st;
 }
 
@@ -155,17 +285,57 @@ typedef struct figures {
 	double spread;
 } figures;
 
-static mr_status measure(mr_ranks *r, uint16_t a, uint16_t b, figures *f)
+/* A core for this rank and the thread that moves its messages, until the process ends. */
+static void share_core(const mr_ranks *r)
 {
-	double small, many, large;
+	uint32_t cpu = (uint32_t)strtoul(r->at[r->self].cpus, NULL, 10);
 
-	*f = (figures){0};
-	MR_TRY(play(r, a, b, SMALL, 1, &small, &f->spread));
-	MR_TRY(play(r, a, b, SMALL, MANY, &many, &f->spread));
-	MR_TRY(play(r, a, b, LARGE, 1, &large, &f->spread));
-	f->cost.message = fmin(fmax((many - small) / (MANY - 1), 0), small / 2);
-	f->cost.latency = small / 2 - f->cost.message;
-	f->cost.byte_s = fmax((large - small) / 2 / LARGE, 1 / IDLE_RATE);
+	(void)mr_pin(&cpu, 1);
+	r->by->keep_to(cpu);
+}
+
+/* What messages from @a to @b take of cores, into @f of rank @a, which has what they take of the link. */
+static mr_status measure_cores(mr_ranks *r, uint16_t a, uint16_t b, figures *f)
+{
+	const mr_link_cost *c = &f->cost;
+	double until[2] = {c->message * MANY + c->latency, c->byte_s * LARGE + c->latency};
+	losses own, other = {0};
+
+	if (r->self == a)
+		MR_TRY(r->by->send(b, until, sizeof(until)));
+	if (r->self == b)
+		MR_TRY(r->by->receive(a, until, sizeof(until)));
+	MR_TRY(lose(r, a, b, until[0], until[1], &own));
+	if (r->self == b)
+		MR_TRY(r->by->send(a, &own, sizeof(own)));
+	if (r->self == a)
+		MR_TRY(r->by->receive(b, &other, sizeof(other)));
+	f->cost.send = own.many / MANY;
+	f->cost.send_s = fmax(0, own.large - f->cost.send) / LARGE;
+	f->cost.get = other.many / MANY;
+	f->cost.get_s = fmax(0, other.large - f->cost.get) / LARGE;
+	f->cost.look = fmax(own.look, other.look);
+	return MR_OK;
+}
+
+/* Of the pair of ranks @a and @b; @cores: what its messages take of these, too. */
+static mr_status measure(mr_ranks *r, uint16_t a, uint16_t b, bool cores, figures *f)
+{
+	double small, many, large, both;
+
+	if (cores) {
+		MR_TRY(measure_cores(r, a, b, f));
+	} else {
+		*f = (figures){0};
+		MR_TRY(play(r, a, b, SMALL, 1, &small, &f->spread));
+		MR_TRY(play(r, a, b, SMALL, MANY, &many, &f->spread));
+		MR_TRY(play(r, a, b, LARGE, 1, &large, &f->spread));
+		MR_TRY(play(r, a, b, LARGE, 0, &both, &f->spread));
+		f->cost.message = fmin(fmax((many - small) / (MANY - 1), 0), small / 2);
+		f->cost.latency = small / 2 - f->cost.message;
+		f->cost.byte_s = fmax((large - small) / 2 / LARGE, 1 / IDLE_RATE);
+		f->cost.both_s = fmax((both - small / 2) / LARGE, f->cost.byte_s);
+	}
 	MR_TRY(meet(r));
 	if (a && r->self == a)
 		MR_TRY(r->by->send(0, f, sizeof(*f)));
@@ -206,20 +376,31 @@ static mr_status find_hosts(const mr_ranks *r, mr_link_costs *out)
 	return out->names ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the names of hosts");
 }
 
+/* Of all pairs of hosts; @cores: between hosts, what their messages take of cores, too. */
+static mr_status measure_all(mr_ranks *r, bool cores, mr_link_costs *out)
+{
+	for (uint16_t i = 0; i < out->n_hosts; i++)
+		for (uint16_t j = cores ? (uint16_t)(i + 1) : i; j < out->n_hosts; j++) {
+			uint16_t a = rank_on(out, i, 0), b = rank_on(out, j, i == j);
+			mr_link_cost *c = &out->link[i * out->n_hosts + j];
+			figures f = {.cost = {.byte_s = 1 / IDLE_RATE}};
+
+			if (cores)
+				f.cost = *c;
+			if (b != MR_LINKS_MOST)
+				MR_TRY(measure(r, a, b, cores, &f));
+			*c = out->link[j * out->n_hosts + i] = f.cost;
+			out->spread = fmax(out->spread, f.spread);
+		}
+	return MR_OK;
+}
+
 mr_status mr_links_probe(mr_ranks *r, mr_link_costs *out)
 {
 	*out = (mr_link_costs){0};
 	MR_TRY(mr_ranks_own(r, (uint16_t)r->n, ""));
 	MR_TRY(find_hosts(r, out));
-	for (uint16_t i = 0; i < out->n_hosts; i++)
-		for (uint16_t j = i; j < out->n_hosts; j++) {
-			uint16_t a = rank_on(out, i, 0), b = rank_on(out, j, i == j);
-			figures f = {.cost = {.byte_s = 1 / IDLE_RATE}};
-
-			if (b != MR_LINKS_MOST)
-				MR_TRY(measure(r, a, b, &f));
-			out->link[i * out->n_hosts + j] = out->link[j * out->n_hosts + i] = f.cost;
-			out->spread = fmax(out->spread, f.spread);
-		}
-	return MR_OK;
+	MR_TRY(measure_all(r, false, out));
+	share_core(r);
+	return measure_all(r, true, out);
 }

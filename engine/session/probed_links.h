@@ -3,8 +3,11 @@
  *
  * Two ranks a pair of hosts, the first of each, play ping-pong while all others wait; on a host with several ranks the
  * first two do. Of small messages half a round is latency and message together; many sent one after the other tell the
- * message's own part; large ones the bandwidth. Each figure is a median of rounds; where rounds differ much, more are
- * played.
+ * message's own part; large ones the bandwidth, one at a time and one each way at once. Each figure is a median of
+ * rounds; where rounds differ much, more are played.
+ *
+ * Then each rank keeps to one core with the thread that moves its messages, and both compute while none, many small and
+ * one large message go: what computing takes longer is what messages take of a core.
  */
 #ifndef MR_SESSION_PROBED_LINKS_H
 #define MR_SESSION_PROBED_LINKS_H

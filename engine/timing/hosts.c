@@ -6,6 +6,8 @@
 
 #include "timing/unroll_time.h"
 
+#define MOST_STOLEN 0.9 /* of a core while a message takes time of it */
+
 typedef enum message_kind { BOUNDARY, RANGE, EVENT, N_KINDS } message_kind;
 
 /* A port into a host: when it is taken. Messages come in another order than they are sent in. */
@@ -20,7 +22,9 @@ struct mr_messages {
 	const mr_unroll *g;
 	const mr_hosts *hosts;
 	double *out, *inside;      /* [n_hosts] from when on each port out, and within a host, is free */
-	port *in;                  /* [n_hosts] */
+	port *in, *sent;           /* [n_hosts] into each host; when those out of it are taken */
+	mr_theft *theft;           /* [room_thefts] */
+	uint32_t n_thefts, room_thefts;
 	bool *part;                /* [n_workers * n_stages] has the worker the stage's weights? */
 	uint32_t *stamp;           /* [N_KINDS * n_workers] the node whose message `arrived` is about */
 	double *arrived;           /* [N_KINDS * n_workers] */
@@ -31,8 +35,9 @@ void mr_messages_destroy(mr_messages *m)
 {
 	if (!m)
 		return;
-	for (uint16_t h = 0; m->in && h < m->hosts->n_hosts; h++)
+	for (uint32_t h = 0; m->in && h < 2u * m->hosts->n_hosts; h++)
 		free(m->in[h].at);
+	free(m->theft);
 	free(m->in);
 	free(m->out);
 	free(m->part);
@@ -52,7 +57,7 @@ mr_status mr_messages_create(const mr_unroll *g, const mr_hosts *hosts, mr_messa
 	if (m) {
 		m->hosts = hosts;
 		m->out = calloc(2 * (size_t)hosts->n_hosts, sizeof(*m->out));
-		m->in = calloc(hosts->n_hosts, sizeof(*m->in));
+		m->in = calloc(2 * (size_t)hosts->n_hosts, sizeof(*m->in));
 		m->part = calloc(workers * p->n_stages, sizeof(*m->part));
 		m->stamp = malloc(N_KINDS * workers * sizeof(*m->stamp));
 		m->arrived = calloc(N_KINDS * workers, sizeof(*m->arrived));
@@ -62,6 +67,7 @@ mr_status mr_messages_create(const mr_unroll *g, const mr_hosts *hosts, mr_messa
 		return mr_fail(MR_ERESOURCE, "no memory for the messages of %u instructions", g->n_nodes);
 	m->g = g;
 	m->inside = m->out + hosts->n_hosts;
+	m->sent = m->in + hosts->n_hosts;
 	for (size_t i = 0; i < N_KINDS * workers; i++)
 		m->stamp[i] = MR_NO_NODE;
 	for (unsigned pipe = 0; pipe < p->n_pipes; pipe++)
@@ -133,17 +139,24 @@ static double bytes_of(const mr_messages *m, uint32_t from, uint32_t to, message
 
 /* --- when it arrives --- */
 
-/* Take @p for @length, not before @ready: in the first gap that is long enough. What ends before @now is forgotten. The
- * time at which it is free again; without memory nothing is noted, and later messages may meet this one. */
-static double take_port(port *p, double now, double ready, double length)
+static void forget(port *p, double now)
 {
-	uint32_t at, past = 0;
+	uint32_t past = 0;
 
 	while (past < p->n && p->at[past].to <= now)
 		past++;
 	p->n -= past;
 	if (past)
 		memmove(p->at, p->at + past, p->n * sizeof(*p->at));
+}
+
+/* Take @p for @length, not before @ready: in the first gap that is long enough. What ends before @now is forgotten. The
+ * time at which it is free again; without memory nothing is noted, and later messages may meet this one. */
+static double take_port(port *p, double now, double ready, double length)
+{
+	uint32_t at;
+
+	forget(p, now);
 	for (at = 0; at < p->n && p->at[at].from < ready + length; at++)
 		ready = fmax(ready, p->at[at].to);
 	if (p->n == p->room) {
@@ -160,20 +173,88 @@ static double take_port(port *p, double now, double ready, double length)
 	return ready + length;
 }
 
+/* How long a message that takes @length alone takes from @from on, while those of the other direction, whose port is
+ * @p, keep their time: in what both are under way it goes at 2 r - 1 of its speed, where each of two goes at r. */
+static double meet(const port *p, double from, double length, const mr_link_cost *c)
+{
+	double speed = c->both_s > c->byte_s ? 2 * c->byte_s / c->both_s - 1 : 1, t = from, left = length;
+
+	for (uint32_t i = 0; i < p->n && speed < 1 && left > 0; i++) {
+		double begin = fmax(t, p->at[i].from), end = p->at[i].to, done;
+
+		if (end <= t)
+			continue;
+		if (t + left <= begin)
+			break;
+		left -= begin - t;
+		done = fmin(left, (end - begin) * fmax(speed, 0));
+		t = done < left ? end : begin + done / speed;
+		left -= done;
+	}
+	return t + left - from;
+}
+
+/* A message takes @cpu of the core of @worker, within @length from @from on if it can. */
+static void steal(mr_messages *m, uint16_t worker, double from, double length, double cpu)
+{
+	if (!m->hosts->crowded || !(cpu > 0))
+		return;
+	if (m->n_thefts == m->room_thefts) {
+		uint32_t room = m->room_thefts ? 2 * m->room_thefts : 16;
+		mr_theft *more = realloc(m->theft, room * sizeof(*more));
+
+		if (!more)
+			return; /* a shorter step is predicted */
+		m->theft = more;
+		m->room_thefts = room;
+	}
+	length = fmax(length, cpu / MOST_STOLEN);
+	m->theft[m->n_thefts++] = (mr_theft){from, from + length, cpu / length, worker};
+}
+
+bool mr_message_theft(mr_messages *m, mr_theft *out)
+{
+	if (!m->n_thefts)
+		return false;
+	*out = m->theft[--m->n_thefts];
+	return true;
+}
+
+double mr_message_look(const mr_hosts *h, uint16_t n_workers, uint16_t w)
+{
+	uint16_t host = h->host[h->rank[w]], beside = 0;
+	double most = 0;
+
+	for (uint16_t i = 0; i < n_workers; i++)
+		beside = (uint16_t)(beside + (h->rank[i] == h->rank[w]));
+	for (uint16_t i = 0; i < h->n_hosts; i++)
+		most = fmax(most, h->link[host * h->n_hosts + i].look);
+	return h->crowded ? most / beside : 0;
+}
+
 static double send(mr_messages *m, uint16_t from, uint16_t to, double bytes, double now)
 {
 	const mr_hosts *h = m->hosts;
 	uint16_t a = h->host[h->rank[from]], b = h->host[h->rank[to]];
 	const mr_link_cost *c = &h->link[a * h->n_hosts + b];
-	double *out = a == b ? &m->inside[a] : &m->out[a], leaves;
+	double *out = a == b ? &m->inside[a] : &m->out[a], leaves, length = bytes * c->byte_s, there;
 
-	if (!(bytes > 0))
+	if (!(bytes > 0)) {
+		steal(m, from, now, 0, c->send);
+		steal(m, to, now + c->message + c->latency, 0, c->get);
 		return now + c->message + c->latency;
+	}
 	leaves = fmax(now, *out) + c->message;
-	*out = leaves + bytes * c->byte_s;
-	if (a == b)
-		return *out + c->latency;
-	return take_port(&m->in[b], now, leaves + c->latency, bytes * c->byte_s);
+	if (a != b) {
+		forget(&m->in[a], now);
+		length = fmax(meet(&m->in[a], leaves, length, c), meet(&m->sent[b], leaves + c->latency, length, c));
+		take_port(&m->sent[a], now, leaves, length);
+	}
+	*out = leaves + length;
+	there = a == b ? *out + c->latency : take_port(&m->in[b], now, leaves + c->latency, length);
+	steal(m, from, leaves, length, c->send + bytes * c->send_s);
+	steal(m, to, there - length, length, c->get + bytes * c->get_s);
+	return there;
 }
 
 /* A message goes once, whatever number of instructions wait for it. */

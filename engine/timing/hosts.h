@@ -8,7 +8,13 @@
  *	leaves   when the port out of the sender's host is free; it is busy for message + bytes * byte_s
  *	arrives  latency later, when the port into the receiver's host is free; that one is busy for bytes * byte_s
  *
- * Between two ranks of one host the port is the host's own. An event waits for no port, since it has no bytes.
+ * Between two ranks of one host the port is the host's own. An event waits for no port, since it has no bytes. Where
+ * bandwidth is less while messages go both ways, one that leaves while another comes is slowed for as long as both do;
+ * the one that was there first keeps its time, so the later takes what both lose.
+ *
+ * Messages also take time of cores, at both ends. Where the workers of a rank leave it no core, that is taken from the
+ * one that sends or receives: evenly while the message is in its port, as a theft (mr_theft) that the walk of workers
+ * that share takes note of. So is looking for messages, which goes on all the time.
  */
 #ifndef MR_TIMING_HOSTS_H
 #define MR_TIMING_HOSTS_H
@@ -20,6 +26,10 @@ typedef struct mr_link_cost {
 	double latency; /* s from the departure of a message without bytes until a worker that waits goes on */
 	double byte_s;  /* s a byte beyond that */
 	double message; /* s that each message takes of the port, whatever its bytes */
+	double both_s;  /* s a byte each way while messages go both ways; 0, or at most byte_s: as byte_s */
+	double send, send_s; /* s of a core that a message, and each of its bytes, take at the sender */
+	double get, get_s;   /* and at the receiver */
+	double look;         /* the part of a core that looking for messages takes */
 } mr_link_cost;
 
 /* Bytes of the messages of one stage. */
@@ -37,7 +47,14 @@ typedef struct mr_hosts {
 	const uint16_t *host;        /* [n_ranks] */
 	const mr_link_cost *link;    /* [n_hosts * n_hosts] by sender, then receiver; of ranks of one host: [h][h] */
 	const mr_stage_sends *sends; /* [n_stages] */
+	bool crowded;                /* ranks have no core but those of their workers */
 } mr_hosts;
+
+/* From @from to @to, messages take @part of the core of @worker. */
+typedef struct mr_theft {
+	double from, to, part;
+	uint16_t worker;
+} mr_theft;
 
 /* The messages of one walk. */
 typedef struct mr_messages mr_messages;
@@ -53,8 +70,14 @@ bool mr_message_goes(const mr_messages *m, uint32_t from, uint32_t to);
  * the last worker has it. */
 double mr_message_arrival(mr_messages *m, uint32_t from, uint32_t to, double now);
 
-/** The same of a message that meets no other: in any order of calls, and a join that each worker waits for as long as
- * the last. */
+/** The next theft by messages that were asked for; false: there is none yet. */
+bool mr_message_theft(mr_messages *m, mr_theft *out);
+
+/** The part of the core of worker @w that looking for messages takes: that of its rank, evenly over its workers. */
+double mr_message_look(const mr_hosts *hosts, uint16_t n_workers, uint16_t w);
+
+/** As mr_message_arrival, of a message that meets no other: in any order of calls, and a join that each worker waits
+ * for as long as the last. */
 double mr_message_alone(const mr_messages *m, uint32_t from, uint32_t to, double now);
 
 #endif

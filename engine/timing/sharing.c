@@ -5,6 +5,9 @@
 
 #include "timing/unroll_time.h"
 
+#define LEAST_SPEED 0.02 /* of a worker whose core messages take */
+#define NOTHING 1e-9     /* what rounding leaves of a part of a core */
+
 /* What a worker carries out now. */
 typedef struct running {
 	uint32_t node;     /* MR_NO_NODE: it waits */
@@ -27,6 +30,12 @@ typedef struct start {
 	uint32_t node;
 } start;
 
+/* From @at on the messages take @part more of the core of @worker. */
+typedef struct change {
+	double at, part;
+	uint16_t worker;
+} change;
+
 typedef struct shared {
 	const mr_cost *cost;
 	const mr_sharing *sharing;
@@ -41,6 +50,9 @@ typedef struct shared {
 	uint16_t *worker;              /* [n_workers] by their nodes */
 	place *place;                  /* [n_nodes] */
 	mr_messages *messages;         /* between hosts; NULL: there is one */
+	double *stolen;                /* [n_workers] the part of its core that messages take now */
+	change *change;                /* [n_changes] the first one last */
+	uint32_t n_changes, room_changes;
 	mr_shared_use use;
 	double alone, taken;           /* sums of durations: of the table, and in this run */
 } shared;
@@ -168,6 +180,8 @@ static void share(shared *s, place *p)
 		if (r->node == MR_NO_NODE)
 			continue;
 		speed = fmin(r->bytes[0] > 0 ? part[0] : 1, r->bytes[1] > 0 ? part[1] : 1);
+		if (s->stolen[s->worker[i]] > 0)
+			speed *= fmax(LEAST_SPEED, 1 - s->stolen[s->worker[i]]);
 		if (speed != r->speed) {
 			if (!(r->speed < 1)) /* it ran at full speed until now */
 				r->left = r->duration > 0 ? (r->end - p->at) / r->duration : 0;
@@ -176,6 +190,49 @@ static void share(shared *s, place *p)
 		}
 		p->end = fmin(p->end, r->end);
 	}
+}
+
+/* --- what messages take of cores --- */
+
+static void add_change(shared *s, double at, uint16_t worker, double part)
+{
+	uint32_t i;
+
+	if (s->n_changes == s->room_changes) {
+		uint32_t room = s->room_changes ? 2 * s->room_changes : 16;
+		change *more = realloc(s->change, room * sizeof(*more));
+
+		if (!more)
+			return; /* a shorter step is predicted */
+		s->change = more;
+		s->room_changes = room;
+	}
+	for (i = s->n_changes++; i && s->change[i - 1].at < at; i--)
+		s->change[i] = s->change[i - 1];
+	s->change[i] = (change){at, part, worker};
+}
+
+static void note_thefts(shared *s)
+{
+	mr_theft t;
+
+	while (mr_message_theft(s->messages, &t)) {
+		add_change(s, t.from, t.worker, t.part);
+		add_change(s, t.to, t.worker, -t.part);
+	}
+}
+
+/* The first change comes to pass. */
+static void change_first(shared *s)
+{
+	change c = s->change[--s->n_changes];
+	place *p = &s->place[s->sharing->node[c.worker]];
+
+	count_work(s, p, c.at);
+	s->stolen[c.worker] += c.part;
+	if (s->stolen[c.worker] < NOTHING)
+		s->stolen[c.worker] = 0;
+	share(s, p);
 }
 
 /* --- events --- */
@@ -188,10 +245,12 @@ static void arrive(shared *s, uint32_t from, uint32_t to, double t)
 	const mr_unroll *g = s->g;
 	double at = t;
 
-	if (s->messages && mr_message_goes(s->messages, from, to))
+	if (s->messages && mr_message_goes(s->messages, from, to)) {
 		at = mr_message_arrival(s->messages, from, to, t);
-	else if (to < g->n_nodes && mr_unroll_hands_over(g, from, to))
+		note_thefts(s);
+	} else if (to < g->n_nodes && mr_unroll_hands_over(g, from, to)) {
 		at += s->cost->stage[g->at[from].in->stage].c;
+	}
 	s->ready[to] = fmax(s->ready[to], at);
 	if (--s->waits[to])
 		return;
@@ -268,7 +327,12 @@ static mr_status play(shared *s)
 		for (uint16_t k = 1; k < s->sharing->n_nodes; k++)
 			if (s->place[k].end < first->end)
 				first = &s->place[k];
-		if (s->n_heap && s->heap[0].at < first->end) {
+		if (s->n_changes && s->change[s->n_changes - 1].at <= fmin(first->end, s->n_heap ? s->heap[0].at
+												: INFINITY)) {
+			if (!s->n_heap && !(first->end < INFINITY))
+				break; /* nothing runs any more */
+			change_first(s);
+		} else if (s->n_heap && s->heap[0].at < first->end) {
 			begin(s, pop(s));
 			done++;
 		} else if (first->end < INFINITY) {
@@ -294,6 +358,8 @@ static void shared_fini(shared *s)
 	free(s->now);
 	free(s->worker);
 	free(s->place);
+	free(s->stolen);
+	free(s->change);
 }
 
 static mr_status allocate(shared *s)
@@ -306,7 +372,8 @@ static mr_status allocate(shared *s)
 	s->now = calloc(workers, sizeof(*s->now));
 	s->worker = malloc(workers * sizeof(*s->worker));
 	s->place = calloc(s->sharing->n_nodes, sizeof(*s->place));
-	if (!s->waits || !s->ready || !s->heap || !s->now || !s->worker || !s->place)
+	s->stolen = calloc(workers, sizeof(*s->stolen));
+	if (!s->stolen || !s->waits || !s->ready || !s->heap || !s->now || !s->worker || !s->place)
 		return mr_fail(MR_ERESOURCE, "no memory to simulate %u instructions", s->g->n_all);
 	s->out_first = s->waits + all;
 	return MR_OK;
@@ -323,8 +390,11 @@ static void place_workers(shared *s)
 				s->worker[at++] = w;
 		s->place[k].n = at - s->place[k].first;
 	}
-	for (uint16_t w = 0; w < s->g->plan->n_workers; w++)
+	for (uint16_t w = 0; w < s->g->plan->n_workers; w++) {
 		s->now[w].node = MR_NO_NODE;
+		if (s->messages)
+			s->stolen[w] = mr_message_look(s->sharing->hosts, s->g->plan->n_workers, w);
+	}
 }
 
 mr_status mr_unroll_times_shared(const mr_unroll *g, const mr_cost *cost, const mr_sharing *sharing, double *begin,

@@ -68,6 +68,7 @@ static void keys_say_where_workers_are(void)
 
 	expect_map("hosts = 2; links = \"1e-4,1e8\";", "0011", "01");
 	expect_map("hosts = 4; links = \"1e-4,1e8,1e-5\";", "0123", "0123");
+	expect_map("hosts = 4; links = \"1e-4,1e8,1e-5,5e7,1e-5,1e-9\";", "0123", "0123");
 	expect_map("ranks = \"0 1 1 0\"; links = \"1e-4,1e8\";", "0110", "01");
 	expect_map("ranks = \"0 1 2 3\"; hosts = 2; links = \"1e-4,1e8\";", "0123", "0011");
 	MR_CHECK_OK(try_open("1f1b", "", "", &s));
@@ -82,6 +83,8 @@ static void mistakes_are_named(void)
 	MR_CHECK_FAIL(try_open("1f1b", "hosts = 2;", "", &s), MR_ECONFIG, "machine.hosts: what takes a message");
 	MR_CHECK_FAIL(try_open("1f1b", "links = \"1e-4,1e8\";", "", &s), MR_ECONFIG, "machine.links: links between");
 	MR_CHECK_FAIL(try_open("1f1b", "hosts = 2; links = \"1e-4\";", "", &s), MR_ECONFIG, "expected seconds and");
+	MR_CHECK_FAIL(try_open("1f1b", "hosts = 2; links = \"1e-4,1e8,0,0\";", "", &s), MR_ECONFIG,
+		      "expected seconds and");
 	MR_CHECK_FAIL(try_open("1f1b", "hosts = 2; links = \"1e-4,0\";", "", &s), MR_ECONFIG, "expected seconds and");
 	MR_CHECK_FAIL(try_open("1f1b", "ranks = \"0 1\"; links = \"1e-4,1e8\";", "", &s), MR_ECONFIG,
 		      "machine.ranks: it names the ranks of 2 workers, and there are 4");
@@ -155,6 +158,12 @@ static void files_come_back(void)
 	CU_ASSERT(found && again.spread == l.spread && !memcmp(again.link, l.link, 4 * sizeof(*l.link)));
 	write_file(path, "my notes\n");
 	MR_CHECK_FAIL(mr_link_costs_write(path, &l), MR_EUSAGE, "no file of costs");
+	mr_link_costs_fini(&again);
+	l.link[1] = (mr_link_cost){1e-5, 1e-8, 1e-6, 2e-8, 1e-5, 3e-10, 2e-5, 4e-10, 0.125};
+	write_file(path, "# links=1; an older one\n");
+	MR_CHECK_OK(mr_link_costs_write(path, &l));
+	MR_CHECK_OK(mr_link_costs_read(path, &again, &found));
+	CU_ASSERT(found && !memcmp(again.link, l.link, 4 * sizeof(*l.link)));
 	mr_link_costs_fini(&l);
 	mr_link_costs_fini(&again);
 	write_file(path, "# millrace costs 1; some layers\nrows\n");
@@ -162,6 +171,8 @@ static void files_come_back(void)
 	CU_ASSERT_FALSE(found);
 	unlink(path);
 }
+
+#define COLUMNS "from,to,latency_s,bandwidth,message_s,both,send_s,send_byte_s,get_s,get_byte_s,look"
 
 static void bad_files_are_refused(void)
 {
@@ -175,6 +186,9 @@ static void bad_files_are_refused(void)
 		{"# links=1; ranks=0\nfrom,to,latency_s,bandwidth,message_s\n0,0,0,0,0\n", "a bandwidth is bytes"},
 		{"# links=1; ranks=0\nfrom,to,latency_s,bandwidth,message_s\n0,0,-1,5,0\n", "times are seconds"},
 		{"# links=1; ranks=0\nfrom,to,latency_s,bandwidth,message_s\n0,0,0,5,0\nmore\n", "it goes on"},
+		{"# links=1; ranks=0\n" COLUMNS "\n0,0,0,5,0\n", "of hosts 0 and 0"},
+		{"# links=1; ranks=0\n" COLUMNS "\n0,0,0,5,0,0,0,0,0,0,0\n", "a bandwidth is bytes"},
+		{"# links=1; ranks=0\n" COLUMNS "\n0,0,0,5,0,5,0,0,0,0,1\n", "look a part of a core"},
 	};
 	char path[] = "/tmp/mr_links_XXXXXX";
 	mr_link_costs l;

@@ -165,6 +165,48 @@ static void data_parallel_sends_its_weights(void)
 	}
 }
 
+/* Where bandwidth is that of one direction, messages both ways go one after the other: gradients and weights of two
+ * workers take the link for 2 (g - 1) / g of all bytes each way, and no step is shorter than all of them. */
+static void directions_share_a_link(void)
+{
+	double all = 60, byte_s = 0.05, one = all / 2 * byte_s, free_step, step, part;
+	mr_plan *p = plan_of("data_parallel", 2, 2, NULL);
+	cluster c;
+
+	fill(&c, p, (mr_link_cost){.byte_s = byte_s, .both_s = byte_s},
+	     (mr_stage_sends){.gradients = all / 2, .weights = all / 2}, (mr_stage_cost){.f = 1, .i = 1, .w = 1});
+	free_step = (makespan(p, &c, 7) - makespan(p, &c, 3)) / 4;
+	CU_ASSERT_DOUBLE_EQUAL(free_step, 3 + 2 * one, 1e-9);
+	for (uint32_t i = 0; i < 4; i++)
+		c.link[i].both_s = 2 * byte_s;
+	step = (makespan(p, &c, 7) - makespan(p, &c, 3)) / 4;
+	CU_ASSERT(step >= 4 * one - 1e-9 && step <= 4 * one + 3 + 1e-9);
+	for (uint32_t i = 0; i < 4; i++)
+		c.link[i].both_s = 1.5 * byte_s;
+	part = (makespan(p, &c, 7) - makespan(p, &c, 3)) / 4;
+	CU_ASSERT(part > free_step && part < step + 1e-9);
+	mr_plan_destroy(p);
+}
+
+/* Of a rank without a core to spare messages take time of its worker: looking for them all along, and handing one over
+ * from what is computed meanwhile. */
+static void messages_take_cores(void)
+{
+	mr_plan *p = plan_of("gpipe", 2, 2, NULL);
+	cluster c;
+
+	fill(&c, p, (mr_link_cost){.look = 0.25}, (mr_stage_sends){.forward = 1, .backward = 1},
+	     (mr_stage_cost){.f = 1, .i = 2});
+	CU_ASSERT_DOUBLE_EQUAL(makespan(p, &c, 1), 9, 1e-9);
+	c.hosts.crowded = true;
+	CU_ASSERT_DOUBLE_EQUAL(makespan(p, &c, 1), 9 / 0.75, 1e-9);
+	fill(&c, p, (mr_link_cost){.send = 0.1}, (mr_stage_sends){.forward = 1, .backward = 1},
+	     (mr_stage_cost){.f = 1, .i = 2});
+	c.hosts.crowded = true;
+	CU_ASSERT_DOUBLE_EQUAL(makespan(p, &c, 1), 9.2, 1e-9);
+	mr_plan_destroy(p);
+}
+
 /* Where no message meets another a stream has the times of the walk. */
 static void streams_have_messages(void)
 {
@@ -242,6 +284,8 @@ void mr_suite_over_hosts(void)
 	MR_TEST(latency_of_flushing_pipelines);
 	MR_TEST(pipedream_hides_latency);
 	MR_TEST(data_parallel_sends_its_weights);
+	MR_TEST(directions_share_a_link);
+	MR_TEST(messages_take_cores);
 	MR_TEST(streams_have_messages);
 	MR_TEST(laws_hold_on_recorded_plans);
 }
