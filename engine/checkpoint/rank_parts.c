@@ -21,6 +21,7 @@
 #include "checkpoint/rundir.h"
 #include "checkpoint/state_copy.h"
 #include "ranks/rank_state.h"
+#include "session/average_trigger.h"
 #include "store/crc_blocks.h"
 
 #define LOOKS 5           /* for a file that a network's folder shows late */
@@ -163,6 +164,7 @@ static mr_status measure_own(mr_session *s, mr_state *st, double *squares, char 
 	bad[0] = '\0';
 	MR_TRY(mr_over_ranks_mirror(s->executor.engine));
 	MR_TRY(mr_state_of_run(run, st));
+	mr_average_rename(s, st);
 	err = mr_rank_state_check(run, st);
 	for (size_t i = 0; err == MR_OK && i < st->model.n; i++)
 		err = mr_rank_state_cut(run, &st->model.at[i], take_own, &own);
@@ -398,6 +400,7 @@ static mr_status follow_save(mr_session *s, const mr_note *said)
 	mr_status st;
 
 	MR_TRY(mr_state_of_run(mr_executor_run_of(&s->executor), &state));
+	mr_average_rename(s, &state);
 	st = mr_part_layout_begin(&l, s, &state);
 	if (st == MR_OK)
 		st = mr_part_layout_make(&l, &said->number[1]);

@@ -586,6 +586,12 @@ mr_status mr_run_reset(mr_run *run)
 	return MR_OK;
 }
 
+void mr_run_average_from(mr_run *run, uint64_t from)
+{
+	for (uint32_t i = 0; i < mr_run_n_weights(run); i++)
+		run->weights[i].optim.average_from = from;
+}
+
 void mr_run_spread(mr_run *run)
 {
 	for (uint16_t s = 0; s < run->n_stages; s++)

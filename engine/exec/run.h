@@ -287,6 +287,9 @@ mr_status mr_run_read(const mr_run *run, uint8_t pipe, uint16_t stage, uint64_t 
  * Paused. */
 uint64_t mr_run_done(const mr_run *run, uint8_t pipe, uint16_t stage, bool forward);
 
+/** Steps behind step @from average the weights, of an optimizer that does (nn/optim.h); 0: not yet. While paused. */
+void mr_run_average_from(mr_run *run, uint64_t from);
+
 /** After weights were restored into the memory that exec/state.h lists: update every private copy. Workers idle. */
 void mr_run_spread(mr_run *run);
 

@@ -129,7 +129,11 @@ static mr_status obey(mr_engine *e, const mr_note *n, mr_over_ranks_part *part, 
 		MR_TRY(mr_engine_resume_at(e, n->number[0]));
 		e->restored = true;
 		return MR_OK;
+	case MR_RANK_AVERAGE:
+		mr_run_average_from(e->run, n->number[0]);
+		return MR_OK;
 	case MR_RANK_SCATTER:
+		e->restored = true;
 		return mr_rank_state_scatter(e->run);
 	case MR_RANK_PART:
 		return part(arg, n);

@@ -53,3 +53,14 @@ mr_status mr_over_ranks_gather(mr_engine *e)
 	MR_TRY(mr_ranks_say(e, MR_RANK_GATHER, 0, 0));
 	return mr_ranks_gather(e);
 }
+
+void mr_over_ranks_hold(mr_engine *e)
+{
+	e->holds_state = e->restored = true;
+}
+
+mr_status mr_over_ranks_average(mr_engine *e, uint64_t from)
+{
+	mr_run_average_from(e->run, from);
+	return mr_ranks_say(e, MR_RANK_AVERAGE, from, 0);
+}

@@ -45,6 +45,7 @@ typedef enum mr_rank_note {
 	MR_RANK_GATHER,
 	MR_RANK_STAND,     /* number: step */
 	MR_RANK_SCATTER,
+	MR_RANK_AVERAGE,   /* number: the step behind which steps average the weights */
 	MR_RANK_PART,      /* of a checkpoint, or an answer: the rest is the business of those who write these */
 	MR_RANK_FAILED,    /* status and text */
 	MR_RANK_END,
@@ -67,6 +68,13 @@ mr_status mr_over_ranks_stand_at(mr_engine *e, uint64_t step) MR_MUST_USE;
 /** Bring what the lists of exec/state.h hold to rank 0, unless a state that was loaded there is to go out first. Rank
  * 0, while paused. */
 mr_status mr_over_ranks_gather(mr_engine *e) MR_MUST_USE;
+
+/** The caller has changed what the lists of exec/state.h hold on rank 0, after a gather: it goes to all others before
+ * anything else follows. Rank 0, while paused. */
+void mr_over_ranks_hold(mr_engine *e);
+
+/** mr_run_average_from on all ranks. Rank 0, while paused. Errors: the transport's. */
+mr_status mr_over_ranks_average(mr_engine *e, uint64_t from) MR_MUST_USE;
 
 /** What those who write parts of checkpoints do on a rank that follows, when rank 0 has said @n. */
 typedef mr_status mr_over_ranks_part(void *arg, const mr_note *n);

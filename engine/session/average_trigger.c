@@ -1,11 +1,13 @@
 #include "session/average_trigger.h"
-#include "base/notice.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/notice.h"
+#include "ranks/over_ranks.h"
 
 static bool averages(const mr_session *s)
 {
@@ -39,24 +41,31 @@ mr_status mr_average_check(const mr_session *s)
 	return MR_OK;
 }
 
-/* Let steps average from step @from on; 0: not yet. */
-static void begin(mr_session *s, uint64_t from)
+/* The step behind which steps average; 0: they do not yet. Of a rank that follows the run alone knows. */
+static uint64_t begun(const mr_session *s)
 {
-	mr_run *run = mr_executor_run_of(&s->executor);
+	const mr_run *run = averages(s) ? mr_executor_run_of(&s->executor) : NULL;
 
-	s->optim.average_from = from;
-	for (uint16_t i = 0; run && i < run->n_stages; i++)
-		run->weights[i].optim.average_from = from;
+	return run ? run->weights[0].optim.average_from : 0;
 }
 
-void mr_average_note(mr_session *s, uint64_t step, double loss)
+/* Let steps average from step @from on; 0: not yet. */
+static mr_status begin(mr_session *s, uint64_t from)
+{
+	if (s->ranks)
+		return mr_over_ranks_average(s->executor.engine, from);
+	mr_run_average_from(mr_executor_run_of(&s->executor), from);
+	return MR_OK;
+}
+
+mr_status mr_average_note(mr_session *s, uint64_t step, double loss)
 {
 	mr_average_trigger *t = &s->average;
 	uint64_t every = (uint64_t)s->job->train.eval_every;
 	uint32_t wait = s->optim.wait;
 
-	if (!averages(s) || s->optim.average_from || !every || step % every || step <= t->noted)
-		return;
+	if (!averages(s) || begun(s) || !every || step % every || step <= t->noted)
+		return MR_OK;
 	t->noted = step;
 	if (t->n == wait) { /* the oldest of the last ones becomes one of all before */
 		t->least = t->has_least ? fmin(t->least, t->last[0]) : t->last[0];
@@ -65,11 +74,12 @@ void mr_average_note(mr_session *s, uint64_t step, double loss)
 		t->n--;
 	}
 	if (t->has_least && loss > t->least) {
-		begin(s, step);
+		MR_TRY(begin(s, step));
 		mr_notice("from step %" PRIu64 " on the weights are averaged: the loss %.6g is above %.6g",
 			  step, loss, t->least);
 	}
 	t->last[t->n++] = loss;
+	return MR_OK;
 }
 
 /* --- what counts as the weights --- */
@@ -88,7 +98,7 @@ static mr_saved_tensor *average_of(const mr_session *s, mr_state *lists, const m
 
 void mr_average_rename(const mr_session *s, mr_state *lists)
 {
-	for (size_t i = 0; s->optim.average_from && i < lists->model.n; i++) {
+	for (size_t i = 0; begun(s) && i < lists->model.n; i++) {
 		mr_saved_tensor *a = average_of(s, lists, &lists->model.at[i]);
 		void *weights = lists->model.at[i].data;
 
@@ -114,10 +124,9 @@ static void exchange(uint8_t *a, uint8_t *b, size_t n)
 
 mr_status mr_average_exchange(mr_session *s)
 {
-	mr_run *run = mr_executor_run_of(&s->executor);
 	mr_state lists;
 
-	if (!s->optim.average_from)
+	if (!begun(s))
 		return MR_OK;
 	MR_TRY(mr_executor_state(&s->executor, &lists));
 	for (size_t i = 0; i < lists.model.n; i++) {
@@ -127,8 +136,10 @@ mr_status mr_average_exchange(mr_session *s)
 			exchange(w->data, a->data, w->bytes);
 	}
 	mr_state_fini(&lists);
-	if (run)
-		mr_run_spread(run); /* copies on other nodes */
+	if (s->ranks)
+		mr_over_ranks_hold(s->executor.engine);
+	else
+		mr_run_spread(mr_executor_run_of(&s->executor)); /* copies on other nodes */
 	return MR_OK;
 }
 
@@ -143,7 +154,7 @@ const char *mr_average_fact(const mr_session *s, char *text, size_t size)
 	*text = '\0';
 	if (!averages(s))
 		return text;
-	at = (size_t)snprintf(text, size, "%" PRIu64 " %" PRIu64 " %a", s->optim.average_from, t->noted,
+	at = (size_t)snprintf(text, size, "%" PRIu64 " %" PRIu64 " %a", begun(s), t->noted,
 			      t->has_least ? t->least : (double)NAN);
 	for (uint32_t i = 0; i < t->n && at < size; i++)
 		at += (size_t)snprintf(text + at, size - at, " %a", t->last[i]);
@@ -167,6 +178,5 @@ mr_status mr_average_take_up(mr_session *s, const char *fact)
 	t->has_least = !isnan(t->least);
 	for (; *end && t->n < MR_OPTIM_MOST_WAIT; t->n++)
 		t->last[t->n] = strtod(end, &end);
-	begin(s, from);
-	return MR_OK;
+	return begin(s, from);
 }

@@ -20,8 +20,8 @@
 mr_status mr_average_check(const mr_session *s) MR_MUST_USE;
 
 /** The evaluation behind step @step, a multiple of train.eval_every, has given @loss; calling it again does nothing.
- * While no worker runs. */
-void mr_average_note(mr_session *s, uint64_t step, double loss);
+ * While no worker runs. Errors: over ranks, the transport's. */
+mr_status mr_average_note(mr_session *s, uint64_t step, double loss) MR_MUST_USE;
 
 /** If averages count: exchange them with the weights, in memory, before an evaluation and behind it. Errors:
  * MR_ERESOURCE. */

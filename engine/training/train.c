@@ -280,7 +280,7 @@ static mr_status evaluate(mr_train *t)
 	if (st == MR_ESTOPPED)
 		return MR_OK;
 	MR_TRY(st);
-	mr_average_note(&t->s, t->step, row.val_loss);
+	MR_TRY(mr_average_note(&t->s, t->step, row.val_loss));
 	row.step = t->val_step = t->step;
 	row.seconds = seconds_at(t, now_ns(t));
 	t->evaluation = row;

@@ -34,9 +34,6 @@ static mr_status refuse(const mr_train *t)
 		return mr_fail(MR_ECONFIG, "%s %s, and this training has %u ranks", t->s.plan->system,
 			       t->s.plan->endless ? "makes its plan as it goes, in one process only"
 						  : "races, and workers that race share memory", o->ranks->n);
-	if (t->s.optim.ops->averages)
-		return mr_fail(MR_ECONFIG, "%s exchanges weights and averages in one process only, and this training "
-					   "has %u ranks", t->s.optim.ops->name, o->ranks->n);
 	return MR_OK;
 }
 

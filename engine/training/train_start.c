@@ -80,6 +80,7 @@ static mr_status write_choices(const mr_train *t)
 static mr_status take_up_metrics(mr_train *t)
 {
 	mr_figures *rows = NULL;
+	mr_status st = MR_OK;
 	size_t n = 0;
 
 	MR_TRY(mr_metrics_truncate(t->dir.metrics, t->step));
@@ -89,10 +90,10 @@ static mr_status take_up_metrics(mr_train *t)
 		t->seconds_before = rows[n - 1].seconds;
 	if (n && isfinite(rows[n - 1].val_loss)) {
 		t->val_step = rows[n - 1].step;
-		mr_average_note(&t->s, t->val_step, rows[n - 1].val_loss);
+		st = mr_average_note(&t->s, t->val_step, rows[n - 1].val_loss);
 	}
 	free(rows);
-	return MR_OK;
+	return st;
 }
 
 /* The rows of the steps before a checkpoint must not be lost where it is not. */

@@ -32,7 +32,8 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	want=$((want + 1))
 	one_of f32 bf16 bf16_pure
 	precision=$it
-	one_of sgd adamw muon $([ "$precision" = bf16_pure ] || echo soap rotated_adam)
+	one_of sgd adamw muon $([ "$precision" = bf16_pure ] || echo soap rotated_adam) \
+		$([ "$precision" != f32 ] || echo nt_asgd)
 	optimizer=$it
 	one_of 1f1b gpipe pipedream data_parallel chimera zb_h1 interleaved pipedream_2bw dapple weipipe local_sgd
 	system=$it
@@ -52,6 +53,9 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	# The steps between two averages divide those between saves and evaluations.
 	[ "$system" != local_sgd ] || set -- --set system.every=1 --set 'system.placement="rotated"'
 	[ "$system" = local_sgd ] || set --
+	[ "$system $optimizer" != "local_sgd nt_asgd" ] || optimizer=sgd # it averages one copy of the weights
+	[ "$optimizer" != nt_asgd ] ||
+		set -- --set optimizer.wait=1 --set optimizer.lr=0.3 --set train.eval_every=1 --set train.steps=8
 	# shellcheck disable=SC2086 # words, or none
 	same "$ranks" "$conf" $trust --set machine.workers=4 --set "system.name=\"$system\"" \
 		--set "precision=\"$precision\"" --set "train.clip=$clip" --set "train.norm_every=$it" \

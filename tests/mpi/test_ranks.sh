@@ -47,6 +47,26 @@ same 2 mlp.cfg --set $two --set 'system.name="local_sgd"' $average --set 'model.
 same 3 mlp.cfg --set machine.workers=3 --set train.batch=15 --set 'system.name="local_sgd"' $average \
 	--set 'system.state="averaged"' --set 'system.outer="nesterov"' --set train.clip=0.05
 
+# An optimizer that averages the weights from some evaluation on: one owner a stage, ranges, a tied parameter.
+averages='--set optimizer.name="nt_asgd" --set optimizer.wait=1 --set optimizer.lr=0.3 --set train.eval_every=1'
+# shellcheck disable=SC2086
+same 2 mlp.cfg --set $two $averages --set train.steps=8
+# shellcheck disable=SC2086
+same 2 mlp.cfg --set $two $averages --set train.steps=9 --set 'system.name="data_parallel"'
+# shellcheck disable=SC2086
+same 2 gpt.cfg --set $two $averages --set train.steps=14 --set model.tied=true
+# shellcheck disable=SC2086
+over 2 train mlp.cfg --set $two $averages --set train.steps=8 --set 'run.dir="averaged"' || complain "averages: exit $?"
+grep -q "from step 3 on the weights are averaged" out || complain "they are never averaged:"
+for steps in 5 8; do # shellcheck disable=SC2086
+	over 2 train mlp.cfg --set $two $averages --set train.steps=$steps --set 'run.dir="halves"' \
+		$([ $steps = 5 ] || echo --resume) || complain "averages to step $steps: exit $?"
+done
+for file in averaged/checkpoints/step-00000008/*.safetensors; do
+	cmp "$file" "halves/checkpoints/step-00000008/${file##*/}" >out 2>&1 ||
+		complain "averages, resumed: $file differs"
+done
+
 # counted CONF ARGS...: bytes between two ranks are what the plan says.
 counted() {
 	rm -rf bytes
