@@ -170,5 +170,5 @@ got=$?
 refused 2 "the program for several is millrace-mpi"
 [ ! -e runs/mlp ] || complain "a run was begun:"
 
-[ $n_same -eq 22 ] || failed=1
+[ $n_same -eq 25 ] || failed=1
 exit $failed
