@@ -32,8 +32,6 @@ static mr_status train(mr_args *args, mr_config *config, mr_train_opts *o)
 	if (!o->ranks || !o->ranks->self)
 		return mr_train_run(config, o, &args->signal);
 	st = mr_train_follow(config, o);
-	if (st != MR_OK && st != MR_ESTALLED && st != MR_ESTOPPED) /* some launchers take the code of any rank */
-		args->code = mr_status_exit_code(st);
 	return st == MR_ESTALLED ? st : MR_OK; /* rank 0 says all else */
 }
 
