@@ -22,6 +22,7 @@ same 3 mlp.cfg --set machine.workers=3 --set 'system.name="data_parallel"' --set
 [ "$(grep -c grad_norm one.txt)" -eq 6 ] || complain "no norm of each step"
 same 2 mlp.cfg --set $two --set 'system.name="data_parallel"' --set 'precision="bf16"'
 same 2 gpt.cfg --set $two --set train.clip=0.5
+same 2 mlp.cfg --set $two --set train.gradients=merged --set train.microbatches=4
 same 3 gpt.cfg --set machine.workers=4 --set 'system.name="data_parallel"' --set train.clip=0.5
 same 4 gpt.cfg --set machine.workers=4 --set 'system.name="pipedream_2bw"' --set 'precision="bf16"'
 same 2 mlp.cfg --set machine.workers=4 --set 'machine.ranks="0 1 1 0"' --set 'system.name="zb_h1"'
@@ -170,5 +171,5 @@ got=$?
 refused 2 "the program for several is millrace-mpi"
 [ ! -e runs/mlp ] || complain "a run was begun:"
 
-[ $n_same -eq 25 ] || failed=1
+[ $n_same -eq 26 ] || failed=1
 exit $failed
