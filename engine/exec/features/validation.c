@@ -149,43 +149,6 @@ static void give_targets_back(mr_run *run, const mr_task *t, uint16_t worker)
 					 st->kept_target[mr_instr_micro(run->c.plan, &l->at[i], t->n) % st->n_kept]);
 }
 
-static void begin_redo(mr_worker *w, const mr_task *t)
-{
-	mr_worker_validation *x = w->validation;
-
-	x->wrong = false;
-	x->redo = w->rewinds = true;
-	x->at = t->n;
-	x->n++;
-	x->dropped = 0;
-}
-
-static mr_status validate(mr_worker *w, const mr_task *t)
-{
-	mr_worker_validation *x = w->validation;
-	mr_run *run = w->run;
-	uint16_t s = t->in->stage;
-	bool last = t->in[1].op != MR_OP_V; /* another instruction follows: a gradient, at least */
-
-	if (t->version)
-		mr_version_count_read(&run->weights[s].version_count, t->version - 1); /* kept until here */
-	if (!x->redo && t->version > run->weights[s].validation->settled) {
-		MR_TRY(finish_step(w, s, t->version));
-		x->wrong = !is_right(run, mr_exec_norm(run, t->version, w->id));
-	}
-	if (!last)
-		return MR_OK;
-	if (x->wrong) {
-		begin_redo(w, t);
-		return MR_OK;
-	}
-	x->redo = false;
-	give_targets_back(run, t, w->id);
-	return MR_OK;
-}
-
-/* --- repeating --- */
-
 /* Is stage @s, which is behind another, on a worker that shares no memory with that one's? */
 static bool comes_by_message(const mr_links *l, uint16_t s)
 {
@@ -226,6 +189,44 @@ static bool arrive(mr_worker *w, const mr_task *t)
 			mr_counter_raise(&run->weights[s].validation->arrived, w->id, x->n);
 	return true;
 }
+
+static void begin_redo(mr_worker *w, const mr_task *t)
+{
+	mr_worker_validation *x = w->validation;
+
+	x->wrong = false;
+	x->redo = w->rewinds = true;
+	x->at = t->n;
+	x->n++;
+	x->dropped = 0;
+	(void)arrive(w, t); /* else its first repetition waits for it */
+}
+
+static mr_status validate(mr_worker *w, const mr_task *t)
+{
+	mr_worker_validation *x = w->validation;
+	mr_run *run = w->run;
+	uint16_t s = t->in->stage;
+	bool last = t->in[1].op != MR_OP_V; /* another instruction follows: a gradient, at least */
+
+	if (t->version)
+		mr_version_count_read(&run->weights[s].version_count, t->version - 1); /* kept until here */
+	if (!x->redo && t->version > run->weights[s].validation->settled) {
+		MR_TRY(finish_step(w, s, t->version));
+		x->wrong = !is_right(run, mr_exec_norm(run, t->version, w->id));
+	}
+	if (!last)
+		return MR_OK;
+	if (x->wrong) {
+		begin_redo(w, t);
+		return MR_OK;
+	}
+	x->redo = false;
+	give_targets_back(run, t, w->id);
+	return MR_OK;
+}
+
+/* --- repeating --- */
 
 /* The forwards that stage @s has repeated over the whole run, once that of @t's micro-batch is done. */
 static uint32_t count_redone(const mr_worker *w, const mr_task *t, uint16_t s)
