@@ -83,6 +83,17 @@ static mr_status get(lane *l, mr_channel *c)
 	return MR_OK;
 }
 
+/* Both ranks have got all that was sent: only then may the memory of messages go. */
+static mr_status finish(const lane *l)
+{
+	uint8_t byte = 0;
+
+	if (l->first)
+		MR_TRY(l->r->by->send(l->peer, &byte, 1));
+	MR_TRY(l->r->by->receive(l->peer, &byte, 1));
+	return l->first ? MR_OK : l->r->by->send(l->peer, &byte, 1);
+}
+
 /* --- what is timed --- */
 
 /* @n messages there, and one back. */
@@ -170,6 +181,8 @@ static mr_status play(mr_ranks *r, uint16_t a, uint16_t b, size_t bytes, uint32_
 	st = open_lane(&l, r, a, b, bytes, n ? n : 1);
 	if (st == MR_OK && l.plays)
 		st = rounds_of(&l, bytes > SMALL ? ROUNDS : TURNS, n, out, &own);
+	if (st == MR_OK && l.plays)
+		st = finish(&l);
 	*spread = fmax(*spread, own);
 	close_lane(&l);
 	return st;
@@ -255,6 +268,8 @@ static mr_status lose(mr_ranks *r, uint16_t a, uint16_t b, double many, double l
 		}
 		if (st == MR_OK && l.plays)
 			st = lost_to(&l, k ? 1 : MANY, seconds[k], each, loss[k]);
+		if (st == MR_OK && l.plays)
+			st = finish(&l);
 		if (st == MR_OK && l.plays) {
 			*loss[k] = fmax(0, *loss[k] - none);
 			out->look = fmax(out->look, fmin(fmax(0, none / (seconds[k] + none)), MOST_LOOK));
