@@ -25,7 +25,7 @@ static void print_table(const mr_link_costs *l)
 		for (uint16_t j = i; j < l->n_hosts; j++) {
 			const mr_link_cost *c = &l->link[i * l->n_hosts + j];
 
-			if (i == j && !(c->latency > 0))
+			if (i == j && !(c->latency > 0 || c->message > 0)) /* nobody measured it */
 				continue;
 			printf("%s and %s: latency %.1f us, %s/s, %s/s each way at once, %.1f us a message\n",
 			       name_of(l->names, i, a, sizeof(a)), name_of(l->names, j, b, sizeof(b)), c->latency * 1e6,
