@@ -260,7 +260,7 @@ void mr_team_each(uint64_t n, void (*fn)(void *arg, uint64_t i), void *arg)
 		fn(arg, i);
 }
 
-/* A region, in so many parts. */
+/* A region that the threads of a team touch: each one of the n parts. */
 typedef struct touching {
 	const mr_region *region;
 	uint64_t n;

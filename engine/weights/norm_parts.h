@@ -4,7 +4,7 @@
  *
  * A stage all of whose shards share memory has the sum of squares of each parameter. One whose shards are apart
  * (weights/ranges.h) has of each shard the sums of the blocks in its range (nn/squares.h), and as they are the numbers
- * of the blocks that borders of ranges cut: whoever has all of them adds up these, in the one order. So a norm has the
+ * of the blocks that borders of ranges cut: rank 0 adds them up in the order of one process. So a norm has the
  * bits that it has in one process.
  *
  * Kept are the parts of the last few norms. Thread: the workers of a step write its parts, behind each other; another

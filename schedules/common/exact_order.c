@@ -5,8 +5,8 @@
 
 #include "base/rng.h"
 
-#define HOLD 8u         /* a swap is not undone for so many steps ... */
-#define HOLD_MORE 16u   /* ... or up to so many more */
+#define HOLD 8u         /* steps for which a swap is tabu, at least */
+#define HOLD_MORE 16u   /* steps more, drawn at random below this */
 #define STALE 2000u     /* steps without a new best order before the search goes back to it, */
 #define SHAKES 12u      /* and makes up to this many swaps of the longest path at random */
 
