@@ -1,7 +1,7 @@
 #!/bin/sh
 # The memory that `plan` promises for the process against the peak that the kernel measured: 22 configurations of
-# networks, systems, precisions, backends and threads. A plan is never too small, and at most a tenth too large; a run
-# whose limit is the plan stays below it.   slow_plan_memory.sh SOURCE BUILD
+# networks, systems, precisions, backends and threads. A plan is never too small, and at most a tenth and a few MiB too
+# large; a run whose limit is the plan stays below it.   slow_plan_memory.sh SOURCE BUILD
 . "$(dirname "$0")/../system/train_lib.sh"
 
 if grep -q __asan_init "$millrace" || grep -q __tsan_init "$millrace"; then
@@ -58,22 +58,23 @@ holds() {
 	expect 0 "plan: $name"
 	[ "$code" = 0 ] || return 0
 	planned=$(mib $(awk '/^  at most at once/ { print $5, $6 }' out | tail -n 1))
-	# What the kernel counts is less where it has no large pages to give, and a plan by a MiB more where it has just
-	# given many: the most of three trainings counts, and one of them keeps to the limit.
+	# What the kernel counts is less where it has no large pages to give, and where micro-batches happened never to be
+	# under way all at once; a plan is a MiB more where the kernel has just given many. The most of three trainings
+	# counts, with 4 MiB for what none of them happened to touch.
 	peak=0
 	for _ in 1 2 3; do
 		rm -rf r
 		train "$cfg" $sets --set run.dir=r --set machine.memory_limit=$(((planned + 1) * 1048576))
 		[ "$code" = 0 ] || continue
 		peak=$(mib $(awk '/^peak memory/ { print $7, $8 }' out))
-		! awk -v planned="$planned" -v peak="$peak" 'BEGIN { exit !(planned <= 1.1 * peak + 1) }' || break
+		! awk -v planned="$planned" -v peak="$peak" 'BEGIN { exit !(planned <= 1.1 * peak + 4) }' || break
 	done
 	expect 0 "$name"
 	[ "$code" = 0 ] || return 0
 	awk -v name="$name" -v planned="$planned" -v peak="$peak" 'BEGIN {
 		printf "%-78s planned %4d MiB, measured %4d MiB, %+.1f%%\n", name, planned, peak,
 			100 * (planned / peak - 1)
-		exit !(peak <= planned + 1 && planned <= 1.1 * peak + 1) }' ||
+		exit !(peak <= planned + 1 && planned <= 1.1 * peak + 4) }' ||
 		fail "$name: planned $planned MiB, took $peak"
 }
 
