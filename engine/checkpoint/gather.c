@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/grown.h"
 #include "base/str.h"
 #include "checkpoint/part_names.h"
 
@@ -127,10 +128,9 @@ static void print_host(const mr_part_set *set, uint32_t rank, mr_strbuf *out)
 mr_status mr_part_set_check(const mr_part_set *set)
 {
 	uint32_t n = 0;
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	mr_status st = MR_OK;
 
-	mr_strbuf_init(&text);
 	for (uint32_t r = 0; r < set->n; r++) {
 		if (set->part[r])
 			continue;
@@ -163,7 +163,7 @@ typedef struct whole {
 	uint64_t bytes[MOST_FILES];
 	uint32_t n_files;
 	stretch *stretch;
-	size_t n, room;
+	size_t n;
 	mr_crc_piece *piece;  /* [n] */
 	mr_saved_text *fact;
 	size_t n_facts;
@@ -192,7 +192,7 @@ static mr_status take_stretch(whole *w, uint32_t rank, const mr_saved_tensor *t)
 {
 	const char *colon = strrchr(t->name, ':');
 	char *end = NULL;
-	stretch s = {.fd = w->fd[rank], .bytes = t->bytes, .from = t->offset};
+	stretch s = {.fd = w->fd[rank], .bytes = t->bytes, .from = t->offset}, *grown;
 
 	while (colon && s.file < w->n_files &&
 	       (strlen(w->name[s.file]) != (size_t)(colon - t->name) ||
@@ -202,15 +202,10 @@ static mr_status take_stretch(whole *w, uint32_t rank, const mr_saved_tensor *t)
 	if (!colon || s.file == w->n_files || end == colon + 1 || *end)
 		return mr_fail(MR_ECKPT, "%s: has bytes \"%.80s\", which are of no file of the checkpoint",
 			       w->set->path[rank], t->name);
-	if (w->n == w->room) {
-		size_t room = w->room ? 2 * w->room : 256;
-		stretch *grown = realloc(w->stretch, room * sizeof(*grown));
-
-		if (!grown)
-			return mr_fail(MR_ERESOURCE, "no memory for a list of %zu stretches", room);
-		w->stretch = grown;
-		w->room = room;
-	}
+	grown = mr_grown(w->stretch, w->n, sizeof(*grown));
+	if (!grown)
+		return mr_fail(MR_ERESOURCE, "no memory for a list of %zu stretches", w->n + 1);
+	w->stretch = grown;
 	w->stretch[w->n++] = s;
 	return MR_OK;
 }

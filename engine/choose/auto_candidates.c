@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grown.h"
 #include "choose/auto_internal.h"
 #include "costs/cost_model.h"
 
@@ -18,23 +19,19 @@ typedef mr_auto_search_state search;
 mr_status mr_auto_add(search *s, const mr_auto_row *like, mr_auto_row **out)
 {
 	mr_auto *a = s->a;
-	mr_auto_row *r;
+	uint32_t of = like ? (uint32_t)(like - a->row) : 0;
+	mr_auto_row *more = mr_grown(a->row, a->n, sizeof(*more)), *r;
 
-	if (!(a->n & (a->n - 1))) { /* room doubles when n is a power of two */
-		uint32_t of = like ? (uint32_t)(like - a->row) : 0;
-		mr_auto_row *more = realloc(a->row, (a->n ? 2 * (size_t)a->n : 1) * sizeof(*a->row));
-
-		if (!more)
-			return mr_fail(MR_ERESOURCE, "no memory for %u candidates", a->n + 1);
-		a->row = more;
-		like = like ? &more[of] : NULL;
-	}
+	if (!more)
+		return mr_fail(MR_ERESOURCE, "no memory for %u candidates", a->n + 1);
+	a->row = more;
+	like = like ? &more[of] : NULL;
 	r = &a->row[a->n++];
 	*r = (mr_auto_row){.step_s = INFINITY};
 	*out = r;
 	if (!like)
 		return MR_OK;
-	snprintf(r->label, sizeof(r->label), "%s", like->label);
+	memcpy(r->label, like->label, sizeof(r->label));
 	r->workers = like->workers;
 	r->threads = like->threads;
 	r->n_micro = like->n_micro;

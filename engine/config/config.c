@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/grown.h"
 #include "config/config_internal.h"
 
 /* --- mistakes --- */
@@ -14,19 +14,13 @@
 void mr_mistakes_add(mr_mistakes *m, mr_origin at, const char *key, const char *fmt, ...)
 {
 	mr_mistake x = {.at = at, .order = m->n};
+	mr_mistake *more = mr_grown(m->list, m->n, sizeof(*more));
 	va_list ap;
 
-	if (m->n == m->room) {
-		size_t room = m->room ? 2 * m->room : 16;
-		mr_mistake *more = realloc(m->list, room * sizeof(*more));
-
-		if (!more) {
-			m->failed = true;
-			return;
-		}
-		m->list = more;
-		m->room = room;
-	}
+	m->failed |= !more;
+	if (!more)
+		return;
+	m->list = more;
 	va_start(ap, fmt);
 	if (vasprintf(&x.message, fmt, ap) < 0)
 		x.message = NULL;
@@ -94,7 +88,7 @@ static void print_mistake(const mr_config *c, const mr_mistake *x, mr_strbuf *ou
 static mr_status report(mr_config *c, mr_strbuf *out)
 {
 	mr_mistakes *m = &c->mistakes;
-	mr_strbuf first;
+	mr_strbuf first = {0};
 	mr_status st;
 
 	if (m->failed)
@@ -106,7 +100,6 @@ static mr_status report(mr_config *c, mr_strbuf *out)
 		print_mistake(c, &m->list[i], out);
 		mr_strbuf_append(out, "\n");
 	}
-	mr_strbuf_init(&first);
 	print_mistake(c, &m->list[0], &first);
 	if (m->n > 1)
 		st = mr_fail(MR_ECONFIG, "%s: %zu mistakes, the first: %.*s", c->path, m->n, MR_CONFIG_MISTAKE,
@@ -143,13 +136,12 @@ mr_status mr_config_blame(const mr_config *c, mr_job_group group, const char *ke
 {
 	char text[1024], name[128];
 	const char *rest = text;
-	mr_strbuf place;
+	mr_strbuf place = {0};
 
 	if (st != MR_ECONFIG)
 		return st;
 	snprintf(text, sizeof(text), "%s", mr_error_text());
 	key = mr_job_subject(c->part[group].table, key, &rest);
-	mr_strbuf_init(&place);
 	print_place(c, origin_of(c, group, key), &place);
 	st = mr_fail(st, "%s%s: %s", mr_strbuf_text(&place), mr_job_key_text(group, key, name), rest);
 	mr_strbuf_fini(&place);
@@ -170,7 +162,7 @@ mr_status mr_config_unknown_group(const char *word, bool keys_too)
 {
 	const mr_option *top = mr_job_group_of(MR_JOB_TOP)->options;
 	const char *names[MR_N_JOB_GROUPS + 16], *near;
-	mr_strbuf known;
+	mr_strbuf known = {0};
 	mr_status st;
 	size_t n = 0;
 
@@ -181,7 +173,6 @@ mr_status mr_config_unknown_group(const char *word, bool keys_too)
 	if (keys_too)
 		MR_TRY(mr_job_key_elsewhere(MR_JOB_TOP, word));
 	near = mr_nearest(word, names, n);
-	mr_strbuf_init(&known);
 	for (size_t i = 0; i < n; i++)
 		mr_strbuf_printf(&known, "%s%s", i ? ", " : "", names[i]);
 	st = mr_fail(MR_ECONFIG, "unknown %s%s%s%s (known: %s)", keys_too ? "key or group" : "group",
@@ -285,8 +276,6 @@ static mr_status load_any(const char *path, const char *given, const char *const
 
 	if (!c)
 		return mr_fail(MR_ERESOURCE, "no memory for a configuration");
-	mr_strbuf_init(&c->text.text);
-	mr_strbuf_init(&c->notes);
 	c->given = given;
 	c->before = before;
 	c->before_arg = arg;

@@ -38,7 +38,7 @@ typedef struct mr_mistake {
 
 typedef struct mr_mistakes {
 	mr_mistake *list;
-	size_t n, room;
+	size_t n;
 	bool failed;   /* no memory for one of them */
 } mr_mistakes;
 
@@ -74,7 +74,7 @@ typedef struct mr_config_text {
 	char **files;           /* [n_files] names for messages; files[0] is the main one */
 	uint32_t n_files;
 	mr_config_line *lines;  /* [n_lines] */
-	size_t n_lines, room;
+	size_t n_lines;
 	mr_config_unit *units;  /* [n_units] in the order in which they begin; units[0] is the main file */
 	uint32_t n_units;
 	uint32_t *order;        /* [n_ended] units in the order in which they end: the later wins */

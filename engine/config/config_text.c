@@ -1,11 +1,11 @@
 /* config_text.c - reads a configuration and its includes into one text, and keeps the origin of each line. */
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
+#include "base/grown.h"
 #include "config/config_internal.h"
 
 #define MAX_DEPTH 10
@@ -18,15 +18,11 @@ static mr_status no_memory(void)
 
 static mr_status add_line(mr_config_text *t, uint16_t file, uint32_t line, uint32_t unit)
 {
-	if (t->n_lines == t->room) {
-		size_t room = t->room ? 2 * t->room : 256;
-		mr_config_line *more = realloc(t->lines, room * sizeof(*more));
+	mr_config_line *more = mr_grown(t->lines, t->n_lines, sizeof(*more));
 
-		if (!more)
-			return no_memory();
-		t->lines = more;
-		t->room = room;
-	}
+	if (!more)
+		return no_memory();
+	t->lines = more;
 	t->lines[t->n_lines++] = (mr_config_line){{MR_ORIGIN_FILE, file, line}, unit};
 	return MR_OK;
 }
@@ -54,7 +50,6 @@ static mr_status begin_unit(mr_config_text *t, const char *group, uint32_t *unit
 	t->units = more;
 	more[t->n_units] = (mr_config_unit){.group = ""};
 	snprintf(more[t->n_units].group, sizeof(more->group), "%s", group);
-	mr_strbuf_init(&more[t->n_units].text);
 	*unit = t->n_units++;
 	return MR_OK;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grown.h"
 #include "formats/damage.h"
 #include "formats/lines.h"
 #include "data/rows.h"
@@ -22,7 +23,7 @@ typedef enum targets { NUMBERS, TWO, CLASSES } targets;
 /* Different labels, ascending. */
 typedef struct labels {
 	double *at;
-	size_t n, room;
+	size_t n;
 } labels;
 
 typedef struct libsvm {
@@ -95,6 +96,7 @@ static mr_status add_label(reader *r, double label)
 {
 	labels *l = &r->l->labels;
 	size_t at = place_of(l, label);
+	double *grown;
 
 	if (at < l->n && l->at[at] == label)
 		return MR_OK;
@@ -105,15 +107,10 @@ static mr_status add_label(reader *r, double label)
 	if (r->no_classes)
 		return mr_fail(MR_EDATA, "%s:%llu: more than %u different labels: these are no classes", r->path,
 			       (unsigned long long)r->line, MAX_CLASSES);
-	if (l->n == l->room) {
-		size_t room = l->room ? 2 * l->room : 16;
-		double *grown = realloc(l->at, room * sizeof(*grown));
-
-		if (!grown)
-			return mr_data_no_memory(room * sizeof(*grown));
-		l->at = grown;
-		l->room = room;
-	}
+	grown = mr_grown(l->at, l->n, sizeof(*grown));
+	if (!grown)
+		return mr_data_no_memory(0);
+	l->at = grown;
 	memmove(l->at + at + 1, l->at + at, (l->n - at) * sizeof(*l->at));
 	l->at[at] = label;
 	l->n++;

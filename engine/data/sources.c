@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/grown.h"
 #include "base/str.h"
 #include "data/part.h"
 #include "data/text.h"
@@ -22,7 +23,7 @@
 
 typedef struct listing {
 	char **path; /* relative to the root */
-	size_t n, cap;
+	size_t n;
 } listing;
 
 static void forget(listing *l)
@@ -34,19 +35,12 @@ static void forget(listing *l)
 
 static mr_status add(listing *l, const char *folder, const char *name)
 {
-	mr_strbuf b;
-	char *path;
+	mr_strbuf b = {0};
+	char **grown = mr_grown(l->path, l->n, sizeof(*grown)), *path;
 
-	if (l->n == l->cap) {
-		size_t cap = l->cap ? 2 * l->cap : 256;
-		char **grown = realloc(l->path, cap * sizeof(*grown));
-
-		if (!grown)
-			return mr_data_no_memory(cap * sizeof(*grown));
-		l->path = grown;
-		l->cap = cap;
-	}
-	mr_strbuf_init(&b);
+	if (!grown)
+		return mr_data_no_memory(0);
+	l->path = grown;
 	mr_strbuf_printf(&b, "%s%s", folder, name);
 	path = mr_strbuf_take(&b);
 	if (!path)
@@ -68,7 +62,7 @@ static mr_status walk(listing *l, const char *root, int dir, const char *folder,
 static mr_status visit(listing *l, const char *root, int dir, const char *folder, const char *name, int depth)
 {
 	struct stat st;
-	mr_strbuf b;
+	mr_strbuf b = {0};
 	mr_status result;
 	int fd;
 
@@ -81,7 +75,6 @@ static mr_status visit(listing *l, const char *root, int dir, const char *folder
 	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return mr_fail(MR_EDATA, "%s/%s%s: %s", root, folder, name, strerror(errno));
-	mr_strbuf_init(&b);
 	mr_strbuf_printf(&b, "%s%s/", folder, name);
 	result = walk(l, root, fd, mr_strbuf_text(&b), depth + 1);
 	mr_strbuf_fini(&b);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grown.h"
 #include "formats/csv_rows.h"
 
 #define MAX_CLASSES 65536u
@@ -101,6 +102,7 @@ static mr_status note_damage(mr_csv_file *f, int which, uint32_t column, uint64_
 {
 	mr_csv_reading *r = f->reading;
 	bool again = r->file == which && r->line == number, shows = r->of_column[column] < SHOWN_EACH;
+	uint64_t *grown;
 
 	MR_TRY(mr_damage_note(&f->damage, !again, shows));
 	r->of_column[column] += shows;
@@ -108,14 +110,10 @@ static mr_status note_damage(mr_csv_file *f, int which, uint32_t column, uint64_
 	r->line = number;
 	if (again || f->damage.n > f->damage.most)
 		return MR_OK;
-	if (!(f->n_lines[which] & (f->n_lines[which] - 1))) { /* 0, 1, 2, 4, ... */
-		size_t room = f->n_lines[which] ? 2 * f->n_lines[which] : 1;
-		uint64_t *grown = realloc(f->damaged[which], room * sizeof(*grown));
-
-		if (!grown)
-			return mr_fail(MR_ERESOURCE, "no memory for the rows of a table");
-		f->damaged[which] = grown;
-	}
+	grown = mr_grown(f->damaged[which], f->n_lines[which], sizeof(*grown));
+	if (!grown)
+		return mr_fail(MR_ERESOURCE, "no memory for the rows of a table");
+	f->damaged[which] = grown;
 	f->damaged[which][f->n_lines[which]++] = number;
 	return MR_OK;
 }

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grown.h"
+
 enum { MOST_CPUS = 8192, MOST_FAKES = 8 };
 
 /* A request, or the first touch of pages, in the order in which they came. */
@@ -23,7 +25,7 @@ typedef struct record {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the records */
 static record *records;
-static size_t n_records, room;
+static size_t n_records;
 static uint32_t n_fakes;
 static uint64_t fake_bytes;
 static uint8_t node_of_cpu[MOST_CPUS];
@@ -67,7 +69,7 @@ void mr_numa_set_fakes(uint32_t n, uint64_t bytes)
 	fake_bytes = bytes;
 	free(records);
 	records = NULL;
-	n_records = room = 0;
+	n_records = 0;
 	memset(node_of_cpu, 0, sizeof(node_of_cpu));
 }
 
@@ -80,14 +82,9 @@ void mr_numa_fake_cpu(uint32_t cpu, uint32_t node)
 static void add(const void *base, uint64_t bytes, bool touch, mr_node_list nodes)
 {
 	pthread_mutex_lock(&lock);
-	if (n_records == room) {
-		record *more = realloc(records, (room ? 2 * room : 16) * sizeof(*records));
-
-		if (!more)
-			abort();
-		records = more;
-		room = room ? 2 * room : 16;
-	}
+	records = mr_grown(records, n_records, sizeof(*records));
+	if (!records)
+		abort();
 	records[n_records++] = (record){(uintptr_t)base, (uintptr_t)base + bytes, touch, nodes};
 	pthread_mutex_unlock(&lock);
 }

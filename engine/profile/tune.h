@@ -45,7 +45,7 @@ typedef struct mr_tune_point {
 typedef struct mr_tune_points {
 	char made[200];               /* which */
 	mr_tune_point *point;
-	size_t n, room;
+	size_t n;
 } mr_tune_points;
 
 typedef struct mr_tune {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/str.h"
+#include "base/grown.h"
 #include "profile/tune.h"
 
 #define MAX_BYTES ((size_t)4 << 20)
@@ -11,15 +11,11 @@
 
 mr_status mr_tune_points_add(mr_tune_points *t, const mr_tune_point *p)
 {
-	if (t->n == t->room) {
-		size_t room = t->room ? 2 * t->room : 256;
-		mr_tune_point *more = realloc(t->point, room * sizeof(*more));
+	mr_tune_point *more = mr_grown(t->point, t->n, sizeof(*more));
 
-		if (!more)
-			return mr_fail(MR_ERESOURCE, "no memory for %zu measured points", room);
-		t->point = more;
-		t->room = room;
-	}
+	if (!more)
+		return mr_fail(MR_ERESOURCE, "no memory for %zu measured points", t->n + 1);
+	t->point = more;
 	t->point[t->n++] = *p;
 	return MR_OK;
 }

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/contents.h"
+#include "base/grown.h"
 #include "data/resample.h"
 #include "formats/picture.h"
 #include "reader/reader.h"
@@ -43,19 +44,15 @@ static void close_images(mr_reader *r)
 
 static mr_status add(images *s, const char *path, const char *class)
 {
-	if (s->n == s->room) {
-		size_t room = s->room ? 2 * s->room : 64;
-		char **p = realloc(s->path, room * sizeof(*p));
-		double *t = p ? realloc(s->target, room * sizeof(*t)) : NULL;
-		bool *h = t ? realloc(s->has_target, room * sizeof(*h)) : NULL;
+	char **p = mr_grown(s->path, s->n, sizeof(*p));
+	double *t = mr_grown(s->target, s->n, sizeof(*t));
+	bool *h = mr_grown(s->has_target, s->n, sizeof(*h));
 
-		s->path = p ? p : s->path;
-		s->target = t ? t : s->target;
-		s->has_target = h ? h : s->has_target;
-		if (!h)
-			return no_memory();
-		s->room = room;
-	}
+	s->path = p ? p : s->path;
+	s->target = t ? t : s->target;
+	s->has_target = h ? h : s->has_target;
+	if (!p || !t || !h)
+		return no_memory();
 	s->path[s->n] = strdup(path);
 	if (!s->path[s->n])
 		return no_memory();

@@ -4,13 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grown.h"
 #include "base/printable.h"
 #include "report/screen.h"
 #include "report/svg.h"
 
 struct mr_table {
 	uint32_t n_columns;
-	size_t n_cells, room;
+	size_t n_cells;
 	char **cell;  /* [n_cells] owned */
 	bool failed;  /* an append had no memory */
 	mr_table_column column[];
@@ -44,20 +45,13 @@ void mr_table_destroy(mr_table *t)
 void mr_table_put(mr_table *t, const char *fmt, ...)
 {
 	char *text = NULL;
+	char **more = mr_grown(t->cell, t->n_cells, sizeof(*more));
 	va_list ap;
 
-	if (!t->failed && t->n_cells == t->room) {
-		size_t room = t->room ? 2 * t->room : 64;
-		char **more = realloc(t->cell, room * sizeof(*more));
-
-		t->failed = !more;
-		if (more) {
-			t->cell = more;
-			t->room = room;
-		}
-	}
+	t->failed |= !more;
 	if (t->failed)
 		return;
+	t->cell = more;
 	va_start(ap, fmt);
 	if (vasprintf(&text, fmt, ap) < 0)
 		t->failed = true;

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/grown.h"
 #include "base/size.h"
 
 static bool clash(const mr_lifetime_item *a, const mr_lifetime_item *b)
@@ -14,17 +15,12 @@ static bool clash(const mr_lifetime_item *a, const mr_lifetime_item *b)
 mr_status mr_lifetime_add(mr_lifetime *l, uint32_t born, uint32_t dies, size_t bytes, size_t *offset)
 {
 	mr_lifetime_item it = {born, dies, 0, mr_align_up(bytes, MR_CACHE_LINE)};
+	mr_lifetime_item *grown = mr_grown(l->item, l->n, sizeof(*grown));
 	bool moved = it.bytes > 0;
 
-	if (l->n == l->room) {
-		uint32_t room = l->room ? 2 * l->room : 32;
-		mr_lifetime_item *grown = realloc(l->item, room * sizeof(*grown));
-
-		if (!grown)
-			return mr_fail(MR_ERESOURCE, "no memory for %u tensor lifetimes", room);
-		l->item = grown;
-		l->room = room;
-	}
+	if (!grown)
+		return mr_fail(MR_ERESOURCE, "no memory for %u tensor lifetimes", l->n + 1);
+	l->item = grown;
 	while (moved) { /* every clash lifts the offset past an item, so this ends */
 		moved = false;
 		for (uint32_t i = 0; i < l->n; i++)

@@ -21,7 +21,7 @@ typedef struct mr_lifetime_item {
 /* Grows on the heap; init with {0}. */
 typedef struct mr_lifetime {
 	mr_lifetime_item *item;
-	uint32_t n, room;
+	uint32_t n;
 	size_t bytes; /* size of the whole so far */
 } mr_lifetime;
 

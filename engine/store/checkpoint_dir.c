@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/grown.h"
 #include "base/log.h"
 #include "base/rng.h"
 #include "base/str.h"
@@ -74,7 +75,6 @@ static DIR *read_folder(int dir)
 
 mr_status mr_ckpt_list(int dir, const char *dir_path, mr_ckpt_entry **list, size_t *n)
 {
-	size_t cap = 0;
 	DIR *d = read_folder(dir);
 
 	*list = NULL;
@@ -82,21 +82,18 @@ mr_status mr_ckpt_list(int dir, const char *dir_path, mr_ckpt_entry **list, size
 	if (!d)
 		return mr_fail(MR_EIO, "%s: cannot read the folder: %s", dir_path, strerror(errno));
 	for (struct dirent *e = readdir(d); e; e = readdir(d)) {
-		mr_ckpt_entry entry;
+		mr_ckpt_entry entry, *grown;
 
 		if (!mr_ckpt_parse_name(e->d_name, &entry))
 			continue;
-		if (*n == cap) {
-			mr_ckpt_entry *grown = realloc(*list, (cap = cap ? 2 * cap : 16) * sizeof(*grown));
-
-			if (!grown) {
-				closedir(d);
-				free(*list);
-				*list = NULL;
-				return mr_fail(MR_ERESOURCE, "%s: no memory", dir_path);
-			}
-			*list = grown;
+		grown = mr_grown(*list, *n, sizeof(*grown));
+		if (!grown) {
+			closedir(d);
+			free(*list);
+			*list = NULL;
+			return mr_fail(MR_ERESOURCE, "%s: no memory", dir_path);
 		}
+		*list = grown;
 		(*list)[(*n)++] = entry;
 	}
 	closedir(d);
@@ -309,7 +306,7 @@ mr_status mr_checkpoint_latest(const char *dir_path, char **path)
 {
 	int dir = open(dir_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char name[MR_CKPT_NAME];
-	mr_strbuf b;
+	mr_strbuf b = {0};
 	mr_status st;
 
 	*path = NULL;
@@ -318,7 +315,6 @@ mr_status mr_checkpoint_latest(const char *dir_path, char **path)
 	st = find(dir, dir_path, name);
 	close(dir);
 	MR_TRY(st);
-	mr_strbuf_init(&b);
 	mr_strbuf_printf(&b, "%s/%s", dir_path, name);
 	*path = mr_strbuf_take(&b);
 	return *path ? MR_OK : mr_fail(MR_ERESOURCE, "%s: no memory", dir_path);

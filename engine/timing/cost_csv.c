@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grown.h"
+
 #define MAX_TIME 1e9
 
 static const char *const heads[] = {"stage,f,i,w", "stage,f,i,w,u", "stage,f,i,w,u,c", "stage,f,i,w,u,c,r",
@@ -66,9 +68,7 @@ static mr_status grow(mr_stage_cost **stage, unsigned n)
 
 	if (n == UINT16_MAX)
 		return mr_fail(MR_ECONFIG, "more than %u stages", UINT16_MAX);
-	if (n & (n - 1)) /* room doubles when n is a power of two */
-		return MR_OK;
-	more = realloc(*stage, (n ? 2 * n : 1) * sizeof(**stage));
+	more = mr_grown(*stage, n, sizeof(*more));
 	if (!more)
 		return mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", n + 1);
 	*stage = more;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grown.h"
 #include "timing/unroll_time.h"
 
 #define MOST_STOLEN 0.9 /* of a core while a message takes time of it */
@@ -15,7 +16,7 @@ typedef struct port {
 	struct taken {
 		double from, to;
 	} *at;       /* [n] in order of time */
-	uint32_t n, room;
+	uint32_t n;
 } port;
 
 struct mr_messages {
@@ -23,8 +24,8 @@ struct mr_messages {
 	const mr_hosts *hosts;
 	double *out, *inside;      /* [n_hosts] from when on each port out, and within a host, is free */
 	port *in, *sent;           /* [n_hosts] into each host; when those out of it are taken */
-	mr_theft *theft;           /* [room_thefts] */
-	uint32_t n_thefts, room_thefts;
+	mr_theft *theft;           /* [n_thefts] */
+	uint32_t n_thefts;
 	bool *part;                /* [n_workers * n_stages] has the worker the stage's weights? */
 	uint32_t *stamp;           /* [N_KINDS * n_workers] the node whose message `arrived` is about */
 	double *arrived;           /* [N_KINDS * n_workers] */
@@ -154,20 +155,16 @@ static void forget(port *p, double now)
  * time at which it is free again; without memory nothing is noted, and later messages may meet this one. */
 static double take_port(port *p, double now, double ready, double length)
 {
+	struct taken *more;
 	uint32_t at;
 
 	forget(p, now);
 	for (at = 0; at < p->n && p->at[at].from < ready + length; at++)
 		ready = fmax(ready, p->at[at].to);
-	if (p->n == p->room) {
-		uint32_t room = p->room ? 2 * p->room : 16;
-		struct taken *more = realloc(p->at, room * sizeof(*more));
-
-		if (!more)
-			return ready + length;
-		p->at = more;
-		p->room = room;
-	}
+	more = mr_grown(p->at, p->n, sizeof(*more));
+	if (!more)
+		return ready + length;
+	p->at = more;
 	memmove(p->at + at + 1, p->at + at, (p->n++ - at) * sizeof(*p->at));
 	p->at[at] = (struct taken){ready, ready + length};
 	return ready + length;
@@ -197,17 +194,14 @@ static double meet(const port *p, double from, double length, const mr_link_cost
 /* A message takes @cpu of the core of @worker, within @length from @from on if it can. */
 static void steal(mr_messages *m, uint16_t worker, double from, double length, double cpu)
 {
+	mr_theft *more;
+
 	if (!m->hosts->crowded || !(cpu > 0))
 		return;
-	if (m->n_thefts == m->room_thefts) {
-		uint32_t room = m->room_thefts ? 2 * m->room_thefts : 16;
-		mr_theft *more = realloc(m->theft, room * sizeof(*more));
-
-		if (!more)
-			return; /* a shorter step is predicted */
-		m->theft = more;
-		m->room_thefts = room;
-	}
+	more = mr_grown(m->theft, m->n_thefts, sizeof(*more));
+	if (!more)
+		return; /* a shorter step is predicted */
+	m->theft = more;
 	length = fmax(length, cpu / MOST_STOLEN);
 	m->theft[m->n_thefts++] = (mr_theft){from, from + length, cpu / length, worker};
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/grown.h"
 #include "timing/unroll_time.h"
 
 #define LEAST_SPEED 0.02 /* of a worker whose core messages take */
@@ -52,7 +53,7 @@ typedef struct shared {
 	mr_messages *messages;         /* between hosts; NULL: there is one */
 	double *stolen;                /* [n_workers] the part of its core that messages take now */
 	change *change;                /* [n_changes] the first one last */
-	uint32_t n_changes, room_changes;
+	uint32_t n_changes;
 	mr_shared_use use;
 	double alone, taken;           /* sums of durations: of the table, and in this run */
 } shared;
@@ -196,17 +197,12 @@ static void share(shared *s, place *p)
 
 static void add_change(shared *s, double at, uint16_t worker, double part)
 {
+	change *more = mr_grown(s->change, s->n_changes, sizeof(*more));
 	uint32_t i;
 
-	if (s->n_changes == s->room_changes) {
-		uint32_t room = s->room_changes ? 2 * s->room_changes : 16;
-		change *more = realloc(s->change, room * sizeof(*more));
-
-		if (!more)
-			return; /* a shorter step is predicted */
-		s->change = more;
-		s->room_changes = room;
-	}
+	if (!more)
+		return; /* a shorter step is predicted */
+	s->change = more;
 	for (i = s->n_changes++; i && s->change[i - 1].at < at; i--)
 		s->change[i] = s->change[i - 1];
 	s->change[i] = (change){at, part, worker};

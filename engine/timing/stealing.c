@@ -10,6 +10,7 @@
  * and every instruction that may begin earlier has begun by then, so no event is ever undone. Times are those of
  * unroll_time.h.
  */
+#include "base/grown.h"
 #include "timing/timed.h"
 
 #include <math.h>
@@ -37,8 +38,8 @@ typedef struct mr_thieves {
 	mr_hand *of;       /* [n_workers] */
 	bool *done, *taken; /* [n_all] its times are known; [n_nodes] a worker has taken it */
 	double *begin, *end; /* [n_all] */
-	mr_steal *log;     /* [room] */
-	size_t n, room;
+	mr_steal *log;     /* [n] */
+	size_t n;
 } mr_thieves;
 
 /* --- what is known --- */
@@ -173,6 +174,7 @@ static void begin(mr_thieves *t, uint16_t w)
 static mr_status steal(mr_thieves *t, uint16_t w, double when)
 {
 	uint32_t n, to, node;
+	mr_steal *log;
 	uint16_t from;
 
 	if (!at_end(t, w, &n, &to))
@@ -181,15 +183,10 @@ static mr_status steal(mr_thieves *t, uint16_t w, double when)
 	node = t->g->first[from] + n * t->of[from].length;
 	while (!is_any(t, node) || t->taken[node])
 		node++;
-	if (t->n == t->room) {
-		size_t room = 2 * t->room + 64;
-		mr_steal *log = realloc(t->log, room * sizeof(*log));
-
-		if (!log)
-			return mr_fail(MR_ERESOURCE, "no memory for %zu moves", room);
-		t->log = log;
-		t->room = room;
-	}
+	log = mr_grown(t->log, t->n, sizeof(*log));
+	if (!log)
+		return mr_fail(MR_ERESOURCE, "no memory for %zu moves", t->n + 1);
+	t->log = log;
 	t->log[t->n++] = (mr_steal){.n = n, .owner = from, .thief = w, .to = to,
 				    .from = node - t->g->first[from] - n * t->of[from].length};
 	t->of[from].left--;

@@ -4,24 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grown.h"
 #include "trained/predictions.h"
 
 void mr_class_samples_add(mr_class_samples *s, size_t target, const double *p)
 {
+	double *q = mr_grown(s->p, s->n, s->classes * sizeof(*q));
+	int32_t *t = mr_grown(s->target, s->n, sizeof(*t));
+
+	s->p = q ? q : s->p;
+	s->target = t ? t : s->target;
+	s->failed |= !q || !t;
 	if (s->failed)
 		return;
-	if (s->n == s->room) {
-		size_t room = s->room ? 2 * s->room : 256;
-		double *q = realloc(s->p, room * s->classes * sizeof(*q));
-		int32_t *t = realloc(s->target, room * sizeof(*t));
-
-		s->p = q ? q : s->p;
-		s->target = t ? t : s->target;
-		s->failed = !q || !t;
-		if (s->failed)
-			return;
-		s->room = room;
-	}
 	memcpy(s->p + s->n * s->classes, p, s->classes * sizeof(*p));
 	s->target[s->n++] = (int32_t)target;
 }

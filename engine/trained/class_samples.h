@@ -22,7 +22,7 @@
 #include "base/status.h"
 
 typedef struct mr_class_samples {
-	size_t classes, n, room;
+	size_t classes, n;
 	double *p;       /* [n][classes] */
 	int32_t *target; /* [n] */
 	bool failed;     /* there was no memory for one of them */

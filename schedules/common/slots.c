@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/grown.h"
+
 typedef struct mr_slot_entry {
 	uint64_t slot;
 	uint32_t micro;
@@ -23,15 +25,11 @@ void mr_slots_fini(mr_slots *s)
 
 mr_status mr_slots_put(mr_slots *s, uint64_t slot, mr_op op, uint32_t micro, uint16_t stage, uint8_t pipe)
 {
-	if (s->n == s->room) {
-		size_t room = s->room ? 2 * s->room : 256;
-		mr_slot_entry *at = realloc(s->at, room * sizeof(*at));
+	mr_slot_entry *at = mr_grown(s->at, s->n, sizeof(*at));
 
-		if (!at)
-			return mr_fail(MR_ERESOURCE, "no memory to order %zu instructions", room);
-		s->at = at;
-		s->room = room;
-	}
+	if (!at)
+		return mr_fail(MR_ERESOURCE, "no memory to order %zu instructions", s->n + 1);
+	s->at = at;
 	s->at[s->n++] = (mr_slot_entry){slot, micro, mr_plan_worker(s->plan, pipe, stage), stage, (uint8_t)op, pipe};
 	return MR_OK;
 }

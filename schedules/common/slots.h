@@ -13,7 +13,7 @@
 typedef struct mr_slots {
 	mr_plan *plan; /* borrowed */
 	struct mr_slot_entry *at;
-	size_t n, room;
+	size_t n;
 } mr_slots;
 
 /** An empty table for @plan, whose stages are placed. */
