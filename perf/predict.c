@@ -97,13 +97,12 @@ static void check(mr_status st, const char *what)
 static mr_status load(const bench *b, mr_config **config)
 {
 	const char *sets[MAX_SETS + 2];
-	mr_strbuf mistakes;
+	mr_strbuf mistakes = {0};
 	mr_status st;
 
 	memcpy(sets, b->set, b->n_sets * sizeof(*sets));
 	sets[b->n_sets] = b->workers;
 	sets[b->n_sets + 1] = "machine.threads=1";
-	mr_strbuf_init(&mistakes);
 	st = mr_config_load(b->conf, sets, b->n_sets + 2, &mistakes, config);
 	if (st != MR_OK && *mr_strbuf_text(&mistakes))
 		mr_error_set("%.*s", (int)strcspn(mr_strbuf_text(&mistakes), "\n"), mr_strbuf_text(&mistakes));

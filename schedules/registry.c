@@ -1,8 +1,6 @@
 #include "schedules/registry.h"
 
-#include <stdio.h>
 #include <string.h>
-
 
 #define MR_SCHEDULE(id) extern const mr_sched_ops mr_sched_##id;
 #include "schedules/schedules.def"

@@ -54,7 +54,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "schedules/common/search_names.h"
 #include "ir/recompute.h"

@@ -168,10 +168,9 @@ static void free_names(mr_result *r)
 
 static mr_status open_temp(mr_result *r, const place *p, int *fd)
 {
-	mr_strbuf temp;
+	mr_strbuf temp = {0};
 	mr_status st = MR_OK;
 
-	mr_strbuf_init(&temp);
 	*fd = create_temp(p->path, &temp);
 	if (*fd < 0)
 		st = cannot_create(r->path, r->kind, mr_strbuf_text(&temp), errno);
@@ -219,7 +218,7 @@ mr_status mr_result_begin(mr_result *r, const char *path, mr_result_kind kind)
 
 mr_status mr_result_check(const char *path)
 {
-	mr_strbuf temp;
+	mr_strbuf temp = {0};
 	mr_status st;
 	place p;
 	int fd;
@@ -229,7 +228,6 @@ mr_status mr_result_check(const char *path)
 	if (is_stream(&p))
 		return p.fd >= 0 || !access(p.path, W_OK)
 			       ? MR_OK : mr_fail(MR_EIO, "%s: cannot write: %s", path, strerror(errno));
-	mr_strbuf_init(&temp);
 	fd = create_temp(p.path, &temp);
 	st = fd < 0 ? cannot_create(path, MR_RESULT_NAMED, mr_strbuf_text(&temp), errno) : MR_OK;
 	if (fd >= 0) {

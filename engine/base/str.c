@@ -8,11 +8,6 @@
 
 #include "base/size.h"
 
-void mr_strbuf_init(mr_strbuf *b)
-{
-	*b = (mr_strbuf){0};
-}
-
 void mr_strbuf_fini(mr_strbuf *b)
 {
 	free(b->data);
@@ -101,9 +96,8 @@ char *mr_strbuf_take(mr_strbuf *b)
 
 char *mr_path_join(const char *dir, const char *name)
 {
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
-	mr_strbuf_init(&b);
 	mr_strbuf_printf(&b, "%s/%s", dir, name);
 	return mr_strbuf_take(&b);
 }

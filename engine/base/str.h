@@ -11,8 +11,8 @@
 #include "base/status.h"
 
 /**
- * A string that grows. Failure is sticky: once memory ran out every further call does nothing and returns false, so a
- * writer may ignore results and look at @failed (or at the NULL of mr_strbuf_take) once at the end.
+ * A string that grows; all zero: empty. Failure is sticky: once memory ran out every further call does nothing and
+ * returns false, so a writer may ignore results and look at @failed (or at the NULL of mr_strbuf_take) once at the end.
  */
 typedef struct mr_strbuf {
 	char *data; /* NUL-terminated; NULL while nothing was ever appended: use mr_strbuf_text */
@@ -21,7 +21,6 @@ typedef struct mr_strbuf {
 	bool failed;
 } mr_strbuf;
 
-void mr_strbuf_init(mr_strbuf *b);
 void mr_strbuf_fini(mr_strbuf *b);
 bool mr_strbuf_append(mr_strbuf *b, const char *s);
 bool mr_strbuf_append_n(mr_strbuf *b, const char *s, size_t n);

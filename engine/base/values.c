@@ -78,10 +78,9 @@ mr_status mr_values_copy(const mr_values *from, mr_values **out)
 mr_status mr_values_unknown(const mr_values *v, const char *name)
 {
 	const char *nearest = mr_option_nearest(v->table, name);
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	mr_status st;
 
-	mr_strbuf_init(&text);
 	for (size_t i = 0; i < v->n; i++)
 		mr_strbuf_printf(&text, "%s%s", i ? ", " : "", v->table[i].name);
 	if (nearest)

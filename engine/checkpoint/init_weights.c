@@ -252,10 +252,9 @@ enum { NAMED = 6 }; /* tensors that a message names */
 static mr_status check_unused(const source *f)
 {
 	size_t n = mr_tensor_files_count(f->files), unused = 0;
-	mr_strbuf names;
+	mr_strbuf names = {0};
 	mr_status st = MR_OK;
 
-	mr_strbuf_init(&names);
 	for (size_t i = 0; i < n && st == MR_OK; i++) {
 		const mr_saved_tensor *t = mr_tensor_files_at(f->files, i);
 		bool tied;

@@ -52,12 +52,11 @@ static mr_status no_memory(void)
 mr_status mr_network_text(mr_session *s, const char **out)
 {
 	const mr_graph *g = s->graph;
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
 	*out = s->network;
 	if (s->network)
 		return MR_OK;
-	mr_strbuf_init(&b);
 	for (uint32_t i = 0; i < g->n_nodes; i++)
 		if (!is_left_out(&g->nodes[i])) {
 			mr_strbuf_printf(&b, "%s ", g->nodes[i].name);
@@ -82,14 +81,13 @@ static mr_status check_line(const mr_graph *g, const char *file, const char *nam
 {
 	uint32_t i = find(g, *at, name);
 	mr_status st = MR_OK;
-	mr_strbuf here;
+	mr_strbuf here = {0};
 
 	if (i == MR_GRAPH_NO_NODE)
 		return mr_fail(MR_ECKPT, "%s: the network that it was saved by has a layer %.60s (%.200s), and this "
 					 "one has none", file, name, rest);
 	seen[i] = true;
 	*at = i + 1;
-	mr_strbuf_init(&here);
 	put_layer(&here, &g->nodes[i]);
 	if (here.failed)
 		st = no_memory();

@@ -8,11 +8,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/log.h"
 #include "base/notice.h"
 #include "base/result.h"
 #include "base/rng.h"
-#include "base/size.h"
 #include "base/str.h"
 #include "checkpoint/gather.h"
 #include "checkpoint/part_layout.h"
@@ -290,11 +288,9 @@ static mr_status save_part(const mr_session *s, const char *folder, const mr_par
 				   .n_parts = 1, .facts = fact, .keep_all = true,
 				   .n_threads = s->place.n_cores_used + s->place.n_cores_idle};
 	mr_state_list list = {0};
-	mr_strbuf files, hosts;
+	mr_strbuf files = {0}, hosts = {0};
 	mr_status st;
 
-	mr_strbuf_init(&files);
-	mr_strbuf_init(&hosts);
 	if (whole) {
 		c = *whole;
 		c.parts = &file;

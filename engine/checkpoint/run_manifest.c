@@ -54,9 +54,8 @@ const char *mr_run_manifest_rate(const mr_lr *lr, char *text, size_t size)
 	static const char *const curves[] = {
 		[MR_LR_COOL_LINEAR] = "line", [MR_LR_COOL_COSINE] = "cosine", [MR_LR_COOL_SQRT] = "1 - sqrt"};
 	bool falls = lr->kind != MR_LR_CONSTANT && lr->kind != MR_LR_STEP && lr->kind != MR_LR_INVERSE_SQRT;
-	mr_strbuf s;
+	mr_strbuf s = {0};
 
-	mr_strbuf_init(&s);
 	mr_strbuf_printf(&s, "%s %g", kinds[lr->kind], lr->base);
 	if (falls)
 		mr_strbuf_printf(&s, " to %g over %" PRIu64 " steps", lr->base * lr->min_ratio, lr->total);

@@ -196,13 +196,10 @@ static mr_status set_cut(mr_auto_row *r, const char *cut, const char *replicas, 
 
 static mr_status add_cut(mr_auto_search_state *s, uint32_t base, const ask *a, const mr_cut *c)
 {
-	mr_strbuf cut, replicas, again;
+	mr_strbuf cut = {0}, replicas = {0}, again = {0};
 	mr_auto_row *r;
 	mr_status st;
 
-	mr_strbuf_init(&cut);
-	mr_strbuf_init(&replicas);
-	mr_strbuf_init(&again);
 	st = describe(s->base.graph, a, c, &cut, &replicas, &again);
 	if (st == MR_OK)
 		st = mr_auto_add(s, &s->a->row[base], &r);
@@ -271,14 +268,13 @@ static mr_status move_begin(mr_auto_search_state *s, uint32_t of, uint16_t stage
 	const mr_graph *g = s->base.graph;
 	const mr_auto_row *r = &s->a->row[of];
 	uint32_t to = stage && stage < r->n_stages ? next_place(g, r->first[stage], step) : 0;
-	mr_strbuf cut;
+	mr_strbuf cut = {0};
 	mr_auto_row *new;
 	mr_status st;
 
 	*better = of;
 	if (!to || to <= r->first[stage - 1] || to >= r->first[stage + 1] || !mr_graph_cut_ok(g, to))
 		return MR_OK;
-	mr_strbuf_init(&cut);
 	for (uint16_t i = 1; i < r->n_stages; i++)
 		mr_strbuf_printf(&cut, "%s%s", i > 1 ? "," : "", g->nodes[i == stage ? to : r->first[i]].name);
 	st = cut.failed ? mr_fail(MR_ERESOURCE, "no memory for a cut") : mr_auto_add(s, r, &new);
@@ -315,11 +311,10 @@ static mr_status move_core(mr_auto_search_state *s, uint32_t of, uint32_t *bette
 	uint32_t *size = malloc(r->workers * sizeof(*size));
 	uint16_t from = 0, to = busiest_of(r);
 	mr_auto_row *new;
-	mr_strbuf cpus;
+	mr_strbuf cpus = {0};
 	mr_status st = size ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for %u teams", r->workers);
 
 	*better = of;
-	mr_strbuf_init(&cpus);
 	for (uint32_t w = 0; st == MR_OK && w < r->workers; w++) {
 		size[w] = r->threads;
 		from = r->busy[w] < r->busy[from] ? (uint16_t)w : from;

@@ -363,9 +363,8 @@ static mr_status measure_half(mr_auto_search_state *s)
 	uint32_t started = 0;
 
 	for (uint32_t i = 0; st == MR_OK && i < 2; i++) {
-		mr_strbuf cpus;
+		mr_strbuf cpus = {0};
 
-		mr_strbuf_init(&cpus);
 		half_cpus(&s->base.topo, r, i, &cpus);
 		st = cpus.failed ? mr_fail(MR_ERESOURCE, "no memory for two runs")
 				 : mr_auto_runner_open(s, s->a->half, mr_strbuf_text(&cpus), &h[i].x);

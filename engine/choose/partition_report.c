@@ -278,7 +278,7 @@ static mr_status offer_workers(const mr_replica_problem *p, mr_strbuf *text)
 mr_status mr_replica_partition_refuse(const mr_replica_problem *p)
 {
 	char what[80];
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	double least;
 	mr_status st;
 
@@ -286,7 +286,6 @@ mr_status mr_replica_partition_refuse(const mr_replica_problem *p)
 	if (!(least < INFINITY)) /* more workers than layers, one worker a stage */
 		return mr_fail(MR_ERESOURCE, "%u layers cannot use %u workers with one worker a stage", p->n_layers,
 			       p->n_workers);
-	mr_strbuf_init(&text);
 	st = offer_less(p, &text);
 	if (st == MR_OK)
 		st = offer_workers(p, &text);

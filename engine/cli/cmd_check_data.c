@@ -7,14 +7,13 @@
 
 static mr_status read_all(const mr_args *args, mr_session *s)
 {
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	mr_survey survey;
 	mr_status st;
 
 	(void)args;
 	printf("data     %s\n", s->data->describe);
 	st = mr_survey_make(s->data, s->kernels->types.activations, s->kernels->types.compute, &survey);
-	mr_strbuf_init(&text);
 	if (st == MR_OK) {
 		mr_survey_print(&survey, &text);
 		fputs(mr_strbuf_text(&text), stdout);

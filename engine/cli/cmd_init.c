@@ -45,12 +45,11 @@ static mr_status folder_for(const char *path, char folder[PATH_MAX + 2])
 static mr_status complete(const mr_starter_draft *draft, const mr_starter_system *system, const char *path,
 			  mr_strbuf *text, mr_config **config)
 {
-	mr_strbuf notes;
+	mr_strbuf notes = {0};
 	mr_status st;
 
 	mr_strbuf_reset(text);
 	MR_TRY(mr_starter_complete(draft, system, text));
-	mr_strbuf_init(&notes);
 	st = mr_config_load_text(path, mr_strbuf_text(text), NULL, 0, &notes, config);
 	mr_strbuf_fini(&notes);
 	return st;
@@ -84,7 +83,7 @@ static mr_status write_file(const mr_args *args, const char *data, const char *p
 	char folder[PATH_MAX + 2], word[MR_SHELL_WORD_BYTES];
 	mr_starter_draft draft;
 	mr_topo machine;
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	mr_status st;
 
 	if (!access(path, F_OK))
@@ -92,7 +91,6 @@ static mr_status write_file(const mr_args *args, const char *data, const char *p
 			       path);
 	MR_TRY(folder_for(path, folder));
 	MR_TRY(mr_topo_detect(&machine));
-	mr_strbuf_init(&text);
 	st = mr_starter_write(data, folder, mr_values_string(args->values, "target"), &machine, &draft);
 	if (st == MR_OK)
 		st = plan(mr_values_string(args->values, "system"), path, &draft, &text);

@@ -23,12 +23,10 @@
 static mr_status fits(const mr_session *s, const mr_forecast *f)
 {
 	mr_status st = mr_session_forecast_fits(s, f);
-	mr_strbuf refusal, text;
+	mr_strbuf refusal = {0}, text = {0};
 
 	if (st != MR_ERESOURCE)
 		return st;
-	mr_strbuf_init(&refusal);
-	mr_strbuf_init(&text);
 	mr_strbuf_append(&refusal, mr_error_text());
 	st = mr_what_fits(s, &text);
 	if (st == MR_OK)
@@ -117,7 +115,7 @@ static mr_status write_choice(const mr_args *args, const mr_job *job, const mr_a
 	const char *sets[64];
 	mr_args chosen = *args;
 	mr_config *config;
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	mr_status st;
 
 	if (args->n_sets + r->n_sets + 2 > sizeof(sets) / sizeof(sets[0]))
@@ -132,7 +130,6 @@ static mr_status write_choice(const mr_args *args, const mr_job *job, const mr_a
 		sets[chosen.n_sets++] = dir;
 	chosen.set = sets;
 	MR_TRY(mr_open_config(&chosen, &config));
-	mr_strbuf_init(&text);
 	st = mr_config_print(config, &text);
 	if (st == MR_OK)
 		st = mr_result_write(path, mr_strbuf_text(&text), text.len, MR_RESULT_NAMED);

@@ -42,13 +42,12 @@ static void print_table(const mr_link_costs *l)
 static mr_status write(const mr_args *args, const mr_link_costs *l)
 {
 	const char *path = mr_values_string(args->values, "output");
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
 	if (*path && strcmp(path, "-") != 0) {
 		print_table(l);
 		return mr_link_costs_write(path, l);
 	}
-	mr_strbuf_init(&b);
 	mr_link_costs_print(l, &b);
 	fputs(mr_strbuf_text(&b), stdout);
 	mr_strbuf_fini(&b);

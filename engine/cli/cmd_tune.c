@@ -27,10 +27,9 @@ static void tell(void *arg, const mr_tune_point *p)
 
 static mr_status print_table(const mr_choices *c, FILE *out)
 {
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	mr_status st = MR_OK;
 
-	mr_strbuf_init(&text);
 	mr_choices_print(c, &text);
 	fprintf(out,
 		"/*\n * What executes an operation under the backend auto (nn/choices.h has the columns). Made by "

@@ -51,7 +51,7 @@ static mr_status take_order(void *arg, mr_job *job)
 
 static mr_status open_file(const mr_args *args, const char *path, order_file *order, mr_config **out)
 {
-	mr_strbuf notes;
+	mr_strbuf notes = {0};
 	const char *line;
 	mr_status st;
 
@@ -59,7 +59,6 @@ static mr_status open_file(const mr_args *args, const char *path, order_file *or
 		return mr_fail(MR_ECONFIG, "%s: no such file (millrace init DATA writes a configuration for your data)",
 			       path);
 	MR_TRY(refuse_run_folder(path));
-	mr_strbuf_init(&notes);
 	st = mr_config_load_after(path, args->set, args->n_sets, take_order, order, &notes, out);
 	/* The first start has printed them. A single mistake of usual length stands in the message. */
 	line = strchr(mr_strbuf_text(&notes), '\n');

@@ -1,7 +1,6 @@
 /* train_words.c - the tables before and after a training, its progress line, and its status on request. */
 #include "cli/train_words.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -73,8 +73,6 @@ mr_status mr_config_of_job(const mr_job *job, const mr_job_order *order, mr_conf
 	*out = NULL;
 	if (!c)
 		return mr_fail(MR_ERESOURCE, "no memory for a configuration");
-	mr_strbuf_init(&c->text.text);
-	mr_strbuf_init(&c->notes);
 	st = fill_all(c, job, order);
 	if (st == MR_OK)
 		*out = c;

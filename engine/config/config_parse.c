@@ -102,10 +102,9 @@ static mr_status set_value(mr_values *values, const char *key, const config_sett
 /* class_weights = [1, 2.5]: kept as one text with commas. */
 static mr_status set_weights(mr_values *values, const config_setting_t *s)
 {
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	mr_status st = MR_OK;
 
-	mr_strbuf_init(&text);
 	for (unsigned i = 0; i < (unsigned)config_setting_length(s) && st == MR_OK; i++) {
 		const config_setting_t *e = config_setting_get_elem(s, i);
 		int type = config_setting_type(e);
@@ -129,14 +128,13 @@ static mr_status set_names(mr_values *values, const config_setting_t *s)
 {
 	const char *key = config_setting_name(s);
 	const char *wanted = strcmp(key, "partition") ? "a list of layer names" : "\"auto\" or a list of layer names";
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	mr_status st = MR_OK;
 
 	if (!is_list(s))
 		return set_value(values, key, s);
 	if (!strcmp(key, "class_weights"))
 		return set_weights(values, s);
-	mr_strbuf_init(&text);
 	for (unsigned i = 0; i < (unsigned)config_setting_length(s) && st == MR_OK; i++) {
 		const config_setting_t *e = config_setting_get_elem(s, i);
 		const char *name = config_setting_get_string(e);

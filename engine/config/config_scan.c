@@ -221,7 +221,6 @@ mr_status mr_config_text_scan(mr_config_text *t, mr_mistakes *m, bool *whole)
 	const char *p = mr_strbuf_text(&t->text);
 	mr_status st;
 
-	mr_strbuf_init(&s.out);
 	while (p && *p)
 		p = scan_next(&s, p);
 	*whole = p && !s.depth;

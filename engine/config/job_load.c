@@ -23,7 +23,7 @@ static mr_status copy_of(const mr_config *c, mr_job **out)
 mr_status mr_job_load(const char *path, const char *const *sets, size_t n_sets, mr_job **out)
 {
 	mr_config *c;
-	mr_strbuf notes;
+	mr_strbuf notes = {0};
 	mr_status st;
 
 	if (out)
@@ -34,7 +34,6 @@ mr_status mr_job_load(const char *path, const char *const *sets, size_t n_sets, 
 	for (size_t i = 0; i < n_sets; i++)
 		if (!sets[i])
 			return mr_fail(MR_EINVAL, "mr_job_load: setting %zu is NULL", i);
-	mr_strbuf_init(&notes);
 	st = mr_config_load(path, sets, n_sets, &notes, &c);
 	if (st == MR_ECONFIG && notes.len)
 		st = mr_fail(st, "%.*s", (int)notes.len - 1, mr_strbuf_text(&notes));

@@ -57,10 +57,9 @@ static void write_teams(const mr_workload *of, const mr_team_costs *t, mr_strbuf
 mr_status mr_costs_write(const char *path, const mr_workload *of, const mr_costs *c)
 {
 	char machine[400], error[32] = "";
-	mr_strbuf b;
+	mr_strbuf b = {0};
 	mr_status st;
 
-	mr_strbuf_init(&b);
 	machine_text(of, machine, sizeof(machine));
 	if (!isnan(c->error))
 		snprintf(error, sizeof(error), "; error=%.3g", c->error);

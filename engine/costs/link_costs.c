@@ -228,7 +228,7 @@ mr_status mr_link_costs_write(const char *path, const mr_link_costs *l)
 	bool there = !stat(path, &info) && S_ISREG(info.st_mode);
 	char *text = NULL;
 	unsigned line;
-	mr_strbuf b;
+	mr_strbuf b = {0};
 	mr_status st;
 
 	if (there)
@@ -237,7 +237,6 @@ mr_status mr_link_costs_write(const char *path, const mr_link_costs *l)
 		free(text);
 		return mr_fail(MR_EUSAGE, "%s: it is there, and no file of costs: name another one", path);
 	}
-	mr_strbuf_init(&b);
 	if (text) {
 		const char *at = find(text, &line);
 

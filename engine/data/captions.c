@@ -51,9 +51,8 @@ static mr_status load_captions(mr_dataset *d)
 static mr_status describe(captions *c)
 {
 	mr_dataset *d = &c->base;
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
-	mr_strbuf_init(&b);
 	mr_strbuf_printf(&b,
 			 "captions: %llu training and %llu validation sequences of %lld frames of %lld numbers, with "
 			 "%lld to %lld words out of %lld",

@@ -95,9 +95,8 @@ static mr_status add_folder(cifar *c, batches *b, const char *path, const char *
 
 	for (int i = 1; st == MR_OK && (i == 1 || number); i++) {
 		struct stat is;
-		mr_strbuf s;
+		mr_strbuf s = {0};
 
-		mr_strbuf_init(&s);
 		mr_strbuf_printf(&s, "%s/", path);
 		if (number)
 			mr_strbuf_printf(&s, "%.*s%d%s", (int)(number - name), name, i, number + 2);
@@ -180,9 +179,8 @@ static mr_status open_all(cifar *c, const mr_values *values, const mr_data_want 
 static mr_status describe(cifar *c)
 {
 	mr_dataset *d = &c->base;
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
-	mr_strbuf_init(&b);
 	mr_strbuf_printf(&b, "%s", mr_contents_path(c->files.at[0].in));
 	if (c->files.n_files > 1)
 		mr_strbuf_printf(&b, " and %u more", c->files.n_files - 1);

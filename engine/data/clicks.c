@@ -129,10 +129,9 @@ static mr_status describe(clicks *s)
 	mr_dataset *d = &s->base;
 	int64_t *value = calloc((size_t)s->categories, sizeof(*value));
 	mr_status st = value ? MR_OK : mr_data_no_memory(0);
-	mr_strbuf b;
+	mr_strbuf b = {0};
 	double best;
 
-	mr_strbuf_init(&b);
 	mr_strbuf_printf(&b, "clicks: %llu training and %llu validation samples of %lld numbers and %lld categories",
 			 (unsigned long long)d->n_train, (unsigned long long)d->n_valid, (long long)s->numbers,
 			 (long long)s->categories);

@@ -193,10 +193,8 @@ static mr_status describe(csv *s)
 	mr_dataset *d = &s->rows.base;
 	const mr_csv_file *f = &s->file;
 	uint32_t numbers = f->table.n_features - f->table.n_categories;
-	mr_strbuf b, unknown;
+	mr_strbuf b = {0}, unknown = {0};
 
-	mr_strbuf_init(&b);
-	mr_strbuf_init(&unknown);
 	mr_strbuf_printf(&b, "%s: %llu training", f->path[0], (unsigned long long)d->n_train);
 	if (!d->trains_only)
 		mr_strbuf_printf(&b, " and %llu validation", (unsigned long long)d->n_valid);

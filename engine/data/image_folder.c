@@ -71,7 +71,7 @@ static mr_status list(const char *path, listing *l)
 /* @a/@b, or @a alone where @b is empty. */
 static mr_status join(mr_strbuf *out, const char *a, const char *b)
 {
-	mr_strbuf_init(out);
+	*out = (mr_strbuf){0};
 	mr_strbuf_append(out, a);
 	if (*b)
 		mr_strbuf_printf(out, "/%s", b);
@@ -208,9 +208,8 @@ static void skip(mr_image_folder *f, const char *path)
 
 static mr_status no_picture(const mr_image_folder *f, const char *path)
 {
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
-	mr_strbuf_init(&b);
 	mr_skipped_print(&f->skipped, &b);
 	mr_fail(MR_EDATA, "%s: holds no picture: a class needs files .png, .jpg, .jpeg, .ppm or .pgm%s%s", path,
 		b.len ? "; in all " : "", mr_strbuf_text(&b));
@@ -314,7 +313,7 @@ mr_status mr_image_folder_open(mr_image_folder *f, const char *root, const mr_im
 	mr_status st;
 	listing l;
 
-	mr_strbuf_init(&f->names);
+	f->names = (mr_strbuf){0};
 	f->root = strdup(root);
 	if (!f->root)
 		return mr_data_no_memory(strlen(root));

@@ -212,9 +212,8 @@ static mr_status describe(images *s)
 {
 	const mr_image_folder *f = &s->folder[0];
 	mr_dataset *d = &s->base;
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
-	mr_strbuf_init(&b);
 	mr_strbuf_printf(&b, "%s: %llu training and %llu validation images as %lldx%lldx%lld, %zu classes:",
 			 f->root, (unsigned long long)d->n_train, (unsigned long long)d->n_valid, (long long)s->size,
 			 (long long)s->size, (long long)s->augment.channels, f->n_classes);

@@ -2,7 +2,6 @@
  * mnist.c - images and labels in the IDX files of MNIST and its relatives, plain or gzip.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/stats.h"
 #include "base/str.h"
@@ -150,9 +149,8 @@ static mr_status load_mnist(mr_dataset *d)
 static mr_status describe(mnist *m)
 {
 	mr_dataset *d = &m->base;
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
-	mr_strbuf_init(&b);
 	mr_strbuf_printf(&b, "%s: %llu training and %llu validation images of %ux%u, %lld classes", m->images.path,
 			 (unsigned long long)d->n_train, (unsigned long long)d->n_valid, m->images.rows, m->images.cols,
 			 (long long)d->classes);

@@ -42,7 +42,7 @@ static mr_status check(const double *x, size_t n_x, const double *y, size_t n_y,
 static mr_status fill(numbers *s, const double *x, const double *y, size_t n, uint64_t n_train)
 {
 	mr_dataset *d = &s->base;
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
 	s->x = malloc(2 * n * sizeof(*s->x));
 	if (!s->x)
@@ -61,7 +61,6 @@ static mr_status fill(numbers *s, const double *x, const double *y, size_t n, ui
 	d->fingerprint = mr_hash64(0, s->x, 2 * n * sizeof(*s->x));
 	if (d->n_valid)
 		d->fingerprint = mr_data_fold(d->fingerprint, n_train);
-	mr_strbuf_init(&b);
 	mr_strbuf_printf(&b, "numbers: %zu pair%s in the order listed", n, n == 1 ? "" : "s");
 	if (d->n_valid)
 		mr_strbuf_printf(&b, ", the last %llu for validation", (unsigned long long)d->n_valid);

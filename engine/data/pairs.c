@@ -200,9 +200,8 @@ static mr_status load_pairs(mr_dataset *d)
 static mr_status describe(pairs *p)
 {
 	mr_dataset *d = &p->base;
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
-	mr_strbuf_init(&b);
 	mr_strbuf_printf(&b,
 			 "%s: %llu training and %llu validation pairs of up to %lld %s, "
 			 "vocabularies of %lld and %lld",

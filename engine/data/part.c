@@ -1,7 +1,6 @@
 #include "data/part.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/rng.h"
 #include "base/stats.h"
@@ -9,9 +8,8 @@
 
 char *mr_data_path(const mr_data_want *want, const char *path)
 {
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
-	mr_strbuf_init(&b);
 	if (want->base_dir && path[0] != '/')
 		mr_strbuf_printf(&b, "%s/", want->base_dir);
 	mr_strbuf_append(&b, path);

@@ -31,7 +31,7 @@ static mr_status fill(reversal *r, const mr_values *values, const mr_data_want *
 	mr_dataset *d = &r->base;
 	uint64_t samples = (uint64_t)mr_values_int(values, "samples");
 	int64_t all[4];
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
 	*r = (reversal){
 		.seed = want->seed,
@@ -53,7 +53,6 @@ static mr_status fill(reversal *r, const mr_values *values, const mr_data_want *
 	for (int i = 0; i < 4; i++)
 		d->fingerprint = mr_data_fold(d->fingerprint, (uint64_t)all[i]);
 	d->fingerprint = mr_data_fold(d->fingerprint, d->n_train);
-	mr_strbuf_init(&b);
 	mr_strbuf_printf(&b,
 			 "reversal: %llu training and %llu validation sequences of %lld to %lld letters out of %lld",
 			 (unsigned long long)d->n_train, (unsigned long long)d->n_valid, (long long)r->shortest,

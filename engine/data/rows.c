@@ -49,9 +49,8 @@ void mr_rows_valid(const mr_dataset *d, uint64_t i, void *input, void *target)
 static char *describe(const mr_rows *r, const char *what)
 {
 	const mr_dataset *d = &r->base;
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
-	mr_strbuf_init(&b);
 	if (d->trains_only)
 		mr_strbuf_printf(&b, "%s: %llu rows", what, (unsigned long long)r->n);
 	else

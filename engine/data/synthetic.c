@@ -86,7 +86,7 @@ static mr_status fill(synthetic *s, const mr_values *values, const mr_data_want 
 {
 	uint64_t samples = (uint64_t)mr_values_int(values, "samples");
 	mr_dataset *d = &s->base;
-	mr_strbuf b;
+	mr_strbuf b = {0};
 	size_t bytes;
 
 	s->seed = want->seed;
@@ -104,7 +104,6 @@ static mr_status fill(synthetic *s, const mr_values *values, const mr_data_want 
 	s->dtype = want->dtype;
 	s->noise = mr_values_float(values, "noise");
 	d->bytes.kept = bytes;
-	mr_strbuf_init(&b);
 	mr_strbuf_printf(&b, "synthetic: %llu training and %llu validation samples of %lld features, %lld classes",
 			 (unsigned long long)d->n_train, (unsigned long long)d->n_valid,
 			 (long long)mr_shape_count(d->input), (long long)d->classes);

@@ -158,9 +158,8 @@ static text *create(void)
 static mr_status describe(text *t, const char *name, uint64_t n, bool all)
 {
 	const mr_dataset *d = &t->w.base;
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
-	mr_strbuf_init(&b);
 	mr_strbuf_printf(&b, "%s: %llu bytes, %lld %s, %llu training and %llu validation windows of %lld", name,
 			 (unsigned long long)n, (long long)d->classes, all ? "byte values" : "distinct characters",
 			 (unsigned long long)d->n_train, (unsigned long long)d->n_valid, (long long)d->input.rows);

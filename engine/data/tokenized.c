@@ -72,7 +72,7 @@ static mr_status check_room(const char *path)
 mr_status mr_tokenized_open(const mr_values *values, const mr_data_want *want, mr_tokenizer **out, char **alphabet)
 {
 	char *path = mr_data_path(want, mr_values_string(values, "tokenizer"));
-	mr_strbuf b;
+	mr_strbuf b = {0};
 	mr_status st;
 
 	*alphabet = NULL;
@@ -82,7 +82,6 @@ mr_status mr_tokenized_open(const mr_values *values, const mr_data_want *want, m
 	if (st == MR_OK)
 		st = mr_tokenizer_open(path, out);
 	if (st == MR_OK) {
-		mr_strbuf_init(&b);
 		mr_strbuf_printf(&b, MR_TOKENIZER_MARK "%016llx", (unsigned long long)mr_tokenizer_hash(*out));
 		*alphabet = mr_strbuf_take(&b);
 		st = *alphabet ? check_mark(want, path, *alphabet) : mr_data_no_memory(0);
@@ -175,7 +174,7 @@ static mr_status cut(tokenized *t, const char *path, const mr_values *values, co
 	int64_t size = mr_values_int(values, "vocab_size");
 	uint64_t n = t->w.train.n;
 	mr_dataset *d = &t->w.base;
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
 	if (size && size < d->classes)
 		return mr_fail(MR_ECONFIG, "vocab_size: the tokenizer has tokens up to %lld, so expected at least %lld",
@@ -190,7 +189,6 @@ static mr_status cut(tokenized *t, const char *path, const mr_values *values, co
 	d->fingerprint = mr_data_fold(mr_data_fold(d->fingerprint, t->w.train.n), (uint64_t)d->classes);
 	MR_TRY(mr_excerpts_init(&t->w, path, fraction > 0 && mr_values_is_set(values, "validation") ? path : NULL,
 				values, want));
-	mr_strbuf_init(&b);
 	mr_strbuf_printf(&b,
 			 "%s: %llu bytes are %llu tokens, vocabulary %lld, %llu training and %llu validation windows "
 			 "of %lld",

@@ -9,7 +9,6 @@
  * vocabulary has.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/stats.h"
 #include "base/str.h"
@@ -135,9 +134,8 @@ static mr_status open_shards(tokens *t, const mr_values *values, const mr_data_w
 static mr_status describe(tokens *t)
 {
 	mr_dataset *d = &t->w.base;
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
-	mr_strbuf_init(&b);
 	mr_strbuf_printf(&b, "%s: %s, %llu tokens", t->train.path, t->train.f.offset ? "llm.c" : "nanoGPT",
 			 (unsigned long long)t->train.f.n);
 	if (t->valid.in)

@@ -153,9 +153,8 @@ static mr_status no_column(const mr_csv_table *t, const char *key, const char *t
 static mr_status name_columns(mr_csv_table *t)
 {
 	for (uint32_t c = 0; c < t->n_columns; c++) {
-		mr_strbuf b;
+		mr_strbuf b = {0};
 
-		mr_strbuf_init(&b);
 		if (t->header && *t->field[c])
 			mr_strbuf_append(&b, t->field[c]);
 		else
@@ -311,9 +310,8 @@ void mr_csv_table_close(mr_csv_table *t)
 static mr_status compare_names(const mr_csv_table *t)
 {
 	mr_status st = MR_OK;
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
-	mr_strbuf_init(&b);
 	for (uint32_t c = 0; c < t->n_columns; c++)
 		if (*t->field[c] && strcmp(t->field[c], t->name[c]) != 0)
 			mr_strbuf_printf(&b, "%s %u is \"%.40s\", in the training file \"%.40s\"",

@@ -1,8 +1,6 @@
 #include "host/handoff.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 

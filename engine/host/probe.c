@@ -1,9 +1,7 @@
 #include "host/probe.h"
 
-#include <errno.h>
 #include <math.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -170,10 +170,9 @@ mr_status mr_text_print(const mr_plan *plan, mr_strbuf *out)
 
 mr_status mr_text_write(const mr_plan *plan, FILE *file)
 {
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	mr_status st;
 
-	mr_strbuf_init(&text);
 	st = mr_text_print(plan, &text);
 	if (st == MR_OK && (fwrite(mr_strbuf_text(&text), 1, text.len, file) != text.len || ferror(file)))
 		st = mr_fail(MR_EIO, "the plan could not be written");

@@ -2,7 +2,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -455,7 +454,6 @@ mr_status mr_job_check(mr_job *j)
 
 	if (!j)
 		return mr_fail(MR_EINVAL, "mr_job_check: the job is NULL");
-	mr_strbuf_init(&m.text);
 	st = settle(j, &listener);
 	if (st == MR_OK && m.text.failed)
 		st = mr_fail(MR_ERESOURCE, "no memory to list the mistakes of a job");

@@ -1,11 +1,9 @@
 #include "job/job.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/str.h"
 #include "job/check.h"
 #include "job/plugins.h"
 

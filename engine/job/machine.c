@@ -27,9 +27,8 @@ static void print_usable(const mr_topo *t, mr_strbuf *out)
 
 static mr_status tell_usable(const mr_topo *t, mr_status st)
 {
-	mr_strbuf text;
+	mr_strbuf text = {0};
 
-	mr_strbuf_init(&text);
 	mr_strbuf_printf(&text, "%s; usable are ", mr_error_text());
 	print_usable(t, &text);
 	st = mr_fail(st, "%s", mr_strbuf_text(&text));

@@ -80,7 +80,7 @@ static const char *other_kind(mr_plugin_kind kind, const char *name)
 mr_status mr_plugin_get(mr_plugin_kind kind, const char *name, mr_plugin *out)
 {
 	const char *names[MAX_NAMES], *near, *other;
-	mr_strbuf known;
+	mr_strbuf known = {0};
 	mr_plugin p;
 	mr_status st;
 	uint32_t n;
@@ -93,7 +93,6 @@ mr_status mr_plugin_get(mr_plugin_kind kind, const char *name, mr_plugin *out)
 		names[n] = p.name;
 	}
 	near = mr_nearest(name, names, n);
-	mr_strbuf_init(&known);
 	for (uint32_t i = 0; i < n; i++)
 		mr_strbuf_printf(&known, "%s%s", i ? ", " : "", names[i]);
 	other = other_kind(kind, name);

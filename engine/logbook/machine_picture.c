@@ -31,10 +31,9 @@ mr_status mr_machine_draw(const mr_session *s, FILE *out)
 	mr_placement_cache *cache = calloc(t->n_l3s + 1, sizeof(*cache));
 	mr_placement_core *core = calloc(t->n_cores + 1, sizeof(*core));
 	const char **worker = calloc(s->place.n_workers + 1, sizeof(*worker));
-	mr_strbuf *text = calloc(s->place.n_workers + 1, sizeof(*text)), title;
+	mr_strbuf *text = calloc(s->place.n_workers + 1, sizeof(*text)), title = {0};
 	mr_status st = MR_OK;
 
-	mr_strbuf_init(&title);
 	mr_strbuf_printf(&title, "%s: %s on %u of %u cores", s->job->name,
 			 s->plan->system, s->place.n_cores_used, t->n_cores);
 	if (!node || !cache || !core || !worker || !text)

@@ -3,7 +3,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -23,13 +22,12 @@ static mr_status put_texts(mr_events *e, const char *dir, uint64_t step)
 {
 	char path[PATH_MAX], *config = NULL;
 	mr_json *facts = NULL;
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	size_t len;
 	mr_status st;
 
 	snprintf(path, sizeof(path), "%s/run.json", dir);
 	MR_TRY(mr_json_read_file(path, MAX_BYTES, &facts));
-	mr_strbuf_init(&text);
 	put_table(mr_json_get(facts, "about"), &text);
 	st = mr_events_text(e, step, "run/about", mr_strbuf_text(&text));
 	mr_strbuf_reset(&text);
@@ -65,12 +63,11 @@ mr_status mr_tensorboard_timeline(mr_events *e, const mr_run_facts *f, uint64_t 
 				 .n_workers = (uint16_t)f->s->place.n_workers,
 				 .unit = 1e6};
 	uint32_t width, height;
-	mr_strbuf png;
+	mr_strbuf png = {0};
 	mr_status st;
 
 	if (!e || !f->n_rec)
 		return MR_OK;
-	mr_strbuf_init(&png);
 	st = mr_schedule_picture_png(&p, &png, &width, &height);
 	if (st == MR_OK) /* under a tag of its own: a tag is of one kind */
 		st = mr_events_picture(e, step, "timeline", width, height, png.data, png.len);

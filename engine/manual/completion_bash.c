@@ -13,12 +13,11 @@ static void put_offer(mr_offer_kind kind, const mr_strbuf *words, FILE *out)
 static void put_values(const mr_command *c, FILE *out)
 {
 	for (const mr_option *o = c->options; o && o->name; o++) {
-		mr_strbuf words;
+		mr_strbuf words = {0};
 		mr_offer_kind kind;
 
 		if (mr_offer_is_flag(o))
 			continue;
-		mr_strbuf_init(&words);
 		kind = mr_offer_value(o, &words);
 		fprintf(out, "\t'%s --%s') words=", c->name, o->name);
 		put_offer(kind, &words, out);
@@ -36,10 +35,9 @@ static void put_options(const mr_command *c, FILE *out)
 
 static void put_operand(const mr_command *c, FILE *out)
 {
-	mr_strbuf words;
+	mr_strbuf words = {0};
 	mr_offer_kind kind;
 
-	mr_strbuf_init(&words);
 	kind = mr_offer_operand(c, &words);
 	fprintf(out, "\t%s) words=", c->name);
 	put_offer(kind, &words, out);
@@ -106,12 +104,11 @@ static const char script[] =
 
 void mr_completion_bash(const mr_command *const *commands, FILE *out)
 {
-	mr_strbuf keys;
+	mr_strbuf keys = {0};
 
 	fputs("# Completion of millrace for bash, written by `millrace completion bash`.\n_millrace_commands='", out);
 	for (const mr_command *const *c = commands; *c; c++)
 		fprintf(out, "%s ", (*c)->name);
-	mr_strbuf_init(&keys);
 	mr_offer_keys(&keys);
 	fprintf(out, "'\n_millrace_keys='%s'\n\n_millrace_option() {\n\tcase $1 in\n", mr_strbuf_text(&keys));
 	mr_strbuf_fini(&keys);

@@ -27,7 +27,7 @@ static void put_arguments(mr_offer_kind kind, const mr_strbuf *words, FILE *out)
 
 static void put_command(const mr_command *c, FILE *out)
 {
-	mr_strbuf words;
+	mr_strbuf words = {0};
 
 	fprintf(out, "complete -c millrace -n __fish_use_subcommand -x -a %s -d ", c->name);
 	put_quoted(c->summary, out);
@@ -37,7 +37,6 @@ static void put_command(const mr_command *c, FILE *out)
 			strcmp(o->name, "output") != 0 ? "" : " -s o", o->name);
 		put_quoted(o->help, out);
 		if (!mr_offer_is_flag(o)) {
-			mr_strbuf_init(&words);
 			put_arguments(mr_offer_value(o, &words), &words, out);
 			mr_strbuf_fini(&words);
 		}
@@ -49,7 +48,6 @@ static void put_command(const mr_command *c, FILE *out)
 			"-d 'value of a key'\n",
 			c->name);
 	if (*c->operands) {
-		mr_strbuf_init(&words);
 		fprintf(out, "complete -c millrace -n '__fish_seen_subcommand_from %s'", c->name);
 		put_arguments(mr_offer_operand(c, &words), &words, out);
 		fputc('\n', out);
@@ -65,12 +63,11 @@ static void put_choice(void *arg, const char *key, const char *words)
 
 void mr_completion_fish(const mr_command *const *commands, FILE *out)
 {
-	mr_strbuf keys;
+	mr_strbuf keys = {0};
 
 	fputs("# Completion of millrace for fish, written by `millrace completion fish`.\n"
 	      "function __millrace_keys\n",
 	      out);
-	mr_strbuf_init(&keys);
 	mr_offer_keys(&keys);
 	fprintf(out, "\tprintf '%%s\\n' %s\n", mr_strbuf_text(&keys));
 	mr_strbuf_fini(&keys);

@@ -34,13 +34,12 @@ static void put_action(mr_offer_kind kind, const mr_strbuf *words, FILE *out)
 /* @name: "--output=", "-o+". */
 static void put_option(const char *name, const mr_option *o, FILE *out)
 {
-	mr_strbuf words;
+	mr_strbuf words = {0};
 
 	fprintf(out, " \\\n\t\t'%s[", name);
 	put_spec(o->help, out);
 	fputc(']', out);
 	if (!mr_offer_is_flag(o)) {
-		mr_strbuf_init(&words);
 		fprintf(out, ":%s:", o->name);
 		put_action(mr_offer_value(o, &words), &words, out);
 		mr_strbuf_fini(&words);
@@ -50,7 +49,7 @@ static void put_option(const char *name, const mr_option *o, FILE *out)
 
 static void put_command(const mr_command *c, FILE *out)
 {
-	mr_strbuf words;
+	mr_strbuf words = {0};
 	char name[80];
 
 	fprintf(out, "\t%s)\n\t\t_arguments", c->name);
@@ -64,7 +63,6 @@ static void put_command(const mr_command *c, FILE *out)
 		fputs(" \\\n\t\t'*--set=[value of a key]:key=value:_millrace_key'", out);
 	fputs(" \\\n\t\t'--help[describe the command]'", out);
 	if (*c->operands) {
-		mr_strbuf_init(&words);
 		fputs(" \\\n\t\t'*:", out);
 		put_spec(c->operands, out);
 		fputc(':', out);
@@ -82,14 +80,13 @@ static void put_choice(void *arg, const char *key, const char *words)
 
 void mr_completion_zsh(const mr_command *const *commands, FILE *out)
 {
-	mr_strbuf keys;
+	mr_strbuf keys = {0};
 
 	fputs("#compdef millrace\n# Completion of millrace for zsh, written by `millrace completion zsh`.\n\n"
 	      "_millrace_key() {\n\tif compset -P 1 '*='; then\n"
 	      "\t\tlocal key=${${IPREFIX%=}##*--set=}\n\t\tcase $key in\n",
 	      out);
 	mr_offer_each_choice(put_choice, out);
-	mr_strbuf_init(&keys);
 	mr_offer_keys(&keys);
 	fprintf(out, "\t\t*) _files ;;\n\t\tesac\n\telse\n\t\tcompadd -S '' -- %s\n\tfi\n}\n\n", mr_strbuf_text(&keys));
 	mr_strbuf_fini(&keys);

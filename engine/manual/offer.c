@@ -117,12 +117,11 @@ typedef struct choice_caller {
 static void call_choice(void *arg, const char *group, const mr_option *o)
 {
 	choice_caller *c = arg;
-	mr_strbuf words;
+	mr_strbuf words = {0};
 	char key[128];
 
 	if (!offers_words(o))
 		return;
-	mr_strbuf_init(&words);
 	mr_offer_value(o, &words);
 	snprintf(key, sizeof(key), "%s%s%s", group, *group ? "." : "", o->name);
 	c->each(c->arg, key, mr_strbuf_text(&words));
@@ -132,7 +131,7 @@ static void call_choice(void *arg, const char *group, const mr_option *o)
 void mr_offer_each_choice(mr_offer_fn *each, void *arg)
 {
 	choice_caller c = {each, arg};
-	mr_strbuf words;
+	mr_strbuf words = {0};
 	char key[128];
 
 	for (int g = 0; g < MR_N_JOB_GROUPS; g++) {
@@ -140,7 +139,6 @@ void mr_offer_each_choice(mr_offer_fn *each, void *arg)
 
 		if (!info->plugin)
 			continue;
-		mr_strbuf_init(&words);
 		put_plugins(info->kind, &words);
 		snprintf(key, sizeof(key), "%s.name", info->name);
 		each(arg, key, mr_strbuf_text(&words));

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/str.h"
 #include "job/keys.h"
 #include "manual/help.h"
 #include "manual/pages_text.h"

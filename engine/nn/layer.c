@@ -1,7 +1,5 @@
 #include "nn/layer.h"
 
-#include <string.h>
-
 #include "base/registry.h"
 #include "nn/lazy_rows.h"
 #include "nn/squares.h"

@@ -1,7 +1,5 @@
 #include "nn/qr.h"
 
-#include <math.h>
-
 #include "nn/reflection.h"
 
 /* Columns whose reflections are applied together. */

@@ -1,7 +1,6 @@
 #include "observe/run_status.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

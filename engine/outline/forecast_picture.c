@@ -1,6 +1,5 @@
 #include "outline/forecast_picture.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

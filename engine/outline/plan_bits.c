@@ -65,7 +65,7 @@ void mr_plan_bits_text(const mr_plan_kernels *k, const mr_session *s, const mr_f
 void mr_plan_bits_print(const mr_plan_kernels *k, const mr_session *s, const mr_forecast *f, FILE *out)
 {
 	bool teams = false, known = true;
-	mr_strbuf text;
+	mr_strbuf text = {0};
 
 	for (uint32_t i = 0; i < k->n; i++) {
 		teams = teams || threads_of(s, i) > 1;
@@ -73,7 +73,6 @@ void mr_plan_bits_print(const mr_plan_kernels *k, const mr_session *s, const mr_
 	}
 	if (!teams || !known)
 		return;
-	mr_strbuf_init(&text);
 	mr_plan_bits_text(k, s, f, &text);
 	if (text.len)
 		fprintf(out, "bits may depend on the threads a worker: %s\n", mr_strbuf_text(&text));

@@ -83,9 +83,8 @@ static void put_share(mr_json_writer *w, const mr_plan_kernels *k)
 /* The operations whose bits may depend on the number of threads, and what executes them. */
 static void put_bits(mr_json_writer *w, const mr_plan_kernels *k, const mr_session *s, const mr_forecast *f)
 {
-	mr_strbuf text;
+	mr_strbuf text = {0};
 
-	mr_strbuf_init(&text);
 	mr_plan_bits_text(k, s, f, &text);
 	mr_json_field_string(w, "bits_by_threads", mr_strbuf_text(&text));
 	mr_strbuf_fini(&text);

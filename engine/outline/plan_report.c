@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/str.h"
 #include "session/objective_report.h"
@@ -208,10 +207,9 @@ static mr_status print_nodes(const mr_forecast *f, FILE *out)
 static mr_status print_process(const mr_session *s, const mr_forecast *f, FILE *out)
 {
 	mr_memory_plan m;
-	mr_strbuf text;
+	mr_strbuf text = {0};
 
 	MR_TRY(mr_memory_plan_of(s, f->run, &m));
-	mr_strbuf_init(&text);
 	mr_memory_plan_print(&m, &text);
 	fprintf(out, "\nmemory of the process\n%s", mr_strbuf_text(&text));
 	mr_strbuf_fini(&text);

@@ -1,7 +1,6 @@
 #include "outline/proof.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -249,10 +249,9 @@ static mr_status put_summary(mr_page *p, const mr_run_folder *runs, size_t n)
 /* A picture that is a file of its own, with its own style: as an image, in base64. */
 static mr_status put_image(mr_page *p, const char *svg, const char *label)
 {
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	mr_status st;
 
-	mr_strbuf_init(&text);
 	mr_base64(svg, strlen(svg), &text);
 	fputs("<figure><img alt=\"", p->out);
 	mr_svg_escape(p->out, label);

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/str.h"
 #include "page/page_internal.h"
 #include "report/table.h"
 

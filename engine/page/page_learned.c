@@ -71,12 +71,10 @@ static void say_evaluation(const mr_figures *r, mr_strbuf *out)
 static void say_best(mr_page *p, const mr_figures *best)
 {
 	const mr_figures *last = best;
-	mr_strbuf a, b;
+	mr_strbuf a = {0}, b = {0};
 
 	for (size_t i = 0; i < p->run->n_rows; i++)
 		last = isfinite(p->run->rows[i].val_loss) ? &p->run->rows[i] : last;
-	mr_strbuf_init(&a);
-	mr_strbuf_init(&b);
 	say_evaluation(best, &a);
 	say_evaluation(last, &b);
 	mr_page_say(p, "%s evaluation, that of step %llu: %s.", best == last ? "The best and last" : "The best",

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/str.h"
 #include "page/page_internal.h"
 #include "report/chart.h"
 

@@ -1,6 +1,5 @@
 #include "profile/profile.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,7 +1,6 @@
 #include "profile/tune_recurrent.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "host/memory.h"
 #include "nn/layer.h"

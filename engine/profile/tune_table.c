@@ -1,7 +1,6 @@
 #include "profile/tune_table.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define NEVER 1e9      /* the cost of a backend that is no candidate */

@@ -112,12 +112,11 @@ static void add_all(words *w, const char *text)
 
 static mr_status add_launcher(const mr_mpirun *m, words *w)
 {
-	mr_strbuf slots;
+	mr_strbuf slots = {0};
 	char n[24];
 	bool open;
 
 	MR_TRY(ask_version(m->mpirun, &open));
-	mr_strbuf_init(&slots);
 	print_slots(m->hosts, m->each, &slots);
 	snprintf(n, sizeof(n), "%lld", (long long)m->each * count_hosts(m->hosts));
 	add(w, m->mpirun);

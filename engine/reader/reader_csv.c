@@ -58,9 +58,8 @@ static mr_status find_by_name(csv *s)
 	const mr_csv_inputs *in = s->inputs;
 	const mr_csv_table *t = &s->table;
 	mr_status st = MR_OK;
-	mr_strbuf missing;
+	mr_strbuf missing = {0};
 
-	mr_strbuf_init(&missing);
 	for (size_t i = 0; i < in->n_columns; i++) {
 		uint32_t c = 0;
 

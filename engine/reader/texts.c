@@ -186,7 +186,6 @@ mr_status mr_texts_open(const mr_form *f, const char *path, mr_texts_kind kind, 
 	t->form = f;
 	t->path = path;
 	t->kind = kind;
-	mr_strbuf_init(&t->input);
 	st = open_file(t);
 	if (st != MR_OK) {
 		mr_texts_close(t);

@@ -11,7 +11,6 @@
  */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "exec/exec_internal.h"
 #include "replay/replay_internal.h"

@@ -3,8 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/str.h"
-
 #define LEFT 76.0
 #define RIGHT 24.0
 #define BELOW 50.0

@@ -235,9 +235,8 @@ static double put_legend(const mr_plot *p, const mr_svg *svg)
 {
 	mr_svg_legend l = mr_svg_legend_begin(svg, p->panel[0].left, WIDTH - 10, LEGEND_TOP);
 	char swatch[160];
-	mr_strbuf text;
+	mr_strbuf text = {0};
 
-	mr_strbuf_init(&text);
 	for (size_t i = 0; i < p->n; i++) {
 		about_run(p, i, &text);
 		snprintf(swatch, sizeof(swatch),

@@ -48,9 +48,8 @@ static void deflate_lines(const uint8_t *rgb, uint32_t width, uint32_t height, m
 
 void mr_png_append(const uint8_t *rgb, uint32_t width, uint32_t height, mr_strbuf *out)
 {
-	mr_strbuf data;
+	mr_strbuf data = {0};
 
-	mr_strbuf_init(&data);
 	mr_strbuf_append_n(out, "\x89PNG\r\n\x1a\n", 8);
 	put_u32(&data, width);
 	put_u32(&data, height);

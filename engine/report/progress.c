@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/str.h"
 #include "report/screen.h"
 
 #define UNKNOWN_COLUMNS 80 /* of a terminal without a known width */

@@ -221,7 +221,7 @@ static void print_grid(mr_text_grid *g, unsigned columns, mr_strbuf *out)
 mr_status mr_schedule_picture_text(const mr_schedule_picture *p, unsigned columns, FILE *out)
 {
 	mr_text_grid g = {.p = p};
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	mr_status st = MR_OK;
 
 	if (columns < 20)
@@ -234,7 +234,6 @@ mr_status mr_schedule_picture_text(const mr_schedule_picture *p, unsigned column
 	g.owner = malloc(g.n_cols * sizeof(*g.owner));
 	g.most = malloc(g.n_cols * sizeof(*g.most));
 	g.busy = malloc(g.n_cols * sizeof(*g.busy));
-	mr_strbuf_init(&text);
 	if (st == MR_OK && g.owner && g.most && g.busy)
 		print_grid(&g, columns, &text);
 	if (st == MR_OK && (!g.owner || !g.most || !g.busy || text.failed))

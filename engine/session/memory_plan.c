@@ -239,11 +239,10 @@ mr_status mr_memory_plan_fits(const mr_memory_plan *m, const mr_session *s)
 {
 	exceeded e = limit_of(m, s);
 	char need[16], have[16];
-	mr_strbuf table;
+	mr_strbuf table = {0};
 
 	if (!e.bytes)
 		return MR_OK;
-	mr_strbuf_init(&table);
 	mr_memory_plan_print(m, &table);
 	if (table.len) /* the last line's end */
 		table.data[--table.len] = 0;

@@ -58,11 +58,10 @@ mr_status mr_plan_file_size(const char *path, mr_job_order *out)
 
 mr_status mr_plan_file_write(const mr_plan *plan, const char *path, mr_result_kind kind)
 {
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	mr_result r;
 	mr_status st;
 
-	mr_strbuf_init(&text);
 	st = mr_text_print(plan, &text);
 	if (st == MR_OK)
 		st = mr_result_begin(&r, path, kind);

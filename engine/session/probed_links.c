@@ -369,12 +369,11 @@ static uint16_t rank_on(const mr_link_costs *l, uint16_t host, uint16_t nth)
 static mr_status find_hosts(const mr_ranks *r, mr_link_costs *out)
 {
 	uint16_t host[MR_LINKS_MOST], n = 0;
-	mr_strbuf names;
+	mr_strbuf names = {0};
 
 	if (r->n > MR_LINKS_MOST)
 		return mr_fail(MR_EUSAGE, "links between at most %d ranks are measured, and there are %u",
 			       MR_LINKS_MOST, r->n);
-	mr_strbuf_init(&names);
 	for (uint32_t i = 0; i < r->n; i++) {
 		uint32_t k = 0;
 

@@ -347,10 +347,9 @@ static mr_status check_stops(const mr_session *s)
 
 static mr_status start_on_ranks(mr_session *s, const mr_run_config *c, double watchdog)
 {
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	mr_status st;
 
-	mr_strbuf_init(&text);
 	mr_rank_identity(s, &text);
 	st = text.failed ? mr_fail(MR_ERESOURCE, "no memory") : MR_OK;
 	if (st == MR_OK)

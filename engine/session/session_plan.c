@@ -1,7 +1,6 @@
 /* session_plan.c - the plan of a session: cut, place, order, lowering, check. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "host/clock.h"
 #include "session/rank_place.h"

@@ -41,10 +41,9 @@ static bool would_do(const mr_session *s, const mr_mitigate_ops *ops)
 
 static void warn_unmitigated(const mr_session *s, uint32_t age)
 {
-	mr_strbuf names;
+	mr_strbuf names = {0};
 	uint32_t n = 0;
 
-	mr_strbuf_init(&names);
 	for (uint32_t i = 0; mr_mitigate_at(i); i++)
 		if (would_do(s, mr_mitigate_at(i)))
 			mr_strbuf_printf(&names, "%s%s", n++ ? ", " : "", mr_mitigate_at(i)->name);

@@ -181,9 +181,8 @@ static void look_at(const char *path, const char *name, bool *pictures, bool *ci
 
 static mr_status nothing_known(const char *path, const mr_skipped *skipped)
 {
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
-	mr_strbuf_init(&b);
 	mr_skipped_print(skipped, &b);
 	mr_fail(MR_EDATA,
 		"%s: the folder has neither folders of PNG, JPEG, PPM or PGM files (one a class), nor MNIST's files "

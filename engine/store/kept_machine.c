@@ -74,11 +74,10 @@ bool mr_kept_machine_read(mr_kept_machine *k)
 mr_status mr_kept_machine_store(const mr_kept_machine *k)
 {
 	char path[4096];
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	mr_status st;
 
 	MR_TRY(mr_kept_path_make(NAME, path, sizeof(path)));
-	mr_strbuf_init(&text);
 	mr_strbuf_printf(&text, FIRST "processor %s\ncores %u\ndate %s", k->processor, k->n_cores, k->date);
 	for (int i = 0; i < MR_KEPT_MACHINE_NUMBERS; i++)
 		mr_strbuf_printf(&text, "\nnumber%d %.17g", i, k->number[i]);

@@ -202,11 +202,9 @@ static mr_status add_rows(mr_kept_rows *k, const mr_kept_row *fresh, uint32_t n)
 
 static mr_status write_file(const mr_kept_rows *k, mr_kept_words words, const char *path)
 {
-	mr_strbuf rows, all;
+	mr_strbuf rows = {0}, all = {0};
 	mr_status st;
 
-	mr_strbuf_init(&rows);
-	mr_strbuf_init(&all);
 	mr_strbuf_append(&rows, COLUMNS);
 	for (uint32_t i = 0; i < k->n; i++) {
 		const mr_kept_row *r = &k->at[i];

@@ -54,12 +54,11 @@ static mr_status compile(mr_regex *r, const char *pattern, const char *spelled, 
 mr_status mr_regex_create(const char *pattern, bool literal, mr_regex **out)
 {
 	mr_regex *r = calloc(1, sizeof(*r));
-	mr_strbuf spelled;
+	mr_strbuf spelled = {0};
 	mr_status st;
 
 	if (!r)
 		return mr_fail(MR_ERESOURCE, "no memory for a pattern");
-	mr_strbuf_init(&spelled);
 	st = literal ? MR_OK : mr_dialect_spell(pattern, &spelled);
 	if (st == MR_OK)
 		st = compile(r, pattern, literal ? pattern : mr_strbuf_text(&spelled), literal);

@@ -46,10 +46,9 @@ static mr_status predict_all(mr_trained *t, const mr_dataset *d, mr_class_scores
 static mr_status calibrate(const mr_class_scores *scores, const char *checkpoint)
 {
 	mr_calibration c;
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
 	MR_TRY(mr_calibration_keep(&scores->samples, checkpoint, &c));
-	mr_strbuf_init(&b);
 	mr_calibration_print(&c, &b);
 	printf("%s\n", mr_strbuf_text(&b));
 	mr_strbuf_fini(&b);

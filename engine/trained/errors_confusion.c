@@ -67,9 +67,8 @@ static void put_pairs(const mr_confusion *c, const char *(*name)(const void *, s
 {
 	pair at[MOST_PAIRS];
 	size_t n = find_pairs(c, at, MOST_PAIRS);
-	mr_strbuf room;
+	mr_strbuf room = {0};
 
-	mr_strbuf_init(&room);
 	mr_json_field_array(w, "confused");
 	for (size_t i = 0; i < n; i++) {
 		mr_json_begin_object(w);
@@ -87,7 +86,7 @@ static void put_classes(const mr_confusion *c, const char *(*name)(const void *,
 			mr_json_writer *w)
 {
 	uint64_t *count = calloc(3 * c->n_classes, sizeof(*count));
-	mr_strbuf room;
+	mr_strbuf room = {0};
 
 	if (!count)
 		return; /* the list is left out */
@@ -98,7 +97,6 @@ static void put_classes(const mr_confusion *c, const char *(*name)(const void *,
 		count[3 * prediction + 1]++;
 		count[3 * target + 2] += target == prediction;
 	}
-	mr_strbuf_init(&room);
 	mr_json_field_array(w, "classes");
 	for (size_t i = 0; i < c->n_classes; i++) {
 		mr_json_begin_object(w);

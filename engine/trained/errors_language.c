@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "checkpoint/checkpoints.h"
 #include "nn/element.h"
@@ -87,11 +86,10 @@ static mr_status put_excerpt(excerpts *e, const mr_worst *x, mr_json_writer *w)
 {
 	const mr_dataset *d = e->t->s.data;
 	const void *out;
-	mr_strbuf room;
+	mr_strbuf room = {0};
 
 	d->ops->valid(d, x->sample, e->input, e->target);
 	MR_TRY(mr_logits_of(e->t->model, e->input, 1, &out));
-	mr_strbuf_init(&room);
 	mr_json_begin_object(w);
 	mr_json_field_uint(w, "sample", x->sample);
 	mr_json_field_double(w, "loss", x->loss);

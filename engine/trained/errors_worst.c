@@ -131,7 +131,7 @@ static mr_status put_png(const picture *p, mr_json_writer *w)
 	int64_t longer = p->rows > p->cols ? p->rows : p->cols, by = (longer + MOST_SIDE - 1) / MOST_SIDE;
 	int64_t rows = p->rows / by, cols = p->cols / by;
 	uint8_t *rgb;
-	mr_strbuf png, text;
+	mr_strbuf png = {0}, text = {0};
 
 	if (rows < 1 || cols < 1)
 		return MR_OK;
@@ -142,8 +142,6 @@ static mr_status put_png(const picture *p, mr_json_writer *w)
 		for (int64_t x = 0; x < cols; x++)
 			for (int64_t c = 0; c < 3; c++)
 				rgb[(y * cols + x) * 3 + c] = shade(p, y, x, by, p->channels == 3 ? c : 0);
-	mr_strbuf_init(&png);
-	mr_strbuf_init(&text);
 	mr_png_append(rgb, (uint32_t)cols, (uint32_t)rows, &png);
 	mr_strbuf_append(&text, "data:image/png;base64,");
 	mr_base64(mr_strbuf_text(&png), png.len, &text);
@@ -191,9 +189,8 @@ static mr_status put_picture(const mr_trained *t, uint64_t i, mr_json_writer *w)
 static mr_status put_one(mr_trained *t, const mr_worst *x, const source *from, size_t n_columns, mr_json_writer *w)
 {
 	mr_status st;
-	mr_strbuf room;
+	mr_strbuf room = {0};
 
-	mr_strbuf_init(&room);
 	mr_json_begin_object(w);
 	mr_json_field_uint(w, "sample", x->sample);
 	if (t->classes) {

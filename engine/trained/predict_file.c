@@ -141,9 +141,8 @@ static mr_status predict_all(course *c)
 
 static void say_odd(const course *c)
 {
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
-	mr_strbuf_init(&b);
 	mr_reader_say(c->reader, &b);
 	if (b.len)
 		mr_notice("warning: %s: taken as unknown", mr_printable(b.data));
@@ -176,11 +175,10 @@ static mr_status write_all(course *c)
 static mr_status calibrate(course *c)
 {
 	mr_calibration fitted;
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
 	MR_TRY(mr_calibration_keep(&c->to.scores->samples, c->t->path, &fitted));
 	c->t->temperature = fitted.temperature;
-	mr_strbuf_init(&b);
 	mr_calibration_print(&fitted, &b);
 	mr_notice("%s", mr_strbuf_text(&b));
 	mr_strbuf_fini(&b);

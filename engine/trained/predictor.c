@@ -36,7 +36,6 @@ static mr_status enter(mr_predictor *p, const char *function)
 	if (atomic_flag_test_and_set(&p->busy))
 		return mr_fail(MR_EINVAL, "%s: another function of this model has not returned", function);
 	mr_strbuf_fini(&p->notices);
-	mr_strbuf_init(&p->notices);
 	p->outer = mr_notice_to(&p->notices);
 	return MR_OK;
 }
@@ -91,7 +90,6 @@ mr_status mr_predictor_open(const char *path, const mr_predictor_opts *opts, mr_
 	if (!p)
 		return mr_fail(MR_ERESOURCE, "no memory for a model");
 	p->process = (long)getpid();
-	mr_strbuf_init(&p->notices);
 	MR_TRY(enter(p, "mr_predictor_open"));
 	st = leave(p, open_all(p, path, opts ? opts : &none));
 	if (st != MR_OK)
@@ -194,9 +192,8 @@ mr_status mr_predictor_about(mr_predictor *p, char **json)
 
 static void say_unknown(const mr_csv_inputs *in)
 {
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
-	mr_strbuf_init(&b);
 	mr_csv_inputs_print_unknown(in, &b);
 	if (b.len)
 		mr_notice("warning: %s: taken as unknown", mr_printable(b.data));

@@ -1,7 +1,6 @@
 #include "trained/text_predictions.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "base/notice.h"

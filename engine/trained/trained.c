@@ -48,7 +48,7 @@ static mr_status load_config(mr_trained *t, const char *text, const char *const 
 {
 	size_t n = N_OWN + n_sets;
 	const char **sets = calloc(n, sizeof(*sets));
-	mr_strbuf notes;
+	mr_strbuf notes = {0};
 	mr_status st;
 
 	if (!sets)
@@ -56,7 +56,6 @@ static mr_status load_config(mr_trained *t, const char *text, const char *const 
 	memcpy(sets, own_keys, sizeof(own_keys));
 	for (size_t i = N_OWN; i < n; i++)
 		sets[i] = set[i - N_OWN];
-	mr_strbuf_init(&notes);
 	st = mr_config_load_text(t->path, text, sets, n, &notes, &t->config);
 	mr_strbuf_fini(&notes);
 	free(sets);

@@ -80,7 +80,7 @@ static mr_status plan_text(const mr_job *job, const char *plan, char **json)
 
 mr_status mr_plan_job(const mr_job *job, const char *plan, char **json)
 {
-	mr_strbuf notices;
+	mr_strbuf notices = {0};
 	mr_status st;
 
 	if (json)
@@ -88,7 +88,6 @@ mr_status mr_plan_job(const mr_job *job, const char *plan, char **json)
 	if (!job || !json)
 		return mr_fail(MR_EINVAL, "mr_plan_job: the %s is NULL", job ? "place for the text" : "job");
 	MR_TRY(mr_job_no_nulls(job));
-	mr_strbuf_init(&notices);
 	mr_notice_to(&notices); /* a library prints nothing */
 	st = plan_text(job, plan, json);
 	mr_notice_to(NULL);

@@ -162,14 +162,13 @@ static mr_status read_file(repeats *r, const char *path, bool go_on)
 static mr_status check_data(const mr_job *job)
 {
 	const mr_values *v = job->data.values;
-	mr_strbuf b;
+	mr_strbuf b = {0};
 	mr_status st;
 
 	if (mr_option_find(mr_values_table(v), "folds"))
 		return !mr_values_is_set(v, "folds") && !mr_values_is_set(v, "fold")
 			       ? MR_OK
 			       : mr_fail(MR_EUSAGE, "--folds sets data.folds and data.fold, which are set already");
-	mr_strbuf_init(&b);
 	for (uint32_t i = 0; mr_dataset_at(i); i++)
 		if (mr_option_find(mr_dataset_at(i)->options, "folds"))
 			mr_strbuf_printf(&b, "%s%s", b.len ? ", " : "", mr_dataset_at(i)->name);

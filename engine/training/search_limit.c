@@ -25,11 +25,10 @@ mr_status mr_search_limit_settle(mr_config *config, uint64_t n)
 static mr_status read_count(const char *path, const mr_sched_ops *ops, uint64_t *n)
 {
 	mr_config *then;
-	mr_strbuf mistakes;
+	mr_strbuf mistakes = {0};
 	mr_status st;
 
 	*n = 0;
-	mr_strbuf_init(&mistakes);
 	st = mr_config_load(path, NULL, 0, &mistakes, &then);
 	mr_strbuf_fini(&mistakes);
 	if (st != MR_OK)
@@ -42,13 +41,12 @@ static mr_status read_count(const char *path, const mr_sched_ops *ops, uint64_t 
 
 mr_status mr_search_limit_take_up(mr_config *config)
 {
-	mr_strbuf path;
+	mr_strbuf path = {0};
 	uint64_t n = 0;
 	mr_status st;
 
 	if (mr_search_limit_of(config) <= 0)
 		return MR_OK;
-	mr_strbuf_init(&path);
 	mr_strbuf_printf(&path, "%s/resolved.cfg", mr_config_job(config)->run_dir);
 	st = path.failed ? mr_fail(MR_ERESOURCE, "no memory for a path")
 			 : read_count(mr_strbuf_text(&path), mr_job_system(mr_config_job(config)), &n);

@@ -8,12 +8,11 @@ void mr_train_look_at_cpus(mr_train *t)
 {
 	const mr_place *p = &t->s.place;
 	uint32_t n = 0, before = t->n_cpus_lost;
-	mr_strbuf lost;
+	mr_strbuf lost = {0};
 	char list[4096];
 
 	if (!p->bindable || (!*mr_offline_cpus(list, sizeof(list)) && !before))
 		return;
-	mr_strbuf_init(&lost);
 	for (uint32_t w = 0; w < p->n_workers; w++)
 		for (uint32_t i = 0; i < p->worker[w].n_threads; i++)
 			if (mr_offline_has(list, p->worker[w].cpu[i]))

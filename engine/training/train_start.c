@@ -35,10 +35,9 @@
 /* The values, which each checkpoint holds. */
 static mr_status take_values(mr_train *t)
 {
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	mr_status st;
 
-	mr_strbuf_init(&text);
 	st = mr_config_print_values(t->config, &text);
 	if (st == MR_OK)
 		t->s.resolved = t->resolved = mr_strbuf_take(&text);
@@ -48,10 +47,9 @@ static mr_status take_values(mr_train *t)
 
 static mr_status write_config(const mr_train *t)
 {
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	mr_status st;
 
-	mr_strbuf_init(&text);
 	st = mr_config_print(t->config, &text);
 	if (st == MR_OK)
 		st = mr_result_write(t->dir.config, mr_strbuf_text(&text), text.len, MR_RESULT_OWN);
@@ -63,12 +61,11 @@ static mr_status write_config(const mr_train *t)
 static mr_status write_choices(const mr_train *t)
 {
 	const mr_choices *c = t->s.kernels->choices;
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	mr_status st;
 
 	if (!c)
 		return MR_OK;
-	mr_strbuf_init(&text);
 	mr_choices_print(c, &text);
 	st = text.failed ? mr_fail(MR_ERESOURCE, "no memory for %s", t->dir.choices)
 			 : mr_result_write(t->dir.choices, text.data, text.len, MR_RESULT_OWN);

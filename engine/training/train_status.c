@@ -1,5 +1,4 @@
 /* train_status.c - the status of a training, also in status.json; what was counted, at its end. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -112,12 +112,11 @@ static bool has_folder(const mr_job *job)
 /* Keys that ask for files need a folder for them. */
 static mr_status check_folder(const mr_job *job, const mr_training_opts *o)
 {
-	mr_strbuf keys;
+	mr_strbuf keys = {0};
 	mr_status st = MR_OK;
 
 	if (has_folder(job))
 		return MR_OK;
-	mr_strbuf_init(&keys);
 	if (o->resume)
 		mr_strbuf_append(&keys, "resume, ");
 	if (o->counters)
@@ -236,7 +235,6 @@ mr_status mr_training_open_with(const mr_job *job, const mr_training_opts *opts,
 		return mr_fail(MR_ERESOURCE, "no memory for a training");
 	t->process = getpid();
 	t->loss = NAN;
-	mr_strbuf_init(&t->notices);
 	mr_notice_to(&t->notices);
 	st = open_all(job, opts, t);
 	mr_notice_to(NULL);

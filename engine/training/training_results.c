@@ -181,14 +181,13 @@ mr_status mr_training_sample(mr_training *t, const char **text)
 static mr_status plan(mr_training *t, const char **text)
 {
 	const mr_plan *p = t->train->s.plan;
-	mr_strbuf out;
+	mr_strbuf out = {0};
 	mr_status st;
 
 	if (!text)
 		return mr_fail(MR_EINVAL, "mr_training_plan: the place for the text is NULL");
 	if (!p)
 		return mr_fail(MR_ECONFIG, "%s has no plan", t->train->s.job->system.name);
-	mr_strbuf_init(&out);
 	st = mr_text_print(p, &out);
 	if (st == MR_OK) {
 		free(t->text);

@@ -103,10 +103,9 @@ static void pairs(FILE *f, const mr_aged *a)
 /* The steps as a file that the system rpd takes: measured-<S>.steps. */
 static void write_record(const settings *s, const mr_aged *a)
 {
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	char name[32];
 
-	mr_strbuf_init(&text);
 	mr_aged_print(a, &text);
 	if (text.failed)
 		die_unless(mr_fail(MR_ERESOURCE, "no memory for the text of %u steps", a->n_steps), "recorded steps");

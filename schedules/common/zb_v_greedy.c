@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define N_PASSES 4 /* steps up to MR_VEE_I0 are passes; the weight gradients that follow wait for no other worker */
 

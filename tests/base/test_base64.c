@@ -9,9 +9,8 @@ static void examples(void)
 {
 	static const char *const in[] = {"", "f", "fo", "foo", "foob", "fooba", "foobar", "\xff\xfe\xfb"};
 	static const char *const out[] = {"", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy", "//77"};
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
-	mr_strbuf_init(&b);
 	for (size_t i = 0; i < sizeof(in) / sizeof(in[0]); i++) {
 		mr_strbuf_reset(&b);
 		mr_base64(in[i], strlen(in[i]), &b);

@@ -9,10 +9,9 @@
 
 static void test_strbuf(void)
 {
-	mr_strbuf b;
+	mr_strbuf b = {0};
 	char *text;
 
-	mr_strbuf_init(&b);
 	CU_ASSERT_STRING_EQUAL(mr_strbuf_text(&b), "");
 	for (int i = 0; i < 1000; i++)
 		CU_ASSERT_TRUE_FATAL(mr_strbuf_printf(&b, "%03d,", i));
@@ -34,9 +33,8 @@ static void test_strbuf(void)
 
 static void test_strbuf_failure_sticks(void)
 {
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
-	mr_strbuf_init(&b);
 	CU_ASSERT_TRUE(mr_strbuf_append(&b, "kept"));
 	b.len = SIZE_MAX - 1; /* as if it were full: the sum overflows */
 	CU_ASSERT_FALSE(mr_strbuf_append(&b, "x"));

@@ -21,10 +21,9 @@ static const char *conf_path(const char *name, char buf[512])
 static mr_status load_file(const char *path, mr_config **out)
 {
 	static const char *const sets[] = {"backend=reference"};
-	mr_strbuf report;
+	mr_strbuf report = {0};
 	mr_status st;
 
-	mr_strbuf_init(&report);
 #ifdef MR_DNNL
 	st = mr_config_load(path, sets, 0, &report, out);
 #else
@@ -56,10 +55,9 @@ static bool same_values(const mr_values *a, const mr_values *b)
 static void check_round_trip(const char *path)
 {
 	mr_config *first, *second;
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	uint32_t n, m;
 
-	mr_strbuf_init(&text);
 	MR_CHECK_OK(load_file(path, &first));
 	MR_CHECK_OK(mr_config_print(first, &text));
 	MR_CHECK_OK(load_file(mr_test_file("resolved.cfg", text.data, text.len), &second));
@@ -111,11 +109,9 @@ static void odd_values_round_trip(void)
 static void origins(void)
 {
 	static const char *const sets[] = {"optimizer.lr=0.5", "optimizer.name=momentum"};
-	mr_strbuf text, report;
+	mr_strbuf text = {0}, report = {0};
 	mr_config *c;
 
-	mr_strbuf_init(&text);
-	mr_strbuf_init(&report);
 	for (unsigned i = 0; i < 6; i++)
 		mr_strbuf_printf(&text, "%s\n", mr_test_lines[i]);
 	MR_CHECK_OK(mr_test_load(text.data, text.len, sets, 2, &report, &c));
@@ -151,9 +147,8 @@ static unsigned check_blocks(const char *text)
 		const mr_job_group_info *info = mr_job_group_of((mr_job_group)g);
 
 		for (uint32_t i = 0; info->plugin ? mr_plugin_at(info->kind, i, &p) : i == 0; i++) {
-			mr_strbuf block;
+			mr_strbuf block = {0};
 
-			mr_strbuf_init(&block);
 			mr_reference_block((mr_job_group)g, info->plugin ? &p : NULL, &block);
 			CU_ASSERT_TRUE(block_stands(text, &block));
 			mr_strbuf_fini(&block);
@@ -206,12 +201,9 @@ static void reference_alternatives_load(void)
 		mr_plugin p;
 
 		for (uint32_t i = 0; info->plugin && mr_plugin_at(info->kind, i, &p); i++) {
-			mr_strbuf text, block, report;
+			mr_strbuf text = {0}, block = {0}, report = {0};
 			mr_config *c;
 
-			mr_strbuf_init(&text);
-			mr_strbuf_init(&block);
-			mr_strbuf_init(&report);
 			mr_reference_block((mr_job_group)g, &p, &block);
 			for (unsigned k = 0; k < 6; k++)
 				if (strncmp(mr_test_lines[k], info->name, strlen(info->name)) != 0)

@@ -59,10 +59,9 @@ mr_status mr_test_load(const char *text, size_t len, const char *const *sets, si
 		       mr_config **out)
 {
 	const char *path = mr_test_file("test.cfg", text, len);
-	mr_strbuf raw;
+	mr_strbuf raw = {0};
 	mr_status st;
 
-	mr_strbuf_init(&raw);
 	*out = NULL;
 	st = mr_config_load(path, sets, n_sets, &raw, out);
 	for (const char *s = mr_strbuf_text(&raw), *hit; *s; s = hit) {

@@ -253,13 +253,11 @@ static void build(const struct row *r, mr_strbuf *text)
 static void check_row(size_t i)
 {
 	const struct row *r = &rows[i];
-	mr_strbuf text, report;
+	mr_strbuf text = {0}, report = {0};
 	mr_config *c;
 	mr_status st;
 	bool well;
 
-	mr_strbuf_init(&text);
-	mr_strbuf_init(&report);
 	build(r, &text);
 	st = mr_test_load(text.data, text.len, NULL, 0, &report, &c);
 	well = st == MR_ECONFIG && !c && count_lines(mr_strbuf_text(&report)) >= 1;
@@ -294,11 +292,10 @@ static void what_is_built_joins_the_others(void)
 				   "machine = { workers = 2; cpus = \"0 99999\"; };\n";
 	static const char *const order[] = {"F:1: model.tied: ", "F:3: data.path: empty", "F:5: train.clip: expected",
 					    "F:6: machine.cpus: CPU list"};
-	mr_strbuf report;
+	mr_strbuf report = {0};
 	mr_config *c;
 	const char *at;
 
-	mr_strbuf_init(&report);
 	CU_ASSERT_EQUAL(mr_test_load(text, strlen(text), NULL, 0, &report, &c), MR_ECONFIG);
 	CU_ASSERT_EQUAL(count_lines(mr_strbuf_text(&report)), 4);
 	at = mr_strbuf_text(&report);
@@ -312,10 +309,9 @@ static void what_is_built_joins_the_others(void)
 
 static mr_status load_lines(const char *const *sets, size_t n, const char *more, mr_strbuf *report, mr_config **out)
 {
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	mr_status st;
 
-	mr_strbuf_init(&text);
 	for (unsigned i = 0; i < 6; i++)
 		mr_strbuf_printf(&text, "%s\n", mr_test_lines[i]);
 	mr_strbuf_append(&text, more);
@@ -349,11 +345,10 @@ static void all_at_once_in_order(void)
 		"--set: mdel: unknown group, did you mean \"model\"?",
 		"--set: model: is a group",
 	};
-	mr_strbuf report;
+	mr_strbuf report = {0};
 	mr_config *c;
 	const char *at;
 
-	mr_strbuf_init(&report);
 	CU_ASSERT_EQUAL(mr_test_load(text, strlen(text), sets, 5, &report, &c), MR_ECONFIG);
 	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), ": 11 mistakes, the first: "));
 	CU_ASSERT_PTR_NOT_NULL(
@@ -375,12 +370,11 @@ static void good_values(void)
 {
 	static const char *const sets[] = {"optimizer.lr=1", "model.depth=0x3", "optimizer.lr=0.5", "partition=fc.1",
 					 "system.name=\"gpipe\""};
-	mr_strbuf report;
+	mr_strbuf report = {0};
 	uint64_t first, last;
 	mr_config *c;
 	
 
-	mr_strbuf_init(&report);
 	MR_CHECK_OK(load_lines(sets, 5, "trace = { steps = \"7-9\"; };\nbackend = \"reference\"; precision = \"f64\"",
 			       &report, &c));
 	CU_ASSERT_EQUAL(mr_config_job(c)->train.steps, 10);
@@ -409,10 +403,9 @@ static void good_values(void)
 static void one_mistake(void)
 {
 	static const char *const sets[] = {"train.steps=ten"};
-	mr_strbuf report;
+	mr_strbuf report = {0};
 	mr_config *c;
 
-	mr_strbuf_init(&report);
 	CU_ASSERT_EQUAL(load_lines(sets, 1, "", &report, &c), MR_ECONFIG);
 	CU_ASSERT_PTR_NOT_NULL(
 		strstr(mr_error_text(), ": 1 mistake: --set: train.steps: expected an integer from 1 to"));
@@ -435,10 +428,9 @@ static void numbers_of_all_forms(void)
 	static const char *const forms[] = {"1e3", "1k", "1000", "0.001M", "1000.0", "0x3E8", "1000L", "1.0e3"};
 	char text[256], set[3][64];
 	const char *sets[3] = {set[0], set[1], set[2]};
-	mr_strbuf report;
+	mr_strbuf report = {0};
 	mr_config *c;
 
-	mr_strbuf_init(&report);
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
 		snprintf(text, sizeof(text), "checkpoint = { every = %s; };\n", forms[i]);
 		snprintf(set[0], sizeof(set[0]), "train.steps=%s", forms[i]);
@@ -471,10 +463,9 @@ static void numbers_of_all_forms(void)
 static void large_integers(void)
 {
 	static const char *const sets[] = {"train.steps=5000000000"};
-	mr_strbuf report;
+	mr_strbuf report = {0};
 	mr_config *c;
 
-	mr_strbuf_init(&report);
 	MR_CHECK_OK(load_lines(NULL, 0, "checkpoint = { every = 5000000000L; }; # 9999999999 /* 9999999999\n", &report,
 			       &c));
 	CU_ASSERT_EQUAL(mr_config_job(c)->checkpoint.every, 5000000000);
@@ -499,10 +490,9 @@ static void plugin_replaced(void)
 		"model = { name = \"mlp\"; };\ndata = { name = \"synthetic\"; };\n"
 		"optimizer = { name = \"sgd\"; lr = 0.1; };\nsystem = { name = \"gpipe\"; backward = \"lifo\"; };\n"
 		"train = { steps = 10; batch = 8; };\n";
-	mr_strbuf report;
+	mr_strbuf report = {0};
 	mr_config *c;
 
-	mr_strbuf_init(&report);
 	MR_CHECK_OK(mr_test_load(text, strlen(text), NULL, 0, &report, &c));
 	CU_ASSERT_STRING_EQUAL(mr_values_string(mr_config_job(c)->system.values, "backward"), "lifo");
 	mr_config_destroy(c);
@@ -528,10 +518,9 @@ static void plugin_replaced_by_one_with_a_key_of_another_type(void)
 				   "data = { name = \"clicks\"; categories = 8; samples = 400; };\n"
 				   "optimizer = { name = \"sgd\"; lr = 0.1; };\nsystem = { name = \"gpipe\"; };\n"
 				   "train = { steps = 10; batch = 8; };\n";
-	mr_strbuf report;
+	mr_strbuf report = {0};
 	mr_config *c;
 
-	mr_strbuf_init(&report);
 	MR_CHECK_OK(mr_test_load(text, strlen(text), sets, 3, &report, &c));
 	CU_ASSERT_STRING_EQUAL(mr_values_string(mr_config_job(c)->data.values, "categories"), "2-3");
 	CU_ASSERT_STRING_EQUAL(mr_strbuf_text(&report),
@@ -550,10 +539,9 @@ static void plugin_replaced_by_one_with_a_key_of_another_type(void)
 static void asynchronous_takes_one(void)
 {
 	static const char *const sets[] = {"system.name=pipedream", "train.microbatches=4"};
-	mr_strbuf report;
+	mr_strbuf report = {0};
 	mr_config *c;
 
-	mr_strbuf_init(&report);
 	CU_ASSERT_EQUAL(load_lines(sets, 2, "", &report, &c), MR_ECONFIG);
 	CU_ASSERT_PTR_NOT_NULL(strstr(
 		mr_strbuf_text(&report),
@@ -566,12 +554,11 @@ static void asynchronous_takes_one(void)
 static void includes(void)
 {
 	static const char inner[] = "# a comment\ncheckpoint = { evry = 3; };";
-	mr_strbuf report;
+	mr_strbuf report = {0};
 	mr_config *c;
 
 	mr_test_file("inner.cfg", inner, strlen(inner));
 	mr_test_file("newline.cfg", "# only a comment\n", 17);
-	mr_strbuf_init(&report);
 	CU_ASSERT_EQUAL(
 		load_lines(NULL, 0,
 			   "@include \"newline.cfg\"\n  @include \"inner.cfg\" # why not\nsample = { tokens = 0; };\n",
@@ -603,10 +590,9 @@ static void included_base_is_overridden(void)
 			"\"more.cfg\"\n"
 		"train = { norm_every = 30;\n\t@include \"train.cfg\"\n clip = 0.0; };\nmodel = { depth = 2; };\n";
 	const mr_values *v;
-	mr_strbuf report;
+	mr_strbuf report = {0};
 	mr_config *c;
 
-	mr_strbuf_init(&report);
 	mr_test_file("base.cfg", base, strlen(base));
 	mr_test_file("more.cfg", more, strlen(more));
 	mr_test_file("deep.cfg", deep, strlen(deep));
@@ -641,10 +627,9 @@ static void included_base_is_overridden(void)
 static void odd_files(void)
 {
 	char *big = malloc(MR_CONFIG_MAX_BYTES + 2);
-	mr_strbuf report;
+	mr_strbuf report = {0};
 	mr_config *c;
 
-	mr_strbuf_init(&report);
 	memset(big, ' ', MR_CONFIG_MAX_BYTES + 1);
 	CU_ASSERT_EQUAL(mr_test_load(big, MR_CONFIG_MAX_BYTES + 1, NULL, 0, &report, &c), MR_ECONFIG);
 	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "larger than 1"));

@@ -45,13 +45,11 @@ static void random_text(mr_strbuf *b, uint32_t n)
 /* Load; whatever comes, it is OK with a configuration that prints, or an error with a report. */
 static bool answers(const mr_strbuf *text, const char *const *sets, size_t n)
 {
-	mr_strbuf report, printed;
+	mr_strbuf report = {0}, printed = {0};
 	mr_config *c;
 	mr_status st;
 	bool well;
 
-	mr_strbuf_init(&report);
-	mr_strbuf_init(&printed);
 	st = mr_test_load(text->data, text->len, sets, n, &report, &c);
 	if (st == MR_OK)
 		well = c && !report.len && mr_config_print(c, &printed) == MR_OK;
@@ -65,18 +63,15 @@ static bool answers(const mr_strbuf *text, const char *const *sets, size_t n)
 
 static void random_sets(void)
 {
-	mr_strbuf text;
+	mr_strbuf text = {0};
 
-	mr_strbuf_init(&text);
 	base_text(&text);
 	state = 20240917;
 	for (unsigned i = 0; i < 1500; i++) {
-		mr_strbuf a, b;
+		mr_strbuf a = {0}, b = {0};
 		const char *sets[2];
 		bool well;
 
-		mr_strbuf_init(&a);
-		mr_strbuf_init(&b);
 		random_text(&a, 1 + draw(7));
 		mr_strbuf_printf(&b, "%s.%s=", pieces[draw(3)], draw(2) ? "steps" : "name");
 		random_text(&b, draw(4));
@@ -97,12 +92,10 @@ static void random_damage(void)
 {
 	state = 7;
 	for (unsigned i = 0; i < 1500; i++) {
-		mr_strbuf text, insert;
+		mr_strbuf text = {0}, insert = {0};
 		size_t at;
 		bool well;
 
-		mr_strbuf_init(&text);
-		mr_strbuf_init(&insert);
 		base_text(&text);
 		at = draw((uint32_t)text.len);
 		if (draw(2)) {

@@ -61,9 +61,8 @@ static mr_workload of; /* that of the session */
 
 static void open_text(const char *text)
 {
-	mr_strbuf report;
+	mr_strbuf report = {0};
 
-	mr_strbuf_init(&report);
 	MR_CHECK_OK(mr_test_load(text, strlen(text), NULL, 0, &report, &config));
 	mr_strbuf_fini(&report);
 	MR_CHECK_OK(mr_session_open(mr_config_job(config), &session));

@@ -23,11 +23,10 @@ static mr_config *config;
 static mr_status try_open(const char *system, const char *machine, const char *more, mr_session *s)
 {
 	char text[1500];
-	mr_strbuf report;
+	mr_strbuf report = {0};
 	mr_status st;
 
 	snprintf(text, sizeof(text), CONF, system, machine, more);
-	mr_strbuf_init(&report);
 	MR_CHECK_OK(mr_test_load(text, strlen(text), NULL, 0, &report, &config));
 	mr_strbuf_fini(&report);
 	st = mr_session_open(mr_config_job(config), s);

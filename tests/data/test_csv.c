@@ -276,12 +276,11 @@ static void rows_left_out(void)
 	static const char text[] = "a,b,y\n1,2,0\n3,x,0\n5,6\n7,8,NA\n9,\"1\n11,y,z\n13,14,1\n15,16,0\n17,18,1\n"
 				   "19,20,0\n21,22,1\n23,24,1\n";
 	mr_data_want w = want();
-	mr_strbuf notes, *before;
+	mr_strbuf notes = {0}, *before;
 	mr_dataset *d;
 	double x[2], y;
 
 	data_help_folder(dir);
-	mr_strbuf_init(&notes);
 	before = mr_notice_to(&notes);
 	refuse(text, "path=s empty=mean", MR_EDATA,
 	       "s: 4 of 11 rows are damaged, the first: ");

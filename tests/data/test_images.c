@@ -497,14 +497,13 @@ static void bad_folders(void)
 /* Damaged files are named, all of them, or left out up to a limit; without one of a class, the others stay. */
 static void damaged_files(void)
 {
-	mr_strbuf notes, *before;
+	mr_strbuf notes = {0}, *before;
 	mr_dataset *d;
 
 	save_classes();
 	data_help_write(dir, "t/cat/05.ppm", "P6 2 2 255\n123", 14);
 	data_help_write(dir, "t/dog/03.ppm", "plain", 5);
 	data_help_write(dir, "t/dog/04.ppm", "", 0);
-	mr_strbuf_init(&notes);
 	before = mr_notice_to(&notes);
 	MR_CHECK_FAIL(data_help_open("images", "path=t size=16", want(0), &d), MR_EDATA,
 		      "t: 3 of ");

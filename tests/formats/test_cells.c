@@ -205,7 +205,7 @@ static void inputs(void)
 	double v[6];
 	int32_t category[1];
 	mr_csv_table t;
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
 	take_table(&t, head, row);
 	MR_CHECK_OK(mr_csv_inputs_init(&in, 3));
@@ -230,7 +230,6 @@ static void inputs(void)
 	MR_CHECK_OK(mr_csv_table_split(&t, strange, 4));
 	MR_CHECK_OK(mr_csv_inputs_read(&in, &t, NULL, 4, v, category));
 	CU_ASSERT(v[0] == 2 && v[2] == 4 && category[0] == -1);
-	mr_strbuf_init(&b);
 	mr_csv_inputs_print_unknown(&in, &b);
 	CU_ASSERT_STRING_EQUAL(mr_strbuf_text(&b), "1 unknown value of c, such as \"green\"");
 	mr_strbuf_fini(&b);

@@ -154,10 +154,9 @@ static void skipped_by_ending(void)
 {
 	static const char *const names[] = {"cat/a.WEBP", "dog/b.webp", "README", ".hidden", "x.gif", "y.averylongend"};
 	mr_skipped s = {0};
-	mr_strbuf b;
+	mr_strbuf b = {0};
 	char many[16];
 
-	mr_strbuf_init(&b);
 	mr_skipped_print(&s, &b);
 	CU_ASSERT_EQUAL(b.len, 0);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -172,7 +171,6 @@ static void skipped_by_ending(void)
 	}
 	CU_ASSERT(s.n_kinds == MR_SKIPPED_KINDS && s.n_others == 4 && s.n == 15);
 	mr_strbuf_fini(&b);
-	mr_strbuf_init(&b);
 	mr_skipped_print(&s, &b);
 	CU_ASSERT_PTR_NOT_NULL(strstr(mr_strbuf_text(&b), ", and 4 of other endings"));
 	mr_strbuf_fini(&b);

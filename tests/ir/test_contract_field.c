@@ -89,7 +89,7 @@ static shown show_plan(const mr_plan *p)
 {
 	shown out = {.hash = mr_plan_hash(p)};
 	mr_json_writer w;
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	size_t len = 0;
 	FILE *f = open_memstream(&out.json, &len);
 
@@ -100,7 +100,6 @@ static shown show_plan(const mr_plan *p)
 	mr_json_end_object(&w);
 	MR_CHECK_OK(mr_json_finish(&w));
 	fclose(f);
-	mr_strbuf_init(&text);
 	MR_CHECK_OK(mr_text_print(p, &text));
 	out.text = strdup(mr_strbuf_text(&text));
 	CU_ASSERT_PTR_NOT_NULL_FATAL(out.text);

@@ -236,7 +236,7 @@ static void json_errors(void)
 static void read_golden(void *arg, const char *path, uint32_t number)
 {
 	mr_plan *plan = NULL, *again, *printed = NULL;
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	char *json;
 
 	(void)arg;
@@ -245,7 +245,6 @@ static void read_golden(void *arg, const char *path, uint32_t number)
 	json = write_text(plan);
 	again = read_ok(json);
 	CU_ASSERT_EQUAL(mr_plan_hash(plan), mr_plan_hash(again));
-	mr_strbuf_init(&text);
 	MR_CHECK_OK(mr_text_print(plan, &text));
 	MR_CHECK_OK(mr_text_read(mr_strbuf_text(&text), text.len, &printed));
 	CU_ASSERT_EQUAL(mr_plan_hash(plan), mr_plan_hash(printed));
@@ -301,10 +300,9 @@ static void json_survives_damage(void)
 				text[0] = ' ';
 		}
 		if (mr_plan_json_read_text(text, strlen(text), &plan) == MR_OK) {
-			mr_strbuf printed;
+			mr_strbuf printed = {0};
 
 			read++;
-			mr_strbuf_init(&printed);
 			MR_CHECK_OK(mr_text_print(plan, &printed));
 			mr_strbuf_fini(&printed);
 			free(write_text(plan));

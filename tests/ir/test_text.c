@@ -46,14 +46,13 @@ static void text_small_plan(void)
 {
 	mr_plan *plan = read_ok(small);
 	const mr_instr *last = &mr_plan_list(plan, 1, MR_BODY)->at[3];
-	mr_strbuf out;
+	mr_strbuf out = {0};
 
 	CU_ASSERT_STRING_EQUAL(plan->system, "hand-made");
 	CU_ASSERT_EQUAL(plan->contract.need, 2);
 	CU_ASSERT_EQUAL(plan->n_bwd[1], 1);
 	CU_ASSERT_EQUAL(last->target, 1);
 	CU_ASSERT_EQUAL(last->flags, MR_INSTR_UPDATE);
-	mr_strbuf_init(&out);
 	MR_CHECK_OK(mr_text_print(plan, &out));
 	CU_ASSERT_STRING_EQUAL(mr_strbuf_text(&out), small);
 	mr_strbuf_fini(&out);
@@ -141,13 +140,11 @@ static mr_plan *random_plan(void)
 static void text_random_plans_come_back(void)
 {
 	for (uint64_t seed = 0; seed < 300; seed++) {
-		mr_strbuf one, two;
+		mr_strbuf one = {0}, two = {0};
 		mr_plan *p, *q;
 
 		seed_state = seed * 1000003;
 		p = random_plan();
-		mr_strbuf_init(&one);
-		mr_strbuf_init(&two);
 		MR_CHECK_OK(mr_text_print(p, &one));
 		q = read_ok(mr_strbuf_text(&one));
 		MR_CHECK_OK(mr_text_print(q, &two));
@@ -168,10 +165,8 @@ static void text_header_of_a_like_plan(void)
 {
 	for (seed_state = 0; seed_state < 1000;) {
 		mr_plan *p = random_plan(), *q = NULL, *emitted = NULL;
-		mr_strbuf one, two;
+		mr_strbuf one = {0}, two = {0};
 
-		mr_strbuf_init(&one);
-		mr_strbuf_init(&two);
 		MR_CHECK_OK(mr_plan_create_like(p, true, &q));
 		MR_CHECK_OK(mr_plan_create_like(p, false, &emitted));
 		for (size_t i = 0; i < (size_t)p->n_workers * MR_N_SECTIONS; i++)
@@ -256,9 +251,8 @@ static void text_errors(void)
 static void text_no_word_for_it(void)
 {
 	mr_plan *plan = read_ok(small);
-	mr_strbuf out;
+	mr_strbuf out = {0};
 
-	mr_strbuf_init(&out);
 	mr_plan_list(plan, 0, MR_BODY)->at[0].op = MR_N_OPS;
 	MR_CHECK_FAIL(mr_text_print(plan, &out), MR_EINVAL, "has no words");
 	mr_plan_list(plan, 0, MR_BODY)->at[0].op = MR_OP_F;

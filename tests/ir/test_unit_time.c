@@ -284,7 +284,7 @@ static void every_row_of_a_run(void)
 
 static void sequences_are_read(void)
 {
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	mr_aged *a;
 
 	MR_CHECK_OK(mr_aged_parse("s", "# stage batch delays\n1 0 0 0\n\n1 7\t1 5 # min(5, 1)\r\n0 2 0 1\n1 1 0 2", 2,
@@ -295,7 +295,6 @@ static void sequences_are_read(void)
 	CU_ASSERT(mr_aged_version(a, 2, 0) == 0 && mr_aged_version(a, 2, 1) == 1 && mr_aged_latest(a, 2, 1) == 2);
 	CU_ASSERT(mr_aged_version(a, 3, 0) == 1 && mr_aged_version(a, 3, 1) == 1);
 	CU_ASSERT(mr_aged_cap(a, 0) == 1 && mr_aged_cap(a, 1) == 2);
-	mr_strbuf_init(&text);
 	mr_aged_print(a, &text);
 	CU_ASSERT_STRING_EQUAL(
 		mr_strbuf_text(&text),

@@ -27,7 +27,7 @@ static void lowered_and_back(void)
 	for (int ahead = 0; ahead < 2; ahead++) {
 		mr_plan *p = aiming(ahead), *read = NULL, *flat = NULL;
 		const mr_list *body;
-		mr_strbuf text;
+		mr_strbuf text = {0};
 
 		MR_CHECK_OK(mr_plan_lower(p, &(mr_lower_opts){.update_inside = true}));
 		MR_CHECK_OK(mr_plan_check(p));
@@ -35,7 +35,6 @@ static void lowered_and_back(void)
 		CU_ASSERT_EQUAL_FATAL(body->n, 3);
 		CU_ASSERT_EQUAL(mr_instr_horizon(p, &body->at[0]), ahead ? 2 : 0);
 		CU_ASSERT_EQUAL(mr_instr_horizon(p, &body->at[1]), ahead ? 0 : -2);
-		mr_strbuf_init(&text);
 		MR_CHECK_OK(mr_text_print(p, &text));
 		CU_ASSERT_PTR_NOT_NULL(strstr(text.data, ahead ? "aim=ahead\n" : "aim=back memory=500000\n"));
 		MR_CHECK_OK(mr_text_read(text.data, text.len, &read));
@@ -121,7 +120,7 @@ static mr_plan *synced(bool stale)
 static void synchronous(void)
 {
 	mr_plan *p = synced(true), *read = NULL;
-	mr_strbuf text;
+	mr_strbuf text = {0};
 
 	MR_CHECK_FAIL(
 		mr_plan_check(p), MR_ECONFIG,
@@ -130,7 +129,6 @@ static void synchronous(void)
 	p = synced(false);
 	MR_CHECK_OK(mr_plan_check(p));
 	CU_ASSERT_EQUAL(mr_plan_horizon(p, 0, false), -1);
-	mr_strbuf_init(&text);
 	MR_CHECK_OK(mr_text_print(p, &text));
 	CU_ASSERT_PTR_NOT_NULL(strstr(text.data, " sync_steps=2\n"));
 	MR_CHECK_OK(mr_text_read(text.data, text.len, &read));
@@ -191,7 +189,7 @@ static void shared(void)
 static void kept(void)
 {
 	mr_plan *p = small_accumulate(3, 1), *plain = small_accumulate(3, 1), *read = NULL;
-	mr_strbuf text;
+	mr_strbuf text = {0};
 
 	p->contract.keep_read = true;
 	MR_CHECK_OK(mr_plan_lower(plain, NULL));
@@ -204,7 +202,6 @@ static void kept(void)
 	}
 	CU_ASSERT_EQUAL(mr_plan_list(p, 0, MR_BODY)->at[2].op, MR_OP_U);
 	CU_ASSERT_NOT_EQUAL(mr_plan_hash(p), mr_plan_hash(plain));
-	mr_strbuf_init(&text);
 	MR_CHECK_OK(mr_text_print(p, &text));
 	CU_ASSERT_PTR_NOT_NULL(strstr(text.data, " keep_read\n"));
 	MR_CHECK_OK(mr_text_read(text.data, text.len, &read));

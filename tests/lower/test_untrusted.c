@@ -106,13 +106,12 @@ static void untrusted_text(void)
 	unsigned accepted = 0, refused = 0;
 
 	for (unsigned k = 0; k < 2; k++) {
-		mr_strbuf good;
+		mr_strbuf good = {0};
 		mr_plan *plan = NULL;
 
 		MR_CHECK_OK(k ? mr_text_read(async, sizeof(async) - 1, &plan)
 			      : mr_plan_json_read_text(json, json_len, &plan));
 		MR_CHECK_OK(mr_plan_lower(plan, NULL));
-		mr_strbuf_init(&good);
 		MR_CHECK_OK(mr_text_print(plan, &good));
 		mr_plan_destroy(plan);
 		n_walked = n_refused = 0;

@@ -73,9 +73,8 @@ static void help(void)
 static void offered(const char *operands, mr_offer_kind kind, const char *words)
 {
 	mr_command c = {.name = "x", .operands = operands};
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
-	mr_strbuf_init(&b);
 	CU_ASSERT_EQUAL(mr_offer_operand(&c, &b), kind);
 	if (words)
 		CU_ASSERT_STRING_EQUAL(mr_strbuf_text(&b), words);
@@ -96,7 +95,7 @@ static void offers(void)
 {
 	static const mr_offer_kind kinds[] = {MR_OFFER_NOTHING, MR_OFFER_NOTHING, MR_OFFER_WORDS, MR_OFFER_WORDS,
 					      MR_OFFER_WORDS, MR_OFFER_FILES};
-	mr_strbuf b;
+	mr_strbuf b = {0};
 	unsigned n = 0;
 
 	offered("", MR_OFFER_NOTHING, "");
@@ -106,7 +105,6 @@ static void offers(void)
 	offered("[SYSTEM]", MR_OFFER_WORDS, NULL);
 	offered("bash|zsh [NAME]", MR_OFFER_WORDS, "bash zsh ");
 	offered("LAYERS", MR_OFFER_FILES, "");
-	mr_strbuf_init(&b);
 	for (size_t i = 0; options[i].name; i++) {
 		mr_strbuf_reset(&b);
 		CU_ASSERT_EQUAL(mr_offer_value(&options[i], &b), kinds[i]);

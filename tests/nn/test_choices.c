@@ -103,7 +103,7 @@ static void a_table_survives_its_file(void)
 {
 	mr_chosen want, got;
 	mr_choices *made, *again;
-	mr_strbuf text;
+	mr_strbuf text = {0};
 
 	for (int k = 0; k < MR_N_CHOICES; k++)
 		for (int r = 0; r < MR_CHOICE_ROWS; r++)
@@ -111,7 +111,6 @@ static void a_table_survives_its_file(void)
 			     s < MR_CHOICE_SIZES; s++)
 				want.by[k][r][s] = (uint8_t)((k * 7 + r / 2 * 3 + s / 3) % n_by);
 	MR_CHECK_OK(mr_choices_with(&mr_choices_built_in, "avx512", MR_BF16, 1, &want, &made));
-	mr_strbuf_init(&text);
 	mr_choices_print(made, &text);
 	again = read_text(mr_strbuf_text(&text));
 	CU_ASSERT_PTR_NOT_NULL_FATAL(again);
@@ -136,7 +135,7 @@ static void a_table_names_its_machines(void)
 				  "MR_CHOICE(avx2, f32, one, gemm_nn, 0, 0, onednn)\n");
 	mr_choices *copy, *none;
 	const mr_chosen fused = {0};
-	mr_strbuf text;
+	mr_strbuf text = {0};
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(c);
 	CU_ASSERT_STRING_EQUAL(c->made, "a b, oneDNN 3.7; c");
@@ -146,7 +145,6 @@ static void a_table_names_its_machines(void)
 	CU_ASSERT_STRING_EQUAL(copy->made, "a b, oneDNN 3.7; c; d");
 	CU_ASSERT_EQUAL(mr_choices_hash(c), mr_choices_hash(copy)); /* a machine is no choice */
 	MR_CHECK_OK(mr_choices_with(copy, "avx2", MR_F32, 1, &fused, &none));
-	mr_strbuf_init(&text);
 	mr_choices_print(none, &text);
 	CU_ASSERT_PTR_NOT_NULL(strstr(mr_strbuf_text(&text), "MR_CHOICES_MADE(\"d\")\n"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(mr_strbuf_text(&text), "MR_CHOICE(avx2, f32, one, gemm_nn, 0, 0, fused)\n"));

@@ -16,11 +16,9 @@
 /* The text of a plan has all that is in it. */
 static bool same(const mr_plan *a, const mr_plan *b)
 {
-	mr_strbuf x, y;
+	mr_strbuf x = {0}, y = {0};
 	bool equal;
 
-	mr_strbuf_init(&x);
-	mr_strbuf_init(&y);
 	MR_CHECK_OK(mr_text_print(a, &x));
 	MR_CHECK_OK(mr_text_print(b, &y));
 	equal = !strcmp(mr_strbuf_text(&x), mr_strbuf_text(&y));

@@ -84,14 +84,13 @@ static uint64_t one_shape(const shape *c)
 	mr_flush flush = c->clip ? MR_FLUSH_BARRIER : MR_FLUSH_LOCAL;
 	mr_plan *plain = lowered(c, flush, NULL), *p, *read;
 	uint64_t want = mr_plan_hash(plain);
-	mr_strbuf text;
+	mr_strbuf text = {0};
 
 	mr_plan_destroy(plain);
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
 		for (int barrier = 0; barrier < 2; barrier++) {
 			p = lowered(c, barrier ? MR_FLUSH_BARRIER : flush, &ways[i]);
 			CU_ASSERT_EQUAL_FATAL(identity(p), want);
-			mr_strbuf_init(&text);
 			MR_CHECK_OK(mr_text_print(p, &text));
 			MR_CHECK_OK(mr_text_read(mr_strbuf_text(&text), text.len, &read));
 			CU_ASSERT_EQUAL_FATAL(identity(read), want);

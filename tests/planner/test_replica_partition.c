@@ -36,9 +36,8 @@ static double number(const mr_json *j, const char *key, size_t i, double def)
 static mr_layer_row *layers_of(const mr_json *j, uint32_t *n)
 {
 	mr_layer_row *rows;
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
-	mr_strbuf_init(&b);
 	mr_strbuf_append(&b, "name,forward,backward,activation,weights,saved\n");
 	for (size_t i = 0; i < mr_json_size(mr_json_get(j, "T")); i++)
 		mr_strbuf_printf(&b, "l%zu,0,%.17g,%.17g,%.17g,%.17g\n", i, number(j, "T", i, 0), number(j, "a", i, 0),

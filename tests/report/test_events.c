@@ -124,10 +124,9 @@ static char *read_events(const char *path, size_t *n)
 {
 	char *data;
 	size_t len;
-	mr_strbuf out;
+	mr_strbuf out = {0};
 
 	*n = 0;
-	mr_strbuf_init(&out);
 	MR_CHECK_OK(mr_file_read(path, 1 << 24, &data, &len));
 	for (const uint8_t *p = (uint8_t *)data, *end = p + len; p < end; ++*n) {
 		uint64_t size = fixed(p, 8);
@@ -244,9 +243,8 @@ static void pictures(void)
 	Bytef *lines;
 	uLongf len;
 	size_t n;
-	mr_strbuf png;
+	mr_strbuf png = {0};
 
-	mr_strbuf_init(&png);
 	MR_CHECK_OK(mr_schedule_picture_png(&p, &png, &width, &height));
 	CU_ASSERT(width == 1200 && height == 48);
 	at = png.data;

@@ -170,9 +170,8 @@ static void storage_where_work_is(const sched_case *c, const mr_plan *plan)
 static void comes_back_from_text(const sched_case *c, const mr_plan *plan)
 {
 	mr_plan *read = NULL;
-	mr_strbuf text;
+	mr_strbuf text = {0};
 
-	mr_strbuf_init(&text);
 	MR_CHECK_OK(mr_text_print(plan, &text));
 	MR_CHECK_OK(mr_text_read(mr_strbuf_text(&text), text.len, &read));
 	CU_ASSERT_TRUE_FATAL(sched_blame(c, mr_plan_hash(read) == mr_plan_hash(plan)));

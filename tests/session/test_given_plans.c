@@ -158,10 +158,9 @@ static uint32_t draw(uint32_t *seed, uint32_t below)
 
 static mr_plan *copy_of(const mr_plan *plan)
 {
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	mr_plan *p;
 
-	mr_strbuf_init(&text);
 	MR_CHECK_OK(mr_text_print(plan, &text));
 	MR_CHECK_OK(mr_text_read(mr_strbuf_text(&text), text.len, &p));
 	mr_strbuf_fini(&text);

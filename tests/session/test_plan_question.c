@@ -78,13 +78,11 @@ static mr_plan_question by_hand(const mr_sched_ops *ops, uint32_t micro, size_t 
 
 static void compare(const mr_sched_ops *ops, const mr_session *s, const mr_plan_question *q)
 {
-	mr_strbuf mine, theirs;
+	mr_strbuf mine = {0}, theirs = {0};
 	uint64_t identity;
 	mr_plan *p;
 
 	MR_CHECK_OK(mr_plan_make(q, &p, &identity));
-	mr_strbuf_init(&mine);
-	mr_strbuf_init(&theirs);
 	MR_CHECK_OK(mr_text_print(p, &mine));
 	MR_CHECK_OK(mr_text_print(s->plan, &theirs));
 	if (identity != s->plan_hash || strcmp(mr_strbuf_text(&mine), mr_strbuf_text(&theirs)))

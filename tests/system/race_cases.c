@@ -24,9 +24,8 @@ void race_open(rig *r, bool gpt, const char *sets, unsigned workers, uint64_t re
 mr_plan *race_through_text(const mr_plan *plan)
 {
 	mr_plan *again = NULL;
-	mr_strbuf text;
+	mr_strbuf text = {0};
 
-	mr_strbuf_init(&text);
 	MR_CHECK_OK(mr_text_print(plan, &text));
 	MR_CHECK_OK(mr_text_read(mr_strbuf_text(&text), strlen(mr_strbuf_text(&text)), &again));
 	CU_ASSERT_EQUAL_FATAL(mr_plan_hash(again), mr_plan_hash(plan));

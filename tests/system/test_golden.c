@@ -175,12 +175,11 @@ static void by_plan(const golden *g, const golden_case *c, const mr_aged *a)
 	trajectory *t;
 	mr_replay *replay;
 	mr_run_config rc;
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	char path[160];
 	rig r;
 
 	golden_rig(&r, g);
-	mr_strbuf_init(&text);
 	mr_aged_print(a, &text);
 	snprintf(path, sizeof(path), "%s/text.txt", r.dir);
 	MR_CHECK_OK(mr_result_write(path, text.data, text.len, MR_RESULT_OWN));

@@ -214,12 +214,11 @@ static void on_objectives(void)
 /* Write the steps of @r's run, which stands behind @n_micro micro-batches, to a file of its folder. */
 static void record(const rig *r, uint32_t n_micro, char *path, size_t size)
 {
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	mr_aged *a;
 
 	MR_CHECK_OK(mr_ages_of_run(mr_engine_run_of(r->s.executor.engine), n_micro, &a));
 	CU_ASSERT_EQUAL(a->n_steps, n_micro * a->n_stages);
-	mr_strbuf_init(&text);
 	mr_aged_print(a, &text);
 	snprintf(path, size, "%s/text.txt", r->dir);
 	MR_CHECK_OK(mr_result_write(path, text.data, text.len, MR_RESULT_OWN));

@@ -426,10 +426,9 @@ static void check_steps_in_parallel(bool logistic, uint32_t delta, const char *p
 {
 	mr_aged *a = theory_lcg(64, delta);
 	char what[32], sets[256];
-	mr_strbuf text;
+	mr_strbuf text = {0};
 	theory t;
 
-	mr_strbuf_init(&text);
 	mr_aged_print(a, &text);
 	MR_CHECK_OK(mr_result_write(path, text.data, text.len, MR_RESULT_OWN));
 	mr_strbuf_fini(&text);

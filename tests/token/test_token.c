@@ -26,11 +26,10 @@ static mr_tokenizer *open_golden(const char *name)
 static bool gives_back(mr_tokenizer *t, const char *text, size_t len)
 {
 	mr_tokens tokens = {0};
-	mr_strbuf again;
+	mr_strbuf again = {0};
 	bool same;
 
 	MR_CHECK_OK(mr_tokenizer_encode(t, text, len, &tokens));
-	mr_strbuf_init(&again);
 	for (size_t i = 0; i < tokens.n; i++) {
 		size_t n;
 		const char *bytes = mr_tokenizer_bytes(t, tokens.at[i], &n);

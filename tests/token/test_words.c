@@ -145,16 +145,14 @@ static void spelled_anew(void)
 		{"[a[^b]]", "\"[^\" at byte 2"}, {"(*UTF)", "\"(*\" at byte 0"}, {"a{2}+", "\"}+\" at byte 3"},
 		{"[[:graph:]]", "\"[:graph:]\" at byte 1"},
 	};
-	mr_strbuf b;
+	mr_strbuf b = {0};
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		mr_strbuf_init(&b);
 		MR_CHECK_OK(mr_dialect_spell(good[i][0], &b));
 		CU_ASSERT_STRING_EQUAL(mr_strbuf_text(&b) + strlen("(*LF)(?m)"), good[i][1]);
 		mr_strbuf_fini(&b);
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		mr_strbuf_init(&b);
 		MR_CHECK_FAIL(mr_dialect_spell(bad[i][0], &b), MR_EDATA, bad[i][1]);
 		mr_strbuf_fini(&b);
 	}

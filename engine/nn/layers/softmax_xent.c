@@ -20,7 +20,6 @@
  * The operation xent does all rows alike. So padding gets scores with which it yields 0 and 0 exactly, and what
  * smoothing adds, e (logits[target] - mean of the logits), has the gradient e (onehot(target) - 1 / classes).
  */
-#include "nn/bf16.h"
 #include "nn/element.h"
 #include "nn/layers/shared.h"
 
