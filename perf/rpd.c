@@ -5,8 +5,8 @@
  *
  * Each word makes its tables and charts, DIR/<word>.csv and .svg (DIR: rpd); without any word, all of them. perf_rpd
  * --help lists them with what they take. All but `measured`, `live`, `wall` and `ways`, which run the engine by the
- * clock, run on one core and are pure functions of the seeds: the same files on every run. The heads of
- * perf/rpd/<word>.c say what is measured and how.
+ * clock, and `stable`, which runs it as well, run on one core; all but these four are pure functions of the seeds: the
+ * same files on every run. The heads of perf/rpd/<word>.c say what is measured and how.
  */
 #include <errno.h>
 #include <string.h>
@@ -40,6 +40,8 @@ static const struct {
 	 "30 s"},
 	{"bound", experiment_bound, "6: the convergence bound and a sharper one beside measured gradients", "4 s"},
 	{"law", experiment_law, "6: the stale term of the bound over 2 to 32 stages, with its exponents", "20 s"},
+	{"stable", experiment_stable, "the largest stable rate of a stage, in the running engine, and PipeMare's bound",
+	 "4 min on two cores"},
 	{"published", experiment_published,
 	 "recorded values of the published figures beside ours, from their arrays (--data)", "15 s"},
 };

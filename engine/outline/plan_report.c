@@ -13,6 +13,7 @@
 #include "outline/plan_bits.h"
 #include "outline/plan_kernels.h"
 #include "outline/proof.h"
+#include "outline/stable_rates.h"
 #include "host/node_memory.h"
 #include "host/probe.h"
 #include "timing/metrics.h"
@@ -377,6 +378,7 @@ mr_status mr_forecast_print(const mr_session *s, const mr_forecast *f, FILE *out
 	MR_TRY(print_stages(s, f, out));
 	fputc('\n', out);
 	MR_TRY(print_versions(f, out));
+	mr_stable_rates_print(s, f->of.plan, out);
 	fputc('\n', out);
 	MR_TRY(print_nodes(f, out));
 	MR_TRY(print_process(s, f, out));

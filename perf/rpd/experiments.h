@@ -24,6 +24,7 @@ void experiment_scaling(const settings *s);
 void experiment_window(const settings *s);
 void experiment_bound(const settings *s);
 void experiment_law(const settings *s);
+void experiment_stable(const settings *s);
 void experiment_lm(const settings *s);
 void experiment_live(const settings *s);
 void experiment_wall(const settings *s);

@@ -52,6 +52,27 @@ expect 0 "steps overlap: the first 102 take " plan mlp.cfg --set 'model.hidden=[
 		--set machine.workers=50
 grep -q "the first 102 take [0-9.]* ms$" out || complain "102 steps take no milliseconds"
 
+# Up to which rate late stages are stable: where delays are known and a step is the rate times a sum of gradients.
+rate_line() { # WANTED SETS...: the line of plan, or "" for none
+	wanted=$1
+	shift
+	expect 0 "predicted  step " plan mlp.cfg --set optimizer.name=sgd "$@"
+	got=$(sed -n 's/^rate     //p' out)
+	[ "$got" = "$wanted" ] || complain "$*: plan says of rates \"$got\", not \"$wanted\""
+}
+head="stable while lr x curvature is below"
+rate_line "$head 0.618 at stage 0 (2 commits late), 1 at stage 1 (1), 2 at stage 2 (0)" --set system.name=pipedream \
+	--set train.microbatches=1 --set machine.workers=3
+rate_line "$head 0.1 at stage 0 (1 commit late), 3.8 at stage 1 (0)" --set system.name=pipemare \
+	--set train.microbatches=1 --set optimizer.name=momentum
+rate_line "$head 1 at stages 0 to 1 (1 commit late)" --set system.name=pipedream_2bw
+rate_line ""
+rate_line "" --set system.name=pipedream --set train.microbatches=1 --set optimizer.name=adamw
+rate_line "" --set system.name=pipedream --set train.microbatches=1 --set optimizer.weight_decay=0.1
+rate_line "" --set system.name=pipedream --set train.microbatches=1 --set mitigation.name=staleness_aware
+# Of two micro-batches of a commit stage 1 reads one weight that is a commit old, and one that is not: no line for it.
+rate_line "$head 1 at stage 0 (1 commit late), 2 at stage 2 (0)" --set system.name=ampnet --set machine.workers=3
+
 # Another machine, bigger than this one.
 expect 0 "synthetic: 4 nodes, 4 L3 domains, 64 of 64 cores" plan "$source/conf/mlp.cfg" \
 	--topology "numa:4 core:16 pu:2" \

@@ -58,9 +58,9 @@ holds() {
 	expect 0 "plan: $name"
 	[ "$code" = 0 ] || return 0
 	planned=$(mib $(awk '/^  at most at once/ { print $5, $6 }' out | tail -n 1))
-	# What the kernel counts is less where it has no large pages to give, and where micro-batches happened never to be
-	# under way all at once; a plan is a MiB more where the kernel has just given many. The most of three trainings
-	# counts, with 4 MiB for what none of them happened to touch.
+	# What the kernel counts is less where it has no large pages to give, and where micro-batches happened never
+	# to be under way all at once; a plan is a MiB more where the kernel has just given many. The most of three
+	# trainings counts, with 4 MiB for what none of them happened to touch.
 	peak=0
 	for _ in 1 2 3; do
 		rm -rf r
