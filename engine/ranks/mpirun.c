@@ -85,13 +85,13 @@ static uint32_t count_hosts(const char *hosts)
 	return n;
 }
 
-/* "a:2,b:2" of "a,b" and 2. */
-static void print_slots(const char *hosts, int64_t each, mr_strbuf *out)
+/* "a:2,b:2" of "a,b" and 2: @sign and @end are ":" and ",". */
+static void print_slots(const char *hosts, int64_t each, const char *sign, const char *end, mr_strbuf *out)
 {
 	while (*hosts) {
 		size_t n = strcspn(hosts, ",");
 
-		mr_strbuf_printf(out, "%s%.*s:%lld", out->len ? "," : "", (int)n, hosts, (long long)each);
+		mr_strbuf_printf(out, "%.*s%s%lld%s", (int)n, hosts, sign, (long long)each, hosts[n] ? end : "");
 		hosts += n + (hosts[n] == ',');
 	}
 }
@@ -110,18 +110,32 @@ static void add_all(words *w, const char *text)
 	}
 }
 
-static mr_status add_launcher(const mr_mpirun *m, words *w)
+/* @slots goes to the file @path. Open MPI 5 finds too few where --host has this host's address. */
+static mr_status write_slots(const char *path, const mr_strbuf *slots)
+{
+	FILE *f = fopen(path, "w");
+	bool done = f && fprintf(f, "%s\n", mr_strbuf_text(slots)) > 0;
+
+	if (f && fclose(f))
+		done = false;
+	return done ? MR_OK : mr_fail(MR_EIO, "%s: the hosts cannot be written", path);
+}
+
+/* @path: a file for the hosts. */
+static mr_status add_launcher(const mr_mpirun *m, const char *path, words *w)
 {
 	mr_strbuf slots = {0};
+	mr_status st;
 	char n[24];
 	bool open;
 
 	MR_TRY(ask_version(m->mpirun, &open));
-	print_slots(m->hosts, m->each, &slots);
+	print_slots(m->hosts, m->each, open ? " slots=" : ":", open ? "\n" : ",", &slots);
 	snprintf(n, sizeof(n), "%lld", (long long)m->each * count_hosts(m->hosts));
+	st = open ? write_slots(path, &slots) : MR_OK;
 	add(w, m->mpirun);
-	add(w, open ? "--host" : "-hosts");
-	add(w, mr_strbuf_text(&slots));
+	add(w, open ? "--hostfile" : "-hosts");
+	add(w, open ? path : mr_strbuf_text(&slots));
 	if (*m->agent && open) {
 		add(w, "--mca");
 		add(w, "plm_rsh_agent");
@@ -135,16 +149,16 @@ static mr_status add_launcher(const mr_mpirun *m, words *w)
 	add(w, n);
 	w->failed |= slots.failed;
 	mr_strbuf_fini(&slots);
-	return MR_OK;
+	return st;
 }
 
-static mr_status make_words(const mr_mpirun *m, bool again, words *w)
+static mr_status make_words(const mr_mpirun *m, bool again, const char *path, words *w)
 {
 	char program[4096];
 	bool continues = false;
 
 	MR_TRY(find_program(program, sizeof(program)));
-	MR_TRY(add_launcher(m, w));
+	MR_TRY(add_launcher(m, path, w));
 	add(w, program);
 	for (uint32_t i = 0; i < m->n_words; i++) {
 		add(w, m->word[i]);
@@ -186,19 +200,29 @@ static int wait_for(pid_t pid, const char *path)
 	return code >= 0 ? code : WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
 }
 
+/* A new empty file at @path, whose end becomes its own. */
+static mr_status make_file(char *path)
+{
+	int fd = mkstemp(path);
+
+	if (fd < 0)
+		return mr_fail(MR_EIO, "%s: a file for what is launched cannot be made", path);
+	close(fd);
+	return MR_OK;
+}
+
 mr_status mr_mpirun_run(const mr_mpirun *m, bool again, int *code)
 {
-	char path[] = "/tmp/millrace-launch-XXXXXX";
-	int fd = mkstemp(path);
+	char path[] = "/tmp/millrace-launch-XXXXXX", hosts[] = "/tmp/millrace-hosts-XXXXXX";
 	words w = {0};
 	mr_status st;
 	pid_t pid;
 
-	if (fd < 0)
-		return mr_fail(MR_EIO, "%s: a file for the exit code cannot be made", path);
-	close(fd);
+	MR_TRY(make_file(path));
 	setenv("MILLRACE_LAUNCH", path, 1);
-	st = make_words(m, again, &w);
+	st = make_file(hosts);
+	if (st == MR_OK)
+		st = make_words(m, again, hosts, &w);
 	*code = -1;
 	if (st == MR_OK) {
 		pid = fork();
@@ -212,6 +236,7 @@ mr_status mr_mpirun_run(const mr_mpirun *m, bool again, int *code)
 			*code = wait_for(pid, path);
 	}
 	unlink(path);
+	unlink(hosts);
 	fini(&w);
 	return st;
 }
