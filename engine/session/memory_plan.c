@@ -23,6 +23,14 @@
 /* Headers, lists of checksums and the like of a checkpoint. */
 #define NOTES ((uint64_t)256 << 10)
 
+/* Of a tensor in a checkpoint: its entry in a list, its name, its text in the file's header, and its place among what
+ * is written. */
+#define TENSOR_BYTES (sizeof(mr_saved_tensor) + 32 + 112 + sizeof(mr_crc_piece))
+
+/* Windows of a plan without end (ir/endless.h) that lie in memory beside the first one: those that workers and loaders
+ * are in, and those that are kept. */
+#define MORE_WINDOWS 5
+
 /* Of a copied state, whose three lists begin on pages. */
 #define STATE_PADDING ((uint64_t)3 << 12)
 
@@ -48,6 +56,12 @@ static uint64_t plan_bytes(const mr_session *s)
 	return (s->plan ? mr_plan_bytes(s->plan) : 0) + (s->steady ? mr_plan_bytes(s->steady) : 0);
 }
 
+/* What is made of a plan without end while it trains. */
+static uint64_t window_bytes(const mr_session *s)
+{
+	return s->plan && s->plan->endless ? MORE_WINDOWS * mr_plan_bytes(s->plan) : 0;
+}
+
 static uint64_t of_threads(const mr_session *s)
 {
 	uint64_t n_threads = 0;
@@ -63,7 +77,7 @@ uint64_t mr_memory_late_bytes(const mr_session *s)
 	uint64_t base = mr_executor_run_of(&s->executor)->base_bytes, touched = base > known ? base - known : 0;
 	uint64_t late = s->late_bytes ? s->late_bytes : of_threads(s) + UNKNOWN_CODE;
 
-	return late - (touched < SETTLING ? touched : SETTLING);
+	return late - (touched < SETTLING ? touched : SETTLING) + window_bytes(s);
 }
 
 /* Checkpoints are due while the training goes on. */
@@ -75,8 +89,17 @@ static bool saves_on_the_way(const mr_session *s)
 /* What the executor takes, and upper bounds of the three parts of its state at a pause (state.h). */
 typedef struct needs {
 	mr_kernel_bytes kernels;
-	uint64_t workers, model, optimizer, inflight;
+	uint64_t workers, model, optimizer, inflight, n_tensors;
 } needs;
+
+/* Tensors of the state of stage @i: weights, their rest, the optimizer's states, and versions if they are saved. */
+static uint64_t tensors_of(const mr_run *run, uint16_t i, bool flushes)
+{
+	uint32_t first, end;
+
+	mr_stage_params(run->stage[i], &first, &end);
+	return (end - first) * (run->c.optim->ops->n_states + 2 + (flushes ? 0 : (uint64_t)run->weights[i].cap));
+}
 
 static mr_status needs_of_run(const mr_session *s, const mr_run *run, needs *out)
 {
@@ -92,6 +115,7 @@ static mr_status needs_of_run(const mr_session *s, const mr_run *run, needs *out
 			out->optimizer += m.optimizer;
 			out->inflight += flushes && !run->replicas ? 0 : m.stashes;
 			out->inflight += flushes ? 0 : m.activations + m.boundaries;
+			out->n_tensors += p ? 0 : tensors_of(run, i, flushes);
 		}
 	return mr_kernel_memory(s, run, &out->kernels);
 }
@@ -117,7 +141,8 @@ static uint64_t buffers(const mr_session *s, const needs *n)
 	uint64_t most = n->model > n->optimizer ? n->model : n->optimizer;
 
 	most = most > n->inflight ? most : n->inflight;
-	return NOTES + mr_crc_blocks_room(most, s->place.n_cores_used + s->place.n_cores_idle);
+	return NOTES + n->n_tensors * TENSOR_BYTES +
+	       mr_crc_blocks_room(most, s->place.n_cores_used + s->place.n_cores_idle);
 }
 
 uint64_t mr_memory_of_program(const mr_session *s)
@@ -196,7 +221,7 @@ static void plan_copy(const mr_session *s, uint64_t bytes, mr_memory_plan *m)
 mr_status mr_memory_plan_of(const mr_session *s, const mr_run *run, mr_memory_plan *out)
 {
 	const mr_dataset *d = s->data;
-	uint64_t first, last, plan = plan_bytes(s);
+	uint64_t first, last, plan = plan_bytes(s) + window_bytes(s);
 	uint64_t *b = out->bytes;
 	needs n;
 

@@ -24,20 +24,36 @@ static void put_tensor(mr_json_writer *w, const mr_saved_tensor *t, uint64_t beg
 	mr_json_end_object(w);
 }
 
+/* Room for a header: at most six bytes for each of a text, and for a tensor 22 for each number and 80 for the rest. A
+ * stream that grows would copy the header, and there may be hundreds of thousands of tensors. */
+static size_t room_for(const mr_saved_tensor *tensors, size_t n, const mr_saved_text *metadata, size_t n_metadata)
+{
+	size_t room = ALIGN;
+
+	for (size_t i = 0; i < n_metadata; i++)
+		room += 16 + 6 * (strlen(metadata[i].key) + strlen(metadata[i].value));
+	for (size_t i = 0; i < n; i++)
+		room += 80 + 6 * strlen(tensors[i].name) + 22 * (size_t)(tensors[i].n_dims + 2);
+	return mr_align_up(room, ALIGN);
+}
+
 char *mr_safetensors_header(const mr_saved_tensor *tensors, size_t n, const mr_saved_text *metadata, size_t n_metadata,
 			    size_t *len)
 {
-	static const char room[8];
-	char *text = NULL, *whole;
-	size_t used = 0;
+	static const char length[8];
+	size_t used, room = room_for(tensors, n, metadata, n_metadata);
+	char *text = malloc(room), *whole;
 	uint64_t offset = 0, json_bytes;
 	mr_json_writer w;
 	bool good;
-	FILE *f = open_memstream(&text, &used);
+	long end;
+	FILE *f = text ? fmemopen(text, room, "w") : NULL;
 
-	if (!f)
+	if (!f) {
+		free(text);
 		return NULL;
-	fwrite(room, 1, sizeof(room), f);
+	}
+	fwrite(length, 1, sizeof(length), f);
 	mr_json_init(&w, f, false);
 	mr_json_begin_object(&w);
 	if (n_metadata) {
@@ -51,8 +67,10 @@ char *mr_safetensors_header(const mr_saved_tensor *tensors, size_t n, const mr_s
 		offset += tensors[i].bytes;
 	}
 	mr_json_end_object(&w);
-	good = mr_json_finish(&w) == MR_OK;
-	good = fclose(f) == 0 && good;
+	good = mr_json_finish(&w) == MR_OK && fflush(f) == 0;
+	end = ftell(f);
+	good = fclose(f) == 0 && good && end > 0;
+	used = good ? (size_t)end : 0;
 	*len = mr_align_up(used, ALIGN);
 	whole = good ? realloc(text, *len) : NULL;
 	if (!whole) {
