@@ -21,7 +21,6 @@
 
 typedef struct captions {
 	mr_dataset base;
-	uint64_t seed;
 	int64_t features, words, shortest, longest;
 	double noise;
 	float *appearance; /* [words, features] */
@@ -30,8 +29,6 @@ typedef struct captions {
 static void close_captions(mr_dataset *d)
 {
 	free(((captions *)d)->appearance);
-	free(d->describe);
-	free(d);
 }
 
 static mr_status load_captions(mr_dataset *d)
@@ -44,7 +41,7 @@ static mr_status load_captions(mr_dataset *d)
 	for (int64_t w = 0; w < c->words; w++)
 		for (int64_t f = 0; f < c->features; f++)
 			c->appearance[w * c->features + f] =
-				(float)mr_rng_normal(c->seed, MR_RNG_SYNTHETIC, (uint64_t)w, 0, (uint64_t)f);
+				(float)mr_rng_normal(c->base.seed, MR_RNG_SYNTHETIC, (uint64_t)w, 0, (uint64_t)f);
 	return MR_OK;
 }
 
@@ -69,7 +66,7 @@ static mr_status fill(captions *c, const mr_values *values, const mr_data_want *
 	int64_t sizes[5];
 
 	*c = (captions){
-		.seed = want->seed,
+		.base.seed = want->seed,
 		.features = mr_values_int(values, "features"),
 		.words = mr_values_int(values, "words"),
 		.shortest = mr_values_int(values, "shortest"),
@@ -104,7 +101,7 @@ static mr_status open_captions(mr_dataset *d, const mr_values *values, const mr_
 /* Word @which of sample @i. */
 static uint32_t draw(const captions *c, uint64_t i, uint64_t which)
 {
-	return mr_rng_u32(c->seed, MR_RNG_SYNTHETIC, i, 1, which);
+	return mr_rng_u32(c->base.seed, MR_RNG_SYNTHETIC, i, 1, which);
 }
 
 static void make_frames(const captions *c, uint64_t i, const int32_t *word, int64_t k, int32_t *bits)
@@ -114,7 +111,7 @@ static void make_frames(const captions *c, uint64_t i, const int32_t *word, int6
 	for (int64_t at = 0; at < n; at += 4) {
 		double e[4];
 
-		mr_rng_normal4(c->seed, MR_RNG_SYNTHETIC, i, 2, (uint64_t)at / 4, e);
+		mr_rng_normal4(c->base.seed, MR_RNG_SYNTHETIC, i, 2, (uint64_t)at / 4, e);
 		for (int64_t j = at; j < n && j < at + 4; j++) {
 			int64_t shown = word[j / c->features * k / c->base.frames] - MR_PAIR_FIRST;
 			float x = c->appearance[shown * c->features + j % c->features] + (float)(c->noise * e[j - at]);
@@ -124,8 +121,9 @@ static void make_frames(const captions *c, uint64_t i, const int32_t *word, int6
 	}
 }
 
-static void get(const captions *c, uint64_t i, void *input, void *target)
+static void sample(const mr_dataset *d, uint64_t i, void *input, void *target)
 {
+	const captions *c = (const captions *)d;
 	int32_t word[LONGEST], *begun = (int32_t *)input + c->base.frames * c->features, *to = target;
 	int64_t k = c->shortest + draw(c, i, 0) % (c->longest - c->shortest + 1);
 
@@ -137,18 +135,6 @@ static void get(const captions *c, uint64_t i, void *input, void *target)
 	}
 	make_frames(c, i, word, k, input);
 	mr_pair_put_target(c->base.target.rows, word, k, begun, to);
-}
-
-static void train(const mr_dataset *d, uint64_t g, void *input, void *target)
-{
-	const captions *c = (const captions *)d;
-
-	get(c, mr_data_order(d->n_train, c->seed, g), input, target);
-}
-
-static void valid(const mr_dataset *d, uint64_t i, void *input, void *target)
-{
-	get((const captions *)d, d->n_train + i, input, target);
 }
 
 static const mr_option options[] = {
@@ -173,6 +159,7 @@ const mr_dataset_ops mr_data_captions = {
 	.open = open_captions,
 	.load = load_captions,
 	.close = close_captions,
-	.train = train,
-	.valid = valid,
+	.train = mr_data_train,
+	.valid = mr_data_valid,
+	.sample = sample,
 };

@@ -203,8 +203,6 @@ static void close_cifar(mr_dataset *d)
 
 	close_batches(&c->files);
 	close_batches(&c->valid_files);
-	free(d->describe);
-	free(c);
 }
 
 static mr_status open_cifar(mr_dataset *d, const mr_values *values, const mr_data_want *want)

@@ -32,7 +32,6 @@ enum { POINT = 4 /* coordinates of a value's point */, SKEW = 3 };
 
 typedef struct clicks {
 	mr_dataset base;
-	uint64_t seed;
 	mr_dtype target_type;
 	int64_t numbers, categories, values;
 	double signal, offset;
@@ -46,14 +45,12 @@ static void close_clicks(mr_dataset *d)
 
 	free(s->x);
 	free(s->clicked);
-	free(d->describe);
-	free(s);
 }
 
 /* Number @element of @layer for @sample. */
 static double normal(const clicks *s, uint64_t sample, uint32_t layer, int64_t element)
 {
-	return mr_rng_normal(s->seed, MR_RNG_SYNTHETIC, sample, layer, (uint64_t)element);
+	return mr_rng_normal(s->base.seed, MR_RNG_SYNTHETIC, sample, layer, (uint64_t)element);
 }
 
 /* Value @value of category @j, as the number of a sample of the generator. */
@@ -71,7 +68,7 @@ static double of_categories(const clicks *s, const int64_t *value)
 		uint64_t name = name_of(s, j, value[j]);
 
 		b += normal(s, name, 3, 0);
-		mr_rng_normal4(s->seed, MR_RNG_SYNTHETIC, name, 4, 0, point[j & 1]);
+		mr_rng_normal4(s->base.seed, MR_RNG_SYNTHETIC, name, 4, 0, point[j & 1]);
 		for (int k = 0; j > 0 && k < POINT; k++)
 			c += point[0][k] * point[1][k];
 	}
@@ -94,7 +91,7 @@ static double make(const clicks *s, uint64_t i, int32_t *x, int64_t *value)
 	}
 	a /= sqrt((double)s->numbers);
 	for (int64_t j = 0; j < s->categories; j++) {
-		double u = mr_rng_uniform(s->seed, MR_RNG_SYNTHETIC, i, 1, (uint64_t)(1 + j));
+		double u = mr_rng_uniform(s->base.seed, MR_RNG_SYNTHETIC, i, 1, (uint64_t)(1 + j));
 
 		value[j] = (int64_t)(pow(u, SKEW) * (double)s->values);
 		if (x)
@@ -105,7 +102,7 @@ static double make(const clicks *s, uint64_t i, int32_t *x, int64_t *value)
 
 static bool clicks_on(const clicks *s, uint64_t i, double probability)
 {
-	return mr_rng_uniform(s->seed, MR_RNG_SYNTHETIC, i, 1, 0) < probability;
+	return mr_rng_uniform(s->base.seed, MR_RNG_SYNTHETIC, i, 1, 0) < probability;
 }
 
 /* The area under the ROC curve of the odds themselves, over the validation samples. */
@@ -150,7 +147,6 @@ static mr_status fill(clicks *s, const mr_values *values, const mr_data_want *wa
 	mr_dataset *d = &s->base;
 	size_t bytes, each;
 
-	s->seed = want->seed;
 	s->target_type = mr_data_target_type(want->dtype);
 	s->numbers = d->numbers = mr_values_int(values, "numbers");
 	s->categories = mr_values_int(values, "categories");
@@ -199,24 +195,13 @@ static mr_status open_clicks(mr_dataset *d, const mr_values *values, const mr_da
 	return fill((clicks *)d, values, want);
 }
 
-static void get(const clicks *s, uint64_t i, void *input, void *target)
+static void sample(const mr_dataset *d, uint64_t i, void *input, void *target)
 {
+	const clicks *s = (const clicks *)d;
 	size_t cols = (size_t)s->base.input.cols;
 
 	memcpy(input, s->x + i * cols, cols * sizeof(*s->x));
 	mr_element_put(s->target_type, target, 0, s->clicked[i]);
-}
-
-static void train(const mr_dataset *d, uint64_t g, void *input, void *target)
-{
-	const clicks *s = (const clicks *)d;
-
-	get(s, mr_data_order(d->n_train, s->seed, g), input, target);
-}
-
-static void valid(const mr_dataset *d, uint64_t i, void *input, void *target)
-{
-	get((const clicks *)d, d->n_train + i, input, target);
 }
 
 static const mr_option options[] = {
@@ -240,7 +225,8 @@ const mr_dataset_ops mr_data_clicks = {
 	.open = open_clicks,
 	.load = load_clicks,
 	.close = close_clicks,
-	.train = train,
-	.valid = valid,
+	.train = mr_data_train,
+	.valid = mr_data_valid,
+	.sample = sample,
 	.files = "numbers",
 };

@@ -19,6 +19,14 @@ static const mr_dataset_ops *const sources[] = {
 
 MR_REGISTRY(mr_dataset_ops, sources, mr_dataset_at, mr_dataset_find)
 
+static void close_by(const mr_dataset_ops *ops, mr_dataset *d)
+{
+	if (ops->close)
+		ops->close(d);
+	free(d->describe);
+	free(d);
+}
+
 static mr_status open_zeroed(const mr_dataset_ops *ops, const mr_values *values, const mr_data_want *want,
 			     mr_dataset **out)
 {
@@ -27,11 +35,12 @@ static mr_status open_zeroed(const mr_dataset_ops *ops, const mr_values *values,
 
 	if (!d)
 		return mr_data_no_memory(ops->bytes);
+	d->seed = want->seed;
 	st = ops->open(d, values, want);
 	if (st == MR_OK)
 		*out = d;
 	else
-		ops->close(d);
+		close_by(ops, d);
 	return st;
 }
 
@@ -90,7 +99,7 @@ mr_status mr_dataset_origin(mr_dataset *d, const uint64_t *at, size_t n, mr_data
 void mr_dataset_close(mr_dataset *d)
 {
 	if (d)
-		d->ops->close(d);
+		close_by(d->ops, d);
 }
 
 /* --- the form --- */

@@ -77,12 +77,15 @@ typedef struct mr_dataset_ops {
 	mr_status (*load)(mr_dataset *d);
 	/** The first failure of reading a sample; NULL: reading cannot fail, since all is in memory. */
 	mr_status (*check)(const mr_dataset *d);
+	/** Free what the source holds; the dataset itself and its line are not its part. NULL: it holds nothing. */
 	void (*close)(mr_dataset *d);
 	/** Training sample @g (from 0, without end). @input and @target hold one sample each; where `halves` is set,
 	 * one of them may be NULL, and that half is not made. */
 	void (*train)(const mr_dataset *d, uint64_t g, void *input, void *target);
 	/** Sample @i < n_valid of an evaluation. */
 	void (*valid)(const mr_dataset *d, uint64_t i, void *input, void *target);
+	/** Sample @i of all, of which the last n_valid validate: for mr_data_train and mr_data_valid (data/part.h). */
+	void (*sample)(const mr_dataset *d, uint64_t i, void *input, void *target);
 	/* What a file is that a model of such data predicts: "csv", "libsvm", "pictures", "language"; "numbers": rows
 	 * of the input's numbers. NULL: none can be predicted. */
 	const char *files;
@@ -114,6 +117,7 @@ struct mr_dataset {
 	                         the bits of f32 numbers, then categories from 0; -1: there is none. Else 0 */
 	const int64_t *values; /* [input.cols - numbers] how many values each category has; NULL: they are not known */
 	uint64_t n_train;     /* samples an epoch */
+	uint64_t seed;        /* of their order, and of what is made up */
 	uint64_t columns;     /* training sample g + columns continues sample g, unless it begins an epoch; n_train is a
 	                         multiple; 0: samples come in a random order */
 	uint64_t n_valid;     /* samples of an evaluation; 0: none */

@@ -284,8 +284,6 @@ static void close_images(mr_dataset *d)
 	mr_image_folder_close(&s->folder[1]);
 	mr_failure_destroy(s->failure);
 	free(s->order);
-	free(d->describe);
-	free(s);
 }
 
 static mr_status open_images(mr_dataset *d, const mr_values *values, const mr_data_want *want)

@@ -165,8 +165,6 @@ static void close_mnist(mr_dataset *d)
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		mr_idx_close(all[i]);
-	free(d->describe);
-	free(m);
 }
 
 static mr_status open_mnist(mr_dataset *d, const mr_values *values, const mr_data_want *want)

@@ -22,8 +22,6 @@ static void close_numbers(mr_dataset *d)
 	numbers *s = (numbers *)d;
 
 	free(s->x);
-	free(d->describe);
-	free(s);
 }
 
 static mr_status check(const double *x, size_t n_x, const double *y, size_t n_y, mr_dtype dtype)

@@ -20,7 +20,6 @@
 
 typedef struct pairs {
 	mr_dataset base;
-	uint64_t seed;
 	char *path;
 	bool by_character;
 	int64_t longest;
@@ -42,8 +41,6 @@ static void close_pairs(mr_dataset *d)
 	free(p->token);
 	free(p->start);
 	free(p->path);
-	free(d->describe);
-	free(p);
 }
 
 /* Bytes of the character at @s, which is not empty. */
@@ -238,29 +235,17 @@ static mr_status open_pairs(mr_dataset *d, const mr_values *values, const mr_dat
 	pairs *p = (pairs *)d;
 
 	MR_TRY(mr_pair_check_context("pairs", want));
-	p->seed = want->seed;
 	p->path = mr_data_path(want, mr_values_string(values, "path"));
 	return p->path ? look(p, values) : mr_data_no_memory(0);
 }
 
-static void get(const pairs *p, uint64_t i, void *input, void *target)
+static void sample(const mr_dataset *d, uint64_t i, void *input, void *target)
 {
+	const pairs *p = (const pairs *)d;
 	const uint64_t *start = p->start + 2 * i;
 
 	mr_pair_put(&p->base, p->token + start[0], (int64_t)(start[1] - start[0]), p->token + start[1],
 		    (int64_t)(start[2] - start[1]), input, target);
-}
-
-static void train(const mr_dataset *d, uint64_t g, void *input, void *target)
-{
-	const pairs *p = (const pairs *)d;
-
-	get(p, mr_data_order(d->n_train, p->seed, g), input, target);
-}
-
-static void valid(const mr_dataset *d, uint64_t i, void *input, void *target)
-{
-	get((const pairs *)d, d->n_train + i, input, target);
 }
 
 static const mr_option options[] = {
@@ -283,6 +268,7 @@ const mr_dataset_ops mr_data_pairs = {
 	.open = open_pairs,
 	.load = load_pairs,
 	.close = close_pairs,
-	.train = train,
-	.valid = valid,
+	.train = mr_data_train,
+	.valid = mr_data_valid,
+	.sample = sample,
 };

@@ -71,3 +71,13 @@ uint64_t mr_data_order(uint64_t n, uint64_t seed, uint64_t g)
 	mr_permute_init(&p, n, seed, g / n);
 	return mr_permute_at(&p, g % n);
 }
+
+void mr_data_train(const mr_dataset *d, uint64_t g, void *input, void *target)
+{
+	d->ops->sample(d, mr_data_order(d->n_train, d->seed, g), input, target);
+}
+
+void mr_data_valid(const mr_dataset *d, uint64_t i, void *input, void *target)
+{
+	d->ops->sample(d, d->n_train + i, input, target);
+}

@@ -50,4 +50,8 @@ uint64_t mr_data_fold(uint64_t fingerprint, uint64_t figure);
 /** Which sample stands at place @g mod @n of epoch @g / @n. */
 uint64_t mr_data_order(uint64_t n, uint64_t seed, uint64_t g);
 
+/** ops->train and ops->valid of a source with ops->sample. */
+void mr_data_train(const mr_dataset *d, uint64_t g, void *input, void *target);
+void mr_data_valid(const mr_dataset *d, uint64_t i, void *input, void *target);
+
 #endif

@@ -16,15 +16,8 @@
 
 typedef struct reversal {
 	mr_dataset base;
-	uint64_t seed;
 	int64_t letters, shortest, longest;
 } reversal;
-
-static void close_reversal(mr_dataset *d)
-{
-	free(d->describe);
-	free(d);
-}
 
 static mr_status fill(reversal *r, const mr_values *values, const mr_data_want *want)
 {
@@ -34,7 +27,7 @@ static mr_status fill(reversal *r, const mr_values *values, const mr_data_want *
 	mr_strbuf b = {0};
 
 	*r = (reversal){
-		.seed = want->seed,
+		.base.seed = want->seed,
 		.letters = mr_values_int(values, "letters"),
 		.shortest = mr_values_int(values, "shortest"),
 		.longest = mr_values_int(values, "longest"),
@@ -70,11 +63,12 @@ static mr_status open_reversal(mr_dataset *d, const mr_values *values, const mr_
 /* Word @which of sample @i. */
 static uint32_t draw(const reversal *r, uint64_t i, uint64_t which)
 {
-	return mr_rng_u32(r->seed, MR_RNG_SYNTHETIC, i, 0, which);
+	return mr_rng_u32(r->base.seed, MR_RNG_SYNTHETIC, i, 0, which);
 }
 
-static void get(const reversal *r, uint64_t i, void *input, void *target)
+static void sample(const mr_dataset *d, uint64_t i, void *input, void *target)
 {
+	const reversal *r = (const reversal *)d;
 	int32_t letter[LONGEST], reversed[LONGEST];
 	int64_t n = r->shortest + draw(r, i, 0) % (r->longest - r->shortest + 1);
 
@@ -83,18 +77,6 @@ static void get(const reversal *r, uint64_t i, void *input, void *target)
 	for (int64_t j = 0; j < n; j++)
 		reversed[j] = letter[n - 1 - j];
 	mr_pair_put(&r->base, letter, n, reversed, n, input, target);
-}
-
-static void train(const mr_dataset *d, uint64_t g, void *input, void *target)
-{
-	const reversal *r = (const reversal *)d;
-
-	get(r, mr_data_order(d->n_train, r->seed, g), input, target);
-}
-
-static void valid(const mr_dataset *d, uint64_t i, void *input, void *target)
-{
-	get((const reversal *)d, d->n_train + i, input, target);
 }
 
 static const mr_option options[] = {
@@ -113,7 +95,7 @@ const mr_dataset_ops mr_data_reversal = {
 	.options = options,
 	.bytes = sizeof(reversal),
 	.open = open_reversal,
-	.close = close_reversal,
-	.train = train,
-	.valid = valid,
+	.train = mr_data_train,
+	.valid = mr_data_valid,
+	.sample = sample,
 };

@@ -8,19 +8,12 @@
 #include "base/stats.h"
 #include "base/str.h"
 
-void mr_rows_fini(mr_rows *r)
-{
-	free(r->x);
-	free(r->y);
-	free(r->base.describe);
-}
-
 void mr_rows_close(mr_dataset *d)
 {
 	mr_rows *r = (mr_rows *)d;
 
-	mr_rows_fini(r);
-	free(r);
+	free(r->x);
+	free(r->y);
 }
 
 size_t mr_rows_target_bytes(const mr_rows *r)

@@ -80,8 +80,7 @@ static inline uint64_t mr_rows_valid_at(const mr_dataset *d, uint64_t i)
 /** Copy row @i, which is in memory, and its target. */
 void mr_rows_get(const mr_rows *r, uint64_t i, void *input, void *target);
 
-/* Members of mr_dataset_ops, for rows in memory. mr_rows_close frees the dataset, mr_rows_fini its contents. */
-void mr_rows_fini(mr_rows *r);
+/* Members of mr_dataset_ops, for rows in memory. */
 void mr_rows_close(mr_dataset *d);
 void mr_rows_train(const mr_dataset *d, uint64_t g, void *input, void *target);
 void mr_rows_valid(const mr_dataset *d, uint64_t i, void *input, void *target);

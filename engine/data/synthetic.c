@@ -20,7 +20,6 @@
 
 typedef struct synthetic {
 	mr_dataset base;
-	uint64_t seed;
 	size_t sample_bytes;
 	mr_dtype dtype;
 	double noise;
@@ -32,8 +31,6 @@ static void close_synthetic(mr_dataset *d)
 	synthetic *s = (synthetic *)d;
 
 	free(s->x);
-	free(d->describe);
-	free(s);
 }
 
 static void make(synthetic *s)
@@ -47,8 +44,8 @@ static void make(synthetic *s)
 		for (uint64_t f = 0; f < features; f += 4) {
 			double centre[4], e[4];
 
-			mr_rng_normal4(s->seed, MR_RNG_SYNTHETIC, class, 0, f / 4, centre);
-			mr_rng_normal4(s->seed, MR_RNG_SYNTHETIC, i, 1, f / 4, e);
+			mr_rng_normal4(s->base.seed, MR_RNG_SYNTHETIC, class, 0, f / 4, centre);
+			mr_rng_normal4(s->base.seed, MR_RNG_SYNTHETIC, i, 1, f / 4, e);
 			for (uint64_t j = 0; j < 4 && f + j < features; j++)
 				mr_element_put(s->dtype, x, f + j, centre[j] + s->noise * e[j]);
 		}
@@ -89,7 +86,6 @@ static mr_status fill(synthetic *s, const mr_values *values, const mr_data_want 
 	mr_strbuf b = {0};
 	size_t bytes;
 
-	s->seed = want->seed;
 	d->classes = mr_values_int(values, "classes");
 	MR_TRY(take_input(values, &d->input));
 	d->target = (mr_shape){.rows = 1, .cols = 1, .tokens = true};
@@ -130,22 +126,11 @@ static mr_status open_synthetic(mr_dataset *d, const mr_values *values, const mr
 	return fill((synthetic *)d, values, want);
 }
 
-static void get(const synthetic *s, uint64_t i, void *input, void *target)
-{
-	memcpy(input, s->x + i * s->sample_bytes, s->sample_bytes);
-	*(int32_t *)target = (int32_t)(i % (uint64_t)s->base.classes);
-}
-
-static void train(const mr_dataset *d, uint64_t g, void *input, void *target)
+static void sample(const mr_dataset *d, uint64_t i, void *input, void *target)
 {
 	const synthetic *s = (const synthetic *)d;
-
-	get(s, mr_data_order(d->n_train, s->seed, g), input, target);
-}
-
-static void valid(const mr_dataset *d, uint64_t i, void *input, void *target)
-{
-	get((const synthetic *)d, d->n_train + i, input, target);
+	memcpy(input, s->x + i * s->sample_bytes, s->sample_bytes);
+	*(int32_t *)target = (int32_t)(i % (uint64_t)s->base.classes);
 }
 
 static const mr_option options[] = {
@@ -169,7 +154,8 @@ const mr_dataset_ops mr_data_synthetic = {
 	.open = open_synthetic,
 	.load = load_synthetic,
 	.close = close_synthetic,
-	.train = train,
-	.valid = valid,
+	.train = mr_data_train,
+	.valid = mr_data_valid,
+	.sample = sample,
 	.files = "numbers",
 };

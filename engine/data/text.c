@@ -155,6 +155,8 @@ static text *create(void)
 	return t;
 }
 
+static const mr_dataset_ops without_text = {.name = "vocabulary", .close = mr_text_close};
+
 static mr_status describe(text *t, const char *name, uint64_t n, bool all)
 {
 	const mr_dataset *d = &t->w.base;
@@ -191,7 +193,8 @@ mr_status mr_text_create(const char *name, mr_contents *in, const mr_values *val
 	if (st == MR_OK)
 		st = describe(t, name, n, all);
 	if (st != MR_OK) {
-		mr_text_close(&t->w.base);
+		t->w.base.ops = &without_text;
+		mr_dataset_close(&t->w.base);
 		return st;
 	}
 	mr_data_will_keep(&t->w.base, in, want);
@@ -211,14 +214,8 @@ void mr_text_form(const mr_dataset *d, mr_json_writer *w)
 
 void mr_text_close(mr_dataset *d)
 {
-	text *t = (text *)d;
-
-	free(t->w.base.describe);
-	mr_contents_close(t->in);
-	free(t);
+	mr_contents_close(((text *)d)->in);
 }
-
-static const mr_dataset_ops without_text = {.name = "vocabulary", .close = mr_text_close};
 
 mr_status mr_text_of_alphabet(const mr_data_want *want, mr_dataset **out)
 {
@@ -232,7 +229,7 @@ mr_status mr_text_of_alphabet(const mr_data_want *want, mr_dataset **out)
 	d->input = d->target = (mr_shape){.rows = want->context, .cols = 1, .tokens = true};
 	st = take_alphabet(t, want->alphabet);
 	if (st != MR_OK) {
-		mr_text_close(d);
+		mr_dataset_close(d);
 		return st;
 	}
 	*out = d;

@@ -27,8 +27,6 @@ static void close_tokenized(mr_dataset *d)
 	mr_tokenizer_close(d->tokenizer);
 	mr_contents_close(t->tokens);
 	free(t->alphabet);
-	free(d->describe);
-	free(t);
 }
 
 static void form(const mr_dataset *d, mr_json_writer *w)
@@ -213,7 +211,7 @@ mr_status mr_tokenized_create(const mr_values *values, const mr_data_want *want,
 	if (st == MR_OK)
 		*out = &t->w.base;
 	else if (t)
-		close_tokenized(&t->w.base);
+		mr_dataset_close(&t->w.base);
 	return st;
 }
 
@@ -239,7 +237,7 @@ mr_status mr_tokenized_without_text(const mr_option *options, const mr_values *v
 			(mr_shape){.rows = want->context, .cols = 1, .tokens = true};
 		*out = &t->w.base;
 	} else {
-		close_tokenized(&t->w.base);
+		mr_dataset_close(&t->w.base);
 	}
 	return st;
 }

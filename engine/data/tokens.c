@@ -158,8 +158,6 @@ static void close_tokens(mr_dataset *d)
 	mr_contents_close(t->valid.in);
 	mr_tokenizer_close(d->tokenizer);
 	free(t->alphabet);
-	free(d->describe);
-	free(t);
 }
 
 /* The tokenizer spells tokens for `sample`. A model that was trained on tokens alone has no mark to compare it with. */

@@ -447,7 +447,7 @@ static void registry(void)
 		const mr_dataset_ops *ops = mr_dataset_at(i);
 
 		CU_ASSERT_PTR_EQUAL(mr_dataset_find(ops->name), ops);
-		CU_ASSERT(ops->summary && (ops->make || (ops->open && ops->bytes)) && ops->close && ops->train);
+		CU_ASSERT(ops->summary && (ops->make || (ops->open && ops->bytes)) && ops->train);
 		for (const mr_option *o = ops->options; o->name; o++)
 			CU_ASSERT(o->help && o->help[strlen(o->help) - 1] != '.');
 	}
