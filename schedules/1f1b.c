@@ -168,8 +168,6 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	bool recompute = recomputes(args) && d > 1 && t > 1;
 	size_t some;
 
-	out->versions_first = 1;
-	out->versions_last = 1;
 	mr_values_floats(args->options, "recompute_stages", &some);
 	if (recompute && some)
 		return; /* it depends on which */

@@ -82,8 +82,6 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 		out->bubble_time = (args->n_workers - 1) * (f + i + w);
 	out->peak_slots_first = in_flight < most ? in_flight : (uint32_t)most;
 	out->peak_slots_last = last < most ? last : (uint32_t)most;
-	out->versions_first = 1;
-	out->versions_last = 1;
 }
 
 const mr_sched_ops mr_sched_ampnet = {

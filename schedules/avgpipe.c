@@ -103,8 +103,6 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	out->bubble_time = (args->n_workers - 1) * (f + i + w);
 	out->peak_slots_first = share(args, ahead_of(args, 0) + 1);
 	out->peak_slots_last = share(args, ahead_of(args, (uint16_t)(args->n_workers - 1)) + 1);
-	out->versions_first = 1;
-	out->versions_last = 1;
 }
 
 const mr_sched_ops mr_sched_avgpipe = {

@@ -79,8 +79,6 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	uint32_t d = args->n_workers, t = args->n_micro;
 	double b = i + w;
 
-	out->versions_first = 1;
-	out->versions_last = 1;
 	if (t % d == 0) {
 		out->bubble_time = (d - 2) * (fmax(f, b) + (t / d - 1) * fabs(b - f)) / 2;
 		out->peak_first = 0.75 * d + 0.5;

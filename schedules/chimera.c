@@ -182,8 +182,6 @@ static void claim_doubled(const mr_sched_args *args, double f, double b, mr_sche
 
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
 {
-	out->versions_first = 1;
-	out->versions_last = 1;
 	if (is_direct(args))
 		claim_direct(args, f, i + w, out);
 	else

@@ -133,8 +133,6 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	bool pa = !strcmp(mr_values_string(args->options, "policy"), "pa");
 	mr_layout l;
 
-	out->versions_first = 1;
-	out->versions_last = 1;
 	if (mr_layout_read(args, &l) != MR_OK || l.n_pipes * n != args->n_workers || args->n_micro % l.n_pipes)
 		return; /* stages with different numbers of replicas, or an incomplete set of slices */
 	groups = args->n_micro / l.n_pipes;

@@ -127,8 +127,6 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	out->peak_last = args->n_micro >= args->n_workers ? (double)args->n_workers * last : 0;
 	out->peak_slots_first = kept;
 	out->peak_slots_last = kept;
-	out->versions_first = 1;
-	out->versions_last = 1;
 }
 
 const mr_sched_ops mr_sched_data_parallel = {

@@ -66,8 +66,6 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
 {
-	out->versions_first = 1;
-	out->versions_last = 1;
 	if (args->n_micro < 2u * args->n_workers)
 		return;
 	if (i <= f && f <= i + w)

@@ -96,8 +96,6 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 										   : 1;
 	out->peak_first = out->peak_last = kept;
 	out->peak_slots_first = out->peak_slots_last = kept;
-	out->versions_first = 1;
-	out->versions_last = 1;
 }
 
 const mr_sched_ops mr_sched_gpipe = {

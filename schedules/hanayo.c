@@ -175,7 +175,6 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	else if (order_for && order_for->f == order_for->i + order_for->w && order_for->c == 0 && f == i + w &&
 		 (args->n_micro % args->n_workers == 0 || (args->chunks == 2 && args->n_micro >= args->n_workers)))
 		out->bubble_time = (d - 1) * (f + i + w) / (2 * waves);
-	out->versions_first = out->versions_last = 1;
 }
 
 const mr_sched_ops mr_sched_hanayo = {

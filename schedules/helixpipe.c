@@ -126,7 +126,6 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	(void)f;
 	(void)i;
 	(void)w;
-	out->versions_first = out->versions_last = 1;
 	out->peak_slots_first = out->peak_slots_last = 1;
 }
 

@@ -78,8 +78,6 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	out->bubble_time = out->bubble_period = mr_looped_bubble(args, f, i, w);
 	out->peak_first = fmin(v * args->n_micro, warm_up(args, 0) + 1.0) / v;
 	out->peak_last = fmin(v * args->n_micro, warm_up(args, (uint16_t)(args->n_workers - 1)) + 1.0) / v;
-	out->versions_first = 1;
-	out->versions_last = 1;
 }
 
 const mr_sched_ops mr_sched_interleaved = {

@@ -53,7 +53,6 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 		out->bubble_period = (d - 1) * fmax(i, f + i - w) / v;
 	}
 	out->peak_first = out->peak_last = fmin(v * t, (v - 1) * mr_looped_group(args) + d) / v;
-	out->versions_first = out->versions_last = 1;
 }
 
 const mr_sched_ops mr_sched_interleaved_zb = {

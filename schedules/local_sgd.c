@@ -164,8 +164,6 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 {
 	uint32_t d = args->n_workers, r = replicas(args);
 
-	out->versions_first = 1;
-	out->versions_last = 1;
 	if (rotated(args)) {
 		out->peak_slots_first = args->n_micro / r;
 		out->peak_slots_last = args->n_micro / r;

@@ -54,8 +54,6 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	out->peak_last = args->n_micro;
 	out->peak_slots_first = args->n_micro;
 	out->peak_slots_last = args->n_micro;
-	out->versions_first = 1;
-	out->versions_last = 1;
 }
 
 const mr_sched_ops mr_sched_looped_bfs = {

@@ -45,8 +45,6 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	out->peak_last = 1;
 	out->peak_slots_first = 1;
 	out->peak_slots_last = 1;
-	out->versions_first = 1;
-	out->versions_last = 1;
 }
 
 const mr_sched_ops mr_sched_naive = {

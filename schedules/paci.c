@@ -46,8 +46,6 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 		out->bubble_time = (args->n_workers - 1) * (f + i + w);
 	out->peak_slots_first = args->n_workers;
 	out->peak_slots_last = 1;
-	out->versions_first = 1;
-	out->versions_last = 1;
 }
 
 const mr_sched_ops mr_sched_paci = {

@@ -343,6 +343,7 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	uint32_t first, last, end, all = UINT32_MAX;
 	shape s;
 
+	out->versions_first = out->versions_last = 0;
 	if (read_shape(args, &s) != MR_OK || s.greedy)
 		return; /* greedy: time and memory depend on the costs */
 	if (args->finite)

@@ -96,7 +96,6 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	uint64_t most = args->finite ? mr_unflushed_micro(args) : UINT64_MAX, rest = most > sync ? most - sync : 0;
 	uint64_t at_once = sync && args->n_micro > rest ? args->n_micro : rest;
 
-	out->versions_first = out->versions_last = 1;
 	out->peak_slots_last = 1;
 	out->peak_slots_first = args->n_workers < at_once ? args->n_workers : (uint32_t)at_once;
 	if (recomputes(args))

@@ -126,6 +126,8 @@ mr_status mr_schedule_claims(const mr_sched_ops *ops, const mr_sched_args *args,
 	mr_status st;
 
 	*out = (mr_sched_claims){.bubble_time = -1, .bubble_period = -1, .peak_first = -1, .peak_last = -1};
+	if (ops->claims)
+		out->versions_first = out->versions_last = 1;
 	st = complete(ops, args, &full, &defaults);
 	if (st == MR_OK && ops->claims)
 		ops->claims(&full, f, i, w, out);

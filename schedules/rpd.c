@@ -108,9 +108,8 @@ static mr_status read_record(const char *path, uint16_t n_stages, uint32_t n_bat
 {
 	char *text;
 	size_t len;
-	mr_status st;
+	mr_status st = mr_file_read(path, MOST_RECORD, &text, &len);
 
-	st = mr_file_read(path, MOST_RECORD, &text, &len);
 	if (st != MR_OK)
 		return mr_fail_in(MR_ECONFIG, "record");
 	st = mr_aged_parse(path, text, n_stages, n_batches, out);

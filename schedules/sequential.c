@@ -32,7 +32,6 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	out->bubble_time = out->bubble_period = 0;
 	out->peak_first = out->peak_last = 1;
 	out->peak_slots_first = out->peak_slots_last = 1;
-	out->versions_first = out->versions_last = 1;
 }
 
 const mr_sched_ops mr_sched_sequential = {

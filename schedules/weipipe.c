@@ -75,7 +75,6 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 {
 	uint32_t d = args->n_workers;
 
-	out->versions_first = out->versions_last = 1;
 	if (args->n_micro % d)
 		return;
 	if (mr_values_bool(args->options, "ring"))

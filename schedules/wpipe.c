@@ -109,7 +109,6 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 	(void)i;
 	(void)w;
 	out->versions_first = args->finite && args->n_commits == 1 ? 1 : 2;
-	out->versions_last = 1;
 	if (!args->finite)
 		out->peak_slots_first = 2 * args->n_micro;
 }

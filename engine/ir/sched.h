@@ -87,7 +87,7 @@ typedef struct mr_sched_claims {
 	double peak_last;          /* the same of worker D-1; < 0: no claim */
 	uint32_t peak_slots_first; /* slots of (pipe 0) stage 0 and of the last stage; 0: no claim */
 	uint32_t peak_slots_last;
-	uint32_t versions_first;   /* version buffers of stage 0 and of the last stage; 0: no claim */
+	uint32_t versions_first;   /* version buffers of stage 0 and of the last stage; 1 on entry; 0: no claim */
 	uint32_t versions_last;
 } mr_sched_claims;
 
@@ -128,7 +128,7 @@ typedef struct mr_sched_ops {
 	 * workers; a result of 0: it is known only after emit(). */
 	uint32_t (*stages)(const mr_sched_args *args);
 	mr_status (*emit)(const mr_sched_args *args, mr_plan **out);
-	/* For costs @f, @i, @w of a worker's whole share; @out is "no claim" throughout on entry. May be NULL. */
+	/* For costs @f, @i, @w of a worker's whole share; @out is "no claim" on entry but for the versions. May be NULL. */
 	void (*claims)(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out);
 } mr_sched_ops;
 
