@@ -54,25 +54,22 @@ static void amend_range(const void *args, int64_t lo, int64_t hi)
 mr_status mr_mitigate_correct(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc,
 			      void *g)
 {
-	MR_TRY(k->ranges(kc, &(mr_ranges_args){.n = c->n, .fn = correct_range,
-					       .args = &(work){.m = m, .c = c, .g = g}}));
-	return MR_OK;
+	return k->ranges(kc, &(mr_ranges_args){.n = c->n, .fn = correct_range,
+					       .args = &(work){.m = m, .c = c, .g = g}});
 }
 
 mr_status mr_mitigate_follow(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc,
 			     const void *made)
 {
-	MR_TRY(k->ranges(kc, &(mr_ranges_args){.n = c->n, .fn = follow_range,
-					       .args = &(work){.m = m, .c = c, .made = made}}));
-	return MR_OK;
+	return k->ranges(kc, &(mr_ranges_args){.n = c->n, .fn = follow_range,
+					       .args = &(work){.m = m, .c = c, .made = made}});
 }
 
 mr_status mr_mitigate_amend(const mr_mitigate *m, const mr_mitigate_call *c, const mr_kernels *k, mr_kctx *kc,
 			    void *made, int16_t *made_rest)
 {
-	MR_TRY(k->ranges(kc, &(mr_ranges_args){.n = c->n, .fn = amend_range,
-					       .args = &(work){.m = m, .c = c, .amended = made, .rest = made_rest}}));
-	return MR_OK;
+	return k->ranges(kc, &(mr_ranges_args){.n = c->n, .fn = amend_range,
+					       .args = &(work){.m = m, .c = c, .amended = made, .rest = made_rest}});
 }
 
 bool mr_mitigate_is_none(const mr_mitigate_ops *ops)

@@ -113,32 +113,30 @@ static uint16_t worker_of(const improver *s, uint32_t pass)
 	return s->job->worker[pass / s->job->n_micro];
 }
 
-/* When the inputs of @pass are there, what lies before it on its worker left aside. */
-static int64_t inputs_of(const improver *s, uint32_t pass)
+/* The longest way over the edges @e of a pass, by that of each pass at their other ends, heads or tails. What lies
+ * before or behind the pass on its worker is left aside. */
+static int64_t longest_of(const improver *s, const mr_exact_edges *e, const int64_t *way)
 {
-	const mr_exact_edges *e = &s->job->needs[pass];
 	int64_t t = 0;
 
 	for (unsigned k = 0; k < e->n; k++) {
-		int64_t there = s->head[e->at[k].pass] + work_of(s, e->at[k].pass) + e->at[k].lag;
+		int64_t one = way[e->at[k].pass] + work_of(s, e->at[k].pass) + e->at[k].lag;
 
-		t = there > t ? there : t;
+		t = one > t ? one : t;
 	}
 	return t;
 }
 
-/* The longest way behind @pass, what lies behind it on its worker left aside. */
+/* When the inputs of @pass are there. */
+static int64_t inputs_of(const improver *s, uint32_t pass)
+{
+	return longest_of(s, &s->job->needs[pass], s->head);
+}
+
+/* The longest way behind @pass. */
 static int64_t outputs_of(const improver *s, uint32_t pass)
 {
-	const mr_exact_edges *e = &s->job->feeds[pass];
-	int64_t t = 0;
-
-	for (unsigned k = 0; k < e->n; k++) {
-		int64_t rest = s->tail[e->at[k].pass] + work_of(s, e->at[k].pass) + e->at[k].lag;
-
-		t = rest > t ? rest : t;
-	}
-	return t;
+	return longest_of(s, &s->job->feeds[pass], s->tail);
 }
 
 /* Sort all passes so that none waits for a later one. false: there is a circle. */
