@@ -14,7 +14,6 @@
 #include "logbook/machine_picture.h"
 #include "report/output.h"
 #include "outline/plan_kernels.h"
-#include "outline/plan_layers.h"
 #include "outline/plan_report.h"
 #include "session/session_forecast.h"
 #include "training/plan_job.h"

@@ -15,6 +15,13 @@ mr_status mr_forecast_print(const mr_session *s, const mr_forecast *f, FILE *out
 /** The schedule as a picture, SVG or text. Errors: MR_EIO, MR_ERESOURCE. */
 mr_status mr_forecast_draw(const mr_session *s, const mr_forecast *f, bool svg, FILE *out) MR_MUST_USE;
 
+/**
+ * Write the table (planner/layer_table.h): seconds of each layer for one micro-batch by the costs of @f, its step with
+ * its backward pass; bytes of all values that are live behind it, and of the parameters that it stores. The loss
+ * belongs to the layer before it, as in every cut.
+ */
+void mr_plan_layers_print(const mr_session *s, const mr_forecast *f, FILE *out);
+
 /* --- stage_table.c --- */
 
 struct mr_plan_kernels;

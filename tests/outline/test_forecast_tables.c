@@ -9,7 +9,6 @@
 #include "job/job_help.h"
 #include "outline/forecast_picture.h"
 #include "outline/plan_kernels.h"
-#include "outline/plan_layers.h"
 #include "outline/plan_report.h"
 #include "planner/layer_table.h"
 
