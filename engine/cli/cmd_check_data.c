@@ -28,8 +28,6 @@ static mr_status run(mr_args *args)
 	return mr_with_session(args, read_all);
 }
 
-static const mr_option options[] = {{0}};
-
 const mr_command mr_command_check_data = {
 	.name = "check-data",
 	.operands = "CONF",
@@ -39,7 +37,6 @@ const mr_command mr_command_check_data = {
 	.help = "Prints how many samples there are, the ranges of their numbers, tokens and targets, how many\n"
 		"training samples each class has, and which columns never vary. Where data are damaged it ends with\n"
 		"all mistakes, of which the first 20 are named with their files and lines: exit code 4.\n",
-	.options = options,
 	.sets = true,
 	.run = run,
 };

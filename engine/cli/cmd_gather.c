@@ -123,10 +123,6 @@ static mr_status run(mr_args *args)
 	return st;
 }
 
-static const mr_option options[] = {
-	{0},
-};
-
 const mr_command mr_command_gather = {
 	.name = "gather",
 	.operands = "RUN [FOLDER...]",
@@ -138,6 +134,5 @@ const mr_command mr_command_gather = {
 		"here (rsync -a b:x/checkpoints/ from-b). What comes into RUN/checkpoints is in every byte what one\n"
 		"process writes. If a part is missing or damaged, one message says whose, and the exit code\n"
 		"is 5. Parts stay as they are.\n",
-	.options = options,
 	.run = run,
 };

@@ -56,11 +56,10 @@ static int run_command(int argc, char **argv, const mr_launcher *launcher)
 	const mr_command *command;
 	mr_ranks *ranks = NULL;
 	mr_args args;
-	mr_status st;
+	mr_status st = mr_command_get(argv[1], &command);
 	bool help;
 	int code;
 
-	st = mr_command_get(argv[1], &command);
 	if (st == MR_OK)
 		st = mr_args_parse(command, argc, argv, &args, &help);
 	if (st == MR_OK && help) {
