@@ -68,9 +68,8 @@ static uint16_t block(mr_gpt *g, uint16_t x)
 {
 	double residual_std = g->std / sqrt(2 * (double)g->layers);
 	mr_layer_cfg heads = {.heads = g->heads};
-	uint16_t h;
+	uint16_t h = norm(g, "ln_1", x);
 
-	h = norm(g, "ln_1", x);
 	h = linear(g, "attn.c_attn", 3 * g->width, MR_ACT_NONE, g->std, h);
 	h = mr_compose_add(&g->m, "attention", "attn.core", &heads, h);
 	h = linear(g, "attn.c_proj", g->width, MR_ACT_NONE, residual_std, h);

@@ -59,9 +59,8 @@ static uint16_t linear(mr_vit *v, const char *name, int64_t out, uint16_t x)
 static uint16_t block(mr_vit *v, uint16_t x)
 {
 	mr_layer_cfg heads = {.heads = v->heads, .bidirectional = true};
-	uint16_t h;
+	uint16_t h = norm(v, "ln_1", x);
 
-	h = norm(v, "ln_1", x);
 	h = linear(v, "self_attention.in_proj", 3 * v->width, h);
 	h = mr_compose_add(&v->m, "attention", "self_attention.core", &heads, h);
 	h = linear(v, "self_attention.out_proj", v->width, h);

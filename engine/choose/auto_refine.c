@@ -198,9 +198,8 @@ static mr_status add_cut(mr_auto_search_state *s, uint32_t base, const ask *a, c
 {
 	mr_strbuf cut = {0}, replicas = {0}, again = {0};
 	mr_auto_row *r;
-	mr_status st;
+	mr_status st = describe(s->base.graph, a, c, &cut, &replicas, &again);
 
-	st = describe(s->base.graph, a, c, &cut, &replicas, &again);
 	if (st == MR_OK)
 		st = mr_auto_add(s, &s->a->row[base], &r);
 	if (st == MR_OK)

@@ -90,12 +90,11 @@ static mr_status take_picture(const mr_forecast *f, double horizon, mr_compare_r
 	const mr_plan *plan = f->of.plan;
 	mr_cost cost = {f->of.partition->n_stages, f->stage};
 	uint64_t end = (uint64_t)llround(horizon * 1e9);
-	double bodies;
+	double bodies = ceil(horizon / (f->step_s * mr_plan_steps(plan))) + 1;
 	mr_walk *walk;
 	mr_status st;
 	size_t n = 0;
 
-	bodies = ceil(horizon / (f->step_s * mr_plan_steps(plan))) + 1;
 	MR_TRY(mr_plan_walk(plan, &cost, bodies < PICTURE_BODIES ? (uint32_t)bodies : PICTURE_BODIES,
 			    &(mr_walk_opts){.steals = true, .no_period = true}, &walk));
 	st = mr_walk_trace(plan, walk, 1e9, &row->rec, &row->n_rec);

@@ -36,9 +36,8 @@ static void put_options(const mr_command *c, FILE *out)
 static void put_operand(const mr_command *c, FILE *out)
 {
 	mr_strbuf words = {0};
-	mr_offer_kind kind;
+	mr_offer_kind kind = mr_offer_operand(c, &words);
 
-	kind = mr_offer_operand(c, &words);
 	fprintf(out, "\t%s) words=", c->name);
 	put_offer(kind, &words, out);
 	mr_strbuf_fini(&words);

@@ -79,10 +79,9 @@ static mr_status of_all(const mr_session *s, const mr_run *run, mr_stage_calls *
 
 mr_status mr_kernel_memory(const mr_session *s, const mr_run *run, mr_kernel_bytes *out)
 {
-	mr_stage_calls *calls;
+	mr_stage_calls *calls = calloc(run->n_stages, sizeof(*calls));
 	mr_status st;
 
-	calls = calloc(run->n_stages, sizeof(*calls));
 	if (!calls)
 		return mr_fail(MR_ERESOURCE, "no memory for a plan");
 	st = of_all(s, run, calls, out);

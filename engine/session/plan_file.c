@@ -60,9 +60,8 @@ mr_status mr_plan_file_write(const mr_plan *plan, const char *path, mr_result_ki
 {
 	mr_strbuf text = {0};
 	mr_result r;
-	mr_status st;
+	mr_status st = mr_text_print(plan, &text);
 
-	st = mr_text_print(plan, &text);
 	if (st == MR_OK)
 		st = mr_result_begin(&r, path, kind);
 	if (st == MR_OK)

@@ -367,8 +367,7 @@ mr_status mr_stage_sum_tied_from(const mr_stage *s, mr_kctx *kc, void *grads, co
 
 mr_status mr_stage_sum_tied(const mr_stage *s, mr_kctx *kc, void *grads)
 {
-	MR_TRY(mr_stage_sum_tied_from(s, kc, grads, s, grads));
-	return MR_OK;
+	return mr_stage_sum_tied_from(s, kc, grads, s, grads);
 }
 
 void mr_stage_layer_states(const mr_stage *s, uint32_t *first, uint32_t *end)

@@ -80,10 +80,9 @@ static mr_status read_rows(mr_csv_table *t, const char *path, column *columns, b
 {
 	uint64_t n = 0;
 	mr_csv_rows rows;
-	mr_status st;
+	mr_status st = mr_csv_rows_open(path, &rows);
 	char *row;
 
-	st = mr_csv_rows_open(path, &rows);
 	rows.separator = t->separator;
 	while (st == MR_OK && (st = mr_csv_rows_next(&rows, &row)) == MR_OK && row) {
 		if ((t->header && rows.first) || mr_csv_table_split(t, row, rows.number) != MR_OK)

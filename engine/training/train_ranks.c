@@ -11,9 +11,8 @@
 static mr_status hash_values(const mr_config *config, uint64_t *out)
 {
 	mr_strbuf text = {0};
-	mr_status st;
+	mr_status st = mr_config_print_values(config, &text);
 
-	st = mr_config_print_values(config, &text);
 	if (st == MR_OK)
 		*out = mr_hash64(0, mr_strbuf_text(&text), text.len);
 	mr_strbuf_fini(&text);

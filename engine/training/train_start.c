@@ -36,9 +36,8 @@
 static mr_status take_values(mr_train *t)
 {
 	mr_strbuf text = {0};
-	mr_status st;
+	mr_status st = mr_config_print_values(t->config, &text);
 
-	st = mr_config_print_values(t->config, &text);
 	if (st == MR_OK)
 		t->s.resolved = t->resolved = mr_strbuf_take(&text);
 	mr_strbuf_fini(&text);
@@ -48,9 +47,8 @@ static mr_status take_values(mr_train *t)
 static mr_status write_config(const mr_train *t)
 {
 	mr_strbuf text = {0};
-	mr_status st;
+	mr_status st = mr_config_print(t->config, &text);
 
-	st = mr_config_print(t->config, &text);
 	if (st == MR_OK)
 		st = mr_result_write(t->dir.config, mr_strbuf_text(&text), text.len, MR_RESULT_OWN);
 	mr_strbuf_fini(&text);

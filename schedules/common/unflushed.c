@@ -102,6 +102,4 @@ void mr_unflushed_claims(const mr_sched_args *args, double f, double i, double w
 		out->bubble_time = (args->n_workers - 1) * (f + i + w);
 	out->peak_slots_first = args->finite && args->n_micro < args->n_workers ? args->n_micro : args->n_workers;
 	out->peak_slots_last = 1;
-	out->versions_first = 1;
-	out->versions_last = 1;
 }
