@@ -367,11 +367,11 @@ static mr_status load_all(mr_session *s, const mr_checkpoint *ck)
 	if (err == MR_OK && over)
 		err = mr_over_ranks_give(s->executor.engine, &st);
 	if (err == MR_OK)
-		err = load_list(s->graph, ck, "model.safetensors", &st.model, over);
+		err = load_list(mr_session_model(s), ck, "model.safetensors", &st.model, over);
 	if (err == MR_OK)
-		err = load_list(s->graph, ck, "optimizer.safetensors", &st.optimizer, over);
+		err = load_list(mr_session_model(s), ck, "optimizer.safetensors", &st.optimizer, over);
 	if (err == MR_OK)
-		err = load_list(s->graph, ck, "inflight.safetensors", &st.inflight, over);
+		err = load_list(mr_session_model(s), ck, "inflight.safetensors", &st.inflight, over);
 	mr_state_fini(&st);
 	return err;
 }

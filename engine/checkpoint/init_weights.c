@@ -281,7 +281,7 @@ static mr_status take(mr_session *s, source *f, size_t *n)
 	if (!f->used)
 		return mr_fail(MR_ERESOURCE, "%s: no memory", f->path);
 	MR_TRY(judge(f, mr_foreign_config_check(s, mr_tensor_files_folder(f->files))));
-	MR_TRY(judge(f, mr_network_check(s->graph, f->path, mr_tensor_files_metadata(f->files, "network"))));
+	MR_TRY(judge(f, mr_network_check(mr_session_model(s), f->path, mr_tensor_files_metadata(f->files, "network"))));
 	MR_TRY(check_memory(s, f));
 	MR_TRY(mr_executor_state(&s->executor, &state));
 	st = fill_all(f, &state, n);

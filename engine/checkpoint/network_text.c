@@ -51,7 +51,7 @@ static mr_status no_memory(void)
 
 mr_status mr_network_text(mr_session *s, const char **out)
 {
-	const mr_graph *g = s->graph;
+	const mr_graph *g = mr_session_model(s);
 	mr_strbuf b = {0};
 
 	*out = s->network;

@@ -131,7 +131,7 @@ mr_status mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_m
 	put(f, MR_FACT_seed, "%lld", (long long)s->job->train.seed);
 	put(f, MR_FACT_batch, "%llu", (unsigned long long)s->samples * s->n_micro);
 	put(f, MR_FACT_microbatches, "%u", s->n_micro);
-	put(f, MR_FACT_parameters, "%llu", (unsigned long long)mr_graph_n_params(s->graph));
+	put(f, MR_FACT_parameters, "%llu", (unsigned long long)mr_graph_n_params(mr_session_model(s)));
 	put(f, MR_FACT_clip, "%g", s->job->train.clip);
 	put(f, MR_FACT_learning_rate, "%s", mr_run_manifest_rate(&s->lr, rate, sizeof(rate)));
 	put(f, MR_FACT_options, "%s", options_text(s, options, sizeof(options)));

@@ -14,6 +14,7 @@
 #include "host/service.h"
 #include "job/job.h"
 #include "observe/counted_report.h"
+#include "session/shares.h"
 #include "session/worker_text.h"
 #include "report/screen.h"
 #include "session/sample.h"
@@ -116,8 +117,8 @@ void mr_train_words_start(const mr_train *t)
 
 	print_found(t);
 	printf("model    %s, %s parameters, %u layers; %s, %s\n", s->job->model.name,
-	       mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes, s->kernels->name,
-	       mr_types_name(&s->kernels->types));
+	       mr_count_text((uint64_t)mr_graph_n_params(mr_session_model(s)), params), mr_session_model(s)->n_nodes,
+	       s->kernels->name, mr_types_name(&s->kernels->types));
 	if (bf16)
 		printf("bf16     products by %s\n", bf16);
 	printf("data     %s\n", s->data->describe);
@@ -128,6 +129,8 @@ void mr_train_words_start(const mr_train *t)
 		printf("         %s\n", text);
 	printf("         %s peak %.0f GFLOP/s (%s) on %u core%s\n", t->isa ? "measured" : "given", t->peak_gflops,
 	       t->isa ? t->isa : "machine.peak_gflops", s->place.n_cores_used, s->place.n_cores_used == 1 ? "" : "s");
+	if (s->n_shares)
+		printf("shares   %s\n", mr_session_shares_text(s, text));
 	complain(mr_stage_table_print(s, mr_executor_run_of(&s->executor), NULL, stdout));
 	mr_rank_words_start(t);
 	print_memory_notes(s);

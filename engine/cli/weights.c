@@ -66,7 +66,7 @@ mr_status mr_weights_load(const mr_session *s, const mr_args *args, const mr_sta
 	if (st == MR_OK) {
 		warn_data(s, ck, path);
 		mr_checkpoint_close(ck);
-		st = mr_checkpoints_load_model(path, s->graph, model, step);
+		st = mr_checkpoints_load_model(path, mr_session_model(s), model, step);
 		if (st == MR_ECKPT && !strstr(mr_error_text(), path))
 			st = mr_fail_in(st, "%s", path);
 	}

@@ -12,14 +12,14 @@
 #include "host/group.h"
 #include "exec/exec.h"
 #include "exec/run_plan.h"
+#include "exec/shares.h"
 #include "exec/watchdog.h"
 
 /* --- a worker's thread --- */
 
 /* Delay during a pause or an evaluation does not count. */
-static mr_status run_links(mr_engine *e, uint16_t id, mr_links *links)
+static mr_status run_links(mr_engine *e, mr_worker *w, mr_links *links)
 {
-	mr_worker *w = &e->run->worker[id];
 	uint64_t before = w->stats.lost_before_ns;
 	mr_status st;
 
@@ -30,21 +30,21 @@ static mr_status run_links(mr_engine *e, uint16_t id, mr_links *links)
 	return st;
 }
 
-static mr_status obey(mr_engine *e, uint16_t id, mr_engine_command cmd)
+static mr_status obey(mr_engine *e, mr_worker *w, mr_engine_command cmd)
 {
 	switch (cmd) {
 	case MR_ENGINE_SETUP:
-		return mr_run_setup_worker(e->run, id);
+		return mr_run_setup_worker(w->run, w->id);
 	case MR_ENGINE_WARM_UP:
-		return mr_run_warm_up(e->run, id);
+		return mr_run_warm_up(w->run, w->id);
 	case MR_ENGINE_TRAIN:
-		return run_links(e, id, &e->run->train);
+		return run_links(e, w, &w->run->train);
 	case MR_ENGINE_SETTLE:
-		return mr_exec_settle(&e->run->worker[id]);
+		return mr_exec_settle(w);
 	case MR_ENGINE_EVAL:
-		return run_links(e, id, &e->run->eval);
+		return run_links(e, w, &w->run->eval);
 	default:
-		mr_run_finish_worker(e->run, id);
+		mr_run_finish_worker(w->run, w->id);
 		return MR_OK;
 	}
 }
@@ -53,11 +53,13 @@ static void leader(void *arg)
 {
 	mr_engine_mailbox *b = arg;
 	mr_engine *e = b->e;
+	mr_worker *w = b->worker;
+	uint32_t n_threads = w->run->c.place->worker[w->id].n_threads;
 	mr_engine_command cmd;
 
-	mr_team_delay_open(&e->run->worker[b->id].delay, e->run->c.place->worker[b->id].n_threads);
-	if (e->run->worker[b->id].counted)
-		mr_counted_open(e->run->worker[b->id].counted, e->run->c.place->worker[b->id].n_threads);
+	mr_team_delay_open(&w->delay, n_threads);
+	if (w->counted)
+		mr_counted_open(w->counted, n_threads);
 	do {
 		mr_status st;
 
@@ -66,23 +68,28 @@ static void leader(void *arg)
 			pthread_cond_wait(&e->given, &e->lock);
 		cmd = b->cmd;
 		pthread_mutex_unlock(&e->lock);
-		st = obey(e, b->id, cmd);
+		st = obey(e, w, cmd);
 		if (st != MR_OK)
-			mr_run_fail(e->run, st);
+			mr_run_fail(w->run, st);
 		pthread_mutex_lock(&e->lock);
 		b->n_done++;
 		pthread_cond_signal(&e->done);
 		pthread_mutex_unlock(&e->lock);
 		mr_parker_wake(&e->run->listener);
 	} while (cmd != MR_ENGINE_QUIT);
-	if (e->run->worker[b->id].counted)
-		mr_counted_close(e->run->worker[b->id].counted);
-	mr_team_delay_close(&e->run->worker[b->id].delay);
+	if (w->counted)
+		mr_counted_close(w->counted);
+	mr_team_delay_close(&w->delay);
 }
 
 /* --- the caller's side --- */
 
-void mr_engine_give(mr_engine *e, uint16_t id, mr_engine_command cmd)
+bool mr_engine_is_here(const mr_engine *e, uint32_t id)
+{
+	return mr_run_is_here(&e->run->c, e->box[id].worker->id);
+}
+
+void mr_engine_give(mr_engine *e, uint32_t id, mr_engine_command cmd)
 {
 	pthread_mutex_lock(&e->lock);
 	e->box[id].cmd = cmd;
@@ -93,14 +100,14 @@ void mr_engine_give(mr_engine *e, uint16_t id, mr_engine_command cmd)
 
 void mr_engine_give_all(mr_engine *e, mr_engine_command cmd)
 {
-	for (uint16_t w = 0; w < e->run->n_workers; w++)
-		if (mr_run_is_here(&e->run->c, w))
+	for (uint32_t w = 0; w < e->n_boxes; w++)
+		if (mr_engine_is_here(e, w))
 			mr_engine_give(e, w, cmd);
 }
 
 static bool all_done_locked(const mr_engine *e)
 {
-	for (uint16_t w = 0; w < e->run->n_workers; w++)
+	for (uint32_t w = 0; w < e->n_boxes; w++)
 		if (e->box[w].n_given != e->box[w].n_done)
 			return false;
 	return true;
@@ -123,7 +130,7 @@ bool mr_engine_wait_done(mr_engine *e, uint64_t ns)
 	return all;
 }
 
-static bool is_done(mr_engine *e, uint16_t id)
+static bool is_done(mr_engine *e, uint32_t id)
 {
 	bool done;
 
@@ -170,8 +177,8 @@ static mr_status order_all(mr_engine *e, mr_engine_command cmd, mr_watchdog *dog
 
 static mr_status order_one_by_one(mr_engine *e, mr_engine_command cmd)
 {
-	for (uint16_t w = 0; w < e->run->n_workers; w++) {
-		if (mr_run_is_here(&e->run->c, w))
+	for (uint32_t w = 0; w < e->n_boxes; w++) {
+		if (mr_engine_is_here(e, w))
 			mr_engine_give(e, w, cmd);
 		while (!mr_engine_wait_done(e, MR_ENGINE_POLL_NS))
 			;
@@ -179,12 +186,18 @@ static mr_status order_one_by_one(mr_engine *e, mr_engine_command cmd)
 	return mr_engine_result(e);
 }
 
+/* Pause points of training that worker @id has passed. */
+static uint64_t begun(const mr_engine *e, uint32_t id)
+{
+	return atomic_load_explicit(&e->box[id].worker->begun, memory_order_relaxed);
+}
+
 static uint64_t furthest(mr_engine *e)
 {
 	uint64_t max = 0;
 
-	for (uint16_t w = 0; w < e->run->n_workers; w++) {
-		uint64_t n = atomic_load_explicit(&e->run->worker[w].begun, memory_order_relaxed);
+	for (uint32_t w = 0; w < e->n_boxes; w++) {
+		uint64_t n = begun(e, w);
 
 		max = n > max ? n : max;
 	}
@@ -200,8 +213,8 @@ static bool settle(mr_engine *e, uint64_t until, bool all_done)
 	uint64_t limit = atomic_load_explicit(&e->limit, memory_order_relaxed), need = 0;
 	bool lag = false;
 
-	for (uint16_t w = 0; w < e->run->n_workers; w++) {
-		uint64_t n = atomic_load_explicit(&e->run->worker[w].begun, memory_order_relaxed);
+	for (uint32_t w = 0; w < e->n_boxes; w++) {
+		uint64_t n = begun(e, w);
 
 		n += is_done(e, w) ? 0 : 1; /* a running one must be let through its iteration */
 		need = n > need ? n : need;
@@ -209,8 +222,8 @@ static bool settle(mr_engine *e, uint64_t until, bool all_done)
 	need = need < until ? need : until;
 	if (need > limit)
 		atomic_store_explicit(&e->limit, limit = need, memory_order_relaxed);
-	for (uint16_t w = 0; w < e->run->n_workers; w++)
-		if (is_done(e, w) && atomic_load_explicit(&e->run->worker[w].begun, memory_order_relaxed) < limit) {
+	for (uint32_t w = 0; w < e->n_boxes; w++)
+		if (is_done(e, w) && begun(e, w) < limit) {
 			mr_engine_give(e, w, MR_ENGINE_TRAIN);
 			lag = true;
 		}
@@ -316,9 +329,8 @@ bool mr_engine_go_on(mr_engine *e)
 	uint64_t limit = atomic_load_explicit(&e->limit, memory_order_relaxed);
 	bool any = false;
 
-	for (uint16_t w = 0; w < e->run->n_workers; w++)
-		if (mr_run_is_here(&e->run->c, w) && is_done(e, w) &&
-		    atomic_load_explicit(&e->run->worker[w].begun, memory_order_relaxed) < limit) {
+	for (uint32_t w = 0; w < e->n_boxes; w++)
+		if (mr_engine_is_here(e, w) && is_done(e, w) && begun(e, w) < limit) {
 			mr_engine_give(e, w, MR_ENGINE_TRAIN);
 			any = true;
 		}
@@ -381,8 +393,8 @@ uint32_t mr_engine_lag(const mr_engine *e)
 
 void mr_engine_spread(mr_engine *e)
 {
-	if (e->restored)
-		mr_run_spread(e->run);
+	for (uint32_t q = 0; e->restored && q < e->n_runs; q++)
+		mr_run_spread(e->runs[q]);
 	e->restored = false;
 }
 
@@ -397,10 +409,9 @@ mr_status mr_engine_run(mr_engine *e, uint64_t until, mr_engine_progress *progre
 		return mr_fail(MR_ECONFIG, "the plan ends after %llu steps, and %llu were requested",
 			       (unsigned long long)mr_run_last_step(e->run->c.plan), (unsigned long long)until);
 	mr_engine_spread(e);
-	if (!e->started && e->step < until) {
-		MR_TRY(mr_loader_start(e->loader));
-		e->started = true;
-	}
+	for (uint32_t q = 0; !e->started && e->step < until && q < e->n_runs; q++)
+		MR_TRY(mr_loader_start(e->loader[q]));
+	e->started |= e->step < until;
 	if (e->step < until && e->obeys && progress)
 		MR_TRY(obey_each(e, until, progress, arg, &pause));
 	while (e->step < until && !pause) {
@@ -413,11 +424,28 @@ mr_status mr_engine_run(mr_engine *e, uint64_t until, mr_engine_progress *progre
 	return MR_OK;
 }
 
+static void raise_stops(mr_engine *e)
+{
+	for (uint32_t q = 0; q < e->n_runs; q++)
+		if (e->runs[q])
+			mr_stop_raise(&e->runs[q]->stop);
+}
+
+static void clear_stops(mr_engine *e)
+{
+	for (uint32_t q = 0; q < e->n_runs; q++)
+		mr_stop_clear(&e->runs[q]->stop);
+	if (e->shares)
+		mr_shares_reset(e->shares);
+}
+
 void mr_engine_stop_loader(mr_engine *e)
 {
-	mr_stop_raise(&e->run->stop);
-	mr_loader_join(e->loader);
-	mr_loader_join(e->eval_loader);
+	raise_stops(e);
+	for (uint32_t q = 0; q < e->n_runs; q++) {
+		mr_loader_join(e->loader[q]);
+		mr_loader_join(e->eval_loader[q]);
+	}
 	e->started = false;
 }
 
@@ -437,7 +465,7 @@ static mr_status forward_all(mr_engine *e, mr_eval_wanted *wanted, void *arg, bo
 			continue;
 		*cut = true;
 		atomic_store_explicit(&e->limit, 0, memory_order_relaxed);
-		mr_stop_raise(&e->run->stop);
+		raise_stops(e);
 	}
 	return mr_engine_result(e);
 }
@@ -445,14 +473,13 @@ static mr_status forward_all(mr_engine *e, mr_eval_wanted *wanted, void *arg, bo
 void mr_engine_drop_eval(mr_engine *e)
 {
 	mr_engine_stop_loader(e);
-	for (uint16_t w = 0; w < e->run->n_workers; w++)
-		mr_exec_drop(&e->run->worker[w]);
-	mr_stop_clear(&e->run->stop);
+	for (uint32_t w = 0; w < e->n_boxes; w++)
+		mr_exec_drop(e->box[w].worker);
+	clear_stops(e);
 }
 
 mr_status mr_engine_eval(mr_engine *e, mr_eval_wanted *wanted, void *arg, double *loss)
 {
-	mr_run *run = e->run;
 	uint64_t until;
 	mr_status st;
 	bool cut;
@@ -462,39 +489,91 @@ mr_status mr_engine_eval(mr_engine *e, mr_eval_wanted *wanted, void *arg, double
 	if (wanted && !wanted(arg)) /* a short one would be over before it is called again */
 		return mr_fail(MR_ESTOPPED, "the evaluation was stopped");
 	mr_engine_spread(e);
-	MR_TRY(mr_run_begin_eval(run, &until));
-	mr_loader_seek(e->eval_loader, 0, run->n_eval);
-	MR_TRY(mr_loader_start(e->eval_loader));
+	for (uint32_t q = 0; q < e->n_runs; q++) {
+		MR_TRY(mr_run_begin_eval(e->runs[q], &until));
+		mr_loader_seek(e->eval_loader[q], 0, e->run->n_eval);
+		MR_TRY(mr_loader_start(e->eval_loader[q]));
+	}
 	atomic_store_explicit(&e->limit, until, memory_order_relaxed);
 	st = forward_all(e, wanted, arg, &cut);
-	mr_loader_join(e->eval_loader);
+	for (uint32_t q = 0; q < e->n_runs; q++)
+		mr_loader_join(e->eval_loader[q]);
 	MR_TRY(st);
 	if (cut) {
 		mr_engine_drop_eval(e);
 		return mr_fail(MR_ESTOPPED, "the evaluation was stopped");
 	}
-	*loss = mr_run_eval_loss(run);
+	*loss = mr_run_eval_loss(e->run);
 	return MR_OK;
 }
 
-static mr_status start_workers(mr_engine *e)
+/* Threads of run @q, which is there. */
+static mr_status start_workers(mr_engine *e, uint32_t q)
 {
-	for (uint16_t w = 0; w < e->run->n_workers; w++) {
+	mr_run *run = e->runs[q];
+
+	for (uint16_t w = 0; w < run->n_workers; w++) {
+		mr_engine_mailbox *box = &e->box[q * run->n_workers + w];
 		char name[16];
 
-		snprintf(name, sizeof(name), "mr-w%u", w);
-		e->box[w] = (mr_engine_mailbox){.e = e, .id = w};
-		if (!mr_run_is_here(&e->run->c, w))
+		snprintf(name, sizeof(name), q ? "mr-w%u.%u" : "mr-w%u", w, q);
+		if (!mr_run_is_here(&run->c, w))
 			continue;
-		MR_TRY(mr_group_start(&e->run->c.place->worker[w], name, leader, &e->box[w], &e->box[w].group));
-		mr_group_warn(e->box[w].group);
+		MR_TRY(mr_group_start(&run->c.place->worker[w], name, leader, box, &box->group));
+		mr_group_warn(box->group);
 	}
+	return MR_OK;
+}
+
+static mr_status start_all(mr_engine *e)
+{
+	for (uint32_t q = 0; q < e->n_runs; q++)
+		MR_TRY(start_workers(e, q));
 	MR_TRY(order_all(e, MR_ENGINE_SETUP, NULL));
+	if (e->shares)
+		e->shares->apart = true;
 	MR_TRY(order_one_by_one(e, MR_ENGINE_WARM_UP));
+	if (e->shares)
+		e->shares->apart = false;
 	return mr_engine_resume_at(e, 0);
 }
 
-mr_status mr_engine_create(const mr_run_config *c, double watchdog_s, mr_engine **out)
+/* Run @q, with its loaders. */
+static mr_status create_run(mr_engine *e, const mr_run_config *c, uint32_t q)
+{
+	mr_run_config own = *c;
+
+	own.shares = e->shares;
+	own.share = q;
+	MR_TRY(mr_run_create(&own, &e->runs[q]));
+	if (e->shares)
+		e->shares->run[q] = e->runs[q];
+	MR_TRY(mr_loader_create(e->runs[q], &e->runs[q]->train, &e->loader[q]));
+	MR_TRY(mr_loader_create(e->runs[q], &e->runs[q]->eval, &e->eval_loader[q]));
+	for (uint16_t w = 0; w < c->plan->n_workers; w++)
+		e->box[q * c->plan->n_workers + w] = (mr_engine_mailbox){.e = e, .worker = &e->runs[q]->worker[w]};
+	return MR_OK;
+}
+
+static mr_status build(mr_engine *e, const mr_run_config *c, uint32_t n)
+{
+	e->runs = calloc(n, sizeof(mr_run *));
+	e->loader = calloc(n, sizeof(mr_loader *));
+	e->eval_loader = calloc(n, sizeof(mr_loader *));
+	e->n_boxes = n * c->plan->n_workers;
+	e->box = calloc(e->n_boxes, sizeof(*e->box));
+	if (!e->runs || !e->loader || !e->eval_loader || !e->box)
+		return mr_fail(MR_ERESOURCE, "no memory for the engine");
+	e->n_runs = n;
+	if (n > 1)
+		MR_TRY(mr_shares_create(n, c->plan, c->graph, &e->shares));
+	for (uint32_t q = 0; q < n; q++)
+		MR_TRY(create_run(e, &c[q], q));
+	e->run = e->runs[0];
+	return start_all(e);
+}
+
+mr_status mr_engine_create_shares(const mr_run_config *c, uint32_t n, double watchdog_s, mr_engine **out)
 {
 	mr_engine *e = mr_zeroed(sizeof(*e));
 	pthread_condattr_t attr;
@@ -510,15 +589,7 @@ mr_status mr_engine_create(const mr_run_config *c, double watchdog_s, mr_engine 
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&e->done, &attr);
 	pthread_condattr_destroy(&attr);
-	st = mr_run_create(c, &e->run);
-	if (st == MR_OK && !(e->box = calloc(e->run->n_workers, sizeof(*e->box))))
-		st = mr_fail(MR_ERESOURCE, "no memory for the engine");
-	if (st == MR_OK)
-		st = mr_loader_create(e->run, &e->run->train, &e->loader);
-	if (st == MR_OK)
-		st = mr_loader_create(e->run, &e->run->eval, &e->eval_loader);
-	if (st == MR_OK)
-		st = start_workers(e);
+	st = build(e, c, n);
 	if (st != MR_OK) {
 		mr_engine_destroy(e);
 		return st;
@@ -527,21 +598,31 @@ mr_status mr_engine_create(const mr_run_config *c, double watchdog_s, mr_engine 
 	return MR_OK;
 }
 
+mr_status mr_engine_create(const mr_run_config *c, double watchdog_s, mr_engine **out)
+{
+	return mr_engine_create_shares(c, 1, watchdog_s, out);
+}
+
 void mr_engine_destroy(mr_engine *e)
 {
 	if (!e || e->stalled) /* a hanging thread still uses the memory; the process is about to end */
 		return;
-	if (e->run) {
+	if (e->n_runs)
 		mr_engine_stop_loader(e);
-		for (uint16_t w = 0; e->box && w < e->run->n_workers; w++)
-			if (e->box[w].group) {
-				mr_engine_give(e, w, MR_ENGINE_QUIT);
-				mr_group_join(e->box[w].group);
-			}
+	for (uint32_t w = 0; w < e->n_boxes && e->box; w++)
+		if (e->box[w].group) {
+			mr_engine_give(e, w, MR_ENGINE_QUIT);
+			mr_group_join(e->box[w].group);
+		}
+	for (uint32_t q = 0; q < e->n_runs; q++) {
+		mr_loader_destroy(e->loader[q]);
+		mr_loader_destroy(e->eval_loader[q]);
+		mr_run_destroy(e->runs[q]);
 	}
-	mr_loader_destroy(e->loader);
-	mr_loader_destroy(e->eval_loader);
-	mr_run_destroy(e->run);
+	mr_shares_destroy(e->shares);
+	free(e->runs);
+	free(e->loader);
+	free(e->eval_loader);
 	free(e->box);
 	pthread_cond_destroy(&e->given);
 	pthread_cond_destroy(&e->done);
@@ -554,15 +635,26 @@ mr_run *mr_engine_run_of(mr_engine *e)
 	return e->run;
 }
 
+mr_run *mr_engine_share(mr_engine *e, uint32_t q)
+{
+	return e->runs[q];
+}
+
 mr_status mr_engine_resume_at(mr_engine *e, uint64_t step)
 {
 	if (e->started)
 		mr_engine_stop_loader(e);
-	for (uint32_t i = 0; i < mr_run_n_weights(e->run); i++)
-		e->run->weights[i].latest = mr_run_version_at(e->run, (uint16_t)(i % e->run->n_stages), step);
-	MR_TRY(mr_run_reset(e->run));
-	MR_TRY(mr_run_stand_at(e->run, step));
-	mr_loader_seek(e->loader, step, UINT64_MAX);
+	for (uint32_t q = 0; q < e->n_runs; q++) {
+		mr_run *run = e->runs[q];
+
+		for (uint32_t i = 0; i < mr_run_n_weights(run); i++)
+			run->weights[i].latest = mr_run_version_at(run, (uint16_t)(i % run->n_stages), step);
+		MR_TRY(mr_run_reset(run));
+		MR_TRY(mr_run_stand_at(run, step));
+		mr_loader_seek(e->loader[q], step, UINT64_MAX);
+	}
+	if (e->shares)
+		mr_shares_reset(e->shares);
 	e->step = step;
 	e->restored = step > 0;
 	return MR_OK;
@@ -572,7 +664,7 @@ mr_status mr_engine_restart(mr_engine *e)
 {
 	if (e->started)
 		mr_engine_stop_loader(e);
-	mr_stop_clear(&e->run->stop);
+	clear_stops(e);
 	MR_TRY(order_all(e, MR_ENGINE_SETUP, NULL));
 	return mr_engine_resume_at(e, 0);
 }

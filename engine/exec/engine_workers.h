@@ -22,7 +22,7 @@ typedef enum mr_engine_command {
 /* The caller's commands to a worker. Guarded by the engine's lock. */
 typedef struct mr_engine_mailbox {
 	mr_engine *e;
-	uint16_t id;
+	mr_worker *worker;
 	mr_engine_command cmd;
 	uint64_t n_given, n_done; /* commands */
 	mr_group *group;
@@ -36,13 +36,17 @@ typedef struct mr_engine_mailbox {
  * continue. No iteration is undone, and the place of the pause changes no number.
  */
 struct mr_engine {
-	mr_run *run;
-	mr_engine_mailbox *box;
+	mr_run *run;                /* of the first share, for what all have alike */
+	mr_run **runs;              /* [n_runs] one a share (shares.h), else one */
+	uint32_t n_runs;
+	mr_shares *shares;          /* NULL: workers are whole */
+	mr_engine_mailbox *box;     /* [n_boxes] of all workers of all runs */
+	uint32_t n_boxes;
 	pthread_mutex_t lock;
 	pthread_cond_t given, done;
 	_Alignas(64) _Atomic uint64_t limit;
 	_Alignas(64) uint64_t step; /* the pause point of all workers while paused */
-	mr_loader *loader, *eval_loader;
+	mr_loader **loader, **eval_loader; /* [n_runs] */
 	double watchdog_s;
 	int64_t ahead_ns;           /* over ranks: rank 0's clock less this one's */
 	uint64_t sent_before;       /* over ranks: bytes that this one had sent when it began to run */
@@ -54,8 +58,11 @@ struct mr_engine {
 	bool obeys;                 /* no worker runs further than the caller has agreed to (mr_engine_obey) */
 };
 
-/** Give worker @id, which is here and has finished the one before, a command. */
-void mr_engine_give(mr_engine *e, uint16_t id, mr_engine_command cmd);
+/** Give worker @id of all runs', which is here and has finished the one before, a command. */
+void mr_engine_give(mr_engine *e, uint32_t id, mr_engine_command cmd);
+
+/** Is that worker here? */
+bool mr_engine_is_here(const mr_engine *e, uint32_t id);
 
 /** Give one to all workers that are here. */
 void mr_engine_give_all(mr_engine *e, mr_engine_command cmd);

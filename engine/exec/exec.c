@@ -291,6 +291,18 @@ static uint64_t lost_while_busy(mr_worker *w, uint64_t now, uint64_t took)
 	return most;
 }
 
+/* The waits for other shares in the instruction count as if they had come before it. */
+static uint64_t book_meetings(mr_worker *w)
+{
+	uint64_t ns = w->met_ns;
+
+	w->met_ns = 0;
+	if (w->run->stamp)
+		return 0;
+	mr_exec_book(w, MR_WAIT_UPSTREAM, ns);
+	return ns;
+}
+
 mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 {
 	const mr_stamp *v = w->run->stamp;
@@ -310,6 +322,8 @@ mr_status mr_exec_do(mr_worker *w, const mr_task *t)
 	MR_TRY(w->run->hooks.instead.carry_out[t->in->op](w, t));
 	for (mr_passed_hook **passed = w->run->hooks.passed; *passed; passed++)
 		(*passed)(w, t);
+	if (w->met_ns)
+		begin += book_meetings(w);
 	if (w->counted && t->links->train)
 		mr_counted_end(w->counted, t->in->stage, t->in->op, t->in->span);
 	if (t->links->train)

@@ -7,6 +7,7 @@
 #include "host/clock.h"
 #include "ir/stage_ops.h"
 #include "exec/rank_losses.h"
+#include "exec/shares.h"
 #include "weights/norm_parts.h"
 #include "weights/reduction.h"
 
@@ -193,6 +194,12 @@ mr_status mr_exec_step(mr_worker *w, mr_stage_weights *b, uint8_t shard, uint64_
 	return MR_OK;
 }
 
+static mr_status compute_norms(mr_worker *w, mr_stage_weights *b, uint64_t version)
+{
+	MR_TRY(mr_norms_compute(b, w->kc, version));
+	return mr_shares_add_norms(w, b, version);
+}
+
 /* The norm by which a step is clipped, or that is requested: the global one, the stage's own, or none. */
 static mr_status norm_of(mr_worker *w, const mr_task *t, mr_stage_weights *b, uint8_t shard, double *out)
 {
@@ -213,7 +220,7 @@ static mr_status norm_of(mr_worker *w, const mr_task *t, mr_stage_weights *b, ui
 		*out /= b->sum;
 	} else {
 		if (!reduced && !b->unchanged)
-			MR_TRY(mr_norms_compute(b, w->kc, t->version));
+			MR_TRY(compute_norms(w, b, t->version));
 		if (!reduced || !w->run->norms->global)
 			*out = mr_exec_take_norm(w->run, b, t->version);
 	}
@@ -274,7 +281,7 @@ mr_status mr_exec_norms(mr_worker *w, const mr_task *t)
 	mr_stage_weights *b = &w->run->weights[t->in->stage];
 
 	MR_TRY_HOOKS(w->run, complete, w, t, b);
-	MR_TRY(mr_norms_compute(b, w->kc, t->version));
+	MR_TRY(compute_norms(w, b, t->version));
 	mr_counter_raise(&b->norms->known, w->id, (uint32_t)t->version);
 	return MR_OK;
 }
@@ -299,7 +306,7 @@ mr_status mr_exec_reduce(mr_worker *w, const mr_task *t)
 	if (b->n_shards > 1)
 		MR_TRY_HOOKS(run, whole, w, t, b);
 	if ((asked && !b->apart) || (run->facts & MR_REDUCED_STEPS && run->c.clip > 0 && !b->apart))
-		MR_TRY(mr_norms_compute(b, w->kc, t->version));
+		MR_TRY(compute_norms(w, b, t->version));
 	if (asked && (run->norms->global || b->apart))
 		mr_exec_take_norm(run, b, t->version);
 	mr_counter_raise(&b->reduction->reduced, w->id, (uint32_t)t->version);

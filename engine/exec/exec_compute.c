@@ -1,5 +1,6 @@
 /* exec_compute.c - F and the backward instructions: arithmetic, slots, sending of the results. */
 #include "exec/exec_internal.h"
+#include "exec/shares.h"
 
 #include <math.h>
 
@@ -39,6 +40,7 @@ mr_status mr_exec_make_io(mr_worker *w, const mr_task *t, mr_slot *slot, mr_stag
 		.first_sample = t->micro * (uint64_t)l->samples,
 		.window = t->micro / run->c.plan->contract.need,
 		.own_loss = run->c.own_loss,
+		.shares = w->shares.n ? &w->shares : NULL,
 	};
 	mr_weights_show(b, mr_run_shard(run, pipe, s), t->version, io);
 	count_read(w, t, b);
@@ -251,8 +253,10 @@ static mr_status commit_inside(mr_worker *w, const mr_task *t)
 	MR_TRY_HOOKS(run, whole, w, t, b);
 	if (run->c.measures && !b->unchanged)
 		MR_TRY(mr_norms_measure(b, w->kc, b->sum));
-	if (mr_exec_asks_norm(run, b, b->latest + 1))
+	if (mr_exec_asks_norm(run, b, b->latest + 1)) {
+		MR_TRY(mr_shares_add_norms(w, b, b->latest + 1));
 		norm = mr_exec_take_norm(run, b, b->latest + 1);
+	}
 	MR_TRY_HOOKS(run, stepped, w, t, b);
 	mr_weights_committed(b);
 	return mr_exec_publish(w, b, t->in->stage, b->latest, mr_exec_lr(run, b, b->latest), norm);

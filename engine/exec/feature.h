@@ -18,6 +18,7 @@
 
 typedef struct mr_run mr_run;
 typedef struct mr_run_config mr_run_config;
+typedef struct mr_shares mr_shares;
 typedef struct mr_run_memory mr_run_memory;
 typedef struct mr_worker mr_worker;
 typedef struct mr_task mr_task;

@@ -16,6 +16,7 @@
 #include "weights/reduction.h"
 #include "exec/run_links.h"
 #include "exec/run_plan.h"
+#include "exec/shares.h"
 
 /* --- building --- */
 
@@ -209,6 +210,10 @@ static void layout_worker(mr_run *run, mr_worker *w, mr_arena *a)
 
 				scratch = bytes > scratch ? bytes : scratch;
 			}
+	if (w->shares.n)
+		for (int i = 0; i < 2; i++)
+			run->c.shares->side[(size_t)w->id * w->shares.n + w->shares.self].room[i] =
+				mr_arena_take(a, mr_shares_room(run), MR_CACHE_LINE);
 	before = a->used;
 	w->scratch = mr_arena_take(a, scratch, MR_CACHE_LINE);
 	if (span > 1)
@@ -225,6 +230,9 @@ static mr_status create_worker(mr_run *run, uint16_t id)
 
 	w->run = run;
 	w->id = id;
+	if (run->c.shares)
+		w->shares = (mr_shares_face){.n = run->c.shares->n, .self = run->c.share, .meet = mr_shares_meet,
+					     .arg = w};
 	w->spin_ns = pl->shared ? MR_PAUSE_SHARED_NS : MR_PAUSE_OWN_NS;
 	if (run->c.spin_us != UINT32_MAX)
 		w->spin_ns = (uint64_t)run->c.spin_us * 1000;
@@ -650,7 +658,7 @@ void mr_run_staleness(const mr_run *run, uint16_t s, uint64_t *out)
 	}
 }
 
-void mr_run_fail(mr_run *run, mr_status code)
+static void fail_one(mr_run *run, mr_status code)
 {
 	pthread_mutex_lock(&run->error_lock);
 	if (run->error == MR_OK && code != MR_ESTOPPED) {
@@ -660,4 +668,14 @@ void mr_run_fail(mr_run *run, mr_status code)
 	}
 	pthread_mutex_unlock(&run->error_lock);
 	mr_stop_raise(&run->stop);
+}
+
+void mr_run_fail(mr_run *run, mr_status code)
+{
+	const mr_shares *s = run->c.shares;
+
+	fail_one(run, code);
+	for (uint32_t q = 0; s && q < s->n; q++)
+		if (s->run[q] && s->run[q] != run)
+			fail_one(s->run[q], code);
 }

@@ -96,6 +96,8 @@ struct mr_run_config {
 	                                measurements of both */
 	uint64_t record_micro;       /* racing, or W placed on any worker: keep the order of this many micro-batches
 	                                from the start (replay/record.h); 0: none */
+	mr_shares *shares;     /* the shares of which this run is one (shares.h); NULL: workers are whole */
+	uint32_t share;        /* which of them */
 	const mr_ranks *ranks; /* over which the run is spread, the owners of its workers known; NULL: one process */
 	const mr_link_kind *const *links; /* kinds of link to choose from, NULL after the last (channel.h); NULL: those
 					     of link_kinds.def */
@@ -164,6 +166,9 @@ struct mr_worker {
 	uint32_t *pause_at;        /* [n_pauses] places in the prologue of training after which a pause point lies */
 	uint32_t n_pauses;
 	mr_span_room span;
+	mr_shares_face shares;     /* n 0: the run is none of several shares */
+	uint64_t met_ns;           /* waited for other shares in the current instruction */
+	uint64_t met_bytes;        /* read of other shares for its layers so far */
 	/* Of features, which other workers look up; NULL: the run does not have it. */
 #define MR_OF_WORKER(type, name) type *name;
 #include "exec/features.def"

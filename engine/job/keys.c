@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "mitigate/mitigate.h"
+#include "nn/share.h"
 
 #ifdef MR_DNNL
 #define DEFAULT_BACKEND "auto"
@@ -117,6 +118,10 @@ static const mr_option machine[] = {
 	 "pipeline workers; 0: as many as make the stages that partition lists, else 2; sequential always has one"},
 	{"threads", MR_OPT_INT, "0", 0, 4096, NULL, NULL,
 	 "threads a worker; 0: as many as teams says; with uneven teams the most that one gets"},
+	{"shares", MR_OPT_INT, "1", 1, MR_SHARES_MOST, NULL, NULL,
+	 "parts into which linear layers and attention of a worker are cut (tensor parallelism), each with its "
+	 "threads, its cores and its part of the weights; they divide the model's heads and hidden widths. 1: workers "
+	 "are whole"},
 	{"teams", MR_OPT_ENUM, "equal", 0, 0, "equal|uneven", NULL,
 	 "workers get as many cores each and leave over what does not divide, or the workers of a node share all its "
 	 "cores; a cut that is not named then follows the threads of the workers"},

@@ -38,7 +38,7 @@ static mr_status tell_usable(const mr_topo *t, mr_status st)
 
 mr_status mr_machine_place(const mr_job *j, mr_topo *topo, mr_place *place, const char **key)
 {
-	return mr_machine_place_some(j, mr_job_workers(j), topo, place, key);
+	return mr_machine_place_some(j, (uint16_t)(mr_job_workers(j) * j->machine.shares), topo, place, key);
 }
 
 mr_status mr_machine_place_some(const mr_job *j, uint16_t workers, mr_topo *topo, mr_place *place, const char **key)

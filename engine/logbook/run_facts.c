@@ -35,7 +35,7 @@ static void put_about(mr_json_writer *w, const mr_run_facts *f)
 	mr_run_about a = {.data = s->data->describe, .flops = mr_flops_by_text(&s->flops, shares), .begun = f->begun};
 
 	snprintf(a.model, sizeof(a.model), "%s, %s parameters, %u layers", s->job->model.name,
-		 mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes);
+		 mr_count_text((uint64_t)mr_graph_n_params(mr_session_model(s)), params), mr_session_model(s)->n_nodes);
 	snprintf(a.system, sizeof(a.system), "%s, %u worker%s, %u micro-batch%s of %lld sample%s a step",
 		 s->plan->system, s->place.n_workers, plural(s->place.n_workers), s->n_micro,
 		 s->n_micro == 1 ? "" : "es", (long long)s->samples, plural(s->samples));

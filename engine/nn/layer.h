@@ -27,6 +27,7 @@
 #include "nn/sparse_rows.h"
 #include "nn/kernels.h"
 #include "nn/scores.h"
+#include "nn/share.h"
 
 /* The most that a layer may have; its ops give the numbers. */
 #define MR_LAYER_INPUTS 8
@@ -95,7 +96,8 @@
 	X(double, bias)         /* linear, conv: initial value of the biases */ \
 	X(int64_t, out_h)       /* adaptive_avg_pool: height of the output */ \
 	X(int64_t, out_w) \
-	X(bool, weighted)       /* softmax_xent, logistic: samples weigh in training as their classes do */
+	X(bool, weighted)       /* softmax_xent, logistic: samples weigh in training as their classes do */ \
+	X(bool, bias_elsewhere) /* linear: another share adds the bias in F */
 
 typedef struct mr_layer_cfg {
 	MR_LAYER_CFG(MR_FIELD_MEMBER)
@@ -211,6 +213,7 @@ typedef struct mr_layer_call {
 	                              is counted */
 	bool train;                /* false: dropout off, and statistics from the states, not the micro-batch */
 	mr_mask_key mask;          /* dropout */
+	const mr_shares_face *shares; /* the shares of the worker; NULL: it is none of several */
 	uint64_t window;           /* number of the step to which the micro-batch belongs: masks of parameters are those
 	                              of the step */
 } mr_layer_call;

@@ -123,7 +123,7 @@ mr_status mr_forecast_print_json(const mr_session *s, const mr_forecast *f, FILE
 	mr_json_begin_object(&w);
 	mr_json_field_string(&w, "model", s->job->model.name);
 	mr_json_field_string(&w, "system", s->job->system.name);
-	mr_json_field_int(&w, "parameters", mr_graph_n_params(s->graph));
+	mr_json_field_int(&w, "parameters", mr_graph_n_params(mr_session_model(s)));
 	mr_json_field_int(&w, "workers", s->place.n_workers);
 	mr_json_field_int(&w, "microbatches", s->n_micro);
 	mr_json_field_int(&w, "samples", s->samples);

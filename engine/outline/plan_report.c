@@ -9,6 +9,7 @@
 #include "costs/measured_machine.h"
 #include "session/host_map.h"
 #include "session/memory_plan.h"
+#include "session/shares.h"
 #include "report/output.h"
 #include "outline/plan_bits.h"
 #include "outline/plan_kernels.h"
@@ -87,8 +88,8 @@ static mr_status print_head(const mr_session *s, FILE *out)
 	char params[16], text[512];
 
 	fprintf(out, "model    %s, %s parameters, %u layers; %s, %s\n", s->job->model.name,
-		mr_count_text((uint64_t)mr_graph_n_params(s->graph), params), s->graph->n_nodes, s->kernels->name,
-		mr_types_name(&s->kernels->types));
+		mr_count_text((uint64_t)mr_graph_n_params(mr_session_model(s)), params), mr_session_model(s)->n_nodes,
+		s->kernels->name, mr_types_name(&s->kernels->types));
 	if (s->kernels->choices)
 		fprintf(out, "kernels  %s by choices %016" PRIx64 ", %s\n", mr_kernels_isa(s->kernels->types.weights),
 			mr_choices_hash(s->kernels->choices), s->kernels->choices->source);
@@ -109,6 +110,8 @@ static mr_status print_head(const mr_session *s, FILE *out)
 	fprintf(out, "\nmachine  %s\n", mr_topo_print(&s->topo, text, sizeof(text)));
 	if (*mr_place_print_notes(&s->place, text, sizeof(text)))
 		fprintf(out, "         %s\n", text);
+	if (s->n_shares)
+		fprintf(out, "shares   %s\n", mr_session_shares_text(s, text));
 	return MR_OK;
 }
 
@@ -301,7 +304,7 @@ static void print_times(const mr_session *s, const mr_forecast *f, FILE *out)
 	fprintf(out, "\npredicted  step %.4g %s, %s %s/s", f->step_s / u->seconds, u->name, rate,
 		tokens > 0 ? "tok" : "samples");
 	if (f->costs.measured)
-		fprintf(out, ", %.1f GFLOP/s", mr_graph_flops_train(s->graph) * samples / f->step_s / 1e9);
+		fprintf(out, ", %.1f GFLOP/s", mr_graph_flops_train(mr_session_model(s)) * samples / f->step_s / 1e9);
 	fprintf(out, "; bubble %.1f%% (mean of the workers), %.1f%% (busiest worker)\n", idle_percent(f, f->busy_s),
 		idle_percent(f, f->busiest_s));
 	u = unit_of(f->walk->makespan);

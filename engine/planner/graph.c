@@ -457,6 +457,16 @@ static bool is_named(const char *name, const char *pattern)
 	return false;
 }
 
+void mr_graph_note_frozen(mr_graph *g)
+{
+	for (uint32_t i = 0; i < g->n_nodes; i++) {
+		const mr_node *node = &g->nodes[i];
+
+		for (uint32_t j = 0; j < node->n_out; j++)
+			g->values[node->out + j].fixed = reads_fixed(g, node) && (node->frozen || !node->n_params);
+	}
+}
+
 mr_status mr_graph_freeze(mr_graph *g, const char *pattern)
 {
 	bool freezes = *pattern != '!', some = false;
@@ -469,9 +479,8 @@ mr_status mr_graph_freeze(mr_graph *g, const char *pattern)
 			node->frozen = freezes;
 			some = true;
 		}
-		for (uint32_t j = 0; j < node->n_out; j++)
-			g->values[node->out + j].fixed = reads_fixed(g, node) && (node->frozen || !node->n_params);
 	}
+	mr_graph_note_frozen(g);
 	return some ? MR_OK
 		    : mr_fail(MR_ECONFIG, "no layer with parameters is called \"%s\", nor is a block",
 			      pattern + !freezes);

@@ -39,6 +39,7 @@
 #include "nn/layer.h"
 #include "nn/optim.h"
 #include "planner/names.h"
+#include "planner/param_cut.h"
 
 #define MR_GRAPH_MAX_NODES 65000 /* node, value and stage numbers fit uint16_t */
 #define MR_GRAPH_MAX_VALUES 65500
@@ -74,12 +75,23 @@ typedef struct mr_param {
 	int64_t n;           /* elements */
 	uint32_t node;
 	uint32_t index;      /* which parameter of its node */
+	mr_param_cut cut;    /* of a share's: the part of the model's that it is */
 } mr_param;
 
 /* Numbers in a row of a lazy parameter, whose rows are stepped each by itself; 0: of another. */
 static inline int64_t mr_param_lazy_cols(const mr_param *p)
 {
 	return p->lazy ? p->n / p->dim[0] : 0;
+}
+
+/* Elements behind the dimension that is cut. */
+static inline int64_t mr_param_inner(const mr_param *p)
+{
+	int64_t n = 1;
+
+	for (uint32_t d = p->cut.axis + 1; d < p->rank; d++)
+		n *= p->dim[d];
+	return n;
 }
 
 /** The fields of MR_PARAM_FIELDS, in its order. */
@@ -179,6 +191,9 @@ mr_status mr_graph_finish(mr_graph *g) MR_MUST_USE;
  */
 mr_status mr_graph_freeze(mr_graph *g, const char *pattern) MR_MUST_USE;
 
+/** Find the values before which no parameter trains, after `frozen` of nodes has changed. */
+void mr_graph_note_frozen(mr_graph *g);
+
 /**
  * Let the samples of each class count as often in training as g->class_weight says, which the caller fills; until then
  * they are all 1. After mr_graph_finish and before stages are made. Errors: MR_ECONFIG a loss that has no classes, or
@@ -226,6 +241,11 @@ static inline bool mr_graph_trains(const mr_graph *g, uint32_t node)
 
 /** What @node needs in training with micro-batches of @samples: without FLOPs for gradients that nobody wants. */
 mr_layer_needs mr_graph_needs(const mr_graph *g, uint32_t node, int64_t samples);
+
+/** Of a share's graph (planner/share_graph.h): numbers that it shows the others for a sample, forward and backward, and
+ * in the largest such value. 0: it is whole. */
+int64_t mr_graph_exchanged(const mr_graph *g);
+int64_t mr_graph_largest_exchanged(const mr_graph *g);
 
 /** Does any parameter share another's storage? */
 bool mr_graph_ties(const mr_graph *g);

@@ -204,15 +204,26 @@ static void init_randomly(const mr_graph *g, const mr_param *p, uint64_t seed, m
 	uint32_t layer = g->nodes[p->node].number;
 	bool uniform = p->init == MR_INIT_UNIFORM;
 	double x[MR_RNG_MANY];
+	int64_t some, begins = -1; /* element of the whole whose value is x[0] */
 
-	for (int64_t i = first; i < end; i++) {
-		int64_t at = (i - first) % MR_RNG_MANY;
+	for (int64_t i = first; i < end; i += some) {
+		int64_t at = i;
 
-		if (!at && uniform)
-			mr_rng_uniforms(seed, MR_RNG_INIT, p->index, layer, (uint64_t)i / 2, x);
-		else if (!at)
-			mr_rng_normals(seed, MR_RNG_INIT, p->index, layer, (uint64_t)i / 4, x);
-		mr_element_put_master(dtype, dst, rest, i, p->std * (uniform ? 2 * x[at] - 1 : x[at]));
+		some = end - i;
+		if (p->cut.of)
+			at = mr_param_cut_at(&p->cut, mr_param_inner(p), i, &some);
+		some = some < end - i ? some : end - i;
+		for (int64_t j = 0; j < some; j++) {
+			int64_t from = (at + j) / MR_RNG_MANY * MR_RNG_MANY;
+
+			if (from != begins && uniform)
+				mr_rng_uniforms(seed, MR_RNG_INIT, p->index, layer, (uint64_t)from / 2, x);
+			else if (from != begins)
+				mr_rng_normals(seed, MR_RNG_INIT, p->index, layer, (uint64_t)from / 4, x);
+			begins = from;
+			mr_element_put_master(dtype, dst, rest, i + j,
+					      p->std * (uniform ? 2 * x[at + j - from] - 1 : x[at + j - from]));
+		}
 	}
 }
 
@@ -242,4 +253,32 @@ void mr_graph_init_param(const mr_graph *g, uint32_t param, uint64_t seed, mr_dt
 {
 	for (int64_t i = 0; i < mr_graph_init_parts(g, param); i++)
 		mr_graph_init_part(g, param, i, seed, dtype, dst, rest);
+}
+
+/* Numbers of a sample that share @g shows at @node; 0: it does not meet others there. */
+static int64_t shown(const mr_graph *g, uint32_t node)
+{
+	const mr_node *nd = &g->nodes[node];
+	bool meets = !strcmp(nd->ops->name, "share_out") ||
+		     (!strcmp(nd->ops->name, "share_in") && mr_graph_wants_dx(g, node, 0));
+
+	return meets ? mr_shape_count(nd->in_shape[0]) : 0;
+}
+
+int64_t mr_graph_exchanged(const mr_graph *g)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		sum += shown(g, i);
+	return sum;
+}
+
+int64_t mr_graph_largest_exchanged(const mr_graph *g)
+{
+	int64_t most = 0;
+
+	for (uint32_t i = 0; i < g->n_nodes; i++)
+		most = shown(g, i) > most ? shown(g, i) : most;
+	return most;
 }

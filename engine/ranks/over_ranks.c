@@ -68,7 +68,7 @@ mr_status mr_ranks_begin_run(mr_engine *e, uint64_t limit)
 	mr_engine_spread(e);
 	mr_ranks_begin_norms(e);
 	if (!e->started)
-		MR_TRY(mr_loader_start(e->loader));
+		MR_TRY(mr_loader_start(e->loader[0]));
 	e->started = true;
 	atomic_store_explicit(&e->limit, limit, memory_order_relaxed);
 	mr_engine_give_all(e, MR_ENGINE_TRAIN);

@@ -12,8 +12,8 @@ mr_status mr_ranks_begin_eval(mr_engine *e)
 
 	mr_engine_spread(e);
 	MR_TRY(mr_run_begin_eval(e->run, &until));
-	mr_loader_seek(e->eval_loader, 0, e->run->n_eval);
-	MR_TRY(mr_loader_start(e->eval_loader));
+	mr_loader_seek(e->eval_loader[0], 0, e->run->n_eval);
+	MR_TRY(mr_loader_start(e->eval_loader[0]));
 	atomic_store_explicit(&e->limit, until, memory_order_relaxed);
 	mr_engine_give_all(e, MR_ENGINE_EVAL);
 	return MR_OK;
@@ -29,7 +29,7 @@ mr_status mr_ranks_end_eval(mr_engine *e, bool cut)
 {
 	mr_status st = mr_engine_result(e);
 
-	mr_loader_join(e->eval_loader);
+	mr_loader_join(e->eval_loader[0]);
 	if (st == MR_OK && cut)
 		mr_engine_drop_eval(e);
 	return st;
@@ -153,7 +153,7 @@ mr_status mr_over_ranks_eval(mr_engine *e, mr_eval_wanted *wanted, void *arg, do
 	if (mr_ranks_fail_run(e, lead_eval(e, wanted, arg, &cut)) != MR_OK) {
 		mr_status st = mr_ranks_end_workers(e);
 
-		mr_loader_join(e->eval_loader);
+		mr_loader_join(e->eval_loader[0]);
 		return st;
 	}
 	if (cut)

@@ -136,10 +136,7 @@ mr_status mr_average_exchange(mr_session *s)
 			exchange(w->data, a->data, w->bytes);
 	}
 	mr_state_fini(&lists);
-	if (s->ranks)
-		mr_over_ranks_hold(s->executor.engine);
-	else
-		mr_run_spread(mr_executor_run_of(&s->executor)); /* copies on other nodes */
+	mr_executor_hold(&s->executor);
 	return MR_OK;
 }
 

@@ -132,8 +132,8 @@ static void pass_fini(pass *p)
 
 static mr_status pass_init(pass *p, const mr_decoder *d, int64_t rows)
 {
-	p->last = d->decodes && rows > 1 && has_head(d->s->graph);
-	MR_TRY(graph_of_rows(d->s->graph, rows, p->last, &p->graph));
+	p->last = d->decodes && rows > 1 && has_head(mr_session_model(d->s));
+	MR_TRY(graph_of_rows(mr_session_model(d->s), rows, p->last, &p->graph));
 	return mr_lone_model_init(&p->model, d->s, p->graph, 1);
 }
 
@@ -142,7 +142,7 @@ static mr_status run(mr_decoder *d, pass *p, const int32_t *tokens, int64_t firs
 {
 	memcpy(p->model.input, tokens, p->model.input_bytes);
 	p->model.io.past = first >= 0 ? d->past : NULL;
-	for (uint32_t i = 0; i < d->s->graph->n_nodes; i++)
+	for (uint32_t i = 0; i < mr_session_model(d->s)->n_nodes; i++)
 		d->past[i].first = first;
 	mr_lone_model_use(&p->model, &d->weights, mr_leader_context(d->leader));
 	return mr_leader_run(d->leader, mr_lone_model_forward, &p->model);
@@ -219,7 +219,7 @@ static size_t past_bytes(const mr_decoder *d, const mr_node *n)
 
 static void layout(mr_decoder *d, mr_arena *a)
 {
-	const mr_graph *g = d->s->graph;
+	const mr_graph *g = mr_session_model(d->s);
 
 	for (uint32_t i = 0; i < g->n_nodes; i++) {
 		d->past[i].room = d->context;
@@ -244,7 +244,7 @@ static mr_status make_memory(mr_decoder *d)
 
 static mr_status fill(mr_decoder *d, const mr_state_list *model)
 {
-	const mr_graph *g = d->s->graph;
+	const mr_graph *g = mr_session_model(d->s);
 	pass *p = d->decodes ? &d->one : &d->all;
 
 	d->past = calloc(g->n_nodes, sizeof(*d->past));
@@ -259,7 +259,7 @@ static mr_status fill(mr_decoder *d, const mr_state_list *model)
 mr_status mr_decoder_create(const mr_session *s, const mr_state_list *model, bool whole, mr_decoder **out)
 {
 	mr_decoder *d = calloc(1, sizeof(*d));
-	const mr_graph *g = s->graph;
+	const mr_graph *g = mr_session_model(s);
 	mr_status st;
 
 	if (!d)

@@ -10,6 +10,8 @@ struct mr_executor_kind {
 	mr_status (*stand_at)(mr_executor *x, uint64_t step);
 	mr_run *(*run_of)(const mr_executor *x);
 	mr_status (*gather)(mr_executor *x); /* before lists of the state are made; NULL: all is here */
+	mr_status (*state)(mr_executor *x, mr_state *out); /* NULL: that of the run */
+	void (*hold)(mr_executor *x);
 	void (*destroy)(mr_executor *x);
 };
 
@@ -40,11 +42,17 @@ static void engine_destroy(mr_executor *x)
 	mr_engine_destroy(x->engine);
 }
 
+static void engine_hold(mr_executor *x)
+{
+	mr_run_spread(mr_engine_run_of(x->engine)); /* copies on other nodes */
+}
+
 static const mr_executor_kind engine = {
 	.run = engine_run,
 	.eval = engine_eval,
 	.stand_at = engine_stand_at,
 	.run_of = engine_run_of,
+	.hold = engine_hold,
 	.destroy = engine_destroy,
 };
 
@@ -57,7 +65,79 @@ mr_status mr_executor_of_engine(const mr_run_config *c, double watchdog_s, mr_ex
 	return MR_OK;
 }
 
+/* --- an engine of several shares --- */
+
+static mr_status give_shares(mr_executor *x)
+{
+	return mr_share_state_give(x->engine, x->n_shares, &x->joined);
+}
+
+static mr_status shares_run(mr_executor *x, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached)
+{
+	MR_TRY(give_shares(x));
+	return mr_engine_run(x->engine, until, progress, arg, reached);
+}
+
+static mr_status shares_eval(mr_executor *x, mr_eval_wanted *wanted, void *arg, double *loss)
+{
+	MR_TRY(give_shares(x));
+	return mr_engine_eval(x->engine, wanted, arg, loss);
+}
+
+static mr_status shares_stand_at(mr_executor *x, uint64_t step)
+{
+	mr_state st;
+
+	MR_TRY(mr_engine_resume_at(x->engine, step));
+	x->joined.holds = false;
+	MR_TRY(mr_share_state(x->engine, x->n_shares, &x->joined, &st));
+	mr_state_fini(&st);
+	x->joined.holds = true;
+	return MR_OK;
+}
+
+static mr_status shares_state(mr_executor *x, mr_state *out)
+{
+	return mr_share_state(x->engine, x->n_shares, &x->joined, out);
+}
+
+static void shares_hold(mr_executor *x)
+{
+	x->joined.holds = true;
+}
+
+static void shares_destroy(mr_executor *x)
+{
+	mr_engine_destroy(x->engine);
+	mr_share_buffers_fini(&x->joined);
+}
+
+static const mr_executor_kind shares = {
+	.run = shares_run,
+	.eval = shares_eval,
+	.stand_at = shares_stand_at,
+	.run_of = engine_run_of,
+	.state = shares_state,
+	.hold = shares_hold,
+	.destroy = shares_destroy,
+};
+
+mr_status mr_executor_of_shares(const mr_run_config *c, uint32_t n, double watchdog_s, const mr_graph *whole,
+				mr_executor *x)
+{
+	mr_engine *e;
+
+	MR_TRY(mr_engine_create_shares(c, n, watchdog_s, &e));
+	*x = (mr_executor){.kind = &shares, .engine = e, .n_shares = n, .joined = {.whole = whole}};
+	return MR_OK;
+}
+
 /* --- an engine over ranks --- */
+
+static void ranks_hold(mr_executor *x)
+{
+	mr_over_ranks_hold(x->engine);
+}
 
 static mr_status ranks_run(mr_executor *x, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached)
 {
@@ -85,6 +165,7 @@ static const mr_executor_kind over_ranks = {
 	.stand_at = ranks_stand_at,
 	.run_of = engine_run_of,
 	.gather = ranks_gather,
+	.hold = ranks_hold,
 	.destroy = engine_destroy,
 };
 
@@ -132,11 +213,17 @@ static void replay_destroy(mr_executor *x)
 	mr_replay_destroy(x->replay);
 }
 
+static void replay_hold(mr_executor *x)
+{
+	mr_run_spread(mr_replay_run_of(x->replay));
+}
+
 static const mr_executor_kind replay = {
 	.run = replay_run,
 	.eval = replay_eval,
 	.stand_at = replay_stand_at,
 	.run_of = replay_run_of,
+	.hold = replay_hold,
 	.destroy = replay_destroy,
 };
 
@@ -171,7 +258,14 @@ mr_status mr_executor_state(mr_executor *x, mr_state *out)
 {
 	if (x->kind->gather)
 		MR_TRY(x->kind->gather(x));
+	if (x->kind->state)
+		return x->kind->state(x, out);
 	return mr_state_of_run(mr_executor_run_of(x), out);
+}
+
+void mr_executor_hold(mr_executor *x)
+{
+	x->kind->hold(x);
 }
 
 mr_run *mr_executor_run_of(const mr_executor *x)
@@ -210,15 +304,24 @@ mr_status mr_executor_stand_at(mr_executor *x, uint64_t step)
 	return x->kind->stand_at(x, step);
 }
 
-uint64_t mr_executor_bytes(const mr_executor *x)
+/* Of one run. */
+static uint64_t bytes_of(const mr_run *run)
 {
-	const mr_run *run = mr_executor_run_of(x);
 	uint64_t sum = mr_run_mapped_bytes(run);
 
 	for (uint16_t w = 0; w < run->n_workers; w++)
 		if (mr_run_is_here(&run->c, w))
 			sum += run->c.kernels->ctx_bytes(run->worker[w].kc) +
 			       (run->worker[w].trace ? MR_TRACE_BYTES : 0);
+	return sum;
+}
+
+uint64_t mr_executor_bytes(const mr_executor *x)
+{
+	uint64_t sum = bytes_of(mr_executor_run_of(x));
+
+	for (uint32_t q = 1; q < x->n_shares; q++)
+		sum += bytes_of(mr_engine_share(x->engine, q));
 	return sum;
 }
 

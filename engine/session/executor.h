@@ -9,6 +9,7 @@
 
 #include "exec/engine.h"
 #include "replay/replay.h"
+#include "exec/share_state.h"
 #include "exec/state.h"
 
 typedef struct mr_executor_kind mr_executor_kind;
@@ -17,6 +18,8 @@ typedef struct mr_executor {
 	const mr_executor_kind *kind; /* NULL: not started */
 	mr_engine *engine;            /* of that kind, else NULL; for what an engine alone can do */
 	mr_replay *replay;            /* likewise */
+	uint32_t n_shares;            /* runs of the engine (exec/shares.h) */
+	mr_share_buffers joined;      /* of several shares */
 	mr_replay_source *source;     /* order and times of the replay; NULL: the clock determines its order */
 	void *source_arg;
 	const mr_replay_clock *clock;
@@ -30,6 +33,11 @@ mr_status mr_executor_of_engine(const mr_run_config *c, double watchdog_s, mr_ex
  * mr_over_ranks_meet. */
 mr_status mr_executor_of_ranks(const mr_run_config *c, double watchdog_s, const char *identity,
 			       mr_executor *x) MR_MUST_USE;
+
+/** An engine of @n shares of each worker, of the model @whole: @c[0 .. @n) are theirs. Borrows @whole. Errors: as
+ * above. */
+mr_status mr_executor_of_shares(const mr_run_config *c, uint32_t n, double watchdog_s, const mr_graph *whole,
+				mr_executor *x) MR_MUST_USE;
 
 /** A replay of @c in the order of @source, or (NULL) of @clock. Errors: those of mr_replay_create. */
 mr_status mr_executor_of_replay(const mr_run_config *c, mr_replay_source *source, void *source_arg,
@@ -48,7 +56,10 @@ mr_scores mr_executor_scores(mr_executor *x);
 /** The state at the present pause point; free with mr_state_fini. */
 mr_status mr_executor_state(mr_executor *x, mr_state *out) MR_MUST_USE;
 
-/** The executor's run; NULL: it is not started. While paused. */
+/** The lists of mr_executor_state have been written, while paused: copies of it follow before the next step. */
+void mr_executor_hold(mr_executor *x);
+
+/** The executor's run, of several shares that of the first; NULL: it is not started. While paused. */
 mr_run *mr_executor_run_of(const mr_executor *x);
 
 /** Nanoseconds that worker @w has computed so far, and those that it has waited in training, by cause. At any time. */

@@ -22,7 +22,7 @@ mr_status mr_logits_create(const mr_session *s, const mr_state_list *model, int6
 	if (!x)
 		return mr_fail(MR_ERESOURCE, "no memory for the model");
 	x->s = s;
-	st = mr_lone_model_init(&x->model, s, s->graph, samples);
+	st = mr_lone_model_init(&x->model, s, mr_session_model(s), samples);
 	if (st == MR_OK)
 		st = mr_lone_weights_init(&x->weights, s, &x->model, model);
 	if (st == MR_OK)
@@ -57,7 +57,7 @@ mr_status mr_logits_of(mr_logits *x, const void *input, int64_t n, const void **
 
 mr_status mr_logits_bytes(const mr_session *s, int64_t samples, uint64_t *bytes)
 {
-	const mr_graph *g = s->graph;
+	const mr_graph *g = mr_session_model(s);
 	const mr_stage_sizes *z;
 	mr_stage *stage;
 
@@ -70,12 +70,12 @@ mr_status mr_logits_bytes(const mr_session *s, int64_t samples, uint64_t *bytes)
 
 mr_shape mr_logits_input(const mr_session *s)
 {
-	return s->graph->input;
+	return mr_session_model(s)->input;
 }
 
 mr_shape mr_logits_output(const mr_session *s)
 {
-	const mr_graph *g = s->graph;
+	const mr_graph *g = mr_session_model(s);
 
 	return g->values[g->nodes[g->n_nodes - 1].in[0]].shape;
 }

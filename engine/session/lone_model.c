@@ -124,7 +124,7 @@ static void put(const mr_param *from, const mr_param *to, size_t size, const voi
 
 static mr_status take_model(mr_lone_weights *w, const mr_session *s, const mr_lone_model *m, const mr_state_list *model)
 {
-	const mr_graph *g = s->graph;
+	const mr_graph *g = mr_session_model(s);
 	size_t size = mr_dtype_bytes(s->kernels->types.weights), wide = mr_dtype_bytes(s->kernels->types.compute);
 	uint32_t end, end_state, first;
 	size_t at = 0;

@@ -4,6 +4,7 @@
 #include "host/memory.h"
 #include "session/kernel_memory.h"
 #include "session/objective_report.h"
+#include "session/shares.h"
 #include "store/crc_blocks.h"
 
 /* Memory of a process that comes after its start, beside all that is counted: pages of our own code that are touched
@@ -62,11 +63,17 @@ static uint64_t window_bytes(const mr_session *s)
 	return s->plan && s->plan->endless ? MORE_WINDOWS * mr_plan_bytes(s->plan) : 0;
 }
 
+/* Runs that have what one run has. */
+static uint32_t shares(const mr_session *s)
+{
+	return s->n_shares ? s->n_shares : 1;
+}
+
 static uint64_t of_threads(const mr_session *s)
 {
 	uint64_t n_threads = 0;
 
-	for (uint16_t w = 0; w < s->place.n_workers; w++)
+	for (uint32_t w = 0; w < s->place.n_workers * shares(s); w++)
 		n_threads += s->place.worker[w].n_threads;
 	return PROCESS_BYTES + n_threads * THREAD_BYTES;
 }
@@ -120,7 +127,7 @@ static mr_status needs_of_run(const mr_session *s, const mr_run *run, needs *out
 	return mr_kernel_memory(s, run, &out->kernels);
 }
 
-static mr_status needs_of(const mr_session *s, const mr_run *run, needs *out)
+static mr_status needs_of_one(const mr_session *s, const mr_run *run, needs *out)
 {
 	mr_run_config c = mr_session_run_config(s, NULL);
 	mr_run *laid_out;
@@ -133,6 +140,19 @@ static mr_status needs_of(const mr_session *s, const mr_run *run, needs *out)
 	st = needs_of_run(s, laid_out, out);
 	mr_run_destroy(laid_out);
 	return st;
+}
+
+static mr_status needs_of(const mr_session *s, const mr_run *run, needs *out)
+{
+	uint32_t n = shares(s);
+
+	MR_TRY(needs_of_one(s, run, out));
+	out->kernels.contexts *= n;
+	out->workers = n * out->workers + (run ? 0 : mr_session_meeting_bytes(s));
+	out->model *= n;
+	out->optimizer *= n;
+	out->inflight *= n;
+	return MR_OK;
 }
 
 /* Buffers of a checkpoint, whose files are written one after the other. */
@@ -240,8 +260,8 @@ mr_status mr_memory_plan_of(const mr_session *s, const mr_run *run, mr_memory_pl
 	b[MR_MEMORY_EVALUATION] = (d->n_valid / (uint64_t)s->samples + 1) * (sizeof(double) + sizeof(uint64_t)) +
 				  mr_objective_report_bytes(s);
 	if (mr_job_trace_steps(s->job, &first, &last))
-		b[MR_MEMORY_TRACE] = s->place.n_workers * MR_TRACE_BYTES;
-	b[MR_MEMORY_CHECKPOINT] = buffers(s, &n);
+		b[MR_MEMORY_TRACE] = s->place.n_workers * shares(s) * MR_TRACE_BYTES;
+	b[MR_MEMORY_CHECKPOINT] = buffers(s, &n) + mr_session_joined_bytes(s);
 	add_up(s, out);
 	if (saves_on_the_way(s))
 		plan_copy(s, n.model + n.optimizer + n.inflight, out);

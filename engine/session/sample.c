@@ -240,7 +240,7 @@ static mr_status write_all(writer *w, const mr_state_list *model, FILE *out)
 
 static bool can_write(const mr_session *s)
 {
-	return (s->data->tokenizer || (s->data->token_text && s->data->token_of)) && s->graph->input.tokens;
+	return (s->data->tokenizer || (s->data->token_text && s->data->token_of)) && mr_session_model(s)->input.tokens;
 }
 
 mr_status mr_sample_check(const mr_session *s)

@@ -13,6 +13,7 @@
 #include "session/class_weights.h"
 #include "session/frozen.h"
 #include "session/rank_identity.h"
+#include "session/shares.h"
 #include "session/session_internal.h"
 #include "host/limits.h"
 #include "host/memory.h"
@@ -124,7 +125,8 @@ static mr_status open_data(mr_session *s)
 	if (s->job->untied)
 		mr_graph_untie(s->graph);
 	MR_TRY(mr_job_blame(s->job, MR_JOB_TRAIN, "frozen", mr_session_freeze(s)));
-	return mr_job_blame(s->job, MR_JOB_TRAIN, "class_weights", mr_session_weigh_classes(s));
+	MR_TRY(mr_job_blame(s->job, MR_JOB_TRAIN, "class_weights", mr_session_weigh_classes(s)));
+	return mr_job_blame(s->job, MR_JOB_MACHINE, "shares", mr_session_share(s));
 }
 
 static mr_status check_suits(const mr_session *s)
@@ -167,6 +169,7 @@ static mr_status open_all(mr_session *s)
 	MR_TRY(mr_job_blame(s->job, MR_JOB_MITIGATION, "name", check_suits(s)));
 	MR_TRY(open_data(s));
 	MR_TRY(mr_session_make_plan(s));
+	MR_TRY(mr_job_blame(s->job, MR_JOB_MACHINE, "shares", mr_session_check_shares(s)));
 	s->program_bytes = mr_memory_of_program(s);
 	return mr_session_weigh_merges(s);
 }
@@ -368,6 +371,11 @@ static mr_status create_executor(mr_session *s, const mr_session_opts *opts)
 					   "place");
 	if (s->ranks)
 		return start_on_ranks(s, &c, watchdog);
+	if (s->n_shares && opts && (opts->source || opts->clock))
+		return mr_job_blame(s->job, MR_JOB_MACHINE, "shares",
+				    mr_fail(MR_ECONFIG, "a training in virtual time has whole workers: set it to 1"));
+	if (s->n_shares)
+		return mr_session_start_shares(s, &c);
 	if (!opts || (!opts->source && !opts->clock))
 		return mr_executor_of_engine(&c, watchdog, &s->executor);
 	return mr_executor_of_replay(&c, opts->source, opts->source_arg, opts->clock, &s->executor);
@@ -394,6 +402,7 @@ void mr_session_close(mr_session *s)
 	free(s->frozen);
 	free(s->merges);
 	mr_partition_fini(&s->partition);
+	mr_session_end_shares(s);
 	mr_graph_destroy(s->graph);
 	free(s->network);
 	free(s->form);

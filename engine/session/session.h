@@ -25,6 +25,12 @@ struct mr_measured_machine;
 struct mr_objective_report;
 struct mr_workload;
 
+/* One share of a session's workers (shares.h). */
+typedef struct mr_session_share_of {
+	mr_graph *graph; /* owned */
+	mr_place place;  /* its workers are those of the session's */
+} mr_session_share_of;
+
 /* What an optimizer that averages the weights waits for, and has seen. */
 typedef struct mr_average_trigger {
 	uint64_t noted;              /* step of the last loss; 0: none */
@@ -53,7 +59,10 @@ typedef struct mr_session {
 	uint64_t values_hash;        /* over ranks: of the configuration's values, for comparing; else 0 */
 	const char *resolved;        /* the configuration with all values, for checkpoints; NULL: none. Borrowed */
 	const struct mr_session *beside; /* the data are those of this session; NULL: its own */
-	mr_graph *graph;
+	mr_graph *graph;             /* of the model; of several shares, that of the first */
+	mr_graph *whole;             /* of several shares: of the model. Owned */
+	uint32_t n_shares;           /* of each worker; 0: workers are whole */
+	mr_session_share_of *share;  /* [n_shares] owned */
 	char *network;               /* network_text.h; NULL: nobody has asked for it. Owned */
 	mr_partition partition;
 	uint8_t *frozen;             /* [stages] mr_frozen of each; NULL: train.frozen names no layer */
@@ -108,6 +117,12 @@ typedef struct mr_session_opts {
 	void *source_arg;
 	const mr_replay_clock *clock; /* likewise, in the order of this clock; NULL: none */
 } mr_session_opts;
+
+/* The whole model: what is saved, and what one network alone computes. */
+static inline const mr_graph *mr_session_model(const mr_session *s)
+{
+	return s->whole ? s->whole : s->graph;
+}
 
 /**
  * Open a session of @job. If the configuration names a file of costs, the plan is made for them: the system orders by

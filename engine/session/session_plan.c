@@ -11,6 +11,7 @@
 #include "session/host_map.h"
 #include "job/machine.h"
 #include "session/plan_file.h"
+#include "session/shares.h"
 #include "session/session_internal.h"
 #include "exec/run_plan.h"
 #include "planner/make_plan.h"
@@ -393,7 +394,9 @@ static mr_status make_place(mr_session *s)
 	if (limit && limit < s->topo.memory_available_bytes)
 		s->topo.memory_available_bytes = limit;
 	s->own_kernels.l2_bytes = s->topo.l2_bytes;
-	if (st == MR_OK || !key)
+	if (st == MR_OK)
+		return mr_session_place_shares(s);
+	if (!key)
 		return st;
 	return st == MR_ECONFIG ? mr_job_blame(s->job, MR_JOB_MACHINE, key, st) : mr_fail_in(st, "machine.%s", key);
 }

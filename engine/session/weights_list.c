@@ -22,7 +22,7 @@ static mr_status add_tensor(mr_state_list *l, const char *name, mr_dtype dtype, 
 
 mr_status mr_weights_list(const mr_session *s, mr_state_list *out)
 {
-	const mr_graph *g = s->graph;
+	const mr_graph *g = mr_session_model(s);
 	const mr_types *types = &s->kernels->types;
 	uint32_t n = g->n_params + g->n_states;
 	mr_status st = MR_OK;

@@ -109,6 +109,7 @@ static mr_layer_call make_call(const mr_stage *s, const mr_stage_io *io, const m
 		.train = io->train,
 		.mask = {io->seed, io->first_sample, nd->number},
 		.window = io->window,
+		.shares = io->shares,
 	};
 
 	for (uint32_t j = 0; j < nd->n_in; j++) {

@@ -102,6 +102,7 @@ typedef struct mr_stage_io {
 	double *loss;
 	mr_judged *judged;        /* see mr_layer_call.judged */
 	const mr_own_loss *own_loss; /* NULL: that of the model */
+	const mr_shares_face *shares; /* see mr_layer_call.shares */
 	int64_t samples;          /* at most the number for which the stage was made */
 	bool train;
 	uint64_t seed, first_sample;

@@ -18,7 +18,8 @@
 
 /* These keys of the training concern its machine and its files alone. */
 static const char *const own_keys[] = {
-	"system.name=sequential", "machine.workers=1", "machine.threads=0", "machine.cpus=", "machine.topology=",
+	"system.name=sequential", "machine.workers=1", "machine.threads=0",
+	"machine.shares=1", "machine.cpus=", "machine.topology=",
 	"machine.choices=", "machine.teams=equal", "costs=", "partition=auto", "train.frozen=", "train.class_weights=",
 	"trace.steps=",
 };

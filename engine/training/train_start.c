@@ -124,7 +124,7 @@ static void init_course(mr_train *t)
 	t->traced = t->s.plan && mr_job_trace_steps(job, &t->trace_first, &t->trace_last);
 	t->best = t->least = t->virtual_bubble = NAN;
 	t->evaluation = mr_figures_at(0);
-	t->flops = mr_graph_flops_train(t->s.graph);
+	t->flops = mr_graph_flops_train(mr_session_model(&t->s));
 	t->drawn = mr_figures_at(0);
 	t->guard.loss = NAN;
 }
@@ -238,7 +238,7 @@ static void warn_untied(const mr_session *s)
 	if (s->job->untied)
 		mr_notice("warning: train.untie: %s cannot share a parameter between stages, so the tied "
 			  "embedding and the head have weights of their own: this is another model, of %lld parameters",
-			  s->plan->system, (long long)mr_graph_n_params(s->graph));
+			  s->plan->system, (long long)mr_graph_n_params(mr_session_model(s)));
 }
 
 static void undo(const void *dir)

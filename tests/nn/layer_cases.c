@@ -243,6 +243,8 @@ static const layer_case cases[] = {
 	 .label = "variational",
 	 .cfg = {.rate = 0.4, .variational = true},
 	 .in = {NUMBERS(3, 7)}},
+	{.layer = "share_in", .label = "", .in = {NUMBERS(3, 7)}},
+	{.layer = "share_out", .label = "", .in = {NUMBERS(3, 7)}},
 	{.layer = "activation_penalty", .label = "size", .cfg = {.alpha = 2}, .in = {NUMBERS(3, 4)}},
 	{.layer = "activation_penalty", .label = "changes", .cfg = {.beta = 1}, .in = {NUMBERS(4, 3)}},
 	{.layer = "activation_penalty",

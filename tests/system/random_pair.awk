@@ -227,6 +227,9 @@ BEGIN {
 	# One core more than workers: the first has a thread more.
 	teams = one_in(5) ? "threads = 0; teams = \"uneven\"; topology = \"core:" workers + 1 " pu:1\"" : \
 		"threads = " threads
+	shares = one_in(6) ? pick("2 2 3 4") : 1
+	if (shares > 1 && teams ~ /uneven/)
+		teams = "threads = " threads
 	weights = one_in(3) ? class_weights() : ""
 	patience = eval_every ? pick("0 1") : 0
 	if (data ~ /"csv"/ && one_in(2))
@@ -247,6 +250,6 @@ BEGIN {
 	print "\tclip = " clip "; norm_every = " norm_every "; eval_every = " eval_every "; seed = " seed_ ";"
 	print "\teval_at_end = " (seed_ % 3 ? "true" : "false") ";"
 	print "\tfrozen = " text(stay) "; };"
-	print "machine = { workers = " workers "; " teams "; peak_gflops = 50.0; };"
+	print "machine = { workers = " workers "; " teams "; shares = " shares "; peak_gflops = 50.0; };"
 	print "checkpoint = { every = " every "; at_end = " (every && seed_ % 2 ? "false" : "true") "; };"
 }

@@ -4,6 +4,7 @@
  */
 #include "exec/exec_internal.h"
 #include "exec/run_plan.h"
+#include "exec/shares.h"
 #include "weights/reduction.h"
 
 static mr_status leave(mr_worker *w, const mr_task *t)
@@ -32,6 +33,8 @@ static mr_status reduce(mr_worker *w, const mr_task *t)
 		return MR_OK;
 	if (b->n_shards > 1)
 		MR_TRY_HOOKS(run, whole, w, t, b);
+	if (asked)
+		MR_TRY(mr_shares_add_norms(w, b, t->version));
 	if (asked && run->norms->global)
 		mr_exec_take_norm(run, b, t->version);
 	mr_counter_raise(&b->reduction->reduced, w->id, (uint32_t)t->version);

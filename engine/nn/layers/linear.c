@@ -13,7 +13,7 @@
  * "Delving deep into rectifiers", ICCV 2015, eq. 10) and sqrt(1 / in) without an activation, so that the variance of
  * what flows neither grows nor dies with depth. cfg.std < 0: every weight is cfg.value. Biases start at 0, or
  * normal with bias_std. Reads of the configuration: out, act, no_bias, transposed, std, value, bias_std, flat: a row is
- * a whole sample, all its dimensions in order.
+ * a whole sample, all its dimensions in order; bias_elsewhere.
  */
 #include "nn/layers/shared.h"
 
@@ -93,7 +93,7 @@ static mr_status linear_forward(const mr_layer_call *c)
 		.n = c->out->cols,
 		.k = columns(c->cfg, c->in),
 		.tb = c->cfg->transposed,
-		.bias = !c->cfg->no_bias,
+		.bias = !c->cfg->no_bias && !c->cfg->bias_elsewhere,
 		.act = c->cfg->act,
 		.addend = c->addend,
 	};

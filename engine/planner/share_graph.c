@@ -1,0 +1,303 @@
+#include "planner/share_graph.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How a node is cut. */
+typedef enum role {
+	WHOLE,
+	COLUMNS, /* a linear layer by its output */
+	WITHIN,  /* what takes each column or head by itself */
+	ROWS,    /* a linear layer by its input */
+} role;
+
+typedef struct cutter {
+	const mr_graph *whole;
+	uint32_t n, self;
+	role *role;        /* [nodes] */
+	bool *barred;      /* [nodes] linear layers that are not to begin a pair */
+	bool *parted;      /* [values] are they cut? */
+	uint16_t *here;    /* [values] their numbers in the new graph */
+	uint16_t *entered; /* [values] behind their share_in; MR_GRAPH_NO_VALUE: there is none yet */
+	mr_graph *g;
+} cutter;
+
+static bool is(const mr_node *nd, const char *layer)
+{
+	return !strcmp(nd->ops->name, layer);
+}
+
+static bool divides(const cutter *c, int64_t n)
+{
+	return n % c->n == 0;
+}
+
+/* May @nd stand between the two layers of a pair? */
+static bool fits_within(const cutter *c, const mr_node *nd)
+{
+	const mr_layer_cfg *cfg = &nd->cfg;
+
+	if (is(nd, "attention") || is(nd, "rope"))
+		return divides(c, cfg->heads) && divides(c, cfg->kv_heads);
+	return is(nd, "swiglu") || is(nd, "gelu") || is(nd, "activation");
+}
+
+/* May a pair begin with @nd? */
+static bool begins(const cutter *c, const mr_node *nd)
+{
+	return is(nd, "linear") && !nd->cfg.flat && divides(c, nd->cfg.out);
+}
+
+static bool ends(const mr_node *nd)
+{
+	return is(nd, "linear") && !nd->cfg.flat && nd->cfg.act != MR_ACT_GELU;
+}
+
+/* The node that reads value @v, if one alone does. */
+static const mr_node *reader_of(const mr_graph *g, uint16_t v)
+{
+	return g->values[v].n_uses == 1 ? &g->nodes[g->values[v].last_use] : NULL;
+}
+
+/* No pair begins with the linear layers from which value @v comes. */
+static void bar(cutter *c, uint16_t v)
+{
+	uint32_t from = c->whole->values[v].producer;
+	const mr_node *nd = &c->whole->nodes[from];
+
+	if (c->role[from] == COLUMNS)
+		c->barred[from] = true;
+	for (uint32_t j = 0; c->role[from] == WITHIN && j < nd->n_in; j++)
+		bar(c, nd->in[j]);
+}
+
+/* Give node @i its role; false: it cannot read what the nodes before it leave. */
+static bool take_role(cutter *c, uint32_t i)
+{
+	const mr_node *nd = &c->whole->nodes[i];
+	uint32_t n_parted = 0;
+
+	for (uint32_t j = 0; j < nd->n_in; j++)
+		n_parted += c->parted[nd->in[j]];
+	if (!n_parted)
+		c->role[i] = !c->barred[i] && begins(c, nd) ? COLUMNS : WHOLE;
+	else if (ends(nd))
+		c->role[i] = ROWS;
+	else if (n_parted == nd->n_in && fits_within(c, nd))
+		c->role[i] = WITHIN;
+	else
+		return false;
+	for (uint32_t j = 0; j < nd->n_out; j++)
+		c->parted[nd->out + j] = c->role[i] == COLUMNS || c->role[i] == WITHIN;
+	return true;
+}
+
+/* Give all nodes their roles. Where one cannot read what is cut, the pairs from which it comes stay whole. */
+static mr_status take_roles(cutter *c)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < c->whole->n_nodes; i++) {
+		if (take_role(c, i))
+			continue;
+		for (uint32_t j = 0; j < c->whole->nodes[i].n_in; j++)
+			if (c->parted[c->whole->nodes[i].in[j]])
+				bar(c, c->whole->nodes[i].in[j]);
+		i = UINT32_MAX; /* from the beginning */
+	}
+	for (uint32_t i = 0; i < c->whole->n_nodes; i++)
+		any |= c->role[i] == COLUMNS;
+	if (any)
+		return MR_OK;
+	return mr_fail(MR_ECONFIG, "no layer of this model can be cut into %u shares: it needs pairs of linear layers "
+				   "whose width, and heads of attention between them, %u divides", c->n, c->n);
+}
+
+/* --- the new graph --- */
+
+static mr_status add(cutter *c, const mr_layer_ops *ops, const char *name, const mr_layer_cfg *cfg, const uint16_t *in,
+		     uint32_t n_in, uint16_t *out)
+{
+	return mr_graph_add(c->g, ops, name, cfg, in, n_in, out);
+}
+
+/* A layer that @nd needs in addition, called "<name>.<suffix>". */
+static mr_status add_beside(cutter *c, const mr_node *nd, const char *layer, const char *suffix,
+			    const mr_layer_cfg *cfg, uint16_t *value)
+{
+	char name[2 * sizeof(nd->name)];
+
+	snprintf(name, sizeof(name), "%s.%s", nd->name, suffix);
+	return add(c, mr_layer_find(layer), name, cfg, value, 1, value);
+}
+
+/* Value @v where layers that are cut read it. The model's input has no gradient, of which there would be a sum. */
+static mr_status enter(cutter *c, const mr_node *nd, uint16_t v, uint16_t *out)
+{
+	*out = c->here[v];
+	if (!mr_graph_has_grad(c->whole, v))
+		return MR_OK;
+	if (c->entered[v] == MR_GRAPH_NO_VALUE) {
+		MR_TRY(add_beside(c, nd, "share_in", "in", &(mr_layer_cfg){0}, out));
+		c->entered[v] = *out;
+	}
+	*out = c->entered[v];
+	return MR_OK;
+}
+
+/* The blocks of the columns that @nd computes: q, k and v, if attention reads them. */
+static mr_param_cut cut_of_columns(const cutter *c, const mr_node *nd)
+{
+	const mr_node *next = reader_of(c->whole, nd->out);
+	mr_param_cut cut = {.of = c->n, .self = c->self, .n_blocks = 1, .block = {nd->cfg.out}};
+	int64_t kv, dim;
+
+	if (!next || !is(next, "attention"))
+		return cut;
+	kv = next->cfg.kv_heads ? next->cfg.kv_heads : next->cfg.heads;
+	dim = nd->cfg.out / (next->cfg.heads + 2 * kv);
+	cut.n_blocks = 3;
+	cut.block[0] = next->cfg.heads * dim;
+	cut.block[1] = cut.block[2] = kv * dim;
+	return cut;
+}
+
+static mr_param_cut cut_of_rows(const cutter *c, const mr_node *nd)
+{
+	return (mr_param_cut){.of = c->n, .self = c->self, .n_blocks = 1, .block = {nd->in_shape[0].cols}};
+}
+
+/* What @nd, as it was added last, takes over from the whole model. */
+static void take_over(cutter *c, const mr_node *nd, role as)
+{
+	mr_node *mine = &c->g->nodes[c->g->n_nodes - 1];
+	mr_param_cut cut = as == COLUMNS ? cut_of_columns(c, nd) : cut_of_rows(c, nd);
+	bool transposed = nd->cfg.transposed;
+
+	mine->number = nd->number;
+	for (uint32_t j = 0; j < mine->n_params; j++) {
+		mr_param *p = &c->g->params[mine->first_param + j];
+		const mr_param *of = &c->whole->params[nd->first_param + j];
+
+		p->init = of->init;
+		p->std = of->std;
+		p->tied_to = of->tied_to; /* parameters have the same numbers */
+		if (as == COLUMNS || (as == ROWS && j == 0)) {
+			p->cut = cut;
+			p->cut.axis = j == 0 && (as == COLUMNS) != transposed;
+		}
+	}
+}
+
+static mr_status add_columns(cutter *c, const mr_node *nd)
+{
+	mr_layer_cfg cfg = nd->cfg;
+	uint16_t in;
+
+	cfg.out /= c->n;
+	MR_TRY(enter(c, nd, nd->in[0], &in));
+	MR_TRY(add(c, nd->ops, nd->name, &cfg, &in, 1, &c->here[nd->out]));
+	take_over(c, nd, COLUMNS);
+	return MR_OK;
+}
+
+static mr_status add_rows(cutter *c, const mr_node *nd)
+{
+	mr_layer_cfg cfg = nd->cfg;
+	uint16_t v = c->here[nd->in[0]];
+
+	cfg.act = MR_ACT_NONE;
+	cfg.bias_elsewhere = !cfg.no_bias && c->self > 0;
+	MR_TRY(add(c, nd->ops, nd->name, &cfg, &v, 1, &v));
+	take_over(c, nd, ROWS);
+	MR_TRY(add_beside(c, nd, "share_out", "out", &(mr_layer_cfg){0}, &v));
+	if (nd->cfg.act != MR_ACT_NONE)
+		MR_TRY(add_beside(c, nd, "activation", "act", &(mr_layer_cfg){.act = nd->cfg.act}, &v));
+	c->here[nd->out] = v;
+	return MR_OK;
+}
+
+static mr_status add_node(cutter *c, uint32_t i)
+{
+	const mr_node *nd = &c->whole->nodes[i];
+	mr_layer_cfg cfg = nd->cfg;
+	uint16_t in[MR_LAYER_INPUTS], out;
+
+	if (c->role[i] == COLUMNS)
+		return add_columns(c, nd);
+	if (c->role[i] == ROWS)
+		return add_rows(c, nd);
+	if (c->role[i] == WITHIN) {
+		cfg.heads /= c->n;
+		cfg.kv_heads /= c->n;
+	}
+	for (uint32_t j = 0; j < nd->n_in; j++)
+		in[j] = c->here[nd->in[j]];
+	MR_TRY(add(c, nd->ops, nd->name, &cfg, in, nd->n_in, &out));
+	for (uint32_t j = 0; j < nd->n_out; j++)
+		c->here[nd->out + j] = (uint16_t)(out + j);
+	take_over(c, nd, c->role[i]);
+	return MR_OK;
+}
+
+/* Frozen layers and the weights of classes. */
+static mr_status finish(cutter *c)
+{
+	const mr_graph *w = c->whole;
+
+	MR_TRY(mr_graph_finish(c->g));
+	for (uint32_t i = 0; i < c->g->n_nodes; i++) {
+		uint32_t of = mr_graph_find_node(w, c->g->nodes[i].name);
+
+		c->g->nodes[i].frozen = of != MR_GRAPH_NO_NODE && w->nodes[of].frozen;
+	}
+	mr_graph_note_frozen(c->g);
+	if (!w->class_weight)
+		return MR_OK;
+	MR_TRY(mr_graph_weigh(c->g));
+	memcpy(c->g->class_weight, w->class_weight, w->n_class_weights * sizeof(*w->class_weight));
+	return MR_OK;
+}
+
+static mr_status build(cutter *c)
+{
+	const mr_graph *w = c->whole;
+
+	for (uint32_t v = 0; v < w->n_values; v++)
+		c->entered[v] = MR_GRAPH_NO_VALUE;
+	MR_TRY(take_roles(c));
+	MR_TRY(mr_graph_create(w->input, w->target, &c->g));
+	for (uint32_t i = 0; i < w->n_nodes; i++)
+		MR_TRY(add_node(c, i));
+	return finish(c);
+}
+
+mr_status mr_share_graph(const mr_graph *whole, uint32_t n, uint32_t self, mr_graph **out)
+{
+	cutter c = {
+		.whole = whole,
+		.n = n,
+		.self = self,
+		.role = calloc(whole->n_nodes, sizeof(*c.role)),
+		.barred = calloc(whole->n_nodes, sizeof(*c.barred)),
+		.parted = calloc(whole->n_values, sizeof(*c.parted)),
+		.here = calloc(whole->n_values, sizeof(*c.here)),
+		.entered = calloc(whole->n_values, sizeof(*c.entered)),
+	};
+	mr_status st = c.role && c.barred && c.parted && c.here && c.entered
+			       ? build(&c)
+			       : mr_fail(MR_ERESOURCE, "no memory for the shares of a model");
+
+	free(c.role);
+	free(c.barred);
+	free(c.parted);
+	free(c.here);
+	free(c.entered);
+	if (st != MR_OK) {
+		mr_graph_destroy(c.g);
+		c.g = NULL;
+	}
+	*out = c.g;
+	return st;
+}

@@ -1,0 +1,135 @@
+#include "session/shares.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "exec/shares.h"
+#include "planner/share_graph.h"
+
+mr_status mr_session_share(mr_session *s)
+{
+	uint32_t n = (uint32_t)s->job->machine.shares;
+
+	if (n < 2 || s->shapes || s->without_text)
+		return MR_OK;
+	if (s->ranks)
+		return mr_fail(MR_ECONFIG, "shares: a training over several ranks has whole workers: set it to 1");
+	s->share = calloc(n, sizeof(*s->share));
+	if (!s->share)
+		return mr_fail(MR_ERESOURCE, "no memory for %u shares", n);
+	s->n_shares = n;
+	s->whole = s->graph;
+	s->graph = NULL;
+	for (uint32_t q = 0; q < n; q++)
+		MR_TRY(mr_share_graph(s->whole, n, q, &s->share[q].graph));
+	s->graph = s->share[0].graph;
+	return MR_OK;
+}
+
+mr_status mr_session_place_shares(mr_session *s)
+{
+	uint32_t n = s->n_shares, workers = s->place.n_workers / (n ? n : 1);
+	mr_place_worker *all;
+
+	if (!n)
+		return MR_OK;
+	all = calloc(s->place.n_workers, sizeof(*all));
+	if (!all)
+		return mr_fail(MR_ERESOURCE, "no memory to place %u shares", n);
+	for (uint32_t w = 0; w < workers; w++)
+		for (uint32_t q = 0; q < n; q++)
+			all[q * workers + w] = s->place.worker[w * n + q];
+	free(s->place.worker);
+	s->place.worker = all;
+	s->place.n_workers = workers;
+	return MR_OK;
+}
+
+mr_status mr_session_check_shares(const mr_session *s)
+{
+	mr_run_config c;
+
+	if (!s->n_shares)
+		return MR_OK;
+	c = mr_session_run_config(s, NULL);
+	return mr_shares_refuse(&c);
+}
+
+mr_status mr_session_start_shares(mr_session *s, const mr_run_config *c)
+{
+	uint32_t n = s->n_shares;
+	mr_run_config *all = calloc(n, sizeof(*all));
+	mr_status st;
+
+	if (!all)
+		return mr_fail(MR_ERESOURCE, "no memory for %u shares", n);
+	for (uint32_t q = 0; q < n; q++) {
+		mr_graph *g = s->share[q].graph;
+
+		if (q && g->class_weight) /* which may have been counted since */
+			memcpy(g->class_weight, s->graph->class_weight, g->n_class_weights * sizeof(*g->class_weight));
+		s->share[q].place = s->place;
+		s->share[q].place.worker += q * s->place.n_workers;
+		all[q] = *c;
+		all[q].graph = g;
+		all[q].place = &s->share[q].place;
+	}
+	st = mr_executor_of_shares(all, n, s->job->machine.watchdog, s->whole, &s->executor);
+	free(all);
+	return st;
+}
+
+void mr_session_end_shares(mr_session *s)
+{
+	for (uint32_t q = 0; q < s->n_shares; q++)
+		mr_graph_destroy(s->share[q].graph);
+	if (s->n_shares)
+		s->graph = s->whole;
+	free(s->share);
+}
+
+uint64_t mr_session_meeting_bytes(const mr_session *s)
+{
+	uint64_t one = (uint64_t)(mr_graph_largest_exchanged(s->graph) * s->samples) *
+		       mr_dtype_bytes(s->kernels->types.activations);
+
+	return 2 * s->n_shares * s->place.n_workers * ((one + MR_CACHE_LINE - 1) / MR_CACHE_LINE * MR_CACHE_LINE);
+}
+
+uint64_t mr_session_joined_bytes(const mr_session *s)
+{
+	const mr_types *t = &s->kernels->types;
+	uint64_t states = s->optim.ops->n_states * mr_dtype_bytes(t->state), n = 0;
+
+	for (uint32_t p = 0; s->n_shares && p < s->graph->n_params; p++)
+		n += s->graph->params[p].cut.of ? (uint64_t)s->whole->params[p].n : 0;
+	return n * (mr_dtype_bytes(t->weights) + states + sizeof(int16_t));
+}
+
+uint64_t mr_session_shared_bytes(const mr_session *s)
+{
+	uint64_t numbers = (uint64_t)(mr_graph_exchanged(s->graph) * s->samples) * s->n_micro;
+
+	return s->n_shares ? (s->n_shares - 1) * numbers * mr_dtype_bytes(s->kernels->types.activations) : 0;
+}
+
+const char *mr_session_shares_text(const mr_session *s, char text[160])
+{
+	uint32_t n_cut = 0;
+	char bytes[16];
+
+	text[0] = 0;
+	for (uint32_t i = 0; s->n_shares && i < s->graph->n_nodes; i++) {
+		const mr_node *nd = &s->graph->nodes[i];
+
+		n_cut += nd->n_params && s->graph->params[nd->first_param].cut.of;
+	}
+	if (s->n_shares)
+		snprintf(text, 160, "%u a worker: %u layers with weights are cut, %.0f %% of the FLOPs are a share's; "
+			 "it reads %s of the others a step", s->n_shares, n_cut,
+			 100 * mr_graph_flops_train(s->graph) / mr_graph_flops_train(s->whole),
+			 mr_bytes_text(mr_session_shared_bytes(s), bytes));
+	return text;
+}

@@ -1,0 +1,187 @@
+/* test_share_graph.c - the graphs of shares: what is cut, and that parts begin as parts of the whole. */
+#include "planner/share_graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/option.h"
+#include "check.h"
+#include "models/registry.h"
+
+static mr_graph *graph_of(const char *model, const char *const *keys, bool text)
+{
+	const mr_model_ops *ops = mr_model_find(model);
+	mr_model_data tokens = {.input = {.rows = 8, .cols = 1, .tokens = true},
+				.target = {.rows = 8, .cols = 1, .tokens = true}, .classes = 11};
+	mr_model_data numbers = {.input = {.rows = 1, .cols = 12}, .target = {.rows = 1, .cols = 1, .tokens = true},
+				 .classes = 5};
+	mr_graph *g = NULL;
+	mr_values *v;
+
+	tokens.image = tokens.input;
+	numbers.image = numbers.input;
+	MR_CHECK_OK(mr_values_create(ops->options, &v));
+	for (; *keys; keys += 2)
+		MR_CHECK_OK(mr_values_set_text(v, keys[0], keys[1]));
+	MR_CHECK_OK(ops->build(v, text ? &tokens : &numbers, &g));
+	mr_values_destroy(v);
+	return g;
+}
+
+/* The initial values of the @n parts of each parameter, joined, equal those of the whole. Returns how many are cut. */
+static uint32_t check_parts(const mr_graph *whole, uint32_t n)
+{
+	mr_graph *g[4];
+	uint32_t cut = 0;
+
+	for (uint32_t q = 0; q < n; q++)
+		MR_CHECK_OK(mr_share_graph(whole, n, q, &g[q]));
+	CU_ASSERT_EQUAL_FATAL(g[0]->n_params, whole->n_params);
+	for (uint32_t p = 0; p < whole->n_params; p++) {
+		const mr_param *of = &whole->params[p];
+		size_t bytes = (size_t)of->n * sizeof(double);
+		double *all = malloc(bytes), *joined = calloc(1, bytes), *part = malloc(bytes), *back = malloc(bytes);
+
+		mr_graph_init_param(whole, p, 3, MR_F64, all, NULL);
+		CU_ASSERT_STRING_EQUAL(g[0]->params[p].name, of->name);
+		for (uint32_t q = 0; q < n; q++) {
+			const mr_param *mine = &g[q]->params[p];
+			int64_t inner = mr_param_inner(mine);
+
+			CU_ASSERT_EQUAL(mine->n, mine->cut.of ? of->n / n : of->n);
+			mr_graph_init_param(g[q], p, 3, MR_F64, part, NULL);
+			if (!mine->cut.of) {
+				CU_ASSERT_EQUAL(memcmp(part, all, bytes), 0);
+				memcpy(joined, part, bytes);
+				continue;
+			}
+			mr_param_cut_join(&mine->cut, inner, mine->n, sizeof(double), part, joined);
+			mr_param_cut_take(&mine->cut, inner, mine->n, sizeof(double), all, back);
+			CU_ASSERT_EQUAL(memcmp(part, back, (size_t)mine->n * sizeof(double)), 0);
+		}
+		CU_ASSERT_EQUAL(memcmp(joined, all, bytes), 0);
+		cut += g[0]->params[p].cut.of > 0;
+		free(all);
+		free(joined);
+		free(part);
+		free(back);
+	}
+	for (uint32_t q = 0; q < n; q++)
+		mr_graph_destroy(g[q]);
+	return cut;
+}
+
+/* Parameters of @name: the dimension that is cut, and the blocks of it; -1: it is whole. */
+static int axis_of(const mr_graph *g, const char *name, uint32_t *blocks)
+{
+	const mr_param *p = &g->params[mr_graph_find_param(g, name)];
+
+	*blocks = p->cut.n_blocks;
+	return p->cut.of ? (int)p->cut.axis : -1;
+}
+
+static void gpt(void)
+{
+	static const char *const keys[] = {"layers", "2", "width", "16", "heads", "4", "context", "8", NULL};
+	mr_graph *whole = graph_of("gpt", keys, true), *g;
+	uint32_t blocks;
+
+	CU_ASSERT_EQUAL(check_parts(whole, 2), 2 * 6); /* of a block four weights and two biases */
+	CU_ASSERT_EQUAL(check_parts(whole, 4), 2 * 6);
+	MR_CHECK_OK(mr_share_graph(whole, 2, 1, &g));
+	CU_ASSERT_EQUAL(axis_of(g, "h.0.attn.c_attn.weight", &blocks), 1);
+	CU_ASSERT_EQUAL(blocks, 3);
+	CU_ASSERT_EQUAL(axis_of(g, "h.0.attn.c_attn.bias", &blocks), 0);
+	CU_ASSERT_EQUAL(axis_of(g, "h.0.attn.c_proj.weight", &blocks), 0);
+	CU_ASSERT_EQUAL(axis_of(g, "h.0.attn.c_proj.bias", &blocks), -1);
+	CU_ASSERT_EQUAL(axis_of(g, "h.1.mlp.c_fc.weight", &blocks), 1);
+	CU_ASSERT_EQUAL(blocks, 1);
+	CU_ASSERT_EQUAL(axis_of(g, "lm_head.weight", &blocks), -1);
+	CU_ASSERT_EQUAL(axis_of(g, "wte.weight", &blocks), -1);
+	CU_ASSERT_EQUAL(mr_graph_largest_exchanged(g), 8 * 16);
+	CU_ASSERT_EQUAL(mr_graph_exchanged(g), 2 * 2 * 2 * 8 * 16);
+	mr_graph_destroy(g);
+	CU_ASSERT_EQUAL(mr_share_graph(whole, 3, 0, &g), MR_ECONFIG);
+	CU_ASSERT_PTR_NULL(g);
+	mr_graph_destroy(whole);
+}
+
+/* Grouped heads: two shares have one head of keys and values each; four cannot, and attention stays whole. */
+static void llama(void)
+{
+	static const char *const keys[] = {"layers", "2", "width", "16", "heads", "4", "kv_heads", "2", "hidden", "24",
+					   "context", "8", NULL};
+	mr_graph *whole = graph_of("llama", keys, true), *g;
+	uint32_t blocks;
+
+	CU_ASSERT_EQUAL(check_parts(whole, 2), 2 * 7);
+	CU_ASSERT_EQUAL(check_parts(whole, 4), 2 * 3);
+	MR_CHECK_OK(mr_share_graph(whole, 2, 1, &g));
+	CU_ASSERT_EQUAL(axis_of(g, "model.layers.0.self_attn.q_proj.weight", &blocks), 0);
+	CU_ASSERT_EQUAL(axis_of(g, "model.layers.0.self_attn.k_proj.weight", &blocks), 0);
+	CU_ASSERT_EQUAL(axis_of(g, "model.layers.0.self_attn.o_proj.weight", &blocks), 1);
+	CU_ASSERT_EQUAL(axis_of(g, "model.layers.1.mlp.down_proj.weight", &blocks), 1);
+	mr_graph_destroy(g);
+	mr_graph_destroy(whole);
+}
+
+/* Layers pair up: 0 with 1 and 2 with 3; the last one feeds the loss and stays whole. */
+static void mlp(void)
+{
+	static const char *const keys[] = {"hidden", "[16, 16, 16, 16]", NULL};
+	static const char *const gelu[] = {"hidden", "[16, 16]", "activation", "gelu", NULL};
+	static const char *const odd[] = {"hidden", "[16, 15, 16, 15]", NULL};
+	mr_graph *whole = graph_of("mlp", keys, false), *g;
+	uint32_t blocks;
+
+	CU_ASSERT_EQUAL(check_parts(whole, 4), 2 * 3);
+	MR_CHECK_OK(mr_share_graph(whole, 2, 0, &g));
+	CU_ASSERT_EQUAL(axis_of(g, "fc.0.weight", &blocks), 1);
+	CU_ASSERT_EQUAL(axis_of(g, "fc.1.weight", &blocks), 0);
+	CU_ASSERT_EQUAL(axis_of(g, "fc.2.weight", &blocks), 1);
+	CU_ASSERT_EQUAL(axis_of(g, "fc.3.weight", &blocks), 0);
+	CU_ASSERT_EQUAL(axis_of(g, "fc.4.weight", &blocks), -1);
+	/* the model's input has no gradient: fc.2 alone has one to add up */
+	CU_ASSERT_EQUAL(mr_graph_exchanged(g), 3 * 16);
+	mr_graph_destroy(g);
+	mr_graph_destroy(whole);
+
+	whole = graph_of("mlp", odd, false);
+	CU_ASSERT_EQUAL(check_parts(whole, 2), 2 * 3);
+	mr_graph_destroy(whole);
+
+	whole = graph_of("mlp", gelu, false); /* the GELU of fc.1 comes before the sum: its pair is fc.1 and fc.2 */
+	MR_CHECK_OK(mr_share_graph(whole, 2, 0, &g));
+	CU_ASSERT_EQUAL(axis_of(g, "fc.0.weight", &blocks), -1);
+	CU_ASSERT_EQUAL(axis_of(g, "fc.1.weight", &blocks), 1);
+	CU_ASSERT_EQUAL(axis_of(g, "fc.2.weight", &blocks), 0);
+	mr_graph_destroy(g);
+	mr_graph_destroy(whole);
+}
+
+static void frozen_and_weighed(void)
+{
+	static const char *const keys[] = {"hidden", "[16, 16]", NULL};
+	mr_graph *whole = graph_of("mlp", keys, false), *g;
+
+	MR_CHECK_OK(mr_graph_freeze(whole, "fc.0"));
+	MR_CHECK_OK(mr_graph_weigh(whole));
+	whole->class_weight[3] = 2;
+	MR_CHECK_OK(mr_share_graph(whole, 2, 1, &g));
+	CU_ASSERT(g->nodes[mr_graph_find_node(g, "fc.0")].frozen);
+	CU_ASSERT_FALSE(g->nodes[mr_graph_find_node(g, "fc.1")].frozen);
+	CU_ASSERT_EQUAL(g->class_weight[3], 2);
+	mr_graph_destroy(g);
+	mr_graph_destroy(whole);
+}
+
+void mr_suite_share_graph(void); /* the runner declares it too */
+
+void mr_suite_share_graph(void)
+{
+	MR_SUITE("share_graph");
+	MR_TEST(gpt);
+	MR_TEST(llama);
+	MR_TEST(mlp);
+	MR_TEST(frozen_and_weighed);
+}

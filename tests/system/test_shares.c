@@ -1,0 +1,312 @@
+/*
+ * test_shares.c - workers of several shares (exec/shares.h): the bits depend on the number of shares and the order of
+ * sums alone, not on system, timing or pauses; and what they compute is what the whole model computes, to rounding.
+ */
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "exec/shares.h"
+#include "rig.h"
+#include "schedules/registry.h"
+#include "session/shares.h"
+
+#define F64 "backend=reference precision=f64 "
+#define GPT "train.batch=8 train.microbatches=4 optimizer.name=adamw "
+#define LLAMA \
+	"model.name=llama model.layers=3 model.width=16 model.heads=4 model.kv_heads=2 model.hidden=24 " \
+	"model.context=8 " GPT
+
+static void open_rig(rig *r, const char *sets, const char *more)
+{
+	rig_init(r);
+	if (strncmp(sets, "mlp ", 4) != 0)
+		rig_tokens(r, sets);
+	rig_sets(r, strncmp(sets, "mlp ", 4) ? sets : sets + 4);
+	rig_sets(r, more);
+	rig_open(r);
+}
+
+static void train(const char *sets, const char *more, uint64_t steps, rig_result *out)
+{
+	rig r;
+
+	open_rig(&r, sets, more);
+	rig_train(&r, steps, true, out);
+	rig_fini(&r);
+}
+
+/* Every system whose gradients are summed in ascending order ends as sequential does. */
+static void as_sequential(const char *sets, const char *shares)
+{
+	static const char *const systems[] = {"1f1b", "gpipe", "zb_h1", "interleaved", "dapple", "zb_v", "hanayo"};
+	rig_result alone = {0};
+	char more[200];
+
+	snprintf(more, sizeof(more), "%s system.name=sequential machine.workers=1", shares);
+	train(sets, more, 4, &alone);
+	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i += RIG_SANITIZED ? 3 : 1) {
+		rig_result piped = {0};
+
+		snprintf(more, sizeof(more), "%s system.name=%s machine.workers=2", shares, systems[i]);
+		train(sets, more, 4, &piped);
+		CU_ASSERT(rig_equal(&alone, &piped, false, systems[i]));
+		rig_result_fini(&piped);
+	}
+	rig_result_fini(&alone);
+}
+
+static void bits_of_sequential(void)
+{
+	as_sequential(F64 GPT, "machine.shares=2");
+	as_sequential("backend=reference precision=f32 train.clip=0.3 " LLAMA, "machine.shares=2");
+	if (mr_kernels_find("auto", MR_F32))
+		as_sequential("backend=auto precision=f32 train.norm_every=1 " GPT,
+			      "machine.shares=2 machine.threads=2");
+	if (mr_kernels_find("auto", MR_BF16))
+		as_sequential("backend=auto precision=bf16 " LLAMA, "machine.shares=2");
+}
+
+/* Largest difference of a number of @a from that of @b, by the largest of its tensor. */
+static double distance(const mr_state_list *a, const mr_state_list *b)
+{
+	double most = 0;
+
+	CU_ASSERT_EQUAL_FATAL(a->n, b->n);
+	for (size_t i = 0; i < a->n; i++) {
+		const double *x = a->at[i].data, *y = b->at[i].data;
+		double far = 0, large = 1e-30;
+
+		CU_ASSERT_STRING_EQUAL_FATAL(a->at[i].name, b->at[i].name);
+		CU_ASSERT_EQUAL_FATAL(a->at[i].bytes, b->at[i].bytes);
+		for (size_t j = 0; j < a->at[i].bytes / sizeof(double); j++) {
+			far = fmax(far, fabs(x[j] - y[j]));
+			large = fmax(large, fabs(y[j]));
+		}
+		most = fmax(most, far / large);
+	}
+	return most;
+}
+
+/* The whole model's numbers: weights, optimizer state, losses, norms, evaluation. */
+static void near_whole(const char *sets, const char *system, unsigned shares)
+{
+	rig_result whole = {0}, cut = {0};
+	char more[200];
+
+	snprintf(more, sizeof(more), "%s machine.workers=2 train.norm_every=1 ", system);
+	train(sets, more, 4, &whole);
+	snprintf(more, sizeof(more), "%s machine.workers=2 train.norm_every=1 machine.shares=%u", system, shares);
+	train(sets, more, 4, &cut);
+	CU_ASSERT(distance(&cut.model, &whole.model) < 1e-10);
+	CU_ASSERT(distance(&cut.optimizer, &whole.optimizer) < 1e-9);
+	CU_ASSERT_EQUAL_FATAL(cut.n_steps, whole.n_steps);
+	for (uint64_t i = 0; i < whole.n_steps; i++) {
+		CU_ASSERT_DOUBLE_EQUAL(cut.step[i].loss, whole.step[i].loss, 1e-11);
+		CU_ASSERT_DOUBLE_EQUAL(cut.step[i].norm, whole.step[i].norm, 1e-10 * fmax(1, whole.step[i].norm));
+	}
+	CU_ASSERT_DOUBLE_EQUAL(cut.eval, whole.eval, 1e-11);
+	rig_result_fini(&whole);
+	rig_result_fini(&cut);
+}
+
+/* Every system but those that are refused, on the gpt, and one on each other network. */
+static void near_the_whole_model(void)
+{
+	const mr_sched_ops *ops;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; (ops = mr_schedule_at(i)); i++) {
+		char system[120], sets[200];
+		unsigned micro = 4;
+
+		if (!strcmp(ops->name, "local_sgd") || !strcmp(ops->name, "avgpipe") || (RIG_SANITIZED && i % 5))
+			continue;
+		if (!strcmp(ops->name, "pipedream") || !strcmp(ops->name, "spectrain") ||
+		    !strcmp(ops->name, "pipeoptim") || !strcmp(ops->name, "rpd"))
+			micro = 1;
+		snprintf(system, sizeof(system), "system.name=%s%s", ops->name,
+			 !strcmp(ops->name, "helixpipe") ? " model.layers=3" : "");
+		snprintf(sets, sizeof(sets), F64 "train.batch=8 train.microbatches=%u optimizer.name=momentum "
+						 "optimizer.lr=0.05", micro);
+		near_whole(sets, system, 2);
+		n++;
+	}
+	CU_ASSERT(n >= (RIG_SANITIZED ? 5 : 30));
+	near_whole(F64 LLAMA "train.clip=0.3", "system.name=1f1b", 2);
+	near_whole(F64 "model.layers=4 model.tied=true " GPT, "system.name=1f1b", 2);
+	near_whole(F64 "train.frozen=h.0,h.1.attn " GPT, "system.name=zb_h1", 2);
+	near_whole("mlp " F64 "train.batch=8 train.microbatches=4", "system.name=data_parallel", 4);
+}
+
+/* --- replay --- */
+
+typedef struct replayed {
+	mr_replay *replay;
+	mr_replay_order order;
+	mr_status st;
+} replayed;
+
+static void *carry_out(void *arg)
+{
+	replayed *r = arg;
+
+	r->st = mr_replay_run(r->replay, 5, r->order, 7);
+	return NULL;
+}
+
+/* A replay of each share, on a thread of its own, in one order: the same as the engine's runs. */
+static void replays(const char *sets, const char *more, mr_replay_order order)
+{
+	mr_shares *shares;
+	replayed of[2];
+	pthread_t thread[2];
+	rig r;
+
+	open_rig(&r, sets, more);
+	rig_start(&r);
+	rig_run(&r, 5, NULL);
+	MR_CHECK_OK(mr_shares_create(2, r.s.plan, r.s.graph, &shares));
+	shares->apart = true;
+	for (uint32_t q = 0; q < 2; q++) {
+		mr_run_config c = mr_session_run_config(&r.s, NULL);
+
+		c.graph = r.s.share[q].graph;
+		c.place = &r.s.share[q].place;
+		c.shares = shares;
+		c.share = q;
+		of[q].order = order;
+		MR_CHECK_OK(mr_replay_create(&c, &of[q].replay));
+		shares->run[q] = mr_replay_run_of(of[q].replay);
+	}
+	shares->apart = false;
+	for (uint32_t q = 0; q < 2; q++)
+		CU_ASSERT_EQUAL_FATAL(pthread_create(&thread[q], NULL, carry_out, &of[q]), 0);
+	for (uint32_t q = 0; q < 2; q++) {
+		rig_result engine = {0}, replay = {0};
+
+		CU_ASSERT_EQUAL_FATAL(pthread_join(thread[q], NULL), 0);
+		CU_ASSERT_EQUAL_FATAL(of[q].st, MR_OK);
+		rig_collect_run(mr_engine_share(r.s.executor.engine, q), &engine);
+		rig_collect_run(mr_replay_run_of(of[q].replay), &replay);
+		CU_ASSERT(rig_equal(&engine, &replay, true, more));
+		rig_result_fini(&engine);
+		rig_result_fini(&replay);
+	}
+	for (uint32_t q = 0; q < 2; q++)
+		mr_replay_destroy(of[q].replay);
+	mr_shares_destroy(shares);
+	rig_fini(&r);
+}
+
+static void bits_of_replays(void)
+{
+	replays(F64 GPT, "machine.shares=2 system.name=1f1b machine.workers=2", MR_REPLAY_ROUND_ROBIN);
+	replays(F64 LLAMA "train.clip=0.3", "machine.shares=2 system.name=chimera machine.workers=2",
+		MR_REPLAY_RANDOM);
+	replays(F64 GPT, "machine.shares=2 system.name=pipedream_2bw machine.workers=2", MR_REPLAY_LAST_FIRST);
+	if (mr_kernels_find("auto", MR_BF16) && !RIG_SANITIZED)
+		replays("backend=auto precision=bf16_pure " GPT,
+			"machine.shares=2 system.name=zb_h1 machine.workers=2 machine.threads=2",
+			MR_REPLAY_ROUND_ROBIN);
+}
+
+/* --- a state that is saved and loaded --- */
+
+static void goes_on(const char *system)
+{
+	rig_result whole = {0}, half = {0}, rest = {0};
+	mr_state st;
+	rig r;
+
+	train(F64 GPT, system, 6, &whole);
+	open_rig(&r, F64 GPT, system);
+	rig_train(&r, 3, false, &half);
+	rig_fini(&r);
+	open_rig(&r, F64 GPT, system);
+	rig_start(&r);
+	MR_CHECK_OK(mr_executor_stand_at(&r.s.executor, 3));
+	MR_CHECK_OK(mr_executor_state(&r.s.executor, &st));
+	CU_ASSERT_FATAL(rig_fill(&st, &half));
+	mr_state_fini(&st);
+	rig_run(&r, 6, &rest);
+	rig_collect(&r, true, &rest);
+	CU_ASSERT(rig_equal_weights(&whole, &rest, system));
+	CU_ASSERT_EQUAL(whole.eval, rest.eval);
+	rig_result_fini(&whole);
+	rig_result_fini(&half);
+	rig_result_fini(&rest);
+	rig_fini(&r);
+}
+
+static void goes_on_from_its_state(void)
+{
+	goes_on("machine.shares=2 system.name=1f1b machine.workers=2");
+	goes_on("machine.shares=2 system.name=pipedream_2bw machine.workers=2");
+	goes_on("machine.shares=2 system.name=ampnet machine.workers=2");
+}
+
+/* --- what they read of each other --- */
+
+static void bytes_as_planned(void)
+{
+	rig r;
+
+	open_rig(&r, F64 LLAMA, "machine.shares=2 system.name=1f1b machine.workers=2");
+	rig_start(&r);
+	for (uint16_t q = 0; q < 2; q++)
+		for (uint16_t w = 0; w < 2; w++)
+			mr_engine_share(r.s.executor.engine, q)->worker[w].met_bytes = 0;
+	rig_run(&r, 3, NULL);
+	for (uint32_t q = 0; q < 2; q++) {
+		const mr_run *run = mr_engine_share(r.s.executor.engine, q);
+
+		CU_ASSERT_EQUAL(run->worker[0].met_bytes + run->worker[1].met_bytes,
+				3 * mr_session_shared_bytes(&r.s));
+	}
+	/* three blocks of two pairs, each of which sums a value and a gradient of 8 rows of 16 for 8 samples */
+	CU_ASSERT_EQUAL(mr_session_shared_bytes(&r.s), 3 * 2 * 2 * 8 * 16 * 8 * sizeof(double));
+	rig_fini(&r);
+}
+
+/* --- refusals --- */
+
+static void check_refused(const char *sets, const char *text)
+{
+	rig r;
+
+	rig_init(&r);
+	rig_tokens(&r, "");
+	rig_sets(&r, sets);
+	CU_ASSERT_EQUAL(rig_try_open(&r), MR_ECONFIG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "machine.shares"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), text));
+	if (!strstr(mr_error_text(), text))
+		fprintf(stderr, "%s: %s\n", sets, mr_error_text());
+	rig_fini(&r);
+}
+
+static void refused_by_name(void)
+{
+	check_refused("machine.shares=3", "cut into 3 shares");
+	check_refused("machine.shares=2 system.name=local_sgd", "local_sgd averages replicas");
+	check_refused("machine.shares=2 optimizer.name=muon", "muon needs the whole matrix");
+	check_refused("machine.shares=2 system.name=zb_h1 system.optimizer=validated train.clip=1", "repeats");
+	check_refused("machine.shares=2 system.name=pipedream_2bw mitigation.name=gap_aware train.microbatches=2",
+		      "gap_aware");
+}
+
+void mr_suite_shares(void); /* the runner declares it too */
+
+void mr_suite_shares(void)
+{
+	MR_SUITE("shares");
+	MR_TEST(bits_of_sequential);
+	MR_TEST(near_the_whole_model);
+	MR_TEST(bits_of_replays);
+	MR_TEST(goes_on_from_its_state);
+	MR_TEST(bytes_as_planned);
+	MR_TEST(refused_by_name);
+}
