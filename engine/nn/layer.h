@@ -48,7 +48,7 @@
 	X(int64_t, vocab)       /* embedding, embedding_bag */ \
 	X(int64_t, context)     /* embedding: rows of the position table */ \
 	X(int64_t, heads)       /* attention, rope */ \
-	X(int64_t, parts)       /* split, concat, dot_interaction */ \
+	X(int64_t, parts)       /* split, concat, dot_interaction, share_cat */ \
 	X(mr_act, act)          /* linear, activation, conv, batch norm */ \
 	X(bool, no_bias)        /* linear, conv */ \
 	X(bool, transposed)     /* linear: weight stored [out, in] (a head tied to the token embedding) */ \

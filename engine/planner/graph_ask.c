@@ -259,7 +259,7 @@ void mr_graph_init_param(const mr_graph *g, uint32_t param, uint64_t seed, mr_dt
 static int64_t shown(const mr_graph *g, uint32_t node)
 {
 	const mr_node *nd = &g->nodes[node];
-	bool meets = !strcmp(nd->ops->name, "share_out") ||
+	bool meets = !strcmp(nd->ops->name, "share_out") || !strcmp(nd->ops->name, "share_cat") ||
 		     (!strcmp(nd->ops->name, "share_in") && mr_graph_wants_dx(g, node, 0));
 
 	return meets ? mr_shape_count(nd->in_shape[0]) : 0;

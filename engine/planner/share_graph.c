@@ -10,7 +10,11 @@ typedef enum role {
 	COLUMNS, /* a linear layer by its output */
 	WITHIN,  /* what takes each column or head by itself */
 	ROWS,    /* a linear layer by its input */
+	ALONE,   /* a linear layer or an embedding by its output, whose columns are joined at once */
 } role;
+
+/* Heads and embeddings of fewer classes stay whole: to meet takes longer than their products. */
+#define LEAST_CLASSES 256
 
 typedef struct cutter {
 	const mr_graph *whole;
@@ -54,6 +58,19 @@ static bool ends(const mr_node *nd)
 	return is(nd, "linear") && !nd->cfg.flat && nd->cfg.act != MR_ACT_GELU;
 }
 
+/* Is @nd an embedding, or the layer in front of the loss, of many classes, and shares no weights? */
+static bool stands_alone(const cutter *c, uint32_t i)
+{
+	const mr_node *nd = &c->whole->nodes[i];
+	bool head = is(nd, "linear") && !nd->cfg.flat && nd->cfg.act == MR_ACT_NONE && i + 2 == c->whole->n_nodes;
+
+	for (uint32_t p = nd->first_param; p < nd->first_param + nd->n_params; p++)
+		if (mr_graph_tied(c->whole, p))
+			return false;
+	return divides(c, nd->cfg.out) && ((head && nd->cfg.out >= LEAST_CLASSES) ||
+					   (is(nd, "embedding") && nd->cfg.vocab >= LEAST_CLASSES));
+}
+
 /* The node that reads value @v, if one alone does. */
 static const mr_node *reader_of(const mr_graph *g, uint16_t v)
 {
@@ -80,7 +97,9 @@ static bool take_role(cutter *c, uint32_t i)
 
 	for (uint32_t j = 0; j < nd->n_in; j++)
 		n_parted += c->parted[nd->in[j]];
-	if (!n_parted)
+	if (!n_parted && stands_alone(c, i))
+		c->role[i] = ALONE;
+	else if (!n_parted)
 		c->role[i] = !c->barred[i] && begins(c, nd) ? COLUMNS : WHOLE;
 	else if (ends(nd))
 		c->role[i] = ROWS;
@@ -107,7 +126,7 @@ static mr_status take_roles(cutter *c)
 		i = UINT32_MAX; /* from the beginning */
 	}
 	for (uint32_t i = 0; i < c->whole->n_nodes; i++)
-		any |= c->role[i] == COLUMNS;
+		any |= c->role[i] == COLUMNS || c->role[i] == ALONE;
 	if (any)
 		return MR_OK;
 	return mr_fail(MR_ECONFIG, "no layer of this model can be cut into %u shares: it needs pairs of linear layers "
@@ -172,7 +191,8 @@ static mr_param_cut cut_of_rows(const cutter *c, const mr_node *nd)
 static void take_over(cutter *c, const mr_node *nd, role as)
 {
 	mr_node *mine = &c->g->nodes[c->g->n_nodes - 1];
-	mr_param_cut cut = as == COLUMNS ? cut_of_columns(c, nd) : cut_of_rows(c, nd);
+	bool by_columns = as == COLUMNS || as == ALONE;
+	mr_param_cut cut = by_columns ? cut_of_columns(c, nd) : cut_of_rows(c, nd);
 	bool transposed = nd->cfg.transposed;
 
 	mine->number = nd->number;
@@ -183,9 +203,9 @@ static void take_over(cutter *c, const mr_node *nd, role as)
 		p->init = of->init;
 		p->std = of->std;
 		p->tied_to = of->tied_to; /* parameters have the same numbers */
-		if (as == COLUMNS || (as == ROWS && j == 0)) {
+		if (by_columns || (as == ROWS && j == 0)) {
 			p->cut = cut;
-			p->cut.axis = j == 0 && (as == COLUMNS) != transposed;
+			p->cut.axis = p->rank == 2 && by_columns != transposed;
 		}
 	}
 }
@@ -199,6 +219,20 @@ static mr_status add_columns(cutter *c, const mr_node *nd)
 	MR_TRY(enter(c, nd, nd->in[0], &in));
 	MR_TRY(add(c, nd->ops, nd->name, &cfg, &in, 1, &c->here[nd->out]));
 	take_over(c, nd, COLUMNS);
+	return MR_OK;
+}
+
+static mr_status add_alone(cutter *c, const mr_node *nd)
+{
+	mr_layer_cfg cfg = nd->cfg;
+	uint16_t v;
+
+	cfg.out /= c->n;
+	MR_TRY(enter(c, nd, nd->in[0], &v));
+	MR_TRY(add(c, nd->ops, nd->name, &cfg, &v, 1, &v));
+	take_over(c, nd, ALONE);
+	MR_TRY(add_beside(c, nd, "share_cat", "out", &(mr_layer_cfg){.parts = c->n}, &v));
+	c->here[nd->out] = v;
 	return MR_OK;
 }
 
@@ -228,6 +262,8 @@ static mr_status add_node(cutter *c, uint32_t i)
 		return add_columns(c, nd);
 	if (c->role[i] == ROWS)
 		return add_rows(c, nd);
+	if (c->role[i] == ALONE)
+		return add_alone(c, nd);
 	if (c->role[i] == WITHIN) {
 		cfg.heads /= c->n;
 		cfg.kv_heads /= c->n;

@@ -7,7 +7,8 @@
  *
  *	x -> share_in -> fc (columns q) -> gelu -> proj (rows q) -> share_out -> y
  *
- * All else each share computes whole, with the bits of every other: norms, sums, the embedding, the head and the loss.
+ * An embedding, and a head, of many classes that share no weights are cut by columns, which share_cat joins. All else
+ * each share computes whole, with the bits of every other: norms, sums and the loss.
  * Between the two of a pair stand attention, with rope in front of it or not, whose heads must divide among the shares,
  * swiglu, gelu and activations. What the shares do not divide, or what meets another layer on the way, stays whole.
  *

@@ -8,11 +8,13 @@
 #include "check.h"
 #include "models/registry.h"
 
+static int64_t classes = 11;
+
 static mr_graph *graph_of(const char *model, const char *const *keys, bool text)
 {
 	const mr_model_ops *ops = mr_model_find(model);
 	mr_model_data tokens = {.input = {.rows = 8, .cols = 1, .tokens = true},
-				.target = {.rows = 8, .cols = 1, .tokens = true}, .classes = 11};
+				.target = {.rows = 8, .cols = 1, .tokens = true}, .classes = classes};
 	mr_model_data numbers = {.input = {.rows = 1, .cols = 12}, .target = {.rows = 1, .cols = 1, .tokens = true},
 				 .classes = 5};
 	mr_graph *g = NULL;
@@ -159,6 +161,31 @@ static void mlp(void)
 	mr_graph_destroy(whole);
 }
 
+/* An embedding and a head of many classes are cut by columns, unless they share their weights. */
+static void many_classes(void)
+{
+	static const char *const keys[] = {"layers", "1", "width", "16", "heads", "4", "context", "8", "tied", "false",
+					   NULL};
+	static const char *const tied[] = {"layers", "1", "width", "16", "heads", "4", "context", "8", "tied", "true",
+					   NULL};
+	mr_graph *whole, *g;
+	uint32_t blocks;
+
+	classes = 300;
+	whole = graph_of("gpt", keys, true);
+	CU_ASSERT_EQUAL(check_parts(whole, 2), 6 + 3); /* and wte, wpe, lm_head */
+	MR_CHECK_OK(mr_share_graph(whole, 2, 1, &g));
+	CU_ASSERT_EQUAL(axis_of(g, "wte.weight", &blocks), 1);
+	CU_ASSERT_EQUAL(axis_of(g, "lm_head.weight", &blocks), 0);
+	CU_ASSERT_EQUAL(mr_graph_largest_exchanged(g), 8 * 300 / 2);
+	mr_graph_destroy(g);
+	mr_graph_destroy(whole);
+	whole = graph_of("gpt", tied, true);
+	CU_ASSERT_EQUAL(check_parts(whole, 2), 6);
+	mr_graph_destroy(whole);
+	classes = 11;
+}
+
 static void frozen_and_weighed(void)
 {
 	static const char *const keys[] = {"hidden", "[16, 16]", NULL};
@@ -183,5 +210,6 @@ void mr_suite_share_graph(void)
 	MR_TEST(gpt);
 	MR_TEST(llama);
 	MR_TEST(mlp);
+	MR_TEST(many_classes);
 	MR_TEST(frozen_and_weighed);
 }
