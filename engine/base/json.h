@@ -4,11 +4,9 @@
  * The writer needs no memory and no tree: it prints values as they come, adds the commas, and asserts that begins and
  * ends match. Its functions return nothing; a failing file shows in mr_json_finish.
  *
- *	mr_json_init(&w, f, false);
- *	mr_json_begin_object(&w);
+ *	mr_json_writer w = mr_json_begin(f, false);
  *	mr_json_key(&w, "step");	mr_json_put_int(&w, 12);
  *	mr_json_key(&w, "loss");	mr_json_put_double(&w, 1.5);
- *	mr_json_end_object(&w);
  *	MR_TRY(mr_json_finish(&w));
  *
  * The reader checks the whole text first (strict JSON, UTF-8, no key twice in an object) and hands out borrowed nodes:
@@ -37,8 +35,12 @@ typedef struct mr_json_writer {
 	uint32_t arrays; /* bit i: level i is an array, else an object */
 	uint32_t filled; /* bit i: level i has an entry already, so the next needs a comma */
 	uint32_t broken; /* bit i: level i has entries on lines of their own */
+	unsigned opened; /* 1: mr_json_begin opened the document's object, which mr_json_finish ends */
 } mr_json_writer;
 
+/** Begin a document that is one object. */
+mr_json_writer mr_json_begin(FILE *file, bool pretty);
+/** The same for a value of any kind, which is to follow. */
 void mr_json_init(mr_json_writer *w, FILE *file, bool pretty);
 void mr_json_begin_object(mr_json_writer *w);
 void mr_json_end_object(mr_json_writer *w);
@@ -65,8 +67,8 @@ void mr_json_field_object(mr_json_writer *w, const char *key);
 void mr_json_field_array(mr_json_writer *w, const char *key);
 
 /**
- * End the document with a newline. The writer is then ready for the next document, which is how JSON lines (one object
- * a line) are written. Does not flush or close. Errors: MR_EIO when the file has its error flag set.
+ * End the document with a newline; after mr_json_init the writer is then ready for the next one. Does not flush or
+ * close. Errors: MR_EIO when the file has its error flag set.
  */
 MR_MUST_USE mr_status mr_json_finish(mr_json_writer *w);
 

@@ -11,6 +11,14 @@ void mr_json_init(mr_json_writer *w, FILE *file, bool pretty)
 	*w = (mr_json_writer){.file = file, .pretty = pretty};
 }
 
+mr_json_writer mr_json_begin(FILE *file, bool pretty)
+{
+	mr_json_writer w = {.file = file, .pretty = pretty, .opened = 1};
+
+	mr_json_begin_object(&w);
+	return w;
+}
+
 __attribute__((unused)) /* release builds assert nothing */
 static bool in_array(const mr_json_writer *w)
 {
@@ -245,7 +253,9 @@ void mr_json_put_tree(mr_json_writer *w, const mr_json *j)
 
 mr_status mr_json_finish(mr_json_writer *w)
 {
-	assert(!w->depth && !w->after_key);
+	assert(w->depth == w->opened && !w->after_key);
+	if (w->opened)
+		end(w, false);
 	fputc('\n', w->file);
 	return ferror(w->file) ? mr_fail(MR_EIO, "cannot write JSON") : MR_OK;
 }

@@ -330,3 +330,16 @@ mr_status mr_result_write(const char *path, const void *data, size_t len, mr_res
 	st = mr_result_put(&r, data, len);
 	return mr_result_end(&r, st);
 }
+
+mr_status mr_result_make(const char *folder, const char *name, mr_result_kind kind,
+			 mr_status (*put)(const void *arg, FILE *out), const void *arg)
+{
+	char *path = mr_path_join(folder, name);
+	mr_result r;
+	mr_status st = path ? mr_result_begin(&r, path, kind) : mr_fail(MR_ERESOURCE, "no memory for a path");
+
+	if (st == MR_OK)
+		st = mr_result_end(&r, put(arg, r.file));
+	free(path);
+	return st;
+}

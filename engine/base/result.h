@@ -53,4 +53,8 @@ MR_MUST_USE mr_status mr_result_end(mr_result *r, mr_status st);
  * Errors: as above. */
 MR_MUST_USE mr_status mr_result_write(const char *path, const void *data, size_t len, mr_result_kind kind);
 
+/** Let @put write the whole result @folder/@name. Errors: as above; those of @put. */
+MR_MUST_USE mr_status mr_result_make(const char *folder, const char *name, mr_result_kind kind,
+				     mr_status (*put)(const void *arg, FILE *out), const void *arg);
+
 #endif

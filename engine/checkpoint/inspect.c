@@ -88,13 +88,11 @@ static mr_status put_file(mr_json_writer *w, const mr_checkpoint *ck, const char
 
 mr_status mr_inspect_put(const mr_checkpoint *ck, const char *path, FILE *file)
 {
-	mr_json_writer w;
+	mr_json_writer w = mr_json_begin(file, true);
 	mr_saved_text fact;
 	const char *name;
 	uint64_t bytes;
 
-	mr_json_init(&w, file, true);
-	mr_json_begin_object(&w);
 	mr_json_field_string(&w, "checkpoint", path);
 	mr_json_field_uint(&w, "step", mr_checkpoint_step(ck));
 	mr_json_field_object(&w, "facts");
@@ -105,7 +103,6 @@ mr_status mr_inspect_put(const mr_checkpoint *ck, const char *path, FILE *file)
 	for (size_t i = 0; (name = mr_checkpoint_file_at(ck, i, &bytes)); i++)
 		MR_TRY(put_file(&w, ck, name, bytes));
 	mr_json_end_array(&w);
-	mr_json_end_object(&w);
 	return mr_json_finish(&w);
 }
 

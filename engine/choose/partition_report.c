@@ -82,8 +82,7 @@ mr_status mr_replica_partition_print(const mr_replica_problem *p, const mr_repli
 
 	if (!json)
 		return print_text(p, c, straight, out);
-	mr_json_init(&w, out, true);
-	mr_json_begin_object(&w);
+	w = mr_json_begin(out, true);
 	mr_json_key(&w, "best");
 	put_partition(&w, p, c);
 	mr_json_key(&w, "one_worker_a_stage");
@@ -91,7 +90,6 @@ mr_status mr_replica_partition_print(const mr_replica_problem *p, const mr_repli
 		put_partition(&w, p, straight);
 	else
 		mr_json_put_double(&w, NAN);
-	mr_json_end_object(&w);
 	return mr_json_finish(&w);
 }
 
@@ -137,8 +135,7 @@ mr_status mr_level_partition_print(const mr_level_problem *p, const mr_level_par
 
 	if (!json)
 		return print_levels(p, c, out);
-	mr_json_init(&w, out, true);
-	mr_json_begin_object(&w);
+	w = mr_json_begin(out, true);
 	mr_json_field_double(&w, "bottleneck", c->bottleneck);
 	mr_json_field_double(&w, "shared", mr_level_partition_shared(p));
 	mr_json_field_array(&w, "stages");
@@ -156,7 +153,6 @@ mr_status mr_level_partition_print(const mr_level_problem *p, const mr_level_par
 		mr_json_end_object(&w);
 	}
 	mr_json_end_array(&w);
-	mr_json_end_object(&w);
 	return mr_json_finish(&w);
 }
 
@@ -201,15 +197,13 @@ mr_status mr_width_depth_print(const mr_width_depth_problem *p, const mr_width_d
 		fprintf(out, "%u equal blocks, %u workers, a batch of %u\n\n", p->n_blocks, p->n_workers, p->batch);
 		return print_choices(rows, n, best, out);
 	}
-	mr_json_init(&w, out, true);
-	mr_json_begin_object(&w);
+	w = mr_json_begin(out, true);
 	mr_json_key(&w, "best");
 	put_choice(&w, &rows[best]);
 	mr_json_field_array(&w, "rows");
 	for (uint32_t i = 0; i < n; i++)
 		put_choice(&w, &rows[i]);
 	mr_json_end_array(&w);
-	mr_json_end_object(&w);
 	return mr_json_finish(&w);
 }
 

@@ -128,7 +128,8 @@ typedef struct mr_sched_ops {
 	 * workers; a result of 0: it is known only after emit(). */
 	uint32_t (*stages)(const mr_sched_args *args);
 	mr_status (*emit)(const mr_sched_args *args, mr_plan **out);
-	/* For costs @f, @i, @w of a worker's whole share; @out is "no claim" on entry but for the versions. May be NULL. */
+	/* For costs @f, @i, @w of a worker's whole share; @out is "no claim" on entry but for the versions. May be
+	 * NULL. */
 	void (*claims)(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out);
 } mr_sched_ops;
 

@@ -261,10 +261,8 @@ static void put_measured(mr_json_writer *w, const mr_run_facts *f)
 
 static mr_status write_json(const mr_run_facts *f, FILE *out)
 {
-	mr_json_writer w;
+	mr_json_writer w = mr_json_begin(out, true);
 
-	mr_json_init(&w, out, true);
-	mr_json_begin_object(&w);
 	put_about(&w, f);
 	put_environment(&w, f);
 	put_nodes(&w, &f->s->topo);
@@ -272,7 +270,6 @@ static mr_status write_json(const mr_run_facts *f, FILE *out)
 	put_stages(&w, f->s);
 	put_sessions(&w, f);
 	put_measured(&w, f);
-	mr_json_end_object(&w);
 	return mr_json_finish(&w);
 }
 

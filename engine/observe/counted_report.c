@@ -117,10 +117,8 @@ mr_status mr_counted_print(const mr_counted_row *rows, uint32_t n, FILE *out)
 
 mr_status mr_counted_json(const mr_counted_row *rows, uint32_t n, const char *missing, FILE *out)
 {
-	mr_json_writer w;
+	mr_json_writer w = mr_json_begin(out, true);
 
-	mr_json_init(&w, out, true);
-	mr_json_begin_object(&w);
 	mr_json_field_string(&w, "missing", missing);
 	mr_json_field_array(&w, "rows");
 	for (uint32_t i = 0; i < n; i++) {
@@ -134,6 +132,5 @@ mr_status mr_counted_json(const mr_counted_row *rows, uint32_t n, const char *mi
 		mr_json_end_object(&w);
 	}
 	mr_json_end_array(&w);
-	mr_json_end_object(&w);
 	return mr_json_finish(&w);
 }

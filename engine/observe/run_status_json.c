@@ -43,10 +43,8 @@ bool mr_run_status_over(const mr_run_status *s)
 
 mr_status mr_run_status_json(const mr_run_status *s, bool judged, FILE *out)
 {
-	mr_json_writer w;
+	mr_json_writer w = mr_json_begin(out, true);
 
-	mr_json_init(&w, out, true);
-	mr_json_begin_object(&w);
 	mr_json_field_uint(&w, "millrace_status", 1);
 	mr_record_put(MR_RECORD_STATUS, &s->row, &w);
 	mr_figures_put(&s->now, true, &w);
@@ -63,7 +61,6 @@ mr_status mr_run_status_json(const mr_run_status *s, bool judged, FILE *out)
 	}
 	mr_json_end_array(&w);
 	mr_record_put_all(MR_RECORD_WEIGHTS, "stages", s->stage, s->n_stages, sizeof(*s->stage), &w);
-	mr_json_end_object(&w);
 	return mr_json_finish(&w);
 }
 

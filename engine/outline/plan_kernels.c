@@ -119,8 +119,7 @@ mr_status mr_forecast_print_json(const mr_session *s, const mr_forecast *f, FILE
 		mr_plan_kernels_fini(&k);
 		return st;
 	}
-	mr_json_init(&w, out, true);
-	mr_json_begin_object(&w);
+	w = mr_json_begin(out, true);
 	mr_json_field_string(&w, "model", s->job->model.name);
 	mr_json_field_string(&w, "system", s->job->system.name);
 	mr_json_field_int(&w, "parameters", mr_graph_n_params(mr_session_model(s)));
@@ -139,7 +138,6 @@ mr_status mr_forecast_print_json(const mr_session *s, const mr_forecast *f, FILE
 	for (uint16_t i = 0; i < k.n; i++)
 		put_stage(&w, s, f, &k.stage[i], i);
 	mr_json_end_array(&w);
-	mr_json_end_object(&w);
 	mr_plan_kernels_fini(&k);
 	return mr_json_finish(&w);
 }

@@ -48,8 +48,7 @@ static mr_status put_json(const mr_schedule_job *job, const mr_metrics *m, FILE 
 	mr_json_writer w;
 
 	snprintf(identity, sizeof(identity), "%016" PRIx64, job->identity);
-	mr_json_init(&w, out, true);
-	mr_json_begin_object(&w);
+	w = mr_json_begin(out, true);
 	MR_TRY(mr_plan_json_put(&w, job->plan));
 	if (job->identity) {
 		mr_json_field_string(&w, "identity", identity);
@@ -62,7 +61,6 @@ static mr_status put_json(const mr_schedule_job *job, const mr_metrics *m, FILE 
 	mr_sim_options_put(job->options, &w);
 	mr_json_key(&w, "metrics");
 	mr_metrics_put(&w, m);
-	mr_json_end_object(&w);
 	return mr_json_finish(&w);
 }
 

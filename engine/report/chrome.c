@@ -239,8 +239,7 @@ mr_status mr_chrome_write(const mr_chrome *c, FILE *out)
 		return mr_fail(MR_ERESOURCE, "no memory for a trace of %zu records", c->n_rec);
 	for (size_t i = 0; i < c->n_rec; i++)
 		sorted[i] = &c->rec[i];
-	mr_json_init(&w, out, false);
-	mr_json_begin_object(&w);
+	w = mr_json_begin(out, false);
 	mr_json_field_string(&w, "displayTimeUnit", "ns");
 	mr_json_field_array(&w, "traceEvents");
 	put_names(&w, c);
@@ -259,6 +258,5 @@ mr_status mr_chrome_write(const mr_chrome *c, FILE *out)
 		put_message_end(&w, c->messages[i], "e", i + 1);
 	}
 	mr_json_end_array(&w);
-	mr_json_end_object(&w);
 	return mr_json_finish(&w);
 }

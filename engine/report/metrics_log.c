@@ -69,12 +69,9 @@ static mr_status refused(mr_metrics_log *log)
 
 static mr_status put(mr_metrics_log *log, const mr_figures *row)
 {
-	mr_json_writer w;
+	mr_json_writer w = mr_json_begin(log->file, false);
 
-	mr_json_init(&w, log->file, false);
-	mr_json_begin_object(&w);
 	mr_figures_put(row, false, &w);
-	mr_json_end_object(&w);
 	if (mr_json_finish(&w) != MR_OK)
 		return refused(log);
 	return now() - log->flushed >= FLUSH_SECONDS ? mr_metrics_log_flush(log) : MR_OK;

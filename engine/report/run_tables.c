@@ -175,13 +175,10 @@ mr_status mr_report_usage(const mr_usage_row *rows, uint32_t n, FILE *out)
 
 mr_status mr_report_usage_json(uint64_t step, const mr_usage_row *rows, uint32_t n, FILE *out)
 {
-	mr_json_writer w;
+	mr_json_writer w = mr_json_begin(out, true);
 
-	mr_json_init(&w, out, true);
-	mr_json_begin_object(&w);
 	mr_json_field_uint(&w, "step", step);
 	mr_record_put_all(MR_RECORD_USAGE, "stages", rows, n, sizeof(*rows), &w);
-	mr_json_end_object(&w);
 	return mr_json_finish(&w);
 }
 

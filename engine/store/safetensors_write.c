@@ -54,8 +54,7 @@ char *mr_safetensors_header(const mr_saved_tensor *tensors, size_t n, const mr_s
 		return NULL;
 	}
 	fwrite(length, 1, sizeof(length), f);
-	mr_json_init(&w, f, false);
-	mr_json_begin_object(&w);
+	w = mr_json_begin(f, false);
 	if (n_metadata) {
 		mr_json_field_object(&w, "__metadata__");
 		for (size_t i = 0; i < n_metadata; i++)
@@ -66,7 +65,6 @@ char *mr_safetensors_header(const mr_saved_tensor *tensors, size_t n, const mr_s
 		put_tensor(&w, &tensors[i], offset);
 		offset += tensors[i].bytes;
 	}
-	mr_json_end_object(&w);
 	good = mr_json_finish(&w) == MR_OK && fflush(f) == 0;
 	end = ftell(f);
 	good = fclose(f) == 0 && good && end > 0;

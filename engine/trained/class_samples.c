@@ -138,14 +138,13 @@ static mr_status put_curve(const mr_class_samples *s, size_t class, const char *
 	return MR_OK;
 }
 
-mr_status mr_class_curves_put(const mr_class_samples *s, const char *(*name)(const void *arg, size_t i, char room[24]),
-			      const void *arg, FILE *file)
+mr_status mr_class_curves_put(const mr_class_samples *s, const mr_form *f, FILE *file)
 {
 	char room[24];
 
 	MR_TRY(mr_class_samples_check(s));
 	fputs("class,threshold,true_positive_rate,false_positive_rate,precision\n", file);
 	for (size_t i = 0; i < s->classes; i++)
-		MR_TRY(put_curve(s, i, name(arg, i, room), file));
+		MR_TRY(put_curve(s, i, mr_predictions_class(f, i, room), file));
 	return MR_OK;
 }

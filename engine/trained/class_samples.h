@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/status.h"
+#include "reader/form.h"
 
 typedef struct mr_class_samples {
 	size_t classes, n;
@@ -45,11 +45,11 @@ mr_status mr_class_areas_of(const mr_class_samples *s, size_t class, mr_class_ar
 mr_class_areas mr_class_areas_all(const mr_class_areas *of, size_t n);
 
 /**
- * Write the points of both curves of all classes as CSV, "class,threshold,true_positive_rate,false_positive_rate,
- * precision" (the true positive rate is the recall): for each class a point where nothing is predicted, and one for
- * each different probability, from the highest on. Classes whose areas are NAN have no points. Errors: MR_ERESOURCE.
+ * Write the points of both curves of all classes, which @f names, as CSV, "class,threshold,true_positive_rate,
+ * false_positive_rate,precision" (the true positive rate is the recall): for each class a point where nothing is
+ * predicted, and one for each different probability, from the highest on. Classes whose areas are NAN have no points.
+ * Errors: MR_ERESOURCE.
  */
-mr_status mr_class_curves_put(const mr_class_samples *s, const char *(*name)(const void *arg, size_t i, char room[24]),
-			      const void *arg, FILE *file) MR_MUST_USE;
+mr_status mr_class_curves_put(const mr_class_samples *s, const mr_form *f, FILE *file) MR_MUST_USE;
 
 #endif

@@ -3,6 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "report/output.h"
+#include "trained/predictions.h"
+
 #define MOST_CLASSES 4096
 
 mr_status mr_class_scores_init(mr_class_scores *s, size_t n)
@@ -34,11 +37,6 @@ void mr_class_scores_add(mr_class_scores *s, size_t target, size_t best, const d
 	s->right[bin] += target == best;
 	s->confidence[bin] += p[best];
 	mr_class_samples_add(&s->samples, target, p);
-}
-
-mr_status mr_class_scores_check(const mr_class_scores *s)
-{
-	return mr_class_samples_check(&s->samples);
 }
 
 size_t mr_class_of(const double *p, size_t n)
@@ -129,8 +127,7 @@ static void put_bins(const mr_class_scores *s, mr_json_writer *w)
 	mr_json_end_array(w);
 }
 
-static void put_all(const mr_class_scores *s, const char *(*name)(const void *arg, size_t i, char room[24]),
-		    const void *arg, const mr_class_areas *areas, mr_json_writer *w)
+static void put_all(const mr_class_scores *s, const mr_form *f, const mr_class_areas *areas, mr_json_writer *w)
 {
 	mr_class_areas all = mr_class_areas_all(areas, s->n);
 	uint64_t n = 0, right = 0;
@@ -149,7 +146,7 @@ static void put_all(const mr_class_scores *s, const char *(*name)(const void *ar
 	mr_json_field_double(w, "calibration_error", n ? mr_class_scores_calibration(s) : (double)NAN);
 	mr_json_field_array(w, "classes");
 	for (size_t i = 0; i < s->n; i++)
-		put_class(s, i, name(arg, i, room), &areas[i], w);
+		put_class(s, i, mr_predictions_class(f, i, room), &areas[i], w);
 	mr_json_end_array(w);
 	mr_json_field_array(w, "confusion");
 	for (size_t i = 0; i < s->n; i++) {
@@ -162,9 +159,7 @@ static void put_all(const mr_class_scores *s, const char *(*name)(const void *ar
 	put_bins(s, w);
 }
 
-mr_status mr_class_scores_put(const mr_class_scores *s,
-			      const char *(*name)(const void *arg, size_t i, char room[24]), const void *arg,
-			      mr_json_writer *w)
+mr_status mr_class_scores_put(const mr_class_scores *s, const mr_form *f, mr_json_writer *w)
 {
 	mr_class_areas *areas = calloc(s->n + 1, sizeof(*areas));
 	mr_status st = areas ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for %zu classes", s->n);
@@ -172,7 +167,31 @@ mr_status mr_class_scores_put(const mr_class_scores *s,
 	for (size_t i = 0; st == MR_OK && i < s->n; i++)
 		st = mr_class_areas_of(&s->samples, i, &areas[i]);
 	if (st == MR_OK)
-		put_all(s, name, arg, areas, w);
+		put_all(s, f, areas, w);
 	free(areas);
 	return st;
+}
+
+mr_status mr_class_scores_write(const mr_class_scores *s, const mr_form *f, const char *path)
+{
+	mr_output out;
+	mr_json_writer w;
+	mr_status st;
+
+	if (!path || !*path)
+		return MR_OK;
+	MR_TRY(mr_output_open(path, &out));
+	w = mr_json_begin(out.file, true);
+	st = mr_class_scores_put(s, f, &w);
+	return mr_output_close(&out, st == MR_OK ? mr_json_finish(&w) : st);
+}
+
+mr_status mr_class_curves_write(const mr_class_scores *s, const mr_form *f, const char *path)
+{
+	mr_output out;
+
+	if (!path || !*path)
+		return MR_OK;
+	MR_TRY(mr_output_open(path, &out));
+	return mr_output_close(&out, mr_class_curves_put(&s->samples, f, out.file));
 }

@@ -39,15 +39,15 @@ void mr_class_scores_add(mr_class_scores *s, size_t target, size_t best, const d
 
 double mr_class_scores_calibration(const mr_class_scores *s);
 
-/** Could all be kept? Errors: MR_ERESOURCE. */
-mr_status mr_class_scores_check(const mr_class_scores *s) MR_MUST_USE;
-
 /** The most probable class of @p [n], the first of several. */
 size_t mr_class_of(const double *p, size_t n);
 
-/** Write all as fields of an open object; @name gives the names of classes. Errors: MR_ERESOURCE. */
-mr_status mr_class_scores_put(const mr_class_scores *s,
-			      const char *(*name)(const void *arg, size_t i, char room[24]), const void *arg,
-			      mr_json_writer *w) MR_MUST_USE;
+/** Write all as fields of an open object, with the names of classes that @f has. Errors: MR_ERESOURCE. */
+mr_status mr_class_scores_put(const mr_class_scores *s, const mr_form *f, mr_json_writer *w) MR_MUST_USE;
+
+/** Write the scores as JSON, or the points of the curves as CSV, to @path, as an option names it; "" or NULL: to no
+ * file. Errors: MR_EIO, MR_EUSAGE, MR_ERESOURCE. */
+mr_status mr_class_scores_write(const mr_class_scores *s, const mr_form *f, const char *path) MR_MUST_USE;
+mr_status mr_class_curves_write(const mr_class_scores *s, const mr_form *f, const char *path) MR_MUST_USE;
 
 #endif

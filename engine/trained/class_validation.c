@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "nn/element.h"
-#include "trained/class_files.h"
+#include "trained/class_scores.h"
 #include "trained/temperature.h"
 
 /* The class of the target of sample @i, whose input goes to @input. */
@@ -62,7 +62,7 @@ static mr_status judge(const mr_class_validation *v, mr_trained *t, const mr_dat
 					  "model predicts %s", t->form.language ? "texts" : "numbers");
 	MR_TRY(mr_class_scores_init(scores, t->n_values));
 	MR_TRY(predict_all(t, d, scores));
-	MR_TRY(mr_class_scores_check(scores));
+	MR_TRY(mr_class_samples_check(&scores->samples));
 	MR_TRY(mr_class_scores_write(scores, &t->form, v->scores));
 	MR_TRY(mr_class_curves_write(scores, &t->form, v->curves));
 	return v->calibrate ? calibrate(scores, t->path) : MR_OK;

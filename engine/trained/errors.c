@@ -257,14 +257,12 @@ static mr_status write_errors(mr_trained *t, const char *run, uint64_t most, FIL
 
 	if (!t->s.data->n_valid)
 		return mr_fail(MR_EDATA, "%s has no validation part", t->s.data->ops->name);
-	mr_json_init(&w, out, true);
-	mr_json_begin_object(&w);
+	w = mr_json_begin(out, true);
 	mr_json_field_uint(&w, "step", t->step);
 	mr_json_field_string(&w, "checkpoint", slash ? slash + 1 : t->path);
 	mr_json_field_bool(&w, "trains_only", t->s.data->trains_only);
 	st = t->form.language ? mr_errors_put_language(t, run, most, &w) : put_samples(t, most, &w);
 	MR_TRY(st);
-	mr_json_end_object(&w);
 	return mr_json_finish(&w);
 }
 

@@ -7,7 +7,6 @@
 #include "base/notice.h"
 #include "base/printable.h"
 #include "report/output.h"
-#include "trained/class_files.h"
 #include "trained/temperature.h"
 #include "trained/unreadable.h"
 
@@ -189,7 +188,7 @@ static mr_status write_scores(course *c)
 {
 	if (!c->to.n_scored)
 		return mr_fail(MR_EDATA, "--%s: %s has no targets to compare with", of_targets(c->ask), c->ask->path);
-	MR_TRY(mr_class_scores_check(c->to.scores));
+	MR_TRY(mr_class_samples_check(&c->to.scores->samples));
 	MR_TRY(mr_class_scores_write(c->to.scores, &c->t->form, c->ask->scores));
 	MR_TRY(mr_class_curves_write(c->to.scores, &c->t->form, c->ask->curves));
 	return c->ask->calibrate ? calibrate(c) : MR_OK;
@@ -236,9 +235,6 @@ static mr_status predict_samples(const mr_predict_file *p, mr_trained *t)
 
 mr_status mr_predict_file_run(const mr_predict_file *p, mr_trained *t)
 {
-	mr_text_predictions texts = {.path = p->path, .output = p->output, .format = format_of(p, t),
-				     .input = p->input, .by_token = p->by_token, .wrong = p->wrong, .arg = p->arg};
-
 	MR_TRY(mr_predict_file_check(p, t));
-	return t->form.language ? mr_text_predictions_run(&texts, t) : predict_samples(p, t);
+	return t->form.language ? mr_predict_texts(p, format_of(p, t), t) : predict_samples(p, t);
 }

@@ -8,8 +8,8 @@
 #ifndef MR_TRAINED_PREDICT_FILE_H
 #define MR_TRAINED_PREDICT_FILE_H
 
+#include "reader/texts.h"
 #include "trained/predictions.h"
-#include "trained/text_predictions.h"
 #include "trained/trained.h"
 
 typedef struct mr_predict_file {
@@ -37,5 +37,9 @@ mr_status mr_predict_file_check(const mr_predict_file *p, const mr_trained *t) M
  * predictions are, and what was odd about them. Errors: MR_EDATA, MR_EUSAGE, MR_EIO, MR_EDNN, MR_ERESOURCE,
  * MR_ESTOPPED. */
 mr_status mr_predict_file_run(const mr_predict_file *p, mr_trained *t) MR_MUST_USE;
+
+/** The same of texts by a language model, in @format: text_predictions.c. Errors: those of mr_texts_next, MR_EIO,
+ * MR_EUSAGE. */
+mr_status mr_predict_texts(const mr_predict_file *p, mr_predictions_format format, mr_trained *t) MR_MUST_USE;
 
 #endif

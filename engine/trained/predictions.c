@@ -84,11 +84,9 @@ static void put_csv(const mr_predictions *p, const mr_reader_sample *s, const do
 
 static void put_jsonl(const mr_predictions *p, const mr_reader_sample *s, const double *value)
 {
-	mr_json_writer w;
+	mr_json_writer w = mr_json_begin(p->file, false);
 	char room[24];
 
-	mr_json_init(&w, p->file, false);
-	mr_json_begin_object(&w);
 	if (p->named)
 		mr_json_field_string(&w, "file", s->name);
 	if (!p->classes) {
@@ -101,7 +99,6 @@ static void put_jsonl(const mr_predictions *p, const mr_reader_sample *s, const 
 			mr_json_field_double(&w, mr_predictions_class(p->form, i, room), value[i]);
 		mr_json_end_object(&w);
 	}
-	mr_json_end_object(&w);
 	if (mr_json_finish(&w) != MR_OK)
 		return; /* the file's error is found when it is closed */
 }

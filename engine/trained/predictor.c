@@ -165,10 +165,8 @@ static mr_status about(const mr_predictor *p, char **json)
 
 	if (!f)
 		return mr_fail(MR_ERESOURCE, "no memory for a description");
-	mr_json_init(&w, f, false);
-	mr_json_begin_object(&w);
+	w = mr_json_begin(f, false);
 	put_about(p, &w);
-	mr_json_end_object(&w);
 	st = mr_json_finish(&w);
 	if (fclose(f) && st == MR_OK)
 		st = mr_fail(MR_ERESOURCE, "no memory for a description");

@@ -95,35 +95,23 @@ mr_status mr_temperature_fit(const mr_class_samples *s, mr_calibration *out)
 
 /* --- the file --- */
 
-static mr_status put(const mr_calibration *c, FILE *file)
+static mr_status put(const void *arg, FILE *file)
 {
-	mr_json_writer w;
+	const mr_calibration *c = arg;
+	mr_json_writer w = mr_json_begin(file, true);
 
-	mr_json_init(&w, file, true);
-	mr_json_begin_object(&w);
 	mr_json_field_double(&w, "temperature", c->temperature);
 	mr_json_field_uint(&w, "samples", c->samples);
 	mr_json_field_double(&w, "loss", c->loss);
 	mr_json_field_double(&w, "calibrated_loss", c->calibrated_loss);
 	mr_json_field_double(&w, "calibration_error", c->error);
 	mr_json_field_double(&w, "calibrated_error", c->calibrated_error);
-	mr_json_end_object(&w);
 	return mr_json_finish(&w);
 }
 
 mr_status mr_calibration_write(const char *checkpoint, const mr_calibration *c)
 {
-	char *path = mr_path_join(checkpoint, FILE_NAME);
-	mr_result out;
-	mr_status st;
-
-	if (!path)
-		return mr_fail(MR_ERESOURCE, "no memory for a path");
-	st = mr_result_begin(&out, path, MR_RESULT_OWN);
-	if (st == MR_OK)
-		st = mr_result_end(&out, put(c, out.file));
-	free(path);
-	return st;
+	return mr_result_make(checkpoint, FILE_NAME, MR_RESULT_OWN, put, c);
 }
 
 mr_status mr_calibration_read(const char *checkpoint, mr_calibration *out)

@@ -1,4 +1,4 @@
-#include "trained/text_predictions.h"
+#include "trained/predict_file.h"
 
 #include <math.h>
 
@@ -43,10 +43,8 @@ static double perplexity(const mr_language_text *t)
 
 static void put_text_json(const writer *w, const mr_language_text *t)
 {
-	mr_json_writer j;
+	mr_json_writer j = mr_json_begin(w->file, false);
 
-	mr_json_init(&j, w->file, false);
-	mr_json_begin_object(&j);
 	if (t->bytes)
 		mr_json_field_string(&j, "text", t->bytes);
 	mr_json_field_uint(&j, "tokens", t->n);
@@ -62,7 +60,6 @@ static void put_text_json(const writer *w, const mr_language_text *t)
 		mr_json_end_object(&j);
 	}
 	mr_json_end_array(&j);
-	mr_json_end_object(&j);
 	if (mr_json_finish(&j) != MR_OK)
 		return; /* the file's error is found when it is closed */
 }
@@ -113,10 +110,8 @@ static void end_text(void *arg, const mr_language_text *t)
 
 static void put_token_json(const writer *w, const mr_language_text *t, size_t at, const mr_language_place *p)
 {
-	mr_json_writer j;
+	mr_json_writer j = mr_json_begin(w->file, false);
 
-	mr_json_init(&j, w->file, false);
-	mr_json_begin_object(&j);
 	mr_json_field_uint(&j, "row", t->number);
 	if (mr_texts_spells(w->texts))
 		mr_json_field_string(&j, "token", spelt(w, t->token[at]));
@@ -128,7 +123,6 @@ static void put_token_json(const writer *w, const mr_language_text *t, size_t at
 		mr_json_field_int(&j, "prediction_id", p->best);
 		mr_json_field_double(&j, "probability", p->best_probability);
 	}
-	mr_json_end_object(&j);
 	if (mr_json_finish(&j) != MR_OK)
 		return; /* the file's error is found when it is closed */
 }
@@ -234,9 +228,9 @@ static mr_status write_all(writer *w, mr_trained *t)
 	return st == MR_OK && w->format == MR_PREDICTIONS_NPY ? mr_predictions_npy_again(w->file, w->n_rows, 1) : st;
 }
 
-mr_status mr_text_predictions_run(const mr_text_predictions *p, mr_trained *t)
+mr_status mr_predict_texts(const mr_predict_file *p, mr_predictions_format format, mr_trained *t)
 {
-	writer w = {.t = t, .format = p->format, .by_token = p->by_token,
+	writer w = {.t = t, .format = format, .by_token = p->by_token,
 		    .unreadable = {.show = p->wrong, .arg = p->arg}};
 	mr_output out;
 	mr_status st;

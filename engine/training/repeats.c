@@ -33,9 +33,9 @@ static void name_of(const repeats *r, uint32_t i, char room[40])
 	snprintf(room, 40, "%s-%lld", kind(r), (long long)(r->folds ? i : r->first + i));
 }
 
-static char *path_of(const repeats *r, const char *name)
+static const char *file_name(const repeats *r)
 {
-	return mr_path_join(r->dir, name);
+	return r->folds ? "folds.json" : "seeds.json";
 }
 
 /* --- results --- */
@@ -89,13 +89,12 @@ static void put_figures(const mr_figures *f, mr_json_writer *w)
 	mr_json_end_object(w);
 }
 
-static mr_status put_all(const repeats *r, FILE *file)
+static mr_status put_all(const void *arg, FILE *file)
 {
+	const repeats *r = arg;
 	mr_figures mean = folded(r, false), deviation = folded(r, true);
-	mr_json_writer w;
+	mr_json_writer w = mr_json_begin(file, true);
 
-	mr_json_init(&w, file, true);
-	mr_json_begin_object(&w);
 	mr_json_field_uint(&w, r->folds ? "folds" : "seeds", r->n);
 	if (!r->folds)
 		mr_json_field_int(&w, "first", r->first);
@@ -107,23 +106,7 @@ static mr_status put_all(const repeats *r, FILE *file)
 	put_figures(&mean, &w);
 	mr_json_key(&w, "deviation");
 	put_figures(&deviation, &w);
-	mr_json_end_object(&w);
 	return mr_json_finish(&w);
-}
-
-static mr_status write_file(const repeats *r)
-{
-	char *path = path_of(r, r->folds ? "folds.json" : "seeds.json");
-	mr_result out;
-	mr_status st;
-
-	if (!path)
-		return mr_fail(MR_ERESOURCE, "no memory for a path");
-	st = mr_result_begin(&out, path, MR_RESULT_OWN);
-	if (st == MR_OK)
-		st = mr_result_end(&out, put_all(r, out.file));
-	free(path);
-	return st;
 }
 
 static mr_status take_file(repeats *r, const char *path, const mr_json *j)
@@ -188,7 +171,7 @@ static mr_status init(repeats *r, const mr_job *job, bool folds, uint32_t n, boo
 		MR_TRY(check_data(job));
 	r->dir = strdup(job->run_dir);
 	r->at = calloc(n, sizeof(*r->at));
-	path = r->dir && r->at ? path_of(r, folds ? "folds.json" : "seeds.json") : NULL;
+	path = r->dir && r->at ? mr_path_join(r->dir, file_name(r)) : NULL;
 	if (!path)
 		return mr_fail(MR_ERESOURCE, "no memory for %u trainings", n);
 	st = mr_rundir_has_checkpoint(r->dir)
@@ -248,7 +231,7 @@ static mr_status note(repeats *r, uint32_t i)
 		best->loss = loss;
 		for (int f = 0; f < MR_N_FIGURES; f++)
 			best->at[f] = counts(f) ? best->at[f] : (double)NAN;
-		st = write_file(r);
+		st = mr_result_make(r->dir, file_name(r), MR_RESULT_OWN, put_all, r);
 	}
 	mr_run_folder_fini(&run);
 	return st;

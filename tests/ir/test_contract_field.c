@@ -94,10 +94,8 @@ static shown show_plan(const mr_plan *p)
 	FILE *f = open_memstream(&out.json, &len);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	mr_json_init(&w, f, false);
-	mr_json_begin_object(&w);
+	w = mr_json_begin(f, false);
 	MR_CHECK_OK(mr_plan_json_put(&w, p));
-	mr_json_end_object(&w);
 	MR_CHECK_OK(mr_json_finish(&w));
 	fclose(f);
 	MR_CHECK_OK(mr_text_print(p, &text));

@@ -31,10 +31,8 @@ static char *write_text(const mr_plan *plan)
 	mr_json_writer w;
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	mr_json_init(&w, f, true);
-	mr_json_begin_object(&w);
+	w = mr_json_begin(f, true);
 	MR_CHECK_OK(mr_plan_json_put(&w, plan));
-	mr_json_end_object(&w);
 	MR_CHECK_OK(mr_json_finish(&w));
 	fclose(f);
 	return text;

@@ -32,12 +32,10 @@ static char *put(const char *text, bool ended)
 
 	put_file(text);
 	mr_run_sessions_open(&r, path, 20);
-	mr_json_init(&w, f, false);
-	mr_json_begin_object(&w);
+	w = mr_json_begin(f, false);
 	mr_run_sessions_put(&r, &now, &w);
 	mr_run_sessions_keep(&r, "roofline", &w);
 	mr_run_sessions_keep(&r, "nothing", &w);
-	mr_json_end_object(&w);
 	MR_CHECK_OK(mr_json_finish(&w));
 	fclose(f);
 	mr_run_sessions_fini(&r);

@@ -17,10 +17,8 @@ static mr_figures there_and_back(const mr_figures *row, bool all, double null, s
 	mr_json *j = NULL;
 	mr_figures r;
 
-	mr_json_init(&w, f, true);
-	mr_json_begin_object(&w);
+	w = mr_json_begin(f, true);
 	mr_figures_put(row, all, &w);
-	mr_json_end_object(&w);
 	MR_CHECK_OK(mr_json_finish(&w));
 	fclose(f);
 	MR_CHECK_OK(mr_json_read_text(text, len, &j));

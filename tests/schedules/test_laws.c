@@ -190,10 +190,8 @@ static void comes_back_from_json(const sched_case *c, const mr_plan *plan)
 	mr_plan *read = NULL;
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-	mr_json_init(&w, f, false);
-	mr_json_begin_object(&w);
+	w = mr_json_begin(f, false);
 	MR_CHECK_OK(mr_plan_json_put(&w, plan));
-	mr_json_end_object(&w);
 	MR_CHECK_OK(mr_json_finish(&w));
 	fclose(f);
 	MR_CHECK_OK(mr_plan_json_read_text(text, len, &read));

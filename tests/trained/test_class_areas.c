@@ -23,15 +23,11 @@ static void fill(mr_class_scores *s)
 	MR_CHECK_OK(mr_class_scores_init(s, 3));
 	for (int i = 0; i < N; i++)
 		mr_class_scores_add(s, y[i], mr_class_of(p[i], 3), p[i]);
-	MR_CHECK_OK(mr_class_scores_check(s));
+	MR_CHECK_OK(mr_class_samples_check(&s->samples));
 }
 
-static const char *name(const void *arg, size_t i, char room[24])
-{
-	(void)arg;
-	snprintf(room, 24, "c%zu", i);
-	return room;
-}
+static const char *label[] = {"c0", "c1", "c2"};
+static const mr_form form = {.label = label, .n_labels = 3};
 
 static void areas_as_scikit_learn(void)
 {
@@ -90,10 +86,8 @@ static void means_as_scikit_learn(void)
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	fill(&s);
-	mr_json_init(&w, f, false);
-	mr_json_begin_object(&w);
-	MR_CHECK_OK(mr_class_scores_put(&s, name, NULL, &w));
-	mr_json_end_object(&w);
+	w = mr_json_begin(f, false);
+	MR_CHECK_OK(mr_class_scores_put(&s, &form, &w));
 	MR_CHECK_OK(mr_json_finish(&w));
 	fclose(f);
 	CU_ASSERT_DOUBLE_EQUAL(field(text, "macro_precision"), 0.8055555555555555, 1e-14);
@@ -124,7 +118,7 @@ static void curves(void)
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 	fill(&s);
-	MR_CHECK_OK(mr_class_curves_put(&s.samples, name, NULL, f));
+	MR_CHECK_OK(mr_class_curves_put(&s.samples, &form, f));
 	fclose(f);
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, want));
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "c0,inf,0,0,1\n"));

@@ -35,10 +35,8 @@ static char *json_of(mr_confusion *c)
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
 
-	mr_json_init(&w, f, false);
-	mr_json_begin_object(&w);
+	w = mr_json_begin(f, false);
 	mr_confusion_put(c, name, "c", &w);
-	mr_json_end_object(&w);
 	MR_CHECK_OK(mr_json_finish(&w));
 	fclose(f);
 	return text;
