@@ -17,7 +17,8 @@
  * systems' sums, grouped in D partial sums. A share may be empty (T < D): that worker steps its range and is otherwise
  * idle. The gradient is that of the mean over all T micro-batches, whatever the shares are.
  *
- * chunks = v cuts the model of each replica into v stages: a plan with smaller blocks, each reduced on its own.
+ * chunks = v cuts the model of each replica into v stages: a plan with smaller blocks, each reduced on its own. Between
+ * processes the sum of the last of them is on its way while the gradients of the others are computed.
  *
  * gradients = joint leaves the weight gradients to the end of the iteration: then each worker computes those of some
  * layers from the activations of all replicas, and steps these layers, each of them while its gradient is in the
@@ -39,7 +40,9 @@
 
 static const mr_option options[] = {
 	MR_TWOWAY_WEIGHTS,
-	MR_SCHED_CHUNKS("1"),
+	{"chunks", MR_OPT_INT, "0", 0, 1024, NULL, NULL,
+	 "stages that a worker hosts; 0: one, and between processes up to four, whose gradients leave one after the "
+	 "other"},
 	{"gradients", MR_OPT_ENUM, "summed", 0, 0, "summed|joint", NULL,
 	 "each replica sums its own, or one worker computes a layer's over all replicas and steps it at once"},
 	{0},
@@ -57,7 +60,9 @@ static uint32_t default_micro(uint16_t n_workers)
 
 static uint32_t stages(const mr_sched_args *args)
 {
-	return args->chunks;
+	uint32_t open = args->buckets && !is_joint(args) ? args->buckets : 1;
+
+	return args->chunks ? args->chunks : open;
 }
 
 static mr_status fill(mr_plan *plan)
@@ -102,7 +107,7 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 		return mr_fail(MR_ECONFIG,
 			       "chunks: joint gradients are those of whole replicas, so chunks must be 1, got %u",
 			       args->chunks);
-	MR_TRY(mr_sched_create(args, "data_parallel", args->chunks, args->n_workers, 2, &plan));
+	MR_TRY(mr_sched_create(args, "data_parallel", stages(args), args->n_workers, 2, &plan));
 	for (uint16_t p = 0; p < plan->n_pipes; p++)
 		for (uint16_t s = 0; s < plan->n_stages; s++)
 			plan->worker_of[mr_plan_at(plan, (uint8_t)p, s)] = p;

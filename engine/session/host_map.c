@@ -93,6 +93,18 @@ static mr_status fill(const mr_session *s, mr_host_map *m, bool *found)
 	return MR_OK;
 }
 
+bool mr_session_is_spread(const mr_session *s)
+{
+	mr_link_costs links;
+	bool found = false;
+
+	if (s->ranks || *s->job->machine.links)
+		return true;
+	if (*s->job->costs && mr_link_costs_read(s->job->costs, &links, &found) == MR_OK) /* else: see take_read */
+		mr_link_costs_fini(&links);
+	return found;
+}
+
 mr_status mr_session_find_hosts(mr_session *s)
 {
 	const mr_job_machine *machine = &s->job->machine;

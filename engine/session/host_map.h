@@ -17,6 +17,9 @@ typedef struct mr_host_map {
  */
 mr_status mr_session_find_hosts(mr_session *s) MR_MUST_USE;
 
+/** Will @s train over several processes, or is it planned for hosts? Before its workers are placed. */
+bool mr_session_is_spread(const mr_session *s);
+
 void mr_host_map_destroy(mr_host_map *m);
 
 #endif

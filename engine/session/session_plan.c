@@ -17,6 +17,7 @@
 #include "planner/make_plan.h"
 #include "schedules/registry.h"
 
+#define MOST_BUCKETS 4
 #define LEAST_ROOM ((uint64_t)64 << 20)
 
 /* Does the last stage use a parameter that an earlier one stores? Only the first stage may be its owner. */
@@ -114,6 +115,14 @@ static mr_status costs_of(void *arg, const mr_plan *plan, mr_stage_cost *out)
 	return MR_OK;
 }
 
+/* See mr_sched_args. Stages that share parameters must be the first and the last, which only the user can see to. */
+static uint16_t buckets_of(const mr_session *s)
+{
+	bool free = !s->job->n_cut && !mr_graph_ties(s->graph) && mr_session_is_spread(s);
+
+	return free ? (uint16_t)fmin(mr_graph_narrow_stages(s->graph), MOST_BUCKETS) : 0;
+}
+
 /* The session's question for a plan: the system of its job (none if the order comes from a file), and the terms of its
  * training. It needs no cut, so `tied` is not set. */
 static mr_plan_question question_of(mr_session *s)
@@ -128,6 +137,7 @@ static mr_plan_question question_of(mr_session *s)
 			 .n_micro = s->n_micro,
 			 .options = ops->options ? s->job->system.values : NULL,
 			 .n_steps = ops->ends ? (uint64_t)s->job->train.steps : 0,
+			 .buckets = buckets_of(s),
 			 .n_apart = ops->apart ? mr_partition_count(s->graph, ops->apart) : 0,
 			 .n_batches = batches < UINT32_MAX ? (uint32_t)batches : UINT32_MAX,
 			 .now = mr_clock_s,

@@ -28,8 +28,8 @@ shared() {
 # shellcheck disable=SC2086 # words
 {
 	shared 2 mlp.cfg --set $two $wide
-	shared 3 mlp.cfg --set machine.workers=3 $wide --set 'system.name="data_parallel"' --set train.batch=15 \
-		--set train.microbatches=3
+	shared 3 mlp.cfg --set machine.workers=3 $wide --set 'system.name="data_parallel"' --set system.chunks=1 \
+		--set train.batch=15 --set train.microbatches=3
 	shared 4 mlp.cfg --set machine.workers=4 --set model.hidden=[200,200,200,200,200] \
 		--set 'system.name="pipedream"' --set 'precision="bf16"'
 	shared 2 gpt.cfg --set $two $large --set 'system.name="data_parallel"' --set model.tied=true

@@ -87,12 +87,13 @@ counted gpt.cfg --set 'system.name="data_parallel"' --set model.tied=true
 counted mlp.cfg --set 'system.name="data_parallel"' --set 'model.norm="batch"'
 counted mlp.cfg --set 'system.name="local_sgd"' --set system.every=2 --set 'system.placement="rotated"'
 
-# Each chunk's sum of gradients leaves when it is complete, before the backward passes of earlier chunks begin.
+# Each chunk's sum of gradients leaves when it is complete, before the backward passes of earlier chunks begin: there
+# are four of them without a word.
 rm -rf buckets
-over 2 train mlp.cfg --set $two --set 'system.name="data_parallel"' --set system.chunks=3 --set trace.steps=3 \
+over 2 train mlp.cfg --set $two --set 'system.name="data_parallel"' --set trace.steps=3 \
 	--set train.steps=4 --set train.eval_every=0 --set 'run.dir="buckets"' || complain "buckets: exit $?"
 sed 's/,*{"ph"/\n&/g' buckets/trace.json | awk -F '"ts":' '
-	/w0 to w1: sum/ && /"ph":"b"/ && /"stage":2/ { left = $2 + 0 }
+	/w0 to w1: sum/ && /"ph":"b"/ && /"stage":3/ { left = $2 + 0 }
 	/"name":"B m/ && /"tid":0,/ && /"stage":0,/ { first = $2 + 0 }
 	END { exit !(left > 0 && left < first) }' || complain "a sum of gradients left behind the last backward"
 
