@@ -22,8 +22,6 @@
 #define COMPANY_WIDTH 64
 #define LARGEST ((int64_t)1 << 24)
 #define MOST_FLOPS 4.4e9        /* of a call that is measured: larger ones go by the next smaller class */
-#define SUM_ROWS 128            /* of all products of a sum */
-#define MOST_PIECES (SUM_ROWS / 16)
 #define MOST_NUMBERS ((int64_t)1 << 20) /* of an operation that is no product */
 #define GAP ((size_t)9 * 64)     /* bytes between two tensors beyond whole pages */
 #define MAX_ROUNDS 101
@@ -44,7 +42,6 @@ typedef struct bench {
 	uint32_t n_threads, n_sides;
 	side side[MR_N_CHOICE_BY]; /* fused is the first */
 	mr_step_kind step;      /* of gemm_tn */
-	uint32_t pieces;        /* of gemm_tn: how many products of these rows are one sum */
 	int64_t turn, turns;    /* which of the weights the next call reads */
 	int64_t rows, size, width; /* of the present point: @size elements of weights, or of the tensor; its columns */
 	int64_t room, room_w;   /* elements in each tensor, and in those of weights */
@@ -78,15 +75,11 @@ static mr_status run_step(const bench *b, const side *s)
 		     .colsum_b = b->sums};
 	int64_t at = b->turn * b->size;
 	void *w = element(b, b->w, at);
-	const void *x[MOST_PIECES], *y[MOST_PIECES];
 	mr_step step = {.kind = b->step, .src = w, .dst = w, .m = b->m + at, .v = b->v + at,
 			.gscale = 1, .lr = 1e-30, .mu = 0.9, .b1 = 0.9, .b2 = 0.999, .eps = 1e-8, .c1 = 0.5, .c2 = 0.5};
 
 	step.src_rest = step.dst_rest = b->rest ? b->rest + at : NULL;
-	for (uint32_t j = 0; j < b->pieces; j++)
-		x[j] = b->x, y[j] = b->y;
-	return s->kernels.gemm_sum(s->kc, &(mr_gemm_sum_args){.g = &g, .n = b->pieces, .a = x, .b = y, .c = b->c,
-							      .s = &step});
+	return s->kernels.gemm_step(s->kc, &(mr_gemm_step_args){.g = &g, .a = b->x, .b = b->y, .c = b->c, .s = &step});
 }
 
 /* Forward and backward, with ReLU. */
@@ -300,32 +293,19 @@ static void compare(bench *b, mr_choice_kind kind, double *ratio, double *fused_
 		ratio[b->side[i].by] = fmax(LEAST_RATIO, 1 + mr_median(more[i], rounds) / *fused_s);
 }
 
-/* Once more: the worse of both ratios counts. */
-static void compare_also(bench *b, mr_choice_kind kind, mr_tune_point *p)
+/* Of the gradient of a weight the worse of the times with little state and with much. */
+static void measure(bench *b, mr_choice_kind kind, mr_tune_point *p)
 {
 	double ratio[MR_N_CHOICE_BY] = {0}, fused_s;
 
-	compare(b, kind, ratio, &fused_s);
-	for (int i = 0; i < MR_N_CHOICE_BY; i++)
-		p->ratio[i] = ratio[i] > p->ratio[i] ? ratio[i] : p->ratio[i];
-}
-
-/* Of the gradient of a weight the worst of the times with little state, with much, and of few rows as one of the
- * micro-batches whose gradients are one sum: ours multiply all their rows at once, oneDNN adds one product to another,
- * and the choice is the same for both, since their bits are. */
-static void measure(bench *b, mr_choice_kind kind, mr_tune_point *p)
-{
 	b->step = MR_STEP_MOMENTUM;
-	b->pieces = 1;
 	compare(b, kind, p->ratio, &p->fused_s);
 	if (kind != MR_CHOICE_gemm_tn)
 		return;
 	b->step = MR_STEP_ADAM;
-	compare_also(b, kind, p);
-	b->pieces = (uint32_t)(SUM_ROWS / b->rows);
-	if (b->pieces > 1)
-		compare_also(b, kind, p);
-	b->pieces = 1;
+	compare(b, kind, ratio, &fused_s);
+	for (int i = 0; i < MR_N_CHOICE_BY; i++)
+		p->ratio[i] = ratio[i] > p->ratio[i] ? ratio[i] : p->ratio[i];
 }
 
 static bool is_conv(mr_choice_kind kind)
