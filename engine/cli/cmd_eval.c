@@ -17,6 +17,7 @@ static mr_status load(const mr_args *args, mr_session *s, uint64_t *step)
 	MR_TRY(mr_executor_state(&s->executor, &state));
 	st = mr_weights_load(s, args, &state.model, step);
 	mr_state_fini(&state);
+	mr_executor_hold(&s->executor);
 	return st;
 }
 
