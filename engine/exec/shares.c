@@ -86,7 +86,7 @@ static bool has_come(const mr_shares_side *side, uint32_t n)
 	return (int32_t)(atomic_load_explicit(&side->n, memory_order_seq_cst) - n) > 0;
 }
 
-/* Wake whoever of @run may wait at place @at: a worker, or any worker at that of a stage. */
+/* Wake the worker of @run that may wait at @at; at a place of a stage any of them may. */
 static void wake(mr_run *run, uint32_t at)
 {
 	for (uint32_t w = 0; w < run->n_workers; w++)

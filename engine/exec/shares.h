@@ -3,8 +3,8 @@
  *
  * With g shares the engine has g runs of one plan. Run q has the graph of share q, a place of its own for every worker,
  * and links, slots, versions and optimizer state as any run: worker w of run q talks to other workers of run q, and
- * meets worker w of the other runs where a layer needs the sum over shares. All have the same lists, so whoever comes
- * first waits for the others, and no order of waits can close a circle.
+ * meets worker w of the other runs where a layer needs the sum over shares (an all-reduce). All have the same lists, so
+ * a worker only waits for others to reach the same place of theirs, and there is no deadlock.
  *
  * At a meeting each side copies what it shows into room of its own, which is one of two in turns: it may write the one
  * again when all others have come to the next meeting, and so have left this one.

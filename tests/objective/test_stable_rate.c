@@ -89,8 +89,8 @@ static void without_momentum_it_is_pipemares(void)
 	CU_ASSERT_EQUAL(mr_stable_rate(3, 0, true), mr_stable_rate(3, 0, false));
 }
 
-/* The largest |w| of the last steps from w = 1, with gradients @tau steps late, of so many that no rate 2 % away from
- * the bound leaves it near 1; more than FAR ends them. */
+/* Gradient descent from w = 1 with gradients delayed by @tau steps: the largest |w| of its last steps. It takes so many
+ * steps that with a rate 2 % off the bound w has clearly shrunk or grown; it ends early above FAR. */
 static double descend(uint32_t tau, double mu, bool nesterov, double rate)
 {
 	double w[MOST_TAU + 1], buf = 0, most = 0;
