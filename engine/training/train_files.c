@@ -96,7 +96,7 @@ static size_t pick(const mr_train *t, const mr_run *run, mr_trace_rec *to)
 }
 
 /* The messages that were under way between the first begin and the last end of the @n records @rec; returns how many,
- * and puts them to @to unless it is NULL. */
+ * and puts them to @to unless it is NULL. Where clocks of hosts disagree, one may seem to come before it left. */
 static size_t pick_messages(const mr_run *run, const mr_trace_rec *rec, size_t n, const mr_message_time **to)
 {
 	uint64_t first = UINT64_MAX, last = 0;
@@ -110,7 +110,7 @@ static size_t pick_messages(const mr_run *run, const mr_trace_rec *rec, size_t n
 		for (size_t i = 0; i < run->messages[r].n; i++) {
 			const mr_message_time *m = &run->messages[r].at[i];
 
-			if (m->arrived_ns < first || m->sent_ns > last)
+			if ((m->arrived_ns < first && m->sent_ns < first) || m->sent_ns > last)
 				continue;
 			if (to)
 				to[found] = m;
