@@ -32,6 +32,9 @@ if (ulimit -v 600000) 2>/dev/null; then
 	(ulimit -v 600000; expect 6 "586 MiB is the limit (RLIMIT_AS)" train big.cfg; exit $failed) || failed=1
 fi
 
+# What the process has before it plans varies by some pages of its libraries from start to start: so much beside what
+# one start said it needs.
+spare=4 # MiB
 # What the process really took is below a limit that it was allowed to run with.
 expect 0 "done: 6 of 6 steps" train big.cfg --set data.samples=5000 --set machine.memory_limit=60000000
 peak=$(sed -n 's/^peak memory .*measured \([0-9]*\).* MiB.*/\1/p' out)
@@ -45,9 +48,9 @@ expect 6 "MiB as planned and" simulate big.cfg --set data.samples=5000 \
 has "for the simulator, and $((least + 2)) MiB is the limit (machine.memory_limit)"
 need=$(sed -n 's/.*the process needs \([0-9]*\) MiB.*/\1/p' out)
 expect 0 "done: 6 of 6 steps" simulate big.cfg --set data.samples=5000 --set run.dir=simulated \
-	--set machine.memory_limit=$(((${need:-0} + 1) * 1048576))
+	--set machine.memory_limit=$(((${need:-0} + spare) * 1048576))
 peak=$(sed -n 's/^peak memory .*measured \([0-9]*\).* MiB.*/\1/p' out)
-[ "${peak:-999}" -le $((${need:-0} + 1)) ] || complain "simulate took $peak MiB with a limit of $((need + 1))"
+[ "${peak:-999}" -le $((${need:-0} + spare)) ] || complain "simulate took $peak MiB with a limit of $((need + spare))"
 # Where any worker may take W the whole run is simulated first: some hundred GiB here.
 expect 6 "GiB for the simulator, and 95 MiB is the limit" simulate big.cfg --set data.samples=5000 \
 	--set system.name=zb_h1 --set system.steal=true --set train.steps=100000000 \
@@ -141,7 +144,7 @@ END
 # Room for the program, whose libraries differ from system to system, and for less than half of the text.
 expect 6 "at most at once" plan gpt.cfg --set machine.memory_limit=1000000
 least=$(sed -n 's/^ *at most at once *\([0-9]*\) MiB$/\1/p' out | head -n 1)
-limit="--set machine.memory_limit=$(((${least:-0} + 2) * 1048576))"
+limit="--set machine.memory_limit=$(((${least:-0} + spare) * 1048576))"
 expect 0 "done: 20 of 20" train gpt.cfg --set run.dir=kept
 for how in "" "$alone"; do
 	rm -rf read
@@ -213,9 +216,9 @@ END
 	# A small limit leaves the pixels on the disk: each thread that makes samples decodes.
 	expect 6 "  decoding of samples" train pictures.cfg --set machine.memory_limit=30000000
 	least=$(sed -n 's/^ *at most at once *\([0-9]*\) MiB$/\1/p' out | head -n 1)
-	expect 0 "done: 4 of 4" train pictures.cfg --set machine.memory_limit=$(((${least:-0} + 2) * 1048576))
+	expect 0 "done: 4 of 4" train pictures.cfg --set machine.memory_limit=$(((${least:-0} + spare) * 1048576))
 	peak=$(sed -n 's/^peak memory .*measured \([0-9]*\).* MiB.*/\1/p' out)
-	[ "${peak:-99999}" -le $((${least:-0} + 2)) ] || complain "measured $peak MiB with a limit of $((least + 2))"
+	[ "${peak:-99999}" -le $((${least:-0} + spare)) ] || complain "measured $peak MiB with a limit of $((least + spare))"
 fi
 
 exit $failed
