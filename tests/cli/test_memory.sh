@@ -218,7 +218,8 @@ END
 	least=$(sed -n 's/^ *at most at once *\([0-9]*\) MiB$/\1/p' out | head -n 1)
 	expect 0 "done: 4 of 4" train pictures.cfg --set machine.memory_limit=$(((${least:-0} + spare) * 1048576))
 	peak=$(sed -n 's/^peak memory .*measured \([0-9]*\).* MiB.*/\1/p' out)
-	[ "${peak:-99999}" -le $((${least:-0} + spare)) ] || complain "measured $peak MiB with a limit of $((least + spare))"
+	[ "${peak:-99999}" -le $((${least:-0} + spare)) ] ||
+		complain "measured $peak MiB with a limit of $((least + spare))"
 fi
 
 exit $failed
