@@ -495,8 +495,8 @@ mr_status mr_mpi_settle(void)
 	for (size_t i = 0; i < n_opened; i++) {
 		link_state *s = opened[i];
 		MPI_Request request;
-		int code, done = 0;
 		uint64_t n;
+		int code;
 
 		if (!s)
 			continue;
@@ -507,14 +507,8 @@ mr_status mr_mpi_settle(void)
 				: MPI_Irecv(&n, 1, MPI_UINT64_T, (int)mr_mpi.of_worker[s->c->edge.from], 1,
 					    mr_mpi.data, &request);
 		pthread_mutex_unlock(&mr_mpi.lock);
-		while (code == MPI_SUCCESS && !done) {
-			pthread_mutex_lock(&mr_mpi.lock);
-			code = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-			pthread_mutex_unlock(&mr_mpi.lock);
-			if (atomic_load(&mr_mpi.lost) != UINT32_MAX)
-				return mr_mpi_gone();
-		}
 		MR_TRY(mr_mpi_check(code, "links cannot settle"));
+		MR_TRY(mr_mpi_wait_for(&request, "links cannot settle"));
 		if (s->receives)
 			s->c->n_posted = n;
 		else

@@ -38,7 +38,8 @@ mr_status mr_mpi_check(int code, const char *what)
 	return mr_fail(MR_EIO, "%s: %s", what, text);
 }
 
-mr_status mr_mpi_gone(void)
+/* A rank is lost: its name and host. */
+static mr_status gone(void)
 {
 	mr_status st = mr_mpi.ranks ? mr_ranks_check(mr_mpi.ranks) : MR_OK;
 
@@ -133,8 +134,7 @@ static void *drive(void *arg)
 
 /* --- notes and data --- */
 
-/* Wait for @request without holding the lock. */
-static mr_status wait_for(MPI_Request *request, const char *what)
+mr_status mr_mpi_wait_for(MPI_Request *request, const char *what)
 {
 	uint32_t looks = 0;
 	int done = 0, code;
@@ -146,7 +146,7 @@ static mr_status wait_for(MPI_Request *request, const char *what)
 		if (done || code != MPI_SUCCESS)
 			return mr_mpi_check(code, what);
 		if (atomic_load_explicit(&mr_mpi.lost, memory_order_relaxed) != UINT32_MAX)
-			return mr_mpi_gone();
+			return gone();
 		if (looks++ < 50)
 			sched_yield();
 		else
@@ -163,7 +163,7 @@ static mr_status tell(uint32_t to, const mr_note *n)
 	code = MPI_Isend(n, sizeof(*n), MPI_BYTE, (int)to, 0, mr_mpi.notes, &request);
 	unlock();
 	MR_TRY(mr_mpi_check(code, "a note cannot be sent"));
-	return wait_for(&request, "a note cannot be sent");
+	return mr_mpi_wait_for(&request, "a note cannot be sent");
 }
 
 static mr_status peek(uint32_t from, mr_note *out, bool *is_there)
@@ -206,7 +206,7 @@ static mr_status move(uint32_t rank, void *data, size_t bytes, bool out)
 			   : MPI_Irecv((uint8_t *)data + at, n, MPI_BYTE, (int)rank, 0, mr_mpi.data, &request);
 		unlock();
 		MR_TRY(mr_mpi_check(code, what));
-		MR_TRY(wait_for(&request, what));
+		MR_TRY(mr_mpi_wait_for(&request, what));
 	}
 	return MR_OK;
 }
@@ -450,7 +450,7 @@ static void meet_at_end(void)
 	lock();
 	code = MPI_Ibarrier(mr_mpi.data, &request);
 	unlock();
-	if (code != MPI_SUCCESS || wait_for(&request, "the end") != MR_OK)
+	if (code != MPI_SUCCESS || mr_mpi_wait_for(&request, "the end") != MR_OK)
 		_exit(0); /* the rank that is missing has an exit code of its own */
 }
 

@@ -48,8 +48,9 @@ void mr_mpi_end(mr_ranks *r, int code);
 /** MR_EIO with the library's text, unless @code is success. @what: "a message cannot be sent". */
 mr_status mr_mpi_check(int code, const char *what) MR_MUST_USE;
 
-/** A rank is lost: MR_ESTALLED with its name and host. */
-mr_status mr_mpi_gone(void);
+/** Wait for @request, without the lock, which is free for others meanwhile. Errors: as mr_mpi_check; MR_ESTALLED a rank
+ * is lost. */
+mr_status mr_mpi_wait_for(MPI_Request *request, const char *what) MR_MUST_USE;
 
 /* --- mpi_link.c --- */
 

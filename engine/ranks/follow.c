@@ -69,12 +69,12 @@ static mr_status follow_run(mr_engine *e, uint64_t limit)
 
 	MR_TRY(mr_ranks_begin_run(e, limit));
 	while (!ends) {
-		bool all = mr_engine_wait_done(e, MR_RANKS_LOOK_NS);
+		bool stand = mr_ranks_wait(e);
 
 		MR_TRY(tell_records(e));
 		MR_TRY(mr_engine_result(e));
 		limit = atomic_load_explicit(&e->limit, memory_order_relaxed);
-		if (mr_ranks_stand(e, all) && told != limit) {
+		if (stand && told != limit) {
 			mr_note stopped = {.kind = MR_RANK_STOPPED, .number = {limit}};
 
 			MR_TRY(tell_records(e));

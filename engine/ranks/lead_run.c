@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/fault.h"
 #include "exec/rank_losses.h"
 #include "exec/run_plan.h"
 #include "host/clock.h"
@@ -201,15 +202,15 @@ static mr_status raise_limit(lead *l, uint64_t until)
 	return mr_ranks_say(e, MR_RANK_LIMIT, to, 0);
 }
 
-/* Have the workers of all ranks stopped at the limit, those here (@all: they have no command) among them? */
-static bool all_stand(const lead *l, bool all)
+/* Have the workers of the other ranks stopped at the limit? */
+static bool others_stand(const lead *l)
 {
 	uint64_t limit = atomic_load_explicit(&l->e->limit, memory_order_relaxed);
 
 	for (uint32_t i = 1; i < mr_ranks_of(l->e)->n; i++)
 		if (l->stopped_at[i] != limit)
 			return false;
-	return mr_ranks_stand(l->e, all);
+	return true;
 }
 
 /* Every rank answers a note of @kind, and what it told before is taken. */
@@ -254,8 +255,9 @@ static mr_status lead_on(lead *l, uint64_t until)
 	bool ends = false;
 
 	while (!ends) {
-		bool all = mr_engine_wait_done(e, MR_RANKS_LOOK_NS);
+		bool stands = mr_ranks_wait(e);
 
+		mr_fault_slow("ranks.lead");
 		MR_TRY(hear_all(l));
 		take_own_records(l);
 		MR_TRY(show_steps(l));
@@ -268,7 +270,7 @@ static mr_status lead_on(lead *l, uint64_t until)
 			MR_TRY(mr_ranks_move_work(e, 0));
 		}
 		MR_TRY(raise_limit(l, until));
-		if (all_stand(l, all))
+		if (stands && others_stand(l))
 			MR_TRY(stand(l, until, &ends));
 	}
 	return MR_OK;

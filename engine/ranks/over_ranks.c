@@ -1,6 +1,7 @@
 #include "ranks/ranks_internal.h"
 
 #include <stdio.h>
+#include <time.h>
 
 mr_status mr_ranks_say(const mr_engine *e, mr_rank_note kind, uint64_t a, uint64_t b)
 {
@@ -75,9 +76,14 @@ mr_status mr_ranks_begin_run(mr_engine *e, uint64_t limit)
 	return MR_OK;
 }
 
-bool mr_ranks_stand(mr_engine *e, bool all_done)
+bool mr_ranks_wait(mr_engine *e)
 {
-	return all_done && !mr_engine_go_on(e);
+	bool all = mr_engine_wait_done(e, MR_RANKS_LOOK_NS);
+
+	if (mr_engine_go_on(e) || !all)
+		return false;
+	nanosleep(&(struct timespec){.tv_nsec = MR_RANKS_IDLE_NS}, NULL); /* whoever moves messages needs the core */
+	return true;
 }
 
 void mr_ranks_count_work(const mr_engine *e, uint64_t *done, uint64_t *longest)

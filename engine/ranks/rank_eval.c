@@ -71,34 +71,18 @@ mr_status mr_ranks_move_eval(mr_engine *e, uint32_t rank)
 
 /* --- rank 0 --- */
 
-/* Whether rank @rank has evaluated; in *@has whether data follow. */
-static mr_status hear_evaluated(mr_engine *e, uint32_t rank, bool *is_done, bool *has)
-{
-	mr_note n;
-	bool is_there;
-
-	MR_TRY(mr_ranks_by(e)->hear(rank, &n, &is_there));
-	if (is_there && n.kind == MR_RANK_FAILED)
-		return mr_ranks_take_failure(e, rank, &n);
-	if (is_there && n.kind == MR_RANK_EVALUATED) {
-		*is_done = true;
-		*has = n.number[0];
-	}
-	return mr_ranks_check(mr_ranks_of(e));
-}
-
 /* Receive what the others have evaluated; wait for those that have not. */
 static mr_status collect_eval(mr_engine *e)
 {
-	for (uint32_t i = 1; i < mr_ranks_of(e)->n; i++) {
-		bool is_done = false, has = false;
+	mr_note n;
 
-		while (!is_done) {
-			MR_TRY(hear_evaluated(e, i, &is_done, &has));
-			(void)mr_engine_wait_done(e, 0);
-			MR_TRY(mr_engine_result(e));
-		}
-		if (has)
+	for (uint32_t i = 1; i < mr_ranks_of(e)->n; i++) {
+		do {
+			MR_TRY(mr_ranks_wait_for(mr_ranks_of(e), i, &n));
+			if (n.kind == MR_RANK_FAILED)
+				return mr_ranks_take_failure(e, i, &n);
+		} while (n.kind != MR_RANK_EVALUATED);
+		if (n.number[0]) /* data follow */
 			MR_TRY(mr_ranks_move_eval(e, i));
 	}
 	return MR_OK;

@@ -6,6 +6,7 @@
 #include "ranks/over_ranks.h"
 
 #define MR_RANKS_LOOK_NS 300000 /* between two looks at workers and notes */
+#define MR_RANKS_IDLE_NS 50000  /* the same, while all workers here stand */
 
 static inline const mr_ranks *mr_ranks_of(const mr_engine *e)
 {
@@ -47,8 +48,9 @@ mr_status mr_ranks_settle(mr_engine *e) MR_MUST_USE;
 /** Loader and workers begin, as far as @limit. Errors: the loader's. */
 mr_status mr_ranks_begin_run(mr_engine *e, uint64_t limit) MR_MUST_USE;
 
-/** Do all workers here stand at the limit? @all_done: none has a command. */
-bool mr_ranks_stand(mr_engine *e, bool all_done);
+/** Wait until the next look at workers and notes; workers here that have stopped before the limit go on. Do all of them
+ * stand at it? */
+bool mr_ranks_wait(mr_engine *e);
 
 /** Instructions that the workers here have done, and the longest of them in ns. */
 void mr_ranks_count_work(const mr_engine *e, uint64_t *done, uint64_t *longest);
