@@ -141,6 +141,8 @@ static mr_status add_launcher(const mr_mpirun *m, const char *path, words *w)
 		add(w, "plm_rsh_agent");
 		add(w, m->agent);
 	} else if (*m->agent) {
+		add(w, "-launcher"); /* as ssh it would get options */
+		add(w, "rsh");
 		add(w, "-launcher-exec");
 		add(w, m->agent);
 	}
