@@ -27,8 +27,18 @@ ip -n $b addr add $second/24 dev link0
 for name in $a $b; do
 	ip -n $name link set lo up
 done
-ip -n $a link set link0 up
-ip -n $b link set link0 up
+# join: the link is up, and the kernel, which may take a second for it, says so: MPICH looks at that.
+join() {
+	ip -n $a link set link0 up
+	ip -n $b link set link0 up
+	for name in $a $b; do
+		for _ in $(seq 100); do
+			ip -n $name link show link0 | grep -q "state UP" && break
+			sleep 0.05
+		done
+	done
+}
+join
 
 # agent HOST COMMAND...: what mpirun calls in place of ssh.
 cat >agent <<END

@@ -15,7 +15,7 @@ ended() {
 		[ -n "$(ranks "$2")" ] || return 0
 		sleep 0.1
 	done
-	complain "ranks are left after $1 s: $(ranks "$2" | tr '\n' ' ')"
+	complain "$how: ranks are left after $1 s: $(ranks "$2" | tr '\n' ' ')"
 	kill -9 $(ranks "$2")
 }
 
@@ -46,7 +46,7 @@ disturbed() {
 	[ $got -ne 0 ] || complain "$how: exit 0"
 	[ $took -le 15 ] || complain "$how: it took $took s"
 	[ "$how" = kill ] || grep -q "rank 1 (host mill-b) is gone" out || complain "$how: the host is not named"
-	ip -n $b link set link0 up
+	join
 	ended 10 gpt.cfg
 }
 disturbed kill
