@@ -89,6 +89,7 @@ const mr_sched_ops mr_sched_ampnet = {
 	.summary = "one copy of the weights: each stage steps by itself every T gradients, F and B read what is latest",
 	.source = "Gaunt et al., AMPNet, arXiv 1705.09786, sections 3 and 4",
 	.options = options,
+	.in_flight_option = "in_flight",
 	.asynchronous = true,
 	.accumulates = true,
 	.default_micro = default_micro,

@@ -367,6 +367,7 @@ const mr_sched_ops mr_sched_pipedream = {
 	.source = "Narayanan et al., PipeDream, SOSP 2019, sections 3.2 and 3.3",
 	.options = options,
 	.needs = needs,
+	.in_flight_option = "noam",
 	.asynchronous = true,
 	.default_micro = default_micro,
 	.step_micro = step_micro,

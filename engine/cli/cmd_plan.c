@@ -6,6 +6,7 @@
 #include "base/shell_word.h"
 #include "choose/auto.h"
 #include "choose/compare.h"
+#include "choose/in_flight.h"
 #include "outline/forecast_picture.h"
 #include "choose/what_fits.h"
 #include "cli/args.h"
@@ -54,6 +55,8 @@ static mr_status report(void *arg, const mr_session *s, const mr_forecast *f)
 	     : layers ? (mr_plan_layers_print(s, f, out.file), MR_OK)
 	     : json   ? mr_forecast_print_json(s, f, out.file)
 		      : mr_forecast_print(s, f, out.file);
+	if (st == MR_OK && !svg && !machine && !layers && !json)
+		st = mr_in_flight_print(s, f, out.file);
 	MR_TRY(mr_output_close(&out, st));
 	return layers ? MR_OK : fits(s, f);
 }

@@ -115,6 +115,8 @@ typedef struct mr_sched_ops {
 	                               (ir/endless.h) */
 	const char *time_budget_option; /* name of the option that limits its search in seconds, 0: no limit; NULL: it
 	                                   has none */
+	const char *in_flight_option; /* name of the option that says how many micro-batches are under way at stage 0,
+	                                 0: the system's own number; NULL: users do not choose */
 	const char *tries_option;   /* name of the option that repeats a timed search by its number of tries; NULL: it
 	                               has none */
 	bool replicates;            /* trains several models, which diverge: it equals no sequential run, and a run
