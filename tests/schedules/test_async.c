@@ -172,6 +172,52 @@ static void nothing_idles(void)
 		}
 }
 
+/* Most stages' activations kept at once by n replicas of n stages each that begin two passes after each other (cyclic
+ * data parallelism, rule 1): replica j passes stage i forward at 2 n t + 2 j + i and backward at
+ * 2 n t + 2 j + 2 n - 1 - i. Also looks whether what batch t + 2 reads there, the commit of batch t, is always complete. */
+static uint32_t kept_by_cycle(uint32_t n, bool *complete)
+{
+	uint32_t most = 0;
+
+	*complete = true;
+	for (uint32_t now = 4 * n; now < 8 * n; now++) {
+		uint32_t kept = 0;
+
+		for (uint32_t j = 0; j < n; j++)
+			for (uint32_t t = 0; t < 4; t++)
+				for (uint32_t i = 0; i < n; i++) {
+					uint32_t begin = 2 * n * t + 2 * j + i, end = begin + 2 * n - 2 * i;
+
+					kept += begin <= now && now < end;
+					*complete &= end <= 2 * n * (t + 2) + i;
+				}
+		most = kept > most ? kept : most;
+	}
+	return most;
+}
+
+/* n (n + 1) / 2, and every pass reads the weights before the last commit: so does pipedream_2bw, where stages stay and
+ * micro-batches move, with as many micro-batches a commit as workers. */
+static void a_cycle_of_replicas_is_double_buffered(void)
+{
+	for (uint16_t n = 1; n <= 8; n++) {
+		sched_case c = {.ops = mr_schedule_find("pipedream_2bw"), .n_workers = n, .n_micro = n};
+		mr_plan *plan = sched_lowered(&c);
+		uint32_t slots = 0;
+		bool complete;
+
+		for (uint16_t s = 0; s < n; s++) {
+			slots += plan->n_slots[s];
+			CU_ASSERT_EQUAL(plan->n_versions[s], 2);
+		}
+		CU_ASSERT_EQUAL(kept_by_cycle(n, &complete), n * (n + 1u) / 2);
+		CU_ASSERT_EQUAL(slots, n * (n + 1u) / 2);
+		CU_ASSERT_TRUE(complete);
+		CU_ASSERT_TRUE(plan->contract.need == n && plan->contract.delay == 1 && plan->contract.delayed == n);
+		mr_plan_destroy(plan);
+	}
+}
+
 /* A racing plan is the static one with room for all that is under way before any stage but the last; it has no finite
  * list. */
 static void racing_has_room(void)
@@ -240,6 +286,7 @@ void mr_suite_async(void)
 	MR_SUITE("async");
 	MR_TEST(versions_follow_the_papers);
 	MR_TEST(nothing_idles);
+	MR_TEST(a_cycle_of_replicas_is_double_buffered);
 	MR_TEST(racing_has_room);
 	MR_TEST(refusals);
 }
