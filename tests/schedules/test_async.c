@@ -174,7 +174,8 @@ static void nothing_idles(void)
 
 /* Most stages' activations kept at once by n replicas of n stages each that begin two passes after each other (cyclic
  * data parallelism, rule 1): replica j passes stage i forward at 2 n t + 2 j + i and backward at
- * 2 n t + 2 j + 2 n - 1 - i. Also looks whether what batch t + 2 reads there, the commit of batch t, is always complete. */
+ * 2 n t + 2 j + 2 n - 1 - i. Also looks whether what batch t + 2 reads there, the commit of batch t, is always
+ * complete. */
 static uint32_t kept_by_cycle(uint32_t n, bool *complete)
 {
 	uint32_t most = 0;
@@ -186,7 +187,8 @@ static uint32_t kept_by_cycle(uint32_t n, bool *complete)
 		for (uint32_t j = 0; j < n; j++)
 			for (uint32_t t = 0; t < 4; t++)
 				for (uint32_t i = 0; i < n; i++) {
-					uint32_t begin = 2 * n * t + 2 * j + i, end = begin + 2 * n - 2 * i;
+					uint32_t begin = 2 * n * t + 2 * j + i;
+					uint32_t end = begin + 2 * n - 2 * i;
 
 					kept += begin <= now && now < end;
 					*complete &= end <= 2 * n * (t + 2) + i;
