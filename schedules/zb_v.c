@@ -114,7 +114,7 @@ static mr_status mean_cost(const mr_sched_args *args, const mr_plan *plan, mr_st
 		out->f += cost[s].f;
 		out->i += cost[s].i;
 		out->w += cost[s].w;
-		out->c += cost[s].c;
+		out->c += cost[s].c + (cost[s].o + cost[s].b) / 2;
 	}
 	out->f /= plan->n_stages;
 	out->i /= plan->n_stages;

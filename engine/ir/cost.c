@@ -1,7 +1,6 @@
 #include "ir/cost.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #define MOST 1e9 /* sums over a plan stay exact enough */
@@ -13,6 +12,8 @@ void mr_cost_add(mr_stage_cost *to, const mr_stage_cost *x)
 	to->w += x->w;
 	to->u += x->u;
 	to->c += x->c;
+	to->o += x->o;
+	to->b += x->b;
 	to->r += x->r;
 	to->n += x->n;
 	to->g += x->g;

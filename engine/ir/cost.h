@@ -5,6 +5,7 @@
 #ifndef MR_IR_COST_H
 #define MR_IR_COST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -15,6 +16,7 @@ typedef struct mr_stage_cost {
 	double f, i, w; /* forward, input-gradient half, weight-gradient half */
 	double u;       /* optimizer step, per commit */
 	double c;       /* hand-over to the next worker, per direction */
+	double o, b;    /* what the output, and the gradient of the input, take beyond c: over links between hosts */
 	double r;       /* reduction of the gradients of all pipes and uses to one, per commit */
 	double n;       /* norm of the gradient, per commit, where it is an instruction */
 	double g;       /* saving of each further micro-batch of a merged W, compared with w; 0 to w */
@@ -27,6 +29,12 @@ typedef struct mr_cost {
 	uint16_t n_stages;
 	const mr_stage_cost *stage; /* [n_stages], borrowed */
 } mr_cost;
+
+/** A hand-over from a stage that costs @c: of its output, or of the @gradient of its input. */
+static inline double mr_cost_handover(const mr_stage_cost *c, bool gradient)
+{
+	return c->c + (gradient ? c->b : c->o);
+}
 
 /** Add @x to @to, member by member. */
 void mr_cost_add(mr_stage_cost *to, const mr_stage_cost *x);

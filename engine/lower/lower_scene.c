@@ -151,7 +151,8 @@ static void fill_durations(mr_pass *p)
 
 				p->duration[((size_t)st * ROWS + row) * p->n + c] =
 					mr_instr_cost(plan, &in, &p->costs[c]);
-				p->hops |= p->costs[c].stage[st].c > 0;
+				p->hops |= mr_cost_handover(&p->costs[c].stage[st], false) > 0 ||
+					   p->costs[c].stage[st].b > 0;
 			}
 }
 
@@ -162,7 +163,8 @@ static inline void wait_for(const mr_pass *p, uint32_t n, double *end, uint32_t 
 
 	if (p->hops && mr_unroll_hands_over(g, from, to))
 		for (uint32_t c = 0; c < n; c++)
-			end[c] = fmax(end[c], before[c] + p->costs[c].stage[g->at[from].in->stage].c);
+			end[c] = fmax(end[c], before[c] + mr_cost_handover(&p->costs[c].stage[g->at[from].in->stage],
+									   g->at[from].op != MR_OP_F));
 	else
 		for (uint32_t c = 0; c < n; c++)
 			end[c] = before[c] > end[c] ? before[c] : end[c];

@@ -109,12 +109,14 @@ static mr_status check_costs(const mr_plan *plan, const mr_cost *cost)
 		const mr_stage_cost *c = &cost->stage[s];
 
 		if (!is_cost(c->f) || !is_cost(c->i) || !is_cost(c->w) || !is_cost(c->u) || !is_cost(c->c) ||
+		    !is_cost(c->o) || !is_cost(c->b) ||
 		    !is_cost(c->r) || !is_cost(c->n) || !is_cost(c->g) || !is_cost(c->s) || !is_cost(c->a) ||
 		    !is_cost(c->v))
 			return mr_fail(
 				MR_EINVAL,
-				"stage %u: costs are numbers from 0, got %g, %g, %g, %g, %g, %g, %g, %g, %g, %g, %g", s,
-				c->f, c->i, c->w, c->u, c->c, c->r, c->n, c->g, c->s, c->a, c->v);
+				"stage %u: costs are numbers from 0, got %g, %g, %g, %g, %g, %g, %g, %g, %g, %g, %g, "
+				"%g, %g",
+				s, c->f, c->i, c->w, c->u, c->c, c->o, c->b, c->r, c->n, c->g, c->s, c->a, c->v);
 		if (c->g > c->w)
 			return mr_fail(
 				MR_EINVAL,

@@ -245,7 +245,7 @@ static void arrive(shared *s, uint32_t from, uint32_t to, double t)
 		at = mr_message_arrival(s->messages, from, to, t);
 		note_thefts(s);
 	} else if (to < g->n_nodes && mr_unroll_hands_over(g, from, to)) {
-		at += s->cost->stage[g->at[from].in->stage].c;
+		at += mr_cost_handover(&s->cost->stage[g->at[from].in->stage], g->at[from].op != MR_OP_F);
 	}
 	s->ready[to] = fmax(s->ready[to], at);
 	if (--s->waits[to])

@@ -58,7 +58,7 @@ static double arrival(const mr_unroll *g, const mr_cost *cost, const mr_time_hoo
 
 	if (t != end || !mr_unroll_hands_over(g, from, to))
 		return t;
-	c = cost->stage[g->at[from].in->stage].c;
+	c = mr_cost_handover(&cost->stage[g->at[from].in->stage], g->at[from].op != MR_OP_F);
 	return end + (h->handoff ? h->handoff(h->arg, g->at[from].worker, g->at[to].worker, c) : c);
 }
 
@@ -70,7 +70,7 @@ static bool is_plain(const mr_unroll *g, const mr_cost *cost, const mr_time_hook
 	bool plain = !(hooks && (hooks->handoff || hooks->arrival)) && !g->plan->contract.steal;
 
 	for (uint16_t s = 0; plain && s < g->plan->n_stages; s++)
-		plain = cost->stage[s].c == 0;
+		plain = cost->stage[s].c + cost->stage[s].o + cost->stage[s].b == 0;
 	return plain;
 }
 

@@ -45,9 +45,9 @@ static void begin(mr_clock *c, uint16_t s, uint8_t op)
 	if (forward && last)
 		st->b_there[m] = st->free;
 	else if (forward)
-		c->stage[s + 1].f_there[m] = st->free + k->c;
+		c->stage[s + 1].f_there[m] = st->free + mr_cost_handover(k, false);
 	else if (s > 0)
-		c->stage[s - 1].b_there[m] = st->free + k->c;
+		c->stage[s - 1].b_there[m] = st->free + mr_cost_handover(k, true);
 	*(forward ? &st->n_f : &st->n_b) += 1;
 }
 

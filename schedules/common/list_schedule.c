@@ -65,7 +65,8 @@ static double arrival(const state *s, enum kind kind, uint32_t from, const place
 
 	if (p->done[kind] <= k)
 		return INFINITY;
-	return *end_of(s, kind, p->stage, m) + (p->worker != to->worker ? s->job->cost[p->stage].c : 0);
+	return *end_of(s, kind, p->stage, m) +
+	       (p->worker != to->worker ? mr_cost_handover(&s->job->cost[p->stage], kind != FORWARD) : 0);
 }
 
 static mr_op op_of(const state *s, enum kind kind)
@@ -261,7 +262,8 @@ static mr_status check(const mr_list_job *job)
 	for (uint16_t s = 0; s < job->n_stages; s++) {
 		const mr_stage_cost *c = &job->cost[s];
 
-		if (!(c->f >= 0 && c->i >= 0 && c->w >= 0 && c->c >= 0 && isfinite(c->f + c->i + c->w + c->c)))
+		if (!(c->f >= 0 && c->i >= 0 && c->w >= 0 && c->c >= 0 && c->o >= 0 && c->b >= 0 &&
+		      isfinite(c->f + c->i + c->w + c->c + c->o + c->b)))
 			return mr_fail(MR_EINVAL, "costs of stage %u must be finite and not negative", s);
 	}
 	for (uint16_t w = 0; job->cap && w < job->n_workers; w++)

@@ -30,7 +30,7 @@ typedef struct mr_list_job {
 	uint32_t n_micro;
 	const uint16_t *worker_of;  /* [n_pipes][n_stages], each below n_workers */
 	const uint8_t *pipe_of;     /* [n_micro] pipe of each micro-batch; NULL: all in pipe 0 */
-	const mr_stage_cost *cost;  /* [n_stages] f, i, w, c of each; u is not used; none negative */
+	const mr_stage_cost *cost;  /* [n_stages] f, i, w, c, o, b of each; u is not used; none negative */
 	const uint32_t *cap;        /* [n_workers] most activations of a worker (mr_list_job_floor is the least); NULL:
 	                               no limit */
 	bool split;                 /* I and W in place of B */

@@ -48,7 +48,7 @@ static double ready(const zb_run *r, uint16_t w, enum kind k)
 
 	if (k == W || (k == F && w == 0) || (k == I && from == r->p->n_workers))
 		return -1;
-	return r->end[k][(size_t)from * r->p->n_micro + r->at[w].n[k]] + r->p->cost[from].c;
+	return r->end[k][(size_t)from * r->p->n_micro + r->at[w].n[k]] + mr_cost_handover(&r->p->cost[from], k == I);
 }
 
 static void put(zb_run *r, uint16_t w, enum kind k)
@@ -87,7 +87,8 @@ static void decide_warmup(zb_run *r)
 
 	for (uint16_t w = last; w-- > 0;) {
 		zb_worker *at = &r->at[w];
-		double f = cost_of(r, w, F), clock = at->clock, arrives = gradient + r->p->cost[w + 1].c;
+		double f = cost_of(r, w, F), clock = at->clock;
+		double arrives = gradient + mr_cost_handover(&r->p->cost[w + 1], true);
 
 		while (at->n[F] + at->more < r->p->n_micro && at->held + at->more + 1 <= r->p->cap &&
 		       (r->no_overrun ? clock + f <= arrives : clock < arrives)) {
@@ -123,8 +124,8 @@ static void warm_up(zb_run *r)
 static bool holds_back(const zb_run *r, uint16_t w)
 {
 	const zb_worker *at = &r->at[w];
-	double comes =
-		at[1].clock + cost_of(r, (uint16_t)(w + 1), F) + cost_of(r, (uint16_t)(w + 1), I) + r->p->cost[w + 1].c;
+	double comes = at[1].clock + cost_of(r, (uint16_t)(w + 1), F) + cost_of(r, (uint16_t)(w + 1), I) +
+		       mr_cost_handover(&r->p->cost[w + 1], true);
 	double held = at->held + takes[F], room = 0;
 
 	if (at->clock >= comes)

@@ -62,7 +62,9 @@ static void random_job(uint64_t seed, owned_job *o)
 		o->cost[s] = (mr_stage_cost){.f = below(seed, &at, 4),
 					     .i = below(seed, &at, 4),
 					     .w = below(seed, &at, 4),
-					     .c = below(seed, &at, 3) / 2.0};
+					     .c = below(seed, &at, 3) / 2.0,
+					     .o = below(seed, &at, 2) / 2.0,
+					     .b = below(seed, &at, 2)};
 	for (uint16_t w = 0; w < j->n_workers; w++)
 		o->cap[w] = mr_list_job_floor(j, w) + below(seed, &at, 3);
 	for (uint32_t i = 0; i < 3u * j->n_stages * j->n_micro; i++)
