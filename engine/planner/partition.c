@@ -73,6 +73,7 @@ typedef struct mr_solver {
 	uint32_t n_points;
 	const uint32_t *weight; /* [n_stages] factor of each stage's cost; NULL: 1 */
 	const uint64_t *enter;  /* [n_points] additional cost of a stage that begins at a point; NULL: 0 */
+	const uint64_t *across; /* [n_stages][n_points] cost of a link into a stage, by its begin; NULL: 0 */
 	uint64_t limit;      /* no stage may cost more */
 	uint32_t *reach;     /* [n_stages] no stage begins behind this point: those before it cannot cover more */
 	uint64_t *best;      /* [n_points + 1] least sum of squares from a point to the end; UINT64_MAX: impossible */
@@ -134,6 +135,12 @@ static uint64_t cost_of(const mr_solver *s, uint16_t stage, uint32_t i, uint32_t
 	return (s->sum[j] - s->sum[i] + (s->enter ? s->enter[i] : 0)) * (s->weight ? s->weight[stage] : 1);
 }
 
+/* The cost of the link into stage @stage that begins at point @i. */
+static uint64_t link_into(const mr_solver *s, uint16_t stage, uint32_t i)
+{
+	return s->across && i < s->n_points ? s->across[(size_t)stage * s->n_points + i] : 0;
+}
+
 /*
  * The same if stages have different factors, or cost something to enter: then cutting a stage further may make it
  * dearer, so all cuts are tried. best[i] is the least largest stage of those that begin at point i.
@@ -157,7 +164,8 @@ static mr_status least_weighted_limit(mr_solver *s, uint16_t n_stages)
 				cost = s->best[j] > cost ? s->best[j] : cost;
 				least = cost < least ? cost : least;
 			}
-			s->best[i] = least;
+			s->best[i] = least == UINT64_MAX || least > link_into(s, stage, i) ? least
+											    : link_into(s, stage, i);
 			if (!may_go_on(s, j - i))
 				return too_many_steps(s, n_stages);
 		}
@@ -192,14 +200,17 @@ static bool add_stage(mr_solver *s, uint16_t stage, uint32_t *choice)
 		s->next[i] = UINT64_MAX;
 	for (uint32_t i = 0; i <= s->reach[stage]; i++) {
 		uint32_t begin = i + 1 > low ? i + 1 : low, j = begin;
+		uint64_t link = link_into(s, stage, i);
 
+		if (link > s->limit)
+			continue;
 		for (; j <= s->n_points; j++) {
 			uint64_t cost = cost_of(s, stage, i, j);
 
 			if (cost > s->limit)
 				break;
-			if (s->best[j] != UINT64_MAX && cost * cost + s->best[j] < s->next[i]) {
-				s->next[i] = cost * cost + s->best[j];
+			if (s->best[j] != UINT64_MAX && cost * cost + link * link + s->best[j] < s->next[i]) {
+				s->next[i] = cost * cost + link * link + s->best[j];
 				choice[i] = j;
 			}
 		}
@@ -213,7 +224,7 @@ static mr_status solve(mr_solver *s, uint16_t n_stages, const uint32_t *points, 
 {
 	uint32_t at = 0;
 
-	if (s->weight || s->enter)
+	if (s->weight || s->enter || s->across)
 		MR_TRY(least_weighted_limit(s, n_stages));
 	else
 		s->limit = least_limit(s, n_stages);
@@ -240,13 +251,14 @@ static mr_status solve(mr_solver *s, uint16_t n_stages, const uint32_t *points, 
 }
 
 mr_status mr_partition_solve(const uint64_t *cost, uint32_t n, const uint32_t *points, const uint64_t *enter,
-			     uint32_t n_points, uint16_t n_stages, const uint32_t *weight, uint32_t *first)
+			     const uint64_t *across, uint32_t n_points, uint16_t n_stages, const uint32_t *weight,
+			     uint32_t *first)
 {
 	size_t width = (size_t)n_points + 1;
 	uint64_t *sum = calloc(width, sizeof(*sum));
 	uint64_t *best = calloc(width, sizeof(*best)), *next = calloc(width, sizeof(*next));
-	mr_solver s = {.sum = sum, .n_points = n_points, .weight = weight, .enter = enter, .best = best,
-		       .next = next};
+	mr_solver s = {.sum = sum, .n_points = n_points, .weight = weight, .enter = enter,
+		       .across = across, .best = best, .next = next};
 	mr_status st;
 
 	assert(n_stages >= 1 && n_stages <= n_points && points[0] == 0 && points[n_points - 1] < n);
@@ -293,6 +305,7 @@ typedef struct mr_question {
 	uint64_t *cost;   /* [nodes] */
 	uint32_t *points; /* [n_points] where a stage may begin */
 	uint64_t *enter;  /* [n_points] */
+	uint64_t *across; /* [n_stages][n_points]; NULL: no links */
 	uint32_t n_points;
 	bool wide;        /* enter counts */
 } mr_question;
@@ -314,25 +327,40 @@ static void list_points(const mr_graph *g, mr_question *q)
 			q->points[q->n_points++] = i;
 }
 
-/* Whole numbers in the proportion of the costs that add up to at most 2^@bits. */
-static void scale_costs(const mr_graph *g, int64_t samples, const mr_kernels *k, int bits, mr_question *q)
+/* Seconds of a link of @byte_s seconds a byte that carries what crosses before @node, and its gradients back. */
+static double link_cost(const mr_graph *g, uint32_t node, int64_t samples, const mr_kernels *k, double byte_s)
 {
-	double total = 0;
+	return crossing_cost(g, node, samples, k) / 2 * MR_PARTITION_BYTES * byte_s;
+}
+
+/* Whole numbers in the proportion of the costs that add up to at most 2^@bits. */
+static void scale_costs(const mr_graph *g, int64_t samples, const mr_kernels *k, int bits, const double *byte_s,
+			uint16_t n_stages, mr_question *q)
+{
+	double total = 0, crossing = 0;
 	int exponent;
 
 	for (uint32_t i = 0; i < g->n_nodes; i++)
 		total += mr_partition_cost(g, i, samples, k);
 	for (uint32_t i = 1; q->wide && i < q->n_points; i++)
 		total += crossing_cost(g, q->points[i], samples, k);
+	for (uint32_t i = 1; byte_s && i < q->n_points; i++)
+		crossing = fmax(crossing, link_cost(g, q->points[i], samples, k, 1));
+	for (uint16_t s = 1; byte_s && s < n_stages; s++)
+		total += crossing * byte_s[s];
 	frexp(total, &exponent); /* total < 2^exponent */
 	for (uint32_t i = 0; i < g->n_nodes; i++)
 		q->cost[i] = (uint64_t)llround(ldexp(mr_partition_cost(g, i, samples, k), bits - exponent));
 	for (uint32_t i = 1; q->wide && i < q->n_points; i++) /* the model's input crosses in any case */
 		q->enter[i] = (uint64_t)llround(ldexp(crossing_cost(g, q->points[i], samples, k), bits - exponent));
+	for (uint16_t s = 1; byte_s && s < n_stages; s++)
+		for (uint32_t i = 1; i < q->n_points; i++)
+			q->across[(size_t)s * q->n_points + i] = (uint64_t)llround(
+				ldexp(link_cost(g, q->points[i], samples, k, byte_s[s]), bits - exponent));
 }
 
-mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint32_t *weight, int64_t samples,
-			    const mr_kernels *k, mr_partition *p)
+mr_status mr_partition_over_links(const mr_graph *g, uint16_t n_stages, const uint32_t *weight, const double *byte_s,
+				  int64_t samples, const mr_kernels *k, mr_partition *p)
 {
 	mr_question q = {0};
 	mr_status st;
@@ -342,7 +370,8 @@ mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint32_t
 	q.cost = calloc(g->n_nodes, sizeof(*q.cost));
 	q.points = calloc(g->n_nodes, sizeof(*q.points));
 	q.enter = calloc(g->n_nodes, sizeof(*q.enter));
-	if (!q.cost || !q.points || !q.enter) {
+	q.across = byte_s ? calloc((size_t)n_stages * g->n_nodes, sizeof(*q.across)) : NULL;
+	if (!q.cost || !q.points || !q.enter || (byte_s && !q.across)) {
 		st = mr_fail(MR_ERESOURCE, "no memory to partition %u layers", g->n_nodes);
 		goto out;
 	}
@@ -351,16 +380,23 @@ mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint32_t
 		goto out;
 	q.wide = n_stages > mr_graph_narrow_stages(g);
 	list_points(g, &q);
-	scale_costs(g, samples, k, weight ? 22 : 30, &q); /* 255 times as much may count */
-	st = mr_partition_solve(q.cost, g->n_nodes, q.points, q.wide ? q.enter : NULL, q.n_points, n_stages, weight,
-				p->first);
+	scale_costs(g, samples, k, weight ? 22 : 30, byte_s, n_stages, &q); /* 255 times as much may count */
+	st = mr_partition_solve(q.cost, g->n_nodes, q.points, q.wide ? q.enter : NULL, q.across, q.n_points, n_stages,
+				weight, p->first);
 out:
 	free(q.cost);
 	free(q.points);
 	free(q.enter);
+	free(q.across);
 	if (st != MR_OK)
 		mr_partition_fini(p);
 	return st;
+}
+
+mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint32_t *weight, int64_t samples,
+			    const mr_kernels *k, mr_partition *p)
+{
+	return mr_partition_over_links(g, n_stages, weight, NULL, samples, k, p);
 }
 
 /* --- the explicit partition --- */

@@ -14,6 +14,9 @@
  * costs, which is the most even one; among those the one whose second stage begins earliest, then the third, and so on.
  * It compares costs as whole numbers, so rounding breaks no tie. If stages have different numbers of
  * workers, the cost of each counts as often as one worker carries it out.
+ *
+ * What a link between hosts carries beside the workers is a cost like that of a stage: no boundary over a link takes
+ * longer than the slowest stage if that can be, and its square counts among those of the stages.
  */
 #ifndef MR_PLANNER_PARTITION_H
 #define MR_PLANNER_PARTITION_H
@@ -52,6 +55,13 @@ double mr_partition_cost(const mr_graph *g, uint32_t node, int64_t samples, cons
 mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint32_t *weight, int64_t samples,
 			    const mr_kernels *k, mr_partition *p) MR_MUST_USE;
 
+/**
+ * The same over links: what crosses into stage s, and the gradients that leave it there, take @byte_s[s] seconds a byte
+ * of MR_PARTITION_FLOPS; 0: the stage before is at hand.
+ */
+mr_status mr_partition_over_links(const mr_graph *g, uint16_t n_stages, const uint32_t *weight, const double *byte_s,
+				  int64_t samples, const mr_kernels *k, mr_partition *p) MR_MUST_USE;
+
 /* The most steps that a search for a cut may take, here and in replica_partition.h: some ten seconds. They are
  * counted or computed, not timed: whether a cut is found depends on no machine. */
 #define MR_PARTITION_MOST_STEPS 4e9
@@ -62,13 +72,14 @@ mr_status mr_partition_auto(const mr_graph *g, uint16_t n_stages, const uint32_t
 /**
  * The algorithm of mr_partition_auto on plain numbers. Element i costs @cost[i]; a stage may begin at the @n_points
  * elements @points, ascending, the first of them 0, and costs @enter[i] more if it begins at point i (NULL: 0). Stage s
- * counts @weight[s] times (NULL: once each). The limit above includes these factors and every @enter. Fills
- * @first[0 .. @n_stages], @n_stages <= @n_points.
+ * counts @weight[s] times (NULL: once each). A link into stage s that begins at point i costs @across[s * n_points + i]
+ * beside the stages (NULL: 0). The limit above includes these factors, every @enter and for each stage its largest
+ * @across. Fills @first[0 .. @n_stages], @n_stages <= @n_points.
  * Time: n_stages * n_points^2 at worst, n_points^2 where costs are even.
  * Errors: MR_ECONFIG it takes more than MR_PARTITION_MOST_STEPS; MR_ERESOURCE.
  */
 mr_status mr_partition_solve(const uint64_t *cost, uint32_t n, const uint32_t *points, const uint64_t *enter,
-			     uint32_t n_points, uint16_t n_stages, const uint32_t *weight,
+			     const uint64_t *across, uint32_t n_points, uint16_t n_stages, const uint32_t *weight,
 			     uint32_t *first) MR_MUST_USE;
 
 /**

@@ -17,9 +17,9 @@ static void too_many_steps_are_refused(void)
 		cost[i] = i == N / 2 ? 1000000 : 1;
 		points[i] = i;
 	}
-	MR_CHECK_FAIL(mr_partition_solve(cost, N, points, NULL, N, STAGES, NULL, first), MR_ECONFIG,
+	MR_CHECK_FAIL(mr_partition_solve(cost, N, points, NULL, NULL, N, STAGES, NULL, first), MR_ECONFIG,
 		      "the most even cut into 256 stages at 30000 places takes more than 4e+09 steps: name the layers");
-	MR_CHECK_OK(mr_partition_solve(cost, N, points, NULL, N, 2, NULL, first));
+	MR_CHECK_OK(mr_partition_solve(cost, N, points, NULL, NULL, N, 2, NULL, first));
 	free(first);
 	free(points);
 	free(cost);

@@ -16,7 +16,8 @@ typedef struct problem {
 	uint32_t n, points[MOST], n_points;
 	uint64_t enter[MOST]; /* of each point; 0 where nothing is given */
 	uint16_t n_stages;
-	bool weighs, enters;
+	bool weighs, enters, links;
+	uint64_t across[MOST * MOST]; /* [n_stages][n_points]; 0 where there are no links */
 	uint32_t weight[MOST]; /* of each stage; 1 where none are given */
 } problem;
 
@@ -39,6 +40,9 @@ static problem draw(uint64_t seed)
 	for (uint32_t i = 0; i < MOST; i++)
 		p.enter[i] = p.enters ? below(seed, 300 + i, largest) : 0;
 	p.n_stages = (uint16_t)(1 + below(seed, 2, p.n_points));
+	p.links = below(seed, 5, 2);
+	for (uint32_t i = 0; p.links && i < p.n_stages * p.n_points; i++)
+		p.across[i] = below(seed, 600 + i / p.n_points, 2) ? below(seed, 400 + i, 3 * largest) : 0;
 	p.weighs = below(seed, 3, 2);
 	for (uint32_t s = 0; s < MOST; s++)
 		p.weight[s] = p.weighs ? 1 + (uint32_t)below(seed, 200 + s, 4) : 1;
@@ -55,13 +59,17 @@ static void judge(const problem *p, verdict *v)
 {
 	v->largest = v->squares = 0;
 	for (uint16_t s = 0; s < p->n_stages; s++) {
-		uint64_t sum = 0;
+		uint64_t sum = 0, link = 0;
 
 		for (uint32_t i = 0; i < p->n_points; i++)
 			sum += p->points[i] == v->first[s] ? p->enter[i] * p->weight[s] : 0;
 		for (uint32_t i = v->first[s]; i < v->first[s + 1]; i++)
 			sum += p->cost[i] * p->weight[s];
+		for (uint32_t i = 0; i < p->n_points; i++)
+			link = p->points[i] == v->first[s] ? p->across[s * p->n_points + i] : link;
 		v->largest = sum > v->largest ? sum : v->largest;
+		v->largest = link > v->largest ? link : v->largest;
+		v->squares += link * link;
 		v->squares += sum * sum;
 	}
 }
@@ -108,7 +116,8 @@ static void the_solver_equals_brute_force(void)
 		uint32_t first[MOST + 1];
 		bool ok;
 
-		MR_CHECK_OK(mr_partition_solve(p.cost, p.n, p.points, p.enters ? p.enter : NULL, p.n_points, p.n_stages,
+		MR_CHECK_OK(mr_partition_solve(p.cost, p.n, p.points, p.enters ? p.enter : NULL,
+					       p.links ? p.across : NULL, p.n_points, p.n_stages,
 					       p.weighs ? p.weight : NULL, first));
 		ok = !memcmp(first, want.first, (p.n_stages + 1u) * sizeof(*first));
 		if (!ok)
@@ -131,7 +140,7 @@ static void many_places_are_cut_at_once(void)
 	for (uint16_t stages = 2; stages <= 1024; stages = (uint16_t)(stages * 8)) {
 		double even = 11.0 * MR_GRAPH_MAX_NODES / stages;
 
-		MR_CHECK_OK(mr_partition_solve(cost, MR_GRAPH_MAX_NODES, points, NULL, MR_GRAPH_MAX_NODES,
+		MR_CHECK_OK(mr_partition_solve(cost, MR_GRAPH_MAX_NODES, points, NULL, NULL, MR_GRAPH_MAX_NODES,
 					       stages, NULL, first));
 		for (uint16_t s = 0; s < stages; s++) {
 			double sum = 0;
