@@ -15,6 +15,7 @@
 #include "planner/make_plan.h"
 #include "schedules/registry.h"
 #include "costs/forecast.h"
+#include "costs/sends.h"
 #include "timing/cost_csv.h"
 
 #define MAX_COSTS ((size_t)4 << 20) /* bytes of a file of costs */
@@ -367,8 +368,10 @@ static mr_status put_session(const mr_args *args, mr_session *s, const mr_sim_op
 	st = row ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the costs of %u stages", s->plan->n_stages);
 	if (st == MR_OK) {
 		mr_costs_of_stages(&of, &c, row);
-		st = report_session(args, s, &c, row, bent);
+		st = mr_sends_lengthen(&of, row);
 	}
+	if (st == MR_OK)
+		st = report_session(args, s, &c, row, bent);
 	free(row);
 	mr_costs_fini(&c);
 	return st;

@@ -1,5 +1,8 @@
 #include "costs/sends.h"
 
+#include <math.h>
+#include <stdlib.h>
+
 #include "costs/costs.h"
 
 static double bytes_into(const mr_workload *of, uint16_t stage, bool gradients)
@@ -48,6 +51,37 @@ void mr_sends_of_stages(const mr_workload *of, mr_stage_sends *out)
 			out[s].tied = tied(of) * (double)mr_dtype_bytes(t->weights);
 		}
 	}
+}
+
+/* What a message of @bytes takes from worker @from to worker @to, if it meets no other; 0 within a rank. */
+static double message_s(const mr_hosts *h, uint16_t from, uint16_t to, double bytes)
+{
+	const mr_link_cost *c = &h->link[h->host[h->rank[from]] * h->n_hosts + h->host[h->rank[to]]];
+
+	return h->rank[from] == h->rank[to] ? 0 : c->message + c->latency + bytes * c->byte_s;
+}
+
+mr_status mr_sends_lengthen(const mr_workload *of, mr_stage_cost *stage)
+{
+	uint16_t n = of->partition->n_stages;
+	mr_stage_sends *sends;
+
+	if (!of->hosts)
+		return MR_OK;
+	sends = calloc(n, sizeof(*sends));
+	if (!sends)
+		return mr_fail(MR_ERESOURCE, "no memory for the messages of %u stages", n);
+	mr_sends_of_stages(of, sends);
+	for (unsigned p = 0; p < of->plan->n_pipes; p++)
+		for (uint16_t s = 1; s < n; s++) {
+			uint16_t a = mr_plan_worker(of->plan, (uint8_t)p, (uint16_t)(s - 1));
+			uint16_t b = mr_plan_worker(of->plan, (uint8_t)p, s);
+
+			stage[s - 1].o = fmax(stage[s - 1].o, message_s(of->hosts, a, b, sends[s].forward));
+			stage[s].b = fmax(stage[s].b, message_s(of->hosts, b, a, sends[s].backward));
+		}
+	free(sends);
+	return MR_OK;
 }
 
 /* --- a step --- */

@@ -130,11 +130,11 @@ static const mr_option machine[] = {
 	{"ranks", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "of millrace-mpi: the rank that has each worker, such as \"0 0 1\"; empty: equal stretches"},
 	{"hosts", MR_OPT_INT, "0", 0, 1024, NULL, NULL,
-	 "of plan and simulate: hosts over which workers, or the ranks of ranks, lie in equal stretches; topology "
-	 "then has the cores of all; 0: as ranks or costs say"},
+	 "of plan, simulate and the cut: hosts over which workers, or the ranks of ranks, lie in equal stretches; "
+	 "topology then has the cores of all; 0: as ranks or costs say"},
 	{"links", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "of plan and simulate: what a message between hosts takes, such as 5e-5,1.25e8: seconds,bytes/s and, if "
-	 "known, seconds a message,bytes/s each way while messages go both ways,seconds of a core a message,a byte; "
+	 "of plan, simulate and the cut: what a message between hosts takes, such as 5e-5,1.25e8: seconds,bytes/s and, "
+	 "if known, seconds a message,bytes/s each way while messages go both ways,seconds of a core a message,a byte; "
 	 "empty: what costs says"},
 	{"topology", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "plan for this machine, such as \"numa:4 core:16 pu:2\", a name of millrace list machines, or a file of "

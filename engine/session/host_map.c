@@ -67,14 +67,13 @@ static mr_status take_read(const mr_session *s, mr_host_map *m, uint16_t n_ranks
 	return MR_OK;
 }
 
-static mr_status fill(const mr_session *s, mr_host_map *m, bool *found)
+static mr_status fill(const mr_session *s, uint32_t n, const char *ranks, mr_host_map *m, bool *found)
 {
 	const mr_job_machine *machine = &s->job->machine;
-	uint32_t n = s->place.n_workers;
 	uint16_t n_ranks;
 
 	*found = *machine->links;
-	MR_TRY(mr_job_blame(s->job, MR_JOB_MACHINE, "ranks", read_ranks(machine->ranks, n, m, &n_ranks)));
+	MR_TRY(mr_job_blame(s->job, MR_JOB_MACHINE, "ranks", read_ranks(ranks, n, m, &n_ranks)));
 	if (*found)
 		MR_TRY(take_given(s, m, n_ranks));
 	else if (*s->job->costs)
@@ -105,22 +104,34 @@ bool mr_session_is_spread(const mr_session *s)
 	return found;
 }
 
-mr_status mr_session_find_hosts(mr_session *s)
+static mr_status find(const mr_session *s, uint32_t n_workers, const char *ranks, mr_host_map **out)
 {
 	const mr_job_machine *machine = &s->job->machine;
 	bool found = false;
 	mr_host_map *m;
 	mr_status st;
 
-	if (s->ranks || s->place.n_workers < 2 || (!*machine->links && !*s->job->costs && machine->hosts < 2))
+	*out = NULL;
+	if (n_workers < 2 || (!*machine->links && !*s->job->costs && machine->hosts < 2))
 		return MR_OK;
 	m = calloc(1, sizeof(*m));
 	if (m)
-		m->rank = calloc(s->place.n_workers, sizeof(*m->rank));
-	st = m && m->rank ? fill(s, m, &found) : mr_fail(MR_ERESOURCE, "no memory for the hosts of a plan");
+		m->rank = calloc(n_workers, sizeof(*m->rank));
+	st = m && m->rank ? fill(s, n_workers, ranks, m, &found)
+			  : mr_fail(MR_ERESOURCE, "no memory for the hosts of a plan");
 	if (st == MR_OK && found)
-		s->hosts = m;
+		*out = m;
 	else
 		mr_host_map_destroy(m);
 	return st;
+}
+
+mr_status mr_session_find_hosts(mr_session *s)
+{
+	return find(s, mr_job_workers(s->job), s->job->machine.ranks, &s->hosts);
+}
+
+mr_status mr_session_spread(const mr_session *s, uint32_t n_workers, mr_host_map **out)
+{
+	return find(s, n_workers, "", out);
 }

@@ -11,6 +11,10 @@ mr_status mr_session_make_plan(mr_session *s) MR_MUST_USE;
 /** Cut the model of @s into @stages as its configuration says. Errors: MR_ECONFIG, MR_ERESOURCE. */
 mr_status mr_session_cut(mr_session *s, uint16_t stages) MR_MUST_USE;
 
+/** Costs of the stages of @s, which is cut, for an order: with what its messages between hosts take. Errors:
+ * MR_ECONFIG, MR_ERESOURCE. */
+mr_status mr_session_order_costs(const mr_session *s, mr_stage_cost *out) MR_MUST_USE;
+
 /** Finish the draft of @s as its plan, for its cut and its costs. Errors: MR_ECONFIG, MR_ERESOURCE. */
 mr_status mr_session_finish_plan(mr_session *s) MR_MUST_USE;
 

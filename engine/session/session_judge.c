@@ -14,6 +14,7 @@
 
 typedef struct cut {
 	uint32_t n_stages;
+	uint64_t places; /* of stages on workers, where these are on several hosts; else 0 */
 	bool possible;
 	mr_partition partition;
 } cut;
@@ -25,23 +26,34 @@ struct mr_session_judge {
 	mr_sched_judge face;
 };
 
-/* The cut into @n_stages, NULL without memory. */
-static const cut *cut_into(mr_session_judge *j, uint32_t n_stages)
+/* A number for the way in which @plan, if there is one, spreads stages over workers of several hosts. */
+static uint64_t places_of(const mr_session *s, const mr_plan *plan)
 {
+	uint64_t h = 0;
+
+	for (uint32_t i = 0; s->hosts && plan && i < (uint32_t)plan->n_pipes * plan->n_stages; i++)
+		h = (h ^ (plan->worker_of[i] + 1u)) * 0x100000001b3u;
+	return h;
+}
+
+/* The cut into @n_stages, for @plan if there is one; NULL without memory. */
+static const cut *cut_into(mr_session_judge *j, uint32_t n_stages, mr_plan *plan)
+{
+	uint64_t places = places_of(j->s, plan);
 	mr_session t = *j->s;
 	cut *more;
 
 	for (size_t i = 0; i < j->n_cuts; i++)
-		if (j->cuts[i].n_stages == n_stages)
+		if (j->cuts[i].n_stages == n_stages && j->cuts[i].places == places)
 			return &j->cuts[i];
 	more = realloc(j->cuts, (j->n_cuts + 1) * sizeof(*more));
 	if (!more)
 		return NULL;
 	j->cuts = more;
-	t.plan = NULL;
+	t.plan = places ? plan : NULL;
 	t.partition = (mr_partition){0};
 	more = &more[j->n_cuts++];
-	*more = (cut){.n_stages = n_stages};
+	*more = (cut){.n_stages = n_stages, .places = places};
 	more->possible = n_stages <= UINT16_MAX && mr_session_cut(&t, (uint16_t)n_stages) == MR_OK;
 	if (more->possible)
 		more->partition = t.partition;
@@ -53,7 +65,7 @@ static const cut *cut_into(mr_session_judge *j, uint32_t n_stages)
 /* A session like @j's with @plan in place of its own; it owns nothing. */
 static mr_status stand_in(mr_session_judge *j, mr_plan *plan, mr_session *t)
 {
-	const cut *c = cut_into(j, plan->n_stages);
+	const cut *c = cut_into(j, plan->n_stages, plan);
 
 	if (!c)
 		return mr_fail(MR_ERESOURCE, "no memory for a cut into %u stages", plan->n_stages);
@@ -67,21 +79,15 @@ static mr_status stand_in(mr_session_judge *j, mr_plan *plan, mr_session *t)
 
 static mr_status costs_of(mr_session_judge *j, mr_plan *plan, mr_stage_cost *out)
 {
-	mr_workload of;
-	mr_costs costs;
 	mr_session t;
 
 	MR_TRY(stand_in(j, plan, &t));
-	of = mr_session_workload(&t);
-	MR_TRY(mr_costs_at_hand(&of, &costs));
-	mr_costs_of_stages(&of, &costs, out);
-	mr_costs_fini(&costs);
-	return MR_OK;
+	return mr_session_order_costs(&t, out);
 }
 
 static bool cuts(void *arg, uint32_t n_stages)
 {
-	const cut *c = cut_into(arg, n_stages);
+	const cut *c = cut_into(arg, n_stages, NULL);
 
 	return c && c->possible;
 }

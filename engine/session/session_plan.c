@@ -9,6 +9,8 @@
 #include "session/merges.h"
 #include "costs/costs.h"
 #include "session/host_map.h"
+#include "session/link_cut.h"
+#include "costs/sends.h"
 #include "job/machine.h"
 #include "session/plan_file.h"
 #include "session/shares.h"
@@ -102,17 +104,22 @@ static mr_status read_plan(mr_session *s)
 	return st == MR_OK ? st : mr_fail_in(st, "%s", s->plan_path);
 }
 
-static mr_status costs_of(void *arg, const mr_plan *plan, mr_stage_cost *out)
+mr_status mr_session_order_costs(const mr_session *s, mr_stage_cost *out)
 {
-	const mr_session *s = arg; /* whose plan is @plan */
 	mr_workload of = mr_session_workload(s);
 	mr_costs c;
 
-	(void)plan;
 	MR_TRY(mr_costs_at_hand(&of, &c));
 	mr_costs_of_stages(&of, &c, out);
 	mr_costs_fini(&c);
-	return MR_OK;
+	return mr_sends_lengthen(&of, out);
+}
+
+/* @arg is the session whose plan is @plan. */
+static mr_status costs_of(void *arg, const mr_plan *plan, mr_stage_cost *out)
+{
+	(void)plan;
+	return mr_session_order_costs(arg, out);
 }
 
 /* See mr_sched_args. Stages that share parameters must be the first and the last, which only the user can see to. */
@@ -168,14 +175,15 @@ static uint32_t threads_of(const mr_session *s, uint16_t i)
 }
 
 /* Uneven teams: a stage counts in proportion to its load by the threads that carry it out, the slowest one 255 times.
- * Returns whether stages differ in @load, which is changed. */
-static bool weigh_by_teams(const mr_session *s, uint32_t *load)
+ * Returns whether stages differ in @load, which is changed. *@second: what a second of a link then counts. */
+static bool weigh_by_teams(const mr_session *s, uint32_t *load, double *second)
 {
 	double slowest = 0;
 	bool differs = false;
 
 	for (uint16_t i = 0; i < s->plan->n_stages; i++)
 		slowest = fmax(slowest, load[i] / (double)threads_of(s, i));
+	*second = 255 / slowest;
 	for (uint16_t i = 0; i < s->plan->n_stages; i++) {
 		load[i] = (uint32_t)fmax(1, round(255 * load[i] / (threads_of(s, i) * slowest)));
 		differs |= load[i] != load[0];
@@ -187,15 +195,17 @@ static bool weigh_by_teams(const mr_session *s, uint32_t *load)
 static mr_status cut_evenly(mr_session *s, uint16_t stages)
 {
 	uint32_t *load = calloc(stages, sizeof(*load));
-	bool weighed = load && s->plan && mr_plan_load(s->plan, load);
+	bool weighed = load && s->plan && mr_plan_load(s->plan, load), links = mr_session_crosses_links(s);
+	double second = links ? s->place.worker[0].n_threads : 0;
 	mr_status st;
 
 	for (uint16_t i = 0; load && !weighed && i < stages; i++)
 		load[i] = 1;
 	if (load && s->plan && s->place.worker && s->job->machine.teams == MR_TEAMS_UNEVEN)
-		weighed = weigh_by_teams(s, load);
-	st = load ? mr_partition_auto(s->graph, stages, weighed ? load : NULL, s->samples, s->kernels, &s->partition)
-		  : mr_fail(MR_ERESOURCE, "no memory for the cut of %u stages", stages);
+		weighed = weigh_by_teams(s, load, &second);
+	st = load && links ? mr_session_cut_links(s, stages, weighed ? load : NULL, second)
+	     : load ? mr_partition_auto(s->graph, stages, weighed ? load : NULL, s->samples, s->kernels, &s->partition)
+		    : mr_fail(MR_ERESOURCE, "no memory for the cut of %u stages", stages);
 	free(load);
 	return st;
 }
@@ -376,7 +386,6 @@ static mr_status take_costs(mr_session *s)
 	bool found = true;
 	mr_costs c;
 
-	MR_TRY(mr_session_find_hosts(s));
 	if (!*path)
 		return MR_OK;
 	MR_TRY(mr_job_blame(s->job, MR_JOB_TOP, "costs", mr_costs_has_layers(path, &found)));
@@ -447,14 +456,19 @@ mr_status mr_session_make_plan(mr_session *s)
 {
 	bool judged = mr_job_system(s->job)->judged && !s->plan_path;
 	bool uneven = s->job->machine.teams == MR_TEAMS_UNEVEN; /* the cut needs the teams */
+	bool early; /* the judge, or the cut, needs places and costs */
 
 	if (s->without_text || s->shapes)
 		return make_place(s);
 	if (s->plan_path)
 		MR_TRY(read_plan(s));
-	if (judged) { /* the judge needs these */
+	MR_TRY(mr_session_find_hosts(s));
+	early = judged || s->hosts;
+	if (early) {
 		MR_TRY(make_place(s));
 		MR_TRY(take_costs(s));
+	}
+	if (judged) {
 		MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", choose_plan(s)));
 	} else if (!s->plan_path) {
 		MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", draft_plan(s)));
@@ -464,12 +478,12 @@ mr_status mr_session_make_plan(mr_session *s)
 	MR_TRY(mr_job_blame(s->job, MR_JOB_TOP, "precision", check_masters(s)));
 	MR_TRY(find_steady(s));
 	MR_TRY(mr_job_blame(s->job, MR_JOB_MITIGATION, "name", check_mitigation(s)));
-	if (uneven && !judged)
+	if (uneven && !early)
 		MR_TRY(make_place(s));
 	MR_TRY(mr_session_cut(s, s->plan->n_stages));
 	MR_TRY(mr_job_blame(s->job, MR_JOB_TRAIN, "frozen", mr_session_find_frozen(s)));
 	MR_TRY(mr_session_find_merges(s));
-	if (!judged) {
+	if (!early) {
 		if (!uneven)
 			MR_TRY(make_place(s));
 		MR_TRY(take_costs(s));
