@@ -9,6 +9,7 @@
 #include "timing/metrics.h"
 #include "costs/cost_model.h"
 #include "costs/measured_machine.h"
+#include "session/host_map.h"
 #include "session/session_forecast.h"
 
 /* Instructions of all plans that are tried, each of which takes as long to open and lay out as EACH instructions. */
@@ -510,6 +511,16 @@ static mr_status nothing_fits(const search *s)
 		       s->least_why);
 }
 
+static mr_status count_hosts(search *s)
+{
+	mr_host_map *m;
+
+	MR_TRY(mr_session_spread(&s->base, s->base.topo.n_usable, &m));
+	s->n_hosts = m ? m->hosts.n_hosts : 1;
+	mr_host_map_destroy(m);
+	return MR_OK;
+}
+
 static mr_status run(search *s)
 {
 	mr_workload of = mr_session_workload(&s->base);
@@ -522,6 +533,7 @@ static mr_status run(search *s)
 	MR_TRY(costs_for(s, &of, &c));
 	snprintf(a->source, sizeof(a->source), "%s", c.source);
 	mr_costs_fini(&c);
+	MR_TRY(count_hosts(s));
 	MR_TRY(mr_auto_candidates(s));
 	if (!a->n)
 		return nothing_fits(s);

@@ -23,7 +23,7 @@
 #include "session/session_forecast.h"
 
 /* Settings of a candidate, beyond those of the user's job. */
-#define MR_AUTO_SETS 11
+#define MR_AUTO_SETS 13
 
 typedef struct mr_auto_row {
 	char label[96];              /* "dapple [2, 2], recomputing" */

@@ -151,6 +151,10 @@ static mr_status add(search *s, const shape *h, const char *system, bool stale, 
 	MR_TRY(mr_auto_set(r, "partition", "auto"));
 	MR_TRY(mr_auto_set(r, "machine.teams", "equal"));
 	MR_TRY(mr_auto_set(r, "machine.cpus", ""));
+	if (*s->base.job->machine.ranks)
+		MR_TRY(mr_auto_set(r, "machine.ranks", ""));
+	if (s->n_hosts > 1)
+		MR_TRY(set_number(r, "machine.hosts", s->n_hosts));
 	if (key)
 		MR_TRY(mr_auto_set(r, key, value));
 	mr_auto_name(r);
@@ -273,11 +277,12 @@ static mr_status add_shape(search *s, uint32_t workers, uint32_t threads)
 	return MR_OK;
 }
 
-/* The most threads of each of @workers workers, none of which has cores of two nodes. */
-static uint32_t most_threads(const mr_topo *t, uint32_t workers)
+/* The most threads of each of @workers workers, none of which has cores of two nodes, or of two of @hosts hosts. */
+static uint32_t most_threads(const mr_topo *t, uint32_t hosts, uint32_t workers)
 {
-	uint32_t k = t->n_usable / workers;
+	uint32_t k = t->n_usable / workers, most = t->n_usable / hosts;
 
+	k = most && k > most ? most : k;
 	for (; k > 1; k--) {
 		uint32_t fit = 0;
 
@@ -299,7 +304,7 @@ mr_status mr_auto_candidates(search *s)
 
 	MR_TRY(check_names(s));
 	for (uint32_t d = 1; d <= most; d += d < 4 ? 1 : d < 8 ? 2 : d < 16 ? 4 : d / 2)
-		for (uint32_t k = most_threads(t, d); k; k = k > 1 ? (k + 1) / 2 : 0)
+		for (uint32_t k = most_threads(t, s->n_hosts, d); k; k = k > 1 ? (k + 1) / 2 : 0)
 			MR_TRY(add_shape(s, d, k));
 	return MR_OK;
 }

@@ -32,6 +32,7 @@ typedef struct mr_auto_search_state {
 	uint32_t n_rest;
 	double best;          /* step of the best that fits */
 	double share;         /* of memory and links that a candidate has; 0: all */
+	uint32_t n_hosts;     /* whose cores the machine has; 1: one machine */
 	bool loaded;          /* the base has read its data */
 	bool fitted;          /* some candidate of several workers fits */
 	uint64_t visited;     /* instructions so far */

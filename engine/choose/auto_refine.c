@@ -6,6 +6,7 @@
 #include "choose/auto_internal.h"
 #include "planner/suffix_cuts.h"
 #include "costs/interval_costs.h"
+#include "session/host_map.h"
 
 /* Candidates that are improved, and tries to improve one. */
 #define BASES      4u
@@ -25,6 +26,7 @@ typedef struct ask {
 	uint32_t n_places, workers, n_micro;
 	double *room;           /* [workers] bytes of each; 0: unknown */
 	uint32_t *node;         /* [workers] */
+	mr_host_map *hosts;     /* NULL: all are on one. Owned */
 	double versions, state; /* copies of weights, of state in weights */
 	bool flush, keeps_all;  /* keeps_all: all micro-batches are in flight */
 	bool plain, recomputed; /* ways that are options */
@@ -37,19 +39,27 @@ static double in_flight(const ask *a, const mr_cut_stage *g)
 	return a->keeps_all ? a->n_micro : a->flush ? fmin(a->n_micro, most) : most;
 }
 
+/* Seconds of a byte from worker @from to worker @to. */
+static double byte_s(const ask *a, uint32_t from, uint32_t to)
+{
+	const mr_hosts *h = a->hosts ? &a->hosts->hosts : NULL;
+
+	if (h && h->rank[from] != h->rank[to])
+		return h->link[h->host[h->rank[from]] * h->n_hosts + h->host[h->rank[to]]].byte_s;
+	return a->node[from] != a->node[to] ? a->costs.far_s : a->costs.near_s;
+}
+
 static mr_cut_option option_of(const ask *a, const mr_cut_stage *g, const mr_interval_cost *c, bool recompute)
 {
 	const mr_stage_cost *t = &c->time;
-	bool far = g->worker && a->node[g->worker - 1] != a->node[g->worker];
-	bool spread = a->node[g->worker] != a->node[g->worker + g->replicas - 1];
 	double r = g->replicas, flight = in_flight(a, g), commits = a->flush ? 1 : fmax(1, a->n_micro / r);
 	double versions = fmin(a->versions, flight);
-	double sums = 3 * c->steps * (r - 1) / r * (spread ? a->costs.far_s : a->costs.near_s);
+	double sums = 3 * c->steps * (r - 1) / r * byte_s(a, g->worker, g->worker + g->replicas - 1);
 
 	return (mr_cut_option){
 		.time = a->n_micro *
 				(t->f + t->i + t->w + (recompute ? t->f : 0) +
-				 c->in * (far ? a->costs.far_s : a->costs.near_s)) /
+				 c->in * (g->worker ? byte_s(a, g->worker - 1, g->worker) : a->costs.near_s)) /
 				r +
 			commits * t->u + sums,
 		.bytes = c->weights + (versions + a->state) * c->steps +
@@ -120,6 +130,7 @@ static mr_status place_workers(const mr_topo *t, uint32_t threads, ask *a)
 static void ask_fini(ask *a)
 {
 	mr_interval_costs_fini(&a->costs);
+	mr_host_map_destroy(a->hosts);
 	free(a->place);
 	free(a->room);
 	free(a->node);
@@ -147,6 +158,7 @@ static mr_status ask_init(mr_auto_search_state *s, const mr_auto_row *r, const m
 		   .recomputed = again || has_option(ops, "recompute_stages")};
 	MR_TRY(mr_interval_costs_init(&a->costs, &of, s->a->batch / r->n_micro, r->threads));
 	MR_TRY(list_places(s->base.graph, has_option(ops, "replicas") ? 1 : r->workers, a));
+	MR_TRY(mr_session_spread(&s->base, a->workers, &a->hosts));
 	return place_workers(&s->base.topo, r->threads, a);
 }
 

@@ -515,6 +515,9 @@ mr_status mr_auto_verify(const mr_auto_question *q, mr_auto *a, uint32_t n)
 {
 	if (*q->job->machine.topology)
 		return mr_fail(MR_ECONFIG, "machine.topology describes another machine: only this one is measured");
+	if (a->state->n_hosts > 1)
+		return mr_fail(MR_EUSAGE, "--verify trains on this machine alone, and the choice is for %u hosts",
+			       a->state->n_hosts);
 	return verify(a->state, n);
 }
 

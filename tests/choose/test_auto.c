@@ -104,6 +104,54 @@ static void the_search_ends(void)
 #endif
 }
 
+/* The system that is chosen for two hosts with @links between them, on @topology. */
+static void chosen_over(const char *topology, const char *links, char *system, size_t size, uint32_t *threads)
+{
+	mr_auto_question q = {.plain = true, .systems = "sequential,data_parallel,1f1b,zb_h1"};
+	mr_auto a;
+	mr_job j;
+
+	mr_test_job_of(&j,
+		       "model.name=mlp data.name=synthetic data.features=1024 data.classes=16 data.samples=4096 "
+		       "optimizer.name=adamw system.name=sequential train.steps=2 train.batch=256 train.microbatches=1 "
+		       "optimizer.lr=0.01",
+		       "model.hidden=[1024,1024,1024,1024,1024,1024,1024]");
+	j.machine.topology = topology;
+	j.machine.hosts = 2;
+	j.machine.links = links;
+	q.job = &j;
+	MR_CHECK_OK(mr_auto_search(&q, &a));
+	snprintf(system, size, "%s", mr_auto_value(&a.row[0], "system.name"));
+	*threads = 0;
+	for (uint32_t i = 0; i < a.n && mr_auto_is_done(&a.row[i]); i++)
+		*threads = a.row[i].threads > *threads ? a.row[i].threads : *threads;
+	MR_CHECK_FAIL(mr_auto_verify(&q, &a, 1), MR_ECONFIG, "machine.topology");
+	mr_auto_fini(&a);
+	mr_job_fini(&j);
+}
+
+/* Over a fast link all weights go round in no time; a slow one carries the activations of one boundary; over a very
+ * slow one nothing is worth its while. No worker has cores of two hosts, also where these are one node. */
+static void links_decide_what_goes_over_them(void)
+{
+	static const char *const on[] = {"numa:2 core:2", "numa:1 core:4"};
+
+	for (int i = 0; i < 2; i++) {
+		char system[32];
+		uint32_t threads;
+
+		chosen_over(on[i], "1e-6,1e12", system, sizeof(system), &threads);
+		CU_ASSERT_STRING_EQUAL(system, "data_parallel");
+		CU_ASSERT_EQUAL(threads, 2);
+		chosen_over(on[i], "5e-5,1.17e8", system, sizeof(system), &threads);
+		CU_ASSERT_STRING_NOT_EQUAL(system, "data_parallel");
+		CU_ASSERT_STRING_NOT_EQUAL(system, "sequential");
+		chosen_over(on[i], "1e-5,1e7", system, sizeof(system), &threads);
+		CU_ASSERT_STRING_EQUAL(system, "sequential");
+		CU_ASSERT_EQUAL(threads, 2);
+	}
+}
+
 /* A system alone is found no faster than all together. */
 static void all_systems_are_no_slower_than_one(void)
 {
@@ -213,6 +261,7 @@ void mr_suite_auto(void)
 	MR_TEST(a_loss_that_is_none_has_no_penalty);
 	MR_TEST(the_search_ends);
 	MR_TEST(all_systems_are_no_slower_than_one);
+	MR_TEST(links_decide_what_goes_over_them);
 	MR_TEST(gradients_are_tried_together);
 	MR_TEST(the_best_is_tried_with_other_numbers_of_micro_batches);
 }
