@@ -350,6 +350,7 @@ static mr_status start_thread(void)
 }
 
 static _Atomic bool has_begun; /* or failed */
+static _Atomic bool has_ended;
 
 /* A launcher leaves one of these: without any this is a program of its own, and the library need not begin. */
 static bool is_launched(void)
@@ -391,17 +392,25 @@ static mr_status begin(mr_ranks **out)
 	return st;
 }
 
-/* Ends a process whose ranks do not meet: the library waits for ever. Looks each LOOK_NS. */
-static void *limit_begin(void *arg)
+/* Is @done within @s seconds? Looks each LOOK_NS. */
+static bool is_done_within(int s, const _Atomic bool *done)
 {
 	enum { LOOK_NS = 100000000 };
 
-	(void)arg;
-	for (uint64_t i = 0; i < MR_MPI_BEGIN_S * 1000000000ull / LOOK_NS; i++) {
+	for (uint64_t i = 0; i < (uint64_t)s * 1000000000ull / LOOK_NS; i++) {
 		nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
-		if (atomic_load_explicit(&has_begun, memory_order_acquire))
-			return NULL;
+		if (atomic_load_explicit(done, memory_order_acquire))
+			return true;
 	}
+	return false;
+}
+
+/* Ends a process whose ranks do not meet: the library waits for ever. */
+static void *limit_begin(void *arg)
+{
+	(void)arg;
+	if (is_done_within(MR_MPI_BEGIN_S, &has_begun))
+		return NULL;
 	fprintf(stderr, "millrace: the ranks have not met for %d seconds: one of them, or a link between two, hangs\n",
 		MR_MPI_BEGIN_S);
 	_exit(mr_status_exit_code(MR_ESTALLED));
@@ -429,6 +438,27 @@ static void stop_thread(void)
 	atomic_store_explicit(&mr_mpi.ends, true, memory_order_relaxed);
 	pthread_join(mr_mpi.thread, NULL);
 	mr_mpi.has_thread = false;
+}
+
+/* Ends a process that has done all its work, where the library does not end: MPICH 4.0 over UCX has waited for ever for
+ * the answer of a rank that waited elsewhere in its end. */
+static void *limit_end(void *arg)
+{
+	(void)arg;
+	if (!is_done_within(MR_MPI_END_S, &has_ended))
+		_exit(0);
+	return NULL;
+}
+
+static void finalize(void)
+{
+	pthread_t thread;
+
+	fflush(NULL);
+	if (!pthread_create(&thread, NULL, limit_end, NULL))
+		pthread_detach(thread);
+	MPI_Finalize();
+	atomic_store_explicit(&has_ended, true, memory_order_release);
 }
 
 /* Nothing comes any more: requests for notes and signs of life are taken back. */
@@ -469,7 +499,7 @@ void mr_mpi_end(mr_ranks *r, int code)
 	mr_mpi_times_fini();
 	take_back(beats.in);
 	take_back(notes.in);
-	MPI_Finalize();
+	finalize();
 	free(beats.in);
 	free(beats.out);
 	free(beats.heard_ns);

@@ -19,6 +19,7 @@
 #define MR_MPI_BEAT_NS 500000000ull
 #define MR_MPI_LOST_NS 3000000000ull /* a rank that is silent for so long is lost */
 #define MR_MPI_BEGIN_S 60            /* until all ranks have met; nobody hears of the others before */
+#define MR_MPI_END_S 5               /* for the library, behind all work */
 
 typedef struct mr_mpi_world {
 	pthread_mutex_t lock;
