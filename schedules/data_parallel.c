@@ -9,8 +9,8 @@
  * and writes all weights and all gradients once per micro-batch, so they do not stay in its caches; and there are D
  * gradient buffers. A replica is a pipe whose stages are all on one worker. The replicas read one copy of the weights
  * (in one address space a copy for each improves only locality: weights = private). Their gradients are reduced and
- * stepped by ranges, one range for each replica (plan.h), with one optimizer state in all: this is ZeRO stages 1 and 2
- * without further work.
+ * stepped by ranges, one range for each replica (plan.h), with one optimizer state in all: this is ZeRO stage 1 without
+ * further work. Not stage 2: a replica keeps the buffer of its whole gradient, though it reads its own range of it.
  *
  * Shares are contiguous: pipe 0 has the first micro-batches, and the first T mod D pipes have one more. Round robin
  * would share as evenly; contiguous shares make the sum over pipes run through 0..T-1 in ascending order like the other
@@ -136,6 +136,7 @@ static void claims(const mr_sched_args *args, double f, double i, double w, mr_s
 
 const mr_sched_ops mr_sched_data_parallel = {
 	.name = "data_parallel",
+	.alias = "zero1",
 	.summary = "each worker runs the whole model on its share of the micro-batches",
 	.source = "the baseline; sharded sums and updates: Rajbhandari et al., ZeRO, SC 2020, section 5",
 	.options = options,

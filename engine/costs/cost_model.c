@@ -85,7 +85,7 @@ double mr_model_efficiency(double elements, double columns, double terms, uint32
 /* One worker's team and the rates at which it reads what it uses. */
 typedef struct team {
 	const mr_server *m;
-	uint32_t k;
+	uint32_t k, nodes;               /* threads, and the nodes on which they are */
 	double peak;                     /* FLOP/s of a core */
 	double rate_pass, rate_step;     /* bytes a second in F, I, W; in U */
 	double memory_pass, memory_step; /* the part of them that comes from the node's memory */
@@ -116,8 +116,18 @@ static void working_set(const mr_workload *of, uint16_t w, double *pass, double 
 				     of->optim->ops->n_states * (double)mr_dtype_bytes(types->state));
 }
 
-/* The bandwidth at which @k cores read the node's memory. */
-static double memory_rate(const mr_server *m, uint32_t k)
+/* The nodes on which @k threads of worker @w are: their memory is spread over these, in equal parts. */
+static uint32_t nodes_of(const mr_workload *of, uint16_t w, uint32_t k)
+{
+	const mr_place_worker *at = &of->place->worker[w];
+	uint32_t n = at->straddles && at->memory.n > 1 ? at->memory.n : 1;
+
+	return n < k ? n : k;
+}
+
+/* The bandwidth at which @k cores, as many on each of @nodes, read the memory of these nodes: of what a core reads, all
+ * but one part in @nodes comes over links, and each node's link carries what the cores of the others read of it. */
+static double memory_rate(const mr_server *m, uint32_t k, uint32_t nodes)
 {
 	double rate = k * m->l3_gbs * 1e9;
 
@@ -125,12 +135,14 @@ static double memory_rate(const mr_server *m, uint32_t k)
 		rate = fmin(rate, k * m->core_gbs * 1e9);
 	if (m->domain_gbs > 0)
 		rate = fmin(rate, ceil((double)k / m->cores) * m->domain_gbs * 1e9);
-	return fmin(rate, mr_model_memory_rate(m));
+	if (nodes > 1)
+		rate = fmin(rate, (double)nodes * nodes / (nodes - 1) * mr_model_link_rate(m));
+	return fmin(rate, nodes * mr_model_memory_rate(m));
 }
 
-/* The bandwidth at which @k cores of a run that uses @used use @bytes again and again. What their part of the L3 does
- * not hold, *@memory of it, comes from memory. */
-static double rate_of(const mr_server *m, uint32_t k, double used, double bytes, double *memory)
+/* The bandwidth at which @k cores of @nodes nodes, of a run that uses @used, use @bytes again and again. What their
+ * part of the L3 does not hold, *@memory of it, comes from memory. */
+static double rate_of(const mr_server *m, uint32_t k, uint32_t nodes, double used, double bytes, double *memory)
 {
 	double holds = k * 1048576.0 * m->l3_mib / fmin(m->cores, used);
 
@@ -138,17 +150,17 @@ static double rate_of(const mr_server *m, uint32_t k, double used, double bytes,
 	if (bytes <= k * 1024.0 * m->l2_kib)
 		return INFINITY;
 	*memory = bytes > holds ? 1 - holds / bytes : 0;
-	return 1 / (*memory / memory_rate(m, k) + (1 - *memory) / (k * m->l3_gbs * 1e9));
+	return 1 / (*memory / memory_rate(m, k, nodes) + (1 - *memory) / (k * m->l3_gbs * 1e9));
 }
 
 static team team_of(const mr_workload *of, const mr_server *m, uint16_t w, uint32_t k, double used)
 {
-	team t = {.m = m, .k = k, .peak = mr_model_peak(m, of)};
+	team t = {.m = m, .k = k, .nodes = nodes_of(of, w, k), .peak = mr_model_peak(m, of)};
 	double pass, step;
 
 	working_set(of, w, &pass, &step);
-	t.rate_pass = rate_of(m, k, used, pass, &t.memory_pass);
-	t.rate_step = rate_of(m, k, used, step, &t.memory_step);
+	t.rate_pass = rate_of(m, k, t.nodes, used, pass, &t.memory_pass);
+	t.rate_step = rate_of(m, k, t.nodes, used, step, &t.memory_step);
 	return t;
 }
 
@@ -228,6 +240,7 @@ static team *teams_of(const mr_workload *of, const mr_server *m, uint32_t k, dou
 
 	for (uint16_t w = 0; !k && w < of->place->n_workers; w++)
 		used += of->place->worker[w].n_threads;
+	used *= of->n_shares > 1 ? of->n_shares : 1;
 	for (uint16_t w = 0; t && w < of->place->n_workers; w++)
 		t[w] = team_of(of, m, w, k ? k : of->place->worker[w].n_threads, share > 0 ? used / share : used);
 	return t;
@@ -246,20 +259,33 @@ static double step_seconds(const team *t, double bytes)
 	       mr_server_barrier_ns(t->m, k) / 1e9;
 }
 
+/* Seconds in which a share reads what the others show it of @numbers numbers. All shares of a node do so at once, and
+ * share its link. */
+static double meeting_seconds(const mr_workload *of, const team *t, double numbers)
+{
+	double bytes = numbers * (double)of->samples * (double)mr_dtype_bytes(of->kernels->types.activations);
+	double here = of->shares_here, far = of->n_shares - here;
+
+	return bytes * ((here - 1) / (t->k * t->m->l3_gbs * 1e9) + far * here / mr_model_link_rate(t->m));
+}
+
 static void cost_layer(const mr_workload *of, const team *t, uint32_t node, mr_stage_cost *c, mr_stage_cost *b)
 {
 	work w = work_of(of, node);
 	bool loss = of->graph->nodes[node].ops->loss;
 	double *const into[] = {&c->f, &c->i, &c->w};
+	double memory = of->n_shares > 1 ? of->shares_here : 1.0 / t->nodes; /* shares compute the same at one time */
 
 	for (int k = 0; k < 3; k++)
 		*into[k] = w.bytes[k] > 0 && !(loss && k) ? seconds(t, w.flops[k], w.bytes[k], w.elements[k],
 								    w.columns[k]) : 0;
 	c->u = w.step_bytes > 0 ? step_seconds(t, w.step_bytes) : 0;
-	*b = (mr_stage_cost){.f = t->memory_pass * w.bytes[0],
-			      .i = loss ? 0 : t->memory_pass * w.bytes[1],
-			      .w = loss ? 0 : t->memory_pass * w.bytes[2],
-			      .u = t->memory_step * w.step_bytes};
+	*b = (mr_stage_cost){.f = memory * t->memory_pass * w.bytes[0],
+			      .i = loss ? 0 : memory * t->memory_pass * w.bytes[1],
+			      .w = loss ? 0 : memory * t->memory_pass * w.bytes[2],
+			      .u = memory * t->memory_step * w.step_bytes};
+	for (int back = 0; back < 2 && of->n_shares > 1; back++)
+		*into[back] += meeting_seconds(of, t, (double)mr_graph_shown(of->graph, node, back));
 }
 
 /* Whether some workers of the plan lie on different nodes. */
@@ -464,12 +490,12 @@ mr_status mr_costs_forecast(const mr_workload *of, double share, mr_costs *out)
 /* A team of @threads threads all of whose work is at @level. */
 static team team_at(const mr_workload *of, const mr_server *m, uint32_t threads, mr_model_level level)
 {
-	team t = {.m = m, .k = threads, .peak = mr_model_peak(m, of), .rate_pass = INFINITY};
+	team t = {.m = m, .k = threads, .nodes = 1, .peak = mr_model_peak(m, of), .rate_pass = INFINITY};
 
 	if (level == MR_MODEL_L3)
 		t.rate_pass = threads * m->l3_gbs * 1e9;
 	else if (level == MR_MODEL_MEMORY)
-		t.rate_pass = memory_rate(m, threads);
+		t.rate_pass = memory_rate(m, threads, 1);
 	t.rate_step = t.rate_pass;
 	return t;
 }

@@ -21,7 +21,9 @@
  * MR_MODEL_LEAST_FLOPS of a product, or MR_MODEL_LEAST_ELEMENTS of another pass.
  *
  * F, I and W keep a worker's weights and gradients and the activations of a micro-batch in use, U all that it has.
- * Between nodes, boundaries and weights that pipes on several nodes share cross a link.
+ * Between nodes, boundaries and weights that pipes on several nodes share cross a link. A worker on several nodes uses
+ * the memory of all of them, of which all but one part in n comes over their links. Its shares (machine.shares) use
+ * that of their own node, which those on one node share, and read what the others show them.
  *
  * The constants are those of the machine that machine.topology names (host/server.h); else those that were measured on
  * the machine at hand (measured_machine.h), where the session has them; else nominal ones, which say how a plan would

@@ -33,6 +33,8 @@ typedef struct mr_workload {
 	int64_t samples;           /* of a micro-batch */
 	uint32_t n_micro;          /* micro-batches a step */
 	bool clips;                /* gradients are clipped */
+	uint32_t n_shares, shares_here; /* of a worker, of which plan and place are the first share's, and of them on
+	                                   its node; 0: workers are whole */
 } mr_workload;
 
 #endif

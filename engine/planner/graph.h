@@ -242,8 +242,9 @@ static inline bool mr_graph_trains(const mr_graph *g, uint32_t node)
 /** What @node needs in training with micro-batches of @samples: without FLOPs for gradients that nobody wants. */
 mr_layer_needs mr_graph_needs(const mr_graph *g, uint32_t node, int64_t samples);
 
-/** Of a share's graph (planner/share_graph.h): numbers that it shows the others for a sample, forward and backward, and
- * in the largest such value. 0: it is whole. */
+/** Of a share's graph (planner/share_graph.h): numbers that it shows the others for a sample at @node, in one
+ * direction; forward and backward in all; and in the largest such value. 0: it meets none there, or is whole. */
+int64_t mr_graph_shown(const mr_graph *g, uint32_t node, bool backward);
 int64_t mr_graph_exchanged(const mr_graph *g);
 int64_t mr_graph_largest_exchanged(const mr_graph *g);
 

@@ -255,14 +255,18 @@ void mr_graph_init_param(const mr_graph *g, uint32_t param, uint64_t seed, mr_dt
 		mr_graph_init_part(g, param, i, seed, dtype, dst, rest);
 }
 
-/* Numbers of a sample that share @g shows at @node; 0: it does not meet others there. */
-static int64_t shown(const mr_graph *g, uint32_t node)
+int64_t mr_graph_shown(const mr_graph *g, uint32_t node, bool backward)
 {
 	const mr_node *nd = &g->nodes[node];
-	bool meets = !strcmp(nd->ops->name, "share_out") || !strcmp(nd->ops->name, "share_cat") ||
-		     (!strcmp(nd->ops->name, "share_in") && mr_graph_wants_dx(g, node, 0));
+	bool meets = backward ? !strcmp(nd->ops->name, "share_in") && mr_graph_wants_dx(g, node, 0)
+			      : !strcmp(nd->ops->name, "share_out") || !strcmp(nd->ops->name, "share_cat");
 
 	return meets ? mr_shape_count(nd->in_shape[0]) : 0;
+}
+
+static int64_t shown(const mr_graph *g, uint32_t node)
+{
+	return mr_graph_shown(g, node, false) + mr_graph_shown(g, node, true);
 }
 
 int64_t mr_graph_exchanged(const mr_graph *g)

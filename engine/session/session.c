@@ -323,6 +323,8 @@ mr_workload mr_session_workload(const mr_session *s)
 		.samples = s->samples,
 		.n_micro = s->n_micro,
 		.clips = s->job->train.clip > 0,
+		.n_shares = s->n_shares,
+		.shares_here = mr_session_shares_here(s),
 	};
 }
 

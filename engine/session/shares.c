@@ -47,6 +47,15 @@ mr_status mr_session_place_shares(mr_session *s)
 	return MR_OK;
 }
 
+uint32_t mr_session_shares_here(const mr_session *s)
+{
+	uint32_t here = 0;
+
+	for (uint32_t q = 0; q < s->n_shares && s->place.worker; q++)
+		here += s->place.worker[q * s->place.n_workers].node == s->place.worker[0].node;
+	return here;
+}
+
 mr_status mr_session_check_shares(const mr_session *s)
 {
 	mr_run_config c;

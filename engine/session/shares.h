@@ -12,6 +12,9 @@ mr_status mr_session_share(mr_session *s) MR_MUST_USE;
  * those of the others behind it. Errors: MR_ERESOURCE. */
 mr_status mr_session_place_shares(mr_session *s) MR_MUST_USE;
 
+/** The shares of a worker that are on the node of the first, as worker 0 has them; 0: workers are whole. */
+uint32_t mr_session_shares_here(const mr_session *s);
+
 /** Can the plan of @s be carried out by shares? Errors: MR_ECONFIG with the reason. */
 mr_status mr_session_check_shares(const mr_session *s) MR_MUST_USE;
 

@@ -371,6 +371,63 @@ static void small_layers_do_not_scale(void)
 	close_host(&many);
 }
 
+/* A step of weights that no cache holds, by one worker on a node and by one on two: the second has the memory of both,
+ * half of which comes over links, a quarter of it over each direction of each. */
+static void a_worker_on_two_nodes_has_both_memories(void)
+{
+	static const char *const machines[] = {"spr8480", "genoa9654", "graviton4"};
+
+	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
+		const mr_server *m;
+		double cores, one_node, both, least;
+		host one, two;
+
+		MR_CHECK_OK(mr_server_get(machines[i], &m));
+		cores = mr_server_cores(m);
+		open_host(&one, 8192, "sequential", 1, (uint32_t)cores, machines[i]);
+		open_host(&two, 8192, "sequential", 1, 2 * (uint32_t)cores, machines[i]);
+		CU_ASSERT(two.s.place.worker[0].straddles);
+		one_node = fmin(mr_model_memory_rate(m), cores * m->l3_gbs * 1e9);
+		both = fmin(fmin(2 * mr_model_memory_rate(m), 4 * mr_model_link_rate(m)), 2 * cores * m->l3_gbs * 1e9);
+		least = one.f.stage[0].u / two.f.stage[0].u;
+		CU_ASSERT(least > 0.9 * both / one_node); /* some of it is in caches, of which two nodes have more */
+		CU_ASSERT(least < 1.3 * both / one_node);
+		close_host(&one);
+		close_host(&two);
+	}
+}
+
+/* What two shares show each other crosses the link between their nodes, or goes through the caches of one. */
+static void shares_read_what_they_show(void)
+{
+	static const uint32_t threads[] = {56, 28}; /* of each share; a node has 56 cores */
+
+	for (int i = 0; i < 2; i++) {
+		const mr_server *m;
+		mr_workload alone;
+		mr_costs whole;
+		double shown = 0, longer = 0, rate;
+		host h;
+
+		MR_CHECK_OK(mr_server_get("spr8480", &m));
+		rate = i ? threads[i] * m->l3_gbs * 1e9 : mr_model_link_rate(m);
+		open_host(&h, 512, "sequential machine.shares=2", 1, threads[i], m->name);
+		alone = h.f.of;
+		CU_ASSERT_EQUAL(alone.n_shares, 2);
+		CU_ASSERT_EQUAL(alone.shares_here, i ? 2 : 1);
+		alone.shares_here = alone.n_shares = 0;
+		MR_CHECK_OK(mr_costs_modelled(&alone, 0, &whole));
+		for (uint32_t n = 0; n < h.f.of.graph->n_nodes; n++) {
+			longer += h.f.costs.layer[n].f - whole.layer[n].f;
+			shown += (double)(mr_graph_shown(h.f.of.graph, n, false) * h.f.of.samples) * sizeof(float);
+		}
+		CU_ASSERT(shown > 0);
+		CU_ASSERT_DOUBLE_EQUAL(longer, shown / rate, 1e-6 * shown / rate);
+		mr_costs_fini(&whole);
+		close_host(&h);
+	}
+}
+
 void mr_suite_cost_model(void);
 void mr_suite_cost_model(void)
 {
@@ -387,4 +444,6 @@ void mr_suite_cost_model(void)
 	MR_TEST(one_core_agrees);
 	MR_TEST(twice_the_nodes_are_no_slower);
 	MR_TEST(small_layers_do_not_scale);
+	MR_TEST(a_worker_on_two_nodes_has_both_memories);
+	MR_TEST(shares_read_what_they_show);
 }
