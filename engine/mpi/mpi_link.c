@@ -249,7 +249,7 @@ static bool poll_next(mr_channel *c, uint64_t *number)
 		return true;
 	if (!s->wanted_ns)
 		s->wanted_ns = mr_mpi_now();
-	if (pthread_mutex_trylock(&mr_mpi.lock))
+	if (atomic_load_explicit(&mr_mpi.thread_waits, memory_order_relaxed) || pthread_mutex_trylock(&mr_mpi.lock))
 		return false; /* who has it drives */
 	mr_mpi_drive();
 	pthread_mutex_unlock(&mr_mpi.lock);

@@ -121,7 +121,9 @@ static void *drive(void *arg)
 	while (!atomic_load_explicit(&mr_mpi.ends, memory_order_relaxed)) {
 		bool some;
 
+		atomic_store_explicit(&mr_mpi.thread_waits, true, memory_order_relaxed);
 		lock();
+		atomic_store_explicit(&mr_mpi.thread_waits, false, memory_order_relaxed);
 		some = mr_mpi_drive();
 		if (n++ % 16 == 0)
 			beat();
@@ -364,6 +366,19 @@ static bool is_launched(void)
 	return false;
 }
 
+/*
+ * Open MPI sends the first part of a large message, and the rest once the other side has answered. Over TCP all goes
+ * through one connection, so the answer waits behind what is under way there: two ranks that send each other gradients
+ * take turns, at half the speed. Receives are posted ahead, so most messages may go at once. What the user says stays.
+ */
+static void send_whole(void)
+{
+	static const char *const limit[] = {"OMPI_MCA_btl_tcp_eager_limit", "OMPI_MCA_btl_tcp_rndv_eager_limit"};
+
+	for (size_t i = 0; i < sizeof(limit) / sizeof(limit[0]); i++)
+		setenv(limit[i], "8388608", 0);
+}
+
 static mr_status begin(mr_ranks **out)
 {
 	int level = MPI_THREAD_SINGLE, n = 0;
@@ -423,6 +438,7 @@ mr_status mr_mpi_begin(mr_ranks **out)
 	*out = NULL;
 	if (!is_launched())
 		return MR_OK;
+	send_whole();
 	if (pthread_create(&mr_mpi.thread, NULL, limit_begin, NULL))
 		return mr_fail(MR_ERESOURCE, "a thread for the begin of MPI cannot be started");
 	pthread_detach(mr_mpi.thread);

@@ -31,6 +31,7 @@ typedef struct mr_mpi_world {
 	pthread_t thread;
 	bool is_open, has_thread;
 	_Atomic bool ends;
+	_Atomic bool thread_waits;   /* for the lock, which a worker that looks without a pause would never leave it */
 	_Atomic uint32_t lost;       /* UINT32_MAX: none */
 	_Atomic uint64_t sent;       /* bytes of links */
 } mr_mpi_world;

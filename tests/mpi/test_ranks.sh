@@ -169,6 +169,18 @@ if ! grep -q '^MILLRACE_SANITIZE:STRING=.' "$build/CMakeCache.txt"; then
 	[ -s endless/checkpoints/step-00000006/model.safetensors ] || complain "endless: nothing is saved"
 fi
 
+# --- Open MPI sends large messages over TCP at once, and a user's own word stays ---
+export OMPI_MCA_mpi_show_mca_params=all
+limits() {
+	over 2 train mlp.cfg --set $two --set train.steps=2 --set "run.dir=\"limits-$1\"" || complain "limits: exit $?"
+	[ -z "${many:-}" ] || [ "$(grep -c "btl_tcp_\(rndv_\)*eager_limit=$1 " out)" = 2 ] ||
+		complain "limits of messages over TCP: not $1"
+}
+limits 8388608
+export OMPI_MCA_btl_tcp_eager_limit=70000 OMPI_MCA_btl_tcp_rndv_eager_limit=70000
+limits 70000
+unset OMPI_MCA_mpi_show_mca_params OMPI_MCA_btl_tcp_eager_limit OMPI_MCA_btl_tcp_rndv_eager_limit
+
 # --- what is refused ---
 over 2 train mlp.cfg --set machine.workers=3 --set train.microbatches=4 --set 'machine.ranks="0 1"'
 got=$?
