@@ -73,6 +73,8 @@ typedef struct mr_auto {
 	double half_measured_s; /* of two runs at once; 0: none */
 	double penalty_loss;   /* the loss to which steps were counted; NAN: no penalty was measured */
 	uint32_t penalty_steps; /* in runs of as many */
+	uint32_t n_bursts;     /* that were measured and count */
+	uint32_t n_disturbed;  /* of these: other programs took part of the processors, each time that it was made */
 	uint32_t cores;
 	int64_t batch;
 	char source[512];      /* of the costs */
@@ -98,7 +100,9 @@ mr_status mr_auto_job(const mr_auto_question *q, const mr_auto_row *r, mr_job *j
 /**
  * Train the first @n rows and the best of one worker, in turns, for bursts of at most MR_AUTO_STEPS steps; correct the
  * predictions of all candidates, once, by what passes of the stages took in these runs and by how much longer their
- * steps were than these passes explain; train the first @n by then, unless they were. Where steps are short, so that a
+ * steps were than these passes explain; train the first @n by then, unless they were. A burst during which other
+ * programs took more than a tenth of the processors is made again, up to five
+ * of a candidate, and the faster time counts. Where steps are short, so that a
  * second is enough, train others too, first those of systems that none was of. Train those that came within a tenth of
  * the fastest again, and sort by what was measured. Two runs on half of the cores each are trained at once, where they
  * are predicted to be worth it. A candidate that cannot be trained, or whose training diverges, is dropped. As long as

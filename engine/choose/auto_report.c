@@ -120,6 +120,15 @@ static void print_sequential(const mr_auto *a, FILE *out)
 	}
 }
 
+/* What other programs did to the measured times. */
+static void print_disturbed(const mr_auto *a, FILE *out)
+{
+	if (a->n_disturbed)
+		fprintf(out, "other programs took part of the processors in %u of %u bursts of steps, however often "
+			"they were made: measured times may be too long; run it once more when they are done\n",
+			a->n_disturbed, a->n_bursts);
+}
+
 mr_status mr_auto_print(const mr_auto *a, FILE *out)
 {
 	double gap = a->best_s / a->bound_s - 1;
@@ -130,6 +139,7 @@ mr_status mr_auto_print(const mr_auto *a, FILE *out)
 	fprintf(out, "bound %.4g ms: %s%.1f %%%s\n", 1e3 * a->bound_s, "no choice is faster by more than ",
 		100 * (1 - 1 / (1 + fmax(0, gap))), a->complete ? ", and no other candidate is faster" : "");
 	print_dropped(a, out);
+	print_disturbed(a, out);
 	print_sequential(a, out);
 	print_penalty(a, out);
 	print_half(a, out);

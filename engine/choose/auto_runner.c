@@ -1,7 +1,7 @@
 #include "choose/auto_runner.h"
 
 /* Plans that end with the run are made for all steps that a candidate may make. */
-#define LONGEST (MR_AUTO_ROUNDS * MR_AUTO_STEPS + MR_AUTO_LOSS_STEPS)
+#define LONGEST ((MR_AUTO_ROUNDS + MR_AUTO_AGAIN) * MR_AUTO_STEPS + MR_AUTO_LOSS_STEPS)
 
 static mr_status make_job(const mr_auto_search_state *s, const mr_auto_row *r, const char *cpus, mr_auto_runner *x)
 {

@@ -5,6 +5,7 @@
 #include "choose/auto_internal.h"
 
 #define MR_AUTO_ROUNDS 15u
+#define MR_AUTO_AGAIN 5u /* bursts that are made once more, since others disturbed them */
 
 typedef struct mr_auto_runner {
 	uint32_t row;
@@ -12,6 +13,7 @@ typedef struct mr_auto_runner {
 	mr_session s;
 	uint64_t steps;                 /* that it has made */
 	uint32_t burst_steps;           /* of a burst */
+	uint32_t again;                 /* bursts made once more; at most MR_AUTO_AGAIN */
 	double burst_s[MR_AUTO_ROUNDS]; /* seconds of a step, for each burst */
 	bool open;
 } mr_auto_runner;

@@ -10,6 +10,7 @@
 #include "choose/auto_penalty.h"
 #include "choose/auto_runner.h"
 #include "host/clock.h"
+#include "host/foreign_load.h"
 
 #define WARM_STEPS   3u
 #define LEAST_STEPS  5u  /* of a burst; MR_AUTO_STEPS is most */
@@ -22,6 +23,7 @@
 #define FINALISTS    4u
 #define NEAR_BEST    1.1 /* finalists took at most this many times as long as the fastest */
 #define MOST_AT_ONCE 64u
+#define FOREIGN      0.1 /* other programs' share of all processors from which on a burst is disturbed */
 #define SETTLE_NS 10000000u /* teams of the runs that stand still spin for some milliseconds before they sleep */
 #define CLOSE        2.0 /* candidates that are predicted again are at most this many times as slow as the first */
 #define MOST_AGAIN   60u
@@ -154,6 +156,30 @@ static mr_status burst(const mr_auto_search_state *s, mr_auto_runner *x, uint32_
 	return MR_OK;
 }
 
+/* A burst that counts: a disturbed one is made again, and the faster one is taken. */
+static mr_status calm_burst(const mr_auto_search_state *s, mr_auto_runner *x, double *step_s)
+{
+	mr_foreign_load then = mr_foreign_load_now(), now;
+	bool disturbed;
+
+	MR_TRY(burst(s, x, x->burst_steps, step_s));
+	now = mr_foreign_load_now();
+	disturbed = mr_foreign_load_between(&then, &now) > FOREIGN;
+	while (disturbed && !s->a->row[x->row].dropped && x->again < MR_AUTO_AGAIN) {
+		double once_more = 0;
+
+		x->again++;
+		then = now;
+		MR_TRY(burst(s, x, x->burst_steps, &once_more));
+		now = mr_foreign_load_now();
+		disturbed = mr_foreign_load_between(&then, &now) > FOREIGN;
+		*step_s = once_more > 0 ? fmin(*step_s, once_more) : *step_s;
+	}
+	s->a->n_bursts++;
+	s->a->n_disturbed += disturbed;
+	return MR_OK;
+}
+
 static mr_status measure_rounds(const mr_auto_search_state *s, mr_auto_runner *x, uint32_t n)
 {
 	uint32_t rounds = LEAST_ROUNDS;
@@ -171,7 +197,7 @@ static mr_status measure_rounds(const mr_auto_search_state *s, mr_auto_runner *x
 				continue;
 			if (n > 1)
 				mr_clock_sleep(SETTLE_NS);
-			MR_TRY(burst(s, &x[i], x[i].burst_steps, &x[i].burst_s[round]));
+			MR_TRY(calm_burst(s, &x[i], &x[i].burst_s[round]));
 			if (!counted && !row[x[i].row].dropped && x[i].burst_s[round] > 0) {
 				double wanted = ROUND_S / (x[i].burst_steps * x[i].burst_s[round]);
 
