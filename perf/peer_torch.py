@@ -4,7 +4,7 @@
 Tuned as PyTorch's CPU users would: one GEMM thread pool (run it with OpenBLAS's OpenMP build or MKL), a malloc that
 keeps its memory (perf/steps/peer.c sets MALLOC_MMAP_THRESHOLD_ and friends), fused optimizers where the version has
 them, images with channels last. Each precision runs in the fastest of its settings (perf/peer_models/training.py),
-each of which is tried before; f32 of a perceptron or a GPT is not compiled.
+each of which is tried before.
 
 PRECISIONS is f32, bf16 or f32,bf16. Both train the same weights: they are there once. The dialogue is that of
 peer_serve.py. By hand:

@@ -1,29 +1,31 @@
 /*
  * steps.c - whole training steps of every system, side by side, and of other programs that train the same model.
  *
- *	steps [--tiny | --list] [--precision f32,bf16] [--rounds N] [--case NAME]... [--json FILE] [--torch PYTHON]
- *	      [--preload yes|no] [--jax PYTHON] [--llmc FOLDER] [--patience SECONDS] [--choices TABLE]
+ *	steps [--tiny | --list] [--systems table|all] [--precision f32,bf16] [--rounds N] [--case NAME]...
+ *	      [--json FILE] [--torch PYTHON] [--preload yes|no] [--jax PYTHON] [--llmc FOLDER] [--patience SECONDS]
+ *	      [--choices TABLE] [--commit TEXT]
  *
  * Without --torch, --jax and --llmc the variables MILLRACE_PYTHON, MILLRACE_JAX and MILLRACE_LLMC name the peers.
  * --preload: PyTorch takes turns a second time with a library that makes its MKL use AVX-512 on processors of AMD; by
- * default where the processor is one. --precision: one or both,
- * f32 when it is not given; in bf16 the systems that matter there take turns with all of f32.
+ * default where the processor is one. --precision: one or both, which is the default. --systems: of ours those that
+ * the table needs (A, three pipelines, the planner's choice), in five rounds; or all, in seven, with replays. --commit
+ * is what the table says of each row. Cases that are no rows of the table are timed where --case names them.
  *
  * For each case (perf/steps/cases.h) all systems are built in this one process, the peers (peer.h) beside it, and
  * take turns: a round times a burst of steps of each, in an order that rotates; an engine that is not timed stands
  * still. Before and after every burst a cache-line ping-pong tells whether the two cores share a cache now (NEAR, about
  * 50 ns one way) or not (FAR, about 250 ns): virtual machines move. Bursts that saw both are dropped, bursts during
  * which others used CPU (load.h) are left out; medians are reported per placement. `A` is sequential on all cores with
- * threads inside the operators, the thing to beat; it runs twice in each round, and the spread of that pair is the
- * noise below which a ratio means nothing. The peaks of the cores are measured before each round and after the last;
- * the best counts, of all cases so far.
+ * threads inside the operators, the thing to beat; with all systems, and where the planner chooses it, it runs twice in
+ * each round, and the spread of that pair is the noise below which a ratio means nothing. The peaks of the cores are
+ * measured before each round and after the last; the best counts, of all cases so far.
  *
  * With --choices two tables of choices (nn/choices.h) take turns in place of all systems: the built-in one and TABLE,
  * in `sequential` by one thread and by all cores.
  *
- * The hash of each plan is printed, and afterwards the weights of every pipeline are compared, bit for bit, with the
- * single-thread replay of as many steps, but in cases whose steps take seconds. Last comes one table of all cases in
- * Markdown.
+ * With all systems the hash of each plan is printed, and afterwards the weights of every pipeline are compared, bit for
+ * bit, with the single-thread replay of as many steps, but in cases whose steps take seconds. Last comes one table of
+ * all cases in Markdown.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -33,17 +35,20 @@
 
 #include "host/clock.h"
 #include "host/env.h"
+#include "host/processor.h"
 #include "perf/steps/summary.h"
 
 enum { MOST_CASES = 32 };
 
 typedef struct bench {
 	bool small;
-	int rounds;
+	int rounds;          /* 0: five, or seven of all systems */
+	bool all;            /* systems, with replays */
 	unsigned precisions; /* a bit for each */
 	const mr_case *only[MOST_CASES];
 	int n_only;          /* 0: all cases */
 	const char *json_path;
+	const char *commit;  /* "": not told */
 	bool preload;        /* PyTorch once more, with MKL's code for AVX-512 on processors of AMD */
 	const char *choices; /* beside the built-in table; NULL: systems and peers take turns */
 	mr_topo topo;
@@ -153,7 +158,7 @@ static size_t line_up(bench *b, const mr_case *c, mr_contender *all)
 		for (int i = 0; in_precision(b, k) && i < MR_N_SYSTEMS; i++) {
 			const mr_system *s = &mr_line_up[i];
 
-			if (!mr_case_has(c, i, (mr_bench_precision)k))
+			if (!mr_case_has(c, i, (mr_bench_precision)k, b->all))
 				continue;
 			a = i == MR_A ? n : a;
 			all[n++] = (mr_contender){.system = s,
@@ -161,7 +166,8 @@ static size_t line_up(bench *b, const mr_case *c, mr_contender *all)
 						  .precision = (mr_bench_precision)k,
 						  .workers = s->workers,
 						  .threads = at_most(s->threads, &b->topo),
-						  .same = i == MR_A_AGAIN && c->big ? &all[a] : NULL};
+						  .same = i == MR_A_AGAIN && c->big ? &all[a] : NULL,
+						  .a = i == MR_PLANNED && !b->all ? &all[a] : NULL};
 		}
 	for (int i = 0; i < MR_N_PEERS; i++)
 		n = add_peer(b, &b->peers[i], c, all, n);
@@ -219,26 +225,51 @@ static void print_backends(const bench *b, const mr_case *c)
 			       mr_case_backend(c, (mr_bench_precision)k));
 }
 
+/* Whether each has @wanted bursts that count, all in one placement. */
+static bool enough(const mr_contender *all, size_t n, int wanted)
+{
+	for (int place = 0; place < 2; place++) {
+		size_t has = 0;
+
+		for (size_t i = 0; i < n; i++)
+			has += all[i].out || mr_contender_samples(&all[i], place)->n >= (size_t)wanted;
+		if (has == n)
+			return true;
+	}
+	return false;
+}
+
+/* More of them, but no more than again half as many, where the cores have moved or others disturbed. */
+static void run_rounds(const bench *b, mr_results *r, mr_bout *bout, mr_contender *all)
+{
+	int rounds = r->c->rounds && r->c->rounds < b->rounds ? r->c->rounds : b->rounds;
+	int half_more = rounds + (rounds + 1) / 2;
+	int most = b->all || r->c->long_steps ? rounds : half_more < MR_MAX_ROUNDS ? half_more : MR_MAX_ROUNDS;
+
+	for (int k = 0; k < rounds || (k < most && !enough(all, r->n, rounds)); k++) {
+		check(mr_peak_measure(&b->topo, &r->peak), r->c->name);
+		for (size_t i = 0; i < r->n; i++)
+			check(mr_contender_burst(&all[(i + (size_t)k) % r->n], bout), r->c->name);
+	}
+	check(mr_peak_measure(&b->topo, &r->peak), r->c->name);
+}
+
 static void run_case(bench *b, const mr_case *c)
 {
 	static mr_contender all[MR_N_CONTENDERS];
 	mr_results r = {.c = c, .all = all, .peers = b->peers, .peak = b->peak, .precisions = b->precisions};
 	mr_bout bout = {.c = c, .topo = &b->topo, .peers = b->peers};
-	int rounds = c->rounds && c->rounds < b->rounds ? c->rounds : b->rounds;
-	uint64_t begin = mr_clock_ns();
+	uint64_t begin = mr_clock_ns(), started, opened;
 
 	printf("\n%s: %s, batch %d, %d micro-batches for the synchronous pipelines\n", c->name, c->what, c->batch,
 	       c->micro);
 	print_backends(b, c);
 	fflush(stdout);
 	r.n = b->choices ? line_up_tables(b, all) : line_up(b, c, all);
+	started = mr_clock_ns();
 	open_all(&bout, all, r.n);
-	for (int k = 0; k < rounds; k++) {
-		check(mr_peak_measure(&b->topo, &r.peak), c->name);
-		for (size_t i = 0; i < r.n; i++)
-			check(mr_contender_burst(&all[(i + (size_t)k) % r.n], &bout), c->name);
-	}
-	check(mr_peak_measure(&b->topo, &r.peak), c->name);
+	opened = mr_clock_ns();
+	run_rounds(b, &r, &bout, all);
 	b->peak = r.peak;
 	r.flops = flops_of(c, all, r.n);
 	r.rest = bout.rest;
@@ -250,14 +281,16 @@ static void run_case(bench *b, const mr_case *c)
 	for (size_t i = 0; i < r.n; i++)
 		if (all[i].peer)
 			mr_contender_close(&all[i]); /* memory for the replays */
-	if (!c->long_steps)
+	if (b->all && !c->long_steps)
 		prove_all(b, all, r.n);
 	for (size_t i = 0; i < r.n; i++)
 		if (!all[i].peer)
 			mr_contender_close(&all[i]);
 	if (b->json)
 		mr_json_end_object(b->json);
-	printf("  %s took %.0f s\n", c->name, (double)(mr_clock_ns() - begin) / 1e9);
+	printf("  %s took %.0f s: %.0f to start the peers, %.0f to open ours\n", c->name,
+	       (double)(mr_clock_ns() - begin) / 1e9, (double)(started - begin) / 1e9,
+	       (double)(opened - started) / 1e9);
 	fflush(stdout);
 }
 
@@ -277,6 +310,8 @@ static void begin_json(bench *b)
 	mr_json_begin_object(b->json);
 	mr_json_key(b->json, "machine");
 	mr_json_put_string(b->json, mr_topo_print(&b->topo, machine, sizeof(machine)));
+	mr_json_key(b->json, "of");
+	mr_json_put_string(b->json, b->summary.of);
 	mr_json_key(b->json, "kernels");
 	mr_json_put_string(b->json, mr_kernels_library());
 	mr_json_key(b->json, "cases");
@@ -301,9 +336,9 @@ static void end_json(bench *b)
 
 static void usage(void)
 {
-	fputs("usage: steps [--tiny | --list] [--precision f32,bf16] [--rounds N] [--case NAME]... [--json FILE]\n"
-	      "             [--torch PYTHON] [--preload yes|no] [--jax PYTHON] [--llmc FOLDER] [--patience SECONDS]\n"
-	      "             [--choices TABLE]\n",
+	fputs("usage: steps [--tiny | --list] [--systems table|all] [--precision f32,bf16] [--rounds N]\n"
+	      "             [--case NAME]... [--json FILE] [--torch PYTHON] [--preload yes|no] [--jax PYTHON]\n"
+	      "             [--llmc FOLDER] [--patience SECONDS] [--choices TABLE] [--commit TEXT]\n",
 	      stderr);
 	exit(2);
 }
@@ -340,6 +375,15 @@ static unsigned precisions_of(const char *text)
 	exit(2);
 }
 
+static bool all_systems(const char *text)
+{
+	if (strcmp(text, "all") != 0 && strcmp(text, "table") != 0) {
+		fprintf(stderr, "steps: --systems expects table or all, got \"%s\"\n", text);
+		exit(2);
+	}
+	return !strcmp(text, "all");
+}
+
 static void add_case(bench *b, const char *name)
 {
 	if (b->n_only == MOST_CASES) {
@@ -356,7 +400,7 @@ static bool wanted(const bench *b, const mr_case *c)
 	for (int i = 0; i < b->n_only; i++)
 		if (b->only[i] == c)
 			return true;
-	return b->n_only == 0;
+	return b->n_only == 0 && !c->apart;
 }
 
 static void parse(bench *b, int argc, char **argv)
@@ -378,6 +422,10 @@ static void parse(bench *b, int argc, char **argv)
 			add_case(b, value);
 		else if (!strcmp(argv[i], "--precision"))
 			b->precisions = precisions_of(value);
+		else if (!strcmp(argv[i], "--systems"))
+			b->all = all_systems(value);
+		else if (!strcmp(argv[i], "--commit"))
+			b->commit = value;
 		else if (!strcmp(argv[i], "--json"))
 			b->json_path = value;
 		else if (!strcmp(argv[i], "--choices"))
@@ -397,6 +445,8 @@ static void parse(bench *b, int argc, char **argv)
 			usage();
 		i++;
 	}
+	if (!b->rounds)
+		b->rounds = b->all ? 7 : 5;
 	if (b->rounds < 1 || b->rounds > MR_MAX_ROUNDS) {
 		fprintf(stderr, "steps: --rounds expects 1 to %d\n", MR_MAX_ROUNDS);
 		exit(2);
@@ -420,10 +470,10 @@ int main(int argc, char **argv)
 {
 	bench *b = &the_bench;
 	mr_env_params env = {.argv = argv};
-	char machine[512];
+	char machine[512], processor[64];
 
-	b->rounds = 7;
-	b->precisions = 1u << MR_BENCH_F32;
+	b->commit = "";
+	b->precisions = 1u << MR_BENCH_F32 | 1u << MR_BENCH_BF16;
 	b->preload = mr_peer_is_amd();
 	b->peers[MR_TORCH] = (mr_peer){.ops = &mr_peer_torch, .patience_s = 420};
 	b->peers[MR_TORCH_AMD] = (mr_peer){.ops = &mr_peer_torch_amd, .patience_s = 420};
@@ -442,6 +492,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < MR_N_PEERS; i++)
 		if (!b->peers[i].where && !b->small)
 			printf("peers: no %s: %s\n", b->peers[i].ops->name, b->peers[i].ops->missing);
+	mr_processor_name(processor, sizeof(processor));
+	snprintf(b->summary.of, sizeof(b->summary.of), "%.40s%s%s", b->commit, *b->commit ? ", " : "", processor);
 	begin_json(b);
 	if (b->small) {
 		b->rounds = 2;

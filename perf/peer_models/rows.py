@@ -20,7 +20,7 @@ class Mlp(nn.Module):
 def mlp(shape, batch):
     model = Mlp(shape)
     return Training(model, momentum(model), torch.randn(batch, shape[0]), torch.randint(shape[-1], (batch,)),
-                    rows=batch, compiles_f32=False)
+                    rows=batch)
 
 
 CASES = {

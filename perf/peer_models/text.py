@@ -5,12 +5,13 @@ from torch import nn
 from .training import Linear, Training, adamw
 
 
-def sdpa(q, k, v):
+def sdpa(q, k, v, causal=True):
     if hasattr(nn.functional, "scaled_dot_product_attention"):
-        return nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-    t = q.shape[-2]  # older than 2.0
-    mask = torch.full((t, t), float("-inf"), dtype=q.dtype).triu(1)
-    return torch.softmax(q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5 + mask, -1) @ v
+        return nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+    scores, t = q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5, q.shape[-2]  # older than 2.0
+    if causal:
+        scores = scores + torch.full((t, t), float("-inf"), dtype=q.dtype).triu(1)
+    return torch.softmax(scores, -1) @ v
 
 
 class Block(nn.Module):
@@ -64,8 +65,7 @@ class Gpt(nn.Module):
 def gpt(layers, width, heads, context, vocab, tied, batch):
     model = Gpt(layers, width, heads, context, vocab, tied)
     tokens, targets = (torch.randint(vocab, (batch, context)) for _ in range(2))
-    return Training(model, adamw(model), tokens, targets.flatten(), rows=batch * context, compiled=model.compiled,
-                    compiles_f32=False)
+    return Training(model, adamw(model), tokens, targets.flatten(), rows=batch * context, compiled=model.compiled)
 
 
 class Attention:

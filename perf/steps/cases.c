@@ -56,7 +56,7 @@ const mr_case mr_cases[] = {
 	{"gpt2-4x256", "GPT-2 124M, context 256, tied head", {GPT2("256"), TIED}, GPT2_RUN, .batch = 4, .micro = 4,
 	 .rounds = 5, .long_steps = true, .systems = BIT(MR_A) | BIT(MR_1F1B)},
 	{"gpt2-16x256", "GPT-2 124M, context 256, tied head", {GPT2("256"), TIED}, GPT2_RUN, .batch = 16, .micro = 8,
-	 .whole = 4, .rounds = 3, .long_steps = true, .systems = BIT(MR_A) | BIT(MR_1F1B)},
+	 .whole = 4, .rounds = 3, .long_steps = true, .apart = true, .systems = BIT(MR_A) | BIT(MR_1F1B)},
 	{"lstm512-b16", "awd_lm 3 x 512, context 64, tied head, vocabulary 512",
 	 {{"model.name", "awd_lm"}, {"model.layers", "3"}, {"model.embed", "512"}, {"model.width", "512"},
 	  {"model.context", "64"}, ADAMW},
@@ -84,8 +84,12 @@ const mr_case mr_cases[] = {
 	{"resnet50-b8", "ResNet-50 on images of 224 x 224 (25.6M)",
 	 {{"model.name", "resnet50"}, {"model.form", "imagenet"}, IMAGES("[224, 224, 3]", "1000", "32"), MOMENTUM},
 	 .batch = 8, .micro = 4, .burst = 1, .rounds = 5, .big = true, .long_steps = true, .systems = PIPELINES},
+	{"vit384-b16", "vision transformer, 6 layers of 384, patches of 4 x 4 of images of 32 x 32 (10.7M)",
+	 {{"model.name", "vit"}, {"model.layers", "6"}, {"model.width", "384"}, {"model.heads", "6"},
+	  {"model.patch", "4"}, IMAGES("[32, 32, 3]", "10", "512"), ADAMW},
+	 .batch = 16, .micro = 4, .burst = 1, .systems = PIPELINES},
 	{"attention-2048", "attention of GPT-2 alone, 12 heads of 64, 2048 positions", .attention = {1, 2048, 12, 64},
-	 .batch = 1, .micro = 1, .burst = 2, .systems = BIT(MR_A) | BIT(MR_A_AGAIN)},
+	 .batch = 1, .micro = 1, .burst = 2, .apart = true, .systems = BIT(MR_A) | BIT(MR_A_AGAIN)},
 	{0},
 };
 
@@ -97,23 +101,24 @@ const mr_case mr_case_tiny = {"tiny", "mlp 8-16x4-10", {MLP("[16, 16, 16, 16]"),
 
 const mr_system mr_line_up[MR_N_SYSTEMS] = {
 	[MR_ONE_THREAD] = {.label = "1 thread", .system = "sequential", .workers = 1, .threads = 1},
-	[MR_A] = {.label = "A", .system = "sequential", .workers = 1, .threads = 2, .bf16 = true},
+	[MR_A] = {.label = "A", .system = "sequential", .workers = 1, .threads = 2, .bf16 = true, .short_list = true},
 	[MR_A_AGAIN] = {.label = "A again", .system = "sequential", .workers = 1, .threads = 2, .bf16 = true},
 	[MR_GPIPE] = {.label = "gpipe", .system = "gpipe", CASES},
 	[MR_1F1B] = {.label = "1f1b", .system = "1f1b", CASES, .bf16 = true},
 	[MR_MERGED] = {"1f1b, merged W", "1f1b", {"system.merge_w", "4"}, CASES, .bf16 = true},
-	[MR_PIPEDREAM] = {.label = "pipedream", .system = "pipedream", TWO, .bf16 = true},
+	[MR_PIPEDREAM] = {.label = "pipedream", .system = "pipedream", TWO, .bf16 = true, .short_list = true},
 	[MR_VERTICAL] = {"pipedream, vertical sync", "pipedream", {"system.vertical_sync", "true"}, TWO},
 	[MR_DATA_PARALLEL] = {.label = "data_parallel", .system = "data_parallel", TWO, .micro = MR_MICRO_DEFAULT,
-			      .bf16 = true},
+			      .bf16 = true, .short_list = true},
 	[MR_JOINT] = {"data_parallel, joint", "data_parallel", {"system.gradients", "joint"}, TWO,
-		      .micro = MR_MICRO_DEFAULT, .bf16 = true},
-	[MR_PLANNED] = {.label = "planner's choice", .system = "sequential", .workers = 1, .threads = 2, .bf16 = true},
+		      .micro = MR_MICRO_DEFAULT, .bf16 = true, .short_list = true},
+	[MR_PLANNED] = {.label = "planner's choice", .system = "sequential", .workers = 1, .threads = 2, .bf16 = true,
+			.short_list = true},
 };
 
-bool mr_case_has(const mr_case *c, int system, mr_bench_precision precision)
+bool mr_case_has(const mr_case *c, int system, mr_bench_precision precision, bool all)
 {
-	return (!c->systems || (c->systems & BIT(system))) &&
+	return (all || mr_line_up[system].short_list) && (!c->systems || (c->systems & BIT(system))) &&
 	       (precision != MR_BENCH_BF16 || mr_line_up[system].bf16);
 }
 

@@ -54,6 +54,7 @@ typedef struct mr_case {
 	int rounds;       /* at most; 0: as many as asked for */
 	bool big;         /* memory is short: "A again" is A's own session, and times only */
 	bool long_steps;  /* of seconds: none is made before a burst, and plans are not replayed */
+	bool apart;       /* timed where --case names it alone: no row of the table */
 } mr_case;
 
 /* How many micro-batches a system makes of a batch. */
@@ -65,13 +66,15 @@ typedef struct mr_system {
 	int workers, threads;
 	mr_micro micro;
 	bool bf16;        /* in the line-up of bf16, too */
+	bool short_list;  /* in the short line-up, which is what the table needs */
 } mr_system;
 
 extern const mr_case mr_cases[];   /* ends with a nameless one */
 extern const mr_case mr_case_tiny; /* of ctest */
 extern const mr_system mr_line_up[MR_N_SYSTEMS];
 
-bool mr_case_has(const mr_case *c, int system, mr_bench_precision precision);
+/** Whether @system takes part in @c; @all: of the whole line-up, else of the short one. */
+bool mr_case_has(const mr_case *c, int system, mr_bench_precision precision, bool all);
 
 /** "f32", "bf16". */
 const char *mr_bench_precision_name(mr_bench_precision precision);

@@ -29,7 +29,7 @@ const mr_samples *mr_contender_samples(const mr_contender *x, int place)
 
 bool mr_contender_marked(const mr_contender *x, int place)
 {
-	return x->quiet[place].n == 0 && x->disturbed[place].n > 0;
+	return x->disturbed[place].n > 2 * x->quiet[place].n;
 }
 
 static mr_status open_attention(mr_contender *x, const mr_bout *b)
@@ -41,6 +41,13 @@ static mr_status open_attention(mr_contender *x, const mr_bout *b)
 				 x->precision == MR_BENCH_BF16 ? MR_BF16 : MR_F32, b->topo, x->threads,
 				 &x->attention));
 	return mr_attention_burst(x->attention, 0, c->burst, &ms);
+}
+
+/* Whether @row is what A does anyway. */
+static bool is_a(const mr_contender *a, const mr_auto_row *row)
+{
+	return a && !a->out && !strcmp(row->label, a->system->system) && row->n_micro == 1 &&
+	       a->job.train.microbatches == 1 && row->workers == 1 && (int)row->threads == a->threads;
 }
 
 /* Replace the job of @x by the one that plan --auto finds for it. */
@@ -59,6 +66,7 @@ static mr_status choose(mr_contender *x)
 		x->label = x->chosen;
 		x->workers = (int)a.row[0].workers;
 		x->threads = (int)a.row[0].threads;
+		x->same = is_a(x->a, &a.row[0]) ? x->a : NULL;
 		mr_job_fini(&x->job);
 		x->job = chosen;
 	} else {
@@ -77,6 +85,8 @@ static mr_status open_session(mr_contender *x, const mr_case *c, const char *tok
 	}
 	if (x->system == &mr_line_up[MR_PLANNED])
 		MR_TRY(choose(x));
+	if (x->same)
+		return MR_OK;
 	MR_TRY(mr_session_open(&x->job, &x->s));
 	/* The trace is for allowed.h; a record an instruction is part of every traced training run. */
 	MR_TRY(mr_session_start(&x->s, &(mr_session_opts){.trace = true}));

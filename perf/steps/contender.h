@@ -7,7 +7,7 @@
  * step after another one's burst does not count, of ours as of peers, but where steps take seconds. Before and after
  * each burst a cache-line ping-pong tells the placement of the two cores (host/probe.h); a burst that saw both, or
  * cannot tell, is dropped. One in which others used CPU (load.h) is kept apart, and counts only where a contender has
- * no other in that placement. Two of these in a case are made again at once.
+ * more than twice as many of them in that placement as of the others. Two of these in a case are made again at once.
  */
 #ifndef PERF_STEPS_CONTENDER_H
 #define PERF_STEPS_CONTENDER_H
@@ -41,6 +41,7 @@ typedef struct mr_contender {
 	const mr_system *system;    /* NULL: a peer */
 	const char *choices;        /* its table of choices (nn/choices.h); NULL: the built-in one */
 	struct mr_contender *same;  /* times this one's session again; NULL: has its own */
+	struct mr_contender *a;     /* of the planner's choice: A, whose session it times if it chooses just that */
 	mr_peer *peer;              /* NULL: ours */
 	int workers, threads;
 	bool out;                   /* takes no part (any more) */
@@ -64,7 +65,8 @@ typedef struct mr_bout {
 	mr_use rest;          /* own_s: CPU of those that stood still; sums over the bursts */
 } mr_bout;
 
-/** The samples that count in placement @place: the quiet ones, or where there are none the disturbed ones. */
+/** The samples that count in placement @place: the quiet ones, or the disturbed ones where these are more than twice as
+ * many. */
 const mr_samples *mr_contender_samples(const mr_contender *x, int place);
 
 /** Whether these are disturbed ones. */

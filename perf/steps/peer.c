@@ -72,6 +72,13 @@ static bool torch_takes(const mr_case *c, mr_bench_precision precision)
 	return true;
 }
 
+/* Products of bf16 go by oneDNN, whatever MKL takes the processor for. */
+static bool torch_amd_takes(const mr_case *c, mr_bench_precision precision)
+{
+	(void)c;
+	return precision == MR_BENCH_F32;
+}
+
 /* It has the perceptrons alone. */
 static bool jax_takes(const mr_case *c, mr_bench_precision precision)
 {
@@ -168,16 +175,18 @@ static mr_status python_start(mr_peer *p, const mr_case *c, unsigned precisions,
 	return MR_OK;
 }
 
-#define TORCH .takes = torch_takes, .start = python_start, .burst = python_burst, .script = "peer_torch.py"
+#define TORCH .start = python_start, .burst = python_burst, .script = "peer_torch.py"
 
 const mr_peer_ops mr_peer_torch = {
 	.name = "PyTorch",
+	.takes = torch_takes,
 	TORCH,
 	.missing = "MILLRACE_PYTHON names a Python that has torch",
 };
 
 const mr_peer_ops mr_peer_torch_amd = {
 	.name = "PyTorch, MKL for AMD",
+	.takes = torch_amd_takes,
 	TORCH,
 	.preload = true,
 	.missing = "MILLRACE_PYTHON names a Python that has torch, on a processor of AMD or with --preload",

@@ -10,7 +10,7 @@
  *            compiled, packed weights, f32 masters of bf16 weights); what it says of each is printed.
  *   PyTorch, MKL for AMD
  *            the same once more with a library preloaded (preload/mkl_amd.c), without which its MKL leaves AVX-512 of
- *            AMD's processors alone. Only there, or where it is asked for.
+ *            AMD's processors alone. Only there, or where it is asked for, and in f32: in bf16 it made no difference.
  *   JAX      peer_jax.py, the same dialogue, for perceptrons.
  *   llm.c    train_gpt2 of a checkout, built by its user (-Ofast, OpenMP), on a random checkpoint and random tokens
  *            that are written in its formats for the time being. It takes no commands, so it is stopped

@@ -109,7 +109,7 @@ static mr_quartiles quartiles_of(const mr_samples *s)
 
 static size_t left_out(const mr_contender *x, int place)
 {
-	return mr_contender_marked(x, place) ? 0 : x->disturbed[place].n;
+	return mr_contender_marked(x, place) ? x->quiet[place].n : x->disturbed[place].n;
 }
 
 static void put_row(const mr_results *r, const mr_contender *x, int place, mr_table *t)
@@ -284,7 +284,7 @@ static counts count(const mr_results *r)
 		for (int place = 0; place < 2; place++) {
 			c.bursts += x->quiet[place].n + x->disturbed[place].n;
 			c.disturbed += x->disturbed[place].n;
-			c.left_out += left_out(x, place);
+			c.left_out += mr_contender_marked(x, place) ? 0 : x->disturbed[place].n;
 		}
 	}
 	c.bursts += c.mixed;

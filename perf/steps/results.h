@@ -4,8 +4,9 @@
  *	system  type  w x t  place  n  out  ms/step  quartile  quartile  samples/s  GFLOP/s  of f32  of bf16  A/this ...
  *
  * w x t: workers times threads of each. One row for each placement that a contender was timed in, medians. n: bursts
- * that count; out: those that do not, because others used CPU meanwhile (load.h); where all bursts of a row are such,
- * they count and n bears a "!". "of f32" and "of bf16" are shares of the two peaks (peak.h).
+ * that count; out: those that do not, because others used CPU meanwhile (load.h); where more than two thirds of a row
+ * are such, they count, the others do not, and n bears a "!". "of f32" and "of bf16" are shares of the two peaks
+ * (peak.h).
  *
  * A/this and PEER/this are ratios of medians of the same placement: above 1, this row is faster. Where a case is timed
  * in two precisions there is one such column for each. "of plan" is the median of measured time / what the measured

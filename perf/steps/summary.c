@@ -17,7 +17,7 @@ static mr_summary_time time_of(const mr_results *r, const mr_contender *x, int p
 	return t;
 }
 
-/* The fastest of ours. "A again" is A, whose noise it shows. */
+/* The fastest of ours. Who times another one's session once more shows its noise. */
 static const mr_contender *best(const mr_results *r, int place, mr_bench_precision precision)
 {
 	const mr_contender *found = NULL;
@@ -25,7 +25,7 @@ static const mr_contender *best(const mr_results *r, int place, mr_bench_precisi
 	for (int i = 0; i < MR_N_SYSTEMS; i++) {
 		const mr_contender *x = i == MR_A_AGAIN ? NULL : mr_results_ours(r, i, precision);
 
-		if (x && mr_contender_samples(x, place)->n &&
+		if (x && !x->same && mr_contender_samples(x, place)->n &&
 		    (!found || mr_results_ms(x, place) < mr_results_ms(found, place)))
 			found = x;
 	}
@@ -84,10 +84,15 @@ static mr_summary_row row_of(const mr_results *r, int place)
 
 void mr_summary_add(mr_summary *s, const mr_results *r)
 {
-	for (int place = 0; place < 2 && s->n < MR_SUMMARY_ROWS; place++) {
+	size_t all = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		for (int place = 0; place < 2; place++)
+			all += r->all[i].quiet[place].n + r->all[i].disturbed[place].n;
+	for (int place = 0; place < 2 && all && s->n < MR_SUMMARY_ROWS; place++) {
 		mr_summary_row row = row_of(r, place);
 
-		if (row.bursts)
+		if (row.bursts * MR_SUMMARY_LEAST >= all)
 			s->row[s->n++] = row;
 	}
 }
@@ -130,8 +135,8 @@ void mr_summary_print(const mr_summary *s, FILE *out)
 	fputs("\n| case | cores | ours f32, ms | ours bf16, ms | as installed f32, ms | as installed bf16, ms "
 	      "| best known f32, ms | best known bf16, ms | installed / ours f32 | installed / ours bf16 "
 	      "| best / ours f32 | best / ours bf16 | limit f32 | limit bf16 | of peak f32 | of peak bf16 "
-	      "| disturbed bursts |\n"
-	      "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+	      "| disturbed bursts | commit, machine |\n"
+	      "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
 	      out);
 	for (size_t i = 0; i < s->n; i++) {
 		const mr_summary_row *r = &s->row[i];
@@ -151,7 +156,7 @@ void mr_summary_print(const mr_summary *s, FILE *out)
 			put_factor(r->limit[k], out);
 		EACH_PRECISION(k)
 			put_percent(&r->ours[k], out);
-		fprintf(out, " %zu of %zu |\n", r->disturbed, r->bursts);
+		fprintf(out, " %zu of %zu | %s |\n", r->disturbed, r->bursts, s->of);
 	}
 }
 

@@ -12,7 +12,8 @@
 
 #include "perf/steps/results.h"
 
-enum { MR_SUMMARY_ROWS = 64 };
+/* LEAST: a third of a case's bursts makes a row of a placement. */
+enum { MR_SUMMARY_ROWS = 64, MR_SUMMARY_LEAST = 3 };
 
 typedef struct mr_summary_time {
 	char label[192]; /* a system; a peer with its setting; of PyTorch as installed its setting alone, or "" */
@@ -32,6 +33,7 @@ typedef struct mr_summary_row {
 typedef struct mr_summary {
 	mr_summary_row row[MR_SUMMARY_ROWS];
 	size_t n;
+	char of[128]; /* the commit and the machine, for each row */
 } mr_summary;
 
 /** The rows of a case that is over. */
