@@ -51,7 +51,7 @@ mr_status mr_server_print(const mr_server *s, FILE *out)
 	char text[200];
 
 	fprintf(out, "%s - %s\n%s\n%u GB of memory a socket (assumed: it depends on what is plugged in)\n", s->name,
-		s->what, mr_server_topology(s, text, sizeof(text)), s->memory_gb);
+		s->what, mr_server_topology(s, 1, text, sizeof(text)), s->memory_gb);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (all[i].value > 0 || all[i].what != all[6].what) /* 0: the socket's is the limit */
 			fprintf(out, "%c  %8.4g %-8s %s\n", *mark++, all[i].value, all[i].unit, all[i].what);

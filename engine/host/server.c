@@ -35,11 +35,11 @@ mr_status mr_server_get(const char *name, const mr_server **out)
 		       near ? "; did you mean \"" : "", near ? near : "", near ? "\"" : "");
 }
 
-const char *mr_server_topology(const mr_server *s, char *text, size_t size)
+const char *mr_server_topology(const mr_server *s, uint32_t n, char *text, size_t size)
 {
 	snprintf(text, size, "pack:%u numa:%u(memory=%lluMB) l3:%u(size=%llu) l2:%u(size=%llu) core:1 pu:%u",
-		 s->sockets, s->nodes, s->memory_gb * 1000ULL / s->nodes, s->domains, s->l3_mib * 1048576ULL, s->cores,
-		 s->l2_kib * 1024ULL, s->smt);
+		 s->sockets * n, s->nodes, s->memory_gb * 1000ULL / s->nodes, s->domains, s->l3_mib * 1048576ULL,
+		 s->cores, s->l2_kib * 1024ULL, n > 1 ? 1 : s->smt);
 	return text;
 }
 

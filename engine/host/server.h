@@ -46,8 +46,9 @@ const mr_server *mr_server_at(uint32_t i);
 /** The one called @name. Errors: MR_EINVAL with the nearest name. */
 mr_status mr_server_get(const char *name, const mr_server **out) MR_MUST_USE;
 
-/** Its topology as a text for mr_topo_synthetic, into @text. Returns @text. */
-const char *mr_server_topology(const mr_server *s, char *text, size_t size);
+/** The topology of @n of them as a text for mr_topo_synthetic, into @text; of several a core has one CPU. Returns
+ * @text. */
+const char *mr_server_topology(const mr_server *s, uint32_t n, char *text, size_t size);
 
 /** Cores of a socket. */
 uint32_t mr_server_cores(const mr_server *s);

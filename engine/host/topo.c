@@ -437,7 +437,7 @@ static mr_status load(hwloc_topology_t h, const char *text, mr_topo *t)
 /* Is @text the name of a machine, and no list of levels? */
 static bool is_name(const char *text)
 {
-	size_t n = strcspn(text, ":");
+	size_t n = strcspn(text, ":*");
 
 	for (uint32_t i = 0; mr_server_at(i); i++)
 		if (strlen(mr_server_at(i)->name) == n && !strncmp(mr_server_at(i)->name, text, n))
@@ -445,18 +445,28 @@ static bool is_name(const char *text)
 	return !text[n] && !ends_with(text, ".xml");
 }
 
-/* The machine that is called @text, or "NAME:CORES"; *@cores: how many of its cores may be used, 0: all. Errors:
- * MR_EINVAL. */
-static mr_status find_server(const char *text, const mr_server **server, uint32_t *cores)
+/* The machine that is called @text, "NAME:CORES" or "NAME*MACHINES"; *@cores: how many of its cores may be used, 0:
+ * all. Errors: MR_EINVAL. */
+static mr_status find_server(const char *text, const mr_server **server, uint32_t *cores, uint32_t *machines)
 {
-	size_t n = strcspn(text, ":");
+	size_t n = strcspn(text, ":*");
 	char name[80];
 
 	*cores = 0;
+	*machines = 1;
 	snprintf(name, sizeof(name), "%.*s", (int)n, text);
 	MR_TRY(mr_server_get(name, server));
 	if (!text[n])
 		return MR_OK;
+	if (text[n] == '*') {
+		uint32_t one = (*server)->sockets * mr_server_cores(*server);
+
+		*machines = (uint32_t)strtoul(text + n + 1, NULL, 10);
+		return *machines >= 1 && *machines <= MOST_PUS / one
+			       ? MR_OK
+			       : mr_fail(MR_EINVAL, "of %s, which has %u cores, 1 to %u are planned together, not %s",
+					 (*server)->name, one, MOST_PUS / one, text + n + 1);
+	}
 	*cores = (uint32_t)strtoul(text + n + 1, NULL, 10);
 	if (*cores < 1 || *cores > (*server)->sockets * mr_server_cores(*server))
 		return mr_fail(MR_EINVAL, "%s has 1 to %u cores, not %s", (*server)->name,
@@ -478,15 +488,15 @@ mr_status mr_topo_synthetic(const char *text, mr_topo *t)
 	const mr_server *server = NULL;
 	hwloc_topology_t h = NULL;
 	char published[200];
-	uint32_t cores = 0;
+	uint32_t cores = 0, machines;
 	mr_status status;
 
 	*t = (mr_topo){.synthetic = true};
 	if (is_name(text)) {
-		if (find_server(text, &server, &cores) != MR_OK)
+		if (find_server(text, &server, &cores, &machines) != MR_OK)
 			return mr_fail(MR_EINVAL, "topology \"%s\" is not of the form \"numa:4 core:16 pu:2\", and %s",
 				       text, mr_error_text());
-		text = mr_server_topology(server, published, sizeof(published));
+		text = mr_server_topology(server, machines, published, sizeof(published));
 	}
 	if (!ends_with(text, ".xml"))
 		MR_TRY(check_size(text));

@@ -84,7 +84,8 @@ mr_status mr_topo_detect(mr_topo *t) MR_MUST_USE;
  * Describe the machine of a string such as "numa:4 core:16 pu:2" (counts are per parent: 64 cores, 128 PUs). Words
  * are those of hwloc's synthetic strings (pack, numa or node, l3, core, pu, with attributes in parentheses); without
  * pu at the end a core has one; a text without levels is the name of a machine (server.h; "NAME:16": its first 16
- * cores), or of a file that hwloc's lstopo has written (FILE.xml), with the CPUs and memory that were allowed there.
+ * cores; "NAME*16": 16 of them, with a CPU a core), or of a file that hwloc's lstopo has written (FILE.xml), with the
+ * CPUs and memory that were allowed there.
  * The limits of this process do not apply. Errors: MR_EINVAL a string that hwloc does not take, or without cores, or
  * with more than 1024 of a kind in one parent or 4096 CPUs in all (hwloc takes minutes for more). Free with fini.
  */

@@ -137,8 +137,8 @@ static const mr_option machine[] = {
 	 "if known, seconds a message,bytes/s each way while messages go both ways,seconds of a core a message,a byte; "
 	 "empty: what costs says"},
 	{"topology", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "plan for this machine, such as \"numa:4 core:16 pu:2\", a name of millrace list machines, or a file of "
-	 "lstopo, machine.xml; empty: the one at hand"},
+	 "plan for this machine, such as \"numa:4 core:16 pu:2\", a name of millrace list machines, such a "
+	 "name*4 for four hosts, or a file of lstopo, machine.xml; empty: the one at hand"},
 	{"loaders", MR_OPT_INT, "0", 0, 256, NULL, NULL,
 	 "threads that make samples, where data decode files (images); 0: as many as cores are left over, up to 8"},
 	{"spin_us", MR_OPT_INT, "-1", -1, 1e9, NULL, "microseconds",

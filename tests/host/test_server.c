@@ -65,6 +65,19 @@ static void unknown_names_are_refused(void)
 	MR_CHECK_FAIL(mr_topo_synthetic("spr", &t), MR_EINVAL, "millrace list machines names them");
 }
 
+/* Several of one name: hosts of the same sort, with a CPU a core. */
+static void several_machines_lie_side_by_side(void)
+{
+	mr_topo t;
+
+	MR_CHECK_OK(mr_topo_synthetic("emr8592*32", &t));
+	CU_ASSERT(t.n_cores == 4096 && t.n_usable == 4096 && t.n_nodes == 64 && t.n_machine_pus == 4096);
+	CU_ASSERT_STRING_EQUAL(t.server->name, "emr8592");
+	mr_topo_fini(&t);
+	MR_CHECK_FAIL(mr_topo_synthetic("emr8592*33", &t), MR_EINVAL, "1 to 32 are planned together, not 33");
+	MR_CHECK_FAIL(mr_topo_synthetic("emr8592*", &t), MR_EINVAL, "not ");
+}
+
 void mr_suite_server(void);
 void mr_suite_server(void)
 {
@@ -73,4 +86,5 @@ void mr_suite_server(void)
 	MR_TEST(each_number_is_plausible_and_marked);
 	MR_TEST(barriers_grow_with_the_team);
 	MR_TEST(unknown_names_are_refused);
+	MR_TEST(several_machines_lie_side_by_side);
 }
