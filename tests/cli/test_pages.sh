@@ -158,7 +158,7 @@ check_command() {
 		done
 		;;
 	sh) [ -f "$source/$2" ] || missing "no file $2" ;;
-	perf/*.sh) options_in "$source/$1" "$@" ;;
+	perf/*.sh | perf/*.py) options_in "$source/$1" "$@" ;;
 	perf | bpftrace | gdb | pip) ;; # other programs: their files, and the millrace that they start
 	*) missing "no test looks at such a command" ;;
 	esac
