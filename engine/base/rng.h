@@ -40,6 +40,7 @@ typedef enum mr_rng_purpose {
 	MR_RNG_SEARCH,    /* candidates of a search for an order: sample = number of the candidate */
 	MR_RNG_ROUND,     /* stochastic rounding: sample = number of the step, layer = parameter, element */
 	MR_RNG_AUGMENT,   /* changes of training images: sample = running number of the sample, element = which */
+	MR_RNG_STATE,     /* a stored state's rounding: sample = number of the step, layer = parameter, element */
 	MR_RNG_N_PURPOSES
 } mr_rng_purpose;
 

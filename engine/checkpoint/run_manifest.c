@@ -116,6 +116,8 @@ mr_status mr_run_manifest_collect(const mr_session *s, double val_loss, mr_run_m
 	put(f, MR_FACT_model, "%s", s->job->model.name);
 	put(f, MR_FACT_system, "%s", s->job->system.name);
 	put(f, MR_FACT_optimizer, "%s", s->optim.ops->name);
+	if (s->optim.form)
+		put(f, MR_FACT_state, "%s", s->optim.form->name);
 	put(f, MR_FACT_mitigation, "%s", s->mitigate.ops->name);
 	put(f, MR_FACT_precision, "%s", mr_types_name(&s->kernels->types));
 	put(f, MR_FACT_backend, "%s", s->kernels->name);
@@ -176,6 +178,7 @@ static const struct {
 	{"choices", "another table of choices (machine.choices)", NULL}, /* of backend auto alone */
 	{"precision", NULL, "precision"},
 	{"optimizer", NULL, "optimizer"},
+	{"state", NULL, "optimizer.state"}, /* f32 if it is not there */
 	{"mitigation", NULL, "mitigation"},
 	{"seed", NULL, "train.seed"},
 	{"batch", NULL, "train.batch"},
@@ -309,6 +312,10 @@ mr_status mr_run_manifest_fit(const mr_session *s, const mr_checkpoint *ck)
 		}
 		if (!then && !now && !strcmp(common[i].fact, "choices"))
 			continue;
+		if (!strcmp(common[i].fact, "state")) {
+			then = then ? then : "f32";
+			now = now ? now : "f32";
+		}
 		if (!then)
 			return mr_fail(MR_ECKPT, "its manifest does not say %s", common[i].fact);
 		if (!strcmp(common[i].fact, "identity")) {

@@ -14,7 +14,7 @@
 	X(model) X(system) X(optimizer) X(mitigation) X(precision) X(backend) X(kernels) X(slots) X(stages) X(workers) \
 		X(threads) X(seed) X(batch) X(microbatches) X(parameters) X(clip) X(learning_rate) X(options) \
 			X(costs) X(plan) X(identity) X(data) X(vocabulary) X(smoothness) X(minimum) X(gradient) \
-				X(best_val_loss) X(best_train_loss) X(averaging) X(configuration) X(form) \
+				X(best_val_loss) X(best_train_loss) X(averaging) X(state) X(configuration) X(form) \
 					X(elastic)
 
 typedef enum mr_fact {
@@ -24,7 +24,8 @@ typedef enum mr_fact {
 	MR_RUN_MANIFEST_MOST
 } mr_fact;
 
-/* The facts "identity" and "slots": checkpoint/identity.h. */
+/* The facts "identity" and "slots": checkpoint/identity.h. The fact "state" is the form of the optimizer's state;
+ * without it that is f32, the precision's own. */
 
 /* The fact "vocabulary" of data that are no text; for text it is mr_dataset.alphabet. Older builds wrote none.
  * best_train_loss: the lowest loss of an evaluation of all training samples, if there are no others. */

@@ -108,7 +108,7 @@ static uint64_t least_memory(const search *s, uint32_t n_micro)
 {
 	const mr_graph *g = s->base.graph;
 	const mr_types *types = &s->base.kernels->types;
-	uint64_t state = s->base.optim.ops->n_states * mr_dtype_bytes(types->state);
+	uint64_t state = s->base.optim.ops->n_states * mr_dtype_bytes(mr_optim_state_type(&s->base.optim, types));
 	uint64_t bytes = mr_dtype_bytes(types->weights) * (uint64_t)mr_graph_n_params(g);
 
 	for (uint32_t n = 0; n < g->n_nodes; n++)

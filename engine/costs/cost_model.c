@@ -113,7 +113,8 @@ static void working_set(const mr_workload *of, uint16_t w, double *pass, double 
 	*pass = n_weights * (double)mr_dtype_bytes(types->weights) +
 		stepped * (double)mr_dtype_bytes(types->gradients) + values;
 	*step = *pass + stepped * ((copies - 1) * (double)mr_dtype_bytes(types->weights) +
-				     of->optim->ops->n_states * (double)mr_dtype_bytes(types->state));
+				     of->optim->ops->n_states *
+					     (double)mr_dtype_bytes(mr_optim_state_type(of->optim, types)));
 }
 
 /* The nodes on which @k threads of worker @w are: their memory is spread over these, in equal parts. */

@@ -14,6 +14,7 @@
 #include "exec/exec.h"
 #include "exec/rank_losses.h"
 #include "weights/reduction.h"
+#include "weights/stored_states.h"
 #include "exec/run_links.h"
 #include "exec/run_plan.h"
 #include "exec/shares.h"
@@ -37,12 +38,9 @@ static mr_status open_features(mr_run *run, mr_stage_weights *b, uint16_t s)
 	return MR_OK;
 }
 
-/* Elements a thread of a sum of gradients that is added up at a time: they stay in the nearest caches. */
-enum { SUM_PIECE = 8192 };
-
 static int64_t sum_piece(const mr_run *run, uint32_t p, uint16_t s)
 {
-	return (int64_t)SUM_PIECE * run->c.place->worker[worker_of(run, (uint8_t)p, s)].n_threads;
+	return (int64_t)MR_WEIGHTS_PIECE * run->c.place->worker[worker_of(run, (uint8_t)p, s)].n_threads;
 }
 
 /* The place of shard @p's range among those of @n: by the nodes of their workers, then by number. So the pages of a
@@ -431,7 +429,7 @@ static void init_weights(mr_run *run, uint8_t pipe, uint16_t s)
 	uint8_t shard = mr_run_shard(run, pipe, s);
 
 	for (uint32_t i = 0; shard == b->first_here && i < run->c.optim->ops->n_states; i++)
-		memset(b->state[i], 0, mr_stage_size(b->stage)->state_bytes);
+		memset(b->state[i], 0, mr_states_bytes(b));
 	if (shard == b->first_here && b->factors)
 		memset(b->factors, 0, mr_weights_factor_bytes(b));
 	if (shard == b->first_here)

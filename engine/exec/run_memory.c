@@ -1,5 +1,6 @@
 /* run_memory.c - the memory of a run, by purpose. */
 #include "exec/run.h"
+#include "weights/stored_states.h"
 
 /* Is stage @s of @pipe the first of its worker? Memory that the worker has for all its stages counts there. */
 static bool is_first(const mr_run *run, uint8_t pipe, uint16_t s)
@@ -28,10 +29,11 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 		.weights = weights,
 		.stashes = weights ? mr_weights_version_bytes(b, b->cap) - b->cap * tables - weights : 0,
 		.grads = leads ? z->grad_bytes : 0,
-		.optimizer = whole ? run->c.optim->ops->n_states * (uint64_t)z->state_bytes + z->rest_bytes +
+		.optimizer = whole ? run->c.optim->ops->n_states * (uint64_t)mr_states_bytes(b) + z->rest_bytes +
 					     mr_weights_factor_bytes(b) : 0,
 		.scratch =
-			(leads ? mr_weights_shard_work_bytes(b, mr_run_shard(run, pipe, s)) : 0) +
+			(leads ? mr_weights_shard_work_bytes(b, (uint8_t)shard) + mr_states_room(b, (uint8_t)shard)
+			       : 0) +
 			(is_first(run, pipe, s) ? run->worker[mr_plan_worker(run->c.plan, pipe, s)].scratch_bytes : 0),
 	};
 	MR_EACH_FEATURE(run, f, memory)

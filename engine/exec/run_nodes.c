@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "weights/stored_states.h"
 
 /* Is @w on one node, and the region of @owner on another one? A region that had no room there stays where it is. */
 static bool elsewhere(const mr_place_worker *w, const mr_worker *owner)
@@ -19,7 +20,7 @@ static void spread(mr_run *run, uint8_t pipe, uint16_t s)
 	mr_worker *owner = &run->worker[mr_plan_worker(run->c.plan, 0, s)];
 	const mr_stage_weights *b = &run->weights[s];
 	const mr_types *t = &run->c.kernels->types;
-	size_t each = mr_dtype_bytes(t->weights), state = mr_dtype_bytes(t->state);
+	size_t each = mr_dtype_bytes(t->weights), state = mr_states_each(b);
 	uint64_t begin = b->shard[pipe].begin / each * state, bytes = b->shard[pipe].end / each * state - begin;
 
 	if (!elsewhere(w, owner) || !mr_stage_size(b->stage)->state_bytes)

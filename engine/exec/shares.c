@@ -66,6 +66,10 @@ mr_status mr_shares_refuse(const mr_run_config *c)
 	if (!mr_optim_elementwise(c->optim))
 		return mr_fail(MR_ECONFIG, "%s needs the whole matrix of a weight, and a share has a part",
 			       c->optim->ops->name);
+	if (c->optim->form && c->optim->form->scaled)
+		return mr_fail(MR_ECONFIG, "a state in %s has scales of whole weights, and a share has a part: take "
+					   "optimizer.state = \"bf16\"",
+			       c->optim->form->name);
 	if (c->mitigate)
 		return mr_fail(MR_ECONFIG, "%s is not applied to parts of weights",
 			       c->mitigate->ops->name);

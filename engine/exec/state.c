@@ -7,6 +7,7 @@
 
 #include "base/stats.h"
 #include "weights/factors.h"
+#include "weights/stored_states.h"
 
 mr_status mr_state_add(mr_state_list *l, const mr_saved_tensor *t, const char *fmt, ...)
 {
@@ -79,11 +80,30 @@ mr_status mr_state_factors(const mr_stage_weights *b, uint32_t p, const char *na
 	return MR_OK;
 }
 
+mr_status mr_state_optimizer(const mr_stage_weights *b, uint32_t p, const char *name, mr_state *out)
+{
+	const mr_param *param = &mr_stage_graph(b->stage)->params[p];
+	mr_dtype type = mr_optim_state_type(&b->optim, &b->k->types);
+	const mr_optim_ops *o = b->optim.ops;
+	int64_t n;
+
+	for (uint32_t i = 0; i < o->n_states; i++) {
+		mr_saved_tensor t = mr_state_param(param, type, mr_states_at(b, i, p, 0));
+		float *scale = mr_states_scale(b, i, p, &n);
+
+		MR_TRY(mr_state_add(&out->optimizer, &t, "%s.%s", name, o->state_names[i]));
+		t = (mr_saved_tensor){.dtype = MR_F32, .n_dims = 1, .shape = {n}, .data = scale,
+				      .bytes = (uint64_t)n * sizeof(*scale)};
+		if (scale)
+			MR_TRY(mr_state_add(&out->optimizer, &t, "%s.%s.scale", name, o->state_names[i]));
+	}
+	return MR_OK;
+}
+
 /* Parameter @p of stage @s: the latest weights with the rest of their masters, and the optimizer's states. */
 static mr_status add_param(const mr_run *run, uint16_t s, uint32_t p, mr_state *out)
 {
 	const mr_stage_weights *b = &run->weights[s];
-	const mr_optim_ops *o = run->c.optim->ops;
 	bool steps = mr_stage_size(b->stage)->state_bytes && mr_stage_steps(b->stage, p);
 	const mr_param *param = &run->c.graph->params[p];
 	size_t at = mr_stage_weight_at(b->stage, p);
@@ -95,10 +115,7 @@ static mr_status add_param(const mr_run *run, uint16_t s, uint32_t p, mr_state *
 	t = mr_state_rest(param, mr_weights_rest(b, at));
 	if (t.data)
 		MR_TRY(mr_state_add(&out->optimizer, &t, "%s.rest", param->name));
-	for (uint32_t i = 0; i < o->n_states; i++) {
-		t = mr_state_param(param, b->k->types.state, b->state[i] + mr_stage_state_at(b->stage, p));
-		MR_TRY(mr_state_add(&out->optimizer, &t, "%s.%s", param->name, o->state_names[i]));
-	}
+	MR_TRY(mr_state_optimizer(b, p, param->name, out));
 	return mr_state_factors(b, p, param->name, out);
 }
 

@@ -51,6 +51,9 @@ mr_saved_tensor mr_state_param(const mr_param *p, mr_dtype dtype, void *data);
 mr_saved_tensor mr_state_rest(const mr_param *p, int16_t *rest);
 mr_saved_tensor mr_state_bytes(void *data, size_t bytes);
 
+/** Add the optimizer's states of parameter @p of @b, which is named @name, and their scales. Errors: MR_ERESOURCE. */
+mr_status mr_state_optimizer(const mr_stage_weights *b, uint32_t p, const char *name, mr_state *out) MR_MUST_USE;
+
 /** Add the factors of parameter @p of @b, which is named @name (weights/factors.h). Errors: MR_ERESOURCE. */
 mr_status mr_state_factors(const mr_stage_weights *b, uint32_t p, const char *name, mr_state *out) MR_MUST_USE;
 

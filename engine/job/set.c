@@ -30,6 +30,23 @@ static mr_status find_group(const char *key, mr_job_group *group, const char **n
 		       near ? "\"?" : "");
 }
 
+/* Which optimizers have the key that this one lacks? */
+static mr_status of_other_optimizers(const char *key)
+{
+	mr_strbuf text = {0};
+	mr_status st = MR_OK;
+	mr_plugin p;
+
+	for (uint32_t i = 0; mr_plugin_at(MR_PLUGIN_OPTIMIZER, i, &p); i++)
+		if (mr_option_find(p.options, key))
+			mr_strbuf_printf(&text, "%s%s", text.len ? ", " : "", p.name);
+	if (text.len)
+		st = mr_fail(MR_ECONFIG, "unknown key \"%s\" for this optimizer, which belongs to %s", key,
+			     mr_strbuf_text(&text));
+	mr_strbuf_fini(&text);
+	return st;
+}
+
 mr_status mr_job_key_elsewhere(mr_job_group group, const char *key)
 {
 	static const struct {
@@ -56,7 +73,7 @@ mr_status mr_job_key_elsewhere(mr_job_group group, const char *key)
 	if (group != MR_JOB_OPTIMIZER && mr_plugin_at(MR_PLUGIN_OPTIMIZER, 0, &p) && mr_option_find(p.options, key))
 		return mr_fail(MR_ECONFIG, "unknown key \"%s\", did you mean %s?", key,
 			       mr_job_key_text(MR_JOB_OPTIMIZER, key, text));
-	return MR_OK;
+	return group == MR_JOB_OPTIMIZER ? of_other_optimizers(key) : MR_OK;
 }
 
 static mr_status set_typed(mr_job *j, mr_job_group group, const char *name, const char *text)

@@ -339,6 +339,17 @@ typedef enum mr_step_kind {
  * none); couple = weight_decay of coupled decay (0: none, and nothing is added); c1, c2: bias corrections. w is the
  * master where it is wider than a weight.
  */
+typedef struct mr_state_form mr_state_form;
+
+/* A state that is stored in other numbers than a kernel steps (nn/state_form.h). */
+typedef struct mr_stored {
+	const mr_state_form *form; /* NULL: m and v are of the state's type */
+	float *scale[2];           /* of the blocks of m and v; NULL: the form has none */
+	int64_t cols;              /* of a row that is stepped by itself; 0: there is none */
+	int64_t room_n;            /* elements that @room has room for (mr_stored_room) */
+	void *room;
+} mr_stored;
+
 typedef struct mr_step {
 	mr_step_kind kind;
 	bool nesterov;
@@ -348,6 +359,7 @@ typedef struct mr_step {
 	const int16_t *src_rest; /* of the masters at @src; NULL: the weights are their masters */
 	int16_t *dst_rest;       /* for the rest of the result (may be src_rest); NULL: it is lost */
 	mr_rounding rounding;    /* of bf16 numbers without a master; without its step to the nearest */
+	mr_stored stored;        /* kernels never get such a step: mr_stored_step */
 	double gscale, couple, lr, decay, mu, b1, b2, eps, c1, c2, cg, cm;
 } mr_step;
 

@@ -3,6 +3,7 @@
 #include "base/registry.h"
 #include "nn/lazy_rows.h"
 #include "nn/squares.h"
+#include "nn/state_form.h"
 
 #define MR_LAYER(id) extern const mr_layer_ops mr_layer_##id;
 #include "nn/layers/layers.def"
@@ -38,8 +39,14 @@ static mr_status step(const mr_layer_call *c, uint32_t j, const mr_param_spec *s
 	} else if (spec->lazy)
 		MR_TRY(mr_lazy_step(c->k, c->kc, n / spec->dim[0], n, &c->step[j], g, j ? NULL : c->old_rows));
 	else
-		MR_TRY(c->k->step(c->kc, &(mr_step_args){.n = n, .s = &c->step[j], .g = g}));
+		MR_TRY(mr_stored_step(c->k, c->kc, n, &c->step[j], g));
 	return MR_OK;
+}
+
+/* Does W of @c carry out step @j, of a parameter like @spec? Products step no state that is stored in other numbers. */
+static bool inside(const mr_layer_ops *ops, const mr_layer_call *c, uint32_t j, const mr_param_spec *spec)
+{
+	return ops->steps >> j & 1 && (spec->lazy || !c->step[j].stored.form);
 }
 
 static mr_status other_steps(const mr_layer_ops *ops, const mr_layer_call *c)
@@ -48,7 +55,7 @@ static mr_status other_steps(const mr_layer_ops *ops, const mr_layer_call *c)
 	uint32_t count = ops->params(c->cfg, c->in, spec);
 
 	for (uint32_t j = 0; j < count; j++)
-		if (!(ops->steps >> j & 1) && c->step[j].dst && !(j == 0 && c->sparse_rows))
+		if (!inside(ops, c, j, &spec[j]) && c->step[j].dst && !(j == 0 && c->sparse_rows))
 			MR_TRY(step(c, j, &spec[j], c->dw[j]));
 	return MR_OK;
 }

@@ -189,7 +189,8 @@ typedef struct mr_layer_call {
 	                                              step and not with dw_add; dw[0] is work memory for the head, and
 	                                              not used by the embedding */
 	const mr_step *step;       /* one a parameter: W completes the sum, and its caller then steps. W carries out
-	                              those in ops->steps, and their dw is then undefined. A step whose dst is
+	                              those in ops->steps, and their dw is then undefined; but of parameters that
+	                              are not lazy none whose state is stored (mr_stored). A step whose dst is
 	                              NULL is not taken. NULL: only gradients */
 	mr_old_rows *old_rows;     /* parameter 0 is a table of which old versions are known by rows (nn/old_rows.h): F
 	                              reads @version, and steps of it save what they change. NULL: w[0] is all */

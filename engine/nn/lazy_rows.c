@@ -2,9 +2,13 @@
 
 #include <string.h>
 
+#include "nn/state_form.h"
+
 mr_step mr_step_shifted(const mr_step *s, const mr_types *t, int64_t n)
 {
-	size_t bytes = (size_t)n * mr_dtype_bytes(t->weights), state = (size_t)n * mr_dtype_bytes(t->state);
+	const mr_state_form *form = s->stored.form;
+	size_t bytes = (size_t)n * mr_dtype_bytes(t->weights);
+	size_t state = (size_t)n * mr_dtype_bytes(form ? form->type : t->state);
 	mr_step to = *s;
 
 	to.src_rest = s->src_rest ? s->src_rest + n : NULL;
@@ -14,6 +18,9 @@ mr_step mr_step_shifted(const mr_step *s, const mr_types *t, int64_t n)
 	to.dst = (uint8_t *)s->dst + bytes;
 	to.m = s->m ? (uint8_t *)s->m + state : NULL;
 	to.v = s->v ? (uint8_t *)s->v + state : NULL;
+	for (int i = 0; i < 2; i++)
+		to.stored.scale[i] = s->stored.scale[i] ? s->stored.scale[i] + mr_state_blocks(n, s->stored.cols)
+							: NULL;
 	return to;
 }
 
@@ -62,8 +69,7 @@ mr_status mr_lazy_step(const mr_kernels *k, mr_kctx *kc, int64_t cols, int64_t n
 			mr_old_rows_save(old, (int32_t)(i / cols),
 					 (const uint8_t *)s->src + (size_t)i * mr_dtype_bytes(k->types.weights));
 		if (met)
-			MR_TRY(k->step(kc, &(mr_step_args){.n = end - at, .s = &part,
-							   .g = (const uint8_t *)g + (size_t)at * bytes}));
+			MR_TRY(mr_stored_step(k, kc, end - at, &part, (const uint8_t *)g + (size_t)at * bytes));
 		else
 			keep(&k->types, &part, end - at);
 	}
@@ -88,7 +94,7 @@ mr_status mr_lazy_step_rows(const mr_kernels *k, mr_kctx *kc, int64_t n, const m
 			continue;
 		if (old)
 			mr_old_rows_save(old, row, (const uint8_t *)s->src + (size_t)(row * g->cols) * bytes);
-		MR_TRY(k->step(kc, &(mr_step_args){.n = g->cols, .s = &one, .g = value}));
+		MR_TRY(mr_stored_step(k, kc, g->cols, &one, value));
 	}
 	return MR_OK;
 }

@@ -27,7 +27,7 @@ mr_status mr_lazy_step(const mr_kernels *k, mr_kctx *kc, int64_t cols, int64_t n
 mr_status mr_lazy_step_rows(const mr_kernels *k, mr_kctx *kc, int64_t n, const mr_step *s, mr_row_sum *g,
 			    mr_old_rows *old) MR_MUST_USE;
 
-/** @s of tensors that begin @n elements further on. */
+/** @s of tensors that begin @n elements further on; with s->stored whole blocks. */
 mr_step mr_step_shifted(const mr_step *s, const mr_types *t, int64_t n);
 
 #endif

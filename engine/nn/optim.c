@@ -25,7 +25,19 @@ MR_REGISTRY(mr_optim_ops, optimizers, mr_optim_at, mr_optim_find)
 void mr_optim_init(mr_optim *o, const mr_optim_ops *ops, const mr_values *values)
 {
 	*o = (mr_optim){.ops = ops};
+	if (mr_option_find(ops->options, "state"))
+		o->form = mr_state_form_find(mr_values_string(values, "state"));
 	ops->init(o, values);
+}
+
+mr_status mr_optim_fit(mr_optim *o, const mr_types *t)
+{
+	if (o->form && t->state == MR_F64)
+		return mr_fail(MR_ECONFIG, "%s is a state of f32, bf16 and bf16_pure, and precision is f64",
+			       o->form->name);
+	if (o->form && o->form->type == t->state)
+		o->form = NULL;
+	return MR_OK;
 }
 
 void mr_optim_decay_init(mr_optim *o, const mr_values *values)
@@ -50,5 +62,5 @@ mr_status mr_optim_step(const mr_optim *o, const mr_optim_call *c, const mr_kern
 		return mr_lazy_step_rows(k, kc, n, &s, &sum, c->old_rows);
 	}
 	return c->lazy_cols ? mr_lazy_step(k, kc, c->lazy_cols, n, &s, g, c->old_rows)
-			    : k->step(kc, &(mr_step_args){.n = n, .s = &s, .g = g});
+			    : mr_stored_step(k, kc, n, &s, g);
 }

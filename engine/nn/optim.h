@@ -12,6 +12,7 @@
 #include "base/option.h"
 #include "nn/kernels.h"
 #include "nn/old_rows.h"
+#include "nn/state_form.h"
 
 #define MR_OPTIM_STATES 2
 #define MR_OPTIM_FACTORS 4
@@ -39,6 +40,7 @@ typedef struct mr_optim_call {
 	const int16_t *src_rest; /* see mr_step */
 	int16_t *dst_rest;
 	void *state[MR_OPTIM_STATES];
+	mr_stored stored; /* see mr_step */
 	mr_factor factor[MR_OPTIM_FACTORS]; /* of a hidden matrix */
 	double lr;
 	uint64_t t;      /* number of this commit, from 1 */
@@ -93,6 +95,7 @@ typedef struct mr_optim_ops {
 
 struct mr_optim {
 	const mr_optim_ops *ops;
+	const mr_state_form *form; /* of the states; NULL: they are of the precision's type */
 	double mu, b1, b2, eps, psi, weight_decay;
 	bool nesterov;
 	bool coupled;     /* decay is a part of the gradient */
@@ -121,6 +124,15 @@ static inline bool mr_optim_elementwise(const mr_optim *o)
 {
 	return !o->ops->step_matrix;
 }
+
+/** The type of a number of a state of @o as it is stored, with kernels of @t. */
+static inline mr_dtype mr_optim_state_type(const mr_optim *o, const mr_types *t)
+{
+	return o->form ? o->form->type : t->state;
+}
+
+/** Let @o, which mr_optim_init has filled, step what kernels of @t do. Errors: MR_ECONFIG. */
+mr_status mr_optim_fit(mr_optim *o, const mr_types *t) MR_MUST_USE;
 
 /** One step of @n elements with the gradient @g. Errors: of step_matrix. */
 mr_status mr_optim_step(const mr_optim *o, const mr_optim_call *c, const mr_kernels *k, mr_kctx *kc, int64_t n,

@@ -209,6 +209,7 @@ mr_status mr_lone_stage_open(mr_lone_stage *x, const mr_run_config *c, uint16_t 
 	x->own.shard = &x->shard;
 	x->own.n_shards = 1;
 	x->shard.need = n_micro;
+	x->shard.block = (int64_t)MR_WEIGHTS_PIECE * place->n_threads;
 	mr_weights_cut(&x->own);
 	MR_TRY(make_memory(x, place));
 	MR_TRY(fill(x));

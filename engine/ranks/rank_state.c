@@ -10,6 +10,7 @@
 #include "weights/factors.h"
 #include "weights/mitigated.h"
 #include "weights/replicas.h"
+#include "weights/stored_states.h"
 
 static const mr_transport *by(const mr_run *run)
 {
@@ -59,17 +60,36 @@ typedef struct stretch {
 	uint32_t rank;
 } stretch;
 
-/* The stretches of parameter @p of @b, stage @s, in numbers of @each bytes: of each shard the range that it steps.
- * Returns how many. */
-static uint32_t cut(const mr_run *run, const mr_stage_weights *b, uint16_t s, uint32_t p, size_t each, stretch *out)
+/* The stretches of parameter @p of @b, stage @s, in numbers of @each bytes: of each shard the range that it steps; with
+ * @scales those of the range's blocks. Returns how many. */
+static uint32_t cut(const mr_run *run, const mr_stage_weights *b, uint16_t s, uint32_t p, size_t each, bool scales,
+		    stretch *out)
 {
 	uint32_t n = 0;
 	int64_t first, count;
 
-	for (uint32_t i = 0; i < b->n_shards; i++)
-		if (mr_weights_part(b, (uint8_t)i, p, &first, &count))
-			out[n++] = (stretch){(size_t)first * each, (size_t)count * each, rank_of(run, (uint8_t)i, s)};
+	for (uint32_t i = 0; i < b->n_shards; i++) {
+		if (!mr_weights_part(b, (uint8_t)i, p, &first, &count))
+			continue;
+		if (scales) {
+			count = mr_states_blocks(b, p, first + count);
+			first = mr_states_blocks(b, p, first);
+			count -= first;
+		}
+		out[n++] = (stretch){(size_t)first * each, (size_t)count * each, rank_of(run, (uint8_t)i, s)};
+	}
 	return n;
+}
+
+/* Is @t the scales of a state of parameter @p? */
+static bool is_scale(const mr_stage_weights *b, uint32_t p, const mr_saved_tensor *t)
+{
+	int64_t n;
+
+	for (uint32_t i = 0; mr_states_bytes(b) && mr_stage_steps(b->stage, p) && i < b->optim.ops->n_states; i++)
+		if (t->data && t->data == (void *)mr_states_scale(b, i, p, &n))
+			return true;
+	return false;
 }
 
 /* Is @t the optimizer's state, or the rest of the masters, of parameter @p? The bytes of one number, or 0. */
@@ -82,8 +102,8 @@ static size_t is_stepped(const mr_run *run, const mr_stage_weights *b, uint32_t 
 	if (t->data == (void *)mr_weights_rest(b, at))
 		return sizeof(int16_t);
 	for (uint32_t i = 0; mr_stage_size(b->stage)->state_bytes && i < run->c.optim->ops->n_states; i++)
-		if (t->data == b->state[i] + mr_stage_state_at(b->stage, p))
-			return mr_dtype_bytes(b->k->types.state);
+		if (t->data == mr_states_at(b, i, p, 0))
+			return mr_states_each(b);
 	if (b->mitigation && b->mitigation->state &&
 	    t->data == b->mitigation->state + mr_stage_state_at(b->stage, p))
 		return mr_dtype_bytes(b->k->types.state);
@@ -116,9 +136,11 @@ static uint32_t stretches_of(const mr_run *run, const mr_saved_tensor *t, stretc
 			size_t each = is_stepped(run, b, p, t);
 
 			if (each)
-				return cut(run, b, s, p, each, out);
+				return cut(run, b, s, p, each, false, out);
+			if (is_scale(b, p, t))
+				return cut(run, b, s, p, sizeof(float), true, out);
 			if (is_factor(b, p, t)) {
-				each = cut(run, b, s, p, 1, out);
+				each = cut(run, b, s, p, 1, false, out);
 				out[0] = (stretch){0, t->bytes, out[0].rank};
 				return (uint32_t)each;
 			}

@@ -9,7 +9,7 @@
 mr_status mr_session_stage_calls(const mr_session *s, const mr_run *run, uint16_t i, mr_stage_calls *c)
 {
 	return mr_stage_calls_init(c, run->stage[i], s->place.worker[mr_plan_worker(s->plan, 0, i)].n_threads,
-				   mr_run_steps_inside(s->plan, i));
+				   mr_run_steps_inside(s->plan, i) && !s->optim.form);
 }
 
 /* In bf16 the operands of a product over several micro-batches are packed beside each other; those of one are counted.

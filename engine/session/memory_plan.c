@@ -99,13 +99,15 @@ typedef struct needs {
 	uint64_t workers, model, optimizer, inflight, n_tensors;
 } needs;
 
-/* Tensors of the state of stage @i: weights, their rest, the optimizer's states, and versions if they are saved. */
+/* Tensors of the state of stage @i: weights, their rest, the optimizer's states, of which each may have scales, and
+ * versions if they are saved. */
 static uint64_t tensors_of(const mr_run *run, uint16_t i, bool flushes)
 {
 	uint32_t first, end;
 
 	mr_stage_params(run->stage[i], &first, &end);
-	return (end - first) * (run->c.optim->ops->n_states + 2 + (flushes ? 0 : (uint64_t)run->weights[i].cap));
+	return (end - first) * ((run->c.optim->form ? 2 : 1) * run->c.optim->ops->n_states + 2 +
+				(flushes ? 0 : (uint64_t)run->weights[i].cap));
 }
 
 static mr_status needs_of_run(const mr_session *s, const mr_run *run, needs *out)

@@ -165,6 +165,7 @@ static mr_status open_all(mr_session *s)
 	s->samples = mr_job_samples(s->job);
 	s->lr = mr_job_lr(s->job);
 	mr_optim_init(&s->optim, mr_job_optimizer(s->job), s->job->optimizer.values);
+	MR_TRY(mr_job_blame(s->job, MR_JOB_OPTIMIZER, "state", mr_optim_fit(&s->optim, &s->kernels->types)));
 	mr_mitigate_init(&s->mitigate, mr_job_mitigation(s->job), s->job->mitigation.values);
 	MR_TRY(mr_job_blame(s->job, MR_JOB_MITIGATION, "name", check_suits(s)));
 	MR_TRY(open_data(s));

@@ -344,6 +344,11 @@ static mr_status check_system(const mr_session *s)
 			       "state: the means that %s keeps are in a basis of their own in each replica, and their "
 			       "average is in none: take state = \"local\"",
 			       s->optim.ops->name);
+	if (k->average.state && s->optim.form)
+		return mr_fail(MR_ECONFIG,
+			       "state: %s averages the means that %s keeps, and they are stored in %s: take "
+			       "optimizer.state = \"f32\"",
+			       s->job->system.name, s->optim.ops->name, s->optim.form->name);
 	if (!s->plan_path && k->average.state && !s->optim.ops->n_states)
 		return mr_fail(MR_ECONFIG, "state: %s keeps none that could be averaged", s->optim.ops->name);
 	return MR_OK;

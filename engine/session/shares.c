@@ -110,7 +110,7 @@ uint64_t mr_session_meeting_bytes(const mr_session *s)
 uint64_t mr_session_joined_bytes(const mr_session *s)
 {
 	const mr_types *t = &s->kernels->types;
-	uint64_t states = s->optim.ops->n_states * mr_dtype_bytes(t->state), n = 0;
+	uint64_t states = s->optim.ops->n_states * mr_dtype_bytes(mr_optim_state_type(&s->optim, t)), n = 0;
 
 	for (uint32_t p = 0; s->n_shares && p < s->graph->n_params; p++)
 		n += s->graph->params[p].cut.of ? (uint64_t)s->whole->params[p].n : 0;

@@ -275,7 +275,7 @@ static mr_status step_piece(mr_stage_weights *b, mr_kctx *kc, const mr_step *ste
 	if (lazy_cols)
 		MR_TRY(mr_lazy_step(b->k, kc, lazy_cols, n, &s, g + off, NULL));
 	else
-		MR_TRY(b->k->step(kc, &(mr_step_args){.n = n, .s = &s, .g = g + off}));
+		MR_TRY(mr_stored_step(b->k, kc, n, &s, g + off));
 	if (!b->mitigation->mitigate->ops->follow || b->cap == 1)
 		return MR_OK;
 	c.then = c.now;

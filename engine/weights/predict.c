@@ -6,6 +6,7 @@
 
 #include "base/size.h"
 #include "base/zeroed.h"
+#include "weights/stored_states.h"
 
 /* Slots of stage @s in any pipe. */
 static uint32_t most_slots(const mr_plan *plan, uint16_t s)
@@ -86,13 +87,14 @@ static void count_buffer(mr_prediction *x, uint32_t i)
 		;
 }
 
-/* dst = src - lr * m for one parameter, whose masters have @rest. */
+/* dst = src - lr * m for one parameter, whose masters have @rest; @stored: how m is. */
 static mr_status move_along(const mr_stage_weights *b, mr_kctx *kc, int64_t n, const uint8_t *src, const int16_t *rest,
-			    uint8_t *dst, const uint8_t *m, double lr)
+			    uint8_t *dst, const uint8_t *m, mr_stored stored, double lr)
 {
-	mr_step s = {.kind = MR_STEP_SGD, .src = src, .dst = dst, .src_rest = rest, .gscale = 1, .lr = lr};
+	mr_step s = {.kind = MR_STEP_SGD, .src = src, .dst = dst, .m = (void *)(uintptr_t)m, .src_rest = rest,
+		     .gscale = 1, .lr = lr, .stored = stored};
 
-	return b->k->step(kc, &(mr_step_args){.n = n, .s = &s, .g = m});
+	return mr_stored_look(b->k, kc, n, &s, NULL);
 }
 
 /* One parameter at byte @at of the weights, into @to. */
@@ -101,18 +103,18 @@ static mr_status move_ahead(mr_stage_weights *b, mr_kctx *kc, uint32_t p, size_t
 	const uint8_t *src = (const uint8_t *)mr_weights_at(b, 0, b->latest) + at;
 	const int16_t *rest = mr_weights_rest(b, at);
 	int64_t n = mr_stage_graph(b->stage)->params[p].n;
-	mr_optim_call c = {.src = src, .dst = to + at, .src_rest = rest, .lr = lr, .t = b->latest};
-	size_t state = mr_stage_state_at(b->stage, p);
+	mr_optim_call c = {.src = src, .dst = to + at, .src_rest = rest, .lr = lr, .t = b->latest,
+			   .stored = mr_states_stored(b, 0, p, 0)};
 	mr_step s;
 
 	if (b->optim.ops->along == MR_ALONG_MOMENTUM) {
-		return move_along(b, kc, n, src, rest, to + at, b->state[0] + state, lr);
+		return move_along(b, kc, n, src, rest, to + at, mr_states_at(b, 0, p, 0), c.stored, lr);
 	}
 	for (uint32_t i = 0; i < b->optim.ops->n_states; i++)
-		c.state[i] = b->state[i] + state;
+		c.state[i] = mr_states_at(b, i, p, 0);
 	b->optim.ops->fill(&b->optim, &c, &s);
 	s.b1 = s.b2 = 1;
-	return b->k->step(kc, &(mr_step_args){.n = n, .s = &s, .g = b->shard[0].grads + mr_stage_grad_at(b->stage, p)});
+	return mr_stored_look(b->k, kc, n, &s, b->shard[0].grads + mr_stage_grad_at(b->stage, p));
 }
 
 static mr_status predict_into(mr_stage_weights *b, mr_kctx *kc, double lr, int32_t horizon, uint8_t *to)
@@ -132,7 +134,7 @@ static mr_status predict_into(mr_stage_weights *b, mr_kctx *kc, double lr, int32
 		else
 			MR_TRY(move_along(b, kc, mr_stage_graph(b->stage)->params[p].n, src + at,
 					  mr_weights_rest(b, at), to + at, x->delta + mr_stage_state_at(b->stage, p),
-					  x->back));
+					  (mr_stored){0}, x->back));
 	}
 	return MR_OK;
 }

@@ -17,6 +17,7 @@
 #include "weights/row_versions.h"
 #include "weights/slow_start.h"
 #include "weights/steal_queue.h"
+#include "weights/stored_states.h"
 #include "weights/tied_sum.h"
 #include "weights/validation.h"
 
@@ -45,7 +46,7 @@ int64_t mr_weights_whole_rows(const mr_stage_weights *b, uint32_t p, int64_t n)
 {
 	int64_t cols = mr_param_lazy_cols(&mr_stage_graph(b->stage)->params[p]);
 
-	return cols ? (n + cols - 1) / cols * cols : n;
+	return cols ? (n + cols - 1) / cols * cols : mr_states_whole_blocks(b, p, n);
 }
 
 size_t mr_weights_shard_work_bytes(const mr_stage_weights *b, uint8_t pipe)
@@ -131,12 +132,13 @@ void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe)
 			MR_CACHE_LINE);
 	s->grads = mr_arena_take(a, z->grad_bytes, MR_CACHE_LINE);
 	for (uint32_t i = 0; pipe == 0 && i < b->optim.ops->n_states; i++)
-		b->state[i] = mr_arena_take(a, mr_stagger(z->state_bytes), MR_CACHE_LINE);
+		b->state[i] = mr_arena_take(a, mr_stagger(mr_states_bytes(b)), MR_CACHE_LINE);
 	if (pipe == 0 && mr_weights_factor_bytes(b))
 		b->factors = mr_arena_take(a, mr_weights_factor_bytes(b), MR_CACHE_LINE);
 	if (pipe == 0 && z->rest_bytes)
 		b->rest = mr_arena_take(a, mr_stagger(z->rest_bytes), MR_CACHE_LINE);
 	s->work = mr_arena_take(a, mr_weights_shard_work_bytes(b, pipe), MR_CACHE_LINE);
+	s->state_room = mr_arena_take(a, mr_states_room(b, pipe), MR_CACHE_LINE);
 	if (pipe == 0)
 		mr_version_count_layout(&b->version_count, a, b->cap);
 	if (pipe == 0 && b->norms)
@@ -288,7 +290,6 @@ static mr_optim_call call_of(const mr_stage_weights *b, uint8_t pipe, uint32_t p
 			     double lr, double gscale)
 {
 	size_t from = (size_t)first * mr_dtype_bytes(b->k->types.weights), at = mr_stage_weight_at(b->stage, p) + from;
-	size_t state = mr_stage_state_at(b->stage, p) + (size_t)first * mr_dtype_bytes(b->k->types.state);
 	const mr_graph *g = mr_stage_graph(b->stage);
 	mr_optim_call c = {
 		.src = (const uint8_t *)mr_weights_param_at(b, pipe, b->latest, p) + from,
@@ -311,7 +312,8 @@ static mr_optim_call call_of(const mr_stage_weights *b, uint8_t pipe, uint32_t p
 	c.rounding = (mr_rounding){.seed = b->seed, .step = c.t, .first = (uint64_t)first, .param = p};
 	c.src_rest = c.dst_rest = mr_weights_rest(b, at);
 	for (uint32_t i = 0; i < b->optim.ops->n_states; i++)
-		c.state[i] = b->state[i] + state;
+		c.state[i] = mr_states_at(b, i, p, first);
+	c.stored = mr_states_stored(b, pipe, p, first);
 	if (!mr_optim_elementwise(&b->optim))
 		c.matrix = mr_graph_matrix(g, p);
 	if (b->factors)

@@ -46,6 +46,10 @@
 #include "link/counter.h"
 #include "weights/version_count.h"
 
+/* Elements a thread of gradients that are added up, or of stored states that are stepped, at a time: they stay in the
+ * nearest caches. */
+#define MR_WEIGHTS_PIECE 8192
+
 #define MR_STALENESS_BINS 64 /* the last bin also holds all larger ages */
 
 typedef struct mr_reduction mr_reduction;
@@ -66,10 +70,11 @@ typedef struct mr_shard {
 	_Alignas(64) uint8_t *version; /* [cap][mr_weights_stride] that this pipe reads */
 	uint8_t *grads;                /* its gradient sum */
 	mr_step *step;                 /* [parameters of the stage] of the current commit */
+	void *state_room;              /* of steps of states that are stored in a form (weights/stored_states.h) */
 	void *work;                    /* of an optimizer that steps whole matrices; else of mr_reduction_step */
 	mr_stage_io *io;               /* joint: [sum] the W of all shards, as this one's worker carries them out */
 	mr_layer_call *call;           /* joint: [sum] work memory of these */
-	int64_t block;                 /* elements that AR adds up at a time */
+	int64_t block;                 /* elements that AR adds up, or a step of stored states takes, at a time */
 	int64_t piece;                 /* elements that mr_reduction_step adds up at a time; 0: AR writes all sums */
 	size_t begin, end;             /* bytes of the weights whose AR and U are its worker's */
 	uint32_t home;                 /* the shard in whose memory `version` is, where weights are not private */
@@ -86,7 +91,7 @@ typedef struct mr_stage_weights {
 	const mr_kernels *k;
 	uint64_t seed;       /* of the run, for stochastic rounding */
 	mr_optim optim;      /* the run's, with the changes of the mitigation at this stage */
-	uint8_t *state[MR_OPTIM_STATES]; /* like one version each */
+	uint8_t *state[MR_OPTIM_STATES]; /* weights/stored_states.h */
 	uint8_t *factors;    /* weights/factors.h; NULL: the optimizer keeps none */
 	int16_t *rest; /* the bits by which the latest version's masters exceed it, like one version; NULL: the weights
 	                  are their own masters */
@@ -127,7 +132,8 @@ size_t mr_weights_shard_work_bytes(const mr_stage_weights *b, uint8_t pipe);
 /** Bytes of its factors. */
 size_t mr_weights_factor_bytes(const mr_stage_weights *b);
 
-/** @n elements of parameter @p; of a lazy one (nn/lazy_rows.h) also those that the last row lacks. */
+/** @n elements of parameter @p, and those that the last row of a lazy one (nn/lazy_rows.h), or the last block of stored
+ * states lacks. */
 int64_t mr_weights_whole_rows(const mr_stage_weights *b, uint32_t p, int64_t n);
 
 /** Cut the weights of a stage into the ranges of its shards, whose need and place are known. */

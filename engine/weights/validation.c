@@ -1,6 +1,7 @@
 #include "weights/validation.h"
 
 #include "base/zeroed.h"
+#include "weights/stored_states.h"
 
 mr_status mr_validation_create(const mr_plan *p, mr_validation **out)
 {
@@ -46,7 +47,7 @@ void mr_validation_layout(mr_stage_weights *b, mr_arena *a, uint8_t shard)
 	if (z->rest_bytes)
 		b->validation->backup_rest = mr_arena_take(a, z->rest_bytes, MR_CACHE_LINE);
 	for (uint32_t i = 0; i < b->optim.ops->n_states; i++)
-		b->validation->backup[i] = mr_arena_take(a, z->state_bytes, MR_CACHE_LINE);
+		b->validation->backup[i] = mr_arena_take(a, mr_states_bytes(b), MR_CACHE_LINE);
 	if (mr_weights_factor_bytes(b))
 		b->validation->backup_factors = mr_arena_take(a, mr_weights_factor_bytes(b), MR_CACHE_LINE);
 }
@@ -57,7 +58,8 @@ void mr_validation_back_up(mr_stage_weights *b, bool restore)
 	mr_stage_validation *v = b->validation;
 
 	for (uint32_t i = 0; i < b->optim.ops->n_states; i++)
-		memcpy(restore ? b->state[i] : v->backup[i], restore ? v->backup[i] : b->state[i], z->state_bytes);
+		memcpy(restore ? b->state[i] : v->backup[i], restore ? v->backup[i] : b->state[i],
+		       mr_states_bytes(b));
 	if (b->factors)
 		memcpy(restore ? b->factors : v->backup_factors, restore ? v->backup_factors : b->factors,
 		       mr_weights_factor_bytes(b));

@@ -26,7 +26,10 @@ typedef struct param {
 	void *weight, *grad, *part; /* part: the sum of a pipe other than the first */
 	int16_t *rest;
 	void *state[MR_OPTIM_STATES];
+	float *scale[MR_OPTIM_STATES]; /* of a state that is stored in a form with scales */
 } param;
+
+#define STORED_ROOM 1000 /* elements of stored states that are stepped at a time */
 
 struct oracle {
 	oracle_config c;
@@ -37,7 +40,7 @@ struct oracle {
 	param *param;       /* [n_params] */
 	void **state;       /* [n_states] of layers */
 	void **seen;        /* [n_states * n_micro] */
-	void *target, *work;
+	void *target, *work, *stored_room;
 	double *loss;       /* [n_micro] */
 	bool *has_grad;     /* [n_values] */
 	uint64_t step, until;
@@ -270,6 +273,8 @@ static mr_status step_param(oracle *o, uint32_t p, double lr, double scale)
 	};
 
 	memcpy(c.state, x->state, sizeof(c.state));
+	c.stored = (mr_stored){.form = o->c.optim->form, .scale = {x->scale[0], x->scale[1]}, .cols = c.lazy_cols,
+			       .room_n = STORED_ROOM, .room = o->stored_room};
 	if (o->work)
 		c.matrix = mr_graph_matrix(o->g, p);
 	return mr_optim_step(o->c.optim, &c, o->c.kernels, o->kc, o->g->params[p].n, x->grad);
@@ -462,6 +467,21 @@ static void make_layer(oracle *o, uint32_t i)
 	}
 }
 
+static size_t scale_bytes(const oracle *o, uint32_t p)
+{
+	return (size_t)mr_state_blocks(o->g->params[p].n, mr_param_lazy_cols(&o->g->params[p])) * sizeof(float);
+}
+
+static void make_state(oracle *o, uint32_t p, uint32_t i)
+{
+	const mr_optim *optim = o->c.optim;
+	size_t each = mr_dtype_bytes(mr_optim_state_type(optim, &o->c.kernels->types));
+
+	o->param[p].state[i] = room(o, (size_t)o->g->params[p].n * each);
+	if (optim->form && optim->form->scaled)
+		o->param[p].scale[i] = room(o, scale_bytes(o, p));
+}
+
 static void make_params(oracle *o)
 {
 	const mr_types *t = &o->c.kernels->types;
@@ -478,10 +498,11 @@ static void make_params(oracle *o)
 		o->param[p].weight = room(o, n * mr_dtype_bytes(t->weights));
 		o->param[p].rest = mr_types_rest_bytes(t) ? room(o, n * mr_types_rest_bytes(t)) : NULL;
 		for (uint32_t i = 0; i < o->c.optim->ops->n_states; i++)
-			o->param[p].state[i] = room(o, n * mr_dtype_bytes(t->state));
+			make_state(o, p, i);
 		bytes = o->c.optim->ops->work_bytes && m.rows ? o->c.optim->ops->work_bytes(&m, t->state) : 0;
 		work = bytes > work ? bytes : work;
 	}
+	o->stored_room = room(o, mr_stored_room(STORED_ROOM, t));
 	if (!mr_optim_elementwise(o->c.optim))
 		o->work = room(o, work);
 }
@@ -574,7 +595,11 @@ static void add_param(const oracle *o, uint32_t p, mr_state *out)
 		add(&out->optimizer, of->name, ".rest", x->rest, n * sizeof(*x->rest));
 	for (uint32_t i = 0; i < o->c.optim->ops->n_states; i++) {
 		snprintf(suffix, sizeof(suffix), ".%s", o->c.optim->ops->state_names[i]);
-		add(&out->optimizer, of->name, suffix, x->state[i], n * mr_dtype_bytes(t->state));
+		add(&out->optimizer, of->name, suffix, x->state[i],
+		    n * mr_dtype_bytes(mr_optim_state_type(o->c.optim, t)));
+		snprintf(suffix, sizeof(suffix), ".%s.scale", o->c.optim->ops->state_names[i]);
+		if (x->scale[i])
+			add(&out->optimizer, of->name, suffix, x->scale[i], scale_bytes(o, p));
 	}
 }
 

@@ -203,6 +203,8 @@ BEGIN {
 	optimizer = kind ~ /^(spectrain|pipeoptim|xpipe)$/ ? pick("momentum adam adamw") : \
 		pick("sgd momentum momentum adam adamw nadam lion muon ema" \
 			(precision == "bf16_pure" ? "" : " soap rotated_adam"))
+	state_ = optimizer ~ /^(momentum|adam|adamw|nadam|lion|ema)$/ && precision != "f64" && !one_in(3) ? \
+		pick("bf16 int8") : ""
 	mitigation = one_in(6) ? pick("staleness_aware gap_aware dc_asgd weight_prediction spike_compensation " \
 		"error_feedback") : "none"
 	clip = pick("0.0 0.0 0.5 0.01 1000.0")
@@ -240,7 +242,8 @@ BEGIN {
 	print "model = { " model " };"
 	print "data = { " data " };"
 	print "backend = " text(backend) "; precision = " text(precision) "; partition = " partition ";"
-	print "optimizer = { name = " text(optimizer) "; lr = 0.01; };"
+	print "optimizer = { name = " text(optimizer) "; lr = 0.01;" \
+		(state_ == "" ? "" : " state = " text(state_) ";") " };"
 	if (mitigation != "none")
 		print "mitigation = { name = " text(mitigation) "; };"
 	print "system = { name = " text(kind) "; " keys " };"

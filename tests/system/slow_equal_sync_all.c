@@ -2,6 +2,8 @@
  * slow_equal_sync_all.c - every synchronous system at 1 to 4 stages equals sequential training to the bit, on all
  * backends. long_equal_sync_long.c has all models on each backend.
  */
+#include <stdio.h>
+
 #include "check.h"
 #include "sync_cases.h"
 
@@ -43,6 +45,24 @@ static void bf16(void)
 				     1 << 2, false});
 }
 
+/* Wide enough for blocks of 256 that ranges, nodes of tables and biases do not divide evenly. */
+static void stored_states(void)
+{
+	static const char *const states[] = {"int8", "bf16"};
+	char sets[300];
+
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		snprintf(sets, sizeof(sets), "model.depth=16 model.width=23 train.batch=8 train.microbatches=8 "
+					     "optimizer.name=nadamw optimizer.state=%s", states[i]);
+		sync_case_check(&(sync_case){"backend=reference precision=f32", false, sets, 2, 1 << 2 | 1 << 3,
+					     false});
+		if (!sync_dnnl())
+			continue;
+		sync_case_check(&(sync_case){"backend=auto precision=bf16", false, sets, 2, 1 << 4, false});
+		sync_case_check(&(sync_case){sync_dnnl(), false, sets, 2, 1 << 2, false});
+	}
+}
+
 void mr_suite_equal_sync_all(void)
 {
 	MR_SUITE("equal_sync_all");
@@ -51,4 +71,5 @@ void mr_suite_equal_sync_all(void)
 	MR_TEST(reference_f32);
 	MR_TEST(dnnl);
 	MR_TEST(bf16);
+	MR_TEST(stored_states);
 }

@@ -29,6 +29,7 @@ part() {
 }
 
 for case in "mlp.cfg" "wide.cfg" "gpt.cfg --set train.clip=0.5" "gpt.cfg --set precision=\"bf16\"" \
+	"mlp.cfg --set optimizer.state=\"int8\"" "gpt.cfg --set optimizer.state=\"bf16\" --set train.clip=0.5" \
 	"mlp.cfg --set optimizer.name=\"muon\""; do
 	rm -rf whole parts
 	# shellcheck disable=SC2086 # a file and options without blanks
@@ -50,6 +51,11 @@ part mlp.cfg 16 data_parallel 2 --resume --set 'optimizer.name="muon"' && compla
 grep -q "it was made with system dapple and cannot be resumed with data_parallel" out || complain "data_parallel:"
 part mlp.cfg 16 pipedream 2 --resume --set train.microbatches=1 --set 'optimizer.name="muon"' &&
 	complain "pipedream goes on:"
+# A state goes on in the form in which it was saved.
+rm -rf parts
+part mlp.cfg 4 1f1b 2 --set 'optimizer.state="int8"' || complain "int8: exit $?"
+part mlp.cfg 8 1f1b 2 --resume && complain "another form of the state goes on:"
+grep -q "it was made with optimizer.state int8 and cannot be resumed with f32" out || complain "another form:"
 # What each stage clips by its own norm depends on the cut.
 rm -rf parts
 part mlp.cfg 16 1f1b 2 --set 'optimizer.name="sgd"' || complain "sgd: exit $?"

@@ -91,6 +91,27 @@ static void gpt_onednn_bf16(void)
 				     GPT "model.tied=true model.dropout=0.1", 2, 1 << 2, false});
 }
 
+/* States in other forms, on each precision, with the systems' threads, ranges and clips. */
+static void stored_states(void)
+{
+	static const char *const types[] = {"backend=reference precision=f32", "backend=reference precision=bf16",
+					    "backend=reference precision=bf16_pure"};
+	static const char *const mlps[] = {MLP "optimizer.name=adamw optimizer.weight_decay=0.1 optimizer.state=int8",
+					   MLP "optimizer.name=momentum optimizer.state=bf16 train.clip=0.5"};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		for (size_t j = 0; j < sizeof(mlps) / sizeof(mlps[0]); j++)
+			sync_case_check(&(sync_case){types[i], false, mlps[j], 3, 1 << (2 + (i + j) % 2), true});
+	sync_case_check(&(sync_case){types[0], true,
+				     GPT "model.tied=true model.dropout=0.1 train.clip=0.5 optimizer.name=adam "
+				     "optimizer.state=int8",
+				     3, 1 << 2, false});
+	if (sync_dnnl())
+		sync_case_check(&(sync_case){sync_dnnl(), true,
+					     GPT "model.width=24 optimizer.name=adam optimizer.state=int8", 3, 1 << 2,
+					     false});
+}
+
 /* No masters: what a step rounds at random must follow from the parameter, the element and the step alone. */
 static void mlp_bf16_pure(void)
 {
@@ -290,6 +311,7 @@ static void loss_of_many_micro_batches(void)
 void mr_suite_equal_sync(void)
 {
 	MR_SUITE("equal_sync");
+	MR_TEST(stored_states);
 	MR_TEST(loss_of_many_micro_batches);
 	MR_TEST(mlp);
 	MR_TEST(mlp_muon);

@@ -136,7 +136,13 @@ static void draw_training(draw *d)
 		     coupled ? " optimizer.decay_kind=coupled" : "", mitigation, micro * samples, micro,
 		     schedules[below(d, 7)], below(d, 3), below(d, 1000), (int)below(d, 4) - 1);
 	if (d->clipped)
-		snprintf(d->sets + n, sizeof(d->sets) - (size_t)n, " train.clip=0.2");
+		n += snprintf(d->sets + n, sizeof(d->sets) - (size_t)n, " train.clip=0.2");
+	/* How the optimizer's state is stored, and weights and activations. */
+	if (strstr(d->sets, "precision=f32") && strcmp(optimizer, "sgd") && !one_in(d, 3))
+		n += snprintf(d->sets + n, sizeof(d->sets) - (size_t)n, " optimizer.state=%s",
+			      one_in(d, 2) ? "bf16" : "int8");
+	if (strstr(d->sets, "precision=f32") && one_in(d, 4))
+		snprintf(d->sets + n, sizeof(d->sets) - (size_t)n, " precision=bf16");
 }
 
 static void open_draw(rig *r, const draw *d, const char *system, const char *cut)

@@ -189,7 +189,6 @@ static mr_status save_param(const mr_run *run, uint16_t s, uint32_t p, mr_state 
 	size_t at = mr_stage_weight_at(run->stage[s], p), state_at = mr_stage_state_at(run->stage[s], p);
 	int16_t *rest = mr_replicas_rest(&run->replicas[s], 0);
 	const mr_replicas *g = &run->replicas[s];
-	const mr_optim_ops *o = run->c.optim->ops;
 	mr_saved_tensor t = mr_state_param(param, run->c.kernels->types.weights, NULL);
 	mr_saved_tensor of_state = mr_state_param(param, run->c.kernels->types.state, NULL);
 	const char *name = param->name;
@@ -205,11 +204,8 @@ static mr_status save_param(const mr_run *run, uint16_t s, uint32_t p, mr_state 
 	for (uint32_t r = 0; r < g->n; r++) {
 		const mr_stage_weights *b = mr_replicas_block(g, r);
 
-		for (uint32_t i = 0; i < o->n_states; i++) {
-			of_state.data = b->state[i] + state_at;
-			MR_TRY(mr_state_add(&out->optimizer, &of_state, "r%u.%s.%s", r, name, o->state_names[i]));
-		}
 		snprintf(of, sizeof(of), "r%u.%s", r, name);
+		MR_TRY(mr_state_optimizer(b, p, of, out));
 		MR_TRY(mr_state_factors(b, p, of, out));
 		t.data = (char *)mr_weights_at(b, 0, b->latest) + at;
 		if (g->mean)

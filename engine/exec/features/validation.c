@@ -34,6 +34,7 @@
  */
 #include "exec/exec_internal.h"
 #include "ir/deps.h"
+#include "weights/stored_states.h"
 #include "weights/validation.h"
 
 #include <math.h>
@@ -398,8 +399,8 @@ static void memory(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *o
 	const mr_stage_sizes *z = mr_stage_size(run->stage[s]);
 
 	(void)pipe; /* there is one */
-	out->optimizer += run->c.optim->ops->n_states * (uint64_t)z->state_bytes + z->rest_bytes +
-			  mr_weights_factor_bytes(&run->weights[s]);
+	out->optimizer += run->c.optim->ops->n_states * (uint64_t)mr_states_bytes(&run->weights[s]) +
+			  z->rest_bytes + mr_weights_factor_bytes(&run->weights[s]);
 }
 
 static mr_status create_worker(mr_worker *w)

@@ -145,7 +145,7 @@ static mr_status product_weight(const mr_layer_call *c, const mr_conv *g)
 
 static mr_status conv_backward_weight(const mr_layer_call *c)
 {
-	const mr_step *step = c->step && c->step[0].dst ? &c->step[0] : NULL;
+	const mr_step *step = mr_layer_step_of(c, 0);
 	mr_conv g = conv_of_call(c);
 
 	if (is_product(&g))

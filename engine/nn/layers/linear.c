@@ -164,16 +164,10 @@ static mr_gemm weight_gemm(const mr_layer_call *c)
 	};
 }
 
-/* Of the weight, if W is to take it. */
-static const mr_step *step_of(const mr_layer_call *c)
-{
-	return c->step && c->step[0].dst ? &c->step[0] : NULL;
-}
-
 static mr_status linear_backward_weights(const mr_layer_call *c, uint32_t n)
 {
 	const void *x[MR_LAYER_SPAN], *dz[MR_LAYER_SPAN];
-	const mr_step *step = step_of(&c[n - 1]);
+	const mr_step *step = mr_layer_step_of(&c[n - 1], 0);
 	bool swap = c->cfg->transposed;
 	mr_gemm g = weight_gemm(c);
 
@@ -191,7 +185,8 @@ static mr_status linear_backward_weight(const mr_layer_call *c)
 	mr_gemm g = weight_gemm(c);
 
 	return c->sparse_rows && !c->sparse_rows->whole
-		       ? mr_sparse_rows_product(c->sparse_rows, c->k, c->kc, &g, a, b, c->dw[0], step_of(c))
+		       ? mr_sparse_rows_product(c->sparse_rows, c->k, c->kc, &g, a, b, c->dw[0],
+						mr_layer_step_of(c, 0))
 		       : mr_layer_weight_product(c, 0, &g, a, b);
 }
 

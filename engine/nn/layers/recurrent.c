@@ -208,7 +208,7 @@ static mr_status whole_weight(const mr_layer_call *c, const places *p)
 										   .y = c->dw[i]}));
 		else
 			mr_layer_copy(c, c->dw[i], from, bytes);
-		if (i < 2 && c->step && c->step[i].dst)
+		if (i < 2 && mr_layer_step_of(c, i))
 			MR_TRY(c->k->step(c->kc, &(mr_step_args){.n = n, .s = &c->step[i], .g = c->dw[i]}));
 		made += bytes;
 	}
@@ -468,7 +468,7 @@ static mr_status masked_product(const mr_layer_call *c, const places *p, const v
 									   .y = c->dw[1]}));
 	MR_TRY(c->k->colsum(c->kc, &(mr_colsum_args){.rows = p->rows, .cols = p->width, .x = d, .y = c->dw[3],
 						     .add = c->dw_add}));
-	if (c->step && c->step[1].dst)
+	if (mr_layer_step_of(c, 1))
 		MR_TRY(c->k->step(c->kc, &(mr_step_args){.n = n, .s = &c->step[1], .g = c->dw[1]}));
 	return MR_OK;
 }

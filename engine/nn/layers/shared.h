@@ -82,11 +82,17 @@ static inline mr_status mr_layer_take(const mr_layer_call *c, int i, void *dx, c
 	return MR_OK;
 }
 
+/* The step of weight @which, if W is to carry it out; else NULL. */
+static inline const mr_step *mr_layer_step_of(const mr_layer_call *c, int which)
+{
+	return c->step && c->step[which].dst && !c->step[which].stored.form ? &c->step[which] : NULL;
+}
+
 /* The gradient of weight @which, the product @g of @a and @b, and the weight's step where W is to take it. */
 static inline mr_status mr_layer_weight_product(const mr_layer_call *c, int which, const mr_gemm *g, const void *a,
 						const void *b)
 {
-	const mr_step *step = c->step && c->step[which].dst ? &c->step[which] : NULL;
+	const mr_step *step = mr_layer_step_of(c, which);
 
 	return step ? c->k->gemm_step(c->kc, &(mr_gemm_step_args){.g = g, .a = a, .b = b, .c = c->dw[which], .s = step})
 		    : c->k->gemm(c->kc, &(mr_gemm_args){.g = g, .a = a, .b = b, .c = c->dw[which]});

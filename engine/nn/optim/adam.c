@@ -18,6 +18,7 @@ static inline V step_adam_v(const step_lanes *c, V w, V g, V *m, V *v)
 static const mr_option options[] = {
 	MR_OPTIM_LR,
 	MR_OPTIM_ADAM(MR_OPTIM_DECAY_KINDS("0")),
+	MR_OPTIM_STATE,
 	{NULL},
 };
 

@@ -8,6 +8,7 @@ MR_OPTIM(adamw)
 static const mr_option options[] = {
 	MR_OPTIM_LR,
 	MR_OPTIM_ADAM(MR_OPTIM_DECAY("0.01")),
+	MR_OPTIM_STATE,
 	{NULL},
 };
 

@@ -7,6 +7,7 @@ static const mr_option options[] = {
 	MR_OPTIM_LR,
 	MR_OPTIM_MOMENTUM("memory of the running mean: buf = mu buf + (1 - mu) g",
 			  "step along (1 - mu) g + mu buf instead of buf"),
+	MR_OPTIM_STATE,
 	{NULL},
 };
 

@@ -28,6 +28,7 @@ static const mr_option options[] = {
 	 "weight of the mean of gradients in the direction of a step"},
 	{"beta2", MR_OPT_FLOAT, "0.99", 0, 0.999999, NULL, NULL, "memory of the mean of gradients"},
 	MR_OPTIM_DECAY_KINDS("0.1"),
+	MR_OPTIM_STATE,
 	{NULL},
 };
 

@@ -24,6 +24,7 @@ static inline V step_blend_v(const step_lanes *c, V w, V g, V *m, V *v)
 static const mr_option options[] = {
 	MR_OPTIM_LR,
 	MR_OPTIM_MOMENTUM("memory of the momentum buffer: buf = mu buf + g", "step along g + mu buf instead of buf"),
+	MR_OPTIM_STATE,
 	{NULL},
 };
 

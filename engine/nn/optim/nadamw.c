@@ -7,6 +7,7 @@ MR_OPTIM(nadamw)
 static const mr_option options[] = {
 	MR_OPTIM_LR,
 	MR_OPTIM_NADAM(MR_OPTIM_DECAY("0.01")),
+	MR_OPTIM_STATE,
 	{NULL},
 };
 

@@ -54,6 +54,18 @@
 	{"eps", MR_OPT_FLOAT, "1e-8", 1e-30, 1, NULL, NULL, "added to the root of the mean of squares"},    \
 	decay
 
+#define MR_STATE_FORM(id) "|" #id
+static const char mr_optim_state_forms[] __attribute__((unused)) = "f32"
+#include "nn/states/states.def"
+	;
+
+/* Of optimizers that go element by element and keep running means. */
+#define MR_OPTIM_STATE                                                                                      \
+	{"state", MR_OPT_ENUM, "f32", 0, 0, mr_optim_state_forms, NULL,                                     \
+	 "how running means are stored between steps: f32: in the type of precision, in bf16_pure bf16; bf16: in 2 " \
+	 "bytes, rounded up or down at random; int8: in 1 byte, with a scale for each 256 numbers, rounded at random " \
+	 "too"}
+
 /* Of optimizers that rotate hidden matrices (rotation.h). */
 #define MR_OPTIM_ROTATES                                                                                    \
 	{"frequency", MR_OPT_INT, "10", 1, 1000000, NULL, "steps",                                          \
@@ -84,6 +96,7 @@ static inline mr_step mr_optim_base(const mr_optim *o, const mr_optim_call *c, m
 		.rounding = c->rounding,
 		.m = c->state[0],
 		.v = c->state[1],
+		.stored = c->stored,
 		.gscale = c->gscale,
 		.lr = c->lr,
 		.decay = o->coupled ? 0 : c->lr * decay,
