@@ -1,5 +1,5 @@
 #!/bin/sh
-# The memory that `plan` promises for the process against the peak that the kernel measured: 23 configurations of
+# The memory that `plan` promises for the process against the peak that the kernel measured: 26 configurations of
 # networks, systems, precisions, backends and threads. A plan is never too small, and at most a tenth and a few MiB too
 # large; a run whose limit is the plan stays below it.   slow_plan_memory.sh SOURCE BUILD
 . "$(dirname "$0")/../system/train_lib.sh"
@@ -96,6 +96,8 @@ holds mlp system.name=pipedream train.microbatches=1 precision=bf16
 holds mlp system.name=gpipe machine.threads=2 backend=onednn
 holds mlp system.name=zb_h1 precision=bf16_pure
 holds mlp system.name=data_parallel precision=f64 backend=reference
+holds mlp $alone optimizer.state=int8
+holds mlp system.name=data_parallel optimizer.state=int8 precision=bf16
 holds deep system.name=chimera machine.workers=4
 holds deep system.name=pipedream machine.workers=4 train.microbatches=1 checkpoint.every=2
 holds gpt $alone machine.threads=2
@@ -106,6 +108,7 @@ holds gpt system.name=1f1b checkpoint.every=2 trace.steps=1-2
 holds llama system.name=gpipe precision=bf16
 holds llama $alone backend=fused
 holds resnet18 system.name=1f1b
+holds resnet18 system.name=1f1b optimizer.state=bf16
 holds resnet18 $alone precision=bf16 backend=onednn
 holds resnet18 system.name=pipedream train.microbatches=1 precision=bf16
 holds awd $alone machine.threads=2 backend=onednn
