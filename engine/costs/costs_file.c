@@ -156,9 +156,9 @@ static mr_status read_error(const char *head, double *error)
 	if (!head_value(head, "error", value, sizeof(value)))
 		return MR_OK;
 	*error = strtod(value, &end);
-	return end != value && !*end && *error > -1 && *error <= 100
+	return end != value && !*end && *error > -1 && isfinite(*error)
 		       ? MR_OK
-		       : mr_fail(MR_ECONFIG, "line 1: error is a number above -1, to 100, got \"%s\"", value);
+		       : mr_fail(MR_ECONFIG, "line 1: error is a number above -1, got \"%s\"", value);
 }
 
 static mr_status read_head(const char *path, const mr_workload *of, const char *head, mr_costs *out)

@@ -368,6 +368,12 @@ static void a_file_of_costs_is_read_back(void)
 		CU_ASSERT_DOUBLE_EQUAL(a->u, b->u, 1e-5 * a->u);
 		CU_ASSERT_DOUBLE_EQUAL(a->g, b->g, 1e-5 * a->g);
 	}
+	mr_costs_fini(&back);
+	c.error = 216; /* of a step that others disturbed: what is written is read */
+	snprintf(path, sizeof(path), "%s", mr_test_file("disturbed.csv", "", 0));
+	MR_CHECK_OK(mr_costs_write(path, &of, &c));
+	MR_CHECK_OK(mr_costs_read(path, &of, &back));
+	CU_ASSERT_DOUBLE_EQUAL(back.error, 216, 1e-6);
 	mr_costs_fini(&c);
 	mr_costs_fini(&back);
 	close_all();
