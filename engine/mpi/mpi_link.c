@@ -142,6 +142,7 @@ static void let_go(void)
 
 static void has_come(link_state *s, uint32_t at)
 {
+	mr_mpi_heard(mr_mpi.of_worker[s->c->edge.from]);
 	if (late.room)
 		hold(s, at);
 	else

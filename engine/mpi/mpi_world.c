@@ -16,7 +16,8 @@ mr_mpi_world mr_mpi = {.lock = PTHREAD_MUTEX_INITIALIZER, .lost = UINT32_MAX};
 static struct {
 	MPI_Request *in;   /* [n] */
 	MPI_Request *out;  /* [n] */
-	uint64_t *heard_ns; /* [n] */
+	uint64_t *silent_ns; /* [n] since a rank was heard of, as far as this one looked */
+	uint64_t looked_ns;  /* when it last did */
 	uint64_t sent_ns;
 	char in_byte, out_byte;
 } beats;
@@ -65,8 +66,13 @@ static void lose(uint32_t rank)
 	atomic_compare_exchange_strong(&mr_mpi.lost, &none, rank);
 }
 
-/* With the lock. */
-static void hear_beat(int rank, uint64_t now)
+void mr_mpi_heard(uint32_t rank)
+{
+	beats.silent_ns[rank] = 0;
+}
+
+/* With the lock, @ns after the last look. */
+static void hear_beat(int rank, uint64_t ns)
 {
 	int there = 0;
 
@@ -75,11 +81,12 @@ static void hear_beat(int rank, uint64_t now)
 		return;
 	}
 	if (!there) {
-		if (now - beats.heard_ns[rank] > MR_MPI_LOST_NS)
+		beats.silent_ns[rank] += ns;
+		if (beats.silent_ns[rank] > MR_MPI_LOST_NS)
 			lose((uint32_t)rank);
 		return;
 	}
-	beats.heard_ns[rank] = now;
+	mr_mpi_heard((uint32_t)rank);
 	if (MPI_Irecv(&beats.in_byte, 1, MPI_CHAR, rank, 0, mr_mpi.beats, &beats.in[rank]) != MPI_SUCCESS)
 		lose((uint32_t)rank);
 }
@@ -96,18 +103,22 @@ static void send_beat(int rank)
 		lose((uint32_t)rank);
 }
 
-/* With the lock. */
+/* With the lock. Where this thread seldom gets a core, or the machine slept, it has not looked meanwhile, and others
+ * had no core either: such a time counts as MR_MPI_LOOK_NS. */
 static void beat(void)
 {
-	uint64_t now = mr_clock_ns();
+	uint64_t now = mr_clock_ns(), ns = now - beats.looked_ns;
 	bool due = now - beats.sent_ns >= MR_MPI_BEAT_NS;
+
+	ns = ns < MR_MPI_LOOK_NS ? ns : MR_MPI_LOOK_NS;
+	beats.looked_ns = now;
 
 	for (int i = 0; i < mr_mpi.n; i++) {
 		if (i == mr_mpi.self)
 			continue;
 		if (due)
 			send_beat(i);
-		hear_beat(i, now);
+		hear_beat(i, ns);
 	}
 	if (due)
 		beats.sent_ns = now;
@@ -327,18 +338,17 @@ static mr_status open_ranks(mr_ranks **out)
 static mr_status start_thread(void)
 {
 	size_t n = (size_t)mr_mpi.n;
-	uint64_t now = mr_clock_ns();
 
+	beats.looked_ns = mr_clock_ns();
 	beats.in = calloc(n, sizeof(*beats.in));
 	beats.out = calloc(n, sizeof(*beats.out));
-	beats.heard_ns = calloc(n, sizeof(*beats.heard_ns));
+	beats.silent_ns = calloc(n, sizeof(*beats.silent_ns));
 	notes.note = calloc(n, sizeof(*notes.note));
 	notes.in = calloc(n, sizeof(*notes.in));
 	notes.is_there = calloc(n, sizeof(*notes.is_there));
-	if (!beats.in || !beats.out || !beats.heard_ns || !notes.note || !notes.in || !notes.is_there)
+	if (!beats.in || !beats.out || !beats.silent_ns || !notes.note || !notes.in || !notes.is_there)
 		return mr_fail(MR_ERESOURCE, "no memory for %zu ranks", n);
 	for (int i = 0; i < mr_mpi.n; i++) {
-		beats.heard_ns[i] = now;
 		beats.in[i] = beats.out[i] = notes.in[i] = MPI_REQUEST_NULL;
 		if (i != mr_mpi.self)
 			MR_TRY(mr_mpi_check(MPI_Irecv(&beats.in_byte, 1, MPI_CHAR, i, 0, mr_mpi.beats, &beats.in[i]),
@@ -518,7 +528,7 @@ void mr_mpi_end(mr_ranks *r, int code)
 	finalize();
 	free(beats.in);
 	free(beats.out);
-	free(beats.heard_ns);
+	free(beats.silent_ns);
 	free(notes.note);
 	free(notes.in);
 	free(notes.is_there);

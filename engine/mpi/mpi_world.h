@@ -18,6 +18,7 @@
 #define MR_MPI_TICK_NS 100000
 #define MR_MPI_BEAT_NS 500000000ull
 #define MR_MPI_LOST_NS 3000000000ull /* a rank that is silent for so long is lost */
+#define MR_MPI_LOOK_NS 50000000ull   /* of silence is counted between two looks at most */
 #define MR_MPI_BEGIN_S 60            /* until all ranks have met; nobody hears of the others before */
 #define MR_MPI_END_S 5               /* for the library, behind all work */
 
@@ -53,6 +54,9 @@ mr_status mr_mpi_check(int code, const char *what) MR_MUST_USE;
 /** Wait for @request, without the lock, which is free for others meanwhile. Errors: as mr_mpi_check; MR_ESTALLED a rank
  * is lost. */
 mr_status mr_mpi_wait_for(MPI_Request *request, const char *what) MR_MUST_USE;
+
+/** A message of @rank has come: it lives. With the lock. */
+void mr_mpi_heard(uint32_t rank);
 
 /* --- mpi_link.c --- */
 

@@ -157,6 +157,26 @@ for system in 1f1b gpipe zb_h1 interleaved data_parallel chimera; do
 	rm -rf links
 done
 
+# All ranks sleep for longer than a rank may be silent, as on a laptop whose lid was closed, or where others have all
+# cores: nobody is lost.
+rm -rf asleep
+timeout 120 $mpirun ${many:-} -n 2 "$build/millrace-mpi" train mlp.cfg --set $two --set 'run.dir="asleep"' \
+	--set train.steps=100000000 --set checkpoint.every=0 --set train.eval_every=0 >out 2>&1 </dev/null &
+job=$!
+for _ in $(seq 600); do
+	[ -s asleep/metrics.jsonl ] && break
+	sleep 0.1
+done
+ranks=$(pgrep -f "^$build/millrace-mpi train mlp.cfg .*asleep")
+kill -STOP $ranks
+sleep 5
+kill -CONT $ranks
+sleep 3
+[ "$(pgrep -f "^$build/millrace-mpi train mlp.cfg .*asleep")" = "$ranks" ] || complain "ranks that slept are gone:"
+kill -INT ${ranks%%[!0-9]*} 2>/dev/null
+wait $job
+! grep -q "is gone, or has not been heard of" out || complain "ranks that slept:"
+
 # A library that does not end, as MPICH's over UCX has not: the ranks end by themselves, with all saved. Open MPI calls
 # that an improper exit.
 if ! grep -q '^MILLRACE_SANITIZE:STRING=.' "$build/CMakeCache.txt"; then
