@@ -110,7 +110,7 @@ static void check_block(bool squares, int64_t n, uint64_t what, float times)
 	CU_ASSERT_EQUAL(scale, (float)largest);
 	for (int64_t i = 0; i < n; i++) {
 		double x = largest > 0 ? fabs((double)from[i]) / largest : 0;
-		double got = fabs((double)wide[i]) / (largest + !largest), part, want;
+		double got = fabs((double)wide[i]) / (largest > 0 ? largest : 1), part, want;
 		int at = n_values - 1;
 
 		while (at > 0 && (value[at] > x || (at == n_values - 1 && x < 1)))
