@@ -29,6 +29,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #define LOG2(k1) /* of 1 to 255 */ \
 	((k1) >= 128 ? 7 : (k1) >= 64 ? 6 : (k1) >= 32 ? 5 : (k1) >= 16 ? 4 : (k1) >= 8 ? 3 : (k1) >= 4 ? 2 : (k1) >= 2)
@@ -60,52 +61,74 @@ static void widen(const void *from, const float *scale, bool squares, int64_t n,
 		to[i] = of_sizes[code[i] & ~SIGN] * (code[i] & SIGN ? -*scale : *scale);
 }
 
-/* The code below @x, from 0 to 1, of @bits; at most that of 1. */
-static inline int32_t code_below(float x, int bits)
+/* The codes of @n sizes times @by, up to a block, without their signs: loop after loop, as compilers make vectors of
+ * them. */
+static void find_codes(const float *from, float by, bool squares, const uint16_t *random, int64_t n, int32_t *code)
 {
 	static const float tenth[] = {1e6F, 1e5F, 1e4F, 1e3F, 1e2F, 1e1F, 1e0F};
+	const float *value = squares ? of_squares : of_sizes;
+	int32_t bits = squares ? 8 : 7, last = (1 << bits) - 2, decade[MR_STATE_BLOCK];
 	const float *wide = tenth + 8 - bits; /* of the decade of L = 1 */
-	int32_t l = 1, at;
+	float x[MR_STATE_BLOCK];
 
-	for (int32_t i = 1; i < bits - 1; i++) /* decade i + 1 begins where i ends, at a tenth of its own 1 */
-		l += x * wide[i] >= 0.1F;
-	/* In front of the first code of a decade it is the last one of the decade before. */
-	at = (int32_t)((x * wide[l - 1] - 0.1F) * (float)(1 << l) * (1 / 0.9F) + 0.5F);
-	return at + (1 << l) - 2;
+	for (int64_t i = 0; i < n; i++) {
+		float size = fabsf(from[i]) * by;
+
+		x[i] = size < 1 ? size : 1;
+		decade[i] = 1;
+	}
+	for (int32_t l = 1; l < bits - 1; l++) /* decade l + 1 begins where l ends, at a tenth of its own 1 */
+		for (int64_t i = 0; i < n; i++)
+			decade[i] += x[i] * wide[l] >= 0.1F;
+	for (int64_t i = 0; i < n; i++) {
+		int32_t n_codes = 1 << decade[i]; /* of it */
+		float part = (x[i] * wide[decade[i] - 1] - 0.1F) * (float)n_codes * (1 / 0.9F);
+		/* In front of the first code of a decade it is the last one of the decade before. */
+		int32_t below = (int32_t)(part + 0.5F) + n_codes - 2;
+
+		below = below < 0 ? 0 : below;
+		code[i] = below > last ? last : below;
+	}
+	for (int64_t i = 0; i < n; i++) {
+		const float *at = value + code[i];
+
+		code[i] += (x[i] - at[0]) * 65536 > (float)random[i] * (at[1] - at[0]);
+	}
 }
 
-static inline int32_t code_of(float x, const float *value, int bits, uint16_t random)
+/* The largest size of @n numbers; NaN if one is. Sizes are ordered as their bits are. */
+static float largest_of(const float *from, int64_t n)
 {
-	int32_t top = (1 << bits) - 1, k = code_below(x < 1 ? x : 1, bits);
+	int32_t most = 0;
+	float largest;
 
-	k = k < 0 ? 0 : k > top - 1 ? top - 1 : k;
-	return k + ((x - value[k]) * 65536 > (float)random * (value[k + 1] - value[k]));
+	for (int64_t i = 0; i < n; i++) {
+		int32_t bits;
+
+		memcpy(&bits, &from[i], sizeof(bits));
+		bits &= INT32_MAX;
+		most = bits > most ? bits : most;
+	}
+	memcpy(&largest, &most, sizeof(largest));
+	return largest;
 }
 
 static void store(const float *from, bool squares, const uint16_t *random, int64_t n, void *to, float *scale)
 {
+	float largest = largest_of(from, n);
+	int32_t found[MR_STATE_BLOCK];
 	uint8_t *code = to;
-	float largest = 0, by;
 
-	for (int64_t i = 0; i < n; i++) {
-		float size = fabsf(from[i]);
-
-		largest = size > largest || size != size ? size : largest;
-		if (largest != largest)
-			break;
-	}
 	*scale = largest < FLT_MIN ? 0 : largest <= FLT_MAX ? largest : NAN; /* what is not finite stays so */
-	by = *scale > 0 ? 1 / largest : 0;
-	for (int64_t i = 0; squares && i < n; i++) {
-		int32_t k = code_of(from[i] * by, of_squares, 8, random[i]);
-
-		code[i] = (uint8_t)(k == 0 && by > 0 && from[i] > 0 ? 1 : k);
+	if (!(*scale > 0)) {
+		memset(code, 0, (size_t)n);
+		return;
 	}
-	for (int64_t i = 0; !squares && i < n; i++) {
-		int32_t k = code_of(fabsf(from[i]) * by, of_sizes, 7, random[i]);
-
-		code[i] = (uint8_t)(from[i] < 0 ? k | SIGN : k);
-	}
+	find_codes(from, 1 / largest, squares, random, n, found);
+	for (int64_t i = 0; squares && i < n; i++)
+		code[i] = (uint8_t)(found[i] + (found[i] == 0 && from[i] > 0));
+	for (int64_t i = 0; !squares && i < n; i++)
+		code[i] = (uint8_t)(found[i] | (from[i] < 0 ? SIGN : 0));
 }
 
 extern const mr_state_form mr_state_int8;
