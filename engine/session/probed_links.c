@@ -254,7 +254,7 @@ typedef struct losses {
 
 static mr_status lose(mr_ranks *r, uint16_t a, uint16_t b, double many, double large, losses *out)
 {
-	double seconds[2] = {SPARE + 1.5 * many, SPARE + 1.5 * large}, each, none = 0;
+	double seconds[2] = {SPARE + 1.5 * many, SPARE + 1.5 * large}, each = 0, none = 0;
 	double *loss[2] = {&out->many, &out->large};
 	mr_status st = MR_OK;
 	lane l;
