@@ -82,7 +82,7 @@ bool mr_ranks_wait(mr_engine *e)
 
 	if (mr_engine_go_on(e) || !all)
 		return false;
-	nanosleep(&(struct timespec){.tv_nsec = MR_RANKS_IDLE_NS}, NULL); /* whoever moves messages needs the core */
+	nanosleep(&(struct timespec){.tv_nsec = MR_RANKS_IDLE_NS}, NULL); /* messages need the core */
 	return true;
 }
 

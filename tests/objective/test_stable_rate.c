@@ -89,8 +89,9 @@ static void without_momentum_it_is_pipemares(void)
 	CU_ASSERT_EQUAL(mr_stable_rate(3, 0, true), mr_stable_rate(3, 0, false));
 }
 
-/* Gradient descent from w = 1 with gradients delayed by @tau steps: the largest |w| of its last steps. It takes so many
- * steps that with a rate 2 % off the bound w has clearly shrunk or grown; it ends early above FAR. */
+/* Gradient descent on a parabola from w = 1, with gradients that are @tau steps late. Returns the largest |w| of the
+ * last steps. There are enough of them that w has clearly shrunk or grown where the rate is 2 % off the bound; above
+ * FAR it ends early. */
 static double descend(uint32_t tau, double mu, bool nesterov, double rate)
 {
 	double w[MOST_TAU + 1], buf = 0, most = 0;
