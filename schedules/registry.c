@@ -27,6 +27,19 @@ const mr_sched_ops *mr_schedule_find(const char *name)
 	return NULL;
 }
 
+static const mr_sched_name names[] = {
+#define MR_SCHEDULE_NAME(name, nearest, text) {name, nearest, text},
+#include "schedules/names.def"
+};
+
+const mr_sched_name *mr_schedule_name_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i].name, name))
+			return &names[i];
+	return NULL;
+}
+
 /* Set the chunks: the user's, else those of the option or the system. A system without the option has a fixed number.
  */
 static mr_status complete_chunks(const mr_sched_ops *ops, mr_sched_args *full)

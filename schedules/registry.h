@@ -16,6 +16,15 @@ const mr_sched_ops *mr_schedule_at(size_t i);
 /** The system called @name, or by another of its names; or NULL. */
 const mr_sched_ops *mr_schedule_find(const char *name);
 
+/* A published name that is no system of its own here (names.def). */
+typedef struct mr_sched_name {
+	const char *name, *nearest; /* the system that comes nearest */
+	const char *text;           /* what the name stands for, and what of it is here */
+} mr_sched_name;
+
+/** The row of @name; NULL: there is none. */
+const mr_sched_name *mr_schedule_name_find(const char *name);
+
 /**
  * Emit a plan of @ops: fills in the system's default options where @args->options is NULL and its chunks where they
  * are 0, checks the counts that hold for every system, and calls its emit. Chunks that are not 0 win over the system's

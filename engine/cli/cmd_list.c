@@ -10,6 +10,7 @@
 #include "nn/kernels.h"
 #include "report/figures.h"
 #include "report/table.h"
+#include "schedules/registry.h"
 
 #define KERNELS "kernels"
 #define MACHINES "machines"
@@ -86,6 +87,16 @@ static mr_status list_machine(const char *name)
 	return mr_server_print(s, stdout);
 }
 
+/* A name of others' systems: false if @name is none. */
+static bool print_elsewhere(mr_plugin_kind kind, const char *name)
+{
+	const mr_sched_name *n = kind == MR_PLUGIN_SYSTEM ? mr_schedule_name_find(name) : NULL;
+
+	if (n)
+		printf("%s - no system of its own here: %s\nthe nearest: %s\n", n->name, n->text, n->nearest);
+	return n;
+}
+
 static mr_status run(mr_args *args)
 {
 	mr_plugin_kind kind;
@@ -103,6 +114,8 @@ static mr_status run(mr_args *args)
 		list_kind(kind);
 		return MR_OK;
 	}
+	if (print_elsewhere(kind, args->operand[1]))
+		return MR_OK;
 	if (mr_plugin_get(kind, args->operand[1], &p) != MR_OK)
 		return mr_fail(MR_EUSAGE, "%s", mr_error_text());
 	printf("%s - %s\n", p.name, p.summary);

@@ -79,6 +79,7 @@ static const char *other_kind(mr_plugin_kind kind, const char *name)
 
 mr_status mr_plugin_get(mr_plugin_kind kind, const char *name, mr_plugin *out)
 {
+	const mr_sched_name *elsewhere = kind == MR_PLUGIN_SYSTEM ? mr_schedule_name_find(name) : NULL;
 	const char *names[MAX_NAMES], *near, *other;
 	mr_strbuf known = {0};
 	mr_plugin p;
@@ -92,6 +93,9 @@ mr_status mr_plugin_get(mr_plugin_kind kind, const char *name, mr_plugin *out)
 		}
 		names[n] = p.name;
 	}
+	if (elsewhere)
+		return mr_fail(MR_ECONFIG, "%s is no system of its own here: %s; the nearest is %s", name,
+			       elsewhere->text, elsewhere->nearest);
 	near = mr_nearest(name, names, n);
 	for (uint32_t i = 0; i < n; i++)
 		mr_strbuf_printf(&known, "%s%s", i ? ", " : "", names[i]);

@@ -49,6 +49,12 @@ expect 0 "needs: an optimizer that looks ahead" list mitigations delayed_nestero
 expect 0 "sources" list data
 expect 0 "backward  fifo or lifo, default fifo" list systems gpipe
 expect 0 "also called pipedream_flush" list systems pipedream_flush
+expect 0 "also called zero1" list systems zero1
+for name in zero2 zero3 fsdp hsdp; do
+	expect 0 "$name - no system of its own here: " list systems "$name"
+	expect 2 "$name is no system of its own here: " schedule "$name" --workers 2
+done
+expect 0 "the nearest: data_parallel" list systems fsdp
 expect 0 "1f1b, 2 workers" schedule pipedream_flush --workers 2
 expect 2 'cannot list "system"; did you mean "systems"?' list system
 expect 2 "usage: millrace list" list
