@@ -8,6 +8,8 @@
  * scaling --hosts draws those of perf/scaling_hosts.sh: a panel for each model and link, the batch growing with the
  * cores.
  *
+ * scaling --bytes draws those of perf/link_bytes.sh: bytes a host sends in a step, over 2 to 8 hosts.
+ *
  * A row is model,machine,cores,system,ms,choice. Efficiency is the time of `sequential` on one core, divided by cores
  * and time; where the batch grows, the shortest time on the fewest cores divided by the time.
  */
@@ -29,8 +31,12 @@ typedef struct figure {
 	uint32_t cores[MOST + 1];                      /* up to 0 */
 	uint32_t band;                                 /* the system that is a pale band below the others */
 	bool grows;                                    /* the batch, with the cores */
-	const char *alt, *title;
+	double high;                                   /* of y, where that is bytes, in MB; 0: it is efficiency */
+	const char *x, *unit;                          /* what a column of cores counts, and of the times */
+	const char *alt, *title, *what;
 } figure;
+
+#define PREDICTED "Predictions by published constants of machines that were not at hand; nothing here was measured."
 
 static const figure one_machine = {
 	.model = {{"mlp", "mlp"}, {"gpt_124M", "gpt 124M"}, {"gpt_1.3B", "gpt 1.3B"}, {"resnet50", "resnet50"}},
@@ -40,6 +46,9 @@ static const figure one_machine = {
 		   {"planner", "the planner's choice (systems that flush)"}},
 	.cores = {1, 2, 4, 8, 16, 32, 64, 128},
 	.band = 5,
+	.x = "cores",
+	.unit = "ms",
+	.what = PREDICTED,
 	.alt = "predicted efficiency on 1 to 128 cores of three servers",
 	.title = "Predicted efficiency: speed-up over one core, divided by cores, of each system's best choice",
 };
@@ -52,8 +61,27 @@ static const figure hosts = {
 	.cores = {128, 256, 512, 1024, 2048, 4096},
 	.band = MOST,
 	.grows = true,
+	.x = "cores",
+	.unit = "ms",
+	.what = PREDICTED,
 	.alt = "predicted efficiency on 1 to 32 hosts of 128 cores over three sorts of links",
 	.title = "Predicted efficiency over hosts: the shortest step on one host of 128 cores, divided by the step",
+};
+static const figure bytes = {
+	.model = {{"vgg16", "VGG-16"}, {"gpt_1.3B", "gpt 1.3B"}},
+	.column = {{"few", "8 samples a host"}, {"some", "64 samples a host"}, {"many", "512 samples a host"}},
+	.system = {{"data_parallel", "data_parallel (ZeRO-1), weipipe here"}, {"1f1b", "pipeline (1f1b)"},
+		   {"zero3", "ZeRO-3 (FSDP), closed form"}, {"weipipe", "WeiPipe with rings, closed form"},
+		   {"shares", "tensor-parallel shares, closed form"}},
+	.cores = {2, 4, 8},
+	.band = MOST,
+	.high = 2e6,
+	.x = "hosts",
+	.unit = "MB",
+	.what = "The first two are counted by `millrace plan`; the others are closed forms of what does not run over "
+		"hosts here.",
+	.alt = "bytes that a host sends in a step, of five ways to train on 2, 4 and 8 hosts",
+	.title = "Bytes over the link: what each of 2, 4 or 8 hosts sends in a step, on average",
 };
 
 #define LEFT 62.0
@@ -148,10 +176,10 @@ static size_t points_of(const numbers *all, int m, int h, int s, double x[MOST],
 	for (int c = 0; all->f->cores[c]; c++) {
 		double t = all->ms[m][h][s][c];
 
-		if (!(t > 0) || !(one > 0))
+		if (!(t > 0) || (!(one > 0) && all->f->high <= 0))
 			continue;
 		x[n] = all->f->cores[c];
-		y[n] = 100 * one / t / (all->f->grows ? 1 : x[n]);
+		y[n] = all->f->high > 0 ? t : 100 * one / t / (all->f->grows ? 1 : x[n]);
 		ms[n++] = t;
 	}
 	return n;
@@ -163,16 +191,18 @@ static bool put_panel(const numbers *all, int m, int h, const mr_svg *v)
 	const figure *f = all->f;
 	int n_systems = count(f->system);
 	mr_panel p = {.left = LEFT + h * ACROSS, .top = TOP + m * DOWN, .width = WIDTH, .height = HEIGHT, .beyond = 4,
-		      .x = {.name = m == count(f->model) - 1 ? "cores" : NULL, .log = true, .doubles = true,
+		      .x = {.name = m == count(f->model) - 1 ? f->x : NULL, .log = true, .doubles = true,
 			    .low = f->cores[0], .high = most_cores(f)},
-		      .y = {.name = h ? NULL : "efficiency in percent", .low = 0, .high = 110},
+		      .y = {.name = h ? NULL : f->high > 0 ? "MB a step" : "efficiency in percent",
+			    .log = f->high > 0, .low = f->high > 0 ? 10 : 0, .high = f->high > 0 ? f->high : 110},
 		      .id = (unsigned)(m * MOST + h)};
 	double x[MOST][MOST], y[MOST][MOST], ms[MOST];
 	mr_points line[MOST];
 	bool any = false;
 	char title[96];
 
-	snprintf(title, sizeof(title), f->grows ? "%s; %s" : "%s on %s", f->model[m].text, f->column[h].text);
+	snprintf(title, sizeof(title), f->grows || f->high > 0 ? "%s; %s" : "%s on %s", f->model[m].text,
+		 f->column[h].text);
 	mr_svg_text(v, p.left, p.top - 8, "panel", title);
 	mr_panel_put(&p, v);
 	for (int k = 0; k < n_systems; k++) {
@@ -196,9 +226,9 @@ static bool put_panel(const numbers *all, int m, int h, const mr_svg *v)
 		for (size_t i = 0; s != band && i < line[s].n; i++)
 			fprintf(v->out,
 				"<circle class=\"%s\" fill=\"currentColor\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.3\"><title>"
-				"%s, %.0f cores: %.4g ms</title></circle>\n",
+				"%s, %.0f %s: %.4g %s</title></circle>\n",
 				mr_svg_hue((size_t)s), mr_panel_x(&p, x[s][i]), mr_panel_y(&p, y[s][i]),
-				f->system[s].key, x[s][i], ms[i]);
+				f->system[s].key, x[s][i], f->x, ms[i], f->unit);
 	}
 	return any;
 }
@@ -229,8 +259,7 @@ static mr_status draw(const numbers *all, const char *more)
 
 	mr_svg_begin(&v, width, TOP + count(f->model) * DOWN, f->alt);
 	mr_svg_text(&v, LEFT, 28, "title", f->title);
-	mr_svg_text(&v, LEFT, 48, "sub",
-		    "Predictions by published constants of machines that were not at hand; nothing here was measured.");
+	mr_svg_text(&v, LEFT, 48, "sub", f->what);
 	mr_svg_text(&v, LEFT, 64, "sub", more);
 	for (int m = 0; m < count(f->model); m++)
 		for (int h = 0; h < count(f->column); h++)
@@ -243,19 +272,19 @@ int main(int argc, char **argv)
 {
 	static const char made_up[] = "model,machine,cores,system,ms,choice\nmlp,genoa9654,1,sequential,100,one\n"
 				      "mlp,genoa9654,2,sequential,55,two\nmlp,genoa9654,2,1f1b,55,two\n";
-	bool over_hosts = argc > 1 && !strcmp(argv[1], "--hosts");
-	int at = over_hosts ? 2 : 1;
+	bool over_hosts = argc > 1 && !strcmp(argv[1], "--hosts"), of_bytes = argc > 1 && !strcmp(argv[1], "--bytes");
+	int at = over_hosts || of_bytes ? 2 : 1;
 	bool tiny = argc > at && !strcmp(argv[at], "--tiny");
 	FILE *in = argc > at + 1 ? NULL : tiny ? fmemopen((char *)(void *)made_up, sizeof(made_up) - 1, "r") : stdin;
 	numbers *all = calloc(1, sizeof(*all));
 	mr_status st = MR_OK;
 
 	if (all)
-		all->f = over_hosts ? &hosts : &one_machine;
+		all->f = over_hosts ? &hosts : of_bytes ? &bytes : &one_machine;
 	if (!all)
 		st = mr_fail(MR_ERESOURCE, "no memory for numbers");
 	else if (!in)
-		st = mr_fail(MR_EUSAGE, "usage: scaling [--hosts] [TEXT] <numbers.csv >scaling.svg");
+		st = mr_fail(MR_EUSAGE, "usage: scaling [--hosts|--bytes] [TEXT] <numbers.csv >scaling.svg");
 	else
 		st = read_numbers(in, all);
 	if (st == MR_OK)

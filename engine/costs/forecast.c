@@ -129,6 +129,16 @@ static mr_status take_hosts(mr_forecast *f, mr_hosts *hosts)
 	return MR_OK;
 }
 
+double mr_forecast_sent(const mr_forecast *f)
+{
+	size_t ranks = f->of.hosts->n_ranks;
+	double sum = 0;
+
+	for (size_t i = 0; i < ranks * ranks; i++)
+		sum += f->sent[i];
+	return sum;
+}
+
 /* Walk the plan of @f; where its costs have bytes, with workers that share memory and links. */
 static mr_status walk(mr_forecast *f, const mr_cost *cost)
 {

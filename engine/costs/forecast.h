@@ -38,6 +38,9 @@ mr_status mr_forecast_time(mr_forecast *f) MR_MUST_USE;
 mr_status mr_forecast_memory(mr_forecast *f, const mr_run_config *c) MR_MUST_USE;
 void mr_forecast_fini(mr_forecast *f);
 
+/** With hosts: bytes a step between ranks, all in all. */
+double mr_forecast_sent(const mr_forecast *f);
+
 /** By what part a step of @of that took @step_s seconds was longer than @c predicts. Errors: MR_ECONFIG,
  * MR_ERESOURCE. */
 mr_status mr_forecast_error(const mr_workload *of, const mr_costs *c, double step_s, double *error) MR_MUST_USE;

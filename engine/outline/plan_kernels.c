@@ -130,6 +130,8 @@ mr_status mr_forecast_print_json(const mr_session *s, const mr_forecast *f, FILE
 	mr_json_field_string(&w, "plan", hash);
 	mr_json_field_double(&w, "step_s", f->step_s);
 	mr_json_field_int(&w, "bytes", (int64_t)f->bytes);
+	if (f->sent)
+		mr_json_field_int(&w, "bytes_between_ranks", (int64_t)mr_forecast_sent(f));
 	mr_proof_put(&w, &s->proof);
 	put_kernels(&w, s);
 	put_share(&w, &k);

@@ -275,18 +275,16 @@ static double idle_percent(const mr_forecast *f, double busy)
 /* What goes between ranks, and by what figures that was timed. */
 static void print_hosts(const mr_host_map *m, const mr_forecast *f, FILE *out)
 {
-	double latency = 0, byte_s = 0, sum = 0;
+	double latency = 0, byte_s = 0;
 	char bytes[16], rate[16];
 
-	for (size_t i = 0; i < (size_t)m->hosts.n_ranks * m->hosts.n_ranks; i++)
-		sum += f->sent[i];
 	for (size_t i = 0; i < (size_t)m->hosts.n_hosts * m->hosts.n_hosts; i++) {
 		latency = fmax(latency, m->hosts.link[i].latency);
 		byte_s = fmax(byte_s, m->hosts.link[i].byte_s);
 	}
 	fprintf(out, "hosts      %u rank%s on %u host%s; a step sends %s between ranks; links %.3g us, %s/s at worst\n",
 		m->hosts.n_ranks, m->hosts.n_ranks == 1 ? "" : "s", m->hosts.n_hosts,
-		m->hosts.n_hosts == 1 ? "" : "s", mr_bytes_text((uint64_t)sum, bytes), latency * 1e6,
+		m->hosts.n_hosts == 1 ? "" : "s", mr_bytes_text((uint64_t)mr_forecast_sent(f), bytes), latency * 1e6,
 		mr_bytes_text((uint64_t)(1 / byte_s), rate));
 }
 

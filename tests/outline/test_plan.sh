@@ -346,4 +346,10 @@ for system in "search" "zb_v --set system.order=greedy"; do
 		complain "$system: --costs does not change the order"
 done
 
+# What goes between hosts, to the byte: sums to three owners and new weights back, 4 bytes of each of 484 parameters.
+expect 0 '"bytes_between_ranks": 7744,' plan mlp.cfg --format json --set system.name=data_parallel \
+	--set machine.workers=3 --set machine.hosts=3 --set 'machine.links="3e-5,1.17e9"' --topology 'emr8592*3'
+expect 0 '"step_s"' plan mlp.cfg --format json
+! grep -q bytes_between_ranks out || complain "bytes between ranks of one process"
+
 exit $failed

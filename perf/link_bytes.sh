@@ -1,0 +1,94 @@
+#!/bin/sh
+# link_bytes.sh - the figure of bytes over the link: what a host sends in a step when it trains with 1, 3 or 7 others,
+# by data_parallel, one pipeline, ZeRO-3, WeiPipe with its rings, or tensor-parallel shares.
+#
+#	link_bytes.sh MILLRACE [SVG [CSV]]
+#
+# One worker a host, f32, 8, 64 or 512 samples a host (gpt: of 256 tokens). Of data_parallel, weipipe and 1f1b it
+# is what `millrace plan` counts, of the others a closed form, with W the bytes of all weights (of gradients as many), g
+# hosts, n tokens of a step, d the width, L blocks, 4 bytes a number:
+#
+#	data_parallel  2 (g-1)/g W        sums to their owners, new weights back
+#	pipeline       2 (g-1)/g 4 n d    activations forward, gradients backward, between blocks of a gpt
+#	ZeRO-3         3 (g-1)/g W        weights before F and before B, one micro-batch a host, and sums
+#	WeiPipe        3 W                a micro-batch: rings of weights forward, backward, and of gradients
+#	shares         8 (g-1)/g 4 n d L  two sums of a block's outputs forward, two backward, each a
+#	                                  reduce-scatter and an all-gather
+#
+# The first two must equal what plan counts, or the script ends. Nothing is measured.
+set -eu
+[ $# -ge 1 ] && [ $# -le 3 ] || {
+	echo "usage: link_bytes.sh MILLRACE [SVG [CSV]]" >&2
+	exit 2
+}
+root=$(cd "$(dirname "$0")/.." && pwd)
+MILLRACE=$(realpath "$1") svg=$(realpath -m "${2:-$root/perf/link_bytes.svg}") csv=${3:-}
+[ -z "$csv" ] || csv=$(realpath -m "$csv")
+draw=$(dirname "$MILLRACE")/perf_scaling
+[ -x "$draw" ] || {
+	echo "link_bytes.sh: there is no $draw: cmake --build $(dirname "$MILLRACE") --target perf_scaling" >&2
+	exit 1
+}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$dir"
+
+head -c 200000 /dev/zero >tokens.bin
+# conf NAME MODEL DATA
+conf() {
+	printf 'model = { %s };\n%s\noptimizer = { name = "sgd"; lr = 0.001; };\n' "$2" "$3" >"$1.cfg"
+	printf 'system = { name = "1f1b"; };\ntrain = { steps = 100; };\n' >>"$1.cfg"
+}
+conf vgg16 'name = "vgg16"; form = "imagenet";' \
+	'data = { name = "synthetic"; image = [224, 224, 3]; classes = 1000; samples = 8192; };'
+conf gpt_1.3B 'name = "gpt"; layers = 24; width = 2048; heads = 16; context = 256;' \
+	'data = { name = "tokens"; path = "tokens.bin"; vocab = 50257; };'
+
+# number KEY: of plan.json.
+number() { sed -n "s/^	\"$1\": \([0-9]*\).*/\1/p" plan.json; }
+# sent MODEL SYSTEM HOSTS SAMPLES: what plan counts between ranks.
+sent() {
+	"$MILLRACE" plan "$1.cfg" --format json --set "system.name=\"$2\"" --set machine.workers="$3" \
+		--set machine.threads=128 --set machine.hosts="$3" --set 'machine.links="3e-5,1.17e9"' \
+		--set "machine.topology=\"emr8592*$3\"" --set train.microbatches="$3" --set train.batch="$4" >plan.json
+	number bytes_between_ranks
+}
+
+for model in vgg16 gpt_1.3B; do
+	for column in "few 8" "some 64" "many 512"; do
+		for g in 2 4 8; do
+			samples=$((${column#* } * g))
+			line="$model,${column% *},$g $samples"
+			for system in data_parallel weipipe 1f1b; do
+				line="$line $(sent $model $system $g $samples)"
+			done
+			echo "$line $(number parameters)"
+		done
+	done
+done >counted.txt
+echo model,machine,hosts,system,MB >all.csv
+awk '
+	function put(name, bytes) { printf "%s,%s,%.6g\n", $1, name, bytes / g / 1e6 }
+	{
+		split($1, at, ",")
+		g = at[3]
+		W = 4 * $6
+		if ($3 != 2 * (g - 1) * W || $4 != $3) {
+			print $1 ": data_parallel sends " $3 ", weipipe " $4 ", not " 2 * (g - 1) * W >"/dev/stderr"
+			exit 1
+		}
+		if (at[1] ~ /^gpt/ && $5 != 2 * (g - 1) * 4 * $2 * 256 * 2048) {
+			print $1 ": 1f1b sends " $5 ", not " 2 * (g - 1) * 4 * $2 * 256 * 2048 >"/dev/stderr"
+			exit 1
+		}
+		put("data_parallel", $3)
+		put("1f1b", $5)
+		put("zero3", 3 * (g - 1) * W)
+		put("weipipe", 3 * W * g)
+		if (at[1] ~ /^gpt/)
+			put("shares", 8 * (g - 1) * 4 * $2 * 256 * 2048 * 24)
+	}' counted.txt >>all.csv
+[ -z "$csv" ] || cp all.csv "$csv"
+"$draw" --bytes "One worker a host, f32; a host sends as much as it receives." <all.csv >picture.svg
+cp picture.svg "$svg"
