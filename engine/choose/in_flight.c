@@ -38,7 +38,12 @@ static double step_with(const mr_session *s, const char *option, uint32_t number
 
 	if (st == MR_OK)
 		st = mr_values_set_int(job.system.values, option, number);
+	/* What the session's job left to be chosen is as there. */
+	job.train.microbatches = s->job->train.microbatches;
+	job.machine.workers = s->job->machine.workers;
 	job.source = (mr_job_source){0};
+	if (st == MR_OK)
+		st = mr_job_check(&job);
 	if (st == MR_OK)
 		st = mr_session_open_beside(&job, s, &own);
 	if (st == MR_OK) {

@@ -69,6 +69,11 @@ measured 0 2e-3 1e-3 1e-3 1e-3
 wanted="2 micro-batches at stage 0: system.in_flight = 3 makes a step 33.3 % shorter, with more delay and memory"
 advised in_flight 4 "$wanted" --set system.name=ampnet --set system.in_flight=2
 
+# Nor does it matter who chose the number of micro-batches.
+measured 0 4e-3 1e-3 1e-3 1e-3
+sed -i 's/ microbatches = 1;//' net.cfg
+advised noam 8 "4 micro-batches at stage 0: system.noam = 2 is as fast, with less delay and memory"
+
 # No line where the number cannot be chosen.
 step_of --set system.name=1f1b >own
 ! grep -q '^in flight' out || complain "1f1b: plan speaks of micro-batches in flight"
