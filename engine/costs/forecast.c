@@ -5,6 +5,7 @@
 
 #include "ir/pause.h"
 #include "costs/cost_model.h"
+#include "costs/machine_sharing.h"
 #include "costs/sends.h"
 #include "timing/bound.h"
 
@@ -112,19 +113,14 @@ static mr_status walk_shared(mr_forecast *f, const mr_cost *cost, const mr_shari
 	return MR_OK;
 }
 
-/* The messages between hosts. */
-static mr_status take_hosts(mr_forecast *f, mr_hosts *hosts)
+/* The bytes of a step between ranks. */
+static mr_status count_sent(mr_forecast *f, const mr_hosts *hosts)
 {
-	size_t ranks = f->of.hosts->n_ranks;
+	size_t ranks = hosts->n_ranks;
 
-	f->sends = calloc(f->of.partition->n_stages, sizeof(*f->sends));
 	f->sent = calloc(ranks * ranks, sizeof(*f->sent));
-	if (!f->sends || !f->sent)
+	if (!f->sent)
 		return mr_fail(MR_ERESOURCE, "no memory for the messages of a plan");
-	mr_sends_of_stages(&f->of, f->sends);
-	*hosts = *f->of.hosts;
-	hosts->sends = f->sends;
-	hosts->crowded = f->of.place->n_cores_idle < ranks;
 	mr_sends_of_step(&f->of, hosts, f->sent);
 	return MR_OK;
 }
@@ -143,16 +139,8 @@ double mr_forecast_sent(const mr_forecast *f)
 static mr_status walk(mr_forecast *f, const mr_cost *cost)
 {
 	const mr_workload *of = &f->of;
-	uint16_t n = of->partition->n_stages;
-	mr_server m = mr_model_server(of);
-	double part = f->share > 0 ? f->share : 1;
-	mr_sharing sharing = {.n_nodes = (uint16_t)of->topo->n_nodes,
-			      .memory_rate = mr_model_memory_rate(&m) * part,
-			      .link_rate = mr_model_link_rate(&m) * part};
-	mr_stage_cost *bytes = NULL;
-	mr_status st = MR_OK;
-	mr_hosts hosts;
-	uint16_t *node;
+	mr_machine_sharing m;
+	mr_status st;
 
 	if ((!f->costs.bytes && !of->hosts) || has_twin(f)) {
 		MR_TRY(mr_plan_walk(of->plan, cost, mr_forecast_bodies(of->plan), &(mr_walk_opts){.steals = true},
@@ -160,26 +148,14 @@ static mr_status walk(mr_forecast *f, const mr_cost *cost)
 		f->step_s = f->walk->makespan;
 		return MR_OK;
 	}
-	bytes = calloc(2 * (size_t)n, sizeof(*bytes));
-	node = calloc(of->place->n_workers, sizeof(*node));
-	if (!bytes || !node)
-		st = mr_fail(MR_ERESOURCE, "no memory for a plan");
-	if (st == MR_OK && of->hosts) {
-		st = take_hosts(f, &hosts);
-		sharing.hosts = &hosts;
-	}
-	if (st == MR_OK) {
-		for (uint32_t w = 0; w < of->place->n_workers; w++)
-			node[w] = (uint16_t)of->place->worker[w].node;
-		mr_costs_bytes_of_stages(of, &f->costs, bytes, bytes + n);
-		sharing.node = node;
-		sharing.memory = (mr_cost){n, bytes};
-		sharing.link = (mr_cost){n, bytes + n};
-		st = walk_shared(f, cost, &sharing);
-		bound_by_nodes(f, bytes, sharing.memory_rate);
-	}
-	free(bytes);
-	free(node);
+	st = mr_machine_sharing_init(&m, of, &f->costs, f->share > 0 ? f->share : 1);
+	if (st == MR_OK && of->hosts)
+		st = count_sent(f, &m.hosts);
+	if (st == MR_OK)
+		st = walk_shared(f, cost, &m.sharing);
+	if (st == MR_OK)
+		bound_by_nodes(f, m.bytes, m.sharing.memory_rate);
+	mr_machine_sharing_fini(&m);
 	return st;
 }
 
@@ -299,7 +275,6 @@ void mr_forecast_fini(mr_forecast *f)
 	mr_run_destroy(f->run);
 	mr_costs_fini(&f->costs);
 	free(f->stage);
-	free(f->sends);
 	free(f->sent);
 	free(f->node_bytes);
 	free(f->memory_bytes);

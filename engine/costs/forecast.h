@@ -20,8 +20,7 @@ typedef struct mr_forecast {
 	mr_stage_cost *stage;  /* [stages] */
 	mr_walk *walk;
 	mr_shared_use use;     /* of memory and links, where the costs have bytes */
-	mr_stage_sends *sends; /* [stages] with hosts: of messages; else NULL */
-	double *sent;          /* [ranks * ranks] then: bytes a step by sender, then receiver; else NULL */
+	double *sent;          /* [ranks * ranks] with hosts: bytes a step by sender, then receiver; else NULL */
 	double step_s;         /* seconds from commit to commit */
 	double bound_s;        /* no order of this cut and placement is faster (timing/bound.h), nor are the nodes'
 	                          memories, nor cores that several workers share */

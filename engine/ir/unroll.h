@@ -104,6 +104,21 @@ static inline uint32_t mr_unroll_body_end(const mr_unroll *g, uint16_t w, uint32
 	return g->first[w] + mr_plan_list(g->plan, w, MR_PROLOGUE)->n + (n + 1) * length - 1;
 }
 
+/* What @node becomes when iteration n + @by becomes iteration n; MR_NO_NODE: it is gone. */
+static inline uint32_t mr_unroll_moved(const mr_unroll *g, uint32_t node, uint32_t by)
+{
+	uint32_t join = node - g->n_nodes, shift = by * g->plan->commits;
+	uint16_t w;
+
+	if (node >= g->n_all)
+		return MR_NO_NODE;
+	if (node >= g->n_nodes)
+		return join % g->n_versions >= shift ? node - shift : MR_NO_NODE;
+	w = g->at[node].worker;
+	shift = by * mr_plan_list(g->plan, w, MR_BODY)->n;
+	return node >= g->first[w] + mr_plan_list(g->plan, w, MR_PROLOGUE)->n + shift ? node - shift : MR_NO_NODE;
+}
+
 static inline uint64_t mr_unroll_micro(const mr_unroll *g, uint32_t node)
 {
 	return mr_instr_micro(g->plan, g->at[node].in, g->at[node].n);

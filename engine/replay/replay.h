@@ -50,8 +50,9 @@ mr_status mr_replay_follow(mr_replay *r, uint64_t until, mr_replay_source *sourc
 typedef struct mr_replay_clock {
 	/* The time at which worker @worker ends @in of micro-batch @micro, which it begins at @begin. */
 	double (*end)(void *arg, const mr_instr *in, uint64_t micro, uint16_t worker, double begin);
-	/* The transfer time of an output of @stage from worker @from to worker @to. */
-	double (*hop)(void *arg, uint16_t stage, uint16_t from, uint16_t to);
+	/* The transfer time of an output of @stage, or of the gradient that goes @back, from worker @from to worker
+	   @to. */
+	double (*hop)(void *arg, uint16_t stage, bool back, uint16_t from, uint16_t to);
 	void *arg;
 } mr_replay_clock;
 

@@ -69,7 +69,7 @@ static double *sent_at(const mr_replay *r, double *table, uint16_t stage, uint64
 static double arrival(const mr_replay *r, double *table, uint16_t from, uint64_t micro, uint16_t to)
 {
 	uint16_t worker = mr_plan_worker(r->run->c.plan, 0, from);
-	double hop = worker == to ? 0 : r->clock->hop(r->clock->arg, from, worker, to);
+	double hop = worker == to ? 0 : r->clock->hop(r->clock->arg, from, table == r->times.back, worker, to);
 
 	return *sent_at(r, table, from, micro) + hop;
 }

@@ -7,6 +7,7 @@
 #include "ir/steal.h"
 #include "planner/make_plan.h"
 #include "costs/cost_model.h"
+#include "costs/machine_sharing.h"
 #include "costs/sends.h"
 #include "session/memory_plan.h"
 #include "timing/bend.h"
@@ -21,8 +22,7 @@ struct mr_virtual {
 	mr_costs costs;
 	mr_stage_cost *stage; /* [stages] */
 	uint16_t *node;       /* [workers] */
-	mr_stage_sends *sends; /* [stages] with hosts */
-	mr_hosts hosts;
+	mr_machine_sharing machine;
 	mr_cost cost;
 	mr_sim_options options;
 	mr_walk_opts params;
@@ -94,10 +94,10 @@ static double end_of(void *arg, const mr_instr *in, uint64_t micro, uint16_t wor
 	return mr_bend_end(&v->bend, in, micro, worker, begin, mr_instr_cost(v->plan, in, &v->cost));
 }
 
-static double hop_of(void *arg, uint16_t stage, uint16_t from, uint16_t to)
+static double hop_of(void *arg, uint16_t stage, bool back, uint16_t from, uint16_t to)
 {
 	const mr_virtual *v = arg;
-	double c = v->stage[stage].c;
+	double c = mr_cost_handover(&v->stage[stage], back);
 
 	return v->bend.hooks.handoff ? v->bend.hooks.handoff(&v->bend, from, to, c) : c;
 }
@@ -135,19 +135,16 @@ static uint64_t bytes_of(const mr_session *s)
 	return finds_its_order(p) ? 0 : mr_walk_stream_bytes(p);
 }
 
-/* Messages between hosts, for an order that is known. */
+/* Over hosts, for an order that is known: what workers share, as plan has it. Else what passes a boundary takes as long
+ * as a message that meets no other. */
 static mr_status take_hosts(mr_virtual *v, const mr_workload *of)
 {
-	if (!of->hosts || finds_its_order(of->plan))
+	if (!of->hosts || of->plan->contract.steal)
 		return MR_OK;
-	v->sends = calloc(of->partition->n_stages, sizeof(*v->sends));
-	if (!v->sends)
-		return mr_fail(MR_ERESOURCE, "no memory to simulate messages between hosts");
-	mr_sends_of_stages(of, v->sends);
-	v->hosts = *of->hosts;
-	v->hosts.sends = v->sends;
-	v->params.hosts = &v->hosts;
-	return MR_OK;
+	if (finds_its_order(of->plan))
+		return mr_sends_lengthen(of, v->stage);
+	v->params.sharing = &v->machine.sharing;
+	return mr_machine_sharing_init(&v->machine, of, &v->costs, 1);
 }
 
 static mr_status fill(mr_virtual *v, mr_session *s, const mr_values *options)
@@ -207,11 +204,11 @@ void mr_virtual_destroy(mr_virtual *v)
 	if (!v)
 		return;
 	mr_walk_stream_destroy(v->stream);
+	mr_machine_sharing_fini(&v->machine);
 	mr_bend_fini(&v->bend);
 	mr_sim_options_fini(&v->options);
 	mr_costs_fini(&v->costs);
 	free(v->stage);
-	free(v->sends);
 	free(v->node);
 	free(v->free_at);
 	free(v);

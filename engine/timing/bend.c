@@ -80,20 +80,6 @@ static double handoff(const void *arg, uint16_t from, uint16_t to, double c)
 	return b->p->node[from] == b->p->node[to] ? c : b->p->far;
 }
 
-static double arrival(const void *arg, uint32_t from, uint32_t to, double end)
-{
-	const mr_bend *b = arg;
-
-	return mr_message_alone(b->messages, from, to, end);
-}
-
-mr_status mr_bend_messages(mr_bend *b, const mr_unroll *g, const mr_hosts *hosts)
-{
-	MR_TRY(mr_messages_create(g, hosts, &b->messages));
-	b->hooks.arrival = arrival;
-	return MR_OK;
-}
-
 /* --- all of it --- */
 
 static bool is_cost(double x)
@@ -183,7 +169,6 @@ mr_status mr_bend_init(mr_bend *b, const mr_plan *plan, const mr_cost *cost, con
 
 void mr_bend_fini(mr_bend *b)
 {
-	mr_messages_destroy(b->messages);
 	free(b->slow);
 	*b = (mr_bend){0};
 }

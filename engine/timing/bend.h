@@ -10,7 +10,6 @@
 typedef struct mr_bend {
 	const mr_walk_opts *p; /* borrowed */
 	mr_time_hooks hooks;
-	mr_messages *messages;  /* between hosts, of a stream; NULL: none */
 	bool *slow;             /* [n_workers] the worker has stragglers */
 	uint64_t first;         /* the iteration of the plan that is iteration 0 of the graph */
 } mr_bend;
@@ -19,10 +18,6 @@ typedef struct mr_bend {
  * error. Errors: MR_EINVAL with a message; MR_ERESOURCE. */
 mr_status mr_bend_init(mr_bend *b, const mr_plan *plan, const mr_cost *cost, const mr_walk_opts *p) MR_MUST_USE;
 void mr_bend_fini(mr_bend *b);
-
-/** Instructions of @g, which @b bends, wait for messages between @hosts, each as if it were alone. Errors:
- * MR_ERESOURCE. */
-mr_status mr_bend_messages(mr_bend *b, const mr_unroll *g, const mr_hosts *hosts) MR_MUST_USE;
 
 /** The end of @in of micro-batch @micro on worker @w, which begins at @begin and takes @duration by the table. */
 double mr_bend_end(const mr_bend *b, const mr_instr *in, uint64_t micro, uint16_t w, double begin, double duration);

@@ -312,26 +312,17 @@ double mr_message_arrival(mr_messages *m, uint32_t from, uint32_t to, double now
 	return send_once(m, from, g->at[to].worker, bytes, kind, now);
 }
 
-static double alone(const mr_messages *m, uint16_t from, uint16_t to, double bytes, double now)
+void mr_messages_move(mr_messages *m, uint32_t by)
 {
-	const mr_hosts *h = m->hosts;
-	const mr_link_cost *c = &h->link[h->host[h->rank[from]] * h->n_hosts + h->host[h->rank[to]]];
+	size_t workers = m->g->plan->n_workers, versions = (size_t)m->g->n_versions;
+	size_t commits = (size_t)by * m->g->plan->commits;
 
-	return h->rank[from] == h->rank[to] ? now : now + c->message + c->latency + bytes * c->byte_s;
-}
+	for (size_t i = 0; i < N_KINDS * workers; i++)
+		m->stamp[i] = mr_unroll_moved(m->g, m->stamp[i], by);
+	for (size_t k = 0; k < 2; k++) {
+		double *at = m->join + k * versions * workers;
 
-double mr_message_alone(const mr_messages *m, uint32_t from, uint32_t to, double now)
-{
-	const mr_unroll *g = m->g;
-	const mr_unroll_node *a = &g->at[from];
-	double last = now;
-	message_kind kind;
-
-	if (from >= g->n_nodes)
-		return now;
-	if (to < g->n_nodes)
-		return alone(m, a->worker, g->at[to].worker, bytes_of(m, from, to, &kind), now);
-	for (uint16_t w = 0; w < g->plan->n_workers; w++)
-		last = fmax(last, alone(m, a->worker, w, a->op == MR_OP_N ? 0 : weights_for(m, a->in, w), now));
-	return last;
+		memmove(at, at + commits * workers, (versions - commits) * workers * sizeof(*at));
+		memset(at + (versions - commits) * workers, 0, commits * workers * sizeof(*at));
+	}
 }

@@ -76,8 +76,7 @@ bool mr_message_theft(mr_messages *m, mr_theft *out);
 /** The part of the core of worker @w that looking for messages takes: that of its rank, evenly over its workers. */
 double mr_message_look(const mr_hosts *hosts, uint16_t n_workers, uint16_t w);
 
-/** As mr_message_arrival, of a message that meets no other: in any order of calls, and a join that each worker waits
- * for as long as the last. */
-double mr_message_alone(const mr_messages *m, uint32_t from, uint32_t to, double now);
+/** The graph moves on: its iteration n + @by becomes iteration n. */
+void mr_messages_move(mr_messages *m, uint32_t by);
 
 #endif

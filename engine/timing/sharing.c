@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/grown.h"
 #include "timing/unroll_time.h"
@@ -37,14 +38,17 @@ typedef struct change {
 	uint16_t worker;
 } change;
 
-typedef struct shared {
+typedef struct mr_shared_times {
 	const mr_cost *cost;
+	const mr_time_hooks *hooks;    /* NULL: none */
 	const mr_sharing *sharing;
 	const mr_unroll *g;
 	uint32_t *waits;               /* [n_all] sources that have not ended */
 	uint32_t *out_first, *out;     /* edges by their sources, those of storage and of the lists included */
 	double *ready;                 /* [n_all] */
-	double *begin, *end;           /* [n_all], of the caller */
+	double *begin, *end;           /* [n_all], of the caller, as is the next */
+	uint32_t *binding;             /* [n_all] the source that each node waited for last, or MR_NO_NODE */
+	uint32_t *done;                /* [n_workers] the first node that has not ended */
 	start *heap;                   /* of those that may begin, earliest first */
 	uint32_t n_heap;
 	running *now;                  /* [n_workers] */
@@ -56,6 +60,8 @@ typedef struct shared {
 	uint32_t n_changes;
 	mr_shared_use use;
 	double alone, taken;           /* sums of durations: of the table, and in this run */
+	uint32_t n_begun;
+	uint32_t by;                   /* iterations by which the graph moves now */
 } shared;
 
 /* --- the graph by its sources --- */
@@ -235,6 +241,26 @@ static void change_first(shared *s)
 
 static void finish(shared *s, uint32_t node, double t);
 
+static double handover(const shared *s, uint32_t from, uint32_t to)
+{
+	const mr_unroll_node *a = &s->g->at[from];
+	double c = mr_cost_handover(&s->cost->stage[a->in->stage], a->op != MR_OP_F);
+
+	if (!s->hooks || !s->hooks->handoff)
+		return c;
+	return s->hooks->handoff(s->hooks->arg, a->worker, s->g->at[to].worker, c);
+}
+
+/* Of sources that are there at once the one before in the list counts as the last, else the first that ended. */
+static void raise_ready(shared *s, uint32_t from, uint32_t to, double at)
+{
+	bool is_before = to < s->g->n_nodes && from + 1 == to && to > s->g->first[s->g->at[to].worker];
+
+	if (at > s->ready[to] || (is_before && at == s->ready[to]))
+		s->binding[to] = from;
+	s->ready[to] = fmax(s->ready[to], at);
+}
+
 /* @node's sources have all ended. A join takes no time. */
 static void arrive(shared *s, uint32_t from, uint32_t to, double t)
 {
@@ -245,9 +271,9 @@ static void arrive(shared *s, uint32_t from, uint32_t to, double t)
 		at = mr_message_arrival(s->messages, from, to, t);
 		note_thefts(s);
 	} else if (to < g->n_nodes && mr_unroll_hands_over(g, from, to)) {
-		at += mr_cost_handover(&s->cost->stage[g->at[from].in->stage], g->at[from].op != MR_OP_F);
+		at += handover(s, from, to);
 	}
-	s->ready[to] = fmax(s->ready[to], at);
+	raise_ready(s, from, to, at);
 	if (--s->waits[to])
 		return;
 	if (to < g->n_nodes)
@@ -283,6 +309,9 @@ static void begin(shared *s, uint32_t node)
 	double t = s->ready[node], d = mr_instr_cost(s->g->plan, n->in, s->cost);
 
 	s->begin[node] = t;
+	s->n_begun++;
+	if (s->hooks && s->hooks->finish)
+		d = s->hooks->finish(s->hooks->arg, s->g, node, t, d) - t;
 	s->alone += d;
 	count_work(s, p, t);
 	*r = (running){.node = node, .left = 1, .duration = d, .speed = 1, .end = t + d};
@@ -304,19 +333,29 @@ static void end_first(shared *s, place *p)
 		if (node == MR_NO_NODE || r->end > t)
 			continue;
 		r->node = MR_NO_NODE;
+		s->done[s->g->at[node].worker] = node + 1;
 		s->taken += t - s->begin[node];
 		finish(s, node, t);
 	}
 	share(s, p);
 }
 
-static mr_status play(shared *s)
+/* The last iteration of what ends next at @p. */
+static uint32_t iteration_of(const shared *s, const place *p)
 {
-	uint32_t done = 0;
+	uint32_t last = 0;
 
-	for (uint32_t i = s->g->n_all; i-- > 0;)
-		if (!s->waits[i] && i < s->g->n_nodes)
-			push(s, i);
+	for (uint32_t i = p->first; i < p->first + p->n; i++) {
+		const running *r = &s->now[s->worker[i]];
+
+		if (r->node != MR_NO_NODE && r->end <= p->end && s->g->at[r->node].n > last)
+			last = s->g->at[r->node].n;
+	}
+	return last;
+}
+
+mr_status mr_shared_times_play(mr_shared_times *s, uint32_t until)
+{
 	for (;;) {
 		place *first = &s->place[0];
 
@@ -330,22 +369,83 @@ static mr_status play(shared *s)
 			change_first(s);
 		} else if (s->n_heap && s->heap[0].at < first->end) {
 			begin(s, pop(s));
-			done++;
 		} else if (first->end < INFINITY) {
+			if (iteration_of(s, first) >= until)
+				return MR_OK;
 			end_first(s, first);
 		} else {
 			break;
 		}
 	}
-	if (done < s->g->n_nodes)
-		return mr_fail(MR_ECONFIG, "the plan cannot finish: %u of %u instructions begin", done, s->g->n_nodes);
+	if (s->n_begun < s->g->n_nodes)
+		return mr_fail(MR_ECONFIG, "the plan cannot finish: %u of %u instructions begin", s->n_begun,
+			       s->g->n_nodes);
 	return MR_OK;
+}
+
+uint32_t mr_shared_times_begun(const mr_shared_times *s, uint16_t worker)
+{
+	return s->done[worker] + (s->now[worker].node != MR_NO_NODE);
+}
+
+uint32_t mr_shared_times_ended(const mr_shared_times *s, uint16_t worker)
+{
+	return s->done[worker];
+}
+
+/* --- the graph moves --- */
+
+static void count_source(shared *s, uint32_t from, uint32_t to)
+{
+	(void)from;
+	s->waits[to]++;
+}
+
+/* Nodes from @from on, of which @kept are those @shift further on; behind them are @fresh, of which nothing is known. */
+static void move_nodes(shared *s, uint32_t from, uint32_t shift, uint32_t kept, uint32_t fresh)
+{
+	memmove(s->waits + from, s->waits + from + shift, kept * sizeof(*s->waits));
+	memmove(s->ready + from, s->ready + from + shift, kept * sizeof(*s->ready));
+	for (uint32_t i = from; i < from + kept; i++)
+		s->binding[i] = mr_unroll_moved(s->g, s->binding[i + shift], s->by);
+	for (uint32_t i = from + kept; i < from + kept + fresh; i++) {
+		s->waits[i] = 0;
+		s->ready[i] = 0;
+		s->binding[i] = MR_NO_NODE;
+		each_source(s, i, count_source, s);
+	}
+}
+
+void mr_shared_times_move(mr_shared_times *s, uint32_t by)
+{
+	const mr_unroll *g = s->g;
+	uint32_t versions = (uint32_t)g->n_versions, commits = by * g->plan->commits;
+
+	s->by = by;
+	for (uint16_t w = 0; w < g->plan->n_workers; w++) {
+		uint32_t body = mr_plan_list(g->plan, w, MR_BODY)->n, shift = by * body;
+
+		move_nodes(s, g->first[w] + mr_plan_list(g->plan, w, MR_PROLOGUE)->n, shift,
+			   (g->n_bodies - by) * body, shift);
+		s->n_begun -= shift;
+		s->done[w] -= shift;
+		if (s->now[w].node != MR_NO_NODE)
+			s->now[w].node -= shift;
+	}
+	for (uint32_t k = 0; k < 2; k++)
+		move_nodes(s, g->n_nodes + k * versions, commits, versions - commits, commits);
+	for (uint32_t i = 0; i < s->n_heap; i++)
+		s->heap[i].node = mr_unroll_moved(g, s->heap[i].node, by);
+	if (s->messages)
+		mr_messages_move(s->messages, by);
 }
 
 /* --- one run --- */
 
-static void shared_fini(shared *s)
+void mr_shared_times_destroy(mr_shared_times *s)
 {
+	if (!s)
+		return;
 	mr_messages_destroy(s->messages);
 	free(s->waits);
 	free(s->out);
@@ -356,6 +456,8 @@ static void shared_fini(shared *s)
 	free(s->place);
 	free(s->stolen);
 	free(s->change);
+	free(s->done);
+	free(s);
 }
 
 static mr_status allocate(shared *s)
@@ -369,7 +471,8 @@ static mr_status allocate(shared *s)
 	s->worker = malloc(workers * sizeof(*s->worker));
 	s->place = calloc(s->sharing->n_nodes, sizeof(*s->place));
 	s->stolen = calloc(workers, sizeof(*s->stolen));
-	if (!s->stolen || !s->waits || !s->ready || !s->heap || !s->now || !s->worker || !s->place)
+	s->done = calloc(workers, sizeof(*s->done));
+	if (!s->done || !s->stolen || !s->waits || !s->ready || !s->heap || !s->now || !s->worker || !s->place)
 		return mr_fail(MR_ERESOURCE, "no memory to simulate %u instructions", s->g->n_all);
 	s->out_first = s->waits + all;
 	return MR_OK;
@@ -388,29 +491,52 @@ static void place_workers(shared *s)
 	}
 	for (uint16_t w = 0; w < s->g->plan->n_workers; w++) {
 		s->now[w].node = MR_NO_NODE;
+		s->done[w] = s->g->first[w];
 		if (s->messages)
 			s->stolen[w] = mr_message_look(s->sharing->hosts, s->g->plan->n_workers, w);
 	}
 }
 
-mr_status mr_unroll_times_shared(const mr_unroll *g, const mr_cost *cost, const mr_sharing *sharing, double *begin,
-				 double *end, mr_shared_use *use)
+static mr_status prepare(shared *s)
 {
-	shared s = {.g = g, .cost = cost, .sharing = sharing, .begin = begin, .end = end};
-	mr_status st = allocate(&s);
+	MR_TRY(allocate(s));
+	if (s->sharing->hosts)
+		MR_TRY(mr_messages_create(s->g, s->sharing->hosts, &s->messages));
+	place_workers(s);
+	MR_TRY(turn_edges(s));
+	for (uint32_t i = 0; i < s->g->n_all; i++)
+		s->binding[i] = MR_NO_NODE;
+	for (uint32_t i = s->g->n_nodes; i-- > 0;)
+		if (!s->waits[i])
+			push(s, i);
+	return MR_OK;
+}
 
-	if (st == MR_OK && sharing->hosts)
-		st = mr_messages_create(g, sharing->hosts, &s.messages);
-	if (st == MR_OK) {
-		place_workers(&s);
-		st = turn_edges(&s);
+mr_status mr_shared_times_create(const mr_shared_times_of *of, double *begin, double *end, uint32_t *binding,
+				 mr_shared_times **out)
+{
+	shared *s = calloc(1, sizeof(*s));
+	mr_status st;
+
+	*out = s;
+	if (!s)
+		return mr_fail(MR_ERESOURCE, "no memory to simulate %u instructions", of->g->n_all);
+	*s = (shared){.g = of->g, .cost = of->cost, .hooks = of->hooks, .sharing = of->sharing, .begin = begin,
+		      .end = end, .binding = binding};
+	st = prepare(s);
+	if (st != MR_OK) {
+		mr_shared_times_destroy(s);
+		*out = NULL;
 	}
-	if (st == MR_OK)
-		st = play(&s);
-	*use = s.use;
-	use->slowed = s.taken > s.alone ? 1 - s.alone / s.taken : 0;
-	shared_fini(&s);
 	return st;
+}
+
+mr_shared_use mr_shared_times_use(const mr_shared_times *s)
+{
+	mr_shared_use use = s->use;
+
+	use.slowed = s->taken > s->alone ? 1 - s->alone / s->taken : 0;
+	return use;
 }
 
 bool mr_sharing_has_bytes(const mr_sharing *h)

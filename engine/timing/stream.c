@@ -9,8 +9,8 @@
 #define WINDOW (1u << 16) /* instructions */
 
 /* Memory of a simulation: of each instruction of its window, with its edges, joins and places in tables (measured: 60
- * to 85), and of all else. */
-#define INSTRUCTION_BYTES 96u
+ * to 85, with sharing up to 40 more), and of all else. */
+#define INSTRUCTION_BYTES 128u
 #define FEW_BYTES ((uint64_t)64 << 10)
 
 /* The position of a worker. */
@@ -18,6 +18,7 @@ typedef struct mr_lane_at {
 	uint32_t node, end; /* its next instruction in the window, and the first one after its bodies */
 	uint32_t *pause;    /* [n_pauses] places in its prologue after which a pause point lies (ir/pause.h) */
 	uint32_t n_pauses;
+	uint32_t begun, ended; /* with sharing: the first node that has not begun, or not ended; else all have */
 } mr_lane_at;
 
 struct mr_walk_stream {
@@ -29,11 +30,12 @@ struct mr_walk_stream {
 	uint32_t *order, *binding, *rank, *known;
 	double *begin, *end;
 	uint8_t *cause;
+	mr_shared_times *shared; /* NULL: each worker has all to itself */
 	mr_lane_at *at;       /* [n_workers] */
 	uint16_t *heap;       /* workers that may go on, the one with the earliest instruction on top */
 	uint32_t n_heap;
 	uint64_t until;       /* the pause point for which the heap was made */
-	bool spent;           /* a worker has reached the end of the window */
+	bool spent;           /* a worker has reached the end of the window, or of the times that are known */
 };
 
 /* --- the heap --- */
@@ -93,7 +95,7 @@ static uint64_t step_of(const mr_walk_stream *s, uint16_t w)
 /* May worker @w go on before s->until? */
 static bool may_go(const mr_walk_stream *s, uint16_t w)
 {
-	return s->at[w].node < s->at[w].end && step_of(s, w) < s->until;
+	return s->at[w].node < s->at[w].end && s->at[w].node < s->at[w].begun && step_of(s, w) < s->until;
 }
 
 static void make_heap(mr_walk_stream *s)
@@ -108,19 +110,37 @@ static void make_heap(mr_walk_stream *s)
 
 /* --- the window --- */
 
-static void compute(mr_walk_stream *s)
+/* Times of all instructions that end before any of the last iterations: what waits for them is in the window. */
+static mr_status play(mr_walk_stream *s)
+{
+	MR_TRY(mr_shared_times_play(s->shared, s->reach ? s->g->n_bodies - s->reach : UINT32_MAX));
+	for (uint16_t w = 0; w < s->plan->n_workers; w++) {
+		uint32_t known = s->at[w].begun;
+
+		s->at[w].begun = mr_shared_times_begun(s->shared, w);
+		s->at[w].ended = mr_shared_times_ended(s->shared, w);
+		for (uint32_t i = known; i < s->at[w].begun; i++)
+			s->cause[i] = mr_unroll_cause(s->g, i, s->binding[i]);
+	}
+	return MR_OK;
+}
+
+static mr_status compute(mr_walk_stream *s)
 {
 	const mr_unroll *g = s->g;
 
+	if (s->shared)
+		return play(s);
 	mr_unroll_times(g, s->cost, &s->bend.hooks, s->order, s->begin, s->end, s->binding);
 	for (uint16_t w = 0; w < s->plan->n_workers; w++)
 		for (uint32_t i = s->bend.hooks.known ? s->known[w] : g->first[w]; i < g->first[w + 1]; i++)
 			s->cause[i] = mr_unroll_cause(g, i, s->binding[i]);
+	return MR_OK;
 }
 
 /* Move the window forward by @by iterations. Instructions that stay in it keep their times; the prologue is long past.
  */
-static void move(mr_walk_stream *s, uint32_t by)
+static mr_status move(mr_walk_stream *s, uint32_t by)
 {
 	for (uint16_t w = 0; w < s->plan->n_workers; w++) {
 		uint32_t body = body_of(s, w), from = s->g->first[w] + prologue_of(s, w), shift = by * body;
@@ -131,32 +151,51 @@ static void move(mr_walk_stream *s, uint32_t by)
 		memmove(s->cause + from, s->cause + from + shift, kept * sizeof(*s->cause));
 		s->known[w] = from + kept;
 		s->at[w].node -= shift;
+		s->at[w].begun -= s->shared ? shift : 0;
 	}
+	if (s->shared)
+		mr_shared_times_move(s->shared, by);
 	s->bend.first += by;
 	s->bend.hooks.known = s->known;
-	compute(s);
+	return compute(s);
 }
 
 /* Move as far as the slowest worker allows, so that the iterations to which edges reach back stay, and iterations that
- * are alike are left. */
+ * are alike are left; with sharing its own iteration is then one of those that are alike. */
 static mr_status move_on(mr_walk_stream *s)
 {
-	uint32_t by = s->g->n_bodies - 2 * s->reach;
+	uint32_t by = s->g->n_bodies - 2 * s->reach, spare = s->shared ? s->reach : 0;
 
-	for (uint16_t w = 0; w < s->plan->n_workers; w++)
-		if (body_of(s, w))
-			by = iteration_of(s, w) < by ? iteration_of(s, w) : by;
+	for (uint16_t w = 0; w < s->plan->n_workers; w++) {
+		uint32_t at = iteration_of(s, w);
+
+		if (body_of(s, w) && at < by + spare)
+			by = at > spare ? at - spare : 0;
+	}
 	if (!by)
 		return mr_fail(MR_EINVAL, "a worker is %u iterations ahead of another", s->g->n_bodies);
-	move(s, by);
+	MR_TRY(move(s, by));
 	make_heap(s);
 	s->spent = false;
 	return MR_OK;
 }
 
+/* With sharing: has the next instruction before s->until no times yet? */
+static bool is_unknown(const mr_walk_stream *s)
+{
+	if (s->n_heap)
+		return s->at[s->heap[0]].node >= s->at[s->heap[0]].ended;
+	for (uint16_t w = 0; w < s->plan->n_workers; w++)
+		if (s->at[w].node < s->at[w].end && step_of(s, w) < s->until)
+			return true;
+	return false;
+}
+
 /* Is a worker at the window's end, and not at the end of the plan? */
 static bool is_spent(const mr_walk_stream *s)
 {
+	if (s->shared)
+		return is_unknown(s);
 	for (uint16_t w = 0; w < s->plan->n_workers; w++)
 		if (body_of(s, w) && s->at[w].node >= s->at[w].end &&
 		    s->at[w].n_pauses + s->bend.first + s->g->n_bodies < s->until)
@@ -205,7 +244,7 @@ static uint32_t window_of(const mr_plan *p, uint32_t window, uint32_t reach)
 {
 	uint64_t body = mr_plan_length(p, MR_BODY), n = body ? (window ? window : WINDOW) / body : 0;
 
-	return !body ? 0 : n > 4 * reach ? (uint32_t)n : 4 * reach;
+	return !body ? 0 : n > 6 * reach ? (uint32_t)n : 6 * reach;
 }
 
 uint64_t mr_walk_stream_bytes(const mr_plan *p)
@@ -226,8 +265,6 @@ static mr_status build(mr_walk_stream *s, uint32_t window)
 	s->reach = mr_plan_length(s->plan, MR_BODY) ? reach_of(s->plan) : 0;
 	n = window_of(s->plan, window, s->reach);
 	MR_TRY(mr_unroll_create(s->plan, n, &(mr_unroll_opts){.no_storage = s->bend.p->unlimited}, &s->g));
-	if (s->bend.p->hosts)
-		MR_TRY(mr_bend_messages(&s->bend, s->g, s->bend.p->hosts));
 	s->order = malloc(3 * (size_t)s->g->n_all * sizeof(*s->order));
 	s->begin = malloc(2 * (size_t)s->g->n_all * sizeof(*s->begin));
 	s->cause = malloc(s->g->n_all);
@@ -240,6 +277,10 @@ static mr_status build(mr_walk_stream *s, uint32_t window)
 	s->binding = s->order + s->g->n_all;
 	s->rank = s->binding + s->g->n_all;
 	s->end = s->begin + s->g->n_all;
+	if (s->bend.p->sharing && (s->bend.p->sharing->hosts || mr_sharing_has_bytes(s->bend.p->sharing)))
+		MR_TRY(mr_shared_times_create(
+			&(mr_shared_times_of){s->g, s->cost, &s->bend.hooks, s->bend.p->sharing}, s->begin, s->end,
+			s->binding, &s->shared));
 	return mr_unroll_order(s->g, s->order);
 }
 
@@ -266,8 +307,13 @@ mr_status mr_walk_stream_create(const mr_plan *plan, const mr_cost *cost, const 
 	for (uint16_t w = 0; w < plan->n_workers; w++) {
 		s->at[w].node = s->g->first[w];
 		s->at[w].end = s->g->first[w + 1] - mr_plan_list(plan, w, MR_EPILOGUE)->n;
+		s->at[w].begun = s->at[w].ended = s->shared ? s->at[w].node : s->at[w].end;
 	}
-	compute(s);
+	st = compute(s);
+	if (st != MR_OK) {
+		mr_walk_stream_destroy(s);
+		return st;
+	}
 	*out = s;
 	return MR_OK;
 }
@@ -278,6 +324,7 @@ void mr_walk_stream_destroy(mr_walk_stream *s)
 		return;
 	for (uint16_t w = 0; s->at && w < s->plan->n_workers; w++)
 		free(s->at[w].pause);
+	mr_shared_times_destroy(s->shared);
 	mr_bend_fini(&s->bend);
 	mr_unroll_destroy(s->g);
 	free(s->order);
@@ -298,7 +345,7 @@ mr_status mr_walk_stream_next(mr_walk_stream *s, uint64_t until, mr_walk_event *
 		s->until = until;
 		make_heap(s);
 	}
-	if (s->spent && is_spent(s))
+	while ((s->spent || s->shared) && is_spent(s))
 		MR_TRY(move_on(s));
 	*more = s->n_heap > 0;
 	if (!*more)

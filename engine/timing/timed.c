@@ -1,6 +1,5 @@
 #include "timing/timed.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 void mr_timed_fini(mr_timed *t)
@@ -11,42 +10,39 @@ void mr_timed_fini(mr_timed *t)
 	*t = (mr_timed){0};
 }
 
-/* The end that sharing has found for a node, in place of that of the table. */
-static double recorded_end(const void *arg, const mr_unroll *g, uint32_t node, double begin, double duration)
+/* Times and binding sources of workers that share. */
+static mr_status play(mr_timed *t, const mr_walked *of)
 {
-	const double *end = arg;
+	mr_shared_times *s;
+	mr_status st;
 
-	(void)g;
-	(void)duration;
-	return fmax(begin, end[node]);
-}
-
-/* Times alone. *@complete: they are known; false: a cycle forbids that. */
-static mr_status sweep(mr_timed *t, const mr_walked *of, bool *complete)
-{
-	if (!of->sharing)
-		return mr_unroll_times_swept(t->g, of->cost, of->hooks, t->begin, t->end, complete);
-	*complete = true;
-	return mr_unroll_times_shared(t->g, of->cost, of->sharing, t->begin, t->end, &t->use);
+	MR_TRY(mr_shared_times_create(&(mr_shared_times_of){t->g, of->cost, of->hooks, of->sharing}, t->begin, t->end,
+				      t->binding, &s));
+	st = mr_shared_times_play(s, UINT32_MAX);
+	t->use = mr_shared_times_use(s);
+	mr_shared_times_destroy(s);
+	return st;
 }
 
 static mr_status fill(mr_timed *t, const mr_walked *of, bool why)
 {
-	const mr_time_hooks recorded = {.finish = recorded_end, .arg = t->end,
-					.begun = of->sharing && of->sharing->hosts};
 	size_t n = t->g->n_all;
 	bool complete = false;
 
-	if (!why || of->sharing)
-		MR_TRY(sweep(t, of, &complete));
-	if (complete && !why)
+	if (!why && !of->sharing)
+		MR_TRY(mr_unroll_times_swept(t->g, of->cost, of->hooks, t->begin, t->end, &complete));
+	if (complete)
 		return MR_OK;
 	t->order = malloc(2 * n * sizeof(*t->order));
 	if (!t->order)
 		return mr_fail(MR_ERESOURCE, "no memory to walk %zu instructions", n);
 	t->binding = t->order + n;
-	MR_TRY(mr_unroll_order(t->g, t->order));
-	mr_unroll_times(t->g, of->cost, of->sharing ? &recorded : of->hooks, t->order, t->begin, t->end, t->binding);
+	if (of->sharing)
+		MR_TRY(play(t, of));
+	if (!of->sharing || why)
+		MR_TRY(mr_unroll_order(t->g, t->order));
+	if (!of->sharing)
+		mr_unroll_times(t->g, of->cost, of->hooks, t->order, t->begin, t->end, t->binding);
 	return MR_OK;
 }
 

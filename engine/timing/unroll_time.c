@@ -54,10 +54,10 @@ static bool follows(const mr_unroll *g, uint32_t from, uint32_t to)
 static double arrival(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *h, uint32_t from, uint32_t to,
 		      double end)
 {
-	double c, t = h->arrival ? h->arrival(h->arg, from, to, end) : end;
+	double c;
 
-	if (t != end || !mr_unroll_hands_over(g, from, to))
-		return t;
+	if (!mr_unroll_hands_over(g, from, to))
+		return end;
 	c = mr_cost_handover(&cost->stage[g->at[from].in->stage], g->at[from].op != MR_OP_F);
 	return end + (h->handoff ? h->handoff(h->arg, g->at[from].worker, g->at[to].worker, c) : c);
 }
@@ -67,7 +67,7 @@ static const mr_time_hooks no_hooks;
 /* Is an edge nothing but the end of its source: does no hand-over take time, and no W follow another? */
 static bool is_plain(const mr_unroll *g, const mr_cost *cost, const mr_time_hooks *hooks)
 {
-	bool plain = !(hooks && (hooks->handoff || hooks->arrival)) && !g->plan->contract.steal;
+	bool plain = !(hooks && hooks->handoff) && !g->plan->contract.steal;
 
 	for (uint16_t s = 0; plain && s < g->plan->n_stages; s++)
 		plain = cost->stage[s].c + cost->stage[s].o + cost->stage[s].b == 0;
@@ -136,8 +136,6 @@ static void time_node(const mr_unroll *g, const mr_cost *cost, const mr_time_hoo
 		r.at = end[r.last];
 	}
 	r = plain ? ready_plain(g, node, end, r) : mr_unroll_ready(g, cost, hooks, node, begin, end, r);
-	if (hooks && hooks->begun)
-		r.at = begin[node];
 	begin[node] = r.at;
 	end[node] = mr_unroll_finish(g, cost, hooks, node, &r);
 	if (binding)

@@ -18,13 +18,9 @@ typedef struct mr_time_hooks {
 	double (*finish)(const void *arg, const mr_unroll *g, uint32_t node, double begin, double duration);
 	/* The time of a transfer from worker @from to worker @to that costs @c by the table; NULL: @c. Not below 0. */
 	double (*handoff)(const void *arg, uint16_t from, uint16_t to, double c);
-	/* When what node @to, an instruction or a join, needs of @from, which ends at @end, is there; NULL: at @end, or
-	   a transfer later. */
-	double (*arrival)(const void *arg, uint32_t from, uint32_t to, double end);
 	const void *arg;
 	const uint32_t *known; /* [n_workers] worker w's nodes before known[w] keep the begin and end that they have;
 	                          NULL: none */
-	bool begun;     /* `begin` has the time at which each node begins: ends and binding sources are found */
 	bool irregular; /* finish treats iterations differently: a period is a mean over many */
 } mr_time_hooks;
 

@@ -14,8 +14,7 @@
  *   stragglers  a worker computes slower by a factor, for the whole run or in an interval of virtual time. Work that is
  *               under way when the interval begins or ends is slowed for its part inside
  *   nodes       a transfer between workers on different nodes takes longer than one inside a node
- *   sharing     workers share the memory of their nodes and the links between nodes (sharing.h); the three above do not
- *               count then
+ *   sharing     workers share the memory of their nodes and the links between nodes (sharing.h)
  *   steals      W that any worker may take (ir/plan.h, "Stealing") are taken by the same rule as in the engine: a
  *               worker in its tail that would have to wait takes the next W of the worker that has most of them left.
  *               The result is a walk of the plan that has them where they were carried out (walk->plan); its period is
@@ -72,8 +71,6 @@ typedef struct mr_walk_opts {
 	const uint16_t *node;          /* [n_workers] node of each worker, borrowed; NULL: all on one */
 	double far;                    /* hand-over between nodes, in place of the table's c */
 	const mr_sharing *sharing;     /* borrowed; NULL: each worker has memory and links to itself */
-	const mr_hosts *hosts;         /* streams: over which the workers are spread, each message as if it were
-	                                  alone; NULL: there is one. Borrowed */
 	mr_shared_use *use;            /* what sharing did to the walk; NULL: not wanted */
 	uint32_t window;               /* streams: instructions unrolled at once; 0: a suitable number */
 } mr_walk_opts;

@@ -113,9 +113,9 @@ static double end_of(void *arg, const mr_instr *in, uint64_t micro, uint16_t wor
 	return begin + (in->op == MR_OP_U ? 0 : 1);
 }
 
-static double hop_of(void *arg, uint16_t stage, uint16_t from, uint16_t to)
+static double hop_of(void *arg, uint16_t stage, bool back, uint16_t from, uint16_t to)
 {
-	(void)arg, (void)stage;
+	(void)arg, (void)stage, (void)back;
 	return from == to ? 0 : 2;
 }
 

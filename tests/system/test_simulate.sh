@@ -73,6 +73,34 @@ for system in 1f1b gpipe zb_v zb_h2; do
 		END { exit wrong || rows != 3 }' out || fail "$system: a row does not add up to 100 %: $(grep '^w' out)"
 done
 
+# Over hosts with slow links the clock is that of plan too, with messages that wait for each other: steps are as far
+# apart as plan says, and longer by far than without messages.
+for system in 1f1b gpipe zb_h1 data_parallel pipedream; do
+	set -- mlp.cfg $(sets_of f64) --set system.name=$system --set train.microbatches=4 --set machine.workers=4 \
+		--set machine.topology=core:8 --set 'model.hidden=[24,24,24,24,24,24]' --set train.eval_every=0
+	[ $system != pipedream ] || set -- "$@" --set train.microbatches=1
+	# where all send to all at once, steps differ by who comes first, and plan has the second one
+	within=0.02
+	[ $system != data_parallel ] || within=0.1
+	for links in "0,1e15" "2e-5,1e7"; do
+		"$millrace" plan "$@" --set machine.hosts=4 --set "machine.links=\"$links\"" --format json >out 2>err ||
+			fail "no plan of $system over hosts"
+		planned=$(sed -n 's/.*"step_s": *\([0-9.e+-]*\).*/\1/p' out | head -n 1)
+		simulate "$@" --set machine.hosts=4 --set "machine.links=\"$links\"" --set train.steps=40 \
+			--set "run.dir=hosts-$system-$links"
+		expect 0 "$system over hosts"
+		# seconds at the end of steps 20 and 40
+		each=$(sed -n 's/^{"step":[24]0,.*"seconds":\([^,}]*\).*/\1/p' "hosts-$system-$links/metrics.jsonl" |
+			awk '{ s = $1 - s } END { print s / 20 }')
+		awk -v a="$planned" -v b="$each" -v w=$within \
+			'BEGIN { exit !(a > 0 && b < (1 + w) * a && b > (1 - w) * a) }' ||
+			fail "$system over hosts, links $links: steps take $each s, plan says $planned s"
+		[ $links = "0,1e15" ] && quick=$each
+	done
+	awk -v a="$each" -v b="$quick" 'BEGIN { exit !(a > 1.5 * b) }' ||
+		fail "$system: messages take nothing: $each s a step, $quick s with quick links"
+done
+
 # Bent times change no weight; saving and tracing change no time.
 set -- mlp.cfg $(sets_of f64) --set system.name=1f1b --set train.microbatches=4
 train "$@" --set run.dir=t
