@@ -307,6 +307,9 @@ static mr_status open_comms(void)
 	MPI_Comm *comm[] = {&mr_mpi.links, &mr_mpi.notes, &mr_mpi.data, &mr_mpi.beats};
 	int *most, there = 0;
 
+	/* MPICH takes an error of a persistent request for one of these two, which end all without a word of ours. */
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 	for (int i = 0; i < 4; i++) {
 		MR_TRY(mr_mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, comm[i]), "MPI cannot begin"));
 		MPI_Comm_set_errhandler(*comm[i], MPI_ERRORS_RETURN);

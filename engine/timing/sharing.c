@@ -401,7 +401,7 @@ static void count_source(shared *s, uint32_t from, uint32_t to)
 	s->waits[to]++;
 }
 
-/* Nodes from @from on, of which @kept are those @shift further on; behind them are @fresh, of which nothing is known. */
+/* Nodes from @from on: @kept of them are those @shift further on; behind them are @fresh, of which nothing is known. */
 static void move_nodes(shared *s, uint32_t from, uint32_t shift, uint32_t kept, uint32_t fresh)
 {
 	memmove(s->waits + from, s->waits + from + shift, kept * sizeof(*s->waits));
@@ -472,7 +472,8 @@ static mr_status allocate(shared *s)
 	s->place = calloc(s->sharing->n_nodes, sizeof(*s->place));
 	s->stolen = calloc(workers, sizeof(*s->stolen));
 	s->done = calloc(workers, sizeof(*s->done));
-	if (!s->done || !s->stolen || !s->waits || !s->ready || !s->heap || !s->now || !s->worker || !s->place)
+	if (!s->done || !s->stolen || !s->waits || !s->ready || !s->heap || !s->now || !s->worker ||
+	    !s->place)
 		return mr_fail(MR_ERESOURCE, "no memory to simulate %u instructions", s->g->n_all);
 	s->out_first = s->waits + all;
 	return MR_OK;

@@ -34,6 +34,18 @@ same 2 mlp.cfg --set 'system.name="zb_h2"' $trust --set train.clip=0.4 --set tra
 # shellcheck disable=SC2086
 same 4 gpt.cfg --set 'system.name="zb_h1"' $trust --set train.clip=0.4 --set train.microbatches=2 \
 	--set 'precision="bf16"'
+# An optimizer's state in 8 bits, whose blocks the ranges of ranks cut.
+wide='--set model.hidden=[300,400,33] --set optimizer.state="int8"'
+# shellcheck disable=SC2086
+same 2 mlp.cfg --set $two $wide --set 'system.name="pipedream"'
+# shellcheck disable=SC2086
+same 2 mlp.cfg --set $two $wide --set 'system.name="data_parallel"'
+# shellcheck disable=SC2086
+same 3 mlp.cfg --set machine.workers=3 $wide --set 'system.name="data_parallel"' --set train.batch=12
+# shellcheck disable=SC2086
+same 3 mlp.cfg --set machine.workers=3 $wide --set 'system.name="pipedream"' --set 'system.replicas=[1,2]' \
+	--set train.microbatches=2
+same 2 gpt.cfg --set $two --set 'optimizer.state="int8"' --set model.tied=true
 # A leader so slow that all workers stop at the limit before it is raised; of two on a rank one waits for the other.
 export MR_SLOW=ranks.lead:20
 same 2 mlp.cfg --set $two --set train.steps=60 --set checkpoint.every=30 --set train.eval_every=0
@@ -104,33 +116,40 @@ sed 's/,*{"ph"/\n&/g' buckets/trace.json | awk -F '"ts":' '
 	END { exit !(left > 0 && left < first) }' || complain "a sum of gradients left behind the last backward"
 
 # A run goes on over ranks from what one process saved, and the other way.
-for system in 1f1b pipedream; do
+for system in 1f1b pipedream data_parallel; do
 	rm -rf whole parts
-	"$build/millrace" train mlp.cfg --set $two --set "system.name=\"$system\"" --set 'run.dir="whole"' >out 2>&1 ||
-		complain "$system, whole: exit $?"
-	"$build/millrace" train mlp.cfg --set $two --set "system.name=\"$system\"" --set 'run.dir="parts"' \
-		--set train.steps=2 --set train.eval_every=0 >out 2>&1 || complain "$system, first part: exit $?"
-	over 2 train mlp.cfg --set $two --set "system.name=\"$system\"" --set 'run.dir="parts"' --set train.steps=4 \
-		--resume --set train.eval_every=0 || complain "$system, resumed over ranks: exit $?"
-	"$build/millrace" train mlp.cfg --set $two --set "system.name=\"$system\"" --set 'run.dir="parts"' --resume \
-		>out 2>&1 || complain "$system, last part: exit $?"
+	# shellcheck disable=SC2086
+	set -- mlp.cfg --set $two --set "system.name=\"$system\"" $([ $system != data_parallel ] || echo "$wide")
+	"$build/millrace" train "$@" --set 'run.dir="whole"' >out 2>&1 || complain "$system, whole: exit $?"
+	"$build/millrace" train "$@" --set 'run.dir="parts"' --set train.steps=2 --set train.eval_every=0 >out 2>&1 ||
+		complain "$system, first part: exit $?"
+	over 2 train "$@" --set 'run.dir="parts"' --set train.steps=4 --resume --set train.eval_every=0 ||
+		complain "$system, resumed over ranks: exit $?"
+	"$build/millrace" train "$@" --set 'run.dir="parts"' --resume >out 2>&1 ||
+		complain "$system, last part: exit $?"
 	for file in whole/checkpoints/step-00000006/*.safetensors; do
 		cmp "$file" "parts/checkpoints/step-00000006/${file##*/}" >out 2>&1 || complain "$system: $file differs"
 	done
 done
 
-# Three ranks, then two with another cut, then three again: the weights of one process.
-rm -rf whole parts
-set -- --set train.microbatches=4 --set train.eval_every=0
-"$build/millrace" train mlp.cfg --set $two "$@" --set 'run.dir="whole"' >out 2>&1 || complain "elastic, whole: exit $?"
-over 3 train mlp.cfg --set machine.workers=3 "$@" --set 'run.dir="parts"' --set train.steps=2 ||
-	complain "elastic, 3 ranks: exit $?"
-over 2 train mlp.cfg --set $two "$@" --set 'run.dir="parts"' --set train.steps=4 --resume ||
-	complain "elastic, 2 ranks: exit $?"
-over 3 train mlp.cfg --set machine.workers=6 "$@" --set 'run.dir="parts"' \
-	--set 'system.name="zb_h1"' --resume || complain "elastic, 3 ranks again: exit $?"
-cmp whole/checkpoints/step-00000006/model.safetensors parts/checkpoints/step-00000006/model.safetensors >out 2>&1 ||
-	complain "elastic: the weights differ"
+# Three ranks, then two with another cut, then three again: the weights and the optimizer's state of one process.
+for state in "$wide" ""; do
+	rm -rf whole parts
+	# shellcheck disable=SC2086
+	set -- mlp.cfg --set train.microbatches=4 --set train.eval_every=0 $state
+	"$build/millrace" train "$@" --set $two --set 'run.dir="whole"' >out 2>&1 || complain "elastic, whole: exit $?"
+	over 3 train "$@" --set machine.workers=3 --set 'run.dir="parts"' --set train.steps=2 ||
+		complain "elastic, 3 ranks: exit $?"
+	over 2 train "$@" --set $two --set 'run.dir="parts"' --set train.steps=4 --resume ||
+		complain "elastic, 2 ranks: exit $?"
+	over 3 train "$@" --set machine.workers=$([ -n "$state" ] && echo 3 || echo 6) --set 'run.dir="parts"' \
+		--set 'system.name="zb_h1"' --resume || complain "elastic, 3 ranks again: exit $?"
+	for file in model optimizer; do
+		cmp whole/checkpoints/step-00000006/$file.safetensors \
+			parts/checkpoints/step-00000006/$file.safetensors >out 2>&1 ||
+			complain "elastic${state:+ with $state}: $file differs"
+	done
+done
 
 # What was saved over ranks is a run as any other.
 "$build/millrace" eval mlp.cfg --set $two --set 'run.dir="parts"' >out 2>&1 ||
@@ -189,6 +208,33 @@ if ! grep -q '^MILLRACE_SANITIZE:STRING=.' "$build/CMakeCache.txt"; then
 	[ -s endless/checkpoints/step-00000006/model.safetensors ] || complain "endless: nothing is saved"
 fi
 
+# A connection that breaks, which MPICH over UCX calls "Endpoint timeout": the library's error is not the end of the
+# program, which names the rank that is gone.
+if ! grep -q '^MILLRACE_SANITIZE:STRING=.' "$build/CMakeCache.txt"; then
+	cat >broken.c <<'END'
+#include <mpi.h>
+int MPI_Start(MPI_Request *request)
+{
+	static int n;
+
+	if (n++ < 300)
+		return PMPI_Start(request);
+	MPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_OTHER);
+	return MPI_ERR_OTHER;
+}
+END
+	package=mpich
+	[ -z "${many:-}" ] || package=ompi-c
+	# shellcheck disable=SC2046
+	cc -shared -fPIC -o broken.so broken.c $(pkg-config --cflags --libs $package) ||
+		complain "no library that breaks"
+	timeout 120 $mpirun ${many:-} -n 2 env LD_PRELOAD="$PWD/broken.so" "$build/millrace-mpi" train mlp.cfg \
+		--set $two --set 'run.dir="broken"' --set train.steps=5000 --set checkpoint.every=0 >out 2>&1 </dev/null
+	got=$?
+	[ $got -ne 0 ] && grep -q 'rank [01] (host .*) is gone' out || complain "broken: exit $got:"
+	! grep -qi 'MPI_ERRORS_ARE_FATAL\|Fatal error in' out || complain "broken: the library ended the ranks:"
+fi
+
 # --- Open MPI sends large messages over TCP at once, and a user's own word stays ---
 export OMPI_MCA_mpi_show_mca_params=all
 limits() {
@@ -222,5 +268,5 @@ got=$?
 refused 2 "the program for several is millrace-mpi"
 [ ! -e runs/mlp ] || complain "a run was begun:"
 
-[ $n_same -eq 28 ] || failed=1
+[ $n_same -eq 33 ] || failed=1
 exit $failed
