@@ -147,4 +147,9 @@ void mr_permute_init(mr_permute *p, uint64_t n, uint64_t seed, uint64_t epoch);
 /** Which element stands at place @i < n. A bijection of [0, n). */
 uint64_t mr_permute_at(const mr_permute *p, uint64_t i);
 
+/** The words of MR_RNG_MANY elements from element 4 @block on, as mr_rng_u32 has them, by the vectors that the machine
+ * has: two in each of MR_RNG_MANY / 2 numbers at @out, the first one in the low half. */
+void mr_rng_pairs(uint64_t seed, mr_rng_purpose purpose, uint64_t sample, uint32_t layer, uint64_t block,
+		  uint64_t *out);
+
 #endif

@@ -2,13 +2,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/for_machine.h"
 #include "base/rng.h"
 
-#ifdef __clang__
-#pragma STDC FP_CONTRACT OFF /* one rounding an operation, so that all machines agree; GCC does so with -std=c11 */
-#endif
-
-#define BODY static inline __attribute__((always_inline))
+#define BODY MR_FOR_MACHINE_BODY
 
 typedef uint64_t words __attribute__((vector_size(64)));
 typedef double numbers __attribute__((vector_size(64)));
@@ -73,19 +70,16 @@ double mr_rng_normal(uint64_t seed, mr_rng_purpose purpose, uint64_t sample, uin
 typedef struct many {
 	uint64_t key, sample, block; /* key: with the high half of a block still to be added */
 	uint32_t layer;
-	double *out;
+	void *out;
 } many;
 
 /* Words @w of the LANES blocks from @first on: mr_philox4x32 in lanes of 64 bits. */
 BODY void blocks(const many *m, uint64_t first, words w[4])
 {
 	const uint64_t low = 0xffffffffu;
-	words c0 = {0}, k1 = {0}, c1, c2, c3, k0;
+	words number = (words){0, 1, 2, 3, 4, 5, 6, 7} + first;
+	words c0 = number & low, k1 = (number >> 32) ^ (m->key >> 32), c1, c2, c3, k0;
 
-	for (unsigned i = 0; i < LANES; i++) {
-		c0[i] = (uint32_t)(first + i);
-		k1[i] = (uint32_t)(m->key >> 32) ^ (uint32_t)((first + i) >> 32);
-	}
 	c1 = (words){0} + (uint64_t)m->layer;
 	c2 = (words){0} + (m->sample & low);
 	c3 = (words){0} + (m->sample >> 32);
@@ -124,7 +118,7 @@ BODY void normals_body(const many *m, uint64_t n)
 		blocks(m, m->block + done, w);
 		for (unsigned pair = 0; pair < 4; pair += 2) {
 			words radius_word = w[pair] + 1;
-			double *out = m->out + 4 * done + pair;
+			double *out = (double *)m->out + 4 * done + pair;
 			numbers radius, c, s;
 
 			plain_logs(&radius_word, &radius);
@@ -151,44 +145,33 @@ BODY void uniforms_body(const many *m, uint64_t n)
 			words bits = (w[pair] << 32 | w[pair + 1]) >> 11;
 
 			for (unsigned i = 0; i < LANES; i++)
-				m->out[2 * (done + i) + pair / 2] = (double)(int64_t)bits[i] * 0x1p-53;
+				((double *)m->out)[2 * (done + i) + pair / 2] = (double)(int64_t)bits[i] * 0x1p-53;
 		}
 	}
 }
 
-#ifdef __x86_64__
-#define FOR_MACHINE(id) \
-	static __attribute__((target("avx2"))) void id##_avx2(const many *m, uint64_t n) \
-	{ \
-		id##_body(m, n); \
-	} \
-	static __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))) void id##_avx512(const many *m, \
-											       uint64_t n) \
-	{ \
-		id##_body(m, n); \
-	} \
-	static void id(const many *m, uint64_t n) \
-	{ \
-		if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && \
-		    __builtin_cpu_supports("avx512dq")) \
-			id##_avx512(m, n); \
-		else if (__builtin_cpu_supports("avx2")) \
-			id##_avx2(m, n); \
-		else \
-			id##_body(m, n); \
-	}
-#else
-#define FOR_MACHINE(id) \
-	static void id(const many *m, uint64_t n) \
-	{ \
-		id##_body(m, n); \
-	}
-#endif
+BODY void pairs_body(const many *m, uint64_t n)
+{
+	uint64_t *out = m->out;
 
-FOR_MACHINE(normals)
-FOR_MACHINE(uniforms)
+	for (uint64_t done = 0; done < n; done += LANES) {
+		words w[4];
 
-static many many_of(uint64_t seed, mr_rng_purpose purpose, uint64_t sample, uint32_t layer, uint64_t block, double *out)
+		blocks(m, m->block + done, w);
+		w[0] |= w[1] << 32;
+		w[2] |= w[3] << 32;
+		for (unsigned i = 0; i < LANES; i++) {
+			out[2 * (done + i)] = w[0][i];
+			out[2 * (done + i) + 1] = w[2][i];
+		}
+	}
+}
+
+MR_FOR_MACHINE(normals, (const many *m, uint64_t n), (m, n))
+MR_FOR_MACHINE(uniforms, (const many *m, uint64_t n), (m, n))
+MR_FOR_MACHINE(pairs, (const many *m, uint64_t n), (m, n))
+
+static many many_of(uint64_t seed, mr_rng_purpose purpose, uint64_t sample, uint32_t layer, uint64_t block, void *out)
 {
 	return (many){.key = mr_rng_key(seed, purpose), .sample = sample, .block = block, .layer = layer, .out = out};
 }
@@ -206,4 +189,11 @@ void mr_rng_uniforms(uint64_t seed, mr_rng_purpose purpose, uint64_t sample, uin
 	many m = many_of(seed, purpose, sample, layer, block, out);
 
 	uniforms(&m, MR_RNG_MANY / 2);
+}
+
+void mr_rng_pairs(uint64_t seed, mr_rng_purpose purpose, uint64_t sample, uint32_t layer, uint64_t block, uint64_t *out)
+{
+	many m = many_of(seed, purpose, sample, layer, block, out);
+
+	pairs(&m, MR_RNG_MANY / 4);
 }

@@ -114,20 +114,26 @@ static void widen_blocks(const void *args, int64_t lo, int64_t hi)
 		}
 }
 
+_Static_assert(MR_STATE_BLOCK <= MR_RNG_MANY, "random words of a block are found in one call");
+
 /* Random bits for both states of the elements of @b. */
 static void find_random(const mr_rounding *r, const block *b, uint16_t random[2][MR_STATE_BLOCK])
 {
-	uint64_t first = r->first + (uint64_t)b->at;
-	int64_t odd = (int64_t)(first & 3), n = b->n + odd;
+	uint64_t first = r->first + (uint64_t)b->at, word[MR_RNG_MANY / 2 + 2];
+	int64_t odd = (int64_t)(first & 3);
+	uint32_t last[4];
 
-	for (int64_t i = 0; i < n; i += 4) {
-		uint32_t word[4];
+	mr_rng_pairs(r->seed, MR_RNG_STATE, r->step, r->param, first >> 2, word);
+	if (odd + b->n > MR_RNG_MANY) {
+		mr_rng_block(r->seed, MR_RNG_STATE, r->step, r->param, (first >> 2) + MR_RNG_MANY / 4, last);
+		word[MR_RNG_MANY / 2] = last[0] | (uint64_t)last[1] << 32;
+		word[MR_RNG_MANY / 2 + 1] = last[2] | (uint64_t)last[3] << 32;
+	}
+	for (int64_t i = 0; i < b->n; i++) {
+		uint32_t w = (uint32_t)(word[(odd + i) / 2] >> 32 * ((odd + i) & 1));
 
-		mr_rng_block(r->seed, MR_RNG_STATE, r->step, r->param, (first + (uint64_t)i) >> 2, word);
-		for (int64_t j = i < odd ? odd : i; j < i + 4 && j < n; j++) {
-			random[0][j - odd] = (uint16_t)word[j - i];
-			random[1][j - odd] = (uint16_t)(word[j - i] >> 16);
-		}
+		random[0][i] = (uint16_t)w;
+		random[1][i] = (uint16_t)(w >> 16);
 	}
 }
 

@@ -161,15 +161,19 @@ static void test_many(void)
 			uint64_t sample = seed * 0x123456789u;
 			uint32_t layer = (uint32_t)seed * 3;
 			double x[MR_RNG_MANY], u[MR_RNG_MANY];
+			uint64_t pairs[MR_RNG_MANY / 2];
 
 			mr_rng_normals(seed, MR_RNG_INIT, sample, layer, first[f], x);
 			mr_rng_uniforms(seed, MR_RNG_INIT, sample, layer, first[f], u);
+			mr_rng_pairs(seed, MR_RNG_INIT, sample, layer, first[f], pairs);
 			for (uint64_t i = 0; i < MR_RNG_MANY; i++) {
 				double one = mr_rng_normal(seed, MR_RNG_INIT, sample, layer, 4 * first[f] + i);
 				double even = mr_rng_uniform(seed, MR_RNG_INIT, sample, layer, 2 * first[f] + i);
 
 				CU_ASSERT_EQUAL_FATAL(memcmp(&x[i], &one, sizeof(one)), 0);
 				CU_ASSERT_EQUAL_FATAL(memcmp(&u[i], &even, sizeof(even)), 0);
+				CU_ASSERT_EQUAL_FATAL((uint32_t)(pairs[i / 2] >> 32 * (i & 1)),
+						      mr_rng_u32(seed, MR_RNG_INIT, sample, layer, 4 * first[f] + i));
 			}
 		}
 }

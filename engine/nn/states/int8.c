@@ -25,11 +25,12 @@
  * A mean of squares changes by a thousandth at a step, less than half the way between any two codes.
  * NOTE 4: a mean of squares that is not 0 never becomes 0, but the smallest code: a step divides by its root.
  */
-#include "nn/state_form.h"
-
 #include <float.h>
 #include <math.h>
 #include <string.h>
+
+#include "base/for_machine.h"
+#include "nn/state_form.h"
 
 #define LOG2(k1) /* of 1 to 255 */ \
 	((k1) >= 128 ? 7 : (k1) >= 64 ? 6 : (k1) >= 32 ? 5 : (k1) >= 16 ? 4 : (k1) >= 8 ? 3 : (k1) >= 4 ? 2 : (k1) >= 2)
@@ -51,7 +52,7 @@ enum { SIGN = 0x80 };
 static const float of_squares[256] = {VALUES64(8, 0), VALUES64(8, 64), VALUES64(8, 128), VALUES64(8, 192)};
 static const float of_sizes[128] = {VALUES64(7, 0), VALUES64(7, 64)};
 
-static void widen(const void *from, const float *scale, bool squares, int64_t n, float *to)
+MR_FOR_MACHINE_BODY void widen_body(const void *from, const float *scale, bool squares, int64_t n, float *to)
 {
 	const uint8_t *code = from;
 
@@ -63,26 +64,32 @@ static void widen(const void *from, const float *scale, bool squares, int64_t n,
 
 /* The codes of @n sizes times @by, up to a block, without their signs: loop after loop, as compilers make vectors of
  * them. */
-static void find_codes(const float *from, float by, bool squares, const uint16_t *random, int64_t n, int32_t *code)
+MR_FOR_MACHINE_BODY void
+find_codes(const float *from, float by, bool squares, const uint16_t *random, int64_t n, int32_t *code)
 {
 	static const float tenth[] = {1e6F, 1e5F, 1e4F, 1e3F, 1e2F, 1e1F, 1e0F};
 	const float *value = squares ? of_squares : of_sizes;
 	int32_t bits = squares ? 8 : 7, last = (1 << bits) - 2, decade[MR_STATE_BLOCK];
 	const float *wide = tenth + 8 - bits; /* of the decade of L = 1 */
-	float x[MR_STATE_BLOCK];
+	float x[MR_STATE_BLOCK], in_decade[MR_STATE_BLOCK];
 
 	for (int64_t i = 0; i < n; i++) {
 		float size = fabsf(from[i]) * by;
 
 		x[i] = size < 1 ? size : 1;
+		in_decade[i] = x[i] * wide[0];
 		decade[i] = 1;
 	}
 	for (int32_t l = 1; l < bits - 1; l++) /* decade l + 1 begins where l ends, at a tenth of its own 1 */
-		for (int64_t i = 0; i < n; i++)
-			decade[i] += x[i] * wide[l] >= 0.1F;
+		for (int64_t i = 0; i < n; i++) {
+			float next = x[i] * wide[l];
+
+			in_decade[i] = next >= 0.1F ? next : in_decade[i];
+			decade[i] += next >= 0.1F;
+		}
 	for (int64_t i = 0; i < n; i++) {
 		int32_t n_codes = 1 << decade[i]; /* of it */
-		float part = (x[i] * wide[decade[i] - 1] - 0.1F) * (float)n_codes * (1 / 0.9F);
+		float part = (in_decade[i] - 0.1F) * (float)n_codes * (1 / 0.9F);
 		/* In front of the first code of a decade it is the last one of the decade before. */
 		int32_t below = (int32_t)(part + 0.5F) + n_codes - 2;
 
@@ -90,14 +97,14 @@ static void find_codes(const float *from, float by, bool squares, const uint16_t
 		code[i] = below > last ? last : below;
 	}
 	for (int64_t i = 0; i < n; i++) {
-		const float *at = value + code[i];
+		float at = value[code[i]], next = value[code[i] + 1];
 
-		code[i] += (x[i] - at[0]) * 65536 > (float)random[i] * (at[1] - at[0]);
+		code[i] += (x[i] - at) * 65536 > (float)random[i] * (next - at);
 	}
 }
 
 /* The largest size of @n numbers; NaN if one is. Sizes are ordered as their bits are. */
-static float largest_of(const float *from, int64_t n)
+MR_FOR_MACHINE_BODY float largest_of(const float *from, int64_t n)
 {
 	int32_t most = 0;
 	float largest;
@@ -113,7 +120,8 @@ static float largest_of(const float *from, int64_t n)
 	return largest;
 }
 
-static void store(const float *from, bool squares, const uint16_t *random, int64_t n, void *to, float *scale)
+MR_FOR_MACHINE_BODY void
+store_body(const float *from, bool squares, const uint16_t *random, int64_t n, void *to, float *scale)
 {
 	float largest = largest_of(from, n);
 	int32_t found[MR_STATE_BLOCK];
@@ -130,6 +138,11 @@ static void store(const float *from, bool squares, const uint16_t *random, int64
 	for (int64_t i = 0; !squares && i < n; i++)
 		code[i] = (uint8_t)(found[i] | (from[i] < 0 ? SIGN : 0));
 }
+
+MR_FOR_MACHINE(widen, (const void *from, const float *scale, bool squares, int64_t n, float *to),
+	       (from, scale, squares, n, to))
+MR_FOR_MACHINE(store, (const float *from, bool squares, const uint16_t *random, int64_t n, void *to, float *scale),
+	       (from, squares, random, n, to, scale))
 
 extern const mr_state_form mr_state_int8;
 const mr_state_form mr_state_int8 = {
