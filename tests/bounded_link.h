@@ -1,9 +1,10 @@
 /*
  * bounded_link.h - a kind of link whose ends share no memory as far as the engine can see: for tests.
  *
- * Posting copies a message into the channel's own memory. Each poll moves at most BOUNDED_WIRE bytes through a small
- * buffer into the consumer's memory, and some polls move nothing: so messages take several polls, and the number
- * differs between messages. A channel keeps at most its `n` messages.
+ * Posting copies a message into the channel's own memory, unless its bytes stay: those are read where they lie, piece
+ * by piece, so a run that overwrites them too early trains on torn data. Each poll moves at most BOUNDED_WIRE bytes
+ * through a small buffer into the consumer's memory, and some polls move nothing: so messages take several polls, and
+ * the number differs between messages. A channel keeps at most its `n` messages.
  */
 #ifndef MR_TESTS_BOUNDED_LINK_H
 #define MR_TESTS_BOUNDED_LINK_H
@@ -81,7 +82,7 @@ static inline void bounded_post(mr_channel *c, uint64_t number)
 	else if (k == 0)
 		s->moved = 0; /* it is replaced: copy it from the beginning */
 	s->number[place] = number;
-	if (c->bytes)
+	if (c->bytes && !c->stays)
 		memcpy(s->bytes + place * c->bytes, c->from + place * c->from_stride, c->bytes);
 	pthread_mutex_unlock(&s->lock);
 	mr_parker_wake(c->consumer);
@@ -95,7 +96,7 @@ static inline bool bounded_move(mr_channel *c, bounded_state *s)
 
 	if (s->n_looks++ < (s->number[place] * 7 + s->n_done * 3 + c->edge.to) % BOUNDED_IDLE_POLLS)
 		return false;
-	memcpy(s->wire, s->bytes + place * c->bytes + s->moved, n);
+	memcpy(s->wire, (c->stays ? c->from + place * c->from_stride : s->bytes + place * c->bytes) + s->moved, n);
 	if (n)
 		memcpy(c->to + place * c->to_stride + s->moved, s->wire, n);
 	s->moved += n;

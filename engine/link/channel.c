@@ -39,6 +39,11 @@ mr_status mr_channel_open(mr_channel *c)
 	return c->kind->open(c);
 }
 
+uint64_t mr_channel_kept_bytes(const mr_channel *c)
+{
+	return c->kind->kept ? c->kind->kept(c) : 0;
+}
+
 void mr_channel_reset(mr_channel *c, mr_parker *consumer)
 {
 	c->n_posted = c->n_polled = 0;

@@ -71,12 +71,14 @@ typedef struct mr_link_kind {
 	/** Return to the state after `open`: messages under way are dropped. */
 	void (*reset)(mr_channel *c);
 	/**
-	 * Send @number and its bytes. The bytes of a boundary stay as they are until the number comes back; all others
-	 * may be overwritten when this returns.
+	 * Send @number and its bytes. The bytes of a boundary stay as they are until the number comes back, and those
+	 * of a channel whose bytes stay until they have arrived; all others may be overwritten when this returns.
 	 */
 	void (*post)(mr_channel *c, uint64_t number);
 	/** The next number that has arrived, with its bytes in place. False: there is none yet. */
 	bool (*poll)(mr_channel *c, uint64_t *number);
+	/** Bytes of this process in which an open @c keeps what it sends; before `open`, too. NULL: none. */
+	uint64_t (*kept)(const mr_channel *c);
 } mr_link_kind;
 
 struct mr_channel {
@@ -85,6 +87,7 @@ struct mr_channel {
 	mr_edge edge;
 	uint32_t n;           /* messages under way at most, of numbers that differ modulo n */
 	size_t bytes;         /* of one message */
+	bool stays;           /* the plan proves that the bytes of a message stay as they are until they have arrived */
 	size_t from_stride, to_stride; /* from one to the next, in the memory of each end */
 	const uint8_t *from;  /* [n] in the producer's memory; NULL where bytes is 0 */
 	uint8_t *to;          /* [n] in the consumer's memory; likewise */
@@ -126,6 +129,9 @@ static inline bool mr_channel_poll(mr_channel *c, uint64_t *number)
 
 /** Open @c, whose members except state and counters are set. Errors: as the kind's. */
 mr_status mr_channel_open(mr_channel *c) MR_MUST_USE;
+
+/** Bytes of this process in which @c, open or not yet, keeps what it sends. */
+uint64_t mr_channel_kept_bytes(const mr_channel *c);
 
 /** Return to the state after opening, with messages that wake @consumer. Call while the workers are idle. */
 void mr_channel_reset(mr_channel *c, mr_parker *consumer);

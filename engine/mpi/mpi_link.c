@@ -7,6 +7,7 @@
  * the plan.
  *
  *	boundary   sent from the producer's buffer, which stays as it is until the number comes back
+ *	stays      (mr_channel) sent from its place, too
  *	others     sent from a copy, since the producer may go on: two for each number modulo n, one of them under way
  *
  * A number that is posted while one of the same modulo is under way is kept, and replaces one that was kept before:
@@ -32,7 +33,7 @@ typedef struct header {
 /* A message of one number modulo n: at the receiver's end `copy[0]` alone is used. */
 typedef struct message {
 	header head[2];
-	uint8_t *copy[2];    /* [bytes] at the sender's end, but of a boundary; NULL: sent from its place */
+	uint8_t *copy[2];    /* [bytes] at the sender's end, unless it is sent from its place: NULL */
 	size_t request[2];   /* in the table */
 	bool under_way;      /* the sender's; `side` is the one */
 	bool kept;           /* the sender's: the other side waits */
@@ -351,6 +352,17 @@ static mr_status make_request(link_state *s, uint32_t at, uint8_t side, int tag)
 	return MR_OK;
 }
 
+static bool sends_copies(const mr_channel *c)
+{
+	return mr_mpi.of_worker[c->edge.from] == (uint32_t)mr_mpi.self && !c->stays &&
+	       c->edge.kind != MR_EDGE_FORWARD && c->edge.kind != MR_EDGE_BACKWARD;
+}
+
+static uint64_t kept(const mr_channel *c)
+{
+	return sends_copies(c) ? 2 * c->n * mr_align_up(c->bytes, MR_CACHE_LINE) : 0;
+}
+
 static mr_status make_copies(link_state *s)
 {
 	mr_channel *c = s->c;
@@ -406,7 +418,7 @@ static mr_status open_link(mr_channel *c)
 	s->c = c;
 	s->sends = mr_mpi.of_worker[c->edge.from] == (uint32_t)mr_mpi.self;
 	s->receives = mr_mpi.of_worker[c->edge.to] == (uint32_t)mr_mpi.self;
-	s->stages = s->sends && c->edge.kind != MR_EDGE_FORWARD && c->edge.kind != MR_EDGE_BACKWARD;
+	s->stages = sends_copies(c);
 	if (!s->sends && !s->receives)
 		return MR_OK;
 	MR_TRY(note_opened(s));
@@ -485,6 +497,7 @@ const mr_link_kind mr_mpi_kind = {
 	.reset = reset,
 	.post = post,
 	.poll = poll_next,
+	.kept = kept,
 };
 
 /* --- settling --- */

@@ -26,6 +26,17 @@ static size_t bytes_of(mr_range_span s)
 	return s.end - s.begin;
 }
 
+/* From one copy of what comes to the next. */
+static size_t stride_of(mr_range_span s)
+{
+	return mr_align_up(bytes_of(s) + 1, MR_CACHE_LINE);
+}
+
+static uint64_t kept_of(const mr_range *range)
+{
+	return range->channel.kind ? mr_channel_kept_bytes(&range->channel) : 0;
+}
+
 /* --- building --- */
 
 void mr_range_span_widen(mr_range_span *s, size_t at, size_t bytes)
@@ -54,15 +65,16 @@ static void find_spans(const mr_stage_weights *b, mr_ranges *r, uint32_t i)
 	mr_tied_sum_widen(b, (uint8_t)i, &r->of_sums[i]);
 }
 
-static mr_status create(mr_stage_weights *b, uint32_t n_whole)
+static mr_status create(mr_stage_weights *b, const mr_ranges_wanted *wanted)
 {
-	uint32_t n = b->n_shards;
+	uint32_t n = b->n_shards, n_whole = wanted->n_whole;
 	mr_ranges *r = b->ranges = calloc(1, sizeof(*r));
 
 	if (!r)
 		return mr_fail(MR_ERESOURCE, "no memory for the ranges of %u shards", n);
 	r->n = n;
 	r->n_whole = n_whole;
+	r->lockstep = wanted->lockstep && b->n_parts == n;
 	r->gradients = calloc((size_t)n * n, sizeof(*r->gradients));
 	r->weights = calloc((size_t)n * n, sizeof(*r->weights));
 	r->totals = calloc((size_t)n * n_whole + 1, sizeof(*r->totals));
@@ -79,38 +91,64 @@ static mr_status create(mr_stage_weights *b, uint32_t n_whole)
 	return MR_OK;
 }
 
-/* The kind of link that carries edge @e, in *@c, if its workers share no memory. */
-static mr_status choose(mr_stage_weights *b, mr_edge e, uint32_t n_whole, const mr_link_kind *const *kinds,
-			const mr_link_kind **out)
+/* The kind of link that carries edge @e, in *@out, if its workers share no memory. */
+static mr_status choose(mr_stage_weights *b, mr_edge e, const mr_ranges_wanted *wanted, const mr_link_kind **out)
 {
 	*out = NULL;
 	if (e.from == e.to)
 		return MR_OK;
-	MR_TRY(mr_link_kind_of(kinds, &e, out));
+	MR_TRY(mr_link_kind_of(wanted->kinds, &e, out));
 	if (mr_link_kind_shares(*out))
 		*out = NULL;
-	return *out && !b->ranges ? create(b, n_whole) : MR_OK;
+	return *out && !b->ranges ? create(b, wanted) : MR_OK;
 }
 
-mr_status mr_ranges_choose(mr_stage_weights *b, uint16_t stage, const uint16_t *worker, uint32_t n_whole,
-			   const mr_link_kind *const *kinds)
+static mr_status choose_pair(mr_stage_weights *b, uint32_t i, uint32_t j, const mr_ranges_wanted *wanted)
+{
+	mr_edge e = {.kind = MR_EDGE_GRADIENTS, .from = wanted->worker[i], .to = wanted->worker[j],
+		     .stage = wanted->stage};
+	const mr_link_kind *k;
+	mr_ranges *r;
+
+	MR_TRY(choose(b, e, wanted, &k));
+	r = b->ranges;
+	if (k)
+		gradients_of(r, i, j)->channel = (mr_channel){.kind = k, .edge = e, .n = r->lockstep ? 1 : 2,
+							      .bytes = bytes_of(r->of_sums[j]),
+							      .stays = r->lockstep && i >= wanted->n_whole};
+	if (k && j < wanted->n_whole)
+		total_of(r, i, j)->channel = (mr_channel){.kind = k, .edge = e, .n = 1,
+							  .bytes = bytes_of(r->of_gradients[i])};
+	e.kind = MR_EDGE_WEIGHTS;
+	MR_TRY(choose(b, e, wanted, &k));
+	r = b->ranges;
+	if (k)
+		weights_of(r, i, j)->channel = (mr_channel){.kind = k, .edge = e, .n = b->cap, .stays = r->lockstep,
+							    .bytes = bytes_of(r->of_weights[i])};
+	return MR_OK;
+}
+
+mr_status mr_ranges_choose(mr_stage_weights *b, const mr_ranges_wanted *wanted)
 {
 	for (uint32_t i = 0; i < b->n_shards; i++)
-		for (uint32_t j = 0; j < b->n_shards; j++) {
-			mr_edge e = {.kind = MR_EDGE_GRADIENTS, .from = worker[i], .to = worker[j], .stage = stage};
-			const mr_link_kind *k;
-
-			MR_TRY(choose(b, e, n_whole, kinds, &k));
-			if (k)
-				gradients_of(b->ranges, i, j)->channel = (mr_channel){.kind = k, .edge = e, .n = 2};
-			if (k && j < n_whole)
-				total_of(b->ranges, i, j)->channel = (mr_channel){.kind = k, .edge = e, .n = 1};
-			e.kind = MR_EDGE_WEIGHTS;
-			MR_TRY(choose(b, e, n_whole, kinds, &k));
-			if (k)
-				weights_of(b->ranges, i, j)->channel = (mr_channel){.kind = k, .edge = e, .n = b->cap};
-		}
+		for (uint32_t j = 0; j < b->n_shards; j++)
+			MR_TRY(choose_pair(b, i, j, wanted));
 	return MR_OK;
+}
+
+uint64_t mr_ranges_bytes(const mr_stage_weights *b, uint32_t shard)
+{
+	const mr_ranges *r = b->ranges;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; r && i < r->n; i++) {
+		const mr_channel *c = &gradients_of(r, i, shard)->channel;
+
+		sum += c->kind ? c->n * stride_of(r->of_sums[shard]) : 0;
+		sum += kept_of(gradients_of(r, shard, i)) + kept_of(weights_of(r, shard, i));
+		sum += i < r->n_whole ? kept_of(total_of(r, shard, i)) : 0;
+	}
+	return sum;
 }
 
 mr_status mr_range_open(mr_range *range, mr_range_span span, size_t stride, const uint8_t *from, uint8_t *to)
@@ -126,7 +164,7 @@ mr_status mr_range_open(mr_range *range, mr_range_span span, size_t stride, cons
 
 mr_status mr_range_open_copies(mr_range *range, mr_range_span span, const uint8_t *from)
 {
-	size_t stride = mr_align_up(bytes_of(span) + 1, MR_CACHE_LINE);
+	size_t stride = stride_of(span);
 
 	range->copy = aligned_alloc(MR_CACHE_LINE, range->channel.n * stride);
 	if (!range->copy)

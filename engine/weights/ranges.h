@@ -13,6 +13,12 @@
  * A shard that is done with its part of a commit may send the sum of the next one while the owner still adds up this
  * one, and not the one behind it, since its own range needs all sums of a commit: so an owner keeps two of each shard.
  *
+ * In lockstep: every shard takes part in each commit, and each of its F reads what the commit before has made, so it
+ * has all ranges of that version, whose owners had all sums of that commit. Then an owner keeps one sum of each shard,
+ * and nothing that was sent is overwritten before it has arrived: sums by the next backward passes, a version by the
+ * step that needs all sums of passes that read it. So links send both from their places, without a copy; but not the
+ * sums of a shard that gets the whole one in the same memory.
+ *
  * The owner adds the shards in ascending order, as with shared memory, so the bits are the same. An edge between two
  * workers that share memory is read and written in place, even in a stage in which others send.
  *
@@ -61,6 +67,7 @@ bool mr_range_has(mr_range *range, uint64_t number);
 
 typedef struct mr_ranges {
 	uint32_t n;                               /* shards */
+	bool lockstep;                             /* see above */
 	mr_range *gradients, *weights;            /* [n][n] by sender, then receiver */
 	uint32_t n_whole;                         /* shards 0 .. n_whole - 1 get the sum of all shards in all ranges */
 	mr_range *totals;                         /* [n][n_whole] by sender, then receiver */
@@ -69,13 +76,24 @@ typedef struct mr_ranges {
 	uint64_t *n_sums;                         /* [n] commits whose sum each shard has sent; written by the shard */
 } mr_ranges;
 
+/* Of the ranges of a stage. */
+typedef struct mr_ranges_wanted {
+	uint16_t stage;
+	const uint16_t *worker; /* [shards] where each is */
+	uint32_t n_whole;       /* the first so many get the whole sum of each commit */
+	bool lockstep;           /* F read what the last commit has made */
+	const mr_link_kind *const *kinds;
+} mr_ranges_wanted;
+
 /**
- * Choose a kind of link for each pair of shards of @b, the weights of @stage; shard i is on @worker[i]. Makes b->ranges
- * if some pair shares no memory. The first @n_whole shards get the whole sum of each commit. Call it after the shards
- * are cut and before the layout of @b. Errors: MR_ECONFIG, MR_ERESOURCE.
+ * Choose a kind of link for each pair of shards of @b. Makes b->ranges if some pair shares no memory. Call it after the
+ * shards are cut and before the layout of @b. Errors: MR_ECONFIG, MR_ERESOURCE.
  */
-mr_status mr_ranges_choose(mr_stage_weights *b, uint16_t stage, const uint16_t *worker, uint32_t n_whole,
-			   const mr_link_kind *const *kinds) MR_MUST_USE;
+mr_status mr_ranges_choose(mr_stage_weights *b, const mr_ranges_wanted *wanted) MR_MUST_USE;
+
+/** Bytes of this process that links need for the sums and weights of @shard: what they keep of those that it sends, and
+ * sums of others that come. After mr_ranges_choose. */
+uint64_t mr_ranges_bytes(const mr_stage_weights *b, uint32_t shard);
 
 /** Open the channels, after the layout. Does nothing without b->ranges, like all functions below. Errors:
  * MR_ERESOURCE, the kind's. */

@@ -5,6 +5,7 @@
 #include "check.h"
 #include "rig.h"
 #include "sync_cases.h"
+#include "weights/ranges.h"
 
 /* Between two halves of the workers alone, as between two hosts. */
 static bool carries_across(const mr_edge *e)
@@ -117,6 +118,44 @@ static void asynchronous(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		for (unsigned d = cases[i].most; d >= cases[i].fewest; d--)
 			CU_ASSERT_TRUE(check(MLP, cases[i].system, d));
+}
+
+/* Bytes that the links of @sets need, by their own count and by the sums that come: each shard keeps @copies of those
+ * of the three others. */
+static void needs(const char *sets, uint64_t copies)
+{
+	mr_run_config c;
+	mr_run *run;
+	rig r;
+
+	rig_init(&r);
+	rig_sets(&r, MLP " machine.workers=4 train.microbatches=8");
+	rig_sets(&r, sets);
+	rig_open(&r);
+	c = mr_session_run_config(&r.s, NULL);
+	c.links = everywhere;
+	c.only_layout = true;
+	MR_CHECK_OK(mr_run_create(&c, &run));
+	for (uint16_t s = 0; s < run->n_stages; s++) {
+		const mr_stage_weights *b = &run->weights[s];
+
+		for (uint32_t i = 0; i < b->n_shards; i++) {
+			mr_range_span span = b->ranges->of_sums[i];
+			uint64_t lines = (span.end - span.begin) / MR_CACHE_LINE + 1;
+
+			CU_ASSERT_EQUAL(mr_ranges_bytes(b, i), copies * 3 * lines * MR_CACHE_LINE);
+		}
+	}
+	mr_run_destroy(run);
+	rig_fini(&r);
+}
+
+static void rooms(void)
+{
+	needs("system.name=data_parallel", 1);
+	needs("system.name=weipipe", 1);
+	/* one shard has none, and waits for nobody */
+	needs("system.name=data_parallel train.batch=6 train.microbatches=3", 2);
 }
 
 static void clipped(void)
@@ -258,6 +297,7 @@ void mr_suite_links(void)
 	MR_SUITE("links");
 	MR_TEST(flushing);
 	MR_TEST(asynchronous);
+	MR_TEST(rooms);
 	MR_TEST(clipped);
 	MR_TEST(validated);
 	MR_TEST(tied);

@@ -85,6 +85,13 @@ static uint32_t n_whole(const mr_run *run, const mr_stage_weights *b)
 	return run->facts & MR_REDUCED_STEPS && run->c.clip > 0 ? b->n_shards : 0;
 }
 
+/* Does each F read what the last commit has made, whatever other shards do? Not where steps may be taken back. */
+static bool lockstep(const mr_contract *c)
+{
+	return (c->flush == MR_FLUSH_LOCAL || c->flush == MR_FLUSH_BARRIER) && c->read_f == MR_READ_BATCH &&
+	       !c->delay && !c->max_staleness;
+}
+
 static mr_status choose(mr_run *run)
 {
 	bool some = false;
@@ -94,7 +101,10 @@ static mr_status choose(mr_run *run)
 		uint16_t worker[UINT8_MAX + 1];
 
 		mr_run_workers_of(run, s, worker);
-		MR_TRY(mr_ranges_choose(b, s, worker, n_whole(run, b), run->c.links));
+		MR_TRY(mr_ranges_choose(b, &(mr_ranges_wanted){.stage = s, .worker = worker,
+							       .n_whole = n_whole(run, b),
+							       .lockstep = lockstep(&run->c.plan->contract),
+							       .kinds = run->c.links}));
 		some |= b->ranges != NULL;
 	}
 	if (!some)
@@ -106,6 +116,31 @@ static mr_status choose(mr_run *run)
 		run->norms->global = false;
 	}
 	return MR_OK;
+}
+
+/* What links need beside the workers' regions, of a shard in this process. */
+static uint64_t bytes_of(const mr_run *run, uint8_t pipe, uint16_t s)
+{
+	const mr_stage_weights *b = mr_run_weights(run, pipe, s);
+
+	if (!b->ranges || !mr_run_leads(run, pipe, s) || !mr_run_is_here(&run->c, mr_plan_worker(run->c.plan, pipe, s)))
+		return 0;
+	return mr_ranges_bytes(b, mr_run_shard(run, pipe, s));
+}
+
+static void memory(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *out)
+{
+	out->scratch += bytes_of(run, pipe, s);
+}
+
+static uint64_t mapped(const mr_run *run)
+{
+	uint64_t sum = 0;
+
+	for (unsigned p = 0; p < run->n_pipes; p++)
+		for (uint16_t s = 0; s < run->n_stages; s++)
+			sum += bytes_of(run, (uint8_t)p, s);
+	return sum;
 }
 
 static mr_status open_links(mr_run *run)
@@ -126,6 +161,8 @@ static void reset_stage(mr_run *run, mr_stage_weights *b, uint16_t s)
 
 const mr_feature mr_feature_ranges = {
 	.choose = choose,
+	.memory = memory,
+	.mapped = mapped,
 	.open_links = open_links,
 	.reset_stage = reset_stage,
 	.settle = settle,
