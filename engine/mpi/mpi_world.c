@@ -366,6 +366,7 @@ static mr_status start_thread(void)
 
 static _Atomic bool has_begun; /* or failed */
 static _Atomic bool has_ended;
+static int end_code; /* written before the library is to end */
 
 /* A launcher leaves one of these: without any this is a program of its own, and the library need not begin. */
 static bool is_launched(void)
@@ -475,14 +476,15 @@ static void *limit_end(void *arg)
 {
 	(void)arg;
 	if (!is_done_within(MR_MPI_END_S, &has_ended))
-		_exit(0);
+		_exit(end_code);
 	return NULL;
 }
 
-static void finalize(void)
+static void finalize(int code)
 {
 	pthread_t thread;
 
+	end_code = code;
 	fflush(NULL);
 	if (!pthread_create(&thread, NULL, limit_end, NULL))
 		pthread_detach(thread);
@@ -513,14 +515,44 @@ static void meet_at_end(void)
 		_exit(0); /* the rank that is missing has an exit code of its own */
 }
 
+/* Have the others failed too, mostly for the same reason? Waits MR_MPI_MEET_MS for them. */
+static bool meet_failed(void)
+{
+	MPI_Request request;
+	int code = MPI_SUCCESS, done = 0;
+
+	for (int i = 0; i < MR_MPI_MEET_MS && !done && code == MPI_SUCCESS && lost() == UINT32_MAX; i++) {
+		lock();
+		code = i ? MPI_Test(&request, &done, MPI_STATUS_IGNORE) : MPI_Ibarrier(mr_mpi.data, &request);
+		unlock();
+		if (!done)
+			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+	return done;
+}
+
+/* A launcher kills all others when a rank ends without a word to it, and that of MPICH then says 9, of the killed, in
+ * place of the code of the failure. So ranks that have all failed end as ranks do that have not; a worker that still
+ * waits for a message does not get at the library any more. */
+static void fail(int code)
+{
+	fflush(NULL);
+	if (mr_mpi.has_thread && meet_failed()) {
+		stop_thread();
+		lock();
+		take_back(beats.in);
+		take_back(notes.in);
+		finalize(code);
+	}
+	_exit(code);
+}
+
 void mr_mpi_end(mr_ranks *r, int code)
 {
 	if (!mr_mpi.is_open)
 		return;
-	if (code || atomic_load_explicit(&mr_mpi.lost, memory_order_relaxed) != UINT32_MAX) {
-		fflush(NULL);
-		_exit(code);
-	}
+	if (code || lost() != UINT32_MAX)
+		fail(code);
 	if (mr_mpi.n > 1)
 		meet_at_end();
 	stop_thread();
@@ -528,7 +560,7 @@ void mr_mpi_end(mr_ranks *r, int code)
 	mr_mpi_times_fini();
 	take_back(beats.in);
 	take_back(notes.in);
-	finalize();
+	finalize(0);
 	free(beats.in);
 	free(beats.out);
 	free(beats.silent_ns);
