@@ -21,14 +21,14 @@ endif()
 # These measure, or wait for seconds that must not become many: each alone, but with a sanitizer, whose times nobody
 # reads.
 set(MR_SERIAL_LAYERS host exec profile)
-set(MR_SERIAL_SUITES system.bench_peers system.bench_systems)
 # Of these folders, but one thread that looks at no clock.
 set(MR_BESIDE_SUITES host.explorer host.explorer_rings host.topo host.place host.env host.limits host.service)
 # These too go by times, though not by short ones: one at a time, beside what goes by none. (Two trainings at once take
 # a fifth longer each, and leave no core idle.)
 set(MR_LOCKED_LAYERS perf)
-set(MR_LOCKED_SUITES checkpoint.kills checkpoint.save_stalls system.busy_host system.choices system.failures
-  system.profilers system.same_plan system.service system.signals system.simulate system.stalls system.top)
+set(MR_LOCKED_SUITES checkpoint.kills checkpoint.save_stalls system.bench_peers system.bench_systems
+  system.busy_host system.choices system.failures system.profilers system.same_plan system.service system.signals
+  system.simulate system.stalls system.top)
 
 find_path(CUNIT_INCLUDE_DIR CUnit/CUnit.h)
 find_library(CUNIT_LIBRARY cunit)
@@ -88,7 +88,7 @@ ASAN_OPTIONS=detect_stack_use_after_return=0:allocator_may_return_null=1${more}"
   set(locked FALSE)
   if(id IN_LIST MR_BESIDE_SUITES)
     math(EXPR cost "${cost} + 1")
-  elseif(layer IN_LIST MR_SERIAL_LAYERS OR id IN_LIST MR_SERIAL_SUITES)
+  elseif(layer IN_LIST MR_SERIAL_LAYERS)
     set(serial TRUE)
   elseif(layer IN_LIST MR_LOCKED_LAYERS OR id IN_LIST MR_LOCKED_SUITES)
     set(locked TRUE)
