@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -146,6 +147,10 @@ static mr_status add_launcher(const mr_mpirun *m, const char *path, words *w)
 		add(w, "-launcher-exec");
 		add(w, m->agent);
 	}
+	if (open) { /* MPICH's takes all variables along */
+		add(w, "-x");
+		add(w, MR_LAUNCH_TOKEN);
+	}
 	add_all(w, m->options);
 	add(w, "-n");
 	add(w, n);
@@ -213,6 +218,19 @@ static mr_status make_file(char *path)
 	return MR_OK;
 }
 
+/* A new token for each launch, so that what an earlier one has left does not take part in this one. */
+static mr_status make_token(void)
+{
+	uint64_t random[2];
+	char token[33];
+
+	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return mr_fail(MR_EIO, "no random bits for a token");
+	snprintf(token, sizeof(token), "%016llx%016llx", (unsigned long long)random[0], (unsigned long long)random[1]);
+	setenv(MR_LAUNCH_TOKEN, token, 1);
+	return MR_OK;
+}
+
 mr_status mr_mpirun_run(const mr_mpirun *m, bool again, int *code)
 {
 	char path[] = "/tmp/millrace-launch-XXXXXX", hosts[] = "/tmp/millrace-hosts-XXXXXX";
@@ -220,6 +238,7 @@ mr_status mr_mpirun_run(const mr_mpirun *m, bool again, int *code)
 	mr_status st;
 	pid_t pid;
 
+	MR_TRY(make_token());
 	MR_TRY(make_file(path));
 	setenv("MILLRACE_LAUNCH", path, 1);
 	st = make_file(hosts);

@@ -169,19 +169,18 @@ static const mr_executor_kind over_ranks = {
 	.destroy = engine_destroy,
 };
 
-mr_status mr_executor_of_ranks(const mr_run_config *c, double watchdog_s, const char *identity, mr_executor *x)
+mr_status mr_executor_of_ranks(const mr_run_config *c, double watchdog_s, mr_executor *x)
 {
-	mr_status st;
 	mr_engine *e;
 
 	MR_TRY(mr_engine_create(c, c->ranks->self ? 0 : watchdog_s, &e));
-	st = mr_over_ranks_meet(e, identity);
-	if (st != MR_OK) {
-		mr_engine_destroy(e);
-		return st;
-	}
 	*x = (mr_executor){.kind = &over_ranks, .engine = e};
 	return MR_OK;
+}
+
+mr_status mr_executor_meet(mr_executor *x, const char *identity)
+{
+	return mr_over_ranks_meet(x->engine, identity);
 }
 
 /* --- a replay --- */

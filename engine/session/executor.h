@@ -28,11 +28,13 @@ typedef struct mr_executor {
 /** An engine that runs @c, with @watchdog_s as mr_engine_create. Errors: those of it; *@x is then as it was. */
 mr_status mr_executor_of_engine(const mr_run_config *c, double watchdog_s, mr_executor *x) MR_MUST_USE;
 
-/** An engine whose workers are spread over c->ranks, all of which call this; those but rank 0 then follow
- * (ranks/over_ranks.h). @identity: what must be the same on all ranks, lines "name: value". Errors: also those of
+/** An engine whose workers are spread over c->ranks, all of which call this, and then the next function; those but rank
+ * 0 then follow (ranks/over_ranks.h). Errors: as above. */
+mr_status mr_executor_of_ranks(const mr_run_config *c, double watchdog_s, mr_executor *x) MR_MUST_USE;
+
+/** All ranks meet. @identity: what must be the same on all of them, lines "name: value". Errors: those of
  * mr_over_ranks_meet. */
-mr_status mr_executor_of_ranks(const mr_run_config *c, double watchdog_s, const char *identity,
-			       mr_executor *x) MR_MUST_USE;
+mr_status mr_executor_meet(mr_executor *x, const char *identity) MR_MUST_USE;
 
 /** An engine of @n shares of each worker, of the model @whole: @c[0 .. @n) are theirs. Borrows @whole. Errors: as
  * above. */

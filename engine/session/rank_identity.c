@@ -1,8 +1,22 @@
 #include "session/rank_identity.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/stats.h"
+#include "ranks/mpirun.h"
+
+/* The launch that all ranks come from, by the hash of its token. */
+static void print_launch(mr_strbuf *out)
+{
+	const char *token = getenv(MR_LAUNCH_TOKEN);
+
+	if (token)
+		mr_strbuf_printf(out, "the launch (hash of " MR_LAUNCH_TOKEN "): %016llx\n",
+				 (unsigned long long)mr_hash64(0, token, strlen(token)));
+	else
+		mr_strbuf_printf(out, "the launch (hash of " MR_LAUNCH_TOKEN "): none\n");
+}
 
 void mr_rank_identity(const mr_session *s, mr_strbuf *out)
 {
@@ -12,6 +26,7 @@ void mr_rank_identity(const mr_session *s, mr_strbuf *out)
 
 	while (s->ranks->of_worker[own] != s->ranks->self)
 		own++;
+	print_launch(out);
 	mr_strbuf_printf(out, "millrace: %s\n", MR_VERSION);
 	mr_strbuf_printf(out, "the library of kernels: %s\n", mr_kernels_library());
 	mr_strbuf_printf(out, "backend: %s\n", s->kernels->name);

@@ -351,7 +351,7 @@ static mr_status check_stops(const mr_session *s)
 	return MR_OK;
 }
 
-static mr_status start_on_ranks(mr_session *s, const mr_run_config *c, double watchdog)
+static mr_status meet_ranks(mr_session *s)
 {
 	mr_strbuf text = {0};
 	mr_status st;
@@ -359,7 +359,7 @@ static mr_status start_on_ranks(mr_session *s, const mr_run_config *c, double wa
 	mr_rank_identity(s, &text);
 	st = text.failed ? mr_fail(MR_ERESOURCE, "no memory") : MR_OK;
 	if (st == MR_OK)
-		st = mr_executor_of_ranks(c, watchdog, mr_strbuf_text(&text), &s->executor);
+		st = mr_executor_meet(&s->executor, mr_strbuf_text(&text));
 	mr_strbuf_fini(&text);
 	return st;
 }
@@ -373,7 +373,7 @@ static mr_status create_executor(mr_session *s, const mr_session_opts *opts)
 		return mr_fail(MR_ECONFIG, "train.class_weights are of the model's loss, and another one takes its "
 					   "place");
 	if (s->ranks)
-		return start_on_ranks(s, &c, watchdog);
+		return mr_executor_of_ranks(&c, watchdog, &s->executor);
 	if (s->n_shares && opts && (opts->source || opts->clock))
 		return mr_job_blame(s->job, MR_JOB_MACHINE, "shares",
 				    mr_fail(MR_ECONFIG, "a training in virtual time has whole workers: set it to 1"));
@@ -389,6 +389,8 @@ mr_status mr_session_start(mr_session *s, const mr_session_opts *opts)
 	mr_place_count_free(&s->place); /* the data have taken some of it */
 	MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", check_stops(s)));
 	MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", create_executor(s, opts)));
+	if (s->ranks)
+		MR_TRY(meet_ranks(s));
 	if (s->copy_bytes && mr_memory_started_fits(s) != MR_OK)
 		s->copy_bytes = 0; /* checkpoints are written in the foreground then */
 	return mr_memory_started_fits(s);

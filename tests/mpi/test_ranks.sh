@@ -283,5 +283,34 @@ got=$?
 refused 2 "the program for several is millrace-mpi"
 [ ! -e runs/mlp ] || complain "a run was begun:"
 
+# What is not the same on both ranks is named with both values.
+# differs TEXT COMMAND... -- ARGS...: rank 1 is started by COMMAND, with ARGS.
+differs() {
+	text=$1 command=
+	shift
+	while [ "$1" != -- ]; do
+		command="$command $1"
+		shift
+	done
+	shift
+	# shellcheck disable=SC2086 # words
+	timeout 60 $mpirun ${many:-} -n 1 "$build/millrace-mpi" train gpt.cfg --set $two : \
+		-n 1 $command "$build/millrace-mpi" train gpt.cfg --set $two "$@" >out 2>&1 </dev/null
+	got=$?
+	refused 3 "$text"
+	[ -z "$(find . -name '*.safetensors' -path './runs/*')" ] || complain "it trained:"
+}
+rm -rf runs
+differs "millrace: the launch (hash of MILLRACE_LAUNCH_TOKEN) differs: none on rank 0" \
+	env MILLRACE_LAUNCH_TOKEN=another --
+differs "the configuration (its hash) differs: " -- --set optimizer.lr=0.02
+! grep -qw avx512f /proc/cpuinfo || differs "the library of kernels differs: " env ONEDNN_MAX_CPU_ISA=AVX2 --
+# Another file under the same path, which takes a mount of its own.
+sed 's/river/ocean/' prose.txt >other.txt
+printf 'mount --bind other.txt prose.txt && exec "$@"\n' >elsewhere
+! unshare -m sh elsewhere true 2>/dev/null ||
+	differs "the data (their fingerprint) differs: " unshare -m sh elsewhere --
+rm -rf runs
+
 [ $n_same -eq 34 ] || failed=1
 exit $failed
