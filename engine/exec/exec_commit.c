@@ -227,6 +227,14 @@ static mr_status norm_of(mr_worker *w, const mr_task *t, mr_stage_weights *b, ui
 	return MR_OK;
 }
 
+/* Note the largest gradient, while the sum of @b is whole and nobody writes to it. */
+static mr_status measure(mr_worker *w, mr_stage_weights *b)
+{
+	if (!w->run->c.measures || b->unchanged || b->apart)
+		return MR_OK;
+	return mr_norms_measure(b, w->kc, b->sum);
+}
+
 mr_status mr_exec_begin_commit(mr_worker *w, const mr_task *t)
 {
 	mr_run *run = w->run;
@@ -234,11 +242,10 @@ mr_status mr_exec_begin_commit(mr_worker *w, const mr_task *t)
 
 	MR_TRY(mr_exec_check_next(b, t, t->version));
 	MR_TRY_HOOKS(run, complete, w, t, b);
-	if (b->n_shards == 1) /* of several the reduction has */
-		MR_TRY_HOOKS(run, whole, w, t, b);
-	if (run->c.measures && mr_run_shard(run, t->in->pipe, t->in->stage) == 0 && !b->unchanged && !b->apart)
-		MR_TRY(mr_norms_measure(b, w->kc, b->sum));
-	return MR_OK;
+	if (b->n_shards > 1) /* the reduction has */
+		return MR_OK;
+	MR_TRY_HOOKS(run, whole, w, t, b);
+	return measure(w, b);
 }
 
 mr_status mr_exec_end_commit(mr_worker *w, const mr_task *t)
@@ -303,8 +310,10 @@ mr_status mr_exec_reduce(mr_worker *w, const mr_task *t)
 		MR_TRY(mr_norms_note(b, shard, w->kc));
 	if (!mr_weights_last_of(&b->reduction->n_reduced, b->n_here))
 		return MR_OK;
-	if (b->n_shards > 1)
+	if (b->n_shards > 1) {
 		MR_TRY_HOOKS(run, whole, w, t, b);
+		MR_TRY(measure(w, b));
+	}
 	if ((asked && !b->apart) || (run->facts & MR_REDUCED_STEPS && run->c.clip > 0 && !b->apart))
 		MR_TRY(compute_norms(w, b, t->version));
 	if (asked && (run->norms->global || b->apart))

@@ -126,10 +126,41 @@ static void norms_are_those_of_clipping(void)
 	}
 }
 
+/* The largest gradient of a linear model's training, in steps of four samples. */
+static double largest_of(const char *system)
+{
+	double largest;
+	rig r;
+
+	rig_init(&r);
+	rig_sets(&r, "model.name=quadratic model.noise=0.1 data.name=formula data.features=13 optimizer.name=sgd "
+		     "optimizer.lr=0.1 train.batch=4 train.microbatches=4");
+	rig_sets(&r, system);
+	rig_open(&r);
+	rig_start(&r);
+	rig_run(&r, STEPS, NULL);
+	largest = mr_run_largest_gradient(mr_executor_run_of(&r.s.executor));
+	rig_fini(&r);
+	return largest;
+}
+
+/* Several pipes: it is that of the whole sum, which other workers may still add up when one has its part. */
+static void the_largest_gradient_is_of_whole_sums(void)
+{
+	double want = largest_of("system.name=gpipe");
+
+	CU_ASSERT_FATAL(want > 0);
+	for (int i = 0; i < 5; i++) {
+		CU_ASSERT_DOUBLE_EQUAL(largest_of("system.name=data_parallel"), want, 1e-12 * want);
+		CU_ASSERT_DOUBLE_EQUAL(largest_of("system.name=chimera"), want, 1e-12 * want);
+	}
+}
+
 void mr_suite_norm(void);
 
 void mr_suite_norm(void)
 {
 	MR_SUITE("norm");
 	MR_TEST(norms_are_those_of_clipping);
+	MR_TEST(the_largest_gradient_is_of_whole_sums);
 }
