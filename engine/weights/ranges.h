@@ -80,7 +80,7 @@ typedef struct mr_ranges {
 typedef struct mr_ranges_wanted {
 	uint16_t stage;
 	const uint16_t *worker; /* [shards] where each is */
-	uint32_t n_whole;       /* the first so many get the whole sum of each commit */
+	uint32_t n_whole;       /* shards 0 .. n_whole - 1 get the whole sum of each commit */
 	bool lockstep;           /* F read what the last commit has made */
 	const mr_link_kind *const *kinds;
 } mr_ranges_wanted;
