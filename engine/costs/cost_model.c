@@ -260,14 +260,23 @@ static double step_seconds(const team *t, double bytes)
 	       mr_server_barrier_ns(t->m, k) / 1e9;
 }
 
-/* Seconds in which a share reads what the others show it of @numbers numbers. All shares of a node do so at once, and
- * share its link. */
-static double meeting_seconds(const mr_workload *of, const team *t, double numbers)
+/* Seconds in which a share reads @bytes of each other share. All shares of a node do so at once, and share its link. */
+static double meeting_seconds(const mr_workload *of, const team *t, double bytes)
 {
-	double bytes = numbers * (double)of->samples * (double)mr_dtype_bytes(of->kernels->types.activations);
 	double here = of->shares_here, far = of->n_shares - here;
 
 	return bytes * ((here - 1) / (t->k * t->m->l3_gbs * 1e9) + far * here / mr_model_link_rate(t->m));
+}
+
+/* Bytes that a share shows each of the others in a pass over @node: F, I or W. */
+static double shown_bytes(const mr_workload *of, uint32_t node, int pass)
+{
+	const mr_types *types = &of->kernels->types;
+
+	if (pass == 2)
+		return (double)mr_graph_shown_gradients(of->graph, node) * (double)mr_dtype_bytes(types->gradients);
+	return (double)(mr_graph_shown(of->graph, node, pass) * of->samples) *
+	       (double)mr_dtype_bytes(types->activations);
 }
 
 static void cost_layer(const mr_workload *of, const team *t, uint32_t node, mr_stage_cost *c, mr_stage_cost *b)
@@ -285,8 +294,8 @@ static void cost_layer(const mr_workload *of, const team *t, uint32_t node, mr_s
 			      .i = loss ? 0 : memory * t->memory_pass * w.bytes[1],
 			      .w = loss ? 0 : memory * t->memory_pass * w.bytes[2],
 			      .u = memory * t->memory_step * w.step_bytes};
-	for (int back = 0; back < 2 && of->n_shares > 1; back++)
-		*into[back] += meeting_seconds(of, t, (double)mr_graph_shown(of->graph, node, back));
+	for (int k = 0; k < 3 && of->n_shares > 1; k++)
+		*into[k] += meeting_seconds(of, t, shown_bytes(of, node, k));
 }
 
 /* Whether some workers of the plan lie on different nodes. */

@@ -48,8 +48,7 @@ size_t mr_shares_room(const mr_run *run)
 {
 	const mr_run_config *c = &run->c;
 
-	return (size_t)(mr_graph_largest_exchanged(c->graph) * c->samples) *
-	       mr_dtype_bytes(c->kernels->types.activations);
+	return mr_graph_largest_exchanged(c->graph, c->samples, &c->kernels->types);
 }
 
 mr_status mr_shares_refuse(const mr_run_config *c)
@@ -143,11 +142,12 @@ static mr_status meet(mr_shares *s, mr_worker *w, uint32_t at, const void *mine,
 	return MR_OK;
 }
 
-mr_status mr_shares_meet(void *worker, const void *mine, size_t bytes, const void *part[MR_SHARES_MOST])
+mr_status mr_shares_meet(void *worker, const void *mine, size_t bytes, size_t reads,
+			 const void *part[MR_SHARES_MOST])
 {
 	mr_worker *w = worker;
 
-	w->met_bytes += (w->shares.n - 1) * bytes;
+	w->met_bytes += (w->shares.n - 1) * reads;
 	return meet(w->run->c.shares, w, w->id, mine, bytes, part);
 }
 

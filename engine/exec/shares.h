@@ -52,7 +52,8 @@ void mr_shares_reset(mr_shares *s);
 size_t mr_shares_room(const mr_run *run);
 
 /** mr_shares_face.meet, of a worker. */
-mr_status mr_shares_meet(void *worker, const void *mine, size_t bytes, const void *part[MR_SHARES_MOST]) MR_MUST_USE;
+mr_status mr_shares_meet(void *worker, const void *mine, size_t bytes, size_t reads,
+			 const void *part[MR_SHARES_MOST]) MR_MUST_USE;
 
 /** Add up the squared norms of the parameters that are cut, of the gradient of @b that makes @version, over all shares:
  * then each has those of the whole model. Errors: MR_ESTOPPED. */

@@ -54,6 +54,7 @@ static const field fields[] = {
 	{MR_JOB_MACHINE, "workers", FIELD_INT, AT(machine.workers)},
 	{MR_JOB_MACHINE, "threads", FIELD_INT, AT(machine.threads)},
 	{MR_JOB_MACHINE, "shares", FIELD_INT, AT(machine.shares)},
+	{MR_JOB_MACHINE, "sequence_parallel", FIELD_BOOL, AT(machine.sequence_parallel)},
 	{MR_JOB_MACHINE, "teams", FIELD_INT, AT(machine.teams)},
 	{MR_JOB_MACHINE, "cpus", FIELD_STRING, AT(machine.cpus)},
 	{MR_JOB_MACHINE, "ranks", FIELD_STRING, AT(machine.ranks)},

@@ -122,6 +122,9 @@ static const mr_option machine[] = {
 	 "parts into which linear layers and attention of a worker are cut (tensor parallelism), each with its "
 	 "threads, its cores and its part of the weights; they divide the model's heads and hidden widths. 1: workers "
 	 "are whole"},
+	{"sequence_parallel", MR_OPT_BOOL, "false", 0, 0, NULL, NULL,
+	 "norms, sums and dropout between layers that are cut take a part of each sample's positions at each share "
+	 "(sequence parallelism); the shares divide the positions. Nothing without shares"},
 	{"teams", MR_OPT_ENUM, "equal", 0, 0, "equal|uneven", NULL,
 	 "workers get as many cores each and leave over what does not divide, or the workers of a node share all its "
 	 "cores; a cut that is not named then follows the threads of the workers"},

@@ -310,6 +310,9 @@ typedef struct mr_mask_key {
 	uint32_t layer;        /* number of the layer in the model */
 } mr_mask_key;
 
+/* Elements of a sample whose masks are drawn together: mr_dropout_args.first is a multiple of it. */
+#define MR_DROPOUT_BLOCK 4
+
 /* The rules of steps: MR_STEP_SGD, MR_STEP_MOMENTUM, ..., each defined in an optimizer's file
  * (nn/optim/optim.def). */
 typedef enum mr_step_kind {

@@ -2,6 +2,7 @@
 
 #include "base/registry.h"
 #include "nn/lazy_rows.h"
+#include "nn/part_grads.h"
 #include "nn/squares.h"
 #include "nn/state_form.h"
 
@@ -99,10 +100,24 @@ static mr_status apart_steps(const mr_layer_ops *ops, const mr_layer_call *c)
 	return MR_OK;
 }
 
+/* @pass of a layer that has a part of the rows, the sum of its gradients over the shares, and its steps. */
+static mr_status part_backward(const mr_layer_ops *ops, const mr_layer_call *c,
+			       mr_status (*pass)(const mr_layer_call *c))
+{
+	mr_part_grads p;
+
+	mr_part_grads_begin(&p, ops, c);
+	MR_TRY(pass(&p.call));
+	MR_TRY(mr_part_grads_end(&p, c));
+	return is_apart(c) ? apart_steps(ops, c) : c->step ? other_steps(ops, c) : MR_OK;
+}
+
 mr_status mr_layer_weight(const mr_layer_ops *ops, const mr_layer_call *c)
 {
 	if (!ops->backward_weight)
 		return MR_OK;
+	if (mr_part_grads_wanted(ops, c))
+		return part_backward(ops, c, ops->backward_weight);
 	if (is_apart(c)) {
 		mr_layer_call a = alone(c);
 
@@ -122,6 +137,8 @@ mr_status mr_layer_backward(const mr_layer_ops *ops, const mr_layer_call *c)
 			MR_TRY(ops->backward_input(c));
 		return mr_layer_weight(ops, c);
 	}
+	if (mr_part_grads_wanted(ops, c))
+		return part_backward(ops, c, ops->backward);
 	if (is_apart(c)) {
 		mr_layer_call a = alone(c);
 

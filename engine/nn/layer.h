@@ -48,7 +48,8 @@
 	X(int64_t, vocab)       /* embedding, embedding_bag */ \
 	X(int64_t, context)     /* embedding: rows of the position table */ \
 	X(int64_t, heads)       /* attention, rope */ \
-	X(int64_t, parts)       /* split, concat, dot_interaction, share_cat */ \
+	X(int64_t, parts)       /* split, concat, dot_interaction, share_cat; share_in, share_out, share_rows, \
+	                           share_join and layers with ops->rows_apart: of the rows of a sample */ \
 	X(mr_act, act)          /* linear, activation, conv, batch norm */ \
 	X(bool, no_bias)        /* linear, conv */ \
 	X(bool, transposed)     /* linear: weight stored [out, in] (a head tied to the token embedding) */ \
@@ -82,7 +83,8 @@
 	X(bool, reverse)        /* lstm, gru: from the last row to the first */ \
 	X(bool, carry)          /* lstm, gru: a micro-batch begins as the one before it of its columns ended */ \
 	X(bool, variational)    /* dropout: one mask for all rows of a sample */ \
-	X(int64_t, first_row)   /* row_range: the first one; place_rows: where the first one goes */ \
+	X(int64_t, first_row)   /* row_range: the first one; place_rows: where the first one goes; dropout: the first \
+	                           one of a sample that comes in parts */ \
 	X(int64_t, count)       /* row_range: how many; place_rows: rows of the output */ \
 	X(int64_t, fold)        /* row_range: columns of the output; 0: those of the input */ \
 	X(bool, additive)       /* cross_attention: scores by tanh, not by products */ \
@@ -228,6 +230,8 @@ typedef struct mr_layer_ops {
 	bool judges;         /* a loss over classes, which also counts its predictions (mr_layer_call.judged) */
 	bool identity_backward;      /* the gradient of every input is dy[0] itself (residual): the caller may alias the
 	                                buffers, and then does not call backward_input */
+	bool rows_apart;     /* every row by itself, in training too: of several shares each may have a part of the rows
+	                        (cfg.parts), and gradients of parameters are then summed over them (nn/part_grads.h) */
 	bool is_sum;         /* y[0] = x[0] + x[1], which a layer that adds() may have computed before */
 	bool produces_dz;       /* linear: I supports mr_layer_call.fuse_act_backward and, if cfg.act is an activation,
 	                           dy_is_pre_activation. The bits are the same */

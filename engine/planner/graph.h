@@ -242,11 +242,13 @@ static inline bool mr_graph_trains(const mr_graph *g, uint32_t node)
 /** What @node needs in training with micro-batches of @samples: without FLOPs for gradients that nobody wants. */
 mr_layer_needs mr_graph_needs(const mr_graph *g, uint32_t node, int64_t samples);
 
-/** Of a share's graph (planner/share_graph.h): numbers that it shows the others for a sample at @node, in one
- * direction; forward and backward in all; and in the largest such value. 0: it meets none there, or is whole. */
+/** Of a share's graph (planner/share_graph.h): numbers that each other share reads of it at @node, for a sample in one
+ * direction; and numbers of gradients, for a micro-batch. 0: it meets none there, or is whole. */
 int64_t mr_graph_shown(const mr_graph *g, uint32_t node, bool backward);
-int64_t mr_graph_exchanged(const mr_graph *g);
-int64_t mr_graph_largest_exchanged(const mr_graph *g);
+int64_t mr_graph_shown_gradients(const mr_graph *g, uint32_t node);
+/** Bytes that each other share reads of it in a micro-batch of @samples; and the most that it shows at once. */
+uint64_t mr_graph_exchanged(const mr_graph *g, int64_t samples, const mr_types *types);
+size_t mr_graph_largest_exchanged(const mr_graph *g, int64_t samples, const mr_types *types);
 
 /** Does any parameter share another's storage? */
 bool mr_graph_ties(const mr_graph *g);

@@ -255,34 +255,67 @@ void mr_graph_init_param(const mr_graph *g, uint32_t param, uint64_t seed, mr_dt
 		mr_graph_init_part(g, param, i, seed, dtype, dst, rest);
 }
 
+/* Does a share meet the others at @nd, in one direction? */
+static bool meets(const mr_node *nd, bool backward)
+{
+	const char *name = nd->ops->name;
+	bool in = !strcmp(name, "share_in"), out = !strcmp(name, "share_out");
+
+	if (backward)
+		return in || !strcmp(name, "share_rows") || (out && nd->cfg.parts > 1);
+	return out || !strcmp(name, "share_cat") || !strcmp(name, "share_join") || (in && nd->cfg.parts > 1);
+}
+
+static bool meets_at(const mr_graph *g, uint32_t node, bool backward)
+{
+	return meets(&g->nodes[node], backward) && (!backward || mr_graph_wants_dx(g, node, 0));
+}
+
 int64_t mr_graph_shown(const mr_graph *g, uint32_t node, bool backward)
 {
 	const mr_node *nd = &g->nodes[node];
-	bool meets = backward ? !strcmp(nd->ops->name, "share_in") && mr_graph_wants_dx(g, node, 0)
-			      : !strcmp(nd->ops->name, "share_out") || !strcmp(nd->ops->name, "share_cat");
+	int64_t in = mr_shape_count(nd->in_shape[0]), out = mr_shape_count(nd->out_shape[0]);
 
-	return meets ? mr_shape_count(nd->in_shape[0]) : 0;
+	/* of a sum of rows that are divided each needs its own alone */
+	return !meets_at(g, node, backward) ? 0 : in < out ? in : out;
 }
 
-static int64_t shown(const mr_graph *g, uint32_t node)
+int64_t mr_graph_shown_gradients(const mr_graph *g, uint32_t node)
 {
-	return mr_graph_shown(g, node, false) + mr_graph_shown(g, node, true);
+	const mr_node *nd = &g->nodes[node];
+	int64_t n = 0;
+
+	for (uint32_t j = 0; nd->ops->rows_apart && nd->cfg.parts > 1 && j < nd->n_params && !nd->frozen; j++)
+		n += g->params[nd->first_param + j].n;
+	return n;
 }
 
-int64_t mr_graph_exchanged(const mr_graph *g)
+uint64_t mr_graph_exchanged(const mr_graph *g, int64_t samples, const mr_types *types)
 {
-	int64_t sum = 0;
+	int64_t values = 0, gradients = 0;
 
-	for (uint32_t i = 0; i < g->n_nodes; i++)
-		sum += shown(g, i);
-	return sum;
+	for (uint32_t i = 0; i < g->n_nodes; i++) {
+		values += mr_graph_shown(g, i, false) + mr_graph_shown(g, i, true);
+		gradients += mr_graph_shown_gradients(g, i);
+	}
+	return (uint64_t)(values * samples) * mr_dtype_bytes(types->activations) +
+	       (uint64_t)gradients * mr_dtype_bytes(types->gradients);
 }
 
-int64_t mr_graph_largest_exchanged(const mr_graph *g)
+size_t mr_graph_largest_exchanged(const mr_graph *g, int64_t samples, const mr_types *types)
 {
-	int64_t most = 0;
+	size_t most = 0;
 
-	for (uint32_t i = 0; i < g->n_nodes; i++)
-		most = shown(g, i) > most ? shown(g, i) : most;
+	for (uint32_t i = 0; i < g->n_nodes; i++) {
+		const mr_node *nd = &g->nodes[i];
+		int64_t forward = meets_at(g, i, false) ? mr_shape_count(nd->in_shape[0]) : 0;
+		int64_t back = meets_at(g, i, true) ? mr_shape_count(nd->out_shape[0]) : 0;
+		size_t values = (size_t)((forward > back ? forward : back) * samples) *
+				mr_dtype_bytes(types->activations);
+		size_t gradients = (size_t)mr_graph_shown_gradients(g, i) * mr_dtype_bytes(types->gradients);
+
+		most = values > most ? values : most;
+		most = gradients > most ? gradients : most;
+	}
 	return most;
 }

@@ -11,6 +11,8 @@ typedef enum role {
 	WITHIN,  /* what takes each column or head by itself */
 	ROWS,    /* a linear layer by its input */
 	ALONE,   /* a linear layer or an embedding by its output, whose columns are joined at once */
+	MAYBE,   /* by the rows of each sample, if a layer that is cut is near */
+	BY_ROWS, /* by the rows of each sample */
 } role;
 
 /* Heads and embeddings of fewer classes stay whole: to meet takes longer than their products. */
@@ -19,11 +21,14 @@ typedef enum role {
 typedef struct cutter {
 	const mr_graph *whole;
 	uint32_t n, self;
+	bool by_rows;      /* norms and the like are */
 	role *role;        /* [nodes] */
 	bool *barred;      /* [nodes] linear layers that are not to begin a pair */
 	bool *parted;      /* [values] are they cut? */
-	uint16_t *here;    /* [values] their numbers in the new graph */
-	uint16_t *entered; /* [values] behind their share_in; MR_GRAPH_NO_VALUE: there is none yet */
+	bool *as_rows;     /* [values] written as the rows of a share */
+	/* [values] their numbers in the new graph: whole or cut, the own rows, and behind their share_in;
+	 * MR_GRAPH_NO_VALUE: there is none yet */
+	uint16_t *here, *rows, *entered;
 	mr_graph *g;
 } cutter;
 
@@ -133,6 +138,71 @@ static mr_status take_roles(cutter *c)
 				   "whose width, and heads of attention between them, %u divides", c->n, c->n);
 }
 
+/* --- layers by rows --- */
+
+/* May a share compute its rows of @nd alone? */
+static bool fits_by_rows(const cutter *c, const mr_node *nd)
+{
+	const mr_shape *out = &c->whole->values[nd->out].shape;
+
+	if (!nd->ops->rows_apart || nd->ops->loss || !divides(c, out->rows))
+		return false;
+	for (uint32_t j = 0; j < nd->n_in; j++) {
+		mr_shape s = c->whole->values[nd->in[j]].shape;
+
+		if (!nd->in[j] || s.tokens || s.n_dims || s.rows != out->rows)
+			return false;
+	}
+	return !is(nd, "dropout") || nd->cfg.variational ||
+	       out->rows / c->n * out->cols % MR_DROPOUT_BLOCK == 0; /* its mask begins there */
+}
+
+/* Let @reader be computed by rows, or the node @from which it reads, because of the other. Was there anything to do? */
+static bool spread(cutter *c, uint32_t from, uint32_t reader)
+{
+	role *a = &c->role[from], *b = &c->role[reader];
+	bool front = *a == MAYBE && (*b == BY_ROWS || *b == COLUMNS || *b == ALONE);
+	bool behind = *b == MAYBE && (*a == BY_ROWS || *a == ROWS);
+
+	*a = front ? BY_ROWS : *a;
+	*b = behind ? BY_ROWS : *b;
+	return front || behind;
+}
+
+static bool spread_all(cutter *c)
+{
+	const mr_graph *w = c->whole;
+	bool any = false;
+
+	for (uint32_t i = 0; i < w->n_nodes; i++)
+		for (uint32_t j = 0; j < w->nodes[i].n_in; j++)
+			if (w->nodes[i].in[j])
+				any |= spread(c, w->values[w->nodes[i].in[j]].producer, i);
+	return any;
+}
+
+/* Find the nodes that are computed by rows, and the values that are written so. */
+static mr_status take_rows(cutter *c)
+{
+	const mr_graph *w = c->whole;
+	bool any = false;
+
+	for (uint32_t i = 0; i < w->n_nodes; i++)
+		if (c->role[i] == WHOLE && fits_by_rows(c, &w->nodes[i]))
+			c->role[i] = MAYBE;
+	while (spread_all(c))
+		;
+	for (uint32_t i = 0; i < w->n_nodes; i++) {
+		c->role[i] = c->role[i] == MAYBE ? WHOLE : c->role[i];
+		for (uint32_t j = 0; c->role[i] == BY_ROWS && j < w->nodes[i].n_in; j++)
+			c->as_rows[w->nodes[i].in[j]] |= c->role[w->values[w->nodes[i].in[j]].producer] == ROWS;
+		any |= c->role[i] == BY_ROWS;
+	}
+	return any ? MR_OK
+		   : mr_fail(MR_ECONFIG, "sequence_parallel: no norm or sum next to a layer that is cut has positions "
+					 "which %u shares divide", c->n);
+}
+
 /* --- the new graph --- */
 
 static mr_status add(cutter *c, const mr_layer_ops *ops, const char *name, const mr_layer_cfg *cfg, const uint16_t *in,
@@ -154,14 +224,43 @@ static mr_status add_beside(cutter *c, const mr_node *nd, const char *layer, con
 /* Value @v where layers that are cut read it. The model's input has no gradient, of which there would be a sum. */
 static mr_status enter(cutter *c, const mr_node *nd, uint16_t v, uint16_t *out)
 {
-	*out = c->here[v];
-	if (!mr_graph_has_grad(c->whole, v))
+	bool by_rows = c->here[v] == MR_GRAPH_NO_VALUE;
+
+	*out = by_rows ? c->rows[v] : c->here[v];
+	if (!by_rows && !mr_graph_has_grad(c->whole, v))
 		return MR_OK;
 	if (c->entered[v] == MR_GRAPH_NO_VALUE) {
-		MR_TRY(add_beside(c, nd, "share_in", "in", &(mr_layer_cfg){0}, out));
+		MR_TRY(add_beside(c, nd, "share_in", "in", &(mr_layer_cfg){.parts = by_rows ? c->n : 0}, out));
 		c->entered[v] = *out;
 	}
 	*out = c->entered[v];
+	return MR_OK;
+}
+
+/* Input @j of @nd, whole or cut; and its rows of this share. */
+static mr_status read_here(cutter *c, const mr_node *nd, uint32_t j, uint16_t *out)
+{
+	uint16_t v = nd->in[j];
+
+	if (c->here[v] == MR_GRAPH_NO_VALUE) {
+		c->here[v] = c->rows[v];
+		MR_TRY(add_beside(c, nd, "share_join", j ? "join_2" : "join", &(mr_layer_cfg){.parts = c->n},
+				  &c->here[v]));
+	}
+	*out = c->here[v];
+	return MR_OK;
+}
+
+static mr_status read_rows(cutter *c, const mr_node *nd, uint32_t j, uint16_t *out)
+{
+	uint16_t v = nd->in[j];
+
+	if (c->rows[v] == MR_GRAPH_NO_VALUE) {
+		c->rows[v] = c->here[v];
+		MR_TRY(add_beside(c, nd, "share_rows", j ? "rows_2" : "rows", &(mr_layer_cfg){.parts = c->n},
+				  &c->rows[v]));
+	}
+	*out = c->rows[v];
 	return MR_OK;
 }
 
@@ -245,10 +344,25 @@ static mr_status add_rows(cutter *c, const mr_node *nd)
 	cfg.bias_elsewhere = !cfg.no_bias && c->self > 0;
 	MR_TRY(add(c, nd->ops, nd->name, &cfg, &v, 1, &v));
 	take_over(c, nd, ROWS);
-	MR_TRY(add_beside(c, nd, "share_out", "out", &(mr_layer_cfg){0}, &v));
+	MR_TRY(add_beside(c, nd, "share_out", "out", &(mr_layer_cfg){.parts = c->as_rows[nd->out] ? c->n : 0}, &v));
 	if (nd->cfg.act != MR_ACT_NONE)
 		MR_TRY(add_beside(c, nd, "activation", "act", &(mr_layer_cfg){.act = nd->cfg.act}, &v));
-	c->here[nd->out] = v;
+	*(c->as_rows[nd->out] ? &c->rows[nd->out] : &c->here[nd->out]) = v;
+	return MR_OK;
+}
+
+static mr_status add_by_rows(cutter *c, const mr_node *nd)
+{
+	int64_t rows = c->whole->values[nd->out].shape.rows / c->n;
+	mr_layer_cfg cfg = nd->cfg;
+	uint16_t in[MR_LAYER_INPUTS];
+
+	cfg.parts = c->n;
+	cfg.first_row = is(nd, "dropout") && !cfg.variational ? c->self * rows : 0;
+	for (uint32_t j = 0; j < nd->n_in; j++)
+		MR_TRY(read_rows(c, nd, j, &in[j]));
+	MR_TRY(add(c, nd->ops, nd->name, &cfg, in, nd->n_in, &c->rows[nd->out]));
+	take_over(c, nd, BY_ROWS);
 	return MR_OK;
 }
 
@@ -264,12 +378,14 @@ static mr_status add_node(cutter *c, uint32_t i)
 		return add_rows(c, nd);
 	if (c->role[i] == ALONE)
 		return add_alone(c, nd);
+	if (c->role[i] == BY_ROWS)
+		return add_by_rows(c, nd);
 	if (c->role[i] == WITHIN) {
 		cfg.heads /= c->n;
 		cfg.kv_heads /= c->n;
 	}
 	for (uint32_t j = 0; j < nd->n_in; j++)
-		in[j] = c->here[nd->in[j]];
+		MR_TRY(read_here(c, nd, j, &in[j]));
 	MR_TRY(add(c, nd->ops, nd->name, &cfg, in, nd->n_in, &out));
 	for (uint32_t j = 0; j < nd->n_out; j++)
 		c->here[nd->out + j] = (uint16_t)(out + j);
@@ -301,34 +417,42 @@ static mr_status build(cutter *c)
 	const mr_graph *w = c->whole;
 
 	for (uint32_t v = 0; v < w->n_values; v++)
-		c->entered[v] = MR_GRAPH_NO_VALUE;
+		c->here[v] = c->rows[v] = c->entered[v] = MR_GRAPH_NO_VALUE;
+	c->here[0] = 0;
 	MR_TRY(take_roles(c));
+	if (c->by_rows)
+		MR_TRY(take_rows(c));
 	MR_TRY(mr_graph_create(w->input, w->target, &c->g));
 	for (uint32_t i = 0; i < w->n_nodes; i++)
 		MR_TRY(add_node(c, i));
 	return finish(c);
 }
 
-mr_status mr_share_graph(const mr_graph *whole, uint32_t n, uint32_t self, mr_graph **out)
+mr_status mr_share_graph(const mr_graph *whole, uint32_t n, uint32_t self, bool by_rows, mr_graph **out)
 {
 	cutter c = {
 		.whole = whole,
 		.n = n,
 		.self = self,
+		.by_rows = by_rows,
 		.role = calloc(whole->n_nodes, sizeof(*c.role)),
 		.barred = calloc(whole->n_nodes, sizeof(*c.barred)),
 		.parted = calloc(whole->n_values, sizeof(*c.parted)),
+		.as_rows = calloc(whole->n_values, sizeof(*c.as_rows)),
 		.here = calloc(whole->n_values, sizeof(*c.here)),
+		.rows = calloc(whole->n_values, sizeof(*c.rows)),
 		.entered = calloc(whole->n_values, sizeof(*c.entered)),
 	};
-	mr_status st = c.role && c.barred && c.parted && c.here && c.entered
+	mr_status st = c.role && c.barred && c.parted && c.as_rows && c.here && c.rows && c.entered
 			       ? build(&c)
 			       : mr_fail(MR_ERESOURCE, "no memory for the shares of a model");
 
 	free(c.role);
 	free(c.barred);
 	free(c.parted);
+	free(c.as_rows);
 	free(c.here);
+	free(c.rows);
 	free(c.entered);
 	if (st != MR_OK) {
 		mr_graph_destroy(c.g);

@@ -12,6 +12,14 @@
  * Between the two of a pair stand attention, with rope in front of it or not, whose heads must divide among the shares,
  * swiglu, gelu and activations. What the shares do not divide, or what meets another layer on the way, stays whole.
  *
+ * Norms, sums and other layers that take each row by itself may instead be computed by each share for its own rows of
+ * every sample (nn/share.h), where a chain of them ends at a layer that is cut:
+ *
+ *	x (own rows) -> layer_norm -> share_in -> fc (columns q) -> gelu -> proj (rows q) -> share_out -> (+ x) -> y
+ *
+ * share_in then puts the rows of all together, and share_out leaves the own rows of the sum. Between such a chain and
+ * layers that are whole stand share_rows and share_join.
+ *
  * The graphs of all shares have the same nodes and parameters, of the same sizes, in the order of the whole model:
  * parameter p of a share is the whole one or a part of parameter p of the model (mr_param.cut), under its name. The
  * second layer of a pair adds its bias in share 0 alone.
@@ -23,8 +31,9 @@
 
 /**
  * The graph of share @self of @n of the finished model @whole, with its frozen layers and class weights; the caller
- * destroys *@out. Errors: MR_ECONFIG no layer can be cut into @n shares; MR_ERESOURCE.
+ * destroys *@out. @by_rows: norms and the like are computed by rows. Errors: MR_ECONFIG no layer can be cut into @n
+ * shares, or none computed by rows; MR_ERESOURCE.
  */
-mr_status mr_share_graph(const mr_graph *whole, uint32_t n, uint32_t self, mr_graph **out) MR_MUST_USE;
+mr_status mr_share_graph(const mr_graph *whole, uint32_t n, uint32_t self, bool by_rows, mr_graph **out) MR_MUST_USE;
 
 #endif

@@ -23,7 +23,7 @@ mr_status mr_session_share(mr_session *s)
 	s->whole = s->graph;
 	s->graph = NULL;
 	for (uint32_t q = 0; q < n; q++)
-		MR_TRY(mr_share_graph(s->whole, n, q, &s->share[q].graph));
+		MR_TRY(mr_share_graph(s->whole, n, q, s->job->machine.sequence_parallel, &s->share[q].graph));
 	s->graph = s->share[0].graph;
 	return MR_OK;
 }
@@ -101,8 +101,7 @@ void mr_session_end_shares(mr_session *s)
 
 uint64_t mr_session_meeting_bytes(const mr_session *s)
 {
-	uint64_t one = (uint64_t)(mr_graph_largest_exchanged(s->graph) * s->samples) *
-		       mr_dtype_bytes(s->kernels->types.activations);
+	uint64_t one = mr_graph_largest_exchanged(s->graph, s->samples, &s->kernels->types);
 
 	return 2 * s->n_shares * s->place.n_workers * ((one + MR_CACHE_LINE - 1) / MR_CACHE_LINE * MR_CACHE_LINE);
 }
@@ -119,9 +118,8 @@ uint64_t mr_session_joined_bytes(const mr_session *s)
 
 uint64_t mr_session_shared_bytes(const mr_session *s)
 {
-	uint64_t numbers = (uint64_t)(mr_graph_exchanged(s->graph) * s->samples) * s->n_micro;
-
-	return s->n_shares ? (s->n_shares - 1) * numbers * mr_dtype_bytes(s->kernels->types.activations) : 0;
+	return s->n_shares ? (s->n_shares - 1) * s->n_micro *
+				     mr_graph_exchanged(s->graph, s->samples, &s->kernels->types) : 0;
 }
 
 const char *mr_session_shares_text(const mr_session *s, char text[160])
@@ -137,8 +135,9 @@ const char *mr_session_shares_text(const mr_session *s, char text[160])
 	}
 	if (s->n_shares)
 		snprintf(text, 160, "%u a worker: %u layers with weights are cut, %.0f %% of the FLOPs are a share's; "
-			 "it reads %s of the others a step", s->n_shares, n_cut,
+			 "it reads %s of the others a step%s", s->n_shares, n_cut,
 			 100 * mr_graph_flops_train(s->graph) / mr_graph_flops_train(s->whole),
-			 mr_bytes_text(mr_session_shared_bytes(s), bytes));
+			 mr_bytes_text(mr_session_shared_bytes(s), bytes),
+			 s->job->machine.sequence_parallel ? ", and norms take its positions alone" : "");
 	return text;
 }

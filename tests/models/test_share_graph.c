@@ -9,6 +9,7 @@
 #include "models/registry.h"
 
 static int64_t classes = 11;
+static const mr_types f64 = MR_TYPES_ALL(MR_F64);
 
 static mr_graph *graph_of(const char *model, const char *const *keys, bool text)
 {
@@ -37,7 +38,7 @@ static uint32_t check_parts(const mr_graph *whole, uint32_t n)
 	uint32_t cut = 0;
 
 	for (uint32_t q = 0; q < n; q++)
-		MR_CHECK_OK(mr_share_graph(whole, n, q, &g[q]));
+		MR_CHECK_OK(mr_share_graph(whole, n, q, false, &g[q]));
 	CU_ASSERT_EQUAL_FATAL(g[0]->n_params, whole->n_params);
 	for (uint32_t p = 0; p < whole->n_params; p++) {
 		const mr_param *of = &whole->params[p];
@@ -90,7 +91,7 @@ static void gpt(void)
 
 	CU_ASSERT_EQUAL(check_parts(whole, 2), 2 * 6); /* of a block four weights and two biases */
 	CU_ASSERT_EQUAL(check_parts(whole, 4), 2 * 6);
-	MR_CHECK_OK(mr_share_graph(whole, 2, 1, &g));
+	MR_CHECK_OK(mr_share_graph(whole, 2, 1, false, &g));
 	CU_ASSERT_EQUAL(axis_of(g, "h.0.attn.c_attn.weight", &blocks), 1);
 	CU_ASSERT_EQUAL(blocks, 3);
 	CU_ASSERT_EQUAL(axis_of(g, "h.0.attn.c_attn.bias", &blocks), 0);
@@ -100,10 +101,10 @@ static void gpt(void)
 	CU_ASSERT_EQUAL(blocks, 1);
 	CU_ASSERT_EQUAL(axis_of(g, "lm_head.weight", &blocks), -1);
 	CU_ASSERT_EQUAL(axis_of(g, "wte.weight", &blocks), -1);
-	CU_ASSERT_EQUAL(mr_graph_largest_exchanged(g), 8 * 16);
-	CU_ASSERT_EQUAL(mr_graph_exchanged(g), 2 * 2 * 2 * 8 * 16);
+	CU_ASSERT_EQUAL(mr_graph_largest_exchanged(g, 1, &f64) / 8, 8 * 16);
+	CU_ASSERT_EQUAL(mr_graph_exchanged(g, 1, &f64) / 8, 2 * 2 * 2 * 8 * 16);
 	mr_graph_destroy(g);
-	CU_ASSERT_EQUAL(mr_share_graph(whole, 3, 0, &g), MR_ECONFIG);
+	CU_ASSERT_EQUAL(mr_share_graph(whole, 3, 0, false, &g), MR_ECONFIG);
 	CU_ASSERT_PTR_NULL(g);
 	mr_graph_destroy(whole);
 }
@@ -118,7 +119,7 @@ static void llama(void)
 
 	CU_ASSERT_EQUAL(check_parts(whole, 2), 2 * 7);
 	CU_ASSERT_EQUAL(check_parts(whole, 4), 2 * 3);
-	MR_CHECK_OK(mr_share_graph(whole, 2, 1, &g));
+	MR_CHECK_OK(mr_share_graph(whole, 2, 1, false, &g));
 	CU_ASSERT_EQUAL(axis_of(g, "model.layers.0.self_attn.q_proj.weight", &blocks), 0);
 	CU_ASSERT_EQUAL(axis_of(g, "model.layers.0.self_attn.k_proj.weight", &blocks), 0);
 	CU_ASSERT_EQUAL(axis_of(g, "model.layers.0.self_attn.o_proj.weight", &blocks), 1);
@@ -137,14 +138,14 @@ static void mlp(void)
 	uint32_t blocks;
 
 	CU_ASSERT_EQUAL(check_parts(whole, 4), 2 * 3);
-	MR_CHECK_OK(mr_share_graph(whole, 2, 0, &g));
+	MR_CHECK_OK(mr_share_graph(whole, 2, 0, false, &g));
 	CU_ASSERT_EQUAL(axis_of(g, "fc.0.weight", &blocks), 1);
 	CU_ASSERT_EQUAL(axis_of(g, "fc.1.weight", &blocks), 0);
 	CU_ASSERT_EQUAL(axis_of(g, "fc.2.weight", &blocks), 1);
 	CU_ASSERT_EQUAL(axis_of(g, "fc.3.weight", &blocks), 0);
 	CU_ASSERT_EQUAL(axis_of(g, "fc.4.weight", &blocks), -1);
 	/* the model's input has no gradient: fc.2 alone has one to add up */
-	CU_ASSERT_EQUAL(mr_graph_exchanged(g), 3 * 16);
+	CU_ASSERT_EQUAL(mr_graph_exchanged(g, 1, &f64) / 8, 3 * 16);
 	mr_graph_destroy(g);
 	mr_graph_destroy(whole);
 
@@ -153,7 +154,7 @@ static void mlp(void)
 	mr_graph_destroy(whole);
 
 	whole = graph_of("mlp", gelu, false); /* the GELU of fc.1 comes before the sum: its pair is fc.1 and fc.2 */
-	MR_CHECK_OK(mr_share_graph(whole, 2, 0, &g));
+	MR_CHECK_OK(mr_share_graph(whole, 2, 0, false, &g));
 	CU_ASSERT_EQUAL(axis_of(g, "fc.0.weight", &blocks), -1);
 	CU_ASSERT_EQUAL(axis_of(g, "fc.1.weight", &blocks), 1);
 	CU_ASSERT_EQUAL(axis_of(g, "fc.2.weight", &blocks), 0);
@@ -174,16 +175,93 @@ static void many_classes(void)
 	classes = 300;
 	whole = graph_of("gpt", keys, true);
 	CU_ASSERT_EQUAL(check_parts(whole, 2), 6 + 3); /* and wte, wpe, lm_head */
-	MR_CHECK_OK(mr_share_graph(whole, 2, 1, &g));
+	MR_CHECK_OK(mr_share_graph(whole, 2, 1, false, &g));
 	CU_ASSERT_EQUAL(axis_of(g, "wte.weight", &blocks), 1);
 	CU_ASSERT_EQUAL(axis_of(g, "lm_head.weight", &blocks), 0);
-	CU_ASSERT_EQUAL(mr_graph_largest_exchanged(g), 8 * 300 / 2);
+	CU_ASSERT_EQUAL(mr_graph_largest_exchanged(g, 1, &f64) / 8, 8 * 300 / 2);
 	mr_graph_destroy(g);
 	mr_graph_destroy(whole);
 	whole = graph_of("gpt", tied, true);
 	CU_ASSERT_EQUAL(check_parts(whole, 2), 6);
 	mr_graph_destroy(whole);
 	classes = 11;
+}
+
+/* --- by rows --- */
+
+static const mr_node *node_of(const mr_graph *g, const char *name)
+{
+	uint32_t i = mr_graph_find_node(g, name);
+
+	CU_ASSERT_FATAL(i != MR_GRAPH_NO_NODE);
+	return &g->nodes[i];
+}
+
+/* A block puts rows together twice and sums them twice, in each direction: 8 (n - 1) / n values of rows x width. */
+static void norms_by_rows(void)
+{
+	static const char *const keys[] = {"layers", "2", "width", "16", "heads", "4", "context", "8", "dropout", "0.1",
+					   NULL};
+	mr_graph *whole = graph_of("gpt", keys, true), *g;
+
+	for (uint32_t n = 2; n <= 4; n += 2) {
+		int64_t own = 8 / n * 16, block = 8 * own;
+
+		MR_CHECK_OK(mr_share_graph(whole, n, 1, true, &g));
+		CU_ASSERT_EQUAL(node_of(g, "h.0.ln_1")->in_shape[0].rows, 8 / n);
+		CU_ASSERT_EQUAL(node_of(g, "h.1.mlp.add")->in_shape[1].rows, 8 / n);
+		CU_ASSERT_EQUAL(node_of(g, "h.1.mlp.drop")->cfg.first_row, 8 / n);
+		CU_ASSERT_EQUAL(node_of(g, "h.1.mlp.c_fc")->in_shape[0].rows, 8);
+		CU_ASSERT_EQUAL(node_of(g, "h.1.attn.c_attn")->n_params, 2);
+		CU_ASSERT_EQUAL(node_of(g, "lm_head")->in_shape[0].rows, 8);
+		CU_ASSERT_STRING_EQUAL(node_of(g, "drop.rows")->ops->name, "share_rows");
+		CU_ASSERT_STRING_EQUAL(node_of(g, "lm_head.join")->ops->name, "share_join");
+		/* beside the blocks the gradient of the embedding, and what the head reads; and five norms */
+		CU_ASSERT_EQUAL(mr_graph_exchanged(g, 1, &f64) / 8, 2 * block + 2 * own + 5 * 2 * 16);
+		CU_ASSERT_EQUAL(mr_graph_exchanged(g, 3, &f64) / 8, 3 * (2 * block + 2 * own) + 5 * 2 * 16);
+		CU_ASSERT_EQUAL(mr_graph_largest_exchanged(g, 1, &f64) / 8, 8 * 16);
+		mr_graph_destroy(g);
+	}
+	MR_CHECK_OK(mr_graph_freeze(whole, "ln_f"));
+	MR_CHECK_OK(mr_share_graph(whole, 2, 1, true, &g));
+	CU_ASSERT_EQUAL(mr_graph_shown_gradients(g, mr_graph_find_node(g, "ln_f")), 0);
+	CU_ASSERT_EQUAL(mr_graph_shown_gradients(g, mr_graph_find_node(g, "h.0.ln_1")), 32);
+	mr_graph_destroy(g);
+	mr_graph_destroy(whole);
+}
+
+/* The head, cut by columns, takes the rows of all, and sums their gradient by rows. */
+static void rows_of_many_classes(void)
+{
+	static const char *const keys[] = {"layers", "1", "width", "16", "heads", "4", "context", "8", NULL};
+	mr_graph *whole, *g;
+
+	classes = 300;
+	whole = graph_of("gpt", keys, true);
+	MR_CHECK_OK(mr_share_graph(whole, 2, 1, true, &g));
+	CU_ASSERT_STRING_EQUAL(node_of(g, "lm_head.in")->ops->name, "share_in");
+	CU_ASSERT_EQUAL(node_of(g, "lm_head.in")->cfg.parts, 2);
+	CU_ASSERT_EQUAL(mr_graph_shown(g, mr_graph_find_node(g, "lm_head.in"), false), 4 * 16);
+	CU_ASSERT_EQUAL(mr_graph_shown(g, mr_graph_find_node(g, "lm_head.in"), true), 4 * 16);
+	mr_graph_destroy(g);
+	mr_graph_destroy(whole);
+	classes = 11;
+}
+
+/* Samples of one row, and of eight for three shares. */
+static void rows_that_do_not_divide(void)
+{
+	static const char *const keys[] = {"hidden", "[16, 16, 16]", NULL};
+	static const char *const gpt_keys[] = {"layers", "1", "width", "18", "heads", "3", "context", "8", NULL};
+	mr_graph *whole = graph_of("mlp", keys, false), *g;
+
+	CU_ASSERT_EQUAL(mr_share_graph(whole, 2, 0, true, &g), MR_ECONFIG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "sequence_parallel"));
+	mr_graph_destroy(whole);
+	whole = graph_of("gpt", gpt_keys, true);
+	CU_ASSERT_EQUAL(mr_share_graph(whole, 3, 0, true, &g), MR_ECONFIG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "which 3 shares divide"));
+	mr_graph_destroy(whole);
 }
 
 static void frozen_and_weighed(void)
@@ -194,7 +272,7 @@ static void frozen_and_weighed(void)
 	MR_CHECK_OK(mr_graph_freeze(whole, "fc.0"));
 	MR_CHECK_OK(mr_graph_weigh(whole));
 	whole->class_weight[3] = 2;
-	MR_CHECK_OK(mr_share_graph(whole, 2, 1, &g));
+	MR_CHECK_OK(mr_share_graph(whole, 2, 1, false, &g));
 	CU_ASSERT(g->nodes[mr_graph_find_node(g, "fc.0")].frozen);
 	CU_ASSERT_FALSE(g->nodes[mr_graph_find_node(g, "fc.1")].frozen);
 	CU_ASSERT_EQUAL(g->class_weight[3], 2);
@@ -211,5 +289,8 @@ void mr_suite_share_graph(void)
 	MR_TEST(llama);
 	MR_TEST(mlp);
 	MR_TEST(many_classes);
+	MR_TEST(norms_by_rows);
+	MR_TEST(rows_of_many_classes);
+	MR_TEST(rows_that_do_not_divide);
 	MR_TEST(frozen_and_weighed);
 }

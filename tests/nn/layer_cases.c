@@ -246,6 +246,8 @@ static const layer_case cases[] = {
 	{.layer = "share_in", .label = "", .in = {NUMBERS(3, 7)}},
 	{.layer = "share_out", .label = "", .in = {NUMBERS(3, 7)}},
 	{.layer = "share_cat", .label = "", .in = {NUMBERS(3, 7)}},
+	{.layer = "share_rows", .label = "", .in = {NUMBERS(3, 7)}},
+	{.layer = "share_join", .label = "", .in = {NUMBERS(3, 7)}},
 	{.layer = "activation_penalty", .label = "size", .cfg = {.alpha = 2}, .in = {NUMBERS(3, 4)}},
 	{.layer = "activation_penalty", .label = "changes", .cfg = {.beta = 1}, .in = {NUMBERS(4, 3)}},
 	{.layer = "activation_penalty",

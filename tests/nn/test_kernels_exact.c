@@ -265,7 +265,7 @@ static void gelu_is_accurate(void)
 /* One mask for all backends and types, a function of sample and element only, with the right rate. */
 static void check_mask(const mr_kernels *k, mr_kctx *kc)
 {
-	enum { SAMPLE = 1003, N = 8 * SAMPLE };
+	enum { SAMPLE = 1003, N = 8 * SAMPLE, PART = 13 * MR_DROPOUT_BLOCK };
 	const mr_kernels *ref = mr_kernels_find("reference", MR_F64);
 	mr_mask_key key = {.seed = 11, .first_sample = 40, .layer = 2};
 	void *x = make_input(k, N, 1, 1, 2), *y = make_output(k, N), *z = make_output(k, SAMPLE);
@@ -287,6 +287,11 @@ static void check_mask(const mr_kernels *k, mr_kctx *kc)
 	MR_CHECK_OK(k->dropout(kc, &(mr_dropout_args){.samples = 1, .per_sample = SAMPLE, .rate = 0.2, .key = &key,
 						      .x = (char *)x + 5 * SAMPLE * bytes, .y = z}));
 	CU_ASSERT(memcmp(z, (char *)y + 5 * SAMPLE * bytes, SAMPLE * bytes) == 0);
+	/* a part of a sample has that part of its mask */
+	MR_CHECK_OK(k->dropout(kc, &(mr_dropout_args){.samples = 1, .per_sample = SAMPLE - PART, .first = PART,
+						      .rate = 0.2, .key = &key,
+						      .x = (char *)x + (5 * SAMPLE + PART) * bytes, .y = z}));
+	CU_ASSERT(memcmp(z, (char *)y + (5 * SAMPLE + PART) * bytes, (SAMPLE - PART) * bytes) == 0);
 	key.layer = 3;
 	MR_CHECK_OK(k->dropout(kc, &(mr_dropout_args){.samples = 1, .per_sample = SAMPLE, .rate = 0.2, .key = &key,
 						      .x = (char *)x + 5 * SAMPLE * bytes, .y = z}));

@@ -134,6 +134,9 @@ static const struct {
 	{"global_avg_pool", {0}, {{.rows = 4, .cols = 4}}, "got 2"},
 	{"dropout", {.rate = 1}, {{.rows = 4, .cols = 6}}, "got 1"},
 	{"dropout", {.rate = NAN}, {{.rows = 4, .cols = 6}}, "got nan"},
+	{"dropout", {.rate = 0.1, .first_row = 1}, {{.rows = 4, .cols = 6}}, "a multiple of 4 elements, not at 6"},
+	{"share_rows", {.parts = 2}, {{.rows = 3, .cols = 4}}, "2 shares cannot have equal parts of 3 rows"},
+	{"share_cat", {.parts = 100}, {{.rows = 3, .cols = 4}}, "got 100"},
 	{"softmax_xent", {0}, {{.rows = 4, .cols = 1, .tokens = true}}, "tokens"},
 	{"mse", {0}, {{.rows = 4, .cols = 1, .tokens = true}}, "tokens"},
 };

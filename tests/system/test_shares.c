@@ -11,6 +11,7 @@
 #include "exec/shares.h"
 #include "rig.h"
 #include "schedules/registry.h"
+#include "session/memory_plan.h"
 #include "session/shares.h"
 
 #define F64 "backend=reference precision=f64 "
@@ -67,6 +68,20 @@ static void bits_of_sequential(void)
 			      "machine.shares=2 machine.threads=2");
 	if (mr_kernels_find("auto", MR_BF16))
 		as_sequential("backend=auto precision=bf16 " LLAMA, "machine.shares=2");
+}
+
+#define BY_ROWS "machine.shares=2 machine.sequence_parallel=true"
+
+/* Norms, sums and dropout by rows. */
+static void bits_by_rows(void)
+{
+	as_sequential(F64 "model.layers=4 model.dropout=0.2 " GPT, BY_ROWS);
+	as_sequential("backend=reference precision=f32 train.clip=0.3 " LLAMA, BY_ROWS);
+	as_sequential(F64 "model.layers=4 model.heads=4 " GPT, "machine.shares=4 machine.sequence_parallel=true");
+	if (mr_kernels_find("auto", MR_F32))
+		as_sequential("backend=auto precision=f32 train.norm_every=1 " GPT, BY_ROWS " machine.threads=2");
+	if (mr_kernels_find("auto", MR_BF16))
+		as_sequential("backend=auto precision=bf16 " LLAMA, BY_ROWS);
 }
 
 /* Largest difference of a number of @a from that of @b, by the largest of its tensor. */
@@ -141,6 +156,28 @@ static void near_the_whole_model(void)
 	near_whole("mlp " F64 "train.batch=8 train.microbatches=4", "system.name=data_parallel", 4);
 }
 
+/* The same by rows: systems of each kind, with and without a sum in W apart, also by masks. */
+static void near_the_whole_by_rows(void)
+{
+	static const char *const systems[] = {
+		"1f1b", "zb_h1", "pipedream_2bw", "chimera", "data_parallel", "interleaved", "pipemare", "helixpipe",
+	};
+
+	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i += RIG_SANITIZED ? 3 : 1) {
+		char system[120];
+
+		snprintf(system, sizeof(system), "system.name=%s machine.sequence_parallel=true%s", systems[i],
+			 !strcmp(systems[i], "helixpipe") ? " model.layers=3" : "");
+		near_whole(F64 "model.dropout=0.2 train.batch=8 train.microbatches=4 optimizer.name=momentum "
+			       "optimizer.lr=0.05", system, 2);
+	}
+	near_whole(F64 LLAMA "train.clip=0.3", "system.name=1f1b machine.sequence_parallel=true", 2);
+	near_whole(F64 "model.layers=4 model.heads=4 model.tied=true " GPT,
+		   "system.name=1f1b machine.sequence_parallel=true", 4);
+	near_whole(F64 "train.frozen=h.0,h.1.attn,h.2.ln_1 " GPT,
+		   "system.name=zb_h1 machine.sequence_parallel=true", 2);
+}
+
 /* --- replay --- */
 
 typedef struct replayed {
@@ -207,6 +244,7 @@ static void bits_of_replays(void)
 	replays(F64 LLAMA "train.clip=0.3", "machine.shares=2 system.name=chimera machine.workers=2",
 		MR_REPLAY_RANDOM);
 	replays(F64 GPT, "machine.shares=2 system.name=pipedream_2bw machine.workers=2", MR_REPLAY_LAST_FIRST);
+	replays(F64 LLAMA, BY_ROWS " system.name=zb_h1 machine.workers=2", MR_REPLAY_RANDOM);
 	if (mr_kernels_find("auto", MR_BF16) && !RIG_SANITIZED)
 		replays("backend=auto precision=bf16_pure " GPT,
 			"machine.shares=2 system.name=zb_h1 machine.workers=2 machine.threads=2",
@@ -246,16 +284,22 @@ static void goes_on_from_its_state(void)
 	goes_on("machine.shares=2 system.name=1f1b machine.workers=2");
 	goes_on("machine.shares=2 system.name=pipedream_2bw machine.workers=2");
 	goes_on("machine.shares=2 system.name=ampnet machine.workers=2");
+	goes_on(BY_ROWS " system.name=1f1b machine.workers=2");
 }
 
 /* --- what they read of each other --- */
 
-static void bytes_as_planned(void)
+/* @want: bytes that a share reads in a step. */
+static void read_as_planned(const char *more, uint64_t want)
 {
+	mr_memory_plan planned, laid_out;
 	rig r;
 
-	open_rig(&r, F64 LLAMA, "machine.shares=2 system.name=1f1b machine.workers=2");
+	open_rig(&r, F64 LLAMA "system.name=1f1b machine.workers=2 ", more);
+	MR_CHECK_OK(mr_memory_plan_of(&r.s, NULL, &planned));
 	rig_start(&r);
+	MR_CHECK_OK(mr_memory_plan_of(&r.s, mr_engine_share(r.s.executor.engine, 0), &laid_out));
+	CU_ASSERT_EQUAL(planned.bytes[MR_MEMORY_WORKERS], laid_out.bytes[MR_MEMORY_WORKERS]);
 	for (uint16_t q = 0; q < 2; q++)
 		for (uint16_t w = 0; w < 2; w++)
 			mr_engine_share(r.s.executor.engine, q)->worker[w].met_bytes = 0;
@@ -266,14 +310,24 @@ static void bytes_as_planned(void)
 		CU_ASSERT_EQUAL(run->worker[0].met_bytes + run->worker[1].met_bytes,
 				3 * mr_session_shared_bytes(&r.s));
 	}
-	/* three blocks of two pairs, each of which sums a value and a gradient of 8 rows of 16 for 8 samples */
-	CU_ASSERT_EQUAL(mr_session_shared_bytes(&r.s), 3 * 2 * 2 * 8 * 16 * 8 * sizeof(double));
+	CU_ASSERT_EQUAL(mr_session_shared_bytes(&r.s), want);
 	rig_fini(&r);
+}
+
+static void bytes_as_planned(void)
+{
+	enum { VALUE = 8 * 16 * 8 * sizeof(double), GAIN = 4 * 16 * sizeof(double) }; /* of a step */
+
+	/* three blocks of two pairs, each of which sums a value and a gradient of 8 rows of 16 for 8 samples */
+	read_as_planned("machine.shares=2", 3 * 2 * 2 * VALUE);
+	/* by rows a block puts four values of half the rows together and sums four of them; then what the embedding and
+	 * the head read, and the gradients of seven norms for each of four micro-batches */
+	read_as_planned(BY_ROWS, (3 * 8 + 2) * VALUE / 2 + 7 * GAIN);
 }
 
 /* --- refusals --- */
 
-static void check_refused(const char *sets, const char *text)
+static void check_refused_by(const char *key, const char *sets, const char *text)
 {
 	rig r;
 
@@ -281,16 +335,23 @@ static void check_refused(const char *sets, const char *text)
 	rig_tokens(&r, "");
 	rig_sets(&r, sets);
 	CU_ASSERT_EQUAL(rig_try_open(&r), MR_ECONFIG);
-	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), "machine.shares"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), key));
 	CU_ASSERT_PTR_NOT_NULL(strstr(mr_error_text(), text));
 	if (!strstr(mr_error_text(), text))
 		fprintf(stderr, "%s: %s\n", sets, mr_error_text());
 	rig_fini(&r);
 }
 
+static void check_refused(const char *sets, const char *text)
+{
+	check_refused_by("machine.shares", sets, text);
+}
+
 static void refused_by_name(void)
 {
 	check_refused("machine.shares=3", "cut into 3 shares");
+	check_refused_by("machine.sequence_parallel", "machine.shares=2 machine.sequence_parallel=true model.context=7",
+			 "positions which 2 shares");
 	check_refused("machine.shares=2 system.name=local_sgd", "local_sgd averages replicas");
 	check_refused("machine.shares=2 optimizer.name=muon", "muon needs the whole matrix");
 	check_refused("machine.shares=2 system.name=zb_h1 system.optimizer=validated train.clip=1", "repeats");
@@ -304,7 +365,9 @@ void mr_suite_shares(void)
 {
 	MR_SUITE("shares");
 	MR_TEST(bits_of_sequential);
+	MR_TEST(bits_by_rows);
 	MR_TEST(near_the_whole_model);
+	MR_TEST(near_the_whole_by_rows);
 	MR_TEST(bits_of_replays);
 	MR_TEST(goes_on_from_its_state);
 	MR_TEST(bytes_as_planned);

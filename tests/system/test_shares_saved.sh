@@ -18,4 +18,8 @@ train gpt.cfg --set machine.shares=1 --set run.dir=r --set train.steps=9 --resum
 expect 5 "resumed with another number of shares" "cannot be resumed"
 train gpt.cfg --set machine.shares=2 --set run.dir=r --set train.steps=9 --resume
 expect 0 "resumed"
+
+# By rows of the sums, which is another order: a resume needs the same.
+train gpt.cfg --set machine.shares=2 --set machine.sequence_parallel=true --set run.dir=r --set train.steps=12 --resume
+expect 5 "resumed by rows" "cannot be resumed"
 finish

@@ -134,6 +134,7 @@ typedef enum mr_job_teams {
 typedef struct mr_job_machine {
 	int64_t workers;      /* 0: as many as the partition's stages need, else 2; sequential always has one */
 	int64_t shares;       /* of each worker (tensor parallelism), each with its threads; 1: workers are whole */
+	bool sequence_parallel; /* shares have parts of the positions where they have no parts of the columns */
 	int64_t threads;      /* a worker; 0: by teams; uneven teams: the most of one */
 	int64_t teams;        /* mr_job_teams */
 	const char *cpus;     /* "0-3 4-7"; "": chosen from the topology */

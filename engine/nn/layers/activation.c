@@ -50,6 +50,7 @@ const mr_layer_ops mr_layer_activation = {
 	.name = "activation",
 	.summary = "ReLU, tanh, sigmoid or SiLU of every number",
 	.n_in = 1,
+	.rows_apart = true,
 	.shape = activation_shape,
 	.needs = activation_needs,
 	.forward = activation_forward,

@@ -44,6 +44,7 @@ const mr_layer_ops mr_layer_add_relu = {
 	.name = "add_relu",
 	.summary = "y = relu(a + b)",
 	.n_in = 2,
+	.rows_apart = true,
 	.shape = add_relu_shape,
 	.needs = add_relu_needs,
 	.forward = add_relu_forward,

@@ -4,13 +4,18 @@
  * Srivastava et al., 2014, in the inverted form. The mask is a pure function of (seed, global sample, layer, element),
  * so I computes it again instead of reading one that F saved, and it is the same for every cut, micro-batch size and
  * recomputation. A variational mask (Gal, Ghahramani, 2016) is one of the columns of a sample, for all its rows.
- * Outside training y = x. Reads of the configuration: rate, from 0 up to but not including 1, and variational.
+ * Outside training y = x. Reads of the configuration: rate, from 0 up to but not including 1, variational, and
+ * first_row, where the rows are a part of a sample's: the mask is that of the whole, whose elements before them are a
+ * multiple of 4.
  */
 #include "nn/layers/shared.h"
 
 static mr_status dropout_shape(const mr_layer_cfg *cfg, const mr_shape *in, mr_shape *out)
 {
 	MR_TRY(mr_layer_check_numbers("dropout", in[0]));
+	if (cfg->first_row * in[0].cols % MR_DROPOUT_BLOCK != 0)
+		return mr_fail(MR_ECONFIG, "dropout of a part of a sample begins at a multiple of %d elements, not at "
+					   "%lld", MR_DROPOUT_BLOCK, (long long)(cfg->first_row * in[0].cols));
 	if (!(cfg->rate >= 0 && cfg->rate < 1))
 		return mr_fail(MR_ECONFIG, "dropout needs a rate from 0 to below 1, got %g", cfg->rate);
 	*out = in[0];
@@ -48,7 +53,8 @@ static mr_status apply(const mr_layer_call *c, const void *from, void *to)
 	else if (c->train && c->cfg->rate > 0)
 		MR_TRY(c->k->dropout(
 			c->kc, &(mr_dropout_args){.samples = c->samples, .per_sample = c->in->rows * c->in->cols,
-						  .rate = c->cfg->rate, .key = &c->mask, .x = from, .y = to}));
+						  .first = c->cfg->first_row * c->in->cols, .rate = c->cfg->rate,
+						  .key = &c->mask, .x = from, .y = to}));
 	else if (from != to)
 		mr_layer_copy(c, to, from, mr_layer_bytes(c->k, mr_layer_count(c->in[0], c->samples)));
 	return MR_OK;
@@ -73,6 +79,7 @@ const mr_layer_ops mr_layer_dropout = {
 	.name = "dropout",
 	.summary = "random zeros in training, scaled to the same mean",
 	.n_in = 1,
+	.rows_apart = true,
 	.shape = dropout_shape,
 	.needs = dropout_needs,
 	.forward = dropout_forward,

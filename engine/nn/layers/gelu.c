@@ -45,6 +45,7 @@ const mr_layer_ops mr_layer_gelu = {
 	.name = "gelu",
 	.summary = "GELU in its exact form",
 	.n_in = 1,
+	.rows_apart = true,
 	.shape = gelu_shape,
 	.needs = gelu_needs,
 	.forward = gelu_forward,

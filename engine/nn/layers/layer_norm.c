@@ -7,9 +7,10 @@
  *	W: dgain = sum over rows of dy * xh, dshift = sum over rows of dy
  *
  * Ba, Kiros, Hinton: "Layer normalization", 2016. mean and rstd of every row are saved for both halves. The gain starts
- * at 1, the shift at 0; neither decays. Reads of the configuration: eps (0: 1e-5, as GPT-2).
+ * at 1, the shift at 0; neither decays. Reads of the configuration: eps (0: 1e-5, as GPT-2), parts.
  */
 #include "nn/layers/shared.h"
+#include "nn/part_grads.h"
 
 #define DEFAULT_EPS 1e-5
 
@@ -35,8 +36,8 @@ static void layer_norm_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_
 {
 	size_t bytes = mr_layer_align(mr_layer_compute_bytes(k, samples * in->rows));
 
-	(void)cfg;
-	*out = (mr_layer_needs){.x_i = true, .x_w = true, .dy_w = true};
+	*out = (mr_layer_needs){.x_i = true, .x_w = true, .dy_w = true,
+				.scratch = mr_part_grads_bytes(cfg, 2 * in->cols, k)};
 	mr_saved_add(&out->aux_w, "mean of each row", bytes); /* I reads both too, and comes first */
 	mr_saved_add(&out->aux_w, "1 / deviation of each row", bytes);
 }
@@ -89,6 +90,7 @@ const mr_layer_ops mr_layer_layer_norm = {
 	.name = "layer_norm",
 	.summary = "rows normalised to mean 0 and variance 1, with gain and shift",
 	.n_in = 1,
+	.rows_apart = true,
 	.shape = layer_norm_shape,
 	.params = layer_norm_params,
 	.needs = layer_norm_needs,

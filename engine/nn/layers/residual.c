@@ -33,6 +33,7 @@ const mr_layer_ops mr_layer_residual = {
 	.name = "residual",
 	.summary = "y = a + b",
 	.n_in = 2,
+	.rows_apart = true,
 	.identity_backward = true,
 	.is_sum = true,
 	.shape = residual_shape,

@@ -7,9 +7,10 @@
  *	W: dgain = sum over rows of dy * xh
  *
  * Zhang, Sennrich: "Root mean square layer normalization", NeurIPS 2019. r of every row is saved for both halves. The
- * gain starts at 1 and does not decay. Reads of the configuration: eps (0: 1e-5, as Llama).
+ * gain starts at 1 and does not decay. Reads of the configuration: eps (0: 1e-5, as Llama), parts.
  */
 #include "nn/layers/shared.h"
+#include "nn/part_grads.h"
 
 #define DEFAULT_EPS 1e-5
 
@@ -32,8 +33,8 @@ static uint32_t rms_norm_params(const mr_layer_cfg *cfg, const mr_shape *in, mr_
 static void rms_norm_needs(const mr_layer_cfg *cfg, const mr_shape *in, int64_t samples, const mr_kernels *k,
 			   mr_layer_needs *out)
 {
-	(void)cfg;
-	*out = (mr_layer_needs){.x_i = true, .x_w = true, .dy_w = true};
+	*out = (mr_layer_needs){.x_i = true, .x_w = true, .dy_w = true,
+				.scratch = mr_part_grads_bytes(cfg, in->cols, k)};
 	mr_saved_add(&out->aux_w, "1 / root of the mean square of each row", /* I reads it too, and comes first */
 		     mr_layer_align(mr_layer_compute_bytes(k, samples * in->rows)));
 }
@@ -78,6 +79,7 @@ const mr_layer_ops mr_layer_rms_norm = {
 	.name = "rms_norm",
 	.summary = "rows scaled to a mean square of 1, with a gain",
 	.n_in = 1,
+	.rows_apart = true,
 	.shape = rms_norm_shape,
 	.params = rms_norm_params,
 	.needs = rms_norm_needs,

@@ -375,7 +375,7 @@ static mr_status rope_backward(mr_kctx *kc, const mr_rope_backward_args *o)
 
 static mr_status dropout(mr_kctx *kc, const mr_dropout_args *o)
 {
-	mr_vec_dropout a = {.samples = o->samples, .per_sample = o->per_sample,
+	mr_vec_dropout a = {.samples = o->samples, .per_sample = o->per_sample, .first = o->first,
 			    .threshold = mr_dropout_threshold(o->rate), .scale = (float)(1 / (1 - o->rate)),
 			    .key = *o->key, .x = o->x, .y = o->y};
 	int64_t group = kc->ops->dropout_group;

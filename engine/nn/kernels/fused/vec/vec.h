@@ -101,7 +101,7 @@ typedef struct mr_vec_rope {
 } mr_vec_rope;
 
 typedef struct mr_vec_dropout {
-	int64_t samples, per_sample;
+	int64_t samples, per_sample, first;
 	uint32_t threshold;
 	float scale;
 	mr_mask_key key;
