@@ -69,9 +69,6 @@ mr_status mr_shares_refuse(const mr_run_config *c)
 		return mr_fail(MR_ECONFIG, "a state in %s has scales of whole weights, and a share has a part: take "
 					   "optimizer.state = \"bf16\"",
 			       c->optim->form->name);
-	if (c->mitigate)
-		return mr_fail(MR_ECONFIG, "%s is not applied to parts of weights",
-			       c->mitigate->ops->name);
 	return MR_OK;
 }
 
