@@ -635,11 +635,6 @@ mr_run *mr_engine_run_of(mr_engine *e)
 	return e->run;
 }
 
-mr_run *mr_engine_share(mr_engine *e, uint32_t q)
-{
-	return e->runs[q];
-}
-
 mr_status mr_engine_resume_at(mr_engine *e, uint64_t step)
 {
 	if (e->started)

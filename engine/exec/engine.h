@@ -29,9 +29,6 @@ mr_status mr_engine_create(const mr_run_config *c, double watchdog_s, mr_engine 
 /** The same of @n shares of each worker (shares.h): @c[0 .. @n) have their graphs and places. */
 mr_status mr_engine_create_shares(const mr_run_config *c, uint32_t n, double watchdog_s, mr_engine **out) MR_MUST_USE;
 
-/** The run of share @q. Only while paused. */
-mr_run *mr_engine_share(mr_engine *e, uint32_t q);
-
 /** Stop and join all threads, free all. NULL is fine. */
 void mr_engine_destroy(mr_engine *e);
 

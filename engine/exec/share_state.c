@@ -22,7 +22,7 @@ static const mr_param *cut_param(const mr_graph *g, const mr_saved_tensor *t)
 
 /* Tensor @i of list @l of each share: the same of the model, of which the list of @st[0] has the one of share 0. */
 typedef struct view {
-	mr_engine *e;
+	mr_run *const *run;
 	uint32_t n;
 	mr_share_buffers *b;
 	mr_state *st; /* [n] */
@@ -30,7 +30,7 @@ typedef struct view {
 
 static const mr_graph *graph_of(const view *v, uint32_t q)
 {
-	return mr_engine_share(v->e, q)->c.graph;
+	return v->run[q]->c.graph;
 }
 
 static mr_state_list *list_of(mr_state *st, int which)
@@ -112,14 +112,15 @@ static mr_status add_under_way(view *v)
 }
 
 /* The lists of the first share, for the whole model, in @first. */
-static mr_status join_lists(mr_engine *e, uint32_t n, mr_share_buffers *b, bool gives, mr_state *first)
+static mr_status join_lists(const mr_shares *s, mr_share_buffers *b, bool gives, mr_state *first)
 {
-	view v = {.e = e, .n = n, .b = b, .st = calloc(n, sizeof(*v.st))};
+	uint32_t n = s->n;
+	view v = {.run = s->run, .n = n, .b = b, .st = calloc(n, sizeof(*v.st))};
 	mr_status st = v.st ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the states of %u shares", n);
 
 	*first = (mr_state){0};
 	for (uint32_t q = 0; q < n && st == MR_OK; q++)
-		st = mr_state_of_run(mr_engine_share(e, q), &v.st[q]);
+		st = mr_state_of_run(s->run[q], &v.st[q]);
 	if (st == MR_OK)
 		st = exchange_all(&v, gives);
 	if (st == MR_OK)
@@ -132,18 +133,18 @@ static mr_status join_lists(mr_engine *e, uint32_t n, mr_share_buffers *b, bool 
 	return st;
 }
 
-mr_status mr_share_state(mr_engine *e, uint32_t n, mr_share_buffers *b, mr_state *out)
+mr_status mr_share_state(const mr_shares *s, mr_share_buffers *b, mr_state *out)
 {
-	return join_lists(e, n, b, false, out);
+	return join_lists(s, b, false, out);
 }
 
-mr_status mr_share_state_give(mr_engine *e, uint32_t n, mr_share_buffers *b)
+mr_status mr_share_state_give(const mr_shares *s, mr_share_buffers *b)
 {
 	mr_state st;
 
 	if (!b->holds)
 		return MR_OK;
-	MR_TRY(join_lists(e, n, b, true, &st));
+	MR_TRY(join_lists(s, b, true, &st));
 	mr_state_fini(&st);
 	b->holds = false;
 	return MR_OK;

@@ -8,7 +8,7 @@
 #ifndef MR_EXEC_SHARE_STATE_H
 #define MR_EXEC_SHARE_STATE_H
 
-#include "exec/engine.h"
+#include "exec/shares.h"
 #include "exec/state.h"
 
 /* Buffers of whole tensors, by their place in the lists; they stay until fini. */
@@ -20,10 +20,10 @@ typedef struct mr_share_buffers {
 } mr_share_buffers;
 
 /** As mr_state_of_run of the whole model. While @b holds, buffers keep what they have. Errors: MR_ERESOURCE. */
-mr_status mr_share_state(mr_engine *e, uint32_t n, mr_share_buffers *b, mr_state *out) MR_MUST_USE;
+mr_status mr_share_state(const mr_shares *s, mr_share_buffers *b, mr_state *out) MR_MUST_USE;
 
 /** Give what @b holds to the shares. Errors: MR_ERESOURCE. */
-mr_status mr_share_state_give(mr_engine *e, uint32_t n, mr_share_buffers *b) MR_MUST_USE;
+mr_status mr_share_state_give(const mr_shares *s, mr_share_buffers *b) MR_MUST_USE;
 
 void mr_share_buffers_fini(mr_share_buffers *b);
 

@@ -88,6 +88,8 @@ static mr_status take_turn(mr_replay *r, const mr_replay_turn *turn)
 	if (cause != MR_WAIT_NONE)
 		return mr_fail(MR_EINVAL, "worker %u has its turn for %s of micro-batch %llu too early", w->id,
 			       mr_op_name((mr_op)t.in->op), (unsigned long long)t.micro);
+	if (r->begins)
+		r->begins(r->begins_arg, turn);
 	r->run->stamp = &turn->stamp;
 	st = mr_exec_do(w, &t);
 	r->run->stamp = NULL;

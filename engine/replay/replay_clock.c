@@ -179,6 +179,8 @@ static mr_status end_one(mr_replay *r, uint16_t id)
 	mr_stamp stamp = stamp_of(l);
 	mr_status st;
 
+	if (r->begins)
+		r->begins(r->begins_arg, &(mr_replay_turn){.worker = id, .stamp = stamp});
 	r->run->stamp = &stamp;
 	st = mr_exec_do(w, &l->task);
 	r->run->stamp = NULL;

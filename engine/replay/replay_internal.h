@@ -44,6 +44,9 @@ struct mr_replay {
 	mr_eval_wanted *wanted;
 	void *source_arg, *progress_arg, *wanted_arg;
 	uint16_t turn;
+	void (*begins)(void *arg, const mr_replay_turn *turn); /* called before an instruction that has times is
+	                                                          carried out; NULL: nobody asks */
+	void *begins_arg;
 	mr_replay_times times;
 	uint64_t stands_ns; /* virtual end of the last instruction of all, since the start of the run */
 	mr_status status;

@@ -69,7 +69,7 @@ mr_status mr_executor_of_engine(const mr_run_config *c, double watchdog_s, mr_ex
 
 static mr_status give_shares(mr_executor *x)
 {
-	return mr_share_state_give(x->engine, x->n_shares, &x->joined);
+	return mr_share_state_give(x->shares, &x->joined);
 }
 
 static mr_status shares_run(mr_executor *x, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached)
@@ -90,7 +90,7 @@ static mr_status shares_stand_at(mr_executor *x, uint64_t step)
 
 	MR_TRY(mr_engine_resume_at(x->engine, step));
 	x->joined.holds = false;
-	MR_TRY(mr_share_state(x->engine, x->n_shares, &x->joined, &st));
+	MR_TRY(mr_share_state(x->shares, &x->joined, &st));
 	mr_state_fini(&st);
 	x->joined.holds = true;
 	return MR_OK;
@@ -98,7 +98,7 @@ static mr_status shares_stand_at(mr_executor *x, uint64_t step)
 
 static mr_status shares_state(mr_executor *x, mr_state *out)
 {
-	return mr_share_state(x->engine, x->n_shares, &x->joined, out);
+	return mr_share_state(x->shares, &x->joined, out);
 }
 
 static void shares_hold(mr_executor *x)
@@ -128,7 +128,8 @@ mr_status mr_executor_of_shares(const mr_run_config *c, uint32_t n, double watch
 	mr_engine *e;
 
 	MR_TRY(mr_engine_create_shares(c, n, watchdog_s, &e));
-	*x = (mr_executor){.kind = &shares, .engine = e, .n_shares = n, .joined = {.whole = whole}};
+	*x = (mr_executor){.kind = &shares, .engine = e, .joined = {.whole = whole}};
+	x->shares = mr_executor_run_of(x)->c.shares;
 	return MR_OK;
 }
 
@@ -236,6 +237,60 @@ mr_status mr_executor_of_replay(const mr_run_config *c, mr_replay_source *source
 	return MR_OK;
 }
 
+/* --- replays of several shares --- */
+
+/* What was loaded for the whole model goes to the shares, and on to their copies. */
+static mr_status give_replays(mr_executor *x)
+{
+	bool held = x->joined.holds;
+
+	MR_TRY(give_shares(x));
+	for (uint32_t q = 0; held && q < x->shares->n; q++)
+		mr_run_spread(x->shares->run[q]);
+	return MR_OK;
+}
+
+static mr_status replays_run(mr_executor *x, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached)
+{
+	MR_TRY(give_replays(x));
+	return mr_replay_shares_run(x->replays, until, x->source, x->source_arg, x->clock, progress, arg, reached);
+}
+
+static mr_status replays_eval(mr_executor *x, mr_eval_wanted *wanted, void *arg, double *loss)
+{
+	MR_TRY(give_replays(x));
+	return mr_replay_shares_eval(x->replays, wanted, arg, loss);
+}
+
+static void replays_destroy(mr_executor *x)
+{
+	mr_replay_shares_destroy(x->replays);
+	mr_share_buffers_fini(&x->joined);
+}
+
+static const mr_executor_kind replays = {
+	.run = replays_run,
+	.eval = replays_eval,
+	.stand_at = replay_stand_at,
+	.run_of = replay_run_of,
+	.state = shares_state,
+	.hold = shares_hold,
+	.destroy = replays_destroy,
+};
+
+mr_status mr_executor_of_replayed_shares(const mr_run_config *c, uint32_t n, mr_replay_source *source,
+					 void *source_arg, const mr_replay_clock *clock, const mr_graph *whole,
+					 mr_executor *x)
+{
+	mr_replay_shares *r;
+
+	MR_TRY(mr_replay_shares_create(c, n, &r));
+	*x = (mr_executor){.kind = &replays, .replays = r, .replay = mr_replay_shares_first(r), .source = source,
+			   .source_arg = source_arg, .clock = clock, .joined = {.whole = whole}};
+	x->shares = mr_executor_run_of(x)->c.shares;
+	return MR_OK;
+}
+
 /* --- either --- */
 
 mr_status mr_executor_run(mr_executor *x, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached)
@@ -319,8 +374,8 @@ uint64_t mr_executor_bytes(const mr_executor *x)
 {
 	uint64_t sum = bytes_of(mr_executor_run_of(x));
 
-	for (uint32_t q = 1; q < x->n_shares; q++)
-		sum += bytes_of(mr_engine_share(x->engine, q));
+	for (uint32_t q = 1; x->shares && q < x->shares->n; q++)
+		sum += bytes_of(x->shares->run[q]);
 	return sum;
 }
 

@@ -8,7 +8,7 @@
 #define MR_SESSION_EXECUTOR_H
 
 #include "exec/engine.h"
-#include "replay/replay.h"
+#include "replay/replay_shares.h"
 #include "exec/share_state.h"
 #include "exec/state.h"
 
@@ -18,7 +18,8 @@ typedef struct mr_executor {
 	const mr_executor_kind *kind; /* NULL: not started */
 	mr_engine *engine;            /* of that kind, else NULL; for what an engine alone can do */
 	mr_replay *replay;            /* likewise */
-	uint32_t n_shares;            /* runs of the engine (exec/shares.h) */
+	mr_replay_shares *replays;    /* of several shares, else NULL */
+	const mr_shares *shares;      /* NULL: workers are whole */
 	mr_share_buffers joined;      /* of several shares */
 	mr_replay_source *source;     /* order and times of the replay; NULL: the clock determines its order */
 	void *source_arg;
@@ -40,6 +41,11 @@ mr_status mr_executor_meet(mr_executor *x, const char *identity) MR_MUST_USE;
  * above. */
 mr_status mr_executor_of_shares(const mr_run_config *c, uint32_t n, double watchdog_s, const mr_graph *whole,
 				mr_executor *x) MR_MUST_USE;
+
+/** Replays of @n shares, as above, in the order of @source, or (NULL) of @clock. Errors: those of mr_replay_create. */
+mr_status mr_executor_of_replayed_shares(const mr_run_config *c, uint32_t n, mr_replay_source *source,
+					 void *source_arg, const mr_replay_clock *clock, const mr_graph *whole,
+					 mr_executor *x) MR_MUST_USE;
 
 /** A replay of @c in the order of @source, or (NULL) of @clock. Errors: those of mr_replay_create. */
 mr_status mr_executor_of_replay(const mr_run_config *c, mr_replay_source *source, void *source_arg,

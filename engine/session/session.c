@@ -374,11 +374,8 @@ static mr_status create_executor(mr_session *s, const mr_session_opts *opts)
 					   "place");
 	if (s->ranks)
 		return mr_executor_of_ranks(&c, watchdog, &s->executor);
-	if (s->n_shares && opts && (opts->source || opts->clock))
-		return mr_job_blame(s->job, MR_JOB_MACHINE, "shares",
-				    mr_fail(MR_ECONFIG, "a training in virtual time has whole workers: set it to 1"));
 	if (s->n_shares)
-		return mr_session_start_shares(s, &c);
+		return mr_session_start_shares(s, &c, opts);
 	if (!opts || (!opts->source && !opts->clock))
 		return mr_executor_of_engine(&c, watchdog, &s->executor);
 	return mr_executor_of_replay(&c, opts->source, opts->source_arg, opts->clock, &s->executor);

@@ -66,7 +66,7 @@ mr_status mr_session_check_shares(const mr_session *s)
 	return mr_shares_refuse(&c);
 }
 
-mr_status mr_session_start_shares(mr_session *s, const mr_run_config *c)
+mr_status mr_session_start_shares(mr_session *s, const mr_run_config *c, const mr_session_opts *opts)
 {
 	uint32_t n = s->n_shares;
 	mr_run_config *all = calloc(n, sizeof(*all));
@@ -85,7 +85,11 @@ mr_status mr_session_start_shares(mr_session *s, const mr_run_config *c)
 		all[q].graph = g;
 		all[q].place = &s->share[q].place;
 	}
-	st = mr_executor_of_shares(all, n, s->job->machine.watchdog, s->whole, &s->executor);
+	if (opts && (opts->source || opts->clock))
+		st = mr_executor_of_replayed_shares(all, n, opts->source, opts->source_arg, opts->clock, s->whole,
+						    &s->executor);
+	else
+		st = mr_executor_of_shares(all, n, s->job->machine.watchdog, s->whole, &s->executor);
 	free(all);
 	return st;
 }

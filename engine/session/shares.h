@@ -18,8 +18,9 @@ uint32_t mr_session_shares_here(const mr_session *s);
 /** Can the plan of @s be carried out by shares? Errors: MR_ECONFIG with the reason. */
 mr_status mr_session_check_shares(const mr_session *s) MR_MUST_USE;
 
-/** Start an engine of all shares, of which @c is the first one's. Errors: those of mr_executor_of_shares. */
-mr_status mr_session_start_shares(mr_session *s, const mr_run_config *c) MR_MUST_USE;
+/** Start an engine of all shares, of which @c is the first one's, or replays where @opts (may be NULL) say when their
+ * turns are. Errors: those of mr_executor_of_shares. */
+mr_status mr_session_start_shares(mr_session *s, const mr_run_config *c, const mr_session_opts *opts) MR_MUST_USE;
 
 void mr_session_end_shares(mr_session *s);
 

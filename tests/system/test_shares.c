@@ -247,7 +247,7 @@ static void replays(const char *sets, const char *more, mr_replay_order order)
 
 		CU_ASSERT_EQUAL_FATAL(pthread_join(thread[q], NULL), 0);
 		CU_ASSERT_EQUAL_FATAL(of[q].st, MR_OK);
-		rig_collect_run(mr_engine_share(r.s.executor.engine, q), &engine);
+		rig_collect_run(r.s.executor.shares->run[q], &engine);
 		rig_collect_run(mr_replay_run_of(of[q].replay), &replay);
 		CU_ASSERT(rig_equal(&engine, &replay, true, more));
 		rig_result_fini(&engine);
@@ -320,14 +320,14 @@ static void read_as_planned(const char *more, uint64_t want)
 	open_rig(&r, F64 LLAMA "system.name=1f1b machine.workers=2 ", more);
 	MR_CHECK_OK(mr_memory_plan_of(&r.s, NULL, &planned));
 	rig_start(&r);
-	MR_CHECK_OK(mr_memory_plan_of(&r.s, mr_engine_share(r.s.executor.engine, 0), &laid_out));
+	MR_CHECK_OK(mr_memory_plan_of(&r.s, r.s.executor.shares->run[0], &laid_out));
 	CU_ASSERT_EQUAL(planned.bytes[MR_MEMORY_WORKERS], laid_out.bytes[MR_MEMORY_WORKERS]);
 	for (uint16_t q = 0; q < 2; q++)
 		for (uint16_t w = 0; w < 2; w++)
-			mr_engine_share(r.s.executor.engine, q)->worker[w].met_bytes = 0;
+			r.s.executor.shares->run[q]->worker[w].met_bytes = 0;
 	rig_run(&r, 3, NULL);
 	for (uint32_t q = 0; q < 2; q++) {
-		const mr_run *run = mr_engine_share(r.s.executor.engine, q);
+		const mr_run *run = r.s.executor.shares->run[q];
 
 		CU_ASSERT_EQUAL(run->worker[0].met_bytes + run->worker[1].met_bytes,
 				3 * mr_session_shared_bytes(&r.s));

@@ -20,6 +20,23 @@ train gpt.cfg --set machine.shares=2 --set run.dir=r --set train.steps=9 --resum
 expect 0 "resumed"
 
 # By rows of the sums, which is another order: a resume needs the same.
-train gpt.cfg --set machine.shares=2 --set machine.sequence_parallel=true --set run.dir=r --set train.steps=12 --resume
+train gpt.cfg --set machine.shares=2 --set machine.sequence_parallel=true --set run.dir=r --set train.steps=12 \
+	--resume
 expect 5 "resumed by rows" "cannot be resumed"
+
+# In virtual time: the same weights, whether the order is known before (1f1b) or found during the run (ampnet).
+for system in 1f1b ampnet; do
+	for command in train simulate; do
+		code=0
+		"$millrace" $command gpt.cfg --set machine.shares=2 --set machine.sequence_parallel=true \
+			--set run.dir=$command-$system --set train.steps=6 --set system.name=$system \
+			>out 2>err || code=$?
+		expect 0 "$command $system"
+	done
+	for file in model optimizer; do
+		saved=checkpoints/step-00000006/$file.safetensors
+		cmp -s train-$system/$saved simulate-$system/$saved ||
+			fail "a simulated run of $system has another $file"
+	done
+done
 finish
