@@ -28,9 +28,16 @@
  *   w0 F0I0F1I1W01  AR: the first layers, of 0..3, with their steps
  *   w1 F2I2F3I3W23  AR: the last layers, of 0..3, with their steps
  *
+ * gradients = released is ZeRO stage 2: a stage's sum is reduced and stepped as soon as it is complete, and two stages
+ * later its buffer is used again. So of v stages (at least three) a worker keeps the gradients of two, and between
+ * processes likewise of the other workers' sums. The backward passes go stage by stage over the whole
+ * share, which the sum of a stage needs, so its activations are kept; of one micro-batch a worker they are no more.
+ *
+ *   w0 F0 f0 F0' B0' b0 +' B0 + +        three stages, each with its own mark: +' adds up the third one's sum and steps
+ *
  * Time: ceil(T / D) micro-batches of the whole model; the bubble comes from the smaller shares and is (D ceil(T / D) -
  * T) D (f + b) of worker-time, f and b being a D-th of the model. Memory: one micro-batch of the whole model per
- * worker; joint: its share of them.
+ * worker; joint and released: its share of them.
  *
  * Source: folklore; sharded sums and steps: Rajbhandari et al., ZeRO, SC 2020, section 5.
  */
@@ -41,16 +48,29 @@
 static const mr_option options[] = {
 	MR_TWOWAY_WEIGHTS,
 	{"chunks", MR_OPT_INT, "0", 0, 1024, NULL, NULL,
-	 "stages that a worker hosts; 0: one, and between processes up to four, whose gradients leave one after the "
-	 "other"},
-	{"gradients", MR_OPT_ENUM, "summed", 0, 0, "summed|joint", NULL,
-	 "each replica sums its own, or one worker computes a layer's over all replicas and steps it at once"},
+	 "stages that a worker hosts; 0: one, between processes up to four, and with released gradients up to eight"},
+	{"gradients", MR_OPT_ENUM, "summed", 0, 0, "summed|joint|released", NULL,
+	 "each replica sums its own; joint: one worker computes a layer's and steps it; released: two stages' are kept "
+	 "(ZeRO-2)"},
 	{0},
 };
 
+/* Stages that are chosen where the user leaves it open: whose gradients leave one after the other, or are released. */
+enum { MOST_OPEN = 4, MOST_RELEASED = 8 };
+
+static bool has_gradients(const mr_sched_args *args, const char *how)
+{
+	return args->n_workers > 1 && !strcmp(mr_values_string(args->options, "gradients"), how);
+}
+
 static bool is_joint(const mr_sched_args *args)
 {
-	return args->n_workers > 1 && !strcmp(mr_values_string(args->options, "gradients"), "joint");
+	return has_gradients(args, "joint");
+}
+
+static bool is_released(const mr_sched_args *args)
+{
+	return has_gradients(args, "released");
 }
 
 static uint32_t default_micro(uint16_t n_workers)
@@ -60,9 +80,10 @@ static uint32_t default_micro(uint16_t n_workers)
 
 static uint32_t stages(const mr_sched_args *args)
 {
-	uint32_t open = args->buckets && !is_joint(args) ? args->buckets : 1;
+	uint32_t most = is_released(args) ? MOST_RELEASED : args->spread && !is_joint(args) ? MOST_OPEN : 1;
+	uint32_t open = args->buckets < most ? args->buckets : most;
 
-	return args->chunks ? args->chunks : open;
+	return args->chunks ? args->chunks : open ? open : 1;
 }
 
 static mr_status fill(mr_plan *plan)
@@ -99,6 +120,25 @@ static mr_status fill_joint(mr_plan *plan)
 	return MR_OK;
 }
 
+/* Backward stage by stage, each over the whole share: then its sum is complete. */
+static mr_status fill_released(mr_plan *plan)
+{
+	uint32_t d = plan->n_workers, share = plan->n_micro / d, more = plan->n_micro % d, first = 0;
+
+	for (uint16_t w = 0; w < d; w++) {
+		uint32_t end = first + share + (w < more);
+
+		for (uint32_t m = first; m < end; m++)
+			for (uint16_t s = 0; s < plan->n_stages; s++)
+				MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_F, m, s, (uint8_t)w));
+		for (uint16_t s = plan->n_stages; s-- > 0;)
+			for (uint32_t m = first; m < end; m++)
+				MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_B, m, s, (uint8_t)w));
+		first = end;
+	}
+	return MR_OK;
+}
+
 static mr_status emit(const mr_sched_args *args, mr_plan **out)
 {
 	mr_plan *plan;
@@ -107,6 +147,11 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 		return mr_fail(MR_ECONFIG,
 			       "chunks: joint gradients are those of whole replicas, so chunks must be 1, got %u",
 			       args->chunks);
+	if (is_released(args) && stages(args) < 3)
+		return mr_fail(MR_ECONFIG,
+			       "chunks: released gradients are those of two stages at a time, so a worker needs at "
+			       "least 3, got %u",
+			       stages(args));
 	MR_TRY(mr_sched_create(args, "data_parallel", stages(args), args->n_workers, 2, &plan));
 	for (uint16_t p = 0; p < plan->n_pipes; p++)
 		for (uint16_t s = 0; s < plan->n_stages; s++)
@@ -115,13 +160,17 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 	plan->contract.private_weights =
 		plan->n_pipes > 1 && !strcmp(mr_values_string(args->options, "weights"), "private");
 	plan->contract.joint_w = is_joint(args);
+	plan->contract.release_sums = is_released(args);
+	if (is_released(args))
+		return mr_sched_finish(plan, fill_released(plan), out);
 	return mr_sched_finish(plan, is_joint(args) ? fill_joint(plan) : fill(plan), out);
 }
 
 static void claims(const mr_sched_args *args, double f, double i, double w, mr_sched_claims *out)
 {
 	uint32_t share = (args->n_micro + args->n_workers - 1u) / args->n_workers;
-	uint32_t kept = is_joint(args) ? share : 1, last = is_joint(args) ? args->n_micro / args->n_workers : 1;
+	bool all = is_joint(args) || is_released(args);
+	uint32_t kept = all ? share : 1, last = all ? args->n_micro / args->n_workers : 1;
 
 	(void)f;
 	(void)i;

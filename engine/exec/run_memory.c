@@ -28,7 +28,7 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 	*out = (mr_run_memory){
 		.weights = weights,
 		.stashes = weights ? mr_weights_version_bytes(b, b->cap) - b->cap * tables - weights : 0,
-		.grads = leads ? z->grad_bytes : 0,
+		.grads = leads ? mr_weights_sum_bytes(b) : 0,
 		.optimizer = whole ? run->c.optim->ops->n_states * (uint64_t)mr_states_bytes(b) + z->rest_bytes +
 					     mr_weights_factor_bytes(b) : 0,
 		.scratch =

@@ -308,6 +308,10 @@ static mr_status check_rules(const mr_plan *p)
 		{c->joint_w && c->clip,
 		 "gradients: those that are computed jointly go into the step without being written, so they cannot be "
 		 "clipped: leave train.clip out, or let each replica sum its own"},
+		{c->release_sums && (!trains || (!barrier && c->flush != MR_FLUSH_LOCAL) || one || c->clip || c->tied ||
+				     c->joint_w || mr_contract_replicates(c) || p->n_micro != c->need),
+		 "sums are released stage by stage where several pipes share their weights and flush, nothing is "
+		 "clipped and no stages share a parameter"},
 		{c->ring && !(trains && (barrier || c->flush == MR_FLUSH_LOCAL) && !one && !mr_contract_replicates(c)),
 		 "a ring is of several pipes that read the same weights and flush"},
 		{c->racing && !(trains && !flushes && latest && !c->same_version_b &&

@@ -44,6 +44,15 @@ static uint32_t deps_of_forward(const mr_plan *plan, const mr_instr *in, uint64_
 	return k;
 }
 
+/* Released sums: the commit behind which the buffer of the sum of @in, a B or W, is free. */
+static uint32_t deps_of_buffer(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep *deps)
+{
+	uint16_t above = mr_trained_beside(plan, in->stage, 2);
+
+	deps[0] = (mr_dep){MR_DEP_COMMIT, in->pipe, above, mr_instr_micro(plan, in, n) / plan->contract.need + 1, 0};
+	return plan->contract.release_sums && plan->lowered && in->op != MR_OP_I && above < plan->n_stages;
+}
+
 static uint32_t deps_of_backward(const mr_plan *plan, const mr_instr *in, uint64_t n, mr_dep *deps)
 {
 	uint64_t micro = mr_instr_micro(plan, in, n);
@@ -55,6 +64,7 @@ static uint32_t deps_of_backward(const mr_plan *plan, const mr_instr *in, uint64
 	/* The other parts may still read this part's sum: their steps end with the commit before. */
 	if (plan->lowered && plan->stage_replicas[s] > 1 && micro >= plan->stage_replicas[s])
 		deps[k++] = (mr_dep){MR_DEP_COMMIT, in->pipe, s, micro / plan->stage_replicas[s], 0};
+	k += deps_of_buffer(plan, in, n, &deps[k]);
 	if (has_next(plan, s))
 		deps[k++] = (mr_dep){MR_DEP_GRAD, in->pipe, (uint16_t)(s + 1), micro, 0};
 	if (plan->lowered && mr_stage_hands_back(plan, s))
@@ -68,6 +78,7 @@ static uint32_t deps_of_weights(const mr_plan *plan, const mr_instr *in, uint64_
 	uint32_t k = 0;
 
 	deps[k++] = (mr_dep){MR_DEP_GRAD, in->pipe, in->stage, micro, in->span - 1u};
+	k += deps_of_buffer(plan, in, n, &deps[k]);
 	if (!plan->contract.steal)
 		return k;
 	if (micro % plan->contract.need)

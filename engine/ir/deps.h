@@ -31,6 +31,7 @@
  * s in every pipe.
  *
  * Ring (contract.ring): F(m,s) also waits for F(m-1,s), and B|I(m,s) for B|I(m-1,s), of one commit in the pipe before.
+ * Released sums: B and W of s also wait for the commit of their count at the second stage above that trains.
  *
  * V(s,v) waits for N(.,v) of every stage, and where it does (VALIDATED), U(s,v) waits for its own N alone. A B or W
  * that carries MR_INSTR_UPDATE is its own U. Counts: micro-batch m belongs to count m / need; the commit of

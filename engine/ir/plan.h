@@ -77,6 +77,11 @@
  * steps. So no sum of gradients is written and read again, and the bits are those of one pipe. U(s, v, p) waits for the
  * AR of every pipe, gives back what the W of its pipe have left, and commits. In every pipe W come behind all F and I.
  *
+ * Released sums (mr_contract.release_sums; several pipes, a flush, no clipping). A stage sums its gradients in the
+ * buffer of the second one above it that trains: its B and W wait until that is committed in all pipes, so nobody reads
+ * that sum any more. AR and U stand behind the last B or W of the next lower stage that trains. So gradients of two
+ * stages are in memory at a time.
+ *
  * Ring (mr_contract.ring; several pipes, a flush). Micro-batch m is in pipe m mod P, and the passes of a commit follow
  * each other at each stage: F(m,s) comes after F(m-1,s), and B or I likewise. So at any time one worker reads a stage's
  * weights forward and one backward, as if they were handed from worker to worker. No result depends on it.

@@ -60,8 +60,8 @@ typedef struct mr_sched_args {
 	uint32_t window;          /* steps of a window, for such systems; 0: the system's choice. No result depends
 	                             on it */
 	uint32_t n_apart;         /* layers of the kind `apart` of the system in the model; 0: none, or unknown */
-	uint16_t buckets;         /* stages into which a replica of the whole model is cut where the user leaves it
-	                             open, so that gradients go to other processes while more are computed; 0: 1 */
+	uint16_t buckets;         /* stages into which the whole model may be cut where the user leaves it open; 0: 1 */
+	bool spread;              /* some workers share no memory: gradients go out while more are computed */
 	uint32_t n_batches;       /* minibatches in the data, for systems that draw them; 0: unknown */
 	const mr_values *options; /* values of the system's own table; never NULL when the table is not */
 	const mr_cost *costs;     /* for systems whose order follows from costs: a row for each stage, or one row with

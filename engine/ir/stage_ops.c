@@ -22,3 +22,12 @@ uint32_t mr_stage_ops(const mr_plan *plan, uint16_t stage)
 	return ops | (c->clip ? BIT(N) : 0) | (c->flush == MR_FLUSH_VALIDATED ? BIT(V) : 0) |
 	       (replicates ? BIT(AVG) : 0);
 }
+
+uint16_t mr_trained_beside(const mr_plan *plan, uint16_t stage, int by)
+{
+	int step = by < 0 ? -1 : 1, s = stage;
+
+	while (by && (s += step) >= 0 && s < plan->n_stages)
+		by -= mr_stage_has(plan, (uint16_t)s, MR_OP_U) ? step : 0;
+	return by ? plan->n_stages : (uint16_t)s;
+}

@@ -20,4 +20,7 @@ static inline bool mr_stage_hands_back(const mr_plan *plan, uint16_t stage)
 	return stage > 0 && mr_stage_has(plan, (uint16_t)(stage - 1), MR_OP_I);
 }
 
+/** The stage that trains @by places above @stage, 1 or 2, or below (-1, -2), of those that do; plan->n_stages: none. */
+uint16_t mr_trained_beside(const mr_plan *plan, uint16_t stage, int by);
+
 #endif

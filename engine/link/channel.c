@@ -39,6 +39,12 @@ mr_status mr_channel_open(mr_channel *c)
 	return c->kind->open(c);
 }
 
+void mr_channel_arm(mr_channel *c)
+{
+	if (c->kind->arm)
+		c->kind->arm(c);
+}
+
 uint64_t mr_channel_kept_bytes(const mr_channel *c)
 {
 	return c->kind->kept ? c->kind->kept(c) : 0;

@@ -20,6 +20,9 @@
  *
  *	number i lies at from + i % n * from_stride and arrives at to + i % n * to_stride
  *
+ * Channels that are armed on demand may share their memory `to`: the consumer arms one when it is done with what came
+ * through another, and the producer posts only behind that.
+ *
  * The plan proves that the consumer is done with the data at `to` before a message of the same i % n is posted, so a
  * kind needs room for `n` messages, and posting never waits. Messages arrive in the order in which they are posted. One
  * exception: a number may replace one that is still under way with the same i % n; only channels of counts, versions or
@@ -77,6 +80,8 @@ typedef struct mr_link_kind {
 	void (*post)(mr_channel *c, uint64_t number);
 	/** The next number that has arrived, with its bytes in place. False: there is none yet. */
 	bool (*poll)(mr_channel *c, uint64_t *number);
+	/** Consumer, of a channel that is armed on demand: let one message come. NULL: there is nothing to do. */
+	void (*arm)(mr_channel *c);
 	/** Bytes of this process in which an open @c keeps what it sends; before `open`, too. NULL: none. */
 	uint64_t (*kept)(const mr_channel *c);
 } mr_link_kind;
@@ -87,6 +92,7 @@ struct mr_channel {
 	mr_edge edge;
 	uint32_t n;           /* messages under way at most, of numbers that differ modulo n */
 	size_t bytes;         /* of one message */
+	bool on_demand;       /* nothing may come before the consumer has armed the channel, for each message */
 	bool stays;           /* the plan proves that the bytes of a message stay as they are until they have arrived */
 	size_t from_stride, to_stride; /* from one to the next, in the memory of each end */
 	const uint8_t *from;  /* [n] in the producer's memory; NULL where bytes is 0 */
@@ -126,6 +132,9 @@ static inline bool mr_channel_poll(mr_channel *c, uint64_t *number)
 	c->n_polled++;
 	return true;
 }
+
+/** Consumer of a channel that is armed on demand: let one message come, unless it may already. */
+void mr_channel_arm(mr_channel *c);
 
 /** Open @c, whose members except state and counters are set. Errors: as the kind's. */
 mr_status mr_channel_open(mr_channel *c) MR_MUST_USE;

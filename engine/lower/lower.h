@@ -7,6 +7,7 @@
  *       clipping             N directly behind the last B|W; every U of a worker at the end of its list
  *       AR                   at the end of the worker's list: stage by stage its AR and U; with clipping all AR, then
  *                            all N, then all U. Several pipes: in a gap before that, without waits (lower_eager.c)
+ *       released sums        AR and U behind the last B|W of the next lower stage that trains
  *       replicas of stages   AR (of several parts) and U directly behind the B of the part
  *       VALIDATED            as with clipping, and V of all its stages in front of a worker's first instruction that is
  *                            no F

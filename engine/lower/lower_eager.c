@@ -12,6 +12,8 @@
  * in which they are complete, so that no step waits behind a later one. (Never longer than all steps at the end, and up
  * to a tenth shorter, over a grid of systems and costs: tests/schedules/test_twoway.c.)
  *
+ * Sums that are released (ir/plan.h) are reduced behind the next stage's backward passes, whatever the times are.
+ *
  * There is no cycle: an AR stands in a gap at a time at which everything that it waits for has ended, so each edge
  * leads from an earlier time to a later one.
  */
@@ -20,6 +22,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "ir/stage_ops.h"
 #include "timing/walk.h"
 
 /* Shorter gaps are rounding errors of sums in another order. */
@@ -105,6 +108,21 @@ static void sort_stages(const mr_eager *e, uint16_t *stages)
 	}
 }
 
+/* Sums that are released: AR of a stage stands behind the last sum of the next lower one. */
+static void place_released(const mr_plan *p, mr_section section, uint32_t *before)
+{
+	for (unsigned pipe = 0; pipe < p->n_pipes; pipe++)
+		for (uint16_t s = 0; s < p->n_stages; s++) {
+			const mr_list *l = mr_plan_list(p, mr_plan_worker(p, (uint8_t)pipe, s), section);
+			uint16_t below = mr_trained_beside(p, s, -1);
+
+			for (uint32_t i = 0; i < l->n; i++)
+				if ((l->at[i].op == MR_OP_B || l->at[i].op == MR_OP_W) && l->at[i].stage == below &&
+				    l->at[i].pipe == pipe)
+					before[mr_plan_at(p, (uint8_t)pipe, s)] = i + 1 < l->n ? i + 1 : MR_AT_END;
+		}
+}
+
 mr_status mr_lower_eager(const mr_plan *plan, const mr_unroll *g, const uint32_t *order, mr_steps *steps)
 {
 	mr_eager e = {.plan = plan, .g = g, .section = g->n_bodies ? MR_BODY : MR_PROLOGUE};
@@ -116,7 +134,9 @@ mr_status mr_lower_eager(const mr_plan *plan, const mr_unroll *g, const uint32_t
 		steps->before[i] = MR_AT_END;
 	for (uint16_t s = 0; s < plan->n_stages; s++)
 		steps->stages[s] = (uint16_t)(plan->n_stages - 1 - s);
-	if (!applies(plan))
+	if (plan->contract.release_sums)
+		place_released(plan, e.section, steps->before);
+	if (!applies(plan) || plan->contract.release_sums)
 		return MR_OK;
 	stages = malloc(plan->n_stages * sizeof(*stages));
 	e.begin = calloc(n, sizeof(*e.begin));

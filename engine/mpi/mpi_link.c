@@ -3,8 +3,8 @@
  *
  * All ranks open all channels in the same order, so each has the same tags everywhere; the ranks of its two ends make
  * requests, and for the others it stays empty. A message is a header and the bytes in place, one derived type made once
- * for each request; receives are posted ahead, so no message is ever unexpected, and the library's memory is bounded by
- * the plan.
+ * for each request; receives are posted ahead (on demand: when the consumer arms the channel), so no message is ever
+ * unexpected, and the library's memory is bounded by the plan.
  *
  *	boundary   sent from the producer's buffer, which stays as it is until the number comes back
  *	stays      (mr_channel) sent from its place, too
@@ -37,6 +37,7 @@ typedef struct message {
 	size_t request[2];   /* in the table */
 	bool under_way;      /* the sender's; `side` is the one */
 	bool kept;           /* the sender's: the other side waits */
+	bool armed;          /* the receiver's: it may come */
 	bool held;           /* the receiver's: it has come, and a test holds it back */
 	uint8_t side;
 	_Atomic bool arrived; /* the receiver's */
@@ -94,6 +95,7 @@ static void leave(link_state *s, message *m, uint8_t side)
 /* With the lock: let the next one come. */
 static void await(link_state *s, message *m)
 {
+	m->armed = true;
 	if (MPI_Start(&table.request[m->request[0]]) != MPI_SUCCESS)
 		atomic_store(&mr_mpi.lost, mr_mpi.of_worker[s->c->edge.from]);
 }
@@ -143,6 +145,7 @@ static void let_go(void)
 
 static void has_come(link_state *s, uint32_t at)
 {
+	s->m[at].armed = false;
 	mr_mpi_heard(mr_mpi.of_worker[s->c->edge.from]);
 	if (late.room)
 		hold(s, at);
@@ -228,7 +231,8 @@ static bool take(mr_channel *c, link_state *s, message *m, uint64_t *number)
 	atomic_store_explicit(&m->arrived, false, memory_order_relaxed);
 	pthread_mutex_lock(&mr_mpi.lock);
 	note_times(c, s, m);
-	await(s, m); /* nothing is sent before the consumer is done with what came */
+	if (!c->on_demand)
+		await(s, m); /* nothing is sent before the consumer is done with what came */
 	pthread_mutex_unlock(&mr_mpi.lock);
 	return true;
 }
@@ -382,7 +386,7 @@ static mr_status make_requests(link_state *s, uint32_t tag)
 	for (uint32_t i = 0; i < s->c->n; i++)
 		for (uint8_t side = 0; side < (s->sends ? 2 : 1); side++)
 			MR_TRY(make_request(s, i, side, (int)(tag + i)));
-	for (uint32_t i = 0; s->receives && i < s->c->n; i++)
+	for (uint32_t i = 0; s->receives && !s->c->on_demand && i < s->c->n; i++)
 		await(s, &s->m[i]);
 	return MR_OK;
 }
@@ -435,8 +439,7 @@ static void free_requests(link_state *s)
 	for (size_t i = 0; i < table.n; i++) {
 		if (table.owner[i].s != s || table.request[i] == MPI_REQUEST_NULL)
 			continue;
-		if (s->receives && !s->m[table.owner[i].at].held &&
-		    !atomic_load(&s->m[table.owner[i].at].arrived)) /* else it is not posted */
+		if (s->receives && s->m[table.owner[i].at].armed)
 			MPI_Cancel(&table.request[i]);
 		MPI_Request_free(&table.request[i]);
 	}
@@ -489,6 +492,19 @@ static void reset(mr_channel *c)
 	pthread_mutex_unlock(&mr_mpi.lock);
 }
 
+static void arm(mr_channel *c)
+{
+	link_state *s = c->state;
+
+	if (!s->receives)
+		return;
+	pthread_mutex_lock(&mr_mpi.lock);
+	for (uint32_t i = 0; i < c->n; i++)
+		if (!s->m[i].armed)
+			await(s, &s->m[i]);
+	pthread_mutex_unlock(&mr_mpi.lock);
+}
+
 const mr_link_kind mr_mpi_kind = {
 	.name = "mpi",
 	.carries = carries,
@@ -497,6 +513,7 @@ const mr_link_kind mr_mpi_kind = {
 	.reset = reset,
 	.post = post,
 	.poll = poll_next,
+	.arm = arm,
 	.kept = kept,
 };
 

@@ -20,8 +20,9 @@ bool mr_plan_may_merge(const mr_plan *plan)
 	const mr_contract *c = &plan->contract;
 
 	return !plan->lowered && !plan->endless && c->coverage == MR_COVER_TRAIN && c->flush != MR_FLUSH_NONE &&
-	       c->sum == MR_SUM_ASCENDING && !c->steal && !c->joint_w && !mr_contract_replicates(c) &&
-	       !mr_plan_has_stage_replicas(plan) && !mr_plan_length(plan, MR_PROLOGUE) && !has_span(plan);
+	       c->sum == MR_SUM_ASCENDING && !c->steal && !c->joint_w && !c->release_sums &&
+	       !mr_contract_replicates(c) && !mr_plan_has_stage_replicas(plan) &&
+	       !mr_plan_length(plan, MR_PROLOGUE) && !has_span(plan);
 }
 
 /* One stage of one pipe in the list of its worker. */

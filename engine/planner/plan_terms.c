@@ -43,6 +43,21 @@ static mr_status aim_ahead(mr_plan *plan, bool along)
 	return st;
 }
 
+/* Messages name the key of the system. */
+static mr_status check_released(const mr_contract *k, bool clips)
+{
+	if (k->release_sums && clips)
+		return mr_fail(MR_ECONFIG,
+			       "gradients: sums that are released stage by stage are gone before the norm of all is "
+			       "known, so they cannot be clipped: leave train.clip out, or set gradients = \"summed\"");
+	if (k->release_sums && k->tied)
+		return mr_fail(MR_ECONFIG,
+			       "gradients: the first and the last stage share a parameter, whose sum is complete at "
+			       "the end, so sums cannot be released: set train.untie = true, or gradients = "
+			       "\"summed\"");
+	return MR_OK;
+}
+
 static mr_status check_tied(const mr_plan *plan)
 {
 	const mr_contract *k = &plan->contract;
@@ -151,6 +166,7 @@ mr_status mr_plan_take_terms(mr_plan *plan, const mr_plan_terms *terms)
 	}
 	k->tied = terms->tied;
 	MR_TRY(check_tied(plan));
+	MR_TRY(check_released(k, terms->clips));
 	set_flush(k, terms->clips);
 	if (k->flush == MR_FLUSH_NONE && terms->predicts)
 		MR_TRY(aim_ahead(plan, terms->along));

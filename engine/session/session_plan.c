@@ -19,7 +19,6 @@
 #include "planner/make_plan.h"
 #include "schedules/registry.h"
 
-#define MOST_BUCKETS 4
 #define LEAST_ROOM ((uint64_t)64 << 20)
 
 /* Does the last stage use a parameter that an earlier one stores? Only the first stage may be its owner. */
@@ -125,9 +124,9 @@ static mr_status costs_of(void *arg, const mr_plan *plan, mr_stage_cost *out)
 /* See mr_sched_args. Stages that share parameters must be the first and the last, which only the user can see to. */
 static uint16_t buckets_of(const mr_session *s)
 {
-	bool free = !s->job->n_cut && !mr_graph_ties(s->graph) && mr_session_is_spread(s);
+	bool free = !s->job->n_cut && !mr_graph_ties(s->graph);
 
-	return free ? (uint16_t)fmin(mr_graph_narrow_stages(s->graph), MOST_BUCKETS) : 0;
+	return free ? (uint16_t)fmin(mr_graph_narrow_stages(s->graph), UINT16_MAX) : 0;
 }
 
 /* The session's question for a plan: the system of its job (none if the order comes from a file), and the terms of its
@@ -145,6 +144,7 @@ static mr_plan_question question_of(mr_session *s)
 			 .options = ops->options ? s->job->system.values : NULL,
 			 .n_steps = ops->ends ? (uint64_t)s->job->train.steps : 0,
 			 .buckets = buckets_of(s),
+			 .spread = mr_session_is_spread(s),
 			 .n_apart = ops->apart ? mr_partition_count(s->graph, ops->apart) : 0,
 			 .n_batches = batches < UINT32_MAX ? (uint32_t)batches : UINT32_MAX,
 			 .now = mr_clock_s,

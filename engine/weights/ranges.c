@@ -75,6 +75,7 @@ static mr_status create(mr_stage_weights *b, const mr_ranges_wanted *wanted)
 	r->n = n;
 	r->n_whole = n_whole;
 	r->lockstep = wanted->lockstep && b->n_parts == n;
+	r->released = wanted->released;
 	r->gradients = calloc((size_t)n * n, sizeof(*r->gradients));
 	r->weights = calloc((size_t)n * n, sizeof(*r->weights));
 	r->totals = calloc((size_t)n * n_whole + 1, sizeof(*r->totals));
@@ -82,12 +83,15 @@ static mr_status create(mr_stage_weights *b, const mr_ranges_wanted *wanted)
 	r->of_sums = calloc(n, sizeof(*r->of_sums));
 	r->of_weights = calloc(n, sizeof(*r->of_weights));
 	r->n_sums = calloc(n, sizeof(*r->n_sums));
+	r->room = calloc(n, sizeof(*r->room));
 	if (!r->gradients || !r->weights || !r->totals || !r->of_gradients || !r->of_sums || !r->of_weights ||
-	    !r->n_sums)
+	    !r->n_sums || !r->room)
 		return mr_fail(MR_ERESOURCE, "no memory for the ranges of %u shards", n);
 	b->private_weights = b->apart = true;
 	for (uint32_t i = 0; i < n; i++)
 		find_spans(b, r, i);
+	for (uint32_t i = 0; i < n; i++)
+		r->room[i] = stride_of(r->of_sums[i]);
 	return MR_OK;
 }
 
@@ -113,9 +117,10 @@ static mr_status choose_pair(mr_stage_weights *b, uint32_t i, uint32_t j, const 
 	MR_TRY(choose(b, e, wanted, &k));
 	r = b->ranges;
 	if (k)
-		gradients_of(r, i, j)->channel = (mr_channel){.kind = k, .edge = e, .n = r->lockstep ? 1 : 2,
-							      .bytes = bytes_of(r->of_sums[j]),
-							      .stays = r->lockstep && i >= wanted->n_whole};
+		gradients_of(r, i, j)->channel =
+			(mr_channel){.kind = k, .edge = e, .n = r->lockstep || r->released ? 1 : 2,
+				     .bytes = bytes_of(r->of_sums[j]), .on_demand = r->released,
+				     .stays = r->released || (r->lockstep && i >= wanted->n_whole)};
 	if (k && j < wanted->n_whole)
 		total_of(r, i, j)->channel = (mr_channel){.kind = k, .edge = e, .n = 1,
 							  .bytes = bytes_of(r->of_gradients[i])};
@@ -136,6 +141,20 @@ mr_status mr_ranges_choose(mr_stage_weights *b, const mr_ranges_wanted *wanted)
 	return MR_OK;
 }
 
+void mr_ranges_lend(mr_stage_weights *lender, mr_stage_weights *b)
+{
+	mr_ranges *r = b->ranges, *to = lender->ranges;
+
+	r->lender = to;
+	for (uint32_t i = 0; i < r->n; i++)
+		to->room[i] = r->room[i] > to->room[i] ? r->room[i] : to->room[i];
+}
+
+void mr_ranges_follow(mr_stage_weights *b, mr_stage_weights *next)
+{
+	b->ranges->next = next->ranges;
+}
+
 uint64_t mr_ranges_bytes(const mr_stage_weights *b, uint32_t shard)
 {
 	const mr_ranges *r = b->ranges;
@@ -144,7 +163,7 @@ uint64_t mr_ranges_bytes(const mr_stage_weights *b, uint32_t shard)
 	for (uint32_t i = 0; r && i < r->n; i++) {
 		const mr_channel *c = &gradients_of(r, i, shard)->channel;
 
-		sum += c->kind ? c->n * stride_of(r->of_sums[shard]) : 0;
+		sum += c->kind && !r->lender ? c->n * r->room[shard] : 0;
 		sum += kept_of(gradients_of(r, shard, i)) + kept_of(weights_of(r, shard, i));
 		sum += i < r->n_whole ? kept_of(total_of(r, shard, i)) : 0;
 	}
@@ -164,9 +183,10 @@ mr_status mr_range_open(mr_range *range, mr_range_span span, size_t stride, cons
 
 mr_status mr_range_open_copies(mr_range *range, mr_range_span span, const uint8_t *from)
 {
-	size_t stride = stride_of(span);
+	size_t stride = range->room ? range->room : stride_of(span);
 
-	range->copy = aligned_alloc(MR_CACHE_LINE, range->channel.n * stride);
+	if (!range->copy)
+		range->copy = aligned_alloc(MR_CACHE_LINE, range->channel.n * stride);
 	if (!range->copy)
 		return mr_fail(MR_ERESOURCE, "no memory for %zu bytes of gradients", range->channel.n * stride);
 	range->channel.to_stride = stride;
@@ -190,6 +210,8 @@ mr_status mr_ranges_open(mr_stage_weights *b)
 		for (uint32_t j = 0; j < r->n; j++) {
 			mr_range *g = gradients_of(r, i, j), *w = weights_of(r, i, j);
 
+			g->room = r->lender ? r->lender->room[j] : r->room[j];
+			g->copy = r->lender ? gradients_of(r->lender, i, j)->copy : NULL;
 			if (g->channel.kind)
 				MR_TRY(mr_range_open_copies(g, r->of_sums[j], b->shard[i].grads));
 			if (g->channel.kind && j < r->n_whole)
@@ -199,6 +221,8 @@ mr_status mr_ranges_open(mr_stage_weights *b)
 				MR_TRY(mr_range_open(w, r->of_weights[i], stride, b->shard[i].version,
 						  b->shard[j].version + r->of_weights[i].begin));
 		}
+	for (uint32_t i = 0; r && r->released && !r->lender && i < r->n; i++)
+		mr_ranges_arm(b, i);
 	return MR_OK;
 }
 
@@ -208,7 +232,8 @@ void mr_ranges_close(mr_stage_weights *b)
 
 	for (uint32_t i = 0; r->gradients && i < r->n * r->n; i++) {
 		mr_channel_close(&r->gradients[i].channel);
-		free(r->gradients[i].copy);
+		if (!r->lender)
+			free(r->gradients[i].copy);
 	}
 	for (uint32_t i = 0; r->weights && i < r->n * r->n; i++)
 		mr_channel_close(&r->weights[i].channel);
@@ -221,6 +246,7 @@ void mr_ranges_close(mr_stage_weights *b)
 	free(r->of_sums);
 	free(r->of_weights);
 	free(r->n_sums);
+	free(r->room);
 }
 
 void mr_range_reset(mr_range *range, uint64_t arrived, mr_parker *receiver)
@@ -254,6 +280,18 @@ bool mr_range_has(mr_range *range, uint64_t number)
 	while (range->channel.kind && range->arrived < number && mr_channel_poll(&range->channel, &got))
 		range->arrived = got > range->arrived ? got : range->arrived;
 	return !range->channel.kind || range->arrived >= number;
+}
+
+static void arm(mr_ranges *r, uint32_t owner)
+{
+	for (uint32_t i = 0; i < r->n; i++)
+		if (gradients_of(r, i, owner)->channel.kind)
+			mr_channel_arm(&gradients_of(r, i, owner)->channel);
+}
+
+void mr_ranges_arm(mr_stage_weights *b, uint32_t owner)
+{
+	arm(b->ranges, owner);
 }
 
 void mr_ranges_send_sum(mr_stage_weights *b, uint32_t shard)
@@ -328,6 +366,8 @@ void mr_ranges_send_weights(mr_stage_weights *b, uint32_t owner, uint64_t versio
 {
 	mr_range_span s = b->ranges->of_weights[owner];
 
+	if (b->ranges->next)
+		arm(b->ranges->next, owner);
 	for (uint32_t i = 0; i < b->n_shards; i++) {
 		mr_range *range = weights_of(b->ranges, owner, i);
 

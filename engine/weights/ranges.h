@@ -19,6 +19,11 @@
  * step that needs all sums of passes that read it. So links send both from their places, without a copy; but not the
  * sums of a shard that gets the whole one in the same memory.
  *
+ * Released sums (ir/plan.h): the copies of what comes lie in the same memory for all stages whose sums do. A shard sums
+ * the gradients of such a stage behind the weights of the one before it, so the owner lets its sums come before it
+ * sends those weights, when it has added up and stepped what came before. So there, too, an owner keeps one sum of each
+ * shard, which is sent from its place.
+ *
  * The owner adds the shards in ascending order, as with shared memory, so the bits are the same. An edge between two
  * workers that share memory is read and written in place, even in a stage in which others send.
  *
@@ -35,7 +40,8 @@
 typedef struct mr_range {
 	mr_channel channel; /* kind NULL: the two share memory */
 	uint64_t arrived;   /* the highest commit or version that has come; written by the receiver */
-	uint8_t *copy;      /* [n of the channel] gradients: the data that came, owned; else NULL */
+	size_t room;        /* gradients: bytes from one copy to the next; 0: as many as it carries */
+	uint8_t *copy;      /* [n of the channel] gradients: the data that came, owned unless lent; else NULL */
 } mr_range;
 
 /* The bytes of a stage that one shard owns, as offsets into all of them. */
@@ -52,8 +58,9 @@ void mr_range_span_widen(mr_range_span *s, size_t at, size_t bytes);
 mr_status mr_range_open(mr_range *range, mr_range_span span, size_t stride, const uint8_t *from,
 			uint8_t *to) MR_MUST_USE;
 
-/** Open @range, whose kind and n are set: it carries @span of the data at @from to copies of its own, one a number
- * modulo n; from one to the next the data are from_stride apart. Errors: MR_ERESOURCE, the kind's. */
+/** Open @range, whose kind and n are set: it carries @span of the data at @from to range->copy (NULL: to copies of its
+ * own), one a number modulo n; from one to the next the data are from_stride apart. Errors: MR_ERESOURCE, the
+ * kind's. */
 mr_status mr_range_open_copies(mr_range *range, mr_range_span span, const uint8_t *from) MR_MUST_USE;
 
 /** The copy of what has arrived last. */
@@ -68,6 +75,10 @@ bool mr_range_has(mr_range *range, uint64_t number);
 typedef struct mr_ranges {
 	uint32_t n;                               /* shards */
 	bool lockstep;                             /* see above */
+	bool released;                             /* likewise */
+	mr_ranges *lender;                         /* whose copies of gradients this stage uses; NULL: its own */
+	mr_ranges *next;                           /* the stage whose sums may come when this one has stepped */
+	size_t *room;                              /* [n] bytes of a copy, by owner, for all stages that use it */
 	mr_range *gradients, *weights;            /* [n][n] by sender, then receiver */
 	uint32_t n_whole;                         /* shards 0 .. n_whole - 1 get the sum of all shards in all ranges */
 	mr_range *totals;                         /* [n][n_whole] by sender, then receiver */
@@ -82,6 +93,7 @@ typedef struct mr_ranges_wanted {
 	const uint16_t *worker; /* [shards] where each is */
 	uint32_t n_whole;       /* shards 0 .. n_whole - 1 get the whole sum of each commit */
 	bool lockstep;           /* F read what the last commit has made */
+	bool released;           /* the contract has release_sums */
 	const mr_link_kind *const *kinds;
 } mr_ranges_wanted;
 
@@ -90,6 +102,16 @@ typedef struct mr_ranges_wanted {
  * shards are cut and before the layout of @b. Errors: MR_ECONFIG, MR_ERESOURCE.
  */
 mr_status mr_ranges_choose(mr_stage_weights *b, const mr_ranges_wanted *wanted) MR_MUST_USE;
+
+/** Let what comes to @b be where it comes to for @lender, whose sums use the same buffers. After mr_ranges_choose of
+ * both; @lender is opened before and closed after. */
+void mr_ranges_lend(mr_stage_weights *lender, mr_stage_weights *b);
+
+/** The sums of @next may come when @b has stepped. */
+void mr_ranges_follow(mr_stage_weights *b, mr_stage_weights *next);
+
+/** Released sums: let those of the shards come to @owner, for one commit. */
+void mr_ranges_arm(mr_stage_weights *b, uint32_t owner);
 
 /** Bytes of this process that links need for the sums and weights of @shard: what they keep of those that it sends, and
  * sums of others that come. After mr_ranges_choose. */

@@ -119,6 +119,23 @@ static void layout_features(mr_stage_weights *b, mr_arena *a, uint8_t shard)
 #include "weights/features.def"
 }
 
+size_t mr_weights_sum_bytes(const mr_stage_weights *b)
+{
+	size_t own = mr_stage_size(b->stage)->grad_bytes;
+
+	if (b->lender)
+		return 0;
+	return own > b->grad_room ? own : b->grad_room;
+}
+
+void mr_weights_lend(mr_stage_weights *lender, mr_stage_weights *b)
+{
+	size_t bytes = mr_stage_size(b->stage)->grad_bytes;
+
+	b->lender = lender;
+	lender->grad_room = bytes > lender->grad_room ? bytes : lender->grad_room;
+}
+
 void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe)
 {
 	const mr_stage_sizes *z = mr_stage_size(b->stage);
@@ -130,7 +147,7 @@ void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe)
 		s->version = mr_arena_take(
 			a, mr_stagger(mr_weights_stride_of(b, pipe) * b->cap + (b->row_versions ? z->table_bytes : 0)),
 			MR_CACHE_LINE);
-	s->grads = mr_arena_take(a, z->grad_bytes, MR_CACHE_LINE);
+	s->grads = b->lender ? NULL : mr_arena_take(a, mr_weights_sum_bytes(b), MR_CACHE_LINE);
 	for (uint32_t i = 0; pipe == 0 && i < b->optim.ops->n_states; i++)
 		b->state[i] = mr_arena_take(a, mr_stagger(mr_states_bytes(b)), MR_CACHE_LINE);
 	if (pipe == 0 && mr_weights_factor_bytes(b))
@@ -169,6 +186,8 @@ void mr_weights_join(mr_stage_weights *b)
 {
 	for (uint32_t i = 1; i < b->n_shards; i++)
 		b->shard[i].version = b->shard[mr_weights_home(b, i)].version;
+	for (uint32_t i = 0; b->lender && i < b->n_shards; i++)
+		b->shard[i].grads = b->lender->shard[i].grads;
 }
 
 /* --- sums --- */

@@ -95,6 +95,9 @@ typedef struct mr_stage_weights {
 	uint8_t *factors;    /* weights/factors.h; NULL: the optimizer keeps none */
 	int16_t *rest; /* the bits by which the latest version's masters exceed it, like one version; NULL: the weights
 	                  are their own masters */
+	struct mr_stage_weights *lender; /* released sums: the stage whose buffers hold those of this one, too; NULL:
+	                                    its own do */
+	size_t grad_room;    /* bytes of a buffer for the sums of all stages that use it; 0: for its own */
 	uint32_t cap;        /* buffers of versions */
 	uint32_t n_shards;
 	mr_shard *shard;     /* [n_shards], one a pipe */
@@ -151,6 +154,12 @@ static inline uint32_t mr_weights_home(const mr_stage_weights *b, uint32_t i)
 {
 	return b->private_weights ? i : b->shard[i].home;
 }
+
+/** Bytes of a gradient sum that each shard of the stage has; 0: those of another stage have room for it. */
+size_t mr_weights_sum_bytes(const mr_stage_weights *b);
+
+/** Let the gradients of @b be summed where those of @lender are, behind them or before. Before the layout of both. */
+void mr_weights_lend(mr_stage_weights *lender, mr_stage_weights *b);
 
 /** Take shard @pipe's memory (or measure it, see base/arena.h); pipe 0's includes the memory that all share. */
 void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe);

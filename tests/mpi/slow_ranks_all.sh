@@ -54,6 +54,8 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	[ "$system" != local_sgd ] || set -- --set system.every=1 --set 'system.placement="rotated"'
 	[ "$system" = local_sgd ] || set --
 	[ "$system $optimizer" != "local_sgd nt_asgd" ] || optimizer=sgd # it averages one copy of the weights
+	[ "$system $clip" != "data_parallel 0" ] || [ "$(bit "$i" 2)" = false ] || [ "$conf" = lm.cfg ] ||
+		set -- --set 'system.gradients="released"'
 	[ "$optimizer" != nt_asgd ] ||
 		set -- --set optimizer.wait=1 --set optimizer.lr=0.3 --set train.eval_every=1 --set train.steps=8
 	# shellcheck disable=SC2086 # words, or none

@@ -158,7 +158,7 @@ static void other_plans_stay(void)
 		{"1f1b", "merge_w=2"},       {"1f1b", "recompute=always"}, {"gpipe", "recompute=always"},
 		{"zb_h1", "steal=true"},     {"pipedream", ""},            {"pipedream_2bw", ""},
 		{"local_sgd", ""},           {"gpipe", "backward=lifo"},   {"data_parallel", "gradients=joint"},
-		{"dapple", "replicas=[1,2]"},
+		{"dapple", "replicas=[1,2]"}, {"data_parallel", "gradients=released chunks=3"},
 	};
 
 	for (size_t i = 0; i < sizeof(stay) / sizeof(*stay); i++) {

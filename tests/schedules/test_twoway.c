@@ -3,6 +3,8 @@
 
 #include "check.h"
 #include "ir/contract.h"
+#include "ir/deps.h"
+#include "lower/check.h"
 #include "timing/metrics.h"
 #include "sched_help.h"
 
@@ -230,6 +232,101 @@ static void twoway_joint_contract(void)
 	mr_plan_destroy(plan);
 }
 
+/* @in is the @n-th of three instructions of stage @s: B of the @share micro-batches from @first on, then AR and U. */
+static bool is_released(const mr_instr *in, uint32_t n, uint16_t s, uint32_t first, uint32_t share)
+{
+	mr_op op = n < share ? MR_OP_B : n == share ? MR_OP_AR : MR_OP_U;
+
+	return in->op == op && in->stage == s && (n >= share || in->micro == first + n);
+}
+
+/* Backward stage by stage over the share; each stage steps behind the next one's passes, the last ones at the end. */
+static void twoway_released_gradients(void)
+{
+	static const uint32_t first[] = {0, 3, 6, 8, 10};
+	sched_case c = at("data_parallel", 5, 12, "gradients=released chunks=4");
+	mr_plan *plan = sched_lowered(&c);
+
+	CU_ASSERT_TRUE(plan->contract.release_sums);
+	CU_ASSERT_EQUAL_FATAL(plan->n_stages, 4);
+	for (uint16_t w = 0; w < 5; w++) {
+		const mr_list *l = mr_plan_list(plan, w, MR_BODY);
+		uint32_t share = w < 2 ? 3 : 2, at = 4 * share;
+
+		CU_ASSERT_EQUAL_FATAL(l->n, 8 * share + 8);
+		for (uint32_t i = 0; i < at; i++) {
+			CU_ASSERT_EQUAL(l->at[i].micro, first[w] + i / 4);
+			CU_ASSERT_EQUAL(l->at[i].op, MR_OP_F);
+		}
+		for (uint16_t s = 4; s-- > 0;) {
+			for (uint32_t n = 0; n < share; n++)
+				CU_ASSERT_TRUE(is_released(&l->at[at++], n, s, first[w], share));
+			for (uint32_t n = share; s < 3 && n < share + 2; n++)
+				CU_ASSERT_TRUE(is_released(&l->at[at++], n, (uint16_t)(s + 1), 0, share));
+		}
+		for (uint32_t n = share; n < share + 2; n++)
+			CU_ASSERT_TRUE(is_released(&l->at[at++], n, 0, 0, share));
+	}
+	for (int k = 0; k < SCHED_COSTS; k++)
+		CU_ASSERT_DOUBLE_EQUAL(makespan("data_parallel", 5, 12, "gradients=released chunks=4", sched_costs[k]),
+				       makespan("data_parallel", 5, 12, "chunks=4", sched_costs[k]), 1e-9);
+	mr_plan_destroy(plan);
+	c = at("data_parallel", 1, 3, "gradients=released"); /* nobody reads its sums */
+	plan = sched_lowered(&c);
+	CU_ASSERT_FALSE(plan->contract.release_sums);
+	mr_plan_destroy(plan);
+	refuse("data_parallel", 2, 4, "gradients=released chunks=2", "a worker needs at least 3, got 2");
+}
+
+/* Does the plan of @c wait for all pipes' commit of stage @before in front of the first B of @stage? */
+static bool waits(const mr_plan *plan, uint16_t stage, uint16_t before)
+{
+	const mr_list *l = mr_plan_list(plan, 1, MR_BODY);
+	mr_dep dep[MR_DEPS_MAX];
+	uint32_t i = 0, n;
+
+	while (l->at[i].op != MR_OP_B || l->at[i].stage != stage)
+		i++;
+	n = mr_deps_of(plan, &l->at[i], 2, dep);
+	for (i = 0; i < n; i++)
+		if (dep[i].kind == MR_DEP_COMMIT)
+			return dep[i].stage == before && dep[i].number == 3;
+	return before == plan->n_stages;
+}
+
+/* A sum that is begun before the one in its buffer is stepped is refused, and so are clipping and shared parameters. */
+static void twoway_released_contract(void)
+{
+	sched_case c = at("data_parallel", 2, 4, "gradients=released chunks=5");
+	mr_plan *plan = sched_lowered(&c);
+	mr_list *l = mr_plan_list(plan, 1, MR_BODY);
+
+	for (uint16_t s = 0; s < 5; s++)
+		CU_ASSERT_TRUE(waits(plan, s, s < 3 ? (uint16_t)(s + 2) : 5));
+	for (uint32_t i = 0; i + 1 < l->n; i++) /* U of the last stage, to the end */
+		if (l->at[i].op == MR_OP_U) {
+			mr_instr u = l->at[i];
+
+			memmove(&l->at[i], &l->at[i + 1], (l->n - i - 1) * sizeof(*l->at));
+			l->at[l->n - 1] = u;
+			break;
+		}
+	MR_CHECK_FAIL(mr_plan_check(plan), MR_ECONFIG, "");
+	mr_plan_destroy(plan);
+	plan = sched_lowered(&c);
+	plan->frozen[3] = MR_FROZEN_PASSES; /* then the stages next to it have buffers of their own */
+	CU_ASSERT_TRUE(waits(plan, 2, 5));
+	CU_ASSERT_TRUE(waits(plan, 1, 4));
+	mr_plan_destroy(plan);
+	plan = sched_emit(&c);
+	plan->contract.tied = true;
+	MR_CHECK_FAIL(mr_contract_check(plan), MR_ECONFIG, "no stages share a parameter");
+	plan->contract.tied = false;
+	plan->contract.clip = true;
+	MR_CHECK_FAIL(mr_contract_check(plan), MR_ECONFIG, "nothing is clipped");
+	mr_plan_destroy(plan);
+}
+
 /* With fewer micro-batches than the order is made for, dualpipe still takes no longer than 1f1b. */
 static void twoway_dualpipe_with_few(void)
 {
@@ -333,6 +430,8 @@ void mr_suite_twoway(void)
 	MR_TEST(twoway_data_parallel_shares);
 	MR_TEST(twoway_joint_gradients);
 	MR_TEST(twoway_joint_contract);
+	MR_TEST(twoway_released_gradients);
+	MR_TEST(twoway_released_contract);
 	MR_TEST(twoway_dualpipe_with_few);
 	MR_TEST(twoway_steps_in_gaps);
 	MR_TEST(twoway_bitpipe_halves_the_bubble);

@@ -373,6 +373,7 @@ void replay_batch_norm(uint32_t runs)
 		{" system.name=zb_h1 train.microbatches=4 train.clip=0.1", 3},
 		{" system.name=data_parallel system.weights=private train.microbatches=4", 4},
 		{" system.name=data_parallel system.gradients=joint train.microbatches=4", 3},
+		{" system.name=data_parallel system.gradients=released system.chunks=3 train.microbatches=4", 3},
 	};
 	char sets[300];
 

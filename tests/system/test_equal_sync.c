@@ -154,6 +154,32 @@ static void joint_gradients(void)
 	}
 }
 
+/* Sums that are released stage by stage are those of replicas that keep them. */
+static void released_gradients(void)
+{
+	static const char *const systems[] = {
+		"system.name=data_parallel system.gradients=released system.chunks=3",
+		"system.name=data_parallel system.gradients=released system.chunks=4 system.weights=private",
+	};
+	static const char *const mlps[] = {"backend=reference precision=f64", "backend=auto precision=bf16",
+					   "backend=reference precision=bf16_pure"};
+
+	for (size_t k = 0; k < sizeof(systems) / sizeof(systems[0]); k++) {
+		for (size_t i = 0; i < sizeof(mlps) / sizeof(mlps[0]); i++)
+			for (unsigned workers = 2; workers <= 5 && (!strstr(mlps[i], "auto") || sync_dnnl());
+			     workers += RIG_SANITIZED ? 2 : 1)
+				sync_case_system(&(sync_case){mlps[i], false,
+							      "model.depth=5 model.width=8 model.norm=batch "
+							      "train.batch=24 train.microbatches=6 "
+							      "optimizer.name=adamw",
+							      4, 0, false},
+						 systems[k], workers);
+		sync_case_system(&(sync_case){"backend=reference precision=f32", true, GPT "model.dropout=0.2", 3, 0,
+					      false},
+				 systems[k], 2);
+	}
+}
+
 static void gpt_dnnl(void)
 {
 	if (sync_dnnl())
@@ -326,6 +352,7 @@ void mr_suite_equal_sync(void)
 	MR_TEST(mlp_bf16_pure);
 	MR_TEST(gpt_bf16_pure);
 	MR_TEST(joint_gradients);
+	MR_TEST(released_gradients);
 	MR_TEST(gpt_dnnl);
 	MR_TEST(dlrm_joint_gradients);
 	MR_TEST(gpt_cut_inside_blocks);

@@ -85,6 +85,27 @@ static void flushing(void)
 	}
 }
 
+/* Sums of several stages in one buffer, and what comes of them: one that is overwritten too early is torn. */
+static void released(void)
+{
+	static const char *const sets[] = {
+		"system.chunks=3 train.microbatches=8", "system.chunks=5 train.microbatches=4",
+		"system.chunks=7 train.batch=12 train.microbatches=6 optimizer.name=adamw optimizer.lr=0.01",
+		"system.chunks=4 train.batch=6 train.microbatches=3", /* a worker without micro-batches */
+		"system.chunks=4 train.microbatches=4 system.weights=private",
+		"system.chunks=5 train.microbatches=8 precision=bf16 optimizer.name=momentum",
+		"system.chunks=4 train.microbatches=8 optimizer.name=muon optimizer.lr=0.01",
+		"system.chunks=6 train.microbatches=8 model.norm=batch train.batch=24",
+	};
+	char text[300];
+
+	for (unsigned d = 4; d >= 2; d--)
+		for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+			snprintf(text, sizeof(text), "system.name=data_parallel system.gradients=released %s", sets[i]);
+			CU_ASSERT_TRUE(check(MLP, text, d));
+		}
+}
+
 static void asynchronous(void)
 {
 	static const struct {
@@ -156,6 +177,39 @@ static void rooms(void)
 	needs("system.name=weipipe", 1);
 	/* one shard has none, and waits for nobody */
 	needs("system.name=data_parallel train.batch=6 train.microbatches=3", 2);
+}
+
+/* Released sums: of those of five stages, two at a time are kept here and come, one of each of the other workers. */
+static void released_rooms(void)
+{
+	uint64_t sums = 0, come = 0, most[2] = {0};
+	mr_run_config c;
+	mr_run *run;
+	rig r;
+
+	rig_init(&r);
+	rig_sets(&r, MLP " machine.workers=4 train.microbatches=8 system.name=data_parallel system.gradients=released "
+			 "system.chunks=5");
+	rig_open(&r);
+	c = mr_session_run_config(&r.s, NULL);
+	c.links = everywhere;
+	c.only_layout = true;
+	MR_CHECK_OK(mr_run_create(&c, &run));
+	for (uint16_t s = 0; s < run->n_stages; s++) {
+		const mr_stage_weights *b = &run->weights[s];
+		uint64_t bytes = mr_stage_size(b->stage)->grad_bytes;
+
+		CU_ASSERT_EQUAL(mr_weights_sum_bytes(b) > 0, s >= 3);
+		CU_ASSERT_EQUAL(mr_ranges_bytes(b, 1) > 0, s >= 3);
+		CU_ASSERT_PTR_EQUAL(b->shard[2].grads, run->weights[4 - s % 2].shard[2].grads);
+		sums += mr_weights_sum_bytes(b);
+		come += mr_ranges_bytes(b, 1);
+		most[s % 2] = bytes > most[s % 2] ? bytes : most[s % 2];
+	}
+	CU_ASSERT_EQUAL(sums, most[0] + most[1]);
+	CU_ASSERT(come >= 3 * sums / 4 && come <= 3 * (sums / 4 + 4 * MR_CACHE_LINE));
+	mr_run_destroy(run);
+	rig_fini(&r);
 }
 
 static void clipped(void)
@@ -298,6 +352,8 @@ void mr_suite_links(void)
 	MR_TEST(flushing);
 	MR_TEST(asynchronous);
 	MR_TEST(rooms);
+	MR_TEST(released);
+	MR_TEST(released_rooms);
 	MR_TEST(clipped);
 	MR_TEST(validated);
 	MR_TEST(tied);

@@ -127,6 +127,7 @@ static const char *const variants[] = {
 	"system.name=gems train.microbatches=1", /* a pipe without work */
 	"system.name=data_parallel train.microbatches=1",
 	"system.name=data_parallel system.chunks=3 system.weights=private",
+	"system.name=data_parallel system.chunks=3 system.gradients=released",
 	"system.name=pipedream train.microbatches=1 system.vertical_sync=true",
 	"system.name=pipedream train.microbatches=1 system.noam=6",
 	"system.name=pipedream train.microbatches=1 system.stashing=false",

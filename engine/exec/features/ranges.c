@@ -1,6 +1,7 @@
 /* ranges.c - the parts of one stage's sums and weights between shards that share no memory (weights/ranges.h): found
  * when links are chosen, and sent at each commit. */
 #include "exec/exec_internal.h"
+#include "ir/stage_ops.h"
 #include "weights/ranges.h"
 
 /* Has what the others made come to where this worker reads it: the version that @t reads, the sums or the total? */
@@ -92,6 +93,22 @@ static bool lockstep(const mr_contract *c)
 	       !c->delay && !c->max_staleness;
 }
 
+/* Stages whose sums use the same buffers by turns: each lets those of the next one come, and the last those of the
+ * first one, for the next commit. */
+static void share_copies(mr_run *run)
+{
+	for (uint16_t s = run->n_stages; s-- > 0;) {
+		mr_stage_weights *b = &run->weights[s], *lender = b->lender ? b->lender : b;
+		uint16_t after = mr_trained_beside(run->c.plan, s, -2);
+
+		if (!b->ranges || !b->ranges->released || !mr_stage_has(run->c.plan, s, MR_OP_U))
+			continue;
+		if (b->lender)
+			mr_ranges_lend(lender, b);
+		mr_ranges_follow(b, after < run->n_stages ? &run->weights[after] : lender);
+	}
+}
+
 static mr_status choose(mr_run *run)
 {
 	bool some = false;
@@ -104,11 +121,13 @@ static mr_status choose(mr_run *run)
 		MR_TRY(mr_ranges_choose(b, &(mr_ranges_wanted){.stage = s, .worker = worker,
 							       .n_whole = n_whole(run, b),
 							       .lockstep = lockstep(&run->c.plan->contract),
+							       .released = run->c.plan->contract.release_sums,
 							       .kinds = run->c.links}));
 		some |= b->ranges != NULL;
 	}
 	if (!some)
 		return MR_OK;
+	share_copies(run);
 	run->remote = true;
 	run->facts |= MR_SETTLES;
 	if (run->norms && !run->c.ranks) { /* only N has a whole gradient; ranks add up parts */
@@ -145,7 +164,7 @@ static uint64_t mapped(const mr_run *run)
 
 static mr_status open_links(mr_run *run)
 {
-	for (uint16_t s = 0; s < run->n_stages; s++)
+	for (uint16_t s = run->n_stages; s-- > 0;) /* the first to use a copy is the highest stage */
 		MR_TRY(mr_ranges_open(&run->weights[s]));
 	return MR_OK;
 }
