@@ -68,8 +68,8 @@ holds() {
 	expect 0 "plan: $name"
 	[ "$code" = 0 ] || return 0
 	planned=$(mib $(awk '/^  at most at once/ { print $5, $6 }' out | tail -n 1))
-	# The limit: the figure may be rounded down, and of the program itself, counted in whole MiB, the next process may
-	# find one or two more in memory.
+	# The limit: the figure may be rounded down, and of the program itself, counted in whole MiB, the next process
+	# may find one or two more in memory.
 	# What the kernel counts is less where it has no large pages to give, and where micro-batches happened never
 	# to be under way all at once; a plan is a MiB more where the kernel has just given many. The most of three
 	# trainings counts, with 4 MiB for what none of them happened to touch.
