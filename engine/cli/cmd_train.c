@@ -1,12 +1,12 @@
 /* millrace train: reads the configuration, trains, reports. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cli/args.h"
 #include "cli/clean_env.h"
 #include "cli/open_config.h"
 #include "cli/program.h"
 #include "cli/train_words.h"
+#include "host/launched.h"
 #include "training/repeats.h"
 #include "training/train_ranks.h"
 
@@ -21,18 +21,13 @@ static const char *given(const mr_args *args, const char *name)
 /* MR_EUSAGE if mpirun or srun has started this process as one of several: they would fight for one folder. */
 static mr_status refuse_ranks(void)
 {
-	/* Open MPI, MPICH and what follows it, Slurm */
-	static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
+	const char *name;
+	long n = mr_launched(&name);
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		const char *text = getenv(sizes[i]);
-
-		if (text && atol(text) > 1)
-			return mr_fail(MR_EUSAGE,
-				       "this is one of %.20s processes that a launcher started (%s), and millrace is "
-				       "one process: the program for several is millrace-mpi", text, sizes[i]);
-	}
-	return MR_OK;
+	if (n < 2)
+		return MR_OK;
+	return mr_fail(MR_EUSAGE, "this is one of %ld processes that a launcher started (%s), and millrace is one "
+		       "process: the program for several is millrace-mpi", n, name);
 }
 
 /* In this process, or over the ranks of which it is one. */

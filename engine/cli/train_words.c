@@ -81,10 +81,13 @@ static void print_memory_notes(const mr_session *s)
 	char text[300], nodes[64], who[16];
 
 	for (uint16_t w = 0; w < s->place.n_workers; w++) {
-		const mr_worker *worker = &mr_executor_run_of(&s->executor)->worker[w];
+		const mr_run *run = mr_executor_run_of(&s->executor);
+		const mr_worker *worker = &run->worker[w];
 		const mr_region *r = &worker->region;
 		mr_region_look l = look ? mr_region_look_up(r) : (mr_region_look){0};
 
+		if (!mr_run_is_here(&run->c, w))
+			continue;
 		if (*r->note)
 			printf("memory   of w%u as the system gives it; %s\n", w, r->note);
 		if (!at_home(s, w, &worker->nodes))

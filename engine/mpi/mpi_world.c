@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "host/clock.h"
+#include "host/launched.h"
 #include "mpi/mpi_times.h"
 
 mr_mpi_world mr_mpi = {.lock = PTHREAD_MUTEX_INITIALIZER, .lost = UINT32_MAX};
@@ -371,13 +372,25 @@ static int end_code; /* written before the library is to end */
 /* A launcher leaves one of these: without any this is a program of its own, and the library need not begin. */
 static bool is_launched(void)
 {
-	static const char *const marks[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK", "PMI_FD",
-					    "SLURM_STEP_NUM_TASKS"};
+	static const char *const marks[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK", "PMI_FD"};
 
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
 		if (getenv(marks[i]))
 			return true;
 	return false;
+}
+
+/* Processes that a launcher started, and that MPI does not bring together, would fight for one folder. */
+static mr_status refuse_alone(void)
+{
+	const char *name;
+	long n = mr_launched(&name);
+
+	if (n < 2)
+		return MR_OK;
+	return mr_fail(MR_EUSAGE, "this is one of %ld processes that a launcher started (%s), and MPI knows of no "
+		       "other: srun needs --mpi=pmix for Open MPI and --mpi=pmi2 for MPICH, and mpirun must be that "
+		       "of the MPI with which millrace-mpi was built", n, name);
 }
 
 /*
@@ -403,7 +416,7 @@ static mr_status begin(mr_ranks **out)
 	MPI_Comm_size(MPI_COMM_WORLD, &mr_mpi.n);
 	MPI_Comm_rank(MPI_COMM_WORLD, &mr_mpi.self);
 	if (mr_mpi.n == 1)
-		return MR_OK;
+		return refuse_alone();
 	if (level < MPI_THREAD_SERIALIZED)
 		return mr_fail(MR_ERESOURCE, "this MPI serves one thread alone (level %d), and several use it in turns",
 			       level);
@@ -451,7 +464,7 @@ mr_status mr_mpi_begin(mr_ranks **out)
 
 	*out = NULL;
 	if (!is_launched())
-		return MR_OK;
+		return refuse_alone();
 	send_whole();
 	if (pthread_create(&mr_mpi.thread, NULL, limit_begin, NULL))
 		return mr_fail(MR_ERESOURCE, "a thread for the begin of MPI cannot be started");
