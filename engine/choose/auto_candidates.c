@@ -218,7 +218,8 @@ static bool has_option(const mr_sched_ops *ops, const char *name)
 /* Weight gradients of several micro-batches in one product, where @ops can. */
 static mr_status add_merged(search *s, const shape *h, const mr_sched_ops *ops, bool stale)
 {
-	bool joins = h->workers > 1 && h->n_micro >= h->workers && !(s->base.job->train.clip > 0);
+	bool joins = h->workers > 1 && h->n_micro >= h->workers && !(s->base.job->train.clip > 0) &&
+		     s->n_hosts == 1; /* whose memory all workers read */
 	char most[16];
 
 	snprintf(most, sizeof(most), "%u", h->n_micro < UINT8_MAX ? h->n_micro : UINT8_MAX);

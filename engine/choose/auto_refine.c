@@ -7,6 +7,7 @@
 #include "planner/suffix_cuts.h"
 #include "costs/interval_costs.h"
 #include "session/host_map.h"
+#include "session/machine_levels.h"
 
 /* Candidates that are improved, and tries to improve one. */
 #define BASES      4u
@@ -26,6 +27,7 @@ typedef struct ask {
 	uint32_t n_places, workers, n_micro;
 	double *room;           /* [workers] bytes of each; 0: unknown */
 	uint32_t *node;         /* [workers] */
+	mr_level_problem levels; /* of the machine; without layers */
 	mr_host_map *hosts;     /* NULL: all are on one. Owned */
 	double versions, state; /* copies of weights, of state in weights */
 	bool flush, keeps_all;  /* keeps_all: all micro-batches are in flight */
@@ -106,6 +108,7 @@ static mr_status place_workers(const mr_topo *t, uint32_t threads, ask *a)
 {
 	mr_place_params params;
 	mr_place place;
+	mr_status st;
 
 	a->room = calloc(a->workers, sizeof(*a->room));
 	a->node = calloc(a->workers, sizeof(*a->node));
@@ -114,6 +117,8 @@ static mr_status place_workers(const mr_topo *t, uint32_t threads, ask *a)
 	mr_place_defaults(&params, a->workers);
 	params.max_threads = threads;
 	MR_TRY(mr_place_init(&place, t, &params));
+	st = mr_machine_levels(t, &place, a->hosts ? &a->hosts->hosts : NULL, a->costs.near_s, a->costs.far_s,
+			       &a->levels);
 	for (uint32_t w = 0; w < a->workers; w++)
 		a->node[w] = place.worker[w].node;
 	for (uint32_t w = 0; w < a->workers; w++) {
@@ -124,7 +129,7 @@ static mr_status place_workers(const mr_topo *t, uint32_t threads, ask *a)
 		a->room[w] = (double)t->node[a->node[w]].memory_bytes / n;
 	}
 	mr_place_fini(&place);
-	return MR_OK;
+	return st;
 }
 
 static void ask_fini(ask *a)
@@ -249,6 +254,133 @@ static mr_status try_cuts(mr_auto_search_state *s, uint32_t base, const mr_sched
 	mr_cuts_fini(&cuts);
 	ask_fini(&a);
 	return st;
+}
+
+/* --- groups in groups --- */
+
+/* May another cut of @r be tried: has it stages that the user's keys can name? */
+static bool may_refine(const mr_auto_row *r)
+{
+	return r->first && r->workers > 1 && r->n_stages > 1;
+}
+
+/* The layers between two places, as the hierarchical partition takes them. Owned by the caller. */
+static mr_layer_row *rows_of(const ask *a)
+{
+	mr_layer_row *rows = calloc(a->n_places + 1u, sizeof(*rows));
+
+	for (uint32_t i = 0; rows && i < a->n_places; i++) {
+		mr_interval_cost c = mr_interval_costs_of(&a->costs, a->place[i], a->place[i + 1]);
+
+		rows[i].forward = c.time.f;
+		rows[i].backward = c.time.i + c.time.w;
+		rows[i].weights = c.steps;
+		if (i)
+			rows[i - 1].activation = c.in / 2;
+	}
+	return rows;
+}
+
+/* The ranks of workers in the order of @f's stages, as machine.ranks has them. */
+static mr_status set_ranks(mr_auto_row *r, const ask *a, const mr_flat_partition *f)
+{
+	mr_strbuf ranks = {0};
+	mr_status st;
+
+	for (uint32_t w = 0; w < a->workers; w++)
+		mr_strbuf_printf(&ranks, "%s%u", w ? " " : "", a->hosts->hosts.rank[f->worker[w]]);
+	st = ranks.failed ? mr_fail(MR_ERESOURCE, "no memory for the ranks of %u workers", a->workers)
+			  : mr_auto_set(r, "machine.ranks", mr_strbuf_text(&ranks));
+	mr_strbuf_fini(&ranks);
+	return st;
+}
+
+static mr_status add_flat(mr_auto_search_state *s, uint32_t base, const ask *a, const mr_flat_partition *f)
+{
+	const mr_graph *g = s->base.graph;
+	mr_strbuf cut = {0}, replicas = {0};
+	mr_auto_row *r;
+	mr_status st = mr_auto_add(s, &s->a->row[base], &r);
+
+	for (uint32_t i = 0; i < f->n_stages; i++) {
+		if (i)
+			mr_strbuf_printf(&cut, "%s%s", i > 1 ? "," : "", g->nodes[a->place[f->stage[i].first]].name);
+		mr_strbuf_printf(&replicas, "%s%u", i ? ", " : "[", f->stage[i].replicas);
+	}
+	mr_strbuf_append(&replicas, "]");
+	if (st == MR_OK && (cut.failed || replicas.failed))
+		st = mr_fail(MR_ERESOURCE, "no memory for a cut");
+	if (st == MR_OK)
+		st = set_cut(r, mr_strbuf_text(&cut), mr_strbuf_text(&replicas), "");
+	if (st == MR_OK && !f->in_order && a->hosts)
+		st = set_ranks(r, a, f);
+	if (st == MR_OK) {
+		size_t len = strlen(r->label);
+
+		snprintf(r->label + len, sizeof(r->label) - len, ", by levels");
+		mr_auto_try(s, r);
+	}
+	mr_strbuf_fini(&cut);
+	mr_strbuf_fini(&replicas);
+	return st;
+}
+
+/* Steps of the programme, of which a second does some 1e8. */
+static double steps_of(const mr_level_problem *p)
+{
+	double n = p->n_layers, sum = 0;
+
+	for (uint32_t k = 0; k < p->n_levels; k++)
+		sum += n * n * n * p->level[k].parts * p->level[k].parts / 6;
+	return sum;
+}
+
+/* Row @base with the stages of PipeDream's hierarchical partition: whole parts of a level, each cut again inside. */
+static mr_status try_levels(mr_auto_search_state *s, uint32_t base, const mr_sched_ops *ops)
+{
+	mr_level_partition c = {0};
+	mr_flat_partition f = {0};
+	mr_layer_row *rows = NULL;
+	mr_level_problem p;
+	ask a;
+	mr_status st = ask_init(s, &s->a->row[base], ops, &a);
+
+	if (st == MR_OK && !(rows = rows_of(&a)))
+		st = mr_fail(MR_ERESOURCE, "no memory for %u layers", a.n_places);
+	p = a.levels;
+	p.layer = rows;
+	p.n_layers = a.n_places;
+	p.sync = MR_SYNC_2019;
+	if (st == MR_OK && steps_of(&p) <= MOST_WORK) {
+		st = mr_level_partition_solve(&p, &c);
+		if (st == MR_OK)
+			st = mr_level_partition_flatten(&p, &c, &f);
+		if (st == MR_OK && f.n_stages > 1)
+			st = add_flat(s, base, &a, &f);
+	}
+	mr_flat_partition_fini(&f);
+	mr_level_partition_fini(&c);
+	free(rows);
+	ask_fini(&a);
+	return st;
+}
+
+/* The fastest row of each system whose stages may have replicas. */
+static mr_status try_all_levels(mr_auto_search_state *s)
+{
+	uint32_t n = s->a->n;
+
+	for (size_t i = 0; mr_schedule_at(i); i++) {
+		const mr_sched_ops *ops = mr_schedule_at(i);
+		uint32_t r = 0;
+
+		while (r < n && (strcmp(mr_auto_value(&s->a->row[r], "system.name"), ops->name) != 0 ||
+				 !mr_auto_is_done(&s->a->row[r]) || !may_refine(&s->a->row[r])))
+			r++;
+		if (r < n && has_option(ops, "replicas") && !ops->replicates)
+			MR_TRY(try_levels(s, r, ops));
+	}
+	return MR_OK;
 }
 
 /* --- local improvement --- */
@@ -380,12 +512,6 @@ static mr_status improve(mr_auto_search_state *s, uint32_t of, uint64_t limit)
 
 /* --- which --- */
 
-/* May another cut of @r be tried: has it stages that the user's keys can name? */
-static bool may_refine(const mr_auto_row *r)
-{
-	return r->first && r->workers > 1 && r->n_stages > 1;
-}
-
 /* Has @r the system, workers, threads and micro-batches of one of the @n rows @of? */
 static bool is_known(const mr_auto *a, const uint32_t *of, uint32_t n, const mr_auto_row *r)
 {
@@ -425,8 +551,11 @@ static uint32_t choose_bases(const mr_auto *a, uint32_t *base)
 mr_status mr_auto_refine(mr_auto_search_state *s)
 {
 	uint64_t limit = s->visited + MOST_INSTRUCTIONS;
-	uint32_t base[BASES], n = choose_bases(s->a, base);
+	uint32_t base[BASES], n;
 
+	MR_TRY(try_all_levels(s));
+	mr_auto_sort(s->a);
+	n = choose_bases(s->a, base);
 	for (uint32_t i = 0; i < n && s->visited < limit; i++) {
 		uint32_t before = s->a->n, best = base[i];
 		const mr_sched_ops *ops = mr_schedule_find(mr_auto_value(&s->a->row[best], "system.name"));

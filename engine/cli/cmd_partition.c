@@ -11,8 +11,10 @@
 #define MAX_BYTES ((size_t)64 << 20)
 #define MAX_MICRO 64u
 
-static mr_status read_layers(const char *path, mr_layer_row **rows, uint32_t *n)
+/* @levels [@size]: those that the file names, or "". */
+static mr_status read_layers(const char *path, mr_layer_row **rows, uint32_t *n, char *levels, size_t size)
 {
+	const char *line;
 	char *text;
 	size_t len;
 	mr_status st = mr_file_read(path, MAX_BYTES, &text, &len);
@@ -20,6 +22,9 @@ static mr_status read_layers(const char *path, mr_layer_row **rows, uint32_t *n)
 	if (st != MR_OK)
 		return st == MR_ERESOURCE ? st : mr_fail(MR_ECONFIG, "%s", mr_error_text());
 	st = mr_layer_table_read(text, rows, n);
+	line = strstr(text, MR_LAYER_TABLE_LEVELS);
+	line = line ? line + strlen(MR_LAYER_TABLE_LEVELS) : "";
+	snprintf(levels, size, "%.*s", (int)strcspn(line, "\r\n"), line);
 	free(text);
 	return st == MR_OK ? MR_OK : mr_fail_in(st, "%s", path);
 }
@@ -108,14 +113,18 @@ static mr_status read_levels(const char *text, mr_level_problem *p)
 }
 
 /* Groups in groups. */
-static mr_status cut_levels(const mr_values *v, const mr_layer_row *rows, uint32_t n, FILE *out)
+static mr_status cut_levels(const mr_values *v, const char *named, const mr_layer_row *rows, uint32_t n, FILE *out)
 {
+	const char *text = mr_values_string(v, "levels");
 	mr_level_problem p = {.layer = rows, .n_layers = n, .sync = sync_of(v)};
 	mr_level_partition c;
 	int64_t workers = 1;
 	mr_status st;
 
-	MR_TRY(read_levels(mr_values_string(v, "levels"), &p));
+	if (!strcmp(text, "file") && !*named)
+		return mr_fail(MR_EUSAGE, "--levels file: there is no line \"" MR_LAYER_TABLE_LEVELS "...\" in the "
+			       "table: millrace plan CONF --format layers writes it");
+	MR_TRY(read_levels(strcmp(text, "file") ? text : named, &p));
 	for (uint32_t k = 0; k < p.n_levels; k++)
 		workers *= p.level[k].parts;
 	if (workers != mr_values_int(v, "workers"))
@@ -196,17 +205,18 @@ static mr_status run(mr_args *args)
 {
 	const mr_values *v = args->values;
 	const char *path = mr_values_string(v, "output");
+	char levels[256];
 	mr_layer_row *rows;
 	mr_status st;
 	uint32_t n;
 	mr_output out;
 
 	MR_TRY(check(v));
-	MR_TRY(read_layers(args->operand[0], &rows, &n));
+	MR_TRY(read_layers(args->operand[0], &rows, &n, levels, sizeof(levels)));
 	st = mr_output_open(path, &out);
 	if (st == MR_OK) {
 		st = mr_values_int(v, "batch")         ? share(v, rows, n, out.file)
-		     : *mr_values_string(v, "levels") ? cut_levels(v, rows, n, out.file)
+		     : *mr_values_string(v, "levels") ? cut_levels(v, levels, rows, n, out.file)
 						      : cut(v, rows, n, out.file);
 		st = mr_output_close(&out, st);
 	}
@@ -221,8 +231,9 @@ static const mr_option options[] = {
 	{"numa", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "WORKERS,LOCAL,REMOTE: workers of a node, bandwidth inside a node and between nodes, in place of --bandwidth"},
 	{"levels", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "PARTS@BANDWIDTH of each level, the lowest first, such as 4@12e9,8@1.25e9 for 8 hosts of 4 workers: stages "
-	 "are whole parts of a level, each cut again inside (the hierarchical partition of SOSP'19)"},
+	 "PARTS@BANDWIDTH of each level, the lowest first, such as 4@12e9,8@1.25e9 for 8 hosts of 4 workers, or file: "
+	 "those that plan --format layers has found; stages are whole parts of a level, each cut again inside (the "
+	 "hierarchical partition of SOSP'19)"},
 	{"capacity", MR_OPT_FLOAT, "0", 0, 1e18, NULL, "bytes", "memory of a worker; 0: no limit"},
 	{"versions", MR_OPT_ENUM, "each", 0, 0, "each|two|one", NULL,
 	 "versions of its weights that a stage keeps: one for each micro-batch in flight, at most two, or one"},

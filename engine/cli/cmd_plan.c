@@ -52,7 +52,7 @@ static mr_status report(void *arg, const mr_session *s, const mr_forecast *f)
 	MR_TRY(mr_output_open(path, &out));
 	st = svg      ? mr_forecast_draw(s, f, true, out.file)
 	     : machine ? mr_machine_draw(s, out.file)
-	     : layers ? (mr_plan_layers_print(s, f, out.file), MR_OK)
+	     : layers ? mr_plan_layers_print(s, f, out.file)
 	     : json   ? mr_forecast_print_json(s, f, out.file)
 		      : mr_forecast_print(s, f, out.file);
 	if (st == MR_OK && !svg && !machine && !layers && !json)

@@ -11,6 +11,14 @@ struct mr_interval_sums {
 	double in;                  /* of a stage that begins at this layer */
 };
 
+void mr_transfer_costs(const mr_workload *of, uint32_t threads, double *near_s, double *far_s)
+{
+	mr_server m = mr_model_server(of);
+
+	*near_s = 1 / (threads * m.l3_gbs * 1e9);
+	*far_s = 1 / mr_model_link_rate(&m);
+}
+
 mr_status mr_interval_costs_init(mr_interval_costs *c, const mr_workload *of, int64_t samples, uint32_t threads)
 {
 	const mr_graph *g = of->graph;
@@ -43,8 +51,7 @@ mr_status mr_interval_costs_init(mr_interval_costs *c, const mr_workload *of, in
 	}
 	c->fits[0] = threads * 1024.0 * m.l2_kib;
 	c->fits[1] = threads * 1048576.0 * m.l3_mib / m.cores;
-	c->near_s = 1 / (threads * m.l3_gbs * 1e9);
-	c->far_s = 1 / mr_model_link_rate(&m);
+	mr_transfer_costs(of, threads, &c->near_s, &c->far_s);
 	return MR_OK;
 }
 

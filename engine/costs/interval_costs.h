@@ -33,6 +33,9 @@ mr_status mr_interval_costs_init(mr_interval_costs *c, const mr_workload *of, in
 				 uint32_t threads) MR_MUST_USE;
 void mr_interval_costs_fini(mr_interval_costs *c);
 
+/** Seconds of a byte that crosses to another worker of @threads threads, of the same node and of another one. */
+void mr_transfer_costs(const mr_workload *of, uint32_t threads, double *near_s, double *far_s);
+
 mr_interval_cost mr_interval_costs_of(const mr_interval_costs *c, uint32_t first, uint32_t end);
 
 #endif

@@ -8,6 +8,7 @@
 #include "session/objective_report.h"
 #include "costs/measured_machine.h"
 #include "session/host_map.h"
+#include "session/machine_levels.h"
 #include "session/memory_plan.h"
 #include "session/shares.h"
 #include "report/output.h"
@@ -403,12 +404,16 @@ static double crossing(const mr_session *s, uint32_t node)
 	return (double)s->samples * (double)mr_graph_crossing(s->graph, node, s->kernels->types.activations, false);
 }
 
-void mr_plan_layers_print(const mr_session *s, const mr_forecast *f, FILE *out)
+mr_status mr_plan_layers_print(const mr_session *s, const mr_forecast *f, FILE *out)
 {
 	const mr_graph *g = s->graph;
+	mr_strbuf levels = {0};
 
+	MR_TRY(mr_session_levels_text(s, &levels));
 	fprintf(out, "# %s, micro-batches of %lld samples; %s\n", mr_job_model(s->job)->name, (long long)s->samples,
 		f->costs.source);
+	fprintf(out, MR_LAYER_TABLE_LEVELS "%s\n", mr_strbuf_text(&levels));
+	mr_strbuf_fini(&levels);
 	fprintf(out, "name,forward,backward,activation,weights\n");
 	for (uint32_t i = 0, end; i < g->n_nodes; i = end) {
 		mr_stage_cost sum = {0};
@@ -421,4 +426,5 @@ void mr_plan_layers_print(const mr_session *s, const mr_forecast *f, FILE *out)
 		fprintf(out, "%s,%.6g,%.6g,%.0f,%.0f\n", g->nodes[i].name, sum.f, sum.i + sum.w + sum.u,
 			end < g->n_nodes ? crossing(s, end) : 0, weights);
 	}
+	return MR_OK;
 }

@@ -18,9 +18,10 @@ mr_status mr_forecast_draw(const mr_session *s, const mr_forecast *f, bool svg, 
 /**
  * Write the table (planner/layer_table.h): seconds of each layer for one micro-batch by the costs of @f, its step with
  * its backward pass; bytes of all values that are live behind it, and of the parameters that it stores. The loss
- * belongs to the layer before it, as in every cut.
+ * belongs to the layer before it, as in every cut. A line before it has the levels of the machine and its hosts.
+ * Errors: MR_ERESOURCE.
  */
-void mr_plan_layers_print(const mr_session *s, const mr_forecast *f, FILE *out);
+mr_status mr_plan_layers_print(const mr_session *s, const mr_forecast *f, FILE *out) MR_MUST_USE;
 
 /* --- stage_table.c --- */
 

@@ -152,6 +152,35 @@ static void links_decide_what_goes_over_them(void)
 	}
 }
 
+/* Over two hosts of four cores stages with replicas are also cut by levels, from the machine and its hosts alone. */
+static void hosts_have_cuts_by_levels(void)
+{
+	mr_auto_question q = {.systems = "dapple"};
+	bool found = false;
+	mr_auto a;
+	mr_job j;
+
+	mr_test_job_of(&j,
+		       "model.name=mlp data.name=synthetic data.features=1024 data.classes=16 data.samples=4096 "
+		       "optimizer.name=adamw system.name=sequential train.steps=2 train.batch=256 train.microbatches=1 "
+		       "optimizer.lr=0.01",
+		       "model.hidden=[1024,1024,1024,1024,1024,1024,1024]");
+	j.machine.topology = "numa:2 core:4";
+	j.machine.hosts = 2;
+	j.machine.links = "5e-5,1.17e8";
+	q.job = &j;
+	MR_CHECK_OK(mr_auto_search(&q, &a));
+	for (uint32_t i = 0; i < a.n; i++)
+		if (strstr(a.row[i].label, "by levels")) {
+			found = true;
+			CU_ASSERT(mr_auto_is_done(&a.row[i]));
+			CU_ASSERT_PTR_NOT_NULL(strstr(mr_auto_value(&a.row[i], "system.replicas"), ","));
+		}
+	CU_ASSERT(found);
+	mr_auto_fini(&a);
+	mr_job_fini(&j);
+}
+
 /* A system alone is found no faster than all together. */
 static void all_systems_are_no_slower_than_one(void)
 {
@@ -262,6 +291,7 @@ void mr_suite_auto(void)
 	MR_TEST(the_search_ends);
 	MR_TEST(all_systems_are_no_slower_than_one);
 	MR_TEST(links_decide_what_goes_over_them);
+	MR_TEST(hosts_have_cuts_by_levels);
 	MR_TEST(gradients_are_tried_together);
 	MR_TEST(the_best_is_tried_with_other_numbers_of_micro_batches);
 }

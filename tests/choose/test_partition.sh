@@ -46,6 +46,9 @@ expect 0 "a micro-batch every 7; all workers on all layers: every 11" \
 expect 0 '"bottleneck": 7' nodes.csv --workers 4 --levels 2@16,2@2 --sync 2019 --format json
 expect 2 "--levels has 4 workers in all, and --workers says 8" nodes.csv --workers 8 --levels 2@16,2@2
 expect 2 "--levels: expected parts and bandwidth" nodes.csv --workers 4 --levels 2x16
+sed '1i # levels 2@16,2@2' nodes.csv >levels.csv
+expect 0 '"bottleneck": 7' levels.csv --workers 4 --levels file --sync 2019 --format json
+expect 2 "--levels file: there is no line" nodes.csv --workers 4 --levels file
 expect 2 "--numa has no meaning with --levels" nodes.csv --workers 4 --levels 4@2 --numa 2,16,2
 
 # What does not fit is refused with what would, and that does fit.

@@ -47,7 +47,7 @@ static void the_table_of_layers_has_all_costs(void)
 
 	open_plan("");
 	out = open_memstream(&text, &size);
-	mr_plan_layers_print(&session, &forecast, out);
+	MR_CHECK_OK(mr_plan_layers_print(&session, &forecast, out));
 	fclose(out);
 	MR_CHECK_OK(mr_layer_table_read(text, &rows, &n));
 	CU_ASSERT(n >= 4 && n <= session.graph->n_nodes);
