@@ -126,8 +126,9 @@ static inline bool bounded_poll(mr_channel *c, uint64_t *number)
 	return there;
 }
 
-static inline bool bounded_carries(const mr_edge *e)
+static inline bool bounded_carries(const mr_link_kind *k, const mr_edge *e)
 {
+	(void)k;
 	(void)e;
 	return true;
 }

@@ -25,7 +25,7 @@ const mr_link_kind *mr_link_kind_at(uint32_t i)
 mr_status mr_link_kind_of(const mr_link_kind *const *kinds, const mr_edge *e, const mr_link_kind **out)
 {
 	for (kinds = kinds ? kinds : registered; *kinds; kinds++)
-		if ((*kinds)->carries(e)) {
+		if ((*kinds)->carries(*kinds, e)) {
 			*out = *kinds;
 			return MR_OK;
 		}
@@ -65,8 +65,9 @@ void mr_channel_close(mr_channel *c)
 
 /* --- the ring: both ends are threads of this process --- */
 
-static bool carries_all(const mr_edge *e)
+static bool carries_all(const mr_link_kind *k, const mr_edge *e)
 {
+	(void)k;
 	(void)e;
 	return true;
 }

@@ -39,6 +39,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/size.h"
 #include "base/status.h"
 #include "host/pause.h"
 
@@ -59,11 +60,12 @@ typedef struct mr_edge {
 } mr_edge;
 
 typedef struct mr_channel mr_channel;
+typedef struct mr_link_kind mr_link_kind;
 
-typedef struct mr_link_kind {
+struct mr_link_kind {
 	const char *name;
-	/** Whether this kind can carry @e. */
-	bool (*carries)(const mr_edge *e);
+	/** Whether @k, this kind, can carry @e. */
+	bool (*carries)(const mr_link_kind *k, const mr_edge *e);
 	/**
 	 * Make @c->state, with nothing under way; all other members of @c are set. NULL: the ends share memory, and the
 	 * kind has none of the functions below. Errors: MR_ERESOURCE.
@@ -84,7 +86,7 @@ typedef struct mr_link_kind {
 	void (*arm)(mr_channel *c);
 	/** Bytes of this process in which an open @c keeps what it sends; before `open`, too. NULL: none. */
 	uint64_t (*kept)(const mr_channel *c);
-} mr_link_kind;
+};
 
 struct mr_channel {
 	const mr_link_kind *kind;
@@ -138,6 +140,18 @@ void mr_channel_arm(mr_channel *c);
 
 /** Open @c, whose members except state and counters are set. Errors: as the kind's. */
 mr_status mr_channel_open(mr_channel *c) MR_MUST_USE;
+
+/* Between processes, does the producer go on before a message of @c has left its place? Then it is sent from one of two
+ * copies for each number modulo n. */
+static inline bool mr_channel_sends_copies(const mr_channel *c)
+{
+	return !c->stays && c->edge.kind != MR_EDGE_FORWARD && c->edge.kind != MR_EDGE_BACKWARD;
+}
+
+static inline uint64_t mr_channel_copies_bytes(const mr_channel *c)
+{
+	return mr_channel_sends_copies(c) ? 2 * c->n * mr_align_up(c->bytes, MR_CACHE_LINE) : 0;
+}
 
 /** Bytes of this process in which @c, open or not yet, keeps what it sends. */
 uint64_t mr_channel_kept_bytes(const mr_channel *c);

@@ -264,8 +264,9 @@ static bool poll_next(mr_channel *c, uint64_t *number)
 
 /* --- opening --- */
 
-static bool carries(const mr_edge *e)
+static bool carries(const mr_link_kind *k, const mr_edge *e)
 {
+	(void)k;
 	return mr_mpi.of_worker[e->from] != mr_mpi.of_worker[e->to];
 }
 
@@ -358,13 +359,12 @@ static mr_status make_request(link_state *s, uint32_t at, uint8_t side, int tag)
 
 static bool sends_copies(const mr_channel *c)
 {
-	return mr_mpi.of_worker[c->edge.from] == (uint32_t)mr_mpi.self && !c->stays &&
-	       c->edge.kind != MR_EDGE_FORWARD && c->edge.kind != MR_EDGE_BACKWARD;
+	return mr_mpi.of_worker[c->edge.from] == (uint32_t)mr_mpi.self && mr_channel_sends_copies(c);
 }
 
 static uint64_t kept(const mr_channel *c)
 {
-	return sends_copies(c) ? 2 * c->n * mr_align_up(c->bytes, MR_CACHE_LINE) : 0;
+	return sends_copies(c) ? mr_channel_copies_bytes(c) : 0;
 }
 
 static mr_status make_copies(link_state *s)

@@ -88,6 +88,7 @@ static mr_status fill(const mr_session *s, uint32_t n, const char *ranks, mr_hos
 		m->rank[w] = (uint16_t)(w * m->costs.n_ranks / n);
 	m->hosts = (mr_hosts){.n_ranks = m->costs.n_ranks, .n_hosts = m->costs.n_hosts, .rank = m->rank,
 			      .host = m->costs.host, .link = m->costs.link};
+	mr_planned_links_init(&m->links, m->rank, MR_PLANNED_ALL);
 	*found = m->costs.n_ranks > 1;
 	return MR_OK;
 }

@@ -3,12 +3,14 @@
 #define MR_SESSION_HOST_MAP_H
 
 #include "costs/link_costs.h"
+#include "link/planned_links.h"
 #include "session/session.h"
 
 typedef struct mr_host_map {
 	mr_link_costs costs;
 	uint16_t *rank; /* [n_workers] owned */
 	mr_hosts hosts; /* of both; without sends */
+	mr_planned_links links; /* between its ranks, for layouts */
 } mr_host_map;
 
 /**

@@ -72,7 +72,8 @@ static mr_status of_all(const mr_session *s, const mr_run *run, mr_stage_calls *
 	if (!all)
 		return mr_fail(MR_ERESOURCE, "no memory for a plan");
 	for (uint16_t w = 0; w < run->n_workers; w++)
-		out->contexts += of_worker(s, run, w, calls, all);
+		if (mr_run_is_here(&run->c, w))
+			out->contexts += of_worker(s, run, w, calls, all);
 	free(all);
 	return MR_OK;
 }

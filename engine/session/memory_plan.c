@@ -69,12 +69,17 @@ static uint32_t shares(const mr_session *s)
 	return s->n_shares ? s->n_shares : 1;
 }
 
+static bool is_here(const mr_session *s, uint32_t w)
+{
+	return !s->ranks || s->ranks->of_worker[w] == s->ranks->self;
+}
+
 static uint64_t of_threads(const mr_session *s)
 {
 	uint64_t n_threads = 0;
 
 	for (uint32_t w = 0; w < s->place.n_workers * shares(s); w++)
-		n_threads += s->place.worker[w].n_threads;
+		n_threads += is_here(s, w) ? s->place.worker[w].n_threads : 0;
 	return PROCESS_BYTES + n_threads * THREAD_BYTES;
 }
 
@@ -87,9 +92,12 @@ uint64_t mr_memory_late_bytes(const mr_session *s)
 	return late - (touched < SETTLING ? touched : SETTLING) + window_bytes(s);
 }
 
-/* Checkpoints are due while the training goes on. */
+/* Checkpoints are due, and written from a copy, while the training goes on: over ranks by rank 0, where it writes all.
+ */
 static bool saves_on_the_way(const mr_session *s)
 {
+	if (s->ranks && (s->ranks->self || s->job->checkpoint.parts != MR_PARTS_RANK0))
+		return false;
 	return s->job->checkpoint.every && s->job->checkpoint.every < s->job->train.steps;
 }
 

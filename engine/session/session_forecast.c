@@ -2,12 +2,17 @@
 
 #include "base/str.h"
 #include "costs/cost_model.h"
-#include "session/memory_plan.h"
+#include "session/host_map.h"
+#include "session/rank_memory.h"
 
 mr_status mr_session_forecast_memory(const mr_session *s, mr_forecast *f)
 {
 	mr_run_config c = mr_session_run_config(s, NULL);
 
+	if (mr_session_plans_ranks(s)) { /* which share no memory */
+		c.links = s->hosts->links.kinds;
+		c.only_layout = true;
+	}
 	return mr_job_blame(s->job, MR_JOB_SYSTEM, "name", mr_forecast_memory(f, &c));
 }
 
@@ -59,6 +64,8 @@ mr_status mr_session_forecast_fits(const mr_session *s, const mr_forecast *f)
 
 	MR_TRY(check_nodes(f));
 	MR_TRY(check_workers(s, f));
+	if (mr_session_plans_ranks(s))
+		return mr_rank_memory_fits(s);
 	MR_TRY(mr_memory_plan_of(s, f->run, &m));
 	return mr_memory_plan_fits(&m, s);
 }

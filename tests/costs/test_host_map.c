@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "check.h"
 #include "config/config_help.h"
+#include "session/rank_memory.h"
 #include "session/session_forecast.h"
 
 #define CONF                                                                                                           \
@@ -16,9 +17,10 @@
 	"data = { name = \"synthetic\"; features = 8; classes = 4; samples = 100; };\n"                                \
 	"optimizer = { name = \"momentum\"; lr = 0.01; }; system = { name = \"%s\"; };\n"                              \
 	"train = { steps = 2; batch = 16; microbatches = 4; };\n"                                                      \
-	"machine = { workers = 4; threads = 1; topology = \"numa:4 core:1\"; %s }; %s backend = \"reference\";\n"
+	"machine = { workers = 4; threads = 1; topology = \"%s\"; %s }; %s backend = \"reference\";\n"
 
 static mr_config *config;
+static const char *topology = "numa:4 core:1";
 
 static mr_status try_open(const char *system, const char *machine, const char *more, mr_session *s)
 {
@@ -26,7 +28,7 @@ static mr_status try_open(const char *system, const char *machine, const char *m
 	mr_strbuf report = {0};
 	mr_status st;
 
-	snprintf(text, sizeof(text), CONF, system, machine, more);
+	snprintf(text, sizeof(text), CONF, system, topology, machine, more);
 	MR_CHECK_OK(mr_test_load(text, strlen(text), NULL, 0, &report, &config));
 	mr_strbuf_fini(&report);
 	st = mr_session_open(mr_config_job(config), s);
@@ -116,6 +118,75 @@ static void forecasts_count_messages(void)
 	CU_ASSERT(step_of("1f1b", "hosts = 2; links = \"0,1e4\";", "", &sent) >= free_step + sent / 1e4 / 2);
 	step_of("data_parallel", "hosts = 4; links = \"0,1e8\";", "", &sent);
 	CU_ASSERT_DOUBLE_EQUAL(sent, 2.0 * 3 * (8 * 24 + 24 + 3 * (24 * 24 + 24) + 24 * 4 + 4) * 4, 1e-6);
+}
+
+/* The weights of worker 2, the first of the second host: where all share one memory they are those of worker 0. */
+static uint64_t weights_of_worker_2(const char *machine, uint64_t *all)
+{
+	mr_session s;
+	mr_forecast f;
+	mr_run_memory m;
+
+	MR_CHECK_OK(try_open("data_parallel", machine, "", &s));
+	MR_CHECK_OK(mr_session_forecast(&s, &f));
+	mr_run_memory_of_stage(f.run, 2, 0, &m);
+	*all = f.bytes;
+	mr_forecast_fini(&f);
+	close_all(&s);
+	return m.weights;
+}
+
+static void hosts_share_no_weights(void)
+{
+	uint64_t one, two;
+
+	topology = "numa:1 core:4";
+	CU_ASSERT_EQUAL(weights_of_worker_2("", &one), 0);
+	CU_ASSERT(weights_of_worker_2("hosts = 2; links = \"1e-4,1e8\";", &two) >= (8 * 24 + 24) * sizeof(float));
+	CU_ASSERT(two > one);
+	topology = "numa:4 core:1";
+}
+
+/* Each rank has the memory of its own workers: together that of all, beside the program, of which each has a copy. */
+static void each_rank_has_its_own_memory(void)
+{
+	static const char *const systems[] = {"1f1b", "data_parallel", "zb_h1", "chimera"};
+	mr_memory_plan m;
+	mr_session s;
+	mr_forecast f;
+
+	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++) {
+		uint64_t sum = 0, program = 0;
+
+		MR_CHECK_OK(try_open(systems[i], "hosts = 2; links = \"1e-4,1e8\";", "", &s));
+		MR_CHECK_OK(mr_session_forecast(&s, &f));
+		CU_ASSERT(mr_session_plans_ranks(&s));
+		for (uint16_t r = 0; r < 2; r++) {
+			MR_CHECK_OK(mr_memory_plan_of_rank(&s, r, &m));
+			CU_ASSERT(m.bytes[MR_MEMORY_WORKERS] > 0 && m.bytes[MR_MEMORY_WORKERS] < f.bytes);
+			CU_ASSERT(!program || m.bytes[MR_MEMORY_PROGRAM] == program);
+			program = m.bytes[MR_MEMORY_PROGRAM];
+			sum += m.bytes[MR_MEMORY_WORKERS];
+		}
+		CU_ASSERT_EQUAL(sum, f.bytes);
+		mr_forecast_fini(&f);
+		close_all(&s);
+	}
+}
+
+/* The ranks of a host have its memory together: a half of that of a machine with the cores of both. */
+static void ranks_of_a_host_fit(void)
+{
+	mr_session s;
+	mr_forecast f;
+
+	MR_CHECK_OK(try_open("1f1b", "hosts = 2; links = \"1e-4,1e8\";", "", &s));
+	MR_CHECK_OK(mr_session_forecast(&s, &f));
+	MR_CHECK_OK(mr_session_forecast_fits(&s, &f));
+	s.topo.memory_bytes = 2000000;
+	MR_CHECK_FAIL(mr_session_forecast_fits(&s, &f), MR_ERESOURCE, "the ranks of host 0 need");
+	mr_forecast_fini(&f);
+	close_all(&s);
 }
 
 /* --- the file --- */
@@ -228,6 +299,9 @@ void mr_suite_host_map(void)
 	MR_TEST(keys_say_where_workers_are);
 	MR_TEST(mistakes_are_named);
 	MR_TEST(forecasts_count_messages);
+	MR_TEST(hosts_share_no_weights);
+	MR_TEST(each_rank_has_its_own_memory);
+	MR_TEST(ranks_of_a_host_fit);
 	MR_TEST(files_come_back);
 	MR_TEST(bad_files_are_refused);
 	MR_TEST(a_file_of_links_places_workers);

@@ -66,14 +66,16 @@ static bool holds(const uint8_t *buffer, uint32_t message)
 	return true;
 }
 
-static bool never(const mr_edge *e)
+static bool never(const mr_link_kind *k, const mr_edge *e)
 {
+	(void)k;
 	(void)e;
 	return false;
 }
 
-static bool weights_only(const mr_edge *e)
+static bool weights_only(const mr_link_kind *k, const mr_edge *e)
 {
+	(void)k;
 	return e->kind == MR_EDGE_WEIGHTS;
 }
 
@@ -258,8 +260,9 @@ static void threads_that_sleep(void)
 
 /* --- events --- */
 
-static bool across_two(const mr_edge *e)
+static bool across_two(const mr_link_kind *k, const mr_edge *e)
 {
+	(void)k;
 	return e->from / 2 != e->to / 2;
 }
 

@@ -349,6 +349,14 @@ done
 # What goes between hosts, to the byte: sums to three owners and new weights back, 4 bytes of each of 484 parameters.
 expect 0 '"bytes_between_ranks": 7744,' plan mlp.cfg --format json --set system.name=data_parallel \
 	--set machine.workers=3 --set machine.hosts=3 --set 'machine.links="3e-5,1.17e9"' --topology 'emr8592*3'
+# Each rank is a process, with memory and a limit of its own.
+expect 0 "memory of each rank" plan mlp.cfg --set system.name=data_parallel --set machine.workers=2 \
+	--set machine.hosts=2 --set 'machine.links="3e-5,1.17e9"'
+! grep -q "memory of the process" out || complain "one process, and each rank"
+[ "$(sed -n '/^memory of each rank/,/^$/p' out | grep -c '^ *[01]  *[01]  *1  ')" = 2 ] ||
+	complain "no row of each rank"
+expect 6 "rank 0 needs" plan mlp.cfg --set system.name=data_parallel --set machine.workers=2 --set machine.hosts=2 \
+	--set 'machine.links="3e-5,1.17e9"' --set machine.memory_limit=2000000
 expect 0 '"step_s"' plan mlp.cfg --format json
 ! grep -q bytes_between_ranks out || complain "bytes between ranks of one process"
 

@@ -8,8 +8,9 @@
 #include "weights/ranges.h"
 
 /* Between two halves of the workers alone, as between two hosts. */
-static bool carries_across(const mr_edge *e)
+static bool carries_across(const mr_link_kind *k, const mr_edge *e)
 {
+	(void)k;
 	return e->from / 2 != e->to / 2;
 }
 
