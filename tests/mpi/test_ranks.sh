@@ -186,6 +186,33 @@ for state in "$wide" ""; do
 	done
 done
 
+# So do other systems that flush. The workers of data_parallel decide the order of its sums: they stay as many, over
+# fewer ranks and over more.
+for system in gpipe interleaved data_parallel; do
+	fewer=2 more=3
+	[ $system != data_parallel ] || fewer=6 more=6
+	rm -rf whole others
+	set -- mlp.cfg --set "system.name=\"$system\"" --set train.batch=24 --set train.microbatches=12 \
+		--set 'model.hidden=[24,24,24,24,24,24,24,24]' --set train.eval_every=0
+	"$build/millrace" train "$@" --set machine.workers=$fewer --set 'run.dir="whole"' >out 2>&1 ||
+		complain "elastic $system, whole: exit $?"
+	over 3 train "$@" --set machine.workers=$more --set 'run.dir="others"' --set train.steps=2 ||
+		complain "elastic $system, 3 ranks: exit $?"
+	over 2 train "$@" --set machine.workers=$fewer --set 'run.dir="others"' --set train.steps=4 --resume ||
+		complain "elastic $system, 2 ranks: exit $?"
+	over 3 train "$@" --set machine.workers=$more --set 'run.dir="others"' --resume ||
+		complain "elastic $system, 3 ranks again: exit $?"
+	for file in model optimizer; do
+		cmp whole/checkpoints/step-00000006/$file.safetensors \
+			others/checkpoints/step-00000006/$file.safetensors >out 2>&1 ||
+			complain "elastic $system: $file differs"
+	done
+done
+# Fewer replicas add up in another order, which is refused by name.
+over 2 train "$@" --set machine.workers=4 --set 'run.dir="others"' --set train.steps=8 --resume
+got=$?
+refused 5 "it was made with machine.workers 6 and cannot be resumed with 4"
+
 # What was saved over ranks is a run as any other.
 "$build/millrace" eval mlp.cfg --set $two --set 'run.dir="parts"' >out 2>&1 ||
 	complain "eval: exit $?"
