@@ -16,13 +16,14 @@
 
 #include "guarded.h"
 #include "nn/bf16.h"
+#include "nn/kernels/fused/blocks/block_gemm.h"
 #include "tiles.h"
 
 enum { PAIRS = 64, PITCH = 80, BOTH_DENORMAL_BITS = 0x8040 /* FTZ and DAZ in MXCSR */ };
 
 typedef enum kind { NORMAL, ANY_FINITE, SMALL, EDGE, DENORMAL, NOT_FINITE, N_KINDS } kind;
 
-static const mr_block_engine model = {"model", mr_block_model, NULL, 16};
+static const mr_block_engine model = {.name = "model", .block = mr_block_model, .pairs = 16};
 
 static uint32_t word(uint32_t stream, uint64_t i)
 {
@@ -346,6 +347,71 @@ static void choice(void)
 		CU_ASSERT(e->block == mr_block_avx512 || e->block == mr_block_amx);
 }
 
+/* --- B where it is stored ----------------------------------------------------------------------------------------- */
+
+static uint16_t *halves(guarded *g, int64_t n, uint32_t stream)
+{
+	uint16_t *p;
+
+	*g = guarded_make((n + 1) / 2, true);
+	p = (uint16_t *)(void *)g->p + n % 2;
+	for (int64_t i = 0; i < n; i++)
+		p[i] = number(NORMAL, stream, (uint64_t)i);
+	return p;
+}
+
+/* C = A B, or A B^T, by @e. */
+static void product(const mr_block_engine *e, int64_t m, int64_t n, int64_t k, bool tb, bool add, const uint16_t *a,
+		    const uint16_t *b, uint16_t *c)
+{
+	mr_block_scratch s = {.l2_bytes = MR_BLOCK_L2};
+	mr_block_gemm g = {.vec = &mr_vec_blocks_avx512_bf16,
+			   .engine = e,
+			   .m = m,
+			   .n = n,
+			   .k = k,
+			   .tb = tb,
+			   .pieces = 1,
+			   .as = &a,
+			   .bs = &b,
+			   .out = {.n = n, .c = c, .add = add, .bias = b, .act = add ? MR_ACT_NONE : MR_ACT_RELU}};
+
+	CU_ASSERT_FATAL(mr_block_gemm_run(&g, 1, &s) == MR_OK);
+	mr_block_scratch_fini(&s);
+}
+
+/* Few rows of A: what is read in place has the bits of what is packed, on both sides of the numbers at which it is. */
+static void stored_as_packed(void)
+{
+	static const int64_t wide[] = {32, 64, 160, 36, 1}, deep[] = {2, 30, 64, 514, 1030, 4100, 8194, 7};
+	const char *why;
+	const mr_block_engine *found = asked_for("avx512_bf16", &why);
+	mr_block_engine packs;
+
+	if (!found) {
+		printf("(skipped: %s) ", why);
+		return;
+	}
+	packs = *found;
+	packs.stored = NULL;
+	for (uint32_t turn = 0; turn < 240; turn++) {
+		int64_t m = turn % 9 ? 1 + turn * 7 % 34 : 230 + turn / 8, n = wide[turn % 5], k = deep[turn % 8];
+		bool tb = turn / 8 % 2, add = turn / 3 % 2;
+		guarded of_a, of_b, of_c[2];
+		uint16_t *a = halves(&of_a, m * k, 4 * turn), *b = halves(&of_b, n * k, 4 * turn + 1), *c[2];
+
+		for (int i = 0; i < 2; i++) {
+			c[i] = halves(&of_c[i], m * n, 4 * turn + 2);
+			product(i ? &packs : found, m, n, k, tb, add, a, b, c[i]);
+		}
+		CU_ASSERT_FATAL(!memcmp(c[0], c[1], (size_t)(m * n) * sizeof(*c[0])));
+		guarded_free(&of_a);
+		guarded_free(&of_b);
+		for (int i = 0; i < 2; i++)
+			guarded_free(&of_c[i]);
+	}
+}
+
 /* The CPU itself. */
 static void hardware(void)
 {
@@ -378,6 +444,7 @@ void mr_suite_blocks(void)
 	MR_TEST(chains);
 	MR_TEST(state_of_a_thread);
 	MR_TEST(choice);
+	MR_TEST(stored_as_packed);
 	MR_TEST(hardware);
 #else
 	(void)mr_suite_;

@@ -21,5 +21,5 @@ mr_block_fn tiles_run;
 void tiles_leave(void);
 #include "../../engine/nn/kernels/fused/blocks/block_amx.c"
 
-const mr_block_engine tiles_block = {"tiles", tiles_run, tiles_leave, 16};
+const mr_block_engine tiles_block = {.name = "tiles", .block = tiles_run, .release = tiles_leave, .pairs = 16};
 #endif

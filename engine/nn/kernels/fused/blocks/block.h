@@ -27,4 +27,8 @@ enum { MR_BLOCK = 32 }; /* its rows and columns */
 typedef void mr_block_fn(const uint32_t *a, int64_t a_pitch, int64_t rows, const uint32_t *b, int64_t pairs, bool add,
 			 float *c);
 
+/** The same with B as it is stored, [2 pairs][32], whose rows are @b_pitch numbers apart. */
+typedef void mr_block_stored_fn(const uint32_t *a, int64_t a_pitch, int64_t rows, const uint16_t *b, int64_t b_pitch,
+				int64_t pairs, bool add, float *c);
+
 #endif

@@ -87,11 +87,13 @@ typedef struct candidate {
 /* In order of preference. Candidates after the first that works on every CPU are used only if they are named. */
 static const candidate candidates[] = {
 #ifdef __x86_64__
-	{{"amx", mr_block_amx, mr_block_amx_release, 16}, amx_refusal},
-	{{"avx512_bf16", mr_block_avx512, NULL, 1}, avx512_refusal},
+	{{"amx", mr_block_amx, mr_block_amx_release, 16, NULL, NULL, NULL}, amx_refusal},
+	{{"avx512_bf16", mr_block_avx512, NULL, 1, mr_block_avx512_stored, mr_block_avx512_turned,
+	  mr_block_avx512_turned_half},
+	 avx512_refusal},
 #endif
-	{{"f32", NULL, NULL, 1}, no_refusal},
-	{{"model", mr_block_model, NULL, 16}, no_refusal},
+	{{"f32", NULL, NULL, 1, NULL, NULL, NULL}, no_refusal},
+	{{"model", mr_block_model, NULL, 16, NULL, NULL, NULL}, no_refusal},
 };
 
 enum { N_CANDIDATES = sizeof(candidates) / sizeof(candidates[0]) };

@@ -19,9 +19,12 @@ typedef struct mr_block_engine {
 	mr_block_fn *block;
 	void (*release)(void); /* each thread calls it after its last block of a product; NULL: nothing to do */
 	int64_t pairs;         /* k is padded to a multiple of this number of pairs: a power of two, at most 16 */
+	mr_block_stored_fn *stored; /* NULL: B is always packed; else `pairs` is 1 */
+	mr_block_fn *turned, *turned_half; /* with A read where it is stored, and with B's first 16 columns only */
 } mr_block_engine;
 
-mr_block_fn mr_block_amx, mr_block_avx512, mr_block_model;
+mr_block_fn mr_block_amx, mr_block_avx512, mr_block_avx512_turned, mr_block_avx512_turned_half, mr_block_model;
+mr_block_stored_fn mr_block_avx512_stored;
 void mr_block_amx_release(void);
 
 /** Returns the engine for new contexts; f32 is returned without its function, which depends on the CPU's vectors. NULL:

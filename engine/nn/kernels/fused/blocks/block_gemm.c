@@ -27,6 +27,18 @@
  * buffered: as many as fill L2, or those of one row of blocks. */
 #define BAND_BLOCKS 128
 
+/* Rows of A up to which B is not packed. Its rows of pairs must be interleaved anew for each 11 rows of A. */
+#define STORED_ROWS 32
+
+/* Rows of A for which B^T is not packed: with fewer, most of the 16 columns that are computed are not there; with more,
+ * packing costs nothing (one thread of an EPYC, 1024 x 1024, GFLOP/s packed and in place: 8 rows 126 and 106, 16 rows
+ * 163 and 211, 128 rows 203 and 215, 512 rows 212 and 214). */
+#define TURNED_LEAST 12
+#define TURNED_MOST 256
+
+/* Pairs of B as stored that are multiplied at a time. */
+#define STORED_PAIRS 256
+
 enum { BLOCK_SUMS = MR_BLOCK * MR_BLOCK };
 
 /* Units per thread: several, so that the threads finish at about the same time. */
@@ -38,6 +50,8 @@ typedef struct work {
 	int64_t piece_pairs, pairs;       /* pairs of one piece and of all pieces */
 	int64_t round_pairs, rounds, chunk;
 	bool by_rows;                     /* units are rows of C */
+	bool in_place;                    /* B is not packed; units are columns of C */
+	bool swapped;                     /* so too, with rows of B in the place of A, and A packed as panels */
 	int64_t unit;                     /* blocks of one unit */
 	int64_t blocks, units, others;    /* blocks along the side that is cut into units; number of units; blocks along
 					     the other side */
@@ -73,10 +87,15 @@ static int64_t b_pitch(const work *w)
 	return (w->round_pairs + 1) * MR_BLOCK;
 }
 
+static bool as_panels(const work *w, bool a)
+{
+	return !a || w->swapped;
+}
+
 /* Words of @blocks blocks of an operand in one round. */
 static size_t operand_words(const work *w, bool a, int64_t blocks)
 {
-	return (size_t)(blocks * (a ? MR_BLOCK * a_pitch(w) : b_pitch(w)));
+	return (size_t)(blocks * (as_panels(w, a) ? b_pitch(w) : MR_BLOCK * a_pitch(w)));
 }
 
 /* --- packing ------------------------------------------------------------------------------------------------------ */
@@ -86,10 +105,11 @@ static void pack(const work *w, bool a, int64_t at, int64_t n, uint32_t *dst)
 {
 	const mr_block_gemm *g = w->g;
 	bool along_k = a ? !g->ta : g->tb; /* are elements along k adjacent in memory? */
-	mr_block_pack_fn *fn = a ? (g->ta ? g->vec->rows_turned : g->vec->rows)
-				 : (g->tb ? g->vec->panels_turned : g->vec->panels);
+	bool panels = as_panels(w, a);
+	mr_block_pack_fn *fn = panels ? (along_k ? g->vec->panels_turned : g->vec->panels)
+				      : (along_k ? g->vec->rows : g->vec->rows_turned);
 	mr_block_pack p = {.pitch = along_k ? g->k : a ? g->m : g->n, .n = n,
-			   .dst_pitch = a ? a_pitch(w) : b_pitch(w)};
+			   .dst_pitch = panels ? b_pitch(w) : a_pitch(w)};
 
 	for (int64_t done = 0; done < w->now; done += p.pairs) {
 		int64_t pair = w->first + done, piece = pair / w->piece_pairs, in = pair % w->piece_pairs, left;
@@ -99,7 +119,7 @@ static void pack(const work *w, bool a, int64_t at, int64_t n, uint32_t *dst)
 		left = g->k - 2 * in;
 		p.k = left < 0 ? 0 : least(left, 2 * p.pairs);
 		p.src = p.k ? src + (along_k ? at * g->k + 2 * in : 2 * in * p.pitch + at) : src;
-		p.dst = dst + (a ? done : done * MR_BLOCK);
+		p.dst = dst + (panels ? done * MR_BLOCK : done);
 		fn(&p);
 	}
 }
@@ -223,12 +243,57 @@ static void unit_of_columns(const work *w, int64_t first, int64_t end, const uin
 	}
 }
 
+/* The sums of one block of C, with the columns @at.j.. of B as it is stored. */
+static void sum_stored(const work *w, strip at, const uint32_t *a, float *turned, float *c)
+{
+	const mr_block_gemm *g = w->g;
+	const uint16_t *b = g->bs[0] + 2 * w->first * (g->tb ? 1 : g->n) + at.j * (g->tb ? g->k : 1);
+	mr_block_fn *swapped = at.rows > MR_BLOCK / 2 ? g->engine->turned : g->engine->turned_half;
+	mr_block_pack turn = {.src = (const uint16_t *)(const void *)turned, .pitch = 2 * MR_BLOCK, .k = 2 * MR_BLOCK,
+			      .n = MR_BLOCK, .pairs = MR_BLOCK, .dst = (uint32_t *)(void *)c};
+
+	if (at.rows < MR_BLOCK)
+		memset(w->swapped ? turned : c, 0, BLOCK_SUMS * sizeof(float));
+	for (int64_t p = 0, n; p < w->now; p += n) {
+		n = least(STORED_PAIRS, w->now - p);
+		if (w->swapped)
+			swapped((const uint32_t *)(const void *)b + p, g->k / 2, at.cols, a + p * MR_BLOCK, n, p > 0,
+				turned);
+		else
+			g->engine->stored(a + p, a_pitch(w), at.rows, b + 2 * p * g->n, g->n, n, p > 0, c);
+	}
+	if (w->swapped)
+		g->vec->panels_turned(&turn);
+}
+
+/* Computes column blocks @first to @end with all rows of A. */
+static void unit_in_place(const work *w, int64_t first, int64_t end, float *turned, float *sums)
+{
+	for (int64_t o = 0; o < w->others; o++) {
+		const uint32_t *a = (uint32_t *)w->s->shared.at + operand_words(w, true, o);
+
+		for (int64_t x = first; x < end; x++)
+			sum_stored(w, strip_of(w, o, x, x + 1), a, turned, sums + (x - first) * BLOCK_SUMS);
+		finish(w, strip_of(w, o, first, end), sums);
+	}
+}
+
+/* Words of a unit's part of the operand that units pack by themselves, or of a block that is turned. */
+static size_t unit_words(const work *w)
+{
+	return w->in_place ? BLOCK_SUMS : operand_words(w, w->by_rows, w->unit);
+}
+
 static void one_unit(const work *w, int64_t unit, uint32_t *own)
 {
 	const mr_block_gemm *g = w->g;
 	int64_t first = unit * w->unit, end = least(w->blocks, first + w->unit), at = first * MR_BLOCK;
-	float *sums = (float *)(void *)(own + operand_words(w, w->by_rows, w->unit));
+	float *sums = (float *)(void *)(own + unit_words(w));
 
+	if (w->in_place) {
+		unit_in_place(w, first, end, (float *)(void *)own, sums);
+		return;
+	}
 	pack(w, w->by_rows, at, least(end * MR_BLOCK, w->by_rows ? g->m : g->n) - at, own);
 	if (w->by_rows)
 		unit_of_rows(w, first, end, own, sums);
@@ -263,6 +328,14 @@ static void plan_rounds(work *w, const mr_block_gemm *g)
 	w->chunk = chunks ? up((w->round_pairs + chunks - 1) / chunks, step) : 1;
 }
 
+/* Pairs and columns that are not there would have to be 0. */
+static bool reads_in_place(const mr_block_gemm *g)
+{
+	if (!g->engine->stored || g->k % 2 || g->pieces > 1 || g->out.gradient || g->out.step)
+		return false;
+	return g->tb ? g->m >= TURNED_LEAST && g->m <= TURNED_MOST : g->m <= STORED_ROWS && g->n % MR_BLOCK == 0;
+}
+
 /* Half of L2 is reserved for the part of B that stays there. Gradients use units of rows where there are enough rows
  * for all threads. The parts follow L2 whatever L3 delivers: on a core with 1 MiB of L2 that reads its 32 MiB of L3
  * half as fast as L2, parts for 2 to 8 MiB made most products 0 to 10 % slower, gradients of 16 rows up to 80 %. */
@@ -274,6 +347,8 @@ static void plan_units(work *w, const mr_block_gemm *g, uint32_t n_threads)
 
 	panels = panels < 1 ? 1 : panels;
 	w->by_rows = g->m >= g->n || (whole && row_blocks >= UNITS * (int64_t)n_threads);
+	w->in_place = !w->by_rows && reads_in_place(g);
+	w->swapped = w->in_place && g->tb;
 	w->blocks = w->by_rows ? row_blocks : col_blocks;
 	w->others = w->by_rows ? col_blocks : row_blocks;
 	w->group = least(GROUP_BLOCKS, panels);
@@ -293,7 +368,7 @@ static mr_status reserve(const work *w, uint32_t n_threads, mr_block_scratch *s)
 {
 	size_t carry = w->rounds > 1 && !w->g->out.gradient ? (size_t)(w->blocks * w->others * MR_BLOCK * MR_BLOCK) : 0;
 
-	s->own_words = (operand_words(w, w->by_rows, w->unit) + sum_floats(w) + 1023) & ~(size_t)1023;
+	s->own_words = (unit_words(w) + sum_floats(w) + 1023) & ~(size_t)1023;
 	MR_TRY(mr_scratch_grow(&s->share, n_threads * sizeof(mr_share)));
 	MR_TRY(mr_scratch_grow(&s->shared, operand_words(w, !w->by_rows, w->others) * sizeof(uint32_t)));
 	MR_TRY(mr_scratch_grow(&s->own, n_threads * s->own_words * sizeof(uint32_t)));

@@ -9,9 +9,11 @@
  * over the 50257 columns of a head would lose digits, and so are gradients in bf16, which are rounded once. Bits depend
  * only on the shape and on the engine.
  *
- * Weights are packed anew for each micro-batch that reads a version. To keep the panels made F and I of 32 rows 20 %
- * faster when nothing else ran between them, but whole steps of 6 layers of 1024 with 8 to 64 rows a micro-batch and 2
- * to 8 of them a step 0 to 5 % slower: there is more to write and to read.
+ * Weights are read where they are stored if there are few rows of activations, by engines that can: x W interleaves two
+ * rows of W in registers, and dz W^T is computed as its transpose, with rows of W, which are rows of pairs already, in
+ * the place of A. Otherwise they are packed anew for each micro-batch that reads a version. To keep the panels made F
+ * and I of 32 rows 20 % faster when nothing else ran between them, but whole steps of 6 layers of 1024 with 8 to 64
+ * rows a micro-batch and 2 to 8 of them a step 0 to 5 % slower: there is more to write and to read.
  */
 #ifndef MR_KERNELS_BLOCK_GEMM_H
 #define MR_KERNELS_BLOCK_GEMM_H

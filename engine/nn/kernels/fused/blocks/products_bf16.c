@@ -35,7 +35,7 @@ mr_status mr_bf16_products_init(mr_kctx *kc, const mr_kernels *k)
 
 	kc->blocks = blocks_for(kc->vec);
 	/* If none is found, the context is used for f32 only: see mr_kernels_fused_bf16_refusal. */
-	kc->engine = found ? *found : (mr_block_engine){"f32", NULL, NULL, 1};
+	kc->engine = found ? *found : (mr_block_engine){.name = "f32", .pairs = 1};
 	if (!kc->engine.block)
 		kc->engine.block = kc->blocks->block;
 	kc->block.l2_bytes = k->l2_bytes ? (int64_t)k->l2_bytes : MR_BLOCK_L2;
