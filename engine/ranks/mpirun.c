@@ -12,7 +12,7 @@
 #include "base/str.h"
 
 #define WAIT_NS 100000000 /* between two looks at the launcher */
-#define KILL_AFTER 50      /* looks after rank 0 has ended with a failure */
+#define KILL_AFTER 10      /* looks after rank 0 has ended with a failure */
 
 /* The words of a command that is being made. */
 typedef struct words {

@@ -66,6 +66,11 @@ same 3 mlp.cfg --set machine.workers=4 $released --set train.microbatches=8 --se
 same 3 gpt.cfg --set machine.workers=3 $released --set train.batch=12 --set train.norm_every=1
 # shellcheck disable=SC2086
 same 3 mlp.cfg --set machine.workers=3 $released --set train.batch=12 --set system.chunks=3 $wide
+# A rank without micro-batches owns a range all the same.
+for gradients in summed released; do
+	same 3 mlp.cfg --set machine.workers=3 --set 'system.name="data_parallel"' --set train.microbatches=2 \
+		--set "system.gradients=\"$gradients\"" --set train.batch=12 --set system.chunks=3
+done
 # The last stage reads what the first one stores.
 same 2 gpt.cfg --set $two --set model.tied=true
 same 2 lm.cfg --set machine.workers=4 --set 'system.name="chimera"'
@@ -359,5 +364,5 @@ printf 'mount --bind other.txt prose.txt && exec "$@"\n' >elsewhere
 	differs "the data (their fingerprint) differs: " unshare -m sh elsewhere --
 rm -rf runs
 
-[ $n_same -eq 38 ] || failed=1
+[ $n_same -eq 40 ] || failed=1
 exit $failed

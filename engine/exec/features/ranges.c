@@ -21,7 +21,9 @@ static mr_wait_cause ready(mr_worker *w, const mr_task *t)
 		      mr_counter_reached(&b->published, w->id, (uint32_t)t->version);
 		break;
 	case MR_OP_AR:
-		has = mr_ranges_have_sums(b, shard, t->version);
+		/* No pass of a shard without micro-batches looks for its weights, and their senders wait. */
+		has = mr_ranges_have_sums(b, shard, t->version) &&
+		      (b->shard[shard].need || mr_ranges_have_weights(b, shard, t->version - 1));
 		break;
 	case MR_OP_N:
 		has = mr_ranges_have_totals(b, 0, t->version);

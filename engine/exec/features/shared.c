@@ -13,6 +13,8 @@ static mr_wait_cause ready(mr_worker *w, const mr_task *t)
 		parts = &b->published;
 		break;
 	case MR_OP_AR:
+		if (!b->parts_here) /* no shard of this process has micro-batches */
+			return MR_WAIT_NONE;
 		parts = &b->reduction->finished;
 		break;
 	case MR_OP_N:
