@@ -134,7 +134,8 @@ static void chosen_over(const char *topology, const char *links, char *system, s
  * slow one nothing is worth its while. No worker has cores of two hosts, also where these are one node. */
 static void links_decide_what_goes_over_them(void)
 {
-	static const char *const on[] = {"numa:2 core:2", "numa:1 core:4"};
+	/* With room for a sanitizer's own memory: nodes have 1 GiB otherwise. */
+	static const char *const on[] = {"numa:2(memory=8GB) core:2", "numa:1(memory=8GB) core:4"};
 
 	for (int i = 0; i < 2; i++) {
 		char system[32];
@@ -165,7 +166,7 @@ static void hosts_have_cuts_by_levels(void)
 		       "optimizer.name=adamw system.name=sequential train.steps=2 train.batch=256 train.microbatches=1 "
 		       "optimizer.lr=0.01",
 		       "model.hidden=[1024,1024,1024,1024,1024,1024,1024]");
-	j.machine.topology = "numa:2 core:4";
+	j.machine.topology = "numa:2(memory=8GB) core:4";
 	j.machine.hosts = 2;
 	j.machine.links = "5e-5,1.17e8";
 	q.job = &j;
