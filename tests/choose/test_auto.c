@@ -104,6 +104,19 @@ static void the_search_ends(void)
 #endif
 }
 
+/* Eight layers on @topology, which is two hosts with @links between them. */
+static void on_two_hosts(const char *topology, const char *links, mr_job *j)
+{
+	mr_test_job_of(j,
+		       "model.name=mlp data.name=synthetic data.features=1024 data.classes=16 data.samples=4096 "
+		       "optimizer.name=adamw system.name=sequential train.steps=2 train.batch=256 train.microbatches=1 "
+		       "optimizer.lr=0.01",
+		       "model.hidden=[1024,1024,1024,1024,1024,1024,1024]");
+	j->machine.topology = topology;
+	j->machine.hosts = 2;
+	j->machine.links = links;
+}
+
 /* The system that is chosen for two hosts with @links between them, on @topology. */
 static void chosen_over(const char *topology, const char *links, char *system, size_t size, uint32_t *threads)
 {
@@ -111,14 +124,7 @@ static void chosen_over(const char *topology, const char *links, char *system, s
 	mr_auto a;
 	mr_job j;
 
-	mr_test_job_of(&j,
-		       "model.name=mlp data.name=synthetic data.features=1024 data.classes=16 data.samples=4096 "
-		       "optimizer.name=adamw system.name=sequential train.steps=2 train.batch=256 train.microbatches=1 "
-		       "optimizer.lr=0.01",
-		       "model.hidden=[1024,1024,1024,1024,1024,1024,1024]");
-	j.machine.topology = topology;
-	j.machine.hosts = 2;
-	j.machine.links = links;
+	on_two_hosts(topology, links, &j);
 	q.job = &j;
 	MR_CHECK_OK(mr_auto_search(&q, &a));
 	snprintf(system, size, "%s", mr_auto_value(&a.row[0], "system.name"));
@@ -161,14 +167,7 @@ static void hosts_have_cuts_by_levels(void)
 	mr_auto a;
 	mr_job j;
 
-	mr_test_job_of(&j,
-		       "model.name=mlp data.name=synthetic data.features=1024 data.classes=16 data.samples=4096 "
-		       "optimizer.name=adamw system.name=sequential train.steps=2 train.batch=256 train.microbatches=1 "
-		       "optimizer.lr=0.01",
-		       "model.hidden=[1024,1024,1024,1024,1024,1024,1024]");
-	j.machine.topology = "numa:2(memory=8GB) core:4";
-	j.machine.hosts = 2;
-	j.machine.links = "5e-5,1.17e8";
+	on_two_hosts("numa:2(memory=8GB) core:4", "5e-5,1.17e8", &j);
 	q.job = &j;
 	MR_CHECK_OK(mr_auto_search(&q, &a));
 	for (uint32_t i = 0; i < a.n; i++)
