@@ -95,8 +95,8 @@ static bool lockstep(const mr_contract *c)
 	       !c->delay && !c->max_staleness;
 }
 
-/* Sums of the other shards arrive in two buffers, which stages use alternately. When a stage has made its step, the sums
- * of the next stage with its buffer may arrive, and after the last one those of the first, for the next commit. */
+/* Sums of the other shards arrive in two buffers, which stages use alternately. When a stage has made its step, the
+ * sums of the next stage with its buffer may arrive, and after the last one those of the first, for the next commit. */
 static void share_copies(mr_run *run)
 {
 	for (uint16_t s = run->n_stages; s-- > 0;) {
