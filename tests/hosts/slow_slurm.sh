@@ -71,13 +71,11 @@ reached=$(sed -n 's/^stopped at \([0-9]*\) of .*/\1/p' job.out)
 [ "${reached:-0}" -gt 0 ] || complain "nothing is said of the step:"
 steps=$((${reached:-0} + 20))
 echo $steps >steps
-# Slurm lets a job that is requeued wait for up to two minutes.
-for _ in $(seq 100); do
-	on_a scontrol update "jobid=$job" starttime=now && break
-	sleep 0.2
-done
-for _ in $(seq 1200); do
+# Slurm lets a job that is requeued wait for two minutes, and begins to count when the last node has ended it: the word
+# that it may start now is repeated until it has started.
+for try in $(seq 1200); do
 	[ "$(grep -sc '^srun: [0-9]*$' job.out)" = 2 ] && break
+	[ $((try % 10)) -ne 1 ] || on_a scontrol update "jobid=$job" starttime=now
 	sleep 0.1
 done
 cp job.out out
