@@ -13,6 +13,7 @@
 #include "exec/eval_plan.h"
 #include "exec/exec.h"
 #include "exec/rank_losses.h"
+#include "weights/owned.h"
 #include "weights/reduction.h"
 #include "weights/stored_states.h"
 #include "exec/run_links.h"
@@ -108,6 +109,7 @@ static void count_here(const mr_run *run, mr_stage_weights *b, uint8_t pipe, uin
 	for (uint32_t i = b->n_shards; i-- > 0;) {
 		bool here = mr_run_is_here(&run->c, worker_of(run, (uint8_t)(pipe + i), s));
 
+		b->shard[i].here = here;
 		b->n_here += here;
 		b->first_here = here ? i : b->first_here;
 		b->parts_here += here && b->shard[i].need;
@@ -428,10 +430,7 @@ static void init_weights(mr_run *run, uint8_t pipe, uint16_t s)
 	mr_stage_weights *b = mr_run_weights(run, pipe, s);
 	uint8_t shard = mr_run_shard(run, pipe, s);
 
-	for (uint32_t i = 0; shard == b->first_here && i < run->c.optim->ops->n_states; i++)
-		memset(b->state[i], 0, mr_states_bytes(b));
-	if (shard == b->first_here && b->factors)
-		memset(b->factors, 0, mr_weights_factor_bytes(b));
+	mr_owned_clear(b, shard);
 	if (shard == b->first_here)
 		b->latest = 0;
 	if (mr_weights_home(b, shard) == shard)

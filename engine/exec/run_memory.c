@@ -1,5 +1,6 @@
 /* run_memory.c - the memory of a run, by purpose. */
 #include "exec/run.h"
+#include "weights/owned.h"
 #include "weights/stored_states.h"
 
 /* Is stage @s of @pipe the first of its worker? Memory that the worker has for all its stages counts there. */
@@ -11,6 +12,16 @@ static bool is_first(const mr_run *run, uint8_t pipe, uint16_t s)
 		if (run->c.plan->worker_of[i] == run->c.plan->worker_of[at])
 			return false;
 	return true;
+}
+
+/* Outside of regions of workers. */
+static uint64_t owned_here(const mr_stage_weights *b)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; b->owned && i < b->n_shards; i++)
+		sum += b->shard[i].here ? mr_owned_bytes(b, i) : 0;
+	return sum;
 }
 
 void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_memory *out)
@@ -29,8 +40,7 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 		.weights = weights,
 		.stashes = weights ? mr_weights_version_bytes(b, b->cap) - b->cap * tables - weights : 0,
 		.grads = leads ? mr_weights_sum_bytes(b) : 0,
-		.optimizer = whole ? run->c.optim->ops->n_states * (uint64_t)mr_states_bytes(b) + z->rest_bytes +
-					     mr_weights_factor_bytes(b) : 0,
+		.optimizer = leads ? mr_owned_bytes(b, shard) : 0,
 		.scratch =
 			(leads ? mr_weights_shard_work_bytes(b, (uint8_t)shard) + mr_states_room(b, (uint8_t)shard)
 			       : 0) +
@@ -53,6 +63,8 @@ uint64_t mr_run_mapped_bytes(const mr_run *run)
 
 	for (uint16_t w = 0; w < run->n_workers; w++)
 		sum += mr_run_is_here(&run->c, w) ? run->worker[w].region.bytes : 0;
+	for (uint32_t i = 0; i < mr_run_n_weights(run); i++)
+		sum += owned_here(&run->weights[i]);
 	MR_EACH_FEATURE(run, f, mapped)
 		sum += (*f)->mapped(run);
 	return sum;

@@ -23,7 +23,7 @@ static void spread(mr_run *run, uint8_t pipe, uint16_t s)
 	size_t each = mr_dtype_bytes(t->weights), state = mr_states_each(b);
 	uint64_t begin = b->shard[pipe].begin / each * state, bytes = b->shard[pipe].end / each * state - begin;
 
-	if (!elsewhere(w, owner) || !mr_stage_size(b->stage)->state_bytes)
+	if (b->owned || !elsewhere(w, owner) || !mr_stage_size(b->stage)->state_bytes)
 		return;
 	for (uint32_t i = 0; i < run->c.optim->ops->n_states; i++)
 		mr_region_bind_part(&owner->region,

@@ -59,6 +59,28 @@ static void *map_aligned(uint64_t bytes, uint64_t align)
 	return p + cut;
 }
 
+/* Is it worth to touch the rest of two huge pages for the sake of @bytes? */
+static bool fills_huge_pages(uint64_t bytes)
+{
+	return bytes >= 32 * (uint64_t)HUGE_PAGE;
+}
+
+uint64_t mr_region_round_stretch(uint64_t bytes)
+{
+	return bytes ? bytes + (fills_huge_pages(bytes) ? HUGE_PAGE : page_bytes()) : 0;
+}
+
+mr_status mr_region_map_sparse(mr_region *r, uint64_t bytes, uint64_t stretch)
+{
+	MR_TRY(mr_region_map(r, bytes, NULL));
+	if (!r->huge || fills_huge_pages(stretch))
+		return MR_OK;
+	r->huge = false;
+	if (madvise(r->base, r->bytes, MADV_NOHUGEPAGE))
+		note(r, "small pages", errno);
+	return MR_OK;
+}
+
 mr_status mr_region_map(mr_region *r, uint64_t bytes, const mr_node_list *nodes)
 {
 	uint64_t rounded = mr_region_round(bytes);

@@ -43,6 +43,13 @@ typedef struct mr_region {
  */
 mr_status mr_region_map(mr_region *r, uint64_t bytes, const mr_node_list *nodes) MR_MUST_USE;
 
+/** Map @bytes of which this process touches stretches of about @stretch bytes: without huge pages where these are
+ * short. Errors: as mr_region_map. */
+mr_status mr_region_map_sparse(mr_region *r, uint64_t bytes, uint64_t stretch) MR_MUST_USE;
+
+/** Bytes of the pages that a stretch of @bytes in such a region takes, where it begins and ends anywhere. */
+uint64_t mr_region_round_stretch(uint64_t bytes);
+
 /**
  * Bind the whole pages (huge ones where the region has them) of [@offset, @offset + @bytes) to another node than
  * the rest: a part that another node's threads work on. Call it before the pages are touched. Returns the bytes that

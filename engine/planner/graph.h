@@ -291,8 +291,10 @@ double mr_graph_flops_train(const mr_graph *g);
 void mr_graph_init_param(const mr_graph *g, uint32_t param, uint64_t seed, mr_dtype dtype, void *dst,
 			 int16_t *rest);
 
-/** The same in parts, of which several threads may each carry out some: how many there are, and one of them. @dst and
- * @rest are of all elements. */
+#define MR_GRAPH_INIT_PART ((int64_t)1 << 16)
+
+/** The same in parts of MR_GRAPH_INIT_PART elements, of which several threads may each carry out some: how many there
+ * are, and one of them. @dst and @rest are of all elements. */
 int64_t mr_graph_init_parts(const mr_graph *g, uint32_t param);
 void mr_graph_init_part(const mr_graph *g, uint32_t param, int64_t part, uint64_t seed, mr_dtype dtype, void *dst,
 			int16_t *rest);

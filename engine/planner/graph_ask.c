@@ -196,7 +196,7 @@ double mr_graph_flops_train(const mr_graph *g)
 }
 
 /* Random values of @p, each made of MR_RNG_MANY deviates at once. @first: a multiple of MR_RNG_MANY. */
-enum { INIT_PART = 1 << 16 }; /* elements; a multiple of MR_RNG_MANY */
+_Static_assert(MR_GRAPH_INIT_PART % MR_RNG_MANY == 0, "a part begins with a block of random numbers");
 
 static void init_randomly(const mr_graph *g, const mr_param *p, uint64_t seed, mr_dtype dtype, void *dst, int16_t *rest,
 			  int64_t first, int64_t end)
@@ -229,16 +229,17 @@ static void init_randomly(const mr_graph *g, const mr_param *p, uint64_t seed, m
 
 int64_t mr_graph_init_parts(const mr_graph *g, uint32_t param)
 {
-	return (g->params[param].n + INIT_PART - 1) / INIT_PART;
+	return (g->params[param].n + MR_GRAPH_INIT_PART - 1) / MR_GRAPH_INIT_PART;
 }
 
 void mr_graph_init_part(const mr_graph *g, uint32_t param, int64_t part, uint64_t seed, mr_dtype dtype, void *dst,
 			int16_t *rest)
 {
 	const mr_param *p = &g->params[param];
-	int64_t first = part * INIT_PART, end = first + INIT_PART < p->n ? first + INIT_PART : p->n;
+	int64_t first = part * MR_GRAPH_INIT_PART, end = first + MR_GRAPH_INIT_PART;
 	double x;
 
+	end = end < p->n ? end : p->n;
 	if (p->tied_to >= 0)
 		p = &g->params[p->tied_to];
 	x = p->init == MR_INIT_ONE ? 1 : p->init == MR_INIT_VALUE ? p->std : 0;

@@ -124,8 +124,9 @@ static bool is_factor(const mr_stage_weights *b, uint32_t p, const mr_saved_tens
 	return false;
 }
 
-/* The stretches of @t, at most one a shard; returns how many. */
-static uint32_t stretches_of(const mr_run *run, const mr_saved_tensor *t, stretch out[UINT8_MAX + 1])
+/* The stretches of @t, of which shards have each its range; at most one a shard. Returns how many; 0: it is no such
+ * tensor. */
+static uint32_t ranges_of(const mr_run *run, const mr_saved_tensor *t, stretch out[UINT8_MAX + 1])
 {
 	for (uint16_t s = 0; s < run->n_stages; s++) {
 		const mr_stage_weights *b = &run->weights[s];
@@ -146,6 +147,16 @@ static uint32_t stretches_of(const mr_run *run, const mr_saved_tensor *t, stretc
 			}
 		}
 	}
+	return 0;
+}
+
+/* The same of any tensor. */
+static uint32_t stretches_of(const mr_run *run, const mr_saved_tensor *t, stretch out[UINT8_MAX + 1])
+{
+	uint32_t n = ranges_of(run, t, out);
+
+	if (n)
+		return n;
 	out[0] = (stretch){0, t->bytes, owner_of(run, t)};
 	return 1;
 }
@@ -274,16 +285,26 @@ static bool wants(const mr_run *run, uint32_t rank, const mr_saved_tensor *t)
 	return w < run->n_workers ? takes_part(run, rank, w) : owner_of(run, t) == rank;
 }
 
+/* From rank 0 to @rank. */
+static mr_status hand(const mr_run *run, uint32_t rank, void *data, size_t bytes)
+{
+	if (!rank || !bytes)
+		return MR_OK;
+	if (run->c.ranks->self == 0)
+		return by(run)->send(rank, data, bytes);
+	return run->c.ranks->self == rank ? by(run)->receive(0, data, bytes) : MR_OK;
+}
+
 static mr_status give(mr_run *run, const mr_saved_tensor *t)
 {
-	for (uint32_t i = 1; i < run->c.ranks->n; i++) {
-		if (!wants(run, i, t))
-			continue;
-		if (run->c.ranks->self == 0)
-			MR_TRY(by(run)->send(i, t->data, t->bytes));
-		else if (run->c.ranks->self == i)
-			MR_TRY(by(run)->receive(0, t->data, t->bytes));
-	}
+	stretch part[UINT8_MAX + 1];
+	uint32_t n = ranges_of(run, t, part);
+
+	for (uint32_t i = 0; i < n; i++)
+		MR_TRY(hand(run, part[i].rank, (uint8_t *)t->data + part[i].at, part[i].bytes));
+	for (uint32_t i = 1; !n && i < run->c.ranks->n; i++)
+		if (wants(run, i, t))
+			MR_TRY(hand(run, i, t->data, t->bytes));
 	return MR_OK;
 }
 
@@ -307,9 +328,9 @@ mr_status mr_rank_state_check(const mr_run *run, const mr_state *state)
 }
 
 /* Whole pages: the rest is of other tensors, too. */
-static void release(const mr_saved_tensor *t)
+static void release(const void *data, size_t bytes)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)t->data, end = begin + t->bytes;
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)data, end = begin + bytes;
 
 	begin = (begin + page - 1) / page * page;
 	end = end / page * page;
@@ -319,9 +340,15 @@ static void release(const mr_saved_tensor *t)
 
 mr_status mr_rank_state_give(mr_run *run, const mr_saved_tensor *t)
 {
+	stretch part[UINT8_MAX + 1];
+	uint32_t n = ranges_of(run, t, part);
+
 	MR_TRY(give(run, t));
-	if (region_of(run, t->data) < run->n_workers && !wants(run, 0, t))
-		release(t);
+	for (uint32_t i = 0; i < n; i++)
+		if (part[i].rank)
+			release((const uint8_t *)t->data + part[i].at, part[i].bytes);
+	if (!n && region_of(run, t->data) < run->n_workers && !wants(run, 0, t))
+		release(t->data, t->bytes);
 	return MR_OK;
 }
 

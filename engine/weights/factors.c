@@ -33,6 +33,11 @@ static size_t bytes_before(const mr_stage *s, const mr_optim *o, mr_dtype t, uin
 	return sum;
 }
 
+size_t mr_factors_bytes_of(const mr_stage *s, const mr_optim *o, mr_dtype t, uint32_t p)
+{
+	return bytes_before(s, o, t, p + 1) - bytes_before(s, o, t, p);
+}
+
 size_t mr_factors_bytes(const mr_stage *s, const mr_optim *o, mr_dtype t)
 {
 	uint32_t first, end;

@@ -12,6 +12,9 @@
 /** Bytes of the block, with states of type @t. */
 size_t mr_factors_bytes(const mr_stage *s, const mr_optim *o, mr_dtype t);
 
+/** Bytes of those of parameter @p. */
+size_t mr_factors_bytes_of(const mr_stage *s, const mr_optim *o, mr_dtype t, uint32_t p);
+
 /** The factors of parameter @p in @block. */
 void mr_factors_show(const mr_stage *s, const mr_optim *o, mr_dtype t, uint32_t p, uint8_t *block,
 		     mr_factor out[MR_OPTIM_FACTORS]);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "weights/owned.h"
 #include "weights/tied_sum.h"
 
 static mr_range *gradients_of(const mr_ranges *r, uint32_t from, uint32_t to)
@@ -87,6 +88,7 @@ static mr_status create(mr_stage_weights *b, const mr_ranges_wanted *wanted)
 	if (!r->gradients || !r->weights || !r->totals || !r->of_gradients || !r->of_sums || !r->of_weights ||
 	    !r->n_sums || !r->room)
 		return mr_fail(MR_ERESOURCE, "no memory for the ranges of %u shards", n);
+	MR_TRY(mr_owned_create(b));
 	b->private_weights = b->apart = true;
 	for (uint32_t i = 0; i < n; i++)
 		find_spans(b, r, i);
@@ -206,6 +208,8 @@ mr_status mr_ranges_open(mr_stage_weights *b)
 	mr_ranges *r = b->ranges;
 	size_t stride = mr_stage_size(b->stage)->weight_bytes;
 
+	if (r)
+		MR_TRY(mr_owned_map(b));
 	for (uint32_t i = 0; r && i < r->n; i++)
 		for (uint32_t j = 0; j < r->n; j++) {
 			mr_range *g = gradients_of(r, i, j), *w = weights_of(r, i, j);

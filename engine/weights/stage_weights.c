@@ -10,6 +10,7 @@
 #include "weights/layer_states.h"
 #include "weights/mitigated.h"
 #include "weights/norms.h"
+#include "weights/owned.h"
 #include "weights/predict.h"
 #include "weights/ranges.h"
 #include "weights/reduction.h"
@@ -148,12 +149,8 @@ void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe)
 			a, mr_stagger(mr_weights_stride_of(b, pipe) * b->cap + (b->row_versions ? z->table_bytes : 0)),
 			MR_CACHE_LINE);
 	s->grads = b->lender ? NULL : mr_arena_take(a, mr_weights_sum_bytes(b), MR_CACHE_LINE);
-	for (uint32_t i = 0; pipe == 0 && i < b->optim.ops->n_states; i++)
-		b->state[i] = mr_arena_take(a, mr_stagger(mr_states_bytes(b)), MR_CACHE_LINE);
-	if (pipe == 0 && mr_weights_factor_bytes(b))
-		b->factors = mr_arena_take(a, mr_weights_factor_bytes(b), MR_CACHE_LINE);
-	if (pipe == 0 && z->rest_bytes)
-		b->rest = mr_arena_take(a, mr_stagger(z->rest_bytes), MR_CACHE_LINE);
+	if (pipe == 0 && !b->owned)
+		mr_owned_layout(b, a);
 	s->work = mr_arena_take(a, mr_weights_shard_work_bytes(b, pipe), MR_CACHE_LINE);
 	s->state_room = mr_arena_take(a, mr_states_room(b, pipe), MR_CACHE_LINE);
 	if (pipe == 0)
@@ -168,6 +165,7 @@ void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe)
 
 void mr_weights_fini(mr_stage_weights *b)
 {
+	mr_owned_close(b);
 	mr_reduction_close(b);
 	mr_norms_close(b);
 #define MR_OF_STAGE(type, name, layout, close)                                                                         \
@@ -276,9 +274,11 @@ typedef struct beginning {
 static void begin_part(void *arg, uint64_t part)
 {
 	const beginning *x = arg;
+	const mr_graph *g = mr_stage_graph(x->b->stage);
+	int64_t first = (int64_t)part * MR_GRAPH_INIT_PART, end = first + MR_GRAPH_INIT_PART;
+	bool owned = !x->b->owned || mr_owned_here(x->b, x->p, first, end);
 
-	mr_graph_init_part(mr_stage_graph(x->b->stage), x->p, (int64_t)part, x->seed, x->b->k->types.weights,
-			   x->weights, x->rest);
+	mr_graph_init_part(g, x->p, (int64_t)part, x->seed, x->b->k->types.weights, x->weights, owned ? x->rest : NULL);
 }
 
 void mr_weights_init(mr_stage_weights *b, uint8_t pipe, uint64_t seed)

@@ -21,6 +21,7 @@
  *
  * What only some runs need lies in structs of its own, which are NULL where the run does not have it: those of
  * features.def, and
+ *	owned       what shards that share no memory have once          weights/owned.h
  *	reduction   a gradient sum that several workers make            weights/reduction.h
  *	norms       gradient norms                                      weights/norms.h
  *	replicas    weights that diverge and are averaged               weights/replicas.h
@@ -52,6 +53,7 @@
 
 #define MR_STALENESS_BINS 64 /* the last bin also holds all larger ages */
 
+typedef struct mr_owned mr_owned;
 typedef struct mr_reduction mr_reduction;
 typedef struct mr_stage_norms mr_stage_norms;
 typedef struct mr_replicas mr_replicas;
@@ -80,6 +82,7 @@ typedef struct mr_shard {
 	uint32_t home;                 /* the shard in whose memory `version` is, where weights are not private */
 	uint32_t place;                /* of that range among all shards' */
 	uint32_t need;                 /* micro-batches of a commit that go through this pipe */
+	bool here;                     /* its worker is of this process */
 	_Alignas(MR_CACHE_LINE) uint32_t n_summed; /* micro-batches in its sum, where there is a reduction; this and
 	                                              what follows its worker alone writes, at each of them */
 	uint64_t staleness[MR_STALENESS_BINS]; /* gradients by their age in versions */
@@ -91,7 +94,7 @@ typedef struct mr_stage_weights {
 	const mr_kernels *k;
 	uint64_t seed;       /* of the run, for stochastic rounding */
 	mr_optim optim;      /* the run's, with the changes of the mitigation at this stage */
-	uint8_t *state[MR_OPTIM_STATES]; /* weights/stored_states.h */
+	uint8_t *state[MR_OPTIM_STATES]; /* weights/stored_states.h; these and the next two: owned.h */
 	uint8_t *factors;    /* weights/factors.h; NULL: the optimizer keeps none */
 	int16_t *rest; /* the bits by which the latest version's masters exceed it, like one version; NULL: the weights
 	                  are their own masters */
@@ -114,6 +117,7 @@ typedef struct mr_stage_weights {
 	bool whole_sums;     /* a feature reads the summed gradients as a whole, before the step or in its place */
 	bool one_copy;       /* a feature needs that all shards read one copy */
 	bool whole;          /* the optimizer takes whole tensors: each belongs to the range in which it begins */
+	mr_owned *owned;
 	mr_reduction *reduction;
 	mr_stage_norms *norms;
 	const mr_replicas *replicas; /* those of the stage, of which this is one; owned by the run */
