@@ -2,8 +2,8 @@
  * window.c - where S^2 - S/2 comes from: a picture of 1F1B in unit time, from stage 0's read to the update it serves.
  *
  * Micro-batch S of S = 4 stages, in the steady state. Updates are numbered in the order of time and, within a step, of
- * stages, which is how delays are counted; the picture is made from the timeline itself (ir/unit_time.h), and the count
- * is compared with the closed form.
+ * stages, which is how delays are counted; the picture is made from the timeline itself (timing/unit_time.h), and the
+ * count is compared with the closed form.
  */
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /*
- * aged_run.h - carries out steps that update one block each (ir/aged.h), one after the other, as they are defined.
+ * aged_run.h - carries out steps that update one block each (timing/aged.h), one after the other, as they are defined.
  *
  * For each step: forward through all blocks, each at the version that the step reads; back to the block that it
  * updates; one optimizer step there, from the block's latest version. There is no plan, no lowering and no worker:
@@ -9,7 +9,7 @@
 #define MR_THEORY_AGED_RUN_H
 
 #include "host/place.h"
-#include "ir/aged.h"
+#include "timing/aged.h"
 #include "perf/theory/flight.h"
 #include "perf/theory/history.h"
 

@@ -1,6 +1,6 @@
 /*
  * ages.h - the ages of a run's reads: the steps of a pipeline as this machine carried them out, in the
- * terms of ir/aged.h.
+ * terms of timing/aged.h.
  *
  * All commits of a run, in the order of one counter, are its steps, and the history is counted
  * in them. Step k updates the stage that the k-th commit updated, with the micro-batch of that commit; its delay at
@@ -15,7 +15,7 @@
 #ifndef MR_THEORY_AGES_H
 #define MR_THEORY_AGES_H
 
-#include "ir/aged.h"
+#include "timing/aged.h"
 #include "exec/run.h"
 
 /**

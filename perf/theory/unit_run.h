@@ -1,5 +1,5 @@
 /*
- * unit_run.h - train on a timeline of unit time (ir/unit_time.h): the theory's PipeDream and LocalSGD, with real
+ * unit_run.h - train on a timeline of unit time (timing/unit_time.h): the theory's PipeDream and LocalSGD, with real
  * arithmetic.
  *
  * Operations are carried out in the timeline's order. F reads the latest version of its stage and keeps it (weight
@@ -11,7 +11,7 @@
 #define MR_THEORY_UNIT_RUN_H
 
 #include "host/place.h"
-#include "ir/unit_time.h"
+#include "timing/unit_time.h"
 #include "perf/theory/flight.h"
 #include "perf/theory/history.h"
 

@@ -2,13 +2,13 @@
  * rpd_draw.h - draws the steps of Randomized PipeDream: the block, the minibatch, and the age of each read.
  *
  * Everything is a pure function of the parameters and the seed, step by step: any part of a run can be drawn by itself.
- * Step k reads block j at min(delay, k) updates of age (ir/aged.h).
+ * Step k reads block j at min(delay, k) updates of age (timing/aged.h).
  */
 #ifndef MR_SCHEDULES_RPD_DRAW_H
 #define MR_SCHEDULES_RPD_DRAW_H
 
 #include "base/option.h"
-#include "ir/aged.h"
+#include "timing/aged.h"
 
 typedef enum mr_rpd_order {
 	MR_RPD_UNIFORM,  /* at random, independent of everything else */

@@ -1,4 +1,4 @@
-#include "ir/aged.h"
+#include "timing/aged.h"
 
 #include <ctype.h>
 #include <stdlib.h>

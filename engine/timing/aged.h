@@ -14,13 +14,13 @@
  * the case in which stages and micro-batches follow its backward passes and delays are counted on its own timeline
  * (mr_aged_of_timeline): the same weights, to the bit.
  */
-#ifndef MR_IR_AGED_H
-#define MR_IR_AGED_H
+#ifndef MR_TIMING_AGED_H
+#define MR_TIMING_AGED_H
 
 #include <stddef.h>
 
 #include "base/str.h"
-#include "ir/unit_time.h"
+#include "timing/unit_time.h"
 
 typedef struct mr_aged {
 	uint16_t n_stages;

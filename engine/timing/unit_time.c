@@ -1,4 +1,4 @@
-#include "ir/unit_time.h"
+#include "timing/unit_time.h"
 
 #include <stdlib.h>
 

@@ -19,8 +19,8 @@
  * Source: the scheduler of github.com/vectozavr/randomized-pipedream, as measured; closed forms are our own and checked
  * against it.
  */
-#ifndef MR_IR_UNIT_TIME_H
-#define MR_IR_UNIT_TIME_H
+#ifndef MR_TIMING_UNIT_TIME_H
+#define MR_TIMING_UNIT_TIME_H
 
 #include <stdbool.h>
 #include <stdint.h>

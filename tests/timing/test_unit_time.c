@@ -2,7 +2,7 @@
  * test_unit_time.c - timelines of unit time against recorded ones (tests/golden/rpd), closed forms against timelines,
  * and steps that read at an age.
  */
-#include "ir/unit_time.h"
+#include "timing/unit_time.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "check.h"
 #include "golden_files.h"
-#include "ir/aged.h"
+#include "timing/aged.h"
 
 static mr_json *golden;
 
