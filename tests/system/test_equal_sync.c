@@ -112,6 +112,13 @@ static void stored_states(void)
 					     false});
 }
 
+/* The plan that search chooses without options; sync_system gives it few tries. */
+static void searched(void)
+{
+	sync_case_system(&(sync_case){"backend=reference precision=f64", false, MLP "train.clip=0.5", 2, 0, false},
+			 "system.name=search", 2);
+}
+
 /* No masters: what a step rounds at random must follow from the parameter, the element and the step alone. */
 static void mlp_bf16_pure(void)
 {
@@ -354,6 +361,7 @@ void mr_suite_equal_sync(void)
 	MR_TEST(joint_gradients);
 	MR_TEST(released_gradients);
 	MR_TEST(gpt_dnnl);
+	MR_TEST(searched);
 	MR_TEST(dlrm_joint_gradients);
 	MR_TEST(gpt_cut_inside_blocks);
 	MR_TEST(gpt_cut_into_many);
