@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "host/numa_fake.h"
 
 enum { HUGE_PAGE = 2 << 20 };
 

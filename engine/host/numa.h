@@ -65,32 +65,4 @@ typedef enum mr_numa_policy {
 /** That policy, with its nodes; the default where the kernel does not tell. */
 mr_numa_policy mr_numa_policy_of_process(mr_node_list *nodes);
 
-#ifdef MR_FAULTS
-
-/** Fake nodes, and bytes of each (0: an equal part); 0: there are none. */
-uint32_t mr_numa_fakes(uint64_t *bytes);
-
-/** Set them in place of the environment; forgets all records. While no other thread is in here. */
-void mr_numa_set_fakes(uint32_t n, uint64_t bytes);
-
-/** @cpu is on fake node @node. Before threads start. */
-void mr_numa_fake_cpu(uint32_t cpu, uint32_t node);
-
-/** The calling thread touches the pages of a range, or all of them are unmapped. */
-void mr_numa_touched(const void *base, uint64_t bytes);
-void mr_numa_unmapped(const void *base, uint64_t bytes);
-
-#else
-
-static inline void mr_numa_touched(const void *base, uint64_t bytes)
-{
-	(void)base, (void)bytes;
-}
-
-static inline void mr_numa_unmapped(const void *base, uint64_t bytes)
-{
-	(void)base, (void)bytes;
-}
-
-#endif
 #endif

@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "host/limits.h"
 #include "host/node_memory.h"
-#include "host/numa.h"
+#include "host/numa_fake.h"
 
 /*
  * The tree is read from the cores upwards: each allowed core has its node and its L3 domain through cpusets, so

@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "check.h"
 #include "host/memory.h"
+#include "host/numa_fake.h"
 #include "host/topo.h"
 
 static void test_list(void)

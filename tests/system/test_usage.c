@@ -11,6 +11,7 @@
 #include "ir/liveness.h"
 #include "rig.h"
 #include "exec/usage.h"
+#include "host/numa_fake.h"
 #include "schedules/registry.h"
 
 /* Small: 13 linear layers. Long enough to fill every pipeline and go round every ring. */
