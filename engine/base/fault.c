@@ -40,6 +40,7 @@ static struct {
 	char name[NAME_BYTES]; /* "" = not set */
 	uint32_t us;
 } late;
+static uint32_t hurry = 1;
 static int list_fd = -1;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -107,6 +108,15 @@ static void read_late(void)
 		refuse("MR_LATE", s, "name:us");
 }
 
+static void read_hurry(void)
+{
+	const char *s = getenv("MR_HURRY");
+	int used = 0;
+
+	if (s && (sscanf(s, "%" SCNu32 "%n", &hurry, &used) != 1 || s[used] || !hurry))
+		refuse("MR_HURRY", s, "n >= 1");
+}
+
 static void read_environment(void)
 {
 	const char *list = getenv("MR_KILL_LIST"), *s = getenv("MR_DELAY");
@@ -114,6 +124,7 @@ static void read_environment(void)
 
 	read_slow();
 	read_late();
+	read_hurry();
 	read_trap("MR_KILL_AT", false, "name:n with n >= 1", &kill_trap);
 	read_trap("MR_SIGNAL_AT", true, "name:n:SIGNAL with n >= 1", &signal_trap);
 	read_trap("MR_FAIL_AT", true, "name:n:ERRNO with n >= 1", &fail_trap);
@@ -155,6 +166,12 @@ uint64_t mr_fault_late_ns(const char *name)
 {
 	pthread_once(&once, read_environment);
 	return strcmp(late.name, name) ? 0 : late.us * UINT64_C(1000);
+}
+
+uint64_t mr_fault_hurry_ns(uint64_t ns)
+{
+	pthread_once(&once, read_environment);
+	return ns / hurry;
 }
 
 void mr_fault_point(const char *name)

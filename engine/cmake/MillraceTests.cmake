@@ -29,6 +29,9 @@ set(MR_LOCKED_LAYERS perf)
 set(MR_LOCKED_SUITES checkpoint.kills checkpoint.save_stalls system.bench_peers system.bench_systems
   system.busy_host system.choices system.failures system.profilers system.same_plan system.service system.signals
   system.simulate system.stalls system.top)
+# No other looks at a figure of the machine for which a short measurement would not do; long ones took most of the time
+# of the command line's tests.
+set(MR_HURRY 20)
 
 find_path(CUNIT_INCLUDE_DIR CUnit/CUnit.h)
 find_library(CUNIT_LIBRARY cunit)
@@ -51,6 +54,11 @@ function(mr_add_test layer kind suite)
     set(label slow)
     set(timeout 900)
   endif()
+  set(more "")
+  if(NOT layer IN_LIST MR_SERIAL_LAYERS AND NOT layer IN_LIST MR_LOCKED_LAYERS AND NOT layer STREQUAL "costs"
+     AND NOT "${layer}.${suite}" IN_LIST MR_LOCKED_SUITES)
+    set(more ";MR_HURRY=${MR_HURRY}")
+  endif()
   if(MILLRACE_TEST_PREFIX)
     set(name ${MILLRACE_TEST_PREFIX}.${name})
     math(EXPR timeout "2 * ${timeout}") # sanitizers take about twice as long
@@ -58,14 +66,13 @@ function(mr_add_test layer kind suite)
   endif()
   add_test(NAME ${name} COMMAND ${ARGN})
   # The teams of two runners at once would spin on each other's cores. (The program itself takes this variable back.)
-  set(more "")
   if(layer STREQUAL "nn" OR layer STREQUAL "models")
-    set(more ";OMP_WAIT_POLICY=passive")
+    set(more "${more};OMP_WAIT_POLICY=passive")
   endif()
   # Hundreds of sessions each look at the machine: what sysfs says will do, and a third of their time was hwloc asking
   # the CPU itself and loading plug-ins. (Of host's tests the topology keeps all of it.)
   if(layer STREQUAL "system")
-    set(more ";HWLOC_COMPONENTS=linux,stop;HWLOC_PLUGINS_PATH=/nonexistent")
+    set(more "${more};HWLOC_COMPONENTS=linux,stop;HWLOC_PLUGINS_PATH=/nonexistent")
   endif()
   # Most of these kills shall meet a save, which waits for a disk: `mill` gives the others memory.
   if("${layer}.${suite}" STREQUAL "checkpoint.kills")

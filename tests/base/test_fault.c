@@ -106,6 +106,7 @@ static void test_malformed_settings_are_refused(void)
 		{"MR_DELAY", "1:2:3x"},		{"MR_KILL_LIST", "/none/x"},
 		{"MR_SLOW", "a.one"},		{"MR_SLOW", "a.one:5x"},
 		{"MR_LATE", "link"},		{"MR_LATE", "link:5x"},
+		{"MR_HURRY", "0"},		{"MR_HURRY", "2x"},
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -157,6 +158,18 @@ static void expect_slow(void)
 	pass_twice();
 	clock_gettime(CLOCK_MONOTONIC, &b);
 	_exit((b.tv_sec - a.tv_sec) * 1000000000 + b.tv_nsec - a.tv_nsec >= 40000000 ? 0 : 1);
+}
+
+/* In the child: a fourth of the time. */
+static void expect_hurry(void)
+{
+	_exit(mr_fault_hurry_ns(1000) == 250 ? 0 : 1);
+}
+
+static void test_hurry(void)
+{
+	CU_ASSERT_EQUAL(in_child("MR_HURRY", "4", expect_hurry), 0);
+	CU_ASSERT_NOT_EQUAL(in_child("MR_HURRY", "1", expect_hurry), 0);
 }
 
 /* In the child: the one thing that is named is late. */
@@ -246,6 +259,7 @@ void mr_suite_fault(void)
 	MR_TEST(test_kill_at);
 	MR_TEST(test_signal_at);
 	MR_TEST(test_malformed_settings_are_refused);
+	MR_TEST(test_hurry);
 	MR_TEST(test_kill_list);
 	MR_TEST(test_environment);
 	MR_TEST(test_set_fail);
