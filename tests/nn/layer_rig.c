@@ -64,9 +64,13 @@ static void *take(size_t bytes)
 static void *take_numbers(const layer_rig *r, int64_t n, uint64_t seed, uint32_t what)
 {
 	void *p = take((size_t)n * mr_dtype_bytes(r->k->types.weights));
+	double many[MR_RNG_MANY];
 
-	for (int64_t i = 0; i < n; i++)
-		rig_set(r, p, i, (float)mr_rng_normal(seed, MR_RNG_TEST, 0, what, (uint64_t)i));
+	for (int64_t i = 0; i < n; i++) {
+		if (i % MR_RNG_MANY == 0)
+			mr_rng_normals(seed, MR_RNG_TEST, 0, what, (uint64_t)i / 4, many);
+		rig_set(r, p, i, (float)many[i % MR_RNG_MANY]);
+	}
 	return p;
 }
 
