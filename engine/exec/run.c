@@ -255,7 +255,8 @@ static mr_status create_worker(mr_run *run, uint16_t id)
 	if (here) /* what another rank owns takes no room of this host's nodes */
 		w->nodes = mr_place_claim(run->c.place, pl, mr_region_round(a.used + !a.used), run->claimed,
 					  &w->elsewhere);
-	MR_TRY(mr_region_map(&w->region, a.used ? a.used : 1, pl->bindable && here ? &w->nodes : NULL));
+	MR_TRY(here ? mr_region_map(&w->region, a.used ? a.used : 1, pl->bindable ? &w->nodes : NULL)
+		    : mr_region_map_sparse(&w->region, a.used ? a.used : 1, MR_CACHE_LINE)); /* lines of each stage */
 	mr_arena_init(&a, w->region.base, w->region.bytes);
 	layout_worker(run, w, &a);
 	return MR_OK;
