@@ -18,6 +18,7 @@
 #include "cli/args.h"
 #include "cli/program.h"
 #include "host/env.h"
+#include "host/launch_file.h"
 #include "manual/help.h"
 
 /* If a standard stream was closed (>&-), the next file opened would get its number, and output would go into that
@@ -37,18 +38,6 @@ static int finish(int code)
 		return 1;
 	}
 	return code;
-}
-
-/* `millrace launch` learns the exit code from rank 0, as a launcher of MPI may hang when a host is gone. */
-static void tell_launch(int code)
-{
-	const char *path = getenv("MILLRACE_LAUNCH");
-	FILE *f = path ? fopen(path, "w") : NULL;
-
-	if (!f)
-		return;
-	fprintf(f, "%d\n", code);
-	fclose(f);
 }
 
 static int run_command(int argc, char **argv, const mr_launcher *launcher)
@@ -81,7 +70,7 @@ static int run_command(int argc, char **argv, const mr_launcher *launcher)
 	}
 	code = finish(code);
 	if (ranks && !ranks->self)
-		tell_launch(code);
+		mr_launch_end(code);
 	if (launcher)
 		launcher->end(ranks, code);
 	return code;

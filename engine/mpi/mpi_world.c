@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "host/clock.h"
+#include "host/launch_file.h"
 #include "host/launched.h"
 #include "mpi/mpi_times.h"
 
@@ -361,6 +362,8 @@ static mr_status start_thread(void)
 	if (pthread_create(&mr_mpi.thread, NULL, drive, NULL))
 		return mr_fail(MR_ERESOURCE, "the thread for messages cannot be started");
 	pthread_setname_np(mr_mpi.thread, "mr-links");
+	if (!mr_mpi.self)
+		mr_launch_begin();
 	mr_mpi.has_thread = true;
 	return MR_OK;
 }

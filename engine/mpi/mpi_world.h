@@ -17,7 +17,7 @@
 
 #define MR_MPI_TICK_NS 100000
 #define MR_MPI_BEAT_NS 500000000ull
-#define MR_MPI_LOST_NS 3000000000ull /* a rank that is silent for so long is lost */
+#define MR_MPI_LOST_NS 2500000000ull /* a rank that is silent for so long is lost */
 #define MR_MPI_LOOK_NS 50000000ull   /* of silence is counted between two looks at most */
 #define MR_MPI_BEGIN_S 60            /* until all ranks have met; nobody hears of the others before */
 #define MR_MPI_MEET_MS 1000            /* for other ranks to end, behind a failure */

@@ -10,9 +10,12 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "host/launch_file.h"
 
 #define WAIT_NS 100000000 /* between two looks at the launcher */
-#define KILL_AFTER 10      /* looks after rank 0 has ended with a failure */
+#define KILL_AFTER 10      /* looks after rank 0 has ended with a failure, or was killed */
+#define MISSED 19          /* looks at a stopped rank 0 behind which the other ranks miss it */
+#define KILL_STOPPED 30
 
 /* The words of a command that is being made. */
 typedef struct words {
@@ -176,35 +179,42 @@ static mr_status make_words(const mr_mpirun *m, bool again, const char *path, wo
 	return w->failed ? mr_fail(MR_ERESOURCE, "no memory for a command") : MR_OK;
 }
 
-/* The exit code that rank 0 has written to @path, or -1. */
-static int code_in(const char *path)
-{
-	FILE *f = fopen(path, "r");
-	int code = -1;
-
-	if (f && fscanf(f, "%d", &code) != 1)
-		code = -1;
-	if (f)
-		fclose(f);
-	return code;
-}
+/* What is known of a launch. */
+typedef struct watch {
+	mr_launch_state last;
+	int ended, stopped; /* looks since rank 0 has ended with a failure; since it was stopped */
+} watch;
 
 /*
- * Wait for the launcher @pid; the training's exit code. A launcher may wait for ever for a host that does not answer
- * any more: then it is killed once rank 0 has ended.
+ * A launcher may wait for ever for a host that does not answer any more, and for seconds for a rank 0 that is stopped:
+ * the other ranks have ended for that, and the launcher lets it go on, to end it gently. Both are killed then.
  */
+static void look(watch *w, const char *path, pid_t launcher)
+{
+	w->last = mr_launch_look(path);
+	w->stopped = w->last.stopped || w->stopped >= MISSED ? w->stopped + 1 : 0;
+	if (w->stopped == KILL_STOPPED)
+		mr_launch_kill(w->last.process);
+	if (w->stopped == KILL_STOPPED + KILL_AFTER || (w->last.code > 0 && ++w->ended == KILL_AFTER))
+		kill(launcher, SIGKILL);
+}
+
+/* Wait for the launcher @pid; the training's exit code. */
 static int wait_for(pid_t pid, const char *path)
 {
-	int how, code = -1, waits = 0;
+	watch w = {.last.code = -1};
+	int how;
 
 	while (waitpid(pid, &how, WNOHANG) == 0) {
 		nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
-		code = code_in(path);
-		if (code > 0 && ++waits == KILL_AFTER)
-			kill(pid, SIGKILL);
+		look(&w, path, pid);
 	}
-	code = code_in(path);
-	return code >= 0 ? code : WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
+	w.last = mr_launch_look(path);
+	if (w.last.code >= 0)
+		return w.last.code;
+	if (w.stopped >= KILL_STOPPED)
+		return mr_status_exit_code(MR_ESTALLED);
+	return WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how);
 }
 
 /* A new empty file at @path, whose end becomes its own. */
@@ -240,7 +250,7 @@ mr_status mr_mpirun_run(const mr_mpirun *m, bool again, int *code)
 
 	MR_TRY(make_token());
 	MR_TRY(make_file(path));
-	setenv("MILLRACE_LAUNCH", path, 1);
+	setenv(MR_LAUNCH_FILE, path, 1);
 	st = make_file(hosts);
 	if (st == MR_OK)
 		st = make_words(m, again, hosts, &w);

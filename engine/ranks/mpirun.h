@@ -7,9 +7,6 @@
 
 #include "base/status.h"
 
-/* The variable with the token of a launch: processes of another launch, or of none, do not train with its ranks. */
-#define MR_LAUNCH_TOKEN "MILLRACE_LAUNCH_TOKEN"
-
 typedef struct mr_mpirun {
 	const char *mpirun;      /* the launcher */
 	const char *agent;       /* in place of ssh; "": ssh */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/stats.h"
-#include "ranks/mpirun.h"
+#include "host/launch_file.h"
 
 /* The launch that all ranks come from, by the hash of its token. */
 static void print_launch(mr_strbuf *out)

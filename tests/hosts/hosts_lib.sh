@@ -66,9 +66,9 @@ launch() {
 		>out 2>&1 </dev/null
 }
 
-# second_rank: the process of the rank on the second host.
-second_rank() {
-	ip netns pids $b | while read -r p; do
+# rank_in NAMESPACE: the process of the rank on this host.
+rank_in() {
+	ip netns pids $1 | while read -r p; do
 		[ "$(cat "/proc/$p/comm")" != millrace-mpi ] || echo "$p"
 	done | head -n 1
 }

@@ -32,25 +32,31 @@ disturbed() {
 		sleep 0.1
 	done
 	[ -e long/checkpoints/LATEST ] || complain "$how: no checkpoint after 30 s"
-	victim=$(second_rank)
+	victim=$(rank_in $b)
+	[ "$how" != stop0 ] || victim=$(rank_in $a)
 	begun=$(date +%s)
 	case $how in
 	kill) kill -9 "$victim" ;;
-	stop) kill -STOP "$victim" ;;
+	stop*) kill -STOP "$victim" ;;
 	cut) ip -n $b link set link0 down ;;
 	esac
 	wait $job
 	got=$?
 	took=$(($(date +%s) - begun))
-	[ "$how" != stop ] || kill -9 "$victim" 2>/dev/null
+	case $how in
+	stop*) kill -9 "$victim" 2>/dev/null ;;
+	esac
 	[ $got -ne 0 ] || complain "$how: exit 0"
 	[ $took -le 15 ] || complain "$how: it took $took s"
-	[ "$how" = kill ] || grep -q "rank 1 (host mill-b) is gone" out || complain "$how: the host is not named"
+	gone="rank 1 (host mill-b) is gone"
+	[ "$how" != stop0 ] || gone="rank 0 (host mill-a) is gone"
+	[ "$how" = kill ] || [ "$(grep -c "$gone" out)" = 1 ] || complain "$how: \"$gone\" is not said once"
 	join
 	ended 10 gpt.cfg
 }
 disturbed kill
 disturbed stop
+disturbed stop0
 disturbed cut
 
 # With restarts: one rank dies, the training goes on and ends as if it had not.
@@ -64,7 +70,7 @@ for _ in $(seq 300); do
 	[ -e parts/checkpoints/LATEST ] && break
 	sleep 0.1
 done
-victim=$(second_rank)
+victim=$(rank_in $b)
 kill -9 "$victim" || complain "the training had ended before"
 wait $job || complain "restarts: exit $?"
 cmp whole/checkpoints/step-00000600/model.safetensors parts/checkpoints/step-00000600/model.safetensors >out 2>&1 ||
