@@ -11,9 +11,11 @@
 #include "session/objective_report.h"
 #include "report/output.h"
 #include "outline/plan_report.h"
+#include "outline/rank_table.h"
 #include "host/service.h"
 #include "job/job.h"
 #include "observe/counted_report.h"
+#include "session/rank_memory.h"
 #include "session/shares.h"
 #include "session/worker_text.h"
 #include "report/screen.h"
@@ -137,6 +139,10 @@ void mr_train_words_start(const mr_train *t)
 	complain(mr_stage_table_print(s, mr_executor_run_of(&s->executor), NULL, stdout));
 	mr_rank_words_start(t);
 	print_memory_notes(s);
+	if (mr_session_plans_ranks(s)) {
+		complain(mr_rank_table_print(s, stdout));
+		putchar('\n');
+	}
 	if (t->clock)
 		printf("time     simulated: %s\n", mr_virtual_text(t->clock, text, sizeof(text)));
 	printf("run      %s", t->dir.path);

@@ -7,6 +7,8 @@
 #include "outline/plan_bits.h"
 #include "outline/plan_report.h"
 #include "outline/proof.h"
+#include "outline/rank_table.h"
+#include "session/rank_memory.h"
 
 mr_status mr_plan_kernels_init(mr_plan_kernels *k, const mr_session *s, const mr_forecast *f)
 {
@@ -141,5 +143,6 @@ mr_status mr_forecast_print_json(const mr_session *s, const mr_forecast *f, FILE
 		put_stage(&w, s, f, &k.stage[i], i);
 	mr_json_end_array(&w);
 	mr_plan_kernels_fini(&k);
-	return mr_json_finish(&w);
+	st = mr_session_plans_ranks(s) ? mr_rank_table_put(&w, s) : MR_OK;
+	return st == MR_OK ? mr_json_finish(&w) : st;
 }

@@ -16,6 +16,7 @@
 #include "outline/plan_bits.h"
 #include "outline/plan_kernels.h"
 #include "outline/proof.h"
+#include "outline/rank_table.h"
 #include "outline/stable_rates.h"
 #include "host/node_memory.h"
 #include "host/probe.h"
@@ -210,49 +211,13 @@ static mr_status print_nodes(const mr_forecast *f, FILE *out)
 	return mr_table_finish(t, out);
 }
 
-/* Of each rank, which is a process of its own. */
-static mr_status print_ranks(const mr_session *s, FILE *out)
-{
-	static const mr_table_column columns[] = {
-		{"rank", true},    {"host", true},    {"workers", true},    {"program", true}, {"plan", true},
-		{"data", true},    {"of workers", true}, {"kernels", true}, {"threads", true}, {"checkpoints", true},
-		{"at most at once", true},
-	};
-	static const mr_memory_use uses[] = {MR_MEMORY_PROGRAM, MR_MEMORY_PLAN,    MR_MEMORY_DATA,
-					     MR_MEMORY_WORKERS, MR_MEMORY_KERNELS, MR_MEMORY_THREADS,
-					     MR_MEMORY_CHECKPOINT};
-	const mr_hosts *h = &s->hosts->hosts;
-	mr_table *t;
-
-	MR_TRY(mr_table_create(columns, sizeof(columns) / sizeof(columns[0]), &t));
-	for (uint16_t r = 0; r < h->n_ranks; r++) {
-		mr_memory_plan m;
-		uint32_t workers = 0;
-		char text[16];
-		mr_status st = mr_memory_plan_of_rank(s, r, &m);
-
-		if (st != MR_OK) {
-			mr_table_destroy(t);
-			return st;
-		}
-		for (uint16_t w = 0; w < s->plan->n_workers; w++)
-			workers += h->rank[w] == r;
-		mr_table_cells(t, "%u\t%u\t%u", r, h->host[r], workers);
-		for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++)
-			mr_table_put(t, "%s", mr_bytes_text(m.bytes[uses[i]], text));
-		mr_table_put(t, "%s", mr_bytes_text(m.total, text));
-	}
-	fprintf(out, "\nmemory of each rank\n");
-	return mr_table_finish(t, out);
-}
-
 static mr_status print_process(const mr_session *s, const mr_forecast *f, FILE *out)
 {
 	mr_memory_plan m;
 	mr_strbuf text = {0};
 
 	if (mr_session_plans_ranks(s))
-		return print_ranks(s, out);
+		return mr_rank_table_print(s, out);
 	MR_TRY(mr_memory_plan_of(s, f->run, &m));
 	mr_memory_plan_print(&m, &text);
 	fprintf(out, "\nmemory of the process\n%s", mr_strbuf_text(&text));
