@@ -72,6 +72,7 @@ static struct {
 		uint64_t until_ns;
 	} *at;       /* [room] a ring */
 	size_t first, n, room;
+	uint64_t looked_ns; /* when the library was last asked what has come */
 } late;
 
 static link_state **opened; /* [n_opened] of this rank's ends, in the order of opening: for settling */
@@ -120,10 +121,15 @@ static void deliver(link_state *s, message *m)
 	mr_parker_wake(s->c->consumer);
 }
 
-/* With the lock: @m is held back. There is room for one of each receive. */
+/* With the lock: message @at of @s is held back. It came after the last look, and after it was sent: a wire does not
+ * wait for anybody to look. There is room for one of each receive. */
 static void hold(link_state *s, uint32_t at)
 {
-	late.at[(late.first + late.n++) % late.room] = (struct late){s, at, mr_clock_ns() + late.ns};
+	int64_t on_way = (int64_t)(mr_mpi_now() - s->m[at].head[0].sent_ns);
+	uint64_t now = mr_clock_ns(), since = now - (on_way > 0 ? (uint64_t)on_way : 0);
+
+	since = since > late.looked_ns ? since : late.looked_ns;
+	late.at[(late.first + late.n++) % late.room] = (struct late){s, at, since + late.ns};
 	s->m[at].held = true;
 }
 
@@ -155,6 +161,7 @@ static void has_come(link_state *s, uint32_t at)
 
 bool mr_mpi_drive(void)
 {
+	uint64_t begin = late.room ? mr_clock_ns() : 0;
 	int n = 0;
 
 	let_go();
@@ -169,6 +176,7 @@ bool mr_mpi_drive(void)
 		else
 			has_come(o->s, o->at);
 	}
+	late.looked_ns = late.room ? begin : 0;
 	return n > 0;
 }
 
