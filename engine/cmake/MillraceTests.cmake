@@ -29,9 +29,15 @@ set(MR_LOCKED_LAYERS perf)
 set(MR_LOCKED_SUITES checkpoint.kills checkpoint.save_stalls system.bench_peers system.bench_systems
   system.busy_host system.choices system.failures system.profilers system.same_plan system.service system.signals
   system.simulate system.stalls system.top)
-# No other looks at a figure of the machine for which a short measurement would not do; long ones took most of the time
-# of the command line's tests.
+# These look at figures of the machine. For all others a short measurement will do; long ones took most of the time of
+# the command line's tests.
+set(MR_MEASURING_LAYERS host exec profile costs)
+set(MR_MEASURING_SUITES system.busy_host system.choices system.profilers system.same_plan system.simulate)
 set(MR_HURRY 20)
+# These wait more than they compute: for clocks, other processes and their start. `mill` runs two of them beside two
+# that need a core.
+set(MR_WAITING_SUITES checkpoint.save_stalls cli.special_files hosts.hosts hosts.links hosts.slurm mpi.parts mpi.ranks
+  mpi.ranks_all system.early_signals system.service system.signals system.stalls system.stop system.top)
 
 find_path(CUNIT_INCLUDE_DIR CUnit/CUnit.h)
 find_library(CUNIT_LIBRARY cunit)
@@ -55,8 +61,7 @@ function(mr_add_test layer kind suite)
     set(timeout 900)
   endif()
   set(more "")
-  if(NOT layer IN_LIST MR_SERIAL_LAYERS AND NOT layer IN_LIST MR_LOCKED_LAYERS AND NOT layer STREQUAL "costs"
-     AND NOT "${layer}.${suite}" IN_LIST MR_LOCKED_SUITES)
+  if(NOT layer IN_LIST MR_MEASURING_LAYERS AND NOT "${layer}.${suite}" IN_LIST MR_MEASURING_SUITES)
     set(more ";MR_HURRY=${MR_HURRY}")
   endif()
   if(MILLRACE_TEST_PREFIX)
@@ -91,6 +96,11 @@ ASAN_OPTIONS=detect_stack_use_after_return=0:allocator_may_return_null=1${more}"
     set(cost 100)
   endif()
   set(id ${layer}.${suite})
+  set(needs cores)
+  if(id IN_LIST MR_WAITING_SUITES)
+    set(needs waits)
+    math(EXPR cost "${cost} + 100")
+  endif()
   set(serial FALSE)
   set(locked FALSE)
   if(id IN_LIST MR_BESIDE_SUITES)
@@ -108,7 +118,7 @@ ASAN_OPTIONS=detect_stack_use_after_return=0:allocator_may_return_null=1${more}"
   if(layer STREQUAL "system")
     math(EXPR cost "${cost} + 50")
   endif()
-  set_tests_properties(${name} PROPERTIES COST ${cost})
+  set_tests_properties(${name} PROPERTIES COST ${cost} RESOURCE_GROUPS ${needs}:1)
 endfunction()
 
 # Sets kind and suite of tests/<layer>/<kind>_<suite>.<c or sh> in the caller.
