@@ -91,6 +91,8 @@ static const mr_option options[] = {
 	 "nodes of the search for a shorter order of the placement found, or for a proof that there is none, if a "
 	 "makespan is made short; 0: 200, or fewer where the plan is so large that they would take more than some "
 	 "hundredths of a second"},
+	{"swaps", MR_OPT_INT, "0", 0, 1e9, NULL, NULL,
+	 "of neighbours in the placement found, to shorten its order, beside the proof; 0: four for each of its nodes"},
 	MR_STAGE_COSTS_OPTION,
 	{0},
 };
@@ -541,8 +543,8 @@ static mr_status prove(search *s, const mr_search_judge *judge)
 	s->judge = *judge;
 	if (judge->period)
 		return MR_OK;
-	MR_TRY(mr_search_prove(judge, s->chosen, (uint64_t)mr_values_int(s->args->options, "proof"), &shorter,
-			       &proof));
+	MR_TRY(mr_search_prove(judge, s->chosen, (uint64_t)mr_values_int(s->args->options, "proof"),
+			       (uint64_t)mr_values_int(s->args->options, "swaps"), &shorter, &proof));
 	if (shorter) {
 		MR_TRY(mr_search_sight(judge, shorter, &sight));
 		MR_TRY(choose(s, shorter, sight, "", &fits));

@@ -7,8 +7,9 @@
 
 #define HOLD 8u         /* steps for which a swap is tabu, at least */
 #define HOLD_MORE 16u   /* steps more, drawn at random below this */
-#define STALE 2000u     /* steps without a new best order before the search goes back to it, */
-#define SHAKES 12u      /* and makes up to this many swaps of the longest path at random */
+#define STALE 1000u     /* steps without a new best order before the search goes back to it, and makes at random */
+#define SHAKES 12u      /* up to this many swaps of the longest path, */
+#define A_SHAKE 40u     /* and up to one more for this many passes: a small change of a large order is soon undone */
 
 /* Two passes that follow each other: the one that lies at @at on @worker, and the next. */
 typedef struct swap {
@@ -21,7 +22,11 @@ typedef struct improver {
 	mr_exact_order *now;
 	int64_t *head, *tail;      /* [n_passes] */
 	uint32_t *at;              /* [n_passes] where it lies among its worker's passes */
-	uint32_t *waits, *sorted;  /* [n_passes] */
+	uint32_t *waits, *sorted;  /* [n_passes] none waits for a later one */
+	uint32_t *place;           /* [n_passes] where it lies in sorted */
+	uint32_t *moved;           /* [n_passes] those that go behind a swap */
+	uint8_t *due;              /* [n_passes] its head or tail may have changed */
+	uint32_t n_due;
 	uint32_t *path;            /* [n_passes] a longest path */
 	uint32_t n_path;
 	swap *swaps;               /* [n_passes] of the path */
@@ -171,40 +176,153 @@ static bool sort(improver *s)
 	return n == j->n_passes;
 }
 
+/* The pass behind @pass on its worker, or the one before it; MR_EXACT_NOWHERE: none. */
+static uint32_t next_of(const improver *s, uint32_t pass)
+{
+	uint16_t w = worker_of(s, pass);
+
+	return s->at[pass] + 1 < length_of(s, w) ? list_of(s, w)[s->at[pass] + 1] : MR_EXACT_NOWHERE;
+}
+
+static uint32_t last_of(const improver *s, uint32_t pass)
+{
+	return s->at[pass] ? list_of(s, worker_of(s, pass))[s->at[pass] - 1] : MR_EXACT_NOWHERE;
+}
+
+static int64_t head_of(const improver *s, uint32_t pass)
+{
+	uint32_t last = last_of(s, pass);
+	int64_t t = inputs_of(s, pass), end = last == MR_EXACT_NOWHERE ? 0 : s->head[last] + work_of(s, last);
+
+	return end > t ? end : t;
+}
+
+static int64_t tail_of(const improver *s, uint32_t pass)
+{
+	uint32_t next = next_of(s, pass);
+	int64_t t = outputs_of(s, pass), rest = next == MR_EXACT_NOWHERE ? 0 : s->tail[next] + work_of(s, next);
+
+	return rest > t ? rest : t;
+}
+
+/* The last end on any worker. */
+static void note_makespan(improver *s)
+{
+	const mr_exact_job *j = s->job;
+
+	s->now->makespan = 0;
+	for (uint16_t w = 0; w < j->n_workers; w++) {
+		uint32_t n = length_of(s, w), x = n ? list_of(s, w)[n - 1] : 0;
+		int64_t end = n ? s->head[x] + work_of(s, x) : 0;
+
+		s->now->makespan = end > s->now->makespan ? end : s->now->makespan;
+	}
+}
+
+/* All heads and tails. false: there is a circle. */
 static bool time(improver *s)
 {
 	const mr_exact_job *j = s->job;
 
 	if (!sort(s))
 		return false;
-	s->now->makespan = 0;
 	for (uint32_t k = 0; k < j->n_passes; k++) {
-		uint32_t x = s->sorted[k];
-		int64_t t = inputs_of(s, x);
-
-		if (s->at[x]) {
-			uint32_t last = list_of(s, worker_of(s, x))[s->at[x] - 1];
-			int64_t end = s->head[last] + work_of(s, last);
-
-			t = end > t ? end : t;
-		}
-		s->head[x] = t;
-		t += work_of(s, x);
-		s->now->makespan = t > s->now->makespan ? t : s->now->makespan;
+		s->place[s->sorted[k]] = k;
+		s->head[s->sorted[k]] = head_of(s, s->sorted[k]);
 	}
-	for (uint32_t k = j->n_passes; k-- > 0;) {
-		uint32_t x = s->sorted[k];
-		int64_t t = outputs_of(s, x);
-
-		if (s->at[x] + 1 < length_of(s, worker_of(s, x))) {
-			uint32_t next = list_of(s, worker_of(s, x))[s->at[x] + 1];
-			int64_t rest = s->tail[next] + work_of(s, next);
-
-			t = rest > t ? rest : t;
-		}
-		s->tail[x] = t;
-	}
+	for (uint32_t k = j->n_passes; k-- > 0;)
+		s->tail[s->sorted[k]] = tail_of(s, s->sorted[k]);
+	note_makespan(s);
 	return true;
+}
+
+/* --- times after a swap --- */
+
+static void make_due(improver *s, uint32_t pass)
+{
+	if (pass == MR_EXACT_NOWHERE || s->due[pass])
+		return;
+	s->due[pass] = 1;
+	s->n_due++;
+}
+
+/* The heads of what is due and of what follows from it; nothing due is sorted before place @k. */
+static void renew_heads(improver *s, uint32_t k)
+{
+	for (; s->n_due; k++) {
+		uint32_t x = s->sorted[k];
+		const mr_exact_edges *e = &s->job->feeds[x];
+		int64_t t;
+
+		if (!s->due[x])
+			continue;
+		s->due[x] = 0;
+		s->n_due--;
+		t = head_of(s, x);
+		if (t == s->head[x])
+			continue;
+		s->head[x] = t;
+		for (unsigned i = 0; i < e->n; i++)
+			make_due(s, e->at[i].pass);
+		make_due(s, next_of(s, x));
+	}
+}
+
+static void renew_tails(improver *s, uint32_t k)
+{
+	for (; s->n_due; k--) {
+		uint32_t x = s->sorted[k];
+		const mr_exact_edges *e = &s->job->needs[x];
+		int64_t t;
+
+		if (!s->due[x])
+			continue;
+		s->due[x] = 0;
+		s->n_due--;
+		t = tail_of(s, x);
+		if (t == s->tail[x])
+			continue;
+		s->tail[x] = t;
+		for (unsigned i = 0; i < e->n; i++)
+			make_due(s, e->at[i].pass);
+		make_due(s, last_of(s, x));
+	}
+}
+
+/* Sort anew for @v before @u, which lie next to each other on a worker, @u first: what waits for @u goes behind @v.
+ * false: @v does so on another way, and nothing is changed. */
+static bool resort(improver *s, uint32_t u, uint32_t v)
+{
+	uint32_t from = s->place[u], to = s->place[v], n = 0, put = from;
+	bool circle;
+
+	s->due[u] = 1;
+	for (uint32_t k = from; k < to; k++) {
+		uint32_t x = s->sorted[k], next = next_of(s, x);
+		const mr_exact_edges *e = &s->job->feeds[x];
+
+		if (!s->due[x])
+			continue;
+		for (unsigned i = 0; i < e->n; i++)
+			s->due[e->at[i].pass] |= s->place[e->at[i].pass] <= to;
+		if (x != u && next != MR_EXACT_NOWHERE)
+			s->due[next] |= s->place[next] <= to;
+	}
+	circle = s->due[v];
+	for (uint32_t k = from; k <= to; k++) {
+		uint32_t x = s->sorted[k];
+
+		if (s->due[x])
+			s->moved[n++] = x;
+		else if (!circle)
+			s->sorted[put++] = x;
+		s->due[x] = 0;
+	}
+	for (uint32_t k = 0; !circle && k < n; k++)
+		s->sorted[put++] = s->moved[k];
+	for (uint32_t k = from; k <= to; k++)
+		s->place[s->sorted[k]] = k;
+	return !circle;
 }
 
 /* --- swaps --- */
@@ -316,15 +434,6 @@ static uint64_t *held(const improver *s, uint32_t pass, uint32_t behind)
 	return &s->held[(size_t)pass * s->job->most_beside + s->job->place[behind / s->job->n_micro]];
 }
 
-static void make(improver *s, const swap *x)
-{
-	uint32_t *list = list_of(s, x->worker), u = list[x->at], v = list[x->at + 1];
-
-	list[x->at] = v;
-	list[x->at + 1] = u;
-	*held(s, v, u) = s->step + HOLD + roll(s, HOLD_MORE);
-}
-
 /* The swap to be made; false: there is none. */
 static bool choose(improver *s, int64_t best, swap *out)
 {
@@ -354,18 +463,30 @@ static bool choose(improver *s, int64_t best, swap *out)
 
 /* --- the search --- */
 
-/* Swap and time, or take it back if passes wait for each other then, and do not try that again soon. */
+/* Swap and time, or do not try that again soon if passes would wait for each other then. */
 static void step(improver *s, const swap *x)
 {
-	uint32_t *list = list_of(s, x->worker), u = list[x->at], v = list[x->at + 1];
+	uint32_t *list = list_of(s, x->worker), u = list[x->at], v = list[x->at + 1], from = s->place[u],
+		 to = s->place[v];
 
-	make(s, x);
-	if (time(s))
+	if (!resort(s, u, v)) {
+		*held(s, u, v) = s->step + HOLD + HOLD_MORE;
 		return;
-	list[x->at] = u;
-	list[x->at + 1] = v;
-	*held(s, u, v) = s->step + HOLD + HOLD_MORE;
-	(void)time(s);
+	}
+	list[x->at] = v;
+	list[x->at + 1] = u;
+	s->at[v] = x->at;
+	s->at[u] = x->at + 1;
+	*held(s, v, u) = s->step + HOLD + roll(s, HOLD_MORE);
+	make_due(s, u);
+	make_due(s, v);
+	make_due(s, next_of(s, u));
+	renew_heads(s, from);
+	make_due(s, u);
+	make_due(s, v);
+	make_due(s, last_of(s, v));
+	renew_tails(s, to);
+	note_makespan(s);
 }
 
 static void shake(improver *s, uint32_t times)
@@ -389,7 +510,7 @@ static void search(improver *s, mr_exact_order *best, int64_t enough, uint64_t s
 		if (since >= STALE) {
 			memcpy(s->now->pass, best->pass, bytes);
 			(void)time(s);
-			shake(s, 1 + (uint32_t)roll(s, SHAKES));
+			shake(s, 1 + (uint32_t)roll(s, SHAKES + s->job->n_passes / A_SHAKE));
 			since = 0;
 		}
 		if (!choose(s, best->makespan, &x))
@@ -412,11 +533,14 @@ static mr_status allocate(improver *s)
 	s->at = calloc(n, sizeof(*s->at));
 	s->waits = calloc(n, sizeof(*s->waits));
 	s->sorted = calloc(n, sizeof(*s->sorted));
+	s->place = calloc(n, sizeof(*s->place));
+	s->moved = calloc(n, sizeof(*s->moved));
+	s->due = calloc(n, sizeof(*s->due));
 	s->path = calloc(n, sizeof(*s->path));
 	s->swaps = calloc(n, sizeof(*s->swaps));
 	s->held = calloc(n * s->job->most_beside, sizeof(*s->held));
-	if (!s->head || !s->tail || !s->at || !s->waits || !s->sorted || !s->path ||
-	    !s->swaps || !s->held)
+	if (!s->head || !s->tail || !s->at || !s->waits || !s->sorted || !s->place ||
+	    !s->moved || !s->due || !s->path || !s->swaps || !s->held)
 		return mr_fail(MR_ERESOURCE, "no memory to improve an order of %zu passes", n);
 	return MR_OK;
 }
@@ -428,6 +552,9 @@ static void fini(improver *s)
 	free(s->at);
 	free(s->waits);
 	free(s->sorted);
+	free(s->place);
+	free(s->moved);
+	free(s->due);
 	free(s->path);
 	free(s->swaps);
 	free(s->held);

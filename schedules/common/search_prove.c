@@ -132,19 +132,20 @@ static mr_status make_plan(const proof_of *p, mr_plan **out)
 	return mr_sched_finish(plan, st, out);
 }
 
-static mr_status prove(proof_of *p, const mr_walk *walk, uint64_t nodes, mr_plan **shorter, mr_sched_proof *proof)
+static mr_status prove(proof_of *p, const mr_walk *walk, uint64_t nodes, uint64_t swaps, mr_plan **shorter,
+		       mr_sched_proof *proof)
 {
 	double passes = p->job.n_passes, work = passes * p->job.most_beside * p->job.n_micro;
 	uint64_t usual = (uint64_t)fmin(USUAL_NODES, WORK_AT_MOST / work);
 	mr_exact_result r;
 	mr_status st;
 
-	if (!nodes && work > MOST_WORK)
+	if (!nodes && !swaps && work > MOST_WORK)
 		return MR_OK;
 	nodes = nodes ? nodes : usual;
+	swaps = swaps ? swaps : STEPS_A_NODE * nodes + (uint64_t)(USUAL_STEPS / passes);
 	take_begins(p, walk);
-	st = mr_exact_solve(&p->job, p->begin, nodes, STEPS_A_NODE * nodes + (uint64_t)(USUAL_STEPS / passes),
-			    &p->order, &r);
+	st = mr_exact_solve(&p->job, p->begin, nodes, swaps, &p->order, &r);
 	if (st == MR_EINVAL) /* of stages in turn: rounded begins ran out of room; the simple bound stands */
 		return MR_OK;
 	MR_TRY(st);
@@ -153,8 +154,8 @@ static mr_status prove(proof_of *p, const mr_walk *walk, uint64_t nodes, mr_plan
 	return r.makespan < walk->makespan * (1 - SAME) ? make_plan(p, shorter) : MR_OK;
 }
 
-mr_status mr_search_prove(const mr_search_judge *j, const mr_plan *plan, uint64_t nodes, mr_plan **shorter,
-			  mr_sched_proof *proof)
+mr_status mr_search_prove(const mr_search_judge *j, const mr_plan *plan, uint64_t nodes, uint64_t swaps,
+			  mr_plan **shorter, mr_sched_proof *proof)
 {
 	proof_of p = {.judge = j, .plan = plan};
 	mr_cost cost = {plan->n_stages, NULL};
@@ -169,7 +170,7 @@ mr_status mr_search_prove(const mr_search_judge *j, const mr_plan *plan, uint64_
 	if (st == MR_OK && is_plain(plan))
 		st = mr_plan_walk(plan, &cost, 1, &(mr_walk_opts){.unlimited = true, .no_period = true}, &walk);
 	if (walk)
-		st = prove(&p, walk, nodes, shorter, proof);
+		st = prove(&p, walk, nodes, swaps, shorter, proof);
 	mr_walk_destroy(walk);
 	fini(&p);
 	return st;

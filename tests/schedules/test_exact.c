@@ -66,7 +66,7 @@ static mr_exact_result solve(const problem *p, uint64_t nodes, uint64_t steps)
 	mr_exact_order order;
 	mr_exact_result r = {0};
 	mr_exact_job job;
-	int64_t *begin;
+	int64_t *begin, found;
 
 	MR_CHECK_OK(mr_list_order_create(&list, &from));
 	MR_CHECK_OK(mr_exact_job_init(&job, &list));
@@ -76,6 +76,9 @@ static mr_exact_result solve(const problem *p, uint64_t nodes, uint64_t steps)
 	take(p, &job, from, begin);
 	MR_CHECK_OK(mr_exact_solve(&job, begin, nodes, steps, &order, &r));
 	CU_ASSERT(r.makespan <= from->makespan * (1 + 1e-7));
+	found = order.makespan;
+	MR_CHECK_OK(mr_exact_improve(&job, &order, 0, 0)); /* times anew */
+	CU_ASSERT_EQUAL(order.makespan, found);
 	free(begin);
 	mr_exact_order_fini(&order);
 	mr_exact_job_fini(&job);
@@ -114,6 +117,22 @@ static void no_order_is_shorter(void)
 		by_windows += quick.bound >= best - 1e-9;
 	}
 	CU_ASSERT(solved >= 100 && by_windows >= solved / 2);
+}
+
+/* Swaps alone shorten orders, and the times that they leave are those of the order. */
+static void swaps_keep_the_times(void)
+{
+	uint32_t shorter = 0;
+
+	for (uint64_t n = 700; n < 730; n++) {
+		problem p = draw_problem(n, MOST_STAGES, 24, 1);
+		mr_exact_result before = solve(&p, 0, 0), after = solve(&p, 0, 4000);
+
+		CU_ASSERT_DOUBLE_EQUAL(before.bound, after.bound, 1e-9);
+		CU_ASSERT(after.bound <= after.makespan && after.makespan <= before.makespan);
+		shorter += after.makespan < before.makespan;
+	}
+	CU_ASSERT(shorter >= 6); /* many begin at the bound */
 }
 
 /* Costs that are multiples of no decimal fraction are rounded down, and a bound remains one. */
@@ -212,6 +231,7 @@ void mr_suite_exact(void)
 {
 	MR_SUITE("exact");
 	MR_TEST(no_order_is_shorter);
+	MR_TEST(swaps_keep_the_times);
 	MR_TEST(costs_need_no_unit);
 	MR_TEST(eight_by_sixteen_is_proved);
 	MR_TEST(plans_of_search_are_checked);
