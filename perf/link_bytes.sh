@@ -4,18 +4,20 @@
 #
 #	link_bytes.sh MILLRACE [SVG [CSV]]
 #
-# One worker a host, f32, 8, 64 or 512 samples a host (gpt: of 256 tokens). Of data_parallel, weipipe and 1f1b it
-# is what `millrace plan` counts, of the others a closed form, with W the bytes of all weights (of gradients as many), g
-# hosts, n tokens of a step, d the width, L blocks, 4 bytes a number:
+# One worker a host, f32, 8, 64 or 512 samples a host (gpt: of 256 tokens). Of data_parallel, ZeRO-3 (parameters =
+# sharded, eight stages in two rooms), weipipe and 1f1b it is what `millrace plan` counts, of the others a closed form,
+# with W the bytes of all weights (of gradients as many), g hosts, n tokens of a step, d the width, L blocks, 4 bytes a
+# number:
 #
 #	data_parallel  2 (g-1)/g W        sums to their owners, new weights back
 #	pipeline       2 (g-1)/g 4 n d    activations forward, gradients backward, between blocks of a gpt
-#	ZeRO-3         3 (g-1)/g W        weights before F and before B, one micro-batch a host, and sums
+#	ZeRO-3         (3 S - R)/S (g-1)/g W  of S equal stages in R rooms: before F and before B, and sums
 #	WeiPipe        3 W                a micro-batch: rings of weights forward, backward, and of gradients
 #	shares         8 (g-1)/g 4 n d L  two sums of a block's outputs forward, two backward, each a
 #	                                  reduce-scatter and an all-gather
 #
-# The first two must equal what plan counts, or the script ends. Nothing is measured.
+# data_parallel, the pipeline and ZeRO-3 with eight rooms (as data_parallel) must equal what plan counts, or the script
+# ends. Nothing is measured.
 set -eu
 [ $# -ge 1 ] && [ $# -le 3 ] || {
 	echo "usage: link_bytes.sh MILLRACE [SVG [CSV]]" >&2
@@ -47,11 +49,14 @@ conf gpt_1.3B 'name = "gpt"; layers = 24; width = 2048; heads = 16; context = 25
 
 # number KEY: of plan.json.
 number() { sed -n "s/^	\"$1\": \([0-9]*\).*/\1/p" plan.json; }
-# sent MODEL SYSTEM HOSTS SAMPLES: what plan counts between ranks.
+# sent HOSTS SAMPLES MODEL SYSTEM ARGS...: what plan counts between ranks.
 sent() {
-	"$MILLRACE" plan "$1.cfg" --format json --set "system.name=\"$2\"" --set machine.workers="$3" \
-		--set machine.threads=128 --set machine.hosts="$3" --set 'machine.links="3e-5,1.17e9"' \
-		--set "machine.topology=\"emr8592*$3\"" --set train.microbatches="$3" --set train.batch="$4" >plan.json
+	hosts=$1 batch=$2 name=$3 system=$4
+	shift 4
+	"$MILLRACE" plan "$name.cfg" --format json --set "system.name=\"$system\"" --set machine.workers="$hosts" \
+		--set machine.threads=128 --set machine.hosts="$hosts" --set 'machine.links="3e-5,1.17e9"' \
+		--set "machine.topology=\"emr8592*$hosts\"" --set train.microbatches="$hosts" \
+		--set train.batch="$batch" "$@" >plan.json
 	number bytes_between_ranks
 }
 
@@ -61,7 +66,11 @@ for model in vgg16 gpt_1.3B; do
 			samples=$((${column#* } * g))
 			line="$model,${column% *},$g $samples"
 			for system in data_parallel weipipe 1f1b; do
-				line="$line $(sent $model $system $g $samples)"
+				line="$line $(sent $g $samples $model $system)"
+			done
+			set -- --set 'system.parameters="sharded"' --set system.chunks=8
+			for rooms in 2 8; do
+				line="$line $(sent $g $samples $model data_parallel "$@" --set system.rooms=$rooms)"
 			done
 			echo "$line $(number parameters)"
 		done
@@ -73,9 +82,10 @@ awk '
 	{
 		split($1, at, ",")
 		g = at[3]
-		W = 4 * $6
-		if ($3 != 2 * (g - 1) * W || $4 != $3) {
-			print $1 ": data_parallel sends " $3 ", weipipe " $4 ", not " 2 * (g - 1) * W >"/dev/stderr"
+		W = 4 * $8
+		if ($3 != 2 * (g - 1) * W || $4 != $3 || $7 != $3) {
+			print $1 ": data_parallel sends " $3 ", weipipe " $4 ", ZeRO-3 " $7 ", not " 2 * (g - 1) * W \
+				>"/dev/stderr"
 			exit 1
 		}
 		if (at[1] ~ /^gpt/ && $5 != 2 * (g - 1) * 4 * $2 * 256 * 2048) {
@@ -84,7 +94,7 @@ awk '
 		}
 		put("data_parallel", $3)
 		put("1f1b", $5)
-		put("zero3", 3 * (g - 1) * W)
+		put("zero3", $6)
 		put("weipipe", 3 * W * g)
 		if (at[1] ~ /^gpt/)
 			put("shares", 8 * (g - 1) * 4 * $2 * 256 * 2048 * 24)

@@ -35,6 +35,13 @@
  *
  *   w0 F0 f0 F0' B0' b0 +' B0 + +        three stages, each with its own mark: +' adds up the third one's sum and steps
  *
+ * parameters = sharded is ZeRO stage 3 (FSDP), with released gradients: between processes a worker keeps its part of
+ * each stage's weights, and two or three stages' whole weights at a time (rooms), which it fetches from the others
+ * before the passes of a stage, forward and backward. So the forward passes go stage by stage, too. In one process
+ * there is one copy of the weights anyway.
+ *
+ *   w0 F0 f0 F0' B0' b0 +' B0 + +        of two rooms F, f, F' and B need a fetch; b finds what f has read
+ *
  * Time: ceil(T / D) micro-batches of the whole model; the bubble comes from the smaller shares and is (D ceil(T / D) -
  * T) D (f + b) of worker-time, f and b being a D-th of the model. Memory: one micro-batch of the whole model per
  * worker; joint and released: its share of them.
@@ -52,6 +59,10 @@ static const mr_option options[] = {
 	{"gradients", MR_OPT_ENUM, "summed", 0, 0, "summed|joint|released", NULL,
 	 "each replica sums its own; joint: one worker computes a layer's and steps it; released: two stages' are kept "
 	 "(ZeRO-2)"},
+	{"parameters", MR_OPT_ENUM, "whole", 0, 0, "whole|sharded", NULL,
+	 "between processes each keeps all weights; sharded: its own part, and passes fetch the others' (ZeRO-3)"},
+	{"rooms", MR_OPT_INT, "3", 2, 1024, NULL, NULL,
+	 "sharded: stages whose weights a worker has at once; as many as stages: each is fetched once a step"},
 	{0},
 };
 
@@ -68,9 +79,14 @@ static bool is_joint(const mr_sched_args *args)
 	return has_gradients(args, "joint");
 }
 
+static bool is_sharded(const mr_sched_args *args)
+{
+	return args->n_workers > 1 && !strcmp(mr_values_string(args->options, "parameters"), "sharded");
+}
+
 static bool is_released(const mr_sched_args *args)
 {
-	return has_gradients(args, "released");
+	return has_gradients(args, "released") || is_sharded(args);
 }
 
 static uint32_t default_micro(uint16_t n_workers)
@@ -120,6 +136,20 @@ static mr_status fill_joint(mr_plan *plan)
 	return MR_OK;
 }
 
+/* All F of a share: by micro-batch, or, where weights are fetched, by stage. */
+static mr_status emit_forward(mr_plan *plan, uint16_t w, uint32_t first, uint32_t end)
+{
+	uint32_t n = (end - first) * plan->n_stages, share = end - first;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t m = plan->contract.weight_rooms ? i % share : i / plan->n_stages;
+		uint32_t s = plan->contract.weight_rooms ? i / share : i % plan->n_stages;
+
+		MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_F, first + m, (uint16_t)s, (uint8_t)w));
+	}
+	return MR_OK;
+}
+
 /* Backward stage by stage, each over the whole share: then its sum is complete. */
 static mr_status fill_released(mr_plan *plan)
 {
@@ -128,9 +158,7 @@ static mr_status fill_released(mr_plan *plan)
 	for (uint16_t w = 0; w < d; w++) {
 		uint32_t end = first + share + (w < more);
 
-		for (uint32_t m = first; m < end; m++)
-			for (uint16_t s = 0; s < plan->n_stages; s++)
-				MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_F, m, s, (uint8_t)w));
+		MR_TRY(emit_forward(plan, w, first, end));
 		for (uint16_t s = plan->n_stages; s-- > 0;)
 			for (uint32_t m = first; m < end; m++)
 				MR_TRY(mr_sched_emit(plan, w, MR_BODY, MR_OP_B, m, s, (uint8_t)w));
@@ -143,6 +171,9 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 {
 	mr_plan *plan;
 
+	if (is_joint(args) && is_sharded(args))
+		return mr_fail(MR_ECONFIG, "parameters: sharded weights go with gradients that are released, and those "
+					   "that are joint stay");
 	if (is_joint(args) && args->chunks > 1)
 		return mr_fail(MR_ECONFIG,
 			       "chunks: joint gradients are those of whole replicas, so chunks must be 1, got %u",
@@ -161,6 +192,8 @@ static mr_status emit(const mr_sched_args *args, mr_plan **out)
 		plan->n_pipes > 1 && !strcmp(mr_values_string(args->options, "weights"), "private");
 	plan->contract.joint_w = is_joint(args);
 	plan->contract.release_sums = is_released(args);
+	if (is_sharded(args))
+		plan->contract.weight_rooms = (uint32_t)mr_values_int(args->options, "rooms");
 	if (is_released(args))
 		return mr_sched_finish(plan, fill_released(plan), out);
 	return mr_sched_finish(plan, is_joint(args) ? fill_joint(plan) : fill(plan), out);

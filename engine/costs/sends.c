@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "costs/costs.h"
+#include "ir/fetches.h"
 
 static double bytes_into(const mr_workload *of, uint16_t stage, bool gradients)
 {
@@ -35,6 +36,20 @@ static double tied(const mr_workload *of)
 	return n;
 }
 
+/* How often a worker gets the weights of @stage in a step: once, or as often as it fetches them. */
+static double gets(const mr_plan *p, uint16_t stage)
+{
+	double n = 1;
+	mr_fetches f;
+
+	if (!p->contract.weight_rooms || mr_fetches_of(mr_plan_list(p, mr_plan_worker(p, 0, 0), MR_BODY), 0,
+						       p->contract.weight_rooms, &f) != MR_OK)
+		return n;
+	n = mr_fetches_of_stage(&f, stage);
+	mr_fetches_fini(&f);
+	return n;
+}
+
 void mr_sends_of_stages(const mr_workload *of, mr_stage_sends *out)
 {
 	const mr_types *t = &of->kernels->types;
@@ -43,7 +58,8 @@ void mr_sends_of_stages(const mr_workload *of, mr_stage_sends *out)
 		double parts = mr_plan_partial_sums(of->plan, s), n = stepped(of, s);
 
 		out[s] = (mr_stage_sends){.gradients = n / parts * (double)mr_dtype_bytes(t->gradients),
-					  .weights = n / parts * (double)mr_dtype_bytes(t->weights)};
+					  .weights = gets(of->plan, s) * n / parts *
+						     (double)mr_dtype_bytes(t->weights)};
 		if (s) {
 			out[s].forward = bytes_into(of, s, false);
 			out[s].backward = bytes_into(of, s, true);

@@ -385,6 +385,7 @@ mr_status mr_exec_run(mr_worker *w, mr_links *links, const _Atomic uint64_t *lim
 			until = look_up_limit(w, links, limit);
 		at = cursor_of(w, links)->step;
 	}
+	MR_TRY_HOOKS(w->run, leave, w, links);
 	/* help until no other worker has W left */
 	while (links->train && h->help && h->help(w, links, MR_WAIT_NONE, mr_clock_ns(), &st))
 		MR_TRY(st);

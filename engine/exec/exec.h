@@ -54,4 +54,7 @@ mr_status mr_exec_settle(mr_worker *w) MR_MUST_USE;
  */
 mr_status mr_exec_run(mr_worker *w, mr_links *links, const _Atomic uint64_t *limit) MR_MUST_USE;
 
+/** Sharded weights (ir/plan.h): how often a step of @run fetches @stage for @pipe. */
+uint32_t mr_exec_fetches(const mr_run *run, uint8_t pipe, uint16_t stage);
+
 #endif

@@ -37,6 +37,7 @@ enum {
 typedef mr_wait_cause mr_ready_hook(mr_worker *w, const mr_task *t);
 typedef void mr_passed_hook(mr_worker *w, const mr_task *t);
 typedef mr_status mr_pass_hook(mr_worker *w, const mr_task *t, const mr_slot *slot, mr_stage_io *io);
+typedef mr_status mr_leave_hook(mr_worker *w, const mr_links *l);
 typedef bool mr_reads_hook(const mr_worker *w, const mr_task *t);
 typedef mr_status mr_entered_hook(mr_worker *w, const mr_task *t, const mr_slot *slot);
 typedef mr_status mr_commit_hook(mr_worker *w, const mr_task *t, mr_stage_weights *b);
@@ -148,6 +149,8 @@ typedef struct mr_feature {
 	/** Go to pause point @step. */
 	mr_status (*stand_worker)(mr_worker *w, uint64_t step);
 	void (*stand)(mr_run *run, uint64_t step);
+	/** An evaluation begins. */
+	void (*begin_eval)(mr_run *run);
 	/** The same for @stage in @pipe of a plan that never flushes: its slots are taken. */
 	mr_status (*stand_stage)(mr_run *run, uint8_t pipe, uint16_t stage);
 	/** Add the buffers of the size of a version that the feature has for stage @s of @pipe, and those used since
@@ -172,6 +175,8 @@ typedef struct mr_feature {
 	mr_pass_hook *pass;
 	/** @t, an instruction of any op, is done. */
 	mr_passed_hook *passed;
+	/** The lists of @l are carried out up to the limit. */
+	mr_leave_hook *leave;
 	/** Does the pass @t of training read the version of its stage? False: another counts for it. */
 	mr_reads_hook *reads;
 	/** B, I or W of @t has the micro-batch in @slot, one of its span. */
@@ -197,6 +202,7 @@ typedef struct mr_feature {
 	MR_HOOK(mr_ready_hook, ready)                                                                                  \
 	MR_HOOK(mr_pass_hook, pass)                                                                                    \
 	MR_HOOK(mr_passed_hook, passed)                                                                                \
+	MR_HOOK(mr_leave_hook, leave)                                                                                  \
 	MR_HOOK(mr_reads_hook, reads)                                                                                  \
 	MR_HOOK(mr_entered_hook, entered)                                                                              \
 	MR_HOOK(mr_commit_hook, summed)                                                                                \

@@ -434,7 +434,7 @@ static void init_weights(mr_run *run, uint8_t pipe, uint16_t s)
 	mr_owned_clear(b, shard);
 	if (shard == b->first_here)
 		b->latest = 0;
-	if (mr_weights_home(b, shard) == shard)
+	if (mr_weights_begins(b, shard))
 		mr_weights_init(b, shard, run->c.seed);
 	MR_EACH_FEATURE(run, f, init)
 		(*f)->init(run, pipe, s);
@@ -613,6 +613,8 @@ mr_status mr_run_begin_eval(mr_run *run, uint64_t *until)
 	if (run->n_eval == 0)
 		return mr_fail(MR_EDATA, "the data has no validation part");
 	*until = (run->n_eval + pipes - 1) / pipes;
+	MR_EACH_FEATURE(run, f, begin_eval)
+		(*f)->begin_eval(run);
 	run->eval.n_samples = run->c.data->n_valid;
 	for (uint64_t m = 0; run->part_losses && m < run->n_eval; m++)
 		run->eval_loss[m] = mr_elsewhere();

@@ -20,7 +20,7 @@ static uint64_t owned_here(const mr_stage_weights *b)
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; b->owned && i < b->n_shards; i++)
-		sum += b->shard[i].here ? mr_owned_bytes(b, i) : 0;
+		sum += b->shard[i].here ? mr_owned_bytes(b, i) + mr_owned_weight_bytes(b, i) : 0;
 	return sum;
 }
 
@@ -33,11 +33,13 @@ void mr_run_memory_of_stage(const mr_run *run, uint8_t pipe, uint16_t s, mr_run_
 	bool whole = leads && mr_run_shard(run, pipe, s) == 0; /* memory that all pipes of a stage share counts there */
 	uint32_t shard = mr_run_shard(run, pipe, s);
 	bool copy = b->private_weights || (leads && mr_weights_home(b, shard) == shard);
-	uint64_t weights = whole || b->private_weights ? z->weight_bytes : copy ? mr_weights_stride_of(b, shard) : 0;
+	uint64_t rooms = leads && b->sharded && !b->room_of ? mr_stagger(b->room_bytes) : 0;
+	uint64_t own = copy ? mr_weights_stride_of(b, shard) : 0;
+	uint64_t weights = b->sharded ? 0 : whole || b->private_weights ? z->weight_bytes : own;
 	uint64_t tables = whole || b->private_weights ? 0 : z->table_bytes; /* that the copy does not have */
 
 	*out = (mr_run_memory){
-		.weights = weights,
+		.weights = weights + rooms + (leads ? mr_owned_weight_bytes(b, shard) : 0),
 		.stashes = weights ? mr_weights_version_bytes(b, b->cap) - b->cap * tables - weights : 0,
 		.grads = leads ? mr_weights_sum_bytes(b) : 0,
 		.optimizer = leads ? mr_owned_bytes(b, shard) : 0,

@@ -250,6 +250,14 @@ static mr_status check_sections(const mr_plan *p)
 	return MR_OK;
 }
 
+static bool any_frozen(const mr_plan *p)
+{
+	for (uint16_t s = 0; s < p->n_stages; s++)
+		if (p->frozen[s])
+			return true;
+	return false;
+}
+
 /* What the fields of a contract require of each other: the first rule that is broken refuses it. */
 static mr_status check_rules(const mr_plan *p)
 {
@@ -312,6 +320,9 @@ static mr_status check_rules(const mr_plan *p)
 				     c->joint_w || mr_contract_replicates(c) || p->n_micro != c->need),
 		 "sums are released stage by stage where several pipes share their weights and flush, nothing is "
 		 "clipped and no stages share a parameter"},
+		{c->weight_rooms == 1 || (c->weight_rooms && (!c->release_sums || c->private_weights || any_frozen(p))),
+		 "weights are sharded where sums are released, in at least two rooms, one copy of the weights, and "
+		 "every stage trains"},
 		{c->ring && !(trains && (barrier || c->flush == MR_FLUSH_LOCAL) && !one && !mr_contract_replicates(c)),
 		 "a ring is of several pipes that read the same weights and flush"},
 		{c->racing && !(trains && !flushes && latest && !c->same_version_b &&

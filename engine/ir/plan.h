@@ -82,6 +82,11 @@
  * that sum any more. AR and U stand behind the last B or W of the next lower stage that trains. So gradients of two
  * stages are in memory at a time.
  *
+ * Sharded weights (mr_contract.weight_rooms = R; with released sums). Between workers that share no memory each keeps
+ * its range of every stage, and passes read copies in R rooms: stage s in room s mod R, as long as no pass of another
+ * stage needs the room. It is fetched from the owners of all ranges while passes of up to R - 1 other stages go on
+ * (ir/fetches.h). Where workers share memory all read the one copy in place.
+ *
  * Ring (mr_contract.ring; several pipes, a flush). Micro-batch m is in pipe m mod P, and the passes of a commit follow
  * each other at each stage: F(m,s) comes after F(m-1,s), and B or I likewise. So at any time one worker reads a stage's
  * weights forward and one backward, as if they were handed from worker to worker. No result depends on it.

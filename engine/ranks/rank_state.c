@@ -69,7 +69,7 @@ static uint32_t cut(const mr_run *run, const mr_stage_weights *b, uint16_t s, ui
 	int64_t first, count;
 
 	for (uint32_t i = 0; i < b->n_shards; i++) {
-		if (!mr_weights_part(b, (uint8_t)i, p, &first, &count))
+		if (!mr_weights_range(b, (uint8_t)i, p, &first, &count))
 			continue;
 		if (scales) {
 			count = mr_states_blocks(b, p, first + count);
@@ -92,11 +92,14 @@ static bool is_scale(const mr_stage_weights *b, uint32_t p, const mr_saved_tenso
 	return false;
 }
 
-/* Is @t the optimizer's state, or the rest of the masters, of parameter @p? The bytes of one number, or 0. */
+/* Is @t the optimizer's state, the rest of the masters or sharded weights of parameter @p? The bytes of one number, or
+ * 0. */
 static size_t is_stepped(const mr_run *run, const mr_stage_weights *b, uint32_t p, const mr_saved_tensor *t)
 {
 	size_t at = mr_stage_weight_at(b->stage, p);
 
+	if (b->sharded && at != SIZE_MAX && t->data == mr_weights_param_at(b, 0, b->latest, p))
+		return mr_dtype_bytes(b->k->types.weights);
 	if (!mr_stage_steps(b->stage, p))
 		return 0;
 	if (t->data == (void *)mr_weights_rest(b, at))

@@ -1,5 +1,6 @@
 #include "ranks/traffic.h"
 
+#include "exec/exec.h"
 #include "weights/layer_states.h"
 #include "weights/replica_links.h"
 #include "weights/tied_links.h"
@@ -43,14 +44,15 @@ static void add_boundaries(const count *x, uint8_t pipe, uint16_t s)
 		    times_of(x->run, pipe, (uint16_t)(s + 1), 1u << MR_OP_B | 1u << MR_OP_I));
 }
 
-static void add_ranges(const count *x, const mr_stage_weights *b)
+static void add_ranges(const count *x, const mr_stage_weights *b, uint16_t s)
 {
 	const mr_ranges *r = b->ranges;
 
 	for (uint32_t i = 0; r && i < r->n; i++) {
 		for (uint32_t j = 0; j < r->n; j++) {
 			add(x, &r->gradients[i * r->n + j].channel, b->shard[i].need ? b->in_step : 0);
-			add(x, &r->weights[i * r->n + j].channel, b->in_step);
+			add(x, &r->weights[i * r->n + j].channel,
+			    b->sharded ? mr_exec_fetches(x->run, (uint8_t)j, s) : (double)b->in_step);
 		}
 		for (uint32_t j = 0; j < r->n_whole; j++)
 			add(x, &r->totals[i * r->n_whole + j].channel, b->in_step);
@@ -99,7 +101,7 @@ void mr_rank_traffic(const mr_run *run, double *out)
 	for (uint16_t s = 0; s < run->n_stages; s++) {
 		for (unsigned p = 0; p < run->n_pipes; p++)
 			add_boundaries(&x, (uint8_t)p, s);
-		add_ranges(&x, &run->weights[s]);
+		add_ranges(&x, &run->weights[s], s);
 		add_layer_states(&x, &run->weights[s]);
 		if (run->replicas)
 			add_replicas(&x, &run->replicas[s]);

@@ -118,7 +118,8 @@ static double bytes_of(const mr_messages *m, uint32_t from, uint32_t to, message
 		if ((a->op == MR_OP_B || a->op == MR_OP_I) && a->stage == b->stage + 1) {
 			*kind = BOUNDARY;
 			bytes = s->backward;
-		} else if (a->op == MR_OP_U && m->g->plan->contract.release_sums) { /* they come behind its sums */
+		} else if (a->op == MR_OP_U && m->g->plan->contract.release_sums &&
+			   !m->g->plan->contract.weight_rooms) { /* they come behind its sums */
 			bytes = weights_for(m, a, m->g->at[to].worker);
 		}
 		break;

@@ -10,6 +10,10 @@ void mr_owned_layout(mr_stage_weights *b, mr_arena *a)
 {
 	const mr_stage_sizes *z = mr_stage_size(b->stage);
 
+	if (b->sharded)
+		b->shard[0].version = mr_arena_take(a, mr_stagger(z->weight_bytes), MR_CACHE_LINE);
+	for (uint32_t i = 1; b->sharded && i < b->n_shards; i++)
+		b->shard[i].version = b->shard[0].version;
 	for (uint32_t i = 0; i < b->optim.ops->n_states; i++)
 		b->state[i] = mr_arena_take(a, mr_stagger(mr_states_bytes(b)), MR_CACHE_LINE);
 	if (mr_weights_factor_bytes(b))
@@ -46,6 +50,19 @@ static stretches stretches_of(const mr_stage_weights *b, uint32_t shard)
 		out.factors += mr_factors_bytes_of(b->stage, &b->optim, b->k->types.state, p);
 	}
 	return out;
+}
+
+uint64_t mr_owned_weight_bytes(const mr_stage_weights *b, uint32_t shard)
+{
+	uint32_t begin, end;
+	int64_t first, n;
+	uint64_t sum = 0;
+
+	mr_stage_params(b->stage, &begin, &end);
+	for (uint32_t p = begin; b->sharded && p < end; p++)
+		if (mr_weights_range(b, (uint8_t)shard, p, &first, &n))
+			sum += (uint64_t)n * mr_dtype_bytes(b->k->types.weights);
+	return mr_region_round_stretch(sum);
 }
 
 uint64_t mr_owned_bytes(const mr_stage_weights *b, uint32_t shard)
@@ -124,7 +141,7 @@ bool mr_owned_here(const mr_stage_weights *b, uint32_t p, int64_t first, int64_t
 	int64_t from, n;
 
 	for (uint32_t i = 0; i < b->n_shards; i++)
-		if (b->shard[i].here && mr_weights_part(b, (uint8_t)i, p, &from, &n) && from < end && from + n > first)
+		if (b->shard[i].here && mr_weights_range(b, (uint8_t)i, p, &from, &n) && from < end && from + n > first)
 			return true;
 	return false;
 }

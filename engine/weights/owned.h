@@ -1,6 +1,6 @@
 /*
- * owned.h - what the shards of a stage have once, each its range of it: the optimizer's states and factors, and the
- * rest of the masters.
+ * owned.h - what the shards of a stage have once, each its range of it: the optimizer's states and factors, the rest of
+ * the masters, and the weights if they are sharded.
  *
  * Where all shards share memory it lies in that of shard 0 (mr_weights_layout), and its pages on the nodes of those who
  * step them. Where they do not (b->apart) it has a region of its own, in which each process touches the ranges of its
@@ -31,6 +31,9 @@ void mr_owned_close(mr_stage_weights *b);
 
 /** Bytes in the memory of @shard's worker: all for shard 0; with a region the pages of it that the shard touches. */
 uint64_t mr_owned_bytes(const mr_stage_weights *b, uint32_t shard);
+
+/** The same of sharded weights; 0: they are not sharded. */
+uint64_t mr_owned_weight_bytes(const mr_stage_weights *b, uint32_t shard);
 
 /** Set the states and factors to zeros: all by the first shard of a process; with a region each its range. */
 void mr_owned_clear(mr_stage_weights *b, uint32_t shard);

@@ -55,10 +55,12 @@ static void find_spans(const mr_stage_weights *b, mr_ranges *r, uint32_t i)
 
 	mr_stage_params(b->stage, &begin, &end);
 	for (uint32_t p = begin; p < end; p++) {
+		if (b->sharded ? mr_weights_range(b, (uint8_t)i, p, &first, &n)
+			       : mr_weights_part(b, (uint8_t)i, p, &first, &n))
+			mr_range_span_widen(&r->of_weights[i], mr_stage_weight_at(b->stage, p) + (size_t)first * weight,
+					    (size_t)n * weight);
 		if (!mr_weights_part(b, (uint8_t)i, p, &first, &n))
 			continue;
-		mr_range_span_widen(&r->of_weights[i], mr_stage_weight_at(b->stage, p) + (size_t)first * weight,
-				    (size_t)n * weight);
 		mr_range_span_widen(&r->of_gradients[i], mr_stage_grad_at(b->stage, p) + (size_t)first * gradient,
 				    (size_t)n * gradient);
 	}
@@ -89,7 +91,9 @@ static mr_status create(mr_stage_weights *b, const mr_ranges_wanted *wanted)
 	    !r->n_sums || !r->room)
 		return mr_fail(MR_ERESOURCE, "no memory for the ranges of %u shards", n);
 	MR_TRY(mr_owned_create(b));
-	b->private_weights = b->apart = true;
+	b->apart = true;
+	b->sharded = b->one_copy = wanted->sharded;
+	b->private_weights = !wanted->sharded;
 	for (uint32_t i = 0; i < n; i++)
 		find_spans(b, r, i);
 	for (uint32_t i = 0; i < n; i++)
@@ -130,8 +134,9 @@ static mr_status choose_pair(mr_stage_weights *b, uint32_t i, uint32_t j, const 
 	MR_TRY(choose(b, e, wanted, &k));
 	r = b->ranges;
 	if (k)
-		weights_of(r, i, j)->channel = (mr_channel){.kind = k, .edge = e, .n = b->cap, .stays = r->lockstep,
-							    .bytes = bytes_of(r->of_weights[i])};
+		weights_of(r, i, j)->channel =
+			(mr_channel){.kind = k, .edge = e, .n = b->cap, .stays = r->lockstep || b->sharded,
+				     .on_demand = b->sharded, .bytes = bytes_of(r->of_weights[i])};
 	return MR_OK;
 }
 
@@ -223,7 +228,8 @@ mr_status mr_ranges_open(mr_stage_weights *b)
 						  b->shard[j].grads + r->of_gradients[i].begin));
 			if (w->channel.kind)
 				MR_TRY(mr_range_open(w, r->of_weights[i], stride, b->shard[i].version,
-						  b->shard[j].version + r->of_weights[i].begin));
+						  (b->sharded ? b->shard[j].room : b->shard[j].version) +
+							  r->of_weights[i].begin));
 		}
 	for (uint32_t i = 0; r && r->released && !r->lender && i < r->n; i++)
 		mr_ranges_arm(b, i);
@@ -267,7 +273,7 @@ void mr_ranges_reset(mr_stage_weights *b, mr_parker *const *parker)
 	for (uint32_t i = 0; r && i < r->n; i++) {
 		for (uint32_t j = 0; j < r->n; j++) {
 			mr_range_reset(gradients_of(r, i, j), b->latest, parker[j]);
-			mr_range_reset(weights_of(r, i, j), b->latest, parker[j]);
+			mr_range_reset(weights_of(r, i, j), b->sharded ? 0 : b->latest, parker[j]);
 		}
 		for (uint32_t j = 0; j < r->n_whole; j++)
 			mr_range_reset(total_of(r, i, j), b->latest, parker[j]);
@@ -372,7 +378,7 @@ void mr_ranges_send_weights(mr_stage_weights *b, uint32_t owner, uint64_t versio
 
 	if (b->ranges->next)
 		arm(b->ranges->next, owner);
-	for (uint32_t i = 0; i < b->n_shards; i++) {
+	for (uint32_t i = 0; !b->sharded && i < b->n_shards; i++) {
 		mr_range *range = weights_of(b->ranges, owner, i);
 
 		if (range->channel.kind)
@@ -389,4 +395,20 @@ bool mr_ranges_have_weights(mr_stage_weights *b, uint32_t shard, uint64_t versio
 		if (!mr_range_has(weights_of(b->ranges, i, shard), version))
 			return false;
 	return true;
+}
+
+/* --- sharded weights --- */
+
+mr_range *mr_ranges_fetched(const mr_stage_weights *b, uint32_t owner, uint32_t reader)
+{
+	mr_range *range = b->ranges ? weights_of(b->ranges, owner, reader) : NULL;
+
+	return range && range->channel.kind ? range : NULL;
+}
+
+void mr_ranges_take(const mr_stage_weights *b, uint32_t owner, uint32_t reader)
+{
+	mr_range_span s = b->ranges->of_weights[owner];
+
+	memcpy(b->shard[reader].room + s.begin, b->shard[owner].version + s.begin, bytes_of(s));
 }

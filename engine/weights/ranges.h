@@ -24,6 +24,9 @@
  * sends those weights, when it has added up and stepped what came before. So there, too, an owner keeps one sum of each
  * shard, which is sent from its place.
  *
+ * Sharded weights (ir/plan.h): an owner sends its range when a reader has room for it, and asks (exec/features/
+ * sharded.c); nothing is sent behind a step.
+ *
  * The owner adds the shards in ascending order, as with shared memory, so the bits are the same. An edge between two
  * workers that share memory is read and written in place, even in a stage in which others send.
  *
@@ -94,6 +97,7 @@ typedef struct mr_ranges_wanted {
 	uint32_t n_whole;       /* shards 0 .. n_whole - 1 get the whole sum of each commit */
 	bool lockstep;           /* F read what the last commit has made */
 	bool released;           /* the contract has release_sums */
+	bool sharded;            /* and weight_rooms */
 	const mr_link_kind *const *kinds;
 } mr_ranges_wanted;
 
@@ -102,6 +106,13 @@ typedef struct mr_ranges_wanted {
  * shards are cut and before the layout of @b. Errors: MR_ECONFIG, MR_ERESOURCE.
  */
 mr_status mr_ranges_choose(mr_stage_weights *b, const mr_ranges_wanted *wanted) MR_MUST_USE;
+
+/** Of sharded weights: the range of @owner on its way into the room of @reader, by numbers that count its messages;
+ * NULL: the two share memory. */
+mr_range *mr_ranges_fetched(const mr_stage_weights *b, uint32_t owner, uint32_t reader);
+
+/** The same where they share memory: copy it. Thread: @reader's worker. */
+void mr_ranges_take(const mr_stage_weights *b, uint32_t owner, uint32_t reader);
 
 /** Let what comes to @b be where it comes to for @lender, whose sums use the same buffers. After mr_ranges_choose of
  * both; @lender is opened before and closed after. */
@@ -145,7 +156,8 @@ void mr_ranges_send_total(mr_stage_weights *b, uint32_t owner, uint64_t commit);
 /** Has the whole sum of @commit's gradients arrived at @shard, which is one that gets it? */
 bool mr_ranges_have_totals(mr_stage_weights *b, uint32_t shard, uint64_t commit);
 
-/** Send range @owner of version @version, which is made, to all shards. */
+/** Send range @owner of version @version, which is made, to all shards, unless the weights are sharded. Released sums:
+ * before that, let the next ones come. */
 void mr_ranges_send_weights(mr_stage_weights *b, uint32_t owner, uint64_t version);
 
 /** Has the whole of version @version arrived at @shard? */

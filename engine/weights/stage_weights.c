@@ -137,6 +137,21 @@ void mr_weights_lend(mr_stage_weights *lender, mr_stage_weights *b)
 	lender->grad_room = bytes > lender->grad_room ? bytes : lender->grad_room;
 }
 
+void mr_weights_lend_room(mr_stage_weights *lender, mr_stage_weights *b)
+{
+	size_t bytes = mr_stage_size(b->stage)->weight_bytes, own = mr_stage_size(lender->stage)->weight_bytes;
+
+	own = own > lender->room_bytes ? own : lender->room_bytes;
+	lender->room_bytes = bytes > own ? bytes : own;
+	if (lender != b)
+		b->room_of = lender;
+}
+
+bool mr_weights_begins(const mr_stage_weights *b, uint32_t shard)
+{
+	return b->sharded ? shard == b->first_here : mr_weights_home(b, shard) == shard;
+}
+
 void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe)
 {
 	const mr_stage_sizes *z = mr_stage_size(b->stage);
@@ -144,7 +159,9 @@ void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe)
 	uint32_t first, end;
 
 	mr_stage_params(b->stage, &first, &end);
-	if (mr_weights_home(b, pipe) == pipe)
+	if (b->sharded && !b->room_of)
+		s->room = mr_arena_take(a, mr_stagger(b->room_bytes), MR_CACHE_LINE);
+	if (!b->sharded && mr_weights_home(b, pipe) == pipe)
 		s->version = mr_arena_take(
 			a, mr_stagger(mr_weights_stride_of(b, pipe) * b->cap + (b->row_versions ? z->table_bytes : 0)),
 			MR_CACHE_LINE);
@@ -184,6 +201,8 @@ void mr_weights_join(mr_stage_weights *b)
 {
 	for (uint32_t i = 1; i < b->n_shards; i++)
 		b->shard[i].version = b->shard[mr_weights_home(b, i)].version;
+	for (uint32_t i = 0; b->room_of && i < b->n_shards; i++)
+		b->shard[i].room = b->room_of->shard[i].room;
 	for (uint32_t i = 0; b->lender && i < b->n_shards; i++)
 		b->shard[i].grads = b->lender->shard[i].grads;
 }
@@ -214,12 +233,18 @@ void *mr_weights_total_of(const mr_stage_weights *b, uint32_t shard)
 
 bool mr_weights_part(const mr_stage_weights *b, uint8_t pipe, uint32_t p, int64_t *first, int64_t *n)
 {
+	*first = *n = 0;
+	return mr_stage_steps(b->stage, p) && mr_weights_range(b, pipe, p, first, n);
+}
+
+bool mr_weights_range(const mr_stage_weights *b, uint8_t pipe, uint32_t p, int64_t *first, int64_t *n)
+{
 	const mr_shard *s = &b->shard[pipe];
 	size_t at = mr_stage_weight_at(b->stage, p), bytes = mr_dtype_bytes(b->k->types.weights), end, from;
 
 	*first = 0;
 	*n = mr_stage_graph(b->stage)->params[p].n;
-	if (!mr_stage_steps(b->stage, p))
+	if (at == SIZE_MAX)
 		return false;
 	if (b->whole || b->n_shards == 1)
 		return b->n_shards == 1 || (at >= s->begin && at < s->end);
@@ -243,7 +268,7 @@ static void *tables_at(const mr_stage_weights *b, uint8_t pipe, uint64_t v)
 
 void mr_weights_show(const mr_stage_weights *b, uint8_t shard, uint64_t v, mr_stage_io *io)
 {
-	io->weights = mr_weights_at(b, shard, v);
+	io->weights = b->sharded ? b->shard[shard].room : mr_weights_at(b, shard, v);
 	io->tables = b->row_versions || b->shard[shard].home ? tables_at(b, shard, v) : NULL;
 	io->version = v;
 	io->grads = b->shard[shard].grads;
@@ -278,6 +303,8 @@ static void begin_part(void *arg, uint64_t part)
 	int64_t first = (int64_t)part * MR_GRAPH_INIT_PART, end = first + MR_GRAPH_INIT_PART;
 	bool owned = !x->b->owned || mr_owned_here(x->b, x->p, first, end);
 
+	if (x->b->sharded && !owned)
+		return;
 	mr_graph_init_part(g, x->p, (int64_t)part, x->seed, x->b->k->types.weights, x->weights, owned ? x->rest : NULL);
 }
 

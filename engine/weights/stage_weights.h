@@ -71,6 +71,7 @@ _Static_assert(sizeof(mr_parts) == MR_CACHE_LINE, "two counters on one line");
 typedef struct mr_shard {
 	_Alignas(64) uint8_t *version; /* [cap][mr_weights_stride] that this pipe reads */
 	uint8_t *grads;                /* its gradient sum */
+	uint8_t *room;                 /* sharded: the copy of the weights that its passes read */
 	mr_step *step;                 /* [parameters of the stage] of the current commit */
 	void *state_room;              /* of steps of states that are stored in a form (weights/stored_states.h) */
 	void *work;                    /* of an optimizer that steps whole matrices; else of mr_reduction_step */
@@ -111,6 +112,10 @@ typedef struct mr_stage_weights {
 	uint32_t in_step;    /* commits a step of the run; above 1 only with stage replicas */
 	double rate;         /* times the run's learning rate; not 1 only with stage replicas */
 	bool private_weights; /* each shard has its own copy */
+	bool sharded;        /* passes read copies in rooms, and the weights themselves are owned in ranges (owned.h):
+	                        ir/plan.h, "Sharded weights" */
+	struct mr_stage_weights *room_of; /* sharded: the stage whose room is that of this one, too; NULL: its own */
+	size_t room_bytes;   /* for all stages that use it */
 	bool apart;          /* some shards share no memory, so the whole sum and all ranges of a step are in one place
 	                        only where messages bring them (weights/ranges.h) */
 	bool joint;          /* AR computes the gradients of its range, whole layers, and steps: ir/plan.h, "Joint W" */
@@ -164,6 +169,12 @@ size_t mr_weights_sum_bytes(const mr_stage_weights *b);
 
 /** Let the gradients of @b be summed where those of @lender are, behind them or before. Before the layout of both. */
 void mr_weights_lend(mr_stage_weights *lender, mr_stage_weights *b);
+
+/** Let passes read @b where they read @lender: not before they are done with that. Before the layout of both. */
+void mr_weights_lend_room(mr_stage_weights *lender, mr_stage_weights *b);
+
+/** Does @shard write the initial weights that it reads, or that its process owns? */
+bool mr_weights_begins(const mr_stage_weights *b, uint32_t shard);
 
 /** Take shard @pipe's memory (or measure it, see base/arena.h); pipe 0's includes the memory that all share. */
 void mr_weights_layout(mr_stage_weights *b, mr_arena *a, uint8_t pipe);
@@ -249,6 +260,9 @@ static inline void mr_weights_no_parts(mr_parts *parts)
 /** The elements of parameter @p that lie in @pipe's range; false: none, or the parameter is stored elsewhere. A row of
  * a lazy parameter belongs to the range in which it begins. */
 bool mr_weights_part(const mr_stage_weights *b, uint8_t pipe, uint32_t p, int64_t *first, int64_t *n);
+
+/** The same of any parameter that is stored in the stage, whether or not it is stepped. */
+bool mr_weights_range(const mr_stage_weights *b, uint8_t pipe, uint32_t p, int64_t *first, int64_t *n);
 
 /**
  * The steps that make version latest + 1, one a parameter of the stage (zeros where it is stored elsewhere), gradients

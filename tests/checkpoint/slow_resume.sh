@@ -91,6 +91,7 @@ each chain f64
 systems='data_parallel
 data_parallel --set system.gradients=joint
 data_parallel --set system.gradients=released --set system.chunks=3
+data_parallel --set system.parameters=sharded --set system.chunks=3
 pipedream
 pipedream --set system.replicas=[2,1] --set machine.workers=3'
 each norm f64

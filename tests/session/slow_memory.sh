@@ -68,7 +68,8 @@ done
 # Several stages on a worker, several pipes over the workers, copies of the weights for each of them.
 for system in interleaved zb_v chimera "data_parallel --set system.weights=shared" \
 	"data_parallel --set system.weights=private" \
-	"data_parallel --set system.gradients=released --set system.chunks=4"; do
+	"data_parallel --set system.gradients=released --set system.chunks=4" \
+	"data_parallel --set system.parameters=sharded --set system.chunks=4"; do
 	next_types
 	for type in $types; do
 		peak 0 mlp.cfg $(sets_of "$type") --set system.name=$system \

@@ -138,7 +138,8 @@ function keys_of(kind, workers)
 		return "every = 2; placement = " text(pick("stages rotated")) "; outer = " \
 			text(pick("none nesterov")) ";"
 	if (kind == "data_parallel" && clip == 0 && model !~ /tied = true/ && one_in(2))
-		return "gradients = \"released\"; chunks = " pick("3 4") ";"
+		return (one_in(2) ? "gradients = \"released\"" : "parameters = \"sharded\"; rooms = " pick("2 3 4")) \
+			"; chunks = " pick("3 4") ";"
 	if (kind == "chimera" || kind == "data_parallel" || kind == "gems")
 		return "weights = " text(pick("shared private")) ";"
 	if (kind == "weipipe")
@@ -218,7 +219,7 @@ BEGIN {
 	every = pick("0 0 3")
 	seed_ = random(1000)
 	partition = "\"auto\""
-	if (layers != "" && !one_in(3) && workers > 1 && kind != "helixpipe" && keys !~ /released/) {
+	if (layers != "" && !one_in(3) && workers > 1 && kind != "helixpipe" && keys !~ /released|sharded/) {
 		list = cuts((kind ~ /_v$|^v_|bitpipe|interleaved|hanayo|looped|wpipe/ ? 2 : 1) * workers - 1)
 		partition = list == "" ? partition : list
 	}

@@ -374,6 +374,7 @@ void replay_batch_norm(uint32_t runs)
 		{" system.name=data_parallel system.weights=private train.microbatches=4", 4},
 		{" system.name=data_parallel system.gradients=joint train.microbatches=4", 3},
 		{" system.name=data_parallel system.gradients=released system.chunks=3 train.microbatches=4", 3},
+		{" system.name=data_parallel system.parameters=sharded system.chunks=4 train.microbatches=4", 3},
 	};
 	char sets[300];
 

@@ -167,6 +167,7 @@ static void released_gradients(void)
 	static const char *const systems[] = {
 		"system.name=data_parallel system.gradients=released system.chunks=3",
 		"system.name=data_parallel system.gradients=released system.chunks=4 system.weights=private",
+		"system.name=data_parallel system.parameters=sharded system.chunks=4",
 	};
 	static const char *const mlps[] = {"backend=reference precision=f64", "backend=auto precision=bf16",
 					   "backend=reference precision=bf16_pure"};

@@ -107,6 +107,30 @@ static void released(void)
 		}
 }
 
+/* Weights that are fetched into rooms: one that is overwritten while it is read, or not there yet, gives other bits. */
+static void sharded(void)
+{
+	static const char *const sets[] = {
+		"system.chunks=3 system.rooms=2 train.microbatches=8",
+		"system.chunks=5 train.microbatches=4",
+		"system.chunks=5 system.rooms=5 train.microbatches=4 optimizer.name=momentum",
+		"system.chunks=7 system.rooms=4 train.batch=12 train.microbatches=6 optimizer.name=adamw "
+			"optimizer.lr=0.01",
+		"system.chunks=4 train.batch=6 train.microbatches=3", /* a worker without micro-batches */
+		"system.chunks=5 system.rooms=2 train.microbatches=8 precision=bf16 optimizer.name=momentum",
+		"system.chunks=4 train.microbatches=8 optimizer.name=muon optimizer.lr=0.01",
+		"system.chunks=6 train.microbatches=8 model.norm=batch train.batch=24",
+		"system.chunks=4 train.microbatches=4 precision=bf16_pure train.eval_every=1",
+	};
+	char text[300];
+
+	for (unsigned d = 4; d >= 2; d--)
+		for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+			snprintf(text, sizeof(text), "system.name=data_parallel system.parameters=sharded %s", sets[i]);
+			CU_ASSERT_TRUE(check(MLP, text, d));
+		}
+}
+
 static void asynchronous(void)
 {
 	static const struct {
@@ -354,6 +378,7 @@ void mr_suite_links(void)
 	MR_TEST(asynchronous);
 	MR_TEST(rooms);
 	MR_TEST(released);
+	MR_TEST(sharded);
 	MR_TEST(released_rooms);
 	MR_TEST(clipped);
 	MR_TEST(validated);

@@ -129,6 +129,7 @@ static const char *const variants[] = {
 	"system.name=data_parallel train.microbatches=1",
 	"system.name=data_parallel system.chunks=3 system.weights=private",
 	"system.name=data_parallel system.chunks=3 system.gradients=released",
+	"system.name=data_parallel system.chunks=4 system.parameters=sharded",
 	"system.name=pipedream train.microbatches=1 system.vertical_sync=true",
 	"system.name=pipedream train.microbatches=1 system.noam=6",
 	"system.name=pipedream train.microbatches=1 system.stashing=false",

@@ -17,13 +17,14 @@ static mr_wait_cause ready(mr_worker *w, const mr_task *t)
 	case MR_OP_F:
 	case MR_OP_B:
 	case MR_OP_I:
-		has = mr_ranges_have_weights(b, shard, t->version) && /* first: it is what is waited for */
+		/* first: it is what is waited for */
+		has = (b->sharded || mr_ranges_have_weights(b, shard, t->version)) &&
 		      mr_counter_reached(&b->published, w->id, (uint32_t)t->version);
 		break;
 	case MR_OP_AR:
 		/* No pass of a shard without micro-batches looks for its weights, and their senders wait. */
 		has = mr_ranges_have_sums(b, shard, t->version) &&
-		      (b->shard[shard].need || mr_ranges_have_weights(b, shard, t->version - 1));
+		      (b->shard[shard].need || b->sharded || mr_ranges_have_weights(b, shard, t->version - 1));
 		break;
 	case MR_OP_N:
 		has = mr_ranges_have_totals(b, 0, t->version);
@@ -61,7 +62,7 @@ static mr_status send_weights(mr_worker *w, const mr_task *t, mr_stage_weights *
 /* Wait for the ranges of the latest version of @b, in @shard. */
 static mr_status receive(mr_worker *w, mr_stage_weights *b, uint32_t shard)
 {
-	while (!mr_ranges_have_weights(b, shard, b->latest))
+	while (!b->sharded && !mr_ranges_have_weights(b, shard, b->latest))
 		MR_TRY(mr_waiter_step(&w->waiter));
 	mr_waiter_done(&w->waiter);
 	return MR_OK;
@@ -124,6 +125,7 @@ static mr_status choose(mr_run *run)
 							       .n_whole = n_whole(run, b),
 							       .lockstep = lockstep(&run->c.plan->contract),
 							       .released = run->c.plan->contract.release_sums,
+							       .sharded = run->c.plan->contract.weight_rooms > 0,
 							       .kinds = run->c.links}));
 		some |= b->ranges != NULL;
 	}

@@ -4,7 +4,8 @@
 #include "ir/stage_ops.h"
 #include "weights/ranges.h"
 
-/* Has the stage that had the buffer before stepped everywhere? The owners' weights show that they have its sums. */
+/* Has the stage that had the buffer before stepped everywhere? The owners' weights show that they have its sums; if
+ * weights are sharded, sharded.c asks them. */
 static mr_wait_cause ready(mr_worker *w, const mr_task *t)
 {
 	const mr_plan *p = w->run->c.plan;
@@ -16,7 +17,7 @@ static mr_wait_cause ready(mr_worker *w, const mr_task *t)
 	if (before == p->n_stages || !t->links->train)
 		return MR_WAIT_NONE;
 	b = &w->run->weights[before];
-	if ((!b->ranges || mr_ranges_have_weights(b, mr_run_shard(w->run, t->in->pipe, before), made)) &&
+	if ((!b->ranges || b->sharded || mr_ranges_have_weights(b, mr_run_shard(w->run, t->in->pipe, before), made)) &&
 	    mr_counter_reached(&b->published, w->id, (uint32_t)made))
 		return MR_WAIT_NONE;
 	return MR_WAIT_WEIGHTS;
