@@ -13,7 +13,7 @@
 #include "host/launch_file.h"
 
 #define WAIT_NS 100000000 /* between two looks at the launcher */
-#define KILL_AFTER 10      /* looks after rank 0 has ended with a failure, or was killed */
+#define KILL_AFTER 5       /* looks after rank 0 has ended with a failure, or was killed */
 #define MISSED 19          /* looks at a stopped rank 0 behind which the other ranks miss it */
 #define KILL_STOPPED 30
 
