@@ -4,9 +4,9 @@
 #
 #	hosts.sh SOURCE BUILD [RATE [DELAYS [SYSTEMS]]]     hosts.sh . build-test 1gbit "0 1 5 20" "gpipe 1f1b"
 #
-# BUILD has fault points (MR_LATE, engine/base/fault.h). Needs root, iproute2 and two cores. For each delay, in
-# milliseconds: `profile` has measured the layers, `probe-links` measures the links, `plan --costs` predicts, and the
-# median of a training's steps is compared, which is one of seconds.
+# BUILD has fault points (MR_LATE, engine/base/fault.h). Needs root, iproute2 and two cores. `profile` measures the
+# layers of each system; for each delay, in milliseconds, `probe-links` measures the links, `plan --costs` predicts, and
+# the median of the steps of some seconds is compared.
 source=$1 build=$2 rate=${3:-1gbit} delays=${4:-0 1 5 20} systems=${5:-gpipe 1f1b interleaved pipedream data_parallel}
 set -- "$(realpath "$source")" "$(realpath "$build")"
 . "$1/tests/hosts/hosts_lib.sh"
@@ -45,27 +45,32 @@ echo "|---|---|---|---|---|---|"
 steps() {
 	case $1,$2 in
 	pipedream,[01]) echo 2000 ;;
-	data_parallel,*) echo 80 ;;
+	data_parallel,*) echo 48 ;;
 	pipedream,* | *,[01]) echo 400 ;;
+	*,20) echo 32 ;;
 	*) echo 60 ;;
 	esac
 }
+run_of() {
+	echo model.cfg --set "system.name=\"$1\"" $(of "$1")
+}
 for system in $systems; do
-	set -- model.cfg --set "system.name=\"$system\"" $(of "$system")
-	taskset -c 0,1 "$build/millrace" profile "$@" -o costs.csv >out 2>&1 || complain "profile"
-	for delay in $delays; do
-		MR_LATE=link:$((1000 * delay))
-		export MR_LATE
-		launch -- probe-links -o links.csv || complain "probe-links"
-		sed '/^# links=/,$d' costs.csv >both.csv
+	taskset -c 0,1 "$build/millrace" profile $(run_of "$system") -o "$system.csv" >out 2>&1 || complain "profile"
+done
+for delay in $delays; do
+	MR_LATE=link:$((1000 * delay))
+	export MR_LATE
+	launch -- probe-links -o links.csv || complain "probe-links"
+	latency=$(awk -F, '/^0,1,/ { print 1000 * ($3 + $5) }' links.csv)
+	for system in $systems; do
+		sed '/^# links=/,$d' "$system.csv" >both.csv
 		cat links.csv >>both.csv
-		latency=$(awk -F, '/^0,1,/ { print 1000 * ($3 + $5) }' links.csv)
-		taskset -c 0,1 "$build/millrace" plan "$@" --costs both.csv --format json >plan.json 2>out ||
-			complain "plan"
+		taskset -c 0,1 "$build/millrace" plan $(run_of "$system") --costs both.csv --format json >plan.json \
+			2>out || complain "plan"
 		predicted=$(sed -n 's/.*"step_s": *\([0-9.e-]*\).*/\1/p' plan.json | head -n 1)
 		rm -rf run
-		launch -- train "$@" --set train.steps=$(steps "$system" $delay) --set 'run.dir="run"' ||
-			complain "train"
+		launch -- train $(run_of "$system") --set train.steps=$(steps "$system" $delay) \
+			--set 'run.dir="run"' || complain "train"
 		measured=$(median run)
 		echo "$system $delay $latency $predicted $measured" | awk '{ p = 1000 * $4
 			printf "| %s | %s | %.2f | %.2f | %.2f | %+.0f %% |\n", $1, $2, $3, p, $5, 100 * (p / $5 - 1) }'

@@ -16,6 +16,7 @@ enum {
 	MANY = 64,           /* small messages sent one after the other */
 	TURNS = 100,         /* of small messages a round */
 	ROUNDS = 5,
+	LEAST = 2,           /* times that a worker computes between sending and getting */
 	MOST_ROUNDS = 15,    /* where they differ */
 	CHECK_NS = 20000000, /* between two looks for lost ranks */
 	WORK = 5000,         /* turns of a loop of some cycles: a unit of work */
@@ -153,16 +154,16 @@ static mr_status rounds_of(lane *l, uint32_t turns, uint32_t n, double *out, dou
 	return MR_OK;
 }
 
-/* Open a lane of @n messages of @bytes from @a to @b, and one back. All ranks open the channels. */
+/* Open a lane of @n messages of @bytes from @a to @b, and as many back. All ranks open the channels. */
 static mr_status open_lane(lane *l, mr_ranks *r, uint16_t a, uint16_t b, size_t bytes, uint32_t n)
 {
 	*l = (lane){.r = r, .first = r->self == a, .plays = r->self == a || r->self == b};
 	l->peer = l->first ? b : a;
-	l->memory = calloc(n + 1, bytes);
+	l->memory = calloc(2 * n, bytes);
 	if (!l->memory)
 		return mr_fail(MR_ERESOURCE, "no memory for messages of %zu bytes", bytes);
 	MR_TRY(open_one(l, a, b, n, bytes, l->memory, &l->there));
-	return open_one(l, b, a, 1, bytes, l->memory + n * bytes, &l->back);
+	return open_one(l, b, a, n, bytes, l->memory + n * bytes, &l->back);
 }
 
 static void close_lane(lane *l)
@@ -247,34 +248,90 @@ static mr_status lost_to(lane *l, uint32_t n, double seconds, double each, doubl
 	return MR_OK;
 }
 
-/* The losses of this rank while none, MANY small and one large message go from @a to @b: of all, and the share of a
- * core without any. @many and @large: what these take until they are there. */
+/* What a worker's instruction leaves of the caches: weights have gone through them. */
+static void compute_coldly(uint8_t *weights)
+{
+	for (size_t i = 0; i < LARGE; i += 64)
+		weights[i]++;
+}
+
+/* The losses of this rank: the share of a core that looking for messages takes; to a large message from @a to @b; to a
+ * small one, as sender and as receiver. @small and @large: what these take until they are there. */
 typedef struct losses {
-	double look, many, large;
+	double look, large, send, get;
+	uint32_t n; /* times that it computed between sending and getting */
 } losses;
 
-static mr_status lose(mr_ranks *r, uint16_t a, uint16_t b, double many, double large, losses *out)
+/* The median times of a call that sends a message, and of one that gets it, in turns in which a worker sends one,
+ * computes @n times until that of its peer has come, and gets it. */
+static mr_status time_turns(lane *l, uint8_t *weights, uint32_t n, double *t_send, double *t_get)
 {
-	double seconds[2] = {SPARE + 1.5 * many, SPARE + 1.5 * large}, each = 0, none = 0;
-	double *loss[2] = {&out->many, &out->large};
+	double sends[MANY], gets[MANY];
+
+	for (uint32_t i = 0; i < MANY; i++) {
+		uint64_t begin = mr_clock_ns();
+
+		put(l->first ? &l->there : &l->back, &l->number[!l->first]);
+		sends[i] = (double)(mr_clock_ns() - begin) / 1e9;
+		for (uint32_t k = 0; k < n; k++)
+			compute_coldly(weights);
+		begin = mr_clock_ns();
+		MR_TRY(get(l, l->first ? &l->back : &l->there));
+		gets[i] = (double)(mr_clock_ns() - begin) / 1e9;
+	}
+	*t_send = mr_median(sends, MANY);
+	*t_get = mr_median(gets, MANY);
+	return MR_OK;
+}
+
+/* What a message takes of a worker that sends it and of one that gets it, between instructions that leave nothing of
+ * the library in the caches. @until: of one, until it is there. */
+static mr_status time_calls(lane *l, double until, losses *out)
+{
+	uint8_t *weights = calloc(1, LARGE);
+	mr_status st = MR_OK;
+	uint64_t begin;
+
+	if (!weights)
+		return mr_fail(MR_ERESOURCE, "no memory for %d bytes", LARGE);
+	compute_coldly(weights); /* its pages come */
+	begin = mr_clock_ns();
+	compute_coldly(weights);
+	compute_coldly(weights);
+	out->n = LEAST + (uint32_t)(4e9 * until / (double)(mr_clock_ns() - begin));
+	if (l->first) /* as many for both */
+		st = l->r->by->send(l->peer, &out->n, sizeof(out->n));
+	else
+		st = l->r->by->receive(l->peer, &out->n, sizeof(out->n));
+	if (st == MR_OK)
+		st = time_turns(l, weights, out->n, &out->send, &out->get);
+	free(weights);
+	return st;
+}
+
+static mr_status lose_large(lane *l, double large, losses *out)
+{
+	double seconds = SPARE + 1.5 * large, each = time_work(), none;
+
+	MR_TRY(lost_to(l, 0, seconds, each, &none));
+	MR_TRY(lost_to(l, 1, seconds, each, &out->large));
+	out->large = fmax(0, out->large - none);
+	out->look = fmin(fmax(0, none / (seconds + none)), MOST_LOOK);
+	return MR_OK;
+}
+
+static mr_status lose(mr_ranks *r, uint16_t a, uint16_t b, double small, double large, losses *out)
+{
 	mr_status st = MR_OK;
 	lane l;
 
 	*out = (losses){0};
 	for (int k = 0; k < 2 && st == MR_OK; k++) {
-		st = open_lane(&l, r, a, b, k ? LARGE : SMALL, k ? 1 : MANY);
-		if (st == MR_OK && l.plays) {
-			each = time_work();
-			st = lost_to(&l, 0, seconds[k], each, &none);
-		}
+		st = open_lane(&l, r, a, b, k ? LARGE : SMALL, 2); /* a peer may be one ahead */
 		if (st == MR_OK && l.plays)
-			st = lost_to(&l, k ? 1 : MANY, seconds[k], each, loss[k]);
+			st = k ? lose_large(&l, large, out) : time_calls(&l, small, out);
 		if (st == MR_OK && l.plays)
 			st = finish(&l);
-		if (st == MR_OK && l.plays) {
-			*loss[k] = fmax(0, *loss[k] - none);
-			out->look = fmin(k ? out->look : MOST_LOOK, fmax(0, none / (seconds[k] + none)));
-		}
 		close_lane(&l);
 	}
 	return st;
@@ -314,7 +371,7 @@ static void share_core(const mr_ranks *r)
 static mr_status measure_cores(mr_ranks *r, uint16_t a, uint16_t b, figures *f)
 {
 	const mr_link_cost *c = &f->cost;
-	double until[2] = {c->message * MANY + c->latency, c->byte_s * LARGE + c->latency};
+	double until[2] = {c->message + c->latency, c->byte_s * LARGE + c->latency};
 	losses own, other = {0};
 
 	if (r->self == a)
@@ -326,9 +383,10 @@ static mr_status measure_cores(mr_ranks *r, uint16_t a, uint16_t b, figures *f)
 		MR_TRY(r->by->send(a, &own, sizeof(own)));
 	if (r->self == a)
 		MR_TRY(r->by->receive(b, &other, sizeof(other)));
-	f->cost.send = own.many / MANY;
+	f->cost.send = own.send;
 	f->cost.send_s = fmax(0, own.large - f->cost.send) / LARGE;
-	f->cost.get = other.many / MANY;
+	/* between long computing the one that computes faster waits for the other, too */
+	f->cost.get = own.n > LEAST ? fmin(own.get, other.get) : other.get;
 	f->cost.get_s = fmax(0, other.large - f->cost.get) / LARGE;
 	f->cost.look = fmax(own.look, other.look);
 	return MR_OK;
