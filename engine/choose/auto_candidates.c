@@ -128,10 +128,12 @@ void mr_auto_name(mr_auto_row *r)
 	bool again = !strcmp(mr_auto_value(r, "system.recompute"), "always");
 	const char *stages = again ? mr_auto_value(r, "system.recompute_stages") : "";
 
-	snprintf(r->label, sizeof(r->label), "%.24s%s%.24s%s%s%.20s%s%s", mr_auto_value(r, "system.name"),
+	const char *gradients = mr_auto_value(r, "system.gradients");
+
+	snprintf(r->label, sizeof(r->label), "%.24s%s%.24s%s%s%.20s%s%s%.12s%s%s", mr_auto_value(r, "system.name"),
 		 some ? " " : "", some ? replicas : "", again ? ", recomputing" : "", *stages ? " " : "", stages,
-		 *mr_auto_value(r, "system.merge_w") ? ", merged W" : "",
-		 *mr_auto_value(r, "system.gradients") ? ", joint gradients" : "");
+		 *mr_auto_value(r, "system.merge_w") ? ", merged W" : "", *gradients ? ", " : "", gradients,
+		 *gradients ? " gradients" : "", *mr_auto_value(r, "system.parameters") ? ", sharded weights" : "");
 }
 
 /* A candidate with @value for the option @key of its system; NULL: all have their defaults. */
@@ -230,6 +232,18 @@ static mr_status add_merged(search *s, const shape *h, const mr_sched_ops *ops, 
 	return MR_OK;
 }
 
+/* What keeps less and is no faster: where memory is limited. */
+static mr_status add_lean(search *s, const shape *h, const mr_sched_ops *ops, bool stale)
+{
+	if (!s->q.memory || h->workers < 2 || s->base.job->train.clip > 0)
+		return MR_OK;
+	if (has_option(ops, "gradients"))
+		MR_TRY(add(s, h, ops->name, stale, "system.gradients", "released"));
+	if (has_option(ops, "parameters") && s->n_hosts > 1)
+		MR_TRY(add(s, h, ops->name, stale, "system.parameters", "sharded"));
+	return MR_OK;
+}
+
 static mr_status add_system(search *s, const shape *h, const mr_sched_ops *ops)
 {
 	uint64_t length = (uint64_t)h->workers * h->n_micro * 3; /* F, I and W, or nearly so */
@@ -249,6 +263,7 @@ static mr_status add_system(search *s, const shape *h, const mr_sched_ops *ops)
 	if (s->q.plain)
 		return MR_OK;
 	MR_TRY(add_merged(s, h, ops, stale));
+	MR_TRY(add_lean(s, h, ops, stale));
 	if (!has_option(ops, "replicas"))
 		return MR_OK;
 	for (uint32_t stages = 2; stages <= 4 && 2 * stages <= h->workers; stages *= 2)

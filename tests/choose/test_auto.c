@@ -236,6 +236,39 @@ static void gradients_are_tried_together(void)
 	}
 }
 
+/* Released gradients and sharded weights keep less, and are candidates where memory is limited. */
+static void what_keeps_less_is_tried_where_memory_is_short(void)
+{
+	for (int limited = 0; limited < 2; limited++) {
+		mr_auto_question q = {.systems = "data_parallel", .memory = limited ? (uint64_t)230 << 20 : 0};
+		uint32_t released = 0, sharded = 0;
+		mr_auto a;
+		mr_job j;
+
+		mr_test_job_of(&j,
+			       "model.name=mlp data.name=synthetic data.features=512 data.classes=16 data.samples=4096 "
+			       "optimizer.name=adamw system.name=sequential train.steps=2 train.batch=4 "
+			       "train.microbatches=1 optimizer.lr=0.01 "
+			       "model.hidden=[1024,1024,1024,1024,1024,1024,1024,1024]",
+			       "");
+		j.machine.topology = "emr8592*4";
+		j.machine.hosts = 4;
+		j.machine.links = "3e-5,1.17e9";
+		q.job = &j;
+		MR_CHECK_OK(mr_auto_search(&q, &a));
+		for (uint32_t i = 0; i < a.n; i++) {
+			released += !strcmp(a.row[i].label, "data_parallel, released gradients");
+			sharded += !strcmp(a.row[i].label, "data_parallel, sharded weights");
+		}
+		CU_ASSERT_EQUAL(released > 0, limited);
+		CU_ASSERT_EQUAL(sharded > 0, limited);
+		if (limited)
+			CU_ASSERT(a.row[0].fits && strstr(a.row[0].label, "released") && a.row[0].bytes <= q.memory);
+		mr_auto_fini(&a);
+		mr_job_fini(&j);
+	}
+}
+
 /* The row like @r with the next smaller or (@more) larger number of micro-batches, of those that were not refined. */
 static const mr_auto_row *next_to(const mr_auto *a, const mr_auto_row *r, bool more)
 {
@@ -293,5 +326,6 @@ void mr_suite_auto(void)
 	MR_TEST(links_decide_what_goes_over_them);
 	MR_TEST(hosts_have_cuts_by_levels);
 	MR_TEST(gradients_are_tried_together);
+	MR_TEST(what_keeps_less_is_tried_where_memory_is_short);
 	MR_TEST(the_best_is_tried_with_other_numbers_of_micro_batches);
 }
