@@ -114,8 +114,7 @@ static void sharded(void)
 		"system.chunks=3 system.rooms=2 train.microbatches=8",
 		"system.chunks=5 train.microbatches=4",
 		"system.chunks=5 system.rooms=5 train.microbatches=4 optimizer.name=momentum",
-		"system.chunks=7 system.rooms=4 train.batch=12 train.microbatches=6 optimizer.name=adamw "
-			"optimizer.lr=0.01",
+		"system.chunks=7 system.rooms=4 train.batch=12 train.microbatches=6 optimizer.name=adamw",
 		"system.chunks=4 train.batch=6 train.microbatches=3", /* a worker without micro-batches */
 		"system.chunks=5 system.rooms=2 train.microbatches=8 precision=bf16 optimizer.name=momentum",
 		"system.chunks=4 train.microbatches=8 optimizer.name=muon optimizer.lr=0.01",
