@@ -64,5 +64,29 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 		--set "optimizer.name=\"$optimizer\"" --set "train.seed=$i" --set "checkpoint.every=$it" \
 		--set "checkpoint.at_end=$(bit $i 2)" --set "train.eval_at_end=$(bit $i 3)" "$@"
 done
+# Weights in parts: precision, optimizer, ranks, rooms, chunks, micro-batches, evaluations and saves between steps.
+for i in $(seq 30); do
+	want=$((want + 1))
+	one_of f32 bf16 bf16_pure
+	precision=$it
+	one_of sgd adamw muon lion $([ "$precision" = bf16_pure ] || echo soap)
+	optimizer=$it
+	one_of 2 3 4
+	ranks=$it
+	one_of mlp gpt
+	conf=$it.cfg
+	one_of 2 3 5
+	rooms=$it
+	one_of 3 4
+	chunks=$it
+	one_of 4 6 12 # of three workers four a step leave one with less, of four six
+	set -- --set train.microbatches=$it --set train.batch=12
+	[ "$optimizer$((i % 2))" != adamw0 ] || set -- "$@" --set 'optimizer.state="int8"'
+	one_of 3 4
+	same $((ranks < it ? ranks : it)) "$conf" --set machine.workers=$it --set 'system.name="data_parallel"' \
+		--set 'system.parameters="sharded"' --set system.rooms=$rooms --set system.chunks=$chunks "$@" \
+		--set "precision=\"$precision\"" --set "optimizer.name=\"$optimizer\"" --set "train.seed=$i" \
+		--set train.eval_every=$((1 + i % 3)) --set checkpoint.every=$((1 + i % 2))
+done
 [ $n_same -eq $want ] || failed=1
 exit $failed
