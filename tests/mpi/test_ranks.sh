@@ -317,7 +317,9 @@ END
 	timeout 120 $mpirun ${many:-} -n 2 env LD_PRELOAD="$PWD/broken.so" "$build/millrace-mpi" train mlp.cfg \
 		--set $two --set 'run.dir="broken"' --set train.steps=5000 --set checkpoint.every=0 >out 2>&1 </dev/null
 	got=$?
-	[ $got -ne 0 ] && grep -q 'rank [01] (host .*) is gone' out || complain "broken: exit $got:"
+	# mpirun of MPICH 4.2.1 may end with 0 when all ranks have ended with 8.
+	grep -q 'rank [01] (host .*) is gone' out || complain "broken: exit $got:"
+	[ $got -ne 0 ] || [ -z "${many:-}" ] || complain "broken: exit 0:"
 	! grep -qi 'MPI_ERRORS_ARE_FATAL\|Fatal error in' out || complain "broken: the library ended the ranks:"
 fi
 
@@ -364,9 +366,13 @@ differs() {
 		shift
 	done
 	shift
+	# By its number in the environment: the launcher of Open MPI 5.0.7 crashes on several commands with a colon.
+	cat >by_rank <<END
+[ "\${OMPI_COMM_WORLD_RANK:-\${PMI_RANK:-0}}" != 0 ] || exec "$build/millrace-mpi" train gpt.cfg --set $two
+exec $command "$build/millrace-mpi" train gpt.cfg --set $two $*
+END
 	# shellcheck disable=SC2086 # words
-	timeout 60 $mpirun ${many:-} -n 1 "$build/millrace-mpi" train gpt.cfg --set $two : \
-		-n 1 $command "$build/millrace-mpi" train gpt.cfg --set $two "$@" >out 2>&1 </dev/null
+	timeout 60 $mpirun ${many:-} -n 2 sh by_rank >out 2>&1 </dev/null
 	got=$?
 	refused 3 "$text"
 	[ -z "$(find . -name '*.safetensors' -path './runs/*')" ] || complain "it trained:"
