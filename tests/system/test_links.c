@@ -86,6 +86,18 @@ static void flushing(void)
 	}
 }
 
+/* data_parallel with @option and each of @sets, over four, three and two workers. */
+static void check_data_parallel(const char *option, const char *const *sets, size_t n)
+{
+	char text[300];
+
+	for (unsigned d = 4; d >= 2; d--)
+		for (size_t i = 0; i < n; i++) {
+			snprintf(text, sizeof(text), "system.name=data_parallel %s %s", option, sets[i]);
+			CU_ASSERT_TRUE(check(MLP, text, d));
+		}
+}
+
 /* Sums of several stages in one buffer, and what comes of them: one that is overwritten too early is torn. */
 static void released(void)
 {
@@ -98,13 +110,8 @@ static void released(void)
 		"system.chunks=4 train.microbatches=8 optimizer.name=muon optimizer.lr=0.01",
 		"system.chunks=6 train.microbatches=8 model.norm=batch train.batch=24",
 	};
-	char text[300];
 
-	for (unsigned d = 4; d >= 2; d--)
-		for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
-			snprintf(text, sizeof(text), "system.name=data_parallel system.gradients=released %s", sets[i]);
-			CU_ASSERT_TRUE(check(MLP, text, d));
-		}
+	check_data_parallel("system.gradients=released", sets, sizeof(sets) / sizeof(sets[0]));
 }
 
 /* Weights that are fetched into rooms: one that is overwritten while it is read, or not there yet, gives other bits. */
@@ -121,13 +128,8 @@ static void sharded(void)
 		"system.chunks=6 train.microbatches=8 model.norm=batch train.batch=24",
 		"system.chunks=4 train.microbatches=4 precision=bf16_pure train.eval_every=1",
 	};
-	char text[300];
 
-	for (unsigned d = 4; d >= 2; d--)
-		for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
-			snprintf(text, sizeof(text), "system.name=data_parallel system.parameters=sharded %s", sets[i]);
-			CU_ASSERT_TRUE(check(MLP, text, d));
-		}
+	check_data_parallel("system.parameters=sharded", sets, sizeof(sets) / sizeof(sets[0]));
 }
 
 static void asynchronous(void)
