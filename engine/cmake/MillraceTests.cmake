@@ -12,15 +12,16 @@
 set(MILLRACE_TEST_PREFIX "" CACHE STRING "Put in front of the names and labels of tests")
 # Not cached: a build folder from before a folder of tests came would leave its tests out.
 set(MR_TEST_FOLDERS base token ir timing lower host nn mitigate formats data objective schedules planner models store
-  link stage weights exec replay profile job config costs session checkpoint choose outline report page starter reader
-  trained manual observe logbook training cli mpi hosts theory flamegraph python packaging system layers perf)
+  link stage weights exec threads replay profile job config costs session checkpoint choose outline report page
+  starter reader trained manual observe logbook training cli mpi hosts theory flamegraph python packaging system
+  layers perf)
 set(MILLRACE_TEST_ONLY "" CACHE STRING "Folders whose tests are built; empty: all")
 if(MILLRACE_TEST_ONLY)
   set(MR_TEST_FOLDERS ${MILLRACE_TEST_ONLY})
 endif()
 # These measure, or wait for seconds that must not become many: each alone, but with a sanitizer, whose times nobody
 # reads.
-set(MR_SERIAL_LAYERS host exec profile)
+set(MR_SERIAL_LAYERS host exec threads profile)
 # Of these folders, but one thread that looks at no clock.
 set(MR_BESIDE_SUITES host.explorer host.explorer_rings host.topo host.place host.env host.limits host.service)
 # These too go by times, though not by short ones: one at a time, beside what goes by none. (Two trainings at once take
@@ -31,7 +32,7 @@ set(MR_LOCKED_SUITES checkpoint.kills checkpoint.save_stalls system.bench_peers 
   system.simulate system.stalls system.top)
 # These look at figures of the machine. For all others a short measurement will do; long ones took most of the time of
 # the command line's tests.
-set(MR_MEASURING_LAYERS host exec profile costs)
+set(MR_MEASURING_LAYERS host exec threads profile costs)
 set(MR_MEASURING_SUITES system.busy_host system.choices system.profilers system.same_plan system.simulate)
 set(MR_HURRY 20)
 # These wait more than they compute: for clocks, other processes and their start. `mill` runs two of them beside two
@@ -156,7 +157,7 @@ function(mr_tests layer)
     endif()
   elseif(layer MATCHES "^(timing|exec)$")
     list(APPEND helpers ${CMAKE_SOURCE_DIR}/tests/lower/small_plans.c)
-  elseif(layer MATCHES "^(replay|theory|profile)$")
+  elseif(layer MATCHES "^(threads|replay|theory|profile)$")
     list(APPEND helpers ${CMAKE_SOURCE_DIR}/tests/lower/small_plans.c ${CMAKE_SOURCE_DIR}/tests/exec/small_run.c)
   endif()
   foreach(s ${suites})

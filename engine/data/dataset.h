@@ -1,6 +1,6 @@
 /*
  * dataset.h - sources of samples: one file of this folder and one line in data.def each. A source decodes; it starts no
- * thread (the loader that feeds a pipeline is exec/loader.h).
+ * thread (the loader that feeds a pipeline is threads/loader.h).
  *
  * A sample is an input of shape `input` and a target of shape `target`. Training sample number g of a run (from 0) is
  * element g mod n of epoch g / n's order, so it is a pure function of (seed, g): nothing to save in a checkpoint. Text:

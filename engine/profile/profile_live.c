@@ -5,7 +5,7 @@
 
 #include "base/stats.h"
 #include "host/clock.h"
-#include "exec/engine.h"
+#include "threads/engine.h"
 #include "profile/profile.h"
 #include "exec/run_plan.h"
 

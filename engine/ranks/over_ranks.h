@@ -25,7 +25,7 @@
 #ifndef MR_RANKS_OVER_RANKS_H
 #define MR_RANKS_OVER_RANKS_H
 
-#include "exec/engine.h"
+#include "threads/engine.h"
 #include "exec/state.h"
 
 /* The kinds of notes that all ranks know. */

@@ -2,7 +2,7 @@
 #ifndef MR_RANKS_RANKS_INTERNAL_H
 #define MR_RANKS_RANKS_INTERNAL_H
 
-#include "exec/engine_workers.h"
+#include "threads/engine_workers.h"
 #include "ranks/over_ranks.h"
 
 #define MR_RANKS_LOOK_NS 1000000 /* between two looks at workers and notes: each takes some 15 us of a core */

@@ -10,7 +10,7 @@
 #ifndef MR_REPLAY_REPLAY_H
 #define MR_REPLAY_REPLAY_H
 
-#include "exec/engine.h"
+#include "threads/engine.h"
 
 typedef enum mr_replay_order {
 	MR_REPLAY_ROUND_ROBIN, /* each worker in turn, one instruction if it can */

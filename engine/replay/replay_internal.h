@@ -6,7 +6,7 @@
 #define MR_REPLAY_REPLAY_INTERNAL_H
 
 #include "exec/exec.h"
-#include "exec/loader.h"
+#include "threads/loader.h"
 #include "replay/replay.h"
 
 /* The present task of a replay's thread. */

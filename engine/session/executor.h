@@ -7,7 +7,7 @@
 #ifndef MR_SESSION_EXECUTOR_H
 #define MR_SESSION_EXECUTOR_H
 
-#include "exec/engine.h"
+#include "threads/engine.h"
 #include "replay/replay_shares.h"
 #include "exec/share_state.h"
 #include "exec/state.h"

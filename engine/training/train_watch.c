@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "training/train.h"
-#include "exec/watchdog.h"
+#include "threads/watchdog.h"
 #include "host/service.h"
 
 #define PATIENCE_MS 2000 /* for a reader of standard error that does not read */

@@ -18,7 +18,7 @@
 #include "perf/rpd/lm_model.h"
 #include "perf/rpd/plot.h"
 #include "perf/rpd/problem.h"
-#include "exec/engine.h"
+#include "threads/engine.h"
 #include "replay/replay.h"
 
 #define WORKERS 2

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/engine.h"
+#include "threads/engine.h"
 #include "host/topo.h"
 #include "perf/rpd/experiments.h"
 #include "perf/rpd/lm_model.h"

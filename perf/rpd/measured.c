@@ -25,7 +25,7 @@
 #include "perf/rpd/plot.h"
 #include "perf/rpd/problem.h"
 #include "perf/theory/ages.h"
-#include "exec/engine.h"
+#include "threads/engine.h"
 
 #define MOST_PAIRED 8
 #define MOST_ROWS 11

@@ -15,7 +15,7 @@
 
 #include "base/file.h"
 #include "base/result.h"
-#include "exec/engine.h"
+#include "threads/engine.h"
 #include "host/topo.h"
 #include "objective/stable_rate.h"
 #include "perf/rpd/experiments.h"

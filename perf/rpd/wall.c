@@ -20,7 +20,7 @@
 #include "perf/rpd/lm_model.h"
 #include "perf/rpd/plot.h"
 #include "perf/rpd/problem.h"
-#include "exec/engine.h"
+#include "threads/engine.h"
 
 #define WORKERS 2
 #define PART 128 /* minibatches; a multiple of every H times the replicas */

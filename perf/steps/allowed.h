@@ -9,7 +9,7 @@
 #ifndef PERF_STEPS_ALLOWED_H
 #define PERF_STEPS_ALLOWED_H
 
-#include "exec/engine.h"
+#include "threads/engine.h"
 
 /**
  * Trace records that each worker will have written after @skip more steps: the beginning of what counts of a burst. @at

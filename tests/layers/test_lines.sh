@@ -8,7 +8,8 @@ set -eu
 cd "$1"
 own="engine/exec/run.h:beat engine/exec/run.h:doing engine/exec/run.h:longest_ns engine/exec/run.h:busy_ns
 	engine/exec/run.h:begun engine/host/pause.h:why engine/host/pause.h:subject"
-find engine/exec engine/host engine/link engine/weights -name '*.[ch]' | LC_ALL=C sort | xargs awk -v own="$own" '
+find engine/exec engine/threads engine/host engine/link engine/weights -name '*.[ch]' | LC_ALL=C sort |
+	xargs awk -v own="$own" '
 BEGIN {
 	n = split(own, name)
 	for (i = 1; i <= n; i++)

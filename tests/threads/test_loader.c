@@ -2,7 +2,7 @@
  * test_loader.c - the loader alone: which samples it writes where and in which order, how far it runs ahead, where it
  * begins and ends, with a thread of its own and without.
  */
-#include "exec/loader.h"
+#include "threads/loader.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -11,7 +11,7 @@
 
 #include "check.h"
 #include "lower/small_plans.h"
-#include "small_run.h"
+#include "exec/small_run.h"
 
 /* The next full buffer of @h; NULL: there is none. */
 static const double *next(mr_link *h, uint32_t *buffer)

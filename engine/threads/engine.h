@@ -7,8 +7,8 @@
  *
  * After mr_engine_create nothing is allocated on the step path. The first failure of any thread stops all threads.
  */
-#ifndef MR_EXEC_ENGINE_H
-#define MR_EXEC_ENGINE_H
+#ifndef MR_THREADS_ENGINE_H
+#define MR_THREADS_ENGINE_H
 
 #include "exec/run.h"
 

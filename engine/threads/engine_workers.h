@@ -1,10 +1,10 @@
 /* engine_workers.h - the inside of an engine, for those who steer its workers: engine.c, and engine/ranks. */
-#ifndef MR_EXEC_ENGINE_WORKERS_H
-#define MR_EXEC_ENGINE_WORKERS_H
+#ifndef MR_THREADS_ENGINE_WORKERS_H
+#define MR_THREADS_ENGINE_WORKERS_H
 
-#include "exec/engine.h"
-#include "exec/loader.h"
-#include "exec/watchdog.h"
+#include "threads/engine.h"
+#include "threads/loader.h"
+#include "threads/watchdog.h"
 #include "host/group.h"
 
 #define MR_ENGINE_POLL_NS 100000000 /* a tenth of a second between looks at a running engine */

@@ -3,7 +3,7 @@
  *
  * The tests do not wait: they move seen_ns into the past instead.
  */
-#include "exec/watchdog.h"
+#include "threads/watchdog.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
-#include "exec/loader.h"
+#include "threads/loader.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/loader_crew.h"
+#include "threads/loader_crew.h"
 #include "exec/run_plan.h"
 #include "host/backtrace.h"
 #include "host/pin.h"

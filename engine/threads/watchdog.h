@@ -5,8 +5,8 @@
  * victims: they wait for another thread. Following what each waits for leads to the thread that does not wait, which is
  * the one to examine.
  */
-#ifndef MR_EXEC_WATCHDOG_H
-#define MR_EXEC_WATCHDOG_H
+#ifndef MR_THREADS_WATCHDOG_H
+#define MR_THREADS_WATCHDOG_H
 
 #include "exec/run.h"
 #include "host/stall.h"

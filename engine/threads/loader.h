@@ -12,8 +12,8 @@
  * written by a near core, and with a source that decodes files others beside them (loader_crew.h). They stay off the
  * stages' cores where there are others. The replay calls mr_loader_pump instead.
  */
-#ifndef MR_EXEC_LOADER_H
-#define MR_EXEC_LOADER_H
+#ifndef MR_THREADS_LOADER_H
+#define MR_THREADS_LOADER_H
 
 #include "exec/run.h"
 

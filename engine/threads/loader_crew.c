@@ -1,4 +1,4 @@
-#include "exec/loader_crew.h"
+#include "threads/loader_crew.h"
 
 #include <pthread.h>
 #include <signal.h>

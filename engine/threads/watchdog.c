@@ -1,4 +1,4 @@
-#include "exec/watchdog.h"
+#include "threads/watchdog.h"
 
 #include <stdio.h>
 #include <string.h>

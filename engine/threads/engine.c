@@ -1,4 +1,4 @@
-#include "exec/engine_workers.h"
+#include "threads/engine_workers.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "exec/exec.h"
 #include "exec/run_plan.h"
 #include "exec/shares.h"
-#include "exec/watchdog.h"
+#include "threads/watchdog.h"
 
 /* --- a worker's thread --- */
 

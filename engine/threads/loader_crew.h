@@ -8,8 +8,8 @@
  *
  * Thread: the loader's thread calls all functions; the crew's threads are internal.
  */
-#ifndef MR_EXEC_LOADER_CREW_H
-#define MR_EXEC_LOADER_CREW_H
+#ifndef MR_THREADS_LOADER_CREW_H
+#define MR_THREADS_LOADER_CREW_H
 
 #include "host/pause.h"
 
