@@ -65,7 +65,7 @@ static void leader(void *arg)
 
 		pthread_mutex_lock(&e->lock);
 		while (b->n_given == b->n_done)
-			pthread_cond_wait(&e->given, &e->lock);
+			pthread_cond_wait(&b->given, &e->lock);
 		cmd = b->cmd;
 		pthread_mutex_unlock(&e->lock);
 		st = obey(e, w, cmd);
@@ -94,7 +94,7 @@ void mr_engine_give(mr_engine *e, uint32_t id, mr_engine_command cmd)
 	pthread_mutex_lock(&e->lock);
 	e->box[id].cmd = cmd;
 	e->box[id].n_given++;
-	pthread_cond_broadcast(&e->given);
+	pthread_cond_signal(&e->box[id].given);
 	pthread_mutex_unlock(&e->lock);
 }
 
@@ -550,8 +550,12 @@ static mr_status create_run(mr_engine *e, const mr_run_config *c, uint32_t q)
 		e->shares->run[q] = e->runs[q];
 	MR_TRY(mr_loader_create(e->runs[q], &e->runs[q]->train, &e->loader[q]));
 	MR_TRY(mr_loader_create(e->runs[q], &e->runs[q]->eval, &e->eval_loader[q]));
-	for (uint16_t w = 0; w < c->plan->n_workers; w++)
-		e->box[q * c->plan->n_workers + w] = (mr_engine_mailbox){.e = e, .worker = &e->runs[q]->worker[w]};
+	for (uint16_t w = 0; w < c->plan->n_workers; w++) {
+		mr_engine_mailbox *b = &e->box[q * c->plan->n_workers + w];
+
+		*b = (mr_engine_mailbox){.e = e, .worker = &e->runs[q]->worker[w]};
+		pthread_cond_init(&b->given, NULL);
+	}
 	return MR_OK;
 }
 
@@ -584,7 +588,6 @@ mr_status mr_engine_create_shares(const mr_run_config *c, uint32_t n, double wat
 	e->watchdog_s = watchdog_s;
 	mr_backtrace_arm();
 	pthread_mutex_init(&e->lock, NULL);
-	pthread_cond_init(&e->given, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&e->done, &attr);
@@ -614,6 +617,9 @@ void mr_engine_destroy(mr_engine *e)
 			mr_engine_give(e, w, MR_ENGINE_QUIT);
 			mr_group_join(e->box[w].group);
 		}
+	for (uint32_t w = 0; w < e->n_boxes && e->box; w++)
+		if (e->box[w].e)
+			pthread_cond_destroy(&e->box[w].given);
 	for (uint32_t q = 0; q < e->n_runs; q++) {
 		mr_loader_destroy(e->loader[q]);
 		mr_loader_destroy(e->eval_loader[q]);
@@ -624,7 +630,6 @@ void mr_engine_destroy(mr_engine *e)
 	free(e->loader);
 	free(e->eval_loader);
 	free(e->box);
-	pthread_cond_destroy(&e->given);
 	pthread_cond_destroy(&e->done);
 	pthread_mutex_destroy(&e->lock);
 	free(e);

@@ -25,6 +25,7 @@ typedef struct mr_engine_mailbox {
 	mr_worker *worker;
 	mr_engine_command cmd;
 	uint64_t n_given, n_done; /* commands */
+	pthread_cond_t given;     /* its own: a command wakes no other worker */
 	mr_group *group;
 } mr_engine_mailbox;
 
@@ -43,7 +44,7 @@ struct mr_engine {
 	mr_engine_mailbox *box;     /* [n_boxes] of all workers of all runs */
 	uint32_t n_boxes;
 	pthread_mutex_t lock;
-	pthread_cond_t given, done;
+	pthread_cond_t done;
 	_Alignas(64) _Atomic uint64_t limit;
 	_Alignas(64) uint64_t step; /* the pause point of all workers while paused */
 	mr_loader **loader, **eval_loader; /* [n_runs] */
