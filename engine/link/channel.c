@@ -25,12 +25,19 @@ const mr_link_kind *mr_link_kind_at(uint32_t i)
 mr_status mr_link_kind_of(const mr_link_kind *const *kinds, const mr_edge *e, const mr_link_kind **out)
 {
 	for (kinds = kinds ? kinds : registered; *kinds; kinds++)
-		if ((*kinds)->carries(*kinds, e)) {
+		if (!(*kinds)->carries || (*kinds)->carries(*kinds, e)) {
 			*out = *kinds;
 			return MR_OK;
 		}
 	return mr_fail(MR_ECONFIG, "no kind of link carries the %s of stage %u from worker %u to worker %u",
 		       edge_names[e->kind], e->stage, e->from, e->to);
+}
+
+bool mr_link_kinds_share(const mr_link_kind *const *kinds)
+{
+	const mr_link_kind *first = (kinds ? kinds : registered)[0];
+
+	return first && !first->carries && mr_link_kind_shares(first);
 }
 
 mr_status mr_channel_open(mr_channel *c)
@@ -63,13 +70,5 @@ void mr_channel_close(mr_channel *c)
 		c->kind->close(c);
 }
 
-/* --- the ring: both ends are threads of this process --- */
-
-static bool carries_all(const mr_link_kind *k, const mr_edge *e)
-{
-	(void)k;
-	(void)e;
-	return true;
-}
-
-const mr_link_kind mr_link_ring = {.name = "ring", .carries = carries_all};
+/* Both ends are threads of this process. */
+const mr_link_kind mr_link_ring = {.name = "ring"};

@@ -64,7 +64,7 @@ typedef struct mr_link_kind mr_link_kind;
 
 struct mr_link_kind {
 	const char *name;
-	/** Whether @k, this kind, can carry @e. */
+	/** Whether @k, this kind, can carry @e. NULL: it can carry every edge. */
 	bool (*carries)(const mr_link_kind *k, const mr_edge *e);
 	/**
 	 * Make @c->state, with nothing under way; all other members of @c are set. NULL: the ends share memory, and the
@@ -112,6 +112,9 @@ const mr_link_kind *mr_link_kind_at(uint32_t i);
  * Errors: MR_ECONFIG: none can.
  */
 mr_status mr_link_kind_of(const mr_link_kind *const *kinds, const mr_edge *e, const mr_link_kind **out) MR_MUST_USE;
+
+/** Whether all edges get a kind that shares memory: the first of @kinds (as above) does, and carries every edge. */
+bool mr_link_kinds_share(const mr_link_kind *const *kinds);
 
 /* Whether both ends of a link of this kind use the same memory. */
 static inline bool mr_link_kind_shares(const mr_link_kind *k)

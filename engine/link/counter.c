@@ -43,6 +43,9 @@ mr_status mr_counter_choose_edge(mr_counter *c, uint16_t stage, uint16_t from, u
 
 mr_status mr_counter_choose(mr_counter *c, uint16_t stage, uint16_t n_workers, const mr_link_kind *const *kinds)
 {
+	c->n_workers = n_workers;
+	if (mr_link_kinds_share(kinds))
+		return MR_OK; /* each stage has a counter: asking for every edge takes the cube of the workers */
 	for (uint16_t from = 0; from < n_workers; from++)
 		for (uint16_t to = 0; to < n_workers; to++)
 			MR_TRY(mr_counter_choose_edge(c, stage, from, to, n_workers, kinds));
