@@ -75,26 +75,36 @@ static uint32_t find_places(const mr_plan *p, uint32_t v, place *at, bool *busy)
 	return last;
 }
 
+/* Of worker @w, the stage at each of its places, or UINT32_MAX. */
+static void stages_by_place(const mr_plan *p, uint16_t w, const place *at, uint32_t *stage, uint32_t v)
+{
+	memset(stage, 0xff, v * sizeof(*stage));
+	for (uint32_t i = 0; i < (uint32_t)p->n_pipes * p->n_stages; i++)
+		if (p->worker_of[i] == w)
+			stage[at[i].slot] = i;
+}
+
 /* One iteration of worker @w, the stages in the order of their places, @lead iterations before the last one begins; a
  * micro-batch below 0 is left out. In the body @lead is 0. */
-static mr_status append_iteration(mr_plan *p, uint16_t w, const place *at, uint32_t v, uint32_t last, uint32_t lead)
+static mr_status append_iteration(mr_plan *p, uint16_t w, const place *at, const uint32_t *stage, uint32_t v,
+				  uint32_t last, uint32_t lead)
 {
-	for (uint32_t slot = 0; slot < v; slot++)
-		for (uint32_t i = 0; i < (uint32_t)p->n_pipes * p->n_stages; i++) {
-			mr_instr f = {.op = MR_OP_F,
-				      .span = 1,
-				      .pipe = (uint8_t)(i / p->n_stages),
-				      .stage = (uint16_t)(i % p->n_stages)};
+	for (uint32_t slot = 0; slot < v; slot++) {
+		uint32_t i = stage[slot];
+		mr_instr f = {.op = MR_OP_F, .span = 1};
 
-			if (p->worker_of[i] != w || at[i].slot != slot || last - at[i].lag < lead)
-				continue;
-			f.micro = (last - at[i].lag - lead) * p->n_micro + f.pipe;
-			MR_TRY(mr_plan_append(p, w, lead ? MR_PROLOGUE : MR_BODY, f));
-		}
+		if (i == UINT32_MAX || last - at[i].lag < lead)
+			continue;
+		f.pipe = (uint8_t)(i / p->n_stages);
+		f.stage = (uint16_t)(i % p->n_stages);
+		f.micro = (last - at[i].lag - lead) * p->n_micro + f.pipe;
+		MR_TRY(mr_plan_append(p, w, lead ? MR_PROLOGUE : MR_BODY, f));
+	}
 	return MR_OK;
 }
 
-static mr_status fill(const mr_plan *train, mr_plan *p, uint32_t v, place *at, bool *busy)
+/* @at: [P][S]; @busy: [n_workers * v], false; @stage: [v]. */
+static mr_status fill(const mr_plan *train, mr_plan *p, uint32_t v, place *at, bool *busy, uint32_t *stage)
 {
 	uint32_t last, places = (uint32_t)p->n_pipes * p->n_stages;
 
@@ -114,9 +124,11 @@ static mr_status fill(const mr_plan *train, mr_plan *p, uint32_t v, place *at, b
 		p->n_fwd[i] = i % p->n_stages ? (uint16_t)(at[i].lag - at[i - 1].lag + 2) : 0;
 		p->n_versions[i % p->n_stages] = 1;
 	}
-	for (uint16_t w = 0; w < p->n_workers; w++)
+	for (uint16_t w = 0; w < p->n_workers; w++) {
+		stages_by_place(p, w, at, stage, v);
 		for (uint32_t lead = last + 1; lead-- > 0;)
-			MR_TRY(append_iteration(p, w, at, v, last, lead));
+			MR_TRY(append_iteration(p, w, at, stage, v, last, lead));
+	}
 	p->lowered = true;
 	MR_TRY(mr_plan_check(p));
 	p->contract.tied = train->contract.tied; /* the last stage then reads the first one's published version */
@@ -129,13 +141,15 @@ mr_status mr_eval_plan_create(const mr_plan *train, mr_plan **out)
 	uint32_t v = most_stages(train, pipes);
 	place *at = calloc((size_t)pipes * train->n_stages, sizeof(*at));
 	bool *busy = calloc((size_t)train->n_workers * v, sizeof(*busy));
+	uint32_t *stage = malloc(v * sizeof(*stage));
 	mr_plan *p = NULL;
-	mr_status st = at && busy ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for %u stages", train->n_stages);
+	mr_status st = at && busy && stage ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for %u stages", train->n_stages);
 
 	if (st == MR_OK)
 		st = mr_plan_create(train->n_stages, train->n_workers, pipes, &p);
 	if (st == MR_OK)
-		st = fill(train, p, v, at, busy);
+		st = fill(train, p, v, at, busy, stage);
+	free(stage);
 	free(at);
 	free(busy);
 	if (st != MR_OK) {
