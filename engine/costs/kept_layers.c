@@ -56,8 +56,8 @@ mr_kept_layers *mr_kept_layers_open(void)
 	mr_kept_layers *k = calloc(1, sizeof(*k));
 	mr_kept_words here;
 
-	if (!k)
-		return NULL;
+	if (!k || !mr_kept_rows_there())
+		return k;
 	words_of_here(here);
 	mr_kept_rows_read(&k->rows, here);
 	return k;

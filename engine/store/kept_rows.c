@@ -31,6 +31,13 @@ bool mr_kept_rows_path(char *path, size_t size)
 	return mr_kept_path(NAME, path, size);
 }
 
+bool mr_kept_rows_there(void)
+{
+	char path[4096];
+
+	return mr_kept_rows_path(path, sizeof(path)) && !access(path, F_OK);
+}
+
 /* --- reading --- */
 
 static bool is_time(double s)

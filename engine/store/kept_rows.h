@@ -41,6 +41,9 @@ extern const char *const mr_kept_word[MR_KEPT_WORDS];
 /** The path of the file (store/kept_path.h). */
 bool mr_kept_rows_path(char *path, size_t size);
 
+/** Is there such a file? */
+bool mr_kept_rows_there(void);
+
 /** Read the file; none, or one of other words or a damaged one, gives no rows. The caller calls fini. */
 void mr_kept_rows_read(mr_kept_rows *k, mr_kept_words words);
 void mr_kept_rows_fini(mr_kept_rows *k);
