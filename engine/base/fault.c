@@ -168,10 +168,10 @@ uint64_t mr_fault_late_ns(const char *name)
 	return strcmp(late.name, name) ? 0 : late.us * UINT64_C(1000);
 }
 
-uint64_t mr_fault_hurry_ns(uint64_t ns)
+uint64_t mr_fault_hurry(uint64_t n)
 {
 	pthread_once(&once, read_environment);
-	return ns / hurry;
+	return n / hurry;
 }
 
 void mr_fault_point(const char *name)

@@ -11,7 +11,7 @@
  *	MR_FAIL_AT=name:n:ERRNO    the n-th I/O call "name" fails with that errno (a number, or a name such as ENOSPC)
  *	MR_SLOW=name:ms            every pass through point "name" takes that many milliseconds, whatever signals come
  *	MR_LATE=name:us            what the program calls "name" takes effect that many microseconds late
- *	MR_HURRY=n                 measurements of the machine take an n-th of their time
+ *	MR_HURRY=n                 measurements of the machine take an n-th of their time and memory
  *	MR_DELAY=max_us:one_in:seed  one call of mr_fault_delay in one_in waits 0..max_us microseconds
  *
  * Malformed settings end the process with a message (exit 2): a test that silently tests nothing is worse. Tests in
@@ -36,8 +36,8 @@ void mr_fault_slow(const char *name);
 /** By how many nanoseconds MR_LATE holds back what is called @name; 0: not at all. */
 uint64_t mr_fault_late_ns(const char *name);
 
-/** What a measurement of @ns nanoseconds may take: as many, or what MR_HURRY says. */
-uint64_t mr_fault_hurry_ns(uint64_t ns);
+/** What a measurement of @n nanoseconds or bytes may take: as many, or what MR_HURRY says. */
+uint64_t mr_fault_hurry(uint64_t n);
 
 /** Ask before the real call: `if (mr_fault_io("checkpoint.write", &err)) ...`. True: pretend that it failed with *@err,
  * which errno holds too. */
@@ -71,9 +71,9 @@ static inline uint64_t mr_fault_late_ns(const char *name)
 	return 0;
 }
 
-static inline uint64_t mr_fault_hurry_ns(uint64_t ns)
+static inline uint64_t mr_fault_hurry(uint64_t n)
 {
-	return ns;
+	return n;
 }
 
 static inline bool mr_fault_io(const char *name, int *err)

@@ -134,7 +134,7 @@ static uint64_t pass(core *c, loop l)
 /* Bytes a second. */
 static double repeat(core *c, loop l)
 {
-	uint64_t begin = mr_clock_ns(), now = begin, bytes = 0, enough = mr_fault_hurry_ns(RUN_NS);
+	uint64_t begin = mr_clock_ns(), now = begin, bytes = 0, enough = mr_fault_hurry(RUN_NS);
 
 	do {
 		bytes += pass(c, l);
@@ -265,7 +265,7 @@ static uint64_t bytes_at(const mr_topo *t, mr_bandwidth_level level, uint64_t bu
 	switch (level) {
 	case MR_BANDWIDTH_L2: return t->l2_bytes / 2;
 	case MR_BANDWIDTH_L3: return share > l2 ? share : l3 > 2 * l2 * busy ? 2 * l2 : 0;
-	default: return most(4 * (l3 ? l3 : USUAL_LAST) / busy, 4 * l2);
+	default: return most(mr_fault_hurry(4 * (l3 ? l3 : USUAL_LAST) / busy), 4 * l2);
 	}
 }
 

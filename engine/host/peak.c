@@ -182,7 +182,7 @@ static loop f32_loop(void)
 /* GFLOP/s, best of N_RUNS. */
 static double measure(const loop *l)
 {
-	uint64_t n = 1000, took = 0, best = UINT64_MAX, enough = mr_fault_hurry_ns(RUN_NS);
+	uint64_t n = 1000, took = 0, best = UINT64_MAX, enough = mr_fault_hurry(RUN_NS);
 
 	/* Double until a run is long enough; that also lets the core reach its frequency for wide instructions. */
 	for (;; n *= 2) {

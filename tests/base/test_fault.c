@@ -163,7 +163,7 @@ static void expect_slow(void)
 /* In the child: a fourth of the time. */
 static void expect_hurry(void)
 {
-	_exit(mr_fault_hurry_ns(1000) == 250 ? 0 : 1);
+	_exit(mr_fault_hurry(1000) == 250 ? 0 : 1);
 }
 
 static void test_hurry(void)
