@@ -4,6 +4,10 @@
 
 #include <stdint.h>
 
+/* Bytes of a message that the system's buffers may not hold until somebody looks for it: while such may come, the
+ * thread that moves messages looks as often as while others are under way. */
+#define MR_MESSAGE_LARGE (1 << 20)
+
 /* Nanoseconds, all by one clock. */
 typedef struct mr_message_time {
 	uint64_t sent_ns, arrived_ns;

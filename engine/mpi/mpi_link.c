@@ -50,6 +50,7 @@ typedef struct link_state {
 	bool sends, receives, stages; /* this rank has the producer; the consumer; sends copies */
 	uint32_t epoch, next; /* sequence of the next message that leaves, or that is delivered */
 	uint64_t wanted_ns;   /* since when the consumer has looked for the next one; 0: it does not */
+	_Atomic(mr_parker *) sleeper; /* the consumer's, which has slept since the last reset; NULL: it has not */
 } link_state;
 
 /* Every request of all channels, and whose it is. Inactive ones are skipped by the library. */
@@ -75,6 +76,7 @@ static struct {
 	uint64_t looked_ns; /* when the library was last asked what has come */
 } late;
 
+static size_t n_leaving, n_large; /* messages that are to leave; large ones that may come */
 static link_state **opened; /* [n_opened] of this rank's ends, in the order of opening: for settling */
 static size_t n_opened, room_opened;
 static uint32_t next_tag;
@@ -88,6 +90,7 @@ static void leave(link_state *s, message *m, uint8_t side)
 	m->head[side].epoch = s->epoch;
 	m->under_way = true;
 	m->side = side;
+	n_leaving++;
 	if (MPI_Start(&table.request[m->request[side]]) != MPI_SUCCESS)
 		atomic_store(&mr_mpi.lost, mr_mpi.of_worker[s->c->edge.to]);
 	atomic_fetch_add_explicit(&mr_mpi.sent, s->c->bytes, memory_order_relaxed);
@@ -97,6 +100,7 @@ static void leave(link_state *s, message *m, uint8_t side)
 static void await(link_state *s, message *m)
 {
 	m->armed = true;
+	n_large += s->c->bytes >= MR_MESSAGE_LARGE;
 	if (MPI_Start(&table.request[m->request[0]]) != MPI_SUCCESS)
 		atomic_store(&mr_mpi.lost, mr_mpi.of_worker[s->c->edge.from]);
 }
@@ -104,6 +108,7 @@ static void await(link_state *s, message *m)
 static void has_left(link_state *s, message *m)
 {
 	m->under_way = false;
+	n_leaving--;
 	if (!m->kept)
 		return;
 	m->kept = false;
@@ -152,6 +157,7 @@ static void let_go(void)
 static void has_come(link_state *s, uint32_t at)
 {
 	s->m[at].armed = false;
+	n_large -= s->c->bytes >= MR_MESSAGE_LARGE;
 	mr_mpi_heard(mr_mpi.of_worker[s->c->edge.from]);
 	if (late.room)
 		hold(s, at);
@@ -180,6 +186,18 @@ bool mr_mpi_drive(void)
 	return n > 0;
 }
 
+bool mr_mpi_is_busy(void)
+{
+	bool busy = n_leaving || n_large || late.n;
+
+	for (size_t i = 0; i < n_opened && !busy; i++) {
+		mr_parker *p = opened[i] ? atomic_load(&opened[i]->sleeper) : NULL;
+
+		busy = p && atomic_load(&p->asleep);
+	}
+	return busy;
+}
+
 static void post(mr_channel *c, uint64_t number)
 {
 	link_state *s = c->state;
@@ -206,6 +224,8 @@ static void post(mr_channel *c, uint64_t number)
 		leave(s, m, side);
 	mr_mpi_times_sent(mr_mpi.of_worker[c->edge.to], c->bytes, mr_mpi_now() - begin);
 	pthread_mutex_unlock(&mr_mpi.lock);
+	if (c->bytes >= MR_MESSAGE_LARGE)
+		mr_parker_wake(&mr_mpi.napper);
 }
 
 /* With the lock: @m has been taken. Only messages with data are waited for themselves. */
@@ -261,6 +281,10 @@ static bool poll_next(mr_channel *c, uint64_t *number)
 		return false;
 	if (take_any(c, s, number))
 		return true;
+	if (c->consumer && atomic_load(&c->consumer->asleep)) {
+		atomic_store(&s->sleeper, c->consumer);
+		mr_parker_wake(&mr_mpi.napper);
+	}
 	if (!s->wanted_ns)
 		s->wanted_ns = mr_mpi_now();
 	if (atomic_load_explicit(&mr_mpi.thread_waits, memory_order_relaxed) || pthread_mutex_trylock(&mr_mpi.lock))
@@ -399,6 +423,7 @@ static mr_status make_requests(link_state *s, uint32_t tag)
 	return MR_OK;
 }
 
+/* With the lock. */
 static mr_status note_opened(link_state *s)
 {
 	if (n_opened == room_opened) {
@@ -433,10 +458,11 @@ static mr_status open_link(mr_channel *c)
 	s->stages = sends_copies(c);
 	if (!s->sends && !s->receives)
 		return MR_OK;
-	MR_TRY(note_opened(s));
 	MR_TRY(make_copies(s));
 	pthread_mutex_lock(&mr_mpi.lock);
-	st = make_requests(s, tag);
+	st = note_opened(s);
+	if (st == MR_OK)
+		st = make_requests(s, tag);
 	pthread_mutex_unlock(&mr_mpi.lock);
 	return st;
 }
@@ -447,8 +473,10 @@ static void free_requests(link_state *s)
 	for (size_t i = 0; i < table.n; i++) {
 		if (table.owner[i].s != s || table.request[i] == MPI_REQUEST_NULL)
 			continue;
-		if (s->receives && s->m[table.owner[i].at].armed)
+		if (s->receives && s->m[table.owner[i].at].armed) {
+			n_large -= s->c->bytes >= MR_MESSAGE_LARGE;
 			MPI_Cancel(&table.request[i]);
+		}
 		MPI_Request_free(&table.request[i]);
 	}
 	for (size_t i = 0; i < late.n; i++) {
@@ -466,10 +494,12 @@ static void close_link(mr_channel *c)
 		return;
 	pthread_mutex_lock(&mr_mpi.lock);
 	free_requests(s);
-	pthread_mutex_unlock(&mr_mpi.lock);
 	for (size_t i = 0; i < n_opened; i++)
 		if (opened[i] == s)
 			opened[i] = NULL;
+	for (uint32_t i = 0; s->m && i < c->n; i++)
+		n_leaving -= s->m[i].under_way;
+	pthread_mutex_unlock(&mr_mpi.lock);
 	for (uint32_t i = 0; s->m && i < c->n; i++) {
 		free(s->m[i].copy[0]);
 		free(s->m[i].copy[1]);
@@ -487,6 +517,7 @@ static void reset(mr_channel *c)
 	s->epoch++;
 	s->next = 0;
 	s->wanted_ns = 0;
+	atomic_store(&s->sleeper, NULL);
 	for (uint32_t i = 0; s->sends && i < c->n; i++)
 		s->m[i].kept = false;
 	for (uint32_t i = 0; s->receives && i < c->n; i++) {
@@ -566,6 +597,6 @@ void mr_mpi_links_fini(void)
 	memset(&late, 0, sizeof(late));
 	memset(&table, 0, sizeof(table));
 	opened = NULL;
-	n_opened = room_opened = 0;
+	n_opened = room_opened = n_leaving = n_large = 0;
 	next_tag = 0;
 }

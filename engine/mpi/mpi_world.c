@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "host/clock.h"
+#include "host/futex.h"
 #include "host/launch_file.h"
 #include "host/launched.h"
 #include "mpi/mpi_times.h"
@@ -126,6 +127,22 @@ static void beat(void)
 		beats.sent_ns = now;
 }
 
+/* Until something may be to do: a worker that falls asleep looks at the napper behind that (host/pause.h). */
+static void nap(void)
+{
+	bool busy;
+
+	atomic_store(&mr_mpi.napper.asleep, 1);
+	lock();
+	busy = mr_mpi_is_busy();
+	unlock();
+	if (!busy)
+		mr_futex_wait_for(&mr_mpi.napper.asleep, 1, MR_MPI_NAP_NS);
+	atomic_store(&mr_mpi.napper.asleep, 0);
+	if (busy)
+		nanosleep(&(struct timespec){.tv_nsec = MR_MPI_TICK_NS}, NULL);
+}
+
 static void *drive(void *arg)
 {
 	uint32_t n = 0;
@@ -142,7 +159,7 @@ static void *drive(void *arg)
 			beat();
 		unlock();
 		if (!some)
-			nanosleep(&(struct timespec){.tv_nsec = MR_MPI_TICK_NS}, NULL);
+			nap();
 	}
 	return NULL;
 }

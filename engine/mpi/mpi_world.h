@@ -3,8 +3,9 @@
  *
  * MPI 3.1 is all that is asked for, with MPI_THREAD_SERIALIZED: every call to the library is made under one lock, and
  * none of them waits. Whoever waits for a message drives the library (mr_mpi_drive); where all threads compute, one
- * thread does, every MR_MPI_TICK_NS. It also tells the other ranks twice a second that this one is alive, since over
- * TCP the library reports a stopped process or a cut link after minutes only.
+ * thread does, every MR_MPI_TICK_NS while it has something to do, else every MR_MPI_NAP_NS: a look takes some 15 us of
+ * a core, which may be a worker's. A worker that falls asleep wakes it. It also tells the other ranks twice a second
+ * that this one is alive, since over TCP the library reports a stopped process or a cut link after minutes only.
  */
 #ifndef MR_MPI_MPI_WORLD_H
 #define MR_MPI_MPI_WORLD_H
@@ -16,6 +17,7 @@
 #include "link/ranks.h"
 
 #define MR_MPI_TICK_NS 100000
+#define MR_MPI_NAP_NS 500000
 #define MR_MPI_BEAT_NS 500000000ull
 #define MR_MPI_LOST_NS 2500000000ull /* a rank that is silent for so long is lost */
 #define MR_MPI_LOOK_NS 50000000ull   /* of silence is counted between two looks at most */
@@ -33,6 +35,7 @@ typedef struct mr_mpi_world {
 	pthread_t thread;
 	bool is_open, has_thread;
 	_Atomic bool ends;
+	mr_parker napper;            /* of the thread, while it naps */
 	_Atomic bool thread_waits;   /* for the lock, which a worker that looks without a pause would never leave it */
 	_Atomic uint32_t lost;       /* UINT32_MAX: none */
 	_Atomic uint64_t sent;       /* bytes of links */
@@ -65,6 +68,10 @@ extern const mr_link_kind mr_mpi_kind;
 
 /** Let the library move messages, with the lock; returns whether one has arrived or left. */
 bool mr_mpi_drive(void);
+
+/** Is there something that the library does not do by itself meanwhile, with the lock: a message that is to leave, a
+ * large one that may come, or a worker that sleeps until one has come? */
+bool mr_mpi_is_busy(void);
 
 /** mr_transport.settle. */
 mr_status mr_mpi_settle(void) MR_MUST_USE;
