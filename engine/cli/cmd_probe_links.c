@@ -32,9 +32,11 @@ static void print_table(const mr_link_costs *l)
 			       mr_bytes_text((uint64_t)(1 / c->byte_s), rate),
 			       mr_bytes_text((uint64_t)(1 / fmax(c->byte_s, c->both_s)), both), c->message * 1e6);
 			if (i != j)
-				printf("    of a core: %.0f %% to look for messages, %.1f us to send one and %.1f us "
-				       "to get one, %.2g and %.2g ns a byte\n", 100 * c->look,
-				       c->send * 1e6, c->get * 1e6, c->send_s * 1e9, c->get_s * 1e9);
+				printf("    of a core: %.0f %% to look for messages (%.0f %% for large ones), %.1f us "
+				       "to send one and %.1f us to get one, %.2g and %.2g ns a byte; %.1f us to tell "
+				       "of a step, %.1f us to hear of it\n", 100 * c->look, 100 * c->watch,
+				       c->send * 1e6, c->get * 1e6, c->send_s * 1e9, c->get_s * 1e9, c->tell * 1e6,
+				       c->hear * 1e6);
 		}
 	printf("rounds differ from their medians by up to %.0f %%\n", 100 * l->spread);
 }

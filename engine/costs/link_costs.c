@@ -9,8 +9,10 @@
 #include "base/file.h"
 #include "base/result.h"
 
-#define OLD_COLUMNS "from,to,latency_s,bandwidth,message_s"
-#define COLUMNS OLD_COLUMNS ",both,send_s,send_byte_s,get_s,get_byte_s,look"
+/* Files have been written with the first columns, then with more of them. */
+#define FIRST_COLUMNS "from,to,latency_s,bandwidth,message_s"
+#define CORE_COLUMNS FIRST_COLUMNS ",both,send_s,send_byte_s,get_s,get_byte_s,look"
+#define COLUMNS CORE_COLUMNS ",watch,tell_s,hear_s"
 #define MAX_BYTES ((size_t)64 << 20)
 
 mr_status mr_link_costs_alloc(uint16_t n_hosts, uint16_t n_ranks, mr_link_costs *out)
@@ -135,42 +137,52 @@ static mr_status read_head(const char *head, mr_link_costs *out)
 	return out->names ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the names of hosts");
 }
 
-static mr_status read_row(const char *at, mr_link_costs *out, uint32_t i, bool old)
+static const struct form {
+	const char *columns;
+	int n;
+} forms[] = {{FIRST_COLUMNS, 5}, {CORE_COLUMNS, 11}, {COLUMNS, 14}};
+
+static mr_status read_row(const char *at, mr_link_costs *out, uint32_t i, const struct form *form)
 {
 	unsigned from, to;
 	double rate, both = 0;
-	int used = -1, n = 0, want = old ? 5 : 11;
+	int used = -1, n;
 	mr_link_cost c = {0};
 
-	n = sscanf(at, "%u,%u,%lf,%lf,%lf%n,%lf,%lf,%lf,%lf,%lf,%lf%n", &from, &to, &c.latency, &rate, &c.message,
-		   &used, &both, &c.send, &c.send_s, &c.get, &c.get_s, &c.look, &used);
-	if (n != want || used < 0 || at[used] != '\n' || from != i / out->n_hosts || to != i % out->n_hosts)
-		return mr_fail(MR_ECONFIG, "expected \"%s\" of hosts %u and %u, got \"%.*s\"",
-			       old ? OLD_COLUMNS : COLUMNS, i / out->n_hosts, i % out->n_hosts, (int)strcspn(at, "\n"),
-			       at);
+	n = sscanf(at, "%u,%u,%lf,%lf,%lf%n,%lf,%lf,%lf,%lf,%lf,%lf%n,%lf,%lf,%lf%n", &from, &to, &c.latency, &rate,
+		   &c.message, &used, &both, &c.send, &c.send_s, &c.get, &c.get_s, &c.look, &used, &c.watch,
+		   &c.tell, &c.hear, &used);
+	if (n != form->n || used < 0 || at[used] != '\n' || from != i / out->n_hosts || to != i % out->n_hosts)
+		return mr_fail(MR_ECONFIG, "expected \"%s\" of hosts %u and %u, got \"%.*s\"", form->columns,
+			       i / out->n_hosts, i % out->n_hosts, (int)strcspn(at, "\n"), at);
 	if (!is_time(c.latency) || !is_rate(rate) || !is_time(c.message) || !is_time(c.send) || !is_time(c.send_s) ||
-	    !is_time(c.get) || !is_time(c.get_s) || (!old && !is_rate(both)) || !(c.look >= 0 && c.look < 1))
-		return mr_fail(MR_ECONFIG, "times are seconds from 0, a bandwidth is bytes a second, look a part of a "
-					   "core, got \"%.*s\"", (int)strcspn(at, "\n"), at);
+	    !is_time(c.get) || !is_time(c.get_s) || !is_time(c.tell) || !is_time(c.hear) ||
+	    (form->n > 5 && !is_rate(both)) || !(c.look >= 0 && c.look < 1) || !(c.watch >= 0 && c.watch < 1))
+		return mr_fail(MR_ECONFIG, "times are seconds from 0, a bandwidth is bytes a second, look and watch "
+					   "parts of a core, got \"%.*s\"", (int)strcspn(at, "\n"), at);
+	if (form->n < 14) /* it always looked as often */
+		c.watch = c.look;
 	c.byte_s = 1 / rate;
-	c.both_s = old || both >= rate ? 0 : 1 / both;
+	c.both_s = form->n == 5 || both >= rate ? 0 : 1 / both;
 	out->link[i] = c;
 	return MR_OK;
 }
 
 static mr_status read_block(const char *at, unsigned line, mr_link_costs *out)
 {
-	bool old;
+	const struct form *form = forms;
 
 	if (read_head(at, out) != MR_OK)
 		return mr_fail_in(MR_ECONFIG, "line %u", line);
 	at = next_line(at);
-	old = !strncmp(at, OLD_COLUMNS "\n", strlen(OLD_COLUMNS "\n"));
-	if (!old && strncmp(at, COLUMNS "\n", strlen(COLUMNS "\n")))
+	while (form < forms + sizeof(forms) / sizeof(*forms) &&
+	       (strncmp(at, form->columns, strlen(form->columns)) != 0 || at[strlen(form->columns)] != '\n'))
+		form++;
+	if (form == forms + sizeof(forms) / sizeof(*forms))
 		return mr_fail(MR_ECONFIG, "line %u is not \"" COLUMNS "\"", line + 1);
 	for (uint32_t i = 0; i < (uint32_t)out->n_hosts * out->n_hosts; i++) {
 		at = next_line(at);
-		if (read_row(at, out, i, old) != MR_OK)
+		if (read_row(at, out, i, form) != MR_OK)
 			return mr_fail_in(MR_ECONFIG, "line %u", line + 2 + i);
 	}
 	return *next_line(at) ? mr_fail(MR_ECONFIG, "it goes on behind the links of %u hosts", out->n_hosts) : MR_OK;
@@ -216,9 +228,10 @@ void mr_link_costs_print(const mr_link_costs *l, mr_strbuf *out)
 	for (uint32_t i = 0; i < (uint32_t)l->n_hosts * l->n_hosts; i++) {
 		const mr_link_cost *c = &l->link[i];
 
-		mr_strbuf_printf(out, "%u,%u,%.6g,%.6g,%.6g,%.6g,%.3g,%.3g,%.3g,%.3g,%.3g\n", i / l->n_hosts,
-				 i % l->n_hosts, c->latency, 1 / c->byte_s, c->message, 1 / fmax(c->byte_s, c->both_s),
-				 c->send, c->send_s, c->get, c->get_s, c->look);
+		mr_strbuf_printf(out, "%u,%u,%.6g,%.6g,%.6g,%.6g,%.3g,%.3g,%.3g,%.3g,%.3g,%.3g,%.3g,%.3g\n",
+				 i / l->n_hosts, i % l->n_hosts, c->latency, 1 / c->byte_s, c->message,
+				 1 / fmax(c->byte_s, c->both_s), c->send, c->send_s, c->get, c->get_s, c->look,
+				 c->watch, c->tell, c->hear);
 	}
 }
 

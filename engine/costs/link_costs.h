@@ -5,14 +5,14 @@
  * have this block alone:
  *
  *	# links=2; ranks=0 1; hosts=a b; spread=0.04
- *	from,to,latency_s,bandwidth,message_s,both,send_s,send_byte_s,get_s,get_byte_s,look
- *	0,0,2e-06,5.1e+09,1e-06,5.1e+09,0,0,0,0,0
- *	0,1,5.3e-05,1.17e+08,4e-06,1.1e+08,1e-05,3e-10,1.2e-05,5e-10,0.03
+ *	from,to,latency_s,bandwidth,message_s,both,send_s,send_byte_s,get_s,get_byte_s,look,watch,tell_s,hear_s
+ *	0,0,2e-06,5.1e+09,1e-06,5.1e+09,0,0,0,0,0,0,0,0
+ *	0,1,5.3e-05,1.17e+08,4e-06,1.1e+08,1e-05,3e-10,1.2e-05,5e-10,0.03,0.15,2e-05,3e-05
  *	...
  *
  * with a row for each host and each host, also itself: that is of two ranks of one host. links is the number of hosts,
  * ranks says on which each rank was. Bandwidth is bytes a second, and `both` that each way while messages go both ways;
- * the times are those of mr_link_cost. Older files end at message_s: nothing is known of the rest then.
+ * the times are those of mr_link_cost. Older files end at message_s, or at look: nothing is known of the rest then.
  */
 #ifndef MR_COSTS_LINK_COSTS_H
 #define MR_COSTS_LINK_COSTS_H

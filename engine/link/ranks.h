@@ -21,6 +21,8 @@
 #include "base/status.h"
 #include "link/channel.h"
 
+#define MR_RANKS_LOOK_NS 1000000 /* between two looks at workers and notes: each takes some 15 us of a core */
+
 enum { MR_RANKS_HOST = 64, MR_RANKS_CPUS = 512, MR_NOTE_TEXT = 1024 };
 
 /* A small message. What `kind` and the numbers mean is the caller's. */

@@ -5,8 +5,7 @@
 #include "threads/engine_workers.h"
 #include "ranks/over_ranks.h"
 
-#define MR_RANKS_LOOK_NS 1000000 /* between two looks at workers and notes: each takes some 15 us of a core */
-#define MR_RANKS_IDLE_NS 50000   /* the same, while all workers here stand */
+#define MR_RANKS_IDLE_NS 50000 /* between two looks at workers and notes, while all workers here stand */
 
 static inline const mr_ranks *mr_ranks_of(const mr_engine *e)
 {

@@ -1,8 +1,10 @@
 #include "session/probed_links.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/stats.h"
 #include "host/clock.h"
@@ -16,8 +18,10 @@ enum {
 	MANY = 64,           /* small messages sent one after the other */
 	TURNS = 100,         /* of small messages a round */
 	ROUNDS = 5,
-	LEAST = 2,           /* times that a worker computes between sending and getting */
 	MOST_ROUNDS = 15,    /* where they differ */
+	BEHIND = 8,          /* turns from one in which a message is sent to that in which it is got */
+	BLOCK = 32,          /* turns that are timed together */
+	RECORD = 8,          /* losses of a step */
 	CHECK_NS = 20000000, /* between two looks for lost ranks */
 	WORK = 5000,         /* turns of a loop of some cycles: a unit of work */
 	WORKS = 1000,
@@ -227,24 +231,32 @@ static double lost_in(double seconds, double each, uint64_t begin)
 	return (double)(mr_clock_ns() - begin) / 1e9 - n * each;
 }
 
-/* Both ranks of @l compute for @seconds, while @n messages go: what each loses of its core to them. The least of all
- * rounds: what else takes the core comes and goes, and messages and looks for them are in each. */
-static mr_status lost_to(lane *l, uint32_t n, double seconds, double each, double *out)
+/* Both ranks of @l compute for @seconds, while no message goes, and if @message while one does: what each loses of its
+ * core to looking for messages, the least of all rounds, since what else takes the core comes and goes; and what it
+ * loses more to the message, the median. */
+static mr_status lost_to(lane *l, double seconds, bool message, double *none, double *more)
 {
+	double extra[MOST_ROUNDS], lost[2] = {0}, each = time_work();
 	uint8_t byte = 0;
 
-	*out = INFINITY;
-	for (int k = 0; k < ROUNDS; k++) {
-		uint64_t begin;
+	*none = INFINITY;
+	for (int k = 0; k < MOST_ROUNDS; k++) {
+		for (int n = 0; n < 1 + message; n++) {
+			uint64_t begin;
 
-		MR_TRY(l->first ? l->r->by->receive(l->peer, &byte, 1) : l->r->by->send(l->peer, &byte, 1));
-		begin = mr_clock_ns();
-		for (uint32_t i = 0; l->first && i < n; i++)
-			put(&l->there, &l->number[0]);
-		*out = fmin(*out, lost_in(seconds, each, begin));
-		for (uint32_t i = 0; !l->first && i < n; i++)
-			MR_TRY(get(l, &l->there));
+			MR_TRY(l->first ? l->r->by->receive(l->peer, &byte, 1) : l->r->by->send(l->peer, &byte, 1));
+			begin = mr_clock_ns();
+			if (l->first && n)
+				put(&l->there, &l->number[0]);
+			lost[n] = lost_in(seconds, each, begin);
+			if (!l->first && n)
+				MR_TRY(get(l, &l->there));
+		}
+		*none = fmin(*none, lost[0]);
+		extra[k] = lost[1] - lost[0];
 	}
+	*none = fmin(fmax(0, *none / (seconds + *none)), MOST_LOOK);
+	*more = fmax(0, mr_median(extra, MOST_ROUNDS));
 	return MR_OK;
 }
 
@@ -255,85 +267,172 @@ static void compute_coldly(uint8_t *weights)
 		weights[i]++;
 }
 
-/* The losses of this rank: the share of a core that looking for messages takes; to a large message from @a to @b; to a
- * small one, as sender and as receiver. @small and @large: what these take until they are there. */
+/* The losses of this rank: the share of a core that looking for messages takes, and where large ones may come; to a
+ * large message from the first rank to the other, to a small one each way, and of these to the call that sends; to a
+ * record of a step that the other tells. */
 typedef struct losses {
-	double look, large, send, get;
-	uint32_t n; /* times that it computed between sending and getting */
+	double look, watch, large, both, send, record;
 } losses;
 
-/* The median times of a call that sends a message, and of one that gets it, in turns in which a worker sends one,
- * computes @n times until that of its peer has come, and gets it. */
-static mr_status time_turns(lane *l, uint8_t *weights, uint32_t n, double *t_send, double *t_get)
+/* The thread of a training beside its workers, which looks for notes and moves the records of steps. */
+typedef struct teller {
+	const mr_ranks *r;
+	uint32_t peer;
+	_Atomic uint32_t due, heard; /* records that the worker has made; that have come */
+	_Atomic bool ends, has_failed;
+	pthread_t thread;
+} teller;
+
+static mr_status move_records(teller *t, uint32_t *told)
 {
-	double sends[MANY], gets[MANY];
+	double losses_of_step[RECORD] = {0};
+	bool is_there = true;
+	mr_note n = {0};
 
-	for (uint32_t i = 0; i < MANY; i++) {
-		uint64_t begin = mr_clock_ns();
-
-		put(l->first ? &l->there : &l->back, &l->number[!l->first]);
-		sends[i] = (double)(mr_clock_ns() - begin) / 1e9;
-		for (uint32_t k = 0; k < n; k++)
-			compute_coldly(weights);
-		begin = mr_clock_ns();
-		MR_TRY(get(l, l->first ? &l->back : &l->there));
-		gets[i] = (double)(mr_clock_ns() - begin) / 1e9;
+	for (; *told < atomic_load(&t->due); ++*told) {
+		MR_TRY(t->r->by->tell(t->peer, &n));
+		MR_TRY(t->r->by->send(t->peer, losses_of_step, sizeof(losses_of_step)));
 	}
-	*t_send = mr_median(sends, MANY);
-	*t_get = mr_median(gets, MANY);
+	while (is_there) {
+		MR_TRY(t->r->by->hear(t->peer, &n, &is_there));
+		if (!is_there)
+			return MR_OK;
+		MR_TRY(t->r->by->receive(t->peer, losses_of_step, sizeof(losses_of_step)));
+		atomic_fetch_add(&t->heard, 1);
+	}
 	return MR_OK;
 }
 
-/* What a message takes of a worker that sends it and of one that gets it, between instructions that leave nothing of
- * the library in the caches. @until: of one, until it is there. */
-static mr_status time_calls(lane *l, double until, losses *out)
+static void *tell(void *arg)
 {
-	uint8_t *weights = calloc(1, LARGE);
+	uint32_t told = 0;
+	teller *t = arg;
+
+	while (!atomic_load(&t->ends) && !atomic_load(&t->has_failed)) {
+		nanosleep(&(struct timespec){.tv_nsec = MR_RANKS_LOOK_NS}, NULL);
+		if (move_records(t, &told) != MR_OK)
+			atomic_store(&t->has_failed, true);
+	}
+	return NULL;
+}
+
+/* All records of the other rank are here, and it knows. */
+static mr_status hear_all(const lane *l, teller *t, uint32_t n)
+{
+	uint8_t byte = 0;
+
+	if (!l->first)
+		return l->r->by->receive(l->peer, &byte, 1);
+	while (atomic_load(&t->heard) < n) {
+		nanosleep(&(struct timespec){.tv_nsec = MR_RANKS_LOOK_NS}, NULL);
+		MR_TRY(mr_ranks_check(l->r));
+		if (atomic_load(&t->has_failed))
+			return mr_fail(MR_EIO, "records of steps do not come");
+	}
+	return l->r->by->send(l->peer, &byte, 1);
+}
+
+typedef enum sort { NOTHING, MESSAGES, RECORDS, N_SORTS } sort;
+
+/* How a worker's turns are: @n times it computes on @weights. */
+typedef struct turns {
+	uint8_t *weights;
+	uint32_t n;
+	teller *teller;
+} turns;
+
+/* Seconds of a turn of BLOCK, in each of which a worker sends a message, computes and gets the one that its peer sent
+ * BEHIND turns before; or tells a record; or computes alone. *@call: those of sending alone. */
+static mr_status time_block(lane *l, const turns *t, sort of, double *each, double *call)
+{
+	uint64_t begin = 0, end = 0, sends = 0;
+
+	for (uint32_t i = 0; i < BLOCK + 2 * BEHIND; i++) {
+		uint64_t now = mr_clock_ns();
+
+		begin = i == BEHIND ? now : begin;
+		end = i == BEHIND + BLOCK ? now : end;
+		if (of == MESSAGES && i < BLOCK + BEHIND) {
+			put(l->first ? &l->there : &l->back, &l->number[!l->first]);
+			sends += mr_clock_ns() - now;
+		}
+		for (uint32_t k = 0; k < t->n; k++)
+			compute_coldly(t->weights);
+		if (of == MESSAGES && i >= BEHIND)
+			MR_TRY(get(l, l->first ? &l->back : &l->there));
+		if (of == RECORDS && i < BLOCK + BEHIND && !l->first)
+			atomic_fetch_add(&t->teller->due, 1);
+	}
+	*each = (double)(end - begin) / 1e9 / BLOCK;
+	*call = (double)sends / 1e9 / (BLOCK + BEHIND);
+	return MR_OK;
+}
+
+/* What messages and records take of a worker, between instructions that leave nothing of the library in the caches. */
+static mr_status time_turns(lane *l, const turns *t, losses *out)
+{
+	double both[MOST_ROUNDS], record[MOST_ROUNDS], send[MOST_ROUNDS], each[N_SORTS], call[N_SORTS];
+
+	for (uint32_t k = 0; k < MOST_ROUNDS; k++) {
+		for (sort i = NOTHING; i < N_SORTS; i++)
+			MR_TRY(time_block(l, t, i, &each[i], &call[i]));
+		MR_TRY(hear_all(l, t->teller, (k + 1) * (BLOCK + BEHIND)));
+		both[k] = each[MESSAGES] - each[NOTHING];
+		record[k] = each[RECORDS] - each[NOTHING];
+		send[k] = call[MESSAGES];
+	}
+	out->both = fmax(0, mr_median(both, MOST_ROUNDS));
+	out->record = fmax(0, mr_median(record, MOST_ROUNDS));
+	out->send = mr_median(send, MOST_ROUNDS);
+	return MR_OK;
+}
+
+/* Turns as long as messages need, which take @until until they are there. */
+static mr_status lose_small(lane *l, teller *beside, double until, losses *out)
+{
+	turns t = {.weights = calloc(1, LARGE), .teller = beside};
 	mr_status st = MR_OK;
 	uint64_t begin;
 
-	if (!weights)
+	if (!t.weights)
 		return mr_fail(MR_ERESOURCE, "no memory for %d bytes", LARGE);
-	compute_coldly(weights); /* its pages come */
+	compute_coldly(t.weights); /* its pages come */
 	begin = mr_clock_ns();
-	compute_coldly(weights);
-	compute_coldly(weights);
-	out->n = LEAST + (uint32_t)(4e9 * until / (double)(mr_clock_ns() - begin));
+	compute_coldly(t.weights);
+	t.n = 1 + (uint32_t)(2e9 * until / BEHIND / (double)(mr_clock_ns() - begin));
 	if (l->first) /* as many for both */
-		st = l->r->by->send(l->peer, &out->n, sizeof(out->n));
+		st = l->r->by->send(l->peer, &t.n, sizeof(t.n));
 	else
-		st = l->r->by->receive(l->peer, &out->n, sizeof(out->n));
+		st = l->r->by->receive(l->peer, &t.n, sizeof(t.n));
 	if (st == MR_OK)
-		st = time_turns(l, weights, out->n, &out->send, &out->get);
-	free(weights);
+		st = time_turns(l, &t, out);
+	free(t.weights);
 	return st;
-}
-
-static mr_status lose_large(lane *l, double large, losses *out)
-{
-	double seconds = SPARE + 1.5 * large, each = time_work(), none;
-
-	MR_TRY(lost_to(l, 0, seconds, each, &none));
-	MR_TRY(lost_to(l, 1, seconds, each, &out->large));
-	out->large = fmax(0, out->large - none);
-	out->look = fmin(fmax(0, none / (seconds + none)), MOST_LOOK);
-	return MR_OK;
 }
 
 static mr_status lose(mr_ranks *r, uint16_t a, uint16_t b, double small, double large, losses *out)
 {
+	teller t = {.r = r, .peer = r->self == a ? b : a};
+	bool plays = r->self == a || r->self == b;
 	mr_status st = MR_OK;
 	lane l;
 
 	*out = (losses){0};
+	if (plays && pthread_create(&t.thread, NULL, tell, &t))
+		return mr_fail(MR_ERESOURCE, "a thread for records cannot be started");
 	for (int k = 0; k < 2 && st == MR_OK; k++) {
-		st = open_lane(&l, r, a, b, k ? LARGE : SMALL, 2); /* a peer may be one ahead */
+		st = open_lane(&l, r, a, b, k ? LARGE : SMALL, k ? 2 : 2 * BEHIND + 2); /* a peer may be ahead */
 		if (st == MR_OK && l.plays)
-			st = k ? lose_large(&l, large, out) : time_calls(&l, small, out);
+			st = lost_to(&l, SPARE + k * 1.5 * large, k, k ? &out->watch : &out->look, &out->large);
+		if (st == MR_OK && l.plays && !k)
+			st = lose_small(&l, &t, small, out);
 		if (st == MR_OK && l.plays)
 			st = finish(&l);
 		close_lane(&l);
 	}
+	atomic_store(&t.ends, true);
+	if (plays)
+		pthread_join(t.thread, NULL);
 	return st;
 }
 
@@ -383,12 +482,14 @@ static mr_status measure_cores(mr_ranks *r, uint16_t a, uint16_t b, figures *f)
 		MR_TRY(r->by->send(a, &own, sizeof(own)));
 	if (r->self == a)
 		MR_TRY(r->by->receive(b, &other, sizeof(other)));
-	f->cost.send = own.send;
+	f->cost.send = (own.send + other.send) / 2;
 	f->cost.send_s = fmax(0, own.large - f->cost.send) / LARGE;
-	/* between long computing the one that computes faster waits for the other, too */
-	f->cost.get = own.n > LEAST ? fmin(own.get, other.get) : other.get;
+	f->cost.get = fmax(0, (own.both + other.both) / 2 - f->cost.send);
 	f->cost.get_s = fmax(0, other.large - f->cost.get) / LARGE;
+	f->cost.hear = own.record;
+	f->cost.tell = other.record;
 	f->cost.look = fmax(own.look, other.look);
+	f->cost.watch = fmax(own.watch, other.watch);
 	return MR_OK;
 }
 

@@ -6,9 +6,11 @@
  * message's own part; large ones the bandwidth, one at a time and one each way at once. Each figure is a median of
  * rounds; where rounds differ much, more are played.
  *
- * Then each rank keeps to one core with the thread that moves its messages, and both compute while none and one large
- * message go: what computing takes longer is what looking for messages, and their bytes, take of a core. What a call
- * takes that sends or gets a small one is measured between computing that leaves nothing of the library in the caches.
+ * Then each rank keeps to one core with the thread that moves its messages and with one that looks for notes as a
+ * leader or a follower does, and both compute while none and one large message go: what computing takes longer is what
+ * looking for messages, and their bytes, take of a core. What a small message each way takes, and the record of a step,
+ * is measured by turns in which both compute so that nothing of the library stays in the caches, with and without it;
+ * messages are got some turns later, so that nobody waits for them.
  */
 #ifndef MR_SESSION_PROBED_LINKS_H
 #define MR_SESSION_PROBED_LINKS_H

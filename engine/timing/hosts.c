@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "base/grown.h"
+#include "base/message_time.h"
 #include "timing/unroll_time.h"
 
 #define MOST_STOLEN 0.9 /* of a core while a message takes time of it */
+#define ANY UINT16_MAX  /* stage */
 
 typedef enum message_kind { BOUNDARY, RANGE, EVENT, N_KINDS } message_kind;
 
@@ -209,6 +211,33 @@ static void steal(mr_messages *m, uint16_t worker, double from, double length, d
 	m->theft[m->n_thefts++] = (mr_theft){from, from + length, cpu / length, worker};
 }
 
+/* The first worker of @rank, whose core its messages take; of the stage @part if that is one. */
+static uint16_t first_of(const mr_messages *m, uint16_t rank, uint16_t part)
+{
+	uint16_t w = 0, n = m->g->plan->n_workers;
+
+	while (w < n && (m->hosts->rank[w] != rank ||
+			 (part != ANY && !m->part[(size_t)w * m->g->plan->n_stages + part])))
+		w++;
+	return w;
+}
+
+void mr_message_tell(mr_messages *m, uint32_t node, double now)
+{
+	const mr_hosts *h = m->hosts;
+	const mr_instr *in = m->g->at[node].in;
+	uint16_t from = m->g->at[node].worker, last = (uint16_t)(m->g->plan->n_stages - 1), to;
+	const mr_link_cost *c = &h->link[h->host[h->rank[from]] * h->n_hosts + h->host[0]];
+
+	if (in->stage != last || !h->rank[from] || !(in->op == MR_OP_U || in->flags & MR_INSTR_UPDATE) ||
+	    (mr_unroll_micro(m->g, node) + 1) % m->g->plan->contract.need || first_of(m, h->rank[from], last) != from)
+		return;
+	to = first_of(m, 0, ANY);
+	steal(m, from, now, 0, c->tell);
+	if (to < m->g->plan->n_workers)
+		steal(m, to, now + c->message + c->latency, 0, c->hear);
+}
+
 bool mr_message_theft(mr_messages *m, mr_theft *out)
 {
 	if (!m->n_thefts)
@@ -217,16 +246,38 @@ bool mr_message_theft(mr_messages *m, mr_theft *out)
 	return true;
 }
 
-double mr_message_look(const mr_hosts *h, uint16_t n_workers, uint16_t w)
+/* Does @plan send messages that are large? */
+static bool sends_large(const mr_hosts *h, const mr_plan *plan)
+{
+	double most = 0;
+
+	for (uint16_t s = 0; s < plan->n_stages; s++) {
+		const mr_stage_sends *b = &h->sends[s];
+
+		most = fmax(fmax(most, b->tied), fmax(b->forward, b->backward));
+		if (mr_plan_partial_sums(plan, s) > 1)
+			most = fmax(most, fmax(b->gradients, b->weights));
+	}
+	return most >= MR_MESSAGE_LARGE;
+}
+
+double mr_message_look(const mr_hosts *h, const mr_plan *plan, uint16_t w)
 {
 	uint16_t host = h->host[h->rank[w]], beside = 0;
 	double most = 0;
+	bool large;
 
-	for (uint16_t i = 0; i < n_workers; i++)
+	if (!h->crowded)
+		return 0;
+	large = sends_large(h, plan);
+	for (uint16_t i = 0; i < plan->n_workers; i++)
 		beside = (uint16_t)(beside + (h->rank[i] == h->rank[w]));
-	for (uint16_t i = 0; i < h->n_hosts; i++)
-		most = fmax(most, h->link[host * h->n_hosts + i].look);
-	return h->crowded ? most / beside : 0;
+	for (uint16_t i = 0; i < h->n_hosts; i++) {
+		const mr_link_cost *c = &h->link[host * h->n_hosts + i];
+
+		most = fmax(most, large ? c->watch : c->look);
+	}
+	return most / beside;
 }
 
 static double send(mr_messages *m, uint16_t from, uint16_t to, double bytes, double now)

@@ -14,7 +14,8 @@
  *
  * Messages also take time of cores, at both ends. Where the workers of a rank leave it no core, that is taken from the
  * one that sends or receives: evenly while the message is in its port, as a theft (mr_theft) that the walk of workers
- * that share takes note of. So is looking for messages, which goes on all the time.
+ * that share takes note of. So is looking for messages, which goes on all the time, and the record of each step, which
+ * ranks that have the last stage tell to rank 0.
  */
 #ifndef MR_TIMING_HOSTS_H
 #define MR_TIMING_HOSTS_H
@@ -30,6 +31,8 @@ typedef struct mr_link_cost {
 	double send, send_s; /* s of a core that a message, and each of its bytes, take at the sender */
 	double get, get_s;   /* and at the receiver */
 	double look;         /* the part of a core that looking for messages takes */
+	double watch;        /* the same where large ones may come (MR_MESSAGE_LARGE) */
+	double tell, hear;   /* s of a core that the record of a step takes where it is told, and at rank 0 */
 } mr_link_cost;
 
 /* Bytes of the messages of one stage. */
@@ -70,11 +73,15 @@ bool mr_message_goes(const mr_messages *m, uint32_t from, uint32_t to);
  * the last worker has it. */
 double mr_message_arrival(mr_messages *m, uint32_t from, uint32_t to, double now);
 
+/** @node, an instruction, has ended @now: where it makes a step that its rank tells to rank 0, that takes of cores. */
+void mr_message_tell(mr_messages *m, uint32_t node, double now);
+
 /** The next theft by messages that were asked for; false: there is none yet. */
 bool mr_message_theft(mr_messages *m, mr_theft *out);
 
-/** The part of the core of worker @w that looking for messages takes: that of its rank, evenly over its workers. */
-double mr_message_look(const mr_hosts *hosts, uint16_t n_workers, uint16_t w);
+/** The part of the core of worker @w that looking for messages takes, in @plan: that of its rank, evenly over its
+ * workers. */
+double mr_message_look(const mr_hosts *hosts, const mr_plan *plan, uint16_t w);
 
 /** The graph moves on: its iteration n + @by becomes iteration n. */
 void mr_messages_move(mr_messages *m, uint32_t by);

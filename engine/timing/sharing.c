@@ -292,6 +292,10 @@ static void finish(shared *s, uint32_t node, double t)
 	const mr_unroll *g = s->g;
 
 	s->end[node] = t;
+	if (s->messages && node < g->n_nodes) {
+		mr_message_tell(s->messages, node, t);
+		note_thefts(s);
+	}
 	/* messages first to the workers behind this one, then to those before it: not all send to one at once */
 	for (uint32_t e = s->out_first[node]; s->messages && e < s->out_first[node + 1]; e++)
 		if (is_behind(g, node, s->out[e]))
@@ -494,7 +498,7 @@ static void place_workers(shared *s)
 		s->now[w].node = MR_NO_NODE;
 		s->done[w] = s->g->first[w];
 		if (s->messages)
-			s->stolen[w] = mr_message_look(s->sharing->hosts, s->g->plan->n_workers, w);
+			s->stolen[w] = mr_message_look(s->sharing->hosts, s->g->plan, w);
 	}
 }
 

@@ -229,7 +229,7 @@ static void files_come_back(void)
 	write_file(path, "my notes\n");
 	MR_CHECK_FAIL(mr_link_costs_write(path, &l), MR_EUSAGE, "no file of costs");
 	mr_link_costs_fini(&again);
-	l.link[1] = (mr_link_cost){1e-5, 1e-8, 1e-6, 2e-8, 1e-5, 3e-10, 2e-5, 4e-10, 0.125};
+	l.link[1] = (mr_link_cost){1e-5, 1e-8, 1e-6, 2e-8, 1e-5, 3e-10, 2e-5, 4e-10, 0.125, 0.25, 3e-5, 5e-5};
 	write_file(path, "# links=1; an older one\n");
 	MR_CHECK_OK(mr_link_costs_write(path, &l));
 	MR_CHECK_OK(mr_link_costs_read(path, &again, &found));
@@ -242,7 +242,8 @@ static void files_come_back(void)
 	unlink(path);
 }
 
-#define COLUMNS "from,to,latency_s,bandwidth,message_s,both,send_s,send_byte_s,get_s,get_byte_s,look"
+#define COLUMNS \
+	"from,to,latency_s,bandwidth,message_s,both,send_s,send_byte_s,get_s,get_byte_s,look,watch,tell_s,hear_s"
 
 static void bad_files_are_refused(void)
 {
@@ -257,8 +258,10 @@ static void bad_files_are_refused(void)
 		{"# links=1; ranks=0\nfrom,to,latency_s,bandwidth,message_s\n0,0,-1,5,0\n", "times are seconds"},
 		{"# links=1; ranks=0\nfrom,to,latency_s,bandwidth,message_s\n0,0,0,5,0\nmore\n", "it goes on"},
 		{"# links=1; ranks=0\n" COLUMNS "\n0,0,0,5,0\n", "of hosts 0 and 0"},
-		{"# links=1; ranks=0\n" COLUMNS "\n0,0,0,5,0,0,0,0,0,0,0\n", "a bandwidth is bytes"},
-		{"# links=1; ranks=0\n" COLUMNS "\n0,0,0,5,0,5,0,0,0,0,1\n", "look a part of a core"},
+		{"# links=1; ranks=0\n" COLUMNS "\n0,0,0,5,0,0,0,0,0,0,0,0,0,0\n", "a bandwidth is bytes"},
+		{"# links=1; ranks=0\n" COLUMNS "\n0,0,0,5,0,5,0,0,0,0,1,0,0,0\n", "parts of a core"},
+		{"# links=1; ranks=0\n" COLUMNS "\n0,0,0,5,0,5,0,0,0,0,0\n", "of hosts 0 and 0"},
+		{"# links=1; ranks=0\n" COLUMNS "\n0,0,0,5,0,5,0,0,0,0,0,0,0,-1\n", "times are seconds"},
 	};
 	char path[] = "/tmp/mr_links_XXXXXX";
 	mr_link_costs l;

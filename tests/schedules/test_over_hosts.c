@@ -204,6 +204,31 @@ static void messages_take_cores(void)
 	     (mr_stage_cost){.f = 1, .i = 2});
 	c.hosts.crowded = true;
 	CU_ASSERT_DOUBLE_EQUAL(makespan(p, &c, 1), 9.2, 1e-9);
+	/* where large messages may come, looking for them takes more */
+	fill(&c, p, (mr_link_cost){.look = 0.25, .watch = 0.5}, (mr_stage_sends){.forward = 1, .backward = 2 << 20},
+	     (mr_stage_cost){.f = 1, .i = 2});
+	c.hosts.crowded = true;
+	CU_ASSERT_DOUBLE_EQUAL(makespan(p, &c, 1), 9 / 0.5, 1e-9);
+	mr_plan_destroy(p);
+}
+
+/* The record of a step is told by the rank of the last stage, behind its step, and rank 0 hears of it while it
+ * computes: once a step, however many micro-batches there are. */
+static void records_take_cores(void)
+{
+	mr_plan *p = plan_of("1f1b", 2, 4, NULL);
+	cluster c;
+	double free_of_cost;
+
+	fill(&c, p, (mr_link_cost){0}, (mr_stage_sends){.forward = 1, .backward = 1},
+	     (mr_stage_cost){.f = 1, .i = 2, .u = 1});
+	c.hosts.crowded = true;
+	free_of_cost = makespan(p, &c, 9);
+	for (uint32_t i = 0; i < 4; i++)
+		c.link[i].hear = 0.1;
+	CU_ASSERT_DOUBLE_EQUAL(makespan(p, &c, 9) - makespan(p, &c, 8), free_of_cost / 9 + 0.1, 1e-9);
+	c.hosts.crowded = false;
+	CU_ASSERT_DOUBLE_EQUAL(makespan(p, &c, 9), free_of_cost, 1e-9);
 	mr_plan_destroy(p);
 }
 
@@ -247,7 +272,7 @@ static void streams_have_messages(void)
 					      "chimera", "pipedream_2bw"};
 	mr_stage_sends sends = {.forward = 2, .backward = 3, .gradients = 4, .weights = 1};
 	mr_link_cost link = {.latency = 0.7, .byte_s = 0.3, .message = 0.05, .both_s = 0.5, .send = 0.02,
-			     .get_s = 0.01, .look = 0.1};
+			     .get_s = 0.01, .look = 0.1, .tell = 0.03, .hear = 0.04};
 
 	for (size_t i = 0; i < sizeof(systems) / sizeof(systems[0]); i++) {
 		mr_plan *p = plan_of(systems[i], 4, 4, NULL);
@@ -318,6 +343,7 @@ void mr_suite_over_hosts(void)
 	MR_TEST(data_parallel_sends_its_weights);
 	MR_TEST(directions_share_a_link);
 	MR_TEST(messages_take_cores);
+	MR_TEST(records_take_cores);
 	MR_TEST(streams_have_messages);
 	MR_TEST(laws_hold_on_recorded_plans);
 }
