@@ -92,15 +92,17 @@ static inline void bounded_post(mr_channel *c, uint64_t number)
 static inline bool bounded_move(mr_channel *c, bounded_state *s)
 {
 	uint32_t place = s->queue[s->head];
-	size_t left = c->bytes - s->moved, n = left < sizeof(s->wire) ? left : sizeof(s->wire);
+	size_t all = c->varies ? s->number[place] >> 32 : c->bytes, left = all - s->moved;
+	size_t n = left < sizeof(s->wire) ? left : sizeof(s->wire), begin = c->varies ? c->begin[place % 2] : 0;
 
 	if (s->n_looks++ < (s->number[place] * 7 + s->n_done * 3 + c->edge.to) % BOUNDED_IDLE_POLLS)
 		return false;
-	memcpy(s->wire, (c->stays ? c->from + place * c->from_stride : s->bytes + place * c->bytes) + s->moved, n);
+	memcpy(s->wire, (c->stays ? c->from + place * c->from_stride + begin : s->bytes + place * c->bytes) + s->moved,
+	       n);
 	if (n)
 		memcpy(c->to + place * c->to_stride + s->moved, s->wire, n);
 	s->moved += n;
-	return s->moved == c->bytes;
+	return s->moved == all;
 }
 
 static inline bool bounded_poll(mr_channel *c, uint64_t *number)

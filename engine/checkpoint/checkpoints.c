@@ -355,7 +355,7 @@ static mr_status slots_fit(const mr_session *s, const mr_checkpoint *ck, const m
 
 static mr_status load_all(mr_session *s, const mr_checkpoint *ck)
 {
-	mr_run *over = s->ranks ? mr_executor_run_of(&s->executor) : NULL;
+	mr_run *over = s->ranks && !s->n_shares ? mr_executor_run_of(&s->executor) : NULL;
 	mr_state st;
 	mr_status err;
 

@@ -2,11 +2,12 @@
 
 #include <stdio.h>
 
-mr_status mr_rank_call(const mr_session *s, mr_rank_op what, uint64_t number, const char *text)
+mr_status mr_rank_call(mr_session *s, mr_rank_op what, uint64_t number, const char *text)
 {
 	mr_note n = {.number = {what, number}};
 
 	snprintf(n.text, sizeof(n.text), "%s", text);
+	MR_TRY(mr_executor_give(&s->executor));
 	return mr_over_ranks_call(s->executor.engine, &n);
 }
 

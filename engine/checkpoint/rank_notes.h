@@ -19,7 +19,7 @@ typedef enum mr_rank_op {
 } mr_rank_op;
 
 /** Rank 0: say @what to all others. Errors: the transport's. */
-mr_status mr_rank_call(const mr_session *s, mr_rank_op what, uint64_t number, const char *text) MR_MUST_USE;
+mr_status mr_rank_call(mr_session *s, mr_rank_op what, uint64_t number, const char *text) MR_MUST_USE;
 
 /** Another rank has done its part with @st, whose text follows. Errors: the transport's. */
 mr_status mr_rank_answer(const mr_session *s, mr_status st, mr_note *n) MR_MUST_USE;

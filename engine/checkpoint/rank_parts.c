@@ -84,7 +84,7 @@ static bool sees(const mr_session *s, const char *text)
 }
 
 /* *@blind: the first rank that does not see the folder of rank 0; 0: all do. */
-static mr_status look(const mr_session *s, const char *run_dir, uint32_t *blind)
+static mr_status look(mr_session *s, const char *run_dir, uint32_t *blind)
 {
 	char text[24], *path;
 	mr_status st;
@@ -116,6 +116,12 @@ mr_status mr_rank_parts_begin(mr_session *s, const char *run_dir)
 	if (!s->ranks)
 		return MR_OK;
 	s->rank_parts = (int)s->job->checkpoint.parts;
+	if (s->n_shares && (s->rank_parts == MR_PARTS_SHARED || s->rank_parts == MR_PARTS_LOCAL))
+		return mr_job_blame(s->job, MR_JOB_CHECKPOINT, "parts",
+				    mr_fail(MR_ECONFIG, "shares of a weight are joined by rank 0, which writes all: "
+							"set it to \"rank0\""));
+	if (s->n_shares)
+		s->rank_parts = MR_PARTS_RANK0;
 	if (s->rank_parts == MR_PARTS_AUTO || s->rank_parts == MR_PARTS_SHARED)
 		MR_TRY(look(s, run_dir, &blind));
 	if (s->rank_parts == MR_PARTS_SHARED && blind)

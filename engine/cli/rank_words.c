@@ -15,15 +15,20 @@ static double *planned(const mr_run *run)
 	return bytes;
 }
 
-static void print_workers(const mr_ranks *r, uint32_t rank)
+/* "w0 w1"; of shares "w0.0 w0.1". */
+static void print_workers(const mr_run *run, uint32_t rank)
 {
+	const mr_ranks *r = run->c.ranks;
 	const char *between = "";
 
-	for (uint16_t w = 0; w < r->n_workers; w++)
-		if (r->of_worker[w] == rank) {
-			printf("%sw%u", between, w);
-			between = " ";
-		}
+	for (uint32_t i = 0; i < r->n_workers; i++) {
+		if (r->of_worker[i] != rank)
+			continue;
+		printf("%sw%u", between, i % run->n_workers);
+		if (run->c.shares)
+			printf(".%u", i / run->n_workers);
+		between = " ";
+	}
 }
 
 void mr_rank_words_start(const mr_train *t)
@@ -37,7 +42,7 @@ void mr_rank_words_start(const mr_train *t)
 		const char *between = "; sends a step";
 
 		printf("%s%u on %s: ", i ? "         " : "ranks    ", i, r->at[i].host);
-		print_workers(r, i);
+		print_workers(run, i);
 		for (uint32_t j = 0; j < r->n; j++)
 			if (bytes[i * r->n + j] > 0) {
 				printf("%s %s to %u", between, mr_bytes_text((uint64_t)bytes[i * r->n + j], text), j);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "costs/measured_machine.h"
+#include "costs/meetings.h"
 #include "costs/team_costs.h"
 #include "weights/replicas.h"
 
@@ -260,10 +261,11 @@ static double step_seconds(const team *t, double bytes)
 	       mr_server_barrier_ns(t->m, k) / 1e9;
 }
 
-/* Seconds in which a share reads @bytes of each other share. All shares of a node do so at once, and share its link. */
+/* Seconds in which a share reads @bytes of each other share of its rank. All shares of a node do so at once, and share
+ * its link. */
 static double meeting_seconds(const mr_workload *of, const team *t, double bytes)
 {
-	double here = of->shares_here, far = of->n_shares - here;
+	double here = of->shares_here, far = fmax(0, mr_meetings_together(of) - here);
 
 	return bytes * ((here - 1) / (t->k * t->m->l3_gbs * 1e9) + far * here / mr_model_link_rate(t->m));
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "costs/costs_live.h"
+#include "costs/meetings.h"
 #include "costs/team_costs.h"
 #include "weights/replicas.h"
 
@@ -284,6 +285,7 @@ void mr_costs_of_stages(const mr_workload *of, const mr_costs *c, mr_stage_cost 
 	add_reductions(of, c, stage);
 	add_links(of, c, stage);
 	add_commits(of, c, stage);
+	mr_meetings_lengthen(of, stage);
 }
 
 /* --- nominal --- */

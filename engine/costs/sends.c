@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "costs/costs.h"
+#include "costs/meetings.h"
 #include "ir/fetches.h"
 
 static double bytes_into(const mr_workload *of, uint16_t stage, bool gradients)
@@ -117,11 +118,13 @@ typedef struct counting {
 	const mr_plan *plan;
 	const mr_hosts *hosts;
 	double *out;
+	uint32_t first; /* the number of worker 0 through all shares */
 } counting;
 
 static void add(const counting *c, uint16_t from, uint16_t to, double bytes)
 {
-	uint16_t a = c->hosts->rank[from], b = c->hosts->rank[to];
+	const uint16_t *rank = c->hosts->rank + c->first;
+	uint16_t a = rank[from], b = rank[to];
 
 	c->out[a * c->hosts->n_ranks + b] += a != b ? bytes : 0;
 }
@@ -164,16 +167,21 @@ static void add_tied(const counting *c, const mr_stage_sends *sends)
 	}
 }
 
+static void add_share(const counting *c)
+{
+	for (uint16_t s = 0; s < c->plan->n_stages; s++) {
+		for (unsigned p = 0; s && p < c->plan->n_pipes; p++)
+			add_boundaries(c, (uint8_t)p, s, c->hosts->sends);
+		add_ranges(c, s, c->hosts->sends);
+	}
+	add_tied(c, c->hosts->sends);
+}
+
 void mr_sends_of_step(const mr_workload *of, const mr_hosts *hosts, double *out)
 {
-	counting c = {of->plan, hosts, out};
-
 	if (!mr_plan_length(of->plan, MR_BODY) || !mr_plan_steps(of->plan))
 		return;
-	for (uint16_t s = 0; s < of->plan->n_stages; s++) {
-		for (unsigned p = 0; s && p < of->plan->n_pipes; p++)
-			add_boundaries(&c, (uint8_t)p, s, hosts->sends);
-		add_ranges(&c, s, hosts->sends);
-	}
-	add_tied(&c, hosts->sends);
+	for (uint32_t q = 0; q < (of->n_shares ? of->n_shares : 1); q++)
+		add_share(&(counting){of->plan, hosts, out, q * of->plan->n_workers});
+	mr_meetings_of_step(of, hosts, out);
 }

@@ -211,9 +211,7 @@ static void layout_worker(mr_run *run, mr_worker *w, mr_arena *a)
 				scratch = bytes > scratch ? bytes : scratch;
 			}
 	if (w->shares.n)
-		for (int i = 0; i < 2; i++)
-			run->c.shares->side[(size_t)w->id * w->shares.n + w->shares.self].room[i] =
-				mr_arena_take(a, mr_shares_room(run), MR_CACHE_LINE);
+		mr_shares_layout(w, a);
 	before = a->used;
 	w->scratch = mr_arena_take(a, scratch, MR_CACHE_LINE);
 	if (span > 1)
@@ -232,7 +230,7 @@ static mr_status create_worker(mr_run *run, uint16_t id)
 	w->id = id;
 	if (run->c.shares)
 		w->shares = (mr_shares_face){.n = run->c.shares->n, .self = run->c.share, .meet = mr_shares_meet,
-					     .arg = w};
+					     .meet_own = mr_shares_meet_own, .arg = w};
 	w->spin_ns = pl->shared ? MR_PAUSE_SHARED_NS : MR_PAUSE_OWN_NS;
 	if (run->c.spin_us != UINT32_MAX)
 		w->spin_ns = (uint64_t)run->c.spin_us * 1000;
@@ -594,6 +592,11 @@ mr_status mr_run_reset(mr_run *run)
 
 void mr_run_average_from(mr_run *run, uint64_t from)
 {
+	const mr_shares *s = run->c.shares;
+
+	for (uint32_t q = 0; s && !run->c.share && q < s->n; q++)
+		if (q)
+			mr_run_average_from(s->run[q], from);
 	for (uint32_t i = 0; i < mr_run_n_weights(run); i++)
 		run->weights[i].optim.average_from = from;
 }

@@ -106,10 +106,16 @@ struct mr_run_config {
 	void *observer_arg;
 };
 
+/* Over ranks, that of worker @w. */
+static inline uint32_t mr_run_rank(const mr_run_config *c, uint16_t w)
+{
+	return c->ranks->of_worker[c->share * (uint32_t)c->plan->n_workers + w];
+}
+
 /* Does this process carry out the list of worker @w? */
 static inline bool mr_run_is_here(const mr_run_config *c, uint16_t w)
 {
-	return !c->ranks || c->ranks->of_worker[w] == c->ranks->self;
+	return !c->ranks || mr_run_rank(c, w) == c->ranks->self;
 }
 
 /* Threads that make samples: one, unless the source decodes files, and then can be asked for halves. */

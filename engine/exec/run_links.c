@@ -115,7 +115,9 @@ static mr_status open_norm_parts(mr_run *run)
 		return MR_OK;
 	x->come = calloc(run->c.ranks->n, sizeof(*x->come));
 	x->room = mr_zeroed(MR_SQUARES_BLOCK * mr_dtype_bytes(run->c.kernels->types.gradients));
-	return x->come && x->room ? MR_OK : mr_fail(MR_ERESOURCE, "no memory for the gradient norms of ranks");
+	x->squares = calloc(run->c.graph->n_params + 1u, sizeof(*x->squares));
+	return x->come && x->room && x->squares ? MR_OK
+						: mr_fail(MR_ERESOURCE, "no memory for the gradient norms of ranks");
 }
 
 mr_status mr_run_open_links(mr_run *run)

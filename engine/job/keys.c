@@ -131,7 +131,8 @@ static const mr_option machine[] = {
 	{"cpus", MR_OPT_STRING, "", 0, 0, NULL, NULL,
 	 "CPU lists to pin to, one a worker, such as \"0-3 4-7\"; empty: chosen from the topology"},
 	{"ranks", MR_OPT_STRING, "", 0, 0, NULL, NULL,
-	 "of millrace-mpi: the rank that has each worker, such as \"0 0 1\"; empty: equal stretches"},
+	 "of millrace-mpi: the rank that has each worker, such as \"0 0 1\", or each share of the first worker, then "
+	 "of the second, and so on; empty: equal stretches"},
 	{"hosts", MR_OPT_INT, "0", 0, 1024, NULL, NULL,
 	 "of plan, simulate and the cut: hosts over which workers, or the ranks of ranks, lie in equal stretches; "
 	 "topology then has the cores of all; 0: as ranks or costs say"},

@@ -14,7 +14,7 @@ static const mr_link_kind *const registered[] = {
 static const char *const edge_names[MR_N_EDGE_KINDS] = {
 	[MR_EDGE_FORWARD] = "activations", [MR_EDGE_BACKWARD] = "gradients of activations",
 	[MR_EDGE_GRADIENTS] = "gradients", [MR_EDGE_WEIGHTS] = "weights",
-	[MR_EDGE_EVENT] = "events",
+	[MR_EDGE_EVENT] = "events", [MR_EDGE_MEETING] = "meetings of shares",
 };
 
 const mr_link_kind *mr_link_kind_at(uint32_t i)
@@ -38,6 +38,13 @@ bool mr_link_kinds_share(const mr_link_kind *const *kinds)
 	const mr_link_kind *first = (kinds ? kinds : registered)[0];
 
 	return first && !first->carries && mr_link_kind_shares(first);
+}
+
+void mr_share_links_init(mr_share_links *l, const mr_link_kind *const *kinds, uint32_t first)
+{
+	kinds = kinds ? kinds : registered;
+	*l = (mr_share_links){.kind = *kinds[0], .kinds = {&l->kind, kinds[1]}};
+	l->kind.first = first;
 }
 
 mr_status mr_channel_open(mr_channel *c)

@@ -10,6 +10,7 @@
  *	GRADIENTS  a commit   a shard's sum, in a range          each shard of a stage      the range's owner
  *	WEIGHTS    a version  the range that its owner stepped   the range's owner          each shard
  *	EVENT      a count    none                               the worker that raises it  one that waits for it
+ *	MEETING    a meeting  what a share shows                 a share of a worker        the others (exec/shares.h)
  *
  * FORWARD and BACKWARD have a second channel the other way, without bytes: the buffers that are free again (link.h).
  *
@@ -49,12 +50,13 @@ typedef enum mr_edge_kind {
 	MR_EDGE_GRADIENTS,
 	MR_EDGE_WEIGHTS,
 	MR_EDGE_EVENT,
+	MR_EDGE_MEETING,
 	MR_N_EDGE_KINDS
 } mr_edge_kind;
 
 typedef struct mr_edge {
 	mr_edge_kind kind;
-	uint16_t from, to; /* workers; never the same */
+	uint16_t from, to; /* workers; never the same. Of a meeting: through all shares (mr_share_links) */
 	uint16_t stage;    /* the stage that a boundary enters, or whose weights a range or an event is about */
 	uint8_t pipe;      /* of a boundary; else 0 */
 } mr_edge;
@@ -64,6 +66,8 @@ typedef struct mr_link_kind mr_link_kind;
 
 struct mr_link_kind {
 	const char *name;
+	uint32_t first;  /* the number of worker 0 of its run among those of all shares (mr_share_links) */
+	const void *arg; /* the kind's own */
 	/** Whether @k, this kind, can carry @e. NULL: it can carry every edge. */
 	bool (*carries)(const mr_link_kind *k, const mr_edge *e);
 	/**
@@ -95,7 +99,9 @@ struct mr_channel {
 	uint32_t n;           /* messages under way at most, of numbers that differ modulo n */
 	size_t bytes;         /* of one message */
 	bool on_demand;       /* nothing may come before the consumer has armed the channel, for each message */
+	bool varies;          /* messages may be shorter: the upper 32 bits of a number are the length of its message */
 	bool stays;           /* the plan proves that the bytes of a message stay as they are until they have arrived */
+	size_t begin[2];      /* of one that varies, by number modulo 2: how far behind its place a message begins */
 	size_t from_stride, to_stride; /* from one to the next, in the memory of each end */
 	const uint8_t *from;  /* [n] in the producer's memory; NULL where bytes is 0 */
 	uint8_t *to;          /* [n] in the consumer's memory; likewise */
@@ -115,6 +121,15 @@ mr_status mr_link_kind_of(const mr_link_kind *const *kinds, const mr_edge *e, co
 
 /** Whether all edges get a kind that shares memory: the first of @kinds (as above) does, and carries every edge. */
 bool mr_link_kinds_share(const mr_link_kind *const *kinds);
+
+/* Kinds as those of @kinds, [3] with NULL after the last (NULL: link_kinds.def's), for a share whose worker 0 is number
+ * @first among the workers of all shares. Points into itself, so it stays where it is. */
+typedef struct mr_share_links {
+	mr_link_kind kind;
+	const mr_link_kind *kinds[3];
+} mr_share_links;
+
+void mr_share_links_init(mr_share_links *l, const mr_link_kind *const *kinds, uint32_t first);
 
 /* Whether both ends of a link of this kind use the same memory. */
 static inline bool mr_link_kind_shares(const mr_link_kind *k)

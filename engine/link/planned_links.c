@@ -2,12 +2,12 @@
 
 static const mr_planned_links *of(const mr_link_kind *k)
 {
-	return (const mr_planned_links *)(const void *)k;
+	return k->arg;
 }
 
 static bool carries(const mr_link_kind *k, const mr_edge *e)
 {
-	return of(k)->rank[e->from] != of(k)->rank[e->to];
+	return of(k)->rank[k->first + e->from] != of(k)->rank[k->first + e->to];
 }
 
 static mr_status open_none(mr_channel *c)
@@ -25,13 +25,16 @@ static uint64_t kept(const mr_channel *c)
 {
 	const mr_planned_links *l = of(c->kind);
 
-	return l->self == MR_PLANNED_ALL || l->rank[c->edge.from] == l->self ? mr_channel_copies_bytes(c) : 0;
+	return l->self == MR_PLANNED_ALL || l->rank[c->kind->first + c->edge.from] == l->self
+		       ? mr_channel_copies_bytes(c)
+		       : 0;
 }
 
 void mr_planned_links_init(mr_planned_links *l, const uint16_t *rank, uint32_t self)
 {
 	*l = (mr_planned_links){
-		.kind = {.name = "planned", .carries = carries, .open = open_none, .close = close_none, .kept = kept},
+		.kind = {.name = "planned", .arg = l, .carries = carries, .open = open_none, .close = close_none,
+			 .kept = kept},
 		.rank = rank,
 		.self = self,
 		.kinds = {&l->kind, mr_link_kind_at(0)},

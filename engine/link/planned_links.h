@@ -8,7 +8,7 @@
 #include "link/channel.h"
 
 typedef struct mr_planned_links {
-	mr_link_kind kind;            /* its first member: `carries` gets it */
+	mr_link_kind kind;
 	const uint16_t *rank;         /* [n_workers] borrowed */
 	uint32_t self;                /* whose copies of what is sent count; MR_PLANNED_ALL: those of all ranks */
 	const mr_link_kind *kinds[3]; /* for mr_run_config.links */

@@ -10,6 +10,8 @@
  *	stays      (mr_channel) sent from its place, too
  *	others     sent from a copy, since the producer may go on: two for each number modulo n, one of them under way
  *
+ *	varies     one request a message, as its length is known only then
+ *
  * A number that is posted while one of the same modulo is under way is kept, and replaces one that was kept before:
  * only channels of counts, versions and commits do that, and their consumer needs the highest alone. The sequence in
  * the header counts messages as they leave, so the consumer gets them in that order. A reset begins a new epoch: what
@@ -26,7 +28,7 @@
 #include "mpi/mpi_times.h"
 
 typedef struct header {
-	uint64_t number, sent_ns;
+	uint64_t number, sent_ns, length;
 	uint32_t sequence, epoch;
 } header;
 
@@ -35,6 +37,7 @@ typedef struct message {
 	header head[2];
 	uint8_t *copy[2];    /* [bytes] at the sender's end, unless it is sent from its place: NULL */
 	size_t request[2];   /* in the table */
+	int tag;
 	bool under_way;      /* the sender's; `side` is the one */
 	bool kept;           /* the sender's: the other side waits */
 	bool armed;          /* the receiver's: it may come */
@@ -81,19 +84,76 @@ static link_state **opened; /* [n_opened] of this rank's ends, in the order of o
 static size_t n_opened, room_opened;
 static uint32_t next_tag;
 
+static uint32_t rank_from(const mr_channel *c)
+{
+	return mr_mpi.of_worker[c->kind->first + c->edge.from];
+}
+
+static uint32_t rank_to(const mr_channel *c)
+{
+	return mr_mpi.of_worker[c->kind->first + c->edge.to];
+}
+
 /* --- moving messages --- */
+
+enum { BLOCK = 1 << 30 }; /* bytes of a block of a type, whose length is an int */
+
+/* The type of a message: @head, then @bytes at @data. */
+static int make_type(const header *head, const uint8_t *data, size_t bytes, MPI_Datatype *out)
+{
+	int n = 1 + (int)((bytes + BLOCK - 1) / BLOCK), *length = calloc((size_t)n, sizeof(*length));
+	MPI_Aint *at = calloc((size_t)n, sizeof(*at));
+	int code = length && at ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+
+	if (code == MPI_SUCCESS)
+		code = MPI_Get_address(head, &at[0]);
+	for (int i = 1; code == MPI_SUCCESS && i < n; i++) {
+		size_t from = (size_t)(i - 1) * BLOCK;
+
+		code = MPI_Get_address(data + from, &at[i]);
+		length[i] = bytes - from < BLOCK ? (int)(bytes - from) : BLOCK;
+	}
+	if (code == MPI_SUCCESS) {
+		length[0] = sizeof(*head);
+		code = MPI_Type_create_hindexed(n, length, at, MPI_BYTE, out);
+	}
+	if (code == MPI_SUCCESS)
+		code = MPI_Type_commit(out);
+	free(length);
+	free(at);
+	return code;
+}
+
+/* Send message @m, of a channel whose messages vary. */
+static int send_varying(const link_state *s, const message *m, uint8_t side)
+{
+	const mr_channel *c = s->c;
+	size_t at = m->head[side].number % c->n;
+	const uint8_t *from = c->from + at * c->from_stride + c->begin[at % 2];
+	MPI_Datatype type;
+	int code = make_type(&m->head[side], from, m->head[side].length, &type);
+
+	if (code != MPI_SUCCESS)
+		return code;
+	code = MPI_Isend(MPI_BOTTOM, 1, type, (int)rank_to(c), m->tag, mr_mpi.links, &table.request[m->request[side]]);
+	MPI_Type_free(&type);
+	return code;
+}
 
 /* With the lock: message @m leaves from @side. */
 static void leave(link_state *s, message *m, uint8_t side)
 {
+	int code;
+
 	m->head[side].sequence = s->next++;
 	m->head[side].epoch = s->epoch;
 	m->under_way = true;
 	m->side = side;
 	n_leaving++;
-	if (MPI_Start(&table.request[m->request[side]]) != MPI_SUCCESS)
-		atomic_store(&mr_mpi.lost, mr_mpi.of_worker[s->c->edge.to]);
-	atomic_fetch_add_explicit(&mr_mpi.sent, s->c->bytes, memory_order_relaxed);
+	code = s->c->varies ? send_varying(s, m, side) : MPI_Start(&table.request[m->request[side]]);
+	if (code != MPI_SUCCESS)
+		atomic_store(&mr_mpi.lost, rank_to(s->c));
+	atomic_fetch_add_explicit(&mr_mpi.sent, m->head[side].length, memory_order_relaxed);
 }
 
 /* With the lock: let the next one come. */
@@ -102,7 +162,7 @@ static void await(link_state *s, message *m)
 	m->armed = true;
 	n_large += s->c->bytes >= MR_MESSAGE_LARGE;
 	if (MPI_Start(&table.request[m->request[0]]) != MPI_SUCCESS)
-		atomic_store(&mr_mpi.lost, mr_mpi.of_worker[s->c->edge.from]);
+		atomic_store(&mr_mpi.lost, rank_from(s->c));
 }
 
 static void has_left(link_state *s, message *m)
@@ -158,7 +218,7 @@ static void has_come(link_state *s, uint32_t at)
 {
 	s->m[at].armed = false;
 	n_large -= s->c->bytes >= MR_MESSAGE_LARGE;
-	mr_mpi_heard(mr_mpi.of_worker[s->c->edge.from]);
+	mr_mpi_heard(rank_from(s->c));
 	if (late.room)
 		hold(s, at);
 	else
@@ -216,13 +276,14 @@ static void post(mr_channel *c, uint64_t number)
 		side = !m->side;
 	m->head[side].number = number;
 	m->head[side].sent_ns = begin;
+	m->head[side].length = c->varies ? number >> 32 : c->bytes;
 	if (s->stages && c->bytes)
 		memcpy(m->copy[side], c->from + at * c->from_stride, c->bytes);
 	if (m->under_way)
 		m->kept = true;
 	else
 		leave(s, m, side);
-	mr_mpi_times_sent(mr_mpi.of_worker[c->edge.to], c->bytes, mr_mpi_now() - begin);
+	mr_mpi_times_sent(rank_to(c), m->head[side].length, mr_mpi_now() - begin);
 	pthread_mutex_unlock(&mr_mpi.lock);
 	if (c->bytes >= MR_MESSAGE_LARGE)
 		mr_parker_wake(&mr_mpi.napper);
@@ -236,15 +297,15 @@ static void note_times(const mr_channel *c, link_state *s, const message *m)
 		.arrived_ns = m->arrived_ns,
 		.wanted_ns = c->bytes && c->edge.kind != MR_EDGE_EVENT ? s->wanted_ns : 0,
 		.number = m->head[0].number,
-		.bytes = c->bytes,
-		.from = c->edge.from,
-		.to = c->edge.to,
+		.bytes = m->head[0].length,
+		.from = (uint16_t)(c->kind->first + c->edge.from),
+		.to = (uint16_t)(c->kind->first + c->edge.to),
 		.stage = c->edge.stage,
 		.pipe = c->edge.pipe,
 		.kind = (uint8_t)c->edge.kind,
 	};
 
-	mr_mpi_times_came(mr_mpi.of_worker[c->edge.from], &t);
+	mr_mpi_times_came(rank_from(c), &t);
 	s->wanted_ns = 0;
 }
 
@@ -298,8 +359,7 @@ static bool poll_next(mr_channel *c, uint64_t *number)
 
 static bool carries(const mr_link_kind *k, const mr_edge *e)
 {
-	(void)k;
-	return mr_mpi.of_worker[e->from] != mr_mpi.of_worker[e->to];
+	return mr_mpi.of_worker[k->first + e->from] != mr_mpi.of_worker[k->first + e->to];
 }
 
 /* Room for @room messages that are held back, where any is. */
@@ -338,60 +398,35 @@ static bool grow_table(void)
 	return done && widen_late(room);
 }
 
-enum { BLOCK = 1 << 30 }; /* bytes of a block of a type, whose length is an int */
-
-/* The type of a message: @head, then @bytes at @data. */
-static int make_type(const header *head, const uint8_t *data, size_t bytes, MPI_Datatype *out)
-{
-	int n = 1 + (int)((bytes + BLOCK - 1) / BLOCK), *length = calloc((size_t)n, sizeof(*length));
-	MPI_Aint *at = calloc((size_t)n, sizeof(*at));
-	int code = length && at ? MPI_SUCCESS : MPI_ERR_NO_MEM;
-
-	if (code == MPI_SUCCESS)
-		code = MPI_Get_address(head, &at[0]);
-	for (int i = 1; code == MPI_SUCCESS && i < n; i++) {
-		size_t from = (size_t)(i - 1) * BLOCK;
-
-		code = MPI_Get_address(data + from, &at[i]);
-		length[i] = bytes - from < BLOCK ? (int)(bytes - from) : BLOCK;
-	}
-	if (code == MPI_SUCCESS) {
-		length[0] = sizeof(*head);
-		code = MPI_Type_create_hindexed(n, length, at, MPI_BYTE, out);
-	}
-	if (code == MPI_SUCCESS)
-		code = MPI_Type_commit(out);
-	free(length);
-	free(at);
-	return code;
-}
-
 /* The request of side @side of the message for number @at modulo n. */
 static mr_status make_request(link_state *s, uint32_t at, uint8_t side, int tag)
 {
 	mr_channel *c = s->c;
 	message *m = &s->m[at];
 	const uint8_t *data = m->copy[side];
-	int peer = (int)mr_mpi.of_worker[s->sends ? c->edge.to : c->edge.from], code;
+	int peer = (int)(s->sends ? rank_to(c) : rank_from(c)), code;
 	MPI_Datatype type;
 
 	if (table.n == table.room && !grow_table())
 		return mr_fail(MR_ERESOURCE, "no memory for the messages of a link");
+	m->tag = tag;
+	m->request[side] = table.n;
+	table.owner[table.n] = (struct owner){.s = s, .at = at};
+	table.request[table.n++] = MPI_REQUEST_NULL;
+	if (s->sends && c->varies)
+		return MR_OK;
 	if (!data && c->bytes)
 		data = s->receives ? c->to + at * c->to_stride : c->from + at * c->from_stride;
 	MR_TRY(mr_mpi_check(make_type(&m->head[side], data, c->bytes, &type), "a link cannot be opened"));
-	code = s->sends ? MPI_Send_init(MPI_BOTTOM, 1, type, peer, tag, mr_mpi.links, &table.request[table.n])
-			: MPI_Recv_init(MPI_BOTTOM, 1, type, peer, tag, mr_mpi.links, &table.request[table.n]);
+	code = s->sends ? MPI_Send_init(MPI_BOTTOM, 1, type, peer, tag, mr_mpi.links, &table.request[m->request[side]])
+			: MPI_Recv_init(MPI_BOTTOM, 1, type, peer, tag, mr_mpi.links, &table.request[m->request[side]]);
 	MPI_Type_free(&type);
-	MR_TRY(mr_mpi_check(code, "a link cannot be opened"));
-	table.owner[table.n] = (struct owner){.s = s, .at = at};
-	m->request[side] = table.n++;
-	return MR_OK;
+	return mr_mpi_check(code, "a link cannot be opened");
 }
 
 static bool sends_copies(const mr_channel *c)
 {
-	return mr_mpi.of_worker[c->edge.from] == (uint32_t)mr_mpi.self && mr_channel_sends_copies(c);
+	return rank_from(c) == (uint32_t)mr_mpi.self && mr_channel_sends_copies(c);
 }
 
 static uint64_t kept(const mr_channel *c)
@@ -453,8 +488,8 @@ static mr_status open_link(mr_channel *c)
 		return mr_fail(MR_ERESOURCE, "this MPI has %d tags, and the links of this plan need more",
 			       mr_mpi.most_tag);
 	s->c = c;
-	s->sends = mr_mpi.of_worker[c->edge.from] == (uint32_t)mr_mpi.self;
-	s->receives = mr_mpi.of_worker[c->edge.to] == (uint32_t)mr_mpi.self;
+	s->sends = rank_from(c) == (uint32_t)mr_mpi.self;
+	s->receives = rank_to(c) == (uint32_t)mr_mpi.self;
 	s->stages = sends_copies(c);
 	if (!s->sends && !s->receives)
 		return MR_OK;
@@ -572,9 +607,9 @@ mr_status mr_mpi_settle(void)
 			continue;
 		n = s->c->n_posted;
 		pthread_mutex_lock(&mr_mpi.lock);
-		code = s->sends ? MPI_Isend(&n, 1, MPI_UINT64_T, (int)mr_mpi.of_worker[s->c->edge.to], 1, mr_mpi.data,
+		code = s->sends ? MPI_Isend(&n, 1, MPI_UINT64_T, (int)rank_to(s->c), 1, mr_mpi.data,
 					    &request)
-				: MPI_Irecv(&n, 1, MPI_UINT64_T, (int)mr_mpi.of_worker[s->c->edge.from], 1,
+				: MPI_Irecv(&n, 1, MPI_UINT64_T, (int)rank_from(s->c), 1,
 					    mr_mpi.data, &request);
 		pthread_mutex_unlock(&mr_mpi.lock);
 		MR_TRY(mr_mpi_check(code, "links cannot settle"));

@@ -40,7 +40,7 @@ mr_status mr_part_grads_end(const mr_part_grads *p, const mr_layer_call *c)
 	if (c->shares) {
 		size_t bytes = (size_t)all * each;
 
-		MR_TRY(c->shares->meet(c->shares->arg, c->scratch, bytes, bytes, part));
+		MR_TRY(c->shares->meet(c->shares->arg, c->scratch, bytes, part));
 		for (uint32_t q = 1; q < c->shares->n; q++)
 			MR_TRY(sum(c, all, q == 1 ? part[0] : c->scratch, part[q], c->scratch));
 	}

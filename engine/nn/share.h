@@ -22,14 +22,22 @@
 
 #define MR_SHARES_MOST 64
 
+/* What a share shows for another one: pieces @step bytes apart. */
+typedef struct mr_shares_part {
+	const uint8_t *at;
+	size_t step;
+} mr_shares_part;
+
 typedef struct mr_shares_face {
 	uint32_t n;    /* shares */
 	uint32_t self; /* which of them this one is */
 	/** Show @bytes at @mine, a copy of which is made, and wait for those of all shares: @part[q] are share q's,
-	 * until the next meeting but one. The caller reads @reads bytes of each, which are counted. Thread: the
-	 * worker's leader. Errors: MR_ESTOPPED. */
-	mr_status (*meet)(void *arg, const void *mine, size_t bytes, size_t reads,
-			  const void *part[MR_SHARES_MOST]) MR_MUST_USE;
+	 * until the next meeting but one. Thread: the worker's leader. Errors: MR_ESTOPPED. */
+	mr_status (*meet)(void *arg, const void *mine, size_t bytes, const void *part[MR_SHARES_MOST]) MR_MUST_USE;
+	/** The same of @pieces pieces of @piece bytes for each share, in their order, piece by piece: each reads only
+	 * its own, which are @part[q] of share q. */
+	mr_status (*meet_own)(void *arg, const void *mine, size_t pieces, size_t piece,
+			      mr_shares_part part[MR_SHARES_MOST]) MR_MUST_USE;
 	void *arg;
 } mr_shares_face;
 

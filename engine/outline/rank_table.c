@@ -22,9 +22,9 @@ enum { N_USES = sizeof(uses) / sizeof(uses[0]) };
 
 static uint32_t workers_of(const mr_session *s, uint16_t rank)
 {
-	uint32_t n = 0;
+	uint32_t n = 0, all = s->plan->n_workers * (s->n_shares ? s->n_shares : 1u);
 
-	for (uint16_t w = 0; w < s->plan->n_workers; w++)
+	for (uint32_t w = 0; w < all; w++)
 		n += s->hosts->hosts.rank[w] == rank;
 	return n;
 }

@@ -246,6 +246,11 @@ mr_layer_needs mr_graph_needs(const mr_graph *g, uint32_t node, int64_t samples)
  * direction; and numbers of gradients, for a micro-batch. 0: it meets none there, or is whole. */
 int64_t mr_graph_shown(const mr_graph *g, uint32_t node, bool backward);
 int64_t mr_graph_shown_gradients(const mr_graph *g, uint32_t node);
+/** Bytes that it shows at @node in a micro-batch of @samples, in a pass: 0 forward, 1 for its input, 2 for weights; and
+ * of these what goes to a process that has @members of the @n shares. */
+size_t mr_graph_shows(const mr_graph *g, uint32_t node, int pass, int64_t samples, const mr_types *types);
+size_t mr_graph_sends(const mr_graph *g, uint32_t node, int pass, int64_t samples, const mr_types *types, uint32_t n,
+		      uint32_t members);
 /** Bytes that each other share reads of it in a micro-batch of @samples; and the most that it shows at once. */
 uint64_t mr_graph_exchanged(const mr_graph *g, int64_t samples, const mr_types *types);
 size_t mr_graph_largest_exchanged(const mr_graph *g, int64_t samples, const mr_types *types);

@@ -303,20 +303,39 @@ uint64_t mr_graph_exchanged(const mr_graph *g, int64_t samples, const mr_types *
 	       (uint64_t)gradients * mr_dtype_bytes(types->gradients);
 }
 
+size_t mr_graph_shows(const mr_graph *g, uint32_t node, int pass, int64_t samples, const mr_types *types)
+{
+	const mr_node *nd = &g->nodes[node];
+
+	if (pass == 2)
+		return (size_t)mr_graph_shown_gradients(g, node) * mr_dtype_bytes(types->gradients);
+	if (!meets_at(g, node, pass == 1))
+		return 0;
+	return (size_t)(mr_shape_count(pass ? nd->out_shape[0] : nd->in_shape[0]) * samples) *
+	       mr_dtype_bytes(types->activations);
+}
+
+size_t mr_graph_sends(const mr_graph *g, uint32_t node, int pass, int64_t samples, const mr_types *types, uint32_t n,
+		      uint32_t members)
+{
+	size_t all = mr_graph_shows(g, node, pass, samples, types);
+	const mr_node *nd = &g->nodes[node];
+
+	if (pass == 2 || !all)
+		return all;
+	return mr_graph_shown(g, node, pass == 1) == mr_shape_count(pass ? nd->out_shape[0] : nd->in_shape[0])
+		       ? all
+		       : all / n * members;
+}
+
 size_t mr_graph_largest_exchanged(const mr_graph *g, int64_t samples, const mr_types *types)
 {
 	size_t most = 0;
 
-	for (uint32_t i = 0; i < g->n_nodes; i++) {
-		const mr_node *nd = &g->nodes[i];
-		int64_t forward = meets_at(g, i, false) ? mr_shape_count(nd->in_shape[0]) : 0;
-		int64_t back = meets_at(g, i, true) ? mr_shape_count(nd->out_shape[0]) : 0;
-		size_t values = (size_t)((forward > back ? forward : back) * samples) *
-				mr_dtype_bytes(types->activations);
-		size_t gradients = (size_t)mr_graph_shown_gradients(g, i) * mr_dtype_bytes(types->gradients);
+	for (uint32_t i = 0; i < 3 * g->n_nodes; i++) {
+		size_t n = mr_graph_shows(g, i / 3, (int)(i % 3), samples, types);
 
-		most = values > most ? values : most;
-		most = gradients > most ? gradients : most;
+		most = n > most ? n : most;
 	}
 	return most;
 }

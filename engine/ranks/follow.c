@@ -134,7 +134,7 @@ static mr_status obey(mr_engine *e, const mr_note *n, mr_over_ranks_part *part, 
 		return MR_OK;
 	case MR_RANK_SCATTER:
 		e->restored = true;
-		return mr_rank_state_scatter(e->run);
+		return mr_ranks_scatter(e);
 	case MR_RANK_PART:
 		return part(arg, n);
 	case MR_RANK_END:

@@ -134,7 +134,7 @@ static mr_status take_note(lead *l, uint32_t rank, const mr_note *n)
 	case MR_RANK_RECORD:
 		return take_record(l, rank, n);
 	case MR_RANK_NORM:
-		return mr_ranks_take_norm(l->e, rank, n->number[0]);
+		return mr_ranks_take_norm(l->e, rank, n);
 	case MR_RANK_STOPPED:
 		l->stopped_at[rank] = n->number[0];
 		return MR_OK;
@@ -281,7 +281,7 @@ static mr_status pause_all(lead *l, uint64_t *reached)
 {
 	mr_engine *e = l->e;
 
-	*reached = e->run->worker[mr_ranks_first_here(e)].train.step;
+	*reached = mr_ranks_first_here(e)->train.step;
 	MR_TRY(mr_ranks_say(e, MR_RANK_PAUSED, *reached, 0));
 	MR_TRY(hear_answers(l, MR_RANK_PAUSED));
 	MR_TRY(mr_ranks_pause_at(e, *reached));

@@ -3,13 +3,20 @@
 
 #include "ranks/rank_state.h"
 
+mr_status mr_ranks_scatter(mr_engine *e)
+{
+	for (uint32_t q = 0; q < e->n_runs; q++)
+		MR_TRY(mr_rank_state_scatter(e->runs[q]));
+	return MR_OK;
+}
+
 mr_status mr_ranks_send_state(mr_engine *e)
 {
 	if (!e->holds_state)
 		return MR_OK;
 	e->holds_state = false;
 	MR_TRY(mr_ranks_say(e, MR_RANK_SCATTER, 0, 0));
-	return mr_rank_state_scatter(e->run);
+	return mr_ranks_scatter(e);
 }
 
 mr_status mr_over_ranks_give(mr_engine *e, const mr_state *st)
@@ -22,13 +29,17 @@ mr_status mr_over_ranks_give(mr_engine *e, const mr_state *st)
 mr_status mr_over_ranks_mirror(mr_engine *e)
 {
 	MR_TRY(mr_ranks_by(e)->settle());
-	return mr_run_mirror(e->run, e->step);
+	for (uint32_t q = 0; q < e->n_runs; q++)
+		MR_TRY(mr_run_mirror(e->runs[q], e->step));
+	return MR_OK;
 }
 
 mr_status mr_ranks_gather(mr_engine *e)
 {
 	MR_TRY(mr_over_ranks_mirror(e));
-	return mr_rank_state_gather(e->run);
+	for (uint32_t q = 0; q < e->n_runs; q++)
+		MR_TRY(mr_rank_state_gather(e->runs[q]));
+	return MR_OK;
 }
 
 mr_status mr_over_ranks_call(mr_engine *e, mr_note *n)

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "exec/shares.h"
+
 mr_status mr_ranks_say(const mr_engine *e, mr_rank_note kind, uint64_t a, uint64_t b)
 {
 	mr_note n = {.kind = kind, .number = {a, b}};
@@ -36,18 +38,18 @@ mr_status mr_ranks_end_workers(mr_engine *e)
 	return mr_engine_result(e);
 }
 
-uint16_t mr_ranks_first_here(const mr_engine *e)
+mr_worker *mr_ranks_first_here(const mr_engine *e)
 {
-	uint16_t w = 0;
+	uint32_t i = 0;
 
-	while (!mr_run_is_here(&e->run->c, w))
-		w++;
-	return w;
+	while (!mr_engine_is_here(e, i))
+		i++;
+	return e->box[i].worker;
 }
 
 mr_status mr_ranks_pause_at(mr_engine *e, uint64_t step)
 {
-	e->step = e->run->worker[mr_ranks_first_here(e)].train.step;
+	e->step = mr_ranks_first_here(e)->train.step;
 	if (e->step != step)
 		return mr_fail(MR_EINVAL, "rank %u stands at step %llu, and rank 0 at %llu", mr_ranks_of(e)->self,
 			       (unsigned long long)e->step, (unsigned long long)step);
@@ -68,8 +70,10 @@ mr_status mr_ranks_begin_run(mr_engine *e, uint64_t limit)
 	e->sent_before = mr_ranks_by(e)->sent();
 	mr_engine_spread(e);
 	mr_ranks_begin_norms(e);
-	if (!e->started)
-		MR_TRY(mr_loader_start(e->loader[0]));
+	if (e->shares)
+		mr_shares_reset(e->shares);
+	for (uint32_t q = 0; !e->started && q < e->n_runs; q++)
+		MR_TRY(mr_loader_start(e->loader[q]));
 	e->started = true;
 	atomic_store_explicit(&e->limit, limit, memory_order_relaxed);
 	mr_engine_give_all(e, MR_ENGINE_TRAIN);
@@ -89,10 +93,11 @@ bool mr_ranks_wait(mr_engine *e)
 void mr_ranks_count_work(const mr_engine *e, uint64_t *done, uint64_t *longest)
 {
 	*done = *longest = 0;
-	for (uint16_t w = 0; w < e->run->n_workers; w++) {
-		uint64_t ns = atomic_load_explicit(&e->run->worker[w].longest_ns, memory_order_relaxed);
+	for (uint32_t i = 0; i < e->n_boxes; i++) {
+		const mr_worker *w = e->box[i].worker;
+		uint64_t ns = atomic_load_explicit(&w->longest_ns, memory_order_relaxed);
 
-		*done += atomic_load_explicit(&e->run->worker[w].beat, memory_order_relaxed);
+		*done += atomic_load_explicit(&w->beat, memory_order_relaxed);
 		*longest = ns > *longest ? ns : *longest;
 	}
 }

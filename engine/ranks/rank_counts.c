@@ -9,6 +9,11 @@ mr_status mr_ranks_move(const mr_engine *e, uint32_t rank, void *data, size_t by
 	return mr_ranks_of(e)->self ? mr_ranks_by(e)->send(0, data, bytes) : mr_ranks_by(e)->receive(rank, data, bytes);
 }
 
+static bool is_of(const mr_worker *w, uint32_t rank)
+{
+	return mr_run_rank(&w->run->c, w->id) == rank;
+}
+
 /* What worker @w has spent so far. */
 static mr_status move_spent(const mr_engine *e, uint32_t rank, mr_worker *w)
 {
@@ -51,9 +56,9 @@ static mr_status move_sums(const mr_engine *e, uint32_t rank)
 
 mr_status mr_ranks_move_work(const mr_engine *e, uint32_t rank)
 {
-	for (uint16_t w = 0; rank && w < e->run->n_workers; w++)
-		if (mr_ranks_of(e)->of_worker[w] == rank)
-			MR_TRY(move_spent(e, rank, &e->run->worker[w]));
+	for (uint32_t i = 0; rank && i < e->n_boxes; i++)
+		if (is_of(e->box[i].worker, rank))
+			MR_TRY(move_spent(e, rank, e->box[i].worker));
 	return move_sums(e, rank);
 }
 
@@ -119,27 +124,44 @@ static mr_status move_messages(mr_engine *e, uint32_t rank)
 	return MR_OK;
 }
 
-static bool has(const mr_engine *e, uint32_t rank, uint8_t pipe, uint16_t s)
+static bool has(const mr_run *run, uint32_t rank, uint8_t pipe, uint16_t s)
 {
-	return mr_ranks_of(e)->of_worker[mr_plan_worker(e->run->c.plan, pipe, s)] == rank;
+	return mr_run_rank(&run->c, mr_plan_worker(run->c.plan, pipe, s)) == rank;
 }
 
 /* Most storage that stage @s of @pipe had in use at once, as far as @rank counts it: slots and versions are counted by
  * the stage, buffers of a boundary by who writes them. */
-static mr_status move_usage(mr_engine *e, uint32_t rank, uint8_t pipe, uint16_t s)
+static mr_status move_usage(mr_engine *e, mr_run *run, uint32_t rank, uint8_t pipe, uint16_t s)
 {
-	mr_links_stage *st = mr_links_at(&e->run->train, pipe, s);
-	mr_version_count *versions = &mr_run_weights(e->run, pipe, s)->version_count;
+	mr_links_stage *st = mr_links_at(&run->train, pipe, s);
+	mr_version_count *versions = &mr_run_weights(run, pipe, s)->version_count;
 
-	if (has(e, rank, pipe, s)) {
+	if (has(run, rank, pipe, s)) {
 		MR_TRY(mr_ranks_move(e, rank, &st->most_taken, sizeof(st->most_taken)));
 		MR_TRY(mr_ranks_move(e, rank, &versions->live, sizeof(versions->live)));
 		MR_TRY(mr_ranks_move(e, rank, &versions->n_buffers, sizeof(versions->n_buffers)));
 	}
-	if (s > 0 && has(e, rank, pipe, (uint16_t)(s - 1)))
+	if (s > 0 && has(run, rank, pipe, (uint16_t)(s - 1)))
 		MR_TRY(mr_ranks_move(e, rank, &st->in.n_used, sizeof(st->in.n_used)));
-	if (s + 1 < e->run->n_stages && has(e, rank, pipe, (uint16_t)(s + 1)))
+	if (s + 1 < run->n_stages && has(run, rank, pipe, (uint16_t)(s + 1)))
 		MR_TRY(mr_ranks_move(e, rank, &st->grad.n_used, sizeof(st->grad.n_used)));
+	return MR_OK;
+}
+
+/* What the workers of @rank have counted in @run. */
+static mr_status move_run(mr_engine *e, mr_run *run, uint32_t rank, int64_t ns)
+{
+	for (uint16_t w = 0; w < run->n_workers; w++)
+		if (is_of(&run->worker[w], rank))
+			MR_TRY(move_worker(e, rank, &run->worker[w], ns));
+	for (unsigned p = 0; p < run->n_pipes; p++)
+		for (uint16_t s = 0; s < run->n_stages; s++)
+			MR_TRY(move_usage(e, run, rank, (uint8_t)p, s));
+	for (uint16_t s = 0; s < run->n_stages; s++)
+		for (uint32_t i = 0; i < run->weights[s].n_shards; i++)
+			if (has(run, rank, (uint8_t)i, s))
+				MR_TRY(mr_ranks_move(e, rank, run->weights[s].shard[i].staleness,
+						     sizeof(run->weights[s].shard[i].staleness)));
 	return MR_OK;
 }
 
@@ -157,16 +179,7 @@ mr_status mr_ranks_move_counts(mr_engine *e, uint32_t rank)
 	MR_TRY(mr_ranks_move(e, rank, &sent, sizeof(sent)));
 	run->link_bytes += sent;
 	MR_TRY(begun_later(e, rank, &ns));
-	for (uint16_t w = 0; w < run->n_workers; w++)
-		if (mr_ranks_of(e)->of_worker[w] == rank)
-			MR_TRY(move_worker(e, rank, &run->worker[w], ns));
-	for (unsigned p = 0; p < run->n_pipes; p++)
-		for (uint16_t s = 0; s < run->n_stages; s++)
-			MR_TRY(move_usage(e, rank, (uint8_t)p, s));
-	for (uint16_t s = 0; s < run->n_stages; s++)
-		for (uint32_t i = 0; i < run->weights[s].n_shards; i++)
-			if (mr_ranks_of(e)->of_worker[mr_plan_worker(run->c.plan, (uint8_t)i, s)] == rank)
-				MR_TRY(mr_ranks_move(e, rank, run->weights[s].shard[i].staleness,
-						  sizeof(run->weights[s].shard[i].staleness)));
+	for (uint32_t q = 0; q < e->n_runs; q++)
+		MR_TRY(move_run(e, e->runs[q], rank, ns));
 	return MR_OK;
 }

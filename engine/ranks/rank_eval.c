@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "exec/rank_losses.h"
+#include "exec/shares.h"
 #include "host/clock.h"
 
 mr_status mr_ranks_begin_eval(mr_engine *e)
@@ -11,25 +12,36 @@ mr_status mr_ranks_begin_eval(mr_engine *e)
 	uint64_t until;
 
 	mr_engine_spread(e);
-	MR_TRY(mr_run_begin_eval(e->run, &until));
-	mr_loader_seek(e->eval_loader[0], 0, e->run->n_eval);
-	MR_TRY(mr_loader_start(e->eval_loader[0]));
+	if (e->shares)
+		mr_shares_reset(e->shares);
+	for (uint32_t q = 0; q < e->n_runs; q++) {
+		MR_TRY(mr_run_begin_eval(e->runs[q], &until));
+		mr_loader_seek(e->eval_loader[q], 0, e->run->n_eval);
+		MR_TRY(mr_loader_start(e->eval_loader[q]));
+	}
 	atomic_store_explicit(&e->limit, until, memory_order_relaxed);
 	mr_engine_give_all(e, MR_ENGINE_EVAL);
 	return MR_OK;
 }
 
+static void join_loaders(mr_engine *e)
+{
+	for (uint32_t q = 0; q < e->n_runs; q++)
+		mr_loader_join(e->eval_loader[q]);
+}
+
 void mr_ranks_cut_eval(mr_engine *e)
 {
 	atomic_store_explicit(&e->limit, 0, memory_order_relaxed);
-	mr_stop_raise(&e->run->stop);
+	for (uint32_t q = 0; q < e->n_runs; q++)
+		mr_stop_raise(&e->runs[q]->stop);
 }
 
 mr_status mr_ranks_end_eval(mr_engine *e, bool cut)
 {
 	mr_status st = mr_engine_result(e);
 
-	mr_loader_join(e->eval_loader[0]);
+	join_loaders(e);
 	if (st == MR_OK && cut)
 		mr_engine_drop_eval(e);
 	return st;
@@ -137,7 +149,7 @@ mr_status mr_over_ranks_eval(mr_engine *e, mr_eval_wanted *wanted, void *arg, do
 	if (mr_ranks_fail_run(e, lead_eval(e, wanted, arg, &cut)) != MR_OK) {
 		mr_status st = mr_ranks_end_workers(e);
 
-		mr_loader_join(e->eval_loader[0]);
+		join_loaders(e);
 		return st;
 	}
 	if (cut)

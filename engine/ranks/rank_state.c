@@ -19,7 +19,7 @@ static const mr_transport *by(const mr_run *run)
 
 static uint32_t rank_of(const mr_run *run, uint8_t pipe, uint16_t s)
 {
-	return run->c.ranks->of_worker[mr_plan_worker(run->c.plan, pipe, s)];
+	return mr_run_rank(&run->c, mr_plan_worker(run->c.plan, pipe, s));
 }
 
 /* The worker in whose region @data lies; n_workers: in none. */
@@ -43,7 +43,7 @@ static uint32_t owner_of(const mr_run *run, const mr_saved_tensor *t)
 	uint8_t pipe = 0;
 
 	if (w < run->n_workers)
-		return run->c.ranks->of_worker[w];
+		return mr_run_rank(&run->c, w);
 	for (unsigned p = 0; p < run->n_pipes; p++) {
 		const mr_links_stage *st = mr_links_at(&run->train, (uint8_t)p, (uint16_t)(run->n_stages - 1));
 
@@ -184,7 +184,7 @@ static uint32_t rank_of_place(const mr_run *run, uint16_t s, uint32_t place)
 		for (uint32_t i = 0; i < l->n; i++)
 			if (l->at[i].op == MR_OP_F && l->at[i].stage == s &&
 			    l->at[i].micro % p->contract.need == place)
-				return run->c.ranks->of_worker[w];
+				return mr_run_rank(&run->c, w);
 	}
 	return rank_of(run, 0, s);
 }

@@ -36,7 +36,7 @@ mr_status mr_ranks_fail_run(mr_engine *e, mr_status st);
 mr_status mr_ranks_end_workers(mr_engine *e);
 
 /** The first worker of this rank. */
-uint16_t mr_ranks_first_here(const mr_engine *e);
+mr_worker *mr_ranks_first_here(const mr_engine *e);
 
 /** Workers of this rank stand at @step, as those of all others do. Errors: MR_EINVAL they do not. */
 mr_status mr_ranks_pause_at(mr_engine *e, uint64_t step) MR_MUST_USE;
@@ -72,12 +72,15 @@ mr_status mr_ranks_end_eval(mr_engine *e, bool cut) MR_MUST_USE;
 /** Losses and scores of @rank's micro-batches, to rank 0. Both call it. */
 mr_status mr_ranks_move_eval(mr_engine *e, uint32_t rank) MR_MUST_USE;
 
-/** Norms of gradients that nothing is clipped by. As a run begins; another rank's new ones, to rank 0; rank 0: those of
- * @step that @rank tells, and that of a step into its record, unless a part is not there. Errors: the transport's. */
+/** Norms of gradients that nothing is clipped by. As a run begins; another rank's new ones, to rank 0; rank 0: those
+ * that @rank tells, and that of a step into its record, unless a part is not there. Errors: the transport's. */
 void mr_ranks_begin_norms(mr_engine *e);
 mr_status mr_ranks_tell_norms(mr_engine *e) MR_MUST_USE;
-mr_status mr_ranks_take_norm(mr_engine *e, uint32_t rank, uint64_t step) MR_MUST_USE;
+mr_status mr_ranks_take_norm(mr_engine *e, uint32_t rank, const mr_note *n) MR_MUST_USE;
 mr_status mr_ranks_add_norm(const mr_engine *e, mr_step_rec *rec, bool *is_there) MR_MUST_USE;
+
+/** All ranks call it: what rank 0 has loaded goes to those who need it. */
+mr_status mr_ranks_scatter(mr_engine *e) MR_MUST_USE;
 
 /** All ranks call it: what they have comes to rank 0. */
 mr_status mr_ranks_gather(mr_engine *e) MR_MUST_USE;

@@ -1,6 +1,7 @@
 #include "ranks/traffic.h"
 
 #include "exec/exec.h"
+#include "exec/shares.h"
 #include "weights/layer_states.h"
 #include "weights/replica_links.h"
 #include "weights/tied_links.h"
@@ -12,24 +13,32 @@ typedef struct count {
 	double *out;
 } count;
 
+/* Channel @c carries @bytes a step. */
+static void add_bytes(const count *x, const mr_channel *c, double bytes)
+{
+	const mr_ranks *r = x->run->c.ranks;
+	const uint32_t *of = r->of_worker + c->kind->first;
+
+	x->out[of[c->edge.from] * r->n + of[c->edge.to]] += bytes;
+}
+
 /* Channel @c carries @times messages a step. */
 static void add(const count *x, const mr_channel *c, double times)
 {
-	const mr_ranks *r = x->run->c.ranks;
-
 	if (c->kind && !mr_link_kind_shares(c->kind))
-		x->out[r->of_worker[c->edge.from] * r->n + r->of_worker[c->edge.to]] += (double)c->bytes * times;
+		add_bytes(x, c, (double)c->bytes * times);
 }
 
-/* Instructions of stage @s in @pipe that carry out one of @ops, a step. */
-static double times_of(const mr_run *run, uint8_t pipe, uint16_t s, unsigned ops)
+/* Instructions of stage @s in @pipe that carry out one of @ops, a step; @each: of each micro-batch. */
+static double times_of(const mr_run *run, uint8_t pipe, uint16_t s, unsigned ops, bool each)
 {
 	const mr_plan *p = run->c.plan;
 	const mr_list *l = mr_plan_list(p, mr_plan_worker(p, pipe, s), MR_BODY);
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < l->n; i++)
-		n += l->at[i].stage == s && l->at[i].pipe == pipe && 1u << l->at[i].op & ops;
+		if (l->at[i].stage == s && l->at[i].pipe == pipe && 1u << l->at[i].op & ops)
+			n += each && l->at[i].span ? l->at[i].span : 1;
 	return (double)n / mr_plan_stride(p);
 }
 
@@ -38,10 +47,10 @@ static void add_boundaries(const count *x, uint8_t pipe, uint16_t s)
 	const mr_links_stage *st = mr_links_at(&x->run->train, pipe, s);
 
 	if (st->in.remote)
-		add(x, &st->in.remote->full, times_of(x->run, pipe, (uint16_t)(s - 1), 1u << MR_OP_F));
+		add(x, &st->in.remote->full, times_of(x->run, pipe, (uint16_t)(s - 1), 1u << MR_OP_F, false));
 	if (st->grad.remote)
 		add(x, &st->grad.remote->full,
-		    times_of(x->run, pipe, (uint16_t)(s + 1), 1u << MR_OP_B | 1u << MR_OP_I));
+		    times_of(x->run, pipe, (uint16_t)(s + 1), 1u << MR_OP_B | 1u << MR_OP_I, false));
 }
 
 static void add_ranges(const count *x, const mr_stage_weights *b, uint16_t s)
@@ -94,7 +103,59 @@ static void add_norms(const count *x, const mr_stage_weights *b)
 		add(x, &n->known.end[w].in[n->by], b->in_step);
 }
 
-void mr_rank_traffic(const mr_run *run, double *out)
+/* What a share of stage @s sends to @members of the others in @pass of a micro-batch. */
+static double shown(const mr_run *run, uint16_t s, int pass, uint32_t members)
+{
+	double n = 0;
+
+	for (uint32_t i = run->c.partition->first[s]; i < run->c.partition->first[s + 1]; i++)
+		n += (double)mr_graph_sends(run->c.graph, i, pass, run->c.samples, &run->c.kernels->types,
+					    run->c.shares->n, members);
+	return n;
+}
+
+/* The same of worker @w in a step. */
+static double shown_by(const mr_run *run, uint16_t w, uint32_t members)
+{
+	static const unsigned passes[3] = {1u << MR_OP_F | 1u << MR_OP_R, 1u << MR_OP_B | 1u << MR_OP_I,
+					   1u << MR_OP_B | 1u << MR_OP_W};
+	double n = 0;
+
+	for (unsigned p = 0; p < run->n_pipes; p++)
+		for (uint16_t s = 0; s < run->n_stages; s++)
+			for (int k = 0; k < 3 && mr_plan_worker(run->c.plan, (uint8_t)p, s) == w; k++)
+				n += shown(run, s, k, members) * times_of(run, (uint8_t)p, s, passes[k], true);
+	return n;
+}
+
+/* And for the norms of the gradients of stage @s. */
+static double shown_norms(const mr_run *run, uint16_t s)
+{
+	const mr_stage_weights *b = &run->weights[s];
+	const mr_run_norms *x = run->norms;
+	uint32_t first, end;
+	double times = !x ? 0 : run->c.clip > 0 ? b->in_step : !b->apart && x->every ? 1.0 / (double)x->every : 0;
+
+	mr_stage_params(b->stage, &first, &end);
+	return times * (end - first) * sizeof(double);
+}
+
+/* What shares of different groups show each other. */
+static void add_meetings(const count *x)
+{
+	const mr_shares *s = x->run->c.shares;
+
+	for (uint32_t i = 0; s->channel && i < s->n_places * s->n * s->n; i++) {
+		uint32_t at = i / (s->n * s->n), members = mr_shares_members(s, at, i % s->n);
+
+		if (s->channel[i].kind)
+			add_bytes(x, &s->channel[i],
+				  at < s->n_workers ? shown_by(x->run, (uint16_t)at, members)
+						    : shown_norms(x->run, (uint16_t)(at - s->n_workers)));
+	}
+}
+
+static void add_run(const mr_run *run, double *out)
 {
 	count x = {run, out};
 
@@ -108,4 +169,15 @@ void mr_rank_traffic(const mr_run *run, double *out)
 		add_tied(&x, &run->weights[s]);
 		add_norms(&x, &run->weights[s]);
 	}
+}
+
+void mr_rank_traffic(const mr_run *run, double *out)
+{
+	const mr_shares *s = run->c.shares;
+
+	add_run(run, out);
+	for (uint32_t q = 1; s && q < s->n; q++)
+		add_run(s->run[q], out);
+	if (s)
+		add_meetings(&(count){run, out});
 }

@@ -161,7 +161,7 @@ static mr_status work_all(mr_replay_shares *s, bool evaluates)
 
 static mr_status build(mr_replay_shares *s, const mr_run_config *c)
 {
-	MR_TRY(mr_shares_create(s->n, c->plan, c->graph, &s->shares));
+	MR_TRY(mr_shares_create(s->n, c, &s->shares));
 	s->shares->apart = true; /* each warms up by itself */
 	for (uint32_t q = 0; q < s->n; q++) {
 		mr_run_config own = c[q];

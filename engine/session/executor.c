@@ -67,33 +67,39 @@ mr_status mr_executor_of_engine(const mr_run_config *c, double watchdog_s, mr_ex
 
 /* --- an engine of several shares --- */
 
-static mr_status give_shares(mr_executor *x)
+mr_status mr_executor_give(mr_executor *x)
 {
-	return mr_share_state_give(x->shares, &x->joined);
+	return x->shares ? mr_share_state_give(x->shares, &x->joined) : MR_OK;
 }
 
 static mr_status shares_run(mr_executor *x, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached)
 {
-	MR_TRY(give_shares(x));
+	MR_TRY(mr_executor_give(x));
 	return mr_engine_run(x->engine, until, progress, arg, reached);
 }
 
 static mr_status shares_eval(mr_executor *x, mr_eval_wanted *wanted, void *arg, double *loss)
 {
-	MR_TRY(give_shares(x));
+	MR_TRY(mr_executor_give(x));
 	return mr_engine_eval(x->engine, wanted, arg, loss);
 }
 
-static mr_status shares_stand_at(mr_executor *x, uint64_t step)
+/* The buffers are there, and what is loaded into them has not been given yet. */
+static mr_status begin_joined(mr_executor *x)
 {
 	mr_state st;
 
-	MR_TRY(mr_engine_resume_at(x->engine, step));
 	x->joined.holds = false;
 	MR_TRY(mr_share_state(x->shares, &x->joined, &st));
 	mr_state_fini(&st);
 	x->joined.holds = true;
 	return MR_OK;
+}
+
+static mr_status shares_stand_at(mr_executor *x, uint64_t step)
+{
+	MR_TRY(mr_engine_resume_at(x->engine, step));
+	return begin_joined(x);
 }
 
 static mr_status shares_state(mr_executor *x, mr_state *out)
@@ -137,27 +143,36 @@ mr_status mr_executor_of_shares(const mr_run_config *c, uint32_t n, double watch
 
 static void ranks_hold(mr_executor *x)
 {
+	x->joined.holds = x->shares != NULL;
 	mr_over_ranks_hold(x->engine);
 }
 
 static mr_status ranks_run(mr_executor *x, uint64_t until, mr_engine_progress *progress, void *arg, uint64_t *reached)
 {
+	MR_TRY(mr_executor_give(x));
 	return mr_over_ranks_run(x->engine, until, progress, arg, reached);
 }
 
 static mr_status ranks_eval(mr_executor *x, mr_eval_wanted *wanted, void *arg, double *loss)
 {
+	MR_TRY(mr_executor_give(x));
 	return mr_over_ranks_eval(x->engine, wanted, arg, loss);
 }
 
 static mr_status ranks_stand_at(mr_executor *x, uint64_t step)
 {
-	return mr_over_ranks_stand_at(x->engine, step);
+	MR_TRY(mr_over_ranks_stand_at(x->engine, step));
+	return x->shares ? begin_joined(x) : MR_OK;
 }
 
 static mr_status ranks_gather(mr_executor *x)
 {
 	return mr_over_ranks_gather(x->engine);
+}
+
+static mr_status ranks_state(mr_executor *x, mr_state *out)
+{
+	return x->shares ? shares_state(x, out) : mr_state_of_run(engine_run_of(x), out);
 }
 
 static const mr_executor_kind over_ranks = {
@@ -166,16 +181,19 @@ static const mr_executor_kind over_ranks = {
 	.stand_at = ranks_stand_at,
 	.run_of = engine_run_of,
 	.gather = ranks_gather,
+	.state = ranks_state,
 	.hold = ranks_hold,
-	.destroy = engine_destroy,
+	.destroy = shares_destroy,
 };
 
-mr_status mr_executor_of_ranks(const mr_run_config *c, double watchdog_s, mr_executor *x)
+mr_status mr_executor_of_ranks(const mr_run_config *c, uint32_t n, double watchdog_s, const mr_graph *whole,
+			       mr_executor *x)
 {
 	mr_engine *e;
 
-	MR_TRY(mr_engine_create(c, c->ranks->self ? 0 : watchdog_s, &e));
-	*x = (mr_executor){.kind = &over_ranks, .engine = e};
+	MR_TRY(mr_engine_create_shares(c, n, c->ranks->self ? 0 : watchdog_s, &e));
+	*x = (mr_executor){.kind = &over_ranks, .engine = e, .joined = {.whole = whole}};
+	x->shares = engine_run_of(x)->c.shares;
 	return MR_OK;
 }
 
@@ -244,7 +262,7 @@ static mr_status give_replays(mr_executor *x)
 {
 	bool held = x->joined.holds;
 
-	MR_TRY(give_shares(x));
+	MR_TRY(mr_executor_give(x));
 	for (uint32_t q = 0; held && q < x->shares->n; q++)
 		mr_run_spread(x->shares->run[q]);
 	return MR_OK;

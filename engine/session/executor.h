@@ -29,9 +29,10 @@ typedef struct mr_executor {
 /** An engine that runs @c, with @watchdog_s as mr_engine_create. Errors: those of it; *@x is then as it was. */
 mr_status mr_executor_of_engine(const mr_run_config *c, double watchdog_s, mr_executor *x) MR_MUST_USE;
 
-/** An engine whose workers are spread over c->ranks, all of which call this, and then the next function; those but rank
- * 0 then follow (ranks/over_ranks.h). Errors: as above. */
-mr_status mr_executor_of_ranks(const mr_run_config *c, double watchdog_s, mr_executor *x) MR_MUST_USE;
+/** An engine whose workers, @n shares of each as below (1: they are whole), are spread over c->ranks, all of which call
+ * this, and then the next function; those but rank 0 then follow (ranks/over_ranks.h). Errors: as above. */
+mr_status mr_executor_of_ranks(const mr_run_config *c, uint32_t n, double watchdog_s, const mr_graph *whole,
+			       mr_executor *x) MR_MUST_USE;
 
 /** All ranks meet. @identity: what must be the same on all of them, lines "name: value". Errors: those of
  * mr_over_ranks_meet. */
@@ -66,6 +67,9 @@ mr_status mr_executor_state(mr_executor *x, mr_state *out) MR_MUST_USE;
 
 /** The lists of mr_executor_state have been written, while paused: copies of it follow before the next step. */
 void mr_executor_hold(mr_executor *x);
+
+/** What lists of the whole model hold goes to the shares now: before other ranks get it. Errors: MR_ERESOURCE. */
+mr_status mr_executor_give(mr_executor *x) MR_MUST_USE;
 
 /** The executor's run, of several shares that of the first; NULL: it is not started. While paused. */
 mr_run *mr_executor_run_of(const mr_executor *x);

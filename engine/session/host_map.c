@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "session/shares.h"
+
 void mr_host_map_destroy(mr_host_map *m)
 {
 	if (!m)
@@ -108,18 +110,21 @@ bool mr_session_is_spread(const mr_session *s)
 static mr_status find(const mr_session *s, uint32_t n_workers, const char *ranks, mr_host_map **out)
 {
 	const mr_job_machine *machine = &s->job->machine;
+	uint32_t shares = s->n_shares ? s->n_shares : 1, n = n_workers * shares;
 	bool found = false;
 	mr_host_map *m;
 	mr_status st;
 
 	*out = NULL;
-	if (n_workers < 2 || (!*machine->links && !*s->job->costs && machine->hosts < 2))
+	if (n < 2 || (!*machine->links && !*s->job->costs && machine->hosts < 2))
 		return MR_OK;
 	m = calloc(1, sizeof(*m));
 	if (m)
-		m->rank = calloc(n_workers, sizeof(*m->rank));
-	st = m && m->rank ? fill(s, n_workers, ranks, m, &found)
+		m->rank = calloc(n, sizeof(*m->rank));
+	st = m && m->rank ? fill(s, n, ranks, m, &found)
 			  : mr_fail(MR_ERESOURCE, "no memory for the hosts of a plan");
+	if (st == MR_OK && found && !mr_session_by_share(m->rank, sizeof(*m->rank), n_workers, shares))
+		st = mr_fail(MR_ERESOURCE, "no memory for the hosts of a plan");
 	if (st == MR_OK && found)
 		*out = m;
 	else

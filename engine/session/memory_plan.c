@@ -96,7 +96,7 @@ uint64_t mr_memory_late_bytes(const mr_session *s)
  */
 static bool saves_on_the_way(const mr_session *s)
 {
-	if (s->ranks && (s->ranks->self || s->job->checkpoint.parts != MR_PARTS_RANK0))
+	if (s->ranks && (s->ranks->self || (s->job->checkpoint.parts != MR_PARTS_RANK0 && !s->n_shares)))
 		return false;
 	return s->job->checkpoint.every && s->job->checkpoint.every < s->job->train.steps;
 }
@@ -137,14 +137,12 @@ static mr_status needs_of_run(const mr_session *s, const mr_run *run, needs *out
 	return mr_kernel_memory(s, run, &out->kernels);
 }
 
-static mr_status needs_of_one(const mr_session *s, const mr_run *run, needs *out)
+/* Those of @c, which is not made for them, but laid out. */
+static mr_status needs_of_config(const mr_session *s, mr_run_config c, needs *out)
 {
-	mr_run_config c = mr_session_run_config(s, NULL);
 	mr_run *laid_out;
 	mr_status st;
 
-	if (run)
-		return needs_of_run(s, run, out);
 	c.only_layout = true;
 	MR_TRY(mr_job_blame(s->job, MR_JOB_SYSTEM, "name", mr_run_create(&c, &laid_out)));
 	st = needs_of_run(s, laid_out, out);
@@ -152,11 +150,39 @@ static mr_status needs_of_one(const mr_session *s, const mr_run *run, needs *out
 	return st;
 }
 
+/* Of several ranks each has other workers of the shares. */
+static mr_status needs_of_rank(const mr_session *s, needs *out)
+{
+	mr_run_config c = mr_session_run_config(s, NULL);
+
+	*out = (needs){.workers = mr_session_rank_meeting_bytes(s)};
+	for (uint32_t q = 0; q < s->n_shares; q++) {
+		mr_run_config own = mr_session_share_config(s, &c, q);
+		mr_share_links links;
+		needs n;
+
+		mr_share_links_init(&links, c.links, q * s->place.n_workers);
+		own.links = links.kinds;
+		MR_TRY(needs_of_config(s, own, &n));
+		out->kernels.contexts += n.kernels.contexts;
+		out->kernels.code = n.kernels.code;
+		out->kernels.flops = n.kernels.flops; /* its shares are the same of each */
+		out->workers += n.workers;
+		out->model += n.model;
+		out->optimizer += n.optimizer;
+		out->inflight += n.inflight;
+		out->n_tensors += n.n_tensors;
+	}
+	return MR_OK;
+}
+
 static mr_status needs_of(const mr_session *s, const mr_run *run, needs *out)
 {
 	uint32_t n = shares(s);
 
-	MR_TRY(needs_of_one(s, run, out));
+	if (s->ranks && s->n_shares)
+		return needs_of_rank(s, out);
+	MR_TRY(run ? needs_of_run(s, run, out) : needs_of_config(s, mr_session_run_config(s, NULL), out));
 	out->kernels.contexts *= n;
 	out->workers = n * out->workers + (run ? 0 : mr_session_meeting_bytes(s));
 	out->model *= n;

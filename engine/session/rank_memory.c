@@ -16,7 +16,8 @@ mr_status mr_memory_plan_of_rank(const mr_session *s, uint16_t rank, mr_memory_p
 	const mr_hosts *h = &s->hosts->hosts;
 	mr_session of = *s;
 	mr_planned_links links;
-	mr_ranks ranks = {.by = &none, .n = h->n_ranks, .self = rank, .n_workers = s->plan->n_workers};
+	uint32_t n = (uint32_t)s->plan->n_workers * (s->n_shares ? s->n_shares : 1u);
+	mr_ranks ranks = {.by = &none, .n = h->n_ranks, .self = rank, .n_workers = (uint16_t)n};
 	mr_status st;
 
 	ranks.of_worker = calloc(ranks.n_workers, sizeof(*ranks.of_worker));

@@ -30,7 +30,8 @@ mr_status mr_rank_place(mr_session *s, const char **key)
 	uint16_t first, n;
 
 	*key = "ranks";
-	MR_TRY(mr_ranks_own(s->ranks, mr_job_workers(s->job), s->job->machine.ranks));
+	MR_TRY(mr_ranks_own(s->ranks, (uint16_t)(mr_job_workers(s->job) * s->job->machine.shares),
+			    s->job->machine.ranks));
 	*key = NULL;
 	n = mr_ranks_neighbours(s->ranks, &first);
 	MR_TRY(mr_machine_place_some(s->job, n, &s->topo, &s->place, key));

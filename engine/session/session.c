@@ -372,10 +372,10 @@ static mr_status create_executor(mr_session *s, const mr_session_opts *opts)
 	if (c.own_loss && s->graph->class_weight)
 		return mr_fail(MR_ECONFIG, "train.class_weights are of the model's loss, and another one takes its "
 					   "place");
-	if (s->ranks)
-		return mr_executor_of_ranks(&c, watchdog, &s->executor);
 	if (s->n_shares)
 		return mr_session_start_shares(s, &c, opts);
+	if (s->ranks)
+		return mr_executor_of_ranks(&c, 1, watchdog, s->graph, &s->executor);
 	if (!opts || (!opts->source && !opts->clock))
 		return mr_executor_of_engine(&c, watchdog, &s->executor);
 	return mr_executor_of_replay(&c, opts->source, opts->source_arg, opts->clock, &s->executor);

@@ -14,8 +14,6 @@ mr_status mr_session_share(mr_session *s)
 
 	if (n < 2 || s->shapes || s->without_text)
 		return MR_OK;
-	if (s->ranks)
-		return mr_fail(MR_ECONFIG, "shares: a training over several ranks has whole workers: set it to 1");
 	s->share = calloc(n, sizeof(*s->share));
 	if (!s->share)
 		return mr_fail(MR_ERESOURCE, "no memory for %u shares", n);
@@ -28,23 +26,48 @@ mr_status mr_session_share(mr_session *s)
 	return MR_OK;
 }
 
+bool mr_session_by_share(void *at, size_t each, uint32_t workers, uint32_t n)
+{
+	uint8_t *was = malloc(each * workers * n + 1);
+
+	if (!was)
+		return false;
+	memcpy(was, at, each * workers * n);
+	for (uint32_t w = 0; w < workers; w++)
+		for (uint32_t q = 0; q < n; q++)
+			memcpy((uint8_t *)at + (q * workers + w) * each, was + (w * n + q) * each, each);
+	free(was);
+	return true;
+}
+
+/* The shares of a worker do the same at the same time, so who sums or sends what is alike in all of them. */
+static mr_status check_alike(const mr_ranks *r, uint32_t workers, uint32_t n)
+{
+	const uint32_t *of = r->of_worker;
+
+	for (uint32_t q = 1; q < n; q++)
+		for (uint32_t a = 0; a < workers; a++)
+			for (uint32_t b = a + 1; b < workers; b++)
+				if ((of[a] == of[b]) != (of[q * workers + a] == of[q * workers + b]))
+					return mr_fail(MR_ECONFIG, "workers %u and %u are on %s for share 0, and on %s "
+						       "for share %u: each share has the same workers together", a, b,
+						       of[a] == of[b] ? "one rank" : "two ranks",
+						       of[a] == of[b] ? "two" : "one", q);
+	return MR_OK;
+}
+
 mr_status mr_session_place_shares(mr_session *s)
 {
 	uint32_t n = s->n_shares, workers = s->place.n_workers / (n ? n : 1);
-	mr_place_worker *all;
 
 	if (!n)
 		return MR_OK;
-	all = calloc(s->place.n_workers, sizeof(*all));
-	if (!all)
-		return mr_fail(MR_ERESOURCE, "no memory to place %u shares", n);
-	for (uint32_t w = 0; w < workers; w++)
-		for (uint32_t q = 0; q < n; q++)
-			all[q * workers + w] = s->place.worker[w * n + q];
-	free(s->place.worker);
-	s->place.worker = all;
 	s->place.n_workers = workers;
-	return MR_OK;
+	if (mr_session_by_share(s->place.worker, sizeof(*s->place.worker), workers, n) &&
+	    (!s->ranks || mr_session_by_share(s->ranks->of_worker, sizeof(*s->ranks->of_worker), workers, n)))
+		return s->ranks ? mr_job_blame(s->job, MR_JOB_MACHINE, "ranks", check_alike(s->ranks, workers, n))
+				: MR_OK;
+	return mr_fail(MR_ERESOURCE, "no memory to place %u shares", n);
 }
 
 uint32_t mr_session_shares_here(const mr_session *s)
@@ -66,6 +89,18 @@ mr_status mr_session_check_shares(const mr_session *s)
 	return mr_shares_refuse(&c);
 }
 
+mr_run_config mr_session_share_config(const mr_session *s, const mr_run_config *c, uint32_t q)
+{
+	mr_run_config own = *c;
+
+	s->share[q].place = s->place;
+	s->share[q].place.worker += q * s->place.n_workers;
+	own.graph = s->share[q].graph;
+	own.place = &s->share[q].place;
+	own.share = q;
+	return own;
+}
+
 mr_status mr_session_start_shares(mr_session *s, const mr_run_config *c, const mr_session_opts *opts)
 {
 	uint32_t n = s->n_shares;
@@ -79,13 +114,11 @@ mr_status mr_session_start_shares(mr_session *s, const mr_run_config *c, const m
 
 		if (q && g->class_weight) /* which may have been counted since */
 			memcpy(g->class_weight, s->graph->class_weight, g->n_class_weights * sizeof(*g->class_weight));
-		s->share[q].place = s->place;
-		s->share[q].place.worker += q * s->place.n_workers;
-		all[q] = *c;
-		all[q].graph = g;
-		all[q].place = &s->share[q].place;
+		all[q] = mr_session_share_config(s, c, q);
 	}
-	if (opts && (opts->source || opts->clock))
+	if (s->ranks)
+		st = mr_executor_of_ranks(all, n, s->job->machine.watchdog, s->whole, &s->executor);
+	else if (opts && (opts->source || opts->clock))
 		st = mr_executor_of_replayed_shares(all, n, opts->source, opts->source_arg, opts->clock, s->whole,
 						    &s->executor);
 	else
@@ -110,12 +143,37 @@ uint64_t mr_session_meeting_bytes(const mr_session *s)
 	return 2 * s->n_shares * s->place.n_workers * ((one + MR_CACHE_LINE - 1) / MR_CACHE_LINE * MR_CACHE_LINE);
 }
 
+/* Shares q of worker @w that rank @rank has, among @of ranks of the workers of all shares. */
+static uint32_t shares_of(const mr_session *s, uint16_t w, uint32_t rank)
+{
+	uint32_t n = 0;
+
+	for (uint32_t q = 0; q < s->n_shares; q++)
+		n += s->ranks->of_worker[q * s->place.n_workers + w] == rank;
+	return n;
+}
+
+uint64_t mr_session_rank_meeting_bytes(const mr_session *s)
+{
+	uint64_t bytes = 0;
+
+	for (uint16_t w = 0; w < s->place.n_workers; w++) {
+		uint32_t here = shares_of(s, w, s->ranks->self);
+		mr_run_config c = mr_session_run_config(s, NULL);
+
+		if (here) /* the first of them has room for what comes from others */
+			bytes += (here - 1) * mr_shares_room_bytes(&c, 0) +
+				 mr_shares_room_bytes(&c, s->n_shares - here);
+	}
+	return bytes;
+}
+
 uint64_t mr_session_joined_bytes(const mr_session *s)
 {
 	const mr_types *t = &s->kernels->types;
 	uint64_t states = s->optim.ops->n_states * mr_dtype_bytes(mr_optim_state_type(&s->optim, t)), n = 0;
 
-	for (uint32_t p = 0; s->n_shares && p < s->graph->n_params; p++)
+	for (uint32_t p = 0; s->n_shares && !(s->ranks && s->ranks->self) && p < s->graph->n_params; p++)
 		n += s->graph->params[p].cut.of ? (uint64_t)s->whole->params[p].n : 0;
 	return n * (mr_dtype_bytes(t->weights) + states + sizeof(int16_t));
 }

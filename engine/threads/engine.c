@@ -86,7 +86,9 @@ static void leader(void *arg)
 
 bool mr_engine_is_here(const mr_engine *e, uint32_t id)
 {
-	return mr_run_is_here(&e->run->c, e->box[id].worker->id);
+	const mr_worker *w = e->box[id].worker;
+
+	return mr_run_is_here(&w->run->c, w->id);
 }
 
 void mr_engine_give(mr_engine *e, uint32_t id, mr_engine_command cmd)
@@ -435,7 +437,7 @@ static void clear_stops(mr_engine *e)
 {
 	for (uint32_t q = 0; q < e->n_runs; q++)
 		mr_stop_clear(&e->runs[q]->stop);
-	if (e->shares)
+	if (e->shares && !e->run->c.ranks) /* these begin anew with each command, as one may miss that it is cut */
 		mr_shares_reset(e->shares);
 }
 
@@ -545,6 +547,8 @@ static mr_status create_run(mr_engine *e, const mr_run_config *c, uint32_t q)
 
 	own.shares = e->shares;
 	own.share = q;
+	if (e->shares && c->links)
+		own.links = e->shares->links[q].kinds;
 	MR_TRY(mr_run_create(&own, &e->runs[q]));
 	if (e->shares)
 		e->shares->run[q] = e->runs[q];
@@ -570,10 +574,12 @@ static mr_status build(mr_engine *e, const mr_run_config *c, uint32_t n)
 		return mr_fail(MR_ERESOURCE, "no memory for the engine");
 	e->n_runs = n;
 	if (n > 1)
-		MR_TRY(mr_shares_create(n, c->plan, c->graph, &e->shares));
+		MR_TRY(mr_shares_create(n, c, &e->shares));
 	for (uint32_t q = 0; q < n; q++)
 		MR_TRY(create_run(e, &c[q], q));
 	e->run = e->runs[0];
+	if (e->shares)
+		MR_TRY(mr_shares_open(e->shares));
 	return start_all(e);
 }
 

@@ -96,7 +96,8 @@ static size_t pick(const mr_train *t, const mr_run *run, mr_trace_rec *to)
 }
 
 /* The messages that were under way between the first begin and the last end of the @n records @rec; returns how many,
- * and puts them to @to unless it is NULL. Where clocks of hosts disagree, one may seem to come before it left. */
+ * and puts them to @to unless it is NULL. Where clocks of hosts disagree, one may seem to come before it left.
+ * Of shares the first one's workers have tracks. */
 static size_t pick_messages(const mr_run *run, const mr_trace_rec *rec, size_t n, const mr_message_time **to)
 {
 	uint64_t first = UINT64_MAX, last = 0;
@@ -111,6 +112,8 @@ static size_t pick_messages(const mr_run *run, const mr_trace_rec *rec, size_t n
 			const mr_message_time *m = &run->messages[r].at[i];
 
 			if ((m->arrived_ns < first && m->sent_ns < first) || m->sent_ns > last)
+				continue;
+			if (m->from >= run->n_workers || m->to >= run->n_workers) /* of other shares */
 				continue;
 			if (to)
 				to[found] = m;

@@ -192,7 +192,7 @@ static uint8_t shard_at(const mr_stage_weights *b, uint32_t place)
 	return (uint8_t)i;
 }
 
-static mr_status add_apart(const mr_stage_weights *b, uint64_t step, mr_kctx *kc, uint8_t *room, double *sum)
+static mr_status add_apart(const mr_stage_weights *b, uint64_t step, mr_kctx *kc, uint8_t *room, double *out)
 {
 	cut_block cut = {.room = room};
 	cursor c[UINT8_MAX + 1];
@@ -207,29 +207,26 @@ static mr_status add_apart(const mr_stage_weights *b, uint64_t step, mr_kctx *kc
 		c[i].number = (const uint8_t *)(c[i].block + blocks);
 	}
 	mr_stage_params(b->stage, &p, &end);
-	for (; p < end; p++) {
-		double of_p = 0;
-
+	for (; p < end; p++, out++) {
+		*out = 0;
 		for (uint32_t place = 0; place < b->n_shards; place++) {
 			uint8_t i = shard_at(b, place);
 
 			if (range_of(b, i, p, &r))
-				MR_TRY(add_range(b, kc, &cut, &c[i], &r, &of_p));
+				MR_TRY(add_range(b, kc, &cut, &c[i], &r, out));
 		}
-		*sum += of_p;
 	}
 	return MR_OK;
 }
 
-mr_status mr_norm_parts_add(const mr_stage_weights *b, uint64_t step, mr_kctx *kc, uint8_t *room, double *sum)
+mr_status mr_norm_parts_add(const mr_stage_weights *b, uint64_t step, mr_kctx *kc, uint8_t *room, double *out)
 {
 	size_t bytes;
-	const double *of_p;
+	const void *kept;
 
 	if (b->apart)
-		return add_apart(b, step, kc, room, sum);
-	of_p = mr_norm_parts_at(b, 0, step, &bytes);
-	for (size_t i = 0; i < bytes / sizeof(*of_p); i++)
-		*sum += of_p[i];
+		return add_apart(b, step, kc, room, out);
+	kept = mr_norm_parts_at(b, 0, step, &bytes);
+	memcpy(out, kept, bytes);
 	return MR_OK;
 }

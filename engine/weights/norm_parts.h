@@ -35,9 +35,9 @@ void mr_norm_parts_of_stage(mr_stage_weights *b, uint64_t version, uint64_t step
 /** Where the part of @shard lies, of *@bytes: to be sent, or received. */
 void *mr_norm_parts_at(const mr_stage_weights *b, uint8_t shard, uint64_t step, size_t *bytes);
 
-/** Add the squares of all parameters to *@sum, in their order: all parts are there. @kc is a context of the calling
- * process, whose worker may use it at the same time; @room is of MR_SQUARES_BLOCK numbers. */
+/** The sum of squares of each parameter of @b into @out: all parts are there. @kc is a context of the calling process,
+ * whose worker may use it at the same time; @room is of MR_SQUARES_BLOCK numbers. */
 mr_status mr_norm_parts_add(const mr_stage_weights *b, uint64_t step, mr_kctx *kc, uint8_t *room,
-			    double *sum) MR_MUST_USE;
+			    double *out) MR_MUST_USE;
 
 #endif

@@ -31,6 +31,7 @@ void mr_run_norms_destroy(mr_run_norms *x)
 		free(x->at);
 		free(x->come);
 		free(x->room);
+	free(x->squares);
 	}
 	free(x);
 }

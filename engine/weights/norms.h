@@ -43,6 +43,7 @@ typedef struct mr_run_norms {
 	uint64_t told;    /* last step whose parts rank 0 has got from here, or before which the run began */
 	uint64_t *come;   /* rank 0: [ranks] likewise, from each. Owned */
 	uint8_t *room;    /* rank 0: for a block that several have. Owned */
+	double *squares;  /* rank 0: of each parameter. Owned */
 	mr_parts n_stages;                     /* stages that have finished their part of the current norm */
 	_Alignas(64) _Atomic uint64_t last;    /* last step whose global norm is known; over ranks: the parts here */
 } mr_run_norms;

@@ -88,5 +88,57 @@ for i in $(seq 30); do
 		--set "precision=\"$precision\"" --set "optimizer.name=\"$optimizer\"" --set "train.seed=$i" \
 		--set train.eval_every=$((1 + i % 3)) --set checkpoint.every=$((1 + i % 2))
 done
+# Shares of workers, on any ranks.
+for i in $(seq 30); do
+	want=$((want + 1))
+	one_of f32 bf16 bf16_pure
+	precision=$it
+	one_of sgd adamw lion $([ "$precision" != f32 ] || echo nt_asgd)
+	optimizer=$it
+	one_of 1f1b gpipe pipedream data_parallel chimera zb_h1 interleaved pipedream_2bw weipipe naive
+	system=$it
+	one_of 2 4
+	shares=$it
+	one_of 1 2 3
+	workers=$it
+	case $system in
+	chimera) workers=2 ;;
+	naive) ;;
+	*) [ $workers -ne 1 ] || system=sequential ;;
+	esac
+	one_of 2 3 4
+	ranks=$((it < workers * shares ? it : workers * shares))
+	random $ranks
+	together=$((1 + drawn)) # groups of workers that are on one rank
+	used=
+	while [ "$(echo "$used" | tr ' ' '\n' | sort -u | grep -c .)" != $ranks ]; do
+		first=
+		for share in $(seq $shares); do
+			random $ranks
+			first="$first $drawn"
+		done
+		used=
+		for worker in $(seq $workers); do
+			for share in $first; do
+				used="$used $(((worker % together + share) % ranks))"
+			done
+		done
+		[ $together -lt $ranks ] && together=$((together + 1)) || together=1
+	done
+	map=$used
+	one_of 0 0.3
+	clip=$it
+	set --
+	[ "$system" = pipedream ] || set -- --set train.microbatches=$((workers == 2 ? 4 : 6))
+	[ "$optimizer" != nt_asgd ] ||
+		set -- "$@" --set optimizer.wait=1 --set optimizer.lr=0.3 --set train.eval_every=1
+	[ "$(bit "$i" 2)" = false ] || [ "$system" = pipedream ] || set -- "$@" --set 'train.gradients="merged"'
+	one_of 1 2 3
+	same $ranks gpt.cfg --set train.batch=12 --set machine.workers=$workers --set machine.shares=$shares \
+		--set model.heads=4 --set "machine.ranks=\"${map# }\"" --set "system.name=\"$system\"" \
+		--set "machine.sequence_parallel=$(bit "$i" 3)" --set "precision=\"$precision\"" \
+		--set "train.clip=$clip" --set "train.norm_every=$it" --set "train.seed=$i" \
+		--set "optimizer.name=\"$optimizer\"" --set "checkpoint.every=$it" "$@"
+done
 [ $n_same -eq $want ] || failed=1
 exit $failed

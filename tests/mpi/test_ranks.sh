@@ -81,6 +81,21 @@ for option in 'gradients="summed"' 'gradients="released"' 'parameters="sharded"'
 	same 3 mlp.cfg --set machine.workers=3 --set 'system.name="data_parallel"' --set train.microbatches=2 \
 		--set "system.$option" --set train.batch=12 --set system.chunks=3
 done
+# Shares of workers: one a rank, of both workers on each of two ranks, norms that are added up by rank 0, by positions,
+# and two of four on a rank.
+shares='--set machine.workers=2 --set machine.shares=2'
+apart='machine.ranks="0 1 0 1"'
+# shellcheck disable=SC2086
+same 4 gpt.cfg $shares --set train.clip=0.5
+# shellcheck disable=SC2086
+same 2 gpt.cfg $shares --set "$apart" --set machine.sequence_parallel=true --set 'system.name="pipedream"'
+# shellcheck disable=SC2086
+same 4 gpt.cfg $shares --set 'system.name="data_parallel"' --set train.norm_every=1
+# shellcheck disable=SC2086
+same 2 gpt.cfg $shares --set "$apart" --set 'system.name="data_parallel"' --set train.clip=0.5 \
+	--set 'precision="bf16"'
+same 3 gpt.cfg --set machine.workers=2 --set machine.shares=4 --set model.heads=4 --set 'precision="bf16_pure"' \
+	--set 'machine.ranks="0 1 2 1 2 0 1 0"' --set machine.sequence_parallel=true --set 'system.name="zb_h1"'
 # The last stage reads what the first one stores.
 same 2 gpt.cfg --set $two --set model.tied=true
 same 2 lm.cfg --set machine.workers=4 --set 'system.name="chimera"'
@@ -129,6 +144,11 @@ counted mlp.cfg --set 'system.name="data_parallel"' --set train.clip=0.5
 counted mlp.cfg $released --set train.microbatches=4
 # shellcheck disable=SC2086
 counted mlp.cfg $sharded --set train.microbatches=4 --set system.chunks=3 --set system.rooms=2
+# shellcheck disable=SC2086
+counted gpt.cfg $shares --set "$apart" --set train.clip=0.5
+# shellcheck disable=SC2086
+counted gpt.cfg $shares --set "$apart" --set machine.sequence_parallel=true --set train.microbatches=4 \
+	--set 'train.gradients="merged"' --set train.norm_every=0
 counted mlp.cfg --set 'system.name="zb_h1"'
 counted mlp.cfg --set 'system.name="zb_h1"' --set 'system.optimizer="validated"' --set train.clip=1e6
 counted mlp.cfg --set 'system.name="chimera"'
@@ -175,10 +195,12 @@ if ! grep -q '^MILLRACE_SANITIZE:STRING=.' "$build/CMakeCache.txt"; then
 fi
 
 # A run goes on over ranks from what one process saved, and the other way.
-for system in 1f1b pipedream data_parallel; do
+for system in 1f1b pipedream data_parallel shares; do
 	rm -rf whole parts
 	# shellcheck disable=SC2086
 	set -- mlp.cfg --set $two --set "system.name=\"$system\"" $([ $system != data_parallel ] || echo "$wide")
+	# shellcheck disable=SC2086
+	[ $system != shares ] || set -- gpt.cfg $shares --set "$apart" --set 'system.name="pipedream"'
 	"$build/millrace" train "$@" --set 'run.dir="whole"' >out 2>&1 || complain "$system, whole: exit $?"
 	"$build/millrace" train "$@" --set 'run.dir="parts"' --set train.steps=2 --set train.eval_every=0 >out 2>&1 ||
 		complain "$system, first part: exit $?"
@@ -345,6 +367,14 @@ refused 3 "rank 1 has no worker"
 over 2 train mlp.cfg --set $two --set 'system.name="data_parallel"' --set 'system.gradients="joint"'
 got=$?
 refused 3 "this needs workers that share memory"
+# shellcheck disable=SC2086
+over 2 train gpt.cfg $shares --set 'machine.ranks="0 1 1 1"'
+got=$?
+refused 3 "machine.ranks: workers 0 and 1 are on two ranks for share 0, and on one for share 1"
+# shellcheck disable=SC2086
+over 2 train gpt.cfg $shares --set 'checkpoint.parts="shared"'
+got=$?
+refused 3 "checkpoint.parts: shares of a weight are joined by rank 0"
 over 2 train mlp.cfg --set 'system.name="rpd"' --set $two
 got=$?
 refused 3 "rpd makes its plan as it goes"
@@ -389,5 +419,5 @@ printf 'mount --bind other.txt prose.txt && exec "$@"\n' >elsewhere
 	differs "the data (their fingerprint) differs: " unshare -m sh elsewhere --
 rm -rf runs
 
-[ $n_same -eq 45 ] || failed=1
+[ $n_same -eq 50 ] || failed=1
 exit $failed

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bounded_link.h"
 #include "check.h"
 #include "exec/shares.h"
 #include "rig.h"
@@ -82,6 +83,69 @@ static void bits_by_rows(void)
 		as_sequential("backend=auto precision=f32 train.norm_every=1 " GPT, BY_ROWS " machine.threads=2");
 	if (mr_kernels_find("auto", MR_BF16))
 		as_sequential("backend=auto precision=bf16 " LLAMA, BY_ROWS);
+}
+
+/* --- shares that share no memory --- */
+
+static uint32_t n_together; /* workers of all shares that do, in their order */
+
+static bool carries_between(const mr_link_kind *k, const mr_edge *e)
+{
+	return (k->first + e->from) / n_together != (k->first + e->to) / n_together;
+}
+
+static void train_over(rig *r, const mr_link_kind *const *kinds, rig_result *out)
+{
+	mr_run_config c = mr_session_run_config(&r->s, NULL);
+
+	c.links = kinds;
+	MR_CHECK_OK(mr_session_start_shares(&r->s, &c, NULL));
+	rig_run(r, 2, out);
+	rig_collect(r, true, out);
+	rig_run(r, 4, out);
+	rig_collect(r, true, out);
+	mr_executor_fini(&r->s.executor);
+}
+
+/* Each worker of each share by itself, then the first @together of them, and so on: the bits of shared memory. */
+static void check_over_links(const char *more, uint32_t together)
+{
+	mr_link_kind between = bounded_link;
+	const mr_link_kind *const everywhere[] = {&bounded_link, NULL};
+	const mr_link_kind *const groups[] = {&between, mr_link_kind_at(0), NULL};
+	uint64_t before = atomic_load(&bounded_arrived[MR_EDGE_MEETING]);
+	rig_result want = {0}, got = {0};
+	rig r;
+
+	between.carries = carries_between;
+	n_together = together;
+	open_rig(&r, "train.norm_every=0 " GPT, more);
+	train_over(&r, NULL, &want);
+	CU_ASSERT_EQUAL(atomic_load(&bounded_arrived[MR_EDGE_MEETING]), before);
+	train_over(&r, everywhere, &got);
+	CU_ASSERT(rig_equal(&got, &want, true, more));
+	CU_ASSERT(atomic_load(&bounded_arrived[MR_EDGE_MEETING]) > before + 50);
+	got.n_steps = 0;
+	train_over(&r, groups, &got);
+	CU_ASSERT(rig_equal(&got, &want, true, more));
+	rig_result_fini(&want);
+	rig_result_fini(&got);
+	rig_fini(&r);
+}
+
+static void over_links(void)
+{
+	check_over_links(F64 "machine.shares=2 machine.workers=1", 1);
+	check_over_links(F64 "machine.shares=2 machine.workers=2 system.name=1f1b train.clip=0.3", 2);
+	check_over_links(F64 "machine.shares=4 model.heads=4 machine.workers=2 system.name=zb_h1", 4);
+	check_over_links(F64 "machine.shares=4 model.heads=4 machine.workers=2 machine.sequence_parallel=true "
+			 "system.name=data_parallel train.clip=0.1", 3);
+	check_over_links("backend=reference precision=f32 model.layers=4 machine.shares=2 machine.workers=2 "
+			 "machine.sequence_parallel=true model.dropout=0.2 system.name=pipedream "
+			 "train.microbatches=1", 1);
+	if (mr_kernels_find("auto", MR_BF16))
+		check_over_links("backend=auto precision=bf16 machine.threads=2 machine.shares=2 machine.workers=2 "
+				 "machine.sequence_parallel=true system.name=interleaved", 2);
 }
 
 /* Largest difference of a number of @a from that of @b, by the largest of its tensor. */
@@ -215,6 +279,13 @@ static void *carry_out(void *arg)
 	return NULL;
 }
 
+static void open_two(rig *r, mr_shares **out)
+{
+	mr_run_config c = mr_session_run_config(&r->s, NULL);
+
+	MR_CHECK_OK(mr_shares_create(2, &c, out));
+}
+
 /* A replay of each share, on a thread of its own, in one order: the same as the engine's runs. */
 static void replays(const char *sets, const char *more, mr_replay_order order)
 {
@@ -226,7 +297,7 @@ static void replays(const char *sets, const char *more, mr_replay_order order)
 	open_rig(&r, sets, more);
 	rig_start(&r);
 	rig_run(&r, 5, NULL);
-	MR_CHECK_OK(mr_shares_create(2, r.s.plan, r.s.graph, &shares));
+	open_two(&r, &shares);
 	shares->apart = true;
 	for (uint32_t q = 0; q < 2; q++) {
 		mr_run_config c = mr_session_run_config(&r.s, NULL);
@@ -385,6 +456,7 @@ void mr_suite_shares(void)
 {
 	MR_SUITE("shares");
 	MR_TEST(bits_of_sequential);
+	MR_TEST(over_links);
 	MR_TEST(bits_by_rows);
 	MR_TEST(near_the_whole_model);
 	MR_TEST(near_the_whole_by_rows);

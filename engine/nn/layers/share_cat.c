@@ -30,7 +30,7 @@ static mr_status share_cat_forward(const mr_layer_call *c)
 	size_t row = mr_layer_bytes(c->k, c->in->cols);
 	const void *part[MR_SHARES_MOST];
 
-	MR_TRY(mr_layer_meet(c, c->x[0], rows * c->in->cols, rows * c->in->cols, part));
+	MR_TRY(mr_layer_meet(c, c->x[0], rows * c->in->cols, part));
 	for (int64_t q = 0; q < n; q++)
 		copy_rows(c, rows, row, part[q], row, (char *)c->y[0] + (size_t)q * row, (size_t)n * row);
 	return MR_OK;

@@ -55,15 +55,13 @@ static inline int64_t mr_layer_own_part(const mr_layer_call *c)
 	return mr_layer_parts(c->cfg) > 1 && c->shares ? c->shares->self : 0;
 }
 
-/* Show @n numbers at @mine, of which each other share reads @reads. Without others all parts are the own one. */
-static inline mr_status mr_layer_meet(const mr_layer_call *c, const void *mine, int64_t n, int64_t reads,
+/* Show @n numbers at @mine. Without others all parts are the own one. */
+static inline mr_status mr_layer_meet(const mr_layer_call *c, const void *mine, int64_t n,
 				      const void *part[MR_SHARES_MOST])
 {
 	for (int64_t q = 0; q < (c->shares ? c->shares->n : mr_layer_parts(c->cfg)); q++)
 		part[q] = mine;
-	return !c->shares ? MR_OK
-			  : c->shares->meet(c->shares->arg, mine, mr_layer_bytes(c->k, n), mr_layer_bytes(c->k, reads),
-					    part);
+	return c->shares ? c->shares->meet(c->shares->arg, mine, mr_layer_bytes(c->k, n), part) : MR_OK;
 }
 
 static inline mr_status mr_layer_sum_of(const mr_layer_call *c, int64_t n, const void *a, const void *b, void *y)
@@ -71,20 +69,35 @@ static inline mr_status mr_layer_sum_of(const mr_layer_call *c, int64_t n, const
 	return c->k->sum(c->kc, &(mr_sum_args){.n = n, .a = a, .b = b, .y = y});
 }
 
-/* @out = the sum of @n numbers of all shares, @at bytes behind @part, plus @addend (NULL: nothing), which may be @out.
- */
-static inline mr_status mr_layer_sum_parts(const mr_layer_call *c, const void *const *part, size_t at, int64_t n,
+/* @out = the sum of @n numbers of all shares, piece @i of @part, plus @addend (NULL: nothing), which may be @out. */
+static inline mr_status mr_layer_sum_parts(const mr_layer_call *c, const mr_shares_part *part, size_t i, int64_t n,
 					   const void *addend, void *out)
 {
-	const void *sum = (const char *)part[0] + at;
+	const void *sum = part[0].at + i * part[0].step;
 	void *to = addend ? c->scratch : out;
 
 	for (uint32_t q = 1; q < (c->shares ? c->shares->n : 1); q++, sum = to)
-		MR_TRY(mr_layer_sum_of(c, n, sum, (const char *)part[q] + at, to));
+		MR_TRY(mr_layer_sum_of(c, n, sum, part[q].at + i * part[q].step, to));
 	if (addend)
 		return mr_layer_sum_of(c, n, sum, addend, out);
 	if (sum != out)
 		mr_layer_copy(c, out, sum, mr_layer_bytes(c->k, n));
+	return MR_OK;
+}
+
+/* The parts of @mine, of @pieces pieces of @n numbers; where rows are divided, that many for each share. */
+static inline mr_status mr_layer_meet_for_sum(const mr_layer_call *c, const void *mine, int64_t pieces, int64_t n,
+					      mr_shares_part part[MR_SHARES_MOST])
+{
+	int64_t parts = mr_layer_parts(c->cfg);
+	size_t piece = mr_layer_bytes(c->k, n);
+	const void *whole[MR_SHARES_MOST];
+
+	if (c->shares && parts > 1)
+		return c->shares->meet_own(c->shares->arg, mine, (size_t)pieces, piece, part);
+	MR_TRY(mr_layer_meet(c, mine, pieces * n, whole));
+	for (uint32_t q = 0; q < (c->shares ? c->shares->n : 1); q++)
+		part[q] = (mr_shares_part){(const uint8_t *)whole[q], (size_t)parts * piece};
 	return MR_OK;
 }
 
@@ -93,14 +106,14 @@ static inline mr_status mr_layer_sum_parts(const mr_layer_call *c, const void *c
 static inline mr_status mr_layer_sum_shares(const mr_layer_call *c, mr_shape own, const void *mine, const void *addend,
 					    void *out)
 {
-	int64_t parts = mr_layer_parts(c->cfg), pieces = parts > 1 ? c->samples : 1;
+	int64_t pieces = mr_layer_parts(c->cfg) > 1 ? c->samples : 1;
 	int64_t n = mr_layer_count(own, c->samples) / pieces;
-	const void *part[MR_SHARES_MOST];
 	size_t piece = mr_layer_bytes(c->k, n);
+	mr_shares_part part[MR_SHARES_MOST];
 
-	MR_TRY(mr_layer_meet(c, mine, pieces * parts * n, pieces * n, part));
+	MR_TRY(mr_layer_meet_for_sum(c, mine, pieces, n, part));
 	for (int64_t i = 0; i < pieces; i++)
-		MR_TRY(mr_layer_sum_parts(c, part, (size_t)(i * parts + mr_layer_own_part(c)) * piece, n,
+		MR_TRY(mr_layer_sum_parts(c, part, (size_t)i, n,
 					  addend ? (const char *)addend + (size_t)i * piece : NULL,
 					  (char *)out + (size_t)i * piece));
 	return MR_OK;
@@ -113,7 +126,7 @@ static inline mr_status mr_layer_gather_rows(const mr_layer_call *c, mr_shape ow
 	size_t piece = mr_layer_bytes(c->k, mr_shape_count(own));
 	const void *part[MR_SHARES_MOST];
 
-	MR_TRY(mr_layer_meet(c, mine, n, n, part));
+	MR_TRY(mr_layer_meet(c, mine, n, part));
 	for (int64_t s = 0; s < c->samples; s++)
 		for (int64_t q = 0; q < parts; q++)
 			mr_layer_copy(c, (char *)to + (size_t)(s * parts + q) * piece,

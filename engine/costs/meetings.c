@@ -1,0 +1,106 @@
+#include "costs/meetings.h"
+
+#include <math.h>
+
+enum { PASSES = 3 }; /* forward, for inputs, for weights */
+
+static uint16_t rank_of(const mr_workload *of, const mr_hosts *h, uint32_t q, uint16_t w)
+{
+	return h->rank[q * of->place->n_workers + w];
+}
+
+/* Shares of worker @w on @rank; it lies there if there are any. */
+static uint32_t members(const mr_workload *of, const mr_hosts *h, uint16_t w, uint16_t rank)
+{
+	uint32_t n = 0;
+
+	for (uint32_t q = 0; q < of->n_shares; q++)
+		n += rank_of(of, h, q, w) == rank;
+	return n;
+}
+
+uint32_t mr_meetings_together(const mr_workload *of)
+{
+	return of->hosts ? members(of, of->hosts, 0, of->hosts->rank[0]) : of->n_shares;
+}
+
+static double sent_at(const mr_workload *of, uint32_t node, int pass, uint32_t to)
+{
+	return (double)mr_graph_sends(of->graph, node, pass, of->samples, &of->kernels->types, of->n_shares, to);
+}
+
+/* A meeting of worker @w at @node: the slowest of the links of its first share. */
+static double meeting_s(const mr_workload *of, uint16_t w, uint32_t node, int pass)
+{
+	const mr_hosts *h = of->hosts;
+	uint16_t own = rank_of(of, h, 0, w);
+	uint32_t here = members(of, h, w, own);
+	double port = 0, latency = 0;
+
+	for (uint16_t r = 0; r < h->n_ranks; r++) {
+		const mr_link_cost *c = &h->link[h->host[own] * h->n_hosts + h->host[r]];
+		uint32_t there = r == own ? 0 : members(of, h, w, r);
+		double bytes = there ? sent_at(of, node, pass, there) : 0;
+
+		if (bytes <= 0)
+			continue;
+		port += here * (c->message + bytes * fmax(c->byte_s, c->both_s));
+		latency = fmax(latency, c->latency);
+	}
+	return port + latency;
+}
+
+void mr_meetings_lengthen(const mr_workload *of, mr_stage_cost *stage)
+{
+	if (of->n_shares < 2 || !of->hosts || !of->plan)
+		return;
+	for (uint16_t s = 0; s < of->partition->n_stages; s++) {
+		double *const into[PASSES] = {&stage[s].f, &stage[s].i, &stage[s].w};
+		uint16_t w = mr_plan_worker(of->plan, 0, s);
+
+		for (uint32_t n = of->partition->first[s]; n < of->partition->first[s + 1]; n++)
+			for (int k = 0; k < PASSES; k++)
+				*into[k] += meeting_s(of, w, n, k);
+	}
+}
+
+/* Passes of worker @w over stage @s in a step. */
+static double times_of(const mr_plan *p, uint16_t w, uint16_t s, int pass)
+{
+	static const unsigned ops[PASSES] = {1u << MR_OP_F | 1u << MR_OP_R, 1u << MR_OP_B | 1u << MR_OP_I,
+					     1u << MR_OP_B | 1u << MR_OP_W};
+	const mr_list *l = mr_plan_list(p, w, MR_BODY);
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < l->n; i++)
+		if (l->at[i].stage == s && 1u << l->at[i].op & ops[pass])
+			n += l->at[i].span ? l->at[i].span : 1;
+	return (double)n / mr_plan_steps(p);
+}
+
+/* What a share of worker @w sends a rank that has @there of them. */
+static double of_worker(const mr_workload *of, uint16_t w, uint32_t there)
+{
+	double sum = 0;
+
+	for (uint16_t s = 0; s < of->partition->n_stages; s++)
+		for (int k = 0; k < PASSES; k++) {
+			double times = times_of(of->plan, w, s, k);
+
+			for (uint32_t n = of->partition->first[s]; times > 0 && n < of->partition->first[s + 1]; n++)
+				sum += times * sent_at(of, n, k, there);
+		}
+	return sum;
+}
+
+void mr_meetings_of_step(const mr_workload *of, const mr_hosts *h, double *out)
+{
+	for (uint16_t w = 0; of->n_shares > 1 && w < of->plan->n_workers; w++)
+		for (uint32_t q = 0; q < of->n_shares; q++)
+			for (uint16_t r = 0; r < h->n_ranks; r++) {
+				uint16_t own = rank_of(of, h, q, w);
+				uint32_t there = r == own ? 0 : members(of, h, w, r);
+
+				out[own * h->n_ranks + r] += there ? of_worker(of, w, there) : 0;
+			}
+}
