@@ -364,7 +364,7 @@ static void refused(void)
 /* The tests above did go over them. */
 static void carried(void)
 {
-	for (int k = 0; k < MR_N_EDGE_KINDS; k++)
+	for (int k = 0; k < MR_EDGE_MEETING; k++)
 		CU_ASSERT(atomic_load(&bounded_arrived[k]) > 1000);
 }
 
